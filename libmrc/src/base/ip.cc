@@ -1,0 +1,38 @@
+#include "base/ip.h"
+
+#include <arpa/inet.h>
+
+#include <cstring>
+
+namespace mrc {
+
+bool IpAddress::parse(const std::string& text, IpAddress* out) {
+  in6_addr v6{};
+  if (inet_pton(AF_INET6, text.c_str(), &v6) == 1) {
+    std::memcpy(out->bytes.data(), &v6, 16);
+    return true;
+  }
+  in_addr v4addr{};
+  if (inet_pton(AF_INET, text.c_str(), &v4addr) != 1) return false;
+  uint8_t b[4];
+  std::memcpy(b, &v4addr, 4);
+  *out = v4(b[0], b[1], b[2], b[3]);
+  return true;
+}
+
+std::string IpAddress::to_string() const {
+  char text[INET6_ADDRSTRLEN];
+  if (is_v4()) return inet_ntop(AF_INET, bytes.data() + 12, text, sizeof text);
+  return inet_ntop(AF_INET6, bytes.data(), text, sizeof text);
+}
+
+bool IpAddress::is_v4() const {
+  static constexpr uint8_t kPrefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+  return std::memcmp(bytes.data(), kPrefix, sizeof kPrefix) == 0;
+}
+
+bool IpAddress::is_zero() const {
+  return *this == IpAddress{};
+}
+
+}  // namespace mrc

@@ -1,0 +1,30 @@
+// IpAddress: 16 bytes in network order; an IPv4 address stands as ::ffff:a.b.c.d, as in a GID of RoCE v2.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace mrc {
+
+struct IpAddress {
+  std::array<uint8_t, 16> bytes{};
+
+  static constexpr IpAddress v4(uint8_t a, uint8_t b, uint8_t c, uint8_t d) {
+    IpAddress ip;
+    ip.bytes = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, a, b, c, d};
+    return ip;
+  }
+  // Accepts "127.0.0.1" and "fd00::1"; false when the text is no address. Only parses, never resolves names.
+  static bool parse(const std::string& text, IpAddress* out);
+  std::string to_string() const;
+  bool is_v4() const;
+  bool is_zero() const;
+  friend bool operator==(const IpAddress& a, const IpAddress& b) { return a.bytes == b.bytes; }
+  friend bool operator!=(const IpAddress& a, const IpAddress& b) { return !(a == b); }
+  friend bool operator<(const IpAddress& a, const IpAddress& b) { return a.bytes < b.bytes; }
+};
+
+static_assert(sizeof(IpAddress) == 16);
+
+}  // namespace mrc

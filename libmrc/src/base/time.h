@@ -1,0 +1,57 @@
+// Instant and Duration: 64-bit nanoseconds. The core never asks for the time; whoever drives it passes an Instant in.
+// An Instant counts from an origin that the driver chooses (the monotonic clock, or zero in virtual time).
+#pragma once
+
+#include <cstdint>
+
+namespace mrc {
+
+class Duration {
+ public:
+  constexpr Duration() = default;
+  static constexpr Duration nanoseconds(int64_t n) { return Duration(n); }
+  static constexpr Duration microseconds(int64_t n) { return Duration(n * 1000); }
+  static constexpr Duration milliseconds(int64_t n) { return Duration(n * 1000000); }
+  static constexpr Duration seconds(int64_t n) { return Duration(n * 1000000000); }
+  static constexpr Duration infinite() { return Duration(INT64_MAX / 4); }
+  constexpr int64_t ns() const { return ns_; }
+  friend constexpr Duration operator+(Duration a, Duration b) { return Duration(a.ns_ + b.ns_); }
+  friend constexpr Duration operator-(Duration a, Duration b) { return Duration(a.ns_ - b.ns_); }
+  friend constexpr Duration operator*(Duration a, int64_t k) { return Duration(a.ns_ * k); }
+  friend constexpr Duration operator/(Duration a, int64_t k) { return Duration(a.ns_ / k); }
+  friend constexpr bool operator==(Duration a, Duration b) { return a.ns_ == b.ns_; }
+  friend constexpr bool operator!=(Duration a, Duration b) { return a.ns_ != b.ns_; }
+  friend constexpr bool operator<(Duration a, Duration b) { return a.ns_ < b.ns_; }
+  friend constexpr bool operator<=(Duration a, Duration b) { return a.ns_ <= b.ns_; }
+  friend constexpr bool operator>(Duration a, Duration b) { return a.ns_ > b.ns_; }
+  friend constexpr bool operator>=(Duration a, Duration b) { return a.ns_ >= b.ns_; }
+
+ private:
+  constexpr explicit Duration(int64_t n) : ns_(n) {}
+  int64_t ns_ = 0;
+};
+
+class Instant {
+ public:
+  constexpr Instant() = default;
+  static constexpr Instant from_ns(int64_t n) { return Instant(n); }
+  static constexpr Instant never() { return Instant(INT64_MAX / 2); }
+  constexpr int64_t ns() const { return ns_; }
+  friend constexpr Instant operator+(Instant a, Duration d) { return Instant(a.ns_ + d.ns()); }
+  friend constexpr Instant operator-(Instant a, Duration d) { return Instant(a.ns_ - d.ns()); }
+  friend constexpr Duration operator-(Instant a, Instant b) { return Duration::nanoseconds(a.ns_ - b.ns_); }
+  friend constexpr bool operator==(Instant a, Instant b) { return a.ns_ == b.ns_; }
+  friend constexpr bool operator!=(Instant a, Instant b) { return a.ns_ != b.ns_; }
+  friend constexpr bool operator<(Instant a, Instant b) { return a.ns_ < b.ns_; }
+  friend constexpr bool operator<=(Instant a, Instant b) { return a.ns_ <= b.ns_; }
+  friend constexpr bool operator>(Instant a, Instant b) { return a.ns_ > b.ns_; }
+  friend constexpr bool operator>=(Instant a, Instant b) { return a.ns_ >= b.ns_; }
+
+ private:
+  constexpr explicit Instant(int64_t n) : ns_(n) {}
+  int64_t ns_ = 0;
+};
+
+static_assert(sizeof(Instant) == 8 && sizeof(Duration) == 8);
+
+}  // namespace mrc
