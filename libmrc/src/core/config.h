@@ -1,0 +1,55 @@
+// What an endpoint is told once, at construction. The device fills it from the settings; tests and ns-3 fill it directly.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "core/nscc.h"
+#include "core/types.h"
+
+namespace mrc::core {
+
+// An entry of the device's EV table. Entries [0, ev_active) start in the active set, the others are backups;
+// both kinds should spread equally over the planes.
+struct EvEntry {
+  uint32_t value = 0;  // UDP source port in the low half, flow label in the high half
+  uint8_t plane = 0;
+};
+
+// DSCP code points; deployment configuration [MRC-DSCP-1].
+struct DscpConfig {
+  uint8_t no_trim = 0;
+  uint8_t trimmable = 4;
+  uint8_t trimmable_retx = 8;
+  uint8_t trimmed = 12;
+  uint8_t trimmed_lasthop = 16;
+  uint8_t control = 46;
+};
+
+struct EndpointConfig {
+  uint64_t seed = 1;                          // all randomness of the endpoint comes from it
+  std::vector<PlaneAddress> planes;           // local address and receive port per plane
+  std::vector<EvEntry> evs;                   // EV table: active ones first, then backups
+  uint32_t ev_active = 0;                     // 0: all of them
+  uint32_t ev_min_active = 0;                 // 0: a quarter of ev_active, at least one
+  DscpConfig dscp;
+  bool trimming = false;                      // the fabric trims: mark data TRIMMABLE
+  bool icrc = true;                           // compute and check; off only for simulation
+  bool timestamps = true;                     // TSETH in every data packet
+  uint32_t max_segments = 15;                 // packets per burst; 1 where the driver sprays single packets
+  uint32_t max_burst_bytes = kDefaultBurstBytes;
+  uint32_t sack_bytes = 65536;                // SACK at the latest after so many bytes [MRC-SACK-5]
+  Duration ack_delay = Duration::microseconds(15);      // flush of coalesced SACKs and transport ACKs
+  Duration skip_time = Duration::microseconds(100);     // SKIP -> GOOD
+  Duration probe_floor = Duration::microseconds(500);   // earliest reliability probe after silence
+  Duration ev_probe_interval = Duration::milliseconds(50);  // re-probe of ASSUMED_BAD paths
+  bool hold_without_recv_wqe = true;          // WriteIMM without receive WQE: hold it; false: NAK and error
+  NsccConfig nscc;
+  uint32_t max_qps = 65536;
+
+  static constexpr uint32_t kDefaultBurstBytes = 64000;
+};
+
+}  // namespace mrc::core

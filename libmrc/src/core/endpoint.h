@@ -1,0 +1,110 @@
+// Endpoint: the engine of one process on one device. Owns QPs, the key table, path health per peer, timers and the order
+// in which packets leave. Sans-IO and deterministic: a driver calls
+//
+//     handle_rx(now, burst)       for everything received,
+//     poll_tx(now, &burst)        until it returns false, sending each burst,
+//     handle_timeout(now)         when next_timeout() has come,
+//
+// and the commands below in between. Not thread-safe: the owner serialises. Nothing here asks for the time, draws ambient
+// randomness, blocks, or allocates per packet.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/burst.h"
+#include "core/config.h"
+#include "core/counters.h"
+#include "core/memory.h"
+#include "core/trace.h"
+#include "core/types.h"
+
+namespace mrc::core {
+
+class Qp;
+class EndpointImpl;
+
+// State of an EV towards one peer, as shown to tools.
+enum class EvState : uint8_t { kGood, kSkip, kAssumedBad, kDenied };
+
+struct EvStatus {
+  uint32_t value = 0;
+  uint8_t plane = 0;
+  bool active = false;
+  EvState state = EvState::kGood;
+  uint64_t tx_packets = 0;
+  uint64_t losses = 0;
+  uint64_t ecn_marks = 0;
+};
+
+struct QpStatus {
+  uint32_t qpn = 0;
+  uint32_t dest_qpn = 0;
+  QpState state = QpState::kReset;
+  PeerId peer = kNoPeer;
+  int64_t cwnd = 0;
+  int64_t inflight = 0;
+  Duration srtt;
+  Duration base_rtt;
+  uint32_t outstanding_packets = 0;
+  uint64_t tx_packets = 0, rx_packets = 0, retransmits = 0, timeouts = 0;
+};
+
+class Endpoint {
+ public:
+  Endpoint(const EndpointConfig& config, Sink* sink, TraceSink* trace = nullptr);
+  ~Endpoint();
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
+
+  // --- driving -----------------------------------------------------------------------------------------------------
+  void handle_rx(Instant now, const RxBurst& burst);
+  // Fills `out` and returns true, or returns false when nothing may be sent now. Bit p of `planes_with_room` (bit 0 =
+  // plane 0) says that the driver can take a burst on plane p.
+  bool poll_tx(Instant now, TxBurst* out, uint32_t planes_with_room = UINT32_MAX);
+  Instant next_timeout() const;  // Instant::never() when nothing is pending
+  void handle_timeout(Instant now);
+
+  // --- memory ------------------------------------------------------------------------------------------------------
+  MemoryTable& memory();
+
+  // --- peers -------------------------------------------------------------------------------------------------------
+  // Same description, same id; released with release_peer once per intern.
+  PeerId intern_peer(const PeerDescription& peer);
+  void release_peer(PeerId id);
+
+  // --- queue pairs -------------------------------------------------------------------------------------------------
+  // Null when the QPN is taken or the limit is reached. The pointer is valid until destroy_qp.
+  Qp* create_qp(const QpInit& init);
+  void destroy_qp(Qp* qp);  // drops outstanding work without completions
+  // Applies attributes with the transition. False when the transition is not one of the state machine [MRC-QP-1].
+  // Entering kError flushes; kReset forgets everything.
+  bool modify_qp(Instant now, Qp* qp, QpState to, const QpAttr& attr);
+  QpState qp_state(const Qp* qp) const;
+  QpStatus qp_status(const Qp* qp) const;
+  PostResult post_send(Instant now, Qp* qp, const SendWr& wr);
+  PostResult post_recv(Instant now, Qp* qp, uint64_t wr_id);
+  // True while the QP still owes its peer a SACK or transport ACK, or has sends that are not completed.
+  bool qp_busy(const Qp* qp) const;
+  // Sends every coalesced SACK and ACK at the next poll_tx (destroy and process exit).
+  void flush_acks(Instant now);
+
+  // --- paths -------------------------------------------------------------------------------------------------------
+  // Local port state: a plane that is down is not used for sending; peers are told by port status update [MRC-PORT-1].
+  void set_plane_up(Instant now, uint8_t plane, bool up);
+  bool plane_up(uint8_t plane) const;
+  // Administrative deny or allow of one EV towards one peer [MRC-EVS-7].
+  void set_ev_denied(Instant now, PeerId peer, uint16_t ev_index, bool denied);
+  std::vector<EvStatus> ev_status(PeerId peer) const;
+  // EV probe (mask = 0) or port status update. False when `id` is outstanding. The answer arrives at Sink.
+  bool start_endpoint_op(Instant now, PeerId peer, uint16_t ev_index, uint16_t id, bool port_status, uint32_t mask, Duration timeout);
+
+  // --- measurement -------------------------------------------------------------------------------------------------
+  const Counters& counters() const;
+  const PlaneCounters& plane_counters(uint8_t plane) const;
+
+ private:
+  std::unique_ptr<EndpointImpl> impl_;
+};
+
+}  // namespace mrc::core

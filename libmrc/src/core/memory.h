@@ -1,0 +1,42 @@
+// The key table: every access to registered memory, local or remote, goes through find(). lkey and rkey are the same
+// number. An entry maps [iova, iova + length) to process memory; `base` may be null in simulations without payload.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace mrc::core {
+
+struct MemoryRegion {
+  uint8_t* base = nullptr;
+  uint64_t iova = 0;
+  uint64_t length = 0;
+  uint32_t access = 0;  // kAccess*
+  uint32_t pd = 0;
+  uint32_t key = 0;
+
+  bool covers(uint64_t va, uint64_t bytes) const {
+    return va >= iova && bytes <= length && va - iova <= length - bytes;
+  }
+  uint8_t* at(uint64_t va) const { return base + (va - iova); }
+};
+
+class MemoryTable {
+ public:
+  // `salt` goes into the keys so that they differ between processes.
+  explicit MemoryTable(uint32_t salt);
+  // Returns the key (never 0); access and pd as given.
+  uint32_t add(uint8_t* base, uint64_t iova, uint64_t length, uint32_t access, uint32_t pd);
+  bool remove(uint32_t key);
+  // Null for an unknown or removed key. The pointer is valid until the next add or remove.
+  const MemoryRegion* find(uint32_t key) const;
+  uint32_t size() const { return live_; }
+
+ private:
+  uint32_t salt_;
+  uint32_t live_ = 0;
+  std::vector<MemoryRegion> regions_;
+  std::vector<uint32_t> free_;
+};
+
+}  // namespace mrc::core

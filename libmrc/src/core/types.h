@@ -1,0 +1,137 @@
+// Vocabulary of the engine: what goes in (work requests, attributes) and what comes out (completions, events).
+// Nothing here is verbs: the API layer translates, so that ns-3 and tests drive the engine without libibverbs.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/ip.h"
+#include "base/psn.h"
+#include "base/time.h"
+
+namespace mrc::core {
+
+enum class QpState : uint8_t { kReset, kInit, kRtr, kRts, kError };
+
+// Access flags of memory regions and QPs, same values as IBV_ACCESS_*.
+inline constexpr uint32_t kAccessLocalWrite = 1;
+inline constexpr uint32_t kAccessRemoteWrite = 2;
+
+enum class SendOp : uint8_t { kWrite, kWriteImm };
+
+struct Sge {
+  uint64_t addr = 0;
+  uint32_t length = 0;
+  uint32_t lkey = 0;
+};
+
+struct SendWr {
+  uint64_t wr_id = 0;
+  SendOp op = SendOp::kWrite;
+  bool signaled = false;
+  bool solicited = false;
+  bool inline_data = false;  // copy the SGEs' bytes now; lkeys are not looked at
+  bool fence = false;        // accepted: MRC has no READ or atomic to wait for [MRC-REQ-9]
+  const Sge* sges = nullptr;
+  uint32_t num_sge = 0;
+  uint64_t remote_addr = 0;
+  uint32_t rkey = 0;
+  uint32_t imm = 0;          // 32 opaque bits in memory order
+};
+
+enum class PostResult : uint8_t { kOk, kQueueFull, kBadState, kTooManySges, kInlineTooLong, kTooLong };
+
+enum class WcStatus : uint8_t {
+  kSuccess, kLocalLength, kLocalProtection, kFlushed, kRemoteInvalidRequest, kRemoteAccess, kRemoteOperation,
+  kRetryExceeded, kFatal
+};
+
+// One finished work request. For sends `slots` is the number of send-queue slots that become free when the application
+// has polled this completion: itself and the unsignalled requests before it (clients.md rule 12).
+struct Completion {
+  uint64_t wr_id = 0;
+  WcStatus status = WcStatus::kSuccess;
+  bool is_recv = false;
+  bool with_imm = false;
+  bool solicited = false;
+  uint32_t qpn = 0;
+  uint32_t byte_len = 0;
+  uint32_t imm = 0;
+  uint32_t slots = 1;
+  SendOp send_op = SendOp::kWrite;
+};
+
+enum class AsyncEvent : uint8_t { kQpFatal, kQpRequestError, kQpAccessError, kCommEstablished, kSqDrained, kLastWqe, kPortDown, kPortUp };
+
+class Qp;
+
+// What the engine reports. Called from inside the engine's calls, on the caller's thread; must not call back into the engine.
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  // `cookie` is QpInit::cookie. False: the completion cannot be delivered (CQ overrun) and the QP goes to error.
+  virtual bool on_completion(void* cookie, const Completion& c) = 0;
+  virtual void on_qp_event(void* cookie, AsyncEvent e) = 0;
+  virtual void on_port_event(uint8_t plane, AsyncEvent e) = 0;
+  // Answer (or its absence: rtt infinite) to an EV probe or port status update asked for by start_endpoint_op.
+  virtual void on_endpoint_response(uint16_t id, uint8_t plane, Duration rtt) = 0;
+};
+
+struct QpCaps {
+  uint32_t max_send_wr = 1;
+  uint32_t max_recv_wr = 1;
+  uint32_t max_send_sge = 1;
+  uint32_t max_inline = 0;
+};
+
+struct QpInit {
+  void* cookie = nullptr;
+  uint32_t qpn = 0;     // chosen by the device: process slot in the top bits
+  uint32_t pd = 0;      // protection domain id
+  QpCaps caps;
+};
+
+// Identifies an interned peer: a remote NIC as one remote process (UDP port) sees it.
+using PeerId = uint32_t;
+inline constexpr PeerId kNoPeer = UINT32_MAX;
+
+struct PlaneAddress {
+  IpAddress addr;
+  uint16_t port = 0;
+};
+
+// One entry per plane, in plane order; a plane that the peer does not have holds a zero address.
+struct PeerDescription {
+  std::vector<PlaneAddress> planes;
+  friend bool operator==(const PeerDescription& a, const PeerDescription& b) {
+    if (a.planes.size() != b.planes.size()) return false;
+    for (size_t i = 0; i < a.planes.size(); ++i)
+      if (a.planes[i].addr != b.planes[i].addr || a.planes[i].port != b.planes[i].port) return false;
+    return true;
+  }
+};
+
+// Everything that modify_qp can set; the API keeps one per QP and applies it with the transition. Defaults suit a caller
+// that sets none of the MRC attributes (clients.md rule 5).
+struct QpAttr {
+  PeerId peer = kNoPeer;
+  uint32_t dest_qpn = 0;
+  uint32_t path_mtu = 4096;
+  Psn sq_psn;
+  Psn rq_psn;
+  uint32_t access = 0;
+  uint16_t pkey = 0xFFFF;
+  uint8_t traffic_class = 0;      // from the AV; 0 means the device's data DSCP
+  uint8_t mpr = 32;               // requester window, units of 128 PSNs
+  uint8_t mpr_dest = 32;          // responder window, units of 128 PSNs
+  bool dynamic_mpr = false;
+  bool trim_nack = true;          // the peer can answer trimmed packets
+  uint16_t max_wimm = 128;        // WriteIMMs in flight as requester
+  uint16_t max_wimm_dest = 128;   // and as responder
+  uint8_t timeout = 14;           // 1.024 us * 2^timeout, 0..24
+  uint8_t retry_linear = 7;       // 0..7
+  uint8_t retry_exp = 25;         // 0..25, 25 = for ever
+  bool cc_disabled = false;       // CC profile with a NULL algorithm
+};
+
+}  // namespace mrc::core
