@@ -1,0 +1,85 @@
+// Datapath: what carries bursts between an endpoint and the network. Drivers (udp, mem, raw, dpdk) and decorators
+// (fault) implement it; the device drives it. No protocol decision is taken below this line: a driver does not look
+// into payloads.
+//
+// Threads: one caller at a time (the device serialises, as for the endpoint). Only wait_fd() may be waited on by
+// another thread meanwhile. Nothing here blocks, and nothing allocates or logs per packet.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/time.h"
+#include "core/burst.h"
+
+namespace mrc::datapath {
+
+// Every counter is declared once: name and sentence.
+#define MRC_DATAPATH_COUNTERS(X)                                                               \
+  X(tx_bursts, "bursts taken by the driver")                                                   \
+  X(tx_packets, "packets handed to the network")                                               \
+  X(tx_bytes, "UDP payload bytes handed to the network")                                       \
+  X(tx_calls, "system calls for sending")                                                      \
+  X(tx_no_room, "times a plane had no room for a burst")                                       \
+  X(tx_errors, "packets that the kernel refused for good (no route, not permitted, too long)") \
+  X(rx_bursts, "bursts received")                                                              \
+  X(rx_packets, "packets received")                                                            \
+  X(rx_bytes, "UDP payload bytes received")                                                    \
+  X(rx_calls, "system calls for receiving")                                                    \
+  X(rx_errors, "failed receive calls, an empty queue not counted")                             \
+  X(rx_overflow, "packets dropped because a receive buffer was full")                          \
+  X(fault_dropped, "packets dropped by fault injection")                                       \
+  X(fault_duplicated, "packets duplicated by fault injection")                                 \
+  X(fault_reordered, "packets reordered by fault injection")                                   \
+  X(fault_delayed, "packets delayed by fault injection")                                       \
+  X(fault_corrupted, "packets corrupted by fault injection")                                   \
+  X(fault_marked, "packets given an ECN CE mark by fault injection")                           \
+  X(fault_trimmed, "packets trimmed by fault injection")
+
+struct DatapathCounters {
+#define MRC_DATAPATH_COUNTER_FIELD(name, sentence) uint64_t name = 0;
+  MRC_DATAPATH_COUNTERS(MRC_DATAPATH_COUNTER_FIELD)
+#undef MRC_DATAPATH_COUNTER_FIELD
+};
+
+class Datapath {
+ public:
+  virtual ~Datapath() = default;
+
+  // Up to `max` received bursts; returns how many. Their buffers belong to the datapath and are valid until the next
+  // rx_burst. Returning fewer than `max` does not mean that the queues are empty; returning 0 does.
+  virtual int rx_burst(Instant now, core::RxBurst* out, int max) = 0;
+
+  // Sends bursts in order; returns how many were taken. Fewer than `n` means that the plane of bursts[returned] has no
+  // room: that burst was not touched, offer it (or a newly polled one) again when planes_with_room() shows its plane.
+  // A taken burst needs its memory no more. Packets that the kernel refuses for good are counted and treated as lost.
+  virtual int tx_burst(Instant now, const core::TxBurst* const* bursts, int n) = 0;
+  bool tx_one(Instant now, const core::TxBurst& burst) {
+    const core::TxBurst* p = &burst;
+    return tx_burst(now, &p, 1) == 1;
+  }
+
+  // Bit p: plane p takes a burst now. Cheap while no plane is full.
+  virtual uint32_t planes_with_room() = 0;
+
+  // Descriptors to wait on for reading (epoll or poll, level-triggered): readable while rx_burst would return something
+  // or a plane that was full has room again. Returns how many were written; they stay the same for the datapath's life.
+  // The udp driver has exactly one, an epoll descriptor over all its sockets.
+  virtual int wait_fds(int* out, int max) const = 0;
+
+  // When the datapath itself wants rx_burst or tx_burst (n = 0 will do) to be called, whatever the descriptors say:
+  // delayed packets of fault injection. Instant::never() for the drivers.
+  virtual Instant next_timeout() const { return Instant::never(); }
+
+  // Limits for EndpointConfig::max_segments and max_burst_bytes: segments per burst that this driver sends at the cost
+  // of about one. 1 where there is no segmentation offload worth using.
+  virtual uint32_t max_segments() const = 0;
+  virtual uint32_t max_burst_bytes() const = 0;
+
+  virtual const DatapathCounters& counters() = 0;
+
+  // A few lines for mrc-info and logs: driver, planes, offloads, buffer sizes obtained, what to raise.
+  virtual std::string describe() const = 0;
+};
+
+}  // namespace mrc::datapath
