@@ -23,6 +23,8 @@ struct Flow {
 };
 
 // The 32-bit EV: low half in the UDP source port, high half in flow label bits 15:0 [MRC-EV-1].
-inline uint32_t ev_of(const Flow& f) { return ((f.flow_label & 0xFFFFu) << 16) | f.src_port; }
+inline uint32_t ev_of(const Flow& f) {
+  return ((f.flow_label & 0xFFFFu) << 16) | f.src_port;
+}
 
 }  // namespace mrc::wire

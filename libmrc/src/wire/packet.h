@@ -1,0 +1,137 @@
+// Packet: one decoded MRC packet, and the encoders the engine uses. decode() compares every length before it reads and
+// names the check that failed; a peer's bytes never assert [MRC-WIRE-1..6, spec/wire.md]. The ICRC is not checked here,
+// see icrc.h.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "wire/aeth.h"
+#include "wire/bth.h"
+#include "wire/cc_state.h"
+#include "wire/eeth.h"
+#include "wire/erth.h"
+#include "wire/immdt.h"
+#include "wire/meth.h"
+#include "wire/neth.h"
+#include "wire/opcodes.h"
+#include "wire/peth.h"
+#include "wire/reth.h"
+#include "wire/seth.h"
+#include "wire/tseth.h"
+#include "wire/udp.h"
+
+namespace mrc::wire {
+
+enum class DecodeError : uint8_t {
+  kOk = 0,
+  kShortBth,
+  kBadTver,
+  kUnknownOpcode,
+  kShortMeth,
+  kShortTseth,
+  kShortReth,
+  kShortImmDt,
+  kShortAeth,
+  kShortSeth,
+  kShortCcState,
+  kShortNeth,
+  kShortPeth,
+  kShortErth,
+  kShortEeth,
+  kShortIcrc,      // headers are whole, fewer than four bytes follow
+  kBadPad,         // pad count does not fit the bytes between headers and ICRC, or is not allowed here
+  kBadPayload,     // payload length contradicts opcode and RETH.dmalen
+  kTrailingBytes,  // control packet with bytes between headers and ICRC
+  kBadQpn,         // endpoint operation to another QPN than 2
+  kNotRequest,     // decode_trimmed: only request packets and probes are trimmable
+};
+
+const char* decode_error_name(DecodeError e);
+
+struct RequestHeaders {
+  Reth reth;
+  ImmDt imm;
+};
+struct SackHeaders {
+  Seth seth;
+  CcState cc;
+};
+
+// Which union member is valid follows from bth.opcode. Meth and Tseth stand outside because trimmed packets have them
+// too.
+struct Packet {
+  Packet() : req() {}
+
+  Bth bth;
+  Meth meth;             // requests
+  Tseth tseth;           // requests with bth.ts
+  bool trimmed = false;  // only bth, meth and, with bth.ts, tseth were decoded; the union is not valid
+  const uint8_t* payload = nullptr;
+  uint32_t payload_len = 0;  // without pad and ICRC
+  union {
+    RequestHeaders req;  // is_request; req.imm only if with_imm
+    Aeth aeth;           // kAck
+    SackHeaders sack;    // kSack
+    Neth neth;           // kNack
+    Peth peth;           // kProbe
+    Erth erth;           // kEndpointRequest
+    Eeth eeth;           // kEndpointResponse
+  };
+};
+
+static_assert(sizeof(Packet) <= 104 && std::is_trivially_copyable_v<Packet>);
+
+// `data` is a UDP payload: BTH to ICRC. *out is complete only when kOk is returned, and points into `data`.
+[[nodiscard]] DecodeError decode(const uint8_t* data, uint32_t len, Packet* out);
+
+// For packets whose DSCP says that a switch trimmed them: takes BTH, METH and, with BTH.ts, TSETH; whatever follows is
+// ignored, and there is no ICRC [MRC-CHOICE-Q24]. A trimmed probe keeps only its BTH.
+[[nodiscard]] DecodeError decode_trimmed(const uint8_t* data, uint32_t len, Packet* out);
+
+// Pad count for a payload: headers, payload and pad end on a multiple of four [MRC-BTH-3].
+constexpr uint8_t pad_for(uint32_t payload_len) {
+  return static_cast<uint8_t>((0u - payload_len) & 3);
+}
+
+// Bytes on the wire, BTH to ICRC.
+constexpr uint32_t packet_bytes(Opcode op, bool ts, uint32_t payload_len) {
+  return header_bytes(op, ts) + payload_len + pad_for(payload_len) + kIcrcBytes;
+}
+
+// Encoders write headers and return their length; the caller appends payload, pad and ICRC. Each sets the opcode, and
+// encode_request_headers BTH.ts, whatever `bth` says. `tseth` may be null; `imm` is read when the opcode wants it.
+inline uint32_t encode_request_headers(uint8_t* out, Opcode op, const Bth& bth, const Meth& meth, const Tseth* tseth,
+                                       const Reth& reth, const uint32_t* imm) {
+  Bth b = bth;
+  b.opcode = op;
+  b.ts = tseth != nullptr;
+  b.encode(out);
+  uint8_t* p = out + Bth::kSize;
+  meth.encode(p);
+  p += Meth::kSize;
+  if (tseth != nullptr) {
+    tseth->encode(p);
+    p += Tseth::kSize;
+  }
+  reth.encode(p);
+  p += Reth::kSize;
+  if (with_imm(op)) {
+    put32(p, imm != nullptr ? *imm : 0);
+    p += ImmDt::kSize;
+  }
+  return static_cast<uint32_t>(p - out);
+}
+
+uint32_t encode_ack(uint8_t* out, const Bth& bth, const Aeth& aeth);
+uint32_t encode_sack(uint8_t* out, const Bth& bth, const Seth& seth, const CcState& cc);
+uint32_t encode_nack(uint8_t* out, const Bth& bth, const Neth& neth);
+uint32_t encode_probe(uint8_t* out, const Bth& bth, const Peth& peth);
+uint32_t encode_endpoint_request(uint8_t* out, const Bth& bth, const Erth& erth);
+uint32_t encode_endpoint_response(uint8_t* out, const Bth& bth, const Eeth& eeth);
+
+// A whole decoded packet again, payload and pad included, ICRC not; for tools and tests. `out` needs
+// packet_bytes(...) room. Returns the length written.
+uint32_t encode_packet(uint8_t* out, const Packet& packet);
+
+}  // namespace mrc::wire

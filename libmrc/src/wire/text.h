@@ -1,0 +1,16 @@
+// One line of text per packet, all fields, for traces and tools. The layout is for people and may change.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "wire/packet.h"
+
+namespace mrc::wire {
+
+std::string to_text(const Packet& packet);
+
+// Decodes and prints; undecodable bytes give the error's name and the first bytes in hex.
+std::string bytes_to_text(const uint8_t* data, uint32_t len);
+
+}  // namespace mrc::wire
