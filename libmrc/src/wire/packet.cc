@@ -1,0 +1,177 @@
+// See packet.h. Decoding goes header by header, so that a cut packet reports the header that is missing.
+#include "wire/packet.h"
+
+#include <cstring>
+
+namespace mrc::wire {
+namespace {
+
+// Walks over the packet; `left` is what has not been decoded yet.
+struct Cursor {
+  const uint8_t* p;
+  uint32_t left;
+
+  template <typename Header>
+  bool take(Header* out) {
+    if (left < Header::kSize) return false;
+    *out = Header::decode(p);
+    p += Header::kSize;
+    left -= Header::kSize;
+    return true;
+  }
+};
+
+DecodeError decode_bth(Cursor* c, Bth* bth) {
+  if (!c->take(bth)) return DecodeError::kShortBth;
+  if (bth->tver != 0) return DecodeError::kBadTver;
+  if (!is_known(bth->opcode)) return DecodeError::kUnknownOpcode;
+  return DecodeError::kOk;
+}
+
+DecodeError decode_message_numbers(Cursor* c, Packet* out) {
+  if (!c->take(&out->meth)) return DecodeError::kShortMeth;
+  if (out->bth.ts && !c->take(&out->tseth)) return DecodeError::kShortTseth;
+  return DecodeError::kOk;
+}
+
+// [MRC-WIRE-4] Only carries the whole message, the others a proper, non-empty part of it.
+bool payload_fits(Opcode op, uint32_t payload_len, uint32_t dmalen) {
+  if (is_only(op)) return payload_len == dmalen;
+  return payload_len > 0 && payload_len < dmalen;
+}
+
+DecodeError decode_request(Cursor* c, Packet* out) {
+  const DecodeError e = decode_message_numbers(c, out);
+  if (e != DecodeError::kOk) return e;
+  if (!c->take(&out->req.reth)) return DecodeError::kShortReth;
+  const Bth& bth = out->bth;
+  if (with_imm(bth.opcode) && !c->take(&out->req.imm)) return DecodeError::kShortImmDt;
+  if (c->left < kIcrcBytes) return DecodeError::kShortIcrc;
+  const uint32_t body = c->left - kIcrcBytes;
+  // [MRC-BTH-3] Payload and pad are a multiple of four; a packet that is not the message's end has no pad.
+  if (body % 4 != 0 || bth.pad > body || (bth.pad != 0 && !ends_message(bth.opcode))) return DecodeError::kBadPad;
+  out->payload = c->p;
+  out->payload_len = body - bth.pad;
+  if (!payload_fits(bth.opcode, out->payload_len, out->req.reth.dmalen)) return DecodeError::kBadPayload;
+  return DecodeError::kOk;
+}
+
+DecodeError decode_control_headers(Cursor* c, Packet* out) {
+  switch (out->bth.opcode) {
+    case Opcode::kAck:
+      return c->take(&out->aeth) ? DecodeError::kOk : DecodeError::kShortAeth;
+    case Opcode::kSack:
+      if (!c->take(&out->sack.seth)) return DecodeError::kShortSeth;
+      return c->take(&out->sack.cc) ? DecodeError::kOk : DecodeError::kShortCcState;
+    case Opcode::kNack:
+      return c->take(&out->neth) ? DecodeError::kOk : DecodeError::kShortNeth;
+    case Opcode::kProbe:
+      return c->take(&out->peth) ? DecodeError::kOk : DecodeError::kShortPeth;
+    case Opcode::kEndpointRequest:
+      return c->take(&out->erth) ? DecodeError::kOk : DecodeError::kShortErth;
+    case Opcode::kEndpointResponse:
+      return c->take(&out->eeth) ? DecodeError::kOk : DecodeError::kShortEeth;
+    default:
+      return DecodeError::kUnknownOpcode;
+  }
+}
+
+DecodeError decode_control(Cursor* c, Packet* out) {
+  const DecodeError e = decode_control_headers(c, out);
+  if (e != DecodeError::kOk) return e;
+  if (c->left < kIcrcBytes) return DecodeError::kShortIcrc;
+  if (c->left > kIcrcBytes) return DecodeError::kTrailingBytes;
+  const Bth& bth = out->bth;
+  if (bth.pad != 0) return DecodeError::kBadPad;
+  const bool endpoint = bth.opcode == Opcode::kEndpointRequest || bth.opcode == Opcode::kEndpointResponse;
+  if (endpoint && bth.dqp != kEndpointQpn) return DecodeError::kBadQpn;  // [MRC-BTH-5]
+  return DecodeError::kOk;
+}
+
+void start_packet(Packet* out) {
+  out->trimmed = false;
+  out->payload = nullptr;
+  out->payload_len = 0;
+}
+
+template <typename Header>
+uint32_t encode_control(uint8_t* out, Opcode op, const Bth& bth, const Header& header) {
+  Bth b = bth;
+  b.opcode = op;
+  b.pad = 0;
+  b.encode(out);
+  header.encode(out + Bth::kSize);
+  return Bth::kSize + Header::kSize;
+}
+
+}  // namespace
+
+DecodeError decode(const uint8_t* data, uint32_t len, Packet* out) {
+  Cursor c{data, len};
+  start_packet(out);
+  const DecodeError e = decode_bth(&c, &out->bth);
+  if (e != DecodeError::kOk) return e;
+  return is_request(out->bth.opcode) ? decode_request(&c, out) : decode_control(&c, out);
+}
+
+DecodeError decode_trimmed(const uint8_t* data, uint32_t len, Packet* out) {
+  Cursor c{data, len};
+  start_packet(out);
+  out->trimmed = true;
+  const DecodeError e = decode_bth(&c, &out->bth);
+  if (e != DecodeError::kOk) return e;
+  if (out->bth.opcode == Opcode::kProbe) return DecodeError::kOk;
+  if (!is_request(out->bth.opcode)) return DecodeError::kNotRequest;
+  return decode_message_numbers(&c, out);
+}
+
+uint32_t encode_ack(uint8_t* out, const Bth& bth, const Aeth& aeth) {
+  return encode_control(out, Opcode::kAck, bth, aeth);
+}
+uint32_t encode_sack(uint8_t* out, const Bth& bth, const Seth& seth, const CcState& cc) {
+  const uint32_t n = encode_control(out, Opcode::kSack, bth, seth);
+  cc.encode(out + n);
+  return n + CcState::kSize;
+}
+uint32_t encode_nack(uint8_t* out, const Bth& bth, const Neth& neth) {
+  return encode_control(out, Opcode::kNack, bth, neth);
+}
+uint32_t encode_probe(uint8_t* out, const Bth& bth, const Peth& peth) {
+  return encode_control(out, Opcode::kProbe, bth, peth);
+}
+uint32_t encode_endpoint_request(uint8_t* out, const Bth& bth, const Erth& erth) {
+  return encode_control(out, Opcode::kEndpointRequest, bth, erth);
+}
+uint32_t encode_endpoint_response(uint8_t* out, const Bth& bth, const Eeth& eeth) {
+  return encode_control(out, Opcode::kEndpointResponse, bth, eeth);
+}
+
+uint32_t encode_packet(uint8_t* out, const Packet& packet) {
+  const Opcode op = packet.bth.opcode;
+  switch (op) {
+    case Opcode::kAck:
+      return encode_ack(out, packet.bth, packet.aeth);
+    case Opcode::kSack:
+      return encode_sack(out, packet.bth, packet.sack.seth, packet.sack.cc);
+    case Opcode::kNack:
+      return encode_nack(out, packet.bth, packet.neth);
+    case Opcode::kProbe:
+      return encode_probe(out, packet.bth, packet.peth);
+    case Opcode::kEndpointRequest:
+      return encode_endpoint_request(out, packet.bth, packet.erth);
+    case Opcode::kEndpointResponse:
+      return encode_endpoint_response(out, packet.bth, packet.eeth);
+    default:
+      break;
+  }
+  Bth bth = packet.bth;
+  bth.pad = pad_for(packet.payload_len);
+  uint32_t n = encode_request_headers(out, op, bth, packet.meth, bth.ts ? &packet.tseth : nullptr, packet.req.reth,
+                                      &packet.req.imm.data);
+  if (packet.payload_len != 0) std::memcpy(out + n, packet.payload, packet.payload_len);
+  n += packet.payload_len;
+  std::memset(out + n, 0, bth.pad);
+  return n + bth.pad;
+}
+
+}  // namespace mrc::wire
