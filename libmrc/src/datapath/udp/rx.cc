@@ -1,0 +1,190 @@
+#include "datapath/udp/rx.h"
+
+#include <arpa/inet.h>
+#include <linux/in6.h>
+#include <netinet/udp.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+namespace mrc::datapath {
+
+void UdpReceiver::FreeBuffer::operator()(uint8_t* p) const {
+  std::free(p);
+}
+
+bool UdpReceiver::open(const UdpConfig& config, const UdpSyscalls& sys, bool gro, int epoll_fd, std::string* error) {
+  sys_ = &sys;
+  gro_ = gro;
+  for (size_t p = 0; p < config.planes.size(); ++p) {
+    const UdpPlane& plane = config.planes[p];
+    first_of_plane_.push_back(socket_count());
+    for (uint16_t port : {plane.port, plane.second_port}) {
+      if (port == plane.second_port && (port == 0 || port == plane.port) && socket_count() > first_of_plane_[p])
+        continue;
+      Socket s;
+      s.addr = plane.addr;
+      s.plane = static_cast<uint8_t>(p);
+      s.fd = open_udp(sys, {plane.addr, port, plane.interface, false}, &s.port, error);
+      if (!s.fd) {
+        *error = "plane " + std::to_string(p + 1) + ": " + *error;
+        return false;
+      }
+      int on = 1;
+      auto want = [&](int level, int name) { (void)sys.setsockopt(s.fd.get(), level, name, &on, sizeof(on)); };
+      if (plane.addr.is_v4()) {
+        want(IPPROTO_IP, IP_RECVTOS);
+      } else {
+        want(IPPROTO_IPV6, IPV6_RECVTCLASS);
+        if (config.structured_ev) want(IPPROTO_IPV6, IPV6_FLOWINFO);
+      }
+      want(SOL_SOCKET, SO_RXQ_OVFL);
+      if (gro) want(IPPROTO_UDP, UDP_GRO);
+      granted_ = std::min(granted_, grow_buffer(sys, s.fd.get(), true, config.rcvbuf));
+      epoll_event event{};
+      event.events = EPOLLIN;
+      event.data.u64 = socket_count();
+      if (::epoll_ctl(epoll_fd, EPOLL_CTL_ADD, s.fd.get(), &event) != 0) {
+        *error = std::string("epoll: ") + std::strerror(errno);
+        return false;
+      }
+      sockets_.push_back(std::move(s));
+    }
+  }
+  if (sockets_.size() > 64) {
+    *error = "more than 64 receive sockets";
+    errno = EINVAL;
+    return false;
+  }
+  uint32_t slot = gro ? kGroBytes : kPlainBytes;
+  uint32_t wanted = std::clamp<uint32_t>(config.rx_buffers, 1, 256) * kGroBytes;
+  buffers_ = gro ? wanted / slot : std::min<uint32_t>(wanted / slot, kMaxBatch);
+  memory_.reset(static_cast<uint8_t*>(std::aligned_alloc(4096, wanted)));
+  if (!memory_) {
+    *error = "no memory for receive buffers";
+    errno = ENOMEM;
+    return false;
+  }
+  std::memset(memory_.get(), 0, wanted);  // touch the pages now, not with the first packets
+  return true;
+}
+
+int UdpReceiver::receive(core::RxBurst* out, int max, DatapathCounters* counters) {
+  int got = 0;
+  while (ready_ != 0 && got < max && used_ < buffers_) {
+    // The next ready socket at or after next_, cyclically.
+    uint64_t ahead = ready_ >> next_ << next_;
+    uint32_t index = static_cast<uint32_t>(std::countr_zero(ahead != 0 ? ahead : ready_));
+    Socket* s = &sockets_[index];
+    int n = gro_ ? receive_gro(s, out + got, counters) : receive_plain(s, out + got, max - got, counters);
+    if (n < 0) {
+      ready_ &= ~(1ull << index);
+      continue;
+    }
+    got += n;
+    next_ = (index + 1) % socket_count();
+  }
+  return got;
+}
+
+// -1: nothing there. 0: something was there but not usable. Otherwise the number of bursts.
+int UdpReceiver::receive_gro(Socket* s, core::RxBurst* out, DatapathCounters* counters) {
+  uint8_t* buffer = memory_.get() + static_cast<size_t>(used_) * kGroBytes;
+  iovec iov{buffer, kGroBytes};
+  msghdr msg{};
+  msg.msg_name = &from_[0];
+  msg.msg_namelen = sizeof(from_[0]);
+  msg.msg_iov = &iov;
+  msg.msg_iovlen = 1;
+  msg.msg_control = control_[0].bytes.data();
+  msg.msg_controllen = control_[0].bytes.size();
+  ++counters->rx_calls;
+  ssize_t n = sys_->recvmsg(s->fd.get(), &msg, MSG_DONTWAIT);
+  if (n < 0) {
+    if (errno == EINTR) return 0;
+    if (errno != EAGAIN) ++counters->rx_errors;  // epoll shows the socket again if there is more
+    return -1;
+  }
+  if (!fill(s, msg, from_[0], buffer, static_cast<uint32_t>(n), out, counters)) return 0;
+  ++used_;
+  return 1;
+}
+
+int UdpReceiver::receive_plain(Socket* s, core::RxBurst* out, int max, DatapathCounters* counters) {
+  int want = std::min<int>(max, static_cast<int>(buffers_ - used_));
+  for (int i = 0; i < want; ++i) {
+    iovs_[i] = {memory_.get() + static_cast<size_t>(used_ + static_cast<uint32_t>(i)) * kPlainBytes, kPlainBytes};
+    msghdr& msg = msgs_[i].msg_hdr;
+    msg = {};
+    msg.msg_name = &from_[i];
+    msg.msg_namelen = sizeof(from_[i]);
+    msg.msg_iov = &iovs_[i];
+    msg.msg_iovlen = 1;
+    msg.msg_control = control_[i].bytes.data();
+    msg.msg_controllen = control_[i].bytes.size();
+  }
+  ++counters->rx_calls;
+  int n = sys_->recvmmsg(s->fd.get(), msgs_.data(), static_cast<unsigned int>(want), MSG_DONTWAIT, nullptr);
+  if (n < 0) {
+    if (errno == EINTR) return 0;
+    if (errno != EAGAIN) ++counters->rx_errors;
+    return -1;
+  }
+  int good = 0;
+  for (int i = 0; i < n; ++i) {
+    auto* data = static_cast<const uint8_t*>(iovs_[i].iov_base);
+    if (fill(s, msgs_[i].msg_hdr, from_[i], data, msgs_[i].msg_len, out + good, counters)) ++good;
+  }
+  used_ += static_cast<uint32_t>(n);
+  return good;
+}
+
+bool UdpReceiver::fill(Socket* s, const msghdr& msg, const SockAddr& from, const uint8_t* data, uint32_t bytes,
+                       core::RxBurst* out, DatapathCounters* counters) {
+  uint32_t segment = bytes;
+  out->flow.traffic_class = 0;
+  out->flow.flow_label = 0;
+  for (cmsghdr* c = CMSG_FIRSTHDR(&msg); c != nullptr; c = CMSG_NXTHDR(const_cast<msghdr*>(&msg), c)) {
+    if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO) {
+      int value;
+      std::memcpy(&value, CMSG_DATA(c), sizeof(value));
+      segment = static_cast<uint32_t>(value);
+    } else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS) {
+      out->flow.traffic_class = *CMSG_DATA(c);
+    } else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS) {
+      int value;
+      std::memcpy(&value, CMSG_DATA(c), sizeof(value));
+      out->flow.traffic_class = static_cast<uint8_t>(value);
+    } else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_FLOWINFO) {
+      uint32_t value;
+      std::memcpy(&value, CMSG_DATA(c), sizeof(value));
+      out->flow.flow_label = ntohl(value) & 0xFFFFF;
+    } else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_RXQ_OVFL) {
+      uint32_t value;
+      std::memcpy(&value, CMSG_DATA(c), sizeof(value));
+      counters->rx_overflow += value - s->overflow;
+      s->overflow = value;
+    }
+  }
+  if ((msg.msg_flags & MSG_TRUNC) != 0 || bytes == 0 || segment == 0) {
+    ++counters->rx_errors;
+    return false;
+  }
+  from_sockaddr(from, &out->flow.src, &out->flow.src_port);
+  out->flow.dst = s->addr;
+  out->flow.dst_port = s->port;
+  out->plane = s->plane;
+  out->data = data;
+  out->bytes = bytes;
+  out->segment_size = std::min(segment, bytes);
+  ++counters->rx_bursts;
+  counters->rx_packets += (bytes + segment - 1) / segment;
+  counters->rx_bytes += bytes;
+  return true;
+}
+
+}  // namespace mrc::datapath

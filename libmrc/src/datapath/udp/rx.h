@@ -1,0 +1,75 @@
+// Receiving half of the UDP driver: a socket per plane, polled through one epoll descriptor, into a small set of
+// buffers that are used again from the first one at every call, so that they stay in the cache and the engine's copy
+// into user memory is the only one in user space.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "datapath/udp/socket.h"
+#include "datapath/udp/udp_datapath.h"
+
+namespace mrc::datapath {
+
+class UdpReceiver {
+ public:
+  static constexpr uint32_t kGroBytes = 65536;  // the largest thing GRO delivers
+  static constexpr uint32_t kPlainBytes =
+      16384;  // per datagram without GRO; the largest MRC packet has 8,192 + headers
+  static constexpr int kMaxBatch = 64;
+
+  // Sockets of the planes, bound; registers them at `epoll_fd` with data = index of the socket.
+  bool open(const UdpConfig& config, const UdpSyscalls& sys, bool gro, int epoll_fd, std::string* error);
+  // Marks socket `index` as worth asking; called with what epoll reports.
+  void set_ready(uint32_t index) { ready_ |= 1ull << index; }
+  bool any_ready() const { return ready_ != 0; }
+  // Asks ready sockets in turn; at most `max` bursts.
+  int receive(core::RxBurst* out, int max, DatapathCounters* counters);
+  // Forgets that buffers are in use: call once per rx_burst.
+  void recycle() { used_ = 0; }
+
+  uint32_t socket_count() const { return static_cast<uint32_t>(sockets_.size()); }
+  uint16_t port(uint8_t plane) const { return sockets_[first_of_plane_[plane]].port; }
+  uint32_t granted() const { return granted_; }  // smallest receive buffer obtained
+
+ private:
+  struct Socket {
+    Fd fd;
+    IpAddress addr;
+    uint16_t port = 0;
+    uint8_t plane = 0;
+    uint32_t overflow = 0;  // last value of the kernel's running count
+  };
+  struct alignas(8) Control {
+    std::array<char, 128> bytes;
+  };
+
+  int receive_gro(Socket* s, core::RxBurst* out, DatapathCounters* counters);
+  int receive_plain(Socket* s, core::RxBurst* out, int max, DatapathCounters* counters);
+  // Fills addresses, class, label and segment size from one message. False: nothing usable (cut short).
+  bool fill(Socket* s, const msghdr& msg, const SockAddr& from, const uint8_t* data, uint32_t bytes, core::RxBurst* out,
+            DatapathCounters* counters);
+
+  const UdpSyscalls* sys_ = nullptr;
+  bool gro_ = false;
+  std::vector<Socket> sockets_;
+  std::vector<uint32_t> first_of_plane_;
+  uint64_t ready_ = 0;
+  uint32_t next_ = 0;  // socket to ask first, for fairness
+  uint32_t used_ = 0;  // buffers handed out since recycle()
+  uint32_t buffers_ = 0;
+  uint32_t granted_ = UINT32_MAX;
+  struct FreeBuffer {
+    void operator()(uint8_t* p) const;
+  };
+  std::unique_ptr<uint8_t, FreeBuffer> memory_;
+  std::array<mmsghdr, kMaxBatch> msgs_;
+  std::array<iovec, kMaxBatch> iovs_;
+  std::array<SockAddr, kMaxBatch> from_;
+  std::array<Control, kMaxBatch> control_;
+};
+
+}  // namespace mrc::datapath

@@ -1,0 +1,164 @@
+#include "datapath/udp/socket.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <linux/in6.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace mrc::datapath {
+
+namespace {
+
+// <linux/in6.h> and <netinet/in.h> agree to share definitions; these two are in the kernel's header only on some
+// systems.
+#ifndef IPV6_FLOWINFO_SEND
+constexpr int kIpv6FlowinfoSend = 33;
+#else
+constexpr int kIpv6FlowinfoSend = IPV6_FLOWINFO_SEND;
+#endif
+
+bool is_link_local(const IpAddress& ip) {
+  return ip.bytes[0] == 0xFE && (ip.bytes[1] & 0xC0) == 0x80;
+}
+
+void set_int(const UdpSyscalls& sys, int fd, int level, int name, int value) {
+  (void)sys.setsockopt(fd, level, name, &value, sizeof(value));
+}
+
+}  // namespace
+
+const UdpSyscalls& kernel_syscalls() {
+  static const UdpSyscalls table = {::socket, ::bind, ::setsockopt, ::sendmsg, ::sendmmsg, ::recvmsg, ::recvmmsg};
+  return table;
+}
+
+Fd::~Fd() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+socklen_t to_sockaddr(const IpAddress& ip, uint16_t port, uint32_t scope, uint32_t flow_label, SockAddr* out) {
+  if (ip.is_v4()) {
+    std::memset(&out->v4, 0, sizeof(out->v4));
+    out->v4.sin_family = AF_INET;
+    out->v4.sin_port = htons(port);
+    std::memcpy(&out->v4.sin_addr, ip.bytes.data() + 12, 4);
+    return sizeof(out->v4);
+  }
+  std::memset(&out->v6, 0, sizeof(out->v6));
+  out->v6.sin6_family = AF_INET6;
+  out->v6.sin6_port = htons(port);
+  out->v6.sin6_flowinfo = htonl(flow_label & 0xFFFFF);
+  out->v6.sin6_scope_id = is_link_local(ip) ? scope : 0;
+  std::memcpy(&out->v6.sin6_addr, ip.bytes.data(), 16);
+  return sizeof(out->v6);
+}
+
+void from_sockaddr(const SockAddr& in, IpAddress* ip, uint16_t* port) {
+  if (in.sa.sa_family == AF_INET) {
+    uint8_t a[4];
+    std::memcpy(a, &in.v4.sin_addr, 4);
+    *ip = IpAddress::v4(a[0], a[1], a[2], a[3]);
+    *port = ntohs(in.v4.sin_port);
+  } else {
+    std::memcpy(ip->bytes.data(), &in.v6.sin6_addr, 16);
+    *port = ntohs(in.v6.sin6_port);
+  }
+}
+
+Fd open_udp(const UdpSyscalls& sys, const BindRequest& request, uint16_t* bound_port, std::string* error) {
+  bool v4 = request.addr.is_v4();
+  auto fail = [&](const char* what) {
+    int saved = errno;
+    *error = std::string(what) + " for " + request.addr.to_string() + " port " + std::to_string(request.port) + ": " +
+             std::strerror(saved);
+    if (saved == EADDRNOTAVAIL) *error += " (no interface of this host has this address)";
+    if (saved == EADDRINUSE) *error += " (another program uses this port)";
+    if (saved == EMFILE) *error += " (raise the limit of open files, ulimit -n)";
+    errno = saved;
+    return Fd();
+  };
+  Fd fd(sys.socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP));
+  if (!fd) return fail("cannot create a UDP socket");
+  uint32_t scope = 0;
+  if (!v4) set_int(sys, fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 1);
+  if (!request.interface.empty()) {
+    scope = if_nametoindex(request.interface.c_str());
+    if (scope == 0) return fail(("no interface " + request.interface).c_str());
+    // Since Linux 5.7 this needs no privilege on a socket that is not bound to a device yet.
+    if (sys.setsockopt(fd.get(), SOL_SOCKET, SO_BINDTODEVICE, request.interface.c_str(),
+                       static_cast<socklen_t>(request.interface.size())) != 0)
+      return fail(("cannot bind to interface " + request.interface).c_str());
+  }
+  if (request.reuse_port) set_int(sys, fd.get(), SOL_SOCKET, SO_REUSEPORT, 1);
+  if (v4) {
+    set_int(sys, fd.get(), IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+  } else {
+    set_int(sys, fd.get(), IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
+    set_int(sys, fd.get(), IPPROTO_IPV6, IPV6_DONTFRAG, 1);
+  }
+  SockAddr addr;
+  socklen_t length = to_sockaddr(request.addr, request.port, scope, 0, &addr);
+  if (sys.bind(fd.get(), &addr.sa, length) != 0) return fail("cannot bind");
+  length = sizeof(addr);
+  if (::getsockname(fd.get(), &addr.sa, &length) != 0) return fail("cannot read the bound port");
+  IpAddress ip;
+  from_sockaddr(addr, &ip, bound_port);
+  return fd;
+}
+
+uint32_t grow_buffer(const UdpSyscalls& sys, int fd, bool receive, uint32_t wanted) {
+  int value = static_cast<int>(wanted);
+  if (sys.setsockopt(fd, SOL_SOCKET, receive ? SO_RCVBUFFORCE : SO_SNDBUFFORCE, &value, sizeof(value)) != 0)
+    set_int(sys, fd, SOL_SOCKET, receive ? SO_RCVBUF : SO_SNDBUF, value);
+  int got = 0;
+  socklen_t length = sizeof(got);
+  if (::getsockopt(fd, SOL_SOCKET, receive ? SO_RCVBUF : SO_SNDBUF, &got, &length) != 0) return 0;
+  return static_cast<uint32_t>(got) / 2;
+}
+
+Interface interface_of(const IpAddress& addr) {
+  Interface result;
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return result;
+  for (ifaddrs* i = list; i != nullptr; i = i->ifa_next) {
+    if (i->ifa_addr == nullptr || (i->ifa_addr->sa_family != AF_INET && i->ifa_addr->sa_family != AF_INET6)) continue;
+    IpAddress ip;
+    uint16_t port;
+    SockAddr sa;
+    std::memcpy(&sa, i->ifa_addr, i->ifa_addr->sa_family == AF_INET ? sizeof(sa.v4) : sizeof(sa.v6));
+    from_sockaddr(sa, &ip, &port);
+    // All of 127.0.0.0/8 answers on the loopback interface though only one address is listed.
+    bool loopback4 = addr.is_v4() && addr.bytes[12] == 127 && ip.is_v4() && ip.bytes[12] == 127;
+    if (ip != addr && !loopback4) continue;
+    result.name = i->ifa_name;
+    result.index = if_nametoindex(i->ifa_name);
+    break;
+  }
+  ::freeifaddrs(list);
+  if (result.name.empty()) return result;
+  Fd fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ifreq request{};
+  std::strncpy(request.ifr_name, result.name.c_str(), IFNAMSIZ - 1);
+  if (fd && ::ioctl(fd.get(), SIOCGIFMTU, &request) == 0) result.mtu = static_cast<uint32_t>(request.ifr_mtu);
+  return result;
+}
+
+void lease_flow_label(const UdpSyscalls& sys, int fd, uint32_t label) {
+  set_int(sys, fd, IPPROTO_IPV6, kIpv6FlowinfoSend, 1);
+  set_int(sys, fd, IPPROTO_IPV6, IPV6_AUTOFLOWLABEL, 0);
+  if (label == 0) return;
+  in6_flowlabel_req request{};
+  request.flr_label = htonl(label & 0xFFFFF);
+  request.flr_action = IPV6_FL_A_GET;
+  request.flr_share = IPV6_FL_S_ANY;
+  request.flr_flags = IPV6_FL_F_CREATE;
+  request.flr_expires = 0xFFFF;
+  (void)sys.setsockopt(fd, IPPROTO_IPV6, IPV6_FLOWLABEL_MGR, &request, sizeof(request));
+}
+
+}  // namespace mrc::datapath

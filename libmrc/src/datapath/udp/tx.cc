@@ -1,0 +1,251 @@
+#include "datapath/udp/tx.h"
+
+#include <netinet/udp.h>
+#include <poll.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cerrno>
+#include <cstring>
+
+namespace mrc::datapath {
+
+namespace {
+
+constexpr uint32_t kSmallestBuffer = 2304;  // the kernel's minimum; nothing is ever read from a transmit socket
+
+}  // namespace
+
+bool UdpTransmitter::open(const UdpConfig& config, const UdpSyscalls& sys, bool gso, int epoll_fd, std::string* error) {
+  sys_ = &sys;
+  epoll_fd_ = epoll_fd;
+  no_gso_ = gso ? 0 : UINT32_MAX;
+  evs_ = config.evs;
+  planes_.resize(config.planes.size());
+  for (size_t p = 0; p < planes_.size(); ++p) planes_[p].scope = interface_of(config.planes[p].addr).index;
+  for (size_t i = 0; i < evs_.size(); ++i) {
+    core::EvEntry& ev = evs_[i];
+    if (ev.plane >= config.planes.size()) {
+      *error = "EV " + std::to_string(i) + ": no plane " + std::to_string(ev.plane + 1);
+      errno = EINVAL;
+      return false;
+    }
+    const UdpPlane& plane = config.planes[ev.plane];
+    uint16_t port = static_cast<uint16_t>(ev.value);
+    uint16_t bound = 0;
+    Fd fd = open_udp(sys, {plane.addr, port, plane.interface, port != 0}, &bound, error);
+    if (!fd) {
+      *error = "EV " + std::to_string(i) + " on plane " + std::to_string(ev.plane + 1) + ": " + *error;
+      return false;
+    }
+    ev.value = (ev.value & 0xFFFF0000u) | bound;
+    granted_ = std::min(granted_, grow_buffer(sys, fd.get(), false, config.sndbuf));
+    int small = kSmallestBuffer;
+    (void)sys.setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+    if (config.structured_ev && !plane.addr.is_v4()) lease_flow_label(sys, fd.get(), ev.value >> 16);
+    sockets_.push_back(std::move(fd));
+  }
+  return true;
+}
+
+// Address and ancillary data shared by all messages of one burst.
+void UdpTransmitter::prepare(const wire::Flow& flow, uint32_t scope, uint32_t gso_segment) {
+  to_length_ = to_sockaddr(flow.dst, flow.dst_port, scope, flow.flow_label, &to_);
+  bool v4 = flow.dst.is_v4();
+  auto* c = reinterpret_cast<cmsghdr*>(control_.bytes.data());
+  c->cmsg_level = v4 ? IPPROTO_IP : IPPROTO_IPV6;
+  c->cmsg_type = v4 ? IP_TOS : IPV6_TCLASS;
+  c->cmsg_len = CMSG_LEN(sizeof(int));
+  int traffic_class = flow.traffic_class;
+  std::memcpy(CMSG_DATA(c), &traffic_class, sizeof(traffic_class));
+  control_length_ = CMSG_SPACE(sizeof(int));
+  if (gso_segment != 0) {
+    c = reinterpret_cast<cmsghdr*>(control_.bytes.data() + control_length_);
+    c->cmsg_level = IPPROTO_UDP;
+    c->cmsg_type = UDP_SEGMENT;
+    c->cmsg_len = CMSG_LEN(sizeof(uint16_t));
+    uint16_t segment = static_cast<uint16_t>(gso_segment);
+    std::memcpy(CMSG_DATA(c), &segment, sizeof(segment));
+    control_length_ += CMSG_SPACE(sizeof(uint16_t));
+  }
+}
+
+bool UdpTransmitter::send(const core::TxBurst& burst, DatapathCounters* counters) {
+  assert(burst.ev_index < sockets_.size() && burst.plane < planes_.size());
+  Plane& plane = planes_[burst.plane];
+  uint32_t bit = 1u << burst.plane;
+  if ((blocked_ & bit) != 0 || (plane.rest_bytes != 0 && !flush_rest(&plane, counters))) {
+    ++counters->tx_no_room;
+    return false;
+  }
+  int fd = sockets_[burst.ev_index].get();
+  bool many = burst.segments > 1;
+  Sent sent = Sent::kUnsupported;
+  if (!many || (no_gso_ & bit) == 0) {
+    prepare(burst.flow, plane.scope, many ? burst.segment_size : 0);
+    sent = send_one(fd, burst.iov.data(), burst.iov_count, burst.segments, burst.bytes, counters);
+    if (sent == Sent::kUnsupported) no_gso_ |= bit;
+  }
+  if (sent == Sent::kUnsupported && send_split(&plane, fd, burst, counters)) sent = Sent::kAll;
+  if (sent == Sent::kAll) {
+    ++counters->tx_bursts;
+    if (plane.rest_bytes != 0) block(burst.plane, fd);
+    return true;
+  }
+  ++counters->tx_no_room;
+  block(burst.plane, fd);
+  return false;
+}
+
+UdpTransmitter::Sent UdpTransmitter::send_one(int fd, const iovec* iov, uint32_t iov_count, uint32_t segments,
+                                              uint32_t bytes, DatapathCounters* counters) {
+  msghdr msg{};
+  msg.msg_name = &to_;
+  msg.msg_namelen = to_length_;
+  msg.msg_iov = const_cast<iovec*>(iov);
+  msg.msg_iovlen = iov_count;
+  msg.msg_control = control_.bytes.data();
+  msg.msg_controllen = control_length_;
+  ssize_t n;
+  do {
+    ++counters->tx_calls;
+    n = sys_->sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+  } while (n < 0 && errno == EINTR);
+  if (n >= 0) {
+    counters->tx_packets += segments;
+    counters->tx_bytes += bytes;
+    return Sent::kAll;
+  }
+  if (errno == EAGAIN) return Sent::kNoRoom;
+  // EIO: the interface has no checksum offload. EINVAL: this kernel refuses the combination. Packet by packet works.
+  if (segments > 1 && (errno == EIO || errno == EINVAL || errno == EOPNOTSUPP)) return Sent::kUnsupported;
+  note_error(errno);
+  counters->tx_errors += segments;
+  return Sent::kAll;
+}
+
+// Cuts an iovec array at segment boundaries into msgs_/iovs_; returns the number of segments.
+uint32_t UdpTransmitter::split(const iovec* iov, uint32_t iov_count, uint32_t segment_size, uint32_t bytes) {
+  uint32_t segments = 0;
+  uint32_t pieces = 0;
+  uint32_t at = 0;  // index into iov
+  size_t offset = 0;
+  while (bytes > 0 && segments < core::kMaxSegments) {
+    uint32_t left = std::min(segment_size, bytes);
+    bytes -= left;
+    sizes_[segments] = left;
+    msghdr& msg = msgs_[segments].msg_hdr;
+    msg = {};
+    msg.msg_name = &to_;
+    msg.msg_namelen = to_length_;
+    msg.msg_control = control_.bytes.data();
+    msg.msg_controllen = control_length_;
+    msg.msg_iov = &iovs_[pieces];
+    while (left > 0 && at < iov_count) {
+      size_t take = std::min<size_t>(left, iov[at].iov_len - offset);
+      if (take > 0) iovs_[pieces++] = {static_cast<uint8_t*>(iov[at].iov_base) + offset, take};
+      left -= static_cast<uint32_t>(take);
+      offset += take;
+      if (offset == iov[at].iov_len) {
+        ++at;
+        offset = 0;
+      }
+    }
+    msg.msg_iovlen = static_cast<size_t>(&iovs_[pieces] - msg.msg_iov);
+    ++segments;
+  }
+  return segments;
+}
+
+UdpTransmitter::Sent UdpTransmitter::send_many(int fd, uint32_t* first, uint32_t segments, DatapathCounters* counters) {
+  while (*first < segments) {
+    ++counters->tx_calls;
+    int n = sys_->sendmmsg(fd, &msgs_[*first], segments - *first, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      if (errno == EAGAIN) return Sent::kNoRoom;
+      note_error(errno);
+      ++counters->tx_errors;
+      n = 1;  // this one is lost; the others may get through
+    } else {
+      counters->tx_packets += static_cast<uint32_t>(n);
+      for (int i = 0; i < n; ++i) counters->tx_bytes += sizes_[*first + static_cast<uint32_t>(i)];
+    }
+    *first += static_cast<uint32_t>(n);
+  }
+  return Sent::kAll;
+}
+
+// True: the burst is taken, whole or with its rest kept in plane->rest.
+bool UdpTransmitter::send_split(Plane* plane, int fd, const core::TxBurst& burst, DatapathCounters* counters) {
+  prepare(burst.flow, plane->scope, 0);
+  uint32_t segments = split(burst.iov.data(), burst.iov_count, burst.segment_size, burst.bytes);
+  uint32_t first = 0;
+  if (send_many(fd, &first, segments, counters) == Sent::kAll) return true;
+  if (first == 0) return false;
+  if (plane->rest.empty()) plane->rest.resize(65536);  // once per plane
+  uint32_t bytes = 0;
+  for (uint32_t i = first; i < segments; ++i) {
+    const msghdr& msg = msgs_[i].msg_hdr;
+    for (size_t k = 0; k < msg.msg_iovlen; ++k) {
+      std::memcpy(plane->rest.data() + bytes, msg.msg_iov[k].iov_base, msg.msg_iov[k].iov_len);
+      bytes += static_cast<uint32_t>(msg.msg_iov[k].iov_len);
+    }
+  }
+  plane->rest_bytes = bytes;
+  plane->rest_segment = burst.segment_size;
+  plane->rest_flow = burst.flow;
+  plane->rest_fd = fd;
+  return true;
+}
+
+bool UdpTransmitter::flush_rest(Plane* plane, DatapathCounters* counters) {
+  prepare(plane->rest_flow, plane->scope, 0);
+  iovec whole{plane->rest.data(), plane->rest_bytes};
+  uint32_t segments = split(&whole, 1, plane->rest_segment, plane->rest_bytes);
+  uint32_t first = 0;
+  Sent sent = send_many(plane->rest_fd, &first, segments, counters);
+  if (sent == Sent::kAll) {
+    plane->rest_bytes = 0;
+    return true;
+  }
+  uint32_t done = std::min(first * plane->rest_segment, plane->rest_bytes);
+  std::memmove(plane->rest.data(), plane->rest.data() + done, plane->rest_bytes - done);
+  plane->rest_bytes -= done;
+  block(static_cast<uint8_t>(plane - planes_.data()), plane->rest_fd);
+  return false;
+}
+
+uint32_t UdpTransmitter::planes_with_room(DatapathCounters* counters) {
+  uint32_t all = planes_.size() >= 32 ? UINT32_MAX : (1u << planes_.size()) - 1;
+  if (blocked_ != 0) {
+    for (size_t p = 0; p < planes_.size(); ++p) {
+      if ((blocked_ >> p & 1) == 0) continue;
+      pollfd check{planes_[p].blocked_fd, POLLOUT, 0};
+      if (::poll(&check, 1, 0) != 1) continue;
+      unblock(static_cast<uint8_t>(p));
+    }
+  }
+  for (Plane& plane : planes_)
+    if (plane.rest_bytes != 0 && (blocked_ >> (&plane - planes_.data()) & 1) == 0) flush_rest(&plane, counters);
+  return all & ~blocked_;
+}
+
+void UdpTransmitter::block(uint8_t plane, int fd) {
+  Plane& p = planes_[plane];
+  blocked_ |= 1u << plane;
+  p.blocked_fd = fd;
+  epoll_event event{};
+  event.events = EPOLLOUT | EPOLLONESHOT;
+  event.data.u64 = kEpollTag + plane;
+  bool known = std::find(p.armed.begin(), p.armed.end(), fd) != p.armed.end();
+  if (!known) p.armed.push_back(fd);
+  (void)::epoll_ctl(epoll_fd_, known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event);
+}
+
+void UdpTransmitter::note_error(int error) {
+  if (first_error_.empty()) first_error_ = std::strerror(error);
+}
+
+}  // namespace mrc::datapath

@@ -1,0 +1,76 @@
+// Sending half of the UDP driver: a socket per EV. A burst of several segments is one sendmsg with UDP_SEGMENT, or one
+// sendmmsg where the kernel or an interface cannot segment. A full socket blocks its plane until it is writable again.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "datapath/udp/socket.h"
+#include "datapath/udp/udp_datapath.h"
+
+namespace mrc::datapath {
+
+class UdpTransmitter {
+ public:
+  static constexpr uint64_t kEpollTag = 1ull << 32;  // epoll data of plane p's blocked socket: kEpollTag + p
+
+  bool open(const UdpConfig& config, const UdpSyscalls& sys, bool gso, int epoll_fd, std::string* error);
+  // False: the plane has no room, the burst was not touched.
+  bool send(const core::TxBurst& burst, DatapathCounters* counters);
+  uint32_t planes_with_room(DatapathCounters* counters);
+  void unblock(uint8_t plane) { blocked_ &= ~(1u << plane); }
+
+  const std::vector<core::EvEntry>& evs() const { return evs_; }
+  uint32_t granted() const { return granted_; }
+  // GSO is given up plane by plane when an interface refuses it (no checksum offload).
+  uint32_t planes_without_gso() const { return no_gso_; }
+  const std::string& first_error() const { return first_error_; }
+
+ private:
+  struct Plane {
+    int blocked_fd = -1;
+    std::vector<int> armed;  // sockets known to epoll
+    uint32_t scope = 0;      // interface index, for link-local peers
+    // Rest of a burst of which sendmmsg took only a part; sent before anything else on the plane. One copy, rare.
+    std::vector<uint8_t> rest;
+    uint32_t rest_bytes = 0;
+    uint32_t rest_segment = 0;
+    wire::Flow rest_flow;
+    int rest_fd = -1;
+  };
+  enum class Sent : uint8_t { kAll, kNoRoom, kUnsupported };
+
+  void prepare(const wire::Flow& flow, uint32_t scope, uint32_t gso_segment);
+  Sent send_one(int fd, const iovec* iov, uint32_t iov_count, uint32_t segments, uint32_t bytes,
+                DatapathCounters* counters);
+  // Sends [*first, segments) of msgs_; counts. kNoRoom with *first at the first unsent segment.
+  Sent send_many(int fd, uint32_t* first, uint32_t segments, DatapathCounters* counters);
+  bool send_split(Plane* plane, int fd, const core::TxBurst& burst, DatapathCounters* counters);
+  uint32_t split(const iovec* iov, uint32_t iov_count, uint32_t segment_size, uint32_t bytes);
+  bool flush_rest(Plane* plane, DatapathCounters* counters);
+  void block(uint8_t plane, int fd);
+  void note_error(int error);
+
+  const UdpSyscalls* sys_ = nullptr;
+  int epoll_fd_ = -1;
+  std::vector<Fd> sockets_;  // by EV index
+  std::vector<core::EvEntry> evs_;
+  std::vector<Plane> planes_;
+  uint32_t blocked_ = 0;
+  uint32_t no_gso_ = 0;
+  uint32_t granted_ = UINT32_MAX;
+  std::string first_error_;
+  SockAddr to_;
+  socklen_t to_length_ = 0;
+  struct alignas(8) Control {
+    std::array<char, 64> bytes;
+  } control_;
+  size_t control_length_ = 0;
+  std::array<mmsghdr, core::kMaxSegments> msgs_;
+  std::array<uint32_t, core::kMaxSegments> sizes_;
+  std::array<iovec, core::kMaxIov + core::kMaxSegments> iovs_;
+};
+
+}  // namespace mrc::datapath

@@ -1,0 +1,181 @@
+#include "datapath/udp/udp_datapath.h"
+
+#include <sys/epoll.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "datapath/udp/rx.h"
+#include "datapath/udp/self_test.h"
+#include "datapath/udp/tx.h"
+
+namespace mrc::datapath {
+
+namespace {
+
+class Udp final : public UdpDatapath {
+ public:
+  bool start(const UdpConfig& config, std::string* error);
+
+  int rx_burst(Instant now, core::RxBurst* out, int max) override;
+  int tx_burst(Instant now, const core::TxBurst* const* bursts, int n) override;
+  uint32_t planes_with_room() override { return tx_.planes_with_room(&counters_); }
+  int wait_fds(int* out, int max) const override {
+    if (max < 1) return 0;
+    out[0] = epoll_.get();
+    return 1;
+  }
+  uint32_t max_segments() const override { return gso_ ? core::kMaxSegments : kSegmentsWithoutGso; }
+  uint32_t max_burst_bytes() const override { return core::kMaxBurstBytes; }
+  const DatapathCounters& counters() override { return counters_; }
+  std::string describe() const override;
+
+  uint16_t plane_port(uint8_t plane) const override { return rx_.port(plane); }
+  const std::vector<core::EvEntry>& evs() const override { return tx_.evs(); }
+  bool gso() const override { return gso_ && tx_.planes_without_gso() == 0; }
+  bool gro() const override { return gro_; }
+  uint32_t plane_payload(uint8_t plane) const override;
+  const std::vector<std::string>& advice() const override { return advice_; }
+
+ private:
+  // One sendmmsg costs per packet, so that long bursts only spoil the spraying; a few spare most of the calls'
+  // overhead.
+  static constexpr uint32_t kSegmentsWithoutGso = 8;
+
+  bool choose_offload(const UdpConfig& config, std::string* error);
+  void advise(const UdpConfig& config);
+  void poll_sockets();
+
+  Fd epoll_;
+  UdpReceiver rx_;
+  UdpTransmitter tx_;
+  DatapathCounters counters_;
+  std::vector<UdpPlane> planes_;
+  std::vector<Interface> interfaces_;
+  std::vector<std::string> advice_;
+  bool gso_ = false;
+  bool gro_ = false;
+};
+
+bool Udp::choose_offload(const UdpConfig& config, std::string* error) {
+  const UdpSyscalls& sys = *config.syscalls;
+  OffloadSupport found;
+  if (config.gso != Offload::kOff || config.gro != Offload::kOff)
+    found = test_offload(sys, config.planes[0].addr, config.planes[0].interface);
+  gso_ = config.gso != Offload::kOff && found.gso;
+  gro_ = config.gro != Offload::kOff && found.gro;
+  if ((config.gso == Offload::kOn && !gso_) || (config.gro == Offload::kOn && !gro_)) {
+    *error = std::string("the kernel does not offer UDP ") + (gso_ || config.gso != Offload::kOn ? "GRO" : "GSO") +
+             ", which the settings ask for";
+    errno = EOPNOTSUPP;
+    return false;
+  }
+  return true;
+}
+
+bool Udp::start(const UdpConfig& config, std::string* error) {
+  if (config.planes.empty() || config.planes.size() > 32 || config.evs.empty()) {
+    *error = "a UDP datapath needs 1 to 32 planes and at least one EV";
+    errno = EINVAL;
+    return false;
+  }
+  planes_ = config.planes;
+  epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll_) {
+    *error = std::string("epoll: ") + std::strerror(errno);
+    return false;
+  }
+  if (!choose_offload(config, error) || !rx_.open(config, *config.syscalls, gro_, epoll_.get(), error) ||
+      !tx_.open(config, *config.syscalls, gso_, epoll_.get(), error))
+    return false;
+  for (const UdpPlane& plane : planes_) interfaces_.push_back(interface_of(plane.addr));
+  advise(config);
+  return true;
+}
+
+void Udp::advise(const UdpConfig& config) {
+  if (rx_.granted() < config.rcvbuf)
+    advice_.push_back("receive buffers are " + std::to_string(rx_.granted()) + " bytes instead of " +
+                      std::to_string(config.rcvbuf) + ": sysctl -w net.core.rmem_max=" + std::to_string(config.rcvbuf));
+  if (tx_.granted() < config.sndbuf)
+    advice_.push_back("send buffers are " + std::to_string(tx_.granted()) + " bytes instead of " +
+                      std::to_string(config.sndbuf) + ": sysctl -w net.core.wmem_max=" + std::to_string(config.sndbuf));
+  if (config.gso == Offload::kAuto && !gso_)
+    advice_.push_back("no UDP segmentation offload (GSO, Linux 4.18): sending packet by packet");
+  if (config.gro == Offload::kAuto && !gro_)
+    advice_.push_back("no UDP receive offload (GRO, Linux 5.0): receiving packet by packet");
+}
+
+uint32_t Udp::plane_payload(uint8_t plane) const {
+  uint32_t mtu = interfaces_[plane].mtu;
+  uint32_t headers = planes_[plane].addr.is_v4() ? 28 : 48;
+  return mtu > headers ? mtu - headers : 0;
+}
+
+// Asking epoll costs about half of one empty recvmsg, and it asks all planes at once [measured; see tools/bench].
+void Udp::poll_sockets() {
+  epoll_event events[16];
+  int n = ::epoll_wait(epoll_.get(), events, 16, 0);
+  for (int i = 0; i < n; ++i) {
+    uint64_t tag = events[i].data.u64;
+    if (tag >= UdpTransmitter::kEpollTag)
+      tx_.unblock(static_cast<uint8_t>(tag - UdpTransmitter::kEpollTag));
+    else
+      rx_.set_ready(static_cast<uint32_t>(tag));
+  }
+}
+
+int Udp::rx_burst(Instant, core::RxBurst* out, int max) {
+  rx_.recycle();
+  int got = rx_.any_ready() ? rx_.receive(out, max, &counters_) : 0;
+  if (got == 0) {
+    poll_sockets();
+    got = rx_.receive(out, max, &counters_);
+  }
+  return got;
+}
+
+int Udp::tx_burst(Instant, const core::TxBurst* const* bursts, int n) {
+  for (int i = 0; i < n; ++i)
+    if (!tx_.send(*bursts[i], &counters_)) return i;
+  return n;
+}
+
+std::string Udp::describe() const {
+  std::string text = std::string("udp: ") + std::to_string(planes_.size()) + " planes, " +
+                     std::to_string(tx_.evs().size()) + " EVs, GSO " + (gso() ? "on" : "off") + ", GRO " +
+                     (gro_ ? "on" : "off") + ", receive buffer " + std::to_string(rx_.granted()) + ", send buffer " +
+                     std::to_string(tx_.granted()) + " bytes\n";
+  for (size_t p = 0; p < planes_.size(); ++p) {
+    const Interface& i = interfaces_[p];
+    text += "plane " + std::to_string(p + 1) + ": " + planes_[p].addr.to_string() + " port " +
+            std::to_string(rx_.port(static_cast<uint8_t>(p))) + " on " + (i.name.empty() ? "?" : i.name) + ", MTU " +
+            std::to_string(i.mtu) + "\n";
+  }
+  if (gso_ && tx_.planes_without_gso() != 0) text += "an interface refused segmentation: GSO given up there\n";
+  if (!tx_.first_error().empty()) text += "first send error: " + tx_.first_error() + "\n";
+  for (const std::string& line : advice_) text += line + "\n";
+  return text;
+}
+
+}  // namespace
+
+std::unique_ptr<UdpDatapath> UdpDatapath::open(const UdpConfig& config, std::string* error, int* err) {
+  UdpConfig full = config;
+  if (full.syscalls == nullptr) full.syscalls = &kernel_syscalls();
+  auto udp = std::make_unique<Udp>();
+  errno = 0;
+  if (!udp->start(full, error)) {
+    if (err != nullptr) *err = errno;
+    return nullptr;
+  }
+  return udp;
+}
+
+std::vector<core::EvEntry> auto_evs(uint32_t total, uint32_t planes) {
+  std::vector<core::EvEntry> evs(total);
+  for (uint32_t i = 0; i < total; ++i) evs[i].plane = static_cast<uint8_t>(i % planes);
+  return evs;
+}
+
+}  // namespace mrc::datapath
