@@ -1,0 +1,55 @@
+#include "base/ip.h"
+
+#include <gtest/gtest.h>
+
+namespace mrc {
+namespace {
+
+IpAddress ip(const char* text) {
+  IpAddress out;
+  EXPECT_TRUE(IpAddress::parse(text, &out)) << text;
+  return out;
+}
+
+TEST(Ip, V4IsMapped) {
+  const IpAddress a = ip("127.0.0.1");
+  EXPECT_EQ(a, IpAddress::v4(127, 0, 0, 1));
+  EXPECT_TRUE(a.is_v4());
+  EXPECT_EQ(a.to_string(), "127.0.0.1");
+  EXPECT_EQ(ip("::ffff:127.0.0.1"), a);
+}
+
+TEST(Ip, V6KeepsNetworkOrder) {
+  const IpAddress a = ip("fd00:1::2");
+  EXPECT_FALSE(a.is_v4());
+  EXPECT_EQ(a.bytes[0], 0xFD);
+  EXPECT_EQ(a.bytes[3], 1);
+  EXPECT_EQ(a.bytes[15], 2);
+  EXPECT_EQ(a.to_string(), "fd00:1::2");
+}
+
+TEST(Ip, ParseRefusesWhatIsNoAddressAndLeavesTheResult) {
+  IpAddress out = IpAddress::v4(1, 2, 3, 4);
+  for (const char* text : {"", "localhost", "1.2.3", "1.2.3.256", "fd00::1%lo", " 1.2.3.4", "1.2.3.4 ", "::1/128"}) {
+    EXPECT_FALSE(IpAddress::parse(text, &out)) << text;
+  }
+  EXPECT_EQ(out, IpAddress::v4(1, 2, 3, 4));
+}
+
+TEST(Ip, ZeroAndMappedZeroDiffer) {
+  EXPECT_TRUE(ip("::").is_zero());
+  EXPECT_TRUE(IpAddress{}.is_zero());
+  EXPECT_FALSE(ip("0.0.0.0").is_zero());
+  EXPECT_FALSE(ip("::1").is_zero());
+  EXPECT_FALSE(ip("::1").is_v4());
+}
+
+TEST(Ip, Order) {
+  EXPECT_TRUE(ip("fd00::1") < ip("fd00::2"));
+  EXPECT_FALSE(ip("fd00::2") < ip("fd00::1"));
+  EXPECT_FALSE(ip("fd00::1") < ip("fd00::1"));
+  EXPECT_TRUE(ip("fd00::1") != ip("fd00::2"));
+}
+
+}  // namespace
+}  // namespace mrc

@@ -1,0 +1,43 @@
+#include "base/time.h"
+
+#include <gtest/gtest.h>
+
+namespace mrc {
+namespace {
+
+TEST(Time, Units) {
+  EXPECT_EQ(Duration::microseconds(3), Duration::nanoseconds(3000));
+  EXPECT_EQ(Duration::milliseconds(3), Duration::microseconds(3000));
+  EXPECT_EQ(Duration::seconds(3), Duration::milliseconds(3000));
+  EXPECT_EQ(Duration().ns(), 0);
+}
+
+TEST(Time, Arithmetic) {
+  const Duration d = Duration::microseconds(10);
+  EXPECT_EQ((d + d).ns(), 20000);
+  EXPECT_EQ((d - d * 2).ns(), -10000);
+  EXPECT_EQ((d / 4).ns(), 2500);
+  const Instant t = Instant::from_ns(1000);
+  EXPECT_EQ((t + d).ns(), 11000);
+  EXPECT_EQ((t - d).ns(), -9000);
+  EXPECT_EQ((t + d) - t, d);
+}
+
+TEST(Time, Comparisons) {
+  const Instant a = Instant::from_ns(1);
+  const Instant b = Instant::from_ns(2);
+  EXPECT_TRUE(a < b && a <= b && b > a && b >= a && a != b && a == a && a <= a && a >= a);
+  EXPECT_FALSE(a > b || a >= b || b < a || b <= a || a == b);
+  const Duration c = Duration::nanoseconds(1);
+  const Duration d = Duration::nanoseconds(2);
+  EXPECT_TRUE(c < d && c <= d && d > c && d >= c && c != d && c == c);
+}
+
+TEST(Time, NeverAndInfiniteSurviveAddition) {
+  EXPECT_TRUE(Instant::never() + Duration::infinite() > Instant::never());
+  EXPECT_TRUE(Instant::from_ns(0) + Duration::infinite() < Instant::never());
+  EXPECT_TRUE(Instant::from_ns(INT64_MAX / 4) < Instant::never());
+}
+
+}  // namespace
+}  // namespace mrc

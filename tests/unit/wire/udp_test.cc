@@ -1,0 +1,38 @@
+#include "wire/udp.h"
+
+#include <gtest/gtest.h>
+
+#include "wire/flow.h"
+
+namespace mrc::wire {
+namespace {
+
+TEST(Udp, BothPortsAreAccepted) {  // [MRC-UDP-1]
+  EXPECT_TRUE(is_mrc_port(4791));
+  EXPECT_TRUE(is_mrc_port(4971));
+  EXPECT_FALSE(is_mrc_port(4790));
+  EXPECT_FALSE(is_mrc_port(4792));
+  EXPECT_EQ(kUdpPort, 4791);
+}
+
+TEST(Udp, NominalSizeIsUdpLengthPlus40) {  // [MRC-UDP-3]
+  EXPECT_EQ(nominal_size(0), 48u);
+  EXPECT_EQ(nominal_size(4096 + 40), 4096u + 40 + 8 + 40);
+}
+
+TEST(Flow, EvHasTheFlowLabelAbove) {  // [MRC-EV-1]
+  Flow f;
+  f.src_port = 0x1234;
+  f.flow_label = 0xF0007;  // the label's top four bits are no part of the EV
+  EXPECT_EQ(ev_of(f), 0x00071234u);
+}
+
+TEST(Flow, TrafficClassSplits) {
+  Flow f;
+  f.traffic_class = 46 << 2 | 3;
+  EXPECT_EQ(f.dscp(), 46);
+  EXPECT_EQ(f.ecn(), Ecn::kCe);
+}
+
+}  // namespace
+}  // namespace mrc::wire
