@@ -1,0 +1,72 @@
+#include "common.h"
+
+#include <arpa/inet.h>
+#include <netinet/udp.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace udp_limit {
+
+void fail(const std::string& what) {
+  std::fprintf(stderr, "mrc-udp-limit: %s%s%s\n", what.c_str(), errno != 0 ? ": " : "",
+               errno != 0 ? std::strerror(errno) : "");
+  std::exit(2);
+}
+
+Address make_address(const std::string& text, uint16_t port, socklen_t* length) {
+  Address a;
+  std::memset(&a, 0, sizeof(a));
+  if (inet_pton(AF_INET, text.c_str(), &a.v4.sin_addr) == 1) {
+    a.v4.sin_family = AF_INET;
+    a.v4.sin_port = htons(port);
+    *length = sizeof(a.v4);
+    return a;
+  }
+  if (inet_pton(AF_INET6, text.c_str(), &a.v6.sin6_addr) == 1) {
+    a.v6.sin6_family = AF_INET6;
+    a.v6.sin6_port = htons(port);
+    *length = sizeof(a.v6);
+    return a;
+  }
+  errno = 0;
+  fail("not an address: " + text);
+}
+
+const std::string& address_of_plane(const Options& options, uint32_t plane) {
+  return options.addresses[options.addresses.size() == 1 ? 0 : plane];
+}
+
+int open_socket(int family, bool receive) {
+  int fd = ::socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP);
+  if (fd < 0) fail("socket");
+  int bytes = 8 << 20;
+  if (::setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)) != 0)
+    ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+  if (::setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)) != 0)
+    ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+  int on = 1;
+  if (receive && ::setsockopt(fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on)) != 0) fail("UDP_GRO");
+  return fd;
+}
+
+uint64_t now_ns() {
+  timespec t;
+  ::clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
+}
+
+uint64_t cpu_us() {
+  rusage u;
+  ::getrusage(RUSAGE_SELF, &u);
+  auto us = [](const timeval& t) {
+    return static_cast<uint64_t>(t.tv_sec) * 1000000u + static_cast<uint64_t>(t.tv_usec);
+  };
+  return us(u.ru_utime) + us(u.ru_stime);
+}
+
+}  // namespace udp_limit

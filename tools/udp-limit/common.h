@@ -1,0 +1,66 @@
+// mrc-udp-limit: the raw limit that mrc-perf is compared with. Two processes, plain UDP sockets, GSO and GRO, the
+// packet size of MRC, one copy at the receiver into a large buffer, a credit window per plane so that what is reported
+// is what arrived; and a ping-pong of two bytes with both sides polling.
+//
+// Packets: a data burst starts with a Header; two bytes alone are a ping. Host byte order: both ends are this program
+// on machines of one kind.
+#pragma once
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace udp_limit {
+
+enum class Kind : uint32_t { kHello = 0x4D4C0001, kData, kCredit, kEnd, kReport };
+
+struct Header {
+  Kind kind = Kind::kData;
+  uint32_t session = 0;
+  uint64_t value = 0;      // credit: bytes received on this plane; report: bytes received in all
+  uint64_t first_ns = 0;   // report: time between the first and the last byte
+  uint64_t cpu_us = 0;     // report: processor time of the server in this session
+  uint64_t copied_to = 0;  // hello: bytes of memory to copy into
+};
+static_assert(sizeof(Header) == 40);
+
+struct Options {
+  bool server = false;
+  bool once = false;
+  bool json = false;
+  bool latency = false;
+  std::vector<std::string> addresses{"127.0.0.1"};  // one for all planes, or one per plane
+  uint16_t port = 18600;                            // plane p uses port + p
+  uint32_t planes = 4;
+  uint32_t sources = 1;         // sending sockets per plane
+  uint32_t size = 4096 + 48;    // UDP payload per packet
+  uint32_t burst = 15;          // packets per send
+  uint32_t window = 1u << 20;   // bytes in flight per plane
+  uint64_t memory = 16u << 20;  // bytes sent from and copied into, cyclically
+  double seconds = 2;
+};
+
+union Address {
+  sockaddr sa;
+  sockaddr_in v4;
+  sockaddr_in6 v6;
+};
+
+// Exits with a message when the text is no address.
+Address make_address(const std::string& text, uint16_t port, socklen_t* length);
+const std::string& address_of_plane(const Options& options, uint32_t plane);
+
+// A non-blocking UDP socket with large buffers; GRO when `receive`. Exits with a message when it cannot be had.
+int open_socket(int family, bool receive);
+
+uint64_t now_ns();
+uint64_t cpu_us();
+[[noreturn]] void fail(const std::string& what);
+
+int run_server(const Options& options);
+int run_client(const Options& options);
+
+}  // namespace udp_limit

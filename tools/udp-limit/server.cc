@@ -1,0 +1,170 @@
+// Receiving side: polls its planes in turn, copies every burst into the large buffer, gives credit back.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "common.h"
+
+namespace udp_limit {
+
+namespace {
+
+constexpr size_t kBuffer = 65536;
+constexpr uint64_t kCreditStep = 128 * 1024;  // bytes received before a credit goes back, unless the queue ran empty
+
+struct Plane {
+  int fd = -1;
+  Address credit_to{};
+  socklen_t credit_length = 0;
+  uint64_t received = 0;
+  uint64_t credited = 0;
+};
+
+struct Server {
+  const Options& options;
+  std::vector<Plane> planes;
+  uint8_t* buffer = nullptr;
+  uint8_t* memory = nullptr;
+  uint64_t memory_bytes = 0;
+  uint64_t at = 0;
+  uint32_t session = 0;
+  uint64_t total = 0, first_ns = 0, last_ns = 0, cpu_at_start = 0;
+  bool done = false;
+
+  void open();
+  void serve();
+  bool receive(Plane* p);
+  void control(Plane* p, const Header& h, const Address& from, socklen_t length);
+  void credit(Plane* p);
+};
+
+void Server::open() {
+  for (uint32_t i = 0; i < options.planes; ++i) {
+    Plane p;
+    socklen_t length;
+    Address a = make_address(address_of_plane(options, i), static_cast<uint16_t>(options.port + i), &length);
+    p.fd = open_socket(a.sa.sa_family, true);
+    if (::bind(p.fd, &a.sa, length) != 0) fail("bind " + address_of_plane(options, i));
+    planes.push_back(p);
+  }
+  buffer = static_cast<uint8_t*>(std::aligned_alloc(4096, kBuffer));
+}
+
+void Server::credit(Plane* p) {
+  Header h;
+  h.kind = Kind::kCredit;
+  h.session = session;
+  h.value = p->received;
+  p->credited = p->received;
+  (void)!::sendto(p->fd, &h, sizeof(h), 0, &p->credit_to.sa, p->credit_length);
+}
+
+void Server::control(Plane* p, const Header& h, const Address& from, socklen_t length) {
+  if (h.kind == Kind::kHello) {
+    if (h.session != session) {
+      session = h.session;
+      for (Plane& each : planes) each.received = each.credited = 0;
+      total = first_ns = last_ns = at = 0;
+      cpu_at_start = cpu_us();
+      if (memory_bytes != h.copied_to) {
+        if (memory != nullptr) ::munmap(memory, memory_bytes);
+        memory_bytes = h.copied_to;
+        void* m =
+            ::mmap(nullptr, memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+        if (m == MAP_FAILED) fail("memory");
+        memory = static_cast<uint8_t*>(m);
+      }
+    }
+    p->credit_to = from;
+    p->credit_length = length;
+    credit(p);
+  } else if (h.kind == Kind::kEnd && h.session == session) {
+    Header report;
+    report.kind = Kind::kReport;
+    report.session = session;
+    report.value = total;
+    report.first_ns = last_ns - first_ns;
+    report.cpu_us = cpu_us() - cpu_at_start;
+    (void)!::sendto(p->fd, &report, sizeof(report), 0, &from.sa, length);
+    done = h.value == 1;  // the client has its report
+  }
+}
+
+// False: the plane's queue is empty.
+bool Server::receive(Plane* p) {
+  Address from;
+  iovec iov{buffer, kBuffer};
+  alignas(8) char space[64];
+  msghdr msg{};
+  msg.msg_name = &from;
+  msg.msg_namelen = sizeof(from);
+  msg.msg_iov = &iov;
+  msg.msg_iovlen = 1;
+  msg.msg_control = space;
+  msg.msg_controllen = sizeof(space);
+  ssize_t n = ::recvmsg(p->fd, &msg, 0);
+  if (n < 0) return false;
+  if (n <= 2) {  // ping
+    (void)!::sendto(p->fd, buffer, static_cast<size_t>(n), 0, &from.sa, msg.msg_namelen);
+    return true;
+  }
+  if (n < static_cast<ssize_t>(sizeof(Header))) return true;
+  Header h;
+  std::memcpy(&h, buffer, sizeof(h));
+  if (h.kind != Kind::kData) {
+    control(p, h, from, msg.msg_namelen);
+    return true;
+  }
+  if (h.session != session) return true;
+  uint64_t bytes = static_cast<uint64_t>(n);
+  if (at + bytes > memory_bytes) at = 0;
+  std::memcpy(memory + at, buffer, bytes);
+  at += bytes;
+  last_ns = now_ns();
+  if (first_ns == 0) {
+    first_ns = last_ns;  // the first burst only starts the clock
+  } else {
+    total += bytes;
+  }
+  p->received += bytes;
+  if (p->received - p->credited >= kCreditStep) credit(p);
+  return true;
+}
+
+void Server::serve() {
+  uint64_t last_busy = now_ns();
+  while (!done || !options.once) {
+    bool any = false;
+    for (Plane& p : planes) {
+      if (receive(&p)) {
+        any = true;
+      } else if (p.received != p.credited) {
+        credit(&p);
+      }
+    }
+    if (any) {
+      last_busy = 0;
+    } else if (last_busy == 0) {
+      last_busy = now_ns();
+    } else if (now_ns() - last_busy > 100000000) {
+      ::usleep(1000);  // nobody is measuring
+    }
+  }
+}
+
+}  // namespace
+
+int run_server(const Options& options) {
+  Server server{.options = options};
+  server.open();
+  std::printf("ready\n");
+  std::fflush(stdout);
+  server.serve();
+  return 0;
+}
+
+}  // namespace udp_limit
