@@ -1,0 +1,269 @@
+// The UDP driver over real loopback sockets, both families, with and without the offloads.
+#include "datapath/udp/udp_datapath.h"
+
+#include <set>
+
+#include "udp_fixture.h"
+
+namespace mrc::datapath {
+namespace {
+
+struct Variant {
+  bool v4;
+  Offload gso;
+  Offload gro;
+};
+
+class UdpVariant : public ::testing::TestWithParam<Variant> {
+ protected:
+  UdpConfig config(uint32_t planes, uint32_t evs) {
+    UdpConfig c = loopback_config(GetParam().v4, planes, evs);
+    c.gso = GetParam().gso;
+    c.gro = GetParam().gro;
+    return c;
+  }
+  IpAddress ip() { return loopback(GetParam().v4); }
+};
+
+TEST_P(UdpVariant, carries_a_burst_unchanged) {
+  auto a = open_or_fail(config(1, 1));
+  auto b = open_or_fail(config(1, 1));
+  TestBurst t(15, 4144, 100, 1);
+  t.address(*a, *b, 0, ip());
+  ASSERT_TRUE(a->tx_one(Instant(), t.burst));
+  auto got = receive(*b, 15);
+  EXPECT_EQ(joined(got), t.payload);
+  EXPECT_EQ(a->counters().tx_packets, 15u);
+  EXPECT_EQ(a->counters().tx_bytes, t.burst.bytes);
+  EXPECT_EQ(b->counters().rx_packets, 15u);
+  EXPECT_EQ(b->counters().rx_bytes, t.burst.bytes);
+  bool merged = GetParam().gso == Offload::kOn && GetParam().gro == Offload::kOn;
+  if (merged) {
+    ASSERT_EQ(got.size(), 1u);
+    EXPECT_EQ(got[0].segment_size, 4144u);
+    EXPECT_EQ(a->counters().tx_calls, 1u);
+  }
+  if (GetParam().gro == Offload::kOff) {
+    EXPECT_EQ(got.size(), 15u);
+  }
+}
+
+TEST_P(UdpVariant, largest_burst) {
+  auto a = open_or_fail(config(1, 1));
+  auto b = open_or_fail(config(1, 1));
+  TestBurst t(64, 1015, 1015, 2);
+  static_assert(64 * 1015 <= core::kMaxBurstBytes);
+  t.address(*a, *b, 0, ip());
+  ASSERT_TRUE(a->tx_one(Instant(), t.burst));
+  EXPECT_EQ(joined(receive(*b, 64)), t.payload);
+  EXPECT_EQ(a->counters().tx_errors, 0u);
+}
+
+TEST_P(UdpVariant, single_packets_and_shorter_last) {
+  auto a = open_or_fail(config(1, 1));
+  auto b = open_or_fail(config(1, 1));
+  for (uint32_t size : {1u, 40u, 64u, 4144u, 8240u}) {
+    TestBurst t(1, size, size, size);
+    t.address(*a, *b, 0, ip());
+    ASSERT_TRUE(a->tx_one(Instant(), t.burst));
+    auto got = receive(*b, 1);
+    ASSERT_EQ(got.size(), 1u);
+    EXPECT_EQ(got[0].bytes, t.payload);
+    EXPECT_EQ(got[0].segment_size, size);
+  }
+}
+
+TEST_P(UdpVariant, traffic_class_both_ways) {
+  auto a = open_or_fail(config(1, 1));
+  auto b = open_or_fail(config(1, 1));
+  // DSCP 46 and 4 with each ECN value; a CE mark set by the sender survives loopback.
+  for (uint8_t tc : {0, 46 << 2, 4 << 2 | 1, 4 << 2 | 2, 4 << 2 | 3}) {
+    for (uint32_t segments : {1u, 3u}) {
+      TestBurst t(segments, 200, 50, tc);
+      if (segments == 1) t.burst.segment_size = t.burst.bytes;
+      t.address(*a, *b, 0, ip(), tc);
+      ASSERT_TRUE(a->tx_one(Instant(), t.burst));
+      auto got = receive(*b, segments);
+      ASSERT_FALSE(got.empty());
+      for (const Got& g : got) EXPECT_EQ(g.flow.traffic_class, tc);
+    }
+  }
+}
+
+TEST_P(UdpVariant, planes_and_source_ports) {
+  auto a = open_or_fail(config(4, 8));
+  auto b = open_or_fail(config(4, 8));
+  std::set<uint16_t> ports;
+  for (uint16_t ev = 0; ev < 8; ++ev) {
+    TestBurst t(2, 100, 60, ev);
+    t.address(*a, *b, ev, ip());
+    EXPECT_EQ(t.burst.plane, ev % 4);
+    ASSERT_TRUE(a->tx_one(Instant(), t.burst));
+    auto got = receive(*b, 2);
+    ASSERT_FALSE(got.empty());
+    for (const Got& g : got) {
+      EXPECT_EQ(g.plane, ev % 4);
+      EXPECT_EQ(g.flow.src_port, a->evs()[ev].value);
+      EXPECT_EQ(g.flow.src, ip());
+      EXPECT_EQ(g.flow.dst, ip());
+      EXPECT_EQ(g.flow.dst_port, b->plane_port(g.plane));
+      ports.insert(g.flow.src_port);
+    }
+  }
+  EXPECT_EQ(ports.size(), 8u);
+}
+
+TEST_P(UdpVariant, bursts_of_many_planes_in_one_call) {
+  auto a = open_or_fail(config(4, 4));
+  auto b = open_or_fail(config(4, 4));
+  std::vector<std::unique_ptr<TestBurst>> bursts;
+  std::vector<const core::TxBurst*> list;
+  for (uint16_t ev = 0; ev < 4; ++ev) {
+    bursts.push_back(std::make_unique<TestBurst>(4, 500, 500, ev));
+    bursts.back()->address(*a, *b, ev, ip());
+    list.push_back(&bursts.back()->burst);
+  }
+  EXPECT_EQ(a->tx_burst(Instant(), list.data(), 4), 4);
+  auto got = receive(*b, 16, 3);
+  for (uint8_t p = 0; p < 4; ++p) {
+    std::vector<uint8_t> bytes;
+    for (const Got& g : got)
+      if (g.plane == p) bytes.insert(bytes.end(), g.bytes.begin(), g.bytes.end());
+    EXPECT_EQ(bytes, bursts[p]->payload) << "plane " << int{p};
+  }
+}
+
+TEST_P(UdpVariant, wait_fd_is_readable_exactly_while_there_is_something) {
+  auto a = open_or_fail(config(2, 2));
+  auto b = open_or_fail(config(2, 2));
+  pollfd wait{-1, POLLIN, 0};
+  ASSERT_EQ(b->wait_fds(&wait.fd, 1), 1);
+  EXPECT_EQ(::poll(&wait, 1, 0), 0);
+  TestBurst t(1, 100, 100, 3);
+  t.address(*a, *b, 1, ip());
+  ASSERT_TRUE(a->tx_one(Instant(), t.burst));
+  EXPECT_EQ(::poll(&wait, 1, 2000), 1);
+  core::RxBurst in[4];
+  EXPECT_EQ(b->rx_burst(Instant(), in, 4), 1);
+  EXPECT_EQ(b->rx_burst(Instant(), in, 4), 0);
+  EXPECT_EQ(::poll(&wait, 1, 0), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    all, UdpVariant,
+    ::testing::Values(Variant{false, Offload::kOn, Offload::kOn}, Variant{false, Offload::kOff, Offload::kOn},
+                      Variant{false, Offload::kOn, Offload::kOff}, Variant{false, Offload::kOff, Offload::kOff},
+                      Variant{true, Offload::kOn, Offload::kOn}, Variant{true, Offload::kOff, Offload::kOn},
+                      Variant{true, Offload::kOn, Offload::kOff}, Variant{true, Offload::kOff, Offload::kOff}),
+    [](const auto& v) {
+      return std::string(v.param.v4 ? "v4" : "v6") + (v.param.gso == Offload::kOn ? "_gso" : "_plain") +
+             (v.param.gro == Offload::kOn ? "_gro" : "_single");
+    });
+
+TEST(Udp, explicit_ev_ports_are_shared_by_two_datapaths) {
+  // Take two ports that are free now, then ask for them by number, twice.
+  uint32_t first = 0;
+  uint32_t second = 0;
+  {
+    auto finder = open_or_fail(loopback_config(false, 1, 2));
+    first = finder->evs()[0].value;
+    second = finder->evs()[1].value;
+  }
+  UdpConfig config = loopback_config(false, 1, 2);
+  config.evs[0].value = first;
+  config.evs[1].value = 0x50000u | second;  // the high half is the flow label and stays
+  auto a = open_or_fail(config);
+  auto c = open_or_fail(config);
+  EXPECT_EQ(a->evs()[0].value, first);
+  EXPECT_EQ(c->evs()[1].value, 0x50000u | second);
+}
+
+TEST(Udp, flow_label_travels_in_structured_mode_only) {
+  for (bool structured : {true, false}) {
+    UdpConfig config = loopback_config(false, 1, 2);
+    config.structured_ev = structured;
+    config.evs[0].value = 0xABCDu << 16;
+    config.evs[1].value = 0;
+    auto a = open_or_fail(config);
+    auto b = open_or_fail(config);
+    for (uint16_t ev : {0, 1}) {
+      TestBurst t(2, 100, 100, 1);
+      t.address(*a, *b, ev, loopback(false), 46 << 2);
+      ASSERT_TRUE(a->tx_one(Instant(), t.burst));
+      auto got = receive(*b, 2);
+      ASSERT_FALSE(got.empty());
+      EXPECT_EQ(got[0].flow.flow_label, structured && ev == 0 ? 0xABCDu : 0u);
+      EXPECT_EQ(got[0].flow.traffic_class, 46 << 2);
+    }
+  }
+}
+
+TEST(Udp, second_port_is_received_on) {
+  UdpConfig config = loopback_config(true, 2, 2);
+  {
+    auto finder = open_or_fail(config);
+    config.planes[1].second_port = finder->plane_port(1);
+  }
+  auto b = open_or_fail(config);
+  auto a = open_or_fail(loopback_config(true, 2, 2));
+  TestBurst t(1, 80, 80, 9);
+  t.address(*a, *b, 1, loopback(true));
+  t.burst.flow.dst_port = config.planes[1].second_port;
+  ASSERT_TRUE(a->tx_one(Instant(), t.burst));
+  auto got = receive(*b, 1);
+  ASSERT_EQ(got.size(), 1u);
+  EXPECT_EQ(got[0].plane, 1);
+  EXPECT_EQ(got[0].flow.dst_port, config.planes[1].second_port);
+  EXPECT_NE(b->plane_port(1), config.planes[1].second_port);
+}
+
+TEST(Udp, foreign_address_is_refused_with_the_plane_named) {
+  UdpConfig config = loopback_config(true, 2, 2);
+  ASSERT_TRUE(IpAddress::parse("192.0.2.77", &config.planes[1].addr));
+  std::string error;
+  int err = 0;
+  EXPECT_EQ(UdpDatapath::open(config, &error, &err), nullptr);
+  EXPECT_EQ(err, EADDRNOTAVAIL);
+  EXPECT_NE(error.find("plane 2"), std::string::npos) << error;
+  EXPECT_NE(error.find("192.0.2.77"), std::string::npos) << error;
+}
+
+TEST(Udp, port_in_use_is_refused) {
+  auto first = open_or_fail(loopback_config(false, 1, 1));
+  UdpConfig config = loopback_config(false, 1, 1);
+  config.planes[0].port = first->plane_port(0);
+  std::string error;
+  int err = 0;
+  EXPECT_EQ(UdpDatapath::open(config, &error, &err), nullptr);
+  EXPECT_EQ(err, EADDRINUSE);
+}
+
+TEST(Udp, ev_on_a_missing_plane_is_refused) {
+  UdpConfig config = loopback_config(false, 2, 2);
+  config.evs[1].plane = 2;
+  std::string error;
+  EXPECT_EQ(UdpDatapath::open(config, &error), nullptr);
+  EXPECT_NE(error.find("no plane 3"), std::string::npos) << error;
+}
+
+TEST(Udp, describes_itself_and_says_what_to_raise) {
+  UdpConfig config = loopback_config(false, 2, 6);
+  config.rcvbuf = 1u << 30;  // more than any limit grants without privilege, and half of what INT_MAX allows
+  auto dp = open_or_fail(config);
+  std::string text = dp->describe();
+  EXPECT_NE(text.find("2 planes, 6 EVs"), std::string::npos) << text;
+  EXPECT_NE(text.find("plane 2: ::1 port " + std::to_string(dp->plane_port(1)) + " on lo, MTU"), std::string::npos)
+      << text;
+  EXPECT_EQ(dp->plane_payload(0), dp->plane_payload(1));
+  EXPECT_GT(dp->plane_payload(0), 1400u);
+}
+
+TEST(Udp, auto_evs_spread_equally) {
+  auto evs = auto_evs(64, 4);
+  std::array<int, 4> count{};
+  for (const auto& ev : evs) ++count[ev.plane];
+  EXPECT_EQ(count, (std::array<int, 4>{16, 16, 16, 16}));
+}
+
+}  // namespace
+}  // namespace mrc::datapath

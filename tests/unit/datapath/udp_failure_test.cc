@@ -1,0 +1,284 @@
+// System calls that fail: bit n of a mask makes the n-th call of one kind fail with a chosen errno.
+#include <cerrno>
+
+#include "datapath/udp/syscalls.h"
+#include "datapath/udp/udp_datapath.h"
+#include "udp_fixture.h"
+
+namespace mrc::datapath {
+namespace {
+
+struct Failing {
+  uint64_t mask = 0;  // bit n: call n fails
+  int error = 0;
+  uint32_t calls = 0;
+  bool fails() {
+    bool hit = calls < 64 && (mask >> calls & 1) != 0;
+    ++calls;
+    if (hit) errno = error;
+    return hit;
+  }
+};
+
+// The driver's table has plain functions, as the kernel's calls are: the state is global, one test at a time.
+Failing g_socket, g_bind, g_setsockopt, g_sendmsg, g_sendmmsg, g_recvmsg, g_recvmmsg;
+unsigned g_sendmmsg_most = 64;  // sendmmsg takes at most so many messages at once
+
+const UdpSyscalls kFailing = {
+    [](int d, int t, int p) { return g_socket.fails() ? -1 : ::socket(d, t, p); },
+    [](int fd, const sockaddr* a, socklen_t n) { return g_bind.fails() ? -1 : ::bind(fd, a, n); },
+    [](int fd, int l, int n, const void* v, socklen_t s) {
+      return g_setsockopt.fails() ? -1 : ::setsockopt(fd, l, n, v, s);
+    },
+    [](int fd, const msghdr* m, int f) { return g_sendmsg.fails() ? ssize_t{-1} : ::sendmsg(fd, m, f); },
+    [](int fd, mmsghdr* m, unsigned int n, int f) {
+      return g_sendmmsg.fails() ? -1 : ::sendmmsg(fd, m, std::min(n, g_sendmmsg_most), f);
+    },
+    [](int fd, msghdr* m, int f) { return g_recvmsg.fails() ? ssize_t{-1} : ::recvmsg(fd, m, f); },
+    [](int fd, mmsghdr* m, unsigned int n, int f, timespec* t) {
+      return g_recvmmsg.fails() ? -1 : ::recvmmsg(fd, m, n, f, t);
+    },
+};
+
+class UdpFailure : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (Failing* f : {&g_socket, &g_bind, &g_setsockopt, &g_sendmsg, &g_sendmmsg, &g_recvmsg, &g_recvmmsg}) *f = {};
+    g_sendmmsg_most = 64;
+  }
+  std::unique_ptr<UdpDatapath> open(bool gso, bool gro, uint32_t planes = 1) {
+    UdpConfig config = loopback_config(false, planes, planes);
+    config.gso = gso ? Offload::kOn : Offload::kOff;
+    config.gro = gro ? Offload::kOn : Offload::kOff;
+    config.syscalls = &kFailing;
+    auto dp = open_or_fail(config);
+    for (Failing* f : {&g_socket, &g_bind, &g_setsockopt, &g_sendmsg, &g_sendmmsg, &g_recvmsg, &g_recvmmsg}) *f = {};
+    return dp;
+  }
+};
+
+TEST_F(UdpFailure, every_socket_and_bind_at_opening) {
+  for (Failing* f : {&g_socket, &g_bind}) {
+    int needed = 0;
+    for (uint32_t n = 0; n < 16; ++n) {
+      SetUp();
+      f->mask = 1ull << n;
+      f->error = EMFILE;
+      UdpConfig config = loopback_config(false, 2, 4);
+      config.gso = config.gro = Offload::kOff;  // the self-test tolerates its own failures
+      config.syscalls = &kFailing;
+      std::string error;
+      int err = 0;
+      auto dp = UdpDatapath::open(config, &error, &err);
+      if (f->calls > n) {
+        ++needed;
+        EXPECT_EQ(dp, nullptr);
+        EXPECT_EQ(err, EMFILE);
+        EXPECT_NE(error.find("ulimit"), std::string::npos) << error;
+      } else {
+        EXPECT_NE(dp, nullptr) << error;
+      }
+    }
+    EXPECT_EQ(needed, 6);  // two planes, four EVs
+  }
+}
+
+TEST_F(UdpFailure, self_test_failure_falls_back) {
+  for (uint32_t n = 0; n < 2; ++n) {
+    SetUp();
+    g_socket.mask = 1ull << n;
+    g_socket.error = ENOBUFS;
+    UdpConfig config = loopback_config(false, 1, 1);
+    config.syscalls = &kFailing;
+    auto dp = open_or_fail(config);
+    EXPECT_FALSE(dp->gso());
+    EXPECT_FALSE(dp->gro());
+    EXPECT_EQ(dp->max_segments(), 8u);
+    EXPECT_FALSE(dp->advice().empty());
+  }
+}
+
+TEST_F(UdpFailure, offload_that_settings_insist_on_is_an_error) {
+  g_sendmsg.mask = 1;
+  g_sendmsg.error = EIO;
+  UdpConfig config = loopback_config(false, 1, 1);
+  config.gso = Offload::kOn;
+  config.syscalls = &kFailing;
+  std::string error;
+  int err = 0;
+  EXPECT_EQ(UdpDatapath::open(config, &error, &err), nullptr);
+  EXPECT_EQ(err, EOPNOTSUPP);
+  EXPECT_NE(error.find("GSO"), std::string::npos) << error;
+}
+
+TEST_F(UdpFailure, interrupted_send_is_repeated) {
+  auto a = open(true, true);
+  auto b = open(true, true);
+  g_sendmsg = {0b011, EINTR, 0};
+  TestBurst t(3, 100, 100, 1);
+  t.address(*a, *b, 0, loopback(false));
+  ASSERT_TRUE(a->tx_one(Instant(), t.burst));
+  EXPECT_EQ(g_sendmsg.calls, 3u);
+  EXPECT_EQ(joined(receive(*b, 3)), t.payload);
+}
+
+TEST_F(UdpFailure, full_socket_blocks_its_plane_only) {
+  auto a = open(true, true, 2);
+  auto b = open(true, true, 2);
+  TestBurst first(3, 100, 100, 1);
+  first.address(*a, *b, 0, loopback(false));
+  TestBurst second(3, 100, 100, 2);
+  second.address(*a, *b, 1, loopback(false));
+  EXPECT_EQ(a->planes_with_room(), 0b11u);
+  g_sendmsg = {0b1, EAGAIN, 0};
+  const core::TxBurst* list[] = {&first.burst, &second.burst};
+  EXPECT_EQ(a->tx_burst(Instant(), list, 2), 0);
+  EXPECT_EQ(a->counters().tx_no_room, 1u);
+  EXPECT_EQ(a->tx_burst(Instant(), list, 1), 0) << "the plane stays blocked until it is asked for";
+  EXPECT_EQ(g_sendmsg.calls, 1u) << "and no system call is wasted on it";
+  EXPECT_EQ(a->tx_burst(Instant(), list + 1, 1), 1) << "the other plane is not concerned";
+  EXPECT_EQ(a->planes_with_room(), 0b11u) << "the socket is writable in truth";
+  EXPECT_EQ(a->tx_burst(Instant(), list, 1), 1);
+  EXPECT_EQ(receive(*b, 6).size(), 2u);
+}
+
+TEST_F(UdpFailure, wait_fd_tells_when_a_blocked_plane_is_writable) {
+  auto a = open(true, true);
+  auto b = open(true, true);
+  TestBurst t(1, 100, 100, 1);
+  t.address(*a, *b, 0, loopback(false));
+  g_sendmsg = {0b1, EAGAIN, 0};
+  EXPECT_FALSE(a->tx_one(Instant(), t.burst));
+  pollfd wait{-1, POLLIN, 0};
+  ASSERT_EQ(a->wait_fds(&wait.fd, 1), 1);
+  EXPECT_EQ(::poll(&wait, 1, 2000), 1);
+  core::RxBurst in[2];
+  EXPECT_EQ(a->rx_burst(Instant(), in, 2), 0);
+  EXPECT_EQ(::poll(&wait, 1, 0), 0) << "reported once";
+  EXPECT_TRUE(a->tx_one(Instant(), t.burst));
+}
+
+TEST_F(UdpFailure, refused_packets_are_lost_and_counted) {
+  auto a = open(true, true);
+  auto b = open(true, true);
+  for (int error : {ENETUNREACH, EPERM, EMSGSIZE, ENOBUFS}) {
+    g_sendmsg = {0b1, error, 0};
+    uint64_t before = a->counters().tx_errors;
+    TestBurst t(5, 100, 100, 1);
+    t.address(*a, *b, 0, loopback(false));
+    EXPECT_TRUE(a->tx_one(Instant(), t.burst));
+    EXPECT_EQ(a->counters().tx_errors, before + 5);
+  }
+  EXPECT_EQ(a->counters().tx_packets, 0u);
+  EXPECT_NE(a->describe().find("first send error: Network is unreachable"), std::string::npos) << a->describe();
+}
+
+TEST_F(UdpFailure, interface_without_checksum_offload_gets_single_packets) {
+  auto a = open(true, true);
+  auto b = open(true, true);
+  g_sendmsg = {0b1, EIO, 0};
+  for (uint32_t round = 0; round < 2; ++round) {
+    TestBurst t(5, 100, 70, round);
+    t.address(*a, *b, 0, loopback(false));
+    ASSERT_TRUE(a->tx_one(Instant(), t.burst));
+    EXPECT_EQ(joined(receive(*b, 5)), t.payload);
+  }
+  EXPECT_FALSE(a->gso());
+  EXPECT_EQ(g_sendmsg.calls, 1u);
+  EXPECT_EQ(g_sendmmsg.calls, 2u);
+  EXPECT_EQ(a->counters().tx_errors, 0u);
+}
+
+TEST_F(UdpFailure, part_of_a_burst_taken_then_full) {
+  auto a = open(false, true);
+  auto b = open(false, true);
+  g_sendmmsg_most = 2;
+  g_sendmmsg = {0b110, EAGAIN, 0};  // two packets, full, full again, then two by two
+  TestBurst first(5, 100, 30, 1);
+  first.address(*a, *b, 0, loopback(false));
+  TestBurst second(2, 60, 60, 2);
+  second.address(*a, *b, 0, loopback(false));
+  EXPECT_TRUE(a->tx_one(Instant(), first.burst)) << "taken: the rest is kept";
+  EXPECT_EQ(a->counters().tx_packets, 2u);
+  std::fill(first.payload.begin() + 216, first.payload.end(), 0);  // the caller may use its memory again
+  EXPECT_FALSE(a->tx_one(Instant(), second.burst));
+  EXPECT_EQ(a->planes_with_room(), 0u) << "writable, but the rest did not go";
+  EXPECT_EQ(a->planes_with_room(), 1u);
+  EXPECT_TRUE(a->tx_one(Instant(), second.burst));
+  auto bytes = joined(receive(*b, 7));
+  ASSERT_EQ(bytes.size(), 430u + 120u);
+  for (uint32_t i = 0; i < 430; ++i) ASSERT_EQ(bytes[i], pattern(1, i)) << i;
+  for (uint32_t i = 0; i < 120; ++i) ASSERT_EQ(bytes[430 + i], pattern(2, i)) << i;
+  EXPECT_EQ(a->counters().tx_packets, 7u);
+}
+
+TEST_F(UdpFailure, nothing_taken_leaves_the_burst_to_the_caller) {
+  auto a = open(false, true);
+  auto b = open(false, true);
+  g_sendmmsg = {0b1, EAGAIN, 0};
+  TestBurst t(5, 100, 30, 1);
+  t.address(*a, *b, 0, loopback(false));
+  EXPECT_FALSE(a->tx_one(Instant(), t.burst));
+  EXPECT_EQ(a->planes_with_room(), 1u);
+  EXPECT_TRUE(a->tx_one(Instant(), t.burst));
+  EXPECT_EQ(joined(receive(*b, 5)), t.payload);
+}
+
+TEST_F(UdpFailure, one_bad_packet_does_not_take_the_others_along) {
+  auto a = open(false, true);
+  auto b = open(false, true);
+  g_sendmmsg_most = 2;
+  g_sendmmsg = {0b10, ENOBUFS, 0};  // packets 0 and 1, packet 2 lost, 3 and 4
+  TestBurst t(5, 100, 100, 1);
+  t.address(*a, *b, 0, loopback(false));
+  EXPECT_TRUE(a->tx_one(Instant(), t.burst));
+  auto bytes = joined(receive(*b, 4));
+  std::vector<uint8_t> expected = t.payload;
+  expected.erase(expected.begin() + 200, expected.begin() + 300);
+  EXPECT_EQ(bytes, expected);
+  EXPECT_EQ(a->counters().tx_errors, 1u);
+  EXPECT_EQ(a->counters().tx_packets, 4u);
+}
+
+TEST_F(UdpFailure, receive_errors_are_survived) {
+  for (bool gro : {true, false}) {
+    auto a = open(true, gro);
+    auto b = open(true, gro);
+    (gro ? g_recvmsg : g_recvmmsg) = {0b0101, ENOMEM, 0};
+    TestBurst t(4, 100, 100, 1);
+    t.address(*a, *b, 0, loopback(false));
+    ASSERT_TRUE(a->tx_one(Instant(), t.burst));
+    EXPECT_EQ(joined(receive(*b, 4)), t.payload);
+    EXPECT_GE(b->counters().rx_errors, 1u);
+  }
+}
+
+TEST_F(UdpFailure, interrupted_receive_is_repeated) {
+  for (bool gro : {true, false}) {
+    auto a = open(true, gro);
+    auto b = open(true, gro);
+    (gro ? g_recvmsg : g_recvmmsg) = {0b1, EINTR, 0};
+    TestBurst t(4, 100, 100, 1);
+    t.address(*a, *b, 0, loopback(false));
+    ASSERT_TRUE(a->tx_one(Instant(), t.burst));
+    EXPECT_EQ(joined(receive(*b, 4)), t.payload);
+    EXPECT_EQ(b->counters().rx_errors, 0u);
+  }
+}
+
+TEST_F(UdpFailure, small_buffers_are_reported) {
+  g_setsockopt.mask = ~0ull;  // no option is granted: default buffers
+  g_setsockopt.error = EPERM;
+  UdpConfig config = loopback_config(false, 1, 1);
+  config.gso = config.gro = Offload::kOff;
+  config.rcvbuf = 1u << 29;
+  config.sndbuf = 1u << 29;
+  config.syscalls = &kFailing;
+  auto dp = open_or_fail(config);
+  ASSERT_EQ(dp->advice().size(), 2u);
+  EXPECT_NE(dp->advice()[0].find("net.core.rmem_max=536870912"), std::string::npos) << dp->advice()[0];
+  EXPECT_NE(dp->advice()[1].find("net.core.wmem_max=536870912"), std::string::npos) << dp->advice()[1];
+}
+
+}  // namespace
+}  // namespace mrc::datapath

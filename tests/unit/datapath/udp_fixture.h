@@ -1,0 +1,115 @@
+// Helpers for tests over real loopback sockets: a datapath with known planes, bursts with recognisable bytes, and
+// waiting for packets without timing assertions.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "datapath/udp/udp_datapath.h"
+
+namespace mrc::datapath {
+
+// A received burst with its bytes copied out.
+struct Got {
+  wire::Flow flow;
+  uint8_t plane = 0;
+  uint32_t segment_size = 0;
+  std::vector<uint8_t> bytes;
+};
+
+inline IpAddress loopback(bool v4) {
+  IpAddress ip;
+  EXPECT_TRUE(IpAddress::parse(v4 ? "127.0.0.1" : "::1", &ip));
+  return ip;
+}
+
+inline UdpConfig loopback_config(bool v4, uint32_t planes, uint32_t evs) {
+  UdpConfig config;
+  config.planes.resize(planes);
+  for (UdpPlane& p : config.planes) p.addr = loopback(v4);
+  config.evs = auto_evs(evs, planes);
+  return config;
+}
+
+inline std::unique_ptr<UdpDatapath> open_or_fail(const UdpConfig& config) {
+  std::string error;
+  auto dp = UdpDatapath::open(config, &error);
+  EXPECT_NE(dp, nullptr) << error;
+  return dp;
+}
+
+// Byte i of a burst's payload: differs between bursts by `salt` and between segments.
+inline uint8_t pattern(uint32_t salt, uint32_t i) {
+  return static_cast<uint8_t>(salt * 31 + i * 7 + i / 251);
+}
+
+// A burst whose iovecs are cut at awkward places: headers inside the object, payload in `payload`.
+struct TestBurst {
+  core::TxBurst burst;
+  std::vector<uint8_t> payload;
+
+  TestBurst(uint32_t segments, uint32_t segment_size, uint32_t last, uint32_t salt) {
+    burst.segments = segments;
+    burst.segment_size = segment_size;
+    burst.bytes = (segments - 1) * segment_size + last;
+    payload.resize(burst.bytes);
+    for (uint32_t i = 0; i < burst.bytes; ++i) payload[i] = pattern(salt, i);
+    burst.iov_count = 0;
+    uint32_t at = 0;
+    for (uint32_t s = 0; s < segments; ++s) {
+      uint32_t size = s + 1 == segments ? last : segment_size;
+      uint32_t head = std::min<uint32_t>(size, 16);
+      uint8_t* header = burst.headers.data() + s * core::kHeaderRoom;
+      std::memcpy(header, payload.data() + at, head);
+      burst.iov[burst.iov_count++] = {header, head};
+      if (size > head) burst.iov[burst.iov_count++] = {payload.data() + at + head, size - head};
+      at += size;
+    }
+  }
+  TestBurst(const TestBurst&) = delete;
+
+  void address(UdpDatapath& from, UdpDatapath& to, uint16_t ev_index, const IpAddress& ip, uint8_t traffic_class = 0) {
+    const core::EvEntry& ev = from.evs()[ev_index];
+    burst.plane = ev.plane;
+    burst.ev_index = ev_index;
+    burst.flow.src = burst.flow.dst = ip;
+    burst.flow.src_port = static_cast<uint16_t>(ev.value);
+    burst.flow.dst_port = to.plane_port(ev.plane);
+    burst.flow.flow_label = ev.value >> 16;
+    burst.flow.traffic_class = traffic_class;
+  }
+};
+
+// Receives until `packets` packets have come or nothing has come for two seconds.
+inline std::vector<Got> receive(Datapath& dp, uint64_t packets, int batch = 8) {
+  std::vector<Got> all;
+  std::vector<core::RxBurst> bursts(static_cast<size_t>(batch));
+  uint64_t got = 0;
+  while (got < packets) {
+    int n = dp.rx_burst(Instant(), bursts.data(), batch);
+    for (int i = 0; i < n; ++i) {
+      const core::RxBurst& b = bursts[static_cast<size_t>(i)];
+      all.push_back({b.flow, b.plane, b.segment_size, {b.data, b.data + b.bytes}});
+      got += (b.bytes + b.segment_size - 1) / b.segment_size;
+    }
+    if (n > 0) continue;
+    pollfd wait{-1, POLLIN, 0};
+    EXPECT_EQ(dp.wait_fds(&wait.fd, 1), 1);
+    if (::poll(&wait, 1, 2000) == 0) break;
+  }
+  return all;
+}
+
+inline std::vector<uint8_t> joined(const std::vector<Got>& all) {
+  std::vector<uint8_t> bytes;
+  for (const Got& g : all) bytes.insert(bytes.end(), g.bytes.begin(), g.bytes.end());
+  return bytes;
+}
+
+}  // namespace mrc::datapath
