@@ -15,9 +15,7 @@ class Psn {
   friend constexpr Psn operator+(Psn a, int32_t n) { return Psn(a.v_ + static_cast<uint32_t>(n)); }
   friend constexpr Psn operator-(Psn a, int32_t n) { return Psn(a.v_ - static_cast<uint32_t>(n)); }
   // Signed distance a - b in [-2^23, 2^23).
-  friend constexpr int32_t operator-(Psn a, Psn b) {
-    return static_cast<int32_t>(((a.v_ - b.v_) & kMask) << 8) >> 8;
-  }
+  friend constexpr int32_t operator-(Psn a, Psn b) { return static_cast<int32_t>(((a.v_ - b.v_) & kMask) << 8) >> 8; }
   friend constexpr bool operator==(Psn a, Psn b) { return a.v_ == b.v_; }
   friend constexpr bool operator!=(Psn a, Psn b) { return a.v_ != b.v_; }
   friend constexpr bool operator<(Psn a, Psn b) { return (a - b) < 0; }

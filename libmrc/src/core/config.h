@@ -28,6 +28,13 @@ struct DscpConfig {
   uint8_t control = 46;
 };
 
+// Slot 0 listens on `standard`, slot k > 0 on `base` + k.
+struct SlotPorts {
+  uint16_t standard = 4791;
+  uint16_t base = 20000;
+  uint16_t of(uint8_t slot) const { return slot == 0 ? standard : static_cast<uint16_t>(base + slot); }
+};
+
 struct EndpointConfig {
   uint64_t seed = 1;                          // all randomness of the endpoint comes from it
   std::vector<PlaneAddress> planes;           // local address and receive port per plane
@@ -42,12 +49,16 @@ struct EndpointConfig {
   uint32_t max_burst_bytes = kDefaultBurstBytes;
   uint32_t sack_bytes = 65536;                // SACK at the latest after so many bytes [MRC-SACK-5]
   Duration ack_delay = Duration::microseconds(15);      // flush of coalesced SACKs and transport ACKs
-  Duration skip_time = Duration::microseconds(100);     // SKIP -> GOOD
+  Duration reorder_floor = Duration::microseconds(20);  // least time by which a later packet must overtake to mean loss
   Duration probe_floor = Duration::microseconds(500);   // earliest reliability probe after silence
   Duration ev_probe_interval = Duration::milliseconds(50);  // re-probe of ASSUMED_BAD paths
   bool hold_without_recv_wqe = true;          // WriteIMM without receive WQE: hold it; false: NAK and error
   NsccConfig nscc;
   uint32_t max_qps = 65536;
+  // Several processes share a device (design, decision 9): the process slot and, per plane, where slots listen. Answers
+  // to connectionless requests are addressed by it. Empty: the peer listens on the port that this endpoint uses.
+  uint8_t slot = 0;
+  std::vector<SlotPorts> slot_ports;
 
   static constexpr uint32_t kDefaultBurstBytes = 64000;
 };

@@ -89,6 +89,9 @@ class Endpoint {
   // Sends every coalesced SACK and ACK at the next poll_tx (destroy and process exit).
   void flush_acks(Instant now);
 
+  // Receiver penalty hook: carried in every SACK until changed, 0..127 [MRC-SACK-9].
+  void set_receiver_penalty(uint8_t penalty, bool restore);
+
   // --- paths -------------------------------------------------------------------------------------------------------
   // Local port state: a plane that is down is not used for sending; peers are told by port status update [MRC-PORT-1].
   void set_plane_up(Instant now, uint8_t plane, bool up);

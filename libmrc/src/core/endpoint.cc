@@ -1,0 +1,287 @@
+// Endpoint: commands, the QP table, state transitions and the public face.
+#include "core/endpoint.h"
+
+#include <algorithm>
+
+#include "core/endpoint_impl.h"
+
+namespace mrc::core {
+
+EndpointImpl::EndpointImpl(const EndpointConfig& c, Sink* s, TraceSink* t)
+    : config(c),
+      sink(s),
+      trace_sink(t),
+      rng(c.seed),
+      memory(static_cast<uint32_t>(rng.next())),
+      plane_counters(c.planes.size()) {
+  one_offs_.resize(kMaxOneOffs);
+  tombstones_.resize(kMaxTombstones);
+  ops_.reserve(256);
+  for (size_t i = 0; i < config.evs.size() && i < UINT16_MAX; ++i)
+    ev_by_value_[config.evs[i].value] = static_cast<uint16_t>(i);
+}
+
+uint16_t EndpointImpl::ev_index_of(uint32_t value) const {
+  auto it = ev_by_value_.find(value);
+  if (it == ev_by_value_.end())
+    it = ev_by_value_.find(value >> 16 | value << 16);  // the other half order [MRC-CHOICE-Q2]
+  return it == ev_by_value_.end() ? UINT16_MAX : it->second;
+}
+
+Qp* EndpointImpl::find_qp(uint32_t qpn) const {
+  const uint32_t i = qpn & 0xFFFF;
+  Qp* qp = i < qps_.size() ? qps_[i] : nullptr;
+  return qp != nullptr && qp->qpn == qpn ? qp : nullptr;
+}
+
+void Qp::rearm() {
+  ep->timers.set(&timer, std::min(requester.deadline(), responder.deadline()));
+}
+
+void EndpointImpl::forget(Qp* qp) {
+  ready_.remove(qp);
+  control_.remove(qp);
+  timers.remove(&qp->timer);
+}
+
+void EndpointImpl::set_peer(Qp* qp, PeerId id) {
+  Peer* next = peer(id);
+  if (next != nullptr) ++next->refs;
+  if (qp->peer != nullptr) release_peer(qp->peer->id);
+  qp->peer = next;
+}
+
+void EndpointImpl::release_peer(PeerId id) {
+  Peer* p = peer(id);
+  if (p == nullptr || --p->refs > 0) return;
+  timers.remove(&p->timer);
+  ops_.erase(std::remove_if(ops_.begin(), ops_.end(), [&](const EndpointOpRecord& op) { return op.peer == id; }),
+             ops_.end());
+  for (Tombstone& t : tombstones_)
+    if (t.peer == id) t = Tombstone();
+  peers_[id].reset();
+}
+
+// Error: nothing is sent any more except verdicts, outstanding work is completed with `first` and flush errors.
+void EndpointImpl::enter_error(Instant now, Qp* qp, WcStatus first, AsyncEvent event) {
+  if (qp->state == QpState::kError) return;
+  qp->state = QpState::kError;
+  ++counters.qp_errors;
+  trace(now, qp->qpn, TraceEvent::kQpState, static_cast<uint64_t>(QpState::kError), static_cast<uint64_t>(first));
+  ready_.remove(qp);
+  qp->requester.flush(first);
+  qp->responder.flush();
+  qp->rearm();
+  sink->on_qp_event(qp->cookie, event);
+}
+
+bool EndpointImpl::modify(Instant now, Qp* qp, QpState to, const QpAttr& attr) {
+  const QpState from = qp->state;
+  const bool legal = to == QpState::kReset || to == QpState::kError ||
+                     (from == QpState::kReset && to == QpState::kInit) ||
+                     (from == QpState::kInit && (to == QpState::kInit || to == QpState::kRtr)) ||
+                     (from == QpState::kRtr && to == QpState::kRts) || (from == QpState::kRts && to == QpState::kRts);
+  if (!legal) return false;
+  if (to == QpState::kRtr && (peer(attr.peer) == nullptr || attr.path_mtu < 256 || attr.path_mtu > 8192)) return false;
+  if (to != QpState::kError) qp->attr = attr;
+  switch (to) {
+    case QpState::kReset:
+      forget(qp);
+      qp->requester.reset();
+      qp->responder.reset();
+      set_peer(qp, kNoPeer);
+      qp->state = to;
+      break;
+    case QpState::kInit:
+      qp->state = to;
+      break;
+    case QpState::kRtr:
+      set_peer(qp, attr.peer);
+      rearm_peer(qp->peer);
+      qp->responder.start();
+      qp->state = to;
+      break;
+    case QpState::kRts:
+      if (from == QpState::kRtr) qp->requester.start(now);
+      qp->state = to;
+      break;
+    case QpState::kError:
+      if (from == QpState::kError) return true;
+      qp->state = to;
+      ready_.remove(qp);
+      qp->requester.flush(WcStatus::kFlushed);
+      qp->responder.flush();
+      qp->rearm();
+      break;
+  }
+  trace(now, qp->qpn, TraceEvent::kQpState, static_cast<uint64_t>(to), 0);
+  return true;
+}
+
+Endpoint::Endpoint(const EndpointConfig& config, Sink* sink, TraceSink* trace)
+    : impl_(std::make_unique<EndpointImpl>(config, sink, trace)) {}
+
+Endpoint::~Endpoint() {
+  for (Qp* qp : impl_->qps_)
+    if (qp != nullptr) destroy_qp(qp);
+}
+
+void Endpoint::handle_rx(Instant now, const RxBurst& burst) {
+  impl_->handle_rx(now, burst);
+}
+bool Endpoint::poll_tx(Instant now, TxBurst* out, uint32_t planes_with_room) {
+  return impl_->poll_tx(now, out, planes_with_room);
+}
+Instant Endpoint::next_timeout() const {
+  return impl_->timers.next();
+}
+void Endpoint::handle_timeout(Instant now) {
+  impl_->handle_timeout(now);
+}
+MemoryTable& Endpoint::memory() {
+  return impl_->memory;
+}
+
+PeerId Endpoint::intern_peer(const PeerDescription& description) {
+  auto& peers = impl_->peers_;
+  size_t free = peers.size();
+  for (size_t i = 0; i < peers.size(); ++i) {
+    if (!peers[i]) {
+      free = i;
+    } else if (peers[i]->description == description) {
+      ++peers[i]->refs;
+      return static_cast<PeerId>(i);
+    }
+  }
+  if (free == peers.size()) peers.emplace_back();
+  peers[free] = std::make_unique<Peer>(static_cast<PeerId>(free), description, impl_->config, &impl_->counters,
+                                       impl_->trace_sink, &impl_->rng);
+  peers[free]->refs = 1;
+  peers[free]->paths.set_local_planes(impl_->planes_up);
+  return static_cast<PeerId>(free);
+}
+void Endpoint::release_peer(PeerId id) {
+  impl_->release_peer(id);
+}
+
+Qp* Endpoint::create_qp(const QpInit& init) {
+  const uint32_t i = init.qpn & 0xFFFF;
+  if (i >= impl_->config.max_qps) return nullptr;
+  if (impl_->qps_.size() <= i) impl_->qps_.resize(i + 1);
+  if (impl_->qps_[i] != nullptr) return nullptr;
+  auto qp = std::make_unique<Qp>(impl_.get(), init);
+  qp->requester.init(init.caps);
+  qp->responder.init(init.caps);
+  for (Tombstone& t : impl_->tombstones_)
+    if (t.peer != kNoPeer && t.qpn == init.qpn) {
+      const PeerId peer = t.peer;
+      t = Tombstone();
+      impl_->release_peer(peer);
+    }
+  return impl_->qps_[i] = qp.release();
+}
+
+void Endpoint::destroy_qp(Qp* qp) {
+  if (qp->peer != nullptr && (qp->state == QpState::kRtr || qp->state == QpState::kRts) &&
+      qp->responder.rx_packets > 0) {
+    Tombstone& t = impl_->tombstones_[impl_->tombstone_next_++ % EndpointImpl::kMaxTombstones];
+    const PeerId old = t.peer;
+    ++qp->peer->refs;
+    t = Tombstone();
+    if (old != kNoPeer) impl_->release_peer(old);
+    t.qpn = qp->qpn;
+    t.dest_qpn = qp->attr.dest_qpn;
+    t.peer = qp->peer->id;
+    t.expected = qp->responder.expected_psn();
+    t.msn = qp->responder.msn();
+  }
+  impl_->forget(qp);
+  qp->requester.reset();
+  impl_->set_peer(qp, kNoPeer);
+  impl_->qps_[qp->qpn & 0xFFFF] = nullptr;
+  delete qp;
+}
+
+bool Endpoint::modify_qp(Instant now, Qp* qp, QpState to, const QpAttr& attr) {
+  return impl_->modify(now, qp, to, attr);
+}
+QpState Endpoint::qp_state(const Qp* qp) const {
+  return qp->state;
+}
+
+QpStatus Endpoint::qp_status(const Qp* qp) const {
+  QpStatus s;
+  s.qpn = qp->qpn;
+  s.dest_qpn = qp->attr.dest_qpn;
+  s.state = qp->state;
+  s.peer = qp->peer != nullptr ? qp->peer->id : kNoPeer;
+  s.rx_packets = qp->responder.rx_packets;
+  qp->requester.fill_status(&s);
+  return s;
+}
+
+PostResult Endpoint::post_send(Instant, Qp* qp, const SendWr& wr) {
+  if (qp->state != QpState::kRts && qp->state != QpState::kError) return PostResult::kBadState;
+  const PostResult r = qp->requester.post(wr);
+  if (r != PostResult::kOk) return r;
+  if (qp->state == QpState::kError) {
+    qp->requester.flush(WcStatus::kFlushed);
+  } else {
+    impl_->make_ready(qp);
+  }
+  return r;
+}
+
+PostResult Endpoint::post_recv(Instant now, Qp* qp, uint64_t wr_id) {
+  if (qp->state == QpState::kReset) return PostResult::kBadState;
+  const PostResult r = qp->responder.post_recv(now, wr_id);
+  if (r == PostResult::kOk && qp->state == QpState::kError) qp->responder.flush();
+  return r;
+}
+
+bool Endpoint::qp_busy(const Qp* qp) const {
+  return !qp->requester.idle() || qp->responder.owes() || qp->responder.deadline() < Instant::never();
+}
+
+void Endpoint::flush_acks(Instant) {
+  for (Qp* qp : impl_->qps_)
+    if (qp != nullptr && qp->peer != nullptr) qp->responder.flush_acks();
+}
+
+void Endpoint::set_receiver_penalty(uint8_t penalty, bool restore) {
+  impl_->receiver_penalty = penalty & 0x7F;
+  impl_->restore_cwnd = restore;
+}
+
+void Endpoint::set_plane_up(Instant now, uint8_t plane, bool up) {
+  impl_->set_plane_up(now, plane, up);
+}
+bool Endpoint::plane_up(uint8_t plane) const {
+  return (impl_->planes_up >> plane) & 1;
+}
+
+void Endpoint::set_ev_denied(Instant now, PeerId id, uint16_t ev_index, bool denied) {
+  Peer* p = impl_->peer(id);
+  if (p == nullptr || ev_index >= impl_->config.evs.size()) return;
+  p->paths.set_denied(now, ev_index, denied);
+  impl_->rearm_peer(p);
+}
+
+std::vector<EvStatus> Endpoint::ev_status(PeerId id) const {
+  const Peer* p = impl_->peer(id);
+  return p != nullptr ? p->paths.status() : std::vector<EvStatus>();
+}
+
+bool Endpoint::start_endpoint_op(Instant now, PeerId peer, uint16_t ev_index, uint16_t id, bool port_status,
+                                 uint32_t mask, Duration timeout) {
+  return impl_->start_op(now, peer, ev_index, id, port_status, mask, timeout, false);
+}
+
+const Counters& Endpoint::counters() const {
+  return impl_->counters;
+}
+const PlaneCounters& Endpoint::plane_counters(uint8_t plane) const {
+  return impl_->plane_counters[plane];
+}
+
+}  // namespace mrc::core

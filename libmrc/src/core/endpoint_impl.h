@@ -1,0 +1,170 @@
+// EndpointImpl: what the endpoint is made of. Split by concern: endpoint.cc (commands, QP table, lists), endpoint_rx.cc
+// (dispatch of received packets), endpoint_tx.cc (what leaves next), endpoint_ops.cc (EV probes, port status, planes).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/rng.h"
+#include "core/endpoint.h"
+#include "core/peer_paths.h"
+#include "core/qp.h"
+#include "core/timer_heap.h"
+#include "core/tx_window.h"
+#include "wire/packet.h"
+
+namespace mrc::core {
+
+struct Peer {
+  Peer(PeerId peer_id, const PeerDescription& d, const EndpointConfig& c, Counters* counters, TraceSink* trace,
+       Rng* rng)
+      : id(peer_id), description(d), paths(c, d, counters, trace, rng) {
+    timer.owner = this;
+  }
+  PeerId id;
+  uint32_t refs = 0;
+  PeerDescription description;
+  PeerPaths paths;
+  TimerNode timer;
+};
+
+// A control packet that belongs to no stream of SACKs: NACK, probe, endpoint request or response. Built when it is due,
+// ICRC and all, and sent with the next burst that its plane takes.
+struct OneOff {
+  wire::Flow flow;
+  uint8_t plane = 0;
+  uint16_t ev_index = 0;
+  uint8_t length = 0;
+  std::array<uint8_t, kHeaderRoom> bytes;
+};
+
+// Intrusive list of QPs through one of their links.
+template <QpLink Qp::*kLink>
+class QpList {
+ public:
+  void push_back(Qp* qp) {
+    QpLink& l = qp->*kLink;
+    if (l.linked) return;
+    l = {tail_, nullptr, true};
+    (tail_ != nullptr ? (tail_->*kLink).next : head_) = qp;
+    tail_ = qp;
+  }
+  void remove(Qp* qp) {
+    QpLink& l = qp->*kLink;
+    if (!l.linked) return;
+    (l.prev != nullptr ? (l.prev->*kLink).next : head_) = l.next;
+    (l.next != nullptr ? (l.next->*kLink).prev : tail_) = l.prev;
+    l = {};
+  }
+  Qp* front() const { return head_; }
+  bool empty() const { return head_ == nullptr; }
+
+ private:
+  Qp* head_ = nullptr;
+  Qp* tail_ = nullptr;
+};
+
+// What remains of a destroyed QP for a while, so that a peer whose last ACK was lost still gets one [MRC-RSP-11].
+struct Tombstone {
+  uint32_t qpn = 0;
+  uint32_t dest_qpn = 0;
+  PeerId peer = kNoPeer;
+  Psn expected;
+  uint32_t msn = 0;
+  Instant answered = Instant::from_ns(INT64_MIN / 4);
+};
+
+struct EndpointOpRecord {
+  uint16_t id = 0;
+  PeerId peer = kNoPeer;
+  uint16_t ev = 0;
+  uint8_t plane = 0;
+  bool internal = false;
+  bool port_status = false;
+  uint8_t resends = 0;
+  uint32_t mask = 0;
+  Instant sent_at;
+  Instant deadline;
+};
+
+class EndpointImpl {
+ public:
+  EndpointImpl(const EndpointConfig& c, Sink* s, TraceSink* t);
+
+  // endpoint.cc
+  Qp* find_qp(uint32_t qpn) const;
+  void make_ready(Qp* qp) { ready_.push_back(qp); }
+  void make_control(Qp* qp) { control_.push_back(qp); }
+  void enter_error(Instant now, Qp* qp, WcStatus first, AsyncEvent event);
+  void forget(Qp* qp);  // out of every list and timer
+  bool modify(Instant now, Qp* qp, QpState to, const QpAttr& attr);
+  void set_peer(Qp* qp, PeerId id);
+  Peer* peer(PeerId id) const { return id < peers_.size() ? peers_[id].get() : nullptr; }
+  void release_peer(PeerId id);
+  void trace(Instant now, uint32_t qpn, TraceEvent e, uint64_t a, uint64_t b) {
+    if (trace_sink != nullptr) trace_sink->on_trace(now, qpn, e, a, b);
+  }
+
+  // endpoint_rx.cc
+  void handle_rx(Instant now, const RxBurst& burst);
+  void dispatch(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p, uint32_t bytes);
+  void answer_for_tombstone(Instant now, const wire::Packet& p);
+
+  // endpoint_tx.cc
+  bool poll_tx(Instant now, TxBurst* out, uint32_t planes_with_room);
+  void handle_timeout(Instant now);
+  void set_flow(TxBurst* out, const Peer& to, uint16_t ev, uint8_t dscp) const;
+  bool fill_flow(wire::Flow* flow, const Peer& to, uint16_t ev, uint8_t dscp) const;
+  // Queues a control packet of `length` bytes of headers; appends the ICRC. Dropped when too many wait.
+  void queue_one_off(const wire::Flow& flow, uint16_t ev, const uint8_t* headers, uint32_t length);
+  void send_nack(Instant now, Qp* qp, const wire::Flow& from, const wire::Packet& p, wire::NackReason reason);
+  void count_tx(const TxBurst& b);
+
+  // endpoint_ops.cc
+  bool start_op(Instant now, PeerId peer, uint16_t ev, uint16_t id, bool port_status, uint32_t mask, Duration timeout,
+                bool internal);
+  void send_op(Instant now, EndpointOpRecord* op);
+  void on_endpoint_request(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p);
+  void on_endpoint_response(Instant now, const wire::Flow& flow, const wire::Packet& p);
+  void handle_op_timeouts(Instant now);
+  void probe_paths(Instant now, Peer* p);
+  void rearm_peer(Peer* p);
+  void set_plane_up(Instant now, uint8_t plane, bool up);
+  uint16_t ev_index_of(uint32_t value) const;  // UINT16_MAX when unknown
+
+  EndpointConfig config;
+  Sink* const sink;
+  TraceSink* const trace_sink;
+  Rng rng;
+  MemoryTable memory;
+  Counters counters;
+  std::vector<PlaneCounters> plane_counters;
+  TimerHeap timers;
+  TxWindowPool windows;
+  uint8_t receiver_penalty = 0;
+  bool restore_cwnd = false;
+  uint32_t planes_up = UINT32_MAX;
+
+ private:
+  friend class Endpoint;
+  static constexpr size_t kMaxOneOffs = 1024;
+  static constexpr size_t kMaxTombstones = 256;
+
+  std::vector<Qp*> qps_;  // by the low 16 bits of the QPN
+  std::vector<std::unique_ptr<Peer>> peers_;
+  QpList<&Qp::ready> ready_;
+  QpList<&Qp::control> control_;
+  std::vector<OneOff> one_offs_;  // ring
+  size_t one_off_head_ = 0, one_off_count_ = 0;
+  std::vector<Tombstone> tombstones_;
+  size_t tombstone_next_ = 0;
+  absl::flat_hash_map<uint32_t, uint16_t> ev_by_value_;
+  std::vector<EndpointOpRecord> ops_;
+  TimerNode op_timer_;
+  uint16_t next_op_id_ = 0x8000;
+};
+
+}  // namespace mrc::core

@@ -1,0 +1,188 @@
+// Connectionless endpoint operations: EV probes (ours for path health, the caller's for tools), port status updates,
+// and the answers to both [MRC-EVP-1..5, MRC-PORT-1..3]. Requests name our process slot in vendor_info, because the
+// answer goes to a UDP port and several processes may share the address [MRC-EVP-4].
+#include <algorithm>
+
+#include "core/endpoint_impl.h"
+
+namespace mrc::core {
+
+namespace {
+constexpr uint8_t kStatusResends = 5;
+}
+
+bool EndpointImpl::start_op(Instant now, PeerId to, uint16_t ev, uint16_t id, bool port_status, uint32_t mask,
+                            Duration timeout, bool internal) {
+  if (peer(to) == nullptr || ev >= config.evs.size()) return false;
+  for (const EndpointOpRecord& op : ops_)
+    if (op.id == id) return false;
+  EndpointOpRecord op;
+  op.id = id;
+  op.peer = to;
+  op.ev = ev;
+  op.plane = config.evs[ev].plane;
+  op.internal = internal;
+  op.port_status = port_status;
+  op.mask = mask;
+  op.deadline = now + timeout;
+  send_op(now, &op);
+  ops_.push_back(op);
+  timers.set(&op_timer_, std::min(op_timer_.deadline, op.deadline));
+  return true;
+}
+
+void EndpointImpl::send_op(Instant now, EndpointOpRecord* op) {
+  op->sent_at = now;
+  wire::Flow flow;
+  if (!fill_flow(&flow, *peer(op->peer), op->ev, config.dscp.no_trim)) return;
+  wire::Bth bth;
+  bth.opcode = wire::Opcode::kEndpointRequest;
+  bth.dqp = wire::kEndpointQpn;
+  bth.psn = Psn(op->id);
+  wire::Erth erth;
+  erth.op = op->port_status ? wire::EndpointOp::kPortStatus : wire::EndpointOp::kEvProbe;
+  erth.vendor_info = config.slot;
+  erth.port_status_mask = op->port_status ? op->mask : 0;
+  erth.timestamp.tx_timestamp = wire::timestamp_of(now);
+  uint8_t packet[kHeaderRoom];
+  queue_one_off(flow, op->ev, packet, wire::encode_endpoint_request(packet, bth, erth));
+  if (!op->port_status) ++counters.tx_ev_probes;
+}
+
+void EndpointImpl::on_endpoint_request(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p) {
+  if (p.erth.op == wire::EndpointOp::kPortStatus) {
+    const uint32_t mask = p.erth.port_status_mask;
+    if (mask != 0) {  // all ports down cannot be told from a port that is up [MRC-CHOICE-Q23]
+      for (auto& candidate : peers_) {
+        if (!candidate) continue;
+        for (const PlaneAddress& a : candidate->description.planes)
+          if (a.addr == flow.src) {
+            candidate->paths.set_remote_planes(mask);
+            trace(now, 0, TraceEvent::kPlane, plane, mask);
+            break;
+          }
+      }
+    }
+  }
+  // The answer takes the plane that the request came on: it works at least one way, and the prober wants to know about
+  // it.
+  uint16_t ev = UINT16_MAX;
+  const auto n = static_cast<uint32_t>(config.evs.size());
+  const uint32_t start = n > 0 ? rng.below(n) : 0;
+  for (uint32_t i = 0; i < n && ev == UINT16_MAX; ++i)
+    if (config.evs[(start + i) % n].plane == plane) ev = static_cast<uint16_t>((start + i) % n);
+  if (ev == UINT16_MAX) return;
+  wire::Flow back;
+  back.src = config.planes[plane].addr;
+  back.dst = flow.src;
+  back.src_port = static_cast<uint16_t>(config.evs[ev].value);
+  back.dst_port =
+      plane < config.slot_ports.size() ? config.slot_ports[plane].of(p.erth.vendor_info) : config.planes[plane].port;
+  back.flow_label = back.dst.is_v4() ? 0 : config.evs[ev].value >> 16;
+  back.traffic_class = static_cast<uint8_t>(config.dscp.control << 2 | static_cast<uint8_t>(wire::Ecn::kEct0));
+  wire::Bth bth;
+  bth.opcode = wire::Opcode::kEndpointResponse;
+  bth.dqp = wire::kEndpointQpn;
+  bth.psn = Psn(p.bth.psn.value() & 0xFFFF);
+  wire::Eeth eeth;
+  eeth.op = p.erth.op;
+  eeth.tx_timestamp = p.erth.timestamp.tx_timestamp;
+  uint8_t packet[kHeaderRoom];
+  queue_one_off(back, ev, packet, wire::encode_endpoint_response(packet, bth, eeth));
+  if (p.erth.op == wire::EndpointOp::kEvProbe) ++counters.rx_ev_probes;
+}
+
+void EndpointImpl::on_endpoint_response(Instant now, const wire::Flow& flow, const wire::Packet& p) {
+  const auto id = static_cast<uint16_t>(p.bth.psn.value());
+  auto it = std::find_if(ops_.begin(), ops_.end(), [&](const EndpointOpRecord& op) { return op.id == id; });
+  // Only the address that was asked may answer.
+  if (it == ops_.end() || it->plane >= peer(it->peer)->description.planes.size() ||
+      peer(it->peer)->description.planes[it->plane].addr != flow.src) {
+    ++counters.drop_stale;
+    return;
+  }
+  const EndpointOpRecord op = *it;
+  *it = ops_.back();
+  ops_.pop_back();
+  if (!op.internal) {
+    sink->on_endpoint_response(op.id, op.plane, now - op.sent_at);
+    return;
+  }
+  if (op.port_status) return;
+  Peer* to = peer(op.peer);
+  to->paths.on_probe_answer(now, op.ev, op.sent_at);
+  rearm_peer(to);
+}
+
+void EndpointImpl::handle_op_timeouts(Instant now) {
+  Instant next = Instant::never();
+  for (size_t i = 0; i < ops_.size();) {
+    EndpointOpRecord& op = ops_[i];
+    if (op.deadline > now) {
+      next = std::min(next, op.deadline);
+      ++i;
+      continue;
+    }
+    Peer* to = peer(op.peer);
+    if (op.internal && op.port_status && op.resends < kStatusResends) {
+      ++op.resends;
+      uint16_t ev;
+      if (to->paths.pick_control(planes_up, &ev)) {
+        op.ev = ev;
+        op.plane = config.evs[ev].plane;
+      }
+      op.mask = planes_up;
+      op.deadline = now + config.ev_probe_interval;
+      send_op(now, &op);
+      next = std::min(next, op.deadline);
+      ++i;
+      continue;
+    }
+    const EndpointOpRecord done = op;
+    op = ops_.back();
+    ops_.pop_back();
+    if (!done.internal) {
+      sink->on_endpoint_response(done.id, done.plane, Duration::infinite());
+    } else if (!done.port_status) {
+      to->paths.on_probe_lost(now, done.ev, done.sent_at);
+      rearm_peer(to);
+    }
+  }
+  timers.set(&op_timer_, next);
+}
+
+void EndpointImpl::rearm_peer(Peer* p) {
+  timers.set(&p->timer, p->paths.next_probe_time());
+}
+
+void EndpointImpl::probe_paths(Instant now, Peer* p) {
+  uint16_t ev;
+  while (p->paths.take_due_probe(now, &ev)) {
+    next_op_id_ = static_cast<uint16_t>(next_op_id_ + 1);
+    if (next_op_id_ < 0x8000) next_op_id_ = 0x8000;  // callers of the controller API use the lower half
+    if (!start_op(now, p->id, ev, next_op_id_, false, 0, config.ev_probe_interval, true))
+      p->paths.on_probe_lost(now, ev, now);
+  }
+  rearm_peer(p);
+}
+
+void EndpointImpl::set_plane_up(Instant now, uint8_t plane, bool up) {
+  if (plane >= config.planes.size() || up == (((planes_up >> plane) & 1) != 0)) return;
+  planes_up = up ? planes_up | 1u << plane : planes_up & ~(1u << plane);
+  trace(now, 0, TraceEvent::kPlane, plane, up);
+  sink->on_port_event(plane, up ? AsyncEvent::kPortUp : AsyncEvent::kPortDown);
+  const uint32_t all = config.planes.size() >= 32 ? UINT32_MAX : (1u << config.planes.size()) - 1;
+  for (auto& p : peers_) {
+    if (!p) continue;
+    p->paths.set_local_planes(planes_up);
+    uint16_t ev;
+    if (!p->paths.pick_control(planes_up, &ev)) continue;
+    next_op_id_ = static_cast<uint16_t>(next_op_id_ + 1);
+    if (next_op_id_ < 0x8000) next_op_id_ = 0x8000;
+    start_op(now, p->id, ev, next_op_id_, true, planes_up & all, config.ev_probe_interval, true);
+  }
+  for (Qp* qp : qps_)
+    if (qp != nullptr && qp->state == QpState::kRts && !qp->requester.idle()) make_ready(qp);
+}
+
+}  // namespace mrc::core

@@ -1,0 +1,139 @@
+// Receiving: each packet of a burst is decoded, its ICRC checked, and handed to the QP half that it concerns.
+// Everything in it is hostile until compared; what does not fit is counted and dropped [MRC-RX-1..5].
+#include "core/endpoint_impl.h"
+#include "wire/icrc.h"
+#include "wire/udp.h"
+
+namespace mrc::core {
+
+void EndpointImpl::handle_rx(Instant now, const RxBurst& burst) {
+  if (burst.plane >= plane_counters.size() || burst.segment_size == 0) return;
+  PlaneCounters& plane = plane_counters[burst.plane];
+  const uint8_t dscp = burst.flow.dscp();
+  const bool last_hop = dscp == config.dscp.trimmed_lasthop;
+  const bool trimmed = last_hop || dscp == config.dscp.trimmed;
+  uint32_t prefix = 0;
+  uint32_t prefix_bytes = 0;
+  for (uint32_t offset = 0; offset < burst.bytes;) {
+    const uint8_t* data = burst.data + offset;
+    const uint32_t n = burst.bytes - offset < burst.segment_size ? burst.bytes - offset : burst.segment_size;
+    offset += n;
+    ++counters.rx_packets;
+    counters.rx_bytes += n;
+    ++plane.rx_packets;
+    plane.rx_bytes += n;
+
+    wire::Packet p;
+    if (trimmed) {
+      // Cut packets have no ICRC; they can only ask for a retransmission [MRC-CHOICE-Q24].
+      if (wire::decode_trimmed(data, n, &p) != wire::DecodeError::kOk) {
+        ++counters.drop_decode;
+        continue;
+      }
+      ++counters.rx_trimmed;
+      Qp* qp = find_qp(p.bth.dqp);
+      if (qp != nullptr && wire::is_request(p.bth.opcode) && (qp->state == QpState::kRtr || qp->state == QpState::kRts))
+        qp->responder.on_trimmed(now, burst.flow, p, last_hop);
+      continue;
+    }
+    const wire::DecodeError error = wire::decode(data, n, &p);
+    if (error != wire::DecodeError::kOk) {
+      ++counters.drop_decode;
+      trace(now, 0, TraceEvent::kDrop, static_cast<uint64_t>(error), 0);
+      continue;
+    }
+    if (config.icrc) {
+      if (n != prefix_bytes) {
+        prefix = wire::icrc_start(burst.flow, n);
+        prefix_bytes = n;
+      }
+      const uint32_t crc = wire::icrc_update_headers(prefix, data, n - wire::kIcrcBytes);
+      if (wire::icrc_finish(crc) != wire::icrc_load(data + n - wire::kIcrcBytes)) {
+        ++counters.drop_icrc;
+        continue;
+      }
+    }
+    dispatch(now, burst.flow, burst.plane, p, n);
+  }
+}
+
+void EndpointImpl::dispatch(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p, uint32_t bytes) {
+  using wire::Opcode;
+  if (p.bth.opcode == Opcode::kEndpointRequest) return on_endpoint_request(now, flow, plane, p);
+  if (p.bth.opcode == Opcode::kEndpointResponse) return on_endpoint_response(now, flow, p);
+
+  Qp* qp = find_qp(p.bth.dqp);
+  if (qp == nullptr) {
+    ++counters.drop_no_qp;
+    if (wire::is_request(p.bth.opcode) || p.bth.opcode == Opcode::kProbe) answer_for_tombstone(now, p);
+    return;
+  }
+  if (p.bth.pkey != qp->attr.pkey || qp->peer == nullptr) {
+    ++counters.drop_state;
+    return;
+  }
+  const bool receiving = qp->state == QpState::kRtr || qp->state == QpState::kRts;
+  if (wire::is_request(p.bth.opcode) || p.bth.opcode == Opcode::kProbe) {
+    if (p.bth.opcode == Opcode::kProbe) ++counters.rx_probes;
+    if (qp->state == QpState::kError) return qp->responder.on_packet_in_error(now, flow, p);
+    if (!receiving) {  // not set up yet: silence, the sender tries again within milliseconds [MRC-QP-4]
+      ++counters.drop_state;
+      return;
+    }
+    qp->peer->paths.on_inbound();
+    if (qp->peer->timer.deadline >= Instant::never()) rearm_peer(qp->peer);
+    if (p.bth.opcode == Opcode::kProbe) {
+      trace(now, qp->qpn, TraceEvent::kRxProbe, p.peth.probe_id, wire::ev_of(flow));
+      qp->responder.on_probe(now, flow, p);
+    } else {
+      if (flow.ecn() == wire::Ecn::kCe) ++plane_counters[plane].ecn_marks;
+      qp->responder.on_request(now, flow, p, bytes);
+    }
+    return;
+  }
+  if (qp->state != QpState::kRts) {
+    ++counters.drop_state;
+    return;
+  }
+  switch (p.bth.opcode) {
+    case Opcode::kSack:
+      ++counters.rx_sacks;
+      return qp->requester.on_sack(now, p);
+    case Opcode::kNack:
+      ++counters.rx_nacks;
+      return qp->requester.on_nack(now, p);
+    case Opcode::kAck:
+      ++counters.rx_acks;
+      return qp->requester.on_transport_ack(now, p);
+    default:
+      ++counters.drop_decode;
+  }
+}
+
+// The QP is gone, the peer's last ACK may be lost: tell it again what had arrived [MRC-RSP-11].
+void EndpointImpl::answer_for_tombstone(Instant now, const wire::Packet& p) {
+  for (Tombstone& t : tombstones_) {
+    if (t.peer == kNoPeer || t.qpn != p.bth.dqp || now - t.answered < config.ack_delay) continue;
+    const bool probe = p.bth.opcode == wire::Opcode::kProbe;
+    if (!probe && p.bth.psn >= t.expected) return;
+    Peer* to = peer(t.peer);
+    uint16_t ev;
+    wire::Flow flow;
+    if (to == nullptr || !to->paths.pick_control(UINT32_MAX, &ev) || !fill_flow(&flow, *to, ev, config.dscp.control))
+      return;
+    t.answered = now;
+    wire::Bth bth;
+    bth.opcode = wire::Opcode::kAck;
+    bth.dqp = t.dest_qpn;
+    bth.pkey = p.bth.pkey;
+    bth.psn = t.expected - 1;
+    wire::Aeth aeth;
+    aeth.msn = t.msn;
+    uint8_t packet[kHeaderRoom];
+    queue_one_off(flow, ev, packet, wire::encode_ack(packet, bth, aeth));
+    ++counters.tx_acks;
+    return;
+  }
+}
+
+}  // namespace mrc::core

@@ -1,0 +1,139 @@
+// What leaves next: single control packets first, then data with each QP taking one burst in turn, and the SACKs and
+// ACKs that QPs owe between them. A QP that sends data has its owed answers follow right behind, so that a reply is
+// never held up by the acknowledgement of the request [MRC-TX-1].
+#include "core/burst_builder.h"
+#include "core/endpoint_impl.h"
+#include "wire/udp.h"
+
+namespace mrc::core {
+
+bool EndpointImpl::fill_flow(wire::Flow* flow, const Peer& to, uint16_t ev, uint8_t dscp) const {
+  const EvEntry& e = config.evs[ev];
+  if (e.plane >= to.description.planes.size() || e.plane >= config.planes.size()) return false;
+  flow->src = config.planes[e.plane].addr;
+  flow->dst = to.description.planes[e.plane].addr;
+  flow->src_port = static_cast<uint16_t>(e.value);
+  flow->dst_port = to.description.planes[e.plane].port;
+  flow->flow_label = flow->dst.is_v4() ? 0 : e.value >> 16;
+  flow->traffic_class = static_cast<uint8_t>(dscp << 2 | static_cast<uint8_t>(wire::Ecn::kEct0));
+  return true;
+}
+
+void EndpointImpl::set_flow(TxBurst* out, const Peer& to, uint16_t ev, uint8_t dscp) const {
+  fill_flow(&out->flow, to, ev, dscp);
+  out->plane = config.evs[ev].plane;
+  out->ev_index = ev;
+}
+
+void EndpointImpl::queue_one_off(const wire::Flow& flow, uint16_t ev, const uint8_t* headers, uint32_t length) {
+  if (one_off_count_ == kMaxOneOffs || length + wire::kIcrcBytes > kHeaderRoom) return;
+  OneOff& o = one_offs_[(one_off_head_ + one_off_count_++) % kMaxOneOffs];
+  o.flow = flow;
+  o.plane = config.evs[ev].plane;
+  o.ev_index = ev;
+  std::memcpy(o.bytes.data(), headers, length);
+  o.length = static_cast<uint8_t>(length + wire::kIcrcBytes);
+  const uint32_t crc = config.icrc ? wire::icrc_compute(flow, o.bytes.data(), o.length) : 0;
+  wire::icrc_store(o.bytes.data() + length, crc);
+}
+
+void EndpointImpl::send_nack(Instant now, Qp* qp, const wire::Flow& from, const wire::Packet& p,
+                             wire::NackReason reason) {
+  uint16_t ev;
+  wire::Flow flow;
+  if (!qp->peer->paths.pick_control(UINT32_MAX, &ev) || !fill_flow(&flow, *qp->peer, ev, config.dscp.control)) return;
+  wire::Bth bth;
+  bth.opcode = wire::Opcode::kNack;
+  bth.dqp = qp->attr.dest_qpn;
+  bth.pkey = qp->attr.pkey;
+  bth.psn = p.bth.psn;
+  wire::Neth neth;
+  neth.reason = reason;
+  neth.entropy = wire::ev_of(from);
+  neth.spdcid = static_cast<uint16_t>(qp->qpn);
+  neth.dpdcid = static_cast<uint16_t>(qp->attr.dest_qpn);
+  neth.nack_psn = p.bth.psn;
+  neth.tx_timestamp = p.bth.ts ? p.tseth.tx_timestamp : 0;
+  uint8_t packet[kHeaderRoom];
+  queue_one_off(flow, ev, packet, wire::encode_nack(packet, bth, neth));
+  ++counters.tx_nacks;
+  trace(now, qp->qpn, TraceEvent::kTxNack, p.bth.psn.value(), static_cast<uint64_t>(reason));
+}
+
+void EndpointImpl::count_tx(const TxBurst& b) {
+  ++counters.tx_bursts;
+  counters.tx_packets += b.segments;
+  counters.tx_bytes += b.bytes;
+  PlaneCounters& plane = plane_counters[b.plane];
+  plane.tx_packets += b.segments;
+  plane.tx_bytes += b.bytes;
+}
+
+bool EndpointImpl::poll_tx(Instant now, TxBurst* out, uint32_t planes_with_room) {
+  planes_with_room &= planes_up;
+  out->segments = 0;
+  while (one_off_count_ > 0) {
+    OneOff& o = one_offs_[one_off_head_];
+    const bool down = !((planes_up >> o.plane) & 1);
+    if (!down && !((planes_with_room >> o.plane) & 1)) break;
+    one_off_head_ = (one_off_head_ + 1) % kMaxOneOffs;
+    --one_off_count_;
+    if (down) continue;
+    out->flow = o.flow;
+    out->plane = o.plane;
+    out->ev_index = o.ev_index;
+    out->segments = 1;
+    out->segment_size = out->bytes = o.length;
+    std::memcpy(out->headers.data(), o.bytes.data(), o.length);
+    out->iov_count = 1;
+    out->iov[0] = {out->headers.data(), o.length};
+    count_tx(*out);
+    return true;
+  }
+  // Answers first, except where the QP is about to send data itself: then they go behind it.
+  Qp* control = control_.front();
+  if (control != nullptr && !control->ready.linked) {
+    if (control->responder.build(now, planes_with_room, out)) {
+      if (!control->responder.owes()) control_.remove(control);
+      count_tx(*out);
+      return true;
+    }
+    if (out->segments == 0 && !control->responder.owes()) control_.remove(control);
+  }
+  while (Qp* qp = ready_.front()) {
+    out->segments = 0;
+    const Requester::Build result =
+        qp->state == QpState::kRts ? qp->requester.build(now, planes_with_room, out) : Requester::Build::kNothing;
+    if (result == Requester::Build::kNoRoom) break;
+    ready_.remove(qp);
+    if (result == Requester::Build::kNothing) continue;
+    if (qp->requester.may_send()) ready_.push_back(qp);
+    qp->responder.flush_acks();
+    count_tx(*out);
+    return true;
+  }
+  control = control_.front();
+  if (control != nullptr && control->responder.build(now, planes_with_room, out)) {
+    if (!control->responder.owes()) control_.remove(control);
+    count_tx(*out);
+    return true;
+  }
+  return false;
+}
+
+void EndpointImpl::handle_timeout(Instant now) {
+  while (TimerNode* n = timers.pop_due(now)) {
+    if (n == &op_timer_) {
+      handle_op_timeouts(now);
+    } else if (n->is_qp) {
+      Qp* qp = static_cast<Qp*>(n->owner);
+      qp->responder.on_timer(now);
+      if (qp->state == QpState::kRts) qp->requester.on_timer(now);
+      qp->rearm();
+    } else {
+      probe_paths(now, static_cast<Peer*>(n->owner));
+    }
+  }
+}
+
+}  // namespace mrc::core

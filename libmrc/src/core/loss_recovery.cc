@@ -1,0 +1,165 @@
+// Loss recovery, fit for packets that overtake each other on hundreds of paths.
+//
+// 1. Inference by time. A packet is lost when another one, sent at least a reordering window later, has arrived. The
+// window
+//    is a smoothed round trip, so it grows with what the paths really do; counting packets would take a burst that used
+//    a slow plane for a loss [MRC-LOSS-1, choice Q17].
+// 2. Probes. When nothing has been heard for a while, a reliability probe on another EV asks for the full state; with
+// its
+//    answer, rule 1 judges everything sent before it. Tails are repaired so, not by the timeout [MRC-LOSS-2].
+// 3. Timeout. A packet older than the QP's timeout is sent again, its EV is retired, and the retry budget is charged:
+// first
+//    the linear attempts at a fixed interval, then doubling ones [MRC-LOSS-3].
+// NACKs are handled with the other answers in requester_ack.cc.
+#include <algorithm>
+
+#include "core/endpoint_impl.h"
+#include "core/qp.h"
+#include "core/requester.h"
+
+namespace mrc::core {
+
+namespace {
+constexpr uint8_t kRetryForever = 25;
+constexpr Duration kProbeCap = Duration::milliseconds(32);
+constexpr Duration kFirstRtt = Duration::milliseconds(1);
+}  // namespace
+
+Duration Requester::reorder_window() const {
+  const Duration base = srtt_ == Duration() ? kFirstRtt : srtt_;
+  return std::max(base, qp_.ep->config.reorder_floor);
+}
+
+void Requester::mark_lost(Instant now, uint64_t seq) {
+  TxRecord& r = (*window_)[seq];
+  r.lost = true;
+  ++lost_count_;
+  lost_hint_ = std::min(lost_hint_, seq);
+  nscc_.on_loss(now, r.nominal);
+  ++qp_.ep->plane_counters[qp_.peer->paths.plane_of(r.ev)].losses;
+}
+
+void Requester::detect_losses(Instant now) {
+  if (!window_ || una_ >= highest_acked_) return;
+  const Instant threshold = newest_acked_sent_ - reorder_window();
+  const uint64_t end = std::min(highest_acked_, nxt_);
+  bool any = false;
+  for (uint64_t s = una_; s < end; ++s) {
+    const TxRecord& r = (*window_)[s];
+    if (r.acked || r.lost || r.sent_at > threshold) continue;
+    mark_lost(now, s);
+    ++qp_.ep->counters.fast_retransmits;
+    qp_.peer->paths.on_lost(now, r.ev, r.sent_at);
+    qp_.ep->trace(now, qp_.qpn, TraceEvent::kLost, (qp_.attr.sq_psn + static_cast<int32_t>(s & Psn::kMask)).value(),
+                  qp_.ep->config.evs[r.ev].value);
+    any = true;
+  }
+  if (any) qp_.ep->rearm_peer(qp_.peer);
+}
+
+Duration Requester::rto_interval() const {
+  const uint32_t linear = qp_.attr.retry_linear;
+  const uint32_t doublings = attempts_ > linear ? std::min<uint32_t>(attempts_ - linear, 24) : 0;
+  const uint32_t exponent = std::min<uint32_t>(qp_.attr.timeout + doublings, 24);
+  return Duration::nanoseconds(1024ll << exponent);
+}
+
+bool Requester::charge_retry() {
+  ++attempts_;
+  const uint32_t budget = static_cast<uint32_t>(qp_.attr.retry_linear) + qp_.attr.retry_exp;
+  if (qp_.attr.retry_exp >= kRetryForever || attempts_ <= budget) return true;
+  return false;
+}
+
+void Requester::arm_rto(Instant now) {
+  if (!outstanding()) {
+    rto_deadline_ = Instant::never();
+  } else if (rto_deadline_ >= Instant::never()) {
+    rto_deadline_ = now + rto_interval();
+  }
+}
+
+void Requester::handle_rto(Instant now) {
+  rto_deadline_ = Instant::never();
+  if (!outstanding()) return;
+  const Duration interval = rto_interval();
+  Instant oldest = Instant::never();
+  bool any = false;
+  for (uint64_t s = una_; window_ && s < nxt_; ++s) {
+    const TxRecord& r = (*window_)[s];
+    if (r.acked || r.lost) continue;
+    if (r.sent_at + interval > now) {
+      oldest = std::min(oldest, r.sent_at);
+      continue;
+    }
+    mark_lost(now, s);
+    ++qp_.ep->counters.timeouts;
+    ++timeouts;
+    qp_.peer->paths.on_timeout(now, r.ev);
+    qp_.ep->trace(now, qp_.qpn, TraceEvent::kTimeout, (qp_.attr.sq_psn + static_cast<int32_t>(s & Psn::kMask)).value(),
+                  attempts_);
+    any = true;
+  }
+  // Nothing in flight, yet work is not acknowledged, and the probes get no answer: that is a silent peer too.
+  const bool silent =
+      !any && oldest >= Instant::never() && lost_count_ == 0 && una_ == nxt_ && nxt_ > 0 && probe_outstanding_;
+  if ((any || silent) && !charge_retry()) {
+    qp_.ep->enter_error(now, &qp_, WcStatus::kRetryExceeded, AsyncEvent::kQpFatal);
+    return;
+  }
+  if (any) qp_.ep->rearm_peer(qp_.peer);
+  rto_deadline_ = (oldest < Instant::never() ? oldest : now) + rto_interval();
+  if (rto_deadline_ <= now) rto_deadline_ = now + rto_interval();
+  if (lost_count_ > 0) qp_.ep->make_ready(&qp_);
+}
+
+// Armed while anything is unanswered, re-armed by every send and every answer.
+void Requester::arm_probe(Instant now) {
+  if (nxt_ == 0 || (una_ == nxt_ && (sq_.empty() || sq_.front().first_seq >= nxt_))) {
+    probe_deadline_ = Instant::never();
+    return;
+  }
+  Duration wait = std::max(qp_.ep->config.probe_floor, srtt_ * 2 + rttvar_ * 4);
+  for (uint32_t i = 0; i < probe_backoff_ && wait < kProbeCap; ++i) wait = wait * 2;
+  probe_deadline_ = now + std::min(wait, std::max(kProbeCap, srtt_ * 4));
+}
+
+void Requester::send_probe(Instant now) {
+  EndpointImpl& ep = *qp_.ep;
+  if (probe_backoff_ < 16) ++probe_backoff_;
+  uint16_t ev;
+  if (rotation_.next(&qp_.peer->paths, UINT32_MAX, &ev)) {
+    // A probe that never came back is silence on its path too.
+    if (probe_outstanding_) qp_.peer->paths.on_lost(now, probe_ev_, probe_sent_at_);
+    ++probe_id_;
+    probe_ev_ = ev;
+    probe_sent_at_ = now;
+    probe_outstanding_ = true;
+    wire::Bth bth;
+    bth.opcode = wire::Opcode::kProbe;
+    bth.dqp = qp_.attr.dest_qpn;
+    bth.pkey = qp_.attr.pkey;
+    wire::Peth peth;
+    peth.probe_id = probe_id_;
+    peth.spdcid = static_cast<uint16_t>(qp_.qpn);
+    peth.dpdcid = static_cast<uint16_t>(qp_.attr.dest_qpn);
+    peth.timestamp.tx_timestamp = wire::timestamp_of(now);
+    uint8_t packet[kHeaderRoom];
+    const uint32_t n = wire::encode_probe(packet, bth, peth);
+    wire::Flow flow;
+    if (ep.fill_flow(&flow, *qp_.peer, ev, ep.config.trimming ? ep.config.dscp.trimmable : ep.config.dscp.no_trim)) {
+      ep.queue_one_off(flow, ev, packet, n);
+      ++ep.counters.tx_probes;
+      ep.trace(now, qp_.qpn, TraceEvent::kTxProbe, probe_id_, ep.config.evs[ev].value);
+    }
+    ep.rearm_peer(qp_.peer);
+  }
+  arm_probe(now);
+}
+
+void Requester::on_timer(Instant now) {
+  if (rto_deadline_ <= now) handle_rto(now);
+  if (qp_.state == QpState::kRts && probe_deadline_ <= now) send_probe(now);
+}
+
+}  // namespace mrc::core

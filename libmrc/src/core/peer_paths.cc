@@ -1,0 +1,297 @@
+#include "core/peer_paths.h"
+
+#include <algorithm>
+
+namespace mrc::core {
+
+PeerPaths::PeerPaths(const EndpointConfig& config, const PeerDescription& peer, Counters* counters, TraceSink* trace,
+                     Rng* rng)
+    : config_(config), counters_(counters), trace_(trace), rng_(rng) {
+  const size_t plane_count = config.planes.size();
+  planes_.resize(plane_count);
+  for (size_t p = 0; p < plane_count && p < peer.planes.size() && p < 32; ++p)
+    if (!peer.planes[p].addr.is_zero()) present_planes_ |= 1u << p;
+  health_.resize(config.evs.size());
+  const size_t active =
+      config.ev_active == 0 ? config.evs.size() : std::min<size_t>(config.ev_active, config.evs.size());
+  for (size_t i = 0; i < health_.size(); ++i) {
+    health_[i].plane = config.evs[i].plane;
+    health_[i].active = i < active;
+    if (health_[i].active) {
+      ++planes_[health_[i].plane].nominal_active;
+      if ((present_planes_ >> health_[i].plane) & 1) ++good_active_;
+    }
+  }
+  min_active_ =
+      config.ev_min_active != 0 ? config.ev_min_active : std::max<uint32_t>(1, static_cast<uint32_t>(active) / 4);
+  scratch_.reserve(health_.size());
+  refresh_usable();
+}
+
+void PeerPaths::refresh_usable() {
+  usable_planes_ = present_planes_ & local_up_ & remote_up_;
+  ++generation_;
+}
+
+void PeerPaths::draw_lap(std::vector<uint16_t>* lap) {
+  lap->clear();
+  const size_t plane_count = planes_.size();
+  // One shuffled run per plane in scratch_, described by its bounds.
+  uint16_t begin[32], count[32];
+  uint8_t order[32];
+  uint32_t used = 0;
+  uint16_t longest = 0;
+  scratch_.clear();
+  for (int relaxed = 0; relaxed < 2 && scratch_.empty(); ++relaxed) {
+    used = 0;
+    for (uint8_t p = 0; p < plane_count && p < 32; ++p) {
+      if (relaxed == 0 ? !plane_usable(p) : !((present_planes_ >> p) & 1)) continue;
+      const auto first = static_cast<uint16_t>(scratch_.size());
+      for (uint16_t i = 0; i < health_.size(); ++i) {
+        if (health_[i].plane != p) continue;
+        const bool take = relaxed == 0 ? health_[i].active && health_[i].state == EvState::kGood
+                                       : health_[i].state != EvState::kDenied;
+        if (take) scratch_.push_back(i);
+      }
+      const auto n = static_cast<uint16_t>(scratch_.size() - first);
+      if (n == 0) continue;
+      for (uint16_t i = n - 1; i > 0; --i) std::swap(scratch_[first + i], scratch_[first + rng_->below(i + 1u)]);
+      begin[used] = first;
+      count[used] = n;
+      order[used] = static_cast<uint8_t>(used);
+      longest = std::max(longest, n);
+      ++used;
+    }
+  }
+  // A plane with fewer EVs left repeats them: load stays equal per plane.
+  for (uint16_t round = 0; round < longest; ++round) {
+    for (uint32_t i = used; i > 1; --i) std::swap(order[i - 1], order[rng_->below(i)]);
+    for (uint32_t i = 0; i < used; ++i) lap->push_back(scratch_[begin[order[i]] + round % count[order[i]]]);
+  }
+}
+
+bool PeerPaths::pick_control(uint32_t planes_with_room, uint16_t* ev) {
+  const auto plane_count = static_cast<uint8_t>(planes_.size());
+  for (int relaxed = 0; relaxed < 2; ++relaxed) {
+    for (uint8_t k = 0; k < plane_count; ++k) {
+      const auto p = static_cast<uint8_t>((control_turn_ + k) % plane_count);
+      if (!((planes_with_room >> p) & 1)) continue;
+      if (relaxed == 0 ? !plane_usable(p) || planes_[p].suspended : !((present_planes_ >> p) & 1)) continue;
+      PlaneHealth& plane = planes_[p];
+      if (plane.reverse == UINT16_MAX || (relaxed == 0 && health_[plane.reverse].state != EvState::kGood)) {
+        scratch_.clear();
+        for (uint16_t i = 0; i < health_.size(); ++i)
+          if (health_[i].plane == p && (relaxed != 0 || health_[i].state == EvState::kGood)) scratch_.push_back(i);
+        if (scratch_.empty()) continue;
+        plane.reverse = scratch_[rng_->below(static_cast<uint32_t>(scratch_.size()))];
+      }
+      control_turn_ = static_cast<uint8_t>((p + 1) % plane_count);
+      *ev = plane.reverse;
+      return true;
+    }
+  }
+  return false;
+}
+
+void PeerPaths::on_delivered(uint16_t ev, Instant sent_at) {
+  EvHealth& h = health_[ev];
+  if (sent_at > h.last_delivered_sent) h.last_delivered_sent = sent_at;
+  if (h.streak != 0 && sent_at >= h.last_loss_sent) h.streak = 0;
+  PlaneHealth& p = planes_[h.plane];
+  if (sent_at > p.last_delivered_sent) p.last_delivered_sent = sent_at;
+  if (p.streak != 0 && sent_at >= p.last_loss_sent) p.streak = 0;
+}
+
+void PeerPaths::on_lost(Instant now, uint16_t ev, Instant sent_at) {
+  EvHealth& h = health_[ev];
+  ++h.losses;
+  PlaneHealth& p = planes_[h.plane];
+  if (sent_at > h.last_delivered_sent && sent_at > h.last_loss_sent) {
+    h.last_loss_sent = sent_at;
+    if (++h.streak >= kEvStreak) assume_bad(now, ev);
+  }
+  if (sent_at > p.last_delivered_sent && sent_at > p.last_loss_sent) {
+    p.last_loss_sent = sent_at;
+    if (++p.streak >= kPlaneStreak) suspend_plane(now, h.plane);
+  }
+}
+
+void PeerPaths::on_timeout(Instant now, uint16_t ev) {
+  ++health_[ev].losses;
+  assume_bad(now, ev);
+}
+
+void PeerPaths::suspend_plane(Instant now, uint8_t plane) {
+  PlaneHealth& p = planes_[plane];
+  p.streak = 0;
+  // A plane is left only for another one: with no other plane in use there is nothing to gain.
+  bool other = false;
+  for (uint8_t q = 0; q < planes_.size(); ++q) other |= q != plane && plane_usable(q) && !planes_[q].suspended;
+  if (!other || p.suspended) return;
+  p.suspended = true;
+  ++counters_->plane_suspensions;
+  if (trace_ != nullptr) trace_->on_trace(now, 0, TraceEvent::kPlane, plane, 0);
+  // Backups of a suspended plane must not be drawn in: retire inactive ones first.
+  for (int pass = 0; pass < 2; ++pass)
+    for (uint16_t i = 0; i < health_.size(); ++i)
+      if (health_[i].plane == plane && health_[i].active == (pass == 1)) assume_bad(now, i);
+}
+
+void PeerPaths::set_state(Instant now, uint16_t ev, EvState to) {
+  health_[ev].state = to;
+  ++generation_;
+  if (trace_ != nullptr)
+    trace_->on_trace(now, 0, TraceEvent::kEvState, config_.evs[ev].value, static_cast<uint64_t>(to));
+}
+
+bool PeerPaths::assume_bad(Instant now, uint16_t ev) {
+  EvHealth& h = health_[ev];
+  if (h.state != EvState::kGood) return false;
+  if (h.active) {
+    if (good_active_ <= min_active_) return false;  // [MRC-EVS-6]
+    --good_active_;
+  }
+  const bool was_active = h.active;
+  h.active = false;
+  h.streak = 0;
+  ++counters_->ev_assumed_bad;
+  set_state(now, ev, EvState::kAssumedBad);
+  if (was_active) activate_backup(h.plane);
+  schedule_probe(now, ev, true);
+  return true;
+}
+
+void PeerPaths::activate_backup(uint8_t plane) {
+  for (EvHealth& h : health_) {
+    if (h.plane != plane || h.active || h.state != EvState::kGood) continue;
+    h.active = true;
+    ++good_active_;
+    return;
+  }
+}
+
+void PeerPaths::recover(Instant now, uint16_t ev) {
+  EvHealth& h = health_[ev];
+  h.streak = 0;
+  h.next_probe = Instant::never();
+  ++counters_->ev_recovered;
+  set_state(now, ev, EvState::kGood);
+  PlaneHealth& p = planes_[h.plane];
+  p.streak = 0;
+  if (p.suspended) {
+    p.suspended = false;
+    if (trace_ != nullptr) trace_->on_trace(now, 0, TraceEvent::kPlane, h.plane, 1);
+  }
+  uint32_t active = 0;
+  for (const EvHealth& other : health_) active += other.plane == h.plane && other.active;
+  if (active < p.nominal_active) {
+    h.active = true;
+    ++good_active_;
+  }
+}
+
+void PeerPaths::schedule_probe(Instant now, uint16_t ev, bool soon) {
+  const int64_t interval = config_.ev_probe_interval.ns();
+  const int64_t spread = interval / 4 + 1;
+  const int64_t jitter = static_cast<int64_t>(rng_->next() % static_cast<uint64_t>(spread));
+  health_[ev].next_probe = now + Duration::nanoseconds((soon ? interval / 8 : interval) + jitter);
+}
+
+Instant PeerPaths::next_probe_time() const {
+  Instant next = Instant::never();
+  for (const EvHealth& h : health_)
+    if (h.state == EvState::kAssumedBad && !h.probing && h.next_probe < next) next = h.next_probe;
+  if (inbound_)
+    for (const PlaneHealth& p : planes_)
+      if (p.next_check < next) next = p.next_check;
+  return next;
+}
+
+bool PeerPaths::take_due_probe(Instant now, uint16_t* ev) {
+  for (uint16_t i = 0; i < health_.size(); ++i) {
+    EvHealth& h = health_[i];
+    if (h.state != EvState::kAssumedBad || h.probing || h.next_probe > now) continue;
+    if (!((local_up_ >> h.plane) & 1)) {  // a local port that is down carries no probe
+      schedule_probe(now, i, false);
+      continue;
+    }
+    h.probing = true;
+    *ev = i;
+    return true;
+  }
+  if (!inbound_) return false;
+  // Reverse paths: who only receives learns from its own probes which planes carry its SACKs.
+  for (PlaneHealth& p : planes_) {
+    if (p.next_check > now && p.next_check < Instant::never()) continue;
+    const bool first = p.next_check == Instant::never();
+    p.next_check = now + config_.ev_probe_interval;
+    if (first || p.reverse == UINT16_MAX || health_[p.reverse].state != EvState::kGood || health_[p.reverse].probing)
+      continue;
+    health_[p.reverse].probing = true;
+    *ev = p.reverse;
+    return true;
+  }
+  bool all_scheduled = true;
+  for (const PlaneHealth& p : planes_) all_scheduled &= p.next_check > now;
+  if (all_scheduled) inbound_ = false;
+  return false;
+}
+
+void PeerPaths::on_probe_answer(Instant now, uint16_t ev, Instant sent_at) {
+  EvHealth& h = health_[ev];
+  h.probing = false;
+  on_delivered(ev, sent_at);
+  if (h.state == EvState::kAssumedBad) recover(now, ev);
+}
+
+void PeerPaths::on_probe_lost(Instant now, uint16_t ev, Instant sent_at) {
+  EvHealth& h = health_[ev];
+  h.probing = false;
+  if (h.state == EvState::kAssumedBad) {
+    schedule_probe(now, ev, false);
+    return;
+  }
+  PlaneHealth& p = planes_[h.plane];
+  const bool silent = sent_at > p.last_delivered_sent;
+  on_lost(now, ev, sent_at);
+  // Two silent checks of a reverse path: another EV may do better, unless the whole plane is dead.
+  if (h.state == EvState::kGood && silent && h.streak + 1u >= kEvStreak && p.streak >= kEvStreak)
+    suspend_plane(now, h.plane);
+  p.next_check = now;
+}
+
+void PeerPaths::set_denied(Instant now, uint16_t ev, bool denied) {
+  EvHealth& h = health_[ev];
+  if (denied == (h.state == EvState::kDenied)) return;
+  if (denied) {
+    const bool was_good_active = h.state == EvState::kGood && h.active;
+    if (was_good_active) --good_active_;
+    h.active = false;
+    h.next_probe = Instant::never();
+    set_state(now, ev, EvState::kDenied);
+    if (was_good_active) activate_backup(h.plane);
+  } else {
+    recover(now, ev);
+  }
+}
+
+void PeerPaths::set_local_planes(uint32_t up) {
+  local_up_ = up;
+  refresh_usable();
+}
+
+void PeerPaths::set_remote_planes(uint32_t up) {
+  remote_up_ = up;
+  refresh_usable();
+}
+
+std::vector<EvStatus> PeerPaths::status() const {
+  std::vector<EvStatus> all(health_.size());
+  for (size_t i = 0; i < health_.size(); ++i) {
+    const EvHealth& h = health_[i];
+    all[i] = {config_.evs[i].value, h.plane, h.active, h.state, h.tx_packets, h.losses, h.ecn_marks};
+  }
+  return all;
+}
+
+}  // namespace mrc::core

@@ -1,0 +1,114 @@
+// PeerPaths: the health of every EV towards one peer, shared by all QPs to that peer (design, decision 11), and the set
+// of EVs in use. States GOOD, ASSUMED_BAD and DENIED live here; SKIP belongs to the QP's rotation [MRC-EVS-1..9].
+//
+// How a path is judged. Packets carry their send time. A loss counts against an EV only when nothing that was sent on
+// it at or after that time has been delivered; two such losses at different send times make it ASSUMED_BAD, so that
+// random loss inside a burst retires nothing. The same count per plane, kPlaneStreak bursts without one delivery,
+// retires the whole plane at once: a dead port is left within a round trip instead of EV by EV. Transitions that would
+// leave fewer than ev_min_active GOOD EVs are refused. A retired EV is replaced by a backup of its own plane and probed
+// until it answers.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/rng.h"
+#include "base/time.h"
+#include "core/config.h"
+#include "core/counters.h"
+#include "core/endpoint.h"
+
+namespace mrc::core {
+
+struct EvHealth {
+  Instant last_delivered_sent = Instant::from_ns(INT64_MIN / 4);
+  Instant last_loss_sent = Instant::from_ns(INT64_MIN / 4);
+  Instant next_probe = Instant::never();
+  uint64_t tx_packets = 0;
+  uint64_t losses = 0;
+  uint64_t ecn_marks = 0;
+  EvState state = EvState::kGood;
+  uint8_t streak = 0;
+  uint8_t plane = 0;
+  bool active = false;
+  bool probing = false;  // an EV probe is outstanding
+};
+
+class PeerPaths {
+ public:
+  PeerPaths(const EndpointConfig& config, const PeerDescription& peer, Counters* counters, TraceSink* trace, Rng* rng);
+
+  // --- choosing ---
+  uint32_t generation() const { return generation_; }  // moves when the usable set changes
+  bool usable(uint16_t ev) const { return health_[ev].state == EvState::kGood && plane_usable(health_[ev].plane); }
+  bool plane_usable(uint8_t plane) const { return (usable_planes_ >> plane) & 1; }
+  uint8_t plane_of(uint16_t ev) const { return health_[ev].plane; }
+  // Active GOOD EVs of usable planes, equally many per plane, planes interleaved, order drawn anew. Falls back to every
+  // EV that is not DENIED when nothing is GOOD: sending into doubt beats not sending.
+  void draw_lap(std::vector<uint16_t>* lap);
+  // An EV for a control packet: planes in turn, those known bad left out [MRC-EVS-9]. False when there is none with
+  // room.
+  bool pick_control(uint32_t planes_with_room, uint16_t* ev);
+
+  // --- evidence ---
+  void on_sent(uint16_t ev, uint32_t packets) { health_[ev].tx_packets += packets; }
+  void on_delivered(uint16_t ev, Instant sent_at);
+  void on_lost(Instant now, uint16_t ev, Instant sent_at);
+  void on_timeout(Instant now, uint16_t ev);
+  void on_ecn(uint16_t ev) { ++health_[ev].ecn_marks; }
+  void on_always_skip(Instant now, uint16_t ev) { assume_bad(now, ev); }
+  void on_inbound() { inbound_ = true; }
+
+  // --- probing ---
+  Instant next_probe_time() const;
+  // EVs to be probed now; call until it returns false.
+  bool take_due_probe(Instant now, uint16_t* ev);
+  void on_probe_answer(Instant now, uint16_t ev, Instant sent_at);
+  void on_probe_lost(Instant now, uint16_t ev, Instant sent_at);
+
+  // --- administration ---
+  void set_denied(Instant now, uint16_t ev, bool denied);
+  void set_local_planes(uint32_t up);   // bit per plane
+  void set_remote_planes(uint32_t up);  // by port status update from the peer
+  std::vector<EvStatus> status() const;
+
+ private:
+  struct PlaneHealth {
+    Instant last_delivered_sent = Instant::from_ns(INT64_MIN / 4);
+    Instant last_loss_sent = Instant::from_ns(INT64_MIN / 4);
+    uint32_t streak = 0;
+    bool suspended = false;
+    uint16_t nominal_active = 0;
+    uint16_t reverse = UINT16_MAX;  // the EV that carries control packets on this plane
+    Instant next_check = Instant::never();
+  };
+  static constexpr uint32_t kEvStreak = 2;
+  static constexpr uint32_t kPlaneStreak = 4;
+
+  bool assume_bad(Instant now, uint16_t ev);
+  void recover(Instant now, uint16_t ev);
+  void set_state(Instant now, uint16_t ev, EvState to);
+  void suspend_plane(Instant now, uint8_t plane);
+  void activate_backup(uint8_t plane);
+  void schedule_probe(Instant now, uint16_t ev, bool soon);
+  void refresh_usable();
+
+  const EndpointConfig& config_;
+  Counters* counters_;
+  TraceSink* trace_;
+  Rng* rng_;
+  std::vector<EvHealth> health_;
+  std::vector<PlaneHealth> planes_;
+  uint32_t present_planes_ = 0;  // planes that both ends have
+  uint32_t local_up_ = UINT32_MAX;
+  uint32_t remote_up_ = UINT32_MAX;
+  uint32_t usable_planes_ = 0;
+  uint32_t generation_ = 1;
+  uint32_t good_active_ = 0;
+  uint32_t min_active_ = 1;
+  uint8_t control_turn_ = 0;
+  bool inbound_ = false;
+  std::vector<uint16_t> scratch_;
+};
+
+}  // namespace mrc::core

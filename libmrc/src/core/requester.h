@@ -1,0 +1,99 @@
+// Requester: the sending half of a QP: segmentation, window, EV choice per burst, and what acknowledgements, NACKs and
+// silence do to it. requester.cc sends; requester_ack.cc handles SACK, NACK and transport ACK; loss_recovery.cc decides
+// what is lost and when to probe. [MRC-REQ-*, MRC-LOSS-*, spec/states.md]
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/time.h"
+#include "core/burst.h"
+#include "core/ev_rotation.h"
+#include "core/nscc.h"
+#include "core/send_queue.h"
+#include "core/tx_window.h"
+#include "wire/packet.h"
+
+namespace mrc::core {
+
+class Qp;
+
+class Requester {
+ public:
+  enum class Build : uint8_t { kSent, kNothing, kNoRoom };
+
+  explicit Requester(Qp* qp) : qp_(*qp) {}
+
+  void init(const QpCaps& caps) { sq_.init(caps); }
+  void start(Instant now);  // on the way to RTS: fresh windows, congestion state, PSNs
+  void reset();
+  PostResult post(const SendWr& wr);
+  Build build(Instant now, uint32_t planes_with_room, TxBurst* out);
+
+  void on_sack(Instant now, const wire::Packet& p);
+  void on_nack(Instant now, const wire::Packet& p);
+  void on_transport_ack(Instant now, const wire::Packet& p);
+  void on_timer(Instant now);
+  Instant deadline() const { return rto_deadline_ < probe_deadline_ ? rto_deadline_ : probe_deadline_; }
+
+  // Completes everything outstanding: the oldest with `first`, the rest flushed.
+  void flush(WcStatus first);
+  bool idle() const { return sq_.empty(); }
+  bool may_send() const { return lost_count_ > 0 || nxt_ < new_limit(); }
+  void fill_status(QpStatus* s) const;
+  const EvRotation& rotation() const { return rotation_; }
+
+ private:
+  uint64_t new_limit() const;  // one past the highest sequence number that may be sent
+  bool next_lost(uint64_t from, uint64_t* seq);
+  int64_t seq_of(Psn psn) const;
+  void ack_one(Instant now, uint64_t seq);
+  void ack_below(Instant now, uint64_t end);
+  void advance_una();
+  void complete_below(uint64_t end);
+  void complete_front(WcStatus status);
+  void after_progress(Instant now);
+  // loss_recovery.cc
+  void detect_losses(Instant now);
+  void mark_lost(Instant now, uint64_t seq);
+  void handle_rto(Instant now);
+  void send_probe(Instant now);
+  void arm_probe(Instant now);
+  void arm_rto(Instant now);
+  Duration rto_interval() const;
+  Duration reorder_window() const;
+  bool charge_retry();  // false: budget spent, QP is in error now
+  bool outstanding() const { return una_ < nxt_ || !sq_.empty(); }
+
+  Qp& qp_;
+  SendQueue sq_;
+  Nscc nscc_{NsccConfig{}, Instant()};
+  EvRotation rotation_;
+  std::unique_ptr<TxWindow> window_;
+  uint64_t una_ = 0;            // oldest packet not known to have arrived
+  uint64_t nxt_ = 0;            // next packet to send for the first time
+  uint64_t cack_next_ = 0;      // cack_psn + 1 as last reported: what the MPR window hangs on
+  uint64_t highest_acked_ = 0;  // one past the highest packet known to have arrived
+  uint64_t lost_hint_ = 0;      // no lost packet below
+  uint64_t hint_ = 0;           // SendQueue::find
+  uint64_t retx_hint_ = 0;
+  uint32_t lost_count_ = 0;
+  uint32_t window_psns_ = 0;  // MPR in packets
+  uint32_t wimm_inflight_ = 0;
+  uint32_t unsignaled_run_ = 0;
+  uint32_t attempts_ = 0;  // timeouts since cack moved
+  uint32_t probe_backoff_ = 0;
+  uint16_t probe_id_ = 0;
+  uint16_t probe_ev_ = 0;
+  bool probe_outstanding_ = false;
+  Instant probe_sent_at_;
+  Instant newest_acked_sent_ = Instant::from_ns(INT64_MIN / 4);
+  Instant rto_deadline_ = Instant::never();
+  Instant probe_deadline_ = Instant::never();
+  Duration srtt_, rttvar_, min_rtt_ = Duration::infinite();
+
+ public:
+  uint64_t tx_packets = 0, retransmits = 0, timeouts = 0;
+};
+
+}  // namespace mrc::core

@@ -1,0 +1,226 @@
+// What comes back. SACK says which packets have arrived and frees them; the transport ACK says which messages are done
+// and completes work requests [MRC-ACK-1]. Both are stale as easily as they are fresh, so everything is compared with
+// what was really sent before it counts.
+#include <algorithm>
+#include <optional>
+
+#include "core/endpoint_impl.h"
+#include "core/qp.h"
+#include "core/requester.h"
+
+namespace mrc::core {
+
+// Sequence number of a PSN near the window; negative for what lies before the first packet.
+int64_t Requester::seq_of(Psn psn) const {
+  const Psn una_psn = qp_.attr.sq_psn + static_cast<int32_t>(una_ & Psn::kMask);
+  return static_cast<int64_t>(una_) + (psn - una_psn);
+}
+
+void Requester::ack_one(Instant now, uint64_t seq) {
+  TxRecord& r = (*window_)[seq];
+  if (r.acked) return;
+  r.acked = true;
+  if (r.lost) {
+    r.lost = false;
+    --lost_count_;
+    nscc_.on_lost_packet_acked(r.nominal);
+    if (r.sends == 1) ++qp_.ep->counters.spurious_retransmits;
+  }
+  // Of a packet sent twice nobody knows which copy arrived; an answer sooner than any round trip was to the first.
+  const bool original = r.sends > 1 && now - r.sent_at < min_rtt_;
+  if (!original) {
+    qp_.peer->paths.on_delivered(r.ev, r.sent_at);
+    if (r.sent_at > newest_acked_sent_) newest_acked_sent_ = r.sent_at;
+  } else {
+    ++qp_.ep->counters.spurious_retransmits;
+  }
+  if (seq >= highest_acked_) highest_acked_ = seq + 1;
+}
+
+void Requester::ack_below(Instant now, uint64_t end) {
+  if (window_)
+    for (uint64_t s = una_; s < end; ++s) ack_one(now, s);
+  if (end > una_) una_ = end;
+  if (highest_acked_ < una_) highest_acked_ = una_;
+}
+
+void Requester::advance_una() {
+  while (una_ < nxt_ && (*window_)[una_].acked) ++una_;
+}
+
+void Requester::on_sack(Instant now, const wire::Packet& p) {
+  EndpointImpl& ep = *qp_.ep;
+  const wire::Seth& s = p.sack.seth;
+  const int64_t cack_next = seq_of(s.cack_psn) + 1;
+  if (cack_next < 0 || cack_next > static_cast<int64_t>(nxt_)) {
+    ++ep.counters.drop_stale;
+    return;
+  }
+  ep.trace(now, qp_.qpn, TraceEvent::kRxSack, s.cack_psn.value(), s.sack_bitmap);
+
+  // The round trip of the packet that this SACK names, from our own send record; the reflected timestamp tells how long
+  // the responder sat on the answer [MRC-CC-4].
+  Duration rtt;
+  bool rtt_valid = false;
+  uint16_t named_ev = UINT16_MAX;
+  if (window_ && !s.pr) {
+    const int64_t named = cack_next - 1 + s.ack_psn_offset;
+    if (named >= 0 && named < static_cast<int64_t>(nxt_) && named + window_->size() >= static_cast<int64_t>(nxt_)) {
+      const TxRecord& r = (*window_)[static_cast<uint64_t>(named)];
+      named_ev = r.ev;
+      if (r.sends == 1 && !p.bth.rtx) {
+        rtt = now - r.sent_at;
+        const auto sat = static_cast<uint16_t>(p.sack.cc.tx_timestamp - wire::timestamp_of(r.sent_at));
+        const Duration residence = Duration::nanoseconds(sat * wire::kTimestampTickNs);
+        if (p.sack.cc.tx_timestamp != 0 && residence < rtt) rtt = rtt - residence;
+        rtt_valid = rtt > Duration();
+      }
+    }
+  } else if (window_ && s.pr && probe_outstanding_ && s.probe_id == probe_id_) {
+    named_ev = probe_ev_;
+  }
+
+  // What has arrived.
+  const uint64_t old_una = una_;
+  const auto cack = static_cast<uint64_t>(cack_next);
+  if (cack > una_) ack_below(now, cack);
+  if (cack > cack_next_) {
+    cack_next_ = cack;
+    attempts_ = 0;
+  }
+  if (window_ && s.sack_bitmap != 0) {
+    const int64_t base = cack_next - 1 + s.sack_offset;
+    for (uint64_t bits = s.sack_bitmap; bits != 0; bits &= bits - 1) {
+      const int64_t seq = base + __builtin_ctzll(bits);
+      if (seq >= static_cast<int64_t>(una_) && seq < static_cast<int64_t>(nxt_))
+        ack_one(now, static_cast<uint64_t>(seq));
+    }
+    advance_una();
+  }
+  if (una_ != old_una) probe_backoff_ = 0;
+
+  if (qp_.attr.dynamic_mpr && s.mpr != 0)
+    window_psns_ = std::min<uint32_t>(128u * s.mpr, window_ ? window_->size() - 1 : UINT32_MAX);
+
+  if (rtt_valid) {
+    if (rtt < min_rtt_) min_rtt_ = rtt;
+    if (srtt_ == Duration()) {
+      srtt_ = rtt;
+      rttvar_ = rtt / 2;
+    } else {
+      const Duration off = rtt > srtt_ ? rtt - srtt_ : srtt_ - rtt;
+      rttvar_ = rttvar_ + (off - rttvar_) / 4;
+      srtt_ = srtt_ + (rtt - srtt_) / 8;
+    }
+  }
+  std::optional<Duration> sample;
+  if (rtt_valid) sample = rtt;
+  const bool marked = s.m == wire::PathVerdict::kSkipOnce;
+  nscc_.on_ack(now, p.sack.cc.rcvd_bytes, sample, marked, p.sack.cc.rcv_cwnd_pen, p.sack.cc.restore_cwnd);
+
+  // What the answer says of the path.
+  if (named_ev == UINT16_MAX) named_ev = ep.ev_index_of(s.entropy);
+  if (named_ev != UINT16_MAX) {
+    if (marked) {
+      if (rotation_.skip(named_ev)) ++ep.counters.ev_skips;
+      qp_.peer->paths.on_ecn(named_ev);
+    } else if (s.m == wire::PathVerdict::kAlwaysSkip) {
+      qp_.peer->paths.on_always_skip(now, named_ev);
+      ep.rearm_peer(qp_.peer);
+    }
+  }
+  if (s.pr && probe_outstanding_ && s.probe_id == probe_id_) {
+    probe_outstanding_ = false;
+    attempts_ = 0;
+    qp_.peer->paths.on_delivered(probe_ev_, probe_sent_at_);
+    if (probe_sent_at_ > newest_acked_sent_) newest_acked_sent_ = probe_sent_at_;
+    // Everything sent before the probe has either been reported by now or is not coming.
+    highest_acked_ = std::max(highest_acked_, nxt_);
+  }
+  detect_losses(now);
+  after_progress(now);
+}
+
+void Requester::on_transport_ack(Instant now, const wire::Packet& p) {
+  EndpointImpl& ep = *qp_.ep;
+  const int64_t seq = seq_of(p.bth.psn);
+  const uint8_t syndrome = p.aeth.syndrome;
+  ep.trace(now, qp_.qpn, TraceEvent::kRxAck, p.bth.psn.value(), syndrome);
+  if (seq >= static_cast<int64_t>(nxt_) || seq < -1) {
+    ++ep.counters.drop_stale;
+    return;
+  }
+  if (wire::is_ack_syndrome(syndrome)) {
+    const auto end = static_cast<uint64_t>(seq + 1);
+    if (end > una_) ack_below(now, end);
+    if (end > cack_next_) {
+      cack_next_ = end;
+      attempts_ = 0;
+    }
+    complete_below(end);
+    after_progress(now);
+    return;
+  }
+  if (!wire::is_nak_syndrome(syndrome) || seq < 0 || sq_.empty() ||
+      static_cast<uint64_t>(seq) < sq_.front().first_seq) {
+    ++ep.counters.drop_stale;
+    return;
+  }
+  // Everything before the fault is done; the request at fault gets the reason, the rest is flushed [MRC-ACK-4].
+  uint64_t hint = hint_;
+  const uint64_t fault = sq_.find(static_cast<uint64_t>(seq), &hint).first_seq;
+  complete_below(fault);
+  WcStatus status = WcStatus::kRemoteOperation;
+  if (syndrome == wire::kSyndromeInvalidRequest) status = WcStatus::kRemoteInvalidRequest;
+  if (syndrome == wire::kSyndromeRemoteAccess) status = WcStatus::kRemoteAccess;
+  ep.enter_error(now, &qp_, status, AsyncEvent::kQpFatal);
+}
+
+void Requester::on_nack(Instant now, const wire::Packet& p) {
+  EndpointImpl& ep = *qp_.ep;
+  const int64_t seq = seq_of(p.neth.nack_psn);
+  const wire::NackReason reason = p.neth.reason;
+  ep.trace(now, qp_.qpn, TraceEvent::kRxNack, p.neth.nack_psn.value(), static_cast<uint64_t>(reason));
+  if (reason == wire::NackReason::kUnexpEvent) {
+    if (sq_.empty() || seq < static_cast<int64_t>(sq_.front().first_seq) || seq >= static_cast<int64_t>(nxt_)) {
+      ++ep.counters.drop_stale;
+      return;
+    }
+    ep.enter_error(now, &qp_, WcStatus::kRemoteOperation, AsyncEvent::kQpFatal);
+    return;
+  }
+  if (!window_ || seq < static_cast<int64_t>(una_) || seq >= static_cast<int64_t>(nxt_)) {
+    ++ep.counters.drop_stale;
+    return;
+  }
+  const auto s = static_cast<uint64_t>(seq);
+  TxRecord& r = (*window_)[s];
+  const bool trimmed = reason == wire::NackReason::kTrimmed || reason == wire::NackReason::kTrimmedLastHop;
+  if (r.acked || r.lost) return;  // known already
+  std::optional<Duration> sample;
+  if (r.sends == 1 && trimmed) sample = now - r.sent_at;
+  r.lost = true;
+  ++lost_count_;
+  lost_hint_ = std::min(lost_hint_, s);
+  nscc_.on_nack(now, r.nominal, sample, trimmed);
+  ++ep.plane_counters[qp_.peer->paths.plane_of(r.ev)].losses;
+  if (reason == wire::NackReason::kTrimmed && rotation_.skip(r.ev)) ++ep.counters.ev_skips;
+  // Trimming proves that the path carries packets.
+  if (trimmed) qp_.peer->paths.on_delivered(r.ev, r.sent_at);
+  // Only the packet that everything waits for charges the budget, and only again and again [MRC-CHOICE-Q18].
+  if (s == una_ && r.sends > 1 && !charge_retry()) {
+    ep.enter_error(now, &qp_, WcStatus::kRetryExceeded, AsyncEvent::kQpFatal);
+    return;
+  }
+  after_progress(now);
+}
+
+void Requester::after_progress(Instant now) {
+  if (window_ && una_ == nxt_ && lost_count_ == 0 && sq_.empty()) qp_.ep->windows.give(std::move(window_));
+  arm_rto(now);
+  arm_probe(now);
+  qp_.rearm();
+  if (may_send()) qp_.ep->make_ready(&qp_);
+}
+
+}  // namespace mrc::core

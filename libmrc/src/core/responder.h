@@ -1,0 +1,110 @@
+// Responder: the receiving half of a QP: window and duplicate rules, placement on arrival, completions in order, and
+// the acknowledgements it owes. responder.cc receives; responder_ack.cc builds SACKs, transport ACKs and NAKs.
+// [MRC-RSP-*, MRC-SACK-*, spec/states.md]
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/bitmap.h"
+#include "base/time.h"
+#include "core/burst.h"
+#include "core/types.h"
+#include "wire/packet.h"
+
+namespace mrc::core {
+
+class Qp;
+
+class Responder {
+ public:
+  explicit Responder(Qp* qp) : qp_(*qp) {}
+
+  void init(const QpCaps& caps);
+  void start();  // on the way to RTR
+  void reset();
+  PostResult post_recv(Instant now, uint64_t wr_id);
+
+  void on_request(Instant now, const wire::Flow& flow, const wire::Packet& p, uint32_t udp_bytes);
+  void on_trimmed(Instant now, const wire::Flow& flow, const wire::Packet& p, bool last_hop);
+  void on_probe(Instant now, const wire::Flow& flow, const wire::Packet& p);
+  // Request or probe for a QP in error: repeat the verdict, or say that none will come [MRC-RSP-12].
+  void on_packet_in_error(Instant now, const wire::Flow& flow, const wire::Packet& p);
+  void on_timer(Instant now);
+  Instant deadline() const { return ack_deadline_; }
+
+  bool owes() const { return owes_; }
+  void flush_acks();  // what is coalesced becomes due
+  // Everything owed as one burst: SACKs, then the transport ACK. False when no plane has room.
+  bool build(Instant now, uint32_t planes_with_room, TxBurst* out);
+
+  void flush();  // receive queue, with flush errors
+  // For the tombstone of a destroyed QP: what its last SACK and ACK would say.
+  Psn expected_psn() const { return psn_of(expected_); }
+  uint32_t msn() const { return msn_; }
+  uint64_t rx_packets = 0;
+
+ private:
+  static constexpr uint64_t kOrigin = 1ull << 32;  // seq of rq_psn; leaves room below for negative offsets
+  static constexpr uint32_t kMaxNamed = 4;
+  static constexpr uint32_t kMaxWalk = 16;
+
+  struct Trigger {
+    uint64_t seq = 0;
+    uint32_t ev = 0;
+    uint16_t timestamp = 0;
+    bool has_timestamp = false;
+    bool ce = false;
+    bool rtx = false;
+    Instant arrived;
+  };
+  struct PendingImm {
+    uint64_t seq = 0;
+    uint32_t imm = 0;
+    uint32_t length = 0;
+    bool used = false;
+  };
+
+  Psn psn_of(uint64_t seq) const;
+  bool place(const wire::Packet& p, uint8_t* syndrome);
+  bool stash_imm(uint64_t seq, const wire::Packet& p);
+  void advance(Instant now);
+  bool deliver_imm(uint64_t seq, bool* waiting);
+  void set_fault(uint64_t seq, uint8_t syndrome);
+  void trigger(Instant now, const wire::Flow& flow, const wire::Packet& p, uint64_t seq, bool now_please);
+  void owe_now();
+  uint32_t write_sack(uint8_t* out, Instant now, const Trigger& t, uint64_t base, bool probe_reply) const;
+  uint64_t aligned_base(uint64_t seq) const;
+
+  Qp& qp_;
+  RingBitmap received_, last_, imm_;
+  std::vector<PendingImm> pending_imm_;
+  std::vector<uint64_t> recv_queue_;
+  uint64_t recv_mask_ = 0, recv_head_ = 0, recv_tail_ = 0;
+  uint32_t recv_limit_ = 0;
+  uint32_t window_ = 0;                               // PSNs accepted from expected_ on
+  uint64_t expected_ = kOrigin;                       // cack_psn + 1
+  uint64_t max_seen_ = kOrigin;                       // one past the highest packet received
+  uint64_t dirty_low_ = UINT64_MAX, dirty_high_ = 0;  // received above expected_ since the last SACK
+  uint64_t received_bytes_ = 0;                       // nominal, what rcvd_bytes counts
+  uint32_t ooo_ = 0;
+  uint32_t msn_ = 0;
+  uint32_t unsacked_bytes_ = 0;
+  Instant ack_deadline_ = Instant::never();
+  Instant last_oor_nack_ = Instant::from_ns(INT64_MIN / 4);
+  Trigger newest_;
+  Trigger named_[kMaxNamed];
+  uint32_t named_count_ = 0;
+  Trigger probe_;
+  uint16_t probe_id_ = 0;
+  bool probe_pending_ = false;
+  bool held_ = false;  // the message at expected_ waits for a receive work request
+  bool owes_ = false;  // in the endpoint's control list
+  bool sack_pending_ = false;
+  bool ack_pending_ = false;
+  uint64_t fault_seq_ = UINT64_MAX;
+  uint8_t fault_syndrome_ = 0;
+  bool nak_pending_ = false;
+};
+
+}  // namespace mrc::core

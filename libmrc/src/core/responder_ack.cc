@@ -1,0 +1,136 @@
+// What the responder answers. Everything that a QP owes leaves as one burst: one SACK per 64-PSN stretch in which
+// something new arrived above cack, one per CE-marked path, and then, shorter and therefore last, the transport ACK. So
+// a peer that sends a window of bursts gets a few datagrams back, not one per packet. [MRC-SACK-1..9, MRC-ACK-2,
+// MRC-PROBE-4]
+#include <algorithm>
+
+#include "core/burst_builder.h"
+#include "core/endpoint_impl.h"
+#include "core/qp.h"
+#include "core/responder.h"
+
+namespace mrc::core {
+
+namespace {
+constexpr Duration kLongHold = Duration::milliseconds(1);
+}
+
+// Base such that its PSN is a multiple of 8 at or below seq; bits below expected_ are then set, which is right under
+// both readings of the alignment rule [MRC-CHOICE-Q4].
+uint64_t Responder::aligned_base(uint64_t seq) const {
+  return seq - (psn_of(seq).value() & 7);
+}
+
+uint32_t Responder::write_sack(uint8_t* out, Instant now, const Trigger& t, uint64_t base, bool probe_reply) const {
+  const EndpointImpl& ep = *qp_.ep;
+  wire::Bth bth;
+  bth.opcode = wire::Opcode::kSack;
+  bth.dqp = qp_.attr.dest_qpn;
+  bth.pkey = qp_.attr.pkey;
+  // The rtx flag keeps the requester from taking a round-trip sample: the trigger was a retransmission [MRC-CHOICE-Q9],
+  // or it came so long ago that the 16-bit timestamp cannot tell how long.
+  const Duration held = now - t.arrived;
+  bth.rtx = !probe_reply && (t.rtx || held >= kLongHold);
+  bth.psn = psn_of(expected_ - 1);
+  wire::Seth s;
+  s.m = t.ce ? wire::PathVerdict::kSkipOnce : wire::PathVerdict::kNone;
+  s.pr = probe_reply;
+  s.probe_id = probe_id_;
+  s.ack_psn_offset = static_cast<int16_t>(static_cast<int64_t>(t.seq - (expected_ - 1)));
+  s.entropy = t.ev;
+  s.spdcid = static_cast<uint16_t>(qp_.qpn);
+  s.dpdcid = static_cast<uint16_t>(qp_.attr.dest_qpn);
+  s.cack_psn = bth.psn;
+  s.mpr = qp_.attr.dynamic_mpr ? qp_.attr.mpr_dest : 0;
+  s.sack_offset = static_cast<int16_t>(static_cast<int64_t>(base - (expected_ - 1)));
+  for (uint32_t i = 0; i < wire::kSackBitmapBits; i += 8) {
+    // Bit by bit would do; stretches wholly below expected_ or above max_seen_ are the common ones.
+    const uint64_t from = base + i;
+    if (from + 8 <= expected_) {
+      s.sack_bitmap |= 0xFFull << i;
+    } else if (from < max_seen_) {
+      for (uint32_t j = 0; j < 8; ++j) {
+        const uint64_t seq = from + j;
+        if (seq < expected_ || (seq < max_seen_ && received_.test(seq))) s.sack_bitmap |= 1ull << (i + j);
+      }
+    }
+  }
+  wire::CcState cc;
+  if (t.has_timestamp) {
+    // The time that we sat on the answer goes into the reflected timestamp, so it does not look like a long path
+    // [MRC-CC-4].
+    cc.tx_timestamp = static_cast<uint16_t>(t.timestamp + held.ns() / wire::kTimestampTickNs);
+  }
+  cc.ooo_count = static_cast<uint16_t>(std::min<uint32_t>(ooo_, 0x7FFF));
+  cc.restore_cwnd = ep.restore_cwnd;
+  cc.rcv_cwnd_pen = ep.receiver_penalty;
+  cc.rcvd_bytes = static_cast<uint32_t>((received_bytes_ + wire::kRcvdBytesUnit - 1) / wire::kRcvdBytesUnit) & 0xFFFFFF;
+  return wire::encode_sack(out, bth, s, cc);
+}
+
+bool Responder::build(Instant now, uint32_t planes_with_room, TxBurst* out) {
+  EndpointImpl& ep = *qp_.ep;
+  uint16_t ev;
+  if (!qp_.peer->paths.pick_control(planes_with_room, &ev)) return false;
+  ep.set_flow(out, *qp_.peer, ev, ep.config.dscp.control);
+  BurstBuilder builder(out, ep.config.icrc);
+  // Where bursts are single packets, what does not fit stays owed and follows in order.
+  const uint32_t limit =
+      ep.config.max_segments <= 1 ? 1 : std::min<uint32_t>(std::max<uint32_t>(3, ep.config.max_segments), kMaxWalk + 2);
+  auto room = [&](uint32_t reserve) { return out->segments + reserve < limit || out->segments == 0; };
+  auto add_sack = [&](const Trigger& t, uint64_t base, bool probe_reply) {
+    builder.add(write_sack(builder.header(), now, t, base, probe_reply), nullptr, 0, 0);
+    ++ep.counters.tx_sacks;
+    ep.trace(now, qp_.qpn, TraceEvent::kTxSack, psn_of(expected_ - 1).value(), base - kOrigin);
+  };
+
+  bool sack_more = false;
+  if (sack_pending_) {
+    uint32_t named = 0;
+    uint64_t low = std::max(dirty_low_, expected_);
+    const uint64_t high = std::min(dirty_high_, max_seen_);
+    while ((low < high || named < named_count_) && room(2)) {
+      const uint64_t base = aligned_base(low < high ? low : expected_);
+      add_sack(named < named_count_ ? named_[named++] : newest_, base, false);
+      if (low < high) low = base + wire::kSackBitmapBits;
+    }
+    std::move(named_ + named, named_ + named_count_, named_);
+    named_count_ -= named;
+    sack_more = low < high || named_count_ > 0;
+    dirty_low_ = low < high ? low : UINT64_MAX;
+    if (low >= high) dirty_high_ = 0;
+    if (probe_pending_) {
+      // Last, so that everything sent before the probe has been reported when it is judged.
+      if (!sack_more && room(1)) {
+        add_sack(probe_, aligned_base(expected_), true);
+        probe_pending_ = false;
+      } else {
+        sack_more = true;
+      }
+    }
+    if (out->segments == 0) add_sack(newest_, aligned_base(expected_), false);
+  }
+  if (!sack_more && (ack_pending_ || nak_pending_) && room(0)) {
+    wire::Bth bth;
+    bth.opcode = wire::Opcode::kAck;
+    bth.dqp = qp_.attr.dest_qpn;
+    bth.pkey = qp_.attr.pkey;
+    bth.psn = psn_of(nak_pending_ ? fault_seq_ : expected_ - 1);
+    wire::Aeth aeth;
+    aeth.syndrome = nak_pending_ ? fault_syndrome_ : wire::kSyndromeAck;
+    aeth.msn = msn_;
+    builder.add(wire::encode_ack(builder.header(), bth, aeth), nullptr, 0, 0);
+    ++ep.counters.tx_acks;
+    ep.trace(now, qp_.qpn, TraceEvent::kTxAck, bth.psn.value(), aeth.syndrome);
+    ack_pending_ = nak_pending_ = false;
+  }
+  builder.finish();
+  sack_pending_ = sack_more;
+  owes_ = sack_more || ack_pending_ || nak_pending_;
+  unsacked_bytes_ = 0;
+  ack_deadline_ = Instant::never();
+  qp_.rearm();
+  return out->segments > 0;
+}
+
+}  // namespace mrc::core

@@ -1,0 +1,119 @@
+#include "core/send_queue.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace mrc::core {
+
+void SendQueue::init(const QpCaps& caps) {
+  caps_ = caps;
+  uint64_t slots = 1;
+  while (slots < caps.max_send_wr) slots *= 2;
+  mask_ = slots - 1;
+  wqes_.resize(slots);
+  if (caps.max_send_sge > 1) more_sges_.resize(slots * (caps.max_send_sge - 1));
+  inline_bytes_.resize(slots * caps.max_inline);
+}
+
+void SendQueue::reset() {
+  head_ = tail_ = next_seq_ = 0;
+  next_msn_ = next_rqmsn_ = 0;
+}
+
+const Sge& SendQueue::sge(const Wqe& w, uint32_t i) const {
+  if (i == 0) return w.sge0;
+  const size_t slot = static_cast<size_t>(&w - wqes_.data());
+  return more_sges_[slot * (caps_.max_send_sge - 1) + i - 1];
+}
+
+PostResult SendQueue::post(const SendWr& wr, uint32_t mtu) {
+  if (size() >= caps_.max_send_wr) return PostResult::kQueueFull;
+  if (!wr.inline_data && wr.num_sge > caps_.max_send_sge) return PostResult::kTooManySges;
+  uint64_t length = 0;
+  for (uint32_t i = 0; i < wr.num_sge; ++i) length += wr.sges[i].length;
+  if (length > kMaxMessage) return PostResult::kTooLong;
+  if (wr.inline_data && length > caps_.max_inline) return PostResult::kInlineTooLong;
+
+  const size_t slot = tail_ & mask_;
+  Wqe& w = wqes_[slot];
+  w.wr_id = wr.wr_id;
+  w.remote_addr = wr.remote_addr;
+  w.rkey = wr.rkey;
+  w.imm = wr.imm;
+  w.length = static_cast<uint32_t>(length);
+  w.packets = length == 0 ? 1 : static_cast<uint32_t>((length + mtu - 1) / mtu);
+  w.first_seq = next_seq_;
+  w.with_imm = wr.op == SendOp::kWriteImm;
+  w.signaled = wr.signaled;
+  w.solicited = wr.solicited;
+  w.inline_data = wr.inline_data;
+  w.msn = next_msn_++;
+  w.rqmsn = w.with_imm ? next_rqmsn_++ : 0;
+  w.num_sge = 0;
+  if (wr.inline_data) {
+    uint8_t* out = inline_bytes_.data() + slot * caps_.max_inline;
+    for (uint32_t i = 0; i < wr.num_sge; ++i) {
+      if (wr.sges[i].length == 0) continue;
+      std::memcpy(out, reinterpret_cast<const void*>(wr.sges[i].addr), wr.sges[i].length);
+      out += wr.sges[i].length;
+    }
+  } else {
+    // Empty elements take part in nothing, whatever their address and key say (clients.md rule 11).
+    for (uint32_t i = 0; i < wr.num_sge; ++i) {
+      if (wr.sges[i].length == 0) continue;
+      if (w.num_sge == 0) {
+        w.sge0 = wr.sges[i];
+      } else {
+        more_sges_[slot * (caps_.max_send_sge - 1) + w.num_sge - 1] = wr.sges[i];
+      }
+      ++w.num_sge;
+    }
+  }
+  next_seq_ += w.packets;
+  ++tail_;
+  return PostResult::kOk;
+}
+
+const Wqe& SendQueue::find(uint64_t seq, uint64_t* hint) const {
+  uint64_t i = *hint;
+  if (i < head_ || i >= tail_ || wqes_[i & mask_].first_seq > seq) {
+    // Out of sequence: binary search for the last request whose first packet is not after seq.
+    uint64_t low = head_, high = tail_;
+    while (high - low > 1) {
+      const uint64_t mid = low + (high - low) / 2;
+      (wqes_[mid & mask_].first_seq <= seq ? low : high) = mid;
+    }
+    i = low;
+  }
+  while (seq >= wqes_[i & mask_].end_seq()) ++i;
+  *hint = i;
+  return wqes_[i & mask_];
+}
+
+int SendQueue::gather(const Wqe& w, uint64_t offset, uint32_t bytes, const MemoryTable& memory, uint32_t pd, iovec* out,
+                      int room) const {
+  if (bytes == 0) return 0;
+  if (w.inline_data) {
+    if (room < 1) return -1;
+    const size_t slot = static_cast<size_t>(&w - wqes_.data());
+    out[0] = {const_cast<uint8_t*>(inline_bytes_.data()) + slot * caps_.max_inline + offset, bytes};
+    return 1;
+  }
+  int n = 0;
+  for (uint32_t i = 0; i < w.num_sge && bytes > 0; ++i) {
+    const Sge& s = sge(w, i);
+    if (offset >= s.length) {
+      offset -= s.length;
+      continue;
+    }
+    const uint32_t part = static_cast<uint32_t>(std::min<uint64_t>(bytes, s.length - offset));
+    const MemoryRegion* mr = memory.find(s.lkey);
+    if (mr == nullptr || mr->pd != pd || !mr->covers(s.addr, s.length) || n == room) return -1;
+    out[n++] = {mr->at(s.addr + offset), part};
+    bytes -= part;
+    offset = 0;
+  }
+  return bytes == 0 ? n : -1;
+}
+
+}  // namespace mrc::core

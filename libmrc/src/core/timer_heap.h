@@ -1,0 +1,108 @@
+// Deadlines of many objects. Each object embeds a TimerNode; set() moves its deadline, and moving it later costs
+// nothing: the heap keeps the earlier entry and sorts it out when it comes to the top. QPs re-arm on every burst, so
+// that matters.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/time.h"
+
+namespace mrc::core {
+
+struct TimerNode {
+  Instant deadline = Instant::never();  // what the owner wants
+  Instant key = Instant::never();       // where the heap has it, never later than deadline
+  uint32_t position = UINT32_MAX;       // in the heap; UINT32_MAX: not there
+  void* owner = nullptr;
+  bool is_qp = false;
+};
+
+class TimerHeap {
+ public:
+  void set(TimerNode* n, Instant deadline) {
+    n->deadline = deadline;
+    if (deadline >= Instant::never()) return;
+    if (n->position == UINT32_MAX) {
+      n->key = deadline;
+      n->position = static_cast<uint32_t>(heap_.size());
+      heap_.push_back(n);
+      up(n->position);
+    } else if (deadline < n->key) {
+      n->key = deadline;
+      up(n->position);
+    }
+  }
+  void remove(TimerNode* n) {
+    n->deadline = Instant::never();
+    if (n->position == UINT32_MAX) return;
+    take(n->position);
+  }
+  // The earliest wanted deadline; drops and re-sorts stale entries on the way.
+  Instant next() {
+    settle();
+    return heap_.empty() ? Instant::never() : heap_[0]->key;
+  }
+  // A node whose deadline has come, disarmed; null when none.
+  TimerNode* pop_due(Instant now) {
+    settle();
+    if (heap_.empty() || heap_[0]->key > now) return nullptr;
+    TimerNode* n = heap_[0];
+    take(0);
+    n->deadline = Instant::never();
+    return n;
+  }
+  void reserve(size_t n) { heap_.reserve(n); }
+
+ private:
+  void settle() {
+    while (!heap_.empty() && heap_[0]->deadline > heap_[0]->key) {
+      TimerNode* n = heap_[0];
+      if (n->deadline >= Instant::never()) {
+        take(0);
+      } else {
+        n->key = n->deadline;
+        down(0);
+      }
+    }
+  }
+  void take(uint32_t i) {
+    TimerNode* n = heap_[i];
+    n->position = UINT32_MAX;
+    TimerNode* last = heap_.back();
+    heap_.pop_back();
+    if (last == n) return;
+    heap_[i] = last;
+    last->position = i;
+    up(i);
+    down(last->position);
+  }
+  void up(uint32_t i) {
+    while (i > 0) {
+      const uint32_t parent = (i - 1) / 2;
+      if (heap_[parent]->key <= heap_[i]->key) break;
+      exchange(i, parent);
+      i = parent;
+    }
+  }
+  void down(uint32_t i) {
+    for (;;) {
+      uint32_t least = i;
+      for (uint32_t child = 2 * i + 1; child <= 2 * i + 2 && child < heap_.size(); ++child)
+        if (heap_[child]->key < heap_[least]->key) least = child;
+      if (least == i) return;
+      exchange(i, least);
+      i = least;
+    }
+  }
+  void exchange(uint32_t a, uint32_t b) {
+    TimerNode* t = heap_[a];
+    heap_[a] = heap_[b];
+    heap_[b] = t;
+    heap_[a]->position = a;
+    heap_[b]->position = b;
+  }
+  std::vector<TimerNode*> heap_;
+};
+
+}  // namespace mrc::core

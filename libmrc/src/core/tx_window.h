@@ -1,0 +1,60 @@
+// TxWindow: one record per packet between the oldest unacknowledged and the newest sent. Taken from a pool when a QP
+// starts to send and given back when everything is acknowledged, so that an idle QP stays small.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/time.h"
+
+namespace mrc::core {
+
+struct TxRecord {
+  Instant sent_at;
+  uint16_t ev = 0;       // index into the EV table
+  uint16_t nominal = 0;  // nominal size, what NSCC counts
+  uint8_t sends = 0;     // transmissions so far, saturating
+  bool acked = false;
+  bool lost = false;  // declared lost, waiting to be sent again; not in flight
+};
+static_assert(sizeof(TxRecord) == 16);
+
+class TxWindow {
+ public:
+  explicit TxWindow(uint32_t packets) {
+    uint32_t size = 64;
+    while (size < packets) size *= 2;
+    records_.resize(size);
+  }
+  uint32_t size() const { return static_cast<uint32_t>(records_.size()); }
+  TxRecord& operator[](uint64_t seq) { return records_[seq & (records_.size() - 1)]; }
+
+ private:
+  std::vector<TxRecord> records_;
+};
+
+// Windows not in use, by size. Bounded: what exceeds kKeep goes back to the heap.
+class TxWindowPool {
+ public:
+  std::unique_ptr<TxWindow> take(uint32_t packets) {
+    for (size_t i = free_.size(); i-- > 0;) {
+      if (free_[i]->size() < packets || free_[i]->size() >= 4 * packets) continue;
+      std::unique_ptr<TxWindow> w = std::move(free_[i]);
+      free_[i] = std::move(free_.back());
+      free_.pop_back();
+      return w;
+    }
+    return std::make_unique<TxWindow>(packets);
+  }
+  void give(std::unique_ptr<TxWindow> w) {
+    if (free_.size() < kKeep) free_.push_back(std::move(w));
+  }
+  TxWindowPool() { free_.reserve(kKeep); }
+
+ private:
+  static constexpr size_t kKeep = 64;
+  std::vector<std::unique_ptr<TxWindow>> free_;
+};
+
+}  // namespace mrc::core
