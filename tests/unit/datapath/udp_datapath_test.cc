@@ -149,6 +149,34 @@ TEST_P(UdpVariant, wait_fd_is_readable_exactly_while_there_is_something) {
   EXPECT_EQ(::poll(&wait, 1, 0), 0);
 }
 
+// A socket connects itself to the address of a streak of bursts; what arrives must not depend on it, nor may the class
+// stick.
+TEST_P(UdpVariant, alternating_peers_and_classes_before_and_after_a_streak) {
+  auto a = open_or_fail(config(1, 1));
+  auto b = open_or_fail(config(1, 1));
+  auto c = open_or_fail(config(1, 1));
+  uint32_t salt = 0;
+  auto send = [&](UdpDatapath& to, uint8_t tc) {
+    for (uint32_t segments : {1u, 3u}) {
+      TestBurst t(segments, 120, 120, ++salt);
+      t.address(*a, to, 0, ip(), tc);
+      ASSERT_TRUE(a->tx_one(Instant(), t.burst));
+      auto got = receive(to, segments);
+      ASSERT_EQ(joined(got), t.payload);
+      for (const Got& g : got) {
+        ASSERT_EQ(g.flow.traffic_class, tc);
+        ASSERT_EQ(g.flow.src_port, a->evs()[0].value);
+      }
+    }
+  };
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 12; ++i) send(*b, static_cast<uint8_t>(i % 3 == 0 ? 0xB8 : 0x12));
+    send(*c, 0x10);
+    send(*b, 0x22);
+    for (int i = 0; i < 12; ++i) send(*c, 0x12);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     all, UdpVariant,
     ::testing::Values(Variant{false, Offload::kOn, Offload::kOn}, Variant{false, Offload::kOff, Offload::kOn},
@@ -186,7 +214,8 @@ TEST(Udp, flow_label_travels_in_structured_mode_only) {
     config.evs[1].value = 0;
     auto a = open_or_fail(config);
     auto b = open_or_fail(config);
-    for (uint16_t ev : {0, 1}) {
+    for (uint16_t i = 0; i < 24; ++i) {  // long enough for the sockets to connect themselves
+      uint16_t ev = i % 2;
       TestBurst t(2, 100, 100, 1);
       t.address(*a, *b, ev, loopback(false), 46 << 2);
       ASSERT_TRUE(a->tx_one(Instant(), t.burst));

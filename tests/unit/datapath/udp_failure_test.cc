@@ -21,7 +21,7 @@ struct Failing {
 };
 
 // The driver's table has plain functions, as the kernel's calls are: the state is global, one test at a time.
-Failing g_socket, g_bind, g_setsockopt, g_sendmsg, g_sendmmsg, g_recvmsg, g_recvmmsg;
+Failing g_socket, g_bind, g_setsockopt, g_connect, g_sendmsg, g_sendmmsg, g_recvmsg, g_recvmmsg;
 unsigned g_sendmmsg_most = 64;  // sendmmsg takes at most so many messages at once
 
 const UdpSyscalls kFailing = {
@@ -30,6 +30,7 @@ const UdpSyscalls kFailing = {
     [](int fd, int l, int n, const void* v, socklen_t s) {
       return g_setsockopt.fails() ? -1 : ::setsockopt(fd, l, n, v, s);
     },
+    [](int fd, const sockaddr* a, socklen_t n) { return g_connect.fails() ? -1 : ::connect(fd, a, n); },
     [](int fd, const msghdr* m, int f) { return g_sendmsg.fails() ? ssize_t{-1} : ::sendmsg(fd, m, f); },
     [](int fd, mmsghdr* m, unsigned int n, int f) {
       return g_sendmmsg.fails() ? -1 : ::sendmmsg(fd, m, std::min(n, g_sendmmsg_most), f);
@@ -43,7 +44,8 @@ const UdpSyscalls kFailing = {
 class UdpFailure : public ::testing::Test {
  protected:
   void SetUp() override {
-    for (Failing* f : {&g_socket, &g_bind, &g_setsockopt, &g_sendmsg, &g_sendmmsg, &g_recvmsg, &g_recvmmsg}) *f = {};
+    for (Failing* f : {&g_socket, &g_bind, &g_setsockopt, &g_connect, &g_sendmsg, &g_sendmmsg, &g_recvmsg, &g_recvmmsg})
+      *f = {};
     g_sendmmsg_most = 64;
   }
   std::unique_ptr<UdpDatapath> open(bool gso, bool gro, uint32_t planes = 1) {
@@ -52,7 +54,8 @@ class UdpFailure : public ::testing::Test {
     config.gro = gro ? Offload::kOn : Offload::kOff;
     config.syscalls = &kFailing;
     auto dp = open_or_fail(config);
-    for (Failing* f : {&g_socket, &g_bind, &g_setsockopt, &g_sendmsg, &g_sendmmsg, &g_recvmsg, &g_recvmmsg}) *f = {};
+    for (Failing* f : {&g_socket, &g_bind, &g_setsockopt, &g_connect, &g_sendmsg, &g_sendmmsg, &g_recvmsg, &g_recvmmsg})
+      *f = {};
     return dp;
   }
 };
@@ -171,6 +174,62 @@ TEST_F(UdpFailure, refused_packets_are_lost_and_counted) {
   }
   EXPECT_EQ(a->counters().tx_packets, 0u);
   EXPECT_NE(a->describe().find("first send error: Network is unreachable"), std::string::npos) << a->describe();
+}
+
+TEST_F(UdpFailure, connects_once_per_streak_and_does_without_when_refused) {
+  for (bool refuse : {false, true}) {
+    auto a = open(true, true);
+    auto b = open(true, true);
+    g_connect = {refuse ? ~0ull : 0, EAGAIN, 0};
+    uint32_t options = g_setsockopt.calls;
+    for (uint32_t i = 0; i < 20; ++i) {
+      TestBurst t(2, 100, 100, i);
+      t.address(*a, *b, 0, loopback(false), 0x2C);
+      ASSERT_TRUE(a->tx_one(Instant(), t.burst));
+      auto got = receive(*b, 2);
+      ASSERT_EQ(joined(got), t.payload);
+      ASSERT_EQ(got[0].flow.traffic_class, 0x2C);
+      EXPECT_EQ(g_connect.calls, i < 8 ? 0u : 1u) << i;
+    }
+    EXPECT_EQ(g_setsockopt.calls - options, refuse ? 0u : 1u) << "the class is set when it changes only";
+  }
+}
+
+TEST_F(UdpFailure, class_that_cannot_be_set_travels_beside_the_data) {
+  auto a = open(true, true);
+  auto b = open(true, true);
+  g_setsockopt = {~0ull, EPERM, 0};
+  for (uint32_t i = 0; i < 12; ++i) {
+    TestBurst t(2, 100, 100, i);
+    t.address(*a, *b, 0, loopback(false), static_cast<uint8_t>(i << 2));
+    ASSERT_TRUE(a->tx_one(Instant(), t.burst));
+    auto got = receive(*b, 2);
+    ASSERT_FALSE(got.empty());
+    EXPECT_EQ(got[0].flow.traffic_class, i << 2);
+  }
+  EXPECT_GT(g_setsockopt.calls, 0u);
+}
+
+// The peer's process has gone: its host answers with ICMP, which a connected socket reports at a later send. Neither
+// that send nor the error may be lost on the way to a process that has come back on the port.
+TEST_F(UdpFailure, refused_by_a_peer_that_comes_back) {
+  for (bool gso : {true, false}) {
+    auto a = open(gso, true);
+    auto b = open(gso, true);
+    TestBurst t(3, 100, 100, 5);
+    t.address(*a, *b, 0, loopback(false));
+    for (int i = 0; i < 10; ++i) ASSERT_TRUE(a->tx_one(Instant(), t.burst));
+    receive(*b, 30);
+    uint16_t port = b->plane_port(0);
+    b.reset();
+    for (int i = 0; i < 10; ++i) EXPECT_TRUE(a->tx_one(Instant(), t.burst));
+    UdpConfig config = loopback_config(false, 1, 1);
+    config.planes[0].port = port;
+    auto again = open_or_fail(config);
+    ASSERT_TRUE(a->tx_one(Instant(), t.burst));
+    EXPECT_EQ(joined(receive(*again, 3)), t.payload);
+    EXPECT_EQ(a->planes_with_room(), 1u);
+  }
 }
 
 TEST_F(UdpFailure, interface_without_checksum_offload_gets_single_packets) {

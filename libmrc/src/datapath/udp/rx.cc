@@ -81,10 +81,9 @@ int UdpReceiver::receive(core::RxBurst* out, int max, DatapathCounters* counters
     uint32_t index = static_cast<uint32_t>(std::countr_zero(ahead != 0 ? ahead : ready_));
     Socket* s = &sockets_[index];
     int n = gro_ ? receive_gro(s, out + got, counters) : receive_plain(s, out + got, max - got, counters);
-    if (n < 0) {
-      ready_ &= ~(1ull << index);
-      continue;
-    }
+    // With GRO one call usually takes all there is; epoll, asked again, tells cheaper than a call that finds nothing.
+    if (n < 0 || gro_ || n < max - got) ready_ &= ~(1ull << index);
+    if (n < 0) continue;
     got += n;
     next_ = (index + 1) % socket_count();
   }

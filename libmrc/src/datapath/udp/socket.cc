@@ -33,7 +33,8 @@ void set_int(const UdpSyscalls& sys, int fd, int level, int name, int value) {
 }  // namespace
 
 const UdpSyscalls& kernel_syscalls() {
-  static const UdpSyscalls table = {::socket, ::bind, ::setsockopt, ::sendmsg, ::sendmmsg, ::recvmsg, ::recvmmsg};
+  static const UdpSyscalls table = {::socket,  ::bind,     ::setsockopt, ::connect,
+                                    ::sendmsg, ::sendmmsg, ::recvmsg,    ::recvmmsg};
   return table;
 }
 

@@ -44,31 +44,59 @@ bool UdpTransmitter::open(const UdpConfig& config, const UdpSyscalls& sys, bool 
     int small = kSmallestBuffer;
     (void)sys.setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
     if (config.structured_ev && !plane.addr.is_v4()) lease_flow_label(sys, fd.get(), ev.value >> 16);
-    sockets_.push_back(std::move(fd));
+    sockets_.emplace_back();
+    sockets_.back().fd = std::move(fd);
   }
   return true;
 }
 
-// Address and ancillary data shared by all messages of one burst.
-void UdpTransmitter::prepare(const wire::Flow& flow, uint32_t scope, uint32_t gso_segment) {
-  to_length_ = to_sockaddr(flow.dst, flow.dst_port, scope, flow.flow_label, &to_);
-  bool v4 = flow.dst.is_v4();
-  auto* c = reinterpret_cast<cmsghdr*>(control_.bytes.data());
-  c->cmsg_level = v4 ? IPPROTO_IP : IPPROTO_IPV6;
-  c->cmsg_type = v4 ? IP_TOS : IPV6_TCLASS;
-  c->cmsg_len = CMSG_LEN(sizeof(int));
-  int traffic_class = flow.traffic_class;
-  std::memcpy(CMSG_DATA(c), &traffic_class, sizeof(traffic_class));
-  control_length_ = CMSG_SPACE(sizeof(int));
-  if (gso_segment != 0) {
-    c = reinterpret_cast<cmsghdr*>(control_.bytes.data() + control_length_);
-    c->cmsg_level = IPPROTO_UDP;
-    c->cmsg_type = UDP_SEGMENT;
-    c->cmsg_len = CMSG_LEN(sizeof(uint16_t));
-    uint16_t segment = static_cast<uint16_t>(gso_segment);
-    std::memcpy(CMSG_DATA(c), &segment, sizeof(segment));
-    control_length_ += CMSG_SPACE(sizeof(uint16_t));
+bool UdpTransmitter::use_connection(const wire::Flow& flow, Socket* socket) {
+  bool same = flow.dst_port == socket->peer_port && flow.dst == socket->peer;
+  if (!same) {
+    socket->peer = flow.dst;
+    socket->peer_port = flow.dst_port;
+    socket->streak = 0;
+  } else if (socket->streak < kConnectAfter && ++socket->streak == kConnectAfter) {
+    // Once per streak. When it fails, addresses go along explicitly as before.
+    if (sys_->connect(socket->fd.get(), &to_.sa, to_length_) == 0) {
+      socket->connected_to = flow.dst;
+      socket->connected_port = flow.dst_port;
+    }
   }
+  if (flow.dst_port != socket->connected_port || flow.dst != socket->connected_to) return false;
+  if (socket->traffic_class == flow.traffic_class) return true;
+  bool v4 = flow.dst.is_v4();
+  int value = flow.traffic_class;
+  if (sys_->setsockopt(socket->fd.get(), v4 ? IPPROTO_IP : IPPROTO_IPV6, v4 ? IP_TOS : IPV6_TCLASS, &value,
+                       sizeof(value)) != 0)
+    return false;
+  socket->traffic_class = value;
+  return true;
+}
+
+void UdpTransmitter::prepare(const wire::Flow& flow, uint32_t scope, uint32_t gso_segment, Socket* socket) {
+  to_length_ = to_sockaddr(flow.dst, flow.dst_port, scope, flow.flow_label, &to_);
+  control_length_ = 0;
+  if (socket != nullptr && use_connection(flow, socket)) {
+    to_length_ = 0;
+  } else {
+    bool v4 = flow.dst.is_v4();
+    int traffic_class = flow.traffic_class;
+    add_control(v4 ? IPPROTO_IP : IPPROTO_IPV6, v4 ? IP_TOS : IPV6_TCLASS, &traffic_class, sizeof(traffic_class));
+  }
+  if (gso_segment != 0) {
+    uint16_t segment = static_cast<uint16_t>(gso_segment);
+    add_control(IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment));
+  }
+}
+
+void UdpTransmitter::add_control(int level, int type, const void* value, size_t size) {
+  auto* c = reinterpret_cast<cmsghdr*>(control_.bytes.data() + control_length_);
+  c->cmsg_level = level;
+  c->cmsg_type = type;
+  c->cmsg_len = CMSG_LEN(size);
+  std::memcpy(CMSG_DATA(c), value, size);
+  control_length_ += CMSG_SPACE(size);
 }
 
 bool UdpTransmitter::send(const core::TxBurst& burst, DatapathCounters* counters) {
@@ -79,15 +107,16 @@ bool UdpTransmitter::send(const core::TxBurst& burst, DatapathCounters* counters
     ++counters->tx_no_room;
     return false;
   }
-  int fd = sockets_[burst.ev_index].get();
+  Socket* socket = &sockets_[burst.ev_index];
+  int fd = socket->fd.get();
   bool many = burst.segments > 1;
   Sent sent = Sent::kUnsupported;
   if (!many || (no_gso_ & bit) == 0) {
-    prepare(burst.flow, plane.scope, many ? burst.segment_size : 0);
+    prepare(burst.flow, plane.scope, many ? burst.segment_size : 0, socket);
     sent = send_one(fd, burst.iov.data(), burst.iov_count, burst.segments, burst.bytes, counters);
     if (sent == Sent::kUnsupported) no_gso_ |= bit;
   }
-  if (sent == Sent::kUnsupported && send_split(&plane, fd, burst, counters)) sent = Sent::kAll;
+  if (sent == Sent::kUnsupported && send_split(&plane, socket, burst, counters)) sent = Sent::kAll;
   if (sent == Sent::kAll) {
     ++counters->tx_bursts;
     if (plane.rest_bytes != 0) block(burst.plane, fd);
@@ -101,17 +130,19 @@ bool UdpTransmitter::send(const core::TxBurst& burst, DatapathCounters* counters
 UdpTransmitter::Sent UdpTransmitter::send_one(int fd, const iovec* iov, uint32_t iov_count, uint32_t segments,
                                               uint32_t bytes, DatapathCounters* counters) {
   msghdr msg{};
-  msg.msg_name = &to_;
+  msg.msg_name = to_length_ != 0 ? &to_ : nullptr;
   msg.msg_namelen = to_length_;
   msg.msg_iov = const_cast<iovec*>(iov);
   msg.msg_iovlen = iov_count;
-  msg.msg_control = control_.bytes.data();
+  msg.msg_control = control_length_ != 0 ? control_.bytes.data() : nullptr;
   msg.msg_controllen = control_length_;
   ssize_t n;
+  int tries = 0;
   do {
     ++counters->tx_calls;
     n = sys_->sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
-  } while (n < 0 && errno == EINTR);
+    // ECONNREFUSED tells of an earlier packet (an ICMP message came for it); this one was not tried.
+  } while (n < 0 && (errno == EINTR || (errno == ECONNREFUSED && ++tries == 1)));
   if (n >= 0) {
     counters->tx_packets += segments;
     counters->tx_bytes += bytes;
@@ -137,9 +168,9 @@ uint32_t UdpTransmitter::split(const iovec* iov, uint32_t iov_count, uint32_t se
     sizes_[segments] = left;
     msghdr& msg = msgs_[segments].msg_hdr;
     msg = {};
-    msg.msg_name = &to_;
+    msg.msg_name = to_length_ != 0 ? &to_ : nullptr;
     msg.msg_namelen = to_length_;
-    msg.msg_control = control_.bytes.data();
+    msg.msg_control = control_length_ != 0 ? control_.bytes.data() : nullptr;
     msg.msg_controllen = control_length_;
     msg.msg_iov = &iovs_[pieces];
     while (left > 0 && at < iov_count) {
@@ -159,11 +190,12 @@ uint32_t UdpTransmitter::split(const iovec* iov, uint32_t iov_count, uint32_t se
 }
 
 UdpTransmitter::Sent UdpTransmitter::send_many(int fd, uint32_t* first, uint32_t segments, DatapathCounters* counters) {
+  int refused = 0;
   while (*first < segments) {
     ++counters->tx_calls;
     int n = sys_->sendmmsg(fd, &msgs_[*first], segments - *first, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (n < 0) {
-      if (errno == EINTR) continue;
+      if (errno == EINTR || (errno == ECONNREFUSED && ++refused == 1)) continue;
       if (errno == EAGAIN) return Sent::kNoRoom;
       note_error(errno);
       ++counters->tx_errors;
@@ -178,8 +210,9 @@ UdpTransmitter::Sent UdpTransmitter::send_many(int fd, uint32_t* first, uint32_t
 }
 
 // True: the burst is taken, whole or with its rest kept in plane->rest.
-bool UdpTransmitter::send_split(Plane* plane, int fd, const core::TxBurst& burst, DatapathCounters* counters) {
-  prepare(burst.flow, plane->scope, 0);
+bool UdpTransmitter::send_split(Plane* plane, Socket* socket, const core::TxBurst& burst, DatapathCounters* counters) {
+  int fd = socket->fd.get();
+  prepare(burst.flow, plane->scope, 0, socket);
   uint32_t segments = split(burst.iov.data(), burst.iov_count, burst.segment_size, burst.bytes);
   uint32_t first = 0;
   if (send_many(fd, &first, segments, counters) == Sent::kAll) return true;
@@ -201,7 +234,7 @@ bool UdpTransmitter::send_split(Plane* plane, int fd, const core::TxBurst& burst
 }
 
 bool UdpTransmitter::flush_rest(Plane* plane, DatapathCounters* counters) {
-  prepare(plane->rest_flow, plane->scope, 0);
+  prepare(plane->rest_flow, plane->scope, 0, nullptr);
   iovec whole{plane->rest.data(), plane->rest_bytes};
   uint32_t segments = split(&whole, 1, plane->rest_segment, plane->rest_bytes);
   uint32_t first = 0;

@@ -127,9 +127,10 @@ void Udp::poll_sockets() {
 
 int Udp::rx_burst(Instant, core::RxBurst* out, int max) {
   rx_.recycle();
-  int got = rx_.any_ready() ? rx_.receive(out, max, &counters_) : 0;
-  if (got == 0) {
-    poll_sockets();
+  int got = 0;
+  while (got == 0) {
+    if (!rx_.any_ready()) poll_sockets();
+    if (!rx_.any_ready()) return 0;
     got = rx_.receive(out, max, &counters_);
   }
   return got;
