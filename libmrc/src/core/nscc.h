@@ -1,8 +1,13 @@
-// NSCC, the window of one QP over all paths and planes [MRC-NSCC-*, spec/nscc.md]. All sizes are nominal packet sizes in
-// bytes (UDP length + 40). Sans-IO: time comes in with each event.
+// NSCC, the window of one QP over all paths and planes [MRC-NSCC-*, spec/nscc.md]. All sizes are nominal packet sizes
+// in bytes (UDP length + 40). Sans-IO: time comes in with each event. One object per QP, used by the one thread that
+// drives the QP; no allocation, small enough for thousands of idle QPs.
+//
+// In kSpec mode one tick of the inner clock is a nanosecond, in kHtsim mode a picosecond, so that recordings of the
+// simulator replay exactly; the public interface speaks Instant and Duration in both.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/time.h"
 
@@ -11,11 +16,11 @@ namespace mrc::core {
 enum class NsccMode : uint8_t { kSpec, kHtsim };
 
 struct NsccConfig {
-  bool disabled = false;                 // no congestion control: window unlimited
+  bool disabled = false;  // no congestion control: window unlimited
   NsccMode mode = NsccMode::kSpec;
-  double line_rate_bps = 100e9;          // min of both ends, all planes together
+  double line_rate_bps = 100e9;                    // min of both ends, all planes together
   Duration base_rtt = Duration::microseconds(12);  // R: unloaded RTT of one MTU packet over the longest path
-  uint32_t mtu = 4160;                   // nominal
+  uint32_t mtu = 4160;                             // nominal
   bool trimming = false;
   // 0 or negative: derive from rate, R and MTU by the table of the specification.
   int64_t max_cwnd = 0;
@@ -26,7 +31,145 @@ struct NsccConfig {
   int64_t adjust_bytes_threshold = 0;
   Duration adjust_period_threshold;
   bool disable_qa = false;
-  bool sticky_qa_trigger = false;        // true: as the text has it; false (default): see spec/nscc.md, choice on trap 9.1
+  bool sticky_qa_trigger = false;  // true: as the text has it; false (default): see spec/nscc.md, choice on trap 9.1
+  Duration target_delay_floor;     // T is at least this: the host's own jitter, set by the device [MRC-NSCC-5]
 };
+
+// What NSCC knows at one time; times in ticks. Read by traces, tests and the replay.
+struct NsccState {
+  int64_t cwnd = 0;
+  int64_t inflight = 0;  // signed on purpose: the 256-byte round-up makes it dip below 0
+  int64_t saved_cwnd = 0;
+  int64_t base_rtt = 0;
+  int64_t max_wnd = 0;
+  int64_t achieved_bytes = 0;
+  int64_t received_bytes = 0;
+  int64_t fi_count = 0;
+  int64_t qa_endtime = 0;
+  int64_t bytes_to_ignore = 0;
+  int64_t bytes_ignored = 0;
+  int64_t inc_bytes = 0;
+  int64_t last_adjust_time = 0;
+  int64_t last_dec_time = 0;
+  double avg_delay = 0;
+  int64_t last_avg_time = 0;
+  uint32_t last_rcvd = 0;  // largest rcvd_bytes seen, 24 bits in units of 256 bytes
+  bool trigger_qa = false;
+  bool increase_mode = false;
+  bool window_limited = false;  // the window was full at some time in this quick-adapt period
+};
+
+// What the last event did; one bit per branch, for traces, tests and coverage counts.
+enum NsccBranch : uint16_t {
+  kNsccProportional = 1 << 0,
+  kNsccFast = 1 << 1,
+  kNsccFair = 1 << 2,
+  kNsccNoOp = 1 << 3,  // marked, but below the target delay
+  kNsccDecreaseAsked = 1 << 4,
+  kNsccDecreaseCut = 1 << 5,
+  kNsccFulfil = 1 << 6,
+  kNsccEta = 1 << 7,
+  kNsccTrimCut = 1 << 8,
+  kNsccQuickAdapt = 1 << 9,
+  kNsccIgnored = 1 << 10,
+  kNsccPenalty = 1 << 11,
+  kNsccRestore = 1 << 12,
+  kNsccNoSample = 1 << 13,
+  kNsccLossCut = 1 << 14,
+};
+
+class Nscc {
+ public:
+  Nscc(const NsccConfig& config, Instant now);
+
+  // A packet was sent, the first time or again.
+  void on_send(uint32_t nominal);
+  // A SACK with CC_STATE. `rcvd_bytes_24`: the receiver's count in units of 256 bytes, modulo 2^24. `rtt`: empty when
+  // the retransmission rule makes the sample invalid. `may_lower_base`: false for packets below the MTU and control
+  // packets, whose delay counts but which must not lower base_rtt.
+  void on_ack(Instant now, uint32_t rcvd_bytes_24, std::optional<Duration> rtt, bool ecn_marked, uint8_t rcv_cwnd_pen,
+              bool restore_cwnd, bool may_lower_base = true);
+  // `trimmed`: reason TRIMMED or TRIMMED_LASTHOP; other reasons only give back the packet's bytes.
+  void on_nack(Instant now, uint32_t nominal, std::optional<Duration> rtt, bool trimmed, bool may_lower_base = true);
+  // Timeout or inferred loss of one packet.
+  void on_loss(Instant now, uint32_t nominal);
+  // A packet declared lost, and not sent again since, turned out to have arrived: rcvd_bytes removes it a second time.
+  void on_lost_packet_acked(uint32_t nominal);
+
+  bool can_send(uint32_t nominal) const;
+  // Whether to ask for an immediate ACK with the next packet; call before on_send().
+  bool wants_ack(uint32_t nominal) const;
+  // After a reset of the QP: nothing is in flight and the peer counts rcvd_bytes from 0 again.
+  void reset_inflight();
+  // The device has measured its line rate and unloaded RTT: gains that were not set by hand are derived anew.
+  void set_measured(double line_rate_bps, Duration base_rtt);
+
+  bool disabled() const { return disabled_; }
+  int64_t cwnd() const { return s_.cwnd; }
+  int64_t inflight() const { return s_.inflight; }
+  int64_t max_wnd() const { return s_.max_wnd; }
+  Duration base_rtt() const { return to_duration(s_.base_rtt); }
+  Duration target_delay() const { return to_duration(target_); }
+  Duration avg_delay() const { return to_duration(static_cast<int64_t>(s_.avg_delay)); }
+
+  const NsccState& state() const { return s_; }
+  uint16_t last_branches() const { return branches_; }
+
+  // Lower entry points in ticks, for the replay of recordings.
+  struct Recorded {  // starting values of a recorded context
+    int64_t base_rtt = 0, bdp = 0, max_wnd = 0, cwnd = 0;
+    uint32_t mtu = 0;
+  };
+  static Nscc recorded(const Recorded& start);
+  void set_inflight(int64_t bytes) { s_.inflight = bytes; }
+  // `rtt` <= 0: invalid sample.
+  void ack_ticks(int64_t now, int64_t new_bytes, int64_t rtt, bool ecn_marked, bool may_lower_base);
+  void nack_ticks(int64_t now, int64_t size, int64_t rtt, bool may_lower_base);
+  void loss_ticks(int64_t now, int64_t size);
+
+ private:
+  friend struct NsccTestPeer;
+  Nscc() = default;
+  int64_t ticks_per_ns() const { return mode_ == NsccMode::kHtsim ? 1000 : 1; }
+  int64_t to_ticks(Duration d) const;
+  Duration to_duration(int64_t ticks) const { return Duration::nanoseconds(ticks / ticks_per_ns()); }
+  void derive(double bdp);
+  int64_t derived_max_wnd(int64_t base_rtt) const;
+  void sample_base_rtt(int64_t rtt);
+  void feed_average(int64_t now, int64_t delay, bool ecn_marked, bool from_nack);
+  bool apply_penalty(int64_t new_bytes, uint8_t penalty, bool restore);
+  void window_update(int64_t now, int64_t new_bytes, int64_t delay, bool ecn_marked, bool limited);
+  bool quick_adapt(int64_t now, bool loss, bool marked, int64_t delay);
+  bool fast_increase(int64_t new_bytes, int64_t delay);
+  void proportional_increase(int64_t new_bytes, int64_t delay);
+  void fair_increase(int64_t new_bytes);
+  void decrease(int64_t now);
+  void fulfil(int64_t now);
+  void add_increment(double bytes);
+  bool is_due(int64_t elapsed, int64_t limit) const;
+  void cut(int64_t size);
+  void mark(NsccBranch branch) { branches_ = static_cast<uint16_t>(branches_ | branch); }
+
+  NsccState s_;
+  // Gains, set by hand or derived [MRC-NSCC-3].
+  double bytes_per_tick_ = 0;
+  double alpha_ = 0;
+  double fi_ = 0, fi_scale_ = 0, eta_ = 0;
+  float gamma_ = 0, max_md_jump_ = 0;
+  int64_t r_ = 0;  // R, the configured base RTT
+  int64_t target_ = 0;
+  int64_t target_floor_ = 0;
+  int64_t qa_threshold_ = 0;
+  int64_t adjust_period_ = 0;
+  uint32_t adjust_bytes_ = 0;
+  uint32_t mtu_ = 0;
+  uint16_t by_hand_ = 0;  // which of them were set by hand, see nscc_params.cc
+  uint16_t branches_ = 0;
+  uint8_t qa_gate_ = 0;
+  NsccMode mode_ = NsccMode::kSpec;
+  bool disabled_ = false, disable_qa_ = false, trimming_ = false, sticky_ = false;
+};
+
+static_assert(sizeof(Nscc) <= 256, "each idle QP has one");
 
 }  // namespace mrc::core
