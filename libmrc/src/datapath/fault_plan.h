@@ -1,0 +1,42 @@
+// What an MRC_FAULT text means, as rules; the grammar stands in fault.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+
+namespace mrc::datapath {
+
+enum class FaultKind : uint8_t { kLoss, kBurstLoss, kDup, kReorder, kDelay, kCorrupt, kEcn, kTrim, kBlackhole };
+
+struct FaultRule {
+  enum class Scope : uint8_t { kAll, kPlane, kEv };
+
+  FaultKind kind = FaultKind::kLoss;
+  Scope scope = Scope::kAll;
+  uint32_t low = 0;  // planes and EVs 0-based, both ends included
+  uint32_t high = UINT32_MAX;
+  double probability = 0;
+  uint32_t run = 1;  // packets in a row, burstloss
+  Duration delay;
+  Duration delay_most;  // uniform between the two
+  Duration from;        // since the first burst
+  Duration to = Duration::infinite();
+
+  bool concerns(uint8_t plane, uint16_t ev_index) const {
+    if (scope == Scope::kAll) return true;
+    uint32_t value = scope == Scope::kPlane ? plane : ev_index;
+    return value >= low && value <= high;
+  }
+  bool active(Duration since_first) const { return since_first >= from && since_first < to; }
+};
+
+struct FaultPlan {
+  std::string text;
+  uint64_t seed = 1;
+  std::vector<FaultRule> rules;
+};
+
+}  // namespace mrc::datapath

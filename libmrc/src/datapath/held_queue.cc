@@ -1,0 +1,73 @@
+#include "datapath/held_queue.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "datapath/burst_parts.h"
+
+namespace mrc::datapath {
+
+bool HeldQueue::hold(Instant due, const core::TxBurst& burst, uint64_t after_burst) {
+  if (held_bytes_ + burst.bytes > kMaxHeldBytes) {
+    return false;
+  }
+  Held held;
+  held.flow = burst.flow;
+  held.plane = burst.plane;
+  held.ev_index = burst.ev_index;
+  held.segments = burst.segments;
+  held.segment_size = burst.segment_size;
+  held.after_burst = after_burst;
+  held.bytes.resize(burst.bytes);
+  flatten(burst, held.bytes.data());
+  held_bytes_ += burst.bytes;
+  (after_burst != 0 ? overtaken_ : delayed_).emplace(Due(due.ns(), order_++), std::move(held));
+  return true;
+}
+
+bool HeldQueue::let_go(Instant now, const Held& held, Datapath* to) {
+  whole_.flow = held.flow;
+  whole_.plane = held.plane;
+  whole_.ev_index = held.ev_index;
+  whole_.segments = held.segments;
+  whole_.segment_size = held.segment_size;
+  whole_.bytes = static_cast<uint32_t>(held.bytes.size());
+  whole_.iov_count = 1;
+  whole_.iov[0] = {const_cast<uint8_t*>(held.bytes.data()), held.bytes.size()};
+  if (!to->tx_one(now, whole_)) return false;
+  held_bytes_ -= whole_.bytes;
+  return true;
+}
+
+void HeldQueue::release(Instant now, Datapath* to) {
+  last_now_ = now;
+  for (auto* queue : {&overtaken_, &delayed_}) {
+    uint32_t full = 0;
+    for (auto i = queue->begin(); i != queue->end() && i->first.first <= now.ns();) {
+      bool tried = (full >> i->second.plane & 1) == 0;
+      if (tried && let_go(now, i->second, to)) {
+        i = queue->erase(i);
+      } else {
+        full |= 1u << i->second.plane;
+        ++i;
+      }
+    }
+  }
+}
+
+void HeldQueue::release_overtaken(Instant now, uint64_t bursts, Datapath* to) {
+  for (auto i = overtaken_.begin(); i != overtaken_.end();)
+    i = i->second.after_burst <= bursts && let_go(now, i->second, to) ? overtaken_.erase(i) : std::next(i);
+}
+
+Instant HeldQueue::next_timeout() const {
+  Instant next = Instant::never();
+  // What is due already waits for room, which the descriptors announce.
+  for (const auto* queue : {&overtaken_, &delayed_}) {
+    auto i = queue->upper_bound(Due(last_now_.ns(), UINT64_MAX));
+    if (i != queue->end()) next = std::min(next, Instant::from_ns(i->first.first));
+  }
+  return next;
+}
+
+}  // namespace mrc::datapath

@@ -1,0 +1,48 @@
+// Bursts that fault injection holds back: delayed ones until a time, reordered ones until later bursts have passed.
+// Copies, bounded in bytes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "datapath/datapath.h"
+
+namespace mrc::datapath {
+
+class HeldQueue {
+ public:
+  static constexpr uint64_t kMaxHeldBytes = 256u << 20;
+
+  // Copies the burst. It goes at `due`, or, when after_burst is not 0, as soon as so many bursts have been sent. False:
+  // too much is held already.
+  bool hold(Instant due, const core::TxBurst& burst, uint64_t after_burst);
+  // Sends what is due; what finds no room stays.
+  void release(Instant now, Datapath* to);
+  void release_overtaken(Instant now, uint64_t bursts, Datapath* to);
+  Instant next_timeout() const;
+
+ private:
+  struct Held {
+    wire::Flow flow;
+    uint8_t plane = 0;
+    uint16_t ev_index = 0;
+    uint32_t segments = 0;
+    uint32_t segment_size = 0;
+    uint64_t after_burst = 0;  // reordered: when so many bursts have been sent
+    std::vector<uint8_t> bytes;
+  };
+  using Due = std::pair<int64_t, uint64_t>;  // time, order of arrival
+
+  bool let_go(Instant now, const Held& held, Datapath* to);
+
+  std::map<Due, Held> delayed_;
+  std::map<Due, Held> overtaken_;
+  Instant last_now_;
+  uint64_t order_ = 0;
+  uint64_t held_bytes_ = 0;
+  core::TxBurst whole_;
+};
+
+}  // namespace mrc::datapath

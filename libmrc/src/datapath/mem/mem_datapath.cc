@@ -1,0 +1,77 @@
+#include "datapath/mem/mem_datapath.h"
+
+#include <utility>
+
+#include "datapath/burst_parts.h"
+
+namespace mrc::datapath {
+
+std::pair<std::unique_ptr<MemDatapath>, std::unique_ptr<MemDatapath>> MemDatapath::make_pair(uint32_t planes,
+                                                                                             uint32_t depth) {
+  auto a = std::make_unique<MemDatapath>();
+  auto b = std::make_unique<MemDatapath>();
+  a->in_ = b->out_ = std::make_shared<Lane>(Lane{std::vector<std::deque<Packet>>(planes), depth});
+  b->in_ = a->out_ = std::make_shared<Lane>(Lane{std::vector<std::deque<Packet>>(planes), depth});
+  return {std::move(a), std::move(b)};
+}
+
+int MemDatapath::rx_burst(Instant, core::RxBurst* out, int max) {
+  lent_.clear();
+  size_t empty = 0;
+  while (empty < in_->planes.size() && static_cast<int>(lent_.size()) < max) {
+    auto& queue = in_->planes[next_plane_];
+    next_plane_ = (next_plane_ + 1) % in_->planes.size();
+    if (queue.empty()) {
+      ++empty;
+      continue;
+    }
+    empty = 0;
+    lent_.push_back(std::move(queue.front()));
+    queue.pop_front();
+  }
+  for (size_t i = 0; i < lent_.size(); ++i) {
+    core::RxBurst& burst = lent_[i].burst;
+    burst.data = lent_[i].bytes.data();
+    out[i] = burst;
+    ++counters_.rx_bursts;
+    counters_.rx_packets += (burst.bytes + burst.segment_size - 1) / burst.segment_size;
+    counters_.rx_bytes += burst.bytes;
+  }
+  return static_cast<int>(lent_.size());
+}
+
+int MemDatapath::tx_burst(Instant, const core::TxBurst* const* bursts, int n) {
+  for (int i = 0; i < n; ++i) {
+    const core::TxBurst& burst = *bursts[i];
+    auto& queue = out_->planes[burst.plane];
+    if (queue.size() >= out_->depth) {
+      ++counters_.tx_no_room;
+      return i;
+    }
+    Packet packet;
+    packet.bytes.resize(burst.bytes);
+    flatten(burst, packet.bytes.data());
+    packet.burst.flow = burst.flow;
+    packet.burst.plane = burst.plane;
+    packet.burst.bytes = burst.bytes;
+    packet.burst.segment_size = burst.segment_size;
+    queue.push_back(std::move(packet));
+    ++counters_.tx_bursts;
+    counters_.tx_packets += burst.segments;
+    counters_.tx_bytes += burst.bytes;
+  }
+  return n;
+}
+
+uint32_t MemDatapath::planes_with_room() {
+  uint32_t room = 0;
+  for (size_t p = 0; p < out_->planes.size(); ++p)
+    if (out_->planes[p].size() < out_->depth) room |= 1u << p;
+  return room;
+}
+
+std::string MemDatapath::describe() const {
+  return "mem: " + std::to_string(out_->planes.size()) + " planes in this process\n";
+}
+
+}  // namespace mrc::datapath

@@ -1,0 +1,44 @@
+// Two datapaths joined back to back in one process, without sockets, time or loss: for tests and examples that want the
+// device and the engine without the kernel. One thread.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "datapath/datapath.h"
+
+namespace mrc::datapath {
+
+class MemDatapath final : public Datapath {
+ public:
+  // `depth` bursts per plane and direction fit before a plane has no room.
+  static std::pair<std::unique_ptr<MemDatapath>, std::unique_ptr<MemDatapath>> make_pair(uint32_t planes,
+                                                                                         uint32_t depth);
+
+  int rx_burst(Instant now, core::RxBurst* out, int max) override;
+  int tx_burst(Instant now, const core::TxBurst* const* bursts, int n) override;
+  uint32_t planes_with_room() override;
+  int wait_fds(int*, int) const override { return 0; }
+  uint32_t max_segments() const override { return core::kMaxSegments; }
+  uint32_t max_burst_bytes() const override { return core::kMaxBurstBytes; }
+  const DatapathCounters& counters() override { return counters_; }
+  std::string describe() const override;
+
+ private:
+  struct Packet {
+    core::RxBurst burst;
+    std::vector<uint8_t> bytes;
+  };
+  struct Lane {
+    std::vector<std::deque<Packet>> planes;
+    uint32_t depth = 0;
+  };
+
+  std::shared_ptr<Lane> in_, out_;
+  std::vector<Packet> lent_;  // what the last rx_burst handed out
+  size_t next_plane_ = 0;
+  DatapathCounters counters_;
+};
+
+}  // namespace mrc::datapath
