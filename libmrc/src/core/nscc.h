@@ -119,13 +119,14 @@ class Nscc {
   struct Recorded {  // starting values of a recorded context
     int64_t base_rtt = 0, bdp = 0, max_wnd = 0, cwnd = 0;
     uint32_t mtu = 0;
+    bool trimming = true;
   };
   static Nscc recorded(const Recorded& start);
   void set_inflight(int64_t bytes) { s_.inflight = bytes; }
-  // `rtt` <= 0: invalid sample.
-  void ack_ticks(int64_t now, int64_t new_bytes, int64_t rtt, bool ecn_marked, bool may_lower_base);
+  // `rtt` <= 0: invalid sample. ack_ticks() returns the delay that it used.
+  int64_t ack_ticks(int64_t now, int64_t new_bytes, int64_t rtt, bool ecn_marked, bool may_lower_base);
   void nack_ticks(int64_t now, int64_t size, int64_t rtt, bool may_lower_base);
-  void loss_ticks(int64_t now, int64_t size);
+  void loss_ticks(int64_t size);
 
  private:
   friend struct NsccTestPeer;
@@ -133,21 +134,27 @@ class Nscc {
   int64_t ticks_per_ns() const { return mode_ == NsccMode::kHtsim ? 1000 : 1; }
   int64_t to_ticks(Duration d) const;
   Duration to_duration(int64_t ticks) const { return Duration::nanoseconds(ticks / ticks_per_ns()); }
+  void configure(const NsccConfig& config);
   void derive(double bdp);
+  bool by_hand_max_wnd() const;
   int64_t derived_max_wnd(int64_t base_rtt) const;
   void sample_base_rtt(int64_t rtt);
-  void feed_average(int64_t now, int64_t delay, bool ecn_marked, bool from_nack);
+  void feed_average(int64_t now, int64_t delay, bool ecn_marked);
+  void feed_average_raw(int64_t sample);
   bool apply_penalty(int64_t new_bytes, uint8_t penalty, bool restore);
+  int64_t ack_update(int64_t now, int64_t new_bytes, int64_t rtt, bool ecn_marked, bool may_lower_base, bool limited);
   void window_update(int64_t now, int64_t new_bytes, int64_t delay, bool ecn_marked, bool limited);
   bool quick_adapt(int64_t now, bool loss, bool marked, int64_t delay);
   bool fast_increase(int64_t new_bytes, int64_t delay);
   void proportional_increase(int64_t new_bytes, int64_t delay);
-  void fair_increase(int64_t new_bytes);
+  void add_increment(double bytes);
   void decrease(int64_t now);
   void fulfil(int64_t now);
-  void add_increment(double bytes);
-  bool is_due(int64_t elapsed, int64_t limit) const;
   void cut(int64_t size);
+  void clamp();
+  bool is_due(int64_t elapsed, int64_t limit) const;
+  bool is_near_zero(int64_t delay) const;
+  bool is_window_full() const;
   void mark(NsccBranch branch) { branches_ = static_cast<uint16_t>(branches_ | branch); }
 
   NsccState s_;
@@ -155,7 +162,7 @@ class Nscc {
   double bytes_per_tick_ = 0;
   double alpha_ = 0;
   double fi_ = 0, fi_scale_ = 0, eta_ = 0;
-  float gamma_ = 0, max_md_jump_ = 0;
+  double gamma_ = 0, max_md_jump_ = 0;
   int64_t r_ = 0;  // R, the configured base RTT
   int64_t target_ = 0;
   int64_t target_floor_ = 0;
