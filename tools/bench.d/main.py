@@ -1,0 +1,138 @@
+"""tools/bench: side by side, alternating, in one run. The order within a round is fixed and rounds follow each other, so that
+whatever else the machine does meets all programs alike; the median over the rounds is reported."""
+import argparse
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import places  # noqa: E402
+import programs  # noqa: E402
+import report  # noqa: E402
+
+KIB, MIB = 1 << 10, 1 << 20
+PARTS = ("bandwidth", "latency", "sizes", "rate", "qps", "loss")
+
+
+def size_name(size):
+    return f"{size // MIB} MiB" if size >= MIB else f"{size // KIB} KiB" if size >= KIB else f"{size} B"
+
+
+def plan(options, place):
+    """The measurements of one round at one place: (measurement, program, call)."""
+    s, mrc, limit = options.seconds, programs.mrc, programs.limit
+    steps = []
+    if "bandwidth" in options.parts:
+        # The same span of memory for all: the raw limit copies into as many bytes as mrc-perf writes to.
+        steps += [("bandwidth", "limit", lambda: limit(place, s, memory=16 * MIB)),
+                  ("bandwidth", "mrc", lambda: mrc(place, s, MIB, depth=16)),
+                  ("bandwidth", "tcp", lambda: programs.tcp(place, s)),
+                  ("bandwidth", "fi_pingpong", lambda: programs.fi(place, MIB, 300 * round(s)))]
+    if "latency" in options.parts:
+        steps += [("latency", "limit", lambda: limit(place, s, latency=True)),
+                  ("latency", "mrc", lambda: mrc(place, s, 2, latency=True)),
+                  ("latency", "fi_pingpong", lambda: programs.fi(place, 2, 10000 * round(s)))]
+    if "rate" in options.parts:
+        # 64 bytes of payload beside 48 of headers; one packet per send is what the raw sockets can do for packets of
+        # their own.
+        steps += [("messages of 64 B", "limit", lambda: limit(place, s, size=112, burst=1)),
+                  ("messages of 64 B", "mrc", lambda: mrc(place, s, 64, depth=256))]
+    if "loss" in options.parts:
+        for percent in (0, 0.1, 1):
+            name = f"loss {percent} %"
+            fault = f"loss={percent / 100:g};seed={options.seed}" if percent else None
+            steps.append((name, "mrc", lambda fault=fault: mrc(place, s, 4 * MIB, depth=8, fault=fault)))
+            steps.append((name, "tcp", lambda percent=percent: tcp_with_loss(place, s, percent / 100)))
+    return steps
+
+
+def plan_once(options, place):
+    """What is measured in a single round: sweeps."""
+    steps = []
+    if "sizes" in options.parts:
+        sizes = (4 * KIB, 64 * KIB, MIB, 16 * MIB) if options.quick else (4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB)
+        for size in sizes:
+            depth = max(2, min(256, 16 * MIB // size))
+            steps.append((f"writes of {size_name(size)}", "mrc",
+                          lambda size=size, depth=depth: programs.mrc(place, options.seconds, size, depth=depth)))
+    if "qps" in options.parts:
+        for qps in (1, 16, 1024) if options.quick else (1, 4, 16, 64, 256, 1024):
+            steps.append((f"{qps} QPs", "mrc", lambda qps=qps: programs.mrc(place, options.seconds, 64 * KIB, depth=4 if qps > 16 else 16, qps=qps)))
+    return steps
+
+
+def tcp_with_loss(place, seconds, probability):
+    """One TCP stream whose packets are dropped at random by nftables: only where we have a namespace of our own."""
+    if not hasattr(place, "tcp_loss"):
+        return {"error": "loss for TCP is shown over veth only: dropping on the host's own loopback would hit everything else"}
+    error = place.tcp_loss(probability)
+    try:
+        return {"error": error} if error else programs.tcp(place, seconds)
+    finally:
+        place.no_tcp_loss()
+
+
+def measure(options, place):
+    runs = []
+
+    def step(measurement, name, call):
+        try:
+            result = call()
+        except (OSError, ValueError, KeyError, TypeError) as e:
+            result = {"error": f"{type(e).__name__}: {e}"}
+        runs.append((measurement, name, result))
+        print(f"  {place.name}: {measurement}, {name}: {report.figure(result)}", file=sys.stderr, flush=True)
+
+    for _ in range(options.rounds):
+        for measurement, name, call in plan(options, place):
+            step(measurement, name, call)
+    for measurement, name, call in plan_once(options, place):
+        step(measurement, name, call)
+    return report.medians(runs)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="tools/bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="3 rounds of 1 s and short sweeps instead of 5 of 2 s")
+    parser.add_argument("--json", action="store_true", help="one JSON object on standard output instead of tables")
+    parser.add_argument("--place", choices=("loopback", "veth", "all"), default="all", help="veth needs root (default: all)")
+    parser.add_argument("--parts", default=",".join(PARTS), help="some of " + ",".join(PARTS))
+    parser.add_argument("--rounds", type=int, help="alternating runs, of which the median counts")
+    parser.add_argument("--seconds", type=float, help="length of each run")
+    parser.add_argument("--seed", type=int, default=1, help="of the random losses")
+    parser.add_argument("--build", default="build/release", help="build folder")
+    parser.add_argument("--no-build", action="store_true", help="measure what is built already")
+    parser.add_argument("--verbose", action="store_true", help="show every command")
+    options = parser.parse_args()
+    options.rounds = options.rounds or (3 if options.quick else 5)
+    options.seconds = options.seconds or (1 if options.quick else 2)
+    options.parts = options.parts.split(",")
+    unknown = set(options.parts) - set(PARTS)
+    if unknown:
+        parser.error(f"unknown part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    programs.build, programs.verbose = options.build, options.verbose
+
+    result = {"rounds": options.rounds, "seconds": options.seconds, "cpus": os.cpu_count(), "kernel": os.uname().release, "places": {}}
+    wanted = [places.Loopback] if options.place != "veth" else []
+    if options.place != "loopback":
+        if os.geteuid() == 0:
+            wanted.append(places.Veth)
+        else:
+            print("tools/bench: veth is left out, it needs root for network namespaces", file=sys.stderr)
+    for kind in wanted:
+        place = kind()
+        try:
+            table = measure(options, place)
+        finally:
+            place.close()
+        result["places"][place.name] = {"measurements": table, "ratios": report.ratios(table)}
+        if not options.json:
+            report.print_place(place.name, table)
+    if options.json:
+        print(json.dumps(result, indent=1))
+    missed = [r for p in result["places"].values() for r in p["ratios"] if r["met"] is False]
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+"""Medians, ratios against the targets, and how they are printed."""
+import statistics
+
+# name, numerator, denominator, relation, bound; keys as main.py makes them.
+TARGETS = [
+    ("bandwidth of one QP / raw limit", "bandwidth.mrc.gbps", "bandwidth.limit.gbps", ">=", 0.75),
+    ("bandwidth of one QP / one TCP stream", "bandwidth.mrc.gbps", "bandwidth.tcp.gbps", ">=", 1.2),
+    ("half round trip of 2 B / raw ping-pong", "latency.mrc.p50_us", "latency.limit.p50_us", "<=", 1.5),
+    ("goodput with 0.1 % loss / lossless", "loss 0.1 %.mrc.gbps", "loss 0 %.mrc.gbps", ">=", 0.95),
+    ("goodput with 1 % loss / lossless", "loss 1 %.mrc.gbps", "loss 0 %.mrc.gbps", ">=", 0.8),
+]
+
+
+def medians(runs):
+    """runs: list of (measurement, program, result). Returns {measurement: {program: {...}}}: the median of every figure,
+    the runs themselves under 'runs', or 'error' when no run succeeded."""
+    table = {}
+    for measurement, name, result in runs:
+        table.setdefault(measurement, {}).setdefault(name, []).append(result)
+    for programs in table.values():
+        for name, results in programs.items():
+            good = [r for r in results if "error" not in r]
+            merged = {"runs": results}
+            if not good:
+                merged["error"] = results[0]["error"]
+            else:
+                for key in good[0]:
+                    values = [r[key] for r in good if r.get(key) is not None]
+                    if values:
+                        merged[key] = statistics.median(values)
+                if len(good) < len(results):
+                    merged["failed_runs"] = len(results) - len(good)
+            programs[name] = merged
+    return table
+
+
+def lookup(table, path):
+    measurement, name, key = path.rsplit(".", 2)
+    return table.get(measurement, {}).get(name, {}).get(key)
+
+
+def ratios(table):
+    rows = []
+    for title, top, bottom, relation, bound in TARGETS:
+        a, b = lookup(table, top), lookup(table, bottom)
+        if a is None or not b:
+            rows.append({"ratio": title, "value": None, "target": f"{relation} {bound}", "met": None})
+            continue
+        value = a / b
+        met = value >= bound if relation == ">=" else value <= bound
+        rows.append({"ratio": title, "value": round(value, 3), "target": f"{relation} {bound}", "met": met})
+    return rows
+
+
+UNITS = (("gbps", "Gb/s", 2), ("rate", "/s", 0), ("p50_us", "us p50", 2), ("p99_us", "us p99", 2), ("mean_us", "us mean", 2), ("cpu_s_per_gb", "CPU s/GB", 3))
+
+
+def figure(result):
+    if "error" in result:
+        return "- (" + result["error"].replace("\n", " ")[:100] + ")"
+    parts = [f"{result[key]:,.{digits}f} {unit}" for key, unit, digits in UNITS if result.get(key) is not None]
+    if result.get("failed_runs"):
+        parts.append(f"[{result['failed_runs']} runs failed]")
+    return "  ".join(parts)
+
+
+def print_place(name, table):
+    print(f"\n{name}")
+    for measurement, programs in table.items():
+        print(f"  {measurement}")
+        for program, result in programs.items():
+            print(f"    {program:<14} {figure(result)}")
+    print("  ratios")
+    for row in ratios(table):
+        value = "not measured" if row["value"] is None else f"{row['value']:.3f}"
+        verdict = "" if row["met"] is None else ("   met" if row["met"] else "   MISSED")
+        print(f"    {row['ratio']:<42} {value:>12}   target {row['target']}{verdict}")
