@@ -63,12 +63,18 @@ int main(int argc, char** argv) {
       "Replays a recording of NSCC events (CSV, spec/nscc.md) and compares every recorded variable after each event.\n"
       "Exit status: 0 no difference, 1 differences, 2 not a recording."};
   std::string file;
-  bool json = false, no_trimming = false;
+  bool json = false, trimming = false, no_trimming = false;
+  int64_t target = 0;
   size_t keep = 20;
   app.add_option("FILE", file, "the recording, '-' for standard input")->required();
   app.add_flag("--json", json, "print one JSON object");
-  app.add_flag("--no-trimming", no_trimming,
-               "the recorded network did not trim packets: the target delay is R, not 0.75 R");
+  auto* on = app.add_flag("--trimming", trimming, "the recorded network trimmed packets: T is 0.75 R");
+  auto* off = app.add_flag("--no-trimming", no_trimming,
+                           "it did not: T is R; with neither flag the first event of each flow decides");
+  auto* by_hand =
+      app.add_option("--target-delay", target, "the recorded network's T in ps")->check(CLI::PositiveNumber);
+  on->excludes(off)->excludes(by_hand);
+  off->excludes(by_hand);
   app.add_option("--first", keep, "how many differences to print")->capture_default_str();
   try {
     app.parse(argc, argv);
@@ -86,7 +92,9 @@ int main(int argc, char** argv) {
   }
   std::istream& in = file == "-" ? std::cin : opened;
   NsccReplay::Options options;
-  options.trimming = !no_trimming;
+  options.target = target;
+  if (trimming) options.trimming = NsccReplay::Trimming::kOn;
+  if (no_trimming) options.trimming = NsccReplay::Trimming::kOff;
   options.keep_mismatches = keep;
   NsccReplay replay(options);
   std::string line;

@@ -49,7 +49,7 @@ void Nscc::on_ack(Instant now, uint32_t rcvd_bytes_24, std::optional<Duration> r
   if (disabled_) return;
   const bool limited = mode_ == NsccMode::kSpec && apply_penalty(new_bytes, rcv_cwnd_pen, restore_cwnd);
   ack_update(now.ns() * ticks_per_ns(), new_bytes, rtt ? std::max<int64_t>(to_ticks(*rtt), 1) : 0, ecn_marked,
-             may_lower_base, limited);
+             may_lower_base, limited, 0);
 }
 
 void Nscc::on_nack(Instant now, uint32_t nominal, std::optional<Duration> rtt, bool trimmed, bool may_lower_base) {
@@ -94,20 +94,21 @@ void Nscc::reset_inflight() {
 
 // ---------------------------------------------------------------- entry points in ticks
 
-int64_t Nscc::ack_ticks(int64_t now, int64_t new_bytes, int64_t rtt, bool ecn_marked, bool may_lower_base) {
+int64_t Nscc::ack_ticks(int64_t now, int64_t new_bytes, int64_t rtt, bool ecn_marked, bool may_lower_base,
+                        int64_t delay_below_base) {
   branches_ = 0;
-  return ack_update(now, new_bytes, rtt, ecn_marked, may_lower_base, false);
+  return ack_update(now, new_bytes, rtt, ecn_marked, may_lower_base, false, delay_below_base);
 }
 
 int64_t Nscc::ack_update(int64_t now, int64_t new_bytes, int64_t rtt, bool ecn_marked, bool may_lower_base,
-                         bool limited) {
+                         bool limited, int64_t delay_below_base) {
   s_.received_bytes += new_bytes;
   s_.achieved_bytes += new_bytes;
   s_.bytes_ignored += new_bytes;
   int64_t delay;
   if (rtt > 0) {
     if (may_lower_base) sample_base_rtt(rtt);
-    delay = std::max<int64_t>(rtt - s_.base_rtt, 0);
+    delay = rtt >= s_.base_rtt ? rtt - s_.base_rtt : delay_below_base;
     feed_average(now, delay, ecn_marked);
   } else {
     mark(kNsccNoSample);

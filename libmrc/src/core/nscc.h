@@ -120,11 +120,14 @@ class Nscc {
     int64_t base_rtt = 0, bdp = 0, max_wnd = 0, cwnd = 0;
     uint32_t mtu = 0;
     bool trimming = true;
+    int64_t target = 0;  // T; 0: derive
   };
   static Nscc recorded(const Recorded& start);
   void set_inflight(int64_t bytes) { s_.inflight = bytes; }
-  // `rtt` <= 0: invalid sample. ack_ticks() returns the delay that it used.
-  int64_t ack_ticks(int64_t now, int64_t new_bytes, int64_t rtt, bool ecn_marked, bool may_lower_base);
+  // `rtt` <= 0: invalid sample. `delay_below_base`: the delay of a sample that is below a base RTT which it must not
+  // lower. ack_ticks() returns the delay that it used.
+  int64_t ack_ticks(int64_t now, int64_t new_bytes, int64_t rtt, bool ecn_marked, bool may_lower_base,
+                    int64_t delay_below_base);
   void nack_ticks(int64_t now, int64_t size, int64_t rtt, bool may_lower_base);
   void loss_ticks(int64_t size);
 
@@ -142,7 +145,8 @@ class Nscc {
   void feed_average(int64_t now, int64_t delay, bool ecn_marked);
   void feed_average_raw(int64_t sample);
   bool apply_penalty(int64_t new_bytes, uint8_t penalty, bool restore);
-  int64_t ack_update(int64_t now, int64_t new_bytes, int64_t rtt, bool ecn_marked, bool may_lower_base, bool limited);
+  int64_t ack_update(int64_t now, int64_t new_bytes, int64_t rtt, bool ecn_marked, bool may_lower_base, bool limited,
+                     int64_t delay_below_base);
   void window_update(int64_t now, int64_t new_bytes, int64_t delay, bool ecn_marked, bool limited);
   bool quick_adapt(int64_t now, bool loss, bool marked, int64_t delay);
   bool fast_increase(int64_t new_bytes, int64_t delay);

@@ -128,10 +128,14 @@ Nscc Nscc::recorded(const Recorded& start) {
   Nscc n;
   n.configure(c);
   n.r_ = start.base_rtt;
+  if (start.target > 0) {
+    n.by_hand_ = kTarget;
+    n.target_ = start.target;
+  }
   // The recorded BDP is whole bytes; the rate that it stands for is a whole number of Gb/s where one fits.
   const double gbps = static_cast<double>(start.bdp) * 8000 / static_cast<double>(start.base_rtt);
   const double whole = std::round(gbps);
-  const bool fits = std::fabs(whole - gbps) <= 8000.0 / static_cast<double>(start.base_rtt);
+  const bool fits = std::fabs(whole - gbps) <= 2 * 8000.0 / static_cast<double>(start.base_rtt);
   n.bytes_per_tick_ = (fits ? whole : gbps) / 8000;
   n.derive(static_cast<double>(start.bdp));
   n.s_.base_rtt = start.base_rtt;

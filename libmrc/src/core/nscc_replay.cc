@@ -1,5 +1,6 @@
 #include "core/nscc_replay.h"
 
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 
@@ -36,8 +37,13 @@ bool parse_fields(const std::string& line, std::vector<int64_t>* out) {
     ++at;
     char* end = nullptr;
     errno = 0;
-    const int64_t value = std::strtoll(at, &end, 10);
-    if (end == at || errno != 0 || *at == ' ' || *at == '+') return false;
+    int64_t value = std::strtoll(at, &end, 10);
+    if (errno == ERANGE && *at != '-') {  // an unsigned 64-bit value: the largest we have stands for it
+      errno = 0;
+      (void)std::strtoull(at, &end, 10);
+      value = INT64_MAX;
+    }
+    if (end == at || errno != 0 || std::isspace(static_cast<unsigned char>(*at)) || *at == '+') return false;
     out->push_back(value);
     at = end;
   }
@@ -86,7 +92,8 @@ bool NsccReplay::feed(const std::string& raw) {
   const auto it = contexts_.find(f[kFlow]);
   if (it == contexts_.end()) return fail("flow " + std::to_string(f[kFlow]) + " has no I record before this line");
   if (f[kNow] < 0 || f[kBytes] < 0) return fail("negative time or size");
-  Nscc& context = it->second;
+  if (kind != 'R' && !it->second.settled) settle(f, &it->second);
+  Nscc& context = it->second.nscc;
   if (kind == 'A') replay_ack(f, &context);
   if (kind == 'N') replay_nack(f, &context);
   if (kind == 'R') replay_timeout(f, &context);
@@ -106,20 +113,31 @@ bool NsccReplay::start_context(const Fields& f) {
   start.max_wnd = f[kMaxWnd];
   start.cwnd = f[kCwnd];
   start.mtu = static_cast<uint32_t>(f[kMtu]);
-  start.trimming = options_.trimming;
-  contexts_.insert_or_assign(f[kFlow], Nscc::recorded(start));
+  start.trimming = options_.trimming != Trimming::kOff;
+  start.target = options_.target;
+  contexts_.insert_or_assign(f[kFlow], Context{start, Nscc::recorded(start), false});
   ++counts_.contexts;
   return true;
+}
+
+void NsccReplay::settle(const Fields& f, Context* context) {
+  context->settled = true;
+  if (options_.trimming != Trimming::kAuto || options_.target > 0) return;
+  if (f[kQaEnd] - f[kNow] - f[kTailBaseRtt] != context->start.base_rtt) return;
+  context->start.trimming = false;
+  context->start.cwnd = context->nscc.cwnd();  // a timeout may have come first and moves nothing else
+  context->nscc = Nscc::recorded(context->start);
 }
 
 void NsccReplay::replay_ack(const Fields& f, Nscc* context) {
   ++counts_.acks;
   compare("cwnd_before", f[kCwndBefore], context->cwnd());
   context->set_inflight(f[kInflight]);
-  // A valid sample below the base RTT that did not lower it belongs to a control packet.
+  // A valid sample below the base RTT that did not lower it belongs to a control packet; how the simulator took its
+  // delay is in the record only.
   const bool may_lower = f[kTailBaseRtt] <= f[kRtt];
   if (f[kRtt] > 0 && !may_lower) ++counts_.rts_acks;
-  const int64_t delay = context->ack_ticks(f[kNow], f[kBytes], f[kRtt], f[kMarked] != 0, may_lower);
+  const int64_t delay = context->ack_ticks(f[kNow], f[kBytes], f[kRtt], f[kMarked] != 0, may_lower, f[kDelay]);
   compare("delay", f[kDelay], delay);
   compare_tail(f, context->state());
 }
@@ -135,8 +153,13 @@ void NsccReplay::replay_nack(const Fields& f, Nscc* context) {
 void NsccReplay::replay_timeout(const Fields& f, Nscc* context) {
   ++counts_.timeouts;
   context->set_inflight(f[kTimeoutInflight]);
+  const int64_t before = context->cwnd();
   context->loss_ticks(f[kBytes]);
-  compare("cwnd", f[kTimeoutCwnd], context->cwnd());
+  const int64_t after = context->cwnd();
+  if (timeout_window_ == TimeoutWindow::kUnknown && before != after) {
+    timeout_window_ = f[kTimeoutCwnd] == before ? TimeoutWindow::kBefore : TimeoutWindow::kAfter;
+  }
+  compare("cwnd", f[kTimeoutCwnd], timeout_window_ == TimeoutWindow::kBefore ? before : after);
 }
 
 void NsccReplay::compare_tail(const Fields& f, const NsccState& s) {

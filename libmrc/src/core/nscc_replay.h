@@ -15,8 +15,12 @@ namespace mrc::core {
 
 class NsccReplay {
  public:
+  enum class Trimming : uint8_t { kAuto, kOn, kOff };
   struct Options {
-    bool trimming = true;  // the records do not say; it decides the target delay
+    // The records do not give the target delay. kAuto looks at the first event of a context, which opens the first
+    // quick-adapt period and so shows whether T is 0.75 R (trimming) or R.
+    Trimming trimming = Trimming::kAuto;
+    int64_t target = 0;  // ps; above 0: T itself
     size_t keep_mismatches = 20;
   };
   struct Mismatch {
@@ -45,9 +49,17 @@ class NsccReplay {
   static const char* branch_name(size_t bit);
 
  private:
+  struct Context {
+    Nscc::Recorded start;
+    Nscc nscc;
+    bool settled = false;  // the target delay is known
+  };
+  // Whether the window in R records is the one before or after the timeout; the first that changes it decides.
+  enum class TimeoutWindow : uint8_t { kUnknown, kBefore, kAfter };
   using Fields = std::vector<int64_t>;
   bool fail(const std::string& why);
   bool start_context(const Fields& f);
+  void settle(const Fields& f, Context* context);
   void replay_ack(const Fields& f, Nscc* context);
   void replay_nack(const Fields& f, Nscc* context);
   void replay_timeout(const Fields& f, Nscc* context);
@@ -56,7 +68,8 @@ class NsccReplay {
   void count_branches(uint16_t branches);
 
   Options options_;
-  std::map<int64_t, Nscc> contexts_;
+  std::map<int64_t, Context> contexts_;
+  TimeoutWindow timeout_window_ = TimeoutWindow::kUnknown;
   std::vector<Mismatch> mismatches_;
   Counts counts_;
   uint64_t line_number_ = 0;

@@ -91,7 +91,8 @@ bool Nscc::quick_adapt(int64_t now, bool loss, bool marked, int64_t delay) {
     if (open && counts && under_gate && (s_.trigger_qa || loss || delay > qa_threshold_)) {
       mark(kNsccQuickAdapt);
       s_.cwnd = std::max<int64_t>(s_.achieved_bytes, mtu_);
-      s_.bytes_to_ignore = std::max<int64_t>(s_.inflight, 0);  // D13
+      s_.bytes_to_ignore = mode_ == NsccMode::kHtsim ? static_cast<uint32_t>(s_.inflight)  // D13
+                                                     : std::max<int64_t>(s_.inflight, 0);
       s_.bytes_ignored = 0;
       s_.trigger_qa = false;
       handled = true;
