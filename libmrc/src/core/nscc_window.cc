@@ -159,7 +159,7 @@ void Nscc::fulfil(int64_t now) {
   if (is_due(now - s_.last_adjust_time, adjust_period_)) {
     mark(kNsccEta);
     s_.last_adjust_time = now;
-    s_.cwnd += static_cast<int64_t>(eta_);
+    s_.cwnd += mode_ == NsccMode::kHtsim ? static_cast<int64_t>(eta_) : std::llround(eta_);
   }
   s_.cwnd = std::min(s_.cwnd, s_.max_wnd);
   s_.inc_bytes = 0;

@@ -1,0 +1,358 @@
+// Gains, accounting of bytes in flight, samples, penalty, sending [MRC-NSCC-1..17, 26..28].
+#include "core/nscc.h"
+
+#include "nscc_fixture.h"
+
+namespace mrc::core {
+namespace {
+
+using namespace nscc_test;
+using Peer = NsccTestPeer;
+
+// ---------------------------------------------------------------- gains
+
+struct Row {
+  double gbps;
+  int64_t r, bdp, max_wnd, t;
+  double alpha, fi, eta, fi_scale;
+};
+
+class NsccGains : public ::testing::TestWithParam<Row> {};
+
+TEST_P(NsccGains, derived_as_in_the_table) {
+  const Row& row = GetParam();
+  const Nscc n(config(row.gbps, row.r), at(0));
+  EXPECT_EQ(n.max_wnd(), row.max_wnd);
+  EXPECT_EQ(n.cwnd(), row.max_wnd);
+  EXPECT_EQ(n.target_delay().ns(), row.t);
+  EXPECT_EQ(n.base_rtt().ns(), row.r);
+  EXPECT_NEAR(Peer::alpha_per_us(n), row.alpha, 0.05);
+  EXPECT_NEAR(Peer::fi(n), row.fi, 0.5);
+  EXPECT_NEAR(Peer::eta(n), row.eta, 0.5);
+  EXPECT_NEAR(Peer::fi_scale(n), row.fi_scale, 0.0005);
+  EXPECT_EQ(Peer::adjust_bytes(n), 33280u);
+  EXPECT_EQ(Peer::adjust_period(n), row.r);
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, NsccGains,
+                         ::testing::Values(Row{100, 8000, 100000, 150000, 6000, 924.4, 13867, 416, 0.1667},
+                                           Row{200, 8000, 200000, 300000, 6000, 1848.9, 27733, 832, 0.3333},
+                                           Row{400, 8000, 400000, 600000, 6000, 3697.8, 55467, 1664, 0.6667},
+                                           Row{800, 8000, 800000, 1200000, 6000, 7395.6, 110933, 3328, 1.3333},
+                                           Row{100, 12000, 150000, 225000, 9000, 1386.7, 20800, 624, 0.25},
+                                           Row{400, 12000, 600000, 900000, 9000, 5546.7, 83200, 2496, 1.0},
+                                           Row{800, 12000, 1200000, 1800000, 9000, 11093.3, 166400, 4992, 2.0}));
+
+TEST(nscc, without_trimming_the_target_is_r_and_quick_adapt_has_a_threshold) {
+  NsccConfig c = config();
+  EXPECT_EQ(Peer::qa_threshold(Nscc(c, at(0))), Duration::infinite().ns());
+  c.trimming = false;
+  EXPECT_EQ(Nscc(c, at(0)).target_delay().ns(), kR);
+  EXPECT_EQ(Peer::qa_threshold(Nscc(c, at(0))), 4 * kR);
+}
+
+TEST(nscc, alpha_does_not_depend_on_the_target) {
+  NsccConfig c = config();
+  const double alpha = Peer::alpha_per_us(Nscc(c, at(0)));
+  c.target_delay = nanos(50000);
+  EXPECT_NEAR(Peer::alpha_per_us(Nscc(c, at(0))), alpha, 1e-9);
+}
+
+TEST(nscc, what_is_set_by_hand_is_kept_when_the_device_has_measured) {
+  NsccConfig c = config();
+  c.max_cwnd = 123456;
+  c.target_delay = nanos(7777);
+  c.fi = 11;
+  c.fi_scale = 0.5;
+  c.eta = 13;
+  c.qa_threshold = nanos(99000);
+  c.adjust_period_threshold = nanos(5555);
+  Nscc n(c, at(0));
+  n.set_measured(100e9, nanos(12000));
+  n.ack_ticks(0, 0, 6000, false, true, 0);  // and when base_rtt falls
+  EXPECT_EQ(n.max_wnd(), 123456);
+  EXPECT_EQ(n.cwnd(), 123456);
+  EXPECT_EQ(n.target_delay().ns(), 7777);
+  EXPECT_EQ(Peer::fi(n), 11);
+  EXPECT_EQ(Peer::fi_scale(n), 0.5);
+  EXPECT_EQ(Peer::eta(n), 13);
+  EXPECT_EQ(Peer::qa_threshold(n), 99000);
+  EXPECT_EQ(Peer::adjust_period(n), 5555);
+  EXPECT_EQ(n.base_rtt().ns(), 6000);
+}
+
+TEST(nscc, measuring_derives_anew) {
+  Nscc n(config(), at(0));
+  n.set_measured(100e9, nanos(12000));
+  EXPECT_EQ(n.max_wnd(), 225000);
+  EXPECT_EQ(n.cwnd(), 225000);  // still at its start
+  EXPECT_NEAR(Peer::fi(n), 20800, 0.5);
+  EXPECT_EQ(n.target_delay().ns(), 9000);
+
+  Nscc used(config(), at(0));
+  used.on_loss(at(0), kMtu);
+  used.set_measured(800e9, nanos(12000));
+  EXPECT_EQ(used.cwnd(), 600000 - kMtu);  // has learnt something: not raised
+  used.set_measured(100e9, nanos(12000));
+  EXPECT_EQ(used.cwnd(), 225000);  // but held below the maximum
+}
+
+TEST(nscc, floor_raises_the_target_and_the_window_with_it) {
+  NsccConfig c = config();
+  c.target_delay_floor = nanos(kT);
+  EXPECT_EQ(Nscc(c, at(0)).target_delay().ns(), kT);  // not above: nothing changes
+  EXPECT_EQ(Nscc(c, at(0)).max_wnd(), 600000);
+  c.target_delay_floor = nanos(40000);
+  Nscc n(c, at(0));
+  EXPECT_EQ(n.target_delay().ns(), 40000);
+  EXPECT_EQ(n.max_wnd(), 50 * 48000);  // rate * (R + T), 50 B/ns
+  n.ack_ticks(0, 0, 6000, false, true, 0);
+  EXPECT_EQ(n.max_wnd(), 50 * 46000);
+  n.set_measured(400e9, nanos(100000));  // now T is above the floor by itself
+  EXPECT_EQ(n.target_delay().ns(), 75000);
+  EXPECT_EQ(n.max_wnd(), 50 * 150000);
+}
+
+// ---------------------------------------------------------------- bytes in flight
+
+class NsccInflight : public NsccTest {
+ protected:
+  static constexpr uint32_t kSize = 4096;  // 16 units of 256
+  void acked(uint32_t units) { nscc.on_ack(at(kNow), units, std::nullopt, false, 0, false); }
+};
+
+TEST_F(NsccInflight, normal) {
+  nscc.on_send(kSize);
+  EXPECT_EQ(nscc.inflight(), kSize);
+  acked(16);
+  EXPECT_EQ(nscc.inflight(), 0);
+}
+
+TEST_F(NsccInflight, trimmed_and_sent_again) {
+  nscc.on_send(kSize);
+  nscc.on_nack(at(kNow), kSize, std::nullopt, true);
+  EXPECT_EQ(nscc.inflight(), 0);
+  nscc.on_send(kSize);
+  acked(16);
+  EXPECT_EQ(nscc.inflight(), 0);
+}
+
+TEST_F(NsccInflight, timed_out_and_both_copies_arrive) {
+  nscc.on_send(kSize);
+  nscc.on_loss(at(kNow), kSize);
+  nscc.on_send(kSize);
+  acked(16);
+  acked(16);  // the second copy is a duplicate, which the receiver does not count
+  EXPECT_EQ(nscc.inflight(), 0);
+}
+
+TEST_F(NsccInflight, declared_lost_but_acked_before_it_was_sent_again) {
+  nscc.on_send(kSize);
+  nscc.on_loss(at(kNow), kSize);
+  nscc.on_lost_packet_acked(kSize);
+  acked(16);
+  EXPECT_EQ(nscc.inflight(), 0);
+}
+
+TEST_F(NsccInflight, round_up_of_the_receiver_makes_it_negative_and_it_stays_signed) {
+  nscc.on_send(4160);
+  acked(17);  // 4352
+  EXPECT_EQ(nscc.inflight(), -192);
+  nscc.on_send(4160);
+  acked(33);  // 8448: the round-up is of the sum
+  EXPECT_EQ(nscc.inflight(), 8320 - 8448);
+}
+
+TEST_F(NsccInflight, older_ack_and_wrap_of_rcvd_bytes) {
+  nscc.on_send(kSize);
+  acked(16);
+  acked(10);
+  EXPECT_EQ(nscc.inflight(), 0);
+  acked(16 + 0x800000);  // half the range ahead counts as behind
+  EXPECT_EQ(nscc.inflight(), 0);
+  acked(16 + 0x7FFFFF);
+  EXPECT_EQ(nscc.inflight(), -int64_t{0x7FFFFF} * 256);
+  s().inflight = 0;
+  s().last_rcvd = 0xFFFFFE;
+  acked(2);
+  EXPECT_EQ(nscc.inflight(), -4 * 256);
+  EXPECT_EQ(s().achieved_bytes, (16 + 0x7FFFFF + 4) * int64_t{256});
+}
+
+TEST_F(NsccInflight, reset) {
+  nscc.on_send(kSize);
+  acked(8);
+  nscc.reset_inflight();
+  EXPECT_EQ(nscc.inflight(), 0);
+  nscc.on_send(kSize);
+  acked(16);  // counts from 0 again
+  EXPECT_EQ(nscc.inflight(), 0);
+}
+
+// ---------------------------------------------------------------- sending
+
+TEST_F(NsccTest, can_send_up_to_the_window) {
+  s().inflight = 300000 - kMtu;
+  EXPECT_TRUE(nscc.can_send(kMtu));
+  s().inflight += 1;
+  EXPECT_FALSE(nscc.can_send(kMtu));
+  EXPECT_TRUE(nscc.can_send(kMtu - 1));  // the actual size counts
+  s().cwnd = 1;
+  s().inflight = 1;
+  EXPECT_FALSE(nscc.can_send(kMtu));
+  s().inflight = 0;  // never stalls for good
+  EXPECT_TRUE(nscc.can_send(kMtu));
+}
+
+TEST_F(NsccTest, wants_ack_near_the_end_of_the_window_and_with_a_small_one) {
+  s().inflight = 300000 - 2 * kMtu;
+  EXPECT_FALSE(nscc.wants_ack(kMtu));  // exactly one MTU is left
+  s().inflight += 1;
+  EXPECT_TRUE(nscc.wants_ack(kMtu));
+  s().inflight = 0;
+  s().cwnd = 16384;
+  EXPECT_FALSE(nscc.wants_ack(kMtu));
+  s().cwnd = 16383;
+  EXPECT_TRUE(nscc.wants_ack(kMtu));
+}
+
+TEST(nscc, disabled_counts_but_never_limits) {
+  NsccConfig c = config();
+  c.disabled = true;
+  Nscc n(c, at(0));
+  for (int i = 0; i < 1000; ++i) n.on_send(kMtu);
+  EXPECT_TRUE(n.can_send(kMtu));
+  EXPECT_FALSE(n.wants_ack(kMtu));
+  n.on_nack(at(0), kMtu, std::nullopt, true);
+  n.on_loss(at(0), kMtu);
+  n.on_ack(at(0), 16, nanos(90000), true, 127, false);
+  EXPECT_EQ(n.inflight(), 998 * 4160 - 4096);
+  EXPECT_EQ(n.cwnd(), 600000);
+}
+
+// ---------------------------------------------------------------- samples
+
+TEST_F(NsccTest, sample_lowers_base_rtt_and_max_wnd_but_not_cwnd) {
+  s().cwnd = 600000;
+  nscc.on_ack(at(kNow), 0, nanos(6000), false, 0, false);
+  EXPECT_EQ(nscc.base_rtt().ns(), 6000);
+  EXPECT_EQ(nscc.max_wnd(), 450000);
+  EXPECT_EQ(nscc.cwnd(), 600000);
+  nscc.on_ack(at(kNow), 0, nanos(6001), false, 0, false);
+  EXPECT_EQ(nscc.base_rtt().ns(), 6000);
+}
+
+TEST_F(NsccTest, small_packets_sample_feeds_the_average_only) {
+  nscc.on_ack(at(kNow + kR), 0, nanos(5000), false, 0, false, false);
+  EXPECT_EQ(nscc.base_rtt().ns(), kR);
+  EXPECT_TRUE(did(kNsccProportional));  // delay 0
+  nscc.on_nack(at(kNow), kMtu, nanos(5000), true, false);
+  EXPECT_EQ(nscc.base_rtt().ns(), kR);
+  nscc.on_nack(at(kNow), kMtu, nanos(5000), true);
+  EXPECT_EQ(nscc.base_rtt().ns(), 5000);
+}
+
+TEST_F(NsccTest, without_a_sample_nothing_but_the_counts_moves) {
+  s().last_adjust_time = 0;  // a batch is due
+  nscc.on_ack(at(kNow), 1000, std::nullopt, true, 0, false);
+  EXPECT_EQ(nscc.last_branches(), kNsccNoSample);
+  EXPECT_EQ(nscc.cwnd(), 300000);
+  EXPECT_EQ(s().received_bytes, 256000);
+  EXPECT_EQ(s().achieved_bytes, 256000);
+  EXPECT_EQ(s().bytes_ignored, 256000);
+  EXPECT_EQ(s().qa_endtime, 0);
+}
+
+// ---------------------------------------------------------------- receiver penalty
+
+class NsccPenalty : public NsccTest {
+ protected:
+  void penalty(uint8_t p, bool restore, uint32_t units) {
+    nscc.on_ack(at(kNow), s().last_rcvd + units, nanos(kR + 3000), false, p, restore);
+  }
+};
+
+TEST_F(NsccPenalty, holds_at_inflight_takes_its_share_and_blocks_increases) {
+  s().inflight = 200000 + 25600;
+  penalty(64, false, 100);
+  EXPECT_EQ(nscc.cwnd(), 200000 - 12800);
+  EXPECT_EQ(s().saved_cwnd, 300000);
+  EXPECT_EQ(s().inc_bytes, 0);
+  penalty(127, false, 0);  // no new bytes, no further cut
+  EXPECT_EQ(nscc.cwnd(), 187200);
+  EXPECT_EQ(s().saved_cwnd, 300000);  // the first one is kept
+  penalty(0, true, 0);
+  EXPECT_EQ(nscc.cwnd(), 300000);
+  EXPECT_EQ(s().saved_cwnd, 0);
+  penalty(0, true, 0);
+  EXPECT_FALSE(did(kNsccRestore));
+}
+
+TEST_F(NsccPenalty, one_of_127_takes_about_a_packet_and_not_below_one_mtu) {
+  s().inflight = 10000 + 4096;
+  penalty(127, false, 16);
+  EXPECT_EQ(nscc.cwnd(), 10000 - 4064);
+  s().inflight = 0;
+  penalty(1, false, 16);
+  EXPECT_EQ(nscc.cwnd(), kMtu);
+}
+
+TEST_F(NsccPenalty, return_to_zero_without_restore_forgets_the_saved_window) {
+  s().inflight = 100000;
+  penalty(1, false, 0);
+  EXPECT_EQ(nscc.cwnd(), 100000);
+  penalty(0, false, 0);
+  EXPECT_EQ(s().saved_cwnd, 0);
+  penalty(0, true, 0);
+  EXPECT_EQ(nscc.cwnd(), 100000);
+}
+
+TEST_F(NsccPenalty, acts_without_a_sample_and_leaves_eta_and_decrease_on) {
+  s().inflight = 100000;
+  nscc.on_ack(at(kNow), 0, std::nullopt, false, 1, false);
+  EXPECT_EQ(nscc.cwnd(), 100000);
+  s().last_adjust_time = kNow - kR;
+  penalty(1, false, 0);
+  EXPECT_TRUE(did(kNsccEta));
+  EXPECT_EQ(nscc.cwnd(), 101664);
+  s().avg_delay = 60000;
+  s().last_avg_time = kNow;
+  s().last_dec_time = 0;
+  nscc.on_ack(at(kNow), 0, nanos(kR + kT), true, 1, false);
+  EXPECT_EQ(nscc.cwnd(), 50000);
+}
+
+// ---------------------------------------------------------------- NACK and loss
+
+TEST_F(NsccTest, nack_for_another_reason_gives_back_the_bytes_only) {
+  s().inflight = 10000;
+  nscc.on_nack(at(kNow), kMtu, std::nullopt, false);
+  EXPECT_EQ(nscc.inflight(), 10000 - kMtu);
+  EXPECT_EQ(nscc.cwnd(), 300000);
+  EXPECT_EQ(nscc.last_branches(), 0);
+  EXPECT_FALSE(s().trigger_qa);
+  EXPECT_EQ(s().bytes_ignored, 0);
+}
+
+TEST_F(NsccTest, loss_takes_one_packet_and_triggers_nothing) {
+  s().inflight = 10000;
+  nscc.on_loss(at(kNow), kMtu);
+  EXPECT_EQ(nscc.cwnd(), 295840);
+  EXPECT_EQ(nscc.inflight(), 10000 - kMtu);
+  EXPECT_EQ(s().bytes_ignored, kMtu);
+  EXPECT_FALSE(s().trigger_qa);
+  s().cwnd = kMtu + 1;
+  nscc.on_loss(at(kNow), kMtu);
+  EXPECT_EQ(nscc.cwnd(), kMtu);
+}
+
+TEST_F(NsccTest, trim_feeds_r_to_the_average_and_cuts_one_packet) {
+  nscc.on_nack(at(kNow + kR / 2), kMtu, std::nullopt, true);
+  EXPECT_EQ(nscc.avg_delay().ns(), kR / 2);  // half a base_rtt has passed: weight 1/2
+  EXPECT_EQ(nscc.cwnd(), 295840);
+  EXPECT_EQ(s().bytes_ignored, kMtu);
+  EXPECT_TRUE(s().trigger_qa);
+}
+
+}  // namespace
+}  // namespace mrc::core
