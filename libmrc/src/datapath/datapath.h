@@ -15,25 +15,25 @@
 namespace mrc::datapath {
 
 // Every counter is declared once: name and sentence.
-#define MRC_DATAPATH_COUNTERS(X)                                                               \
-  X(tx_bursts, "bursts taken by the driver")                                                   \
-  X(tx_packets, "packets handed to the network")                                               \
-  X(tx_bytes, "UDP payload bytes handed to the network")                                       \
-  X(tx_calls, "system calls for sending")                                                      \
-  X(tx_no_room, "times a plane had no room for a burst")                                       \
-  X(tx_errors, "packets that the kernel refused for good (no route, not permitted, too long)") \
-  X(rx_bursts, "bursts received")                                                              \
-  X(rx_packets, "packets received")                                                            \
-  X(rx_bytes, "UDP payload bytes received")                                                    \
-  X(rx_calls, "system calls for receiving")                                                    \
-  X(rx_errors, "failed receive calls, an empty queue not counted")                             \
-  X(rx_overflow, "packets dropped because a receive buffer was full")                          \
-  X(fault_dropped, "packets dropped by fault injection")                                       \
-  X(fault_duplicated, "packets duplicated by fault injection")                                 \
-  X(fault_reordered, "packets reordered by fault injection")                                   \
-  X(fault_delayed, "packets delayed by fault injection")                                       \
-  X(fault_corrupted, "packets corrupted by fault injection")                                   \
-  X(fault_marked, "packets given an ECN CE mark by fault injection")                           \
+#define MRC_DATAPATH_COUNTERS(X)                                                                    \
+  X(tx_bursts, "bursts taken by the driver")                                                        \
+  X(tx_packets, "packets handed to the network")                                                    \
+  X(tx_bytes, "UDP payload bytes handed to the network")                                            \
+  X(tx_calls, "system calls for sending")                                                           \
+  X(tx_no_room, "times a plane had no room for a burst")                                            \
+  X(tx_errors, "packets that the kernel refused for good (no route, not permitted, too long)")      \
+  X(rx_bursts, "bursts received")                                                                   \
+  X(rx_packets, "packets received")                                                                 \
+  X(rx_bytes, "UDP payload bytes received")                                                         \
+  X(rx_calls, "system calls for receiving")                                                         \
+  X(rx_errors, "failed receive calls, an empty queue not counted")                                  \
+  X(rx_overflow, "packets or merged bursts that the kernel dropped, the receive buffer being full") \
+  X(fault_dropped, "packets dropped by fault injection")                                            \
+  X(fault_duplicated, "packets duplicated by fault injection")                                      \
+  X(fault_reordered, "packets reordered by fault injection")                                        \
+  X(fault_delayed, "packets delayed by fault injection")                                            \
+  X(fault_corrupted, "packets corrupted by fault injection")                                        \
+  X(fault_marked, "packets given an ECN CE mark by fault injection")                                \
   X(fault_trimmed, "packets trimmed by fault injection")
 
 struct DatapathCounters {

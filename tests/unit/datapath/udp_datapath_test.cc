@@ -246,6 +246,25 @@ TEST(Udp, second_port_is_received_on) {
   EXPECT_NE(b->plane_port(1), config.planes[1].second_port);
 }
 
+TEST(Udp, overflow_of_the_receive_buffer_is_counted) {
+  UdpConfig small = loopback_config(false, 1, 1);
+  small.rcvbuf = 64 << 10;
+  auto a = open_or_fail(loopback_config(false, 1, 1));
+  auto b = open_or_fail(small);
+  TestBurst t(15, 4144, 4144, 1);
+  t.address(*a, *b, 0, loopback(false));
+  uint64_t sent = 0;
+  for (int i = 0; i < 50; ++i, sent += 15) ASSERT_TRUE(a->tx_one(Instant(), t.burst));
+  uint64_t got = 0;
+  core::RxBurst in[4];
+  for (int n; (n = b->rx_burst(Instant(), in, 4)) > 0;) got += static_cast<uint64_t>(n) * 15;
+  EXPECT_LT(got, sent);
+  EXPECT_EQ(b->counters().rx_overflow, 0u) << "the count comes with the next packet that gets through";
+  ASSERT_TRUE(a->tx_one(Instant(), t.burst));
+  ASSERT_EQ(receive(*b, 15).size(), 1u);
+  EXPECT_GT(b->counters().rx_overflow, 0u);
+}
+
 TEST(Udp, foreign_address_is_refused_with_the_plane_named) {
   UdpConfig config = loopback_config(true, 2, 2);
   ASSERT_TRUE(IpAddress::parse("192.0.2.77", &config.planes[1].addr));
