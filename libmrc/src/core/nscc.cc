@@ -1,4 +1,4 @@
-// NSCC, the events [MRC-NSCC-10..17]: accounting of bytes in flight, RTT samples, receiver penalty, and which of the
+// NSCC, the events [MRC-NSCC-10..18, 24]: accounting of bytes in flight, RTT samples, receiver penalty, and which of the
 // window's rules (nscc_window.cc) an event runs. Gains are derived in nscc_params.cc.
 //
 // An ACK adds up increases, which a later batch applies divided by the window, so that a whole window of acknowledged

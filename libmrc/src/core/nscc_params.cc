@@ -1,4 +1,4 @@
-// NSCC, its gains [MRC-NSCC-3..9]: taken from the configuration or derived from line rate, base RTT and MTU against the
+// NSCC, its gains [MRC-NSCC-3..5]: taken from the configuration or derived from line rate, base RTT and MTU against the
 // reference network of 100 Gb/s and 12 us.
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-// NSCC, the rules that move the window [MRC-NSCC-18..25]: average delay, quick adapt, the four quadrants of mark and
+// NSCC, the rules that move the window [MRC-NSCC-19..25]: average delay, quick adapt, the four quadrants of mark and
 // delay, batch application. Where the simulator differs from the text the line names the difference (D1..D15, section
 // "kHtsim" of spec/nscc.md).
 #include <algorithm>

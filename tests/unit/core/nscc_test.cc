@@ -1,4 +1,4 @@
-// Gains, accounting of bytes in flight, samples, penalty, sending [MRC-NSCC-1..17, 26..28].
+// Gains, accounting of bytes in flight, samples, penalty, sending [MRC-NSCC-1..18, 24].
 #include "core/nscc.h"
 
 #include "nscc_fixture.h"

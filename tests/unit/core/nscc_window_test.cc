@@ -1,4 +1,4 @@
-// The rules that move the window, by hand-checked numbers and from both sides of each threshold [MRC-NSCC-18..25].
+// The rules that move the window, by hand-checked numbers and from both sides of each threshold [MRC-NSCC-19..25].
 #include "nscc_fixture.h"
 
 namespace mrc::core {
