@@ -1,0 +1,39 @@
+// How the address of a peer on a plane follows from its GID, written as an address with holes:
+//
+//     fd00:0:{plane}::{host}      10.{plane}.{host}.{host}
+//
+// {plane} is the number of the plane, from 1; {plane+N} and {plane-N} shift it. {host} is the same part of the GID:
+// 16 bits in an IPv6 template, 8 bits in an IPv4 template. Everything else stands for itself.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "base/ip.h"
+
+namespace mrc::device {
+
+class AddressTemplate {
+ public:
+  // False and a sentence in *why when the text is no template.
+  static bool parse(const std::string& text, AddressTemplate* out, std::string* why);
+  bool empty() const { return text_.empty(); }
+  const std::string& text() const { return text_; }
+  // `plane` counts from 0.
+  IpAddress apply(const IpAddress& gid, uint32_t plane) const;
+
+ private:
+  enum class Kind : uint8_t { kLiteral, kPlane, kHost };
+  struct Part {
+    Kind kind = Kind::kLiteral;
+    int32_t value = 0;  // literal, or what is added to the plane number
+  };
+  static bool parse_part(const std::string& text, bool v4, Part* out, std::string* why);
+
+  std::string text_;
+  bool v4_ = false;
+  std::array<Part, 8> parts_{};  // 8 groups, or 4 octets
+};
+
+}  // namespace mrc::device

@@ -1,0 +1,61 @@
+// DeviceConfig: what a software NIC is told when it starts; made from the settings (settings.h) and the configuration
+// file. Plain data; tests fill it by hand. [spec/settings.md]
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/ip.h"
+#include "device/address_template.h"
+#include "device/settings.h"
+
+namespace mrc::device {
+
+inline constexpr uint32_t kMaxPlanes = 32;
+inline constexpr uint32_t kSlotsPerPlane = 1024;  // ports of plane p start at port_base + p * kSlotsPerPlane
+
+struct PlaneConfig {
+  IpAddress addr;
+  std::string interface;        // the interface named in the file, or empty
+  bool bind_interface = false;  // SO_BINDTODEVICE; always for link-local addresses
+  uint16_t port = 0;            // where slot 0 listens on this plane
+  uint16_t port_base = 0;       // slot k > 0 listens on port_base + k
+};
+
+// A peer written down in the file; every address or `nic: true` goes before the template.
+struct PeerConfig {
+  IpAddress gid;
+  bool nic = false;               // a real MRC NIC: always the standard port, QPN without process slot
+  std::vector<IpAddress> planes;  // empty: by the template; a zero address: the peer lacks this plane
+};
+
+struct DeviceConfig {
+  std::string name = "mrc0";
+  std::vector<IpAddress> gids;  // the GID table; zero entries are holes
+  std::vector<PlaneConfig> planes;
+  std::vector<PeerConfig> peers;
+  AddressTemplate peer_template;  // empty: only own GIDs and listed peers can be reached
+  Settings settings;
+
+  bool is_own_gid(const IpAddress& gid) const;
+};
+
+// All devices of a process.
+struct Config {
+  std::vector<DeviceConfig> devices;
+  std::string file;  // empty: built-in defaults
+};
+
+// What the environment says; injected so that tests need not change the real one.
+using GetEnv = const char* (*)(const char* name);
+
+// Reads MRC_CONFIG, else /etc/mrc/mrc.yaml when it exists, else the defaults; the environment goes over the file. False
+// and one sentence in *error: file, line, key, value and what is allowed.
+bool load_config(GetEnv env, Config* out, std::string* error);
+// The same from text; `file` is for messages. Interfaces named in it are looked up on this host.
+bool parse_config(const std::string& text, const std::string& file, GetEnv env, Config* out, std::string* error);
+// mrc0 with four planes on loopback, IPv6 where it works, else IPv4.
+DeviceConfig loopback_config(const Settings& settings, bool ipv6);
+
+}  // namespace mrc::device

@@ -1,0 +1,111 @@
+// Device: the software NIC of this process. Owns the engine, the datapath under it, QP numbers and the helper thread;
+// shared by all contexts that opened it. Design decisions 5, 6, 8, 9, 11.
+//
+// Threads: one mutex serialises engine and datapath. Functions named *_locked, and endpoint(), need it held; everything
+// else may be called from any thread without it. Observers are called with it held and must not call back into the
+// device. Lock order: registry, device, then whatever the observers take.
+//
+// Progress is made inline by those who post and poll; the helper thread serves only while the application does not
+// (helper.h).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "core/endpoint.h"
+#include "datapath/datapath.h"
+#include "device/config.h"
+
+namespace mrc::device {
+
+class DeviceImpl;
+
+// One per QP; QpInit::cookie must be a QpObserver*.
+class QpObserver {
+ public:
+  // False: cannot be delivered (CQ overrun); the QP goes to error.
+  virtual bool on_completion(const core::Completion& completion) = 0;
+  virtual void on_event(core::AsyncEvent event) = 0;
+
+ protected:
+  ~QpObserver() = default;
+};
+
+// One per context.
+class DeviceObserver {
+ public:
+  virtual void on_port_event(uint8_t plane, core::AsyncEvent event) = 0;
+  // Answer to start_endpoint_op, or its absence: rtt infinite.
+  virtual void on_endpoint_response(uint16_t id, uint8_t plane, Duration rtt) = 0;
+
+ protected:
+  ~DeviceObserver() = default;
+};
+
+class Device {
+ public:
+  // Starts sockets and helper thread in the first free process slot. Null, a sentence in *error and an errno value in
+  // *err on failure.
+  static std::shared_ptr<Device> start(const DeviceConfig& config, std::string* error, int* err);
+  // The same over a given datapath and slot (tests, in-process use). `helper`: with a helper thread.
+  static std::shared_ptr<Device> start_over(const DeviceConfig& config, std::unique_ptr<datapath::Datapath> datapath,
+                                            std::vector<core::EvEntry> evs, uint8_t slot, bool helper);
+  ~Device();  // stop()
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  // --- what it is --------------------------------------------------------------------------------------------------
+  const DeviceConfig& config() const;
+  uint8_t slot() const;
+  uint32_t planes() const;
+  uint32_t max_mtu() const;  // largest path MTU that every plane carries: 256..4096, or 8192
+  const std::vector<core::EvEntry>& evs() const;
+  // Attributes of a QP that sets none.
+  core::QpAttr default_qp_attr() const;
+
+  // --- progress ----------------------------------------------------------------------------------------------------
+  std::mutex& mutex();
+  core::Endpoint& endpoint();  // mutex held
+  static Instant now();        // monotonic clock
+  // Receives, runs due timers and sends; bounded work. Returns the number of bursts moved, 0 when there was nothing.
+  int progress();
+  int try_progress();     // 0 at once when another thread is at it
+  int progress_locked();  // like progress()
+  // After post_send: sends what may be sent now, without looking for received packets.
+  int transmit_locked();
+  // Number of armed CQs that somebody may sleep on; while it is not 0 the helper serves without delay. Call with +1
+  // and -1; any thread, device lock may be held.
+  void count_armed(int delta);
+
+  // --- objects; mutex held -----------------------------------------------------------------------------------------
+  uint32_t allocate_qpn_locked();  // 0: none left
+  void release_qpn_locked(uint32_t qpn);
+  // The peer that (dgid, dest_qpn) means, interned: release with endpoint().release_peer(). kNoPeer and a sentence in
+  // *error when no rule of the configuration leads there.
+  core::PeerId resolve_peer_locked(const IpAddress& dgid, uint32_t dest_qpn, std::string* error);
+
+  // --- observers ---------------------------------------------------------------------------------------------------
+  void add_observer(DeviceObserver* observer);
+  void remove_observer(DeviceObserver* observer);  // never called again when this returns
+
+  // --- reports; take the mutex -------------------------------------------------------------------------------------
+  std::string stats_text();
+  std::string qp_stats_text(const core::Qp* qp);
+  std::string describe_json();
+
+  // Flushes ACKs, answers peers for a bounded while, ends the helper thread. Afterwards progress does nothing. Twice is
+  // harmless.
+  void stop();
+
+ private:
+  friend class Registry;
+  explicit Device(std::unique_ptr<DeviceImpl> impl);
+  std::unique_ptr<DeviceImpl> impl_;
+};
+
+}  // namespace mrc::device

@@ -1,0 +1,43 @@
+// QP numbers: the top 8 bits are the process slot, the low 16 an index into the process' QP table. So the QPN alone
+// tells which process of a device, and thereby which UDP port, a packet is for (design: several processes, one device).
+// Peers that are NICs use all 24 bits as they like and listen on the standard port.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace mrc::device {
+
+inline constexpr uint32_t kSlots = 256;
+inline constexpr uint32_t kFirstQpIndex = 3;     // QPN 0, 1 and 2 are never a QP's (SMI, GSI, endpoint operations)
+inline constexpr uint32_t kQpIndexEnd = 0xFFFF;  // 0xFFFFFF is the multicast QPN: index 0xFFFF is not used
+
+constexpr uint32_t make_qpn(uint8_t slot, uint16_t index) {
+  return static_cast<uint32_t>(slot) << 16 | index;
+}
+constexpr uint8_t slot_of(uint32_t qpn) {
+  return static_cast<uint8_t>(qpn >> 16);
+}
+constexpr uint16_t index_of(uint32_t qpn) {
+  return static_cast<uint16_t>(qpn);
+}
+
+// Hands out QP numbers of one slot in rotation, so that a number comes back as late as possible and packets for its
+// last owner are gone by then. Not thread-safe.
+class QpnAllocator {
+ public:
+  // At most `limit` numbers; `start` moves the first one so that a restarted process begins elsewhere.
+  QpnAllocator(uint8_t slot, uint32_t limit, uint32_t start);
+  uint32_t take();  // 0: all are in use
+  void give(uint32_t qpn);
+  uint32_t in_use() const { return in_use_; }
+
+ private:
+  uint8_t slot_;
+  uint32_t count_;
+  uint32_t next_;
+  uint32_t in_use_ = 0;
+  std::vector<bool> used_;
+};
+
+}  // namespace mrc::device

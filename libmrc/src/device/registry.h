@@ -1,0 +1,24 @@
+// The devices of this process: configuration read once, devices started at their first open and stopped at their last
+// close or at process exit. A child made by fork() starts without any: what it inherited does nothing there.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "device/config.h"
+#include "device/device.h"
+
+namespace mrc::device {
+
+// The configuration of this process, read at the first call (and again while it was refused). Null when it is refused:
+// see config_error(). The pointer stays valid.
+const Config* process_config();
+// Why the configuration was refused; null when it was not. The pointer stays valid until the next refusal.
+const char* config_error();
+
+// Opens by name (null or empty: the first device), starting it when nobody in this process has it open. Give every
+// pointer back by letting go of it: the last one stops the device. Null: sentence in *error, errno value in *err
+// (ENODEV, EINVAL, EADDRINUSE, ...).
+std::shared_ptr<Device> open_device(const char* name, std::string* error, int* err);
+
+}  // namespace mrc::device

@@ -1,0 +1,129 @@
+// Every setting of the software, declared once: name, type, default, range or allowed words, unit and sentence. Parser,
+// messages, `mrc-info --params`, JSON and spec/settings.md come from this table.
+//
+// The environment name is MRC_ and the name in capitals. Precedence: environment, then the device's entry in the file,
+// then the file's top level, then the default.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace mrc::device {
+
+// clang-format off
+// INT(name, default, least, most, unit, sentence)   REAL likewise   FLAG(name, default, sentence)
+// WORD(name, default, "allowed words", unit, sentence)              TEXT(name, default, sentence)
+#define MRC_SETTINGS(INT, REAL, FLAG, WORD, TEXT)                                                                       \
+  WORD(log, "error", "off error warn info debug", "", "Least severity of what is written to stderr")                    \
+  TEXT(fault, "", "Faults injected into what this process sends, see mrc-info --help; empty: none")                     \
+  INT(seed, 0, 0, INT64_MAX, "", "Seed of everything the engine draws; 0: a new one at every start")                    \
+  WORD(ev_mode, "udp_port", "udp_port structured", "", "What carries the entropy value: the UDP source port (16 bit), or port and IPv6 flow label (32 bit)") \
+  INT(ev_count, 64, 1, 1024, "EVs", "Entropy values in the active set towards each peer, spread equally over the planes") \
+  INT(ev_backups, 16, 0, 1024, "EVs", "Entropy values held back to replace bad ones")                                   \
+  INT(ev_min_active, 0, 0, 1024, "EVs", "Least number of active entropy values; 0: a quarter of ev_count")              \
+  WORD(mtu, "4096", "256 512 1024 2048 4096 8192", "bytes", "Largest path MTU offered; lowered to what all planes carry. 8192 is an extension") \
+  INT(port, 4791, 1, 65535, "", "UDP port that process slot 0 and real NICs listen on; some deployments use 4971")       \
+  INT(second_port, 0, 0, 65535, "", "UDP port that process slot 0 also receives on; 0: none")                           \
+  INT(port_base, 20000, 1024, 64000, "", "Process slot k > 0 listens on port_base + 1024 * (plane - 1) + k")            \
+  INT(dscp_no_trim, 0, 0, 63, "", "DSCP of data that switches must not trim")                                           \
+  INT(dscp_trimmable, 4, 0, 63, "", "DSCP of data that switches may trim")                                              \
+  INT(dscp_trimmable_retx, 8, 0, 63, "", "DSCP of retransmitted data that switches may trim")                           \
+  INT(dscp_trimmed, 12, 0, 63, "", "DSCP that switches give to trimmed packets")                                        \
+  INT(dscp_trimmed_lasthop, 16, 0, 63, "", "DSCP that the last switch gives to trimmed packets")                        \
+  INT(dscp_control, 46, 0, 63, "", "DSCP of SACK, NACK, ACK and probe packets")                                         \
+  FLAG(trimming, false, "The fabric trims packets: mark data as trimmable")                                             \
+  FLAG(icrc, true, "Compute and check the ICRC of every packet")                                                        \
+  FLAG(timestamps, true, "Put a timestamp header into every data packet")                                               \
+  INT(burst_packets, 15, 1, 64, "packets", "Packets that leave together on one path")                                   \
+  INT(burst_bytes, 64000, 1024, 65000, "bytes", "UDP payload that leaves together on one path")                         \
+  INT(sack_bytes, 65536, 4096, 16777216, "bytes", "A SACK is sent at the latest after so many received bytes")          \
+  INT(ack_delay_us, 15, 0, 100000, "us", "Longest time that a SACK or ACK waits for company")                           \
+  INT(reorder_floor_us, 20, 0, 1000000, "us", "A packet counts as lost when a packet sent at least this much later has arrived") \
+  INT(probe_floor_us, 500, 10, 10000000, "us", "Earliest reliability probe after silence")                              \
+  INT(ev_probe_interval_ms, 50, 1, 60000, "ms", "Time between probes of a path that is assumed bad")                    \
+  FLAG(hold_without_recv, true, "Hold a write with immediate until a receive is posted; false: refuse it and fail the QP") \
+  INT(mpr, 32, 1, 255, "128 PSNs", "Window of packet sequence numbers of a QP that sets none, both directions")         \
+  FLAG(dynamic_mpr, false, "Follow the window that the peer announces")                                                 \
+  INT(max_wimm, 128, 1, 65535, "", "Writes with immediate in flight of a QP that sets none, both directions")           \
+  FLAG(trim_nack, true, "The peers answer trimmed packets with a NACK")                                                 \
+  INT(timeout, 14, 0, 24, "", "Packet timeout of a QP that sets none: 1.024 us * 2^timeout")                            \
+  INT(retry_linear, 7, 0, 7, "", "Timeouts of equal length before they grow, of a QP that sets none")                   \
+  INT(retry_exp, 25, 0, 25, "", "Timeouts of doubling length, of a QP that sets none; 25: for ever")                    \
+  FLAG(congestion_control, true, "NSCC; false: the window is limited by mpr alone")                                     \
+  WORD(nscc_mode, "spec", "spec htsim", "", "NSCC as specified, or as the simulator of its authors does it")            \
+  REAL(line_rate_gbps, 100, 0.001, 10000, "Gb/s", "Rate of all planes together, the lesser of both ends")               \
+  REAL(base_rtt_us, 50, 0.1, 1000000, "us", "Round trip of one packet over the longest path when nothing else moves")   \
+  REAL(nscc_target_delay_us, 0, 0, 1000000, "us", "Queueing delay that NSCC aims at; 0: from base_rtt_us")              \
+  REAL(nscc_target_floor_us, 150, 0, 1000000, "us", "Least target delay: the jitter of the hosts' own scheduling is no congestion") \
+  INT(nscc_max_window, 0, 0, 4294967296, "bytes", "Largest congestion window; 0: from rate and round trip")             \
+  REAL(nscc_gamma, -1, -1, 1, "", "Strength of the decrease; -1: as specified")                                         \
+  REAL(nscc_max_decrease, -1, -1, 1, "", "Largest decrease at once, part of the window; -1: as specified")              \
+  REAL(nscc_eta, -1, -1, 1e9, "bytes", "Steady increase; -1: derived")                                                  \
+  REAL(nscc_fi, -1, -1, 1e9, "bytes", "Fair increase; -1: derived")                                                     \
+  REAL(nscc_fi_scale, -1, -1, 1e6, "", "Fast increase, factor; -1: derived")                                            \
+  INT(nscc_qa_gate, -1, -1, 62, "", "Gate of quick adapt; -1: as specified")                                            \
+  REAL(nscc_qa_threshold_us, 0, 0, 1000000, "us", "Delay that triggers quick adapt; 0: derived")                        \
+  INT(nscc_adjust_bytes, 0, 0, 1073741824, "bytes", "Bytes after which collected increases are applied; 0: derived")    \
+  REAL(nscc_adjust_period_us, 0, 0, 1000000, "us", "Time after which collected increases are applied; 0: derived")      \
+  FLAG(nscc_quick_adapt, true, "Quick adapt: fall at once to the measured rate in heavy congestion")                    \
+  FLAG(nscc_sticky_qa_trigger, false, "Keep the quick adapt trigger as the text of the specification has it")           \
+  INT(max_qps, 65532, 1, 65532, "QPs", "QPs of this process on one device")                                             \
+  WORD(gso, "auto", "auto on off", "", "UDP segmentation offload; auto: what a self-test finds")                        \
+  WORD(gro, "auto", "auto on off", "", "UDP receive offload; auto: what a self-test finds")                             \
+  INT(rcvbuf, 8388608, 65536, 1073741824, "bytes", "Receive buffer wanted per plane; may need net.core.rmem_max")       \
+  INT(sndbuf, 4194304, 65536, 1073741824, "bytes", "Send buffer wanted per entropy value; may need net.core.wmem_max")  \
+  INT(rx_buffers, 4, 1, 256, "64 KiB", "Received bursts that are taken from the kernel at once")                        \
+  INT(helper_idle_us, 100, 1, 1000000, "us", "The helper thread leaves an application alone that polled so recently")   \
+  INT(helper_park_us, 500, 10, 1000000, "us", "How long the helper thread sleeps while the application polls")          \
+  INT(helper_spin_us, 10, 0, 1000000, "us", "How long the helper thread looks for more before it sleeps")               \
+  INT(linger_ms, 200, 0, 60000, "ms", "Longest time that closing answers peers which still send")                       \
+  INT(linger_quiet_ms, 20, 0, 60000, "ms", "Closing ends when nothing has arrived for so long")
+// clang-format on
+
+// The values.
+struct Settings {
+#define MRC_SETTING_INT(name, value, ...) int64_t name = value;
+#define MRC_SETTING_REAL(name, value, ...) double name = value;
+#define MRC_SETTING_FLAG(name, value, ...) bool name = value;
+#define MRC_SETTING_TEXT(name, value, ...) std::string name = value;
+  MRC_SETTINGS(MRC_SETTING_INT, MRC_SETTING_REAL, MRC_SETTING_FLAG, MRC_SETTING_TEXT, MRC_SETTING_TEXT)
+#undef MRC_SETTING_INT
+#undef MRC_SETTING_REAL
+#undef MRC_SETTING_FLAG
+#undef MRC_SETTING_TEXT
+};
+
+enum class SettingType : uint8_t { kInt, kReal, kFlag, kWord, kText };
+
+struct Setting {
+  const char* name;
+  const char* environment;
+  SettingType type;
+  double least = 0, most = 0;           // kReal
+  int64_t int_least = 0, int_most = 0;  // kInt
+  std::vector<std::string> words;       // kWord
+  const char* unit;
+  const char* sentence;
+  // Exactly one is set.
+  int64_t Settings::*int_value = nullptr;
+  double Settings::*real_value = nullptr;
+  bool Settings::*flag_value = nullptr;
+  std::string Settings::*text_value = nullptr;
+
+  // "1..1024 EVs", "auto, on or off", "true or false", "text".
+  std::string allowed() const;
+  std::string show(const Settings& settings) const;
+};
+
+const std::vector<Setting>& setting_table();
+const Setting* find_setting(const std::string& name);
+
+// Sets one value from text. False: *why is "value is X, allowed: Y" with the table's range; settings untouched.
+bool set_setting(const Setting& setting, const std::string& text, Settings* settings, std::string* why);
+
+std::string settings_json(const Settings& current);  // all of the table with current values
+std::string settings_markdown();                     // spec/settings.md
+std::string settings_help();                         // for a terminal
+
+}  // namespace mrc::device
