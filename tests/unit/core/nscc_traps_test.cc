@@ -56,6 +56,21 @@ TEST_F(NsccTraps, trap_1_a_period_below_the_gate_still_fires_when_the_window_was
   EXPECT_TRUE(did(kNsccQuickAdapt));
 }
 
+TEST_F(NsccTraps, trap_1_each_period_shows_anew_that_the_window_was_full) {
+  s().qa_endtime = kNow;
+  ack(3000);  // the full window of the period that ends here does not count for the next
+  EXPECT_FALSE(s().window_limited);
+  s().qa_endtime = kNow;
+  s().inflight = 300000;
+  s().achieved_bytes = 100000;
+  ack(3000);  // full at the start counts
+  s().inflight = 0;
+  s().trigger_qa = true;
+  s().qa_endtime = kNow;
+  ack(3000);
+  EXPECT_TRUE(did(kNsccQuickAdapt));
+}
+
 TEST(nscc, trap_1_by_the_text_the_trigger_stays_through_a_good_period) {
   NsccConfig c = config();
   c.sticky_qa_trigger = true;
@@ -170,6 +185,14 @@ TEST_F(NsccHtsim, d4_d5_d12_d13_nack_and_timeout) {
   s().inflight = -1;
   nscc.on_nack(at(kNow), kMtu, std::nullopt, true);
   EXPECT_EQ(s().bytes_to_ignore, int64_t{UINT32_MAX});
+}
+
+TEST_F(NsccHtsim, window_is_clamped_before_an_acks_update_and_after) {
+  s().cwnd = 800000;
+  s().avg_delay = 1e9;
+  s().last_adjust_time = kNow * 1000;
+  nscc.on_ack(at(kNow), 0, nanos(kR + kT), true, 0, false);
+  EXPECT_EQ(nscc.cwnd(), 300000);  // half of the maximum, not of what it was
 }
 
 TEST_F(NsccHtsim, d9_penalty_is_not_read) {

@@ -71,6 +71,8 @@ TEST_P(NsccDecrease, kept_fraction_by_the_average) {
   s().last_dec_time = kNow - kR - 1;
   ack(kT, true);
   EXPECT_EQ(nscc.cwnd(), GetParam().second);
+  // An average of just T is no reason, and the time of the last decrease stays.
+  EXPECT_EQ(s().last_dec_time == kNow, GetParam().second != 300000);
 }
 
 INSTANTIATE_TEST_SUITE_P(Averages, NsccDecrease,
