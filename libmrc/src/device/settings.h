@@ -97,14 +97,14 @@ struct Settings {
 enum class SettingType : uint8_t { kInt, kReal, kFlag, kWord, kText };
 
 struct Setting {
-  const char* name;
-  const char* environment;
-  SettingType type;
+  const char* name = "";
+  std::string environment;
+  SettingType type = SettingType::kText;
   double least = 0, most = 0;           // kReal
   int64_t int_least = 0, int_most = 0;  // kInt
   std::vector<std::string> words;       // kWord
-  const char* unit;
-  const char* sentence;
+  const char* unit = "";
+  const char* sentence = "";
   // Exactly one is set.
   int64_t Settings::*int_value = nullptr;
   double Settings::*real_value = nullptr;

@@ -1,0 +1,98 @@
+#include "device/address_template.h"
+
+#include <charconv>
+#include <vector>
+
+namespace mrc::device {
+
+namespace {
+
+std::vector<std::string> split(const std::string& text, char by) {
+  std::vector<std::string> parts(1);
+  for (char c : text) {
+    if (c == by)
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  }
+  return parts;
+}
+
+bool to_int(const std::string& text, int base, int32_t least, int32_t most, int32_t* out) {
+  const char* end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, *out, base);
+  return error == std::errc() && stopped == end && *out >= least && *out <= most;
+}
+
+}  // namespace
+
+bool AddressTemplate::parse_part(const std::string& text, bool v4, Part* out, std::string* why) {
+  if (text == "{host}") {
+    out->kind = Kind::kHost;
+    return true;
+  }
+  if (text.rfind("{plane", 0) == 0 && text.back() == '}') {
+    out->kind = Kind::kPlane;
+    std::string shift = text.substr(6, text.size() - 7);
+    if (shift.empty()) return true;
+    const bool signed_number = shift.size() > 1 && (shift[0] == '+' || shift[0] == '-');
+    if (shift[0] == '+') shift.erase(0, 1);
+    if (signed_number && to_int(shift, 10, -65535, 65535, &out->value)) return true;
+  } else if (to_int(text, v4 ? 10 : 16, 0, v4 ? 255 : 65535, &out->value)) {
+    return true;
+  }
+  *why = "'" + text + "' is neither a number nor {plane}, {plane+N}, {plane-N} or {host}";
+  return false;
+}
+
+bool AddressTemplate::parse(const std::string& text, AddressTemplate* out, std::string* why) {
+  AddressTemplate t;
+  t.text_ = text;
+  t.v4_ = text.find(':') == std::string::npos;
+  std::vector<std::string> parts;
+  if (t.v4_) {
+    parts = split(text, '.');
+    if (parts.size() != 4) {
+      *why = "an IPv4 template has 4 parts, this one has " + std::to_string(parts.size());
+      return false;
+    }
+  } else {
+    const size_t gap = text.find("::");
+    if (gap == std::string::npos) {
+      parts = split(text, ':');
+    } else {
+      if (gap > 0) parts = split(text.substr(0, gap), ':');
+      std::vector<std::string> tail;
+      if (gap + 2 < text.size()) tail = split(text.substr(gap + 2), ':');
+      while (parts.size() + tail.size() < 8) parts.push_back("0");
+      parts.insert(parts.end(), tail.begin(), tail.end());
+    }
+    if (parts.size() != 8) {
+      *why = "an IPv6 template has 8 groups or one '::', this one has " + std::to_string(parts.size()) + " groups";
+      return false;
+    }
+  }
+  for (size_t i = 0; i < parts.size(); ++i)
+    if (!parse_part(parts[i], t.v4_, &t.parts_[i], why)) return false;
+  *out = t;
+  return true;
+}
+
+IpAddress AddressTemplate::apply(const IpAddress& gid, uint32_t plane) const {
+  IpAddress result = v4_ ? IpAddress::v4(0, 0, 0, 0) : IpAddress();
+  for (size_t i = 0; i < (v4_ ? 4u : 8u); ++i) {
+    const size_t at = v4_ ? 12 + i : 2 * i;
+    const Part& part = parts_[i];
+    if (part.kind == Kind::kHost) {
+      result.bytes[at] = gid.bytes[at];
+      if (!v4_) result.bytes[at + 1] = gid.bytes[at + 1];
+      continue;
+    }
+    const int32_t value = part.value + (part.kind == Kind::kPlane ? static_cast<int32_t>(plane) + 1 : 0);
+    if (!v4_) result.bytes[at] = static_cast<uint8_t>(value >> 8);
+    result.bytes[v4_ ? at : at + 1] = static_cast<uint8_t>(value);
+  }
+  return result;
+}
+
+}  // namespace mrc::device

@@ -1,0 +1,51 @@
+#include "device/log.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <mutex>
+#include <set>
+
+namespace mrc::device {
+
+namespace {
+
+constexpr const char* kNames[] = {"off", "error", "warn", "info", "debug"};
+
+std::atomic<LogLevel> least{LogLevel::kError};
+
+}  // namespace
+
+LogLevel log_level_of(const std::string& word) {
+  for (uint8_t i = 0; i < std::size(kNames); ++i)
+    if (word == kNames[i]) return static_cast<LogLevel>(i);
+  return LogLevel::kError;
+}
+
+void set_log_level(LogLevel level) {
+  least.store(level, std::memory_order_relaxed);
+}
+
+bool logs(LogLevel level) {
+  return level != LogLevel::kOff && level <= least.load(std::memory_order_relaxed);
+}
+
+void log_line(LogLevel level, const std::string& text) {
+  if (!logs(level)) return;
+  const std::string line = std::string("mrc: ") + kNames[static_cast<int>(level)] + ": " + text + "\n";
+  // One write, so that lines of several threads and processes do not mix.
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+void log_once(LogLevel level, const std::string& text) {
+  if (!logs(level)) return;
+  static std::mutex mutex;
+  static std::set<std::string>* seen = new std::set<std::string>;  // lives through process exit
+  {
+    std::lock_guard lock(mutex);
+    if (!seen->insert(text).second) return;
+  }
+  log_line(level, text);
+}
+
+}  // namespace mrc::device

@@ -1,0 +1,21 @@
+// Lines on stderr for people: what was refused, what to raise. Silent by default; MRC_LOG sets the least severity.
+// Nothing is logged per packet. Any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace mrc::device {
+
+enum class LogLevel : uint8_t { kOff, kError, kWarn, kInfo, kDebug };
+
+// "off", "error", "warn", "info" or "debug"; anything else counts as error.
+LogLevel log_level_of(const std::string& word);
+void set_log_level(LogLevel level);
+bool logs(LogLevel level);
+// One line, "mrc: warn: text".
+void log_line(LogLevel level, const std::string& text);
+// The same, but only the first time in this process that this text is logged.
+void log_once(LogLevel level, const std::string& text);
+
+}  // namespace mrc::device

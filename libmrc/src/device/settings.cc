@@ -1,0 +1,216 @@
+#include "device/settings.h"
+
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace mrc::device {
+
+namespace {
+
+std::vector<std::string> split_words(const char* text) {
+  std::istringstream in(text);
+  std::vector<std::string> words;
+  for (std::string word; in >> word;) words.push_back(word);
+  return words;
+}
+
+Setting base(const char* name, SettingType type, const char* unit, const char* sentence) {
+  Setting s;
+  s.name = name;
+  s.type = type;
+  s.unit = unit;
+  s.sentence = sentence;
+  s.environment = "MRC_";
+  for (const char* c = name; *c != 0; ++c) s.environment += static_cast<char>(*c >= 'a' && *c <= 'z' ? *c - 32 : *c);
+  return s;
+}
+
+Setting make(int64_t Settings::*value, const char* name, int64_t least, int64_t most, const char* unit,
+             const char* sentence) {
+  Setting s = base(name, SettingType::kInt, unit, sentence);
+  s.int_value = value;
+  s.int_least = least;
+  s.int_most = most;
+  return s;
+}
+
+Setting make(double Settings::*value, const char* name, double least, double most, const char* unit,
+             const char* sentence) {
+  Setting s = base(name, SettingType::kReal, unit, sentence);
+  s.real_value = value;
+  s.least = least;
+  s.most = most;
+  return s;
+}
+
+Setting make(bool Settings::*value, const char* name, const char* sentence) {
+  Setting s = base(name, SettingType::kFlag, "", sentence);
+  s.flag_value = value;
+  return s;
+}
+
+Setting make(std::string Settings::*value, const char* name, const char* words, const char* unit,
+             const char* sentence) {
+  Setting s = base(name, SettingType::kWord, unit, sentence);
+  s.text_value = value;
+  s.words = split_words(words);
+  return s;
+}
+
+Setting make(std::string Settings::*value, const char* name, const char* sentence) {
+  Setting s = base(name, SettingType::kText, "", sentence);
+  s.text_value = value;
+  return s;
+}
+
+std::string number(double v) {
+  char buffer[32];
+  return std::string(buffer, std::to_chars(buffer, buffer + sizeof(buffer), v).ptr);
+}
+
+bool parse_flag(const std::string& text, bool* out) {
+  for (const char* word : {"true", "yes", "on", "1"})
+    if (text == word) return *out = true;
+  for (const char* word : {"false", "no", "off", "0"})
+    if (text == word) return *out = false, true;
+  return false;
+}
+
+template <typename T>
+bool parse_number(const std::string& text, T least, T most, T* out) {
+  T value{};
+  const char* end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stopped != end || !(value >= least && value <= most)) return false;
+  *out = value;
+  return true;
+}
+
+}  // namespace
+
+const std::vector<Setting>& setting_table() {
+#define MRC_SETTING_ROW(name, value, ...) make(&Settings::name, #name, __VA_ARGS__),
+  static const std::vector<Setting> table = {
+      MRC_SETTINGS(MRC_SETTING_ROW, MRC_SETTING_ROW, MRC_SETTING_ROW, MRC_SETTING_ROW, MRC_SETTING_ROW)};
+#undef MRC_SETTING_ROW
+  return table;
+}
+
+const Setting* find_setting(const std::string& name) {
+  for (const Setting& s : setting_table())
+    if (name == s.name) return &s;
+  return nullptr;
+}
+
+std::string Setting::allowed() const {
+  std::string text;
+  switch (type) {
+    case SettingType::kInt:
+      text = std::to_string(int_least) + ".." + std::to_string(int_most);
+      break;
+    case SettingType::kReal:
+      text = number(least) + ".." + number(most);
+      break;
+    case SettingType::kFlag:
+      text = "true or false";
+      break;
+    case SettingType::kWord:
+      for (size_t i = 0; i < words.size(); ++i)
+        text += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
+      break;
+    case SettingType::kText:
+      text = "text";
+      break;
+  }
+  return *unit == 0 ? text : text + " " + unit;
+}
+
+std::string Setting::show(const Settings& settings) const {
+  if (int_value != nullptr) return std::to_string(settings.*int_value);
+  if (real_value != nullptr) return number(settings.*real_value);
+  if (flag_value != nullptr) return settings.*flag_value ? "true" : "false";
+  return settings.*text_value;
+}
+
+bool set_setting(const Setting& setting, const std::string& text, Settings* settings, std::string* why) {
+  bool good = false;
+  switch (setting.type) {
+    case SettingType::kInt:
+      good = parse_number(text, setting.int_least, setting.int_most, &(settings->*setting.int_value));
+      break;
+    case SettingType::kReal:
+      good = parse_number(text, setting.least, setting.most, &(settings->*setting.real_value));
+      break;
+    case SettingType::kFlag:
+      good = parse_flag(text, &(settings->*setting.flag_value));
+      break;
+    case SettingType::kWord:
+      for (const std::string& word : setting.words) good = good || word == text;
+      if (good) settings->*setting.text_value = text;
+      break;
+    case SettingType::kText:
+      good = true;
+      settings->*setting.text_value = text;
+      break;
+  }
+  if (!good) *why = "value is '" + text + "', allowed: " + setting.allowed();
+  return good;
+}
+
+std::string settings_json(const Settings& current) {
+  const Settings defaults;
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const Setting& s : setting_table()) {
+    nlohmann::ordered_json row = {{"name", s.name}, {"environment", s.environment}};
+    const auto value_of = [&s](const Settings& from) -> nlohmann::ordered_json {
+      if (s.int_value != nullptr) return from.*s.int_value;
+      if (s.real_value != nullptr) return from.*s.real_value;
+      if (s.flag_value != nullptr) return from.*s.flag_value;
+      return from.*s.text_value;
+    };
+    row["value"] = value_of(current);
+    row["default"] = value_of(defaults);
+    if (s.type == SettingType::kInt) row["range"] = {s.int_least, s.int_most};
+    if (s.type == SettingType::kReal) row["range"] = {s.least, s.most};
+    if (s.type == SettingType::kWord) row["words"] = s.words;
+    row["unit"] = s.unit;
+    row["sentence"] = s.sentence;
+    all.push_back(row);
+  }
+  return all.dump(2);
+}
+
+std::string settings_markdown() {
+  const Settings defaults;
+  std::string text =
+      "# Settings\n\n"
+      "Made from the table in `libmrc/src/device/settings.h`; write it anew with `mrc-info --params --markdown`.\n\n"
+      "A setting stands in the configuration file at the top level (for all devices) or in the entry of one device, "
+      "or\n"
+      "in the environment. The environment goes over the file, a device's entry over the top level, and all of them\n"
+      "over the default. The file is what `MRC_CONFIG` names, else `/etc/mrc/mrc.yaml` where it exists. A value that "
+      "is\n"
+      "not allowed is refused, and so is a key that nobody knows.\n\n"
+      "| setting | environment | default | allowed | meaning |\n|---|---|---|---|---|\n";
+  for (const Setting& s : setting_table()) {
+    const std::string value = s.show(defaults);
+    text += std::string("| `") + s.name + "` | `" + s.environment + "` | " + (value.empty() ? "(empty)" : value) +
+            " | " + s.allowed() + " | " + s.sentence + " |\n";
+  }
+  return text;
+}
+
+std::string settings_help() {
+  const Settings defaults;
+  std::string text;
+  for (const Setting& s : setting_table()) {
+    const std::string value = s.show(defaults);
+    text += s.environment + "\n    " + s.sentence + ".\n    Default " + (value.empty() ? "(empty)" : value) +
+            ", allowed: " + s.allowed() + ".\n";
+  }
+  return text;
+}
+
+}  // namespace mrc::device
