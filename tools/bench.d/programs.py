@@ -115,12 +115,12 @@ def mrc(place, seconds, size, depth=None, qps=1, latency=False, fault=None):
     if binary is None:
         return {"error": "mrc-perf is not built"}
     env = {"MRC_FAULT": fault} if fault else {}
-    server = [binary, "server", "--once"]
-    client = [binary, "client", place.out_of_band, "--size", str(size), "--duration", str(seconds), "--qps", str(qps), "--json"]
-    if latency:
-        client += ["--latency"]
+    test = "lat" if latency else "rate" if size <= 64 else "bw"
+    client = [binary, place.out_of_band, "--quiet", "--test", test, "--size", str(size), "--qps", str(qps), "--json", "-",
+              "--duration", str(seconds)]
     if depth:
         client += ["--depth", str(depth)]
+    server = [binary, "--quiet"]  # serves one client
     text, cpu, error = pair(place, server, client, seconds, {**place.server_env, **env}, {**place.client_env, **env})
     if error:
         return {"error": error}

@@ -248,6 +248,21 @@ TEST_F(UdpFailure, interface_without_checksum_offload_gets_single_packets) {
   EXPECT_EQ(a->counters().tx_errors, 0u);
 }
 
+TEST_F(UdpFailure, packets_that_are_too_long_do_not_end_segmentation) {
+  auto a = open(true, true);
+  auto b = open(true, true);
+  TestBurst t(3, 100, 70, 1);
+  t.address(*a, *b, 0, loopback(false));
+  g_sendmsg = {0b1, EINVAL, 0};  // some kernels say so when a segment exceeds the MTU
+  g_sendmmsg = {0b111, EMSGSIZE, 0};
+  EXPECT_TRUE(a->tx_one(Instant(), t.burst));
+  EXPECT_EQ(a->counters().tx_errors, 3u);
+  EXPECT_TRUE(a->gso());
+  EXPECT_TRUE(a->tx_one(Instant(), t.burst));
+  EXPECT_EQ(g_sendmsg.calls, 2u);
+  EXPECT_EQ(joined(receive(*b, 3)), t.payload);
+}
+
 TEST_F(UdpFailure, part_of_a_burst_taken_then_full) {
   auto a = open(false, true);
   auto b = open(false, true);

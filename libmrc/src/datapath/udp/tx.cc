@@ -114,9 +114,13 @@ bool UdpTransmitter::send(const core::TxBurst& burst, DatapathCounters* counters
   if (!many || (no_gso_ & bit) == 0) {
     prepare(burst.flow, plane.scope, many ? burst.segment_size : 0, socket);
     sent = send_one(fd, burst.iov.data(), burst.iov_count, burst.segments, burst.bytes, counters);
-    if (sent == Sent::kUnsupported) no_gso_ |= bit;
   }
-  if (sent == Sent::kUnsupported && send_split(&plane, socket, burst, counters)) sent = Sent::kAll;
+  if (sent == Sent::kUnsupported) {
+    uint64_t errors = counters->tx_errors;
+    if (send_split(&plane, socket, burst, counters)) sent = Sent::kAll;
+    // Packets that do not pass one by one either (longer than the MTU, say) are no reason to give GSO up.
+    if (sent == Sent::kAll && counters->tx_errors == errors) no_gso_ |= bit;
+  }
   if (sent == Sent::kAll) {
     ++counters->tx_bursts;
     if (plane.rest_bytes != 0) block(burst.plane, fd);
