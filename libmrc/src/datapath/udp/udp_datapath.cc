@@ -112,7 +112,9 @@ uint32_t Udp::plane_payload(uint8_t plane) const {
   return mtu > headers ? mtu - headers : 0;
 }
 
-// Asking epoll costs about half of one empty recvmsg, and it asks all planes at once [measured; see tools/bench].
+// One epoll_wait asks all planes at once and costs less than one recvmsg that finds nothing. Tried instead: recvmsg on
+// the four sockets in turn; half a round trip of small packets was 7.6 us instead of 6.0 (5.6 between two plain
+// sockets).
 void Udp::poll_sockets() {
   epoll_event events[16];
   int n = ::epoll_wait(epoll_.get(), events, 16, 0);
