@@ -95,7 +95,7 @@ struct mrc_context_attr {
 /* Parent of all other objects. context_attr may be NULL; versions the library does not know are taken as the newest.
  * Several contexts may exist for one device. Errors: EOPNOTSUPP (device without MRC), ENOMEM. */
 struct mrc_context *mrc_create_context(struct ibv_context *vcontext, struct mrc_context_attr *context_attr);
-/* EBUSY while a channel, CQ, QP or hint of it exists. */
+/* EBUSY while a channel, CQ or QP of it exists; hints may outlive it. */
 int mrc_destroy_context(struct mrc_context *mrc_ctx);
 
 /* ---- completion channel and completion queue ---------------------------------------------------------------------- */

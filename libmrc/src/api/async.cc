@@ -1,0 +1,131 @@
+#include "api/async.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "api/context.h"
+#include "api/cq.h"
+#include "api/errors.h"
+#include "api/qp.h"
+
+namespace mrc::api {
+
+const void* element_of(const mrc_async_event& event) {
+  switch (event.event_type) {
+    case IBV_EVENT_CQ_ERR:
+      return event.element.cq;
+    case IBV_EVENT_PORT_ACTIVE:
+    case IBV_EVENT_PORT_ERR:
+    case IBV_EVENT_DEVICE_FATAL:
+      return nullptr;
+    default:
+      return event.element.qp;
+  }
+}
+
+bool AsyncQueue::open(int shared_fd) {
+  shared_fd_ = shared_fd;
+  fd_ = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE | EFD_NONBLOCK);
+  return fd_ >= 0;
+}
+
+AsyncQueue::~AsyncQueue() {
+  for (size_t i = 0; i < queue_.size(); ++i) take_tokens();
+  if (fd_ >= 0) close(fd_);
+}
+
+void AsyncQueue::raise(const mrc_async_event& event) noexcept {
+  std::lock_guard lock(mutex_);
+  const void* element = element_of(event);
+  if (element == nullptr && queue_.size() >= kMaxQueued) return;
+  try {
+    if (element != nullptr) unacked_.try_emplace(element, 0);
+    queue_.push_back(event);
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+  eventfd_write(fd_, 1);
+  eventfd_write(shared_fd_, 1);
+}
+
+// One event leaves the queue. The shared descriptor is the application's to look at, so it may have been read there.
+void AsyncQueue::take_tokens() {
+  eventfd_t one;
+  eventfd_read(fd_, &one);
+  pollfd ready = {shared_fd_, POLLIN, 0};
+  if (poll(&ready, 1, 0) == 1) eventfd_read(shared_fd_, &one);
+}
+
+bool AsyncQueue::pop(mrc_async_event* event) {
+  std::lock_guard lock(mutex_);
+  if (queue_.empty()) return false;
+  *event = queue_.front();
+  queue_.pop_front();
+  take_tokens();
+  if (const void* element = element_of(*event)) ++unacked_[element];
+  return true;
+}
+
+int AsyncQueue::get(mrc_async_event* event) {
+  while (!pop(event)) {
+    const int flags = fcntl(shared_fd_, F_GETFL);
+    if (flags >= 0 && (flags & O_NONBLOCK) != 0) return EAGAIN;
+    pollfd wait = {fd_, POLLIN, 0};
+    if (poll(&wait, 1, -1) < 0) return errno;
+  }
+  return 0;
+}
+
+void AsyncQueue::ack(const mrc_async_event& event) {
+  const void* element = element_of(event);
+  if (element == nullptr) return;
+  std::lock_guard lock(mutex_);
+  auto it = unacked_.find(element);
+  if (it == unacked_.end() || it->second == 0) return;
+  --it->second;
+  acked_.notify_all();
+}
+
+void AsyncQueue::forget(const void* element) {
+  std::unique_lock lock(mutex_);
+  auto it = unacked_.find(element);
+  if (it == unacked_.end()) return;
+  const size_t before = queue_.size();
+  queue_.erase(
+      std::remove_if(queue_.begin(), queue_.end(), [&](const mrc_async_event& e) { return element_of(e) == element; }),
+      queue_.end());
+  for (size_t i = queue_.size(); i < before; ++i) take_tokens();
+  // Looked up again each time: other elements come and go while this one waits.
+  acked_.wait(lock, [&] {
+    it = unacked_.find(element);
+    return it == unacked_.end() || it->second == 0;
+  });
+  unacked_.erase(element);
+}
+
+}  // namespace mrc::api
+
+using mrc::api::minus_one;
+
+extern "C" {
+
+int mrc_get_async_event(mrc_context* mrc_ctx, mrc_async_event* event) {
+  if (mrc_ctx == nullptr || event == nullptr) return minus_one(EINVAL);
+  const int error = mrc_ctx->async.get(event);
+  return error == 0 ? 0 : minus_one(error);
+}
+
+void mrc_ack_async_event(mrc_async_event* event) {
+  if (event == nullptr) return;
+  // Only the object knows its context; port events need no acknowledgement.
+  if (mrc::api::element_of(*event) == nullptr) return;
+  mrc_context* context =
+      event->event_type == IBV_EVENT_CQ_ERR ? event->element.cq->context() : event->element.qp->context();
+  context->async.ack(*event);
+}
+
+}  // extern "C"

@@ -1,0 +1,136 @@
+#include "api/channel.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "api/context.h"
+#include "api/cq.h"
+#include "api/errors.h"
+
+using mrc::api::errno_value;
+using mrc::api::minus_one;
+
+bool mrc_comp_channel::open(mrc_context* owner) {
+  context_ = owner;
+  fd_ = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+  return fd_ >= 0;
+}
+
+mrc_comp_channel::~mrc_comp_channel() {
+  if (fd_ >= 0) close(fd_);
+}
+
+void mrc_comp_channel::change_users(int by) {
+  std::lock_guard lock(mutex_);
+  users_ += by;
+}
+
+bool mrc_comp_channel::in_use() {
+  std::lock_guard lock(mutex_);
+  return users_ > 0;
+}
+
+void mrc_comp_channel::raise(mrc_cq* cq) {
+  std::lock_guard lock(mutex_);
+  mrc::api::EventState& e = cq->events;
+  if (e.waiting++ == 0) {
+    e.next = nullptr;
+    (tail_ != nullptr ? tail_->events.next : head_) = cq;
+    tail_ = cq;
+  }
+  eventfd_write(fd_, 1);
+}
+
+bool mrc_comp_channel::pop(mrc_cq** cq) {
+  std::lock_guard lock(mutex_);
+  if (head_ == nullptr) return false;
+  eventfd_t one;
+  eventfd_read(fd_, &one);
+  *cq = head_;
+  mrc::api::EventState& e = head_->events;
+  ++e.handed_out;
+  if (--e.waiting == 0) {
+    head_ = e.next;
+    if (head_ == nullptr) tail_ = nullptr;
+  }
+  return true;
+}
+
+int mrc_comp_channel::get(mrc_cq** cq) {
+  while (!pop(cq)) {
+    const int flags = fcntl(fd_, F_GETFL);
+    if (flags >= 0 && (flags & O_NONBLOCK) != 0) return EAGAIN;
+    pollfd wait = {fd_, POLLIN, 0};
+    if (poll(&wait, 1, -1) < 0) return errno;
+  }
+  return 0;
+}
+
+void mrc_comp_channel::ack(mrc_cq* cq, unsigned int n) {
+  std::lock_guard lock(mutex_);
+  cq->events.acked += n;
+  acked_.notify_all();
+}
+
+void mrc_comp_channel::forget(mrc_cq* cq) {
+  std::unique_lock lock(mutex_);
+  mrc::api::EventState& e = cq->events;
+  if (e.waiting > 0) {
+    mrc_cq** link = &head_;
+    mrc_cq* previous = nullptr;
+    while (*link != cq) {
+      previous = *link;
+      link = &(*link)->events.next;
+    }
+    *link = e.next;
+    if (tail_ == cq) tail_ = previous;
+    for (eventfd_t one; e.waiting > 0; --e.waiting) eventfd_read(fd_, &one);
+  }
+  acked_.wait(lock, [&] { return e.acked >= e.handed_out; });
+}
+
+extern "C" {
+
+int mrc_create_comp_channel(mrc_context* mrc_ctx, mrc_comp_channel** channel) {
+  if (mrc_ctx == nullptr || channel == nullptr) return errno_value(EINVAL);
+  auto* made = new (std::nothrow) mrc_comp_channel;
+  if (made == nullptr) return errno_value(ENOMEM);
+  if (!made->open(mrc_ctx)) {
+    const int error = errno;
+    delete made;
+    return errno_value(error);
+  }
+  mrc_ctx->add_child();
+  *channel = made;
+  return 0;
+}
+
+int mrc_get_comp_channel_fd(mrc_comp_channel* channel, int* fd) {
+  if (channel == nullptr || fd == nullptr) return minus_one(EINVAL);
+  *fd = channel->fd();
+  return 0;
+}
+
+int mrc_destroy_comp_channel(mrc_comp_channel* channel) {
+  if (channel == nullptr) return errno_value(EINVAL);
+  if (channel->in_use()) return errno_value(EBUSY);
+  channel->context()->remove_child();
+  delete channel;
+  return 0;
+}
+
+int mrc_get_cq_event(mrc_comp_channel* channel, mrc_cq** cq, void** cq_context) {
+  if (channel == nullptr || cq == nullptr || cq_context == nullptr) return minus_one(EINVAL);
+  const int error = channel->get(cq);
+  if (error != 0) return minus_one(error);
+  *cq_context = (*cq)->cq_context();
+  return 0;
+}
+
+void mrc_ack_cq_events(mrc_cq* cq, unsigned int nevents) {
+  if (cq != nullptr && cq->channel() != nullptr && nevents > 0) cq->channel()->ack(cq, nevents);
+}
+
+}  // extern "C"

@@ -1,0 +1,42 @@
+// Completion channel: a descriptor that is readable while completion events wait, and the list of CQs they belong to.
+//
+// The descriptor is an eventfd in semaphore mode. Its count always equals the number of waiting events, because both
+// change only under the channel's mutex; so a reader that holds the mutex and sees an event never blocks.
+// Lock order: device, then CQ, then channel.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+
+#include "api/public.h"
+
+struct mrc_comp_channel {
+ public:
+  // Throws nothing; false and errno when there is no descriptor to be had.
+  bool open(mrc_context* owner);
+  ~mrc_comp_channel();
+
+  int fd() const { return fd_; }
+  mrc_context* context() const { return context_; }
+
+  void attach() { change_users(1); }
+  void detach() { change_users(-1); }
+  bool in_use();
+
+  void raise(mrc_cq* cq);  // one more event of this CQ; any thread, device and CQ locks may be held
+  int get(mrc_cq** cq);    // 0, or an errno value; blocks unless the descriptor is O_NONBLOCK
+  void ack(mrc_cq* cq, unsigned int n);
+  void forget(mrc_cq* cq);  // drops waiting events, then waits until those handed out are acknowledged
+
+ private:
+  void change_users(int by);
+  bool pop(mrc_cq** cq);
+
+  std::mutex mutex_;
+  std::condition_variable acked_;
+  mrc_context* context_ = nullptr;
+  mrc_cq* head_ = nullptr;  // CQs with waiting events, linked by EventState::next
+  mrc_cq* tail_ = nullptr;
+  int users_ = 0;
+  int fd_ = -1;
+};

@@ -1,0 +1,41 @@
+#include "api/context.h"
+
+#include <memory>
+
+#include "api/errors.h"
+
+using mrc::api::minus_one;
+using mrc::api::null_with;
+using mrc::api::SoftContext;
+
+mrc_context::mrc_context(SoftContext* soft, uint32_t version) : soft_(soft), version_(version) {}
+
+mrc_context::~mrc_context() {
+  soft_->remove(this);
+}
+
+extern "C" {
+
+mrc_context* mrc_create_context(ibv_context* vcontext, mrc_context_attr* context_attr) {
+  if (vcontext == nullptr) return null_with(EINVAL);
+  SoftContext* soft = SoftContext::of(vcontext);
+  if (soft == nullptr) return null_with(EOPNOTSUPP);
+  // Every version is taken: programs pass 0, the protocol's number, or their own idea of current [API-VER-3].
+  uint32_t version = context_attr != nullptr ? context_attr->mrc_api_version_used : 0;
+  if (version == 0 || version > MRC_API_CURRENT_VERSION) version = MRC_API_CURRENT_VERSION;
+  return mrc::api::or_enomem<mrc_context*>(nullptr, [&]() -> mrc_context* {
+    auto made = std::make_unique<mrc_context>(soft, version);
+    if (!made->async.open(vcontext->async_fd)) return nullptr;  // errno says why
+    soft->add(made.get());
+    return made.release();
+  });
+}
+
+int mrc_destroy_context(mrc_context* mrc_ctx) {
+  if (mrc_ctx == nullptr) return minus_one(EINVAL);
+  if (mrc_ctx->has_children()) return minus_one(EBUSY);
+  delete mrc_ctx;
+  return 0;
+}
+
+}  // extern "C"

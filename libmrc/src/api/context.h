@@ -1,0 +1,36 @@
+// MRC context: parent of channels, CQs, QPs and asynchronous events on one opened device.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "api/async.h"
+#include "api/public.h"
+#include "api/soft_context.h"
+#include "device/device.h"
+
+struct mrc_context {
+ public:
+  mrc_context(mrc::api::SoftContext* soft, uint32_t version);
+  ~mrc_context();
+
+  mrc::api::SoftContext& soft() const { return *soft_; }
+  mrc::device::Device& device() const { return soft_->device(); }
+  uint32_t api_version() const { return version_; }
+
+  void add_child() { children_.fetch_add(1); }
+  void remove_child() { children_.fetch_sub(1); }
+  bool has_children() const { return children_.load() > 0; }
+
+  // A poller that finds another thread at work does not queue up behind it.
+  void progress() { device().try_progress(); }
+  void count_armed(int delta) { device().count_armed(delta); }
+  void forget_events(const void* element) { async.forget(element); }
+
+  mrc::api::AsyncQueue async;
+
+ private:
+  mrc::api::SoftContext* const soft_;
+  const uint32_t version_;
+  std::atomic<int> children_{0};
+};

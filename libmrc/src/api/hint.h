@@ -1,0 +1,18 @@
+// QP hint: what the application expects of a group of QPs. The software device adapts to what it sees, so the numbers
+// are kept and reported; they cost nothing and stay with the program that moves to an MRC NIC.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+
+#include "api/public.h"
+
+struct mrc_qp_hint {
+  mrc_qp_hint(mrc_context* owner, const mrc_qp_hint_attr& given) : context(owner), attr(given) {}
+
+  // Compared, never followed: some programs destroy their hints after the context (clients.md rule 18).
+  mrc_context* const context;
+  std::atomic<int> users{0};  // QPs that were given it
+  std::mutex mutex;           // guards attr
+  mrc_qp_hint_attr attr;
+};

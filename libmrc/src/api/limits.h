@@ -1,0 +1,24 @@
+// Limits of the software device that no setting changes, as verbs and mrc_query_device report them.
+#pragma once
+
+#include <cstdint>
+
+namespace mrc::api {
+
+inline constexpr int kMaxQpWr = 32768;
+inline constexpr int kMaxSge = 16;
+inline constexpr int kMaxInline =
+    1024;  // bytes per request; every slot of a send queue holds as many as were asked for
+inline constexpr int kMaxCqe = 1 << 22;
+inline constexpr int kCompVectors = 1;
+inline constexpr int kPkeys = 1;
+inline constexpr uint16_t kDefaultPkey = 0xFFFF;
+inline constexpr uint32_t kMaxQpHints = 65536;
+inline constexpr uint8_t kMaxMpr = 128;  // units of 128 PSNs
+inline constexpr uint16_t kMaxWimm = 1024;
+inline constexpr uint32_t kMaxMessage = 1u << 30;
+inline constexpr int kMaxMr = 1 << 24;
+inline constexpr int kMaxPd = 1 << 20;
+inline constexpr int kMaxCq = 1 << 20;
+
+}  // namespace mrc::api

@@ -1,0 +1,118 @@
+// Posting work requests. The device's lock is held for the whole list, and the packets go out before the call returns:
+// progress is inline, no other thread is needed for a program that keeps calling. [API-POST-*]
+#include <cerrno>
+
+#include "api/context.h"
+#include "api/errors.h"
+#include "api/limits.h"
+#include "api/qp.h"
+
+namespace {
+
+using mrc::api::errno_value;
+using mrc::core::PostResult;
+
+int to_errno(PostResult r) {
+  switch (r) {
+    case PostResult::kOk:
+      return 0;
+    case PostResult::kQueueFull:
+      return ENOMEM;
+    case PostResult::kBadState:
+    case PostResult::kTooManySges:
+    case PostResult::kInlineTooLong:
+    case PostResult::kTooLong:
+      return EINVAL;
+  }
+  return EINVAL;
+}
+
+constexpr unsigned kKnownFlags = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
+
+// 0, or an errno value. `sges` has room for kMaxSge.
+int translate(const ibv_send_wr& in, const mrc_qp& qp, mrc::core::Sge* sges, mrc::core::SendWr* out) {
+  switch (in.opcode) {
+    case IBV_WR_RDMA_WRITE:
+      if ((qp.send_ops() & IBV_QP_EX_WITH_RDMA_WRITE) == 0) return EINVAL;
+      out->op = mrc::core::SendOp::kWrite;
+      break;
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+      if ((qp.send_ops() & IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM) == 0) return EINVAL;
+      out->op = mrc::core::SendOp::kWriteImm;
+      out->imm = in.imm_data;  // bit for bit, whatever order the caller thinks it is in (clients.md rule 10)
+      break;
+    default:
+      return EINVAL;
+  }
+  if ((in.send_flags & ~kKnownFlags) != 0) return EINVAL;
+  if (in.num_sge < 0 || static_cast<uint32_t>(in.num_sge) > qp.cap().max_send_sge ||
+      (in.num_sge > 0 && in.sg_list == nullptr))
+    return EINVAL;
+  for (int i = 0; i < in.num_sge; ++i) sges[i] = {in.sg_list[i].addr, in.sg_list[i].length, in.sg_list[i].lkey};
+  out->wr_id = in.wr_id;
+  out->signaled = (in.send_flags & IBV_SEND_SIGNALED) != 0 || qp.signal_all();
+  out->solicited = (in.send_flags & IBV_SEND_SOLICITED) != 0;
+  out->inline_data = (in.send_flags & IBV_SEND_INLINE) != 0;
+  out->fence = (in.send_flags & IBV_SEND_FENCE) != 0;
+  out->sges = sges;
+  out->num_sge = static_cast<uint32_t>(in.num_sge);
+  out->remote_addr = in.wr.rdma.remote_addr;
+  out->rkey = in.wr.rdma.rkey;
+  return 0;
+}
+
+}  // namespace
+
+extern "C" {
+
+int mrc_post_send(mrc_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
+  if (qp == nullptr) return errno_value(EINVAL);
+  mrc::core::Sge sges[mrc::api::kMaxSge];
+  mrc::device::Device& device = qp->device();
+  int error = 0;
+  {
+    std::lock_guard lock(device.mutex());
+    const mrc::Instant now = device.now();
+    for (; wr != nullptr; wr = wr->next) {
+      mrc::core::SendWr send;
+      error = translate(*wr, *qp, sges, &send);
+      if (error == 0 && !qp->take_send_slot()) error = ENOMEM;
+      if (error != 0) break;
+      error = to_errno(device.endpoint().post_send(now, qp->engine(), send));
+      if (error != 0) {
+        qp->release_send_slots(1);
+        break;
+      }
+    }
+    device.transmit_locked();
+  }
+  if (error == 0) return 0;
+  if (bad_wr != nullptr) *bad_wr = wr;
+  return errno_value(error);
+}
+
+int mrc_post_recv(mrc_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
+  if (qp == nullptr) return errno_value(EINVAL);
+  mrc::device::Device& device = qp->device();
+  int error = 0;
+  {
+    std::lock_guard lock(device.mutex());
+    const mrc::Instant now = device.now();
+    for (; wr != nullptr; wr = wr->next) {
+      // SGEs are not used for a write with immediate, but one that is there must be one the QP was made for.
+      if (wr->num_sge < 0 || static_cast<uint32_t>(wr->num_sge) > qp->cap().max_recv_sge) {
+        error = EINVAL;
+      } else {
+        error = to_errno(device.endpoint().post_recv(now, qp->engine(), wr->wr_id));
+      }
+      if (error != 0) break;
+    }
+    // A write that waited for this receive request is acknowledged now.
+    device.transmit_locked();
+  }
+  if (error == 0) return 0;
+  if (bad_wr != nullptr) *bad_wr = wr;
+  return errno_value(error);
+}
+
+}  // extern "C"

@@ -1,0 +1,60 @@
+// An opened software device: what stands behind the ibv_context that mrc_soft_open_device hands out.
+//
+// The ibv_context is the last member of a verbs_context, as libibverbs' inline functions expect of an extended one.
+// Whether a context is ours is decided by its address alone, so foreign ones are never looked into.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "api/public.h"
+#include "api/qp_attr.h"
+#include "device/device.h"
+
+namespace mrc::api {
+
+class SoftContext final : public device::DeviceObserver {
+ public:
+  // Null for a context that is not ours (or closed).
+  static SoftContext* of(const ibv_context* context);
+  // Null and errno.
+  static SoftContext* open(ibv_device* device);
+  // 0, or EBUSY, or EINVAL for a foreign context.
+  static int close(ibv_context* context);
+  ~SoftContext();
+
+  ibv_context* verbs() { return &verbs_.context; }
+  device::Device& device() const { return *device_; }
+  const ModifyLimits& limits() const { return limits_; }
+
+  // Planes by port number, 1-based and valid.
+  bool plane_enabled(uint8_t port);
+  void enable_plane(uint8_t port, bool enabled);
+
+  // Protection domains and MRC contexts keep the context open.
+  void add_child() { children_.fetch_add(1); }
+  void remove_child() { children_.fetch_sub(1); }
+  void add(mrc_context* context);
+  void remove(mrc_context* context);
+
+  // From the device, with its lock held.
+  void on_port_event(uint8_t plane, core::AsyncEvent event) override;
+  void on_endpoint_response(uint16_t, uint8_t, Duration) override {}
+
+ private:
+  SoftContext(std::shared_ptr<device::Device> device, ibv_device* verbs_device, int async_fd);
+
+  const std::shared_ptr<device::Device> device_;
+  ModifyLimits limits_;
+  std::atomic<int> children_{0};
+  std::mutex mutex_;  // guards contexts_; taken after the device's lock
+  std::vector<mrc_context*> contexts_;
+  verbs_context verbs_;
+};
+
+// ops.cc: fills the functions of a context that libibverbs' inlines call unchecked.
+void fill_ops(verbs_context* verbs);
+
+}  // namespace mrc::api
