@@ -1,0 +1,32 @@
+// The YAML file, read strictly: every key is known, every value allowed, and the message for what is not names file,
+// line, key, value and what is allowed.
+//
+//     ev_count: 64                  # any setting, for all devices
+//     devices:
+//       - name: mrc0
+//         gids: [fd00:0:1::7]       # without: made from the address of plane 1
+//         planes:                   # in order, plane 1 first; an address, an interface or both
+//           - {interface: eth1}
+//           - {address: fd00:0:2::7, port: 4791, bind: true}
+//         peers:
+//           template: "fd00:0:{plane}::{host}"
+//           list:
+//             - {gid: fd00:0:1::99, nic: true, planes: [fd00:0:1::99, fd00:0:2::99]}
+//         mtu: 8192                 # any setting, for this device
+#pragma once
+
+#include <string>
+
+#include "device/config.h"
+
+namespace mrc::device {
+
+// Fills everything but what comes from the environment and ports. Without `devices` the list stays empty and *common
+// holds the top level's settings.
+bool read_config_file(const std::string& text, const std::string& file, Settings* common, Config* out,
+                      std::string* error);
+
+// One value for one setting, with the checks that the table alone cannot do. False: *why as set_setting.
+bool apply_setting(const Setting& setting, const std::string& text, Settings* settings, std::string* why);
+
+}  // namespace mrc::device

@@ -1,0 +1,19 @@
+// What the configuration needs to know of this host's network interfaces.
+#pragma once
+
+#include <string>
+
+#include "base/ip.h"
+
+namespace mrc::device {
+
+// The address that a plane on this interface uses: a global IPv6 address, else an IPv4 address, else a link-local one.
+// False when there is none.
+bool address_of_interface(const std::string& name, IpAddress* out);
+// "eth0, lo": those with an address, for messages.
+std::string interface_names();
+// Does IPv6 work on loopback?
+bool ipv6_loopback_works();
+bool is_link_local(const IpAddress& ip);
+
+}  // namespace mrc::device
