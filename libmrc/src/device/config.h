@@ -36,6 +36,7 @@ struct DeviceConfig {
   std::vector<PlaneConfig> planes;
   std::vector<PeerConfig> peers;
   AddressTemplate peer_template;  // empty: only own GIDs and listed peers can be reached
+  bool peers_are_nics = false;    // those that the template leads to
   Settings settings;
 
   bool is_own_gid(const IpAddress& gid) const;

@@ -186,8 +186,9 @@ bool read_device(Reader* r, const YAML::Node& node, DeviceConfig* device) {
                     return read_plane(r, item, &device->planes.back());
                   });
                 peers = value;
-                return r->map(value, key, {"template", "list"}, nullptr,
+                return r->map(value, key, {"template", "list", "nic"}, nullptr,
                               [&](const std::string& inner, const YAML::Node& part) {
+                                if (inner == "nic") return r->flag(part, inner, &device->peers_are_nics);
                                 if (inner == "list")
                                   return r->sequence(part, inner, [&](const YAML::Node& item) {
                                     device->peers.emplace_back();

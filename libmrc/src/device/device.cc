@@ -1,0 +1,199 @@
+#include "device/device.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+
+#include "device/device_impl.h"
+#include "device/log.h"
+#include "device/peers.h"
+
+namespace mrc::device {
+
+namespace {
+
+constexpr int kLingerStepMs = 1;
+constexpr uint32_t kQpnStarts = 4096;  // a restarted process begins at one of so many numbers
+
+}  // namespace
+
+DeviceImpl::DeviceImpl(const DeviceConfig& c, std::unique_ptr<datapath::Datapath> d, std::vector<core::EvEntry> table,
+                       uint8_t s, uint32_t m, std::vector<std::string> raise)
+    : config(c),
+      evs(std::move(table)),
+      slot(s),
+      mtu(m),
+      advice(std::move(raise)),
+      datapath(std::move(d)),
+      qpns(s, static_cast<uint32_t>(c.settings.max_qps), static_cast<uint32_t>(clock_now().ns() / 1000 % kQpnStarts)) {}
+
+DeviceImpl::~DeviceImpl() {
+  stop();
+}
+
+bool DeviceImpl::start_helper(std::string* error, int* err) {
+  std::array<int, 8> fds;
+  const int n = datapath->wait_fds(fds.data(), static_cast<int>(fds.size()));
+  const Settings& s = config.settings;
+  const HelperTiming timing{Duration::microseconds(s.helper_idle_us), Duration::microseconds(s.helper_park_us),
+                            Duration::microseconds(s.helper_spin_us)};
+  if (helper.start(this, timing, std::vector<int>(fds.begin(), fds.begin() + n))) return true;
+  *err = errno;
+  *error = "cannot start the helper thread";
+  return false;
+}
+
+// A peer whose last acknowledgement got lost asks again, and somebody has to answer (clients.md rule 2): so it goes on
+// until the line has been quiet for a while.
+void DeviceImpl::linger() {
+  const Instant begin = clock_now();
+  const Duration most = Duration::milliseconds(config.settings.linger_ms);
+  const Duration quiet = Duration::milliseconds(config.settings.linger_quiet_ms);
+  std::array<pollfd, 8> waits;
+  std::array<int, 8> fds;
+  const int n = datapath->wait_fds(fds.data(), static_cast<int>(fds.size()));
+  for (int i = 0; i < n; ++i) waits[i] = {fds[i], POLLIN, 0};
+  for (;;) {
+    bool idle;
+    Instant heard;
+    {
+      std::lock_guard lock(mutex);
+      idle = move(true) == 0;
+      heard = last_rx_;
+    }
+    const Instant now = clock_now();
+    if (now - begin >= most || (idle && now - heard >= quiet)) return;
+    if (idle) ::poll(waits.data(), static_cast<nfds_t>(n), kLingerStepMs);
+  }
+}
+
+void DeviceImpl::stop() {
+  if (forked || stopping.exchange(true)) return;
+  helper.stop();
+  {
+    std::lock_guard lock(mutex);
+    wake_at_ = kAwake;
+    endpoint->flush_acks(clock_now());
+  }
+  linger();
+  std::lock_guard lock(mutex);
+  stopped.store(true);
+}
+
+bool DeviceImpl::on_completion(void* cookie, const core::Completion& c) {
+  return static_cast<QpObserver*>(cookie)->on_completion(c);
+}
+void DeviceImpl::on_qp_event(void* cookie, core::AsyncEvent e) {
+  static_cast<QpObserver*>(cookie)->on_event(e);
+}
+void DeviceImpl::on_port_event(uint8_t plane, core::AsyncEvent e) {
+  for (DeviceObserver* observer : observers) observer->on_port_event(plane, e);
+}
+void DeviceImpl::on_endpoint_response(uint16_t id, uint8_t plane, Duration rtt) {
+  for (DeviceObserver* observer : observers) observer->on_endpoint_response(id, plane, rtt);
+}
+
+Device::Device(std::unique_ptr<DeviceImpl> impl) : impl_(std::move(impl)) {}
+
+Device::~Device() {
+  if (impl_->forked)
+    (void)impl_.release();  // a child's copy: its thread does not exist here, its sockets are the parent's
+}
+
+const DeviceConfig& Device::config() const {
+  return impl_->config;
+}
+uint8_t Device::slot() const {
+  return impl_->slot;
+}
+uint32_t Device::planes() const {
+  return static_cast<uint32_t>(impl_->config.planes.size());
+}
+uint32_t Device::max_mtu() const {
+  return impl_->mtu;
+}
+const std::vector<core::EvEntry>& Device::evs() const {
+  return impl_->evs;
+}
+
+core::QpAttr Device::default_qp_attr() const {
+  const Settings& s = impl_->config.settings;
+  core::QpAttr attr;
+  attr.path_mtu = impl_->mtu;
+  attr.mpr = attr.mpr_dest = static_cast<uint8_t>(s.mpr);
+  attr.dynamic_mpr = s.dynamic_mpr;
+  attr.trim_nack = s.trim_nack;
+  attr.max_wimm = attr.max_wimm_dest = static_cast<uint16_t>(s.max_wimm);
+  attr.timeout = static_cast<uint8_t>(s.timeout);
+  attr.retry_linear = static_cast<uint8_t>(s.retry_linear);
+  attr.retry_exp = static_cast<uint8_t>(s.retry_exp);
+  attr.cc_disabled = !s.congestion_control;
+  return attr;
+}
+
+std::mutex& Device::mutex() {
+  return impl_->mutex;
+}
+core::Endpoint& Device::endpoint() {
+  return *impl_->endpoint;
+}
+Instant Device::now() {
+  return clock_now();
+}
+
+int Device::progress() {
+  std::lock_guard lock(impl_->mutex);
+  return progress_locked();
+}
+
+int Device::try_progress() {
+  impl_->helper.note_poll(clock_now());
+  std::unique_lock lock(impl_->mutex, std::try_to_lock);
+  return lock.owns_lock() ? impl_->move(true) : 0;
+}
+
+int Device::progress_locked() {
+  impl_->helper.note_poll(clock_now());
+  return impl_->move(true);
+}
+
+// Not counted as polling: a program that posts and never polls would otherwise keep the helper from receiving.
+int Device::transmit_locked() {
+  return impl_->move(false);
+}
+
+void Device::count_armed(int delta) {
+  if (!impl_->forked) impl_->helper.count_armed(delta);
+}
+
+uint32_t Device::allocate_qpn_locked() {
+  return impl_->qpns.take();
+}
+void Device::release_qpn_locked(uint32_t qpn) {
+  impl_->qpns.give(qpn);
+}
+
+core::PeerId Device::resolve_peer_locked(const IpAddress& dgid, uint32_t dest_qpn, std::string* error) {
+  core::PeerDescription peer;
+  if (resolve_peer(impl_->config, impl_->slot, dgid, dest_qpn, &peer, error)) return impl_->endpoint->intern_peer(peer);
+  log_line(LogLevel::kError, *error);
+  return core::kNoPeer;
+}
+
+void Device::add_observer(DeviceObserver* observer) {
+  std::lock_guard lock(impl_->mutex);
+  impl_->observers.push_back(observer);
+}
+
+void Device::remove_observer(DeviceObserver* observer) {
+  std::lock_guard lock(impl_->mutex);
+  impl_->observers.erase(std::remove(impl_->observers.begin(), impl_->observers.end(), observer),
+                         impl_->observers.end());
+}
+
+void Device::stop() {
+  impl_->stop();
+}
+
+}  // namespace mrc::device

@@ -1,0 +1,94 @@
+// Inside of Device: the parts, and how they are moved. Everything but atomics is guarded by `mutex`.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/endpoint.h"
+#include "datapath/datapath.h"
+#include "device/clock.h"
+#include "device/config.h"
+#include "device/device.h"
+#include "device/helper.h"
+#include "device/qpn.h"
+
+namespace mrc::device {
+
+class DeviceImpl final : public core::Sink, public HelperWork {
+ public:
+  DeviceImpl(const DeviceConfig& config, std::unique_ptr<datapath::Datapath> datapath, std::vector<core::EvEntry> evs,
+             uint8_t slot, uint32_t mtu, std::vector<std::string> advice);
+  ~DeviceImpl();
+
+  bool start_helper(std::string* error, int* err);
+  void stop();
+
+  // Progress; mutex held. `receive` false: only sends.
+  int move(bool receive);
+  void note_deadline(Instant now);  // makes sure that the sleeping helper wakes in time
+
+  // Sink.
+  bool on_completion(void* cookie, const core::Completion& c) override;
+  void on_qp_event(void* cookie, core::AsyncEvent e) override;
+  void on_port_event(uint8_t plane, core::AsyncEvent e) override;
+  void on_endpoint_response(uint16_t id, uint8_t plane, Duration rtt) override;
+  // HelperWork.
+  int serve() override;
+  void going_to_sleep() override;
+  void woke_up() override;
+
+  const DeviceConfig config;
+  const std::vector<core::EvEntry> evs;
+  const uint8_t slot;
+  const uint32_t mtu;                     // largest path MTU
+  const std::vector<std::string> advice;  // what to raise on this host
+  std::mutex mutex;
+  std::unique_ptr<datapath::Datapath> datapath;
+  core::EndpointConfig endpoint_config;
+  std::unique_ptr<core::Endpoint> endpoint;
+  QpnAllocator qpns;
+  std::vector<DeviceObserver*> observers;
+  Helper helper;
+  std::atomic<bool> stopped{false};   // progress does nothing any more
+  std::atomic<bool> stopping{false};  // stop() has begun
+  bool forked = false;                // this is a child's copy: nothing of it may be touched
+
+ private:
+  static constexpr int kRxBatch = 8;    // bursts received at once
+  static constexpr int kTxBatch = 4;    // bursts sent before the sockets are asked again
+  static constexpr int kRounds = 8;     // of receiving and sending in one call
+  static constexpr int kTxAtPost = 16;  // bursts sent by the thread that posts
+  static constexpr int64_t kAwake = INT64_MIN;
+
+  // A burst that a plane had no room for. Its payload is copied, because the engine may let go of the user's memory
+  // before the plane has room; a full plane is rare and expensive anyway.
+  struct Held {
+    core::TxBurst burst;
+    std::vector<uint8_t> bytes;
+  };
+
+  int receive(Instant* now);
+  int transmit(int most, Instant* now);
+  void offer_held(Instant now);
+  void hold(const core::TxBurst& burst);
+  Instant deadline() const;
+  void linger();
+
+  Instant last_rx_ = Instant::from_ns(INT64_MIN / 4);
+  int64_t wake_at_ = kAwake;  // when the sleeping helper wakes by itself
+  bool more_to_send_ = false;
+  uint32_t held_planes_ = 0;
+  std::array<std::unique_ptr<Held>, kMaxPlanes> held_;
+  std::array<core::RxBurst, kRxBatch> rx_;
+  core::TxBurst tx_;
+};
+
+// EndpointConfig from settings; also used by tools and tests that show it.
+core::EndpointConfig endpoint_config(const DeviceConfig& config, const datapath::Datapath& datapath,
+                                     const std::vector<core::EvEntry>& evs, uint8_t slot, uint32_t mtu, uint64_t seed);
+
+}  // namespace mrc::device

@@ -1,0 +1,86 @@
+// The helper thread: makes progress while the application does not (clients.md rule 1; design decision 8).
+//
+// It sleeps in the kernel until a packet arrives, a timer of the engine is due or somebody wakes it, then serves. While
+// the application polls it would only get in the way: two threads would take turns at one lock, and each arriving
+// packet would cost a wake-up. So when it finds that the application has polled within `idle`, it parks: it sleeps for
+// `park` without watching the sockets, and looks again. An application that stops polling is thus taken over from
+// after park at the latest. Somebody who sleeps in a completion channel cannot poll: while a CQ is armed, or was
+// within the last `park`, it serves.
+#pragma once
+
+#include <poll.h>
+
+#include <atomic>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "base/time.h"
+
+namespace mrc::device {
+
+struct HelperTiming {
+  Duration idle;
+  Duration park;
+  Duration spin;  // looks for more work for so long before it sleeps
+};
+
+struct HelperView {
+  Instant now;
+  Instant last_poll;   // by the application
+  Instant last_armed;  // a CQ was armed or found armed
+  bool armed = false;
+};
+
+// Should the helper park now?
+bool helper_parks(const HelperView& view, const HelperTiming& timing);
+
+// What the helper asks of the device.
+class HelperWork {
+ public:
+  // Progress under the device's lock, if it is free of the application; bursts moved.
+  virtual int serve() = 0;
+  // About to sleep while serving: under the device's lock, tells until when with Helper::set_wake.
+  virtual void going_to_sleep() = 0;
+  virtual void woke_up() = 0;
+
+ protected:
+  ~HelperWork() = default;
+};
+
+class Helper {
+ public:
+  Helper() = default;
+  ~Helper();
+  // `fds`: readable when there is something to serve. False: errno.
+  bool start(HelperWork* work, const HelperTiming& timing, const std::vector<int>& fds);
+  void stop();  // joins
+  bool running() const { return thread_.joinable(); }
+
+  // Called by the application's side; any thread.
+  void note_poll(Instant now) { last_poll_.store(now.ns(), std::memory_order_relaxed); }
+  void count_armed(int delta);
+  bool armed() const { return armed_.load(std::memory_order_relaxed) > 0; }
+  // Sets when the sleeping helper wakes by itself; device lock held.
+  void set_wake(Instant at);
+
+ private:
+  void run();
+  void park(Instant until);
+  void wait(size_t fds);
+  HelperView view() const;
+
+  HelperWork* work_ = nullptr;
+  HelperTiming timing_;
+  int timer_ = -1;
+  int event_ = -1;
+  std::vector<pollfd> fds_;  // timer, event, then the datapath's
+  std::atomic<int64_t> last_poll_{INT64_MIN / 4};
+  std::atomic<int64_t> last_armed_{INT64_MIN / 4};
+  std::atomic<int> armed_{0};
+  std::atomic<bool> parked_{false};
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace mrc::device

@@ -1,0 +1,65 @@
+#include "device/peers.h"
+
+#include <algorithm>
+
+#include "device/qpn.h"
+
+namespace mrc::device {
+
+namespace {
+
+const PeerConfig* listed_peer(const DeviceConfig& config, const IpAddress& dgid) {
+  for (const PeerConfig& peer : config.peers)
+    if (peer.gid == dgid || std::find(peer.planes.begin(), peer.planes.end(), dgid) != peer.planes.end()) return &peer;
+  return nullptr;
+}
+
+}  // namespace
+
+bool resolve_peer(const DeviceConfig& config, uint8_t slot, const IpAddress& dgid, uint32_t dest_qpn,
+                  core::PeerDescription* out, std::string* error) {
+  if (dgid.is_zero()) {
+    *error = "the destination GID is empty";
+    return false;
+  }
+  const PeerConfig* listed = listed_peer(config, dgid);
+  const bool own = listed == nullptr && config.is_own_gid(dgid);
+  const bool nic = listed != nullptr ? listed->nic : !own && config.peers_are_nics;
+  const IpAddress& gid = listed != nullptr ? listed->gid : dgid;
+  out->planes.assign(config.planes.size(), core::PlaneAddress());
+  for (uint32_t p = 0; p < config.planes.size(); ++p) {
+    const PlaneConfig& plane = config.planes[p];
+    core::PlaneAddress& to = out->planes[p];
+    if (listed != nullptr && !listed->planes.empty()) {
+      if (p < listed->planes.size()) to.addr = listed->planes[p];
+    } else if (own) {
+      to.addr = plane.addr;
+    } else if (!config.peer_template.empty()) {
+      to.addr = config.peer_template.apply(gid, p);
+    } else if (config.planes.size() == 1) {
+      to.addr = gid;
+    } else {
+      *error = "no way to GID " + dgid.to_string() + ": it is not a GID of device '" + config.name +
+               "', and the configuration has neither peers.template nor an entry for it in peers.list";
+      return false;
+    }
+    if (to.addr.is_zero()) continue;
+    if (to.addr.is_v4() != plane.addr.is_v4()) {
+      *error = "GID " + dgid.to_string() + " leads to " + to.addr.to_string() + " on plane " + std::to_string(p + 1) +
+               ", whose own address " + plane.addr.to_string() + " is of the other IP version";
+      return false;
+    }
+    const uint8_t peer_slot = slot_of(dest_qpn);
+    to.port = nic              ? static_cast<uint16_t>(config.settings.port)
+              : peer_slot == 0 ? plane.port
+                               : static_cast<uint16_t>(plane.port_base + peer_slot);
+  }
+  if (nic && slot != 0) {
+    *error = "GID " + dgid.to_string() + " is a NIC, which sends to port " + std::to_string(config.settings.port) +
+             " only, and another process of this host has it";
+    return false;
+  }
+  return true;
+}
+
+}  // namespace mrc::device

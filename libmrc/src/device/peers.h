@@ -1,0 +1,19 @@
+// Which plane addresses and ports (dgid, QPN) means. A pure function of the configuration, so that both ends come to
+// the same result without talking to each other.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/types.h"
+#include "device/config.h"
+
+namespace mrc::device {
+
+// The rules, first match: a peer that the file lists; a GID of this device itself (another process of this host, or
+// this one); the template; with a single plane, the GID as the address. False and a sentence in *error when none
+// matches. `slot` is that of this process: NICs only reach slot 0.
+bool resolve_peer(const DeviceConfig& config, uint8_t slot, const IpAddress& dgid, uint32_t dest_qpn,
+                  core::PeerDescription* out, std::string* error);
+
+}  // namespace mrc::device

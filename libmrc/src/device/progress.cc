@@ -1,0 +1,122 @@
+// Progress: receive, run due timers, send; in rounds, so that acknowledgements leave while more data comes in, and
+// bounded, so that a caller gets its thread back under any load.
+//
+// Time is read after every receive and before every burst that is sent: round trip times are measured as near to the
+// socket as the process can.
+#include "device/device_impl.h"
+
+namespace mrc::device {
+
+int DeviceImpl::receive(Instant* now) {
+  const int n = datapath->rx_burst(*now, rx_.data(), kRxBatch);
+  if (n == 0) return 0;
+  *now = clock_now();
+  last_rx_ = *now;
+  for (int i = 0; i < n; ++i) endpoint->handle_rx(*now, rx_[i]);
+  return n;
+}
+
+void DeviceImpl::hold(const core::TxBurst& burst) {
+  std::unique_ptr<Held>& held = held_[burst.plane];
+  if (!held) held = std::make_unique<Held>();
+  held->bytes.clear();
+  held->bytes.reserve(burst.bytes);
+  for (uint32_t i = 0; i < burst.iov_count; ++i) {
+    const auto* p = static_cast<const uint8_t*>(burst.iov[i].iov_base);
+    held->bytes.insert(held->bytes.end(), p, p + burst.iov[i].iov_len);
+  }
+  core::TxBurst& copy = held->burst;
+  copy.flow = burst.flow;
+  copy.plane = burst.plane;
+  copy.ev_index = burst.ev_index;
+  copy.segments = burst.segments;
+  copy.segment_size = burst.segment_size;
+  copy.bytes = burst.bytes;
+  copy.iov_count = 1;
+  copy.iov[0] = {held->bytes.data(), held->bytes.size()};
+  held_planes_ |= 1u << burst.plane;
+}
+
+void DeviceImpl::offer_held(Instant now) {
+  for (uint32_t p = 0; p < config.planes.size(); ++p)
+    if ((held_planes_ >> p & 1) != 0 && (datapath->planes_with_room() >> p & 1) != 0 &&
+        datapath->tx_one(now, held_[p]->burst))
+      held_planes_ &= ~(1u << p);
+}
+
+int DeviceImpl::transmit(int most, Instant* now) {
+  if (held_planes_ != 0) offer_held(*now);
+  more_to_send_ = false;
+  int sent = 0;
+  while (sent < most) {
+    const uint32_t room = datapath->planes_with_room() & ~held_planes_;
+    *now = clock_now();
+    if (room == 0 || !endpoint->poll_tx(*now, &tx_, room)) return sent;
+    if (datapath->tx_one(*now, tx_))
+      ++sent;
+    else
+      hold(tx_);
+  }
+  more_to_send_ = true;
+  return sent;
+}
+
+int DeviceImpl::move(bool receiving) {
+  if (stopped.load(std::memory_order_relaxed) || forked) return 0;
+  Instant now = clock_now();
+  int moved = 0;
+  if (!receiving) {
+    moved = transmit(kTxAtPost, &now);
+  } else {
+    for (int round = 0; round < kRounds; ++round) {
+      int n = receive(&now);
+      if (endpoint->next_timeout() <= now) endpoint->handle_timeout(now);
+      if (datapath->next_timeout() <= now) datapath->tx_burst(now, nullptr, 0);
+      n += transmit(kTxBatch, &now);
+      moved += n;
+      if (n == 0) break;
+    }
+  }
+  note_deadline(now);
+  return moved;
+}
+
+Instant DeviceImpl::deadline() const {
+  if (more_to_send_) return Instant::from_ns(0);
+  const Instant engine = endpoint->next_timeout();
+  const Instant driver = datapath->next_timeout();
+  return engine < driver ? engine : driver;
+}
+
+// The helper sleeps until the deadline that it knew. When the application's calls bring an earlier one, the helper's
+// timer is moved, yet not before the application has had its time to come back and do the work itself: one system call
+// at the first of many calls, and no wake-up of another thread.
+void DeviceImpl::note_deadline(Instant now) {
+  if (wake_at_ == kAwake) return;
+  const Instant wanted = deadline();
+  if (wanted.ns() >= wake_at_) return;
+  const Instant patient = now + Duration::microseconds(config.settings.helper_idle_us);
+  const Instant at = wanted < patient ? patient : wanted;
+  if (at.ns() >= wake_at_) return;
+  wake_at_ = at.ns();
+  helper.set_wake(at);
+}
+
+int DeviceImpl::serve() {
+  std::unique_lock lock(mutex, std::try_to_lock);
+  return lock.owns_lock() ? move(true) : 0;
+}
+
+void DeviceImpl::going_to_sleep() {
+  std::lock_guard lock(mutex);
+  const Instant at = deadline();
+  wake_at_ = at.ns();
+  helper.set_wake(at);
+}
+
+void DeviceImpl::woke_up() {
+  std::lock_guard lock(mutex);
+  wake_at_ = kAwake;
+}
+
+}  // namespace mrc::device

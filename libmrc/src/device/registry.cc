@@ -1,0 +1,134 @@
+#include "device/registry.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "device/device_impl.h"
+#include "device/log.h"
+
+namespace mrc::device {
+
+// Lives through process exit: the exit handler and late closes need it.
+class Registry {
+ public:
+  static Registry& get() {
+    static Registry* registry = new Registry;
+    return *registry;
+  }
+
+  const Config* config(std::lock_guard<std::mutex>&) {
+    if (config_) return config_.get();
+    auto loaded = std::make_unique<Config>();
+    std::string why;
+    if (!load_config([](const char* name) -> const char* { return ::getenv(name); }, loaded.get(), &why)) {
+      if (!error_ || *error_ != why) error_ = std::make_unique<std::string>(why);
+      return nullptr;
+    }
+    error_.reset();
+    config_ = std::move(loaded);
+    set_log_level(log_level_of(config_->devices.front().settings.log));
+    return config_.get();
+  }
+
+  std::shared_ptr<Device> open(const char* name, std::string* error, int* err) {
+    std::lock_guard lock(mutex);
+    const Config* all = config(lock);
+    if (all == nullptr) {
+      *error = *error_;
+      *err = EINVAL;
+      return nullptr;
+    }
+    const std::string wanted = name != nullptr && *name != 0 ? name : all->devices.front().name;
+    const auto found =
+        std::find_if(all->devices.begin(), all->devices.end(), [&](const DeviceConfig& d) { return d.name == wanted; });
+    if (found == all->devices.end()) {
+      *error = "no device '" + wanted + "' in the configuration";
+      *err = ENODEV;
+      return nullptr;
+    }
+    open_.erase(std::remove_if(open_.begin(), open_.end(), [](const auto& d) { return d.expired(); }), open_.end());
+    for (const std::weak_ptr<Device>& weak : open_)
+      if (std::shared_ptr<Device> device = weak.lock(); device != nullptr && device->config().name == wanted)
+        return device;
+    hook();
+    std::shared_ptr<Device> device = Device::start(*found, error, err);
+    if (device != nullptr) open_.push_back(device);
+    if (device == nullptr) log_line(LogLevel::kError, *error);
+    return device;
+  }
+
+  const char* error() const { return error_ ? error_->c_str() : nullptr; }
+
+  std::mutex mutex;
+
+ private:
+  // At process exit: programs that never close still flush their acknowledgements. At fork: all locks are taken, so
+  // that the child gets them in a known state, and the child's copies are put out of use.
+  void hook() {
+    if (hooked_) return;
+    hooked_ = true;
+    std::atexit([] { get().stop_all(); });
+    ::pthread_atfork([] { get().before_fork(); }, [] { get().after_fork(false); }, [] { get().after_fork(true); });
+  }
+
+  void stop_all() {
+    std::vector<std::shared_ptr<Device>> live;
+    {
+      std::lock_guard lock(mutex);
+      live = lock_all();
+    }
+    for (const std::shared_ptr<Device>& device : live) device->stop();
+  }
+
+  void before_fork() {
+    mutex.lock();
+    forking_ = lock_all();
+    for (const std::shared_ptr<Device>& device : forking_) device->mutex().lock();
+  }
+
+  void after_fork(bool child) {
+    for (const std::shared_ptr<Device>& device : forking_) {
+      if (child) device->impl_->forked = true;
+      device->mutex().unlock();
+    }
+    if (child) open_.clear();
+    std::vector<std::shared_ptr<Device>> done = std::move(forking_);
+    forking_.clear();
+    mutex.unlock();
+  }
+
+  std::vector<std::shared_ptr<Device>> lock_all() const {
+    std::vector<std::shared_ptr<Device>> live;
+    for (const std::weak_ptr<Device>& weak : open_)
+      if (std::shared_ptr<Device> device = weak.lock()) live.push_back(std::move(device));
+    return live;
+  }
+
+  std::unique_ptr<Config> config_;
+  std::unique_ptr<std::string> error_;
+  std::vector<std::weak_ptr<Device>> open_;
+  std::vector<std::shared_ptr<Device>> forking_;
+  bool hooked_ = false;
+};
+
+const Config* process_config() {
+  std::lock_guard lock(Registry::get().mutex);
+  return Registry::get().config(lock);
+}
+
+const char* config_error() {
+  std::lock_guard lock(Registry::get().mutex);
+  return Registry::get().error();
+}
+
+std::shared_ptr<Device> open_device(const char* name, std::string* error, int* err) {
+  return Registry::get().open(name, error, err);
+}
+
+}  // namespace mrc::device

@@ -1,0 +1,123 @@
+// What a device says about itself: counters as "name value" lines, the resolved configuration as JSON.
+#include <nlohmann/json.hpp>
+
+#include "device/device_impl.h"
+
+namespace mrc::device {
+
+namespace {
+
+void line(std::string* text, const std::string& name, int64_t value) {
+  *text += name + " " + std::to_string(value) + "\n";
+}
+void line(std::string* text, const std::string& name, uint64_t value) {
+  *text += name + " " + std::to_string(value) + "\n";
+}
+
+const char* name_of(core::EvState state) {
+  switch (state) {
+    case core::EvState::kGood:
+      return "GOOD";
+    case core::EvState::kSkip:
+      return "SKIP";
+    case core::EvState::kAssumedBad:
+      return "ASSUMED_BAD";
+    case core::EvState::kDenied:
+      return "DENIED";
+  }
+  return "?";
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string Device::stats_text() {
+  std::lock_guard lock(impl_->mutex);
+  std::string text;
+  const core::Counters& c = impl_->endpoint->counters();
+#define MRC_STATS_LINE(name, sentence) line(&text, #name, c.name);
+  MRC_COUNTERS(MRC_STATS_LINE)
+#undef MRC_STATS_LINE
+  line(&text, "qps", uint64_t{impl_->qpns.in_use()});
+  const datapath::DatapathCounters& d = impl_->datapath->counters();
+#define MRC_STATS_LINE(name, sentence) line(&text, "driver." #name, d.name);
+  MRC_DATAPATH_COUNTERS(MRC_STATS_LINE)
+#undef MRC_STATS_LINE
+  for (uint32_t p = 0; p < planes(); ++p) {
+    const core::PlaneCounters& plane = impl_->endpoint->plane_counters(static_cast<uint8_t>(p));
+    const std::string prefix = "plane." + std::to_string(p + 1) + ".";
+    line(&text, prefix + "up", uint64_t{impl_->endpoint->plane_up(static_cast<uint8_t>(p))});
+    line(&text, prefix + "tx_packets", plane.tx_packets);
+    line(&text, prefix + "tx_bytes", plane.tx_bytes);
+    line(&text, prefix + "rx_packets", plane.rx_packets);
+    line(&text, prefix + "rx_bytes", plane.rx_bytes);
+    line(&text, prefix + "retransmits", plane.retransmits);
+    line(&text, prefix + "losses", plane.losses);
+    line(&text, prefix + "ecn_marks", plane.ecn_marks);
+  }
+  return text;
+}
+
+std::string Device::qp_stats_text(const core::Qp* qp) {
+  if (qp == nullptr) return "";
+  std::lock_guard lock(impl_->mutex);
+  const core::QpStatus s = impl_->endpoint->qp_status(qp);
+  std::string text;
+  line(&text, "qpn", uint64_t{s.qpn});
+  line(&text, "dest_qpn", uint64_t{s.dest_qpn});
+  line(&text, "cwnd", s.cwnd);
+  line(&text, "inflight", s.inflight);
+  line(&text, "srtt_ns", s.srtt.ns());
+  line(&text, "base_rtt_ns", s.base_rtt.ns());
+  line(&text, "outstanding_packets", uint64_t{s.outstanding_packets});
+  line(&text, "tx_packets", s.tx_packets);
+  line(&text, "rx_packets", s.rx_packets);
+  line(&text, "retransmits", s.retransmits);
+  line(&text, "timeouts", s.timeouts);
+  if (s.peer == core::kNoPeer) return text;
+  for (const core::EvStatus& ev : impl_->endpoint->ev_status(s.peer))
+    text += "ev." + std::to_string(ev.value) + " plane " + std::to_string(ev.plane + 1) + " state " +
+            name_of(ev.state) + " active " + (ev.active ? "1" : "0") + " tx " + std::to_string(ev.tx_packets) +
+            " loss " + std::to_string(ev.losses) + " ecn " + std::to_string(ev.ecn_marks) + "\n";
+  return text;
+}
+
+std::string Device::describe_json() {
+  std::lock_guard lock(impl_->mutex);
+  const DeviceConfig& c = impl_->config;
+  nlohmann::ordered_json j;
+  j["name"] = c.name;
+  j["process_slot"] = impl_->slot;
+  j["mtu"] = impl_->mtu;
+  for (const IpAddress& gid : c.gids) j["gids"].push_back(gid.is_zero() ? "" : gid.to_string());
+  for (size_t p = 0; p < c.planes.size(); ++p) {
+    const core::PlaneAddress& at = impl_->endpoint_config.planes[p];
+    j["planes"].push_back({{"plane", p + 1},
+                           {"address", at.addr.to_string()},
+                           {"port", at.port},
+                           {"interface", c.planes[p].interface},
+                           {"up", impl_->endpoint->plane_up(static_cast<uint8_t>(p))}});
+  }
+  j["ev_mode"] = c.settings.ev_mode;
+  j["ev_active"] = impl_->endpoint_config.ev_active;
+  for (const core::EvEntry& ev : impl_->evs) j["evs"].push_back({{"value", ev.value}, {"plane", ev.plane + 1}});
+  j["peer_template"] = c.peer_template.text();
+  j["listed_peers"] = c.peers.size();
+  j["limits"] = {{"max_qps", c.settings.max_qps}, {"mpr", c.settings.mpr}, {"max_wimm", c.settings.max_wimm}};
+  j["driver"] = lines_of(impl_->datapath->describe());
+  j["advice"] = impl_->advice;
+  nlohmann::ordered_json& settings = j["settings"];
+  for (const Setting& s : setting_table()) settings[s.name] = s.show(c.settings);
+  return j.dump(2);
+}
+
+}  // namespace mrc::device

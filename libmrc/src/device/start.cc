@@ -1,0 +1,201 @@
+// Starting a device: the engine's configuration from the settings, the sockets in the first free process slot, fault
+// injection around them, and what this host should raise.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <random>
+
+#include "base/rng.h"
+#include "datapath/fault.h"
+#include "datapath/udp/udp_datapath.h"
+#include "device/device_impl.h"
+#include "device/log.h"
+
+namespace mrc::device {
+
+namespace {
+
+constexpr uint32_t kPacketOverhead = 44;   // BTH, METH, TSETH, RETH, ImmDt and ICRC of a full packet
+constexpr uint32_t kNominalOverhead = 64;  // NSCC counts packets in nominal size [MRC-NSCC-2]
+
+uint64_t seed_of(const Settings& s) {
+  if (s.seed != 0) return static_cast<uint64_t>(s.seed);
+  std::random_device device;
+  return static_cast<uint64_t>(device()) << 32 | device();
+}
+
+Duration from_us(double us) {
+  return Duration::nanoseconds(static_cast<int64_t>(us * 1000));
+}
+
+core::NsccConfig nscc_config(const Settings& s, uint32_t mtu) {
+  core::NsccConfig n;
+  n.disabled = !s.congestion_control;
+  n.mode = s.nscc_mode == "htsim" ? core::NsccMode::kHtsim : core::NsccMode::kSpec;
+  n.line_rate_bps = s.line_rate_gbps * 1e9;
+  n.base_rtt = from_us(s.base_rtt_us);
+  n.mtu = mtu + kNominalOverhead;
+  n.trimming = s.trimming;
+  n.max_cwnd = s.nscc_max_window;
+  n.target_delay = from_us(s.nscc_target_delay_us);
+  n.target_delay_floor = from_us(s.nscc_target_floor_us);
+  n.fi = s.nscc_fi;
+  n.fi_scale = s.nscc_fi_scale;
+  n.eta = s.nscc_eta;
+  n.gamma = s.nscc_gamma;
+  n.max_md_jump = s.nscc_max_decrease;
+  n.qa_gate = static_cast<int>(s.nscc_qa_gate);
+  n.qa_threshold = from_us(s.nscc_qa_threshold_us);
+  n.adjust_bytes_threshold = s.nscc_adjust_bytes;
+  n.adjust_period_threshold = from_us(s.nscc_adjust_period_us);
+  n.disable_qa = !s.nscc_quick_adapt;
+  n.sticky_qa_trigger = s.nscc_sticky_qa_trigger;
+  return n;
+}
+
+datapath::Offload offload_of(const std::string& word) {
+  return word == "on" ? datapath::Offload::kOn : word == "off" ? datapath::Offload::kOff : datapath::Offload::kAuto;
+}
+
+datapath::UdpConfig udp_config(const DeviceConfig& config) {
+  const Settings& s = config.settings;
+  datapath::UdpConfig udp;
+  for (const PlaneConfig& plane : config.planes) {
+    datapath::UdpPlane& p = udp.planes.emplace_back();
+    p.addr = plane.addr;
+    if (plane.bind_interface) p.interface = plane.interface;
+  }
+  udp.evs =
+      datapath::auto_evs(static_cast<uint32_t>(s.ev_count + s.ev_backups), static_cast<uint32_t>(config.planes.size()));
+  udp.structured_ev = s.ev_mode == "structured";
+  if (udp.structured_ev) {
+    Rng rng(seed_of(s));
+    for (core::EvEntry& ev : udp.evs) ev.value = (1 + rng.below(0xFFFF)) << 16;  // the port comes with the socket
+  }
+  udp.gso = offload_of(s.gso);
+  udp.gro = offload_of(s.gro);
+  udp.rcvbuf = static_cast<uint32_t>(s.rcvbuf);
+  udp.sndbuf = static_cast<uint32_t>(s.sndbuf);
+  udp.rx_buffers = static_cast<uint32_t>(s.rx_buffers);
+  return udp;
+}
+
+void set_ports(const DeviceConfig& config, uint32_t slot, datapath::UdpConfig* udp) {
+  for (size_t p = 0; p < config.planes.size(); ++p) {
+    udp->planes[p].port = slot == 0 ? config.planes[p].port : static_cast<uint16_t>(config.planes[p].port_base + slot);
+    udp->planes[p].second_port = slot == 0 ? static_cast<uint16_t>(config.settings.second_port) : uint16_t{0};
+  }
+}
+
+// The largest MTU of the standard ones that every plane carries in one packet, at most what the settings offer.
+uint32_t fitting_mtu(const DeviceConfig& config, const datapath::UdpDatapath& udp, std::vector<std::string>* advice) {
+  const auto wanted = static_cast<uint32_t>(std::stoul(config.settings.mtu));
+  uint32_t mtu = wanted;
+  for (uint32_t p = 0; p < config.planes.size(); ++p) {
+    const uint32_t payload = udp.plane_payload(static_cast<uint8_t>(p));
+    if (payload == 0 || payload >= wanted + kPacketOverhead) continue;
+    while (mtu > 256 && payload < mtu + kPacketOverhead) mtu /= 2;
+    advice->push_back("plane " + std::to_string(p + 1) + " carries packets of " + std::to_string(payload) +
+                      " bytes, so the path MTU is at most " + std::to_string(mtu) + " instead of " +
+                      std::to_string(wanted) + ": raise the MTU of its interface by " +
+                      std::to_string(wanted + kPacketOverhead - payload));
+  }
+  return mtu;
+}
+
+}  // namespace
+
+core::EndpointConfig endpoint_config(const DeviceConfig& config, const datapath::Datapath& datapath,
+                                     const std::vector<core::EvEntry>& evs, uint8_t slot, uint32_t mtu, uint64_t seed) {
+  const Settings& s = config.settings;
+  core::EndpointConfig e;
+  e.seed = seed;
+  for (const PlaneConfig& plane : config.planes) {
+    e.planes.push_back({plane.addr, slot == 0 ? plane.port : static_cast<uint16_t>(plane.port_base + slot)});
+    e.slot_ports.push_back({plane.port, plane.port_base});
+  }
+  e.evs = evs;
+  e.ev_active = static_cast<uint32_t>(std::min<size_t>(static_cast<size_t>(s.ev_count), evs.size()));
+  e.ev_min_active = static_cast<uint32_t>(s.ev_min_active);
+  e.dscp.no_trim = static_cast<uint8_t>(s.dscp_no_trim);
+  e.dscp.trimmable = static_cast<uint8_t>(s.dscp_trimmable);
+  e.dscp.trimmable_retx = static_cast<uint8_t>(s.dscp_trimmable_retx);
+  e.dscp.trimmed = static_cast<uint8_t>(s.dscp_trimmed);
+  e.dscp.trimmed_lasthop = static_cast<uint8_t>(s.dscp_trimmed_lasthop);
+  e.dscp.control = static_cast<uint8_t>(s.dscp_control);
+  e.trimming = s.trimming;
+  e.icrc = s.icrc;
+  e.timestamps = s.timestamps;
+  e.max_segments = std::min(static_cast<uint32_t>(s.burst_packets), datapath.max_segments());
+  e.max_burst_bytes = std::min(static_cast<uint32_t>(s.burst_bytes), datapath.max_burst_bytes());
+  e.sack_bytes = static_cast<uint32_t>(s.sack_bytes);
+  e.ack_delay = Duration::microseconds(s.ack_delay_us);
+  e.reorder_floor = Duration::microseconds(s.reorder_floor_us);
+  e.probe_floor = Duration::microseconds(s.probe_floor_us);
+  e.ev_probe_interval = Duration::milliseconds(s.ev_probe_interval_ms);
+  e.hold_without_recv_wqe = s.hold_without_recv;
+  e.nscc = nscc_config(s, mtu);
+  e.slot = slot;
+  return e;
+}
+
+std::shared_ptr<Device> Device::start_over(const DeviceConfig& config, std::unique_ptr<datapath::Datapath> datapath,
+                                           std::vector<core::EvEntry> evs, uint8_t slot, bool helper) {
+  auto impl =
+      std::make_unique<DeviceImpl>(config, std::move(datapath), evs, slot,
+                                   static_cast<uint32_t>(std::stoul(config.settings.mtu)), std::vector<std::string>());
+  impl->endpoint_config = endpoint_config(config, *impl->datapath, evs, slot, impl->mtu, seed_of(config.settings));
+  impl->endpoint = std::make_unique<core::Endpoint>(impl->endpoint_config, impl.get());
+  std::string error;
+  int err = 0;
+  if (helper && !impl->start_helper(&error, &err)) return nullptr;
+  return std::shared_ptr<Device>(new Device(std::move(impl)));
+}
+
+std::shared_ptr<Device> Device::start(const DeviceConfig& config, std::string* error, int* err) {
+  datapath::UdpConfig wanted = udp_config(config);
+  std::unique_ptr<datapath::UdpDatapath> udp;
+  uint32_t slot = 0;
+  for (; slot < kSlots && udp == nullptr; ++slot) {  // binding decides who has which slot
+    set_ports(config, slot, &wanted);
+    udp = datapath::UdpDatapath::open(wanted, error, err);
+    if (udp == nullptr && *err != EADDRINUSE) {
+      *error = "device '" + config.name + "': " + *error;
+      return nullptr;
+    }
+    if (udp != nullptr) break;
+  }
+  if (udp == nullptr) {
+    *error =
+        "device '" + config.name + "': all " + std::to_string(kSlots) + " process slots are taken; the last: " + *error;
+    return nullptr;
+  }
+  std::vector<std::string> advice = udp->advice();
+  const uint32_t mtu = fitting_mtu(config, *udp, &advice);
+  for (const std::string& line : advice) log_once(LogLevel::kWarn, "device '" + config.name + "': " + line);
+  const std::vector<core::EvEntry> evs = udp->evs();
+  std::unique_ptr<datapath::Datapath> path = std::move(udp);
+  if (!config.settings.fault.empty()) {
+    std::shared_ptr<const datapath::FaultPlan> plan = datapath::parse_fault(config.settings.fault, error);
+    if (plan == nullptr) {
+      *error = "device '" + config.name + "': fault: " + *error;
+      *err = EINVAL;
+      return nullptr;
+    }
+    core::DscpConfig dscp;
+    dscp.trimmed = static_cast<uint8_t>(config.settings.dscp_trimmed);
+    path = datapath::make_fault_datapath(std::move(path), std::move(plan), dscp);
+    log_line(LogLevel::kWarn, "device '" + config.name + "': injecting faults: " + config.settings.fault);
+  }
+  auto impl = std::make_unique<DeviceImpl>(config, std::move(path), evs, static_cast<uint8_t>(slot), mtu, advice);
+  impl->endpoint_config = endpoint_config(config, *impl->datapath, evs, impl->slot, mtu, seed_of(config.settings));
+  impl->endpoint = std::make_unique<core::Endpoint>(impl->endpoint_config, impl.get());
+  log_line(LogLevel::kInfo, "device '" + config.name + "': process slot " + std::to_string(slot) + ", path MTU " +
+                                std::to_string(mtu) + ", " + impl->datapath->describe());
+  if (!impl->start_helper(error, err)) return nullptr;
+  return std::shared_ptr<Device>(new Device(std::move(impl)));
+}
+
+}  // namespace mrc::device
