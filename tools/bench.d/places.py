@@ -74,7 +74,8 @@ class Veth(Place):
         with open(path, "w") as f:
             f.write("devices:\n  - name: mrc0\n    planes:\n")
             for p in range(1, PLANES + 1):
-                f.write(f"      - address: fd00:6d72:{p}::{host}\n")
+                f.write(f"      - {{address: 'fd00:6d72:{p}::{host}'}}\n")
+            f.write("    peers:\n      template: 'fd00:6d72:{plane}::{host}'\n")
         return path
 
     def close(self):

@@ -105,6 +105,20 @@ def last_json(text):
     raise ValueError("no JSON in the output: " + text[-200:])
 
 
+def find(j, *names):
+    """The first number under one of these names, outer objects before inner ones: a report may nest its results."""
+    level = [j]
+    while level:
+        for value in level:
+            if isinstance(value, dict):
+                for name in names:
+                    if isinstance(value.get(name), (int, float)):
+                        return value[name]
+        level = [inner for value in level for inner in
+                 (value.values() if isinstance(value, dict) else value if isinstance(value, list) else [])]
+    raise KeyError(f"no {names[0]} in the report")
+
+
 def per_gb(cpu, gbps, seconds):
     gigabytes = gbps * seconds / 8
     return cpu / gigabytes if gigabytes > 0 else None
@@ -126,8 +140,9 @@ def mrc(place, seconds, size, depth=None, qps=1, latency=False, fault=None):
         return {"error": error}
     j = last_json(text)
     if latency:
-        return {"p50_us": j["latency_us"]["p50"], "p99_us": j["latency_us"]["p99"]}
-    return {"gbps": j["gbps"], "rate": j["messages_per_second"], "cpu_s_per_gb": per_gb(cpu, j["gbps"], seconds)}
+        return {"p50_us": find(j, "p50_us", "p50"), "p99_us": find(j, "p99_us", "p99")}
+    gbps = find(j, "gbps", "gbit_per_s")
+    return {"gbps": gbps, "rate": find(j, "messages_per_second", "messages_per_s"), "cpu_s_per_gb": per_gb(cpu, gbps, seconds)}
 
 
 def limit(place, seconds, memory=16 << 20, latency=False, size=None, burst=None):
