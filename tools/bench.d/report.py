@@ -44,7 +44,8 @@ def ratios(table):
     for title, top, bottom, relation, bound in TARGETS:
         a, b = lookup(table, top), lookup(table, bottom)
         if a is None or not b:
-            rows.append({"ratio": title, "value": None, "target": f"{relation} {bound}", "met": None})
+            tried = top.rsplit(".", 2)[0] in table
+            rows.append({"ratio": title, "value": None, "target": f"{relation} {bound}", "met": False if tried else None})
             continue
         value = a / b
         met = value >= bound if relation == ">=" else value <= bound
