@@ -67,7 +67,7 @@ Setting make(std::string Settings::*value, const char* name, const char* sentenc
 
 std::string number(double v) {
   char buffer[32];
-  return std::string(buffer, std::to_chars(buffer, buffer + sizeof(buffer), v).ptr);
+  return std::string(buffer, std::to_chars(buffer, buffer + sizeof(buffer), v, std::chars_format::fixed).ptr);
 }
 
 bool parse_flag(const std::string& text, bool* out) {
@@ -186,7 +186,8 @@ std::string settings_markdown() {
   const Settings defaults;
   std::string text =
       "# Settings\n\n"
-      "Made from the table in `libmrc/src/device/settings.h`; write it anew with `mrc-info --params --markdown`.\n\n"
+      "Made from the table in `libmrc/src/device/settings.h`; write it anew with\n"
+      "`MRC_WRITE_SPEC=1 ctest -R Settings.markdown`.\n\n"
       "A setting stands in the configuration file at the top level (for all devices) or in the entry of one device, "
       "or\n"
       "in the environment. The environment goes over the file, a device's entry over the top level, and all of them\n"

@@ -1,0 +1,258 @@
+// The configuration file: what is taken from it, and the exact message for everything that is refused.
+#include "device/config.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+
+#include "device/interfaces.h"
+
+namespace mrc::device {
+namespace {
+
+std::map<std::string, std::string>* variables;
+
+const char* fake_env(const char* name) {
+  const auto it = variables->find(name);
+  return it == variables->end() ? nullptr : it->second.c_str();
+}
+
+IpAddress ip(const std::string& text) {
+  IpAddress out;
+  EXPECT_TRUE(IpAddress::parse(text, &out)) << text;
+  return out;
+}
+
+struct ConfigTest : ::testing::Test {
+  void SetUp() override { variables = &env; }
+  // Empty when accepted.
+  std::string parse(const std::string& text) {
+    std::string error;
+    const bool accepted = parse_config(text, "f.yaml", fake_env, &config, &error);
+    EXPECT_EQ(accepted, error.empty());
+    return error;
+  }
+  std::map<std::string, std::string> env;
+  Config config;
+};
+
+constexpr const char* kTwoPlanes =
+    "devices:\n"
+    "  - name: nic\n"
+    "    gids: [fd00:0:1::7, 10.0.0.7]\n"
+    "    planes:\n"
+    "      - {address: fd00:0:1::7}\n"
+    "      - {address: fd00:0:2::7, port: 5000}\n"
+    "    peers:\n"
+    "      template: \"fd00:0:{plane}::{host}\"\n"
+    "      list:\n"
+    "        - {gid: fd00:0:1::9, nic: true}\n"
+    "        - {gid: fd00:0:1::8, planes: [fd00:9:1::8, \"::\"]}\n"
+    "    ev_count: 32\n";
+
+TEST_F(ConfigTest, file__everything_arrives) {
+  ASSERT_EQ(parse(kTwoPlanes), "");
+  ASSERT_EQ(config.devices.size(), 1u);
+  const DeviceConfig& d = config.devices[0];
+  EXPECT_EQ(config.file, "f.yaml");
+  EXPECT_EQ(d.name, "nic");
+  ASSERT_EQ(d.gids.size(), 4u);
+  EXPECT_EQ(d.gids[0], ip("fd00:0:1::7"));
+  EXPECT_EQ(d.gids[1], ip("10.0.0.7"));
+  EXPECT_TRUE(d.gids[2].is_zero());
+  EXPECT_EQ(d.gids[3], ip("10.0.0.7"));  // programs look for RoCE v2 over IPv4 at index 3
+  ASSERT_EQ(d.planes.size(), 2u);
+  EXPECT_EQ(d.planes[0].port, 4791);
+  EXPECT_EQ(d.planes[0].port_base, 20000);
+  EXPECT_EQ(d.planes[1].port, 5000);
+  EXPECT_EQ(d.planes[1].port_base, 21024);
+  EXPECT_EQ(d.peer_template.text(), "fd00:0:{plane}::{host}");
+  ASSERT_EQ(d.peers.size(), 2u);
+  EXPECT_TRUE(d.peers[0].nic);
+  EXPECT_TRUE(d.peers[1].planes[1].is_zero());
+  EXPECT_EQ(d.settings.ev_count, 32);
+  EXPECT_TRUE(d.is_own_gid(ip("10.0.0.7")));
+  EXPECT_FALSE(d.is_own_gid(IpAddress()));
+}
+
+TEST_F(ConfigTest, precedence__device_over_top_level_wherever_it_stands) {
+  ASSERT_EQ(parse(std::string(kTwoPlanes) + "ev_count: 8\nmpr: 9\n"), "");
+  EXPECT_EQ(config.devices[0].settings.ev_count, 32);
+  EXPECT_EQ(config.devices[0].settings.mpr, 9);
+}
+
+TEST_F(ConfigTest, precedence__environment_over_device_over_top_level) {
+  const std::string text = std::string("ev_backups: 5\nev_count: 8\n") + kTwoPlanes;
+  ASSERT_EQ(parse(text), "");
+  EXPECT_EQ(config.devices[0].settings.ev_backups, 5);
+  EXPECT_EQ(config.devices[0].settings.ev_count, 32);
+  env["MRC_EV_COUNT"] = "99";
+  ASSERT_EQ(parse(text), "");
+  EXPECT_EQ(config.devices[0].settings.ev_count, 99);
+}
+
+TEST_F(ConfigTest, environment__bad_value_is_refused) {
+  env["MRC_EV_COUNT"] = "1025";
+  EXPECT_EQ(parse(""), "environment: MRC_EV_COUNT: value is '1025', allowed: 1..1024 EVs");
+  env.clear();
+  env["MRC_FAULT"] = "loss=2";
+  EXPECT_EQ(parse("").rfind("environment: MRC_FAULT: value is 'loss=2': MRC_FAULT position ", 0), 0u);
+}
+
+struct Refusal {
+  const char* text;
+  const char* message;
+};
+
+TEST_F(ConfigTest, file__what_is_refused_and_how) {
+  const Refusal refusals[] = {
+      {"ev_count: 0\n", "f.yaml:1: key 'ev_count': value is '0', allowed: 1..1024 EVs"},
+      {"icrc: true\n\nmtu: 1500\n",
+       "f.yaml:3: key 'mtu': value is '1500', allowed: 256, 512, 1024, 2048, 4096 or 8192 bytes"},
+      {"mtu: [4096]\n", "f.yaml:1: key 'mtu': allowed: 256, 512, 1024, 2048, 4096 or 8192 bytes"},
+      {"ev_cuont: 1\n",
+       "f.yaml:1: unknown key 'ev_cuont', did you mean 'ev_count'? Allowed: devices and the settings that mrc-info "
+       "--params lists"},
+      {"icrc: true\nicrc: false\n", "f.yaml:2: key 'icrc' is given twice"},
+      {"- 1\n", "f.yaml:1: key 'file': allowed: a map of devices"},
+      {"devices: 7\n", "f.yaml:1: key 'devices': allowed: a list"},
+      {"devices: [7]\n", "f.yaml:1: key 'devices': allowed: a map of name, gids, planes, peers"},
+      {"devices:\n  - name: a\n", "f.yaml:2: key 'planes': device 'a' has 0 planes, allowed: 1..32"},
+      {"devices:\n  - planes:\n      - {port: 5}\n",
+       "f.yaml:3: key 'planes': a plane needs an address or an interface"},
+      {"devices:\n  - planes:\n      - {address: here}\n",
+       "f.yaml:3: key 'address': value is 'here', allowed: an IPv6 or IPv4 address"},
+      {"devices:\n  - planes:\n      - {address: \"::1\", port: 0}\n",
+       "f.yaml:3: key 'port': value is '0', allowed: 1..65535"},
+      {"devices:\n  - planes:\n      - {address: \"fe80::1\"}\n",
+       "f.yaml:3: key 'planes': bind and link-local addresses need an interface"},
+      {"devices:\n  - planes:\n      - {address: \"::1\", bind: perhaps}\n",
+       "f.yaml:3: key 'bind': value is 'perhaps', allowed: true or false"},
+      {"devices:\n  - planes:\n      - {addres: \"::1\"}\n",
+       "f.yaml:3: unknown key 'addres', did you mean 'address'? Allowed: address, interface, port, bind"},
+      {"devices:\n  - planes: [{address: \"::1\"}]\n    gids: [7]\n",
+       "f.yaml:3: key 'gids': value is '7', allowed: an IPv6 or IPv4 address"},
+      {"devices:\n  - planes: [{address: \"::1\"}]\n    name: a\n  - planes: [{address: \"::1\"}]\n    name: a\n",
+       "f.yaml:4: key 'name': two devices have the name 'a'"},
+      {"devices:\n  - planes: [{address: \"::1\"}]\n    peers:\n      template: \"fd00:{plain}::1\"\n",
+       "f.yaml:4: key 'template': value is 'fd00:{plain}::1': '{plain}' is neither a number nor {plane}, {plane+N}, "
+       "{plane-N} or {host}"},
+      {"devices:\n  - planes: [{address: \"::1\"}]\n    peers:\n      learn: true\n",
+       "f.yaml:4: unknown key 'learn' Allowed: template, list, nic"},
+      {"devices:\n  - planes: [{address: \"::1\"}]\n    peers:\n      list: [{nic: true}]\n",
+       "f.yaml:4: key 'list': a peer needs a gid"},
+      {"devices:\n  - planes: [{address: \"::1\"}]\n    peers:\n      list: [{gid: \"::2\", planes: [\"::2\", "
+       "\"::3\"]}]\n",
+       "f.yaml:4: key 'peers': peer ::2 has more planes than the device"},
+      {"devices:\n  - planes: [{address: \"::1\", port: 5}, {address: \"::1\", port: 5}]\n",
+       "device 'mrc0': planes 1 and 2 have the same address and port"},
+      {"port_base: 63233\ndevices:\n  - planes: [{address: \"::1\"}, {address: \"::1\"}, {address: \"::1\"}]\n",
+       "device 'mrc0': port_base: value is '63233', allowed with 3 planes: 1024..63232"},
+      {"fault: loss\n",
+       "f.yaml:1: key 'fault': value is 'loss': MRC_FAULT position "},  // the rest is the fault parser's
+      {"a: [\n", "f.yaml:2: "},                                         // and this the YAML parser's
+  };
+  for (const Refusal& refusal : refusals) {
+    const std::string error = parse(refusal.text);
+    const std::string expected = refusal.message;
+    if (expected.back() == ' ')
+      EXPECT_EQ(error.substr(0, expected.size()), expected) << refusal.text;
+    else
+      EXPECT_EQ(error, expected) << refusal.text;
+  }
+}
+
+TEST_F(ConfigTest, port_base__the_highest_that_fits) {
+  EXPECT_EQ(
+      parse("port_base: 63232\ndevices:\n  - planes: [{address: \"::1\"}, {address: \"::1\"}, {address: \"::1\"}]\n"),
+      "");
+  EXPECT_EQ(config.devices[0].planes[2].port_base + 255, 65535);
+}
+
+TEST_F(ConfigTest, interface__gives_the_address) {
+  IpAddress expected;
+  ASSERT_TRUE(address_of_interface("lo", &expected));
+  ASSERT_EQ(parse("devices:\n  - planes: [{interface: lo}]\n"), "");
+  EXPECT_EQ(config.devices[0].planes[0].addr, expected);
+  EXPECT_FALSE(config.devices[0].planes[0].bind_interface);
+  const std::string error = parse("devices:\n  - planes:\n      - {interface: nosuch0}\n");
+  EXPECT_EQ(error.rfind("f.yaml:3: key 'interface': value is 'nosuch0', allowed: interfaces with an address: ", 0), 0u)
+      << error;
+  EXPECT_NE(error.find("lo"), std::string::npos);
+}
+
+TEST_F(ConfigTest, interface__link_local_binds) {
+  ASSERT_EQ(parse("devices:\n  - planes: [{interface: lo, address: \"fe80::1\"}]\n"), "");
+  EXPECT_TRUE(config.devices[0].planes[0].bind_interface);
+}
+
+TEST_F(ConfigTest, empty__four_planes_on_loopback) {
+  for (const char* text : {"", "# nothing\n", "devices:\n"}) {
+    ASSERT_EQ(parse(text), "");
+    ASSERT_EQ(config.devices.size(), 1u);
+    EXPECT_EQ(config.devices[0].name, "mrc0");
+    EXPECT_EQ(config.devices[0].planes.size(), 4u);
+  }
+}
+
+TEST_F(ConfigTest, loopback__ports_and_addresses_of_both_families) {
+  for (const bool ipv6 : {true, false}) {
+    const DeviceConfig d = loopback_config(Settings(), ipv6);
+    const uint16_t ports[] = {4791, 21024, 22048, 23072};
+    for (size_t p = 0; p < 4; ++p) {
+      EXPECT_EQ(d.planes[p].addr, ip(ipv6 ? "::1" : "127.0.0.1"));
+      EXPECT_EQ(d.planes[p].port, ports[p]);
+      EXPECT_EQ(d.planes[p].port_base, 20000 + 1024 * p);
+    }
+    EXPECT_TRUE(d.gids[2].is_zero());
+    EXPECT_TRUE(d.gids[3].is_v4());
+  }
+}
+
+TEST_F(ConfigTest, loopback__settings_from_the_environment) {
+  env["MRC_PORT"] = "4971";
+  env["MRC_PORT_BASE"] = "30000";
+  ASSERT_EQ(parse(""), "");
+  EXPECT_EQ(config.devices[0].planes[0].port, 4971);
+  EXPECT_EQ(config.devices[0].planes[1].port, 31024);
+}
+
+TEST_F(ConfigTest, gids__one_becomes_a_table_with_a_usable_index_3) {
+  ASSERT_EQ(parse("devices:\n  - planes: [{address: \"fd00::5\"}]\n"), "");
+  const std::vector<IpAddress>& gids = config.devices[0].gids;
+  ASSERT_EQ(gids.size(), 4u);
+  EXPECT_EQ(gids[0], ip("fd00::5"));
+  EXPECT_EQ(gids[1], ip("fd00::5"));
+  EXPECT_TRUE(gids[2].is_zero());
+  EXPECT_EQ(gids[3], ip("fd00::5"));
+}
+
+TEST_F(ConfigTest, load__names_the_file_that_cannot_be_read) {
+  env["MRC_CONFIG"] = "/no/such/file.yaml";
+  std::string error;
+  EXPECT_FALSE(load_config(fake_env, &config, &error));
+  EXPECT_EQ(error,
+            "cannot read the configuration file /no/such/file.yaml: No such file or directory (MRC_CONFIG names it)");
+}
+
+TEST_F(ConfigTest, load__reads_the_named_file) {
+  char name[] = "/tmp/mrc_config_test_XXXXXX";
+  const int fd = ::mkstemp(name);
+  ASSERT_GE(fd, 0);
+  ::close(fd);
+  std::ofstream(name) << kTwoPlanes;
+  env["MRC_CONFIG"] = name;
+  std::string error;
+  EXPECT_TRUE(load_config(fake_env, &config, &error)) << error;
+  EXPECT_EQ(config.devices[0].name, "nic");
+  std::ofstream(name) << "ev_count: none\n";
+  EXPECT_FALSE(load_config(fake_env, &config, &error));
+  EXPECT_EQ(error, std::string(name) + ":1: key 'ev_count': value is 'none', allowed: 1..1024 EVs");
+  ::unlink(name);
+}
+
+}  // namespace
+}  // namespace mrc::device

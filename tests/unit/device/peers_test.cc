@@ -1,0 +1,138 @@
+// From (dgid, QPN) to addresses and ports: templates, lists, own GIDs, slots, NICs.
+#include "device/peers.h"
+
+#include <gtest/gtest.h>
+
+#include "device/qpn.h"
+
+namespace mrc::device {
+namespace {
+
+IpAddress ip(const std::string& text) {
+  IpAddress out;
+  EXPECT_TRUE(IpAddress::parse(text, &out)) << text;
+  return out;
+}
+
+AddressTemplate make_template(const std::string& text) {
+  AddressTemplate t;
+  std::string why;
+  EXPECT_TRUE(AddressTemplate::parse(text, &t, &why)) << why;
+  return t;
+}
+
+TEST(AddressTemplate, apply__plane_and_host) {
+  EXPECT_EQ(make_template("fd00:0:{plane}::{host}").apply(ip("fd00:0:1::7"), 2), ip("fd00:0:3::7"));
+  EXPECT_EQ(make_template("fd00:0:{plane+9}::{host}").apply(ip("fd00:0:1::7"), 0), ip("fd00:0:a::7"));
+  EXPECT_EQ(make_template("fd00:0:{plane-1}::{host}").apply(ip("fd00:0:1::7"), 0), ip("fd00::7"));
+  EXPECT_EQ(make_template("10.{plane}.{host}.{host}").apply(ip("10.1.2.3"), 3), ip("10.4.2.3"));
+  EXPECT_EQ(make_template("10.{plane}.{host}.{host}").apply(ip("::ffff:10.1.2.3"), 0), ip("10.1.2.3"));
+  EXPECT_EQ(make_template("fd00::{plane}:{host}").apply(ip("10.1.2.3"), 0), ip("fd00::1:203"));
+  EXPECT_EQ(make_template("{host}:{host}:{host}:{host}:{plane}:{host}:{host}:{host}").apply(ip("1:2:3:4:5:6:7:8"), 8),
+            ip("1:2:3:4:9:6:7:8"));
+  EXPECT_EQ(make_template("::{plane}").apply(ip("1::"), 1), ip("::2"));
+  EXPECT_EQ(make_template("fd00::").apply(ip("1::"), 1), ip("fd00::"));
+}
+
+TEST(AddressTemplate, parse__what_is_refused) {
+  AddressTemplate t;
+  std::string why;
+  EXPECT_FALSE(AddressTemplate::parse("10.0.{plane}", &t, &why));
+  EXPECT_EQ(why, "an IPv4 template has 4 parts, this one has 3");
+  EXPECT_FALSE(AddressTemplate::parse("fd00:{plane}:1", &t, &why));
+  EXPECT_EQ(why, "an IPv6 template has 8 groups or one '::', this one has 3 groups");
+  for (const char* bad : {"10.0.0.256", "10.0.0.", "fd00::10000", "fd00::{plane+}", "fd00::{plane*2}", "fd00::{plane",
+                          "fd00::{}", "1::2::3", "fd00::-1"})
+    EXPECT_FALSE(AddressTemplate::parse(bad, &t, &why)) << bad;
+  EXPECT_TRUE(t.empty());
+  EXPECT_TRUE(AddressTemplate::parse("10.0.0.255", &t, &why));
+  EXPECT_TRUE(AddressTemplate::parse("fd00::ffff", &t, &why));
+}
+
+struct PeersTest : ::testing::Test {
+  PeersTest() {
+    config.name = "nic";
+    for (int p = 0; p < 2; ++p) {
+      PlaneConfig plane;
+      plane.addr = ip(p == 0 ? "fd00:0:1::7" : "fd00:0:2::7");
+      plane.port = 4791;
+      plane.port_base = static_cast<uint16_t>(20000 + p * kSlotsPerPlane);
+      config.planes.push_back(plane);
+    }
+    config.gids = {ip("fd00:0:1::7"), IpAddress()};
+  }
+  bool resolve(const std::string& gid, uint32_t qpn, uint8_t slot = 0) {
+    return resolve_peer(config, slot, ip(gid), qpn, &peer, &error);
+  }
+  std::string shown() const {
+    std::string text;
+    for (const core::PlaneAddress& a : peer.planes)
+      text += (text.empty() ? "" : " ") + a.addr.to_string() + "/" + std::to_string(a.port);
+    return text;
+  }
+  DeviceConfig config;
+  core::PeerDescription peer;
+  std::string error;
+};
+
+TEST_F(PeersTest, own_gid__port_follows_from_the_slot) {
+  ASSERT_TRUE(resolve("fd00:0:1::7", make_qpn(0, 3)));
+  EXPECT_EQ(shown(), "fd00:0:1::7/4791 fd00:0:2::7/4791");
+  ASSERT_TRUE(resolve("fd00:0:1::7", make_qpn(1, 3), 5));
+  EXPECT_EQ(shown(), "fd00:0:1::7/20001 fd00:0:2::7/21025");
+  ASSERT_TRUE(resolve("fd00:0:1::7", make_qpn(255, 3)));
+  EXPECT_EQ(shown(), "fd00:0:1::7/20255 fd00:0:2::7/21279");
+}
+
+TEST_F(PeersTest, template__other_hosts) {
+  config.peer_template = make_template("fd00:0:{plane}::{host}");
+  ASSERT_TRUE(resolve("fd00:0:1::9", make_qpn(2, 3)));
+  EXPECT_EQ(shown(), "fd00:0:1::9/20002 fd00:0:2::9/21026");
+}
+
+TEST_F(PeersTest, template__nics_have_one_port_and_know_slot_0_only) {
+  config.peer_template = make_template("fd00:0:{plane}::{host}");
+  config.peers_are_nics = true;
+  config.settings.port = 4971;
+  ASSERT_TRUE(resolve("fd00:0:1::9", make_qpn(2, 3)));
+  EXPECT_EQ(shown(), "fd00:0:1::9/4971 fd00:0:2::9/4971");
+  EXPECT_FALSE(resolve("fd00:0:1::9", make_qpn(2, 3), 1));
+  EXPECT_EQ(error, "GID fd00:0:1::9 is a NIC, which sends to port 4971 only, and another process of this host has it");
+  EXPECT_TRUE(resolve("fd00:0:1::7", make_qpn(2, 3), 1));  // own GIDs are no NICs
+}
+
+TEST_F(PeersTest, list__goes_before_the_template) {
+  config.peer_template = make_template("fd00:0:{plane}::{host}");
+  config.peers.push_back({ip("fd00:0:1::9"), true, {}});
+  config.peers.push_back({ip("fd00:0:1::8"), false, {ip("fd00:5::8"), IpAddress()}});
+  config.peers.push_back({ip("fd00:0:1::6"), false, {ip("fd00:5::6")}});
+  ASSERT_TRUE(resolve("fd00:0:1::9", 0x123456));
+  EXPECT_EQ(shown(), "fd00:0:1::9/4791 fd00:0:2::9/4791");
+  ASSERT_TRUE(resolve("fd00:0:1::8", make_qpn(0, 5)));
+  EXPECT_EQ(shown(), "fd00:5::8/4791 ::/0");
+  ASSERT_TRUE(resolve("fd00:5::8", make_qpn(0, 5)));  // found by an address of a plane, too
+  EXPECT_EQ(shown(), "fd00:5::8/4791 ::/0");
+  ASSERT_TRUE(resolve("fd00:0:1::6", make_qpn(0, 5)));
+  EXPECT_EQ(shown(), "fd00:5::6/4791 ::/0");
+}
+
+TEST_F(PeersTest, one_plane__the_gid_is_the_address) {
+  config.planes.resize(1);
+  ASSERT_TRUE(resolve("fd00::99", make_qpn(0, 5)));
+  EXPECT_EQ(shown(), "fd00::99/4791");
+  EXPECT_FALSE(resolve("10.0.0.1", make_qpn(0, 5)));
+  EXPECT_EQ(error,
+            "GID 10.0.0.1 leads to 10.0.0.1 on plane 1, whose own address fd00:0:1::7 is of the other IP version");
+}
+
+TEST_F(PeersTest, nothing_matches) {
+  EXPECT_FALSE(resolve("fd00:0:1::9", 5));
+  EXPECT_EQ(error,
+            "no way to GID fd00:0:1::9: it is not a GID of device 'nic', and the configuration has neither "
+            "peers.template nor an entry for it in peers.list");
+  EXPECT_FALSE(resolve("::", 5));
+  EXPECT_EQ(error, "the destination GID is empty");
+}
+
+}  // namespace
+}  // namespace mrc::device

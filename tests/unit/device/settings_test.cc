@@ -1,0 +1,162 @@
+// The table of settings: both ends of every range, every allowed word, and the generated documentation.
+#include "device/settings.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace mrc::device {
+namespace {
+
+bool accepts(const Setting& s, const std::string& text, std::string* why = nullptr) {
+  Settings settings;
+  std::string reason;
+  const bool good = set_setting(s, text, &settings, &reason);
+  if (why != nullptr) *why = reason;
+  EXPECT_EQ(good, reason.empty()) << s.name;
+  if (good && s.type != SettingType::kFlag && s.type != SettingType::kReal) {
+    EXPECT_EQ(s.show(settings), text) << s.name;
+  }
+  if (!good) {
+    EXPECT_EQ(s.show(settings), s.show(Settings())) << s.name << ": a refused value must change nothing";
+  }
+  return good;
+}
+
+TEST(Settings, table__names_units_and_sentences) {
+  std::set<std::string> names;
+  for (const Setting& s : setting_table()) {
+    EXPECT_TRUE(names.insert(s.name).second) << s.name;
+    EXPECT_GT(std::string(s.sentence).size(), 10u) << s.name;
+    std::string environment = "MRC_";
+    for (const char* c = s.name; *c != 0; ++c) environment += static_cast<char>(std::toupper(*c));
+    EXPECT_EQ(s.environment, environment);
+    EXPECT_EQ(find_setting(s.name), &s);
+    EXPECT_EQ(
+        (s.int_value != nullptr) + (s.real_value != nullptr) + (s.flag_value != nullptr) + (s.text_value != nullptr), 1)
+        << s.name;
+  }
+  EXPECT_EQ(find_setting("no_such_setting"), nullptr);
+}
+
+TEST(Settings, set__defaults_are_allowed) {
+  for (const Setting& s : setting_table()) EXPECT_TRUE(accepts(s, s.show(Settings()))) << s.name;
+}
+
+TEST(Settings, set__both_sides_of_every_whole_number_range) {
+  for (const Setting& s : setting_table()) {
+    if (s.type != SettingType::kInt) continue;
+    ASSERT_LT(s.int_least, s.int_most) << s.name;
+    EXPECT_TRUE(accepts(s, std::to_string(s.int_least))) << s.name;
+    EXPECT_TRUE(accepts(s, std::to_string(s.int_most))) << s.name;
+    EXPECT_FALSE(accepts(s, std::to_string(s.int_least - 1))) << s.name;
+    if (s.int_most != std::numeric_limits<int64_t>::max()) {
+      EXPECT_FALSE(accepts(s, std::to_string(s.int_most + 1))) << s.name;
+    }
+    for (const char* bad : {"", "x", "1x", " 1", "1.5", "99999999999999999999"})
+      EXPECT_FALSE(accepts(s, bad)) << s.name << " " << bad;
+  }
+}
+
+TEST(Settings, set__both_sides_of_every_real_range) {
+  for (const Setting& s : setting_table()) {
+    if (s.type != SettingType::kReal) continue;
+    ASSERT_LT(s.least, s.most) << s.name;
+    char text[64];
+    const auto write = [&](double v) {
+      std::snprintf(text, sizeof text, "%.17g", v);
+      return text;
+    };
+    EXPECT_TRUE(accepts(s, write(s.least))) << s.name;
+    EXPECT_TRUE(accepts(s, write(s.most))) << s.name;
+    EXPECT_FALSE(accepts(s, write(std::nextafter(s.least, -1e300)))) << s.name;
+    EXPECT_FALSE(accepts(s, write(std::nextafter(s.most, 1e300)))) << s.name;
+    for (const char* bad : {"", "x", "1us", "nan", "inf", "-inf"})
+      EXPECT_FALSE(accepts(s, bad)) << s.name << " " << bad;
+  }
+}
+
+TEST(Settings, set__words_and_flags) {
+  for (const Setting& s : setting_table()) {
+    if (s.type == SettingType::kWord) {
+      EXPECT_GE(s.words.size(), 2u);
+      for (const std::string& word : s.words) {
+        EXPECT_TRUE(accepts(s, word)) << s.name;
+        EXPECT_FALSE(accepts(s, word + "x")) << s.name;
+      }
+      EXPECT_FALSE(accepts(s, "")) << s.name;
+    }
+    if (s.type == SettingType::kFlag) {
+      Settings settings;
+      std::string why;
+      for (const char* word : {"true", "yes", "on", "1"}) {
+        settings.*s.flag_value = false;
+        EXPECT_TRUE(set_setting(s, word, &settings, &why));
+        EXPECT_TRUE(settings.*s.flag_value);
+      }
+      for (const char* word : {"false", "no", "off", "0"}) {
+        settings.*s.flag_value = true;
+        EXPECT_TRUE(set_setting(s, word, &settings, &why));
+        EXPECT_FALSE(settings.*s.flag_value);
+      }
+      for (const char* bad : {"", "2", "maybe", "TRUE"}) EXPECT_FALSE(accepts(s, bad)) << s.name;
+    }
+  }
+}
+
+TEST(Settings, set__says_value_and_range) {
+  std::string why;
+  EXPECT_FALSE(accepts(*find_setting("ev_count"), "0", &why));
+  EXPECT_EQ(why, "value is '0', allowed: 1..1024 EVs");
+  EXPECT_FALSE(accepts(*find_setting("gso"), "maybe", &why));
+  EXPECT_EQ(why, "value is 'maybe', allowed: auto, on or off");
+  EXPECT_FALSE(accepts(*find_setting("icrc"), "7", &why));
+  EXPECT_EQ(why, "value is '7', allowed: true or false");
+  EXPECT_FALSE(accepts(*find_setting("mtu"), "1500", &why));
+  EXPECT_EQ(why, "value is '1500', allowed: 256, 512, 1024, 2048, 4096 or 8192 bytes");
+  EXPECT_FALSE(accepts(*find_setting("nscc_gamma"), "2", &why));
+  EXPECT_EQ(why, "value is '2', allowed: -1..1");
+}
+
+TEST(Settings, json__one_object_per_setting_with_current_value) {
+  Settings current;
+  current.ev_count = 17;
+  current.gso = "off";
+  const auto all = nlohmann::json::parse(settings_json(current));
+  ASSERT_EQ(all.size(), setting_table().size());
+  for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i]["name"], setting_table()[i].name);
+  for (const auto& row : all) {
+    if (row["name"] == "ev_count") {
+      EXPECT_EQ(row["value"], 17);
+      EXPECT_EQ(row["default"], 64);
+      EXPECT_EQ(row["range"], nlohmann::json({1, 1024}));
+      EXPECT_EQ(row["environment"], "MRC_EV_COUNT");
+    }
+    if (row["name"] == "gso") {
+      EXPECT_EQ(row["value"], "off");
+      EXPECT_EQ(row["words"], nlohmann::json({"auto", "on", "off"}));
+    }
+  }
+}
+
+TEST(Settings, markdown__spec_is_current) {
+  const std::string path = std::string(MRC_SOURCE_DIR) + "/spec/settings.md";
+  if (std::getenv("MRC_WRITE_SPEC") != nullptr) std::ofstream(path) << settings_markdown();
+  std::ifstream in(path);
+  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  EXPECT_TRUE(text == settings_markdown()) << "write it anew: MRC_WRITE_SPEC=1 ctest -R Settings.markdown";
+}
+
+TEST(Settings, help__names_every_variable) {
+  const std::string help = settings_help();
+  for (const Setting& s : setting_table()) EXPECT_NE(help.find(s.environment), std::string::npos) << s.name;
+}
+
+}  // namespace
+}  // namespace mrc::device
