@@ -1,0 +1,55 @@
+// The queue pairs of a run and the exchange that connects them: GID, QPN, PSN, key and address of each side over TCP.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "device.h"
+#include "oob.h"
+#include "options.h"
+
+namespace mrc::perf {
+
+// How one size is run: queue sizes and buffer layout, the same on both sides.
+struct Plan {
+  uint64_t size = 0;
+  uint32_t depth = 1;    // messages in flight per QP
+  uint32_t chunk = 1;    // messages posted at once, the last one signalled
+  uint32_t window = 1;   // chunks in flight per QP
+  uint64_t slots = 1;    // receive slots per QP
+  uint64_t regions = 1;  // QPs with receive slots of their own; QP q uses region q % regions
+  uint64_t slot_bytes = 1;
+  uint64_t credits_at = 0;  // offset of the words in which the receiver counts verified chunks, one per QP
+  uint64_t buffer_bytes = 0;
+  uint64_t slot_offset(uint32_t qp, uint64_t message) const {
+    return ((qp % regions) * slots + message % slots) * slot_bytes;
+  }
+};
+Plan make_plan(const Options& o, uint64_t size);
+
+class Connection {
+ public:
+  Connection(const Options& o, const Device& device, const Plan& plan, const Memory& buffer, Oob& oob);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  const std::vector<mrc_qp*>& qps() const { return qps_; }
+  mrc_cq* cq() const { return cq_; }
+  uint64_t remote_addr() const { return remote_addr_; }
+  uint32_t rkey() const { return rkey_; }
+  uint32_t max_inline() const { return max_inline_; }
+
+ private:
+  void create_qps(const Options& o, const Device& device, const Plan& plan);
+  void connect_qp(const Options& o, const Device& device, mrc_qp* qp, const ibv_gid& dgid, uint32_t dest_qpn,
+                  uint32_t sq_psn, uint32_t rq_psn);
+
+  mrc_cq* cq_ = nullptr;
+  std::vector<mrc_qp*> qps_;
+  uint64_t remote_addr_ = 0;
+  uint32_t rkey_ = 0;
+  uint32_t max_inline_ = 0;
+};
+
+}  // namespace mrc::perf

@@ -1,0 +1,18 @@
+// The one exception of mrc-perf: what failed, and what a person can do about it. main prints both and exits with 1.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace mrc::perf {
+
+class PerfError : public std::runtime_error {
+ public:
+  PerfError(const std::string& what, std::string advice) : std::runtime_error(what), advice_(std::move(advice)) {}
+  const std::string& advice() const { return advice_; }
+
+ private:
+  std::string advice_;
+};
+
+}  // namespace mrc::perf

@@ -1,0 +1,140 @@
+#include "latency.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <numeric>
+
+#include "error.h"
+#include "transfer.h"
+
+namespace mrc::perf {
+
+namespace {
+
+constexpr uint64_t kSignalEvery = 16, kQueue = 64;
+constexpr uint64_t kReceive = 1ULL << 56;
+constexpr uint32_t kReceives = 16;
+
+}  // namespace
+
+Latency::Latency(const LatencySetup& setup) : s_(setup) {
+  last_byte_ = s_.buffer.data() + std::max<uint64_t>(s_.plan.size, 1) - 1;
+}
+
+void Latency::post_first_receives() {
+  if (s_.options.op != Op::kWriteImm) return;
+  for (mrc_qp* qp : s_.connection.qps()) {
+    for (uint32_t i = 0; i < std::min(kReceives, s_.plan.depth); ++i) {
+      ibv_recv_wr wr{}, *bad = nullptr;
+      wr.wr_id = kReceive;
+      if (int rc = mrc_post_recv(qp, &wr, &bad); rc != 0)
+        throw PerfError(std::string("mrc_post_recv: ") + std::strerror(rc), "use a larger --depth");
+    }
+  }
+}
+
+void Latency::post(uint64_t round) {
+  const uint64_t qp = round % s_.connection.qps().size();
+  while (posted_ - released_ >= std::min<uint64_t>(kQueue, s_.plan.depth)) poll();
+  if (s_.plan.size > 0) s_.source.data()[s_.plan.size - 1] = static_cast<uint8_t>(round + 1);
+  ibv_sge sge{reinterpret_cast<uint64_t>(s_.source.data()), static_cast<uint32_t>(s_.plan.size), s_.source.mr().lkey};
+  ibv_send_wr wr{}, *bad = nullptr;
+  wr.sg_list = &sge;
+  wr.num_sge = s_.plan.size == 0 ? 0 : 1;
+  wr.opcode = s_.options.op == Op::kWrite ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_WRITE_WITH_IMM;
+  if (s_.plan.size <= static_cast<uint64_t>(s_.options.inline_bytes) && s_.plan.size <= s_.connection.max_inline())
+    wr.send_flags |= IBV_SEND_INLINE;
+  // With several queue pairs every send is signalled: a completion releases the slots of its own queue pair only.
+  const bool signalled =
+      s_.connection.qps().size() > 1 || s_.plan.depth < 2 * kSignalEvery || (posted_ + 1) % kSignalEvery == 0;
+  wr.wr_id = posted_ + 1;
+  if (signalled) wr.send_flags |= IBV_SEND_SIGNALED;
+  wr.imm_data = static_cast<uint32_t>(round);
+  wr.wr.rdma.remote_addr = s_.connection.remote_addr();
+  wr.wr.rdma.rkey = s_.connection.rkey();
+  if (int rc = mrc_post_send(s_.connection.qps()[qp], &wr, &bad); rc != 0)
+    throw PerfError(std::string("mrc_post_send: ") + std::strerror(rc), "this is a defect of mrc-perf or the library");
+  ++posted_;
+}
+
+void Latency::poll() {
+  ibv_wc wc[16];
+  const int n = mrc_poll_cq(s_.connection.cq(), 16, wc);
+  if (n < 0) throw PerfError(std::string("mrc_poll_cq: ") + std::strerror(errno), "this is a defect of the library");
+  for (int i = 0; i < n; ++i) {
+    if (wc[i].status != IBV_WC_SUCCESS) throw_failed(wc[i], s_.options);
+    if (wc[i].wr_id == kReceive) {
+      ibv_recv_wr wr{}, *bad = nullptr;
+      wr.wr_id = kReceive;
+      const uint64_t qp = receives_seen_ % s_.connection.qps().size();  // the peer goes round in the same order
+      if (mrc_post_recv(s_.connection.qps()[qp], &wr, &bad) != 0)
+        throw PerfError("mrc_post_recv failed", "use a larger --depth");
+      ++receives_seen_;
+    } else {
+      released_ = std::max(released_, wc[i].wr_id);
+    }
+  }
+  if ((++spins_ & 0xFFFF) == 0) look_at_peer();
+}
+
+void Latency::look_at_peer() {
+  if (s_.oob.peer_gone()) throw PerfError("the peer process is gone", "look at the output of the other mrc-perf");
+  // The server sends nothing before it has answered every write, so a message now can only be an error, which throws,
+  // or the end of the connection.
+  s_.oob.look();
+}
+
+void Latency::wait(uint64_t round) {
+  if (s_.options.op == Op::kWriteImm) {
+    while (receives_seen_ <= round) poll();
+    return;
+  }
+  const auto expected = static_cast<uint8_t>(round + 1);
+  while (*last_byte_ != expected) poll();
+  std::atomic_thread_fence(std::memory_order_acquire);
+}
+
+LatencyResult Latency::run() {
+  const uint64_t rounds = s_.options.iters, warm_up = std::min<uint64_t>(1000, rounds / 10 + 1);
+  std::vector<uint32_t> samples;
+  if (s_.client) samples.reserve(rounds);
+  const double cpu = process_cpu_seconds();
+  const auto begin = Clock::now();
+  for (uint64_t round = 0; round < rounds + warm_up; ++round) {
+    if (s_.client) {
+      const auto start = Clock::now();
+      post(round);
+      wait(round);
+      const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
+      if (round >= warm_up) samples.push_back(static_cast<uint32_t>(std::min<int64_t>(ns / 2, UINT32_MAX)));
+    } else {
+      wait(round);
+      post(round);
+    }
+  }
+  LatencyResult result = summarise(&samples);
+  result.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  result.cpu_s = process_cpu_seconds() - cpu;
+  return result;
+}
+
+LatencyResult summarise(std::vector<uint32_t>* half_round_trips_ns) {
+  LatencyResult r;
+  std::vector<uint32_t>& v = *half_round_trips_ns;
+  r.samples = v.size();
+  if (v.empty()) return r;
+  std::sort(v.begin(), v.end());
+  auto at = [&](double q) { return v[static_cast<size_t>(q * static_cast<double>(v.size() - 1))] * 1e-3; };
+  r.min_us = v.front() * 1e-3;
+  r.p50_us = at(0.5);
+  r.p90_us = at(0.9);
+  r.p99_us = at(0.99);
+  r.p999_us = at(0.999);
+  r.max_us = v.back() * 1e-3;
+  r.mean_us = std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size()) * 1e-3;
+  return r;
+}
+
+}  // namespace mrc::perf

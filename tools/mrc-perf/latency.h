@@ -1,0 +1,51 @@
+// Latency by ping-pong: the client writes, the server sees the write and writes back. Half the round trip is the
+// figure. For plain writes both sides poll the last byte in memory and let the library make progress; for writes with
+// immediate they poll for the completion.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "connection.h"
+
+namespace mrc::perf {
+
+struct LatencyResult {
+  uint64_t samples = 0;
+  double min_us = 0, p50_us = 0, p90_us = 0, p99_us = 0, p999_us = 0, max_us = 0, mean_us = 0;
+  double seconds = 0;
+  double cpu_s = 0;
+};
+
+struct LatencySetup {
+  const Options& options;
+  const Plan& plan;
+  const Connection& connection;
+  const Memory& source;
+  const Memory& buffer;
+  Oob& oob;
+  bool client;
+};
+
+class Latency {
+ public:
+  explicit Latency(const LatencySetup& setup);
+  void post_first_receives();
+  LatencyResult run();
+
+ private:
+  void post(uint64_t round);
+  void wait(uint64_t round);
+  void poll();
+  void look_at_peer();
+
+  const LatencySetup s_;
+  uint64_t posted_ = 0, released_ = 0, receives_seen_ = 0;
+  uint64_t spins_ = 0;
+  volatile uint8_t* last_byte_ = nullptr;
+};
+
+// Sorts and picks; nanoseconds of half round trips.
+LatencyResult summarise(std::vector<uint32_t>* half_round_trips_ns);
+
+}  // namespace mrc::perf

@@ -1,0 +1,109 @@
+#include "monitor.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace mrc::perf {
+
+namespace {
+
+double seconds(Clock::duration d) {
+  return std::chrono::duration<double>(d).count();
+}
+double gbps(uint64_t bytes, double s) {
+  return s > 0 ? static_cast<double>(bytes) * 8e-9 / s : 0;
+}
+
+// A plane that only carries probes is not in use: it needs a fiftieth of an equal share.
+constexpr double kInUseShare = 0.02;
+
+}  // namespace
+
+Monitor::Monitor(ibv_context* context, mrc_qp* qp, bool live, uint32_t timeline_ms, std::FILE* out)
+    : context_(context), qp_(qp), live_(live), interval_(timeline_ms), out_(out) {}
+
+void Monitor::start(Clock::time_point now) {
+  begin_ = last_live_ = last_row_ = now;
+  next_live_ = live_ ? now + std::chrono::seconds(1) : Clock::time_point::max();
+  next_row_ = interval_.count() != 0 ? now + interval_ : Clock::time_point::max();
+  next_ = std::min(next_live_, next_row_);
+  live_stats_ = row_stats_ = read_device_stats(context_);
+  if (interval_.count() != 0)
+    std::fprintf(out_, "%8s %8s %7s  %-24s %7s  %s\n", "ms", "Gb/s", "planes", "Gb/s per plane", "retx",
+                 "EVs good/skip/bad/denied");
+}
+
+void Monitor::due(Clock::time_point now, uint64_t bytes) {
+  if (now >= next_row_) timeline_row(now, bytes);
+  if (now >= next_live_) live_line(now, bytes);
+  next_ = std::min(next_live_, next_row_);
+}
+
+void Monitor::live_line(Clock::time_point now, uint64_t bytes) {
+  const Snapshot stats = read_device_stats(context_);
+  std::fprintf(out_, "  %6.1f s  %7.2f Gb/s  retransmitted %llu  timeouts %llu\n", seconds(now - begin_),
+               gbps(bytes - live_bytes_, seconds(now - last_live_)),
+               static_cast<unsigned long long>(stats.counter("retransmits") - live_stats_.counter("retransmits")),
+               static_cast<unsigned long long>(stats.counter("timeouts") - live_stats_.counter("timeouts")));
+  std::fflush(out_);
+  live_stats_ = stats;
+  live_bytes_ = bytes;
+  last_live_ = now;
+  while (next_live_ <= now) next_live_ += std::chrono::seconds(1);
+}
+
+void Monitor::timeline_row(Clock::time_point now, uint64_t bytes) {
+  const Snapshot stats = read_device_stats(context_);
+  const QpSnapshot qp = read_qp_stats(qp_);
+  TimelineRow row;
+  const double elapsed = seconds(now - last_row_);
+  row.at_s = seconds(now - begin_);
+  row.gbps = gbps(bytes - row_bytes_, elapsed);
+  row.retransmits = stats.counter("retransmits") - row_stats_.counter("retransmits");
+  uint64_t total = 0;
+  for (size_t p = 0; p < stats.planes.size(); ++p) {
+    const uint64_t sent = stats.plane(p, "tx_bytes") - row_stats_.plane(p, "tx_bytes");
+    row.plane_gbps.push_back(gbps(sent, elapsed));
+    total += sent;
+  }
+  for (double g : row.plane_gbps)
+    if (total > 0 && g > kInUseShare * gbps(total, elapsed) / static_cast<double>(row.plane_gbps.size()))
+      ++row.planes_in_use;
+  row.good = qp.count("GOOD");
+  row.skip = qp.count("SKIP");
+  row.assumed_bad = qp.count("ASSUMED_BAD");
+  row.denied = qp.count("DENIED");
+
+  std::string planes;
+  for (double g : row.plane_gbps) {
+    char text[16];
+    std::snprintf(text, sizeof text, "%5.1f ", g);
+    planes += text;
+  }
+  std::fprintf(out_, "%8.0f %8.2f %7u  %-24s %7llu  %u/%u/%u/%u\n", row.at_s * 1000, row.gbps, row.planes_in_use,
+               planes.c_str(), static_cast<unsigned long long>(row.retransmits), row.good, row.skip, row.assumed_bad,
+               row.denied);
+  std::fflush(out_);
+  rows_.push_back(std::move(row));
+  row_stats_ = stats;
+  row_bytes_ = bytes;
+  last_row_ = now;
+  while (next_row_ <= now) next_row_ += interval_;
+}
+
+nlohmann::json timeline_to_json(const std::vector<TimelineRow>& rows) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const TimelineRow& r : rows)
+    list.push_back({{"t", r.at_s},
+                    {"gbps", r.gbps},
+                    {"planes_in_use", r.planes_in_use},
+                    {"plane_gbps", r.plane_gbps},
+                    {"retransmits", r.retransmits},
+                    {"good", r.good},
+                    {"skip", r.skip},
+                    {"assumed_bad", r.assumed_bad},
+                    {"denied", r.denied}});
+  return list;
+}
+
+}  // namespace mrc::perf

@@ -1,0 +1,193 @@
+#include "oob.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "error.h"
+
+namespace mrc::perf {
+
+namespace {
+
+constexpr uint32_t kMaxMessage = 64U << 20;
+
+using Clock = std::chrono::steady_clock;
+
+int listen_on(int family, uint16_t port) {
+  const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return -1;
+  const int on = 1, off = 0;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  sockaddr_storage storage{};
+  socklen_t length = 0;
+  if (family == AF_INET6) {
+    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    auto* a = reinterpret_cast<sockaddr_in6*>(&storage);
+    a->sin6_family = AF_INET6;
+    a->sin6_port = htons(port);
+    length = sizeof *a;
+  } else {
+    auto* a = reinterpret_cast<sockaddr_in*>(&storage);
+    a->sin_family = AF_INET;
+    a->sin_port = htons(port);
+    length = sizeof *a;
+  }
+  if (bind(fd, reinterpret_cast<sockaddr*>(&storage), length) != 0 || listen(fd, 8) != 0) {
+    const int saved = errno;
+    close(fd);
+    errno = saved;
+    return -1;
+  }
+  return fd;
+}
+
+}  // namespace
+
+Listener::Listener(uint16_t port) {
+  fd_ = listen_on(AF_INET6, port);
+  if (fd_ < 0 && errno != EADDRINUSE) fd_ = listen_on(AF_INET, port);
+  if (fd_ < 0)
+    throw PerfError("cannot listen on TCP port " + std::to_string(port) + ": " + std::strerror(errno),
+                    "another mrc-perf may be waiting there; choose another --port on both sides");
+}
+
+Listener::~Listener() {
+  close(fd_);
+}
+
+int Listener::accept_one() {
+  for (;;) {
+    const int fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (fd >= 0) return fd;
+    if (errno != EINTR && errno != ECONNABORTED)
+      throw PerfError(std::string("accept: ") + std::strerror(errno), "start the server again");
+  }
+}
+
+Oob::Oob(int fd) : fd_(fd) {
+  const int on = 1;
+  setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+Oob::~Oob() {
+  close(fd_);
+}
+
+int Oob::connect_to(const std::string& host, uint16_t port, double wait_s) {
+  const auto until = Clock::now() + std::chrono::duration<double>(wait_s);
+  std::string reason;
+  do {
+    addrinfo hints{}, *found = nullptr;
+    hints.ai_socktype = SOCK_STREAM;
+    const int rc = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
+    if (rc == EAI_NONAME || rc == EAI_FAMILY)
+      throw PerfError("host name '" + host + "': " + gai_strerror(rc), "check the spelling, or give an address");
+    if (rc != 0) reason = gai_strerror(rc);
+    for (addrinfo* a = found; a != nullptr; a = a->ai_next) {
+      const int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+      if (fd < 0) continue;
+      if (connect(fd, a->ai_addr, a->ai_addrlen) == 0) {
+        freeaddrinfo(found);
+        return fd;
+      }
+      reason = std::strerror(errno);
+      close(fd);
+    }
+    if (found != nullptr) freeaddrinfo(found);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  } while (Clock::now() < until);
+  throw PerfError("cannot reach " + host + " port " + std::to_string(port) + ": " + reason,
+                  "start 'mrc-perf' there first, with the same --port, and look for a firewall between");
+}
+
+void Oob::send(const nlohmann::json& message) {
+  const std::string text = message.dump();
+  const uint32_t length = htonl(static_cast<uint32_t>(text.size()));
+  std::string out(reinterpret_cast<const char*>(&length), sizeof length);
+  out += text;
+  for (size_t at = 0; at < out.size();) {
+    const ssize_t n = ::send(fd_, out.data() + at, out.size() - at, MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) {
+      gone_ = true;
+      throw PerfError("the peer has closed the TCP connection", "look at the output of the other mrc-perf");
+    }
+    at += static_cast<size_t>(n);
+  }
+}
+
+void Oob::fill(bool block, double limit_s) {
+  if (gone_) return;
+  pollfd p{fd_, POLLIN, 0};
+  if (poll(&p, 1, block ? static_cast<int>(limit_s * 1000) + 1 : 0) <= 0) return;
+  char buffer[65536];
+  const ssize_t n = recv(fd_, buffer, sizeof buffer, MSG_DONTWAIT);
+  if (n > 0)
+    in_.append(buffer, static_cast<size_t>(n));
+  else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+    gone_ = true;
+}
+
+bool Oob::take(nlohmann::json* message) {
+  uint32_t length = 0;
+  if (in_.size() < sizeof length) return false;
+  std::memcpy(&length, in_.data(), sizeof length);
+  length = ntohl(length);
+  if (length > kMaxMessage)
+    throw PerfError("what answers on the TCP port is not mrc-perf", "choose another --port on both sides");
+  if (in_.size() < sizeof length + length) return false;
+  *message = nlohmann::json::parse(in_.begin() + sizeof length, in_.begin() + sizeof length + length, nullptr, false);
+  in_.erase(0, sizeof length + length);
+  if (!message->is_object())
+    throw PerfError("what answers on the TCP port is not mrc-perf", "choose another --port on both sides");
+  if (message->contains("error"))
+    throw PerfError("the other side failed: " + message->at("error").get<std::string>(),
+                    "look at the output of the other mrc-perf");
+  return true;
+}
+
+void Oob::look() {
+  fill(false, 0);
+  const std::string kept = in_;
+  nlohmann::json message;
+  if (take(&message)) in_ = kept;
+}
+
+bool Oob::try_receive(nlohmann::json* message) {
+  if (take(message)) return true;
+  fill(false, 0);
+  return take(message);
+}
+
+nlohmann::json Oob::receive(double limit_s) {
+  const auto until = Clock::now() + std::chrono::duration<double>(limit_s);
+  nlohmann::json message;
+  while (!take(&message)) {
+    if (gone_) throw PerfError("the peer has closed the TCP connection", "look at the output of the other mrc-perf");
+    const double left = std::chrono::duration<double>(until - Clock::now()).count();
+    if (left <= 0)
+      throw PerfError("the peer has been silent for " + std::to_string(static_cast<int>(limit_s)) + " s",
+                      "look at the output of the other mrc-perf, and start both again");
+    fill(true, left);
+  }
+  return message;
+}
+
+void Oob::barrier(const std::string& word) {
+  send({{"barrier", word}});
+  const nlohmann::json answer = receive(60);
+  if (answer.value("barrier", std::string()) != word)
+    throw PerfError("the two sides disagree about what comes next", "use the same version of mrc-perf on both sides");
+}
+
+}  // namespace mrc::perf

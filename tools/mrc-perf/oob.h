@@ -1,0 +1,54 @@
+// The out-of-band channel: one TCP connection over which the two sides exchange JSON messages (length, then text).
+// Blocking with a time limit; try_receive and peer_gone never block and serve the measuring loops.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace mrc::perf {
+
+class Listener {
+ public:
+  explicit Listener(uint16_t port);  // throws PerfError, for example when the port is taken
+  ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+  int accept_one();
+
+ private:
+  int fd_ = -1;
+};
+
+class Oob {
+ public:
+  explicit Oob(int fd);  // takes the descriptor over
+  ~Oob();
+  Oob(const Oob&) = delete;
+  Oob& operator=(const Oob&) = delete;
+
+  // Resolves and connects, again and again for wait_s seconds: the server may be starting.
+  static int connect_to(const std::string& host, uint16_t port, double wait_s);
+
+  void send(const nlohmann::json& message);
+  // The next message; throws when the peer has closed, reported an error, or stays silent for longer than limit_s.
+  nlohmann::json receive(double limit_s);
+  // True and *message when a whole message is there. An error message of the peer throws.
+  bool try_receive(nlohmann::json* message);
+  // Notices a closed connection and an error message; leaves any other message where it is.
+  void look();
+  // The peer closed the connection or its host refuses it.
+  bool peer_gone() const { return gone_; }
+  // Both sides say the same word: neither goes on before the other is there.
+  void barrier(const std::string& word);
+
+ private:
+  void fill(bool block, double limit_s);
+  bool take(nlohmann::json* message);
+
+  int fd_;
+  bool gone_ = false;
+  std::string in_;
+};
+
+}  // namespace mrc::perf

@@ -1,0 +1,27 @@
+// The report: a JSON value that grows by size, and its printed form.
+// {"device","role","options",
+//  "sizes":[{"size","messages","seconds","gbps","message_rate","cpu_s_per_gb",.. or "latency":{..}}],
+//  "planes":[..], "evs":[..], "counters":{..}, "timeline":[..], "ok"}
+#pragma once
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "connection.h"
+#include "stats.h"
+
+namespace mrc::perf {
+
+nlohmann::json make_report(const Options& o, const std::string& device, int gid_index);
+void add_size(nlohmann::json* report, const Options& o, const Plan& plan, bool client, const nlohmann::json& mine,
+              const nlohmann::json& theirs);
+// Counters are those of the device during the last size; path states are those of the first queue pair's peer.
+void add_paths(nlohmann::json* report, const Snapshot& before, const Snapshot& after, const QpSnapshot& qp);
+
+void print_size(const nlohmann::json& report, std::FILE* out);   // one line, with a head before the first
+void print_paths(const nlohmann::json& report, std::FILE* out);  // planes and EVs, and the verdict
+// "-" is standard output. Throws PerfError when the file cannot be written.
+void write_json(const nlohmann::json& report, const std::string& file);
+
+}  // namespace mrc::perf
