@@ -22,12 +22,24 @@ namespace mrc::core {
 namespace {
 constexpr uint8_t kRetryForever = 25;
 constexpr Duration kProbeCap = Duration::milliseconds(32);
+constexpr int64_t kMaxReorderScale = 8;
 constexpr Duration kFirstRtt = Duration::milliseconds(1);
 }  // namespace
 
 Duration Requester::reorder_window() const {
-  const Duration base = srtt_ == Duration() ? kFirstRtt : srtt_;
-  return std::max(base, qp_.ep->config.reorder_floor);
+  if (srtt_ == Duration()) return kFirstRtt;
+  const Duration spread = srtt_ + rttvar_ * 4;
+  return std::max(spread, qp_.ep->config.reorder_floor) * reorder_scale_;
+}
+
+// A packet sent again although its first copy was only late: the window was too small. It widens at once, and narrows
+// again when a while has passed without such a mistake.
+void Requester::on_spurious(Instant now) {
+  ++qp_.ep->counters.spurious_retransmits;
+  if (now < reorder_hold_) return;
+  reorder_scale_ = std::min<int64_t>(reorder_scale_ * 2, kMaxReorderScale);
+  reorder_hold_ = now + srtt_;
+  reorder_narrow_at_ = now + std::max(srtt_ * 64, Duration::milliseconds(10));
 }
 
 void Requester::mark_lost(Instant now, uint64_t seq) {
@@ -41,6 +53,10 @@ void Requester::mark_lost(Instant now, uint64_t seq) {
 
 void Requester::detect_losses(Instant now) {
   if (!window_ || una_ >= highest_acked_) return;
+  if (reorder_scale_ > 1 && now > reorder_narrow_at_) {
+    reorder_scale_ /= 2;
+    reorder_narrow_at_ = now + std::max(srtt_ * 64, Duration::milliseconds(10));
+  }
   const Instant threshold = newest_acked_sent_ - reorder_window();
   const uint64_t end = std::min(highest_acked_, nxt_);
   bool any = false;

@@ -36,6 +36,8 @@ void Requester::reset() {
   newest_acked_sent_ = Instant::from_ns(INT64_MIN / 4);
   rto_deadline_ = probe_deadline_ = Instant::never();
   srtt_ = rttvar_ = Duration();
+  reorder_scale_ = 1;
+  reorder_hold_ = reorder_narrow_at_ = Instant();
   min_rtt_ = Duration::infinite();
 }
 

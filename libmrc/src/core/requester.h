@@ -62,6 +62,7 @@ class Requester {
   void arm_rto(Instant now);
   Duration rto_interval() const;
   Duration reorder_window() const;
+  void on_spurious(Instant now);
   bool charge_retry();  // false: budget spent, QP is in error now
   bool outstanding() const { return una_ < nxt_ || !sq_.empty(); }
 
@@ -90,6 +91,8 @@ class Requester {
   Instant newest_acked_sent_ = Instant::from_ns(INT64_MIN / 4);
   Instant rto_deadline_ = Instant::never();
   Instant probe_deadline_ = Instant::never();
+  int64_t reorder_scale_ = 1;
+  Instant reorder_hold_, reorder_narrow_at_;
   Duration srtt_, rttvar_, min_rtt_ = Duration::infinite();
 
  public:

@@ -24,7 +24,7 @@ void Requester::ack_one(Instant now, uint64_t seq) {
     r.lost = false;
     --lost_count_;
     nscc_.on_lost_packet_acked(r.nominal);
-    if (r.sends == 1) ++qp_.ep->counters.spurious_retransmits;
+    if (r.sends == 1) on_spurious(now);
   }
   // Of a packet sent twice nobody knows which copy arrived; an answer sooner than any round trip was to the first.
   const bool original = r.sends > 1 && now - r.sent_at < min_rtt_;
@@ -32,7 +32,7 @@ void Requester::ack_one(Instant now, uint64_t seq) {
     qp_.peer->paths.on_delivered(r.ev, r.sent_at);
     if (r.sent_at > newest_acked_sent_) newest_acked_sent_ = r.sent_at;
   } else {
-    ++qp_.ep->counters.spurious_retransmits;
+    on_spurious(now);
   }
   if (seq >= highest_acked_) highest_acked_ = seq + 1;
 }
@@ -68,6 +68,8 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
     if (named >= 0 && named < static_cast<int64_t>(nxt_) && named + window_->size() >= static_cast<int64_t>(nxt_)) {
       const TxRecord& r = (*window_)[static_cast<uint64_t>(named)];
       named_ev = r.ev;
+      // The copy that triggered this answer was a first transmission, yet we have sent the packet again since.
+      if (r.sends > 1 && !p.bth.rtx && !s.pr) on_spurious(now);
       if (r.sends == 1 && !p.bth.rtx) {
         rtt = now - r.sent_at;
         const auto sat = static_cast<uint16_t>(p.sack.cc.tx_timestamp - wire::timestamp_of(r.sent_at));

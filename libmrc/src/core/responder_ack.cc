@@ -30,13 +30,15 @@ uint32_t Responder::write_sack(uint8_t* out, Instant now, const Trigger& t, uint
   // The rtx flag keeps the requester from taking a round-trip sample: the trigger was a retransmission [MRC-CHOICE-Q9],
   // or it came so long ago that the 16-bit timestamp cannot tell how long.
   const Duration held = now - t.arrived;
-  bth.rtx = !probe_reply && (t.rtx || held >= kLongHold);
+  bth.rtx = !probe_reply && (t.rtx || held >= kLongHold || t.seq < expected_ - 1 - INT16_MAX);
   bth.psn = psn_of(expected_ - 1);
   wire::Seth s;
   s.m = t.ce ? wire::PathVerdict::kSkipOnce : wire::PathVerdict::kNone;
   s.pr = probe_reply;
   s.probe_id = probe_id_;
-  s.ack_psn_offset = static_cast<int16_t>(static_cast<int64_t>(t.seq - (expected_ - 1)));
+  // A duplicate from further back than the offset reaches cannot be named; the cumulative PSN is named in its place.
+  const auto behind = static_cast<int64_t>(t.seq - (expected_ - 1));
+  s.ack_psn_offset = behind >= INT16_MIN && behind <= INT16_MAX ? static_cast<int16_t>(behind) : 0;
   s.entropy = t.ev;
   s.spdcid = static_cast<uint16_t>(qp_.qpn);
   s.dpdcid = static_cast<uint16_t>(qp_.attr.dest_qpn);
