@@ -115,6 +115,16 @@ std::string Device::describe_json() {
   j["limits"] = {{"max_qps", c.settings.max_qps}, {"mpr", c.settings.mpr}, {"max_wimm", c.settings.max_wimm}};
   j["driver"] = lines_of(impl_->datapath->describe());
   j["advice"] = impl_->advice;
+  const core::Counters& e = impl_->endpoint->counters();
+  const datapath::DatapathCounters& d = impl_->datapath->counters();
+#define MRC_COUNTER_ROW(name, sentence) \
+  j["counters"].push_back({{"name", #name}, {"value", e.name}, {"sentence", sentence}});
+  MRC_COUNTERS(MRC_COUNTER_ROW)
+#undef MRC_COUNTER_ROW
+#define MRC_COUNTER_ROW(name, sentence) \
+  j["counters"].push_back({{"name", "driver." #name}, {"value", d.name}, {"sentence", sentence}});
+  MRC_DATAPATH_COUNTERS(MRC_COUNTER_ROW)
+#undef MRC_COUNTER_ROW
   nlohmann::ordered_json& settings = j["settings"];
   for (const Setting& s : setting_table()) settings[s.name] = s.show(c.settings);
   return j.dump(2);

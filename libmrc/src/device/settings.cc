@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "datapath/fault.h"
+
 namespace mrc::device {
 
 namespace {
@@ -177,6 +179,7 @@ std::string settings_json(const Settings& current) {
     if (s.type == SettingType::kWord) row["words"] = s.words;
     row["unit"] = s.unit;
     row["sentence"] = s.sentence;
+    if (s.text_value == &Settings::fault) row["help"] = datapath::fault_help();
     all.push_back(row);
   }
   return all.dump(2);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <map>
 
@@ -228,6 +229,32 @@ TEST_F(ConfigTest, gids__one_becomes_a_table_with_a_usable_index_3) {
   EXPECT_EQ(gids[1], ip("fd00::5"));
   EXPECT_TRUE(gids[2].is_zero());
   EXPECT_EQ(gids[3], ip("fd00::5"));
+}
+
+TEST_F(ConfigTest, examples__are_accepted) {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(MRC_SOURCE_DIR) + "/tools/examples")) {
+    env["MRC_CONFIG"] = entry.path();
+    std::string error;
+    EXPECT_TRUE(load_config(fake_env, &config, &error)) << error;
+    ++count;
+  }
+  EXPECT_GE(count, 3);
+}
+
+TEST_F(ConfigTest, examples__loopback_is_the_default_written_down) {
+  env["MRC_CONFIG"] = std::string(MRC_SOURCE_DIR) + "/tools/examples/loopback.yaml";
+  std::string error;
+  ASSERT_TRUE(load_config(fake_env, &config, &error)) << error;
+  const DeviceConfig builtin = loopback_config(Settings(), true);
+  const DeviceConfig& written = config.devices.at(0);
+  EXPECT_EQ(written.gids, builtin.gids);
+  ASSERT_EQ(written.planes.size(), builtin.planes.size());
+  for (size_t p = 0; p < written.planes.size(); ++p) {
+    EXPECT_EQ(written.planes[p].addr, builtin.planes[p].addr);
+    EXPECT_EQ(written.planes[p].port, builtin.planes[p].port);
+    EXPECT_EQ(written.planes[p].port_base, builtin.planes[p].port_base);
+  }
 }
 
 TEST_F(ConfigTest, load__names_the_file_that_cannot_be_read) {

@@ -1,0 +1,56 @@
+#include "params.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+
+#include "mrc_soft.h"
+
+namespace mrc::info {
+
+namespace {
+
+// As text a person would write: 1000000, not 1000000.0.
+std::string plain(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  std::string text = value.dump();
+  if (value.is_number_float() && text.size() > 2 && text.compare(text.size() - 2, 2, ".0") == 0)
+    text.resize(text.size() - 2);
+  return text;
+}
+
+std::string allowed(const Json& row) {
+  std::string text;
+  if (row.contains("range")) text = plain(row["range"][0]) + ".." + plain(row["range"][1]);
+  if (row.contains("words"))
+    for (const Json& word : row["words"]) text += (text.empty() ? "" : " | ") + plain(word);
+  if (row["value"].is_boolean()) text = "true | false";
+  const std::string unit = plain(row["unit"]);
+  return unit.empty() ? text : text + " " + unit;
+}
+
+}  // namespace
+
+Json describe_params() {
+  const int size = mrc_soft_describe_params(nullptr, 0);
+  if (size < 0) throw std::runtime_error(std::string("cannot read the settings: ") + std::strerror(errno));
+  std::string text(static_cast<size_t>(size) + 1, 0);
+  mrc_soft_describe_params(text.data(), text.size());
+  text.resize(static_cast<size_t>(size));
+  return Json::parse(text);
+}
+
+void print_params(const Json& params) {
+  for (const Json& row : params) {
+    const bool changed = row["value"] != row["default"];
+    std::printf("%-24s %s", plain(row["name"]).c_str(), plain(row["value"]).c_str());
+    if (changed) std::printf("   (default %s)", plain(row["default"]).c_str());
+    std::printf("\n    %s.\n    ", plain(row["sentence"]).c_str());
+    const std::string range = allowed(row);
+    if (!range.empty()) std::printf("Allowed: %s. ", range.c_str());
+    std::printf("Environment: %s\n", plain(row["environment"]).c_str());
+  }
+}
+
+}  // namespace mrc::info

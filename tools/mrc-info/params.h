@@ -1,0 +1,11 @@
+// All settings, with the values in force here.
+#pragma once
+
+#include "devices.h"
+
+namespace mrc::info {
+
+Json describe_params();
+void print_params(const Json& params);
+
+}  // namespace mrc::info
