@@ -9,6 +9,7 @@
 
 #include "wire/bth.h"
 #include "wire/bytes.h"
+#include "wire/crc32.h"
 #include "wire/opcodes.h"
 
 namespace mrc::wire {
@@ -63,7 +64,7 @@ uint32_t icrc_start(const Flow& flow, uint32_t udp_payload_bytes) {
 
 uint32_t icrc_update(uint32_t state, const void* data, size_t len) {
   if (len == 0) return state;
-  return crc32_gzip_refl(state, static_cast<const unsigned char*>(data), len);
+  return crc32(state, data, len);
 }
 
 uint32_t icrc_update_headers(uint32_t state, const uint8_t* bth, size_t len) {
