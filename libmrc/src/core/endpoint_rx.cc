@@ -80,8 +80,7 @@ void EndpointImpl::dispatch(Instant now, const wire::Flow& flow, uint8_t plane, 
       ++counters.drop_state;
       return;
     }
-    qp->peer->paths.on_inbound();
-    if (qp->peer->timer.deadline >= Instant::never()) rearm_peer(qp->peer);
+    if (qp->peer->paths.on_inbound(now)) rearm_peer(qp->peer);
     if (p.bth.opcode == Opcode::kProbe) {
       trace(now, qp->qpn, TraceEvent::kRxProbe, p.peth.probe_id, wire::ev_of(flow));
       qp->responder.on_probe(now, flow, p);

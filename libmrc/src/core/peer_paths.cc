@@ -220,20 +220,21 @@ bool PeerPaths::take_due_probe(Instant now, uint16_t* ev) {
     return true;
   }
   if (!inbound_) return false;
-  // Reverse paths: who only receives learns from its own probes which planes carry its SACKs.
+  // Reverse paths: who only receives learns from its own probes which planes carry its SACKs. One check per plane and
+  // interval, then the next inbound packet starts another round.
+  bool waiting = false;
   for (PlaneHealth& p : planes_) {
-    if (p.next_check > now && p.next_check < Instant::never()) continue;
-    const bool first = p.next_check == Instant::never();
-    p.next_check = now + config_.ev_probe_interval;
-    if (first || p.reverse == UINT16_MAX || health_[p.reverse].state != EvState::kGood || health_[p.reverse].probing)
+    if (p.next_check > now) {
+      waiting |= p.next_check < Instant::never();
       continue;
+    }
+    p.next_check = Instant::never();
+    if (p.reverse == UINT16_MAX || health_[p.reverse].state != EvState::kGood || health_[p.reverse].probing) continue;
     health_[p.reverse].probing = true;
     *ev = p.reverse;
     return true;
   }
-  bool all_scheduled = true;
-  for (const PlaneHealth& p : planes_) all_scheduled &= p.next_check > now;
-  if (all_scheduled) inbound_ = false;
+  inbound_ = waiting;
   return false;
 }
 
@@ -257,7 +258,6 @@ void PeerPaths::on_probe_lost(Instant now, uint16_t ev, Instant sent_at) {
   // Two silent checks of a reverse path: another EV may do better, unless the whole plane is dead.
   if (h.state == EvState::kGood && silent && h.streak + 1u >= kEvStreak && p.streak >= kEvStreak)
     suspend_plane(now, h.plane);
-  p.next_check = now;
 }
 
 void PeerPaths::set_denied(Instant now, uint16_t ev, bool denied) {

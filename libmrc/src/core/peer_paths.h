@@ -57,7 +57,13 @@ class PeerPaths {
   void on_timeout(Instant now, uint16_t ev);
   void on_ecn(uint16_t ev) { ++health_[ev].ecn_marks; }
   void on_always_skip(Instant now, uint16_t ev) { assume_bad(now, ev); }
-  void on_inbound() { inbound_ = true; }
+  // True when the peer's timer has to be set: traffic after a pause, reverse paths are to be checked.
+  bool on_inbound(Instant now) {
+    if (inbound_) return false;
+    inbound_ = true;
+    for (PlaneHealth& p : planes_) p.next_check = now + config_.ev_probe_interval;
+    return true;
+  }
 
   // --- probing ---
   Instant next_probe_time() const;

@@ -148,14 +148,16 @@ int Device::progress() {
 }
 
 int Device::try_progress() {
-  impl_->helper.note_poll(clock_now());
   std::unique_lock lock(impl_->mutex, std::try_to_lock);
-  return lock.owns_lock() ? impl_->move(true) : 0;
+  return lock.owns_lock() ? progress_locked() : 0;
 }
 
+// Noted at both ends: a call that moved many bursts took longer than the helper's patience.
 int Device::progress_locked() {
   impl_->helper.note_poll(clock_now());
-  return impl_->move(true);
+  const int moved = impl_->move(true);
+  if (moved > 0) impl_->helper.note_poll(clock_now());
+  return moved;
 }
 
 // Not counted as polling: a program that posts and never polls would otherwise keep the helper from receiving.

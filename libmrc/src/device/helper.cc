@@ -97,7 +97,7 @@ void Helper::wait(size_t fds) {
 void Helper::park(Instant until) {
   set_wake(until);
   parked_.store(true);
-  if (helper_parks(view(), timing_) && !stopping_.load()) wait(2);
+  if (!armed() && !stopping_.load()) wait(2);
   parked_.store(false);
 }
 
@@ -108,11 +108,11 @@ void Helper::run() {
       park(v.now + timing_.park);
       continue;
     }
-    if (work_->serve() > 0) continue;
-    const Instant since = v.now;
-    bool found = false;
-    while (!found && !stopping_.load() && clock_now() - since < timing_.spin) found = work_->serve() > 0;
-    if (found || stopping_.load()) continue;
+    // Spin a little before sleeping: packets come in trains.
+    int moved = work_->serve();
+    while (moved == 0 && !stopping_.load() && clock_now() - v.now < timing_.spin) moved = work_->serve();
+    if (moved < 0) park(clock_now() + timing_.park);
+    if (moved != 0 || stopping_.load()) continue;
     work_->going_to_sleep();
     wait(fds_.size());
     work_->woke_up();

@@ -38,7 +38,7 @@ bool helper_parks(const HelperView& view, const HelperTiming& timing);
 // What the helper asks of the device.
 class HelperWork {
  public:
-  // Progress under the device's lock, if it is free of the application; bursts moved.
+  // Progress under the device's lock; bursts moved, or -1 when the application holds the lock and does the work itself.
   virtual int serve() = 0;
   // About to sleep while serving: under the device's lock, tells until when with Helper::set_wake.
   virtual void going_to_sleep() = 0;

@@ -104,7 +104,7 @@ void DeviceImpl::note_deadline(Instant now) {
 
 int DeviceImpl::serve() {
   std::unique_lock lock(mutex, std::try_to_lock);
-  return lock.owns_lock() ? move(true) : 0;
+  return lock.owns_lock() ? move(true) : -1;
 }
 
 void DeviceImpl::going_to_sleep() {
