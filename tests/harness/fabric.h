@@ -1,0 +1,106 @@
+// Fabric: endpoints joined by a SimNet in virtual time, stepping from one wake-up to the next. What a scenario needs in
+// a few readable calls: make nodes, connect QPs, register memory, post, run until something has happened.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/endpoint.h"
+#include "simnet/simnet.h"
+
+namespace mrc::harness {
+
+struct TraceRecord {
+  Instant at;
+  int node;
+  uint32_t qpn;
+  core::TraceEvent event;
+  uint64_t a, b;
+  friend bool operator==(const TraceRecord& x, const TraceRecord& y) {
+    return x.at == y.at && x.node == y.node && x.qpn == y.qpn && x.event == y.event && x.a == y.a && x.b == y.b;
+  }
+};
+
+struct Node : core::Sink, core::TraceSink {
+  explicit Node(int n) : index(n) {}
+  bool on_completion(void* cookie, const core::Completion& c) override;
+  void on_qp_event(void*, core::AsyncEvent e) override { events.push_back(e); }
+  void on_port_event(uint8_t, core::AsyncEvent e) override { events.push_back(e); }
+  void on_endpoint_response(uint16_t id, uint8_t plane, Duration rtt) override {
+    responses.push_back({id, plane, rtt});
+  }
+  void on_trace(Instant now, uint32_t qpn, core::TraceEvent event, uint64_t a, uint64_t b) override;
+
+  struct Response {
+    uint16_t id;
+    uint8_t plane;
+    Duration rtt;
+  };
+  int index;
+  std::unique_ptr<core::Endpoint> endpoint;
+  std::vector<core::Completion> sends, receives;  // in order of arrival, all QPs
+  std::vector<core::AsyncEvent> events;
+  std::vector<Response> responses;
+  std::vector<TraceRecord>* trace = nullptr;
+  std::function<bool(const core::Completion&)> on_done;  // may look at memory at the moment of completion
+  uint32_t next_qpn = 0x100;
+};
+
+struct FabricConfig {
+  int nodes = 2;
+  int planes = 4;
+  int evs_per_plane = 8;
+  int backups_per_plane = 2;
+  uint64_t seed = 1;
+  core::EndpointConfig endpoint;  // planes and evs are filled in
+};
+
+struct Link {  // a connected pair of QPs
+  int a = 0, b = 1;
+  core::Qp* qa = nullptr;
+  core::Qp* qb = nullptr;
+};
+
+class Fabric {
+ public:
+  explicit Fabric(const FabricConfig& config);
+
+  core::Endpoint& at(int node) { return *nodes_[static_cast<size_t>(node)]->endpoint; }
+  Node& node(int n) { return *nodes_[static_cast<size_t>(n)]; }
+  simnet::SimNet& net() { return net_; }
+  Instant now() const { return now_; }
+  const FabricConfig& config() const { return config_; }
+
+  core::PeerDescription describe(int node) const;
+  core::PeerId peer(int from, int to);
+  core::Qp* make_qp(int node, const core::QpCaps& caps = {128, 128, 4, 64});
+  // Both to RTS; `attr` gives everything but peer, QPN and PSNs, which are set here unless `psns` is false.
+  Link connect(int a, int b, core::QpAttr attr = {}, const core::QpCaps& caps = {128, 128, 4, 64});
+  bool to_state(int node, core::Qp* qp, core::QpState state, const core::QpAttr& attr);
+  uint32_t register_memory(int node, std::vector<uint8_t>& memory, uint32_t access = 3);
+
+  core::PostResult write(int node, core::Qp* qp, uint64_t wr_id, const void* from, uint32_t length, uint32_t lkey,
+                         const void* to, uint32_t rkey, bool signaled = true);
+  core::PostResult write_imm(int node, core::Qp* qp, uint64_t wr_id, const void* from, uint32_t length, uint32_t lkey,
+                             const void* to, uint32_t rkey, uint32_t imm, bool signaled = true);
+  void post_receives(int node, core::Qp* qp, uint64_t first_id, int count);
+
+  // One step: deliver, time out, send; then to the next wake-up. False when nothing is pending.
+  bool step();
+  void pump();  // send and deliver what is due now, without moving the clock
+  // Until `done` holds or `limit` has passed; true when it holds.
+  bool run_until(const std::function<bool()>& done, Duration limit);
+  void run_for(Duration time);
+  void record(std::vector<TraceRecord>* trace);
+
+ private:
+  FabricConfig config_;
+  simnet::SimNet net_;
+  Instant now_ = Instant::from_ns(1000000);
+  std::vector<std::unique_ptr<Node>> nodes_;
+  std::unique_ptr<core::TxBurst> burst_;
+};
+
+}  // namespace mrc::harness
