@@ -1,0 +1,60 @@
+"""Configuration files: other planes, IPv4, ports, settings by environment, and what is refused."""
+from pair import Pair, config, verified
+
+
+def planes_of(addresses, more=""):
+    planes = "".join(f"      - {{address: {a}}}\n" for a in addresses)
+    return f"devices:\n  - name: mrc0\n    planes:\n{planes}{more}"
+
+
+def refused_config(text, words, env=None):
+    """Both sides refuse to start with a sentence that holds the words."""
+    pair = Pair([], {**config(text), **(env or {})})
+    assert pair.finish(20) == (1, 1), f"{pair.client}\n{pair.server}"
+    for word in words:
+        assert word in pair.client.err, f"'{word}' is missing in: {pair.client}"
+
+
+def test_ipv4():
+    report = verified(["--size", "256K", "--iters", "200"], config(planes_of(["127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"])))
+    assert len(report["planes"]) == 4 and all(p["tx_packets"] > 0 for p in report["planes"])
+
+
+def test_one_plane():
+    report = verified(["--size", "256K", "--iters", "100"], config(planes_of(["127.0.0.1"])))
+    assert len(report["planes"]) == 1
+
+
+def test_eight_planes():
+    report = verified(["--size", "256K", "--iters", "200"], config(planes_of([f"127.0.1.{i}" for i in range(1, 9)])))
+    assert len(report["planes"]) == 8 and all(p["tx_packets"] > 0 for p in report["planes"])
+
+
+def test_two_devices():
+    text = planes_of(["127.0.0.1", "127.0.0.2"]) + "  - name: other\n    planes:\n      - {address: 127.0.2.1, port: 4971}\n"
+    report = verified(["--device", "other", "--size", "64K", "--iters", "100"], config(text), server_args=["--device", "other"])
+    assert report["device"] == "other" and len(report["planes"]) == 1
+
+
+def test_few_evs_by_environment():
+    report = verified(["--size", "256K", "--iters", "100"], {"MRC_EV_COUNT": "8"})
+    assert len([ev for ev in report["evs"] if ev["active"]]) <= 8
+
+
+def test_missing_file():
+    pair = Pair([], {"MRC_CONFIG": "/nonexistent/mrc.yaml"})
+    assert pair.finish(20) == (1, 1), f"{pair.client}\n{pair.server}"
+    assert "/nonexistent/mrc.yaml" in pair.client.err, pair.client
+
+
+def test_refusals():
+    good = planes_of(["127.0.0.1"])
+    refused_config("ev_cuont: 4\n" + good, ["mrc.yaml:1", "ev_cuont", "ev_count"])
+    refused_config("ev_count: 0\n" + good, ["mrc.yaml:1", "ev_count", "'0'", "1..1024"])
+    refused_config(planes_of(["here"]), ["mrc.yaml:4", "address", "here"])
+    refused_config("devices: [\n", ["mrc.yaml:"])
+    refused_config(good, ["ev_count", "many"], {"MRC_EV_COUNT": "many"})
+
+
+def test_address_of_another_host():
+    refused_config(planes_of(["192.0.2.77"]), ["what to do"])

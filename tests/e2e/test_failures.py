@@ -1,0 +1,87 @@
+"""What ends badly must end: in bounded time, with a message and exit code 1."""
+import time
+
+from pair import Pair, Process, free_port, refused
+
+
+def start_and_kill(args, kill):
+    pair = Pair(["--duration", "60", "--size", "1M", "--timeline", "100", *args])
+    time.sleep(1.5)
+    try:
+        assert pair.client.process.poll() is None and pair.server.process.poll() is None, "ended before it was killed"
+        getattr(pair, kill).process.kill()
+        survivor = pair.client if kill == "server" else pair.server
+        assert survivor.wait(40) == 1, survivor
+        assert "what to do" in survivor.err, survivor
+        return survivor.err
+    finally:
+        pair.client.kill()
+        pair.server.kill()
+
+
+def test_server_killed_finite_retries():
+    text = start_and_kill(["--timeout", "10", "--retry", "3,3"], "server")
+    assert "retries exceeded" in text, text
+
+
+def test_server_killed_infinite_retries():
+    text = start_and_kill([], "server")
+    assert "gone" in text or "closed" in text, text
+
+
+def test_client_killed():
+    text = start_and_kill(["--verify"], "client")
+    assert "gone" in text or "closed" in text, text
+
+
+def test_all_paths_dead_finite_retries():
+    """The transport itself gives up, though TCP between the two still works."""
+    pair = Pair(["--timeout", "8", "--retry", "3,3", "--duration", "60"], {"MRC_FAULT": "blackhole@300ms-"})
+    codes = pair.finish()
+    assert codes == (1, 1), f"{pair.client}\n{pair.server}"
+    assert "retries exceeded" in pair.client.err, pair.client
+    assert "other side failed" in pair.server.err, pair.server
+
+
+def test_no_server():
+    text = refused(["localhost", "--port", free_port(), "--wait", "0.3"], words=["cannot reach", "what to do"])
+    assert "mrc-perf" in text
+
+
+def test_bad_host_name():
+    refused(["no-such-host.invalid", "--wait", "0.3"], words=["no-such-host.invalid", "what to do"])
+
+
+def test_port_in_use():
+    port = free_port()
+    first = Process(["--port", port])
+    try:
+        time.sleep(0.5)
+        refused(["--port", port], words=["cannot listen", "--port"])
+    finally:
+        first.kill()
+        first.wait()
+
+
+def test_bad_command_lines():
+    refused(["--mtu", "1500"], code=2, words=["256"])
+    refused(["--op", "read"], code=2, words=["--op"])
+    refused(["--size", "12Q"], words=["12Q", "what to do"])
+    refused(["--size", "2G"], words=["1G"])
+    refused(["--retry", "9,1"], words=["7,25"])
+    refused(["--test", "lat", "--verify"], words=["--test bw"])
+    refused(["--iters", "5", "--duration", "5"], code=2)
+
+
+def test_unknown_device():
+    pair = Pair(["--device", "nosuch0"])
+    codes = pair.finish()
+    assert codes == (1, 1), f"{pair.client}\n{pair.server}"
+    assert "nosuch0" in pair.client.err and "mrc-info" in pair.client.err, pair.client
+    assert "other side failed" in pair.server.err or "closed" in pair.server.err, pair.server
+
+
+def test_empty_gid_index():
+    pair = Pair(["--gid-index", "99"])
+    assert pair.finish() == (1, 1), f"{pair.client}\n{pair.server}"
+    assert "GID index 99" in pair.client.err, pair.client

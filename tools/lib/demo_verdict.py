@@ -1,0 +1,52 @@
+"""Judges the report of tools/demo: every byte right, plane 2 left while it was dead, used again after its return.
+
+usage: demo_verdict.py REPORT.json DOWN_AT UP_AT (seconds from the first packet)
+"""
+import json
+import statistics
+import sys
+
+PLANE = 1  # plane 2, counted from zero
+SETTLE_UP = 1.0  # seconds within which a plane that came back must be used again
+
+
+def main():
+    report = json.load(open(sys.argv[1], encoding="utf-8"))
+    down, up = float(sys.argv[2]), float(sys.argv[3])
+    rows = report["timeline"]
+    size = report["sizes"][-1]
+
+    def between(start, end):
+        return [r for r in rows if start < r["t"] <= end]
+
+    def rate(some):
+        return statistics.median([r["gbps"] for r in some]) if some else 0.0
+
+    def share(some):
+        total = sum(sum(r["plane_gbps"]) for r in some)
+        return sum(r["plane_gbps"][PLANE] for r in some) / total if total else 0.0
+
+    before = between(0.3, down)
+    dead = between(down + 0.3, up)
+    after = between(up + SETTLE_UP, rows[-1]["t"] - 0.1)
+    gib = size["bytes"] / 2**30
+    print(f"\n{gib:.1f} GiB written, {size['checked']} messages compared byte for byte, {size['mismatches']} wrong; "
+          f"{sum(r['retransmits'] for r in rows)} packets sent again")
+    print(f"Gb/s before {rate(before):.1f}, with plane 2 dead {rate(dead):.1f}, after its return {rate(after):.1f}; "
+          f"plane 2 carried {share(before):.0%}, {share(dead):.1%}, {share(after):.0%}")
+    checks = [
+        ("every byte is right", size["mismatches"] == 0 and size["checked"] > 0),
+        ("four planes carried data before the fault", bool(before) and statistics.median(r["planes_in_use"] for r in before) == 4),
+        ("the dead plane was left", bool(dead) and share(dead) < 0.02),
+        ("the transfer went on without it", bool(dead) and all(r["gbps"] > 0 for r in dead)),
+        (f"the plane was used again {SETTLE_UP:g} s after its return", bool(after) and share(after) > 0.1),
+    ]
+    for text, good in checks:
+        print(f"  {'yes' if good else 'NO '}  {text}")
+    good = all(result for _, result in checks)
+    print("PASSED" if good else "FAILED")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
