@@ -59,7 +59,7 @@ void DeviceImpl::linger() {
     Instant heard;
     {
       std::lock_guard lock(mutex);
-      idle = move(true) == 0;
+      idle = move(true, clock_now()) == 0;
       heard = last_rx_;
     }
     const Instant now = clock_now();
@@ -154,15 +154,16 @@ int Device::try_progress() {
 
 // Noted at both ends: a call that moved many bursts took longer than the helper's patience.
 int Device::progress_locked() {
-  impl_->helper.note_poll(clock_now());
-  const int moved = impl_->move(true);
+  const Instant now = clock_now();
+  impl_->helper.note_poll(now);
+  const int moved = impl_->move(true, now);
   if (moved > 0) impl_->helper.note_poll(clock_now());
   return moved;
 }
 
 // Not counted as polling: a program that posts and never polls would otherwise keep the helper from receiving.
 int Device::transmit_locked() {
-  return impl_->move(false);
+  return impl_->move(false, clock_now());
 }
 
 void Device::count_armed(int delta) {

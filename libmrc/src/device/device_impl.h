@@ -28,7 +28,7 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   void stop();
 
   // Progress; mutex held. `receive` false: only sends.
-  int move(bool receive);
+  int move(bool receiving, Instant now);
   void note_deadline(Instant now);  // makes sure that the sleeping helper wakes in time
 
   // Sink.

@@ -60,7 +60,7 @@ class Helper {
   // Called by the application's side; any thread.
   void note_poll(Instant now) { last_poll_.store(now.ns(), std::memory_order_relaxed); }
   void count_armed(int delta);
-  bool armed() const { return armed_.load(std::memory_order_relaxed) > 0; }
+  bool armed() const { return armed_.load() > 0; }
   // Sets when the sleeping helper wakes by itself; device lock held.
   void set_wake(Instant at);
 
