@@ -1,0 +1,174 @@
+"""Layering and cleanliness of the tree, from the list of files in git (or the folder where there is no git).
+
+usage: style_test.py SOURCE_DIR
+Every complaint names file and line. Rules are functions below; each takes (path, lines) and yields (line, text).
+"""
+import os
+import re
+import subprocess
+import sys
+
+# A layer may include itself and what stands after it.
+LAYERS = {
+    "base": (),
+    "wire": ("base",),
+    "core": ("wire", "base"),
+    "simnet": ("core", "wire", "base"),
+    "datapath": ("core", "simnet", "wire", "base"),
+    "device": ("datapath", "core", "simnet", "wire", "base"),
+    "api": ("device", "datapath", "core", "wire", "base"),
+}
+SANS_IO = ("base", "wire", "core", "simnet")
+MAX_LINES = 600
+# Outside libmrc these may look below the public headers: the simulator, tests, and tools that decode or replay.
+INSIDERS = ("sim/", "tests/", "tools/mrclog/", "tools/dissector/", "tools/mrc-nscc-replay/", "tools/mrc-info/")
+
+AMBIENT_HEADERS = re.compile(
+    r"#\s*include\s*<(chrono|ctime|time\.h|sys/time\.h|random|thread|mutex|shared_mutex|condition_variable|future|pthread\.h|"
+    r"sys/socket\.h|netinet/.*|sys/epoll\.h|poll\.h|fstream|iostream|unistd\.h|fcntl\.h)>")
+AMBIENT_CALLS = re.compile(
+    r"(?<![\w.>:])(?:std::|::)?(getenv|secure_getenv|rand|srand|random|drand48|time|clock|clock_gettime|gettimeofday|getrandom|socket|"
+    r"sendmsg|recvmsg|sendmmsg|recvmmsg|usleep|nanosleep|pthread_\w+)\s*\(")
+AMBIENT_NAMES = re.compile(r"std::(chrono|random_device|thread|jthread|mutex|this_thread|async)\b|\b(steady_clock|system_clock)\b")
+UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+SKIPPED = re.compile(r"\bGTEST_SKIP\b")
+MACHINE_PATH = re.compile(r"(?<![\w.])(/work/|/home/\w+|/root/)")
+LOCAL_INCLUDE = re.compile(r'#\s*include\s*"([^"]+)"')
+
+
+def files(root):
+    try:
+        listed = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True, check=True)
+        names = listed.stdout.split("\n")
+    except (OSError, subprocess.CalledProcessError):
+        names = [os.path.relpath(os.path.join(folder, name), root) for folder, dirs, found in os.walk(root)
+                 if not re.search(r"/(build[^/]*|\.git|out)(/|$)", folder[len(root):]) for name in found]
+    return [n for n in names if n and os.path.isfile(os.path.join(root, n))]
+
+
+def strip_comments(lines):
+    """Code alone: comments and string literals become blank, line numbers stay."""
+    text = "\n".join(lines)
+    pattern = re.compile(r'R"(\w*)\((?:.|\n)*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*(?:.|\n)*?\*/')
+
+    def blank(match):
+        found = match.group(0)
+        if found.startswith(('"', "'")) and "include" in text[max(0, match.start() - 12):match.start()]:
+            return found
+        return re.sub(r"[^\n]", " ", found)
+
+    return pattern.sub(blank, text).split("\n")
+
+
+def layer_of(path):
+    parts = path.split("/")
+    return parts[2] if path.startswith("libmrc/src/") and len(parts) > 3 and parts[2] in LAYERS else None
+
+
+def check_layers(path, lines):
+    layer = layer_of(path)
+    if layer is None:
+        return
+    for number, line in enumerate(lines, 1):
+        match = LOCAL_INCLUDE.match(line)
+        if match and "/" in match.group(1):
+            other = match.group(1).split("/")[0]
+            if other in LAYERS and other != layer and other not in LAYERS[layer]:
+                yield number, f"layer {layer} includes {match.group(1)}, which is not below it"
+
+
+def check_ambient(path, lines):
+    if layer_of(path) not in SANS_IO:
+        return
+    for number, line in enumerate(lines, 1):
+        for pattern in (AMBIENT_HEADERS, AMBIENT_CALLS, AMBIENT_NAMES):
+            match = pattern.search(line)
+            if match:
+                yield number, f"no clocks, randomness, environment, sockets or threads below the datapath: {match.group(0).strip()}"
+
+
+def check_outsiders(path, lines):
+    if path.startswith(("libmrc/", *INSIDERS)):
+        return
+    for number, line in enumerate(lines, 1):
+        match = LOCAL_INCLUDE.match(line)
+        if match and match.group(1).split("/")[0] in LAYERS and "/" in match.group(1):
+            yield number, f"includes {match.group(1)}: only public headers are to be used here"
+
+
+def check_length(path, lines):
+    if path.startswith("libmrc/src/") and len(lines) > MAX_LINES:
+        yield len(lines), f"{len(lines)} lines, at most {MAX_LINES}: split it by concern"
+
+
+def check_unfinished(_path, lines):
+    for number, line in enumerate(lines, 1):
+        for pattern, why in ((UNFINISHED, "unfinished work belongs in an issue"), (SKIPPED, "a skipped test tests nothing"),
+                             (MACHINE_PATH, "path of one machine")):
+            match = pattern.search(line)
+            if match:
+                yield number, f"{match.group(0)}: {why}"
+
+
+def check_pragma(path, lines):
+    if path.startswith("libmrc/src/") and path.endswith(".h") and "#pragma once" not in lines:
+        yield 1, "#pragma once is missing"
+
+
+def complaints(path, lines):
+    code = strip_comments(lines) if path.endswith((".h", ".cc", ".c")) else lines
+    found = []
+    if path.endswith((".h", ".cc", ".c")):
+        for rule in (check_layers, check_ambient, check_outsiders, check_length, check_pragma):
+            found += rule(path, code)
+    if not path.startswith("tests/style/"):
+        found += check_unfinished(path, lines)
+    return found
+
+
+def self_test():
+    """Each rule must be able to fail."""
+    bad = {
+        "libmrc/src/core/a.cc": ['#include "datapath/datapath.h"', "int x = rand();", "#include <chrono>", "std::mutex m;"],
+        "libmrc/src/wire/a.h": ["int y = getenv(\"A\") != nullptr;"],
+        "tools/mrc-perf/a.cc": ['#include "core/endpoint.h"'],
+        "libmrc/src/api/long.cc": ["int z;"] * (MAX_LINES + 1),
+        "libmrc/src/base/b.cc": ["// " + "TO" + "DO later"],
+        "README.md": ["see /work" + "/main"],
+    }
+    expected = {"libmrc/src/core/a.cc": 4, "libmrc/src/wire/a.h": 2, "tools/mrc-perf/a.cc": 1, "libmrc/src/api/long.cc": 1,
+                "libmrc/src/base/b.cc": 1, "README.md": 1}
+    good = {
+        "libmrc/src/core/a.cc": ['#include "wire/packet.h"', "// no clock here, rand() is forbidden", 'Instant time_of(x); f.time(3); "rand()";'],
+        "tools/mrc-perf/a.cc": ['#include "options.h"'],
+        "libmrc/src/api/short.cc": ["int z;"] * MAX_LINES,
+    }
+    for path, lines in bad.items():
+        found = complaints(path, lines)
+        assert len(found) == expected[path], (path, found)
+    for path, lines in good.items():
+        assert not complaints(path, lines), (path, complaints(path, lines))
+
+
+def main():
+    self_test()
+    root = os.path.abspath(sys.argv[1])
+    count = looked = 0
+    for path in sorted(files(root)):
+        if path.startswith("spec/vectors/") or "/corpus/" in path:
+            continue
+        try:
+            with open(os.path.join(root, path), encoding="utf-8") as source:
+                lines = source.read().split("\n")
+        except UnicodeDecodeError:
+            continue
+        looked += 1
+        for number, text in complaints(path, lines):
+            print(f"{path}:{number}: {text}")
+            count += 1
+    print(f"{looked} files looked at, {count} complaints")
+    return 1 if count or not looked else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
