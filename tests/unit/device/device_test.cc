@@ -149,6 +149,45 @@ TEST(Device, write_imm__the_helpers_do_it_alone) {
   EXPECT_EQ(from.memory, to.memory);
 }
 
+TEST(Device, write_imm__over_ipv4) {
+  const DeviceConfig config = loopback_config(test_config().settings, false);
+  const auto a = start(config);
+  const auto b = start(config);
+  End from(a.get(), 1), to(b.get(), 1);
+  fill(&from.memory);
+  from.connect(to, b->config().gids[3]);
+  to.connect(from, a->config().gids[3]);
+  to.post_recv();
+  from.write_imm(to, 1 << 20);
+  while (from.completions == 0 || to.completions == 0) {
+    a->progress();
+    b->progress();
+  }
+  EXPECT_EQ(from.memory, to.memory);
+}
+
+TEST(Device, write_imm__structured_evs_travel_in_the_flow_label) {
+  DeviceConfig config = test_config();
+  if (!config.planes[0].addr.is_v4()) config.settings.ev_mode = "structured";
+  const auto a = start(config);
+  const auto b = start(config);
+  if (!config.planes[0].addr.is_v4()) {
+    for (const core::EvEntry& ev : a->evs()) EXPECT_NE(ev.value >> 16, 0u);
+  }
+  for (const core::EvEntry& ev : a->evs()) EXPECT_NE(ev.value & 0xFFFF, 0u);
+  End from(a.get(), 1), to(b.get(), 1);
+  fill(&from.memory);
+  from.connect(to, b->config().gids[3]);
+  to.connect(from, a->config().gids[3]);
+  to.post_recv();
+  from.write_imm(to, 1 << 20);
+  while (from.completions == 0 || to.completions == 0) {
+    a->progress();
+    b->progress();
+  }
+  EXPECT_EQ(from.memory, to.memory);
+}
+
 TEST(Device, write_imm__to_itself) {
   const auto a = start(test_config());
   End from(a.get(), 1), to(a.get(), 1);
