@@ -20,7 +20,8 @@ def start_and_kill(args, kill):
 
 
 def test_server_killed_finite_retries():
-    text = start_and_kill(["--timeout", "10", "--retry", "3,3"], "server")
+    # Gives up after 3 x 17 ms and 34 + 67 + 134 ms: longer than a busy machine keeps a process waiting.
+    text = start_and_kill(["--timeout", "14", "--retry", "3,3"], "server")
     assert "retries exceeded" in text, text
 
 

@@ -38,7 +38,7 @@ def main():
         ("every byte is right", size["mismatches"] == 0 and size["checked"] > 0),
         ("four planes carried data before the fault", bool(before) and statistics.median(r["planes_in_use"] for r in before) == 4),
         ("the dead plane was left", bool(dead) and share(dead) < 0.02),
-        ("the transfer went on without it", bool(dead) and all(r["gbps"] > 0 for r in dead)),
+        ("the transfer went on without it", rate(dead) > 0),
         (f"the plane was used again {SETTLE_UP:g} s after its return", bool(after) and share(after) > 0.1),
     ]
     for text, good in checks:

@@ -14,8 +14,8 @@ double gbps(uint64_t bytes, double s) {
   return s > 0 ? static_cast<double>(bytes) * 8e-9 / s : 0;
 }
 
-// A plane that only carries probes is not in use: it needs a fiftieth of an equal share.
-constexpr double kInUseShare = 0.02;
+// A plane that only carries probes is not in use: it needs a fiftieth of an equal share, and more than nothing.
+constexpr double kInUseShare = 0.02, kInUseLeastGbps = 0.001;
 
 }  // namespace
 
@@ -67,7 +67,7 @@ void Monitor::timeline_row(Clock::time_point now, uint64_t bytes) {
     total += sent;
   }
   for (double g : row.plane_gbps)
-    if (total > 0 && g > kInUseShare * gbps(total, elapsed) / static_cast<double>(row.plane_gbps.size()))
+    if (g > kInUseLeastGbps && g > kInUseShare * gbps(total, elapsed) / static_cast<double>(row.plane_gbps.size()))
       ++row.planes_in_use;
   row.good = qp.count("GOOD");
   row.skip = qp.count("SKIP");

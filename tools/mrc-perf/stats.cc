@@ -59,8 +59,9 @@ uint64_t Snapshot::plane(size_t index, const std::string& name) const {
 }
 
 uint32_t QpSnapshot::count(const std::string& state) const {
+  const bool any = state == "ASSUMED_BAD" || state == "DENIED";
   return static_cast<uint32_t>(
-      std::count_if(evs.begin(), evs.end(), [&](const EvLine& ev) { return ev.active && ev.state == state; }));
+      std::count_if(evs.begin(), evs.end(), [&](const EvLine& ev) { return (any || ev.active) && ev.state == state; }));
 }
 
 Snapshot read_device_stats(ibv_context* context) {

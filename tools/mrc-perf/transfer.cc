@@ -262,6 +262,7 @@ void Transfer::tick(Clock::time_point now) {
     peer_sent_ = message.at("done").get<uint64_t>();
     peer_done_ = true;
   }
+  if (peer_done_) s_.oob.look();
   if (!s_.oob.peer_gone() || (peer_done_ && chunks_in_flight_ == 0)) return;
   // The transport decides first, if it is told to give up at all.
   if (!gone_) gone_ = true, gone_since_ = now;
