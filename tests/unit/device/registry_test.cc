@@ -8,6 +8,13 @@
 
 #include "device_fixture.h"
 
+#ifdef __SANITIZE_THREAD__
+// The child starts a helper thread of its own, at which this sanitizer otherwise ends the process.
+extern "C" const char* __tsan_default_options() {
+  return "die_after_fork=0";
+}
+#endif
+
 namespace mrc::device {
 namespace {
 
