@@ -115,6 +115,7 @@ class EndpointImpl {
 
   // endpoint_tx.cc
   bool poll_tx(Instant now, TxBurst* out, uint32_t planes_with_room);
+  bool send_owed(Instant now, TxBurst* out, uint32_t planes_with_room);
   void handle_timeout(Instant now);
   void set_flow(TxBurst* out, const Peer& to, uint16_t ev, uint8_t dscp) const;
   bool fill_flow(wire::Flow* flow, const Peer& to, uint16_t ev, uint8_t dscp) const;
@@ -133,6 +134,7 @@ class EndpointImpl {
   void probe_paths(Instant now, Peer* p);
   void rearm_peer(Peer* p);
   void set_plane_up(Instant now, uint8_t plane, bool up);
+  uint32_t all_planes() const { return config.planes.size() >= 32 ? UINT32_MAX : (1u << config.planes.size()) - 1; }
   uint16_t ev_index_of(uint32_t value) const;  // UINT16_MAX when unknown
 
   EndpointConfig config;

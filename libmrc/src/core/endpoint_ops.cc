@@ -8,8 +8,10 @@
 namespace mrc::core {
 
 namespace {
-constexpr uint8_t kStatusResends = 5;
-}
+// A port status update is repeated until it is answered: a peer that missed it would shun a good plane for ever, or
+// send into a dead one. The interval doubles up to this many times.
+constexpr uint8_t kStatusDoublings = 5;
+}  // namespace
 
 bool EndpointImpl::start_op(Instant now, PeerId to, uint16_t ev, uint16_t id, bool port_status, uint32_t mask,
                             Duration timeout, bool internal) {
@@ -124,15 +126,15 @@ void EndpointImpl::handle_op_timeouts(Instant now) {
       continue;
     }
     Peer* to = peer(op.peer);
-    if (op.internal && op.port_status && op.resends < kStatusResends) {
-      ++op.resends;
+    if (op.internal && op.port_status) {
+      if (op.resends < kStatusDoublings) ++op.resends;
       uint16_t ev;
       if (to->paths.pick_control(planes_up, &ev)) {
         op.ev = ev;
         op.plane = config.evs[ev].plane;
       }
-      op.mask = planes_up;
-      op.deadline = now + config.ev_probe_interval;
+      op.mask = planes_up & all_planes();
+      op.deadline = now + config.ev_probe_interval * (1 << op.resends);
       send_op(now, &op);
       next = std::min(next, op.deadline);
       ++i;
@@ -171,15 +173,19 @@ void EndpointImpl::set_plane_up(Instant now, uint8_t plane, bool up) {
   planes_up = up ? planes_up | 1u << plane : planes_up & ~(1u << plane);
   trace(now, 0, TraceEvent::kPlane, plane, up);
   sink->on_port_event(plane, up ? AsyncEvent::kPortUp : AsyncEvent::kPortDown);
-  const uint32_t all = config.planes.size() >= 32 ? UINT32_MAX : (1u << config.planes.size()) - 1;
   for (auto& p : peers_) {
     if (!p) continue;
     p->paths.set_local_planes(planes_up);
+    // The newest state replaces an update that is still unanswered.
+    ops_.erase(
+        std::remove_if(ops_.begin(), ops_.end(),
+                       [&](const EndpointOpRecord& op) { return op.internal && op.port_status && op.peer == p->id; }),
+        ops_.end());
     uint16_t ev;
     if (!p->paths.pick_control(planes_up, &ev)) continue;
     next_op_id_ = static_cast<uint16_t>(next_op_id_ + 1);
     if (next_op_id_ < 0x8000) next_op_id_ = 0x8000;
-    start_op(now, p->id, ev, next_op_id_, true, planes_up & all, config.ev_probe_interval, true);
+    start_op(now, p->id, ev, next_op_id_, true, planes_up & all_planes(), config.ev_probe_interval, true);
   }
   for (Qp* qp : qps_)
     if (qp != nullptr && qp->state == QpState::kRts && !qp->requester.idle()) make_ready(qp);

@@ -91,32 +91,44 @@ bool EndpointImpl::poll_tx(Instant now, TxBurst* out, uint32_t planes_with_room)
     return true;
   }
   // Answers first, except where the QP is about to send data itself: then they go behind it.
-  Qp* control = control_.front();
-  if (control != nullptr && !control->ready.linked) {
-    if (control->responder.build(now, planes_with_room, out)) {
-      if (!control->responder.owes()) control_.remove(control);
-      count_tx(*out);
-      return true;
-    }
-    if (out->segments == 0 && !control->responder.owes()) control_.remove(control);
-  }
-  while (Qp* qp = ready_.front()) {
+  if (planes_with_room == 0) return false;
+  if (Qp* control = control_.front();
+      control != nullptr && !control->ready.linked && send_owed(now, out, planes_with_room))
+    return true;
+  // A QP whose paths are all shut must not hold up the others: it goes to the back, and one lap is enough.
+  Qp* first_stuck = nullptr;
+  for (Qp* qp = ready_.front(); qp != nullptr && qp != first_stuck; qp = ready_.front()) {
     out->segments = 0;
-    const Requester::Build result =
-        qp->state == QpState::kRts ? qp->requester.build(now, planes_with_room, out) : Requester::Build::kNothing;
-    if (result == Requester::Build::kNoRoom) break;
+    const bool live = qp->state == QpState::kRts;
+    const Requester::Build result = live ? qp->requester.build(now, planes_with_room, out) : Requester::Build::kNothing;
     ready_.remove(qp);
     if (result == Requester::Build::kNothing) continue;
-    if (qp->requester.may_send()) ready_.push_back(qp);
+    if (result == Requester::Build::kNoRoom || qp->requester.may_send()) ready_.push_back(qp);
+    if (result == Requester::Build::kNoRoom) {
+      if (first_stuck == nullptr) first_stuck = qp;
+      continue;
+    }
     qp->responder.flush_acks();
     count_tx(*out);
     return true;
   }
-  control = control_.front();
-  if (control != nullptr && control->responder.build(now, planes_with_room, out)) {
-    if (!control->responder.owes()) control_.remove(control);
-    count_tx(*out);
-    return true;
+  return send_owed(now, out, planes_with_room);
+}
+
+// One burst of what some QP owes.
+bool EndpointImpl::send_owed(Instant now, TxBurst* out, uint32_t planes_with_room) {
+  Qp* first_stuck = nullptr;
+  for (Qp* qp = control_.front(); qp != nullptr && qp != first_stuck; qp = control_.front()) {
+    out->segments = 0;
+    const bool sent = qp->peer != nullptr && qp->responder.build(now, planes_with_room, out);
+    control_.remove(qp);
+    if (qp->peer != nullptr && qp->responder.owes()) control_.push_back(qp);
+    if (sent) {
+      count_tx(*out);
+      return true;
+    }
+    if (first_stuck == nullptr) first_stuck = qp;
+    if (!qp->control.linked) first_stuck = nullptr;
   }
   return false;
 }

@@ -45,6 +45,7 @@ void Requester::on_spurious(Instant now) {
 void Requester::mark_lost(Instant now, uint64_t seq) {
   TxRecord& r = (*window_)[seq];
   r.lost = true;
+  --flight_;
   ++lost_count_;
   lost_hint_ = std::min(lost_hint_, seq);
   nscc_.on_loss(now, r.nominal);

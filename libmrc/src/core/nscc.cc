@@ -1,5 +1,5 @@
-// NSCC, the events [MRC-NSCC-10..18, 24]: accounting of bytes in flight, RTT samples, receiver penalty, and which of the
-// window's rules (nscc_window.cc) an event runs. Gains are derived in nscc_params.cc.
+// NSCC, the events [MRC-NSCC-10..18, 24]: accounting of bytes in flight, RTT samples, receiver penalty, and which of
+// the window's rules (nscc_window.cc) an event runs. Gains are derived in nscc_params.cc.
 //
 // An ACK adds up increases, which a later batch applies divided by the window, so that a whole window of acknowledged
 // bytes has the effect that the gains are named for; decreases and the fast increase act at once. A trimmed packet

@@ -31,7 +31,7 @@ void Requester::reset() {
   if (window_) qp_.ep->windows.give(std::move(window_));
   rotation_.reset();
   una_ = nxt_ = cack_next_ = highest_acked_ = lost_hint_ = hint_ = retx_hint_ = 0;
-  lost_count_ = wimm_inflight_ = unsignaled_run_ = attempts_ = probe_backoff_ = 0;
+  lost_count_ = flight_ = wimm_inflight_ = unsignaled_run_ = attempts_ = probe_backoff_ = 0;
   probe_outstanding_ = false;
   newest_acked_sent_ = Instant::from_ns(INT64_MIN / 4);
   rto_deadline_ = probe_deadline_ = Instant::never();
@@ -118,7 +118,9 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
     const uint32_t size = wire::packet_bytes(op, c.timestamps, payload);
     if (out->segments > 0 && (size > out->segment_size || out->bytes + size > max_bytes)) break;
     const auto nominal = static_cast<uint16_t>(wire::nominal_size(size));
-    if (!nscc_.can_send(nominal)) {
+    // What NSCC counts as in flight comes from the receiver's byte count and lags when the last SACK is lost. With
+    // nothing really under way one packet may always leave, and its SACK puts the count right [MRC-NSCC-10].
+    if (!nscc_.can_send(nominal) && flight_ > 0) {
       window_full = true;
       break;
     }
@@ -136,8 +138,10 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
     const int n =
         sq_.gather(w, offset, payload, ep.memory, qp_.pd, pieces, static_cast<int>(kMaxIov - out->iov_count - 2));
     if (n < 0) {
-      if (out->segments > 0) break;  // what is laid out already may leave; the next burst runs into it again
-      complete_below(w.first_seq);
+      // Earlier requests are still on their way and may succeed: the error waits until this one is the oldest. What is
+      // laid out already may leave [MRC-REQ-8].
+      if (out->segments > 0) break;
+      if (&w != &sq_.front()) return Build::kNothing;
       ep.enter_error(now, &qp_, WcStatus::kLocalProtection, AsyncEvent::kQpFatal);
       return Build::kNothing;
     }
@@ -171,6 +175,7 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
     r.sent_at = now;
     r.ev = ev;
     r.nominal = nominal;
+    ++flight_;
     nscc_.on_send(nominal);
     ep.trace(now, qp_.qpn, retransmit ? TraceEvent::kRetransmit : TraceEvent::kTxData, bth.psn.value(),
              c.evs[ev].value);
@@ -231,7 +236,7 @@ void Requester::flush(WcStatus first) {
   }
   if (window_) qp_.ep->windows.give(std::move(window_));
   una_ = nxt_ = cack_next_ = highest_acked_ = lost_hint_ = sq_.end_seq();
-  lost_count_ = 0;
+  lost_count_ = flight_ = 0;
   wimm_inflight_ = 0;
   rto_deadline_ = probe_deadline_ = Instant::never();
 }

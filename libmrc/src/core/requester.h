@@ -79,6 +79,7 @@ class Requester {
   uint64_t hint_ = 0;           // SendQueue::find
   uint64_t retx_hint_ = 0;
   uint32_t lost_count_ = 0;
+  uint32_t flight_ = 0;       // packets sent and neither known to have arrived nor declared lost
   uint32_t window_psns_ = 0;  // MPR in packets
   uint32_t wimm_inflight_ = 0;
   uint32_t unsignaled_run_ = 0;

@@ -25,6 +25,8 @@ void Requester::ack_one(Instant now, uint64_t seq) {
     --lost_count_;
     nscc_.on_lost_packet_acked(r.nominal);
     if (r.sends == 1) on_spurious(now);
+  } else {
+    --flight_;
   }
   // Of a packet sent twice nobody knows which copy arrived; an answer sooner than any round trip was to the first.
   const bool original = r.sends > 1 && now - r.sent_at < min_rtt_;
@@ -202,6 +204,7 @@ void Requester::on_nack(Instant now, const wire::Packet& p) {
   std::optional<Duration> sample;
   if (r.sends == 1 && trimmed) sample = now - r.sent_at;
   r.lost = true;
+  --flight_;
   ++lost_count_;
   lost_hint_ = std::min(lost_hint_, s);
   nscc_.on_nack(now, r.nominal, sample, trimmed);

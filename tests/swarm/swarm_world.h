@@ -1,0 +1,20 @@
+// One seed of the swarm: a small world in which everything is drawn from the seed (topology, window sizes, message mix,
+// faults, administration), run in two phases. Safety: while faults last, nothing wrong may happen. Liveness: when they
+// have stopped, everything must finish within a bounded virtual time. The checks know nothing of the engine but its
+// promises.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace mrc::swarm {
+
+struct Outcome {
+  bool ok = true;
+  std::string failure;  // first broken promise
+  std::string summary;  // what the world looked like
+};
+
+Outcome run_world(uint64_t seed);
+
+}  // namespace mrc::swarm
