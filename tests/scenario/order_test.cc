@@ -1,0 +1,74 @@
+// Completion order, and what a WriteIMM's receive completion promises about memory.
+#include "scenario/pair.h"
+
+namespace mrc::scenario {
+namespace {
+
+void disturb(Fabric* f, double loss) {
+  for (int plane = 0; plane < f->net().planes(); ++plane) {
+    simnet::LinkConfig& l = f->net().link(plane);
+    l.latency = Duration::microseconds(3 + 9 * plane);
+    l.jitter = Duration::microseconds(30);
+    l.reorder = 0.1;
+    l.loss = loss;
+  }
+}
+
+// clients.md rule 13: completions of one QP come in posting order.
+TEST(Order, SendCompletionsComeInPostingOrder) {
+  Pair p;
+  disturb(&p.fabric, 0.02);
+  for (uint64_t i = 0; i < 100; ++i) ASSERT_EQ(p.write(i, i * 9000, i % 3 == 0 ? 64 : 9000), PostResult::kOk);
+  ASSERT_TRUE(p.until_sends(100));
+  for (uint64_t i = 0; i < 100; ++i) EXPECT_EQ(p.sends()[i].wr_id, i);
+}
+
+// clients.md rule 13: when the receive completes, all earlier writes and the message's own payload are in memory.
+TEST(Order, ReceiveCompletionImpliesAllEarlierData) {
+  for (double loss : {0.0, 0.03}) {
+    Pair p;
+    disturb(&p.fabric, loss);
+    p.fabric.post_receives(1, p.link.qb, 500, 20);
+    int seen = 0;
+    p.fabric.node(1).on_done = [&](const Completion& c) {
+      EXPECT_TRUE(c.is_recv && c.with_imm);
+      EXPECT_EQ(c.wr_id, 500u + static_cast<uint64_t>(seen));
+      EXPECT_EQ(c.imm, static_cast<uint32_t>(seen));
+      EXPECT_EQ(c.byte_len, 5000u);
+      ++seen;
+      EXPECT_TRUE(p.arrived(0, static_cast<size_t>(seen) * 50000)) << seen;
+      return true;
+    };
+    for (uint32_t i = 0; i < 20; ++i) {
+      ASSERT_EQ(p.write(2 * i, i * 50000, 45000), PostResult::kOk);
+      ASSERT_EQ(p.write_imm(2 * i + 1, i * 50000 + 45000, 5000, i), PostResult::kOk);
+    }
+    ASSERT_TRUE(p.until_sends(40));
+    EXPECT_EQ(seen, 20);
+    EXPECT_GT(p.fabric.net().counters().reordered, 0u);
+  }
+}
+
+// A WriteIMM that overtakes a plain write on a quick plane waits for it.
+TEST(Order, AnOvertakingWriteImmWaits) {
+  FabricConfig c;
+  c.planes = 2;
+  Pair p(c);
+  p.fabric.net().link(0).latency = Duration::milliseconds(3);
+  p.fabric.post_receives(1, p.link.qb, 1, 64);
+  int seen = 0;
+  p.fabric.node(1).on_done = [&](const Completion&) {
+    ++seen;
+    EXPECT_TRUE(p.arrived(0, static_cast<size_t>(seen) * 164));
+    return true;
+  };
+  for (uint32_t i = 0; i < 32; ++i) {
+    ASSERT_EQ(p.write(i, i * 164, 100), PostResult::kOk);
+    ASSERT_EQ(p.write_imm(i, i * 164 + 100, 64, i), PostResult::kOk);
+  }
+  ASSERT_TRUE(p.until_sends(64));
+  EXPECT_EQ(seen, 32);
+}
+
+}  // namespace
+}  // namespace mrc::scenario

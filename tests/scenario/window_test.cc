@@ -1,0 +1,104 @@
+// Limits of what may be under way: the PSN window of the responder, WriteIMMs, receive work requests.
+#include "scenario/pair.h"
+
+namespace mrc::scenario {
+namespace {
+
+class Windows : public testing::TestWithParam<int> {};
+
+// [MRC-PSN-2]: the responder takes cack + 1 .. cack + 128 * MPR; the requester goes by the cack that it has been told.
+TEST_P(Windows, NeverMorePsnsUnderWayThanTheRespondersWindow) {
+  QpAttr attr;
+  attr.path_mtu = 256;
+  attr.mpr = attr.mpr_dest = static_cast<uint8_t>(GetParam());
+  attr.sq_psn = Psn(0xFFFF00);
+  Pair p({}, attr);
+  for (int plane = 0; plane < 4; ++plane) {
+    p.fabric.net().link(plane).loss = 0.02;
+    p.fabric.net().link(plane).latency = Duration::microseconds(100);
+  }
+  std::vector<TraceRecord> trace;
+  p.fabric.record(&trace);
+  ASSERT_EQ(p.write(1, 0, 1000000), PostResult::kOk);
+  ASSERT_TRUE(p.until_sends(1));
+  EXPECT_TRUE(p.arrived(0, 1000000));
+  Psn told = attr.sq_psn - 1;
+  int32_t most = 0;
+  for (const TraceRecord& r : trace) {
+    if (r.node != 0) continue;
+    const bool tells = r.event == TraceEvent::kRxSack || r.event == TraceEvent::kRxAck;
+    if (tells && Psn(static_cast<uint32_t>(r.a)) > told) told = Psn(static_cast<uint32_t>(r.a));
+    if (r.event == TraceEvent::kTxData) most = std::max(most, Psn(static_cast<uint32_t>(r.a)) - told);
+  }
+  EXPECT_LE(most, 128 * GetParam());
+  EXPECT_GE(most, 127);  // and it is used
+  EXPECT_EQ(p.counters(1).drop_window, 0u);
+}
+INSTANTIATE_TEST_SUITE_P(Mpr, Windows, testing::Values(1, 2, 32));
+
+// clients.md rule 5: more WriteIMMs are posted than the limit; they queue at the sender and none fails.
+TEST(Window, WriteImmsBeyondTheLimitQueueAtTheSender) {
+  QpAttr attr;
+  attr.max_wimm = attr.max_wimm_dest = 4;
+  Pair p({}, attr);
+  for (int plane = 0; plane < 4; ++plane) p.fabric.net().link(plane).loss = 0.02;
+  p.fabric.post_receives(1, p.link.qb, 0, 100);
+  std::vector<TraceRecord> trace;
+  p.fabric.record(&trace);
+  for (uint32_t i = 0; i < 100; ++i) ASSERT_EQ(p.write_imm(i, i * 8, 8, i), PostResult::kOk);
+  ptrdiff_t under_way_most = 0;
+  ASSERT_TRUE(p.fabric.run_until(
+      [&] {
+        const auto sent = std::count_if(trace.begin(), trace.end(), [](const TraceRecord& r) {
+          return r.node == 0 && r.event == TraceEvent::kTxData;
+        });
+        under_way_most = std::max(under_way_most, sent - static_cast<ptrdiff_t>(p.sends().size()));
+        return p.sends().size() == 100;
+      },
+      Duration::seconds(10)));
+  EXPECT_EQ(under_way_most, 4);  // used, and never exceeded
+  EXPECT_TRUE(p.all_ok(100));
+  EXPECT_EQ(p.receives().size(), 100u);
+  EXPECT_EQ(p.counters(1).qp_errors, 0u);
+}
+
+// A WriteIMM that finds no receive work request is held until there is one; its payload is in memory meanwhile.
+TEST(Window, WriteImmWithoutReceiveIsHeld) {
+  Pair p;
+  ASSERT_EQ(p.write_imm(1, 0, 5000, 7), PostResult::kOk);
+  ASSERT_EQ(p.write_imm(2, 5000, 0, 8), PostResult::kOk);
+  p.fabric.run_for(Duration::milliseconds(20));
+  EXPECT_TRUE(p.receives().empty());
+  EXPECT_TRUE(p.arrived(0, 5000));
+  EXPECT_EQ(p.state(0), QpState::kRts);
+  p.fabric.post_receives(1, p.link.qb, 90, 1);
+  ASSERT_TRUE(p.until_receives(1, Duration::milliseconds(50)));
+  EXPECT_EQ(p.receives()[0].imm, 7u);
+  p.fabric.run_for(Duration::milliseconds(20));
+  EXPECT_EQ(p.receives().size(), 1u);
+  p.fabric.post_receives(1, p.link.qb, 91, 1);
+  ASSERT_TRUE(p.until_sends(2));
+  EXPECT_TRUE(p.all_ok(2));
+  EXPECT_EQ(p.receives()[1].imm, 8u);
+}
+
+// [MRC-AETH-1]: with holding off, the same is a NAK for an invalid request and the end of both QPs.
+TEST(Window, WriteImmWithoutReceiveIsAnErrorWhereHoldingIsOff) {
+  FabricConfig c;
+  c.endpoint.hold_without_recv_wqe = false;
+  Pair p(c);
+  p.fabric.post_receives(1, p.link.qb, 0, 1);
+  ASSERT_EQ(p.write_imm(1, 0, 8, 7), PostResult::kOk);
+  ASSERT_EQ(p.write_imm(2, 8, 8, 8), PostResult::kOk);
+  ASSERT_EQ(p.write(3, 16, 8), PostResult::kOk);
+  ASSERT_TRUE(p.until_sends(3));
+  EXPECT_EQ(p.sends()[0].status, WcStatus::kSuccess);
+  EXPECT_NE(p.sends()[1].status, WcStatus::kSuccess);
+  EXPECT_NE(p.sends()[1].status, WcStatus::kFlushed);
+  EXPECT_EQ(p.sends()[2].status, WcStatus::kFlushed);
+  EXPECT_EQ(p.state(0), QpState::kError);
+  EXPECT_EQ(p.state(1), QpState::kError);
+}
+
+}  // namespace
+}  // namespace mrc::scenario
