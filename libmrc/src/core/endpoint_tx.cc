@@ -108,7 +108,7 @@ bool EndpointImpl::poll_tx(Instant now, TxBurst* out, uint32_t planes_with_room)
       if (first_stuck == nullptr) first_stuck = qp;
       continue;
     }
-    qp->responder.flush_acks();
+    qp->responder.flush_behind_data();
     count_tx(*out);
     return true;
   }

@@ -5,7 +5,6 @@
 // where it can.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <cstring>
 
@@ -34,8 +33,7 @@ inline void place_bytes(uint8_t* dst, const uint8_t* src, uint32_t n) {
   constexpr uint32_t kTail = 64;
   if (n > 4 * kTail) {
     const uint32_t body = n - kTail;
-    std::memcpy(dst, src, body);
-    std::atomic_thread_fence(std::memory_order_release);
+    std::memcpy(dst, src, body);  // the release stores of the tail order it before themselves
     dst += body;
     src += body;
     n = kTail;

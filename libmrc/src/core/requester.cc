@@ -32,6 +32,7 @@ void Requester::reset() {
   rotation_.reset();
   una_ = nxt_ = cack_next_ = highest_acked_ = lost_hint_ = hint_ = retx_hint_ = 0;
   lost_count_ = flight_ = wimm_inflight_ = unsignaled_run_ = attempts_ = probe_backoff_ = 0;
+  cq_overrun_ = false;
   probe_outstanding_ = false;
   newest_acked_sent_ = Instant::from_ns(INT64_MIN / 4);
   rto_deadline_ = probe_deadline_ = Instant::never();
@@ -187,14 +188,16 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
 
   // The window is closed or nearly so: an acknowledgement at once keeps it moving [MRC-NSCC-10].
   if (window_full && nxt_ < sq_.end_seq()) builder.set_ack_req_on_last();
+  const uint32_t sent = out->segments;
+  qp_.responder.append_ack(now, &builder, out);
   builder.finish();
-  paths.on_sent(ev, out->segments);
-  ep.counters.tx_data += out->segments;
-  tx_packets += out->segments;
+  paths.on_sent(ev, sent);
+  ep.counters.tx_data += sent;
+  tx_packets += sent;
   if (retransmit) {
-    ep.counters.retransmits += out->segments;
-    ep.plane_counters[out->plane].retransmits += out->segments;
-    retransmits += out->segments;
+    ep.counters.retransmits += sent;
+    ep.plane_counters[out->plane].retransmits += sent;
+    retransmits += sent;
   }
   arm_rto(now);
   arm_probe(now);
@@ -220,8 +223,7 @@ void Requester::complete_front(WcStatus status) {
   done.slots = unsignaled_run_ + 1;
   unsignaled_run_ = 0;
   sq_.pop_front();
-  // The sink answers false for an overrun CQ; the QP's owner learns of it by the CQ's own event.
-  qp_.ep->sink->on_completion(qp_.cookie, done);
+  if (!qp_.ep->sink->on_completion(qp_.cookie, done)) cq_overrun_ = true;
 }
 
 void Requester::complete_below(uint64_t end) {

@@ -88,6 +88,7 @@ class Requester {
   uint16_t probe_id_ = 0;
   uint16_t probe_ev_ = 0;
   bool probe_outstanding_ = false;
+  bool cq_overrun_ = false;  // a completion could not be delivered
   Instant probe_sent_at_;
   Instant newest_acked_sent_ = Instant::from_ns(INT64_MIN / 4);
   Instant rto_deadline_ = Instant::never();

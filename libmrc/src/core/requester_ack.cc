@@ -162,6 +162,10 @@ void Requester::on_transport_ack(Instant now, const wire::Packet& p) {
       attempts_ = 0;
     }
     complete_below(end);
+    if (cq_overrun_) {  // a completion is lost, and with it the order that the application relies on [MRC-ACK-5]
+      ep.enter_error(now, &qp_, WcStatus::kFlushed, AsyncEvent::kQpFatal);
+      return;
+    }
     after_progress(now);
     return;
   }

@@ -14,6 +14,7 @@
 
 namespace mrc::core {
 
+class BurstBuilder;
 class Qp;
 
 class Responder {
@@ -37,6 +38,15 @@ class Responder {
   void flush_acks();  // what is coalesced becomes due
   // Everything owed as one burst: SACKs, then the transport ACK. False when no plane has room.
   bool build(Instant now, uint32_t planes_with_room, TxBurst* out);
+
+  // Puts the owed transport ACK behind the data of a burst that is being built, where it costs no system call of its
+  // own; the SACK then waits for its timer. Only as a shorter last segment, and not where switches trim data
+  // [MRC-ACK-3].
+  void append_ack(Instant now, BurstBuilder* builder, const TxBurst* burst);
+  // Data has left: an ACK that found no place in it follows at once.
+  void flush_behind_data() {
+    if (ack_pending_) owe_now();
+  }
 
   void flush();  // receive queue, with flush errors
   // For the tombstone of a destroyed QP: what its last SACK and ACK would say.
@@ -73,6 +83,7 @@ class Responder {
   void set_fault(uint64_t seq, uint8_t syndrome);
   void trigger(Instant now, const wire::Flow& flow, const wire::Packet& p, uint64_t seq, bool now_please);
   void owe_now();
+  void add_ack(Instant now, BurstBuilder* builder);
   uint32_t write_sack(uint8_t* out, Instant now, const Trigger& t, uint64_t base, bool probe_reply) const;
   uint64_t aligned_base(uint64_t seq) const;
 

@@ -70,6 +70,32 @@ uint32_t Responder::write_sack(uint8_t* out, Instant now, const Trigger& t, uint
   return wire::encode_sack(out, bth, s, cc);
 }
 
+void Responder::add_ack(Instant now, BurstBuilder* builder) {
+  EndpointImpl& ep = *qp_.ep;
+  wire::Bth bth;
+  bth.opcode = wire::Opcode::kAck;
+  bth.dqp = qp_.attr.dest_qpn;
+  bth.pkey = qp_.attr.pkey;
+  bth.psn = psn_of(nak_pending_ ? fault_seq_ : expected_ - 1);
+  wire::Aeth aeth;
+  aeth.syndrome = nak_pending_ ? fault_syndrome_ : wire::kSyndromeAck;
+  aeth.msn = msn_;
+  builder->add(wire::encode_ack(builder->header(), bth, aeth), nullptr, 0, 0);
+  ++ep.counters.tx_acks;
+  ep.trace(now, qp_.qpn, TraceEvent::kTxAck, bth.psn.value(), aeth.syndrome);
+  ack_pending_ = nak_pending_ = false;
+}
+
+void Responder::append_ack(Instant now, BurstBuilder* builder, const TxBurst* burst) {
+  constexpr uint32_t kAckBytes = wire::packet_bytes(wire::Opcode::kAck, false, 0);
+  const EndpointConfig& c = qp_.ep->config;
+  if (!ack_pending_ || nak_pending_ || owes_ || c.trimming || burst->segments >= c.max_segments || !builder->room(0))
+    return;
+  const bool last_is_full = burst->bytes == burst->segments * burst->segment_size;
+  if (!last_is_full || burst->segment_size < kAckBytes || burst->bytes + kAckBytes > c.max_burst_bytes) return;
+  add_ack(now, builder);
+}
+
 bool Responder::build(Instant now, uint32_t planes_with_room, TxBurst* out) {
   EndpointImpl& ep = *qp_.ep;
   uint16_t ev;
@@ -112,20 +138,7 @@ bool Responder::build(Instant now, uint32_t planes_with_room, TxBurst* out) {
     }
     if (out->segments == 0) add_sack(newest_, aligned_base(expected_), false);
   }
-  if (!sack_more && (ack_pending_ || nak_pending_) && room(0)) {
-    wire::Bth bth;
-    bth.opcode = wire::Opcode::kAck;
-    bth.dqp = qp_.attr.dest_qpn;
-    bth.pkey = qp_.attr.pkey;
-    bth.psn = psn_of(nak_pending_ ? fault_seq_ : expected_ - 1);
-    wire::Aeth aeth;
-    aeth.syndrome = nak_pending_ ? fault_syndrome_ : wire::kSyndromeAck;
-    aeth.msn = msn_;
-    builder.add(wire::encode_ack(builder.header(), bth, aeth), nullptr, 0, 0);
-    ++ep.counters.tx_acks;
-    ep.trace(now, qp_.qpn, TraceEvent::kTxAck, bth.psn.value(), aeth.syndrome);
-    ack_pending_ = nak_pending_ = false;
-  }
+  if (!sack_more && (ack_pending_ || nak_pending_) && room(0)) add_ack(now, &builder);
   builder.finish();
   sack_pending_ = sack_more;
   owes_ = sack_more || ack_pending_ || nak_pending_;
