@@ -29,6 +29,9 @@ struct Peer {
   PeerDescription description;
   PeerPaths paths;
   TimerNode timer;
+  // Round trips that any QP to this peer has seen lately: a QP that has none of its own, or old ones, must not take the
+  // queue that its neighbours make for silence.
+  Duration recent_rtt;
 };
 
 // A control packet that belongs to no stream of SACKs: NACK, probe, endpoint request or response. Built when it is due,
@@ -121,7 +124,7 @@ class EndpointImpl {
   bool fill_flow(wire::Flow* flow, const Peer& to, uint16_t ev, uint8_t dscp) const;
   // Queues a control packet of `length` bytes of headers; appends the ICRC. Dropped when too many wait.
   void queue_one_off(const wire::Flow& flow, uint16_t ev, const uint8_t* headers, uint32_t length);
-  void send_nack(Instant now, Qp* qp, const wire::Flow& from, const wire::Packet& p, wire::NackReason reason);
+  void send_nack(Instant now, Qp* qp, const wire::Flow& from, Psn psn, uint16_t timestamp, wire::NackReason reason);
   void count_tx(const TxBurst& b);
 
   // endpoint_ops.cc

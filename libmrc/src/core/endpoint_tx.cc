@@ -37,7 +37,7 @@ void EndpointImpl::queue_one_off(const wire::Flow& flow, uint16_t ev, const uint
   wire::icrc_store(o.bytes.data() + length, crc);
 }
 
-void EndpointImpl::send_nack(Instant now, Qp* qp, const wire::Flow& from, const wire::Packet& p,
+void EndpointImpl::send_nack(Instant now, Qp* qp, const wire::Flow& from, Psn psn, uint16_t timestamp,
                              wire::NackReason reason) {
   uint16_t ev;
   wire::Flow flow;
@@ -46,18 +46,18 @@ void EndpointImpl::send_nack(Instant now, Qp* qp, const wire::Flow& from, const 
   bth.opcode = wire::Opcode::kNack;
   bth.dqp = qp->attr.dest_qpn;
   bth.pkey = qp->attr.pkey;
-  bth.psn = p.bth.psn;
+  bth.psn = psn;
   wire::Neth neth;
   neth.reason = reason;
   neth.entropy = wire::ev_of(from);
   neth.spdcid = static_cast<uint16_t>(qp->qpn);
   neth.dpdcid = static_cast<uint16_t>(qp->attr.dest_qpn);
-  neth.nack_psn = p.bth.psn;
-  neth.tx_timestamp = p.bth.ts ? p.tseth.tx_timestamp : 0;
+  neth.nack_psn = psn;
+  neth.tx_timestamp = timestamp;
   uint8_t packet[kHeaderRoom];
   queue_one_off(flow, ev, packet, wire::encode_nack(packet, bth, neth));
   ++counters.tx_nacks;
-  trace(now, qp->qpn, TraceEvent::kTxNack, p.bth.psn.value(), static_cast<uint64_t>(reason));
+  trace(now, qp->qpn, TraceEvent::kTxNack, psn.value(), static_cast<uint64_t>(reason));
 }
 
 void EndpointImpl::count_tx(const TxBurst& b) {

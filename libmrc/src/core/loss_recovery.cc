@@ -78,7 +78,9 @@ Duration Requester::rto_interval() const {
   const uint32_t linear = qp_.attr.retry_linear;
   const uint32_t doublings = attempts_ > linear ? std::min<uint32_t>(attempts_ - linear, 24) : 0;
   const uint32_t exponent = std::min<uint32_t>(qp_.attr.timeout + doublings, 24);
-  return Duration::nanoseconds(1024ll << exponent);
+  // Never below what a round trip takes now, queues included: repeating a packet that is only waiting makes them
+  // longer.
+  return std::max(Duration::nanoseconds(1024ll << exponent), std::max(srtt_, qp_.peer->recent_rtt) * 4);
 }
 
 bool Requester::charge_retry() {
@@ -136,9 +138,10 @@ void Requester::arm_probe(Instant now) {
     probe_deadline_ = Instant::never();
     return;
   }
-  Duration wait = std::max(qp_.ep->config.probe_floor, srtt_ * 2 + rttvar_ * 4);
+  const Duration usual = std::max(srtt_ * 2 + rttvar_ * 4, qp_.peer->recent_rtt * 2);
+  Duration wait = std::max(qp_.ep->config.probe_floor, usual);
   for (uint32_t i = 0; i < probe_backoff_ && wait < kProbeCap; ++i) wait = wait * 2;
-  probe_deadline_ = now + std::min(wait, std::max(kProbeCap, srtt_ * 4));
+  probe_deadline_ = now + std::min(wait, std::max(kProbeCap, usual * 2));
 }
 
 void Requester::send_probe(Instant now) {

@@ -116,6 +116,8 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
       rttvar_ = rttvar_ + (off - rttvar_) / 4;
       srtt_ = srtt_ + (rtt - srtt_) / 8;
     }
+    Duration& recent = qp_.peer->recent_rtt;
+    recent = rtt > recent ? recent + (rtt - recent) / 4 : recent - (recent - rtt) / 64;  // quick up, slow down
   }
   std::optional<Duration> sample;
   if (rtt_valid) sample = rtt;

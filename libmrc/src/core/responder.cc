@@ -70,7 +70,7 @@ void Responder::on_request(Instant now, const wire::Flow& flow, const wire::Pack
              p.bth.psn.value());
     if (now - last_oor_nack_ < ep.config.ack_delay) return;  // at most one per ack_delay [MRC-CHOICE-Q5]
     last_oor_nack_ = now;
-    ep.send_nack(now, &qp_, flow, p, wire::NackReason::kPsnOorWindow);
+    ep.send_nack(now, &qp_, flow, p.bth.psn, p.tseth.tx_timestamp, wire::NackReason::kPsnOorWindow);
     return;
   }
   const uint64_t seq = expected_ + static_cast<uint32_t>(delta);
@@ -267,7 +267,8 @@ void Responder::on_trimmed(Instant now, const wire::Flow& flow, const wire::Pack
             true);  // it has arrived already: a SACK
     return;
   }
-  qp_.ep->send_nack(now, &qp_, flow, p, last_hop ? wire::NackReason::kTrimmedLastHop : wire::NackReason::kTrimmed);
+  qp_.ep->send_nack(now, &qp_, flow, p.bth.psn, p.tseth.tx_timestamp,
+                    last_hop ? wire::NackReason::kTrimmedLastHop : wire::NackReason::kTrimmed);
 }
 
 void Responder::on_probe(Instant now, const wire::Flow& flow, const wire::Packet& p) {
@@ -291,14 +292,17 @@ void Responder::on_packet_in_error(Instant now, const wire::Flow& flow, const wi
     owe_now();
     return;
   }
-  if (wire::is_request(p.bth.opcode) && p.bth.psn < psn_of(expected_)) {
+  // What is complete stays complete and is acknowledged again; for the rest there is no hope, and the peer shall know.
+  if (!wire::is_request(p.bth.opcode)) {
+    on_probe(now, flow, p);
+  } else if (p.bth.psn < psn_of(expected_)) {
     ack_pending_ = true;
     trigger(now, flow, p, expected_ - 1, true);
     return;
   }
-  if (!wire::is_request(p.bth.opcode) || now - last_oor_nack_ < qp_.ep->config.ack_delay) return;
+  if (now - last_oor_nack_ < qp_.ep->config.ack_delay) return;
   last_oor_nack_ = now;
-  qp_.ep->send_nack(now, &qp_, flow, p, wire::NackReason::kUnexpEvent);
+  qp_.ep->send_nack(now, &qp_, flow, psn_of(expected_), 0, wire::NackReason::kUnexpEvent);
 }
 
 void Responder::flush() {

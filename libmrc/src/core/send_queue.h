@@ -37,8 +37,7 @@ static_assert(sizeof(Wqe) <= 72);
 
 class SendQueue {
  public:
-  // Numbers [0, max_message] are legal lengths.
-  static constexpr uint64_t kMaxMessage = 1ull << 31;
+  static constexpr uint64_t kMaxMessage = 1ull << 30;  // bytes of one request, as the device reports it
 
   void init(const QpCaps& caps);
   void reset();
