@@ -67,14 +67,14 @@ TEST(Window, WriteImmWithoutReceiveIsHeld) {
   Pair p;
   ASSERT_EQ(p.write_imm(1, 0, 5000, 7), PostResult::kOk);
   ASSERT_EQ(p.write_imm(2, 5000, 0, 8), PostResult::kOk);
-  p.fabric.run_for(Duration::milliseconds(20));
+  p.pass(Duration::milliseconds(20));
   EXPECT_TRUE(p.receives().empty());
   EXPECT_TRUE(p.arrived(0, 5000));
   EXPECT_EQ(p.state(0), QpState::kRts);
   p.fabric.post_receives(1, p.link.qb, 90, 1);
   ASSERT_TRUE(p.until_receives(1, Duration::milliseconds(50)));
   EXPECT_EQ(p.receives()[0].imm, 7u);
-  p.fabric.run_for(Duration::milliseconds(20));
+  p.pass(Duration::milliseconds(20));
   EXPECT_EQ(p.receives().size(), 1u);
   p.fabric.post_receives(1, p.link.qb, 91, 1);
   ASSERT_TRUE(p.until_sends(2));

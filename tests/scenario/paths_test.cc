@@ -1,0 +1,126 @@
+// Planes and EVs: what is dead or bad is left, and comes back into use when it works again.
+#include "scenario/pair.h"
+
+namespace mrc::scenario {
+namespace {
+
+// Sixteen kilobytes every 200 us.
+void traffic(Pair* p, Duration time) {
+  const Instant end = p->fabric.now() + time;
+  uint64_t i = 0;
+  while (p->fabric.now() < end) {
+    p->write(i, (i % 60) * 16384, 16384, true);
+    ++i;
+    p->pass(Duration::microseconds(200));
+  }
+}
+
+uint64_t sent_on(Pair* p, uint8_t plane) {
+  return p->fabric.at(0).plane_counters(plane).tx_packets;
+}
+
+FabricConfig single_packets() {
+  FabricConfig c;
+  c.endpoint.max_segments = 1;  // every packet on its own EV
+  return c;
+}
+
+TEST(Paths, ADeadPlaneIsLeftAndComesBack) {
+  Pair p(single_packets());
+  const Instant dead = p.fabric.now() + Duration::milliseconds(5);
+  p.fabric.net().add_outage({1, -1, dead, dead + Duration::milliseconds(200)});
+  traffic(&p, Duration::milliseconds(25));
+  const uint64_t on_dead = sent_on(&p, 1), on_other = sent_on(&p, 2);
+  traffic(&p, Duration::milliseconds(100));
+  const uint64_t dead_share = sent_on(&p, 1) - on_dead, other_share = sent_on(&p, 2) - on_other;
+  EXPECT_GT(other_share, 100u);
+  EXPECT_LT(dead_share * 2, other_share);  // probes only
+  traffic(&p, Duration::milliseconds(1080));
+  const uint64_t before = sent_on(&p, 1), other_before = sent_on(&p, 2);
+  traffic(&p, Duration::milliseconds(50));
+  EXPECT_GT((sent_on(&p, 1) - before) * 2, sent_on(&p, 2) - other_before);
+  EXPECT_EQ(p.state(0), QpState::kRts);
+  EXPECT_TRUE(p.arrived(0, 60 * 16384));
+  EXPECT_EQ(p.counters(0).qp_errors, 0u);
+}
+
+TEST(Paths, AllPlanesDeadForAWhile) {
+  Pair p;
+  ASSERT_EQ(p.write(1, 0, 500000), PostResult::kOk);
+  p.pass(Duration::microseconds(20));
+  const Instant back = p.fabric.now() + Duration::milliseconds(300);
+  p.fabric.net().add_outage({-1, -1, p.fabric.now(), back});
+  p.pass(back - p.fabric.now());
+  EXPECT_TRUE(p.sends().empty());
+  ASSERT_TRUE(p.until_sends(1, Duration::seconds(1)));
+  EXPECT_TRUE(p.all_ok(1));
+  EXPECT_TRUE(p.arrived(0, 500000));
+}
+
+TEST(Paths, ALossyEvLeavesTheActiveSet) {
+  Pair p(single_packets());
+  const PeerId peer = p.fabric.peer(0, 1);
+  const EvStatus first = p.fabric.at(0).ev_status(peer)[5];
+  ASSERT_TRUE(first.active);
+  p.fabric.net().set_ev_loss(static_cast<uint16_t>(first.value), 1.0);
+  traffic(&p, Duration::milliseconds(100));
+  const auto status = p.fabric.at(0).ev_status(peer);
+  EXPECT_FALSE(status[5].active);
+  EXPECT_EQ(status[5].state, EvState::kAssumedBad);
+  size_t active = 0;
+  for (const EvStatus& s : status) active += s.active && s.plane == first.plane;
+  EXPECT_EQ(active, 8u);  // a backup has taken its place
+}
+
+// [MRC-PORT-1]: receivers of a port status update leave or take back the planes at once.
+TEST(Paths, PortStatusMovesThePeer) {
+  Pair p(single_packets());
+  traffic(&p, Duration::milliseconds(5));
+  p.fabric.at(1).set_plane_up(p.fabric.now(), 2, false);
+  p.pass(Duration::milliseconds(1));
+  const uint64_t before = sent_on(&p, 2);
+  traffic(&p, Duration::milliseconds(30));
+  EXPECT_EQ(sent_on(&p, 2), before);
+  p.fabric.at(1).set_plane_up(p.fabric.now(), 2, true);
+  p.pass(Duration::milliseconds(1));
+  traffic(&p, Duration::milliseconds(30));
+  EXPECT_GT(sent_on(&p, 2), before + 50);
+  EXPECT_TRUE(p.fabric.at(1).plane_up(2));
+}
+
+// [MRC-EVP-3], [MRC-EVP-4]: the answer has the id and a round trip that the links allow; silence ends in infinity.
+TEST(Paths, EvProbeAnswersOrTimesOut) {
+  Pair p;
+  const PeerId peer = p.fabric.peer(0, 1);
+  p.fabric.net().add_outage({1, -1, p.fabric.now(), Instant::never()});
+  ASSERT_TRUE(p.fabric.at(0).start_endpoint_op(p.fabric.now(), peer, 0, 11, false, 0, Duration::milliseconds(10)));
+  ASSERT_TRUE(p.fabric.at(0).start_endpoint_op(p.fabric.now(), peer, 1, 12, false, 0, Duration::milliseconds(10)));
+  EXPECT_FALSE(p.fabric.at(0).start_endpoint_op(p.fabric.now(), peer, 2, 11, false, 0, Duration::milliseconds(10)));
+  p.pass(Duration::milliseconds(20));
+  const auto& responses = p.fabric.node(0).responses;
+  ASSERT_EQ(responses.size(), 2u);
+  EXPECT_EQ(responses[0].id, 11);
+  EXPECT_EQ(responses[0].plane, 0);
+  EXPECT_GE(responses[0].rtt, Duration::microseconds(10));
+  EXPECT_LE(responses[0].rtt, Duration::microseconds(20));
+  EXPECT_EQ(responses[1].id, 12);
+  EXPECT_EQ(responses[1].plane, 1);
+  EXPECT_EQ(responses[1].rtt, Duration::infinite());
+}
+
+TEST(Paths, ADeniedEvCarriesNothingUntilAllowed) {
+  Pair p(single_packets());
+  const PeerId peer = p.fabric.peer(0, 1);
+  traffic(&p, Duration::milliseconds(5));
+  p.fabric.at(0).set_ev_denied(p.fabric.now(), peer, 3, true);
+  const uint64_t before = p.fabric.at(0).ev_status(peer)[3].tx_packets;
+  EXPECT_GT(before, 0u);
+  traffic(&p, Duration::milliseconds(20));
+  EXPECT_EQ(p.fabric.at(0).ev_status(peer)[3].tx_packets, before);
+  EXPECT_EQ(p.fabric.at(0).ev_status(peer)[3].state, EvState::kDenied);
+  p.fabric.at(0).set_ev_denied(p.fabric.now(), peer, 3, false);
+  EXPECT_EQ(p.fabric.at(0).ev_status(peer)[3].state, EvState::kGood);
+}
+
+}  // namespace
+}  // namespace mrc::scenario
