@@ -133,28 +133,27 @@ void Fabric::pump() {
   }
 }
 
-bool Fabric::step() {
+bool Fabric::step_until(Instant limit) {
   pump();
   Instant next = net_.next_delivery();
   for (auto& n : nodes_) next = std::min(next, n->endpoint->next_timeout());
   if (next >= Instant::never()) return false;
   // A timer that is due at once is served in the next round; time moves all the same, so no loop stands still.
-  now_ = std::max(now_ + Duration::nanoseconds(1), next);
+  now_ = std::max(now_ + Duration::nanoseconds(1), std::min(next, limit));
   return true;
 }
 
 bool Fabric::run_until(const std::function<bool()>& done, Duration limit) {
   const Instant end = now_ + limit;
   while (!done()) {
-    if (now_ > end) return false;
-    if (!step()) return done();
+    if (now_ >= end || !step_until(end)) return done();
   }
   return true;
 }
 
 void Fabric::run_for(Duration time) {
   const Instant end = now_ + time;
-  while (now_ < end && step()) {
+  while (now_ < end && step_until(end)) {
   }
   now_ = std::max(now_, end);
 }

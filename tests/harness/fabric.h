@@ -88,7 +88,7 @@ class Fabric {
   void post_receives(int node, core::Qp* qp, uint64_t first_id, int count);
 
   // One step: deliver, time out, send; then to the next wake-up. False when nothing is pending.
-  bool step();
+  bool step() { return step_until(Instant::never()); }
   void pump();  // send and deliver what is due now, without moving the clock
   // Until `done` holds or `limit` has passed; true when it holds.
   bool run_until(const std::function<bool()>& done, Duration limit);
@@ -96,6 +96,8 @@ class Fabric {
   void record(std::vector<TraceRecord>* trace);
 
  private:
+  bool step_until(Instant limit);  // the clock goes no further than `limit`
+
   FabricConfig config_;
   simnet::SimNet net_;
   Instant now_ = Instant::from_ns(1000000);

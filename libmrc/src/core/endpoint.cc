@@ -69,7 +69,7 @@ void EndpointImpl::enter_error(Instant now, Qp* qp, WcStatus first, AsyncEvent e
   ++counters.qp_errors;
   trace(now, qp->qpn, TraceEvent::kQpState, static_cast<uint64_t>(QpState::kError), static_cast<uint64_t>(first));
   ready_.remove(qp);
-  qp->requester.flush(first);
+  qp->requester.flush(now, first);
   qp->responder.flush();
   qp->rearm();
   sink->on_qp_event(qp->cookie, event);
@@ -109,7 +109,7 @@ bool EndpointImpl::modify(Instant now, Qp* qp, QpState to, const QpAttr& attr) {
       if (from == QpState::kError) return true;
       qp->state = to;
       ready_.remove(qp);
-      qp->requester.flush(WcStatus::kFlushed);
+      qp->requester.flush(now, WcStatus::kFlushed);
       qp->responder.flush();
       qp->rearm();
       break;
@@ -220,12 +220,12 @@ QpStatus Endpoint::qp_status(const Qp* qp) const {
   return s;
 }
 
-PostResult Endpoint::post_send(Instant, Qp* qp, const SendWr& wr) {
+PostResult Endpoint::post_send(Instant now, Qp* qp, const SendWr& wr) {
   if (qp->state != QpState::kRts && qp->state != QpState::kError) return PostResult::kBadState;
   const PostResult r = qp->requester.post(wr);
   if (r != PostResult::kOk) return r;
   if (qp->state == QpState::kError) {
-    qp->requester.flush(WcStatus::kFlushed);
+    qp->requester.flush(now, WcStatus::kFlushed);
   } else {
     impl_->make_ready(qp);
   }

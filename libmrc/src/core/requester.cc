@@ -205,7 +205,7 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
   return Build::kSent;
 }
 
-void Requester::complete_front(WcStatus status) {
+void Requester::complete_front(Instant now, WcStatus status) {
   const Wqe& w = sq_.front();
   if (w.with_imm && w.first_seq < nxt_) --wimm_inflight_;
   if (status == WcStatus::kSuccess && !w.signaled) {
@@ -223,17 +223,18 @@ void Requester::complete_front(WcStatus status) {
   done.slots = unsignaled_run_ + 1;
   unsignaled_run_ = 0;
   sq_.pop_front();
+  qp_.ep->trace(now, qp_.qpn, TraceEvent::kComplete, done.wr_id, static_cast<uint64_t>(status));
   if (!qp_.ep->sink->on_completion(qp_.cookie, done)) cq_overrun_ = true;
 }
 
-void Requester::complete_below(uint64_t end) {
-  while (!sq_.empty() && sq_.front().end_seq() <= end) complete_front(WcStatus::kSuccess);
+void Requester::complete_below(Instant now, uint64_t end) {
+  while (!sq_.empty() && sq_.front().end_seq() <= end) complete_front(now, WcStatus::kSuccess);
 }
 
-void Requester::flush(WcStatus first) {
+void Requester::flush(Instant now, WcStatus first) {
   WcStatus status = first;
   while (!sq_.empty()) {
-    complete_front(status);
+    complete_front(now, status);
     status = WcStatus::kFlushed;
   }
   if (window_) qp_.ep->windows.give(std::move(window_));

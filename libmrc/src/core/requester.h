@@ -37,7 +37,7 @@ class Requester {
   Instant deadline() const { return rto_deadline_ < probe_deadline_ ? rto_deadline_ : probe_deadline_; }
 
   // Completes everything outstanding: the oldest with `first`, the rest flushed.
-  void flush(WcStatus first);
+  void flush(Instant now, WcStatus first);
   bool idle() const { return sq_.empty(); }
   bool may_send() const { return lost_count_ > 0 || nxt_ < new_limit(); }
   void fill_status(QpStatus* s) const;
@@ -50,8 +50,8 @@ class Requester {
   void ack_one(Instant now, uint64_t seq);
   void ack_below(Instant now, uint64_t end);
   void advance_una();
-  void complete_below(uint64_t end);
-  void complete_front(WcStatus status);
+  void complete_below(Instant now, uint64_t end);
+  void complete_front(Instant now, WcStatus status);
   void after_progress(Instant now);
   // loss_recovery.cc
   void detect_losses(Instant now);

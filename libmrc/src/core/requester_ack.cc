@@ -124,6 +124,9 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
   const bool marked = s.m == wire::PathVerdict::kSkipOnce;
   nscc_.on_ack(now, p.sack.cc.rcvd_bytes, sample, marked, p.sack.cc.rcv_cwnd_pen, p.sack.cc.restore_cwnd);
 
+  ep.trace(now, qp_.qpn, TraceEvent::kCwnd, static_cast<uint64_t>(nscc_.cwnd()),
+           static_cast<uint64_t>(nscc_.inflight()));
+
   // What the answer says of the path.
   if (named_ev == UINT16_MAX) named_ev = ep.ev_index_of(s.entropy);
   if (named_ev != UINT16_MAX) {
@@ -163,7 +166,7 @@ void Requester::on_transport_ack(Instant now, const wire::Packet& p) {
       cack_next_ = end;
       attempts_ = 0;
     }
-    complete_below(end);
+    complete_below(now, end);
     if (cq_overrun_) {  // a completion is lost, and with it the order that the application relies on [MRC-ACK-5]
       ep.enter_error(now, &qp_, WcStatus::kFlushed, AsyncEvent::kQpFatal);
       return;
@@ -179,7 +182,7 @@ void Requester::on_transport_ack(Instant now, const wire::Packet& p) {
   // Everything before the fault is done; the request at fault gets the reason, the rest is flushed [MRC-ACK-4].
   uint64_t hint = hint_;
   const uint64_t fault = sq_.find(static_cast<uint64_t>(seq), &hint).first_seq;
-  complete_below(fault);
+  complete_below(now, fault);
   WcStatus status = WcStatus::kRemoteOperation;
   if (syndrome == wire::kSyndromeInvalidRequest) status = WcStatus::kRemoteInvalidRequest;
   if (syndrome == wire::kSyndromeRemoteAccess) status = WcStatus::kRemoteAccess;

@@ -153,7 +153,7 @@ void Responder::set_fault(uint64_t seq, uint8_t syndrome) {
   fault_syndrome_ = syndrome;
 }
 
-bool Responder::deliver_imm(uint64_t seq, bool* waiting) {
+bool Responder::deliver_imm(Instant now, uint64_t seq, bool* waiting) {
   PendingImm* found = nullptr;
   for (PendingImm& slot : pending_imm_)
     if (slot.used && slot.seq == seq) {
@@ -174,6 +174,7 @@ bool Responder::deliver_imm(uint64_t seq, bool* waiting) {
   c.byte_len = found->length;
   c.imm = found->imm;
   found->used = false;
+  qp_.ep->trace(now, qp_.qpn, TraceEvent::kComplete, c.wr_id, static_cast<uint64_t>(c.status));
   return qp_.ep->sink->on_completion(qp_.cookie, c);
 }
 
@@ -191,7 +192,7 @@ void Responder::advance(Instant now) {
     }
     if (imm_.test(expected_)) {
       bool waiting = false;
-      if (!deliver_imm(expected_, &waiting)) {  // the CQ is full: the completion is lost, and with it the QP
+      if (!deliver_imm(now, expected_, &waiting)) {  // the CQ is full: the completion is lost, and with it the QP
         set_fault(expected_, wire::kSyndromeRemoteOperation);
         continue;
       }

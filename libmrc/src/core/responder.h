@@ -79,7 +79,7 @@ class Responder {
   bool place(const wire::Packet& p, uint8_t* syndrome);
   bool stash_imm(uint64_t seq, const wire::Packet& p);
   void advance(Instant now);
-  bool deliver_imm(uint64_t seq, bool* waiting);
+  bool deliver_imm(Instant now, uint64_t seq, bool* waiting);
   void set_fault(uint64_t seq, uint8_t syndrome);
   void trigger(Instant now, const wire::Flow& flow, const wire::Packet& p, uint64_t seq, bool now_please);
   void owe_now();
