@@ -1,5 +1,6 @@
-// Controller API: what exists so far. Device and port queries and the administrative state of ports work; profiles, EV
-// events and endpoint operations say ENOTSUP, and the device query reports none of them. [API-CTL-1]
+// Controller API: what exists so far. Device and port queries, the administrative state of ports and endpoint
+// operations (endpoint_ops.cc) work; profiles and EV events say ENOTSUP, and the device query reports none of them.
+// [API-CTL-1]
 #include <cstring>
 
 #include "api/context.h"
@@ -21,6 +22,7 @@ void fill(const mrc::device::Device& device, mrc_ctl_device_attr* attr) {
   attr->ev.ev_max_width = kEvWidthBits;
   attr->ev.ev_mode_mask = MRC_CTL_EV_MODE_AUTO;
   attr->cc.algorithms = kAlgorithms;
+  attr->opt_attr = MRC_CTL_OPT_CAP_EP_OP_EV_PROBE;
   for (uint32_t plane = 0; plane < device.planes(); ++plane) attr->phy_port_mask |= 2u << plane;
 }
 
@@ -103,12 +105,6 @@ mrc_cq* mrc_ctl_create_ev_event_cq(mrc_context*, int, void*, mrc_comp_channel*, 
 int mrc_ctl_poll_ev_event(mrc_cq*, int, mrc_ctl_ev_event*) {
   errno = ENOTSUP;
   return -ENOTSUP;
-}
-
-int mrc_ctl_ep_batch_send_wait(mrc_context*, uint8_t, mrc_ctl_ep_op_type, mrc_ctl_ep_req*, int, uint32_t,
-                               mrc_ctl_ep_rsp*, int* num_rsp) {
-  if (num_rsp != nullptr) *num_rsp = 0;
-  return minus_one(ENOTSUP);
 }
 
 }  // extern "C"

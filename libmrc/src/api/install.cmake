@@ -20,21 +20,20 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/mrc.pc DESTINATION ${CMAKE_INSTALL_LIB
 
 # A compatibility name is a small shared object of its own that brings libmrc.so.1 along, so that the process has one
 # device however many names it opened the library by. It is a filter (DT_FILTER): its own symbols exist for the linker,
-# and the dynamic linker takes each of them from libmrc.so.1.
-if(MRC_COMPAT_NAMES)
-  file(STRINGS ${PROJECT_SOURCE_DIR}/tests/abi/exported_symbols.txt exported REGEX "@@MRC_1.0$")
-  set(text "/* Generated from exported_symbols.txt: names for the linker; at run time they come from libmrc.so.1. */\n")
-  foreach(line ${exported})
-    string(REPLACE "@@MRC_1.0" "" name ${line})
-    string(APPEND text "void ${name}(void);\nvoid ${name}(void) { __builtin_trap(); }\n")
-  endforeach()
-  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/compat_names.c CONTENT "${text}" @ONLY)
-  foreach(name nv_mrc _mrc)
-    add_library(compat${name} SHARED compat/mlx5dv.c ${CMAKE_CURRENT_BINARY_DIR}/compat_names.c)
-    set_target_properties(compat${name} PROPERTIES OUTPUT_NAME ${name} PREFIX lib C_VISIBILITY_PRESET default
-      INSTALL_RPATH "$ORIGIN" BUILD_RPATH "$ORIGIN")
-    target_link_options(compat${name} PRIVATE -Wl,--filter=libmrc.so.1)
-    add_dependencies(compat${name} mrc)
+# and the dynamic linker takes each of them from libmrc.so.1. Always built, because it is tested; installed on request.
+file(STRINGS ${PROJECT_SOURCE_DIR}/tests/abi/exported_symbols.txt exported REGEX "@@MRC_1.0$")
+set(text "/* Generated from exported_symbols.txt: names for the linker; at run time they come from libmrc.so.1. */\n")
+foreach(line ${exported})
+  string(REPLACE "@@MRC_1.0" "" name ${line})
+  string(APPEND text "void ${name}(void);\nvoid ${name}(void) { __builtin_trap(); }\n")
+endforeach()
+file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/compat_names.c CONTENT "${text}" @ONLY)
+foreach(name nv_mrc _mrc)
+  add_library(compat${name} SHARED compat/mlx5dv.c ${CMAKE_CURRENT_BINARY_DIR}/compat_names.c)
+  set_target_properties(compat${name} PROPERTIES OUTPUT_NAME ${name} INSTALL_RPATH "$ORIGIN" BUILD_RPATH "$ORIGIN")
+  target_link_options(compat${name} PRIVATE -Wl,--filter=libmrc.so.1)
+  add_dependencies(compat${name} mrc)
+  if(MRC_COMPAT_NAMES)
     install(TARGETS compat${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
-  endforeach()
-endif()
+  endif()
+endforeach()

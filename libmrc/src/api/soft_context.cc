@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "api/context.h"
 #include "api/errors.h"
@@ -21,9 +21,9 @@ namespace {
 
 // Every open context of the process.
 std::mutex open_mutex;
-std::unordered_set<const ibv_context*>& open_contexts() {
+std::unordered_map<const ibv_context*, SoftContext*>& open_contexts() {
   // Never destroyed: programs close their devices from destructors that run at exit.
-  static auto* contexts = new std::unordered_set<const ibv_context*>;
+  static auto* contexts = new std::unordered_map<const ibv_context*, SoftContext*>;
   return *contexts;
 }
 
@@ -66,9 +66,8 @@ SoftContext::~SoftContext() {
 
 SoftContext* SoftContext::of(const ibv_context* context) {
   std::lock_guard lock(open_mutex);
-  if (open_contexts().count(context) == 0) return nullptr;
-  auto* verbs = reinterpret_cast<char*>(const_cast<ibv_context*>(context)) - offsetof(verbs_context, context);
-  return *reinterpret_cast<SoftContext**>(&reinterpret_cast<verbs_context*>(verbs)->priv);
+  auto it = open_contexts().find(context);
+  return it == open_contexts().end() ? nullptr : it->second;
 }
 
 SoftContext* SoftContext::open(ibv_device* device) {
@@ -83,10 +82,8 @@ SoftContext* SoftContext::open(ibv_device* device) {
   const int async_fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
   if (async_fd < 0) return nullptr;
   auto* made = new SoftContext(std::move(started), device, async_fd);
-  // libibverbs' own private pointer: ours to use, because no libibverbs function that reads it ever sees this context.
-  made->verbs_.priv = reinterpret_cast<verbs_ex_private*>(made);
   std::lock_guard lock(open_mutex);
-  open_contexts().insert(made->verbs());
+  open_contexts()[made->verbs()] = made;
   return made;
 }
 

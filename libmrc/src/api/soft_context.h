@@ -9,6 +9,7 @@
 #include <mutex>
 #include <vector>
 
+#include "api/endpoint_ops.h"
 #include "api/public.h"
 #include "api/qp_attr.h"
 #include "device/device.h"
@@ -41,7 +42,11 @@ class SoftContext final : public device::DeviceObserver {
 
   // From the device, with its lock held.
   void on_port_event(uint8_t plane, core::AsyncEvent event) override;
-  void on_endpoint_response(uint16_t, uint8_t, Duration) override {}
+  void on_endpoint_response(uint16_t id, uint8_t plane, Duration rtt) override {
+    endpoint_ops.on_response(id, plane, rtt);
+  }
+
+  EndpointOps endpoint_ops;
 
  private:
   SoftContext(std::shared_ptr<device::Device> device, ibv_device* verbs_device, int async_fd);

@@ -1,0 +1,44 @@
+// Endpoint operations of the controller API (EV probe, port status update) in batches. Requests go through the engine;
+// answers come back through the device's observer and find their batch here.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "api/public.h"
+#include "device/device.h"
+
+namespace mrc::api {
+
+class EndpointOps {
+ public:
+  // Sends, then makes the device progress until every request is answered or the time is over. 0, or an errno value;
+  // the answers that came are in `rsp` in either case.
+  int run(device::Device& device, mrc_ctl_ep_op_type type, const mrc_ctl_ep_req* req, int n, Duration timeout,
+          mrc_ctl_ep_rsp* rsp, int* n_rsp);
+
+  // From the device, with its lock held: an answer, or an infinite rtt for none.
+  void on_response(uint16_t id, uint8_t plane, Duration rtt);
+
+ private:
+  struct Batch {
+    mrc_ctl_ep_rsp* rsp;
+    int answered = 0;
+    int outstanding = 0;
+  };
+  struct Pending {
+    Batch* batch;
+    uint16_t req_id;
+  };
+  int send(device::Device& device, mrc_ctl_ep_op_type type, const mrc_ctl_ep_req& req, Duration timeout, Batch* batch,
+           std::vector<core::PeerId>* peers, std::vector<uint16_t>* ids);
+  bool finished(const Batch& batch);
+
+  std::mutex mutex_;  // guards all below and the batches; taken after the device's lock
+  std::unordered_map<uint16_t, Pending> pending_;
+  uint16_t next_id_ = 0;  // the engine uses the upper half for its own
+};
+
+}  // namespace mrc::api
