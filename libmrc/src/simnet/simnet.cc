@@ -23,6 +23,7 @@ void SimNet::heal() {
   }
   outages_.clear();
   ev_loss_.clear();
+  filter_ = nullptr;
   in_burst_loss_.clear();
 }
 
@@ -53,13 +54,18 @@ void SimNet::send_packet(Instant now, int node, const core::TxBurst& burst, std:
     ++counters_.unroutable;
     return;
   }
+  if (filter_ && filter_(node, burst.plane, burst.flow, bytes)) {
+    ++counters_.lost;
+    return;
+  }
   LinkConfig& link = links_[burst.plane];
   const std::pair<int, int> key{node, burst.plane};
   const auto ev_loss = ev_loss_.find(burst.flow.src_port);
   uint32_t& in_burst = in_burst_loss_[key];
   if (in_burst == 0 && rng_.chance(link.burst_loss)) in_burst = link.burst_length;
-  if (in_burst > 0) --in_burst;
-  if (silent(now, burst.plane, node) || in_burst > 0 || rng_.chance(link.loss) ||
+  const bool in_run = in_burst > 0;
+  if (in_run) --in_burst;
+  if (silent(now, burst.plane, node) || in_run || rng_.chance(link.loss) ||
       (ev_loss != ev_loss_.end() && rng_.chance(ev_loss->second))) {
     ++counters_.lost;
     return;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -62,6 +63,10 @@ class SimNet {
   void add_outage(const Outage& o) { outages_.push_back(o); }
   // Loss on every packet that carries this source port, whatever its plane: one bad path.
   void set_ev_loss(uint16_t source_port, double loss) { ev_loss_[source_port] = loss; }
+  // Asked for every packet that is sent, before any fault is drawn; true: it vanishes. For tests that lose one kind of
+  // packet. heal() removes it.
+  using Filter = std::function<bool(int node, int plane, const wire::Flow& flow, const std::vector<uint8_t>& bytes)>;
+  void set_filter(Filter filter) { filter_ = std::move(filter); }
   // Packets of one size and flow that arrive back to back are handed over as one burst, as GRO does.
   void set_coalescing(bool on) { coalesce_ = on; }
   // Faults off, latencies and rates kept; packets under way still arrive.
@@ -103,6 +108,7 @@ class SimNet {
   std::map<std::pair<int, int>, uint32_t> in_burst_loss_;
   std::map<uint16_t, double> ev_loss_;
   std::vector<Outage> outages_;
+  Filter filter_;
   std::map<Key, Packet> queue_;
   uint64_t order_ = 0;
   bool coalesce_ = false;
