@@ -135,6 +135,10 @@ void Fabric::pump() {
 
 bool Fabric::step_until(Instant limit) {
   pump();
+  return advance(limit);
+}
+
+bool Fabric::advance(Instant limit) {
   Instant next = net_.next_delivery();
   for (auto& n : nodes_) next = std::min(next, n->endpoint->next_timeout());
   if (next >= Instant::never()) return false;
@@ -146,7 +150,11 @@ bool Fabric::step_until(Instant limit) {
 bool Fabric::run_until(const std::function<bool()>& done, Duration limit) {
   const Instant end = now_ + limit;
   while (!done()) {
-    if (now_ >= end || !step_until(end)) return done();
+    if (now_ >= end) return false;
+    pump();
+    // Asked before time moves on, so that now() is when it happened.
+    if (done()) return true;
+    if (!advance(end)) return false;
   }
   return true;
 }

@@ -96,6 +96,7 @@ class Fabric {
   void record(std::vector<TraceRecord>* trace);
 
  private:
+  bool advance(Instant limit);     // to the next wake-up; false when nothing is pending
   bool step_until(Instant limit);  // the clock goes no further than `limit`
 
   FabricConfig config_;
