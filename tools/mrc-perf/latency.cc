@@ -1,7 +1,6 @@
 #include "latency.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <numeric>
@@ -92,8 +91,7 @@ void Latency::wait(uint64_t round) {
     return;
   }
   const auto expected = static_cast<uint8_t>(round + 1);
-  while (*last_byte_ != expected) poll();
-  std::atomic_thread_fence(std::memory_order_acquire);
+  while (__atomic_load_n(last_byte_, __ATOMIC_ACQUIRE) != expected) poll();
 }
 
 LatencyResult Latency::run() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cerrno>
+#include <cstring>
 #include <new>
 
 namespace mrc::api {
@@ -17,6 +18,16 @@ inline int errno_value(int error) {
 inline int minus_one(int error) {
   errno = error;
   return -1;
+}
+
+// The number in a caller's enumeration, which may be none of its values: looked at as memory, because loading such a value
+// as an enumeration is undefined.
+template <typename Enum>
+int raw(const Enum& value) {
+  static_assert(sizeof(Enum) == sizeof(int));
+  int number;
+  std::memcpy(&number, &value, sizeof number);
+  return number;
 }
 
 // For functions that return a pointer.

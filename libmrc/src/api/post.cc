@@ -31,7 +31,7 @@ constexpr unsigned kKnownFlags = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_S
 
 // 0, or an errno value. `sges` has room for kMaxSge.
 int translate(const ibv_send_wr& in, const mrc_qp& qp, mrc::core::Sge* sges, mrc::core::SendWr* out) {
-  switch (in.opcode) {
+  switch (mrc::api::raw(in.opcode)) {
     case IBV_WR_RDMA_WRITE:
       if ((qp.send_ops() & IBV_QP_EX_WITH_RDMA_WRITE) == 0) return EINVAL;
       out->op = mrc::core::SendOp::kWrite;

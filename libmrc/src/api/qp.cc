@@ -84,8 +84,8 @@ int check_init(mrc_context* context, const mrc_qp_init_attr& init) {
       cap.max_inline_data > mrc::api::kMaxInline)
     return EINVAL;
   if ((init.send_ops_flags & ~kAllOps) != 0) return EOPNOTSUPP;
-  if (init.protocol_version != MRC_PROTOCOL_VERSION_0 && init.protocol_version != MRC_PROTOCOL_VERSION_1)
-    return EOPNOTSUPP;
+  const int version = mrc::api::raw(init.protocol_version);
+  if (version < MRC_PROTOCOL_VERSION_0 || version > MRC_PROTOCOL_VERSION_1) return EOPNOTSUPP;
   return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "api/limits.h"
+#include "api/errors.h"
 
 namespace mrc::api {
 
@@ -87,7 +88,7 @@ int take_verbs(const ibv_qp_attr& in, int mask, QpState from, QpState to, const 
     out.ah_attr = in.ah_attr;
   }
   if (mask & IBV_QP_PATH_MTU) {
-    const uint32_t bytes = mtu_bytes(in.path_mtu);
+    const uint32_t bytes = mtu_bytes(raw(in.path_mtu));
     if (bytes == 0 || bytes > limits.max_mtu) return EINVAL;
     out.path_mtu = in.path_mtu;
   }
@@ -193,10 +194,10 @@ int check_modify(const QpSettings& now, QpState state, const ModifyLimits& limit
   if ((verbs_mask != 0 && verbs == nullptr) || (mask != 0 && attr == nullptr)) return EINVAL;
   if ((verbs_mask & IBV_QP_CUR_STATE) != 0) {
     QpState asserted;
-    if (!state_from_verbs(verbs->cur_qp_state, &asserted) || asserted != state) return EINVAL;
+    if (!state_from_verbs(raw(verbs->cur_qp_state), &asserted) || asserted != state) return EINVAL;
   }
   QpState target = state;
-  if ((verbs_mask & IBV_QP_STATE) != 0 && !state_from_verbs(verbs->qp_state, &target)) return EINVAL;
+  if ((verbs_mask & IBV_QP_STATE) != 0 && !state_from_verbs(raw(verbs->qp_state), &target)) return EINVAL;
   if (!transition_exists(state, target)) return EINVAL;
 
   QpSettings made = now;
