@@ -91,8 +91,9 @@ bool Transfer::may_post(uint32_t qp) const {
   const Lane& lane = lanes_[qp];
   if (stop_ || lane.posted >= target_chunks_ || lane.posted - lane.done >= s_.plan.window) return false;
   if (!s_.options.verify) return true;
-  const auto* credits = reinterpret_cast<const volatile uint64_t*>(s_.buffer.data() + s_.plan.credits_at);
-  return lane.posted < credits[qp] + s_.plan.window;
+  // Written by the peer at any time, so read like a flag of another thread.
+  const auto* credits = reinterpret_cast<const uint64_t*>(s_.buffer.data() + s_.plan.credits_at);
+  return lane.posted < __atomic_load_n(&credits[qp], __ATOMIC_ACQUIRE) + s_.plan.window;
 }
 
 void Transfer::post_chunk(uint32_t qp) {
