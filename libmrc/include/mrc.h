@@ -8,8 +8,8 @@
  * Destroying an object while another thread is inside a call on it is the caller's mistake.
  *
  * Errors: functions returning a pointer return NULL and set errno. Functions returning int return 0 on success. On
- * failure those that mirror a verbs call (channels, CQ and QP destruction, QP query and modify, posting, notification)
- * return the positive errno value, mrc_get_cq_event and mrc_get_async_event return -1, and the rest return -1; errno is
+ * failure those that mirror a verbs call (making and destroying channels, destroying CQs and QPs, QP query and modify,
+ * posting, notification) return the positive errno value, mrc_get_cq_event and mrc_get_async_event return -1, and the rest return -1; errno is
  * set in every case. EINVAL stands for a NULL or inconsistent argument everywhere and is not repeated below.
  *
  * Ownership: attribute structures belong to the caller and are only read or filled during the call. Objects are freed by
@@ -118,7 +118,7 @@ struct mrc_cq *mrc_create_cq(struct mrc_context *mrc_ctx, int cqe, void *cq_cont
  * together with the slots of the unsignalled sends before it. imm_data is passed through bit for bit. */
 int mrc_poll_cq(struct mrc_cq *cq, int num_entries, struct ibv_wc *wc);
 /* Asks for one event at the next completion, or, with solicited_only, at the next receive completion whose sender asked
- * for it (IBV_SEND_SOLICITED) or at the next error. Completions that are in the queue already raise none: arm, then poll
+ * for it (IBV_SEND_SOLICITED; MRC does not carry it, so the software device counts every one) or at the next error. Completions that are in the queue already raise none: arm, then poll
  * once more, then sleep. */
 int mrc_req_notify_cq(struct mrc_cq *cq, int solicited_only);
 /* Waits for an event and says which CQ it was and its cq_context. Blocks unless the descriptor is O_NONBLOCK, then EAGAIN.
@@ -231,7 +231,8 @@ int mrc_query_qp(struct mrc_qp *qp, struct ibv_qp_attr *vattr, int vattr_mask, s
  * IBV_QP_CUR_STATE asserts the present state. Going to RTR needs IBV_QP_AV (a global one: the peer is known by its GID)
  * and IBV_QP_DEST_QPN at the latest then. Verbs attributes that MRC has no use for (port, timeouts, retry counts, RDMA
  * READ depths, alternate path) are accepted and ignored. Members outside the masks are not read. EINVAL, with nothing
- * changed, for an unknown mask bit, a value out of range or a transition that does not exist. */
+ * changed, for an unknown mask bit, a value out of range or a transition that does not exist; ENETUNREACH when the
+ * configuration says no way to the peer's GID (the reason is on stderr). */
 int mrc_modify_qp(struct mrc_qp *qp, struct ibv_qp_attr *vattr, int vattr_mask, struct mrc_qp_attr *mrc_attr,
                   int mrc_attr_mask);
 /* The 24-bit number by which the peer addresses this QP. */

@@ -443,6 +443,61 @@ TEST_F(ObjectsTest, controller_answers_honestly) {
   EXPECT_EQ(port.port_admin_state, MRC_CTL_PORT_ADMIN_ENABLED);
 }
 
+// [API-CTL-2] The device probes its own GID over each of its EVs; the answer comes back on the plane that was asked.
+TEST_F(ObjectsTest, ev_probes_are_answered) {
+  std::string text(1 << 20, '\0');
+  End a(context, pd), b(context, pd);
+  connect(&a, &b);
+  ASSERT_GT(mrc_soft_query_qp_stats(a.qp, text.data(), text.size()), 0);
+  std::vector<mrc_ctl_ep_req> requests;
+  for (size_t at = text.find("\nev."); at != std::string::npos && requests.size() < 8;
+       at = text.find("\nev.", at + 1)) {
+    unsigned ev, plane;
+    ASSERT_EQ(std::sscanf(text.c_str() + at, " ev.%u plane %u", &ev, &plane), 2);
+    mrc_ctl_ep_req request{};
+    request.req_id = static_cast<uint16_t>(500 + requests.size());
+    request.dgid = gid;
+    request.ev_fmt_mode = MRC_CTL_EV_FMT_MODE_UDP;
+    request.req_ev.val[0] = static_cast<uint8_t>(ev >> 8);
+    request.req_ev.val[1] = static_cast<uint8_t>(ev);
+    request.req_ev.port = static_cast<uint8_t>(plane);
+    requests.push_back(request);
+  }
+  ASSERT_EQ(requests.size(), 8u);
+  // QPNs of slot 0 name the process that answers; any other slot leaves the probes to time out.
+  const bool slot_0 = a.qpn >> 16 == 0;
+  const uint32_t limit_ns = slot_0 ? 4000000000u : 20000000u;
+  mrc_ctl_ep_rsp answers[8];
+  int n = -1;
+  const int result =
+      mrc_ctl_ep_batch_send_wait(context, 0, MRC_CTL_EP_OP_EV_PROBE, requests.data(), 8, limit_ns, answers, &n);
+  if (!slot_0) GTEST_LOG_(INFO) << "another process holds slot 0";
+  if (slot_0) {
+    ASSERT_EQ(result, 0) << std::strerror(errno);
+    ASSERT_EQ(n, 8);
+    std::vector<bool> seen(8);
+    for (const mrc_ctl_ep_rsp& answer : answers) {
+      ASSERT_GE(answer.req_id, 500);
+      ASSERT_LT(answer.req_id, 508);
+      EXPECT_FALSE(seen[answer.req_id - 500]);
+      seen[answer.req_id - 500] = true;
+      EXPECT_EQ(answer.port, requests[answer.req_id - 500].req_ev.port);
+      EXPECT_GT(answer.rtt, 0u);
+      EXPECT_EQ(answer.adj_svc_time, 0);
+    }
+  }
+  requests[1].req_id = requests[0].req_id;
+  EXPECT_EQ(mrc_ctl_ep_batch_send_wait(context, 0, MRC_CTL_EP_OP_EV_PROBE, requests.data(), 2, 1, answers, &n), -1);
+  EXPECT_EQ(errno, EINVAL);
+  requests[0].req_ev.port = 77;
+  EXPECT_EQ(mrc_ctl_ep_batch_send_wait(context, 0, MRC_CTL_EP_OP_EV_PROBE, requests.data(), 1, 1, answers, &n), -1);
+  EXPECT_EQ(errno, EINVAL);
+  requests[0].ev_fmt_mode = MRC_CTL_EV_FMT_MODE_SRV6;
+  EXPECT_EQ(mrc_ctl_ep_batch_send_wait(context, 0, MRC_CTL_EP_OP_EV_PROBE, requests.data(), 1, 1, answers, &n), -1);
+  EXPECT_EQ(errno, ENOTSUP);
+  EXPECT_EQ(n, 0);
+}
+
 TEST_F(ObjectsTest, unresolvable_addresses_are_refused) {
   End a(context, pd);
   ASSERT_EQ(a.to_init(), 0);
