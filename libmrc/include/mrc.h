@@ -118,8 +118,8 @@ struct mrc_cq *mrc_create_cq(struct mrc_context *mrc_ctx, int cqe, void *cq_cont
  * together with the slots of the unsignalled sends before it. imm_data is passed through bit for bit. */
 int mrc_poll_cq(struct mrc_cq *cq, int num_entries, struct ibv_wc *wc);
 /* Asks for one event at the next completion, or, with solicited_only, at the next receive completion whose sender asked
- * for it (IBV_SEND_SOLICITED; MRC does not carry it, so the software device counts every one) or at the next error. Completions that are in the queue already raise none: arm, then poll
- * once more, then sleep. */
+ * for it (IBV_SEND_SOLICITED; MRC does not carry it, so the software device counts every one) or at the next error.
+ * Completions that are in the queue already raise none: arm, then poll once more, then sleep. */
 int mrc_req_notify_cq(struct mrc_cq *cq, int solicited_only);
 /* Waits for an event and says which CQ it was and its cq_context. Blocks unless the descriptor is O_NONBLOCK, then EAGAIN.
  * EINTR as the system call gives it. Every event must be acknowledged. */
