@@ -1,19 +1,21 @@
 /* mrc.h: the application side of Multipath Reliable Connection, source- and ABI-compatible with the OCP MRC API 1.0.1.
  *
- * An MRC queue pair is a reliable connection that carries RDMA WRITE and RDMA WRITE WITH IMMEDIATE and spreads its packets
- * over many network paths. The objects stand beside those of libibverbs: devices, protection domains and memory regions
- * are ordinary verbs objects (mrc_soft.h makes them where there is no RDMA hardware), the objects below are MRC's own.
+ * An MRC queue pair is a reliable connection that carries RDMA WRITE and RDMA WRITE WITH IMMEDIATE and spreads its
+ * packets over many network paths. The objects stand beside those of libibverbs: devices, protection domains and memory
+ * regions are ordinary verbs objects (mrc_soft.h makes them where there is no RDMA hardware), the objects below are
+ * MRC's own.
  *
  * Threads: every function may be called from any thread, on any object, at any time before the object is destroyed.
  * Destroying an object while another thread is inside a call on it is the caller's mistake.
  *
  * Errors: functions returning a pointer return NULL and set errno. Functions returning int return 0 on success. On
  * failure those that mirror a verbs call (making and destroying channels, destroying CQs and QPs, QP query and modify,
- * posting, notification) return the positive errno value, mrc_get_cq_event and mrc_get_async_event return -1, and the rest return -1; errno is
- * set in every case. EINVAL stands for a NULL or inconsistent argument everywhere and is not repeated below.
+ * posting, notification) return the positive errno value, mrc_get_cq_event and mrc_get_async_event return -1, and the
+ * rest return -1; errno is set in every case. EINVAL stands for a NULL or inconsistent argument everywhere and is not
+ * repeated below.
  *
- * Ownership: attribute structures belong to the caller and are only read or filled during the call. Objects are freed by
- * their destroy function only. The MRC context may be destroyed before or after the protection domains its QPs used.
+ * Ownership: attribute structures belong to the caller and are only read or filled during the call. Objects are freed
+ * by their destroy function only. The MRC context may be destroyed before or after the protection domains its QPs used.
  */
 #ifndef MRC_H
 #define MRC_H
@@ -37,7 +39,8 @@ struct mrc_cq;           /* completion queue */
 struct mrc_qp_hint;      /* what the application expects of a group of QPs */
 struct mrc_qp;           /* queue pair, always of the MRC service */
 
-/* ---- versions ----------------------------------------------------------------------------------------------------- */
+/* ---- versions -----------------------------------------------------------------------------------------------------
+ */
 
 /* Wire protocol version. VERSION_0 leaves the choice to the provider. */
 enum mrc_protocol_version {
@@ -46,10 +49,11 @@ enum mrc_protocol_version {
 };
 
 /* Versions of the library, encoded as in mrc_api_ver.h. Any pointer may be NULL. Needs no context and cannot fail. */
-void mrc_query_version(uint32_t *current_version, uint32_t *last_supported_version, uint32_t *vendor_version,
-                       uint32_t *last_supported_vendor_version);
+void mrc_query_version(uint32_t* current_version, uint32_t* last_supported_version, uint32_t* vendor_version,
+                       uint32_t* last_supported_vendor_version);
 
-/* ---- device ------------------------------------------------------------------------------------------------------- */
+/* ---- device -------------------------------------------------------------------------------------------------------
+ */
 
 /* Bits of mrc_device_attr.cap. */
 enum mrc_device_cap {
@@ -74,18 +78,19 @@ struct mrc_device_attr {
   uint32_t cap; /* enum mrc_device_cap */
 };
 
-/* Limits of a device. May be called before any MRC context exists. *supported becomes 1 when the device speaks MRC and 0
- * otherwise, in which case attr is zeroed and the call still succeeds. attr or supported may be NULL, not both. */
-int mrc_query_device(struct ibv_context *context, struct mrc_device_attr *attr, int *supported);
+/* Limits of a device. May be called before any MRC context exists. *supported becomes 1 when the device speaks MRC and
+ * 0 otherwise, in which case attr is zeroed and the call still succeeds. attr or supported may be NULL, not both. */
+int mrc_query_device(struct ibv_context* context, struct mrc_device_attr* attr, int* supported);
 
 #if MRC_API_VER_USED >= MRC_API_VER(1, 0, 1)
-/* The same for a caller that has an MRC context, whose API version then decides what is filled in. mcontext may be NULL;
- * EINVAL when it was made from another device than context. */
-int mrc_query_device_ex(struct ibv_context *context, struct mrc_context *mcontext, struct mrc_device_attr *attr,
-                        int *supported);
+/* The same for a caller that has an MRC context, whose API version then decides what is filled in. mcontext may be
+ * NULL; EINVAL when it was made from another device than context. */
+int mrc_query_device_ex(struct ibv_context* context, struct mrc_context* mcontext, struct mrc_device_attr* attr,
+                        int* supported);
 #endif
 
-/* ---- context ------------------------------------------------------------------------------------------------------ */
+/* ---- context ------------------------------------------------------------------------------------------------------
+ */
 
 struct mrc_context_attr {
   uint32_t mrc_api_version_used;        /* MRC_API_VER_USED of the caller; 0: it does not say, the newest is meant */
@@ -94,42 +99,44 @@ struct mrc_context_attr {
 
 /* Parent of all other objects. context_attr may be NULL; versions the library does not know are taken as the newest.
  * Several contexts may exist for one device. Errors: EOPNOTSUPP (device without MRC), ENOMEM. */
-struct mrc_context *mrc_create_context(struct ibv_context *vcontext, struct mrc_context_attr *context_attr);
+struct mrc_context* mrc_create_context(struct ibv_context* vcontext, struct mrc_context_attr* context_attr);
 /* EBUSY while a channel, CQ or QP of it exists; hints may outlive it. */
-int mrc_destroy_context(struct mrc_context *mrc_ctx);
+int mrc_destroy_context(struct mrc_context* mrc_ctx);
 
-/* ---- completion channel and completion queue ---------------------------------------------------------------------- */
+/* ---- completion channel and completion queue ----------------------------------------------------------------------
+ */
 
 /* Makes a channel in *channel. Errors: EMFILE, ENFILE, ENOMEM. */
-int mrc_create_comp_channel(struct mrc_context *mrc_ctx, struct mrc_comp_channel **channel);
+int mrc_create_comp_channel(struct mrc_context* mrc_ctx, struct mrc_comp_channel** channel);
 /* The descriptor becomes readable when an event waits: for poll, select, epoll and O_NONBLOCK. It stays the channel's:
  * the caller must not close or read it. */
-int mrc_get_comp_channel_fd(struct mrc_comp_channel *channel, int *fd);
+int mrc_get_comp_channel_fd(struct mrc_comp_channel* channel, int* fd);
 /* EBUSY while a CQ uses it. */
-int mrc_destroy_comp_channel(struct mrc_comp_channel *channel);
+int mrc_destroy_comp_channel(struct mrc_comp_channel* channel);
 
-/* A queue that holds at least cqe (>= 1) completions. cq_context comes back with its events. channel may be NULL: then the
- * CQ has no events. comp_vector is in 0..num_comp_vectors - 1 of the verbs context. Overrunning the queue is fatal for the
- * QPs concerned and raises IBV_EVENT_CQ_ERR. Errors: ENOMEM. */
-struct mrc_cq *mrc_create_cq(struct mrc_context *mrc_ctx, int cqe, void *cq_context, struct mrc_comp_channel *channel,
+/* A queue that holds at least cqe (>= 1) completions. cq_context comes back with its events. channel may be NULL: then
+ * the CQ has no events. comp_vector is in 0..num_comp_vectors - 1 of the verbs context. Overrunning the queue is fatal
+ * for the QPs concerned and raises IBV_EVENT_CQ_ERR. Errors: ENOMEM. */
+struct mrc_cq* mrc_create_cq(struct mrc_context* mrc_ctx, int cqe, void* cq_context, struct mrc_comp_channel* channel,
                              int comp_vector);
-/* Takes up to num_entries completions, oldest first, and makes the device progress when there are none. Returns how many,
- * fewer than asked only when the queue was emptied, or -1. A completion of a send gives its slot in the send queue back,
- * together with the slots of the unsignalled sends before it. imm_data is passed through bit for bit. */
-int mrc_poll_cq(struct mrc_cq *cq, int num_entries, struct ibv_wc *wc);
+/* Takes up to num_entries completions, oldest first, and makes the device progress when there are none. Returns how
+ * many, fewer than asked only when the queue was emptied, or -1. A completion of a send gives its slot in the send
+ * queue back, together with the slots of the unsignalled sends before it. imm_data is passed through bit for bit. */
+int mrc_poll_cq(struct mrc_cq* cq, int num_entries, struct ibv_wc* wc);
 /* Asks for one event at the next completion, or, with solicited_only, at the next receive completion whose sender asked
  * for it (IBV_SEND_SOLICITED; MRC does not carry it, so the software device counts every one) or at the next error.
  * Completions that are in the queue already raise none: arm, then poll once more, then sleep. */
-int mrc_req_notify_cq(struct mrc_cq *cq, int solicited_only);
-/* Waits for an event and says which CQ it was and its cq_context. Blocks unless the descriptor is O_NONBLOCK, then EAGAIN.
- * EINTR as the system call gives it. Every event must be acknowledged. */
-int mrc_get_cq_event(struct mrc_comp_channel *channel, struct mrc_cq **cq, void **cq_context);
+int mrc_req_notify_cq(struct mrc_cq* cq, int solicited_only);
+/* Waits for an event and says which CQ it was and its cq_context. Blocks unless the descriptor is O_NONBLOCK, then
+ * EAGAIN. EINTR as the system call gives it. Every event must be acknowledged. */
+int mrc_get_cq_event(struct mrc_comp_channel* channel, struct mrc_cq** cq, void** cq_context);
 /* Acknowledges nevents events of a CQ. Costs a lock: acknowledge several at once. */
-void mrc_ack_cq_events(struct mrc_cq *cq, unsigned int nevents);
+void mrc_ack_cq_events(struct mrc_cq* cq, unsigned int nevents);
 /* EBUSY while a QP uses it. Waits until every event that was handed out is acknowledged. */
-int mrc_destroy_cq(struct mrc_cq *cq);
+int mrc_destroy_cq(struct mrc_cq* cq);
 
-/* ---- QP hint ------------------------------------------------------------------------------------------------------ */
+/* ---- QP hint ------------------------------------------------------------------------------------------------------
+ */
 
 enum mrc_qp_hint_attr_mask {
   MRC_QP_HINT_NUM_QPS_PER_PEER = 1 << 0,
@@ -151,23 +158,24 @@ struct mrc_qp_hint_init_attr {
 };
 
 /* Errors: ENOMEM (mrc_device_attr.qp_attr.max_qp_hint reached). */
-struct mrc_qp_hint *mrc_create_qp_hint(struct mrc_context *mrc_ctx, struct mrc_qp_hint_init_attr *init_attr);
+struct mrc_qp_hint* mrc_create_qp_hint(struct mrc_context* mrc_ctx, struct mrc_qp_hint_init_attr* init_attr);
 /* EBUSY while a QP that was given the hint exists. */
-int mrc_destroy_qp_hint(struct mrc_qp_hint *qp_hint);
+int mrc_destroy_qp_hint(struct mrc_qp_hint* qp_hint);
 /* qp_hint_attr_mask chooses what is filled or changed. */
-int mrc_query_qp_hint(struct mrc_qp_hint *qp_hint, struct mrc_qp_hint_attr *qp_hint_attr, int qp_hint_attr_mask);
-int mrc_modify_qp_hint(struct mrc_qp_hint *qp_hint, struct mrc_qp_hint_attr *qp_hint_attr, int qp_hint_attr_mask);
+int mrc_query_qp_hint(struct mrc_qp_hint* qp_hint, struct mrc_qp_hint_attr* qp_hint_attr, int qp_hint_attr_mask);
+int mrc_modify_qp_hint(struct mrc_qp_hint* qp_hint, struct mrc_qp_hint_attr* qp_hint_attr, int qp_hint_attr_mask);
 
-/* ---- queue pair --------------------------------------------------------------------------------------------------- */
+/* ---- queue pair ---------------------------------------------------------------------------------------------------
+ */
 
 struct mrc_qp_init_attr {
-  void *qp_context;         /* the caller's, comes back from mrc_query_qp */
-  struct mrc_cq *send_cq;   /* may be the same queue; both of the QP's MRC context */
-  struct mrc_cq *recv_cq;
-  struct ibv_qp_cap cap;    /* least sizes wanted; mrc_create_qp writes what there is */
-  int sq_sig_all;           /* every send has a completion, signalled or not */
-  struct ibv_pd *pd;        /* keys of local and remote accesses must belong to it */
-  uint64_t send_ops_flags;  /* IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM; 0: both */
+  void* qp_context;       /* the caller's, comes back from mrc_query_qp */
+  struct mrc_cq* send_cq; /* may be the same queue; both of the QP's MRC context */
+  struct mrc_cq* recv_cq;
+  struct ibv_qp_cap cap;   /* least sizes wanted; mrc_create_qp writes what there is */
+  int sq_sig_all;          /* every send has a completion, signalled or not */
+  struct ibv_pd* pd;       /* keys of local and remote accesses must belong to it */
+  uint64_t send_ops_flags; /* IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM; 0: both */
   enum mrc_protocol_version protocol_version;
 };
 
@@ -213,46 +221,47 @@ struct mrc_qp_attr {
     uint8_t linear_cnt; /* repetitions at a fixed interval, at most 7 */
     uint8_t exp_cnt;    /* then at doubling intervals, at most 25; 25: for ever */
   } retry;
-  struct mrc_qp_hint *qp_hint;
+  struct mrc_qp_hint* qp_hint;
   uint32_t cap; /* enum mrc_qp_cap */
   uint8_t vendor_cfg[MRC_MAX_VENDOR_CFG_SIZE];
 };
 
 /* A QP in state RESET. mrc_qp_attr->cap is filled with the sizes the QP has, none below what was asked. Errors: ENOMEM,
  * EOPNOTSUPP (an operation or protocol version that the device does not have). */
-struct mrc_qp *mrc_create_qp(struct mrc_context *mrc_ctx, struct mrc_qp_init_attr *mrc_qp_attr);
-/* Sends what the QP still owes its peer, then frees it; outstanding work vanishes without completions. Waits until every
- * asynchronous event of the QP is acknowledged. */
-int mrc_destroy_qp(struct mrc_qp *qp);
+struct mrc_qp* mrc_create_qp(struct mrc_context* mrc_ctx, struct mrc_qp_init_attr* mrc_qp_attr);
+/* Sends what the QP still owes its peer, then frees it; outstanding work vanishes without completions. Waits until
+ * every asynchronous event of the QP is acknowledged. */
+int mrc_destroy_qp(struct mrc_qp* qp);
 /* Any of vattr, mrc_attr and init_attr may be NULL; init_attr is filled whatever the masks say. */
-int mrc_query_qp(struct mrc_qp *qp, struct ibv_qp_attr *vattr, int vattr_mask, struct mrc_qp_attr *mrc_attr,
-                 int mrc_attr_mask, struct mrc_qp_init_attr *init_attr);
-/* Changes attributes and, with IBV_QP_STATE, the state: RESET -> INIT -> RTR -> RTS, and from any state to ERR or RESET.
- * IBV_QP_CUR_STATE asserts the present state. Going to RTR needs IBV_QP_AV (a global one: the peer is known by its GID)
- * and IBV_QP_DEST_QPN at the latest then. Verbs attributes that MRC has no use for (port, timeouts, retry counts, RDMA
- * READ depths, alternate path) are accepted and ignored. Members outside the masks are not read. EINVAL, with nothing
- * changed, for an unknown mask bit, a value out of range or a transition that does not exist; ENETUNREACH when the
- * configuration says no way to the peer's GID (the reason is on stderr). */
-int mrc_modify_qp(struct mrc_qp *qp, struct ibv_qp_attr *vattr, int vattr_mask, struct mrc_qp_attr *mrc_attr,
+int mrc_query_qp(struct mrc_qp* qp, struct ibv_qp_attr* vattr, int vattr_mask, struct mrc_qp_attr* mrc_attr,
+                 int mrc_attr_mask, struct mrc_qp_init_attr* init_attr);
+/* Changes attributes and, with IBV_QP_STATE, the state: RESET -> INIT -> RTR -> RTS, and from any state to ERR or
+ * RESET. IBV_QP_CUR_STATE asserts the present state. Going to RTR needs IBV_QP_AV (a global one: the peer is known by
+ * its GID) and IBV_QP_DEST_QPN at the latest then. Verbs attributes that MRC has no use for (port, timeouts, retry
+ * counts, RDMA READ depths, alternate path) are accepted and ignored. Members outside the masks are not read. EINVAL,
+ * with nothing changed, for an unknown mask bit, a value out of range or a transition that does not exist; ENETUNREACH
+ * when the configuration says no way to the peer's GID (the reason is on stderr). */
+int mrc_modify_qp(struct mrc_qp* qp, struct ibv_qp_attr* vattr, int vattr_mask, struct mrc_qp_attr* mrc_attr,
                   int mrc_attr_mask);
 /* The 24-bit number by which the peer addresses this QP. */
-int mrc_get_qpn(struct mrc_qp *qp, uint32_t *qpn);
+int mrc_get_qpn(struct mrc_qp* qp, uint32_t* qpn);
 
-/* Post work requests, a list linked by next. On failure *bad_wr is the first request that was not posted; those before it
- * were. Errors: EINVAL (state, opcode, too many SGEs, inline data too long), ENOMEM (queue full).
- * Receives serve writes with immediate only, from state INIT on; their SGEs, if any, are not used.
- * Sends are IBV_WR_RDMA_WRITE and IBV_WR_RDMA_WRITE_WITH_IMM of at most 1 GiB, in state RTS; in state ERR they are accepted
- * and flushed. Flags: IBV_SEND_SIGNALED, IBV_SEND_SOLICITED, IBV_SEND_INLINE (the data is copied at once, lkeys are not
- * looked at), IBV_SEND_FENCE (nothing to wait for). */
-int mrc_post_recv(struct mrc_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
-int mrc_post_send(struct mrc_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+/* Post work requests, a list linked by next. On failure *bad_wr is the first request that was not posted; those before
+ * it were. Errors: EINVAL (state, opcode, too many SGEs, inline data too long), ENOMEM (queue full). Receives serve
+ * writes with immediate only, from state INIT on; their SGEs, if any, are not used. Sends are IBV_WR_RDMA_WRITE and
+ * IBV_WR_RDMA_WRITE_WITH_IMM of at most 1 GiB, in state RTS; in state ERR they are accepted and flushed. Flags:
+ * IBV_SEND_SIGNALED, IBV_SEND_SOLICITED, IBV_SEND_INLINE (the data is copied at once, lkeys are not looked at),
+ * IBV_SEND_FENCE (nothing to wait for). */
+int mrc_post_recv(struct mrc_qp* qp, struct ibv_recv_wr* wr, struct ibv_recv_wr** bad_wr);
+int mrc_post_send(struct mrc_qp* qp, struct ibv_send_wr* wr, struct ibv_send_wr** bad_wr);
 
-/* ---- asynchronous events ------------------------------------------------------------------------------------------ */
+/* ---- asynchronous events ------------------------------------------------------------------------------------------
+ */
 
 struct mrc_async_event {
   union {
-    struct mrc_cq *cq; /* IBV_EVENT_CQ_ERR */
-    struct mrc_qp *qp; /* IBV_EVENT_QP_*, COMM_EST, SQ_DRAINED */
+    struct mrc_cq* cq; /* IBV_EVENT_CQ_ERR */
+    struct mrc_qp* qp; /* IBV_EVENT_QP_*, COMM_EST, SQ_DRAINED */
     int port_num;      /* IBV_EVENT_PORT_*: 1-based */
   } element;
   enum ibv_event_type event_type;
@@ -260,8 +269,8 @@ struct mrc_async_event {
 
 /* Waits for the next event of the context. Blocks unless the async descriptor of the verbs context is O_NONBLOCK, then
  * EAGAIN. Every event must be acknowledged, or destroying its object waits for ever. */
-int mrc_get_async_event(struct mrc_context *mrc_ctx, struct mrc_async_event *event);
-void mrc_ack_async_event(struct mrc_async_event *event);
+int mrc_get_async_event(struct mrc_context* mrc_ctx, struct mrc_async_event* event);
+void mrc_ack_async_event(struct mrc_async_event* event);
 
 #ifdef __cplusplus
 }

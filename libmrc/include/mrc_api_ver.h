@@ -1,7 +1,7 @@
 /* mrc_api_ver.h: version numbers of the MRC application API (mrc.h), and the choice an includer makes among them.
  *
- * A version is one 32-bit number: major in bits 31..24, minor in bits 23..16, sub-version in bits 15..0. Two counters run
- * independently: the API itself, and the vendor twin, which covers what the opaque vendor bytes of mrc.h mean.
+ * A version is one 32-bit number: major in bits 31..24, minor in bits 23..16, sub-version in bits 15..0. Two counters
+ * run independently: the API itself, and the vendor twin, which covers what the opaque vendor bytes of mrc.h mean.
  *
  * A program may define MRC_API_VER_USED before it includes mrc.h, with MRC_API_VER(major, minor, sub), to see only what
  * that version had. Without it the current version is used, and MRC_API_VER_LATEST stands for the current one whatever

@@ -1,13 +1,14 @@
-/* mrc_ctl.h: the controller side of Multipath Reliable Connection, source- and ABI-compatible with the OCP MRC controller
- * API 1.0.1. One controller per node sets up what all applications share: ports, path profiles (which entropy values a QP
- * may use, and how they are written into a packet), congestion control profiles. That state outlives the process that
- * made it; applications are told profile ids out of band.
+/* mrc_ctl.h: the controller side of Multipath Reliable Connection, source- and ABI-compatible with the OCP MRC
+ * controller API 1.0.1. One controller per node sets up what all applications share: ports, path profiles (which
+ * entropy values a QP may use, and how they are written into a packet), congestion control profiles. That state
+ * outlives the process that made it; applications are told profile ids out of band.
  *
  * Threads: every function may be called from any thread.
  *
- * Errors: functions returning int return 0 on success, else -1 with errno set; mrc_ctl_poll_ev_event returns a count or a
- * negative errno value. EPERM without the privilege (CAP_NET_ADMIN), EINVAL for an inconsistent argument or an unknown
- * mask bit, EIO when the device does not answer, ENOTSUP for what a device does not offer: these are not repeated below.
+ * Errors: functions returning int return 0 on success, else -1 with errno set; mrc_ctl_poll_ev_event returns a count or
+ * a negative errno value. EPERM without the privilege (CAP_NET_ADMIN), EINVAL for an inconsistent argument or an
+ * unknown mask bit, EIO when the device does not answer, ENOTSUP for what a device does not offer: these are not
+ * repeated below.
  *
  * Ownership: attribute structures and the arrays they point to belong to the caller, and are used only during the call.
  * Masks: a member is read or written only when its bit is set.
@@ -30,7 +31,8 @@ extern "C" {
 /* Room for the widest entropy value (EV). */
 #define MRC_CTL_EV_MAX_BYTES 32
 
-/* ---- versions and device ------------------------------------------------------------------------------------------ */
+/* ---- versions and device ------------------------------------------------------------------------------------------
+ */
 
 enum mrc_ctl_protocol_version {
   MRC_CTL_PROTOCOL_VERSION_0 = 0, /* the provider chooses */
@@ -38,17 +40,17 @@ enum mrc_ctl_protocol_version {
 };
 
 /* Versions of the library, encoded as in mrc_ctl_api_ver.h. Any pointer may be NULL. Cannot fail. */
-void mrc_ctl_query_version(uint32_t *current_version, uint32_t *last_supported_version, uint32_t *vendor_version,
-                           uint32_t *last_supported_vendor_version);
+void mrc_ctl_query_version(uint32_t* current_version, uint32_t* last_supported_version, uint32_t* vendor_version,
+                           uint32_t* last_supported_vendor_version);
 
 /* Optional features, bits of mrc_ctl_device_attr.opt_attr. */
 enum mrc_ctl_attr_opt {
-  MRC_CTL_OPT_CAP_EV_PROFILE_MODIFY_ONLINE = 1 << 0,   /* fields, entries and event mask of an ONLINE EV profile change */
-  MRC_CTL_OPT_CAP_CC_PROFILE_MODIFY_ONLINE = 1 << 1,   /* the configuration of an ONLINE CC profile changes */
-  MRC_CTL_OPT_CAP_EV_EVENT = 1 << 2,                   /* events when an EV changes state */
-  MRC_CTL_OPT_CAP_EV_EXPLICIT_RANGE = 1 << 3,          /* explicit EVs only as one contiguous range */
-  MRC_CTL_OPT_CAP_EV_EVENT_PRECISE_DROP_CNT = 1 << 4,  /* drop counts are exact, not just 0 or 1 */
-  MRC_CTL_OPT_CAP_EP_OP_EV_PROBE = 1 << 5,             /* EV probes on demand */
+  MRC_CTL_OPT_CAP_EV_PROFILE_MODIFY_ONLINE = 1 << 0, /* fields, entries and event mask of an ONLINE EV profile change */
+  MRC_CTL_OPT_CAP_CC_PROFILE_MODIFY_ONLINE = 1 << 1, /* the configuration of an ONLINE CC profile changes */
+  MRC_CTL_OPT_CAP_EV_EVENT = 1 << 2,                 /* events when an EV changes state */
+  MRC_CTL_OPT_CAP_EV_EXPLICIT_RANGE = 1 << 3,        /* explicit EVs only as one contiguous range */
+  MRC_CTL_OPT_CAP_EV_EVENT_PRECISE_DROP_CNT = 1 << 4, /* drop counts are exact, not just 0 or 1 */
+  MRC_CTL_OPT_CAP_EP_OP_EV_PROBE = 1 << 5,            /* EV probes on demand */
 };
 
 struct mrc_ctl_device_attr {
@@ -67,22 +69,23 @@ struct mrc_ctl_device_attr {
   } ev;
   struct {
     uint32_t cc_max_profiles;
-    const char **algorithms; /* names, NULL-terminated, owned by the library; the common one is "uet-1.0-nscc" */
+    const char** algorithms; /* names, NULL-terminated, owned by the library; the common one is "uet-1.0-nscc" */
   } cc;
   uint32_t phy_port_mask; /* bit N: port N exists; ports count from 1 */
   uint32_t opt_attr;      /* enum mrc_ctl_attr_opt */
 };
 
 /* Limits. Needs neither an MRC context nor a privilege. */
-int mrc_ctl_query_device(struct ibv_context *context, struct mrc_ctl_device_attr *ctl_attr);
+int mrc_ctl_query_device(struct ibv_context* context, struct mrc_ctl_device_attr* ctl_attr);
 
 #if MRC_CTL_API_VER_USED >= MRC_CTL_API_VER(1, 0, 1)
 /* The same; mcontext may be NULL. *supported (may be NULL) becomes 1 when the device has a controller side, else 0. */
-int mrc_ctl_query_device_ex(struct ibv_context *context, struct mrc_context *mcontext,
-                            struct mrc_ctl_device_attr *ctl_attr, int *supported);
+int mrc_ctl_query_device_ex(struct ibv_context* context, struct mrc_context* mcontext,
+                            struct mrc_ctl_device_attr* ctl_attr, int* supported);
 #endif
 
-/* ---- ports -------------------------------------------------------------------------------------------------------- */
+/* ---- ports --------------------------------------------------------------------------------------------------------
+ */
 
 enum mrc_ctl_port_admin_state {
   MRC_CTL_PORT_ADMIN_DISABLED = 0, /* carries no traffic and reads as DOWN in ibv_query_port */
@@ -98,10 +101,11 @@ struct mrc_ctl_port_attr {
 };
 
 /* port_num is a physical port, 1-based, of mrc_ctl_device_attr.phy_port_mask. */
-int mrc_ctl_query_port(struct mrc_context *context, uint8_t port_num, struct mrc_ctl_port_attr *attr, int attr_mask);
-int mrc_ctl_modify_port(struct mrc_context *context, uint8_t port_num, struct mrc_ctl_port_attr *attr, int attr_mask);
+int mrc_ctl_query_port(struct mrc_context* context, uint8_t port_num, struct mrc_ctl_port_attr* attr, int attr_mask);
+int mrc_ctl_modify_port(struct mrc_context* context, uint8_t port_num, struct mrc_ctl_port_attr* attr, int attr_mask);
 
-/* ---- profiles: life cycle ----------------------------------------------------------------------------------------- */
+/* ---- profiles: life cycle -----------------------------------------------------------------------------------------
+ */
 
 /* All three kinds of profile go INIT -> OFFLINE -> ONLINE -> OFFLINE -> INIT. An id that nobody touched is in INIT. */
 enum mrc_ctl_profile_state {
@@ -110,7 +114,8 @@ enum mrc_ctl_profile_state {
   MRC_CTL_PROFILE_ONLINE = 2,
 };
 
-/* ---- EV format profile: where the bits of an EV go in a packet ----------------------------------------------------- */
+/* ---- EV format profile: where the bits of an EV go in a packet -----------------------------------------------------
+ */
 
 enum mrc_ctl_ev_fmt_mode {
   MRC_CTL_EV_FMT_MODE_STEV = 1 << 0, /* flow label and UDP source port: first 4 bytes of the value */
@@ -141,7 +146,7 @@ struct mrc_ctl_ev_fmt_profile_attr {
   enum mrc_ctl_ev_fmt_mode ev_fmt_mode;
   struct {
     enum mrc_ctl_ev_fmt_op op;
-    struct mrc_ctl_ev_fmt_field *fmt_fields; /* the caller's array */
+    struct mrc_ctl_ev_fmt_field* fmt_fields; /* the caller's array */
     int fmt_field_count;                     /* its length; on E2BIG the length that is needed */
   } ev_fmt_op;
   uint8_t vendor_cfg[MRC_CTL_MAX_VENDOR_CFG_SIZE];
@@ -149,19 +154,20 @@ struct mrc_ctl_ev_fmt_profile_attr {
 
 /* To OFFLINE needs the mode, to ONLINE the fields; both may come earlier. EBUSY while an EV profile that uses it is
  * ONLINE, E2BIG for fields that cannot be had or an array too small. */
-int mrc_ctl_modify_ev_fmt_profile(struct mrc_context *mrc_ctx, uint64_t ev_fmt_profile_id,
-                                  struct mrc_ctl_ev_fmt_profile_attr *attr, int attr_mask);
-int mrc_ctl_query_ev_fmt_profile(struct mrc_context *mrc_ctx, uint64_t ev_fmt_profile_id,
-                                 struct mrc_ctl_ev_fmt_profile_attr *attr, int attr_mask);
+int mrc_ctl_modify_ev_fmt_profile(struct mrc_context* mrc_ctx, uint64_t ev_fmt_profile_id,
+                                  struct mrc_ctl_ev_fmt_profile_attr* attr, int attr_mask);
+int mrc_ctl_query_ev_fmt_profile(struct mrc_context* mrc_ctx, uint64_t ev_fmt_profile_id,
+                                 struct mrc_ctl_ev_fmt_profile_attr* attr, int attr_mask);
 
-/* ---- EV profile: which EVs a QP may use ---------------------------------------------------------------------------- */
+/* ---- EV profile: which EVs a QP may use ----------------------------------------------------------------------------
+ */
 
 /* How a path is judged. SKIP, the short avoidance of one QP, is not visible here. */
 enum mrc_ctl_ev_state {
   MRC_CTL_EV_GOOD = 1 << 0,
-  MRC_CTL_EV_ASSUMED_BAD = 1 << 1,         /* lost too much; probed until it is good again */
-  MRC_CTL_EV_DENIED = 1 << 2,              /* taken out by the controller, and only it brings it back */
-  MRC_CTL_EV_UNKNOWN = -2147483647 - 1,    /* bit 31: not determined */
+  MRC_CTL_EV_ASSUMED_BAD = 1 << 1,      /* lost too much; probed until it is good again */
+  MRC_CTL_EV_DENIED = 1 << 2,           /* taken out by the controller, and only it brings it back */
+  MRC_CTL_EV_UNKNOWN = -2147483647 - 1, /* bit 31: not determined */
 };
 
 enum mrc_ctl_ev_mode {
@@ -177,7 +183,8 @@ struct mrc_ctl_ev {
   uint8_t port;     /* 1-based */
 };
 
-/* What an entry of an explicit profile is before it is replaced: every byte zero. An EV of value 0 on port 1 differs. */
+/* What an entry of an explicit profile is before it is replaced: every byte zero. An EV of value 0 on port 1 differs.
+ */
 #ifdef __cplusplus
 #define MRC_CTL_EV_UNPOPULATED (mrc_ctl_ev{})
 #else
@@ -239,25 +246,26 @@ struct mrc_ctl_ev_profile_attr {
   int ev_event_mask;      /* GOOD and ASSUMED_BAD: transitions that raise an event */
   struct {
     enum mrc_ctl_ev_op op;
-    struct mrc_ctl_ev_op_entry *entries; /* the caller's array */
+    struct mrc_ctl_ev_op_entry* entries; /* the caller's array */
     int entry_count;                     /* its length; on E2BIG the length that is needed */
   } ev_op;
   struct {
     enum mrc_ctl_ev_fields_op op;
-    struct mrc_ctl_ev_field *fields; /* the caller's array */
+    struct mrc_ctl_ev_field* fields; /* the caller's array */
     int field_count;                 /* its length; on E2BIG the length that is needed */
   } ev_fields_op;
   uint8_t vendor_cfg[MRC_CTL_MAX_VENDOR_CFG_SIZE];
 };
 
-/* At most one of EV_OP and EV_FIELDS_OP per call. A batch stops at the first entry that fails; what came before it stays.
- * ENOENT for an EV that is not there, EBUSY while QPs use the profile. */
-int mrc_ctl_modify_ev_profile(struct mrc_context *mrc_ctx, uint64_t ev_profile_id, struct mrc_ctl_ev_profile_attr *attr,
+/* At most one of EV_OP and EV_FIELDS_OP per call. A batch stops at the first entry that fails; what came before it
+ * stays. ENOENT for an EV that is not there, EBUSY while QPs use the profile. */
+int mrc_ctl_modify_ev_profile(struct mrc_context* mrc_ctx, uint64_t ev_profile_id, struct mrc_ctl_ev_profile_attr* attr,
                               int attr_mask);
-int mrc_ctl_query_ev_profile(struct mrc_context *mrc_ctx, uint64_t ev_profile_id, struct mrc_ctl_ev_profile_attr *attr,
+int mrc_ctl_query_ev_profile(struct mrc_context* mrc_ctx, uint64_t ev_profile_id, struct mrc_ctl_ev_profile_attr* attr,
                              int attr_mask);
 
-/* ---- congestion control profile ------------------------------------------------------------------------------------ */
+/* ---- congestion control profile ------------------------------------------------------------------------------------
+ */
 
 /* Settings of "uet-1.0-nscc". Times are in nanoseconds, sizes in bytes. */
 struct mrc_ctl_cc_nscc_cfg {
@@ -287,18 +295,19 @@ enum mrc_ctl_cc_profile_attr_mask {
 struct mrc_ctl_cc_profile_attr {
   enum mrc_ctl_profile_state profile_state;
   enum mrc_ctl_profile_state cur_profile_state;
-  const char *algorithm; /* one of mrc_ctl_device_attr.cc.algorithms; NULL: no congestion control */
-  const void *cc_config; /* the algorithm's own structure */
+  const char* algorithm; /* one of mrc_ctl_device_attr.cc.algorithms; NULL: no congestion control */
+  const void* cc_config; /* the algorithm's own structure */
   uint8_t vendor_cfg[MRC_CTL_MAX_VENDOR_CFG_SIZE];
 };
 
 /* To OFFLINE needs the algorithm, to ONLINE its configuration. EBUSY while QPs use the profile. */
-int mrc_ctl_modify_cc_profile(struct mrc_context *mrc_ctx, uint64_t cc_profile_id, struct mrc_ctl_cc_profile_attr *attr,
+int mrc_ctl_modify_cc_profile(struct mrc_context* mrc_ctx, uint64_t cc_profile_id, struct mrc_ctl_cc_profile_attr* attr,
                               int attr_mask);
-int mrc_ctl_query_cc_profile(struct mrc_context *mrc_ctx, uint64_t cc_profile_id, struct mrc_ctl_cc_profile_attr *attr,
+int mrc_ctl_query_cc_profile(struct mrc_context* mrc_ctx, uint64_t cc_profile_id, struct mrc_ctl_cc_profile_attr* attr,
                              int attr_mask);
 
-/* ---- EV events ------------------------------------------------------------------------------------------------------ */
+/* ---- EV events ------------------------------------------------------------------------------------------------------
+ */
 
 /* 56 bytes, or 48 for a caller that uses API 1.0.0: the library goes by the version given at mrc_create_context. */
 struct mrc_ctl_ev_event {
@@ -310,14 +319,15 @@ struct mrc_ctl_ev_event {
 #endif
 };
 
-/* A CQ for EV events alone; it never overruns: events of one EV are merged. Destroyed with mrc_destroy_cq; events of the
- * channel as for any CQ. */
-struct mrc_cq *mrc_ctl_create_ev_event_cq(struct mrc_context *mrc_ctx, int cqe, void *cq_context,
-                                          struct mrc_comp_channel *channel, int comp_vector);
+/* A CQ for EV events alone; it never overruns: events of one EV are merged. Destroyed with mrc_destroy_cq; events of
+ * the channel as for any CQ. */
+struct mrc_cq* mrc_ctl_create_ev_event_cq(struct mrc_context* mrc_ctx, int cqe, void* cq_context,
+                                          struct mrc_comp_channel* channel, int comp_vector);
 /* Takes up to num_entries events. The count, or a negative errno value. */
-int mrc_ctl_poll_ev_event(struct mrc_cq *ev_cq, int num_entries, struct mrc_ctl_ev_event *ev_event);
+int mrc_ctl_poll_ev_event(struct mrc_cq* ev_cq, int num_entries, struct mrc_ctl_ev_event* ev_event);
 
-/* ---- endpoint operations -------------------------------------------------------------------------------------------- */
+/* ---- endpoint operations --------------------------------------------------------------------------------------------
+ */
 
 enum mrc_ctl_ep_op_type {
   MRC_CTL_EP_OP_EV_PROBE = 0,           /* does this path reach the peer, and how fast */
@@ -345,11 +355,11 @@ struct mrc_ctl_ep_rsp {
 };
 
 /* Sends num_req requests of one kind and waits until all are answered or rsp_timeout nanoseconds have passed. rsp has
- * room for num_req answers, *num_rsp says how many came, in order of arrival; nothing is kept for a later call. req_tc is
- * the traffic class. Errors: EAGAIN, ENOMEM, ETIMEDOUT (with the answers that did come). */
-int mrc_ctl_ep_batch_send_wait(struct mrc_context *mrc_ctx, uint8_t req_tc, enum mrc_ctl_ep_op_type op_type,
-                               struct mrc_ctl_ep_req *req, int num_req, uint32_t rsp_timeout, struct mrc_ctl_ep_rsp *rsp,
-                               int *num_rsp);
+ * room for num_req answers, *num_rsp says how many came, in order of arrival; nothing is kept for a later call. req_tc
+ * is the traffic class. Errors: EAGAIN, ENOMEM, ETIMEDOUT (with the answers that did come). */
+int mrc_ctl_ep_batch_send_wait(struct mrc_context* mrc_ctx, uint8_t req_tc, enum mrc_ctl_ep_op_type op_type,
+                               struct mrc_ctl_ep_req* req, int num_req, uint32_t rsp_timeout,
+                               struct mrc_ctl_ep_rsp* rsp, int* num_rsp);
 
 #ifdef __cplusplus
 }

@@ -1,8 +1,9 @@
-/* mrc_soft.h: what a program needs where libibverbs has no device: find and open a software MRC device, register memory,
- * read statistics. Everything handed out is a standard libibverbs structure, so mrc.h takes it unchanged.
+/* mrc_soft.h: what a program needs where libibverbs has no device: find and open a software MRC device, register
+ * memory, read statistics. Everything handed out is a standard libibverbs structure, so mrc.h takes it unchanged.
  *
  * Conventions: functions that return a pointer return NULL and set errno; functions that return int return 0, or a
- * positive errno value and set errno. All functions may be called from any thread. Strings are UTF-8 and NUL terminated.
+ * positive errno value and set errno. All functions may be called from any thread. Strings are UTF-8 and NUL
+ * terminated.
  */
 #ifndef MRC_SOFT_H
 #define MRC_SOFT_H
@@ -18,52 +19,52 @@ extern "C" {
 struct mrc_qp;
 struct mrc_context;
 
-/* NULL-terminated array of the configured software devices; *num_devices may be NULL. Free with mrc_soft_free_device_list;
- * a device that was opened stays valid until it is closed. Errors: EINVAL (configuration refused: the reason is on
- * stderr and in mrc_soft_config_error), ENOMEM. */
-struct ibv_device **mrc_soft_get_device_list(int *num_devices);
-void mrc_soft_free_device_list(struct ibv_device **list);
-const char *mrc_soft_get_device_name(struct ibv_device *device);
+/* NULL-terminated array of the configured software devices; *num_devices may be NULL. Free with
+ * mrc_soft_free_device_list; a device that was opened stays valid until it is closed. Errors: EINVAL (configuration
+ * refused: the reason is on stderr and in mrc_soft_config_error), ENOMEM. */
+struct ibv_device** mrc_soft_get_device_list(int* num_devices);
+void mrc_soft_free_device_list(struct ibv_device** list);
+const char* mrc_soft_get_device_name(struct ibv_device* device);
 /* The sentence that says why the configuration was refused, or NULL. Owned by the library. */
-const char *mrc_soft_config_error(void);
+const char* mrc_soft_config_error(void);
 
 /* Opens a device, by pointer or by name (NULL: the first one). The context has a full ops table: ibv_query_port_*,
  * ibv_post_send and the other inlines of verbs.h are safe to reach. Errors: ENODEV, EINVAL, ENOMEM, EADDRINUSE. */
-struct ibv_context *mrc_soft_open_device(struct ibv_device *device);
-struct ibv_context *mrc_soft_open_device_by_name(const char *name);
-int mrc_soft_close_device(struct ibv_context *context); /* EBUSY while objects exist */
+struct ibv_context* mrc_soft_open_device(struct ibv_device* device);
+struct ibv_context* mrc_soft_open_device_by_name(const char* name);
+int mrc_soft_close_device(struct ibv_context* context); /* EBUSY while objects exist */
 /* 1 when the context was opened by this library, else 0. Never dereferences a foreign context's private part. */
-int mrc_soft_is_soft_context(const struct ibv_context *context);
+int mrc_soft_is_soft_context(const struct ibv_context* context);
 
-int mrc_soft_query_device(struct ibv_context *context, struct ibv_device_attr *attr);
-int mrc_soft_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr);
-int mrc_soft_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid);
+int mrc_soft_query_device(struct ibv_context* context, struct ibv_device_attr* attr);
+int mrc_soft_query_port(struct ibv_context* context, uint8_t port_num, struct ibv_port_attr* attr);
+int mrc_soft_query_gid(struct ibv_context* context, uint8_t port_num, int index, union ibv_gid* gid);
 
-struct ibv_pd *mrc_soft_alloc_pd(struct ibv_context *context);
-int mrc_soft_dealloc_pd(struct ibv_pd *pd); /* EBUSY while memory regions or QPs use it */
+struct ibv_pd* mrc_soft_alloc_pd(struct ibv_context* context);
+int mrc_soft_dealloc_pd(struct ibv_pd* pd); /* EBUSY while memory regions or QPs use it */
 
 /* access: IBV_ACCESS_*; remote write needs local write (EINVAL otherwise). Relaxed ordering is accepted. iova is the
  * address that peers use for the first byte. */
-struct ibv_mr *mrc_soft_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access);
-struct ibv_mr *mrc_soft_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access);
-int mrc_soft_dereg_mr(struct ibv_mr *mr);
+struct ibv_mr* mrc_soft_reg_mr(struct ibv_pd* pd, void* addr, size_t length, int access);
+struct ibv_mr* mrc_soft_reg_mr_iova(struct ibv_pd* pd, void* addr, size_t length, uint64_t iova, int access);
+int mrc_soft_dereg_mr(struct ibv_mr* mr);
 
-/* Statistics. `text` receives one "name value" line per counter of the device (mrc-info --stats shows the sentences), then
- * "plane.<n>.<name> value" lines; the needed size is returned, as snprintf does. -1 and errno on error. */
-int mrc_soft_query_stats(struct ibv_context *context, char *text, size_t size);
+/* Statistics. `text` receives one "name value" line per counter of the device (mrc-info --stats shows the sentences),
+ * then "plane.<n>.<name> value" lines; the needed size is returned, as snprintf does. -1 and errno on error. */
+int mrc_soft_query_stats(struct ibv_context* context, char* text, size_t size);
 /* Same for one QP: cwnd, inflight, srtt_ns, retransmits..., then one line per EV towards its peer:
  * "ev.<value> plane <p> state <GOOD|SKIP|ASSUMED_BAD|DENIED> active <0|1> tx <n> loss <n> ecn <n>". */
-int mrc_soft_query_qp_stats(struct mrc_qp *qp, char *text, size_t size);
+int mrc_soft_query_qp_stats(struct mrc_qp* qp, char* text, size_t size);
 
 /* Deny or allow one EV of the peer of a QP (DENIED never leaves by itself). ENOENT for an unknown EV. */
-int mrc_soft_deny_ev(struct mrc_qp *qp, uint32_t ev, int denied);
+int mrc_soft_deny_ev(struct mrc_qp* qp, uint32_t ev, int denied);
 /* Take a local plane (1-based port number) out of service or back; peers are told by port status update. */
-int mrc_soft_set_port_admin(struct ibv_context *context, uint8_t port_num, int enabled);
+int mrc_soft_set_port_admin(struct ibv_context* context, uint8_t port_num, int enabled);
 
 /* All parameters with default, range, unit and sentence, as JSON. Needed size as snprintf. */
-int mrc_soft_describe_params(char *text, size_t size);
+int mrc_soft_describe_params(char* text, size_t size);
 /* The resolved configuration of a device as JSON: planes (address, port), EVs, limits, rates, NSCC. */
-int mrc_soft_describe_device(struct ibv_context *context, char *text, size_t size);
+int mrc_soft_describe_device(struct ibv_context* context, char* text, size_t size);
 
 #ifdef __cplusplus
 }

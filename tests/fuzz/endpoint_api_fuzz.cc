@@ -366,8 +366,7 @@ class World {
       for (size_t i = 0; i < kGuard; ++i)
         require(m[i] == kQuiet && m[kGuard + kRegion + i] == kQuiet, "a write outside the region");
     for (const auto& u : users_)
-      if (state(*u) == QpState::kError)
-        require(settled(*u), "requests outstanding on a queue pair in error");
+      if (state(*u) == QpState::kError) require(settled(*u), "requests outstanding on a queue pair in error");
   }
 
   Input& in_;

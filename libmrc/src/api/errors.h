@@ -20,8 +20,8 @@ inline int minus_one(int error) {
   return -1;
 }
 
-// The number in a caller's enumeration, which may be none of its values: looked at as memory, because loading such a value
-// as an enumeration is undefined.
+// The number in a caller's enumeration, which may be none of its values: looked at as memory, because loading such a
+// value as an enumeration is undefined.
 template <typename Enum>
 int raw(const Enum& value) {
   static_assert(sizeof(Enum) == sizeof(int));

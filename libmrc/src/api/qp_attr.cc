@@ -3,8 +3,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "api/limits.h"
 #include "api/errors.h"
+#include "api/limits.h"
 
 namespace mrc::api {
 

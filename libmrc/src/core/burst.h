@@ -1,6 +1,6 @@
-// The batch, not the packet, is the unit of the datapath. A TxBurst is up to kMaxSegments packets of one flow and one EV,
-// all of one size except a shorter last one, so that a driver can hand it to the kernel as one GSO send. An RxBurst is
-// what GRO delivers: the same shape, in one contiguous buffer. A datapath without GSO uses bursts of one segment.
+// The batch, not the packet, is the unit of the datapath. A TxBurst is up to kMaxSegments packets of one flow and one
+// EV, all of one size except a shorter last one, so that a driver can hand it to the kernel as one GSO send. An RxBurst
+// is what GRO delivers: the same shape, in one contiguous buffer. A datapath without GSO uses bursts of one segment.
 #pragma once
 
 #include <sys/uio.h>
@@ -14,16 +14,16 @@
 namespace mrc::core {
 
 inline constexpr uint32_t kMaxSegments = 64;
-inline constexpr uint32_t kMaxBurstBytes = 65000;    // UDP payload of one GSO send, below 65,535 with every header
+inline constexpr uint32_t kMaxBurstBytes = 65000;  // UDP payload of one GSO send, below 65,535 with every header
 inline constexpr uint32_t kMaxIov = 3 * kMaxSegments + 16;
-inline constexpr uint32_t kHeaderRoom = 64;          // per segment: headers, pad and ICRC; the largest is 12+4+4+16+4
+inline constexpr uint32_t kHeaderRoom = 64;  // per segment: headers, pad and ICRC; the largest is 12+4+4+16+4
 
 // Filled by Endpoint::poll_tx. The iovecs point into user memory and into this object: send it before the next poll_tx
 // on the same object, and before any other call into the endpoint that could complete the work requests.
 struct TxBurst {
   wire::Flow flow;
-  uint8_t plane = 0;          // local plane to leave by, 0-based
-  uint16_t ev_index = 0;      // into the device's EV table; drivers that keep a socket per EV index by it
+  uint8_t plane = 0;      // local plane to leave by, 0-based
+  uint16_t ev_index = 0;  // into the device's EV table; drivers that keep a socket per EV index by it
   uint32_t segments = 0;
   uint32_t segment_size = 0;  // bytes of UDP payload of every segment but the last
   uint32_t bytes = 0;         // bytes of UDP payload of the whole burst
@@ -34,7 +34,7 @@ struct TxBurst {
 
 struct RxBurst {
   wire::Flow flow;
-  uint8_t plane = 0;          // local plane it arrived on, 0-based
+  uint8_t plane = 0;  // local plane it arrived on, 0-based
   const uint8_t* data = nullptr;
   uint32_t bytes = 0;
   uint32_t segment_size = 0;  // every segment but the last; equal to bytes when there is one

@@ -1,4 +1,5 @@
-// What an endpoint is told once, at construction. The device fills it from the settings; tests and ns-3 fill it directly.
+// What an endpoint is told once, at construction. The device fills it from the settings; tests and ns-3 fill it
+// directly.
 #pragma once
 
 #include <cstdint>
@@ -36,23 +37,23 @@ struct SlotPorts {
 };
 
 struct EndpointConfig {
-  uint64_t seed = 1;                          // all randomness of the endpoint comes from it
-  std::vector<PlaneAddress> planes;           // local address and receive port per plane
-  std::vector<EvEntry> evs;                   // EV table: active ones first, then backups
-  uint32_t ev_active = 0;                     // 0: all of them
-  uint32_t ev_min_active = 0;                 // 0: a quarter of ev_active, at least one
+  uint64_t seed = 1;                 // all randomness of the endpoint comes from it
+  std::vector<PlaneAddress> planes;  // local address and receive port per plane
+  std::vector<EvEntry> evs;          // EV table: active ones first, then backups
+  uint32_t ev_active = 0;            // 0: all of them
+  uint32_t ev_min_active = 0;        // 0: a quarter of ev_active, at least one
   DscpConfig dscp;
-  bool trimming = false;                      // the fabric trims: mark data TRIMMABLE
-  bool icrc = true;                           // compute and check; off only for simulation
-  bool timestamps = true;                     // TSETH in every data packet
-  uint32_t max_segments = 15;                 // packets per burst; 1 where the driver sprays single packets
+  bool trimming = false;       // the fabric trims: mark data TRIMMABLE
+  bool icrc = true;            // compute and check; off only for simulation
+  bool timestamps = true;      // TSETH in every data packet
+  uint32_t max_segments = 15;  // packets per burst; 1 where the driver sprays single packets
   uint32_t max_burst_bytes = kDefaultBurstBytes;
-  uint32_t sack_bytes = 65536;                // SACK at the latest after so many bytes [MRC-SACK-5]
+  uint32_t sack_bytes = 65536;                          // SACK at the latest after so many bytes [MRC-SACK-5]
   Duration ack_delay = Duration::microseconds(15);      // flush of coalesced SACKs and transport ACKs
   Duration reorder_floor = Duration::microseconds(20);  // least time by which a later packet must overtake to mean loss
   Duration probe_floor = Duration::microseconds(500);   // earliest reliability probe after silence
   Duration ev_probe_interval = Duration::milliseconds(50);  // re-probe of ASSUMED_BAD paths
-  bool hold_without_recv_wqe = true;          // WriteIMM without receive WQE: hold it; false: NAK and error
+  bool hold_without_recv_wqe = true;  // WriteIMM without receive WQE: hold it; false: NAK and error
   NsccConfig nscc;
   uint32_t max_qps = 65536;
   // Several processes share a device (design, decision 9): the process slot and, per plane, where slots listen. Answers

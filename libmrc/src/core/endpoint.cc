@@ -18,14 +18,16 @@ EndpointImpl::EndpointImpl(const EndpointConfig& c, Sink* s, TraceSink* t)
   tombstones_.resize(kMaxTombstones);
   ops_.reserve(256);
   for (size_t i = 0; i < config.evs.size() && i < UINT16_MAX; ++i)
-    ev_by_value_[config.evs[i].value] = static_cast<uint16_t>(i);
+    ev_by_value_.emplace_back(config.evs[i].value, static_cast<uint16_t>(i));
+  std::sort(ev_by_value_.begin(), ev_by_value_.end());
 }
 
 uint16_t EndpointImpl::ev_index_of(uint32_t value) const {
-  auto it = ev_by_value_.find(value);
-  if (it == ev_by_value_.end())
-    it = ev_by_value_.find(value >> 16 | value << 16);  // the other half order [MRC-CHOICE-Q2]
-  return it == ev_by_value_.end() ? UINT16_MAX : it->second;
+  for (uint32_t v : {value, value >> 16 | value << 16}) {
+    auto it = std::lower_bound(ev_by_value_.begin(), ev_by_value_.end(), std::make_pair(v, uint16_t{0}));
+    if (it != ev_by_value_.end() && it->first == v) return it->second;
+  }
+  return UINT16_MAX;
 }
 
 Qp* EndpointImpl::find_qp(uint32_t qpn) const {
@@ -154,6 +156,7 @@ PeerId Endpoint::intern_peer(const PeerDescription& description) {
     }
   }
   if (free == peers.size()) peers.emplace_back();
+  impl_->timers.reserve(impl_->qps_.size() + peers.size() + 2);
   peers[free] = std::make_unique<Peer>(static_cast<PeerId>(free), description, impl_->config, &impl_->counters,
                                        impl_->trace_sink, &impl_->rng);
   peers[free]->refs = 1;
@@ -169,6 +172,7 @@ Qp* Endpoint::create_qp(const QpInit& init) {
   if (i >= impl_->config.max_qps) return nullptr;
   if (impl_->qps_.size() <= i) impl_->qps_.resize(i + 1);
   if (impl_->qps_[i] != nullptr) return nullptr;
+  impl_->timers.reserve(impl_->qps_.size() + impl_->peers_.size() + 2);
   auto qp = std::make_unique<Qp>(impl_.get(), init);
   qp->requester.init(init.caps);
   qp->responder.init(init.caps);

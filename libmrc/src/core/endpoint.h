@@ -1,12 +1,12 @@
-// Endpoint: the engine of one process on one device. Owns QPs, the key table, path health per peer, timers and the order
-// in which packets leave. Sans-IO and deterministic: a driver calls
+// Endpoint: the engine of one process on one device. Owns QPs, the key table, path health per peer, timers and the
+// order in which packets leave. Sans-IO and deterministic: a driver calls
 //
 //     handle_rx(now, burst)       for everything received,
 //     poll_tx(now, &burst)        until it returns false, sending each burst,
 //     handle_timeout(now)         when next_timeout() has come,
 //
-// and the commands below in between. Not thread-safe: the owner serialises. Nothing here asks for the time, draws ambient
-// randomness, blocks, or allocates per packet.
+// and the commands below in between. Not thread-safe: the owner serialises. Nothing here asks for the time, draws
+// ambient randomness, blocks, or allocates per packet.
 #pragma once
 
 #include <cstdint>
@@ -100,7 +100,8 @@ class Endpoint {
   void set_ev_denied(Instant now, PeerId peer, uint16_t ev_index, bool denied);
   std::vector<EvStatus> ev_status(PeerId peer) const;
   // EV probe (mask = 0) or port status update. False when `id` is outstanding. The answer arrives at Sink.
-  bool start_endpoint_op(Instant now, PeerId peer, uint16_t ev_index, uint16_t id, bool port_status, uint32_t mask, Duration timeout);
+  bool start_endpoint_op(Instant now, PeerId peer, uint16_t ev_index, uint16_t id, bool port_status, uint32_t mask,
+                         Duration timeout);
 
   // --- measurement -------------------------------------------------------------------------------------------------
   const Counters& counters() const;

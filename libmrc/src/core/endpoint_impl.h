@@ -5,9 +5,9 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "base/rng.h"
 #include "core/endpoint.h"
 #include "core/peer_paths.h"
@@ -166,7 +166,7 @@ class EndpointImpl {
   size_t one_off_head_ = 0, one_off_count_ = 0;
   std::vector<Tombstone> tombstones_;
   size_t tombstone_next_ = 0;
-  absl::flat_hash_map<uint32_t, uint16_t> ev_by_value_;
+  std::vector<std::pair<uint32_t, uint16_t>> ev_by_value_;
   std::vector<EndpointOpRecord> ops_;
   TimerNode op_timer_;
   uint16_t next_op_id_ = 0x8000;

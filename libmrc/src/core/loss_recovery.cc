@@ -119,13 +119,15 @@ void Requester::handle_rto(Instant now) {
                   attempts_);
     any = true;
   }
-  // Nothing in flight, yet work is not acknowledged, and the probes get no answer: that is a silent peer too.
+  // Nothing in flight, yet work is not acknowledged and the last probe has had its time: a peer that died after its
+  // SACK is found out so. Each charge follows a question of its own [MRC-LOSS-4].
   const bool silent =
-      !any && oldest >= Instant::never() && lost_count_ == 0 && una_ == nxt_ && nxt_ > 0 && probe_outstanding_;
+      !any && flight_ == 0 && lost_count_ == 0 && nxt_ > 0 && probe_outstanding_ && probe_sent_at_ + interval <= now;
   if ((any || silent) && !charge_retry()) {
     qp_.ep->enter_error(now, &qp_, WcStatus::kRetryExceeded, AsyncEvent::kQpFatal);
     return;
   }
+  if (silent) send_probe(now);
   if (any) qp_.ep->rearm_peer(qp_.peer);
   rto_deadline_ = (oldest < Instant::never() ? oldest : now) + rto_interval();
   if (rto_deadline_ <= now) rto_deadline_ = now + rto_interval();

@@ -79,6 +79,7 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
   if (!window_) {
     if (nxt_ >= new_limit()) return Build::kNothing;
     window_ = ep.windows.take(window_psns_ + 1);
+    window_first_ = nxt_;
   }
   uint64_t seq = 0;
   const bool retransmit = next_lost(una_, &seq);

@@ -73,6 +73,7 @@ class Requester {
   std::unique_ptr<TxWindow> window_;
   uint64_t una_ = 0;            // oldest packet not known to have arrived
   uint64_t nxt_ = 0;            // next packet to send for the first time
+  uint64_t window_first_ = 0;   // records of the window before this one are somebody else's
   uint64_t cack_next_ = 0;      // cack_psn + 1 as last reported: what the MPR window hangs on
   uint64_t highest_acked_ = 0;  // one past the highest packet known to have arrived
   uint64_t lost_hint_ = 0;      // no lost packet below

@@ -67,7 +67,8 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
   uint16_t named_ev = UINT16_MAX;
   if (window_ && !s.pr) {
     const int64_t named = cack_next - 1 + s.ack_psn_offset;
-    if (named >= 0 && named < static_cast<int64_t>(nxt_) && named + window_->size() >= static_cast<int64_t>(nxt_)) {
+    if (named >= static_cast<int64_t>(window_first_) && named < static_cast<int64_t>(nxt_) &&
+        named + window_->size() >= static_cast<int64_t>(nxt_)) {
       const TxRecord& r = (*window_)[static_cast<uint64_t>(named)];
       named_ev = r.ev;
       // The copy that triggered this answer was a first transmission, yet we have sent the packet again since.

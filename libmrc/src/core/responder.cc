@@ -75,9 +75,9 @@ void Responder::on_request(Instant now, const wire::Flow& flow, const wire::Pack
   }
   const uint64_t seq = expected_ + static_cast<uint32_t>(delta);
   if (received_.size() < window_) {
-    received_.resize(window_);
     last_.resize(window_);
     imm_.resize(window_);
+    received_.resize(window_);
   }
   if (received_.test(seq)) {
     ++ep.counters.rx_duplicates;

@@ -3,6 +3,7 @@
 // that matters.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -24,9 +25,9 @@ class TimerHeap {
     n->deadline = deadline;
     if (deadline >= Instant::never()) return;
     if (n->position == UINT32_MAX) {
-      n->key = deadline;
-      n->position = static_cast<uint32_t>(heap_.size());
       heap_.push_back(n);
+      n->key = deadline;
+      n->position = static_cast<uint32_t>(heap_.size() - 1);
       up(n->position);
     } else if (deadline < n->key) {
       n->key = deadline;
@@ -52,7 +53,10 @@ class TimerHeap {
     n->deadline = Instant::never();
     return n;
   }
-  void reserve(size_t n) { heap_.reserve(n); }
+  // Room for `n` nodes, so that set() never allocates.
+  void reserve(size_t n) {
+    if (n > heap_.capacity()) heap_.reserve(n > 2 * heap_.capacity() ? n : 2 * heap_.capacity());
+  }
 
  private:
   void settle() {

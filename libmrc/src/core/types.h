@@ -36,14 +36,21 @@ struct SendWr {
   uint32_t num_sge = 0;
   uint64_t remote_addr = 0;
   uint32_t rkey = 0;
-  uint32_t imm = 0;          // 32 opaque bits in memory order
+  uint32_t imm = 0;  // 32 opaque bits in memory order
 };
 
 enum class PostResult : uint8_t { kOk, kQueueFull, kBadState, kTooManySges, kInlineTooLong, kTooLong };
 
 enum class WcStatus : uint8_t {
-  kSuccess, kLocalLength, kLocalProtection, kFlushed, kRemoteInvalidRequest, kRemoteAccess, kRemoteOperation,
-  kRetryExceeded, kFatal
+  kSuccess,
+  kLocalLength,
+  kLocalProtection,
+  kFlushed,
+  kRemoteInvalidRequest,
+  kRemoteAccess,
+  kRemoteOperation,
+  kRetryExceeded,
+  kFatal
 };
 
 // One finished work request. For sends `slots` is the number of send-queue slots that become free when the application
@@ -61,11 +68,21 @@ struct Completion {
   SendOp send_op = SendOp::kWrite;
 };
 
-enum class AsyncEvent : uint8_t { kQpFatal, kQpRequestError, kQpAccessError, kCommEstablished, kSqDrained, kLastWqe, kPortDown, kPortUp };
+enum class AsyncEvent : uint8_t {
+  kQpFatal,
+  kQpRequestError,
+  kQpAccessError,
+  kCommEstablished,
+  kSqDrained,
+  kLastWqe,
+  kPortDown,
+  kPortUp
+};
 
 class Qp;
 
-// What the engine reports. Called from inside the engine's calls, on the caller's thread; must not call back into the engine.
+// What the engine reports. Called from inside the engine's calls, on the caller's thread; must not call back into the
+// engine.
 class Sink {
  public:
   virtual ~Sink() = default;
@@ -86,8 +103,8 @@ struct QpCaps {
 
 struct QpInit {
   void* cookie = nullptr;
-  uint32_t qpn = 0;     // chosen by the device: process slot in the top bits
-  uint32_t pd = 0;      // protection domain id
+  uint32_t qpn = 0;  // chosen by the device: process slot in the top bits
+  uint32_t pd = 0;   // protection domain id
   QpCaps caps;
 };
 
@@ -111,8 +128,8 @@ struct PeerDescription {
   }
 };
 
-// Everything that modify_qp can set; the API keeps one per QP and applies it with the transition. Defaults suit a caller
-// that sets none of the MRC attributes (clients.md rule 5).
+// Everything that modify_qp can set; the API keeps one per QP and applies it with the transition. Defaults suit a
+// caller that sets none of the MRC attributes (clients.md rule 5).
 struct QpAttr {
   PeerId peer = kNoPeer;
   uint32_t dest_qpn = 0;
@@ -121,17 +138,17 @@ struct QpAttr {
   Psn rq_psn;
   uint32_t access = 0;
   uint16_t pkey = 0xFFFF;
-  uint8_t traffic_class = 0;      // from the AV; 0 means the device's data DSCP
-  uint8_t mpr = 32;               // requester window, units of 128 PSNs
-  uint8_t mpr_dest = 32;          // responder window, units of 128 PSNs
+  uint8_t traffic_class = 0;  // from the AV; 0 means the device's data DSCP
+  uint8_t mpr = 32;           // requester window, units of 128 PSNs
+  uint8_t mpr_dest = 32;      // responder window, units of 128 PSNs
   bool dynamic_mpr = false;
-  bool trim_nack = true;          // the peer can answer trimmed packets
-  uint16_t max_wimm = 128;        // WriteIMMs in flight as requester
-  uint16_t max_wimm_dest = 128;   // and as responder
-  uint8_t timeout = 14;           // 1.024 us * 2^timeout, 0..24
-  uint8_t retry_linear = 7;       // 0..7
-  uint8_t retry_exp = 25;         // 0..25, 25 = for ever
-  bool cc_disabled = false;       // CC profile with a NULL algorithm
+  bool trim_nack = true;         // the peer can answer trimmed packets
+  uint16_t max_wimm = 128;       // WriteIMMs in flight as requester
+  uint16_t max_wimm_dest = 128;  // and as responder
+  uint8_t timeout = 14;          // 1.024 us * 2^timeout, 0..24
+  uint8_t retry_linear = 7;      // 0..7
+  uint8_t retry_exp = 25;        // 0..25, 25 = for ever
+  bool cc_disabled = false;      // CC profile with a NULL algorithm
 };
 
 }  // namespace mrc::core

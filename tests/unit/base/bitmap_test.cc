@@ -1,0 +1,44 @@
+#include "base/bitmap.h"
+
+#include <gtest/gtest.h>
+
+namespace mrc {
+namespace {
+
+TEST(RingBitmap, SizeIsAPowerOfTwoFromSixtyFour) {
+  RingBitmap b;
+  EXPECT_EQ(b.size(), 0u);
+  for (auto [asked, got] :
+       {std::pair{1u, 64u}, {64u, 64u}, {65u, 128u}, {128u, 128u}, {4096u, 4096u}, {4097u, 8192u}}) {
+    b.resize(asked);
+    EXPECT_EQ(b.size(), got) << asked;
+  }
+}
+
+TEST(RingBitmap, BitsKeepTheirPlacesAroundTheRing) {
+  RingBitmap b;
+  b.resize(128);
+  const uint64_t origin = (1ull << 32) - 3;
+  for (uint64_t i = 0; i < 128; i += 5) b.set(origin + i);
+  for (uint64_t i = 0; i < 128; ++i) EXPECT_EQ(b.test(origin + i), i % 5 == 0) << i;
+  EXPECT_TRUE(b.test(origin + 128));  // the next lap shares the place: owners clear before they slide
+  b.clear(origin);
+  EXPECT_FALSE(b.test(origin));
+  EXPECT_TRUE(b.test(origin + 5));
+}
+
+TEST(RingBitmap, WindowReadsSixtyFourBitsFromAnywhere) {
+  RingBitmap b;
+  b.resize(256);
+  for (uint64_t start : {0ull, 1ull, 63ull, 64ull, 200ull, 255ull}) {
+    b.reset();
+    b.set(start);
+    b.set(start + 17);
+    b.set(start + 63);
+    b.set(start + 64);
+    EXPECT_EQ(b.window(start), 1ull | 1ull << 17 | 1ull << 63) << start;
+  }
+}
+
+}  // namespace
+}  // namespace mrc

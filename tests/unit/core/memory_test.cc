@@ -1,0 +1,84 @@
+#include "core/memory.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace mrc::core {
+namespace {
+
+TEST(MemoryRegion, CoversBothEnds) {
+  MemoryRegion r;
+  r.iova = 0x1000;
+  r.length = 0x100;
+  EXPECT_TRUE(r.covers(0x1000, 0x100));
+  EXPECT_FALSE(r.covers(0x1000, 0x101));
+  EXPECT_TRUE(r.covers(0x10FF, 1));
+  EXPECT_FALSE(r.covers(0x10FF, 2));
+  EXPECT_FALSE(r.covers(0x0FFF, 1));
+  EXPECT_TRUE(r.covers(0x1100, 0));
+  EXPECT_FALSE(r.covers(0x1101, 0));
+}
+
+TEST(MemoryRegion, NoWrapAround) {
+  MemoryRegion r;
+  r.iova = UINT64_MAX - 0xFF;
+  r.length = 0x100;
+  EXPECT_TRUE(r.covers(UINT64_MAX, 1));
+  EXPECT_FALSE(r.covers(UINT64_MAX, 2));
+  EXPECT_FALSE(r.covers(UINT64_MAX - 1, UINT64_MAX));
+  EXPECT_FALSE(r.covers(0, 1));
+}
+
+TEST(MemoryTable, KeepsWhatWasRegistered) {
+  MemoryTable t(7);
+  uint8_t bytes[16];
+  const uint32_t key = t.add(bytes, 0x5000, sizeof bytes, 3, 9);
+  ASSERT_NE(key, 0u);
+  const MemoryRegion* r = t.find(key);
+  ASSERT_NE(r, nullptr);
+  EXPECT_EQ(r->key, key);
+  EXPECT_EQ(r->access, 3u);
+  EXPECT_EQ(r->pd, 9u);
+  EXPECT_EQ(r->at(0x5003), bytes + 3);
+  EXPECT_EQ(t.size(), 1u);
+}
+
+TEST(MemoryTable, OtherKeysAreUnknown) {
+  MemoryTable t(7);
+  const uint32_t key = t.add(nullptr, 0, 1, 3, 1);
+  for (uint32_t wrong : {0u, 1u, 0xFFu, key + 1, key ^ 0x80u, key + 0x100, key - 0x100, UINT32_MAX})
+    EXPECT_EQ(t.find(wrong), nullptr) << wrong;
+}
+
+// The same slot under a new tag, for as many reuses as there are tags.
+TEST(MemoryTable, ARemovedKeyStaysShut) {
+  MemoryTable t(200);
+  std::set<uint32_t> used;
+  for (int i = 0; i < 256; ++i) {
+    const uint32_t key = t.add(nullptr, 0, 1, 3, 1);
+    EXPECT_TRUE(used.insert(key).second) << i;
+    for (uint32_t old : used) EXPECT_EQ(t.find(old) != nullptr, old == key);
+    EXPECT_TRUE(t.remove(key));
+    EXPECT_FALSE(t.remove(key));
+    EXPECT_EQ(t.find(key), nullptr);
+  }
+  EXPECT_EQ(t.size(), 0u);
+}
+
+TEST(MemoryTable, ManyRegionsHaveTheirOwnKeys) {
+  MemoryTable t(0);
+  std::set<uint32_t> keys;
+  for (uint64_t i = 0; i < 1000; ++i) keys.insert(t.add(nullptr, i << 12, 4096, 3, 1));
+  EXPECT_EQ(keys.size(), 1000u);
+  EXPECT_EQ(keys.count(0), 0u);
+  EXPECT_EQ(t.size(), 1000u);
+}
+
+TEST(MemoryTable, SaltSeparatesProcesses) {
+  MemoryTable a(1), b(2);
+  EXPECT_NE(a.add(nullptr, 0, 1, 3, 1), b.add(nullptr, 0, 1, 3, 1));
+}
+
+}  // namespace
+}  // namespace mrc::core
