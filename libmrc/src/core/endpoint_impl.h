@@ -10,6 +10,7 @@
 
 #include "base/rng.h"
 #include "core/endpoint.h"
+#include "core/path_meter.h"
 #include "core/peer_paths.h"
 #include "core/qp.h"
 #include "core/timer_heap.h"
@@ -21,7 +22,7 @@ namespace mrc::core {
 struct Peer {
   Peer(PeerId peer_id, const PeerDescription& d, const EndpointConfig& c, Counters* counters, TraceSink* trace,
        Rng* rng)
-      : id(peer_id), description(d), paths(c, d, counters, trace, rng) {
+      : id(peer_id), description(d), paths(c, d, counters, trace, rng), meter(c.nscc.line_rate_bps, c.nscc.base_rtt) {
     timer.owner = this;
   }
   PeerId id;
@@ -32,6 +33,7 @@ struct Peer {
   // Round trips that any QP to this peer has seen lately: a QP that has none of its own, or old ones, must not take the
   // queue that its neighbours make for silence.
   Duration recent_rtt;
+  PathMeter meter;
 };
 
 // A control packet that belongs to no stream of SACKs: NACK, probe, endpoint request or response. Built when it is due,

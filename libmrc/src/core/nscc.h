@@ -20,6 +20,8 @@ struct NsccConfig {
   NsccMode mode = NsccMode::kSpec;
   double line_rate_bps = 100e9;                    // min of both ends, all planes together
   Duration base_rtt = Duration::microseconds(12);  // R: unloaded RTT of one MTU packet over the longest path
+  bool measure_rate = false;                       // line_rate_bps is a guess, to be measured [MRC-NSCC-26]
+  bool measure_rtt = false;                        // base_rtt likewise
   uint32_t mtu = 4160;                             // nominal
   bool trimming = false;
   // 0 or negative: derive from rate, R and MTU by the table of the specification.
@@ -101,13 +103,14 @@ class Nscc {
   bool wants_ack(uint32_t nominal) const;
   // After a reset of the QP: nothing is in flight and the peer counts rcvd_bytes from 0 again.
   void reset_inflight();
-  // The device has measured its line rate and unloaded RTT: gains that were not set by hand are derived anew.
+  // Line rate and unloaded RTT (zero: as before) have been measured: gains that were not set by hand are derived anew.
   void set_measured(double line_rate_bps, Duration base_rtt);
 
   bool disabled() const { return disabled_; }
   int64_t cwnd() const { return s_.cwnd; }
   int64_t inflight() const { return s_.inflight; }
   int64_t max_wnd() const { return s_.max_wnd; }
+  uint32_t mtu() const { return mtu_; }
   Duration base_rtt() const { return to_duration(s_.base_rtt); }
   Duration target_delay() const { return to_duration(target_); }
   Duration avg_delay() const { return to_duration(static_cast<int64_t>(s_.avg_delay)); }

@@ -110,13 +110,12 @@ int64_t Nscc::derived_max_wnd(int64_t base_rtt) const {
 }
 
 void Nscc::set_measured(double line_rate_bps, Duration base_rtt) {
-  r_ = std::max<int64_t>(to_ticks(base_rtt), 1);
+  if (base_rtt > Duration()) s_.base_rtt = r_ = std::max<int64_t>(to_ticks(base_rtt), 1);
   bytes_per_tick_ = std::max(line_rate_bps, 1.0) / 8 / (1e9 * static_cast<double>(ticks_per_ns()));
   derive(bytes_per_tick_ * static_cast<double>(r_));
-  s_.base_rtt = r_;
   if (by_hand_max_wnd()) return;
   const bool untouched = s_.cwnd == s_.max_wnd;
-  s_.max_wnd = derived_max_wnd(r_);
+  s_.max_wnd = derived_max_wnd(s_.base_rtt);
   s_.cwnd = untouched ? s_.max_wnd : std::min(s_.cwnd, s_.max_wnd);
 }
 

@@ -23,6 +23,8 @@ void Requester::start(Instant now) {
   n.mtu = wire::nominal_size(wire::packet_bytes(wire::Opcode::kWriteMiddle, c.timestamps, a.path_mtu));
   n.trimming = c.trimming && a.trim_nack;
   nscc_ = Nscc(n, now);
+  meter_generation_ = 0;
+  if (qp_.peer != nullptr) follow_meter();
   window_psns_ = 128u * std::max<uint32_t>(1, a.mpr);
 }
 
@@ -102,6 +104,7 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
   wire::Tseth tseth;
   tseth.tx_timestamp = wire::timestamp_of(now);
   bool window_full = false;
+  bool ask = false;
 
   while (out->segments < max_segments) {
     if (retransmit) {
@@ -178,6 +181,7 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
     r.ev = ev;
     r.nominal = nominal;
     ++flight_;
+    ask = ask || nscc_.wants_ack(nominal);
     nscc_.on_send(nominal);
     ep.trace(now, qp_.qpn, retransmit ? TraceEvent::kRetransmit : TraceEvent::kTxData, bth.psn.value(),
              c.evs[ev].value);
@@ -188,7 +192,7 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
   if (out->segments == 0) return Build::kNothing;
 
   // The window is closed or nearly so: an acknowledgement at once keeps it moving [MRC-NSCC-10].
-  if (window_full && nxt_ < sq_.end_seq()) builder.set_ack_req_on_last();
+  if (ask || (window_full && nxt_ < sq_.end_seq())) builder.set_ack_req_on_last();
   const uint32_t sent = out->segments;
   qp_.responder.append_ack(now, &builder, out);
   builder.finish();

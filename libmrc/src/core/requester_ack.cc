@@ -20,6 +20,7 @@ void Requester::ack_one(Instant now, uint64_t seq) {
   TxRecord& r = (*window_)[seq];
   if (r.acked) return;
   r.acked = true;
+  qp_.peer->meter.on_delivered(r.nominal);
   if (r.lost) {
     r.lost = false;
     --lost_count_;
@@ -46,6 +47,14 @@ void Requester::ack_below(Instant now, uint64_t end) {
   if (highest_acked_ < una_) highest_acked_ = una_;
 }
 
+void Requester::follow_meter() {
+  const PathMeter& meter = qp_.peer->meter;
+  const NsccConfig& c = qp_.ep->config.nscc;
+  meter_generation_ = meter.generation();
+  if (meter_generation_ == 0 || !(c.measure_rate || c.measure_rtt)) return;
+  nscc_.set_measured(c.measure_rate ? meter.rate_bps() : c.line_rate_bps, c.measure_rtt ? meter.rtt() : Duration());
+}
+
 void Requester::advance_una() {
   while (una_ < nxt_ && (*window_)[una_].acked) ++una_;
 }
@@ -64,6 +73,7 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
   // the responder sat on the answer [MRC-CC-4].
   Duration rtt;
   bool rtt_valid = false;
+  bool full_packet = false;  // others pass links and queues faster [MRC-NSCC-CHOICE-6]
   uint16_t named_ev = UINT16_MAX;
   if (window_ && !s.pr) {
     const int64_t named = cack_next - 1 + s.ack_psn_offset;
@@ -79,6 +89,7 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
         const Duration residence = Duration::nanoseconds(sat * wire::kTimestampTickNs);
         if (p.sack.cc.tx_timestamp != 0 && residence < rtt) rtt = rtt - residence;
         rtt_valid = rtt > Duration();
+        full_packet = r.nominal >= nscc_.mtu();
       }
     }
   } else if (window_ && s.pr && probe_outstanding_ && s.probe_id == probe_id_) {
@@ -123,7 +134,11 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
   std::optional<Duration> sample;
   if (rtt_valid) sample = rtt;
   const bool marked = s.m == wire::PathVerdict::kSkipOnce;
-  nscc_.on_ack(now, p.sack.cc.rcvd_bytes, sample, marked, p.sack.cc.rcv_cwnd_pen, p.sack.cc.restore_cwnd);
+  nscc_.on_ack(now, p.sack.cc.rcvd_bytes, sample, marked, p.sack.cc.rcv_cwnd_pen, p.sack.cc.restore_cwnd, full_packet);
+  PathMeter& meter = qp_.peer->meter;
+  if (rtt_valid && full_packet) meter.on_rtt(rtt);
+  meter.on_sack(now, nxt_ < sq_.end_seq(), nscc_.cwnd() < nscc_.max_wnd());
+  if (meter_generation_ != meter.generation()) follow_meter();
 
   ep.trace(now, qp_.qpn, TraceEvent::kCwnd, static_cast<uint64_t>(nscc_.cwnd()),
            static_cast<uint64_t>(nscc_.inflight()));
@@ -217,7 +232,7 @@ void Requester::on_nack(Instant now, const wire::Packet& p) {
   --flight_;
   ++lost_count_;
   lost_hint_ = std::min(lost_hint_, s);
-  nscc_.on_nack(now, r.nominal, sample, trimmed);
+  nscc_.on_nack(now, r.nominal, sample, trimmed, false);  // what was trimmed passed the queues as a short packet
   ++ep.plane_counters[qp_.peer->paths.plane_of(r.ev)].losses;
   if (reason == wire::NackReason::kTrimmed && rotation_.skip(r.ev)) ++ep.counters.ev_skips;
   // Trimming proves that the path carries packets.
