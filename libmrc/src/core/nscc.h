@@ -23,6 +23,7 @@ struct NsccConfig {
   bool measure_rate = false;                       // line_rate_bps is a guess, to be measured [MRC-NSCC-26]
   bool measure_rtt = false;                        // base_rtt likewise
   uint32_t mtu = 4160;                             // nominal
+  uint32_t ack_bytes = 16384;                      // after so many a receiver acknowledges unasked
   bool trimming = false;
   // 0 or negative: derive from rate, R and MTU by the table of the specification.
   int64_t max_cwnd = 0;
@@ -177,6 +178,7 @@ class Nscc {
   int64_t adjust_period_ = 0;
   uint32_t adjust_bytes_ = 0;
   uint32_t mtu_ = 0;
+  uint32_t ack_bytes_ = 0;
   uint16_t by_hand_ = 0;  // which of them were set by hand, see nscc_params.cc
   uint16_t branches_ = 0;
   uint8_t qa_gate_ = 0;

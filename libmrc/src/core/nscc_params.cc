@@ -46,6 +46,7 @@ void Nscc::configure(const NsccConfig& c) {
   trimming_ = c.trimming;
   sticky_ = c.sticky_qa_trigger || c.mode == NsccMode::kHtsim;
   mtu_ = std::max<uint32_t>(c.mtu, 1);
+  ack_bytes_ = c.ack_bytes;
   gamma_ = c.gamma >= 0 ? c.gamma : 0.8;
   max_md_jump_ = c.max_md_jump >= 0 ? c.max_md_jump : 0.5;
   qa_gate_ = static_cast<uint8_t>(c.qa_gate >= 0 ? std::min(c.qa_gate, kMaxQaGate) : kQaGate);

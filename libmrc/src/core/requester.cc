@@ -22,6 +22,7 @@ void Requester::start(Instant now) {
   n.disabled = n.disabled || a.cc_disabled;
   n.mtu = wire::nominal_size(wire::packet_bytes(wire::Opcode::kWriteMiddle, c.timestamps, a.path_mtu));
   n.trimming = c.trimming && a.trim_nack;
+  n.ack_bytes = c.sack_bytes;  // the peer's own is not known
   nscc_ = Nscc(n, now);
   meter_generation_ = 0;
   if (qp_.peer != nullptr) follow_meter();
@@ -132,9 +133,9 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
     if (!builder.room(w.inline_data ? 1u : w.num_sge)) break;
     if (!flow_set) {
       if (!rotation_.next(&paths, planes_with_room, &ev)) return Build::kNoRoom;
-      uint8_t dscp = c.dscp.no_trim;
+      // Where switches trim they know the packets to be trimmed by code points that no AV may change [MRC-REQ-10].
+      uint8_t dscp = a.traffic_class != 0 ? static_cast<uint8_t>(a.traffic_class >> 2) : c.dscp.no_trim;
       if (c.trimming && a.trim_nack) dscp = retransmit ? c.dscp.trimmable_retx : c.dscp.trimmable;
-      if (a.traffic_class != 0) dscp = static_cast<uint8_t>(a.traffic_class >> 2);
       ep.set_flow(out, *qp_.peer, ev, dscp);
       flow_set = true;
     }
@@ -174,6 +175,7 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
       r.acked = false;
       r.lost = false;
       r.sends = 1;
+      if (seq == una_) waiting_since_ = now;
       nxt_ = seq + 1;
       if (starts_wimm) ++wimm_inflight_;
     }

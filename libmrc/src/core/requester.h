@@ -87,6 +87,7 @@ class Requester {
   uint32_t unsignaled_run_ = 0;
   uint32_t attempts_ = 0;  // timeouts since cack moved
   uint32_t meter_generation_ = 0;
+  Instant waiting_since_;  // the packet at una_ has been the oldest, or was last charged for [MRC-LOSS-5]
   uint32_t probe_backoff_ = 0;
   uint16_t probe_id_ = 0;
   uint16_t probe_ev_ = 0;

@@ -113,7 +113,10 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
     }
     advance_una();
   }
-  if (una_ != old_una) probe_backoff_ = 0;
+  if (una_ != old_una) {
+    probe_backoff_ = 0;
+    waiting_since_ = now;
+  }
 
   if (qp_.attr.dynamic_mpr && s.mpr != 0)
     window_psns_ = std::min<uint32_t>(128u * s.mpr, window_ ? window_->size() - 1 : UINT32_MAX);
@@ -156,7 +159,9 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
   }
   if (s.pr && probe_outstanding_ && s.probe_id == probe_id_) {
     probe_outstanding_ = false;
-    attempts_ = 0;
+    // The peer lives and has everything: it holds the work for reasons of its own. While packets are missing an
+    // answered probe says only that small ones pass.
+    if (una_ == nxt_) attempts_ = 0;
     qp_.peer->paths.on_delivered(probe_ev_, probe_sent_at_);
     if (probe_sent_at_ > newest_acked_sent_) newest_acked_sent_ = probe_sent_at_;
     // Everything sent before the probe has either been reported by now or is not coming.
@@ -177,7 +182,10 @@ void Requester::on_transport_ack(Instant now, const wire::Packet& p) {
   }
   if (wire::is_ack_syndrome(syndrome)) {
     const auto end = static_cast<uint64_t>(seq + 1);
-    if (end > una_) ack_below(now, end);
+    if (end > una_) {
+      ack_below(now, end);
+      waiting_since_ = now;
+    }
     if (end > cack_next_) {
       cack_next_ = end;
       attempts_ = 0;
@@ -237,11 +245,6 @@ void Requester::on_nack(Instant now, const wire::Packet& p) {
   if (reason == wire::NackReason::kTrimmed && rotation_.skip(r.ev)) ++ep.counters.ev_skips;
   // Trimming proves that the path carries packets.
   if (trimmed) qp_.peer->paths.on_delivered(r.ev, r.sent_at);
-  // Only the packet that everything waits for charges the budget, and only again and again [MRC-CHOICE-Q18].
-  if (s == una_ && r.sends > 1 && !charge_retry()) {
-    ep.enter_error(now, &qp_, WcStatus::kRetryExceeded, AsyncEvent::kQpFatal);
-    return;
-  }
   after_progress(now);
 }
 
