@@ -26,6 +26,8 @@ std::deque<SoftDevice>& devices() {
   return *all;
 }
 
+static_assert(sizeof(ibv_device::name) > device::kMaxDeviceName);
+
 void name_device(SoftDevice* d, const std::string& name, size_t index) {
   std::memset(d, 0, sizeof *d);
   d->device.node_type = IBV_NODE_CA;

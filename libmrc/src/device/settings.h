@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -92,6 +93,9 @@ struct Settings {
 #undef MRC_SETTING_REAL
 #undef MRC_SETTING_FLAG
 #undef MRC_SETTING_TEXT
+  // Where a value that is not the default was set, to say so when it does not go with another one:
+  // "f.yaml:3: key 'ev_count'" or "environment: MRC_EV_COUNT".
+  std::map<std::string, std::string> origins;
 };
 
 enum class SettingType : uint8_t { kInt, kReal, kFlag, kWord, kText };
