@@ -21,7 +21,7 @@ struct mrc_context;
 
 /* NULL-terminated array of the configured software devices; *num_devices may be NULL. Free with
  * mrc_soft_free_device_list; a device that was opened stays valid until it is closed. Errors: EINVAL (configuration
- * refused: the reason is on stderr and in mrc_soft_config_error), ENOMEM. */
+ * refused: mrc_soft_config_error says why, and stderr unless MRC_LOG=off), ENOMEM. */
 struct ibv_device** mrc_soft_get_device_list(int* num_devices);
 void mrc_soft_free_device_list(struct ibv_device** list);
 const char* mrc_soft_get_device_name(struct ibv_device* device);
@@ -29,7 +29,8 @@ const char* mrc_soft_get_device_name(struct ibv_device* device);
 const char* mrc_soft_config_error(void);
 
 /* Opens a device, by pointer or by name (NULL: the first one). The context has a full ops table: ibv_query_port_*,
- * ibv_post_send and the other inlines of verbs.h are safe to reach. Errors: ENODEV, EINVAL, ENOMEM, EADDRINUSE. */
+ * ibv_post_send and the other inlines of verbs.h are safe to reach. Errors: EINVAL (NULL, or a configuration that is
+ * refused), ENODEV (no device of this library, or no such name), ENOMEM, EADDRINUSE, and what the sockets say. */
 struct ibv_context* mrc_soft_open_device(struct ibv_device* device);
 struct ibv_context* mrc_soft_open_device_by_name(const char* name);
 int mrc_soft_close_device(struct ibv_context* context); /* EBUSY while objects exist */

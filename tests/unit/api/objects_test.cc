@@ -43,6 +43,15 @@ TEST(DeviceListTest, lists_named_devices_that_outlive_the_list) {
 }
 
 // A context that somebody else made is told by its address; what it points to is never looked at.
+TEST(DeviceListTest, opening_nothing_is_an_invalid_argument) {
+  EXPECT_EQ(mrc_soft_open_device(nullptr), nullptr);
+  EXPECT_EQ(errno, EINVAL);
+  ibv_device foreign{};
+  EXPECT_EQ(mrc_soft_open_device(&foreign), nullptr);
+  EXPECT_EQ(errno, ENODEV);
+}
+
+// A context that somebody else made is told by its address; what it points to is never looked at.
 TEST(ForeignContextTest, is_recognised_and_not_followed) {
   auto* foreign = static_cast<ibv_context*>(mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(foreign, MAP_FAILED);
@@ -315,6 +324,23 @@ TEST_F(ObjectsTest, query_fills_init_attr_whatever_the_masks) {
   EXPECT_EQ(attr.qp_state, IBV_QPS_RESET);
   EXPECT_EQ(mrc_query_qp(a.qp, &attr, 1 << 30, nullptr, 0, nullptr), EINVAL);
   EXPECT_EQ(mrc_query_qp(nullptr, &attr, 0, nullptr, 0, nullptr), EINVAL);
+}
+
+// Who first decides what the error is logs it, nobody else, and MRC_LOG silences it.
+TEST_F(ObjectsTest, a_failure_is_logged_once) {
+  End a(context, pd);
+  ASSERT_EQ(a.to_init(), 0);
+  union ibv_gid nobody {};
+  nobody.raw[0] = 0x20;
+  nobody.raw[15] = 1;
+  const auto said = [&](auto&& act) {
+    testing::internal::CaptureStderr();
+    act();
+    return testing::internal::GetCapturedStderr();
+  };
+  const std::string peer = said([&] { EXPECT_EQ(a.to_rtr(nobody, 5), ENETUNREACH); });
+  EXPECT_EQ(std::count(peer.begin(), peer.end(), '\n'), 1) << peer;
+  EXPECT_EQ(peer.rfind("mrc: error: ", 0), 0u) << peer;
 }
 
 TEST_F(ObjectsTest, query_returns_what_was_set_and_good_defaults) {
