@@ -326,6 +326,14 @@ TEST_F(ObjectsTest, query_fills_init_attr_whatever_the_masks) {
   EXPECT_EQ(mrc_query_qp(nullptr, &attr, 0, nullptr, 0, nullptr), EINVAL);
 }
 
+// [MRC-CHOICE-Q26]
+TEST_F(ObjectsTest, the_largest_window_is_255_units) {
+  mrc_device_attr device{};
+  int supported = 0;
+  ASSERT_EQ(mrc_query_device(verbs, &device, &supported), 0);
+  EXPECT_EQ(device.mpr_attr.max_mpr, 255);
+}
+
 // Who first decides what the error is logs it, nobody else, and MRC_LOG silences it.
 TEST_F(ObjectsTest, a_failure_is_logged_once) {
   End a(context, pd);
