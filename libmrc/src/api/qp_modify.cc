@@ -99,6 +99,7 @@ int mrc_modify_qp(mrc_qp* qp, ibv_qp_attr* vattr, int vattr_mask, mrc_qp_attr* m
 int mrc_query_qp(mrc_qp* qp, ibv_qp_attr* vattr, int vattr_mask, mrc_qp_attr* mrc_attr, int mrc_attr_mask,
                  mrc_qp_init_attr* init_attr) {
   if (qp == nullptr || !mrc::api::masks_known(vattr_mask, mrc_attr_mask)) return errno_value(EINVAL);
+  if ((vattr_mask != 0 && vattr == nullptr) || (mrc_attr_mask != 0 && mrc_attr == nullptr)) return errno_value(EINVAL);
   qp->query(vattr, mrc_attr, mrc_attr_mask, init_attr);
   return 0;
 }

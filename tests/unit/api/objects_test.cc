@@ -326,6 +326,17 @@ TEST_F(ObjectsTest, query_fills_init_attr_whatever_the_masks) {
   EXPECT_EQ(mrc_query_qp(nullptr, &attr, 0, nullptr, 0, nullptr), EINVAL);
 }
 
+// [API-ERR-2]
+TEST_F(ObjectsTest, query_with_a_mask_needs_the_structure) {
+  End a(context, pd);
+  ibv_qp_attr verbs_attr{};
+  mrc_qp_attr attr{};
+  EXPECT_EQ(mrc_query_qp(a.qp, nullptr, IBV_QP_STATE, nullptr, 0, nullptr), EINVAL);
+  EXPECT_EQ(mrc_query_qp(a.qp, &verbs_attr, IBV_QP_STATE, nullptr, MRC_QP_MPR, nullptr), EINVAL);
+  EXPECT_EQ(mrc_query_qp(a.qp, &verbs_attr, IBV_QP_STATE, &attr, MRC_QP_MPR, nullptr), 0);
+  EXPECT_EQ(mrc_query_qp(a.qp, nullptr, 0, nullptr, 0, nullptr), 0);
+}
+
 // [MRC-CHOICE-Q26]
 TEST_F(ObjectsTest, the_largest_window_is_255_units) {
   mrc_device_attr device{};
