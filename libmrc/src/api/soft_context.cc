@@ -32,6 +32,7 @@ ModifyLimits limits_of(const device::Device& device) {
   limits.max_wimm = std::max<uint16_t>(kMaxWimm, defaults.max_wimm);
   limits.max_wimm_dest = std::max<uint16_t>(kMaxWimm, defaults.max_wimm_dest);
   limits.max_mtu = device.max_mtu();
+  limits.reserved_dscps = reserved_dscps(device.config().settings);
   const std::vector<IpAddress>& gids = device.config().gids;
   limits.gids = static_cast<int>(gids.size());
   for (size_t i = 0; i < gids.size() && i < 64; ++i)

@@ -278,8 +278,8 @@ std::vector<EvStatus> Endpoint::ev_status(PeerId id) const {
 }
 
 bool Endpoint::start_endpoint_op(Instant now, PeerId peer, uint16_t ev_index, uint16_t id, bool port_status,
-                                 uint32_t mask, Duration timeout) {
-  return impl_->start_op(now, peer, ev_index, id, port_status, mask, timeout, false);
+                                 uint32_t mask, Duration timeout, uint8_t traffic_class) {
+  return impl_->start_op(now, peer, ev_index, id, port_status, mask, timeout, false, traffic_class);
 }
 
 const Counters& Endpoint::counters() const {

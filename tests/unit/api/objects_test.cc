@@ -345,6 +345,27 @@ TEST_F(ObjectsTest, the_largest_window_is_255_units) {
   EXPECT_EQ(device.mpr_attr.max_mpr, 255);
 }
 
+// [API-QP-3] A traffic class whose DSCP tells receivers that the packet is trimmed or control would not arrive as data.
+TEST_F(ObjectsTest, traffic_classes_with_a_reserved_dscp_are_refused) {
+  for (const int dscp : {12, 16, 46, 0, 4, 10}) {
+    End a(context, pd);
+    ASSERT_EQ(a.to_init(), 0);
+    ibv_qp_attr attr{};
+    attr.qp_state = IBV_QPS_RTR;
+    attr.path_mtu = IBV_MTU_4096;
+    attr.dest_qp_num = a.qpn;
+    attr.ah_attr.is_global = 1;
+    attr.ah_attr.grh.dgid = gid;
+    attr.ah_attr.grh.sgid_index = 3;
+    attr.ah_attr.grh.traffic_class = static_cast<uint8_t>(dscp << 2 | 2);
+    const bool reserved = dscp == 12 || dscp == 16 || dscp == 46;
+    EXPECT_EQ(mrc_modify_qp(a.qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
+                            nullptr, 0),
+              reserved ? EINVAL : 0)
+        << dscp;
+  }
+}
+
 // Who first decides what the error is logs it, nobody else, and MRC_LOG silences it.
 TEST_F(ObjectsTest, a_failure_is_logged_once) {
   End a(context, pd);
@@ -564,3 +585,20 @@ TEST_F(ObjectsTest, unresolvable_addresses_are_refused) {
 
 }  // namespace
 }  // namespace mrc::api
+  requests[1].req_id = 1;
+  const auto refused = [&](mrc_ctl_ep_op_type type) {
+    errno = 0;
+    return mrc_ctl_ep_batch_send_wait(context, 0, type, requests.data(), 1, 1, answers, &n) == -1 ? errno : 0;
+  };
+  // A source that is not this device's, and a port status that names no port [MRC-PORT-1].
+  requests[0].sgid = gid;
+  requests[0].sgid.raw[0] ^= 0x55;
+  EXPECT_EQ(refused(MRC_CTL_EP_OP_EV_PROBE), EINVAL);
+  requests[0].sgid = gid;
+  for (const uint32_t none : {0u, 1u, 1u << 9}) {
+    requests[0].op.port_status_update.port_status = none;
+    EXPECT_EQ(refused(MRC_CTL_EP_OP_PORT_STATUS_UPDATE), EINVAL) << none;
+  }
+  EXPECT_EQ(mrc_ctl_ep_batch_send_wait(context, 12 << 2, MRC_CTL_EP_OP_EV_PROBE, requests.data(), 1, 1, answers, &n),
+            -1);
+  EXPECT_EQ(errno, EINVAL);  // the DSCP of trimmed packets
