@@ -48,6 +48,10 @@ int mrc_soft_dealloc_pd(struct ibv_pd* pd); /* EBUSY while memory regions or QPs
  * address that peers use for the first byte. */
 struct ibv_mr* mrc_soft_reg_mr(struct ibv_pd* pd, void* addr, size_t length, int access);
 struct ibv_mr* mrc_soft_reg_mr_iova(struct ibv_pd* pd, void* addr, size_t length, uint64_t iova, int access);
+/* Memory of another device by dma-buf: NULL and EOPNOTSUPP whatever the arguments, for data is copied by this host's
+ * CPU. Programs probe with fd -1 and take any other errno for support. */
+struct ibv_mr* mrc_soft_reg_dmabuf_mr(struct ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+                                      int access);
 int mrc_soft_dereg_mr(struct ibv_mr* mr);
 
 /* Statistics. `text` receives one "name value" line per counter of the device (mrc-info --stats shows the sentences),

@@ -2,6 +2,7 @@
 // API-CTX-*]
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 
@@ -42,7 +43,6 @@ TEST(DeviceListTest, lists_named_devices_that_outlive_the_list) {
   EXPECT_EQ(errno, ENODEV);
 }
 
-// A context that somebody else made is told by its address; what it points to is never looked at.
 TEST(DeviceListTest, opening_nothing_is_an_invalid_argument) {
   EXPECT_EQ(mrc_soft_open_device(nullptr), nullptr);
   EXPECT_EQ(errno, EINVAL);
@@ -281,6 +281,15 @@ TEST_F(ObjectsTest, regions_that_are_refused) {
   mprotect(pages + 4096, 4096, PROT_NONE);
   refused(pages, 8192, 0, EFAULT);
   munmap(pages, 8192);
+}
+
+// clients.md rule 16.
+TEST_F(ObjectsTest, dmabuf_regions_are_not_supported_and_say_exactly_that) {
+  for (ibv_pd* domain : {pd, static_cast<ibv_pd*>(nullptr)}) {
+    errno = 0;
+    EXPECT_EQ(mrc_soft_reg_dmabuf_mr(domain, 0, 4096, 0, -1, IBV_ACCESS_LOCAL_WRITE), nullptr);
+    EXPECT_EQ(errno, EOPNOTSUPP);
+  }
 }
 
 // An address of its own for peers, as ibv_reg_mr_iova2 has it.
@@ -555,6 +564,23 @@ TEST_F(ObjectsTest, ev_probes_are_answered) {
   requests[1].req_id = requests[0].req_id;
   EXPECT_EQ(mrc_ctl_ep_batch_send_wait(context, 0, MRC_CTL_EP_OP_EV_PROBE, requests.data(), 2, 1, answers, &n), -1);
   EXPECT_EQ(errno, EINVAL);
+  requests[1].req_id = 1;
+  const auto refused = [&](mrc_ctl_ep_op_type type) {
+    errno = 0;
+    return mrc_ctl_ep_batch_send_wait(context, 0, type, requests.data(), 1, 1, answers, &n) == -1 ? errno : 0;
+  };
+  // A source that is not this device's, and a port status that names no port [MRC-PORT-1].
+  requests[0].sgid = gid;
+  requests[0].sgid.raw[0] ^= 0x55;
+  EXPECT_EQ(refused(MRC_CTL_EP_OP_EV_PROBE), EINVAL);
+  requests[0].sgid = gid;
+  for (const uint32_t none : {0u, 1u, 1u << 9}) {
+    requests[0].op.port_status_update.port_status = none;
+    EXPECT_EQ(refused(MRC_CTL_EP_OP_PORT_STATUS_UPDATE), EINVAL) << none;
+  }
+  EXPECT_EQ(mrc_ctl_ep_batch_send_wait(context, 12 << 2, MRC_CTL_EP_OP_EV_PROBE, requests.data(), 1, 1, answers, &n),
+            -1);
+  EXPECT_EQ(errno, EINVAL);  // the DSCP of trimmed packets
   requests[0].req_ev.port = 77;
   EXPECT_EQ(mrc_ctl_ep_batch_send_wait(context, 0, MRC_CTL_EP_OP_EV_PROBE, requests.data(), 1, 1, answers, &n), -1);
   EXPECT_EQ(errno, EINVAL);
@@ -585,20 +611,3 @@ TEST_F(ObjectsTest, unresolvable_addresses_are_refused) {
 
 }  // namespace
 }  // namespace mrc::api
-  requests[1].req_id = 1;
-  const auto refused = [&](mrc_ctl_ep_op_type type) {
-    errno = 0;
-    return mrc_ctl_ep_batch_send_wait(context, 0, type, requests.data(), 1, 1, answers, &n) == -1 ? errno : 0;
-  };
-  // A source that is not this device's, and a port status that names no port [MRC-PORT-1].
-  requests[0].sgid = gid;
-  requests[0].sgid.raw[0] ^= 0x55;
-  EXPECT_EQ(refused(MRC_CTL_EP_OP_EV_PROBE), EINVAL);
-  requests[0].sgid = gid;
-  for (const uint32_t none : {0u, 1u, 1u << 9}) {
-    requests[0].op.port_status_update.port_status = none;
-    EXPECT_EQ(refused(MRC_CTL_EP_OP_PORT_STATUS_UPDATE), EINVAL) << none;
-  }
-  EXPECT_EQ(mrc_ctl_ep_batch_send_wait(context, 12 << 2, MRC_CTL_EP_OP_EV_PROBE, requests.data(), 1, 1, answers, &n),
-            -1);
-  EXPECT_EQ(errno, EINVAL);  // the DSCP of trimmed packets
