@@ -66,6 +66,11 @@ int mrc_soft_deny_ev(struct mrc_qp* qp, uint32_t ev, int denied);
 /* Take a local plane (1-based port number) out of service or back; peers are told by port status update. */
 int mrc_soft_set_port_admin(struct ibv_context* context, uint8_t port_num, int enabled);
 
+/* Receiver penalty, 0..127: carried in every SACK that the device sends until it is changed, and makes the senders
+ * narrow their windows. restore: they go back at once to what they had. EINVAL for a foreign context or a larger
+ * penalty. */
+int mrc_soft_set_receiver_penalty(struct ibv_context* context, uint8_t penalty, int restore);
+
 /* All parameters with default, range, unit and sentence, as JSON. Needed size as snprintf. */
 int mrc_soft_describe_params(char* text, size_t size);
 /* The resolved configuration of a device as JSON: planes (address, port), EVs, limits, rates, NSCC. */

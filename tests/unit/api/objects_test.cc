@@ -491,6 +491,31 @@ TEST_F(ObjectsTest, denying_an_ev_shows) {
   EXPECT_EQ(mrc_soft_deny_ev(a.qp, 0xFFFFFFFF, 1), ENOENT);
 }
 
+// [MRC-SACK-9] The penalty travels in every SACK and narrows the sender's window.
+TEST_F(ObjectsTest, receiver_penalty_narrows_the_senders_window) {
+  EXPECT_EQ(mrc_soft_set_receiver_penalty(nullptr, 0, 0), EINVAL);
+  EXPECT_EQ(mrc_soft_set_receiver_penalty(verbs, 128, 0), EINVAL);
+  End a(context, pd), b(context, pd);
+  connect(&a, &b);
+  const auto cwnd = [&] {
+    std::string text(1 << 20, '\0');
+    EXPECT_GT(mrc_soft_query_qp_stats(a.qp, text.data(), text.size()), 0);
+    return std::stoll(text.substr(text.find("cwnd ") + 5));
+  };
+  const auto move_some = [&] {
+    for (int i = 0; i < 20; ++i) {
+      ASSERT_EQ(a.write(b, 1, 1 << 18, IBV_SEND_SIGNALED), 0);
+      EXPECT_EQ(a.wait().status, IBV_WC_SUCCESS);
+    }
+  };
+  move_some();
+  const long long before = cwnd();
+  ASSERT_EQ(mrc_soft_set_receiver_penalty(verbs, 127, 0), 0);
+  move_some();
+  EXPECT_LT(cwnd(), before);
+  ASSERT_EQ(mrc_soft_set_receiver_penalty(verbs, 0, 1), 0);
+}
+
 // [API-CTL-1]
 TEST_F(ObjectsTest, controller_answers_honestly) {
   mrc_ctl_device_attr attr;
