@@ -24,8 +24,8 @@ namespace mrc::device {
   INT(ev_backups, 16, 0, 1024, "EVs", "Entropy values held back to replace bad ones")                                   \
   INT(ev_min_active, 0, 0, 1024, "EVs", "Least number of active entropy values; 0: a quarter of ev_count")              \
   WORD(mtu, "4096", "256 512 1024 2048 4096 8192", "bytes", "Largest path MTU offered; lowered to what all planes carry. 8192 is an extension") \
-  INT(port, 4791, 1, 65535, "", "UDP port that process slot 0 and real NICs listen on; some deployments use 4971")       \
-  INT(second_port, 0, 0, 65535, "", "UDP port that process slot 0 also receives on; 0: none")                           \
+  INT(port, 4791, 1, 65535, "", "UDP port that process slot 0 and real NICs listen on")                                  \
+  INT(second_port, 4971, 0, 65535, "", "UDP port that process slot 0 also receives on where it is free: some deployments use 4971; 0: none") \
   INT(port_base, 20000, 1024, 64000, "", "Process slot k > 0 listens on port_base + 1024 * (plane - 1) + k")            \
   INT(dscp_no_trim, 0, 0, 63, "", "DSCP of data that switches must not trim")                                           \
   INT(dscp_trimmable, 4, 0, 63, "", "DSCP of data that switches may trim")                                              \

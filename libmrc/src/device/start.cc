@@ -178,6 +178,7 @@ std::shared_ptr<Device> Device::start(const DeviceConfig& config, std::string* e
     return nullptr;
   }
   std::vector<std::string> advice = udp->advice();
+  for (const std::string& line : udp->notes()) log_line(LogLevel::kDebug, "device '" + config.name + "': " + line);
   const uint32_t mtu = fitting_mtu(config, *udp, &advice);
   for (const std::string& line : advice) log_once(LogLevel::kWarn, "device '" + config.name + "': " + line);
   const std::vector<core::EvEntry> evs = udp->evs();

@@ -75,6 +75,7 @@ TEST_F(ConfigTest, file__everything_arrives) {
   EXPECT_TRUE(d.peers[0].nic);
   EXPECT_TRUE(d.peers[1].planes[1].is_zero());
   EXPECT_EQ(d.settings.ev_count, 32);
+  EXPECT_EQ(d.settings.second_port, 4971);  // accepted besides the standard port
   EXPECT_TRUE(d.is_own_gid(ip("10.0.0.7")));
   EXPECT_FALSE(d.is_own_gid(IpAddress()));
 }
