@@ -91,6 +91,6 @@ class DeviceImpl final : public core::Sink, public HelperWork {
 
 // EndpointConfig from settings; also used by tools and tests that show it.
 core::EndpointConfig endpoint_config(const DeviceConfig& config, const datapath::Datapath& datapath,
-                                     const std::vector<core::EvEntry>& evs, uint8_t slot, uint32_t mtu, uint64_t seed);
+                                     const std::vector<core::EvEntry>& evs, uint8_t slot, uint64_t seed);
 
 }  // namespace mrc::device

@@ -111,7 +111,7 @@ uint32_t fitting_mtu(const DeviceConfig& config, const datapath::UdpDatapath& ud
 }  // namespace
 
 core::EndpointConfig endpoint_config(const DeviceConfig& config, const datapath::Datapath& datapath,
-                                     const std::vector<core::EvEntry>& evs, uint8_t slot, uint32_t mtu, uint64_t seed) {
+                                     const std::vector<core::EvEntry>& evs, uint8_t slot, uint64_t seed) {
   const Settings& s = config.settings;
   core::EndpointConfig e;
   e.seed = seed;
@@ -149,7 +149,7 @@ std::shared_ptr<Device> Device::start_over(const DeviceConfig& config, std::uniq
   auto impl =
       std::make_unique<DeviceImpl>(config, std::move(datapath), evs, slot,
                                    static_cast<uint32_t>(std::stoul(config.settings.mtu)), std::vector<std::string>());
-  impl->endpoint_config = endpoint_config(config, *impl->datapath, evs, slot, impl->mtu, seed_of(config.settings));
+  impl->endpoint_config = endpoint_config(config, *impl->datapath, evs, slot, seed_of(config.settings));
   impl->endpoint = std::make_unique<core::Endpoint>(impl->endpoint_config, impl.get());
   std::string error;
   int err = 0;
@@ -194,7 +194,7 @@ std::shared_ptr<Device> Device::start(const DeviceConfig& config, std::string* e
     log_line(LogLevel::kWarn, "device '" + config.name + "': injecting faults: " + config.settings.fault);
   }
   auto impl = std::make_unique<DeviceImpl>(config, std::move(path), evs, static_cast<uint8_t>(slot), mtu, advice);
-  impl->endpoint_config = endpoint_config(config, *impl->datapath, evs, impl->slot, mtu, seed_of(config.settings));
+  impl->endpoint_config = endpoint_config(config, *impl->datapath, evs, impl->slot, seed_of(config.settings));
   impl->endpoint = std::make_unique<core::Endpoint>(impl->endpoint_config, impl.get());
   log_line(LogLevel::kInfo, "device '" + config.name + "': process slot " + std::to_string(slot) + ", path MTU " +
                                 std::to_string(mtu) + ", " + impl->datapath->describe());
