@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <string>
 
+#include "api/context.h"
 #include "pair.h"
 
 namespace mrc::api {
@@ -541,6 +542,35 @@ TEST_F(ObjectsTest, controller_answers_honestly) {
   EXPECT_EQ(errno, EINVAL);
   ASSERT_EQ(mrc_ctl_query_port(context, 1, &port, MRC_CTL_PORT_ADMIN_STATE), 0);
   EXPECT_EQ(port.port_admin_state, MRC_CTL_PORT_ADMIN_ENABLED);
+}
+
+// clients.md rule 19, [API-CTL-3]: what a caller of the older API lays out is 8 bytes shorter for each event; not a
+// byte of it, or behind it, is written.
+TEST_F(ObjectsTest, polling_ev_events_writes_nothing_whatever_the_stride) {
+  struct OldEvent {
+    uint64_t profile_id;
+    mrc_ctl_ev ev;
+    uint32_t drop_count;
+  };
+  static_assert(sizeof(OldEvent) == 48 && sizeof(mrc_ctl_ev_event) == 56);
+  uint8_t events[4 * sizeof(mrc_ctl_ev_event)], before[sizeof events];
+  std::memset(events, 0xA5, sizeof events);
+  std::memcpy(before, events, sizeof events);
+  const struct {
+    uint32_t given, kept;
+  } versions[] = {{0x01000000u, 0x01000000u}, {0x01000001u, 0x01000001u}, {0, 0x01000001u}, {0x7F000000u, 0x01000001u}};
+  for (const auto& v : versions) {
+    mrc_context_attr attr{v.given, 0};
+    mrc_context* made = mrc_create_context(verbs, &attr);
+    ASSERT_NE(made, nullptr);
+    EXPECT_EQ(made->api_version(), v.kept);
+    mrc_cq* cq = mrc_create_cq(made, 1, nullptr, nullptr, 0);
+    ASSERT_NE(cq, nullptr);
+    EXPECT_EQ(mrc_ctl_poll_ev_event(cq, 4, reinterpret_cast<mrc_ctl_ev_event*>(events)), -ENOTSUP);
+    EXPECT_EQ(std::memcmp(events, before, sizeof events), 0);
+    EXPECT_EQ(mrc_destroy_cq(cq), 0);
+    EXPECT_EQ(mrc_destroy_context(made), 0);
+  }
 }
 
 // [API-CTL-2] The device probes its own GID over each of its EVs; the answer comes back on the plane that was asked.
