@@ -83,8 +83,7 @@ std::string Device::qp_stats_text(const core::Qp* qp) {
   line(&text, "rx_packets", s.rx_packets);
   line(&text, "retransmits", s.retransmits);
   line(&text, "timeouts", s.timeouts);
-  if (s.peer == core::kNoPeer) return text;
-  for (const core::EvStatus& ev : impl_->endpoint->ev_status(s.peer))
+  for (const core::EvStatus& ev : impl_->endpoint->ev_status(qp))
     text += "ev." + std::to_string(ev.value) + " plane " + std::to_string(ev.plane + 1) + " state " +
             name_of(ev.state) + " active " + (ev.active ? "1" : "0") + " tx " + std::to_string(ev.tx_packets) +
             " loss " + std::to_string(ev.losses) + " ecn " + std::to_string(ev.ecn_marks) + "\n";
