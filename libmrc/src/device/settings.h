@@ -18,6 +18,7 @@ namespace mrc::device {
 #define MRC_SETTINGS(INT, REAL, FLAG, WORD, TEXT)                                                                       \
   WORD(log, "error", "off error warn info debug", "", "Least severity of what is written to stderr")                    \
   TEXT(fault, "", "Faults injected into what this process sends, see mrc-info --help; empty: none")                     \
+  TEXT(publish, "/tmp", "Folder below which a process lets its user read its counters, see mrc-info --stats; empty: none") \
   INT(seed, 0, 0, INT64_MAX, "", "Seed of everything the engine draws; 0: a new one at every start")                    \
   WORD(ev_mode, "udp_port", "udp_port structured", "", "What carries the entropy value: the UDP source port (16 bit), or port and IPv6 flow label (32 bit)") \
   INT(ev_count, 64, 1, 1024, "EVs", "Entropy values in the active set towards each peer, spread equally over the planes") \

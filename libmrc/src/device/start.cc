@@ -176,9 +176,9 @@ std::shared_ptr<Device> Device::start(const DeviceConfig& config, std::string* e
     return nullptr;
   }
   std::vector<std::string> advice = udp->advice();
-  for (const std::string& line : udp->notes()) log_line(LogLevel::kDebug, "device '" + config.name + "': " + line);
   const uint32_t mtu = fitting_mtu(config, *udp, &advice);
   for (const std::string& line : advice) log_once(LogLevel::kWarn, "device '" + config.name + "': " + line);
+  for (const std::string& line : udp->notes()) log_line(LogLevel::kDebug, "device '" + config.name + "': " + line);
   const std::vector<core::EvEntry> evs = udp->evs();
   std::unique_ptr<datapath::Datapath> path = std::move(udp);
   if (!config.settings.fault.empty()) {
@@ -198,6 +198,9 @@ std::shared_ptr<Device> Device::start(const DeviceConfig& config, std::string* e
   impl->endpoint = std::make_unique<core::Endpoint>(impl->endpoint_config, impl.get());
   log_line(LogLevel::kInfo, "device '" + config.name + "': process slot " + std::to_string(slot) + ", path MTU " +
                                 std::to_string(mtu) + ", " + impl->datapath->describe());
+  std::string unpublished;
+  if (!config.settings.publish.empty() && !impl->publisher.open(config.settings.publish, config.name, &unpublished))
+    log_line(LogLevel::kDebug, "device '" + config.name + "': counters are not published: " + unpublished);
   if (!impl->start_helper(error, err)) return nullptr;
   return std::shared_ptr<Device>(new Device(std::move(impl)));
 }
