@@ -61,3 +61,17 @@ def test_publishing_is_no_condition():
         env = {"MRC_PUBLISH": folder}
         pair.verified(["--size", "64K", "--iters", "20"], env)
         assert json.loads(mrc_info("--json", env=env))["processes"] == []
+
+
+def test_manual_has_what_help_has():
+    """The manual page holds the grammar of faults as the library tells it, and the sections that a reader looks for."""
+    path = os.path.join(os.path.dirname(__file__), "..", "..", "tools", "man", "mrc-info.1")
+    with open(path, encoding="utf-8") as page:
+        manual = page.read().replace("\\-", "-")
+    said = {line.strip() for line in manual.split("\n")}
+    text = mrc_info("--help", env={})
+    grammar = text[text.index("MRC_FAULT damages"):].split("\n")
+    missing = [line.strip() for line in grammar[1:] if line.strip() and line.strip() not in said]
+    assert not missing, missing
+    for section in ("ENVIRONMENT", "FILES", "EXIT STATUS"):
+        assert f"\n.SH {section}\n" in manual, section
