@@ -45,6 +45,7 @@ bool state_from_verbs(int state, QpState* out) {
   }
 }
 
+// [API-QP-1]
 bool transition_exists(QpState from, QpState to) {
   if (to == QpState::kReset || to == QpState::kError) return true;
   switch (from) {
@@ -62,6 +63,7 @@ bool transition_exists(QpState from, QpState to) {
   return false;
 }
 
+// [API-QP-3]
 bool address_valid(const ibv_ah_attr& ah, const ModifyLimits& limits) {
   if (!ah.is_global) return false;  // a peer is known by its GID only, as with RoCE
   if (ah.grh.sgid_index >= limits.gids || (limits.usable_gids >> ah.grh.sgid_index & 1) == 0) return false;
@@ -115,6 +117,7 @@ bool mpr_valid(uint8_t mpr, const ModifyLimits& limits) {
   return mpr >= 1 && mpr <= limits.max_mpr && mpr % limits.mpr_resolution == 0;
 }
 
+// [API-QP-5]
 int take_mrc(const mrc_qp_attr& in, int mask, QpState from, const ModifyLimits& limits, QpSettings* s) {
   mrc_qp_attr& out = s->mrc;
   const mrc_qp_attr before = out;
@@ -169,6 +172,7 @@ int take_mrc(const mrc_qp_attr& in, int mask, QpState from, const ModifyLimits& 
 
 }  // namespace
 
+// [API-ERR-2]
 bool masks_known(int verbs_mask, int mask) {
   return (verbs_mask & ~kKnownVerbsMask) == 0 && (mask & ~kKnownMrcMask) == 0;
 }

@@ -1,5 +1,5 @@
 // Receiving: each packet of a burst is decoded, its ICRC checked, and handed to the QP half that it concerns.
-// Everything in it is hostile until compared; what does not fit is counted and dropped [MRC-RX-1..5].
+// Everything in it is hostile until compared; what does not fit is counted and dropped [MRC-RX-1].
 #include "core/endpoint_impl.h"
 #include "wire/icrc.h"
 #include "wire/udp.h"

@@ -70,6 +70,7 @@ void PeerPaths::draw_lap(std::vector<uint16_t>* lap) {
   }
 }
 
+// [MRC-CHOICE-Q22]
 bool PeerPaths::pick_control(uint32_t planes_with_room, uint16_t* ev) {
   const auto plane_count = static_cast<uint8_t>(planes_.size());
   for (int relaxed = 0; relaxed < 2; ++relaxed) {
@@ -102,6 +103,7 @@ void PeerPaths::on_delivered(uint16_t ev, Instant sent_at) {
   if (p.streak != 0 && sent_at >= p.last_loss_sent) p.streak = 0;
 }
 
+// [MRC-CHOICE-Q19]
 void PeerPaths::on_lost(Instant now, uint16_t ev, Instant sent_at) {
   EvHealth& h = health_[ev];
   ++h.losses;
@@ -238,6 +240,7 @@ bool PeerPaths::take_due_probe(Instant now, uint16_t* ev) {
   return false;
 }
 
+// [MRC-CHOICE-Q20]
 void PeerPaths::on_probe_answer(Instant now, uint16_t ev, Instant sent_at) {
   EvHealth& h = health_[ev];
   h.probing = false;
@@ -260,6 +263,7 @@ void PeerPaths::on_probe_lost(Instant now, uint16_t ev, Instant sent_at) {
     suspend_plane(now, h.plane);
 }
 
+// [MRC-CHOICE-Q21]
 void PeerPaths::set_denied(Instant now, uint16_t ev, bool denied) {
   EvHealth& h = health_[ev];
   if (denied == (h.state == EvState::kDenied)) return;

@@ -75,6 +75,7 @@ wire::Opcode opcode_of(const Wqe& w, uint64_t k) {
 }
 }  // namespace
 
+// [MRC-REQ-2] [MRC-REQ-3]
 Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurst* out) {
   EndpointImpl& ep = *qp_.ep;
   const EndpointConfig& c = ep.config;
@@ -193,7 +194,7 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
   }
   if (out->segments == 0) return Build::kNothing;
 
-  // The window is closed or nearly so: an acknowledgement at once keeps it moving [MRC-NSCC-10].
+  // The window is closed or nearly so: an acknowledgement at once keeps it moving [MRC-NSCC-10]. [MRC-REQ-4]
   if (ask || (window_full && nxt_ < sq_.end_seq())) builder.set_ack_req_on_last();
   const uint32_t sent = out->segments;
   qp_.responder.append_ack(now, &builder, out);

@@ -40,6 +40,7 @@ uint32_t Responder::write_sack(uint8_t* out, Instant now, const Trigger& t, uint
   const auto behind = static_cast<int64_t>(t.seq - (expected_ - 1));
   s.ack_psn_offset = behind >= INT16_MIN && behind <= INT16_MAX ? static_cast<int16_t>(behind) : 0;
   s.entropy = t.ev;
+  // [MRC-CHOICE-Q8]
   s.spdcid = static_cast<uint16_t>(qp_.qpn);
   s.dpdcid = static_cast<uint16_t>(qp_.attr.dest_qpn);
   s.cack_psn = bth.psn;
@@ -58,6 +59,7 @@ uint32_t Responder::write_sack(uint8_t* out, Instant now, const Trigger& t, uint
     }
   }
   wire::CcState cc;
+  // [MRC-CHOICE-Q12] [MRC-CHOICE-Q14]
   if (t.has_timestamp) {
     // The time that we sat on the answer goes into the reflected timestamp, so it does not look like a long path
     // [MRC-CC-4].
@@ -70,6 +72,7 @@ uint32_t Responder::write_sack(uint8_t* out, Instant now, const Trigger& t, uint
   return wire::encode_sack(out, bth, s, cc);
 }
 
+// [MRC-CHOICE-Q29]
 void Responder::add_ack(Instant now, BurstBuilder* builder) {
   EndpointImpl& ep = *qp_.ep;
   wire::Bth bth;

@@ -253,7 +253,7 @@ TEST_F(EventsTest, remote_access_error_is_an_event_at_both_ends) {
   }
 }
 
-// Port events go to every context, and the async descriptor of the verbs context tells of them.
+// Port events go to every context, and the async descriptor of the verbs context tells of them. [API-ASY-1]
 TEST_F(EventsTest, port_events_reach_every_context) {
   mrc_context* second = mrc_create_context(verbs, nullptr);
   ASSERT_NE(second, nullptr);

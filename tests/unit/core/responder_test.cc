@@ -15,6 +15,7 @@ class ResponderTest : public LoneEndpoint {
   }
   // The last verdict that left, after every timer: a NAK's syndrome, or 0x1F.
   uint8_t verdict() {
+    drain();
     pass(config_.ack_delay * 2);
     const auto acks = sent(wire::Opcode::kAck);
     return acks.empty() ? 0 : acks.back()->p.aeth.syndrome;
