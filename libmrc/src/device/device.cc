@@ -41,7 +41,7 @@ bool DeviceImpl::start_helper(std::string* error, int* err) {
   const Settings& s = config.settings;
   const HelperTiming timing{Duration::microseconds(s.helper_idle_us), Duration::microseconds(s.helper_park_us),
                             Duration::microseconds(s.helper_spin_us)};
-  if (helper.start(this, timing, std::vector<int>(fds.begin(), fds.begin() + n))) return true;
+  if (helper.start(this, timing, std::vector<int>(fds.begin(), fds.begin() + n), publisher.fd())) return true;
   *err = errno;
   *error = "cannot start the helper thread";
   return false;
@@ -74,6 +74,7 @@ void DeviceImpl::linger() {
 void DeviceImpl::stop() {
   if (forked || stopping.exchange(true)) return;
   helper.stop();
+  publisher.close();
   {
     std::lock_guard lock(mutex);
     wake_at_ = kAwake;

@@ -183,5 +183,23 @@ TEST_F(EndpointOpsTest, RetiredPathsAreProbedUntilTheyAnswer) {
   EXPECT_EQ(counters().ev_recovered, 1u);
 }
 
+// [API-CTL-2]
+TEST_F(EndpointOpsTest, ARequestLeavesWithTheTrafficClassOfTheCaller) {
+  config_.dscp.no_trim = 3;
+  start();
+  const struct {
+    uint8_t asked, dscp;
+  } cases[] = {{0, 3}, {26 << 2, 26}, {26 << 2 | 3, 26}};  // the ECN bits are the engine's
+  uint16_t id = 1;
+  for (const auto& c : cases) {
+    sent_.clear();
+    ASSERT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 0, id++, false, 0, Duration::seconds(1), c.asked));
+    drain();
+    ASSERT_EQ(asked().size(), 1u);
+    EXPECT_EQ(asked()[0]->flow.traffic_class >> 2, c.dscp);
+    EXPECT_EQ(asked()[0]->flow.traffic_class & 3, 2);
+  }
+}
+
 }  // namespace
 }  // namespace mrc::core
