@@ -1,4 +1,5 @@
-// How packets are laid into a burst: sizes, neighbouring pieces, pad, ICRC, and the late AckReq.
+// How packets are laid into a burst: sizes, neighbouring pieces, pad, ICRC, and the late AckReq; by reference and
+// staged.
 #include "core/burst_builder.h"
 
 #include <gtest/gtest.h>
@@ -45,6 +46,15 @@ class BurstBuilderTest : public testing::Test {
       cut.emplace_back(all.begin() + static_cast<ptrdiff_t>(at), all.begin() + static_cast<ptrdiff_t>(at + n));
     }
     return cut;
+  }
+  // The segments of packets of many sizes and piece counts, AckReq set late on the last.
+  std::vector<std::vector<uint8_t>> build(uint32_t n, uint32_t last, int pieces, uint32_t count) {
+    next_psn_ = 0xFFFFFE;
+    BurstBuilder builder(burst_.get(), true);
+    for (uint32_t i = 0; i < count; ++i) add_write(&builder, i * 7, i + 1 < count ? n : last, pieces);
+    builder.set_ack_req_on_last();
+    builder.finish();
+    return segments();
   }
   bool sealed(const std::vector<uint8_t>& packet) const {
     const auto n = static_cast<uint32_t>(packet.size());
@@ -127,6 +137,91 @@ TEST_F(BurstBuilderTest, AckReqOnTheLastOnlyAndCoveredByItsIcrc) {
   EXPECT_NE(cut[1][8] & wire::Bth::kAckReqBit, 0);
   EXPECT_TRUE(sealed(cut[0]));
   EXPECT_TRUE(sealed(cut[1]));
+}
+
+class StagedBurstTest : public BurstBuilderTest {
+ protected:
+  // What was there before shows where a byte was left out.
+  void stage(uint8_t before) {
+    room_.assign(kMaxBurstBytes + kHeaderRoom, before);
+    burst_->staging = room_.data();
+  }
+  std::vector<uint8_t> room_;
+};
+
+// [MRC-ICRC-6]
+TEST_F(StagedBurstTest, CarriesTheBytesOfABurstByReferenceInOnePiece) {
+  const struct {
+    uint32_t n, last;
+    int pieces;
+  } cases[] = {{256, 256, 1}, {256, 1, 1}, {64, 62, 2}, {4, 3, 2}, {250, 250, 2}, {511, 130, 1}};
+  for (const auto& c : cases) {
+    for (uint32_t count : {1u, 2u, 5u}) {
+      burst_->staging = nullptr;
+      const auto by_reference = build(c.n, c.last, c.pieces, count);
+      stage(0xAA);
+      EXPECT_EQ(build(c.n, c.last, c.pieces, count), by_reference) << c.n << " x " << count;
+      ASSERT_EQ(burst_->iov_count, 1u);
+      EXPECT_EQ(burst_->iov[0].iov_base, room_.data());
+      EXPECT_EQ(burst_->iov[0].iov_len, burst_->bytes);
+      EXPECT_EQ(burst_->segments, count);
+      for (const auto& packet : by_reference) EXPECT_TRUE(sealed(packet));
+      EXPECT_EQ(room_[burst_->bytes], 0xAA);  // nothing behind the burst
+    }
+  }
+}
+
+// [MRC-BTH-3]
+TEST_F(StagedBurstTest, PadIsZeroAndTheLateAckReqIsUnderTheIcrc) {
+  for (uint32_t n : {1u, 2u, 3u, 4u}) {
+    stage(0xAA);
+    const auto cut = build(n, n, 1, 2);
+    ASSERT_EQ(cut.size(), 2u);
+    EXPECT_EQ(cut[0][8] & wire::Bth::kAckReqBit, 0);
+    EXPECT_NE(cut[1][8] & wire::Bth::kAckReqBit, 0);
+    for (const auto& packet : cut) {
+      for (uint32_t i = 0; i < wire::pad_for(n); ++i) EXPECT_EQ(packet[packet.size() - 5 - i], 0) << n;
+      EXPECT_TRUE(sealed(packet)) << n;
+    }
+  }
+}
+
+// An ACK behind data: headers alone, between and behind packets with payload.
+TEST_F(StagedBurstTest, PacketsWithoutPayloadJoinThePiece) {
+  stage(0xAA);
+  BurstBuilder builder(burst_.get(), true);
+  add_write(&builder, 0, 200, 2);
+  builder.add(wire::encode_ack(builder.header(), wire::Bth(), {}), nullptr, 0, 0);
+  builder.finish();
+  ASSERT_EQ(burst_->iov_count, 1u);
+  const auto cut = segments();
+  ASSERT_EQ(cut.size(), 2u);
+  for (const auto& packet : cut) EXPECT_TRUE(sealed(packet));
+  EXPECT_EQ(cut[1].size(), wire::packet_bytes(wire::Opcode::kAck, false, 0));
+}
+
+// The largest burst: the last packet ends within the room that burst.h asks for.
+TEST_F(StagedBurstTest, RoomIsBoundedBySegmentsAlone) {
+  stage(0xAA);
+  BurstBuilder builder(burst_.get(), true);
+  for (uint32_t i = 0; i < kMaxSegments; ++i) {
+    ASSERT_TRUE(builder.room(1)) << i;
+    add_write(&builder, 0, 900);
+  }
+  EXPECT_FALSE(builder.room(0));
+  builder.finish();
+  ASSERT_LE(burst_->bytes, kMaxBurstBytes);
+  EXPECT_EQ(burst_->iov_count, 1u);
+  for (const auto& packet : segments()) EXPECT_TRUE(sealed(packet));
+}
+
+// Without ICRC there is no pass over the payload, and copying would cost one.
+TEST_F(StagedBurstTest, WithoutIcrcPayloadGoesByReference) {
+  stage(0xAA);
+  BurstBuilder builder(burst_.get(), false);
+  add_write(&builder, 0, 64);
+  builder.finish();
+  EXPECT_EQ(burst_->iov[1].iov_base, &bytes_[0]);
 }
 
 TEST_F(BurstBuilderTest, WithoutIcrcTheTrailerIsZero) {
