@@ -180,6 +180,7 @@ void PeerPaths::recover(Instant now, uint16_t ev) {
   set_state(now, ev, EvState::kGood);
   PlaneHealth& p = planes_[h.plane];
   p.streak = 0;
+  p.silent_check = kLongAgo;
   if (p.suspended) {
     p.suspended = false;
     if (trace_ != nullptr) trace_->on_trace(now, 0, TraceEvent::kPlane, h.plane, 1);
@@ -255,12 +256,14 @@ void PeerPaths::on_probe_lost(Instant now, uint16_t ev, Instant sent_at) {
     schedule_probe(now, ev, false);
     return;
   }
+  // Two silent checks of the reverse path retire the plane: who only receives has no other evidence, and another EV of
+  // a dead plane would swallow its SACKs for two checks more. [MRC-EVS-9]
   PlaneHealth& p = planes_[h.plane];
-  const bool silent = sent_at > p.last_delivered_sent;
+  const bool silent = p.reverse == ev && sent_at > p.last_delivered_sent;
+  const bool again = silent && sent_at > p.silent_check && p.silent_check > p.last_delivered_sent;
+  if (silent) p.silent_check = sent_at;
   on_lost(now, ev, sent_at);
-  // Two silent checks of a reverse path: another EV may do better, unless the whole plane is dead.
-  if (h.state == EvState::kGood && silent && h.streak + 1u >= kEvStreak && p.streak >= kEvStreak)
-    suspend_plane(now, h.plane);
+  if (again) suspend_plane(now, h.plane);
 }
 
 // [MRC-CHOICE-Q21]
