@@ -1,7 +1,7 @@
-// What the responder answers. Everything that a QP owes leaves as one burst: one SACK per 64-PSN stretch in which
-// something new arrived above cack, one per CE-marked path, and then, shorter and therefore last, the transport ACK. So
-// a peer that sends a window of bursts gets a few datagrams back, not one per packet. [MRC-SACK-1..9, MRC-ACK-2,
-// MRC-PROBE-4]
+// What the responder answers. Everything that a QP owes leaves as one burst: one SACK per 64-PSN stretch that holds
+// something, from the lowest to the highest new packet above cack, one per CE-marked path, and then, shorter and
+// therefore last, the transport ACK. So a peer that sends a window of bursts gets a few datagrams back, not one per
+// packet. [MRC-SACK-1..9, MRC-ACK-2, MRC-PROBE-4]
 #include <algorithm>
 
 #include "core/burst_builder.h"
@@ -120,10 +120,17 @@ bool Responder::build(Instant now, uint32_t planes_with_room, TxBurst* out) {
     uint32_t named = 0;
     uint64_t low = std::max(dirty_low_, expected_);
     const uint64_t high = std::min(dirty_high_, max_seen_);
+    // Stretches that hold nothing are left out: a packet far ahead of the rest costs one SACK, not one per 64 PSNs.
+    auto skip_empty = [&] {
+      while (low < high && received_.window(low) == 0) low += wire::kSackBitmapBits;
+      while (low < high && !received_.test(low)) ++low;
+    };
+    skip_empty();
     while ((low < high || named < named_count_) && room(2)) {
       const uint64_t base = aligned_base(low < high ? low : expected_);
       add_sack(named < named_count_ ? named_[named++] : newest_, base, false);
       if (low < high) low = base + wire::kSackBitmapBits;
+      skip_empty();
     }
     std::move(named_ + named, named_ + named_count_, named_);
     named_count_ -= named;
