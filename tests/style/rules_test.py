@@ -19,11 +19,8 @@ CITED = re.compile(r"\b((?:MRC|API)-(?:[A-Z]+-)+)(Q?)(\d+)(?:\.\.(?:(?:MRC|API)-
 SOURCES = (".h", ".cc", ".c", ".py", ".sh", ".cmake", ".map", ".txt", ".in")
 
 # Rules without code of their own, and rules that no test can check, each with the reason.
-UNCITED = "not cited yet: goes from this list with its first citation"
-NO_CODE = {"MRC-CHOICE-Q25": "SRv6 encapsulation is not part of the tree",
-           **dict.fromkeys("API-VER-1 API-QP-2 API-QP-7 API-POST-5 API-LIB-1 API-LIB-2 MRC-CHOICE-Q13 MRC-CHOICE-Q30 MRC-CHOICE-Q31".split(), UNCITED)}
-NO_TEST = {"MRC-CHOICE-Q25": "SRv6 encapsulation is not part of the tree",
-           **dict.fromkeys("API-VER-2 API-ERR-3 API-DEV-4 API-CQ-1 API-LIB-1 API-LIB-2 MRC-NSCC-CHOICE-7 MRC-NSCC-CHOICE-9 MRC-NSCC-CHOICE-10 MRC-RSP-2 MRC-CHOICE-Q31".split(), UNCITED)}
+NO_CODE = {"MRC-CHOICE-Q25": "SRv6 encapsulation is not part of the tree"}
+NO_TEST = {"MRC-CHOICE-Q25": "SRv6 encapsulation is not part of the tree"}
 
 
 def defined(path, lines):

@@ -42,6 +42,7 @@ ibv_wc_status to_verbs(WcStatus status) {
   return IBV_WC_GENERAL_ERR;
 }
 
+// [API-ASY-3]
 bool to_verbs(AsyncEvent event, ibv_event_type* out) {
   switch (event) {
     case AsyncEvent::kQpFatal:

@@ -19,6 +19,7 @@ constexpr int kKnownMrcMask = MRC_QP_MAX_WIMM | MRC_QP_MAX_WIMM_DEST | MRC_QP_MP
                               MRC_QP_CAP | MRC_QP_VENDOR_CFG;
 constexpr uint32_t kKnownCaps =
     MRC_QP_CAP_TRIM_NACK_DEST_UNSUPPORTED | MRC_QP_CAP_DYNAMIC_MPR | MRC_QP_CAP_SVC_TIME_DEST_UNSUPPORTED;
+// [API-QP-2]
 constexpr int kNeededForRtr = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 constexpr int kNeededForRts = IBV_QP_SQ_PSN;
 constexpr uint32_t kMask24 = 0xFFFFFF;

@@ -81,7 +81,7 @@ void EndpointImpl::dispatch(Instant now, const wire::Flow& flow, uint8_t plane, 
   if (wire::is_request(p.bth.opcode) || p.bth.opcode == Opcode::kProbe) {
     if (p.bth.opcode == Opcode::kProbe) ++counters.rx_probes;
     if (qp->state == QpState::kError) return qp->responder.on_packet_in_error(now, flow, p);
-    if (!receiving) {  // not set up yet: silence, the sender tries again within milliseconds [MRC-QP-4]
+    if (!receiving) {  // not set up yet: silence, the sender tries again within milliseconds [MRC-QP-4] [API-QP-7]
       ++counters.drop_state;
       return;
     }

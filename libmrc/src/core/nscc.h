@@ -139,6 +139,7 @@ class Nscc {
  private:
   friend struct NsccTestPeer;
   Nscc() = default;
+  // [MRC-NSCC-2]
   int64_t ticks_per_ns() const { return mode_ == NsccMode::kHtsim ? 1000 : 1; }
   int64_t to_ticks(Duration d) const;
   Duration to_duration(int64_t ticks) const { return Duration::nanoseconds(ticks / ticks_per_ns()); }

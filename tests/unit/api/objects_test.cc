@@ -287,7 +287,7 @@ TEST_F(ObjectsTest, regions_that_are_refused) {
   munmap(pages, 8192);
 }
 
-// clients.md rule 16.
+// clients.md rule 16. [API-MEM-1]
 TEST_F(ObjectsTest, dmabuf_regions_are_not_supported_and_say_exactly_that) {
   for (ibv_pd* domain : {pd, static_cast<ibv_pd*>(nullptr)}) {
     errno = 0;

@@ -111,6 +111,17 @@ TEST_F(RequesterTest, StaysInsideTheCongestionWindow) {
   EXPECT_TRUE(requests().back()->p.bth.ack_req);
 }
 
+// [MRC-NSCC-CHOICE-10]: one window over all planes, from the line rate of all planes together.
+TEST_F(RequesterTest, TheWindowIsThatOfAllPlanesTogether) {
+  config_.nscc.line_rate_bps = 200e9;
+  config_.nscc.base_rtt = Duration::microseconds(8);
+  for (bool second_plane : {true, false}) {
+    if (!second_plane) peer_.planes.resize(1);
+    start();
+    EXPECT_EQ(endpoint_->qp_status(qp_).cwnd, 300000) << second_plane;
+  }
+}
+
 TEST_F(RequesterTest, WithoutCongestionControlOnlyThePsnWindowCounts) {
   config_.nscc.max_cwnd = 20000;
   attr_.cc_disabled = true;
