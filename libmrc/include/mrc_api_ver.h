@@ -5,7 +5,7 @@
  *
  * A program may define MRC_API_VER_USED before it includes mrc.h, with MRC_API_VER(major, minor, sub), to see only what
  * that version had. Without it the current version is used, and MRC_API_VER_LATEST stands for the current one whatever
- * that is. A version that this header does not know is a compile error, the oldest one still served is a warning.
+ * that is. A version that this header does not know is a compile error, the oldest one still served is a warning. [API-VER-1]
  */
 #ifndef MRC_API_VER_H
 #define MRC_API_VER_H

@@ -3,7 +3,7 @@
 
 A C program is generated that knows every fact of the file (sizes, offsets, member types, enumerators, macros, function
 signatures), compiled against the headers and run; each mismatch is one line. Further checks: every header compiles alone
-as C11 and as C++20, the version macros refuse, warn and hide as documented, and the comparison itself notices a fact
+as C11 and as C++20, the version macros refuse, warn and hide as documented [API-VER-1] [API-VER-2], and the comparison itself notices a fact
 that was falsified.
 """
 import argparse

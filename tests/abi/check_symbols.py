@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares what libmrc.so.1 exports with the list kept in git, with the ABI facts and with the frozen symbol map.
 
-A name that appears or vanishes is a change of the ABI: it must be made in the list, in the map and here on purpose.
+A name that appears or vanishes is a change of the ABI: it must be made in the list, in the map and here on purpose. [API-LIB-1]
 """
 import argparse
 import json

@@ -1,5 +1,6 @@
 /* Opens a library by the name that an existing program would use, and checks that it is our libmrc.so.1 behind it, not a
  * second copy, with the one symbol more that such programs look for. Arguments: compatibility library, libmrc.so.1.
+ * [API-LIB-2]
  */
 #include <dlfcn.h>
 #include <infiniband/verbs.h>

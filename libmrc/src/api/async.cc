@@ -28,6 +28,7 @@ const void* element_of(const mrc_async_event& event) {
   }
 }
 
+// [API-ASY-1]
 bool AsyncQueue::open(int shared_fd) {
   shared_fd_ = shared_fd;
   fd_ = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE | EFD_NONBLOCK);
@@ -89,6 +90,7 @@ void AsyncQueue::ack(const mrc_async_event& event) {
   acked_.notify_all();
 }
 
+// [API-ASY-2]
 void AsyncQueue::forget(const void* element) {
   std::unique_lock lock(mutex_);
   auto it = unacked_.find(element);

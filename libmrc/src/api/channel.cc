@@ -74,6 +74,7 @@ void mrc_comp_channel::ack(mrc_cq* cq, unsigned int n) {
   acked_.notify_all();
 }
 
+// [API-CQ-4]
 void mrc_comp_channel::forget(mrc_cq* cq) {
   std::unique_lock lock(mutex_);
   mrc::api::EventState& e = cq->events;

@@ -16,6 +16,7 @@ mrc_context::~mrc_context() {
 
 extern "C" {
 
+// [API-VER-2] [API-DEV-1]
 mrc_context* mrc_create_context(ibv_context* vcontext, mrc_context_attr* context_attr) {
   if (vcontext == nullptr) return null_with(EINVAL);
   SoftContext* soft = SoftContext::of(vcontext);
@@ -31,6 +32,7 @@ mrc_context* mrc_create_context(ibv_context* vcontext, mrc_context_attr* context
   });
 }
 
+// [API-CTX-1]
 int mrc_destroy_context(mrc_context* mrc_ctx) {
   if (mrc_ctx == nullptr) return minus_one(EINVAL);
   if (mrc_ctx->has_children()) return minus_one(EBUSY);

@@ -12,6 +12,7 @@ using mrc::api::null_with;
 
 namespace {
 
+// [API-CQ-1]
 uint32_t ring_mask(int cqe) {
   uint32_t n = 1;
   while (n < static_cast<uint32_t>(cqe)) n *= 2;
@@ -35,6 +36,7 @@ mrc_cq::~mrc_cq() {
   context_->remove_child();
 }
 
+// [API-CQ-2] [API-CQ-3]
 bool mrc_cq::push(const ibv_wc& wc, mrc_qp* owner, uint32_t slots, bool solicited) {
   std::lock_guard lock(mutex_);
   if (tail_ - head_ > mask_) return false;
@@ -64,6 +66,7 @@ int mrc_cq::take(int max, ibv_wc* out) {
   return n;
 }
 
+// [API-CQ-5]
 void mrc_cq::purge(const mrc_qp* owner) {
   std::lock_guard lock(mutex_);
   uint64_t kept = head_;
@@ -73,6 +76,7 @@ void mrc_cq::purge(const mrc_qp* owner) {
   count_.store(static_cast<uint32_t>(tail_ - head_), std::memory_order_release);
 }
 
+// [API-CQ-3]
 void mrc_cq::arm(bool solicited_only) {
   std::lock_guard lock(mutex_);
   const Arm before = arm_.load(std::memory_order_relaxed);

@@ -102,6 +102,7 @@ mrc_cq* mrc_ctl_create_ev_event_cq(mrc_context*, int, void*, mrc_comp_channel*, 
   return null_with(ENOTSUP);
 }
 
+// [API-CTL-3]
 int mrc_ctl_poll_ev_event(mrc_cq*, int, mrc_ctl_ev_event*) {
   errno = ENOTSUP;
   return -ENOTSUP;

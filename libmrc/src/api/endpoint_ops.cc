@@ -19,6 +19,7 @@ constexpr uint16_t kIds = 0x8000;
 constexpr auto kPause = std::chrono::microseconds(20);  // between looks at a device that had nothing
 
 // The engine's EV of a request: network order, four bytes of structured EV or the two of a UDP source port.
+// [API-CTL-2]
 bool ev_value(const mrc_ctl_ep_req& req, uint32_t* out) {
   const uint8_t* v = req.req_ev.val;
   switch (req.ev_fmt_mode) {

@@ -36,6 +36,7 @@ inline decltype(nullptr) null_with(int error) {
   return nullptr;
 }
 
+// [API-ERR-3]
 // Runs `body`; when memory runs out, sets errno to ENOMEM and returns `failure`.
 template <typename Result, typename Body>
 Result or_enomem(Result failure, Body&& body) noexcept {

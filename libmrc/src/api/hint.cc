@@ -47,6 +47,7 @@ mrc_qp_hint* mrc_create_qp_hint(mrc_context* mrc_ctx, mrc_qp_hint_init_attr* ini
   return hint;
 }
 
+// [API-CTX-2]
 int mrc_destroy_qp_hint(mrc_qp_hint* qp_hint) {
   if (qp_hint == nullptr) return minus_one(EINVAL);
   if (qp_hint->users.load() > 0) return minus_one(EBUSY);

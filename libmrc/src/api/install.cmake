@@ -28,6 +28,7 @@ foreach(line ${exported})
   string(APPEND text "void ${name}(void);\nvoid ${name}(void) { __builtin_trap(); }\n")
 endforeach()
 file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/compat_names.c CONTENT "${text}" @ONLY)
+# [API-LIB-2]
 foreach(name nv_mrc _mrc)
   add_library(compat${name} SHARED compat/mlx5dv.c ${CMAKE_CURRENT_BINARY_DIR}/compat_names.c)
   set_target_properties(compat${name} PROPERTIES OUTPUT_NAME ${name} INSTALL_RPATH "$ORIGIN" BUILD_RPATH "$ORIGIN")

@@ -29,7 +29,7 @@ int to_errno(PostResult r) {
 
 constexpr unsigned kKnownFlags = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
 
-// 0, or an errno value. `sges` has room for kMaxSge.
+// 0, or an errno value. `sges` has room for kMaxSge. [API-POST-1] [API-POST-4]
 int translate(const ibv_send_wr& in, const mrc_qp& qp, mrc::core::Sge* sges, mrc::core::SendWr* out) {
   switch (mrc::api::raw(in.opcode)) {
     case IBV_WR_RDMA_WRITE:
@@ -64,6 +64,7 @@ int translate(const ibv_send_wr& in, const mrc_qp& qp, mrc::core::Sge* sges, mrc
 
 extern "C" {
 
+// [API-POST-1] [API-POST-2]
 int mrc_post_send(mrc_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
   if (qp == nullptr) return errno_value(EINVAL);
   mrc::core::Sge sges[mrc::api::kMaxSge];

@@ -42,6 +42,7 @@ ibv_wc_status to_verbs(WcStatus status) {
   return IBV_WC_GENERAL_ERR;
 }
 
+// [API-ASY-3]
 bool to_verbs(AsyncEvent event, ibv_event_type* out) {
   switch (event) {
     case AsyncEvent::kQpFatal:
@@ -134,7 +135,7 @@ int mrc_qp::start() {
 
 // What the QP owes its peer leaves first: a server destroys its QP right after its last receive completion, while the
 // client still waits for the ACK of that very write (clients.md rule 2). If that ACK is lost on the way, the engine
-// answers for the destroyed QP for a while.
+// answers for the destroyed QP for a while. [API-QP-8]
 void mrc_qp::stop() {
   mrc::device::Device& dev = device();
   std::lock_guard lock(dev.mutex());
@@ -146,6 +147,7 @@ void mrc_qp::stop() {
   purge_completions();
 }
 
+// [API-CQ-6]
 bool mrc_qp::on_completion(const mrc::core::Completion& c) {
   ibv_wc wc{};
   wc.wr_id = c.wr_id;

@@ -19,6 +19,7 @@ constexpr int kKnownMrcMask = MRC_QP_MAX_WIMM | MRC_QP_MAX_WIMM_DEST | MRC_QP_MP
                               MRC_QP_CAP | MRC_QP_VENDOR_CFG;
 constexpr uint32_t kKnownCaps =
     MRC_QP_CAP_TRIM_NACK_DEST_UNSUPPORTED | MRC_QP_CAP_DYNAMIC_MPR | MRC_QP_CAP_SVC_TIME_DEST_UNSUPPORTED;
+// [API-QP-2]
 constexpr int kNeededForRtr = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 constexpr int kNeededForRts = IBV_QP_SQ_PSN;
 constexpr uint32_t kMask24 = 0xFFFFFF;
@@ -45,6 +46,7 @@ bool state_from_verbs(int state, QpState* out) {
   }
 }
 
+// [API-QP-1]
 bool transition_exists(QpState from, QpState to) {
   if (to == QpState::kReset || to == QpState::kError) return true;
   switch (from) {
@@ -62,6 +64,7 @@ bool transition_exists(QpState from, QpState to) {
   return false;
 }
 
+// [API-QP-3]
 bool address_valid(const ibv_ah_attr& ah, const ModifyLimits& limits) {
   if (!ah.is_global) return false;  // a peer is known by its GID only, as with RoCE
   if (ah.grh.sgid_index >= limits.gids || (limits.usable_gids >> ah.grh.sgid_index & 1) == 0) return false;
@@ -116,6 +119,7 @@ bool mpr_valid(uint8_t mpr, const ModifyLimits& limits) {
   return mpr >= 1 && mpr <= limits.max_mpr && mpr % limits.mpr_resolution == 0;
 }
 
+// [API-QP-5]
 int take_mrc(const mrc_qp_attr& in, int mask, QpState from, const ModifyLimits& limits, QpSettings* s) {
   mrc_qp_attr& out = s->mrc;
   const mrc_qp_attr before = out;
@@ -175,6 +179,7 @@ uint64_t reserved_dscps(const device::Settings& settings) {
          uint64_t{1} << settings.dscp_control;
 }
 
+// [API-ERR-2]
 bool masks_known(int verbs_mask, int mask) {
   return (verbs_mask & ~kKnownVerbsMask) == 0 && (mask & ~kKnownMrcMask) == 0;
 }

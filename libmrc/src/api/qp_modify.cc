@@ -59,6 +59,7 @@ int mrc_qp::modify(const ibv_qp_attr* verbs, int verbs_mask, const mrc_qp_attr* 
   return 0;
 }
 
+// [API-QP-6]
 void mrc_qp::query(ibv_qp_attr* verbs, mrc_qp_attr* attr, int mrc_mask, mrc_qp_init_attr* init) {
   mrc::device::Device& dev = device();
   std::lock_guard lock(dev.mutex());

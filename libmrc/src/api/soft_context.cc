@@ -62,6 +62,7 @@ SoftContext::~SoftContext() {
   pthread_mutex_destroy(&verbs_.context.mutex);
 }
 
+// [API-DEV-1]
 SoftContext* SoftContext::of(const ibv_context* context) {
   std::lock_guard lock(open_mutex);
   auto it = open_contexts().find(context);
@@ -94,6 +95,7 @@ int SoftContext::close(ibv_context* context) {
   return 0;
 }
 
+// [API-DEV-4]
 bool SoftContext::plane_enabled(uint8_t port) {
   std::lock_guard lock(device_->mutex());
   return device_->endpoint().plane_up(static_cast<uint8_t>(port - 1));

@@ -19,7 +19,7 @@ struct EvEntry {
   uint8_t plane = 0;
 };
 
-// DSCP code points; deployment configuration [MRC-DSCP-1].
+// DSCP code points; deployment configuration [MRC-DSCP-1]. [MRC-CHOICE-Q28]
 struct DscpConfig {
   uint8_t no_trim = 0;
   uint8_t trimmable = 4;
@@ -29,7 +29,7 @@ struct DscpConfig {
   uint8_t control = 46;
 };
 
-// Slot 0 listens on `standard`, slot k > 0 on `base` + k.
+// Slot 0 listens on `standard`, slot k > 0 on `base` + k. [MRC-CHOICE-Q1]
 struct SlotPorts {
   uint16_t standard = 4791;
   uint16_t base = 20000;

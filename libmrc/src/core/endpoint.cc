@@ -21,6 +21,7 @@ EndpointImpl::EndpointImpl(const EndpointConfig& c, Sink* s, TraceSink* t)
   std::sort(ev_by_value_.begin(), ev_by_value_.end());
 }
 
+// [MRC-CHOICE-Q2]
 uint16_t EndpointImpl::ev_index_of(uint32_t value) const {
   for (uint32_t v : {value, value >> 16 | value << 16}) {
     auto it = std::lower_bound(ev_by_value_.begin(), ev_by_value_.end(), std::make_pair(v, uint16_t{0}));
@@ -69,6 +70,7 @@ void EndpointImpl::bury(uint32_t index, const Tombstone& t) {
 }
 
 // Error: nothing is sent any more except verdicts, outstanding work is completed with `first` and flush errors.
+// [MRC-QP-2]
 void EndpointImpl::enter_error(Instant now, Qp* qp, WcStatus first, AsyncEvent event) {
   if (qp->state == QpState::kError) return;
   qp->state = QpState::kError;
@@ -91,6 +93,7 @@ bool EndpointImpl::modify(Instant now, Qp* qp, QpState to, const QpAttr& attr) {
   if (to == QpState::kRtr && (peer(attr.peer) == nullptr || attr.path_mtu < 256 || attr.path_mtu > 8192)) return false;
   if (to != QpState::kError) qp->attr = attr;
   switch (to) {
+    // [MRC-QP-3]
     case QpState::kReset:
       forget(qp);
       qp->requester.reset();

@@ -1,5 +1,5 @@
 // Receiving: each packet of a burst is decoded, its ICRC checked, and handed to the QP half that it concerns.
-// Everything in it is hostile until compared; what does not fit is counted and dropped [MRC-RX-1..5].
+// Everything in it is hostile until compared; what does not fit is counted and dropped [MRC-RX-1].
 #include "core/endpoint_impl.h"
 #include "wire/icrc.h"
 #include "wire/udp.h"
@@ -81,7 +81,7 @@ void EndpointImpl::dispatch(Instant now, const wire::Flow& flow, uint8_t plane, 
   if (wire::is_request(p.bth.opcode) || p.bth.opcode == Opcode::kProbe) {
     if (p.bth.opcode == Opcode::kProbe) ++counters.rx_probes;
     if (qp->state == QpState::kError) return qp->responder.on_packet_in_error(now, flow, p);
-    if (!receiving) {  // not set up yet: silence, the sender tries again within milliseconds [MRC-QP-4]
+    if (!receiving) {  // not set up yet: silence, the sender tries again within milliseconds [MRC-QP-4] [API-QP-7]
       ++counters.drop_state;
       return;
     }

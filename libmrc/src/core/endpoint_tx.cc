@@ -14,6 +14,7 @@ bool EndpointImpl::fill_flow(wire::Flow* flow, const Peer& to, uint16_t ev, uint
   flow->dst = to.description.planes[e.plane].addr;
   flow->src_port = static_cast<uint16_t>(e.value);
   flow->dst_port = to.description.planes[e.plane].port;
+  // [MRC-EV-2] [MRC-CHOICE-Q3]
   flow->flow_label = flow->dst.is_v4() ? 0 : e.value >> 16;
   flow->traffic_class = static_cast<uint8_t>(dscp << 2 | static_cast<uint8_t>(wire::Ecn::kEct0));
   return true;

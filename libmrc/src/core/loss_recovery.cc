@@ -82,6 +82,7 @@ Duration Requester::rto_interval() const {
   return std::max(Duration::nanoseconds(1024ll << exponent), std::max(srtt_, qp_.peer->recent_rtt) * 4);
 }
 
+// [MRC-CHOICE-Q18]
 bool Requester::charge_retry() {
   ++attempts_;
   const uint32_t budget = static_cast<uint32_t>(qp_.attr.retry_linear) + qp_.attr.retry_exp;

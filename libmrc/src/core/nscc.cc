@@ -67,6 +67,7 @@ void Nscc::on_nack(Instant now, uint32_t nominal, std::optional<Duration> rtt, b
   nack_ticks(now.ns(), nominal, rtt ? std::max<int64_t>(rtt->ns(), 1) : 0, may_lower_base);
 }
 
+// [MRC-NSCC-CHOICE-11]
 void Nscc::on_loss(Instant, uint32_t nominal) {
   branches_ = 0;
   s_.inflight -= nominal;
@@ -77,6 +78,7 @@ void Nscc::on_lost_packet_acked(uint32_t nominal) {
   s_.inflight += nominal;
 }
 
+// [MRC-NSCC-CHOICE-8]
 bool Nscc::can_send(uint32_t nominal) const {
   return disabled_ || s_.inflight <= 0 || s_.inflight + nominal <= s_.cwnd;
 }
@@ -138,6 +140,7 @@ void Nscc::loss_ticks(int64_t size) {
   if (mode_ == NsccMode::kSpec) s_.bytes_ignored += size;  // D5
 }
 
+// [MRC-NSCC-CHOICE-7]
 void Nscc::sample_base_rtt(int64_t rtt) {
   if (rtt >= s_.base_rtt) return;
   s_.base_rtt = rtt;

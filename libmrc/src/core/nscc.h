@@ -18,6 +18,7 @@ enum class NsccMode : uint8_t { kSpec, kHtsim };
 struct NsccConfig {
   bool disabled = false;  // no congestion control: window unlimited
   NsccMode mode = NsccMode::kSpec;
+  // [MRC-NSCC-CHOICE-10]
   double line_rate_bps = 100e9;                    // min of both ends, all planes together
   Duration base_rtt = Duration::microseconds(12);  // R: unloaded RTT of one MTU packet over the longest path
   bool measure_rate = false;                       // line_rate_bps is a guess, to be measured [MRC-NSCC-26]
@@ -28,6 +29,7 @@ struct NsccConfig {
   // 0 or negative: derive from rate, R and MTU by the table of the specification.
   int64_t max_cwnd = 0;
   Duration target_delay;
+  // [MRC-NSCC-CHOICE-9]
   double fi = -1, fi_scale = -1, eta = -1, gamma = -1, max_md_jump = -1;
   int qa_gate = -1;
   Duration qa_threshold;
@@ -51,6 +53,7 @@ struct NsccState {
   int64_t qa_endtime = 0;
   int64_t bytes_to_ignore = 0;
   int64_t bytes_ignored = 0;
+  // [MRC-NSCC-CHOICE-5]
   int64_t inc_bytes = 0;
   int64_t last_adjust_time = 0;
   int64_t last_dec_time = 0;
@@ -136,6 +139,7 @@ class Nscc {
  private:
   friend struct NsccTestPeer;
   Nscc() = default;
+  // [MRC-NSCC-2]
   int64_t ticks_per_ns() const { return mode_ == NsccMode::kHtsim ? 1000 : 1; }
   int64_t to_ticks(Duration d) const;
   Duration to_duration(int64_t ticks) const { return Duration::nanoseconds(ticks / ticks_per_ns()); }

@@ -23,6 +23,7 @@ bool Nscc::is_due(int64_t elapsed, int64_t limit) const {
   return mode_ == NsccMode::kHtsim ? elapsed > limit : elapsed >= limit;  // D3
 }
 
+// [MRC-NSCC-CHOICE-2]
 bool Nscc::is_near_zero(int64_t delay) const {
   const int64_t fixed = kNearZeroNs * ticks_per_ns();
   if (mode_ == NsccMode::kHtsim) return delay < fixed;  // D14
@@ -38,6 +39,7 @@ void Nscc::clamp() {
 }
 
 // kSpec: weighted by time, so that the average covers about the last base_rtt whatever the ACK rate is.
+// [MRC-NSCC-CHOICE-3]
 void Nscc::feed_average(int64_t now, int64_t delay, bool ecn_marked) {
   if (mode_ == NsccMode::kHtsim) {  // D8
     feed_average_raw(!ecn_marked && delay > target_ ? s_.base_rtt / 4 : delay);

@@ -70,6 +70,7 @@ void PeerPaths::draw_lap(std::vector<uint16_t>* lap) {
   }
 }
 
+// [MRC-CHOICE-Q22]
 bool PeerPaths::pick_control(uint32_t planes_with_room, uint16_t* ev) {
   const auto plane_count = static_cast<uint8_t>(planes_.size());
   for (int relaxed = 0; relaxed < 2; ++relaxed) {
@@ -102,6 +103,7 @@ void PeerPaths::on_delivered(uint16_t ev, Instant sent_at) {
   if (p.streak != 0 && sent_at >= p.last_loss_sent) p.streak = 0;
 }
 
+// [MRC-CHOICE-Q19]
 void PeerPaths::on_lost(Instant now, uint16_t ev, Instant sent_at) {
   EvHealth& h = health_[ev];
   ++h.losses;
@@ -178,6 +180,7 @@ void PeerPaths::recover(Instant now, uint16_t ev) {
   set_state(now, ev, EvState::kGood);
   PlaneHealth& p = planes_[h.plane];
   p.streak = 0;
+  p.silent_check = kLongAgo;
   if (p.suspended) {
     p.suspended = false;
     if (trace_ != nullptr) trace_->on_trace(now, 0, TraceEvent::kPlane, h.plane, 1);
@@ -238,6 +241,7 @@ bool PeerPaths::take_due_probe(Instant now, uint16_t* ev) {
   return false;
 }
 
+// [MRC-CHOICE-Q20]
 void PeerPaths::on_probe_answer(Instant now, uint16_t ev, Instant sent_at) {
   EvHealth& h = health_[ev];
   h.probing = false;
@@ -252,14 +256,17 @@ void PeerPaths::on_probe_lost(Instant now, uint16_t ev, Instant sent_at) {
     schedule_probe(now, ev, false);
     return;
   }
+  // Two silent checks of the reverse path retire the plane: who only receives has no other evidence, and another EV of
+  // a dead plane would swallow its SACKs for two checks more. [MRC-EVS-9]
   PlaneHealth& p = planes_[h.plane];
-  const bool silent = sent_at > p.last_delivered_sent;
+  const bool silent = p.reverse == ev && sent_at > p.last_delivered_sent;
+  const bool again = silent && sent_at > p.silent_check && p.silent_check > p.last_delivered_sent;
+  if (silent) p.silent_check = sent_at;
   on_lost(now, ev, sent_at);
-  // Two silent checks of a reverse path: another EV may do better, unless the whole plane is dead.
-  if (h.state == EvState::kGood && silent && h.streak + 1u >= kEvStreak && p.streak >= kEvStreak)
-    suspend_plane(now, h.plane);
+  if (again) suspend_plane(now, h.plane);
 }
 
+// [MRC-CHOICE-Q21]
 void PeerPaths::set_denied(Instant now, uint16_t ev, bool denied) {
   EvHealth& h = health_[ev];
   if (denied == (h.state == EvState::kDenied)) return;

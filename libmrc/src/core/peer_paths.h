@@ -20,9 +20,11 @@
 
 namespace mrc::core {
 
+inline constexpr Instant kLongAgo = Instant::from_ns(INT64_MIN / 4);
+
 struct EvHealth {
-  Instant last_delivered_sent = Instant::from_ns(INT64_MIN / 4);
-  Instant last_loss_sent = Instant::from_ns(INT64_MIN / 4);
+  Instant last_delivered_sent = kLongAgo;
+  Instant last_loss_sent = kLongAgo;
   Instant next_probe = Instant::never();
   uint64_t tx_packets = 0;
   uint64_t losses = 0;
@@ -80,8 +82,9 @@ class PeerPaths {
 
  private:
   struct PlaneHealth {
-    Instant last_delivered_sent = Instant::from_ns(INT64_MIN / 4);
-    Instant last_loss_sent = Instant::from_ns(INT64_MIN / 4);
+    Instant last_delivered_sent = kLongAgo;
+    Instant last_loss_sent = kLongAgo;
+    Instant silent_check = kLongAgo;  // when the last unanswered check of the reverse path was sent
     uint32_t streak = 0;
     bool suspended = false;
     uint16_t nominal_active = 0;

@@ -75,6 +75,7 @@ wire::Opcode opcode_of(const Wqe& w, uint64_t k) {
 }
 }  // namespace
 
+// [MRC-REQ-2] [MRC-REQ-3]
 Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurst* out) {
   EndpointImpl& ep = *qp_.ep;
   const EndpointConfig& c = ep.config;
@@ -120,7 +121,8 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
     const uint32_t payload = static_cast<uint32_t>(std::min<uint64_t>(a.path_mtu, w.length - offset));
     const wire::Opcode op = opcode_of(w, k);
     const bool starts_wimm = !retransmit && w.with_imm && k == 0;
-    if (starts_wimm && wimm_inflight_ >= a.max_wimm) break;  // queued at the sender, never refused [MRC-WIMM-3]
+    if (starts_wimm && wimm_inflight_ >= a.max_wimm)
+      break;  // queued at the sender, never refused [MRC-WIMM-3] [API-POST-5]
     const uint32_t size = wire::packet_bytes(op, c.timestamps, payload);
     if (out->segments > 0 && (size > out->segment_size || out->bytes + size > max_bytes)) break;
     const auto nominal = static_cast<uint16_t>(wire::nominal_size(size));
@@ -193,7 +195,7 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
   }
   if (out->segments == 0) return Build::kNothing;
 
-  // The window is closed or nearly so: an acknowledgement at once keeps it moving [MRC-NSCC-10].
+  // The window is closed or nearly so: an acknowledgement at once keeps it moving [MRC-NSCC-10]. [MRC-REQ-4]
   if (ask || (window_full && nxt_ < sq_.end_seq())) builder.set_ack_req_on_last();
   const uint32_t sent = out->segments;
   qp_.responder.append_ack(now, &builder, out);

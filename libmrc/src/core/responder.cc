@@ -1,6 +1,6 @@
 // Receiving. Every request packet is placed the moment it arrives, in whatever order, after its key, range and access
 // have been checked; what has to be in order, completions and the message count, follows expected_ as it moves over the
-// bitmap. [MRC-RSP-1..12]
+// bitmap. [MRC-RSP-1..4, MRC-RSP-6..12]
 #include "core/responder.h"
 
 #include <algorithm>
@@ -21,6 +21,7 @@ void Responder::init(const QpCaps& caps) {
   recv_limit_ = caps.max_recv_wr;
 }
 
+// [MRC-CHOICE-Q26]
 void Responder::start() {
   window_ = 128u * std::max<uint32_t>(1, qp_.attr.mpr_dest);
 }
@@ -56,6 +57,7 @@ PostResult Responder::post_recv(Instant now, uint64_t wr_id) {
 
 void Responder::on_request(Instant now, const wire::Flow& flow, const wire::Packet& p, uint32_t udp_bytes) {
   EndpointImpl& ep = *qp_.ep;
+  // [MRC-PSN-2]
   const int32_t delta = p.bth.psn - psn_of(expected_);
   if (delta < 0) {  // arrived before: never write again, say again what is known [MRC-RSP-4]
     ++ep.counters.rx_duplicates;
@@ -104,6 +106,7 @@ void Responder::on_request(Instant now, const wire::Flow& flow, const wire::Pack
   received_.set(seq);
   ++rx_packets;
   ++ooo_;
+  // [MRC-CHOICE-Q11] [MRC-NSCC-1]
   received_bytes_ += wire::nominal_size(udp_bytes);
   max_seen_ = std::max(max_seen_, seq + 1);
   dirty_low_ = std::min(dirty_low_, seq);
@@ -242,6 +245,7 @@ void Responder::trigger(Instant now, const wire::Flow& flow, const wire::Packet&
   sack_pending_ = true;
   if (p.bth.ack_req) ack_pending_ = true;
   // The triggers of [MRC-SACK-5]: bytes, AckReq, CE, retransmission; the probe has its own way.
+  // [MRC-CHOICE-Q15] [MRC-CHOICE-Q16]
   if (now_please || p.bth.ack_req || t.ce || t.rtx) {
     owe_now();
   } else if (!owes_ && ack_deadline_ > now + qp_.ep->config.ack_delay) {

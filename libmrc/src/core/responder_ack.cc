@@ -1,7 +1,7 @@
-// What the responder answers. Everything that a QP owes leaves as one burst: one SACK per 64-PSN stretch in which
-// something new arrived above cack, one per CE-marked path, and then, shorter and therefore last, the transport ACK. So
-// a peer that sends a window of bursts gets a few datagrams back, not one per packet. [MRC-SACK-1..9, MRC-ACK-2,
-// MRC-PROBE-4]
+// What the responder answers. Everything that a QP owes leaves as one burst: one SACK per 64-PSN stretch that holds
+// something, from the lowest to the highest new packet above cack, one per CE-marked path, and then, shorter and
+// therefore last, the transport ACK. So a peer that sends a window of bursts gets a few datagrams back, not one per
+// packet. [MRC-SACK-1..9, MRC-ACK-2, MRC-PROBE-4]
 #include <algorithm>
 
 #include "core/burst_builder.h"
@@ -41,6 +41,7 @@ uint32_t Responder::write_sack(uint8_t* out, Instant now, const Trigger& t, uint
   const auto behind = static_cast<int64_t>(t.seq - (expected_ - 1));
   s.ack_psn_offset = behind >= INT16_MIN && behind <= INT16_MAX ? static_cast<int16_t>(behind) : 0;
   s.entropy = t.ev;
+  // [MRC-CHOICE-Q8]
   s.spdcid = static_cast<uint16_t>(qp_.qpn);
   s.dpdcid = static_cast<uint16_t>(qp_.attr.dest_qpn);
   s.cack_psn = bth.psn;
@@ -59,6 +60,7 @@ uint32_t Responder::write_sack(uint8_t* out, Instant now, const Trigger& t, uint
     }
   }
   wire::CcState cc;
+  // [MRC-CHOICE-Q12] [MRC-CHOICE-Q14]
   if (t.has_timestamp) {
     // The time that we sat on the answer goes into the reflected timestamp, so it does not look like a long path
     // [MRC-CC-4].
@@ -71,6 +73,7 @@ uint32_t Responder::write_sack(uint8_t* out, Instant now, const Trigger& t, uint
   return wire::encode_sack(out, bth, s, cc);
 }
 
+// [MRC-CHOICE-Q29]
 void Responder::add_ack(Instant now, BurstBuilder* builder) {
   EndpointImpl& ep = *qp_.ep;
   wire::Bth bth;
@@ -124,10 +127,17 @@ bool Responder::build(Instant now, uint32_t planes_with_room, TxBurst* out) {
     uint32_t named = 0;
     uint64_t low = std::max(dirty_low_, expected_);
     const uint64_t high = std::min(dirty_high_, max_seen_);
+    // Stretches that hold nothing are left out: a packet far ahead of the rest costs one SACK, not one per 64 PSNs.
+    auto skip_empty = [&] {
+      while (low < high && received_.window(low) == 0) low += wire::kSackBitmapBits;
+      while (low < high && !received_.test(low)) ++low;
+    };
+    skip_empty();
     while ((low < high || named < named_count_) && room(2)) {
       const uint64_t base = aligned_base(low < high ? low : expected_);
       add_sack(named < named_count_ ? named_[named++] : newest_, base, false);
       if (low < high) low = base + wire::kSackBitmapBits;
+      skip_empty();
     }
     std::move(named_ + named, named_ + named_count_, named_);
     named_count_ -= named;

@@ -33,6 +33,7 @@ struct Bth {
 
   void encode(uint8_t* p) const {
     p[0] = static_cast<uint8_t>(opcode);
+    // Bits 7 and 6, SE and M of InfiniBand, are 0 [MRC-CHOICE-Q31].
     p[1] = static_cast<uint8_t>((pad & 3) << 4 | (tver & 0xF));
     put16(p + 2, pkey);
     put32(p + 4, dqp & 0xFFFFFF);

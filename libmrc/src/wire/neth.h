@@ -34,7 +34,7 @@ struct Neth {
   uint16_t dpdcid = 0;
   Psn nack_psn;
   uint8_t cc_type = kCcTypeNack;
-  uint8_t cc_fl = 0;
+  uint8_t cc_fl = 0;          // [MRC-CHOICE-Q30]
   uint16_t tx_timestamp = 0;  // reflected
 
   void encode(uint8_t* p) const {

@@ -27,7 +27,7 @@ struct Seth {
   uint16_t dpdcid = 0;         // low half of the receiver's QPN
   Psn cack_psn;
   uint8_t cc_type = kCcTypeNscc;
-  uint8_t cc_fl = 0;
+  uint8_t cc_fl = 0;         // [MRC-CHOICE-Q30]
   uint8_t mpr = 0;           // units of 128 PSN; 0 without Dynamic MPR
   int16_t sack_offset = 0;   // base of the bitmap = cack_psn + offset
   uint64_t sack_bitmap = 0;  // bit i (bit 0 least significant): base + i has arrived

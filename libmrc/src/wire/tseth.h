@@ -21,7 +21,7 @@ struct Tseth {
   static constexpr uint32_t kSize = 4;
 
   uint16_t tx_timestamp = 0;
-  bool tsr = false;  // false: 128 ns ticks; true: the sender's own unit
+  bool tsr = false;  // false: 128 ns ticks; true: the sender's own unit, never sent [MRC-CHOICE-Q13]
   uint8_t ftype = kTimestampFormat;
 
   void encode(uint8_t* p) const {

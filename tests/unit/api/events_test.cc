@@ -272,7 +272,22 @@ TEST_F(EventsTest, remote_access_error_is_an_event_at_both_ends) {
   }
 }
 
-// Port events go to every context, and the async descriptor of the verbs context tells of them.
+// The first packets of a QP, the last receive of one in error, a transfer: none of them is an event. [API-ASY-3]
+TEST_F(EventsTest, states_that_mrc_does_not_have_raise_nothing) {
+  End a(context, pd), b(context, pd);
+  connect(&a, &b);
+  ASSERT_EQ(b.receive(1), 0);
+  ASSERT_EQ(b.receive(2), 0);
+  ASSERT_EQ(a.write(b, 3, 8, IBV_SEND_SIGNALED, true), 0);
+  EXPECT_EQ(a.wait().status, IBV_WC_SUCCESS);
+  EXPECT_EQ(b.wait().status, IBV_WC_SUCCESS);
+  ASSERT_EQ(b.to(IBV_QPS_ERR), 0);
+  EXPECT_EQ(b.wait().status, IBV_WC_WR_FLUSH_ERR);  // nothing is left in its receive queue
+  EXPECT_FALSE(readable(verbs->async_fd));
+}
+
+// Port events go to every context, and the async descriptor of the verbs context tells of them. [API-ASY-1]
+// A plane that is disabled reads as DOWN. [API-DEV-4]
 TEST_F(EventsTest, port_events_reach_every_context) {
   mrc_context* second = mrc_create_context(verbs, nullptr);
   ASSERT_NE(second, nullptr);

@@ -14,6 +14,7 @@ namespace {
 
 class ObjectsTest : public ApiTest {};
 
+// [API-VER-1]
 TEST(VersionTest, versions_need_no_device_and_take_null) {
   uint32_t v[4] = {};
   mrc_query_version(&v[0], &v[1], &v[2], &v[3]);
@@ -52,7 +53,7 @@ TEST(DeviceListTest, opening_nothing_is_an_invalid_argument) {
   EXPECT_EQ(errno, ENODEV);
 }
 
-// A context that somebody else made is told by its address; what it points to is never looked at.
+// A context that somebody else made is told by its address; what it points to is never looked at. [API-DEV-1]
 TEST(ForeignContextTest, is_recognised_and_not_followed) {
   auto* foreign = static_cast<ibv_context*>(mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(foreign, MAP_FAILED);
@@ -89,7 +90,7 @@ TEST(QueryDeviceTest, works_without_a_context) {
   EXPECT_EQ(mrc_soft_close_device(verbs), 0);
 }
 
-// clients.md, "Device attributes that keep programs content".
+// clients.md, "Device attributes that keep programs content". [API-DEV-2]
 TEST_F(ObjectsTest, verbs_attributes) {
   ibv_device_attr device;
   ASSERT_EQ(mrc_soft_query_device(verbs, &device), 0);
@@ -171,7 +172,7 @@ TEST_F(ObjectsTest, ops_table_has_no_holes_where_inlines_call) {
   EXPECT_GE(verbs->async_fd, 0);
 }
 
-// clients.md rule 6.
+// clients.md rule 6. [API-VER-3]
 TEST_F(ObjectsTest, any_version_makes_a_context) {
   for (uint32_t version : {0x01000001u, 0x00000001u, 0u, 0x01000000u, 0xFFFFFFFFu}) {
     mrc_context_attr attr{version, 0};
@@ -183,6 +184,7 @@ TEST_F(ObjectsTest, any_version_makes_a_context) {
   EXPECT_EQ(errno, EINVAL);
 }
 
+// [API-CTX-1]
 TEST_F(ObjectsTest, parents_are_busy) {
   EXPECT_EQ(mrc_soft_close_device(verbs), EBUSY);
   mrc_cq* cq = mrc_create_cq(context, 1, nullptr, nullptr, 0);
@@ -208,6 +210,7 @@ TEST_F(ObjectsTest, either_order_of_destruction) {
   EXPECT_EQ(mrc_destroy_qp_hint(hint), 0);
 }
 
+// [API-CTX-2]
 TEST_F(ObjectsTest, hints_are_kept_and_busy_only_while_used) {
   mrc_qp_hint_init_attr init{};
   init.attr.num_qps_per_peer = 3;
@@ -245,7 +248,7 @@ TEST_F(ObjectsTest, hints_are_kept_and_busy_only_while_used) {
   EXPECT_EQ(mrc_destroy_qp_hint(hint), 0);
 }
 
-// clients.md rule 21, and the caps that mrc_create_qp reports.
+// clients.md rule 21, and the caps that mrc_create_qp reports. [API-QP-6]
 TEST_F(ObjectsTest, query_fills_init_attr_whatever_the_masks) {
   End a(context, pd);
   mrc_qp_init_attr init{};
@@ -371,6 +374,7 @@ TEST_F(ObjectsTest, qps_that_are_refused) {
   EXPECT_EQ(mrc_destroy_cq(cq), 0);
 }
 
+// [API-ERR-1]
 TEST_F(ObjectsTest, cqs_that_are_refused) {
   EXPECT_EQ(mrc_create_cq(context, 0, nullptr, nullptr, 0), nullptr);
   EXPECT_EQ(mrc_create_cq(context, 1, nullptr, nullptr, -1), nullptr);

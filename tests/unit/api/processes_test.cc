@@ -171,7 +171,7 @@ TEST_F(ProcessesTest, writer_that_makes_no_calls_after_posting) {
   child_succeeds();
 }
 
-// Rule 2.
+// Rule 2. [API-QP-8]
 TEST_F(ProcessesTest, receiver_destroys_everything_and_exits) {
   receiver_leaves_at_once(4, [](std::unique_ptr<Process> process) { process.reset(); });
 }

@@ -70,6 +70,7 @@ TEST_F(QpAttrTest, walks_up_to_rts) {
   EXPECT_EQ(out.retry_exp, 25);
 }
 
+// [API-QP-1]
 TEST_F(QpAttrTest, only_the_transitions_of_the_state_machine_exist) {
   const QpState states[] = {QpState::kReset, QpState::kInit, QpState::kRtr, QpState::kRts, QpState::kError};
   // Rows: from; columns: to RESET, INIT, RTR, RTS, ERR.
@@ -90,6 +91,7 @@ TEST_F(QpAttrTest, states_of_verbs_that_mrc_lacks_are_refused) {
   }
 }
 
+// [API-QP-2]
 TEST_F(QpAttrTest, rtr_needs_its_four_attributes_in_this_call_or_before) {
   for (int missing : {IBV_QP_AV, IBV_QP_PATH_MTU, IBV_QP_DEST_QPN, IBV_QP_RQ_PSN}) {
     settings = initial_settings(core::QpAttr());
@@ -112,6 +114,7 @@ TEST_F(QpAttrTest, cur_state_is_asserted) {
 }
 
 // clients.md rule 4: wild values of attributes that MRC has not are taken, kept for a query, and change nothing.
+// [API-QP-4]
 TEST_F(QpAttrTest, verbs_attributes_without_use_are_taken_whatever_their_value) {
   verbs.port_num = 77;
   verbs.timeout = 255;
@@ -135,7 +138,7 @@ TEST_F(QpAttrTest, verbs_attributes_without_use_are_taken_whatever_their_value) 
   EXPECT_EQ(out.retry_exp, core::QpAttr().retry_exp);
 }
 
-// clients.md rule 20.
+// clients.md rule 20. [API-ERR-2]
 TEST_F(QpAttrTest, unknown_bits_are_refused) {
   for (int bit : {21, 22, 23, 24, 26, 30, 31})
     EXPECT_EQ(set(QpState::kInit, static_cast<int>(1u << bit)), EINVAL) << bit;
@@ -168,6 +171,7 @@ TEST_F(QpAttrTest, failure_changes_nothing) {
   EXPECT_EQ(std::memcmp(&before, &settings, sizeof before), 0);
 }
 
+// [API-QP-3]
 TEST_F(QpAttrTest, address_must_be_global_with_a_usable_source) {
   verbs.ah_attr.is_global = 0;
   EXPECT_EQ(go(QpState::kInit, IBV_QPS_RTR, kRtrMask), EINVAL);
@@ -224,6 +228,7 @@ TEST_F(QpAttrTest, pkey_index_is_in_the_table) {
   EXPECT_EQ(go(QpState::kReset, IBV_QPS_INIT, kInitMask), 0);
 }
 
+// [API-QP-5]
 TEST_F(QpAttrTest, mrc_values_on_both_sides_of_their_limits) {
   struct Case {
     int mask;

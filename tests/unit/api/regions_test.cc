@@ -50,7 +50,7 @@ TEST_F(RegionsTest, regions_that_are_refused) {
   munmap(pages, 8192);
 }
 
-// clients.md rule 16.
+// clients.md rule 16. [API-MEM-1]
 TEST_F(RegionsTest, dmabuf_regions_are_not_supported_and_say_exactly_that) {
   for (ibv_pd* domain : {pd, static_cast<ibv_pd*>(nullptr)}) {
     errno = 0;

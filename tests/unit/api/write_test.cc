@@ -25,7 +25,7 @@ TEST_F(WriteTest, write_places_bytes_and_completes) {
   EXPECT_EQ(b.poll(), 0);
 }
 
-// clients.md rules 10 and 13.
+// clients.md rules 10 and 13. [API-CQ-6]
 TEST_F(WriteTest, immediate_arrives_bit_for_bit_and_after_the_data) {
   End a(context, pd), b(context, pd);
   connect(&a, &b);
@@ -68,6 +68,7 @@ TEST_F(WriteTest, zero_length_in_both_forms) {
   }
 }
 
+// [API-POST-4]
 TEST_F(WriteTest, gathers_and_inlines) {
   End a(context, pd), b(context, pd);
   connect(&a, &b);
@@ -97,7 +98,7 @@ TEST_F(WriteTest, gathers_and_inlines) {
   EXPECT_EQ(std::memcmp(b.buffer.data(), "inline!", 7), 0);
 }
 
-// clients.md rule 12: the last slot is usable, one more is not, and bad_wr says which request it was.
+// clients.md rule 12: the last slot is usable, one more is not, and bad_wr says which request it was. [API-POST-3]
 TEST_F(WriteTest, queues_are_usable_to_the_last_slot) {
   for (uint32_t depth : {1u, 8u}) {
     EndOptions options;
@@ -145,6 +146,7 @@ TEST_F(WriteTest, sq_sig_all_signals_everything) {
   EXPECT_EQ(a.wait().wr_id, 5u);
 }
 
+// [API-POST-1]
 TEST_F(WriteTest, list_stops_at_the_first_bad_request) {
   End a(context, pd), b(context, pd);
   connect(&a, &b);
@@ -187,6 +189,7 @@ TEST_F(WriteTest, refuses_what_does_not_fit) {
   EXPECT_EQ(mrc_post_send(nullptr, &wr, &bad), EINVAL);
 }
 
+// [API-POST-2]
 TEST_F(WriteTest, posting_follows_the_state) {
   End a(context, pd), b(context, pd);
   EXPECT_EQ(a.receive(1), EINVAL);  // RESET
@@ -251,7 +254,7 @@ TEST_F(WriteTest, wrong_local_key_is_a_local_protection_error) {
   EXPECT_EQ(a.wait().status, IBV_WC_LOC_PROT_ERR);
 }
 
-// clients.md rule 3: writes that arrive while the peer is still in INIT are repeated until it is ready.
+// clients.md rule 3: writes that arrive while the peer is still in INIT are repeated until it is ready. [API-QP-7]
 TEST_F(WriteTest, peer_in_init_is_waited_for) {
   End a(context, pd), b(context, pd);
   ASSERT_EQ(a.to_init(), 0);
@@ -267,6 +270,7 @@ TEST_F(WriteTest, peer_in_init_is_waited_for) {
 }
 
 // clients.md rule 5: more writes with immediate than any limit, and fewer receives than writes, wait and do not fail.
+// [API-POST-5]
 TEST_F(WriteTest, immediates_beyond_every_limit_wait) {
   EndOptions options;
   options.max_send_wr = 1024;
@@ -299,7 +303,7 @@ TEST_F(WriteTest, every_path_mtu_carries_data) {
   }
 }
 
-// Destroying a QP takes its completions out of a CQ that others share.
+// Destroying a QP takes its completions out of a CQ that others share. [API-CQ-5]
 TEST_F(WriteTest, destroyed_qp_leaves_no_completions_behind) {
   mrc_cq* cq = mrc_create_cq(context, 64, nullptr, nullptr, 0);
   ASSERT_NE(cq, nullptr);

@@ -1,39 +1,203 @@
-// Endpoint operations as the caller asks for them; what the engine does with answers is in
-// tests/scenario/paths_test.cc.
-#include <gtest/gtest.h>
-
-#include "core/endpoint.h"
+// Endpoint operations: EV probes, port status, and the answers to both. [MRC-EVP-*] [MRC-PORT-*]
+#include "lone_endpoint.h"
 
 namespace mrc::core {
 namespace {
 
-struct Nobody : Sink {
-  bool on_completion(void*, const Completion&) override { return true; }
-  void on_qp_event(void*, AsyncEvent) override {}
-  void on_port_event(uint8_t, AsyncEvent) override {}
-  void on_endpoint_response(uint16_t, uint8_t, Duration) override {}
+class EndpointOpsTest : public LoneEndpoint {
+ protected:
+  wire::Packet request(wire::EndpointOp op, uint32_t mask = 0) {
+    wire::Packet p = packet(wire::Opcode::kEndpointRequest, Psn(0x1234));
+    p.bth.dqp = wire::kEndpointQpn;
+    p.erth = wire::Erth();
+    p.erth.op = op;
+    p.erth.port_status_mask = mask;
+    p.erth.timestamp.tx_timestamp = 0x5678;
+    return p;
+  }
+  void answer(const SentPacket& asked, uint8_t from_plane) {
+    wire::Packet p = packet(wire::Opcode::kEndpointResponse, asked.p.bth.psn);
+    p.bth.dqp = wire::kEndpointQpn;
+    p.eeth = wire::Eeth();
+    p.eeth.op = asked.p.erth.op;
+    receive(p, inbound(from_plane), from_plane);
+  }
+  std::vector<const SentPacket*> asked() const { return sent(wire::Opcode::kEndpointRequest); }
+  std::vector<const SentPacket*> answered() const { return sent(wire::Opcode::kEndpointResponse); }
 };
 
+// [MRC-EVP-1] [MRC-EVP-4]
+TEST_F(EndpointOpsTest, AProbeIsAnsweredByIdFromTheAddressThatWasAsked) {
+  start();
+  ASSERT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 2, 7, false, 0, Duration::milliseconds(5)));
+  EXPECT_FALSE(endpoint_->start_endpoint_op(now_, peer_id_, 3, 7, false, 0, Duration::milliseconds(5)));
+  EXPECT_FALSE(endpoint_->start_endpoint_op(now_, peer_id_, 10, 8, false, 0, Duration::milliseconds(5)));
+  drain();
+  ASSERT_EQ(asked().size(), 1u);
+  EXPECT_EQ(asked()[0]->p.bth.dqp, 2u);
+  EXPECT_EQ(asked()[0]->p.bth.psn, Psn(7));
+  EXPECT_EQ(asked()[0]->ev, 2);
+  now_ = now_ + Duration::microseconds(30);
+  answer(*asked()[0], 1);  // another address of the peer: not the one that was asked
+  EXPECT_TRUE(responses_.empty());
+  answer(*asked()[0], 0);
+  ASSERT_EQ(responses_.size(), 1u);
+  EXPECT_EQ(responses_[0].second, Duration::microseconds(30));
+  answer(*asked()[0], 0);  // once only
+  EXPECT_EQ(responses_.size(), 1u);
+  EXPECT_EQ(counters().drop_stale, 2u);
+}
+
+TEST_F(EndpointOpsTest, SilenceEndsAtItsTimeoutWithoutARepeat) {
+  start();
+  endpoint_->start_endpoint_op(now_, peer_id_, 2, 7, false, 0, Duration::milliseconds(5));
+  drain();
+  pass(Duration::milliseconds(5) - Duration::nanoseconds(1));
+  EXPECT_TRUE(responses_.empty());
+  pass(Duration::nanoseconds(1));
+  ASSERT_EQ(responses_.size(), 1u);
+  EXPECT_EQ(responses_[0].second, Duration::infinite());
+  EXPECT_EQ(asked().size(), 1u);
+  EXPECT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 2, 7, false, 0, Duration::milliseconds(5)));
+}
+
+// [MRC-EVP-3] [MRC-CHOICE-Q22] [MRC-CHOICE-Q7]
+TEST_F(EndpointOpsTest, ResponsesRepeatIdAndStampInTheControlClass) {
+  start();
+  for (uint8_t plane : {0, 1}) {
+    sent_.clear();
+    receive(request(wire::EndpointOp::kEvProbe), inbound(plane), plane);
+    drain();
+    ASSERT_EQ(answered().size(), 1u);
+    const SentPacket& s = *answered()[0];
+    EXPECT_EQ(s.p.bth.psn, Psn(0x1234));
+    EXPECT_EQ(s.p.bth.dqp, 2u);
+    EXPECT_EQ(s.p.eeth.op, wire::EndpointOp::kEvProbe);
+    EXPECT_EQ(s.p.eeth.tx_timestamp, 0x5678);
+    EXPECT_EQ(s.flow.dscp(), config_.dscp.control);
+    EXPECT_EQ(s.flow.dst, theirs(plane));
+    EXPECT_EQ(s.plane, plane);
+  }
+}
+
+// [MRC-EVP-2]
+TEST_F(EndpointOpsTest, OtherOperationsGetNoAnswer) {
+  start();
+  for (uint8_t op : {2, 3}) receive(request(static_cast<wire::EndpointOp>(op)), inbound());
+  drain();
+  EXPECT_TRUE(sent_.empty());
+}
+
+// [MRC-EVP-5]
+TEST_F(EndpointOpsTest, ResponsesGoToTheSlotThatAsked) {
+  config_.slot_ports = {{4791, 20000}, {4791, 21024}};
+  config_.slot = 3;
+  start();
+  for (auto [slot, port] : {std::pair{0, 4791}, {5, 20005}}) {
+    sent_.clear();
+    wire::Packet p = request(wire::EndpointOp::kEvProbe);
+    p.erth.vendor_info = static_cast<uint8_t>(slot);
+    receive(p, inbound());
+    drain();
+    ASSERT_EQ(answered().size(), 1u);
+    EXPECT_EQ(answered()[0]->flow.dst_port, port);
+  }
+  endpoint_->start_endpoint_op(now_, peer_id_, 0, 9, false, 0, Duration::milliseconds(1));
+  drain();
+  EXPECT_EQ(asked()[0]->p.erth.vendor_info, 3);
+}
+
+// [MRC-PORT-1] [MRC-CHOICE-Q23]: bit 0 is port 1; no port at all is ignored.
+TEST_F(EndpointOpsTest, PortStatusMovesTrafficAtOnce) {
+  config_.max_segments = 1;  // every packet on its own EV
+  start();
+  for (auto [mask, first, second] :
+       {std::tuple{2u, false, true}, {1u, true, false}, {0u, true, false}, {3u, true, true}}) {
+    receive(request(wire::EndpointOp::kPortStatus, mask), inbound());
+    drain();
+    sent_.clear();
+    for (uint64_t i = 0; i < 8; ++i) post(i, 8);
+    drain();
+    bool used[2] = {};
+    for (const SentPacket* s : requests()) used[s->plane] = true;
+    EXPECT_EQ(used[0], first) << mask;
+    EXPECT_EQ(used[1], second) << mask;
+    arrive(ack(static_cast<int32_t>(endpoint_->qp_status(qp_).tx_packets) - 1));
+  }
+}
+
+// [MRC-PORT-2]
+TEST_F(EndpointOpsTest, APlaneThatGoesDownIsToldOverAnotherUntilAnswered) {
+  start();
+  endpoint_->set_plane_up(now_, 0, false);
+  EXPECT_EQ(events_.back(), AsyncEvent::kPortDown);
+  drain();
+  ASSERT_EQ(asked().size(), 1u);
+  EXPECT_EQ(asked()[0]->plane, 1);
+  EXPECT_EQ(asked()[0]->p.erth.op, wire::EndpointOp::kPortStatus);
+  EXPECT_EQ(asked()[0]->p.erth.port_status_mask, 2u);
+  for (int i = 0; i < 3; ++i) {
+    const size_t before = asked().size();
+    pass(config_.ev_probe_interval * (1 << i) - Duration::nanoseconds(1));
+    EXPECT_EQ(asked().size(), before);
+    pass(Duration::nanoseconds(1));
+    EXPECT_EQ(asked().size(), before + 1);
+  }
+  answer(*asked().back(), 1);
+  const size_t told = asked().size();
+  pass(Duration::seconds(10));
+  EXPECT_EQ(asked().size(), told);
+  endpoint_->set_plane_up(now_, 0, true);
+  drain();
+  EXPECT_EQ(asked().back()->p.erth.port_status_mask, 3u);
+  endpoint_->set_plane_up(now_, 0, true);  // no change, no word
+  drain();
+  EXPECT_EQ(asked().size(), told + 1);
+}
+
+// [MRC-EVS-8] [MRC-CHOICE-Q20]: a retired path is probed by itself, and any answer makes it usable again.
+TEST_F(EndpointOpsTest, RetiredPathsAreProbedUntilTheyAnswer) {
+  attr_.timeout = 10;
+  start();
+  post(1, 8);
+  drain();
+  const uint16_t used = requests()[0]->ev;
+  pass(Duration::nanoseconds(1024ll << 10));
+  ASSERT_EQ(ev(used).state, EvState::kAssumedBad);
+  arrive(ack(0));
+  std::vector<const SentPacket*> of_it;
+  for (int ms = 0; ms < 400 && of_it.size() < 2; ++ms) {
+    pass(Duration::milliseconds(1));
+    of_it.clear();
+    for (const SentPacket* each : asked())
+      if (each->ev == used) of_it.push_back(each);
+  }
+  ASSERT_GE(of_it.size(), 2u);
+  EXPECT_NE(of_it[0]->p.bth.psn, of_it[1]->p.bth.psn);
+  const wire::Flow flow = inbound(of_it.back()->plane, wire::Ecn::kCe);
+  wire::Packet p = packet(wire::Opcode::kEndpointResponse, of_it.back()->p.bth.psn);
+  p.bth.dqp = wire::kEndpointQpn;
+  p.eeth = wire::Eeth();
+  receive(p, flow, of_it.back()->plane);
+  EXPECT_EQ(ev(used).state, EvState::kGood);
+  EXPECT_EQ(counters().ev_recovered, 1u);
+}
+
 // [API-CTL-2]
-TEST(EndpointOps, start_op__leaves_with_the_traffic_class_of_the_caller) {
-  EndpointConfig config;
-  config.planes.push_back({IpAddress::v4(10, 0, 0, 1), 4791});
-  config.evs.push_back({50000, 0});
-  config.dscp.no_trim = 3;
-  Nobody sink;
-  Endpoint endpoint(config, &sink);
-  const PeerId peer = endpoint.intern_peer({{{IpAddress::v4(10, 0, 0, 2), 4791}}});
-  const Instant now = Instant::from_ns(1000);
+TEST_F(EndpointOpsTest, ARequestLeavesWithTheTrafficClassOfTheCaller) {
+  config_.dscp.no_trim = 3;
+  start();
   const struct {
     uint8_t asked, dscp;
   } cases[] = {{0, 3}, {26 << 2, 26}, {26 << 2 | 3, 26}};  // the ECN bits are the engine's
   uint16_t id = 1;
   for (const auto& c : cases) {
-    ASSERT_TRUE(endpoint.start_endpoint_op(now, peer, 0, id++, false, 0, Duration::seconds(1), c.asked));
-    TxBurst burst;
-    ASSERT_TRUE(endpoint.poll_tx(now, &burst));
-    EXPECT_EQ(burst.flow.traffic_class >> 2, c.dscp);
-    EXPECT_EQ(burst.flow.traffic_class & 3, 2);
+    sent_.clear();
+    ASSERT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 0, id++, false, 0, Duration::seconds(1), c.asked));
+    drain();
+    ASSERT_EQ(asked().size(), 1u);
+    EXPECT_EQ(asked()[0]->flow.traffic_class >> 2, c.dscp);
+    EXPECT_EQ(asked()[0]->flow.traffic_class & 3, 2);
   }
 }
 

@@ -15,6 +15,7 @@ struct Row {
 
 class NsccGains : public ::testing::TestWithParam<Row> {};
 
+// [MRC-NSCC-CHOICE-9]: fi and eta in bytes.
 TEST_P(NsccGains, derived_as_in_the_table) {
   const Row& row = GetParam();
   const Nscc n(config(row.gbps, row.r), at(0));
@@ -54,6 +55,7 @@ TEST(nscc, alpha_does_not_depend_on_the_target) {
   EXPECT_NEAR(Peer::alpha_per_us(Nscc(c, at(0))), alpha, 1e-9);
 }
 
+// [MRC-NSCC-CHOICE-7] [MRC-NSCC-CHOICE-9]
 TEST(nscc, what_is_set_by_hand_is_kept_when_the_device_has_measured) {
   NsccConfig c = config();
   c.max_cwnd = 123456;

@@ -127,6 +127,7 @@ TEST_F(NsccTest, sample_lowers_base_rtt_and_max_wnd_but_not_cwnd) {
   EXPECT_EQ(nscc.base_rtt().ns(), 6000);
 }
 
+// [MRC-NSCC-CHOICE-6]
 TEST_F(NsccTest, small_packets_sample_feeds_the_average_only) {
   nscc.on_ack(at(kNow + kR), 0, nanos(5000), false, 0, false, false);
   EXPECT_EQ(nscc.base_rtt().ns(), kR);
@@ -182,6 +183,7 @@ TEST_F(NsccPenalty, one_of_127_takes_about_a_packet_and_not_below_one_mtu) {
   EXPECT_EQ(nscc.cwnd(), kMtu);
 }
 
+// [MRC-NSCC-CHOICE-4]
 TEST_F(NsccPenalty, return_to_zero_without_restore_forgets_the_saved_window) {
   s().inflight = 100000;
   penalty(1, false, 0);
@@ -219,6 +221,7 @@ TEST_F(NsccTest, nack_for_another_reason_gives_back_the_bytes_only) {
   EXPECT_EQ(s().bytes_ignored, 0);
 }
 
+// [MRC-NSCC-CHOICE-11]
 TEST_F(NsccTest, loss_takes_one_packet_and_triggers_nothing) {
   s().inflight = 10000;
   nscc.on_loss(at(kNow), kMtu);

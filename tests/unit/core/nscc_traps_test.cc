@@ -130,6 +130,7 @@ TEST_F(NsccTraps, trap_7_base_rtt_falls_only_by_samples_that_may_lower_it_and_ne
   EXPECT_EQ(nscc.base_rtt().ns(), 7000);
 }
 
+// [MRC-NSCC-CHOICE-5]
 TEST(nscc, d1_increments_of_800_gbps_need_more_than_32_bits) {
   Nscc n(config(800, 12000), at(kNow));
   n.ack_ticks(kNow, 33280, 12000 + 9000, false, true, 0);
@@ -150,6 +151,7 @@ class NsccHtsim : public ::testing::Test {
   Nscc nscc;
 };
 
+// [MRC-NSCC-2]
 TEST_F(NsccHtsim, ticks_are_picoseconds_and_the_interface_is_not) {
   EXPECT_EQ(nscc.base_rtt().ns(), kR);
   EXPECT_EQ(nscc.target_delay().ns(), kT);

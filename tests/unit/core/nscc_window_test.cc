@@ -126,6 +126,7 @@ TEST_F(NsccWindow, fast_increase_needs_more_than_a_window) {
   EXPECT_TRUE(did(kNsccFast));
 }
 
+// [MRC-NSCC-CHOICE-2]
 TEST_F(NsccWindow, near_zero_is_one_microsecond_or_a_ninth_of_the_target) {
   s().increase_mode = true;
   ack(999);
@@ -167,6 +168,7 @@ TEST_F(NsccWindow, increments_from_before_fast_mode_are_still_applied) {
 
 // ---------------------------------------------------------------- average
 
+// [MRC-NSCC-CHOICE-3]
 TEST_F(NsccWindow, average_is_weighted_by_time) {
   ack(4000, false, 0, kNow + kR / 4);
   EXPECT_EQ(nscc.avg_delay().ns(), 1000);

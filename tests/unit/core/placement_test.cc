@@ -1,7 +1,9 @@
+// Payload in registered memory: the bytes, and the order in which another thread sees them.
 #include "core/placement.h"
 
 #include <gtest/gtest.h>
 
+#include <thread>
 #include <vector>
 
 namespace mrc::core {
@@ -20,6 +22,33 @@ TEST(Placement, CopiesExactly) {
         ASSERT_EQ(to[i], inside ? from[3 + i - 64 - align] : 0xEE) << n << " at " << align << " byte " << i;
       }
     }
+}
+
+// A program polls the last byte of a write and then reads the rest: whenever it sees the last byte of a round, all of
+// the round is there. [MRC-RSP-2]
+TEST(Placement, NothingBecomesVisibleAfterTheLastByte) {
+  constexpr uint8_t kRounds = 200;
+  for (uint32_t n : {8u, 13u, 64u, 200u, 257u, 4096u}) {
+    for (size_t align : {0u, 3u}) {
+      std::vector<uint8_t> to(n + align, 0);
+      uint8_t* const at = to.data() + align;
+      uint8_t seen = 0;
+      uint32_t late = 0;
+      std::thread reader([&] {
+        for (uint8_t round = 1; round <= kRounds; ++round) {
+          while (__atomic_load_n(at + n - 1, __ATOMIC_ACQUIRE) != round) std::this_thread::yield();
+          for (uint32_t i = 0; i < n; ++i) late += at[i] != round;
+          __atomic_store_n(&seen, round, __ATOMIC_RELEASE);
+        }
+      });
+      for (uint8_t round = 1; round <= kRounds; ++round) {
+        place_bytes(at, std::vector<uint8_t>(n, round).data(), n);
+        while (__atomic_load_n(&seen, __ATOMIC_ACQUIRE) != round) std::this_thread::yield();
+      }
+      reader.join();
+      EXPECT_EQ(late, 0u) << n << " at " << align;
+    }
+  }
 }
 
 }  // namespace

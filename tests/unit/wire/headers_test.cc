@@ -240,6 +240,9 @@ TEST(Headers, ValuesWiderThanTheirFieldAreCutNotSpread) {
   bth.encode(p);
   EXPECT_EQ(p[1], 0x3F);
   EXPECT_EQ(p[4], 0);
+  p[1] |= 0xC0;  // SE and M of InfiniBand: never sent, ignored on receipt [MRC-CHOICE-Q31]
+  EXPECT_EQ(Bth::decode(p).pad, 3);
+  EXPECT_EQ(Bth::decode(p).tver, 0xF);
   CcState cc;
   cc.ooo_count = 0xFFFF;
   cc.rcv_cwnd_pen = 0xFF;

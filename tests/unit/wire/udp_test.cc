@@ -7,6 +7,7 @@
 namespace mrc::wire {
 namespace {
 
+// [MRC-CHOICE-Q1]
 TEST(Udp, BothPortsAreAccepted) {  // [MRC-UDP-1]
   EXPECT_TRUE(is_mrc_port(4791));
   EXPECT_TRUE(is_mrc_port(4971));

@@ -1,0 +1,156 @@
+// What the endpoint lets in: each check has its own counter and no other effect. [MRC-RX-1] [MRC-WIRE-3]
+#include "lone_endpoint.h"
+
+namespace mrc::core {
+namespace {
+
+class EndpointRxTest : public LoneEndpoint {
+ protected:
+  std::vector<uint8_t> good(const wire::Flow& flow) {
+    const wire::Packet p = write_packet(0);
+    std::vector<uint8_t> bytes(wire::packet_bytes(p.bth.opcode, p.bth.ts, p.payload_len));
+    wire::encode_packet(bytes.data(), p);
+    seal(&bytes, flow);
+    return bytes;
+  }
+  static void seal(std::vector<uint8_t>* bytes, const wire::Flow& flow) {
+    const auto n = static_cast<uint32_t>(bytes->size());
+    wire::icrc_store(bytes->data() + n - 4, wire::icrc_compute(flow, bytes->data(), n));
+  }
+  uint64_t drops() const {
+    const Counters& c = counters();
+    return c.drop_decode + c.drop_icrc + c.drop_no_qp + c.drop_source + c.drop_state + c.drop_window + c.drop_stale;
+  }
+  void expect_silence() {
+    drain();
+    EXPECT_TRUE(sent_.empty());
+    EXPECT_EQ(counters().rx_data, 0u);
+    EXPECT_EQ(drops(), 1u);
+  }
+};
+
+// [MRC-WIRE-2]
+TEST_F(EndpointRxTest, CutShort) {
+  start();
+  auto bytes = good(inbound());
+  bytes.resize(30);
+  receive_bytes(bytes, inbound());
+  EXPECT_EQ(counters().drop_decode, 1u);
+  expect_silence();
+}
+
+TEST_F(EndpointRxTest, WrongIcrcUnlessItIsOff) {
+  start();
+  auto bytes = good(inbound());
+  bytes.back() ^= 1;
+  receive_bytes(bytes, inbound());
+  EXPECT_EQ(counters().drop_icrc, 1u);
+  expect_silence();
+  config_.icrc = false;
+  start();
+  receive_bytes(good(inbound()), inbound());
+  bytes = good(inbound());
+  bytes.back() ^= 1;
+  receive_bytes(bytes, inbound());
+  EXPECT_EQ(counters().drop_icrc, 0u);
+}
+
+TEST_F(EndpointRxTest, UnknownQpn) {
+  start();
+  wire::Packet p = write_packet(0);
+  p.bth.dqp = kOwnQpn + 0x10000;  // the same place in the table, another number
+  arrive(p);
+  EXPECT_EQ(counters().drop_no_qp, 1u);
+  expect_silence();
+}
+
+TEST_F(EndpointRxTest, AddressThatIsNotThePeers) {
+  start();
+  wire::Flow flow = inbound();
+  flow.src = IpAddress::v4(10, 0, 0, 3);
+  receive(write_packet(0), flow);
+  EXPECT_EQ(counters().drop_source, 1u);
+  expect_silence();
+}
+
+// [MRC-BTH-8]: receivers do not compare the P_Key.
+TEST_F(EndpointRxTest, AnotherPKeyIsTaken) {
+  start();
+  wire::Packet p = write_packet(0);
+  p.bth.pkey = 0x1234;
+  arrive(p);
+  EXPECT_EQ(counters().rx_data, 1u);
+}
+
+// [MRC-QP-4]: not set up yet, no word; in RTR requests are taken, answers are not.
+TEST_F(EndpointRxTest, StatesThatTakePackets) {
+  for (auto [last, requests_taken] : {std::pair{QpState::kInit, 0u}, {QpState::kRtr, 1u}, {QpState::kRts, 1u}}) {
+    sent_.clear();
+    start();
+    endpoint_->destroy_qp(qp_);
+    qp_ = make_qp(kOwnQpn, last);
+    arrive(write_packet(0));
+    EXPECT_EQ(counters().rx_data, requests_taken);
+    EXPECT_EQ(counters().drop_state, 1u - requests_taken);
+    arrive(ack(-1));
+    EXPECT_EQ(counters().rx_acks, last == QpState::kRts ? 1u : 0u);
+    drain();
+    EXPECT_TRUE(sent_.empty());
+  }
+}
+
+TEST_F(EndpointRxTest, ABurstIsTakenApart) {
+  start();
+  auto both = good(inbound());
+  const auto size = static_cast<uint32_t>(both.size());
+  wire::Packet p = write_packet(1, 8);
+  std::vector<uint8_t> second(wire::packet_bytes(p.bth.opcode, false, 8));
+  wire::encode_packet(second.data(), p);
+  seal(&second, inbound());
+  both.insert(both.end(), second.begin(), second.end());
+  endpoint_->handle_rx(now_, {inbound(), 0, both.data(), static_cast<uint32_t>(both.size()), size});
+  EXPECT_EQ(counters().rx_data, 2u);
+  EXPECT_EQ(counters().rx_packets, 2u);
+  EXPECT_EQ(endpoint_->plane_counters(0).rx_packets, 2u);
+}
+
+TEST_F(EndpointRxTest, BurstsWithoutSizeOrPlaneAreIgnored) {
+  start();
+  const auto bytes = good(inbound());
+  const auto n = static_cast<uint32_t>(bytes.size());
+  endpoint_->handle_rx(now_, {inbound(), 0, bytes.data(), n, 0});
+  endpoint_->handle_rx(now_, {inbound(), 2, bytes.data(), n, n});
+  EXPECT_EQ(counters().rx_packets, 0u);
+}
+
+// [MRC-CHOICE-Q24]: cut packets have an effect only for a known QP, its peer, and PSNs inside the window.
+TEST_F(EndpointRxTest, TrimmedPacketsThatAreNotAnswered) {
+  attr_.mpr_dest = 1;
+  start();
+  const auto cut = [&] { return inbound(0, wire::Ecn::kEct0, config_.dscp.trimmed); };
+  receive(write_packet(128), cut());
+  wire::Packet p = write_packet(0);
+  p.bth.dqp = 0x999;
+  receive(p, cut());
+  wire::Flow foreign = cut();
+  foreign.src = IpAddress::v4(10, 0, 0, 9);
+  receive(write_packet(0), foreign);
+  receive(probe(1), cut());
+  drain();
+  EXPECT_TRUE(sent_.empty());
+  EXPECT_EQ(counters().rx_trimmed, 4u);
+  receive(write_packet(127), cut());
+  drain();
+  EXPECT_EQ(sent(wire::Opcode::kNack).size(), 1u);
+}
+
+TEST_F(EndpointRxTest, CeMarksAreCountedPerPlane) {
+  start();
+  receive(write_packet(0), inbound(1, wire::Ecn::kCe), 1);
+  EXPECT_EQ(endpoint_->plane_counters(1).ecn_marks, 1u);
+  EXPECT_EQ(endpoint_->plane_counters(0).ecn_marks, 0u);
+  EXPECT_EQ(counters().rx_ecn, 1u);
+}
+
+}  // namespace
+}  // namespace mrc::core

@@ -1,0 +1,97 @@
+// What leaves next: order between control packets, data and owed answers; turns between QPs; planes with room.
+// [MRC-TX-1]
+#include <string>
+
+#include "lone_endpoint.h"
+
+namespace mrc::core {
+namespace {
+
+class EndpointTxTest : public LoneEndpoint {};
+
+TEST_F(EndpointTxTest, SinglePacketsThenAnswersThenData) {
+  start();
+  Qp* sender = make_qp(0x105);
+  post(1, 8, SendOp::kWrite, true, sender);
+  wire::Packet p = write_packet(0);
+  p.bth.ack_req = true;
+  arrive(p);
+  receive(write_packet(1), inbound(0, wire::Ecn::kEct0, config_.dscp.trimmed));
+  drain();
+  ASSERT_GE(sent_.size(), 4u);
+  EXPECT_EQ(sent_[0]->op(), wire::Opcode::kNack);
+  EXPECT_EQ(sent_[1]->op(), wire::Opcode::kSack);
+  EXPECT_EQ(sent_[2]->op(), wire::Opcode::kAck);
+  EXPECT_EQ(sent_[3]->op(), wire::Opcode::kWriteOnly);
+}
+
+TEST_F(EndpointTxTest, QpsTakeTurnsBurstByBurst) {
+  config_.max_segments = 2;
+  start();
+  attr_.dest_qpn = 0x303;
+  Qp* other = make_qp(0x105);
+  post(1, 256 * 6);
+  post(1, 256 * 6, SendOp::kWrite, true, other);
+  drain();
+  ASSERT_EQ(requests().size(), 12u);
+  for (size_t i = 0; i < 12; ++i) EXPECT_EQ(requests()[i]->p.bth.dqp, i / 2 % 2 == 0 ? kPeerQpn : 0x303u) << i;
+}
+
+TEST_F(EndpointTxTest, AQpWithoutAPathHoldsUpNobody) {
+  start();
+  peer_.planes[1].addr = IpAddress();  // another peer, on plane 0 alone
+  peer_.planes[0].addr = IpAddress::v4(10, 0, 0, 7);
+  attr_.peer = endpoint_->intern_peer(peer_);
+  Qp* stuck = make_qp(0x105);
+  post(1, 8, SendOp::kWrite, true, stuck);
+  post(2, 8);
+  drain(2);  // room on plane 1 only
+  ASSERT_EQ(requests().size(), 1u);
+  EXPECT_EQ(requests()[0]->flow.dst, theirs(1));
+  drain(1);
+  ASSERT_EQ(requests().size(), 2u);
+  EXPECT_EQ(requests()[1]->flow.dst, peer_.planes[0].addr);
+}
+
+TEST_F(EndpointTxTest, ControlPacketsWaitForRoomOnTheirPlane) {
+  start();
+  ASSERT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 1, 5, false, 0, Duration::seconds(1)));
+  drain(1);
+  EXPECT_TRUE(sent_.empty());
+  drain(2);
+  ASSERT_EQ(sent_.size(), 1u);
+  EXPECT_EQ(sent_[0]->plane, 1);
+}
+
+// [MRC-EV-1] [MRC-EV-2] [MRC-UDP-2] [MRC-CHOICE-Q3]: the label carries the upper half over IPv6 only.
+TEST_F(EndpointTxTest, WhereTheEvGoes) {
+  for (EvEntry& e : config_.evs) e.value |= 0xABCD0000;
+  start();
+  post(1, 8);
+  drain();
+  EXPECT_EQ(requests()[0]->flow.flow_label, 0u);
+  EXPECT_EQ(requests()[0]->flow.src_port, config_.evs[requests()[0]->ev].value & 0xFFFF);
+  sent_.clear();
+  for (uint8_t plane = 0; plane < 2; ++plane) {
+    const std::string prefix = "fd00:" + std::to_string(plane) + "::";
+    ASSERT_TRUE(IpAddress::parse(prefix + "1", &config_.planes[plane].addr));
+    ASSERT_TRUE(IpAddress::parse(prefix + "2", &peer_.planes[plane].addr));
+  }
+  start();
+  post(1, 8);
+  drain();
+  EXPECT_EQ(requests()[0]->flow.flow_label, 0xABCDu);
+  EXPECT_EQ(wire::ev_of(requests()[0]->flow), config_.evs[requests()[0]->ev].value);
+}
+
+TEST_F(EndpointTxTest, ADownPlaneSendsNothing) {
+  start();
+  endpoint_->set_plane_up(now_, 0, false);
+  for (uint64_t i = 0; i < 20; ++i) post(i, 8);
+  drain();
+  for (const auto& s : sent_) EXPECT_EQ(s->plane, 1);
+  EXPECT_EQ(endpoint_->plane_counters(0).tx_packets, 0u);
+}
+
+}  // namespace
+}  // namespace mrc::core

@@ -1,0 +1,110 @@
+// The rotation of one QP over the EVs towards its peer, and SKIP, which belongs to it alone. [MRC-EVS-1..3]
+#include "core/ev_rotation.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+namespace mrc::core {
+namespace {
+
+constexpr uint32_t kAnywhere = UINT32_MAX;
+
+class EvRotationTest : public testing::Test {
+ protected:
+  EvRotationTest() : paths_(config(), peer(), &counters_, nullptr, &rng_) {}
+  static PlaneAddress address(uint8_t plane, uint8_t host) { return {IpAddress::v4(10, plane, 0, host), 4791}; }
+  const EndpointConfig& config() {
+    config_.planes = {address(0, 1), address(1, 1)};
+    for (uint32_t i = 0; i < 6; ++i) config_.evs.push_back({50000 + i, static_cast<uint8_t>(i % 2)});
+    config_.ev_min_active = 1;
+    return config_;
+  }
+  static PeerDescription peer() { return {{address(0, 2), address(1, 2)}}; }
+  uint16_t next(uint32_t room = kAnywhere) {
+    uint16_t ev = UINT16_MAX;
+    EXPECT_TRUE(rotation_.next(&paths_, room, &ev));
+    return ev;
+  }
+  std::multiset<uint16_t> take(int n) {
+    std::multiset<uint16_t> taken;
+    for (int i = 0; i < n; ++i) taken.insert(next());
+    return taken;
+  }
+
+  EndpointConfig config_;
+  Counters counters_;
+  Rng rng_{3};
+  PeerPaths paths_;
+  EvRotation rotation_;
+};
+
+// [MRC-EVS-2]
+TEST_F(EvRotationTest, EachLapVisitsEveryEvOnce) {
+  for (int lap = 0; lap < 5; ++lap) EXPECT_EQ(take(6), (std::multiset<uint16_t>{0, 1, 2, 3, 4, 5}));
+}
+
+// [MRC-EVS-3]
+TEST_F(EvRotationTest, ASkippedEvIsPassedOverOnce) {
+  EXPECT_TRUE(rotation_.skip(4));
+  EXPECT_FALSE(rotation_.skip(4));  // skipped already: no second transition
+  EXPECT_TRUE(rotation_.skipped(4));
+  EXPECT_EQ(take(5).count(4), 0u);
+  EXPECT_FALSE(rotation_.skipped(4));  // GOOD again
+  EXPECT_EQ(take(6).count(4), 1u);
+}
+
+TEST_F(EvRotationTest, WithEveryEvSkippedAnyIsAsGoodAsAnother) {
+  for (uint16_t ev = 0; ev < 6; ++ev) rotation_.skip(ev);
+  EXPECT_LT(next(), 6);
+  for (uint16_t ev = 0; ev < 6; ++ev) EXPECT_FALSE(rotation_.skipped(ev));
+}
+
+// [MRC-EVS-1]
+TEST_F(EvRotationTest, SkipOfOneRotationIsNotThatOfAnother) {
+  EvRotation other;
+  rotation_.skip(2);
+  EXPECT_FALSE(other.skipped(2));
+  std::set<uint16_t> visited;
+  uint16_t ev;
+  for (int i = 0; i < 6; ++i) {
+    ASSERT_TRUE(other.next(&paths_, kAnywhere, &ev));
+    visited.insert(ev);
+  }
+  EXPECT_EQ(visited.count(2), 1u);
+  EXPECT_TRUE(paths_.usable(2));
+}
+
+TEST_F(EvRotationTest, OnlyPlanesWithRoom) {
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(paths_.plane_of(next(1)), 0);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(paths_.plane_of(next(2)), 1);
+  uint16_t ev;
+  EXPECT_FALSE(rotation_.next(&paths_, 0, &ev));
+}
+
+TEST_F(EvRotationTest, AChangeOfTheUsableSetIsSeenAtOnce) {
+  next();
+  paths_.on_timeout(Instant::from_ns(1), 3);
+  EXPECT_EQ(take(24).count(3), 0u);
+  paths_.on_probe_answer(Instant::from_ns(3), 3, Instant::from_ns(2));
+  EXPECT_EQ(take(6).count(3), 1u);
+}
+
+TEST_F(EvRotationTest, NothingToChooseFrom) {
+  for (uint16_t ev = 0; ev < 6; ++ev) paths_.set_denied(Instant(), ev, true);
+  uint16_t ev;
+  EXPECT_FALSE(rotation_.next(&paths_, kAnywhere, &ev));
+}
+
+// [MRC-QP-3]
+TEST_F(EvRotationTest, ResetForgetsSkipAndLap) {
+  next();
+  rotation_.skip(1);
+  rotation_.reset();
+  EXPECT_FALSE(rotation_.skipped(1));
+  EXPECT_EQ(take(6), (std::multiset<uint16_t>{0, 1, 2, 3, 4, 5}));
+}
+
+}  // namespace
+}  // namespace mrc::core

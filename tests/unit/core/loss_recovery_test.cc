@@ -1,0 +1,240 @@
+// Silence and gaps: when a packet counts as lost, when a probe asks, and what the retry budget is charged for. The
+// thresholds are tested from both sides in virtual time. [MRC-LOSS-1..5]
+#include "lone_endpoint.h"
+
+namespace mrc::core {
+namespace {
+
+class LossRecoveryTest : public LoneEndpoint {
+ protected:
+  void one_round_trip(Duration rtt) {  // gives the QP its first sample
+    post(1000, 8);
+    drain();
+    now_ = now_ + rtt;
+    arrive(sack(0, 0));
+    arrive(ack(0));
+    sent_.clear();
+    sends_.clear();
+  }
+  size_t probes() const { return sent(wire::Opcode::kProbe).size(); }
+  void answer_probe(int32_t cack, uint64_t above = 0) {
+    wire::Packet p = sack(cack, 0, above);
+    p.sack.seth.pr = true;
+    p.sack.seth.probe_id = sent(wire::Opcode::kProbe).back()->p.peth.probe_id;
+    arrive(p);
+    drain();
+  }
+};
+
+// [MRC-LOSS-1] [MRC-CHOICE-Q17]: time overtaken, not packets overtaken. srtt 40 us, rttvar 20 us: the window is 120 us.
+TEST_F(LossRecoveryTest, APacketIsLostWhenOneSentAReorderingWindowLaterHasArrived) {
+  for (auto [later, lost] : {std::pair{119, 0u}, {120, 1u}}) {
+    sent_.clear();
+    start();
+    one_round_trip(Duration::microseconds(40));
+    post(1, 8);
+    drain();
+    now_ = now_ + Duration::microseconds(later);
+    for (uint64_t i = 0; i < 20; ++i) post(2 + i, 8);
+    drain();
+    wire::Packet p = sack(0, 0x7FFF, 0xFFFFF << 1);  // all twenty of the later ones, none named
+    arrive(p);
+    drain();
+    EXPECT_EQ(counters().fast_retransmits, lost) << later;
+    EXPECT_EQ(counters().retransmits, lost) << later;
+  }
+}
+
+TEST_F(LossRecoveryTest, TheReorderingWindowHasAFloor) {
+  config_.reorder_floor = Duration::microseconds(500);
+  for (auto [later, lost] : {std::pair{499, 0u}, {500, 1u}}) {
+    sent_.clear();
+    start();
+    one_round_trip(Duration::microseconds(10));
+    post(1, 8);
+    drain();
+    now_ = now_ + Duration::microseconds(later);
+    post(2, 8);
+    drain();
+    arrive(sack(0, 0x7FFF, 0b10));
+    EXPECT_EQ(counters().fast_retransmits, lost) << later;
+  }
+}
+
+// [MRC-LOSS-2]: after probe_floor of silence, then at doubling intervals up to 32 ms.
+TEST_F(LossRecoveryTest, ProbesAtDoublingIntervalsUpToTheirCap) {
+  attr_.timeout = 24;
+  start();
+  post(1, 8);
+  drain();
+  pass(config_.probe_floor - Duration::nanoseconds(1));
+  EXPECT_EQ(probes(), 0u);
+  pass(Duration::nanoseconds(1));
+  ASSERT_EQ(probes(), 1u);
+  Duration wait = config_.probe_floor;
+  for (size_t n = 2; n < 10; ++n) {
+    wait = std::min(wait * 2, Duration::milliseconds(32));
+    pass(wait - Duration::nanoseconds(1));
+    EXPECT_EQ(probes(), n - 1);
+    pass(Duration::nanoseconds(1));
+    ASSERT_EQ(probes(), n);
+  }
+}
+
+// [MRC-PROBE-1] [MRC-PROBE-2]
+TEST_F(LossRecoveryTest, AProbeUsesUpNoPsnAndHasAnIdOfItsOwn) {
+  start();
+  post(1, 8);
+  drain();
+  pass(Duration::milliseconds(2));
+  const auto asked = sent(wire::Opcode::kProbe);
+  ASSERT_EQ(asked.size(), 2u);
+  EXPECT_EQ(asked[0]->p.bth.psn, Psn(0));
+  EXPECT_EQ(asked[0]->p.bth.dqp, kPeerQpn);
+  EXPECT_NE(asked[0]->p.peth.probe_id, asked[1]->p.peth.probe_id);
+  EXPECT_NE(asked[0]->ev, asked[1]->ev);
+  EXPECT_EQ(asked[0]->p.peth.timestamp.ftype, 1);  // [MRC-TSETH-3]
+  EXPECT_EQ(asked[0]->flow.dscp(), config_.dscp.no_trim);
+  post(2, 8);
+  drain();
+  EXPECT_EQ(requests().back()->p.bth.psn, attr_.sq_psn + 1);
+}
+
+// [MRC-LOSS-2]: the answer judges what was sent before the probe; an answer to another id judges nothing.
+TEST_F(LossRecoveryTest, TheAnswerOfAProbeJudgesEverythingBeforeIt) {
+  start();
+  one_round_trip(Duration::microseconds(40));
+  for (uint64_t i = 0; i < 3; ++i) post(i, 8);
+  drain();
+  pass(config_.probe_floor);
+  ASSERT_EQ(probes(), 1u);
+  wire::Packet wrong = sack(0, 0, 0b10);
+  wrong.sack.seth.pr = true;
+  wrong.sack.seth.probe_id = static_cast<uint16_t>(sent(wire::Opcode::kProbe)[0]->p.peth.probe_id + 1);
+  arrive(wrong);
+  drain();
+  EXPECT_EQ(counters().retransmits, 0u);
+  answer_probe(0, 0b10);
+  EXPECT_EQ(counters().retransmits, 2u);
+}
+
+// [MRC-LOSS-3] [MRC-CHOICE-Q18]: 1.024 us * 2^timeout for the linear attempts, doubling after them.
+TEST_F(LossRecoveryTest, IntervalsAreLinearThenDoubling) {
+  attr_.timeout = 10;  // 1.048576 ms
+  attr_.retry_linear = 2;
+  attr_.retry_exp = 3;
+  start();
+  post(1, 8);
+  drain();
+  const Duration t = Duration::nanoseconds(1024ll << 10);
+  const int64_t steps[] = {1, 1, 1, 2, 4};
+  for (size_t n = 0; n < 5; ++n) {
+    pass(t * steps[n] - Duration::microseconds(1));
+    EXPECT_EQ(counters().timeouts, n) << n;
+    pass(Duration::microseconds(1));
+    EXPECT_EQ(counters().timeouts, n + 1) << n;
+    EXPECT_EQ(requests().size(), n + 2);
+    EXPECT_EQ(state(), QpState::kRts);
+  }
+  pass(t * 8);
+  EXPECT_EQ(state(), QpState::kError);
+  ASSERT_EQ(sends_.size(), 1u);
+  EXPECT_EQ(sends_[0].status, WcStatus::kRetryExceeded);
+}
+
+TEST_F(LossRecoveryTest, NoRetriesMeansTheFirstTimeoutEndsIt) {
+  attr_.timeout = 10;
+  attr_.retry_linear = attr_.retry_exp = 0;
+  start();
+  post(1, 8);
+  drain();
+  pass(Duration::nanoseconds(1024ll << 10) - Duration::nanoseconds(1));
+  EXPECT_EQ(state(), QpState::kRts);
+  pass(Duration::nanoseconds(1));
+  EXPECT_EQ(state(), QpState::kError);
+}
+
+TEST_F(LossRecoveryTest, TwentyFiveMeansForEver) {
+  attr_.timeout = 1;
+  attr_.retry_linear = 0;
+  for (uint8_t exponential : {24, 25}) {
+    attr_.retry_exp = exponential;
+    start();
+    post(1, 8);
+    drain();
+    pass(Duration::seconds(900));
+    EXPECT_EQ(state(), exponential == 25 ? QpState::kRts : QpState::kError);
+  }
+}
+
+TEST_F(LossRecoveryTest, ATimeoutRetiresItsPathAndTheRetransmissionTakesAnother) {
+  attr_.timeout = 10;
+  start();
+  post(1, 8);
+  drain();
+  const uint16_t used = requests()[0]->ev;
+  pass(Duration::nanoseconds(1024ll << 10));
+  ASSERT_EQ(requests().size(), 2u);
+  EXPECT_EQ(ev(used).state, EvState::kAssumedBad);
+  EXPECT_NE(requests()[1]->ev, used);
+  EXPECT_TRUE(requests()[1]->p.bth.rtx);
+}
+
+TEST_F(LossRecoveryTest, TheBudgetIsWholeAgainWhenCackMoves) {
+  attr_.timeout = 10;
+  attr_.retry_linear = 2;
+  attr_.retry_exp = 0;
+  start();
+  post(1, 8);
+  post(2, 8);
+  drain();
+  const Duration t = Duration::nanoseconds(1024ll << 10);
+  pass(t * 2);
+  EXPECT_EQ(state(), QpState::kRts);
+  arrive(sack(0, 0));
+  pass(t * 2);
+  EXPECT_EQ(state(), QpState::kRts);
+  pass(t * 2);
+  EXPECT_EQ(state(), QpState::kError);
+}
+
+// [MRC-LOSS-4]: everything has arrived, nothing is acknowledged, and nobody answers.
+TEST_F(LossRecoveryTest, APeerThatDiedAfterItsSackIsFoundOut) {
+  attr_.timeout = 10;
+  attr_.retry_linear = 2;
+  attr_.retry_exp = 0;
+  start();
+  post(1, 8);
+  drain();
+  arrive(sack(0, 0));
+  EXPECT_EQ(requests().size(), 1u);
+  pass(Duration::milliseconds(200));
+  EXPECT_EQ(state(), QpState::kError);
+  EXPECT_EQ(sends_[0].status, WcStatus::kRetryExceeded);
+  EXPECT_EQ(requests().size(), 1u);  // it had arrived: nothing was sent again
+}
+
+// [MRC-LOSS-5]: probes are answered, and the packet never gets through.
+TEST_F(LossRecoveryTest, AnsweredProbesDoNotResetTheBudgetWhileSomethingIsMissing) {
+  attr_.timeout = 12;
+  attr_.retry_linear = 2;
+  attr_.retry_exp = 0;
+  start();
+  one_round_trip(Duration::microseconds(40));
+  post(1, 8);
+  drain();
+  size_t answered = 0;
+  for (int i = 0; i < 2000 && state() == QpState::kRts; ++i) {
+    pass(Duration::microseconds(100));
+    if (probes() > answered) {
+      answered = probes();
+      answer_probe(0);
+    }
+  }
+  EXPECT_GT(answered, 2u);
+  EXPECT_EQ(state(), QpState::kError);
+  EXPECT_EQ(sends_.back().status, WcStatus::kRetryExceeded);
+}
+
+}  // namespace
+}  // namespace mrc::core

@@ -1,0 +1,363 @@
+// Health of the EVs towards one peer: what retires a path, what brings it back, and what administration does.
+// Thresholds from both sides; times in microseconds of a made-up clock. [MRC-EVS-1..9]
+#include "core/peer_paths.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+namespace mrc::core {
+namespace {
+
+Instant us(int64_t n) {
+  return Instant::from_ns(n * 1000);
+}
+
+// EV i lies on plane i % planes: four active ones per plane, then one backup per plane.
+class PeerPathsTest : public testing::Test {
+ protected:
+  void make(int planes = 2, int active = 4, int backups = 1, uint32_t min_active = 1) {
+    config_ = EndpointConfig();
+    PeerDescription peer;
+    for (int p = 0; p < planes; ++p) {
+      config_.planes.push_back({IpAddress::v4(10, static_cast<uint8_t>(p), 0, 1), 4791});
+      peer.planes.push_back({IpAddress::v4(10, static_cast<uint8_t>(p), 0, 2), 4791});
+    }
+    for (int i = 0; i < (active + backups) * planes; ++i)
+      config_.evs.push_back({static_cast<uint32_t>(50000 + i), static_cast<uint8_t>(i % planes)});
+    config_.ev_active = static_cast<uint32_t>(active * planes);
+    config_.ev_min_active = min_active;
+    counters_ = Counters();
+    paths_ = std::make_unique<PeerPaths>(config_, peer, &counters_, nullptr, &rng_);
+  }
+  void SetUp() override { make(); }
+
+  EvState state(uint16_t ev) { return paths_->status()[ev].state; }
+  bool active(uint16_t ev) { return paths_->status()[ev].active; }
+  size_t active_on(uint8_t plane) {
+    size_t n = 0;
+    for (const EvStatus& s : paths_->status()) n += s.active && s.plane == plane;
+    return n;
+  }
+  std::vector<uint16_t> lap() {
+    std::vector<uint16_t> drawn;
+    paths_->draw_lap(&drawn);
+    return drawn;
+  }
+  bool carries(uint16_t ev) {
+    const auto drawn = lap();
+    return std::find(drawn.begin(), drawn.end(), ev) != drawn.end();
+  }
+  void lose(uint16_t ev, int64_t sent) { paths_->on_lost(us(sent + 100), ev, us(sent)); }
+  Duration interval() const { return config_.ev_probe_interval; }
+
+  EndpointConfig config_;
+  Counters counters_;
+  Rng rng_{7};
+  std::unique_ptr<PeerPaths> paths_;
+};
+
+// [MRC-EVS-4] [MRC-CHOICE-Q19]
+TEST_F(PeerPathsTest, LossesOfOneSendTimeAreOnePieceOfEvidence) {
+  for (int i = 0; i < 5; ++i) lose(0, 10);
+  EXPECT_EQ(state(0), EvState::kGood);
+  EXPECT_EQ(paths_->status()[0].losses, 5u);
+  lose(0, 11);
+  EXPECT_EQ(state(0), EvState::kAssumedBad);
+  EXPECT_EQ(counters_.ev_assumed_bad, 1u);
+  EXPECT_FALSE(carries(0));
+}
+
+TEST_F(PeerPathsTest, ADeliveryBetweenTwoLossesClearsTheFirst) {
+  lose(0, 10);
+  paths_->on_delivered(0, us(10));  // sent no earlier than the lost one
+  lose(0, 20);
+  EXPECT_EQ(state(0), EvState::kGood);
+  lose(2, 10);
+  paths_->on_delivered(2, us(9));  // sent before it: says nothing
+  lose(2, 20);
+  EXPECT_EQ(state(2), EvState::kAssumedBad);
+}
+
+TEST_F(PeerPathsTest, LossesFromBeforeTheLastDeliveryDoNotCount) {
+  paths_->on_delivered(0, us(50));
+  lose(0, 40);
+  lose(0, 50);
+  EXPECT_EQ(state(0), EvState::kGood);
+  lose(0, 51);
+  EXPECT_EQ(state(0), EvState::kGood);
+  lose(0, 52);
+  EXPECT_EQ(state(0), EvState::kAssumedBad);
+}
+
+TEST_F(PeerPathsTest, OneTimeoutIsEnoughAndSoIsAlwaysSkip) {
+  paths_->on_timeout(us(1), 0);
+  paths_->on_always_skip(us(1), 1);
+  EXPECT_EQ(state(0), EvState::kAssumedBad);
+  EXPECT_EQ(state(1), EvState::kAssumedBad);
+  EXPECT_EQ(counters_.ev_assumed_bad, 2u);
+  paths_->on_timeout(us(2), 0);  // bad already: no second transition
+  EXPECT_EQ(counters_.ev_assumed_bad, 2u);
+}
+
+// [MRC-EVS-8]
+TEST_F(PeerPathsTest, ABackupOfTheSamePlaneTakesOver) {
+  ASSERT_FALSE(active(8));
+  ASSERT_FALSE(active(9));
+  paths_->on_timeout(us(1), 0);
+  EXPECT_TRUE(active(8));
+  EXPECT_FALSE(active(9));
+  EXPECT_EQ(active_on(0), 4u);
+  paths_->on_timeout(us(2), 2);  // none is left on plane 0, and plane 1 lends none
+  EXPECT_EQ(active_on(0), 3u);
+  EXPECT_EQ(active_on(1), 4u);
+}
+
+TEST_F(PeerPathsTest, ABadBackupIsNotDrawnIn) {
+  paths_->on_always_skip(us(1), 8);
+  EXPECT_EQ(state(8), EvState::kAssumedBad);
+  paths_->on_timeout(us(2), 0);
+  EXPECT_FALSE(active(8));
+  EXPECT_EQ(active_on(0), 3u);
+}
+
+// [MRC-EVS-6]
+TEST_F(PeerPathsTest, NoTransitionBelowTheLeastNumberOfActiveEvs) {
+  make(2, 4, 0, 7);
+  paths_->on_timeout(us(1), 0);  // eight to seven
+  EXPECT_EQ(state(0), EvState::kAssumedBad);
+  paths_->on_timeout(us(1), 1);
+  paths_->on_always_skip(us(1), 2);
+  lose(3, 10);
+  lose(3, 20);
+  for (uint16_t ev : {1, 2, 3}) EXPECT_EQ(state(ev), EvState::kGood) << ev;
+  EXPECT_EQ(counters_.ev_assumed_bad, 1u);
+  paths_->set_denied(us(2), 1, true);  // administration is not bound by it
+  EXPECT_EQ(state(1), EvState::kDenied);
+}
+
+TEST_F(PeerPathsTest, TheLeastNumberIsAQuarterUnlessSet) {
+  make(1, 8, 0, 0);
+  for (uint16_t ev = 0; ev < 8; ++ev) paths_->on_timeout(us(1), ev);
+  EXPECT_EQ(active_on(0), 2u);
+}
+
+// [MRC-EVS-7] [MRC-CHOICE-Q21]
+TEST_F(PeerPathsTest, DeniedFromEveryStateAndLeftByAdministrationAlone) {
+  paths_->on_timeout(us(1), 2);
+  for (uint16_t ev : {0, 2, 8}) {  // GOOD, ASSUMED_BAD, backup
+    paths_->set_denied(us(2), ev, true);
+    EXPECT_EQ(state(ev), EvState::kDenied);
+    EXPECT_FALSE(active(ev));
+    EXPECT_FALSE(carries(ev));
+    paths_->on_delivered(ev, us(100));
+    paths_->on_probe_answer(us(101), ev, us(100));
+    lose(ev, 200);
+    lose(ev, 300);
+    paths_->on_timeout(us(400), ev);
+    paths_->on_always_skip(us(400), ev);
+    paths_->on_probe_lost(us(500), ev, us(450));
+    EXPECT_EQ(state(ev), EvState::kDenied) << ev;
+  }
+  uint16_t due;
+  EXPECT_FALSE(paths_->take_due_probe(us(1000000), &due));  // a denied path is not asked either
+  paths_->set_denied(us(600), 0, false);
+  EXPECT_EQ(state(0), EvState::kGood);
+  EXPECT_TRUE(active(0));  // its plane is short
+  paths_->set_denied(us(600), 0, false);
+  EXPECT_EQ(counters_.ev_recovered, 1u);
+}
+
+TEST_F(PeerPathsTest, ADeniedEvIsReplacedToo) {
+  paths_->set_denied(us(1), 1, true);
+  EXPECT_TRUE(active(9));
+  EXPECT_EQ(active_on(1), 4u);
+  paths_->set_denied(us(2), 1, false);
+  EXPECT_EQ(active_on(1), 4u);
+  EXPECT_FALSE(active(1));  // the plane has what it needs: it waits as a backup
+}
+
+// [MRC-EVS-8]
+TEST_F(PeerPathsTest, ABadPathIsProbedSoonThenPeriodically) {
+  paths_->on_timeout(us(0), 0);
+  const Instant first = paths_->next_probe_time();
+  EXPECT_GE(first, us(0) + interval() / 8);
+  EXPECT_LE(first, us(0) + interval() / 8 + interval() / 4 + Duration::nanoseconds(1));
+  uint16_t ev = 99;
+  EXPECT_FALSE(paths_->take_due_probe(first - Duration::nanoseconds(1), &ev));
+  ASSERT_TRUE(paths_->take_due_probe(first, &ev));
+  EXPECT_EQ(ev, 0);
+  EXPECT_FALSE(paths_->take_due_probe(first, &ev));  // one at a time
+  EXPECT_EQ(paths_->next_probe_time(), Instant::never());
+  for (int round = 0; round < 3; ++round) {
+    const Instant lost = first + interval() * (2 * round + 1);
+    paths_->on_probe_lost(lost, 0, lost - interval());
+    const Instant next = paths_->next_probe_time();
+    EXPECT_GE(next, lost + interval());
+    EXPECT_LE(next, lost + interval() + interval() / 4 + Duration::nanoseconds(1));
+    ASSERT_TRUE(paths_->take_due_probe(next, &ev));
+  }
+  EXPECT_EQ(state(0), EvState::kAssumedBad);
+  paths_->on_probe_answer(first + interval() * 9, 0, first + interval() * 8);
+  EXPECT_EQ(state(0), EvState::kGood);
+  EXPECT_EQ(counters_.ev_recovered, 1u);
+  EXPECT_EQ(paths_->next_probe_time(), Instant::never());
+}
+
+TEST_F(PeerPathsTest, ARecoveredEvIsActiveOnlyIfItsPlaneIsShort) {
+  paths_->on_timeout(us(0), 0);
+  paths_->on_timeout(us(0), 2);
+  paths_->on_probe_answer(us(10), 0, us(5));
+  EXPECT_TRUE(active(0));
+  paths_->on_probe_answer(us(10), 2, us(5));
+  EXPECT_FALSE(active(2));
+  EXPECT_EQ(active_on(0), 4u);
+}
+
+TEST_F(PeerPathsTest, ALocalPortThatIsDownCarriesNoProbe) {
+  paths_->on_timeout(us(0), 0);
+  paths_->set_local_planes(2);
+  const Instant due = paths_->next_probe_time();
+  uint16_t ev;
+  EXPECT_FALSE(paths_->take_due_probe(due, &ev));
+  EXPECT_GE(paths_->next_probe_time(), due + interval());
+}
+
+// [MRC-EVS-5]
+TEST_F(PeerPathsTest, FourSilentBurstsRetireThePlane) {
+  const uint16_t evs[] = {0, 2, 4, 6};
+  for (int i = 0; i < 3; ++i) lose(evs[i], 10 + i);
+  EXPECT_EQ(counters_.plane_suspensions, 0u);
+  for (uint16_t ev : evs) EXPECT_EQ(state(ev), EvState::kGood);
+  lose(evs[3], 20);
+  EXPECT_EQ(counters_.plane_suspensions, 1u);
+  for (uint16_t ev : {0, 2, 4, 6, 8}) EXPECT_EQ(state(ev), EvState::kAssumedBad) << ev;
+  EXPECT_EQ(active_on(0), 0u);  // no backup of the dead plane was drawn in
+  EXPECT_EQ(active_on(1), 4u);
+  for (uint16_t ev : lap()) EXPECT_EQ(paths_->plane_of(ev), 1);
+  // One answer lifts the suspension.
+  paths_->on_probe_answer(us(1000), 4, us(900));
+  EXPECT_TRUE(carries(4));
+  for (uint16_t ev : evs) lose(ev, 2000 + ev);
+  EXPECT_EQ(counters_.plane_suspensions, 2u);
+}
+
+TEST_F(PeerPathsTest, ADeliveryOnThePlaneStartsItsCountAnew) {
+  for (uint16_t ev : {0, 2, 4}) lose(ev, 10 + ev);
+  paths_->on_delivered(6, us(30));
+  for (uint16_t ev : {0, 2, 4}) paths_->on_delivered(ev, us(30));
+  for (uint16_t ev : {0, 2, 4}) lose(ev, 40 + ev);
+  EXPECT_EQ(counters_.plane_suspensions, 0u);
+}
+
+TEST_F(PeerPathsTest, TheOnlyPlaneIsNotLeft) {
+  paths_->set_local_planes(1);
+  for (uint16_t ev : {0, 2, 4, 6}) lose(ev, 10 + ev);
+  EXPECT_EQ(counters_.plane_suspensions, 0u);
+  for (uint16_t ev : {0, 2, 4, 6}) EXPECT_EQ(state(ev), EvState::kGood);
+}
+
+// [MRC-EVS-2]
+TEST_F(PeerPathsTest, ALapIsEqualPerPlaneAndDrawnAnew) {
+  std::set<std::vector<uint16_t>> seen;
+  for (int i = 0; i < 20; ++i) {
+    const auto drawn = lap();
+    ASSERT_EQ(drawn.size(), 8u);
+    EXPECT_EQ(std::set<uint16_t>(drawn.begin(), drawn.end()), (std::set<uint16_t>{0, 1, 2, 3, 4, 5, 6, 7}));
+    for (size_t k = 0; k < 8; k += 2) EXPECT_NE(paths_->plane_of(drawn[k]), paths_->plane_of(drawn[k + 1]));
+    seen.insert(drawn);
+  }
+  EXPECT_GT(seen.size(), 10u);
+  paths_->on_timeout(us(1), 0);
+  paths_->on_timeout(us(1), 2);  // plane 0 has three left
+  const auto uneven = lap();
+  const auto first = std::count_if(uneven.begin(), uneven.end(), [&](uint16_t ev) { return ev % 2 == 0; });
+  EXPECT_EQ(uneven.size(), 8u);
+  EXPECT_EQ(first, 4);
+}
+
+TEST_F(PeerPathsTest, InDoubtEverythingButDeniedIsTried) {
+  make(1, 2, 0, 1);
+  paths_->on_timeout(us(1), 0);
+  paths_->set_denied(us(1), 1, true);
+  EXPECT_EQ(lap(), (std::vector<uint16_t>{0}));
+  paths_->set_denied(us(1), 0, true);
+  EXPECT_TRUE(lap().empty());
+}
+
+// [MRC-PORT-1]
+TEST_F(PeerPathsTest, PlanesOfBothEndsBoundTheUsableSet) {
+  const uint32_t before = paths_->generation();
+  paths_->set_remote_planes(2);
+  EXPECT_NE(paths_->generation(), before);
+  EXPECT_FALSE(paths_->plane_usable(0));
+  EXPECT_TRUE(paths_->plane_usable(1));
+  for (uint16_t ev : lap()) EXPECT_EQ(paths_->plane_of(ev), 1);
+  paths_->set_remote_planes(3);
+  EXPECT_TRUE(carries(0));
+}
+
+// [MRC-EVS-9] [MRC-CHOICE-Q22]
+TEST_F(PeerPathsTest, ControlPacketsTakeThePlanesInTurnOnOneEvEach) {
+  uint16_t first[2], again;
+  for (uint16_t& ev : first) ASSERT_TRUE(paths_->pick_control(3, &ev));
+  EXPECT_NE(paths_->plane_of(first[0]), paths_->plane_of(first[1]));
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(paths_->pick_control(3, &again));
+    EXPECT_EQ(again, first[i % 2]);
+  }
+  ASSERT_TRUE(paths_->pick_control(2, &again));
+  EXPECT_EQ(paths_->plane_of(again), 1);
+  EXPECT_FALSE(paths_->pick_control(0, &again));
+  for (uint16_t ev : {0, 2, 4, 6}) lose(ev, 10 + ev);
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(paths_->pick_control(3, &again));
+    EXPECT_EQ(paths_->plane_of(again), 1);
+  }
+}
+
+TEST_F(PeerPathsTest, AReceiverChecksItsReverseEvsOncePerInterval) {
+  uint16_t used[2];
+  for (uint16_t& ev : used) ASSERT_TRUE(paths_->pick_control(3, &ev));
+  EXPECT_TRUE(paths_->on_inbound(us(0)));
+  EXPECT_FALSE(paths_->on_inbound(us(1)));
+  EXPECT_EQ(paths_->next_probe_time(), us(0) + interval());
+  std::set<uint16_t> asked;
+  uint16_t ev;
+  while (paths_->take_due_probe(us(0) + interval(), &ev)) asked.insert(ev);
+  EXPECT_EQ(asked, (std::set<uint16_t>{used[0], used[1]}));
+  EXPECT_EQ(paths_->next_probe_time(), Instant::never());  // without traffic no further round
+  for (uint16_t each : asked) paths_->on_probe_answer(us(0) + interval(), each, us(0) + interval());
+  EXPECT_TRUE(paths_->on_inbound(us(100000)));
+}
+
+TEST_F(PeerPathsTest, SilentReverseChecksMoveTheAnswersToAnotherPlane) {
+  int checks = 0;
+  uint16_t ev;
+  for (Instant now = us(0); counters_.plane_suspensions == 0 && checks < 10; now = now + interval() * 2) {
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE(paths_->pick_control(3, &ev));
+    paths_->on_inbound(now);
+    const Instant sent = now + interval();
+    while (paths_->take_due_probe(sent, &ev)) {
+      if (paths_->plane_of(ev) == 0) {
+        checks += state(ev) == EvState::kGood;  // not the probes of what is retired already
+        paths_->on_probe_lost(sent + interval(), ev, sent);
+      } else {
+        paths_->on_probe_answer(sent + Duration::microseconds(10), ev, sent);
+      }
+    }
+    if (checks == 1) {
+      EXPECT_EQ(counters_.plane_suspensions, 0u);
+    }
+  }
+  EXPECT_EQ(counters_.plane_suspensions, 1u);
+  EXPECT_EQ(checks, 2);
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(paths_->pick_control(3, &ev));
+    EXPECT_EQ(paths_->plane_of(ev), 1);
+  }
+}
+
+}  // namespace
+}  // namespace mrc::core

@@ -1,0 +1,244 @@
+// What SACK, NACK and transport ACK do to the requester, near the edges of what was really sent. [MRC-ACK-*]
+#include "lone_endpoint.h"
+
+namespace mrc::core {
+namespace {
+
+class RequesterAckTest : public LoneEndpoint {
+ protected:
+  void send(int packets) {
+    start();
+    for (int i = 0; i < packets; ++i) post(static_cast<uint64_t>(i), 8);
+    drain();
+  }
+  uint32_t outstanding() { return endpoint_->qp_status(qp_).outstanding_packets; }
+};
+
+// [MRC-ACK-1] [MRC-CHOICE-Q29]
+TEST_F(RequesterAckTest, SackFreesPacketsAndTheAckCompletesWork) {
+  send(4);
+  arrive(sack(3, 3));
+  EXPECT_EQ(outstanding(), 0u);
+  EXPECT_TRUE(sends_.empty());
+  arrive(ack(1));
+  ASSERT_EQ(sends_.size(), 2u);
+  arrive(ack(3));
+  ASSERT_EQ(sends_.size(), 4u);
+  for (uint64_t i = 0; i < 4; ++i) EXPECT_EQ(sends_[i].wr_id, i);
+}
+
+TEST_F(RequesterAckTest, AnAckSaysThatThePacketsHaveArrivedToo) {
+  send(4);
+  arrive(ack(2));
+  EXPECT_EQ(outstanding(), 1u);
+  EXPECT_EQ(sends_.size(), 3u);
+}
+
+// [MRC-AETH-1]: every value up to 0x1F is an ACK.
+TEST_F(RequesterAckTest, CreditsInTheSyndromeAreTaken) {
+  send(2);
+  arrive(ack(0, 0x00));
+  arrive(ack(1, 0x1F));
+  EXPECT_EQ(sends_.size(), 2u);
+}
+
+// [MRC-SACK-1] [MRC-SACK-3]: only ones are knowledge.
+TEST_F(RequesterAckTest, BitsCountAndZerosSayNothing) {
+  send(8);
+  arrive(sack(-1, 2, 0b10110));  // 1, 2 and 4
+  EXPECT_EQ(outstanding(), 8u);
+  arrive(sack(0, 3, 0b100));  // 0 by cack, 3 by its bit; the zeros take nothing back
+  EXPECT_EQ(outstanding(), 3u);
+}
+
+TEST_F(RequesterAckTest, AnswersToWhatWasNotSentAreStale) {
+  send(4);
+  arrive(sack(4, 4));
+  arrive(ack(4));
+  arrive(sack(-2, 0));
+  arrive(nack(4, wire::NackReason::kTrimmed));
+  arrive(nack(-1, wire::NackReason::kTrimmed));
+  arrive(nack(4, wire::NackReason::kUnexpEvent));
+  arrive(ack(0, 0x40));  // neither ACK nor NAK
+  EXPECT_EQ(counters().drop_stale, 7u);
+  EXPECT_EQ(outstanding(), 4u);
+  EXPECT_EQ(state(), QpState::kRts);
+  arrive(ack(-1));  // "nothing yet" is no news, and not stale
+  EXPECT_EQ(counters().drop_stale, 7u);
+}
+
+// [MRC-ACK-4] [MRC-AETH-1]
+TEST_F(RequesterAckTest, ANakEndsItsRequestAndFlushesTheRest) {
+  const std::pair<uint8_t, WcStatus> verdicts[] = {
+      {0x61, WcStatus::kRemoteInvalidRequest}, {0x62, WcStatus::kRemoteAccess}, {0x63, WcStatus::kRemoteOperation}};
+  for (auto [syndrome, status] : verdicts) {
+    sends_.clear();
+    send(4);
+    arrive(ack(2, syndrome));
+    ASSERT_EQ(sends_.size(), 4u);
+    EXPECT_EQ(sends_[1].status, WcStatus::kSuccess);
+    EXPECT_EQ(sends_[2].status, status);
+    EXPECT_EQ(sends_[3].status, WcStatus::kFlushed);
+    EXPECT_EQ(state(), QpState::kError);
+  }
+}
+
+// [MRC-NACK-2]
+TEST_F(RequesterAckTest, AfterAnUnexpectedEventNothingIsRetried) {
+  send(2);
+  arrive(nack(0, wire::NackReason::kUnexpEvent));
+  ASSERT_EQ(sends_.size(), 2u);
+  EXPECT_EQ(sends_[0].status, WcStatus::kRemoteOperation);
+  EXPECT_EQ(sends_[1].status, WcStatus::kFlushed);
+}
+
+// [MRC-NACK-1]: sent again at once, whatever the reason, and once only.
+TEST_F(RequesterAckTest, ANackedPacketIsSentAgainOnce) {
+  for (uint8_t reason : {0x01, 0x02, 0x06, 0x07, 0x0A, 0x0B}) {
+    sent_.clear();
+    send(3);
+    arrive(nack(1, static_cast<wire::NackReason>(reason)));
+    arrive(nack(1, static_cast<wire::NackReason>(reason)));
+    drain();
+    ASSERT_EQ(requests().size(), 4u) << int{reason};
+    EXPECT_EQ(requests().back()->p.bth.psn, attr_.sq_psn + 1);
+    EXPECT_TRUE(requests().back()->p.bth.rtx);
+  }
+}
+
+// [MRC-EVS-3]: the EV that is trimmed is passed over; trimming at the last hop is not the path's fault.
+TEST_F(RequesterAckTest, OnlyTrimsInsideTheFabricSkipThePath) {
+  send(2);
+  arrive(nack(0, wire::NackReason::kTrimmedLastHop));
+  EXPECT_EQ(counters().ev_skips, 0u);
+  arrive(nack(1, wire::NackReason::kTrimmed));
+  EXPECT_EQ(counters().ev_skips, 1u);
+}
+
+// [MRC-SACK-4] [MRC-EVS-1]: SKIP_ONCE is the QP's own, ALWAYS_SKIP is for all QPs to that peer.
+TEST_F(RequesterAckTest, VerdictsOnThePath) {
+  send(1);
+  const uint16_t used = requests()[0]->ev;
+  wire::Packet p = sack(-1, 0);
+  p.sack.seth.m = wire::PathVerdict::kSkipOnce;
+  arrive(p);
+  EXPECT_EQ(counters().ev_skips, 1u);
+  EXPECT_EQ(ev(used).ecn_marks, 1u);
+  EXPECT_EQ(ev(used).state, EvState::kGood);
+  p.sack.seth.m = wire::PathVerdict::kReserved;
+  arrive(p);
+  EXPECT_EQ(ev(used).state, EvState::kGood);
+  p.sack.seth.m = wire::PathVerdict::kAlwaysSkip;
+  arrive(p);
+  EXPECT_EQ(ev(used).state, EvState::kAssumedBad);
+  EXPECT_FALSE(ev(used).active);
+  EXPECT_EQ(counters().ev_assumed_bad, 1u);
+  sent_.clear();
+  Qp* other = make_qp(0x103);
+  for (uint64_t i = 0; i < 40; ++i) post(100 + i, 8, SendOp::kWrite, true, other);
+  drain();
+  for (const SentPacket* s : requests()) EXPECT_NE(s->ev, used);
+  pass(config_.ev_probe_interval);
+  EXPECT_GE(sent(wire::Opcode::kEndpointRequest).size(), 1u);
+}
+
+// [MRC-CHOICE-Q2]: the EV of a packet that we no longer know is found from the SACK, with its halves in either order.
+TEST_F(RequesterAckTest, PathsAreFoundByEntropyWhateverTheOrderOfItsHalves) {
+  send(1);
+  wire::Packet p = sack(-1, 30000);
+  p.sack.seth.m = wire::PathVerdict::kAlwaysSkip;
+  p.sack.seth.entropy = 50003;
+  arrive(p);
+  EXPECT_EQ(ev(3).state, EvState::kAssumedBad);
+  p.sack.seth.entropy = 50004u << 16;
+  arrive(p);
+  EXPECT_EQ(ev(4).state, EvState::kAssumedBad);
+  p.sack.seth.entropy = 12345;
+  arrive(p);
+  EXPECT_EQ(counters().ev_assumed_bad, 2u);
+}
+
+// [MRC-CC-4] [MRC-CHOICE-Q14] [MRC-CHOICE-Q12]: the responder's residence time is no round trip; without a stamp it is
+// 0.
+TEST_F(RequesterAckTest, ResidenceTimeComesOffTheRoundTrip) {
+  send(1);
+  const Instant sent_at = now_;
+  now_ = now_ + Duration::microseconds(100);
+  wire::Packet p = sack(0, 0);
+  p.sack.cc.tx_timestamp = static_cast<uint16_t>(wire::timestamp_of(sent_at) + 500);  // 64 us
+  arrive(p);
+  EXPECT_EQ(endpoint_->qp_status(qp_).srtt, Duration::microseconds(36));
+  send(1);
+  now_ = now_ + Duration::microseconds(100);
+  arrive(sack(0, 0));
+  EXPECT_EQ(endpoint_->qp_status(qp_).srtt, Duration::microseconds(100));
+}
+
+// [MRC-CHOICE-Q9]
+TEST_F(RequesterAckTest, AnAnswerToARetransmissionIsNoSample) {
+  send(1);
+  now_ = now_ + Duration::microseconds(100);
+  wire::Packet p = sack(0, 0);
+  p.bth.rtx = true;
+  arrive(p);
+  EXPECT_EQ(endpoint_->qp_status(qp_).srtt, Duration());
+}
+
+// [MRC-SACK-8]
+TEST_F(RequesterAckTest, ThePeersWindowIsHeardOnlyWhenAgreed) {
+  for (bool dynamic : {false, true}) {
+    attr_.dynamic_mpr = dynamic;
+    attr_.mpr = 2;
+    attr_.cc_disabled = true;
+    sent_.clear();
+    start();
+    post(1, 256 * 600);
+    drain();
+    ASSERT_EQ(requests().size(), 255u);
+    wire::Packet p = sack(199, 199);
+    p.sack.seth.mpr = 1;
+    arrive(p);
+    drain();
+    EXPECT_EQ(requests().size(), dynamic ? 327u : 455u);
+  }
+}
+
+// [MRC-SACK-9] [MRC-CC-2] [MRC-NSCC-24]
+TEST_F(RequesterAckTest, AReceiverPenaltyCutsTheWindowUntilRestored) {
+  send(8);
+  const int64_t before = endpoint_->qp_status(qp_).cwnd;
+  now_ = now_ + Duration::microseconds(12);
+  rcvd_units_ = 2;
+  wire::Packet p = sack(3, 3);
+  p.sack.cc.rcv_cwnd_pen = 127;
+  arrive(p);
+  const int64_t cut = endpoint_->qp_status(qp_).cwnd;
+  EXPECT_LT(cut, before / 10);
+  p = sack(4, 4);
+  p.sack.cc.restore_cwnd = true;
+  arrive(p);
+  EXPECT_GE(endpoint_->qp_status(qp_).cwnd, before * 9 / 10);
+}
+
+// [MRC-ACK-5]
+TEST_F(RequesterAckTest, ACompletionThatIsLostEndsTheQp) {
+  send(3);
+  completions_fit_ = false;
+  arrive(ack(0));
+  EXPECT_EQ(state(), QpState::kError);
+  ASSERT_EQ(sends_.size(), 3u);
+  EXPECT_EQ(events_.size(), 1u);
+}
+
+TEST_F(RequesterAckTest, UnsignalledSlotsComeBackWithTheNextCompletion) {
+  start();
+  for (uint64_t i = 0; i < 5; ++i) post(i, 8, SendOp::kWrite, i == 3);
+  drain();
+  arrive(ack(4));
+  ASSERT_EQ(sends_.size(), 1u);
+  EXPECT_EQ(sends_[0].wr_id, 3u);
+  EXPECT_EQ(sends_[0].slots, 4u);
+}
+
+}  // namespace
+}  // namespace mrc::core

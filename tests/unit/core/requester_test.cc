@@ -1,0 +1,223 @@
+// What the requester sends: order, sizes, headers, windows. Answers are requester_ack_test.cc, silence is
+// loss_recovery_test.cc.
+#include "core/requester.h"
+
+#include "lone_endpoint.h"
+
+namespace mrc::core {
+namespace {
+
+class RequesterTest : public LoneEndpoint {};
+
+// [MRC-REQ-1] [MRC-RETH-1] [MRC-RETH-2] [MRC-METH-1] [MRC-BTH-7] [MRC-BTH-8] [MRC-TSETH-1] [MRC-PSN-1]
+TEST_F(RequesterTest, EveryPacketCanBePlacedAlone) {
+  attr_.pkey = 0x7FFF;
+  start();
+  ASSERT_EQ(post(1, 1000), PostResult::kOk);
+  drain();
+  const auto out = requests();
+  ASSERT_EQ(out.size(), 4u);
+  const wire::Opcode ops[] = {wire::Opcode::kWriteFirst, wire::Opcode::kWriteMiddle, wire::Opcode::kWriteMiddle,
+                              wire::Opcode::kWriteLast};
+  const uint32_t psns[] = {0xFFFFFE, 0xFFFFFF, 0, 1};
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(out[i]->op(), ops[i]);
+    EXPECT_EQ(out[i]->p.bth.psn, Psn(psns[i]));
+    EXPECT_EQ(out[i]->p.bth.dqp, kPeerQpn);
+    EXPECT_EQ(out[i]->p.bth.pkey, 0x7FFF);
+    EXPECT_TRUE(out[i]->p.bth.ts);
+    EXPECT_EQ(out[i]->p.req.reth.va, 0x5000 + 256 * i);
+    EXPECT_EQ(out[i]->p.req.reth.rkey, 77u);
+    EXPECT_EQ(out[i]->p.req.reth.dmalen, 1000u);
+    EXPECT_EQ(out[i]->p.meth.msn, 0);
+    EXPECT_EQ(out[i]->p.payload_len, i < 3 ? 256u : 232u);
+  }
+}
+
+// [MRC-TSETH-1] [MRC-TSETH-3] [MRC-CHOICE-Q13]
+TEST_F(RequesterTest, TimestampsAreOfOurOwnTickOrAbsent) {
+  start();
+  post(1, 8);
+  drain();
+  EXPECT_EQ(requests()[0]->p.tseth.tx_timestamp, wire::timestamp_of(now_));
+  EXPECT_FALSE(requests()[0]->p.tseth.tsr);
+  EXPECT_EQ(requests()[0]->p.tseth.ftype, 1);
+  config_.timestamps = false;
+  sent_.clear();
+  start();
+  post(1, 8);
+  drain();
+  EXPECT_FALSE(requests()[0]->p.bth.ts);
+}
+
+// [MRC-REQ-3]: one EV and one size per burst; the shorter packet ends it.
+TEST_F(RequesterTest, AShorterPacketEndsTheBurst) {
+  start();
+  post(1, 300);
+  post(2, 10);
+  post(3, 256);
+  drain();
+  const auto out = requests();
+  ASSERT_EQ(out.size(), 4u);
+  EXPECT_EQ(out[0]->burst, out[1]->burst);
+  EXPECT_NE(out[1]->burst, out[2]->burst);
+  EXPECT_NE(out[2]->burst, out[3]->burst);  // a longer one begins the next
+  EXPECT_EQ(out[0]->ev, out[1]->ev);
+  EXPECT_EQ(out[0]->flow.src_port, config_.evs[out[0]->ev].value);
+}
+
+TEST_F(RequesterTest, BurstsEndAtTheirSegmentsAndBytes) {
+  config_.max_segments = 3;
+  start();
+  post(1, 256 * 7);
+  drain();
+  EXPECT_EQ(bursts_, 3u);
+  sent_.clear();
+  bursts_ = 0;
+  config_.max_segments = 64;
+  config_.max_burst_bytes = 9000;
+  start();
+  post(1, 256 * 64);
+  drain();
+  const uint32_t size = wire::packet_bytes(wire::Opcode::kWriteMiddle, true, 256);
+  const uint32_t per_burst = 9000 / size;
+  EXPECT_EQ(bursts_, (64 + per_burst - 1) / per_burst);
+}
+
+// [MRC-REQ-2] [MRC-CHOICE-Q6]: one short of the end; [MRC-REQ-4]: the last one asks.
+TEST_F(RequesterTest, StopsOneShortOfTheWindowAndAsks) {
+  attr_.mpr = 1;
+  start();
+  post(1, 256 * 200);
+  drain();
+  ASSERT_EQ(requests().size(), 127u);
+  EXPECT_TRUE(requests().back()->p.bth.ack_req);
+  EXPECT_FALSE(requests().front()->p.bth.ack_req);
+  arrive(sack(9, 9));  // ten have arrived: ten more
+  drain();
+  EXPECT_EQ(requests().size(), 137u);
+  EXPECT_TRUE(requests().back()->p.bth.ack_req);
+}
+
+// [MRC-NSCC-11] [MRC-NSCC-CHOICE-8]: window + nothing more, and one packet always.
+TEST_F(RequesterTest, StaysInsideTheCongestionWindow) {
+  config_.nscc.max_cwnd = 20000;
+  start();
+  post(1, 256 * 200);
+  drain();
+  const auto nominal = wire::nominal_size(wire::packet_bytes(wire::Opcode::kWriteMiddle, true, 256));
+  EXPECT_EQ(requests().size(), 20000 / nominal);
+  EXPECT_LE(endpoint_->qp_status(qp_).inflight, 20000);
+  EXPECT_TRUE(requests().back()->p.bth.ack_req);
+}
+
+// [MRC-NSCC-CHOICE-10]: one window over all planes, from the line rate of all planes together.
+TEST_F(RequesterTest, TheWindowIsThatOfAllPlanesTogether) {
+  config_.nscc.line_rate_bps = 200e9;
+  config_.nscc.base_rtt = Duration::microseconds(8);
+  for (bool second_plane : {true, false}) {
+    if (!second_plane) peer_.planes.resize(1);
+    start();
+    EXPECT_EQ(endpoint_->qp_status(qp_).cwnd, 300000) << second_plane;
+  }
+}
+
+TEST_F(RequesterTest, WithoutCongestionControlOnlyThePsnWindowCounts) {
+  config_.nscc.max_cwnd = 20000;
+  attr_.cc_disabled = true;
+  attr_.mpr = 2;
+  start();
+  post(1, 256 * 400);
+  drain();
+  EXPECT_EQ(requests().size(), 255u);
+}
+
+// [MRC-WIMM-3] [MRC-METH-2] [MRC-IMM-1] [MRC-CHOICE-Q10]
+TEST_F(RequesterTest, HoldsTheWriteImmThatIsTooMany) {
+  attr_.max_wimm = 2;
+  start();
+  for (uint64_t i = 0; i < 4; ++i) ASSERT_EQ(post(i, 8, SendOp::kWriteImm), PostResult::kOk);
+  drain();
+  ASSERT_EQ(requests().size(), 2u);
+  EXPECT_EQ(requests()[0]->p.meth.rqmsn, 0);
+  EXPECT_EQ(requests()[1]->p.meth.rqmsn, 1);
+  arrive(ack(0));
+  drain();
+  ASSERT_EQ(requests().size(), 3u);
+  EXPECT_EQ(requests()[2]->p.meth.rqmsn, 2);
+  EXPECT_EQ(requests()[2]->op(), wire::Opcode::kWriteOnlyImm);
+}
+
+// [MRC-REQ-8]
+TEST_F(RequesterTest, ABadLocalKeyWaitsForItsTurn) {
+  start();
+  post(1, 8);
+  post(2, 8, SendOp::kWrite, true, nullptr, key_ + 1);
+  post(3, 8);
+  drain();
+  EXPECT_EQ(requests().size(), 1u);
+  EXPECT_EQ(state(), QpState::kRts);
+  EXPECT_TRUE(sends_.empty());
+  arrive(ack(0));
+  drain();
+  ASSERT_EQ(sends_.size(), 3u);
+  EXPECT_EQ(sends_[0].status, WcStatus::kSuccess);
+  EXPECT_EQ(sends_[1].status, WcStatus::kLocalProtection);
+  EXPECT_EQ(sends_[2].status, WcStatus::kFlushed);
+  EXPECT_EQ(state(), QpState::kError);
+}
+
+// [MRC-REQ-9]
+TEST_F(RequesterTest, AFenceHoldsUpNothing) {
+  start();
+  post(1, 8);
+  fence_ = true;
+  post(2, 8);
+  drain();
+  EXPECT_EQ(requests().size(), 2u);
+}
+
+// [MRC-REQ-10] [MRC-DSCP-1] [MRC-CHOICE-Q28]
+TEST_F(RequesterTest, CodePointsOfData) {
+  config_.dscp = {1, 5, 9, 13, 17, 41};
+  start();
+  post(1, 8);
+  drain();
+  EXPECT_EQ(requests().back()->flow.dscp(), 1);
+  EXPECT_EQ(requests().back()->flow.ecn(), wire::Ecn::kEct0);
+  attr_.traffic_class = 30 << 2;
+  start();
+  post(1, 8);
+  drain();
+  EXPECT_EQ(requests().back()->flow.dscp(), 30);
+  config_.trimming = true;
+  start();
+  post(1, 8);
+  drain();
+  EXPECT_EQ(requests().back()->flow.dscp(), 5);
+  arrive(nack(0, wire::NackReason::kTrimmed));
+  drain();
+  EXPECT_TRUE(requests().back()->p.bth.rtx);
+  EXPECT_EQ(requests().back()->flow.dscp(), 9);
+}
+
+// [MRC-REQ-2]: lost packets go before new ones, on an EV chosen afresh; [MRC-BTH-4]: rtx is theirs alone.
+TEST_F(RequesterTest, LostPacketsGoFirst) {
+  attr_.mpr = 1;
+  start();
+  post(1, 256 * 200);
+  drain();
+  sent_.clear();
+  arrive(nack(5, wire::NackReason::kNoPktBuffer));
+  arrive(sack(2, 2));
+  drain();
+  ASSERT_EQ(requests().size(), 4u);
+  EXPECT_EQ(requests()[0]->p.bth.psn, attr_.sq_psn + 5);
+  EXPECT_TRUE(requests()[0]->p.bth.rtx);
+  EXPECT_EQ(requests()[1]->p.bth.psn, attr_.sq_psn + 127);
+  EXPECT_FALSE(requests()[1]->p.bth.rtx);
+  EXPECT_NE(requests()[0]->burst, requests()[1]->burst);
+}
+
+}  // namespace
+}  // namespace mrc::core

@@ -1,0 +1,222 @@
+// What the responder answers: when a SACK is due, what stands in it, and what leaves together. [MRC-SACK-*, MRC-CC-*]
+#include <set>
+
+#include "lone_endpoint.h"
+
+namespace mrc::core {
+namespace {
+
+class ResponderAckTest : public LoneEndpoint {
+ protected:
+  std::vector<const SentPacket*> sacks() const { return sent(wire::Opcode::kSack); }
+  static Psn base_of(const wire::Seth& s) { return s.cack_psn + s.sack_offset; }  // [MRC-SACK-3]
+  void take(const wire::Packet& p, wire::Ecn ecn = wire::Ecn::kEct0) {
+    arrive(p, ecn);
+    drain();
+  }
+};
+
+// [MRC-SACK-5] [MRC-CHOICE-Q16]
+TEST_F(ResponderAckTest, CoalescedAnswersLeaveWithTheirTimer) {
+  start();
+  take(write_packet(0));
+  pass(config_.ack_delay - Duration::nanoseconds(1));
+  EXPECT_TRUE(sacks().empty());
+  pass(Duration::nanoseconds(1));
+  EXPECT_EQ(sacks().size(), 1u);
+  EXPECT_EQ(sent(wire::Opcode::kAck).size(), 1u);
+}
+
+TEST_F(ResponderAckTest, EnoughBytesAreAnsweredAtOnceEachPacketForAtLeast1024) {
+  config_.sack_bytes = 4 * 1024;
+  start();
+  for (int32_t k = 0; k < 3; ++k) take(write_packet(k));
+  EXPECT_TRUE(sacks().empty());
+  take(write_packet(3));
+  EXPECT_EQ(sacks().size(), 1u);
+}
+
+TEST_F(ResponderAckTest, FourThingsAreAnsweredAtOnce) {
+  start();
+  wire::Packet p = write_packet(0);
+  p.bth.ack_req = true;  // [MRC-BTH-4] [MRC-CHOICE-Q15]
+  take(p);
+  EXPECT_EQ(sacks().size(), 1u);
+  p = write_packet(1);
+  p.bth.rtx = true;
+  take(p);
+  EXPECT_EQ(sacks().size(), 2u);
+  EXPECT_TRUE(sacks().back()->p.bth.rtx);  // [MRC-CHOICE-Q9]
+  take(write_packet(2), wire::Ecn::kCe);
+  EXPECT_EQ(sacks().size(), 3u);
+  EXPECT_EQ(sacks().back()->p.sack.seth.m, wire::PathVerdict::kSkipOnce);  // [MRC-SACK-4]
+  take(write_packet(2));                                                   // a duplicate
+  EXPECT_EQ(sacks().size(), 4u);
+  EXPECT_EQ(sacks().back()->p.sack.seth.m, wire::PathVerdict::kNone);
+}
+
+// [MRC-SACK-1] [MRC-SACK-2] [MRC-SACK-3] [MRC-SACK-6] [MRC-SACK-7] [MRC-CHOICE-Q4] [MRC-CHOICE-Q8]
+TEST_F(ResponderAckTest, FieldsOfASackForAPacketBehindAGap) {
+  start();
+  wire::Packet p = write_packet(5);
+  p.bth.ack_req = true;
+  take(p);
+  ASSERT_EQ(sacks().size(), 1u);
+  const SentPacket& s = *sacks()[0];
+  const wire::Seth& seth = s.p.sack.seth;
+  EXPECT_EQ(seth.cack_psn, attr_.rq_psn - 1);
+  EXPECT_EQ(s.p.bth.psn, seth.cack_psn);
+  EXPECT_EQ(seth.ack_psn(), attr_.rq_psn + 5);
+  EXPECT_EQ(base_of(seth).value() % 8, 0u);
+  for (int32_t k = -8; k < 40; ++k) {
+    const int32_t bit = (attr_.rq_psn + k) - base_of(seth);
+    if (bit < 0 || bit > 63) continue;
+    EXPECT_EQ(seth.sack_bitmap >> bit & 1, k < 0 || k == 5) << k;
+  }
+  EXPECT_EQ(seth.entropy, 60000u);
+  EXPECT_EQ(seth.cc_type, 0);
+  EXPECT_EQ(seth.spdcid, kOwnQpn);
+  EXPECT_EQ(seth.dpdcid, kPeerQpn);
+  EXPECT_FALSE(seth.pr);
+  EXPECT_EQ(s.p.sack.cc.ooo_count, 1);  // [MRC-CC-1]
+  EXPECT_EQ(s.flow.dscp(), config_.dscp.control);
+}
+
+// [MRC-SACK-8]
+TEST_F(ResponderAckTest, TheWindowIsToldOnlyWhenDynamicMprWasAgreed) {
+  attr_.mpr_dest = 7;
+  for (bool dynamic : {false, true}) {
+    sent_.clear();
+    attr_.dynamic_mpr = dynamic;
+    start();
+    take(write_packet(0));
+    pass(config_.ack_delay);
+    EXPECT_EQ(sacks()[0]->p.sack.seth.mpr, dynamic ? 7 : 0);
+  }
+}
+
+// [MRC-SACK-9] [MRC-CC-2]
+TEST_F(ResponderAckTest, TheReceiverPenaltyIsInEverySackUntilChanged) {
+  start();
+  endpoint_->set_receiver_penalty(127, false);
+  for (int32_t k = 0; k < 3; ++k) {
+    if (k == 2) endpoint_->set_receiver_penalty(0, true);
+    take(write_packet(k));
+    pass(config_.ack_delay);
+    EXPECT_EQ(sacks().back()->p.sack.cc.rcv_cwnd_pen, k == 2 ? 0 : 127);
+    EXPECT_EQ(sacks().back()->p.sack.cc.restore_cwnd, k == 2);
+  }
+}
+
+// [MRC-CC-3] [MRC-UDP-3] [MRC-CHOICE-Q11] [MRC-NSCC-1]
+TEST_F(ResponderAckTest, RcvdBytesCountNominalSizesOfNewPackets) {
+  start();
+  take(write_packet(0, 200));
+  take(write_packet(0, 200));
+  take(write_packet(1, 200));
+  pass(config_.ack_delay);
+  const uint32_t each = wire::nominal_size(wire::packet_bytes(wire::Opcode::kWriteOnly, false, 200));
+  EXPECT_EQ(sacks().front()->p.sack.cc.rcvd_bytes, (each + 255) / 256);
+  EXPECT_EQ(sacks().back()->p.sack.cc.rcvd_bytes, (2 * each + 255) / 256);
+}
+
+// [MRC-CC-4] [MRC-CHOICE-Q12] [MRC-CHOICE-Q14]
+TEST_F(ResponderAckTest, TheReflectedTimestampHasTheResidenceTimeAdded) {
+  config_.ack_delay = Duration::nanoseconds(128 * 50);
+  start();
+  wire::Packet p = write_packet(0);
+  p.bth.ts = true;
+  p.tseth.tx_timestamp = 0xFFF0;
+  take(p);
+  pass(config_.ack_delay);
+  EXPECT_EQ(sacks().back()->p.sack.cc.tx_timestamp, static_cast<uint16_t>(0xFFF0 + 50));
+  take(write_packet(1));  // without TSETH
+  pass(config_.ack_delay);
+  EXPECT_EQ(sacks().back()->p.sack.cc.tx_timestamp, 0);
+}
+
+// [MRC-ACK-2]
+TEST_F(ResponderAckTest, WhatIsOwedLeavesAsOneBurstTheAckLast) {
+  attr_.mpr_dest = 4;
+  start();
+  for (int32_t k : {0, 1, 100, 300}) take(write_packet(k));  // three stretches between them hold nothing
+  pass(config_.ack_delay);
+  EXPECT_EQ(bursts_, 1u);
+  ASSERT_EQ(sent_.size(), 3u);  // one SACK per stretch in which something is new, and the ACK
+  EXPECT_EQ(sent_[0]->op(), wire::Opcode::kSack);
+  EXPECT_EQ(sent_[1]->op(), wire::Opcode::kSack);
+  EXPECT_EQ(sent_[2]->op(), wire::Opcode::kAck);
+  EXPECT_EQ(sent_[2]->p.bth.psn, attr_.rq_psn + 1);
+  EXPECT_EQ(sent_[2]->p.aeth.msn, 2u);  // [MRC-AETH-2]
+}
+
+// [MRC-ACK-3]
+TEST_F(ResponderAckTest, AnAckRidesBehindDataExceptWhereSwitchesTrim) {
+  for (bool trimming : {false, true}) {
+    sent_.clear();
+    bursts_ = 0;
+    config_.trimming = trimming;
+    start();
+    arrive(write_packet(0));
+    post(1, 256);
+    drain();
+    ASSERT_GE(sent_.size(), 2u);
+    const SentPacket* data = requests()[0];
+    const SentPacket* ack = sent(wire::Opcode::kAck).at(0);
+    EXPECT_EQ(ack->burst == data->burst, !trimming);
+  }
+}
+
+// [MRC-PROBE-3] [MRC-PROBE-4]
+TEST_F(ResponderAckTest, TheAnswerOfAProbeIsCompleteAndEndsWithIt) {
+  attr_.mpr_dest = 4;
+  start();
+  for (int32_t k : {0, 100, 300}) take(write_packet(k));
+  pass(config_.ack_delay);  // reported once already
+  sent_.clear();
+  take(probe(0xBEEF), wire::Ecn::kCe);
+  ASSERT_GE(sent_.size(), 4u);
+  std::set<uint32_t> named;
+  for (const SentPacket* s : sacks())
+    for (int bit = 0; bit < 64; ++bit)
+      if (s->p.sack.seth.sack_bitmap >> bit & 1) named.insert((base_of(s->p.sack.seth) + bit).value());
+  EXPECT_EQ(named.count((attr_.rq_psn + 100).value()), 1u);
+  EXPECT_EQ(named.count((attr_.rq_psn + 300).value()), 1u);
+  const wire::Seth& last = sacks().back()->p.sack.seth;
+  for (const SentPacket* s : sacks()) EXPECT_EQ(s->p.sack.seth.pr, s == sacks().back());
+  EXPECT_EQ(last.probe_id, 0xBEEF);
+  EXPECT_EQ(last.m, wire::PathVerdict::kSkipOnce);
+  EXPECT_EQ(last.entropy, 60000u);
+  EXPECT_EQ(sacks().back()->p.sack.cc.tx_timestamp, 1000);
+  EXPECT_EQ(sent_.back()->op(), wire::Opcode::kAck);
+}
+
+// [MRC-NACK-1] [MRC-NACK-3] [MRC-NACK-4] [MRC-CHOICE-Q24] [MRC-CHOICE-Q30]
+TEST_F(ResponderAckTest, TrimmedPacketsAreNackedUntilTheyHaveArrived) {
+  start();
+  wire::Packet p = write_packet(2);
+  p.bth.ts = true;
+  p.tseth.tx_timestamp = 0x4321;
+  receive(p, inbound(0, wire::Ecn::kEct0, config_.dscp.trimmed));
+  receive(write_packet(3), inbound(0, wire::Ecn::kEct0, config_.dscp.trimmed_lasthop));
+  drain();
+  const auto nacks = sent(wire::Opcode::kNack);
+  ASSERT_EQ(nacks.size(), 2u);
+  EXPECT_EQ(nacks[0]->p.neth.reason, wire::NackReason::kTrimmed);
+  EXPECT_EQ(nacks[1]->p.neth.reason, wire::NackReason::kTrimmedLastHop);
+  EXPECT_EQ(nacks[0]->p.neth.nack_psn, attr_.rq_psn + 2);
+  EXPECT_EQ(nacks[0]->p.bth.psn, attr_.rq_psn + 2);
+  EXPECT_EQ(nacks[0]->p.neth.entropy, 60000u);
+  EXPECT_EQ(nacks[0]->p.neth.tx_timestamp, 0x4321);
+  EXPECT_EQ(nacks[0]->p.neth.cc_type, 2);
+  EXPECT_EQ(nacks[0]->p.neth.cc_fl, 0);
+  EXPECT_EQ(nacks[0]->p.neth.vendor_info, 0);
+  take(write_packet(2));
+  receive(write_packet(2), inbound(0, wire::Ecn::kEct0, config_.dscp.trimmed));
+  drain();
+  EXPECT_EQ(sent(wire::Opcode::kNack).size(), 2u);
+  EXPECT_EQ(sacks().size(), 1u);
+}
+
+}  // namespace
+}  // namespace mrc::core

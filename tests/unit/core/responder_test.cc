@@ -1,0 +1,233 @@
+// What the responder accepts, refuses and completes, packet by packet. Its answers are responder_ack_test.cc.
+// [MRC-RSP-*]
+#include "core/responder.h"
+
+#include "lone_endpoint.h"
+
+namespace mrc::core {
+namespace {
+
+class ResponderTest : public LoneEndpoint {
+ protected:
+  ResponderTest() { std::fill(std::begin(payload_), std::end(payload_), uint8_t{0x77}); }
+  bool landed(uint64_t offset, uint32_t n) const {
+    return std::all_of(&memory_[offset], &memory_[offset] + n, [](uint8_t b) { return b == 0x77; });
+  }
+  // The last verdict that left, after every timer: a NAK's syndrome, or 0x1F.
+  uint8_t verdict() {
+    drain();
+    pass(config_.ack_delay * 2);
+    const auto acks = sent(wire::Opcode::kAck);
+    return acks.empty() ? 0 : acks.back()->p.aeth.syndrome;
+  }
+  void receives(int n) {
+    for (int i = 0; i < n; ++i) endpoint_->post_recv(now_, qp_, static_cast<uint64_t>(i));
+  }
+};
+
+// [MRC-RSP-1] [MRC-PSN-1]
+TEST_F(ResponderTest, PlacesOnArrivalInAnyOrderAcrossTheWrap) {
+  start();
+  for (int32_t k : {4, 1, 3}) {
+    arrive(write_packet(k, 64, static_cast<uint64_t>(k) * 100));
+    EXPECT_TRUE(landed(static_cast<uint64_t>(k) * 100, 64)) << k;
+  }
+  EXPECT_EQ(counters().rx_data, 3u);
+}
+
+// [MRC-RSP-3] [MRC-PSN-2] [MRC-CHOICE-Q5] [MRC-CHOICE-Q26]
+TEST_F(ResponderTest, TheWindowEndsAtItsLastPsn) {
+  for (int mpr : {1, 32, 255}) {
+    sent_.clear();
+    attr_.mpr_dest = static_cast<uint8_t>(mpr);
+    start();
+    arrive(write_packet(128 * mpr - 1));
+    EXPECT_EQ(counters().drop_window, 0u);
+    arrive(write_packet(128 * mpr, 64, 5000));
+    EXPECT_EQ(counters().drop_window, 1u);
+    EXPECT_FALSE(landed(5000, 64));
+    drain();
+    const auto nacks = sent(wire::Opcode::kNack);
+    ASSERT_EQ(nacks.size(), 1u);
+    EXPECT_EQ(nacks[0]->p.neth.reason, wire::NackReason::kPsnOorWindow);
+    EXPECT_EQ(nacks[0]->p.neth.nack_psn, attr_.rq_psn + 128 * mpr);
+  }
+}
+
+TEST_F(ResponderTest, NacksOutOfTheWindowAreLimitedInRate) {
+  attr_.mpr_dest = 1;
+  start();
+  arrive(write_packet(128));
+  now_ = now_ + config_.ack_delay - Duration::nanoseconds(1);
+  arrive(write_packet(129));
+  EXPECT_EQ(counters().tx_nacks, 1u);
+  now_ = now_ + Duration::nanoseconds(1);
+  arrive(write_packet(130));
+  EXPECT_EQ(counters().tx_nacks, 2u);
+}
+
+// [MRC-RSP-4]
+TEST_F(ResponderTest, WhatArrivedBeforeIsNeverWrittenAgain) {
+  start();
+  arrive(write_packet(0, 64, 0));
+  arrive(write_packet(2, 64, 200));
+  std::fill(memory_.begin(), memory_.end(), uint8_t{0});
+  pass(config_.ack_delay);
+  sent_.clear();
+  arrive(write_packet(0, 64, 0));
+  drain();
+  EXPECT_EQ(sent(wire::Opcode::kSack).size(), 1u);
+  EXPECT_EQ(sent(wire::Opcode::kAck).size(), 1u);  // behind the expected PSN: the ACK, too
+  sent_.clear();
+  arrive(write_packet(2, 64, 200));
+  drain();
+  EXPECT_EQ(sent(wire::Opcode::kSack).size(), 1u);
+  EXPECT_EQ(sent(wire::Opcode::kAck).size(), 0u);
+  EXPECT_FALSE(landed(0, 1));
+  EXPECT_FALSE(landed(200, 1));
+  EXPECT_EQ(counters().rx_duplicates, 2u);
+}
+
+// [MRC-RSP-6] [MRC-WIRE-4]
+TEST_F(ResponderTest, AWriteOfNothingNeedsNoKey) {
+  start();
+  wire::Packet p = write_packet(0, 0);
+  p.req.reth.rkey = 0xBAD;
+  arrive(p);
+  EXPECT_EQ(verdict(), wire::kSyndromeAck);
+  p = write_packet(1, 1);
+  p.req.reth.rkey = 0xBAD;
+  arrive(p);
+  EXPECT_EQ(verdict(), wire::kSyndromeRemoteAccess);
+}
+
+// [MRC-RSP-7] [MRC-RETH-3]
+TEST_F(ResponderTest, AFaultIsReportedInItsTurnAndWhatLiesBehindIsNotExecuted) {
+  start();
+  wire::Packet bad = write_packet(1);
+  bad.req.reth.rkey = key_ + 1;
+  arrive(bad);
+  arrive(write_packet(2, 64, 300));
+  EXPECT_FALSE(landed(300, 64));
+  EXPECT_EQ(verdict(), 0);
+  EXPECT_EQ(state(), QpState::kRts);
+  arrive(write_packet(0, 64, 100));
+  EXPECT_TRUE(landed(100, 64));
+  EXPECT_EQ(verdict(), wire::kSyndromeRemoteAccess);
+  EXPECT_EQ(sent(wire::Opcode::kAck).back()->p.bth.psn, attr_.rq_psn + 1);
+  EXPECT_EQ(state(), QpState::kError);
+}
+
+TEST_F(ResponderTest, PayloadAndPathMtuMustAgree) {
+  struct Case {
+    wire::Opcode op;
+    uint32_t n, dmalen;
+    uint8_t want;
+  };
+  const Case cases[] = {{wire::Opcode::kWriteOnly, 256, 256, wire::kSyndromeAck},
+                        {wire::Opcode::kWriteOnly, 257, 257, wire::kSyndromeInvalidRequest},
+                        {wire::Opcode::kWriteFirst, 252, 512, wire::kSyndromeInvalidRequest}};
+  for (const Case& c : cases) {
+    sent_.clear();
+    start();
+    wire::Packet p = write_packet(0, c.n);
+    p.bth.opcode = c.op;
+    p.req.reth.dmalen = c.dmalen;
+    arrive(p);
+    EXPECT_EQ(verdict(), c.want) << c.n;
+  }
+}
+
+// [MRC-RSP-8] [MRC-RSP-9] [MRC-RSP-10]
+TEST_F(ResponderTest, AnImmediateWaitsForItsTurnAndItsReceive) {
+  start();
+  arrive(imm_packet(1, 1));
+  arrive(imm_packet(0, 0, 16));
+  EXPECT_EQ(counters().wimm_held, 1u);
+  EXPECT_TRUE(receives_.empty());
+  receives(1);
+  ASSERT_EQ(receives_.size(), 1u);
+  EXPECT_EQ(receives_[0].byte_len, 16u);
+  EXPECT_TRUE(receives_[0].solicited);
+  receives(1);
+  ASSERT_EQ(receives_.size(), 2u);
+  EXPECT_EQ(receives_[1].byte_len, 0u);
+  EXPECT_NE(receives_[0].imm, receives_[1].imm);
+  EXPECT_EQ(verdict(), wire::kSyndromeAck);
+  EXPECT_EQ(sent(wire::Opcode::kAck).back()->p.aeth.msn, 2u);  // [MRC-AETH-2]
+}
+
+// [MRC-WIMM-2] [MRC-CHOICE-Q27]
+TEST_F(ResponderTest, MoreImmediatesThanAgreedAreAnInvalidRequest) {
+  attr_.max_wimm_dest = 3;
+  start();
+  for (uint16_t i = 0; i < 3; ++i) arrive(imm_packet(i + 1, static_cast<uint16_t>(i + 1)));
+  receives(8);
+  arrive(imm_packet(0, 0));  // the fourth
+  EXPECT_EQ(verdict(), wire::kSyndromeInvalidRequest);
+  sent_.clear();
+  receives_.clear();
+  start();
+  receives(8);
+  for (uint16_t i = 0; i < 2; ++i) arrive(imm_packet(i + 1, static_cast<uint16_t>(i + 1)));
+  arrive(imm_packet(0, 0));
+  EXPECT_EQ(verdict(), wire::kSyndromeAck);
+  EXPECT_EQ(receives_.size(), 3u);
+}
+
+// [MRC-RSP-12]
+TEST_F(ResponderTest, AQpInErrorRepeatsItsVerdict) {
+  start();
+  wire::Packet bad = write_packet(0);
+  bad.req.reth.rkey = 0;
+  arrive(bad);
+  EXPECT_EQ(verdict(), wire::kSyndromeRemoteAccess);
+  sent_.clear();
+  arrive(write_packet(1));
+  EXPECT_EQ(verdict(), wire::kSyndromeRemoteAccess);
+}
+
+TEST_F(ResponderTest, WithoutAVerdictOfItsOwnItSaysThatNoneWillCome) {
+  start();
+  arrive(write_packet(0));
+  endpoint_->modify_qp(now_, qp_, QpState::kError, attr_);
+  sent_.clear();
+  arrive(write_packet(0));
+  EXPECT_EQ(verdict(), wire::kSyndromeAck);  // what was complete stays so
+  EXPECT_TRUE(sent(wire::Opcode::kNack).empty());
+  arrive(write_packet(1));
+  drain();
+  ASSERT_EQ(sent(wire::Opcode::kNack).size(), 1u);
+  EXPECT_EQ(sent(wire::Opcode::kNack)[0]->p.neth.reason, wire::NackReason::kUnexpEvent);
+}
+
+// [MRC-RSP-11]
+TEST_F(ResponderTest, ADestroyedQpStillAcknowledgesWhatItHad) {
+  start();
+  arrive(write_packet(0));
+  arrive(write_packet(1));
+  pass(config_.ack_delay);
+  endpoint_->destroy_qp(qp_);
+  sent_.clear();
+  arrive(write_packet(2));  // new to it: nobody is there
+  drain();
+  EXPECT_TRUE(sent_.empty());
+  arrive(write_packet(1));
+  drain();
+  ASSERT_EQ(sent(wire::Opcode::kAck).size(), 1u);
+  EXPECT_EQ(sent(wire::Opcode::kAck)[0]->p.bth.psn, attr_.rq_psn + 1);
+  EXPECT_EQ(sent(wire::Opcode::kAck)[0]->p.aeth.msn, 2u);
+  now_ = now_ + config_.ack_delay;
+  arrive(probe(3));
+  drain();
+  EXPECT_EQ(sent(wire::Opcode::kAck).size(), 2u);
+  qp_ = make_qp(kOwnQpn);  // the number is used again: the record is gone
+  endpoint_->destroy_qp(qp_);
+  now_ = now_ + config_.ack_delay;
+  arrive(probe(4));
+  drain();
+  EXPECT_EQ(sent(wire::Opcode::kAck).size(), 2u);
+}
+
+}  // namespace
+}  // namespace mrc::core

@@ -1,0 +1,52 @@
+// Records of sent packets, and the pool that lends them to QPs which are sending.
+#include "core/tx_window.h"
+
+#include <gtest/gtest.h>
+
+namespace mrc::core {
+namespace {
+
+TEST(TxWindow, SizeIsTheNextPowerOfTwo) {
+  for (auto [asked, got] : {std::pair{1u, 64u}, {64u, 64u}, {65u, 128u}, {129u, 256u}, {4097u, 8192u}})
+    EXPECT_EQ(TxWindow(asked).size(), got) << asked;
+}
+
+TEST(TxWindow, SequenceNumbersShareARecordOnlyAWindowApart) {
+  TxWindow w(64);
+  const uint64_t first = (1ull << 32) - 10;  // the counter of packets passes 32 bits unharmed
+  for (uint64_t s = first; s < first + 64; ++s) w[s].nominal = static_cast<uint16_t>(s - first);
+  for (uint64_t s = first; s < first + 64; ++s) EXPECT_EQ(w[s].nominal, s - first);
+  EXPECT_EQ(&w[first], &w[first + 64]);
+  EXPECT_NE(&w[first], &w[first + 63]);
+}
+
+TEST(TxWindowPool, LendsAgainWhatFits) {
+  TxWindowPool pool;
+  auto w = pool.take(129);
+  TxWindow* const kept = w.get();
+  pool.give(std::move(w));
+  EXPECT_NE(pool.take(257).get(), kept);  // too small
+  w = pool.take(65);                      // twice what is needed is no waste
+  EXPECT_EQ(w.get(), kept);
+  pool.give(std::move(w));
+  EXPECT_NE(pool.take(64).get(), kept);  // four times is
+  EXPECT_EQ(pool.take(256).get(), kept);
+}
+
+TEST(TxWindowPool, WhatIsLentIsNotLentTwice) {
+  TxWindowPool pool;
+  auto a = pool.take(64);
+  auto b = pool.take(64);
+  EXPECT_NE(a.get(), b.get());
+  TxWindow* const first = a.get();
+  TxWindow* const second = b.get();
+  pool.give(std::move(a));
+  pool.give(std::move(b));
+  a = pool.take(64);
+  b = pool.take(64);
+  EXPECT_NE(a.get(), b.get());
+  EXPECT_TRUE((a.get() == first && b.get() == second) || (a.get() == second && b.get() == first));
+}
+
+}  // namespace
+}  // namespace mrc::core
