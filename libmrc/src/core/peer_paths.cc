@@ -285,6 +285,14 @@ void PeerPaths::set_remote_planes(uint32_t up) {
   refresh_usable();
 }
 
+void PeerPaths::set_present_planes(uint32_t present) {
+  present_planes_ = present;
+  good_active_ = 0;
+  for (const EvHealth& h : health_)
+    good_active_ += h.active && h.state == EvState::kGood && ((present_planes_ >> h.plane) & 1) != 0;
+  refresh_usable();
+}
+
 std::vector<EvStatus> PeerPaths::status() const {
   std::vector<EvStatus> all(health_.size());
   for (size_t i = 0; i < health_.size(); ++i) {

@@ -74,8 +74,9 @@ class PeerPaths {
 
   // --- administration ---
   void set_denied(Instant now, uint16_t ev, bool denied);
-  void set_local_planes(uint32_t up);   // bit per plane
-  void set_remote_planes(uint32_t up);  // by port status update from the peer
+  void set_local_planes(uint32_t up);         // bit per plane
+  void set_remote_planes(uint32_t up);        // by port status update from the peer
+  void set_present_planes(uint32_t present);  // planes that both ends have, when the peer has told them
   std::vector<EvStatus> status() const;
 
  private:
