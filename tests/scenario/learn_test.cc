@@ -1,4 +1,4 @@
-// Peers whose planes are asked for over plane 1 [MRC-EXT-1..6]. Node 0 learns; node 1 does too, or knows already.
+// Peers whose planes are asked for over plane 1 [MRC-EXT-1..7]. Node 0 learns; node 1 does too, or knows already.
 #include "scenario/pair.h"
 #include "wire/icrc.h"
 #include "wire/packet.h"
@@ -10,9 +10,15 @@ bool is_opcode(const std::vector<uint8_t>& bytes, wire::Opcode op) {
   return !bytes.empty() && bytes[0] == static_cast<uint8_t>(op);
 }
 
-// A pair whose ends know of each other plane 0 only.
+bool is_answer_from(int node, int from, const std::vector<uint8_t>& bytes) {
+  return from == node && is_opcode(bytes, wire::Opcode::kPlaneResponse);
+}
+
+// A pair whose ends know of each other plane 0 only; with second_knows, node 1 has node 0's addresses configured.
 struct Learners {
-  explicit Learners(const std::function<void(Fabric*)>& prepare = [](Fabric*) {}) : source(1 << 20), target(1 << 20) {
+  explicit Learners(
+      const std::function<void(Fabric*)>& prepare = [](Fabric*) {}, bool second_knows = false)
+      : source(1 << 20), target(1 << 20) {
     for (size_t i = 0; i < source.size(); ++i) source[i] = static_cast<uint8_t>((i * 2654435761u) >> 13);
     lkey = fabric.register_memory(0, source);
     rkey = fabric.register_memory(1, target);
@@ -20,7 +26,7 @@ struct Learners {
     qps[0] = fabric.make_qp(0);
     qps[1] = fabric.make_qp(1);
     for (int n = 0; n < 2; ++n) {
-      peers[n] = fabric.at(n).intern_peer(first_plane_of(1 - n));
+      peers[n] = fabric.at(n).intern_peer(n == 1 && second_knows ? fabric.describe(0) : first_plane_of(1 - n));
       QpAttr attr;
       attr.peer = peers[n];
       attr.dest_qpn = fabric.at(1 - n).qp_status(qps[1 - n]).qpn;
@@ -50,6 +56,12 @@ struct Learners {
            sends.back().status == WcStatus::kSuccess && source == target;
   }
   uint64_t sent_on(uint8_t plane) { return fabric.at(0).plane_counters(plane).tx_packets; }
+  void expect_calm() {
+    for (int n = 0; n < 2; ++n) {
+      EXPECT_EQ(counters(n).drop_source, 0u);
+      EXPECT_EQ(counters(n).plane_suspensions, 0u);
+    }
+  }
   int planes_in_use() {
     int n = 0;
     for (uint8_t p = 0; p < 4; ++p) n += sent_on(p) > 0;
@@ -64,19 +76,73 @@ struct Learners {
   PeerId peers[2] = {};
 };
 
+// Both ask at the same moment, when neither knows the other yet: the first answers say so, the second ones are ready.
 TEST(Learn, AllPlanesAreUsedOnceTheyAreKnown) {
   Learners l;
-  l.pass(Duration::milliseconds(1));
+  l.pass(Duration::milliseconds(10));
   for (int n = 0; n < 2; ++n) {
-    EXPECT_EQ(l.counters(n).tx_plane_requests, 3u);
-    EXPECT_EQ(l.counters(n).rx_plane_requests, 3u);
+    EXPECT_EQ(l.counters(n).tx_plane_requests, 6u);
+    EXPECT_EQ(l.counters(n).rx_plane_requests, 6u);
     EXPECT_EQ(l.counters(n).planes_learnt, 3u);
   }
   EXPECT_TRUE(l.transfer(4));
   for (uint8_t p = 0; p < 4; ++p) EXPECT_GT(l.sent_on(p), 100u) << int{p};
-  EXPECT_EQ(l.counters(1).drop_source, 0u);
+  l.expect_calm();
   l.pass(Duration::seconds(3));
-  EXPECT_EQ(l.counters(0).tx_plane_requests, 3u);  // answered questions are not repeated
+  EXPECT_EQ(l.counters(0).tx_plane_requests, 6u);  // settled questions are not repeated
+}
+
+TEST(Learn, APeerThatKnowsUsIsReadyAtOnce) {
+  Learners l([](Fabric*) {}, true);
+  l.pass(Duration::milliseconds(1));
+  EXPECT_EQ(l.counters(0).tx_plane_requests, 3u);
+  EXPECT_EQ(l.counters(0).planes_learnt, 3u);
+  EXPECT_EQ(l.counters(1).tx_plane_requests, 0u);
+  EXPECT_TRUE(l.transfer(4));
+  for (uint8_t p = 0; p < 4; ++p) EXPECT_GT(l.sent_on(p), 100u) << int{p};
+  EXPECT_EQ(l.counters(1).drop_source, 0u);
+  EXPECT_EQ(l.counters(1).plane_suspensions, 0u);
+}
+
+// While node 1 hears no answers it does not know our addresses: nothing is sent where it would be dropped.
+TEST(Learn, NothingIsSentWhereThePeerWouldNotHearIt) {
+  Learners l([](Fabric* f) {
+    f->net().set_filter([](int node, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
+      return is_answer_from(node, 0, bytes);
+    });
+  });
+  l.pass(Duration::milliseconds(50));
+  EXPECT_EQ(l.counters(0).planes_learnt, 3u);
+  EXPECT_TRUE(l.transfer(2));
+  EXPECT_EQ(l.planes_in_use(), 1);
+  l.expect_calm();
+  l.fabric.net().heal();
+  l.pass(Duration::seconds(1));
+  EXPECT_TRUE(l.transfer(4));
+  EXPECT_EQ(l.planes_in_use(), 4);
+  l.expect_calm();
+}
+
+// Node 0 has given up long before the other end is there; the other end's question wakes it.
+TEST(Learn, AQuestionFromThePeerOpensOursAgain) {
+  Learners l([](Fabric* f) {
+    f->net().set_filter([](int node, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
+      return node == 1 ? is_opcode(bytes, wire::Opcode::kPlaneRequest) : is_answer_from(node, 0, bytes);
+    });
+  });
+  l.pass(Duration::seconds(20));
+  EXPECT_EQ(l.counters(0).tx_plane_requests, 36u);
+  l.fabric.net().heal();
+  QpAttr attr;
+  attr.peer = l.peers[1];
+  attr.dest_qpn = 0x999;
+  Qp* qp = l.fabric.make_qp(1);
+  EXPECT_TRUE(l.fabric.to_state(1, qp, QpState::kInit, attr));
+  EXPECT_TRUE(l.fabric.to_state(1, qp, QpState::kRtr, attr));
+  l.pass(Duration::milliseconds(20));
+  EXPECT_TRUE(l.transfer(4));
+  EXPECT_EQ(l.planes_in_use(), 4);
+  l.expect_calm();
 }
 
 TEST(Learn, LostQuestionsAndAnswersAreRepeated) {
@@ -125,7 +191,7 @@ TEST(Learn, ALaterQpAsksAgain) {
     EXPECT_TRUE(l.fabric.to_state(n, qp, QpState::kInit, attr));
     EXPECT_TRUE(l.fabric.to_state(n, qp, QpState::kRtr, attr));
   }
-  l.pass(Duration::milliseconds(1));
+  l.pass(Duration::milliseconds(10));
   EXPECT_EQ(l.counters(0).planes_learnt, 3u);
   EXPECT_TRUE(l.transfer(4));
   EXPECT_EQ(l.planes_in_use(), 4);
@@ -133,7 +199,7 @@ TEST(Learn, ALaterQpAsksAgain) {
 
 TEST(Learn, ALearntPlaneThatDiesIsLeft) {
   Learners l;
-  l.pass(Duration::milliseconds(1));
+  l.pass(Duration::milliseconds(10));
   EXPECT_TRUE(l.transfer());
   l.fabric.net().add_outage({2, -1, l.fabric.now(), Instant::never()});
   EXPECT_TRUE(l.transfer(8));
@@ -176,6 +242,7 @@ TEST(Learn, ForgedAnswersChangeNothing) {
   good.nonce = nonce;
   good.addr = peer.planes[1].addr;
   good.port = peer.planes[1].port;
+  good.ready = true;
   IpAddress group, stranger;
   ASSERT_TRUE(IpAddress::parse("ff02::1", &group) && IpAddress::parse("2001:db8::bad", &stranger));
   std::vector<wire::Plth> forged(9, good);

@@ -23,8 +23,11 @@ namespace mrc::core {
 // The question for a peer's planes, as long as it is open [MRC-EXT-2].
 struct Learning {
   uint64_t nonce = 0;
-  uint32_t open = 0;  // bit per plane that has not been answered
+  uint64_t heard = 0;   // nonce of the peer's latest question
+  uint32_t open = 0;    // bit per plane whose answer is missing or says that we are not heard there yet
+  uint32_t in_use = 1;  // bit per plane on which both ends hear each other
   uint8_t tries = 0;
+  Instant asked = Instant::from_ns(INT64_MIN / 4);
   Instant next = Instant::never();  // when it is asked again
   Instant begun = Instant::from_ns(INT64_MIN / 4);
 };
@@ -168,9 +171,12 @@ class EndpointImpl {
   // endpoint_learn.cc
   void start_learning(Instant now, Peer* p);
   void ask_for_planes(Instant now, Peer* p);
-  void on_plane_request(const wire::Flow& flow, uint8_t plane, const wire::Packet& p);
+  void on_plane_request(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p);
+  bool hears(const wire::Flow& flow, const wire::Plth& ask) const;
+  void ask_back(Instant now, const wire::Flow& flow, const wire::Plth& ask);
   void on_plane_response(Instant now, const wire::Flow& flow, const wire::Packet& p);
   bool learn_plane(Peer* to, const wire::Plth& told);
+  void use_plane(Instant now, Peer* to, uint8_t plane, bool ready);
   void handle_learn_timeouts(Instant now);
 
   void set_plane_up(Instant now, uint8_t plane, bool up);

@@ -3,8 +3,10 @@
 // The first QP that goes to RTR towards the peer opens the question: one plane request per plane that we have beyond
 // the first, sent to the peer's plane 0 (plane 1 in words) and repeated with a doubling pause until every plane is
 // answered or the tries are used up. Meanwhile, and for good where the peer knows nothing of this, plane 0 alone
-// carries the traffic. Each answer brings one plane into use. A later QP opens the question again, so that a peer that
-// came back with other addresses, or that missed the first questions, is found. The answering side keeps no state.
+// carries the traffic. An answer names the peer's address, whose packets are heard from then on, and says whether the
+// peer hears ours; only then the plane is used. A question from a peer about which we still ask makes us ask again, so
+// that the end that came first need not wait for its next try. A later QP opens the question again, so that a peer that
+// came back with other addresses, or that missed the first questions, is found. Answering needs no state.
 #include <algorithm>
 
 #include "core/endpoint_impl.h"
@@ -43,6 +45,7 @@ void EndpointImpl::ask_for_planes(Instant now, Peer* p) {
   Learning& l = p->learning;
   l.next = Instant::never();
   if (l.open == 0 || l.tries >= kMaxTries) return;
+  l.asked = now;
   l.next = now + kFirstPause * (1 << std::min(l.tries, kMaxDoublings));
   ++l.tries;
   timers.set(&learn_timer_, std::min(learn_timer_.deadline, l.next));
@@ -58,6 +61,7 @@ void EndpointImpl::ask_for_planes(Instant now, Peer* p) {
   for (uint32_t plane = 1; plane < kMaxPlanes; ++plane) {
     if (((l.open >> plane) & 1) == 0) continue;
     ask.plane = static_cast<uint8_t>(plane);
+    ask.addr = config.planes[plane].addr;
     uint8_t packet[kHeaderRoom];
     queue_one_off(flow, ev, packet, wire::encode_plane_request(packet, bth, ask));
     ++counters.tx_plane_requests;
@@ -65,7 +69,7 @@ void EndpointImpl::ask_for_planes(Instant now, Peer* p) {
 }
 
 // Answered to whoever asks, in as many bytes as the question has [MRC-EXT-3].
-void EndpointImpl::on_plane_request(const wire::Flow& flow, uint8_t plane, const wire::Packet& p) {
+void EndpointImpl::on_plane_request(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p) {
   if (p.plth.version != wire::Plth::kVersion || p.plth.plane >= kMaxPlanes) {
     ++counters.drop_stale;
     return;
@@ -89,6 +93,7 @@ void EndpointImpl::on_plane_request(const wire::Flow& flow, uint8_t plane, const
   tell.planes = static_cast<uint8_t>(config.planes.size());
   tell.slot = config.slot;
   tell.nonce = p.plth.nonce;
+  tell.ready = hears(flow, p.plth);
   if (tell.plane < config.planes.size()) {
     tell.addr = config.planes[tell.plane].addr;
     tell.port = config.planes[tell.plane].port;
@@ -100,9 +105,42 @@ void EndpointImpl::on_plane_request(const wire::Flow& flow, uint8_t plane, const
   uint8_t packet[kHeaderRoom];
   queue_one_off(back, ev, packet, wire::encode_plane_response(packet, bth, tell));
   ++counters.rx_plane_requests;
+  ask_back(now, flow, p.plth);
 }
 
-// Heard only from the address that was asked, with the nonce of the open question, once per plane [MRC-EXT-4].
+namespace {
+
+// Is `peer` the one who asks? One host may run several processes, told apart by their slots.
+bool is_asker(const Peer& peer, const wire::Flow& flow, const wire::Plth& ask) {
+  const PeerDescription& d = peer.description;
+  return !d.planes.empty() && d.planes[0].addr == flow.src && (!d.learn || d.slot == ask.slot);
+}
+
+}  // namespace
+
+// Would packets from the asker's address on that plane be taken for the asker's?
+bool EndpointImpl::hears(const wire::Flow& flow, const wire::Plth& ask) const {
+  if (ask.addr.is_zero()) return false;
+  for (const auto& p : peers_)
+    if (p != nullptr && is_asker(*p, flow, ask) && p->owns(ask.addr, ask.plane)) return true;
+  return false;
+}
+
+// A peer that asks is there, and hears us soon: what we still want to know is asked again, once for each question of
+// the peer's, and no sooner than a first repetition would be, whatever arrives [MRC-EXT-7].
+void EndpointImpl::ask_back(Instant now, const wire::Flow& flow, const wire::Plth& ask) {
+  for (auto& p : peers_) {
+    if (p == nullptr || p->learning.open == 0 || ask.nonce == p->learning.heard || !is_asker(*p, flow, ask)) continue;
+    Learning& l = p->learning;
+    l.heard = ask.nonce;
+    l.tries = 0;
+    l.next = std::max(now, l.asked + kFirstPause);
+    timers.set(&learn_timer_, std::min(learn_timer_.deadline, l.next));
+  }
+}
+
+// Heard only from the address that was asked, with the nonce of the open question, until the plane is settled
+// [MRC-EXT-4].
 void EndpointImpl::on_plane_response(Instant now, const wire::Flow& flow, const wire::Packet& p) {
   const wire::Plth& told = p.plth;
   for (auto& candidate : peers_) {
@@ -113,11 +151,7 @@ void EndpointImpl::on_plane_response(Instant now, const wire::Flow& flow, const 
     if (told.version != wire::Plth::kVersion || told.plane >= kMaxPlanes ||
         ((to->learning.open >> told.plane) & 1) == 0 || !learn_plane(to, told))
       break;
-    to->learning.open &= ~(1u << told.plane);
-    if (to->learning.open == 0) to->learning.next = Instant::never();
-    trace(now, 0, TraceEvent::kPlane, told.plane, to->paths.plane_usable(told.plane));
-    rearm_peer(to);
-    wake_senders();
+    use_plane(now, to, told.plane, told.ready);
     return;
   }
   ++counters.drop_stale;
@@ -138,12 +172,24 @@ bool EndpointImpl::learn_plane(Peer* to, const wire::Plth& told) {
   PlaneAddress& at = to->description.planes[told.plane];
   if (at.addr == next.addr && at.port == next.port) return true;
   at = next;
-  uint32_t present = 0;
-  for (uint32_t plane = 0; plane < to->description.planes.size() && plane < kMaxPlanes; ++plane)
-    if (!to->description.planes[plane].addr.is_zero()) present |= 1u << plane;
-  to->paths.set_present_planes(present);
   ++counters.planes_learnt;
   return true;
+}
+
+// After an answer: the plane is settled when the peer lacks it or hears us on it; only then is it used [MRC-EXT-6].
+void EndpointImpl::use_plane(Instant now, Peer* to, uint8_t plane, bool ready) {
+  Learning& l = to->learning;
+  const uint32_t bit = 1u << plane;
+  const bool lacking = to->description.planes[plane].addr.is_zero();
+  if (lacking || ready) l.open &= ~bit;
+  if (l.open == 0) l.next = Instant::never();
+  const uint32_t before = l.in_use;
+  l.in_use = ready && !lacking ? before | bit : before & ~bit;
+  if (l.in_use == before) return;
+  to->paths.set_present_planes(l.in_use);
+  trace(now, 0, TraceEvent::kPlane, plane, to->paths.plane_usable(plane));
+  rearm_peer(to);
+  wake_senders();
 }
 
 void EndpointImpl::handle_learn_timeouts(Instant now) {

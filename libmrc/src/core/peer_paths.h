@@ -98,6 +98,7 @@ class PeerPaths {
   void suspend_plane(Instant now, uint8_t plane);
   void activate_backup(uint8_t plane);
   void schedule_probe(Instant now, uint16_t ev, bool soon);
+  bool present(uint8_t plane) const { return (present_planes_ >> plane) & 1; }
   void refresh_usable();
 
   const EndpointConfig& config_;

@@ -13,15 +13,17 @@ namespace mrc::wire {
 struct Plth {
   static constexpr uint32_t kSize = 36;
   static constexpr uint8_t kVersion = 1;
+  static constexpr uint32_t kReady = 1u << 31;
 
   uint8_t version = kVersion;
   uint8_t plane = 0;       // asked for, from 0
   uint8_t planes = 0;      // how many planes the sender has
-  uint8_t slot = 0;        // request: process slot of the asker, whose port the answer goes to
+  uint8_t slot = 0;        // of the sender's process; the answer goes to the port of the asker's slot
   uint64_t nonce = 0;      // comes back in the response
-  IpAddress addr;          // response: address on that plane; zero: the responder lacks it
+  IpAddress addr;          // the sender's on that plane; zero in a response: the responder lacks it
   uint16_t port = 0;       // response: where process slot 0 listens there
   uint16_t port_base = 0;  // response: slot k > 0 listens on port_base + k; 0: every slot on `port`
+  bool ready = false;      // response: packets from the asker's address on that plane are heard
 
   void encode(uint8_t* p) const {
     p[0] = version;
@@ -32,7 +34,7 @@ struct Plth {
     std::copy(addr.bytes.begin(), addr.bytes.end(), p + 12);
     put16(p + 28, port);
     put16(p + 30, port_base);
-    put32(p + 32, 0);
+    put32(p + 32, ready ? kReady : 0);
   }
   static Plth decode(const uint8_t* p) {
     Plth h;
@@ -44,6 +46,7 @@ struct Plth {
     std::copy(p + 12, p + 28, h.addr.bytes.begin());
     h.port = get16(p + 28);
     h.port_base = get16(p + 30);
+    h.ready = (get32(p + 32) & kReady) != 0;
     return h;
   }
 };

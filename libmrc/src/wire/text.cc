@@ -106,7 +106,8 @@ void append_control(std::string* s, const Packet& p) {
     case Opcode::kPlaneResponse:
       append(s, " version=%u plane=%u planes=%u slot=%u nonce=0x%016" PRIx64, p.plth.version, p.plth.plane,
              p.plth.planes, p.plth.slot, p.plth.nonce);
-      append(s, " addr=%s port=%u port_base=%u", p.plth.addr.to_string().c_str(), p.plth.port, p.plth.port_base);
+      append(s, " addr=%s port=%u port_base=%u ready=%d", p.plth.addr.to_string().c_str(), p.plth.port,
+             p.plth.port_base, p.plth.ready ? 1 : 0);
       break;
     default:
       break;

@@ -182,6 +182,7 @@ void from_json(const json& f, Plth* h) {
   EXPECT_TRUE(IpAddress::parse(f.at("addr"), &h->addr));
   h->port = f.at("port");
   h->port_base = f.at("port_base");
+  h->ready = f.at("ready") == 1;
 }
 json to_json(const Plth& h) {
   return {{"version", h.version},
@@ -191,7 +192,8 @@ json to_json(const Plth& h) {
           {"nonce", std::to_string(h.nonce)},
           {"addr", h.addr.to_string()},
           {"port", h.port},
-          {"port_base", h.port_base}};
+          {"port_base", h.port_base},
+          {"ready", h.ready ? 1 : 0}};
 }
 
 // Runs every vector of one header; returns how many there were.

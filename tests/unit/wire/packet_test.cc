@@ -174,7 +174,7 @@ TEST(Packet, EveryOtherOpcodeIsUnknown) {  // [MRC-BTH-1]
       EXPECT_EQ(trimmed_exact(b), DecodeError::kUnknownOpcode);
     }
   }
-  EXPECT_EQ(known, 12);
+  EXPECT_EQ(known, 14);
 }
 
 TEST(Packet, PayloadAgainstMessageLength) {  // [MRC-WIRE-4]
