@@ -13,6 +13,10 @@ FOLDER = "."
 LIMIT_S = 60
 
 
+class Skipped(Exception):
+    """The machine lacks what a test needs; the text says what. run_one.py prints it."""
+
+
 def clean_environment(extra):
     """The caller's environment without its MRC_ settings, with ours."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("MRC_")}
@@ -35,10 +39,11 @@ def config(text, name="mrc.yaml"):
 
 
 class Process:
-    def __init__(self, args, env=None):
+    def __init__(self, args, env=None, prefix=()):
         self.args = [str(a) for a in args]
-        self.process = subprocess.Popen([MRC_PERF, *self.args], env=clean_environment(env), stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([*prefix, MRC_PERF, *self.args], env=clean_environment(env),
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        text=True)
         self.out = self.err = ""
 
     def wait(self, limit=LIMIT_S):
@@ -60,12 +65,14 @@ class Process:
 
 
 class Pair:
-    """A server and a client; `env` goes to both."""
+    """A server and a client; `env` goes to both. `prefixes` are the words before the server's and the client's command,
+    `host` is where the client finds the server."""
 
-    def __init__(self, args, env=None, server_args=(), server_env=None):
+    def __init__(self, args, env=None, server_args=(), server_env=None, prefixes=((), ()), host="localhost"):
         self.port = free_port()
-        self.server = Process(["--port", self.port, "--quiet", *server_args], env if server_env is None else server_env)
-        self.client = Process(["localhost", "--port", self.port, "--quiet", "--json", "-", *args], env)
+        self.server = Process(["--port", self.port, "--quiet", *server_args], env if server_env is None else server_env,
+                              prefixes[0])
+        self.client = Process([host, "--port", self.port, "--quiet", "--json", "-", *args], env, prefixes[1])
 
     def finish(self, limit=LIMIT_S):
         try:

@@ -5,6 +5,7 @@
 // MRC-RX-1].
 #include <cstring>
 #include <deque>
+#include <iterator>
 #include <set>
 
 #include "fuzz/fuzz_input.h"
@@ -158,15 +159,16 @@ class World {
 
   // A packet with chosen fields, from the peer of a chosen node.
   std::vector<uint8_t> composed(Input& in) {
-    static constexpr wire::Opcode kOps[] = {wire::Opcode::kWriteFirst, wire::Opcode::kWriteMiddle,
-                                            wire::Opcode::kWriteLast,  wire::Opcode::kWriteLastImm,
-                                            wire::Opcode::kWriteOnly,  wire::Opcode::kWriteOnlyImm,
-                                            wire::Opcode::kAck,        wire::Opcode::kSack,
-                                            wire::Opcode::kNack,       wire::Opcode::kEndpointRequest,
-                                            wire::Opcode::kProbe,      wire::Opcode::kEndpointResponse};
+    static constexpr wire::Opcode kOps[] = {wire::Opcode::kWriteFirst,   wire::Opcode::kWriteMiddle,
+                                            wire::Opcode::kWriteLast,    wire::Opcode::kWriteLastImm,
+                                            wire::Opcode::kWriteOnly,    wire::Opcode::kWriteOnlyImm,
+                                            wire::Opcode::kAck,          wire::Opcode::kSack,
+                                            wire::Opcode::kNack,         wire::Opcode::kEndpointRequest,
+                                            wire::Opcode::kProbe,        wire::Opcode::kEndpointResponse,
+                                            wire::Opcode::kPlaneRequest, wire::Opcode::kPlaneResponse};
     victim_ = static_cast<int>(in.below(2));
     wire::Packet p;
-    p.bth.opcode = kOps[in.below(12)];
+    p.bth.opcode = kOps[in.below(std::size(kOps))];
     p.bth.dqp = 0x100 + (in.below(8) == 0 ? in.u8() : 0u);
     p.bth.ack_req = in.below(4) == 0;
     p.bth.rtx = in.below(4) == 0;
@@ -218,6 +220,18 @@ class World {
         p.bth.dqp = 2;
         p.bth.psn = Psn(0x8000 + in.u8());
         p.eeth.op = static_cast<wire::EndpointOp>(in.below(4));
+        break;
+      case wire::Opcode::kPlaneRequest:
+      case wire::Opcode::kPlaneResponse:
+        p.bth.dqp = 2;
+        p.plth.version = in.below(8) == 0 ? in.u8() : wire::Plth::kVersion;
+        p.plth.plane = in.below(8) == 0 ? in.u8() : static_cast<uint8_t>(in.below(5));
+        p.plth.planes = static_cast<uint8_t>(in.below(6));
+        p.plth.slot = in.below(8) == 0 ? in.u8() : 0;
+        p.plth.nonce = in.u8();
+        for (uint8_t& b : p.plth.addr.bytes) b = in.u8();
+        p.plth.port = in.u16();
+        p.plth.ready = in.below(2) != 0;
         break;
       default: {
         p.meth.msn = in.u16();

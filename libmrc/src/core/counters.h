@@ -27,6 +27,9 @@ namespace mrc::core {
   X(rx_probes, "reliability probes answered")                                 \
   X(tx_ev_probes, "EV probes sent")                                           \
   X(rx_ev_probes, "EV probes answered")                                       \
+  X(tx_plane_requests, "questions for a peer's planes sent")                  \
+  X(rx_plane_requests, "questions for our planes answered")                   \
+  X(planes_learnt, "planes of peers learnt or corrected by their answers")    \
   X(rx_duplicates, "request packets that had already arrived")                \
   X(rx_trimmed, "trimmed packets received")                                   \
   X(rx_ecn, "request packets received with a CE mark")                        \

@@ -107,6 +107,7 @@ bool EndpointImpl::modify(Instant now, Qp* qp, QpState to, const QpAttr& attr) {
     case QpState::kRtr:
       set_peer(qp, attr.peer);
       rearm_peer(qp->peer);
+      start_learning(now, qp->peer);
       qp->responder.start();
       qp->state = to;
       break;
@@ -157,13 +158,13 @@ PeerId Endpoint::intern_peer(const PeerDescription& description) {
   for (size_t i = 0; i < peers.size(); ++i) {
     if (!peers[i]) {
       free = i;
-    } else if (peers[i]->description == description) {
+    } else if (peers[i]->interned == description) {
       ++peers[i]->refs;
       return static_cast<PeerId>(i);
     }
   }
   if (free == peers.size()) peers.emplace_back();
-  impl_->timers.reserve(impl_->qps_.size() + peers.size() + 2);
+  impl_->timers.reserve(impl_->qps_.size() + peers.size() + 3);
   peers[free] = std::make_unique<Peer>(static_cast<PeerId>(free), description, impl_->config, &impl_->counters,
                                        impl_->trace_sink, &impl_->rng);
   peers[free]->refs = 1;
@@ -180,7 +181,7 @@ Qp* Endpoint::create_qp(const QpInit& init) {
   if (impl_->tombstones_.size() <= i) impl_->tombstones_.resize(i + 1);
   if (impl_->qps_.size() <= i) impl_->qps_.resize(i + 1);
   if (impl_->qps_[i] != nullptr) return nullptr;
-  impl_->timers.reserve(impl_->qps_.size() + impl_->peers_.size() + 2);
+  impl_->timers.reserve(impl_->qps_.size() + impl_->peers_.size() + 3);
   auto qp = std::make_unique<Qp>(impl_.get(), init);
   qp->requester.init(init.caps);
   qp->responder.init(init.caps);

@@ -1,5 +1,6 @@
 // EndpointImpl: what the endpoint is made of. Split by concern: endpoint.cc (commands, QP table, lists), endpoint_rx.cc
-// (dispatch of received packets), endpoint_tx.cc (what leaves next), endpoint_ops.cc (EV probes, port status, planes).
+// (dispatch of received packets), endpoint_tx.cc (what leaves next), endpoint_ops.cc (EV probes, port status, planes),
+// endpoint_learn.cc (a peer's planes asked for).
 #pragma once
 
 #include <array>
@@ -19,10 +20,26 @@
 
 namespace mrc::core {
 
+// The question for a peer's planes, as long as it is open [MRC-EXT-2].
+struct Learning {
+  uint64_t nonce = 0;
+  uint64_t heard = 0;   // nonce of the peer's latest question
+  uint32_t open = 0;    // bit per plane whose answer is missing or says that we are not heard there yet
+  uint32_t in_use = 1;  // bit per plane on which both ends hear each other
+  uint8_t tries = 0;
+  Instant asked = Instant::from_ns(INT64_MIN / 4);
+  Instant next = Instant::never();  // when it is asked again
+  Instant begun = Instant::from_ns(INT64_MIN / 4);
+};
+
 struct Peer {
   Peer(PeerId peer_id, const PeerDescription& d, const EndpointConfig& c, Counters* counters, TraceSink* trace,
        Rng* rng)
-      : id(peer_id), description(d), paths(c, d, counters, trace, rng), meter(c.nscc.line_rate_bps, c.nscc.base_rtt) {
+      : id(peer_id),
+        interned(d),
+        description(d),
+        paths(c, d, counters, trace, rng),
+        meter(c.nscc.line_rate_bps, c.nscc.base_rtt) {
     timer.owner = this;
   }
   // Is this an address of the peer? It mostly is that of the plane on which the packet came.
@@ -34,9 +51,11 @@ struct Peer {
   }
   PeerId id;
   uint32_t refs = 0;
-  PeerDescription description;
+  PeerDescription interned;     // as it was given, by which it is found
+  PeerDescription description;  // with what the peer itself has told
   PeerPaths paths;
   TimerNode timer;
+  Learning learning;
   // Round trips that any QP to this peer has seen lately: a QP that has none of its own, or old ones, must not take the
   // queue that its neighbours make for silence.
   Duration recent_rtt;
@@ -147,6 +166,19 @@ class EndpointImpl {
   void handle_op_timeouts(Instant now);
   void probe_paths(Instant now, Peer* p);
   void rearm_peer(Peer* p);
+  void wake_senders();
+
+  // endpoint_learn.cc
+  void start_learning(Instant now, Peer* p);
+  void ask_for_planes(Instant now, Peer* p);
+  void on_plane_request(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p);
+  bool hears(const wire::Flow& flow, const wire::Plth& ask) const;
+  void ask_back(Instant now, const wire::Flow& flow, const wire::Plth& ask);
+  void on_plane_response(Instant now, const wire::Flow& flow, const wire::Packet& p);
+  bool learn_plane(Peer* to, const wire::Plth& told);
+  void use_plane(Instant now, Peer* to, uint8_t plane, bool ready);
+  void handle_learn_timeouts(Instant now);
+
   void set_plane_up(Instant now, uint8_t plane, bool up);
   uint32_t all_planes() const { return config.planes.size() >= 32 ? UINT32_MAX : (1u << config.planes.size()) - 1; }
   uint16_t ev_index_of(uint32_t value) const;  // UINT16_MAX when unknown
@@ -178,6 +210,7 @@ class EndpointImpl {
   std::vector<std::pair<uint32_t, uint16_t>> ev_by_value_;
   std::vector<EndpointOpRecord> ops_;
   TimerNode op_timer_;
+  TimerNode learn_timer_;
   uint16_t next_op_id_ = 0x8000;
 };
 

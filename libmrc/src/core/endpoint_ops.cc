@@ -192,6 +192,10 @@ void EndpointImpl::set_plane_up(Instant now, uint8_t plane, bool up) {
     if (next_op_id_ < 0x8000) next_op_id_ = 0x8000;
     start_op(now, p->id, ev, next_op_id_, true, planes_up & all_planes(), config.ev_probe_interval, true);
   }
+  wake_senders();
+}
+
+void EndpointImpl::wake_senders() {
   for (Qp* qp : qps_)
     if (qp != nullptr && qp->state == QpState::kRts && !qp->requester.idle()) make_ready(qp);
 }

@@ -62,6 +62,8 @@ void EndpointImpl::dispatch(Instant now, const wire::Flow& flow, uint8_t plane, 
   using wire::Opcode;
   if (p.bth.opcode == Opcode::kEndpointRequest) return on_endpoint_request(now, flow, plane, p);
   if (p.bth.opcode == Opcode::kEndpointResponse) return on_endpoint_response(now, flow, p);
+  if (p.bth.opcode == Opcode::kPlaneRequest) return on_plane_request(now, flow, plane, p);
+  if (p.bth.opcode == Opcode::kPlaneResponse) return on_plane_response(now, flow, p);
 
   Qp* qp = find_qp(p.bth.dqp);
   if (qp == nullptr) {

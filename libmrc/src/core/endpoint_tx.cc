@@ -138,6 +138,8 @@ void EndpointImpl::handle_timeout(Instant now) {
   while (TimerNode* n = timers.pop_due(now)) {
     if (n == &op_timer_) {
       handle_op_timeouts(now);
+    } else if (n == &learn_timer_) {
+      handle_learn_timeouts(now);
     } else if (n->is_qp) {
       Qp* qp = static_cast<Qp*>(n->owner);
       qp->responder.on_timer(now);

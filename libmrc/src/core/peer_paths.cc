@@ -149,7 +149,7 @@ void PeerPaths::set_state(Instant now, uint16_t ev, EvState to) {
 bool PeerPaths::assume_bad(Instant now, uint16_t ev) {
   EvHealth& h = health_[ev];
   if (h.state != EvState::kGood) return false;
-  if (h.active) {
+  if (h.active && present(h.plane)) {
     if (good_active_ <= min_active_) return false;  // [MRC-EVS-6]
     --good_active_;
   }
@@ -167,7 +167,7 @@ void PeerPaths::activate_backup(uint8_t plane) {
   for (EvHealth& h : health_) {
     if (h.plane != plane || h.active || h.state != EvState::kGood) continue;
     h.active = true;
-    ++good_active_;
+    if (present(h.plane)) ++good_active_;
     return;
   }
 }
@@ -189,7 +189,7 @@ void PeerPaths::recover(Instant now, uint16_t ev) {
   for (const EvHealth& other : health_) active += other.plane == h.plane && other.active;
   if (active < p.nominal_active) {
     h.active = true;
-    ++good_active_;
+    if (present(h.plane)) ++good_active_;
   }
 }
 
@@ -214,7 +214,7 @@ bool PeerPaths::take_due_probe(Instant now, uint16_t* ev) {
   for (uint16_t i = 0; i < health_.size(); ++i) {
     EvHealth& h = health_[i];
     if (h.state != EvState::kAssumedBad || h.probing || h.next_probe > now) continue;
-    if (!((local_up_ >> h.plane) & 1)) {  // a local port that is down carries no probe
+    if (!((local_up_ >> h.plane) & 1) || !present(h.plane)) {  // a local port that is down carries no probe
       schedule_probe(now, i, false);
       continue;
     }
@@ -272,7 +272,7 @@ void PeerPaths::set_denied(Instant now, uint16_t ev, bool denied) {
   if (denied == (h.state == EvState::kDenied)) return;
   if (denied) {
     const bool was_good_active = h.state == EvState::kGood && h.active;
-    if (was_good_active) --good_active_;
+    if (was_good_active && present(h.plane)) --good_active_;
     h.active = false;
     h.next_probe = Instant::never();
     set_state(now, ev, EvState::kDenied);
@@ -289,6 +289,14 @@ void PeerPaths::set_local_planes(uint32_t up) {
 
 void PeerPaths::set_remote_planes(uint32_t up) {
   remote_up_ = up;
+  refresh_usable();
+}
+
+void PeerPaths::set_present_planes(uint32_t present) {
+  present_planes_ = present;
+  good_active_ = 0;
+  for (const EvHealth& h : health_)
+    good_active_ += h.active && h.state == EvState::kGood && ((present_planes_ >> h.plane) & 1) != 0;
   refresh_usable();
 }
 

@@ -76,8 +76,9 @@ class PeerPaths {
 
   // --- administration ---
   void set_denied(Instant now, uint16_t ev, bool denied);
-  void set_local_planes(uint32_t up);   // bit per plane
-  void set_remote_planes(uint32_t up);  // by port status update from the peer
+  void set_local_planes(uint32_t up);         // bit per plane
+  void set_remote_planes(uint32_t up);        // by port status update from the peer
+  void set_present_planes(uint32_t present);  // planes that both ends have, when the peer has told them
   std::vector<EvStatus> status() const;
 
  private:
@@ -100,6 +101,7 @@ class PeerPaths {
   void suspend_plane(Instant now, uint8_t plane);
   void activate_backup(uint8_t plane);
   void schedule_probe(Instant now, uint16_t ev, bool soon);
+  bool present(uint8_t plane) const { return (present_planes_ >> plane) & 1; }
   void refresh_usable();
 
   const EndpointConfig& config_;

@@ -37,6 +37,7 @@ struct DeviceConfig {
   std::vector<PlaneConfig> planes;
   std::vector<PeerConfig> peers;
   AddressTemplate peer_template;  // empty: only own GIDs and listed peers can be reached
+  bool learn_peers = false;       // peers that no rule covers tell their planes themselves; the GID is on plane 1
   bool peers_are_nics = false;    // those that the template leads to
   Settings settings;
   double line_rate_gbps = 0;  // configured, else what the planes' network cards have together; 0: to be measured

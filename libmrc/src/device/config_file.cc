@@ -174,6 +174,7 @@ bool read_peer(Reader* r, const YAML::Node& node, PeerConfig* peer) {
 
 bool read_device(Reader* r, const YAML::Node& node, DeviceConfig* device) {
   YAML::Node peers;
+  bool learn_given = false;
   if (!r->map(node, "devices", {"name", "gids", "planes", "peers"}, &device->settings,
               [&](const std::string& key, const YAML::Node& value) {
                 if (key == "name") {
@@ -194,9 +195,13 @@ bool read_device(Reader* r, const YAML::Node& node, DeviceConfig* device) {
                     return read_plane(r, item, &device->planes.back());
                   });
                 peers = value;
-                return r->map(value, key, {"template", "list", "nic"}, nullptr,
+                return r->map(value, key, {"template", "list", "learn", "nic"}, nullptr,
                               [&](const std::string& inner, const YAML::Node& part) {
                                 if (inner == "nic") return r->flag(part, inner, &device->peers_are_nics);
+                                if (inner == "learn") {
+                                  learn_given = true;
+                                  return r->flag(part, inner, &device->learn_peers);
+                                }
                                 if (inner == "list")
                                   return r->sequence(part, inner, [&](const YAML::Node& item) {
                                     device->peers.emplace_back();
@@ -213,6 +218,7 @@ bool read_device(Reader* r, const YAML::Node& node, DeviceConfig* device) {
     return r->refuse(node, "planes",
                      "device '" + device->name + "' has " + std::to_string(device->planes.size()) +
                          " planes, allowed: 1.." + std::to_string(kMaxPlanes));
+  if (!learn_given) device->learn_peers = device->peer_template.empty() && device->peers.empty();
   for (const PeerConfig& peer : device->peers)
     if (peer.planes.size() > device->planes.size())
       return r->refuse(peers, "peers", "peer " + peer.gid.to_string() + " has more planes than the device");

@@ -10,6 +10,7 @@
 //           - {address: fd00:0:2::7, port: 4791, bind: true}
 //         peers:
 //           template: "fd00:0:{plane}::{host}"
+//           learn: false            # true: others tell their planes; the default without template and list
 //           nic: false              # true: those that the template leads to are MRC NICs
 //           list:
 //             - {gid: fd00:0:1::99, nic: true, planes: [fd00:0:1::99, fd00:0:2::99]}

@@ -26,11 +26,15 @@ bool resolve_peer(const DeviceConfig& config, uint8_t slot, const IpAddress& dgi
   const bool own = listed == nullptr && config.is_own_gid(dgid);
   const bool nic = listed != nullptr ? listed->nic : !own && config.peers_are_nics;
   const IpAddress& gid = listed != nullptr ? listed->gid : dgid;
+  const bool told = listed != nullptr && !listed->planes.empty();
+  const bool learn = !told && !own && config.peer_template.empty() && config.planes.size() > 1 && config.learn_peers;
   out->planes.assign(config.planes.size(), core::PlaneAddress());
+  out->learn = learn && !nic;  // a NIC would not answer: it is reached over plane 1
+  out->slot = out->learn ? slot_of(dest_qpn) : uint8_t{0};
   for (uint32_t p = 0; p < config.planes.size(); ++p) {
     const PlaneConfig& plane = config.planes[p];
     core::PlaneAddress& to = out->planes[p];
-    if (listed != nullptr && !listed->planes.empty()) {
+    if (told) {
       if (p < listed->planes.size()) to.addr = listed->planes[p];
     } else if (own) {
       to.addr = plane.addr;
@@ -38,9 +42,12 @@ bool resolve_peer(const DeviceConfig& config, uint8_t slot, const IpAddress& dgi
       to.addr = config.peer_template.apply(gid, p);
     } else if (config.planes.size() == 1) {
       to.addr = gid;
+    } else if (learn) {
+      if (p == 0) to.addr = gid;
     } else {
       *error = "no way to GID " + dgid.to_string() + ": it is not a GID of device '" + config.name +
-               "', and the configuration has neither peers.template nor an entry for it in peers.list";
+               "', and the configuration has neither peers.template nor an entry for it in peers.list, and peers.learn "
+               "is false";
       return false;
     }
     if (to.addr.is_zero()) continue;

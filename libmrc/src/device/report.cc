@@ -151,6 +151,7 @@ std::string Device::describe_json() {
   j["ev_active"] = impl_->endpoint_config.ev_active;
   for (const core::EvEntry& ev : impl_->evs) j["evs"].push_back({{"value", ev.value}, {"plane", ev.plane + 1}});
   j["peer_template"] = c.peer_template.text();
+  j["learn_peers"] = c.learn_peers;
   j["listed_peers"] = c.peers.size();
   j["limits"] = {{"max_qps", c.settings.max_qps}, {"mpr", c.settings.mpr}, {"max_wimm", c.settings.max_wimm}};
   j["driver"] = lines_of(impl_->datapath->describe());

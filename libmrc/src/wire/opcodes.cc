@@ -22,6 +22,10 @@ const char* opcode_name(Opcode op) {
       return "ENDPOINT_REQUEST";
     case Opcode::kEndpointResponse:
       return "ENDPOINT_RESPONSE";
+    case Opcode::kPlaneRequest:
+      return "PLANE_REQUEST";
+    case Opcode::kPlaneResponse:
+      return "PLANE_RESPONSE";
     case Opcode::kSack:
       return "SACK";
     case Opcode::kNack:

@@ -1,4 +1,5 @@
-// The twelve opcodes of MRC and what each implies about the packet [MRC-BTH-1, spec/wire.md].
+// The twelve opcodes of MRC, the two of our extension, and what each implies about the packet [MRC-BTH-1, MRC-EXT-1,
+// spec/wire.md].
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,8 @@ enum class Opcode : uint8_t {
   kAck = 0xD1,
   kEndpointRequest = 0xD8,
   kEndpointResponse = 0xD9,
+  kPlaneRequest = 0xDA,   // extension
+  kPlaneResponse = 0xDB,  // extension
   kSack = 0xDC,
   kNack = 0xDD,
   kProbe = 0xDE,
@@ -38,7 +41,8 @@ constexpr bool with_imm(Opcode op) {
 }
 constexpr bool is_control(Opcode op) {
   return op == Opcode::kAck || op == Opcode::kEndpointRequest || op == Opcode::kEndpointResponse ||
-         op == Opcode::kSack || op == Opcode::kNack || op == Opcode::kProbe;
+         op == Opcode::kPlaneRequest || op == Opcode::kPlaneResponse || op == Opcode::kSack || op == Opcode::kNack ||
+         op == Opcode::kProbe;
 }
 constexpr bool is_known(Opcode op) {
   return is_request(op) || is_control(op);
@@ -62,6 +66,8 @@ constexpr uint32_t header_bytes(Opcode op, bool ts) {
     case Opcode::kProbe:
       return 12 + 16;
     case Opcode::kEndpointResponse:
+    case Opcode::kPlaneRequest:
+    case Opcode::kPlaneResponse:
     case Opcode::kSack:
       return 12 + 36;
     case Opcode::kNack:

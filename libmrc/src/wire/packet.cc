@@ -71,6 +71,9 @@ DecodeError decode_control_headers(Cursor* c, Packet* out) {
       return c->take(&out->erth) ? DecodeError::kOk : DecodeError::kShortErth;
     case Opcode::kEndpointResponse:
       return c->take(&out->eeth) ? DecodeError::kOk : DecodeError::kShortEeth;
+    case Opcode::kPlaneRequest:
+    case Opcode::kPlaneResponse:
+      return c->take(&out->plth) ? DecodeError::kOk : DecodeError::kShortPlth;
     default:
       return DecodeError::kUnknownOpcode;
   }
@@ -83,7 +86,8 @@ DecodeError decode_control(Cursor* c, Packet* out) {
   if (c->left > kIcrcBytes) return DecodeError::kTrailingBytes;
   const Bth& bth = out->bth;
   if (bth.pad != 0) return DecodeError::kBadPad;
-  const bool endpoint = bth.opcode == Opcode::kEndpointRequest || bth.opcode == Opcode::kEndpointResponse;
+  const bool endpoint = bth.opcode == Opcode::kEndpointRequest || bth.opcode == Opcode::kEndpointResponse ||
+                        bth.opcode == Opcode::kPlaneRequest || bth.opcode == Opcode::kPlaneResponse;
   if (endpoint && bth.dqp != kEndpointQpn) return DecodeError::kBadQpn;  // [MRC-BTH-5]
   return DecodeError::kOk;
 }
@@ -145,6 +149,12 @@ uint32_t encode_endpoint_request(uint8_t* out, const Bth& bth, const Erth& erth)
 uint32_t encode_endpoint_response(uint8_t* out, const Bth& bth, const Eeth& eeth) {
   return encode_control(out, Opcode::kEndpointResponse, bth, eeth);
 }
+uint32_t encode_plane_request(uint8_t* out, const Bth& bth, const Plth& plth) {
+  return encode_control(out, Opcode::kPlaneRequest, bth, plth);
+}
+uint32_t encode_plane_response(uint8_t* out, const Bth& bth, const Plth& plth) {
+  return encode_control(out, Opcode::kPlaneResponse, bth, plth);
+}
 
 uint32_t encode_packet(uint8_t* out, const Packet& packet) {
   const Opcode op = packet.bth.opcode;
@@ -161,6 +171,10 @@ uint32_t encode_packet(uint8_t* out, const Packet& packet) {
       return encode_endpoint_request(out, packet.bth, packet.erth);
     case Opcode::kEndpointResponse:
       return encode_endpoint_response(out, packet.bth, packet.eeth);
+    case Opcode::kPlaneRequest:
+      return encode_plane_request(out, packet.bth, packet.plth);
+    case Opcode::kPlaneResponse:
+      return encode_plane_response(out, packet.bth, packet.plth);
     default:
       break;
   }

@@ -16,6 +16,7 @@
 #include "wire/neth.h"
 #include "wire/opcodes.h"
 #include "wire/peth.h"
+#include "wire/plth.h"
 #include "wire/reth.h"
 #include "wire/seth.h"
 #include "wire/tseth.h"
@@ -39,6 +40,7 @@ enum class DecodeError : uint8_t {
   kShortPeth,
   kShortErth,
   kShortEeth,
+  kShortPlth,
   kShortIcrc,      // headers are whole, fewer than four bytes follow
   kBadPad,         // pad count does not fit the bytes between headers and ICRC, or is not allowed here
   kBadPayload,     // payload length contradicts opcode and RETH.dmalen
@@ -77,6 +79,7 @@ struct Packet {
     Peth peth;           // kProbe
     Erth erth;           // kEndpointRequest
     Eeth eeth;           // kEndpointResponse
+    Plth plth;           // kPlaneRequest, kPlaneResponse
   };
 };
 
@@ -129,6 +132,8 @@ uint32_t encode_nack(uint8_t* out, const Bth& bth, const Neth& neth);
 uint32_t encode_probe(uint8_t* out, const Bth& bth, const Peth& peth);
 uint32_t encode_endpoint_request(uint8_t* out, const Bth& bth, const Erth& erth);
 uint32_t encode_endpoint_response(uint8_t* out, const Bth& bth, const Eeth& eeth);
+uint32_t encode_plane_request(uint8_t* out, const Bth& bth, const Plth& plth);
+uint32_t encode_plane_response(uint8_t* out, const Bth& bth, const Plth& plth);
 
 // A whole decoded packet again, payload and pad included, ICRC not; for tools and tests. `out` needs
 // packet_bytes(...) room. Returns the length written.

@@ -102,6 +102,13 @@ void append_control(std::string* s, const Packet& p) {
     case Opcode::kEndpointResponse:
       append(s, " op=%s tx_timestamp=%u", endpoint_op_name(p.eeth.op), p.eeth.tx_timestamp);
       break;
+    case Opcode::kPlaneRequest:
+    case Opcode::kPlaneResponse:
+      append(s, " version=%u plane=%u planes=%u slot=%u nonce=0x%016" PRIx64, p.plth.version, p.plth.plane,
+             p.plth.planes, p.plth.slot, p.plth.nonce);
+      append(s, " addr=%s port=%u port_base=%u ready=%d", p.plth.addr.to_string().c_str(), p.plth.port,
+             p.plth.port_base, p.plth.ready ? 1 : 0);
+      break;
     default:
       break;
   }
@@ -161,6 +168,8 @@ const char* decode_error_name(DecodeError e) {
       return "short ERTH";
     case DecodeError::kShortEeth:
       return "short EETH";
+    case DecodeError::kShortPlth:
+      return "short PLTH";
     case DecodeError::kShortIcrc:
       return "no ICRC";
     case DecodeError::kBadPad:

@@ -157,8 +157,8 @@ TEST_F(ConfigTest, file__what_is_refused_and_how) {
       {"devices:\n  - planes: [{address: \"::1\"}]\n    peers:\n      template: \"fd00:{plain}::1\"\n",
        "f.yaml:4: key 'template': value is 'fd00:{plain}::1': '{plain}' is neither a number nor {plane}, {plane+N}, "
        "{plane-N} or {host}"},
-      {"devices:\n  - planes: [{address: \"::1\"}]\n    peers:\n      learn: true\n",
-       "f.yaml:4: unknown key 'learn' Allowed: template, list, nic"},
+      {"devices:\n  - planes: [{address: \"::1\"}]\n    peers:\n      ask: true\n",
+       "f.yaml:4: unknown key 'ask' Allowed: template, list, learn, nic"},
       {"devices:\n  - planes: [{address: \"::1\"}]\n    peers:\n      list: [{nic: true}]\n",
        "f.yaml:4: key 'list': a peer needs a gid"},
       {"devices:\n  - planes: [{address: \"::1\"}]\n    peers:\n      list: [{gid: \"::2\", planes: [\"::2\", "

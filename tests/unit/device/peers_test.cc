@@ -125,11 +125,37 @@ TEST_F(PeersTest, one_plane__the_gid_is_the_address) {
             "GID 10.0.0.1 leads to 10.0.0.1 on plane 1, whose own address fd00:0:1::7 is of the other IP version");
 }
 
+TEST_F(PeersTest, learn__plane_1_is_the_gid_and_the_others_are_asked_for) {
+  config.learn_peers = true;
+  ASSERT_TRUE(resolve("fd00:9::9", make_qpn(3, 5)));
+  EXPECT_EQ(shown(), "fd00:9::9/20003 ::/0");
+  EXPECT_TRUE(peer.learn);
+  EXPECT_EQ(peer.slot, 3);
+  EXPECT_FALSE(resolve("10.0.0.1", 5));  // the other IP version
+  ASSERT_TRUE(resolve("fd00:0:1::7", make_qpn(3, 5)));
+  EXPECT_FALSE(peer.learn);  // our own planes are known
+}
+
+TEST_F(PeersTest, learn__rules_go_first_and_nics_are_not_asked) {
+  config.learn_peers = true;
+  config.peers.push_back({ip("fd00:0:1::6"), false, {ip("fd00:5::6")}});
+  ASSERT_TRUE(resolve("fd00:0:1::6", 5));
+  EXPECT_FALSE(peer.learn);
+  EXPECT_EQ(shown(), "fd00:5::6/4791 ::/0");
+  config.peers_are_nics = true;
+  ASSERT_TRUE(resolve("fd00:9::9", make_qpn(3, 5)));
+  EXPECT_EQ(shown(), "fd00:9::9/4791 ::/0");
+  EXPECT_FALSE(peer.learn);
+  config.peer_template = make_template("fd00:0:{plane}::{host}");
+  ASSERT_TRUE(resolve("fd00:9::9", 5));
+  EXPECT_FALSE(peer.learn);
+}
+
 TEST_F(PeersTest, nothing_matches) {
   EXPECT_FALSE(resolve("fd00:0:1::9", 5));
   EXPECT_EQ(error,
             "no way to GID fd00:0:1::9: it is not a GID of device 'nic', and the configuration has neither "
-            "peers.template nor an entry for it in peers.list");
+            "peers.template nor an entry for it in peers.list, and peers.learn is false");
   EXPECT_FALSE(resolve("::", 5));
   EXPECT_EQ(error, "the destination GID is empty");
 }

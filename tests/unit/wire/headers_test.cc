@@ -173,6 +173,29 @@ json to_json(const Eeth& h) {
   return {{"op", static_cast<int>(h.op)}, {"tx_timestamp", h.tx_timestamp}};
 }
 
+void from_json(const json& f, Plth* h) {
+  h->version = f.at("version");
+  h->plane = f.at("plane");
+  h->planes = f.at("planes");
+  h->slot = f.at("slot");
+  h->nonce = std::stoull(f.at("nonce").get<std::string>());
+  EXPECT_TRUE(IpAddress::parse(f.at("addr"), &h->addr));
+  h->port = f.at("port");
+  h->port_base = f.at("port_base");
+  h->ready = f.at("ready") == 1;
+}
+json to_json(const Plth& h) {
+  return {{"version", h.version},
+          {"plane", h.plane},
+          {"planes", h.planes},
+          {"slot", h.slot},
+          {"nonce", std::to_string(h.nonce)},
+          {"addr", h.addr.to_string()},
+          {"port", h.port},
+          {"port_base", h.port_base},
+          {"ready", h.ready ? 1 : 0}};
+}
+
 // Runs every vector of one header; returns how many there were.
 template <typename Header>
 int check_header(const std::string& name) {
@@ -209,6 +232,7 @@ TEST(Headers, GoldenVectorsBothDirections) {
   EXPECT_EQ(check_header<Peth>("PETH"), 1);
   EXPECT_EQ(check_header<Erth>("ERTH"), 2);
   EXPECT_EQ(check_header<Eeth>("EETH"), 2);
+  EXPECT_EQ(check_header<Plth>("PLTH"), 2);
 }
 
 // Reserved bits set by a peer change nothing: what is decoded encodes to the same bytes with those bits clear.

@@ -15,7 +15,7 @@ struct Row {
   bool request, starts, ends, imm;
 };
 
-// [MRC-BTH-1]
+// [MRC-BTH-1] [MRC-EXT-1]
 constexpr Row kTable[] = {
     {0xC6, "WRITE_FIRST", 32, 36, true, true, false, false},
     {0xC7, "WRITE_MIDDLE", 32, 36, true, false, false, false},
@@ -26,6 +26,8 @@ constexpr Row kTable[] = {
     {0xD1, "ACK", 16, 16, false, false, false, false},
     {0xD8, "ENDPOINT_REQUEST", 28, 28, false, false, false, false},
     {0xD9, "ENDPOINT_RESPONSE", 48, 48, false, false, false, false},
+    {0xDA, "PLANE_REQUEST", 48, 48, false, false, false, false},
+    {0xDB, "PLANE_RESPONSE", 48, 48, false, false, false, false},
     {0xDC, "SACK", 48, 48, false, false, false, false},
     {0xDD, "NACK", 32, 32, false, false, false, false},
     {0xDE, "PROBE", 28, 28, false, false, false, false},

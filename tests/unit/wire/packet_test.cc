@@ -52,7 +52,7 @@ constexpr Opcode kRequests[] = {Opcode::kWriteFirst,   Opcode::kWriteMiddle, Opc
 
 TEST(Packet, GoldenPacketsReencodeToTheSameBytes) {
   const auto packets = golden_packets();
-  ASSERT_EQ(packets.size(), 14u);
+  ASSERT_EQ(packets.size(), 16u);
   std::map<Opcode, int> seen;
   for (const GoldenPacket& g : packets) {
     SCOPED_TRACE(g.name);
@@ -65,7 +65,7 @@ TEST(Packet, GoldenPacketsReencodeToTheSameBytes) {
     EXPECT_TRUE(std::equal(out.begin(), out.end() - kIcrcBytes, g.bytes.begin()));
     ++seen[p.bth.opcode];
   }
-  EXPECT_EQ(seen.size(), 12u);
+  EXPECT_EQ(seen.size(), 14u);
 }
 
 TEST(Packet, FieldsLandInTheirHeaders) {
@@ -116,6 +116,7 @@ DecodeError expected_cut(Opcode op, bool ts, uint32_t len) {
   if (op == Opcode::kProbe) steps.push_back({16, DecodeError::kShortPeth});
   if (op == Opcode::kEndpointRequest) steps.push_back({16, DecodeError::kShortErth});
   if (op == Opcode::kEndpointResponse) steps.push_back({36, DecodeError::kShortEeth});
+  if (op == Opcode::kPlaneRequest || op == Opcode::kPlaneResponse) steps.push_back({36, DecodeError::kShortPlth});
   steps.push_back({4, DecodeError::kShortIcrc});
   uint32_t end = 0;
   for (const Step& s : steps) {
@@ -173,7 +174,7 @@ TEST(Packet, EveryOtherOpcodeIsUnknown) {  // [MRC-BTH-1]
       EXPECT_EQ(trimmed_exact(b), DecodeError::kUnknownOpcode);
     }
   }
-  EXPECT_EQ(known, 12);
+  EXPECT_EQ(known, 14);
 }
 
 TEST(Packet, PayloadAgainstMessageLength) {  // [MRC-WIRE-4]
@@ -228,7 +229,9 @@ TEST(Packet, ControlPacketsHaveNoBodyAndNoPad) {  // [MRC-WIRE-5]
 TEST(Packet, EndpointOperationsGoToQpnTwo) {  // [MRC-BTH-5]
   for (const GoldenPacket& g : golden_packets()) {
     const Opcode op = static_cast<Opcode>(g.bytes[0]);
-    if (op != Opcode::kEndpointRequest && op != Opcode::kEndpointResponse) continue;
+    if (op != Opcode::kEndpointRequest && op != Opcode::kEndpointResponse && op != Opcode::kPlaneRequest &&
+        op != Opcode::kPlaneResponse)
+      continue;
     Bytes b = g.bytes;
     EXPECT_EQ(decode_exact(b), DecodeError::kOk);
     b[7] = 3;
