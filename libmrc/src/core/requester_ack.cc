@@ -80,7 +80,7 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
     if (named >= static_cast<int64_t>(window_first_) && named < static_cast<int64_t>(nxt_) &&
         named + window_->size() >= static_cast<int64_t>(nxt_)) {
       const TxRecord& r = (*window_)[static_cast<uint64_t>(named)];
-      named_ev = r.ev;
+      if (r.sends == 1) named_ev = r.ev;  // else the answer's entropy tells which copy it was
       // The copy that triggered this answer was a first transmission, yet we have sent the packet again since.
       if (r.sends > 1 && !p.bth.rtx && !s.pr) on_spurious(now);
       if (r.sends == 1 && !p.bth.rtx) {
