@@ -108,8 +108,8 @@ MRC_FOLD_TARGET uint32_t folded(uint32_t crc, const uint8_t* p, size_t len, uint
   const uint32_t start = bytewise(~crc, p, odd);
   if (kCopy) std::memcpy(to, p, odd);
   const uint8_t* const end = p + len;
-  const ptrdiff_t away = kCopy ? to - p : 0;
-  const auto at = [away](const uint8_t* q) { return const_cast<uint8_t*>(q) + away; };
+  const uint8_t* const from = p;
+  const auto at = [to, from](const uint8_t* q) { return to + (q - from); };
   p += odd;
   const __m128i initial = _mm_cvtsi32_si128(static_cast<int>(start));
   __m128i last;
