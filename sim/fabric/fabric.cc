@@ -87,7 +87,58 @@ void check_usids(const FabricSpec& f, const YAML::Node& node, const Source& sour
 
 }  // namespace
 
-FabricSpec read_fabric(const YAML::Node& node, const Source& source) {
+namespace {
+
+// Keys of `over` replace those of `base`, map by map.
+void merge(YAML::Node base, const YAML::Node& over) {
+  for (const auto& entry : over) {
+    const std::string key = entry.first.Scalar();
+    YAML::Node below = base[key];
+    if (below.IsDefined() && below.IsMap() && entry.second.IsMap()) {
+      merge(below, entry.second);
+    } else {
+      base[key] = entry.second;
+    }
+  }
+}
+
+const Builtin* find_builtin(const std::string& name) {
+  for (const Builtin& b : builtin_fabrics())
+    if (name == b.name) return &b;
+  return nullptr;
+}
+
+std::string builtin_names() {
+  std::string names;
+  for (const Builtin& b : builtin_fabrics()) names += std::string(names.empty() ? "" : ", ") + b.name;
+  return names;
+}
+
+}  // namespace
+
+YAML::Node expand_fabric(const YAML::Node& node, const Source& source, const std::string& folder) {
+  if (node.IsScalar()) {
+    const std::string& name = node.Scalar();
+    if (const Builtin* b = find_builtin(name)) return load_yaml(Source{std::string("builtin:") + b->name}, b->yaml);
+    if (name.find('/') == std::string::npos && name.find('.') == std::string::npos)
+      refuse_value(source, node, "fabric", builtin_names() + ", the path of a file, or a map");
+    const std::string path = name[0] == '/' ? name : folder + "/" + name;
+    return expand_fabric(load_yaml(Source{path}, read_file(path)), Source{path}, folder);
+  }
+  if (!node.IsMap()) refuse_value(source, node, "fabric", "the name of a built-in fabric, the path of a file, or a map");
+  if (!node["base"].IsDefined()) return node;
+  const Builtin* base = node["base"].IsScalar() ? find_builtin(node["base"].Scalar()) : nullptr;
+  if (base == nullptr) refuse_value(source, node["base"], "base", builtin_names());
+  YAML::Node rest(YAML::NodeType::Map);
+  for (const auto& entry : node)
+    if (entry.first.Scalar() != "base") rest[entry.first] = entry.second;
+  YAML::Node merged = load_yaml(Source{std::string("builtin:") + base->name}, base->yaml);
+  merge(merged, rest);
+  return merged;
+}
+
+FabricSpec read_fabric(const YAML::Node& given, const Source& source) {
+  const YAML::Node node = given.IsMap() ? expand_fabric(given, source, ".") : given;
   FabricSpec f;
   MapReader m(node, "fabric", source);
   std::string ignored;
@@ -123,16 +174,13 @@ FabricSpec read_fabric(const YAML::Node& node, const Source& source) {
 }
 
 FabricSpec load_fabric(const std::string& name_or_path) {
-  for (const Builtin& b : builtin_fabrics())
-    if (name_or_path == b.name) {
-      const Source source{std::string("builtin:") + b.name};
-      return read_fabric(load_yaml(source, b.yaml), source);
-    }
-  if (name_or_path.find('/') == std::string::npos && name_or_path.find('.') == std::string::npos) {
-    std::string names;
-    for (const Builtin& b : builtin_fabrics()) names += std::string(names.empty() ? "" : ", ") + b.name;
-    throw ConfigError("fabric '" + name_or_path + "' is not built in; allowed: " + names + ", or the path of a file");
+  if (const Builtin* b = find_builtin(name_or_path)) {
+    const Source source{std::string("builtin:") + b->name};
+    return read_fabric(load_yaml(source, b->yaml), source);
   }
+  if (name_or_path.find('/') == std::string::npos && name_or_path.find('.') == std::string::npos)
+    throw ConfigError("fabric '" + name_or_path + "' is not built in; allowed: " + builtin_names() +
+                      ", or the path of a file");
   const Source source{name_or_path};
   return read_fabric(load_yaml(source, read_file(name_or_path)), source);
 }

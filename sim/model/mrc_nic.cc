@@ -276,6 +276,13 @@ void MrcNic::on_timer() {
   pump();
 }
 
+void MrcNic::each_counter(const std::function<void(const char*, uint64_t)>& f) const {
+  const core::Counters& c = endpoint_->counters();
+#define MRC_SIM_COUNTER(name, sentence) f(#name, c.name);
+  MRC_COUNTERS(MRC_SIM_COUNTER)
+#undef MRC_SIM_COUNTER
+}
+
 void MrcNic::each_qp(const std::function<void(const core::QpStatus&)>& f) const {
   for (const auto& c : connections_)
     if (c.second->qp != nullptr) f(endpoint_->qp_status(c.second->qp));

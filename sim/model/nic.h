@@ -3,6 +3,7 @@
 // inside the NIC is one packet per plane. Control packets pass data.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -29,6 +30,12 @@ class NicBase : public Receiver, public PortOwner, public Transport {
   uint32_t index() const { return index_; }
   const NicPlaneCounters& plane_counters(uint32_t plane) const { return plane_counters_[plane]; }
   void set_listener(Listener* listener) { listener_ = listener; }
+
+  // Payload taken in, counted in full packets and each packet once.
+  virtual uint64_t goodput_bytes() const = 0;
+  // Every counter of the transport, by name.
+  virtual void each_counter(const std::function<void(const char*, uint64_t)>& f) const = 0;
+  virtual uint32_t qp_errors() const = 0;
 
   // The link of a plane has lost or regained its carrier.
   virtual void on_carrier(uint16_t plane, bool up) = 0;

@@ -203,6 +203,7 @@ void RoceNic::on_data(const Packet& p, const Header& h) {
   }
   if (h.psn == in.expected) {
     ++in.expected;
+    ++counters_.rx_data;
     in.nak_sent = false;
     ++in.since_ack;
     if (h.last && listener_ != nullptr) listener_->on_received(h.message);
@@ -260,6 +261,16 @@ void RoceNic::on_room(uint16_t plane) {
 // A QP has one path: without its port it can only wait for the link or its timeout.
 void RoceNic::on_carrier(uint16_t plane, bool up) {
   if (up) pump(plane);
+}
+
+void RoceNic::each_counter(const std::function<void(const char*, uint64_t)>& f) const {
+  f("tx_data", counters_.tx_data);
+  f("rx_data", counters_.rx_data);
+  f("retransmits", counters_.retransmits);
+  f("naks", counters_.naks);
+  f("timeouts", counters_.timeouts);
+  f("notifications", counters_.notifications);
+  f("out_of_order", counters_.out_of_order);
 }
 
 void RoceNic::arm_timer(Ps when) {

@@ -26,7 +26,7 @@ struct RoceConfig {
 };
 
 struct RoceCounters {
-  uint64_t tx_data = 0, retransmits = 0, naks = 0, timeouts = 0, notifications = 0, out_of_order = 0;
+  uint64_t tx_data = 0, rx_data = 0, retransmits = 0, naks = 0, timeouts = 0, notifications = 0, out_of_order = 0;
 };
 
 class RoceNic final : public NicBase {
@@ -40,7 +40,9 @@ class RoceNic final : public NicBase {
   void on_room(uint16_t plane) override;
   void on_carrier(uint16_t plane, bool up) override;
   const RoceCounters& counters() const { return counters_; }
-  uint32_t qp_errors() const { return qp_errors_; }
+  uint64_t goodput_bytes() const override { return counters_.rx_data * plan_->spec().mtu; }
+  void each_counter(const std::function<void(const char*, uint64_t)>& f) const override;
+  uint32_t qp_errors() const override { return qp_errors_; }
 
  private:
   struct Qp;
