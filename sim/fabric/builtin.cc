@@ -26,6 +26,7 @@ nic_link: {rate: 100G, delay: 1us}
 overhead: 26
 mtu: 4084
 switch:
+  forwarding: ecmp
   trim_bytes: 64
   trim_victim: random
   queue: 120350
@@ -48,6 +49,7 @@ nic_link: {rate: 400G, delay: 1us}
 overhead: 26
 mtu: 4084
 switch:
+  forwarding: ecmp
   trim_bytes: 64
   trim_victim: random
   queue: 419150

@@ -1,8 +1,5 @@
 #include "sim/helper/run.h"
 
-#include <ns3/heap-scheduler.h>
-#include <ns3/object-factory.h>
-
 #include <algorithm>
 #include <chrono>
 
@@ -161,10 +158,7 @@ class Runner final : public Listener {
 }  // namespace
 
 RunResult run_scenario(const ScenarioSpec& scenario, const RunOptions& options) {
-  use_picoseconds();
-  ns3::ObjectFactory heap;
-  heap.SetTypeId(ns3::HeapScheduler::GetTypeId());  // an array: no node is allocated per event
-  ns3::Simulator::SetScheduler(heap);
+  prepare_simulator();
   Runner runner(scenario, options);
   return runner.run();
 }

@@ -9,20 +9,25 @@
 #pragma once
 
 #include <ns3/event-impl.h>
+#include <ns3/object-factory.h>
 #include <ns3/simulator.h>
 
 #include "base/time.h"
 #include "sim/config/units.h"
+#include "sim/model/scheduler.h"
 
 namespace mrc::sim {
 
-// To be called before a run; ns-3 takes it once per process.
-inline void use_picoseconds() {
+// To be called before each run; the resolution is taken once per process.
+inline void prepare_simulator() {
   if (ns3::Time::GetResolution() != ns3::Time::PS) ns3::Time::SetResolution(ns3::Time::PS);
+  ns3::ObjectFactory factory;
+  factory.SetTypeId(QuickScheduler::GetTypeId());
+  ns3::Simulator::SetScheduler(factory);
 }
 
 inline Ps now_ps() {
-  return ns3::Simulator::Now().GetTimeStep();
+  return QuickScheduler::now();
 }
 
 // The engine's clock begins a millisecond late, so that no timestamp in a header is 0, which means "none".

@@ -24,7 +24,7 @@ TEST(Network, OneMessageCrosses) {
     t.mrc.endpoint.trimming = true;
     t.mrc.endpoint.nscc.base_rtt = Duration::nanoseconds(f.base_rtt() / kPsPerNs);
     t.mrc.qp.path_mtu = f.mtu;
-    use_picoseconds();
+    prepare_simulator();
     Network net(f, t, 1);
     Recorder r;
     for (uint32_t i = 0; i < f.nics(); ++i) net.nic(i).set_listener(&r);
