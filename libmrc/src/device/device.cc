@@ -74,7 +74,7 @@ void DeviceImpl::stop() {
   {
     std::lock_guard lock(mutex);
     wake_at_ = kAwake;
-    endpoint->flush_acks(clock_now());
+    endpoint->flush_all_acks();
   }
   linger();
   std::lock_guard lock(mutex);
