@@ -70,13 +70,26 @@ void PeerPaths::draw_lap(std::vector<uint16_t>* lap) {
   }
 }
 
+bool PeerPaths::has_good_ev(uint8_t plane) const {
+  const uint16_t reverse = planes_[plane].reverse;
+  if (reverse != UINT16_MAX && health_[reverse].state == EvState::kGood) return true;
+  return std::any_of(health_.begin(), health_.end(),
+                     [&](const EvHealth& h) { return h.plane == plane && h.state == EvState::kGood; });
+}
+
 bool PeerPaths::pick_control(uint32_t planes_with_room, uint16_t* ev) {
   const auto plane_count = static_cast<uint8_t>(planes_.size());
+  bool healthy = false;
   for (int relaxed = 0; relaxed < 2; ++relaxed) {
+    // A good plane that is only full for the moment is waited for: the bad ones have room just because nobody uses them.
+    if (relaxed != 0 && healthy) return false;
     for (uint8_t k = 0; k < plane_count; ++k) {
       const auto p = static_cast<uint8_t>((control_turn_ + k) % plane_count);
-      if (!((planes_with_room >> p) & 1)) continue;
       if (relaxed == 0 ? !plane_usable(p) || planes_[p].suspended : !((present_planes_ >> p) & 1)) continue;
+      if (!((planes_with_room >> p) & 1)) {
+        healthy = healthy || (relaxed == 0 && has_good_ev(p));
+        continue;
+      }
       PlaneHealth& plane = planes_[p];
       if (plane.reverse == UINT16_MAX || (relaxed == 0 && health_[plane.reverse].state != EvState::kGood)) {
         scratch_.clear();

@@ -46,8 +46,8 @@ class PeerPaths {
   // Active GOOD EVs of usable planes, equally many per plane, planes interleaved, order drawn anew. Falls back to every
   // EV that is not DENIED when nothing is GOOD: sending into doubt beats not sending.
   void draw_lap(std::vector<uint16_t>* lap);
-  // An EV for a control packet: planes in turn, those known bad left out [MRC-EVS-9]. False when there is none with
-  // room.
+  // An EV for a control packet: planes in turn, those known bad left out [MRC-EVS-9]. False when the good ones
+  // have no room; bad ones are taken only when there is no good one at all.
   bool pick_control(uint32_t planes_with_room, uint16_t* ev);
 
   // --- evidence ---
@@ -91,6 +91,7 @@ class PeerPaths {
   static constexpr uint32_t kEvStreak = 2;
   static constexpr uint32_t kPlaneStreak = 4;
 
+  bool has_good_ev(uint8_t plane) const;
   bool assume_bad(Instant now, uint16_t ev);
   void recover(Instant now, uint16_t ev);
   void set_state(Instant now, uint16_t ev, EvState to);
