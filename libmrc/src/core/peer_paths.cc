@@ -118,6 +118,7 @@ void PeerPaths::on_delivered(uint16_t ev, Instant sent_at) {
 void PeerPaths::on_lost(Instant now, uint16_t ev, Instant sent_at) {
   EvHealth& h = health_[ev];
   ++h.losses;
+  if (config_.oblivious) return;
   PlaneHealth& p = planes_[h.plane];
   if (sent_at > h.last_delivered_sent && sent_at > h.last_loss_sent) {
     h.last_loss_sent = sent_at;
@@ -131,7 +132,7 @@ void PeerPaths::on_lost(Instant now, uint16_t ev, Instant sent_at) {
 
 void PeerPaths::on_timeout(Instant now, uint16_t ev) {
   ++health_[ev].losses;
-  assume_bad(now, ev);
+  if (!config_.oblivious) assume_bad(now, ev);
 }
 
 void PeerPaths::suspend_plane(Instant now, uint8_t plane) {

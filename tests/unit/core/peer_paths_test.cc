@@ -63,5 +63,14 @@ TEST_F(PeerPathsTest, pick_control__TakesAnyPlaneWhenNoneIsGood) {
   EXPECT_EQ(picked_plane(1 << 2), 2);
 }
 
+TEST_F(PeerPathsTest, on_lost__ObliviousSprayingRetiresNothing) {
+  config_.oblivious = true;
+  lose(1);
+  paths_->on_timeout(Instant::from_ns(5000), 2);
+  EXPECT_EQ(counters_.plane_suspensions, 0u);
+  EXPECT_EQ(counters_.ev_assumed_bad, 0u);
+  EXPECT_EQ(paths_->status()[1].losses, 2u);
+}
+
 }  // namespace
 }  // namespace mrc::core
