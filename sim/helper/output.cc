@@ -117,6 +117,7 @@ void Output::write_point(const ScenarioFile& file, size_t index, const RunResult
   write_file(folder + "/messages.csv", messages_csv(p.spec, result));
   write_file(folder + "/links.csv", links_csv(result));
   write_file(folder + "/ev_states.csv", ev_csv(result));
+  write_file(folder + "/throughput.svg", throughput_chart(result));
   write_file(folder + "/report.html", run_report(p.spec, p.label(), result));
   write_file(folder + "/summary.json", summary.dump(1) + "\n");  // last: says that the point is complete
 }
@@ -139,6 +140,7 @@ std::optional<std::vector<CheckResult>> Output::gather(const ScenarioFile& file)
   for (const CheckResult& c : checks)
     all["checks"].push_back({{"text", c.text}, {"passed", c.passed}, {"value", c.value}, {"why", c.why}});
   all["points"] = summaries;
+  for (const auto& [name, svg] : sweep_curves(file, summaries)) write_file(folder_ + "/" + name + ".svg", svg);
   write_file(folder_ + "/report.html", sweep_report(file, summaries, checks));
   write_file(folder_ + "/summary.json", all.dump(1) + "\n");
   return checks;

@@ -13,7 +13,7 @@ namespace {
 const char* kStyle = R"(<!doctype html><html lang="en"><head><meta charset="utf-8"><style>
 body{font:14px/1.45 system-ui,sans-serif;margin:2em auto;max-width:920px;color:#1d1d1f}h1{font-size:1.5em}h2{font-size:1.15em;margin-top:2em}
 table{border-collapse:collapse;margin:1em 0}td,th{border-bottom:1px solid #ddd;padding:3px 10px;text-align:right}td:first-child,th:first-child{text-align:left}
-.chart{width:100%;margin:.6em 0}.chart text{font:11px system-ui,sans-serif}.grid{stroke:#e3e3e3}.mark{stroke:#c1121f;stroke-dasharray:3 3}
+.chart{width:100%;margin:.6em 0}
 .ok{color:#2e933c}.bad{color:#c1121f;font-weight:bold}pre{background:#f5f5f5;padding:1em;overflow:auto}</style>
 )";
 
@@ -24,31 +24,6 @@ std::string head(const std::string& title, const std::string& about) {
 
 double us(Ps t) {
   return static_cast<double>(t) / kPsPerUs;
-}
-
-std::string throughput_chart(const RunResult& r) {
-  Chart c;
-  c.title = "Payload received per plane";
-  c.x_label = "time, us";
-  c.y_label = "Gb/s";
-  if (r.rows.empty()) return "";
-  const size_t planes = r.rows[0].plane_gbps.size();
-  for (size_t p = 0; p < planes; ++p) {
-    Curve curve{"plane " + std::to_string(p), {}};
-    for (const Row& row : r.rows) curve.points.push_back({us(row.at), row.plane_gbps[p]});
-    c.curves.push_back(std::move(curve));
-  }
-  if (planes > 1) {
-    Curve total{"mean of planes", {}};
-    for (const Row& row : r.rows) {
-      double sum = 0;
-      for (const double g : row.plane_gbps) sum += g;
-      total.points.push_back({us(row.at), sum / static_cast<double>(planes)});
-    }
-    c.curves.push_back(std::move(total));
-  }
-  for (const FaultMark& m : r.marks) c.marks.push_back({us(m.at), m.text});
-  return line_chart(c);
 }
 
 std::string queue_chart(const RunResult& r) {
@@ -149,6 +124,31 @@ std::string table(const std::vector<std::pair<std::string, Json>>& rows) {
 
 }  // namespace
 
+std::string throughput_chart(const RunResult& r) {
+  Chart c;
+  c.title = "Payload received per plane";
+  c.x_label = "time, us";
+  c.y_label = "Gb/s";
+  if (r.rows.empty()) return "";
+  const size_t planes = r.rows[0].plane_gbps.size();
+  for (size_t p = 0; p < planes; ++p) {
+    Curve curve{"plane " + std::to_string(p), {}};
+    for (const Row& row : r.rows) curve.points.push_back({us(row.at), row.plane_gbps[p]});
+    c.curves.push_back(std::move(curve));
+  }
+  if (planes > 1) {
+    Curve total{"mean of planes", {}};
+    for (const Row& row : r.rows) {
+      double sum = 0;
+      for (const double g : row.plane_gbps) sum += g;
+      total.points.push_back({us(row.at), sum / static_cast<double>(planes)});
+    }
+    c.curves.push_back(std::move(total));
+  }
+  for (const FaultMark& m : r.marks) c.marks.push_back({us(m.at), m.text});
+  return line_chart(c);
+}
+
 std::vector<TableColumn> table_columns(const std::vector<Json>& summaries) {
   std::vector<TableColumn> columns;
   std::set<std::string> seen;
@@ -205,20 +205,8 @@ std::string run_report(const ScenarioSpec& s, const std::string& label, const Ru
   return html + "</body></html>\n";
 }
 
-std::string sweep_report(const ScenarioFile& file, const std::vector<Json>& summaries, const std::vector<CheckResult>& checks) {
-  const ScenarioSpec& first = file.points[0].spec;
-  std::string html = head(first.name, first.about);
-  if (!checks.empty()) {
-    html += "<h2>Checks</h2><table><tr><th>check</th><th>worst value</th><th></th></tr>";
-    for (const CheckResult& c : checks)
-      html += "<tr><td>" + escape_html(c.text) + "</td><td>" + (c.why.empty() ? format_number(c.value) : escape_html(c.why)) +
-              "</td><td class=\"" + (c.passed ? "ok\">holds" : "bad\">fails") + "</td></tr>";
-    html += "</table>\n";
-  }
-  std::vector<std::pair<std::string, Json>> rows;
-  for (size_t i = 0; i < summaries.size(); ++i) rows.push_back({file.points[i].label(), summaries[i]});
-  html += "<h2>Points</h2>" + table(rows);
-  // Curves over a swept number: one per combination of the other parameters, for each column of the table.
+std::vector<std::pair<std::string, std::string>> sweep_curves(const ScenarioFile& file, const std::vector<Json>& summaries) {
+  std::vector<std::pair<std::string, std::string>> all;
   const auto& params = file.points[0].params;
   for (size_t k = 0; k < params.size(); ++k) {
     std::set<double> xs;
@@ -250,9 +238,29 @@ std::string sweep_report(const ScenarioFile& file, const std::vector<Json>& summ
         for (const auto& [x, y] : points) curve.points.push_back({x, y.first / y.second});
         c.curves.push_back(std::move(curve));
       }
-      html += line_chart(c);
+      const size_t dot = params[k].first.rfind('.');
+      std::string name = params[k].first.substr(dot == std::string::npos ? 0 : dot + 1) + "-" + column.metric;
+      std::replace(name.begin(), name.end(), ' ', '_');
+      all.push_back({name, line_chart(c)});
     }
   }
+  return all;
+}
+
+std::string sweep_report(const ScenarioFile& file, const std::vector<Json>& summaries, const std::vector<CheckResult>& checks) {
+  const ScenarioSpec& first = file.points[0].spec;
+  std::string html = head(first.name, first.about);
+  if (!checks.empty()) {
+    html += "<h2>Checks</h2><table><tr><th>check</th><th>worst value</th><th></th></tr>";
+    for (const CheckResult& c : checks)
+      html += "<tr><td>" + escape_html(c.text) + "</td><td>" + (c.why.empty() ? format_number(c.value) : escape_html(c.why)) +
+              "</td><td class=\"" + (c.passed ? "ok\">holds" : "bad\">fails") + "</td></tr>";
+    html += "</table>\n";
+  }
+  std::vector<std::pair<std::string, Json>> rows;
+  for (size_t i = 0; i < summaries.size(); ++i) rows.push_back({file.points[i].label(), summaries[i]});
+  html += "<h2>Points</h2>" + table(rows);
+  for (const auto& [name, svg] : sweep_curves(file, summaries)) html += svg;
   html += "<h2>Scenario</h2><pre>" + escape_html(file.text) + "</pre>";
   return html + "</body></html>\n";
 }

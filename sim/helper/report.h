@@ -13,6 +13,10 @@ namespace mrc::sim {
 std::string run_report(const ScenarioSpec& scenario, const std::string& label, const RunResult& result);
 std::string sweep_report(const ScenarioFile& file, const std::vector<Json>& summaries,
                          const std::vector<CheckResult>& checks);
+// Charts that also become files: of one run, throughput per plane; of a sweep, one per column of the table and swept
+// number. (name, SVG)
+std::vector<std::pair<std::string, std::string>> sweep_curves(const ScenarioFile& file, const std::vector<Json>& summaries);
+std::string throughput_chart(const RunResult& result);
 // Two sets of points beside each other, for `compare`.
 std::string compare_table(const std::vector<std::pair<std::string, Json>>& a,
                           const std::vector<std::pair<std::string, Json>>& b, bool html);

@@ -26,6 +26,10 @@ std::string tag(const char* format, double a, double b, double c, double d) {
   return out;
 }
 
+// Inside each chart, so that it also stands alone as a file.
+const char* const kChartStyle =
+    "<style>text{font:11px system-ui,sans-serif}.grid{stroke:#e3e3e3}.mark{stroke:#c1121f;stroke-dasharray:3 3}</style>";
+
 std::string text_at(double x, double y, const char* anchor, const std::string& text) {
   char out[120];
   std::snprintf(out, sizeof(out), "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
@@ -81,7 +85,7 @@ std::string line_chart(const Chart& chart) {
   };
   const auto sy = [&](double y) { return kHeight - kBottom - y / y1 * (kHeight - kTop - kBottom); };
   std::string s = tag("<svg viewBox=\"0 0 %.0f %.0f\" xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\">", kWidth, kHeight, 0, 0);
-  s += text_at(kLeft, 16, "start", chart.title);
+  s += kChartStyle + text_at(kLeft, 16, "start", chart.title);
   for (double y = 0; y <= y1; y += tick_step(y1)) {
     s += tag("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"grid\"/>", kLeft, sy(y), kWidth - kRight, sy(y));
     s += text_at(kLeft - 6, sy(y) + 4, "end", format_number(y));
@@ -134,7 +138,7 @@ std::string heat_map(const HeatMap& map) {
   const double shown = std::ceil(static_cast<double>(map.columns.size()) / static_cast<double>(stride));
   const double cell = (kWidth - kLeft - 90 - 20) / shown;
   std::string s = tag("<svg viewBox=\"0 0 %.0f %.0f\" xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\">", kWidth, height, 0, 0);
-  s += text_at(kLeft, 16, "start", map.title);
+  s += kChartStyle + text_at(kLeft, 16, "start", map.title);
   s += tag("<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"#e6f2e6\"/>", kLeft + 90, kTop,
            kWidth - kLeft - 110, row_height * static_cast<double>(map.rows.size()));
   for (size_t r = 0; r < map.rows.size(); ++r) {

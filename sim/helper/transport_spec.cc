@@ -53,7 +53,7 @@ void read_mrc(MapReader* m, const FabricSpec& fabric, MrcConfig* c) {
   e.ack_delay = Duration::microseconds(1);
   e.reorder_floor = to_duration(rtt / 2);
   e.probe_floor = to_duration(4 * rtt);
-  e.ev_probe_interval = Duration::milliseconds(1);
+  e.ev_probe_interval = Duration::microseconds(200);
   e.nscc.base_rtt = to_duration(rtt);
   e.nscc.line_rate_bps = fabric.line_rate();
   core::QpAttr& q = c->qp;
@@ -71,6 +71,7 @@ void read_mrc(MapReader* m, const FabricSpec& fabric, MrcConfig* c) {
   read_time(m, "reorder_floor", &e.reorder_floor, 0, kPsPerSecond);
   read_time(m, "probe_floor", &e.probe_floor, kPsPerNs, kPsPerSecond);
   read_time(m, "ev_probe_interval", &e.ev_probe_interval, kPsPerUs, 10 * kPsPerSecond);
+  m->flag("oblivious", &e.oblivious);
   m->integer("ev_min_active", &e.ev_min_active, 0, 4096);
   m->integer("mpr", &q.mpr, 1, 255);
   q.mpr_dest = q.mpr;
