@@ -92,7 +92,9 @@ std::string MapReader::scalar(const std::string& key, const YAML::Node& node, co
 }
 
 void MapReader::bad(const std::string& key, const std::string& allowed) {
-  refuse_value(source_, get(key), key, allowed);
+  const YAML::Node n = get(key);
+  if (!n.IsDefined()) refuse(source_, node_, "key '" + key + "': allowed: " + allowed);  // the default does not do here
+  refuse_value(source_, n, key, allowed);
 }
 
 void MapReader::missing(const std::string& key) {

@@ -66,7 +66,9 @@ void read_mrc(MapReader* m, const FabricSpec& fabric, MrcConfig* c) {
   m->integer("burst", &e.max_segments, 1, core::kMaxSegments);
   m->flag("trim_nacks", &e.trimming);
   m->flag("timestamps", &e.timestamps);
-  m->integer("sack_bytes", &e.sack_bytes, 1, 1 << 24);
+  int64_t sack_bytes = e.sack_bytes;
+  m->bytes("sack_bytes", &sack_bytes, 1, 1 << 24);
+  e.sack_bytes = static_cast<uint32_t>(sack_bytes);
   read_time(m, "ack_delay", &e.ack_delay, 0, kPsPerSecond);
   read_time(m, "reorder_floor", &e.reorder_floor, 0, kPsPerSecond);
   read_time(m, "probe_floor", &e.probe_floor, kPsPerNs, kPsPerSecond);
