@@ -112,7 +112,8 @@ def trim_rows(pts):
 
 
 def scale_rows(pts):
-    return [(f"{p['fabric']['nics']} NICs", "92 % at 42,020 GPUs", percent(p["jobs"]["main"]["share_of_peak"])) for p in pts]
+    return [(f"{p['fabric']['nics']} NICs, to the next {'rank' if p['point']['workloads.0.shift'] == '1' else 'rack'}", "92 % at 42,020 GPUs",
+             percent(p["windows"]["steady"]["share_of_peak"])) for p in pts]
 
 
 # Scenario -> (rows, plots: files of the output directory).

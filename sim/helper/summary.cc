@@ -85,6 +85,7 @@ Json window_summary(const ScenarioSpec& scenario, const Graph& graph, const Wind
     total += per_nic[i];
   }
   j["gbps"] = rounded(gbps(total, time));
+  j["share_of_peak"] = std::round(gbps(total, time) / static_cast<double>(per_nic.size()) / (scenario.fabric.line_rate() / 1e9) * 1e5) / 1e5;
   Json planes = Json::array();
   for (size_t p = 0; p < w.end.plane.size(); ++p)
     planes.push_back(rounded(gbps(static_cast<double>(w.end.plane[p] - w.begin.plane[p]), time)));

@@ -276,6 +276,19 @@ void MrcNic::on_timer() {
   pump();
 }
 
+// Received payload, less the share that had arrived before.
+uint64_t MrcNic::goodput_bytes() const {
+  uint64_t packets = 0, bytes = 0;
+  for (const NicPlaneCounters& p : plane_counters_) {
+    packets += p.rx_data_packets;
+    bytes += p.rx_data_bytes;
+  }
+  const uint64_t payload = bytes - std::min<uint64_t>(bytes, packets * FabricSpec::kTransportBytes);
+  const core::Counters& c = endpoint_->counters();
+  const uint64_t all = c.rx_data + c.rx_duplicates;
+  return all == 0 ? 0 : static_cast<uint64_t>(static_cast<double>(payload) * static_cast<double>(c.rx_data) / static_cast<double>(all));
+}
+
 void MrcNic::each_counter(const std::function<void(const char*, uint64_t)>& f) const {
   const core::Counters& c = endpoint_->counters();
 #define MRC_SIM_COUNTER(name, sentence) f(#name, c.name);

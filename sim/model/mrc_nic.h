@@ -40,7 +40,7 @@ class MrcNic final : public NicBase, public core::Sink, public core::TraceSink {
   const std::vector<Ev>& evs() const { return evs_; }
   const MrcConfig& config() const { return config_; }
   core::PeerId peer_of(uint32_t nic) const;  // kNoPeer when there was no traffic
-  uint64_t goodput_bytes() const override { return endpoint_->counters().rx_data * plan_->spec().mtu; }
+  uint64_t goodput_bytes() const override;
   void each_counter(const std::function<void(const char*, uint64_t)>& f) const override;
   uint32_t qp_errors() const override { return qp_errors_; }
   // For every QP with work outstanding.

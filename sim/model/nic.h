@@ -31,7 +31,7 @@ class NicBase : public Receiver, public PortOwner, public Transport {
   const NicPlaneCounters& plane_counters(uint32_t plane) const { return plane_counters_[plane]; }
   void set_listener(Listener* listener) { listener_ = listener; }
 
-  // Payload taken in, counted in full packets and each packet once.
+  // Payload taken in, each packet once.
   virtual uint64_t goodput_bytes() const = 0;
   // Every counter of the transport, by name.
   virtual void each_counter(const std::function<void(const char*, uint64_t)>& f) const = 0;

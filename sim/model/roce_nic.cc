@@ -204,6 +204,7 @@ void RoceNic::on_data(const Packet& p, const Header& h) {
   if (h.psn == in.expected) {
     ++in.expected;
     ++counters_.rx_data;
+    accepted_bytes_ += p.udp_bytes - kDataHeaders;
     in.nak_sent = false;
     ++in.since_ack;
     if (h.last && listener_ != nullptr) listener_->on_received(h.message);

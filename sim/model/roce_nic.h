@@ -40,7 +40,7 @@ class RoceNic final : public NicBase {
   void on_room(uint16_t plane) override;
   void on_carrier(uint16_t plane, bool up) override;
   const RoceCounters& counters() const { return counters_; }
-  uint64_t goodput_bytes() const override { return counters_.rx_data * plan_->spec().mtu; }
+  uint64_t goodput_bytes() const override { return accepted_bytes_; }
   void each_counter(const std::function<void(const char*, uint64_t)>& f) const override;
   uint32_t qp_errors() const override { return qp_errors_; }
 
@@ -76,6 +76,7 @@ class RoceNic final : public NicBase {
   std::vector<std::vector<Qp*>> by_plane_;
   std::vector<size_t> turn_;
   RoceCounters counters_;
+  uint64_t accepted_bytes_ = 0;  // payload, in order
   uint32_t qp_errors_ = 0;
   Ps timer_at_ = INT64_MAX;
   Recurring<RoceNic, &RoceNic::on_timer> timer_event_{this};
