@@ -21,7 +21,7 @@ struct mrc_context;
 
 /* NULL-terminated array of the configured software devices; *num_devices may be NULL. Free with
  * mrc_soft_free_device_list; a device that was opened stays valid until it is closed. Errors: EINVAL (configuration
- * refused: the reason is on stderr and in mrc_soft_config_error), ENOMEM. */
+ * refused: mrc_soft_config_error says why, and stderr unless MRC_LOG=off), ENOMEM. */
 struct ibv_device** mrc_soft_get_device_list(int* num_devices);
 void mrc_soft_free_device_list(struct ibv_device** list);
 const char* mrc_soft_get_device_name(struct ibv_device* device);
@@ -29,7 +29,8 @@ const char* mrc_soft_get_device_name(struct ibv_device* device);
 const char* mrc_soft_config_error(void);
 
 /* Opens a device, by pointer or by name (NULL: the first one). The context has a full ops table: ibv_query_port_*,
- * ibv_post_send and the other inlines of verbs.h are safe to reach. Errors: ENODEV, EINVAL, ENOMEM, EADDRINUSE. */
+ * ibv_post_send and the other inlines of verbs.h are safe to reach. Errors: EINVAL (NULL, or a configuration that is
+ * refused), ENODEV (no device of this library, or no such name), ENOMEM, EADDRINUSE, and what the sockets say. */
 struct ibv_context* mrc_soft_open_device(struct ibv_device* device);
 struct ibv_context* mrc_soft_open_device_by_name(const char* name);
 int mrc_soft_close_device(struct ibv_context* context); /* EBUSY while objects exist */
@@ -47,6 +48,10 @@ int mrc_soft_dealloc_pd(struct ibv_pd* pd); /* EBUSY while memory regions or QPs
  * address that peers use for the first byte. */
 struct ibv_mr* mrc_soft_reg_mr(struct ibv_pd* pd, void* addr, size_t length, int access);
 struct ibv_mr* mrc_soft_reg_mr_iova(struct ibv_pd* pd, void* addr, size_t length, uint64_t iova, int access);
+/* Memory of another device by dma-buf: NULL and EOPNOTSUPP whatever the arguments, for data is copied by this host's
+ * CPU. Programs probe with fd -1 and take any other errno for support. */
+struct ibv_mr* mrc_soft_reg_dmabuf_mr(struct ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+                                      int access);
 int mrc_soft_dereg_mr(struct ibv_mr* mr);
 
 /* Statistics. `text` receives one "name value" line per counter of the device (mrc-info --stats shows the sentences),
@@ -60,6 +65,11 @@ int mrc_soft_query_qp_stats(struct mrc_qp* qp, char* text, size_t size);
 int mrc_soft_deny_ev(struct mrc_qp* qp, uint32_t ev, int denied);
 /* Take a local plane (1-based port number) out of service or back; peers are told by port status update. */
 int mrc_soft_set_port_admin(struct ibv_context* context, uint8_t port_num, int enabled);
+
+/* Receiver penalty, 0..127: carried in every SACK that the device sends until it is changed, and makes the senders
+ * narrow their windows. restore: they go back at once to what they had. EINVAL for a foreign context or a larger
+ * penalty. */
+int mrc_soft_set_receiver_penalty(struct ibv_context* context, uint8_t penalty, int restore);
 
 /* All parameters with default, range, unit and sentence, as JSON. Needed size as snprintf. */
 int mrc_soft_describe_params(char* text, size_t size);

@@ -1,14 +1,15 @@
 #include "alloc/counted_new.h"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <new>
 
 namespace mrc::alloc {
 namespace {
-int depth = 0;
+thread_local int depth = 0;
 uint64_t fail_mask = 0, fail_first = 0, armed = 0, failed = 0;
-int64_t live = 0;
+std::atomic<int64_t> live{0};
 
 bool refuse() {
   if (depth == 0) return false;

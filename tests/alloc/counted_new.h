@@ -1,5 +1,6 @@
 // operator new under control: counts allocations inside armed scopes and lets chosen ones fail. The failures are a bit
-// mask: bit i of `mask` makes the (first + i)-th armed allocation throw. Single thread.
+// mask: bit i of `mask` makes the (first + i)-th armed allocation throw. One thread may be armed at a time; what others
+// ask for neither counts nor fails.
 #pragma once
 
 #include <cstdint>

@@ -37,7 +37,10 @@ def test_reordering():
 
 
 def test_ecn_marks():
-    faulty("ecn=0.05", "--size", "256K", "--iters", "200")
+    """Marked paths are passed over once: the counter, the timeline and the table of the QP show them as SKIP."""
+    report = faulty("ecn=0.3", "--size", "256K", "--duration", "1", "--timeline", "20")
+    assert report["counters"]["ev_skips"] > 0, report["counters"]
+    assert any(row["skip"] > 0 for row in report["timeline"]), report["timeline"]
 
 
 def test_trimming():

@@ -10,6 +10,21 @@ def test_write():
         assert plane["tx_packets"] > 0, f"plane not used: {plane}"
 
 
+def test_latency_by_duration():
+    """By the clock, however fast the rounds are; both kinds of writes."""
+    for op in ("write", "write-imm"):
+        report = succeed(["--test", "lat", "--op", op, "--duration", "0.5"])
+        latency = report["sizes"][0]["latency"]
+        assert latency["samples"] > 0 and latency["seconds"] >= 0.5, latency
+
+
+def test_mtu_of_the_device():
+    """Without --mtu packets are as large as the device has them, not larger."""
+    assert verified(["--size", "64K", "--iters", "50"], {"MRC_MTU": "1024"})["mtu"] == 1024
+    assert verified(["--size", "64K", "--iters", "50"], {"MRC_MTU": "1024"}, server_env={"MRC_MTU": "512"})["mtu"] == 512
+    assert verified(["--size", "64K", "--iters", "50", "--mtu", "256"])["mtu"] == 256
+
+
 def test_write_imm():
     report = verified(["--op", "write-imm", "--size", "64K", "--iters", "2000"])
     assert report["sizes"][0]["messages"] >= 2000

@@ -106,5 +106,26 @@ TEST(Order, AnswersPassDataOnlyWhereTheDriverSendsSinglePackets) {
   EXPECT_EQ(dscp_of_first_answer(false), DscpConfig().no_trim);
 }
 
+// [MRC-ACK-3]: in a conversation the ACKs ride behind the answers, and a SACK leaves once in many messages.
+TEST(Order, AConversationNeedsFewPacketsOfItsOwn) {
+  Pair p;
+  const uint32_t back_lkey = p.fabric.register_memory(1, p.source), back_rkey = p.fabric.register_memory(0, p.target);
+  constexpr size_t kRounds = 100;
+  for (size_t i = 0; i < kRounds; ++i) {
+    ASSERT_EQ(p.fabric.write(0, p.link.qa, i, &p.source[i], 1, p.lkey, &p.target[i], p.rkey), PostResult::kOk);
+    ASSERT_TRUE(p.fabric.run_until([&] { return p.target[i] == p.source[i]; }, Duration::milliseconds(1)));
+    ASSERT_EQ(p.fabric.write(1, p.link.qb, i, &p.source[5000 + i], 1, back_lkey, &p.target[5000 + i], back_rkey),
+              PostResult::kOk);
+    ASSERT_TRUE(
+        p.fabric.run_until([&] { return p.target[5000 + i] == p.source[5000 + i]; }, Duration::milliseconds(1)));
+  }
+  ASSERT_TRUE(p.until_sends(kRounds));
+  EXPECT_TRUE(p.all_ok(kRounds));
+  EXPECT_LE(p.counters(1).tx_sacks, kRounds / 20);
+  p.pass(Duration::milliseconds(2));  // the last SACK comes by itself, and congestion control is told of everything
+  EXPECT_GE(p.counters(1).tx_sacks, 1u);
+  EXPECT_LE(p.fabric.at(0).qp_status(p.link.qa).inflight, 0);
+}
+
 }  // namespace
 }  // namespace mrc::scenario

@@ -57,6 +57,23 @@ TEST(Paths, AllPlanesDeadForAWhile) {
   EXPECT_TRUE(p.arrived(0, 500000));
 }
 
+// [MRC-EVS-3] SKIP belongs to one QP: its own view shows it, what all QPs share does not.
+TEST(Paths, AMarkedEvIsSkipInTheViewOfItsQp) {
+  Pair p(single_packets());
+  p.fabric.net().link(1).ecn_bytes = 1;  // every packet that finds another one in the queue
+  ASSERT_EQ(p.write(1, 0, 500000), PostResult::kOk);
+  ASSERT_TRUE(p.until_sends(1));
+  size_t skip = 0;
+  for (const EvStatus& ev : p.fabric.at(0).ev_status(p.link.qa)) {
+    if (ev.state != EvState::kSkip) continue;
+    ++skip;
+    EXPECT_EQ(ev.plane, 1);
+  }
+  EXPECT_GT(skip, 0u);
+  for (const EvStatus& ev : p.fabric.at(0).ev_status(p.fabric.at(0).qp_status(p.link.qa).peer))
+    EXPECT_EQ(ev.state, EvState::kGood);
+}
+
 TEST(Paths, ALossyEvLeavesTheActiveSet) {
   Pair p(single_packets());
   const PeerId peer = p.fabric.peer(0, 1);

@@ -36,6 +36,38 @@ TEST_P(Windows, NeverMorePsnsUnderWayThanTheRespondersWindow) {
 }
 INSTANTIATE_TEST_SUITE_P(Mpr, Windows, testing::Values(1, 2, 32));
 
+// [MRC-CHOICE-Q26] The largest window is used to its end, and its far end fits the signed offsets of a SACK: what is
+// lost early is repaired while everything behind it has arrived.
+TEST(Window, TheLargestWindowIsUsedToItsEnd) {
+  constexpr uint32_t kBytes = 256 * 128 * 255 + 500000;
+  QpAttr attr;
+  attr.path_mtu = 256;
+  attr.mpr = attr.mpr_dest = 255;
+  attr.sq_psn = Psn(0xFFFF00);
+  attr.cc_disabled = true;
+  attr.timeout = 20;  // longer than a round trip that nobody has measured yet
+  Pair p({}, attr, kBytes);
+  for (int plane = 0; plane < 4; ++plane) {
+    p.fabric.net().link(plane).latency = Duration::milliseconds(50);
+    p.fabric.net().link(plane).loss = 0.01;
+  }
+  std::vector<TraceRecord> trace;
+  p.fabric.record(&trace);
+  ASSERT_EQ(p.write(1, 0, kBytes), PostResult::kOk);
+  ASSERT_TRUE(p.until_sends(1, Duration::seconds(60)));
+  EXPECT_TRUE(p.all_ok(1));
+  EXPECT_TRUE(p.arrived(0, kBytes));
+  int32_t furthest = 0;
+  for (const TraceRecord& r : trace) {
+    if (r.node == 0 && (r.event == TraceEvent::kRxSack || r.event == TraceEvent::kRxAck)) break;
+    if (r.node == 0 && r.event == TraceEvent::kTxData)
+      furthest = std::max(furthest, Psn(static_cast<uint32_t>(r.a)) - attr.sq_psn);
+  }
+  EXPECT_EQ(furthest, 128 * 255 - 2);  // one short of the window's last PSN [MRC-CHOICE-Q6]
+  EXPECT_GT(p.counters(0).fast_retransmits, 0u);
+  EXPECT_EQ(p.counters(1).drop_window, 0u);
+}
+
 // clients.md rule 5: more WriteIMMs are posted than the limit; they queue at the sender and none fails.
 TEST(Window, WriteImmsBeyondTheLimitQueueAtTheSender) {
   QpAttr attr;

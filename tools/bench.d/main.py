@@ -11,7 +11,8 @@ import programs  # noqa: E402
 import report  # noqa: E402
 
 KIB, MIB = 1 << 10, 1 << 20
-PARTS = ("bandwidth", "latency", "sizes", "rate", "qps", "loss")
+PARTS = ("bandwidth", "latency", "sizes", "rate", "qps", "loss", "recovery")
+SIZES = [4 * KIB * 4**k for k in range(8)]
 
 
 def size_name(size):
@@ -37,27 +38,26 @@ def plan(options, place):
         # their own.
         steps += [("messages of 64 B", "limit", lambda: limit(place, s, size=112, burst=1)),
                   ("messages of 64 B", "mrc", lambda: mrc(place, s, 64, depth=256))]
+    if "sizes" in options.parts:
+        # A stream has no messages: iperf3's size is that of its writes, and past 1 MiB it is the same.
+        sizes = SIZES[::2] if options.quick else SIZES
+        for size in sizes:
+            name, depth = f"writes of {size_name(size)}", max(2, min(256, 16 * MIB // size))
+            steps += [(name, "mrc", lambda size=size, depth=depth: mrc(place, s, size, depth=depth)),
+                      (name, "tcp", lambda size=size: programs.tcp(place, s, size))]
+    if "qps" in options.parts:
+        for qps in (1, 16, 1024) if options.quick else (1, 4, 16, 64, 256, 1024):
+            depth = 4 if qps > 16 else 16
+            steps += [(f"{qps} QPs", "mrc", lambda qps=qps, depth=depth: mrc(place, s, 64 * KIB, depth=depth, qps=qps)),
+                      (f"{qps} QPs, messages of 64 B", "mrc", lambda qps=qps, depth=depth: mrc(place, s, 64, depth=depth, qps=qps))]
+    if "recovery" in options.parts:
+        steps.append(("a plane dies and returns", "mrc", lambda: programs.mrc_dead_plane(place)))
     if "loss" in options.parts:
         for percent in (0, 0.1, 1):
             name = f"loss {percent} %"
             fault = f"loss={percent / 100:g};seed={options.seed}" if percent else None
             steps.append((name, "mrc", lambda fault=fault: mrc(place, s, 4 * MIB, depth=8, fault=fault)))
             steps.append((name, "tcp", lambda percent=percent: tcp_with_loss(place, s, percent / 100)))
-    return steps
-
-
-def plan_once(options, place):
-    """What is measured in a single round: sweeps."""
-    steps = []
-    if "sizes" in options.parts:
-        sizes = (4 * KIB, 64 * KIB, MIB, 16 * MIB) if options.quick else (4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB)
-        for size in sizes:
-            depth = max(2, min(256, 16 * MIB // size))
-            steps.append((f"writes of {size_name(size)}", "mrc",
-                          lambda size=size, depth=depth: programs.mrc(place, options.seconds, size, depth=depth)))
-    if "qps" in options.parts:
-        for qps in (1, 16, 1024) if options.quick else (1, 4, 16, 64, 256, 1024):
-            steps.append((f"{qps} QPs", "mrc", lambda qps=qps: programs.mrc(place, options.seconds, 64 * KIB, depth=4 if qps > 16 else 16, qps=qps)))
     return steps
 
 
@@ -86,14 +86,12 @@ def measure(options, place):
     for _ in range(options.rounds):
         for measurement, name, call in plan(options, place):
             step(measurement, name, call)
-    for measurement, name, call in plan_once(options, place):
-        step(measurement, name, call)
     return report.medians(runs)
 
 
 def main():
     parser = argparse.ArgumentParser(prog="tools/bench", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="3 rounds of 1 s and short sweeps instead of 5 of 2 s")
+    parser.add_argument("--quick", action="store_true", help="3 rounds of 1 s and half the sweeps instead of 5 of 2 s")
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output instead of tables")
     parser.add_argument("--place", choices=("loopback", "veth", "all"), default="all", help="veth needs root (default: all)")
     parser.add_argument("--parts", default=",".join(PARTS), help="some of " + ",".join(PARTS))

@@ -1,7 +1,7 @@
 """The programs that are measured: how each is started at both ends, and how its answer is read.
 
-Every function returns a dictionary with some of: gbps (payload received), rate (messages per second), p50_us, p99_us, mean_us
-(half round trip), cpu_s_per_gb (processor seconds of both ends per 1e9 bytes of payload); or {"error": sentence}.
+Every function returns a dictionary with some of: gbps (payload received), rate (messages per second), p50_us, p99_us, p999_us,
+mean_us (half round trip), cpu_s_per_gb (processor seconds of both ends per 1e9 bytes of payload); or {"error": sentence}.
 """
 import json
 import os
@@ -105,20 +105,6 @@ def last_json(text):
     raise ValueError("no JSON in the output: " + text[-200:])
 
 
-def find(j, *names):
-    """The first number under one of these names, outer objects before inner ones: a report may nest its results."""
-    level = [j]
-    while level:
-        for value in level:
-            if isinstance(value, dict):
-                for name in names:
-                    if isinstance(value.get(name), (int, float)):
-                        return value[name]
-        level = [inner for value in level for inner in
-                 (value.values() if isinstance(value, dict) else value if isinstance(value, list) else [])]
-    raise KeyError(f"no {names[0]} in the report")
-
-
 def per_gb(cpu, gbps, seconds):
     gigabytes = gbps * seconds / 8
     return cpu / gigabytes if gigabytes > 0 else None
@@ -138,11 +124,39 @@ def mrc(place, seconds, size, depth=None, qps=1, latency=False, fault=None):
     text, cpu, error = pair(place, server, client, seconds, {**place.server_env, **env}, {**place.client_env, **env})
     if error:
         return {"error": error}
-    j = last_json(text)
+    result = last_json(text)["sizes"][0]
     if latency:
-        return {"p50_us": find(j, "p50_us", "p50"), "p99_us": find(j, "p99_us", "p99")}
-    gbps = find(j, "gbps", "gbit_per_s")
-    return {"gbps": gbps, "rate": find(j, "messages_per_second", "messages_per_s"), "cpu_s_per_gb": per_gb(cpu, gbps, seconds)}
+        return {key: result["latency"][key] for key in ("p50_us", "p99_us", "p999_us")}
+    return {"gbps": result["gbps"], "rate": result["message_rate"], "cpu_s_per_gb": result["cpu_s_per_gb"]}
+
+
+def mrc_dead_plane(place, dead=1, dies=1.0, returns=2.0, seconds=3.5):
+    """One QP while plane 2 is black for a second. The share of a plane is what each of the four carried before; three
+    shares must stand again soon after the death. below_ms: for how long less than 0.9 of them moved (mean of 40 ms);
+    back_ms: from the plane's return until it carries a tenth of its share."""
+    binary = program("mrc-perf")
+    if binary is None:
+        return {"error": "mrc-perf is not built"}
+    env = {"MRC_FAULT": f"plane={dead + 1}:blackhole@{dies:g}s-{returns:g}s"}
+    client = [binary, place.out_of_band, "--quiet", "--size", "1048576", "--depth", "16", "--verify", "--json", "-", "--duration",
+              str(seconds), "--timeline", "10"]
+    text, _, error = pair(place, [binary, "--quiet"], client, seconds, {**place.server_env, **env}, {**place.client_env, **env})
+    if error:
+        return {"error": error}
+    j = last_json(text)
+    rows = j["timeline"]
+
+    def mean(begin, end, value):
+        chosen = [value(r) for r in rows if begin <= r["t"] < end]
+        return sum(chosen) / len(chosen) if chosen else 0
+
+    before = mean(0.3, dies - 0.1, lambda r: r["gbps"])
+    share = mean(0.3, dies - 0.1, lambda r: r["plane_gbps"][dead])
+    steps = [dies - 0.1 + k * 0.01 for k in range(round((returns - dies) / 0.01))]
+    below = sum(mean(t, t + 0.04, lambda r: r["gbps"]) < 0.9 * (before - share) for t in steps) * 10
+    again = [r["t"] for r in rows if r["t"] > returns - 0.1 and r["plane_gbps"][dead] > 0.1 * share]
+    return {"gbps": before, "dead_gbps": mean(dies + 0.1, returns - 0.1, lambda r: r["gbps"]), "below_ms": below,
+            "back_ms": max(0, (again[0] - returns) * 1000) if again else float("inf"), "wrong": 0 if j["ok"] else 1}
 
 
 def limit(place, seconds, memory=16 << 20, latency=False, size=None, burst=None):
@@ -166,11 +180,11 @@ def limit(place, seconds, memory=16 << 20, latency=False, size=None, burst=None)
     return {"gbps": j["gbps"], "rate": j["packets_per_second"], "cpu_s_per_gb": per_gb(cpu, j["gbps"], seconds)}
 
 
-def tcp(place, seconds):
+def tcp(place, seconds, size=1 << 20):
     if shutil.which("iperf3") is None:
         return {"error": "iperf3 is not installed"}
     text, cpu, error = pair(place, ["iperf3", "-s", "-1", "-p", "18650"],
-                            ["iperf3", "-c", place.out_of_band, "-p", "18650", "-t", str(seconds), "-l", "1M", "-J"], seconds)
+                            ["iperf3", "-c", place.out_of_band, "-p", "18650", "-t", str(seconds), "-l", str(min(size, 1 << 20)), "-J"], seconds)
     if error:
         return {"error": error}
     j = last_json(text)

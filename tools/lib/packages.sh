@@ -31,6 +31,7 @@ clang-14          | fuzz        | compiler with libFuzzer
 libclang-rt-14-dev| fuzz        | its run-time libraries
 llvm-14           | fuzz        | readable stacks in reports
 iperf3            | bench       | one TCP stream to compare with
+nftables          | bench       | random loss for the TCP stream
 libfabric-bin     | bench       | fi_* tests to compare with
 '
 

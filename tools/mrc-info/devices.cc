@@ -102,13 +102,4 @@ void print_devices(const Json& devices, bool with_evs) {
   for (const Json& d : devices) print_device(d, with_evs);
 }
 
-void print_counters(const Json& devices) {
-  for (const Json& d : devices) {
-    std::printf("%s\n", text_of(d["name"]).c_str());
-    for (const Json& c : d["counters"])
-      std::printf("  %-26s %12s  %s\n", text_of(c["name"]).c_str(), text_of(c["value"]).c_str(),
-                  text_of(c["sentence"]).c_str());
-  }
-}
-
 }  // namespace mrc::info

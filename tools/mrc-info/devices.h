@@ -11,6 +11,5 @@ using Json = nlohmann::ordered_json;
 // One object per device; `only` picks one by name. Throws std::runtime_error with a sentence.
 Json describe_devices(const std::string& only);
 void print_devices(const Json& devices, bool with_evs);
-void print_counters(const Json& devices);
 
 }  // namespace mrc::info

@@ -5,6 +5,7 @@
 
 #include "devices.h"
 #include "params.h"
+#include "processes.h"
 
 namespace {
 
@@ -16,7 +17,7 @@ constexpr const char* kMore =
     "\nExamples:\n"
     "  mrc-info                          devices, planes, GIDs, limits, and what this host should raise\n"
     "  mrc-info --params                 every setting: value in force, default, range, meaning\n"
-    "  mrc-info --stats                  every counter and what it counts\n"
+    "  mrc-info --stats                  the counters of every process that has a device open\n"
     "  mrc-info --json | jq '.devices[0].planes'\n"
     "  MRC_CONFIG=lab.yaml mrc-info      checks a configuration file: exit code 1 and a sentence when it is refused\n"
     "\nConfiguration: the file that MRC_CONFIG names, else /etc/mrc/mrc.yaml where it exists. A variable "
@@ -31,7 +32,8 @@ constexpr const char* kMore =
     "      peers:\n"
     "        template: 'fd00:0:{plane}::{host}'    # {host}: the same 16 bits of the peer's GID\n"
     "\n"
-    "Counters are those of one process. A program reads its own with mrc_soft_query_stats; mrc-perf prints them.\n"
+    "Counters are those of one process. A program reads its own with mrc_soft_query_stats; --stats asks every process\n"
+    "of this user (root: of all users) that publishes them, which MRC_PUBLISH= (empty) turns off.\n"
     "Exit code 0: all is well; 1: the configuration is refused or a device does not start; 2: bad command line.\n";
 
 // The grammar of MRC_FAULT comes from the library, so that it is the one that the library reads.
@@ -53,7 +55,7 @@ int main(int argc, char** argv) {
   bool params = false, stats = false, evs = false, json = false;
   app.add_option("-d,--device", device, "Only this device");
   app.add_flag("-p,--params", params, "Every setting with value, default, range and meaning");
-  app.add_flag("-s,--stats", stats, "Every counter with its value in this process and its meaning");
+  app.add_flag("-s,--stats", stats, "Every process that has a device open, with its counters");
   app.add_flag("-e,--evs", evs, "Also list the entropy values");
   app.add_flag("--json", json, "Everything, as one JSON object");
   try {
@@ -63,19 +65,20 @@ int main(int argc, char** argv) {
   }
   try {
     if (json) {
+      // Before this process opens devices itself.
+      const mrc::info::Json processes = mrc::info::running_processes(mrc::info::setting("publish"), device);
       const mrc::info::Json all = {{"devices", mrc::info::describe_devices(device)},
-                                   {"params", mrc::info::describe_params()}};
+                                   {"params", mrc::info::describe_params()},
+                                   {"processes", processes}};
       std::printf("%s\n", all.dump(2).c_str());
     } else if (params) {
       // A refused configuration must not pass for the defaults.
       mrc::info::describe_devices(device);
       mrc::info::print_params(mrc::info::describe_params());
+    } else if (stats) {
+      mrc::info::print_processes(mrc::info::running_processes(mrc::info::setting("publish"), device));
     } else {
-      const mrc::info::Json devices = mrc::info::describe_devices(device);
-      if (stats)
-        mrc::info::print_counters(devices);
-      else
-        mrc::info::print_devices(devices, evs);
+      mrc::info::print_devices(mrc::info::describe_devices(device), evs);
     }
   } catch (const std::exception& e) {
     std::fprintf(stderr, "mrc-info: %s\n", e.what());

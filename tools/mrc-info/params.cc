@@ -41,6 +41,12 @@ Json describe_params() {
   return Json::parse(text);
 }
 
+std::string setting(const std::string& name) {
+  for (const Json& row : describe_params())
+    if (row["name"] == name) return plain(row["value"]);
+  return "";
+}
+
 void print_params(const Json& params) {
   for (const Json& row : params) {
     const bool changed = row["value"] != row["default"];

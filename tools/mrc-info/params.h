@@ -6,6 +6,7 @@
 namespace mrc::info {
 
 Json describe_params();
+std::string setting(const std::string& name);  // value in force, as text
 void print_params(const Json& params);
 
 }  // namespace mrc::info

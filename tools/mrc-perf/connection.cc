@@ -86,6 +86,7 @@ Connection::Connection(const Options& o, const Device& device, const Plan& plan,
   oob.send({{"gid", gid_text(device.gid())},
             {"qpns", qpns},
             {"psns", psns},
+            {"mtu", device.active_mtu()},
             {"addr", reinterpret_cast<uint64_t>(buffer.data())},
             {"rkey", buffer.mr().rkey}});
   const nlohmann::json peer = oob.receive(60);
@@ -94,6 +95,7 @@ Connection::Connection(const Options& o, const Device& device, const Plan& plan,
              peer_psns = peer.at("psns").get<std::vector<uint32_t>>();
   if (peer_qpns.size() != qps_.size() || peer_psns.size() != qps_.size())
     throw PerfError("the two sides made different numbers of queue pairs", "use the same version on both sides");
+  mtu_ = o.mtu != 0 ? o.mtu : std::min(device.active_mtu(), peer.at("mtu").get<uint32_t>());
   peer.at("addr").get_to(remote_addr_);
   peer.at("rkey").get_to(rkey_);
   for (size_t i = 0; i < qps_.size(); ++i) connect_qp(o, device, qps_[i], dgid, peer_qpns[i], psns[i], peer_psns[i]);
@@ -137,7 +139,7 @@ void Connection::connect_qp(const Options& o, const Device& device, mrc_qp* qp, 
                             uint32_t sq_psn, uint32_t rq_psn) {
   ibv_qp_attr attr{};
   attr.qp_state = IBV_QPS_RTR;
-  attr.path_mtu = static_cast<ibv_mtu>(mtu_enum(o.mtu));
+  attr.path_mtu = static_cast<ibv_mtu>(mtu_enum(mtu_));
   attr.dest_qp_num = dest_qpn;
   attr.rq_psn = rq_psn;
   attr.ah_attr.is_global = 1;

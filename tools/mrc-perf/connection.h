@@ -39,6 +39,7 @@ class Connection {
   uint64_t remote_addr() const { return remote_addr_; }
   uint32_t rkey() const { return rkey_; }
   uint32_t max_inline() const { return max_inline_; }
+  uint32_t mtu() const { return mtu_; }  // path MTU, bytes
 
  private:
   void create_qps(const Options& o, const Device& device, const Plan& plan);
@@ -50,6 +51,7 @@ class Connection {
   uint64_t remote_addr_ = 0;
   uint32_t rkey_ = 0;
   uint32_t max_inline_ = 0;
+  uint32_t mtu_ = 0;
 };
 
 }  // namespace mrc::perf

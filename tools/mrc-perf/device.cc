@@ -57,6 +57,7 @@ void Device::find_gid(int wanted) {
     errno = rc;
     fail("mrc_soft_query_port", "mrc-info shows the device's ports");
   }
+  active_mtu_ = 128U << port.active_mtu;
   auto usable = [&](int index) {
     return index >= 0 && index < port.gid_tbl_len && mrc_soft_query_gid(verbs_, 1, index, &gid_) == 0 && !is_zero(gid_);
   };

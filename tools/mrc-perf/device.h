@@ -24,6 +24,7 @@ class Device {
   ibv_pd* pd() const { return pd_; }
   const ibv_gid& gid() const { return gid_; }
   int gid_index() const { return gid_index_; }
+  uint32_t active_mtu() const { return active_mtu_; }  // bytes
   const std::string& name() const { return name_; }
 
  private:
@@ -34,6 +35,7 @@ class Device {
   ibv_pd* pd_ = nullptr;
   ibv_gid gid_{};
   int gid_index_ = 0;
+  uint32_t active_mtu_ = 0;
   std::string name_;
 };
 

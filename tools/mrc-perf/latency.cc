@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "error.h"
@@ -80,37 +81,51 @@ void Latency::poll() {
 
 void Latency::look_at_peer() {
   if (s_.oob.peer_gone()) throw PerfError("the peer process is gone", "look at the output of the other mrc-perf");
-  // The server sends nothing before it has answered every write, so a message now can only be an error, which throws,
-  // or the end of the connection.
-  s_.oob.look();
+  // The client only listens for an error, which throws, and for the end of the connection.
+  if (s_.client) return s_.oob.look();
+  nlohmann::json message;
+  if (rounds_ == UINT64_MAX && s_.oob.try_receive(&message)) message.at("rounds").get_to(rounds_);
 }
 
-void Latency::wait(uint64_t round) {
+bool Latency::wait(uint64_t round) {
   if (s_.options.op == Op::kWriteImm) {
-    while (receives_seen_ <= round) poll();
-    return;
+    while (receives_seen_ <= round && !stopped_before(round)) poll();
+    return receives_seen_ > round;
   }
   const auto expected = static_cast<uint8_t>(round + 1);
-  while (__atomic_load_n(last_byte_, __ATOMIC_ACQUIRE) != expected) poll();
+  while (__atomic_load_n(last_byte_, __ATOMIC_ACQUIRE) != expected && !stopped_before(round)) poll();
+  return !stopped_before(round);
+}
+
+void Latency::run_client(std::vector<uint32_t>* samples) {
+  constexpr uint64_t kWarmUp = 1000;
+  const uint64_t wanted = s_.options.iters;
+  const uint64_t warm_up = wanted != 0 ? std::min(kWarmUp, wanted / 10 + 1) : kWarmUp;
+  const auto length = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(s_.options.duration_s));
+  const auto until = Clock::now() + length;
+  samples->reserve(wanted != 0 ? wanted : 1U << 20);
+  uint64_t round = 0;
+  for (auto end = Clock::now(); wanted != 0 ? round < wanted + warm_up : end < until; ++round) {
+    const auto start = Clock::now();
+    post(round);
+    wait(round);
+    end = Clock::now();
+    const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(end - start).count();
+    // On a path so slow that the time is over before the warm-up, all rounds count.
+    if (round == warm_up) samples->clear();
+    samples->push_back(static_cast<uint32_t>(std::min<int64_t>(ns / 2, UINT32_MAX)));
+  }
+  s_.oob.send({{"rounds", round}});
 }
 
 LatencyResult Latency::run() {
-  const uint64_t rounds = s_.options.iters, warm_up = std::min<uint64_t>(1000, rounds / 10 + 1);
   std::vector<uint32_t> samples;
-  if (s_.client) samples.reserve(rounds);
   const double cpu = process_cpu_seconds();
   const auto begin = Clock::now();
-  for (uint64_t round = 0; round < rounds + warm_up; ++round) {
-    if (s_.client) {
-      const auto start = Clock::now();
-      post(round);
-      wait(round);
-      const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
-      if (round >= warm_up) samples.push_back(static_cast<uint32_t>(std::min<int64_t>(ns / 2, UINT32_MAX)));
-    } else {
-      wait(round);
-      post(round);
-    }
+  if (s_.client) {
+    run_client(&samples);
+  } else {
+    for (uint64_t round = 0; wait(round); ++round) post(round);
   }
   LatencyResult result = summarise(&samples);
   result.seconds = std::chrono::duration<double>(Clock::now() - begin).count();

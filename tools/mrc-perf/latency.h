@@ -1,6 +1,7 @@
 // Latency by ping-pong: the client writes, the server sees the write and writes back. Half the round trip is the
 // figure. For plain writes both sides poll the last byte in memory and let the library make progress; for writes with
-// immediate they poll for the completion.
+// immediate they poll for the completion. The client counts rounds or goes by the clock, and tells the server
+// afterwards how many there were.
 #pragma once
 
 #include <cstdint>
@@ -35,13 +36,17 @@ class Latency {
 
  private:
   void post(uint64_t round);
-  void wait(uint64_t round);
+  // False, at the server, when the client has stopped before this round.
+  bool wait(uint64_t round);
   void poll();
   void look_at_peer();
+  bool stopped_before(uint64_t round) const { return round >= rounds_; }
+  void run_client(std::vector<uint32_t>* samples);
 
   const LatencySetup s_;
   uint64_t posted_ = 0, released_ = 0, receives_seen_ = 0;
   uint64_t spins_ = 0;
+  uint64_t rounds_ = UINT64_MAX;  // server: all of the run, once the client has said so
   volatile uint8_t* last_byte_ = nullptr;
 };
 

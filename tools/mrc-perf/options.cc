@@ -80,13 +80,12 @@ Options parse_options(int argc, char** argv) {
       ->check(CLI::Range(0.01, 86400.0))
       ->excludes(iters);
   group->add_flag("-b,--bidirectional", o.bidirectional, "Both sides send (bw and rate)");
-  group->add_option("--mtu", o.mtu, "Path MTU: payload bytes per packet")
+  group->add_option("--mtu", o.mtu, "Path MTU: payload bytes per packet; default: the most that both devices carry")
       ->check(CLI::Validator(
           [](std::string& t) {
             return one_of({256, 512, 1024, 2048, 4096, 8192}, t);
           },
-          "MTU"))
-      ->capture_default_str();
+          "MTU"));
   group
       ->add_option("--inline", o.inline_bytes,
                    "Messages up to this size are copied when posted; default 64 for lat and rate")

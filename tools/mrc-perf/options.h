@@ -32,7 +32,7 @@ struct Options {
   uint64_t iters = 0;         // messages per QP; 0: by duration
   double duration_s = 0;
   bool bidirectional = false;
-  uint32_t mtu = 4096;
+  uint32_t mtu = 0;       // 0: the largest that both devices carry
   int inline_bytes = -1;  // -1: chosen
   bool verify = false;
   uint64_t seed = 1;

@@ -12,7 +12,7 @@ namespace mrc::perf {
 
 namespace {
 
-constexpr int kProtocol = 1;
+constexpr int kProtocol = 2;
 
 void agree(Options* o, Oob& oob) {
   if (!o->is_server()) {
@@ -65,6 +65,7 @@ class Session {
                                                       : transfer(plan, connection, pattern, source, buffer);
       oob_.send({{"result", mine}});
       const nlohmann::json theirs = oob_.receive(60).at("result");
+      report_["mtu"] = connection.mtu();
       add_size(&report_, o_, plan, !o_.is_server(), mine, theirs);
       ok_ = ok_ && mine.value("mismatches", 0) == 0 && theirs.value("mismatches", 0) == 0;
       add_paths(&report_, before, read_device_stats(device_.verbs()), read_qp_stats(connection.qps()[0]));
@@ -88,10 +89,7 @@ class Session {
   }
 
   nlohmann::json latency(const Plan& plan, const Connection& connection, const Memory& source, const Memory& buffer) {
-    Options o = o_;
-    // A ping-pong has a number of rounds; a duration is taken as rounds of a typical 10 microseconds.
-    if (o.iters == 0) o.iters = static_cast<uint64_t>(o.duration_s * 50000) + 1;
-    Latency l({o, plan, connection, source, buffer, oob_, !o_.is_server()});
+    Latency l({o_, plan, connection, source, buffer, oob_, !o_.is_server()});
     l.post_first_receives();
     oob_.barrier("start");
     return to_json(l.run());

@@ -10,6 +10,7 @@
 #include "api/context.h"
 #include "api/cq.h"
 #include "api/errors.h"
+#include "api/event_token.h"
 #include "api/qp.h"
 
 namespace mrc::api {
@@ -54,10 +55,8 @@ void AsyncQueue::raise(const mrc_async_event& event) noexcept {
 
 // One event leaves the queue. The shared descriptor is the application's to look at, so it may have been read there.
 void AsyncQueue::take_tokens() {
-  eventfd_t one;
-  eventfd_read(fd_, &one);
-  pollfd ready = {shared_fd_, POLLIN, 0};
-  if (poll(&ready, 1, 0) == 1) eventfd_read(shared_fd_, &one);
+  take_event_token(fd_);
+  take_event_token(shared_fd_);
 }
 
 bool AsyncQueue::pop(mrc_async_event* event) {

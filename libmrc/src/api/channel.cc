@@ -8,6 +8,7 @@
 #include "api/context.h"
 #include "api/cq.h"
 #include "api/errors.h"
+#include "api/event_token.h"
 
 using mrc::api::errno_value;
 using mrc::api::minus_one;
@@ -46,8 +47,7 @@ void mrc_comp_channel::raise(mrc_cq* cq) {
 bool mrc_comp_channel::pop(mrc_cq** cq) {
   std::lock_guard lock(mutex_);
   if (head_ == nullptr) return false;
-  eventfd_t one;
-  eventfd_read(fd_, &one);
+  mrc::api::take_event_token(fd_);
   *cq = head_;
   mrc::api::EventState& e = head_->events;
   ++e.handed_out;
@@ -86,7 +86,7 @@ void mrc_comp_channel::forget(mrc_cq* cq) {
     }
     *link = e.next;
     if (tail_ == cq) tail_ = previous;
-    for (eventfd_t one; e.waiting > 0; --e.waiting) eventfd_read(fd_, &one);
+    for (; e.waiting > 0; --e.waiting) mrc::api::take_event_token(fd_);
   }
   acked_.wait(lock, [&] { return e.acked >= e.handed_out; });
 }

@@ -1,7 +1,8 @@
 // Completion channel: a descriptor that is readable while completion events wait, and the list of CQs they belong to.
 //
-// The descriptor is an eventfd in semaphore mode. Its count always equals the number of waiting events, because both
-// change only under the channel's mutex; so a reader that holds the mutex and sees an event never blocks.
+// The descriptor is an eventfd in semaphore mode that counts the waiting events. The application may read it, too, or
+// two threads of it at once, so the list alone decides whether there is an event, and the count is never waited for
+// with the mutex held.
 // Lock order: device, then CQ, then channel.
 #pragma once
 

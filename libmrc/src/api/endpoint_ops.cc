@@ -9,6 +9,7 @@
 
 #include "api/context.h"
 #include "api/errors.h"
+#include "api/qp_attr.h"
 
 namespace mrc::api {
 
@@ -44,20 +45,24 @@ int EndpointOps::send(device::Device& device, mrc_ctl_ep_op_type type, const mrc
   auto ev = std::find_if(evs.begin(), evs.end(),
                          [&](const core::EvEntry& e) { return e.value == value && e.plane + 1 == req.req_ev.port; });
   if (ev == evs.end()) return EINVAL;
-  IpAddress dgid;
+  IpAddress sgid, dgid;
+  std::memcpy(sgid.bytes.data(), req.sgid.raw, sgid.bytes.size());
+  if (!sgid.is_zero() && !device.config().is_own_gid(sgid)) return EINVAL;
   std::memcpy(dgid.bytes.data(), req.dgid.raw, dgid.bytes.size());
   std::string why;
+  const bool port_status = type == MRC_CTL_EP_OP_PORT_STATUS_UPDATE;
+  const uint32_t planes = port_status ? req.op.port_status_update.port_status >> 1 : 0;
+  // A sender without a port could not send, and a port that does not exist cannot work [MRC-PORT-1].
+  if (port_status && (planes == 0 || (uint64_t{planes} >> device.planes()) != 0)) return EINVAL;
   // Any process of the peer answers; the first slot's QP numbers stand for it.
   const core::PeerId peer = device.resolve_peer_locked(dgid, 0, &why);
   if (peer == core::kNoPeer) return EINVAL;
   peers->push_back(peer);
-  const bool port_status = type == MRC_CTL_EP_OP_PORT_STATUS_UPDATE;
-  const uint32_t planes = port_status ? req.op.port_status_update.port_status >> 1 : 0;
   for (int tries = 0; tries < kIds; ++tries) {
     const uint16_t id = next_id_;
     next_id_ = static_cast<uint16_t>((next_id_ + 1) % kIds);
     if (!device.endpoint().start_endpoint_op(device.now(), peer, static_cast<uint16_t>(ev - evs.begin()), id,
-                                             port_status, planes, timeout))
+                                             port_status, planes, timeout, batch->traffic_class))
       continue;
     pending_[id] = {batch, req.req_id};
     ids->push_back(id);
@@ -72,9 +77,9 @@ bool EndpointOps::finished(const Batch& batch) {
   return batch.outstanding == 0;
 }
 
-int EndpointOps::run(device::Device& device, mrc_ctl_ep_op_type type, const mrc_ctl_ep_req* req, int n,
-                     Duration timeout, mrc_ctl_ep_rsp* rsp, int* n_rsp) {
-  Batch batch{rsp};
+int EndpointOps::run(device::Device& device, uint8_t traffic_class, mrc_ctl_ep_op_type type, const mrc_ctl_ep_req* req,
+                     int n, Duration timeout, mrc_ctl_ep_rsp* rsp, int* n_rsp) {
+  Batch batch{rsp, traffic_class};
   std::vector<core::PeerId> peers;
   std::vector<uint16_t> ids;
   int error = 0;
@@ -124,19 +129,21 @@ using mrc::api::minus_one;
 
 extern "C" {
 
-int mrc_ctl_ep_batch_send_wait(mrc_context* mrc_ctx, uint8_t, mrc_ctl_ep_op_type op_type, mrc_ctl_ep_req* req,
+int mrc_ctl_ep_batch_send_wait(mrc_context* mrc_ctx, uint8_t req_tc, mrc_ctl_ep_op_type op_type, mrc_ctl_ep_req* req,
                                int num_req, uint32_t rsp_timeout, mrc_ctl_ep_rsp* rsp, int* num_rsp) {
   if (mrc_ctx == nullptr || req == nullptr || rsp == nullptr || num_rsp == nullptr || num_req < 1)
     return minus_one(EINVAL);
   *num_rsp = 0;
   if (op_type != MRC_CTL_EP_OP_EV_PROBE && op_type != MRC_CTL_EP_OP_PORT_STATUS_UPDATE) return minus_one(EINVAL);
+  if ((mrc::api::reserved_dscps(mrc_ctx->device().config().settings) >> (req_tc >> 2) & 1) != 0)
+    return minus_one(EINVAL);
   return mrc::api::or_enomem<int>(-1, [&] {
     std::vector<bool> used(size_t{UINT16_MAX} + 1);
     for (int i = 0; i < num_req; ++i) {
       if (used[req[i].req_id]) return minus_one(EINVAL);
       used[req[i].req_id] = true;
     }
-    const int error = mrc_ctx->soft().endpoint_ops.run(mrc_ctx->device(), op_type, req, num_req,
+    const int error = mrc_ctx->soft().endpoint_ops.run(mrc_ctx->device(), req_tc, op_type, req, num_req,
                                                        mrc::Duration::nanoseconds(rsp_timeout), rsp, num_rsp);
     return error == 0 ? 0 : minus_one(error);
   });

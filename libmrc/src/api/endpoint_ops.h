@@ -16,8 +16,8 @@ class EndpointOps {
  public:
   // Sends, then makes the device progress until every request is answered or the time is over. 0, or an errno value;
   // the answers that came are in `rsp` in either case.
-  int run(device::Device& device, mrc_ctl_ep_op_type type, const mrc_ctl_ep_req* req, int n, Duration timeout,
-          mrc_ctl_ep_rsp* rsp, int* n_rsp);
+  int run(device::Device& device, uint8_t traffic_class, mrc_ctl_ep_op_type type, const mrc_ctl_ep_req* req, int n,
+          Duration timeout, mrc_ctl_ep_rsp* rsp, int* n_rsp);
 
   // From the device, with its lock held: an answer, or an infinite rtt for none.
   void on_response(uint16_t id, uint8_t plane, Duration rtt);
@@ -25,6 +25,7 @@ class EndpointOps {
  private:
   struct Batch {
     mrc_ctl_ep_rsp* rsp;
+    uint8_t traffic_class;
     int answered = 0;
     int outstanding = 0;
   };

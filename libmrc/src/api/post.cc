@@ -51,7 +51,6 @@ int translate(const ibv_send_wr& in, const mrc_qp& qp, mrc::core::Sge* sges, mrc
   for (int i = 0; i < in.num_sge; ++i) sges[i] = {in.sg_list[i].addr, in.sg_list[i].length, in.sg_list[i].lkey};
   out->wr_id = in.wr_id;
   out->signaled = (in.send_flags & IBV_SEND_SIGNALED) != 0 || qp.signal_all();
-  out->solicited = (in.send_flags & IBV_SEND_SOLICITED) != 0;
   out->inline_data = (in.send_flags & IBV_SEND_INLINE) != 0;
   out->fence = (in.send_flags & IBV_SEND_FENCE) != 0;
   out->sges = sges;

@@ -26,8 +26,6 @@ ibv_wc_status to_verbs(WcStatus status) {
   switch (status) {
     case WcStatus::kSuccess:
       return IBV_WC_SUCCESS;
-    case WcStatus::kLocalLength:
-      return IBV_WC_LOC_LEN_ERR;
     case WcStatus::kLocalProtection:
       return IBV_WC_LOC_PROT_ERR;
     case WcStatus::kFlushed:
@@ -40,8 +38,6 @@ ibv_wc_status to_verbs(WcStatus status) {
       return IBV_WC_REM_OP_ERR;
     case WcStatus::kRetryExceeded:
       return IBV_WC_RETRY_EXC_ERR;
-    case WcStatus::kFatal:
-      return IBV_WC_FATAL_ERR;
   }
   return IBV_WC_GENERAL_ERR;
 }
@@ -56,15 +52,6 @@ bool to_verbs(AsyncEvent event, ibv_event_type* out) {
       return true;
     case AsyncEvent::kQpAccessError:
       *out = IBV_EVENT_QP_ACCESS_ERR;
-      return true;
-    case AsyncEvent::kCommEstablished:
-      *out = IBV_EVENT_COMM_EST;
-      return true;
-    case AsyncEvent::kSqDrained:
-      *out = IBV_EVENT_SQ_DRAINED;
-      return true;
-    case AsyncEvent::kLastWqe:
-      *out = IBV_EVENT_QP_LAST_WQE_REACHED;
       return true;
     case AsyncEvent::kPortDown:
     case AsyncEvent::kPortUp:

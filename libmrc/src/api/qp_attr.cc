@@ -65,6 +65,7 @@ bool transition_exists(QpState from, QpState to) {
 bool address_valid(const ibv_ah_attr& ah, const ModifyLimits& limits) {
   if (!ah.is_global) return false;  // a peer is known by its GID only, as with RoCE
   if (ah.grh.sgid_index >= limits.gids || (limits.usable_gids >> ah.grh.sgid_index & 1) == 0) return false;
+  if ((limits.reserved_dscps >> (ah.grh.traffic_class >> 2) & 1) != 0) return false;
   static constexpr uint8_t kZero[16] = {};
   return std::memcmp(ah.grh.dgid.raw, kZero, sizeof kZero) != 0;
 }
@@ -168,6 +169,11 @@ int take_mrc(const mrc_qp_attr& in, int mask, QpState from, const ModifyLimits& 
 }
 
 }  // namespace
+
+uint64_t reserved_dscps(const device::Settings& settings) {
+  return uint64_t{1} << settings.dscp_trimmed | uint64_t{1} << settings.dscp_trimmed_lasthop |
+         uint64_t{1} << settings.dscp_control;
+}
 
 bool masks_known(int verbs_mask, int mask) {
   return (verbs_mask & ~kKnownVerbsMask) == 0 && (mask & ~kKnownMrcMask) == 0;

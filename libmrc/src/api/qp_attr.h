@@ -6,6 +6,7 @@
 
 #include "api/public.h"
 #include "core/types.h"
+#include "device/settings.h"
 
 namespace mrc::api {
 
@@ -21,10 +22,14 @@ struct ModifyLimits {
   uint8_t mpr_resolution = 1;
   uint16_t max_wimm = 1;
   uint16_t max_wimm_dest = 1;
-  uint32_t max_mtu = 4096;   // bytes
-  int gids = 0;              // entries of the GID table
-  uint64_t usable_gids = 0;  // bit i: entry i is not empty
+  uint32_t max_mtu = 4096;      // bytes
+  int gids = 0;                 // entries of the GID table
+  uint64_t usable_gids = 0;     // bit i: entry i is not empty
+  uint64_t reserved_dscps = 0;  // bit d: data with DSCP d would pass for something else
 };
+
+// The code points of trimmed and control packets, as a mask: nothing else may be sent with them.
+uint64_t reserved_dscps(const device::Settings& settings);
 
 // No bit in either mask that the API does not know.
 bool masks_known(int verbs_mask, int mask);

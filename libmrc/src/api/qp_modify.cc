@@ -1,7 +1,6 @@
 // Attributes and states of a QP. The rules are in qp_attr.cc; here they meet the device: the peer is found from its GID
 // and QPN, the engine makes the transition, and queries answer from what was set.
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <string>
 
@@ -34,10 +33,7 @@ int mrc_qp::modify(const ibv_qp_attr* verbs, int verbs_mask, const mrc_qp_attr* 
     std::memcpy(dgid.bytes.data(), next.verbs.ah_attr.grh.dgid.raw, dgid.bytes.size());
     std::string why;
     peer = dev.resolve_peer_locked(dgid, next.verbs.dest_qp_num, &why);
-    if (peer == mrc::core::kNoPeer) {
-      std::fprintf(stderr, "mrc: %s\n", why.c_str());
-      return ENETUNREACH;
-    }
+    if (peer == mrc::core::kNoPeer) return ENETUNREACH;
   }
   engine_attr.peer = peer;
   if (!dev.endpoint().modify_qp(dev.now(), engine_, to, engine_attr)) {
@@ -103,6 +99,7 @@ int mrc_modify_qp(mrc_qp* qp, ibv_qp_attr* vattr, int vattr_mask, mrc_qp_attr* m
 int mrc_query_qp(mrc_qp* qp, ibv_qp_attr* vattr, int vattr_mask, mrc_qp_attr* mrc_attr, int mrc_attr_mask,
                  mrc_qp_init_attr* init_attr) {
   if (qp == nullptr || !mrc::api::masks_known(vattr_mask, mrc_attr_mask)) return errno_value(EINVAL);
+  if ((vattr_mask != 0 && vattr == nullptr) || (mrc_attr_mask != 0 && mrc_attr == nullptr)) return errno_value(EINVAL);
   qp->query(vattr, mrc_attr, mrc_attr_mask, init_attr);
   return 0;
 }

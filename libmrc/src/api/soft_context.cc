@@ -1,10 +1,8 @@
 #include "api/soft_context.h"
 
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <string>
 #include <unordered_map>
@@ -34,6 +32,7 @@ ModifyLimits limits_of(const device::Device& device) {
   limits.max_wimm = std::max<uint16_t>(kMaxWimm, defaults.max_wimm);
   limits.max_wimm_dest = std::max<uint16_t>(kMaxWimm, defaults.max_wimm_dest);
   limits.max_mtu = device.max_mtu();
+  limits.reserved_dscps = reserved_dscps(device.config().settings);
   const std::vector<IpAddress>& gids = device.config().gids;
   limits.gids = static_cast<int>(gids.size());
   for (size_t i = 0; i < gids.size() && i < 64; ++i)
@@ -43,14 +42,14 @@ ModifyLimits limits_of(const device::Device& device) {
 
 }  // namespace
 
-SoftContext::SoftContext(std::shared_ptr<device::Device> device, ibv_device* verbs_device, int async_fd)
-    : device_(std::move(device)), limits_(limits_of(*device_)) {
+SoftContext::SoftContext(std::shared_ptr<device::Device> device, ibv_device* verbs_device, OwnedFd async_fd)
+    : device_(std::move(device)), limits_(limits_of(*device_)), async_fd_(std::move(async_fd)) {
   std::memset(&verbs_, 0, sizeof verbs_);
   verbs_.sz = sizeof verbs_;
   ibv_context& c = verbs_.context;
   c.device = verbs_device;
   c.cmd_fd = -1;
-  c.async_fd = async_fd;
+  c.async_fd = async_fd_.get();
   c.num_comp_vectors = kCompVectors;
   c.abi_compat = __VERBS_ABI_IS_EXTENDED;
   pthread_mutex_init(&c.mutex, nullptr);
@@ -61,7 +60,6 @@ SoftContext::SoftContext(std::shared_ptr<device::Device> device, ibv_device* ver
 SoftContext::~SoftContext() {
   device_->remove_observer(this);
   pthread_mutex_destroy(&verbs_.context.mutex);
-  ::close(verbs_.context.async_fd);
 }
 
 SoftContext* SoftContext::of(const ibv_context* context) {
@@ -71,20 +69,17 @@ SoftContext* SoftContext::of(const ibv_context* context) {
 }
 
 SoftContext* SoftContext::open(ibv_device* device) {
-  std::string why;
+  std::string why;  // whoever found the reason has logged it
   int error = ENODEV;
   std::shared_ptr<device::Device> started;
   if (is_soft_device(device)) started = device::open_device(device->name, &why, &error);
-  if (!started) {
-    if (!why.empty()) std::fprintf(stderr, "mrc: %s\n", why.c_str());
-    return null_with(error);
-  }
-  const int async_fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
-  if (async_fd < 0) return nullptr;
-  auto* made = new SoftContext(std::move(started), device, async_fd);
+  if (!started) return null_with(error);
+  OwnedFd async_fd(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
+  if (async_fd.get() < 0) return nullptr;
+  std::unique_ptr<SoftContext> made(new SoftContext(std::move(started), device, std::move(async_fd)));
   std::lock_guard lock(open_mutex);
-  open_contexts()[made->verbs()] = made;
-  return made;
+  open_contexts()[made->verbs()] = made.get();
+  return made.release();
 }
 
 int SoftContext::close(ibv_context* context) {

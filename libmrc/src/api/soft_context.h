@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "api/endpoint_ops.h"
+#include "api/owned_fd.h"
 #include "api/public.h"
 #include "api/qp_attr.h"
 #include "device/device.h"
@@ -49,10 +50,11 @@ class SoftContext final : public device::DeviceObserver {
   EndpointOps endpoint_ops;
 
  private:
-  SoftContext(std::shared_ptr<device::Device> device, ibv_device* verbs_device, int async_fd);
+  SoftContext(std::shared_ptr<device::Device> device, ibv_device* verbs_device, OwnedFd async_fd);
 
   const std::shared_ptr<device::Device> device_;
   ModifyLimits limits_;
+  OwnedFd async_fd_;
   std::atomic<int> children_{0};
   std::mutex mutex_;  // guards contexts_; taken after the device's lock
   std::vector<mrc_context*> contexts_;

@@ -26,6 +26,8 @@ std::deque<SoftDevice>& devices() {
   return *all;
 }
 
+static_assert(sizeof(ibv_device::name) > device::kMaxDeviceName);
+
 void name_device(SoftDevice* d, const std::string& name, size_t index) {
   std::memset(d, 0, sizeof *d);
   d->device.node_type = IBV_NODE_CA;
@@ -63,10 +65,7 @@ ibv_device** mrc_soft_get_device_list(int* num_devices) {
   if (num_devices != nullptr) *num_devices = 0;
   return mrc::api::or_enomem<ibv_device**>(nullptr, [&]() -> ibv_device** {
     std::lock_guard lock(mrc::api::list_mutex);
-    if (!mrc::api::make_devices()) {
-      if (const char* why = mrc::device::config_error()) std::fprintf(stderr, "mrc: %s\n", why);
-      return null_with(EINVAL);
-    }
+    if (!mrc::api::make_devices()) return null_with(EINVAL);
     const size_t n = mrc::api::devices().size();
     auto** list = new ibv_device*[n + 1];
     for (size_t i = 0; i < n; ++i) list[i] = &mrc::api::devices()[i].device;

@@ -85,6 +85,11 @@ ibv_mr* mrc_soft_reg_mr_iova(ibv_pd* pd, void* addr, size_t length, uint64_t iov
   });
 }
 
+// clients.md rule 16: this errno and no other, also for the probe with a descriptor of -1.
+ibv_mr* mrc_soft_reg_dmabuf_mr(ibv_pd*, uint64_t, size_t, uint64_t, int, int) {
+  return null_with(EOPNOTSUPP);
+}
+
 int mrc_soft_dereg_mr(ibv_mr* mr) {
   if (mr == nullptr) return errno_value(EINVAL);
   SoftPd* domain = SoftPd::of(mr->pd);

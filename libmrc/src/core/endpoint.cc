@@ -277,9 +277,18 @@ std::vector<EvStatus> Endpoint::ev_status(PeerId id) const {
   return p != nullptr ? p->paths.status() : std::vector<EvStatus>();
 }
 
+std::vector<EvStatus> Endpoint::ev_status(const Qp* qp) const {
+  if (qp->peer == nullptr) return {};
+  std::vector<EvStatus> all = qp->peer->paths.status();
+  for (size_t i = 0; i < all.size(); ++i)
+    if (all[i].state == EvState::kGood && qp->requester.rotation().skipped(static_cast<uint16_t>(i)))
+      all[i].state = EvState::kSkip;
+  return all;
+}
+
 bool Endpoint::start_endpoint_op(Instant now, PeerId peer, uint16_t ev_index, uint16_t id, bool port_status,
-                                 uint32_t mask, Duration timeout) {
-  return impl_->start_op(now, peer, ev_index, id, port_status, mask, timeout, false);
+                                 uint32_t mask, Duration timeout, uint8_t traffic_class) {
+  return impl_->start_op(now, peer, ev_index, id, port_status, mask, timeout, false, traffic_class);
 }
 
 const Counters& Endpoint::counters() const {

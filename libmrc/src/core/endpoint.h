@@ -100,9 +100,12 @@ class Endpoint {
   // Administrative deny or allow of one EV towards one peer [MRC-EVS-7].
   void set_ev_denied(Instant now, PeerId peer, uint16_t ev_index, bool denied);
   std::vector<EvStatus> ev_status(PeerId peer) const;
-  // EV probe (mask = 0) or port status update. False when `id` is outstanding. The answer arrives at Sink.
+  // The same as one QP sees it: an EV that it passes over at its next turn is SKIP [MRC-EVS-3].
+  std::vector<EvStatus> ev_status(const Qp* qp) const;
+  // EV probe (mask = 0) or port status update; traffic class 0 means NO_TRIM. False when `id` is outstanding. The
+  // answer arrives at Sink.
   bool start_endpoint_op(Instant now, PeerId peer, uint16_t ev_index, uint16_t id, bool port_status, uint32_t mask,
-                         Duration timeout);
+                         Duration timeout, uint8_t traffic_class = 0);
 
   // --- measurement -------------------------------------------------------------------------------------------------
   const Counters& counters() const;

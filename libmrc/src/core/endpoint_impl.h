@@ -94,6 +94,7 @@ struct EndpointOpRecord {
   PeerId peer = kNoPeer;
   uint16_t ev = 0;
   uint8_t plane = 0;
+  uint8_t dscp = 0;
   bool internal = false;
   bool port_status = false;
   uint8_t resends = 0;
@@ -139,7 +140,7 @@ class EndpointImpl {
 
   // endpoint_ops.cc
   bool start_op(Instant now, PeerId peer, uint16_t ev, uint16_t id, bool port_status, uint32_t mask, Duration timeout,
-                bool internal);
+                bool internal, uint8_t traffic_class = 0);
   void send_op(Instant now, EndpointOpRecord* op);
   void on_endpoint_request(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p);
   void on_endpoint_response(Instant now, const wire::Flow& flow, const wire::Packet& p);

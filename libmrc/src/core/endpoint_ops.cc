@@ -14,7 +14,7 @@ constexpr uint8_t kStatusDoublings = 5;
 }  // namespace
 
 bool EndpointImpl::start_op(Instant now, PeerId to, uint16_t ev, uint16_t id, bool port_status, uint32_t mask,
-                            Duration timeout, bool internal) {
+                            Duration timeout, bool internal, uint8_t traffic_class) {
   if (peer(to) == nullptr || ev >= config.evs.size()) return false;
   for (const EndpointOpRecord& op : ops_)
     if (op.id == id) return false;
@@ -23,6 +23,7 @@ bool EndpointImpl::start_op(Instant now, PeerId to, uint16_t ev, uint16_t id, bo
   op.peer = to;
   op.ev = ev;
   op.plane = config.evs[ev].plane;
+  op.dscp = traffic_class != 0 ? static_cast<uint8_t>(traffic_class >> 2) : config.dscp.no_trim;
   op.internal = internal;
   op.port_status = port_status;
   op.mask = mask;
@@ -36,7 +37,7 @@ bool EndpointImpl::start_op(Instant now, PeerId to, uint16_t ev, uint16_t id, bo
 void EndpointImpl::send_op(Instant now, EndpointOpRecord* op) {
   op->sent_at = now;
   wire::Flow flow;
-  if (!fill_flow(&flow, *peer(op->peer), op->ev, config.dscp.no_trim)) return;
+  if (!fill_flow(&flow, *peer(op->peer), op->ev, op->dscp)) return;
   wire::Bth bth;
   bth.opcode = wire::Opcode::kEndpointRequest;
   bth.dqp = wire::kEndpointQpn;

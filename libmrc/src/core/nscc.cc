@@ -86,11 +86,6 @@ bool Nscc::wants_ack(uint32_t nominal) const {
   return s_.cwnd - (s_.inflight + nominal) < mtu_ || s_.cwnd < ack_bytes_;
 }
 
-void Nscc::reset_inflight() {
-  s_.inflight = 0;
-  s_.last_rcvd = 0;
-}
-
 // ---------------------------------------------------------------- entry points in ticks
 
 int64_t Nscc::ack_ticks(int64_t now, int64_t new_bytes, int64_t rtt, bool ecn_marked, bool may_lower_base,

@@ -102,8 +102,6 @@ class Nscc {
   bool can_send(uint32_t nominal) const;
   // Whether to ask for an immediate ACK with the next packet; call before on_send().
   bool wants_ack(uint32_t nominal) const;
-  // After a reset of the QP: nothing is in flight and the peer counts rcvd_bytes from 0 again.
-  void reset_inflight();
   // Line rate and unloaded RTT (zero: as before) have been measured: gains that were not set by hand are derived anew.
   void set_measured(double line_rate_bps, Duration base_rtt);
 

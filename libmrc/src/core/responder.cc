@@ -244,7 +244,7 @@ void Responder::trigger(Instant now, const wire::Flow& flow, const wire::Packet&
   // The triggers of [MRC-SACK-5]: bytes, AckReq, CE, retransmission; the probe has its own way.
   if (now_please || p.bth.ack_req || t.ce || t.rtx) {
     owe_now();
-  } else if (!owes_ && ack_deadline_ >= Instant::never()) {
+  } else if (!owes_ && ack_deadline_ > now + qp_.ep->config.ack_delay) {
     ack_deadline_ = now + qp_.ep->config.ack_delay;
     qp_.rearm();
   }

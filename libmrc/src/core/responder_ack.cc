@@ -13,7 +13,8 @@ namespace mrc::core {
 
 namespace {
 constexpr Duration kLongHold = Duration::milliseconds(1);
-}
+constexpr int64_t kAckedPatience = 16;
+}  // namespace
 
 // Base such that its PSN is a multiple of 8 at or below seq; bits below expected_ are then set, which is right under
 // both readings of the alignment rule [MRC-CHOICE-Q4].
@@ -94,6 +95,12 @@ void Responder::append_ack(Instant now, BurstBuilder* builder, const TxBurst* bu
   const bool last_is_full = burst->bytes == burst->segments * burst->segment_size;
   if (!last_is_full || burst->segment_size < kAckBytes || burst->bytes + kAckBytes > c.max_burst_bytes) return;
   add_ack(now, builder);
+  // All that the peer waits for has been said. The SACK is for its congestion control alone, which needs one per
+  // sack_bytes; a conversation of small messages is not to pay for one of its own each time [MRC-ACK-3].
+  const bool complete = max_seen_ == expected_ && named_count_ == 0 && !probe_pending_;
+  if (!complete || !sack_pending_) return;
+  ack_deadline_ = now + c.ack_delay * kAckedPatience;
+  qp_.rearm();
 }
 
 bool Responder::build(Instant now, uint32_t planes_with_room, TxBurst* out) {

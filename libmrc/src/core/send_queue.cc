@@ -45,7 +45,6 @@ PostResult SendQueue::post(const SendWr& wr, uint32_t mtu) {
   w.first_seq = next_seq_;
   w.with_imm = wr.op == SendOp::kWriteImm;
   w.signaled = wr.signaled;
-  w.solicited = wr.solicited;
   w.inline_data = wr.inline_data;
   w.msn = next_msn_++;
   w.rqmsn = w.with_imm ? next_rqmsn_++ : 0;

@@ -27,7 +27,6 @@ struct Wqe {
   uint8_t num_sge = 0;
   bool with_imm : 1;
   bool signaled : 1;
-  bool solicited : 1;
   bool inline_data : 1;
   Sge sge0;
 

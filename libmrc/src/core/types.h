@@ -29,7 +29,6 @@ struct SendWr {
   uint64_t wr_id = 0;
   SendOp op = SendOp::kWrite;
   bool signaled = false;
-  bool solicited = false;
   bool inline_data = false;  // copy the SGEs' bytes now; lkeys are not looked at
   bool fence = false;        // accepted: MRC has no READ or atomic to wait for [MRC-REQ-9]
   const Sge* sges = nullptr;
@@ -43,14 +42,12 @@ enum class PostResult : uint8_t { kOk, kQueueFull, kBadState, kTooManySges, kInl
 
 enum class WcStatus : uint8_t {
   kSuccess,
-  kLocalLength,
   kLocalProtection,
   kFlushed,
   kRemoteInvalidRequest,
   kRemoteAccess,
   kRemoteOperation,
-  kRetryExceeded,
-  kFatal
+  kRetryExceeded
 };
 
 // One finished work request. For sends `slots` is the number of send-queue slots that become free when the application
@@ -68,16 +65,7 @@ struct Completion {
   SendOp send_op = SendOp::kWrite;
 };
 
-enum class AsyncEvent : uint8_t {
-  kQpFatal,
-  kQpRequestError,
-  kQpAccessError,
-  kCommEstablished,
-  kSqDrained,
-  kLastWqe,
-  kPortDown,
-  kPortUp
-};
+enum class AsyncEvent : uint8_t { kQpFatal, kQpRequestError, kQpAccessError, kPortDown, kPortUp };
 
 class Qp;
 

@@ -23,7 +23,11 @@ bool apply_environment(GetEnv env, Settings* settings, std::string* error) {
   for (const Setting& setting : setting_table()) {
     const char* value = env(setting.environment.c_str());
     std::string why;
-    if (value == nullptr || apply_setting(setting, value, settings, &why)) continue;
+    if (value == nullptr) continue;
+    if (apply_setting(setting, value, settings, &why)) {
+      settings->origins[setting.name] = "environment: " + setting.environment;
+      continue;
+    }
     *error = "environment: " + setting.environment + ": " + why;
     return false;
   }
@@ -69,6 +73,45 @@ bool fill_ports(DeviceConfig* device, std::string* error) {
   return true;
 }
 
+std::string origin_of(const DeviceConfig& device, const std::string& name) {
+  const auto set = device.settings.origins.find(name);
+  return (set != device.settings.origins.end() ? set->second : "device '" + device.name + "': " + name) + ": ";
+}
+
+// A plane without an entropy value would never carry anything.
+bool check_ev_count(const DeviceConfig& device, std::string* error) {
+  const Setting& setting = *find_setting("ev_count");
+  const size_t planes = device.planes.size();
+  if (static_cast<size_t>(device.settings.ev_count) >= planes) return true;
+  *error = origin_of(device, setting.name) + "value is '" + setting.show(device.settings) + "', allowed with " +
+           std::to_string(planes) + " planes: " + std::to_string(planes) + ".." + std::to_string(setting.int_most) +
+           " " + setting.unit;
+  return false;
+}
+
+// Receivers know a trimmed packet by its DSCP alone, and switches what they may trim. So these three groups must not
+// overlap; within a group equal numbers are the deployment's choice [MRC-DSCP-1].
+bool check_dscps(const DeviceConfig& device, std::string* error) {
+  const std::vector<std::vector<const char*>> groups = {{"dscp_no_trim", "dscp_control"},
+                                                        {"dscp_trimmable", "dscp_trimmable_retx"},
+                                                        {"dscp_trimmed", "dscp_trimmed_lasthop"}};
+  const auto value = [&](const char* name) { return device.settings.*find_setting(name)->int_value; };
+  for (size_t g = 0; g < groups.size(); ++g)
+    for (size_t h = g + 1; h < groups.size(); ++h)
+      for (const char* first : groups[g])
+        for (const char* second : groups[h]) {
+          if (value(first) != value(second)) continue;
+          // The one that somebody set is the one to change.
+          const bool first_was_set = device.settings.origins.count(first) != 0;
+          const char* wrong = first_was_set ? first : second;
+          const char* other = first_was_set ? second : first;
+          *error = origin_of(device, wrong) + "value is '" + std::to_string(value(wrong)) + "', which " + other +
+                   " has, too: the two kinds of packets could not be told apart";
+          return false;
+        }
+  return true;
+}
+
 void fill_line_rate(DeviceConfig* device) {
   device->line_rate_gbps = device->settings.line_rate_gbps;
   if (device->line_rate_gbps > 0) return;
@@ -91,7 +134,7 @@ bool finish(Config* config, const Settings& common, GetEnv env, std::string* err
     if (!apply_environment(env, &device.settings, error)) return false;
     fill_gids(&device);
     fill_line_rate(&device);
-    if (!fill_ports(&device, error)) return false;
+    if (!fill_ports(&device, error) || !check_ev_count(device, error) || !check_dscps(device, error)) return false;
   }
   return true;
 }

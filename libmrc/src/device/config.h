@@ -13,6 +13,7 @@
 namespace mrc::device {
 
 inline constexpr uint32_t kMaxPlanes = 32;
+inline constexpr size_t kMaxDeviceName = 63;      // what an ibv_device has room for
 inline constexpr uint32_t kSlotsPerPlane = 1024;  // ports of plane p start at port_base + p * kSlotsPerPlane
 
 struct PlaneConfig {

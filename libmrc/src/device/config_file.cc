@@ -53,6 +53,7 @@ class Reader {
       std::string why;
       if (!entry.second.IsScalar()) return refuse(entry.second, key, "allowed: " + setting->allowed());
       if (!apply_setting(*setting, entry.second.Scalar(), settings, &why)) return refuse(entry.second, key, why);
+      settings->origins[key] = where(entry.second) + ": key '" + key + "'";
     }
     return true;
   }
@@ -101,9 +102,10 @@ class Reader {
 
  private:
   bool at(const YAML::Node& node, const std::string& text) {
-    *error_ = file_ + ":" + std::to_string(node.Mark().line + 1) + ": " + text;
+    *error_ = where(node) + ": " + text;
     return false;
   }
+  std::string where(const YAML::Node& node) const { return file_ + ":" + std::to_string(node.Mark().line + 1); }
   static std::string list(const std::vector<std::string>& words) {
     std::string text;
     for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
@@ -174,7 +176,13 @@ bool read_device(Reader* r, const YAML::Node& node, DeviceConfig* device) {
   YAML::Node peers;
   if (!r->map(node, "devices", {"name", "gids", "planes", "peers"}, &device->settings,
               [&](const std::string& key, const YAML::Node& value) {
-                if (key == "name") return r->text(value, key, &device->name);
+                if (key == "name") {
+                  if (!r->text(value, key, &device->name)) return false;
+                  return device->name.size() <= kMaxDeviceName ||
+                         r->refuse(value, key,
+                                   Reader::value_is(value) + "allowed: 1 to " + std::to_string(kMaxDeviceName) +
+                                       " characters");
+                }
                 if (key == "gids")
                   return r->sequence(value, key, [&](const YAML::Node& item) {
                     device->gids.emplace_back();

@@ -26,7 +26,10 @@ DeviceImpl::DeviceImpl(const DeviceConfig& c, std::unique_ptr<datapath::Datapath
       mtu(m),
       advice(std::move(raise)),
       datapath(std::move(d)),
-      qpns(s, static_cast<uint32_t>(c.settings.max_qps), static_cast<uint32_t>(clock_now().ns() / 1000 % kQpnStarts)) {}
+      qpns(s, static_cast<uint32_t>(c.settings.max_qps), static_cast<uint32_t>(clock_now().ns() / 1000 % kQpnStarts)),
+      staging_(std::make_unique<uint8_t[]>(core::kMaxBurstBytes + core::kHeaderRoom)) {
+  tx_.staging = staging_.get();
+}
 
 DeviceImpl::~DeviceImpl() {
   stop();
@@ -38,7 +41,7 @@ bool DeviceImpl::start_helper(std::string* error, int* err) {
   const Settings& s = config.settings;
   const HelperTiming timing{Duration::microseconds(s.helper_idle_us), Duration::microseconds(s.helper_park_us),
                             Duration::microseconds(s.helper_spin_us)};
-  if (helper.start(this, timing, std::vector<int>(fds.begin(), fds.begin() + n))) return true;
+  if (helper.start(this, timing, std::vector<int>(fds.begin(), fds.begin() + n), publisher.fd())) return true;
   *err = errno;
   *error = "cannot start the helper thread";
   return false;
@@ -71,6 +74,7 @@ void DeviceImpl::linger() {
 void DeviceImpl::stop() {
   if (forked || stopping.exchange(true)) return;
   helper.stop();
+  publisher.close();
   {
     std::lock_guard lock(mutex);
     wake_at_ = kAwake;

@@ -14,6 +14,7 @@
 #include "device/config.h"
 #include "device/device.h"
 #include "device/helper.h"
+#include "device/publisher.h"
 #include "device/qpn.h"
 
 namespace mrc::device {
@@ -40,6 +41,7 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   int serve() override;
   void going_to_sleep() override;
   void woke_up() override;
+  void answer() override;
 
   const DeviceConfig config;
   const std::vector<core::EvEntry> evs;
@@ -52,6 +54,7 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   std::unique_ptr<core::Endpoint> endpoint;
   QpnAllocator qpns;
   std::vector<DeviceObserver*> observers;
+  Publisher publisher;
   Helper helper;
   std::atomic<bool> stopped{false};   // progress does nothing any more
   std::atomic<bool> stopping{false};  // stop() has begun
@@ -87,10 +90,11 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   std::array<std::unique_ptr<Held>, kMaxPlanes> held_;
   std::array<core::RxBurst, kRxBatch> rx_;
   core::TxBurst tx_;
+  std::unique_ptr<uint8_t[]> staging_;  // of tx_
 };
 
 // EndpointConfig from settings; also used by tools and tests that show it.
 core::EndpointConfig endpoint_config(const DeviceConfig& config, const datapath::Datapath& datapath,
-                                     const std::vector<core::EvEntry>& evs, uint8_t slot, uint32_t mtu, uint64_t seed);
+                                     const std::vector<core::EvEntry>& evs, uint8_t slot, uint64_t seed);
 
 }  // namespace mrc::device

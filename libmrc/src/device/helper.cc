@@ -14,6 +14,10 @@
 
 namespace mrc::device {
 
+namespace {
+constexpr int64_t kLongestNap = 4;  // parks: each wake-up takes the processor from the thread that polls
+}
+
 bool helper_parks(const HelperView& view, const HelperTiming& timing) {
   if (view.armed || view.now - view.last_armed < timing.park) return false;
   return view.now - view.last_poll < timing.idle;
@@ -25,13 +29,13 @@ Helper::~Helper() {
   if (event_ >= 0) ::close(event_);
 }
 
-bool Helper::start(HelperWork* work, const HelperTiming& timing, const std::vector<int>& fds) {
+bool Helper::start(HelperWork* work, const HelperTiming& timing, const std::vector<int>& fds, int ask) {
   work_ = work;
   timing_ = timing;
   timer_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
   event_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (timer_ < 0 || event_ < 0) return false;
-  fds_ = {{timer_, POLLIN, 0}, {event_, POLLIN, 0}};
+  fds_ = {{timer_, POLLIN, 0}, {event_, POLLIN, 0}, {ask, POLLIN, 0}};
   for (int fd : fds) fds_.push_back({fd, POLLIN, 0});
   // The application's signal handlers are not to run on this thread.
   sigset_t all, before;
@@ -86,35 +90,41 @@ HelperView Helper::view() const {
   return v;
 }
 
-void Helper::wait(size_t fds) {
-  const int n = ::poll(fds_.data(), fds, -1);
+void Helper::wait(size_t fds, int timeout_ms) {
+  const int n = ::poll(fds_.data(), fds, timeout_ms);
   if (n > 0 && (fds_[1].revents & POLLIN) != 0) {
     uint64_t count;
     [[maybe_unused]] const ssize_t got = ::read(event_, &count, sizeof count);
   }
+  if (n > 0 && (fds_[2].revents & POLLIN) != 0) work_->answer();
 }
 
 void Helper::park(Instant until) {
   set_wake(until);
   parked_.store(true);
-  if (!armed() && !stopping_.load()) wait(2);
+  if (!armed() && !stopping_.load()) wait(kOwnFds, -1);
   parked_.store(false);
 }
 
 void Helper::run() {
+  int serves = 0;
+  Duration nap = timing_.park;
   while (!stopping_.load()) {
+    if (++serves % kServesPerLook == 0) wait(kOwnFds, 0);
     HelperView v = view();
     if (helper_parks(v, timing_)) {
-      park(v.now + timing_.park);
+      park(v.now + nap);
+      nap = std::min(nap * 2, timing_.park * kLongestNap);
       continue;
     }
+    nap = timing_.park;
     // Spin a little before sleeping: packets come in trains.
     int moved = work_->serve();
     while (moved == 0 && !stopping_.load() && clock_now() - v.now < timing_.spin) moved = work_->serve();
     if (moved < 0) park(clock_now() + timing_.park);
     if (moved != 0 || stopping_.load()) continue;
     work_->going_to_sleep();
-    wait(fds_.size());
+    wait(fds_.size(), -1);
     work_->woke_up();
   }
 }

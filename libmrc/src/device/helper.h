@@ -3,8 +3,8 @@
 // It sleeps in the kernel until a packet arrives, a timer of the engine is due or somebody wakes it, then serves. While
 // the application polls it would only get in the way: two threads would take turns at one lock, and each arriving
 // packet would cost a wake-up. So when it finds that the application has polled within `idle`, it parks: it sleeps for
-// `park` without watching the sockets, and looks again. An application that stops polling is thus taken over from
-// after park at the latest. Somebody who sleeps in a completion channel cannot poll: while a CQ is armed, or was
+// `park` without watching the sockets, and looks again; longer while it goes on polling. An application that stops
+// polling is thus taken over from after four times park at the latest. Somebody who sleeps in a completion channel cannot poll: while a CQ is armed, or was
 // within the last `park`, it serves.
 #pragma once
 
@@ -43,6 +43,8 @@ class HelperWork {
   // About to sleep while serving: under the device's lock, tells until when with Helper::set_wake.
   virtual void going_to_sleep() = 0;
   virtual void woke_up() = 0;
+  // `ask` is readable: somebody wants to be told something. Must not wait.
+  virtual void answer() = 0;
 
  protected:
   ~HelperWork() = default;
@@ -52,8 +54,9 @@ class Helper {
  public:
   Helper() = default;
   ~Helper();
-  // `fds`: readable when there is something to serve. False: errno.
-  bool start(HelperWork* work, const HelperTiming& timing, const std::vector<int>& fds);
+  // `fds`: readable when there is something to serve; `ask`: when somebody asks, looked at while parked, too; -1: none.
+  // False: errno.
+  bool start(HelperWork* work, const HelperTiming& timing, const std::vector<int>& fds, int ask = -1);
   void stop();  // joins
   bool running() const { return thread_.joinable(); }
 
@@ -67,14 +70,16 @@ class Helper {
  private:
   void run();
   void park(Instant until);
-  void wait(size_t fds);
+  void wait(size_t fds, int timeout_ms);
   HelperView view() const;
 
   HelperWork* work_ = nullptr;
   HelperTiming timing_;
   int timer_ = -1;
   int event_ = -1;
-  std::vector<pollfd> fds_;  // timer, event, then the datapath's
+  static constexpr size_t kOwnFds = 3;
+  static constexpr int kServesPerLook = 1024;  // a helper that never sleeps looks so often whether somebody asks
+  std::vector<pollfd> fds_;                    // timer, event, ask, then the datapath's
   std::atomic<int64_t> last_poll_{INT64_MIN / 4};
   std::atomic<int64_t> last_armed_{INT64_MIN / 4};
   std::atomic<int> armed_{0};

@@ -27,7 +27,11 @@ class Registry {
     auto loaded = std::make_unique<Config>();
     std::string why;
     if (!load_config([](const char* name) -> const char* { return ::getenv(name); }, loaded.get(), &why)) {
-      if (!error_ || *error_ != why) error_ = std::make_unique<std::string>(why);
+      if (error_ && *error_ == why) return nullptr;
+      error_ = std::make_unique<std::string>(why);
+      // The level is a setting of what was refused; the environment's word for it counts all the same.
+      if (const char* level = ::getenv("MRC_LOG")) set_log_level(log_level_of(level));
+      log_line(LogLevel::kError, why);
       return nullptr;
     }
     error_.reset();
@@ -50,6 +54,7 @@ class Registry {
     if (found == all->devices.end()) {
       *error = "no device '" + wanted + "' in the configuration";
       *err = ENODEV;
+      log_line(LogLevel::kError, *error);
       return nullptr;
     }
     open_.erase(std::remove_if(open_.begin(), open_.end(), [](const auto& d) { return d.expired(); }), open_.end());

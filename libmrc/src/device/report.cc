@@ -1,4 +1,7 @@
 // What a device says about itself: counters as "name value" lines, the resolved configuration as JSON.
+#include <errno.h>
+#include <unistd.h>
+
 #include <nlohmann/json.hpp>
 
 #include "device/device_impl.h"
@@ -26,6 +29,25 @@ const char* name_of(core::EvState state) {
       return "DENIED";
   }
   return "?";
+}
+
+// Name, value and sentence of every counter.
+nlohmann::ordered_json counters_json(const core::Counters& e, const datapath::DatapathCounters& d) {
+  nlohmann::ordered_json rows;
+#define MRC_COUNTER_ROW(name, sentence) rows.push_back({{"name", #name}, {"value", e.name}, {"sentence", sentence}});
+  MRC_COUNTERS(MRC_COUNTER_ROW)
+#undef MRC_COUNTER_ROW
+#define MRC_COUNTER_ROW(name, sentence) \
+  rows.push_back({{"name", "driver." #name}, {"value", d.name}, {"sentence", sentence}});
+  MRC_DATAPATH_COUNTERS(MRC_COUNTER_ROW)
+#undef MRC_COUNTER_ROW
+  return rows;
+}
+
+nlohmann::ordered_json plane_json(const core::PlaneCounters& p) {
+  return {{"tx_packets", p.tx_packets}, {"tx_bytes", p.tx_bytes}, {"rx_packets", p.rx_packets},
+          {"rx_bytes", p.rx_bytes},     {"losses", p.losses},     {"retransmits", p.retransmits},
+          {"ecn_marks", p.ecn_marks}};
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -83,12 +105,30 @@ std::string Device::qp_stats_text(const core::Qp* qp) {
   line(&text, "rx_packets", s.rx_packets);
   line(&text, "retransmits", s.retransmits);
   line(&text, "timeouts", s.timeouts);
-  if (s.peer == core::kNoPeer) return text;
-  for (const core::EvStatus& ev : impl_->endpoint->ev_status(s.peer))
+  for (const core::EvStatus& ev : impl_->endpoint->ev_status(qp))
     text += "ev." + std::to_string(ev.value) + " plane " + std::to_string(ev.plane + 1) + " state " +
             name_of(ev.state) + " active " + (ev.active ? "1" : "0") + " tx " + std::to_string(ev.tx_packets) +
             " loss " + std::to_string(ev.losses) + " ecn " + std::to_string(ev.ecn_marks) + "\n";
   return text;
+}
+
+void DeviceImpl::answer() {
+  publisher.answer([this] {
+    std::lock_guard lock(mutex);
+    nlohmann::ordered_json j = {{"pid", ::getpid()},
+                                {"program", program_invocation_short_name},
+                                {"name", config.name},
+                                {"process_slot", slot},
+                                {"qps", qpns.in_use()}};
+    j["counters"] = counters_json(endpoint->counters(), datapath->counters());
+    for (size_t p = 0; p < config.planes.size(); ++p) {
+      nlohmann::ordered_json plane = {{"plane", p + 1}, {"up", endpoint->plane_up(static_cast<uint8_t>(p))}};
+      plane.update(plane_json(endpoint->plane_counters(static_cast<uint8_t>(p))));
+      j["planes"].push_back(std::move(plane));
+    }
+    // Not every program's name is UTF-8.
+    return j.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  });
 }
 
 std::string Device::describe_json() {
@@ -115,16 +155,7 @@ std::string Device::describe_json() {
   j["limits"] = {{"max_qps", c.settings.max_qps}, {"mpr", c.settings.mpr}, {"max_wimm", c.settings.max_wimm}};
   j["driver"] = lines_of(impl_->datapath->describe());
   j["advice"] = impl_->advice;
-  const core::Counters& e = impl_->endpoint->counters();
-  const datapath::DatapathCounters& d = impl_->datapath->counters();
-#define MRC_COUNTER_ROW(name, sentence) \
-  j["counters"].push_back({{"name", #name}, {"value", e.name}, {"sentence", sentence}});
-  MRC_COUNTERS(MRC_COUNTER_ROW)
-#undef MRC_COUNTER_ROW
-#define MRC_COUNTER_ROW(name, sentence) \
-  j["counters"].push_back({{"name", "driver." #name}, {"value", d.name}, {"sentence", sentence}});
-  MRC_DATAPATH_COUNTERS(MRC_COUNTER_ROW)
-#undef MRC_COUNTER_ROW
+  j["counters"] = counters_json(impl_->endpoint->counters(), impl_->datapath->counters());
   nlohmann::ordered_json& settings = j["settings"];
   for (const Setting& s : setting_table()) settings[s.name] = s.show(c.settings);
   return j.dump(2);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,14 +18,15 @@ namespace mrc::device {
 #define MRC_SETTINGS(INT, REAL, FLAG, WORD, TEXT)                                                                       \
   WORD(log, "error", "off error warn info debug", "", "Least severity of what is written to stderr")                    \
   TEXT(fault, "", "Faults injected into what this process sends, see mrc-info --help; empty: none")                     \
+  TEXT(publish, "/tmp", "Folder below which a process lets its user read its counters, see mrc-info --stats; empty: none") \
   INT(seed, 0, 0, INT64_MAX, "", "Seed of everything the engine draws; 0: a new one at every start")                    \
   WORD(ev_mode, "udp_port", "udp_port structured", "", "What carries the entropy value: the UDP source port (16 bit), or port and IPv6 flow label (32 bit)") \
   INT(ev_count, 64, 1, 1024, "EVs", "Entropy values in the active set towards each peer, spread equally over the planes") \
   INT(ev_backups, 16, 0, 1024, "EVs", "Entropy values held back to replace bad ones")                                   \
   INT(ev_min_active, 0, 0, 1024, "EVs", "Least number of active entropy values; 0: a quarter of ev_count")              \
   WORD(mtu, "4096", "256 512 1024 2048 4096 8192", "bytes", "Largest path MTU offered; lowered to what all planes carry. 8192 is an extension") \
-  INT(port, 4791, 1, 65535, "", "UDP port that process slot 0 and real NICs listen on; some deployments use 4971")       \
-  INT(second_port, 0, 0, 65535, "", "UDP port that process slot 0 also receives on; 0: none")                           \
+  INT(port, 4791, 1, 65535, "", "UDP port that process slot 0 and real NICs listen on")                                  \
+  INT(second_port, 4971, 0, 65535, "", "UDP port that process slot 0 also receives on where it is free: some deployments use 4971; 0: none") \
   INT(port_base, 20000, 1024, 64000, "", "Process slot k > 0 listens on port_base + 1024 * (plane - 1) + k")            \
   INT(dscp_no_trim, 0, 0, 63, "", "DSCP of data that switches must not trim")                                           \
   INT(dscp_trimmable, 4, 0, 63, "", "DSCP of data that switches may trim")                                              \
@@ -92,6 +94,9 @@ struct Settings {
 #undef MRC_SETTING_REAL
 #undef MRC_SETTING_FLAG
 #undef MRC_SETTING_TEXT
+  // Where a value that is not the default was set, to say so when it does not go with another one:
+  // "f.yaml:3: key 'ev_count'" or "environment: MRC_EV_COUNT".
+  std::map<std::string, std::string> origins;
 };
 
 enum class SettingType : uint8_t { kInt, kReal, kFlag, kWord, kText };

@@ -20,7 +20,6 @@ namespace {
 constexpr uint32_t kPacketOverhead = 44;    // BTH, METH, TSETH, RETH, ImmDt and ICRC of a full packet
 constexpr double kAssumedLineRate = 100e9;  // bit/s, until measured [MRC-NSCC-26]
 constexpr Duration kAssumedBaseRtt = Duration::microseconds(50);
-constexpr uint32_t kNominalOverhead = 64;  // NSCC counts packets in nominal size [MRC-NSCC-2]
 
 uint64_t seed_of(const Settings& s) {
   if (s.seed != 0) return static_cast<uint64_t>(s.seed);
@@ -32,7 +31,7 @@ Duration from_us(double us) {
   return Duration::nanoseconds(static_cast<int64_t>(us * 1000));
 }
 
-core::NsccConfig nscc_config(const DeviceConfig& config, uint32_t mtu) {
+core::NsccConfig nscc_config(const DeviceConfig& config) {
   const Settings& s = config.settings;
   core::NsccConfig n;
   n.disabled = !s.congestion_control;
@@ -41,7 +40,6 @@ core::NsccConfig nscc_config(const DeviceConfig& config, uint32_t mtu) {
   n.line_rate_bps = n.measure_rate ? kAssumedLineRate : config.line_rate_gbps * 1e9;
   n.measure_rtt = s.base_rtt_us == 0;
   n.base_rtt = n.measure_rtt ? kAssumedBaseRtt : from_us(s.base_rtt_us);
-  n.mtu = mtu + kNominalOverhead;
   n.trimming = s.trimming;
   n.max_cwnd = s.nscc_max_window;
   n.target_delay = from_us(s.nscc_target_delay_us);
@@ -113,7 +111,7 @@ uint32_t fitting_mtu(const DeviceConfig& config, const datapath::UdpDatapath& ud
 }  // namespace
 
 core::EndpointConfig endpoint_config(const DeviceConfig& config, const datapath::Datapath& datapath,
-                                     const std::vector<core::EvEntry>& evs, uint8_t slot, uint32_t mtu, uint64_t seed) {
+                                     const std::vector<core::EvEntry>& evs, uint8_t slot, uint64_t seed) {
   const Settings& s = config.settings;
   core::EndpointConfig e;
   e.seed = seed;
@@ -141,7 +139,7 @@ core::EndpointConfig endpoint_config(const DeviceConfig& config, const datapath:
   e.probe_floor = Duration::microseconds(s.probe_floor_us);
   e.ev_probe_interval = Duration::milliseconds(s.ev_probe_interval_ms);
   e.hold_without_recv_wqe = s.hold_without_recv;
-  e.nscc = nscc_config(config, mtu);
+  e.nscc = nscc_config(config);
   e.slot = slot;
   return e;
 }
@@ -151,7 +149,7 @@ std::shared_ptr<Device> Device::start_over(const DeviceConfig& config, std::uniq
   auto impl =
       std::make_unique<DeviceImpl>(config, std::move(datapath), evs, slot,
                                    static_cast<uint32_t>(std::stoul(config.settings.mtu)), std::vector<std::string>());
-  impl->endpoint_config = endpoint_config(config, *impl->datapath, evs, slot, impl->mtu, seed_of(config.settings));
+  impl->endpoint_config = endpoint_config(config, *impl->datapath, evs, slot, seed_of(config.settings));
   impl->endpoint = std::make_unique<core::Endpoint>(impl->endpoint_config, impl.get());
   std::string error;
   int err = 0;
@@ -180,6 +178,7 @@ std::shared_ptr<Device> Device::start(const DeviceConfig& config, std::string* e
   std::vector<std::string> advice = udp->advice();
   const uint32_t mtu = fitting_mtu(config, *udp, &advice);
   for (const std::string& line : advice) log_once(LogLevel::kWarn, "device '" + config.name + "': " + line);
+  for (const std::string& line : udp->notes()) log_line(LogLevel::kDebug, "device '" + config.name + "': " + line);
   const std::vector<core::EvEntry> evs = udp->evs();
   std::unique_ptr<datapath::Datapath> path = std::move(udp);
   if (!config.settings.fault.empty()) {
@@ -195,10 +194,13 @@ std::shared_ptr<Device> Device::start(const DeviceConfig& config, std::string* e
     log_line(LogLevel::kWarn, "device '" + config.name + "': injecting faults: " + config.settings.fault);
   }
   auto impl = std::make_unique<DeviceImpl>(config, std::move(path), evs, static_cast<uint8_t>(slot), mtu, advice);
-  impl->endpoint_config = endpoint_config(config, *impl->datapath, evs, impl->slot, mtu, seed_of(config.settings));
+  impl->endpoint_config = endpoint_config(config, *impl->datapath, evs, impl->slot, seed_of(config.settings));
   impl->endpoint = std::make_unique<core::Endpoint>(impl->endpoint_config, impl.get());
   log_line(LogLevel::kInfo, "device '" + config.name + "': process slot " + std::to_string(slot) + ", path MTU " +
                                 std::to_string(mtu) + ", " + impl->datapath->describe());
+  std::string unpublished;
+  if (!config.settings.publish.empty() && !impl->publisher.open(config.settings.publish, config.name, &unpublished))
+    log_line(LogLevel::kDebug, "device '" + config.name + "': counters are not published: " + unpublished);
   if (!impl->start_helper(error, err)) return nullptr;
   return std::shared_ptr<Device>(new Device(std::move(impl)));
 }

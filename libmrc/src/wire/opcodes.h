@@ -23,21 +23,11 @@ enum class Opcode : uint8_t {
 constexpr bool is_request(Opcode op) {
   return op >= Opcode::kWriteFirst && op <= Opcode::kWriteOnlyImm;
 }
-constexpr bool is_first(Opcode op) {
-  return op == Opcode::kWriteFirst;
-}
-constexpr bool is_middle(Opcode op) {
-  return op == Opcode::kWriteMiddle;
-}
 constexpr bool is_last(Opcode op) {
   return op == Opcode::kWriteLast || op == Opcode::kWriteLastImm;
 }
 constexpr bool is_only(Opcode op) {
   return op == Opcode::kWriteOnly || op == Opcode::kWriteOnlyImm;
-}
-// First packet of a message: First or Only.
-constexpr bool starts_message(Opcode op) {
-  return is_first(op) || is_only(op);
 }
 // Final packet of a message: Last or Only.
 constexpr bool ends_message(Opcode op) {

@@ -32,7 +32,6 @@ struct Seth {
   int16_t sack_offset = 0;   // base of the bitmap = cack_psn + offset
   uint64_t sack_bitmap = 0;  // bit i (bit 0 least significant): base + i has arrived
 
-  Psn sack_base() const { return cack_psn + sack_offset; }
   Psn ack_psn() const { return cack_psn + ack_psn_offset; }
 
   void encode(uint8_t* p) const {

@@ -1,6 +1,7 @@
 // Completion channels, arming, and asynchronous events. [API-CQ-3, API-CQ-4, API-ASY-*]
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -140,6 +141,24 @@ TEST_F(EventsTest, non_blocking_descriptor_says_eagain) {
   void* cq_context;
   EXPECT_EQ(mrc_get_cq_event(a.channel, &cq, &cq_context), -1);
   EXPECT_EQ(errno, EAGAIN);
+}
+
+// [API-CQ-4] The descriptor is the application's to look at, and some read it as they would any eventfd. What was read
+// away costs nobody its event, and nobody waits for it with the channel's lock held.
+TEST_F(EventsTest, descriptor_read_by_the_application_blocks_nobody) {
+  End a(context, pd, with_channel()), b(context, pd);
+  connect(&a, &b);
+  for (uint64_t i = 1; i <= 2; ++i) {
+    ASSERT_EQ(mrc_req_notify_cq(a.cq, 0), 0);
+    ASSERT_EQ(a.write(b, i, 8, IBV_SEND_SIGNALED), 0);
+    EXPECT_EQ(a.wait().wr_id, i);
+    eventfd_t count;
+    ASSERT_EQ(eventfd_read(fd_of(a.channel), &count), 0);
+    if (i == 1) {
+      EXPECT_EQ(next_event(a.channel), a.cq);
+    }
+  }
+  // The second event still waits: destroying the CQ drops it without its token.
 }
 
 TEST_F(EventsTest, channel_is_busy_while_a_cq_uses_it) {

@@ -2,9 +2,11 @@
 // API-CTX-*]
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 
+#include "api/context.h"
 #include "pair.h"
 
 namespace mrc::api {
@@ -39,6 +41,14 @@ TEST(DeviceListTest, lists_named_devices_that_outlive_the_list) {
   EXPECT_EQ(context->device, device);
   EXPECT_EQ(mrc_soft_close_device(context), 0);
   EXPECT_EQ(mrc_soft_open_device_by_name("no such device"), nullptr);
+  EXPECT_EQ(errno, ENODEV);
+}
+
+TEST(DeviceListTest, opening_nothing_is_an_invalid_argument) {
+  EXPECT_EQ(mrc_soft_open_device(nullptr), nullptr);
+  EXPECT_EQ(errno, EINVAL);
+  ibv_device foreign{};
+  EXPECT_EQ(mrc_soft_open_device(&foreign), nullptr);
   EXPECT_EQ(errno, ENODEV);
 }
 
@@ -274,6 +284,15 @@ TEST_F(ObjectsTest, regions_that_are_refused) {
   munmap(pages, 8192);
 }
 
+// clients.md rule 16.
+TEST_F(ObjectsTest, dmabuf_regions_are_not_supported_and_say_exactly_that) {
+  for (ibv_pd* domain : {pd, static_cast<ibv_pd*>(nullptr)}) {
+    errno = 0;
+    EXPECT_EQ(mrc_soft_reg_dmabuf_mr(domain, 0, 4096, 0, -1, IBV_ACCESS_LOCAL_WRITE), nullptr);
+    EXPECT_EQ(errno, EOPNOTSUPP);
+  }
+}
+
 // An address of its own for peers, as ibv_reg_mr_iova2 has it.
 TEST_F(ObjectsTest, region_with_another_remote_address) {
   End a(context, pd), b(context, pd);
@@ -315,6 +334,63 @@ TEST_F(ObjectsTest, query_fills_init_attr_whatever_the_masks) {
   EXPECT_EQ(attr.qp_state, IBV_QPS_RESET);
   EXPECT_EQ(mrc_query_qp(a.qp, &attr, 1 << 30, nullptr, 0, nullptr), EINVAL);
   EXPECT_EQ(mrc_query_qp(nullptr, &attr, 0, nullptr, 0, nullptr), EINVAL);
+}
+
+// [API-ERR-2]
+TEST_F(ObjectsTest, query_with_a_mask_needs_the_structure) {
+  End a(context, pd);
+  ibv_qp_attr verbs_attr{};
+  mrc_qp_attr attr{};
+  EXPECT_EQ(mrc_query_qp(a.qp, nullptr, IBV_QP_STATE, nullptr, 0, nullptr), EINVAL);
+  EXPECT_EQ(mrc_query_qp(a.qp, &verbs_attr, IBV_QP_STATE, nullptr, MRC_QP_MPR, nullptr), EINVAL);
+  EXPECT_EQ(mrc_query_qp(a.qp, &verbs_attr, IBV_QP_STATE, &attr, MRC_QP_MPR, nullptr), 0);
+  EXPECT_EQ(mrc_query_qp(a.qp, nullptr, 0, nullptr, 0, nullptr), 0);
+}
+
+// [MRC-CHOICE-Q26]
+TEST_F(ObjectsTest, the_largest_window_is_255_units) {
+  mrc_device_attr device{};
+  int supported = 0;
+  ASSERT_EQ(mrc_query_device(verbs, &device, &supported), 0);
+  EXPECT_EQ(device.mpr_attr.max_mpr, 255);
+}
+
+// [API-QP-3] A traffic class whose DSCP tells receivers that the packet is trimmed or control would not arrive as data.
+TEST_F(ObjectsTest, traffic_classes_with_a_reserved_dscp_are_refused) {
+  for (const int dscp : {12, 16, 46, 0, 4, 10}) {
+    End a(context, pd);
+    ASSERT_EQ(a.to_init(), 0);
+    ibv_qp_attr attr{};
+    attr.qp_state = IBV_QPS_RTR;
+    attr.path_mtu = IBV_MTU_4096;
+    attr.dest_qp_num = a.qpn;
+    attr.ah_attr.is_global = 1;
+    attr.ah_attr.grh.dgid = gid;
+    attr.ah_attr.grh.sgid_index = 3;
+    attr.ah_attr.grh.traffic_class = static_cast<uint8_t>(dscp << 2 | 2);
+    const bool reserved = dscp == 12 || dscp == 16 || dscp == 46;
+    EXPECT_EQ(mrc_modify_qp(a.qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
+                            nullptr, 0),
+              reserved ? EINVAL : 0)
+        << dscp;
+  }
+}
+
+// Who first decides what the error is logs it, nobody else, and MRC_LOG silences it.
+TEST_F(ObjectsTest, a_failure_is_logged_once) {
+  End a(context, pd);
+  ASSERT_EQ(a.to_init(), 0);
+  union ibv_gid nobody {};
+  nobody.raw[0] = 0x20;
+  nobody.raw[15] = 1;
+  const auto said = [&](auto&& act) {
+    testing::internal::CaptureStderr();
+    act();
+    return testing::internal::GetCapturedStderr();
+  };
+  const std::string peer = said([&] { EXPECT_EQ(a.to_rtr(nobody, 5), ENETUNREACH); });
+  EXPECT_EQ(std::count(peer.begin(), peer.end(), '\n'), 1) << peer;
+  EXPECT_EQ(peer.rfind("mrc: error: ", 0), 0u) << peer;
 }
 
 TEST_F(ObjectsTest, query_returns_what_was_set_and_good_defaults) {
@@ -416,6 +492,31 @@ TEST_F(ObjectsTest, denying_an_ev_shows) {
   EXPECT_EQ(mrc_soft_deny_ev(a.qp, 0xFFFFFFFF, 1), ENOENT);
 }
 
+// [MRC-SACK-9] The penalty travels in every SACK and narrows the sender's window.
+TEST_F(ObjectsTest, receiver_penalty_narrows_the_senders_window) {
+  EXPECT_EQ(mrc_soft_set_receiver_penalty(nullptr, 0, 0), EINVAL);
+  EXPECT_EQ(mrc_soft_set_receiver_penalty(verbs, 128, 0), EINVAL);
+  End a(context, pd), b(context, pd);
+  connect(&a, &b);
+  const auto cwnd = [&] {
+    std::string text(1 << 20, '\0');
+    EXPECT_GT(mrc_soft_query_qp_stats(a.qp, text.data(), text.size()), 0);
+    return std::stoll(text.substr(text.find("cwnd ") + 5));
+  };
+  const auto move_some = [&] {
+    for (int i = 0; i < 20; ++i) {
+      ASSERT_EQ(a.write(b, 1, 1 << 18, IBV_SEND_SIGNALED), 0);
+      EXPECT_EQ(a.wait().status, IBV_WC_SUCCESS);
+    }
+  };
+  move_some();
+  const long long before = cwnd();
+  ASSERT_EQ(mrc_soft_set_receiver_penalty(verbs, 127, 0), 0);
+  move_some();
+  EXPECT_LT(cwnd(), before);
+  ASSERT_EQ(mrc_soft_set_receiver_penalty(verbs, 0, 1), 0);
+}
+
 // [API-CTL-1]
 TEST_F(ObjectsTest, controller_answers_honestly) {
   mrc_ctl_device_attr attr;
@@ -441,6 +542,35 @@ TEST_F(ObjectsTest, controller_answers_honestly) {
   EXPECT_EQ(errno, EINVAL);
   ASSERT_EQ(mrc_ctl_query_port(context, 1, &port, MRC_CTL_PORT_ADMIN_STATE), 0);
   EXPECT_EQ(port.port_admin_state, MRC_CTL_PORT_ADMIN_ENABLED);
+}
+
+// clients.md rule 19, [API-CTL-3]: what a caller of the older API lays out is 8 bytes shorter for each event; not a
+// byte of it, or behind it, is written.
+TEST_F(ObjectsTest, polling_ev_events_writes_nothing_whatever_the_stride) {
+  struct OldEvent {
+    uint64_t profile_id;
+    mrc_ctl_ev ev;
+    uint32_t drop_count;
+  };
+  static_assert(sizeof(OldEvent) == 48 && sizeof(mrc_ctl_ev_event) == 56);
+  uint8_t events[4 * sizeof(mrc_ctl_ev_event)], before[sizeof events];
+  std::memset(events, 0xA5, sizeof events);
+  std::memcpy(before, events, sizeof events);
+  const struct {
+    uint32_t given, kept;
+  } versions[] = {{0x01000000u, 0x01000000u}, {0x01000001u, 0x01000001u}, {0, 0x01000001u}, {0x7F000000u, 0x01000001u}};
+  for (const auto& v : versions) {
+    mrc_context_attr attr{v.given, 0};
+    mrc_context* made = mrc_create_context(verbs, &attr);
+    ASSERT_NE(made, nullptr);
+    EXPECT_EQ(made->api_version(), v.kept);
+    mrc_cq* cq = mrc_create_cq(made, 1, nullptr, nullptr, 0);
+    ASSERT_NE(cq, nullptr);
+    EXPECT_EQ(mrc_ctl_poll_ev_event(cq, 4, reinterpret_cast<mrc_ctl_ev_event*>(events)), -ENOTSUP);
+    EXPECT_EQ(std::memcmp(events, before, sizeof events), 0);
+    EXPECT_EQ(mrc_destroy_cq(cq), 0);
+    EXPECT_EQ(mrc_destroy_context(made), 0);
+  }
 }
 
 // [API-CTL-2] The device probes its own GID over each of its EVs; the answer comes back on the plane that was asked.
@@ -489,6 +619,23 @@ TEST_F(ObjectsTest, ev_probes_are_answered) {
   requests[1].req_id = requests[0].req_id;
   EXPECT_EQ(mrc_ctl_ep_batch_send_wait(context, 0, MRC_CTL_EP_OP_EV_PROBE, requests.data(), 2, 1, answers, &n), -1);
   EXPECT_EQ(errno, EINVAL);
+  requests[1].req_id = 1;
+  const auto refused = [&](mrc_ctl_ep_op_type type) {
+    errno = 0;
+    return mrc_ctl_ep_batch_send_wait(context, 0, type, requests.data(), 1, 1, answers, &n) == -1 ? errno : 0;
+  };
+  // A source that is not this device's, and a port status that names no port [MRC-PORT-1].
+  requests[0].sgid = gid;
+  requests[0].sgid.raw[0] ^= 0x55;
+  EXPECT_EQ(refused(MRC_CTL_EP_OP_EV_PROBE), EINVAL);
+  requests[0].sgid = gid;
+  for (const uint32_t none : {0u, 1u, 1u << 9}) {
+    requests[0].op.port_status_update.port_status = none;
+    EXPECT_EQ(refused(MRC_CTL_EP_OP_PORT_STATUS_UPDATE), EINVAL) << none;
+  }
+  EXPECT_EQ(mrc_ctl_ep_batch_send_wait(context, 12 << 2, MRC_CTL_EP_OP_EV_PROBE, requests.data(), 1, 1, answers, &n),
+            -1);
+  EXPECT_EQ(errno, EINVAL);  // the DSCP of trimmed packets
   requests[0].req_ev.port = 77;
   EXPECT_EQ(mrc_ctl_ep_batch_send_wait(context, 0, MRC_CTL_EP_OP_EV_PROBE, requests.data(), 1, 1, answers, &n), -1);
   EXPECT_EQ(errno, EINVAL);

@@ -74,16 +74,6 @@ TEST_F(NsccInflight, older_ack_and_wrap_of_rcvd_bytes) {
   EXPECT_EQ(s().achieved_bytes, (16 + 0x7FFFFF + 4) * int64_t{256});
 }
 
-TEST_F(NsccInflight, reset) {
-  nscc.on_send(kSize);
-  acked(8);
-  nscc.reset_inflight();
-  EXPECT_EQ(nscc.inflight(), 0);
-  nscc.on_send(kSize);
-  acked(16);  // counts from 0 again
-  EXPECT_EQ(nscc.inflight(), 0);
-}
-
 // ---------------------------------------------------------------- sending
 
 TEST_F(NsccTest, can_send_up_to_the_window) {

@@ -246,6 +246,29 @@ TEST(Udp, second_port_is_received_on) {
   EXPECT_NE(b->plane_port(1), config.planes[1].second_port);
 }
 
+// Peers that use it are the exception, and another program may have it: no reason not to start.
+TEST(Udp, second_port_that_is_taken_is_done_without) {
+  UdpConfig config = loopback_config(true, 2, 2);
+  auto owner = open_or_fail(config);
+  config.planes[1].second_port = owner->plane_port(0);
+  auto b = open_or_fail(config);
+  ASSERT_EQ(b->notes().size(), 1u);
+  EXPECT_EQ(b->notes()[0],
+            "plane 2 receives on port 0 alone: port " + std::to_string(owner->plane_port(0)) + " is taken");
+  auto a = open_or_fail(loopback_config(true, 2, 2));
+  TestBurst t(1, 80, 80, 9);
+  t.address(*a, *b, 1, loopback(true));
+  ASSERT_TRUE(a->tx_one(Instant(), t.burst));
+  EXPECT_EQ(receive(*b, 1).size(), 1u);
+  // The first port is not to be done without.
+  config.planes[1] = config.planes[0];
+  config.planes[0].port = owner->plane_port(0);
+  std::string error;
+  int err = 0;
+  EXPECT_EQ(UdpDatapath::open(config, &error, &err), nullptr);
+  EXPECT_EQ(err, EADDRINUSE);
+}
+
 TEST(Udp, overflow_of_the_receive_buffer_is_counted) {
   UdpConfig small = loopback_config(false, 1, 1);
   small.rcvbuf = 64 << 10;

@@ -75,6 +75,7 @@ TEST_F(ConfigTest, file__everything_arrives) {
   EXPECT_TRUE(d.peers[0].nic);
   EXPECT_TRUE(d.peers[1].planes[1].is_zero());
   EXPECT_EQ(d.settings.ev_count, 32);
+  EXPECT_EQ(d.settings.second_port, 4971);  // accepted besides the standard port
   EXPECT_TRUE(d.is_own_gid(ip("10.0.0.7")));
   EXPECT_FALSE(d.is_own_gid(IpAddress()));
 }
@@ -98,6 +99,21 @@ TEST_F(ConfigTest, precedence__environment_over_device_over_top_level) {
 TEST_F(ConfigTest, environment__bad_value_is_refused) {
   env["MRC_EV_COUNT"] = "1025";
   EXPECT_EQ(parse(""), "environment: MRC_EV_COUNT: value is '1025', allowed: 1..1024 EVs");
+  env.clear();
+  env["MRC_EV_COUNT"] = "3";  // the four planes of the default
+  EXPECT_EQ(parse(""), "environment: MRC_EV_COUNT: value is '3', allowed with 4 planes: 4..1024 EVs");
+  env["MRC_EV_COUNT"] = "4";
+  EXPECT_EQ(parse(""), "");
+  env.clear();
+  env["MRC_DSCP_TRIMMED"] = "0";
+  EXPECT_EQ(parse(""),
+            "environment: MRC_DSCP_TRIMMED: value is '0', which dscp_no_trim has, too: the two kinds of packets "
+            "could not be told apart");
+  env.clear();
+  env["MRC_DSCP_CONTROL"] = "12";
+  EXPECT_EQ(parse(""),
+            "environment: MRC_DSCP_CONTROL: value is '12', which dscp_trimmed has, too: the two kinds of packets "
+            "could not be told apart");
   env.clear();
   env["MRC_FAULT"] = "loss=2";
   EXPECT_EQ(parse("").rfind("environment: MRC_FAULT: value is 'loss=2': MRC_FAULT position ", 0), 0u);
@@ -152,6 +168,20 @@ TEST_F(ConfigTest, file__what_is_refused_and_how) {
        "device 'mrc0': planes 1 and 2 have the same address and port"},
       {"port_base: 63233\ndevices:\n  - planes: [{address: \"::1\"}, {address: \"::1\"}, {address: \"::1\"}]\n",
        "device 'mrc0': port_base: value is '63233', allowed with 3 planes: 1024..63232"},
+      {"ev_count: 1\ndevices:\n  - planes: [{address: \"::1\"}, {address: \"::1\"}]\n",
+       "f.yaml:1: key 'ev_count': value is '1', allowed with 2 planes: 2..1024 EVs"},
+      {"devices:\n  - planes: [{address: \"::1\"}, {address: \"::1\"}]\n    ev_count: 1\n",
+       "f.yaml:3: key 'ev_count': value is '1', allowed with 2 planes: 2..1024 EVs"},
+      {"devices:\n  - planes: [{address: \"::1\"}]\n"
+       "    name: a123456789012345678901234567890123456789012345678901234567890123\n",
+       "f.yaml:3: key 'name': value is 'a123456789012345678901234567890123456789012345678901234567890123', allowed: 1 "
+       "to 63 characters"},
+      {"dscp_trimmed: 46\ndevices:\n  - planes: [{address: \"::1\"}]\n",
+       "f.yaml:1: key 'dscp_trimmed': value is '46', which dscp_control has, too: the two kinds of packets could not "
+       "be told apart"},
+      {"dscp_control: 4\ndevices:\n  - planes: [{address: \"::1\"}]\n",
+       "f.yaml:1: key 'dscp_control': value is '4', which dscp_trimmable has, too: the two kinds of packets could not "
+       "be told apart"},
       {"fault: loss\n",
        "f.yaml:1: key 'fault': value is 'loss': MRC_FAULT position "},  // the rest is the fault parser's
       {"a: [\n", "f.yaml:2: "},                                         // and this the YAML parser's

@@ -48,14 +48,21 @@ struct Work final : HelperWork {
     uint64_t count = 0;
     const ssize_t n = ::read(fd, &count, sizeof count);
     if (n > 0) served += static_cast<int>(count);
-    return n > 0 ? 1 : 0;
+    return n > 0 || always_busy.load() ? 1 : 0;
   }
   void going_to_sleep() override {
     helper->set_wake(Instant::never());
     ++sleeps;
   }
   void woke_up() override {}
+  void answer() override {
+    uint64_t count = 0;
+    if (::read(ask, &count, sizeof count) > 0) ++answers;
+  }
   int fd = -1;
+  int ask = -1;
+  std::atomic<bool> always_busy{false};
+  std::atomic<int> answers{0};
   Helper* helper = nullptr;
   std::atomic<int> served{0};
   std::atomic<int> sleeps{0};
@@ -108,6 +115,33 @@ TEST_F(HelperTest, leaves_a_polling_application_alone_until_a_cq_is_armed) {
   while (work.served.load() == 0) {
   }
   helper.count_armed(-1);
+}
+
+// Somebody who wants to know what an application counts is not put off until the application stops polling.
+TEST_F(HelperTest, answers_while_it_is_parked_and_while_it_serves) {
+  const HelperTiming for_ever{Duration::seconds(3600), Duration::seconds(3600), Duration()};
+  work.ask = ::eventfd(0, EFD_NONBLOCK);
+  const uint64_t one = 1;
+  helper.note_poll(clock_now());
+  ASSERT_TRUE(helper.start(&work, for_ever, {work.fd}, work.ask));
+  for (int i = 1; i <= 2; ++i) {
+    ASSERT_EQ(::write(work.ask, &one, sizeof one), static_cast<ssize_t>(sizeof one));
+    while (work.answers.load() < i) {
+    }
+    EXPECT_EQ(work.sleeps.load(), 0);  // parked all the time
+  }
+  helper.count_armed(1);  // serves from here on
+  work.always_busy = true;
+  signal();
+  while (work.served.load() == 0) {
+  }
+  ASSERT_EQ(::write(work.ask, &one, sizeof one), static_cast<ssize_t>(sizeof one));
+  while (work.answers.load() < 3) {
+  }
+  work.always_busy = false;
+  helper.count_armed(-1);
+  helper.stop();
+  ::close(work.ask);
 }
 
 TEST_F(HelperTest, stop__ends_a_parked_thread) {

@@ -41,12 +41,9 @@ TEST(Opcodes, Table) {
     EXPECT_EQ(header_bytes(op, true), r.bytes_ts);
     EXPECT_EQ(is_request(op), r.request);
     EXPECT_EQ(is_control(op), !r.request);
-    EXPECT_EQ(starts_message(op), r.starts);
     EXPECT_EQ(ends_message(op), r.ends);
     EXPECT_EQ(is_only(op), r.starts && r.ends);
-    EXPECT_EQ(is_first(op), r.starts && !r.ends);
     EXPECT_EQ(is_last(op), r.ends && !r.starts);
-    EXPECT_EQ(is_middle(op), r.request && !r.starts && !r.ends);
     EXPECT_EQ(with_imm(op), r.imm);
     known.insert(r.op);
   }

@@ -33,7 +33,8 @@ class UdpReceiver {
 
   uint32_t socket_count() const { return static_cast<uint32_t>(sockets_.size()); }
   uint16_t port(uint8_t plane) const { return sockets_[first_of_plane_[plane]].port; }
-  uint32_t granted() const { return granted_; }  // smallest receive buffer obtained
+  const std::vector<std::string>& notes() const { return notes_; }  // second ports that could not be had
+  uint32_t granted() const { return granted_; }                     // smallest receive buffer obtained
 
  private:
   struct Socket {
@@ -57,6 +58,7 @@ class UdpReceiver {
   bool gro_ = false;
   std::vector<Socket> sockets_;
   std::vector<uint32_t> first_of_plane_;
+  std::vector<std::string> notes_;
   uint64_t ready_ = 0;
   uint32_t next_ = 0;  // socket to ask first, for fairness
   uint32_t used_ = 0;  // buffers handed out since recycle()

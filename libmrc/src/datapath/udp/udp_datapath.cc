@@ -36,6 +36,7 @@ class Udp final : public UdpDatapath {
   bool gro() const override { return gro_; }
   uint32_t plane_payload(uint8_t plane) const override;
   const std::vector<std::string>& advice() const override { return advice_; }
+  const std::vector<std::string>& notes() const override { return rx_.notes(); }
 
  private:
   // One sendmmsg costs per packet, so that long bursts only spoil the spraying; a few spare most of the calls'

@@ -23,7 +23,7 @@ enum class Offload : uint8_t { kAuto, kOn, kOff };  // kAuto: as the self-test a
 struct UdpPlane {
   IpAddress addr;            // must be an address of this host
   uint16_t port = 0;         // receive port; 0: any free one, reported by UdpDatapath::plane_port()
-  uint16_t second_port = 0;  // also received on, for peers that use 4971; 0: none
+  uint16_t second_port = 0;  // also received on where it is free, for peers that use 4971; 0: none
   std::string interface;     // SO_BINDTODEVICE when not empty (needed for link-local addresses)
 };
 
@@ -54,6 +54,8 @@ class UdpDatapath : public Datapath {
   virtual uint32_t plane_payload(uint8_t plane) const = 0;
   // Sentences about things to raise (net.core.rmem_max and so on); empty when all is well.
   virtual const std::vector<std::string>& advice() const = 0;
+  // What is not as it was asked for, and does no harm.
+  virtual const std::vector<std::string>& notes() const = 0;
 };
 
 // Spreads `total` EV entries with free source ports equally over `planes`: entry i belongs to plane i % planes.

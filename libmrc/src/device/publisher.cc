@@ -1,0 +1,86 @@
+#include "device/publisher.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace mrc::device {
+
+namespace {
+
+constexpr int kWaiting = 8;  // readers in the queue
+
+bool fail(std::string* why, const std::string& what) {
+  *why = what + ": " + std::strerror(errno);
+  return false;
+}
+
+// Only a folder of our own, closed to others: anybody may have made one of this name below /tmp.
+bool own_folder(const std::string& path, std::string* why) {
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return fail(why, "cannot make " + path);
+  struct stat s {};
+  if (::lstat(path.c_str(), &s) != 0) return fail(why, path);
+  if (S_ISDIR(s.st_mode) && s.st_uid == ::geteuid() && (s.st_mode & 0077) == 0) return true;
+  *why = path + " is not a folder of this user alone";
+  return false;
+}
+
+bool address_of(const std::string& path, sockaddr_un* out) {
+  *out = {};
+  out->sun_family = AF_UNIX;
+  if (path.size() >= sizeof out->sun_path) return false;
+  std::memcpy(out->sun_path, path.data(), path.size());
+  return true;
+}
+
+}  // namespace
+
+bool Publisher::open(const std::string& folder, const std::string& device, std::string* why) {
+  const std::string own = folder + "/mrc-" + std::to_string(::geteuid());
+  std::string name = device;
+  for (char& c : name)
+    if (c == '/') c = '_';
+  const std::string path = own + "/" + std::to_string(::getpid()) + "." + name;
+  sockaddr_un at;
+  if (!address_of(path, &at)) {
+    *why = "the name " + path + " is too long for a socket";
+    return false;
+  }
+  if (!own_folder(own, why)) return false;
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return fail(why, "socket");
+  // The name holds our process number, so what is there was left by a process that is gone.
+  ::unlink(path.c_str());
+  if (::bind(fd, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0 || ::listen(fd, kWaiting) != 0) {
+    fail(why, path);
+    ::close(fd);
+    return false;
+  }
+  fd_ = fd;
+  path_ = path;
+  return true;
+}
+
+void Publisher::close() {
+  if (fd_ < 0) return;
+  ::unlink(path_.c_str());
+  ::close(fd_);
+  fd_ = -1;
+}
+
+void Publisher::answer(const std::function<std::string()>& text) const {
+  for (int i = 0; i < kWaiting; ++i) {
+    const int reader = ::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (reader < 0) return;
+    const std::string all = text();
+    // Tens of kilobytes fit a fresh socket's buffer; a reader for whom they do not gets a text cut short.
+    [[maybe_unused]] const ssize_t sent = ::send(reader, all.data(), all.size(), MSG_NOSIGNAL);
+    ::close(reader);
+  }
+}
+
+}  // namespace mrc::device

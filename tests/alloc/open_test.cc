@@ -1,0 +1,53 @@
+// Opening a device when memory runs out: any allocation of it may fail, errno says ENOMEM, and nothing is left behind.
+#include <dirent.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "alloc/counted_new.h"
+#include "mrc_soft.h"
+
+namespace mrc::alloc {
+namespace {
+
+int open_descriptors() {
+  int n = 0;
+  DIR* folder = ::opendir("/proc/self/fd");
+  while (::readdir(folder) != nullptr) ++n;
+  ::closedir(folder);
+  return n;
+}
+
+TEST(Open, device__no_failed_allocation_leaves_anything_behind) {
+  // Held open, so that only the context is made below; and once before, so that what is made once exists.
+  ibv_context* first = mrc_soft_open_device_by_name(nullptr);
+  ASSERT_NE(first, nullptr);
+  ASSERT_EQ(mrc_soft_close_device(mrc_soft_open_device_by_name(nullptr)), 0);
+  const int descriptors = open_descriptors();
+  bool opened = false;
+  uint64_t failures = 0;
+  for (uint64_t nth = 0; !opened; ++nth) {
+    set_failures(1, nth);
+    errno = 0;
+    ibv_context* context;
+    {
+      Armed on;
+      context = mrc_soft_open_device_by_name(nullptr);
+    }
+    failures += failed_allocations();
+    opened = context != nullptr;
+    if (opened) {
+      EXPECT_EQ(failed_allocations(), 0u);
+      EXPECT_EQ(mrc_soft_close_device(context), 0);
+    } else {
+      EXPECT_EQ(errno, ENOMEM) << nth;
+    }
+    EXPECT_EQ(open_descriptors(), descriptors) << "allocation " << nth;
+  }
+  EXPECT_GE(failures, 3u);
+  set_failures(0, 0);
+  EXPECT_EQ(mrc_soft_close_device(first), 0);
+}
+
+}  // namespace
+}  // namespace mrc::alloc

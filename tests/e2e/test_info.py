@@ -1,0 +1,77 @@
+"""mrc-info --stats: what other processes count, and that nothing stands in the way of those that ask."""
+import json
+import os
+import subprocess
+
+import pair
+from pair import clean_environment
+
+
+def mrc_info(*args, env):
+    tool = os.path.join(os.path.dirname(os.path.dirname(pair.MRC_PERF)), "mrc-info", "mrc-info")
+    done = subprocess.run([tool, *args], env=clean_environment(env), capture_output=True, text=True, timeout=30, check=True)
+    return done.stdout
+
+
+def test_stats_of_killed_processes():
+    """A killed process leaves its name behind; whoever asks takes it away."""
+    env = {"MRC_PUBLISH": pair.FOLDER}
+    run = pair.Pair(["--size", "1M", "--duration", "60"], env)
+    try:
+        processes = []
+        while len(processes) < 2:
+            assert run.client.process.poll() is None and run.server.process.poll() is None, f"{run.client}\n{run.server}"
+            processes = json.loads(mrc_info("--json", "--device", "mrc0", env=env))["processes"]
+        assert {p["pid"] for p in processes} == {run.client.process.pid, run.server.process.pid}
+        for process in processes:
+            assert process["program"] == "mrc-perf" and process["name"] == "mrc0", process
+            assert {c["name"] for c in process["counters"]} >= {"tx_packets", "retransmits", "driver.tx_calls"}, process
+            assert len(process["planes"]) == 4, process
+        assert str(run.client.process.pid) in mrc_info("--stats", env=env)
+        assert json.loads(mrc_info("--json", env={**env, "MRC_PUBLISH": ""}))["processes"] == []
+    finally:
+        for side in (run.client, run.server):
+            side.kill()
+            side.process.communicate()
+    folder = os.path.join(pair.FOLDER, f"mrc-{os.geteuid()}")
+    assert len(os.listdir(folder)) == 2, os.listdir(folder)
+    assert json.loads(mrc_info("--json", env=env))["processes"] == []
+    assert os.listdir(folder) == []
+
+
+def test_stats_while_it_runs():
+    """Counters of both sides of a transfer, one of them asleep in its library's helper thread."""
+    env = {"MRC_PUBLISH": pair.FOLDER}
+    run = pair.Pair(["--size", "1M", "--duration", "3", "--sleepy-server"], env)
+    busy = set()
+    while len(busy) < 2 and run.client.process.poll() is None:
+        for process in json.loads(mrc_info("--json", env=env))["processes"]:
+            counters = {c["name"]: c["value"] for c in process["counters"]}
+            if counters["rx_packets"] > 0:
+                busy.add(process["pid"])
+    assert run.finish() == (0, 0), f"{run.client}\n{run.server}"
+    assert busy == {run.client.process.pid, run.server.process.pid}, busy
+    assert os.listdir(os.path.join(pair.FOLDER, f"mrc-{os.geteuid()}")) == [], "closing takes the name away"
+
+
+def test_publishing_is_no_condition():
+    """Somebody else's folder, or none: the device starts all the same."""
+    os.mkdir(os.path.join(pair.FOLDER, f"mrc-{os.geteuid()}"), 0o755)
+    for folder in (pair.FOLDER, "/nonexistent", ""):
+        env = {"MRC_PUBLISH": folder}
+        pair.verified(["--size", "64K", "--iters", "20"], env)
+        assert json.loads(mrc_info("--json", env=env))["processes"] == []
+
+
+def test_manual_has_what_help_has():
+    """The manual page holds the grammar of faults as the library tells it, and the sections that a reader looks for."""
+    path = os.path.join(os.path.dirname(__file__), "..", "..", "tools", "man", "mrc-info.1")
+    with open(path, encoding="utf-8") as page:
+        manual = page.read().replace("\\-", "-")
+    said = {line.strip() for line in manual.split("\n")}
+    text = mrc_info("--help", env={})
+    grammar = text[text.index("MRC_FAULT damages"):].split("\n")
+    missing = [line.strip() for line in grammar[1:] if line.strip() and line.strip() not in said]
+    assert not missing, missing
+    for section in ("ENVIRONMENT", "FILES", "EXIT STATUS"):
+        assert f"\n.SH {section}\n" in manual, section

@@ -1,0 +1,107 @@
+// What a running process lets its user read. Every failure is a sentence and nothing more.
+#include "device/publisher.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+namespace mrc::device {
+namespace {
+
+class PublisherTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/mrc-publisher-XXXXXX";
+    ASSERT_NE(::mkdtemp(name), nullptr);
+    folder = name;
+    own = folder + "/mrc-" + std::to_string(::geteuid());
+  }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+  static int connected(const std::string& path) {
+    sockaddr_un at{};
+    at.sun_family = AF_UNIX;
+    std::strncpy(at.sun_path, path.c_str(), sizeof at.sun_path - 1);
+    const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (::connect(fd, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0) return fd;
+    ::close(fd);
+    return -1;
+  }
+  static std::string all_of(int fd) {
+    std::string text;
+    char part[512];
+    for (ssize_t n; (n = ::read(fd, part, sizeof part)) > 0;) text.append(part, static_cast<size_t>(n));
+    ::close(fd);
+    return text;
+  }
+  std::string folder, own, why;
+  Publisher publisher;
+};
+
+TEST_F(PublisherTest, answer__everybody_who_waits_gets_the_text_and_the_end) {
+  ASSERT_TRUE(publisher.open(folder, "mrc0", &why)) << why;
+  EXPECT_EQ(publisher.path(), own + "/" + std::to_string(::getpid()) + ".mrc0");
+  publisher.answer([]() -> std::string {
+    ADD_FAILURE() << "nobody has asked";
+    return "";
+  });
+  const int a = connected(publisher.path()), b = connected(publisher.path());
+  ASSERT_GE(a, 0);
+  ASSERT_GE(b, 0);
+  const std::string text(40000, 'x');
+  publisher.answer([&] { return text; });
+  EXPECT_EQ(all_of(a), text);
+  EXPECT_EQ(all_of(b), text);
+}
+
+TEST_F(PublisherTest, answer__a_reader_that_left_does_no_harm) {
+  ASSERT_TRUE(publisher.open(folder, "mrc0", &why)) << why;
+  ::close(connected(publisher.path()));
+  publisher.answer([] { return std::string(100000, 'x'); });
+}
+
+TEST_F(PublisherTest, close__takes_the_name_away) {
+  ASSERT_TRUE(publisher.open(folder, "rack/7", &why)) << why;
+  const std::string path = publisher.path();
+  EXPECT_TRUE(std::filesystem::exists(path));
+  publisher.close();
+  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_EQ(publisher.fd(), -1);
+}
+
+TEST_F(PublisherTest, open__what_a_crash_left_is_replaced) {
+  ASSERT_EQ(::mkdir(own.c_str(), 0700), 0);
+  std::ofstream(own + "/" + std::to_string(::getpid()) + ".mrc0") << "left";
+  ASSERT_TRUE(publisher.open(folder, "mrc0", &why)) << why;
+  const int fd = connected(publisher.path());
+  ASSERT_GE(fd, 0);
+  publisher.answer([] { return std::string("here"); });
+  EXPECT_EQ(all_of(fd), "here");
+}
+
+// Anybody can make a folder of this name below /tmp before we do.
+TEST_F(PublisherTest, open__a_folder_open_to_others_is_refused) {
+  ASSERT_EQ(::mkdir(own.c_str(), 0700), 0);
+  ASSERT_EQ(::chmod(own.c_str(), 0750), 0);
+  EXPECT_FALSE(publisher.open(folder, "mrc0", &why));
+  EXPECT_EQ(why, own + " is not a folder of this user alone");
+  ASSERT_EQ(::rmdir(own.c_str()), 0);
+  ASSERT_EQ(::symlink("/tmp", own.c_str()), 0);
+  EXPECT_FALSE(publisher.open(folder, "mrc0", &why));
+}
+
+TEST_F(PublisherTest, open__says_why_not) {
+  EXPECT_FALSE(publisher.open(folder + "/none", "mrc0", &why));
+  EXPECT_EQ(why, "cannot make " + folder + "/none/mrc-" + std::to_string(::geteuid()) + ": No such file or directory");
+  EXPECT_FALSE(publisher.open(folder, std::string(120, 'n'), &why));
+  EXPECT_NE(why.find("too long"), std::string::npos);
+  EXPECT_EQ(publisher.fd(), -1);
+}
+
+}  // namespace
+}  // namespace mrc::device

@@ -1,0 +1,97 @@
+#include "processes.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+namespace mrc::info {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kPatienceMs = 1000;  // a process that is stopped, or whose child holds its socket, does not answer
+
+// The folders of this user, or of all users for root; others are not looked into.
+std::vector<fs::path> folders(const std::string& folder) {
+  std::vector<fs::path> found;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    struct stat s {};
+    if (entry.path().filename().string().rfind("mrc-", 0) != 0 || ::lstat(entry.path().c_str(), &s) != 0) continue;
+    const bool trusted = s.st_uid == ::geteuid() || ::geteuid() == 0;
+    if (S_ISDIR(s.st_mode) && trusted && entry.path().filename() == "mrc-" + std::to_string(s.st_uid))
+      found.push_back(entry.path());
+  }
+  return found;
+}
+
+// What the process behind this name says; empty when there is none.
+std::string ask(const fs::path& path) {
+  sockaddr_un at{};
+  at.sun_family = AF_UNIX;
+  if (path.native().size() >= sizeof at.sun_path) return "";
+  std::memcpy(at.sun_path, path.c_str(), path.native().size());
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return "";
+  std::string text;
+  if (::connect(fd, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) {
+    if (errno == ECONNREFUSED) ::unlink(path.c_str());
+  } else {
+    char part[16384];
+    pollfd wait = {fd, POLLIN, 0};
+    for (ssize_t n = 1; n > 0 && ::poll(&wait, 1, kPatienceMs) == 1;) {
+      n = ::read(fd, part, sizeof part);
+      if (n > 0) text.append(part, static_cast<size_t>(n));
+    }
+  }
+  ::close(fd);
+  return text;
+}
+
+std::string text_of(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+}  // namespace
+
+Json running_processes(const std::string& folder, const std::string& only) {
+  Json all = Json::array();
+  if (folder.empty()) return all;
+  for (const fs::path& own : folders(folder)) {
+    std::error_code ignored;
+    for (const fs::directory_entry& entry : fs::directory_iterator(own, ignored)) {
+      Json process = Json::parse(ask(entry.path()), nullptr, false);
+      if (!process.is_object() || !process.contains("counters")) continue;
+      if (only.empty() || process.value("name", std::string()) == only) all.push_back(std::move(process));
+    }
+  }
+  return all;
+}
+
+void print_processes(const Json& processes) {
+  if (processes.empty()) std::printf("no process of this user has a device open and publishes its counters\n");
+  for (const Json& p : processes) {
+    std::printf("%s  process %s (%s), slot %s, %s QPs\n", text_of(p["name"]).c_str(), text_of(p["pid"]).c_str(),
+                text_of(p["program"]).c_str(), text_of(p["process_slot"]).c_str(), text_of(p["qps"]).c_str());
+    for (const Json& plane : p["planes"]) {
+      std::printf("  plane %s:", text_of(plane["plane"]).c_str());
+      for (const auto& [name, value] : plane.items())
+        if (name != "plane") std::printf(" %s %s", name.c_str(), text_of(value).c_str());
+      std::printf("\n");
+    }
+    for (const Json& c : p["counters"])
+      std::printf("  %-26s %12s  %s\n", text_of(c["name"]).c_str(), text_of(c["value"]).c_str(),
+                  text_of(c["sentence"]).c_str());
+  }
+}
+
+}  // namespace mrc::info
