@@ -56,14 +56,16 @@ bool run_point(const ScenarioFile& file, size_t index, Output* output, const Lau
     options.progress = [&](Ps now, uint64_t events, double done) {
       timespec t{};
       clock_gettime(CLOCK_MONOTONIC, &t);
-      show_progress(p.spec, now, events, done,
-                    static_cast<double>(t.tv_sec - begin.tv_sec) + static_cast<double>(t.tv_nsec - begin.tv_nsec) / 1e9);
+      show_progress(
+          p.spec, now, events, done,
+          static_cast<double>(t.tv_sec - begin.tv_sec) + static_cast<double>(t.tv_nsec - begin.tv_nsec) / 1e9);
     };
   const RunResult r = run_scenario(p.spec, options);
   output->write_point(file, index, r);
   if (trace.is_open()) {
     trace.close();
-    std::rename((o.out + "/trace" + std::to_string(index) + ".part").c_str(), (output->point_folder(index) + "/trace.csv").c_str());
+    std::rename((o.out + "/trace" + std::to_string(index) + ".part").c_str(),
+                (output->point_folder(index) + "/trace.csv").c_str());
   }
   if (progress) std::fprintf(stderr, "\r%70s\r", "");
   if (o.perf) {
@@ -77,7 +79,8 @@ bool run_point(const ScenarioFile& file, size_t index, Output* output, const Lau
 }
 
 // A child per point: runs do not share memory, and ns-3 has one simulator per process.
-bool run_in_children(const ScenarioFile& file, const std::vector<size_t>& mine, Output* output, const LaunchOptions& o) {
+bool run_in_children(const ScenarioFile& file, const std::vector<size_t>& mine, Output* output,
+                     const LaunchOptions& o) {
   std::map<pid_t, size_t> running;
   size_t next = 0, done = 0;
   bool ok = true;
@@ -149,7 +152,8 @@ int launch(const ScenarioFile& file, const LaunchOptions& o) {
       std::printf("%s  %s: %s\n", c.passed ? "holds" : "FAILS", c.text.c_str(),
                   c.why.empty() ? format_number(c.value).c_str() : c.why.c_str());
   }
-  if (!o.quiet) std::printf("%zu points in %s, report in %s/report.html\n", file.points.size(), o.out.c_str(), o.out.c_str());
+  if (!o.quiet)
+    std::printf("%zu points in %s, report in %s/report.html\n", file.points.size(), o.out.c_str(), o.out.c_str());
   return failed == 0 ? 0 : 1;
 }
 

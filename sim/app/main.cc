@@ -30,8 +30,9 @@ int check_fabric(const std::string& name, uint32_t pairs) {
   std::printf("%s: %u planes, %u T0 and %u T1 per plane, %u NICs, line rate %s, base RTT %s, plane BDP %s\n",
               f.name.c_str(), f.planes, f.t0, f.t1, f.nics(), format_rate(f.line_rate()).c_str(),
               format_time(f.base_rtt()).c_str(), format_bytes(f.plane_bdp()).c_str());
-  std::printf("example: plane 0, NIC 0 %s to NIC %u %s by %s\n", plan.nic_address(0, 0).to_string().c_str(), f.nics() - 1,
-              plan.nic_address(0, f.nics() - 1).to_string().c_str(), plan.path(0, 0, 0, f.nics() - 1).to_string().c_str());
+  std::printf("example: plane 0, NIC 0 %s to NIC %u %s by %s\n", plan.nic_address(0, 0).to_string().c_str(),
+              f.nics() - 1, plan.nic_address(0, f.nics() - 1).to_string().c_str(),
+              plan.path(0, 0, 0, f.nics() - 1).to_string().c_str());
   Rng rng(1);
   uint64_t walked = 0;
   for (uint32_t i = 0; i < pairs; ++i) {
@@ -135,7 +136,8 @@ int run(int argc, char** argv) {
     if (path.empty()) throw ConfigError("check needs a scenario file or --fabric");
     return check_scenario(path, overrides);
   }
-  if ((run_command->count("--seed") != 0) || (sweep->count("--seed") != 0)) overrides.push_back({"seed", std::to_string(seed)});
+  if ((run_command->count("--seed") != 0) || (sweep->count("--seed") != 0))
+    overrides.push_back({"seed", std::to_string(seed)});
   const ScenarioFile file = load_scenario_file(path, overrides);
   if (o.out.empty()) {
     const size_t slash = path.rfind('/'), dot = path.rfind('.');

@@ -125,7 +125,8 @@ YAML::Node expand_fabric(const YAML::Node& node, const Source& source, const std
     const std::string path = name[0] == '/' ? name : folder + "/" + name;
     return expand_fabric(load_yaml(Source{path}, read_file(path)), Source{path}, folder);
   }
-  if (!node.IsMap()) refuse_value(source, node, "fabric", "the name of a built-in fabric, the path of a file, or a map");
+  if (!node.IsMap())
+    refuse_value(source, node, "fabric", "the name of a built-in fabric, the path of a file, or a map");
   if (!node["base"].IsDefined()) return node;
   const Builtin* base = node["base"].IsScalar() ? find_builtin(node["base"].Scalar()) : nullptr;
   if (base == nullptr) refuse_value(source, node["base"], "base", builtin_names());

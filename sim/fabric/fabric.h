@@ -82,8 +82,8 @@ struct FabricSpec {
   static constexpr uint32_t kControlBytes = 52;    // a SACK
 };
 
-// Reads and checks. `node` is the map of a fabric file; with the key `base`, the name of a built-in fabric, it only says
-// what is different from that one. Throws ConfigError.
+// Reads and checks. `node` is the map of a fabric file; with the key `base`, the name of a built-in fabric, it only
+// says what is different from that one. Throws ConfigError.
 FabricSpec read_fabric(const YAML::Node& node, const Source& source);
 // What `node` stands for, written out: a name or a path is replaced by the file's map, `base` by what it is based on.
 // `folder`: where relative paths start.

@@ -15,14 +15,22 @@ bool among(const std::vector<uint32_t>& chosen, uint32_t i) {
 
 const char* kind_name(FaultKind k) {
   switch (k) {
-    case FaultKind::kDown: return "down";
-    case FaultKind::kStuck: return "stuck";
-    case FaultKind::kLoss: return "loss";
-    case FaultKind::kSlow: return "slow";
-    case FaultKind::kLatency: return "latency";
-    case FaultKind::kFlap: return "flap";
-    case FaultKind::kDecay: return "decay";
-    case FaultKind::kBackground: return "background";
+    case FaultKind::kDown:
+      return "down";
+    case FaultKind::kStuck:
+      return "stuck";
+    case FaultKind::kLoss:
+      return "loss";
+    case FaultKind::kSlow:
+      return "slow";
+    case FaultKind::kLatency:
+      return "latency";
+    case FaultKind::kFlap:
+      return "flap";
+    case FaultKind::kDecay:
+      return "decay";
+    case FaultKind::kBackground:
+      return "background";
   }
   return "";
 }
@@ -44,7 +52,8 @@ std::vector<FaultDriver::Target> FaultDriver::targets(const FaultSpec& f) {
     if (!among(f.planes, p)) continue;
     if (f.where == "nic_link") {
       for (uint32_t n = 0; n < spec.nics(); ++n)
-        if (among(f.nics, n)) all.push_back({{&net_.nic_link(p, n)}, nullptr, plane_text(p) + " NIC " + std::to_string(n)});
+        if (among(f.nics, n))
+          all.push_back({{&net_.nic_link(p, n)}, nullptr, plane_text(p) + " NIC " + std::to_string(n)});
       continue;
     }
     if (f.where == "spine_link") {
@@ -74,8 +83,7 @@ std::vector<FaultDriver::Target> FaultDriver::targets(const FaultSpec& f) {
   const size_t keep = f.count != 0 ? std::min<size_t>(f.count, all.size())
                                    : static_cast<size_t>(std::llround(f.sample * static_cast<double>(all.size())));
   if (keep == all.size()) return all;
-  for (size_t i = 0; i < keep; ++i)
-    std::swap(all[i], all[i + rng_.below(static_cast<uint32_t>(all.size() - i))]);
+  for (size_t i = 0; i < keep; ++i) std::swap(all[i], all[i + rng_.below(static_cast<uint32_t>(all.size() - i))]);
   all.resize(keep);
   return all;
 }

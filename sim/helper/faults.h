@@ -1,5 +1,5 @@
-// FaultDriver: carries out the faults of a scenario. Each fault names targets (links, or switches with all their links);
-// targets are drawn and flap times are drawn from the run's seed, so the same seed gives the same faults.
+// FaultDriver: carries out the faults of a scenario. Each fault names targets (links, or switches with all their
+// links); targets are drawn and flap times are drawn from the run's seed, so the same seed gives the same faults.
 //
 //   down        the link loses what is on it and takes nothing; NICs see their carrier, switches do not reroute
 //   stuck       the switch swallows everything while its links stay up

@@ -15,8 +15,7 @@ namespace {
 void make_folder(const std::string& path) {
   for (size_t i = 1; i <= path.size(); ++i)
     if (i == path.size() || path[i] == '/')
-      if (mkdir(path.substr(0, i).c_str(), 0777) != 0 && errno != EEXIST)
-        throw ConfigError(path + ": cannot be made");
+      if (mkdir(path.substr(0, i).c_str(), 0777) != 0 && errno != EEXIST) throw ConfigError(path + ": cannot be made");
 }
 
 std::string number(double v) {
@@ -51,16 +50,16 @@ std::string messages_csv(const ScenarioSpec& scenario, const RunResult& r) {
   std::string s = "job,src,dst,bytes,times,posted_us,received_us,sent_us,failed\n";
   for (const Op& op : r.graph.ops)
     s += scenario.workloads[op.job].name + "," + std::to_string(op.src) + "," + std::to_string(op.dst) + "," +
-         std::to_string(op.bytes) + "," + std::to_string(op.repeats) + "," + us(op.posted) + "," + us(op.received) + "," +
-         us(op.sent) + "," + (op.failed ? "1" : "0") + "\n";
+         std::to_string(op.bytes) + "," + std::to_string(op.repeats) + "," + us(op.posted) + "," + us(op.received) +
+         "," + us(op.sent) + "," + (op.failed ? "1" : "0") + "\n";
   return s;
 }
 
 std::string links_csv(const RunResult& r) {
   std::string s = "link,lost,dropped,trimmed,marked,max_queue_bytes\n";
   for (const LinkRecord& l : r.links)
-    s += l.name + "," + std::to_string(l.lost) + "," + std::to_string(l.dropped) + "," + std::to_string(l.trimmed) + "," +
-         std::to_string(l.marked) + "," + std::to_string(l.max_queue) + "\n";
+    s += l.name + "," + std::to_string(l.lost) + "," + std::to_string(l.dropped) + "," + std::to_string(l.trimmed) +
+         "," + std::to_string(l.marked) + "," + std::to_string(l.max_queue) + "\n";
   return s;
 }
 

@@ -18,8 +18,8 @@ table{border-collapse:collapse;margin:1em 0}td,th{border-bottom:1px solid #ddd;p
 )";
 
 std::string head(const std::string& title, const std::string& about) {
-  return std::string(kStyle) + "<title>" + escape_html(title) + "</title></head><body><h1>" + escape_html(title) + "</h1><p>" +
-         escape_html(about) + "</p>\n";
+  return std::string(kStyle) + "<title>" + escape_html(title) + "</title></head><body><h1>" + escape_html(title) +
+         "</h1><p>" + escape_html(about) + "</p>\n";
 }
 
 double us(Ps t) {
@@ -79,19 +79,22 @@ std::string link_map(const ScenarioSpec& s, const RunResult& r) {
   std::string out;
   for (uint32_t plane = 0; plane < s.fabric.planes; ++plane) {
     HeatMap map;
-    map.title = "Plane " + std::to_string(plane) + ": packets lost, dropped or trimmed per T0-T1 link (T1 across), and per T0's NIC links (last column)";
+    map.title = "Plane " + std::to_string(plane) +
+                ": packets lost, dropped or trimmed per T0-T1 link (T1 across), and per T0's NIC links (last column)";
     uint64_t most = 0;
     std::map<std::pair<uint32_t, uint32_t>, uint64_t> cells;
     for (const LinkRecord& l : r.links) {
       if (l.plane != plane) continue;
-      const auto key = l.kind == Link::Kind::kSpine ? std::make_pair(l.low, l.high) : std::make_pair(l.high, s.fabric.t1 + 1);
+      const auto key =
+          l.kind == Link::Kind::kSpine ? std::make_pair(l.low, l.high) : std::make_pair(l.high, s.fabric.t1 + 1);
       most = std::max(most, cells[key] += l.lost + l.dropped + l.trimmed);
     }
     if (most == 0) continue;
     for (uint32_t i = 0; i < s.fabric.t0; ++i) map.rows.push_back("T0 " + std::to_string(i));
     map.columns.assign(s.fabric.t1 + 2, std::vector<float>(s.fabric.t0, -1));
     for (const auto& [key, n] : cells)
-      map.columns[key.second][key.first] = static_cast<float>(std::log1p(static_cast<double>(n)) / std::log1p(static_cast<double>(most)));
+      map.columns[key.second][key.first] =
+          static_cast<float>(std::log1p(static_cast<double>(n)) / std::log1p(static_cast<double>(most)));
     map.x_label = "most on one: " + std::to_string(most);
     map.x_to = s.fabric.t1 + 1;
     out += heat_map(map);
@@ -187,16 +190,20 @@ std::string table_value(const Json& summary, const TableColumn& column) {
 
 std::string run_report(const ScenarioSpec& s, const std::string& label, const RunResult& r) {
   std::string html = head(s.name, s.about);
-  html += "<p>" + escape_html(label) + ". Fabric " + escape_html(s.fabric.name) + ": " + std::to_string(s.fabric.planes) +
-          " planes of " + format_rate(s.fabric.nic_link.rate) + ", " + std::to_string(s.fabric.nics()) + " NICs. Seed " +
-          std::to_string(s.seed) + ".</p>\n";
+  html += "<p>" + escape_html(label) + ". Fabric " + escape_html(s.fabric.name) + ": " +
+          std::to_string(s.fabric.planes) + " planes of " + format_rate(s.fabric.nic_link.rate) + ", " +
+          std::to_string(s.fabric.nics()) + " NICs. Seed " + std::to_string(s.seed) + ".</p>\n";
   html += table({{label, r.summary}});
   html += "<h2>Throughput</h2>" + throughput_chart(r);
   html += "<h2>Completion times</h2>" + completion_chart(s, r);
   html += "<h2>Queues</h2>" + queue_chart(r);
   html += "<h2>Losses, trims, marks</h2>" + loss_chart(r);
   if (!r.ev_map.columns.empty()) {
-    HeatMap map{"Share of ASSUMED_BAD EVs among the sampled pairs, by path", "time, us", r.ev_map.rows, r.ev_map.columns, 0,
+    HeatMap map{"Share of ASSUMED_BAD EVs among the sampled pairs, by path",
+                "time, us",
+                r.ev_map.rows,
+                r.ev_map.columns,
+                0,
                 r.rows.empty() ? 0 : us(r.rows.back().at)};
     html += "<h2>EV states</h2>" + heat_map(map);
   }
@@ -205,7 +212,8 @@ std::string run_report(const ScenarioSpec& s, const std::string& label, const Ru
   return html + "</body></html>\n";
 }
 
-std::vector<std::pair<std::string, std::string>> sweep_curves(const ScenarioFile& file, const std::vector<Json>& summaries) {
+std::vector<std::pair<std::string, std::string>> sweep_curves(const ScenarioFile& file,
+                                                              const std::vector<Json>& summaries) {
   std::vector<std::pair<std::string, std::string>> all;
   const auto& params = file.points[0].params;
   for (size_t k = 0; k < params.size(); ++k) {
@@ -247,14 +255,16 @@ std::vector<std::pair<std::string, std::string>> sweep_curves(const ScenarioFile
   return all;
 }
 
-std::string sweep_report(const ScenarioFile& file, const std::vector<Json>& summaries, const std::vector<CheckResult>& checks) {
+std::string sweep_report(const ScenarioFile& file, const std::vector<Json>& summaries,
+                         const std::vector<CheckResult>& checks) {
   const ScenarioSpec& first = file.points[0].spec;
   std::string html = head(first.name, first.about);
   if (!checks.empty()) {
     html += "<h2>Checks</h2><table><tr><th>check</th><th>worst value</th><th></th></tr>";
     for (const CheckResult& c : checks)
-      html += "<tr><td>" + escape_html(c.text) + "</td><td>" + (c.why.empty() ? format_number(c.value) : escape_html(c.why)) +
-              "</td><td class=\"" + (c.passed ? "ok\">holds" : "bad\">fails") + "</td></tr>";
+      html += "<tr><td>" + escape_html(c.text) + "</td><td>" +
+              (c.why.empty() ? format_number(c.value) : escape_html(c.why)) + "</td><td class=\"" +
+              (c.passed ? "ok\">holds" : "bad\">fails") + "</td></tr>";
     html += "</table>\n";
   }
   std::vector<std::pair<std::string, Json>> rows;
@@ -280,7 +290,8 @@ std::string compare_table(const std::vector<std::pair<std::string, Json>>& a,
       const std::string ratio = va && vb && *va != 0 ? format_number(*vb / *va) : "-";
       const std::string cells[] = {label, c.title, va ? format_number(*va) : "-", vb ? format_number(*vb) : "-", ratio};
       if (html) s += "<tr>";
-      for (size_t k = 0; k < 5; ++k) s += html ? "<td>" + escape_html(cells[k]) + "</td>" : cells[k] + (k < 4 ? "\t" : "\n");
+      for (size_t k = 0; k < 5; ++k)
+        s += html ? "<td>" + escape_html(cells[k]) + "</td>" : cells[k] + (k < 4 ? "\t" : "\n");
       if (html) s += "</tr>";
     }
   return s + (html ? "</table>\n" : "");

@@ -15,7 +15,8 @@ std::string sweep_report(const ScenarioFile& file, const std::vector<Json>& summ
                          const std::vector<CheckResult>& checks);
 // Charts that also become files: of one run, throughput per plane; of a sweep, one per column of the table and swept
 // number. (name, SVG)
-std::vector<std::pair<std::string, std::string>> sweep_curves(const ScenarioFile& file, const std::vector<Json>& summaries);
+std::vector<std::pair<std::string, std::string>> sweep_curves(const ScenarioFile& file,
+                                                              const std::vector<Json>& summaries);
 std::string throughput_chart(const RunResult& result);
 // Two sets of points beside each other, for `compare`.
 std::string compare_table(const std::vector<std::pair<std::string, Json>>& a,

@@ -83,7 +83,8 @@ ScenarioSpec read_scenario(const YAML::Node& node, const Source& source, const s
   });
   if (s.workloads.empty()) m.missing("workloads");
   for (const WorkloadSpec& a : s.workloads)
-    if (std::count_if(s.workloads.begin(), s.workloads.end(), [&](const WorkloadSpec& b) { return a.name == b.name; }) > 1)
+    if (std::count_if(s.workloads.begin(), s.workloads.end(), [&](const WorkloadSpec& b) { return a.name == b.name; }) >
+        1)
       refuse(source, m.get("workloads"), "key 'name': two workloads are called '" + a.name + "'");
   m.each("faults", [&](const YAML::Node& item) { s.faults.push_back(read_fault(item, source, s.fabric)); });
   s.measure = read_measure(m.get("measure"), source);

@@ -40,28 +40,28 @@ struct WorkloadSpec {
   bool shuffle = false;        // ranks in an order drawn from the seed
   uint64_t bytes = 1000000;
   Ps start = 0;
-  Ps until = 0;           // repeat every message until then (flow, permutation, send_recv, incast)
-  uint32_t depth = 1;     // messages outstanding per pair
-  uint32_t rounds = 1;    // how often a collective is repeated, one after the other
-  bool both_ways = false; // flow, send_recv: the reverse direction too
+  Ps until = 0;            // repeat every message until then (flow, permutation, send_recv, incast)
+  uint32_t depth = 1;      // messages outstanding per pair
+  uint32_t rounds = 1;     // how often a collective is repeated, one after the other
+  bool both_ways = false;  // flow, send_recv: the reverse direction too
   uint32_t src = 0, dst = 1;
-  uint32_t senders = 7;   // incast
-  uint32_t shift = 0;     // permutation, send_recv: partner = rank + shift; 0: permutation drawn from the seed, ring
-  double load = 0.5;      // random: share of the NICs' rate
-  Ps duration = kPsPerMs; // random: arrivals
-  std::string file;       // trace
+  uint32_t senders = 7;    // incast
+  uint32_t shift = 0;      // permutation, send_recv: partner = rank + shift; 0: permutation drawn from the seed, ring
+  double load = 0.5;       // random: share of the NICs' rate
+  Ps duration = kPsPerMs;  // random: arrivals
+  std::string file;        // trace
 };
 
 enum class FaultKind : uint8_t { kDown, kStuck, kLoss, kSlow, kLatency, kFlap, kDecay, kBackground };
 
 struct FaultSpec {
   FaultKind kind = FaultKind::kDown;
-  std::string where;  // nic_link, spine_link, t0, t1
+  std::string where;                           // nic_link, spine_link, t0, t1
   std::vector<uint32_t> planes, nics, t0, t1;  // empty: all
-  double sample = 1;     // share of the matching targets, drawn from the seed
-  uint32_t count = 0;    // or so many of them
-  Ps at = 0, duration = 0;  // 0: for good
-  Ps step = 0;           // each further target so much later
+  double sample = 1;                           // share of the matching targets, drawn from the seed
+  uint32_t count = 0;                          // or so many of them
+  Ps at = 0, duration = 0;                     // 0: for good
+  Ps step = 0;                                 // each further target so much later
   double loss = 0, loss_to = 0;
   double rate = 0;
   Ps extra = 0;
@@ -92,7 +92,8 @@ struct ScenarioSpec {
   uint64_t seed = 1;
 };
 
-// `folder`: where relative paths in the file start. Reads everything but sweep, repeat and checks, which are the sweep's.
+// `folder`: where relative paths in the file start. Reads everything but sweep, repeat and checks, which are the
+// sweep's.
 ScenarioSpec read_scenario(const YAML::Node& node, const Source& source, const std::string& folder);
 
 // Parts of it.

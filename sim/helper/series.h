@@ -1,5 +1,5 @@
-// Series: what a run looks like over time, one row per interval, and the state of every EV of a few sampled pairs. Written
-// as CSV and drawn in the report.
+// Series: what a run looks like over time, one row per interval, and the state of every EV of a few sampled pairs.
+// Written as CSV and drawn in the report.
 #pragma once
 
 #include <array>
@@ -12,11 +12,11 @@
 namespace mrc::sim {
 
 struct Row {
-  Ps at = 0;                         // end of the interval
-  std::vector<double> plane_gbps;    // payload received by all NICs per plane
+  Ps at = 0;                                                       // end of the interval
+  std::vector<double> plane_gbps;                                  // payload received by all NICs per plane
   uint64_t retransmits = 0, trimmed = 0, dropped = 0, marked = 0;  // in the interval
-  std::array<int64_t, 3> peak_queue{};  // bytes: T0 to NIC, T0 to T1, T1 to T0
-  uint32_t bad_evs = 0;              // of the sampled pairs
+  std::array<int64_t, 3> peak_queue{};                             // bytes: T0 to NIC, T0 to T1, T1 to T0
+  uint32_t bad_evs = 0;                                            // of the sampled pairs
 };
 
 // Share of ASSUMED_BAD among the sampled pairs' EVs, per plane and T1, per interval; -1: no EV.

@@ -85,7 +85,9 @@ Json window_summary(const ScenarioSpec& scenario, const Graph& graph, const Wind
     total += per_nic[i];
   }
   j["gbps"] = rounded(gbps(total, time));
-  j["share_of_peak"] = std::round(gbps(total, time) / static_cast<double>(per_nic.size()) / (scenario.fabric.line_rate() / 1e9) * 1e5) / 1e5;
+  j["share_of_peak"] =
+      std::round(gbps(total, time) / static_cast<double>(per_nic.size()) / (scenario.fabric.line_rate() / 1e9) * 1e5) /
+      1e5;
   Json planes = Json::array();
   for (size_t p = 0; p < w.end.plane.size(); ++p)
     planes.push_back(rounded(gbps(static_cast<double>(w.end.plane[p] - w.begin.plane[p]), time)));
@@ -176,8 +178,10 @@ Json summarise(const ScenarioSpec& scenario, Network& network, const Graph& grap
   for (const std::string& name : order) j["counters"][name] = sums[name];
   j["qp_errors"] = errors;
   const PortTotals t = port_totals(network);
-  j["network"] = {{"trimmed", t.trimmed}, {"queue_drops", t.queue_drops}, {"marked", t.marked}, {"lost", t.lost},
-                  {"lost_down", t.lost_down}, {"stuck", t.stuck}, {"unroutable", t.unroutable}, {"pauses", t.pauses}};
+  j["network"] = {{"trimmed", t.trimmed},       {"queue_drops", t.queue_drops},
+                  {"marked", t.marked},         {"lost", t.lost},
+                  {"lost_down", t.lost_down},   {"stuck", t.stuck},
+                  {"unroutable", t.unroutable}, {"pauses", t.pauses}};
   Ps last_dead = -1;
   for (const Link& l : network.links())
     for (const Port* p : {l.up, l.down}) last_dead = std::max(last_dead, p->counters().last_lost_down);

@@ -1,5 +1,5 @@
-// The summary of a run as JSON: per job completion times and rates, per window rates, sums of all counters. Units are in
-// the names: _us microseconds, _gbps 1e9 bits of payload per second.
+// The summary of a run as JSON: per job completion times and rates, per window rates, sums of all counters. Units are
+// in the names: _us microseconds, _gbps 1e9 bits of payload per second.
 #pragma once
 
 #include <vector>

@@ -28,7 +28,8 @@ std::string tag(const char* format, double a, double b, double c, double d) {
 
 // Inside each chart, so that it also stands alone as a file.
 const char* const kChartStyle =
-    "<style>text{font:11px system-ui,sans-serif}.grid{stroke:#e3e3e3}.mark{stroke:#c1121f;stroke-dasharray:3 3}</style>";
+    "<style>text{font:11px system-ui,sans-serif}.grid{stroke:#e3e3e3}.mark{stroke:#c1121f;stroke-dasharray:3 "
+    "3}</style>";
 
 std::string text_at(double x, double y, const char* anchor, const std::string& text) {
   char out[120];
@@ -39,7 +40,8 @@ std::string text_at(double x, double y, const char* anchor, const std::string& t
 }  // namespace
 
 const char* curve_colour(size_t i) {
-  static const char* const colours[] = {"#1b6ca8", "#d1495b", "#2e933c", "#edae49", "#6a4c93", "#00798c", "#8d6b94", "#5c5c5c"};
+  static const char* const colours[] = {"#1b6ca8", "#d1495b", "#2e933c", "#edae49",
+                                        "#6a4c93", "#00798c", "#8d6b94", "#5c5c5c"};
   return colours[i % 8];
 }
 
@@ -84,10 +86,12 @@ std::string line_chart(const Chart& chart) {
     return kLeft + part * (kWidth - kLeft - kRight);
   };
   const auto sy = [&](double y) { return kHeight - kBottom - y / y1 * (kHeight - kTop - kBottom); };
-  std::string s = tag("<svg viewBox=\"0 0 %.0f %.0f\" xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\">", kWidth, kHeight, 0, 0);
+  std::string s = tag("<svg viewBox=\"0 0 %.0f %.0f\" xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\">", kWidth,
+                      kHeight, 0, 0);
   s += kChartStyle + text_at(kLeft, 16, "start", chart.title);
   for (double y = 0; y <= y1; y += tick_step(y1)) {
-    s += tag("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"grid\"/>", kLeft, sy(y), kWidth - kRight, sy(y));
+    s += tag("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"grid\"/>", kLeft, sy(y), kWidth - kRight,
+             sy(y));
     s += text_at(kLeft - 6, sy(y) + 4, "end", format_number(y));
   }
   if (chart.log_x) {
@@ -108,9 +112,11 @@ std::string line_chart(const Chart& chart) {
   size_t texts = 0;
   for (const auto& [x, text] : chart.marks) {
     if (x < x0 || x > x1) continue;
-    s += tag("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"mark\"><title>", sx(x), kTop, sx(x), kHeight - kBottom) +
+    s += tag("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"mark\"><title>", sx(x), kTop, sx(x),
+             kHeight - kBottom) +
          escape_html(text) + "</title></line>";
-    if (texts < kMaxMarkTexts) s += text_at(sx(x) + 3, kTop + 10 + 10 * static_cast<double>(texts++ % 4), "start", text);
+    if (texts < kMaxMarkTexts)
+      s += text_at(sx(x) + 3, kTop + 10 + 10 * static_cast<double>(texts++ % 4), "start", text);
   }
   for (size_t i = 0; i < chart.curves.size(); ++i) {
     const Curve& c = chart.curves[i];
@@ -124,7 +130,8 @@ std::string line_chart(const Chart& chart) {
       for (const auto& [x, y] : c.points)
         s += tag("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"", sx(x), sy(y), 0, 0) + colour + "\"/>";
     const double y = kTop + 8 + 15 * static_cast<double>(i);
-    s += tag("<rect x=\"%.1f\" y=\"%.1f\" width=\"10\" height=\"10\" fill=\"", kWidth - kRight + 10, y - 9, 0, 0) + colour + "\"/>";
+    s += tag("<rect x=\"%.1f\" y=\"%.1f\" width=\"10\" height=\"10\" fill=\"", kWidth - kRight + 10, y - 9, 0, 0) +
+         colour + "\"/>";
     s += text_at(kWidth - kRight + 25, y, "start", c.name);
   }
   return s + "</svg>\n";
@@ -137,20 +144,24 @@ std::string heat_map(const HeatMap& map) {
   const size_t stride = std::max<size_t>(1, map.columns.size() / 400);
   const double shown = std::ceil(static_cast<double>(map.columns.size()) / static_cast<double>(stride));
   const double cell = (kWidth - kLeft - 90 - 20) / shown;
-  std::string s = tag("<svg viewBox=\"0 0 %.0f %.0f\" xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\">", kWidth, height, 0, 0);
+  std::string s =
+      tag("<svg viewBox=\"0 0 %.0f %.0f\" xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\">", kWidth, height, 0, 0);
   s += kChartStyle + text_at(kLeft, 16, "start", map.title);
   s += tag("<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"#e6f2e6\"/>", kLeft + 90, kTop,
            kWidth - kLeft - 110, row_height * static_cast<double>(map.rows.size()));
   for (size_t r = 0; r < map.rows.size(); ++r) {
-    if (row_height >= 8) s += text_at(kLeft + 84, kTop + row_height * (static_cast<double>(r) + 0.8), "end", map.rows[r]);
+    if (row_height >= 8)
+      s += text_at(kLeft + 84, kTop + row_height * (static_cast<double>(r) + 0.8), "end", map.rows[r]);
     double x = kLeft + 90;
     for (size_t c = 0; c < map.columns.size(); c += stride, x += cell) {
       float v = -1;  // the worst of what one cell stands for
       for (size_t k = c; k < std::min(c + stride, map.columns.size()); ++k) v = std::max(v, map.columns[k][r]);
       if (v <= 0) continue;
       char out[160];
-      std::snprintf(out, sizeof(out), "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" fill=\"#c1121f\" fill-opacity=\"%.2f\"/>",
-                    x, kTop + row_height * static_cast<double>(r), cell + 0.3, row_height, 0.25 + 0.75 * static_cast<double>(v));
+      std::snprintf(
+          out, sizeof(out),
+          "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" fill=\"#c1121f\" fill-opacity=\"%.2f\"/>", x,
+          kTop + row_height * static_cast<double>(r), cell + 0.3, row_height, 0.25 + 0.75 * static_cast<double>(v));
       s += out;
     }
   }

@@ -29,7 +29,8 @@ void assign(YAML::Node node, const std::vector<std::string>& path, size_t at, co
     char* end = nullptr;
     const unsigned long i = std::strtoul(part.c_str(), &end, 10);
     if (*end != 0 || part.empty() || i >= node.size())
-      refuse(source, key, "key '" + key.Scalar() + "': '" + part + "' is no index of a list of " + std::to_string(node.size()));
+      refuse(source, key,
+             "key '" + key.Scalar() + "': '" + part + "' is no index of a list of " + std::to_string(node.size()));
     if (last) {
       node[i] = value;
     } else {
@@ -163,7 +164,8 @@ std::string Point::label() const {
   std::string s;
   for (const auto& [key, value] : params) {
     const size_t dot = key.rfind('.');
-    s += (s.empty() ? "" : ", ") + (key == "cases" ? "" : (dot == std::string::npos ? key : key.substr(dot + 1)) + " ") + value;
+    s += (s.empty() ? "" : ", ") +
+         (key == "cases" ? "" : (dot == std::string::npos ? key : key.substr(dot + 1)) + " ") + value;
   }
   return s.empty() ? "single run" : s;
 }
@@ -195,13 +197,15 @@ ScenarioFile load_scenario_file(const std::string& path,
       node.remove("repeat");
       node.remove("checks");
       Point p;
-      for (const auto& [key, value] : overrides) assign(node, split_path(key), 0, YAML::Load(value), source, YAML::Node(key));
+      for (const auto& [key, value] : overrides)
+        assign(node, split_path(key), 0, YAML::Load(value), source, YAML::Node(key));
       size_t rest = i;
       for (size_t a = axes.size(); a-- > 0;) {
         const auto& [label, changes] = axes[a].values[rest % axes[a].values.size()];
         rest /= axes[a].values.size();
         p.params.insert(p.params.begin(), {axes[a].name, label});
-        for (const auto& [key, value] : changes) assign(node, split_path(key.Scalar()), 0, YAML::Clone(value), source, key);
+        for (const auto& [key, value] : changes)
+          assign(node, split_path(key.Scalar()), 0, YAML::Clone(value), source, key);
       }
       if (repeat > 1) {
         const uint64_t seed = (node["seed"].IsDefined() ? node["seed"].as<uint64_t>() : 1) + r;

@@ -1,6 +1,6 @@
 // The `transport` map. MRC takes every setting of the engine that means something without an operating system; defaults
-// are those of a NIC rather than of kernel sockets: single packets are sprayed, acknowledgements wait a microsecond. The
-// settings of both transports may stand in one map, so that a sweep over `kind` needs nothing else.
+// are those of a NIC rather than of kernel sockets: single packets are sprayed, acknowledgements wait a microsecond.
+// The settings of both transports may stand in one map, so that a sweep over `kind` needs nothing else.
 #include <algorithm>
 #include <cmath>
 

@@ -1,5 +1,6 @@
 // Workloads become operations: messages from NIC to NIC that begin at a time or when other messages have been received.
-// Every collective is such a graph, so one engine runs them all, several jobs at once on whatever NICs they were placed.
+// Every collective is such a graph, so one engine runs them all, several jobs at once on whatever NICs they were
+// placed.
 //
 //   flow            one pair, or one each way
 //   permutation     every rank to one other: rank + shift, or drawn from the seed
@@ -23,10 +24,10 @@ namespace mrc::sim {
 struct Op {
   uint32_t src = 0, dst = 0;
   uint64_t bytes = 0;
-  Ps start = 0;       // not before
-  Ps until = 0;       // sent again until then
-  uint32_t job = 0;   // index of the workload
-  uint32_t waits = 0; // operations that must be received first
+  Ps start = 0;                             // not before
+  Ps until = 0;                             // sent again until then
+  uint32_t job = 0;                         // index of the workload
+  uint32_t waits = 0;                       // operations that must be received first
   uint32_t first_next = 0, next_count = 0;  // into Graph::next
   // Filled in by the run.
   uint32_t parts_to_send = 0, parts_to_receive = 0;

@@ -286,7 +286,9 @@ uint64_t MrcNic::goodput_bytes() const {
   const uint64_t payload = bytes - std::min<uint64_t>(bytes, packets * FabricSpec::kTransportBytes);
   const core::Counters& c = endpoint_->counters();
   const uint64_t all = c.rx_data + c.rx_duplicates;
-  return all == 0 ? 0 : static_cast<uint64_t>(static_cast<double>(payload) * static_cast<double>(c.rx_data) / static_cast<double>(all));
+  return all == 0 ? 0
+                  : static_cast<uint64_t>(static_cast<double>(payload) * static_cast<double>(c.rx_data) /
+                                          static_cast<double>(all));
 }
 
 void MrcNic::each_counter(const std::function<void(const char*, uint64_t)>& f) const {

@@ -7,8 +7,10 @@ namespace mrc::sim {
 NS_OBJECT_ENSURE_REGISTERED(QuickScheduler);
 
 ns3::TypeId QuickScheduler::GetTypeId() {
-  static const ns3::TypeId id =
-      ns3::TypeId("mrc::sim::QuickScheduler").SetParent<ns3::Scheduler>().SetGroupName("Core").AddConstructor<QuickScheduler>();
+  static const ns3::TypeId id = ns3::TypeId("mrc::sim::QuickScheduler")
+                                    .SetParent<ns3::Scheduler>()
+                                    .SetGroupName("Core")
+                                    .AddConstructor<QuickScheduler>();
   return id;
 }
 
@@ -53,7 +55,8 @@ ns3::Scheduler::Event QuickScheduler::RemoveNext() {
 }
 
 void QuickScheduler::Remove(const Event& ev) {
-  const auto found = std::find_if(heap_.begin(), heap_.end(), [&](const Event& e) { return e.key.m_uid == ev.key.m_uid; });
+  const auto found =
+      std::find_if(heap_.begin(), heap_.end(), [&](const Event& e) { return e.key.m_uid == ev.key.m_uid; });
   if (found == heap_.end()) return;
   const auto at = static_cast<size_t>(found - heap_.begin());
   const Event last = heap_.back();

@@ -1,8 +1,8 @@
 // QuickScheduler: ns-3's event queue for this model. ns-3's own heap spends half of a run in calls that exchange two
 // elements at a time; this one is a four-way heap that moves a hole. Order is ns-3's: time, then order of insertion.
 //
-// It also knows the time of the event that is being carried out, so the model asks here, ten times per packet, instead of
-// Simulator::Now().
+// It also knows the time of the event that is being carried out, so the model asks here, ten times per packet, instead
+// of Simulator::Now().
 #pragma once
 
 #include <ns3/scheduler.h>

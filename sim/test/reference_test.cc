@@ -1,7 +1,8 @@
-// The engine in this simulator against the reference simulator: the cases of spec/nscc.md's closed loop at 100 and 400 Gb/s,
-// same topology, frames, thresholds and acknowledgement rule; EVs are spread over the spines by a hash, as there. Numbers
-// are of twenty seeds there and of three here. Differences that remain: the balancer (an EV is skipped for one lap; there
-// it is a counter), the average of the delay (by time; there by ACK), and headers, 26 bytes more counted per packet.
+// The engine in this simulator against the reference simulator: the cases of spec/nscc.md's closed loop at 100 and 400
+// Gb/s, same topology, frames, thresholds and acknowledgement rule; EVs are spread over the spines by a hash, as there.
+// Numbers are of twenty seeds there and of three here. Differences that remain: the balancer (an EV is skipped for one
+// lap; there it is a counter), the average of the delay (by time; there by ACK), and headers, 26 bytes more counted per
+// packet.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +27,8 @@ class Reference : public testing::TestWithParam<Rate> {
  protected:
   RunResult run(const std::string& workloads, int seed = 1) const {
     const Source source{"reference"};
-    const std::string yaml = std::string("fabric: ") + GetParam().fabric + "\nlimit: 30ms\nseed: " + std::to_string(seed) +
+    const std::string yaml = std::string("fabric: ") + GetParam().fabric +
+                             "\nlimit: 30ms\nseed: " + std::to_string(seed) +
                              "\nmeasure: {interval: 1ms}\nworkloads: [" + workloads + "]\n";
     return run_scenario(read_scenario(load_yaml(source, yaml), source, "."));
   }
@@ -54,8 +56,9 @@ TEST_P(Reference, PermutationTail) {
 
 TEST_P(Reference, IncastOfSevenWithAVictim) {
   const Rate& r = GetParam();
-  const RunResult result = run(
-      "{kind: incast, name: main, dst: 0, nics: 8-63, senders: 7, bytes: 2MB}, {kind: flow, name: victim, src: 62, dst: 1, bytes: 2MB}");
+  const RunResult result =
+      run("{kind: incast, name: main, dst: 0, nics: 8-63, senders: 7, bytes: 2MB}, {kind: flow, name: victim, src: 62, "
+          "dst: 1, bytes: 2MB}");
   expect_within(tail(result), r.incast_low, r.incast_high, 0.03);
   expect_within(tail(result, "victim"), r.victim, r.victim, 0.02);
   expect_within(result.summary["counters"]["tx_nacks"].get<double>(), r.nacks_low, r.nacks_high, 0.05);
@@ -68,7 +71,8 @@ TEST_P(Reference, LongIncastOfSeven) {
   EXPECT_GE(result.summary["jobs"]["main"]["jain"].get<double>(), 0.98);
 }
 
-INSTANTIATE_TEST_SUITE_P(Rates, Reference, testing::Values(k100, k400), [](const auto& i) { return std::string(i.param.fabric); });
+INSTANTIATE_TEST_SUITE_P(Rates, Reference, testing::Values(k100, k400),
+                         [](const auto& i) { return std::string(i.param.fabric); });
 
 }  // namespace
 }  // namespace mrc::sim

@@ -51,7 +51,8 @@ TEST_F(ScenarioTest, RefusesWhatItDoesNotKnowByFileAndLine) {
   EXPECT_THAT(error_of("fabric: tiny\nworkloads:\n  - {kind: flow, byts: 3}\n"),
               HasSubstr("s.yaml:3: unknown key 'byts' in 'workload', did you mean 'bytes'?"));
   EXPECT_THAT(error_of("fabric: tiny\nworkloads:\n  - {kind: storm}\n"), HasSubstr("value is 'storm', allowed: flow"));
-  EXPECT_THAT(error_of("fabric: huge\nworkloads: [{kind: flow}]\n"), HasSubstr("s.yaml:1: key 'fabric': value is 'huge', allowed: tiny"));
+  EXPECT_THAT(error_of("fabric: huge\nworkloads: [{kind: flow}]\n"),
+              HasSubstr("s.yaml:1: key 'fabric': value is 'huge', allowed: tiny"));
   EXPECT_THAT(error_of("fabric: tiny\nworkloads: [{kind: flow, dst: 8}]\n"), HasSubstr("from 0 to 7"));
   EXPECT_THAT(error_of("fabric: tiny\nworkloads: [{kind: flow, src: 1}]\n"), HasSubstr("another NIC than src"));
   EXPECT_THAT(error_of("fabric: tiny\n"), HasSubstr("needs the key 'workloads'"));
@@ -60,7 +61,8 @@ TEST_F(ScenarioTest, RefusesWhatItDoesNotKnowByFileAndLine) {
   EXPECT_THAT(error_of("fabric: tiny\nworkloads: [{kind: flow}]\nfaults: [{kind: loss, where: nic_link}]\n"),
               HasSubstr("needs the key 'loss'"));
   EXPECT_THAT(error_of("fabric: tiny\nworkloads: [{kind: flow}]\ntransport: {qps: 0}\n"), HasSubstr("from 1 to 64"));
-  EXPECT_THAT(error_of("fabric: tiny\nworkloads: [{kind: flow}]\nsweep: {transport.qps: []}\n"), HasSubstr("allowed: a list"));
+  EXPECT_THAT(error_of("fabric: tiny\nworkloads: [{kind: flow}]\nsweep: {transport.qps: []}\n"),
+              HasSubstr("allowed: a list"));
   EXPECT_THAT(error_of("fabric: tiny\nworkloads: [{kind: flow}]\nchecks: [{metric: x, min: 1, where: {y: 1}}]\n"),
               HasSubstr("not among the keys of sweep"));
 }
@@ -85,7 +87,8 @@ repeat: 2
 }
 
 TEST_F(ScenarioTest, ResolvedFileGivesTheSamePoint) {
-  const ScenarioFile f = load("fabric: tiny\nworkloads: [{kind: flow, bytes: 1KB}]\nsweep: {fabric.ev.count: [2, 8]}\n");
+  const ScenarioFile f =
+      load("fabric: tiny\nworkloads: [{kind: flow, bytes: 1KB}]\nsweep: {fabric.ev.count: [2, 8]}\n");
   const ScenarioFile again = load(f.points[1].resolved);
   ASSERT_EQ(again.points.size(), 1u);
   EXPECT_EQ(again.points[0].spec.fabric.ev.count, 8u);
@@ -129,8 +132,9 @@ TEST_F(ScenarioTest, SameSeedSameBytes) {
       output.write_point(f, 0, r);
       EXPECT_TRUE(output.gather(f).has_value());
       std::string all;
-      for (const char* name : {"points/000/summary.json", "points/000/series.csv", "points/000/messages.csv",
-                               "points/000/links.csv", "points/000/ev_states.csv", "points/000/report.html", "report.html"})
+      for (const char* name :
+           {"points/000/summary.json", "points/000/series.csv", "points/000/messages.csv", "points/000/links.csv",
+            "points/000/ev_states.csv", "points/000/report.html", "report.html"})
         all += read_file(out + "/" + name);
       return all;
     };

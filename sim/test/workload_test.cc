@@ -13,7 +13,8 @@ namespace {
 
 ScenarioSpec scenario(const std::string& workload, const std::string& more = "") {
   const Source source{"w.yaml"};
-  return read_scenario(load_yaml(source, "fabric: tiny\nlimit: 50ms\nworkloads: [" + workload + "]\n" + more), source, ".");
+  return read_scenario(load_yaml(source, "fabric: tiny\nlimit: 50ms\nworkloads: [" + workload + "]\n" + more), source,
+                       ".");
 }
 
 TEST(Workload, RingAllReduceMovesTwiceTheBufferLessAShare) {
@@ -61,10 +62,10 @@ TEST(Workload, EveryKindRunsToItsEnd) {
 TEST(Workload, ForwardingByStructuredEvAndByHashArrivesToo) {
   for (const char* forwarding : {"stev", "ecmp"}) {
     const Source source{"w.yaml"};
-    const ScenarioSpec s = read_scenario(
-        load_yaml(source, std::string("fabric: {base: tiny, switch: {forwarding: ") + forwarding +
-                              "}}\nworkloads: [{kind: all_to_all, bytes: 30KB}]\n"),
-        source, ".");
+    const ScenarioSpec s =
+        read_scenario(load_yaml(source, std::string("fabric: {base: tiny, switch: {forwarding: ") + forwarding +
+                                            "}}\nworkloads: [{kind: all_to_all, bytes: 30KB}]\n"),
+                      source, ".");
     const RunResult r = run_scenario(s);
     EXPECT_TRUE(r.summary["finished"].get<bool>());
     EXPECT_EQ(r.summary["network"]["unroutable"], 0);
@@ -74,16 +75,18 @@ TEST(Workload, ForwardingByStructuredEvAndByHashArrivesToo) {
 // Every kind of fault, one after the other, on a fabric that stays connected: everything arrives in the end.
 TEST(Faults, EveryKindIsSurvived) {
   for (const char* fault :
-       {"{kind: down, where: spine_link, plane: 0, at: 20us, for: 40us}", "{kind: down, where: t1, plane: 1, t1: 0, at: 20us}",
-        "{kind: down, where: t0, plane: 1, t0: 0, at: 20us, for: 100us}", "{kind: down, where: nic_link, plane: 0, nic: 0, at: 20us}",
+       {"{kind: down, where: spine_link, plane: 0, at: 20us, for: 40us}",
+        "{kind: down, where: t1, plane: 1, t1: 0, at: 20us}",
+        "{kind: down, where: t0, plane: 1, t0: 0, at: 20us, for: 100us}",
+        "{kind: down, where: nic_link, plane: 0, nic: 0, at: 20us}",
         "{kind: stuck, where: t1, plane: 0, t1: 1, at: 20us}", "{kind: loss, where: nic_link, loss: 1%}",
         "{kind: slow, where: spine_link, count: 2, rate: 10G, at: 5us, for: 50us}",
         "{kind: latency, where: spine_link, plane: 1, extra: 3us, at: 5us, for: 50us}",
         "{kind: flap, where: nic_link, plane: 1, nic: 0-3, mean_up: 30us, mean_down: 20us, for: 300us}",
         "{kind: decay, where: nic_link, plane: 0, nic: 0, for: 100us, loss_to: 20%}",
         "{kind: background, where: spine_link, mean_up: 300us, mean_down: 20us, for: 300us}"}) {
-    const RunResult r =
-        run_scenario(scenario("{kind: permutation, bytes: 300KB, shift: 4, until: 200us}", "faults: [" + std::string(fault) + "]"));
+    const RunResult r = run_scenario(
+        scenario("{kind: permutation, bytes: 300KB, shift: 4, until: 200us}", "faults: [" + std::string(fault) + "]"));
     EXPECT_TRUE(r.summary["finished"].get<bool>()) << fault << r.summary.dump(1);
     EXPECT_EQ(r.summary["qp_errors"], 0) << fault;
   }

@@ -81,7 +81,8 @@ bool PeerPaths::pick_control(uint32_t planes_with_room, uint16_t* ev) {
   const auto plane_count = static_cast<uint8_t>(planes_.size());
   bool healthy = false;
   for (int relaxed = 0; relaxed < 2; ++relaxed) {
-    // A good plane that is only full for the moment is waited for: the bad ones have room just because nobody uses them.
+    // A good plane that is only full for the moment is waited for: the bad ones have room just because nobody uses
+    // them.
     if (relaxed != 0 && healthy) return false;
     for (uint8_t k = 0; k < plane_count; ++k) {
       const auto p = static_cast<uint8_t>((control_turn_ + k) % plane_count);
