@@ -70,6 +70,42 @@ TEST(Order, AnOvertakingWriteImmWaits) {
   EXPECT_EQ(seen, 32);
 }
 
+// One packet from node 1 reaches node 0, which has a window of data of its own to send: what leaves node 0 first?
+uint8_t dscp_of_first_answer(bool answers_first) {
+  FabricConfig config;
+  config.endpoint.max_segments = 1;
+  config.endpoint.sack_bytes = 1;
+  config.endpoint.answers_first = answers_first;
+  Pair pair(config);
+  std::vector<uint8_t> back(4096);
+  const uint32_t lkey = pair.fabric.register_memory(1, back);
+  std::vector<uint8_t> sink(4096);
+  const uint32_t rkey = pair.fabric.register_memory(0, sink);
+  pair.fabric.write(1, pair.link.qb, 1, back.data(), 4096, lkey, sink.data(), rkey);
+  pair.write(2, 0, 1 << 20);
+  const Instant now = pair.fabric.now();
+  auto burst = std::make_unique<TxBurst>();
+  if (!pair.fabric.at(1).poll_tx(now, burst.get())) return 0xFF;
+  std::vector<uint8_t> bytes;
+  for (uint32_t i = 0; i < burst->iov_count; ++i) {
+    const auto* p = static_cast<const uint8_t*>(burst->iov[i].iov_base);
+    bytes.insert(bytes.end(), p, p + burst->iov[i].iov_len);
+  }
+  RxBurst received;
+  received.flow = burst->flow;
+  received.plane = burst->plane;
+  received.data = bytes.data();
+  received.bytes = received.segment_size = static_cast<uint32_t>(bytes.size());
+  pair.fabric.at(0).handle_rx(now, received);
+  if (!pair.fabric.at(0).poll_tx(now, burst.get())) return 0xFF;
+  return burst->flow.dscp();
+}
+
+TEST(Order, AnswersPassDataOnlyWhereTheDriverSendsSinglePackets) {
+  EXPECT_EQ(dscp_of_first_answer(true), DscpConfig().control);
+  EXPECT_EQ(dscp_of_first_answer(false), DscpConfig().no_trim);
+}
+
 // [MRC-ACK-3]: in a conversation the ACKs ride behind the answers, and a SACK leaves once in many messages.
 TEST(Order, AConversationNeedsFewPacketsOfItsOwn) {
   Pair p;

@@ -17,6 +17,10 @@ libyaml-cpp-dev   | build       | configuration files
 nlohmann-json3-dev| build       | reports
 libcli11-dev      | build       | command lines
 libibverbs-dev    | build       | infiniband/verbs.h
+ns3               | test        | simulator: ns-3 and its CMake package
+libns3-dev        | test        | its headers
+libgsl-dev        | test        | ns-3's CMake package names it
+openmpi-bin       | test        | mpirun, which shares a sweep of the simulator
 libgtest-dev      | test        | unit tests
 libgmock-dev      | test        | their matchers
 python3           | build test  | tests of two processes, style test, ABI test

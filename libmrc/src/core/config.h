@@ -53,6 +53,11 @@ struct EndpointConfig {
   Duration reorder_floor = Duration::microseconds(20);  // least time by which a later packet must overtake to mean loss
   Duration probe_floor = Duration::microseconds(500);   // earliest reliability probe after silence
   Duration ev_probe_interval = Duration::milliseconds(50);  // re-probe of ASSUMED_BAD paths
+  // For comparisons only: spray over all EVs whatever marks, trims and losses say of them.
+  bool oblivious = false;
+  // SACKs and ACKs before data of the same QP too: where bursts are single packets an answer costs next to nothing, and
+  // behind a window of data it would come a round trip late.
+  bool answers_first = false;
   bool hold_without_recv_wqe = true;  // WriteIMM without receive WQE: hold it; false: NAK and error
   NsccConfig nscc;
   uint32_t max_qps = 65536;

@@ -91,10 +91,11 @@ bool EndpointImpl::poll_tx(Instant now, TxBurst* out, uint32_t planes_with_room)
     count_tx(*out);
     return true;
   }
-  // Answers first, except where the QP is about to send data itself: then they go behind it.
+  // Answers first, except where the QP is about to send data itself: then they go behind it, unless the driver sends
+  // single packets.
   if (planes_with_room == 0) return false;
   if (Qp* control = control_.front();
-      control != nullptr && !control->ready.linked && send_owed(now, out, planes_with_room))
+      control != nullptr && (config.answers_first || !control->ready.linked) && send_owed(now, out, planes_with_room))
     return true;
   // A QP whose paths are all shut must not hold up the others: it goes to the back, and one lap is enough.
   Qp* first_stuck = nullptr;

@@ -150,7 +150,7 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
   if (named_ev == UINT16_MAX) named_ev = ep.ev_index_of(s.entropy);
   if (named_ev != UINT16_MAX) {
     if (marked) {
-      if (rotation_.skip(named_ev)) ++ep.counters.ev_skips;
+      if (!ep.config.oblivious && rotation_.skip(named_ev)) ++ep.counters.ev_skips;
       qp_.peer->paths.on_ecn(named_ev);
     } else if (s.m == wire::PathVerdict::kAlwaysSkip) {
       qp_.peer->paths.on_always_skip(now, named_ev);
@@ -242,7 +242,7 @@ void Requester::on_nack(Instant now, const wire::Packet& p) {
   lost_hint_ = std::min(lost_hint_, s);
   nscc_.on_nack(now, r.nominal, sample, trimmed, false);  // what was trimmed passed the queues as a short packet
   ++ep.plane_counters[qp_.peer->paths.plane_of(r.ev)].losses;
-  if (reason == wire::NackReason::kTrimmed && rotation_.skip(r.ev)) ++ep.counters.ev_skips;
+  if (reason == wire::NackReason::kTrimmed && !ep.config.oblivious && rotation_.skip(r.ev)) ++ep.counters.ev_skips;
   // Trimming proves that the path carries packets.
   if (trimmed) qp_.peer->paths.on_delivered(r.ev, r.sent_at);
   after_progress(now);

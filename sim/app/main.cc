@@ -1,0 +1,162 @@
+// mrc-sim: what a job would feel on a multiplane fabric. Subcommands in their order of use; each prints what went wrong
+// with file and line, and exits with 2 for bad input, 1 when a check fails.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <thread>
+
+#include "launch.h"
+#include "sim/fabric/plan.h"
+#include "sim/helper/report.h"
+
+namespace mrc::sim {
+namespace {
+
+using Overrides = std::vector<std::pair<std::string, std::string>>;
+
+Overrides parse_overrides(const std::vector<std::string>& texts) {
+  Overrides all;
+  for (const std::string& t : texts) {
+    const size_t equals = t.find('=');
+    if (equals == std::string::npos || equals == 0) throw ConfigError("--set " + t + ": allowed: path.to.key=value");
+    all.push_back({t.substr(0, equals), t.substr(equals + 1)});
+  }
+  return all;
+}
+
+// The plan of a fabric, walked: every path of small fabrics, every EV of sampled pairs of large ones.
+int check_fabric(const std::string& name, uint32_t pairs) {
+  const FabricPlan plan(load_fabric(name));
+  const FabricSpec& f = plan.spec();
+  std::printf("%s: %u planes, %u T0 and %u T1 per plane, %u NICs, line rate %s, base RTT %s, plane BDP %s\n",
+              f.name.c_str(), f.planes, f.t0, f.t1, f.nics(), format_rate(f.line_rate()).c_str(),
+              format_time(f.base_rtt()).c_str(), format_bytes(f.plane_bdp()).c_str());
+  std::printf("example: plane 0, NIC 0 %s to NIC %u %s by %s\n", plan.nic_address(0, 0).to_string().c_str(),
+              f.nics() - 1, plan.nic_address(0, f.nics() - 1).to_string().c_str(),
+              plan.path(0, 0, 0, f.nics() - 1).to_string().c_str());
+  Rng rng(1);
+  uint64_t walked = 0;
+  for (uint32_t i = 0; i < pairs; ++i) {
+    const uint32_t a = rng.below(f.nics()), b = rng.below(f.nics());
+    if (a == b) continue;
+    for (const Ev& ev : plan.evs(a, 1)) {
+      const std::string problem = plan.walk(ev.plane, a, plan.t1_of(ev.value), b);
+      ++walked;
+      if (problem.empty()) continue;
+      std::fprintf(stderr, "NIC %u to NIC %u: %s\n", a, b, problem.c_str());
+      return 1;
+    }
+  }
+  std::printf("%llu paths of %u sampled pairs walked, all arrive\n", static_cast<unsigned long long>(walked), pairs);
+  return 0;
+}
+
+int check_scenario(const std::string& path, const Overrides& overrides) {
+  const ScenarioFile file = load_scenario_file(path, overrides);
+  for (size_t i = 0; i < file.points.size(); ++i) {
+    const ScenarioSpec& s = file.points[i].spec;
+    std::printf("%3zu  %s: %u NICs, %zu messages, %zu faults, limit %s\n", i, file.points[i].label().c_str(),
+                s.fabric.nics(), build_graph(s).ops.size(), s.faults.size(), format_time(s.limit).c_str());
+  }
+  std::printf("%zu points, %zu checks\n", file.points.size(), file.checks.size());
+  return 0;
+}
+
+int list(const std::string& fabric) {
+  for (const Builtin& b : builtin_fabrics()) {
+    if (fabric.empty()) std::printf("%-18s %s\n", b.name, b.sentence);
+    if (fabric == b.name) std::printf("%s", b.yaml);
+  }
+  if (!fabric.empty()) load_fabric(fabric);  // says what is allowed when the name is wrong
+  return 0;
+}
+
+int compare(const std::string& a, const std::string& b, const std::string& html) {
+  const auto pa = read_points(a), pb = read_points(b);
+  if (!html.empty()) write_file(html, compare_table(pa, pb, true));
+  std::printf("%s", compare_table(pa, pb, false).c_str());
+  return 0;
+}
+
+int report(const std::string& folder) {
+  const ScenarioFile file = load_scenario_file(folder + "/scenario.yaml");
+  Output output(folder);
+  const auto checks = output.gather(file);
+  if (!checks) throw ConfigError(folder + ": not every point has been run");
+  std::printf("%s/report.html\n", folder.c_str());
+  return 0;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"Simulates MRC on a multiplane two-tier fabric: the production engine on ns-3."};
+  app.set_version_flag("--version", version_text());
+  app.require_subcommand(1);
+  std::string path, second, html, fabric;
+  std::vector<std::string> sets;
+  LaunchOptions o;
+  o.jobs = std::max(1u, std::thread::hardware_concurrency());
+  uint32_t pairs = 200;
+  uint64_t seed = 0;
+
+  const auto run_options = [&](CLI::App* c) {
+    c->add_option("scenario", path, "scenario file (YAML)")->required();
+    c->add_option("-o,--out", o.out, "output directory; default: the scenario's name with .out");
+    c->add_option("-j,--jobs", o.jobs, "points at a time")->check(CLI::Range(1, 1024));
+    c->add_option("-s,--set", sets, "path.to.key=value, for every point; may be repeated");
+    c->add_option("--seed", seed, "another seed");
+    c->add_flag("-q,--quiet", o.quiet, "print failed checks only");
+    c->add_flag("--trace", o.trace, "engine events of every NIC into trace.csv");
+    c->add_flag("--perf", o.perf, "print packets per second and peak memory");
+  };
+  CLI::App* run_command = app.add_subcommand("run", "run a scenario, all its points, and its checks");
+  run_options(run_command);
+  CLI::App* sweep = app.add_subcommand("sweep", "the same, shared by the processes of mpirun or a Slurm array");
+  run_options(sweep);
+  sweep->add_option("--launcher", o.launcher, "who started us")->check(CLI::IsMember({"local", "mpi", "slurm"}));
+  CLI::App* check = app.add_subcommand("check", "read a scenario or fabric and say what it means, without running it");
+  check->add_option("scenario", path, "scenario file");
+  check->add_option("--fabric", fabric, "fabric file or built-in name: its plan is walked");
+  check->add_option("--pairs", pairs, "pairs of NICs to walk");
+  check->add_option("-s,--set", sets, "path.to.key=value");
+  CLI::App* list_command = app.add_subcommand("list", "built-in fabrics");
+  list_command->add_option("--fabric", fabric, "print this one as a file");
+  CLI::App* report_command = app.add_subcommand("report", "make the summary and report of an output directory again");
+  report_command->add_option("directory", path)->required();
+  CLI::App* compare_command = app.add_subcommand("compare", "two output directories side by side");
+  compare_command->add_option("a", path)->required();
+  compare_command->add_option("b", second)->required();
+  compare_command->add_option("--html", html, "also as an HTML table");
+  CLI11_PARSE(app, argc, argv);
+
+  if (list_command->parsed()) return list(fabric);
+  if (report_command->parsed()) return report(path);
+  if (compare_command->parsed()) return compare(path, second, html);
+  Overrides overrides = parse_overrides(sets);
+  if (check->parsed()) {
+    if (!fabric.empty()) return check_fabric(fabric, pairs);
+    if (path.empty()) throw ConfigError("check needs a scenario file or --fabric");
+    return check_scenario(path, overrides);
+  }
+  if ((run_command->count("--seed") != 0) || (sweep->count("--seed") != 0))
+    overrides.push_back({"seed", std::to_string(seed)});
+  const ScenarioFile file = load_scenario_file(path, overrides);
+  if (o.out.empty()) {
+    const size_t slash = path.rfind('/'), dot = path.rfind('.');
+    const size_t from = slash == std::string::npos ? 0 : slash + 1;
+    o.out = path.substr(from, dot != std::string::npos && dot > from ? dot - from : std::string::npos) + ".out";
+  }
+  return launch(file, o);
+}
+
+}  // namespace
+}  // namespace mrc::sim
+
+int main(int argc, char** argv) {
+  try {
+    return mrc::sim::run(argc, argv);
+  } catch (const mrc::sim::ConfigError& e) {
+    std::fprintf(stderr, "mrc-sim: %s\n", e.what());
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "mrc-sim: %s\n", e.what());
+  }
+  return 2;
+}

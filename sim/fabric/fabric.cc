@@ -1,0 +1,189 @@
+#include "sim/fabric/fabric.h"
+
+namespace mrc::sim {
+
+// Out: four links and their serialisation, three switches. Back: a control packet the same way.
+Ps FabricSpec::base_rtt() const {
+  const double nic = 8.0 * kPsPerSecond / nic_link.rate;
+  const double spine = 8.0 * kPsPerSecond / spine_link.rate;
+  const bool crosses = t0 > 1;
+  const double bytes = full_packet() + kControlBytes + overhead;
+  const Ps propagation =
+      2 * (2 * nic_link.delay + (crosses ? 2 * spine_link.delay : 0) + (crosses ? 3 : 1) * sw.latency);
+  return propagation + static_cast<Ps>(bytes * (2 * nic + (crosses ? 2 * spine : 0)));
+}
+
+namespace {
+
+void read_link(const YAML::Node& node, const std::string& what, const Source& source, LinkSpec* link) {
+  MapReader m(node, what, source);
+  m.rate("rate", &link->rate);
+  m.time("delay", &link->delay, 0, kPsPerSecond);
+  m.finish();
+}
+
+void read_switch(const YAML::Node& node, const Source& source, SwitchSpec* s) {
+  MapReader m(node, "switch", source);
+  std::string forwarding = "srv6", victim = "arriving";
+  m.choice("forwarding", {"srv6", "stev", "ecmp"}, &forwarding);
+  s->forwarding = forwarding == "srv6"   ? Forwarding::kSrv6
+                  : forwarding == "stev" ? Forwarding::kStev
+                                         : Forwarding::kEcmp;
+  m.time("latency", &s->latency, 0, kPsPerMs);
+  m.flag("trimming", &s->trimming);
+  m.integer("trim_bytes", &s->trim_bytes, 64, 1024);
+  m.choice("trim_victim", {"arriving", "random"}, &victim);
+  s->trim_random = victim == "random";
+  m.size("queue", &s->queue);
+  m.size("queue_last_hop", &s->queue_last_hop);
+  m.size("drop_queue", &s->drop_queue);
+  m.size("ecn_min", &s->ecn_min);
+  m.size("ecn_max", &s->ecn_max);
+  m.flag("ecn_last_hop", &s->ecn_last_hop);
+  m.size("trimmed_queue", &s->trimmed_queue);
+  m.number("trimmed_share", &s->trimmed_share, 0.01, 1.0);
+  m.size("control_queue", &s->control_queue);
+  m.finish();
+}
+
+void read_usid(const YAML::Node& node, const Source& source, UsidSpec* u) {
+  MapReader m(node, "usid", source);
+  std::string block = "fcbb:bb00::";
+  m.text("block", &block);
+  if (!IpAddress::parse(block, &u->block) || u->block.is_v4())
+    m.bad("block", "an IPv6 address whose first 32 bits are the block");
+  m.integer("plane_shift", &u->plane_shift, 0, 15);
+  m.integer("t0_base", &u->t0_base, 1, 0xFFFF);
+  m.integer("t1_base", &u->t1_base, 1, 0xFFFF);
+  m.integer("nic_base", &u->nic_base, 1, 0xFFFF);
+  m.finish();
+}
+
+// Every plane's uSIDs must fit in 16 bits, and no two roles may share a number.
+void check_usids(const FabricSpec& f, const YAML::Node& node, const Source& source) {
+  struct Range {
+    const char* name;
+    uint32_t low, high;
+  };
+  const Range ranges[] = {{"t0_base", f.usid.t0_base, f.usid.t0_base + f.t0},
+                          {"t1_base", f.usid.t1_base, f.usid.t1_base + f.t1},
+                          {"nic_base", f.usid.nic_base, f.usid.nic_base + f.nics_per_t0}};
+  const uint32_t per_plane = 1u << f.usid.plane_shift;
+  for (const Range& r : ranges)
+    if (r.high > per_plane)
+      refuse(source, node,
+             std::string("key '") + r.name + "': its uSIDs end at " + std::to_string(r.high) + ", allowed: below " +
+                 std::to_string(per_plane) + " (1 << plane_shift)");
+  if (f.planes * per_plane > 0x10000)
+    refuse(source, node,
+           "key 'plane_shift': " + std::to_string(f.planes) +
+               " planes do not fit into 16-bit uSIDs, allowed: at most " +
+               std::to_string(0x10000 >> f.usid.plane_shift) + " planes");
+  for (const Range& a : ranges)
+    for (const Range& b : ranges)
+      if (&a != &b && a.low < b.high && b.low < a.high)
+        refuse(source, node, std::string("key '") + a.name + "': its uSIDs overlap those of " + b.name);
+}
+
+}  // namespace
+
+namespace {
+
+// Keys of `over` replace those of `base`, map by map.
+void merge(YAML::Node base, const YAML::Node& over) {
+  for (const auto& entry : over) {
+    const std::string key = entry.first.Scalar();
+    YAML::Node below = base[key];
+    if (below.IsDefined() && below.IsMap() && entry.second.IsMap()) {
+      merge(below, entry.second);
+    } else {
+      base[key] = entry.second;
+    }
+  }
+}
+
+const Builtin* find_builtin(const std::string& name) {
+  for (const Builtin& b : builtin_fabrics())
+    if (name == b.name) return &b;
+  return nullptr;
+}
+
+std::string builtin_names() {
+  std::string names;
+  for (const Builtin& b : builtin_fabrics()) names += std::string(names.empty() ? "" : ", ") + b.name;
+  return names;
+}
+
+}  // namespace
+
+YAML::Node expand_fabric(const YAML::Node& node, const Source& source, const std::string& folder) {
+  if (node.IsScalar()) {
+    const std::string& name = node.Scalar();
+    if (const Builtin* b = find_builtin(name)) return load_yaml(Source{std::string("builtin:") + b->name}, b->yaml);
+    if (name.find('/') == std::string::npos && name.find('.') == std::string::npos)
+      refuse_value(source, node, "fabric", builtin_names() + ", the path of a file, or a map");
+    const std::string path = name[0] == '/' ? name : folder + "/" + name;
+    return expand_fabric(load_yaml(Source{path}, read_file(path)), Source{path}, folder);
+  }
+  if (!node.IsMap())
+    refuse_value(source, node, "fabric", "the name of a built-in fabric, the path of a file, or a map");
+  if (!node["base"].IsDefined()) return node;
+  const Builtin* base = node["base"].IsScalar() ? find_builtin(node["base"].Scalar()) : nullptr;
+  if (base == nullptr) refuse_value(source, node["base"], "base", builtin_names());
+  YAML::Node rest(YAML::NodeType::Map);
+  for (const auto& entry : node)
+    if (entry.first.Scalar() != "base") rest[entry.first] = entry.second;
+  YAML::Node merged = load_yaml(Source{std::string("builtin:") + base->name}, base->yaml);
+  merge(merged, rest);
+  return merged;
+}
+
+FabricSpec read_fabric(const YAML::Node& given, const Source& source) {
+  const YAML::Node node = given.IsMap() ? expand_fabric(given, source, ".") : given;
+  FabricSpec f;
+  MapReader m(node, "fabric", source);
+  std::string ignored;
+  m.text("name", &f.name);
+  m.text("about", &ignored);
+  m.integer("planes", &f.planes, 1, 16);
+  m.integer("t0", &f.t0, 1, 4096);
+  m.integer("t1", &f.t1, 1, 4096);
+  m.integer("nics_per_t0", &f.nics_per_t0, 1, 4096);
+  read_link(m.get("nic_link"), "nic_link", source, &f.nic_link);
+  f.spine_link = f.nic_link;
+  read_link(m.get("spine_link"), "spine_link", source, &f.spine_link);
+  m.integer("overhead", &f.overhead, 8, 512);
+  if (m.integer("mtu", &f.mtu, 256, 8192) && f.mtu % 4 != 0) m.bad("mtu", "a multiple of 4 from 256 to 8192");
+  read_switch(m.get("switch"), source, &f.sw);
+  read_usid(m.get("usid"), source, &f.usid);
+  {
+    MapReader ev(m.get("ev"), "ev", source);
+    ev.integer("count", &f.ev.count, 1, 4096);
+    ev.integer("backups", &f.ev.backups, 0, 4096);
+    ev.finish();
+  }
+  m.finish();
+  check_usids(f, node, source);
+  const double bdp = f.plane_bdp();
+  if (f.sw.ecn_min.bytes(bdp) > f.sw.ecn_max.bytes(bdp))
+    refuse(source, node, "key 'ecn_min': allowed: at most ecn_max");
+  if (f.ev.count < f.planes && f.ev.count != 1)
+    refuse(source, node,
+           "key 'count': value is " + std::to_string(f.ev.count) + ", allowed: 1, or at least one EV per plane, " +
+               std::to_string(f.planes));
+  return f;
+}
+
+FabricSpec load_fabric(const std::string& name_or_path) {
+  if (const Builtin* b = find_builtin(name_or_path)) {
+    const Source source{std::string("builtin:") + b->name};
+    return read_fabric(load_yaml(source, b->yaml), source);
+  }
+  if (name_or_path.find('/') == std::string::npos && name_or_path.find('.') == std::string::npos)
+    throw ConfigError("fabric '" + name_or_path + "' is not built in; allowed: " + builtin_names() +
+                      ", or the path of a file");
+  const Source source{name_or_path};
+  return read_fabric(load_yaml(source, read_file(name_or_path)), source);
+}
+
+}  // namespace mrc::sim

@@ -1,0 +1,55 @@
+// FaultDriver: carries out the faults of a scenario. Each fault names targets (links, or switches with all their
+// links); targets are drawn and flap times are drawn from the run's seed, so the same seed gives the same faults.
+//
+//   down        the link loses what is on it and takes nothing; NICs see their carrier, switches do not reroute
+//   stuck       the switch swallows everything while its links stay up
+//   loss        every packet with a probability; `decay` raises it in 20 steps
+//   slow        rate of the link; latency: added propagation
+//   flap        up and down in turn, mean times, exponential or fixed; background: the same from drawn starting times
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sim/helper/network.h"
+#include "sim/helper/scenario.h"
+
+namespace mrc::sim {
+
+struct FaultMark {
+  Ps at = 0;
+  std::string text;
+};
+
+class FaultDriver {
+ public:
+  FaultDriver(const ScenarioSpec& scenario, Network* network);
+  void schedule();  // before the run
+  const std::vector<FaultMark>& marks() const { return marks_; }
+
+ private:
+  struct Target {
+    std::vector<Link*> links;
+    Switch* sw = nullptr;
+    std::string name;
+  };
+
+  std::vector<Target> targets(const FaultSpec& f);
+  void begin(const FaultSpec& f, const Target& t);
+  void end(const FaultSpec& f, const Target& t);
+  void flap(const FaultSpec& f, const Target& t, bool down, Ps stop);
+  void set_loss(const FaultSpec& f, const Target& t, double loss);
+  void set_down(const Target& t, bool down);
+  Ps draw(Ps mean, bool exponential);
+  static void at(Ps when, std::function<void()> f);
+
+  const ScenarioSpec& scenario_;
+  Network& net_;
+  Rng rng_;
+  std::vector<std::vector<Target>> targets_;  // per fault; must not move once scheduled
+  std::vector<uint32_t> down_;                // per link: faults that hold it down
+  std::vector<FaultMark> marks_;
+};
+
+}  // namespace mrc::sim

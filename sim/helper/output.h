@@ -1,0 +1,40 @@
+// The output directory of a run or sweep:
+//
+//     scenario.yaml  summary.json  report.html              of the whole file; summary.json holds version and checks
+//     points/000/    resolved.yaml summary.json report.html series.csv messages.csv links.csv ev_states.csv
+//     throughput.svg
+//                    [trace.csv]
+//
+// Nothing in it depends on the machine or on the hour. Files are written under another name and renamed, so a directory
+// that several processes fill holds whole files only.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/helper/sweep.h"
+
+namespace mrc::sim {
+
+class Output {
+ public:
+  explicit Output(std::string folder) : folder_(std::move(folder)) {}
+
+  void begin(const ScenarioFile& file);  // throws ConfigError when the folder cannot be made
+  std::string point_folder(size_t index) const;
+  void write_point(const ScenarioFile& file, size_t index, const RunResult& result);
+  bool has_point(size_t index) const;
+  // When every point is there: checks, summary and report of the whole. Empty when some are missing.
+  std::optional<std::vector<CheckResult>> gather(const ScenarioFile& file);
+
+ private:
+  std::string folder_;
+};
+
+// Label and summary of every point of an output directory.
+std::vector<std::pair<std::string, Json>> read_points(const std::string& folder);
+void write_file(const std::string& path, const std::string& text);  // by rename; throws ConfigError
+const char* version_text();
+
+}  // namespace mrc::sim

@@ -1,0 +1,108 @@
+// ScenarioSpec: what a scenario file says, checked. A file is a map:
+//
+//     fabric:     name of a built-in one, path of a file, or a map            (fabric/fabric.h)
+//     transport:  kind mrc or roce, and its settings                          (transport_spec.cc)
+//     workloads:  list of maps, each with a kind                              (workload.h)
+//     faults:     list of maps, each with a kind                              (faults.h)
+//     measure:    interval of the time series, windows to be averaged over
+//     limit, seed, repeat, sweep, checks                                      (sweep.h, check.h)
+//
+// Times count from the start of the run. What is not known is refused with file, line, key and what is allowed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/fabric/fabric.h"
+#include "sim/helper/network.h"
+
+namespace mrc::sim {
+
+enum class WorkloadKind : uint8_t {
+  kFlow,
+  kPermutation,
+  kIncast,
+  kAllToAll,
+  kRingAllReduce,
+  kTreeAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kSendRecv,
+  kRandom,
+  kTrace
+};
+
+struct WorkloadSpec {
+  WorkloadKind kind = WorkloadKind::kFlow;
+  std::string name;
+  std::vector<uint32_t> nics;  // the ranks, in order; empty: all
+  bool shuffle = false;        // ranks in an order drawn from the seed
+  uint64_t bytes = 1000000;
+  Ps start = 0;
+  Ps until = 0;            // repeat every message until then (flow, permutation, send_recv, incast)
+  uint32_t depth = 1;      // messages outstanding per pair
+  uint32_t rounds = 1;     // how often a collective is repeated, one after the other
+  bool both_ways = false;  // flow, send_recv: the reverse direction too
+  uint32_t src = 0, dst = 1;
+  uint32_t senders = 7;    // incast
+  uint32_t shift = 0;      // permutation, send_recv: partner = rank + shift; 0: permutation drawn from the seed, ring
+  double load = 0.5;       // random: share of the NICs' rate
+  Ps duration = kPsPerMs;  // random: arrivals
+  std::string file;        // trace
+};
+
+enum class FaultKind : uint8_t { kDown, kStuck, kLoss, kSlow, kLatency, kFlap, kDecay, kBackground };
+
+struct FaultSpec {
+  FaultKind kind = FaultKind::kDown;
+  std::string where;                           // nic_link, spine_link, t0, t1
+  std::vector<uint32_t> planes, nics, t0, t1;  // empty: all
+  double sample = 1;                           // share of the matching targets, drawn from the seed
+  uint32_t count = 0;                          // or so many of them
+  Ps at = 0, duration = 0;                     // 0: for good
+  Ps step = 0;                                 // each further target so much later
+  double loss = 0, loss_to = 0;
+  double rate = 0;
+  Ps extra = 0;
+  Ps mean_up = 0, mean_down = 0;
+  bool exponential = true;
+  bool toward_high = true, toward_low = true;  // directions; high is T0 for NIC links, T1 for spine links
+};
+
+struct Window {
+  std::string name;
+  Ps from = 0, to = 0;
+};
+
+struct MeasureSpec {
+  Ps interval = 10 * kPsPerUs;
+  std::vector<Window> windows;
+  bool trace = false;  // engine events into trace.csv
+};
+
+struct ScenarioSpec {
+  std::string name = "unnamed", about;
+  FabricSpec fabric;
+  TransportConfig transport;
+  std::vector<WorkloadSpec> workloads;
+  std::vector<FaultSpec> faults;
+  MeasureSpec measure;
+  Ps limit = kPsPerSecond;  // simulated time after which a run is ended
+  uint64_t seed = 1;
+};
+
+// `folder`: where relative paths in the file start. Reads everything but sweep, repeat and checks, which are the
+// sweep's.
+ScenarioSpec read_scenario(const YAML::Node& node, const Source& source, const std::string& folder);
+
+// Parts of it.
+TransportConfig read_transport(const YAML::Node& node, const Source& source, const FabricSpec& fabric);
+WorkloadSpec read_workload(const YAML::Node& node, const Source& source, const FabricSpec& fabric,
+                           const std::string& folder, size_t index);
+FaultSpec read_fault(const YAML::Node& node, const Source& source, const FabricSpec& fabric);
+
+// "3", "0-7", "all" or a list of those; every number below `end`.
+std::vector<uint32_t> read_indices(MapReader* m, const std::string& key, uint32_t end);
+
+}  // namespace mrc::sim

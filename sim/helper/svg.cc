@@ -1,0 +1,174 @@
+#include "sim/helper/svg.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace mrc::sim {
+namespace {
+
+constexpr double kWidth = 860, kHeight = 260, kLeft = 70, kRight = 150, kTop = 30, kBottom = 42;
+constexpr size_t kMaxPoints = 2000;
+constexpr size_t kMaxMarkTexts = 12;
+
+// Steps of 1, 2 or 5 times a power of ten.
+double tick_step(double span) {
+  const double raw = span / 6;
+  const double power = std::pow(10, std::floor(std::log10(raw)));
+  for (const double m : {1.0, 2.0, 5.0})
+    if (raw <= m * power) return m * power;
+  return 10 * power;
+}
+
+std::string tag(const char* format, double a, double b, double c, double d) {
+  char out[200];
+  std::snprintf(out, sizeof(out), format, a, b, c, d);
+  return out;
+}
+
+// Inside each chart, so that it also stands alone as a file.
+const char* const kChartStyle =
+    "<style>text{font:11px system-ui,sans-serif}.grid{stroke:#e3e3e3}.mark{stroke:#c1121f;stroke-dasharray:3 "
+    "3}</style>";
+
+std::string text_at(double x, double y, const char* anchor, const std::string& text) {
+  char out[120];
+  std::snprintf(out, sizeof(out), "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
+  return out + escape_html(text) + "</text>";
+}
+
+}  // namespace
+
+const char* curve_colour(size_t i) {
+  static const char* const colours[] = {"#1b6ca8", "#d1495b", "#2e933c", "#edae49",
+                                        "#6a4c93", "#00798c", "#8d6b94", "#5c5c5c"};
+  return colours[i % 8];
+}
+
+std::string format_number(double v) {
+  char out[40];
+  std::snprintf(out, sizeof(out), std::fabs(v) >= 1e6 || (v != 0 && std::fabs(v) < 1e-3) ? "%.3g" : "%.6g", v);
+  return out;
+}
+
+std::string escape_html(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '<') {
+      out += "&lt;";
+    } else if (c == '>') {
+      out += "&gt;";
+    } else if (c == '&') {
+      out += "&amp;";
+    } else if (c == '"') {
+      out += "&quot;";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string line_chart(const Chart& chart) {
+  double x0 = 1e300, x1 = -1e300, y1 = 0;
+  for (const Curve& c : chart.curves)
+    for (const auto& [x, y] : c.points) {
+      x0 = std::min(x0, x);
+      x1 = std::max(x1, x);
+      y1 = std::max(y1, y);
+    }
+  if (x0 > x1) return "";
+  if (x0 == x1) x1 = x0 + 1;
+  if (y1 == 0) y1 = 1;
+  y1 *= 1.05;
+  const auto sx = [&](double x) {
+    const double part = chart.log_x ? std::log(x / x0) / std::log(x1 / x0) : (x - x0) / (x1 - x0);
+    return kLeft + part * (kWidth - kLeft - kRight);
+  };
+  const auto sy = [&](double y) { return kHeight - kBottom - y / y1 * (kHeight - kTop - kBottom); };
+  std::string s = tag("<svg viewBox=\"0 0 %.0f %.0f\" xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\">", kWidth,
+                      kHeight, 0, 0);
+  s += kChartStyle + text_at(kLeft, 16, "start", chart.title);
+  for (double y = 0; y <= y1; y += tick_step(y1)) {
+    s += tag("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"grid\"/>", kLeft, sy(y), kWidth - kRight,
+             sy(y));
+    s += text_at(kLeft - 6, sy(y) + 4, "end", format_number(y));
+  }
+  if (chart.log_x) {
+    std::vector<double> seen;
+    for (const Curve& c : chart.curves)
+      for (const auto& [x, y] : c.points)
+        if (std::find(seen.begin(), seen.end(), x) == seen.end()) {
+          seen.push_back(x);
+          s += text_at(sx(x), kHeight - kBottom + 16, "middle", format_number(x));
+        }
+  } else {
+    const double step = tick_step(x1 - x0);
+    for (double x = std::ceil(x0 / step) * step; x <= x1 + step * 1e-6; x += step)
+      s += text_at(sx(x), kHeight - kBottom + 16, "middle", format_number(std::fabs(x) < step * 1e-6 ? 0 : x));
+  }
+  s += text_at((kLeft + kWidth - kRight) / 2, kHeight - 6, "middle", chart.x_label);
+  s += text_at(4, 28, "start", chart.y_label);
+  size_t texts = 0;
+  for (const auto& [x, text] : chart.marks) {
+    if (x < x0 || x > x1) continue;
+    s += tag("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"mark\"><title>", sx(x), kTop, sx(x),
+             kHeight - kBottom) +
+         escape_html(text) + "</title></line>";
+    if (texts < kMaxMarkTexts)
+      s += text_at(sx(x) + 3, kTop + 10 + 10 * static_cast<double>(texts++ % 4), "start", text);
+  }
+  for (size_t i = 0; i < chart.curves.size(); ++i) {
+    const Curve& c = chart.curves[i];
+    const std::string colour = curve_colour(i);
+    const size_t stride = std::max<size_t>(1, c.points.size() / kMaxPoints);
+    s += "<polyline fill=\"none\" stroke=\"" + colour + "\" stroke-width=\"1.5\" points=\"";
+    for (size_t k = 0; k < c.points.size(); k += stride)
+      s += tag("%.1f,%.1f ", sx(c.points[k].first), sy(c.points[k].second), 0, 0);
+    s += "\"/>";
+    if (chart.dots)
+      for (const auto& [x, y] : c.points)
+        s += tag("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"", sx(x), sy(y), 0, 0) + colour + "\"/>";
+    const double y = kTop + 8 + 15 * static_cast<double>(i);
+    s += tag("<rect x=\"%.1f\" y=\"%.1f\" width=\"10\" height=\"10\" fill=\"", kWidth - kRight + 10, y - 9, 0, 0) +
+         colour + "\"/>";
+    s += text_at(kWidth - kRight + 25, y, "start", c.name);
+  }
+  return s + "</svg>\n";
+}
+
+std::string heat_map(const HeatMap& map) {
+  if (map.columns.empty() || map.rows.empty()) return "";
+  const double row_height = std::clamp(400.0 / static_cast<double>(map.rows.size()), 2.0, 16.0);
+  const double height = kTop + kBottom + row_height * static_cast<double>(map.rows.size());
+  const size_t stride = std::max<size_t>(1, map.columns.size() / 400);
+  const double shown = std::ceil(static_cast<double>(map.columns.size()) / static_cast<double>(stride));
+  const double cell = (kWidth - kLeft - 90 - 20) / shown;
+  std::string s =
+      tag("<svg viewBox=\"0 0 %.0f %.0f\" xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\">", kWidth, height, 0, 0);
+  s += kChartStyle + text_at(kLeft, 16, "start", map.title);
+  s += tag("<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"#e6f2e6\"/>", kLeft + 90, kTop,
+           kWidth - kLeft - 110, row_height * static_cast<double>(map.rows.size()));
+  for (size_t r = 0; r < map.rows.size(); ++r) {
+    if (row_height >= 8)
+      s += text_at(kLeft + 84, kTop + row_height * (static_cast<double>(r) + 0.8), "end", map.rows[r]);
+    double x = kLeft + 90;
+    for (size_t c = 0; c < map.columns.size(); c += stride, x += cell) {
+      float v = -1;  // the worst of what one cell stands for
+      for (size_t k = c; k < std::min(c + stride, map.columns.size()); ++k) v = std::max(v, map.columns[k][r]);
+      if (v <= 0) continue;
+      char out[160];
+      std::snprintf(
+          out, sizeof(out),
+          "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" fill=\"#c1121f\" fill-opacity=\"%.2f\"/>", x,
+          kTop + row_height * static_cast<double>(r), cell + 0.3, row_height, 0.25 + 0.75 * static_cast<double>(v));
+      s += out;
+    }
+  }
+  s += text_at(kLeft + 90, height - 20, "start", format_number(map.x_from));
+  s += text_at(kWidth - 20, height - 20, "end", format_number(map.x_to));
+  s += text_at(kWidth / 2, height - 6, "middle", map.x_label);
+  return s + "</svg>\n";
+}
+
+}  // namespace mrc::sim

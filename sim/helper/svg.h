@@ -1,0 +1,36 @@
+// Small charts as inline SVG text: everything a report needs without a network or a script.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace mrc::sim {
+
+struct Curve {
+  std::string name;
+  std::vector<std::pair<double, double>> points;
+};
+
+struct Chart {
+  std::string title, x_label, y_label;
+  std::vector<Curve> curves;
+  std::vector<std::pair<double, std::string>> marks;  // vertical lines, such as faults
+  bool log_x = false;
+  bool dots = false;  // draw the points as well
+};
+std::string line_chart(const Chart& chart);
+
+struct HeatMap {
+  std::string title, x_label;
+  std::vector<std::string> rows;
+  std::vector<std::vector<float>> columns;  // [x][row]; 0..1, negative: blank
+  double x_from = 0, x_to = 1;
+};
+std::string heat_map(const HeatMap& map);
+
+std::string escape_html(const std::string& text);
+std::string format_number(double v);
+const char* curve_colour(size_t i);
+
+}  // namespace mrc::sim

@@ -1,0 +1,82 @@
+// One entry of `workloads`: which keys each kind takes, and what must hold between them.
+#include "sim/helper/scenario.h"
+
+namespace mrc::sim {
+namespace {
+
+struct KindName {
+  const char* name;
+  WorkloadKind kind;
+};
+constexpr KindName kKinds[] = {{"flow", WorkloadKind::kFlow},
+                               {"permutation", WorkloadKind::kPermutation},
+                               {"incast", WorkloadKind::kIncast},
+                               {"all_to_all", WorkloadKind::kAllToAll},
+                               {"ring_all_reduce", WorkloadKind::kRingAllReduce},
+                               {"tree_all_reduce", WorkloadKind::kTreeAllReduce},
+                               {"all_gather", WorkloadKind::kAllGather},
+                               {"reduce_scatter", WorkloadKind::kReduceScatter},
+                               {"send_recv", WorkloadKind::kSendRecv},
+                               {"random", WorkloadKind::kRandom},
+                               {"trace", WorkloadKind::kTrace}};
+constexpr int64_t kMaxMessage = 1000000000;
+
+}  // namespace
+
+WorkloadSpec read_workload(const YAML::Node& node, const Source& source, const FabricSpec& fabric,
+                           const std::string& folder, size_t index) {
+  WorkloadSpec w;
+  MapReader m(node, "workload", source);
+  std::vector<std::string> names;
+  for (const KindName& k : kKinds) names.push_back(k.name);
+  std::string kind;
+  if (!m.choice("kind", names, &kind)) m.missing("kind");
+  for (const KindName& k : kKinds)
+    if (kind == k.name) w.kind = k.kind;
+  w.name = kind + (index == 0 ? "" : std::to_string(index));
+  m.text("name", &w.name);
+  w.nics = read_indices(&m, "nics", fabric.nics());
+  m.flag("shuffle", &w.shuffle);
+  m.time("start", &w.start, 0, 3600 * kPsPerSecond);
+  // A collective's `bytes` are its buffer; only what becomes one message is limited.
+  int64_t bytes = static_cast<int64_t>(w.bytes);
+  m.bytes("bytes", &bytes, 1, 64 * kMaxMessage);
+  w.bytes = static_cast<uint64_t>(bytes);
+
+  using K = WorkloadKind;
+  const bool ring = w.kind == K::kRingAllReduce || w.kind == K::kAllGather || w.kind == K::kReduceScatter;
+  const bool piped = w.kind == K::kFlow || w.kind == K::kPermutation || w.kind == K::kIncast;
+  if (piped || w.kind == K::kSendRecv) {
+    m.time("until", &w.until, 1, 3600 * kPsPerSecond);
+    m.integer("depth", &w.depth, 1, 64);
+  }
+  if (w.kind == K::kFlow) {
+    m.integer("src", &w.src, 0, fabric.nics() - 1);
+    m.integer("dst", &w.dst, 0, fabric.nics() - 1);
+    m.flag("both_ways", &w.both_ways);
+    if (w.src == w.dst) m.bad("dst", "another NIC than src");
+  }
+  if (w.kind == K::kPermutation || w.kind == K::kSendRecv) m.integer("shift", &w.shift, 0, fabric.nics() - 1);
+  if (w.kind == K::kIncast) {
+    m.integer("dst", &w.dst, 0, fabric.nics() - 1);
+    m.integer("senders", &w.senders, 1, fabric.nics() - 1);
+  }
+  if (ring || w.kind == K::kAllToAll || w.kind == K::kTreeAllReduce || w.kind == K::kSendRecv)
+    m.integer("rounds", &w.rounds, 1, 100000);
+  if (w.kind == K::kRandom) {
+    m.number("load", &w.load, 0.001, 2);
+    m.time("duration", &w.duration, kPsPerUs, 100 * kPsPerSecond);
+  }
+  if (w.kind == K::kTrace) {
+    if (!m.text("file", &w.file)) m.missing("file");
+    if (w.file[0] != '/') w.file = folder + "/" + w.file;
+  }
+  m.finish();
+  const size_t ranks = w.nics.empty() ? fabric.nics() : w.nics.size();
+  if (w.kind != K::kFlow && w.kind != K::kTrace && ranks < 2) m.bad("nics", "at least two NICs");
+  if (w.bytes > static_cast<uint64_t>(kMaxMessage) * (ring ? ranks : 1))
+    m.bad("bytes", "messages of at most " + std::to_string(kMaxMessage) + " bytes");
+  return w;
+}
+
+}  // namespace mrc::sim

@@ -1,0 +1,306 @@
+#include "sim/model/mrc_nic.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace mrc::sim {
+namespace {
+
+constexpr uint32_t kSendQueue = 64;
+constexpr uint32_t kReceiveQueue = 256;
+constexpr uint64_t kVirtualBytes = 1ull << 40;
+constexpr uint32_t kMaxPeers = 0xFFFFFF;
+
+// The engine forms addresses inside a source region but reads no payload while ICRC is off.
+uint8_t* virtual_memory() {
+  static uint8_t byte;
+  return &byte;
+}
+
+// One burst for all NICs: the simulator has one thread, and a burst is sent before the next one is asked for.
+core::TxBurst& shared_burst() {
+  static const auto burst = std::make_unique<core::TxBurst>();
+  return *burst;
+}
+
+core::EndpointConfig endpoint_config(const MrcConfig& config, const FabricPlan& plan, uint32_t index, uint64_t seed,
+                                     const std::vector<Ev>& evs) {
+  core::EndpointConfig c = config.endpoint;
+  c.seed = seed;
+  c.icrc = false;
+  for (uint32_t p = 0; p < plan.spec().planes; ++p) c.planes.push_back({plan.nic_address(p, index), 4791});
+  for (const Ev& e : evs) c.evs.push_back({e.value, e.plane});
+  c.ev_active = plan.spec().ev.count;
+  return c;
+}
+
+}  // namespace
+
+MrcNic::MrcNic(uint32_t index, PacketPool* pool, const FabricPlan* plan, const MrcConfig& config, uint64_t seed,
+               const std::vector<std::unique_ptr<NicBase>>* nics, const Tracer* tracer)
+    : NicBase(index, pool, plan), config_(config), nics_(nics), tracer_(tracer), evs_(plan->evs(index, seed)) {
+  endpoint_ = std::make_unique<core::Endpoint>(endpoint_config(config, *plan, index, seed * 1000003 + index, evs_),
+                                               this, *tracer ? this : nullptr);
+  local_key_ = endpoint_->memory().add(virtual_memory(), 0, kVirtualBytes, core::kAccessLocalWrite, 1);
+  remote_key_ =
+      endpoint_->memory().add(nullptr, 0, kVirtualBytes, core::kAccessLocalWrite | core::kAccessRemoteWrite, 1);
+}
+
+MrcNic::~MrcNic() = default;
+
+core::PeerId MrcNic::intern(uint32_t nic) {
+  const auto found = peers_.find(nic);
+  if (found != peers_.end()) return found->second;
+  core::PeerDescription d;
+  for (uint32_t p = 0; p < plan_->spec().planes; ++p) d.planes.push_back({plan_->nic_address(p, nic), 4791});
+  return peers_[nic] = endpoint_->intern_peer(d);
+}
+
+core::PeerId MrcNic::peer_of(uint32_t nic) const {
+  const auto found = peers_.find(nic);
+  return found == peers_.end() ? core::kNoPeer : found->second;
+}
+
+MrcNic::Connection* MrcNic::make_connection(MrcNic* peer) {
+  auto c = std::make_unique<Connection>();
+  c->nic = this;
+  core::QpInit init;
+  init.cookie = c.get();
+  init.qpn = c->qpn = next_qpn_++;
+  init.pd = 1;
+  init.caps = {kSendQueue, kReceiveQueue, 1, 0};
+  c->qp = endpoint_->create_qp(init);
+  intern(peer->index());
+  passive_.push_back(std::move(c));
+  return passive_.back().get();
+}
+
+void MrcNic::bring_up(Connection* c, MrcNic* peer, uint32_t peer_qpn, core::PeerId peer_id) {
+  (void)peer;
+  core::QpAttr a = config_.qp;
+  a.peer = peer_id;
+  a.dest_qpn = peer_qpn;
+  a.access = core::kAccessLocalWrite | core::kAccessRemoteWrite;
+  const Instant now = to_instant(now_ps());
+  for (core::QpState s : {core::QpState::kInit, core::QpState::kRtr, core::QpState::kRts})
+    endpoint_->modify_qp(now, c->qp, s, a);
+  for (uint32_t i = 0; i < kReceiveQueue; ++i) endpoint_->post_recv(now, c->qp, i);
+}
+
+// Both ends at once, as an application's out-of-band exchange leaves them.
+MrcNic::Connection* MrcNic::connection_to(uint32_t peer, uint32_t slot) {
+  const uint64_t key = static_cast<uint64_t>(slot) << 32 | peer;
+  const auto found = connections_.find(key);
+  if (found != connections_.end()) return found->second.get();
+  auto* other = static_cast<MrcNic*>((*nics_)[peer].get());
+  Connection* ours = make_connection(other);
+  auto moved = std::move(passive_.back());
+  passive_.pop_back();
+  connections_[key] = std::move(moved);
+  Connection* theirs = other->make_connection(this);
+  bring_up(ours, other, theirs->qpn, peers_[peer]);
+  other->bring_up(theirs, this, ours->qpn, other->peers_[index_]);
+  return ours;
+}
+
+void MrcNic::send(const Message& m) {
+  post(connection_to(m.dst, m.qp), m);
+  pump();
+}
+
+void MrcNic::post(Connection* c, const Message& m) {
+  if (c->failed) {
+    done_.push_back({c, m.id, false, true});
+    return;
+  }
+  const auto* other = static_cast<const MrcNic*>((*nics_)[m.dst].get());
+  const core::Sge sge{0, static_cast<uint32_t>(m.bytes), local_key_};
+  core::SendWr wr;
+  wr.wr_id = m.id;
+  wr.op = core::SendOp::kWriteImm;
+  wr.signaled = true;
+  wr.sges = &sge;
+  wr.num_sge = 1;
+  wr.rkey = other->remote_key_;
+  wr.imm = m.id;
+  if (!c->waiting.empty() || endpoint_->post_send(to_instant(now_ps()), c->qp, wr) != core::PostResult::kOk)
+    c->waiting.push_back(m);
+}
+
+bool MrcNic::on_completion(void* cookie, const core::Completion& completion) {
+  auto* c = static_cast<Connection*>(cookie);
+  const bool ok = completion.status == core::WcStatus::kSuccess;
+  if (!ok && !c->failed) {
+    c->failed = true;
+    ++qp_errors_;
+  }
+  if (completion.is_recv) {
+    if (ok) done_.push_back({c, completion.imm, true, false});
+  } else {
+    done_.push_back({c, static_cast<uint32_t>(completion.wr_id), false, !ok});
+  }
+  return true;
+}
+
+void MrcNic::on_trace(Instant now, uint32_t qpn, core::TraceEvent event, uint64_t a, uint64_t b) {
+  (*tracer_)(from_instant(now), index_, qpn, event, a, b);
+}
+
+// Completions are told after the engine has returned: a listener may post at once.
+void MrcNic::tell_listener() {
+  while (!done_.empty()) {
+    telling_.swap(done_);
+    for (const Done& d : telling_) {
+      Connection* c = d.connection;
+      if (d.received) {
+        endpoint_->post_recv(to_instant(now_ps()), c->qp, 0);
+      } else if (!c->waiting.empty()) {
+        const std::deque<Message> queued = std::move(c->waiting);
+        c->waiting.clear();
+        for (const Message& m : queued) post(c, m);
+      }
+      if (listener_ == nullptr) continue;
+      if (d.received) {
+        listener_->on_received(d.id);
+      } else if (d.failed) {
+        listener_->on_failed(d.id);
+      } else {
+        listener_->on_sent(d.id);
+      }
+    }
+    telling_.clear();
+  }
+}
+
+uint32_t MrcNic::room_mask() const {
+  uint32_t mask = 0;
+  for (uint16_t p = 0; p < ports_.size(); ++p) mask |= static_cast<uint32_t>(has_room(p)) << p;
+  return mask;
+}
+
+void MrcNic::pump() {
+  if (pumping_) return;
+  pumping_ = true;
+  core::TxBurst& burst = shared_burst();
+  const Instant now = to_instant(now_ps());
+  for (;;) {
+    tell_listener();
+    const uint32_t mask = room_mask();
+    if (mask == 0 || !endpoint_->poll_tx(now, &burst, mask)) {
+      if (done_.empty()) break;
+      continue;
+    }
+    transmit(burst);
+  }
+  pumping_ = false;
+  arm_timer();
+}
+
+void MrcNic::transmit(const core::TxBurst& burst) {
+  const bool control = burst.flow.dscp() == config_.endpoint.dscp.control;
+  const bool trimmable =
+      burst.flow.dscp() == config_.endpoint.dscp.trimmable || burst.flow.dscp() == config_.endpoint.dscp.trimmable_retx;
+  uint32_t plane = 0, peer = 0;
+  if (!plan_->nic_of(burst.flow.dst, &plane, &peer)) return;
+  const IpAddress path = plan_->path(burst.plane, index_, plan_->t1_of(evs_[burst.ev_index].value), peer);
+  uint32_t piece = 0, used = 0;  // where the next segment begins among the iovecs
+  for (uint32_t offset = 0; offset < burst.bytes;) {
+    const uint32_t n = std::min(burst.segment_size, burst.bytes - offset);
+    offset += n;
+    Packet* p = pool_->take();
+    p->flow = burst.flow;
+    p->path = path;
+    p->udp_bytes = n;
+    p->bytes = n + plan_->spec().overhead;
+    p->tc = control ? TrafficClass::kControl : TrafficClass::kData;
+    p->trimmable = trimmable;
+    p->plane = burst.plane;
+    // Headers are the first piece of a segment; what follows is payload, which does not exist.
+    const iovec& first = burst.iov[piece];
+    p->header_bytes =
+        static_cast<uint16_t>(std::min<size_t>({p->header.size(), first.iov_len - used, static_cast<size_t>(n)}));
+    std::memcpy(p->header.data(), static_cast<const uint8_t*>(first.iov_base) + used, p->header_bytes);
+    for (uint32_t left = n; left > 0;) {
+      const auto here = static_cast<uint32_t>(std::min<size_t>(left, burst.iov[piece].iov_len - used));
+      left -= here;
+      used += here;
+      if (used == burst.iov[piece].iov_len) {
+        ++piece;
+        used = 0;
+      }
+    }
+    ports_[burst.plane]->enqueue(p);
+  }
+}
+
+void MrcNic::receive(Packet* p, uint16_t plane) {
+  if (p->tc == TrafficClass::kData) {
+    ++plane_counters_[plane].rx_data_packets;
+    plane_counters_[plane].rx_data_bytes += p->udp_bytes;
+  }
+  core::RxBurst burst;
+  burst.flow = p->flow;
+  burst.plane = static_cast<uint8_t>(plane);
+  burst.data = p->header.data();
+  burst.bytes = burst.segment_size = p->udp_bytes;
+  endpoint_->handle_rx(to_instant(now_ps()), burst);
+  pool_->give(p);
+  pump();
+}
+
+void MrcNic::on_room(uint16_t) {
+  pump();
+}
+
+void MrcNic::on_carrier(uint16_t plane, bool up) {
+  ns3::Simulator::Schedule(ns3::Time(config_.carrier_delay), [this, plane, up] {
+    if (ports_[plane]->up() != up) return;  // it has changed again meanwhile
+    endpoint_->set_plane_up(to_instant(now_ps()), static_cast<uint8_t>(plane), up);
+    pump();
+  });
+}
+
+// A wake-up that is too early costs one event; so the one pending is kept unless the engine wants an earlier one.
+void MrcNic::arm_timer() {
+  const Ps want = from_instant(endpoint_->next_timeout());
+  if (want >= timer_at_) return;
+  timer_at_ = std::max(want, now_ps());
+  timer_event_.schedule_at(timer_at_);
+}
+
+void MrcNic::on_timer() {
+  if (now_ps() < timer_at_) return;  // an older wake-up
+  timer_at_ = INT64_MAX;
+  const Instant now = to_instant(now_ps());
+  if (endpoint_->next_timeout() <= now) endpoint_->handle_timeout(now);
+  pump();
+}
+
+// Received payload, less the share that had arrived before.
+uint64_t MrcNic::goodput_bytes() const {
+  uint64_t packets = 0, bytes = 0;
+  for (const NicPlaneCounters& p : plane_counters_) {
+    packets += p.rx_data_packets;
+    bytes += p.rx_data_bytes;
+  }
+  const uint64_t payload = bytes - std::min<uint64_t>(bytes, packets * FabricSpec::kTransportBytes);
+  const core::Counters& c = endpoint_->counters();
+  const uint64_t all = c.rx_data + c.rx_duplicates;
+  return all == 0 ? 0
+                  : static_cast<uint64_t>(static_cast<double>(payload) * static_cast<double>(c.rx_data) /
+                                          static_cast<double>(all));
+}
+
+void MrcNic::each_counter(const std::function<void(const char*, uint64_t)>& f) const {
+  const core::Counters& c = endpoint_->counters();
+#define MRC_SIM_COUNTER(name, sentence) f(#name, c.name);
+  MRC_COUNTERS(MRC_SIM_COUNTER)
+#undef MRC_SIM_COUNTER
+}
+
+void MrcNic::each_qp(const std::function<void(const core::QpStatus&)>& f) const {
+  for (const auto& c : connections_)
+    if (c.second->qp != nullptr) f(endpoint_->qp_status(c.second->qp));
+}
+
+}  // namespace mrc::sim

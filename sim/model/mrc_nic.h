@@ -1,0 +1,98 @@
+// MrcNic: the production engine (libmrc/src/core) as an ns-3 host. What a driver does, and nothing else: received
+// packets go into Endpoint::handle_rx, poll_tx is asked for more whenever a plane has room, handle_timeout is called
+// when next_timeout() has come. Every decision about paths, windows and losses is the engine's.
+//
+// Packets leave with an outer IPv6 destination that holds the uSID list of their EV, as the raw driver builds it.
+// Payload is virtual: the memory regions have no bytes behind them, and ICRC is off.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "core/endpoint.h"
+#include "sim/model/nic.h"
+
+namespace mrc::sim {
+
+struct MrcConfig {
+  core::EndpointConfig endpoint;     // planes, EVs and seed are filled in per NIC
+  core::QpAttr qp;                   // peer, QPNs and PSNs are filled in
+  Ps carrier_delay = 10 * kPsPerUs;  // until the NIC knows that a local link has gone down or come up
+};
+
+class MrcNic final : public NicBase, public core::Sink, public core::TraceSink {
+ public:
+  using Tracer = std::function<void(Ps, uint32_t nic, uint32_t qpn, core::TraceEvent, uint64_t, uint64_t)>;
+
+  MrcNic(uint32_t index, PacketPool* pool, const FabricPlan* plan, const MrcConfig& config, uint64_t seed,
+         const std::vector<std::unique_ptr<NicBase>>* nics, const Tracer* tracer);
+  ~MrcNic() override;
+
+  void send(const Message& m) override;
+  void receive(Packet* p, uint16_t plane) override;
+  void on_room(uint16_t plane) override;
+  void on_carrier(uint16_t plane, bool up) override;
+
+  core::Endpoint& endpoint() { return *endpoint_; }
+  const std::vector<Ev>& evs() const { return evs_; }
+  const MrcConfig& config() const { return config_; }
+  core::PeerId peer_of(uint32_t nic) const;  // kNoPeer when there was no traffic
+  uint64_t goodput_bytes() const override;
+  void each_counter(const std::function<void(const char*, uint64_t)>& f) const override;
+  uint32_t qp_errors() const override { return qp_errors_; }
+  // For every QP with work outstanding.
+  void each_qp(const std::function<void(const core::QpStatus&)>& f) const;
+
+ private:
+  struct Connection {
+    MrcNic* nic = nullptr;
+    core::Qp* qp = nullptr;
+    uint32_t qpn = 0;
+    bool failed = false;
+    std::deque<Message> waiting;  // beyond the send queue
+  };
+  struct Done {
+    Connection* connection;
+    uint32_t id;
+    bool received, failed;
+  };
+
+  bool on_completion(void* cookie, const core::Completion& c) override;
+  void on_qp_event(void*, core::AsyncEvent) override {}
+  void on_port_event(uint8_t, core::AsyncEvent) override {}
+  void on_endpoint_response(uint16_t, uint8_t, Duration) override {}
+  void on_trace(Instant now, uint32_t qpn, core::TraceEvent event, uint64_t a, uint64_t b) override;
+
+  Connection* connection_to(uint32_t peer, uint32_t slot);
+  Connection* make_connection(MrcNic* peer);
+  core::PeerId intern(uint32_t nic);
+  void bring_up(Connection* c, MrcNic* peer, uint32_t peer_qpn, core::PeerId peer_id);
+  void post(Connection* c, const Message& m);
+  void pump();
+  void tell_listener();
+  void transmit(const core::TxBurst& burst);
+  void arm_timer();
+  void on_timer();
+  uint32_t room_mask() const;
+
+  const MrcConfig config_;
+  const std::vector<std::unique_ptr<NicBase>>* const nics_;
+  const Tracer* const tracer_;
+  std::vector<Ev> evs_;
+  std::unique_ptr<core::Endpoint> endpoint_;
+  std::unordered_map<uint64_t, std::unique_ptr<Connection>> connections_;  // by peer and slot, ours and theirs
+  std::vector<std::unique_ptr<Connection>> passive_;
+  std::unordered_map<uint32_t, core::PeerId> peers_;
+  std::vector<Done> done_, telling_;
+  uint32_t next_qpn_ = 0x100;
+  uint32_t local_key_ = 0, remote_key_ = 0;
+  uint32_t qp_errors_ = 0;
+  bool pumping_ = false;
+  Ps timer_at_ = INT64_MAX;
+  Recurring<MrcNic, &MrcNic::on_timer> timer_event_{this};
+};
+
+}  // namespace mrc::sim

@@ -1,0 +1,112 @@
+// Port: one direction of a link with the queues before it. Packets of three classes wait: control (strictly first),
+// trimmed (a share of the link while data waits), data. A queue beyond its threshold trims data or drops. ECN is marked
+// when a packet leaves, by the data queue that it leaves behind [spec/nscc.md, section 5].
+//
+// The wire is a queue as well: what was sent arrives in order after serialisation and propagation. So a port needs two
+// reusable events, "line free" and "first packet on the wire arrives", whatever the number of packets; and "line free"
+// is only scheduled when something waits.
+//
+// Faults live here: down, loss, rate, delay. All in picoseconds and bytes.
+#pragma once
+
+#include <cstdint>
+
+#include "base/rng.h"
+#include "sim/model/event.h"
+#include "sim/model/packet.h"
+
+namespace mrc::sim {
+
+// Takes what arrives at the end of a link.
+class Receiver {
+ public:
+  virtual ~Receiver() = default;
+  virtual void receive(Packet* p, uint16_t port) = 0;
+};
+
+// Told when a port has sent something and may take more; and when a packet of a class that PFC counts has left.
+class PortOwner {
+ public:
+  virtual ~PortOwner() = default;
+  virtual void on_room(uint16_t) {}
+  virtual void on_left(const Packet&) {}
+};
+
+struct QueueConfig {
+  bool trimming = false;
+  bool trim_random = false;
+  bool last_hop = false;
+  uint32_t trim_bytes = 128;
+  int64_t data_limit = INT64_MAX;  // trimming or dropping above
+  int64_t drop_limit = INT64_MAX;  // packets that may not be trimmed are dropped above
+  int64_t trimmed_limit = INT64_MAX;
+  int64_t control_limit = INT64_MAX;
+  double trimmed_share = 0.25;
+  int64_t ecn_min = INT64_MAX, ecn_max = INT64_MAX;
+  uint8_t trimmed_dscp = 12, trimmed_lasthop_dscp = 16;
+};
+
+struct PortCounters {
+  uint64_t tx_packets = 0, tx_bytes = 0, data_packets = 0, data_bytes = 0;
+  uint64_t marked = 0, trimmed = 0, queue_drops = 0, lost = 0, lost_down = 0;
+  int64_t max_queue = 0;
+  Ps last_lost_down = -1;  // when data was last given to the dead link
+};
+
+class Port {
+ public:
+  Port(PacketPool* pool, Rng* rng, double rate_bps, Ps delay, const QueueConfig& queue);
+  ~Port();
+  void connect(Receiver* to, uint16_t port_there) { to_ = to, port_there_ = port_there; }
+  void set_owner(PortOwner* owner, uint16_t index) { owner_ = owner, index_ = index; }
+
+  void enqueue(Packet* p);
+  bool up() const { return up_; }
+  bool idle() const { return waiting_ == 0 && now_ps() >= free_at_; }
+  const PacketFifo& data() const { return data_; }
+  const PacketFifo& control() const { return control_; }
+  int64_t queued_bytes() const { return data_.bytes() + trimmed_.bytes() + control_.bytes(); }
+  const PortCounters& counters() const { return counters_; }
+  int64_t take_peak_queue();  // largest data queue since the last call
+
+  // Faults. A link that goes down loses what waits and what is on the wire.
+  void set_up(bool up);
+  void set_loss(double probability) { loss_ = probability; }
+  void set_rate(double bps);
+  double nominal_rate() const { return nominal_rate_; }
+  void set_extra_delay(Ps extra) { extra_delay_ = extra; }
+  void set_paused(bool paused);  // PFC: data stays, control goes
+  bool paused() const { return paused_; }
+  bool faulty() const { return !up_ || loss_ > 0 || extra_delay_ != 0 || rate_ != nominal_rate_; }
+
+ private:
+  bool admit(Packet* p);
+  void trim(Packet* p);
+  void drop(Packet* p, uint64_t* counter);
+  Packet* next_packet();
+  void transmit(Packet* p);
+  void line_free();
+  void arrive();
+  Ps serialisation(uint32_t bytes) const { return static_cast<Ps>(static_cast<double>(bytes) * ps_per_byte_ + 0.5); }
+
+  PacketPool* const pool_;
+  Rng* const rng_;
+  const QueueConfig q_;
+  Receiver* to_ = nullptr;
+  PortOwner* owner_ = nullptr;
+  uint16_t port_there_ = 0, index_ = 0;
+  double nominal_rate_, rate_, ps_per_byte_;
+  Ps delay_, extra_delay_ = 0;
+  double loss_ = 0;
+  bool up_ = true, paused_ = false, line_event_ = false;
+  Ps free_at_ = 0, last_arrival_ = 0;
+  uint32_t waiting_ = 0;
+  double trimmed_credit_ = 0;  // bytes that trimmed packets may send before data has its turn
+  PacketFifo control_, trimmed_, data_, wire_;
+  int64_t peak_ = 0;
+  PortCounters counters_;
+  Recurring<Port, &Port::line_free> line_free_event_{this};
+  Recurring<Port, &Port::arrive> arrive_event_{this};
+};
+
+}  // namespace mrc::sim

@@ -1,0 +1,99 @@
+// The address plan and the fabric file: every path ends where it should, every mistake is named.
+#include "sim/fabric/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/rng.h"
+
+namespace mrc::sim {
+namespace {
+
+std::string error_of(const std::string& yaml) {
+  const Source source{"f.yaml"};
+  try {
+    read_fabric(load_yaml(source, yaml), source);
+  } catch (const ConfigError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Plan, EveryPathOfTheTinyFabricArrives) {
+  const FabricPlan plan(load_fabric("tiny"));
+  const FabricSpec& f = plan.spec();
+  for (uint32_t p = 0; p < f.planes; ++p)
+    for (uint32_t a = 0; a < f.nics(); ++a)
+      for (uint32_t b = 0; b < f.nics(); ++b)
+        for (uint32_t t1 = 0; a != b && t1 < f.t1; ++t1) EXPECT_EQ(plan.walk(p, a, t1, b), "") << p << a << b << t1;
+}
+
+TEST(Plan, SampledPairsOf131072NicsArriveOnEveryEv) {
+  const FabricPlan plan(load_fabric("full131072"));
+  ASSERT_EQ(plan.spec().nics(), 131072u);
+  Rng rng(7);
+  for (int i = 0; i < 8; ++i) {
+    const uint32_t a = rng.below(plan.spec().nics()), b = rng.below(plan.spec().nics());
+    for (const Ev& ev : plan.evs(a, 1)) ASSERT_EQ(plan.walk(ev.plane, a, plan.t1_of(ev.value), b), "");
+  }
+}
+
+TEST(Plan, NicAddressesAreTheirOwnInverse) {
+  const FabricPlan plan(load_fabric("full131072"));
+  for (const uint32_t nic : {0u, 255u, 256u, 131071u}) {
+    uint32_t plane = 0, back = 0;
+    ASSERT_TRUE(plan.nic_of(plan.nic_address(5, nic), &plane, &back));
+    EXPECT_EQ(plane, 5u);
+    EXPECT_EQ(back, nic);
+  }
+  uint32_t plane = 0, nic = 0;
+  EXPECT_FALSE(plan.nic_of(IpAddress::v4(10, 0, 0, 1), &plane, &nic));
+}
+
+TEST(Plan, EvsAreEquallyManyPerPlaneAndDistinct) {
+  const FabricPlan plan(load_fabric("planes8x512"));
+  const std::vector<Ev> evs = plan.evs(3, 1);
+  std::vector<int> per_plane(8);
+  std::set<std::pair<uint8_t, uint32_t>> seen;
+  for (const Ev& e : evs) {
+    ++per_plane[e.plane];
+    EXPECT_TRUE(seen.insert({e.plane, e.value}).second);
+  }
+  for (const int n : per_plane) EXPECT_EQ(n, 32);
+}
+
+TEST(Usid, AListShiftsByOneAndRefusesAnotherOwner) {
+  const FabricPlan plan(load_fabric("tiny"));
+  IpAddress list = plan.path(1, 0, 1, 7);
+  EXPECT_EQ(list.to_string(), "fcbb:bb00:1400:1801:1401:1c03::");
+  EXPECT_FALSE(shift_usid(&list, plan.spec().usid.block, 0x1401));
+  EXPECT_TRUE(shift_usid(&list, plan.spec().usid.block, 0x1400));
+  EXPECT_EQ(list.to_string(), "fcbb:bb00:1801:1401:1c03::");
+}
+
+TEST(FabricFile, NamesFileLineKeyValueAndWhatIsAllowed) {
+  EXPECT_EQ(error_of("planes: 2\nplains: 3\n").substr(0, 60),
+            "f.yaml:2: unknown key 'plains' in 'fabric', did you mean 'pl");
+  EXPECT_EQ(error_of("planes: 99\n"), "f.yaml:1: key 'planes': value is '99', allowed: a whole number from 1 to 16");
+  EXPECT_THAT(error_of("switch:\n  forwarding: magic\n"),
+              ::testing::HasSubstr("f.yaml:2: key 'forwarding': value is 'magic', allowed: srv6, stev, ecmp"));
+  EXPECT_THAT(error_of("nic_link: {rate: fast}\n"),
+              ::testing::HasSubstr("value is 'fast', allowed: a rate such as 100G"));
+  EXPECT_THAT(error_of("nic_link: {delay: 5}\n"), ::testing::HasSubstr("a time with its unit"));
+  EXPECT_THAT(error_of("planes: [1\n"), ::testing::HasSubstr("f.yaml:"));
+  EXPECT_THAT(error_of("planes: 2\nplanes: 3\n"), ::testing::HasSubstr("given twice"));
+}
+
+TEST(FabricFile, UsidRangesMustFitAndNotOverlap) {
+  EXPECT_THAT(error_of("t0: 600\nusid: {t1_base: 0x500}\n"), ::testing::HasSubstr("overlap"));
+  EXPECT_THAT(error_of("t1: 4096\n"), ::testing::HasSubstr("its uSIDs end at"));
+}
+
+TEST(FabricFile, BaseRttOfTheReferenceNetwork) {
+  // 9,348 ns at 100 Gb/s and 8,337 ns at 400 Gb/s for frames of the reference's size.
+  EXPECT_NEAR(static_cast<double>(load_fabric("reference64").base_rtt()) / 1e3, 9348, 10);
+  EXPECT_NEAR(static_cast<double>(load_fabric("reference64_400g").base_rtt()) / 1e3, 8337, 10);
+}
+
+}  // namespace
+}  // namespace mrc::sim

@@ -1,0 +1,168 @@
+// One port alone: what a switch does to packets that wait.
+#include "sim/model/port.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace mrc::sim {
+namespace {
+
+struct Sink : Receiver {
+  struct Arrival {
+    Ps at;
+    TrafficClass tc;
+    uint32_t bytes;
+    uint8_t traffic_class;
+  };
+  PacketPool* pool = nullptr;
+  std::vector<Arrival> arrivals;
+  void receive(Packet* p, uint16_t) override {
+    arrivals.push_back({now_ps(), p->tc, p->bytes, p->flow.traffic_class});
+    pool->give(p);
+  }
+};
+
+class PortTest : public testing::Test {
+ protected:
+  static constexpr uint32_t kBytes = 1250;  // 100 ns at 100 Gb/s
+  PortTest() {
+    prepare_simulator();
+    sink_.pool = &pool_;
+  }
+  Port& make(const QueueConfig& q) {
+    port_ = std::make_unique<Port>(&pool_, &rng_, 100e9, 1000 * kPsPerNs, q);
+    port_->connect(&sink_, 0);
+    return *port_;
+  }
+  Packet* packet(TrafficClass tc = TrafficClass::kData, bool trimmable = true) {
+    Packet* p = pool_.take();
+    p->flow = wire::Flow();
+    p->flow.traffic_class = 4 << 2 | 2;  // TRIMMABLE, ECT(0)
+    p->bytes = kBytes;
+    p->udp_bytes = kBytes - 40;
+    p->tc = tc;
+    p->trimmable = trimmable;
+    return p;
+  }
+  // What `f` does at time 0, then everything that follows.
+  void run(const std::function<void()>& f) {
+    ns3::Simulator::Schedule(ns3::Time(0), f);
+    ns3::Simulator::Run();
+    ns3::Simulator::Destroy();
+  }
+  int arrived(TrafficClass tc) const {
+    int n = 0;
+    for (const auto& a : sink_.arrivals) n += a.tc == tc;
+    return n;
+  }
+
+  PacketPool pool_;
+  Rng rng_{1};
+  Sink sink_;
+  std::unique_ptr<Port> port_;
+};
+
+TEST_F(PortTest, SerialisesAndPropagates) {
+  Port& port = make({});
+  run([&] {
+    for (int i = 0; i < 3; ++i) port.enqueue(packet());
+  });
+  ASSERT_EQ(sink_.arrivals.size(), 3u);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(sink_.arrivals[static_cast<size_t>(i)].at, (1100 + 100 * i) * kPsPerNs);
+  EXPECT_EQ(pool_.live(), 0);
+}
+
+TEST_F(PortTest, ControlPassesWaitingData) {
+  Port& port = make({});
+  run([&] {
+    for (int i = 0; i < 3; ++i) port.enqueue(packet());
+    port.enqueue(packet(TrafficClass::kControl));
+  });
+  EXPECT_EQ(sink_.arrivals[1].tc, TrafficClass::kControl);
+}
+
+TEST_F(PortTest, TrimsBeyondItsLimitAndSaysWhereItHappened) {
+  QueueConfig q;
+  q.trimming = true;
+  q.last_hop = true;
+  q.trim_bytes = 64;
+  q.data_limit = 2 * kBytes;
+  Port& port = make(q);
+  run([&] {
+    for (int i = 0; i < 5; ++i) port.enqueue(packet());  // one leaves at once, two wait, two are cut
+  });
+  EXPECT_EQ(arrived(TrafficClass::kData), 3);
+  EXPECT_EQ(arrived(TrafficClass::kTrimmed), 2);
+  EXPECT_EQ(port.counters().trimmed, 2u);
+  for (const auto& a : sink_.arrivals)
+    if (a.tc == TrafficClass::kTrimmed) {
+      EXPECT_EQ(a.bytes, 64u);
+      EXPECT_EQ(a.traffic_class >> 2, q.trimmed_lasthop_dscp);
+    }
+}
+
+TEST_F(PortTest, DropsWhatMayNotBeTrimmedBeyondTheDropLimit) {
+  QueueConfig q;
+  q.trimming = true;
+  q.data_limit = 2 * kBytes;
+  q.drop_limit = 3 * kBytes;
+  Port& port = make(q);
+  run([&] {
+    for (int i = 0; i < 6; ++i) port.enqueue(packet(TrafficClass::kData, false));
+  });
+  EXPECT_EQ(arrived(TrafficClass::kData), 4);
+  EXPECT_EQ(port.counters().queue_drops, 2u);
+}
+
+TEST_F(PortTest, MarksAtDequeueByTheQueueThatIsLeftBehind) {
+  QueueConfig q;
+  q.ecn_min = q.ecn_max = 2 * kBytes;
+  Port& port = make(q);
+  run([&] {
+    for (int i = 0; i < 6; ++i) port.enqueue(packet());
+  });
+  // The first leaves an empty queue behind, then four, three, two, one, none wait.
+  std::vector<bool> marked;
+  for (const auto& a : sink_.arrivals) marked.push_back((a.traffic_class & 3) == 3);
+  EXPECT_EQ(marked, (std::vector<bool>{false, true, true, false, false, false}));
+}
+
+TEST_F(PortTest, ALinkThatGoesDownLosesWhatIsOnItAndTakesNothing) {
+  Port& port = make({});
+  run([&] {
+    for (int i = 0; i < 4; ++i) port.enqueue(packet());
+    port.set_up(false);
+    port.enqueue(packet());
+    port.set_up(true);
+    port.enqueue(packet());
+  });
+  EXPECT_EQ(sink_.arrivals.size(), 1u);
+  EXPECT_EQ(port.counters().lost_down, 5u);
+  EXPECT_EQ(pool_.live(), 0);
+}
+
+TEST_F(PortTest, PauseHoldsDataButNotControl) {
+  Port& port = make({});
+  run([&] {
+    port.set_paused(true);
+    port.enqueue(packet());
+    port.enqueue(packet(TrafficClass::kControl));
+    ns3::Simulator::Schedule(ns3::Time(10 * kPsPerUs), [&] { port.set_paused(false); });
+  });
+  ASSERT_EQ(sink_.arrivals.size(), 2u);
+  EXPECT_EQ(sink_.arrivals[0].tc, TrafficClass::kControl);
+  EXPECT_GE(sink_.arrivals[1].at, 10 * kPsPerUs);
+}
+
+TEST_F(PortTest, LossTakesItsShare) {
+  Port& port = make({});
+  port.set_loss(0.1);
+  run([&] {
+    for (int i = 0; i < 10000; ++i) port.enqueue(packet());
+  });
+  EXPECT_NEAR(static_cast<double>(port.counters().lost), 1000, 100);
+}
+
+}  // namespace
+}  // namespace mrc::sim

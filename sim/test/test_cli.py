@@ -1,0 +1,131 @@
+"""The program from outside: exit codes and messages, every example readable, ranks that share a sweep write what one process writes.
+
+usage: test_cli.py MRC_SIM SIM_FOLDER
+"""
+import filecmp
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM, FOLDER = sys.argv[1], sys.argv[2]
+SWEEP = """name: shared
+fabric: tiny
+workloads: [{kind: all_to_all, name: main, bytes: 30KB}]
+faults: [{kind: loss, where: spine_link, loss: 1%}]
+limit: 20ms
+sweep:
+  transport.kind: [mrc, roce]
+  fabric.ev.count: [2, 8, 16]
+checks: [{metric: finished, min: 1}]
+"""
+
+
+def run(*arguments, env=None, prefix=()):
+    merged = dict(os.environ, **(env or {}))
+    return subprocess.run([*prefix, PROGRAM, *arguments], capture_output=True, text=True, timeout=100, env=merged)
+
+
+def files_of(folder):
+    return sorted(os.path.relpath(os.path.join(where, name), folder) for where, _, names in os.walk(folder) for name in names)
+
+
+class Cli(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="mrc-sim-")
+        self.scenario = os.path.join(self.folder, "s.yaml")
+        with open(self.scenario, "w", encoding="utf-8") as out:
+            out.write(SWEEP)
+
+    def tearDown(self):
+        shutil.rmtree(self.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def assert_same(self, a, b):
+        self.assertEqual(files_of(a), files_of(b))
+        for name in files_of(a):
+            self.assertTrue(filecmp.cmp(os.path.join(a, name), os.path.join(b, name), shallow=False), name)
+
+    def serial(self):
+        done = run("run", self.scenario, "-o", self.path("serial"), "-j", "1", "-q")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.path("serial")
+
+    def test_every_example_can_be_read(self):
+        examples = sorted(os.listdir(os.path.join(FOLDER, "examples")))
+        self.assertGreater(len([e for e in examples if e.endswith(".yaml")]), 12)
+        for name in examples:
+            if name.endswith(".yaml"):
+                done = run("check", os.path.join(FOLDER, "examples", name))
+                self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_the_largest_fabric_is_planned_and_walked(self):
+        done = run("check", "--fabric", "full131072", "--pairs", "4")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("131072 NICs", done.stdout)
+        self.assertIn("all arrive", done.stdout)
+
+    def test_bad_input_is_named_and_ends_with_2(self):
+        with open(self.scenario, "a", encoding="utf-8") as out:
+            out.write("seeed: 3\n")
+        done = run("run", self.scenario, "-o", self.path("out"))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("s.yaml:10: unknown key 'seeed' in 'scenario', did you mean 'seed'?", done.stderr)
+
+    def test_a_check_that_fails_ends_with_1(self):
+        with open(self.scenario, "w", encoding="utf-8") as out:
+            out.write(SWEEP.replace("finished, min: 1", "finished, max: 0"))
+        done = run("run", self.scenario, "-o", self.path("out"), "-q")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("FAILS", done.stdout)
+
+    def test_several_jobs_give_the_files_of_one(self):
+        done = run("run", self.scenario, "-o", self.path("jobs"), "-j", "3", "-q")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_same(self.serial(), self.path("jobs"))
+
+    def test_ranks_and_array_tasks_give_the_files_of_one(self):
+        serial = self.serial()
+        for launcher, names in (("mpi", ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")),
+                                ("slurm", ("SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT"))):
+            for rank in (1, 0):
+                done = run("sweep", self.scenario, "--launcher", launcher, "-o", self.path(launcher), "-q",
+                           env={names[0]: str(rank), names[1]: "2"})
+                self.assertEqual(done.returncode, 0, done.stderr)
+            self.assert_same(serial, self.path(launcher))
+
+    def test_mpirun_gives_the_files_of_one(self):
+        mpirun = shutil.which("mpirun")
+        if mpirun is None:
+            print("mpirun is not installed (Debian package openmpi-bin): the ranks above stand for it", file=sys.stderr)
+            return
+        done = run("sweep", self.scenario, "--launcher", "mpi", "-o", self.path("mpirun"), "-q",
+                   prefix=(mpirun, "--allow-run-as-root", "--oversubscribe", "-np", "2"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_same(self.serial(), self.path("mpirun"))
+
+    def test_report_and_compare_read_what_run_wrote(self):
+        serial = self.serial()
+        shutil.copytree(serial, self.path("before"))
+        self.assertEqual(run("report", serial).returncode, 0)
+        self.assert_same(self.path("before"), serial)
+        done = run("compare", serial, serial, "--html", self.path("c.html"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("tail us", done.stdout)
+        self.assertTrue(os.path.getsize(self.path("c.html")) > 100)
+
+    def test_a_trace_is_written_on_demand(self):
+        done = run("run", self.scenario, "-o", self.path("t"), "--trace", "-q")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(self.path("t/points/000/trace.csv"), encoding="utf-8") as trace:
+            text = trace.read()
+        self.assertIn("TxData", text)
+        self.assertIn("RxSack", text)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0]])
