@@ -48,8 +48,9 @@ class Requester {
   void tick(uint64_t now);
   uint64_t deadline() const { return rnr_deadline_; }  // UINT64_MAX: none
 
-  void set_limits(uint32_t reads, uint8_t rnr_retry) {
+  void set_limits(uint32_t reads, uint8_t rnr_retry, uint32_t reply_psn) {
     max_reads_ = reads;
+    reply_psn_ = reply_psn;
     rnr_retry_ = rnr_retry;
   }
   void flush();  // everything that is left completes as flushed, and so does what is posted later
@@ -121,6 +122,7 @@ class Requester {
   uint32_t max_reads_ = 1;
   uint32_t reads_ = 0;  // READs and atomics in flight
   uint8_t rnr_retry_ = 7;
+  uint32_t reply_psn_ = 0;
   uint64_t rnr_number_ = 0;
   uint64_t rnr_deadline_ = UINT64_MAX;
 

@@ -20,7 +20,7 @@ uint64_t get64(const uint8_t* in) {
   return get32(in) | static_cast<uint64_t>(get32(in + 4)) << 32;
 }
 
-// Offsets: note 0, flags 1, segments 2, number 4, length 8, immediate 12, remote address 16, rkey 24, (28 zero),
+// Offsets: note 0, flags 1, segments 2, number 4, length 8, immediate 12, remote address 16, rkey 24, reply PSN 28,
 // operand 32, swap 40, (48..63 zero).
 void encode(const Request& r, uint8_t* out) {
   out[0] = static_cast<uint8_t>(r.note);
@@ -32,7 +32,7 @@ void encode(const Request& r, uint8_t* out) {
   put32(out + 12, r.immediate);
   put64(out + 16, r.remote_addr);
   put32(out + 24, r.rkey);
-  put32(out + 28, 0);
+  put32(out + 28, r.reply_psn);
   put64(out + 32, r.operand);
   put64(out + 40, r.swap);
   put64(out + 48, 0);
@@ -49,6 +49,7 @@ Request decode_request(const uint8_t* in) {
   r.immediate = get32(in + 12);
   r.remote_addr = get64(in + 16);
   r.rkey = get32(in + 24);
+  r.reply_psn = get32(in + 28);
   r.operand = get64(in + 32);
   r.swap = get64(in + 40);
   return r;

@@ -86,6 +86,7 @@ struct Request {
   uint32_t immediate = 0;    // the application's, bit for bit
   uint64_t remote_addr = 0;  // kRead, kAtomic
   uint32_t rkey = 0;
+  uint32_t reply_psn = 0;  // where the requester expects the responder's own packets to begin
   uint64_t operand = 0;  // value to add, or to compare with
   uint64_t swap = 0;
 };

@@ -210,6 +210,8 @@ void Qp::dispatch(const ibv_wc& wc) {
   if (wc.opcode == MRC_SOFT_WC_MAILBOX && wc.status == IBV_WC_SUCCESS) {
     const Immediate note = unpack(wc.imm_data);
     if (note.note < Note::kAck) {
+      if (!mrc_sends_ && mrc_alive_ && note.note != Note::kFinish)
+        start_sending(decode_request(memory_ + request_offset(note.number)).reply_psn);
       responder_->on_note(note, memory_);
     } else {
       requester_->on_note(note, memory_, Context::now());
@@ -266,7 +268,7 @@ uint64_t Qp::deadline() {
 
 bool Qp::settled() {
   std::lock_guard lock(mutex_);
-  if (!mrc_alive_ || (state_ != IBV_QPS_RTS && !kill_later_)) return true;
+  if (!mrc_alive_ || !mrc_sends_) return true;
   return !responder_->owes_ack() && outbox_->own_in_flight() == 0;
 }
 

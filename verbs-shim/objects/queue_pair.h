@@ -79,6 +79,7 @@ class Qp final : public Link {
   int check(const ibv_qp_attr& attr, int mask, ibv_qp_state to) const;
   int to_mrc(const ibv_qp_attr& attr, int mask);
   void keep(const ibv_qp_attr& attr, int mask);
+  void start_sending(uint32_t psn);
   void enter(ibv_qp_state to);
   void give_receives(uint32_t n);
   void die();
@@ -102,6 +103,7 @@ class Qp final : public Link {
   ibv_qp_attr attr_{};
   ibv_qp_state state_ = IBV_QPS_RESET;
   bool mrc_alive_ = false;   // not yet in MRC's error state
+  bool mrc_sends_ = false;   // in MRC's RTS
   bool kill_later_ = false;  // when the last message has gone out
   std::unique_ptr<ReceiveQueue> receives_;
   std::unique_ptr<Outbox> outbox_;

@@ -52,6 +52,7 @@ int Qp::to_mrc(const ibv_qp_attr& attr, int mask) {
   ibv_qp_attr copy = attr;
   int kept = mask & kTransport;
   if (state_ == IBV_QPS_RESET && (mask & IBV_QP_STATE) == 0) return EINVAL;
+  if (mrc_sends_ && (mask & IBV_QP_STATE) != 0 && attr.qp_state == IBV_QPS_RTS) kept &= ~(IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_CUR_STATE);
   return context_->api().mrc_modify_qp(mrc_, &copy, kept, nullptr, 0);
 }
 
@@ -71,7 +72,8 @@ void Qp::keep(const ibv_qp_attr& in, int mask) {
   if ((mask & IBV_QP_RETRY_CNT) != 0) attr_.retry_cnt = in.retry_cnt;
   if ((mask & IBV_QP_RNR_RETRY) != 0) attr_.rnr_retry = in.rnr_retry;
   responder_->set(attr_.qp_access_flags, attr_.min_rnr_timer, attr_.dest_qp_num);
-  requester_->set_limits(std::max<uint32_t>(attr_.max_rd_atomic, 1), std::min<uint8_t>(attr_.rnr_retry, 7));
+  requester_->set_limits(std::max<uint32_t>(attr_.max_rd_atomic, 1), std::min<uint8_t>(attr_.rnr_retry, 7),
+                         attr_.rq_psn);
 }
 
 int Qp::modify(const ibv_qp_attr& attr, int mask) {
@@ -89,6 +91,15 @@ int Qp::modify(const ibv_qp_attr& attr, int mask) {
   return 0;
 }
 
+// An application that only serves may stay in RTR: a responder of RC needs no more. Its answers are packets of its own
+// here, so MRC goes on to RTS with the packet number that the peer says it expects. [VRB-QP-3]
+void Qp::start_sending(uint32_t psn) {
+  ibv_qp_attr attr{};
+  attr.qp_state = IBV_QPS_RTS;
+  attr.sq_psn = psn;
+  if (context_->api().mrc_modify_qp(mrc_, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN, nullptr, 0) == 0) mrc_sends_ = true;
+}
+
 void Qp::enter(ibv_qp_state to) {
   const ibv_qp_state from = state_;
   state_ = handle_.base.qp_base.state = to;
@@ -102,13 +113,14 @@ void Qp::enter(ibv_qp_state to) {
     for (Receive gone; receives_ != nullptr && receives_->pop(&gone);) {
     }
     if (srq_ != nullptr) srq_->forget(this);
-    mrc_alive_ = kill_later_ = false;
+    mrc_alive_ = mrc_sends_ = kill_later_ = false;
   } else if (to == IBV_QPS_INIT && from == IBV_QPS_RESET) {
     mrc_alive_ = true;
     give_receives(immediates_);
   } else if (to == IBV_QPS_RTR) {
     context_->start_progress();
   } else if (to == IBV_QPS_RTS) {
+    mrc_sends_ = true;
     requester_->advance();
   }
 }
