@@ -103,15 +103,20 @@ Context* Context::open(ibv_device* device) {
   return context;
 }
 
-int Context::close(Context* context) {
-  if (context->children_.load() > 0) return EBUSY;
+void Context::close(Context* context) {
+  shim::settle(context, [context] { return context->settled(); });
   {
     std::lock_guard lock(open_mutex);
     auto& all = open_contexts();
     all.erase(std::remove(all.begin(), all.end(), context), all.end());
   }
-  delete context;
-  return 0;
+  if (context->children_.load() == 0) {
+    delete context;
+    return;
+  }
+  // libibverbs closes all the same and leaves the rest to the kernel. What the application still holds stays valid.
+  context->progress_.reset();
+  log_info("ibv_close_device: %s had %d objects left", context->verbs()->device->name, context->children_.load());
 }
 
 void Context::settle_all() {

@@ -25,8 +25,7 @@ class Context {
  public:
   // Null and errno.
   static Context* open(ibv_device* device);
-  // 0, or EBUSY.
-  static int close(Context* context);
+  static void close(Context* context);
   static bool is_ours(const ibv_context* context);
   static Context* of(const ibv_context* context);  // of one of ours
   // What is owed to peers leaves before the process ends.
