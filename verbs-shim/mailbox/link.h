@@ -25,6 +25,11 @@ class Link {
   virtual void complete_receive(const ibv_wc& wc, bool solicited) = 0;
   // The next receive request. False: there is none; the responder is asked to go on when there is.
   virtual bool take_receive(Receive* out) = 0;
+  // What the peer can be told with a message that goes to it anyway: the number up to which its requests were carried
+  // out. False: it was told already.
+  virtual bool take_confirmation(uint32_t* number) = 0;
+  // Requests of the peer wait while this is true: it has confirmed something whose completion is not out yet.
+  virtual bool holds() = 0;
   // The connection is lost: nothing more is carried out. Called once, after the completion that says why.
   virtual void fail(ibv_event_type event) = 0;
   // A timer was set (1) or is over (-1): while there is one, tick() is called.

@@ -247,6 +247,7 @@ void Requester::stage(uint64_t index, Note note, const Request& request, const S
   numbered.number = number;
   numbered.segments = static_cast<uint16_t>(count);
   numbered.reply_psn = reply_psn_;
+  if (link_->take_confirmation(&numbered.confirmed)) numbered.flags |= kConfirms;
   uint8_t* const staged = outbox_->request_staging(number);
   encode(numbered, staged);
   encode_segments(segments, count, staged + kHeaderBytes);

@@ -44,6 +44,11 @@ class Requester {
   void on_completion(uint32_t slot, ibv_wc_status status);
   // A note of the peer's responder; `mailbox` is this side's.
   void on_note(const Immediate& note, const uint8_t* mailbox, uint64_t now);
+  // The confirmation that a request of the peer carries.
+  void on_confirmation(uint32_t number);
+  // The peer has confirmed a message, and MRC has yet to complete it. What the peer sends after a confirmation must not
+  // overtake the completion: with RC the acknowledgement comes first, too, and programs count on it. [VRB-RSP-9]
+  bool behind() const { return head_ != sent_ && confirmed_ > 0 && by_number_[confirmed_ % kWindow] >= head_; }
   // Gives up on a request whose receiver was not ready for too long. [VRB-RNR-1]
   void tick(uint64_t now);
   uint64_t deadline() const { return rnr_deadline_; }  // UINT64_MAX: none

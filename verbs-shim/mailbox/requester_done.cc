@@ -72,6 +72,13 @@ void Requester::confirm(uint64_t number) {
   if (rnr_number_ <= confirmed_) set_deadline(UINT64_MAX);
 }
 
+void Requester::on_confirmation(uint32_t number) {
+  const uint64_t full = extend(number);
+  if (dead_ || !outstanding(full)) return;  // an older one than what is known
+  confirm(full);
+  retire();
+}
+
 void Requester::on_note(const Immediate& note, const uint8_t* mailbox, uint64_t now) {
   if (dead_) return;
   const uint64_t number = extend(note.number);

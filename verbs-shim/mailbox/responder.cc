@@ -62,7 +62,7 @@ void Responder::on_note(const Immediate& note, const uint8_t* mailbox) {
 
 bool Responder::run() {
   starved_ = false;
-  while (match_ != tail_ && !dead_ && match(&at(match_))) {
+  while (match_ != tail_ && !dead_ && !link_->holds() && match(&at(match_))) {
     ++match_;
     complete();
   }

@@ -42,6 +42,11 @@ class Responder {
   bool run();
   bool starved() const { return starved_; }
   void flush_ack();
+  bool take_confirmation(uint32_t* number) {
+    if (!owes_ack()) return false;
+    *number = acknowledged_ = completed_;
+    return true;
+  }
   bool owes_ack() const { return completed_ != acknowledged_ && !dead_; }
   // Receive requests of the MRC queue that were used up, and are asked back by the caller.
   uint32_t take_used_up() {

@@ -21,7 +21,7 @@ uint64_t get64(const uint8_t* in) {
 }
 
 // Offsets: note 0, flags 1, segments 2, number 4, length 8, immediate 12, remote address 16, rkey 24, reply PSN 28,
-// operand 32, swap 40, (48..63 zero).
+// operand 32, swap 40, confirmed 48, (52..63 zero).
 void encode(const Request& r, uint8_t* out) {
   out[0] = static_cast<uint8_t>(r.note);
   out[1] = r.flags;
@@ -35,7 +35,8 @@ void encode(const Request& r, uint8_t* out) {
   put32(out + 28, r.reply_psn);
   put64(out + 32, r.operand);
   put64(out + 40, r.swap);
-  put64(out + 48, 0);
+  put32(out + 48, r.confirmed);
+  put32(out + 52, 0);
   put64(out + 56, 0);
 }
 
@@ -52,6 +53,7 @@ Request decode_request(const uint8_t* in) {
   r.reply_psn = get32(in + 28);
   r.operand = get64(in + 32);
   r.swap = get64(in + 40);
+  r.confirmed = get32(in + 48) & kNumberMask;
   return r;
 }
 

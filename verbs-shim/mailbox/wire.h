@@ -74,6 +74,7 @@ enum RequestFlags : uint8_t {
   kWithImmediate = 1,
   kSolicited = 2,
   kCompareSwap = 4,  // else fetch-add
+  kConfirms = 8,     // `confirmed` says what kAck would
 };
 
 // The header of a request; segments follow it in kRead.
@@ -89,6 +90,7 @@ struct Request {
   uint32_t reply_psn = 0;  // where the requester expects the responder's own packets to begin
   uint64_t operand = 0;  // value to add, or to compare with
   uint64_t swap = 0;
+  uint32_t confirmed = 0;
 };
 
 // Writes the header, kHeaderBytes of it.

@@ -210,8 +210,11 @@ void Qp::dispatch(const ibv_wc& wc) {
   if (wc.opcode == MRC_SOFT_WC_MAILBOX && wc.status == IBV_WC_SUCCESS) {
     const Immediate note = unpack(wc.imm_data);
     if (note.note < Note::kAck) {
-      if (!mrc_sends_ && mrc_alive_ && note.note != Note::kFinish)
-        start_sending(decode_request(memory_ + request_offset(note.number)).reply_psn);
+      if (note.note != Note::kFinish) {
+        const Request request = decode_request(memory_ + request_offset(note.number));
+        if (!mrc_sends_ && mrc_alive_) start_sending(request.reply_psn);
+        if ((request.flags & kConfirms) != 0) requester_->on_confirmation(request.confirmed);
+      }
       responder_->on_note(note, memory_);
     } else {
       requester_->on_note(note, memory_, Context::now());

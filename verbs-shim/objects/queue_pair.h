@@ -61,6 +61,8 @@ class Qp final : public Link {
   void complete_send(const ibv_wc& wc, uint32_t slots) override;
   void complete_receive(const ibv_wc& wc, bool solicited) override;
   bool take_receive(Receive* out) override;
+  bool take_confirmation(uint32_t* number) override { return responder_->take_confirmation(number); }
+  bool holds() override { return requester_->behind(); }
   void fail(ibv_event_type event) override;
   void count_timer(int by) override { context_->count_timer(by); }
 

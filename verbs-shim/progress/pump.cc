@@ -44,18 +44,24 @@ bool Context::pump() {
   ibv_wc wcs[kBatch];
   for (int round = 0; round < kRounds; ++round) {
     const int n = api_.mrc_poll_cq(pump_cq_, kBatch, wcs);
-    Qp* current = nullptr;
-    for (int i = 0; i < n; ++i) {
-      const auto id = static_cast<size_t>(wcs[i].wr_id >> 32);
-      Qp* const qp = id < qps_.size() ? qps_[id] : nullptr;
-      if (qp != current) {
-        if (current != nullptr) current->end();
-        if (qp != nullptr) qp->begin();
-        current = qp;
+    // Ends of own requests first: an answer and the acknowledgement of what it answers come together, and in this order
+    // no answer waits. Each kind by itself stays in order.
+    for (const bool arrivals : {false, true}) {
+      Qp* current = nullptr;
+      for (int i = 0; i < n; ++i) {
+        const bool arrival = (wcs[i].opcode & IBV_WC_RECV) != 0 || wcs[i].opcode == MRC_SOFT_WC_MAILBOX;
+        if (arrival != arrivals) continue;
+        const auto id = static_cast<size_t>(wcs[i].wr_id >> 32);
+        Qp* const qp = id < qps_.size() ? qps_[id] : nullptr;
+        if (qp != current) {
+          if (current != nullptr) current->end();
+          if (qp != nullptr) qp->begin();
+          current = qp;
+        }
+        if (qp != nullptr) qp->dispatch(wcs[i]);
       }
-      if (qp != nullptr) qp->dispatch(wcs[i]);
+      if (current != nullptr) current->end();
     }
-    if (current != nullptr) current->end();
     any |= n > 0;
     if (n < kBatch) break;
   }
