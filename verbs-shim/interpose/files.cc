@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -68,6 +69,25 @@ mode_t mode_of(int flags, va_list arguments) {
   return (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(arguments, mode_t) : 0;
 }
 
+// Type and permissions are what programs look at.
+template <typename Stat>
+bool fill_stat(const char* path, Stat* out) {
+  if (!looked_at(path)) return false;
+  std::string content;
+  mode_t mode;
+  if (is_ours(path))
+    mode = is_device_path(path) ? S_IFCHR | 0666 : S_IFDIR | 0755;
+  else if (mrc::shim::answer(path, &content))
+    mode = S_IFREG | 0444;
+  else
+    return false;
+  std::memset(out, 0, sizeof *out);
+  out->st_mode = mode;
+  out->st_nlink = 1;
+  out->st_size = static_cast<off_t>(content.size());
+  return true;
+}
+
 FILE* fopen_answer(const char* path, const char* mode) {
   const int fd = std::strchr(mode, 'w') == nullptr ? open_answer(path) : -1;
   return fd >= 0 ? fdopen(fd, "r") : nullptr;
@@ -119,6 +139,18 @@ MRC_EXPORT FILE* fopen64(const char* path, const char* mode) {
     if (FILE* file = fopen_answer(path, mode)) return file;
   return real(path, mode);
 }
+
+#define MRC_STAT(name, type)                                      \
+  MRC_EXPORT int name(const char* path, struct type* out) noexcept { \
+    using Stat = int (*)(const char*, struct type*);              \
+    static const Stat real = next<Stat>(#name);                   \
+    return fill_stat(path, out) ? 0 : real(path, out);            \
+  }
+MRC_STAT(stat, stat)
+MRC_STAT(lstat, stat)
+MRC_STAT(stat64, stat64)
+MRC_STAT(lstat64, stat64)
+#undef MRC_STAT
 
 MRC_EXPORT int access(const char* path, int mode) noexcept {
   using Access = int (*)(const char*, int);
