@@ -63,3 +63,9 @@ def test_sysfs_files():
     code = "import os; print(os.path.realpath('/sys/class/infiniband/mrc0/device'), os.access('/sys/class/infiniband/mrc0/device', os.R_OK))"
     process = session.run([sys.executable, "-c", code])
     assert process.out == "/sys/class/infiniband/mrc0/device True\n", str(process)
+
+
+def test_conformance_of_every_verb():
+    process = session.run(["/usr/bin/python3", "-B", os.path.join(os.path.dirname(os.path.abspath(__file__)), "conformance.py")])
+    assert process.process.returncode == 0 and "FAILED" not in process.out, str(process)
+    assert process.out.count("passed check_") == 12, str(process)
