@@ -55,7 +55,6 @@ ROWS = (
     row("write_bw_inline", "WRITE, inline", f"ib_write_bw -I 64 -s 64 {SMALL}"),
     row("write_bw_uc", "WRITE, UC", f"ib_write_bw -c UC {SMALL}"),
     row("write_lat", "WRITE, latency", f"ib_write_lat {SMALL}"),
-    row("write_lat_sizes", "WRITE, latency, 2 bytes to 8 MiB", "ib_write_lat -a -n 20"),
     row("send_bw", "SEND", f"ib_send_bw {SMALL}"),
     row("send_bw_events", "SEND, completion events", f"ib_send_bw -e {SMALL}"),
     row("send_bw_both", "SEND, both directions", f"ib_send_bw -b {SMALL}"),

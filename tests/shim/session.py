@@ -17,6 +17,8 @@ def environment(extra=(), preload=True):
     env.update({k: v.replace("@COMPAT@", COMPAT) for k, v in extra})
     if preload:
         env["LD_PRELOAD"] = " ".join(p for p in (RUNTIME, SHIM) if p)
+    if RUNTIME:  # a sanitizer calls dlopen in the library's place, and its search path is another
+        env["LD_LIBRARY_PATH"] = os.path.dirname(COMPAT)
     # The programs are not ours, and what they lose at exit is theirs.
     env["ASAN_OPTIONS"] = "detect_leaks=0:" + env.get("ASAN_OPTIONS", "").replace("detect_leaks=1", "detect_leaks=0")
     env["UCX_WARN_UNUSED_ENV_VARS"] = "n"

@@ -17,8 +17,8 @@ using mrc::shim::is_our_device;
 
 extern "C" {
 
-// Real devices first, then ours. The list that libibverbs made lies hidden before the first entry: it is given back with
-// ours.
+// Real devices first, then ours. The list that libibverbs made lies hidden before the first entry: it is given back
+// with ours.
 MRC_EXPORT ibv_device** ibv_get_device_list(int* num_devices) {
   int real_count = 0;
   ibv_device** real = nullptr;

@@ -97,31 +97,31 @@ FILE* fopen_answer(const char* path, const char* mode) {
 
 extern "C" {
 
-#define MRC_OPEN(name)                                                     \
-  MRC_EXPORT int name(const char* path, int flags, ...) {                  \
-    static const Open real = next<Open>(#name);                            \
-    va_list arguments;                                                     \
-    va_start(arguments, flags);                                            \
-    const mode_t mode = mode_of(flags, arguments);                         \
-    va_end(arguments);                                                     \
-    if (looked_at(path))                                                   \
-      if (const int fd = open_answer(path); fd >= 0) return fd;            \
-    return real(path, flags, mode);                                        \
+#define MRC_OPEN(name)                                          \
+  MRC_EXPORT int name(const char* path, int flags, ...) {       \
+    static const Open real = next<Open>(#name);                 \
+    va_list arguments;                                          \
+    va_start(arguments, flags);                                 \
+    const mode_t mode = mode_of(flags, arguments);              \
+    va_end(arguments);                                          \
+    if (looked_at(path))                                        \
+      if (const int fd = open_answer(path); fd >= 0) return fd; \
+    return real(path, flags, mode);                             \
   }
 MRC_OPEN(open)
 MRC_OPEN(open64)
 #undef MRC_OPEN
 
-#define MRC_OPENAT(name)                                                   \
-  MRC_EXPORT int name(int folder, const char* path, int flags, ...) {      \
-    static const OpenAt real = next<OpenAt>(#name);                        \
-    va_list arguments;                                                     \
-    va_start(arguments, flags);                                            \
-    const mode_t mode = mode_of(flags, arguments);                         \
-    va_end(arguments);                                                     \
-    if (looked_at(path))                                                   \
-      if (const int fd = open_answer(path); fd >= 0) return fd;            \
-    return real(folder, path, flags, mode);                                \
+#define MRC_OPENAT(name)                                              \
+  MRC_EXPORT int name(int folder, const char* path, int flags, ...) { \
+    static const OpenAt real = next<OpenAt>(#name);                   \
+    va_list arguments;                                                \
+    va_start(arguments, flags);                                       \
+    const mode_t mode = mode_of(flags, arguments);                    \
+    va_end(arguments);                                                \
+    if (looked_at(path))                                              \
+      if (const int fd = open_answer(path); fd >= 0) return fd;       \
+    return real(folder, path, flags, mode);                           \
   }
 MRC_OPENAT(openat)
 MRC_OPENAT(openat64)
@@ -140,11 +140,11 @@ MRC_EXPORT FILE* fopen64(const char* path, const char* mode) {
   return real(path, mode);
 }
 
-#define MRC_STAT(name, type)                                      \
+#define MRC_STAT(name, type)                                         \
   MRC_EXPORT int name(const char* path, struct type* out) noexcept { \
-    using Stat = int (*)(const char*, struct type*);              \
-    static const Stat real = next<Stat>(#name);                   \
-    return fill_stat(path, out) ? 0 : real(path, out);            \
+    using Stat = int (*)(const char*, struct type*);                 \
+    static const Stat real = next<Stat>(#name);                      \
+    return fill_stat(path, out) ? 0 : real(path, out);               \
   }
 MRC_STAT(stat, stat)
 MRC_STAT(lstat, stat)

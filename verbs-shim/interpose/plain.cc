@@ -61,9 +61,9 @@ MRC_EXPORT ibv_rate mbps_to_ibv_rate(int mbps) {
   MRC_FORWARD(IBV_RATE_MAX, mbps_to_ibv_rate, "IBVERBS_1.1", mbps);
 }
 
-#define MRC_COPY(name, version, to_type)                             \
-  MRC_EXPORT void name(to_type* to, void* from) {                    \
-    if (auto real = MRC_REAL(name, version)) real(to, from);         \
+#define MRC_COPY(name, version, to_type)                     \
+  MRC_EXPORT void name(to_type* to, void* from) {            \
+    if (auto real = MRC_REAL(name, version)) real(to, from); \
   }
 MRC_COPY(ibv_copy_ah_attr_from_kern, "IBVERBS_1.1", ibv_ah_attr)
 MRC_COPY(ibv_copy_qp_attr_from_kern, "IBVERBS_1.0", ibv_qp_attr)

@@ -47,8 +47,7 @@ MRC_EXPORT ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void* cq_context
   MRC_FORWARD(nullptr, ibv_create_cq, "IBVERBS_1.1", context, cqe, cq_context, channel, comp_vector);
 }
 MRC_EXPORT int ibv_resize_cq(ibv_cq* cq, int cqe) {
-  if (Context::is_ours(cq->context))
-    return with_errno(cqe < 1 || cqe > Cq::kMaxCqe ? EINVAL : Cq::of(cq)->resize(cqe));
+  if (Context::is_ours(cq->context)) return with_errno(cqe < 1 || cqe > Cq::kMaxCqe ? EINVAL : Cq::of(cq)->resize(cqe));
   MRC_FORWARD(ENOSYS, ibv_resize_cq, "IBVERBS_1.1", cq, cqe);
 }
 MRC_EXPORT int ibv_destroy_cq(ibv_cq* cq) {

@@ -22,7 +22,8 @@ void* libibverbs() {
 
 void* real_symbol(const char* name, const char* version) {
   void* found = dlvsym(RTLD_NEXT, name, version);
-  if (found == nullptr || is_this_library(found)) found = libibverbs() != nullptr ? dlvsym(libibverbs(), name, version) : nullptr;
+  if (found == nullptr || is_this_library(found))
+    found = libibverbs() != nullptr ? dlvsym(libibverbs(), name, version) : nullptr;
   return found == nullptr || is_this_library(found) ? nullptr : found;
 }
 

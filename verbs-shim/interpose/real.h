@@ -17,9 +17,9 @@ void* real_symbol(const char* name, const char* version);
   }())
 
 // The real function's answer, or `missing` with ENOSYS where there is none.
-#define MRC_FORWARD(missing, name, version, ...)                \
-  do {                                                          \
+#define MRC_FORWARD(missing, name, version, ...)                                     \
+  do {                                                                               \
     if (auto real_##name = MRC_REAL(name, version)) return real_##name(__VA_ARGS__); \
-    errno = ENOSYS;                                             \
-    return missing;                                             \
+    errno = ENOSYS;                                                                  \
+    return missing;                                                                  \
   } while (0)

@@ -33,8 +33,7 @@ bool KeyTable::allowed(uint32_t key, uint64_t addr, uint64_t length, unsigned ac
   return find(key, addr, length, access, domain) != nullptr;
 }
 
-bool KeyTable::scatter(const ibv_sge* sges, int count, const uint8_t* from, uint64_t length,
-                       const void* domain) const {
+bool KeyTable::scatter(const ibv_sge* sges, int count, const uint8_t* from, uint64_t length, const void* domain) const {
   std::shared_lock lock(mutex_);
   for (int i = 0; i < count && length > 0; ++i) {
     if (sges[i].length == 0) continue;
@@ -58,8 +57,7 @@ bool KeyTable::landing(const ibv_sge& sge, const void* domain, Segment* out) {
   return true;
 }
 
-bool KeyTable::atomic(uint32_t key, uint64_t addr, const void* domain, const Request& request,
-                      uint64_t* before) const {
+bool KeyTable::atomic(uint32_t key, uint64_t addr, const void* domain, const Request& request, uint64_t* before) const {
   std::shared_lock lock(mutex_);
   const Region* r = find(key, addr, sizeof(uint64_t), IBV_ACCESS_REMOTE_ATOMIC, domain);
   if (r == nullptr) return false;

@@ -1,6 +1,6 @@
 // What is registered in this process on one device, by key: for what the shim itself does to memory on behalf of a peer
-// (a SEND copied into a receive buffer, an atomic) or allows it to do (a READ, data on its way to a receive buffer). The
-// writes of the transport are checked by the MRC library, not here.
+// (a SEND copied into a receive buffer, an atomic) or allows it to do (a READ, data on its way to a receive buffer).
+// The writes of the transport are checked by the MRC library, not here.
 //
 // Any thread. Copies run under a shared lock, so memory is its owner's again when remove() returns.
 #pragma once
@@ -20,10 +20,10 @@ class KeyTable {
     uint8_t* base = nullptr;
     uint64_t iova = 0;
     uint64_t length = 0;
-    unsigned access = 0;         // IBV_ACCESS_*
+    unsigned access = 0;           // IBV_ACCESS_*
     const void* domain = nullptr;  // protection domain
-    void* owner = nullptr;       // for LandingMaker
-    uint32_t landing = 0;        // key by which a peer may write to it for one transfer; 0: not made yet
+    void* owner = nullptr;         // for LandingMaker
+    uint32_t landing = 0;          // key by which a peer may write to it for one transfer; 0: not made yet
   };
   // Makes the landing key of a region, which a peer uses with the addresses of this process. 0: cannot be had.
   using LandingMaker = uint32_t (*)(void* owner);

@@ -54,8 +54,8 @@ class Outbox {
   const uint64_t id_;
   uint8_t* const staging_;
   const uint32_t staging_key_;
-  uint64_t posted_ = 0;    // since the beginning, all of them
-  uint64_t released_ = 0;  // whose place is free again
+  uint64_t posted_ = 0;          // since the beginning, all of them
+  uint64_t released_ = 0;        // whose place is free again
   std::vector<uint64_t> marks_;  // ring: value of posted_ after each signalled request in flight
   uint64_t marks_head_ = 0, marks_tail_ = 0;
   uint32_t own_in_flight_ = 0;

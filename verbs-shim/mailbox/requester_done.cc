@@ -27,9 +27,9 @@ ibv_wc_opcode completion_opcode(ibv_wr_opcode opcode) {
 }  // namespace
 
 uint64_t rnr_time(uint8_t code) {
-  static constexpr uint32_t kHundredthsOfMs[32] = {65536, 1,    2,    3,    4,    6,    8,     12,    16,    24,   32,
-                                                   48,    64,   96,   128,  192,  256,  384,   512,   768,   1024, 1536,
-                                                   2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
+  static constexpr uint32_t kHundredthsOfMs[32] = {
+      65536, 1,   2,   3,   4,    6,    8,    12,   16,   24,   32,   48,    64,    96,    128,   192,
+      256,   384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
   return static_cast<uint64_t>(kHundredthsOfMs[code & 31]) * 10000;
 }
 

@@ -52,7 +52,8 @@ void Responder::on_note(const Immediate& note, const uint8_t* mailbox) {
   e.number = note.number;
   const Request request = decode_request(mailbox + request_offset(note.number));
   e.length = request.length;
-  if (note.number != expected_ || request.note != note.note || request.number != note.number || !push(e)) {
+  if (note.note < Note::kSend || note.note > Note::kAtomic || note.number != expected_ || request.note != note.note ||
+      request.number != note.number || !push(e)) {
     refuse(note.number, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
     return;
   }
@@ -143,9 +144,9 @@ bool Responder::read(const Entry& e, const Request& request) {
     refuse(e.number, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
     return false;
   }
-  if (request.length > 0 && ((access_ & IBV_ACCESS_REMOTE_READ) == 0 ||
-                             !keys_->allowed(request.rkey, request.remote_addr, request.length, IBV_ACCESS_REMOTE_READ,
-                                             shape_.domain))) {
+  if (request.length > 0 &&
+      ((access_ & IBV_ACCESS_REMOTE_READ) == 0 ||
+       !keys_->allowed(request.rkey, request.remote_addr, request.length, IBV_ACCESS_REMOTE_READ, shape_.domain))) {
     refuse(e.number, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
     return false;
   }

@@ -14,12 +14,12 @@
 
 namespace mrc::shim {
 
-inline constexpr uint32_t kWindow = 64;         // requests in flight, per direction
-inline constexpr uint32_t kSlotBytes = 8192;    // request slot: header and, for an eager SEND, the data
-inline constexpr uint32_t kHeaderBytes = 64;    // of a request
+inline constexpr uint32_t kWindow = 64;       // requests in flight, per direction
+inline constexpr uint32_t kSlotBytes = 8192;  // request slot: header and, for an eager SEND, the data
+inline constexpr uint32_t kHeaderBytes = 64;  // of a request
 inline constexpr uint32_t kEagerBytes = kSlotBytes - kHeaderBytes;  // longest SEND that travels in its slot
-inline constexpr uint32_t kReplyBytes = 512;    // reply slot
-inline constexpr uint32_t kMaxSegments = 16;    // pieces of memory in one request or reply
+inline constexpr uint32_t kReplyBytes = 512;                        // reply slot
+inline constexpr uint32_t kMaxSegments = 16;                        // pieces of memory in one request or reply
 inline constexpr uint32_t kMailboxBytes = kWindow * (kSlotBytes + kReplyBytes);
 inline constexpr uint32_t kNumberBits = 20;
 inline constexpr uint32_t kNumberMask = (1u << kNumberBits) - 1;
@@ -33,12 +33,12 @@ enum class Note : uint8_t {
   kAtomic = 4,  // fetch-add or compare-swap
   kFinish = 5,  // the data of the kReady of that number is in place
   // From the responder. All but kClear and kNotReady say that every request before it was carried out.
-  kAck = 8,         // so was this one
-  kClear = 9,       // where the data of a kReady is to go
-  kReadDone = 10,   // the data of a READ is in place
-  kAtomicDone = 11, // the value before is in the reply slot
-  kRefused = 12,    // argument: the status with which the request fails; nothing after it is carried out
-  kNotReady = 13,   // a SEND waits for a receive request; argument: the responder's RNR timer code
+  kAck = 8,          // so was this one
+  kClear = 9,        // where the data of a kReady is to go
+  kReadDone = 10,    // the data of a READ is in place
+  kAtomicDone = 11,  // the value before is in the reply slot
+  kRefused = 12,     // argument: the status with which the request fails; nothing after it is carried out
+  kNotReady = 13,    // a SEND waits for a receive request; argument: the responder's RNR timer code
 };
 
 struct Immediate {
@@ -88,7 +88,7 @@ struct Request {
   uint64_t remote_addr = 0;  // kRead, kAtomic
   uint32_t rkey = 0;
   uint32_t reply_psn = 0;  // where the requester expects the responder's own packets to begin
-  uint64_t operand = 0;  // value to add, or to compare with
+  uint64_t operand = 0;    // value to add, or to compare with
   uint64_t swap = 0;
   uint32_t confirmed = 0;
 };

@@ -65,7 +65,7 @@ class Context {
 
   EventQueue<ibv_async_event> async;
   void raise(const ibv_async_event& event) { async.raise(event); }
-  void take_mrc_events();  // from the MRC library to ours
+  void take_mrc_events();    // from the MRC library to ours
   bool port_active() const;  // some plane is in service
   // Queue pairs with a running timer (receiver not ready).
   void count_timer(int by) { timers_.fetch_add(by); }

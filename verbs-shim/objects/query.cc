@@ -16,7 +16,7 @@ int query_device(ibv_context* verbs, ibv_device_attr* attr) {
   attr->max_cqe = Cq::kMaxCqe;
   attr->max_qp_rd_atom = attr->max_qp_init_rd_atom = Qp::kMaxReads;
   attr->max_res_rd_atom = attr->max_qp * static_cast<int>(Qp::kMaxReads);
-  attr->atomic_cap = IBV_ATOMIC_GLOB;  // they are the processor's own
+  attr->atomic_cap = IBV_ATOMIC_HCA;  // GLOB would be true, too, but UCX wants this word
   attr->max_srq = 65536;
   attr->max_srq_wr = kMaxSrqWr;
   attr->max_srq_sge = Qp::kMaxSge;

@@ -60,11 +60,13 @@ uint32_t Qp::completions() const {
 
 bool Qp::make() {
   const Provider& api = context_->api();
-  void* const memory = mmap(nullptr, kQpMemory, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const memory =
+      mmap(nullptr, kQpMemory, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return false;
   memory_ = static_cast<uint8_t*>(memory);
   uint8_t* const staging = memory_ + kMailboxBytes;
-  staging_ = api.mrc_soft_reg_mr_iova(pd_->soft(), staging, Outbox::kStagingBytes, reinterpret_cast<uint64_t>(staging), 0);
+  staging_ =
+      api.mrc_soft_reg_mr_iova(pd_->soft(), staging, Outbox::kStagingBytes, reinterpret_cast<uint64_t>(staging), 0);
   if (staging_ == nullptr) return false;
   id_ = context_->add(this, completions());
   if (id_ == UINT32_MAX) return false;
@@ -117,8 +119,7 @@ void Qp::fill_handle() {
   q.qp_type = init_.qp_type;
   pthread_mutex_init(&q.mutex, nullptr);
   pthread_cond_init(&q.cond, nullptr);
-  if ((init_.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0)
-    fill_wr_functions(&handle_.base, init_.send_ops_flags);
+  if ((init_.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0) fill_wr_functions(&handle_.base, init_.send_ops_flags);
 }
 
 Qp* Qp::create(Context* context, ibv_qp_init_attr_ex* init) {

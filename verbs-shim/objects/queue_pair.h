@@ -1,5 +1,5 @@
-// Queue pair: an MRC queue pair, the two halves of the message protocol on it, receive requests, attributes and state as
-// verbs has them. RC and UC; both are carried the same way.
+// Queue pair: an MRC queue pair, the two halves of the message protocol on it, receive requests, attributes and state
+// as verbs has them. RC and UC; both are carried the same way.
 //
 // Everything is under the queue pair's lock but release_slots().
 #pragma once
@@ -50,11 +50,13 @@ class Qp final : public Link {
   void serve();  // what was deferred
   void tick(uint64_t now);
   uint64_t deadline();
-  bool settled();  // nothing is owed to the peer
+  bool settled();         // nothing is owed to the peer
   bool deferred = false;  // guarded by the context
   EventCount async_events;
   void raise(ibv_event_type type);
-  struct mrc_qp* mrc() const { return mrc_; }
+  struct mrc_qp* mrc() const {
+    return mrc_;
+  }
 
   // Link.
   int post(ibv_send_wr* list, ibv_send_wr** bad) override;

@@ -52,7 +52,8 @@ int Qp::to_mrc(const ibv_qp_attr& attr, int mask) {
   ibv_qp_attr copy = attr;
   int kept = mask & kTransport;
   if (state_ == IBV_QPS_RESET && (mask & IBV_QP_STATE) == 0) return EINVAL;
-  if (mrc_sends_ && (mask & IBV_QP_STATE) != 0 && attr.qp_state == IBV_QPS_RTS) kept &= ~(IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_CUR_STATE);
+  if (mrc_sends_ && (mask & IBV_QP_STATE) != 0 && attr.qp_state == IBV_QPS_RTS)
+    kept &= ~(IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_CUR_STATE);
   return context_->api().mrc_modify_qp(mrc_, &copy, kept, nullptr, 0);
 }
 

@@ -2,9 +2,9 @@
 // without a check: none that they use is null; what is refused says EOPNOTSUPP. [VRB-REF-*]
 #include "objects/verbs_ops.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <algorithm>
 
 #include "objects/completion_queue.h"
 #include "objects/memory.h"

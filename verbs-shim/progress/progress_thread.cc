@@ -18,8 +18,7 @@ constexpr int kSleeperParkMs = 20;  // somebody else sleeps and pumps
 
 }  // namespace
 
-ProgressThread::ProgressThread(Context* context)
-    : context_(context), event_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+ProgressThread::ProgressThread(Context* context) : context_(context), event_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   // The application's signal handlers are not to run on this thread.
   sigset_t all, before;
   sigfillset(&all);

@@ -1,8 +1,8 @@
 // Progress while the application makes none: READs and atomics of the peer are served, SENDs are matched, confirmations
 // leave, completion events are raised and asynchronous events are fetched.
 //
-// While the application polls, the thread only looks from time to time whether it still does. Otherwise it sleeps on the
-// MRC completion queue's channel: no processor time without traffic. [VRB-PRG-1]
+// While the application polls, the thread only looks from time to time whether it still does. Otherwise it sleeps on
+// the MRC completion queue's channel: no processor time without traffic. [VRB-PRG-1]
 #pragma once
 
 #include <atomic>

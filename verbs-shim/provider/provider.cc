@@ -23,7 +23,7 @@ const Provider* load() {
     return nullptr;
   }
   const char* missing = nullptr;
-#define MRC_SHIM_LOAD(name)                                            \
+#define MRC_SHIM_LOAD(name)                                                \
   table.name = reinterpret_cast<decltype(&::name)>(dlsym(library, #name)); \
   if (table.name == nullptr) missing = #name;
   MRC_SHIM_API(MRC_SHIM_LOAD)

@@ -24,7 +24,8 @@ void write(const char* call, const char* format, va_list arguments) {
   const int saved = errno;
   char text[512];
   std::vsnprintf(text, sizeof text, format, arguments);
-  std::fprintf(stderr, call != nullptr ? "mrc-verbs: %s: %s\n" : "mrc-verbs: %s%s\n", call != nullptr ? call : "", text);
+  std::fprintf(stderr, call != nullptr ? "mrc-verbs: %s: %s\n" : "mrc-verbs: %s%s\n", call != nullptr ? call : "",
+               text);
   errno = saved;
 }
 

@@ -1,5 +1,6 @@
 // Settings of the shim, declared once: name, default, sentence. They come from the environment, MRC_ and the name in
-// capitals; what concerns the transport stands in libmrc's own settings (spec/settings.md). Documented in spec/verbs.md.
+// capitals; what concerns the transport stands in libmrc's own settings (spec/settings.md). Documented in
+// spec/verbs.md.
 #pragma once
 
 #include <string>
@@ -7,10 +8,10 @@
 namespace mrc::shim {
 
 // TEXT(member, variable, default, sentence)
-#define MRC_SHIM_SETTINGS(TEXT)                                                                                  \
-  TEXT(provider, "MRC_PROVIDER", "", "MRC library to stand on, by path or name; empty: libmrc.so.1")             \
-  TEXT(devices, "MRC_SHIM_DEVICES", "all",                                                                       \
-       "Software devices that verbs programs see: names with commas between them, \"all\" or \"none\"")          \
+#define MRC_SHIM_SETTINGS(TEXT)                                                                         \
+  TEXT(provider, "MRC_PROVIDER", "", "MRC library to stand on, by path or name; empty: libmrc.so.1")    \
+  TEXT(devices, "MRC_SHIM_DEVICES", "all",                                                              \
+       "Software devices that verbs programs see: names with commas between them, \"all\" or \"none\"") \
   TEXT(log, "MRC_LOG", "error", "Least severity of what is written to stderr: off, error, warn, info or debug")
 
 struct Settings {

@@ -43,7 +43,8 @@ std::string guid_text(uint64_t network_order) {
   uint8_t b[8];
   std::memcpy(b, &network_order, sizeof b);
   char text[24];
-  std::snprintf(text, sizeof text, "%02x%02x:%02x%02x:%02x%02x:%02x%02x", b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]);
+  std::snprintf(text, sizeof text, "%02x%02x:%02x%02x:%02x%02x:%02x%02x", b[0], b[1], b[2], b[3], b[4], b[5], b[6],
+                b[7]);
   return text;
 }
 
@@ -54,14 +55,22 @@ bool port_file(const ibv_device* device, const std::vector<std::string>& file, s
   if (provider()->mrc_soft_query_port(open.get(), 1, &port) != 0) return false;
   const std::string& name = file[0];
   if (file.size() == 1) {
-    if (name == "state") *out = port.state == IBV_PORT_ACTIVE ? "4: ACTIVE" : "1: DOWN";
-    else if (name == "phys_state") *out = port.phys_state == 5 ? "5: LinkUp" : "3: Disabled";
-    else if (name == "link_layer") *out = "Ethernet";
-    else if (name == "rate") *out = "100 Gb/sec (4X EDR)";
-    else if (name == "lid" || name == "sm_lid") *out = "0x0";
-    else if (name == "lid_mask_count" || name == "sm_sl") *out = "0";
-    else if (name == "cap_mask") *out = "0x04010000";
-    else return false;
+    if (name == "state")
+      *out = port.state == IBV_PORT_ACTIVE ? "4: ACTIVE" : "1: DOWN";
+    else if (name == "phys_state")
+      *out = port.phys_state == 5 ? "5: LinkUp" : "3: Disabled";
+    else if (name == "link_layer")
+      *out = "Ethernet";
+    else if (name == "rate")
+      *out = "100 Gb/sec (4X EDR)";
+    else if (name == "lid" || name == "sm_lid")
+      *out = "0x0";
+    else if (name == "lid_mask_count" || name == "sm_sl")
+      *out = "0";
+    else if (name == "cap_mask")
+      *out = "0x04010000";
+    else
+      return false;
     return true;
   }
   const std::string& last = file.back();
@@ -73,7 +82,9 @@ bool port_file(const ibv_device* device, const std::vector<std::string>& file, s
   if (name == "gids" && file.size() == 2) {
     char text[48];
     int n = 0;
-    for (int i = 0; i < 16; i += 2) n += std::snprintf(text + n, sizeof text - static_cast<size_t>(n), "%s%02x%02x", i ? ":" : "", gid.raw[i], gid.raw[i + 1]);
+    for (int i = 0; i < 16; i += 2)
+      n += std::snprintf(text + n, sizeof text - static_cast<size_t>(n), "%s%02x%02x", i ? ":" : "", gid.raw[i],
+                         gid.raw[i + 1]);
     *out = text;
     return true;
   }
@@ -88,13 +99,20 @@ bool device_file(const ibv_device* device, const std::vector<std::string>& file,
   if (file.size() >= 3 && file[0] == "ports" && file[1] == "1")
     return port_file(device, {file.begin() + 2, file.end()}, out);
   if (file.size() != 1) return false;
-  if (file[0] == "node_type") *out = "1: CA";
-  else if (file[0] == "node_desc") *out = device->name;
-  else if (file[0] == "node_guid" || file[0] == "sys_image_guid") *out = guid_text(device_guid(device));
-  else if (file[0] == "fw_ver") *out = "1.0.1";
-  else if (file[0] == "hca_type" || file[0] == "board_id") *out = "MRC_SOFT";
-  else if (file[0] == "hw_rev") *out = "1";
-  else return false;
+  if (file[0] == "node_type")
+    *out = "1: CA";
+  else if (file[0] == "node_desc")
+    *out = device->name;
+  else if (file[0] == "node_guid" || file[0] == "sys_image_guid")
+    *out = guid_text(device_guid(device));
+  else if (file[0] == "fw_ver")
+    *out = "1.0.1";
+  else if (file[0] == "hca_type" || file[0] == "board_id")
+    *out = "MRC_SOFT";
+  else if (file[0] == "hw_rev")
+    *out = "1";
+  else
+    return false;
   return true;
 }
 
@@ -117,9 +135,12 @@ bool answer(const std::string& path, std::string* content) {
   } else if (parts[2] == "infiniband_verbs" && parts.size() == 5) {
     const ibv_device* device = device_by_uverbs(parts[3].c_str());
     if (device == nullptr) return false;
-    if (parts[4] == "ibdev") *content = device->name;
-    else if (parts[4] == "abi_version") *content = "1";
-    else return false;
+    if (parts[4] == "ibdev")
+      *content = device->name;
+    else if (parts[4] == "abi_version")
+      *content = "1";
+    else
+      return false;
   } else {
     return false;
   }
@@ -133,8 +154,15 @@ bool is_folder(const std::string& path) {
   if (p.size() < 4) return false;
   if (p[2] == "infiniband_verbs") return p.size() == 4 && device_by_uverbs(p[3].c_str()) != nullptr;
   if (p[2] != "infiniband" || device_by_name(p[3].c_str()) == nullptr) return false;
-  static const char* const kFolders[] = {"", "device", "ports", "ports/1", "ports/1/gids", "ports/1/pkeys",
-                                         "ports/1/gid_attrs", "ports/1/gid_attrs/types", "ports/1/gid_attrs/ndevs"};
+  static const char* const kFolders[] = {"",
+                                         "device",
+                                         "ports",
+                                         "ports/1",
+                                         "ports/1/gids",
+                                         "ports/1/pkeys",
+                                         "ports/1/gid_attrs",
+                                         "ports/1/gid_attrs/types",
+                                         "ports/1/gid_attrs/ndevs"};
   std::string rest;
   for (size_t i = 4; i < p.size(); ++i) rest += (rest.empty() ? "" : "/") + p[i];
   return std::any_of(std::begin(kFolders), std::end(kFolders), [&](const char* f) { return rest == f; });

@@ -1,5 +1,5 @@
-// What the files of our devices under /sys/class/infiniband and /sys/class/infiniband_verbs would say if a kernel driver
-// stood behind them. [VRB-SYS-1]
+// What the files of our devices under /sys/class/infiniband and /sys/class/infiniband_verbs would say if a kernel
+// driver stood behind them. [VRB-SYS-1]
 #pragma once
 
 #include <cstddef>
