@@ -48,7 +48,7 @@ class Requester {
   void on_confirmation(uint32_t number);
   // The peer has confirmed a message, and MRC has yet to complete it. What the peer sends after a confirmation must not
   // overtake the completion: with RC the acknowledgement comes first, too, and programs count on it. [VRB-RSP-9]
-  bool behind() const { return head_ != sent_ && confirmed_ > 0 && by_number_[confirmed_ % kWindow] >= head_; }
+  bool behind() const { return head_ < confirmed_end_; }
   // Gives up on a request whose receiver was not ready for too long. [VRB-RNR-1]
   void tick(uint64_t now);
   uint64_t deadline() const { return rnr_deadline_; }  // UINT64_MAX: none
@@ -121,8 +121,9 @@ class Requester {
   uint64_t written_ = 0;  // MRC has completed every WRITE before this index
   uint32_t slots_ = 0;    // complete, unsignalled, not yet given back
 
-  uint64_t next_ = 1;       // number of the next message
-  uint64_t confirmed_ = 0;  // every message up to it is confirmed
+  uint64_t next_ = 1;           // number of the next message
+  uint64_t confirmed_ = 0;      // every message up to it is confirmed
+  uint64_t confirmed_end_ = 0;  // index behind the last of them
   std::array<uint64_t, kWindow> by_number_{};
   uint32_t max_reads_ = 1;
   uint32_t reads_ = 0;  // READs and atomics in flight

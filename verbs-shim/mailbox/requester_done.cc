@@ -68,6 +68,7 @@ void Requester::confirm(uint64_t number) {
     const Entry& e = at(by_number_[n % kWindow]);
     if (e.opcode != IBV_WR_SEND && e.opcode != IBV_WR_SEND_WITH_IMM && reads_ > 0) --reads_;
   }
+  if (number > confirmed_) confirmed_end_ = by_number_[number % kWindow] + 1;
   confirmed_ = number;
   if (rnr_number_ <= confirmed_) set_deadline(UINT64_MAX);
 }
@@ -208,7 +209,7 @@ void Requester::reset() {
   head_ = sent_ = tail_ = written_ = 0;
   slots_ = 0;
   next_ = 1;
-  confirmed_ = 0;
+  confirmed_ = confirmed_end_ = 0;
   reads_ = 0;
   set_deadline(UINT64_MAX);
   announced_head_ = announced_tail_ = 0;

@@ -303,6 +303,28 @@ TEST_F(MailboxTest, an_answer_waits_for_the_completion_before_it) {
   EXPECT_EQ(a.received.size(), 1u);
 }
 
+// With a full window the slot of the last confirmed number belongs to the newest message.
+TEST_F(MailboxTest, full_windows_in_both_directions_move_on) {
+  for (uint64_t i = 0; i < 2 * kWindow; ++i) {
+    a.receive(i, 8);
+    b.receive(i, 8);
+  }
+  for (uint64_t i = 0; i < 2 * kWindow; ++i) {
+    ASSERT_EQ(a.request(i, IBV_WR_SEND, 8), 0);
+    ASSERT_EQ(b.request(i, IBV_WR_SEND, 8), 0);
+  }
+  carry(&a, &b);
+  b.responder.flush_ack();
+  while (b.wire.size() > 1) carry(&b, &a);
+  carry(&b, &a);  // the confirmation: one more message goes, the window is full again
+  a.requester.advance();
+  EXPECT_EQ(a.wire.size(), kWindow);
+  EXPECT_FALSE(a.requester.behind());
+  settle();
+  EXPECT_EQ(a.sent.size(), 2 * kWindow);
+  EXPECT_EQ(b.sent.size(), 2 * kWindow);
+}
+
 TEST_F(MailboxTest, a_peer_without_mailbox_is_an_error) {
   ASSERT_EQ(a.request(1, IBV_WR_SEND, 8), 0);
   a.requester.on_completion(0, IBV_WC_REM_ACCESS_ERR);
