@@ -54,6 +54,23 @@ struct ibv_mr* mrc_soft_reg_dmabuf_mr(struct ibv_pd* pd, uint64_t offset, size_t
                                       int access);
 int mrc_soft_dereg_mr(struct ibv_mr* mr);
 
+/* A mailbox: memory of one QP that its peer may write to without having been told a key, for protocols between software
+ * peers on top of MRC writes (the verbs shim). Writes with remote key MRC_SOFT_MAILBOX_RKEY, which no memory region
+ * ever has, go to it at the remote address as offset; other than that they are ordinary writes. A write with immediate
+ * to that key, of zero bytes too, takes no receive request: it completes in the receive CQ, in its turn among the QP's
+ * other completions, with opcode MRC_SOFT_WC_MAILBOX and the given wr_id. Access flags of the QP are not asked. Set it
+ * before RTR, and keep the memory until the QP is destroyed. A QP without a mailbox refuses the key as a remote access
+ * error. */
+#define MRC_SOFT_MAILBOX_RKEY 1u
+#define MRC_SOFT_WC_MAILBOX IBV_WC_DRIVER1
+int mrc_soft_set_mailbox(struct mrc_qp* qp, void* addr, size_t length, uint64_t wr_id);
+/* For mrc_soft_reg_mr: peers may write to the region, if they know its key, whatever the access flags of the QP say.
+ * For regions whose keys such a protocol hands out for one transfer. */
+#define MRC_SOFT_ACCESS_ANY_QP (1 << 30)
+
+/* Makes room for at least cqe completions; those that wait stay. EINVAL when more are waiting. Errors: ENOMEM. */
+int mrc_soft_resize_cq(struct mrc_cq* cq, int cqe);
+
 /* Statistics. `text` receives one "name value" line per counter of the device (mrc-info --stats shows the sentences),
  * then "plane.<n>.<name> value" lines; the needed size is returned, as snprintf does. -1 and errno on error. */
 int mrc_soft_query_stats(struct ibv_context* context, char* text, size_t size);

@@ -27,6 +27,10 @@ python3           | build test  | tests of two processes, style test, ABI test
 git               | test        | lists the files that the style test looks at
 binutils          | test        | lists the exported symbols
 iproute2          | test bench  | namespaces and veth pairs
+ibverbs-utils     | test        | verbs programs over the shim: ibv_devinfo, ibv_*_pingpong
+perftest          | test        | verbs programs over the shim: ib_write_bw and its kin
+ucx-utils         | test        | ucx_perftest over the shim
+python3-pyverbs   | test        | conformance of the shim, verb by verb
 clang-14          | fuzz        | compiler with libFuzzer
 libclang-rt-14-dev| fuzz        | its run-time libraries
 llvm-14           | fuzz        | readable stacks in reports

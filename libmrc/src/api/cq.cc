@@ -66,6 +66,17 @@ int mrc_cq::take(int max, ibv_wc* out) {
   return n;
 }
 
+int mrc_cq::resize(int cqe) {
+  const uint32_t mask = ring_mask(cqe);
+  std::unique_ptr<Entry[]> ring(new Entry[mask + 1]);
+  std::lock_guard lock(mutex_);
+  if (tail_ - head_ > mask + 1) return EINVAL;
+  for (uint64_t i = head_; i != tail_; ++i) ring[i & mask] = ring_[i & mask_];
+  ring_ = std::move(ring);
+  mask_ = mask;
+  return 0;
+}
+
 // [API-CQ-5]
 void mrc_cq::purge(const mrc_qp* owner) {
   std::lock_guard lock(mutex_);
@@ -92,6 +103,14 @@ mrc_cq* mrc_create_cq(mrc_context* mrc_ctx, int cqe, void* cq_context, mrc_comp_
       comp_vector >= mrc::api::kCompVectors || (channel != nullptr && channel->context() != mrc_ctx))
     return null_with(EINVAL);
   return mrc::api::or_enomem<mrc_cq*>(nullptr, [&] { return new mrc_cq(mrc_ctx, cqe, cq_context, channel); });
+}
+
+int mrc_soft_resize_cq(mrc_cq* cq, int cqe) {
+  if (cq == nullptr || cqe < 1 || cqe > mrc::api::kMaxCqe) return errno_value(EINVAL);
+  return mrc::api::or_enomem<int>(ENOMEM, [&] {
+    const int error = cq->resize(cqe);
+    return error == 0 ? 0 : errno_value(error);
+  });
 }
 
 int mrc_poll_cq(mrc_cq* cq, int num_entries, ibv_wc* wc) {

@@ -36,6 +36,8 @@ struct mrc_cq {
   // False when the ring is full: the completion is lost, and the caller puts the QP in error.
   bool push(const ibv_wc& wc, mrc_qp* owner, uint32_t slots, bool solicited);
   int take(int max, ibv_wc* out);
+  // 0, or an errno value. Throws std::bad_alloc.
+  int resize(int cqe);
   // Takes out what belongs to a QP that is being reset or destroyed.
   void purge(const mrc_qp* owner);
   void arm(bool solicited_only);
@@ -58,9 +60,9 @@ struct mrc_cq {
   mrc_context* const context_;
   void* const cq_context_;
   mrc_comp_channel* const channel_;
-  const uint32_t mask_;
-  const std::unique_ptr<Entry[]> ring_;
   std::mutex mutex_;
+  uint32_t mask_;
+  std::unique_ptr<Entry[]> ring_;
   uint64_t head_ = 0;
   uint64_t tail_ = 0;
   std::atomic<uint32_t> count_{0};   // written under the mutex; read without it to skip an empty queue

@@ -157,6 +157,7 @@ bool mrc_qp::on_completion(const mrc::core::Completion& c) {
   if (c.is_recv) {
     wc.opcode = c.with_imm || c.status == WcStatus::kSuccess ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
     wc.src_qp = settings_.verbs.dest_qp_num;
+    if (c.mailbox) wc.opcode = MRC_SOFT_WC_MAILBOX;
     if (c.with_imm) {
       wc.wc_flags = IBV_WC_WITH_IMM;
       wc.imm_data = c.imm;
@@ -182,7 +183,22 @@ void mrc_qp::on_event(AsyncEvent e) {
   context_->async.raise(event);
 }
 
+int mrc_qp::set_mailbox(void* addr, size_t length, uint64_t wr_id) {
+  mrc::device::Device& dev = device();
+  std::lock_guard lock(dev.mutex());
+  const mrc::core::QpState state = dev.endpoint().qp_state(engine_);
+  if (state != mrc::core::QpState::kReset && state != mrc::core::QpState::kInit) return EINVAL;
+  dev.endpoint().set_mailbox(engine_, {static_cast<uint8_t*>(addr), length, wr_id, addr != nullptr});
+  return 0;
+}
+
 extern "C" {
+
+int mrc_soft_set_mailbox(mrc_qp* qp, void* addr, size_t length, uint64_t wr_id) {
+  if (qp == nullptr || (addr == nullptr) != (length == 0)) return errno_value(EINVAL);
+  const int error = qp->set_mailbox(addr, length, wr_id);
+  return error == 0 ? 0 : errno_value(error);
+}
 
 mrc_qp* mrc_create_qp(mrc_context* mrc_ctx, mrc_qp_init_attr* mrc_qp_attr) {
   if (mrc_ctx == nullptr || mrc_qp_attr == nullptr) return null_with(EINVAL);

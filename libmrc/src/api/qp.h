@@ -20,6 +20,7 @@ struct mrc_qp final : mrc::device::QpObserver {
   int start();
   void stop();
   int modify(const ibv_qp_attr* verbs, int verbs_mask, const mrc_qp_attr* attr, int mask);
+  int set_mailbox(void* addr, size_t length, uint64_t wr_id);  // EINVAL once packets may come
   void query(ibv_qp_attr* verbs, mrc_qp_attr* attr, int mrc_mask, mrc_qp_init_attr* init);
 
   mrc_context* context() const { return context_; }

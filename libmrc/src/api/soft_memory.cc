@@ -21,7 +21,7 @@ constexpr unsigned kNeedLocalWrite = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE
 // Optional ones (relaxed ordering among them) may be ignored by definition.
 constexpr unsigned kKnownAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                                   IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_HUGETLB |
-                                  IBV_ACCESS_OPTIONAL_RANGE;
+                                  IBV_ACCESS_OPTIONAL_RANGE | MRC_SOFT_ACCESS_ANY_QP;
 
 std::atomic<uint32_t> next_pd_id{1};
 

@@ -215,6 +215,10 @@ QpState Endpoint::qp_state(const Qp* qp) const {
   return qp->state;
 }
 
+void Endpoint::set_mailbox(Qp* qp, const Mailbox& mailbox) {
+  qp->mailbox = mailbox;
+}
+
 QpStatus Endpoint::qp_status(const Qp* qp) const {
   QpStatus s;
   s.qpn = qp->qpn;

@@ -81,6 +81,7 @@ class Endpoint {
   // Entering kError flushes; kReset forgets everything.
   bool modify_qp(Instant now, Qp* qp, QpState to, const QpAttr& attr);
   QpState qp_state(const Qp* qp) const;
+  void set_mailbox(Qp* qp, const Mailbox& mailbox);  // before RTR
   QpStatus qp_status(const Qp* qp) const;
   PostResult post_send(Instant now, Qp* qp, const SendWr& wr);
   PostResult post_recv(Instant now, Qp* qp, uint64_t wr_id);

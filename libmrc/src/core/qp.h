@@ -48,6 +48,7 @@ class Qp {
   const QpCaps caps;
   QpState state = QpState::kReset;
   QpAttr attr;
+  Mailbox mailbox;  // stays through a reset
   Peer* peer = nullptr;
   Requester requester;
   Responder responder;

@@ -125,10 +125,19 @@ bool Responder::place(const wire::Packet& p, uint8_t* syndrome) {
     *syndrome = wire::kSyndromeInvalidRequest;
     return false;
   }
+  if (reth.rkey == kMailboxKey) {  // [MRC-MBX-1]
+    const Mailbox& box = qp_.mailbox;
+    if (!box.present || n > box.length || reth.va > box.length - n) {
+      *syndrome = wire::kSyndromeRemoteAccess;
+      return false;
+    }
+    if (n > 0 && box.base != nullptr) place_bytes(box.base + reth.va, p.payload, n);
+    return true;
+  }
   if (n == 0) return true;  // a write of nothing needs no key [MRC-RSP-6]
   const MemoryRegion* mr = qp_.ep->memory.find(reth.rkey);
   if (mr == nullptr || mr->pd != qp_.pd || (mr->access & kAccessRemoteWrite) == 0 ||
-      (qp_.attr.access & kAccessRemoteWrite) == 0 || !mr->covers(reth.va, n)) {
+      ((qp_.attr.access & kAccessRemoteWrite) == 0 && (mr->access & kAccessAnyQp) == 0) || !mr->covers(reth.va, n)) {
     *syndrome = wire::kSyndromeRemoteAccess;
     return false;
   }
@@ -152,6 +161,7 @@ bool Responder::stash_imm(uint64_t seq, const wire::Packet& p) {
   wire::put32(memory_order, p.req.imm.data);
   std::memcpy(&slot.imm, memory_order, 4);
   slot.length = p.req.reth.dmalen;
+  slot.mailbox = p.req.reth.rkey == kMailboxKey;
   slot.used = true;
   return true;
 }
@@ -168,12 +178,13 @@ bool Responder::deliver_imm(Instant now, uint64_t seq, bool* waiting) {
     if (slot.used && slot.seq == seq) found = &slot;
   }
   if (found == nullptr) return true;
-  if (recv_head_ == recv_tail_) {
+  if (!found->mailbox && recv_head_ == recv_tail_) {
     *waiting = true;
     return true;
   }
   Completion c;
-  c.wr_id = recv_queue_[recv_head_++ & recv_mask_];
+  c.mailbox = found->mailbox;
+  c.wr_id = found->mailbox ? qp_.mailbox.wr_id : recv_queue_[recv_head_++ & recv_mask_];
   c.is_recv = true;
   c.with_imm = true;
   c.solicited = true;  // MRC carries no solicited bit: every immediate counts as solicited [MRC-RSP-9]

@@ -73,6 +73,7 @@ class Responder {
     uint32_t imm = 0;
     uint32_t length = 0;
     bool used = false;
+    bool mailbox = false;
   };
 
   Psn psn_of(uint64_t seq) const;

@@ -16,6 +16,19 @@ enum class QpState : uint8_t { kReset, kInit, kRtr, kRts, kError };
 // Access flags of memory regions and QPs, same values as IBV_ACCESS_*.
 inline constexpr uint32_t kAccessLocalWrite = 1;
 inline constexpr uint32_t kAccessRemoteWrite = 2;
+// Of a region only: writable by peers whatever the QP's access flags say (mrc_soft.h).
+inline constexpr uint32_t kAccessAnyQp = 1u << 30;
+
+// The reserved key of mailboxes; the key table gives out none below 256.
+inline constexpr uint32_t kMailboxKey = 1;
+
+// Memory of a QP that the reserved key opens; absent: no such memory. [MRC-MBX-1]
+struct Mailbox {
+  uint8_t* base = nullptr;
+  uint64_t length = 0;
+  uint64_t wr_id = 0;
+  bool present = false;
+};
 
 enum class SendOp : uint8_t { kWrite, kWriteImm };
 
@@ -57,6 +70,7 @@ struct Completion {
   WcStatus status = WcStatus::kSuccess;
   bool is_recv = false;
   bool with_imm = false;
+  bool mailbox = false;  // a write with immediate to the mailbox: no receive request was taken
   bool solicited = false;
   uint32_t qpn = 0;
   uint32_t byte_len = 0;

@@ -1,0 +1,92 @@
+"""The programs that run over the shim, what is asked of them, and what is expected: the source of the tests and of
+tests/compat.md.
+
+Each row is a program of a Debian package, unmodified. `pair` programs run twice, as server and as client, on the default
+device. A row with `refusal` is one that verbs-conformly fails; the text must appear.
+"""
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    name: str  # of the test, unique
+    operation: str  # what it shows, for people
+    command: tuple
+    pair: bool = True
+    env: tuple = ()
+    output: str = ""  # must appear in the client's output
+    refusal: str = ""  # must appear in either's output, and the client must fail
+    slow_peer: float = 0  # the client starts so many seconds late
+
+    @property
+    def program(self):
+        return self.command[0]
+
+
+def row(name, operation, command, **more):
+    return Row(name, operation, tuple(command.split()), **more)
+
+
+LOSS = (("MRC_FAULT", "seed=11;loss=0.01"),)
+SMALL = "-n 300"
+
+ROWS = (
+    row("devices", "device list", "ibv_devices", pair=False, output="mrc0"),
+    row("devinfo", "device, port and GID queries", "ibv_devinfo -v", pair=False, output="PORT_ACTIVE"),
+    row("rc_pingpong", "SEND, RC", "ibv_rc_pingpong -g 3 -c"),
+    row("rc_pingpong_events", "SEND, RC, completion events", "ibv_rc_pingpong -g 3 -e -c"),
+    row("rc_pingpong_large", "SEND of 1 MB, RC", "ibv_rc_pingpong -g 3 -s 1000000 -n 100 -c"),
+    row("rc_pingpong_new_send", "SEND by ibv_wr_*", "ibv_rc_pingpong -g 3 -N"),
+    row("rc_pingpong_gid0", "SEND, RC, IPv6 GID", "ibv_rc_pingpong -g 0"),
+    row("rc_pingpong_lid", "SEND, RC, addressed by LID", "ibv_rc_pingpong", refusal="Failed to modify QP to RTR"),
+    row("uc_pingpong", "SEND, UC", "ibv_uc_pingpong -g 3 -c"),
+    row("uc_pingpong_events", "SEND, UC, completion events", "ibv_uc_pingpong -g 3 -e -c"),
+    row("srq_pingpong", "SEND, 16 QPs on a shared receive queue", "ibv_srq_pingpong -g 3 -c"),
+    row("srq_pingpong_events", "the same with completion events", "ibv_srq_pingpong -g 3 -e -c"),
+    row("ud_pingpong", "SEND, UD", "ibv_ud_pingpong -g 3", refusal="Couldn't create QP"),
+    row("write_bw", "WRITE", f"ib_write_bw {SMALL}"),
+    row("write_bw_qps", "WRITE, 8 QPs", f"ib_write_bw -q 8 {SMALL}"),
+    row("write_bw_list", "WRITE, lists of 8", "ib_write_bw -l 8 -n 304"),
+    row("write_bw_both", "WRITE, both directions", f"ib_write_bw -b {SMALL}"),
+    row("write_bw_duration", "WRITE for two seconds", "ib_write_bw -D 2"),
+    row("write_bw_sizes", "WRITE, 2 bytes to 8 MiB", "ib_write_bw -a -n 20"),
+    row("write_bw_ipv6", "WRITE, --ipv6", f"ib_write_bw --ipv6 {SMALL}"),
+    row("write_bw_named", "WRITE, device and GID index named", f"ib_write_bw -d mrc0 -x 3 {SMALL}"),
+    row("write_bw_inline", "WRITE, inline", f"ib_write_bw -I 64 -s 64 {SMALL}"),
+    row("write_bw_uc", "WRITE, UC", f"ib_write_bw -c UC {SMALL}"),
+    row("write_lat", "WRITE, latency", f"ib_write_lat {SMALL}"),
+    row("send_bw", "SEND", f"ib_send_bw {SMALL}"),
+    row("send_bw_events", "SEND, completion events", f"ib_send_bw -e {SMALL}"),
+    row("send_bw_both", "SEND, both directions", f"ib_send_bw -b {SMALL}"),
+    row("send_bw_sizes", "SEND, 2 bytes to 8 MiB", "ib_send_bw -a -n 20"),
+    row("send_bw_qps", "SEND, 4 QPs", f"ib_send_bw -q 4 {SMALL}"),
+    row("send_bw_small_queue", "SEND, receive queue of 8", "ib_send_bw -r 8 -s 4096 -n 1000"),
+    row("send_bw_srq", "SEND, shared receive queue", f"ib_send_bw --use-srq {SMALL}"),
+    row("send_bw_uc", "SEND, UC", f"ib_send_bw -c UC {SMALL}"),
+    row("send_bw_ud", "SEND, UD", f"ib_send_bw -c UD {SMALL}", refusal="Unable to create QP"),
+    row("send_lat", "SEND, latency", f"ib_send_lat {SMALL}"),
+    row("send_lat_events", "SEND, latency, completion events", f"ib_send_lat -e {SMALL}"),
+    row("read_bw", "READ", f"ib_read_bw {SMALL}"),
+    row("read_bw_both", "READ, both directions", f"ib_read_bw -b {SMALL}"),
+    row("read_bw_sizes", "READ, 2 bytes to 8 MiB", "ib_read_bw -a -n 20"),
+    row("read_lat", "READ, latency", f"ib_read_lat {SMALL}"),
+    row("atomic_bw", "fetch-add", f"ib_atomic_bw {SMALL}"),
+    row("atomic_bw_swap", "compare-swap", f"ib_atomic_bw -A CMP_AND_SWAP {SMALL}"),
+    row("atomic_lat", "fetch-add, latency", f"ib_atomic_lat {SMALL}"),
+    row("ucx_put", "UCT rc_verbs, put", "ucx_perftest -d mrc0:1 -x rc_verbs -t put_lat -D short -s 8 -n 300 -w 10"),
+    row("ucx_put_bw", "UCT rc_verbs, put, zero copy", "ucx_perftest -d mrc0:1 -x rc_verbs -t put_bw -D zcopy -s 65536 -n 300 -w 10"),
+    row("ucx_get", "UCT rc_verbs, get", "ucx_perftest -d mrc0:1 -x rc_verbs -t get -D zcopy -s 65536 -n 300 -w 10"),
+    row("ucx_am", "UCT rc_verbs, active messages", "ucx_perftest -d mrc0:1 -x rc_verbs -t am_lat -D short -s 8 -n 300 -w 10"),
+    row("ucx_am_bw", "UCT rc_verbs, active messages, buffered copy", "ucx_perftest -d mrc0:1 -x rc_verbs -t am_bw -D bcopy -s 2048 -n 300 -w 10"),
+    row("ucx_add", "UCT rc_verbs, atomic add", "ucx_perftest -d mrc0:1 -x rc_verbs -t add_mr -s 8 -n 300 -w 10"),
+    row("ucx_fadd", "UCT rc_verbs, fetch-add", "ucx_perftest -d mrc0:1 -x rc_verbs -t fadd -s 8 -n 300 -w 10"),
+    row("ucx_cswap", "UCT rc_verbs, compare-swap", "ucx_perftest -d mrc0:1 -x rc_verbs -t cswap -s 8 -n 300 -w 10"),
+    row("late_client", "SEND, the client two seconds late", "ib_send_bw -n 200", slow_peer=2.0),
+    row("loss_write", "WRITE, 1 % loss", f"ib_write_bw {SMALL}", env=LOSS),
+    row("loss_send", "SEND, 1 % loss, data checked", "ibv_rc_pingpong -g 3 -s 20000 -n 300 -c", env=LOSS),
+    row("loss_read", "READ, 1 % loss", f"ib_read_bw {SMALL}", env=LOSS),
+    row("loss_atomic", "fetch-add, 1 % loss", f"ib_atomic_bw {SMALL}", env=LOSS),
+    row("dead_plane", "SEND, a plane dead, data checked", "ibv_rc_pingpong -g 3 -s 100000 -n 300 -c", env=(("MRC_FAULT", "seed=5;plane=2:blackhole"),)),
+    row("dying_plane", "WRITE for three seconds, a plane dies after one", "ib_write_bw -D 3", env=(("MRC_FAULT", "plane=3:blackhole@1s-60s"),)),
+    row("other_provider", "SEND over the library's vendor-style name", f"ib_send_bw {SMALL}", env=(("MRC_PROVIDER", "@COMPAT@"),)),
+)

@@ -1,0 +1,22 @@
+"""Runs a row of programs.py and judges it."""
+import session
+
+
+def judge(row):
+    """The result in words; AssertionError when it is not what is expected."""
+    if not row.pair:
+        process = session.run(row.command, row.env)
+        assert process.process.returncode == 0, str(process)
+        assert row.output in process.out, str(process)
+        return "works"
+    server, client = session.run_pair(row.command, row.env, late=row.slow_peer)
+    both = f"{client}\n{server}"
+    if row.refusal:
+        assert row.refusal in both, both
+        assert client.process.returncode != 0, both
+        return f"refused: {row.refusal}"
+    assert (client.process.returncode, server.process.returncode) == (0, 0), both
+    assert row.output in client.out, both
+    for complaint in ("Sanitizer", "runtime error:", "Failed status", "Completion with error"):
+        assert complaint not in both, both
+    return "works"

@@ -1,0 +1,102 @@
+"""Programs with the shim preloaded: one, or a server and a client. Every wait has a limit far above what a busy machine
+needs; nothing is judged by speed."""
+import os
+import random
+import signal
+import subprocess
+import time
+
+LIMIT_S = 60
+SHIM = ""  # libmrc-verbs.so; run_one.py says where it is
+COMPAT = ""  # libnv_mrc.so
+RUNTIME = ""  # a sanitizer's runtime, which has to come first
+
+
+def environment(extra=(), preload=True):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("MRC_")}
+    env.update({k: v.replace("@COMPAT@", COMPAT) for k, v in extra})
+    if preload:
+        env["LD_PRELOAD"] = " ".join(p for p in (RUNTIME, SHIM) if p)
+    if RUNTIME:  # a sanitizer calls dlopen in the library's place, and its search path is another
+        env["LD_LIBRARY_PATH"] = os.path.dirname(COMPAT)
+    # The programs are not ours, and what they lose at exit is theirs.
+    env["ASAN_OPTIONS"] = "detect_leaks=0:" + env.get("ASAN_OPTIONS", "").replace("detect_leaks=1", "detect_leaks=0")
+    env["UCX_WARN_UNUSED_ENV_VARS"] = "n"
+    return env
+
+
+class Process:
+    def __init__(self, command, env):
+        self.command = [str(c) for c in command]
+        self.process = subprocess.Popen(self.command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, text=True, errors="replace")
+        self.out = ""
+
+    def wait(self, limit=LIMIT_S):
+        try:
+            self.out, _ = self.process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGABRT)
+            self.out, _ = self.process.communicate()
+            raise AssertionError(f"did not end within {limit} s: {self}") from None
+        return self.process.returncode
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.out += self.process.communicate()[0]
+
+    def __str__(self):
+        return f"{' '.join(self.command)}: exit {self.process.returncode}\n{self.out[-3000:]}"
+
+
+def listening(port):
+    wanted = f"{port:04X}"
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        try:
+            with open(table, encoding="ascii") as lines:
+                for line in list(lines)[1:]:
+                    fields = line.split()
+                    if fields[1].endswith(":" + wanted) and fields[3] == "0A":
+                        return True
+        except OSError:
+            pass
+    return False
+
+
+def free_port():
+    for _ in range(1000):
+        port = random.randrange(24000, 32000)
+        if not listening(port):
+            return port
+    raise AssertionError("no free port")
+
+
+def run(command, extra=(), preload=True):
+    process = Process(command, environment(extra, preload))
+    process.wait()
+    return process
+
+
+def run_pair(command, extra=(), client_extra=None, late=0.0, prefix=()):
+    """Server, then client as soon as the server listens. Returns both, ended."""
+    port = free_port()
+    command = [*prefix, *command, "-p", port]
+    server = Process(command, environment(extra))
+    client = None
+    try:
+        deadline = time.monotonic() + LIMIT_S
+        while not listening(port) and server.process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        time.sleep(late)
+        client = Process([*command, "localhost"], environment(extra if client_extra is None else client_extra))
+        client.wait()
+        if client.process.returncode != 0:
+            time.sleep(0.2)
+            server.kill()
+        server.wait()
+    finally:
+        server.kill()
+        if client is not None:
+            client.kill()
+    return server, client

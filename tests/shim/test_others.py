@@ -1,0 +1,71 @@
+"""Programs without verbs do not notice the preload; what concerns more than one row of programs.py."""
+import os
+import sys
+import time
+
+import session
+
+
+def same(command, extra=()):
+    bare = session.run(command, extra, preload=False)
+    preloaded = session.run(command, extra)
+    assert bare.out == preloaded.out and bare.process.returncode == preloaded.process.returncode, f"{bare}\n{preloaded}"
+
+
+def test_bash_notices_nothing():
+    same(["bash", "-c", "echo a | tr a b; x=$(ls /); echo ${#x}; cat /sys/class/infiniband/none/fw_ver; (exit 3)"])
+
+
+def test_python_notices_nothing():
+    code = "import os, subprocess, threading; print(len(threading.enumerate()), os.listdir('/proc/self/task').__len__());" \
+           "pid = os.fork()\nif pid == 0: os._exit(0)\nprint(os.waitpid(pid, 0)[1], subprocess.call(['true']))"
+    same([sys.executable, "-c", code])
+
+
+def test_ssh_notices_nothing():
+    same(["ssh", "-V"] if os.path.exists("/usr/bin/ssh") else ["openssl", "version"])
+
+
+def test_no_library_is_loaded_before_devices_are_asked_for():
+    process = session.run(["cat", "/proc/self/maps"])
+    assert "libmrc-verbs" in process.out and "libmrc.so" not in process.out, process.out
+
+
+def test_no_devices_when_none_are_wanted():
+    process = session.run(["ibv_devices"], (("MRC_SHIM_DEVICES", "none"),))
+    assert "mrc0" not in process.out and process.process.returncode == 0, str(process)
+
+
+def test_a_provider_that_is_no_mrc_library_is_named():
+    process = session.run(["ibv_devices"], (("MRC_PROVIDER", "libm.so.6"),))
+    assert "mrc0" not in process.out and "libm.so.6 is no MRC library" in process.out, str(process)
+
+
+def test_asyncwatch_sees_the_device():
+    process = session.Process(["stdbuf", "-oL", "ibv_asyncwatch", "-d", "mrc0"], session.environment())
+    time.sleep(1.5)
+    assert process.process.poll() is None, str(process)
+    process.kill()
+    assert "mrc0: async event FD" in process.out, str(process)
+
+
+def test_both_on_one_core():
+    server, client = session.run_pair(["ib_send_bw", "-n", "200"], prefix=("taskset", "-c", "0"))
+    assert (client.process.returncode, server.process.returncode) == (0, 0), f"{client}\n{server}"
+
+
+def test_sysfs_files():
+    wanted = {"/sys/class/infiniband/mrc0/ports/1/gid_attrs/types/3": "RoCE v2\n", "/sys/class/infiniband/mrc0/node_type": "1: CA\n",
+              "/sys/class/infiniband/mrc0/ports/1/link_layer": "Ethernet\n"}
+    for path, content in wanted.items():
+        process = session.run(["cat", path])
+        assert process.out == content, (path, str(process))
+    code = "import os; print(os.path.realpath('/sys/class/infiniband/mrc0/device'), os.access('/sys/class/infiniband/mrc0/device', os.R_OK))"
+    process = session.run([sys.executable, "-c", code])
+    assert process.out == "/sys/class/infiniband/mrc0/device True\n", str(process)
+
+
+def test_conformance_of_every_verb():
+    process = session.run(["/usr/bin/python3", "-B", os.path.join(os.path.dirname(os.path.abspath(__file__)), "conformance.py")])
+    assert process.process.returncode == 0 and "FAILED" not in process.out, str(process)
+    assert process.out.count("passed check_") == 12, str(process)

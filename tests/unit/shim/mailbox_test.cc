@@ -1,0 +1,359 @@
+// The message protocol without a network: two sides whose writes are carried by the test, one at a time, so that every
+// order of events can be had. [VRB-MBX-*, VRB-REQ-*, VRB-RSP-*]
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "mailbox/requester.h"
+#include "mailbox/responder.h"
+#include "mrc_soft.h"
+
+namespace mrc::shim {
+namespace {
+
+constexpr uint32_t kSlots = 512;
+constexpr uint32_t kKey = 0x300;
+constexpr uint32_t kLanding = 0x500;
+
+// One side: what a queue pair is to the protocol.
+struct Side final : Link {
+  explicit Side(uint32_t qpn)
+      : mailbox(kMailboxBytes),
+        staging(Outbox::kStagingBytes),
+        buffer(1 << 20),
+        keys([](void*) { return kLanding; }),
+        outbox(this, kSlots, 5, staging.data(), 0x100),
+        requester(this, &outbox, &keys, shape(qpn)),
+        responder(this, &outbox, &keys, {16, qpn, nullptr}) {
+    KeyTable::Region region;
+    region.base = buffer.data();
+    region.iova = address();
+    region.length = buffer.size();
+    region.access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+    keys.add(kKey, region);
+    responder.set(IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC, 1, qpn ^ 1);
+    requester.set_limits(4, 7, 0);
+  }
+  static Requester::Shape shape(uint32_t qpn) {
+    Requester::Shape s;
+    s.max_wr = 128;
+    s.max_sge = 4;
+    s.qpn = qpn;
+    return s;
+  }
+  uint64_t address() const { return reinterpret_cast<uint64_t>(buffer.data()); }
+
+  struct Write {
+    ibv_send_wr wr;
+    std::vector<uint8_t> bytes;
+  };
+  int post(ibv_send_wr* list, ibv_send_wr**) override {
+    for (; list != nullptr; list = list->next) {
+      Write w{*list, {}};
+      for (int i = 0; i < list->num_sge; ++i) {
+        const auto* from = reinterpret_cast<const uint8_t*>(list->sg_list[i].addr);
+        w.bytes.insert(w.bytes.end(), from, from + list->sg_list[i].length);
+      }
+      wire.push_back(std::move(w));
+    }
+    return 0;
+  }
+  void complete_send(const ibv_wc& wc, uint32_t slots) override {
+    sent.push_back(wc);
+    requester.release(slots);
+  }
+  void complete_receive(const ibv_wc& wc, bool) override { received.push_back(wc); }
+  bool take_receive(Receive* out) override {
+    if (receives.empty()) return false;
+    *out = receives.front();
+    receives.pop_front();
+    return true;
+  }
+  bool take_confirmation(uint32_t* number) override { return responder.take_confirmation(number); }
+  bool holds() override { return requester.behind(); }
+  void fail(ibv_event_type) override {
+    failed = true;
+    requester.flush();
+    responder.flush();
+  }
+  void count_timer(int by) override { timers += by; }
+
+  void receive(uint64_t id, uint32_t length, uint64_t offset = 0) {
+    Receive r;
+    r.wr_id = id;
+    r.num_sge = 1;
+    r.sges[0] = {address() + offset, length, kKey};
+    receives.push_back(r);
+  }
+  int request(uint64_t id, ibv_wr_opcode opcode, uint32_t length, uint64_t remote = 0, uint64_t operand = 0) {
+    ibv_sge sge = {address(), length, kKey};
+    ibv_send_wr wr{};
+    wr.wr_id = id;
+    wr.opcode = opcode;
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    wr.send_flags = IBV_SEND_SIGNALED;
+    if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
+      wr.wr.atomic = {remote, operand, 0, kKey};
+    else
+      wr.wr.rdma = {remote, kKey};
+    const int error = requester.post(wr);
+    requester.advance();
+    return error;
+  }
+
+  std::vector<uint8_t> mailbox, staging, buffer;
+  KeyTable keys;
+  Outbox outbox;
+  Requester requester;
+  Responder responder;
+  std::deque<Write> wire;
+  std::deque<Receive> receives;
+  std::vector<ibv_wc> sent, received;
+  bool failed = false;
+  int timers = 0;
+};
+
+class MailboxTest : public ::testing::Test {
+ protected:
+  Side a{2}, b{3};
+
+  // Carries the oldest write of `from`; with `complete`, its sender hears that it has arrived.
+  void carry(Side* from, Side* to, bool complete = true) {
+    Side::Write w = std::move(from->wire.front());
+    from->wire.pop_front();
+    const uint32_t key = w.wr.wr.rdma.rkey;
+    if (!w.bytes.empty()) {
+      uint8_t* at = key == MRC_SOFT_MAILBOX_RKEY ? to->mailbox.data() + w.wr.wr.rdma.remote_addr
+                                                 : reinterpret_cast<uint8_t*>(w.wr.wr.rdma.remote_addr);
+      std::memcpy(at, w.bytes.data(), w.bytes.size());
+    }
+    if (complete && (w.wr.send_flags & IBV_SEND_SIGNALED) != 0)
+      from->requester.on_completion(static_cast<uint32_t>(w.wr.wr_id), IBV_WC_SUCCESS);
+    if (w.wr.opcode != IBV_WR_RDMA_WRITE_WITH_IMM) return;
+    if (key != MRC_SOFT_MAILBOX_RKEY) {
+      ibv_wc wc{};
+      wc.imm_data = w.wr.imm_data;
+      to->responder.on_write_imm(wc);
+      return;
+    }
+    const Immediate note = unpack(w.wr.imm_data);
+    if (note.note >= Note::kAck) return to->requester.on_note(note, to->mailbox.data(), 0);
+    if (note.note != Note::kFinish) {
+      const Request r = decode_request(to->mailbox.data() + request_offset(note.number));
+      if ((r.flags & kConfirms) != 0) to->requester.on_confirmation(r.confirmed);
+    }
+    to->responder.on_note(note, to->mailbox.data());
+  }
+  void settle() {
+    while (!a.wire.empty() || !b.wire.empty() || a.responder.owes_ack() || b.responder.owes_ack()) {
+      while (!a.wire.empty()) carry(&a, &b);
+      while (!b.wire.empty()) carry(&b, &a);
+      a.responder.flush_ack();
+      b.responder.flush_ack();
+      a.requester.advance();
+      b.requester.advance();
+      a.responder.run();
+      b.responder.run();
+    }
+  }
+};
+
+TEST_F(MailboxTest, wire_format_keeps_every_member) {
+  Request r;
+  r.note = Note::kAtomic;
+  r.flags = kCompareSwap | kConfirms;
+  r.segments = 16;
+  r.number = 0xFEDCB;
+  r.length = 0x12345678;
+  r.immediate = 0x9ABCDEF0;
+  r.remote_addr = 0x1122334455667788;
+  r.rkey = 0x99AABBCC;
+  r.reply_psn = 0xABCDEF;
+  r.operand = 0x0102030405060708;
+  r.swap = 0x1112131415161718;
+  r.confirmed = 0x54321;
+  uint8_t bytes[kHeaderBytes], again[kHeaderBytes];
+  encode(r, bytes);
+  encode(decode_request(bytes), again);
+  EXPECT_EQ(std::memcmp(bytes, again, sizeof bytes), 0);
+  EXPECT_EQ(bytes[0], 4);
+  EXPECT_EQ(bytes[8], 0x78);  // little-endian
+  const Immediate i = unpack(pack({Note::kRefused, 0xA5, 0xFFFFF}));
+  EXPECT_EQ(i.note, Note::kRefused);
+  EXPECT_EQ(i.argument, 0xA5);
+  EXPECT_EQ(i.number, 0xFFFFFu);
+}
+
+TEST_F(MailboxTest, sends_of_every_kind_arrive_in_order) {
+  const uint32_t sizes[] = {0, 1, kEagerBytes, kEagerBytes + 1, 200000, 3};
+  for (uint64_t i = 0; i < 6; ++i) b.receive(10 + i, 300000);
+  for (uint64_t i = 0; i < 6; ++i) ASSERT_EQ(a.request(i, IBV_WR_SEND, sizes[i]), 0);
+  settle();
+  ASSERT_EQ(b.received.size(), 6u);
+  ASSERT_EQ(a.sent.size(), 6u);
+  for (uint64_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(b.received[i].wr_id, 10 + i);
+    EXPECT_EQ(b.received[i].byte_len, sizes[i]);
+    EXPECT_EQ(a.sent[i].wr_id, i);
+    EXPECT_EQ(a.sent[i].status, IBV_WC_SUCCESS);
+  }
+}
+
+TEST_F(MailboxTest, never_more_than_the_window_is_unconfirmed) {
+  for (uint64_t i = 0; i < 2 * kWindow; ++i) ASSERT_EQ(a.request(i, IBV_WR_SEND, 8), 0);
+  EXPECT_EQ(a.wire.size(), kWindow);
+  EXPECT_EQ(a.request(999, IBV_WR_SEND, 8), ENOMEM);  // 128 are posted, none is polled
+  for (uint64_t i = 0; i < 2 * kWindow; ++i) b.receive(i, 8);
+  settle();
+  EXPECT_EQ(a.sent.size(), 2 * kWindow);
+}
+
+TEST_F(MailboxTest, numbers_wrap) {
+  for (uint64_t i = 0; i < (1u << kNumberBits) + 100; ++i) {
+    b.receive(i, 8);
+    ASSERT_EQ(a.request(i, IBV_WR_SEND, 4), 0);
+    if (i % 32 == 31) settle();
+    a.sent.clear();
+    b.received.clear();
+    ASSERT_FALSE(a.failed || b.failed) << i;
+  }
+}
+
+TEST_F(MailboxTest, without_receive_request_everything_waits_and_goes_on) {
+  ASSERT_EQ(a.request(1, IBV_WR_SEND, 8), 0);
+  ASSERT_EQ(a.request(2, IBV_WR_RDMA_READ, 8, b.address()), 0);
+  settle();
+  EXPECT_TRUE(b.responder.starved());
+  EXPECT_TRUE(a.sent.empty());
+  b.receive(5, 8);
+  b.responder.run();
+  settle();
+  ASSERT_EQ(a.sent.size(), 2u);
+  EXPECT_EQ(a.sent[1].opcode, IBV_WC_RDMA_READ);
+}
+
+TEST_F(MailboxTest, a_receiver_that_is_never_ready_is_given_up) {
+  a.requester.set_limits(4, 3, 0);
+  ASSERT_EQ(a.request(1, IBV_WR_SEND, 8), 0);
+  settle();
+  EXPECT_EQ(a.timers, 1);
+  a.requester.tick(3 * rnr_time(1) - 1);
+  EXPECT_TRUE(a.sent.empty());
+  a.requester.tick(3 * rnr_time(1));
+  ASSERT_EQ(a.sent.size(), 1u);
+  EXPECT_EQ(a.sent[0].status, IBV_WC_RNR_RETRY_EXC_ERR);
+  EXPECT_EQ(a.timers, 0);
+}
+
+TEST_F(MailboxTest, a_send_that_is_too_long_fails_on_both_sides) {
+  b.receive(5, 7);
+  ASSERT_EQ(a.request(1, IBV_WR_SEND, 8), 0);
+  ASSERT_EQ(a.request(2, IBV_WR_SEND, 8), 0);
+  settle();
+  EXPECT_EQ(b.received.at(0).status, IBV_WC_LOC_LEN_ERR);
+  ASSERT_EQ(a.sent.size(), 2u);
+  EXPECT_EQ(a.sent[0].status, IBV_WC_REM_INV_REQ_ERR);
+  EXPECT_EQ(a.sent[1].status, IBV_WC_WR_FLUSH_ERR);
+}
+
+TEST_F(MailboxTest, atomics_give_the_value_before) {
+  uint64_t value = 40;
+  std::memcpy(b.buffer.data() + 64, &value, 8);
+  ASSERT_EQ(a.request(1, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, b.address() + 64, 2), 0);
+  settle();
+  std::memcpy(&value, a.buffer.data(), 8);
+  EXPECT_EQ(value, 40u);
+  std::memcpy(&value, b.buffer.data() + 64, 8);
+  EXPECT_EQ(value, 42u);
+  ASSERT_EQ(a.request(2, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, b.address() + 4, 2), 0);
+  settle();
+  EXPECT_EQ(a.sent.at(1).status, IBV_WC_REM_INV_REQ_ERR);
+}
+
+TEST_F(MailboxTest, a_write_waits_for_the_data_of_a_send_before_it) {
+  b.receive(5, 100000);
+  ASSERT_EQ(a.request(1, IBV_WR_SEND, 100000), 0);
+  ASSERT_EQ(a.request(2, IBV_WR_RDMA_WRITE, 8, b.address()), 0);
+  EXPECT_EQ(a.wire.size(), 1u);  // the announcement alone
+  carry(&a, &b);
+  carry(&b, &a);
+  a.requester.advance();
+  ASSERT_EQ(a.wire.size(), 3u);  // data, note, then the write
+  EXPECT_EQ(a.wire[2].bytes.size(), 8u);
+}
+
+// The answer of a peer, which confirms what it answers, comes after the completion of that. [VRB-RSP-9]
+TEST_F(MailboxTest, an_answer_waits_for_the_completion_before_it) {
+  a.receive(1, 8);
+  b.receive(2, 8);
+  ASSERT_EQ(a.request(3, IBV_WR_SEND, 8), 0);
+  carry(&a, &b, false);  // MRC's acknowledgement is late
+  ASSERT_EQ(b.received.size(), 1u);
+  ASSERT_EQ(b.request(4, IBV_WR_SEND, 8), 0);
+  carry(&b, &a);
+  EXPECT_TRUE(a.received.empty());
+  EXPECT_TRUE(a.sent.empty());
+  a.requester.on_completion(0, IBV_WC_SUCCESS);
+  EXPECT_EQ(a.sent.size(), 1u);
+  a.responder.run();
+  EXPECT_EQ(a.received.size(), 1u);
+}
+
+// With a full window the slot of the last confirmed number belongs to the newest message.
+TEST_F(MailboxTest, full_windows_in_both_directions_move_on) {
+  for (uint64_t i = 0; i < 2 * kWindow; ++i) {
+    a.receive(i, 8);
+    b.receive(i, 8);
+  }
+  for (uint64_t i = 0; i < 2 * kWindow; ++i) {
+    ASSERT_EQ(a.request(i, IBV_WR_SEND, 8), 0);
+    ASSERT_EQ(b.request(i, IBV_WR_SEND, 8), 0);
+  }
+  carry(&a, &b);
+  b.responder.flush_ack();
+  while (b.wire.size() > 1) carry(&b, &a);
+  carry(&b, &a);  // the confirmation: one more message goes, the window is full again
+  a.requester.advance();
+  EXPECT_EQ(a.wire.size(), kWindow);
+  EXPECT_FALSE(a.requester.behind());
+  settle();
+  EXPECT_EQ(a.sent.size(), 2 * kWindow);
+  EXPECT_EQ(b.sent.size(), 2 * kWindow);
+}
+
+TEST_F(MailboxTest, a_peer_without_mailbox_is_an_error) {
+  ASSERT_EQ(a.request(1, IBV_WR_SEND, 8), 0);
+  a.requester.on_completion(0, IBV_WC_REM_ACCESS_ERR);
+  ASSERT_EQ(a.sent.size(), 1u);
+  EXPECT_EQ(a.sent[0].status, IBV_WC_REM_INV_REQ_ERR);
+  EXPECT_TRUE(a.failed);
+}
+
+// Whatever a peer writes and announces, nothing worse than an error happens. [VRB-MBX-2]
+TEST_F(MailboxTest, hostile_messages_end_the_connection) {
+  for (uint32_t note = 0; note < 16; ++note)
+    for (uint32_t number : {0u, 1u, 2u, 63u, 64u, kNumberMask}) {
+      auto side = std::make_unique<Side>(9);
+      std::memset(side->mailbox.data(), 0xFF, side->mailbox.size());
+      if (number == 1) side->mailbox[request_offset(1)] = static_cast<uint8_t>(note);
+      if (number == 1) put32(&side->mailbox[request_offset(1) + 4], 1);
+      side->receive(1, 100);
+      side->request(2, IBV_WR_SEND, 8);
+      side->request(3, IBV_WR_SEND, 100000);
+      const Immediate i{static_cast<Note>(note), 0xFF, number};
+      if (note < 8)
+        side->responder.on_note(i, side->mailbox.data());
+      else
+        side->requester.on_note(i, side->mailbox.data(), 0);
+      if (i.note == Note::kClear && number == 1) {
+        EXPECT_TRUE(side->failed);
+      }
+    }
+}
+
+}  // namespace
+}  // namespace mrc::shim

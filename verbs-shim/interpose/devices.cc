@@ -1,0 +1,89 @@
+// Device list, opening, and what is asked of a device that is not open.
+#include <infiniband/verbs.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "interpose/export.h"
+#include "interpose/real.h"
+#include "objects/context.h"
+#include "objects/device.h"
+
+#undef ibv_get_device_list
+
+using mrc::shim::Context;
+using mrc::shim::is_our_device;
+
+extern "C" {
+
+// Real devices first, then ours. The list that libibverbs made lies hidden before the first entry: it is given back
+// with ours.
+MRC_EXPORT ibv_device** ibv_get_device_list(int* num_devices) {
+  int real_count = 0;
+  ibv_device** real = nullptr;
+  if (auto real_list = MRC_REAL(ibv_get_device_list, "IBVERBS_1.1")) real = real_list(&real_count);
+  if (real == nullptr) real_count = 0;
+  const auto& ours = mrc::shim::devices();
+  const size_t total = static_cast<size_t>(real_count) + ours.size();
+  auto** all = static_cast<ibv_device**>(std::calloc(total + 2, sizeof(ibv_device*)));
+  if (all == nullptr) return nullptr;
+  all[0] = reinterpret_cast<ibv_device*>(real);
+  ibv_device** list = all + 1;
+  for (int i = 0; i < real_count; ++i) *list++ = real[i];
+  for (ibv_device* device : ours) *list++ = device;
+  if (num_devices != nullptr) *num_devices = static_cast<int>(total);
+  errno = 0;  // libibverbs' reason for having none is not ours
+  return all + 1;
+}
+
+MRC_EXPORT void ibv_free_device_list(ibv_device** list) {
+  if (list == nullptr) return;
+  auto** real = reinterpret_cast<ibv_device**>(list[-1]);
+  if (auto real_free = real != nullptr ? MRC_REAL(ibv_free_device_list, "IBVERBS_1.1") : nullptr) real_free(real);
+  std::free(list - 1);
+}
+
+MRC_EXPORT const char* ibv_get_device_name(ibv_device* device) {
+  return device->name;
+}
+
+MRC_EXPORT int ibv_get_device_index(ibv_device* device) {
+  if (is_our_device(device)) return mrc::shim::device_index(device);
+  auto real = MRC_REAL(ibv_get_device_index, "IBVERBS_1.9");
+  return real != nullptr ? real(device) : -1;
+}
+
+MRC_EXPORT __be64 ibv_get_device_guid(ibv_device* device) {
+  if (is_our_device(device)) return mrc::shim::device_guid(device);
+  auto real = MRC_REAL(ibv_get_device_guid, "IBVERBS_1.1");
+  return real != nullptr ? real(device) : 0;
+}
+
+MRC_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
+  if (is_our_device(device)) {
+    Context* context = Context::open(device);
+    return context != nullptr ? context->verbs() : nullptr;
+  }
+  auto real = MRC_REAL(ibv_open_device, "IBVERBS_1.1");
+  return real != nullptr ? real(device) : nullptr;
+}
+
+MRC_EXPORT int ibv_close_device(ibv_context* context) {
+  if (Context::is_ours(context)) {
+    Context::close(Context::of(context));
+    return 0;
+  }
+  auto real = MRC_REAL(ibv_close_device, "IBVERBS_1.1");
+  return real != nullptr ? real(context) : -1;
+}
+
+// Import by descriptor or handle needs a kernel driver on the other side.
+MRC_EXPORT ibv_context* ibv_import_device(int cmd_fd) {
+  auto real = MRC_REAL(ibv_import_device, "IBVERBS_1.10");
+  if (real != nullptr && cmd_fd >= 0) return real(cmd_fd);
+  errno = EOPNOTSUPP;
+  return nullptr;
+}
+
+}  // extern "C"

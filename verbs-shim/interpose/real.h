@@ -1,0 +1,25 @@
+// The real libibverbs, for objects that are not ours: looked up once per symbol, with the version it has there. Behind
+// us in a preloaded process; opened by name where only we were opened. [VRB-INT-1]
+#pragma once
+
+namespace mrc::shim {
+
+// Null when there is no such function.
+void* real_symbol(const char* name, const char* version);
+
+}  // namespace mrc::shim
+
+// The real function of that name, as its type; may be null.
+#define MRC_REAL(name, version)                                                                              \
+  ([]() -> decltype(&::name) {                                                                               \
+    static const auto found = reinterpret_cast<decltype(&::name)>(::mrc::shim::real_symbol(#name, version)); \
+    return found;                                                                                            \
+  }())
+
+// The real function's answer, or `missing` with ENOSYS where there is none.
+#define MRC_FORWARD(missing, name, version, ...)                                     \
+  do {                                                                               \
+    if (auto real_##name = MRC_REAL(name, version)) return real_##name(__VA_ARGS__); \
+    errno = ENOSYS;                                                                  \
+    return missing;                                                                  \
+  } while (0)

@@ -1,0 +1,22 @@
+// Loading and unloading of the library. Loading does nothing: a program without verbs does not notice it. At exit, what
+// is owed to peers leaves.
+#include <pthread.h>
+
+#include <atomic>
+
+#include "objects/context.h"
+
+namespace {
+
+std::atomic<bool> forked{false};
+
+[[gnu::constructor]] void loaded() {
+  pthread_atfork(nullptr, nullptr, [] { forked.store(true); });
+}
+
+// Not in the child of a fork: its copies of queue pairs belong to the parent.
+[[gnu::destructor]] void unloaded() {
+  if (!forked.load()) mrc::shim::Context::settle_all();
+}
+
+}  // namespace

@@ -1,0 +1,74 @@
+#include "mailbox/key_table.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+namespace mrc::shim {
+
+void KeyTable::add(uint32_t key, const Region& region) {
+  std::unique_lock lock(mutex_);
+  regions_[key] = region;
+}
+
+void KeyTable::remove(uint32_t key) {
+  std::unique_lock lock(mutex_);
+  regions_.erase(key);
+}
+
+// Lock held, shared at least.
+const KeyTable::Region* KeyTable::find(uint32_t key, uint64_t addr, uint64_t length, unsigned access,
+                                       const void* domain) const {
+  auto it = regions_.find(key);
+  if (it == regions_.end()) return nullptr;
+  const Region& r = it->second;
+  if (r.domain != domain || (r.access & access) != access || addr < r.iova || length > r.length ||
+      addr - r.iova > r.length - length)
+    return nullptr;
+  return &r;
+}
+
+bool KeyTable::allowed(uint32_t key, uint64_t addr, uint64_t length, unsigned access, const void* domain) const {
+  std::shared_lock lock(mutex_);
+  return find(key, addr, length, access, domain) != nullptr;
+}
+
+bool KeyTable::scatter(const ibv_sge* sges, int count, const uint8_t* from, uint64_t length, const void* domain) const {
+  std::shared_lock lock(mutex_);
+  for (int i = 0; i < count && length > 0; ++i) {
+    if (sges[i].length == 0) continue;
+    const uint64_t n = std::min<uint64_t>(length, sges[i].length);
+    const Region* r = find(sges[i].lkey, sges[i].addr, n, IBV_ACCESS_LOCAL_WRITE, domain);
+    if (r == nullptr) return false;
+    std::memcpy(r->base + (sges[i].addr - r->iova), from, n);
+    from += n;
+    length -= n;
+  }
+  return true;
+}
+
+bool KeyTable::landing(const ibv_sge& sge, const void* domain, Segment* out) {
+  std::unique_lock lock(mutex_);
+  const Region* r = find(sge.lkey, sge.addr, sge.length, IBV_ACCESS_LOCAL_WRITE, domain);
+  if (r == nullptr) return false;
+  if (r->landing == 0) regions_[sge.lkey].landing = maker_(r->owner);
+  if (r->landing == 0) return false;
+  *out = {reinterpret_cast<uint64_t>(r->base) + (sge.addr - r->iova), r->landing, sge.length};
+  return true;
+}
+
+bool KeyTable::atomic(uint32_t key, uint64_t addr, const void* domain, const Request& request, uint64_t* before) const {
+  std::shared_lock lock(mutex_);
+  const Region* r = find(key, addr, sizeof(uint64_t), IBV_ACCESS_REMOTE_ATOMIC, domain);
+  if (r == nullptr) return false;
+  auto* at = reinterpret_cast<uint64_t*>(r->base + (addr - r->iova));
+  if ((request.flags & kCompareSwap) != 0) {
+    *before = request.operand;
+    __atomic_compare_exchange_n(at, before, request.swap, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  } else {
+    *before = __atomic_fetch_add(at, request.operand, __ATOMIC_SEQ_CST);
+  }
+  return true;
+}
+
+}  // namespace mrc::shim

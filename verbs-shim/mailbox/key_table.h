@@ -1,0 +1,52 @@
+// What is registered in this process on one device, by key: for what the shim itself does to memory on behalf of a peer
+// (a SEND copied into a receive buffer, an atomic) or allows it to do (a READ, data on its way to a receive buffer).
+// The writes of the transport are checked by the MRC library, not here.
+//
+// Any thread. Copies run under a shared lock, so memory is its owner's again when remove() returns.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <shared_mutex>
+#include <unordered_map>
+
+#include "mailbox/wire.h"
+
+namespace mrc::shim {
+
+class KeyTable {
+ public:
+  struct Region {
+    uint8_t* base = nullptr;
+    uint64_t iova = 0;
+    uint64_t length = 0;
+    unsigned access = 0;           // IBV_ACCESS_*
+    const void* domain = nullptr;  // protection domain
+    void* owner = nullptr;         // for LandingMaker
+    uint32_t landing = 0;          // key by which a peer may write to it for one transfer; 0: not made yet
+  };
+  // Makes the landing key of a region, which a peer uses with the addresses of this process. 0: cannot be had.
+  using LandingMaker = uint32_t (*)(void* owner);
+
+  explicit KeyTable(LandingMaker maker) : maker_(maker) {}
+
+  void add(uint32_t key, const Region& region);
+  void remove(uint32_t key);
+  bool allowed(uint32_t key, uint64_t addr, uint64_t length, unsigned access, const void* domain) const;
+  // Scatters `length` bytes over the SGEs, which must be locally writable. False: some is not, nothing more is written.
+  bool scatter(const ibv_sge* sges, int count, const uint8_t* from, uint64_t length, const void* domain) const;
+  // Where a peer may write what belongs into this SGE. False: it is not locally writable.
+  bool landing(const ibv_sge& sge, const void* domain, Segment* out);
+  // A fetch-add or compare-swap of eight bytes, atomic towards everything that uses the processor's atomics. `addr` is
+  // a multiple of 8.
+  bool atomic(uint32_t key, uint64_t addr, const void* domain, const Request& request, uint64_t* before) const;
+
+ private:
+  const Region* find(uint32_t key, uint64_t addr, uint64_t length, unsigned access, const void* domain) const;
+
+  const LandingMaker maker_;
+  mutable std::shared_mutex mutex_;
+  std::unordered_map<uint32_t, Region> regions_;
+};
+
+}  // namespace mrc::shim

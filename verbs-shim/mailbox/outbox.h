@@ -1,0 +1,64 @@
+// Outbox: what both halves of a connection need to write: room in the MRC send queue, staging memory for headers and
+// replies, and notes. Requests of the application and messages of the protocol share one MRC send queue; the protocol's
+// are always signalled, so that room comes back.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "mailbox/link.h"
+#include "mailbox/wire.h"
+
+namespace mrc::shim {
+
+class Outbox {
+ public:
+  // Staging memory, registered by the owner: kStagingBytes of it.
+  static constexpr uint32_t kStagingBytes = 2 * kWindow * kReplyBytes;
+  static constexpr uint32_t kInternal = UINT32_MAX;  // slot of what is nobody's request
+
+  // `slots`: size of the MRC send queue. `id`: upper half of the wr_id of everything posted; the lower is the slot.
+  Outbox(Link* link, uint32_t slots, uint32_t id, uint8_t* staging, uint32_t staging_key);
+
+  // Writes that can be posted now; one place is kept for the note that refuses.
+  uint32_t room() const {
+    const uint64_t used = posted_ - released_ + kReserved;
+    return used < slots_ ? static_cast<uint32_t>(slots_ - used) : 0;
+  }
+  // Links the n requests and posts them; there is room. False: the MRC QP refuses, the connection is lost.
+  bool post(ibv_send_wr* requests, uint32_t n);
+  // A write of nothing with an immediate. False: no room (kRefused may use the kept place), or refused.
+  bool note(const Immediate& immediate);
+  // The reply in staging memory of that number, `bytes` long.
+  bool reply(const Immediate& immediate, uint32_t bytes);
+  uint8_t* request_staging(uint32_t number) const { return staging_ + number % kWindow * kReplyBytes; }
+  uint8_t* reply_staging(uint32_t number) const { return staging_ + (kWindow + number % kWindow) * kReplyBytes; }
+  ibv_sge request_sge(uint32_t number, uint32_t bytes) const {
+    return {reinterpret_cast<uint64_t>(request_staging(number)), bytes, staging_key_};
+  }
+  uint64_t wr_id(uint32_t slot) const { return id_ | slot; }
+
+  // A completion of the MRC send queue was polled. Completions come in the order of posting.
+  void on_completion(uint32_t slot);
+  // Messages of the protocol that the peer may not have yet.
+  uint32_t own_in_flight() const { return own_in_flight_; }
+  void reset();
+
+ private:
+  static constexpr uint64_t kReserved = 1;
+
+  Link* const link_;
+  const uint64_t slots_;
+  const uint64_t id_;
+  uint8_t* const staging_;
+  const uint32_t staging_key_;
+  uint64_t posted_ = 0;          // since the beginning, all of them
+  uint64_t released_ = 0;        // whose place is free again
+  std::vector<uint64_t> marks_;  // ring: value of posted_ after each signalled request in flight
+  uint64_t marks_head_ = 0, marks_tail_ = 0;
+  uint32_t own_in_flight_ = 0;
+};
+
+}  // namespace mrc::shim

@@ -1,0 +1,312 @@
+// The ring of the send queue: posting, sending WRITEs and messages, giving data a place. Confirmations and completions
+// are in requester_done.cc.
+#include "mailbox/requester.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "mrc_soft.h"
+
+namespace mrc::shim {
+
+namespace {
+
+constexpr unsigned kKnownFlags = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
+
+uint64_t ring_size(uint32_t wanted) {
+  uint64_t n = 1;
+  while (n < wanted) n *= 2;
+  return n;
+}
+
+}  // namespace
+
+// Writes that are given to MRC together.
+struct Requester::Batch {
+  static constexpr uint32_t kMost = 16;
+  explicit Batch(Outbox* o) : outbox(o) {}
+  bool room() const { return outbox->room() > count; }
+  ibv_send_wr* add() {
+    if (count == kMost) flush();
+    wrs[count] = ibv_send_wr{};
+    return &wrs[count++];
+  }
+  void flush() {
+    if (!outbox->post(wrs, count)) broken = true;
+    count = 0;
+  }
+
+  Outbox* const outbox;
+  uint32_t count = 0;
+  bool broken = false;
+  ibv_send_wr wrs[kMost];
+  ibv_sge sges[kMost][kMaxSegments + 1];
+  ibv_sge* own_sges() { return sges[count - 1]; }
+};
+
+Requester::Requester(Link* link, Outbox* outbox, KeyTable* keys, const Shape& shape)
+    : link_(link),
+      outbox_(outbox),
+      keys_(keys),
+      shape_(shape),
+      max_sge_(std::max(shape.max_sge, 1u)),
+      mask_(ring_size(std::max(shape.max_wr, 1u)) - 1),
+      ring_(new Entry[mask_ + 1]),
+      sges_(new ibv_sge[(mask_ + 1) * max_sge_]),
+      inline_(shape.max_inline > 0 ? new uint8_t[(mask_ + 1) * shape.max_inline] : nullptr),
+      announced_(new Announced[kWindow]) {}
+
+// 0, or an errno value.
+int Requester::check(const ibv_send_wr& wr, uint64_t* length) const {
+  if ((wr.send_flags & ~kKnownFlags) != 0) return EINVAL;
+  if (wr.num_sge < 0 || static_cast<uint32_t>(wr.num_sge) > shape_.max_sge || (wr.num_sge > 0 && wr.sg_list == nullptr))
+    return EINVAL;
+  *length = 0;
+  for (int i = 0; i < wr.num_sge; ++i) *length += wr.sg_list[i].length;
+  if (*length > kMaxMessage) return EINVAL;
+  const bool inlined = (wr.send_flags & IBV_SEND_INLINE) != 0;
+  switch (static_cast<int>(wr.opcode)) {
+    case IBV_WR_RDMA_WRITE:
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+    case IBV_WR_SEND:
+    case IBV_WR_SEND_WITH_IMM:
+      return inlined && *length > shape_.max_inline ? EINVAL : 0;
+    case IBV_WR_RDMA_READ:
+      return inlined ? EINVAL : 0;
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+      return inlined || wr.num_sge != 1 || *length != sizeof(uint64_t) ? EINVAL : 0;
+    default:
+      return EOPNOTSUPP;
+  }
+}
+
+void Requester::fill(const ibv_send_wr& wr, uint64_t length) {
+  Entry& e = at(tail_);
+  e.wr_id = wr.wr_id;
+  e.opcode = wr.opcode;
+  e.length = static_cast<uint32_t>(length);
+  e.imm = wr.imm_data;
+  e.signaled = (wr.send_flags & IBV_SEND_SIGNALED) != 0 || shape_.signal_all;
+  e.fenced = (wr.send_flags & IBV_SEND_FENCE) != 0;
+  e.inlined = (wr.send_flags & IBV_SEND_INLINE) != 0;
+  e.solicited = (wr.send_flags & IBV_SEND_SOLICITED) != 0;
+  e.message = wr.opcode != IBV_WR_RDMA_WRITE && wr.opcode != IBV_WR_RDMA_WRITE_WITH_IMM;
+  e.delivered = false;
+  if (wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+    e.remote_addr = wr.wr.atomic.remote_addr;
+    e.rkey = wr.wr.atomic.rkey;
+    e.operand = wr.wr.atomic.compare_add;
+    e.swap = wr.wr.atomic.swap;
+  } else {
+    e.remote_addr = wr.wr.rdma.remote_addr;
+    e.rkey = wr.wr.rdma.rkey;
+  }
+  ibv_sge* const sges = sges_of(tail_);
+  e.num_sge = 0;
+  if (e.inlined) {
+    uint8_t* to = inline_of(tail_);
+    sges[0] = {reinterpret_cast<uint64_t>(to), e.length, 0};
+    e.num_sge = e.length > 0 ? 1 : 0;
+    for (int i = 0; i < wr.num_sge; ++i) {
+      std::memcpy(to, reinterpret_cast<const void*>(wr.sg_list[i].addr), wr.sg_list[i].length);
+      to += wr.sg_list[i].length;
+    }
+  } else {
+    for (int i = 0; i < wr.num_sge; ++i)
+      if (wr.sg_list[i].length > 0) sges[e.num_sge++] = wr.sg_list[i];
+  }
+  ++tail_;
+}
+
+int Requester::would_take(const ibv_send_wr* list) const {
+  uint32_t n = 0;
+  for (; list != nullptr; list = list->next, ++n) {
+    uint64_t length;
+    if (const int error = check(*list, &length)) return error;
+  }
+  return taken_.load(std::memory_order_acquire) + n > shape_.max_wr ? ENOMEM : 0;
+}
+
+int Requester::post(const ibv_send_wr& wr) {
+  uint64_t length;
+  if (const int error = check(wr, &length)) return error;
+  if (taken_.load(std::memory_order_acquire) >= shape_.max_wr || tail_ - head_ > mask_) return ENOMEM;
+  taken_.fetch_add(1, std::memory_order_relaxed);
+  fill(wr, length);
+  if (dead_) flush();
+  return 0;
+}
+
+void Requester::advance() {
+  if (dead_) return;
+  send_cleared();
+  if (sent_ == tail_ || dead_) return;
+  Batch batch(outbox_);
+  while (sent_ != tail_ && batch.room() && transmit(sent_, &batch)) ++sent_;
+  if (dead_) return;
+  batch.flush();
+  if (batch.broken) give_up(head_, IBV_WC_LOC_QP_OP_ERR, IBV_EVENT_QP_FATAL);
+}
+
+// False: it has to wait, and with it everything behind it.
+bool Requester::transmit(uint64_t index, Batch* batch) {
+  Entry& e = at(index);
+  if (e.fenced && reads_ > 0) return false;
+  if (e.opcode == IBV_WR_SEND || e.opcode == IBV_WR_SEND_WITH_IMM) return transmit_send(index, batch);
+  if (announced_head_ != announced_tail_) return false;  // data of an earlier SEND has not gone out yet
+  if (e.opcode == IBV_WR_RDMA_READ) return transmit_read(index, batch);
+  if (e.message) return transmit_atomic(index, batch);
+  ibv_send_wr* const wr = batch->add();
+  wr->wr_id = outbox_->wr_id(static_cast<uint32_t>(index & mask_));
+  wr->opcode = e.opcode;
+  if (e.signaled) wr->send_flags |= IBV_SEND_SIGNALED;
+  if (e.inlined) wr->send_flags |= IBV_SEND_INLINE;
+  if (e.solicited) wr->send_flags |= IBV_SEND_SOLICITED;
+  wr->sg_list = sges_of(index);
+  wr->num_sge = e.num_sge;
+  wr->imm_data = e.imm;
+  wr->wr.rdma = {e.remote_addr, e.rkey};
+  return true;
+}
+
+bool Requester::transmit_send(uint64_t index, Batch* batch) {
+  Entry& e = at(index);
+  if (!window_open()) return false;
+  Request request;
+  request.length = e.length;
+  if (e.opcode == IBV_WR_SEND_WITH_IMM) {
+    request.flags |= kWithImmediate;
+    request.immediate = e.imm;
+  }
+  if (e.solicited) request.flags |= kSolicited;
+  const bool eager = e.length <= kEagerBytes;
+  if (!eager) {
+    Announced& a = announced_[announced_tail_++ % kWindow];
+    a.number = next_;
+    a.cleared = false;
+  }
+  stage(index, eager ? Note::kSend : Note::kReady, request, nullptr, 0, batch);
+  if (eager && e.num_sge > 0) {
+    ibv_send_wr& wr = batch->wrs[batch->count - 1];
+    std::copy_n(sges_of(index), e.num_sge, batch->own_sges() + 1);
+    wr.num_sge += e.num_sge;
+    if (e.inlined) wr.send_flags |= IBV_SEND_INLINE;
+  }
+  return true;
+}
+
+bool Requester::transmit_read(uint64_t index, Batch* batch) {
+  Entry& e = at(index);
+  if (!window_open() || reads_ >= max_reads_) return false;
+  Segment segments[kMaxSegments];
+  for (uint32_t i = 0; i < e.num_sge; ++i)
+    if (!keys_->landing(sges_of(index)[i], shape_.domain, &segments[i])) {
+      give_up(index, IBV_WC_LOC_PROT_ERR, IBV_EVENT_QP_FATAL);
+      return false;
+    }
+  Request request;
+  request.length = e.length;
+  request.remote_addr = e.remote_addr;
+  request.rkey = e.rkey;
+  ++reads_;
+  stage(index, Note::kRead, request, segments, e.num_sge, batch);
+  return true;
+}
+
+bool Requester::transmit_atomic(uint64_t index, Batch* batch) {
+  Entry& e = at(index);
+  if (!window_open() || reads_ >= max_reads_) return false;
+  const ibv_sge& sge = sges_of(index)[0];
+  if (!keys_->allowed(sge.lkey, sge.addr, sge.length, IBV_ACCESS_LOCAL_WRITE, shape_.domain)) {
+    give_up(index, IBV_WC_LOC_PROT_ERR, IBV_EVENT_QP_FATAL);
+    return false;
+  }
+  Request request;
+  request.length = e.length;
+  request.remote_addr = e.remote_addr;
+  request.rkey = e.rkey;
+  request.operand = e.operand;
+  request.swap = e.swap;
+  if (e.opcode == IBV_WR_ATOMIC_CMP_AND_SWP) request.flags |= kCompareSwap;
+  ++reads_;
+  stage(index, Note::kAtomic, request, nullptr, 0, batch);
+  return true;
+}
+
+// Gives the message its number and puts its header in the batch.
+void Requester::stage(uint64_t index, Note note, const Request& request, const Segment* segments, uint32_t count,
+                      Batch* batch) {
+  Entry& e = at(index);
+  e.number = next_++;
+  by_number_[e.number % kWindow] = index;
+  const auto number = static_cast<uint32_t>(e.number & kNumberMask);
+  Request numbered = request;
+  numbered.note = note;
+  numbered.number = number;
+  numbered.segments = static_cast<uint16_t>(count);
+  numbered.reply_psn = reply_psn_;
+  if (link_->take_confirmation(&numbered.confirmed)) numbered.flags |= kConfirms;
+  uint8_t* const staged = outbox_->request_staging(number);
+  encode(numbered, staged);
+  encode_segments(segments, count, staged + kHeaderBytes);
+  ibv_send_wr* const wr = batch->add();
+  batch->own_sges()[0] = outbox_->request_sge(number, kHeaderBytes + count * kSegmentBytes);
+  // What completes an announced SEND is the write of its last note.
+  wr->wr_id = outbox_->wr_id(note == Note::kReady ? Outbox::kInternal : static_cast<uint32_t>(index & mask_));
+  wr->opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+  wr->send_flags = IBV_SEND_SIGNALED | IBV_SEND_SOLICITED;
+  wr->sg_list = batch->own_sges();
+  wr->num_sge = 1;
+  wr->imm_data = pack({note, 0, number});
+  wr->wr.rdma = {request_offset(number), MRC_SOFT_MAILBOX_RKEY};
+}
+
+void Requester::send_cleared() {
+  while (announced_head_ != announced_tail_ && !dead_) {
+    Announced& a = announced_[announced_head_ % kWindow];
+    if (!a.cleared || outbox_->room() < a.count + 1u) return;
+    const uint64_t index = by_number_[a.number % kWindow];
+    ++announced_head_;
+    if (!write_data(index, a.segments.data(), a.count)) give_up(index, IBV_WC_REM_OP_ERR, IBV_EVENT_QP_FATAL);
+  }
+}
+
+// The data of an announced SEND, one write per segment of the receiver, then the note that it is there.
+bool Requester::write_data(uint64_t index, const Segment* segments, uint32_t count) {
+  Entry& e = at(index);
+  const ibv_sge* from = sges_of(index);
+  uint32_t source = 0, offset = 0, left = e.length;
+  for (uint32_t i = 0; i < count && left > 0; ++i) {
+    ibv_sge pieces[kMaxSegments];
+    ibv_send_wr wr{};
+    wr.sg_list = pieces;
+    uint32_t room = std::min(segments[i].length, left);
+    left -= room;
+    while (room > 0 && source < e.num_sge) {
+      const uint32_t n = std::min(room, from[source].length - offset);
+      pieces[wr.num_sge++] = {from[source].addr + offset, n, from[source].lkey};
+      room -= n;
+      offset += n;
+      if (offset == from[source].length) {
+        ++source;
+        offset = 0;
+      }
+    }
+    wr.wr_id = outbox_->wr_id(Outbox::kInternal);
+    wr.opcode = IBV_WR_RDMA_WRITE;
+    wr.wr.rdma = {segments[i].addr, segments[i].key};
+    if (!outbox_->post(&wr, 1)) return false;
+  }
+  if (left > 0) return false;  // the receiver gave too little room
+  ibv_send_wr wr{};
+  wr.wr_id = outbox_->wr_id(static_cast<uint32_t>(index & mask_));
+  wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+  wr.send_flags = IBV_SEND_SIGNALED;
+  wr.imm_data = pack({Note::kFinish, 0, static_cast<uint32_t>(e.number & kNumberMask)});
+  wr.wr.rdma.rkey = MRC_SOFT_MAILBOX_RKEY;
+  return outbox_->post(&wr, 1);
+}
+
+}  // namespace mrc::shim

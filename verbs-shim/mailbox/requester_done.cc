@@ -1,0 +1,220 @@
+// The end of requests: what MRC completed, what the peer confirmed or refused, and completions in order. [VRB-REQ-5..9]
+#include <algorithm>
+#include <cstring>
+
+#include "mailbox/requester.h"
+
+namespace mrc::shim {
+
+namespace {
+
+ibv_wc_opcode completion_opcode(ibv_wr_opcode opcode) {
+  switch (opcode) {
+    case IBV_WR_SEND:
+    case IBV_WR_SEND_WITH_IMM:
+      return IBV_WC_SEND;
+    case IBV_WR_RDMA_READ:
+      return IBV_WC_RDMA_READ;
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+      return IBV_WC_COMP_SWAP;
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+      return IBV_WC_FETCH_ADD;
+    default:
+      return IBV_WC_RDMA_WRITE;
+  }
+}
+
+}  // namespace
+
+uint64_t rnr_time(uint8_t code) {
+  static constexpr uint32_t kHundredthsOfMs[32] = {
+      65536, 1,   2,   3,   4,    6,    8,    12,   16,   24,   32,   48,    64,    96,    128,   192,
+      256,   384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
+  return static_cast<uint64_t>(kHundredthsOfMs[code & 31]) * 10000;
+}
+
+void Requester::on_completion(uint32_t slot, ibv_wc_status status) {
+  outbox_->on_completion(slot);
+  if (dead_) return;
+  const uint64_t index = slot == Outbox::kInternal ? sent_ : head_ + ((slot - head_) & mask_);
+  if (status != IBV_WC_SUCCESS) {
+    // A peer that has no mailbox refuses the key; what the application asked for is an operation it does not have.
+    if (index < sent_ && at(index).message && status == IBV_WC_REM_ACCESS_ERR) status = IBV_WC_REM_INV_REQ_ERR;
+    uint64_t culprit = index;
+    if (slot == Outbox::kInternal) {
+      culprit = announced_head_ != announced_tail_ ? by_number_[announced_[announced_head_ % kWindow].number % kWindow]
+                                                   : head_;
+      if (status == IBV_WC_REM_ACCESS_ERR) status = IBV_WC_REM_INV_REQ_ERR;
+    }
+    give_up(culprit, status, IBV_EVENT_QP_FATAL);
+    return;
+  }
+  if (slot == Outbox::kInternal || index >= sent_) return;
+  written_ = std::max(written_, index + 1);
+  if (at(index).message) at(index).delivered = true;
+  retire();
+}
+
+uint64_t Requester::extend(uint32_t number) const {
+  const uint64_t base = confirmed_ & ~static_cast<uint64_t>(kNumberMask);
+  uint64_t full = base | number;
+  if (full + kNumberMask / 2 < confirmed_) full += kNumberMask + 1;
+  if (full > confirmed_ + kNumberMask / 2 && full > kNumberMask) full -= kNumberMask + 1;
+  return full;
+}
+
+void Requester::confirm(uint64_t number) {
+  for (uint64_t n = confirmed_ + 1; n <= number; ++n) {
+    const Entry& e = at(by_number_[n % kWindow]);
+    if (e.opcode != IBV_WR_SEND && e.opcode != IBV_WR_SEND_WITH_IMM && reads_ > 0) --reads_;
+  }
+  if (number > confirmed_) confirmed_end_ = by_number_[number % kWindow] + 1;
+  confirmed_ = number;
+  if (rnr_number_ <= confirmed_) set_deadline(UINT64_MAX);
+}
+
+void Requester::on_confirmation(uint32_t number) {
+  const uint64_t full = extend(number);
+  if (dead_ || !outstanding(full)) return;  // an older one than what is known
+  confirm(full);
+  retire();
+}
+
+void Requester::on_note(const Immediate& note, const uint8_t* mailbox, uint64_t now) {
+  if (dead_) return;
+  const uint64_t number = extend(note.number);
+  if (!outstanding(number)) {
+    if (note.note != Note::kNotReady) give_up(head_, IBV_WC_BAD_RESP_ERR, IBV_EVENT_QP_FATAL);
+    return;
+  }
+  const uint64_t index = by_number_[number % kWindow];
+  const uint8_t* const reply = mailbox + reply_offset(note.number);
+  switch (note.note) {
+    case Note::kAtomicDone: {
+      const uint64_t before = get64(reply);
+      uint8_t native[sizeof before];
+      std::memcpy(native, &before, sizeof before);
+      confirm(number);
+      if (at(index).length != sizeof native ||
+          !keys_->scatter(sges_of(index), 1, native, sizeof native, shape_.domain)) {
+        give_up(index, IBV_WC_LOC_PROT_ERR, IBV_EVENT_QP_FATAL);
+        return;
+      }
+      break;
+    }
+    case Note::kAck:
+    case Note::kReadDone:
+      confirm(number);
+      break;
+    case Note::kClear: {
+      Announced* found = nullptr;
+      for (uint64_t i = announced_head_; i != announced_tail_; ++i)
+        if (announced_[i % kWindow].number == number) found = &announced_[i % kWindow];
+      const uint32_t count = get32(reply);
+      if (found == nullptr || found->cleared || count > kMaxSegments) {
+        give_up(index, IBV_WC_BAD_RESP_ERR, IBV_EVENT_QP_FATAL);
+        return;
+      }
+      decode_segments(reply + kClearHeaderBytes, count, found->segments.data());
+      found->count = static_cast<uint16_t>(count);
+      found->cleared = true;
+      break;
+    }
+    case Note::kRefused:
+      confirm(number - 1);
+      for (uint64_t i = head_; i <= index; ++i) at(i).delivered = true;  // the peer could not speak of them otherwise
+      written_ = std::max(written_, index);
+      retire();
+      give_up(index, static_cast<ibv_wc_status>(note.argument), IBV_EVENT_QP_FATAL);
+      return;
+    case Note::kNotReady:
+      if (rnr_retry_ < 7) {
+        rnr_number_ = number;
+        set_deadline(now + rnr_retry_ * rnr_time(note.argument));
+        tick(now);
+      }
+      return;
+    default:
+      give_up(head_, IBV_WC_BAD_RESP_ERR, IBV_EVENT_QP_FATAL);
+      return;
+  }
+  retire();
+}
+
+void Requester::set_deadline(uint64_t at) {
+  const int before = rnr_deadline_ != UINT64_MAX, after = at != UINT64_MAX;
+  rnr_deadline_ = at;
+  if (before != after) link_->count_timer(after - before);
+}
+
+void Requester::tick(uint64_t now) {
+  if (dead_ || rnr_deadline_ > now) return;
+  set_deadline(UINT64_MAX);
+  if (outstanding(rnr_number_))
+    give_up(by_number_[rnr_number_ % kWindow], IBV_WC_RNR_RETRY_EXC_ERR, IBV_EVENT_QP_FATAL);
+}
+
+void Requester::retire() {
+  while (head_ != sent_) {
+    Entry& e = at(head_);
+    const bool done = e.message ? e.delivered && e.number <= confirmed_ : head_ < written_;
+    if (!done) return;
+    ++head_;
+    ++slots_;
+    if (e.signaled) complete(e, IBV_WC_SUCCESS);
+  }
+}
+
+void Requester::complete(Entry& e, ibv_wc_status status) {
+  ibv_wc wc{};
+  wc.wr_id = e.wr_id;
+  wc.status = status;
+  wc.opcode = completion_opcode(e.opcode);
+  wc.byte_len = e.length;
+  wc.qp_num = shape_.qpn;
+  const uint32_t slots = slots_;
+  slots_ = 0;
+  link_->complete_send(wc, slots);
+}
+
+// The request at `index` fails, everything else that is not done is flushed. Earlier requests are flushed, too, when
+// nobody can tell any more what became of them.
+void Requester::give_up(uint64_t index, ibv_wc_status status, ibv_event_type event) {
+  if (dead_) return;
+  dead_ = true;
+  while (head_ != tail_) {
+    Entry& e = at(head_);
+    const bool culprit = head_ == index;
+    ++head_;
+    ++slots_;
+    complete(e, culprit ? status : IBV_WC_WR_FLUSH_ERR);
+  }
+  sent_ = head_;
+  set_deadline(UINT64_MAX);
+  link_->fail(event);
+}
+
+void Requester::flush() {
+  dead_ = true;
+  while (head_ != tail_) {
+    Entry& e = at(head_++);
+    ++slots_;
+    complete(e, IBV_WC_WR_FLUSH_ERR);
+  }
+  sent_ = head_;
+  set_deadline(UINT64_MAX);
+}
+
+void Requester::reset() {
+  head_ = sent_ = tail_ = written_ = 0;
+  slots_ = 0;
+  next_ = 1;
+  confirmed_ = confirmed_end_ = 0;
+  reads_ = 0;
+  set_deadline(UINT64_MAX);
+  announced_head_ = announced_tail_ = 0;
+  taken_.store(0);
+  dead_ = false;
+}
+
+}  // namespace mrc::shim

@@ -1,0 +1,58 @@
+// Completion channels. Who sleeps in ibv_get_cq_event sleeps on two descriptors, the channel's and that of the MRC
+// completion queue, and pumps when the second speaks: one wake-up from the packet to the application.
+#include <fcntl.h>
+#include <poll.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "objects/completion_queue.h"
+
+namespace mrc::shim {
+
+Channel::Channel(Context* context) : context_(context) {
+  std::memset(static_cast<void*>(&handle_), 0, sizeof handle_);
+  handle_.self = this;
+  handle_.base.context = context->verbs();
+  handle_.base.fd = events.fd();
+  context_->count_child(1);
+}
+
+Channel::~Channel() {
+  context_->count_child(-1);
+}
+
+bool Channel::take(Cq** cq) {
+  return events.take(cq, [](Cq* of) { return &of->channel_events; });
+}
+
+int Channel::get(Cq** cq) {
+  if (take(cq)) return 0;
+  const int flags = fcntl(events.fd(), F_GETFL);
+  if (flags >= 0 && (flags & O_NONBLOCK) != 0) {
+    context_->poll();
+    return take(cq) ? 0 : EAGAIN;
+  }
+  struct Sleeper {
+    explicit Sleeper(Context* c) : context(c) { ++context->sleepers; }
+    ~Sleeper() { --context->sleepers; }
+    Context* const context;
+  } sleeper(context_);
+  for (;;) {
+    context_->api().mrc_req_notify_cq(context_->pump_cq(), 0);
+    context_->pump();
+    if (take(cq)) return 0;
+    pollfd wait[2] = {{events.fd(), POLLIN, 0}, {context_->pump_fd(), POLLIN, 0}};
+    // Another thread may take away what this one waits for, so it looks again from time to time.
+    constexpr int kLookAgainMs = 20;
+    if (::poll(wait, 2, kLookAgainMs) < 0) return errno;
+    if ((wait[1].revents & POLLIN) != 0) {
+      mrc_cq* pumped;
+      void* unused;
+      if (context_->api().mrc_get_cq_event(context_->pump_channel(), &pumped, &unused) == 0)
+        context_->api().mrc_ack_cq_events(pumped, 1);
+    }
+  }
+}
+
+}  // namespace mrc::shim

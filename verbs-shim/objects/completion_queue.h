@@ -1,0 +1,100 @@
+// Completion queue and completion channel of the application. Completions are put in by pump() and by calls that flush
+// or match; polling takes them out, and pumps when there are none.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "objects/context.h"
+#include "objects/event_fd.h"
+
+namespace mrc::shim {
+
+class Cq;
+
+class Channel {
+ public:
+  explicit Channel(Context* context);
+  ~Channel();
+  static Channel* of(ibv_comp_channel* channel) { return reinterpret_cast<Handle*>(channel)->self; }
+  ibv_comp_channel* verbs() { return &handle_.base; }
+  Context* context() const { return context_; }
+
+  // 0 or an errno value. Blocks unless the descriptor is O_NONBLOCK, and makes progress while it does.
+  int get(Cq** cq);
+
+  EventQueue<Cq*> events;
+  std::atomic<int> users{0};
+
+ private:
+  struct Handle {
+    ibv_comp_channel base;
+    Channel* self;
+  };
+  bool take(Cq** cq);
+  Context* const context_;
+  Handle handle_;
+};
+
+class Cq {
+ public:
+  static constexpr int kMaxCqe = 1 << 20;
+
+  Cq(Context* context, int cqe, void* cq_context, Channel* channel, uint64_t wc_flags);
+  ~Cq();
+  static Cq* of(ibv_cq* cq) { return reinterpret_cast<Handle*>(cq)->self; }
+  static Cq* of(ibv_cq_ex* cq) { return reinterpret_cast<Handle*>(cq)->self; }
+  ibv_cq* verbs() { return reinterpret_cast<ibv_cq*>(&handle_.base); }
+  ibv_cq_ex* verbs_ex() { return &handle_.base; }
+  Context* context() const { return context_; }
+  Channel* channel() const { return channel_; }
+
+  int poll(int max, ibv_wc* out);
+  // False: it is full. The completion is lost, and the queue pair with it.
+  bool push(const ibv_wc& wc, Qp* owner, uint32_t slots, bool solicited);
+  void purge(const Qp* owner);
+  int arm(bool solicited_only);  // 0 or an errno value
+  int resize(int cqe);
+  void acknowledge(unsigned n);
+  void forget_events();
+
+  EventCount channel_events, async_events;
+  std::atomic<int> users{0};  // queue pairs, once per direction
+  bool mark_overrun() { return !overrun_.exchange(true); }
+  const ibv_wc& current() const { return current_; }  // of the ibv_cq_ex interface
+  int next();                                         // 0, or ENOENT
+
+ private:
+  struct Handle {
+    ibv_cq_ex base;
+    Cq* self;
+  };
+  struct Entry {
+    ibv_wc wc;
+    Qp* owner;
+    uint32_t slots;
+  };
+  enum class Arm : uint8_t { kNot, kSolicited, kAny };
+
+  int take(int max, ibv_wc* out);
+
+  Context* const context_;
+  Channel* const channel_;
+  std::mutex mutex_;
+  uint64_t size_;
+  std::unique_ptr<Entry[]> ring_;
+  uint64_t head_ = 0, tail_ = 0;
+  std::atomic<uint64_t> count_{0};  // written under the mutex
+  Arm arm_ = Arm::kNot;
+  std::atomic<bool> overrun_{false};
+  ibv_wc current_{};
+  Handle handle_;
+};
+
+// poll_ex.cc: the ibv_cq_ex functions.
+void fill_poll_functions(ibv_cq_ex* cq, uint64_t wc_flags);
+
+}  // namespace mrc::shim

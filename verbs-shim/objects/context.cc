@@ -1,0 +1,163 @@
+#include "objects/context.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include "objects/device.h"
+#include "objects/memory.h"
+#include "objects/queue_pair.h"
+#include "objects/verbs_ops.h"
+#include "progress/progress_thread.h"
+#include "progress/settle.h"
+#include "settings/log.h"
+
+namespace mrc::shim {
+
+namespace {
+
+constexpr int kFirstCompletions = 1024;
+
+std::mutex open_mutex;
+std::vector<Context*>& open_contexts() {
+  static auto* contexts = new std::vector<Context*>;  // never destroyed: programs close devices while they exit
+  return *contexts;
+}
+
+}  // namespace
+
+bool Context::is_ours(const ibv_context* context) {
+  return context != nullptr && context->ops.poll_cq == &poll_cq_op;
+}
+
+Context* Context::of(const ibv_context* context) {
+  constexpr size_t kOffset = offsetof(Handle, verbs) + offsetof(verbs_context, context);
+  return reinterpret_cast<const Handle*>(reinterpret_cast<const char*>(context) - kOffset)->self;
+}
+
+Context::Context(const Provider& api, ibv_device* device, ibv_context* soft)
+    : api_(api), soft_(soft), keys_(&Mr::make_landing) {
+  fill_handle(device);
+}
+
+Context::~Context() {
+  progress_.reset();
+  if (pump_cq_ != nullptr) api_.mrc_destroy_cq(pump_cq_);
+  if (pump_channel_ != nullptr) api_.mrc_destroy_comp_channel(pump_channel_);
+  if (mrc_ != nullptr) api_.mrc_destroy_context(mrc_);
+  api_.mrc_soft_close_device(soft_);
+  pthread_mutex_destroy(&verbs()->mutex);
+}
+
+void Context::fill_handle(ibv_device* device) {
+  std::memset(static_cast<void*>(&handle_), 0, sizeof handle_);
+  handle_.self = this;
+  handle_.verbs.sz = sizeof handle_.verbs;
+  ibv_context* const c = verbs();
+  c->device = device;
+  c->cmd_fd = -1;
+  c->async_fd = async.fd();
+  c->num_comp_vectors = soft_->num_comp_vectors;
+  c->abi_compat = __VERBS_ABI_IS_EXTENDED;
+  pthread_mutex_init(&c->mutex, nullptr);
+  fill_ops(&handle_.verbs);
+}
+
+bool Context::start() {
+  mrc_context_attr attr = {MRC_API_VER_USED, 0};
+  mrc_ = api_.mrc_create_context(soft_, &attr);
+  if (mrc_ == nullptr || api_.mrc_create_comp_channel(mrc_, &pump_channel_) != 0) return false;
+  api_.mrc_get_comp_channel_fd(pump_channel_, &pump_fd_);
+  fcntl(pump_fd_, F_SETFL, fcntl(pump_fd_, F_GETFL) | O_NONBLOCK);
+  fcntl(soft_->async_fd, F_SETFL, fcntl(soft_->async_fd, F_GETFL) | O_NONBLOCK);
+  pump_cq_ = api_.mrc_create_cq(mrc_, kFirstCompletions, this, pump_channel_, 0);
+  completions_room_ = kFirstCompletions;
+  return pump_cq_ != nullptr;
+}
+
+Context* Context::open(ibv_device* device) {
+  const Provider* api = provider();
+  if (api == nullptr) {
+    errno = ENODEV;
+    return nullptr;
+  }
+  ibv_context* const soft = api->mrc_soft_open_device(soft_device(device));
+  if (soft == nullptr) {
+    log_error("ibv_open_device", "%s: %s", device->name, std::strerror(errno));
+    return nullptr;
+  }
+  auto* context = new Context(*api, device, soft);
+  if (!context->start()) {
+    const int error = errno;
+    delete context;
+    errno = error;
+    return nullptr;
+  }
+  std::lock_guard lock(open_mutex);
+  open_contexts().push_back(context);
+  return context;
+}
+
+void Context::close(Context* context) {
+  shim::settle(context, [context] { return context->settled(); });
+  {
+    std::lock_guard lock(open_mutex);
+    auto& all = open_contexts();
+    all.erase(std::remove(all.begin(), all.end(), context), all.end());
+  }
+  if (context->children_.load() == 0) {
+    delete context;
+    return;
+  }
+  // libibverbs closes all the same and leaves the rest to the kernel. What the application still holds stays valid.
+  context->progress_.reset();
+  log_info("ibv_close_device: %s had %d objects left", context->verbs()->device->name, context->children_.load());
+}
+
+void Context::settle_all() {
+  std::lock_guard lock(open_mutex);
+  for (Context* context : open_contexts()) shim::settle(context, [context] { return context->settled(); });
+}
+
+uint32_t Context::add(Qp* qp, uint32_t completions) {
+  std::lock_guard lock(pump_mutex_);
+  completions_wanted_ += completions;
+  if (completions_wanted_ > completions_room_) {
+    uint64_t room = completions_room_;
+    while (room < completions_wanted_) room *= 2;
+    if (const int error = api_.mrc_soft_resize_cq(pump_cq_, static_cast<int>(room))) {
+      completions_wanted_ -= completions;
+      errno = error;
+      return UINT32_MAX;
+    }
+    completions_room_ = room;
+  }
+  auto free = std::find(qps_.begin(), qps_.end(), nullptr);
+  if (free == qps_.end()) free = qps_.insert(free, nullptr);
+  *free = qp;
+  return static_cast<uint32_t>(free - qps_.begin());
+}
+
+// Under pump_mutex_, or before anything could complete.
+void Context::remove(uint32_t id, uint32_t completions) {
+  completions_wanted_ -= completions;
+  Qp* const qp = qps_[id];
+  qps_[id] = nullptr;
+  std::lock_guard lock(deferred_mutex_);
+  deferred_.erase(std::remove(deferred_.begin(), deferred_.end(), qp), deferred_.end());
+}
+
+void Context::start_progress() {
+  if (progress_ == nullptr) progress_ = std::make_unique<ProgressThread>(this);  // callers hold pump_mutex_
+}
+
+void Context::wake_progress() {
+  if (sleepers.load() == 0 && progress_ != nullptr) progress_->wake();
+}
+
+}  // namespace mrc::shim

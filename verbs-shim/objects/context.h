@@ -1,0 +1,115 @@
+// An opened device: the ibv_context that the application holds, the software device and the MRC context behind it, and
+// the one MRC completion queue into which everything completes that is posted here. pump() takes completions out of it
+// and gives them to queue pairs, which give the application's own to the application's completion queues.
+//
+// Lock order: pump, queue pair, shared receive queue, completion queue, events.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "mailbox/key_table.h"
+#include "objects/event_fd.h"
+#include "provider/provider.h"
+
+namespace mrc::shim {
+
+class Qp;
+class ProgressThread;
+
+class Context {
+ public:
+  // Null and errno.
+  static Context* open(ibv_device* device);
+  static void close(Context* context);
+  static bool is_ours(const ibv_context* context);
+  static Context* of(const ibv_context* context);  // of one of ours
+  // What is owed to peers leaves before the process ends.
+  static void settle_all();
+
+  ibv_context* verbs() { return &handle_.verbs.context; }
+  ibv_context* soft() const { return soft_; }
+  mrc_context* mrc() const { return mrc_; }
+  mrc_cq* pump_cq() const { return pump_cq_; }
+  mrc_comp_channel* pump_channel() const { return pump_channel_; }
+  int pump_fd() const { return pump_fd_; }
+  const Provider& api() const { return api_; }
+  KeyTable& keys() { return keys_; }
+
+  // Completions are taken and served, unless another thread is at it. Bounded work; true when there were any.
+  bool pump();
+  // The same for the application's calls: the progress thread stays away while there are some.
+  void poll() {
+    polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    pump();
+  }
+  uint64_t polls() const { return polls_.load(std::memory_order_relaxed); }
+  // The queue pair has something to do at the next pump(): confirmations to send, receive requests to give back.
+  void defer(Qp* qp);
+  // Queue pairs that waited for a receive request go on.
+  void resume(std::vector<Qp*>* waiting);
+  std::mutex& pump_mutex() { return pump_mutex_; }
+
+  // Queue pairs by the number that stands in the upper half of their wr_ids.
+  uint32_t add(Qp* qp, uint32_t completions);  // makes room for its completions; UINT32_MAX and errno
+  void remove(uint32_t id, uint32_t completions);
+  void count_child(int by) { children_.fetch_add(by); }
+  void start_progress();
+  void wake_progress();
+  // Somebody sleeps in ibv_get_cq_event and pumps by himself.
+  std::atomic<int> sleepers{0};
+
+  EventQueue<ibv_async_event> async;
+  void raise(const ibv_async_event& event) { async.raise(event); }
+  void take_mrc_events();    // from the MRC library to ours
+  bool port_active() const;  // some plane is in service
+  // Queue pairs with a running timer (receiver not ready).
+  void count_timer(int by) { timers_.fetch_add(by); }
+
+  static uint64_t now();  // monotonic, nanoseconds
+  uint64_t deadline();    // of the earliest timer; UINT64_MAX: none
+  bool settled();         // nothing is owed to any peer
+
+ private:
+  struct Handle {
+    Context* self;
+    verbs_context verbs;  // last: programs reach the verbs_context from the ibv_context at its end
+  };
+
+  Context(const Provider& api, ibv_device* device, ibv_context* soft);
+  ~Context();
+  bool start();
+  bool serve_deferred();
+  void on_mrc_event(const mrc_async_event& event);
+  void fill_handle(ibv_device* device);
+
+  const Provider& api_;
+  ibv_context* const soft_;
+  mrc_context* mrc_ = nullptr;
+  mrc_comp_channel* pump_channel_ = nullptr;
+  mrc_cq* pump_cq_ = nullptr;
+  int pump_fd_ = -1;
+  KeyTable keys_;
+  std::atomic<uint64_t> polls_{0};
+  std::atomic<int> children_{0};
+  std::atomic<int> timers_{0};
+  std::atomic<bool> port_was_active_{true};
+
+  std::mutex pump_mutex_;
+  std::vector<Qp*> qps_;  // under pump_mutex_
+  uint64_t completions_wanted_ = 0;
+  uint64_t completions_room_ = 0;
+  std::mutex deferred_mutex_;
+  std::vector<Qp*> deferred_, serving_;  // serving_: under pump_mutex_
+  std::unique_ptr<ProgressThread> progress_;
+  Handle handle_;
+};
+
+// verbs_ops.cc: the functions that programs reach through the context without a symbol.
+void fill_ops(verbs_context* verbs);
+
+}  // namespace mrc::shim

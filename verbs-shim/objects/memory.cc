@@ -1,0 +1,86 @@
+#include "objects/memory.h"
+
+#include <cerrno>
+#include <new>
+
+namespace mrc::shim {
+
+ibv_pd* Pd::create(Context* context) {
+  ibv_pd* const soft = context->api().mrc_soft_alloc_pd(context->soft());
+  if (soft == nullptr) return nullptr;
+  auto* pd = new Pd;
+  pd->context_ = context;
+  pd->soft_ = soft;
+  pd->handle_ = {{context->verbs(), soft->handle}, pd};
+  context->count_child(1);
+  return &pd->handle_.base;
+}
+
+ibv_pd* Pd::create_parent(Context* context, ibv_pd* of_pd) {
+  auto* pd = new Pd;
+  pd->context_ = context;
+  pd->parent_ = of(of_pd)->root();
+  pd->soft_ = pd->parent_->soft_;
+  pd->handle_ = {{context->verbs(), of_pd->handle}, pd};
+  ++pd->parent_->users;
+  context->count_child(1);
+  return &pd->handle_.base;
+}
+
+int Pd::destroy(ibv_pd* verbs) {
+  Pd* const pd = of(verbs);
+  if (pd->users.load() > 0) return EBUSY;
+  if (pd->parent_ != nullptr) {
+    --pd->parent_->users;
+  } else if (const int error = pd->context_->api().mrc_soft_dealloc_pd(pd->soft_)) {
+    return error;
+  }
+  pd->context_->count_child(-1);
+  delete pd;
+  return 0;
+}
+
+ibv_mr* Mr::create(ibv_pd* pd, void* addr, size_t length, uint64_t iova, int access) {
+  Pd* const domain = Pd::of(pd);
+  Context* const context = domain->context();
+  ibv_mr* const soft = context->api().mrc_soft_reg_mr_iova(domain->soft(), addr, length, iova, access);
+  if (soft == nullptr) return nullptr;
+  auto* mr = new Mr;
+  mr->pd_ = domain;
+  mr->soft_ = soft;
+  mr->handle_.base = *soft;
+  mr->handle_.base.context = context->verbs();
+  mr->handle_.base.pd = pd;
+  mr->handle_.self = mr;
+  ++domain->users;
+  KeyTable::Region region;
+  region.base = static_cast<uint8_t*>(addr);
+  region.iova = iova;
+  region.length = length;
+  region.access = static_cast<unsigned>(access);
+  region.domain = domain->root();
+  region.owner = mr;
+  context->keys().add(soft->lkey, region);
+  return &mr->handle_.base;
+}
+
+int Mr::destroy(ibv_mr* verbs) {
+  Mr* const mr = reinterpret_cast<Handle*>(verbs)->self;
+  Context* const context = mr->pd_->context();
+  context->keys().remove(mr->soft_->lkey);
+  if (mr->landing_ != nullptr) context->api().mrc_soft_dereg_mr(mr->landing_);
+  const int error = context->api().mrc_soft_dereg_mr(mr->soft_);
+  --mr->pd_->users;
+  delete mr;
+  return error;
+}
+
+uint32_t Mr::make_landing(void* self) {
+  Mr* const mr = static_cast<Mr*>(self);
+  mr->landing_ = mr->pd_->context()->api().mrc_soft_reg_mr_iova(
+      mr->pd_->soft(), mr->soft_->addr, mr->soft_->length, reinterpret_cast<uint64_t>(mr->soft_->addr),
+      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | MRC_SOFT_ACCESS_ANY_QP);
+  return mr->landing_ != nullptr ? mr->landing_->rkey : 0;
+}
+
+}  // namespace mrc::shim

@@ -1,0 +1,54 @@
+// Protection domains, parent domains, thread domains, memory regions and address handles: what of them the shim adds to
+// those of the software device.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <atomic>
+
+#include "objects/context.h"
+
+namespace mrc::shim {
+
+// A protection domain, or a parent domain over one.
+class Pd {
+ public:
+  static ibv_pd* create(Context* context);
+  static ibv_pd* create_parent(Context* context, ibv_pd* of);
+  static int destroy(ibv_pd* pd);
+  static Pd* of(ibv_pd* pd) { return reinterpret_cast<Handle*>(pd)->self; }
+  Context* context() const { return context_; }
+  ibv_pd* soft() const { return soft_; }
+  Pd* root() { return parent_ != nullptr ? parent_ : this; }  // the domain that keys belong to
+  std::atomic<int> users{0};
+
+ private:
+  struct Handle {
+    ibv_pd base;
+    Pd* self;
+  };
+  Context* context_ = nullptr;
+  ibv_pd* soft_ = nullptr;
+  Pd* parent_ = nullptr;
+  Handle handle_{};
+};
+
+// A memory region: the application's key, and once it is needed the landing key.
+class Mr {
+ public:
+  static ibv_mr* create(ibv_pd* pd, void* addr, size_t length, uint64_t iova, int access);
+  static int destroy(ibv_mr* mr);
+  static uint32_t make_landing(void* self);  // KeyTable::LandingMaker
+
+ private:
+  struct Handle {
+    ibv_mr base;
+    Mr* self;
+  };
+  Pd* pd_ = nullptr;
+  ibv_mr* soft_ = nullptr;
+  ibv_mr* landing_ = nullptr;
+  Handle handle_{};
+};
+
+}  // namespace mrc::shim

@@ -1,0 +1,320 @@
+// Making, destroying and serving a queue pair. Attributes and states are in queue_pair_modify.cc.
+#include "objects/queue_pair.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "progress/settle.h"
+
+namespace mrc::shim {
+
+namespace {
+
+constexpr uint32_t kMrcSlots = 32768;  // largest send queue of MRC
+constexpr size_t kQpMemory = kMailboxBytes + Outbox::kStagingBytes;
+constexpr uint32_t kAckEarly = kWindow / 4;
+
+}  // namespace
+
+Qp::Qp(Context* context, const ibv_qp_init_attr_ex& init)
+    : context_(context),
+      init_(init),
+      pd_(Pd::of(init.pd)),
+      send_cq_(Cq::of(init.send_cq)),
+      recv_cq_(Cq::of(init.recv_cq)),
+      srq_(init.srq != nullptr ? Srq::of(init.srq) : nullptr),
+      mrc_slots_(std::min(kMrcSlots, 2 * init.cap.max_send_wr + 6 * kWindow)),
+      immediates_(std::clamp(srq_ != nullptr ? kMostImmediates : init.cap.max_recv_wr, 1u, kMostImmediates)) {
+  std::memset(static_cast<void*>(&handle_), 0, sizeof handle_);
+  handle_.self = this;
+  context_->count_child(1);
+  ++pd_->users;
+  ++send_cq_->users;
+  ++recv_cq_->users;
+  if (srq_ != nullptr) ++srq_->users;
+}
+
+Qp::~Qp() {
+  if (mrc_ != nullptr) context_->api().mrc_destroy_qp(mrc_);
+  if (id_ != UINT32_MAX) context_->remove(id_, completions());
+  if (staging_ != nullptr) context_->api().mrc_soft_dereg_mr(staging_);
+  if (memory_ != nullptr) munmap(memory_, kQpMemory);
+  if (srq_ != nullptr) --srq_->users;
+  --recv_cq_->users;
+  --send_cq_->users;
+  --pd_->users;
+  context_->count_child(-1);
+  if (handle_.base.qp_base.context != nullptr) {
+    pthread_mutex_destroy(&handle_.base.qp_base.mutex);
+    pthread_cond_destroy(&handle_.base.qp_base.cond);
+  }
+}
+
+// What the queue pair may have in the MRC completion queue at a time.
+uint32_t Qp::completions() const {
+  return mrc_slots_ + immediates_ + 4 * kWindow;
+}
+
+bool Qp::make() {
+  const Provider& api = context_->api();
+  void* const memory =
+      mmap(nullptr, kQpMemory, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  memory_ = static_cast<uint8_t*>(memory);
+  uint8_t* const staging = memory_ + kMailboxBytes;
+  staging_ =
+      api.mrc_soft_reg_mr_iova(pd_->soft(), staging, Outbox::kStagingBytes, reinterpret_cast<uint64_t>(staging), 0);
+  if (staging_ == nullptr) return false;
+  id_ = context_->add(this, completions());
+  if (id_ == UINT32_MAX) return false;
+
+  const ibv_qp_cap& cap = init_.cap;
+  mrc_qp_init_attr mrc_init{};
+  mrc_init.qp_context = this;
+  mrc_init.send_cq = mrc_init.recv_cq = context_->pump_cq();
+  mrc_init.cap.max_send_wr = mrc_slots_;
+  mrc_init.cap.max_recv_wr = immediates_;
+  mrc_init.cap.max_send_sge = std::max(cap.max_send_sge, 1u) + 1;
+  mrc_init.cap.max_recv_sge = 1;
+  mrc_init.cap.max_inline_data = cap.max_inline_data > 0 ? cap.max_inline_data + kHeaderBytes : 0;
+  mrc_init.pd = pd_->soft();
+  mrc_ = api.mrc_create_qp(context_->mrc(), &mrc_init);
+  if (mrc_ == nullptr) return false;
+  api.mrc_get_qpn(mrc_, &qpn_);
+  if (api.mrc_soft_set_mailbox(mrc_, memory_, kMailboxBytes, static_cast<uint64_t>(id_) << 32) != 0) return false;
+
+  if (srq_ == nullptr) receives_ = std::make_unique<ReceiveQueue>(cap.max_recv_wr, cap.max_recv_sge);
+  outbox_ = std::make_unique<Outbox>(this, mrc_slots_, id_, staging, staging_->lkey);
+  Requester::Shape sending;
+  sending.max_wr = std::max(cap.max_send_wr, 1u);
+  sending.max_sge = std::max(cap.max_send_sge, 1u);
+  sending.max_inline = cap.max_inline_data;
+  sending.signal_all = init_.sq_sig_all != 0;
+  sending.qpn = qpn_;
+  sending.domain = pd_->root();
+  requester_ = std::make_unique<Requester>(this, outbox_.get(), &context_->keys(), sending);
+  Responder::Shape serving;
+  serving.immediates = immediates_;
+  serving.qpn = qpn_;
+  serving.domain = pd_->root();
+  responder_ = std::make_unique<Responder>(this, outbox_.get(), &context_->keys(), serving);
+  fill_handle();
+  return true;
+}
+
+void Qp::fill_handle() {
+  ibv_qp& q = handle_.base.qp_base;
+  q.context = context_->verbs();
+  q.qp_context = init_.qp_context;
+  q.pd = init_.pd;
+  q.send_cq = init_.send_cq;
+  q.recv_cq = init_.recv_cq;
+  q.srq = init_.srq;
+  q.handle = qpn_;
+  q.qp_num = qpn_;
+  q.state = IBV_QPS_RESET;
+  q.qp_type = init_.qp_type;
+  pthread_mutex_init(&q.mutex, nullptr);
+  pthread_cond_init(&q.cond, nullptr);
+  if ((init_.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0) fill_wr_functions(&handle_.base, init_.send_ops_flags);
+}
+
+Qp* Qp::create(Context* context, ibv_qp_init_attr_ex* init) {
+  auto fail_with = [](int error) -> Qp* {
+    errno = error;
+    return nullptr;
+  };
+  if (init->pd == nullptr || init->send_cq == nullptr || init->recv_cq == nullptr) return fail_with(EINVAL);
+  if (init->qp_type != IBV_QPT_RC && init->qp_type != IBV_QPT_UC) return fail_with(EOPNOTSUPP);
+  const ibv_qp_cap& cap = init->cap;
+  if (cap.max_send_wr > kMaxWr || cap.max_recv_wr > kMaxWr || cap.max_send_sge > kMaxSge ||
+      cap.max_recv_sge > kMaxSge || cap.max_inline_data > kMaxInline)
+    return fail_with(EINVAL);
+  if ((init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 && (init->send_ops_flags & ~supported_send_ops()) != 0)
+    return fail_with(EOPNOTSUPP);
+  constexpr uint32_t kKnown = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  if ((init->comp_mask & ~kKnown) != 0) return fail_with(EOPNOTSUPP);
+  std::unique_ptr<Qp, void (*)(Qp*)> qp(new Qp(context, *init), [](Qp* q) { delete q; });
+  if (!qp->make()) {
+    const int error = errno;
+    qp.reset();
+    return fail_with(error != 0 ? error : ENOMEM);
+  }
+  return qp.release();
+}
+
+int Qp::destroy(Qp* qp) {
+  Context* const context = qp->context_;
+  settle(context, [qp] { return qp->settled(); });
+  {
+    std::lock_guard pump(context->pump_mutex());
+    if (qp->srq_ != nullptr) qp->srq_->forget(qp);
+    context->api().mrc_destroy_qp(qp->mrc_);
+    qp->mrc_ = nullptr;
+    context->remove(qp->id_, qp->completions());
+    qp->id_ = UINT32_MAX;
+    qp->send_cq_->purge(qp);
+    qp->recv_cq_->purge(qp);
+  }
+  context->async.forget(&qp->async_events, [qp](const ibv_async_event& e) {
+    return e.event_type != IBV_EVENT_CQ_ERR && e.event_type != IBV_EVENT_PORT_ACTIVE &&
+           e.event_type != IBV_EVENT_PORT_ERR && e.event_type != IBV_EVENT_SRQ_LIMIT_REACHED &&
+           e.element.qp == qp->verbs();
+  });
+  delete qp;
+  return 0;
+}
+
+int Qp::post_send(ibv_send_wr* wr, ibv_send_wr** bad) {
+  std::lock_guard lock(mutex_);
+  int error = state_ == IBV_QPS_RTS || state_ == IBV_QPS_ERR ? 0 : EINVAL;
+  while (wr != nullptr && error == 0) {
+    error = requester_->post(*wr);
+    if (error == 0) wr = wr->next;
+  }
+  requester_->advance();
+  if (error != 0 && bad != nullptr) *bad = wr;
+  return error;
+}
+
+int Qp::post_all(ibv_send_wr* wr) {
+  std::lock_guard lock(mutex_);
+  if (state_ != IBV_QPS_RTS && state_ != IBV_QPS_ERR) return EINVAL;
+  if (const int error = requester_->would_take(wr)) return error;
+  for (; wr != nullptr; wr = wr->next)
+    if (const int error = requester_->post(*wr)) return error;
+  requester_->advance();
+  return 0;
+}
+
+int Qp::post_recv(ibv_recv_wr* wr, ibv_recv_wr** bad) {
+  std::lock_guard lock(mutex_);
+  int error = srq_ != nullptr || state_ == IBV_QPS_RESET ? EINVAL : 0;
+  while (wr != nullptr && error == 0) {
+    error = receives_->push(*wr);
+    if (error == 0) wr = wr->next;
+  }
+  if (state_ == IBV_QPS_ERR) {
+    flush_receives();
+  } else if (responder_->starved()) {
+    responder_->run();
+    if (responder_->owes_ack() || responder_->used_up() > 0) context_->defer(this);
+  }
+  if (error != 0 && bad != nullptr) *bad = wr;
+  return error;
+}
+
+void Qp::dispatch(const ibv_wc& wc) {
+  if (wc.opcode == MRC_SOFT_WC_MAILBOX && wc.status == IBV_WC_SUCCESS) {
+    const Immediate note = unpack(wc.imm_data);
+    if (note.note < Note::kAck) {
+      if (note.note != Note::kFinish) {
+        const Request request = decode_request(memory_ + request_offset(note.number));
+        if (!mrc_sends_ && mrc_alive_) start_sending(request.reply_psn);
+        if ((request.flags & kConfirms) != 0) requester_->on_confirmation(request.confirmed);
+      }
+      responder_->on_note(note, memory_);
+    } else {
+      requester_->on_note(note, memory_, Context::now());
+    }
+  } else if ((wc.opcode & IBV_WC_RECV) != 0) {
+    if (wc.status == IBV_WC_SUCCESS) responder_->on_write_imm(wc);
+  } else {
+    requester_->on_completion(static_cast<uint32_t>(wc.wr_id), wc.status);
+    if (kill_later_ && outbox_->own_in_flight() == 0) kill_mrc();
+  }
+}
+
+// After a batch: what could not go before may go now.
+void Qp::end() {
+  if (state_ == IBV_QPS_RTS) requester_->advance();
+  if (state_ != IBV_QPS_ERR) responder_->run();
+  if (responder_->used_up() * 2 >= immediates_) give_receives(responder_->take_used_up());
+  if (responder_->owes_ack() || responder_->used_up() > 0) context_->defer(this);
+  mutex_.unlock();
+}
+
+void Qp::serve() {
+  std::lock_guard lock(mutex_);
+  if (const uint32_t n = responder_->take_used_up()) give_receives(n);
+  responder_->flush_ack();
+  if (responder_->owes_ack()) context_->defer(this);  // no room: once more
+}
+
+void Qp::give_receives(uint32_t n) {
+  if (!mrc_alive_) return;
+  ibv_recv_wr wrs[32];
+  while (n > 0) {
+    const uint32_t now = std::min<uint32_t>(n, 32);
+    for (uint32_t i = 0; i < now; ++i) {
+      wrs[i] = ibv_recv_wr{};
+      wrs[i].wr_id = static_cast<uint64_t>(id_) << 32;
+      wrs[i].next = i + 1 < now ? &wrs[i + 1] : nullptr;
+    }
+    ibv_recv_wr* bad;
+    if (context_->api().mrc_post_recv(mrc_, wrs, &bad) != 0) return;
+    n -= now;
+  }
+}
+
+void Qp::tick(uint64_t now) {
+  std::lock_guard lock(mutex_);
+  requester_->tick(now);
+}
+
+uint64_t Qp::deadline() {
+  std::lock_guard lock(mutex_);
+  return requester_->deadline();
+}
+
+bool Qp::settled() {
+  std::lock_guard lock(mutex_);
+  if (!mrc_alive_ || !mrc_sends_) return true;
+  return !responder_->owes_ack() && outbox_->own_in_flight() == 0;
+}
+
+void Qp::raise(ibv_event_type type) {
+  ibv_async_event event{};
+  event.element.qp = verbs();
+  event.event_type = type;
+  context_->raise(event);
+}
+
+int Qp::post(ibv_send_wr* list, ibv_send_wr** bad) {
+  return context_->api().mrc_post_send(mrc_, list, bad);
+}
+
+void Qp::complete_send(const ibv_wc& wc, uint32_t slots) {
+  if (send_cq_->push(wc, this, slots, false)) return;
+  if (send_cq_->mark_overrun()) {
+    ibv_async_event event{};
+    event.element.cq = send_cq_->verbs();
+    event.event_type = IBV_EVENT_CQ_ERR;
+    context_->raise(event);
+  }
+  release_slots(slots);
+}
+
+void Qp::complete_receive(const ibv_wc& wc, bool solicited) {
+  if (recv_cq_->push(wc, this, 0, solicited)) return;
+  if (recv_cq_->mark_overrun()) {
+    ibv_async_event event{};
+    event.element.cq = recv_cq_->verbs();
+    event.event_type = IBV_EVENT_CQ_ERR;
+    context_->raise(event);
+  }
+}
+
+bool Qp::take_receive(Receive* out) {
+  return srq_ != nullptr ? srq_->take(out, this) : receives_->pop(out);
+}
+
+void Qp::fail(ibv_event_type event) {
+  raise(event);
+  die();
+}
+
+}  // namespace mrc::shim

@@ -1,0 +1,123 @@
+// Queue pair: an MRC queue pair, the two halves of the message protocol on it, receive requests, attributes and state
+// as verbs has them. RC and UC; both are carried the same way.
+//
+// Everything is under the queue pair's lock but release_slots().
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <memory>
+#include <mutex>
+
+#include "mailbox/link.h"
+#include "mailbox/outbox.h"
+#include "mailbox/requester.h"
+#include "mailbox/responder.h"
+#include "objects/completion_queue.h"
+#include "objects/memory.h"
+#include "objects/receive_queue.h"
+
+namespace mrc::shim {
+
+class Qp final : public Link {
+ public:
+  static constexpr uint32_t kMaxWr = 16000;
+  static constexpr uint32_t kMaxSge = 15;  // one place of MRC's sixteen is for the header of a message
+  static constexpr uint32_t kMaxInline = 960;
+  static constexpr uint32_t kMaxReads = 16;  // READs and atomics in flight
+
+  // Null and errno. Writes the sizes that the queue pair has into init->cap.
+  static Qp* create(Context* context, ibv_qp_init_attr_ex* init);
+  static int destroy(Qp* qp);
+  static Qp* of(ibv_qp* qp) { return reinterpret_cast<Handle*>(qp)->self; }
+  static Qp* of(ibv_qp_ex* qp) { return reinterpret_cast<Handle*>(qp)->self; }
+  ibv_qp* verbs() { return &handle_.base.qp_base; }
+  ibv_qp_ex* verbs_ex() { return &handle_.base; }
+  Context* context() const { return context_; }
+  bool has_wr_interface() const { return handle_.base.wr_start != nullptr; }
+
+  int post_send(ibv_send_wr* wr, ibv_send_wr** bad);
+  int post_all(ibv_send_wr* wr);  // all of the list or none
+  int post_recv(ibv_recv_wr* wr, ibv_recv_wr** bad);
+  int modify(const ibv_qp_attr& attr, int mask);
+  void query(ibv_qp_attr* attr, ibv_qp_init_attr* init);
+  void release_slots(uint32_t n) { requester_->release(n); }
+
+  // From Context::pump, under its lock. Completions of one batch come between begin() and end().
+  void begin() { mutex_.lock(); }
+  void dispatch(const ibv_wc& wc);
+  void end();
+  void serve();  // what was deferred
+  void tick(uint64_t now);
+  uint64_t deadline();
+  bool settled();         // nothing is owed to the peer
+  bool deferred = false;  // guarded by the context
+  EventCount async_events;
+  void raise(ibv_event_type type);
+  struct mrc_qp* mrc() const {
+    return mrc_;
+  }
+
+  // Link.
+  int post(ibv_send_wr* list, ibv_send_wr** bad) override;
+  void complete_send(const ibv_wc& wc, uint32_t slots) override;
+  void complete_receive(const ibv_wc& wc, bool solicited) override;
+  bool take_receive(Receive* out) override;
+  bool take_confirmation(uint32_t* number) override { return responder_->take_confirmation(number); }
+  bool holds() override { return requester_->behind(); }
+  void fail(ibv_event_type event) override;
+  void count_timer(int by) override { context_->count_timer(by); }
+
+ private:
+  struct Handle {
+    ibv_qp_ex base;
+    Qp* self;
+  };
+  static constexpr uint32_t kMostImmediates = 256;  // receive requests that MRC holds for WRITEs WITH IMMEDIATE
+
+  Qp(Context* context, const ibv_qp_init_attr_ex& init);
+  ~Qp();
+  bool make();
+  void fill_handle();
+  uint32_t completions() const;
+  int check(const ibv_qp_attr& attr, int mask, ibv_qp_state to) const;
+  int to_mrc(const ibv_qp_attr& attr, int mask);
+  void keep(const ibv_qp_attr& attr, int mask);
+  void start_sending(uint32_t psn);
+  void enter(ibv_qp_state to);
+  void give_receives(uint32_t n);
+  void die();
+  void flush_receives();
+  void kill_mrc();
+
+  Context* const context_;
+  const ibv_qp_init_attr_ex init_;
+  Pd* const pd_;
+  Cq* const send_cq_;
+  Cq* const recv_cq_;
+  Srq* const srq_;
+  const uint32_t mrc_slots_;
+  const uint32_t immediates_;
+  std::mutex mutex_;
+  uint32_t id_ = UINT32_MAX;
+  uint32_t qpn_ = 0;
+  uint8_t* memory_ = nullptr;  // mailbox, then staging
+  ibv_mr* staging_ = nullptr;
+  struct mrc_qp* mrc_ = nullptr;
+  ibv_qp_attr attr_{};
+  ibv_qp_state state_ = IBV_QPS_RESET;
+  bool mrc_alive_ = false;   // not yet in MRC's error state
+  bool mrc_sends_ = false;   // in MRC's RTS
+  bool kill_later_ = false;  // when the last message has gone out
+  std::unique_ptr<ReceiveQueue> receives_;
+  std::unique_ptr<Outbox> outbox_;
+  std::unique_ptr<Requester> requester_;
+  std::unique_ptr<Responder> responder_;
+  Handle handle_;
+};
+
+// wr_interface.cc: the ibv_wr_* functions.
+void fill_wr_functions(ibv_qp_ex* qp, uint64_t send_ops);
+uint64_t supported_send_ops();
+
+}  // namespace mrc::shim

@@ -1,0 +1,184 @@
+// States and attributes: the rules of verbs for RC, then MRC's queue pair, then the halves of the protocol. [VRB-QP-*]
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "objects/queue_pair.h"
+
+namespace mrc::shim {
+
+namespace {
+
+constexpr int kInit = IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+constexpr int kRtr = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+constexpr int kRtrRc = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+constexpr int kRts = IBV_QP_SQ_PSN;
+constexpr int kRtsRc = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+constexpr int kTransport = kInit | kRtr | kRtrRc | kRts | kRtsRc | IBV_QP_STATE;
+
+bool transition_exists(ibv_qp_state from, ibv_qp_state to) {
+  if (to == IBV_QPS_RESET || to == IBV_QPS_ERR) return true;
+  switch (from) {
+    case IBV_QPS_RESET:
+      return to == IBV_QPS_INIT;
+    case IBV_QPS_INIT:
+      return to == IBV_QPS_INIT || to == IBV_QPS_RTR;
+    case IBV_QPS_RTR:
+    case IBV_QPS_RTS:
+      return to == IBV_QPS_RTS;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+int Qp::check(const ibv_qp_attr& attr, int mask, ibv_qp_state to) const {
+  if ((mask & IBV_QP_CUR_STATE) != 0 && attr.cur_qp_state != state_) return EINVAL;
+  if (!transition_exists(state_, to)) return EINVAL;
+  const bool rc = init_.qp_type == IBV_QPT_RC;
+  int needed = 0;
+  if (state_ == IBV_QPS_RESET && to == IBV_QPS_INIT) needed = kInit;
+  if (state_ == IBV_QPS_INIT && to == IBV_QPS_RTR) needed = kRtr | (rc ? kRtrRc : 0);
+  if (state_ == IBV_QPS_RTR && to == IBV_QPS_RTS) needed = kRts | (rc ? kRtsRc : 0);
+  if ((mask & needed) != needed) return EINVAL;
+  if ((mask & IBV_QP_PORT) != 0 && attr.port_num != 1) return EINVAL;
+  if ((mask & IBV_QP_MAX_QP_RD_ATOMIC) != 0 && attr.max_rd_atomic > kMaxReads) return EINVAL;
+  if ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) != 0 && attr.max_dest_rd_atomic > kMaxReads) return EINVAL;
+  return 0;
+}
+
+int Qp::to_mrc(const ibv_qp_attr& attr, int mask) {
+  ibv_qp_attr copy = attr;
+  int kept = mask & kTransport;
+  if (state_ == IBV_QPS_RESET && (mask & IBV_QP_STATE) == 0) return EINVAL;
+  if (mrc_sends_ && (mask & IBV_QP_STATE) != 0 && attr.qp_state == IBV_QPS_RTS)
+    kept &= ~(IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_CUR_STATE);
+  return context_->api().mrc_modify_qp(mrc_, &copy, kept, nullptr, 0);
+}
+
+void Qp::keep(const ibv_qp_attr& in, int mask) {
+  if ((mask & IBV_QP_PKEY_INDEX) != 0) attr_.pkey_index = in.pkey_index;
+  if ((mask & IBV_QP_PORT) != 0) attr_.port_num = in.port_num;
+  if ((mask & IBV_QP_ACCESS_FLAGS) != 0) attr_.qp_access_flags = in.qp_access_flags;
+  if ((mask & IBV_QP_AV) != 0) attr_.ah_attr = in.ah_attr;
+  if ((mask & IBV_QP_PATH_MTU) != 0) attr_.path_mtu = in.path_mtu;
+  if ((mask & IBV_QP_DEST_QPN) != 0) attr_.dest_qp_num = in.dest_qp_num;
+  if ((mask & IBV_QP_RQ_PSN) != 0) attr_.rq_psn = in.rq_psn;
+  if ((mask & IBV_QP_SQ_PSN) != 0) attr_.sq_psn = in.sq_psn;
+  if ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) != 0) attr_.max_dest_rd_atomic = in.max_dest_rd_atomic;
+  if ((mask & IBV_QP_MAX_QP_RD_ATOMIC) != 0) attr_.max_rd_atomic = in.max_rd_atomic;
+  if ((mask & IBV_QP_MIN_RNR_TIMER) != 0) attr_.min_rnr_timer = in.min_rnr_timer;
+  if ((mask & IBV_QP_TIMEOUT) != 0) attr_.timeout = in.timeout;
+  if ((mask & IBV_QP_RETRY_CNT) != 0) attr_.retry_cnt = in.retry_cnt;
+  if ((mask & IBV_QP_RNR_RETRY) != 0) attr_.rnr_retry = in.rnr_retry;
+  responder_->set(attr_.qp_access_flags, attr_.min_rnr_timer, attr_.dest_qp_num);
+  requester_->set_limits(std::max<uint32_t>(attr_.max_rd_atomic, 1), std::min<uint8_t>(attr_.rnr_retry, 7),
+                         attr_.rq_psn);
+}
+
+int Qp::modify(const ibv_qp_attr& attr, int mask) {
+  std::unique_lock pump(context_->pump_mutex());  // RESET takes completions out from under it
+  std::unique_lock lock(mutex_);
+  const ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? attr.qp_state : state_;
+  if (const int error = check(attr, mask, to)) return error;
+  if (to == IBV_QPS_ERR) {
+    if (state_ != IBV_QPS_ERR) die();
+    return 0;
+  }
+  if (const int error = to_mrc(attr, mask)) return error;
+  if (to != IBV_QPS_RESET) keep(attr, mask);
+  enter(to);
+  return 0;
+}
+
+// An application that only serves may stay in RTR: a responder of RC needs no more. Its answers are packets of its own
+// here, so MRC goes on to RTS with the packet number that the peer says it expects. [VRB-QP-3]
+void Qp::start_sending(uint32_t psn) {
+  ibv_qp_attr attr{};
+  attr.qp_state = IBV_QPS_RTS;
+  attr.sq_psn = psn;
+  if (context_->api().mrc_modify_qp(mrc_, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN, nullptr, 0) == 0) mrc_sends_ = true;
+}
+
+void Qp::enter(ibv_qp_state to) {
+  const ibv_qp_state from = state_;
+  state_ = handle_.base.qp_base.state = to;
+  if (to == IBV_QPS_RESET) {
+    attr_ = ibv_qp_attr{};
+    requester_->reset();
+    responder_->reset();
+    outbox_->reset();
+    send_cq_->purge(this);
+    recv_cq_->purge(this);
+    for (Receive gone; receives_ != nullptr && receives_->pop(&gone);) {
+    }
+    if (srq_ != nullptr) srq_->forget(this);
+    mrc_alive_ = mrc_sends_ = kill_later_ = false;
+  } else if (to == IBV_QPS_INIT && from == IBV_QPS_RESET) {
+    mrc_alive_ = true;
+    give_receives(immediates_);
+  } else if (to == IBV_QPS_RTR) {
+    context_->start_progress();
+  } else if (to == IBV_QPS_RTS) {
+    mrc_sends_ = true;
+    requester_->advance();
+  }
+}
+
+// Into the error state: everything is flushed. MRC's queue pair follows, once what the peer must hear has reached it.
+void Qp::die() {
+  if (state_ == IBV_QPS_ERR) return;
+  state_ = handle_.base.qp_base.state = IBV_QPS_ERR;
+  requester_->flush();
+  responder_->flush();
+  flush_receives();
+  if (srq_ != nullptr) {
+    srq_->forget(this);
+    raise(IBV_EVENT_QP_LAST_WQE_REACHED);
+  }
+  if (outbox_->own_in_flight() > 0) {
+    kill_later_ = true;
+  } else {
+    kill_mrc();
+  }
+}
+
+void Qp::flush_receives() {
+  for (Receive r; receives_ != nullptr && receives_->pop(&r);) {
+    ibv_wc wc{};
+    wc.wr_id = r.wr_id;
+    wc.status = IBV_WC_WR_FLUSH_ERR;
+    wc.opcode = IBV_WC_RECV;
+    wc.qp_num = qpn_;
+    complete_receive(wc, true);
+  }
+}
+
+void Qp::kill_mrc() {
+  kill_later_ = false;
+  if (!mrc_alive_) return;
+  mrc_alive_ = false;
+  ibv_qp_attr attr{};
+  attr.qp_state = IBV_QPS_ERR;
+  context_->api().mrc_modify_qp(mrc_, &attr, IBV_QP_STATE, nullptr, 0);
+}
+
+void Qp::query(ibv_qp_attr* attr, ibv_qp_init_attr* init) {
+  std::lock_guard lock(mutex_);
+  *attr = attr_;
+  attr->qp_state = attr->cur_qp_state = state_;
+  attr->path_mig_state = IBV_MIG_MIGRATED;
+  attr->cap = init_.cap;
+  if (attr->port_num == 0) attr->port_num = 1;
+  std::memset(init, 0, sizeof *init);
+  init->qp_context = init_.qp_context;
+  init->send_cq = init_.send_cq;
+  init->recv_cq = init_.recv_cq;
+  init->srq = init_.srq;
+  init->cap = init_.cap;
+  init->qp_type = init_.qp_type;
+  init->sq_sig_all = init_.sq_sig_all;
+}
+
+}  // namespace mrc::shim

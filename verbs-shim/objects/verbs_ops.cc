@@ -1,0 +1,174 @@
+// Creation of objects with the checks of verbs, and the tables of a context that libibverbs' inline functions call
+// without a check: none that they use is null; what is refused says EOPNOTSUPP. [VRB-REF-*]
+#include "objects/verbs_ops.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "objects/completion_queue.h"
+#include "objects/memory.h"
+#include "objects/queue_pair.h"
+#include "objects/receive_queue.h"
+
+namespace mrc::shim {
+
+namespace {
+
+template <typename T>
+T* null_with(int error) {
+  errno = error;
+  return nullptr;
+}
+
+int error_with(int error) {
+  errno = error;
+  return error;
+}
+
+}  // namespace
+
+int poll_cq_op(ibv_cq* cq, int num_entries, ibv_wc* wc) {
+  return Cq::of(cq)->poll(num_entries, wc);
+}
+
+ibv_cq* create_cq(ibv_context* verbs, int cqe, void* cq_context, ibv_comp_channel* channel, int comp_vector,
+                  uint64_t wc_flags) {
+  if (cqe < 1 || cqe > Cq::kMaxCqe || comp_vector < 0 || comp_vector >= verbs->num_comp_vectors ||
+      (channel != nullptr && channel->context != verbs))
+    return null_with<ibv_cq>(EINVAL);
+  auto* cq = new Cq(Context::of(verbs), cqe, cq_context, channel != nullptr ? Channel::of(channel) : nullptr, wc_flags);
+  return cq->verbs();
+}
+
+ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* init) {
+  if (init->attr.max_wr == 0 || init->attr.max_wr > static_cast<uint32_t>(kMaxSrqWr) ||
+      init->attr.max_sge > Qp::kMaxSge)
+    return null_with<ibv_srq>(EINVAL);
+  auto* srq = new Srq(Context::of(pd->context), pd, init->srq_context, init->attr);
+  init->attr.max_sge = srq->queue().max_sge();
+  return srq->verbs();
+}
+
+ibv_qp* create_qp(ibv_context* context, ibv_qp_init_attr_ex* init) {
+  Qp* const qp = Qp::create(Context::of(context), init);
+  return qp != nullptr ? qp->verbs() : nullptr;
+}
+
+ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
+  union ibv_gid gid;
+  if (attr == nullptr || !attr->is_global || attr->port_num != 1 ||
+      query_gid(pd->context, 1, attr->grh.sgid_index, &gid) != 0)
+    return null_with<ibv_ah>(EINVAL);
+  auto* ah = new ibv_ah{};
+  ah->context = pd->context;
+  ah->pd = pd;
+  return ah;
+}
+
+namespace {
+
+ibv_mw* no_alloc_mw(ibv_pd*, ibv_mw_type) {
+  return null_with<ibv_mw>(EOPNOTSUPP);
+}
+int no_bind_mw(ibv_qp*, ibv_mw*, ibv_mw_bind*) {
+  return error_with(EOPNOTSUPP);
+}
+int no_dealloc_mw(ibv_mw*) {
+  return error_with(EOPNOTSUPP);
+}
+int req_notify_cq(ibv_cq* cq, int solicited_only) {
+  return Cq::of(cq)->arm(solicited_only != 0);
+}
+int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) {
+  return Qp::of(qp)->post_send(wr, bad);
+}
+int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad) {
+  return Qp::of(qp)->post_recv(wr, bad);
+}
+int post_srq_recv(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad) {
+  return Srq::of(srq)->post(wr, bad);
+}
+
+// The callers of these two give the size of the structure that they know.
+int query_port_op(ibv_context* context, uint8_t port, ibv_port_attr* attr, size_t size) {
+  ibv_port_attr full;
+  if (const int error = query_port(context, port, &full)) return error_with(error);
+  std::memset(attr, 0, size);
+  std::memcpy(attr, &full, std::min(size, sizeof full));
+  return 0;
+}
+
+int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input, ibv_device_attr_ex* attr,
+                    size_t size) {
+  if (input != nullptr && input->comp_mask != 0) return error_with(EINVAL);
+  ibv_device_attr_ex full;
+  std::memset(&full, 0, sizeof full);
+  if (const int error = query_device(context, &full.orig_attr)) return error_with(error);
+  full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
+  full.phys_port_cnt_ex = full.orig_attr.phys_port_cnt;
+  std::memset(attr, 0, size);
+  std::memcpy(attr, &full, std::min(size, sizeof full));
+  return 0;
+}
+
+ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* init) {
+  constexpr uint64_t kWanted =
+      uint64_t{IBV_WC_STANDARD_FLAGS} | uint64_t{IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK};
+  constexpr uint32_t kFlags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+  if ((init->wc_flags & ~kWanted) != 0 ||
+      (init->comp_mask & ~static_cast<uint32_t>(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD)) != 0 ||
+      ((init->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0 && (init->flags & ~kFlags) != 0))
+    return null_with<ibv_cq_ex>(EOPNOTSUPP);
+  ibv_cq* cq = create_cq(context, static_cast<int>(init->cqe), init->cq_context, init->channel,
+                         static_cast<int>(init->comp_vector), init->wc_flags);
+  return cq != nullptr ? Cq::of(cq)->verbs_ex() : nullptr;
+}
+
+ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* init) {
+  if ((init->comp_mask & IBV_QP_INIT_ATTR_PD) == 0) return null_with<ibv_qp>(EINVAL);
+  return create_qp(context, init);
+}
+
+ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* init) {
+  if (init == nullptr || init->comp_mask != 0) return null_with<ibv_td>(EINVAL);
+  Context::of(context)->count_child(1);
+  return new ibv_td{context};
+}
+int dealloc_td(ibv_td* td) {
+  Context::of(td->context)->count_child(-1);
+  delete td;
+  return 0;
+}
+ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* init) {
+  if (init == nullptr || init->pd == nullptr || init->pd->context != context) return null_with<ibv_pd>(EINVAL);
+  if ((init->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) != 0) return null_with<ibv_pd>(EOPNOTSUPP);
+  return Pd::create_parent(Context::of(context), init->pd);
+}
+int modify_cq(ibv_cq*, ibv_modify_cq_attr*) {
+  return error_with(EOPNOTSUPP);  // no moderation
+}
+
+}  // namespace
+
+void fill_ops(verbs_context* verbs) {
+  ibv_context_ops& ops = verbs->context.ops;
+  ops.alloc_mw = no_alloc_mw;
+  ops.bind_mw = no_bind_mw;
+  ops.dealloc_mw = no_dealloc_mw;
+  ops.poll_cq = poll_cq_op;
+  ops.req_notify_cq = req_notify_cq;
+  ops.post_srq_recv = post_srq_recv;
+  ops.post_send = post_send;
+  ops.post_recv = post_recv;
+  verbs->query_port = query_port_op;
+  verbs->query_device_ex = query_device_ex;
+  verbs->create_cq_ex = create_cq_ex;
+  verbs->create_qp_ex = create_qp_ex;
+  verbs->alloc_td = alloc_td;
+  verbs->dealloc_td = dealloc_td;
+  verbs->alloc_parent_domain = alloc_parent_domain;
+  verbs->modify_cq = modify_cq;
+}
+
+}  // namespace mrc::shim

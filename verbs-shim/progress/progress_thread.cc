@@ -1,0 +1,92 @@
+#include "progress/progress_thread.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "objects/context.h"
+
+namespace mrc::shim {
+
+namespace {
+
+constexpr int kShortestParkMs = 1;
+constexpr int kLongestParkMs = 4;
+constexpr int kSleeperParkMs = 20;  // somebody else sleeps and pumps
+
+}  // namespace
+
+ProgressThread::ProgressThread(Context* context) : context_(context), event_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  // The application's signal handlers are not to run on this thread.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { run(); });
+  pthread_setname_np(thread_.native_handle(), "mrc-verbs");
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+ProgressThread::~ProgressThread() {
+  stopping_.store(true);
+  eventfd_write(event_, 1);
+  thread_.join();
+  close(event_);
+}
+
+void ProgressThread::wake() {
+  if (parked_.load(std::memory_order_acquire)) eventfd_write(event_, 1);
+}
+
+void ProgressThread::park(int ms) {
+  parked_.store(true, std::memory_order_release);
+  pollfd wait = {event_, POLLIN, 0};
+  eventfd_t n;
+  if (::poll(&wait, 1, ms) > 0) eventfd_read(event_, &n);
+  parked_.store(false, std::memory_order_release);
+}
+
+void ProgressThread::sleep() {
+  const Provider& api = context_->api();
+  pollfd wait[3] = {{event_, POLLIN, 0}, {context_->pump_fd(), POLLIN, 0}, {context_->soft()->async_fd, POLLIN, 0}};
+  const uint64_t deadline = context_->deadline();
+  int ms = -1;
+  if (deadline != UINT64_MAX) {
+    const uint64_t now = Context::now();
+    ms = deadline > now ? static_cast<int>((deadline - now) / 1000000) + 1 : 0;
+  }
+  ::poll(wait, 3, ms);
+  eventfd_t n;
+  if ((wait[0].revents & POLLIN) != 0) eventfd_read(event_, &n);
+  if ((wait[1].revents & POLLIN) != 0) {
+    mrc_cq* cq;
+    void* unused;
+    if (api.mrc_get_cq_event(context_->pump_channel(), &cq, &unused) == 0) api.mrc_ack_cq_events(cq, 1);
+  }
+}
+
+void ProgressThread::run() {
+  uint64_t seen = UINT64_MAX;
+  int patience = kShortestParkMs;
+  while (!stopping_.load()) {
+    context_->take_mrc_events();
+    if (context_->sleepers.load() > 0) {
+      park(kSleeperParkMs);
+      continue;
+    }
+    const uint64_t polls = context_->polls();
+    if (polls != seen) {
+      seen = polls;
+      park(patience);
+      if (context_->polls() != seen && patience < kLongestParkMs) ++patience;
+      continue;
+    }
+    patience = kShortestParkMs;
+    context_->api().mrc_req_notify_cq(context_->pump_cq(), 0);
+    if (context_->pump()) continue;
+    sleep();
+  }
+}
+
+}  // namespace mrc::shim

@@ -1,0 +1,34 @@
+// Progress while the application makes none: READs and atomics of the peer are served, SENDs are matched, confirmations
+// leave, completion events are raised and asynchronous events are fetched.
+//
+// While the application polls, the thread only looks from time to time whether it still does. Otherwise it sleeps on
+// the MRC completion queue's channel: no processor time without traffic. [VRB-PRG-1]
+#pragma once
+
+#include <atomic>
+#include <thread>
+
+namespace mrc::shim {
+
+class Context;
+
+class ProgressThread {
+ public:
+  explicit ProgressThread(Context* context);
+  ~ProgressThread();  // joins
+  // Somebody armed a completion queue: events are wanted at once.
+  void wake();
+
+ private:
+  void run();
+  void park(int ms);
+  void sleep();
+
+  Context* const context_;
+  int event_ = -1;
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> parked_{false};
+  std::thread thread_;
+};
+
+}  // namespace mrc::shim

@@ -1,0 +1,124 @@
+// Taking completions out of the MRC completion queue and serving them.
+#include <time.h>
+
+#include <algorithm>
+
+#include "objects/context.h"
+#include "objects/queue_pair.h"
+
+namespace mrc::shim {
+
+uint64_t Context::now() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
+}
+
+void Context::defer(Qp* qp) {
+  std::lock_guard lock(deferred_mutex_);
+  if (qp->deferred) return;
+  qp->deferred = true;
+  deferred_.push_back(qp);
+}
+
+// What the last batch left to do. Confirmations wait until here, so that one serves for many messages, and leave at the
+// latest when the application has looked at its completions and comes back for more.
+bool Context::serve_deferred() {
+  {
+    std::lock_guard lock(deferred_mutex_);
+    if (deferred_.empty()) return false;
+    serving_.swap(deferred_);
+    for (Qp* qp : serving_) qp->deferred = false;
+  }
+  for (Qp* qp : serving_) qp->serve();
+  serving_.clear();
+  return true;
+}
+
+bool Context::pump() {
+  constexpr int kBatch = 32;
+  constexpr int kRounds = 4;
+  std::unique_lock lock(pump_mutex_, std::try_to_lock);
+  if (!lock) return false;
+  bool any = serve_deferred();
+  ibv_wc wcs[kBatch];
+  for (int round = 0; round < kRounds; ++round) {
+    const int n = api_.mrc_poll_cq(pump_cq_, kBatch, wcs);
+    // Ends of own requests first: an answer and the acknowledgement of what it answers come together, and in this order
+    // no answer waits. Each kind by itself stays in order.
+    for (const bool arrivals : {false, true}) {
+      Qp* current = nullptr;
+      for (int i = 0; i < n; ++i) {
+        const bool arrival = (wcs[i].opcode & IBV_WC_RECV) != 0 || wcs[i].opcode == MRC_SOFT_WC_MAILBOX;
+        if (arrival != arrivals) continue;
+        const auto id = static_cast<size_t>(wcs[i].wr_id >> 32);
+        Qp* const qp = id < qps_.size() ? qps_[id] : nullptr;
+        if (qp != current) {
+          if (current != nullptr) current->end();
+          if (qp != nullptr) qp->begin();
+          current = qp;
+        }
+        if (qp != nullptr) qp->dispatch(wcs[i]);
+      }
+      if (current != nullptr) current->end();
+    }
+    any |= n > 0;
+    if (n < kBatch) break;
+  }
+  if (timers_.load(std::memory_order_relaxed) > 0) {
+    const uint64_t at = now();
+    for (Qp* qp : qps_)
+      if (qp != nullptr) qp->tick(at);
+  }
+  return any;
+}
+
+void Context::resume(std::vector<Qp*>* waiting) {
+  for (Qp* qp : *waiting) {
+    qp->begin();
+    qp->end();
+  }
+}
+
+uint64_t Context::deadline() {
+  std::lock_guard lock(pump_mutex_);
+  uint64_t earliest = UINT64_MAX;
+  if (timers_.load(std::memory_order_relaxed) == 0) return earliest;
+  for (Qp* qp : qps_)
+    if (qp != nullptr) earliest = std::min(earliest, qp->deadline());
+  return earliest;
+}
+
+bool Context::settled() {
+  std::lock_guard lock(pump_mutex_);
+  return std::all_of(qps_.begin(), qps_.end(), [](Qp* qp) { return qp == nullptr || qp->settled(); });
+}
+
+void Context::take_mrc_events() {
+  mrc_async_event event;
+  while (api_.mrc_get_async_event(mrc_, &event) == 0) {
+    api_.mrc_ack_async_event(&event);
+    on_mrc_event(event);
+  }
+}
+
+// The planes are one port to verbs: it is down when none is left. What happens to queue pairs is known here better and
+// earlier than from these events.
+void Context::on_mrc_event(const mrc_async_event& event) {
+  if (event.event_type != IBV_EVENT_PORT_ACTIVE && event.event_type != IBV_EVENT_PORT_ERR) return;
+  const bool up = port_active();
+  if (up == port_was_active_.exchange(up)) return;
+  ibv_async_event out{};
+  out.element.port_num = 1;
+  out.event_type = up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR;
+  raise(out);
+}
+
+bool Context::port_active() const {
+  ibv_port_attr attr;
+  for (uint8_t port = 1; api_.mrc_soft_query_port(soft_, port, &attr) == 0; ++port)
+    if (attr.state == IBV_PORT_ACTIVE) return true;
+  return false;
+}
+
+}  // namespace mrc::shim

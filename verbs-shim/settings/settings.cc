@@ -1,0 +1,35 @@
+#include "settings/settings.h"
+
+#include <cstdlib>
+#include <sstream>
+
+namespace mrc::shim {
+
+namespace {
+
+Settings from_environment() {
+  Settings s;
+#define MRC_SHIM_SETTING(member, variable, value, sentence) \
+  if (const char* text = std::getenv(variable)) s.member = text;
+  MRC_SHIM_SETTINGS(MRC_SHIM_SETTING)
+#undef MRC_SHIM_SETTING
+  return s;
+}
+
+}  // namespace
+
+bool Settings::shows(const char* device) const {
+  if (devices == "all") return true;
+  std::istringstream names(devices);
+  for (std::string name; std::getline(names, name, ',');)
+    if (name == device) return true;
+  return false;
+}
+
+const Settings& settings() {
+  // Never destroyed: programs call verbs from destructors that run at exit.
+  static const Settings* const s = new Settings(from_environment());
+  return *s;
+}
+
+}  // namespace mrc::shim

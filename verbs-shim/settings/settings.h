@@ -1,0 +1,28 @@
+// Settings of the shim, declared once: name, default, sentence. They come from the environment, MRC_ and the name in
+// capitals; what concerns the transport stands in libmrc's own settings (spec/settings.md). Documented in
+// spec/verbs.md.
+#pragma once
+
+#include <string>
+
+namespace mrc::shim {
+
+// TEXT(member, variable, default, sentence)
+#define MRC_SHIM_SETTINGS(TEXT)                                                                         \
+  TEXT(provider, "MRC_PROVIDER", "", "MRC library to stand on, by path or name; empty: libmrc.so.1")    \
+  TEXT(devices, "MRC_SHIM_DEVICES", "all",                                                              \
+       "Software devices that verbs programs see: names with commas between them, \"all\" or \"none\"") \
+  TEXT(log, "MRC_LOG", "error", "Least severity of what is written to stderr: off, error, warn, info or debug")
+
+struct Settings {
+#define MRC_SHIM_SETTING(member, variable, value, sentence) std::string member = value;
+  MRC_SHIM_SETTINGS(MRC_SHIM_SETTING)
+#undef MRC_SHIM_SETTING
+
+  bool shows(const char* device) const;  // by `devices`
+};
+
+// Read from the environment at the first call.
+const Settings& settings();
+
+}  // namespace mrc::shim
