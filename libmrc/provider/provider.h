@@ -59,7 +59,7 @@ struct Provider {
 // The process's provider. Null: MRC_PROVIDER could not be used, and *why says why; it stays so.
 const Provider* provider(std::string* why);
 
-// The same for a given library; "" is ours. For tests.
+// A table of one's own, of a given library; "" is ours.
 bool load_provider(const std::string& library, Provider* out, std::string* why);
 
 }  // namespace mrc::provider

@@ -12,7 +12,7 @@ namespace {
 
 // The listener is there before its handle, so a refusal is a peer that died, or a full queue of a busy one.
 constexpr auto kRetryEvery = std::chrono::milliseconds(100);
-constexpr auto kRetryFor = std::chrono::seconds(5);
+constexpr auto kRetryFor = std::chrono::seconds(3);
 
 }  // namespace
 

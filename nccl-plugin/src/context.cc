@@ -1,5 +1,6 @@
 #include "context.h"
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -26,13 +27,14 @@ std::shared_ptr<Process> Process::acquire() {
   std::lock_guard lock(process_mutex);
   if (the_process == nullptr) {
     std::string why;
-    const provider::Provider* api = provider::provider(&why);
-    if (api == nullptr) {
+    const char* library = std::getenv("MRC_PROVIDER");
+    provider::Provider api;
+    if (!provider::load_provider(library != nullptr ? library : "", &api, &why)) {
       NET_WARN("%s", why.c_str());
       return nullptr;
     }
     std::vector<std::string> complaints;
-    auto made = std::make_shared<Process>(*api, settings_from_environment(&complaints));
+    auto made = std::make_shared<Process>(api, settings_from_environment(&complaints));
     for (const std::string& complaint : complaints) NET_WARN("%s", complaint.c_str());
     mention_rates(made->settings);
     if (!made->devices.open(&why)) {
@@ -41,7 +43,7 @@ std::shared_ptr<Process> Process::acquire() {
     }
     for (int i = 0; i < made->devices.count(); ++i) {
       const Device& d = made->devices.device(i);
-      NET_INFO("Using %s of %s, %d Mb/s, GID index %d", d.name.c_str(), api->name.c_str(), d.speed_mbps, d.gid_index);
+      NET_INFO("Using %s of %s, %d Mb/s, GID index %d", d.name.c_str(), api.name.c_str(), d.speed_mbps, d.gid_index);
     }
     the_process = std::move(made);
   }

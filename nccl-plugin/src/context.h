@@ -20,13 +20,13 @@
 namespace mrc::nccl {
 
 struct Process {
-  const provider::Provider& api;
+  const provider::Provider api;
   Settings settings;
   Devices devices;
   std::mutex virtual_mutex;  // makeVDevice
 
-  explicit Process(const provider::Provider& provider, const Settings& given)
-      : api(provider), settings(given), devices(provider, settings) {}
+  Process(const provider::Provider& provider, const Settings& given)
+      : api(provider), settings(given), devices(api, settings) {}
 
   // Counts a user; null when nothing can be used here: the reason is in the log.
   static std::shared_ptr<Process> acquire();

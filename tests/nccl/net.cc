@@ -37,11 +37,14 @@ class Versioned final : public Net {
     Props props;
     const ncclResult_t result = p_.getProperties(device, &props);
     *out = {};
+    if (result != ncclSuccess) return result;
 #define COPY(member) \
   if constexpr (requires { props.member; }) out->member = props.member;
     COPY(name)
-    COPY(pciPath) COPY(guid) COPY(ptrSupport) COPY(regIsGlobal) COPY(forceFlush) COPY(speed) COPY(port) COPY(latency)
-        COPY(maxComms) COPY(maxRecvs) COPY(netDeviceType) COPY(netDeviceVersion) COPY(maxP2pBytes) COPY(maxCollBytes)
+    COPY(pciPath)
+    COPY(guid)
+    COPY(ptrSupport) COPY(regIsGlobal) COPY(forceFlush) COPY(speed) COPY(port) COPY(latency) COPY(maxComms)
+        COPY(maxRecvs) COPY(netDeviceType) COPY(netDeviceVersion) COPY(maxP2pBytes) COPY(maxCollBytes)
             COPY(maxMultiRequestSize) COPY(railId) COPY(planeId)
 #undef COPY
                 if constexpr (requires { props.vProps; }) {
@@ -164,7 +167,9 @@ std::unique_ptr<Net> Net::open(const std::string& library, int version, std::str
     return std::make_unique<Versioned<v, ncclNet_v##v##_t, ncclNetProperties_v##v##_t>>( \
         *static_cast<const ncclNet_v##v##_t*>(found));
     CASE(6)
-    CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)
+    CASE(7)
+    CASE(8)
+    CASE(9) CASE(10) CASE(11) CASE(12)
 #undef CASE
         default : return * why = "unknown version",
                            nullptr;
