@@ -65,6 +65,7 @@ bool transition_exists(QpState from, QpState to) {
 bool address_valid(const ibv_ah_attr& ah, const ModifyLimits& limits) {
   if (!ah.is_global) return false;  // a peer is known by its GID only, as with RoCE
   if (ah.grh.sgid_index >= limits.gids || (limits.usable_gids >> ah.grh.sgid_index & 1) == 0) return false;
+  if ((limits.trimmed_dscps >> (ah.grh.traffic_class >> 2) & 1) != 0) return false;
   static constexpr uint8_t kZero[16] = {};
   return std::memcmp(ah.grh.dgid.raw, kZero, sizeof kZero) != 0;
 }

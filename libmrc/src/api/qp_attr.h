@@ -21,9 +21,10 @@ struct ModifyLimits {
   uint8_t mpr_resolution = 1;
   uint16_t max_wimm = 1;
   uint16_t max_wimm_dest = 1;
-  uint32_t max_mtu = 4096;   // bytes
-  int gids = 0;              // entries of the GID table
-  uint64_t usable_gids = 0;  // bit i: entry i is not empty
+  uint32_t max_mtu = 4096;     // bytes
+  int gids = 0;                // entries of the GID table
+  uint64_t usable_gids = 0;    // bit i: entry i is not empty
+  uint64_t trimmed_dscps = 0;  // bit d: DSCP d says that a switch trimmed the packet, so no sender may use it
 };
 
 // No bit in either mask that the API does not know.

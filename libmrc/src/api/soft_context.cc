@@ -38,6 +38,8 @@ ModifyLimits limits_of(const device::Device& device) {
   limits.gids = static_cast<int>(gids.size());
   for (size_t i = 0; i < gids.size() && i < 64; ++i)
     if (!gids[i].is_zero()) limits.usable_gids |= uint64_t{1} << i;
+  const device::Settings& settings = device.config().settings;
+  limits.trimmed_dscps = uint64_t{1} << settings.dscp_trimmed | uint64_t{1} << settings.dscp_trimmed_lasthop;
   return limits;
 }
 

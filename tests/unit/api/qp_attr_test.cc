@@ -51,6 +51,20 @@ class QpAttrTest : public ::testing::Test {
   QpState state = QpState::kReset;
 };
 
+// Such packets would be taken for trimmed ones, and none would ever arrive.
+TEST_F(QpAttrTest, a_traffic_class_that_means_trimmed_is_refused) {
+  limits.trimmed_dscps = uint64_t{1} << 12 | uint64_t{1} << 16;
+  ASSERT_EQ(go(QpState::kReset, IBV_QPS_INIT, kInitMask), 0);
+  for (const int dscp : {12, 16}) {
+    verbs.ah_attr.grh.traffic_class = static_cast<uint8_t>(dscp << 2 | 2);
+    EXPECT_EQ(go(QpState::kInit, IBV_QPS_RTR, kRtrMask), EINVAL) << dscp;
+  }
+  for (const int dscp : {0, 11, 13, 63}) {
+    verbs.ah_attr.grh.traffic_class = static_cast<uint8_t>(dscp << 2);
+    EXPECT_EQ(set(QpState::kInit, IBV_QP_AV), 0) << dscp;
+  }
+}
+
 TEST_F(QpAttrTest, walks_up_to_rts) {
   EXPECT_EQ(go(QpState::kReset, IBV_QPS_INIT, kInitMask), 0);
   EXPECT_EQ(state, QpState::kInit);
