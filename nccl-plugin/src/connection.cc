@@ -160,7 +160,8 @@ ncclResult_t Connection::connect_lane(Lane& lane, const Hello& peer, const LaneI
       lane.qp, &verbs, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN, nullptr, 0);
   if (error != 0)
     return fail(ncclSystemError, "mrc_modify_qp to RTR on " + device.name + ": " + std::strerror(last_error(error)) +
-                                     " (can the planes of this device reach the peer's?)");
+                                     " (can the planes of this device reach the peer's, and may traffic class " +
+                                     std::to_string(traffic_class_) + " be used?)");
   ibv_qp_attr rts{};
   rts.qp_state = IBV_QPS_RTS;
   rts.sq_psn = lane.psn;

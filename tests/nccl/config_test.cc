@@ -211,6 +211,22 @@ TEST_F(ConfigTest, hints_and_traffic_class) {
   exchange(0);
 }
 
+TEST_F(ConfigTest, a_traffic_class_that_means_trimmed_is_refused) {
+  set("NCCL_IB_TC", "64");
+  ASSERT_EQ(start(), ncclSuccess);
+  char handle[NCCL_NET_HANDLE_MAXSIZE];
+  void *listen = nullptr, *send = nullptr, *recv = nullptr;
+  ASSERT_EQ(net_->listen(0, handle, &listen), ncclSuccess);
+  ncclResult_t connecting = ncclSuccess, accepting = ncclSuccess;
+  ASSERT_TRUE(eventually([&] {
+    if (connecting == ncclSuccess) connecting = net_->connect(0, handle, &send);
+    if (accepting == ncclSuccess) accepting = net_->accept(listen, &recv);
+    return connecting != ncclSuccess && accepting != ncclSuccess;
+  }));
+  EXPECT_NE(logged().find("traffic class 64"), std::string::npos);
+  EXPECT_EQ(net_->close_listen(listen), ncclSuccess);
+}
+
 TEST_F(ConfigTest, packets_of_all_mtus) {
   for (const char* mtu : {"256", "1024"}) {
     set("MRC_MTU", mtu);
@@ -225,7 +241,7 @@ TEST_F(ConfigTest, two_communicators_have_contexts_of_their_own) {
   ASSERT_EQ(start(), ncclSuccess);
   std::string why;
   auto other = Net::open(MRC_NCCL_PLUGIN, 11, &why);
-  ASSERT_EQ(other->init(log_sink, 64), ncclSuccess);
+  ASSERT_EQ(other->init(log_sink, 104), ncclSuccess);
   exchange(0);
   ASSERT_EQ(net_->finalize(), ncclSuccess);
   std::swap(net_, other);

@@ -43,9 +43,10 @@ class Versioned final : public Net {
     COPY(name)
     COPY(pciPath)
     COPY(guid)
-    COPY(ptrSupport) COPY(regIsGlobal) COPY(forceFlush) COPY(speed) COPY(port) COPY(latency) COPY(maxComms)
-        COPY(maxRecvs) COPY(netDeviceType) COPY(netDeviceVersion) COPY(maxP2pBytes) COPY(maxCollBytes)
-            COPY(maxMultiRequestSize) COPY(railId) COPY(planeId)
+    COPY(ptrSupport)
+    COPY(regIsGlobal) COPY(forceFlush) COPY(speed) COPY(port) COPY(latency) COPY(maxComms) COPY(maxRecvs)
+        COPY(netDeviceType) COPY(netDeviceVersion) COPY(maxP2pBytes) COPY(maxCollBytes) COPY(maxMultiRequestSize)
+            COPY(railId) COPY(planeId)
 #undef COPY
                 if constexpr (requires { props.vProps; }) {
       out->vProps.ndevs = props.vProps.ndevs;
@@ -169,7 +170,8 @@ std::unique_ptr<Net> Net::open(const std::string& library, int version, std::str
     CASE(6)
     CASE(7)
     CASE(8)
-    CASE(9) CASE(10) CASE(11) CASE(12)
+    CASE(9)
+    CASE(10) CASE(11) CASE(12)
 #undef CASE
         default : return * why = "unknown version",
                            nullptr;
