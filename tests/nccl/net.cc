@@ -44,11 +44,12 @@ class Versioned final : public Net {
     COPY(pciPath)
     COPY(guid)
     COPY(ptrSupport)
-    COPY(regIsGlobal) COPY(forceFlush) COPY(speed) COPY(port) COPY(latency) COPY(maxComms) COPY(maxRecvs)
-        COPY(netDeviceType) COPY(netDeviceVersion) COPY(maxP2pBytes) COPY(maxCollBytes) COPY(maxMultiRequestSize)
-            COPY(railId) COPY(planeId)
+    COPY(regIsGlobal)
+    COPY(forceFlush)
+    COPY(speed) COPY(port) COPY(latency) COPY(maxComms) COPY(maxRecvs) COPY(netDeviceType) COPY(netDeviceVersion)
+        COPY(maxP2pBytes) COPY(maxCollBytes) COPY(maxMultiRequestSize) COPY(railId) COPY(planeId)
 #undef COPY
-                if constexpr (requires { props.vProps; }) {
+            if constexpr (requires { props.vProps; }) {
       out->vProps.ndevs = props.vProps.ndevs;
       for (int i = 0; i < props.vProps.ndevs; ++i) out->vProps.devs[i] = props.vProps.devs[i];
     }
@@ -171,7 +172,9 @@ std::unique_ptr<Net> Net::open(const std::string& library, int version, std::str
     CASE(7)
     CASE(8)
     CASE(9)
-    CASE(10) CASE(11) CASE(12)
+    CASE(10)
+    CASE(11)
+    CASE(12)
 #undef CASE
         default : return * why = "unknown version",
                            nullptr;
