@@ -326,7 +326,7 @@ class World {
         e.set_receiver_penalty(in_.u8(), in_.below(2));
         break;
       case 3:
-        e.flush_acks(now);
+        e.flush_all_acks();
         break;
       case 4:
         e.start_endpoint_op(now, peer, static_cast<uint16_t>(in_.below(12)), in_.u16(), in_.below(2), in_.u8(),

@@ -120,5 +120,26 @@ TEST(Lifecycle, ADestroyedResponderStillAcknowledges) {
   EXPECT_TRUE(p.all_ok(1));
 }
 
+// [MRC-RSP-11]: so do a thousand of them, destroyed together.
+TEST(Lifecycle, AThousandDestroyedRespondersStillAcknowledge) {
+  constexpr int kQps = 1024;
+  FabricConfig c;
+  Pair p(c);
+  std::vector<Link> links;
+  for (int i = 0; i < kQps; ++i) links.push_back(p.fabric.connect(0, 1, {}, {4, 4, 1, 0}));
+  p.fabric.net().add_outage({-1, 1, p.fabric.now(), p.fabric.now() + Duration::milliseconds(3)});  // ACKs are lost
+  for (int i = 0; i < kQps; ++i)
+    ASSERT_EQ(p.fabric.write(0, links[static_cast<size_t>(i)].qa, static_cast<uint64_t>(i),
+                             &p.source[static_cast<size_t>(i) * 64], 64, p.lkey, &p.target[static_cast<size_t>(i) * 64],
+                             p.rkey),
+              PostResult::kOk);
+  p.pass(Duration::milliseconds(2));
+  ASSERT_TRUE(p.arrived(0, kQps * 64));
+  EXPECT_TRUE(p.sends().empty());
+  for (const Link& l : links) p.fabric.at(1).destroy_qp(l.qb);
+  ASSERT_TRUE(p.until_sends(kQps, Duration::seconds(2))) << p.sends().size();
+  EXPECT_TRUE(p.all_ok(kQps));
+}
+
 }  // namespace
 }  // namespace mrc::scenario

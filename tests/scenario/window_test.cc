@@ -62,6 +62,29 @@ TEST(Window, WriteImmsBeyondTheLimitQueueAtTheSender) {
   EXPECT_EQ(p.counters(1).qp_errors, 0u);
 }
 
+// [MRC-WIMM-2]: RQMSN wraps at 2^16, and a limit that does not divide that keeps its places apart all the same.
+TEST(Window, WriteImmsWrapWithALimitThatIsNoPowerOfTwo) {
+  QpAttr attr;
+  attr.max_wimm = attr.max_wimm_dest = 100;
+  Pair p({}, attr, 4096, {256, 256, 4, 64});
+  constexpr uint32_t kBefore = 65536 - 50, kAcross = 100;
+  for (uint32_t done = 0; done < kBefore;) {
+    const uint32_t n = std::min<uint32_t>(100, kBefore - done);
+    p.fabric.post_receives(1, p.link.qb, done, static_cast<int>(n));
+    for (uint32_t i = 0; i < n; ++i) ASSERT_EQ(p.write_imm(done + i, 0, 0, done + i), PostResult::kOk);
+    done += n;
+    ASSERT_TRUE(p.until_sends(done));
+  }
+  // As many as the limit lets through, all held at once across the wrap.
+  for (uint32_t i = 0; i < kAcross; ++i) ASSERT_EQ(p.write_imm(kBefore + i, 0, 0, kBefore + i), PostResult::kOk);
+  p.pass(Duration::milliseconds(5));
+  EXPECT_EQ(p.counters(1).qp_errors, 0u);
+  p.fabric.post_receives(1, p.link.qb, kBefore, kAcross);
+  ASSERT_TRUE(p.until_sends(kBefore + kAcross));
+  EXPECT_TRUE(p.all_ok(kBefore + kAcross));
+  for (uint32_t i = 0; i < kAcross; ++i) ASSERT_EQ(p.receives()[kBefore + i].imm, kBefore + i);
+}
+
 // A WriteIMM that finds no receive work request is held until there is one; its payload is in memory meanwhile.
 TEST(Window, WriteImmWithoutReceiveIsHeld) {
   Pair p;

@@ -294,7 +294,7 @@ void World::meddle() {
       e.set_receiver_penalty(static_cast<uint8_t>(rng_.below(128)), rng_.chance(0.5));
       break;
     case 3:
-      e.flush_acks(fabric_->now());
+      e.flush_all_acks();
       break;
     case 4: {  // a QP disappears with its peer
       if (streams_.size() < 2 || !rng_.chance(0.2)) break;

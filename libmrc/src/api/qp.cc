@@ -151,7 +151,7 @@ int mrc_qp::start() {
 void mrc_qp::stop() {
   mrc::device::Device& dev = device();
   std::lock_guard lock(dev.mutex());
-  dev.endpoint().flush_acks(dev.now());
+  dev.endpoint().flush_acks(engine_);
   for (int i = 0; i < kFlushRounds && dev.endpoint().qp_busy(engine_); ++i) dev.transmit_locked();
   dev.endpoint().destroy_qp(engine_);
   if (peer_ != mrc::core::kNoPeer) dev.endpoint().release_peer(peer_);

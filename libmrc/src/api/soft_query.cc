@@ -35,7 +35,8 @@ uint8_t speed_of(double gbps) {
   if (gbps > 200) return 128;  // NDR, the most that eight bits hold
   if (gbps > 100) return 64;   // HDR
   if (gbps > 40) return 32;    // EDR
-  return 4;                    // QDR
+  if (gbps > 0) return 4;      // QDR
+  return 32;                   // not known
 }
 
 }  // namespace
@@ -87,7 +88,7 @@ int mrc_soft_query_port(ibv_context* context, uint8_t port_num, ibv_port_attr* a
   attr->pkey_tbl_len = mrc::api::kPkeys;
   attr->max_vl_num = 1;
   attr->active_width = kWidth4x;
-  attr->active_speed = speed_of(config.settings.line_rate_gbps);
+  attr->active_speed = speed_of(config.line_rate_gbps);
   attr->link_layer = IBV_LINK_LAYER_ETHERNET;
   return 0;
 }

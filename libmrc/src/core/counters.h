@@ -33,6 +33,7 @@ namespace mrc::core {
   X(drop_decode, "packets dropped: not an MRC packet or cut short")           \
   X(drop_icrc, "packets dropped: ICRC wrong")                                 \
   X(drop_no_qp, "packets dropped: no such QP")                                \
+  X(drop_source, "packets dropped: not from an address of the QP's peer")     \
   X(drop_state, "packets dropped: QP not ready for them")                     \
   X(drop_window, "packets dropped or NACKed: PSN outside the window")         \
   X(drop_access, "request packets refused: key, range or access")             \

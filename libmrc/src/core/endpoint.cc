@@ -15,7 +15,6 @@ EndpointImpl::EndpointImpl(const EndpointConfig& c, Sink* s, TraceSink* t)
       memory(static_cast<uint32_t>(rng.next())),
       plane_counters(c.planes.size()) {
   one_offs_.resize(kMaxOneOffs);
-  tombstones_.resize(kMaxTombstones);
   ops_.reserve(256);
   for (size_t i = 0; i < config.evs.size() && i < UINT16_MAX; ++i)
     ev_by_value_.emplace_back(config.evs[i].value, static_cast<uint16_t>(i));
@@ -59,9 +58,14 @@ void EndpointImpl::release_peer(PeerId id) {
   timers.remove(&p->timer);
   ops_.erase(std::remove_if(ops_.begin(), ops_.end(), [&](const EndpointOpRecord& op) { return op.peer == id; }),
              ops_.end());
-  for (Tombstone& t : tombstones_)
-    if (t.peer == id) t = Tombstone();
   peers_[id].reset();
+}
+
+// Puts a tombstone, or none, in the place of the last one of that number.
+void EndpointImpl::bury(uint32_t index, const Tombstone& t) {
+  const PeerId old = tombstones_[index].peer;
+  tombstones_[index] = t;
+  if (old != kNoPeer) release_peer(old);
 }
 
 // Error: nothing is sent any more except verdicts, outstanding work is completed with `first` and flush errors.
@@ -170,34 +174,28 @@ void Endpoint::release_peer(PeerId id) {
 Qp* Endpoint::create_qp(const QpInit& init) {
   const uint32_t i = init.qpn & 0xFFFF;
   if (i >= impl_->config.max_qps) return nullptr;
+  if (impl_->tombstones_.size() <= i) impl_->tombstones_.resize(i + 1);
   if (impl_->qps_.size() <= i) impl_->qps_.resize(i + 1);
   if (impl_->qps_[i] != nullptr) return nullptr;
   impl_->timers.reserve(impl_->qps_.size() + impl_->peers_.size() + 2);
   auto qp = std::make_unique<Qp>(impl_.get(), init);
   qp->requester.init(init.caps);
   qp->responder.init(init.caps);
-  for (Tombstone& t : impl_->tombstones_)
-    if (t.peer != kNoPeer && t.qpn == init.qpn) {
-      const PeerId peer = t.peer;
-      t = Tombstone();
-      impl_->release_peer(peer);
-    }
+  impl_->bury(i, Tombstone());
   return impl_->qps_[i] = qp.release();
 }
 
 void Endpoint::destroy_qp(Qp* qp) {
   if (qp->peer != nullptr && (qp->state == QpState::kRtr || qp->state == QpState::kRts) &&
       qp->responder.rx_packets > 0) {
-    Tombstone& t = impl_->tombstones_[impl_->tombstone_next_++ % EndpointImpl::kMaxTombstones];
-    const PeerId old = t.peer;
     ++qp->peer->refs;
-    t = Tombstone();
-    if (old != kNoPeer) impl_->release_peer(old);
+    Tombstone t;
     t.qpn = qp->qpn;
     t.dest_qpn = qp->attr.dest_qpn;
     t.peer = qp->peer->id;
     t.expected = qp->responder.expected_psn();
     t.msn = qp->responder.msn();
+    impl_->bury(qp->qpn & 0xFFFF, t);
   }
   impl_->forget(qp);
   qp->requester.reset();
@@ -247,9 +245,12 @@ bool Endpoint::qp_busy(const Qp* qp) const {
   return !qp->requester.idle() || qp->responder.owes() || qp->responder.deadline() < Instant::never();
 }
 
-void Endpoint::flush_acks(Instant) {
+void Endpoint::flush_acks(Qp* qp) {
+  if (qp->peer != nullptr) qp->responder.flush_acks();
+}
+void Endpoint::flush_all_acks() {
   for (Qp* qp : impl_->qps_)
-    if (qp != nullptr && qp->peer != nullptr) qp->responder.flush_acks();
+    if (qp != nullptr) flush_acks(qp);
 }
 
 void Endpoint::set_receiver_penalty(uint8_t penalty, bool restore) {

@@ -86,8 +86,9 @@ class Endpoint {
   PostResult post_recv(Instant now, Qp* qp, uint64_t wr_id);
   // True while the QP still owes its peer a SACK or transport ACK, or has sends that are not completed.
   bool qp_busy(const Qp* qp) const;
-  // Sends every coalesced SACK and ACK at the next poll_tx (destroy and process exit).
-  void flush_acks(Instant now);
+  // Sends every coalesced SACK and ACK of the QP, or of all, at the next poll_tx (destroy and process exit).
+  void flush_acks(Qp* qp);
+  void flush_all_acks();
 
   // Receiver penalty hook: carried in every SACK until changed, 0..127 [MRC-SACK-9].
   void set_receiver_penalty(uint8_t penalty, bool restore);

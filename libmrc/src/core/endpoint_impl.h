@@ -10,6 +10,7 @@
 
 #include "base/rng.h"
 #include "core/endpoint.h"
+#include "core/path_meter.h"
 #include "core/peer_paths.h"
 #include "core/qp.h"
 #include "core/timer_heap.h"
@@ -21,8 +22,15 @@ namespace mrc::core {
 struct Peer {
   Peer(PeerId peer_id, const PeerDescription& d, const EndpointConfig& c, Counters* counters, TraceSink* trace,
        Rng* rng)
-      : id(peer_id), description(d), paths(c, d, counters, trace, rng) {
+      : id(peer_id), description(d), paths(c, d, counters, trace, rng), meter(c.nscc.line_rate_bps, c.nscc.base_rtt) {
     timer.owner = this;
+  }
+  // Is this an address of the peer? It mostly is that of the plane on which the packet came.
+  bool owns(const IpAddress& addr, uint8_t plane) const {
+    if (plane < description.planes.size() && description.planes[plane].addr == addr) return true;
+    for (const PlaneAddress& a : description.planes)
+      if (a.addr == addr) return true;
+    return false;
   }
   PeerId id;
   uint32_t refs = 0;
@@ -32,6 +40,7 @@ struct Peer {
   // Round trips that any QP to this peer has seen lately: a QP that has none of its own, or old ones, must not take the
   // queue that its neighbours make for silence.
   Duration recent_rtt;
+  PathMeter meter;
 };
 
 // A control packet that belongs to no stream of SACKs: NACK, probe, endpoint request or response. Built when it is due,
@@ -107,6 +116,7 @@ class EndpointImpl {
   void set_peer(Qp* qp, PeerId id);
   Peer* peer(PeerId id) const { return id < peers_.size() ? peers_[id].get() : nullptr; }
   void release_peer(PeerId id);
+  void bury(uint32_t index, const Tombstone& t);
   void trace(Instant now, uint32_t qpn, TraceEvent e, uint64_t a, uint64_t b) {
     if (trace_sink != nullptr) trace_sink->on_trace(now, qpn, e, a, b);
   }
@@ -156,7 +166,6 @@ class EndpointImpl {
  private:
   friend class Endpoint;
   static constexpr size_t kMaxOneOffs = 1024;
-  static constexpr size_t kMaxTombstones = 256;
 
   std::vector<Qp*> qps_;  // by the low 16 bits of the QPN
   std::vector<std::unique_ptr<Peer>> peers_;
@@ -164,8 +173,7 @@ class EndpointImpl {
   QpList<&Qp::control> control_;
   std::vector<OneOff> one_offs_;  // ring
   size_t one_off_head_ = 0, one_off_count_ = 0;
-  std::vector<Tombstone> tombstones_;
-  size_t tombstone_next_ = 0;
+  std::vector<Tombstone> tombstones_;  // by QPN like qps_; one goes when its number is used again
   std::vector<std::pair<uint32_t, uint16_t>> ev_by_value_;
   std::vector<EndpointOpRecord> ops_;
   TimerNode op_timer_;

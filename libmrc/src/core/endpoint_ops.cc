@@ -1,6 +1,6 @@
 // Connectionless endpoint operations: EV probes (ours for path health, the caller's for tools), port status updates,
-// and the answers to both [MRC-EVP-1..5, MRC-PORT-1..3]. Requests name our process slot in vendor_info, because the
-// answer goes to a UDP port and several processes may share the address [MRC-EVP-4].
+// and the answers to both [MRC-EVP-1..5, MRC-PORT-1..2]. Requests name our process slot in vendor_info, because the
+// answer goes to a UDP port and several processes may share the address [MRC-EVP-5].
 #include <algorithm>
 
 #include "core/endpoint_impl.h"
@@ -52,6 +52,10 @@ void EndpointImpl::send_op(Instant now, EndpointOpRecord* op) {
 }
 
 void EndpointImpl::on_endpoint_request(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p) {
+  if (p.erth.op != wire::EndpointOp::kPortStatus && p.erth.op != wire::EndpointOp::kEvProbe) {  // [MRC-EVP-2]
+    ++counters.drop_decode;
+    return;
+  }
   if (p.erth.op == wire::EndpointOp::kPortStatus) {
     const uint32_t mask = p.erth.port_status_mask;
     if (mask != 0) {  // all ports down cannot be told from a port that is up [MRC-CHOICE-Q23]

@@ -32,7 +32,8 @@ void EndpointImpl::handle_rx(Instant now, const RxBurst& burst) {
       }
       ++counters.rx_trimmed;
       Qp* qp = find_qp(p.bth.dqp);
-      if (qp != nullptr && wire::is_request(p.bth.opcode) && (qp->state == QpState::kRtr || qp->state == QpState::kRts))
+      if (qp != nullptr && wire::is_request(p.bth.opcode) &&
+          (qp->state == QpState::kRtr || qp->state == QpState::kRts) && qp->peer->owns(burst.flow.src, burst.plane))
         qp->responder.on_trimmed(now, burst.flow, p, last_hop);
       continue;
     }
@@ -68,8 +69,12 @@ void EndpointImpl::dispatch(Instant now, const wire::Flow& flow, uint8_t plane, 
     if (wire::is_request(p.bth.opcode) || p.bth.opcode == Opcode::kProbe) answer_for_tombstone(now, p);
     return;
   }
-  if (p.bth.pkey != qp->attr.pkey || qp->peer == nullptr) {
+  if (qp->peer == nullptr) {
     ++counters.drop_state;
+    return;
+  }
+  if (!qp->peer->owns(flow.src, plane)) {
+    ++counters.drop_source;
     return;
   }
   const bool receiving = qp->state == QpState::kRtr || qp->state == QpState::kRts;
@@ -111,28 +116,27 @@ void EndpointImpl::dispatch(Instant now, const wire::Flow& flow, uint8_t plane, 
 
 // The QP is gone, the peer's last ACK may be lost: tell it again what had arrived [MRC-RSP-11].
 void EndpointImpl::answer_for_tombstone(Instant now, const wire::Packet& p) {
-  for (Tombstone& t : tombstones_) {
-    if (t.peer == kNoPeer || t.qpn != p.bth.dqp || now - t.answered < config.ack_delay) continue;
-    const bool probe = p.bth.opcode == wire::Opcode::kProbe;
-    if (!probe && p.bth.psn >= t.expected) return;
-    Peer* to = peer(t.peer);
-    uint16_t ev;
-    wire::Flow flow;
-    if (to == nullptr || !to->paths.pick_control(UINT32_MAX, &ev) || !fill_flow(&flow, *to, ev, config.dscp.control))
-      return;
-    t.answered = now;
-    wire::Bth bth;
-    bth.opcode = wire::Opcode::kAck;
-    bth.dqp = t.dest_qpn;
-    bth.pkey = p.bth.pkey;
-    bth.psn = t.expected - 1;
-    wire::Aeth aeth;
-    aeth.msn = t.msn;
-    uint8_t packet[kHeaderRoom];
-    queue_one_off(flow, ev, packet, wire::encode_ack(packet, bth, aeth));
-    ++counters.tx_acks;
-    return;
-  }
+  const uint32_t index = p.bth.dqp & 0xFFFF;
+  if (index >= tombstones_.size()) return;
+  Tombstone& t = tombstones_[index];
+  Peer* to = peer(t.peer);
+  if (to == nullptr || t.qpn != p.bth.dqp || now - t.answered < config.ack_delay) return;
+  const bool probe = p.bth.opcode == wire::Opcode::kProbe;
+  if (!probe && p.bth.psn >= t.expected) return;
+  uint16_t ev;
+  wire::Flow flow;
+  if (!to->paths.pick_control(UINT32_MAX, &ev) || !fill_flow(&flow, *to, ev, config.dscp.control)) return;
+  t.answered = now;
+  wire::Bth bth;
+  bth.opcode = wire::Opcode::kAck;
+  bth.dqp = t.dest_qpn;
+  bth.pkey = p.bth.pkey;
+  bth.psn = t.expected - 1;
+  wire::Aeth aeth;
+  aeth.msn = t.msn;
+  uint8_t packet[kHeaderRoom];
+  queue_one_off(flow, ev, packet, wire::encode_ack(packet, bth, aeth));
+  ++counters.tx_acks;
 }
 
 }  // namespace mrc::core

@@ -1,15 +1,14 @@
 // Loss recovery, fit for packets that overtake each other on hundreds of paths.
 //
 // 1. Inference by time. A packet is lost when another one, sent at least a reordering window later, has arrived. The
-// window
-//    is a smoothed round trip, so it grows with what the paths really do; counting packets would take a burst that used
-//    a slow plane for a loss [MRC-LOSS-1, choice Q17].
+//    window is a smoothed round trip, so it grows with what the paths really do; counting packets would take a burst
+//    that used a slow plane for a loss [MRC-LOSS-1, MRC-CHOICE-Q17].
 // 2. Probes. When nothing has been heard for a while, a reliability probe on another EV asks for the full state; with
-// its
-//    answer, rule 1 judges everything sent before it. Tails are repaired so, not by the timeout [MRC-LOSS-2].
+//    its answer, rule 1 judges everything sent before it. Tails are repaired so, not by the timeout [MRC-LOSS-2].
 // 3. Timeout. A packet older than the QP's timeout is sent again, its EV is retired, and the retry budget is charged:
-// first
-//    the linear attempts at a fixed interval, then doubling ones [MRC-LOSS-3].
+//    first the linear attempts at a fixed interval, then doubling ones [MRC-LOSS-3].
+// 4. Budget. It is also charged for each interval without an answer [MRC-LOSS-4] and for each interval in which the
+//    oldest packet did not get through although it was repeated [MRC-LOSS-5].
 // NACKs are handled with the other answers in requester_ack.cc.
 #include <algorithm>
 
@@ -123,7 +122,11 @@ void Requester::handle_rto(Instant now) {
   // SACK is found out so. Each charge follows a question of its own [MRC-LOSS-4].
   const bool silent =
       !any && flight_ == 0 && lost_count_ == 0 && nxt_ > 0 && probe_outstanding_ && probe_sent_at_ + interval <= now;
-  if ((any || silent) && !charge_retry()) {
+  // The oldest packet has been sent again and again, by inference or NACK, and the interval has passed all the same:
+  // something lets small packets pass and not this one.
+  const bool stuck = !any && una_ < nxt_ && (*window_)[una_].sends > 1 && waiting_since_ + interval <= now;
+  if (any || stuck) waiting_since_ = now;
+  if ((any || silent || stuck) && !charge_retry()) {
     qp_.ep->enter_error(now, &qp_, WcStatus::kRetryExceeded, AsyncEvent::kQpFatal);
     return;
   }

@@ -15,7 +15,6 @@ namespace {
 constexpr uint32_t kRcvdMask = 0xFFFFFF;
 constexpr uint32_t kRcvdHalf = 0x800000;
 constexpr int64_t kRcvdUnit = 256;
-constexpr int64_t kAckTrigger = 16 * 1024;  // bytes after which a receiver acknowledges unasked
 
 }  // namespace
 
@@ -84,7 +83,7 @@ bool Nscc::can_send(uint32_t nominal) const {
 
 bool Nscc::wants_ack(uint32_t nominal) const {
   if (disabled_) return false;
-  return s_.cwnd - (s_.inflight + nominal) < mtu_ || s_.cwnd < kAckTrigger;
+  return s_.cwnd - (s_.inflight + nominal) < mtu_ || s_.cwnd < ack_bytes_;
 }
 
 void Nscc::reset_inflight() {

@@ -20,7 +20,10 @@ struct NsccConfig {
   NsccMode mode = NsccMode::kSpec;
   double line_rate_bps = 100e9;                    // min of both ends, all planes together
   Duration base_rtt = Duration::microseconds(12);  // R: unloaded RTT of one MTU packet over the longest path
+  bool measure_rate = false;                       // line_rate_bps is a guess, to be measured [MRC-NSCC-26]
+  bool measure_rtt = false;                        // base_rtt likewise
   uint32_t mtu = 4160;                             // nominal
+  uint32_t ack_bytes = 16384;                      // after so many a receiver acknowledges unasked
   bool trimming = false;
   // 0 or negative: derive from rate, R and MTU by the table of the specification.
   int64_t max_cwnd = 0;
@@ -101,13 +104,14 @@ class Nscc {
   bool wants_ack(uint32_t nominal) const;
   // After a reset of the QP: nothing is in flight and the peer counts rcvd_bytes from 0 again.
   void reset_inflight();
-  // The device has measured its line rate and unloaded RTT: gains that were not set by hand are derived anew.
+  // Line rate and unloaded RTT (zero: as before) have been measured: gains that were not set by hand are derived anew.
   void set_measured(double line_rate_bps, Duration base_rtt);
 
   bool disabled() const { return disabled_; }
   int64_t cwnd() const { return s_.cwnd; }
   int64_t inflight() const { return s_.inflight; }
   int64_t max_wnd() const { return s_.max_wnd; }
+  uint32_t mtu() const { return mtu_; }
   Duration base_rtt() const { return to_duration(s_.base_rtt); }
   Duration target_delay() const { return to_duration(target_); }
   Duration avg_delay() const { return to_duration(static_cast<int64_t>(s_.avg_delay)); }
@@ -174,6 +178,7 @@ class Nscc {
   int64_t adjust_period_ = 0;
   uint32_t adjust_bytes_ = 0;
   uint32_t mtu_ = 0;
+  uint32_t ack_bytes_ = 0;
   uint16_t by_hand_ = 0;  // which of them were set by hand, see nscc_params.cc
   uint16_t branches_ = 0;
   uint8_t qa_gate_ = 0;

@@ -46,6 +46,7 @@ void Nscc::configure(const NsccConfig& c) {
   trimming_ = c.trimming;
   sticky_ = c.sticky_qa_trigger || c.mode == NsccMode::kHtsim;
   mtu_ = std::max<uint32_t>(c.mtu, 1);
+  ack_bytes_ = c.ack_bytes;
   gamma_ = c.gamma >= 0 ? c.gamma : 0.8;
   max_md_jump_ = c.max_md_jump >= 0 ? c.max_md_jump : 0.5;
   qa_gate_ = static_cast<uint8_t>(c.qa_gate >= 0 ? std::min(c.qa_gate, kMaxQaGate) : kQaGate);
@@ -110,13 +111,12 @@ int64_t Nscc::derived_max_wnd(int64_t base_rtt) const {
 }
 
 void Nscc::set_measured(double line_rate_bps, Duration base_rtt) {
-  r_ = std::max<int64_t>(to_ticks(base_rtt), 1);
+  if (base_rtt > Duration()) s_.base_rtt = r_ = std::max<int64_t>(to_ticks(base_rtt), 1);
   bytes_per_tick_ = std::max(line_rate_bps, 1.0) / 8 / (1e9 * static_cast<double>(ticks_per_ns()));
   derive(bytes_per_tick_ * static_cast<double>(r_));
-  s_.base_rtt = r_;
   if (by_hand_max_wnd()) return;
   const bool untouched = s_.cwnd == s_.max_wnd;
-  s_.max_wnd = derived_max_wnd(r_);
+  s_.max_wnd = derived_max_wnd(s_.base_rtt);
   s_.cwnd = untouched ? s_.max_wnd : std::min(s_.cwnd, s_.max_wnd);
 }
 

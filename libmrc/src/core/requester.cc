@@ -22,7 +22,10 @@ void Requester::start(Instant now) {
   n.disabled = n.disabled || a.cc_disabled;
   n.mtu = wire::nominal_size(wire::packet_bytes(wire::Opcode::kWriteMiddle, c.timestamps, a.path_mtu));
   n.trimming = c.trimming && a.trim_nack;
+  n.ack_bytes = c.sack_bytes;  // the peer's own is not known
   nscc_ = Nscc(n, now);
+  meter_generation_ = 0;
+  if (qp_.peer != nullptr) follow_meter();
   window_psns_ = 128u * std::max<uint32_t>(1, a.mpr);
 }
 
@@ -102,6 +105,7 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
   wire::Tseth tseth;
   tseth.tx_timestamp = wire::timestamp_of(now);
   bool window_full = false;
+  bool ask = false;
 
   while (out->segments < max_segments) {
     if (retransmit) {
@@ -129,9 +133,9 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
     if (!builder.room(w.inline_data ? 1u : w.num_sge)) break;
     if (!flow_set) {
       if (!rotation_.next(&paths, planes_with_room, &ev)) return Build::kNoRoom;
-      uint8_t dscp = c.dscp.no_trim;
+      // Where switches trim they know the packets to be trimmed by code points that no AV may change [MRC-REQ-10].
+      uint8_t dscp = a.traffic_class != 0 ? static_cast<uint8_t>(a.traffic_class >> 2) : c.dscp.no_trim;
       if (c.trimming && a.trim_nack) dscp = retransmit ? c.dscp.trimmable_retx : c.dscp.trimmable;
-      if (a.traffic_class != 0) dscp = static_cast<uint8_t>(a.traffic_class >> 2);
       ep.set_flow(out, *qp_.peer, ev, dscp);
       flow_set = true;
     }
@@ -171,6 +175,7 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
       r.acked = false;
       r.lost = false;
       r.sends = 1;
+      if (seq == una_) waiting_since_ = now;
       nxt_ = seq + 1;
       if (starts_wimm) ++wimm_inflight_;
     }
@@ -178,6 +183,7 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
     r.ev = ev;
     r.nominal = nominal;
     ++flight_;
+    ask = ask || nscc_.wants_ack(nominal);
     nscc_.on_send(nominal);
     ep.trace(now, qp_.qpn, retransmit ? TraceEvent::kRetransmit : TraceEvent::kTxData, bth.psn.value(),
              c.evs[ev].value);
@@ -188,7 +194,7 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
   if (out->segments == 0) return Build::kNothing;
 
   // The window is closed or nearly so: an acknowledgement at once keeps it moving [MRC-NSCC-10].
-  if (window_full && nxt_ < sq_.end_seq()) builder.set_ack_req_on_last();
+  if (ask || (window_full && nxt_ < sq_.end_seq())) builder.set_ack_req_on_last();
   const uint32_t sent = out->segments;
   qp_.responder.append_ack(now, &builder, out);
   builder.finish();

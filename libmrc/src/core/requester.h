@@ -49,6 +49,7 @@ class Requester {
   int64_t seq_of(Psn psn) const;
   void ack_one(Instant now, uint64_t seq);
   void ack_below(Instant now, uint64_t end);
+  void follow_meter();
   void advance_una();
   void complete_below(Instant now, uint64_t end);
   void complete_front(Instant now, WcStatus status);
@@ -85,6 +86,8 @@ class Requester {
   uint32_t wimm_inflight_ = 0;
   uint32_t unsignaled_run_ = 0;
   uint32_t attempts_ = 0;  // timeouts since cack moved
+  uint32_t meter_generation_ = 0;
+  Instant waiting_since_;  // the packet at una_ has been the oldest, or was last charged for [MRC-LOSS-5]
   uint32_t probe_backoff_ = 0;
   uint16_t probe_id_ = 0;
   uint16_t probe_ev_ = 0;

@@ -20,6 +20,7 @@ void Requester::ack_one(Instant now, uint64_t seq) {
   TxRecord& r = (*window_)[seq];
   if (r.acked) return;
   r.acked = true;
+  qp_.peer->meter.on_delivered(r.nominal);
   if (r.lost) {
     r.lost = false;
     --lost_count_;
@@ -46,6 +47,14 @@ void Requester::ack_below(Instant now, uint64_t end) {
   if (highest_acked_ < una_) highest_acked_ = una_;
 }
 
+void Requester::follow_meter() {
+  const PathMeter& meter = qp_.peer->meter;
+  const NsccConfig& c = qp_.ep->config.nscc;
+  meter_generation_ = meter.generation();
+  if (meter_generation_ == 0 || !(c.measure_rate || c.measure_rtt)) return;
+  nscc_.set_measured(c.measure_rate ? meter.rate_bps() : c.line_rate_bps, c.measure_rtt ? meter.rtt() : Duration());
+}
+
 void Requester::advance_una() {
   while (una_ < nxt_ && (*window_)[una_].acked) ++una_;
 }
@@ -64,6 +73,7 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
   // the responder sat on the answer [MRC-CC-4].
   Duration rtt;
   bool rtt_valid = false;
+  bool full_packet = false;  // others pass links and queues faster [MRC-NSCC-CHOICE-6]
   uint16_t named_ev = UINT16_MAX;
   if (window_ && !s.pr) {
     const int64_t named = cack_next - 1 + s.ack_psn_offset;
@@ -79,6 +89,7 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
         const Duration residence = Duration::nanoseconds(sat * wire::kTimestampTickNs);
         if (p.sack.cc.tx_timestamp != 0 && residence < rtt) rtt = rtt - residence;
         rtt_valid = rtt > Duration();
+        full_packet = r.nominal >= nscc_.mtu();
       }
     }
   } else if (window_ && s.pr && probe_outstanding_ && s.probe_id == probe_id_) {
@@ -102,7 +113,10 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
     }
     advance_una();
   }
-  if (una_ != old_una) probe_backoff_ = 0;
+  if (una_ != old_una) {
+    probe_backoff_ = 0;
+    waiting_since_ = now;
+  }
 
   if (qp_.attr.dynamic_mpr && s.mpr != 0)
     window_psns_ = std::min<uint32_t>(128u * s.mpr, window_ ? window_->size() - 1 : UINT32_MAX);
@@ -123,7 +137,11 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
   std::optional<Duration> sample;
   if (rtt_valid) sample = rtt;
   const bool marked = s.m == wire::PathVerdict::kSkipOnce;
-  nscc_.on_ack(now, p.sack.cc.rcvd_bytes, sample, marked, p.sack.cc.rcv_cwnd_pen, p.sack.cc.restore_cwnd);
+  nscc_.on_ack(now, p.sack.cc.rcvd_bytes, sample, marked, p.sack.cc.rcv_cwnd_pen, p.sack.cc.restore_cwnd, full_packet);
+  PathMeter& meter = qp_.peer->meter;
+  if (rtt_valid && full_packet) meter.on_rtt(rtt);
+  meter.on_sack(now, nxt_ < sq_.end_seq(), nscc_.cwnd() < nscc_.max_wnd());
+  if (meter_generation_ != meter.generation()) follow_meter();
 
   ep.trace(now, qp_.qpn, TraceEvent::kCwnd, static_cast<uint64_t>(nscc_.cwnd()),
            static_cast<uint64_t>(nscc_.inflight()));
@@ -141,7 +159,9 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
   }
   if (s.pr && probe_outstanding_ && s.probe_id == probe_id_) {
     probe_outstanding_ = false;
-    attempts_ = 0;
+    // The peer lives and has everything: it holds the work for reasons of its own. While packets are missing an
+    // answered probe says only that small ones pass.
+    if (una_ == nxt_) attempts_ = 0;
     qp_.peer->paths.on_delivered(probe_ev_, probe_sent_at_);
     if (probe_sent_at_ > newest_acked_sent_) newest_acked_sent_ = probe_sent_at_;
     // Everything sent before the probe has either been reported by now or is not coming.
@@ -162,7 +182,10 @@ void Requester::on_transport_ack(Instant now, const wire::Packet& p) {
   }
   if (wire::is_ack_syndrome(syndrome)) {
     const auto end = static_cast<uint64_t>(seq + 1);
-    if (end > una_) ack_below(now, end);
+    if (end > una_) {
+      ack_below(now, end);
+      waiting_since_ = now;
+    }
     if (end > cack_next_) {
       cack_next_ = end;
       attempts_ = 0;
@@ -217,16 +240,11 @@ void Requester::on_nack(Instant now, const wire::Packet& p) {
   --flight_;
   ++lost_count_;
   lost_hint_ = std::min(lost_hint_, s);
-  nscc_.on_nack(now, r.nominal, sample, trimmed);
+  nscc_.on_nack(now, r.nominal, sample, trimmed, false);  // what was trimmed passed the queues as a short packet
   ++ep.plane_counters[qp_.peer->paths.plane_of(r.ev)].losses;
   if (reason == wire::NackReason::kTrimmed && rotation_.skip(r.ev)) ++ep.counters.ev_skips;
   // Trimming proves that the path carries packets.
   if (trimmed) qp_.peer->paths.on_delivered(r.ev, r.sent_at);
-  // Only the packet that everything waits for charges the budget, and only again and again [MRC-CHOICE-Q18].
-  if (s == una_ && r.sends > 1 && !charge_retry()) {
-    ep.enter_error(now, &qp_, WcStatus::kRetryExceeded, AsyncEvent::kQpFatal);
-    return;
-  }
   after_progress(now);
 }
 

@@ -136,9 +136,14 @@ bool Responder::place(const wire::Packet& p, uint8_t* syndrome) {
 // The immediate waits here until every earlier message is complete. RQMSN numbers the WriteIMMs, so it names the place;
 // a place in use means that the peer has more of them in flight than it may [MRC-WIMM-2, MRC-CHOICE-Q27].
 bool Responder::stash_imm(uint64_t seq, const wire::Packet& p) {
-  if (pending_imm_.empty()) pending_imm_.resize(std::max<uint32_t>(1, qp_.attr.max_wimm_dest));
-  PendingImm& slot = pending_imm_[p.meth.rqmsn % pending_imm_.size()];
-  if (slot.used) return false;
+  if (pending_imm_.empty()) {
+    size_t slots = 1;
+    while (slots < qp_.attr.max_wimm_dest) slots *= 2;
+    pending_imm_.resize(slots);
+  }
+  PendingImm& slot = pending_imm_[p.meth.rqmsn & (pending_imm_.size() - 1)];
+  if (slot.used || imms_pending_ >= std::max<uint32_t>(1, qp_.attr.max_wimm_dest)) return false;
+  ++imms_pending_;
   slot.seq = seq;
   uint8_t memory_order[4];
   wire::put32(memory_order, p.req.imm.data);
@@ -155,11 +160,10 @@ void Responder::set_fault(uint64_t seq, uint8_t syndrome) {
 
 bool Responder::deliver_imm(Instant now, uint64_t seq, bool* waiting) {
   PendingImm* found = nullptr;
-  for (PendingImm& slot : pending_imm_)
-    if (slot.used && slot.seq == seq) {
-      found = &slot;
-      break;
-    }
+  for (size_t i = 0; i < pending_imm_.size() && found == nullptr; ++i) {
+    PendingImm& slot = pending_imm_[(imm_hint_ + i) & (pending_imm_.size() - 1)];
+    if (slot.used && slot.seq == seq) found = &slot;
+  }
   if (found == nullptr) return true;
   if (recv_head_ == recv_tail_) {
     *waiting = true;
@@ -174,6 +178,8 @@ bool Responder::deliver_imm(Instant now, uint64_t seq, bool* waiting) {
   c.byte_len = found->length;
   c.imm = found->imm;
   found->used = false;
+  --imms_pending_;
+  imm_hint_ = static_cast<uint32_t>(found - pending_imm_.data()) + 1;  // they come in the order of RQMSN
   qp_.ep->trace(now, qp_.qpn, TraceEvent::kComplete, c.wr_id, static_cast<uint64_t>(c.status));
   return qp_.ep->sink->on_completion(qp_.cookie, c);
 }

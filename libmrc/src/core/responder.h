@@ -89,7 +89,8 @@ class Responder {
 
   Qp& qp_;
   RingBitmap received_, last_, imm_;
-  std::vector<PendingImm> pending_imm_;
+  std::vector<PendingImm> pending_imm_;  // by RQMSN, a power of two of them because RQMSN wraps at 2^16
+  uint32_t imms_pending_ = 0, imm_hint_ = 0;
   std::vector<uint64_t> recv_queue_;
   uint64_t recv_mask_ = 0, recv_head_ = 0, recv_tail_ = 0;
   uint32_t recv_limit_ = 0;

@@ -69,6 +69,18 @@ bool fill_ports(DeviceConfig* device, std::string* error) {
   return true;
 }
 
+void fill_line_rate(DeviceConfig* device) {
+  device->line_rate_gbps = device->settings.line_rate_gbps;
+  if (device->line_rate_gbps > 0) return;
+  double sum = 0;
+  for (const PlaneConfig& plane : device->planes) {
+    const double card = card_speed_gbps(plane.interface.empty() ? interface_of_address(plane.addr) : plane.interface);
+    if (card == 0) return;
+    sum += card;
+  }
+  device->line_rate_gbps = sum;
+}
+
 bool finish(Config* config, const Settings& common, GetEnv env, std::string* error) {
   if (config->devices.empty()) {
     Settings settings = common;
@@ -78,6 +90,7 @@ bool finish(Config* config, const Settings& common, GetEnv env, std::string* err
   for (DeviceConfig& device : config->devices) {
     if (!apply_environment(env, &device.settings, error)) return false;
     fill_gids(&device);
+    fill_line_rate(&device);
     if (!fill_ports(&device, error)) return false;
   }
   return true;

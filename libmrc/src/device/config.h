@@ -38,6 +38,7 @@ struct DeviceConfig {
   AddressTemplate peer_template;  // empty: only own GIDs and listed peers can be reached
   bool peers_are_nics = false;    // those that the template leads to
   Settings settings;
+  double line_rate_gbps = 0;  // configured, else what the planes' network cards have together; 0: to be measured
 
   bool is_own_gid(const IpAddress& gid) const;
 };

@@ -26,7 +26,10 @@ DeviceImpl::DeviceImpl(const DeviceConfig& c, std::unique_ptr<datapath::Datapath
       mtu(m),
       advice(std::move(raise)),
       datapath(std::move(d)),
-      qpns(s, static_cast<uint32_t>(c.settings.max_qps), static_cast<uint32_t>(clock_now().ns() / 1000 % kQpnStarts)) {}
+      qpns(s, static_cast<uint32_t>(c.settings.max_qps), static_cast<uint32_t>(clock_now().ns() / 1000 % kQpnStarts)),
+      staging_(std::make_unique<uint8_t[]>(core::kMaxBurstBytes + core::kHeaderRoom)) {
+  tx_.staging = staging_.get();
+}
 
 DeviceImpl::~DeviceImpl() {
   stop();
@@ -74,7 +77,7 @@ void DeviceImpl::stop() {
   {
     std::lock_guard lock(mutex);
     wake_at_ = kAwake;
-    endpoint->flush_acks(clock_now());
+    endpoint->flush_all_acks();
   }
   linger();
   std::lock_guard lock(mutex);

@@ -87,6 +87,7 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   std::array<std::unique_ptr<Held>, kMaxPlanes> held_;
   std::array<core::RxBurst, kRxBatch> rx_;
   core::TxBurst tx_;
+  std::unique_ptr<uint8_t[]> staging_;  // of tx_
 };
 
 // EndpointConfig from settings; also used by tools and tests that show it.

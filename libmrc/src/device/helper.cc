@@ -14,6 +14,10 @@
 
 namespace mrc::device {
 
+namespace {
+constexpr int64_t kLongestNap = 4;  // parks: each wake-up takes the processor from the thread that polls
+}
+
 bool helper_parks(const HelperView& view, const HelperTiming& timing) {
   if (view.armed || view.now - view.last_armed < timing.park) return false;
   return view.now - view.last_poll < timing.idle;
@@ -102,12 +106,15 @@ void Helper::park(Instant until) {
 }
 
 void Helper::run() {
+  Duration nap = timing_.park;
   while (!stopping_.load()) {
     HelperView v = view();
     if (helper_parks(v, timing_)) {
-      park(v.now + timing_.park);
+      park(v.now + nap);
+      nap = std::min(nap * 2, timing_.park * kLongestNap);
       continue;
     }
+    nap = timing_.park;
     // Spin a little before sleeping: packets come in trains.
     int moved = work_->serve();
     while (moved == 0 && !stopping_.load() && clock_now() - v.now < timing_.spin) moved = work_->serve();

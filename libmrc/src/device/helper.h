@@ -3,8 +3,8 @@
 // It sleeps in the kernel until a packet arrives, a timer of the engine is due or somebody wakes it, then serves. While
 // the application polls it would only get in the way: two threads would take turns at one lock, and each arriving
 // packet would cost a wake-up. So when it finds that the application has polled within `idle`, it parks: it sleeps for
-// `park` without watching the sockets, and looks again. An application that stops polling is thus taken over from
-// after park at the latest. Somebody who sleeps in a completion channel cannot poll: while a CQ is armed, or was
+// `park` without watching the sockets, and looks again; longer while it goes on polling. An application that stops
+// polling is thus taken over from after four times park at the latest. Somebody who sleeps in a completion channel cannot poll: while a CQ is armed, or was
 // within the last `park`, it serves.
 #pragma once
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <set>
 
@@ -60,6 +61,22 @@ bool address_of_interface(const std::string& name, IpAddress* out) {
     *out = ip;
   }
   return best > 0;
+}
+
+std::string interface_of_address(const IpAddress& ip) {
+  const List list = interfaces();
+  IpAddress other;
+  for (const ifaddrs* i = list.get(); i != nullptr; i = i->ifa_next)
+    if (address_of(*i, &other) && other == ip) return i->ifa_name;
+  return "";
+}
+
+double card_speed_gbps(const std::string& interface, const std::string& sysfs) {
+  const std::string folder = sysfs + "/" + interface;
+  if (interface.empty() || ::access((folder + "/device").c_str(), F_OK) != 0) return 0;  // veth has a speed, too
+  std::ifstream file(folder + "/speed");
+  double mbps = 0;
+  return file >> mbps && mbps > 0 ? mbps / 1000 : 0;
 }
 
 std::string interface_names() {

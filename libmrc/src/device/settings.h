@@ -52,9 +52,9 @@ namespace mrc::device {
   INT(retry_exp, 25, 0, 25, "", "Timeouts of doubling length, of a QP that sets none; 25: for ever")                    \
   FLAG(congestion_control, true, "NSCC; false: the window is limited by mpr alone")                                     \
   WORD(nscc_mode, "spec", "spec htsim", "", "NSCC as specified, or as the simulator of its authors does it")            \
-  REAL(line_rate_gbps, 100, 0.001, 10000, "Gb/s", "Rate of all planes together, the lesser of both ends")               \
-  REAL(base_rtt_us, 50, 0.1, 1000000, "us", "Round trip of one packet over the longest path when nothing else moves")   \
-  REAL(nscc_target_delay_us, 0, 0, 1000000, "us", "Queueing delay that NSCC aims at; 0: from base_rtt_us")              \
+  REAL(line_rate_gbps, 0, 0, 10000, "Gb/s", "Rate of all planes together, the lesser of both ends; 0: that of the planes' network cards where all have one, else measured") \
+  REAL(base_rtt_us, 0, 0, 1000000, "us", "Round trip of one packet over the longest path when nothing else moves; 0: measured") \
+  REAL(nscc_target_delay_us, 0, 0, 1000000, "us", "Queueing delay that NSCC aims at; 0: from the base round trip")              \
   REAL(nscc_target_floor_us, 150, 0, 1000000, "us", "Least target delay: the jitter of the hosts' own scheduling is no congestion") \
   INT(nscc_max_window, 0, 0, 4294967296, "bytes", "Largest congestion window; 0: from rate and round trip")             \
   REAL(nscc_gamma, -1, -1, 1, "", "Strength of the decrease; -1: as specified")                                         \

@@ -17,7 +17,9 @@ namespace mrc::device {
 
 namespace {
 
-constexpr uint32_t kPacketOverhead = 44;   // BTH, METH, TSETH, RETH, ImmDt and ICRC of a full packet
+constexpr uint32_t kPacketOverhead = 44;    // BTH, METH, TSETH, RETH, ImmDt and ICRC of a full packet
+constexpr double kAssumedLineRate = 100e9;  // bit/s, until measured [MRC-NSCC-26]
+constexpr Duration kAssumedBaseRtt = Duration::microseconds(50);
 constexpr uint32_t kNominalOverhead = 64;  // NSCC counts packets in nominal size [MRC-NSCC-2]
 
 uint64_t seed_of(const Settings& s) {
@@ -30,12 +32,15 @@ Duration from_us(double us) {
   return Duration::nanoseconds(static_cast<int64_t>(us * 1000));
 }
 
-core::NsccConfig nscc_config(const Settings& s, uint32_t mtu) {
+core::NsccConfig nscc_config(const DeviceConfig& config, uint32_t mtu) {
+  const Settings& s = config.settings;
   core::NsccConfig n;
   n.disabled = !s.congestion_control;
   n.mode = s.nscc_mode == "htsim" ? core::NsccMode::kHtsim : core::NsccMode::kSpec;
-  n.line_rate_bps = s.line_rate_gbps * 1e9;
-  n.base_rtt = from_us(s.base_rtt_us);
+  n.measure_rate = config.line_rate_gbps == 0;
+  n.line_rate_bps = n.measure_rate ? kAssumedLineRate : config.line_rate_gbps * 1e9;
+  n.measure_rtt = s.base_rtt_us == 0;
+  n.base_rtt = n.measure_rtt ? kAssumedBaseRtt : from_us(s.base_rtt_us);
   n.mtu = mtu + kNominalOverhead;
   n.trimming = s.trimming;
   n.max_cwnd = s.nscc_max_window;
@@ -136,7 +141,7 @@ core::EndpointConfig endpoint_config(const DeviceConfig& config, const datapath:
   e.probe_floor = Duration::microseconds(s.probe_floor_us);
   e.ev_probe_interval = Duration::milliseconds(s.ev_probe_interval_ms);
   e.hold_without_recv_wqe = s.hold_without_recv;
-  e.nscc = nscc_config(s, mtu);
+  e.nscc = nscc_config(config, mtu);
   e.slot = slot;
   return e;
 }

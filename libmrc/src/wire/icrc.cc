@@ -2,8 +2,6 @@
 // fixes (IPv4 identification and fragment field) is taken as choice [MRC-ICRC-3] says.
 #include "wire/icrc.h"
 
-#include <isa-l/crc.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -59,12 +57,17 @@ uint32_t masked_prefix(const Flow& flow, uint32_t udp_payload_bytes, uint8_t* ou
 uint32_t icrc_start(const Flow& flow, uint32_t udp_payload_bytes) {
   uint8_t prefix[kOnesBytes + kIpv6Bytes + kUdpHeaderBytes];
   const uint32_t len = masked_prefix(flow, udp_payload_bytes, prefix);
-  return crc32_gzip_refl(0, prefix, len);
+  return crc32(0, prefix, len);
 }
 
 uint32_t icrc_update(uint32_t state, const void* data, size_t len) {
   if (len == 0) return state;
   return crc32(state, data, len);
+}
+
+uint32_t icrc_update_copy(uint32_t state, void* to, const void* data, size_t len) {
+  if (len == 0) return state;
+  return crc32_copy(state, to, data, len);
 }
 
 uint32_t icrc_update_headers(uint32_t state, const uint8_t* bth, size_t len) {
@@ -73,7 +76,7 @@ uint32_t icrc_update_headers(uint32_t state, const uint8_t* bth, size_t len) {
   const size_t n = std::min<size_t>(len, sizeof(head));
   std::memcpy(head, bth, n);
   head[kBthVariantOffset] = 0xFF;
-  return icrc_update(crc32_gzip_refl(state, head, n), bth + n, len - n);
+  return icrc_update(crc32(state, head, n), bth + n, len - n);
 }
 
 uint32_t icrc_compute(const Flow& flow, const uint8_t* packet, uint32_t len) {

@@ -18,6 +18,9 @@ uint32_t icrc_start(const Flow& flow, uint32_t udp_payload_bytes);
 // Continues over bytes behind the BTH. Chunks may be of any size, 0 included.
 uint32_t icrc_update(uint32_t state, const void* data, size_t len);
 
+// The same, copying the bytes to `to`.
+uint32_t icrc_update_copy(uint32_t state, void* to, const void* data, size_t len);
+
 // Continues over the BTH and what lies behind it, with byte 4 of the BTH taken as ones. First call after icrc_start;
 // `len` >= 12 (a BTH); headers alone or headers with payload.
 uint32_t icrc_update_headers(uint32_t state, const uint8_t* bth, size_t len);

@@ -185,6 +185,29 @@ TEST_F(ConfigTest, interface__gives_the_address) {
   EXPECT_NE(error.find("lo"), std::string::npos);
 }
 
+TEST_F(ConfigTest, line_rate__configured_or_unknown_on_virtual_interfaces) {
+  ASSERT_EQ(parse("devices:\n  - planes: [{interface: lo}]\n"), "");
+  EXPECT_EQ(config.devices[0].line_rate_gbps, 0);
+  ASSERT_EQ(parse("line_rate_gbps: 12.5\ndevices:\n  - planes: [{interface: lo}]\n"), "");
+  EXPECT_EQ(config.devices[0].line_rate_gbps, 12.5);
+}
+
+TEST_F(ConfigTest, card_speed__of_interfaces_with_a_device) {
+  const std::string sysfs = ::testing::TempDir() + "/mrc-sysfs-" + std::to_string(::getpid());
+  std::filesystem::create_directories(sysfs + "/card/device");
+  std::filesystem::create_directories(sysfs + "/down/device");
+  std::filesystem::create_directories(sysfs + "/veth");
+  std::ofstream(sysfs + "/card/speed") << "25000\n";
+  std::ofstream(sysfs + "/down/speed") << "-1\n";
+  std::ofstream(sysfs + "/veth/speed") << "10000\n";
+  EXPECT_EQ(card_speed_gbps("card", sysfs), 25);
+  EXPECT_EQ(card_speed_gbps("down", sysfs), 0);
+  EXPECT_EQ(card_speed_gbps("veth", sysfs), 0);
+  EXPECT_EQ(card_speed_gbps("absent", sysfs), 0);
+  EXPECT_EQ(card_speed_gbps("", sysfs), 0);
+  std::filesystem::remove_all(sysfs);
+}
+
 TEST_F(ConfigTest, interface__link_local_binds) {
   ASSERT_EQ(parse("devices:\n  - planes: [{interface: lo, address: \"fe80::1\"}]\n"), "");
   EXPECT_TRUE(config.devices[0].planes[0].bind_interface);

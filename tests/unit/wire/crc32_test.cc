@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -40,12 +41,30 @@ TEST(Crc32, every_length_and_alignment) {
 TEST(Crc32, folding_agrees_where_the_processor_has_it) {
   auto bytes = noise(9000);
   uint32_t out = 0;
-  EXPECT_FALSE(crc32_folded(0, bytes.data(), 127, &out)) << "shorter than a block";
-  for (size_t len = 128; len <= 9000; len += len < 1200 ? 1 : 61) {
+  EXPECT_FALSE(crc32_folded(0, bytes.data(), 15, &out)) << "shorter than a piece";
+  for (size_t len = 16; len <= 9000; len += len < 1200 ? 1 : 61) {
     for (uint32_t start : {0u, 0x12345678u, 0xFFFFFFFFu}) {
       if (!crc32_folded(start, bytes.data(), len, &out)) return;  // no such instructions: nothing to compare
       ASSERT_EQ(out, bitwise(start, bytes.data(), len)) << len;
     }
+  }
+}
+
+TEST(Crc32, a_copy_is_the_bytes_and_no_more) {
+  const auto bytes = noise(5000);
+  for (size_t len = 0; len <= 4200; len += len < 600 ? 1 : 37) {
+    std::vector<uint8_t> to(len + 96, 0xAB);
+    const size_t from = len % 33, at = 32 + len % 31;
+    ASSERT_EQ(crc32_copy(5, to.data() + at, bytes.data() + from, len), bitwise(5, bytes.data() + from, len)) << len;
+    ASSERT_EQ(std::memcmp(to.data() + at, bytes.data() + from, len), 0) << len;
+    const auto before = to.begin() + static_cast<std::ptrdiff_t>(at);
+    const auto other = [](uint8_t byte) { return byte != 0xAB; };
+    ASSERT_TRUE(std::none_of(to.begin(), before, other)) << len;
+    ASSERT_TRUE(std::none_of(before + static_cast<std::ptrdiff_t>(len), to.end(), other)) << len;
+    uint32_t out = 0;
+    if (len < 16 || !crc32_folded(5, bytes.data() + from, len, &out, to.data() + at)) continue;
+    ASSERT_EQ(out, bitwise(5, bytes.data() + from, len)) << len;
+    ASSERT_EQ(std::memcmp(to.data() + at, bytes.data() + from, len), 0) << len;
   }
 }
 

@@ -1,0 +1,88 @@
+// The retry budget: what charges it, what resets it, and how a QP ends that has none left.
+#include "scenario/pair.h"
+
+namespace mrc::scenario {
+namespace {
+
+QpAttr short_budget(uint8_t timeout) {
+  QpAttr attr;
+  attr.timeout = timeout;
+  attr.retry_linear = 3;
+  attr.retry_exp = 2;
+  return attr;
+}
+
+// A path with a small MTU and no message about it: small packets pass, full ones do not.
+bool full_packet(int node, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
+  return node == 0 && bytes.size() > 2000;
+}
+
+class Budget : public testing::TestWithParam<int> {};
+
+// [MRC-LOSS-5]: probes are answered all the time, and the QP fails all the same within a few times its budget.
+TEST_P(Budget, RunsOutWhereProbesPassAndDataDoesNot) {
+  const auto timeout = static_cast<uint8_t>(GetParam());
+  Pair p({}, short_budget(timeout));
+  p.fabric.net().set_filter(full_packet);
+  ASSERT_EQ(p.write(1, 0, 100000), PostResult::kOk);
+  // Three intervals, then two that double: 3 + 2 + 4, and one more for the last packet.
+  ASSERT_TRUE(p.until_sends(1, Duration::nanoseconds((1024ll << timeout) * 20)));
+  EXPECT_EQ(p.sends()[0].status, WcStatus::kRetryExceeded);
+  EXPECT_EQ(p.state(0), QpState::kError);
+  EXPECT_TRUE(p.untouched(0, 90000));
+}
+INSTANTIATE_TEST_SUITE_P(Timeouts, Budget, testing::Values(10, 14, 16, 18));
+
+// [MRC-LOSS-3]: the same budget where nothing passes at all.
+TEST(Budget, RunsOutInSilence) {
+  Pair p({}, short_budget(10));
+  p.fabric.net().add_outage({-1, -1, p.fabric.now(), Instant::never()});
+  ASSERT_EQ(p.write(1, 0, 100), PostResult::kOk);
+  ASSERT_TRUE(p.until_sends(1, Duration::milliseconds(200)));
+  EXPECT_EQ(p.sends()[0].status, WcStatus::kRetryExceeded);
+}
+
+// Progress, however slow, resets it: far more intervals pass than there are retries.
+TEST(Budget, IsResetByProgress) {
+  Pair p({}, short_budget(10));
+  int full = 0;
+  p.fabric.net().set_filter([&full](int node, int plane, const wire::Flow& flow, const std::vector<uint8_t>& bytes) {
+    return full_packet(node, plane, flow, bytes) && ++full % 5 != 0;
+  });
+  for (uint64_t i = 0; i < 20; ++i) ASSERT_EQ(p.write(i, i * 4096, 4096), PostResult::kOk);
+  ASSERT_TRUE(p.until_sends(20, Duration::seconds(20)));
+  EXPECT_TRUE(p.all_ok(20));
+  EXPECT_TRUE(p.arrived(0, 20 * 4096));
+}
+
+// A peer that holds a WriteIMM for want of a receive answers probes: it lives, and nobody gives it up.
+TEST(Budget, IsNotChargedByAPeerThatHoldsTheWork) {
+  Pair p({}, short_budget(10));
+  ASSERT_EQ(p.write_imm(1, 0, 5000, 7), PostResult::kOk);
+  p.pass(Duration::seconds(2));
+  EXPECT_EQ(p.state(0), QpState::kRts);
+  p.fabric.post_receives(1, p.link.qb, 1, 1);
+  EXPECT_TRUE(p.until_sends(1));
+  EXPECT_TRUE(p.all_ok(1));
+}
+
+// Trims of the packet that everything waits for cost nothing by themselves: incast trims the same packet many times
+// within one interval.
+TEST(Budget, IsNotChargedByEachNack) {
+  FabricConfig c;
+  c.endpoint.trimming = true;
+  Pair p(c, short_budget(14));
+  for (int plane = 0; plane < 4; ++plane) {
+    simnet::LinkConfig& l = p.fabric.net().link(plane);
+    l.rate_bps = 2e8;
+    l.queue_bytes = 4500;
+    l.trim = true;
+  }
+  ASSERT_EQ(p.write(1, 0, 400000), PostResult::kOk);
+  ASSERT_TRUE(p.until_sends(1));
+  EXPECT_TRUE(p.all_ok(1));
+  EXPECT_GT(p.counters(0).rx_nacks, 20u);
+}
+
+}  // namespace
+}  // namespace mrc::scenario

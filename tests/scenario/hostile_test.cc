@@ -1,0 +1,90 @@
+// Packets that no honest peer sends, well formed and with a right ICRC: none may move a queue pair.
+#include "scenario/pair.h"
+#include "wire/icrc.h"
+#include "wire/packet.h"
+
+namespace mrc::scenario {
+namespace {
+
+wire::Flow flow_to(const Pair& p, int node, const IpAddress& from) {
+  const PeerDescription d = p.fabric.describe(node);
+  wire::Flow flow;
+  flow.src = from;
+  flow.dst = d.planes[0].addr;
+  flow.src_port = 50000;
+  flow.dst_port = d.planes[0].port;
+  return flow;
+}
+
+void inject(Pair* p, int node, const wire::Flow& flow, std::vector<uint8_t> headers) {
+  headers.resize(headers.size() + wire::kIcrcBytes);
+  const auto n = static_cast<uint32_t>(headers.size());
+  wire::icrc_store(&headers[n - wire::kIcrcBytes], wire::icrc_compute(flow, headers.data(), n));
+  p->fabric.net().inject(p->fabric.now(), node, 0, flow, headers);
+  p->pass(Duration::milliseconds(1));
+}
+
+std::vector<uint8_t> nack(Pair& p, Psn psn) {
+  std::vector<uint8_t> out(64);
+  wire::Bth bth;
+  bth.opcode = wire::Opcode::kNack;
+  bth.dqp = p.fabric.at(0).qp_status(p.link.qa).qpn;
+  wire::Neth neth;
+  neth.reason = wire::NackReason::kUnexpEvent;
+  neth.nack_psn = psn;
+  out.resize(wire::encode_nack(out.data(), bth, neth));
+  return out;
+}
+
+// [MRC-RX-1]: a stranger who guesses QPN and PSN cannot end a connection; the peer itself can.
+TEST(Hostile, OnlyAddressesOfThePeerAreHeard) {
+  Pair p;
+  p.fabric.net().add_outage({-1, -1, p.fabric.now(), p.fabric.now() + Duration::milliseconds(3)});
+  ASSERT_EQ(p.write(1, 0, 1000), PostResult::kOk);
+  p.fabric.pump();
+  IpAddress stranger;
+  ASSERT_TRUE(IpAddress::parse("2001:db8::bad", &stranger));
+  const Psn first = QpAttr().sq_psn;
+  inject(&p, 0, flow_to(p, 0, stranger), nack(p, first));
+  EXPECT_EQ(p.counters(0).drop_source, 1u);
+  EXPECT_EQ(p.state(0), QpState::kRts);
+  ASSERT_TRUE(p.until_sends(1));
+  EXPECT_TRUE(p.all_ok(1));
+}
+
+// [MRC-BTH-8]: the P_Key of a packet is nobody's business.
+TEST(Hostile, ForeignPKeysAreAccepted) {
+  QpAttr attr;
+  attr.pkey = 0x8001;
+  Pair p({}, attr);
+  QpAttr other;
+  other.pkey = 0xFFFF;
+  const Link mixed = p.fabric.connect(0, 1, other);
+  ASSERT_EQ(p.write(1, 0, 20000), PostResult::kOk);
+  ASSERT_EQ(p.fabric.write(0, mixed.qa, 2, &p.source[20000], 20000, p.lkey, &p.target[20000], p.rkey), PostResult::kOk);
+  ASSERT_TRUE(p.until_sends(2));
+  EXPECT_TRUE(p.arrived(0, 40000));
+}
+
+// [MRC-EVP-2]: of the four that the field can hold, operations 0 and 1 are answered.
+TEST(Hostile, UnknownEndpointOperationsGetNoAnswer) {
+  Pair p;
+  const IpAddress from = p.fabric.describe(1).planes[0].addr;
+  for (int op = 0; op < 4; ++op) {
+    std::vector<uint8_t> out(64);
+    wire::Bth bth;
+    bth.opcode = wire::Opcode::kEndpointRequest;
+    bth.dqp = wire::kEndpointQpn;
+    bth.psn = Psn(static_cast<uint32_t>(op));
+    wire::Erth erth;
+    erth.op = static_cast<wire::EndpointOp>(op);
+    erth.port_status_mask = 0xF;
+    out.resize(wire::encode_endpoint_request(out.data(), bth, erth));
+    const uint64_t before = p.counters(0).tx_packets;
+    inject(&p, 0, flow_to(p, 0, from), out);
+    EXPECT_EQ(p.counters(0).tx_packets - before, op <= 1 ? 1u : 0u) << op;
+  }
+}
+
+}  // namespace
+}  // namespace mrc::scenario
