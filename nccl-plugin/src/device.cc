@@ -154,7 +154,9 @@ void Devices::describe(Device* device) const {
     const auto& settings = facts.value("settings", nlohmann::json::object());
     return settings.contains(name) ? std::atof(settings[name].get<std::string>().c_str()) : otherwise;
   };
-  device->speed_mbps = static_cast<int>(number("line_rate_gbps", device->speed_mbps / 1000.0) * 1000);
+  // Zero stands for a rate or a round trip that is measured while it runs; then the port's nominal speed serves, and a
+  // latency of zero means to NCCL that it is not known.
+  if (const double gbps = number("line_rate_gbps", 0); gbps > 0) device->speed_mbps = static_cast<int>(gbps * 1000);
   device->latency_us = number("base_rtt_us", 0) / 2;
   device->max_qps = static_cast<int>(number("max_qps", device->max_qps));
   for (const nlohmann::json& plane : facts.value("planes", nlohmann::json::array()))

@@ -90,7 +90,7 @@ constexpr char kTwoDevices[] =
     "devices:\n"
     "  - {name: alpha0, line_rate_gbps: 50, base_rtt_us: 20, planes: [{address: 127.0.1.1}, {address: 127.0.1.2}],"
     " peers: {template: \"127.0.1.{plane}\"}}\n"
-    "  - {name: beta0, line_rate_gbps: 30, planes: [{address: 127.0.2.1}, {address: 127.0.2.2}],"
+    "  - {name: beta0, line_rate_gbps: 30, base_rtt_us: 50, planes: [{address: 127.0.2.1}, {address: 127.0.2.2}],"
     " peers: {template: \"127.0.2.{plane}\"}}\n";
 
 TEST_F(ConfigTest, properties_of_the_device_without_configuration) {
@@ -102,7 +102,7 @@ TEST_F(ConfigTest, properties_of_the_device_without_configuration) {
   EXPECT_STREQ(p.name, "mrc0");
   EXPECT_EQ(p.pciPath, nullptr);
   EXPECT_EQ(p.speed, 100000);
-  EXPECT_EQ(p.latency, 25);
+  EXPECT_EQ(p.latency, 0);  // measured while it runs
   EXPECT_EQ(p.ptrSupport, NCCL_PTR_HOST);
   EXPECT_EQ(p.regIsGlobal, 1);
   EXPECT_EQ(p.maxRecvs, 8);
