@@ -1,7 +1,7 @@
 // The symbols by which NCCL finds the TCP plugin.
 #include "versions.h"
 
-#define MRC_EXPORT(v)                                                       \
+#define MRC_EXPORT(v)                                                          \
   __attribute__((visibility("default"))) ncclNet_v##v##_t ncclNetPlugin_v##v = \
       mrc::tcp_net::make_table<v, ncclNet_v##v##_t, ncclNetProperties_v##v##_t>();
 
