@@ -8,9 +8,8 @@ import subprocess
 import sys
 
 
-def verdict(bench, plugin, case, environment):
-    # Short limits: what the defect breaks is mostly that something never ends.
-    command = [bench, plugin, "--conformance", "--only", case, "--timeout", "15", "--death-limit", "5", "--json", "-"]
+def verdict(bench, plugin, case, limits, environment):
+    command = [bench, plugin, "--conformance", "--only", case, *limits, "--json", "-"]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120, env={**os.environ, **environment})
     print(ran.stderr)
     report = json.loads(ran.stdout)
@@ -21,9 +20,10 @@ def verdict(bench, plugin, case, environment):
 
 def main():
     bench, plugin, defect, case = sys.argv[1:]
-    code, good = verdict(bench, plugin, case, {})
+    code, good = verdict(bench, plugin, case, ["--timeout", "60", "--death-limit", "20"], {})
     assert (code, good["verdict"]) == (0, "ok"), good
-    code, bad = verdict(bench, plugin, case, {"MRC_NET_DEFECT": defect})
+    # Short limits: what a defect breaks is mostly that something never ends.
+    code, bad = verdict(bench, plugin, case, ["--timeout", "15", "--death-limit", "5"], {"MRC_NET_DEFECT": defect})
     assert (code, bad["verdict"]) == (1, "FAILED"), bad
     assert bad["detail"], bad
 
