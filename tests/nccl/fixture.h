@@ -16,6 +16,9 @@
 
 namespace mrc::nccl_test {
 
+using nccl_net::kVersions;
+using nccl_net::Net;
+
 inline constexpr auto kLimit = std::chrono::seconds(60);
 
 // What the plugin logged, for assertions; warnings are also shown.

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace mrc::nccl_test {
+namespace mrc::nccl_net {
 
 inline constexpr int kVersions[] = {6, 7, 8, 9, 10, 11, 12};
 
@@ -19,7 +19,12 @@ class Net {
   // Null: *why. The library stays open.
   static std::unique_ptr<Net> open(const std::string& library, int version, std::string* why);
 
+  // The newest version that the library exports, as NCCL chooses it; 0 with *why when there is none.
+  static int newest(const std::string& library, std::string* why);
+
   virtual int version() const = 0;
+  // Names of the functions that NCCL calls without asking and that are null in this table; empty: none.
+  virtual std::vector<std::string> missing() const = 0;
   virtual const char* name() const = 0;
   // traffic_class only has an effect from version 10 on.
   virtual ncclResult_t init(ncclDebugLogger_t logger, int traffic_class = NCCL_NET_TRAFFIC_CLASS_UNDEF) = 0;
@@ -44,4 +49,4 @@ class Net {
   virtual ncclResult_t close_listen(void* comm) = 0;
 };
 
-}  // namespace mrc::nccl_test
+}  // namespace mrc::nccl_net

@@ -2,9 +2,10 @@
 
 #include <dlfcn.h>
 
+#include <iterator>
 #include <type_traits>
 
-namespace mrc::nccl_test {
+namespace mrc::nccl_net {
 
 namespace {
 
@@ -16,6 +17,30 @@ class Versioned final : public Net {
 
   int version() const override { return kVersion; }
   const char* name() const override { return p_.name; }
+  std::vector<std::string> missing() const override {
+    std::vector<std::string> names;
+#define NEED(member) \
+  if (p_.member == nullptr) names.push_back(#member);
+    NEED(name)
+    NEED(init)
+    NEED(devices)
+    NEED(getProperties)
+    NEED(listen)
+    NEED(connect)
+    NEED(accept)
+    NEED(regMr)
+    NEED(deregMr)
+    NEED(isend)
+    NEED(irecv)
+    NEED(iflush)
+    NEED(test)
+    NEED(closeSend)
+    NEED(closeRecv)
+    NEED(closeListen)
+    if constexpr (kVersion >= 11) NEED(finalize)
+#undef NEED
+    return names;
+  }
 
   ncclResult_t init(ncclDebugLogger_t logger, int traffic_class) override {
     traffic_class_ = traffic_class;
@@ -32,7 +57,9 @@ class Versioned final : public Net {
     if constexpr (kVersion >= 11) return p_.finalize(context_);
     return ncclSuccess;
   }
-  ncclResult_t devices(int* count) override { return p_.devices(count); }
+  ncclResult_t devices(int* count) override {
+    return p_.devices(count);
+  }
   ncclResult_t properties(int device, ncclNetProperties_v12_t* out) override {
     Props props;
     const ncclResult_t result = p_.getProperties(device, &props);
@@ -45,9 +72,8 @@ class Versioned final : public Net {
     COPY(guid)
     COPY(ptrSupport)
     COPY(regIsGlobal)
-    COPY(forceFlush)
-    COPY(speed) COPY(port) COPY(latency) COPY(maxComms) COPY(maxRecvs) COPY(netDeviceType) COPY(netDeviceVersion)
-        COPY(maxP2pBytes) COPY(maxCollBytes) COPY(maxMultiRequestSize) COPY(railId) COPY(planeId)
+    COPY(forceFlush) COPY(speed) COPY(port) COPY(latency) COPY(maxComms) COPY(maxRecvs) COPY(netDeviceType)
+        COPY(netDeviceVersion) COPY(maxP2pBytes) COPY(maxCollBytes) COPY(maxMultiRequestSize) COPY(railId) COPY(planeId)
 #undef COPY
             if constexpr (requires { props.vProps; }) {
       out->vProps.ndevs = props.vProps.ndevs;
@@ -157,6 +183,14 @@ class Versioned final : public Net {
 
 }  // namespace
 
+int Net::newest(const std::string& library, std::string* why) {
+  void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) return *why = dlerror(), 0;
+  for (int i = std::size(kVersions) - 1; i >= 0; --i)
+    if (dlsym(handle, ("ncclNetPlugin_v" + std::to_string(kVersions[i])).c_str()) != nullptr) return kVersions[i];
+  return *why = library + " exports none of ncclNetPlugin_v6 to v12", 0;
+}
+
 std::unique_ptr<Net> Net::open(const std::string& library, int version, std::string* why) {
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return *why = dlerror(), nullptr;
@@ -173,12 +207,11 @@ std::unique_ptr<Net> Net::open(const std::string& library, int version, std::str
     CASE(8)
     CASE(9)
     CASE(10)
-    CASE(11)
-    CASE(12)
+    CASE(11) CASE(12)
 #undef CASE
         default : return * why = "unknown version",
                            nullptr;
   }
 }
 
-}  // namespace mrc::nccl_test
+}  // namespace mrc::nccl_net
