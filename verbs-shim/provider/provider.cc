@@ -26,7 +26,9 @@ const Provider* load() {
 #define MRC_SHIM_LOAD(name)                                                \
   table.name = reinterpret_cast<decltype(&::name)>(dlsym(library, #name)); \
   if (table.name == nullptr) missing = #name;
-  MRC_SHIM_API(MRC_SHIM_LOAD)
+  MRC_PROVIDER_OPTIONAL(MRC_SHIM_LOAD)
+  missing = nullptr;
+  MRC_PROVIDER_REQUIRED(MRC_SHIM_LOAD)
   if (missing != nullptr) {
     log_error("MRC_PROVIDER", "%s is no MRC library: it has no %s", path.c_str(), missing);
     return nullptr;

@@ -1,0 +1,130 @@
+// What the adapters share: the plugin's operations in the shapes that the ABI versions give them. Versions differ in
+// the type of sizes (int up to 8, size_t from 9 on), in the members of the properties, and in arguments that came
+// later. Each vN.cc puts together what its version needs; nothing here knows a version.
+#pragma once
+
+#include <cstdint>
+
+#include "plugin.h"
+
+#define MRC_NET_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace mrc::nccl {
+
+// Properties of any version: members that it lacks are left out.
+template <typename Props>
+ncclResult_t get_properties(int number, Props* out) {
+  ncclNetProperties_v12_t all;
+  if (const ncclResult_t result = properties(number, &all); result != ncclSuccess) return result;
+  *out = {};
+#define MRC_NET_COPY(member) \
+  if constexpr (requires { out->member; }) out->member = all.member;
+  MRC_NET_COPY(name)
+  MRC_NET_COPY(pciPath) MRC_NET_COPY(guid) MRC_NET_COPY(ptrSupport) MRC_NET_COPY(regIsGlobal) MRC_NET_COPY(forceFlush)
+      MRC_NET_COPY(speed) MRC_NET_COPY(port) MRC_NET_COPY(latency) MRC_NET_COPY(maxComms) MRC_NET_COPY(maxRecvs)
+          MRC_NET_COPY(netDeviceType) MRC_NET_COPY(netDeviceVersion) MRC_NET_COPY(maxP2pBytes)
+              MRC_NET_COPY(maxCollBytes) MRC_NET_COPY(maxMultiRequestSize) MRC_NET_COPY(railId) MRC_NET_COPY(planeId)
+#undef MRC_NET_COPY
+                  if constexpr (requires { out->vProps; }) {
+    constexpr int most = sizeof out->vProps.devs / sizeof out->vProps.devs[0];
+    out->vProps.ndevs = all.vProps.ndevs < most ? all.vProps.ndevs : most;
+    for (int i = 0; i < out->vProps.ndevs; ++i) out->vProps.devs[i] = all.vProps.devs[i];
+  }
+  return ncclSuccess;
+}
+
+template <typename Props>
+ncclResult_t make_vdevice(int* number, Props* props) {
+  constexpr int most = sizeof props->devs / sizeof props->devs[0];
+  if (props->ndevs > most) return ncclInvalidUsage;
+  return make_virtual(number, props->devs, props->ndevs);
+}
+
+inline ncclResult_t listen_plain(int number, void* handle, void** comm) {
+  return listen(nullptr, number, handle, comm);
+}
+
+// A device handle stays NULL: there is no device side.
+inline ncclResult_t connect_plain(int number, void* handle, void** comm) {
+  return connect(nullptr, number, NCCL_NET_TRAFFIC_CLASS_UNDEF, handle, comm);
+}
+template <typename DeviceHandle>
+ncclResult_t connect_device(int number, void* handle, void** comm, DeviceHandle** device) {
+  if (device != nullptr) *device = nullptr;
+  return connect_plain(number, handle, comm);
+}
+template <typename DeviceHandle>
+ncclResult_t connect_context(void* context, int number, void* handle, void** comm, DeviceHandle** device) {
+  if (device != nullptr) *device = nullptr;
+  return connect(context, number, NCCL_NET_TRAFFIC_CLASS_UNDEF, handle, comm);
+}
+template <typename DeviceHandle>
+ncclResult_t accept_device(void* listen_comm, void** comm, DeviceHandle** device) {
+  if (device != nullptr) *device = nullptr;
+  return accept(listen_comm, comm);
+}
+
+template <typename Size>
+ncclResult_t reg_mr(void* comm, void* data, Size size, int type, void** handle) {
+  return register_memory(comm, data, static_cast<uint64_t>(size), type, handle);
+}
+inline ncclResult_t reg_dma_buf(void*, void*, size_t, int, uint64_t, int, void** handle) {
+  if (handle != nullptr) *handle = nullptr;
+  return refuse_dma_buf();
+}
+inline ncclResult_t dereg_mr(void*, void* handle) {
+  return deregister_memory(handle);
+}
+
+template <typename Size>
+ncclResult_t send_plain(void* comm, void* data, Size size, int tag, void* memory, void** request) {
+  if constexpr (sizeof(Size) == sizeof(int))
+    if (size < 0) return ncclInvalidArgument;
+  return isend(comm, data, static_cast<uint64_t>(size), tag, memory, request);
+}
+template <typename Size>
+ncclResult_t recv_plain(void* comm, int n, void** data, Size* sizes, int* tags, void** memory, void** request) {
+  constexpr int most = 8;
+  uint64_t wide[most] = {};
+  for (int i = 0; i < n && i < most; ++i) {
+    if constexpr (sizeof(Size) == sizeof(int))
+      if (sizes[i] < 0) return ncclInvalidArgument;
+    wide[i] = static_cast<uint64_t>(sizes[i]);
+  }
+  return irecv(comm, n, data, wide, tags, memory, request);
+}
+// Profiler handles are not used: NCCL's own network events cover these requests.
+inline ncclResult_t send_profiled(void* comm, void* data, size_t size, int tag, void* memory, void*, void** request) {
+  return send_plain<size_t>(comm, data, size, tag, memory, request);
+}
+inline ncclResult_t recv_profiled(void* comm, int n, void** data, size_t* sizes, int* tags, void** memory, void**,
+                                  void** request) {
+  return recv_plain<size_t>(comm, n, data, sizes, tags, memory, request);
+}
+inline ncclResult_t flush(void*, int, void**, int*, void**, void** request) {
+  return iflush(request);
+}
+
+inline ncclResult_t device_mr(void*, void*, void**) {
+  return refuse_device_calls();
+}
+inline ncclResult_t recv_consumed(void*, int, void*) {
+  return refuse_device_calls();
+}
+
+template <typename Config>
+ncclResult_t init_with_context(void** context, uint64_t, Config* config, ncclDebugLogger_t logger,
+                               ncclProfilerCallback_t) {
+  return init_context(context, config != nullptr ? config->trafficClass : NCCL_NET_TRAFFIC_CLASS_UNDEF, logger);
+}
+template <typename Attributes>
+ncclResult_t set_net_attr(void* context, Attributes* attributes) {
+  if (attributes == nullptr) return ncclInvalidArgument;
+  ncclNetAttr_v12_t wide{};
+  wide.sendCommAttr.maxConcurrentPeers = attributes->sendCommAttr.maxConcurrentPeers;
+  wide.sendCommAttr.maxFlowsPerPeer = attributes->sendCommAttr.maxFlowsPerPeer;
+  wide.recvCommAttr.maxConcurrentPeers = attributes->recvCommAttr.maxConcurrentPeers;
+  return set_attributes(context, wide);
+}
+
+}  // namespace mrc::nccl

@@ -1,0 +1,28 @@
+// ncclNetPlugin_v7: device handles at connect and accept.
+#include "adapter.h"
+
+namespace mrc::nccl {
+
+MRC_NET_EXPORT const ncclNet_v7_t ncclNetPlugin_v7 = {
+    .name = kName,
+    .init = init_process,
+    .devices = devices,
+    .getProperties = get_properties<ncclNetProperties_v7_t>,
+    .listen = listen_plain,
+    .connect = connect_device<ncclNetDeviceHandle_v7_t>,
+    .accept = accept_device<ncclNetDeviceHandle_v7_t>,
+    .regMr = reg_mr<int>,
+    .regMrDmaBuf = reg_dma_buf,
+    .deregMr = dereg_mr,
+    .isend = send_plain<int>,
+    .irecv = recv_plain<int>,
+    .iflush = flush,
+    .test = test,
+    .closeSend = close_send,
+    .closeRecv = close_recv,
+    .closeListen = close_listen,
+    .getDeviceMr = device_mr,
+    .irecvConsumed = recv_consumed,
+};
+
+}  // namespace mrc::nccl

@@ -1,0 +1,50 @@
+// Attempt: the connector's way through the set-up (handshake.h), one step per call of connect. Its number stands in the
+// handle between the calls, the attempt itself with the context: a number that is not known is a mistake of the caller
+// and never followed. Threads: one at a time per attempt; finding one takes the context's lock.
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "context.h"
+#include "handshake.h"
+#include "send_comm.h"
+
+namespace mrc::nccl {
+
+class Attempt {
+ public:
+  Attempt(std::shared_ptr<Context> context, int number, int traffic_class, const Handle& handle);
+
+  // *out stays null while the peer has not answered.
+  ncclResult_t step(std::unique_ptr<SendComm>* out);
+
+ private:
+  enum class At { kStart, kTcp, kHello, kAnswer, kReady };
+  using Clock = std::chrono::steady_clock;
+
+  ncclResult_t advance();
+  ncclResult_t give_up(ncclResult_t result, const std::string& why);
+  ncclResult_t transferred(Io io, At next);
+  ncclResult_t tcp_failed();
+  ncclResult_t make_hello();
+  ncclResult_t answered();
+
+  const std::shared_ptr<Context> context_;
+  const Handle handle_;
+  const std::string peer_;
+  const Clock::time_point began_;
+  Clock::time_point retry_at_;
+  Socket socket_;
+  At at_ = At::kStart;
+  bool done_ = false;
+  size_t moved_ = 0;
+  Hello hello_, answer_;
+  std::unique_ptr<SendComm> comm_;
+};
+
+// The two halves of the plugin's connect: *out stays null until the connection stands.
+ncclResult_t connect_step(const std::shared_ptr<Context>& context, int number, int traffic_class, void* handle,
+                          SendComm** out);
+
+}  // namespace mrc::nccl

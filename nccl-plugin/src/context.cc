@@ -1,0 +1,88 @@
+#include "context.h"
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "log.h"
+
+namespace mrc::nccl {
+
+namespace {
+
+std::mutex process_mutex;
+std::shared_ptr<Process> the_process;
+int users = 0;
+
+// NSCC steers a window, so a starting and a least rate have nothing to act on; the highest rate is line_rate_gbps of
+// the device. NICs take all three from their own configuration.
+void mention_rates(const Settings& s) {
+  if (s.cc_init_rate == 0 && s.cc_min_rate == 0 && s.cc_max_rate == 0) return;
+  NET_WARN("NCCL_MRC_CC_*_RATE: congestion control here has no rates per queue pair; set MRC_LINE_RATE_GBPS instead");
+}
+
+}  // namespace
+
+std::shared_ptr<Process> Process::acquire() {
+  std::lock_guard lock(process_mutex);
+  if (the_process == nullptr) {
+    std::string why;
+    const char* library = std::getenv("MRC_PROVIDER");
+    provider::Provider api;
+    if (!provider::load_provider(library != nullptr ? library : "", &api, &why)) {
+      NET_WARN("%s", why.c_str());
+      return nullptr;
+    }
+    std::vector<std::string> complaints;
+    auto made = std::make_shared<Process>(api, settings_from_environment(&complaints));
+    for (const std::string& complaint : complaints) NET_WARN("%s", complaint.c_str());
+    mention_rates(made->settings);
+    if (!made->devices.open(&why)) {
+      NET_WARN("%s", why.c_str());
+      return nullptr;
+    }
+    for (int i = 0; i < made->devices.count(); ++i) {
+      const Device& d = made->devices.device(i);
+      NET_INFO("Using %s of %s, %d Mb/s, GID index %d", d.name.c_str(), api.name.c_str(), d.speed_mbps, d.gid_index);
+    }
+    the_process = std::move(made);
+  }
+  ++users;
+  return the_process;
+}
+
+void Process::release() {
+  std::shared_ptr<Process> last;  // devices are closed without the lock
+  std::lock_guard lock(process_mutex);
+  if (users > 0 && --users == 0) last = std::move(the_process);
+}
+
+std::shared_ptr<Process> Process::current() {
+  std::lock_guard lock(process_mutex);
+  return the_process;
+}
+
+uint64_t Attempts::add(std::shared_ptr<Attempt> attempt) {
+  std::lock_guard lock(mutex_);
+  attempts_.emplace(++last_, std::move(attempt));
+  return last_;
+}
+
+std::shared_ptr<Attempt> Attempts::find(uint64_t number) {
+  std::lock_guard lock(mutex_);
+  const auto found = attempts_.find(number);
+  return found == attempts_.end() ? nullptr : found->second;
+}
+
+void Attempts::remove(uint64_t number) {
+  std::lock_guard lock(mutex_);
+  attempts_.erase(number);
+}
+
+void Attempts::clear() {
+  std::map<uint64_t, std::shared_ptr<Attempt>> dropped;  // destroyed without the lock
+  std::lock_guard lock(mutex_);
+  dropped.swap(attempts_);
+}
+
+}  // namespace mrc::nccl

@@ -1,0 +1,72 @@
+// Process: what all communicators share. Context: what one communicator asked for, its connections begin with it.
+//
+// Up to ABI version 10 NCCL initialises a network once per process and never ends it; from version 11 on there is one
+// init and one finalize per communicator. Both are served by counting: devices are opened by the first init and closed
+// by the last finalize. They stay open where there is no finalize.
+//
+// Threads: the functions of Process may be called from any thread.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "device.h"
+#include "net_abi.h"
+#include "provider.h"
+#include "settings.h"
+
+namespace mrc::nccl {
+
+struct Process {
+  const provider::Provider api;
+  Settings settings;
+  Devices devices;
+  std::mutex virtual_mutex;  // makeVDevice
+
+  Process(const provider::Provider& provider, const Settings& given)
+      : api(provider), settings(given), devices(api, settings) {}
+
+  // Counts a user; null when nothing can be used here: the reason is in the log.
+  static std::shared_ptr<Process> acquire();
+  static void release();
+  // The one that is in use, or null before init.
+  static std::shared_ptr<Process> current();
+};
+
+class Attempt;  // connect.h
+
+// Connections that are being made, by number. Numbers begin at 1 and are not used twice.
+class Attempts {
+ public:
+  uint64_t add(std::shared_ptr<Attempt> attempt);
+  std::shared_ptr<Attempt> find(uint64_t number);  // null: unknown
+  void remove(uint64_t number);
+  void clear();
+
+ private:
+  std::mutex mutex_;
+  uint64_t last_ = 0;
+  std::map<uint64_t, std::shared_ptr<Attempt>> attempts_;
+};
+
+struct Context {
+  std::shared_ptr<Process> process;
+  std::atomic<int> traffic_class{NCCL_NET_TRAFFIC_CLASS_UNDEF};
+  // Expectations told by setNetAttr; 0: not told.
+  std::atomic<int> send_peers{0};
+  std::atomic<int> recv_peers{0};
+  std::atomic<int> flows_per_peer{0};
+  Attempts attempts;  // cleared when the communicator ends: each of them refers to the context
+};
+
+// Traffic class of a connection: what the connect call says, else the communicator, else the setting.
+inline int traffic_class_of(const Context& context, int of_call) {
+  if (of_call != NCCL_NET_TRAFFIC_CLASS_UNDEF) return of_call;
+  const int of_communicator = context.traffic_class.load();
+  return of_communicator != NCCL_NET_TRAFFIC_CLASS_UNDEF ? of_communicator
+                                                         : static_cast<int>(context.process->settings.traffic_class);
+}
+
+}  // namespace mrc::nccl

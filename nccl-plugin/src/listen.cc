@@ -1,0 +1,159 @@
+#include "listen.h"
+
+#include <sys/random.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "log.h"
+
+namespace mrc::nccl {
+
+std::unique_ptr<Listener> Listener::make(std::shared_ptr<Context> context, int number, void* handle) {
+  const Settings& settings = context->process->settings;
+  const std::vector<Interface> all = list_interfaces();
+  const Interface* interface = choose_interface(all, settings);
+  if (interface == nullptr) {
+    NET_WARN("No interface for set-up sockets among %zu addresses (NCCL_SOCKET_IFNAME=%s NCCL_SOCKET_FAMILY=%s)",
+             all.size(), settings.socket_ifname.c_str(), settings.socket_family.c_str());
+    return nullptr;
+  }
+  std::unique_ptr<Listener> listener(new Listener(std::move(context), number));
+  SocketAddress address = interface->address;
+  (address.any.sa_family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port) = 0;
+  if (!listener->socket_.listen_at(&address)) {
+    NET_WARN("Listening on %s (%s): %s", address.text().c_str(), interface->name.c_str(), std::strerror(errno));
+    return nullptr;
+  }
+  if (getrandom(&listener->cookie_, sizeof listener->cookie_, 0) != sizeof listener->cookie_) {
+    NET_WARN("No random numbers: %s", std::strerror(errno));
+    return nullptr;
+  }
+  Handle made{};
+  made.magic = kHandleMagic;
+  made.version = kSetupVersion;
+  made.members = static_cast<uint16_t>(listener->context_->process->devices.virtual_device(number).members.size());
+  made.cookie = listener->cookie_;
+  made.address = address;
+  std::memset(handle, 0, NCCL_NET_HANDLE_MAXSIZE);
+  std::memcpy(handle, &made, sizeof made);
+  return listener;
+}
+
+ncclResult_t Listener::accept(std::unique_ptr<RecvComm>* out) {
+  take_candidates();
+  ncclResult_t result = ncclSuccess;
+  for (auto it = candidates_.begin(); it != candidates_.end() && result == ncclSuccess && *out == nullptr;) {
+    result = advance(*it);
+    if (it->at == At::kDone) {
+      it->comm->watch(std::move(it->socket));
+      *out = std::move(it->comm);
+    }
+    it = it->at == At::kDone || it->at == At::kDropped ? candidates_.erase(it) : std::next(it);
+  }
+  return result;
+}
+
+void Listener::take_candidates() {
+  for (;;) {
+    Candidate fresh;
+    SocketAddress from;
+    if (socket_.accept_from(&fresh.socket, &from) != Io::kDone) return;
+    fresh.peer = from.text();
+    fresh.since = Clock::now();
+    // Strangers that hold their connections open must not keep the peer out: the longest silent one goes.
+    if (candidates_.size() >= kMaxCandidates)
+      for (auto it = candidates_.begin(); it != candidates_.end(); ++it)
+        if (it->at == At::kHello) {
+          drop(*it, "too many strangers at once");
+          candidates_.erase(it);
+          break;
+        }
+    candidates_.push_back(std::move(fresh));
+  }
+}
+
+void Listener::drop(Candidate& candidate, const std::string& why) {
+  NET_INFO("Dropped %s, which connected to a listening port: %s", candidate.peer.c_str(), why.c_str());
+  candidate.at = At::kDropped;
+}
+
+// The end of a connection during a step: of a stranger it means nothing, of the peer everything.
+ncclResult_t Listener::interrupted(Candidate& candidate, Io io) {
+  if (io == Io::kAgain) return ncclSuccess;
+  const std::string why = io == Io::kClosed ? "closed the connection during set-up" : std::strerror(errno);
+  if (candidate.at == At::kHello) {
+    drop(candidate, why);
+    return ncclSuccess;
+  }
+  candidate.at = At::kDropped;
+  NET_WARN("Accepting from %s: %s", candidate.peer.c_str(), why.c_str());
+  return ncclRemoteError;
+}
+
+ncclResult_t Listener::advance(Candidate& c) {
+  const Settings& settings = context_->process->settings;
+  const auto waited = Clock::now() - c.since;
+  if (c.at == At::kHello) {
+    const Io io = c.socket.receive_all(&c.hello, sizeof c.hello, &c.moved);
+    // What has come is looked at before it is complete: a stranger goes at its first words.
+    if (c.moved >= sizeof c.hello.magic && c.hello.magic != kHelloMagic) {
+      drop(c, "it does not speak this protocol");
+      return ncclSuccess;
+    }
+    if (io == Io::kDone) {
+      c.moved = 0;
+      if (const ncclResult_t result = greeted(c); result != ncclSuccess || c.at == At::kDropped) return result;
+    } else if (io == Io::kAgain && waited > std::chrono::milliseconds(settings.hello_timeout_ms)) {
+      drop(c, "it has not said who it is within NCCL_MRC_HELLO_TIMEOUT_MS");
+      return ncclSuccess;
+    } else {
+      return interrupted(c, io);
+    }
+  }
+  if (c.at == At::kAnswer) {
+    const Io io = c.socket.send_all(&c.answer, sizeof c.answer, &c.moved);
+    if (io != Io::kDone) return interrupted(c, io);
+    c.moved = 0;
+    c.at = At::kReady;
+  }
+  uint8_t ready = 0;
+  const Io io = c.socket.receive_all(&ready, 1, &c.moved);
+  if (io == Io::kDone && ready == kReadyByte) {
+    c.at = At::kDone;
+  } else if (io == Io::kDone) {
+    c.at = At::kDropped;
+    NET_WARN("Accepting from %s: it breaks the protocol of the set-up", c.peer.c_str());
+    return ncclRemoteError;
+  } else if (io == Io::kAgain && waited > std::chrono::seconds(settings.setup_timeout_s)) {
+    c.at = At::kDropped;
+    NET_WARN("Accepting from %s: it is silent for longer than NCCL_MRC_SETUP_TIMEOUT", c.peer.c_str());
+    return ncclRemoteError;
+  } else {
+    return interrupted(c, io);
+  }
+  return ncclSuccess;
+}
+
+ncclResult_t Listener::greeted(Candidate& c) {
+  const char* fault = hello_fault(c.hello, Role::kSender);
+  if (fault == nullptr && c.hello.cookie != cookie_) fault = "it does not know the cookie of the handle";
+  if (fault != nullptr) {
+    drop(c, fault);
+    return ncclSuccess;
+  }
+  c.at = At::kAnswer;
+  const int traffic_class = traffic_class_of(*context_, NCCL_NET_TRAFFIC_CLASS_UNDEF);
+  c.comm = std::make_unique<RecvComm>(context_, number_, traffic_class, c.peer);
+  ncclResult_t result = c.comm->create(c.hello.lanes);
+  if (result == ncclSuccess) result = c.comm->connect(c.hello);
+  if (result != ncclSuccess) {
+    c.at = At::kDropped;
+    return result;
+  }
+  c.comm->describe(&c.answer);
+  c.answer.cookie = cookie_;
+  return ncclSuccess;
+}
+
+}  // namespace mrc::nccl

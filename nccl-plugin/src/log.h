@@ -1,0 +1,20 @@
+// Messages go where NCCL's own go: through the logger that init handed over, with file and line. Before there is one,
+// warnings go to stderr. Threads: any.
+#pragma once
+
+#include <net_abi.h>
+
+namespace mrc::nccl {
+
+// The logger is the process's: NCCL hands over the same function for every communicator.
+void set_logger(ncclDebugLogger_t logger);
+void log_message(ncclDebugLogLevel level, unsigned long flags, const char* file, int line, const char* format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+}  // namespace mrc::nccl
+
+// WARN is for what ends an operation and is shown by default, INFO for NCCL_DEBUG=INFO, both for the subsystem NET.
+#define NET_WARN(...) \
+  ::mrc::nccl::log_message(NCCL_LOG_WARN, NCCL_NET, __FILE_NAME__, __LINE__, "NET/MRC: " __VA_ARGS__)
+#define NET_INFO(...) \
+  ::mrc::nccl::log_message(NCCL_LOG_INFO, NCCL_INIT | NCCL_NET, __FILE_NAME__, __LINE__, "NET/MRC: " __VA_ARGS__)

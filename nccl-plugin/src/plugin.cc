@@ -1,0 +1,294 @@
+#include "plugin.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+
+#include "connect.h"
+#include "listen.h"
+#include "log.h"
+
+namespace mrc::nccl {
+
+namespace {
+
+template <typename Body>
+ncclResult_t guarded(Body&& body) noexcept {
+  try {
+    return body();
+  } catch (const std::exception& e) {
+    NET_WARN("%s", e.what());
+    return ncclSystemError;
+  }
+}
+
+// For ABI versions that know no contexts. Never freed: connections and late callers may refer to it until the end.
+std::shared_ptr<Context>& process_context() {
+  static auto* const context = new std::shared_ptr<Context>();
+  return *context;
+}
+
+// What NCCL's void* of a context points to.
+using ContextHandle = std::shared_ptr<Context>;
+
+std::shared_ptr<Context> context_of(void* handle) {
+  return handle != nullptr ? *static_cast<ContextHandle*>(handle) : process_context();
+}
+
+Connection* connection(void* comm) {
+  return static_cast<Connection*>(comm);
+}
+
+ncclResult_t bad_device(int number) {
+  NET_WARN("There is no device %d", number);
+  return ncclInvalidArgument;
+}
+
+}  // namespace
+
+ncclResult_t init_process(ncclDebugLogger_t logger) {
+  return guarded([&] {
+    set_logger(logger);
+    auto process = Process::acquire();
+    if (process == nullptr) return ncclSystemError;
+    static std::mutex mutex;
+    std::lock_guard lock(mutex);
+    if (process_context() == nullptr) {
+      auto made = std::make_shared<Context>();
+      made->process = std::move(process);
+      process_context() = std::move(made);
+    } else {
+      Process::release();
+    }
+    return ncclSuccess;
+  });
+}
+
+ncclResult_t init_context(void** context, int traffic_class, ncclDebugLogger_t logger) {
+  return guarded([&] {
+    set_logger(logger);
+    auto process = Process::acquire();
+    if (process == nullptr) return ncclSystemError;
+    auto made = std::make_shared<Context>();
+    made->process = std::move(process);
+    made->traffic_class = traffic_class;
+    *context = new ContextHandle(std::move(made));
+    return ncclSuccess;
+  });
+}
+
+ncclResult_t finalize(void* context) {
+  return guarded([&] {
+    if (context == nullptr) return ncclSuccess;
+    auto* const handle = static_cast<ContextHandle*>(context);
+    (*handle)->attempts.clear();
+    delete handle;
+    Process::release();
+    return ncclSuccess;
+  });
+}
+
+ncclResult_t set_attributes(void* context, const ncclNetAttr_v12_t& attributes) {
+  return guarded([&] {
+    const auto known = context_of(context);
+    if (known == nullptr) return ncclInvalidUsage;
+    // NCCL_NET_ID_UNDEF-like values below zero mean that NCCL does not know, either.
+    auto keep = [](std::atomic<int>& to, int value) { to = std::max(value, 0); };
+    keep(known->send_peers, attributes.sendCommAttr.maxConcurrentPeers);
+    keep(known->recv_peers, attributes.recvCommAttr.maxConcurrentPeers);
+    keep(known->flows_per_peer, attributes.sendCommAttr.maxFlowsPerPeer);
+    return ncclSuccess;
+  });
+}
+
+ncclResult_t devices(int* count) {
+  return guarded([&] {
+    const auto process = Process::current();
+    if (process == nullptr) return ncclInvalidUsage;
+    *count = process->devices.count();
+    return ncclSuccess;
+  });
+}
+
+ncclResult_t properties(int number, ncclNetProperties_v12_t* out) {
+  return guarded([&] {
+    const auto process = Process::current();
+    if (process == nullptr) return ncclInvalidUsage;
+    std::lock_guard lock(process->virtual_mutex);
+    const Devices& all = process->devices;
+    if (!all.valid(number)) return bad_device(number);
+    const VirtualDevice& joined = all.virtual_device(number);
+    const Device& first = all.member(number, 0);
+    *out = {};
+    out->name = const_cast<char*>(joined.name.c_str());
+    out->pciPath = first.pci_path.empty() ? nullptr : const_cast<char*>(first.pci_path.c_str());
+    out->guid = first.guid;
+    out->ptrSupport = NCCL_PTR_HOST;  // GPU memory cannot be registered; NCCL stages through host memory
+    out->regIsGlobal = 1;
+    out->port = 1;
+    out->maxComms = first.max_qps;
+    for (size_t m = 0; m < joined.members.size(); ++m) {
+      const Device& d = all.member(number, static_cast<int>(m));
+      out->speed += d.speed_mbps;
+      out->latency = std::max(out->latency, static_cast<float>(d.latency_us));
+      out->maxComms = std::min(out->maxComms, d.max_qps);
+      out->vProps.devs[m] = joined.members[m];
+    }
+    out->maxComms = std::max(1, out->maxComms / static_cast<int>(process->settings.qps));
+    out->maxRecvs = kMaxRecvs;
+    out->netDeviceType = NCCL_NET_DEVICE_HOST;
+    out->netDeviceVersion = NCCL_NET_DEVICE_INVALID_VERSION;
+    out->vProps.ndevs = static_cast<int>(joined.members.size());
+    out->maxP2pBytes = out->maxCollBytes = kLargestMessage;
+    out->maxMultiRequestSize = 1;
+    // Device i of one host is cabled like device i of the others; within it MRC uses all planes itself.
+    out->railId = static_cast<int16_t>(joined.members.size() == 1 ? joined.members[0] : NCCL_NET_ID_UNDEF);
+    out->planeId = NCCL_NET_ID_UNDEF;
+    return ncclSuccess;
+  });
+}
+
+ncclResult_t make_virtual(int* number, const int* members, int count) {
+  return guarded([&] {
+    const auto process = Process::current();
+    if (process == nullptr) return ncclInvalidUsage;
+    if (count < 1 || count > kMaxMembers) return ncclInvalidUsage;
+    std::lock_guard lock(process->virtual_mutex);
+    const int made = process->devices.make_virtual({members, members + count});
+    if (made < 0) {
+      NET_WARN("Virtual device of %d members: each must be another single device", count);
+      return ncclInvalidUsage;
+    }
+    NET_INFO("Made virtual device %d: %s", made, process->devices.virtual_device(made).name.c_str());
+    *number = made;
+    return ncclSuccess;
+  });
+}
+
+ncclResult_t listen(void* context, int number, void* handle, void** listen_comm) {
+  return guarded([&] {
+    *listen_comm = nullptr;
+    const auto known = context_of(context);
+    if (known == nullptr) return ncclInvalidUsage;
+    if (!known->process->devices.valid(number)) return bad_device(number);
+    *listen_comm = Listener::make(known, number, handle).release();
+    return *listen_comm != nullptr ? ncclSuccess : ncclSystemError;
+  });
+}
+
+ncclResult_t connect(void* context, int number, int traffic_class, void* handle, void** send_comm) {
+  return guarded([&] {
+    *send_comm = nullptr;
+    const auto known = context_of(context);
+    if (known == nullptr) return ncclInvalidUsage;
+    if (!known->process->devices.valid(number)) return bad_device(number);
+    SendComm* made = nullptr;
+    const ncclResult_t result = connect_step(known, number, traffic_class_of(*known, traffic_class), handle, &made);
+    *send_comm = static_cast<Connection*>(made);
+    return result;
+  });
+}
+
+ncclResult_t accept(void* listen_comm, void** recv_comm) {
+  return guarded([&] {
+    std::unique_ptr<RecvComm> made;
+    const ncclResult_t result = static_cast<Listener*>(listen_comm)->accept(&made);
+    *recv_comm = static_cast<Connection*>(made.release());
+    return result;
+  });
+}
+
+ncclResult_t close_send(void* send_comm) {
+  return guarded([&] {
+    delete connection(send_comm);
+    return ncclSuccess;
+  });
+}
+
+ncclResult_t close_recv(void* recv_comm) {
+  return close_send(recv_comm);
+}
+
+ncclResult_t close_listen(void* listen_comm) {
+  return guarded([&] {
+    delete static_cast<Listener*>(listen_comm);
+    return ncclSuccess;
+  });
+}
+
+ncclResult_t register_memory(void* comm, void* data, uint64_t size, int type, void** handle) {
+  return guarded([&] {
+    *handle = nullptr;
+    if (type != NCCL_PTR_HOST) {
+      NET_WARN("Memory of type %d cannot be registered, only host memory (ptrSupport says so)", type);
+      return ncclInvalidUsage;
+    }
+    const Connection& c = *connection(comm);
+    auto made = Memory::add(c.process().api, c.process().devices, c.number(), data, std::max<uint64_t>(size, 1),
+                            IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    if (made == nullptr) {
+      NET_WARN("Registering %lu bytes: %s", static_cast<unsigned long>(size), std::strerror(errno));
+      return ncclSystemError;
+    }
+    *handle = made.release();
+    return ncclSuccess;
+  });
+}
+
+ncclResult_t refuse_dma_buf() {
+  NET_WARN("DMA-BUF memory cannot be registered, only host memory (ptrSupport says so)");
+  return ncclInvalidUsage;
+}
+
+ncclResult_t deregister_memory(void* handle) {
+  return guarded([&] {
+    delete static_cast<Memory*>(handle);
+    return ncclSuccess;
+  });
+}
+
+ncclResult_t isend(void* send_comm, void* data, uint64_t size, int tag, void* memory, void** request) {
+  return guarded([&] {
+    Request* made = nullptr;
+    if (memory == nullptr && size != 0) return ncclInvalidArgument;
+    const ncclResult_t result =
+        static_cast<SendComm*>(connection(send_comm))->isend(data, size, tag, static_cast<Memory*>(memory), &made);
+    *request = made;
+    return result;
+  });
+}
+
+ncclResult_t irecv(void* recv_comm, int n, void** data, const uint64_t* sizes, const int* tags, void** memory,
+                   void** request) {
+  return guarded([&] {
+    Request* made = nullptr;
+    Memory* handles[kMaxRecvs] = {};
+    for (int i = 0; i < std::min(n, kMaxRecvs); ++i) {
+      handles[i] = static_cast<Memory*>(memory[i]);
+      if (handles[i] == nullptr && sizes[i] != 0) return ncclInvalidArgument;
+    }
+    // *request may ask for NCCL_NET_OPTIONAL_RECV_COMPLETION. A completion costs little here and carries the errors, so
+    // such a receive completes like all others.
+    const ncclResult_t result =
+        static_cast<RecvComm*>(connection(recv_comm))->irecv(n, data, sizes, tags, handles, &made);
+    *request = made;
+    return result;
+  });
+}
+
+ncclResult_t iflush(void** request) {
+  *request = nullptr;  // the processor stored the data: it is visible before the receive completes
+  return ncclSuccess;
+}
+
+ncclResult_t test(void* request, int* done, int* sizes) {
+  return guarded([&] { return static_cast<Request*>(request)->test(done, sizes); });
+}
+
+ncclResult_t refuse_device_calls() {
+  NET_WARN("This network has no device side (netDeviceType is host)");
+  return ncclInvalidUsage;
+}
+
+}  // namespace mrc::nccl

@@ -1,0 +1,62 @@
+// The data protocol between the two ends of a connection.
+//
+// For each group of receives (1..8 buffers) the receiver writes a row of slots into the sender's FIFO, one slot per
+// buffer. Rows are numbered from 1; row r stands at place r modulo kRows. A slot is valid when its `row` is the number
+// that the sender expects next: it is the slot's last word, and a packet is stored in ascending order [clients.md
+// rule 14]. A write carries at most four slots, so that it is one packet whatever the MTU is and is stored in order as
+// a whole; slots of a row may still arrive one before the other, so each is checked.
+//
+// The sender writes each message straight to the address in its slot. The last message of a row ends it by a write with
+// immediate on every queue pair (lane) that carried a part of the row. The immediate names the row's place; in it, or
+// in a size record, stand the sizes:
+//
+//   bits 31..24 place   bit 23: 0   bits 22..0: bytes of the one message, which this very write carried
+//   bits 31..24 place   bit 23: 1   bits  7..0: lanes that end this row, each by such an immediate; one of these writes
+//                                   carried the row's sizes (8 words of 64 bit) to the receiver's size records
+//
+// What comes before an immediate on its lane is in memory when the receiver gets its completion, so the row is complete
+// when all its immediates are there. A row's messages use one lane, chosen by its number, or are cut over all of them.
+#pragma once
+
+#include <cstdint>
+
+#include "net_abi.h"
+
+namespace mrc::nccl {
+
+inline constexpr int kMaxRecvs = 8;                                   // buffers of a group, maxRecvs
+inline constexpr uint32_t kRows = NCCL_NET_MAX_REQUESTS * kMaxRecvs;  // groups posted at a time, at most
+static_assert(kRows == 256, "a place has 8 bits in the immediate");
+
+inline constexpr uint32_t kImmSizes = 1u << 23;
+inline constexpr uint32_t kImmLargest = kImmSizes - 1;
+
+inline constexpr uint64_t kLargestWrite = 1ULL << 30;            // bytes of one work request
+inline constexpr uint64_t kLargestMessage = 64 * kLargestWrite;  // bounds the work requests of one message
+inline constexpr int kSlotsPerWrite = 4;
+
+struct alignas(64) Slot {
+  uint64_t addr;
+  uint64_t size;
+  uint32_t keys[8];  // by member device of the receiver
+  int32_t tag;
+  uint32_t count;  // slots of the row
+  uint64_t row;
+};
+static_assert(sizeof(Slot) == 64);
+
+struct SizeRecord {
+  uint64_t sizes[kMaxRecvs];
+};
+
+inline uint32_t place_of(uint64_t row) {
+  return static_cast<uint32_t>(row % kRows);
+}
+inline uint32_t imm_with_size(uint64_t row, uint64_t size) {
+  return place_of(row) << 24 | static_cast<uint32_t>(size);
+}
+inline uint32_t imm_with_lanes(uint64_t row, uint32_t lanes) {
+  return place_of(row) << 24 | kImmSizes | lanes;
+}
+
+}  // namespace mrc::nccl

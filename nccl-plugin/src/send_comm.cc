@@ -1,0 +1,185 @@
+#include "send_comm.h"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+#include "log.h"
+
+namespace mrc::nccl {
+
+ncclResult_t SendRequest::test(int* done, int* sizes) {
+  *done = 0;
+  if (pending_ != 0) {
+    const ncclResult_t result = comm_->progress();
+    if (pending_ != 0) return result;
+  }
+  *done = 1;
+  if (sizes != nullptr) sizes[0] = static_cast<int>(size_);
+  comm_->free_[comm_->free_count_++] = static_cast<uint16_t>(this - comm_->requests_.data());
+  return ncclSuccess;
+}
+
+SendComm::SendComm(std::shared_ptr<Context> context, int number, int traffic_class, std::string peer)
+    : Connection(std::move(context), number, traffic_class, std::move(peer), Role::kSender, {kSendDepth, 0}) {
+  for (uint32_t i = 0; i < kRows; ++i) {
+    requests_[i].comm_ = this;
+    free_[i] = static_cast<uint16_t>(kRows - 1 - i);
+  }
+}
+
+void SendComm::started(const Hello&) {
+  records_memory_ =
+      Memory::add(api_, process().devices, number(), records_.data(), sizeof records_, IBV_ACCESS_LOCAL_WRITE);
+  if (records_memory_ == nullptr) fail(ncclSystemError, std::string("registering memory: ") + std::strerror(errno));
+}
+
+// The peer writes the FIFO at any time: a slot is read only when its last word says that it is complete.
+bool SendComm::row_ready() {
+  if (row_count_ != 0) return true;
+  const auto& slots = fifo_[place_of(row_)];
+  if (__atomic_load_n(&slots[0].row, __ATOMIC_ACQUIRE) != row_) return false;
+  const uint32_t count = __atomic_load_n(&slots[0].count, __ATOMIC_RELAXED);
+  if (count < 1 || count > kMaxRecvs) {
+    fail(ncclRemoteError, "the peer posted a group of " + std::to_string(count) + " receives");
+    return false;
+  }
+  for (uint32_t r = 1; r < count; ++r)
+    if (__atomic_load_n(&slots[r].row, __ATOMIC_ACQUIRE) != row_) return false;
+  row_count_ = count;
+  row_posted_ = 0;
+  row_lanes_.reset();
+  return true;
+}
+
+int SendComm::find_slot(int tag) const {
+  const auto& slots = fifo_[place_of(row_)];
+  for (uint32_t r = 0; r < row_count_; ++r)
+    if ((row_posted_ >> r & 1) == 0 && slots[r].tag == tag) return static_cast<int>(r);
+  return -1;
+}
+
+SendComm::LaneSet SendComm::lanes_for(uint64_t size) const {
+  LaneSet set;
+  if (!cut(size)) return set.set(row_ % lanes_.size());
+  for (size_t i = 0; i < lanes_.size(); ++i) set.set(i);
+  return set;
+}
+
+bool SendComm::room_for(const LaneSet& lanes, uint64_t size) const {
+  const uint32_t writes = static_cast<uint32_t>(size / kLargestWrite) + 2;
+  for (size_t i = 0; i < lanes_.size(); ++i)
+    if ((lanes[i] || row_lanes_[i]) && !room(lanes_[i], writes)) return false;
+  return true;
+}
+
+ncclResult_t SendComm::isend(const void* data, uint64_t size, int tag, const Memory* memory, Request** request) {
+  *request = nullptr;
+  if (error() != ncclSuccess) return error();
+  if (size > kLargestMessage) {
+    NET_WARN("A message of %lu bytes is above the limit of %lu", static_cast<unsigned long>(size),
+             static_cast<unsigned long>(kLargestMessage));
+    return ncclInvalidArgument;
+  }
+  if (!row_ready()) {
+    progress();
+    if (error() != ncclSuccess || !row_ready()) return error();
+  }
+  const int r = find_slot(tag);
+  if (r < 0) return ncclSuccess;
+  const Slot& slot = fifo_[place_of(row_)][r];
+  size = std::min(size, slot.size);  // a larger message is cut off, as NCCL's own networks do
+  const LaneSet lanes = size == 0 ? LaneSet() : lanes_for(size);
+  const bool last = row_posted_ == ((1u << row_count_) - 1) - (1u << r);
+  if (free_count_ == 0 || !room_for(lanes, size) || record_busy_[place_of(row_)]) return progress();
+
+  const uint32_t index = free_[--free_count_];
+  SendRequest& made = requests_[index];
+  made.size_ = size;
+  made.pending_ = 0;
+  made.place_ = static_cast<uint8_t>(place_of(row_));
+  records_[place_of(row_)].sizes[r] = size;
+  row_lanes_ |= lanes;
+  const Message message{&slot, reinterpret_cast<uint64_t>(data), size, memory, index};
+  if (post_message(message, lanes, last) != ncclSuccess) return error();
+  row_posted_ |= 1u << r;
+  if (last) {
+    ++row_;
+    row_count_ = 0;
+  }
+  *request = &made;
+  return ncclSuccess;
+}
+
+// Posts the message on `lanes` and, when it is the last of its row, the row's end on every lane that the row used.
+ncclResult_t SendComm::post_message(const Message& message, const LaneSet& lanes, bool last) {
+  if (last && row_lanes_.none()) row_lanes_.set(row_ % lanes_.size());  // a row of empty messages
+  const uint64_t pieces = std::max<size_t>(lanes.count(), 1);
+  // Pieces begin at multiples of the largest packet, so that cutting makes no short packets within.
+  const uint64_t piece = ((message.size + pieces - 1) / pieces + 4095) / 4096 * 4096;
+  uint64_t offset = 0;
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    uint64_t size = 0;
+    if (lanes[i]) size = std::min(piece, message.size - offset);
+    if (size == 0 && !(last && row_lanes_[i])) continue;
+    if (const ncclResult_t result = post_piece(static_cast<int>(i), message, offset, size, last); result != ncclSuccess)
+      return result;
+    offset += size;
+  }
+  return ncclSuccess;
+}
+
+ncclResult_t SendComm::post_piece(int lane_index, const Message& message, uint64_t offset, uint64_t size, bool last) {
+  Lane& lane = lanes_[lane_index];
+  SendRequest& request = requests_[message.request];
+  const uint32_t ends = static_cast<uint32_t>(row_lanes_.count());
+  const bool size_in_imm = row_count_ == 1 && ends == 1 && message.size <= kImmLargest;
+  // Of the row's lanes the first carries the size record.
+  const bool record = last && !size_in_imm && static_cast<size_t>(lane_index) == row_lanes_._Find_first();
+  ibv_send_wr list[kMostWrites + 1];
+  ibv_sge parts[kMostWrites + 1];
+  int n = 0;
+  auto add = [&](Work kind, ibv_wr_opcode opcode, uint64_t from, uint64_t bytes, uint32_t lkey, uint64_t to,
+                 uint32_t key) {
+    parts[n] = {from, static_cast<uint32_t>(bytes), lkey};
+    list[n] = {};
+    list[n].wr_id = work_id(kind, lane_index, message.request);
+    list[n].sg_list = &parts[n];
+    list[n].num_sge = bytes == 0 ? 0 : 1;
+    list[n].opcode = opcode;
+    list[n].send_flags = IBV_SEND_SIGNALED;
+    list[n].wr.rdma.remote_addr = to;
+    list[n].wr.rdma.rkey = key;
+    if (n > 0) list[n - 1].next = &list[n];
+    ++n;
+  };
+  for (uint64_t at = 0; at < size; at += kLargestWrite)
+    add(Work::kSend, IBV_WR_RDMA_WRITE, message.data + offset + at, std::min(kLargestWrite, size - at),
+        message.memory->lkey(lane.member), message.slot->addr + offset + at, message.slot->keys[lane.remote_member]);
+  const uint32_t place = place_of(row_);
+  if (record) {
+    add(Work::kRecord, IBV_WR_RDMA_WRITE_WITH_IMM, reinterpret_cast<uint64_t>(&records_[place]), sizeof(SizeRecord),
+        records_memory_->lkey(lane.member), control_addr_ + place * sizeof(SizeRecord),
+        control_keys_[lane.remote_member]);
+    record_busy_.set(place);
+  } else if (last && n == 0) {
+    add(Work::kSend, IBV_WR_RDMA_WRITE_WITH_IMM, 0, 0, 0, control_addr_, control_keys_[lane.remote_member]);
+  }
+  if (last) {
+    list[n - 1].opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+    list[n - 1].imm_data = size_in_imm ? imm_with_size(row_, message.size) : imm_with_lanes(row_, ends);
+  }
+  lane.in_flight += static_cast<uint32_t>(n);
+  request.pending_ += static_cast<uint32_t>(n);
+  return post(lane, list);
+}
+
+void SendComm::completed(const ibv_wc& wc) {
+  SendRequest& request = requests_[wc.wr_id & 0xFFFFFFFF];
+  --lanes_[wc.wr_id >> 48 & 0xFF].in_flight;
+  --request.pending_;
+  if (static_cast<Work>(wc.wr_id >> 56) == Work::kRecord) record_busy_.reset(request.place_);
+}
+
+}  // namespace mrc::nccl

@@ -1,0 +1,80 @@
+// SendComm: the sending end. Waits for rows in its FIFO, writes messages to where their slots say, ends each row by
+// immediates (protocol.h). Threads: one at a time.
+#pragma once
+
+#include <array>
+#include <bitset>
+
+#include "connection.h"
+#include "protocol.h"
+#include "request.h"
+
+namespace mrc::nccl {
+
+class SendComm;
+
+class SendRequest final : public Request {
+ public:
+  ncclResult_t test(int* done, int* sizes) override;
+
+ private:
+  friend class SendComm;
+  SendComm* comm_ = nullptr;
+  uint64_t size_ = 0;
+  uint32_t pending_ = 0;  // work requests
+  uint8_t place_ = 0;
+};
+
+class SendComm final : public Connection {
+ public:
+  SendComm(std::shared_ptr<Context> context, int number, int traffic_class, std::string peer);
+
+  // *request stays null when the receiver has not posted a buffer for this tag yet, or a queue is full.
+  ncclResult_t isend(const void* data, uint64_t size, int tag, const Memory* memory, Request** request);
+
+  void set_split(uint32_t bytes) { split_bytes_ = bytes; }
+  uint32_t split_bytes() const { return split_bytes_; }
+
+ private:
+  friend class SendRequest;
+  static constexpr uint32_t kSendDepth = 2 * kRows + 16;  // a message and an end per row, and a heartbeat
+  static constexpr int kMostWrites = kLargestMessage / kLargestWrite + 1;
+
+  struct Message {
+    const Slot* slot;
+    uint64_t data, size;
+    const Memory* memory;
+    uint32_t request;
+  };
+  using LaneSet = std::bitset<kMaxLanes>;
+
+  void* control_memory() override { return fifo_.data(); }
+  size_t control_size() const override { return sizeof fifo_; }
+  void completed(const ibv_wc& wc) override;
+  void started(const Hello& peer) override;
+
+  bool row_ready();
+  int find_slot(int tag) const;
+  bool cut(uint64_t size) const { return split_bytes_ != 0 && size >= split_bytes_ && lanes_.size() > 1; }
+  LaneSet lanes_for(uint64_t size) const;
+  bool room_for(const LaneSet& lanes, uint64_t size) const;
+  ncclResult_t post_message(const Message& message, const LaneSet& lanes, bool last);
+  ncclResult_t post_piece(int lane, const Message& message, uint64_t offset, uint64_t size, bool last);
+
+  alignas(64) std::array<std::array<Slot, kMaxRecvs>, kRows> fifo_{};
+  std::array<SizeRecord, kRows> records_{};  // sent from here
+  std::unique_ptr<Memory> records_memory_;
+  std::bitset<kRows> record_busy_;
+  std::array<SendRequest, kRows> requests_;
+  std::array<uint16_t, kRows> free_;  // a stack of indices
+  uint32_t free_count_ = kRows;
+  uint32_t split_bytes_ = 0;
+
+  // The row at the head.
+  uint64_t row_ = 1;
+  uint32_t row_count_ = 0;   // slots; 0: not there yet
+  uint32_t row_posted_ = 0;  // bit r: message of slot r has been posted
+  LaneSet row_lanes_;        // that carry a part of it
+};
+
+}  // namespace mrc::nccl

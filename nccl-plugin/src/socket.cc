@@ -1,0 +1,94 @@
+#include "socket.h"
+
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace mrc::nccl {
+
+namespace {
+
+Io after(ssize_t n) {
+  if (n == 0) return Io::kClosed;
+  if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return Io::kAgain;
+  return errno == ECONNRESET || errno == EPIPE ? Io::kClosed : Io::kFailed;
+}
+
+void without_delay(int fd) {
+  const int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+}  // namespace
+
+void Socket::close() {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
+}
+
+bool Socket::listen_at(SocketAddress* address) {
+  fd_ = socket(address->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  socklen_t size = address->size();
+  return fd_ >= 0 && bind(fd_, &address->any, size) == 0 && ::listen(fd_, 1024) == 0 &&
+         getsockname(fd_, &address->any, &size) == 0;
+}
+
+bool Socket::start_connect(const SocketAddress& to) {
+  close();
+  fd_ = socket(to.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd_ < 0) return false;
+  without_delay(fd_);
+  return connect(fd_, &to.any, to.size()) == 0 || errno == EINPROGRESS;
+}
+
+Io Socket::finish_connect() {
+  pollfd p{fd_, POLLOUT, 0};
+  if (poll(&p, 1, 0) == 0) return Io::kAgain;
+  int error = 0;
+  socklen_t size = sizeof error;
+  if (getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return Io::kFailed;
+  errno = error;
+  return error == 0 ? Io::kDone : Io::kFailed;
+}
+
+Io Socket::accept_from(Socket* out, SocketAddress* from) {
+  *from = {};
+  socklen_t size = sizeof *from;
+  const int fd = accept4(fd_, &from->any, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (fd < 0) {
+    // A connection that was gone before it was taken is no fault of the listener.
+    const bool none = errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR || errno == ECONNABORTED;
+    return none ? Io::kAgain : Io::kFailed;
+  }
+  without_delay(fd);
+  *out = Socket(fd);
+  return Io::kDone;
+}
+
+Io Socket::send_all(const void* data, size_t size, size_t* done) {
+  while (*done < size) {
+    const ssize_t n = send(fd_, static_cast<const char*>(data) + *done, size - *done, MSG_NOSIGNAL);
+    if (n <= 0) return after(n);
+    *done += static_cast<size_t>(n);
+  }
+  return Io::kDone;
+}
+
+Io Socket::receive_all(void* data, size_t size, size_t* done) {
+  while (*done < size) {
+    const ssize_t n = recv(fd_, static_cast<char*>(data) + *done, size - *done, 0);
+    if (n <= 0) return after(n);
+    *done += static_cast<size_t>(n);
+  }
+  return Io::kDone;
+}
+
+Io Socket::look() const {
+  char byte;
+  const ssize_t n = recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return n > 0 ? Io::kAgain : after(n);
+}
+
+}  // namespace mrc::nccl

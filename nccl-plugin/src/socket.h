@@ -1,0 +1,47 @@
+// Set-up sockets: never block. A transfer of a fixed number of bytes is advanced by each call until it is complete.
+// Threads: one at a time per object.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "interfaces.h"
+
+namespace mrc::nccl {
+
+enum class Io { kDone, kAgain, kClosed, kFailed };  // kFailed: errno says why
+
+class Socket {
+ public:
+  Socket() = default;
+  explicit Socket(int fd) : fd_(fd) {}
+  ~Socket() { close(); }
+  Socket(Socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Socket& operator=(Socket&& other) noexcept {
+    if (this != &other) close(), fd_ = std::exchange(other.fd_, -1);
+    return *this;
+  }
+
+  bool open() const { return fd_ >= 0; }
+  void close();
+
+  // False: errno.
+  bool listen_at(SocketAddress* address);  // fills in the port
+  bool start_connect(const SocketAddress& to);
+  Io finish_connect();
+  Io accept_from(Socket* out, SocketAddress* from);
+
+  // Advance *done towards size.
+  Io send_all(const void* data, size_t size, size_t* done);
+  Io receive_all(void* data, size_t size, size_t* done);
+
+  // After set-up nothing is ever sent. kAgain: the connection stands; kClosed: the peer's process has closed it or has
+  // ended; kFailed: the network between the two says nothing certain of the peer.
+  Io look() const;
+
+ private:
+  int fd_ = -1;
+};
+
+}  // namespace mrc::nccl

@@ -1,0 +1,83 @@
+// libnccl-net-defective.so, ABI v10: the TCP plugin with one defect, chosen by MRC_NET_DEFECT. Each is a mistake that a
+// plugin's author can make; nccl-net-bench must find every one, and name the rule.
+#include <poll.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "versions.h"
+
+namespace {
+
+using namespace mrc::tcp_net;
+
+ncclNet_v10_t good = make_table<10, ncclNet_v10_t, ncclNetProperties_v10_t>();
+
+bool has(const char* defect) {
+  static const char* const chosen = getenv("MRC_NET_DEFECT");
+  return chosen != nullptr && strcmp(chosen, defect) == 0;
+}
+
+ncclResult_t bad_listen(int device, void* handle, void** comm) {
+  const ncclResult_t result = good.listen(device, handle, comm);
+  if (has("handle-overrun")) static_cast<char*>(handle)[NCCL_NET_HANDLE_MAXSIZE] = 1;
+  if (has("leak") && dup(0) < 0) return ncclSystemError;
+  return result;
+}
+
+ncclResult_t bad_accept(void* listen_comm, void** comm, ncclNetDeviceHandle_v7_t** device) {
+  ncclResult_t result;
+  do result = good.accept(listen_comm, comm, device);
+  while (has("blocking-accept") && result == ncclSuccess && *comm == nullptr && poll(nullptr, 0, 1) == 0);
+  return result;
+}
+
+ncclResult_t bad_isend(void* comm, void* data, size_t size, int tag, void* memory, void* profiler, void** request) {
+  const ncclResult_t result = good.isend(comm, data, size, tag, memory, profiler, request);
+  if (has("send-needs-receive") && result == ncclSuccess && *request == nullptr) return ncclInternalError;
+  return result;
+}
+
+ncclResult_t bad_irecv(void* comm, int n, void** data, size_t* sizes, int* tags, void** memory, void** profilers,
+                       void** request) {
+  if (has("few-requests")) {
+    int used = 0;
+    for (const Request& r : static_cast<Comm*>(comm)->requests) used += r.comm != nullptr;
+    if (used >= 16) return ncclInternalError;
+  }
+  if (has("ignores-tags")) {
+    int sorted[kMaxGroup];
+    for (int i = 0; i < n; ++i) sorted[i] = tags[n - 1 - i];
+    return good.irecv(comm, n, data, sizes, sorted, memory, profilers, request);
+  }
+  return good.irecv(comm, n, data, sizes, tags, memory, profilers, request);
+}
+
+ncclResult_t bad_test(void* request, int* done, int* sizes) {
+  Request copy = *static_cast<Request*>(request);
+  const ncclResult_t result = good.test(request, done, sizes);
+  if (has("silent-death") && result != ncclSuccess) return *done = 0, ncclSuccess;
+  if (result != ncclSuccess || !*done || copy.is_send) return result;
+  if (has("posted-size") && sizes != nullptr) sizes[0] = static_cast<int>(copy.capacity[0]);
+  if (has("corrupts") && copy.capacity[0] > 60000) copy.data[0][copy.capacity[0] / 2] ^= 1;
+  return result;
+}
+
+ncclNet_v10_t defective() {
+  ncclNet_v10_t t = good;
+  t.name = "defective";
+  t.listen = bad_listen;
+  t.accept = bad_accept;
+  t.isend = bad_isend;
+  t.irecv = bad_irecv;
+  t.test = bad_test;
+  if (has("no-flush")) t.iflush = nullptr;
+  return t;
+}
+
+}  // namespace
+
+extern "C" {
+__attribute__((visibility("default"))) ncclNet_v10_t ncclNetPlugin_v10 = defective();
+}

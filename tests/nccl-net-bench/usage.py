@@ -1,0 +1,48 @@
+"""Exit codes, messages and reports of nccl-net-bench.
+
+usage: usage.py NCCL_NET_BENCH TCP_PLUGIN DEFECTIVE_PLUGIN
+"""
+import json
+import os
+import subprocess
+import sys
+
+bench, tcp, defective = sys.argv[1:]
+
+
+def run(*arguments, **environment):
+    return subprocess.run([bench, *arguments], capture_output=True, text=True, timeout=120, env={**os.environ, **environment})
+
+
+def expect(code, ran, *texts):
+    everything = ran.stdout + ran.stderr
+    assert ran.returncode == code, (ran.args, ran.returncode, everything)
+    for text in texts:
+        assert text in everything, (ran.args, text, everything)
+
+
+expect(0, run("--help"), "Examples:", "busbw", "Exit code")
+expect(0, run("--list"), "32-in-flight", "peer-killed-in-setup")
+expect(2, run(), "which plugin?")
+expect(2, run("no-such-plugin"), "libnccl-net-no-such-plugin.so")
+expect(2, run(tcp, "--abi", "5"), "no ABI version")
+expect(2, run(tcp, "-s", "12Q"), "is no size")
+expect(2, run(tcp, "-t", "gather"), "is no test", "all-to-all")
+expect(2, run(tcp, "--conformance", "--only", "nothing"), "is no conformance case")
+expect(2, run(tcp, "-r", "1"), "at least 2 ranks")
+expect(2, run(tcp, "-d", "7", "-s", "1K"), "device 7 of 1")
+expect(2, run(defective, "--abi", "12", "-s", "1K"), "ncclNetPlugin_v12")
+expect(1, run(defective, "-s", "1K", MRC_NET_DEFECT="no-flush"), "has no iflush")
+expect(1, run(defective, "-t", "send-recv", "-s", "1M", "-n", "1", MRC_NET_DEFECT="corrupts"), "wrong data")
+expect(1, run(tcp, "--against", tcp, "--rounds", "1", "-s", "64K", "-n", "2", "--min-ratio", "1000"), "BELOW --min-ratio")
+
+# Each side of a comparison has its own environment.
+ran = run(defective, "--against", defective, "--against-env", "MRC_NET_DEFECT=no-flush", "--rounds", "1", "-s", "1K", "-n", "1")
+expect(1, ran, "# all-reduce: plugin defective", "has no iflush")
+
+ran = run(tcp, "-t", "all-gather", "-r", "3", "-s", "3K", "-n", "2", "--json", "-")
+expect(0, ran)
+(measured,) = json.loads(ran.stdout)["runs"]
+(line,) = measured["results"]
+assert measured["abi"] == 12 and measured["test"] == "all-gather" and line["bytes"] == 3072 and line["wrong"] == 0, measured
+assert abs(line["busbw_GBps"] - line["algbw_GBps"] * 2 / 3) < 1e-9, line

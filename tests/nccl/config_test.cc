@@ -1,0 +1,253 @@
+// What settings and configuration make of the plugin: lanes, cutting, several devices, properties. With the newest ABI
+// version alone. Each test needs a process of its own, as ctest gives it: libmrc reads its configuration once.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "fixture.h"
+
+namespace mrc::nccl_test {
+
+namespace {
+
+class ConfigTest : public testing::Test {
+ protected:
+  void TearDown() override {
+    if (net_ != nullptr) {
+      EXPECT_EQ(net_->finalize(), ncclSuccess);
+    }
+    for (const std::string& name : names_) unsetenv(name.c_str());
+    if (!file_.empty()) unlink(file_.c_str());
+  }
+  void set(const std::string& name, const std::string& value) {
+    setenv(name.c_str(), value.c_str(), 1);
+    names_.push_back(name);
+  }
+  void configure(const std::string& yaml) {
+    char name[] = "/tmp/mrc-nccl-XXXXXX";
+    close(mkstemp(name));
+    file_ = name;
+    std::ofstream(file_) << yaml;
+    set("MRC_CONFIG", file_);
+  }
+  ncclResult_t start() {
+    clear_log();
+    std::string why;
+    net_ = Net::open(MRC_NCCL_PLUGIN, 12, &why);
+    EXPECT_NE(net_, nullptr) << why;
+    const ncclResult_t result = net_->init(log_sink);
+    if (result != ncclSuccess) net_.reset();
+    return result;
+  }
+  ncclNetProperties_v12_t properties(int device) {
+    ncclNetProperties_v12_t p{};
+    EXPECT_EQ(net_->properties(device, &p), ncclSuccess);
+    return p;
+  }
+  // Messages of all kinds of sizes, alone and in groups.
+  void exchange(int device) {
+    Pair pair(*net_, device);
+    pair.join();
+    if (HasFatalFailure()) return;
+    constexpr size_t kMost = 3 << 20;
+    Buffer from = pair.buffer(true, pattern(kMost, 1)), to = pair.buffer(false, std::vector<uint8_t>(kMost));
+    for (size_t size : {0, 5, 4096, 131071, 131072, 131073, 1 << 20, 3 << 20}) {
+      for (int repeat = 0; repeat < 5; ++repeat) {
+        std::fill(to.bytes.begin(), to.bytes.end(), 0);
+        void* recv = pair.irecv(to, kMost);
+        pair.finish(pair.isend(from, size));
+        ASSERT_EQ(pair.finish(recv)[0], static_cast<int>(size));
+        ASSERT_TRUE(std::equal(from.bytes.begin(), from.bytes.begin() + size, to.bytes.begin())) << size;
+      }
+    }
+    // A group in which some members are cut and some are not.
+    Buffer other = pair.buffer(false, std::vector<uint8_t>(kMost));
+    for (int repeat = 0; repeat < 5; ++repeat) {
+      std::fill(to.bytes.begin(), to.bytes.end(), 0);
+      void* recv = pair.irecv({&to, &other}, {kMost, kMost}, {1, 2});
+      void* large = pair.isend(from, 2 << 20, 1);
+      void* small = pair.isend(from, 999, 2);
+      pair.finish(large);
+      pair.finish(small);
+      EXPECT_EQ(pair.finish(recv, 2), (std::vector<int>{2 << 20, 999}));
+      ASSERT_TRUE(std::equal(from.bytes.begin(), from.bytes.begin() + (2 << 20), to.bytes.begin()));
+      ASSERT_TRUE(std::equal(from.bytes.begin(), from.bytes.begin() + 999, other.bytes.begin()));
+    }
+    pair.release(true, from);
+    pair.release(false, to);
+    pair.release(false, other);
+  }
+
+  std::unique_ptr<Net> net_;
+
+ private:
+  std::vector<std::string> names_;
+  std::string file_;
+};
+
+constexpr char kTwoDevices[] =
+    "devices:\n"
+    "  - {name: alpha0, line_rate_gbps: 50, base_rtt_us: 20, planes: [{address: 127.0.1.1}, {address: 127.0.1.2}],"
+    " peers: {template: \"127.0.1.{plane}\"}}\n"
+    "  - {name: beta0, line_rate_gbps: 30, base_rtt_us: 50, planes: [{address: 127.0.2.1}, {address: 127.0.2.2}],"
+    " peers: {template: \"127.0.2.{plane}\"}}\n";
+
+TEST_F(ConfigTest, properties_of_the_device_without_configuration) {
+  ASSERT_EQ(start(), ncclSuccess);
+  int count = 0;
+  ASSERT_EQ(net_->devices(&count), ncclSuccess);
+  EXPECT_EQ(count, 1);
+  const ncclNetProperties_v12_t p = properties(0);
+  EXPECT_STREQ(p.name, "mrc0");
+  EXPECT_EQ(p.pciPath, nullptr);
+  EXPECT_EQ(p.speed, 100000);
+  EXPECT_EQ(p.latency, 0);  // measured while it runs
+  EXPECT_EQ(p.ptrSupport, NCCL_PTR_HOST);
+  EXPECT_EQ(p.regIsGlobal, 1);
+  EXPECT_EQ(p.maxRecvs, 8);
+  EXPECT_GT(p.maxComms, 1000);
+  EXPECT_EQ(p.maxP2pBytes, size_t{64} << 30);
+  EXPECT_EQ(p.maxMultiRequestSize, 1);
+  EXPECT_EQ(p.netDeviceType, NCCL_NET_DEVICE_HOST);
+  EXPECT_EQ(p.vProps.ndevs, 1);
+  EXPECT_EQ(p.railId, 0);
+  EXPECT_EQ(p.planeId, NCCL_NET_ID_UNDEF);
+}
+
+TEST_F(ConfigTest, devices_of_a_file_and_a_virtual_one_over_both) {
+  configure(kTwoDevices);
+  ASSERT_EQ(start(), ncclSuccess);
+  int count = 0;
+  ASSERT_EQ(net_->devices(&count), ncclSuccess);
+  ASSERT_EQ(count, 2);
+  EXPECT_EQ(properties(0).speed, 50000);
+  EXPECT_EQ(properties(0).latency, 10);
+  EXPECT_STREQ(properties(1).name, "beta0");
+  EXPECT_NE(properties(0).guid, properties(1).guid);
+  int both = -1;
+  ASSERT_EQ(net_->make_virtual(&both, {0, 1}), ncclSuccess);
+  const ncclNetProperties_v12_t p = properties(both);
+  EXPECT_STREQ(p.name, "alpha0+beta0");
+  EXPECT_EQ(p.speed, 80000);
+  EXPECT_EQ(p.vProps.ndevs, 2);
+  EXPECT_EQ(p.railId, NCCL_NET_ID_UNDEF);
+  int other = -1;
+  EXPECT_NE(net_->make_virtual(&other, {0, 0}), ncclSuccess);
+  EXPECT_NE(net_->make_virtual(&other, {both, 1}), ncclSuccess);
+  EXPECT_NE(net_->make_virtual(&other, {5}), ncclSuccess);
+  EXPECT_NE(net_->make_virtual(&other, {}), ncclSuccess);
+  for (int device = 0; device <= both; ++device) exchange(device);
+}
+
+TEST_F(ConfigTest, a_filter_chooses_devices) {
+  configure(kTwoDevices);
+  set("NCCL_MRC_HCA", "^alpha");
+  ASSERT_EQ(start(), ncclSuccess);
+  int count = 0;
+  ASSERT_EQ(net_->devices(&count), ncclSuccess);
+  ASSERT_EQ(count, 1);
+  EXPECT_STREQ(properties(0).name, "beta0");
+}
+
+TEST_F(ConfigTest, no_device_is_no_network) {
+  set("NCCL_MRC_HCA", "=mlx5_0");
+  EXPECT_EQ(start(), ncclSystemError);
+  EXPECT_NE(logged().find("NCCL_MRC_HCA is =mlx5_0"), std::string::npos);
+}
+
+TEST_F(ConfigTest, a_configuration_that_is_wrong_is_no_network_and_says_why) {
+  configure("devices: 17\n");
+  EXPECT_EQ(start(), ncclSystemError);
+  EXPECT_NE(logged().find("configuration was refused"), std::string::npos);
+}
+
+TEST_F(ConfigTest, a_provider_that_is_none_is_refused) {
+  set("MRC_PROVIDER", "libc.so.6");
+  EXPECT_EQ(start(), ncclSystemError);
+  EXPECT_NE(logged().find("is no MRC library"), std::string::npos);
+}
+
+TEST_F(ConfigTest, a_provider_by_path_serves) {
+  set("MRC_PROVIDER", MRC_LIBRARY);
+  ASSERT_EQ(start(), ncclSuccess);
+  EXPECT_NE(logged().find(MRC_LIBRARY), std::string::npos);
+  exchange(0);
+}
+
+TEST_F(ConfigTest, a_value_out_of_range_is_complained_about_and_not_used) {
+  set("NCCL_MRC_TIMEOUT", "25");
+  ASSERT_EQ(start(), ncclSuccess);
+  EXPECT_NE(logged().find("NCCL_MRC_TIMEOUT=25 is not in 0..24; 14 is used"), std::string::npos);
+  exchange(0);
+}
+
+TEST_F(ConfigTest, messages_take_lanes_in_turn) {
+  set("NCCL_IB_QPS_PER_CONNECTION", "3");
+  ASSERT_EQ(start(), ncclSuccess);
+  exchange(0);
+}
+
+TEST_F(ConfigTest, large_messages_are_cut_over_lanes) {
+  set("NCCL_IB_QPS_PER_CONNECTION", "5");
+  set("NCCL_IB_SPLIT_DATA_ON_QPS", "1");
+  ASSERT_EQ(start(), ncclSuccess);
+  exchange(0);
+}
+
+TEST_F(ConfigTest, the_most_lanes_that_can_be_had) {
+  set("NCCL_IB_QPS_PER_CONNECTION", "128");
+  set("NCCL_IB_SPLIT_DATA_ON_QPS", "1");
+  ASSERT_EQ(start(), ncclSuccess);
+  exchange(0);
+}
+
+TEST_F(ConfigTest, hints_and_traffic_class) {
+  set("NCCL_IB_TC", "104");
+  ASSERT_EQ(start(), ncclSuccess);
+  ASSERT_EQ(net_->set_attributes(17, 2), ncclSuccess);
+  exchange(0);
+  ASSERT_EQ(net_->set_attributes(-1, -1), ncclSuccess);
+  exchange(0);
+}
+
+TEST_F(ConfigTest, a_traffic_class_that_means_trimmed_is_refused) {
+  set("NCCL_IB_TC", "64");
+  ASSERT_EQ(start(), ncclSuccess);
+  char handle[NCCL_NET_HANDLE_MAXSIZE];
+  void *listen = nullptr, *send = nullptr, *recv = nullptr;
+  ASSERT_EQ(net_->listen(0, handle, &listen), ncclSuccess);
+  ncclResult_t connecting = ncclSuccess, accepting = ncclSuccess;
+  ASSERT_TRUE(eventually([&] {
+    if (connecting == ncclSuccess) connecting = net_->connect(0, handle, &send);
+    if (accepting == ncclSuccess) accepting = net_->accept(listen, &recv);
+    return connecting != ncclSuccess && accepting != ncclSuccess;
+  }));
+  EXPECT_NE(logged().find("traffic class 64"), std::string::npos);
+  EXPECT_EQ(net_->close_listen(listen), ncclSuccess);
+}
+
+TEST_F(ConfigTest, packets_of_all_mtus) {
+  for (const char* mtu : {"256", "1024"}) {
+    set("MRC_MTU", mtu);
+    ASSERT_EQ(start(), ncclSuccess);
+    exchange(0);
+    ASSERT_EQ(net_->finalize(), ncclSuccess);
+    net_.reset();
+  }
+}
+
+TEST_F(ConfigTest, two_communicators_have_contexts_of_their_own) {
+  ASSERT_EQ(start(), ncclSuccess);
+  std::string why;
+  auto other = Net::open(MRC_NCCL_PLUGIN, 11, &why);
+  ASSERT_EQ(other->init(log_sink, 104), ncclSuccess);
+  exchange(0);
+  ASSERT_EQ(net_->finalize(), ncclSuccess);
+  std::swap(net_, other);
+  exchange(0);
+}
+
+}  // namespace
+
+}  // namespace mrc::nccl_test

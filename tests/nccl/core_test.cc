@@ -1,0 +1,144 @@
+// Parts of the plugin's core that need no device: name filters, interface choice, settings.
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "interfaces.h"
+#include "name_filter.h"
+#include "settings.h"
+
+namespace mrc::nccl {
+
+namespace {
+
+TEST(NameFilter, empty_list_chooses_all) {
+  EXPECT_TRUE(name_chosen("", "eth0"));
+}
+
+TEST(NameFilter, prefixes) {
+  EXPECT_TRUE(name_chosen("eth", "eth0"));
+  EXPECT_TRUE(name_chosen("ib,eth", "eth0"));
+  EXPECT_FALSE(name_chosen("eth1", "eth0"));
+  EXPECT_FALSE(name_chosen("eth00", "eth0"));
+}
+
+TEST(NameFilter, exact_names) {
+  EXPECT_TRUE(name_chosen("=eth0", "eth0"));
+  EXPECT_FALSE(name_chosen("=eth", "eth0"));
+  EXPECT_TRUE(name_chosen("=ib0,eth0", "eth0"));
+}
+
+TEST(NameFilter, exclusion) {
+  EXPECT_FALSE(name_chosen("^eth", "eth0"));
+  EXPECT_TRUE(name_chosen("^docker,lo", "eth0"));
+  EXPECT_FALSE(name_chosen("^docker,lo", "lo"));
+  EXPECT_TRUE(name_chosen("^=eth", "eth0"));
+  EXPECT_FALSE(name_chosen("^=eth0", "eth0"));
+}
+
+TEST(NameFilter, ports_and_empty_entries_are_ignored) {
+  EXPECT_TRUE(name_chosen("=mrc0:1", "mrc0"));
+  EXPECT_FALSE(name_chosen(",,", "mrc0"));
+}
+
+Interface interface(const char* name, const char* address) {
+  Interface i{name, {}};
+  if (inet_pton(AF_INET, address, &i.address.v4.sin_addr) == 1) {
+    i.address.v4.sin_family = AF_INET;
+  } else {
+    EXPECT_EQ(inet_pton(AF_INET6, address, &i.address.v6.sin6_addr), 1);
+    i.address.v6.sin6_family = AF_INET6;
+  }
+  return i;
+}
+
+std::string chosen(const std::vector<Interface>& all, const Settings& settings) {
+  const Interface* found = choose_interface(all, settings);
+  return found == nullptr ? "none" : found->name + " " + found->address.text();
+}
+
+TEST(Interfaces, order_without_settings) {
+  std::vector<Interface> all = {interface("lo", "127.0.0.1"), interface("docker0", "172.17.0.1"),
+                                interface("eth0", "10.0.0.1"), interface("ib0", "10.1.0.1")};
+  EXPECT_EQ(chosen(all, {}), "ib0 10.1.0.1:0");
+  all.pop_back();
+  EXPECT_EQ(chosen(all, {}), "eth0 10.0.0.1:0");
+  all.pop_back();
+  EXPECT_EQ(chosen(all, {}), "docker0 172.17.0.1:0");
+  all.pop_back();
+  EXPECT_EQ(chosen(all, {}), "lo 127.0.0.1:0");
+  all.pop_back();
+  EXPECT_EQ(chosen(all, {}), "none");
+}
+
+TEST(Interfaces, name_and_family_by_setting) {
+  const std::vector<Interface> all = {interface("eth0", "10.0.0.1"), interface("eth0", "2001:db8::1"),
+                                      interface("eth1", "10.0.1.1")};
+  Settings settings;
+  settings.socket_ifname = "=eth1";
+  EXPECT_EQ(chosen(all, settings), "eth1 10.0.1.1:0");
+  settings.socket_family = "AF_INET6";
+  EXPECT_EQ(chosen(all, settings), "none");
+  settings.socket_ifname = "";
+  EXPECT_EQ(chosen(all, settings), "eth0 [2001:db8::1]:0");
+  settings.socket_ifname = "^eth";
+  EXPECT_EQ(chosen(all, settings), "none");
+}
+
+TEST(NcclSettings, defaults_lie_in_their_ranges) {
+  const Settings defaults;
+  for (const Setting& s : setting_table()) {
+    EXPECT_NE(*s.sentence, '\0') << s.name;
+    if (s.number == nullptr) continue;
+    EXPECT_GE(defaults.*s.number, s.least) << s.name;
+    EXPECT_LE(defaults.*s.number, s.most) << s.name;
+  }
+}
+
+TEST(NcclSettings, both_ends_of_a_range_and_what_lies_beyond) {
+  for (const Setting& s : setting_table()) {
+    if (s.number == nullptr) continue;
+    auto with = [&](int64_t value, size_t complaints) {
+      setenv(s.name, std::to_string(value).c_str(), 1);
+      std::vector<std::string> said;
+      const Settings settings = settings_from_environment(&said);
+      unsetenv(s.name);
+      EXPECT_EQ(said.size(), complaints) << s.name << " = " << value;
+      return settings.*s.number;
+    };
+    EXPECT_EQ(with(s.least, 0), s.least);
+    EXPECT_EQ(with(s.most, 0), s.most);
+    const Settings defaults;
+    EXPECT_EQ(with(s.least - 1, 1), defaults.*s.number);
+    EXPECT_EQ(with(s.most + 1, 1), defaults.*s.number);
+  }
+}
+
+TEST(NcclSettings, the_first_name_goes_before_the_second) {
+  std::vector<std::string> said;
+  setenv("NCCL_MRC_TC", "8", 1);
+  EXPECT_EQ(settings_from_environment(&said).traffic_class, 8);
+  setenv("NCCL_IB_TC", "16", 1);
+  EXPECT_EQ(settings_from_environment(&said).traffic_class, 16);
+  unsetenv("NCCL_IB_TC");
+  unsetenv("NCCL_MRC_TC");
+  setenv("NCCL_IB_QPS_PER_CONNECTION", "two", 1);
+  EXPECT_EQ(settings_from_environment(&said).qps, 1);
+  EXPECT_EQ(said.size(), 1U);
+  unsetenv("NCCL_IB_QPS_PER_CONNECTION");
+}
+
+TEST(NcclSettings, markdown__page_is_current) {
+  const std::string path = std::string(MRC_SOURCE_DIR) + "/nccl-plugin/SETTINGS.md";
+  if (std::getenv("MRC_WRITE_SPEC") != nullptr) std::ofstream(path) << settings_markdown();
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  EXPECT_EQ(text.str(), settings_markdown()) << "MRC_WRITE_SPEC=1 ctest -R NcclSettings.markdown writes it anew";
+}
+
+}  // namespace
+
+}  // namespace mrc::nccl

@@ -1,0 +1,257 @@
+// Connection set-up with peers that are slow, silent, wrong or gone, for every ABI version. None of it may block, and
+// none may harm the connection of the right peer.
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "fixture.h"
+#include "handshake.h"
+
+namespace mrc::nccl_test {
+
+namespace {
+
+// A TCP connection that knows the handle, as a stranger may not and a peer does.
+class Raw {
+ public:
+  explicit Raw(const void* handle) {
+    std::memcpy(&handle_, handle, sizeof handle_);
+    fd_ = socket(handle_.address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    EXPECT_EQ(::connect(fd_, &handle_.address.any, handle_.address.size()), 0);
+  }
+  ~Raw() { close(); }
+  Raw(Raw&& other) noexcept : handle_(other.handle_), fd_(std::exchange(other.fd_, -1)) {}
+
+  void say(const void* data, size_t size) {
+    EXPECT_EQ(send(fd_, data, size, MSG_NOSIGNAL), static_cast<ssize_t>(size));
+  }
+  void close() {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = -1;
+  }
+  // True when the other side has closed.
+  bool closed() const {
+    char byte;
+    const ssize_t n = recv(fd_, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+    return n == 0 || (n < 0 && errno == ECONNRESET);
+  }
+  nccl::Hello hello() const {
+    nccl::Hello h{};
+    h.magic = nccl::kHelloMagic;
+    h.version = nccl::kSetupVersion;
+    h.role = nccl::Role::kSender;
+    h.members = 1;
+    h.cookie = handle_.cookie;
+    h.lanes = 1;
+    h.member[0].gid[10] = h.member[0].gid[11] = 0xff;  // ::ffff:127.0.0.1, plane 1 of the default device
+    h.member[0].gid[12] = 127;
+    h.member[0].gid[15] = 1;
+    h.member[0].mtu = IBV_MTU_1024;
+    h.lane[0].qpn = 77;
+    return h;
+  }
+
+ private:
+  nccl::Handle handle_{};
+  int fd_;
+};
+
+class SetupTest : public NetTest {
+ protected:
+  void SetUp() override {
+    setenv("NCCL_MRC_HELLO_TIMEOUT_MS", "300", 1);
+    setenv("NCCL_MRC_SETUP_TIMEOUT", "1", 1);
+    NetTest::SetUp();
+    ASSERT_EQ(net_->listen(0, handle_, &listen_), ncclSuccess);
+  }
+  void TearDown() override {
+    if (listen_ != nullptr) {
+      EXPECT_EQ(net_->close_listen(listen_), ncclSuccess);
+    }
+    NetTest::TearDown();
+  }
+  // accept and connect until both have ended, well or not.
+  void join() {
+    void *send = nullptr, *recv = nullptr;
+    ncclResult_t connecting = ncclSuccess, accepting = ncclSuccess;
+    ASSERT_TRUE(eventually([&] {
+      if (send == nullptr) connecting = net_->connect(0, handle_, &send);
+      if (recv == nullptr) accepting = net_->accept(listen_, &recv);
+      return connecting != ncclSuccess || accepting != ncclSuccess || (send != nullptr && recv != nullptr);
+    }));
+    EXPECT_EQ(connecting, ncclSuccess);
+    EXPECT_EQ(accepting, ncclSuccess);
+    if (send != nullptr) net_->close_send(send);
+    if (recv != nullptr) net_->close_recv(recv);
+  }
+  // What accept ends with; nothing must come of it.
+  ncclResult_t accept_until(const std::function<bool()>& enough) {
+    ncclResult_t result = ncclSuccess;
+    void* recv = nullptr;
+    EXPECT_TRUE(eventually([&] {
+      result = net_->accept(listen_, &recv);
+      EXPECT_EQ(recv, nullptr);
+      usleep(200);
+      return result != ncclSuccess || enough();
+    }));
+    return result;
+  }
+  ncclResult_t connect_until_it_ends() {
+    ncclResult_t result = ncclSuccess;
+    void* send = nullptr;
+    EXPECT_TRUE(eventually([&] {
+      result = net_->connect(0, handle_, &send);
+      usleep(200);
+      return result != ncclSuccess || send != nullptr;
+    }));
+    EXPECT_EQ(send, nullptr);
+    return result;
+  }
+  static bool log_has(const char* text) { return logged().find(text) != std::string::npos; }
+
+  alignas(16) char handle_[NCCL_NET_HANDLE_MAXSIZE] = {};
+  void* listen_ = nullptr;
+};
+
+TEST_P(SetupTest, accept_and_connect_return_at_once_while_nobody_is_there) {
+  void* comm = &comm;
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_EQ(net_->accept(listen_, &comm), ncclSuccess);
+    ASSERT_EQ(comm, nullptr);
+  }
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_EQ(net_->connect(0, handle_, &comm), ncclSuccess);
+    ASSERT_EQ(comm, nullptr);
+  }
+  join();
+}
+
+TEST_P(SetupTest, one_listener_serves_several_connectors) {
+  char other[NCCL_NET_HANDLE_MAXSIZE];
+  std::memcpy(other, handle_, sizeof other);
+  void *sends[2] = {}, *receives[2] = {};
+  ASSERT_TRUE(eventually([&] {
+    for (int i = 0; i < 2; ++i) {
+      ncclResult_t connecting = ncclSuccess, accepting = ncclSuccess;
+      if (sends[i] == nullptr) connecting = net_->connect(0, i == 0 ? handle_ : other, &sends[i]);
+      if (receives[i] == nullptr) accepting = net_->accept(listen_, &receives[i]);
+      EXPECT_EQ(connecting, ncclSuccess);
+      EXPECT_EQ(accepting, ncclSuccess);
+    }
+    return sends[0] != nullptr && sends[1] != nullptr && receives[0] != nullptr && receives[1] != nullptr;
+  }));
+  for (int i = 0; i < 2; ++i) net_->close_send(sends[i]), net_->close_recv(receives[i]);
+}
+
+TEST_P(SetupTest, a_stranger_who_talks_nonsense_is_dropped) {
+  Raw web(handle_);
+  web.say("GET / HTTP/1.0\r\n\r\n", 18);
+  EXPECT_EQ(accept_until([&] { return web.closed(); }), ncclSuccess);
+  EXPECT_TRUE(log_has("does not speak this protocol"));
+  join();
+}
+
+TEST_P(SetupTest, a_stranger_without_the_cookie_is_dropped) {
+  Raw stranger(handle_);
+  nccl::Hello hello = stranger.hello();
+  hello.cookie ^= 1;
+  stranger.say(&hello, sizeof hello);
+  EXPECT_EQ(accept_until([&] { return stranger.closed(); }), ncclSuccess);
+  EXPECT_TRUE(log_has("does not know the cookie"));
+  join();
+}
+
+TEST_P(SetupTest, a_hello_that_is_wrong_anywhere_is_refused) {
+  const std::function<void(nccl::Hello&)> faults[] = {
+      [](nccl::Hello& h) { ++h.version; },          [](nccl::Hello& h) { h.role = nccl::Role::kReceiver; },
+      [](nccl::Hello& h) { h.members = 0; },        [](nccl::Hello& h) { h.members = nccl::kMaxMembers + 1; },
+      [](nccl::Hello& h) { h.lanes = 0; },          [](nccl::Hello& h) { h.lanes = nccl::kMaxLanes + 1; },
+      [](nccl::Hello& h) { h.lane[0].member = 1; }, [](nccl::Hello& h) { h.member[0].mtu = 99; }};
+  for (const auto& fault : faults) {
+    Raw peer(handle_);
+    nccl::Hello hello = peer.hello();
+    fault(hello);
+    peer.say(&hello, sizeof hello);
+    EXPECT_EQ(accept_until([&] { return peer.closed(); }), ncclSuccess);
+  }
+  join();
+}
+
+TEST_P(SetupTest, silent_strangers_keep_nobody_out) {
+  std::vector<Raw> strangers;
+  for (int i = 0; i < 100; ++i) strangers.emplace_back(handle_);
+  join();
+  EXPECT_EQ(accept_until([&] { return log_has("has not said who it is"); }), ncclSuccess);
+}
+
+TEST_P(SetupTest, a_peer_that_talks_slowly_is_understood) {
+  Raw peer(handle_);
+  const nccl::Hello hello = peer.hello();
+  const auto* bytes = reinterpret_cast<const char*>(&hello);
+  void* recv = nullptr;
+  for (size_t at = 0; at < sizeof hello; at += 97) {
+    peer.say(bytes + at, std::min<size_t>(97, sizeof hello - at));
+    EXPECT_EQ(net_->accept(listen_, &recv), ncclSuccess);
+    EXPECT_EQ(recv, nullptr);
+  }
+  // Understood: from here on it is the peer, and its end is an error of accept.
+  peer.close();
+  EXPECT_NE(accept_until([] { return false; }), ncclSuccess);
+}
+
+TEST_P(SetupTest, a_stranger_who_leaves_is_forgotten) {
+  {
+    Raw stranger(handle_);
+    stranger.say("HC", 2);
+  }
+  EXPECT_EQ(accept_until([&] { return log_has("Dropped"); }), ncclSuccess);
+  join();
+}
+
+TEST_P(SetupTest, a_connector_whose_listener_closes_gets_an_error) {
+  void* send = nullptr;
+  ASSERT_EQ(net_->connect(0, handle_, &send), ncclSuccess);
+  ASSERT_EQ(net_->close_listen(listen_), ncclSuccess);
+  listen_ = nullptr;
+  EXPECT_EQ(connect_until_it_ends(), ncclRemoteError);
+}
+
+TEST_P(SetupTest, a_connector_whom_nobody_accepts_gives_up_in_time) {
+  EXPECT_EQ(connect_until_it_ends(), ncclRemoteError);
+  EXPECT_TRUE(log_has("NCCL_MRC_SETUP_TIMEOUT"));
+}
+
+TEST_P(SetupTest, a_handle_that_nobody_made_is_refused) {
+  char nonsense[NCCL_NET_HANDLE_MAXSIZE];
+  std::memset(nonsense, 0x5A, sizeof nonsense);
+  void* send = nullptr;
+  EXPECT_EQ(net_->connect(0, nonsense, &send), ncclInvalidArgument);
+  EXPECT_EQ(send, nullptr);
+}
+
+TEST_P(SetupTest, an_unknown_device_is_refused) {
+  int count = 0;
+  ASSERT_EQ(net_->devices(&count), ncclSuccess);
+  char handle[NCCL_NET_HANDLE_MAXSIZE];
+  void* comm = nullptr;
+  for (int device : {-1, count, 1000}) {
+    ncclNetProperties_v12_t props;
+    EXPECT_NE(net_->listen(device, handle, &comm), ncclSuccess);
+    EXPECT_NE(net_->connect(device, handle_, &comm), ncclSuccess);
+    EXPECT_NE(net_->properties(device, &props), ncclSuccess);
+  }
+}
+
+TEST_P(SetupTest, an_unfinished_connection_leaves_nothing_behind) {
+  void* send = nullptr;
+  ASSERT_EQ(net_->connect(0, handle_, &send), ncclSuccess);
+  void* recv = nullptr;
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(net_->accept(listen_, &recv), ncclSuccess);
+}
+
+INSTANTIATE_TEST_SUITE_P(Abi, SetupTest, testing::ValuesIn(kVersions), testing::PrintToStringParamName());
+
+}  // namespace
+
+}  // namespace mrc::nccl_test

@@ -1,0 +1,81 @@
+#include "bench.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+
+#include "collectives.h"
+
+namespace mrc::net_bench {
+
+namespace {
+
+double cpu_seconds() {
+  rusage u{};
+  getrusage(RUSAGE_SELF, &u);
+  return static_cast<double>(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+         static_cast<double>(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
+}
+
+// One size: a checked run, then the timed ones, checked too. The time of all is that of the slowest rank.
+void measure(Rank& rank, Collective& collective, size_t bytes) {
+  const bool checks = rank.job().at("check");
+  const int warm_up = rank.job().at("warm_up"), iterations = rank.job().at("iterations");
+  const std::string text = rank.job().at("test").get<std::string>() + " of " + std::to_string(bytes) + " bytes";
+  rank.stage("preparing " + text);
+  collective.prepare(bytes);
+  uint64_t wrong = 0;
+  const auto run_checked = [&](int times) {
+    if (checks) collective.clear();
+    rank.barrier();
+    rank.stage("running " + text);
+    const Clock::time_point start = Clock::now();
+    const double cpu = cpu_seconds();
+    for (int i = 0; i < times; ++i) collective.run();
+    const std::pair<double, double> spent(std::chrono::duration<double>(Clock::now() - start).count(),
+                                          cpu_seconds() - cpu);
+    if (checks) rank.stage("checking " + text);
+    if (checks && times > 0) wrong += collective.count_wrong();
+    return spent;
+  };
+  run_checked(warm_up);
+  const auto [seconds, cpu] = run_checked(iterations);
+  const Json all = rank.exchange({{"seconds", seconds}, {"cpu", cpu}, {"wrong", wrong}});
+  if (rank.rank() != 0) return;
+  double slowest = 0, cpu_sum = 0;
+  uint64_t wrong_sum = 0;
+  for (const Json& one : all) {
+    slowest = std::max(slowest, one.at("seconds").get<double>());
+    cpu_sum += one.at("cpu").get<double>();
+    wrong_sum += one.at("wrong").get<uint64_t>();
+  }
+  const double each = slowest / iterations, gbytes = each > 0 ? static_cast<double>(bytes) / each * 1e-9 : 0;
+  rank.progress({{"bytes", bytes},
+                 {"seconds", each},
+                 {"algbw_GBps", gbytes},
+                 {"busbw_GBps", gbytes * collective.factor()},
+                 {"cpu_seconds", cpu_sum / iterations},
+                 {"iterations", iterations},
+                 {"checked", checks},
+                 {"wrong", wrong_sum}});
+}
+
+}  // namespace
+
+Json run_bench(Rank& rank) {
+  rank.open();
+  const std::unique_ptr<Collective> collective = Collective::make(rank.job().at("test"), rank);
+  if (rank.rank() == 0)
+    rank.progress({{"plugin", rank.net().name()},
+                   {"abi", rank.net().version()},
+                   {"device", rank.properties().name != nullptr ? rank.properties().name : ""},
+                   {"speed_Mbps", rank.properties().speed}});
+  for (size_t bytes : rank.job().at("sizes").get<std::vector<size_t>>())
+    measure(rank, *collective, collective->usable(bytes));
+  rank.barrier();
+  collective->close();
+  rank.close();
+  return {{"done", true}};
+}
+
+}  // namespace mrc::net_bench

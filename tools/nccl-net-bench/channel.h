@@ -1,0 +1,37 @@
+// Messages between the coordinator and a rank: JSON over a SOCK_SEQPACKET pair, so that boundaries stay.
+#pragma once
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+
+namespace mrc::net_bench {
+
+using Json = nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+// What ends a rank or the whole run, in words for the user.
+struct Fail : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+// The run could not start: wrong command line, no such plugin or ABI. Exit code 2.
+struct CannotRun : Fail {
+  using Fail::Fail;
+};
+
+class Channel {
+ public:
+  explicit Channel(int fd) : fd_(fd) {}
+  Channel(const Channel&) = delete;
+  ~Channel();
+  int fd() const { return fd_; }
+  bool send(const Json& message);  // false: the other side is gone
+  // Nothing: the other side is gone, or the time is over.
+  std::optional<Json> receive(Clock::time_point until);
+
+ private:
+  int fd_;
+};
+
+}  // namespace mrc::net_bench

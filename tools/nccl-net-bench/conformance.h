@@ -1,0 +1,14 @@
+// The conformance mode: a rank's side, and the coordinator's loop over cases and ABI versions.
+#pragma once
+
+#include "options.h"
+#include "rank.h"
+
+namespace mrc::net_bench {
+
+Json run_case(Rank& rank);
+
+// Prints one line for each case; returns the exit code.
+int run_conformance(const Options& options);
+
+}  // namespace mrc::net_bench

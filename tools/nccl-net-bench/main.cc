@@ -1,0 +1,22 @@
+// nccl-net-bench: coordinator, or a rank when the coordinator starts it anew.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "compare.h"
+#include "conformance.h"
+
+int main(int argc, char** argv) {
+  using namespace mrc::net_bench;
+  try {
+    if (argc == 3 && strcmp(argv[1], kRankArgument) == 0) return rank_main(atoi(argv[2]));
+    const Options options = parse_options(argc, argv);
+    return options.conformance ? run_conformance(options) : run_measurements(options);
+  } catch (const CannotRun& e) {
+    fprintf(stderr, "nccl-net-bench: %s\n", e.what());
+    return 2;
+  } catch (const std::exception& e) {
+    fprintf(stderr, "nccl-net-bench: %s\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,217 @@
+#include "net.h"
+
+#include <dlfcn.h>
+
+#include <iterator>
+#include <type_traits>
+
+namespace mrc::nccl_net {
+
+namespace {
+
+// One class for all versions: what a version lacks or has otherwise is decided by the members of its structure.
+template <int kVersion, typename Plugin, typename Props>
+class Versioned final : public Net {
+ public:
+  explicit Versioned(const Plugin& plugin) : p_(plugin) {}
+
+  int version() const override { return kVersion; }
+  const char* name() const override { return p_.name; }
+  std::vector<std::string> missing() const override {
+    std::vector<std::string> names;
+#define NEED(member) \
+  if (p_.member == nullptr) names.push_back(#member);
+    NEED(name)
+    NEED(init)
+    NEED(devices)
+    NEED(getProperties)
+    NEED(listen)
+    NEED(connect)
+    NEED(accept)
+    NEED(regMr)
+    NEED(deregMr)
+    NEED(isend)
+    NEED(irecv)
+    NEED(iflush)
+    NEED(test)
+    NEED(closeSend)
+    NEED(closeRecv)
+    NEED(closeListen)
+    if constexpr (kVersion >= 11) NEED(finalize)
+#undef NEED
+    return names;
+  }
+
+  ncclResult_t init(ncclDebugLogger_t logger, int traffic_class) override {
+    traffic_class_ = traffic_class;
+    if constexpr (kVersion >= 11) {
+      std::remove_pointer_t<Argument<2, decltype(p_.init)>> config{traffic_class};
+      return p_.init(&context_, 0x1234, &config, logger, nullptr);
+    } else if constexpr (kVersion == 10) {
+      return p_.init(logger, nullptr);
+    } else {
+      return p_.init(logger);
+    }
+  }
+  ncclResult_t finalize() override {
+    if constexpr (kVersion >= 11) return p_.finalize(context_);
+    return ncclSuccess;
+  }
+  ncclResult_t devices(int* count) override {
+    return p_.devices(count);
+  }
+  ncclResult_t properties(int device, ncclNetProperties_v12_t* out) override {
+    Props props;
+    const ncclResult_t result = p_.getProperties(device, &props);
+    *out = {};
+    if (result != ncclSuccess) return result;
+#define COPY(member) \
+  if constexpr (requires { props.member; }) out->member = props.member;
+    COPY(name)
+    COPY(pciPath)
+    COPY(guid)
+    COPY(ptrSupport)
+    COPY(regIsGlobal)
+    COPY(forceFlush) COPY(speed) COPY(port) COPY(latency) COPY(maxComms) COPY(maxRecvs) COPY(netDeviceType)
+        COPY(netDeviceVersion) COPY(maxP2pBytes) COPY(maxCollBytes) COPY(maxMultiRequestSize) COPY(railId) COPY(planeId)
+#undef COPY
+            if constexpr (requires { props.vProps; }) {
+      out->vProps.ndevs = props.vProps.ndevs;
+      for (int i = 0; i < props.vProps.ndevs; ++i) out->vProps.devs[i] = props.vProps.devs[i];
+    }
+    return result;
+  }
+  ncclResult_t make_virtual(int* device, const std::vector<int>& members) override {
+    if constexpr (kVersion >= 9) {
+      std::remove_pointer_t<Argument<1, decltype(p_.makeVDevice)>> props{};
+      props.ndevs = static_cast<int>(members.size());
+      for (size_t i = 0; i < members.size(); ++i) props.devs[i] = members[i];
+      return p_.makeVDevice(device, &props);
+    }
+    return ncclInvalidUsage;
+  }
+  ncclResult_t set_attributes(int peers, int flows) override {
+    if constexpr (kVersion >= 11) {
+      std::remove_pointer_t<Argument<1, decltype(p_.setNetAttr)>> a{};
+      a.sendCommAttr = {peers, 1, flows, 1};
+      a.recvCommAttr = {peers, 1, flows, 1};
+      return p_.setNetAttr(context_, &a);
+    }
+    return ncclSuccess;
+  }
+  ncclResult_t listen(int device, void* handle, void** comm) override {
+    if constexpr (kVersion >= 11)
+      return p_.listen(context_, device, handle, comm);
+    else
+      return p_.listen(device, handle, comm);
+  }
+  ncclResult_t connect(int device, void* handle, void** comm) override {
+    if constexpr (kVersion == 6) {
+      return p_.connect(device, handle, comm);
+    } else {
+      ncclNetDeviceHandle_v7_t* side = nullptr;
+      if constexpr (kVersion >= 11) {
+        return p_.connect(context_, device, handle, comm, &side);
+      } else if constexpr (kVersion == 10) {
+        ncclNetCommConfig_v10_t config{traffic_class_};
+        return p_.connect(device, &config, handle, comm, &side);
+      } else {
+        return p_.connect(device, handle, comm, &side);
+      }
+    }
+  }
+  ncclResult_t accept(void* listen_comm, void** comm) override {
+    if constexpr (kVersion == 6) {
+      return p_.accept(listen_comm, comm);
+    } else {
+      ncclNetDeviceHandle_v7_t* side = nullptr;
+      return p_.accept(listen_comm, comm, &side);
+    }
+  }
+  ncclResult_t reg(void* comm, void* data, size_t size, int type, void** memory) override {
+    return p_.regMr(comm, data, static_cast<Argument<2, decltype(p_.regMr)>>(size), type, memory);
+  }
+  ncclResult_t reg_dma_buf(void* comm, void* data, size_t size, void** memory) override {
+    return p_.regMrDmaBuf(comm, data, size, NCCL_PTR_CUDA, 0, -1, memory);
+  }
+  ncclResult_t dereg(void* comm, void* memory) override {
+    return p_.deregMr(comm, memory);
+  }
+  ncclResult_t isend(void* comm, void* data, size_t size, int tag, void* memory, void** request) override {
+    const auto narrow = static_cast<Argument<2, decltype(p_.isend)>>(size);
+    if constexpr (kVersion >= 10)
+      return p_.isend(comm, data, narrow, tag, memory, nullptr, request);
+    else
+      return p_.isend(comm, data, narrow, tag, memory, request);
+  }
+  ncclResult_t irecv(void* comm, int n, void** data, const size_t* sizes, int* tags, void** memory,
+                     void** request) override {
+    std::remove_pointer_t<Argument<3, decltype(p_.irecv)>> narrow[16] = {};
+    for (int i = 0; i < n && i < 16; ++i)
+      narrow[i] = static_cast<std::remove_reference_t<decltype(narrow[0])>>(sizes[i]);
+    if constexpr (kVersion >= 10)
+      return p_.irecv(comm, n, data, narrow, tags, memory, nullptr, request);
+    else
+      return p_.irecv(comm, n, data, narrow, tags, memory, request);
+  }
+  ncclResult_t iflush(void* comm, int n, void** data, int* sizes, void** memory, void** request) override {
+    return p_.iflush(comm, n, data, sizes, memory, request);
+  }
+  ncclResult_t test(void* request, int* done, int* sizes) override {
+    return p_.test(request, done, sizes);
+  }
+  ncclResult_t close_send(void* comm) override {
+    return p_.closeSend(comm);
+  }
+  ncclResult_t close_recv(void* comm) override {
+    return p_.closeRecv(comm);
+  }
+  ncclResult_t close_listen(void* comm) override {
+    return p_.closeListen(comm);
+  }
+
+ private:
+  template <int kIndex, typename... Args>
+  static std::tuple_element_t<kIndex, std::tuple<Args...>> argument_of(ncclResult_t (*)(Args...));
+  template <int kIndex, typename Function>
+  using Argument = decltype(argument_of<kIndex>(std::declval<Function>()));
+
+  const Plugin& p_;
+  void* context_ = nullptr;
+  int traffic_class_ = NCCL_NET_TRAFFIC_CLASS_UNDEF;
+};
+
+}  // namespace
+
+int Net::newest(const std::string& library, std::string* why) {
+  void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) return *why = dlerror(), 0;
+  for (int i = std::size(kVersions) - 1; i >= 0; --i)
+    if (dlsym(handle, ("ncclNetPlugin_v" + std::to_string(kVersions[i])).c_str()) != nullptr) return kVersions[i];
+  return *why = library + " exports none of ncclNetPlugin_v6 to v12", 0;
+}
+
+std::unique_ptr<Net> Net::open(const std::string& library, int version, std::string* why) {
+  void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) return *why = dlerror(), nullptr;
+  const std::string symbol = "ncclNetPlugin_v" + std::to_string(version);
+  const void* found = dlsym(handle, symbol.c_str());
+  if (found == nullptr) return *why = symbol + " is not exported", nullptr;
+  switch (version) {
+#define CASE(v)                                                                          \
+  case v:                                                                                \
+    return std::make_unique<Versioned<v, ncclNet_v##v##_t, ncclNetProperties_v##v##_t>>( \
+        *static_cast<const ncclNet_v##v##_t*>(found));
+    CASE(6)
+    CASE(7)
+    CASE(8)
+    CASE(9)
+    CASE(10)
+    CASE(11) CASE(12)
+#undef CASE
+        default : return * why = "unknown version",
+                           nullptr;
+  }
+}
+
+}  // namespace mrc::nccl_net

@@ -1,0 +1,52 @@
+// Net: a network plugin of any ABI version behind one interface, as a test or NCCL's proxy uses it. Opened with dlopen,
+// by the same look-up of symbols as NCCL's. Calls return the plugin's result; sizes are 64 bit here and are narrowed
+// where the version has int.
+#pragma once
+
+#include <net_abi.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace mrc::nccl_net {
+
+inline constexpr int kVersions[] = {6, 7, 8, 9, 10, 11, 12};
+
+class Net {
+ public:
+  virtual ~Net() = default;
+  // Null: *why. The library stays open.
+  static std::unique_ptr<Net> open(const std::string& library, int version, std::string* why);
+
+  // The newest version that the library exports, as NCCL chooses it; 0 with *why when there is none.
+  static int newest(const std::string& library, std::string* why);
+
+  virtual int version() const = 0;
+  // Names of the functions that NCCL calls without asking and that are null in this table; empty: none.
+  virtual std::vector<std::string> missing() const = 0;
+  virtual const char* name() const = 0;
+  // traffic_class only has an effect from version 10 on.
+  virtual ncclResult_t init(ncclDebugLogger_t logger, int traffic_class = NCCL_NET_TRAFFIC_CLASS_UNDEF) = 0;
+  virtual ncclResult_t finalize() = 0;  // ncclSuccess where the version has none
+  virtual ncclResult_t devices(int* count) = 0;
+  virtual ncclResult_t properties(int device, ncclNetProperties_v12_t* out) = 0;  // members that are missing: zero
+  virtual ncclResult_t make_virtual(int* device, const std::vector<int>& members) = 0;
+  virtual ncclResult_t set_attributes(int peers, int flows) = 0;
+  virtual ncclResult_t listen(int device, void* handle, void** comm) = 0;
+  virtual ncclResult_t connect(int device, void* handle, void** comm) = 0;
+  virtual ncclResult_t accept(void* listen_comm, void** comm) = 0;
+  virtual ncclResult_t reg(void* comm, void* data, size_t size, int type, void** memory) = 0;
+  virtual ncclResult_t reg_dma_buf(void* comm, void* data, size_t size, void** memory) = 0;
+  virtual ncclResult_t dereg(void* comm, void* memory) = 0;
+  virtual ncclResult_t isend(void* comm, void* data, size_t size, int tag, void* memory, void** request) = 0;
+  virtual ncclResult_t irecv(void* comm, int n, void** data, const size_t* sizes, int* tags, void** memory,
+                             void** request) = 0;
+  virtual ncclResult_t iflush(void* comm, int n, void** data, int* sizes, void** memory, void** request) = 0;
+  virtual ncclResult_t test(void* request, int* done, int* sizes) = 0;
+  virtual ncclResult_t close_send(void* comm) = 0;
+  virtual ncclResult_t close_recv(void* comm) = 0;
+  virtual ncclResult_t close_listen(void* comm) = 0;
+};
+
+}  // namespace mrc::nccl_net

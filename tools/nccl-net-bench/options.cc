@@ -1,0 +1,195 @@
+#include "options.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <sstream>
+
+#include "cases.h"
+#include "collectives.h"
+#include "net.h"
+
+namespace mrc::net_bench {
+
+namespace {
+
+constexpr const char* kAbout =
+    "Drives a network plugin of NCCL or RCCL as NCCL's proxy threads do, over host memory, without a GPU: opens any\n"
+    "library that exports ncclNetPlugin_v6 to v12, runs collectives between processes of this machine, checks every\n"
+    "element of the result, and prints bandwidth as nccl-tests does. With --conformance it tests the plugin instead.\n";
+
+constexpr const char* kExamples =
+    "\nExamples:\n"
+    "  nccl-net-bench mrc                                  what NCCL_NET_PLUGIN=mrc would load, ring all-reduce\n"
+    "  nccl-net-bench ./libnccl-net-x.so --test all -r 4 -s 64K,1M,64M\n"
+    "  nccl-net-bench mrc --against tcp-baseline -r 4 -s 64M --min-ratio 1.2\n"
+    "                                                      two plugins by turns; the ratio of the medians decides\n"
+    "  nccl-net-bench mrc --conformance --abi all          every rule of the interface, at every ABI version\n"
+    "  nccl-net-bench mrc --conformance --only peer-killed-sending\n"
+    "  nccl-net-bench ./libvendor-net.so --preload ./libmrc-verbs.so --env NCCL_IB_HCA=mrc0\n"
+    "  MRC_FAULT='plane=1:blackhole@1s-2s' nccl-net-bench mrc -r 4 -s 64M -n 40      a plane dies in mid-collective\n"
+    "\nReading the table: algbw is bytes divided by time; busbw corrects for the pattern, so that it compares with "
+    "the\n"
+    "speed of a link whatever the number of ranks: x 2(n-1)/n for all-reduce, x (n-1)/n for all-gather and "
+    "all-to-all,\n"
+    "x 1 for p2p and send-recv. GB are 10^9 bytes. The time is that of the slowest rank; CPU adds all ranks.\n"
+    "#wrong counts elements that are not what they must be.\n"
+    "\nExit code 0: all well. 1: wrong data, an error, a failed case, a ratio below --min-ratio. 2: bad command line,\n"
+    "or the plugin cannot be used at all. NCCL_DEBUG=WARN or INFO shows what the plugin logs.\n";
+
+// As NCCL resolves NCCL_NET_PLUGIN: a path as it is, a name as libnccl-net-NAME.so.
+std::string library_of(const std::string& name) {
+  const bool is_file = name.find('/') != std::string::npos || name.ends_with(".so");
+  if (!is_file) return "libnccl-net-" + name + ".so";
+  if (name.find('/') == std::string::npos && access(name.c_str(), R_OK) == 0) return "./" + name;
+  return name;
+}
+
+size_t parse_size(const std::string& text) {
+  char* end = nullptr;
+  const double value = strtod(text.c_str(), &end);
+  std::string unit = end;
+  if (unit.ends_with("iB")) unit.resize(unit.size() - 2);
+  const size_t factor = unit.empty() ? 1 : unit == "K" ? 1 << 10 : unit == "M" ? 1 << 20 : unit == "G" ? 1 << 30 : 0;
+  if (end == text.c_str() || factor == 0 || value < 0)
+    throw CannotRun("'" + text + "' is no size: 0, 64K, 1M, 64MiB (powers of 1024)");
+  return static_cast<size_t>(value * static_cast<double>(factor));
+}
+
+// "64K,1M" or "64K-64M", by fours.
+std::vector<size_t> parse_sizes(const std::string& text) {
+  std::vector<size_t> sizes;
+  std::istringstream in(text);
+  for (std::string item; std::getline(in, item, ',');) {
+    const size_t dash = item.find('-');
+    if (dash == std::string::npos) {
+      sizes.push_back(parse_size(item));
+      continue;
+    }
+    const size_t from = parse_size(item.substr(0, dash)), to = parse_size(item.substr(dash + 1));
+    if (from == 0 || from > to) throw CannotRun("'" + item + "' is no range of sizes");
+    for (size_t s = from; s < to; s *= 4) sizes.push_back(s);
+    sizes.push_back(to);
+  }
+  // One message of the interface carries its size in an int.
+  if (sizes.empty()) throw CannotRun("no size given");
+  return sizes;
+}
+
+void parse_environment(const std::vector<std::string>& from, Environment* to) {
+  for (const std::string& item : from) {
+    const size_t equals = item.find('=');
+    if (equals == std::string::npos || equals == 0) throw CannotRun("'" + item + "' is not NAME=VALUE");
+    to->set.emplace_back(item.substr(0, equals), item.substr(equals + 1));
+  }
+}
+
+std::vector<int> parse_abis(const std::string& text) {
+  const std::vector<int> all(std::begin(nccl_net::kVersions), std::end(nccl_net::kVersions));
+  if (text == "newest") return {0};
+  if (text == "all") return all;
+  std::vector<int> abis;
+  std::istringstream in(text);
+  for (std::string item; std::getline(in, item, ',');) {
+    const int v = atoi(item.c_str() + (item[0] == 'v' ? 1 : 0));
+    if (std::find(all.begin(), all.end(), v) == all.end())
+      throw CannotRun("'" + item + "' is no ABI version: 6 to 12, all, or newest");
+    abis.push_back(v);
+  }
+  return abis;
+}
+
+template <typename Known>
+void check_names(const std::vector<std::string>& given, const Known& known, const char* what) {
+  for (const std::string& name : given)
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      std::string list;
+      for (const std::string& k : known) list += " " + k;
+      throw CannotRun("'" + name + "' is no " + what + "; there are:" + list);
+    }
+}
+
+}  // namespace
+
+Options parse_options(int argc, char** argv) {
+  Options o;
+  CLI::App app{kAbout};
+  app.footer(kExamples);
+  std::string sizes = "64K,1M,16M,64M", abi = "newest";
+  std::vector<std::string> set, against_set;
+  bool list = false, no_check = false;
+  o.tests = {"all-reduce"};
+  app.add_option("PLUGIN", o.plugin, "Library file, or the name that NCCL_NET_PLUGIN would have");
+  app.add_option("-t,--test", o.tests, "p2p, all-reduce, all-gather, all-to-all, send-recv (comma-separated), or all")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("-r,--ranks", o.ranks, "Processes")->check(CLI::Range(1, 64))->capture_default_str();
+  app.add_option("-s,--sizes", sizes, "Sizes (64K,1M) or a sweep by fours (64K-64M)")->capture_default_str();
+  app.add_option("-n,--iterations", o.iterations, "Timed runs of each size")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  app.add_option("-w,--warm-up", o.warm_up, "Runs before them")->check(CLI::Range(0, 1000000))->capture_default_str();
+  app.add_option("--abi", abi, "Version of the interface: 6 to 12, a list, all, or newest")->capture_default_str();
+  app.add_option("-d,--device", o.device, "Number of the plugin's device")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  app.add_option("--slice", o.slice, "Bytes of one message; larger buffers are cut (NCCL's Simple protocol: 512K)")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::Range(size_t{4}, size_t{1} << 30))
+      ->capture_default_str();
+  app.add_option("--depth", o.depth, "Messages in flight on a connection (NCCL's steps: 8)")
+      ->check(CLI::Range(1, NCCL_NET_MAX_REQUESTS))
+      ->capture_default_str();
+  app.add_flag("--no-check", no_check, "Do not compare results");
+  app.add_option("--against", o.against, "A second plugin, driven by turns with the first for a ratio");
+  app.add_option("--rounds", o.rounds, "With --against: runs of each")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--min-ratio", o.min_ratio, "With --against: fail when a bus bandwidth ratio is below this");
+  app.add_option("--preload", o.environment.preload,
+                 "LD_PRELOAD of the first plugin's processes, for example a verbs shim");
+  app.add_option("--against-preload", o.against_environment.preload, "The same for the second");
+  app.add_option("--env", set, "NAME=VALUE for the first plugin's processes; may be repeated");
+  app.add_option("--against-env", against_set, "The same for the second");
+  app.add_flag("--conformance", o.conformance, "Test the plugin against the rules of the interface");
+  app.add_option("--only", o.only, "With --conformance: these cases (comma-separated)")->delimiter(',');
+  app.add_flag("--list", list, "List the conformance cases");
+  app.add_option("--death-limit", o.death_limit_s, "Seconds within which requests must fail after a peer's death")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
+  app.add_option("--timeout", o.limit_s, "Seconds after which a run, or one conformance case, is ended")
+      ->check(CLI::Range(1.0, 86400.0))
+      ->capture_default_str();
+  app.add_option("--json", o.json, "Write the report as JSON to this file, or - for standard output");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    const int code = app.exit(e);
+    exit(code == 0 ? 0 : 2);
+  }
+  if (list) {
+    for (const Case& c : all_cases()) printf("%-28s %s\n", c.name, c.rule);
+    exit(0);
+  }
+  if (o.plugin.empty()) throw CannotRun("which plugin? nccl-net-bench --help shows examples");
+  o.plugin = library_of(o.plugin);
+  if (!o.against.empty()) o.against = library_of(o.against);
+  o.sizes = parse_sizes(sizes);
+  o.abis = parse_abis(abi);
+  o.check = !no_check;
+  parse_environment(set, &o.environment);
+  parse_environment(against_set, &o.against_environment);
+  if (o.tests == std::vector<std::string>{"all"}) o.tests = Collective::names();
+  check_names(o.tests, Collective::names(), "test");
+  check_names(o.only, case_names(), "conformance case");
+  if (!o.conformance && o.ranks < 2) throw CannotRun("a collective needs at least 2 ranks");
+  if (!o.against.empty() && (o.conformance || o.abis.size() > 1))
+    throw CannotRun("--against goes with one ABI version and without --conformance");
+  o.slice &= ~size_t{3};  // whole floats
+  return o;
+}
+
+}  // namespace mrc::net_bench

@@ -1,0 +1,145 @@
+#include "rank.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <deque>
+#include <mutex>
+
+#include "bench.h"
+#include "conformance.h"
+
+namespace mrc::net_bench {
+
+namespace {
+
+constexpr size_t kWarningsKept = 3;
+std::mutex log_mutex;  // plugins log from threads of their own
+std::deque<std::string> warnings;
+
+}  // namespace
+
+void plugin_log(ncclDebugLogLevel level, unsigned long, const char*, int, const char* format, ...) {
+  char text[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  const std::lock_guard lock(log_mutex);
+  if (level <= NCCL_LOG_WARN) {
+    warnings.push_back(text);
+    if (warnings.size() > kWarningsKept) warnings.pop_front();
+  }
+  const char* const shown = getenv("NCCL_DEBUG");
+  if (shown == nullptr) return;
+  const bool all = strcasecmp(shown, "INFO") == 0 || strcasecmp(shown, "TRACE") == 0;
+  if (all ? level <= NCCL_LOG_INFO : level <= NCCL_LOG_WARN)
+    fprintf(stderr, "[%d] NET %s %s\n", getpid(), level <= NCCL_LOG_WARN ? "WARN" : "INFO", text);
+}
+
+std::string last_warnings() {
+  const std::lock_guard lock(log_mutex);
+  std::string text;
+  for (const std::string& w : warnings) text += "\n    the plugin's log: " + w;
+  return text;
+}
+
+const char* result_name(ncclResult_t result) {
+  switch (result) {
+    case ncclSuccess:
+      return "ncclSuccess";
+    case ncclUnhandledCudaError:
+      return "ncclUnhandledCudaError";
+    case ncclSystemError:
+      return "ncclSystemError";
+    case ncclInternalError:
+      return "ncclInternalError";
+    case ncclInvalidArgument:
+      return "ncclInvalidArgument";
+    case ncclInvalidUsage:
+      return "ncclInvalidUsage";
+    case ncclRemoteError:
+      return "ncclRemoteError";
+  }
+  return "a result that NCCL does not know";
+}
+
+void check(ncclResult_t result, const std::string& call) {
+  if (result != ncclSuccess) throw Fail(call + " returned " + result_name(result) + last_warnings());
+}
+
+Rank::Rank(int channel_fd) : channel_(channel_fd) {
+  std::optional<Json> job = channel_.receive(Clock::now() + std::chrono::seconds(30));
+  if (!job) throw Fail("the coordinator is gone");
+  job_ = std::move(*job);
+  rank_ = job_.at("rank");
+  ranks_ = job_.at("ranks");
+  until_ = Clock::now() + std::chrono::milliseconds(static_cast<int64_t>(job_.at("limit_s").get<double>() * 950));
+}
+
+std::unique_ptr<Net> Rank::another() {
+  std::string why;
+  const std::string library = job_.at("library");
+  int version = job_.at("abi");
+  if (version == 0) version = Net::newest(library, &why);
+  std::unique_ptr<Net> net = version != 0 ? Net::open(library, version, &why) : nullptr;
+  if (net == nullptr) throw CannotRun(why);
+  if (const std::vector<std::string> missing = net->missing(); !missing.empty())
+    throw Fail("ncclNetPlugin_v" + std::to_string(version) + " has no " + missing.front());
+  check(net->init(plugin_log), "init");
+  return net;
+}
+
+void Rank::open() {
+  stage("opening the plugin");
+  net_ = another();
+  int count = 0;
+  check(net_->devices(&count), "devices");
+  if (count < 1) throw CannotRun("the plugin has no device" + last_warnings());
+  device_ = job_.value("device", 0);
+  if (device_ >= count)
+    throw CannotRun("device " + std::to_string(device_) + " of " + std::to_string(count) + " does not exist");
+  check(net_->properties(device_, &properties_), "getProperties");
+  if ((properties_.ptrSupport & NCCL_PTR_HOST) == 0)
+    throw CannotRun("the device does not take host memory (ptrSupport " + std::to_string(properties_.ptrSupport) + ")");
+  check(net_->set_attributes(ranks_ - 1, 1), "setNetAttr");
+}
+
+void Rank::close() {
+  stage("finalizing");
+  check(net_->finalize(), "finalize");
+}
+
+Json Rank::exchange(const Json& mine) {
+  channel_.send({{"type", "exchange"}, {"data", mine}});
+  std::optional<Json> all = channel_.receive(until_);
+  if (!all) throw Fail("waited for the other ranks in vain");
+  return std::move(*all);
+}
+
+void Rank::stage(const std::string& text) {
+  channel_.send({{"type", "stage"}, {"text", text}});
+}
+
+void Rank::error(const std::string& text, bool cannot_run) {
+  channel_.send({{"type", "error"}, {"text", text}, {"cannot_run", cannot_run}});
+}
+
+int rank_main(int channel_fd) {
+  Rank rank(channel_fd);
+  try {
+    rank.result(rank.job().contains("case") ? run_case(rank) : run_bench(rank));
+    return 0;
+  } catch (const CannotRun& e) {
+    rank.error(e.what(), true);
+  } catch (const std::exception& e) {
+    rank.error(e.what(), false);
+  }
+  // The others are ended by the coordinator; destructors of the plugin would wait for them.
+  _exit(1);
+}
+
+}  // namespace mrc::net_bench

@@ -1,0 +1,65 @@
+// What a rank has: its number, its job, the plugin, and the way to the others through the coordinator.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "channel.h"
+#include "net.h"
+
+namespace mrc::net_bench {
+
+using nccl_net::Net;
+
+class Rank {
+ public:
+  explicit Rank(int channel_fd);
+
+  int rank() const { return rank_; }
+  int ranks() const { return ranks_; }
+  const Json& job() const { return job_; }
+  Net& net() { return *net_; }
+  int device() const { return device_; }
+  const ncclNetProperties_v12_t& properties() const { return properties_; }
+
+  // Opens the plugin, initialises it, chooses the device. Apart from the constructor so that errors can be sent.
+  void open();
+  void close();  // finalize
+  // A second use of the plugin in this process, with a context of its own from version 11 on.
+  std::unique_ptr<Net> another();
+
+  // Gives `mine` to all and returns everyone's, by rank. Also a barrier.
+  Json exchange(const Json& mine);
+  void barrier() { exchange(nullptr); }
+  // What this rank is about to do, for the report if it never comes back.
+  void stage(const std::string& text);
+  void progress(const Json& data) { channel_.send({{"type", "progress"}, {"data", data}}); }
+  void result(const Json& data) { channel_.send({{"type", "result"}, {"data", data}}); }
+  void error(const std::string& text, bool cannot_run);
+
+  // A rank gives up a little before the coordinator does, because it can say more about why.
+  bool time_is_over() const { return Clock::now() > until_; }
+
+ private:
+  Channel channel_;
+  Json job_;
+  int rank_ = 0, ranks_ = 1, device_ = 0;
+  Clock::time_point until_;
+  std::unique_ptr<Net> net_;
+  ncclNetProperties_v12_t properties_{};
+};
+
+// Throws Fail with the call's name, its result by name and the plugin's last warnings.
+void check(ncclResult_t result, const std::string& call);
+const char* result_name(ncclResult_t result);
+// The plugin's last warnings as text to be added to a message; empty: none.
+std::string last_warnings();
+
+// The logger that is handed to the plugin: keeps warnings; NCCL_DEBUG=INFO or WARN also shows them.
+void plugin_log(ncclDebugLogLevel level, unsigned long flags, const char* file, int line, const char* format, ...);
+
+// The body of a rank process; returns its exit status.
+int rank_main(int channel_fd);
+
+}  // namespace mrc::net_bench

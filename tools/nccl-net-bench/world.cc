@@ -1,0 +1,189 @@
+#include "world.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+
+namespace mrc::net_bench {
+
+namespace {
+
+struct Process {
+  pid_t pid = -1;
+  std::unique_ptr<Channel> channel;
+  bool gone = false;       // its end of the channel is closed
+  bool delivered = false;  // its result is there
+  bool doomed = false;
+  std::string stage = "starting";
+  std::optional<Json> exchange;
+};
+
+Process start(const Environment& environment) {
+  int pair[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+    throw Fail(std::string("socketpair: ") + strerror(errno));
+  const int big = 1 << 20;
+  for (int fd : pair) setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &big, sizeof big);
+  const std::string number = std::to_string(pair[1]);
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) throw Fail(std::string("fork: ") + strerror(errno));
+  if (pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(126);
+    fcntl(pair[1], F_SETFD, 0);
+    if (!environment.preload.empty()) setenv("LD_PRELOAD", environment.preload.c_str(), 1);
+    for (const auto& [name, value] : environment.set) setenv(name.c_str(), value.c_str(), 1);
+    execl("/proc/self/exe", "nccl-net-bench", kRankArgument, number.c_str(), nullptr);
+    _exit(127);
+  }
+  close(pair[1]);
+  Process p;
+  p.pid = pid;
+  p.channel = std::make_unique<Channel>(pair[0]);
+  return p;
+}
+
+std::string how_it_ended(int status) {
+  if (WIFSIGNALED(status)) return std::string("was ended by signal ") + strsignal(WTERMSIG(status));
+  return "exited with " + std::to_string(WEXITSTATUS(status));
+}
+
+class World {
+ public:
+  World(const Json& job, const Environment& environment, std::chrono::duration<double> limit,
+        const std::function<void(const Json&)>& progress)
+      : progress_(progress), until_(Clock::now() + std::chrono::duration_cast<Clock::duration>(limit)), limit_(limit) {
+    const int ranks = job.at("ranks");
+    outcome_.results.resize(static_cast<size_t>(ranks));
+    for (int i = 0; i < ranks; ++i) processes_.push_back(start(environment));
+    for (int i = 0; i < ranks; ++i) {
+      Json mine = job;
+      mine["rank"] = i;
+      processes_[static_cast<size_t>(i)].channel->send(mine);
+    }
+    for (int d : job.value("doomed", std::vector<int>{})) processes_[static_cast<size_t>(d)].doomed = true;
+  }
+
+  // Nobody outlives the world.
+  ~World() {
+    for (Process& p : processes_)
+      if (p.pid > 0) kill(p.pid, SIGKILL), waitpid(p.pid, nullptr, 0);
+  }
+
+  Outcome run() {
+    while (outcome_.error.empty() && !finished()) step();
+    if (outcome_.error.empty()) reap();
+    return std::move(outcome_);
+  }
+
+ private:
+  bool finished() const {
+    return std::all_of(processes_.begin(), processes_.end(), [](const Process& p) { return p.gone; });
+  }
+
+  void step() {
+    std::vector<pollfd> fds;
+    std::vector<size_t> who;
+    for (size_t i = 0; i < processes_.size(); ++i)
+      if (!processes_[i].gone) fds.push_back({processes_[i].channel->fd(), POLLIN, 0}), who.push_back(i);
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until_ - Clock::now()).count();
+    const int ready = left > 0 ? poll(fds.data(), fds.size(), static_cast<int>(left)) : 0;
+    if (ready == 0) return time_is_over();
+    for (size_t k = 0; ready > 0 && k < fds.size(); ++k)
+      if (fds[k].revents != 0) handle(who[k]);
+    join_exchange();
+  }
+
+  void handle(size_t rank) {
+    Process& p = processes_[rank];
+    const std::optional<Json> message = p.channel->receive(Clock::now());
+    if (!message) {
+      p.gone = true;
+      if (!p.delivered && !p.doomed) died(rank);
+      return;
+    }
+    const std::string type = message->at("type");
+    if (type == "exchange") p.exchange = message->at("data");
+    if (type == "stage") p.stage = message->at("text");
+    if (type == "progress" && progress_) progress_(message->at("data"));
+    if (type == "result") {
+      outcome_.results[rank] = message->at("data");
+      p.delivered = true;
+      p.stage = "ending, its work done";
+    }
+    if (type == "error") {
+      outcome_.error = "rank " + std::to_string(rank) + ": " + message->at("text").get<std::string>();
+      outcome_.cannot_run = message->value("cannot_run", false);
+    }
+  }
+
+  // Gives everyone what everyone gave, when all that still live have given; null stands for a dead one.
+  void join_exchange() {
+    Json all = Json::array();
+    bool any = false;
+    for (const Process& p : processes_) {
+      if (!p.gone && !p.delivered && !p.exchange) return;
+      any = any || p.exchange;
+      all.push_back(p.exchange ? *p.exchange : Json());
+    }
+    if (!any) return;
+    for (Process& p : processes_)
+      if (p.exchange) p.exchange.reset(), p.channel->send(all);
+  }
+
+  void died(size_t rank) {
+    Process& p = processes_[rank];
+    int status = 0;
+    waitpid(p.pid, &status, 0);
+    p.pid = -1;
+    outcome_.error = "rank " + std::to_string(rank) + " " + how_it_ended(status) + " while " + p.stage;
+  }
+
+  void time_is_over() {
+    outcome_.error = "not finished after " + std::to_string(static_cast<int>(limit_.count())) + " s:";
+    for (size_t i = 0; i < processes_.size(); ++i)
+      if (!processes_[i].gone)
+        outcome_.error += " rank " + std::to_string(i) + " hangs while " + processes_[i].stage + ";";
+  }
+
+  // The results are there; an exit with an error, as after a sanitizer's report, still counts.
+  void reap() {
+    for (size_t i = 0; i < processes_.size(); ++i) {
+      Process& p = processes_[i];
+      int status = 0;
+      while (waitpid(p.pid, &status, WNOHANG) == 0) {
+        if (Clock::now() >= until_) return time_is_over();
+        usleep(1000);
+      }
+      p.pid = -1;
+      const bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+      if (p.doomed ? !killed && status != 0 : status != 0)
+        outcome_.error = "rank " + std::to_string(i) + " " + how_it_ended(status) + " after its work was done";
+    }
+  }
+
+  std::function<void(const Json&)> progress_;
+  Clock::time_point until_;
+  std::chrono::duration<double> limit_;
+  std::vector<Process> processes_;
+  Outcome outcome_;
+};
+
+}  // namespace
+
+Outcome run_world(const Json& job, const Environment& environment, std::chrono::duration<double> limit,
+                  const std::function<void(const Json&)>& progress) {
+  return World(job, environment, limit, progress).run();
+}
+
+}  // namespace mrc::net_bench
