@@ -24,3 +24,18 @@ function(mrc_layer name)
     set_target_properties(mrc_${name} PROPERTIES CXX_STANDARD 17)
   endif()
 endfunction()
+
+# mrc_precompile(TARGET HEADER): parses a heavy header once instead of once per source. Targets of one language standard
+# and kind (executable, library) share the result.
+function(mrc_precompile target header)
+  get_target_property(standard ${target} CXX_STANDARD)
+  get_target_property(kind ${target} TYPE)
+  string(MAKE_C_IDENTIFIER "mrc_pch_${header}_${standard}_${kind}" name)
+  get_property(owner GLOBAL PROPERTY ${name})
+  if(owner)
+    target_precompile_headers(${target} REUSE_FROM ${owner})
+  else()
+    target_precompile_headers(${target} PRIVATE ${header})
+    set_property(GLOBAL PROPERTY ${name} ${target})
+  endif()
+endfunction()

@@ -19,7 +19,7 @@ libcli11-dev      | build       | command lines
 libibverbs-dev    | build       | infiniband/verbs.h
 ns3               | test        | simulator: ns-3 and its CMake package
 libns3-dev        | test        | its headers
-libgsl-dev        | test        | ns-3's CMake package names it
+libgsl-dev        | test        | the CMake package of ns-3 names it
 openmpi-bin       | test        | mpirun, which shares a sweep of the simulator
 libgtest-dev      | test        | unit tests
 libgmock-dev      | test        | their matchers
