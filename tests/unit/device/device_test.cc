@@ -13,6 +13,27 @@
 namespace mrc::device {
 namespace {
 
+// Two queue pairs that know each other by the given GID, something to send, and room for one immediate.
+void join(End* from, End* to, size_t gid) {
+  fill(&from->memory);
+  from->connect(*to, to->device->config().gids[gid]);
+  to->connect(*from, from->device->config().gids[gid]);
+  to->post_recv();
+}
+
+// One write with immediate of a MiB, both devices driven from here.
+void write_arrives(Device* a, Device* b) {
+  End from(a, 1), to(b, 1);
+  join(&from, &to, 3);
+  from.write_imm(to, 1 << 20);
+  while (from.completions == 0 || to.completions == 0) {
+    a->progress();
+    b->progress();
+  }
+  EXPECT_EQ(from.sent.at(0).status, core::WcStatus::kSuccess);
+  EXPECT_EQ(from.memory, to.memory);
+}
+
 TEST(Device, start__second_device_gets_another_slot) {
   const auto a = start(test_config());
   const auto b = start(test_config());
@@ -47,10 +68,7 @@ TEST(Device, write_imm__the_helpers_do_it_alone) {
   const auto a = start(test_config());
   const auto b = start(test_config());
   End from(a.get(), 1), to(b.get(), 1);
-  fill(&from.memory);
-  from.connect(to, b->config().gids[1]);
-  to.connect(from, a->config().gids[1]);
-  to.post_recv();
+  join(&from, &to, 1);
   from.write_imm(to, 1 << 20);
   while (from.completions.load() == 0 || to.completions.load() == 0) std::this_thread::yield();
   std::scoped_lock lock(a->mutex(), b->mutex());
@@ -62,17 +80,7 @@ TEST(Device, write_imm__over_ipv4) {
   const DeviceConfig config = loopback_config(test_config().settings, false);
   const auto a = start(config);
   const auto b = start(config);
-  End from(a.get(), 1), to(b.get(), 1);
-  fill(&from.memory);
-  from.connect(to, b->config().gids[3]);
-  to.connect(from, a->config().gids[3]);
-  to.post_recv();
-  from.write_imm(to, 1 << 20);
-  while (from.completions == 0 || to.completions == 0) {
-    a->progress();
-    b->progress();
-  }
-  EXPECT_EQ(from.memory, to.memory);
+  write_arrives(a.get(), b.get());
 }
 
 TEST(Device, write_imm__structured_evs_travel_in_the_flow_label) {
@@ -84,26 +92,13 @@ TEST(Device, write_imm__structured_evs_travel_in_the_flow_label) {
     for (const core::EvEntry& ev : a->evs()) EXPECT_NE(ev.value >> 16, 0u);
   }
   for (const core::EvEntry& ev : a->evs()) EXPECT_NE(ev.value & 0xFFFF, 0u);
-  End from(a.get(), 1), to(b.get(), 1);
-  fill(&from.memory);
-  from.connect(to, b->config().gids[3]);
-  to.connect(from, a->config().gids[3]);
-  to.post_recv();
-  from.write_imm(to, 1 << 20);
-  while (from.completions == 0 || to.completions == 0) {
-    a->progress();
-    b->progress();
-  }
-  EXPECT_EQ(from.memory, to.memory);
+  write_arrives(a.get(), b.get());
 }
 
 TEST(Device, write_imm__to_itself) {
   const auto a = start(test_config());
   End from(a.get(), 1), to(a.get(), 1);
-  fill(&from.memory);
-  from.connect(to, a->config().gids[3]);
-  to.connect(from, a->config().gids[3]);
-  to.post_recv();
+  join(&from, &to, 3);
   from.write_imm(to, 100000);
   while (from.completions == 0 || to.completions == 0) a->progress();
   EXPECT_EQ(std::memcmp(from.memory.data(), to.memory.data(), 100000), 0);
@@ -115,18 +110,7 @@ TEST(Device, write_imm__with_faults) {
   config.settings.fault = "seed=3; loss=0.02, dup=0.02, reorder=0.05";
   const auto a = start(config);
   const auto b = start(config);
-  End from(a.get(), 1), to(b.get(), 1);
-  fill(&from.memory);
-  from.connect(to, b->config().gids[3]);
-  to.connect(from, a->config().gids[3]);
-  to.post_recv();
-  from.write_imm(to, 1 << 20);
-  while (from.completions == 0 || to.completions == 0) {
-    a->progress();
-    b->progress();
-  }
-  EXPECT_EQ(from.sent.at(0).status, core::WcStatus::kSuccess);
-  EXPECT_EQ(from.memory, to.memory);
+  write_arrives(a.get(), b.get());
   EXPECT_NE(a->stats_text().find("driver.fault_dropped "), std::string::npos);
   EXPECT_EQ(a->stats_text().find("driver.fault_dropped 0\n"), std::string::npos);
 }
@@ -138,17 +122,7 @@ TEST(Device, write_imm__over_a_datapath_that_is_often_full) {
   for (uint32_t i = 0; i < 16; ++i) evs.push_back({1000 + i, static_cast<uint8_t>(i % 4)});
   const auto a = Device::start_over(config, std::move(pair.first), evs, 0, false);
   const auto b = Device::start_over(config, std::move(pair.second), evs, 1, false);
-  End from(a.get(), 1), to(b.get(), 1);
-  fill(&from.memory);
-  from.connect(to, b->config().gids[3]);
-  to.connect(from, a->config().gids[3]);
-  to.post_recv();
-  from.write_imm(to, 1 << 20);
-  while (from.completions == 0 || to.completions == 0) {
-    a->progress();
-    b->progress();
-  }
-  EXPECT_EQ(from.memory, to.memory);
+  write_arrives(a.get(), b.get());
 }
 
 TEST(Device, stop__progress_does_nothing_afterwards) {
