@@ -132,7 +132,7 @@ TEST(NcclSettings, the_first_name_goes_before_the_second) {
 }
 
 TEST(NcclSettings, markdown__page_is_current) {
-  const std::string path = std::string(MRC_SOURCE_DIR) + "/nccl-plugin/SETTINGS.md";
+  const std::string path = MRC_SOURCE_DIR "/nccl-plugin/SETTINGS.md";
   if (std::getenv("MRC_WRITE_SPEC") != nullptr) std::ofstream(path) << settings_markdown();
   std::stringstream text;
   text << std::ifstream(path).rdbuf();

@@ -9,7 +9,7 @@ namespace mrc::core {
 namespace {
 
 std::vector<std::string> recording(const std::string& name) {
-  std::ifstream in(std::string(MRC_SOURCE_DIR) + "/spec/vectors/" + name);
+  std::ifstream in(MRC_SOURCE_DIR "/spec/vectors/" + name);
   std::vector<std::string> lines;
   for (std::string line; std::getline(in, line);) lines.push_back(line);
   return lines;

@@ -286,7 +286,7 @@ TEST_F(ConfigTest, gids__one_becomes_a_table_with_a_usable_index_3) {
 
 TEST_F(ConfigTest, examples__are_accepted) {
   int count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(MRC_SOURCE_DIR) + "/tools/examples")) {
+  for (const auto& entry : std::filesystem::directory_iterator(MRC_SOURCE_DIR "/tools/examples")) {
     env["MRC_CONFIG"] = entry.path();
     std::string error;
     EXPECT_TRUE(load_config(fake_env, &config, &error)) << error;
@@ -296,7 +296,7 @@ TEST_F(ConfigTest, examples__are_accepted) {
 }
 
 TEST_F(ConfigTest, examples__loopback_is_the_default_written_down) {
-  env["MRC_CONFIG"] = std::string(MRC_SOURCE_DIR) + "/tools/examples/loopback.yaml";
+  env["MRC_CONFIG"] = MRC_SOURCE_DIR "/tools/examples/loopback.yaml";
   std::string error;
   ASSERT_TRUE(load_config(fake_env, &config, &error)) << error;
   const DeviceConfig builtin = loopback_config(Settings(), true);

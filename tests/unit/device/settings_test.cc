@@ -146,7 +146,7 @@ TEST(Settings, json__one_object_per_setting_with_current_value) {
 }
 
 TEST(Settings, markdown__spec_is_current) {
-  const std::string path = std::string(MRC_SOURCE_DIR) + "/spec/settings.md";
+  const std::string path = MRC_SOURCE_DIR "/spec/settings.md";
   if (std::getenv("MRC_WRITE_SPEC") != nullptr) std::ofstream(path) << settings_markdown();
   std::ifstream in(path);
   const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};

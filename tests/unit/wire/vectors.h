@@ -20,7 +20,7 @@ inline std::vector<uint8_t> from_hex(const std::string& hex) {
 }
 
 inline nlohmann::json golden(const char* section) {
-  std::ifstream file(std::string(MRC_SOURCE_DIR) + "/spec/vectors/wire_headers.json");
+  std::ifstream file(MRC_SOURCE_DIR "/spec/vectors/wire_headers.json");
   return nlohmann::json::parse(file).at(section);
 }
 
