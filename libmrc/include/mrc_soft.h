@@ -16,6 +16,7 @@
 extern "C" {
 #endif
 
+struct mrc_cq;
 struct mrc_qp;
 struct mrc_context;
 
