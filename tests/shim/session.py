@@ -7,6 +7,7 @@ import subprocess
 import time
 
 LIMIT_S = 60
+SUPPRESSIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tsan.supp")
 SHIM = ""  # libmrc-verbs.so; run_one.py says where it is
 COMPAT = ""  # libnv_mrc.so
 RUNTIME = ""  # a sanitizer's runtime, which has to come first
@@ -21,6 +22,10 @@ def environment(extra=(), preload=True):
         env["LD_LIBRARY_PATH"] = os.path.dirname(COMPAT)
     # The programs are not ours, and what they lose at exit is theirs.
     env["ASAN_OPTIONS"] = "detect_leaks=0:" + env.get("ASAN_OPTIONS", "").replace("detect_leaks=1", "detect_leaks=0")
+    # perftest opens a file in its signal handler.
+    env["TSAN_OPTIONS"] = f"report_signal_unsafe=0:suppressions={SUPPRESSIONS}:" + env.get("TSAN_OPTIONS", "")
+    if RUNTIME:
+        env["UCX_MEM_MMAP_HOOK_MODE"] = "none"  # UCX rewrites the very functions that the sanitizer has taken over
     env["UCX_WARN_UNUSED_ENV_VARS"] = "n"
     return env
 
