@@ -20,8 +20,9 @@ def start_and_kill(args, kill):
 
 
 def test_server_killed_finite_retries():
-    # Gives up after 3 x 17 ms and 34 + 67 + 134 ms: longer than a busy machine keeps a process waiting.
-    text = start_and_kill(["--timeout", "14", "--retry", "3,3"], "server")
+    # Gives up after 3 x 67 ms and 134 + 268 + 537 ms: longer than a busy machine keeps a process waiting, a sanitizer's
+    # slow ones included.
+    text = start_and_kill(["--timeout", "16", "--retry", "3,3"], "server")
     assert "retries exceeded" in text, text
 
 
