@@ -116,13 +116,15 @@ std::string killed_sending(Rank& rank) {
   return {};
 }
 
-// The sender survives a receiver that is killed with receives posted.
+// The sender survives a receiver that is killed with receives posted. One message has none: however far the receiver
+// came before its end, not everything can have been sent.
 std::string killed_receiving(Rank& rank) {
   Net& net = rank.net();
   Pair pair(rank);
   std::deque<Buffer> buffers;
   for (int i = 0; i < 16; ++i) buffers.emplace_back(net, pair.comm(), 4 << 20);
   if (pair.receives()) {
+    buffers.pop_back();
     std::vector<void*> requests;
     for (Buffer& b : buffers) requests.push_back(receive(rank, net, pair.comm(), {&b}, {1}));
     rank.barrier();
