@@ -44,6 +44,24 @@ TEST(Paths, ADeadPlaneIsLeftAndComesBack) {
   EXPECT_EQ(p.counters(0).qp_errors, 0u);
 }
 
+// [MRC-EVS-8] On a host that is short of processors an answer may take longer than the probing interval. It counts all
+// the same, and silence is not asked ever so often.
+TEST(Paths, ABadPlaneWhoseAnswersAreSlowComesBack) {
+  Pair p(single_packets());
+  const Instant dead = p.fabric.now() + Duration::milliseconds(5);
+  p.fabric.net().add_outage({1, -1, dead, dead + Duration::milliseconds(3000)});
+  traffic(&p, Duration::milliseconds(25));
+  ASSERT_GT(p.counters(0).ev_assumed_bad, 0u);
+  traffic(&p, Duration::milliseconds(1000));
+  const uint64_t asked = p.counters(0).tx_ev_probes;
+  traffic(&p, Duration::milliseconds(1500));
+  const auto evs = static_cast<uint64_t>(p.fabric.config().evs_per_plane + p.fabric.config().backups_per_plane);
+  EXPECT_LE(p.counters(0).tx_ev_probes - asked, evs * 3);  // one per EV in 800 ms, and those of the reverse paths
+  p.fabric.net().link(1).latency = Duration::milliseconds(40);
+  traffic(&p, Duration::milliseconds(3000));
+  EXPECT_GE(p.counters(0).ev_recovered, evs);
+}
+
 TEST(Paths, AllPlanesDeadForAWhile) {
   Pair p;
   ASSERT_EQ(p.write(1, 0, 500000), PostResult::kOk);

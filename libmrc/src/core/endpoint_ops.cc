@@ -167,7 +167,7 @@ void EndpointImpl::probe_paths(Instant now, Peer* p) {
   while (p->paths.take_due_probe(now, &ev)) {
     next_op_id_ = static_cast<uint16_t>(next_op_id_ + 1);
     if (next_op_id_ < 0x8000) next_op_id_ = 0x8000;  // callers of the controller API use the lower half
-    if (!start_op(now, p->id, ev, next_op_id_, false, 0, config.ev_probe_interval, true))
+    if (!start_op(now, p->id, ev, next_op_id_, false, 0, p->paths.probe_patience(ev), true))
       p->paths.on_probe_lost(now, ev, now);
   }
   rearm_peer(p);

@@ -173,7 +173,7 @@ bool PeerPaths::assume_bad(Instant now, uint16_t ev) {
   ++counters_->ev_assumed_bad;
   set_state(now, ev, EvState::kAssumedBad);
   if (was_active) activate_backup(h.plane);
-  schedule_probe(now, ev, true);
+  schedule_probe(now, ev, config_.ev_probe_interval / 8);
   return true;
 }
 
@@ -188,10 +188,11 @@ void PeerPaths::activate_backup(uint8_t plane) {
 
 void PeerPaths::recover(Instant now, uint16_t ev) {
   EvHealth& h = health_[ev];
-  h.streak = 0;
+  h.streak = h.unanswered = 0;
   h.next_probe = Instant::never();
   ++counters_->ev_recovered;
   set_state(now, ev, EvState::kGood);
+  hasten_probes(now, h.plane);
   PlaneHealth& p = planes_[h.plane];
   p.streak = 0;
   p.silent_check = kLongAgo;
@@ -207,11 +208,23 @@ void PeerPaths::recover(Instant now, uint16_t ev) {
   }
 }
 
-void PeerPaths::schedule_probe(Instant now, uint16_t ev, bool soon) {
-  const int64_t interval = config_.ev_probe_interval.ns();
-  const int64_t spread = interval / 4 + 1;
-  const int64_t jitter = static_cast<int64_t>(rng_->next() % static_cast<uint64_t>(spread));
-  health_[ev].next_probe = now + Duration::nanoseconds((soon ? interval / 8 : interval) + jitter);
+Duration PeerPaths::probe_patience(uint16_t ev) const {
+  return config_.ev_probe_interval * (int64_t{1} << std::min(health_[ev].unanswered, kProbeDoublings));
+}
+
+// One path of a plane works again: the others are asked within an interval.
+void PeerPaths::hasten_probes(Instant now, uint8_t plane) {
+  for (uint16_t i = 0; i < health_.size(); ++i) {
+    EvHealth& h = health_[i];
+    if (h.plane != plane || h.state != EvState::kAssumedBad) continue;
+    h.unanswered = 0;
+    if (h.next_probe > now + config_.ev_probe_interval) schedule_probe(now, i, config_.ev_probe_interval / 8);
+  }
+}
+
+void PeerPaths::schedule_probe(Instant now, uint16_t ev, Duration wait) {
+  const auto spread = static_cast<uint64_t>(std::max(wait, config_.ev_probe_interval).ns() / 4 + 1);
+  health_[ev].next_probe = now + wait + Duration::nanoseconds(static_cast<int64_t>(rng_->next() % spread));
 }
 
 Instant PeerPaths::next_probe_time() const {
@@ -229,7 +242,7 @@ bool PeerPaths::take_due_probe(Instant now, uint16_t* ev) {
     EvHealth& h = health_[i];
     if (h.state != EvState::kAssumedBad || h.probing || h.next_probe > now) continue;
     if (!((local_up_ >> h.plane) & 1) || !present(h.plane)) {  // a local port that is down carries no probe
-      schedule_probe(now, i, false);
+      schedule_probe(now, i, config_.ev_probe_interval);
       continue;
     }
     h.probing = true;
@@ -267,7 +280,8 @@ void PeerPaths::on_probe_lost(Instant now, uint16_t ev, Instant sent_at) {
   EvHealth& h = health_[ev];
   h.probing = false;
   if (h.state == EvState::kAssumedBad) {
-    schedule_probe(now, ev, false);
+    if (h.unanswered < kProbeDoublings) ++h.unanswered;
+    schedule_probe(now, ev, probe_patience(ev));
     return;
   }
   // Two silent checks of the reverse path retire the plane: who only receives has no other evidence, and another EV of

@@ -31,6 +31,7 @@ struct EvHealth {
   uint64_t ecn_marks = 0;
   EvState state = EvState::kGood;
   uint8_t streak = 0;
+  uint8_t unanswered = 0;  // EV probes in a row
   uint8_t plane = 0;
   bool active = false;
   bool probing = false;  // an EV probe is outstanding
@@ -71,6 +72,9 @@ class PeerPaths {
   Instant next_probe_time() const;
   // EVs to be probed now; call until it returns false.
   bool take_due_probe(Instant now, uint16_t* ev);
+  // How long the answer to a probe of this EV is waited for: the interval, doubled for each that went unanswered, up to
+  // eight times. A peer that is only slow is heard in the end, and a dead one costs few packets [MRC-EVS-8].
+  Duration probe_patience(uint16_t ev) const;
   void on_probe_answer(Instant now, uint16_t ev, Instant sent_at);
   void on_probe_lost(Instant now, uint16_t ev, Instant sent_at);
 
@@ -94,6 +98,7 @@ class PeerPaths {
   };
   static constexpr uint32_t kEvStreak = 2;
   static constexpr uint32_t kPlaneStreak = 4;
+  static constexpr uint8_t kProbeDoublings = 3;
 
   bool has_good_ev(uint8_t plane) const;
   bool assume_bad(Instant now, uint16_t ev);
@@ -101,7 +106,8 @@ class PeerPaths {
   void set_state(Instant now, uint16_t ev, EvState to);
   void suspend_plane(Instant now, uint8_t plane);
   void activate_backup(uint8_t plane);
-  void schedule_probe(Instant now, uint16_t ev, bool soon);
+  void hasten_probes(Instant now, uint8_t plane);
+  void schedule_probe(Instant now, uint16_t ev, Duration wait);
   bool present(uint8_t plane) const { return (present_planes_ >> plane) & 1; }
   void refresh_usable();
 

@@ -190,19 +190,45 @@ TEST_F(PeerPathsTest, ABadPathIsProbedSoonThenPeriodically) {
   EXPECT_EQ(ev, 0);
   EXPECT_FALSE(paths_->take_due_probe(first, &ev));  // one at a time
   EXPECT_EQ(paths_->next_probe_time(), Instant::never());
-  for (int round = 0; round < 3; ++round) {
-    const Instant lost = first + interval() * (2 * round + 1);
-    paths_->on_probe_lost(lost, 0, lost - interval());
-    const Instant next = paths_->next_probe_time();
-    EXPECT_GE(next, lost + interval());
-    EXPECT_LE(next, lost + interval() + interval() / 4 + Duration::nanoseconds(1));
-    ASSERT_TRUE(paths_->take_due_probe(next, &ev));
+  Instant asked = first;
+  Duration patience = interval();
+  for (int round = 0; round < 5; ++round) {
+    EXPECT_EQ(paths_->probe_patience(0), patience);
+    const Instant lost = asked + patience;
+    paths_->on_probe_lost(lost, 0, asked);
+    patience = std::min(patience * 2, interval() * 8);
+    asked = paths_->next_probe_time();
+    EXPECT_GE(asked, lost + patience);
+    EXPECT_LE(asked, lost + patience + patience / 4 + Duration::nanoseconds(1));
+    ASSERT_TRUE(paths_->take_due_probe(asked, &ev));
   }
   EXPECT_EQ(state(0), EvState::kAssumedBad);
-  paths_->on_probe_answer(first + interval() * 9, 0, first + interval() * 8);
+  paths_->on_probe_answer(asked + interval(), 0, asked);
   EXPECT_EQ(state(0), EvState::kGood);
+  EXPECT_EQ(paths_->probe_patience(0), interval());
   EXPECT_EQ(counters_.ev_recovered, 1u);
   EXPECT_EQ(paths_->next_probe_time(), Instant::never());
+}
+
+// The others of its plane are asked soon when one works again; those of another plane wait.
+TEST_F(PeerPathsTest, OneAnswerHastensTheOtherProbesOfItsPlane) {
+  for (uint16_t ev : {0, 1, 2}) paths_->on_timeout(us(0), ev);
+  Instant now = us(0);
+  uint16_t due;
+  for (int round = 0; round < 5; ++round) {
+    now = now + interval() * 20;
+    std::set<uint16_t> asked;
+    while (paths_->take_due_probe(now, &due)) asked.insert(due);
+    EXPECT_EQ(asked, (std::set<uint16_t>{0, 1, 2}));
+    now = now + interval() * 8;
+    for (uint16_t ev : asked) paths_->on_probe_lost(now, ev, now - interval() * 8);
+  }
+  paths_->on_probe_answer(now, 0, now - interval());
+  const Instant soon = paths_->next_probe_time();
+  EXPECT_LE(soon, now + interval());
+  ASSERT_TRUE(paths_->take_due_probe(soon, &due));
+  EXPECT_EQ(due, 2);
+  EXPECT_FALSE(paths_->take_due_probe(now + interval() * 7, &due));
 }
 
 TEST_F(PeerPathsTest, ARecoveredEvIsActiveOnlyIfItsPlaneIsShort) {
