@@ -109,7 +109,7 @@ MRC_FOLD_TARGET uint32_t folded(uint32_t crc, const uint8_t* p, size_t len, uint
   if (kCopy) std::memcpy(to, p, odd);
   const uint8_t* const end = p + len;
   const uint8_t* const from = p;
-  const auto at = [to, from](const uint8_t* q) { return to + (q - from); };
+  const auto at = [to, from](const uint8_t* q) { return kCopy ? to + (q - from) : nullptr; };
   p += odd;
   const __m128i initial = _mm_cvtsi32_si128(static_cast<int>(start));
   __m128i last;
