@@ -5,12 +5,25 @@ find_package(PkgConfig REQUIRED)
 add_library(mrc_options INTERFACE)
 target_compile_options(mrc_options INTERFACE -Wall -Wextra -Werror -Wshadow -Wno-missing-field-initializers
                                              $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # at -O3 g++ 12 sees overlap in "text" + string, where there is none (GCC bug 105651)
+  target_compile_options(mrc_options INTERFACE -Wno-restrict)
+endif()
 if(MRC_SANITIZE)
   target_compile_options(mrc_options INTERFACE -fsanitize=${MRC_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
   target_link_options(mrc_options INTERFACE -fsanitize=${MRC_SANITIZE})
 endif()
 if(MRC_BUILD_FUZZERS)
   target_compile_options(mrc_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+# With MRC_QUICK_BUILD: options for what runs once or is compiled often: configuration, JSON, command lines, tests. Programs
+# have no line numbers either, unless a sanitizer reports them; what programs of others load keeps its own.
+if(MRC_QUICK_BUILD)
+  set(MRC_QUICK -Og)
+  set(MRC_QUICK_PROGRAM -Og)
+  if(NOT MRC_SANITIZE)
+    list(APPEND MRC_QUICK_PROGRAM -g0)
+  endif()
 endif()
 
 # mrc_layer(NAME [CXX17] SOURCES ... DEPENDS ...): one static library per layer of the design.
@@ -25,17 +38,30 @@ function(mrc_layer name)
   endif()
 endfunction()
 
-# mrc_precompile(TARGET HEADER): parses a heavy header once instead of once per source. Targets of one language standard
-# and kind (executable, library) share the result.
-function(mrc_precompile target header)
+# mrc_precompile(TARGET HEADER...): parses heavy headers once instead of once per source. Targets of one language standard
+# and kind (executable, library) that name the same headers share the result.
+function(mrc_precompile target)
   get_target_property(standard ${target} CXX_STANDARD)
   get_target_property(kind ${target} TYPE)
-  string(MAKE_C_IDENTIFIER "mrc_pch_${header}_${standard}_${kind}" name)
+  get_directory_property(options COMPILE_OPTIONS)  # those of tools differ from the library's
+  string(MAKE_C_IDENTIFIER "mrc_pch_${ARGN}_${standard}_${kind}_${options}" name)
   get_property(owner GLOBAL PROPERTY ${name})
   if(owner)
     target_precompile_headers(${target} REUSE_FROM ${owner})
   else()
-    target_precompile_headers(${target} PRIVATE ${header})
+    target_precompile_headers(${target} PRIVATE ${ARGN})
     set_property(GLOBAL PROPERTY ${name} ${target})
   endif()
+endfunction()
+
+# mrc_carries_data(SOURCE...): sources among those through which every message goes, or whose loops touch data.
+function(mrc_carries_data)
+  if(MRC_QUICK_BUILD AND NOT MRC_SANITIZE)
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -O2 SKIP_PRECOMPILE_HEADERS ON)
+  endif()
+endfunction()
+
+# What nearly every tool includes: its command line and its JSON.
+function(mrc_precompile_tool target)
+  mrc_precompile(${target} <CLI/CLI.hpp> <nlohmann/json.hpp>)
 endfunction()

@@ -112,7 +112,7 @@ def trim_rows(pts):
 
 
 def scale_rows(pts):
-    return [(f"{p['fabric']['nics']} NICs, to the next {'rank' if p['point']['workloads.0.shift'] == '1' else 'rack'}", "92 % at 42,020 GPUs",
+    return [(f"{p['fabric']['nics']} NICs, {p['point']['cases']}", "92 % at 42,020 GPUs",
              percent(p["windows"]["steady"]["share_of_peak"])) for p in pts]
 
 

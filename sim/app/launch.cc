@@ -6,25 +6,15 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
+#include <filesystem>
 #include <map>
+#include <memory>
 
-#include "core/trace.h"
 #include "sim/helper/svg.h"
+#include "sim/helper/trace_writer.h"
 
 namespace mrc::sim {
 namespace {
-
-const char* event_name(core::TraceEvent e) {
-  switch (e) {
-#define MRC_SIM_EVENT(name, sentence, a, b) \
-  case core::TraceEvent::name:              \
-    return #name;
-    MRC_TRACE_EVENTS(MRC_SIM_EVENT)
-#undef MRC_SIM_EVENT
-  }
-  return "";
-}
 
 // Simulated time, speed, and an estimate by whichever is further: the operations done, or the time limit.
 void show_progress(const ScenarioSpec& s, Ps now, uint64_t events, double done, double wall) {
@@ -39,16 +29,13 @@ void show_progress(const ScenarioSpec& s, Ps now, uint64_t events, double done, 
 bool run_point(const ScenarioFile& file, size_t index, Output* output, const LaunchOptions& o, bool progress) {
   const Point& p = file.points[index];
   RunOptions options;
-  std::ofstream trace;
+  std::unique_ptr<TraceWriter> trace;
+  const std::string trace_part = o.out + "/trace" + std::to_string(index) + ".part";
   if (o.trace || p.spec.measure.trace) {
-    trace.open(o.out + "/trace" + std::to_string(index) + ".part");
-    trace << "time_us,nic,qpn,event,a,b\n";
-    options.tracer = [&trace](Ps t, uint32_t nic, uint32_t qpn, core::TraceEvent e, uint64_t a, uint64_t b) {
-      char line[160];
-      std::snprintf(line, sizeof(line), "%.3f,%u,%u,%s,%llu,%llu\n", static_cast<double>(t) / kPsPerUs, nic, qpn,
-                    event_name(e) + 1, static_cast<unsigned long long>(a), static_cast<unsigned long long>(b));
-      trace << line;
-    };
+    std::filesystem::remove_all(trace_part);
+    std::filesystem::create_directory(trace_part);
+    trace = std::make_unique<TraceWriter>(trace_part, p.spec.name + ", " + p.label());
+    options.tracer = [&trace](uint32_t nic, const core::TraceEntry& entry) { trace->add(nic, entry); };
   }
   timespec begin{};
   clock_gettime(CLOCK_MONOTONIC, &begin);
@@ -62,10 +49,11 @@ bool run_point(const ScenarioFile& file, size_t index, Output* output, const Lau
     };
   const RunResult r = run_scenario(p.spec, options);
   output->write_point(file, index, r);
-  if (trace.is_open()) {
-    trace.close();
-    std::rename((o.out + "/trace" + std::to_string(index) + ".part").c_str(),
-                (output->point_folder(index) + "/trace.csv").c_str());
+  if (trace) {
+    trace->finish();
+    const std::string there = output->point_folder(index) + "/trace";
+    std::filesystem::remove_all(there);
+    std::filesystem::rename(trace_part, there);
   }
   if (progress) std::fprintf(stderr, "\r%70s\r", "");
   if (o.perf) {

@@ -104,7 +104,7 @@ int run(int argc, char** argv) {
     c->add_option("-s,--set", sets, "path.to.key=value, for every point; may be repeated");
     c->add_option("--seed", seed, "another seed");
     c->add_flag("-q,--quiet", o.quiet, "print failed checks only");
-    c->add_flag("--trace", o.trace, "engine events of every NIC into trace.csv");
+    c->add_flag("--trace", o.trace, "engine events of every NIC into trace/, for mrclog");
     c->add_flag("--perf", o.perf, "print packets per second and peak memory");
   };
   CLI::App* run_command = app.add_subcommand("run", "run a scenario, all its points, and its checks");

@@ -16,6 +16,10 @@ constexpr Ps kPsPerUs = 1000000;
 constexpr Ps kPsPerMs = 1000000000;
 constexpr Ps kPsPerSecond = 1000000000000;
 
+inline double us(Ps t) {
+  return static_cast<double>(t) / kPsPerUs;
+}
+
 // A buffer size: bytes, or a multiple of the plane's bandwidth-delay product.
 struct Size {
   double value = 0;

@@ -1,5 +1,8 @@
 #include "sim/fabric/fabric.h"
 
+#include <algorithm>
+#include <cstdio>
+
 namespace mrc::sim {
 
 // Out: four links and their serialisation, three switches. Back: a control packet the same way.
@@ -59,6 +62,26 @@ void read_usid(const YAML::Node& node, const Source& source, UsidSpec* u) {
   m.finish();
 }
 
+// none, t0, t1, all, or a list of switches by name.
+void read_mrc_switch(MapReader* m, const FabricSpec& f, LabSpec* lab) {
+  if (m->has("mrc_switch") && m->get("mrc_switch").IsSequence()) {
+    m->each("mrc_switch", [&](const YAML::Node& entry) {
+      const std::string name = entry.IsScalar() ? entry.Scalar() : "";
+      unsigned plane = 0, tier = 0, index = 0;
+      char rest = 0;
+      if (std::sscanf(name.c_str(), "p%u-t%u-%u%c", &plane, &tier, &index, &rest) != 3 || plane >= f.planes ||
+          tier > 1 || index >= (tier == 0 ? f.t0 : f.t1))
+        refuse_value(m->source(), entry, "mrc_switch", "none, t0, t1, all, or a list of switches such as [p0-t0-1]");
+      lab->mrc_switches.push_back(name);
+    });
+    return;
+  }
+  std::string which = "none";
+  m->choice("mrc_switch", {"none", "t0", "t1", "all"}, &which);
+  lab->mrc_switch_t0 = which == "t0" || which == "all";
+  lab->mrc_switch_t1 = which == "t1" || which == "all";
+}
+
 // Every plane's uSIDs must fit in 16 bits, and no two roles may share a number.
 void check_usids(const FabricSpec& f, const YAML::Node& node, const Source& source) {
   struct Range {
@@ -114,6 +137,15 @@ std::string builtin_names() {
   return names;
 }
 
+// The name stands in file names, scripts and configuration of switches.
+bool usable_name(const std::string& name) {
+  const auto usable = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+           c == '.';
+  };
+  return !name.empty() && name.size() <= 64 && name[0] != '.' && std::all_of(name.begin(), name.end(), usable);
+}
+
 }  // namespace
 
 YAML::Node expand_fabric(const YAML::Node& node, const Source& source, const std::string& folder) {
@@ -138,12 +170,19 @@ YAML::Node expand_fabric(const YAML::Node& node, const Source& source, const std
   return merged;
 }
 
+bool FabricSpec::nic_usids_are_unique() const {
+  const uint32_t end = usid.nic_base + nics();
+  const auto free_of = [&](uint32_t base, uint32_t count) { return end <= base || base + count <= usid.nic_base; };
+  return end <= 1u << usid.plane_shift && free_of(usid.t0_base, t0) && free_of(usid.t1_base, t1);
+}
+
 FabricSpec read_fabric(const YAML::Node& given, const Source& source) {
   const YAML::Node node = given.IsMap() ? expand_fabric(given, source, ".") : given;
   FabricSpec f;
   MapReader m(node, "fabric", source);
   std::string ignored;
   m.text("name", &f.name);
+  if (!usable_name(f.name)) m.bad("name", "letters, digits, '_', '-' and '.', at most 64, not a dot first");
   m.text("about", &ignored);
   m.integer("planes", &f.planes, 1, 16);
   m.integer("t0", &f.t0, 1, 4096);
@@ -161,6 +200,14 @@ FabricSpec read_fabric(const YAML::Node& given, const Source& source) {
     ev.integer("count", &f.ev.count, 1, 4096);
     ev.integer("backups", &f.ev.backups, 0, 4096);
     ev.finish();
+  }
+  {
+    MapReader lab(m.get("lab"), "lab", source);
+    lab.number("rate_scale", &f.lab.rate_scale, 1e-6, 1000);
+    lab.integer("link_mtu", &f.lab.link_mtu, 1280, 65535);
+    lab.bytes("queue", &f.lab.queue, 16384, int64_t{1} << 30);
+    read_mrc_switch(&lab, f, &f.lab);
+    lab.finish();
   }
   m.finish();
   check_usids(f, node, source);

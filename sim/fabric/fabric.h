@@ -50,12 +50,22 @@ struct UsidSpec {
   uint32_t plane_shift = 12;  // a uSID is (plane << plane_shift) + base + index
   uint32_t t0_base = 0x0400;
   uint32_t t1_base = 0x0800;
-  uint32_t nic_base = 0x0C00;  // index of the NIC below its T0
+  uint32_t nic_base = 0x0C00;  // index of the NIC; where those of a plane do not fit, its index below the T0
 };
 
 struct EvSpec {
   uint32_t count = 128;  // active EVs of a NIC, all planes together
   uint32_t backups = 0;  // further ones, all planes together
+};
+
+// What the lab in network namespaces does differently: real switches are faster than a kernel that plays all of them.
+struct LabSpec {
+  double rate_scale = 1;     // times the links' rates
+  uint32_t link_mtu = 9216;  // IP packets on every link
+  int64_t queue = 0;         // bytes a port holds before it drops; 0: 5 ms at the port's rate, at least 512 KiB
+  // Switches in user space that trim and mark as SwitchSpec says; the kernel plays the others.
+  bool mrc_switch_t0 = false, mrc_switch_t1 = false;
+  std::vector<std::string> mrc_switches;  // by name, such as p0-t0-1
 };
 
 struct FabricSpec {
@@ -70,9 +80,12 @@ struct FabricSpec {
   SwitchSpec sw;
   UsidSpec usid;
   EvSpec ev;
+  LabSpec lab;
 
   uint32_t nics() const { return t0 * nics_per_t0; }
   uint32_t t0_of(uint32_t nic) const { return nic / nics_per_t0; }
+  // Every NIC has a uSID of its own on its plane. In fabrics too large for that it has one below its T0 only.
+  bool nic_usids_are_unique() const;
   uint32_t full_packet() const { return mtu + kTransportBytes + overhead; }  // bytes on the link
   Ps base_rtt() const;
   double plane_bdp() const { return nic_link.rate / 8 * static_cast<double>(base_rtt()) / kPsPerSecond; }

@@ -55,7 +55,8 @@ uint16_t FabricPlan::usid(uint32_t plane, Tier tier, uint32_t index) const {
 }
 
 uint16_t FabricPlan::nic_usid(uint32_t plane, uint32_t nic) const {
-  return static_cast<uint16_t>((plane << spec_.usid.plane_shift) + spec_.usid.nic_base + nic % spec_.nics_per_t0);
+  const uint32_t index = spec_.nic_usids_are_unique() ? nic : nic % spec_.nics_per_t0;
+  return static_cast<uint16_t>((plane << spec_.usid.plane_shift) + spec_.usid.nic_base + index);
 }
 
 IpAddress FabricPlan::path(uint32_t plane, uint32_t src, uint32_t t1, uint32_t dst) const {
@@ -75,13 +76,14 @@ IpAddress FabricPlan::path(uint32_t plane, uint32_t src, uint32_t t1, uint32_t d
   return a;
 }
 
-UsidTable FabricPlan::routes(uint32_t plane, Tier tier, uint32_t) const {
+UsidTable FabricPlan::routes(uint32_t plane, Tier tier, uint32_t index) const {
   UsidTable t;
   if (tier == Tier::kT1) {
     for (uint32_t i = 0; i < spec_.t0; ++i) t.add(usid(plane, Tier::kT0, i), static_cast<uint16_t>(i));
     return t;
   }
-  for (uint32_t h = 0; h < spec_.nics_per_t0; ++h) t.add(nic_usid(plane, h), static_cast<uint16_t>(h));
+  for (uint32_t h = 0; h < spec_.nics_per_t0; ++h)
+    t.add(nic_usid(plane, index * spec_.nics_per_t0 + h), static_cast<uint16_t>(h));
   for (uint32_t i = 0; i < spec_.t1; ++i)
     t.add(usid(plane, Tier::kT1, i), static_cast<uint16_t>(spec_.nics_per_t0 + i));
   return t;

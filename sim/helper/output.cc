@@ -24,7 +24,7 @@ std::string number(double v) {
   return out;
 }
 
-std::string us(Ps t) {
+std::string us_text(Ps t) {
   if (t < 0) return "";
   char out[32];
   std::snprintf(out, sizeof(out), "%.6f", static_cast<double>(t) / kPsPerUs);
@@ -37,7 +37,7 @@ std::string series_csv(const RunResult& r) {
   for (size_t p = 0; p < planes; ++p) s += ",plane" + std::to_string(p) + "_gbps";
   s += ",retransmits,trimmed,dropped,marked,queue_t0_nic_bytes,queue_t0_t1_bytes,queue_t1_t0_bytes,assumed_bad_evs\n";
   for (const Row& row : r.rows) {
-    s += us(row.at);
+    s += us_text(row.at);
     for (const double g : row.plane_gbps) s += "," + number(g);
     for (const uint64_t v : {row.retransmits, row.trimmed, row.dropped, row.marked}) s += "," + std::to_string(v);
     for (const int64_t q : row.peak_queue) s += "," + std::to_string(q);
@@ -50,8 +50,8 @@ std::string messages_csv(const ScenarioSpec& scenario, const RunResult& r) {
   std::string s = "job,src,dst,bytes,times,posted_us,received_us,sent_us,failed\n";
   for (const Op& op : r.graph.ops)
     s += scenario.workloads[op.job].name + "," + std::to_string(op.src) + "," + std::to_string(op.dst) + "," +
-         std::to_string(op.bytes) + "," + std::to_string(op.repeats) + "," + us(op.posted) + "," + us(op.received) +
-         "," + us(op.sent) + "," + (op.failed ? "1" : "0") + "\n";
+         std::to_string(op.bytes) + "," + std::to_string(op.repeats) + "," + us_text(op.posted) + "," +
+         us_text(op.received) + "," + us_text(op.sent) + "," + (op.failed ? "1" : "0") + "\n";
   return s;
 }
 
@@ -68,7 +68,7 @@ std::string ev_csv(const RunResult& r) {
   for (const std::string& row : r.ev_map.rows) s += "," + row;
   s += "\n";
   for (size_t i = 0; i < r.ev_map.columns.size() && i < r.rows.size(); ++i) {
-    s += us(r.rows[i].at);
+    s += us_text(r.rows[i].at);
     for (const float v : r.ev_map.columns[i]) s += "," + (v < 0 ? std::string() : number(static_cast<double>(v)));
     s += "\n";
   }

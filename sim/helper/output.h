@@ -3,7 +3,7 @@
 //     scenario.yaml  summary.json  report.html              of the whole file; summary.json holds version and checks
 //     points/000/    resolved.yaml summary.json report.html series.csv messages.csv links.csv ev_states.csv
 //     throughput.svg
-//                    [trace.csv]
+//                    [trace/nic-NNNN.sqlog]
 //
 // Nothing in it depends on the machine or on the hour. Files are written under another name and renamed, so a directory
 // that several processes fill holds whole files only.

@@ -22,10 +22,6 @@ std::string head(const std::string& title, const std::string& about) {
          "</h1><p>" + escape_html(about) + "</p>\n";
 }
 
-double us(Ps t) {
-  return static_cast<double>(t) / kPsPerUs;
-}
-
 std::string queue_chart(const RunResult& r) {
   Chart c;
   c.title = "Largest data queue in each interval";

@@ -78,7 +78,7 @@ struct Window {
 struct MeasureSpec {
   Ps interval = 10 * kPsPerUs;
   std::vector<Window> windows;
-  bool trace = false;  // engine events into trace.csv
+  bool trace = false;  // engine events into trace/
 };
 
 struct ScenarioSpec {

@@ -8,10 +8,6 @@
 namespace mrc::sim {
 namespace {
 
-double us(Ps t) {
-  return static_cast<double>(t) / kPsPerUs;
-}
-
 double gbps(double bytes, Ps time) {
   return time > 0 ? bytes * 8 / (static_cast<double>(time) / kPsPerSecond) / 1e9 : 0;
 }

@@ -142,8 +142,8 @@ bool MrcNic::on_completion(void* cookie, const core::Completion& completion) {
   return true;
 }
 
-void MrcNic::on_trace(Instant now, uint32_t qpn, core::TraceEvent event, uint64_t a, uint64_t b) {
-  (*tracer_)(from_instant(now), index_, qpn, event, a, b);
+void MrcNic::on_trace(const core::TraceEntry& e) {
+  (*tracer_)(index_, e);
 }
 
 // Completions are told after the engine has returned: a listener may post at once.

@@ -25,7 +25,7 @@ struct MrcConfig {
 
 class MrcNic final : public NicBase, public core::Sink, public core::TraceSink {
  public:
-  using Tracer = std::function<void(Ps, uint32_t nic, uint32_t qpn, core::TraceEvent, uint64_t, uint64_t)>;
+  using Tracer = std::function<void(uint32_t nic, const core::TraceEntry&)>;
 
   MrcNic(uint32_t index, PacketPool* pool, const FabricPlan* plan, const MrcConfig& config, uint64_t seed,
          const std::vector<std::unique_ptr<NicBase>>* nics, const Tracer* tracer);
@@ -64,7 +64,7 @@ class MrcNic final : public NicBase, public core::Sink, public core::TraceSink {
   void on_qp_event(void*, core::AsyncEvent) override {}
   void on_port_event(uint8_t, core::AsyncEvent) override {}
   void on_endpoint_response(uint16_t, uint8_t, Duration) override {}
-  void on_trace(Instant now, uint32_t qpn, core::TraceEvent event, uint64_t a, uint64_t b) override;
+  void on_trace(const core::TraceEntry& e) override;
 
   Connection* connection_to(uint32_t peer, uint32_t slot);
   Connection* make_connection(MrcNic* peer);

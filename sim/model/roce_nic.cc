@@ -12,12 +12,11 @@ constexpr uint16_t kRocePort = 4791;
 constexpr uint8_t kEct0 = 2, kCe = 3;
 constexpr uint32_t kMaxActivePerTurn = 4096;
 
-enum class Kind : uint8_t { kData, kAck, kNak, kNotification };
-
 }  // namespace
 
 // Travels in the packet's header bytes; the baseline is a model, not an implementation, so it has no wire format.
 struct RoceNic::Header {
+  enum class Kind : uint8_t { kData, kAck, kNak, kNotification };
   Kind kind = Kind::kData;
   bool last = false;
   uint32_t from = 0;  // sending NIC of the data
@@ -161,20 +160,20 @@ void RoceNic::receive(Packet* p, uint16_t plane) {
   Header h;
   std::memcpy(&h, p->header.data(), sizeof(h));
   switch (h.kind) {
-    case Kind::kData:
+    case Header::Kind::kData:
       ++plane_counters_[plane].rx_data_packets;
       plane_counters_[plane].rx_data_bytes += p->udp_bytes;
       on_data(*p, h);
       break;
-    case Kind::kAck:
+    case Header::Kind::kAck:
       on_ack(qps_[h.qp].get(), h.psn);
       break;
-    case Kind::kNak:
+    case Header::Kind::kNak:
       ++counters_.naks;
       on_ack(qps_[h.qp].get(), h.psn);
       go_back(qps_[h.qp].get(), h.psn);
       break;
-    case Kind::kNotification:
+    case Header::Kind::kNotification:
       ++counters_.notifications;
       qps_[h.qp]->dcqcn.on_notification(now_ps());
       break;
@@ -189,7 +188,7 @@ void RoceNic::on_data(const Packet& p, const Header& h) {
   if ((p.flow.traffic_class & 3) == kCe && config_.dcqcn.enabled &&
       now_ps() - in.last_cnp >= config_.dcqcn.cnp_interval) {
     in.last_cnp = now_ps();
-    answer.kind = Kind::kNotification;
+    answer.kind = Header::Kind::kNotification;
     send_control(p, answer);
   }
   answer.psn = in.expected;
@@ -197,7 +196,7 @@ void RoceNic::on_data(const Packet& p, const Header& h) {
     ++counters_.out_of_order;
     if (in.nak_sent) return;  // one per gap
     in.nak_sent = true;
-    answer.kind = Kind::kNak;
+    answer.kind = Header::Kind::kNak;
     send_control(p, answer);
     return;
   }
@@ -211,7 +210,7 @@ void RoceNic::on_data(const Packet& p, const Header& h) {
     if (!h.last && in.since_ack < config_.ack_every) return;
   }
   in.since_ack = 0;
-  answer.kind = Kind::kAck;
+  answer.kind = Header::Kind::kAck;
   answer.psn = in.expected;
   send_control(p, answer);
 }

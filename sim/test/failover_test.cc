@@ -17,10 +17,12 @@ limit: 5ms
                                        source, ".");
   Ps first_loss = -1, first_state = -1, last_state = -1;
   RunOptions options;
-  options.tracer = [&](Ps t, uint32_t nic, uint32_t, core::TraceEvent e, uint64_t, uint64_t b) {
+  options.tracer = [&](uint32_t nic, const core::TraceEntry& entry) {
     if (nic != 0) return;
+    const Ps t = from_instant(entry.at);
+    const core::TraceEvent e = entry.event;
     if (e == core::TraceEvent::kLost && first_loss < 0) first_loss = t;
-    if (e == core::TraceEvent::kEvState && b == static_cast<uint64_t>(core::EvState::kAssumedBad)) {
+    if (e == core::TraceEvent::kEvState && entry.b == static_cast<uint64_t>(core::EvState::kAssumedBad)) {
       if (first_state < 0) first_state = t;
       last_state = t;
     }

@@ -38,6 +38,12 @@ TEST(Plan, SampledPairsOf131072NicsArriveOnEveryEv) {
   }
 }
 
+TEST(Plan, ANameIsOneThatFilesAndScriptsMayHold) {
+  EXPECT_EQ(error_of("{name: Rack-7_b.2, planes: 2}"), "");
+  for (const char* name : {"''", "'a b'", "'x\n reboot #'", "'../x'", "'.x'", "'a/b'", "'\"'"})
+    EXPECT_THAT(error_of(std::string("{planes: 2, name: ") + name + "}"), testing::HasSubstr("'name'")) << name;
+}
+
 TEST(Plan, NicAddressesAreTheirOwnInverse) {
   const FabricPlan plan(load_fabric("full131072"));
   for (const uint32_t nic : {0u, 255u, 256u, 131071u}) {
@@ -65,10 +71,24 @@ TEST(Plan, EvsAreEquallyManyPerPlaneAndDistinct) {
 TEST(Usid, AListShiftsByOneAndRefusesAnotherOwner) {
   const FabricPlan plan(load_fabric("tiny"));
   IpAddress list = plan.path(1, 0, 1, 7);
-  EXPECT_EQ(list.to_string(), "fcbb:bb00:1400:1801:1401:1c03::");
+  EXPECT_EQ(list.to_string(), "fcbb:bb00:1400:1801:1401:1c07::");
   EXPECT_FALSE(shift_usid(&list, plan.spec().usid.block, 0x1401));
   EXPECT_TRUE(shift_usid(&list, plan.spec().usid.block, 0x1400));
-  EXPECT_EQ(list.to_string(), "fcbb:bb00:1801:1401:1c03::");
+  EXPECT_EQ(list.to_string(), "fcbb:bb00:1801:1401:1c07::");
+}
+
+TEST(Usid, OfANicIsUniqueOnItsPlaneWhileThatFits) {
+  EXPECT_TRUE(load_fabric("tiny").nic_usids_are_unique());
+  const FabricPlan huge(load_fabric("full131072"));
+  EXPECT_FALSE(huge.spec().nic_usids_are_unique());
+  EXPECT_EQ(huge.nic_usid(0, 0), huge.nic_usid(0, huge.spec().nics_per_t0));
+  const Source source{"f.yaml"};
+  // The range of the NICs ends where that of the T1s begins.
+  const auto unique = [&](const char* text) {
+    return read_fabric(load_yaml(source, text), source).nic_usids_are_unique();
+  };
+  EXPECT_TRUE(unique("nics_per_t0: 4\nusid: {nic_base: 0x7f8}\n"));
+  EXPECT_FALSE(unique("nics_per_t0: 4\nusid: {nic_base: 0x7f9}\n"));
 }
 
 TEST(FabricFile, NamesFileLineKeyValueAndWhatIsAllowed) {

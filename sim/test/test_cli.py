@@ -1,8 +1,9 @@
 """The program from outside: exit codes and messages, every example readable, ranks that share a sweep write what one process writes.
 
-usage: test_cli.py MRC_SIM SIM_FOLDER
+usage: test_cli.py MRC_SIM SIM_FOLDER MRCLOG
 """
 import filecmp
+import json
 import os
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ import sys
 import tempfile
 import unittest
 
-PROGRAM, FOLDER = sys.argv[1], sys.argv[2]
+PROGRAM, FOLDER, MRCLOG = sys.argv[1:4]
 SWEEP = """name: shared
 fabric: tiny
 workloads: [{kind: all_to_all, name: main, bytes: 30KB}]
@@ -119,12 +120,26 @@ class Cli(unittest.TestCase):
         self.assertTrue(os.path.getsize(self.path("c.html")) > 100)
 
     def test_a_trace_is_written_on_demand(self):
-        done = run("run", self.scenario, "-o", self.path("t"), "--trace", "-q")
+        for out in ("t", "again"):
+            done = run("run", self.scenario, "-o", self.path(out), "--trace", "-q")
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_same(self.path("t"), self.path("again"))
+        folder = self.path("t/points/000/trace")
+        self.assertEqual(sorted(os.listdir(folder)), [f"nic-{nic:04}.sqlog" for nic in range(8)])
+        with open(os.path.join(folder, "nic-0003.sqlog"), encoding="utf-8") as trace:
+            header, *events = [json.loads(record) for record in trace.read().split("\x1e")[1:]]
+        self.assertEqual(header["trace"]["vantage_point"]["name"], "NIC 3")
+        names = {event["name"] for event in events}
+        self.assertTrue({"mrc:packet_sent", "mrc:sack_received", "mrc:ev_chosen", "mrc:cwnd_updated"} <= names, names)
+        times = [event["time"] for event in events]
+        self.assertEqual(times, sorted(times))
+
+    def test_mrclog_reads_a_trace(self):
+        self.assertEqual(run("run", self.scenario, "-o", self.path("t"), "--trace", "-q").returncode, 0)
+        done = subprocess.run([MRCLOG, "summary", self.path("t/points/000/trace/nic-0000.sqlog")], capture_output=True,
+                              text=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stderr)
-        with open(self.path("t/points/000/trace.csv"), encoding="utf-8") as trace:
-            text = trace.read()
-        self.assertIn("TxData", text)
-        self.assertIn("RxSack", text)
+        self.assertRegex(done.stdout, r"packet_sent +- +[1-9]")
 
 
 if __name__ == "__main__":

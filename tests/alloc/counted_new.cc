@@ -62,7 +62,8 @@ Disarmed::~Disarmed() {
 
 }  // namespace mrc::alloc
 
-// The other forms of the standard library come down to these.
+// The other forms of the standard library come down to these; those that throw nothing, too, but sanitizers have their
+// own.
 void* operator new(std::size_t size) {
   void* p = mrc::alloc::get(size, alignof(std::max_align_t));
   if (p == nullptr) throw std::bad_alloc();
@@ -75,6 +76,12 @@ void* operator new(std::size_t size, std::align_val_t alignment) {
 }
 void* operator new[](std::size_t size) {
   return operator new(size);
+}
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return mrc::alloc::get(size, alignof(std::max_align_t));
+}
+void* operator new[](std::size_t size, const std::nothrow_t& none) noexcept {
+  return operator new(size, none);
 }
 void operator delete(void* p) noexcept {
   mrc::alloc::put(p);

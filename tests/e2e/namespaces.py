@@ -3,6 +3,7 @@
 Needs root and the `ip` program; where one is missing or the kernel refuses, the test is skipped and says why.
 """
 import os
+import re
 import subprocess
 
 from pair import Skipped
@@ -18,17 +19,33 @@ def ip(*args):
         raise Skipped(f"ip {' '.join(args)}: {done.stderr.strip()}")
 
 
-class Planes:
-    """`addresses[plane]` is the pair of addresses (first namespace, second) with prefix length, as ip takes them."""
+def remove_orphans():
+    """Namespaces of tests that were killed: the process in their name is gone. Numbers of processes come again, and the
+    names with them."""
+    try:
+        names = os.listdir("/run/netns")
+    except FileNotFoundError:
+        return
+    for name in names:
+        made_by = re.fullmatch(r"mrc-(?:e2e|srv6|link)-(\d+)-\w+", name)
+        if made_by and not os.path.exists(f"/proc/{made_by[1]}"):
+            subprocess.run(["ip", "netns", "del", name], capture_output=True, timeout=20, check=False)
 
-    def __init__(self, addresses):
+
+class Namespaces:
+    """Context of namespaces called `names`: make() makes them and what joins them, and at the end they go."""
+
+    def __init__(self, names):
         if os.geteuid() != 0:
             raise Skipped("network namespaces need root")
-        self.names = [f"mrc-e2e-{os.getpid()}-{side}" for side in "ab"]
-        self.addresses = addresses
+        self.names = names
 
     def __enter__(self):
         try:
+            remove_orphans()
+            for name in self.names:
+                ip("netns", "add", name)
+                ip("-n", name, "link", "set", "lo", "up")
             self.make()
         except BaseException:
             self.remove()
@@ -38,10 +55,19 @@ class Planes:
     def __exit__(self, *_):
         self.remove()
 
-    def make(self):
+    def remove(self):
         for name in self.names:
-            ip("netns", "add", name)
-            ip("-n", name, "link", "set", "lo", "up")
+            subprocess.run(["ip", "netns", "del", name], capture_output=True, timeout=20, check=False)
+
+
+class Planes(Namespaces):
+    """`addresses[plane]` is the pair of addresses (first namespace, second) with prefix length, as ip takes them."""
+
+    def __init__(self, addresses):
+        super().__init__([f"mrc-e2e-{os.getpid()}-{side}" for side in "ab"])
+        self.addresses = addresses
+
+    def make(self):
         for plane in range(1, len(self.addresses) + 1):
             ip("link", "add", f"plane{plane}", "netns", self.names[0], "type", "veth", "peer", "name", f"plane{plane}",
                "netns", self.names[1])
@@ -50,10 +76,6 @@ class Planes:
                 at_once = ["nodad"] if ":" in pair[side] else []
                 ip("-n", name, "address", "add", pair[side], "dev", f"plane{plane}", *at_once)
                 ip("-n", name, "link", "set", f"plane{plane}", "mtu", "9000", "up")
-
-    def remove(self):
-        for name in self.names:
-            subprocess.run(["ip", "netns", "del", name], capture_output=True, timeout=20, check=False)
 
     def inside(self, side):
         """The words before a command that is to run in that namespace."""

@@ -8,13 +8,18 @@ import signal
 import socket
 import subprocess
 
-MRC_PERF = "mrc-perf"  # run_one.py says where it is
+MRC_PERF, MRCLOG, MRCCTL = "mrc-perf", "mrclog", "mrcctl"  # prepare() says where they are
 FOLDER = "."
 LIMIT_S = 60
 
 
+def prepare(folder, built):
+    global FOLDER, MRC_PERF, MRCLOG, MRCCTL
+    FOLDER, MRC_PERF, MRCLOG, MRCCTL = folder, built["MRC_PERF"], built["MRCLOG"], built["MRCCTL"]
+
+
 class Skipped(Exception):
-    """The machine lacks what a test needs; the text says what. run_one.py prints it."""
+    """The machine lacks what a test needs; the text says what. tests/harness/run_one.py prints it."""
 
 
 def clean_environment(extra):

@@ -11,8 +11,8 @@ bool Node::on_completion(void*, const Completion& c) {
   return on_done ? on_done(c) : true;
 }
 
-void Node::on_trace(Instant now, uint32_t qpn, TraceEvent event, uint64_t a, uint64_t b) {
-  if (trace != nullptr) trace->push_back({now, index, qpn, event, a, b});
+void Node::on_trace(const TraceEntry& e) {
+  if (trace != nullptr) trace->push_back({e.at, index, e.qpn, e.event, e.trigger, e.a, e.b, e.c, e.d});
 }
 
 namespace {

@@ -17,9 +17,11 @@ struct TraceRecord {
   int node;
   uint32_t qpn;
   core::TraceEvent event;
-  uint64_t a, b;
+  core::TraceTrigger trigger;
+  uint64_t a, b, c, d;
   friend bool operator==(const TraceRecord& x, const TraceRecord& y) {
-    return x.at == y.at && x.node == y.node && x.qpn == y.qpn && x.event == y.event && x.a == y.a && x.b == y.b;
+    return x.at == y.at && x.node == y.node && x.qpn == y.qpn && x.event == y.event && x.trigger == y.trigger &&
+           x.a == y.a && x.b == y.b && x.c == y.c && x.d == y.d;
   }
 };
 
@@ -31,7 +33,7 @@ struct Node : core::Sink, core::TraceSink {
   void on_endpoint_response(uint16_t id, uint8_t plane, Duration rtt) override {
     responses.push_back({id, plane, rtt});
   }
-  void on_trace(Instant now, uint32_t qpn, core::TraceEvent event, uint64_t a, uint64_t b) override;
+  void on_trace(const core::TraceEntry& e) override;
 
   struct Response {
     uint16_t id;

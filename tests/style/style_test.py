@@ -15,13 +15,14 @@ LAYERS = {
     "core": ("wire", "base"),
     "simnet": ("core", "wire", "base"),
     "datapath": ("core", "simnet", "wire", "base"),
-    "device": ("datapath", "core", "simnet", "wire", "base"),
-    "api": ("device", "datapath", "core", "wire", "base"),
+    "ctl": ("base",),
+    "device": ("ctl", "datapath", "core", "simnet", "wire", "base"),
+    "api": ("device", "ctl", "datapath", "core", "wire", "base"),
 }
-SANS_IO = ("base", "wire", "core", "simnet")
+SANS_IO = ("base", "wire", "core", "simnet", "ctl")
 MAX_LINES = 600
-# Outside libmrc these may look below the public headers: the simulator, tests, and tools that decode or replay.
-INSIDERS = ("sim/", "tests/", "tools/mrclog/", "tools/dissector/", "tools/mrc-nscc-replay/", "tools/mrc-info/")
+# Outside libmrc these may look below the public headers: the simulator and the switch, tests, and tools that decode or replay.
+INSIDERS = ("sim/", "tests/", "tools/mrclog/", "tools/dissector/", "tools/mrc-nscc-replay/", "tools/mrc-info/", "tools/mrcctl/", "tools/mrcd/", "tools/mrc-switch/")
 
 AMBIENT_HEADERS = re.compile(
     r"#\s*include\s*<(chrono|ctime|time\.h|sys/time\.h|random|thread|mutex|shared_mutex|condition_variable|future|pthread\.h|"

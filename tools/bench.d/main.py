@@ -6,12 +6,13 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import fabric  # noqa: E402
 import places  # noqa: E402
 import programs  # noqa: E402
 import report  # noqa: E402
 
 KIB, MIB = 1 << 10, 1 << 20
-PARTS = ("bandwidth", "latency", "sizes", "rate", "qps", "loss", "recovery")
+PARTS = ("bandwidth", "latency", "sizes", "rate", "qps", "loss", "recovery", "fabric")
 SIZES = [4 * KIB * 4**k for k in range(8)]
 
 
@@ -33,6 +34,11 @@ def plan(options, place):
         steps += [("latency", "limit", lambda: limit(place, s, latency=True)),
                   ("latency", "mrc", lambda: mrc(place, s, 2, latency=True)),
                   ("latency", "fi_pingpong", lambda: programs.fi(place, 2, 10000 * round(s)))]
+    for name, over in place.datapaths.items():
+        if "bandwidth" in options.parts:
+            steps.append(("bandwidth", f"mrc {name}", lambda over=over: mrc(place, s, MIB, depth=16, over=over)))
+        if "latency" in options.parts:
+            steps.append(("latency", f"mrc {name}", lambda over=over: mrc(place, s, 2, latency=True, over=over)))
     if "rate" in options.parts:
         # 64 bytes of payload beside 48 of headers; one packet per send is what the raw sockets can do for packets of
         # their own.
@@ -89,6 +95,19 @@ def measure(options, place):
     return report.medians(runs)
 
 
+def measure_fabric(options):
+    figures = fabric.measure(programs.program("mrc-fabric"), programs.program("mrc-perf"), options.rounds,
+                             programs.program("mrcd"), programs.program("mrcctl"))
+    if "error" in figures:
+        print(f"tools/bench: the fabric is left out: {figures['error']}", file=sys.stderr)
+        return figures
+    rows = fabric.judged(figures)
+    if not options.json:
+        fabric.show(figures)
+        report.print_ratios(rows)
+    return {"datapaths": figures, "ratios": rows}
+
+
 def main():
     parser = argparse.ArgumentParser(prog="tools/bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="3 rounds of 1 s and half the sweeps instead of 5 of 2 s")
@@ -111,8 +130,12 @@ def main():
     programs.build, programs.verbose = options.build, options.verbose
 
     result = {"rounds": options.rounds, "seconds": options.seconds, "cpus": os.cpu_count(), "kernel": os.uname().release, "places": {}}
-    wanted = [places.Loopback] if options.place != "veth" else []
-    if options.place != "loopback":
+    if "fabric" in options.parts:
+        result["fabric"] = measure_fabric(options)
+    if options.parts == ["fabric"]:
+        options.place = "none"
+    wanted = [places.Loopback] if options.place in ("loopback", "all") else []
+    if options.place in ("veth", "all"):
         if os.geteuid() == 0:
             wanted.append(places.Veth)
         else:
@@ -129,6 +152,7 @@ def main():
     if options.json:
         print(json.dumps(result, indent=1))
     missed = [r for p in result["places"].values() for r in p["ratios"] if r["met"] is False]
+    missed += [r for r in result.get("fabric", {}).get("ratios", ()) if not r["met"]]
     return 1 if missed else 0
 
 

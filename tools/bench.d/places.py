@@ -21,6 +21,7 @@ class Place:
     server_env = {}
     client_env = {}
     addresses = []  # the server's, one per plane
+    datapaths = {}  # name -> environment that chooses it, where others than the usual one can be had
     out_of_band = ""  # where TCP programs find the server
 
     def close(self):
@@ -58,6 +59,9 @@ class Veth(Place):
             for ns, host in ((self.S, 1), (self.C, 2)):
                 ip("-n", ns, "address", "add", f"fd00:6d72:{p}::{host}/64", "dev", f"p{p}", "nodad")
                 ip("-n", ns, "link", "set", f"p{p}", "up")
+        ports = ";".join(f"net_af_packet{p},iface=p{p},framesz=9216,blocksz=36864,framecnt=1024" for p in range(1, PLANES + 1))
+        self.datapaths = {"raw": {"MRC_DATAPATH": "raw"}, "raw packet": {"MRC_DATAPATH": "raw", "MRC_RAW_IO": "packet"},
+                          "dpdk": {"MRC_DATAPATH": "dpdk", "MRC_DPDK_PORTS": ports, "MRC_DPDK_MTU": "9000"}}
         self.addresses = [f"fd00:6d72:{p}::1" for p in range(1, PLANES + 1)]
         self.out_of_band = self.addresses[0]
         self.server = ["ip", "netns", "exec", self.S]

@@ -4,6 +4,7 @@ Every function returns a dictionary with some of: gbps (payload received), rate 
 mean_us (half round trip), cpu_s_per_gb (processor seconds of both ends per 1e9 bytes of payload); or {"error": sentence}.
 """
 import json
+import math
 import os
 import re
 import shutil
@@ -20,7 +21,7 @@ def program(name):
     """Path of a program of ours in the build folder."""
     for folder in (name.replace("mrc-", ""), name, "."):
         path = os.path.join(build, "tools", folder, name)
-        if os.path.exists(path):
+        if os.path.isfile(path):
             return os.path.abspath(path)
     return None
 
@@ -110,11 +111,12 @@ def per_gb(cpu, gbps, seconds):
     return cpu / gigabytes if gigabytes > 0 else None
 
 
-def mrc(place, seconds, size, depth=None, qps=1, latency=False, fault=None):
+def mrc(place, seconds, size, depth=None, qps=1, latency=False, fault=None, over=None):
+    """`over`: environment that chooses a datapath."""
     binary = program("mrc-perf")
     if binary is None:
         return {"error": "mrc-perf is not built"}
-    env = {"MRC_FAULT": fault} if fault else {}
+    env = {**(over or {}), **({"MRC_FAULT": fault} if fault else {})}
     test = "lat" if latency else "rate" if size <= 64 else "bw"
     client = [binary, place.out_of_band, "--quiet", "--test", test, "--size", str(size), "--qps", str(qps), "--json", "-",
               "--duration", str(seconds)]
@@ -183,6 +185,7 @@ def limit(place, seconds, memory=16 << 20, latency=False, size=None, burst=None)
 def tcp(place, seconds, size=1 << 20):
     if shutil.which("iperf3") is None:
         return {"error": "iperf3 is not installed"}
+    seconds = math.ceil(seconds)  # iperf3 takes 0.7 for 0, and 0 for ever
     text, cpu, error = pair(place, ["iperf3", "-s", "-1", "-p", "18650"],
                             ["iperf3", "-c", place.out_of_band, "-p", "18650", "-t", str(seconds), "-l", str(min(size, 1 << 20)), "-J"], seconds)
     if error:

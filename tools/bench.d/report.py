@@ -1,4 +1,5 @@
-"""Medians, ratios against the targets, and how they are printed."""
+"""Medians, ratios against the targets, and how they are printed. A ratio is the median of the ratios within each round;
+its least and most stand beside it, and of_medians in the JSON is the ratio of the two medians."""
 import statistics
 
 # name, numerator, denominator (None: the figure itself counts), relation, bound; keys as main.py makes them.
@@ -41,17 +42,35 @@ def lookup(table, path):
     return table.get(measurement, {}).get(name, {}).get(key)
 
 
+def of_rounds(table, top, bottom):
+    """The ratio within each round that has both figures. What else the machine does changes between rounds, and much less
+    between neighbours of one round: the median of these ratios is steadier than the ratio of two medians."""
+    (above, key), (below, other) = runs_of(table, top), runs_of(table, bottom)
+    return [a[key] / b[other] for a, b in zip(above, below) if a.get(key) is not None and b.get(other)]
+
+
+def runs_of(table, path):
+    measurement, name, key = path.rsplit(".", 2)
+    return table.get(measurement, {}).get(name, {}).get("runs", []), key
+
+
 def ratios(table):
     rows = []
     for title, top, bottom, relation, bound in TARGETS:
-        a, b = lookup(table, top), lookup(table, bottom) if bottom else 1
-        if a is None or not b:
+        if bottom is None:
+            value, rounds = lookup(table, top), []
+        else:
+            rounds = of_rounds(table, top, bottom)
+            value = statistics.median(rounds) if rounds else None
+        if value is None:
             tried = top.rsplit(".", 2)[0] in table
             rows.append({"ratio": title, "value": None, "target": f"{relation} {bound}", "met": False if tried else None})
             continue
-        value = a / b
         met = value >= bound if relation == ">=" else value <= bound
         rows.append({"ratio": title, "value": round(value, 3), "target": f"{relation} {bound}", "met": met})
+        if rounds:
+            rows[-1].update(least=round(min(rounds), 3), most=round(max(rounds), 3),
+                            of_medians=round(lookup(table, top) / lookup(table, bottom), 3))
     return rows
 
 
@@ -74,8 +93,14 @@ def print_place(name, table):
         print(f"  {measurement}")
         for program, result in programs.items():
             print(f"    {program:<14} {figure(result)}")
+    print_ratios(ratios(table))
+
+
+def print_ratios(rows):
     print("  ratios")
-    for row in ratios(table):
+    for row in rows:
         value = "not measured" if row["value"] is None else f"{row['value']:.3f}"
+        if "least" in row:
+            value = f"{row['least']:.2f} .. {row['most']:.2f}  {value}"
         verdict = "" if row["met"] is None else ("   met" if row["met"] else "   MISSED")
-        print(f"    {row['ratio']:<55} {value:>12}   target {row['target']}{verdict}")
+        print(f"    {row['ratio']:<55} {value:>22}   target {row['target']}{verdict}")

@@ -2,7 +2,7 @@
 #
 # Sourced by tools/test, tools/demo and tools/bench, which then call: need_packages GROUP...
 # Groups: build (compile the library and the tools), test (compile and run the tests), fuzz (the libFuzzer targets),
-# bench (programs that the benchmark compares with). Everything comes from Debian 12 (bookworm) main.
+# bench (programs that the benchmark compares with), lab (network namespaces). Everything comes from Debian 12 (bookworm) main.
 
 # package | groups | what for
 readonly MRC_PACKAGES='
@@ -16,7 +16,9 @@ libisal-dev       | build       | the ICRC polynomial at memory speed
 libyaml-cpp-dev   | build       | configuration files
 nlohmann-json3-dev| build       | reports
 libcli11-dev      | build       | command lines
+libboost-dev      | build       | Asio and Beast: the web page of mrcd
 libibverbs-dev    | build       | infiniband/verbs.h
+libdpdk-dev       | test bench  | the DPDK datapath, which is left out without it
 ns3               | test        | simulator: ns-3 and its CMake package
 libns3-dev        | test        | its headers
 libgsl-dev        | test        | the CMake package of ns-3 names it
@@ -26,16 +28,19 @@ libgmock-dev      | test        | their matchers
 python3           | build test  | tests of two processes, style test, ABI test
 git               | test        | lists the files that the style test looks at
 binutils          | test        | lists the exported symbols
-iproute2          | test bench  | namespaces and veth pairs
+iproute2          | test bench lab | namespaces and veth pairs
 ibverbs-utils     | test        | verbs programs over the shim: ibv_devinfo, ibv_*_pingpong
 perftest          | test        | verbs programs over the shim: ib_write_bw and its kin
 ucx-utils         | test        | ucx_perftest over the shim
+frr               | test        | reads and runs the static routes that mrc-fabric renders for it
 python3-pyverbs   | test        | conformance of the shim, verb by verb
+chromium          | test        | the web page of mrcd in a real browser
+tshark            | test        | runs the Wireshark dissector over golden and captured packets
 clang-14          | fuzz        | compiler with libFuzzer
 libclang-rt-14-dev| fuzz        | its run-time libraries
 llvm-14           | fuzz        | readable stacks in reports
 iperf3            | bench       | one TCP stream to compare with
-nftables          | bench       | random loss for the TCP stream
+nftables          | test bench  | random loss: a gray link for the monitor, and under one TCP stream
 libfabric-bin     | bench       | fi_* tests to compare with
 '
 

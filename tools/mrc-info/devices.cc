@@ -41,10 +41,6 @@ Json describe(ibv_context* context) {
   return j;
 }
 
-std::string text_of(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
 void print_device(const Json& d, bool with_evs) {
   std::printf("%s\n", text_of(d["name"]).c_str());
   std::printf("  process slot %s, path MTU %s, %s of %zu EVs active (%s)\n", text_of(d["process_slot"]).c_str(),
@@ -73,6 +69,10 @@ void print_device(const Json& d, bool with_evs) {
 }
 
 }  // namespace
+
+std::string text_of(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
 
 Json describe_devices(const std::string& only) {
   int count = 0;

@@ -12,4 +12,7 @@ using Json = nlohmann::ordered_json;
 Json describe_devices(const std::string& only);
 void print_devices(const Json& devices, bool with_evs);
 
+// A string as it is, anything else as JSON.
+std::string text_of(const Json& value);
+
 }  // namespace mrc::info

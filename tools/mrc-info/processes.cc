@@ -57,10 +57,6 @@ std::string ask(const fs::path& path) {
   return text;
 }
 
-std::string text_of(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
 }  // namespace
 
 Json running_processes(const std::string& folder, const std::string& only) {

@@ -14,7 +14,7 @@ namespace mrc::perf {
 namespace {
 
 constexpr uint64_t kSignalEvery = 16, kQueue = 64;
-constexpr uint64_t kReceive = 1ULL << 56;
+constexpr uint64_t kReceiveId = 1ULL << 56;
 constexpr uint32_t kReceives = 16;
 
 }  // namespace
@@ -28,7 +28,7 @@ void Latency::post_first_receives() {
   for (mrc_qp* qp : s_.connection.qps()) {
     for (uint32_t i = 0; i < std::min(kReceives, s_.plan.depth); ++i) {
       ibv_recv_wr wr{}, *bad = nullptr;
-      wr.wr_id = kReceive;
+      wr.wr_id = kReceiveId;
       if (int rc = mrc_post_recv(qp, &wr, &bad); rc != 0)
         throw PerfError(std::string("mrc_post_recv: ") + std::strerror(rc), "use a larger --depth");
     }
@@ -65,9 +65,9 @@ void Latency::poll() {
   if (n < 0) throw PerfError(std::string("mrc_poll_cq: ") + std::strerror(errno), "this is a defect of the library");
   for (int i = 0; i < n; ++i) {
     if (wc[i].status != IBV_WC_SUCCESS) throw_failed(wc[i], s_.options);
-    if (wc[i].wr_id == kReceive) {
+    if (wc[i].wr_id == kReceiveId) {
       ibv_recv_wr wr{}, *bad = nullptr;
-      wr.wr_id = kReceive;
+      wr.wr_id = kReceiveId;
       const uint64_t qp = receives_seen_ % s_.connection.qps().size();  // the peer goes round in the same order
       if (mrc_post_recv(s_.connection.qps()[qp], &wr, &bad) != 0)
         throw PerfError("mrc_post_recv failed", "use a larger --depth");

@@ -77,7 +77,7 @@ void Monitor::timeline_row(Clock::time_point now, uint64_t bytes) {
   std::string planes;
   for (double g : row.plane_gbps) {
     char text[16];
-    std::snprintf(text, sizeof text, "%5.1f ", g);
+    std::snprintf(text, sizeof text, "%5.2f ", g);
     planes += text;
   }
   std::fprintf(out_, "%8.0f %8.2f %7u  %-24s %7llu  %u/%u/%u/%u\n", row.at_s * 1000, row.gbps, row.planes_in_use,

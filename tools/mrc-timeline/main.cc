@@ -1,5 +1,5 @@
-// mrc-timeline REPORT.json PICTURE.svg [FROM TO LABEL]: draws what `mrc-perf --timeline MS --json REPORT.json`
-// recorded. FROM and TO, in seconds, shade a stretch of time.
+// mrc-timeline REPORT.json PICTURE.svg [FROM TO LABEL]...: draws what `mrc-perf --timeline MS --json REPORT.json`
+// recorded. FROM and TO, in seconds, shade a stretch of time; there may be several.
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -10,11 +10,12 @@
 namespace {
 
 int run(int argc, char** argv) {
-  if (argc != 3 && argc != 6) {
-    std::fprintf(stderr,
-                 "usage: mrc-timeline REPORT.json PICTURE.svg [FROM TO LABEL]\n"
-                 "Draws the timeline of a report made by: mrc-perf HOST --timeline 100 --json REPORT.json\n"
-                 "FROM and TO in seconds shade a stretch of time, for example an injected fault.\n");
+  if (argc < 3 || argc % 3 != 0) {
+    std::fprintf(
+        stderr,
+        "usage: mrc-timeline REPORT.json PICTURE.svg [FROM TO LABEL]...\n"
+        "Draws the timeline of a report made by: mrc-perf HOST --timeline 100 --json REPORT.json\n"
+        "FROM and TO in seconds shade a stretch of time, for example an injected fault; several may follow.\n");
     return 2;
   }
   std::ifstream in(argv[1]);
@@ -30,7 +31,7 @@ int run(int argc, char** argv) {
     rows.push_back({r.at("t"), r.at("gbps"), r.at("plane_gbps"), r.at("planes_in_use"), r.at("retransmits"),
                     r.at("good"), r.at("skip"), r.at("assumed_bad"), r.at("denied")});
   std::vector<mrc::timeline::Mark> marks;
-  if (argc == 6) marks.push_back({std::stod(argv[3]), std::stod(argv[4]), argv[5]});
+  for (int i = 3; i < argc; i += 3) marks.push_back({std::stod(argv[i]), std::stod(argv[i + 1]), argv[i + 2]});
   const std::string title = "mrc-perf, " + report.value("op", std::string("write")) + " on " +
                             report.value("device", std::string("mrc0")) + ": one transfer over " +
                             std::to_string(rows.empty() ? 0 : rows[0].plane_gbps.size()) + " planes";

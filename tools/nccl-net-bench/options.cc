@@ -30,6 +30,7 @@ constexpr const char* kExamples =
     "  nccl-net-bench mrc --conformance --abi all          every rule of the interface, at every ABI version\n"
     "  nccl-net-bench mrc --conformance --only peer-killed-sending\n"
     "  nccl-net-bench ./libvendor-net.so --preload ./libmrc-verbs.so --env NCCL_IB_HCA=mrc0\n"
+    "  nccl-net-bench mrc -r 2 --launch 'mrc-fabric exec h{rank} --'    rank r on host r of the lab\n"
     "  MRC_FAULT='plane=1:blackhole@1s-2s' nccl-net-bench mrc -r 4 -s 64M -n 40      a plane dies in mid-collective\n"
     "\nReading the table: algbw is bytes divided by time; busbw corrects for the pattern, so that it compares with "
     "the\n"
@@ -120,6 +121,7 @@ Options parse_options(int argc, char** argv) {
   app.footer(kExamples);
   std::string sizes = "64K,1M,16M,64M", abi = "newest";
   std::vector<std::string> set, against_set;
+  std::string launch;
   bool list = false, no_check = false;
   o.tests = {"all-reduce"};
   app.add_option("PLUGIN", o.plugin, "Library file, or the name that NCCL_NET_PLUGIN would have");
@@ -152,6 +154,8 @@ Options parse_options(int argc, char** argv) {
   app.add_option("--preload", o.environment.preload,
                  "LD_PRELOAD of the first plugin's processes, for example a verbs shim");
   app.add_option("--against-preload", o.against_environment.preload, "The same for the second");
+  app.add_option("--launch", launch,
+                 "Words that start a process elsewhere on this machine, with {rank}: \"mrc-fabric exec h{rank} --\"");
   app.add_option("--env", set, "NAME=VALUE for the first plugin's processes; may be repeated");
   app.add_option("--against-env", against_set, "The same for the second");
   app.add_flag("--conformance", o.conformance, "Test the plugin against the rules of the interface");
@@ -182,6 +186,9 @@ Options parse_options(int argc, char** argv) {
   o.check = !no_check;
   parse_environment(set, &o.environment);
   parse_environment(against_set, &o.against_environment);
+  std::istringstream words(launch);
+  for (std::string word; words >> word;) o.environment.launch.push_back(word);
+  o.against_environment.launch = o.environment.launch;
   if (o.tests == std::vector<std::string>{"all"}) o.tests = Collective::names();
   check_names(o.tests, Collective::names(), "test");
   check_names(o.only, case_names(), "conformance case");

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 
 namespace mrc::net_bench {
@@ -27,7 +29,23 @@ struct Process {
   std::optional<Json> exchange;
 };
 
-Process start(const Environment& environment) {
+// Becomes the rank: this program again, by way of the words that put it in its place (another namespace, say).
+[[noreturn]] void become_rank(const Environment& environment, int rank, const std::string& descriptor) {
+  char self[PATH_MAX] = "";
+  if (readlink("/proc/self/exe", self, sizeof self - 1) < 0) _exit(127);
+  std::vector<std::string> words = environment.launch;
+  for (std::string& word : words)
+    for (size_t at; (at = word.find("{rank}")) != std::string::npos;) word.replace(at, 6, std::to_string(rank));
+  words.insert(words.end(), {self, kRankArgument, descriptor});
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  execvp(argv[0], argv.data());
+  fprintf(stderr, "nccl-net-bench: %s: %s\n", argv[0], strerror(errno));
+  _exit(127);
+}
+
+Process start(const Environment& environment, int rank) {
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
     throw Fail(std::string("socketpair: ") + strerror(errno));
@@ -43,8 +61,7 @@ Process start(const Environment& environment) {
     fcntl(pair[1], F_SETFD, 0);
     if (!environment.preload.empty()) setenv("LD_PRELOAD", environment.preload.c_str(), 1);
     for (const auto& [name, value] : environment.set) setenv(name.c_str(), value.c_str(), 1);
-    execl("/proc/self/exe", "nccl-net-bench", kRankArgument, number.c_str(), nullptr);
-    _exit(127);
+    become_rank(environment, rank, number);
   }
   close(pair[1]);
   Process p;
@@ -65,7 +82,7 @@ class World {
       : progress_(progress), until_(Clock::now() + std::chrono::duration_cast<Clock::duration>(limit)), limit_(limit) {
     const int ranks = job.at("ranks");
     outcome_.results.resize(static_cast<size_t>(ranks));
-    for (int i = 0; i < ranks; ++i) processes_.push_back(start(environment));
+    for (int i = 0; i < ranks; ++i) processes_.push_back(start(environment, i));
     for (int i = 0; i < ranks; ++i) {
       Json mine = job;
       mine["rank"] = i;

@@ -16,6 +16,7 @@ namespace mrc::net_bench {
 struct Environment {
   std::string preload;                                   // LD_PRELOAD of the ranks; empty: as inherited
   std::vector<std::pair<std::string, std::string>> set;  // added to the ranks' environment
+  std::vector<std::string> launch;                       // words before a rank's program; "{rank}" is its number
 };
 
 struct Outcome {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t kStall = 20000000;  // no credit for so long: what is in flight was lost
 
-struct Plane {
+struct SendingPlane {
   std::vector<int> sources;
   uint32_t next_source = 0;
   uint64_t sent = 0;
@@ -27,16 +27,16 @@ struct Plane {
 
 struct Client {
   const Options& options;
-  std::vector<Plane> planes;
+  std::vector<SendingPlane> planes;
   uint32_t session = 0;
   uint8_t* memory = nullptr;
   uint64_t at = 0;
   uint64_t sent = 0;
 
   void open();
-  void hello(Plane* p);
-  bool read_credit(Plane* p, Header* other);
-  void send_burst(Plane* p);
+  void hello(SendingPlane* p);
+  bool read_credit(SendingPlane* p, Header* other);
+  void send_burst(SendingPlane* p);
   Header finish();
   int bandwidth();
   int ping_pong();
@@ -45,7 +45,7 @@ struct Client {
 void Client::open() {
   session = static_cast<uint32_t>(now_ns() >> 10) ^ static_cast<uint32_t>(::getpid());
   for (uint32_t i = 0; i < options.planes; ++i) {
-    Plane p;
+    SendingPlane p;
     for (uint32_t k = 0; k < options.sources; ++k) {
       socklen_t length;
       Address a = make_address(address_of_plane(options, i), static_cast<uint16_t>(options.port + i), &length);
@@ -61,7 +61,7 @@ void Client::open() {
   }
 }
 
-void Client::hello(Plane* p) {
+void Client::hello(SendingPlane* p) {
   Header h;
   h.kind = Kind::kHello;
   h.session = session;
@@ -81,7 +81,7 @@ void Client::hello(Plane* p) {
 }
 
 // True when something arrived; a message that is not a credit goes to *other.
-bool Client::read_credit(Plane* p, Header* other) {
+bool Client::read_credit(SendingPlane* p, Header* other) {
   Header h;
   ssize_t n = ::recv(p->sources[0], &h, sizeof(h), 0);
   if (n != sizeof(h) || h.session != session) return false;
@@ -94,7 +94,7 @@ bool Client::read_credit(Plane* p, Header* other) {
   return true;
 }
 
-void Client::send_burst(Plane* p) {
+void Client::send_burst(SendingPlane* p) {
   uint64_t bytes = static_cast<uint64_t>(options.size) * options.burst;
   if (at + bytes > options.memory) at = 0;
   Header h;
@@ -141,13 +141,13 @@ int Client::bandwidth() {
   void* m = ::mmap(nullptr, options.memory, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (m == MAP_FAILED) fail("memory");
   memory = static_cast<uint8_t*>(m);
-  for (Plane& p : planes) hello(&p);
+  for (SendingPlane& p : planes) hello(&p);
   uint64_t cpu = cpu_us();
   uint64_t start = now_ns();
   uint64_t end = start + static_cast<uint64_t>(options.seconds * 1e9);
-  for (Plane& p : planes) p.last_news = start;
+  for (SendingPlane& p : planes) p.last_news = start;
   for (uint64_t now = start; now < end; now = now_ns()) {
-    for (Plane& p : planes) {
+    for (SendingPlane& p : planes) {
       if (p.sent - p.credited + bytes > options.window) {
         while (read_credit(&p, nullptr)) {
         }
@@ -166,7 +166,7 @@ int Client::bandwidth() {
   cpu = cpu_us() - cpu;
   Header report = finish();
   uint64_t lost = 0;
-  for (Plane& p : planes) lost += p.lost;
+  for (SendingPlane& p : planes) lost += p.lost;
   double seconds = static_cast<double>(report.first_ns) / 1e9;
   double payload = static_cast<double>(options.size > 48 ? options.size - 48 : options.size) / options.size;
   double gbps = static_cast<double>(report.value) * 8 * payload / seconds / 1e9;

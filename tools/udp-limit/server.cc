@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kBuffer = 65536;
 constexpr uint64_t kCreditStep = 128 * 1024;  // bytes received before a credit goes back, unless the queue ran empty
 
-struct Plane {
+struct ReceivingPlane {
   int fd = -1;
   Address credit_to{};
   socklen_t credit_length = 0;
@@ -26,7 +26,7 @@ struct Plane {
 
 struct Server {
   const Options& options;
-  std::vector<Plane> planes;
+  std::vector<ReceivingPlane> planes;
   uint8_t* buffer = nullptr;
   uint8_t* memory = nullptr;
   uint64_t memory_bytes = 0;
@@ -37,14 +37,14 @@ struct Server {
 
   void open();
   void serve();
-  bool receive(Plane* p);
-  void control(Plane* p, const Header& h, const Address& from, socklen_t length);
-  void credit(Plane* p);
+  bool receive(ReceivingPlane* p);
+  void control(ReceivingPlane* p, const Header& h, const Address& from, socklen_t length);
+  void credit(ReceivingPlane* p);
 };
 
 void Server::open() {
   for (uint32_t i = 0; i < options.planes; ++i) {
-    Plane p;
+    ReceivingPlane p;
     socklen_t length;
     Address a = make_address(address_of_plane(options, i), static_cast<uint16_t>(options.port + i), &length);
     p.fd = open_socket(a.sa.sa_family, true);
@@ -54,7 +54,7 @@ void Server::open() {
   buffer = static_cast<uint8_t*>(std::aligned_alloc(4096, kBuffer));
 }
 
-void Server::credit(Plane* p) {
+void Server::credit(ReceivingPlane* p) {
   Header h;
   h.kind = Kind::kCredit;
   h.session = session;
@@ -63,11 +63,11 @@ void Server::credit(Plane* p) {
   (void)!::sendto(p->fd, &h, sizeof(h), 0, &p->credit_to.sa, p->credit_length);
 }
 
-void Server::control(Plane* p, const Header& h, const Address& from, socklen_t length) {
+void Server::control(ReceivingPlane* p, const Header& h, const Address& from, socklen_t length) {
   if (h.kind == Kind::kHello) {
     if (h.session != session) {
       session = h.session;
-      for (Plane& each : planes) each.received = each.credited = 0;
+      for (ReceivingPlane& each : planes) each.received = each.credited = 0;
       total = first_ns = last_ns = at = 0;
       cpu_at_start = cpu_us();
       if (memory_bytes != h.copied_to) {
@@ -95,7 +95,7 @@ void Server::control(Plane* p, const Header& h, const Address& from, socklen_t l
 }
 
 // False: the plane's queue is empty.
-bool Server::receive(Plane* p) {
+bool Server::receive(ReceivingPlane* p) {
   Address from;
   iovec iov{buffer, kBuffer};
   alignas(8) char space[64];
@@ -139,7 +139,7 @@ void Server::serve() {
   uint64_t last_busy = now_ns();
   while (!done || !options.once) {
     bool any = false;
-    for (Plane& p : planes) {
+    for (ReceivingPlane& p : planes) {
       if (receive(&p)) {
         any = true;
       } else if (p.received != p.credited) {

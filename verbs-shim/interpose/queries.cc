@@ -26,11 +26,6 @@ using mrc::shim::Srq;
 
 namespace {
 
-int with_errno(int error) {
-  if (error != 0) errno = error;
-  return error;
-}
-
 EventCount* count_of(const ibv_async_event& event) {
   switch (event.event_type) {
     case IBV_EVENT_CQ_ERR:

@@ -17,14 +17,7 @@ using mrc::shim::Cq;
 using mrc::shim::Qp;
 using mrc::shim::Srq;
 
-namespace {
-
-int with_errno(int error) {
-  if (error != 0) errno = error;
-  return error;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 extern "C" {
 

@@ -34,8 +34,8 @@ int Channel::get(Cq** cq) {
     return take(cq) ? 0 : EAGAIN;
   }
   struct Sleeper {
-    explicit Sleeper(Context* c) : context(c) { ++context->sleepers; }
-    ~Sleeper() { --context->sleepers; }
+    explicit Sleeper(Context* c) : context(c) { context->begin_wait(); }
+    ~Sleeper() { context->end_wait(); }
     Context* const context;
   } sleeper(context_);
   for (;;) {

@@ -157,7 +157,18 @@ void Context::start_progress() {
 }
 
 void Context::wake_progress() {
-  if (sleepers.load() == 0 && progress_ != nullptr) progress_->wake();
+  if (sleepers() == 0 && progress_ != nullptr) progress_->wake();
+}
+
+void Context::begin_wait() {
+  sleepers_.fetch_add(1);
+  waits_.fetch_add(1);
+  if (progress_ != nullptr) progress_->wake_if_asleep();
+}
+
+bool Context::may_sleep(uint64_t waits) {
+  std::lock_guard lock(deferred_mutex_);
+  return deferred_.empty() && waits_.load() == waits;
 }
 
 }  // namespace mrc::shim

@@ -40,15 +40,17 @@ class Context {
   const Provider& api() const { return api_; }
   KeyTable& keys() { return keys_; }
 
-  // Completions are taken and served, unless another thread is at it. Bounded work; true when there were any.
-  bool pump();
+  // Completions are taken and served, unless another thread is at it (`wait`: when it is done). Bounded work; true when
+  // there were any.
+  bool pump(bool wait = false);
   // The same for the application's calls: the progress thread stays away while there are some.
   void poll() {
     polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     pump();
   }
   uint64_t polls() const { return polls_.load(std::memory_order_relaxed); }
-  // The queue pair has something to do at the next pump(): confirmations to send, receive requests to give back.
+  // The queue pair has something to do at the next pump(): confirmations to send, receive requests to give back. Wakes
+  // a progress thread that sleeps.
   void defer(Qp* qp);
   // Queue pairs that waited for a receive request go on.
   void resume(std::vector<Qp*>* waiting);
@@ -60,8 +62,14 @@ class Context {
   void count_child(int by) { children_.fetch_add(by); }
   void start_progress();
   void wake_progress();
-  // Somebody sleeps in ibv_get_cq_event and pumps by himself.
-  std::atomic<int> sleepers{0};
+  // Somebody sleeps in ibv_get_cq_event and pumps by himself, and takes the events of the MRC completion queue.
+  void begin_wait();
+  void end_wait() { sleepers_.fetch_sub(1); }
+  int sleepers() const { return sleepers_.load(); }
+  uint64_t waits() const { return waits_.load(); }  // that have begun
+  // Of the progress thread, after it has said that it is asleep: nothing is left to do, and since `waits` nobody has
+  // taken events.
+  bool may_sleep(uint64_t waits);
 
   EventQueue<ibv_async_event> async;
   void raise(const ibv_async_event& event) { async.raise(event); }
@@ -97,6 +105,8 @@ class Context {
   std::atomic<uint64_t> polls_{0};
   std::atomic<int> children_{0};
   std::atomic<int> timers_{0};
+  std::atomic<int> sleepers_{0};
+  std::atomic<uint64_t> waits_{0};
   std::atomic<bool> port_was_active_{true};
 
   std::mutex pump_mutex_;

@@ -24,6 +24,7 @@ struct Device {
 struct All {
   std::deque<Device> devices;
   std::vector<ibv_device*> shown;
+  ibv_device** list = nullptr;  // the provider's, which stays: its devices are used for as long
 };
 
 const All& all() {
@@ -31,22 +32,22 @@ const All& all() {
     auto* a = new All;
     const Provider* api = settings().devices == "none" ? nullptr : provider();
     int n = 0;
-    ibv_device** list = api != nullptr ? api->mrc_soft_get_device_list(&n) : nullptr;
-    for (int i = 0; list != nullptr && i < n; ++i) {
-      if (!settings().shows(list[i]->name)) continue;
+    a->list = api != nullptr ? api->mrc_soft_get_device_list(&n) : nullptr;
+    for (int i = 0; a->list != nullptr && i < n; ++i) {
+      if (!settings().shows(a->list[i]->name)) continue;
       Device& d = a->devices.emplace_back();
       std::memset(static_cast<void*>(&d), 0, sizeof d);
-      d.soft = list[i];
+      d.soft = a->list[i];
       d.device.node_type = IBV_NODE_CA;
       d.device.transport_type = IBV_TRANSPORT_IB;
       const int number = kFirstUverbs + static_cast<int>(a->shown.size());
-      std::snprintf(d.device.name, sizeof d.device.name, "%s", list[i]->name);
+      std::snprintf(d.device.name, sizeof d.device.name, "%s", a->list[i]->name);
       std::snprintf(d.device.dev_name, sizeof d.device.dev_name, "uverbs%d", number);
       std::snprintf(d.device.dev_path, sizeof d.device.dev_path, "/sys/class/infiniband_verbs/uverbs%d", number);
-      std::snprintf(d.device.ibdev_path, sizeof d.device.ibdev_path, "/sys/class/infiniband/%.63s", list[i]->name);
+      std::snprintf(d.device.ibdev_path, sizeof d.device.ibdev_path, "/sys/class/infiniband/%.63s", a->list[i]->name);
       a->shown.push_back(&d.device);
     }
-    return a;  // the provider's list stays, too: its devices are used for as long
+    return a;
   }();
   return *made;
 }

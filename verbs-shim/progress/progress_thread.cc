@@ -19,9 +19,11 @@ constexpr int kSleeperParkMs = 20;  // somebody else sleeps and pumps
 }  // namespace
 
 ProgressThread::ProgressThread(Context* context) : context_(context), event_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
-  // The application's signal handlers are not to run on this thread.
+  // The application's signal handlers are not to run on this thread, but for what its own instructions raise: blocked,
+  // that kills without them.
   sigset_t all, before;
   sigfillset(&all);
+  for (int raised : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS}) sigdelset(&all, raised);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   thread_ = std::thread([this] { run(); });
   pthread_setname_np(thread_.native_handle(), "mrc-verbs");
@@ -37,6 +39,10 @@ ProgressThread::~ProgressThread() {
 
 void ProgressThread::wake() {
   if (parked_.load(std::memory_order_acquire)) eventfd_write(event_, 1);
+}
+
+void ProgressThread::wake_if_asleep() {
+  if (asleep_.load() && asleep_.exchange(false)) eventfd_write(event_, 1);
 }
 
 void ProgressThread::park(int ms) {
@@ -71,7 +77,8 @@ void ProgressThread::run() {
   int patience = kShortestParkMs;
   while (!stopping_.load()) {
     context_->take_mrc_events();
-    if (context_->sleepers.load() > 0) {
+    const uint64_t waits = context_->waits();
+    if (context_->sleepers() > 0) {
       park(kSleeperParkMs);
       continue;
     }
@@ -83,9 +90,13 @@ void ProgressThread::run() {
       continue;
     }
     patience = kShortestParkMs;
+    // Waits for whoever pumps: what he took out of the completion queue before it was armed is announced by nothing,
+    // and he may have made his last call.
     context_->api().mrc_req_notify_cq(context_->pump_cq(), 0);
-    if (context_->pump()) continue;
-    sleep();
+    if (context_->pump(/*wait=*/true)) continue;
+    asleep_.store(true);
+    if (context_->may_sleep(waits)) sleep();
+    asleep_.store(false);
   }
 }
 

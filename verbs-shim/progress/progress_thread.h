@@ -18,6 +18,8 @@ class ProgressThread {
   ~ProgressThread();  // joins
   // Somebody armed a completion queue: events are wanted at once.
   void wake();
+  // Something is left to do that no event of the MRC library announces, or somebody may take the event away.
+  void wake_if_asleep();
 
  private:
   void run();
@@ -28,6 +30,7 @@ class ProgressThread {
   int event_ = -1;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> parked_{false};
+  std::atomic<bool> asleep_{false};  // or about to be
   std::thread thread_;
 };
 

@@ -5,6 +5,7 @@
 
 #include "objects/context.h"
 #include "objects/queue_pair.h"
+#include "progress/progress_thread.h"
 
 namespace mrc::shim {
 
@@ -15,10 +16,13 @@ uint64_t Context::now() {
 }
 
 void Context::defer(Qp* qp) {
-  std::lock_guard lock(deferred_mutex_);
-  if (qp->deferred) return;
-  qp->deferred = true;
-  deferred_.push_back(qp);
+  {
+    std::lock_guard lock(deferred_mutex_);
+    if (qp->deferred) return;
+    qp->deferred = true;
+    deferred_.push_back(qp);
+  }
+  if (progress_ != nullptr) progress_->wake_if_asleep();
 }
 
 // What the last batch left to do. Confirmations wait until here, so that one serves for many messages, and leave at the
@@ -35,11 +39,15 @@ bool Context::serve_deferred() {
   return true;
 }
 
-bool Context::pump() {
+bool Context::pump(bool wait) {
   constexpr int kBatch = 32;
   constexpr int kRounds = 4;
-  std::unique_lock lock(pump_mutex_, std::try_to_lock);
-  if (!lock) return false;
+  std::unique_lock lock(pump_mutex_, std::defer_lock);
+  if (wait) {
+    lock.lock();
+  } else if (!lock.try_lock()) {
+    return false;
+  }
   bool any = serve_deferred();
   ibv_wc wcs[kBatch];
   for (int round = 0; round < kRounds; ++round) {

@@ -52,6 +52,15 @@ bool mrc_cq::push(const ibv_wc& wc, mrc_qp* owner, uint32_t slots, bool solicite
   return true;
 }
 
+// [MRC-EVT-3]
+void mrc_cq::notify() {
+  std::lock_guard lock(mutex_);
+  if (arm_.load(std::memory_order_relaxed) == Arm::kNot) return;
+  arm_.store(Arm::kNot, std::memory_order_relaxed);
+  context_->count_armed(-1);
+  channel_->raise(this);
+}
+
 int mrc_cq::take(int max, ibv_wc* out) {
   if (empty()) return 0;
   std::lock_guard lock(mutex_);
@@ -106,7 +115,7 @@ mrc_cq* mrc_create_cq(mrc_context* mrc_ctx, int cqe, void* cq_context, mrc_comp_
 }
 
 int mrc_soft_resize_cq(mrc_cq* cq, int cqe) {
-  if (cq == nullptr || cqe < 1 || cqe > mrc::api::kMaxCqe) return errno_value(EINVAL);
+  if (cq == nullptr || cqe < 1 || cqe > mrc::api::kMaxCqe || cq->ev_events != nullptr) return errno_value(EINVAL);
   return mrc::api::or_enomem<int>(ENOMEM, [&] {
     const int error = cq->resize(cqe);
     return error == 0 ? 0 : errno_value(error);
@@ -114,7 +123,8 @@ int mrc_soft_resize_cq(mrc_cq* cq, int cqe) {
 }
 
 int mrc_poll_cq(mrc_cq* cq, int num_entries, ibv_wc* wc) {
-  if (cq == nullptr || num_entries < 0 || (num_entries > 0 && wc == nullptr)) return minus_one(EINVAL);
+  if (cq == nullptr || num_entries < 0 || (num_entries > 0 && wc == nullptr) || cq->ev_events != nullptr)
+    return minus_one(EINVAL);
   const int n = cq->take(num_entries, wc);
   if (n > 0 || num_entries == 0) return n;
   cq->context()->progress();
@@ -130,6 +140,7 @@ int mrc_req_notify_cq(mrc_cq* cq, int solicited_only) {
 int mrc_destroy_cq(mrc_cq* cq) {
   if (cq == nullptr) return errno_value(EINVAL);
   if (cq->users.load() > 0) return errno_value(EBUSY);
+  if (cq->ev_events != nullptr) cq->context()->soft().remove_ev_cq(cq);
   if (cq->armed()) cq->context()->count_armed(-1);
   cq->context()->forget_events(cq);
   if (cq->channel() != nullptr) cq->channel()->forget(cq);

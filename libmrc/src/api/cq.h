@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 
+#include "api/ev_events.h"
 #include "api/public.h"
 
 namespace mrc::api {
@@ -43,11 +44,15 @@ struct mrc_cq {
   void arm(bool solicited_only);
   bool armed() const { return arm_.load(std::memory_order_relaxed) != Arm::kNot; }
   bool empty() const { return count_.load(std::memory_order_acquire) == 0; }
+  // Raises the event that an armed queue waits for; any thread.
+  void notify();
   // True the first time only: the queue is overrun.
   bool mark_overrun() { return !overrun_.exchange(true); }
 
   mrc::api::EventState events;
   std::atomic<int> users{0};  // QPs; once per direction
+  // Of a CQ for EV events; null for all others. Set before anybody else knows of the queue.
+  std::unique_ptr<mrc::api::EvEvents> ev_events;
 
  private:
   enum class Arm : uint8_t { kNot, kSolicited, kAny };

@@ -1,28 +1,46 @@
-// Controller API: what exists so far. Device and port queries, the administrative state of ports and endpoint
-// operations (endpoint_ops.cc) work; profiles and EV events say ENOTSUP, and the device query reports none of them.
-// [API-CTL-1]
+// Controller API: what the device offers, and the administrative state of its ports. Profiles: profiles.cc, EV events:
+// ev_events.cc, endpoint operations: endpoint_ops.cc. [API-CTL-1]
+#include <algorithm>
 #include <cstring>
 
 #include "api/context.h"
 #include "api/errors.h"
+#include "api/privilege.h"
+#include "device/profiles.h"
 
 using mrc::api::minus_one;
-using mrc::api::null_with;
 using mrc::api::SoftContext;
 
 namespace {
 
-const char* kAlgorithms[] = {"uet-1.0-nscc", nullptr};
-constexpr uint32_t kEvWidthBits = 32;
+const char* kAlgorithms[] = {mrc::ctl::kNsccName, nullptr};
 
-void fill(const mrc::device::Device& device, mrc_ctl_device_attr* attr) {
+uint32_t widest(uint32_t modes) {
+  uint32_t bits = 0;
+  for (int mode : {MRC_CTL_EV_FMT_MODE_UDP, MRC_CTL_EV_FMT_MODE_STEV, MRC_CTL_EV_FMT_MODE_SRV6})
+    if ((modes & static_cast<uint32_t>(mode)) != 0) bits = std::max(bits, mrc::ctl::format_bits(mode));
+  return bits;
+}
+
+void fill(mrc::device::Device& device, mrc_ctl_device_attr* attr) {
+  std::lock_guard lock(device.mutex());
+  const mrc::ctl::ProfileStore& profiles = device.profiles().store();
+  const mrc::ctl::Limits& limits = profiles.limits();
   std::memset(attr, 0, sizeof *attr);
   attr->mrc_ctl_protocol_version = 1;
-  attr->ev.ev_count_align = 1;
-  attr->ev.ev_max_width = kEvWidthBits;
-  attr->ev.ev_mode_mask = MRC_CTL_EV_MODE_AUTO;
+  attr->ev.ev_max_fmt_profiles = limits.format_profiles;
+  attr->ev.ev_max_profiles = limits.ev_profiles;
+  attr->ev.ev_max_count = limits.evs;
+  attr->ev.ev_free_count = profiles.free_evs();
+  attr->ev.ev_max_count_profile = limits.evs_per_profile;
+  attr->ev.ev_count_align = limits.ev_count_align;
+  attr->ev.ev_max_width = widest(limits.format_modes);
+  attr->ev.ev_fmt_mode_mask = limits.format_modes;
+  attr->ev.ev_mode_mask = limits.ev_modes;
+  attr->ev.ev_op_max_entries = limits.ev_op_entries;
+  attr->cc.cc_max_profiles = limits.cc_profiles;
   attr->cc.algorithms = kAlgorithms;
-  attr->opt_attr = MRC_CTL_OPT_CAP_EP_OP_EV_PROBE;
+  attr->opt_attr = limits.options;
   for (uint32_t plane = 0; plane < device.planes(); ++plane) attr->phy_port_mask |= 2u << plane;
 }
 
@@ -30,7 +48,7 @@ void fill(const mrc::device::Device& device, mrc_ctl_device_attr* attr) {
 int check_port(const mrc_context* context, uint8_t port, const mrc_ctl_port_attr* attr, int mask) {
   if (context == nullptr || attr == nullptr || (mask & ~MRC_CTL_PORT_ADMIN_STATE) != 0) return EINVAL;
   if (port < 1 || port > context->device().planes()) return EINVAL;
-  return 0;
+  return mrc::api::may_control(context) ? 0 : EPERM;
 }
 
 }  // namespace
@@ -68,44 +86,13 @@ int mrc_ctl_query_port(mrc_context* context, uint8_t port_num, mrc_ctl_port_attr
 int mrc_ctl_modify_port(mrc_context* context, uint8_t port_num, mrc_ctl_port_attr* attr, int attr_mask) {
   if (const int error = check_port(context, port_num, attr, attr_mask)) return minus_one(error);
   if ((attr_mask & MRC_CTL_PORT_ADMIN_STATE) == 0) return 0;
-  const int wanted = attr->port_admin_state;
+  const int wanted = mrc::api::raw(attr->port_admin_state);
   if (wanted != MRC_CTL_PORT_ADMIN_DISABLED && wanted != MRC_CTL_PORT_ADMIN_ENABLED) return minus_one(EINVAL);
-  context->soft().enable_plane(port_num, wanted == MRC_CTL_PORT_ADMIN_ENABLED);
-  return 0;
-}
-
-int mrc_ctl_modify_ev_fmt_profile(mrc_context*, uint64_t, mrc_ctl_ev_fmt_profile_attr*, int) {
-  return minus_one(ENOTSUP);
-}
-
-int mrc_ctl_query_ev_fmt_profile(mrc_context*, uint64_t, mrc_ctl_ev_fmt_profile_attr*, int) {
-  return minus_one(ENOTSUP);
-}
-
-int mrc_ctl_modify_ev_profile(mrc_context*, uint64_t, mrc_ctl_ev_profile_attr*, int) {
-  return minus_one(ENOTSUP);
-}
-
-int mrc_ctl_query_ev_profile(mrc_context*, uint64_t, mrc_ctl_ev_profile_attr*, int) {
-  return minus_one(ENOTSUP);
-}
-
-int mrc_ctl_modify_cc_profile(mrc_context*, uint64_t, mrc_ctl_cc_profile_attr*, int) {
-  return minus_one(ENOTSUP);
-}
-
-int mrc_ctl_query_cc_profile(mrc_context*, uint64_t, mrc_ctl_cc_profile_attr*, int) {
-  return minus_one(ENOTSUP);
-}
-
-mrc_cq* mrc_ctl_create_ev_event_cq(mrc_context*, int, void*, mrc_comp_channel*, int) {
-  return null_with(ENOTSUP);
-}
-
-// [API-CTL-3]
-int mrc_ctl_poll_ev_event(mrc_cq*, int, mrc_ctl_ev_event*) {
-  errno = ENOTSUP;
-  return -ENOTSUP;
+  return mrc::api::or_enomem<int>(-1, [&] {
+    const int error =
+        context->device().enable_plane(static_cast<uint8_t>(port_num - 1), wanted == MRC_CTL_PORT_ADMIN_ENABLED);
+    return error == 0 ? 0 : minus_one(error);
+  });
 }
 
 }  // extern "C"

@@ -9,6 +9,7 @@
 
 #include "api/context.h"
 #include "api/errors.h"
+#include "api/privilege.h"
 #include "api/qp_attr.h"
 
 namespace mrc::api {
@@ -17,6 +18,7 @@ namespace {
 
 constexpr uint16_t kIds = 0x8000;
 constexpr auto kPause = std::chrono::microseconds(20);  // between looks at a device that had nothing
+constexpr size_t kAtOnce = 16;  // requests that wait in the engine, as many as leave in one call
 
 // The engine's EV of a request: network order, four bytes of structured EV or the two of a UDP source port.
 // [API-CTL-2]
@@ -37,71 +39,110 @@ bool ev_value(const mrc_ctl_ep_req& req, uint32_t* out) {
 
 }  // namespace
 
-// Device and own mutex held.
-int EndpointOps::send(device::Device& device, mrc_ctl_ep_op_type type, const mrc_ctl_ep_req& req, Duration timeout,
-                      Batch* batch, std::vector<core::PeerId>* peers, std::vector<uint16_t>* ids) {
+// However a batch ends, nothing may write into the caller's array after it.
+class EndpointOps::Cleanup {
+ public:
+  Cleanup(EndpointOps* ops, device::Device* device, const Batch* batch, const std::vector<Job>* jobs)
+      : ops_(ops), device_(device), batch_(batch), jobs_(jobs) {}
+  ~Cleanup() {
+    std::lock_guard device_lock(device_->mutex());
+    std::lock_guard lock(ops_->mutex_);
+    std::erase_if(ops_->pending_, [&](const auto& entry) { return entry.second.batch == batch_; });
+    for (const Job& job : *jobs_) device_->endpoint().release_peer(job.peer);
+  }
+  Cleanup(const Cleanup&) = delete;
+  Cleanup& operator=(const Cleanup&) = delete;
+
+ private:
+  EndpointOps* const ops_;
+  device::Device* const device_;
+  const Batch* const batch_;
+  const std::vector<Job>* const jobs_;
+};
+
+// Device mutex held. 0, or an errno value and no peer interned.
+int EndpointOps::prepare(device::Device& device, mrc_ctl_ep_op_type type, const mrc_ctl_ep_req& req, Job* job) {
   uint32_t value;
   if (!ev_value(req, &value)) return ENOTSUP;
   const std::vector<core::EvEntry>& evs = device.evs();
-  auto ev = std::find_if(evs.begin(), evs.end(),
-                         [&](const core::EvEntry& e) { return e.value == value && e.plane + 1 == req.req_ev.port; });
+  // A flow label without a port names the path, as the entries of profiles do with SRv6 paths.
+  const bool label_alone = value >> 16 != 0 && (value & 0xFFFF) == 0;
+  auto ev = std::find_if(evs.begin(), evs.end(), [&](const core::EvEntry& e) {
+    return (label_alone ? e.value & 0xFFFF0000 : e.value) == value && e.plane + 1 == req.req_ev.port;
+  });
   if (ev == evs.end()) return EINVAL;
   IpAddress sgid, dgid;
   std::memcpy(sgid.bytes.data(), req.sgid.raw, sgid.bytes.size());
   if (!sgid.is_zero() && !device.config().is_own_gid(sgid)) return EINVAL;
   std::memcpy(dgid.bytes.data(), req.dgid.raw, dgid.bytes.size());
-  std::string why;
-  const bool port_status = type == MRC_CTL_EP_OP_PORT_STATUS_UPDATE;
-  const uint32_t planes = port_status ? req.op.port_status_update.port_status >> 1 : 0;
+  job->req_id = req.req_id;
+  job->ev_index = static_cast<uint16_t>(ev - evs.begin());
+  job->port_status = type == MRC_CTL_EP_OP_PORT_STATUS_UPDATE;
+  job->planes = job->port_status ? req.op.port_status_update.port_status >> 1 : 0;
   // A sender without a port could not send, and a port that does not exist cannot work [MRC-PORT-1].
-  if (port_status && (planes == 0 || (uint64_t{planes} >> device.planes()) != 0)) return EINVAL;
+  if (job->port_status && (job->planes == 0 || (uint64_t{job->planes} >> device.planes()) != 0)) return EINVAL;
   // Any process of the peer answers; the first slot's QP numbers stand for it.
-  const core::PeerId peer = device.resolve_peer_locked(dgid, 0, &why);
-  if (peer == core::kNoPeer) return EINVAL;
-  peers->push_back(peer);
+  std::string why;
+  job->peer = device.resolve_peer_locked(dgid, 0, &why);
+  return job->peer == core::kNoPeer ? EINVAL : 0;
+}
+
+// Device and own mutex held. False: the engine takes no more.
+bool EndpointOps::start(device::Device& device, const Job& job, Duration timeout, Batch* batch) {
   for (int tries = 0; tries < kIds; ++tries) {
     const uint16_t id = next_id_;
     next_id_ = static_cast<uint16_t>((next_id_ + 1) % kIds);
-    if (!device.endpoint().start_endpoint_op(device.now(), peer, static_cast<uint16_t>(ev - evs.begin()), id,
-                                             port_status, planes, timeout, batch->traffic_class))
-      continue;
-    pending_[id] = {batch, req.req_id};
-    ids->push_back(id);
-    ++batch->outstanding;
-    return 0;
+    const auto [pending, fresh] = pending_.try_emplace(id, Pending{batch, job.req_id});
+    if (!fresh) continue;
+    if (device.endpoint().start_endpoint_op(device.now(), job.peer, job.ev_index, id, job.port_status, job.planes,
+                                            timeout, batch->traffic_class)) {
+      ++batch->outstanding;
+      return true;
+    }
+    pending_.erase(pending);  // another context's
   }
-  return EAGAIN;
+  return false;
 }
 
-bool EndpointOps::finished(const Batch& batch) {
+bool EndpointOps::outstanding(const Batch& batch) {
   std::lock_guard lock(mutex_);
-  return batch.outstanding == 0;
+  return batch.outstanding > 0;
 }
 
 int EndpointOps::run(device::Device& device, uint8_t traffic_class, mrc_ctl_ep_op_type type, const mrc_ctl_ep_req* req,
                      int n, Duration timeout, mrc_ctl_ep_rsp* rsp, int* n_rsp) {
   Batch batch{rsp, traffic_class};
-  std::vector<core::PeerId> peers;
-  std::vector<uint16_t> ids;
+  std::vector<Job> jobs;
+  jobs.reserve(static_cast<size_t>(n));
   int error = 0;
   {
-    std::lock_guard device_lock(device.mutex());
-    std::lock_guard lock(mutex_);
-    for (int i = 0; i < n && error == 0; ++i) error = send(device, type, req[i], timeout, &batch, &peers, &ids);
-    if (error == 0) device.transmit_locked();
-  }
-  const Instant deadline = device.now() + timeout;
-  while (error == 0 && !finished(batch) && device.now() < deadline)
-    if (device.progress() == 0) std::this_thread::sleep_for(kPause);
-  {
-    // Nothing may write into the caller's array after this.
-    std::lock_guard device_lock(device.mutex());
-    std::lock_guard lock(mutex_);
-    for (uint16_t id : ids) {
-      auto it = pending_.find(id);
-      if (it != pending_.end() && it->second.batch == &batch) pending_.erase(it);
+    const Cleanup cleanup(this, &device, &batch, &jobs);
+    {
+      std::lock_guard device_lock(device.mutex());
+      for (int i = 0; i < n && error == 0; ++i) {
+        Job job{};
+        error = prepare(device, type, req[i], &job);
+        if (error == 0) jobs.push_back(job);
+      }
     }
-    for (core::PeerId peer : peers) device.endpoint().release_peer(peer);
+    const Instant deadline = device.now() + timeout;
+    size_t started = 0;
+    while (error == 0) {
+      if (started < jobs.size()) {
+        std::lock_guard device_lock(device.mutex());
+        std::lock_guard lock(mutex_);
+        while (error == 0 && started < jobs.size() && device.endpoint().control_waiting() < kAtOnce) {
+          if (start(device, jobs[started], deadline - device.now(), &batch))
+            ++started;
+          else
+            error = EAGAIN;
+        }
+        device.transmit_locked();
+      }
+      const bool busy = started < jobs.size() || outstanding(batch);
+      if (!busy || device.now() >= deadline) break;
+      if (device.progress() == 0) std::this_thread::sleep_for(kPause);
+    }
   }
   *n_rsp = batch.answered;
   if (error == 0 && batch.answered < n) error = ETIMEDOUT;
@@ -134,6 +175,7 @@ int mrc_ctl_ep_batch_send_wait(mrc_context* mrc_ctx, uint8_t req_tc, mrc_ctl_ep_
                                int num_req, uint32_t rsp_timeout, mrc_ctl_ep_rsp* rsp, int* num_rsp) {
   if (mrc_ctx == nullptr || req == nullptr || rsp == nullptr || num_rsp == nullptr || num_req < 1)
     return minus_one(EINVAL);
+  if (!mrc::api::may_control(mrc_ctx)) return minus_one(EPERM);
   *num_rsp = 0;
   if (op_type != MRC_CTL_EP_OP_EV_PROBE && op_type != MRC_CTL_EP_OP_PORT_STATUS_UPDATE) return minus_one(EINVAL);
   if ((mrc::api::reserved_dscps(mrc_ctx->device().config().settings) >> (req_tc >> 2) & 1) != 0)

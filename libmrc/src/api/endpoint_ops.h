@@ -14,8 +14,8 @@ namespace mrc::api {
 
 class EndpointOps {
  public:
-  // Sends, then makes the device progress until every request is answered or the time is over. 0, or an errno value;
-  // the answers that came are in `rsp` in either case.
+  // Sends few at a time, so that round trips count from when a probe leaves, and makes the device progress until every
+  // request is answered or the time is over. 0, or an errno value; the answers that came are in `rsp` in either case.
   int run(device::Device& device, uint8_t traffic_class, mrc_ctl_ep_op_type type, const mrc_ctl_ep_req* req, int n,
           Duration timeout, mrc_ctl_ep_rsp* rsp, int* n_rsp);
 
@@ -29,13 +29,22 @@ class EndpointOps {
     int answered = 0;
     int outstanding = 0;
   };
+  // A request in the terms of the engine.
+  struct Job {
+    uint16_t req_id;
+    uint16_t ev_index;
+    core::PeerId peer;  // interned
+    bool port_status;
+    uint32_t planes;
+  };
+  class Cleanup;
   struct Pending {
     Batch* batch;
     uint16_t req_id;
   };
-  int send(device::Device& device, mrc_ctl_ep_op_type type, const mrc_ctl_ep_req& req, Duration timeout, Batch* batch,
-           std::vector<core::PeerId>* peers, std::vector<uint16_t>* ids);
-  bool finished(const Batch& batch);
+  static int prepare(device::Device& device, mrc_ctl_ep_op_type type, const mrc_ctl_ep_req& req, Job* job);
+  bool start(device::Device& device, const Job& job, Duration timeout, Batch* batch);
+  bool outstanding(const Batch& batch);
 
   std::mutex mutex_;  // guards all below and the batches; taken after the device's lock
   std::unordered_map<uint16_t, Pending> pending_;

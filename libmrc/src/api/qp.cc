@@ -64,6 +64,7 @@ bool to_verbs(AsyncEvent event, ibv_event_type* out) {
 // 0, or an errno value.
 int check_init(mrc_context* context, const mrc_qp_init_attr& init) {
   if (init.send_cq == nullptr || init.recv_cq == nullptr || init.pd == nullptr) return EINVAL;
+  if (init.send_cq->ev_events != nullptr || init.recv_cq->ev_events != nullptr) return EINVAL;  // [MRC-EVT-1]
   if (init.send_cq->context() != context || init.recv_cq->context() != context) return EINVAL;
   if (mrc::api::SoftContext::of(init.pd->context) != &context->soft()) return EINVAL;
   const ibv_qp_cap& cap = init.cap;
@@ -144,6 +145,7 @@ void mrc_qp::stop() {
   dev.endpoint().destroy_qp(engine_);
   if (peer_ != mrc::core::kNoPeer) dev.endpoint().release_peer(peer_);
   dev.release_qpn_locked(qpn_);
+  dev.profiles().release(profiles_);
   purge_completions();
 }
 

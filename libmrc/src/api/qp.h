@@ -10,6 +10,7 @@
 #include "api/public.h"
 #include "api/qp_attr.h"
 #include "device/device.h"
+#include "device/profiles.h"
 
 struct mrc_qp final : mrc::device::QpObserver {
  public:
@@ -53,6 +54,7 @@ struct mrc_qp final : mrc::device::QpObserver {
   mrc::api::QpSettings settings_;
   mrc::core::Qp* engine_ = nullptr;
   mrc::core::PeerId peer_ = mrc::core::kNoPeer;
+  mrc::device::DeviceProfiles::Hold profiles_;
   uint32_t qpn_ = 0;
   std::atomic<uint32_t> slots_taken_{0};
 };

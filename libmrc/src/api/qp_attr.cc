@@ -147,13 +147,9 @@ int take_mrc(const mrc_qp_attr& in, int mask, QpState from, const ModifyLimits& 
     if (in.retry.linear_cnt > 7 || in.retry.exp_cnt > 25) return EINVAL;
     out.retry = in.retry;
   }
-  // Only the default profiles, number 0, exist while no controller has made others.
-  if (mask & MRC_QP_EV_PROFILE_ID) {
-    if (in.profile.ev_profile_id != 0) return EINVAL;
-  }
-  if (mask & MRC_QP_CC_PROFILE_ID) {
-    if (in.profile.cc_profile_id != 0) return EINVAL;
-  }
+  // Whether there are such profiles the device knows.
+  if (mask & MRC_QP_EV_PROFILE_ID) out.profile.ev_profile_id = in.profile.ev_profile_id;
+  if (mask & MRC_QP_CC_PROFILE_ID) out.profile.cc_profile_id = in.profile.cc_profile_id;
   if (mask & MRC_QP_HINT) out.qp_hint = in.qp_hint;
   if (mask & MRC_QP_CAP) {
     if ((in.cap & ~kKnownCaps) != 0) return EINVAL;
@@ -164,7 +160,8 @@ int take_mrc(const mrc_qp_attr& in, int mask, QpState from, const ModifyLimits& 
   // The windows are laid out when the QP starts. The same value again is no change, and some callers repeat it.
   if (from == QpState::kRtr || from == QpState::kRts) {
     if (out.mpr.mpr_dest != before.mpr.mpr_dest || out.wimm.max_wimm_dest != before.wimm.max_wimm_dest ||
-        out.cap != before.cap)
+        out.cap != before.cap || out.profile.ev_profile_id != before.profile.ev_profile_id ||
+        out.profile.cc_profile_id != before.profile.cc_profile_id)
       return EINVAL;
   }
   if (from == QpState::kRts && (out.mpr.mpr != before.mpr.mpr || out.wimm.max_wimm != before.wimm.max_wimm))

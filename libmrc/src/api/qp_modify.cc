@@ -25,20 +25,39 @@ int mrc_qp::modify(const ibv_qp_attr* verbs, int verbs_mask, const mrc_qp_attr* 
           check_modify(settings_, from, context_->soft().limits(), verbs, verbs_mask, attr, mask, &next, &to))
     return error;
 
+  // [MRC-CTL-4]
+  mrc::device::DeviceProfiles& profiles = dev.profiles();
+  mrc::device::DeviceProfiles::Hold hold = profiles_;
+  const bool takes_profiles = to == QpState::kInit || to == QpState::kRtr;
+  if (takes_profiles)
+    if (const int error = profiles.hold(next.mrc.profile.ev_profile_id, next.mrc.profile.cc_profile_id, &hold))
+      return error;
+
   mrc::core::QpAttr engine_attr = dev.default_qp_attr();
   apply_settings(next, &engine_attr);
+  engine_attr.evs = hold.choice;
+  engine_attr.nscc = profiles.nscc(hold, dev.nscc());
+  if (engine_attr.nscc != nullptr) engine_attr.cc_disabled = false;  // the profile says
   mrc::core::PeerId peer = peer_;
   if (to == QpState::kRtr) {
     mrc::IpAddress dgid;
     std::memcpy(dgid.bytes.data(), next.verbs.ah_attr.grh.dgid.raw, dgid.bytes.size());
     std::string why;
     peer = dev.resolve_peer_locked(dgid, next.verbs.dest_qp_num, &why);
-    if (peer == mrc::core::kNoPeer) return ENETUNREACH;
+    if (peer == mrc::core::kNoPeer) {
+      profiles.release(hold);
+      return ENETUNREACH;
+    }
   }
   engine_attr.peer = peer;
   if (!dev.endpoint().modify_qp(dev.now(), engine_, to, engine_attr)) {
     if (peer != peer_) dev.endpoint().release_peer(peer);
+    if (takes_profiles) profiles.release(hold);
     return EINVAL;
+  }
+  if (takes_profiles) {
+    profiles.release(profiles_);
+    profiles_ = hold;
   }
   if (peer_ != peer && peer_ != mrc::core::kNoPeer) dev.endpoint().release_peer(peer_);
   peer_ = peer;
@@ -51,6 +70,8 @@ int mrc_qp::modify(const ibv_qp_attr* verbs, int verbs_mask, const mrc_qp_attr* 
     if (peer_ != mrc::core::kNoPeer) dev.endpoint().release_peer(peer_);
     peer_ = mrc::core::kNoPeer;
     use_hint(nullptr);
+    profiles.release(profiles_);
+    profiles_ = {};
     settings_ = mrc::api::initial_settings(dev.default_qp_attr());
     purge_completions();
     slots_taken_.store(0);

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "api/context.h"
+#include "api/cq.h"
 #include "api/errors.h"
 #include "api/limits.h"
 #include "api/soft_devices.h"
@@ -98,12 +99,17 @@ int SoftContext::close(ibv_context* context) {
 // [API-DEV-4]
 bool SoftContext::plane_enabled(uint8_t port) {
   std::lock_guard lock(device_->mutex());
+  return device_->plane_enabled_locked(static_cast<uint8_t>(port - 1));
+}
+
+bool SoftContext::plane_works(uint8_t port) {
+  std::lock_guard lock(device_->mutex());
   return device_->endpoint().plane_up(static_cast<uint8_t>(port - 1));
 }
 
 void SoftContext::enable_plane(uint8_t port, bool enabled) {
   std::lock_guard lock(device_->mutex());
-  device_->endpoint().set_plane_up(device_->now(), static_cast<uint8_t>(port - 1), enabled);
+  device_->enable_plane_locked(static_cast<uint8_t>(port - 1), enabled);
   device_->transmit_locked();
 }
 
@@ -127,6 +133,22 @@ void SoftContext::on_port_event(uint8_t plane, core::AsyncEvent event) {
   out.event_type = event == core::AsyncEvent::kPortUp ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR;
   std::lock_guard lock(mutex_);
   for (mrc_context* context : contexts_) context->async.raise(out);
+}
+
+void SoftContext::add_ev_cq(mrc_cq* cq) {
+  std::lock_guard lock(mutex_);
+  ev_cqs_.push_back(cq);
+}
+
+void SoftContext::remove_ev_cq(mrc_cq* cq) {
+  std::lock_guard lock(mutex_);
+  ev_cqs_.erase(std::remove(ev_cqs_.begin(), ev_cqs_.end(), cq), ev_cqs_.end());
+}
+
+void SoftContext::on_ev_change(const ctl::EvChange& change, uint64_t losses) {
+  std::lock_guard lock(mutex_);
+  for (mrc_cq* cq : ev_cqs_)
+    if (cq->ev_events->push(change, losses)) cq->notify();
 }
 
 }  // namespace mrc::api

@@ -32,7 +32,8 @@ class SoftContext final : public device::DeviceObserver {
   const ModifyLimits& limits() const { return limits_; }
 
   // Planes by port number, 1-based and valid.
-  bool plane_enabled(uint8_t port);
+  bool plane_enabled(uint8_t port);  // by administration
+  bool plane_works(uint8_t port);    // and has a link
   void enable_plane(uint8_t port, bool enabled);
 
   // Protection domains and MRC contexts keep the context open.
@@ -41,11 +42,16 @@ class SoftContext final : public device::DeviceObserver {
   void add(mrc_context* context);
   void remove(mrc_context* context);
 
+  // CQs for EV events: told of the changes of all EV profiles of the device.
+  void add_ev_cq(mrc_cq* cq);
+  void remove_ev_cq(mrc_cq* cq);  // not touched any more when this returns
+
   // From the device, with its lock held.
   void on_port_event(uint8_t plane, core::AsyncEvent event) override;
   void on_endpoint_response(uint16_t id, uint8_t plane, Duration rtt) override {
     endpoint_ops.on_response(id, plane, rtt);
   }
+  void on_ev_change(const ctl::EvChange& change, uint64_t losses) override;
 
   EndpointOps endpoint_ops;
 
@@ -56,8 +62,9 @@ class SoftContext final : public device::DeviceObserver {
   ModifyLimits limits_;
   OwnedFd async_fd_;
   std::atomic<int> children_{0};
-  std::mutex mutex_;  // guards contexts_; taken after the device's lock
+  std::mutex mutex_;  // guards the two lists; taken after the device's lock
   std::vector<mrc_context*> contexts_;
+  std::vector<mrc_cq*> ev_cqs_;
   verbs_context verbs_;
 };
 

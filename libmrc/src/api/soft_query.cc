@@ -74,10 +74,10 @@ int mrc_soft_query_port(ibv_context* context, uint8_t port_num, ibv_port_attr* a
   if (soft == nullptr || attr == nullptr || port_num < 1 || port_num > soft->device().planes())
     return errno_value(EINVAL);
   const mrc::device::DeviceConfig& config = soft->device().config();
-  const bool enabled = soft->plane_enabled(port_num);
+  const bool works = soft->plane_works(port_num);
   std::memset(attr, 0, sizeof *attr);
-  attr->state = enabled ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
-  attr->phys_state = enabled ? kPhysLinkUp : kPhysDisabled;
+  attr->state = works ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
+  attr->phys_state = works ? kPhysLinkUp : kPhysDisabled;
   attr->max_mtu = IBV_MTU_4096;
   attr->active_mtu = IBV_MTU_256;
   for (int mtu = IBV_MTU_512; mtu <= IBV_MTU_4096; ++mtu)

@@ -75,7 +75,8 @@ void EndpointImpl::enter_error(Instant now, Qp* qp, WcStatus first, AsyncEvent e
   if (qp->state == QpState::kError) return;
   qp->state = QpState::kError;
   ++counters.qp_errors;
-  trace(now, qp->qpn, TraceEvent::kQpState, static_cast<uint64_t>(QpState::kError), static_cast<uint64_t>(first));
+  trace(now, qp->qpn, TraceEvent::kQpState, TraceTrigger::kFatal, static_cast<uint64_t>(QpState::kError),
+        static_cast<uint64_t>(first));
   ready_.remove(qp);
   qp->requester.flush(now, first);
   qp->responder.flush();
@@ -124,7 +125,7 @@ bool EndpointImpl::modify(Instant now, Qp* qp, QpState to, const QpAttr& attr) {
       qp->rearm();
       break;
   }
-  trace(now, qp->qpn, TraceEvent::kQpState, static_cast<uint64_t>(to), 0);
+  trace(now, qp->qpn, TraceEvent::kQpState, TraceTrigger::kApplication, static_cast<uint64_t>(to), 0);
   return true;
 }
 
@@ -168,11 +169,28 @@ PeerId Endpoint::intern_peer(const PeerDescription& description) {
   peers[free] = std::make_unique<Peer>(static_cast<PeerId>(free), description, impl_->config, &impl_->counters,
                                        impl_->trace_sink, &impl_->rng);
   peers[free]->refs = 1;
+  peers[free]->paths.tell(impl_->sink);
   peers[free]->paths.set_local_planes(impl_->planes_up);
+  impl_->sink->on_peer_addresses(static_cast<PeerId>(free));
   return static_cast<PeerId>(free);
 }
 void Endpoint::release_peer(PeerId id) {
   impl_->release_peer(id);
+}
+
+std::vector<PeerId> Endpoint::peers() const {
+  std::vector<PeerId> ids;
+  for (const auto& peer : impl_->peers_)
+    if (peer != nullptr) ids.push_back(peer->id);
+  return ids;
+}
+
+bool Endpoint::has_peer(PeerId id) const {
+  return impl_->peer(id) != nullptr;
+}
+
+const PeerDescription& Endpoint::peer_description(PeerId id) const {
+  return impl_->peer(id)->description;
 }
 
 Qp* Endpoint::create_qp(const QpInit& init) {
@@ -228,6 +246,13 @@ QpStatus Endpoint::qp_status(const Qp* qp) const {
   s.rx_packets = qp->responder.rx_packets;
   qp->requester.fill_status(&s);
   return s;
+}
+
+std::vector<QpStatus> Endpoint::all_qp_status() const {
+  std::vector<QpStatus> all;
+  for (const Qp* qp : impl_->qps_)
+    if (qp != nullptr) all.push_back(qp_status(qp));
+  return all;
 }
 
 PostResult Endpoint::post_send(Instant now, Qp* qp, const SendWr& wr) {
@@ -297,6 +322,10 @@ std::vector<EvStatus> Endpoint::ev_status(const Qp* qp) const {
 bool Endpoint::start_endpoint_op(Instant now, PeerId peer, uint16_t ev_index, uint16_t id, bool port_status,
                                  uint32_t mask, Duration timeout, uint8_t traffic_class) {
   return impl_->start_op(now, peer, ev_index, id, port_status, mask, timeout, false, traffic_class);
+}
+
+size_t Endpoint::control_waiting() const {
+  return impl_->one_off_count_;
 }
 
 const Counters& Endpoint::counters() const {

@@ -35,6 +35,8 @@ struct EvStatus {
   uint64_t tx_packets = 0;
   uint64_t losses = 0;
   uint64_t ecn_marks = 0;
+  uint64_t tx_bytes = 0;  // UDP payload of its data packets
+  Duration rtt;           // smoothed; 0: no sample yet
 };
 
 struct QpStatus {
@@ -72,6 +74,10 @@ class Endpoint {
   // Same description, same id; released with release_peer once per intern.
   PeerId intern_peer(const PeerDescription& peer);
   void release_peer(PeerId id);
+  std::vector<PeerId> peers() const;
+  bool has_peer(PeerId id) const;
+  // With what the peer itself has told; valid while it is interned.
+  const PeerDescription& peer_description(PeerId id) const;
 
   // --- queue pairs -------------------------------------------------------------------------------------------------
   // Null when the QPN is taken or the limit is reached. The pointer is valid until destroy_qp.
@@ -83,6 +89,7 @@ class Endpoint {
   QpState qp_state(const Qp* qp) const;
   void set_mailbox(Qp* qp, const Mailbox& mailbox);  // before RTR
   QpStatus qp_status(const Qp* qp) const;
+  std::vector<QpStatus> all_qp_status() const;
   PostResult post_send(Instant now, Qp* qp, const SendWr& wr);
   PostResult post_recv(Instant now, Qp* qp, uint64_t wr_id);
   // True while the QP still owes its peer a SACK or transport ACK, or has sends that are not completed.
@@ -103,10 +110,13 @@ class Endpoint {
   std::vector<EvStatus> ev_status(PeerId peer) const;
   // The same as one QP sees it: an EV that it passes over at its next turn is SKIP [MRC-EVS-3].
   std::vector<EvStatus> ev_status(const Qp* qp) const;
-  // EV probe (mask = 0) or port status update; traffic class 0 means NO_TRIM. False when `id` is outstanding. The
-  // answer arrives at Sink.
+  // EV probe (mask = 0) or port status update; traffic class 0 means NO_TRIM. False when `id` is outstanding or too
+  // many control packets wait. The answer arrives at Sink.
   bool start_endpoint_op(Instant now, PeerId peer, uint16_t ev_index, uint16_t id, bool port_status, uint32_t mask,
                          Duration timeout, uint8_t traffic_class = 0);
+  // Control packets that wait for poll_tx: the round trip of an operation that is started counts from its start, so
+  // whoever measures starts few at a time.
+  size_t control_waiting() const;
 
   // --- measurement -------------------------------------------------------------------------------------------------
   const Counters& counters() const;

@@ -137,8 +137,9 @@ class EndpointImpl {
   Peer* peer(PeerId id) const { return id < peers_.size() ? peers_[id].get() : nullptr; }
   void release_peer(PeerId id);
   void bury(uint32_t index, const Tombstone& t);
-  void trace(Instant now, uint32_t qpn, TraceEvent e, uint64_t a, uint64_t b) {
-    if (trace_sink != nullptr) trace_sink->on_trace(now, qpn, e, a, b);
+  void trace(Instant now, uint32_t qpn, TraceEvent e, TraceTrigger why, uint64_t a, uint64_t b, uint64_t c = 0,
+             uint64_t d = 0) {
+    if (__builtin_expect(trace_sink != nullptr, 0)) trace_sink->on_trace({now, a, b, c, d, qpn, e, why});
   }
 
   // endpoint_rx.cc
@@ -152,15 +153,15 @@ class EndpointImpl {
   void handle_timeout(Instant now);
   void set_flow(TxBurst* out, const Peer& to, uint16_t ev, uint8_t dscp) const;
   bool fill_flow(wire::Flow* flow, const Peer& to, uint16_t ev, uint8_t dscp) const;
-  // Queues a control packet of `length` bytes of headers; appends the ICRC. Dropped when too many wait.
-  void queue_one_off(const wire::Flow& flow, uint16_t ev, const uint8_t* headers, uint32_t length);
+  // Queues a control packet of `length` bytes of headers; appends the ICRC. False, and dropped, when too many wait.
+  bool queue_one_off(const wire::Flow& flow, uint16_t ev, const uint8_t* headers, uint32_t length);
   void send_nack(Instant now, Qp* qp, const wire::Flow& from, Psn psn, uint16_t timestamp, wire::NackReason reason);
   void count_tx(const TxBurst& b);
 
   // endpoint_ops.cc
   bool start_op(Instant now, PeerId peer, uint16_t ev, uint16_t id, bool port_status, uint32_t mask, Duration timeout,
                 bool internal, uint8_t traffic_class = 0);
-  void send_op(Instant now, EndpointOpRecord* op);
+  bool send_op(Instant now, EndpointOpRecord* op);  // false: no room in the queue
   void on_endpoint_request(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p);
   void on_endpoint_response(Instant now, const wire::Flow& flow, const wire::Packet& p);
   void handle_op_timeouts(Instant now);

@@ -173,6 +173,7 @@ bool EndpointImpl::learn_plane(Peer* to, const wire::Plth& told) {
   if (at.addr == next.addr && at.port == next.port) return true;
   at = next;
   ++counters.planes_learnt;
+  sink->on_peer_addresses(to->id);
   return true;
 }
 
@@ -187,7 +188,7 @@ void EndpointImpl::use_plane(Instant now, Peer* to, uint8_t plane, bool ready) {
   l.in_use = ready && !lacking ? before | bit : before & ~bit;
   if (l.in_use == before) return;
   to->paths.set_present_planes(l.in_use);
-  trace(now, 0, TraceEvent::kPlane, plane, to->paths.plane_usable(plane));
+  trace(now, 0, TraceEvent::kPlane, TraceTrigger::kLearnt, plane, to->paths.plane_usable(plane));
   rearm_peer(to);
   wake_senders();
 }

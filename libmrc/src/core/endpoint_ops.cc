@@ -28,16 +28,20 @@ bool EndpointImpl::start_op(Instant now, PeerId to, uint16_t ev, uint16_t id, bo
   op.port_status = port_status;
   op.mask = mask;
   op.deadline = now + timeout;
-  send_op(now, &op);
   ops_.push_back(op);
+  // Our own port status is repeated until it is answered, so it may begin with a packet that found no room.
+  if (!send_op(now, &ops_.back()) && !(internal && port_status)) {
+    ops_.pop_back();
+    return false;
+  }
   timers.set(&op_timer_, std::min(op_timer_.deadline, op.deadline));
   return true;
 }
 
-void EndpointImpl::send_op(Instant now, EndpointOpRecord* op) {
+bool EndpointImpl::send_op(Instant now, EndpointOpRecord* op) {
   op->sent_at = now;
   wire::Flow flow;
-  if (!fill_flow(&flow, *peer(op->peer), op->ev, op->dscp)) return;
+  if (!fill_flow(&flow, *peer(op->peer), op->ev, op->dscp)) return true;  // no such plane there: nobody answers
   wire::Bth bth;
   bth.opcode = wire::Opcode::kEndpointRequest;
   bth.dqp = wire::kEndpointQpn;
@@ -48,8 +52,9 @@ void EndpointImpl::send_op(Instant now, EndpointOpRecord* op) {
   erth.port_status_mask = op->port_status ? op->mask : 0;
   erth.timestamp.tx_timestamp = wire::timestamp_of(now);
   uint8_t packet[kHeaderRoom];
-  queue_one_off(flow, op->ev, packet, wire::encode_endpoint_request(packet, bth, erth));
+  if (!queue_one_off(flow, op->ev, packet, wire::encode_endpoint_request(packet, bth, erth))) return false;
   if (!op->port_status) ++counters.tx_ev_probes;
+  return true;
 }
 
 void EndpointImpl::on_endpoint_request(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p) {
@@ -60,15 +65,18 @@ void EndpointImpl::on_endpoint_request(Instant now, const wire::Flow& flow, uint
   if (p.erth.op == wire::EndpointOp::kPortStatus) {
     const uint32_t mask = p.erth.port_status_mask;
     if (mask != 0) {  // all ports down cannot be told from a port that is up [MRC-CHOICE-Q23]
+      uint32_t changed = 0;
       for (auto& candidate : peers_) {
         if (!candidate) continue;
         for (const PlaneAddress& a : candidate->description.planes)
           if (a.addr == flow.src) {
+            changed |= (candidate->paths.remote_planes() ^ mask) & all_planes();
             candidate->paths.set_remote_planes(mask);
-            trace(now, 0, TraceEvent::kPlane, plane, mask);
             break;
           }
       }
+      for (uint32_t i = 0; i < config.planes.size(); ++i)
+        if ((changed >> i & 1) != 0) trace(now, 0, TraceEvent::kPlane, TraceTrigger::kPortStatus, i, mask >> i & 1);
     }
   }
   // The answer takes the plane that the request came on: it works at least one way, and the prober wants to know about
@@ -168,7 +176,7 @@ void EndpointImpl::probe_paths(Instant now, Peer* p) {
     next_op_id_ = static_cast<uint16_t>(next_op_id_ + 1);
     if (next_op_id_ < 0x8000) next_op_id_ = 0x8000;  // callers of the controller API use the lower half
     if (!start_op(now, p->id, ev, next_op_id_, false, 0, p->paths.probe_patience(ev), true))
-      p->paths.on_probe_lost(now, ev, now);
+      p->paths.on_probe_unsent(now, ev);
   }
   rearm_peer(p);
 }
@@ -176,7 +184,7 @@ void EndpointImpl::probe_paths(Instant now, Peer* p) {
 void EndpointImpl::set_plane_up(Instant now, uint8_t plane, bool up) {
   if (plane >= config.planes.size() || up == (((planes_up >> plane) & 1) != 0)) return;
   planes_up = up ? planes_up | 1u << plane : planes_up & ~(1u << plane);
-  trace(now, 0, TraceEvent::kPlane, plane, up);
+  trace(now, 0, TraceEvent::kPlane, TraceTrigger::kLocalPort, plane, up);
   sink->on_port_event(plane, up ? AsyncEvent::kPortUp : AsyncEvent::kPortDown);
   for (auto& p : peers_) {
     if (!p) continue;

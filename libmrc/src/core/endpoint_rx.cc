@@ -40,7 +40,7 @@ void EndpointImpl::handle_rx(Instant now, const RxBurst& burst) {
     const wire::DecodeError error = wire::decode(data, n, &p);
     if (error != wire::DecodeError::kOk) {
       ++counters.drop_decode;
-      trace(now, 0, TraceEvent::kDrop, static_cast<uint64_t>(error), 0);
+      trace(now, 0, TraceEvent::kDrop, TraceTrigger::kUndecodable, static_cast<uint64_t>(error), 0);
       continue;
     }
     if (config.icrc) {
@@ -51,6 +51,7 @@ void EndpointImpl::handle_rx(Instant now, const RxBurst& burst) {
       const uint32_t crc = wire::icrc_update_headers(prefix, data, n - wire::kIcrcBytes);
       if (wire::icrc_finish(crc) != wire::icrc_load(data + n - wire::kIcrcBytes)) {
         ++counters.drop_icrc;
+        trace(now, 0, TraceEvent::kDrop, TraceTrigger::kIcrc, 0, p.bth.psn.value());
         continue;
       }
     }
@@ -89,7 +90,7 @@ void EndpointImpl::dispatch(Instant now, const wire::Flow& flow, uint8_t plane, 
     }
     if (qp->peer->paths.on_inbound(now)) rearm_peer(qp->peer);
     if (p.bth.opcode == Opcode::kProbe) {
-      trace(now, qp->qpn, TraceEvent::kRxProbe, p.peth.probe_id, wire::ev_of(flow));
+      trace(now, qp->qpn, TraceEvent::kRxProbe, TraceTrigger::kNone, p.peth.probe_id, wire::ev_of(flow));
       qp->responder.on_probe(now, flow, p);
     } else {
       if (flow.ecn() == wire::Ecn::kCe) ++plane_counters[plane].ecn_marks;

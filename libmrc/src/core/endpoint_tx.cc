@@ -26,8 +26,8 @@ void EndpointImpl::set_flow(TxBurst* out, const Peer& to, uint16_t ev, uint8_t d
   out->ev_index = ev;
 }
 
-void EndpointImpl::queue_one_off(const wire::Flow& flow, uint16_t ev, const uint8_t* headers, uint32_t length) {
-  if (one_off_count_ == kMaxOneOffs || length + wire::kIcrcBytes > kHeaderRoom) return;
+bool EndpointImpl::queue_one_off(const wire::Flow& flow, uint16_t ev, const uint8_t* headers, uint32_t length) {
+  if (one_off_count_ == kMaxOneOffs || length + wire::kIcrcBytes > kHeaderRoom) return false;
   OneOff& o = one_offs_[(one_off_head_ + one_off_count_++) % kMaxOneOffs];
   o.flow = flow;
   o.plane = config.evs[ev].plane;
@@ -36,6 +36,7 @@ void EndpointImpl::queue_one_off(const wire::Flow& flow, uint16_t ev, const uint
   o.length = static_cast<uint8_t>(length + wire::kIcrcBytes);
   const uint32_t crc = config.icrc ? wire::icrc_compute(flow, o.bytes.data(), o.length) : 0;
   wire::icrc_store(o.bytes.data() + length, crc);
+  return true;
 }
 
 void EndpointImpl::send_nack(Instant now, Qp* qp, const wire::Flow& from, Psn psn, uint16_t timestamp,
@@ -58,7 +59,8 @@ void EndpointImpl::send_nack(Instant now, Qp* qp, const wire::Flow& from, Psn ps
   uint8_t packet[kHeaderRoom];
   queue_one_off(flow, ev, packet, wire::encode_nack(packet, bth, neth));
   ++counters.tx_nacks;
-  trace(now, qp->qpn, TraceEvent::kTxNack, psn.value(), static_cast<uint64_t>(reason));
+  trace(now, qp->qpn, TraceEvent::kTxNack, TraceTrigger::kNone, psn.value(), static_cast<uint64_t>(reason),
+        wire::ev_of(from));
 }
 
 void EndpointImpl::count_tx(const TxBurst& b) {

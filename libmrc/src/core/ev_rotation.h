@@ -7,25 +7,36 @@
 #include <vector>
 
 #include "core/peer_paths.h"
+#include "core/trace.h"
 
 namespace mrc::core {
 
 class EvRotation {
  public:
-  // The next EV whose plane has room, or false when no plane has.
-  bool next(PeerPaths* paths, uint32_t planes_with_room, uint16_t* ev) {
+  // The next EV whose plane has room, or false when no plane has. `choice`: of its profile; null: it has none.
+  bool next(PeerPaths* paths, uint32_t planes_with_room, uint16_t* ev, const EvChoice* choice = nullptr) {
+    passed_full_ = passed_skipped_ = 0;
     for (int lap = 0; lap < 2; ++lap) {
-      if (position_ >= lap_.size() || generation_ != paths->generation()) {
-        paths->draw_lap(&lap_);
+      const uint32_t choice_generation = choice != nullptr ? choice->generation : 0;
+      if (position_ >= lap_.size() || generation_ != paths->generation() || choice_generation_ != choice_generation) {
+        paths->draw_lap(&lap_, choice);
         generation_ = paths->generation();
+        choice_generation_ = choice_generation;
         position_ = 0;
         if (lap_.empty()) return false;
       }
       // On the second lap SKIP no longer counts: with every EV skipped, any is as good as another.
       while (position_ < lap_.size()) {
         const uint16_t candidate = lap_[position_++];
-        if (!((planes_with_room >> paths->plane_of(candidate)) & 1)) continue;
-        if (take_skip(candidate) && lap == 0) continue;
+        if (!((planes_with_room >> paths->plane_of(candidate)) & 1)) {
+          ++passed_full_;
+          continue;
+        }
+        if (take_skip(candidate) && lap == 0) {
+          ++passed_skipped_;
+          continue;
+        }
+        second_lap_ = lap != 0;
         *ev = candidate;
         return true;
       }
@@ -40,6 +51,14 @@ class EvRotation {
     skip_[ev / 64] |= bit;
     return true;
   }
+  // Of the last choice: why it was this EV, and what was passed over on the way to it.
+  TraceTrigger why() const {
+    if (second_lap_ && passed_skipped_ != 0) return TraceTrigger::kAllSkipped;
+    if (passed_skipped_ != 0) return TraceTrigger::kSkipped;
+    return passed_full_ != 0 ? TraceTrigger::kFull : TraceTrigger::kTurn;
+  }
+  uint32_t passed_skipped() const { return passed_skipped_; }
+  uint32_t passed_full() const { return passed_full_; }
   bool skipped(uint16_t ev) const { return ev / 64u < skip_.size() && ((skip_[ev / 64] >> (ev % 64)) & 1); }
   void reset() {
     lap_.clear();
@@ -57,6 +76,9 @@ class EvRotation {
   std::vector<uint64_t> skip_;
   size_t position_ = 0;
   uint32_t generation_ = 0;
+  uint32_t choice_generation_ = 0;
+  uint32_t passed_skipped_ = 0, passed_full_ = 0;
+  bool second_lap_ = false;
 };
 
 }  // namespace mrc::core

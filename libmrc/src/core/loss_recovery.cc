@@ -41,14 +41,28 @@ void Requester::on_spurious(Instant now) {
   reorder_narrow_at_ = now + std::max(srtt_ * 64, Duration::milliseconds(10));
 }
 
-void Requester::mark_lost(Instant now, uint64_t seq) {
+void Requester::mark_lost(Instant now, uint64_t seq, TraceTrigger why) {
   TxRecord& r = (*window_)[seq];
   r.lost = true;
+  r.lost_by = why;
   --flight_;
   ++lost_count_;
   lost_hint_ = std::min(lost_hint_, seq);
   nscc_.on_loss(now, r.nominal);
   ++qp_.ep->plane_counters[qp_.peer->paths.plane_of(r.ev)].losses;
+}
+
+// `event` is kLost or kTimeout; call it after the packet was marked.
+void Requester::trace_lost(Instant now, TraceEvent event, TraceTrigger why, uint64_t seq) {
+  const TxRecord& r = (*window_)[seq];
+  const EvEntry& ev = qp_.ep->config.evs[r.ev];
+  const uint32_t psn = (qp_.attr.sq_psn + static_cast<int32_t>(seq & Psn::kMask)).value();
+  const auto age = static_cast<uint64_t>((now - r.sent_at).ns());
+  if (event == TraceEvent::kTimeout) {
+    qp_.ep->trace(now, qp_.qpn, event, why, psn, attempts_, ev.value, age);
+  } else {
+    qp_.ep->trace(now, qp_.qpn, event, why, psn, ev.value, ev.plane, age);
+  }
 }
 
 void Requester::detect_losses(Instant now) {
@@ -63,14 +77,16 @@ void Requester::detect_losses(Instant now) {
   for (uint64_t s = una_; s < end; ++s) {
     const TxRecord& r = (*window_)[s];
     if (r.acked || r.lost || r.sent_at > threshold) continue;
-    mark_lost(now, s);
+    mark_lost(now, s, TraceTrigger::kOvertaken);
     ++qp_.ep->counters.fast_retransmits;
     qp_.peer->paths.on_lost(now, r.ev, r.sent_at);
-    qp_.ep->trace(now, qp_.qpn, TraceEvent::kLost, (qp_.attr.sq_psn + static_cast<int32_t>(s & Psn::kMask)).value(),
-                  qp_.ep->config.evs[r.ev].value);
+    trace_lost(now, TraceEvent::kLost, TraceTrigger::kOvertaken, s);
     any = true;
   }
-  if (any) qp_.ep->rearm_peer(qp_.peer);
+  if (any) {
+    trace_window(now, TraceTrigger::kOvertaken, Duration());
+    qp_.ep->rearm_peer(qp_.peer);
+  }
 }
 
 Duration Requester::rto_interval() const {
@@ -111,12 +127,11 @@ void Requester::handle_rto(Instant now) {
       oldest = std::min(oldest, r.sent_at);
       continue;
     }
-    mark_lost(now, s);
+    mark_lost(now, s, TraceTrigger::kTimedOut);
     ++qp_.ep->counters.timeouts;
     ++timeouts;
     qp_.peer->paths.on_timeout(now, r.ev);
-    qp_.ep->trace(now, qp_.qpn, TraceEvent::kTimeout, (qp_.attr.sq_psn + static_cast<int32_t>(s & Psn::kMask)).value(),
-                  attempts_);
+    trace_lost(now, TraceEvent::kTimeout, TraceTrigger::kTimedOut, s);
     any = true;
   }
   // Nothing in flight, yet work is not acknowledged and the last probe has had its time: a peer that died after its
@@ -131,8 +146,11 @@ void Requester::handle_rto(Instant now) {
     qp_.ep->enter_error(now, &qp_, WcStatus::kRetryExceeded, AsyncEvent::kQpFatal);
     return;
   }
-  if (silent) send_probe(now);
-  if (any) qp_.ep->rearm_peer(qp_.peer);
+  if (silent) send_probe(now, TraceTrigger::kStandstill);
+  if (any) {
+    trace_window(now, TraceTrigger::kTimedOut, Duration());
+    qp_.ep->rearm_peer(qp_.peer);
+  }
   rto_deadline_ = (oldest < Instant::never() ? oldest : now) + rto_interval();
   if (rto_deadline_ <= now) rto_deadline_ = now + rto_interval();
   if (lost_count_ > 0) qp_.ep->make_ready(&qp_);
@@ -150,14 +168,15 @@ void Requester::arm_probe(Instant now) {
   probe_deadline_ = now + std::min(wait, std::max(kProbeCap, usual * 2));
 }
 
-void Requester::send_probe(Instant now) {
+void Requester::send_probe(Instant now, TraceTrigger why) {
   EndpointImpl& ep = *qp_.ep;
   if (probe_backoff_ < 16) ++probe_backoff_;
   uint16_t ev;
-  if (rotation_.next(&qp_.peer->paths, UINT32_MAX, &ev)) {
+  if (rotation_.next(&qp_.peer->paths, UINT32_MAX, &ev, qp_.attr.evs.get())) {
     // A probe that never came back is silence on its path too.
     if (probe_outstanding_) qp_.peer->paths.on_lost(now, probe_ev_, probe_sent_at_);
     ++probe_id_;
+    if (!probe_outstanding_) first_probe_ = {probe_id_, ev, now};
     probe_ev_ = ev;
     probe_sent_at_ = now;
     probe_outstanding_ = true;
@@ -176,7 +195,8 @@ void Requester::send_probe(Instant now) {
     if (ep.fill_flow(&flow, *qp_.peer, ev, ep.config.trimming ? ep.config.dscp.trimmable : ep.config.dscp.no_trim)) {
       ep.queue_one_off(flow, ev, packet, n);
       ++ep.counters.tx_probes;
-      ep.trace(now, qp_.qpn, TraceEvent::kTxProbe, probe_id_, ep.config.evs[ev].value);
+      ep.trace(now, qp_.qpn, TraceEvent::kTxProbe, why, probe_id_, ep.config.evs[ev].value, ep.config.evs[ev].plane,
+               probe_backoff_);
     }
     ep.rearm_peer(qp_.peer);
   }
@@ -185,7 +205,7 @@ void Requester::send_probe(Instant now) {
 
 void Requester::on_timer(Instant now) {
   if (rto_deadline_ <= now) handle_rto(now);
-  if (qp_.state == QpState::kRts && probe_deadline_ <= now) send_probe(now);
+  if (qp_.state == QpState::kRts && probe_deadline_ <= now) send_probe(now, TraceTrigger::kSilence);
 }
 
 }  // namespace mrc::core

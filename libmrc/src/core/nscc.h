@@ -15,6 +15,8 @@ namespace mrc::core {
 
 enum class NsccMode : uint8_t { kSpec, kHtsim };
 
+inline constexpr uint32_t kHtsimHeader = 64;  // bytes of a packet's size there that are not payload
+
 struct NsccConfig {
   bool disabled = false;  // no congestion control: window unlimited
   NsccMode mode = NsccMode::kSpec;

@@ -15,7 +15,6 @@ constexpr double kWindowOfBdp = 1.5;
 constexpr int64_t kAdjustPackets = 8;
 constexpr int kQaGate = 3;
 constexpr int kMaxQaGate = 62;
-constexpr uint32_t kHtsimHeader = 64;
 
 enum ByHand : uint16_t {
   kMaxWnd = 1 << 0,

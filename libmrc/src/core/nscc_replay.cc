@@ -8,7 +8,7 @@ namespace mrc::core {
 namespace {
 
 // Columns after the record's kind; A and N share what follows kInflight.
-enum Start : size_t { kFlow, kBaseRtt, kBdp, kMaxWnd, kCwnd, kMtu, kStartFields };
+enum Start : size_t { kFlow, kBaseRtt, kBdp, kMaxWndBytes, kCwnd, kMtu, kStartFields };
 enum Ack : size_t { kNow = 1, kBytes = 2, kRtt = 3, kDelay = 4, kMarked = 5, kInflight = 6, kCwndBefore = 7 };
 enum Tail : size_t {
   kCwndAfter = 8,
@@ -102,15 +102,14 @@ bool NsccReplay::feed(const std::string& raw) {
 }
 
 bool NsccReplay::start_context(const Fields& f) {
-  constexpr int64_t kHtsimHeader = 64;
-  if (f[kBaseRtt] <= 0 || f[kBdp] <= 0 || f[kMaxWnd] <= 0 || f[kCwnd] <= 0) {
+  if (f[kBaseRtt] <= 0 || f[kBdp] <= 0 || f[kMaxWndBytes] <= 0 || f[kCwnd] <= 0) {
     return fail("R, BDP, max_wnd and cwnd must be above 0");
   }
-  if (f[kMtu] <= kHtsimHeader || f[kMtu] > UINT16_MAX) return fail("mtu must be within 65..65535");
+  if (f[kMtu] <= int64_t{kHtsimHeader} || f[kMtu] > UINT16_MAX) return fail("mtu must be within 65..65535");
   Nscc::Recorded start;
   start.base_rtt = f[kBaseRtt];
   start.bdp = f[kBdp];
-  start.max_wnd = f[kMaxWnd];
+  start.max_wnd = f[kMaxWndBytes];
   start.cwnd = f[kCwnd];
   start.mtu = static_cast<uint32_t>(f[kMtu]);
   start.trimming = options_.trimming != Trimming::kOff;

@@ -33,7 +33,7 @@ void PeerPaths::refresh_usable() {
   ++generation_;
 }
 
-void PeerPaths::draw_lap(std::vector<uint16_t>* lap) {
+void PeerPaths::draw_lap(std::vector<uint16_t>* lap, const EvChoice* choice) {
   lap->clear();
   const size_t plane_count = planes_.size();
   // One shuffled run per plane in scratch_, described by its bounds.
@@ -42,15 +42,24 @@ void PeerPaths::draw_lap(std::vector<uint16_t>* lap) {
   uint32_t used = 0;
   uint16_t longest = 0;
   scratch_.clear();
-  for (int relaxed = 0; relaxed < 2 && scratch_.empty(); ++relaxed) {
+  const size_t least = choice != nullptr ? std::max<size_t>(1, choice->min_active) : 1;
+  // GOOD ones; with a choice also bad ones of usable planes; anything at all.
+  enum { kGoodOnes, kDoubtful, kAny };
+  for (int relaxed = kGoodOnes; relaxed <= kAny; ++relaxed) {
+    if (relaxed == kDoubtful && (choice == nullptr || scratch_.size() >= least)) continue;
+    if (relaxed == kAny && !scratch_.empty()) break;
+    scratch_.clear();
+    longest = 0;
     used = 0;
     for (uint8_t p = 0; p < plane_count && p < 32; ++p) {
-      if (relaxed == 0 ? !plane_usable(p) : !((present_planes_ >> p) & 1)) continue;
+      if (relaxed != kAny ? !plane_usable(p) : !((present_planes_ >> p) & 1)) continue;
       const auto first = static_cast<uint16_t>(scratch_.size());
       for (uint16_t i = 0; i < health_.size(); ++i) {
         if (health_[i].plane != p) continue;
-        const bool take = relaxed == 0 ? health_[i].active && health_[i].state == EvState::kGood
-                                       : health_[i].state != EvState::kDenied;
+        if (choice != nullptr && !choice->allows(i)) continue;
+        const bool in_use = choice != nullptr || health_[i].active;
+        const bool take =
+            relaxed == kGoodOnes ? in_use && health_[i].state == EvState::kGood : health_[i].state != EvState::kDenied;
         if (take) scratch_.push_back(i);
       }
       const auto n = static_cast<uint16_t>(scratch_.size() - first);
@@ -94,11 +103,9 @@ bool PeerPaths::pick_control(uint32_t planes_with_room, uint16_t* ev) {
       }
       PlaneHealth& plane = planes_[p];
       if (plane.reverse == UINT16_MAX || (relaxed == 0 && health_[plane.reverse].state != EvState::kGood)) {
-        scratch_.clear();
-        for (uint16_t i = 0; i < health_.size(); ++i)
-          if (health_[i].plane == p && (relaxed != 0 || health_[i].state == EvState::kGood)) scratch_.push_back(i);
-        if (scratch_.empty()) continue;
-        plane.reverse = scratch_[rng_->below(static_cast<uint32_t>(scratch_.size()))];
+        const uint16_t drawn = draw_ev(p, relaxed != 0);
+        if (drawn == UINT16_MAX) continue;
+        plane.reverse = drawn;
       }
       control_turn_ = static_cast<uint8_t>((p + 1) % plane_count);
       *ev = plane.reverse;
@@ -108,11 +115,19 @@ bool PeerPaths::pick_control(uint32_t planes_with_room, uint16_t* ev) {
   return false;
 }
 
+uint16_t PeerPaths::draw_ev(uint8_t plane, bool bad_too) {
+  scratch_.clear();
+  for (uint16_t i = 0; i < health_.size(); ++i)
+    if (health_[i].plane == plane && (bad_too || health_[i].state == EvState::kGood)) scratch_.push_back(i);
+  return scratch_.empty() ? UINT16_MAX : scratch_[rng_->below(static_cast<uint32_t>(scratch_.size()))];
+}
+
 void PeerPaths::on_delivered(uint16_t ev, Instant sent_at) {
   EvHealth& h = health_[ev];
   if (sent_at > h.last_delivered_sent) h.last_delivered_sent = sent_at;
   if (h.streak != 0 && sent_at >= h.last_loss_sent) h.streak = 0;
   PlaneHealth& p = planes_[h.plane];
+  if (h.state == EvState::kGood) p.reverse = ev;  // [MRC-EVS-9]
   if (sent_at > p.last_delivered_sent) p.last_delivered_sent = sent_at;
   if (p.streak != 0 && sent_at >= p.last_loss_sent) p.streak = 0;
 }
@@ -124,20 +139,20 @@ void PeerPaths::on_lost(Instant now, uint16_t ev, Instant sent_at) {
   PlaneHealth& p = planes_[h.plane];
   if (sent_at > h.last_delivered_sent && sent_at > h.last_loss_sent) {
     h.last_loss_sent = sent_at;
-    if (++h.streak >= kEvStreak) assume_bad(now, ev);
+    if (++h.streak >= kEvStreak) assume_bad(now, ev, TraceTrigger::kLosses);
   }
   if (sent_at > p.last_delivered_sent && sent_at > p.last_loss_sent) {
     p.last_loss_sent = sent_at;
-    if (++p.streak >= kPlaneStreak) suspend_plane(now, h.plane);
+    if (++p.streak >= kPlaneStreak) suspend_plane(now, h.plane, TraceTrigger::kLosses);
   }
 }
 
 void PeerPaths::on_timeout(Instant now, uint16_t ev) {
   ++health_[ev].losses;
-  assume_bad(now, ev);
+  assume_bad(now, ev, TraceTrigger::kTimedOut);
 }
 
-void PeerPaths::suspend_plane(Instant now, uint8_t plane) {
+void PeerPaths::suspend_plane(Instant now, uint8_t plane, TraceTrigger why) {
   PlaneHealth& p = planes_[plane];
   p.streak = 0;
   // A plane is left only for another one: with no other plane in use there is nothing to gain.
@@ -146,21 +161,30 @@ void PeerPaths::suspend_plane(Instant now, uint8_t plane) {
   if (!other || p.suspended) return;
   p.suspended = true;
   ++counters_->plane_suspensions;
-  if (trace_ != nullptr) trace_->on_trace(now, 0, TraceEvent::kPlane, plane, 0);
+  trace_plane(now, plane, false, why);
   // Backups of a suspended plane must not be drawn in: retire inactive ones first.
   for (int pass = 0; pass < 2; ++pass)
     for (uint16_t i = 0; i < health_.size(); ++i)
-      if (health_[i].plane == plane && health_[i].active == (pass == 1)) assume_bad(now, i);
+      if (health_[i].plane == plane && health_[i].active == (pass == 1))
+        assume_bad(now, i, TraceTrigger::kPlaneSuspended);
 }
 
-void PeerPaths::set_state(Instant now, uint16_t ev, EvState to) {
-  health_[ev].state = to;
+void PeerPaths::trace_plane(Instant now, uint8_t plane, bool up, TraceTrigger why) {
+  if (trace_ != nullptr) trace_->on_trace({now, plane, up, 0, 0, 0, TraceEvent::kPlane, why});
+}
+
+void PeerPaths::set_state(Instant now, uint16_t ev, EvState to, TraceTrigger why) {
+  EvHealth& h = health_[ev];
+  h.state = to;
   ++generation_;
+  if (sink_ != nullptr) sink_->on_ev_state(ev, to, h.losses - h.losses_told);
+  h.losses_told = h.losses;
   if (trace_ != nullptr)
-    trace_->on_trace(now, 0, TraceEvent::kEvState, config_.evs[ev].value, static_cast<uint64_t>(to));
+    trace_->on_trace({now, config_.evs[ev].value, static_cast<uint64_t>(to), health_[ev].plane, health_[ev].losses, 0,
+                      TraceEvent::kEvState, why});
 }
 
-bool PeerPaths::assume_bad(Instant now, uint16_t ev) {
+bool PeerPaths::assume_bad(Instant now, uint16_t ev, TraceTrigger why) {
   EvHealth& h = health_[ev];
   if (h.state != EvState::kGood) return false;
   if (h.active && present(h.plane)) {
@@ -171,7 +195,7 @@ bool PeerPaths::assume_bad(Instant now, uint16_t ev) {
   h.active = false;
   h.streak = 0;
   ++counters_->ev_assumed_bad;
-  set_state(now, ev, EvState::kAssumedBad);
+  set_state(now, ev, EvState::kAssumedBad, why);
   if (was_active) activate_backup(h.plane);
   schedule_probe(now, ev, config_.ev_probe_interval / 8);
   return true;
@@ -186,19 +210,19 @@ void PeerPaths::activate_backup(uint8_t plane) {
   }
 }
 
-void PeerPaths::recover(Instant now, uint16_t ev) {
+void PeerPaths::recover(Instant now, uint16_t ev, TraceTrigger why) {
   EvHealth& h = health_[ev];
   h.streak = h.unanswered = 0;
   h.next_probe = Instant::never();
   ++counters_->ev_recovered;
-  set_state(now, ev, EvState::kGood);
+  set_state(now, ev, EvState::kGood, why);
   hasten_probes(now, h.plane);
   PlaneHealth& p = planes_[h.plane];
   p.streak = 0;
   p.silent_check = kLongAgo;
   if (p.suspended) {
     p.suspended = false;
-    if (trace_ != nullptr) trace_->on_trace(now, 0, TraceEvent::kPlane, h.plane, 1);
+    trace_plane(now, h.plane, true, why);
   }
   uint32_t active = 0;
   for (const EvHealth& other : health_) active += other.plane == h.plane && other.active;
@@ -251,17 +275,22 @@ bool PeerPaths::take_due_probe(Instant now, uint16_t* ev) {
   }
   if (!inbound_) return false;
   // Reverse paths: who only receives learns from its own probes which planes carry its SACKs. One check per plane and
-  // interval, then the next inbound packet starts another round.
+  // interval, then the next inbound packet starts another round. Any path of the plane is asked; when that one was
+  // silent, the reverse EV itself, which tells a dead path from a dead plane.
   bool waiting = false;
-  for (PlaneHealth& p : planes_) {
+  for (uint8_t plane = 0; plane < planes_.size(); ++plane) {
+    PlaneHealth& p = planes_[plane];
     if (p.next_check > now) {
       waiting |= p.next_check < Instant::never();
       continue;
     }
     p.next_check = Instant::never();
-    if (p.reverse == UINT16_MAX || health_[p.reverse].state != EvState::kGood || health_[p.reverse].probing) continue;
-    health_[p.reverse].probing = true;
-    *ev = p.reverse;
+    if (p.reverse == UINT16_MAX || health_[p.reverse].state != EvState::kGood) continue;
+    const bool in_doubt = p.silent_check > p.last_delivered_sent;
+    p.checked = in_doubt ? p.reverse : draw_ev(plane, false);
+    if (health_[p.checked].probing) continue;
+    health_[p.checked].probing = true;
+    *ev = p.checked;
     return true;
   }
   inbound_ = waiting;
@@ -273,7 +302,8 @@ void PeerPaths::on_probe_answer(Instant now, uint16_t ev, Instant sent_at) {
   EvHealth& h = health_[ev];
   h.probing = false;
   on_delivered(ev, sent_at);
-  if (h.state == EvState::kAssumedBad) recover(now, ev);
+  on_rtt(ev, now - sent_at);
+  if (h.state == EvState::kAssumedBad) recover(now, ev, TraceTrigger::kProbeAnswered);
 }
 
 void PeerPaths::on_probe_lost(Instant now, uint16_t ev, Instant sent_at) {
@@ -284,14 +314,19 @@ void PeerPaths::on_probe_lost(Instant now, uint16_t ev, Instant sent_at) {
     schedule_probe(now, ev, probe_patience(ev));
     return;
   }
-  // Two silent checks of the reverse path retire the plane: who only receives has no other evidence, and another EV of
-  // a dead plane would swallow its SACKs for two checks more. [MRC-EVS-9]
+  // Two silent checks in a row retire the plane: who only receives has no other evidence, and another EV of a dead plane
+  // would swallow its SACKs for two checks more. [MRC-EVS-9]
   PlaneHealth& p = planes_[h.plane];
-  const bool silent = p.reverse == ev && sent_at > p.last_delivered_sent;
+  const bool silent = p.checked == ev && sent_at > p.last_delivered_sent;
   const bool again = silent && sent_at > p.silent_check && p.silent_check > p.last_delivered_sent;
   if (silent) p.silent_check = sent_at;
   on_lost(now, ev, sent_at);
-  if (again) suspend_plane(now, h.plane);
+  if (again) suspend_plane(now, h.plane, TraceTrigger::kSilence);
+}
+
+void PeerPaths::on_probe_unsent(Instant now, uint16_t ev) {
+  health_[ev].probing = false;
+  if (health_[ev].state == EvState::kAssumedBad) schedule_probe(now, ev, probe_patience(ev));
 }
 
 // [MRC-CHOICE-Q21]
@@ -303,10 +338,10 @@ void PeerPaths::set_denied(Instant now, uint16_t ev, bool denied) {
     if (was_good_active && present(h.plane)) --good_active_;
     h.active = false;
     h.next_probe = Instant::never();
-    set_state(now, ev, EvState::kDenied);
+    set_state(now, ev, EvState::kDenied, TraceTrigger::kOperator);
     if (was_good_active) activate_backup(h.plane);
   } else {
-    recover(now, ev);
+    recover(now, ev, TraceTrigger::kOperator);
   }
 }
 
@@ -332,7 +367,7 @@ std::vector<EvStatus> PeerPaths::status() const {
   std::vector<EvStatus> all(health_.size());
   for (size_t i = 0; i < health_.size(); ++i) {
     const EvHealth& h = health_[i];
-    all[i] = {config_.evs[i].value, h.plane, h.active, h.state, h.tx_packets, h.losses, h.ecn_marks};
+    all[i] = {config_.evs[i].value, h.plane, h.active, h.state, h.tx_packets, h.losses, h.ecn_marks, h.tx_bytes, h.rtt};
   }
   return all;
 }

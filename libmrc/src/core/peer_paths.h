@@ -17,6 +17,8 @@
 #include "core/config.h"
 #include "core/counters.h"
 #include "core/endpoint.h"
+#include "core/ev_choice.h"
+#include "core/trace.h"
 
 namespace mrc::core {
 
@@ -35,11 +37,16 @@ struct EvHealth {
   uint8_t plane = 0;
   bool active = false;
   bool probing = false;  // an EV probe is outstanding
+  uint64_t losses_told = 0;
+  uint64_t tx_bytes = 0;
+  Duration rtt;  // smoothed; 0: no sample yet
 };
 
 class PeerPaths {
  public:
   PeerPaths(const EndpointConfig& config, const PeerDescription& peer, Counters* counters, TraceSink* trace, Rng* rng);
+
+  void tell(Sink* sink) { sink_ = sink; }  // changes of state, from now on
 
   // --- choosing ---
   uint32_t generation() const { return generation_; }  // moves when the usable set changes
@@ -47,19 +54,28 @@ class PeerPaths {
   bool plane_usable(uint8_t plane) const { return (usable_planes_ >> plane) & 1; }
   uint8_t plane_of(uint16_t ev) const { return health_[ev].plane; }
   // Active GOOD EVs of usable planes, equally many per plane, planes interleaved, order drawn anew. Falls back to every
-  // EV that is not DENIED when nothing is GOOD: sending into doubt beats not sending.
-  void draw_lap(std::vector<uint16_t>* lap);
+  // EV that is not DENIED when nothing is GOOD: sending into doubt beats not sending. With a choice: of those it
+  // allows, active or not, and bad ones too when the good ones are fewer than its minimum [MRC-EVS-10].
+  void draw_lap(std::vector<uint16_t>* lap, const EvChoice* choice = nullptr);
   // An EV for a control packet: planes in turn, those known bad left out [MRC-EVS-9]. False when the good ones
   // have no room; bad ones are taken only when there is no good one at all.
   bool pick_control(uint32_t planes_with_room, uint16_t* ev);
 
   // --- evidence ---
-  void on_sent(uint16_t ev, uint32_t packets) { health_[ev].tx_packets += packets; }
+  void on_sent(uint16_t ev, uint32_t packets, uint32_t bytes) {
+    health_[ev].tx_packets += packets;
+    health_[ev].tx_bytes += bytes;
+  }
   void on_delivered(uint16_t ev, Instant sent_at);
+  // A round trip of a packet that was sent once. Shown to tools, decides nothing.
+  void on_rtt(uint16_t ev, Duration rtt) {
+    Duration& smoothed = health_[ev].rtt;
+    smoothed = smoothed == Duration() ? rtt : smoothed + (rtt - smoothed) / 8;
+  }
   void on_lost(Instant now, uint16_t ev, Instant sent_at);
   void on_timeout(Instant now, uint16_t ev);
   void on_ecn(uint16_t ev) { ++health_[ev].ecn_marks; }
-  void on_always_skip(Instant now, uint16_t ev) { assume_bad(now, ev); }
+  void on_always_skip(Instant now, uint16_t ev) { assume_bad(now, ev, TraceTrigger::kPeerVerdict); }
   // True when the peer's timer has to be set: traffic after a pause, reverse paths are to be checked.
   bool on_inbound(Instant now) {
     if (inbound_) return false;
@@ -77,11 +93,13 @@ class PeerPaths {
   Duration probe_patience(uint16_t ev) const;
   void on_probe_answer(Instant now, uint16_t ev, Instant sent_at);
   void on_probe_lost(Instant now, uint16_t ev, Instant sent_at);
+  void on_probe_unsent(Instant now, uint16_t ev);  // proves nothing
 
   // --- administration ---
   void set_denied(Instant now, uint16_t ev, bool denied);
-  void set_local_planes(uint32_t up);         // bit per plane
-  void set_remote_planes(uint32_t up);        // by port status update from the peer
+  void set_local_planes(uint32_t up);   // bit per plane
+  void set_remote_planes(uint32_t up);  // by port status update from the peer
+  uint32_t remote_planes() const { return remote_up_; }
   void set_present_planes(uint32_t present);  // planes that both ends have, when the peer has told them
   std::vector<EvStatus> status() const;
 
@@ -89,11 +107,12 @@ class PeerPaths {
   struct PlaneHealth {
     Instant last_delivered_sent = kLongAgo;
     Instant last_loss_sent = kLongAgo;
-    Instant silent_check = kLongAgo;  // when the last unanswered check of the reverse path was sent
+    Instant silent_check = kLongAgo;  // when the last check that nobody answered was sent
     uint32_t streak = 0;
     bool suspended = false;
     uint16_t nominal_active = 0;
-    uint16_t reverse = UINT16_MAX;  // the EV that carries control packets on this plane
+    uint16_t reverse = UINT16_MAX;  // the EV that carries control packets on this plane: the last that is known to work
+    uint16_t checked = UINT16_MAX;  // the EV that the last check of the plane asked
     Instant next_check = Instant::never();
   };
   static constexpr uint32_t kEvStreak = 2;
@@ -101,10 +120,12 @@ class PeerPaths {
   static constexpr uint8_t kProbeDoublings = 3;
 
   bool has_good_ev(uint8_t plane) const;
-  bool assume_bad(Instant now, uint16_t ev);
-  void recover(Instant now, uint16_t ev);
-  void set_state(Instant now, uint16_t ev, EvState to);
-  void suspend_plane(Instant now, uint8_t plane);
+  uint16_t draw_ev(uint8_t plane, bool bad_too);  // any of the plane's; UINT16_MAX: it has none
+  bool assume_bad(Instant now, uint16_t ev, TraceTrigger why);
+  void recover(Instant now, uint16_t ev, TraceTrigger why);
+  void set_state(Instant now, uint16_t ev, EvState to, TraceTrigger why);
+  void trace_plane(Instant now, uint8_t plane, bool up, TraceTrigger why);
+  void suspend_plane(Instant now, uint8_t plane, TraceTrigger why);
   void activate_backup(uint8_t plane);
   void hasten_probes(Instant now, uint8_t plane);
   void schedule_probe(Instant now, uint16_t ev, Duration wait);
@@ -114,6 +135,7 @@ class PeerPaths {
   const EndpointConfig& config_;
   Counters* counters_;
   TraceSink* trace_;
+  Sink* sink_ = nullptr;
   Rng* rng_;
   std::vector<EvHealth> health_;
   std::vector<PlaneHealth> planes_;

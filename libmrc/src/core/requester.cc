@@ -18,7 +18,7 @@ namespace mrc::core {
 void Requester::start(Instant now) {
   const QpAttr& a = qp_.attr;
   const EndpointConfig& c = qp_.ep->config;
-  NsccConfig n = c.nscc;
+  NsccConfig n = a.nscc != nullptr ? *a.nscc : c.nscc;
   n.disabled = n.disabled || a.cc_disabled;
   n.mtu = wire::nominal_size(wire::packet_bytes(wire::Opcode::kWriteMiddle, c.timestamps, a.path_mtu));
   n.trimming = c.trimming && a.trim_nack;
@@ -134,7 +134,9 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
     }
     if (!builder.room(w.inline_data ? 1u : w.num_sge)) break;
     if (!flow_set) {
-      if (!rotation_.next(&paths, planes_with_room, &ev)) return Build::kNoRoom;
+      if (!rotation_.next(&paths, planes_with_room, &ev, a.evs.get())) return Build::kNoRoom;
+      ep.trace(now, qp_.qpn, TraceEvent::kEvChosen, rotation_.why(), c.evs[ev].value, c.evs[ev].plane,
+               rotation_.passed_skipped(), rotation_.passed_full());
       // Where switches trim they know the packets to be trimmed by code points that no AV may change [MRC-REQ-10].
       uint8_t dscp = a.traffic_class != 0 ? static_cast<uint8_t>(a.traffic_class >> 2) : c.dscp.no_trim;
       if (c.trimming && a.trim_nack) dscp = retransmit ? c.dscp.trimmable_retx : c.dscp.trimmable;
@@ -187,8 +189,13 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
     ++flight_;
     ask = ask || nscc_.wants_ack(nominal);
     nscc_.on_send(nominal);
-    ep.trace(now, qp_.qpn, retransmit ? TraceEvent::kRetransmit : TraceEvent::kTxData, bth.psn.value(),
-             c.evs[ev].value);
+    if (retransmit) {
+      ep.trace(now, qp_.qpn, TraceEvent::kRetransmit, r.lost_by, bth.psn.value(), c.evs[ev].value, c.evs[ev].plane,
+               r.sends);
+    } else {
+      ep.trace(now, qp_.qpn, TraceEvent::kTxData, TraceTrigger::kNone, bth.psn.value(), c.evs[ev].value,
+               c.evs[ev].plane, nominal);
+    }
     const bool last_of_burst = size < out->segment_size;
     if (!retransmit) ++seq;
     if (last_of_burst) break;
@@ -200,7 +207,7 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
   const uint32_t sent = out->segments;
   qp_.responder.append_ack(now, &builder, out);
   builder.finish();
-  paths.on_sent(ev, sent);
+  paths.on_sent(ev, sent, out->bytes);
   ep.counters.tx_data += sent;
   tx_packets += sent;
   if (retransmit) {
@@ -232,7 +239,8 @@ void Requester::complete_front(Instant now, WcStatus status) {
   done.slots = unsignaled_run_ + 1;
   unsignaled_run_ = 0;
   sq_.pop_front();
-  qp_.ep->trace(now, qp_.qpn, TraceEvent::kComplete, done.wr_id, static_cast<uint64_t>(status));
+  qp_.ep->trace(now, qp_.qpn, TraceEvent::kComplete, TraceTrigger::kNone, done.wr_id, static_cast<uint64_t>(status),
+                done.byte_len, 0);
   if (!qp_.ep->sink->on_completion(qp_.cookie, done)) cq_overrun_ = true;
 }
 

@@ -54,11 +54,15 @@ class Requester {
   void complete_below(Instant now, uint64_t end);
   void complete_front(Instant now, WcStatus status);
   void after_progress(Instant now);
+  void take_probe_answer(Instant now, uint16_t id);
   // loss_recovery.cc
   void detect_losses(Instant now);
-  void mark_lost(Instant now, uint64_t seq);
+  void mark_lost(Instant now, uint64_t seq, TraceTrigger why);
+  void skip_path(Instant now, uint16_t ev, TraceTrigger why);
+  void trace_lost(Instant now, TraceEvent event, TraceTrigger why, uint64_t seq);
+  void trace_window(Instant now, TraceTrigger why, Duration rtt);
   void handle_rto(Instant now);
-  void send_probe(Instant now);
+  void send_probe(Instant now, TraceTrigger why);
   void arm_probe(Instant now);
   void arm_rto(Instant now);
   Duration rto_interval() const;
@@ -94,6 +98,11 @@ class Requester {
   bool probe_outstanding_ = false;
   bool cq_overrun_ = false;  // a completion could not be delivered
   Instant probe_sent_at_;
+  // The first of the probes since an answer: its answer counts when it is late, too, and tells how late.
+  struct FirstProbe {
+    uint16_t id = 0, ev = 0;
+    Instant sent_at;
+  } first_probe_;
   Instant newest_acked_sent_ = Instant::from_ns(INT64_MIN / 4);
   Instant rto_deadline_ = Instant::never();
   Instant probe_deadline_ = Instant::never();

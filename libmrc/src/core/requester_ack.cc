@@ -33,6 +33,7 @@ void Requester::ack_one(Instant now, uint64_t seq) {
   const bool original = r.sends > 1 && now - r.sent_at < min_rtt_;
   if (!original) {
     qp_.peer->paths.on_delivered(r.ev, r.sent_at);
+    if (r.sends == 1) qp_.peer->paths.on_rtt(r.ev, now - r.sent_at);
     if (r.sent_at > newest_acked_sent_) newest_acked_sent_ = r.sent_at;
   } else {
     on_spurious(now);
@@ -59,6 +60,19 @@ void Requester::advance_una() {
   while (una_ < nxt_ && (*window_)[una_].acked) ++una_;
 }
 
+void Requester::trace_window(Instant now, TraceTrigger why, Duration rtt) {
+  qp_.ep->trace(now, qp_.qpn, TraceEvent::kCwnd, why, static_cast<uint64_t>(nscc_.cwnd()),
+                static_cast<uint64_t>(nscc_.inflight()), static_cast<uint64_t>(rtt.ns()), nscc_.last_branches());
+}
+
+void Requester::skip_path(Instant now, uint16_t ev, TraceTrigger why) {
+  EndpointImpl& ep = *qp_.ep;
+  if (ep.config.oblivious || !rotation_.skip(ev)) return;
+  ++ep.counters.ev_skips;
+  ep.trace(now, qp_.qpn, TraceEvent::kEvState, why, ep.config.evs[ev].value, static_cast<uint64_t>(EvState::kSkip),
+           ep.config.evs[ev].plane);
+}
+
 void Requester::on_sack(Instant now, const wire::Packet& p) {
   EndpointImpl& ep = *qp_.ep;
   const wire::Seth& s = p.sack.seth;
@@ -67,7 +81,8 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
     ++ep.counters.drop_stale;
     return;
   }
-  ep.trace(now, qp_.qpn, TraceEvent::kRxSack, s.cack_psn.value(), s.sack_bitmap);
+  ep.trace(now, qp_.qpn, TraceEvent::kRxSack, TraceTrigger::kNone, s.cack_psn.value(), s.sack_bitmap,
+           (s.cack_psn + s.sack_offset).value(), s.entropy);
 
   // The round trip of the packet that this SACK names, from our own send record; the reflected timestamp tells how long
   // the responder sat on the answer [MRC-CC-4].
@@ -143,39 +158,54 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
   meter.on_sack(now, nxt_ < sq_.end_seq(), nscc_.cwnd() < nscc_.max_wnd());
   if (meter_generation_ != meter.generation()) follow_meter();
 
-  ep.trace(now, qp_.qpn, TraceEvent::kCwnd, static_cast<uint64_t>(nscc_.cwnd()),
-           static_cast<uint64_t>(nscc_.inflight()));
+  trace_window(now, marked ? TraceTrigger::kMarked : TraceTrigger::kSack, rtt_valid ? rtt : Duration());
 
   // What the answer says of the path.
   if (named_ev == UINT16_MAX) named_ev = ep.ev_index_of(s.entropy);
   if (named_ev != UINT16_MAX) {
     if (marked) {
-      if (!ep.config.oblivious && rotation_.skip(named_ev)) ++ep.counters.ev_skips;
+      skip_path(now, named_ev, TraceTrigger::kMarked);
       qp_.peer->paths.on_ecn(named_ev);
     } else if (s.m == wire::PathVerdict::kAlwaysSkip) {
       qp_.peer->paths.on_always_skip(now, named_ev);
       ep.rearm_peer(qp_.peer);
     }
   }
-  if (s.pr && probe_outstanding_ && s.probe_id == probe_id_) {
-    probe_outstanding_ = false;
-    // The peer lives and has everything: it holds the work for reasons of its own. While packets are missing an
-    // answered probe says only that small ones pass.
-    if (una_ == nxt_) attempts_ = 0;
-    qp_.peer->paths.on_delivered(probe_ev_, probe_sent_at_);
-    if (probe_sent_at_ > newest_acked_sent_) newest_acked_sent_ = probe_sent_at_;
-    // Everything sent before the probe has either been reported by now or is not coming.
-    highest_acked_ = std::max(highest_acked_, nxt_);
-  }
+  if (s.pr && probe_outstanding_) take_probe_answer(now, s.probe_id);
   detect_losses(now);
   after_progress(now);
+}
+
+// Where answers take longer than the pause between probes, only that to the first of them comes in time: without it a
+// peer that is slow would be asked for ever faster than it can answer [MRC-LOSS-2].
+void Requester::take_probe_answer(Instant now, uint16_t id) {
+  uint16_t ev = probe_ev_;
+  Instant sent_at = probe_sent_at_;
+  if (id == probe_id_) {
+    probe_outstanding_ = false;
+  } else if (id == first_probe_.id) {
+    ev = first_probe_.ev;
+    sent_at = first_probe_.sent_at;
+    first_probe_ = {probe_id_, probe_ev_, probe_sent_at_};
+    Duration& recent = qp_.peer->recent_rtt;
+    recent = std::max(recent, recent + (now - sent_at - recent) / 4);
+  } else {
+    return;
+  }
+  // The peer lives and has everything: it holds the work for reasons of its own. While packets are missing an
+  // answered probe says only that small ones pass.
+  if (una_ == nxt_) attempts_ = 0;
+  qp_.peer->paths.on_delivered(ev, sent_at);
+  if (sent_at > newest_acked_sent_) newest_acked_sent_ = sent_at;
+  // Everything sent before the probe has either been reported by now or is not coming.
+  highest_acked_ = std::max(highest_acked_, nxt_);
 }
 
 void Requester::on_transport_ack(Instant now, const wire::Packet& p) {
   EndpointImpl& ep = *qp_.ep;
   const int64_t seq = seq_of(p.bth.psn);
   const uint8_t syndrome = p.aeth.syndrome;
-  ep.trace(now, qp_.qpn, TraceEvent::kRxAck, p.bth.psn.value(), syndrome);
+  ep.trace(now, qp_.qpn, TraceEvent::kRxAck, TraceTrigger::kNone, p.bth.psn.value(), syndrome);
   if (seq >= static_cast<int64_t>(nxt_) || seq < -1) {
     ++ep.counters.drop_stale;
     return;
@@ -217,7 +247,8 @@ void Requester::on_nack(Instant now, const wire::Packet& p) {
   EndpointImpl& ep = *qp_.ep;
   const int64_t seq = seq_of(p.neth.nack_psn);
   const wire::NackReason reason = p.neth.reason;
-  ep.trace(now, qp_.qpn, TraceEvent::kRxNack, p.neth.nack_psn.value(), static_cast<uint64_t>(reason));
+  ep.trace(now, qp_.qpn, TraceEvent::kRxNack, TraceTrigger::kNone, p.neth.nack_psn.value(),
+           static_cast<uint64_t>(reason), p.neth.entropy);
   if (reason == wire::NackReason::kUnexpEvent) {
     if (sq_.empty() || seq < static_cast<int64_t>(sq_.front().first_seq) || seq >= static_cast<int64_t>(nxt_)) {
       ++ep.counters.drop_stale;
@@ -237,12 +268,14 @@ void Requester::on_nack(Instant now, const wire::Packet& p) {
   std::optional<Duration> sample;
   if (r.sends == 1 && trimmed) sample = now - r.sent_at;
   r.lost = true;
+  r.lost_by = trimmed ? TraceTrigger::kTrimmed : TraceTrigger::kRejected;
   --flight_;
   ++lost_count_;
   lost_hint_ = std::min(lost_hint_, s);
   nscc_.on_nack(now, r.nominal, sample, trimmed, false);  // what was trimmed passed the queues as a short packet
+  trace_window(now, r.lost_by, sample.value_or(Duration()));
   ++ep.plane_counters[qp_.peer->paths.plane_of(r.ev)].losses;
-  if (reason == wire::NackReason::kTrimmed && !ep.config.oblivious && rotation_.skip(r.ev)) ++ep.counters.ev_skips;
+  if (reason == wire::NackReason::kTrimmed) skip_path(now, r.ev, TraceTrigger::kTrimmed);
   // Trimming proves that the path carries packets.
   if (trimmed) qp_.peer->paths.on_delivered(r.ev, r.sent_at);
   after_progress(now);

@@ -61,15 +61,16 @@ void Responder::on_request(Instant now, const wire::Flow& flow, const wire::Pack
   const int32_t delta = p.bth.psn - psn_of(expected_);
   if (delta < 0) {  // arrived before: never write again, say again what is known [MRC-RSP-4]
     ++ep.counters.rx_duplicates;
-    ep.trace(now, qp_.qpn, TraceEvent::kDuplicate, p.bth.psn.value(), wire::ev_of(flow));
+    ep.trace(now, qp_.qpn, TraceEvent::kDuplicate, TraceTrigger::kNone, p.bth.psn.value(), wire::ev_of(flow),
+             wire::nominal_size(udp_bytes));
     ack_pending_ = true;
     trigger(now, flow, p, expected_ + static_cast<uint64_t>(static_cast<int64_t>(delta)), true);
     return;
   }
   if (static_cast<uint32_t>(delta) >= window_) {
     ++ep.counters.drop_window;
-    ep.trace(now, qp_.qpn, TraceEvent::kDrop, static_cast<uint64_t>(wire::NackReason::kPsnOorWindow),
-             p.bth.psn.value());
+    ep.trace(now, qp_.qpn, TraceEvent::kDrop, TraceTrigger::kOutside,
+             static_cast<uint64_t>(wire::NackReason::kPsnOorWindow), p.bth.psn.value());
     if (now - last_oor_nack_ < ep.config.ack_delay) return;  // at most one per ack_delay [MRC-CHOICE-Q5]
     last_oor_nack_ = now;
     ep.send_nack(now, &qp_, flow, p.bth.psn, p.tseth.tx_timestamp, wire::NackReason::kPsnOorWindow);
@@ -83,7 +84,8 @@ void Responder::on_request(Instant now, const wire::Flow& flow, const wire::Pack
   }
   if (received_.test(seq)) {
     ++ep.counters.rx_duplicates;
-    ep.trace(now, qp_.qpn, TraceEvent::kDuplicate, p.bth.psn.value(), wire::ev_of(flow));
+    ep.trace(now, qp_.qpn, TraceEvent::kDuplicate, TraceTrigger::kNone, p.bth.psn.value(), wire::ev_of(flow),
+             wire::nominal_size(udp_bytes));
     trigger(now, flow, p, seq, true);
     return;
   }
@@ -100,7 +102,8 @@ void Responder::on_request(Instant now, const wire::Flow& flow, const wire::Pack
       if (wire::ends_message(p.bth.opcode)) last_.set(seq);
       if (wire::with_imm(p.bth.opcode)) imm_.set(seq);
       ++ep.counters.rx_data;
-      ep.trace(now, qp_.qpn, TraceEvent::kRxData, p.bth.psn.value(), wire::ev_of(flow));
+      ep.trace(now, qp_.qpn, TraceEvent::kRxData, TraceTrigger::kNone, p.bth.psn.value(), wire::ev_of(flow),
+               wire::nominal_size(udp_bytes));
     }
   }
   received_.set(seq);
@@ -194,7 +197,8 @@ bool Responder::deliver_imm(Instant now, uint64_t seq, bool* waiting) {
   found->used = false;
   --imms_pending_;
   imm_hint_ = static_cast<uint32_t>(found - pending_imm_.data()) + 1;  // they come in the order of RQMSN
-  qp_.ep->trace(now, qp_.qpn, TraceEvent::kComplete, c.wr_id, static_cast<uint64_t>(c.status));
+  qp_.ep->trace(now, qp_.qpn, TraceEvent::kComplete, TraceTrigger::kNone, c.wr_id, static_cast<uint64_t>(c.status),
+                c.byte_len, 1);
   return qp_.ep->sink->on_completion(qp_.cookie, c);
 }
 

@@ -86,7 +86,7 @@ void Responder::add_ack(Instant now, BurstBuilder* builder) {
   aeth.msn = msn_;
   builder->add(wire::encode_ack(builder->header(), bth, aeth), nullptr, 0, 0);
   ++ep.counters.tx_acks;
-  ep.trace(now, qp_.qpn, TraceEvent::kTxAck, bth.psn.value(), aeth.syndrome);
+  ep.trace(now, qp_.qpn, TraceEvent::kTxAck, TraceTrigger::kNone, bth.psn.value(), aeth.syndrome);
   ack_pending_ = nak_pending_ = false;
 }
 
@@ -119,7 +119,8 @@ bool Responder::build(Instant now, uint32_t planes_with_room, TxBurst* out) {
   auto add_sack = [&](const Trigger& t, uint64_t base, bool probe_reply) {
     builder.add(write_sack(builder.header(), now, t, base, probe_reply), nullptr, 0, 0);
     ++ep.counters.tx_sacks;
-    ep.trace(now, qp_.qpn, TraceEvent::kTxSack, psn_of(expected_ - 1).value(), base - kOrigin);
+    ep.trace(now, qp_.qpn, TraceEvent::kTxSack, TraceTrigger::kNone, psn_of(expected_ - 1).value(),
+             psn_of(base).value());
   };
 
   bool sack_more = false;

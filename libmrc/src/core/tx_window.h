@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "core/trace.h"
 
 namespace mrc::core {
 
@@ -17,6 +18,7 @@ struct TxRecord {
   uint8_t sends = 0;     // transmissions so far, saturating
   bool acked = false;
   bool lost = false;  // declared lost, waiting to be sent again; not in flight
+  TraceTrigger lost_by = TraceTrigger::kNone;
 };
 static_assert(sizeof(TxRecord) == 16);
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/ip.h"
@@ -82,6 +83,13 @@ struct Completion {
 enum class AsyncEvent : uint8_t { kQpFatal, kQpRequestError, kQpAccessError, kPortDown, kPortUp };
 
 class Qp;
+enum class EvState : uint8_t;
+struct EvChoice;
+struct NsccConfig;
+
+// Identifies an interned peer: a remote NIC as one remote process (UDP port) sees it.
+using PeerId = uint32_t;
+inline constexpr PeerId kNoPeer = UINT32_MAX;
 
 // What the engine reports. Called from inside the engine's calls, on the caller's thread; must not call back into the
 // engine.
@@ -94,6 +102,10 @@ class Sink {
   virtual void on_port_event(uint8_t plane, AsyncEvent e) = 0;
   // Answer (or its absence: rtt infinite) to an EV probe or port status update asked for by start_endpoint_op.
   virtual void on_endpoint_response(uint16_t id, uint8_t plane, Duration rtt) = 0;
+  // An EV towards some peer went to another state; `losses` on it since the last such call. Never kSkip [MRC-EVS-1].
+  virtual void on_ev_state(uint16_t /*ev_index*/, EvState /*to*/, uint64_t /*losses*/) {}
+  // A peer is new, or an address of it was learnt: what depends on its addresses is to be looked at.
+  virtual void on_peer_addresses(PeerId /*peer*/) {}
 };
 
 struct QpCaps {
@@ -109,10 +121,6 @@ struct QpInit {
   uint32_t pd = 0;   // protection domain id
   QpCaps caps;
 };
-
-// Identifies an interned peer: a remote NIC as one remote process (UDP port) sees it.
-using PeerId = uint32_t;
-inline constexpr PeerId kNoPeer = UINT32_MAX;
 
 struct PlaneAddress {
   IpAddress addr;
@@ -146,13 +154,15 @@ struct QpAttr {
   uint8_t mpr = 32;           // requester window, units of 128 PSNs
   uint8_t mpr_dest = 32;      // responder window, units of 128 PSNs
   bool dynamic_mpr = false;
-  bool trim_nack = true;         // the peer can answer trimmed packets
-  uint16_t max_wimm = 128;       // WriteIMMs in flight as requester
-  uint16_t max_wimm_dest = 128;  // and as responder
-  uint8_t timeout = 14;          // 1.024 us * 2^timeout, 0..24
-  uint8_t retry_linear = 7;      // 0..7
-  uint8_t retry_exp = 25;        // 0..25, 25 = for ever
-  bool cc_disabled = false;      // CC profile with a NULL algorithm
+  bool trim_nack = true;                   // the peer can answer trimmed packets
+  uint16_t max_wimm = 128;                 // WriteIMMs in flight as requester
+  uint16_t max_wimm_dest = 128;            // and as responder
+  uint8_t timeout = 14;                    // 1.024 us * 2^timeout, 0..24
+  uint8_t retry_linear = 7;                // 0..7
+  uint8_t retry_exp = 25;                  // 0..25, 25 = for ever
+  bool cc_disabled = false;                // CC profile with a NULL algorithm
+  std::shared_ptr<const NsccConfig> nscc;  // CC profile; null: as the endpoint is configured
+  std::shared_ptr<const EvChoice> evs;     // EV profile; null: the active set
 };
 
 }  // namespace mrc::core

@@ -47,7 +47,8 @@ class Datapath {
   virtual ~Datapath() = default;
 
   // Up to `max` received bursts; returns how many. Their buffers belong to the datapath and are valid until the next
-  // rx_burst. Returning fewer than `max` does not mean that the queues are empty; returning 0 does.
+  // rx_burst. Returning fewer than `max` does not mean that the queues are empty. Returning 0 means that there was
+  // nothing, or for a while nothing usable: wait_fds() tells when to ask again.
   virtual int rx_burst(Instant now, core::RxBurst* out, int max) = 0;
 
   // Sends bursts in order; returns how many were taken. Fewer than `n` means that the plane of bursts[returned] has no

@@ -27,13 +27,11 @@ bool to_int(const std::string& text, int base, int32_t least, int32_t most, int3
 }  // namespace
 
 bool AddressTemplate::parse_part(const std::string& text, bool v4, Part* out, std::string* why) {
-  if (text == "{host}") {
-    out->kind = Kind::kHost;
-    return true;
-  }
-  if (text.rfind("{plane", 0) == 0 && text.back() == '}') {
-    out->kind = Kind::kPlane;
-    std::string shift = text.substr(6, text.size() - 7);
+  const bool plane = text.rfind("{plane", 0) == 0, host = text.rfind("{host", 0) == 0;
+  if ((plane || host) && text.back() == '}') {
+    out->kind = plane ? Kind::kPlane : Kind::kHost;
+    const size_t name = plane ? 6 : 5;
+    std::string shift = text.substr(name, text.size() - name - 1);
     if (shift.empty()) return true;
     const bool signed_number = shift.size() > 1 && (shift[0] == '+' || shift[0] == '-');
     if (shift[0] == '+') shift.erase(0, 1);
@@ -41,7 +39,7 @@ bool AddressTemplate::parse_part(const std::string& text, bool v4, Part* out, st
   } else if (to_int(text, v4 ? 10 : 16, 0, v4 ? 255 : 65535, &out->value)) {
     return true;
   }
-  *why = "'" + text + "' is neither a number nor {plane}, {plane+N}, {plane-N} or {host}";
+  *why = "'" + text + "' is neither a number nor {plane}, {plane+N}, {plane-N}, {host}, {host+N} or {host-N}";
   return false;
 }
 
@@ -83,12 +81,11 @@ IpAddress AddressTemplate::apply(const IpAddress& gid, uint32_t plane) const {
   for (size_t i = 0; i < (v4_ ? 4u : 8u); ++i) {
     const size_t at = v4_ ? 12 + i : 2 * i;
     const Part& part = parts_[i];
-    if (part.kind == Kind::kHost) {
-      result.bytes[at] = gid.bytes[at];
-      if (!v4_) result.bytes[at + 1] = gid.bytes[at + 1];
-      continue;
-    }
-    const int32_t value = part.value + (part.kind == Kind::kPlane ? static_cast<int32_t>(plane) + 1 : 0);
+    const auto planes_before = static_cast<int32_t>(plane);
+    int32_t value = part.value;
+    if (part.kind == Kind::kPlane) value += planes_before + 1;
+    if (part.kind == Kind::kHost)
+      value = (v4_ ? gid.bytes[at] : gid.bytes[at] << 8 | gid.bytes[at + 1]) + part.value * planes_before;
     if (!v4_) result.bytes[at] = static_cast<uint8_t>(value >> 8);
     result.bytes[v4_ ? at : at + 1] = static_cast<uint8_t>(value);
   }

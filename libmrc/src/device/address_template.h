@@ -3,7 +3,8 @@
 //     fd00:0:{plane}::{host}      10.{plane}.{host}.{host}
 //
 // {plane} is the number of the plane, from 1; {plane+N} and {plane-N} shift it. {host} is the same part of the GID:
-// 16 bits in an IPv6 template, 8 bits in an IPv4 template. Everything else stands for itself.
+// 16 bits in an IPv6 template, 8 bits in an IPv4 template; {host+N} and {host-N} change it by N for every plane after
+// the first, as where the plane stands in the upper bits of a uSID. Everything else stands for itself.
 #pragma once
 
 #include <array>
@@ -27,7 +28,7 @@ class AddressTemplate {
   enum class Kind : uint8_t { kLiteral, kPlane, kHost };
   struct Part {
     Kind kind = Kind::kLiteral;
-    int32_t value = 0;  // literal, or what is added to the plane number
+    int32_t value = 0;  // literal; added to the plane number; added to the host with every further plane
   };
   static bool parse_part(const std::string& text, bool v4, Part* out, std::string* why);
 

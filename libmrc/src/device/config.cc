@@ -8,8 +8,10 @@
 #include <fstream>
 #include <iterator>
 
+#include "datapath/frame/gateway.h"
 #include "device/config_file.h"
 #include "device/interfaces.h"
+#include "device/srv6.h"
 
 namespace mrc::device {
 
@@ -112,6 +114,52 @@ bool check_dscps(const DeviceConfig& device, std::string* error) {
   return true;
 }
 
+bool check_ipv6(const DeviceConfig& device, const char* setting, std::string* error) {
+  for (size_t p = 0; p < device.planes.size(); ++p)
+    if (device.planes[p].addr.is_v4()) {
+      *error = origin_of(device, setting) + "value is '" + find_setting(setting)->show(device.settings) +
+               "', but plane " + std::to_string(p + 1) + " has the IPv4 address " + device.planes[p].addr.to_string();
+      return false;
+    }
+  return true;
+}
+
+// Every plane has a DPDK port and a gateway that is one.
+bool check_dpdk(const DeviceConfig& device, std::string* error) {
+  if (device.settings.datapath != "dpdk") return true;
+  if (!check_ipv6(device, "datapath", error)) return false;
+  const size_t ports = datapath::split_list(device.settings.dpdk_ports).size();
+  if (ports != device.planes.size()) {
+    *error = origin_of(device, "dpdk_ports") + "value is '" + device.settings.dpdk_ports + "', which are " +
+             std::to_string(ports) + " ports for " + std::to_string(device.planes.size()) +
+             " planes: write one for each, ';' between";
+    return false;
+  }
+  std::vector<datapath::Gateway> gateways;
+  std::string why;
+  if (datapath::parse_gateways(device.settings.dpdk_gateway, static_cast<uint32_t>(ports), &gateways, &why))
+    return true;
+  *error = origin_of(device, "dpdk_gateway") + why;
+  return false;
+}
+
+// With ev_mode srv6 the texts that name the switches must be a plan for these planes.
+bool check_srv6(const DeviceConfig& device, std::string* error) {
+  if (device.settings.datapath == "raw" && !check_ipv6(device, "datapath", error)) return false;
+  if (device.settings.ev_mode != "srv6") return true;
+  if (!check_ipv6(device, "ev_mode", error)) return false;
+  const auto planes = static_cast<uint32_t>(device.planes.size());
+  for (const char* name : {"srv6_paths", "srv6_loop"}) {
+    Settings one = device.settings;  // the message is to name the setting that is wrong
+    (name == std::string("srv6_paths") ? one.srv6_loop : one.srv6_paths).clear();
+    std::string why;
+    if (srv6_plan(one, planes, &why) != nullptr) continue;
+    *error = origin_of(device, name) + why;
+    return false;
+  }
+  return true;
+}
+
 void fill_line_rate(DeviceConfig* device) {
   device->line_rate_gbps = device->settings.line_rate_gbps;
   if (device->line_rate_gbps > 0) return;
@@ -134,7 +182,9 @@ bool finish(Config* config, const Settings& common, GetEnv env, std::string* err
     if (!apply_environment(env, &device.settings, error)) return false;
     fill_gids(&device);
     fill_line_rate(&device);
-    if (!fill_ports(&device, error) || !check_ev_count(device, error) || !check_dscps(device, error)) return false;
+    if (!fill_ports(&device, error) || !check_ev_count(device, error) || !check_dscps(device, error) ||
+        !check_srv6(device, error) || !check_dpdk(device, error))
+      return false;
   }
   return true;
 }

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
+#include <nlohmann/json.hpp>
 
+#include "ctl/call.h"
 #include "device/device_impl.h"
 #include "device/log.h"
 #include "device/peers.h"
@@ -27,6 +30,8 @@ DeviceImpl::DeviceImpl(const DeviceConfig& c, std::unique_ptr<datapath::Datapath
       advice(std::move(raise)),
       datapath(std::move(d)),
       qpns(s, static_cast<uint32_t>(c.settings.max_qps), static_cast<uint32_t>(clock_now().ns() / 1000 % kQpnStarts)),
+      profiles(evs, static_cast<uint32_t>(c.planes.size()), naming_of(c.settings.ev_mode)),
+      shared(this),
       staging_(std::make_unique<uint8_t[]>(core::kMaxBurstBytes + core::kHeaderRoom)) {
   tx_.staging = staging_.get();
 }
@@ -38,10 +43,14 @@ DeviceImpl::~DeviceImpl() {
 bool DeviceImpl::start_helper(std::string* error, int* err) {
   std::array<int, 8> fds;
   const int n = datapath->wait_fds(fds.data(), static_cast<int>(fds.size()));
+  shared.start();
   const Settings& s = config.settings;
   const HelperTiming timing{Duration::microseconds(s.helper_idle_us), Duration::microseconds(s.helper_park_us),
                             Duration::microseconds(s.helper_spin_us)};
-  if (helper.start(this, timing, std::vector<int>(fds.begin(), fds.begin() + n), publisher.fd())) return true;
+  if (config.settings.watch_links) watch_links();
+  if (helper.start(this, timing, std::vector<int>(fds.begin(), fds.begin() + n), publisher.fd(), links.fd(),
+                   shared.fd()))
+    return true;
   *err = errno;
   *error = "cannot start the helper thread";
   return false;
@@ -75,6 +84,7 @@ void DeviceImpl::stop() {
   if (forked || stopping.exchange(true)) return;
   helper.stop();
   publisher.close();
+  shared.stop();
   {
     std::lock_guard lock(mutex);
     wake_at_ = kAwake;
@@ -83,6 +93,7 @@ void DeviceImpl::stop() {
   linger();
   std::lock_guard lock(mutex);
   stopped.store(true);
+  if (trace != nullptr) trace->finish();
 }
 
 bool DeviceImpl::on_completion(void* cookie, const core::Completion& c) {
@@ -96,6 +107,31 @@ void DeviceImpl::on_port_event(uint8_t plane, core::AsyncEvent e) {
 }
 void DeviceImpl::on_endpoint_response(uint16_t id, uint8_t plane, Duration rtt) {
   for (DeviceObserver* observer : observers) observer->on_endpoint_response(id, plane, rtt);
+}
+void DeviceImpl::on_ev_state(uint16_t ev_index, core::EvState to, uint64_t losses) {
+  try {
+    for (const ctl::EvChange& change : profiles.on_ev_state(ev_index, to, losses)) {
+      shared.on_ev_change_locked(change);
+      tell(change);
+    }
+  } catch (const std::bad_alloc&) {  // no event then: the state can be queried still
+  }
+}
+void DeviceImpl::on_peer_addresses(core::PeerId peer) {
+  try {
+    shared.on_peer_addresses_locked(peer);
+  } catch (const std::bad_alloc&) {  // denied paths towards it then wait for the next change
+  }
+}
+void DeviceImpl::take_ev_change(uint64_t profile, const mrc_ctl_ev& ev, mrc_ctl_ev_state state, uint64_t losses) {
+  std::optional<ctl::EvChange> change = profiles.feed(profile, ev, state);
+  if (!change) return;
+  change->losses = losses;
+  tell(*change);
+}
+void DeviceImpl::tell(const ctl::EvChange& change) {
+  if (!change.wanted) return;
+  for (DeviceObserver* observer : observers) observer->on_ev_change(change, change.losses);
 }
 
 Device::Device(std::unique_ptr<DeviceImpl> impl) : impl_(std::move(impl)) {}
@@ -174,6 +210,13 @@ void Device::count_armed(int delta) {
   if (!impl_->forked) impl_->helper.count_armed(delta);
 }
 
+bool Device::plane_enabled_locked(uint8_t plane) const {
+  return (impl_->planes_enabled >> plane & 1) != 0;
+}
+void Device::enable_plane_locked(uint8_t plane, bool enabled) {
+  impl_->set_plane_admin(clock_now(), plane, enabled);
+}
+
 uint32_t Device::allocate_qpn_locked() {
   return impl_->qpns.take();
 }
@@ -186,6 +229,41 @@ core::PeerId Device::resolve_peer_locked(const IpAddress& dgid, uint32_t dest_qp
   if (resolve_peer(impl_->config, impl_->slot, dgid, dest_qpn, &peer, error)) return impl_->endpoint->intern_peer(peer);
   log_line(LogLevel::kError, *error);
   return core::kNoPeer;
+}
+
+// A daemon that dies in between leaves the call undone or done; EIO says so, and nothing is done twice.
+template <typename Attr, typename Local>
+int DeviceImpl::modify(uint64_t id, const Attr& attr, int mask, const Local& local) {
+  if (!forked && shared.shared()) return shared.modify(ctl::call_json(id, attr, mask));
+  std::lock_guard lock(mutex);
+  return local();
+}
+int Device::modify_format(uint64_t id, const mrc_ctl_ev_fmt_profile_attr& attr, int mask) {
+  return impl_->modify(id, attr, mask, [&] { return impl_->profiles.modify_format(id, attr, mask); });
+}
+int Device::modify_ev(uint64_t id, const mrc_ctl_ev_profile_attr& attr, int mask) {
+  return impl_->modify(id, attr, mask, [&] {
+    const int error = impl_->profiles.modify_ev(id, attr, mask);
+    // QPs that had no EV left have no timer either: whoever sleeps until their work is done waits for this call.
+    transmit_locked();
+    return error;
+  });
+}
+int Device::modify_cc(uint64_t id, const mrc_ctl_cc_profile_attr& attr, int mask) {
+  return impl_->modify(id, attr, mask, [&] { return impl_->profiles.modify_cc(id, attr, mask); });
+}
+int Device::enable_plane(uint8_t plane, bool up) {
+  if (!impl_->forked && impl_->shared.shared()) return impl_->shared.modify_port(plane + 1u, up);
+  std::lock_guard lock(impl_->mutex);
+  enable_plane_locked(plane, up);
+  transmit_locked();
+  return 0;
+}
+DeviceProfiles& Device::profiles() {
+  return impl_->profiles;
+}
+const core::NsccConfig& Device::nscc() const {
+  return impl_->endpoint_config.nscc;
 }
 
 void Device::add_observer(DeviceObserver* observer) {

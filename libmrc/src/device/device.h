@@ -18,12 +18,14 @@
 
 #include "base/time.h"
 #include "core/endpoint.h"
+#include "ctl/profile_store.h"
 #include "datapath/datapath.h"
 #include "device/config.h"
 
 namespace mrc::device {
 
 class DeviceImpl;
+class DeviceProfiles;
 
 // One per QP; QpInit::cookie must be a QpObserver*.
 class QpObserver {
@@ -42,6 +44,9 @@ class DeviceObserver {
   virtual void on_port_event(uint8_t plane, core::AsyncEvent event) = 0;
   // Answer to start_endpoint_op, or its absence: rtt infinite.
   virtual void on_endpoint_response(uint16_t id, uint8_t plane, Duration rtt) = 0;
+  // An EV of a profile that asks for it has changed state, here or in another process of this host; `losses` on its
+  // path since the profile was last told.
+  virtual void on_ev_change(const ctl::EvChange& /*change*/, uint64_t /*losses*/) {}
 
  protected:
   ~DeviceObserver() = default;
@@ -82,12 +87,25 @@ class Device {
   // and -1; any thread, device lock may be held.
   void count_armed(int delta);
 
+  // --- planes; mutex held ------------------------------------------------------------------------------------------
+  // By administration; a plane without a link is not used either, whatever is set here.
+  bool plane_enabled_locked(uint8_t plane) const;
+  void enable_plane_locked(uint8_t plane, bool enabled);
+
   // --- objects; mutex held -----------------------------------------------------------------------------------------
   uint32_t allocate_qpn_locked();  // 0: none left
   void release_qpn_locked(uint32_t qpn);
   // The peer that (dgid, dest_qpn) means, interned: release with endpoint().release_peer(). kNoPeer and a sentence in
   // *error when no rule of the configuration leads there.
   core::PeerId resolve_peer_locked(const IpAddress& dgid, uint32_t dest_qpn, std::string* error);
+
+  // The calls of a controller, for all processes of this host where mrcd runs. 0 or an errno value; mutex not held.
+  int modify_format(uint64_t id, const mrc_ctl_ev_fmt_profile_attr& attr, int mask);
+  int modify_ev(uint64_t id, const mrc_ctl_ev_profile_attr& attr, int mask);
+  int modify_cc(uint64_t id, const mrc_ctl_cc_profile_attr& attr, int mask);
+  int enable_plane(uint8_t plane, bool up);
+  DeviceProfiles& profiles();            // mutex held
+  const core::NsccConfig& nscc() const;  // of a QP without a CC profile
 
   // --- observers ---------------------------------------------------------------------------------------------------
   void add_observer(DeviceObserver* observer);

@@ -14,8 +14,12 @@
 #include "device/config.h"
 #include "device/device.h"
 #include "device/helper.h"
+#include "device/link_watch.h"
+#include "device/profiles.h"
 #include "device/publisher.h"
 #include "device/qpn.h"
+#include "device/shared_state.h"
+#include "device/trace_file.h"
 
 namespace mrc::device {
 
@@ -37,11 +41,26 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   void on_qp_event(void* cookie, core::AsyncEvent e) override;
   void on_port_event(uint8_t plane, core::AsyncEvent e) override;
   void on_endpoint_response(uint16_t id, uint8_t plane, Duration rtt) override;
+  void on_ev_state(uint16_t ev_index, core::EvState to, uint64_t losses) override;
+  void on_peer_addresses(core::PeerId peer) override;
   // HelperWork.
   int serve() override;
   void going_to_sleep() override;
   void woke_up() override;
   void answer() override;
+  void links_changed() override;
+
+  // A plane is up when nobody has switched it off and its interface has a link; mutex held.
+  void set_plane_admin(Instant now, uint8_t plane, bool enabled);
+
+  // Another process has seen a path change; mutex held.
+  void take_ev_change(uint64_t profile, const mrc_ctl_ev& ev, mrc_ctl_ev_state state, uint64_t losses);
+  // What this process counts, for tools; takes the mutex.
+  nlohmann::json report_json();
+
+  // Through the daemon where there is one, else `local` with the mutex held.
+  template <typename Attr, typename Local>
+  int modify(uint64_t id, const Attr& attr, int mask, const Local& local);
 
   const DeviceConfig config;
   const std::vector<core::EvEntry> evs;
@@ -51,16 +70,22 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   std::mutex mutex;
   std::unique_ptr<datapath::Datapath> datapath;
   core::EndpointConfig endpoint_config;
+  std::unique_ptr<TraceFile> trace;  // absent: the engine writes no events
   std::unique_ptr<core::Endpoint> endpoint;
   QpnAllocator qpns;
+  DeviceProfiles profiles;
   std::vector<DeviceObserver*> observers;
   Publisher publisher;
+  SharedState shared;
+  uint32_t planes_enabled = ~0u;  // by administration, bit per plane
+  LinkWatch links;
   Helper helper;
   std::atomic<bool> stopped{false};   // progress does nothing any more
   std::atomic<bool> stopping{false};  // stop() has begun
   bool forked = false;                // this is a child's copy: nothing of it may be touched
 
  private:
+  void tell(const ctl::EvChange& change);
   static constexpr int kRxBatch = 8;  // bursts received at once
   static constexpr int kTxBatch = 4;  // bursts sent before the sockets are asked again
   static constexpr Duration kTimerPatience =
@@ -82,11 +107,14 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   void hold(const core::TxBurst& burst);
   Instant deadline() const;
   void linger();
+  void watch_links();
+  void apply_planes(Instant now);
 
   Instant last_rx_ = Instant::from_ns(INT64_MIN / 4);
   int64_t wake_at_ = kAwake;  // when the sleeping helper wakes by itself
   bool more_to_send_ = false;
   uint32_t held_planes_ = 0;
+  uint32_t planes_linked_ = ~0u;  // bit per plane whose interface has a link
   std::array<std::unique_ptr<Held>, kMaxPlanes> held_;
   std::array<core::RxBurst, kRxBatch> rx_;
   core::TxBurst tx_;

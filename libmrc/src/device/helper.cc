@@ -1,7 +1,6 @@
 #include "device/helper.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -11,11 +10,12 @@
 #include <system_error>
 
 #include "device/clock.h"
+#include "device/signals.h"
 
 namespace mrc::device {
 
 namespace {
-constexpr int64_t kLongestNap = 4;  // parks: each wake-up takes the processor from the thread that polls
+constexpr int64_t kLongestNap = 4;  // parks
 }
 
 bool helper_parks(const HelperView& view, const HelperTiming& timing) {
@@ -29,27 +29,22 @@ Helper::~Helper() {
   if (event_ >= 0) ::close(event_);
 }
 
-bool Helper::start(HelperWork* work, const HelperTiming& timing, const std::vector<int>& fds, int ask) {
+bool Helper::start(HelperWork* work, const HelperTiming& timing, const std::vector<int>& fds, int ask, int links,
+                   int daemon) {
   work_ = work;
   timing_ = timing;
   timer_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
   event_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (timer_ < 0 || event_ < 0) return false;
-  fds_ = {{timer_, POLLIN, 0}, {event_, POLLIN, 0}, {ask, POLLIN, 0}};
+  fds_ = {{timer_, POLLIN, 0}, {event_, POLLIN, 0}, {ask, POLLIN, 0}, {links, POLLIN, 0}, {daemon, POLLIN, 0}};
   for (int fd : fds) fds_.push_back({fd, POLLIN, 0});
-  // The application's signal handlers are not to run on this thread.
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const SignalsBlocked inherited;
   try {
     thread_ = std::thread([this] { run(); });
     ::pthread_setname_np(thread_.native_handle(), "mrc-helper");
   } catch (const std::system_error& e) {
     errno = e.code().value();
   }
-  const int saved = errno;
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  errno = saved;
   return thread_.joinable();
 }
 
@@ -90,41 +85,50 @@ HelperView Helper::view() const {
   return v;
 }
 
-void Helper::wait(size_t fds, int timeout_ms) {
-  const int n = ::poll(fds_.data(), fds, timeout_ms);
-  if (n > 0 && (fds_[1].revents & POLLIN) != 0) {
-    uint64_t count;
-    [[maybe_unused]] const ssize_t got = ::read(event_, &count, sizeof count);
+// Of fds_[first] and what follows it, at least kOwnFds. `most` null: until one is readable.
+void Helper::wait(size_t first, size_t count, const timespec* most) {
+  for (size_t i = 0; i < kOwnFds; ++i) fds_[i].revents = 0;
+  const int n = ::ppoll(fds_.data() + first, count - first, most, nullptr);
+  if (n <= 0) return;
+  if ((fds_[kEvent].revents & POLLIN) != 0) {
+    uint64_t written;
+    [[maybe_unused]] const ssize_t got = ::read(event_, &written, sizeof written);
   }
-  if (n > 0 && (fds_[2].revents & POLLIN) != 0) work_->answer();
+  if (((fds_[kAsk].revents | fds_[kDaemon].revents) & POLLIN) != 0) work_->answer();
+  if ((fds_[kLinks].revents & POLLIN) != 0) work_->links_changed();
 }
 
-void Helper::park(Instant until) {
-  set_wake(until);
+void Helper::park(Duration nap) {
   parked_.store(true);
-  if (!armed() && !stopping_.load()) wait(kOwnFds, -1);
+  const timespec most = {nap.ns() / 1000000000, nap.ns() % 1000000000};
+  if (!armed() && !stopping_.load()) wait(kEvent, kOwnFds, &most);
   parked_.store(false);
+}
+
+// Spins a little before it gives up: packets come in trains.
+int Helper::serve(Instant since) {
+  int moved = work_->serve();
+  while (moved == 0 && !stopping_.load() && clock_now() - since < timing_.spin) moved = work_->serve();
+  return moved;
 }
 
 void Helper::run() {
   int serves = 0;
   Duration nap = timing_.park;
   while (!stopping_.load()) {
-    if (++serves % kServesPerLook == 0) wait(kOwnFds, 0);
-    HelperView v = view();
-    if (helper_parks(v, timing_)) {
-      park(v.now + nap);
+    constexpr timespec kNow{};
+    if (++serves % kServesPerLook == 0) wait(kEvent, kOwnFds, &kNow);
+    const HelperView v = view();
+    const int moved = helper_parks(v, timing_) ? HelperWork::kBusy : serve(v.now);
+    if (moved == HelperWork::kBusy) {  // the application is at it, or was a moment ago
+      park(nap);
       nap = std::min(nap * 2, timing_.park * kLongestNap);
       continue;
     }
     nap = timing_.park;
-    // Spin a little before sleeping: packets come in trains.
-    int moved = work_->serve();
-    while (moved == 0 && !stopping_.load() && clock_now() - v.now < timing_.spin) moved = work_->serve();
-    if (moved < 0) park(clock_now() + timing_.park);
     if (moved != 0 || stopping_.load()) continue;
     work_->going_to_sleep();
-    wait(fds_.size(), -1);
+    wait(kTimer, fds_.size(), nullptr);
     work_->woke_up();
   }
 }

@@ -2,10 +2,11 @@
 //
 // It sleeps in the kernel until a packet arrives, a timer of the engine is due or somebody wakes it, then serves. While
 // the application polls it would only get in the way: two threads would take turns at one lock, and each arriving
-// packet would cost a wake-up. So when it finds that the application has polled within `idle`, it parks: it sleeps for
-// `park` without watching the sockets, and looks again; longer while it goes on polling. An application that stops
-// polling is thus taken over from after four times park at the latest. Somebody who sleeps in a completion channel cannot poll: while a CQ is armed, or was
-// within the last `park`, it serves.
+// packet would cost a wake-up. So when it finds that the application has polled within `idle`, or is at it just now, it
+// parks: it sleeps for `park` without watching the sockets, and looks again; longer while this goes on, for each look
+// takes the processor from the thread that polls. An application that stops polling is thus taken over from after four
+// times park at the latest. Somebody who sleeps in a completion channel cannot poll: while a CQ is armed, or was within
+// the last `park`, it serves.
 #pragma once
 
 #include <poll.h>
@@ -38,13 +39,16 @@ bool helper_parks(const HelperView& view, const HelperTiming& timing);
 // What the helper asks of the device.
 class HelperWork {
  public:
-  // Progress under the device's lock; bursts moved, or -1 when the application holds the lock and does the work itself.
+  static constexpr int kBusy = -1;
+  // Progress under the device's lock; bursts moved, or kBusy: the application holds the lock and does the work itself.
   virtual int serve() = 0;
   // About to sleep while serving: under the device's lock, tells until when with Helper::set_wake.
   virtual void going_to_sleep() = 0;
   virtual void woke_up() = 0;
-  // `ask` is readable: somebody wants to be told something. Must not wait.
+  // `ask` or `daemon` is readable: somebody wants to be told something. Must not wait.
   virtual void answer() = 0;
+  // `links` is readable: the kernel has news of network interfaces.
+  virtual void links_changed() = 0;
 
  protected:
   ~HelperWork() = default;
@@ -54,9 +58,10 @@ class Helper {
  public:
   Helper() = default;
   ~Helper();
-  // `fds`: readable when there is something to serve; `ask`: when somebody asks, looked at while parked, too; -1: none.
-  // False: errno.
-  bool start(HelperWork* work, const HelperTiming& timing, const std::vector<int>& fds, int ask = -1);
+  // `fds`: readable when there is something to serve; `ask` and `daemon`: when somebody asks, `links`: when there is
+  // news of links, all three looked at while parked, too; -1: none. False: errno.
+  bool start(HelperWork* work, const HelperTiming& timing, const std::vector<int>& fds, int ask = -1, int links = -1,
+             int daemon = -1);
   void stop();  // joins
   bool running() const { return thread_.joinable(); }
 
@@ -69,17 +74,18 @@ class Helper {
 
  private:
   void run();
-  void park(Instant until);
-  void wait(size_t fds, int timeout_ms);
+  int serve(Instant since);
+  void park(Duration nap);
+  void wait(size_t first, size_t count, const timespec* most);
   HelperView view() const;
 
   HelperWork* work_ = nullptr;
   HelperTiming timing_;
   int timer_ = -1;
   int event_ = -1;
-  static constexpr size_t kOwnFds = 3;
+  enum : size_t { kTimer, kEvent, kAsk, kLinks, kDaemon, kOwnFds };
   static constexpr int kServesPerLook = 1024;  // a helper that never sleeps looks so often whether somebody asks
-  std::vector<pollfd> fds_;                    // timer, event, ask, then the datapath's
+  std::vector<pollfd> fds_;                    // our own, then the datapath's
   std::atomic<int64_t> last_poll_{INT64_MIN / 4};
   std::atomic<int64_t> last_armed_{INT64_MIN / 4};
   std::atomic<int> armed_{0};

@@ -107,7 +107,7 @@ void DeviceImpl::note_deadline(Instant now) {
 
 int DeviceImpl::serve() {
   std::unique_lock lock(mutex, std::try_to_lock);
-  return lock.owns_lock() ? move(true, clock_now()) : -1;
+  return lock.owns_lock() ? move(true, clock_now()) : kBusy;
 }
 
 void DeviceImpl::going_to_sleep() {

@@ -99,7 +99,10 @@ class Registry {
 
   void after_fork(bool child) {
     for (const std::shared_ptr<Device>& device : forking_) {
-      if (child) device->impl_->forked = true;
+      if (child) {
+        device->impl_->forked = true;
+        device->impl_->shared.abandon();
+      }
       device->mutex().unlock();
     }
     if (child) open_.clear();

@@ -31,6 +31,11 @@ const char* name_of(core::EvState state) {
   return "?";
 }
 
+const char* name_of(core::QpState state) {
+  constexpr const char* kNames[] = {"RESET", "INIT", "RTR", "RTS", "ERROR"};
+  return kNames[static_cast<int>(state)];
+}
+
 // Name, value and sentence of every counter.
 nlohmann::ordered_json counters_json(const core::Counters& e, const datapath::DatapathCounters& d) {
   nlohmann::ordered_json rows;
@@ -113,6 +118,7 @@ std::string Device::qp_stats_text(const core::Qp* qp) {
 }
 
 void DeviceImpl::answer() {
+  shared.serve();
   publisher.answer([this] {
     std::lock_guard lock(mutex);
     nlohmann::ordered_json j = {{"pid", ::getpid()},
@@ -129,6 +135,86 @@ void DeviceImpl::answer() {
     // Not every program's name is UTF-8.
     return j.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   });
+}
+
+namespace {
+
+// What the report is made of: plain values, so that the lock is held for copying alone.
+struct ReportValues {
+  struct PeerValues {
+    core::PeerId id;
+    std::vector<core::PlaneAddress> planes;
+    std::vector<core::EvStatus> evs;
+  };
+  std::vector<std::pair<core::PlaneCounters, bool>> ports;  // counters, and whether it is up
+  std::vector<core::QpStatus> qps;
+  std::vector<PeerValues> peers;
+};
+
+nlohmann::json qp_json(const core::QpStatus& qp) {
+  return {{"qpn", qp.qpn},
+          {"dest_qpn", qp.dest_qpn},
+          {"state", name_of(qp.state)},
+          {"peer", qp.peer},
+          {"cwnd", qp.cwnd},
+          {"inflight", qp.inflight},
+          {"rtt_ns", qp.srtt.ns()},
+          {"tx_packets", qp.tx_packets},
+          {"rx_packets", qp.rx_packets},
+          {"retransmits", qp.retransmits},
+          {"timeouts", qp.timeouts}};
+}
+
+nlohmann::json ev_json(const core::EvStatus& ev) {
+  return {{"ev", ev.value},          {"port", ev.plane + 1},  {"state", name_of(ev.state)},
+          {"active", ev.active},     {"rtt_ns", ev.rtt.ns()}, {"tx_packets", ev.tx_packets},
+          {"tx_bytes", ev.tx_bytes}, {"losses", ev.losses},   {"ecn_marks", ev.ecn_marks}};
+}
+
+}  // namespace
+
+// Round trips are those of data packets and probes, 0 where none was measured. The lock is given back after each peer:
+// a process with many of them must not stand still because somebody looks.
+nlohmann::json DeviceImpl::report_json() {
+  ReportValues values;
+  std::vector<core::PeerId> peers;
+  {
+    std::lock_guard lock(mutex);
+    for (uint8_t p = 0; p < config.planes.size(); ++p)
+      values.ports.emplace_back(endpoint->plane_counters(p), endpoint->plane_up(p));
+    values.qps = endpoint->all_qp_status();
+    peers = endpoint->peers();
+  }
+  for (core::PeerId id : peers) {
+    std::lock_guard lock(mutex);
+    if (endpoint->has_peer(id))
+      values.peers.push_back({id, endpoint->peer_description(id).planes, endpoint->ev_status(id)});
+  }
+  nlohmann::json j = {{"pid", ::getpid()},
+                      {"program", program_invocation_short_name},
+                      {"device", config.name},
+                      {"slot", slot},
+                      {"ev_mode", config.settings.ev_mode},
+                      {"qps", nlohmann::json::array()},
+                      {"peers", nlohmann::json::array()}};
+  for (const IpAddress& gid : config.gids)
+    if (!gid.is_zero()) j["gids"].push_back(gid.to_string());
+  for (uint32_t p = 0; p < values.ports.size(); ++p) {
+    nlohmann::json plane = plane_json(values.ports[p].first);
+    plane["port"] = p + 1;
+    plane["up"] = values.ports[p].second;
+    plane["address"] = config.planes[p].addr.to_string();
+    j["ports"].push_back(std::move(plane));
+  }
+  for (const core::QpStatus& qp : values.qps) j["qps"].push_back(qp_json(qp));
+  for (const ReportValues::PeerValues& p : values.peers) {
+    nlohmann::json peer = {{"peer", p.id}, {"evs", nlohmann::json::array()}};
+    for (const core::PlaneAddress& at : p.planes)
+      peer["addresses"].push_back(at.addr.is_zero() ? "" : at.addr.to_string());
+    for (const core::EvStatus& ev : p.evs) peer["evs"].push_back(ev_json(ev));
+    j["peers"].push_back(std::move(peer));
+  }
+  return j;
 }
 
 std::string Device::describe_json() {
@@ -159,7 +245,7 @@ std::string Device::describe_json() {
   j["counters"] = counters_json(impl_->endpoint->counters(), impl_->datapath->counters());
   nlohmann::ordered_json& settings = j["settings"];
   for (const Setting& s : setting_table()) settings[s.name] = s.show(c.settings);
-  return j.dump(2);
+  return j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace mrc::device

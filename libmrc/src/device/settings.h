@@ -19,8 +19,32 @@ namespace mrc::device {
   WORD(log, "error", "off error warn info debug", "", "Least severity of what is written to stderr")                    \
   TEXT(fault, "", "Faults injected into what this process sends, see mrc-info --help; empty: none")                     \
   TEXT(publish, "/tmp", "Folder below which a process lets its user read its counters, see mrc-info --stats; empty: none") \
+  TEXT(trace, "", "File for the engine's events, see mrclog --help; %p is the process, %d the device, a folder gets mrc-%p-%d.sqlog; empty: none") \
+  TEXT(ctl_group, "", "Unix group, name or number, whose members may use the controller functions beside those with CAP_NET_ADMIN; empty: none") \
+  TEXT(mrcd_socket, "/run/mrc/mrcd.sock", "Unix socket of mrcd, which holds what the processes of a host share; @NAME: in the abstract namespace of the network namespace; empty: no daemon") \
+  TEXT(mrcd_state, "/var/lib/mrc/mrcd.json", "File in which mrcd remembers profiles, denied paths and port states over a restart") \
+  TEXT(mrcd_http, "127.0.0.1:9417", "ADDRESS:PORT of mrcd's web page, metrics and health; empty: none") \
+  TEXT(mrcd_token, "", "What somebody must know who sees single processes or changes something by mrcd's web page; empty: nobody") \
+  REAL(mrcd_probe_rate, 0, 0, 100000, "1/s", "Probes of each path that mrcd sends to the switches and back, with ev_mode srv6 and srv6_loop; 0: mrcd does not watch the fabric") \
+  REAL(mrcd_probe_share, 1, 0, 1, "", "Part of the T1s that mrcd of this host probes; hosts below one T0 share the work") \
+  REAL(mrcd_probe_loss, 0.02, 0.001, 1, "", "Part of its probes that a path must lose before mrcd takes it for bad") \
+  TEXT(mrcd_peers, "", "ADDRESSes of hosts whose mrcd is told what this one sees, with spaces or commas between; empty: nobody") \
+  INT(mrcd_peer_port, 9418, 1, 65535, "", "UDP port on which the mrcds of different hosts tell each other what they see") \
   INT(seed, 0, 0, INT64_MAX, "", "Seed of everything the engine draws; 0: a new one at every start")                    \
-  WORD(ev_mode, "udp_port", "udp_port structured", "", "What carries the entropy value: the UDP source port (16 bit), or port and IPv6 flow label (32 bit)") \
+  WORD(datapath, "udp", "udp raw dpdk", "", "udp: the kernel's sockets; raw: whole frames, with SRv6 by encapsulation (IPv6, CAP_NET_RAW); dpdk: such frames over DPDK ports") \
+  WORD(raw_io, "auto", "auto xdp packet", "", "How whole frames pass, with datapath raw: AF_XDP (CAP_NET_ADMIN, CAP_BPF), AF_PACKET, or auto: AF_XDP where it can be had") \
+  TEXT(dpdk_ports, "", "DPDK port of each plane, ';' between: PCI address, port name or device arguments such as net_memif0,role=client") \
+  TEXT(dpdk_gateway, "", "Next hop of frames on DPDK ports, one for all planes or one for each, ';' between: IPv6 or MAC address, or link: the peers are on the link; empty: link") \
+  TEXT(dpdk_eal, "--no-huge --no-shconf --no-pci --no-telemetry -m 512 --log-level=4", "Arguments with which DPDK starts; for network cards: huge pages and -a PCI-ADDRESS instead of --no-huge and --no-pci") \
+  INT(dpdk_mtu, 0, 0, 65000, "bytes", "Largest IPv6 packet on DPDK ports; 0: what the port says")                       \
+  FLAG(dpdk_checksum, true, "UDP checksums on DPDK ports, computed by the port where it can, else in software; false: 0") \
+  INT(dpdk_poll_us, 20, 1, 1000000, "us", "Longest time without a look at DPDK ports while the application does not poll") \
+  TEXT(dpdk_module, "", "File of the DPDK datapath; empty: libmrc-dpdk.so beside libmrc.so, else where the linker looks") \
+  WORD(ev_mode, "udp_port", "udp_port structured srv6", "", "What carries the entropy value: the UDP source port (16 bit), port and IPv6 flow label (32 bit), or these and the switches of an SRv6 path") \
+  TEXT(srv6_paths, "", "Switches on the way, with ev_mode srv6: 'PREFIX/LENGTH via USID:USID...' or 'PREFIX/LENGTH direct', one a line or ';' between; {plane} and {uplink} are filled in, see spec/srv6.md") \
+  INT(srv6_uplinks, 1, 1, 1024, "", "{uplink} in srv6_paths and srv6_loop runs from 1 to this number")                  \
+  TEXT(srv6_loop, "", "'USID:USID...', or lines as in srv6_paths, through the fabric back to this host, tried at start: where UDP checksums survive it, segmentation offload is used; empty: packet by packet") \
+  FLAG(watch_links, true, "Leave a plane at once, and tell the peers, when its interface loses its link")                \
   INT(ev_count, 64, 1, 1024, "EVs", "Entropy values in the active set towards each peer, spread equally over the planes") \
   INT(ev_backups, 16, 0, 1024, "EVs", "Entropy values held back to replace bad ones")                                   \
   INT(ev_min_active, 0, 0, 1024, "EVs", "Least number of active entropy values; 0: a quarter of ev_count")              \
@@ -71,7 +95,7 @@ namespace mrc::device {
   FLAG(nscc_quick_adapt, true, "Quick adapt: fall at once to the measured rate in heavy congestion")                    \
   FLAG(nscc_sticky_qa_trigger, false, "Keep the quick adapt trigger as the text of the specification has it")           \
   INT(max_qps, 65532, 1, 65532, "QPs", "QPs of this process on one device")                                             \
-  WORD(gso, "auto", "auto on off", "", "UDP segmentation offload; auto: what a self-test finds")                        \
+  WORD(gso, "auto", "auto on off", "", "UDP segmentation offload; auto: what a self-test finds; on: with SRv6 also says that UDP checksums survive the fabric") \
   WORD(gro, "auto", "auto on off", "", "UDP receive offload; auto: what a self-test finds")                             \
   INT(rcvbuf, 8388608, 65536, 1073741824, "bytes", "Receive buffer wanted per plane; may need net.core.rmem_max")       \
   INT(sndbuf, 4194304, 65536, 1073741824, "bytes", "Send buffer wanted per entropy value; may need net.core.wmem_max")  \

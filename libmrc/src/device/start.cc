@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "base/rng.h"
 #include "datapath/fault.h"
-#include "datapath/udp/udp_datapath.h"
 #include "device/device_impl.h"
+#include "device/host_path.h"
 #include "device/log.h"
 
 namespace mrc::device {
@@ -58,46 +59,12 @@ core::NsccConfig nscc_config(const DeviceConfig& config) {
   return n;
 }
 
-datapath::Offload offload_of(const std::string& word) {
-  return word == "on" ? datapath::Offload::kOn : word == "off" ? datapath::Offload::kOff : datapath::Offload::kAuto;
-}
-
-datapath::UdpConfig udp_config(const DeviceConfig& config) {
-  const Settings& s = config.settings;
-  datapath::UdpConfig udp;
-  for (const PlaneConfig& plane : config.planes) {
-    datapath::UdpPlane& p = udp.planes.emplace_back();
-    p.addr = plane.addr;
-    if (plane.bind_interface) p.interface = plane.interface;
-  }
-  udp.evs =
-      datapath::auto_evs(static_cast<uint32_t>(s.ev_count + s.ev_backups), static_cast<uint32_t>(config.planes.size()));
-  udp.structured_ev = s.ev_mode == "structured";
-  if (udp.structured_ev) {
-    Rng rng(seed_of(s));
-    for (core::EvEntry& ev : udp.evs) ev.value = (1 + rng.below(0xFFFF)) << 16;  // the port comes with the socket
-  }
-  udp.gso = offload_of(s.gso);
-  udp.gro = offload_of(s.gro);
-  udp.rcvbuf = static_cast<uint32_t>(s.rcvbuf);
-  udp.sndbuf = static_cast<uint32_t>(s.sndbuf);
-  udp.rx_buffers = static_cast<uint32_t>(s.rx_buffers);
-  return udp;
-}
-
-void set_ports(const DeviceConfig& config, uint32_t slot, datapath::UdpConfig* udp) {
-  for (size_t p = 0; p < config.planes.size(); ++p) {
-    udp->planes[p].port = slot == 0 ? config.planes[p].port : static_cast<uint16_t>(config.planes[p].port_base + slot);
-    udp->planes[p].second_port = slot == 0 ? static_cast<uint16_t>(config.settings.second_port) : uint16_t{0};
-  }
-}
-
 // The largest MTU of the standard ones that every plane carries in one packet, at most what the settings offer.
-uint32_t fitting_mtu(const DeviceConfig& config, const datapath::UdpDatapath& udp, std::vector<std::string>* advice) {
+uint32_t fitting_mtu(const DeviceConfig& config, const datapath::HostDatapath& host, std::vector<std::string>* advice) {
   const auto wanted = static_cast<uint32_t>(std::stoul(config.settings.mtu));
   uint32_t mtu = wanted;
   for (uint32_t p = 0; p < config.planes.size(); ++p) {
-    const uint32_t payload = udp.plane_payload(static_cast<uint8_t>(p));
+    const uint32_t payload = host.plane_payload(static_cast<uint8_t>(p));
     if (payload == 0 || payload >= wanted + kPacketOverhead) continue;
     while (mtu > 256 && payload < mtu + kPacketOverhead) mtu /= 2;
     advice->push_back("plane " + std::to_string(p + 1) + " carries packets of " + std::to_string(payload) +
@@ -106,6 +73,15 @@ uint32_t fitting_mtu(const DeviceConfig& config, const datapath::UdpDatapath& ud
                       std::to_string(wanted + kPacketOverhead - payload));
   }
   return mtu;
+}
+
+// What differs from the defaults, as a JSON object of texts: with it a trace explains itself.
+std::string changed_settings(const Settings& s) {
+  const Settings usual;
+  nlohmann::json changed = nlohmann::json::object();
+  for (const Setting& setting : setting_table())
+    if (setting.show(s) != setting.show(usual)) changed[setting.name] = setting.show(s);
+  return changed.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace
@@ -158,29 +134,19 @@ std::shared_ptr<Device> Device::start_over(const DeviceConfig& config, std::uniq
 }
 
 std::shared_ptr<Device> Device::start(const DeviceConfig& config, std::string* error, int* err) {
-  datapath::UdpConfig wanted = udp_config(config);
-  std::unique_ptr<datapath::UdpDatapath> udp;
   uint32_t slot = 0;
-  for (; slot < kSlots && udp == nullptr; ++slot) {  // binding decides who has which slot
-    set_ports(config, slot, &wanted);
-    udp = datapath::UdpDatapath::open(wanted, error, err);
-    if (udp == nullptr && *err != EADDRINUSE) {
-      *error = "device '" + config.name + "': " + *error;
-      return nullptr;
-    }
-    if (udp != nullptr) break;
-  }
-  if (udp == nullptr) {
-    *error =
-        "device '" + config.name + "': all " + std::to_string(kSlots) + " process slots are taken; the last: " + *error;
+  std::unique_ptr<datapath::HostDatapath> host =
+      open_host_datapath(config, seed_of(config.settings), &slot, error, err);
+  if (host == nullptr) {
+    *error = "device '" + config.name + "': " + *error;
     return nullptr;
   }
-  std::vector<std::string> advice = udp->advice();
-  const uint32_t mtu = fitting_mtu(config, *udp, &advice);
+  std::vector<std::string> advice = host->advice();
+  const uint32_t mtu = fitting_mtu(config, *host, &advice);
   for (const std::string& line : advice) log_once(LogLevel::kWarn, "device '" + config.name + "': " + line);
-  for (const std::string& line : udp->notes()) log_line(LogLevel::kDebug, "device '" + config.name + "': " + line);
-  const std::vector<core::EvEntry> evs = udp->evs();
-  std::unique_ptr<datapath::Datapath> path = std::move(udp);
+  for (const std::string& line : host->notes()) log_line(LogLevel::kDebug, "device '" + config.name + "': " + line);
+  const std::vector<core::EvEntry> evs = host->evs();
+  std::unique_ptr<datapath::Datapath> path = std::move(host);
   if (!config.settings.fault.empty()) {
     std::shared_ptr<const datapath::FaultPlan> plan = datapath::parse_fault(config.settings.fault, error);
     if (plan == nullptr) {
@@ -193,9 +159,26 @@ std::shared_ptr<Device> Device::start(const DeviceConfig& config, std::string* e
     path = datapath::make_fault_datapath(std::move(path), std::move(plan), dscp);
     log_line(LogLevel::kWarn, "device '" + config.name + "': injecting faults: " + config.settings.fault);
   }
+  std::unique_ptr<TraceFile> trace;
+  if (!config.settings.trace.empty()) {
+    trace = TraceFile::open(config.settings.trace, {config.name, changed_settings(config.settings)}, error);
+    if (trace == nullptr) {
+      *error = "device '" + config.name + "': " + *error;
+      *err = EINVAL;
+      return nullptr;
+    }
+    if (!trace->start()) {
+      *error = "device '" + config.name + "': cannot start the thread that writes the trace";
+      *err = EAGAIN;
+      return nullptr;
+    }
+    log_line(LogLevel::kInfo, "device '" + config.name + "': engine events go to " + trace->path());
+  }
   auto impl = std::make_unique<DeviceImpl>(config, std::move(path), evs, static_cast<uint8_t>(slot), mtu, advice);
   impl->endpoint_config = endpoint_config(config, *impl->datapath, evs, impl->slot, seed_of(config.settings));
-  impl->endpoint = std::make_unique<core::Endpoint>(impl->endpoint_config, impl.get());
+  impl->trace = std::move(trace);
+  impl->profiles.trace_to(impl->trace.get());
+  impl->endpoint = std::make_unique<core::Endpoint>(impl->endpoint_config, impl.get(), impl->trace.get());
   log_line(LogLevel::kInfo, "device '" + config.name + "': process slot " + std::to_string(slot) + ", path MTU " +
                                 std::to_string(mtu) + ", " + impl->datapath->describe());
   std::string unpublished;

@@ -258,14 +258,6 @@ TEST_F(QpAttrTest, mrc_values_on_both_sides_of_their_limits) {
        {1, 256},
        {0, 257}},
       {MRC_QP_CAP, [](mrc_qp_attr* a, int v) { a->cap = static_cast<uint32_t>(v); }, {0, 7}, {8, 15}},
-      {MRC_QP_EV_PROFILE_ID,
-       [](mrc_qp_attr* a, int v) { a->profile.ev_profile_id = static_cast<uint64_t>(v); },
-       {0, 0},
-       {1, 2}},
-      {MRC_QP_CC_PROFILE_ID,
-       [](mrc_qp_attr* a, int v) { a->profile.cc_profile_id = static_cast<uint64_t>(v); },
-       {0, 0},
-       {1, 2}},
   };
   for (const Case& c : cases) {
     for (int v : c.good) {
@@ -277,6 +269,18 @@ TEST_F(QpAttrTest, mrc_values_on_both_sides_of_their_limits) {
       EXPECT_EQ(set(QpState::kInit, 0, c.mask), EINVAL) << c.mask << " = " << v;
     }
   }
+}
+
+// [API-QP-5] Whether there is such a profile is the device's to say; here it only must not come too late.
+TEST_F(QpAttrTest, profile_ids_are_taken_before_rtr) {
+  constexpr int kIds = MRC_QP_EV_PROFILE_ID | MRC_QP_CC_PROFILE_ID;
+  attr.profile = {UINT64_MAX, 7};
+  EXPECT_EQ(set(QpState::kInit, 0, kIds), 0);
+  EXPECT_EQ(settings.mrc.profile.ev_profile_id, UINT64_MAX);
+  EXPECT_EQ(settings.mrc.profile.cc_profile_id, 7u);
+  EXPECT_EQ(set(QpState::kRts, 0, kIds), 0);  // the ones in force
+  attr.profile = {UINT64_MAX, 8};
+  EXPECT_EQ(set(QpState::kRts, 0, kIds), EINVAL);
 }
 
 // Requester values come with RTR in some programs, and all values again with RTS in others.

@@ -2,14 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "harness/text.h"
+
 namespace mrc {
 namespace {
 
-IpAddress ip(const char* text) {
-  IpAddress out;
-  EXPECT_TRUE(IpAddress::parse(text, &out)) << text;
-  return out;
-}
+using testing_text::ip;
 
 TEST(Ip, V4IsMapped) {
   const IpAddress a = ip("127.0.0.1");

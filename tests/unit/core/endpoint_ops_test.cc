@@ -61,6 +61,26 @@ TEST_F(EndpointOpsTest, SilenceEndsAtItsTimeoutWithoutARepeat) {
   EXPECT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 2, 7, false, 0, Duration::milliseconds(5)));
 }
 
+// What finds no room is refused at once, rather than sent nowhere and reported as silence.
+TEST_F(EndpointOpsTest, WhatFindsNoRoomIsRefused) {
+  start();
+  const auto begin = [&](uint16_t id) {
+    return endpoint_->start_endpoint_op(now_, peer_id_, 2, id, false, 0, Duration::seconds(1));
+  };
+  uint16_t id = 0;
+  while (id < 5000 && begin(id)) ++id;
+  EXPECT_GT(id, 100);
+  EXPECT_LT(id, 5000);
+  EXPECT_EQ(endpoint_->control_waiting(), id);
+  drain();
+  EXPECT_EQ(endpoint_->control_waiting(), 0u);
+  EXPECT_EQ(asked().size(), id);
+  EXPECT_TRUE(begin(id));  // the refused number was not taken
+  drain();
+  pass(Duration::seconds(2));
+  EXPECT_EQ(responses_.size(), id + 1u);
+}
+
 // [MRC-EVP-3] [MRC-CHOICE-Q22] [MRC-CHOICE-Q7]
 TEST_F(EndpointOpsTest, ResponsesRepeatIdAndStampInTheControlClass) {
   start();
@@ -124,6 +144,21 @@ TEST_F(EndpointOpsTest, PortStatusMovesTrafficAtOnce) {
     EXPECT_EQ(used[1], second) << mask;
     arrive(ack(static_cast<int32_t>(endpoint_->qp_status(qp_).tx_packets) - 1));
   }
+}
+
+// One event per plane that changed, whichever plane brought the news.
+TEST_F(EndpointOpsTest, PortStatusIsTracedPlaneByPlane) {
+  struct Planes final : TraceSink {
+    void on_trace(const TraceEntry& e) override {
+      if (e.event == TraceEvent::kPlane) seen.push_back({e.a, e.b});
+    }
+    std::vector<std::pair<uint64_t, uint64_t>> seen;
+  } planes;
+  endpoint_ = std::make_unique<Endpoint>(config_, this, &planes);
+  peer_id_ = endpoint_->intern_peer(peer_);
+  for (uint32_t mask : {2u, 2u, 1u, 3u}) receive(request(wire::EndpointOp::kPortStatus, mask), inbound(1), 1);
+  const std::vector<std::pair<uint64_t, uint64_t>> expected = {{0, 0}, {0, 1}, {1, 0}, {1, 1}};
+  EXPECT_EQ(planes.seen, expected);
 }
 
 // [MRC-PORT-2]

@@ -118,6 +118,28 @@ TEST_F(LossRecoveryTest, TheAnswerOfAProbeJudgesEverythingBeforeIt) {
   EXPECT_EQ(counters().retransmits, 2u);
 }
 
+// [MRC-LOSS-2]: a peer that takes longer than the pause between probes is heard all the same, and asked less often.
+TEST_F(LossRecoveryTest, ALateAnswerToTheFirstProbeCounts) {
+  start();
+  one_round_trip(Duration::microseconds(40));
+  for (uint64_t i = 0; i < 3; ++i) post(i, 8);
+  drain();
+  for (int i = 0; i < 100 && probes() < 4; ++i) pass(config_.probe_floor);
+  ASSERT_EQ(probes(), 4u);
+  wire::Packet late = sack(0, 0, 0b10);
+  late.sack.seth.pr = true;
+  for (size_t which : {1u, 2u}) {  // of the others nobody knows any more when they were sent
+    late.sack.seth.probe_id = sent(wire::Opcode::kProbe)[which]->p.peth.probe_id;
+    arrive(late);
+    drain();
+    EXPECT_EQ(counters().retransmits, 0u);
+  }
+  late.sack.seth.probe_id = sent(wire::Opcode::kProbe)[0]->p.peth.probe_id;
+  arrive(late);
+  drain();
+  EXPECT_EQ(counters().retransmits, 2u);
+}
+
 // [MRC-LOSS-3] [MRC-CHOICE-Q18]: 1.024 us * 2^timeout for the linear attempts, doubling after them.
 TEST_F(LossRecoveryTest, IntervalsAreLinearThenDoubling) {
   attr_.timeout = 10;  // 1.048576 ms

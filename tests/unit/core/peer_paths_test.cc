@@ -343,19 +343,87 @@ TEST_F(PeerPathsTest, ControlPacketsTakeThePlanesInTurnOnOneEvEach) {
   }
 }
 
-TEST_F(PeerPathsTest, AReceiverChecksItsReverseEvsOncePerInterval) {
-  uint16_t used[2];
-  for (uint16_t& ev : used) ASSERT_TRUE(paths_->pick_control(3, &ev));
-  EXPECT_TRUE(paths_->on_inbound(us(0)));
-  EXPECT_FALSE(paths_->on_inbound(us(1)));
-  EXPECT_EQ(paths_->next_probe_time(), us(0) + interval());
-  std::set<uint16_t> asked;
+// [MRC-EVS-9] All answers on one path would load it more than its neighbours.
+TEST_F(PeerPathsTest, ControlPacketsFollowWhatIsDelivered) {
+  for (uint16_t ev : {4, 3, 2, 5}) {
+    paths_->on_delivered(ev, us(ev));
+    uint16_t picked[2];
+    for (uint16_t& each : picked) ASSERT_TRUE(paths_->pick_control(3, &each));
+    EXPECT_TRUE(picked[0] == ev || picked[1] == ev) << ev;
+  }
+  lose(2, 20);
+  lose(2, 21);
+  ASSERT_EQ(state(2), EvState::kAssumedBad);
+  paths_->on_delivered(2, us(19));  // an answer that was late: the path is no better for it
+  for (int i = 0; i < 4; ++i) {
+    uint16_t ev;
+    ASSERT_TRUE(paths_->pick_control(3, &ev));
+    EXPECT_NE(ev, 2);
+  }
+}
+
+TEST_F(PeerPathsTest, AReceiverAsksOnePathOfEachPlanePerInterval) {
   uint16_t ev;
-  while (paths_->take_due_probe(us(0) + interval(), &ev)) asked.insert(ev);
-  EXPECT_EQ(asked, (std::set<uint16_t>{used[0], used[1]}));
-  EXPECT_EQ(paths_->next_probe_time(), Instant::never());  // without traffic no further round
-  for (uint16_t each : asked) paths_->on_probe_answer(us(0) + interval(), each, us(0) + interval());
-  EXPECT_TRUE(paths_->on_inbound(us(100000)));
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(paths_->pick_control(3, &ev));
+  std::set<uint16_t> seen;
+  for (int64_t round = 0; round < 32; ++round) {
+    const Instant start = us(round * 100000);
+    EXPECT_TRUE(paths_->on_inbound(start));
+    EXPECT_FALSE(paths_->on_inbound(start + Duration::microseconds(1)));
+    EXPECT_EQ(paths_->next_probe_time(), start + interval());
+    std::set<uint8_t> planes;
+    std::set<uint16_t> asked;
+    while (paths_->take_due_probe(start + interval(), &ev)) {
+      planes.insert(paths_->plane_of(ev));
+      asked.insert(ev);
+    }
+    EXPECT_EQ(asked.size(), 2u);
+    EXPECT_EQ(planes, (std::set<uint8_t>{0, 1}));
+    EXPECT_EQ(paths_->next_probe_time(), Instant::never());  // without traffic no further round
+    for (uint16_t each : asked) paths_->on_probe_answer(start + interval(), each, start + interval());
+    std::set<uint16_t> used;  // what answered carries the control packets
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_TRUE(paths_->pick_control(3, &ev));
+      used.insert(ev);
+    }
+    EXPECT_EQ(used, asked);
+    seen.insert(asked.begin(), asked.end());
+  }
+  EXPECT_GT(seen.size(), 7u);  // of 10
+}
+
+// [MRC-EVS-9] One dead path among many is no dead plane: the check after it asks the path that carries the answers.
+TEST_F(PeerPathsTest, ASilentCheckIsFollowedByOneOfTheReverseEv) {
+  constexpr uint16_t kDead = 4;
+  uint16_t ev;
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(paths_->pick_control(3, &ev));
+  paths_->on_delivered(0, us(1));
+  bool was_silent = false;
+  int silent = 0;
+  for (int64_t round = 1; round < 200 && silent < 3; ++round) {
+    const Instant sent = us(round * 100000) + interval();
+    uint16_t reverse[2];
+    for (uint16_t& each : reverse) ASSERT_TRUE(paths_->pick_control(3, &each));
+    paths_->on_inbound(us(round * 100000));
+    while (paths_->take_due_probe(sent, &ev)) {
+      if (paths_->plane_of(ev) == 0 && state(kDead) == EvState::kGood) {
+        EXPECT_TRUE(!was_silent || ev == reverse[0] || ev == reverse[1]) << ev;
+        was_silent = ev == kDead;
+        silent += was_silent;
+      }
+      if (ev == kDead)
+        paths_->on_probe_lost(sent + interval(), ev, sent);
+      else
+        paths_->on_probe_answer(sent + Duration::microseconds(10), ev, sent);
+    }
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_TRUE(paths_->pick_control(3, &ev));
+      EXPECT_NE(ev, kDead);
+    }
+  }
+  EXPECT_EQ(silent, 2);  // these retire the path
+  EXPECT_EQ(state(kDead), EvState::kAssumedBad);
+  EXPECT_EQ(counters_.plane_suspensions, 0u);
 }
 
 TEST_F(PeerPathsTest, SilentReverseChecksMoveTheAnswersToAnotherPlane) {

@@ -1,6 +1,9 @@
 // The UDP driver over real loopback sockets, both families, with and without the offloads.
 #include "datapath/udp/udp_datapath.h"
 
+#include <netinet/in.h>
+#include <unistd.h>
+
 #include <set>
 
 #include "udp_fixture.h"
@@ -286,6 +289,25 @@ TEST(Udp, overflow_of_the_receive_buffer_is_counted) {
   ASSERT_TRUE(a->tx_one(Instant(), t.burst));
   ASSERT_EQ(receive(*b, 15).size(), 1u);
   EXPECT_GT(b->counters().rx_overflow, 0u);
+}
+
+TEST(Udp, empty_datagrams_use_no_buffers_up) {
+  UdpConfig single = loopback_config(false, 1, 1);
+  single.gro = Offload::kOff;
+  auto b = open_or_fail(single);
+  const int fd = ::socket(AF_INET6, SOCK_DGRAM, 0);
+  sockaddr_in6 to{};
+  to.sin6_family = AF_INET6;
+  to.sin6_port = htons(b->plane_port(0));
+  to.sin6_addr = in6addr_loopback;
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(::sendto(fd, "", 0, 0, reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
+  ::close(fd);
+  auto a = open_or_fail(loopback_config(false, 1, 1));
+  TestBurst t(1, 100, 100, 1);
+  t.address(*a, *b, 0, loopback(false));
+  ASSERT_TRUE(a->tx_one(Instant(), t.burst));
+  EXPECT_EQ(receive(*b, 1).size(), 1u);
+  EXPECT_EQ(b->counters().rx_errors, 100u);
 }
 
 TEST(Udp, foreign_address_is_refused_with_the_plane_named) {

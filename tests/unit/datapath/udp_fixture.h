@@ -32,7 +32,7 @@ inline IpAddress loopback(bool v4) {
 inline UdpConfig loopback_config(bool v4, uint32_t planes, uint32_t evs) {
   UdpConfig config;
   config.planes.resize(planes);
-  for (UdpPlane& p : config.planes) p.addr = loopback(v4);
+  for (HostPlane& p : config.planes) p.addr = loopback(v4);
   config.evs = auto_evs(evs, planes);
   return config;
 }
@@ -74,7 +74,8 @@ struct TestBurst {
   }
   TestBurst(const TestBurst&) = delete;
 
-  void address(UdpDatapath& from, UdpDatapath& to, uint16_t ev_index, const IpAddress& ip, uint8_t traffic_class = 0) {
+  void address(HostDatapath& from, HostDatapath& to, uint16_t ev_index, const IpAddress& ip,
+               uint8_t traffic_class = 0) {
     const core::EvEntry& ev = from.evs()[ev_index];
     burst.plane = ev.plane;
     burst.ev_index = ev_index;

@@ -10,21 +10,18 @@
 #include <map>
 
 #include "device/interfaces.h"
+#include "harness/text.h"
 
 namespace mrc::device {
 namespace {
+
+using testing_text::ip;
 
 std::map<std::string, std::string>* variables;
 
 const char* fake_env(const char* name) {
   const auto it = variables->find(name);
   return it == variables->end() ? nullptr : it->second.c_str();
-}
-
-IpAddress ip(const std::string& text) {
-  IpAddress out;
-  EXPECT_TRUE(IpAddress::parse(text, &out)) << text;
-  return out;
 }
 
 struct ConfigTest : ::testing::Test {
@@ -156,7 +153,7 @@ TEST_F(ConfigTest, file__what_is_refused_and_how) {
        "f.yaml:4: key 'name': two devices have the name 'a'"},
       {"devices:\n  - planes: [{address: \"::1\"}]\n    peers:\n      template: \"fd00:{plain}::1\"\n",
        "f.yaml:4: key 'template': value is 'fd00:{plain}::1': '{plain}' is neither a number nor {plane}, {plane+N}, "
-       "{plane-N} or {host}"},
+       "{plane-N}, {host}, {host+N} or {host-N}"},
       {"devices:\n  - planes: [{address: \"::1\"}]\n    peers:\n      ask: true\n",
        "f.yaml:4: unknown key 'ask' Allowed: template, list, learn, nic"},
       {"devices:\n  - planes: [{address: \"::1\"}]\n    peers:\n      list: [{nic: true}]\n",
@@ -176,6 +173,13 @@ TEST_F(ConfigTest, file__what_is_refused_and_how) {
        "    name: a123456789012345678901234567890123456789012345678901234567890123\n",
        "f.yaml:3: key 'name': value is 'a123456789012345678901234567890123456789012345678901234567890123', allowed: 1 "
        "to 63 characters"},
+      {"ev_mode: srv6\ndevices:\n  - planes: [{address: 127.0.0.1}]\n",
+       "f.yaml:1: key 'ev_mode': value is 'srv6', but plane 1 has the IPv4 address 127.0.0.1"},
+      {"ev_mode: srv6\nsrv6_paths: \"::/0 over 1\"\ndevices:\n  - planes: [{address: \"::1\"}]\n",
+       "f.yaml:2: key 'srv6_paths': '::/0 over 1' is neither 'PREFIX/LENGTH via USIDS' nor 'PREFIX/LENGTH direct'"},
+      {"ev_mode: srv6\nsrv6_loop: \"{row}\"\ndevices:\n  - planes: [{address: \"::1\"}]\n",
+       "f.yaml:2: key 'srv6_loop': '{row}' is neither {plane}, {uplink}, {plane:N} nor {uplink:N} with N digits, 1 to "
+       "4"},
       {"dscp_trimmed: 46\ndevices:\n  - planes: [{address: \"::1\"}]\n",
        "f.yaml:1: key 'dscp_trimmed': value is '46', which dscp_control has, too: the two kinds of packets could not "
        "be told apart"},

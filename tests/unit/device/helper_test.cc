@@ -45,6 +45,12 @@ TEST(HelperParks, poll_of_another_thread_a_moment_later_than_now) {
 
 struct Work final : HelperWork {
   int serve() override {
+    if (locked.load()) {
+      const int n = refusals.load();
+      if (n < 4) refused_at[n] = clock_now();
+      refusals = n + 1;
+      return kBusy;
+    }
     uint64_t count = 0;
     const ssize_t n = ::read(fd, &count, sizeof count);
     if (n > 0) served += static_cast<int>(count);
@@ -59,10 +65,19 @@ struct Work final : HelperWork {
     uint64_t count = 0;
     if (::read(ask, &count, sizeof count) > 0) ++answers;
   }
+  void links_changed() override {
+    uint64_t count = 0;
+    if (::read(links, &count, sizeof count) > 0) ++link_changes;
+  }
   int fd = -1;
   int ask = -1;
+  int links = -1;
   std::atomic<bool> always_busy{false};
+  std::atomic<bool> locked{false};
+  std::atomic<int> refusals{0};
+  Instant refused_at[4];
   std::atomic<int> answers{0};
+  std::atomic<int> link_changes{0};
   Helper* helper = nullptr;
   std::atomic<int> served{0};
   std::atomic<int> sleeps{0};
@@ -100,6 +115,22 @@ TEST_F(HelperTest, takes_over_after_the_application_stops_polling) {
   helper.note_poll(clock_now());
   ASSERT_TRUE(helper.start(&work, kTiming, {work.fd}));
   signal();
+  while (work.served.load() == 0) {
+  }
+}
+
+// One call of the application may move so much that it lasts longer than `idle`: no reason to look more often.
+TEST_F(HelperTest, naps_longer_while_the_application_holds_the_lock) {
+  const HelperTiming timing{Duration::nanoseconds(1), Duration::milliseconds(2), Duration()};
+  work.locked = true;
+  ASSERT_TRUE(helper.start(&work, timing, {work.fd}));
+  while (work.refusals.load() < 4) {
+  }
+  EXPECT_GE(work.refused_at[1] - work.refused_at[0], timing.park);
+  EXPECT_GE(work.refused_at[2] - work.refused_at[1], timing.park * 2);
+  EXPECT_GE(work.refused_at[3] - work.refused_at[2], timing.park * 4);
+  signal();
+  work.locked = false;  // taken over at the next look
   while (work.served.load() == 0) {
   }
 }
@@ -142,6 +173,20 @@ TEST_F(HelperTest, answers_while_it_is_parked_and_while_it_serves) {
   helper.count_armed(-1);
   helper.stop();
   ::close(work.ask);
+}
+
+TEST_F(HelperTest, hears_of_links_while_it_is_parked) {
+  const HelperTiming for_ever{Duration::seconds(3600), Duration::seconds(3600), Duration()};
+  work.links = ::eventfd(0, EFD_NONBLOCK);
+  helper.note_poll(clock_now());
+  ASSERT_TRUE(helper.start(&work, for_ever, {work.fd}, -1, work.links));
+  const uint64_t one = 1;
+  ASSERT_EQ(::write(work.links, &one, sizeof one), static_cast<ssize_t>(sizeof one));
+  while (work.link_changes.load() == 0) {
+  }
+  EXPECT_EQ(work.sleeps.load(), 0);
+  helper.stop();
+  ::close(work.links);
 }
 
 TEST_F(HelperTest, stop__ends_a_parked_thread) {

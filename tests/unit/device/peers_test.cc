@@ -4,15 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "device/qpn.h"
+#include "harness/text.h"
 
 namespace mrc::device {
 namespace {
 
-IpAddress ip(const std::string& text) {
-  IpAddress out;
-  EXPECT_TRUE(IpAddress::parse(text, &out)) << text;
-  return out;
-}
+using testing_text::ip;
 
 AddressTemplate make_template(const std::string& text) {
   AddressTemplate t;
@@ -32,6 +29,9 @@ TEST(AddressTemplate, apply__plane_and_host) {
             ip("1:2:3:4:9:6:7:8"));
   EXPECT_EQ(make_template("::{plane}").apply(ip("1::"), 1), ip("::2"));
   EXPECT_EQ(make_template("fd00::").apply(ip("1::"), 1), ip("fd00::"));
+  EXPECT_EQ(make_template("fc00::{host+4096}").apply(ip("fc00::c01"), 0), ip("fc00::c01"));
+  EXPECT_EQ(make_template("fc00::{host+4096}").apply(ip("fc00::c01"), 2), ip("fc00::2c01"));
+  EXPECT_EQ(make_template("10.0.0.{host-16}").apply(ip("10.0.0.99"), 3), ip("10.0.0.51"));
 }
 
 TEST(AddressTemplate, parse__what_is_refused) {
@@ -41,8 +41,8 @@ TEST(AddressTemplate, parse__what_is_refused) {
   EXPECT_EQ(why, "an IPv4 template has 4 parts, this one has 3");
   EXPECT_FALSE(AddressTemplate::parse("fd00:{plane}:1", &t, &why));
   EXPECT_EQ(why, "an IPv6 template has 8 groups or one '::', this one has 3 groups");
-  for (const char* bad : {"10.0.0.256", "10.0.0.", "fd00::10000", "fd00::{plane+}", "fd00::{plane*2}", "fd00::{plane",
-                          "fd00::{}", "1::2::3", "fd00::-1"})
+  for (const char* bad : {"10.0.0.256", "10.0.0.", "fd00::10000", "fd00::{plane+}", "fd00::{plane*2}", "fd00::{host*2}",
+                          "fd00::{host+}", "fd00::{hostess}", "fd00::{plane", "fd00::{}", "1::2::3", "fd00::-1"})
     EXPECT_FALSE(AddressTemplate::parse(bad, &t, &why)) << bad;
   EXPECT_TRUE(t.empty());
   EXPECT_TRUE(AddressTemplate::parse("10.0.0.255", &t, &why));

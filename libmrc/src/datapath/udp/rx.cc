@@ -21,7 +21,7 @@ bool UdpReceiver::open(const UdpConfig& config, const UdpSyscalls& sys, bool gro
   sys_ = &sys;
   gro_ = gro;
   for (size_t p = 0; p < config.planes.size(); ++p) {
-    const UdpPlane& plane = config.planes[p];
+    const HostPlane& plane = config.planes[p];
     first_of_plane_.push_back(socket_count());
     for (uint16_t port : {plane.port, plane.second_port}) {
       if (port == plane.second_port && (port == 0 || port == plane.port) && socket_count() > first_of_plane_[p])
@@ -46,6 +46,7 @@ bool UdpReceiver::open(const UdpConfig& config, const UdpSyscalls& sys, bool gro
         want(IPPROTO_IP, IP_RECVTOS);
       } else {
         want(IPPROTO_IPV6, IPV6_RECVTCLASS);
+        want(SOL_UDP, UDP_NO_CHECK6_RX);  // the ICRC protects; peers with SRv6 and NICs send none [MRC-SR-8]
         if (config.structured_ev) want(IPPROTO_IPV6, IPV6_FLOWINFO);
       }
       want(SOL_SOCKET, SO_RXQ_OVFL);
@@ -144,7 +145,8 @@ int UdpReceiver::receive_plain(Socket* s, core::RxBurst* out, int max, DatapathC
     auto* data = static_cast<const uint8_t*>(iovs_[i].iov_base);
     if (fill(s, msgs_[i].msg_hdr, from_[i], data, msgs_[i].msg_len, out + good, counters)) ++good;
   }
-  used_ += static_cast<uint32_t>(n);
+  // Buffers of nothing but unusable datagrams serve again at once: their sender must not use all of them up.
+  if (good > 0) used_ += static_cast<uint32_t>(n);
   return good;
 }
 

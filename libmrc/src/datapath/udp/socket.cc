@@ -42,6 +42,11 @@ Fd::~Fd() {
   if (fd_ >= 0) ::close(fd_);
 }
 
+bool failed(const char* what, std::string* why) {
+  *why = std::string(what) + ": " + std::strerror(errno);
+  return false;
+}
+
 socklen_t to_sockaddr(const IpAddress& ip, uint16_t port, uint32_t scope, uint32_t flow_label, SockAddr* out) {
   if (ip.is_v4()) {
     std::memset(&out->v4, 0, sizeof(out->v4));

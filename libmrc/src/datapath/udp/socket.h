@@ -30,6 +30,9 @@ class Fd {
   int fd_ = -1;
 };
 
+// What a failed system call leaves to say: "what: reason of errno". Returns false, for the caller to pass on.
+bool failed(const char* what, std::string* why);
+
 union SockAddr {
   sockaddr sa;
   sockaddr_in v4;

@@ -17,12 +17,15 @@ constexpr uint32_t kSmallestBuffer = 2304;  // the kernel's minimum; nothing is 
 
 }  // namespace
 
-bool UdpTransmitter::open(const UdpConfig& config, const UdpSyscalls& sys, bool gso, int epoll_fd, std::string* error) {
+bool UdpTransmitter::open(const UdpConfig& config, const UdpSyscalls& sys, uint32_t gso_planes, int epoll_fd,
+                          std::string* error) {
   sys_ = &sys;
   epoll_fd_ = epoll_fd;
-  no_gso_ = gso ? 0 : UINT32_MAX;
+  no_gso_ = ~gso_planes;
   evs_ = config.evs;
+  srv6_ = config.srv6;
   planes_.resize(config.planes.size());
+  std::vector<uint32_t> evs_of_plane(planes_.size());
   for (size_t p = 0; p < planes_.size(); ++p) planes_[p].scope = interface_of(config.planes[p].addr).index;
   for (size_t i = 0; i < evs_.size(); ++i) {
     core::EvEntry& ev = evs_[i];
@@ -31,7 +34,7 @@ bool UdpTransmitter::open(const UdpConfig& config, const UdpSyscalls& sys, bool 
       errno = EINVAL;
       return false;
     }
-    const UdpPlane& plane = config.planes[ev.plane];
+    const HostPlane& plane = config.planes[ev.plane];
     uint16_t port = static_cast<uint16_t>(ev.value);
     uint16_t bound = 0;
     Fd fd = open_udp(sys, {plane.addr, port, plane.interface, port != 0}, &bound, error);
@@ -44,9 +47,30 @@ bool UdpTransmitter::open(const UdpConfig& config, const UdpSyscalls& sys, bool 
     int small = kSmallestBuffer;
     (void)sys.setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
     if (config.structured_ev && !plane.addr.is_v4()) lease_flow_label(sys, fd.get(), ev.value >> 16);
+    int on = 1;
+    if (srv6_ != nullptr && (gso_planes >> ev.plane & 1) == 0 &&
+        sys.setsockopt(fd.get(), SOL_UDP, UDP_NO_CHECK6_TX, &on, sizeof(on)) != 0) {
+      *error = std::string("cannot send without a UDP checksum, as SRv6 needs: ") + std::strerror(errno);
+      return false;
+    }
     sockets_.emplace_back();
     sockets_.back().fd = std::move(fd);
+    sockets_.back().number = evs_of_plane[ev.plane]++;
   }
+  return true;
+}
+
+bool UdpTransmitter::find_way(const wire::Flow& flow, uint8_t plane, Socket* socket, IpAddress* to) {
+  *to = flow.dst;
+  if (srv6_ == nullptr) return true;
+  if (flow.dst != socket->peer || socket->peer_via.is_zero()) {
+    const SegmentPath path = srv6_->path(plane, socket->number, flow.dst);
+    if (path.has_segment) return false;  // a socket has no SRH of its own per message
+    socket->peer = flow.dst;
+    socket->peer_port = 0;  // a new streak
+    socket->peer_via = path.destination;
+  }
+  *to = socket->peer_via;
   return true;
 }
 
@@ -74,8 +98,9 @@ bool UdpTransmitter::use_connection(const wire::Flow& flow, Socket* socket) {
   return true;
 }
 
-void UdpTransmitter::prepare(const wire::Flow& flow, uint32_t scope, uint32_t gso_segment, Socket* socket) {
-  to_length_ = to_sockaddr(flow.dst, flow.dst_port, scope, flow.flow_label, &to_);
+void UdpTransmitter::prepare(const wire::Flow& flow, const IpAddress& to, uint32_t scope, uint32_t gso_segment,
+                             Socket* socket) {
+  to_length_ = to_sockaddr(to, flow.dst_port, scope, flow.flow_label, &to_);
   control_length_ = 0;
   if (socket != nullptr && use_connection(flow, socket)) {
     to_length_ = 0;
@@ -110,14 +135,21 @@ bool UdpTransmitter::send(const core::TxBurst& burst, DatapathCounters* counters
   Socket* socket = &sockets_[burst.ev_index];
   int fd = socket->fd.get();
   bool many = burst.segments > 1;
+  IpAddress to;
+  if (!find_way(burst.flow, burst.plane, socket, &to)) {
+    note_error(EMSGSIZE);
+    counters->tx_errors += burst.segments;
+    ++counters->tx_bursts;
+    return true;
+  }
   Sent sent = Sent::kUnsupported;
   if (!many || (no_gso_ & bit) == 0) {
-    prepare(burst.flow, plane.scope, many ? burst.segment_size : 0, socket);
+    prepare(burst.flow, to, plane.scope, many ? burst.segment_size : 0, socket);
     sent = send_one(fd, burst.iov.data(), burst.iov_count, burst.segments, burst.bytes, counters);
   }
   if (sent == Sent::kUnsupported) {
     uint64_t errors = counters->tx_errors;
-    if (send_split(&plane, socket, burst, counters)) sent = Sent::kAll;
+    if (send_split(&plane, socket, burst, to, counters)) sent = Sent::kAll;
     // Packets that do not pass one by one either (longer than the MTU, say) are no reason to give GSO up.
     if (sent == Sent::kAll && counters->tx_errors == errors) no_gso_ |= bit;
   }
@@ -214,9 +246,10 @@ UdpTransmitter::Sent UdpTransmitter::send_many(int fd, uint32_t* first, uint32_t
 }
 
 // True: the burst is taken, whole or with its rest kept in plane->rest.
-bool UdpTransmitter::send_split(Plane* plane, Socket* socket, const core::TxBurst& burst, DatapathCounters* counters) {
+bool UdpTransmitter::send_split(Plane* plane, Socket* socket, const core::TxBurst& burst, const IpAddress& to,
+                                DatapathCounters* counters) {
   int fd = socket->fd.get();
-  prepare(burst.flow, plane->scope, 0, socket);
+  prepare(burst.flow, to, plane->scope, 0, socket);
   uint32_t segments = split(burst.iov.data(), burst.iov_count, burst.segment_size, burst.bytes);
   uint32_t first = 0;
   if (send_many(fd, &first, segments, counters) == Sent::kAll) return true;
@@ -233,12 +266,13 @@ bool UdpTransmitter::send_split(Plane* plane, Socket* socket, const core::TxBurs
   plane->rest_bytes = bytes;
   plane->rest_segment = burst.segment_size;
   plane->rest_flow = burst.flow;
+  plane->rest_to = to;
   plane->rest_fd = fd;
   return true;
 }
 
 bool UdpTransmitter::flush_rest(Plane* plane, DatapathCounters* counters) {
-  prepare(plane->rest_flow, plane->scope, 0, nullptr);
+  prepare(plane->rest_flow, plane->rest_to, plane->scope, 0, nullptr);
   iovec whole{plane->rest.data(), plane->rest_bytes};
   uint32_t segments = split(&whole, 1, plane->rest_segment, plane->rest_bytes);
   uint32_t first = 0;

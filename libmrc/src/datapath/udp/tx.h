@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,8 @@ class UdpTransmitter {
  public:
   static constexpr uint64_t kEpollTag = 1ull << 32;  // epoll data of plane p's blocked socket: kEpollTag + p
 
-  bool open(const UdpConfig& config, const UdpSyscalls& sys, bool gso, int epoll_fd, std::string* error);
+  // `gso_planes`: planes that may segment. With SRv6 the sockets of the others send without a UDP checksum.
+  bool open(const UdpConfig& config, const UdpSyscalls& sys, uint32_t gso_planes, int epoll_fd, std::string* error);
   // False: the plane has no room, the burst was not touched.
   bool send(const core::TxBurst& burst, DatapathCounters* counters);
   uint32_t planes_with_room(DatapathCounters* counters);
@@ -45,11 +47,14 @@ class UdpTransmitter {
     uint32_t rest_bytes = 0;
     uint32_t rest_segment = 0;
     wire::Flow rest_flow;
+    IpAddress rest_to;
     int rest_fd = -1;
   };
   struct Socket {
     Fd fd;
-    IpAddress peer;  // of the last burst
+    IpAddress peer;       // of the last burst
+    IpAddress peer_via;   // the address that leads there by this socket's path
+    uint32_t number = 0;  // of the EV among those of its plane
     uint16_t peer_port = 0;
     uint16_t streak = 0;     // bursts in a row to that address
     int traffic_class = -1;  // of the connected socket
@@ -59,16 +64,19 @@ class UdpTransmitter {
   static constexpr uint16_t kConnectAfter = 8;
   enum class Sent : uint8_t { kAll, kNoRoom, kUnsupported };
 
+  // Where datagrams of the flow are addressed to, answers too [MRC-SR-10]. False: no address that a socket can send to.
+  bool find_way(const wire::Flow& flow, uint8_t plane, Socket* socket, IpAddress* to);
   // Address and ancillary data of the next messages. `socket` null: always explicit, whatever the socket is connected
   // to.
-  void prepare(const wire::Flow& flow, uint32_t scope, uint32_t gso_segment, Socket* socket);
+  void prepare(const wire::Flow& flow, const IpAddress& to, uint32_t scope, uint32_t gso_segment, Socket* socket);
   void add_control(int level, int type, const void* value, size_t size);
   bool use_connection(const wire::Flow& flow, Socket* socket);
   Sent send_one(int fd, const iovec* iov, uint32_t iov_count, uint32_t segments, uint32_t bytes,
                 DatapathCounters* counters);
   // Sends [*first, segments) of msgs_; counts. kNoRoom with *first at the first unsent segment.
   Sent send_many(int fd, uint32_t* first, uint32_t segments, DatapathCounters* counters);
-  bool send_split(Plane* plane, Socket* socket, const core::TxBurst& burst, DatapathCounters* counters);
+  bool send_split(Plane* plane, Socket* socket, const core::TxBurst& burst, const IpAddress& to,
+                  DatapathCounters* counters);
   uint32_t split(const iovec* iov, uint32_t iov_count, uint32_t segment_size, uint32_t bytes);
   bool flush_rest(Plane* plane, DatapathCounters* counters);
   void block(uint8_t plane, int fd);
@@ -78,6 +86,7 @@ class UdpTransmitter {
   int epoll_fd_ = -1;
   std::vector<Socket> sockets_;  // by EV index
   std::vector<core::EvEntry> evs_;
+  std::shared_ptr<const Srv6Plan> srv6_;
   std::vector<Plane> planes_;
   uint32_t blocked_ = 0;
   uint32_t no_gso_ = 0;

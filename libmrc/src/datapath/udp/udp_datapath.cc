@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "datapath/udp/loop_check.h"
 #include "datapath/udp/rx.h"
 #include "datapath/udp/self_test.h"
 #include "datapath/udp/tx.h"
@@ -32,18 +33,20 @@ class Udp final : public UdpDatapath {
 
   uint16_t plane_port(uint8_t plane) const override { return rx_.port(plane); }
   const std::vector<core::EvEntry>& evs() const override { return tx_.evs(); }
-  bool gso() const override { return gso_ && tx_.planes_without_gso() == 0; }
+  bool gso() const override { return gso_ && (tx_.planes_without_gso() & gso_planes_) == 0; }
   bool gro() const override { return gro_; }
   uint32_t plane_payload(uint8_t plane) const override;
   const std::vector<std::string>& advice() const override { return advice_; }
-  const std::vector<std::string>& notes() const override { return rx_.notes(); }
+  const std::vector<std::string>& notes() const override { return notes_; }
 
  private:
   // One sendmmsg costs per packet, so that long bursts only spoil the spraying; a few spare most of the calls'
   // overhead.
   static constexpr uint32_t kSegmentsWithoutGso = 8;
+  static constexpr int kUselessRounds = 16;  // of receiving nothing but unusable datagrams
 
   bool choose_offload(const UdpConfig& config, std::string* error);
+  void choose_gso_planes(const UdpConfig& config);
   void advise(const UdpConfig& config);
   void poll_sockets();
 
@@ -51,11 +54,14 @@ class Udp final : public UdpDatapath {
   UdpReceiver rx_;
   UdpTransmitter tx_;
   DatapathCounters counters_;
-  std::vector<UdpPlane> planes_;
+  std::vector<HostPlane> planes_;
   std::vector<Interface> interfaces_;
   std::vector<std::string> advice_;
+  std::vector<std::string> notes_;
+  uint32_t gso_planes_ = 0;
   bool gso_ = false;
   bool gro_ = false;
+  bool srv6_ = false;
 };
 
 bool Udp::choose_offload(const UdpConfig& config, std::string* error) {
@@ -74,6 +80,19 @@ bool Udp::choose_offload(const UdpConfig& config, std::string* error) {
   return true;
 }
 
+void Udp::choose_gso_planes(const UdpConfig& config) {
+  gso_planes_ = gso_ ? UINT32_MAX : 0;
+  srv6_ = config.srv6 != nullptr;
+  if (!srv6_ || !gso_ || config.gso == Offload::kOn) return;
+  gso_planes_ = check_loops(*config.syscalls, config.planes, *config.srv6);
+  for (size_t p = 0; p < config.planes.size(); ++p)
+    if ((gso_planes_ >> p & 1) == 0)
+      notes_.push_back("plane " + std::to_string(p + 1) +
+                       " sends packet by packet without UDP checksum: no loop through the fabric showed that checksums "
+                       "survive the shifting of uSIDs");
+  gso_ = gso_planes_ != 0;
+}
+
 bool Udp::start(const UdpConfig& config, std::string* error) {
   if (config.planes.empty() || config.planes.size() > 32 || config.evs.empty()) {
     *error = "a UDP datapath needs 1 to 32 planes and at least one EV";
@@ -86,10 +105,13 @@ bool Udp::start(const UdpConfig& config, std::string* error) {
     *error = std::string("epoll: ") + std::strerror(errno);
     return false;
   }
-  if (!choose_offload(config, error) || !rx_.open(config, *config.syscalls, gro_, epoll_.get(), error) ||
-      !tx_.open(config, *config.syscalls, gso_, epoll_.get(), error))
-    return false;
-  for (const UdpPlane& plane : planes_) interfaces_.push_back(interface_of(plane.addr));
+  if (!choose_offload(config, error)) return false;
+  // The ports first: whoever finds them taken tries the next ones, and must not wait for loops each time.
+  if (!rx_.open(config, *config.syscalls, gro_, epoll_.get(), error)) return false;
+  choose_gso_planes(config);
+  if (!tx_.open(config, *config.syscalls, gso_planes_, epoll_.get(), error)) return false;
+  notes_.insert(notes_.end(), rx_.notes().begin(), rx_.notes().end());
+  for (const HostPlane& plane : planes_) interfaces_.push_back(interface_of(plane.addr));
   advise(config);
   return true;
 }
@@ -101,7 +123,7 @@ void Udp::advise(const UdpConfig& config) {
   if (tx_.granted() < config.sndbuf)
     advice_.push_back("send buffers are " + std::to_string(tx_.granted()) + " bytes instead of " +
                       std::to_string(config.sndbuf) + ": sysctl -w net.core.wmem_max=" + std::to_string(config.sndbuf));
-  if (config.gso == Offload::kAuto && !gso_)
+  if (config.gso == Offload::kAuto && !gso_ && !srv6_)
     advice_.push_back("no UDP segmentation offload (GSO, Linux 4.18): sending packet by packet");
   if (config.gro == Offload::kAuto && !gro_)
     advice_.push_back("no UDP receive offload (GRO, Linux 5.0): receiving packet by packet");
@@ -130,13 +152,13 @@ void Udp::poll_sockets() {
 
 int Udp::rx_burst(Instant, core::RxBurst* out, int max) {
   rx_.recycle();
-  int got = 0;
-  while (got == 0) {
+  // A stream of unusable datagrams must not keep the caller from its timers and from sending.
+  for (int round = 0; round < kUselessRounds; ++round) {
     if (!rx_.any_ready()) poll_sockets();
     if (!rx_.any_ready()) return 0;
-    got = rx_.receive(out, max, &counters_);
+    if (const int got = rx_.receive(out, max, &counters_); got > 0) return got;
   }
-  return got;
+  return 0;
 }
 
 int Udp::tx_burst(Instant, const core::TxBurst* const* bursts, int n) {
@@ -146,7 +168,7 @@ int Udp::tx_burst(Instant, const core::TxBurst* const* bursts, int n) {
 }
 
 std::string Udp::describe() const {
-  std::string text = std::string("udp: ") + std::to_string(planes_.size()) + " planes, " +
+  std::string text = std::string(srv6_ ? "udp with SRv6: " : "udp: ") + std::to_string(planes_.size()) + " planes, " +
                      std::to_string(tx_.evs().size()) + " EVs, GSO " + (gso() ? "on" : "off") + ", GRO " +
                      (gro_ ? "on" : "off") + ", receive buffer " + std::to_string(rx_.granted()) + ", send buffer " +
                      std::to_string(tx_.granted()) + " bytes\n";
@@ -154,9 +176,10 @@ std::string Udp::describe() const {
     const Interface& i = interfaces_[p];
     text += "plane " + std::to_string(p + 1) + ": " + planes_[p].addr.to_string() + " port " +
             std::to_string(rx_.port(static_cast<uint8_t>(p))) + " on " + (i.name.empty() ? "?" : i.name) + ", MTU " +
-            std::to_string(i.mtu) + "\n";
+            std::to_string(i.mtu) +
+            (srv6_ ? (gso_planes_ >> p & 1) != 0 ? ", UDP checksums" : ", no UDP checksums" : "") + "\n";
   }
-  if (gso_ && tx_.planes_without_gso() != 0) text += "an interface refused segmentation: GSO given up there\n";
+  if ((tx_.planes_without_gso() & gso_planes_) != 0) text += "an interface refused segmentation: GSO given up there\n";
   if (!tx_.first_error().empty()) text += "first send error: " + tx_.first_error() + "\n";
   for (const std::string& line : advice_) text += line + "\n";
   return text;
@@ -174,12 +197,6 @@ std::unique_ptr<UdpDatapath> UdpDatapath::open(const UdpConfig& config, std::str
     return nullptr;
   }
   return udp;
-}
-
-std::vector<core::EvEntry> auto_evs(uint32_t total, uint32_t planes) {
-  std::vector<core::EvEntry> evs(total);
-  for (uint32_t i = 0; i < total; ++i) evs[i].plane = static_cast<uint8_t>(i % planes);
-  return evs;
 }
 
 }  // namespace mrc::datapath

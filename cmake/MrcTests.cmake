@@ -1,0 +1,33 @@
+# Tests in Python: real programs of ours, run by ctest one function at a time.
+
+# mrc_python_tests(SUITE HARNESS [PROGRAMS NAME=TARGET...] [PROPERTIES ...]): every function test_* of every test_*.py of this
+# folder is a test SUITE.<file>.<function>. HARNESS is the suite's module of helpers, see tests/harness/run_one.py, which is
+# told where those of the named targets are that are built.
+function(mrc_python_tests suite harness)
+  cmake_parse_arguments(P "" "" "PROGRAMS;PROPERTIES" ${ARGN})
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  set(built "")
+  foreach(program IN LISTS P_PROGRAMS)
+    string(REPLACE "=" ";" program ${program})
+    list(GET program 0 name)
+    list(GET program 1 target)
+    if(TARGET ${target})
+      list(APPEND built "${name}=$<TARGET_FILE:${target}>")
+    endif()
+  endforeach()
+  file(GLOB scripts CONFIGURE_DEPENDS test_*.py)
+  foreach(script ${scripts})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${script})
+    get_filename_component(module ${script} NAME_WE)
+    string(REPLACE "test_" "" area ${module})
+    file(STRINGS ${script} functions REGEX "^def test_[a-z0-9_]+\\(")
+    foreach(line ${functions})
+      string(REGEX REPLACE "^def (test_[a-z0-9_]+).*" "\\1" function "${line}")
+      string(REPLACE "test_" "" name ${function})
+      add_test(NAME ${suite}.${area}.${name}
+               COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tests/harness/run_one.py
+                       ${CMAKE_CURRENT_SOURCE_DIR}/${harness} ${module} ${function} ${built})
+      set_tests_properties(${suite}.${area}.${name} PROPERTIES TIMEOUT 180 SKIP_RETURN_CODE 77 ${P_PROPERTIES})
+    endforeach()
+  endforeach()
+endfunction()

@@ -1,0 +1,34 @@
+// EvEvents: what waits in a CQ for EV events. It never overruns: an EV has at most one event waiting, which takes up
+// whatever happens to it meanwhile. [MRC-EVT-*, spec/controller.md]
+//
+// Under a mutex of its own, taken after the device's. The device pushes, the application takes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "api/public.h"
+#include "ctl/profile_store.h"
+
+namespace mrc::api {
+
+class EvEvents {
+ public:
+  // False when there is no memory for one more: the state can be queried still.
+  bool push(const ctl::EvChange& change, uint64_t losses) noexcept;
+  // Up to `max` events, `stride` bytes apart, oldest first; `with_state`: the caller's structure has the last member.
+  int take(int max, void* out, size_t stride, bool with_state);
+  bool empty();
+
+ private:
+  using Key = std::pair<uint64_t, std::array<uint8_t, sizeof(mrc_ctl_ev)>>;
+  std::mutex mutex_;
+  std::deque<Key> order_;
+  std::map<Key, mrc_ctl_ev_event> waiting_;
+};
+
+}  // namespace mrc::api

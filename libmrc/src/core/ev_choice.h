@@ -1,0 +1,19 @@
+// EvChoice: the EVs of the endpoint's table that a QP with a profile of its own may use; without one it uses those of
+// the active set. Shared by all QPs with that profile; whoever made it may change it while the engine is not running,
+// and raises `generation` then. [MRC-EVS-10]
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace mrc::core {
+
+struct EvChoice {
+  std::vector<bool> allowed;  // by index into EndpointConfig::evs
+  uint32_t min_active = 0;    // with fewer good ones than this, those assumed bad are used again
+  uint32_t generation = 1;
+
+  bool allows(uint16_t ev) const { return ev < allowed.size() && allowed[ev]; }
+};
+
+}  // namespace mrc::core

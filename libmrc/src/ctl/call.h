@@ -1,0 +1,61 @@
+// A call of mrc_ctl.h that changes a profile, as text: what a controller asks of the daemon, what the daemon tells the
+// other processes, and what its file remembers are all such calls. A store is written down as the calls that make it
+// anew. JSON; spec/mrcd.md gives the form.
+//
+// Pure functions of their arguments, any thread. [MRC-MRCD-3]
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "ctl/vocabulary.h"
+
+namespace mrc::ctl {
+
+class ProfileStore;
+
+enum class ProfileKind : uint8_t { kFormat, kEv, kCc };
+
+// Owns the arrays that its attributes point to, so it is moved and never copied. Algorithm and configuration of `cc` are
+// beside it, and applied from there.
+struct ProfileCall {
+  ProfileKind kind = ProfileKind::kFormat;
+  uint64_t id = 0;
+  int mask = 0;
+  mrc_ctl_ev_fmt_profile_attr format{};
+  mrc_ctl_ev_profile_attr ev{};
+  mrc_ctl_cc_profile_attr cc{};
+  std::vector<mrc_ctl_ev_fmt_field> format_fields;
+  std::vector<mrc_ctl_ev_field> ev_fields;
+  std::vector<mrc_ctl_ev_op_entry> entries;
+  std::vector<mrc_ctl_cc_nscc_cfg> config;  // none or one
+  std::string algorithm;
+
+  ProfileCall() = default;
+  ProfileCall(ProfileCall&&) = default;
+  ProfileCall& operator=(ProfileCall&&) = default;
+  ProfileCall(const ProfileCall&) = delete;
+  ProfileCall& operator=(const ProfileCall&) = delete;
+
+  // 0, or an errno value, as the function of mrc_ctl.h would give it.
+  int apply(ProfileStore* store) const;
+};
+
+// What a caller's attributes and mask say. Nothing is read that the mask does not name, and null arrays are empty ones.
+nlohmann::json call_json(uint64_t id, const mrc_ctl_ev_fmt_profile_attr& attr, int mask);
+nlohmann::json call_json(uint64_t id, const mrc_ctl_ev_profile_attr& attr, int mask);
+nlohmann::json call_json(uint64_t id, const mrc_ctl_cc_profile_attr& attr, int mask);
+// False: not of that form. Whether the values make sense is for apply() to say.
+bool parse_call(const nlohmann::json& text, ProfileCall* out);
+
+// "0003c001": bytes of an EV without the zeros at the end; empty for an EV of zeros.
+std::string ev_hex(const mrc_ctl_ev_t& value);
+bool parse_ev_hex(const std::string& text, mrc_ctl_ev_t* out);
+
+// The calls that make this store from an empty one of the same limits. `paths` false: entries that the paths have shown
+// to be bad are written as good, because what they show is no decision.
+std::vector<nlohmann::json> calls_of(const ProfileStore& store, bool paths);
+
+}  // namespace mrc::ctl

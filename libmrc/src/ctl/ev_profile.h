@@ -1,0 +1,69 @@
+// EV profile: which EVs a QP may use, by whom they are chosen (AUTO: the device; EXPLICIT: the controller; GENERATED:
+// from the fields), and their states. One per id that has left INIT. [MRC-CTL-1] [MRC-PROF-*]
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "ctl/ev_expand.h"
+#include "ctl/ev_table.h"
+#include "ctl/format_profile.h"
+#include "ctl/limits.h"
+
+namespace mrc::ctl {
+
+// What an EV profile sees of its surroundings during one call.
+struct EvSurroundings {
+  const Limits& limits;
+  const std::vector<mrc_ctl_ev>& device_evs;  // what AUTO chooses from
+  uint32_t free_evs;                          // not taken by other profiles
+  uint32_t users;                             // QPs with this profile
+  // The format profile with this id; null: none. Whoever calls keeps it alive.
+  const FormatProfile* (*format)(const void* owner, uint64_t id);
+  const void* owner;
+};
+
+class EvProfile {
+ public:
+  mrc_ctl_profile_state state() const { return s_.state; }
+  bool has_format() const { return (s_.given & MRC_CTL_EV_PROFILE_FMT_ID) != 0; }  // an automatic one may have none
+  uint64_t format_id() const { return s_.format_id; }
+  uint32_t count() const { return s_.count; }
+  uint32_t min_active() const { return s_.min_active; }
+  int event_mask() const { return s_.event_mask; }
+  int mode() const { return s_.mode; }
+  int given() const { return s_.given; }  // attribute bits that were ever set
+  EvFields fields() const { return s_.fields; }
+  const EvTable& table() const { return table_; }
+
+  // 0, or an errno value. Nothing is changed then but the entries of a batch before the one that failed [MRC-PROF-5].
+  int modify(const mrc_ctl_ev_profile_attr& attr, int mask, const EvSurroundings& around);
+  int query(mrc_ctl_ev_profile_attr* attr, int mask, const Limits& limits) const;
+  // What the paths show; true when an entry changed.
+  bool feed_state(const mrc_ctl_ev& ev, mrc_ctl_ev_state state) { return table_.feed_state(ev, state); }
+
+ private:
+  struct Settings {
+    mrc_ctl_profile_state state = MRC_CTL_PROFILE_INIT;
+    int mode = 0;
+    uint64_t format_id = 0;
+    uint32_t count = 0;
+    uint32_t min_active = 0;
+    int event_mask = 0;
+    int given = 0;  // attribute bits that were ever set
+    std::vector<mrc_ctl_ev_field> fields;
+    std::array<uint8_t, MRC_CTL_MAX_VENDOR_CFG_SIZE> vendor{};
+  };
+
+  int take(const mrc_ctl_ev_profile_attr& attr, int mask, const EvSurroundings& around, Settings* s) const;
+  int take_fields(const mrc_ctl_ev_profile_attr& attr, Settings* s) const;
+  int check(const Settings& s, mrc_ctl_profile_state to, const EvSurroundings& around) const;
+  void fill_table(const Settings& s, const EvSurroundings& around);
+  int run_op(const mrc_ctl_ev_profile_attr& attr, const Settings& s, const EvSurroundings& around);
+
+  Settings s_;
+  EvTable table_;
+};
+
+}  // namespace mrc::ctl

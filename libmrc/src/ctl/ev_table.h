@@ -1,0 +1,49 @@
+// EvTable: the entries of one EV profile with their states. The same EV may stand in several entries. An index by EV
+// makes every operation on one entry constant in the size of the table: controllers fill a table of thousands one call
+// at a time.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "ctl/vocabulary.h"
+
+namespace mrc::ctl {
+
+class EvTable {
+ public:
+  struct Entry {
+    mrc_ctl_ev ev{};
+    mrc_ctl_ev_state state = MRC_CTL_EV_UNKNOWN;
+  };
+
+  void clear() { assign({}); }
+  void assign_unpopulated(uint32_t count);
+  void assign(const std::vector<mrc_ctl_ev>& evs);  // all GOOD
+
+  const std::vector<Entry>& entries() const { return entries_; }
+  uint32_t size() const { return static_cast<uint32_t>(entries_.size()); }
+  uint32_t unpopulated() const;
+
+  // One entry that holds `ev`, or all of them; ENOENT when there is none. An unpopulated `to` keeps no state.
+  int replace(const mrc_ctl_ev& ev, const mrc_ctl_ev& to, mrc_ctl_ev_state state, bool all);
+  int set_state(const mrc_ctl_ev& ev, mrc_ctl_ev_state state, bool all);
+  int state_of(const mrc_ctl_ev& ev, mrc_ctl_ev_state* state) const;
+  // Entries of this EV that are not DENIED get the state; true when one had another.
+  bool feed_state(const mrc_ctl_ev& ev, mrc_ctl_ev_state state);
+
+ private:
+  using Key = std::array<uint8_t, sizeof(mrc_ctl_ev)>;
+  static Key key_of(const mrc_ctl_ev& ev);
+  void index();
+
+  std::vector<Entry> entries_;
+  absl::flat_hash_map<Key, std::vector<uint32_t>> places_;  // the last one is taken first
+};
+
+bool is_unpopulated(const mrc_ctl_ev& ev);
+
+}  // namespace mrc::ctl

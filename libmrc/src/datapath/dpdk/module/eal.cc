@@ -1,0 +1,87 @@
+#include "datapath/dpdk/module/eal.h"
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <mutex>
+#include <sstream>
+#include <thread>
+#include <vector>
+
+namespace mrc::datapath {
+
+namespace {
+
+std::vector<std::string> split_words(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> words;
+  for (std::string word; in >> word;) words.push_back(word);
+  return words;
+}
+
+bool chooses_processors(const std::vector<std::string>& words) {
+  return std::any_of(words.begin(), words.end(), [](const std::string& word) {
+    return word.rfind("-c", 0) == 0 || word.rfind("-l", 0) == 0 || word.rfind("--lcores", 0) == 0;
+  });
+}
+
+// "0@(0,1,5)": logical core 0 on all processors that this process may use.
+std::string one_core_anywhere() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  std::string list;
+  if (::sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+      if (CPU_ISSET(cpu, &allowed)) list += (list.empty() ? "" : ",") + std::to_string(cpu);
+  return "0@(" + (list.empty() ? "0" : list) + ")";
+}
+
+int init(const std::string& arguments) {
+  std::vector<std::string> words = split_words(arguments);
+  words.insert(words.begin(), "mrc");
+  if (!chooses_processors(words)) {
+    words.emplace_back("--lcores");
+    words.push_back(one_core_anywhere());
+  }
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  const int count = static_cast<int>(argv.size());
+  argv.push_back(nullptr);
+  // On a thread of its own: DPDK ties the thread that starts it to a processor for good.
+  int rc = -1;
+  int why = 0;
+  std::thread([&] {
+    rc = rte_eal_init(count, argv.data());
+    why = rte_errno;
+  }).join();
+  if (rc < 0 && why == EALREADY) return 0;  // the program uses DPDK itself
+  return rc >= 0 ? 0 : why != 0 ? why : EINVAL;
+}
+
+}  // namespace
+
+bool start_eal(const std::string& arguments, std::string* error) {
+  static std::mutex mutex;
+  static bool tried = false;
+  static int result = 0;
+  static std::string first;
+  const std::lock_guard lock(mutex);
+  if (!tried) {
+    tried = true;
+    first = arguments;
+    result = init(arguments);
+  } else if (arguments != first) {
+    *error = "DPDK runs in this process already, with the arguments '" + first + "' instead of '" + arguments + "'";
+    errno = EBUSY;
+    return false;
+  }
+  if (result == 0) return true;
+  *error = std::string("DPDK does not start with the arguments '") + first + "': " + rte_strerror(result) +
+           " (its own words are on stderr; the setting dpdk_eal has the arguments)";
+  errno = result;
+  return false;
+}
+
+}  // namespace mrc::datapath

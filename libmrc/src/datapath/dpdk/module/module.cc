@@ -1,0 +1,182 @@
+// The DPDK datapath as a HostDatapath, and the module's one function.
+#include <rte_eal.h>
+#include <rte_version.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+
+#include "datapath/dpdk/module/eal.h"
+#include "datapath/dpdk/module/plane.h"
+#include "datapath/frame/ev_paths.h"
+
+namespace mrc::datapath {
+
+namespace {
+
+class Dpdk final : public HostDatapath {
+ public:
+  bool start(const HostConfig& config, const DpdkConfig& dpdk, std::string* error);
+
+  int rx_burst(Instant now, core::RxBurst* out, int max) override;
+  int tx_burst(Instant now, const core::TxBurst* const* bursts, int n) override;
+  uint32_t planes_with_room() override;
+  int wait_fds(int*, int) const override { return 0; }  // polled; next_timeout() says how often
+  Instant next_timeout() const override { return polled_ + poll_; }
+  uint32_t max_segments() const override { return 1; }  // a packet, an entropy value
+  uint32_t max_burst_bytes() const override { return core::kMaxBurstBytes; }
+  const DatapathCounters& counters() override;
+  std::string describe() const override;
+
+  uint16_t plane_port(uint8_t plane) const override { return planes_[plane]->udp_port(); }
+  const std::vector<core::EvEntry>& evs() const override { return paths_.evs(); }
+  uint32_t plane_payload(uint8_t plane) const override;
+  const std::vector<std::string>& advice() const override { return advice_; }
+  const std::vector<std::string>& notes() const override { return notes_; }
+
+ private:
+  bool attend(Instant now);
+
+  HostConfig config_;
+  EvPaths paths_;
+  std::vector<std::unique_ptr<DpdkPlane>> planes_;
+  Duration poll_;
+  Instant polled_;
+  uint32_t next_ = 0;  // plane to ask first, for fairness
+  DatapathCounters counters_;
+  std::vector<std::string> advice_, notes_;
+};
+
+bool Dpdk::start(const HostConfig& config, const DpdkConfig& dpdk, std::string* error) {
+  if (config.planes.empty() || config.planes.size() > 32 || config.evs.empty() ||
+      dpdk.ports.size() != config.planes.size() || dpdk.gateways.size() != config.planes.size()) {
+    *error = "a DPDK datapath needs 1 to 32 planes, a port for each (the setting dpdk_ports has " +
+             std::to_string(dpdk.ports.size()) + " for " + std::to_string(config.planes.size()) +
+             " planes), and at least one EV";
+    errno = EINVAL;
+    return false;
+  }
+  config_ = config;
+  poll_ = dpdk.poll;
+  if (!start_eal(dpdk.eal, error) || !paths_.open(config, error)) return false;
+  for (size_t p = 0; p < config.planes.size(); ++p) {
+    const std::string name = "plane " + std::to_string(p + 1);
+    planes_.push_back(std::make_unique<DpdkPlane>());
+    DpdkPlane& plane = *planes_.back();
+    if (!plane.open(config.planes[p], dpdk.gateways[p], {dpdk.ports[p], dpdk.mtu, dpdk.checksum}, error)) {
+      *error = name + ": " + *error;
+      return false;
+    }
+    if (!plane.port().note().empty()) notes_.push_back(name + ": " + plane.port().note());
+    if (plane.second_port_taken())
+      notes_.push_back(name + " receives on port " + std::to_string(plane.udp_port()) + " alone: port " +
+                       std::to_string(config.planes[p].second_port) + " is taken");
+  }
+  return true;
+}
+
+uint32_t Dpdk::plane_payload(uint8_t plane) const {
+  uint32_t headers = kIpv6Bytes + kUdpBytes;
+  if (config_.srv6 != nullptr) headers += kIpv6Bytes + (config_.srv6->may_need_segment() ? kSrhBytes : 0);
+  const uint32_t mtu = planes_[plane]->port().mtu();
+  return mtu > headers ? mtu - headers : 0;
+}
+
+// What the planes do by themselves: neighbours' questions and answers, and packets that waited for them or for room.
+// True: a port had frames.
+bool Dpdk::attend(Instant now) {
+  polled_ = now;
+  bool any = false;
+  for (const auto& plane : planes_) {
+    if (plane->poll(now, &counters_)) any = true;
+    plane->ask_again(now, &counters_);
+    plane->flush();
+  }
+  return any;
+}
+
+int Dpdk::rx_burst(Instant now, core::RxBurst* out, int max) {
+  for (const auto& plane : planes_) plane->release();
+  int got = 0;
+  while (got == 0 && attend(now)) {
+    for (size_t asked = 0; asked < planes_.size() && got < max; ++asked) {
+      const uint32_t p = next_;
+      next_ = (p + 1) % static_cast<uint32_t>(planes_.size());
+      const int n = planes_[p]->receive(out + got, max - got, &counters_);
+      for (int i = 0; i < n; ++i) out[got + i].plane = static_cast<uint8_t>(p);
+      got += n;
+    }
+  }
+  return got;
+}
+
+int Dpdk::tx_burst(Instant now, const core::TxBurst* const* bursts, int n) {
+  if (n == 0) attend(now);
+  int taken = 0;
+  uint32_t used = 0;
+  for (; taken < n; ++taken) {
+    const core::TxBurst& burst = *bursts[taken];
+    DpdkPlane& plane = *planes_[burst.plane];
+    if (!plane.send(now, burst, paths_.as_sent(burst.flow), paths_.path(burst.flow, burst.plane, burst.ev_index),
+                    &counters_)) {
+      ++counters_.tx_no_room;
+      break;
+    }
+    ++counters_.tx_bursts;
+    used |= 1u << burst.plane;
+  }
+  for (; used != 0; used &= used - 1) {
+    ++counters_.tx_calls;
+    planes_[static_cast<size_t>(std::countr_zero(used))]->flush();
+  }
+  return taken;
+}
+
+uint32_t Dpdk::planes_with_room() {
+  uint32_t room = 0;
+  for (size_t p = 0; p < planes_.size(); ++p) {
+    if (!planes_[p]->has_room()) planes_[p]->flush();
+    if (planes_[p]->has_room()) room |= 1u << p;
+  }
+  return room;
+}
+
+const DatapathCounters& Dpdk::counters() {
+  counters_.rx_overflow = 0;
+  for (const auto& plane : planes_) counters_.rx_overflow += plane->port().missed();
+  return counters_;
+}
+
+std::string Dpdk::describe() const {
+  std::string text = std::string("DPDK") + (config_.srv6 != nullptr ? " with SRv6: " : ": ") +
+                     std::to_string(planes_.size()) + " planes, " + std::to_string(paths_.evs().size()) + " EVs, " +
+                     rte_version() + (rte_eal_has_hugepages() != 0 ? "" : ", without huge pages") + "\n";
+  for (size_t p = 0; p < planes_.size(); ++p) {
+    const Port& port = planes_[p]->port();
+    text += "plane " + std::to_string(p + 1) + ": " + config_.planes[p].addr.to_string() + " port " +
+            std::to_string(planes_[p]->udp_port()) + " on " + port.name() + " (" + port.driver() + "), MTU " +
+            std::to_string(port.mtu()) + ", UDP checksums " +
+            (port.computes_checksums() ? "by the port" : "in software or 0") + "\n";
+    if (!planes_[p]->first_error().empty()) text += "first send error: " + planes_[p]->first_error() + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+}  // namespace mrc::datapath
+
+extern "C" __attribute__((visibility("default"))) mrc::datapath::HostDatapath* mrc_dpdk_open(
+    uint32_t version, const mrc::datapath::HostConfig& config, const mrc::datapath::DpdkConfig& dpdk,
+    std::string* error, int* err) {
+  if (version != mrc::datapath::kDpdkModuleVersion) {
+    *error = "libmrc-dpdk.so is of another build than libmrc: install both from one";
+    *err = ELIBBAD;
+    return nullptr;
+  }
+  auto opened = std::make_unique<mrc::datapath::Dpdk>();
+  errno = 0;
+  if (opened->start(config, dpdk, error)) return opened.release();
+  *err = errno;
+  return nullptr;
+}

@@ -1,0 +1,59 @@
+// One DPDK port with one queue each way: found by its name or made from device arguments, configured, started, and
+// given back. Owned by one datapath at a time. [MRC-SR-18]
+#pragma once
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include <cstdint>
+#include <string>
+
+#include "datapath/frame/frame.h"
+
+namespace mrc::datapath {
+
+class Port {
+ public:
+  struct Wanted {
+    std::string name;  // PCI address, name of a port that is there, or device arguments
+    uint32_t mtu = 0;  // 0: what the port says
+    bool checksum = true;
+  };
+  Port() = default;
+  ~Port();
+  Port(const Port&) = delete;
+
+  // False: a sentence in *error, errno.
+  bool open(const Wanted& wanted, std::string* error);
+
+  uint16_t receive(rte_mbuf** out, uint16_t most) { return rte_eth_rx_burst(id_, 0, out, most); }
+  uint16_t send(rte_mbuf** packets, uint16_t count) { return rte_eth_tx_burst(id_, 0, packets, count); }
+  rte_mbuf* allocate() { return rte_pktmbuf_alloc(pool_); }
+
+  const MacAddress& mac() const { return mac_; }
+  uint32_t mtu() const { return mtu_; }
+  bool computes_checksums() const { return computes_checksums_; }
+  uint64_t missed() const;  // packets that found no room in the receive queue
+  const std::string& name() const { return name_; }
+  const std::string& driver() const { return driver_; }
+  const std::string& note() const { return note_; }  // what is not as it was asked for; may be empty
+
+ private:
+  bool find(const std::string& name, std::string* error);
+  bool claim(std::string* error);
+  bool configure(const Wanted& wanted, std::string* error);
+  bool start(std::string* error);
+
+  static constexpr uint16_t kNone = RTE_MAX_ETHPORTS;
+  uint16_t id_ = kNone;
+  uint64_t owner_ = 0;
+  bool made_here_ = false;  // by device arguments, so it is removed with this
+  bool started_ = false;
+  bool computes_checksums_ = false;
+  rte_mempool* pool_ = nullptr;
+  MacAddress mac_{};
+  uint32_t mtu_ = 0;
+  std::string name_, driver_, note_;
+};
+
+}  // namespace mrc::datapath

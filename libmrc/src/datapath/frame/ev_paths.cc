@@ -1,0 +1,54 @@
+#include "datapath/frame/ev_paths.h"
+
+#include <cassert>
+#include <cerrno>
+
+namespace mrc::datapath {
+
+namespace {
+
+constexpr uint32_t kFirstSourcePort = 49152;
+constexpr uint32_t kSourcePorts = 16384;
+
+}  // namespace
+
+bool EvPaths::open(const HostConfig& config, std::string* error) {
+  srv6_ = config.srv6;
+  labels_ = config.structured_ev;
+  evs_ = config.evs;
+  std::vector<uint32_t> evs_of_plane(config.planes.size());
+  for (size_t i = 0; i < evs_.size(); ++i) {
+    core::EvEntry& ev = evs_[i];
+    if (ev.plane >= evs_of_plane.size()) {
+      *error = "EV " + std::to_string(i) + ": no plane " + std::to_string(ev.plane + 1);
+      errno = EINVAL;
+      return false;
+    }
+    if ((ev.value & 0xFFFFu) == 0) ev.value |= kFirstSourcePort + static_cast<uint32_t>(i) % kSourcePorts;
+    ways_.emplace_back();
+    ways_.back().number = evs_of_plane[ev.plane]++;
+  }
+  return true;
+}
+
+const SegmentPath& EvPaths::path(const wire::Flow& flow, uint8_t plane, uint16_t ev_index) {
+  assert(ev_index < ways_.size());
+  Way& way = ways_[ev_index];
+  if (flow.dst == way.peer) return way.path;
+  way.peer = flow.dst;
+  if (srv6_ != nullptr) {
+    way.path = srv6_->path(plane, way.number, flow.dst);
+  } else {
+    way.path = SegmentPath();
+    way.path.destination = flow.dst;
+  }
+  return way.path;
+}
+
+wire::Flow EvPaths::as_sent(const wire::Flow& flow) const {
+  wire::Flow sent = flow;
+  if (!labels_) sent.flow_label = 0;
+  return sent;
+}
+
+}  // namespace mrc::datapath

@@ -1,0 +1,27 @@
+// Where a datapath over a port of its own sends its frames: to a MAC address, to a router whose MAC address is asked
+// for, or, on a link without routers, to the packet's destination itself. [MRC-SR-20]
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/ip.h"
+#include "datapath/frame/frame.h"
+
+namespace mrc::datapath {
+
+struct Gateway {
+  enum class Kind : uint8_t { kNone, kAddress, kMac };
+  Kind kind = Kind::kNone;
+  IpAddress address;
+  MacAddress mac{};
+};
+
+// A list with ';' between, one entry for each plane or one for all: "fe80::1", "02:00:00:00:00:01" or "link"; empty:
+// "link" for all. False: a sentence in *why.
+bool parse_gateways(const std::string& text, uint32_t planes, std::vector<Gateway>* out, std::string* why);
+
+// The parts of a list with ';' or line ends between, without blanks around them and without empty ones.
+std::vector<std::string> split_list(const std::string& text);
+
+}  // namespace mrc::datapath

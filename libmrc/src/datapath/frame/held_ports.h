@@ -1,0 +1,31 @@
+// UDP ports of a plane, held by sockets that receive nothing, for datapaths that take their packets beside the kernel's
+// sockets: so two processes do not take one port, and the host does not answer that nobody listens there.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "datapath/host_datapath.h"
+#include "datapath/udp/socket.h"
+
+namespace mrc::datapath {
+
+class HeldPorts {
+ public:
+  // False: a sentence in *error, errno; EADDRINUSE when another process has the first port. The second one is done
+  // without where it is taken.
+  bool open(const HostPlane& plane, std::string* error);
+  uint16_t port() const { return port_; }
+  uint16_t second_port() const { return second_port_; }  // 0: none
+  bool second_port_taken() const { return second_port_taken_; }
+  int fd() const { return held_.front().get(); }  // one of the sockets, for ioctls
+
+ private:
+  std::vector<Fd> held_;
+  uint16_t port_ = 0;
+  uint16_t second_port_ = 0;
+  bool second_port_taken_ = false;
+};
+
+}  // namespace mrc::datapath

@@ -1,0 +1,33 @@
+// Neighbour solicitations and advertisements (RFC 4861) as whole frames, for datapaths over ports that the kernel does
+// not know: they ask for the MAC addresses of next hops and answer for their own. Only what this needs: other options
+// are passed over, addresses are not checked for duplicates. [MRC-SR-20]
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/ip.h"
+#include "datapath/frame/frame.h"
+
+namespace mrc::datapath {
+
+inline constexpr uint32_t kNeighbourFrameBytes = kEthernetBytes + kIpv6Bytes + 24 + 8;  // message and one option
+using NeighbourFrame = std::array<uint8_t, kNeighbourFrameBytes>;
+
+struct NeighbourMessage {
+  bool solicitation = false;  // else an advertisement
+  IpAddress from, target;     // from is zero while an address is being checked for duplicates
+  bool has_mac = false;       // of the sender (solicitation) or the target (advertisement)
+  MacAddress mac{};
+};
+
+// False: something else, or not as RFC 4861 section 7.1 wants it: hop limit 255, a right checksum, options in bounds.
+bool parse_neighbour(const uint8_t* frame, uint32_t bytes, NeighbourMessage* out);
+
+// Who has `target`? To its solicited-node group.
+void write_solicitation(const IpAddress& own, const MacAddress& own_mac, const IpAddress& target, NeighbourFrame* out);
+// `own` is at `own_mac`, to who asked; to all nodes where the question came from no address.
+void write_advertisement(const IpAddress& own, const MacAddress& own_mac, const NeighbourMessage& question,
+                         const MacAddress& asker, NeighbourFrame* out);
+
+}  // namespace mrc::datapath

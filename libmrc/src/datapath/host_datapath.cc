@@ -1,0 +1,11 @@
+#include "datapath/host_datapath.h"
+
+namespace mrc::datapath {
+
+std::vector<core::EvEntry> auto_evs(uint32_t total, uint32_t planes) {
+  std::vector<core::EvEntry> evs(total);
+  for (uint32_t i = 0; i < total; ++i) evs[i].plane = static_cast<uint8_t>(i % planes);
+  return evs;
+}
+
+}  // namespace mrc::datapath

@@ -1,0 +1,50 @@
+// What the datapaths over this host's own interfaces have in common: the configuration of their planes and EVs, and
+// what the device asks of them beside sending and receiving.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/ip.h"
+#include "core/config.h"
+#include "datapath/datapath.h"
+#include "datapath/srv6/plan.h"
+
+namespace mrc::datapath {
+
+struct HostPlane {
+  IpAddress addr;            // must be an address of this host
+  uint16_t port = 0;         // receive port; 0: any free one, reported by HostDatapath::plane_port()
+  uint16_t second_port = 0;  // also received on where it is free, for peers that use 4971; 0: none
+  std::string interface;     // SO_BINDTODEVICE when not empty (needed for link-local addresses)
+};
+
+struct HostConfig {
+  std::vector<HostPlane> planes;
+  // EV table, same order as EndpointConfig::evs. A source port (low half of value) of 0 is replaced when the datapath
+  // opens: read the filled table back with HostDatapath::evs().
+  std::vector<core::EvEntry> evs;
+  bool structured_ev = false;            // the high half of the EV travels in the IPv6 flow label
+  std::shared_ptr<const Srv6Plan> srv6;  // null: packets are addressed to the peer alone
+  uint32_t rcvbuf = 8u << 20;            // bytes wanted per receive socket
+  uint32_t sndbuf = 4u << 20;            // bytes wanted per transmit socket
+};
+
+class HostDatapath : public Datapath {
+ public:
+  virtual uint16_t plane_port(uint8_t plane) const = 0;
+  virtual const std::vector<core::EvEntry>& evs() const = 0;
+  // Largest UDP payload that leaves plane unfragmented (interface MTU less all headers).
+  virtual uint32_t plane_payload(uint8_t plane) const = 0;
+  // Sentences about things to raise (net.core.rmem_max and so on); empty when all is well.
+  virtual const std::vector<std::string>& advice() const = 0;
+  // What is not as it was asked for, and does no harm.
+  virtual const std::vector<std::string>& notes() const = 0;
+};
+
+// Spreads `total` EV entries with free source ports equally over `planes`: entry i belongs to plane i % planes.
+std::vector<core::EvEntry> auto_evs(uint32_t total, uint32_t planes);
+
+}  // namespace mrc::datapath

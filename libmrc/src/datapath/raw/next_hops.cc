@@ -1,0 +1,126 @@
+#include "datapath/raw/next_hops.h"
+
+#include <linux/neighbour.h>
+#include <linux/rtnetlink.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace mrc::datapath {
+
+namespace {
+
+// A question with address attributes behind its fixed part.
+template <typename Fixed>
+struct Question {
+  nlmsghdr header{};
+  Fixed fixed{};
+  std::array<uint8_t, 64> attributes{};
+  uint32_t attribute_bytes = 0;
+
+  void add(uint16_t type, const void* value, uint16_t size) {
+    auto* a = reinterpret_cast<rtattr*>(attributes.data() + attribute_bytes);
+    a->rta_type = type;
+    a->rta_len = static_cast<uint16_t>(RTA_LENGTH(size));
+    std::memcpy(RTA_DATA(a), value, size);
+    attribute_bytes += RTA_ALIGN(a->rta_len);
+  }
+  uint32_t length() const { return NLMSG_LENGTH(sizeof(Fixed)) + attribute_bytes; }
+};
+static_assert(sizeof(rtmsg) % NLMSG_ALIGNTO == 0 && sizeof(ndmsg) % NLMSG_ALIGNTO == 0);
+
+// The first attribute of a type, or null.
+const rtattr* attribute(const rtattr* first, uint32_t bytes, uint16_t type, uint16_t least) {
+  int left = static_cast<int>(bytes);
+  for (const rtattr* a = first; RTA_OK(a, left); a = RTA_NEXT(a, left))
+    if (a->rta_type == type && RTA_PAYLOAD(a) >= least) return a;
+  return nullptr;
+}
+
+}  // namespace
+
+bool NextHops::open(uint32_t interface, std::string* error) {
+  interface_ = interface;
+  socket_ = Fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+  if (socket_) return true;
+  *error = std::string("rtnetlink: ") + std::strerror(errno);
+  return false;
+}
+
+// The kernel answers such questions before sendto returns.
+bool NextHops::request(void* message, uint32_t length, uint16_t answer_type) {
+  auto* header = static_cast<nlmsghdr*>(message);
+  header->nlmsg_len = length;
+  header->nlmsg_flags = NLM_F_REQUEST;
+  header->nlmsg_seq = ++sequence_;
+  sockaddr_nl kernel{};
+  kernel.nl_family = AF_NETLINK;
+  if (::sendto(socket_.get(), message, length, MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&kernel), sizeof(kernel)) < 0)
+    return false;
+  for (;;) {
+    const ssize_t n = ::recv(socket_.get(), answer_.data(), answer_.size(), MSG_DONTWAIT);
+    if (n < static_cast<ssize_t>(sizeof(nlmsghdr))) return false;
+    const auto* answer = reinterpret_cast<const nlmsghdr*>(answer_.data());
+    if (answer->nlmsg_seq != sequence_) continue;  // late answer to a question that was given up
+    answer_length_ = std::min(answer->nlmsg_len, static_cast<uint32_t>(n));
+    return answer->nlmsg_type == answer_type;
+  }
+}
+
+bool NextHops::route(const IpAddress& to, IpAddress* via) {
+  Question<rtmsg> question;
+  question.header.nlmsg_type = RTM_GETROUTE;
+  question.fixed.rtm_family = AF_INET6;
+  question.fixed.rtm_dst_len = 128;
+  question.add(RTA_DST, to.bytes.data(), 16);
+  question.add(RTA_OIF, &interface_, sizeof(interface_));
+  if (!request(&question, question.length(), RTM_NEWROUTE) || answer_length_ < NLMSG_LENGTH(sizeof(rtmsg)))
+    return false;
+  const auto* header = reinterpret_cast<const nlmsghdr*>(answer_.data());
+  const auto* fixed = static_cast<const rtmsg*>(NLMSG_DATA(header));
+  const rtattr* first = RTM_RTA(fixed);
+  const uint32_t bytes = answer_length_ - NLMSG_LENGTH(sizeof(rtmsg));
+  const rtattr* out = attribute(first, bytes, RTA_OIF, sizeof(uint32_t));
+  uint32_t by = 0;
+  if (out != nullptr) std::memcpy(&by, RTA_DATA(out), sizeof(by));
+  if (fixed->rtm_type != RTN_UNICAST || by != interface_) return false;
+  const rtattr* gateway = attribute(first, bytes, RTA_GATEWAY, 16);
+  *via = to;
+  if (gateway != nullptr) std::memcpy(via->bytes.data(), RTA_DATA(gateway), 16);
+  return true;
+}
+
+bool NextHops::neighbour(const IpAddress& next, MacAddress* mac) {
+  Question<ndmsg> question;
+  question.header.nlmsg_type = RTM_GETNEIGH;
+  question.fixed.ndm_family = AF_INET6;
+  question.fixed.ndm_ifindex = static_cast<int>(interface_);
+  question.add(NDA_DST, next.bytes.data(), 16);
+  if (!request(&question, question.length(), RTM_NEWNEIGH) || answer_length_ < NLMSG_LENGTH(sizeof(ndmsg)))
+    return false;
+  const auto* header = reinterpret_cast<const nlmsghdr*>(answer_.data());
+  const auto* fixed = static_cast<const ndmsg*>(NLMSG_DATA(header));
+  const auto* first = reinterpret_cast<const rtattr*>(reinterpret_cast<const uint8_t*>(fixed) + sizeof(ndmsg));
+  const rtattr* link = attribute(first, answer_length_ - NLMSG_LENGTH(sizeof(ndmsg)), NDA_LLADDR, 6);
+  // Stale ones are left to the kernel, which asks them again when it sends.
+  if (link == nullptr || (fixed->ndm_state & (NUD_REACHABLE | NUD_PERMANENT | NUD_NOARP | NUD_DELAY | NUD_PROBE)) == 0)
+    return false;
+  std::memcpy(mac->data(), RTA_DATA(link), mac->size());
+  return true;
+}
+
+const MacAddress* NextHops::find(const IpAddress& to) {
+  const Clock::time_point now = Clock::now();
+  if (hops_.size() >= kMostHops) hops_.clear();
+  Hop& hop = hops_[to];
+  if (now >= hop.until) {
+    IpAddress via;
+    hop.known = route(to, &via) && neighbour(via, &hop.mac);
+    hop.until = now + (hop.known ? kKnownFor : kUnknownFor);
+  }
+  return hop.known ? &hop.mac : nullptr;
+}
+
+}  // namespace mrc::datapath

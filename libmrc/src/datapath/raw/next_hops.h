@@ -1,0 +1,50 @@
+// Which MAC address a frame to an IPv6 address needs: the kernel's routes and neighbour table, asked over rtnetlink and
+// remembered for a while. A neighbour that the kernel does not know, or has not heard of lately, is not resolved here:
+// the caller hands that packet to the kernel (an IPv6 raw socket), which resolves or confirms the neighbour, holds the
+// packet meanwhile and sends it [MRC-SR-16].
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "base/ip.h"
+#include "datapath/frame/frame.h"
+#include "datapath/udp/socket.h"
+
+namespace mrc::datapath {
+
+class NextHops {
+ public:
+  bool open(uint32_t interface, std::string* error);
+  // Null: let the kernel send it.
+  const MacAddress* find(const IpAddress& to);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::milliseconds kKnownFor{1000};
+  static constexpr std::chrono::milliseconds kUnknownFor{2};
+  static constexpr size_t kMostHops = 65536;  // destinations remembered before all are forgotten
+
+  struct Hop {
+    MacAddress mac{};
+    bool known = false;
+    Clock::time_point until{};
+  };
+  // The gateway on the way, or the address itself when it is on the link. False: no way by this interface, or our own.
+  bool route(const IpAddress& to, IpAddress* via);
+  // False: not in the table, or not certain enough to be used without asking.
+  bool neighbour(const IpAddress& next, MacAddress* mac);
+  bool request(void* message, uint32_t length, uint16_t answer_type);
+
+  Fd socket_;
+  uint32_t interface_ = 0;
+  uint32_t sequence_ = 0;
+  std::map<IpAddress, Hop> hops_;
+  alignas(8) std::array<uint8_t, 8192> answer_;
+  uint32_t answer_length_ = 0;
+};
+
+}  // namespace mrc::datapath

@@ -1,0 +1,88 @@
+#include "datapath/raw/packet_sockets.h"
+
+#include <arpa/inet.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "datapath/raw/frame_filter.h"
+
+namespace mrc::datapath {
+
+namespace {
+
+bool fail(const std::string& what, std::string* error) {
+  const int saved = errno;
+  *error = what + ": " + std::strerror(saved);
+  if (saved == EPERM || saved == EACCES) *error += " (the raw datapath needs root or CAP_NET_RAW)";
+  errno = saved;
+  return false;
+}
+
+sockaddr_ll link(uint32_t interface, uint16_t protocol) {
+  sockaddr_ll address{};
+  address.sll_family = AF_PACKET;
+  address.sll_protocol = htons(protocol);
+  address.sll_ifindex = static_cast<int>(interface);
+  return address;
+}
+
+}  // namespace
+
+// Bound to the protocol only after the filter stands: nothing else ever lies in the queue.
+bool PacketSockets::open_receiver(uint32_t interface, uint32_t rcvbuf, Fd* out, std::string* error) {
+  *out = Fd(::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!*out) return fail("cannot create a packet socket", error);
+  const int on = 1;
+  // The header tells of merged packets, which a peer's segmentation offload brings in one piece over virtual links.
+  if (::setsockopt(out->get(), SOL_PACKET, PACKET_VNET_HDR, &on, sizeof(on)) != 0 ||
+      !attach_filter(out->get(), frame_filter(ports_.port(), ports_.second_port())))
+    return fail("cannot prepare a packet socket", error);
+  granted_receive_ = std::min(granted_receive_, grow_buffer(kernel_syscalls(), out->get(), true, rcvbuf));
+  const sockaddr_ll address = link(interface, ETH_P_IPV6);
+  if (::bind(out->get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)
+    return fail("cannot bind a packet socket", error);
+  return true;
+}
+
+bool PacketSockets::open_senders(const HostPlane& plane, uint32_t sndbuf, std::string* error) {
+  tx_ = Fd(::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  ip_ = Fd(::socket(AF_INET6, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_RAW));
+  if (!tx_ || !ip_) return fail("cannot create a raw socket", error);
+  (void)grow_buffer(kernel_syscalls(), tx_.get(), false, sndbuf);
+  (void)grow_buffer(kernel_syscalls(), ip_.get(), false, sndbuf);
+  const sockaddr_ll address = link(interface_.index, 0);  // protocol 0: receives nothing
+  const int on = 1;
+  if (::bind(tx_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+      ::setsockopt(ip_.get(), IPPROTO_IPV6, IPV6_HDRINCL, &on, sizeof(on)) != 0)
+    return fail("cannot prepare a raw socket", error);
+  if (!plane.interface.empty() && ::setsockopt(ip_.get(), SOL_SOCKET, SO_BINDTODEVICE, plane.interface.c_str(),
+                                               static_cast<socklen_t>(plane.interface.size())) != 0)
+    return fail("cannot bind to interface " + plane.interface, error);
+  return true;
+}
+
+bool PacketSockets::open(const HostPlane& plane, uint32_t rcvbuf, uint32_t sndbuf, std::string* error) {
+  if (plane.addr.is_v4()) {
+    *error = "the raw datapath needs IPv6, the address is " + plane.addr.to_string();
+    errno = EAFNOSUPPORT;
+    return false;
+  }
+  if (!ports_.open(plane, error)) return false;  // says when no interface has the address
+  interface_ = interface_of(plane.addr);
+  ifreq request{};
+  std::strncpy(request.ifr_name, interface_.name.c_str(), IFNAMSIZ - 1);
+  if (::ioctl(ports_.fd(), SIOCGIFHWADDR, &request) != 0) return fail("no hardware address of the interface", error);
+  std::copy_n(reinterpret_cast<const uint8_t*>(request.ifr_hwaddr.sa_data), mac_.size(), mac_.begin());
+  const uint32_t loopback = if_nametoindex("lo");
+  if (!open_receiver(interface_.index, rcvbuf, &rx_[0], error)) return false;
+  if (loopback != 0 && loopback != interface_.index && !open_receiver(loopback, rcvbuf, &rx_[1], error)) return false;
+  return open_senders(plane, sndbuf, error);
+}
+
+}  // namespace mrc::datapath

@@ -1,0 +1,166 @@
+#include "datapath/raw/raw_rx.h"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+namespace mrc::datapath {
+
+namespace {
+
+// What PACKET_VNET_HDR puts before a frame, in host order. The kernel's own header for it is not C++.
+struct OffloadHeader {
+  uint8_t flags;
+  uint8_t gso_type;
+  uint16_t header_length;
+  uint16_t gso_size;
+  uint16_t checksum_start;
+  uint16_t checksum_offset;
+};
+static_assert(sizeof(OffloadHeader) == 10);
+constexpr uint8_t kGsoUdp = 5;  // UDP segments with headers of their own; kernels tell of it since 6.2
+
+constexpr int kMostEmpty = 64;  // looks into sources that hold nothing for us
+
+}  // namespace
+
+void RawReceiver::FreeBuffer::operator()(uint8_t* p) const {
+  std::free(p);
+}
+
+bool RawReceiver::open(const HostConfig& config, const std::vector<PacketSockets>& sockets,
+                       const std::vector<std::unique_ptr<XdpPlane>>& xdp, int epoll_fd, std::string* error) {
+  planes_ = config.planes;
+  for (size_t p = 0; p < sockets.size(); ++p) {
+    sockets_.push_back(&sockets[p]);
+    for (const Fd& fd : sockets[p].receivers()) {
+      if (!fd) continue;
+      const int on = 1;
+      (void)::setsockopt(fd.get(), SOL_SOCKET, SO_RXQ_OVFL, &on, sizeof(on));
+      if (!add_source(fd.get(), p, nullptr, epoll_fd, error)) return false;
+    }
+    if (xdp[p] == nullptr) continue;
+    for (const auto& queue : xdp[p]->queues())
+      if (!add_source(queue->fd(), p, queue.get(), epoll_fd, error)) return false;
+  }
+  memory_.reset(static_cast<uint8_t*>(std::aligned_alloc(4096, (kBatch * kFrameBytes + 4095) / 4096 * 4096)));
+  if (memory_) return true;
+  *error = "no memory for receive buffers";
+  errno = ENOMEM;
+  return false;
+}
+
+bool RawReceiver::add_source(int fd, size_t plane, Xsk* xsk, int epoll_fd, std::string* error) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = sources_.size();
+  if (::epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
+    *error = std::string("epoll: ") + std::strerror(errno);
+    return false;
+  }
+  sources_.push_back({fd, static_cast<uint8_t>(plane), 0, xsk});
+  return true;
+}
+
+// The first that is ready, from where the last call ended.
+RawReceiver::Source* RawReceiver::next_source() {
+  while (!ready_.test(next_)) next_ = (next_ + 1) % static_cast<uint32_t>(sources_.size());
+  return &sources_[next_];
+}
+
+int RawReceiver::receive(core::RxBurst* out, int max, DatapathCounters* counters) {
+  for (Source& source : sources_)
+    if (source.xsk != nullptr) source.xsk->release();
+  int got = 0;
+  // Others' frames end no call, but so many of them do: the engine has timers to look after.
+  for (int empty = 0; ready_.any() && got == 0 && empty < kMostEmpty; ++empty) {
+    Source* source = next_source();
+    got = source->xsk != nullptr ? receive_frames(source, out, max, counters)
+                                 : receive_packets(source, out, max, counters);
+    next_ = (next_ + 1) % static_cast<uint32_t>(sources_.size());
+  }
+  return got;
+}
+
+int RawReceiver::receive_frames(Source* source, core::RxBurst* out, int max, DatapathCounters* counters) {
+  ++counters->rx_calls;
+  int got = 0;
+  Xsk::Frame frame;
+  while (got < max) {
+    if (!source->xsk->receive(&frame)) {
+      ready_.reset(static_cast<size_t>(source - sources_.data()));
+      break;
+    }
+    if (accept(*source, frame.data, frame.bytes, 0, out + got, counters)) ++got;
+  }
+  return got;
+}
+
+int RawReceiver::receive_packets(Source* source, core::RxBurst* out, int max, DatapathCounters* counters) {
+  const auto want = static_cast<unsigned int>(std::min<int>(max, kBatch));
+  for (unsigned int i = 0; i < want; ++i) {
+    iovs_[i] = {memory_.get() + static_cast<size_t>(i) * kFrameBytes, kFrameBytes};
+    msghdr& msg = msgs_[i].msg_hdr;
+    msg = {};
+    msg.msg_iov = &iovs_[i];
+    msg.msg_iovlen = 1;
+    msg.msg_control = control_[i].bytes.data();
+    msg.msg_controllen = control_[i].bytes.size();
+  }
+  ++counters->rx_calls;
+  const int n = ::recvmmsg(source->fd, msgs_.data(), want, MSG_DONTWAIT, nullptr);
+  if (n < 0 && errno == EINTR) return 0;
+  if (n < 0 && errno != EAGAIN) ++counters->rx_errors;  // epoll shows the socket again if there is more
+  if (n < static_cast<int>(want)) ready_.reset(static_cast<size_t>(source - sources_.data()));
+  int got = 0;
+  for (int i = 0; i < n; ++i) {
+    const auto* data = static_cast<const uint8_t*>(iovs_[i].iov_base);
+    if (take(source, msgs_[i].msg_hdr, data, msgs_[i].msg_len, out + got, counters)) ++got;
+  }
+  return got;
+}
+
+bool RawReceiver::take(Source* source, const msghdr& msg, const uint8_t* data, uint32_t bytes, core::RxBurst* out,
+                       DatapathCounters* counters) {
+  for (cmsghdr* c = CMSG_FIRSTHDR(&msg); c != nullptr; c = CMSG_NXTHDR(const_cast<msghdr*>(&msg), c)) {
+    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SO_RXQ_OVFL) continue;
+    uint32_t value;
+    std::memcpy(&value, CMSG_DATA(c), sizeof(value));
+    counters->rx_overflow += value - source->overflow;
+    source->overflow = value;
+  }
+  OffloadHeader offload;
+  if ((msg.msg_flags & MSG_TRUNC) != 0 || bytes < sizeof(offload)) {
+    ++counters->rx_errors;
+    return false;
+  }
+  std::memcpy(&offload, data, sizeof(offload));
+  const uint32_t segment = offload.gso_type == kGsoUdp ? offload.gso_size : 0u;
+  return accept(*source, data + sizeof(offload), bytes - sizeof(offload), segment, out, counters);
+}
+
+bool RawReceiver::accept(const Source& source, const uint8_t* frame, uint32_t bytes, uint32_t segment,
+                         core::RxBurst* out, DatapathCounters* counters) {
+  ParsedFrame parsed;
+  const HeldPorts& ports = sockets_[source.plane]->ports();
+  if (!parse_frame(frame, bytes, &parsed)) return false;
+  if (!is_for(parsed, planes_[source.plane].addr, ports.port(), ports.second_port())) return false;
+  if (parsed.payload_bytes == 0) {
+    ++counters->rx_errors;
+    return false;
+  }
+  out->flow = parsed.flow;
+  out->plane = source.plane;
+  out->data = parsed.payload;
+  out->bytes = out->segment_size = parsed.payload_bytes;
+  if (segment != 0) out->segment_size = std::min(segment, parsed.payload_bytes);
+  ++counters->rx_bursts;
+  counters->rx_packets += (out->bytes + out->segment_size - 1) / out->segment_size;
+  counters->rx_bytes += out->bytes;
+  return true;
+}
+
+}  // namespace mrc::datapath

@@ -1,0 +1,69 @@
+// Receiving half of the raw datapath: frames of all planes' packet sockets, headers taken off, what is not ours left
+// out. What a peer's segmentation offload sent in one piece over virtual links is given as one burst.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <array>
+#include <bitset>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "datapath/datapath.h"
+#include "datapath/raw/packet_sockets.h"
+#include "datapath/raw/xdp_plane.h"
+
+namespace mrc::datapath {
+
+class RawReceiver {
+ public:
+  static constexpr uint32_t kBatch = 16;
+  static constexpr uint32_t kFrameBytes = 66048;  // 64 KiB and headers
+  static constexpr uint32_t kMostSources = 96;    // 32 planes with interface, loopback and a queue of AF_XDP
+
+  // `planes`: own addresses; `sockets`: one per plane, `xdp` likewise or null, they outlive this. Epoll data is the
+  // index of the source.
+  bool open(const HostConfig& config, const std::vector<PacketSockets>& sockets,
+            const std::vector<std::unique_ptr<XdpPlane>>& xdp, int epoll_fd, std::string* error);
+  void set_ready(uint32_t index) { ready_.set(index); }
+  bool any_ready() const { return ready_.any(); }
+  // At most `max` bursts; their buffers are valid until the next call.
+  int receive(core::RxBurst* out, int max, DatapathCounters* counters);
+
+ private:
+  struct Source {
+    int fd = -1;
+    uint8_t plane = 0;
+    uint32_t overflow = 0;  // last value of the kernel's running count
+    Xsk* xsk = nullptr;     // null: a packet socket
+  };
+  bool add_source(int fd, size_t plane, Xsk* xsk, int epoll_fd, std::string* error);
+  Source* next_source();
+  int receive_packets(Source* source, core::RxBurst* out, int max, DatapathCounters* counters);
+  int receive_frames(Source* source, core::RxBurst* out, int max, DatapathCounters* counters);
+  // False: not for this plane. `segment` 0: one packet.
+  bool accept(const Source& source, const uint8_t* frame, uint32_t bytes, uint32_t segment, core::RxBurst* out,
+              DatapathCounters* counters);
+  bool take(Source* source, const msghdr& msg, const uint8_t* data, uint32_t bytes, core::RxBurst* out,
+            DatapathCounters* counters);
+
+  std::vector<HostPlane> planes_;
+  std::vector<const PacketSockets*> sockets_;
+  std::vector<Source> sources_;
+  std::bitset<kMostSources> ready_;
+  uint32_t next_ = 0;  // source to ask first, for fairness
+  struct FreeBuffer {
+    void operator()(uint8_t* p) const;
+  };
+  std::unique_ptr<uint8_t, FreeBuffer> memory_;
+  struct alignas(8) Control {
+    std::array<char, 64> bytes;
+  };
+  std::array<mmsghdr, kBatch> msgs_;
+  std::array<iovec, kBatch> iovs_;
+  std::array<Control, kBatch> control_;
+};
+
+}  // namespace mrc::datapath

@@ -1,0 +1,53 @@
+#include "datapath/raw/xdp_plane.h"
+
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace mrc::datapath {
+
+namespace {
+
+uint32_t receive_queues(const PacketSockets& sockets) {
+  ethtool_channels channels{};
+  channels.cmd = ETHTOOL_GCHANNELS;
+  ifreq request{};
+  std::strncpy(request.ifr_name, sockets.interface().name.c_str(), IFNAMSIZ - 1);
+  request.ifr_data = reinterpret_cast<char*>(&channels);
+  if (::ioctl(sockets.ports().fd(), SIOCETHTOOL, &request) != 0) return 1;
+  return std::max(channels.rx_count + channels.combined_count, 1u);
+}
+
+}  // namespace
+
+bool XdpPlane::open(const PacketSockets& sockets, const IpAddress& address, uint32_t most_queues, std::string* why) {
+  const uint32_t interface = sockets.interface().index;
+  const uint32_t queues = std::min(receive_queues(sockets), most_queues);
+  if (!program_.open(interface, queues, address, sockets.ports().port(), sockets.ports().second_port(), why))
+    return false;
+  for (uint32_t queue = 0; queue < queues; ++queue) {
+    queues_.push_back(std::make_unique<Xsk>());
+    if (!queues_.back()->open(interface, queue, program_.several_buffers(), why) ||
+        !program_.add(queue, queues_.back()->fd(), why))
+      return false;
+  }
+  return true;
+}
+
+uint32_t XdpPlane::largest_frame() const {
+  const bool several = std::all_of(queues_.begin(), queues_.end(), [](const auto& q) { return q->several_buffers(); });
+  return several ? UINT32_MAX : Xsk::kFrameBytes - Xsk::kHeadroom;
+}
+
+std::string XdpPlane::describe() const {
+  const bool zero_copy = std::all_of(queues_.begin(), queues_.end(), [](const auto& q) { return q->zero_copy(); });
+  return std::string("AF_XDP, ") + (zero_copy ? "zero-copy, " : "copying, ") +
+         (program_.in_driver() ? "in the driver, " : "generic, ") + std::to_string(queues_.size()) +
+         (queues_.size() == 1 ? " queue" : " queues");
+}
+
+}  // namespace mrc::datapath

@@ -1,0 +1,32 @@
+// Loads the XDP program (xdp_code.h) and attaches it to an interface by a BPF link: when the process ends, however it
+// does, its descriptors close and the program is gone with them. Needs CAP_NET_ADMIN and CAP_BPF (or root).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/ip.h"
+#include "datapath/udp/socket.h"
+
+namespace mrc::datapath {
+
+class XdpProgram {
+ public:
+  // False: a sentence in *why. `queues`: receive queues of the interface.
+  bool open(uint32_t interface, uint32_t queues, const IpAddress& address, uint16_t port, uint16_t second_port,
+            std::string* why);
+  // Packets of that queue go to this AF_XDP socket.
+  bool add(uint32_t queue, int socket, std::string* why);
+  bool in_driver() const { return in_driver_; }        // else in the kernel's generic layer
+  bool several_buffers() const { return fragments_; }  // frames larger than a page reach it
+
+ private:
+  bool load(const IpAddress& address, uint16_t port, uint16_t second_port, bool fragments, std::string* why);
+  bool attach(uint32_t interface, std::string* why);
+
+  Fd sockets_, program_, link_;
+  bool in_driver_ = false;
+  bool fragments_ = false;
+};
+
+}  // namespace mrc::datapath

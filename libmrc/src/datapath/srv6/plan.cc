@@ -1,0 +1,213 @@
+#include "datapath/srv6/plan.h"
+
+#include <algorithm>
+#include <charconv>
+#include <sstream>
+
+namespace mrc::datapath {
+
+namespace {
+
+bool parse_number(const std::string& text, int base, uint32_t least, uint32_t most, uint32_t* out) {
+  const char* end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, *out, base);
+  return error == std::errc() && stopped == end && *out >= least && *out <= most;
+}
+
+std::string hex(uint32_t value, size_t digits) {
+  char buffer[16];
+  std::string text(buffer, std::to_chars(buffer, buffer + sizeof(buffer), value, 16).ptr);
+  return std::string(digits > text.size() ? digits - text.size() : 0, '0') + text;
+}
+
+// Puts the numbers into {plane}, {plane:N}, {uplink} and {uplink:N}.
+bool fill_holes(const std::string& text, uint32_t plane, uint32_t uplink, std::string* out, std::string* why) {
+  out->clear();
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != '{') {
+      *out += text[at];
+      continue;
+    }
+    const size_t end = std::min(text.find('}', at), text.size() - 1);
+    const std::string hole = text.substr(at, end - at + 1);
+    const size_t colon = std::min(hole.find(':'), hole.size() - 1);
+    const std::string name = hole.substr(1, colon - 1);
+    uint32_t digits = 1;
+    const bool good_width =
+        colon == hole.size() - 1 || parse_number(hole.substr(colon + 1, hole.size() - colon - 2), 10, 1, 4, &digits);
+    if (hole.back() != '}' || !good_width || (name != "plane" && name != "uplink")) {
+      *why = "'" + hole + "' is neither {plane}, {uplink}, {plane:N} nor {uplink:N} with N digits, 1 to 4";
+      return false;
+    }
+    *out += hex(name == "plane" ? plane + 1 : uplink, digits);
+    at = end;
+  }
+  return true;
+}
+
+bool parse_usids(const std::string& text, UsidList* out, std::string* why) {
+  out->clear();
+  std::istringstream in(text);
+  for (std::string part; std::getline(in, part, ':');) {
+    uint32_t usid = 0;
+    if (!parse_number(part, 16, 1, 0xFFFF, &usid)) {
+      *why = "'" + part + "' is not a uSID, allowed: 1..ffff";
+      return false;
+    }
+    out->push_back(static_cast<uint16_t>(usid));
+  }
+  if (!out->empty() && text.back() != ':' && out->size() < kMostUsids) return true;
+  *why = "'" + text + "' is not a list of 1 to " + std::to_string(kMostUsids - 1) + " uSIDs with ':' between";
+  return false;
+}
+
+// One list, or with {uplink} one for each number.
+bool expand(const std::string& text, uint32_t plane, uint32_t uplinks, std::vector<UsidList>* out, std::string* why) {
+  const uint32_t last = text.find("{uplink") == std::string::npos ? 1 : uplinks;
+  for (uint32_t uplink = 1; uplink <= last; ++uplink) {
+    std::string filled;
+    UsidList usids;
+    if (!fill_holes(text, plane, uplink, &filled, why) || !parse_usids(filled, &usids, why)) return false;
+    out->push_back(std::move(usids));
+  }
+  return true;
+}
+
+bool parse_prefix(const std::string& text, uint32_t plane, IpAddress* prefix, uint32_t* length, std::string* why) {
+  std::string filled;
+  if (text.find("{uplink") != std::string::npos) {
+    *why = "'" + text + "': a prefix has no uplink";
+    return false;
+  }
+  if (!fill_holes(text, plane, 0, &filled, why)) return false;
+  const size_t slash = filled.find('/');
+  if (slash == std::string::npos || !IpAddress::parse(filled.substr(0, slash), prefix) || prefix->is_v4() ||
+      !parse_number(filled.substr(slash + 1), 10, 0, 128, length)) {
+    *why = "'" + filled + "' is not an IPv6 prefix with its length";
+    return false;
+  }
+  for (uint32_t bit = *length; bit < 128; ++bit)
+    if ((prefix->bytes[bit / 8] >> (7 - bit % 8) & 1) != 0) {
+      *why = "'" + filled + "' has bits behind its length";
+      return false;
+    }
+  return true;
+}
+
+std::vector<std::string> lines_of(std::string text) {
+  std::replace(text.begin(), text.end(), ';', '\n');
+  std::istringstream in(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);)
+    if (line.find_first_not_of(" \t\r") != std::string::npos) lines.push_back(line);
+  return lines;
+}
+
+}  // namespace
+
+bool Srv6Plan::Rule::covers(const IpAddress& address) const {
+  const uint32_t bytes = length / 8;
+  if (!std::equal(prefix.bytes.begin(), prefix.bytes.begin() + bytes, address.bytes.begin())) return false;
+  const uint32_t rest = length % 8;
+  return rest == 0 || ((prefix.bytes[bytes] ^ address.bytes[bytes]) >> (8 - rest)) == 0;
+}
+
+bool Srv6Plan::add_rule(const std::string& line, uint32_t uplinks, uint32_t plane, std::vector<Rule>* out,
+                        std::string* why) {
+  std::istringstream in(line);
+  std::string prefix, word, list, more;
+  in >> prefix >> word >> list >> more;
+  const bool direct = word == "direct" && list.empty();
+  if (!direct && (word != "via" || list.empty() || !more.empty())) {
+    *why = "'" + line + "' is neither 'PREFIX/LENGTH via USIDS' nor 'PREFIX/LENGTH direct'";
+    return false;
+  }
+  Rule rule;
+  if (!parse_prefix(prefix, plane, &rule.prefix, &rule.length, why)) return false;
+  if (direct) {
+    rule.paths.emplace_back();
+  } else if (!expand(list, plane, uplinks, &rule.paths, why)) {
+    return false;
+  }
+  for (Rule& known : *out)
+    if (known.prefix == rule.prefix && known.length == rule.length) {
+      known.paths.insert(known.paths.end(), rule.paths.begin(), rule.paths.end());
+      return true;
+    }
+  out->push_back(std::move(rule));
+  return true;
+}
+
+void Srv6Plan::longest_first(std::vector<Rule>* rules) {
+  std::stable_sort(rules->begin(), rules->end(), [](const Rule& a, const Rule& b) { return a.length > b.length; });
+}
+
+// A bare list is one for every address.
+bool Srv6Plan::add_loops(const Text& text, uint32_t plane, Plane* out, std::string* why) {
+  const bool bare = text.loop.find('/') == std::string::npos;
+  for (const std::string& line : lines_of(text.loop))
+    if (!add_rule(bare ? "::/0 via " + line : line, text.uplinks, plane, &out->loops, why)) return false;
+  longest_first(&out->loops);
+  return true;
+}
+
+std::shared_ptr<const Srv6Plan> Srv6Plan::parse(const Text& text, uint32_t planes, std::string* why) {
+  auto plan = std::make_shared<Srv6Plan>();
+  const std::vector<std::string> lines = lines_of(text.paths);
+  for (uint32_t p = 0; p < planes; ++p) {
+    Plane plane;
+    for (const std::string& line : lines)
+      if (!add_rule(line, text.uplinks, p, &plane.rules, why)) return nullptr;
+    if (!add_loops(text, p, &plane, why)) return nullptr;
+    longest_first(&plane.rules);
+    plan->planes_.push_back(std::move(plane));
+  }
+  return plan;
+}
+
+const Srv6Plan::Rule* Srv6Plan::find(const std::vector<Rule>& rules, const IpAddress& to) {
+  for (const Rule& rule : rules)
+    if (rule.covers(to)) return &rule;
+  return nullptr;
+}
+
+const Srv6Plan::Rule* Srv6Plan::find(uint8_t plane, const IpAddress& to) const {
+  return plane < planes_.size() ? find(planes_[plane].rules, to) : nullptr;
+}
+
+SegmentPath Srv6Plan::path(uint8_t plane, uint32_t n, const IpAddress& to) const {
+  SegmentPath result;
+  const Rule* rule = find(plane, to);
+  if (rule == nullptr || !compose_path(rule->paths[n % rule->paths.size()], to, &result)) {
+    result = SegmentPath();
+    result.destination = to;
+  }
+  return result;
+}
+
+bool Srv6Plan::may_need_segment() const {
+  for (const Plane& plane : planes_)
+    for (const Rule& rule : plane.rules)
+      for (const UsidList& path : rule.paths)
+        if (path.size() >= kUsidsPerAddress) return true;
+  return false;
+}
+
+uint32_t Srv6Plan::path_count(uint8_t plane, const IpAddress& to) const {
+  const Rule* rule = find(plane, to);
+  return rule == nullptr ? 1 : static_cast<uint32_t>(rule->paths.size());
+}
+
+std::vector<SegmentPath> Srv6Plan::loops(uint8_t plane, const IpAddress& own) const {
+  std::vector<SegmentPath> result;
+  if (plane >= planes_.size()) return result;
+  const Rule* rule = find(planes_[plane].loops, own);
+  if (rule == nullptr) return result;
+  for (const UsidList& usids : rule->paths) {
+    SegmentPath path;
+    if (compose_path(usids, own, &path)) result.push_back(path);
+  }
+  return result;
+}
+
+}  // namespace mrc::datapath

@@ -1,0 +1,129 @@
+#include "datapath/udp/loop_check.h"
+
+#include <netinet/udp.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <string>
+
+#include "datapath/udp/socket.h"
+
+namespace mrc::datapath {
+
+namespace {
+
+constexpr uint32_t kSegment = 64;
+constexpr uint32_t kBurst = 96;  // two segments
+constexpr uint32_t kSingle = 40;
+constexpr uint32_t kReceiveBytes = 4 << 20;  // all loops of a large fabric answer at once
+constexpr std::chrono::milliseconds kWait(200);
+
+// One plane: sockets of its own, and what is still to come by each loop.
+class LoopCheck {
+ public:
+  bool open(const UdpSyscalls& sys, const HostPlane& plane, const Srv6Plan& plan, uint8_t number) {
+    std::string error;
+    uint16_t tx_port = 0;
+    sys_ = &sys;
+    loops_ = plan.loops(number, plane.addr);
+    if (loops_.empty()) return false;
+    tx_ = open_udp(sys, {plane.addr, 0, plane.interface, false}, &tx_port, &error);
+    rx_ = open_udp(sys, {plane.addr, 0, plane.interface, false}, &port_, &error);
+    missing_.assign(loops_.size(), kBurst + kSingle);
+    if (rx_) (void)grow_buffer(sys, rx_.get(), true, kReceiveBytes);
+    return tx_ && rx_;
+  }
+
+  bool send() {
+    for (size_t i = 0; i < loops_.size(); ++i)
+      if (loops_[i].has_segment || !send_to(loops_[i].destination, i, kBurst) ||
+          !send_to(loops_[i].destination, i, kSingle))
+        return false;
+    return true;
+  }
+
+  int fd() const { return rx_.get(); }
+  bool complete() const {
+    return std::all_of(missing_.begin(), missing_.end(), [](uint32_t bytes) { return bytes == 0; });
+  }
+
+  void receive() {
+    std::array<uint8_t, 2 * kBurst> in;
+    for (;;) {
+      const ssize_t n = ::recv(rx_.get(), in.data(), in.size(), MSG_DONTWAIT);
+      if (n < 2) return;
+      const size_t loop = static_cast<size_t>(in[0]) << 8 | in[1];
+      if (loop < missing_.size()) missing_[loop] -= std::min(missing_[loop], static_cast<uint32_t>(n));
+    }
+  }
+
+ private:
+  // Every segment begins with the number of the loop.
+  bool send_to(const IpAddress& to, size_t loop, uint32_t bytes) {
+    std::array<uint8_t, kBurst> payload{};
+    for (uint32_t at : {0u, kSegment}) {
+      payload[at] = static_cast<uint8_t>(loop >> 8);
+      payload[at + 1] = static_cast<uint8_t>(loop);
+    }
+    SockAddr address;
+    iovec iov{payload.data(), bytes};
+    msghdr msg{};
+    msg.msg_namelen = to_sockaddr(to, port_, 0, 0, &address);
+    msg.msg_name = &address;
+    msg.msg_iov = &iov;
+    msg.msg_iovlen = 1;
+    alignas(8) std::array<char, CMSG_SPACE(sizeof(uint16_t))> control{};
+    if (bytes > kSegment) {
+      msg.msg_control = control.data();
+      msg.msg_controllen = control.size();
+      cmsghdr* c = CMSG_FIRSTHDR(&msg);
+      c->cmsg_level = SOL_UDP;
+      c->cmsg_type = UDP_SEGMENT;
+      c->cmsg_len = CMSG_LEN(sizeof(uint16_t));
+      const uint16_t segment = kSegment;
+      std::memcpy(CMSG_DATA(c), &segment, sizeof(segment));
+    }
+    return sys_->sendmsg(tx_.get(), &msg, MSG_DONTWAIT) == static_cast<ssize_t>(bytes);
+  }
+
+  const UdpSyscalls* sys_ = nullptr;
+  std::vector<SegmentPath> loops_;
+  std::vector<uint32_t> missing_;  // bytes, by loop
+  Fd tx_, rx_;
+  uint16_t port_ = 0;
+};
+
+}  // namespace
+
+uint32_t check_loops(const UdpSyscalls& sys, const std::vector<HostPlane>& planes, const Srv6Plan& plan) {
+  std::vector<LoopCheck> checks(planes.size());
+  uint32_t waiting = 0;
+  for (size_t p = 0; p < planes.size(); ++p)
+    if (checks[p].open(sys, planes[p], plan, static_cast<uint8_t>(p)) && checks[p].send()) waiting |= 1u << p;
+  uint32_t good = 0;
+  const auto until = std::chrono::steady_clock::now() + kWait;
+  while (waiting != 0) {
+    std::vector<pollfd> fds;
+    for (size_t p = 0; p < planes.size(); ++p)
+      if ((waiting >> p & 1) != 0) fds.push_back({checks[p].fd(), POLLIN, 0});
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
+    if (left <= 0) break;
+    const int ready = ::poll(fds.data(), fds.size(), static_cast<int>(left));
+    if (ready == 0 || (ready < 0 && errno != EINTR)) break;
+    for (size_t p = 0; p < planes.size(); ++p) {
+      if ((waiting >> p & 1) == 0) continue;
+      checks[p].receive();
+      if (!checks[p].complete()) continue;
+      good |= 1u << p;
+      waiting &= ~(1u << p);
+    }
+  }
+  return good;
+}
+
+}  // namespace mrc::datapath

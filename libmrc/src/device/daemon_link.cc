@@ -1,0 +1,240 @@
+#include "device/daemon_link.h"
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "ctl/peer_json.h"
+#include "device/clock.h"
+#include "device/log.h"
+#include "device/unix_address.h"
+
+namespace mrc::device {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kWaiting = -1;
+constexpr std::chrono::seconds kPatience(3);     // for an answer
+constexpr size_t kMostQueued = size_t{1} << 24;  // a daemon that does not read is taken for dead
+constexpr size_t kMostLine = size_t{1} << 26;
+constexpr int kAloneAfter = 5;  // seconds: a restart takes less
+constexpr uint64_t kSocketTag = 0, kTimerTag = 1;
+
+// Anybody may have made a socket of this name.
+bool trusted(int fd) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
+  return peer.uid == 0 || peer.uid == ::geteuid();
+}
+
+}  // namespace
+
+bool DaemonLink::open(const std::string& socket, LinkListener* listener) {
+  socket_ = socket;
+  listener_ = listener;
+  epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
+  timer_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+  epoll_event event{EPOLLIN, {}};
+  event.data.u64 = kTimerTag;
+  if (epoll_ < 0 || timer_ < 0 || ::epoll_ctl(epoll_, EPOLL_CTL_ADD, timer_, &event) != 0) return false;
+  const itimerspec every{{1, 0}, {1, 0}};
+  ::timerfd_settime(timer_, 0, &every, nullptr);
+  connect();
+  return true;
+}
+
+void DaemonLink::close() {
+  {
+    std::lock_guard lock(mutex_);
+    flush();
+    disconnect();
+  }
+  if (timer_ >= 0) ::close(timer_);
+  if (epoll_ >= 0) ::close(epoll_);
+  timer_ = epoll_ = -1;
+}
+
+// The daemon knows a process by its connection: a copy in a child would keep the parent alive there. The epoll set is
+// shared with the parent and must not be changed.
+void DaemonLink::abandon() {
+  if (fd_ >= 0) ::close(fd_);
+  if (timer_ >= 0) ::close(timer_);
+  if (epoll_ >= 0) ::close(epoll_);
+  fd_ = timer_ = epoll_ = -1;
+  connected_.store(false);
+}
+
+bool DaemonLink::connect() {
+  sockaddr_un at;
+  socklen_t length;
+  if (!unix_address(socket_, &at, &length)) return false;
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return false;
+  if (::connect(fd, reinterpret_cast<const sockaddr*>(&at), length) != 0 || !trusted(fd)) {
+    ::close(fd);
+    return false;
+  }
+  epoll_event event{EPOLLIN, {}};
+  event.data.u64 = kSocketTag;
+  const std::string hello = listener_->greeting().dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::lock_guard lock(mutex_);
+  fd_ = fd;
+  in_.clear();
+  out_.clear();
+  watching_out_ = false;
+  if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, fd_, &event) != 0) {
+    disconnect();
+    return false;
+  }
+  connected_.store(true);
+  was_connected_.store(true);
+  log_line(LogLevel::kDebug, "connected to mrcd at " + socket_);
+  queue(hello);
+  return true;
+}
+
+void DaemonLink::disconnect() {
+  if (fd_ >= 0) ::close(fd_);  // which takes it out of the epoll set
+  fd_ = -1;
+  out_.clear();
+  connected_.store(false);
+  for (auto& [id, answer] : answers_)
+    if (answer == kWaiting) answer = EIO;
+  answered_.notify_all();
+}
+
+void DaemonLink::flush() {
+  while (fd_ >= 0 && !out_.empty()) {
+    const ssize_t n = ::send(fd_, out_.data(), out_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n > 0) {
+      out_.erase(0, static_cast<size_t>(n));
+    } else if (errno == EAGAIN) {
+      break;
+    } else if (errno != EINTR) {
+      give_up();
+    }
+  }
+  const bool more = !out_.empty();
+  if (fd_ < 0 || more == watching_out_) return;
+  epoll_event event{more ? EPOLLIN | EPOLLOUT : EPOLLIN, {}};
+  event.data.u64 = kSocketTag;
+  ::epoll_ctl(epoll_, EPOLL_CTL_MOD, fd_, &event);
+  watching_out_ = more;
+}
+
+// Only the thread that reads may close; it finds the end of the stream.
+void DaemonLink::give_up() {
+  out_.clear();
+  ::shutdown(fd_, SHUT_RDWR);
+}
+
+// One message may be as long as it has to be: what counts is how much was not read before it.
+void DaemonLink::queue(const std::string& line) {
+  if (out_.size() >= kMostQueued) give_up();
+  (out_ += line) += '\n';
+  flush();
+}
+
+void DaemonLink::post(const Json& message) {
+  if (!connected()) return;
+  const std::string line = message.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::lock_guard lock(mutex_);
+  if (fd_ >= 0) queue(line);
+}
+
+int DaemonLink::request(Json message) {
+  std::unique_lock lock(mutex_);
+  if (fd_ < 0) return EIO;
+  const uint64_t id = next_request_++;
+  message["request"] = id;
+  answers_[id] = kWaiting;
+  queue(message.dump(-1, ' ', false, Json::error_handler_t::replace));
+  answered_.wait_for(lock, kPatience, [&] { return answers_[id] != kWaiting; });
+  const int answer = answers_[id];
+  answers_.erase(id);
+  return answer == kWaiting ? EIO : answer;
+}
+
+// False: the daemon is gone.
+bool DaemonLink::read_some() {
+  std::array<char, 65536> part;
+  for (;;) {
+    const ssize_t n = ::recv(fd_, part.data(), part.size(), MSG_DONTWAIT);
+    if (n > 0)
+      in_.append(part.data(), static_cast<size_t>(n));
+    else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+      return false;
+    else if (errno == EAGAIN)
+      return in_.size() < kMostLine;
+    if (in_.size() >= kMostLine) return false;
+  }
+}
+
+void DaemonLink::take_lines() {
+  size_t begin = 0;
+  for (size_t end; (end = in_.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    const Json message = ctl::parse_peer_json({in_.data() + begin, end - begin});
+    if (!message.is_object()) continue;
+    ++messages_;
+    const auto answer = message.find("answer");
+    if (answer == message.end()) {
+      listener_->on_message(message);
+      continue;
+    }
+    const auto error = message.find("error");
+    std::lock_guard lock(mutex_);
+    const auto waits = answer->is_number_unsigned() ? answers_.find(answer->get<uint64_t>()) : answers_.end();
+    if (waits == answers_.end()) continue;
+    waits->second = error != message.end() && error->is_number_unsigned() ? error->get<int>() : EIO;
+    answered_.notify_all();
+  }
+  in_.erase(0, begin);
+}
+
+void DaemonLink::serve() {
+  std::array<epoll_event, 4> events;
+  const int n = ::epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), 0);
+  for (int i = 0; i < n; ++i) {
+    if (events[i].data.u64 == kTimerTag) {
+      uint64_t ticks;
+      [[maybe_unused]] const ssize_t got = ::read(timer_, &ticks, sizeof ticks);
+      if (connected() || connect())
+        seconds_alone_ = 0;
+      else if (was_connected() && ++seconds_alone_ == kAloneAfter)
+        listener_->on_alone();
+      continue;
+    }
+    {
+      std::lock_guard lock(mutex_);
+      flush();
+    }
+    if (fd_ < 0) continue;
+    const bool there = read_some();
+    take_lines();
+    if (there) continue;
+    std::lock_guard lock(mutex_);
+    disconnect();
+    log_line(LogLevel::kDebug, "mrcd is gone: what it said stays, and the device looks for it again");
+  }
+}
+
+void DaemonLink::wait_for_message(Duration most) {
+  const Instant until = clock_now() + most;
+  while (connected() && messages_ == 0 && clock_now() < until) {
+    pollfd wait{epoll_, POLLIN, 0};
+    ::poll(&wait, 1, 10);
+    serve();
+  }
+}
+
+}  // namespace mrc::device

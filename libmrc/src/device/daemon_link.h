@@ -1,0 +1,86 @@
+// DaemonLink: the connection of a device to mrcd, the daemon that holds what the processes of this host share
+// (spec/mrcd.md). Lines of JSON over a Unix socket. Without a daemon, and after its death, everything goes on as it is;
+// the link looks once a second whether there is one again. Who answers on the socket must be root or this user.
+//
+// Threads: open() and wait_for_message() before there is a helper thread, serve() on it; request() and post() on any.
+// The listener is called without the link's lock.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "base/time.h"
+
+namespace mrc::device {
+
+class LinkListener {
+ public:
+  virtual nlohmann::json greeting() = 0;  // the first line of every connection
+  virtual void on_message(const nlohmann::json& message) = 0;
+  virtual void on_alone() = 0;  // the daemon has been gone for some seconds
+
+ protected:
+  ~LinkListener() = default;
+};
+
+class DaemonLink {
+ public:
+  DaemonLink() = default;
+  ~DaemonLink() { close(); }
+  DaemonLink(const DaemonLink&) = delete;
+  DaemonLink& operator=(const DaemonLink&) = delete;
+
+  // `socket`: a path, or @NAME in the abstract namespace of this network namespace. False: errno; a daemon that is not
+  // there is no failure.
+  bool open(const std::string& socket, LinkListener* listener);
+  void close();
+  // In a child after fork: the connection is the parent's.
+  void abandon();
+
+  int fd() const { return epoll_; }  // readable when serve() has something to do; -1: not open
+  void serve();
+  bool connected() const { return connected_.load(); }
+  // Has been connected at least once.
+  bool was_connected() const { return was_connected_.load(); }
+  // Serves until the listener was told something, for a bounded time.
+  void wait_for_message(Duration most);
+
+  // Adds an id, sends, waits for the daemon's answer: 0 or an errno value; EIO when there is none in time. Not on the
+  // helper thread, and with no lock of the device held.
+  int request(nlohmann::json message);
+  // Lost when there is no daemon.
+  void post(const nlohmann::json& message);
+
+ private:
+  bool connect();
+  void disconnect();  // lock held
+  void flush();       // lock held
+  void give_up();     // lock held
+  void queue(const std::string& line);
+  bool read_some();
+  void take_lines();
+
+  std::string socket_;
+  LinkListener* listener_ = nullptr;
+  int epoll_ = -1;
+  int timer_ = -1;
+  std::mutex mutex_;
+  std::condition_variable answered_;
+  int fd_ = -1;
+  std::string out_;
+  bool watching_out_ = false;
+  std::map<uint64_t, int> answers_;  // of requests that wait: kWaiting, or what came
+  uint64_t next_request_ = 1;
+  std::string in_;  // serve() alone
+  uint64_t messages_ = 0;
+  int seconds_alone_ = 0;
+  std::atomic<bool> connected_{false};
+  std::atomic<bool> was_connected_{false};
+};
+
+}  // namespace mrc::device

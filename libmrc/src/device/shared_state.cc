@@ -1,0 +1,212 @@
+#include "device/shared_state.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iterator>
+#include <new>
+#include <nlohmann/json.hpp>
+
+#include "ctl/call.h"
+#include "device/device_impl.h"
+#include "device/log.h"
+#include "device/srv6.h"
+
+namespace mrc::device {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr Duration kFirstWait = Duration::milliseconds(500);
+
+Json users_json(const std::vector<std::pair<uint64_t, uint32_t>>& users) {
+  Json list = Json::array();
+  for (const auto& [id, count] : users) list.push_back({id, count});
+  return list;
+}
+
+}  // namespace
+
+void SharedState::start() {
+  const Settings& s = device_.config.settings;
+  if (s.mrcd_socket.empty()) return;
+  std::string ignored;
+  if (s.ev_mode == "srv6") plan_ = srv6_plan(s, static_cast<uint32_t>(device_.config.planes.size()), &ignored);
+  {
+    std::lock_guard lock(device_.mutex);
+    device_.profiles.tell_holds([this] { on_holds_locked(); });
+  }
+  if (!link_.open(s.mrcd_socket, this)) return;
+  link_.wait_for_message(kFirstWait);
+}
+
+Json SharedState::greeting() {
+  Json hello = {{"device", device_.config.name},
+                {"program", program_invocation_short_name},
+                {"slot", device_.slot},
+                {"planes", device_.config.planes.size()},
+                {"ev_mode", device_.config.settings.ev_mode},
+                {"evs", device_.evs.size()}};
+  std::lock_guard lock(device_.mutex);
+  const ctl::ProfileStore& store = device_.profiles.store();
+  return {{"hello", std::move(hello)},
+          {"holds", {{"ev", users_json(store.ev_users())}, {"cc", users_json(store.cc_users())}}}};
+}
+
+int SharedState::modify(Json call) {
+  return link_.connected() ? link_.request({{"do", "modify"}, {"call", std::move(call)}}) : EIO;
+}
+
+int SharedState::modify_port(uint32_t port, bool up) {
+  return link_.connected() ? link_.request({{"do", "port"}, {"port", port}, {"up", up}}) : EIO;
+}
+
+void SharedState::on_ev_change_locked(const ctl::EvChange& change) {
+  if (!link_.connected()) return;
+  link_.post({{"path",
+               {{"profile", change.profile_id},
+                {"ev", ctl::ev_hex(change.ev.val)},
+                {"port", change.ev.port},
+                {"state", static_cast<int>(change.state)},
+                {"losses", change.losses}}}});
+}
+
+void SharedState::on_holds_locked() {
+  if (!link_.connected()) return;
+  const ctl::ProfileStore& store = device_.profiles.store();
+  try {
+    link_.post({{"holds", {{"ev", users_json(store.ev_users())}, {"cc", users_json(store.cc_users())}}}});
+  } catch (const std::bad_alloc&) {  // told with the next change
+  }
+}
+
+// [MRC-MRCD-6]
+void SharedState::deny_locked(core::PeerId peer) {
+  core::Endpoint& endpoint = *device_.endpoint;
+  const core::PeerDescription& description = endpoint.peer_description(peer);
+  std::vector<IpAddress> addresses;
+  for (const core::PlaneAddress& plane : description.planes) addresses.push_back(plane.addr);
+  std::vector<uint32_t> number(device_.config.planes.size());
+  const Instant now = clock_now();
+  for (uint16_t i = 0; i < device_.evs.size(); ++i) {
+    const core::EvEntry& ev = device_.evs[i];
+    const uint32_t n = number[ev.plane]++;
+    bool denied = false;
+    if (!denies_.empty()) {
+      datapath::UsidList usids;
+      if (plan_ != nullptr && ev.plane < addresses.size() && !addresses[ev.plane].is_zero())
+        usids = datapath::usids_of(plan_->path(ev.plane, n, addresses[ev.plane]));
+      const ctl::PathView view{ev.plane + 1u, ev.value, usids, addresses};
+      for (const ctl::DenyRule& rule : denies_) denied = denied || ctl::covers(rule, view);
+    }
+    endpoint.set_ev_denied(now, peer, i, denied);
+  }
+}
+
+// QPs that had no path left have no timer either.
+void SharedState::wake_senders_locked() {
+  device_.move(false, clock_now());
+}
+
+// A daemon of another version, or one that is none, ends nobody's program.
+void SharedState::on_message(const Json& message) {
+  try {
+    for (const auto& [key, value] : message.items()) {
+      if (key == "state") take_state(value);
+      if (key == "call") take_call(value);
+      if (key == "denies") take_denies(value);
+      if (key == "ports_down") take_ports(value, false);
+      if (key == "path") take_path(value);
+      if (key == "want") link_.post({{"report", {{"token", value}, {"data", device_.report_json()}}}});
+    }
+  } catch (const std::exception& e) {
+    log_line(LogLevel::kWarn, std::string("mrcd says what is not understood: ") + e.what());
+  }
+}
+
+// [MRC-MRCD-4]
+void SharedState::take_state(const Json& state) {
+  std::vector<ctl::ProfileCall> calls;
+  for (const Json& text : state.at("calls"))
+    if (ctl::ProfileCall call; ctl::parse_call(text, &call)) calls.push_back(std::move(call));
+  {
+    std::lock_guard lock(device_.mutex);
+    device_.profiles.replace(calls);
+    wake_senders_locked();
+  }
+  take_denies(state.at("denies"));
+  take_ports(state.at("ports_down"), true);
+}
+
+void SharedState::take_call(const Json& text) {
+  ctl::ProfileCall call;
+  if (!ctl::parse_call(text, &call)) return;
+  int error;
+  {
+    std::lock_guard lock(device_.mutex);
+    error = device_.profiles.apply(call);
+    wake_senders_locked();
+  }
+  if (error != 0)
+    log_line(LogLevel::kInfo, "device '" + device_.config.name + "' cannot follow a change of profile " +
+                                  std::to_string(call.id) + ": error " + std::to_string(error));
+}
+
+void SharedState::take_denies(const Json& rules) {
+  std::vector<ctl::DenyRule> made;
+  std::string why;
+  for (const Json& text : rules)
+    if (ctl::DenyRule rule; ctl::parse_deny(text, &rule, &why)) made.push_back(std::move(rule));
+  set_denies(std::move(made));
+}
+
+void SharedState::set_denies(std::vector<ctl::DenyRule> rules) {
+  std::lock_guard lock(device_.mutex);
+  const bool any = !denies_.empty() || !rules.empty();
+  denies_ = std::move(rules);
+  if (!any) return;
+  for (core::PeerId peer : device_.endpoint->peers()) deny_locked(peer);
+  wake_senders_locked();
+}
+
+// What the monitor has denied it would have taken back some day; nobody else does [MRC-MRCD-1].
+void SharedState::on_alone() {
+  std::vector<ctl::DenyRule> rules;
+  {
+    std::lock_guard lock(device_.mutex);
+    std::copy_if(denies_.begin(), denies_.end(), std::back_inserter(rules),
+                 [](const ctl::DenyRule& rule) { return rule.by != ctl::kMonitor; });
+    if (rules.size() == denies_.size()) return;
+  }
+  set_denies(std::move(rules));
+}
+
+// `all`: the daemon's state takes the place of what there was, else it is a change, and what is not in it stays.
+void SharedState::take_ports(const Json& down, bool all) {
+  uint32_t mask = 0;
+  for (const Json& port : down)
+    if (const uint32_t number = port.get<uint32_t>(); number >= 1 && number <= device_.config.planes.size())
+      mask |= 1u << (number - 1);
+  std::lock_guard lock(device_.mutex);
+  const uint32_t changed = all ? UINT32_MAX : mask ^ ports_down_;
+  ports_down_ = mask;
+  for (uint8_t plane = 0; plane < device_.config.planes.size(); ++plane)
+    if ((changed >> plane & 1) != 0) device_.set_plane_admin(clock_now(), plane, (mask >> plane & 1) == 0);
+  wake_senders_locked();
+}
+
+// [MRC-MRCD-5]
+void SharedState::take_path(const Json& path) {
+  mrc_ctl_ev ev{};
+  if (!ctl::parse_ev_hex(path.at("ev").get<std::string>(), &ev.val)) return;
+  ev.port = path.at("port").get<uint8_t>();
+  const int state = path.at("state").get<int>();
+  if (state != MRC_CTL_EV_GOOD && state != MRC_CTL_EV_ASSUMED_BAD) return;
+  std::lock_guard lock(device_.mutex);
+  device_.take_ev_change(path.at("profile").get<uint64_t>(), ev, static_cast<mrc_ctl_ev_state>(state),
+                         path.at("losses").get<uint64_t>());
+}
+
+}  // namespace mrc::device

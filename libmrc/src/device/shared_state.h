@@ -1,0 +1,71 @@
+// SharedState: what this device shares with the other processes of the host through mrcd: profiles, denied paths and
+// the administrative state of ports. Changes come from the daemon and are applied here under the device's lock; what
+// the paths show, and which profiles QPs hold, goes the other way. Without a daemon a process has all of this for
+// itself. [MRC-MRCD-1..7, spec/mrcd.md]
+//
+// Threads: messages come on the helper thread. Functions named *_locked need the device's mutex, the others must be
+// called without it.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "core/endpoint.h"
+#include "ctl/deny.h"
+#include "ctl/profile_store.h"
+#include "datapath/srv6/plan.h"
+#include "device/daemon_link.h"
+
+namespace mrc::device {
+
+class DeviceImpl;
+
+class SharedState final : public LinkListener {
+ public:
+  explicit SharedState(DeviceImpl* device) : device_(*device) {}
+  ~SharedState() { link_.close(); }
+
+  // Connects where there is a daemon, and waits a moment for what it has to say. Before the helper thread is there.
+  void start();
+  void stop() { link_.close(); }
+  void abandon() { link_.abandon(); }
+  int fd() const { return link_.fd(); }
+  void serve() { link_.serve(); }
+
+  // Is a change the daemon's to make? True also while it is gone: who has followed it does not go ways of its own.
+  bool shared() const { return link_.was_connected(); }
+  // 0 or an errno value: EIO when the daemon does not answer.
+  int modify(nlohmann::json call);
+  int modify_port(uint32_t port, bool up);
+
+  void on_ev_change_locked(const ctl::EvChange& change);
+  void on_holds_locked();
+  void on_peer_addresses_locked(core::PeerId peer) {
+    if (!denies_.empty()) deny_locked(peer);
+  }
+
+  // LinkListener.
+  nlohmann::json greeting() override;
+  void on_message(const nlohmann::json& message) override;
+  void on_alone() override;
+
+ private:
+  void take_state(const nlohmann::json& state);
+  void take_call(const nlohmann::json& call);
+  void take_denies(const nlohmann::json& rules);
+  void set_denies(std::vector<ctl::DenyRule> rules);
+  void take_ports(const nlohmann::json& down, bool all);
+  void take_path(const nlohmann::json& path);
+  void deny_locked(core::PeerId peer);
+  void wake_senders_locked();
+
+  DeviceImpl& device_;
+  DaemonLink link_;
+  std::shared_ptr<const datapath::Srv6Plan> plan_;
+  std::vector<ctl::DenyRule> denies_;
+  uint32_t ports_down_ = 0;  // bit per plane, by the daemon
+};
+
+}  // namespace mrc::device

@@ -1,0 +1,94 @@
+// TraceFile: the engine's trace events of one device as a file of JSON text sequences (RFC 7464) in the shape of qlog:
+// one header record, then one record per event, as spec/trace.md says. mrclog reads it.
+//
+// The engine writes into a ring of fixed size and never waits: no allocation, no lock, no system call. A thread of its
+// own drains the ring every few milliseconds. When the ring is full, events are lost and counted, and the file says how
+// many and where. Events come from whichever thread drives the engine, one at a time (the device's mutex).
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "core/trace.h"
+
+namespace mrc::device {
+
+class TraceFile final : public core::TraceSink {
+ public:
+  // What the header record says of the process.
+  struct About {
+    std::string device;
+    std::string details;  // JSON object of the settings that are not the default, "{}" without
+  };
+
+  // `name` may hold %p for the process number and %d for the device; a folder gets the file mrc-%p-%d.sqlog. A file
+  // that another process is writing to is left alone: ".2", ".3" ... is put behind the name. Null and *error when it
+  // cannot be.
+  static std::unique_ptr<TraceFile> open(const std::string& name, const About& about, std::string* error,
+                                         size_t ring_entries = kRingEntries);
+  ~TraceFile() override;  // finishes
+  TraceFile(const TraceFile&) = delete;
+  TraceFile& operator=(const TraceFile&) = delete;
+
+  void on_trace(const core::TraceEntry& entry) override {
+    const uint64_t head = head_.load(std::memory_order_relaxed);
+    if (head - tail_seen_ > mask_) {
+      tail_seen_ = tail_.load(std::memory_order_acquire);
+      if (head - tail_seen_ > mask_) {
+        lost_.fetch_add(1, std::memory_order_relaxed);
+        ++lost_since_;
+        return;
+      }
+    }
+    ring_[head & mask_] = {entry, lost_since_};
+    lost_since_ = 0;
+    head_.store(head + 1, std::memory_order_release);
+  }
+
+  // The writing thread; without it, events are written by drain() alone. False when the host has no thread to give.
+  bool start();
+  void finish();  // writes what is left and ends the thread; events after it are not written
+  void drain();   // one thread at a time
+  const std::string& path() const { return path_; }
+  uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
+
+  static constexpr size_t kRingEntries = 1 << 16;
+
+ private:
+  struct Slot {
+    core::TraceEntry entry;
+    uint64_t lost_before = 0;  // events that found no room between the entry before and this one
+  };
+
+  TraceFile(int fd, std::string path, size_t entries);
+  void run();
+  void write_rest();
+  bool write_all(const char* data, size_t size);
+  void write_header(const About& about);
+  char* write_lost(char* out, uint64_t count);
+
+  const int fd_;
+  const std::string path_;
+  const uint64_t mask_;
+  const std::unique_ptr<Slot[]> ring_;
+  const std::unique_ptr<char[]> text_;
+  uint64_t tail_seen_ = 0;   // producer's copy of tail_
+  uint64_t lost_since_ = 0;  // producer: since the last event that was kept
+  uint64_t lost_told_ = 0;   // consumer: how many of the lost ones the file knows of
+  Instant last_at_;          // consumer: of the last event that was written
+  bool failed_ = false;      // consumer: nothing more is written
+  alignas(64) std::atomic<uint64_t> head_{0};
+  std::atomic<uint64_t> lost_{0};
+  alignas(64) std::atomic<uint64_t> tail_{0};
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace mrc::device

@@ -1,0 +1,113 @@
+"""MRC_TRACE and mrclog: what two processes over real sockets did and why, and the tool that reads it."""
+import json
+import os
+import subprocess
+
+import pair
+
+
+def traced(args, env=None, name="%p.sqlog"):
+    """A run with traces of both sides; returns the client's report and (client's file, server's file)."""
+    folder = os.path.join(pair.FOLDER, "traces")
+    os.makedirs(folder, exist_ok=True)
+    sides = [dict(env or {}, MRC_TRACE=os.path.join(folder, f"{side}-{name}")) for side in ("client", "server")]
+    report = pair.succeed(args, sides[0], server_env=sides[1])
+    files = sorted(os.path.join(folder, n) for n in os.listdir(folder))
+    assert len(files) == 2, files
+    return report, files
+
+
+def mrclog(*args, code=0):
+    done = subprocess.run([pair.MRCLOG, *args], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == code, f"mrclog {' '.join(args)}: exit {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr}"
+    return done.stdout
+
+
+def test_records():
+    """RFC 7464 and the header of spec/trace.md, without the help of mrclog; settings that differ are named."""
+    _, files = traced(["--size", "64K", "--iters", "50"], {"MRC_EV_COUNT": "16"})
+    for path in files:
+        with open(path, "rb") as source:
+            records = source.read().split(b"\x1e")
+        assert records[0] == b"" and all(r.endswith(b"\n") for r in records[1:])
+        header, *events = [json.loads(r) for r in records[1:]]
+        assert header["file_schema"] == "urn:ietf:params:qlog:file:sequential", header
+        assert header["trace"]["mrc_settings"]["ev_count"] == "16", header
+        assert len(events) > 100 and all(e["name"].startswith("mrc:") and e["time"] > 0 for e in events)
+
+
+def test_counts_are_those_of_the_run():
+    report, (client, server) = traced(["--size", "64K", "--iters", "300"], {"MRC_FAULT": "seed=3;loss=0.02", "MRC_TIMEOUT": "16"})
+    counts = json.loads(mrclog("summary", "--json", client))
+    assert counts["events_lost"] == 0 and counts["damaged_records"] == 0, counts
+    why = counts["counts"]["packet_retransmitted"]
+    assert "-" not in why and sum(why.values()) == report["counters"]["retransmits"], (why, report["counters"])
+    assert sum(counts["counts"]["packet_sent"].values()) + sum(why.values()) == report["counters"]["tx_data"], counts
+    assert {p["plane"] for p in counts["paths"]} == {0, 1, 2, 3}, counts["paths"]
+    received = json.loads(mrclog("summary", "--json", server))["counts"]["packet_received"]
+    assert sum(received.values()) == sum(counts["counts"]["packet_sent"].values()), received
+
+
+def test_filters_and_one_packet():
+    _, (client, _) = traced(["--size", "64K", "--iters", "200"], {"MRC_FAULT": "seed=3;loss=0.05"})
+    lines = [json.loads(line) for line in mrclog("print", "--json", "--event", "packet_retransmitted", client).splitlines()]
+    assert lines and all(e["name"] == "mrc:packet_retransmitted" for e in lines)
+    psn = str(lines[0]["data"]["psn"])
+    life = [json.loads(line)["name"] for line in mrclog("print", "--json", "--psn", psn, client).splitlines()]
+    assert life.index("mrc:packet_sent") < life.index("mrc:packet_retransmitted"), life
+    assert "because: " in mrclog("print", "--psn", psn, client)
+    for option, field, value in (("--plane", "plane", 2), ("--qp", "qpn", lines[0]["data"]["qpn"])):
+        shown = [json.loads(line)["data"] for line in mrclog("print", "--json", option, str(value), client).splitlines()]
+        assert shown and all(d.get(field, value) == value - (option == "--plane") or field not in d for d in shown), shown[:3]
+    assert not mrclog("print", "--to", "0", "--event", "work_completed", client)
+
+
+def test_compare_and_plot():
+    _, (client, server) = traced(["--size", "64K", "--iters", "100"], {"MRC_FAULT": "plane=2:blackhole"})
+    assert "same decisions" in mrclog("compare", client, client)
+    apart = json.loads(mrclog("compare", "--json", client, server, code=1))
+    assert apart["same"] is False and apart["parts_at"]["first"] != apart["parts_at"]["second"], apart["parts_at"]
+    picture = os.path.join(pair.FOLDER, "run.svg")
+    mrclog("plot", client, picture)
+    with open(picture, encoding="utf-8") as source:
+        text = source.read()
+    for words in ("plane 1", "congestion window", "overtaken", "assumed_bad", "</svg>"):
+        assert words in text or words == "overtaken" and "timeout" in text, words
+
+
+def test_planes_with_the_same_port_are_two_paths():
+    """Of a SACK, which names the EV alone, the plane is then unknown."""
+    records = [{"file_schema": "urn:ietf:params:qlog:file:sequential"}]
+    for time, (ev, plane, count) in enumerate(((7, 0, 2), (7, 1, 3), (8, 1, 1))):
+        records += [{"time": time, "name": "mrc:packet_sent", "data": {"qpn": 1, "psn": 0, "ev": ev, "plane": plane}}] * count
+        records.append({"time": time, "name": "mrc:sack_received", "data": {"qpn": 1, "cack": 0, "ev": ev}})
+    path = os.path.join(pair.FOLDER, "planes.sqlog")
+    with open(path, "w", encoding="utf-8") as out:
+        out.writelines(f"\x1e{json.dumps(record)}\n" for record in records)
+    paths = json.loads(mrclog("summary", "--json", path))["paths"]
+    assert [(p["plane"], p["ev"], p["sent"]) for p in paths] == [(0, 7, 2), (1, 7, 3), (1, 8, 1)], paths
+    for plane, sent, sacks in (("1", 2, 0), ("2", 4, 1)):
+        names = [json.loads(line)["name"] for line in mrclog("print", "--json", "--plane", plane, path).splitlines()]
+        assert (names.count("mrc:packet_sent"), names.count("mrc:sack_received")) == (sent, sacks), names
+
+
+def test_what_is_no_trace_is_refused():
+    other = os.path.join(pair.FOLDER, "other")
+    with open(other, "w", encoding="utf-8") as out:
+        out.write("hello\n")
+    mrclog("print", other, code=2)
+    mrclog("print", other + ".missing", code=2)
+    mrclog("frobnicate", code=2)
+    both = pair.Pair(["--size", "64K", "--iters", "5"], {"MRC_TRACE": "/nonexistent/x"})
+    assert 0 not in both.finish(), both.client
+    assert "/nonexistent/x" in both.client.err + both.client.out, both.client
+
+
+def test_a_cut_trace_is_read_up_to_the_cut():
+    _, (client, _) = traced(["--size", "64K", "--iters", "20"])
+    with open(client, "rb") as source:
+        data = source.read()
+    with open(client, "wb") as out:
+        out.write(data[:-20])
+    assert json.loads(mrclog("summary", "--json", client))["damaged_records"] == 1
+    assert all(t in mrclog("events") for t in ("ev_chosen", "others_skipped", "cwnd_updated", "rtt_ns"))

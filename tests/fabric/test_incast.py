@@ -1,0 +1,25 @@
+"""Incast through trimming switches: nothing is lost, only cut; the sender hears of it by NACKs and every byte is right."""
+import incast
+import lab
+from lab import Lab
+
+
+def test_incast_through_trimming_switches():
+    lab.need(lab.MRC_PERF and lab.MRC_SWITCH, "mrc-perf or mrc-switch is not built")
+    with Lab(incast.TRIMS) as net:
+        flows = incast.run(net, trimming=True, seconds=3)
+        print(incast.table(net, flows))
+        for flow in flows:
+            assert flow.report["ok"] and flow.report["sizes"][0]["mismatches"] == 0, flow.report
+        switches = incast.lost_in(net)
+        assert switches["trimmed"] > 0 and switches["queue_drops"] == 0, switches
+        nacks = sum(flow.report["counters"]["rx_nacks"] for flow in flows[:-1])
+        assert 0 < nacks <= switches["trimmed"], (nacks, switches)
+        for flow in flows:  # what was sent again for another reason had arrived: a busy machine was late
+            counters = flow.report["counters"]
+            assert counters["retransmits"] - counters["rx_nacks"] <= counters["spurious_retransmits"], counters
+        # The victim's share is its whole line, and half of it already tells it from the flows of the incast; on a machine
+        # that is too busy to fill the incast's line it is at least no worse off than they are.
+        victim, together = flows[-1].mbps(), sum(flow.mbps() for flow in flows[:-1])
+        machine_keeps_up = together > 0.8 * incast.MBPS
+        assert victim > (incast.MBPS / 2 if machine_keeps_up else 0.9 * together / len(flows[:-1])), (victim, together)

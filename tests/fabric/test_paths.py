@@ -1,0 +1,106 @@
+"""Packets in the lab: each path by its uSID list, over the T1 that the plan says, as the kernel's counters have it."""
+import json
+import subprocess
+import sys
+import os
+
+import lab
+from lab import LIMIT_S, TWO, Lab, environment
+
+UDP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "udp.py")
+PACKETS = 200  # far more than what neighbours and routers say to each other
+
+
+class Receiver:
+    def __init__(self, two, node, count, port=5000):
+        self.process = subprocess.Popen([*two.inside(node), sys.executable, "-B", UDP, "receive", str(port), str(count)],
+                                        env=environment(), stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout.readline() == "listening\n"
+
+    def came(self):
+        out, _ = self.process.communicate(timeout=LIMIT_S)
+        return json.loads(out)
+
+
+def spread(two, source, target, destination, arrives):
+    """Sends PACKETS there; they must arrive at that address. Returns how many more each T1 port has sent."""
+    receiver = Receiver(two, target, PACKETS)
+    before = two.sent()
+    two.run(source, sys.executable, "-B", UDP, "send", destination, "5000", str(PACKETS))
+    came = receiver.came()
+    assert came == {arrives: PACKETS}, came
+    return {port: sent - before[port] for port, sent in two.sent().items() if "-t1-" in port.split(":")[0]}
+
+
+def test_every_path_crosses_its_t1():
+    with Lab() as two:
+        for plane in (0, 1):
+            for t1 in (0, 1):
+                path = f"fcbb:bb00:{plane}400:{plane}80{t1}:{plane}401:{plane}c03::".replace(":0", ":")
+                ports = spread(two, "h0", "h3", path, f"fcbb:bb00:{plane}c03::".replace(":0", ":"))
+                expected = f"p{plane}-t1-{t1}:t0-1"
+                assert ports[expected] >= PACKETS, (path, ports)
+                assert all(sent < PACKETS / 4 for port, sent in ports.items() if port != expected), (path, ports)
+
+
+def test_below_one_t0_no_t1_is_crossed():
+    with Lab() as two:
+        ports = spread(two, "h0", "h1", "fcbb:bb00:400:c01::", "fcbb:bb00:c01::")
+        assert all(sent < PACKETS / 4 for sent in ports.values()), ports
+
+
+def test_a_list_that_nobody_knows_is_dropped_in_silence():
+    with Lab() as two:
+        receiver = Receiver(two, "h3", 1)
+        for wrong in ("fcbb:bb00:400:8ff:401:c01::", "fcbb:bb00:400:800:400:9999::"):
+            two.run("h0", sys.executable, "-B", UDP, "send", wrong, "5000", "3")
+        two.run("h0", sys.executable, "-B", UDP, "send", "fd00:1:1::2", "5000", "1")
+        assert receiver.came() == {"fd00:1:1::2": 1}
+
+
+def test_ecmp_spreads_plain_addresses():
+    with Lab(TWO + "switch: {forwarding: ecmp}\n") as two:
+        ports = spread(two, "h0", "h3", "fd00:2:1::2", "fd00:2:1::2")
+        over = [ports["p1-t1-0:t0-1"], ports["p1-t1-1:t0-1"]]
+        assert min(over) > PACKETS / 8, ports
+        # One of two is gone: the other takes all, and both carry again when it is back.
+        two("fault", "port", "p1-t0-0:t1-0", "down")
+        ports = spread(two, "h0", "h3", "fd00:2:1::2", "fd00:2:1::2")
+        assert ports["p1-t1-1:t0-1"] >= PACKETS, ports
+        two("fault", "clear")
+        ports = spread(two, "h0", "h3", "fd00:2:1::2", "fd00:2:1::2")
+        assert min(ports["p1-t1-0:t0-1"], ports["p1-t1-1:t0-1"]) > PACKETS / 8, ports
+
+
+def test_encapsulation_by_a_kernel_route():
+    """IPv6-in-IPv6 as the specification has it; the last uSID makes the receiving host unwrap it."""
+    with Lab() as two:
+        two.run("h0", "ip", "-6", "route", "add", "fd00:2:1::2/128", "encap", "seg6", "mode", "encap.red", "segs",
+                "fcbb:bb00:1400:1800:1401:1c03:ffff::", "dev", "p1", "src", "fd00:2::1")
+        ports = spread(two, "h0", "h3", "fd00:2:1::2", "fd00:2:1::2")
+        assert ports["p1-t1-0:t0-1"] >= PACKETS, ports
+
+
+def test_hosts_reach_each_other_by_name():
+    """On the management network, which works whatever is broken."""
+    with Lab() as two:
+        for switch in ("p0-t0-0", "p1-t0-0"):
+            two("fault", "switch", switch, "down")
+        receiver = Receiver(two, "h3", 1)
+        two.run("h0", sys.executable, "-B", UDP, "send", "h3", "5000", "1")
+        assert receiver.came() == {"fd00::4": 1}
+
+
+def test_mrc_over_the_lab():
+    """Hosts find their configuration; every byte compared; a T1 dies in the middle of the fabric's planes."""
+    lab.need(lab.MRC_PERF, "mrc-perf is not built")
+    with Lab(TWO.replace("10G", "1G") + "switch: {forwarding: ecmp}\n") as two:
+        two("fault", "link", "p0-t0-0:t1-0", "down")
+        server = subprocess.Popen([*two.inside("h3"), lab.MRC_PERF, "-q", "--port", "7000"], env=environment(),
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        out = two.run("h0", lab.MRC_PERF, "h3", "--port", "7000", "-q", "--verify", "--size", "256K", "--iters", "200",
+                      "--json", "-")
+        assert server.wait(LIMIT_S) == 0, server.stderr.read()
+        report = json.loads(out)
+        assert report["ok"] and report["sizes"][0]["mismatches"] == 0, report
+        assert len(report["planes"]) == 2 and all(p["tx_packets"] > 0 for p in report["planes"]), report["planes"]

@@ -1,0 +1,116 @@
+// Names, ports and links; and the tables of all nodes together: every path is followed through them.
+#include "topology.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "two_planes.h"
+#include "walk.h"
+
+namespace mrc::fabric {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Topology, NamesAreTheirOwnInverse) {
+  const Topology t = two_planes();
+  EXPECT_EQ(t.nodes().size(), 13u);
+  EXPECT_EQ(t.links().size(), 8u + 8u + 4u);
+  for (const NodeId& n : t.nodes()) EXPECT_EQ(t.node(node_name(n)), n);
+  for (const Link& l : t.links()) {
+    EXPECT_EQ(&t.link(port_name(l.lower)), &l);
+    EXPECT_EQ(&t.link(port_name(l.upper)), &l);
+  }
+  EXPECT_EQ(t.host("h3"), 3u);
+  EXPECT_EQ(t.host("3"), 3u);
+}
+
+TEST(Topology, WhatDoesNotExistIsNamedWithWhatDoes) {
+  const Topology t = two_planes();
+  EXPECT_THAT(error_of([&] { t.node("p2-t0-0"); }), HasSubstr("P from 0 to 1"));
+  EXPECT_THAT(error_of([&] { t.host("p0-t0-0"); }), HasSubstr("not a host"));
+  EXPECT_THAT(error_of([&] { t.link("p0-t0-0:t1-2"); }), HasSubstr("it has h0, h1, t1-0, t1-1"));
+  EXPECT_THAT(error_of([&] { t.link("h0"); }), HasSubstr("NODE:PORT"));
+}
+
+TEST(Topology, MacAddressesAreDistinct) {
+  const Topology t(fabric_of(fabric_text("cluster64", 0)));
+  std::set<std::string> seen;
+  for (const Link& l : t.links())
+    for (const Port* p : {&l.lower, &l.upper})
+      EXPECT_TRUE(seen.insert(p->mac).second) << port_name(*p) << " " << p->mac;
+}
+
+TEST(Topology, InterfaceNamesFitTheKernel) {
+  const Topology t(fabric_of("planes: 16\nt0: 30\nt1: 30\nnics_per_t0: 30\nusid: {plane_shift: 12}\n"));
+  for (const Link& l : t.links())
+    for (const Port* p : {&l.lower, &l.upper}) EXPECT_LE(p->name.size(), 15u);
+}
+
+TEST(Walk, EveryPathArrivesOverItsT1) {
+  const Topology t = two_planes();
+  const FabricSpec& f = t.spec();
+  for (uint32_t p = 0; p < f.planes; ++p)
+    for (uint32_t a = 0; a < f.nics(); ++a)
+      for (uint32_t b = 0; b < f.nics(); ++b)
+        for (uint32_t t1 = 0; a != b && t1 < f.t1; ++t1) {
+          const Walk w = walk_packet(t, a, t.plan().path(p, a, t1, b));
+          ASSERT_TRUE(w.arrived) << w.end;
+          EXPECT_EQ(w.hops.back().node, (NodeId{Role::kHost, 0, b}));
+          EXPECT_EQ(w.hops.back().in, "p" + std::to_string(p));
+          const bool crosses = f.t0_of(a) != f.t0_of(b);
+          ASSERT_EQ(w.hops.size(), crosses ? 5u : 3u);
+          if (crosses) {
+            EXPECT_EQ(w.hops[2].node, (NodeId{Role::kT1, p, t1}));
+          }
+        }
+}
+
+TEST(Walk, PlainAddressesArriveOnTheirPlane) {
+  for (const char* forwarding : {"", "switch: {forwarding: ecmp}\n"}) {
+    const Topology t = two_planes(forwarding);
+    for (uint32_t p = 0; p < 2; ++p) {
+      const Walk w = walk_packet(t, 0, t.plan().nic_address(p, 3));
+      EXPECT_TRUE(w.arrived) << w.end;
+      EXPECT_EQ(w.hops.back().in, "p" + std::to_string(p));
+      EXPECT_EQ(w.by_hash, *forwarding != 0);
+    }
+  }
+}
+
+TEST(Walk, SaysWhyAPacketDoesNotArrive) {
+  const Topology t = two_planes();
+  IpAddress unknown_t1, other_block, for_decap;
+  ASSERT_TRUE(IpAddress::parse("fcbb:bb00:400:8ff::", &unknown_t1));
+  ASSERT_TRUE(IpAddress::parse("2001:db8::1", &other_block));
+  ASSERT_TRUE(IpAddress::parse("fcbb:bb00:400:801:401:c03:ffff::", &for_decap));
+  EXPECT_THAT(walk_packet(t, 0, unknown_t1).end, HasSubstr("no table knows"));
+  EXPECT_EQ(walk_packet(t, 0, other_block).end, "no route");
+  EXPECT_EQ(walk_packet(t, 0, for_decap).end, "arrived, to be decapsulated");
+}
+
+TEST(Walk, AListThatEndsAtASwitchIsForTheSwitch) {
+  const Topology t = two_planes();
+  IpAddress list;
+  ASSERT_TRUE(IpAddress::parse("fcbb:bb00:400:801::", &list));
+  const Walk w = walk_packet(t, 0, list);
+  EXPECT_TRUE(w.arrived);
+  EXPECT_EQ(w.hops.back().node, (NodeId{Role::kT1, 0, 1}));
+}
+
+TEST(Walk, PathsByPlaneAndT1ByEvAndByAddress) {
+  const Topology t = two_planes();
+  EXPECT_EQ(choose_path(t, 0, 3, "1/1").destination.to_string(), "fcbb:bb00:1400:1801:1401:1c03::");
+  EXPECT_EQ(choose_path(t, 0, 3, "fd00::5").destination.to_string(), "fd00::5");
+  const char* in_turn[] = {"0/0", "1/0", "0/1", "1/1", "0/0"};  // MRC-SR-6
+  for (int ev = 0; ev < 5; ++ev)
+    EXPECT_EQ(choose_path(t, 0, 3, std::to_string(ev)).destination, choose_path(t, 0, 3, in_turn[ev]).destination);
+  for (const char* wrong : {"2/0", "0/2", "0/", "x", "1000", "0/1x", ""})
+    EXPECT_THAT(error_of([&] { choose_path(t, 0, 3, wrong); }), HasSubstr("allowed: PLANE/T1")) << wrong;
+  EXPECT_THAT(error_of([&] { choose_path(t, 0, 3, "fd00::x"); }), HasSubstr("not an IPv6 address"));
+}
+
+}  // namespace
+}  // namespace mrc::fabric

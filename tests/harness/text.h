@@ -1,0 +1,28 @@
+// What tests write down as text: addresses, and bytes in hex.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/ip.h"
+
+namespace mrc::testing_text {
+
+inline IpAddress ip(const std::string& text) {
+  IpAddress address;
+  EXPECT_TRUE(IpAddress::parse(text, &address)) << text;
+  return address;
+}
+
+inline std::string hex(const uint8_t* bytes, size_t n) {
+  static const char digits[] = "0123456789abcdef";
+  std::string text;
+  for (size_t i = 0; i < n; ++i) {
+    text += digits[bytes[i] >> 4];
+    text += digits[bytes[i] & 15];
+  }
+  return text;
+}
+
+}  // namespace mrc::testing_text

@@ -1,0 +1,55 @@
+"""What the demonstrations share: a fabric of two planes with two T0s and two T1s in each and two hosts below each T0, links
+slow enough for two cores to fill, and a transfer from one T0 to the other whose every byte is compared."""
+import time
+
+import lab
+from lab import Lab, environment
+from streams import STEADY, Stream
+
+GBPS = 0.5  # of a link: a debugging build on a slow machine fills it as well
+FABRIC = f"""name: two
+planes: 2
+t0: 2
+t1: 2
+nics_per_t0: 2
+nic_link: {{rate: {GBPS:g}G, delay: 500ns}}
+ev: {{count: 16}}
+"""
+START_S = 40  # of two programs and the first data, on a machine that does much else
+END_S = 60
+SOURCE, TARGET = "h0", "h3"
+
+
+class Transfer:
+    """Runs for `seconds`, or with None as long as `more` says; leaving the block kills what is left."""
+
+    def __init__(self, two, seconds, datapath="udp", more=(), env=None, source=SOURCE, target=TARGET):
+        settings = {"MRC_DATAPATH": datapath, **(env or {})}
+        length = [] if seconds is None else ["--duration", seconds]
+        self.stream = Stream(two.inside, lab.MRC_PERF, source, target, ["--verify", *STEADY, *length, *more],
+                             environment(settings))
+
+    def __enter__(self):
+        self.stream.wait_for_data(START_S)
+        return self
+
+    def __exit__(self, *_):
+        self.stream.kill()
+
+    def run_for(self, seconds):
+        time.sleep(seconds)
+        assert self.stream.client.poll() is None, f"it ended early: {self.stream.words()}"
+
+    def finish(self):
+        report = self.stream.finish(END_S)
+        size = report["sizes"][-1]
+        assert size["checked"] == size["messages"] > 0, size
+        return report
+
+
+def t1_ports(two):
+    """Bytes that each port of each T1 has sent."""
+    return {link["upper"]: link["down"]["tx_bytes"] for link in two.json("status")["links"] if "-t1-" in link["upper"]}
+
+
+__all__ = ["FABRIC", "GBPS", "Lab", "Transfer", "t1_ports"]

@@ -1,0 +1,82 @@
+"""The lab's own SRv6 traffic, as a T1 and the receiving host see it, read by tshark with our dissector: every header has its
+name, nothing is malformed, and every ICRC fits, also where the destination still holds uSIDs of switches [MRC-SR-7]
+[MRC-SR-11]. A gray link puts retransmissions on the wire."""
+import os
+import sys
+
+import lab
+from bench import FABRIC, Lab, Transfer
+from lab import environment
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path += [os.path.join(HERE, "..", "dissector"), os.path.join(HERE, "..", "e2e")]
+
+import shark  # noqa: E402
+from capture_test import Recording  # noqa: E402
+
+ONE_HOST_PER_T0 = FABRIC.replace("nics_per_t0: 2", "nics_per_t0: 1")
+FIELDS = ("frame.protocols", "ipv6.dst", "mrc.bth.opcode", "mrc.bth.rtx", "mrc.icrc.status", "mrc.icrc.dst", "mrc.malformed",
+          "_ws.malformed")
+DATA = {0xC6, 0xC7, 0xC8}  # first, middle and last packet of a write
+HOSTS = {"fcbb:bb00:c00::", "fcbb:bb00:c01::"}  # on plane 0
+
+
+def read(path):
+    """What tshark says of each packet of MRC, by field; the dissector in Lua is slow, so it runs once."""
+    options = ["-T", "fields", "-E", "separator=|", *[word for name in FIELDS for word in ("-e", name)], "-Y", "not icmpv6"]
+    return [dict(zip(FIELDS, line.split("|"))) for line in shark.tshark(path, *options).splitlines()]
+
+
+def recorded(datapath):
+    """What passes a T1's port to the receiver's T0, and the receiver's port of the same plane."""
+    paths = [os.path.join(lab.FOLDER, name) for name in ("t1.pcap", "host.pcap")]
+    with Lab(ONE_HOST_PER_T0) as two:
+        recordings = []
+        try:
+            for (node, port), path in zip((("p0-t1-0", "t0-1"), ("h1", "p0")), paths):
+                recordings.append(Recording(two.inside(node), port, path, "ip6", environment()))
+            two("fault", "loss", "p0-t0-0:t1-0", "5%", "--direction", "up")
+            # Frames of AF_XDP pass by whoever captures on the interface.
+            plain = {"MRC_GSO": "off", "MRC_GRO": "off", "MRC_RAW_IO": "packet"}
+            with Transfer(two, None, datapath, ["--iters", "48"], plain, target="h1") as transfer:
+                transfer.finish()
+        except shark.Skipped as why:
+            raise lab.Skipped(str(why)) from None
+        finally:
+            for recording in recordings:
+                recording.stop()
+    return [read(path) for path in paths]
+
+
+def check(packets, layers):
+    assert packets
+    for packet in packets:
+        assert packet["frame.protocols"] in layers and packet["mrc.icrc.status"] == "good", packet
+        assert not packet["mrc.malformed"] and not packet["_ws.malformed"], packet
+    opcodes = {int(packet["mrc.bth.opcode"], 0) for packet in packets}
+    assert DATA <= opcodes, opcodes
+
+
+def sent_again(packets):
+    return [packet for packet in packets if packet["mrc.bth.rtx"] in ("1", "True")]
+
+
+def test_addresses_that_are_shifted():
+    t1, host = recorded("udp")
+    for packets in (t1, host):
+        check(packets, ("eth:ethertype:ipv6:udp:mrc",))
+    assert sent_again(host), "5 % are lost, and nothing is sent again"
+    for packet in t1:
+        assert packet["mrc.icrc.dst"] in HOSTS and packet["ipv6.dst"] not in HOSTS, packet
+    arrived = {packet["ipv6.dst"] for packet in host if not packet["mrc.icrc.dst"]}
+    assert arrived == {"fcbb:bb00:c01::"}, arrived
+
+
+def test_frames_within_frames():
+    t1, host = recorded("raw")
+    for packets in (t1, host):
+        check(packets, ("eth:ethertype:ipv6:ipv6:udp:mrc",))
+    assert sent_again(host), "5 % are lost, and nothing is sent again"
+    for packet in t1:
+        outer, inner = packet["ipv6.dst"].split(",")
+        assert outer not in HOSTS and inner in HOSTS and not packet["mrc.icrc.dst"], packet

@@ -1,0 +1,34 @@
+"""mrcctl preflight over the lab: all hosts probe each other, and what is broken is named."""
+import json
+
+import daemon
+from lab import Watched
+
+
+def preflight(fabric, code):
+    cases = [f"{host}) shift; exec env MRC_CONFIG={daemon.FOLDER}/{host}.yaml {' '.join(fabric.lab.inside(number))} \"$@\";;"
+             for number, host in ((1, "h1"), (2, "h2"))]
+    script = daemon.write("on", "case $1 in " + "\n".join(cases) + "\nesac\n")
+    done = fabric.ctl(1, "--json", "preflight", "--run", f"sh {script} {{host}}", "--program", daemon.MRCCTL, "--count",
+                      20, "h1", "h2", code=code)
+    return json.loads(done.stdout)
+
+
+def test_a_good_fabric_and_a_broken_t1():
+    """[MRC-MON-3] Exit status 0 and 1; the fault is named from what both hosts have seen."""
+    with Watched(hosts=()) as fabric:
+        good = preflight(fabric, 0)
+        assert good["good"] and good["faults"] == [] and good["paths"] == 2 * 2 * 16, good
+        fabric.forget(2, "f203")
+        bad = preflight(fabric, 1)
+        assert [f["text"].partition(" (")[0] for f in bad["faults"]] == ["plane 2: T1 f203"], bad["faults"]
+
+
+def test_from_here_alone():
+    with Watched(hosts=()) as fabric:
+        fabric.forget(1, "f101")
+        peer = fabric.lab.address(1, 2)
+        done = fabric.ctl(1, "--json", "preflight", peer, "--program", daemon.MRCCTL, "--count", 10, code=1)
+        # Nobody answers on host 2, so that all that can be said is that none of its paths is good.
+        texts = [f["text"].partition(" (")[0] for f in json.loads(done.stdout)["faults"]]
+        assert "plane 1: link between T0 e101 and T1 f101" in texts, texts

@@ -1,0 +1,210 @@
+// What a peer at the socket can make mrcd do and keep. [MRC-MRCD-1] [MRC-MRCD-2]
+#include "connections.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include "other_user.h"
+
+namespace mrc::mrcd {
+namespace {
+
+// A service behind a socket, with its loop on a thread.
+class Served {
+ public:
+  Served() : service_([] {}), connections_(&loop_, &service_, ""), name_("@mrcd-test-" + std::to_string(::getpid())) {
+    service_.add_device(std::make_unique<SharedDevice>("mrc0", 2, "srv6", 16));
+    std::string why;
+    bool busy;
+    EXPECT_TRUE(connections_.listen(name_, &why, &busy)) << why;
+    thread_ = std::thread([this] { loop_.run(); });
+  }
+  ~Served() {
+    loop_.stop();
+    thread_.join();
+  }
+  const std::string& name() const { return name_; }
+  void resume() {
+    loop_.post([this] { connections_.resume(); });
+  }
+
+ private:
+  Loop loop_;
+  Service service_;
+  Connections connections_;
+  const std::string name_;
+  std::thread thread_;
+};
+
+class Caller {
+ public:
+  explicit Caller(const Served& to) : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un at{};
+    at.sun_family = AF_UNIX;
+    std::memcpy(at.sun_path + 1, to.name().data() + 1, to.name().size() - 1);
+    const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + to.name().size());
+    EXPECT_EQ(::connect(fd_, reinterpret_cast<sockaddr*>(&at), length), 0) << std::strerror(errno);
+  }
+  ~Caller() { ::close(fd_); }
+  Caller(const Caller&) = delete;
+  Caller& operator=(const Caller&) = delete;
+
+  bool send(const std::string& text) const {
+    for (size_t at = 0; at < text.size();) {
+      const ssize_t n = ::send(fd_, text.data() + at, text.size() - at, MSG_NOSIGNAL);
+      if (n <= 0) return false;
+      at += static_cast<size_t>(n);
+    }
+    return true;
+  }
+  // The next line; empty when the connection has ended.
+  std::string line() const {
+    std::string text;
+    for (char c; ::recv(fd_, &c, 1, 0) == 1 && c != '\n';) text += c;
+    return text;
+  }
+  bool is_answered() const { return send("{\"request\": 1, \"do\": \"events\"}\n") && !line().empty(); }
+
+ private:
+  const int fd_;
+};
+
+// Connects as somebody who may change nothing, by being that user until it is let go.
+class AsNobody {
+ public:
+  AsNobody() { EXPECT_EQ(::seteuid(other_user()), 0); }
+  ~AsNobody() { EXPECT_EQ(::seteuid(before_), 0); }
+
+ private:
+  const uid_t before_ = ::geteuid();
+};
+
+// A request that is as long as it is told.
+std::string request_of(size_t bytes) {
+  return "{\"request\": 1, \"do\": \"events\", \"ballast\": \"" + std::string(bytes, 'x') + "\"}\n";
+}
+
+TEST(Connections, what_is_no_socket_is_not_replaced) {
+  char name[] = "/tmp/mrcd-listen-XXXXXX";
+  const std::string folder = ::mkdtemp(name), path = folder + "/precious";
+  std::ofstream(path) << "data";
+  Loop loop;
+  Service service([] {});
+  Connections connections(&loop, &service, "");
+  std::string why;
+  bool busy = true;
+  EXPECT_FALSE(connections.listen(path, &why, &busy));
+  EXPECT_NE(why.find("no socket"), std::string::npos) << why;
+  EXPECT_FALSE(busy);
+  EXPECT_EQ(std::filesystem::file_size(path), 4u);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Connections, a_long_line_is_for_those_who_are_trusted) {
+  const Served served;
+  if (::geteuid() == 0) {
+    const Caller trusted(served);
+    EXPECT_TRUE(trusted.is_answered());
+    EXPECT_TRUE(trusted.send(request_of(3 << 20)));
+    EXPECT_NE(trusted.line(), "");
+  }
+  const AsNobody nobody;
+  const Caller peer(served);
+  EXPECT_TRUE(peer.is_answered());
+  EXPECT_TRUE(peer.send(request_of(900 << 10)));
+  EXPECT_NE(peer.line(), "");
+  peer.send(request_of(3 << 20));
+  EXPECT_EQ(peer.line(), "");
+}
+
+TEST(Connections, no_user_takes_all) {
+  const Served served;
+  std::vector<std::unique_ptr<Caller>> peers;
+  {
+    const AsNobody nobody;
+    for (int i = 0; i < 256; ++i) {
+      peers.push_back(std::make_unique<Caller>(served));
+      ASSERT_TRUE(peers.back()->is_answered());
+    }
+    EXPECT_FALSE(Caller(served).is_answered());
+    peers.pop_back();
+    // It goes when the loop has seen its end.
+    bool admitted = false;
+    for (int i = 0; i < 100 && !admitted; ++i) {
+      ::usleep(10000);
+      admitted = Caller(served).is_answered();
+    }
+    EXPECT_TRUE(admitted);
+  }
+  EXPECT_TRUE(Caller(served).is_answered());
+}
+
+// As many descriptors as are there now and one more.
+class Shortage {
+ public:
+  Shortage() {
+    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
+    const int next = ::dup(0);  // the lowest free one
+    ::close(next);
+    rlimit limit = before_;
+    limit.rlim_cur = static_cast<rlim_t>(next) + 1;
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+  }
+  ~Shortage() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+double cpu_seconds() {
+  timespec used{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
+}
+
+TEST(Connections, without_descriptors_it_waits_and_does_not_spin) {
+  Served served;
+  std::unique_ptr<Caller> caller;
+  {
+    const Shortage shortage;
+    caller = std::make_unique<Caller>(served);  // takes the last one, and stands in the queue
+    ::usleep(20000);
+    const double before = cpu_seconds();
+    ::usleep(400000);
+    EXPECT_LT(cpu_seconds() - before, 0.1);
+  }
+  served.resume();
+  EXPECT_TRUE(caller->is_answered());
+}
+
+// As many answers as it asks for, in their order, once it reads them.
+TEST(Connections, who_reads_late_gets_everything) {
+  const Served served;
+  const Caller peer(served);
+  constexpr int kRequests = 12000;
+  std::thread asks([&] {
+    for (int i = 0; i < kRequests; ++i)
+      if (!peer.send("{\"request\": " + std::to_string(i) + ", \"do\": \"show\"}\n")) return;
+  });
+  ::usleep(200000);
+  for (int i = 0; i < kRequests; ++i)
+    if (const std::string line = peer.line(); line.find("\"answer\":" + std::to_string(i) + ",") == std::string::npos) {
+      ADD_FAILURE() << i << ": " << line;
+      break;
+    }
+  asks.join();
+}
+
+}  // namespace
+}  // namespace mrc::mrcd

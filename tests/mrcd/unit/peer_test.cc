@@ -1,0 +1,123 @@
+// Who may change what all share, of those who try to look like more than they are. [MRC-MRCD-2]
+#include "peer.h"
+
+#include <gtest/gtest.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <functional>
+
+#include "other_user.h"
+
+namespace mrc::mrcd {
+namespace {
+
+// A process of its own connects, and stays until it was looked at. The two steps are what it does before and after it
+// connects; they return an errno value.
+class Visitor {
+ public:
+  using Step = std::function<int()>;
+  Visitor(const Step& before, const Step& after) {
+    const int listening = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_un at{};  // autobind: the kernel gives it an abstract name
+    at.sun_family = AF_UNIX;
+    socklen_t length = sizeof at;
+    EXPECT_EQ(::bind(listening, reinterpret_cast<sockaddr*>(&at), sizeof at.sun_family), 0);
+    EXPECT_EQ(::getsockname(listening, reinterpret_cast<sockaddr*>(&at), &length), 0);
+    EXPECT_EQ(::listen(listening, 1), 0);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      const int to = ::socket(AF_UNIX, SOCK_STREAM, 0);
+      char error = static_cast<char>(before());
+      if (::connect(to, reinterpret_cast<sockaddr*>(&at), length) != 0) ::_exit(1);
+      if (error == 0) error = static_cast<char>(after());
+      if (::write(to, &error, 1) != 1) ::_exit(1);
+      ::pause();
+      ::_exit(0);
+    }
+    socket_ = ::accept(listening, nullptr, nullptr);
+    ::close(listening);
+    char error = 0;
+    EXPECT_EQ(::read(socket_, &error, 1), 1);
+    error_ = error;
+  }
+  ~Visitor() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    ::close(socket_);
+  }
+  int error() const { return error_; }
+  Credentials credentials() const {
+    Credentials who;
+    EXPECT_TRUE(credentials_of(socket_, &who));
+    return who;
+  }
+
+ private:
+  pid_t pid_ = -1;
+  int socket_ = -1, error_ = 0;
+};
+
+int nothing() {
+  return 0;
+}
+int own_namespace() {
+  return ::unshare(CLONE_NEWUSER) == 0 ? 0 : errno;
+}
+
+// What this process has itself.
+bool own_net_admin() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
+  EXPECT_EQ(::syscall(SYS_capget, &header, data), 0);
+  return (data[0].effective >> CAP_NET_ADMIN & 1) != 0;
+}
+
+TEST(Peer, a_capability_in_our_user_namespace_counts) {
+  const Credentials who = Visitor(nothing, nothing).credentials();
+  EXPECT_EQ(who.uid, ::geteuid());
+  EXPECT_EQ(who.net_admin, own_net_admin());
+  EXPECT_EQ(may_control(who, ""), own_net_admin());
+}
+
+TEST(Peer, who_has_nothing_may_not) {
+  const auto drop = [] { return ::setresuid(other_user(), other_user(), other_user()) == 0 ? 0 : errno; };
+  const Visitor visitor(drop, nothing);
+  ASSERT_EQ(visitor.error(), 0);
+  EXPECT_EQ(visitor.credentials().uid, other_user());
+  EXPECT_FALSE(visitor.credentials().net_admin);
+}
+
+// There it has every capability, which says nothing here. Also when it goes there after it has connected. Where the
+// machine lets it have none, it is still in ours.
+TEST(Peer, capabilities_in_a_user_namespace_of_its_own_do_not_count) {
+  const Visitor first(own_namespace, nothing), then(nothing, own_namespace);
+  for (const Visitor* visitor : {&first, &then}) {
+    const Credentials who = visitor->credentials();
+    EXPECT_EQ(who.net_admin, visitor->error() != 0 && own_net_admin()) << std::strerror(visitor->error());
+    EXPECT_EQ(may_control(who, ""), who.net_admin);
+    EXPECT_TRUE(may_control(who, std::to_string(who.gid)));
+  }
+}
+
+// Connects as itself, and is a set-uid program by the time it is looked at.
+TEST(Peer, capabilities_of_another_user_than_the_one_that_connected_do_not_count) {
+  const uid_t own = ::geteuid();
+  const auto drop = [] { return ::seteuid(other_user()) == 0 ? 0 : errno; };
+  const auto rise = [own] { return ::seteuid(own) == 0 ? 0 : errno; };
+  const Visitor visitor(drop, rise);
+  ASSERT_EQ(visitor.error(), 0);
+  EXPECT_EQ(visitor.credentials().uid, other_user());
+  EXPECT_FALSE(visitor.credentials().net_admin);
+}
+
+}  // namespace
+}  // namespace mrc::mrcd

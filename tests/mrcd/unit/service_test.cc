@@ -1,0 +1,408 @@
+// Who is told what, without sockets. [MRC-MRCD-2..7]
+#include "service.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "at.h"
+#include "metrics_check.h"
+#include "report_check.h"
+#include "web.h"
+
+namespace mrc::mrcd {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Line final : Client {
+  void send(const Json& message) override { heard.push_back(message); }
+  // The last message with that key.
+  Json last(const char* key) const {
+    for (auto at = heard.rbegin(); at != heard.rend(); ++at)
+      if (at->contains(key)) return (*at)[key];
+    return nullptr;
+  }
+  int error() const { return heard.empty() ? -1 : heard.back().value("error", -1); }
+  std::vector<Json> heard;
+};
+
+struct Rig {
+  Rig() : service([this] { ++saves; }) {
+    service.add_device(std::make_unique<SharedDevice>("mrc0", 2, "srv6", 16));
+    app_id = service.connect(&app, {100, 1000, false, "user"});
+    root_id = service.connect(&root, {200, 0, true, "root"});
+    service.message(
+        app_id, {{"hello", {{"device", "mrc0"}, {"program", "app"}, {"planes", 2}, {"ev_mode", "srv6"}, {"evs", 16}}}},
+        at(0));
+  }
+  int ask(ClientId id, Line& line, Json message) {
+    message["request"] = ++number;
+    service.message(id, message, at(0));
+    return line.last("answer") == number ? line.error() : -2;
+  }
+  Json automatic(uint64_t profile) {
+    mrc_ctl_ev_profile_attr attr{};
+    attr.profile_state = MRC_CTL_PROFILE_OFFLINE;
+    attr.ev_mode = MRC_CTL_EV_MODE_AUTO;
+    return ctl::call_json(profile, attr,
+                          MRC_CTL_EV_PROFILE_STATE | MRC_CTL_EV_PROFILE_MODE | MRC_CTL_EV_PROFILE_MIN_ACTIVE |
+                              MRC_CTL_EV_PROFILE_EVENT_MASK);
+  }
+  Json go(uint64_t profile, mrc_ctl_profile_state to) {
+    mrc_ctl_ev_profile_attr attr{};
+    attr.profile_state = to;
+    return ctl::call_json(profile, attr, MRC_CTL_EV_PROFILE_STATE);
+  }
+  int modify(const Json& call) { return ask(root_id, root, {{"do", "modify"}, {"call", call}}); }
+
+  Line app, root;
+  ClientId app_id = 0, root_id = 0;
+  int saves = 0;
+  unsigned number = 0;
+  Service service;
+};
+
+// [MRC-MRCD-3] [MRC-MRCD-4]
+TEST(Service, a_change_reaches_processes_before_it_is_answered) {
+  Rig rig;
+  EXPECT_EQ(rig.app.last("state")["calls"].size(), 0u);
+  EXPECT_EQ(rig.modify(rig.automatic(5)), 0);
+  EXPECT_EQ(rig.app.last("call")["id"], 5);
+  EXPECT_EQ(rig.modify(rig.go(5, MRC_CTL_PROFILE_ONLINE)), 0);
+  EXPECT_EQ(rig.saves, 2);
+  const size_t before = rig.app.heard.size();
+  EXPECT_EQ(rig.modify(rig.go(5, MRC_CTL_PROFILE_INIT)), EINVAL);
+  EXPECT_EQ(rig.app.heard.size(), before);
+  EXPECT_EQ(rig.saves, 2);
+  Line late;
+  rig.service.message(rig.service.connect(&late, {}), {{"hello", {{"device", "mrc0"}}}}, at(0));
+  EXPECT_EQ(late.last("state")["calls"].size(), 2u);
+}
+
+// [MRC-MRCD-2]
+TEST(Service, who_may_not_changes_nothing) {
+  Rig rig;
+  EXPECT_EQ(rig.ask(rig.app_id, rig.app, {{"do", "modify"}, {"call", rig.automatic(5)}}), EPERM);
+  EXPECT_EQ(rig.ask(rig.app_id, rig.app, {{"do", "deny"}, {"rule", {{"plane", 1}}}}), EPERM);
+  EXPECT_EQ(rig.ask(rig.app_id, rig.app, {{"do", "port"}, {"port", 1}, {"up", false}}), EPERM);
+  EXPECT_EQ(rig.ask(rig.app_id, rig.app, {{"do", "show"}}), 0);
+  EXPECT_EQ(rig.saves, 0);
+}
+
+TEST(Service, a_held_profile_is_busy_until_its_process_lets_go_or_dies) {
+  Rig rig;
+  rig.modify(rig.automatic(5));
+  rig.modify(rig.go(5, MRC_CTL_PROFILE_ONLINE));
+  rig.service.message(rig.app_id, {{"holds", {{"ev", {{5, 2}}}, {"cc", Json::array()}}}}, at(0));
+  EXPECT_EQ(rig.modify(rig.go(5, MRC_CTL_PROFILE_OFFLINE)), EBUSY);
+  rig.service.message(rig.app_id, {{"holds", {{"ev", Json::array()}, {"cc", Json::array()}}}}, at(0));
+  EXPECT_EQ(rig.modify(rig.go(5, MRC_CTL_PROFILE_OFFLINE)), 0);
+  rig.modify(rig.go(5, MRC_CTL_PROFILE_ONLINE));
+  rig.service.message(rig.app_id, {{"holds", {{"ev", {{5, 1}}}, {"cc", Json::array()}}}}, at(0));
+  EXPECT_EQ(rig.modify(rig.go(5, MRC_CTL_PROFILE_OFFLINE)), EBUSY);
+  rig.service.disconnect(rig.app_id);
+  EXPECT_EQ(rig.modify(rig.go(5, MRC_CTL_PROFILE_OFFLINE)), 0);
+}
+
+// [MRC-MRCD-5]
+TEST(Service, what_one_process_sees_the_others_are_told) {
+  Rig rig;
+  Line other;
+  rig.service.message(rig.service.connect(&other, {}), {{"hello", {{"device", "mrc0"}}}}, at(0));
+  rig.modify(rig.automatic(5));
+  rig.modify(rig.go(5, MRC_CTL_PROFILE_ONLINE));
+  const Json path = {{"profile", 5}, {"ev", "0001"}, {"port", 1}, {"state", MRC_CTL_EV_ASSUMED_BAD}, {"losses", 3}};
+  rig.service.message(rig.app_id, {{"path", path}}, at(0));
+  EXPECT_EQ(other.last("path"), path);
+  EXPECT_TRUE(rig.app.last("path").is_null());
+  EXPECT_EQ(rig.service.device("")->store().ev(5)->table().entries()[0].state, MRC_CTL_EV_ASSUMED_BAD);
+}
+
+// [MRC-MRCD-6]
+TEST(Service, denies_and_ports) {
+  Rig rig;
+  const Json rule = {{"plane", 1}, {"via", "f101"}};
+  EXPECT_EQ(rig.ask(rig.root_id, rig.root, {{"do", "deny"}, {"rule", rule}}), 0);
+  EXPECT_EQ(rig.app.last("denies")[0]["via"], "f101");
+  EXPECT_EQ(rig.app.last("denies")[0]["by"], "root");
+  EXPECT_EQ(rig.ask(rig.root_id, rig.root, {{"do", "deny"}, {"rule", rule}}), EEXIST);
+  EXPECT_EQ(rig.ask(rig.root_id, rig.root, {{"do", "allow"}, {"rule", rule}}), 0);
+  EXPECT_EQ(rig.app.last("denies").size(), 0u);
+  EXPECT_EQ(rig.ask(rig.root_id, rig.root, {{"do", "allow"}, {"rule", rule}}), ENOENT);
+  EXPECT_EQ(rig.ask(rig.root_id, rig.root, {{"do", "deny"}, {"rule", Json::object()}}), EINVAL);
+  EXPECT_EQ(rig.ask(rig.root_id, rig.root, {{"do", "port"}, {"port", 2}, {"up", false}}), 0);
+  EXPECT_EQ(rig.app.last("ports_down"), Json({2}));
+  EXPECT_EQ(rig.ask(rig.root_id, rig.root, {{"do", "port"}, {"port", 3}, {"up", false}}), EINVAL);
+}
+
+// [MRC-MRCD-7]
+TEST(Service, the_file_has_what_was_decided_and_not_what_was_seen) {
+  Rig rig;
+  rig.modify(rig.automatic(5));
+  rig.modify(rig.go(5, MRC_CTL_PROFILE_ONLINE));
+  ctl::DenyRule rule;
+  rule.plane = 1;
+  rule.by = kMonitor;
+  EXPECT_EQ(rig.service.deny(rig.service.device(""), rule), 0);
+  rule.plane = 2;
+  rule.by = "root";
+  EXPECT_EQ(rig.service.deny(rig.service.device(""), rule), 0);
+  rig.service.message(
+      rig.app_id,
+      {{"path", {{"profile", 5}, {"ev", "0001"}, {"port", 1}, {"state", MRC_CTL_EV_ASSUMED_BAD}, {"losses", 3}}}},
+      at(0));
+  const Json state = rig.service.file_state();
+  Service next([] {});
+  next.restore(state);
+  next.add_device(std::make_unique<SharedDevice>("mrc0", 2, "srv6", 16));
+  ASSERT_NE(next.device("")->store().ev(5), nullptr);
+  EXPECT_EQ(next.device("")->store().ev(5)->table().entries()[0].state, MRC_CTL_EV_GOOD);
+  ASSERT_EQ(next.device("")->denies().size(), 1u);
+  EXPECT_EQ(next.device("")->denies()[0].plane, 2u);
+  EXPECT_EQ(next.file_state(), state);
+}
+
+// What libmrc tells of itself.
+Json report() {
+  return {{"device", "mrc0"},
+          {"pid", 1},
+          {"program", "app"},
+          {"qps", Json::array()},
+          {"ports",
+           {{{"port", 1},
+             {"up", true},
+             {"tx_bytes", 5},
+             {"rx_bytes", 6},
+             {"losses", 0},
+             {"retransmits", 0},
+             {"ecn_marks", 0}}}},
+          {"peers", Json::array()}};
+}
+
+TEST(Service, reports_come_from_those_that_answer_in_time) {
+  Rig rig;
+  Line silent;
+  rig.service.message(rig.service.connect(&silent, {}), {{"hello", {{"device", "mrc0"}}}}, at(0));
+  rig.ask(rig.root_id, rig.root, {{"do", "reports"}});
+  const Json token = rig.app.last("want");
+  rig.service.message(rig.app_id, {{"report", {{"token", token}, {"data", report()}}}}, at(10));
+  rig.service.tick(at(900));
+  EXPECT_TRUE(rig.root.last("answer").is_null());
+  rig.service.tick(at(1100));
+  ASSERT_EQ(rig.root.last("data").size(), 1u);
+  EXPECT_EQ(rig.root.last("data")[0]["pid"], 100);  // as the kernel says, not as it says itself
+}
+
+TEST(Service, a_report_that_is_none_is_left_out) {
+  const Json no_ports = {{"device", "mrc0"}, {"program", "app"}};
+  Json wrong_type = report(), missing = report(), no_name = report();
+  wrong_type["ports"][0]["tx_bytes"] = "many";
+  missing["peers"] = {{{"addresses", Json::array()}, {"evs", {{{"port", 1}}}}}};
+  no_name["program"] = std::string(1 << 20, 'x');
+  Json state = report();
+  state["peers"] = {{{"addresses", Json::array()},
+                     {"evs",
+                      {{{"ev", 1},
+                        {"port", 1},
+                        {"state", "GOOD"},
+                        {"active", true},
+                        {"rtt_ns", 0},
+                        {"tx_bytes", 0},
+                        {"losses", 0},
+                        {"ecn_marks", 0}}}}}};
+  EXPECT_TRUE(is_report(state));
+  state["peers"][0]["evs"][0]["state"] = "one of a million";
+  for (const Json& data : {Json(), Json(5), Json::array(), no_ports, wrong_type, missing, no_name, state}) {
+    Rig rig;
+    rig.ask(rig.root_id, rig.root, {{"do", "reports"}});
+    rig.service.message(rig.app_id, {{"report", {{"token", rig.app.last("want")}, {"data", data}}}}, at(10));
+    EXPECT_EQ(rig.root.last("data"), Json::array()) << data.dump().substr(0, 200);
+  }
+}
+
+// Only while it was asked may a process have more to say than a line of a few hundred kilobytes.
+TEST(Service, who_was_asked_for_its_report_is_awaited_for_a_while) {
+  Rig rig;
+  EXPECT_FALSE(rig.service.awaits_report(rig.app_id, at(0)));
+  rig.ask(rig.root_id, rig.root, {{"do", "reports"}});
+  EXPECT_TRUE(rig.service.awaits_report(rig.app_id, at(9999)));
+  EXPECT_FALSE(rig.service.awaits_report(rig.app_id, at(10000)));
+  EXPECT_FALSE(rig.service.awaits_report(rig.root_id, at(0)));
+}
+
+Json hello(const std::string& device, uint32_t planes = 2) {
+  return {{"hello", {{"device", device}, {"program", "app"}, {"planes", planes}, {"ev_mode", "srv6"}, {"evs", 16}}}};
+}
+
+// A process may come with a device that mrcd's configuration does not name; not with any number of them.
+TEST(Service, devices_that_only_processes_name_are_few_and_go_with_their_last_process) {
+  Rig rig;
+  std::vector<std::unique_ptr<Line>> lines;
+  std::vector<ClientId> ids;
+  for (int i = 0; i < 17; ++i) {
+    lines.push_back(std::make_unique<Line>());
+    ids.push_back(rig.service.connect(lines.back().get(), {100, 1000, false, "user"}));
+    rig.service.message(ids.back(), hello("made" + std::to_string(i)), at(0));
+  }
+  EXPECT_FALSE(lines[15]->last("state").is_null());
+  EXPECT_TRUE(lines[16]->last("state").is_null());
+  EXPECT_EQ(lines[16]->error(), ENOSPC);
+  EXPECT_EQ(rig.service.devices().size(), 17u);
+  EXPECT_EQ(rig.service.file_state()["devices"].size(), 1u);
+  // One on which something is configured stays, and is in the file.
+  EXPECT_EQ(rig.ask(rig.root_id, rig.root, {{"do", "port"}, {"device", "made3"}, {"port", 1}, {"up", false}}), 0);
+  for (ClientId id : ids) rig.service.disconnect(id);
+  EXPECT_EQ(rig.service.devices().size(), 2u);
+  EXPECT_NE(rig.service.device("made3"), nullptr);
+  EXPECT_TRUE(rig.service.file_state()["devices"].contains("made3"));
+  // When it no longer is, the device makes room for the next.
+  EXPECT_EQ(rig.ask(rig.root_id, rig.root, {{"do", "port"}, {"device", "made3"}, {"port", 1}, {"up", true}}), 0);
+  rig.service.message(rig.service.connect(lines[0].get(), {100, 1000, false, "user"}), hello("later"), at(0));
+  EXPECT_EQ(rig.service.device("made3"), nullptr);
+  EXPECT_NE(rig.service.device("later"), nullptr);
+}
+
+// Somebody comes first with a device of that name and another shape: what the file has is for the one that fits.
+TEST(Service, what_the_file_has_waits_for_a_device_that_fits) {
+  const Json file = {
+      {"version", 1},
+      {"devices",
+       {{"far", {{"calls", Json::array()}, {"denies", {{{"plane", 3}, {"by", "root"}}}}, {"ports_down", {4}}}}}}};
+  Service service([] {});
+  service.restore(file);
+  Line line;
+  const ClientId id = service.connect(&line, {});
+  service.message(id, hello("far", 1), at(0));
+  EXPECT_EQ(line.last("state")["denies"].size(), 0u);
+  EXPECT_EQ(service.file_state(), file);
+  service.disconnect(id);
+  service.message(service.connect(&line, {}), hello("far", 4), at(0));
+  EXPECT_EQ(line.last("state")["ports_down"], Json({4}));
+  EXPECT_EQ(service.file_state()["devices"]["far"]["ports_down"], Json({4}));
+}
+
+TEST(Service, who_opens_another_device_holds_nothing_of_the_first) {
+  Rig rig;
+  rig.modify(rig.automatic(5));
+  rig.modify(rig.go(5, MRC_CTL_PROFILE_ONLINE));
+  rig.service.message(rig.app_id, {{"holds", {{"ev", {{5, 2}}}, {"cc", Json::array()}}}}, at(0));
+  EXPECT_EQ(rig.modify(rig.go(5, MRC_CTL_PROFILE_OFFLINE)), EBUSY);
+  rig.service.message(rig.app_id, hello("other"), at(0));
+  EXPECT_EQ(rig.modify(rig.go(5, MRC_CTL_PROFILE_OFFLINE)), 0);
+}
+
+TEST(Service, a_hello_of_wrong_types_opens_nothing) {
+  Rig rig;
+  Line line;
+  const ClientId id = rig.service.connect(&line, {100, 1000, false, "user"});
+  rig.service.message(id, {{"hello", {{"device", "mrc0"}, {"program", 5}}}}, at(0));
+  EXPECT_EQ(line.error(), EINVAL);
+  EXPECT_EQ(rig.service.processes(), 1u);
+  rig.service.disconnect(id);
+  const ClientId long_name = rig.service.connect(&line, {100, 1000, false, "user"});
+  rig.service.message(long_name, {{"hello", {{"device", "mrc0"}, {"program", std::string(1000, 'x')}}}}, at(0));
+  rig.ask(rig.root_id, rig.root, {{"do", "show"}});
+  EXPECT_EQ(rig.root.last("data")[0]["processes"][1]["program"], std::string(64, 'x'));
+}
+
+// [MRC-MRCD-3]
+TEST(Service, of_a_batch_the_part_that_is_done_reaches_followers_and_one_that_is_refused_does_not) {
+  Rig rig;
+  rig.modify(rig.automatic(5));
+  rig.modify(rig.go(5, MRC_CTL_PROFILE_ONLINE));
+  mrc_ctl_ev there{}, absent{};
+  ASSERT_TRUE(ctl::parse_ev_hex("0001", &there.val) && ctl::parse_ev_hex("7777", &absent.val));
+  there.port = absent.port = 1;
+  mrc_ctl_ev_op_entry entries[] = {{there, {}, MRC_CTL_EV_DENIED, 0}, {absent, {}, MRC_CTL_EV_DENIED, 0}};
+  mrc_ctl_ev_profile_attr attr{};
+  attr.ev_op.op = MRC_CTL_EV_OP_MODIFY_EV_STATE;
+  attr.ev_op.entries = entries;
+  attr.ev_op.entry_count = 2;
+  const auto state = [&] { return rig.service.device("")->store().ev(5)->table().entries()[0].state; };
+  EXPECT_EQ(rig.modify(ctl::call_json(5, attr, MRC_CTL_EV_PROFILE_EV_OP)), ENOENT);
+  EXPECT_EQ(state(), MRC_CTL_EV_DENIED);
+  EXPECT_EQ(rig.app.last("call")["mask"], MRC_CTL_EV_PROFILE_EV_OP);
+
+  rig.service.message(rig.app_id, {{"holds", {{"ev", {{5, 2}}}, {"cc", Json::array()}}}}, at(0));
+  entries[0].state = MRC_CTL_EV_GOOD;
+  attr.ev_op.entry_count = 1;
+  attr.profile_state = MRC_CTL_PROFILE_OFFLINE;
+  const size_t heard = rig.app.heard.size();
+  const int saves = rig.saves;
+  EXPECT_EQ(rig.modify(ctl::call_json(5, attr, MRC_CTL_EV_PROFILE_STATE | MRC_CTL_EV_PROFILE_EV_OP)), EBUSY);
+  EXPECT_EQ(state(), MRC_CTL_EV_DENIED);
+  EXPECT_EQ(rig.app.heard.size(), heard);
+  EXPECT_EQ(rig.saves, saves);
+}
+
+// [MRC-MRCD-7] The monitor denies and allows by itself, often at a bad time for writing files.
+TEST(Service, rules_of_the_monitor_save_nothing) {
+  Rig rig;
+  ctl::DenyRule rule;
+  rule.plane = 1;
+  rule.by = kMonitor;
+  EXPECT_EQ(rig.service.deny(rig.service.device(""), rule), 0);
+  EXPECT_EQ(rig.service.allow(rig.service.device(""), rule), 0);
+  EXPECT_EQ(rig.saves, 0);
+  rule.by = "monitor";  // a user of that name
+  EXPECT_EQ(rig.service.deny(rig.service.device(""), rule), 0);
+  EXPECT_EQ(rig.service.file_state()["devices"]["mrc0"]["denies"].size(), 1u);
+  rule.by = kMonitor;  // takes a rule of the file away, whoever asks
+  EXPECT_EQ(rig.service.allow(rig.service.device(""), rule), 0);
+  EXPECT_EQ(rig.saves, 2);
+}
+
+TEST(Service, what_one_process_sees_is_passed_on_without_what_else_it_says) {
+  Rig rig;
+  Line other;
+  rig.service.message(rig.service.connect(&other, {}), {{"hello", {{"device", "mrc0"}}}}, at(0));
+  Json path = {{"profile", 5}, {"ev", "0001"}, {"port", 1}, {"state", MRC_CTL_EV_GOOD}, {"losses", 3}};
+  const Json plain = path;
+  path["ballast"] = std::string(1 << 16, 'x');
+  rig.service.message(rig.app_id, {{"path", path}}, at(0));
+  EXPECT_EQ(other.last("path"), plain);
+}
+
+TEST(Service, nonsense_ends_nothing) {
+  Rig rig;
+  for (const Json& text : {Json(), Json(5), Json::array(), Json{{"hello", 5}}, Json{{"holds", {{"ev", 5}}}},
+                           Json{{"path", Json::object()}}, Json{{"report", {{"token", "x"}}}}, Json{{"request", 1}},
+                           Json{{"request", 1}, {"do", 5}}, Json{{"request", 1}, {"do", "modify"}},
+                           Json{{"hello", {{"device", "mrc0"}, {"program", 5}}}},
+                           Json{{"hello", {{"device", "new"}, {"planes", "many"}}}}})
+    for (ClientId id : {rig.app_id, rig.root_id}) rig.service.message(id, text, at(0));
+  EXPECT_EQ(rig.ask(rig.root_id, rig.root, {{"do", "fly"}}), ENOSYS);
+  EXPECT_EQ(rig.ask(rig.root_id, rig.root, {{"do", "modify"}, {"call", {{"kind", "ev"}}}}), EINVAL);
+  EXPECT_EQ(rig.ask(rig.root_id, rig.root, {{"do", "port"}, {"device", "none"}, {"port", 1}, {"up", true}}), ENODEV);
+  EXPECT_EQ(rig.ask(rig.root_id, rig.root, {{"do", "show"}}), 0);
+}
+
+// [MRC-MON-8]
+TEST(Metrics, are_well_formed) {
+  Json one = report();
+  one["pid"] = 7;
+  one["program"] = "a\nb";
+  one["peers"] = {{{"evs", {{{"state", "GOOD"}}, {{"state", "DENIED"}}}}}};
+  const Json state = {
+      {"processes", 1},
+      {"devices", {{{"device", "mrc\"0\\"}, {"planes", 2}, {"ports_down", {2}}, {"denies", Json::array()}}}},
+      {"reports", Json::array({one})},
+      {"monitor",
+       {{"running", true},
+        {"planes",
+         {{{"plane", 1},
+           {"t0", "e101"},
+           {"paths", {{{"t1", "f101"}, {"bad", true}, {"loss", 0.05}, {"rtt_us", 20.0}, {"sent", 9}, {"lost", 1}}}}}}},
+        {"findings", Json::array()}}}};
+  const std::string text = metrics_text(state);
+  EXPECT_EQ(complaint_about(text), "") << text;
+  EXPECT_NE(text.find("mrc_tx_bytes_total{device=\"mrc0\",pid=\"7\",program=\"a\\nb\",port=\"1\"} 5\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("mrcd_path_bad{plane=\"1\",t0=\"e101\",t1=\"f101\"} 1\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("mrcd_port_enabled{device=\"mrc\\\"0\\\\\",port=\"2\"} 0\n"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace mrc::mrcd

@@ -1,0 +1,51 @@
+// The state file on disks that fail. [MRC-MRCD-7]
+#include "state_file.h"
+
+#include <dirent.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+namespace mrc::mrcd {
+namespace {
+
+size_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<size_t>(std::distance(begin(all), end(all)));
+}
+
+class StateFile : public testing::Test {
+ protected:
+  StateFile() {
+    char name[] = "/tmp/mrcd-state-XXXXXX";
+    folder_ = ::mkdtemp(name);
+    path_ = folder_ + "/state.json";
+  }
+  ~StateFile() override { std::filesystem::remove_all(folder_); }
+  std::string folder_, path_, why_;
+};
+
+TEST_F(StateFile, what_is_saved_is_loaded) {
+  const nlohmann::json state = {{"version", 1}, {"devices", {{"mrc0", {{"ports_down", {2}}}}}}};
+  nlohmann::json loaded;
+  ASSERT_TRUE(save_state(path_, state, &why_)) << why_;
+  ASSERT_TRUE(load_state(path_, &loaded, &why_)) << why_;
+  EXPECT_EQ(loaded, state);
+}
+
+TEST_F(StateFile, a_full_disk_leaves_the_old_file_and_no_descriptor) {
+  ASSERT_TRUE(save_state(path_, {{"version", 1}}, &why_));
+  std::filesystem::create_symlink("/dev/full", path_ + ".new");
+  const size_t before = open_descriptors();
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(save_state(path_, {{"version", 2}}, &why_));
+  EXPECT_NE(why_.find("No space left"), std::string::npos) << why_;
+  EXPECT_EQ(open_descriptors(), before);
+  nlohmann::json loaded;
+  ASSERT_TRUE(load_state(path_, &loaded, &why_)) << why_;
+  EXPECT_EQ(loaded["version"], 1);
+}
+
+}  // namespace
+}  // namespace mrc::mrcd

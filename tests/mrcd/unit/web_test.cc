@@ -1,0 +1,127 @@
+// What visitors of the web server are shown, with and without the token. [MRC-MON-8]
+#include "web.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "http.h"
+#include "metrics_check.h"
+
+namespace mrc::mrcd {
+namespace {
+
+using Json = nlohmann::json;
+
+// A process that answers to every `want`, later, as one behind a socket does.
+class Process final : public Client {
+ public:
+  Process(Loop* loop, Service* service, pid_t pid) : loop_(*loop), service_(*service), pid_(pid) {
+    id_ = service_.connect(this, {pid, 1000, false, "user"});
+    service_.message(id_, {{"hello", {{"device", "mrc0"}, {"program", "secret"}}}}, steady_now());
+  }
+  void send(const Json& message) override {
+    if (!message.contains("want")) return;
+    ++wanted;
+    loop_.post([this, token = message["want"]] {
+      service_.message(id_, {{"report", {{"token", token}, {"data", report()}}}}, steady_now());
+    });
+  }
+  int wanted = 0;
+
+ private:
+  Json report() const {
+    return {{"device", "mrc0"},
+            {"program", "secret"},
+            {"qps", Json::array()},
+            {"ports",
+             {{{"port", 1},
+               {"up", true},
+               {"tx_bytes", 100 + pid_},
+               {"rx_bytes", 6},
+               {"losses", 1},
+               {"retransmits", 2},
+               {"ecn_marks", 3}}}},
+            {"peers", Json::array()}};
+  }
+
+  Loop& loop_;
+  Service& service_;
+  const pid_t pid_;
+  ClientId id_ = 0;
+};
+
+class WebTest : public testing::Test {
+ protected:
+  WebTest() {
+    service_.add_device(std::make_unique<SharedDevice>("mrc0", 2, "srv6", 16));
+    first_ = std::make_unique<Process>(&loop_, &service_, 7001);
+    second_ = std::make_unique<Process>(&loop_, &service_, 7002);
+    thread_ = std::thread([this] { loop_.run(); });
+  }
+  ~WebTest() override {
+    loop_.stop();
+    thread_.join();
+  }
+  HttpReply get(const std::string& path, const std::string& authorization = "",
+                const std::string& host = "127.0.0.1:9417") {
+    return web_.handle({"GET", path, "", authorization, host});
+  }
+  static bool has(const std::string& text, const std::string& what) { return text.find(what) != std::string::npos; }
+
+  Loop loop_;
+  Service service_{[] {}};
+  std::unique_ptr<Process> first_, second_;
+  Web web_{&loop_, &service_, [] { return Json{{"running", false}}; }, "open-sesame"};
+  std::thread thread_;
+};
+
+// [MRC-MRCD-2]
+TEST_F(WebTest, without_the_token_only_sums) {
+  for (const char* authorization : {"", "Bearer wrong", "open-sesame"}) {
+    const Json state = Json::parse(get("/api/state", authorization).body);
+    EXPECT_EQ(state["reports"], Json::array());
+    ASSERT_EQ(state["totals"].size(), 1u);
+    EXPECT_EQ(state["totals"][0]["processes"], 2);
+    EXPECT_EQ(state["totals"][0]["ports"][0]["tx_bytes"], 100 + 7001 + 100 + 7002);
+    EXPECT_FALSE(has(state.dump(), "secret") || has(state.dump(), "7001")) << state;
+    const std::string metrics = get("/metrics", authorization).body;
+    EXPECT_EQ(complaint_about(metrics), "") << metrics;
+    EXPECT_TRUE(has(metrics, "mrc_losses_total{device=\"mrc0\",port=\"1\"} 2\n")) << metrics;
+    EXPECT_FALSE(has(metrics, "secret") || has(metrics, "7001")) << metrics;
+  }
+}
+
+TEST_F(WebTest, with_the_token_every_process) {
+  const Json state = Json::parse(get("/api/state", "Bearer open-sesame").body);
+  ASSERT_EQ(state["reports"].size(), 2u);
+  EXPECT_EQ(state["reports"][0]["program"], "secret");
+  const std::string metrics = get("/metrics", "Bearer open-sesame").body;
+  EXPECT_EQ(complaint_about(metrics), "") << metrics;
+  EXPECT_TRUE(has(metrics, "mrc_tx_bytes_total{device=\"mrc0\",pid=\"7002\",program=\"secret\",port=\"1\"} 7102\n"))
+      << metrics;
+}
+
+// Whoever asks for health every second asks no process.
+TEST_F(WebTest, health_is_the_daemons_own) {
+  const HttpReply reply = get("/healthz");
+  EXPECT_EQ(reply.status, 200u);
+  EXPECT_EQ(Json::parse(reply.body)["processes"], 2);
+  EXPECT_EQ(first_->wanted, 0);
+}
+
+TEST_F(WebTest, names_of_others_are_misdirected) {
+  for (const char* host : {"evil.example", "evil.example:9417", "", "localhost.evil.example", "127.0.0.1.evil.example"})
+    for (const char* path : {"/", "/api/state", "/metrics", "/healthz", "/api/deny"})
+      EXPECT_EQ(get(path, "Bearer open-sesame", host).status, 421u) << host << path;
+  for (const char* host : {"localhost", "LOCALHOST:9417", "127.0.0.1", "10.1.2.3:80", "[::1]:9417", "[fd00::1]"})
+    EXPECT_EQ(get("/healthz", "", host).status, 200u) << host;
+}
+
+TEST_F(WebTest, a_body_of_brackets_is_refused) {
+  const std::string deep = "{\"rule\": " + std::string(1 << 19, '[') + std::string(1 << 19, ']') + "}";
+  EXPECT_EQ(web_.handle({"POST", "/api/deny", deep, "Bearer open-sesame", "localhost"}).status, 400u);
+}
+
+}  // namespace
+}  // namespace mrc::mrcd

@@ -1,0 +1,141 @@
+// Why the engine did what it did: each decision in the trace names its trigger, and the trigger is the true one.
+#include <map>
+
+#include "scenario/pair.h"
+
+namespace mrc::scenario {
+namespace {
+
+using Count = std::map<std::pair<TraceEvent, TraceTrigger>, int>;
+
+struct Traced {
+  std::vector<TraceRecord> all;
+  Count sender;  // of node 0
+  int of(TraceEvent e, TraceTrigger t) const {
+    const auto found = sender.find({e, t});
+    return found == sender.end() ? 0 : found->second;
+  }
+  int any(TraceEvent e) const {
+    int n = 0;
+    for (const auto& [key, count] : sender) n += key.first == e ? count : 0;
+    return n;
+  }
+};
+
+// 40 writes of 60 kB under what `change` does to the network.
+template <typename Change>
+Traced run(const FabricConfig& config, Change change) {
+  Pair p(config);
+  change(&p);
+  Traced t;
+  p.fabric.record(&t.all);
+  for (uint32_t i = 0; i < 40; ++i) p.write(i, (i % 16) * 60000, 60000);
+  EXPECT_TRUE(p.until_sends(40));
+  p.fabric.record(nullptr);
+  for (const TraceRecord& r : t.all)
+    if (r.node == 0) ++t.sender[{r.event, r.trigger}];
+  return t;
+}
+
+TEST(Trace, EveryBurstSaysWhyItTakesItsPath) {
+  const Traced t = run({}, [](Pair*) {});
+  uint64_t chosen = 0;
+  bool any = false;
+  for (const TraceRecord& r : t.all) {
+    if (r.node != 0) continue;
+    if (r.event == TraceEvent::kEvChosen) {
+      chosen = r.a;
+      any = true;
+    }
+    if (r.event != TraceEvent::kTxData) continue;
+    ASSERT_TRUE(any) << "a packet before any choice";
+    EXPECT_EQ(r.b, chosen) << "every packet leaves on the path that was chosen last";
+  }
+  EXPECT_EQ(t.of(TraceEvent::kEvChosen, TraceTrigger::kTurn), t.any(TraceEvent::kEvChosen))
+      << "nothing stood in the way";
+  EXPECT_EQ(t.any(TraceEvent::kRetransmit), 0);
+}
+
+TEST(Trace, LossIsRepairedBecauseOthersOvertook) {
+  const Traced t = run({}, [](Pair* p) {
+    for (int plane = 0; plane < 4; ++plane) p->fabric.net().link(plane).loss = 0.02;
+  });
+  EXPECT_GT(t.of(TraceEvent::kLost, TraceTrigger::kOvertaken), 0);
+  EXPECT_GT(t.of(TraceEvent::kRetransmit, TraceTrigger::kOvertaken), 0);
+  EXPECT_GT(t.of(TraceEvent::kCwnd, TraceTrigger::kOvertaken), 0);
+  EXPECT_EQ(t.of(TraceEvent::kRetransmit, TraceTrigger::kNone), 0) << "no retransmission without a reason";
+  EXPECT_EQ(t.of(TraceEvent::kRetransmit, TraceTrigger::kTrimmed), 0);
+}
+
+// Each retransmission's trigger is that of the latest event that declared the packet lost.
+TEST(Trace, TheReasonOfARetransmissionIsThatOfItsLoss) {
+  const Traced t = run({}, [](Pair* p) {
+    for (int plane = 0; plane < 4; ++plane) p->fabric.net().link(plane).loss = 0.05;
+  });
+  std::map<uint64_t, TraceTrigger> lost;
+  int seen = 0;
+  for (const TraceRecord& r : t.all) {
+    if (r.node != 0) continue;
+    if (r.event == TraceEvent::kLost || r.event == TraceEvent::kTimeout) lost[r.a] = r.trigger;
+    if (r.event != TraceEvent::kRetransmit) continue;
+    ASSERT_EQ(lost.count(r.a), 1u) << "psn " << r.a;
+    EXPECT_EQ(lost[r.a], r.trigger);
+    EXPECT_GE(r.d, 2u) << "the second transmission at least";
+    ++seen;
+  }
+  EXPECT_GT(seen, 10);
+}
+
+TEST(Trace, APlaneThatDiesTakesItsPathsAlong) {
+  const Traced t = run({}, [](Pair* p) { p->fabric.net().link(2).loss = 1; });
+  EXPECT_GT(t.of(TraceEvent::kPlane, TraceTrigger::kLosses) + t.of(TraceEvent::kEvState, TraceTrigger::kLosses) +
+                t.of(TraceEvent::kEvState, TraceTrigger::kTimedOut),
+            0);
+  for (const TraceRecord& r : t.all) {
+    if (r.node != 0 || r.event != TraceEvent::kEvState) continue;
+    EXPECT_EQ(r.c, 2u) << "only paths of the dead plane";
+    EXPECT_NE(r.trigger, TraceTrigger::kNone);
+  }
+}
+
+TEST(Trace, MarksMakePathsWaitATurn) {
+  FabricConfig config;
+  const Traced t = run(config, [](Pair* p) {
+    for (int plane = 0; plane < 4; ++plane) {
+      p->fabric.net().link(plane).rate_bps = 2e9;
+      p->fabric.net().link(plane).ecn_bytes = 8000;
+    }
+  });
+  EXPECT_GT(t.of(TraceEvent::kEvState, TraceTrigger::kMarked), 0);
+  EXPECT_GT(
+      t.of(TraceEvent::kEvChosen, TraceTrigger::kSkipped) + t.of(TraceEvent::kEvChosen, TraceTrigger::kAllSkipped), 0);
+  EXPECT_GT(t.of(TraceEvent::kCwnd, TraceTrigger::kMarked), 0);
+}
+
+TEST(Trace, TrimmedPacketsAreSentAgainAsTrimmed) {
+  FabricConfig config;
+  config.endpoint.trimming = true;
+  config.endpoint.nscc.trimming = true;
+  const Traced t = run(config, [](Pair* p) {
+    for (int plane = 0; plane < 4; ++plane) {
+      simnet::LinkConfig& l = p->fabric.net().link(plane);
+      l.rate_bps = 2e9;
+      l.queue_bytes = 10000;
+      l.trim = true;
+    }
+  });
+  EXPECT_GT(t.any(TraceEvent::kRxNack), 0);
+  EXPECT_GT(t.of(TraceEvent::kRetransmit, TraceTrigger::kTrimmed), 0);
+  EXPECT_GT(t.of(TraceEvent::kCwnd, TraceTrigger::kTrimmed), 0);
+  EXPECT_GT(t.of(TraceEvent::kEvState, TraceTrigger::kTrimmed), 0);
+}
+
+TEST(Trace, SilenceIsTheReasonOfAProbe) {
+  const Traced t = run({}, [](Pair* p) {
+    for (int plane = 0; plane < 4; ++plane) p->fabric.net().link(plane).loss = 0.3;
+  });
+  EXPECT_GT(t.of(TraceEvent::kTxProbe, TraceTrigger::kSilence), 0);
+}
+
+}  // namespace
+}  // namespace mrc::scenario

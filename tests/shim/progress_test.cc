@@ -1,0 +1,212 @@
+// What a queue pair owes its peer leaves though its application makes no more calls. [VRB-RSP-6, VRB-PRG-1]
+#include <gtest/gtest.h>
+#include <infiniband/verbs.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr size_t kBytes = 4096;
+constexpr uint8_t kGid = 3;
+
+// A device opened for itself, so with a progress thread of its own, and one queue pair.
+class Side {
+ public:
+  explicit Side(bool shared_receives = false) {
+    int count = 0;
+    ibv_device** const devices = ibv_get_device_list(&count);
+    if (count > 0) context_ = ibv_open_device(devices[0]);
+    ibv_free_device_list(devices);
+    if (context_ == nullptr) throw std::runtime_error("no device");
+    pd_ = ibv_alloc_pd(context_);
+    channel_ = ibv_create_comp_channel(context_);
+    cq_ = ibv_create_cq(context_, 16, nullptr, channel_, 0);
+    memory = static_cast<char*>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    mr_ = ibv_reg_mr(pd_, memory, kBytes, IBV_ACCESS_LOCAL_WRITE);
+    ibv_qp_init_attr init{};
+    init.send_cq = init.recv_cq = cq_;
+    init.qp_type = IBV_QPT_RC;
+    init.sq_sig_all = 1;
+    init.cap.max_send_wr = init.cap.max_recv_wr = init.cap.max_send_sge = init.cap.max_recv_sge = 4;
+    if (shared_receives) {
+      ibv_srq_init_attr shared{};
+      shared.attr.max_wr = shared.attr.max_sge = 4;
+      init.srq = srq_ = ibv_create_srq(pd_, &shared);
+    }
+    qp_ = ibv_create_qp(pd_, &init);
+  }
+  ~Side() {
+    ibv_destroy_qp(qp_);
+    if (srq_ != nullptr) ibv_destroy_srq(srq_);
+    ibv_dereg_mr(mr_);
+    ibv_destroy_cq(cq_);
+    ibv_destroy_comp_channel(channel_);
+    ibv_dealloc_pd(pd_);
+    ibv_close_device(context_);
+    munmap(memory, kBytes);
+  }
+  Side(const Side&) = delete;
+  Side& operator=(const Side&) = delete;
+
+  void connect(const Side& peer) {
+    ibv_qp_attr attr{};
+    attr.qp_state = IBV_QPS_INIT;
+    attr.port_num = 1;
+    ASSERT_EQ(ibv_modify_qp(qp_, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), 0);
+    attr.qp_state = IBV_QPS_RTR;
+    attr.path_mtu = IBV_MTU_4096;
+    attr.dest_qp_num = peer.qp_->qp_num;
+    attr.max_dest_rd_atomic = attr.max_rd_atomic = 1;
+    attr.min_rnr_timer = 1;
+    attr.ah_attr.is_global = 1;
+    attr.ah_attr.port_num = 1;
+    attr.ah_attr.grh.sgid_index = kGid;
+    attr.ah_attr.grh.hop_limit = 64;
+    ASSERT_EQ(ibv_query_gid(context_, 1, kGid, &attr.ah_attr.grh.dgid), 0);
+    ASSERT_EQ(ibv_modify_qp(qp_, &attr,
+                            IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                                IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
+              0);
+    attr.qp_state = IBV_QPS_RTS;
+    attr.timeout = 14;
+    attr.retry_cnt = attr.rnr_retry = 7;
+    ASSERT_EQ(ibv_modify_qp(qp_, &attr,
+                            IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                                IBV_QP_MAX_QP_RD_ATOMIC),
+              0);
+  }
+
+  void send() {
+    ibv_sge sge = whole();
+    ibv_send_wr wr{}, *bad;
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    wr.opcode = IBV_WR_SEND;
+    ASSERT_EQ(ibv_post_send(qp_, &wr, &bad), 0);
+  }
+
+  void receive() {
+    ibv_sge sge = whole();
+    ibv_recv_wr wr{}, *bad;
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    ASSERT_EQ(srq_ != nullptr ? ibv_post_srq_recv(srq_, &wr, &bad) : ibv_post_recv(qp_, &wr, &bad), 0);
+  }
+
+  // The status of the next completion; IBV_WC_GENERAL_ERR when there is none for ten seconds.
+  ibv_wc_status completion() {
+    ibv_wc wc;
+    for (const auto until = std::chrono::steady_clock::now() + 10s; std::chrono::steady_clock::now() < until;)
+      if (ibv_poll_cq(cq_, 1, &wc) == 1) return wc.status;
+    return IBV_WC_GENERAL_ERR;
+  }
+
+  void wait_for_event() {
+    ibv_cq* cq;
+    void* unused;
+    ASSERT_EQ(ibv_get_cq_event(channel_, &cq, &unused), 0);
+    ibv_ack_cq_events(cq, 1);
+  }
+  void arm() { ASSERT_EQ(ibv_req_notify_cq(cq_, 0), 0); }
+
+  char* memory = nullptr;
+
+ private:
+  ibv_sge whole() const { return {reinterpret_cast<uint64_t>(memory), kBytes, mr_->lkey}; }
+
+  ibv_context* context_ = nullptr;
+  ibv_pd* pd_ = nullptr;
+  ibv_comp_channel* channel_ = nullptr;
+  ibv_cq* cq_ = nullptr;
+  ibv_mr* mr_ = nullptr;
+  ibv_srq* srq_ = nullptr;
+  ibv_qp* qp_ = nullptr;
+};
+
+// Long enough for a progress thread to find that nobody polls, and to fall asleep.
+void nobody_calls() {
+  std::this_thread::sleep_for(100ms);
+}
+
+// The SEND waits for a receive request. The receiver posts one and makes no other call.
+void wait_for_a_receive_request(bool shared_receives) {
+  Side requester, responder(shared_receives);
+  requester.connect(responder);
+  responder.connect(requester);
+  for (int i = 0; i < 5; ++i) {
+    requester.send();
+    nobody_calls();
+    responder.receive();
+    ASSERT_EQ(requester.completion(), IBV_WC_SUCCESS) << i;
+  }
+}
+
+TEST(Progress, posting_a_receive_request_is_enough_for_the_confirmation) {
+  wait_for_a_receive_request(false);
+}
+
+TEST(Progress, so_it_is_on_a_shared_receive_queue) {
+  wait_for_a_receive_request(true);
+}
+
+// The receiver begins to wait when the progress thread sleeps, so both wait for the same event of the MRC library.
+TEST(Progress, who_waits_for_an_event_leaves_no_work_behind) {
+  Side requester, responder;
+  requester.connect(responder);
+  responder.connect(requester);
+  for (int i = 0; i < 100; ++i) {
+    responder.receive();
+    responder.arm();
+    std::this_thread::sleep_for(10ms);
+    std::thread receiver([&] { responder.wait_for_event(); });
+    std::this_thread::sleep_for(1ms);
+    requester.send();
+    receiver.join();
+    ASSERT_EQ(responder.completion(), IBV_WC_SUCCESS) << i;
+    ASSERT_EQ(requester.completion(), IBV_WC_SUCCESS) << i;
+  }
+}
+
+// Touching `guarded` keeps the thread that does it for a while: it was interrupted, say, by another program. On a busy
+// machine that may be the progress thread.
+char* guarded;
+void interrupted(int, siginfo_t* info, void*) {
+  if (info->si_addr < guarded || info->si_addr >= guarded + kBytes) _exit(3);
+  usleep(50000);
+  mprotect(guarded, kBytes, PROT_READ | PROT_WRITE);
+}
+
+// The receiver is interrupted inside ibv_poll_cq until the progress thread takes it for one that does not poll. It gets
+// its completion and makes no other call.
+TEST(Progress, an_interrupted_poll_does_not_hold_back_the_confirmation) {
+  struct sigaction action {
+  }, before;
+  action.sa_sigaction = interrupted;
+  action.sa_flags = SA_SIGINFO;
+  ASSERT_EQ(sigaction(SIGSEGV, &action, &before), 0);
+  Side requester, responder;
+  requester.connect(responder);
+  responder.connect(requester);
+  guarded = responder.memory;
+  for (int i = 0; i < 5; ++i) {
+    responder.receive();
+    mprotect(guarded, kBytes, PROT_NONE);
+    ibv_wc_status got = IBV_WC_GENERAL_ERR;
+    std::thread receiver([&] { got = responder.completion(); });
+    std::this_thread::sleep_for(5ms);
+    requester.send();
+    receiver.join();
+    ASSERT_EQ(got, IBV_WC_SUCCESS) << i;
+    ASSERT_EQ(requester.completion(), IBV_WC_SUCCESS) << i;
+  }
+  ASSERT_EQ(sigaction(SIGSEGV, &before, nullptr), 0);
+}
+
+}  // namespace

@@ -1,0 +1,124 @@
+// QPs with an EV profile: which EVs they use, and what the endpoint tells of states. [MRC-EVS-10]
+#include "core/ev_choice.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "core/ev_rotation.h"
+#include "core/peer_paths.h"
+
+namespace mrc::core {
+namespace {
+
+class EvChoiceTest : public testing::Test, public Sink {
+ protected:
+  struct Told {
+    uint16_t ev;
+    EvState to;
+    uint64_t losses;
+    friend bool operator==(const Told&, const Told&) = default;
+  };
+  EvChoiceTest() : paths_(config(), peer(), &counters_, nullptr, &rng_) {
+    choice_.allowed.assign(8, false);
+    paths_.tell(this);
+  }
+  static PlaneAddress address(uint8_t plane, uint8_t host) { return {IpAddress::v4(10, plane, 0, host), 4791}; }
+  // Two planes, four active EVs, then four backups.
+  const EndpointConfig& config() {
+    config_.planes = {address(0, 1), address(1, 1)};
+    for (uint32_t i = 0; i < 8; ++i) config_.evs.push_back({50000 + i, static_cast<uint8_t>(i % 2)});
+    config_.ev_active = 4;
+    config_.ev_min_active = 1;
+    return config_;
+  }
+  static PeerDescription peer() { return {{address(0, 2), address(1, 2)}}; }
+  std::set<uint16_t> lap() {
+    std::vector<uint16_t> drawn;
+    paths_.draw_lap(&drawn, &choice_);
+    return {drawn.begin(), drawn.end()};
+  }
+  void allow(std::initializer_list<uint16_t> evs) {
+    choice_.allowed.assign(8, false);
+    for (uint16_t ev : evs) choice_.allowed[ev] = true;
+    ++choice_.generation;
+  }
+  bool on_completion(void*, const Completion&) override { return true; }
+  void on_qp_event(void*, AsyncEvent) override {}
+  void on_port_event(uint8_t, AsyncEvent) override {}
+  void on_endpoint_response(uint16_t, uint8_t, Duration) override {}
+  void on_ev_state(uint16_t ev, EvState to, uint64_t losses) override { told_.push_back({ev, to, losses}); }
+
+  EndpointConfig config_;
+  Counters counters_;
+  Rng rng_{5};
+  PeerPaths paths_;
+  EvChoice choice_;
+  std::vector<Told> told_;
+};
+
+TEST_F(EvChoiceTest, ActiveOrNot) {
+  allow({1, 4, 6});
+  EXPECT_EQ(lap(), (std::set<uint16_t>{1, 4, 6}));
+}
+
+TEST_F(EvChoiceTest, BadOnesAreLeftOutWhileThereAreEnoughGoodOnes) {
+  allow({0, 1, 2, 3});
+  choice_.min_active = 2;
+  paths_.on_timeout(Instant(), 0);
+  paths_.on_timeout(Instant(), 1);
+  EXPECT_EQ(lap(), (std::set<uint16_t>{2, 3}));
+  paths_.on_timeout(Instant(), 2);
+  EXPECT_EQ(lap(), (std::set<uint16_t>{0, 1, 2, 3}));
+}
+
+TEST_F(EvChoiceTest, BadOnesOfADeadPlaneStayOut) {
+  allow({0, 1, 2, 3});
+  choice_.min_active = 3;
+  paths_.set_local_planes(0b01);
+  paths_.on_timeout(Instant(), 0);
+  EXPECT_EQ(lap(), (std::set<uint16_t>{0, 2}));
+}
+
+TEST_F(EvChoiceTest, WithNothingGoodAnyIsTaken) {
+  allow({0, 1});
+  paths_.set_local_planes(0);
+  EXPECT_EQ(lap(), (std::set<uint16_t>{0, 1}));
+}
+
+TEST_F(EvChoiceTest, DeniedOnesNever) {
+  allow({0, 1});
+  choice_.min_active = 2;
+  paths_.set_denied(Instant(), 0, true);
+  EXPECT_EQ(lap(), (std::set<uint16_t>{1}));
+  allow({});
+  EXPECT_TRUE(lap().empty());
+}
+
+TEST_F(EvChoiceTest, AChangeTakesEffectAtOnce) {
+  EvRotation rotation;
+  allow({0, 2, 4, 6});
+  uint16_t ev;
+  ASSERT_TRUE(rotation.next(&paths_, UINT32_MAX, &ev, &choice_));
+  allow({5});
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(rotation.next(&paths_, UINT32_MAX, &ev, &choice_));
+    EXPECT_EQ(ev, 5);
+  }
+  allow({});
+  EXPECT_FALSE(rotation.next(&paths_, UINT32_MAX, &ev, &choice_));
+}
+
+// [MRC-EVS-1]
+TEST_F(EvChoiceTest, StatesAreToldWithTheLossesSince) {
+  const auto us = [](int64_t n) { return Instant::from_ns(n * 1000); };
+  paths_.on_lost(us(20), 0, us(10));
+  EXPECT_TRUE(told_.empty());
+  paths_.on_lost(us(30), 0, us(20));
+  paths_.on_probe_answer(us(50), 0, us(40));
+  paths_.set_denied(us(60), 3, true);
+  EXPECT_EQ(told_, (std::vector<Told>{{0, EvState::kAssumedBad, 2}, {0, EvState::kGood, 0}, {3, EvState::kDenied, 0}}));
+}
+
+}  // namespace
+}  // namespace mrc::core

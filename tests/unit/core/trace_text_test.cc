@@ -1,0 +1,136 @@
+// Trace entries as JSON: every event and trigger under its name, every number under its own, readable by any JSON
+// parser.
+#include "core/trace_text.h"
+
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "core/endpoint.h"
+#include "core/nscc.h"
+#include "wire/neth.h"
+#include "wire/packet.h"
+
+namespace mrc::core {
+namespace {
+
+using nlohmann::json;
+
+json parsed(const TraceEntry& e) {
+  char text[kTraceJsonRoom];
+  return json::parse(text, text + write_trace_json(text, e));
+}
+
+TraceEntry entry(TraceEvent event, TraceTrigger why, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0, uint64_t d = 0) {
+  return {Instant::from_ns(1234567890123456), a, b, c, d, 0x101, event, why};
+}
+
+bool snake_case(const char* s) {
+  for (; *s != '\0'; ++s)
+    if (!std::islower(static_cast<unsigned char>(*s)) && *s != '_') return false;
+  return true;
+}
+
+TEST(TraceText, EveryEventHasNameSentenceAndDistinctFields) {
+  std::set<std::string> names;
+  for (uint32_t i = 0; i < kTraceEvents; ++i) {
+    const TraceEventInfo& info = trace_event_info(static_cast<TraceEvent>(i));
+    EXPECT_TRUE(names.insert(info.name).second && snake_case(info.name)) << info.name;
+    EXPECT_GT(std::strlen(info.sentence), 5u) << info.name;
+    std::set<std::string> fields = {"qpn", "trigger"};
+    for (const TraceField& f : info.fields) {
+      if (f.name[0] == '\0') continue;
+      EXPECT_TRUE(fields.insert(f.name).second && snake_case(f.name)) << info.name << " " << f.name;
+    }
+  }
+}
+
+TEST(TraceText, EveryTriggerHasNameAndSentence) {
+  std::set<std::string> names;
+  for (uint32_t i = 0; i < kTraceTriggers; ++i) {
+    const auto trigger = static_cast<TraceTrigger>(i);
+    EXPECT_TRUE(names.insert(trace_trigger_name(trigger)).second && snake_case(trace_trigger_name(trigger)));
+    EXPECT_EQ(trace_trigger_sentence(trigger)[0] == '\0', trigger == TraceTrigger::kNone);
+  }
+}
+
+TEST(TraceText, EveryEventIsJsonWhateverTheNumbers) {
+  for (uint32_t i = 0; i < kTraceEvents; ++i)
+    for (uint32_t t = 0; t < kTraceTriggers; ++t)
+      for (uint64_t v : {uint64_t{0}, uint64_t{1}, uint64_t{255}, uint64_t{0x7FFF}, UINT64_MAX}) {
+        const auto event = static_cast<TraceEvent>(i);
+        char text[kTraceJsonRoom];
+        const size_t n = write_trace_json(text, entry(event, static_cast<TraceTrigger>(t), v, v, v, v));
+        ASSERT_LE(n, sizeof(text) / 2) << "room to spare";
+        const json e = json::parse(text, text + n);
+        EXPECT_EQ(e["name"], std::string("mrc:") + trace_event_info(event).name);
+        size_t fields = 1 + (t != 0);
+        for (const TraceField& f : trace_event_info(event).fields) fields += f.name[0] != '\0';
+        EXPECT_EQ(e["data"].size(), fields);
+      }
+}
+
+TEST(TraceText, NumbersAndWords) {
+  EXPECT_EQ(parsed(entry(TraceEvent::kTxData, TraceTrigger::kNone, 16777215, 0x0001c000, 3, 4160))["data"],
+            json::parse(R"({"qpn":257,"psn":16777215,"ev":114688,"plane":3,"size":4160})"));
+  EXPECT_EQ(parsed(entry(TraceEvent::kRxSack, TraceTrigger::kNone, 7, 0x8000000000000001, 8, 9))["data"]["bitmap"],
+            "0x8000000000000001");
+  const json lost = parsed(entry(TraceEvent::kLost, TraceTrigger::kOvertaken, 5, 6, 1, 120000))["data"];
+  EXPECT_EQ(lost["age_ns"], 120000);
+  EXPECT_EQ(lost["trigger"], "overtaken");
+  EXPECT_EQ(parsed(entry(TraceEvent::kEvState, TraceTrigger::kTimedOut, 5,
+                         static_cast<uint64_t>(EvState::kAssumedBad)))["data"]["state"],
+            "assumed_bad");
+  EXPECT_EQ(parsed(entry(TraceEvent::kQpState, TraceTrigger::kFatal, static_cast<uint64_t>(QpState::kError),
+                         static_cast<uint64_t>(WcStatus::kRetryExceeded)))["data"]["cause"],
+            "retry_exceeded");
+  EXPECT_EQ(
+      parsed(entry(TraceEvent::kCwnd, TraceTrigger::kMarked, 1, 2, 3, kNsccFair | kNsccQuickAdapt))["data"]["branches"],
+      json({"fair", "quick_adapt"}));
+  EXPECT_EQ(parsed(entry(TraceEvent::kCwnd, TraceTrigger::kSack, 0, static_cast<uint64_t>(-192)))["data"]["inflight"],
+            -192);
+  EXPECT_EQ(parsed(entry(TraceEvent::kComplete, TraceTrigger::kNone, UINT64_MAX, 0, 0, 1))["data"]["wr_id"],
+            UINT64_MAX);
+  EXPECT_EQ(parsed(entry(TraceEvent::kComplete, TraceTrigger::kNone, 0, 0, 0, 1))["data"]["receive"], true);
+}
+
+TEST(TraceText, WhyAPacketWasDroppedOrRejected) {
+  EXPECT_EQ(parsed(entry(TraceEvent::kDrop, TraceTrigger::kUndecodable,
+                         static_cast<uint64_t>(wire::DecodeError::kShortMeth)))["data"]["reason"],
+            "short METH");
+  EXPECT_EQ(parsed(entry(TraceEvent::kDrop, TraceTrigger::kIcrc))["data"]["reason"], "wrong ICRC");
+  EXPECT_EQ(parsed(entry(TraceEvent::kDrop, TraceTrigger::kOutside,
+                         static_cast<uint64_t>(wire::NackReason::kPsnOorWindow)))["data"]["reason"],
+            "PSN_OOR_WINDOW");
+  EXPECT_EQ(parsed(entry(TraceEvent::kRxNack, TraceTrigger::kNone, 1,
+                         static_cast<uint64_t>(wire::NackReason::kTrimmed)))["data"]["reason"],
+            "TRIMMED");
+}
+
+TEST(TraceText, TimeKeepsItsNanoseconds) {
+  const auto text = [](int64_t ns) {
+    char out[kTraceJsonRoom];
+    TraceEntry e = entry(TraceEvent::kTxAck, TraceTrigger::kNone);
+    e.at = Instant::from_ns(ns);
+    const std::string all(out, write_trace_json(out, e));
+    return all.substr(8, all.find(',') - 8);
+  };
+  EXPECT_EQ(text(0), "0.000000");
+  EXPECT_EQ(text(1), "0.000001");
+  EXPECT_EQ(text(1000000), "1.000000");
+  EXPECT_EQ(text(86400000123456), "86400000.123456");
+  EXPECT_EQ(text(-1500000), "-1.500000");
+}
+
+TEST(TraceText, LostEventsReadLikeOthers) {
+  char out[kTraceJsonRoom];
+  EXPECT_EQ(std::string(out, write_trace_lost_json(out, Instant::from_ns(2000001), UINT64_MAX)),
+            R"({"time":2.000001,"name":"mrc:events_lost","data":{"count":18446744073709551615}})");
+}
+
+}  // namespace
+}  // namespace mrc::core

@@ -1,0 +1,34 @@
+// Text of somebody who is not trusted.
+#include "ctl/peer_json.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace mrc::ctl {
+namespace {
+
+std::string nested(size_t levels) {
+  return std::string(levels, '[') + std::string(levels, ']');
+}
+
+TEST(PeerJson, messages_are_read) {
+  EXPECT_EQ(parse_peer_json(R"({"request": 1, "do": "show"})"), (nlohmann::json{{"request", 1}, {"do", "show"}}));
+  EXPECT_TRUE(parse_peer_json("{\"a\": [1, {").is_discarded());
+  EXPECT_TRUE(parse_peer_json("").is_discarded());
+}
+
+TEST(PeerJson, depth__up_to_the_limit_and_beyond) {
+  EXPECT_TRUE(parse_peer_json(nested(kMostJsonDepth)).is_array());
+  EXPECT_TRUE(parse_peer_json(nested(kMostJsonDepth + 1)).is_discarded());
+  EXPECT_TRUE(parse_peer_json("{\"request\": " + nested(kMostJsonDepth) + "}").is_discarded());
+}
+
+// As many levels as a line may have: their copy would need gigabytes of stack.
+TEST(PeerJson, depth__needs_no_stack) {
+  EXPECT_TRUE(parse_peer_json(nested(1 << 19)).is_discarded());
+  EXPECT_TRUE(parse_peer_json(std::string(1 << 20, '[')).is_discarded());
+}
+
+}  // namespace
+}  // namespace mrc::ctl

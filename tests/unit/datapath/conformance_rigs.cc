@@ -1,0 +1,200 @@
+// The rigs of the conformance suite.
+#include "conformance_rigs.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "datapath/dpdk/dpdk_datapath.h"
+#include "datapath/mem/mem_datapath.h"
+#include "datapath/raw/raw_datapath.h"
+#include "link.h"
+#ifdef MRC_DPDK_MODULE
+#include "dpdk/ring_ports.h"
+#endif
+#include "udp_fixture.h"
+
+namespace mrc::datapath {
+
+namespace {
+
+constexpr uint32_t kPlanes = 2;
+constexpr uint32_t kEvs = 8;
+
+Rig::End end_of(std::unique_ptr<HostDatapath> datapath, const std::vector<HostPlane>& planes) {
+  Rig::End end;
+  for (uint8_t p = 0; p < planes.size(); ++p) end.planes.push_back({planes[p].addr, datapath->plane_port(p)});
+  end.evs = datapath->evs();
+  end.datapath = std::move(datapath);
+  return end;
+}
+
+void make_mem(Rig* rig) {
+  auto [a, b] = MemDatapath::make_pair(kPlanes, 64);
+  for (Rig::End* end : {&rig->a, &rig->b}) {
+    end->evs = auto_evs(kEvs, kPlanes);
+    for (uint16_t i = 0; i < kEvs; ++i) end->evs[i].value = 0x10000u * (i + 1u) + 50000u + i;
+    end->planes.assign(kPlanes, {loopback(false), static_cast<uint16_t>(end == &rig->a ? 1000 : 2000)});
+  }
+  rig->a.datapath = std::move(a);
+  rig->b.datapath = std::move(b);
+  rig->carries_labels = true;
+}
+
+void make_udp(Rig* rig, const UdpConfig& config) {
+  for (Rig::End* end : {&rig->a, &rig->b}) {
+    auto datapath = open_or_fail(config);
+    ASSERT_NE(datapath, nullptr);
+    *end = end_of(std::move(datapath), config.planes);
+  }
+  rig->carries_labels = config.structured_ev;
+}
+
+UdpConfig udp(bool v4, Offload offload) {
+  UdpConfig config = loopback_config(v4, kPlanes, kEvs);
+  config.gso = config.gro = offload;
+  return config;
+}
+
+// Every EV has a label; the plan leads straight to the peer, without checksums as over a fabric that rewrites
+// addresses.
+UdpConfig udp_srv6() {
+  UdpConfig config = udp(false, Offload::kOff);
+  std::string why;
+  config.srv6 = Srv6Plan::parse({"::/0 direct", "", 1}, kPlanes, &why);
+  EXPECT_NE(config.srv6, nullptr) << why;
+  config.structured_ev = true;
+  for (uint32_t i = 0; i < kEvs; ++i) config.evs[i].value = (i + 1) << 16;
+  return config;
+}
+
+// By the switch that link.h puts between the hosts: it shifts its uSID away, the outer header stays.
+std::shared_ptr<const Srv6Plan> encapsulating(const std::string& switches) {
+  std::string why;
+  auto plan = Srv6Plan::parse({"fc00:{plane}::/32 via " + switches, "", 1}, kPlanes, &why);
+  EXPECT_NE(plan, nullptr) << why;
+  return plan;
+}
+
+// Opens one end of a pair of hosts.
+using Open = std::function<std::unique_ptr<HostDatapath>(const HostConfig& config, int side, std::string* error)>;
+
+HostConfig host_config(std::shared_ptr<const Srv6Plan> plan) {
+  HostConfig config;
+  config.evs = auto_evs(kEvs, kPlanes);
+  config.structured_ev = true;
+  config.srv6 = std::move(plan);
+  for (uint32_t i = 0; i < kEvs; ++i) config.evs[i].value = (i + 1) << 16;
+  config.planes.assign(kPlanes, HostPlane());
+  for (HostPlane& plane : config.planes) plane.port = 4791;
+  return config;
+}
+
+void make_linked(Rig* rig, std::shared_ptr<const Srv6Plan> plan, const Open& open) {
+  auto link = std::make_shared<Link>(kPlanes);
+  HostConfig config = host_config(std::move(plan));
+  for (int side : {0, 1}) {
+    for (uint32_t p = 0; p < kPlanes; ++p) config.planes[p].addr = link->address(p, side);
+    std::string error;
+    std::unique_ptr<HostDatapath> datapath;
+    link->inside(side, [&] { datapath = open(config, side, &error); });
+    ASSERT_NE(datapath, nullptr) << error;
+    (side == 0 ? rig->a : rig->b) = end_of(std::move(datapath), config.planes);
+  }
+  rig->surroundings = link;
+  rig->carries_labels = true;
+}
+
+void make_raw(Rig* rig, std::shared_ptr<const Srv6Plan> plan, RawIo io) {
+  make_linked(rig, std::move(plan),
+              [io](const HostConfig& config, int, std::string* error) { return open_raw_datapath(config, io, error); });
+}
+
+#ifdef MRC_DPDK_MODULE
+DpdkConfig dpdk_config() {
+  DpdkConfig dpdk;
+  dpdk.module = MRC_DPDK_MODULE;
+  dpdk.eal = "--no-huge --no-shconf --no-pci --no-telemetry -m 1024 --log-level=4";
+  dpdk.gateways.resize(kPlanes);
+  dpdk.mtu = 9000;
+  return dpdk;
+}
+
+// Over the interfaces of the hosts, by the switch.
+void make_dpdk_linked(Rig* rig, std::shared_ptr<const Srv6Plan> plan) {
+  make_linked(rig, std::move(plan), [](const HostConfig& config, int side, std::string* error) {
+    DpdkConfig dpdk = dpdk_config();
+    std::string gateway = "fe80::" + std::to_string(side + 1);
+    EXPECT_TRUE(parse_gateways(gateway, kPlanes, &dpdk.gateways, error)) << *error;
+    for (uint32_t p = 0; p < kPlanes; ++p)
+      dpdk.ports.push_back("net_af_packet" + std::to_string(2 * side + p) + ",iface=plane" + std::to_string(p) +
+                           ",framesz=9216,blocksz=36864,framecnt=512");
+    return open_dpdk_datapath(config, dpdk, error);
+  });
+}
+
+// Pairs of ports in this process, joined by rings in memory: no privilege, no kernel between.
+void make_dpdk_ring(Rig* rig, bool checksum) {
+  HostConfig config = host_config(nullptr);
+  for (int side : {0, 1}) {
+    DpdkConfig dpdk = dpdk_config();
+    dpdk.checksum = checksum;
+    for (uint32_t p = 0; p < kPlanes; ++p) {
+      // Addresses that no interface of this machine has: their ports would be held.
+      const std::string address = "2001:db8:" + std::to_string(p) + "::" + std::to_string(side + 1);
+      EXPECT_TRUE(IpAddress::parse(address, &config.planes[p].addr));
+      dpdk.ports.push_back(ring_port(dpdk.eal, p, side));
+    }
+    std::string error;
+    std::unique_ptr<HostDatapath> datapath = open_dpdk_datapath(config, dpdk, &error);
+    ASSERT_NE(datapath, nullptr) << error;
+    (side == 0 ? rig->a : rig->b) = end_of(std::move(datapath), config.planes);
+  }
+  rig->carries_labels = true;
+}
+#endif
+
+void add_dpdk(bool links, std::vector<RigKind>* all) {
+#ifdef MRC_DPDK_MODULE
+  all->push_back({"dpdk_ring", [](Rig* rig) { make_dpdk_ring(rig, true); }});
+  all->push_back({"dpdk_ring_without_checksums", [](Rig* rig) { make_dpdk_ring(rig, false); }});
+  if (!links) return;
+  all->push_back({"dpdk_af_packet", [](Rig* rig) { make_dpdk_linked(rig, nullptr); }});
+  all->push_back({"dpdk_srv6", [](Rig* rig) { make_dpdk_linked(rig, encapsulating("5a")); }});
+  all->push_back({"dpdk_srh", [](Rig* rig) { make_dpdk_linked(rig, encapsulating("5a:5a:5a:5a:5a:5a")); }});
+#else
+  (void)links, (void)all;
+  std::fprintf(stderr, "conformance of dpdk: not run, built without libdpdk-dev\n");
+#endif
+}
+
+}  // namespace
+
+const std::vector<RigKind>& rigs() {
+  static const std::vector<RigKind> kinds = [] {
+    std::vector<RigKind> all = {
+        {"mem", make_mem},
+        {"udp_ipv4", [](Rig* rig) { make_udp(rig, udp(true, Offload::kAuto)); }},
+        {"udp_ipv6", [](Rig* rig) { make_udp(rig, udp(false, Offload::kAuto)); }},
+        {"udp_without_offload", [](Rig* rig) { make_udp(rig, udp(false, Offload::kOff)); }},
+        {"udp_srv6", [](Rig* rig) { make_udp(rig, udp_srv6()); }},
+    };
+    const std::string why_not = Link::why_not();
+    if (why_not.empty()) {
+      for (const bool xdp : {false, true}) {
+        const RawIo io = xdp ? RawIo::kXdp : RawIo::kPacket;
+        all.push_back({xdp ? "xdp" : "raw", [io](Rig* rig) { make_raw(rig, nullptr, io); }});
+        all.push_back({xdp ? "xdp_srv6" : "raw_srv6", [io](Rig* rig) { make_raw(rig, encapsulating("5a"), io); }});
+        all.push_back(
+            {xdp ? "xdp_srh" : "raw_srh", [io](Rig* rig) { make_raw(rig, encapsulating("5a:5a:5a:5a:5a:5a"), io); }});
+      }
+    } else {
+      std::fprintf(stderr, "conformance of raw and of dpdk over interfaces: not run, %s\n", why_not.c_str());
+    }
+    add_dpdk(why_not.empty(), &all);
+    return all;
+  }();
+  return kinds;
+}
+
+}  // namespace mrc::datapath

@@ -1,0 +1,192 @@
+// Neighbour solicitations and advertisements byte by byte, and the table that says when to ask [MRC-SR-20].
+#include "datapath/frame/neighbours.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "datapath/frame/checksum.h"
+#include "datapath/frame/gateway.h"
+#include "datapath/frame/neighbour_message.h"
+#include "harness/text.h"
+
+namespace mrc::datapath {
+namespace {
+
+using testing_text::hex;
+using testing_text::ip;
+
+using Found = Neighbours::Found;
+
+const MacAddress kOwn = {2, 0, 0, 0, 0, 1};
+const MacAddress kOther = {2, 0, 0, 0, 0, 2};
+
+TEST(Checksum, example_and_odd_lengths) {
+  // A datagram of 3 bytes from port 1 to port 2, fd00::1 to fd00::2, summed by hand:
+  // addresses fd00+1+fd00+2, length 11, next header 17, ports 1+2, length 11, data 6162+6300.
+  const uint8_t udp[] = {0, 1, 0, 2, 0, 11, 0, 0, 'a', 'b', 'c'};
+  uint32_t sum = 0xfd00 + 1 + 0xfd00 + 2 + 11 + 17 + 1 + 2 + 11 + 0x6162 + 0x6300;
+  while (sum >> 16 != 0) sum = (sum & 0xFFFF) + (sum >> 16);
+  EXPECT_EQ(ipv6_checksum(ip("fd00::1"), ip("fd00::2"), 17, udp, sizeof(udp)), 0xFFFF - sum);
+}
+
+TEST(Checksum, is_nothing_over_what_holds_it_and_differs_when_a_bit_does) {
+  std::vector<uint8_t> data(1501);
+  for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<uint8_t>(i * 7 + i / 256);
+  for (uint32_t n : {8u, 9u, 63u, 64u, 1501u}) {
+    data[6] = data[7] = 0;
+    const uint16_t sum = ipv6_checksum(ip("fd00::1"), ip("fd00::2"), 17, data.data(), n);
+    data[6] = static_cast<uint8_t>(sum >> 8);
+    data[7] = static_cast<uint8_t>(sum);
+    EXPECT_EQ(ipv6_checksum(ip("fd00::1"), ip("fd00::2"), 17, data.data(), n), 0) << n;
+    data[n - 1] ^= 0x10;
+    EXPECT_NE(ipv6_checksum(ip("fd00::1"), ip("fd00::2"), 17, data.data(), n), 0) << n;
+    data[n - 1] ^= 0x10;
+  }
+}
+
+TEST(NeighbourMessage, a_solicitation) {
+  NeighbourFrame frame;
+  write_solicitation(ip("fd00::1"), kOwn, ip("fd00::12:3456"), &frame);
+  EXPECT_EQ(hex(frame.data(), 54),
+            "3333ff123456"
+            "020000000001"
+            "86dd"
+            "60000000"
+            "0020"
+            "3a"
+            "ff"
+            "fd000000000000000000000000000001"
+            "ff0200000000000000000001ff123456");
+  EXPECT_EQ(hex(frame.data() + 54, 2), "8700");
+  EXPECT_EQ(hex(frame.data() + 58, 28),
+            "00000000"
+            "fd000000000000000000000000123456"
+            "0101020000000001");
+  NeighbourMessage got;
+  ASSERT_TRUE(parse_neighbour(frame.data(), frame.size(), &got));
+  EXPECT_TRUE(got.solicitation);
+  EXPECT_EQ(got.from, ip("fd00::1"));
+  EXPECT_EQ(got.target, ip("fd00::12:3456"));
+  EXPECT_TRUE(got.has_mac);
+  EXPECT_EQ(got.mac, kOwn);
+}
+
+TEST(NeighbourMessage, an_advertisement_goes_to_who_asked) {
+  NeighbourMessage question;
+  question.from = ip("fd00::1");
+  question.target = ip("fd00::2");
+  NeighbourFrame frame;
+  write_advertisement(ip("fd00::2"), kOther, question, kOwn, &frame);
+  EXPECT_EQ(hex(frame.data(), 12), "020000000001020000000002");
+  EXPECT_EQ(frame[54], 136);
+  EXPECT_EQ(frame[58], 0x60);  // solicited, override
+  NeighbourMessage got;
+  ASSERT_TRUE(parse_neighbour(frame.data(), frame.size(), &got));
+  EXPECT_FALSE(got.solicitation);
+  EXPECT_EQ(got.target, ip("fd00::2"));
+  EXPECT_EQ(got.mac, kOther);
+}
+
+TEST(NeighbourMessage, who_checks_for_duplicates_is_answered_at_all_nodes) {
+  NeighbourMessage question;
+  question.target = ip("fd00::2");
+  NeighbourFrame frame;
+  write_advertisement(ip("fd00::2"), kOther, question, kOwn, &frame);
+  EXPECT_EQ(hex(frame.data(), 6), "333300000001");
+  EXPECT_EQ(hex(frame.data() + 38, 16), "ff020000000000000000000000000001");
+  EXPECT_EQ(frame[58], 0x20);
+}
+
+TEST(NeighbourMessage, cut_changed_and_forwarded_ones_are_refused) {
+  NeighbourFrame good;
+  write_solicitation(ip("fd00::1"), kOwn, ip("fd00::2"), &good);
+  NeighbourMessage got;
+  for (size_t n = 0; n < good.size(); ++n) {
+    const std::vector<uint8_t> cut(good.begin(), good.begin() + static_cast<ptrdiff_t>(n));
+    EXPECT_FALSE(parse_neighbour(cut.data(), static_cast<uint32_t>(n), &got)) << n;
+  }
+  for (size_t at : {13, 19, 20, 21, 30, 54, 55, 56, 57, 70, 78, 79, 85}) {
+    NeighbourFrame bad = good;
+    bad[at] ^= 1;
+    EXPECT_FALSE(parse_neighbour(bad.data(), bad.size(), &got)) << at;
+  }
+}
+
+TEST(Neighbours, asks_waits_and_knows) {
+  Neighbours table;
+  const IpAddress hop = ip("fd00::2");
+  Instant now = Instant::from_ns(1);
+  EXPECT_TRUE(table.find(hop, now).ask);
+  const Neighbours::Answer second = table.find(hop, now);
+  EXPECT_FALSE(second.ask);
+  EXPECT_EQ(second.found, Found::kAwaited);
+  EXPECT_TRUE(table.heard(hop, kOther, now));
+  const Neighbours::Answer known = table.find(hop, now);
+  EXPECT_EQ(known.found, Found::kKnown);
+  EXPECT_EQ(known.mac, kOther);
+  EXPECT_FALSE(known.ask);
+}
+
+TEST(Neighbours, gives_up_after_its_questions_and_tries_anew) {
+  Neighbours table;
+  const IpAddress hop = ip("fd00::2");
+  Instant now = Instant::from_ns(1);
+  for (uint32_t i = 0; i < Neighbours::kMostAsked; ++i) {
+    EXPECT_TRUE(table.find(hop, now).ask) << i;
+    EXPECT_FALSE(table.find(hop, now + Neighbours::kAskEvery - Duration::nanoseconds(1)).ask) << i;
+    now = now + Neighbours::kAskEvery;
+  }
+  EXPECT_EQ(table.find(hop, now).found, Found::kAbsent);
+  EXPECT_FALSE(table.find(hop, now).ask);
+  now = now + Neighbours::kAbsentFor;
+  const Neighbours::Answer anew = table.find(hop, now);
+  EXPECT_TRUE(anew.ask);
+  EXPECT_EQ(anew.found, Found::kAwaited);
+}
+
+TEST(Neighbours, an_old_one_is_used_while_it_is_asked_and_then_forgotten) {
+  Neighbours table;
+  const IpAddress hop = ip("fd00::2");
+  Instant now = Instant::from_ns(1);
+  table.find(hop, now);
+  table.heard(hop, kOther, now);
+  now = now + Neighbours::kFreshFor;
+  for (uint32_t i = 0; i < Neighbours::kMostAsked; ++i, now = now + Neighbours::kAskEvery) {
+    const Neighbours::Answer answer = table.find(hop, now);
+    EXPECT_TRUE(answer.ask) << i;
+    EXPECT_EQ(answer.found, Found::kKnown) << i;
+  }
+  now = now + Neighbours::kAbsentFor;
+  EXPECT_EQ(table.find(hop, now).found, Found::kAwaited);
+  table.heard(hop, kOwn, now);
+  EXPECT_EQ(table.find(hop, now).mac, kOwn);
+}
+
+TEST(Neighbours, what_nobody_asked_for_is_not_remembered) {
+  Neighbours table;
+  EXPECT_FALSE(table.heard(ip("fd00::2"), kOther, Instant::from_ns(1)));
+  EXPECT_EQ(table.find(ip("fd00::2"), Instant::from_ns(1)).found, Found::kAwaited);
+}
+
+TEST(Gateway, addresses_and_words) {
+  std::vector<Gateway> got;
+  std::string why;
+  ASSERT_TRUE(parse_gateways("", 2, &got, &why));
+  EXPECT_EQ(got[1].kind, Gateway::Kind::kNone);
+  ASSERT_TRUE(parse_gateways("fe80::1", 2, &got, &why));
+  EXPECT_EQ(got[1].kind, Gateway::Kind::kAddress);
+  EXPECT_EQ(got[1].address, ip("fe80::1"));
+  ASSERT_TRUE(parse_gateways(" 02:00:00:00:0a:Ff ;\n link ", 2, &got, &why));
+  EXPECT_EQ(got[0].kind, Gateway::Kind::kMac);
+  EXPECT_EQ(got[0].mac, (MacAddress{2, 0, 0, 0, 10, 255}));
+  EXPECT_EQ(got[1].kind, Gateway::Kind::kNone);
+  for (const char* bad : {"fe80::1;link;link", "10.0.0.1", "02:00:00:00:00", "02:00:00:00:00:0g", "gateway"}) {
+    EXPECT_FALSE(parse_gateways(bad, 2, &got, &why)) << bad;
+    EXPECT_FALSE(why.empty());
+  }
+}
+
+}  // namespace
+}  // namespace mrc::datapath

@@ -1,0 +1,18 @@
+// Makes ports as the list of faults (fault.h) says. One batch of commands per node: a switch loses all its ports within
+// a millisecond or two, as when its power fails, not one after the other.
+#pragma once
+
+#include <vector>
+
+#include "state.h"
+
+namespace mrc::fabric {
+
+// What of a port follows from a fault.
+enum class Aspect : uint8_t { kCarrier, kTraffic, kBoth };  // up or down; rate and loss
+
+// Both ends of these links; the node `first`, the switch that a fault is about, before all others.
+void apply_faults(const LabState& state, const Topology& topology, const Json& faults,
+                  const std::vector<const Link*>& links, Aspect aspect, const NodeId* first = nullptr);
+
+}  // namespace mrc::fabric

@@ -1,0 +1,27 @@
+// Owner: the mark of a lab that belongs to a `mrc-fabric run`. It is a lock on a file in the lab's folder, held by that
+// process and its guardian. When both were killed, the lock is free and the lab nobody's: the next `up` or `run` builds
+// anew instead of finding a lab that is "up already".
+#pragma once
+
+#include "state.h"
+
+namespace mrc::fabric {
+
+class Owner {
+ public:
+  // Takes the lab. Before the guardian is made, so that it holds the lock as well. Throws FabricError.
+  explicit Owner(const LabState& state);
+  ~Owner();
+  Owner(const Owner&) = delete;
+  Owner& operator=(const Owner&) = delete;
+
+ private:
+  int fd_ = -1;
+};
+
+// It had an owner, who is gone.
+bool is_orphan(const LabState& state);
+// From now on it belongs to nobody in particular: `mrc-fabric up`.
+void disown(const LabState& state);
+
+}  // namespace mrc::fabric

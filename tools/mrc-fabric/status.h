@@ -1,0 +1,17 @@
+// What a lab looks like now: every link with its state, rate, traffic in both directions, what its queues and faults
+// have dropped.
+#pragma once
+
+#include <string>
+
+#include "state.h"
+
+namespace mrc::fabric {
+
+// Counters are of the kernel's interfaces and queues since they were made; bytes and packets as sent by that end.
+Json describe_lab(const LabState& state, const Topology& topology);
+std::string status_table(const Json& lab);
+// Packets that the interface has sent so far, per port name ("p0-t1-1:t0-0").
+Json port_counters(const LabState& state, const Topology& topology);
+
+}  // namespace mrc::fabric

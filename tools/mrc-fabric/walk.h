@@ -1,0 +1,36 @@
+// The way of one packet, computed from the tables that the nodes are given (node_config.h), hop by hop. Any destination
+// can be followed: the list of a path, one that a person made up, or a plain address.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "node_config.h"
+
+namespace mrc::fabric {
+
+struct Hop {
+  NodeId node;
+  std::string in, out;  // ports; empty at the ends of the way
+  IpAddress arrives;    // destination address as it comes in
+  IpAddress leaves;     // and as it goes out, shifted by the node's own uSID
+};
+
+struct Walk {
+  std::vector<Hop> hops;
+  bool arrived = false;
+  bool by_hash = false;  // somewhere a hash decides; the way shown is the first of several
+  std::string end;       // why it ends where it ends
+};
+
+Walk walk_packet(const Topology& topology, uint32_t source, const IpAddress& destination);
+
+// What a user says about a path: "PLANE/T1", the number of an EV of the source's device (the file that hosts get
+// spreads them over planes and T1s in turn), or an IPv6 address.
+struct PathChoice {
+  IpAddress destination;
+  std::string words;  // "plane 0 over T1 1"
+};
+PathChoice choose_path(const Topology& topology, uint32_t source, uint32_t target, const std::string& text);
+
+}  // namespace mrc::fabric

@@ -1,0 +1,41 @@
+// The control socket of a running switch: a Unix stream socket, one request in a line, one answer, then it closes. Who
+// may open the path (root) may ask. Never blocks: packets do not wait for a slow client.
+//
+//     show                 counters, as JSON
+//     rate PORT BPS        another rate of a port, both directions
+//
+// An answer that begins with "error: " says what is wrong with the request.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <string>
+
+namespace mrc::softswitch {
+
+class ControlServer {
+ public:
+  using Answer = std::function<std::string(const std::string& request)>;
+  explicit ControlServer(const std::string& path);  // takes the place of a dead switch's socket; throws FabricError
+  ~ControlServer();
+  ControlServer(const ControlServer&) = delete;
+  ControlServer& operator=(const ControlServer&) = delete;
+
+  int fd() const { return epoll_; }  // readable: serve() has something to do
+  void serve(const Answer& answer);
+
+ private:
+  struct Client {
+    int fd = -1;
+    std::string request;
+  };
+  void accept_all();
+  // True: it has been answered, or is gone.
+  bool talk(Client* client, const Answer& answer);
+
+  std::string path_;
+  int listener_ = -1, epoll_ = -1;
+  std::deque<Client> clients_;  // oldest first
+};
+
+}  // namespace mrc::softswitch

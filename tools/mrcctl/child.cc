@@ -1,0 +1,103 @@
+#include "child.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+#include "device.h"
+
+namespace mrcctl {
+
+namespace {
+constexpr int kGraceMs = 3000, kStepMs = 10;
+}
+
+Child::Child(const std::string& command) {
+  int to[2], from[2];
+  if (::pipe2(to, O_CLOEXEC) != 0) throw Error(std::string("pipe: ") + std::strerror(errno));
+  if (::pipe2(from, O_CLOEXEC) != 0) {
+    ::close(to[0]);
+    ::close(to[1]);
+    throw Error(std::string("pipe: ") + std::strerror(errno));
+  }
+  pid_ = ::fork();
+  if (pid_ == 0) {
+    ::setpgid(0, 0);  // with all that the shell starts
+    ::dup2(to[0], 0);
+    ::dup2(from[1], 1);
+    ::execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
+    ::_exit(127);
+  }
+  ::close(to[0]);
+  ::close(from[1]);
+  in_ = to[1];
+  out_ = from[0];
+  if (pid_ < 0) throw Error(std::string("fork: ") + std::strerror(errno));
+}
+
+Child::~Child() {
+  ::close(in_);
+  ::close(out_);
+  if (ended_ || pid_ < 0) return;
+  for (int waited = 0; waited < kGraceMs; waited += kStepMs) {
+    if (::waitpid(pid_, nullptr, WNOHANG) == pid_) return;
+    ::usleep(kStepMs * 1000);
+  }
+  ::kill(-pid_, SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+bool Child::read_some(int timeout_ms) {
+  pollfd wait{out_, POLLIN, 0};
+  if (::poll(&wait, 1, timeout_ms) <= 0) return false;
+  std::array<char, 65536> part;
+  const ssize_t n = ::read(out_, part.data(), part.size());
+  if (n <= 0) return false;
+  buffer_.append(part.data(), static_cast<size_t>(n));
+  return true;
+}
+
+bool Child::read_line(std::string* line, int timeout_ms) {
+  for (;;) {
+    if (const size_t end = buffer_.find('\n'); end != std::string::npos) {
+      *line = buffer_.substr(0, end);
+      buffer_.erase(0, end + 1);
+      return true;
+    }
+    if (!read_some(timeout_ms)) return false;
+  }
+}
+
+bool Child::read_all(std::string* text, int timeout_ms) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
+  const auto left = [&] {
+    return static_cast<int>((until - std::chrono::steady_clock::now()) / std::chrono::milliseconds(1));
+  };
+  while (left() > 0 && read_some(left())) {
+  }
+  *text = std::move(buffer_);
+  return left() > 0;
+}
+
+int Child::wait() {
+  int status = 0;
+  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  ended_ = true;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+std::string shell_quoted(const std::string& word) {
+  std::string text = "'";
+  for (char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+}  // namespace mrcctl

@@ -1,0 +1,33 @@
+// A command run by the shell, with pipes to its standard input and output.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+namespace mrcctl {
+
+class Child {
+ public:
+  explicit Child(const std::string& command);  // throws Error
+  ~Child();                                    // closes its input, waits a moment, then kills it
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  // False: it has ended, or said nothing for so long.
+  bool read_line(std::string* line, int timeout_ms);
+  // All that it says until it ends; false when that takes longer.
+  bool read_all(std::string* text, int timeout_ms);
+  int wait();  // exit status, 128 + signal
+
+ private:
+  bool read_some(int timeout_ms);
+  pid_t pid_ = -1;
+  int in_ = -1, out_ = -1;
+  bool ended_ = false;
+  std::string buffer_;
+};
+
+std::string shell_quoted(const std::string& word);
+
+}  // namespace mrcctl

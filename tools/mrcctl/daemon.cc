@@ -1,0 +1,141 @@
+#include "daemon.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "device.h"
+#include "device/config.h"
+#include "device/unix_address.h"
+
+namespace mrcctl {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kPatienceMs = 5000;
+
+constexpr const char* kSocketVariable = "MRC_MRCD_SOCKET";
+
+// What the environment said at the beginning.
+const std::optional<std::string>& own_variable() {
+  static const std::optional<std::string> value = [] {
+    const char* text = std::getenv(kSocketVariable);
+    return text != nullptr ? std::optional<std::string>(text) : std::nullopt;
+  }();
+  return value;
+}
+
+const char* environment(const char* name) {
+  if (std::strcmp(name, kSocketVariable) != 0) return std::getenv(name);
+  return own_variable() ? own_variable()->c_str() : nullptr;
+}
+
+std::string configured_socket() {
+  mrc::device::Config config;
+  std::string why;
+  if (!mrc::device::load_config(environment, &config, &why)) throw Error(why);
+  return config.devices.front().settings.mrcd_socket;
+}
+
+}  // namespace
+
+void keep_devices_out() {
+  own_variable();
+  ::setenv(kSocketVariable, "", 1);
+}
+
+Daemon::Daemon(const std::string& given) {
+  const std::string socket = given.empty() ? configured_socket() : given;
+  sockaddr_un at;
+  socklen_t length;
+  if (socket.empty()) throw Error("the setting mrcd_socket is empty, so no process of this host uses a daemon");
+  if (!mrc::device::unix_address(socket, &at, &length))
+    throw Error("'" + socket + "' is too long for the name of a socket");
+  fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd_ >= 0 && ::connect(fd_, reinterpret_cast<const sockaddr*>(&at), length) == 0) return;
+  const int error = errno;
+  if (fd_ >= 0) ::close(fd_);
+  throw Error("no mrcd answers at " + socket + " (" + std::strerror(error) +
+              "): start it with `mrcd`, or name its socket by --socket or MRC_MRCD_SOCKET");
+}
+
+Daemon::~Daemon() {
+  if (changed_) settle();
+  ::close(fd_);
+}
+
+void Daemon::settle() noexcept {
+  try {
+    const Json answer = ask({{"do", "save"}});
+    if (!answer.value("saved", false))
+      std::fprintf(stderr, "mrcctl: done, but mrcd could not write its file: %s\n", answer.value("why", "").c_str());
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "mrcctl: done, but whether mrcd has written its file is not known: %s\n", e.what());
+  }
+}
+
+bool Daemon::read_line(std::string* line, int timeout_ms) {
+  for (;;) {
+    if (const size_t end = in_.find('\n'); end != std::string::npos) {
+      *line = in_.substr(0, end);
+      in_.erase(0, end + 1);
+      return true;
+    }
+    pollfd wait{fd_, POLLIN, 0};
+    const int ready = ::poll(&wait, 1, timeout_ms);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return false;
+    std::array<char, 65536> part;
+    const ssize_t n = ::recv(fd_, part.data(), part.size(), 0);
+    if (n <= 0) return false;
+    in_.append(part.data(), static_cast<size_t>(n));
+  }
+}
+
+int Daemon::request(Json message, Json* data, std::string* why) {
+  const unsigned id = next_request_++;
+  const auto what = message.at("do").get<std::string>();
+  message["request"] = id;
+  const std::string line = message.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  for (size_t at = 0; at < line.size();) {
+    const ssize_t n = ::send(fd_, line.data() + at, line.size() - at, MSG_NOSIGNAL);
+    if (n <= 0 && errno != EINTR) throw Error("mrcd has gone");
+    if (n > 0) at += static_cast<size_t>(n);
+  }
+  for (std::string text; read_line(&text, kPatienceMs);) {
+    Json answer = Json::parse(text, nullptr, false);
+    if (!answer.is_object() || answer.value("answer", 0u) != id) continue;
+    if (data != nullptr && answer.contains("data")) *data = std::move(answer["data"]);
+    if (why != nullptr) *why = answer.value("why", "");
+    const int error = answer.value("error", EIO);
+    if (error == 0 && (what == "modify" || what == "port" || what == "deny" || what == "allow")) changed_ = true;
+    return error;
+  }
+  throw Error("mrcd does not answer");
+}
+
+Json Daemon::ask(Json message) {
+  Json data;
+  std::string why;
+  const int error = request(std::move(message), &data, &why);
+  if (error != 0) throw Error(why.empty() ? std::strerror(error) : why);
+  return data;
+}
+
+bool Daemon::next(Json* message) {
+  std::string line;
+  if (!read_line(&line, -1)) return false;
+  *message = Json::parse(line, nullptr, false);
+  return true;
+}
+
+}  // namespace mrcctl

@@ -1,0 +1,38 @@
+// The connection to mrcd of a program that asks: one request, one answer; or a stream of events. spec/mrcd.md.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace mrcctl {
+
+class Daemon {
+ public:
+  // `socket` empty: where the settings say. Throws Error and says how to start one.
+  explicit Daemon(const std::string& socket);
+  ~Daemon();  // what was changed is in mrcd's file before; else it says so on standard error [MRC-MRCD-7]
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
+  // The answer's data. Throws Error with the daemon's reason.
+  nlohmann::json ask(nlohmann::json message);
+  // 0 or the errno value that the daemon answered; *why: its sentence.
+  int request(nlohmann::json message, nlohmann::json* data, std::string* why);
+  // The next message that nobody asked for; false when the daemon has gone.
+  bool next(nlohmann::json* message);
+
+ private:
+  bool read_line(std::string* line, int timeout_ms);
+  void settle() noexcept;
+
+  int fd_ = -1;
+  bool changed_ = false;
+  unsigned next_request_ = 1;
+  std::string in_;
+};
+
+// Devices that this program opens from now on do without the daemon: they try paths that are denied, too, and what they
+// are asked for is nobody else's business.
+void keep_devices_out();
+
+}  // namespace mrcctl

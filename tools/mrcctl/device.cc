@@ -1,0 +1,148 @@
+#include "device.h"
+
+#include "daemon.h"
+
+#include <arpa/inet.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace mrcctl {
+
+namespace {
+
+// Any number that the controller has not given out; the profile lives in this process for one call.
+constexpr uint64_t kScratchProfile = UINT64_MAX;
+
+[[noreturn]] void fail(const std::string& what) {
+  const int error = errno;
+  if (error == EPERM)
+    throw Error(what + ": this needs CAP_NET_ADMIN, or membership of the group that the setting ctl_group names");
+  throw Error(what + ": " + std::strerror(error));
+}
+
+}  // namespace
+
+Device::Device(const std::string& name) {
+  keep_devices_out();
+  verbs_ = mrc_soft_open_device_by_name(name.empty() ? nullptr : name.c_str());
+  const int error = errno;
+  if (verbs_ == nullptr && mrc_soft_config_error() != nullptr) throw Error(mrc_soft_config_error());
+  errno = error;
+  if (verbs_ == nullptr) fail("cannot open device '" + name + "'");
+  context_ = mrc_create_context(verbs_, nullptr);
+  if (context_ != nullptr) return;
+  const int why = errno;
+  mrc_soft_close_device(verbs_);
+  errno = why;
+  fail("cannot use device '" + name + "'");
+}
+
+Device::~Device() {
+  mrc_destroy_context(context_);
+  mrc_soft_close_device(verbs_);
+}
+
+mrc_ctl_device_attr Device::attributes() const {
+  mrc_ctl_device_attr attr;
+  if (mrc_ctl_query_device(verbs_, &attr) != 0) fail("cannot query the device");
+  return attr;
+}
+
+std::vector<uint8_t> Device::ports() const {
+  std::vector<uint8_t> ports;
+  const uint32_t mask = attributes().phy_port_mask;
+  for (uint8_t port = 1; port < 32; ++port)
+    if ((mask >> port & 1) != 0) ports.push_back(port);
+  return ports;
+}
+
+std::vector<mrc_ctl_ev> Device::evs() const {
+  mrc_ctl_ev_profile_attr attr{};
+  attr.profile_state = MRC_CTL_PROFILE_OFFLINE;
+  attr.ev_mode = MRC_CTL_EV_MODE_AUTO;
+  if (mrc_ctl_modify_ev_profile(context_, kScratchProfile, &attr, MRC_CTL_EV_PROFILE_STATE | MRC_CTL_EV_PROFILE_MODE))
+    fail("cannot list the EVs");
+  std::vector<mrc_ctl_ev_op_entry> entries;
+  attr.ev_op = {MRC_CTL_EV_OP_QUERY_EV_ARRAY, nullptr, 0};
+  int result = mrc_ctl_query_ev_profile(context_, kScratchProfile, &attr, MRC_CTL_EV_PROFILE_EV_OP);
+  if (result != 0 && errno == E2BIG) {
+    entries.resize(static_cast<size_t>(attr.ev_op.entry_count));
+    attr.ev_op.entries = entries.data();
+    result = mrc_ctl_query_ev_profile(context_, kScratchProfile, &attr, MRC_CTL_EV_PROFILE_EV_OP);
+  }
+  if (result != 0) fail("cannot list the EVs");
+  attr.profile_state = MRC_CTL_PROFILE_INIT;
+  mrc_ctl_modify_ev_profile(context_, kScratchProfile, &attr, MRC_CTL_EV_PROFILE_STATE);
+  std::vector<mrc_ctl_ev> evs;
+  for (const mrc_ctl_ev_op_entry& entry : entries) evs.push_back(entry.ev);
+  return evs;
+}
+
+mrc_ctl_ev_fmt_mode Device::ev_format() const {
+  return (attributes().ev.ev_fmt_mode_mask & MRC_CTL_EV_FMT_MODE_STEV) != 0 ? MRC_CTL_EV_FMT_MODE_STEV
+                                                                            : MRC_CTL_EV_FMT_MODE_UDP;
+}
+
+union ibv_gid Device::gid(int index) const {
+  union ibv_gid gid {};
+  if (mrc_soft_query_gid(verbs_, 1, index, &gid) != 0) fail("cannot read the GID table");
+  return gid;
+}
+
+std::vector<std::string> device_names() {
+  int count = 0;
+  ibv_device** list = mrc_soft_get_device_list(&count);
+  if (list == nullptr && mrc_soft_config_error() != nullptr) throw Error(mrc_soft_config_error());
+  if (list == nullptr) fail("cannot list the devices");
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) names.emplace_back(mrc_soft_get_device_name(list[i]));
+  mrc_soft_free_device_list(list);
+  return names;
+}
+
+std::string gid_text(const union ibv_gid& gid) {
+  static constexpr union ibv_gid kEmpty {};
+  static constexpr uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+  if (std::memcmp(&gid, &kEmpty, sizeof gid) == 0) return "";
+  char text[INET6_ADDRSTRLEN];
+  const bool v4 = std::memcmp(gid.raw, kMapped, sizeof kMapped) == 0;
+  inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? gid.raw + 12 : gid.raw, text, sizeof text);
+  return text;
+}
+
+union ibv_gid parse_gid(const std::string& text) {
+  union ibv_gid gid {};
+  if (inet_pton(AF_INET6, text.c_str(), gid.raw) == 1) return gid;
+  if (inet_pton(AF_INET, text.c_str(), gid.raw + 12) != 1)
+    throw Error("'" + text + "' is no GID: an IPv6 or IPv4 address");
+  gid.raw[10] = gid.raw[11] = 0xFF;
+  return gid;
+}
+
+std::string ev_text(const mrc_ctl_ev& ev, mrc_ctl_ev_fmt_mode format) {
+  char text[32];
+  const unsigned high = static_cast<unsigned>(ev.val[0] << 8 | ev.val[1]);
+  const unsigned low = static_cast<unsigned>(ev.val[2] << 8 | ev.val[3]);
+  if (format == MRC_CTL_EV_FMT_MODE_UDP)
+    std::snprintf(text, sizeof text, "%u", high);
+  else
+    std::snprintf(text, sizeof text, "0x%04x:%u", high, low);
+  return text;
+}
+
+const char* format_name(int mode) {
+  switch (mode) {
+    case MRC_CTL_EV_FMT_MODE_UDP:
+      return "UDP";
+    case MRC_CTL_EV_FMT_MODE_STEV:
+      return "STEV";
+    case MRC_CTL_EV_FMT_MODE_SRV6:
+      return "SRv6";
+    default:
+      return "?";
+  }
+}
+
+}  // namespace mrcctl

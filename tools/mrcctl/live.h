@@ -1,0 +1,31 @@
+// mrcctl show ports | profiles | denies | qps | evs | monitor, and watch: what mrcd and the processes of this host say.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace mrcctl {
+
+class Daemon;
+
+struct LiveOptions {
+  std::string socket, device;
+  uint32_t pid = 0;       // only this process
+  bool troubled = false;  // evs: only those with losses, marks, or not good
+  bool json = false;
+};
+
+// Of the processes that the options name, now.
+nlohmann::json reports_of(Daemon* daemon, const LiveOptions& options);
+
+int show_ports(const LiveOptions& options);
+int show_profiles(const LiveOptions& options);
+int show_denies(const LiveOptions& options);
+int show_qps(const LiveOptions& options);
+int show_evs(const LiveOptions& options);
+int show_monitor(const LiveOptions& options);
+// A table that is drawn anew every `interval_s`, `rounds` times (0: until interrupted).
+int watch(const LiveOptions& options, double interval_s, uint64_t rounds);
+
+}  // namespace mrcctl

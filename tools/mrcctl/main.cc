@@ -1,0 +1,46 @@
+// mrcctl: shows and steers the controller side of this host's MRC devices. Exit status 0: as asked, 1: what was looked
+// at is not as it should be, 2: bad usage or an error.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <map>
+#include <string>
+
+#include "commands.h"
+#include "device.h"
+
+namespace {
+
+int run(int argc, char** argv) {
+  CLI::App app{
+      "Shows and steers the controller side of this host's MRC devices. What concerns all processes of the host goes\n"
+      "through mrcd; `probe` and `ev expand` need no daemon. man mrcctl has examples."};
+  app.require_subcommand(1);
+  mrcctl::Common common;
+  app.add_flag("--json", common.json, "Machine-readable output");
+  app.add_option("--socket", common.socket, "Where mrcd listens, else as the setting mrcd_socket says");
+  app.fallthrough();  // these may stand anywhere
+  std::map<const CLI::App*, mrcctl::Command> commands;
+  mrcctl::add_show_commands(&app, &common, &commands);
+  mrcctl::add_change_commands(&app, &common, &commands);
+  mrcctl::add_probe_commands(&app, &common, &commands);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? mrcctl::kGood : mrcctl::kBad;
+  }
+  for (const auto& [parsed, command] : commands)
+    if (*parsed) return command();
+  return mrcctl::kBad;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "mrcctl: %s\n", e.what());
+    return mrcctl::kBad;
+  }
+}

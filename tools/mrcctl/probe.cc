@@ -1,0 +1,209 @@
+#include "probe.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "device.h"
+#include "loop_prober.h"
+#include "paths.h"
+
+namespace mrcctl {
+
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+constexpr uint32_t kNsPerMs = 1'000'000;
+constexpr size_t kBatch = 256;  // probes at once: a burst of thousands would lose some by itself
+
+struct Chosen {
+  mrc_ctl_ev ev;
+  uint32_t number;  // among the EVs of its port, from 0
+  uint32_t received = 0;
+  uint32_t rtt = 0;  // least, ns
+};
+
+std::vector<Chosen> chosen_evs(const Device& device, const ProbeOptions& options) {
+  std::vector<Chosen> chosen;
+  std::map<uint8_t, uint32_t> seen, taken;
+  for (const mrc_ctl_ev& ev : device.evs()) {
+    const uint32_t number = seen[ev.port]++;
+    if (!options.ports.empty() && std::find(options.ports.begin(), options.ports.end(), ev.port) == options.ports.end())
+      continue;
+    if (!options.ev.empty() && ev_text(ev, device.ev_format()) != options.ev) continue;
+    if (options.most != 0 && taken[ev.port] == options.most) continue;
+    ++taken[ev.port];
+    chosen.push_back({ev, number});
+  }
+  if (chosen.empty()) throw Error("the device has no such EV on these ports");
+  return chosen;
+}
+
+void probe_batch(const Device& device, const union ibv_gid& peer, uint32_t timeout_ms, Chosen* evs, size_t count) {
+  std::vector<mrc_ctl_ep_req> requests(count);
+  std::vector<mrc_ctl_ep_rsp> responses(count);
+  for (size_t i = 0; i < count; ++i) {
+    mrc_ctl_ep_req& request = requests[i];
+    std::memset(&request, 0, sizeof request);
+    request.req_id = static_cast<uint16_t>(i);
+    request.dgid = peer;
+    request.ev_fmt_mode = device.ev_format();
+    request.req_ev = evs[i].ev;
+  }
+  int answered = 0;
+  if (mrc_ctl_ep_batch_send_wait(device.context(), 0, MRC_CTL_EP_OP_EV_PROBE, requests.data(), static_cast<int>(count),
+                                 timeout_ms * kNsPerMs, responses.data(), &answered) != 0 &&
+      errno != ETIMEDOUT)
+    throw Error("cannot probe " + gid_text(peer) + ": " + std::strerror(errno));
+  for (int i = 0; i < answered; ++i) {
+    const mrc_ctl_ep_rsp& response = responses[static_cast<size_t>(i)];
+    Chosen& ev = evs[response.req_id];
+    ev.rtt = ev.received++ == 0 ? response.rtt : std::min(ev.rtt, response.rtt);
+  }
+}
+
+// A path that lost more than the share is bad.
+bool is_bad(uint32_t sent, uint32_t received, double loss) {
+  return received == 0 || static_cast<double>(sent - received) > loss * sent;
+}
+
+OrderedJson describe(const std::string& peer, const union ibv_gid& gid, const std::vector<Chosen>& evs,
+                     mrc_ctl_ev_fmt_mode format, const Paths& paths, const ProbeOptions& options) {
+  OrderedJson j{{"peer", peer}, {"paths", OrderedJson::array()}};
+  size_t silent = 0, bad = 0;
+  for (const Chosen& ev : evs) {
+    const PathNames names = paths.names(ev.ev.port, ev.number, gid);
+    OrderedJson path{{"port", ev.ev.port},          {"ev", ev_text(ev.ev, format)},
+                     {"answered", ev.received > 0}, {"sent", options.count},
+                     {"received", ev.received},     {"bad", is_bad(options.count, ev.received, options.loss)}};
+    if (ev.received > 0) path["rtt_ns"] = ev.rtt;
+    if (!names.t1.empty()) path["t1"] = names.t1;
+    if (!names.far_t0.empty()) path["far_t0"] = names.far_t0;
+    silent += ev.received == 0;
+    bad += path["bad"].get<bool>();
+    j["paths"].push_back(std::move(path));
+  }
+  j["silent"] = silent;
+  j["bad"] = bad;
+  return j;
+}
+
+// There and back over this host's own switches; no peer is needed.
+OrderedJson probe_loops(const Paths& paths, const ProbeOptions& options) {
+  std::string why;
+  std::vector<mrc::mrcd::LoopPath> loops = mrc::mrcd::loop_paths(paths.config(), &why);
+  OrderedJson all = OrderedJson::array();
+  if (loops.empty()) return all;
+  mrc::mrcd::LoopProber prober;
+  if (!prober.open(paths.config(), loops, &why)) throw Error(why);
+  std::vector<uint32_t> received(loops.size());
+  const auto now = [] {
+    return mrc::Instant::from_ns(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+  };
+  const auto collect = [&] {
+    prober.collect(now(), [&](const mrc::mrcd::LoopProber::Fate& fate) { received[fate.path] += fate.answered; });
+  };
+  for (uint32_t n = 0; n < options.count; ++n) {
+    for (size_t i = 0; i < loops.size(); ++i) prober.send(i, now());
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    collect();
+  }
+  while (prober.open_probes() != 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    collect();
+  }
+  for (size_t i = 0; i < loops.size(); ++i)
+    all.push_back({{"port", loops[i].plane},
+                   {"t0", mrc::mrcd::usid_text(loops[i].t0)},
+                   {"t1", loops[i].t1 != 0 ? mrc::mrcd::usid_text(loops[i].t1) : ""},
+                   {"sent", options.count},
+                   {"received", received[i]},
+                   {"bad", is_bad(options.count, received[i], options.loss)}});
+  return all;
+}
+
+// One line per port: how many answered, and how fast; then who did not.
+void print(const OrderedJson& peer) {
+  std::printf("%s\n", peer["peer"].get<std::string>().c_str());
+  std::map<int, std::vector<double>> rtt;
+  std::map<int, std::vector<std::string>> bad;
+  std::map<int, size_t> all;
+  for (const OrderedJson& path : peer["paths"]) {
+    const int port = path["port"].get<int>();
+    ++all[port];
+    if (path["answered"]) rtt[port].push_back(path["rtt_ns"].get<double>() / 1000);
+    if (path["bad"])
+      bad[port].push_back(
+          path["ev"].get<std::string>() + (path.contains("t1") ? " over T1 " + path["t1"].get<std::string>() : "") +
+          (path["answered"] ? ": " + path["received"].dump() + " of " + path["sent"].dump() + " came back" : ""));
+  }
+  for (const auto& [port, count] : all) {
+    std::vector<double>& times = rtt[port];
+    std::sort(times.begin(), times.end());
+    std::printf("  port %2d: %zu of %zu paths answer", port, times.size(), count);
+    if (!times.empty())
+      std::printf(", round trip %.1f / %.1f / %.1f us (least, median, most)", times.front(), times[times.size() / 2],
+                  times.back());
+    std::printf("\n");
+    for (const std::string& ev : bad[port]) std::printf("    bad: EV %s\n", ev.c_str());
+  }
+}
+
+void print_loops(const OrderedJson& loops) {
+  for (const OrderedJson& loop : loops)
+    std::printf("  port %s: T0 %s%s and back: %s of %s probes\n", loop["port"].dump().c_str(),
+                loop["t0"].get<std::string>().c_str(),
+                loop["t1"] == "" ? "" : (", T1 " + loop["t1"].get<std::string>()).c_str(),
+                loop["received"].dump().c_str(), loop["sent"].dump().c_str());
+}
+
+}  // namespace
+
+int probe(const ProbeOptions& options) {
+  std::vector<union ibv_gid> gids;
+  for (const std::string& peer : options.peers) gids.push_back(parse_gid(peer));
+  const Paths paths(options.device);
+  const Device device(options.device);
+  const std::vector<Chosen> evs = chosen_evs(device, options);
+  OrderedJson peers = OrderedJson::array();
+  size_t silent = 0, bad = 0;
+  for (size_t i = 0; i < gids.size(); ++i) {
+    std::vector<Chosen> fresh = evs;
+    for (uint32_t n = 0; n < options.count; ++n)
+      for (size_t at = 0; at < fresh.size(); at += kBatch)
+        probe_batch(device, gids[i], options.timeout_ms, fresh.data() + at, std::min(kBatch, fresh.size() - at));
+    peers.push_back(describe(options.peers[i], gids[i], fresh, device.ev_format(), paths, options));
+    silent += peers.back()["silent"].get<size_t>();
+    bad += peers.back()["bad"].get<size_t>();
+  }
+  OrderedJson all{{"host", gid_text(device.gid(0))}, {"peers", peers}, {"silent", silent}, {"bad", bad}};
+  if (options.loops) {
+    all["loops"] = probe_loops(paths, options);
+    for (const OrderedJson& loop : all["loops"]) bad += loop["bad"].get<bool>();
+  }
+  if (options.json) {
+    std::cout << all.dump(2) << "\n";
+  } else {
+    for (const OrderedJson& peer : peers) print(peer);
+    if (options.loops) print_loops(all["loops"]);
+  }
+  return bad == 0 ? kGood : kDiffers;
+}
+
+int respond(const std::string& name) {
+  const Device device(name);
+  std::printf("ready\n");
+  std::fflush(stdout);
+  for (int c = std::getchar(); c != EOF; c = std::getchar()) {
+  }
+  return kGood;
+}
+
+}  // namespace mrcctl

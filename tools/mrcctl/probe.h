@@ -1,0 +1,29 @@
+// `mrcctl probe`: does every path of this host's device to the given peers answer, and how fast. `mrcctl respond`: be
+// there to answer.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace mrcctl {
+
+struct ProbeOptions {
+  std::string device;              // empty: the first one
+  std::vector<std::string> peers;  // GIDs
+  std::vector<uint8_t> ports;      // empty: all
+  std::string ev;                  // empty: all
+  uint32_t most = 0;               // EVs per port; 0: all
+  uint32_t count = 1;              // probes of each path
+  double loss = 0.02;              // a path that loses more of them is bad
+  bool loops = false;              // also there and back over the own switches
+  uint32_t timeout_ms = 1000;      // for one probe of all paths to one peer together; at most 4000
+  bool json = false;
+};
+
+// 0: every path is good, 1: some are not.
+int probe(const ProbeOptions& options);
+// Answers probes until the end of the standard input.
+int respond(const std::string& device);
+
+}  // namespace mrcctl

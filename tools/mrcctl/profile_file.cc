@@ -1,0 +1,221 @@
+#include "profile_file.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <charconv>
+#include <map>
+
+#include "device.h"
+
+namespace mrcctl {
+
+namespace {
+
+using mrc::ctl::ProfileCall;
+using mrc::ctl::ProfileKind;
+
+[[noreturn]] void fail(const YAML::Node& at, const std::string& why) {
+  throw Error("line " + std::to_string(at.Mark().line + 1) + ": " + why);
+}
+
+// Every key must be one of these.
+void check_keys(const YAML::Node& map, std::initializer_list<const char*> known) {
+  for (const auto& entry : map) {
+    const std::string key = entry.first.as<std::string>();
+    bool found = false;
+    std::string names;
+    for (const char* name : known) {
+      found = found || key == name;
+      names += (names.empty() ? "" : ", ") + std::string(name);
+    }
+    if (!found) fail(entry.first, "'" + key + "' is not known here; what is: " + names);
+  }
+}
+
+template <typename T>
+T number(const YAML::Node& node) {
+  const std::string text = node.as<std::string>();
+  const bool hex = text.rfind("0x", 0) == 0;
+  T value{};
+  const char* begin = text.data() + (hex ? 2 : 0);
+  const auto parsed = std::from_chars(begin, text.data() + text.size(), value, hex ? 16 : 10);
+  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size())
+    fail(node, "'" + text + "' is no number that fits here");
+  return value;
+}
+
+template <typename T>
+T word(const YAML::Node& node, const std::map<std::string, T>& words) {
+  const auto found = words.find(node.as<std::string>());
+  if (found != words.end()) return found->second;
+  std::string names;
+  for (const auto& [name, value] : words) names += (names.empty() ? "" : ", ") + name;
+  fail(node, "'" + node.as<std::string>() + "' is none of: " + names);
+}
+
+const std::map<std::string, mrc_ctl_ev_state> kStates = {
+    {"GOOD", MRC_CTL_EV_GOOD}, {"ASSUMED_BAD", MRC_CTL_EV_ASSUMED_BAD}, {"DENIED", MRC_CTL_EV_DENIED}};
+
+void read_format(const YAML::Node& node, ProfileCall* c) {
+  check_keys(node, {"kind", "id", "state", "mode", "fields"});
+  if (node["mode"]) {
+    c->mask |= MRC_CTL_EV_FMT_PROFILE_MODE;
+    c->format.ev_fmt_mode = word<mrc_ctl_ev_fmt_mode>(
+        node["mode"],
+        {{"UDP", MRC_CTL_EV_FMT_MODE_UDP}, {"STEV", MRC_CTL_EV_FMT_MODE_STEV}, {"SRv6", MRC_CTL_EV_FMT_MODE_SRV6}});
+  }
+  if (node["fields"]) {
+    c->mask |= MRC_CTL_EV_FMT_PROFILE_OP;
+    for (const YAML::Node& width : node["fields"]) c->format_fields.push_back({number<uint8_t>(width)});
+    c->format.ev_fmt_op = {MRC_CTL_EV_FMT_OP_MODIFY_FIELDS, c->format_fields.data(),
+                           static_cast<int>(c->format_fields.size())};
+  }
+}
+
+void read_entries(const YAML::Node& list, ProfileCall* c) {
+  for (const YAML::Node& node : list) {
+    mrc_ctl_ev_op_entry entry{};
+    entry.state = MRC_CTL_EV_GOOD;
+    if (node.IsMap()) check_keys(node, {"ev", "state"});
+    const YAML::Node ev = node.IsMap() ? node["ev"] : node;
+    if (!ev) fail(node, "an entry has an ev");
+    entry.ev_new = parse_profile_ev(ev.as<std::string>());
+    if (node.IsMap() && node["state"]) entry.state = word(node["state"], kStates);
+    c->entries.push_back(entry);
+  }
+  c->mask |= MRC_CTL_EV_PROFILE_EV_OP;
+  c->ev.ev_op = {MRC_CTL_EV_OP_REPLACE_EV, c->entries.data(), static_cast<int>(c->entries.size())};
+}
+
+void read_ev(const YAML::Node& node, ProfileCall* c) {
+  check_keys(node, {"kind", "id", "state", "mode", "format", "count", "min_active", "events", "fields", "evs"});
+  if (node["mode"]) {
+    c->mask |= MRC_CTL_EV_PROFILE_MODE;
+    c->ev.ev_mode = word<mrc_ctl_ev_mode>(
+        node["mode"],
+        {{"auto", MRC_CTL_EV_MODE_AUTO}, {"explicit", MRC_CTL_EV_MODE_EXP}, {"generated", MRC_CTL_EV_MODE_GEN}});
+  }
+  if (node["format"]) {
+    c->mask |= MRC_CTL_EV_PROFILE_FMT_ID;
+    c->ev.ev_fmt_profile_id = number<uint64_t>(node["format"]);
+  }
+  if (node["min_active"]) {
+    c->mask |= MRC_CTL_EV_PROFILE_MIN_ACTIVE;
+    c->ev.ev_min_active = number<uint32_t>(node["min_active"]);
+  }
+  if (node["events"]) {
+    c->mask |= MRC_CTL_EV_PROFILE_EVENT_MASK;
+    for (const YAML::Node& state : node["events"]) c->ev.ev_event_mask |= word(state, kStates);
+  }
+  if (node["fields"]) {
+    c->mask |= MRC_CTL_EV_PROFILE_EV_FIELDS_OP;
+    for (const YAML::Node& f : node["fields"]) {
+      check_keys(f, {"width", "init", "min", "max", "mask"});
+      mrc_ctl_ev_field field{};
+      if (!f["width"]) fail(f, "a field has a width");
+      field.width = number<uint32_t>(f["width"]);
+      if (f["init"]) field.init_val = number<uint32_t>(f["init"]);
+      if (f["min"]) field.min_val = number<uint32_t>(f["min"]);
+      if (f["max"]) field.max_val = number<uint32_t>(f["max"]);
+      if (f["mask"]) field.mask = number<uint32_t>(f["mask"]);
+      c->ev_fields.push_back(field);
+    }
+    c->ev.ev_fields_op = {MRC_CTL_EV_FIELDS_OP_MODIFY_FIELDS, c->ev_fields.data(),
+                          static_cast<int>(c->ev_fields.size())};
+  }
+  if (node["evs"]) read_entries(node["evs"], c);
+  if (node["count"] || node["evs"]) {
+    c->mask |= MRC_CTL_EV_PROFILE_COUNT;
+    c->ev.ev_count = node["count"] ? number<uint32_t>(node["count"]) : static_cast<uint32_t>(c->entries.size());
+  }
+}
+
+void read_config(const YAML::Node& node, ProfileCall* c) {
+  mrc_ctl_cc_nscc_cfg config{};
+  const std::map<std::string, uint32_t mrc_ctl_cc_nscc_cfg::*> numbers = {
+      {"adjust_bytes_threshold", &mrc_ctl_cc_nscc_cfg::adjust_bytes_threshold},
+      {"adjust_period_threshold", &mrc_ctl_cc_nscc_cfg::adjust_period_threshold},
+      {"base_rtt", &mrc_ctl_cc_nscc_cfg::base_rtt},
+      {"max_cwnd", &mrc_ctl_cc_nscc_cfg::max_cwnd},
+      {"qa_threshold", &mrc_ctl_cc_nscc_cfg::qa_threshold},
+      {"target_delay", &mrc_ctl_cc_nscc_cfg::target_delay}};
+  const std::map<std::string, float mrc_ctl_cc_nscc_cfg::*> gains = {
+      {"eta", &mrc_ctl_cc_nscc_cfg::eta},
+      {"fi", &mrc_ctl_cc_nscc_cfg::fi},
+      {"fi_scale", &mrc_ctl_cc_nscc_cfg::fi_scale},
+      {"gamma", &mrc_ctl_cc_nscc_cfg::gamma},
+      {"max_md_jump", &mrc_ctl_cc_nscc_cfg::max_md_jump}};
+  for (const auto& entry : node) {
+    const std::string key = entry.first.as<std::string>();
+    if (const auto n = numbers.find(key); n != numbers.end())
+      config.*n->second = number<uint32_t>(entry.second);
+    else if (const auto g = gains.find(key); g != gains.end())
+      config.*g->second = entry.second.as<float>();
+    else if (key == "disable_qa")
+      config.disable_qa = entry.second.as<bool>();
+    else if (key == "qa_gate")
+      config.qa_gate = number<uint8_t>(entry.second);
+    else
+      fail(entry.first, "'" + key + "' is no part of NSCC's configuration (mrc_ctl.h has them)");
+  }
+  c->config.push_back(config);
+  c->mask |= MRC_CTL_CC_PROFILE_CONFIG;
+  c->cc.cc_config = c->config.data();
+}
+
+void read_cc(const YAML::Node& node, ProfileCall* c) {
+  check_keys(node, {"kind", "id", "state", "algorithm", "config"});
+  if (node["algorithm"]) {
+    c->mask |= MRC_CTL_CC_PROFILE_ALGORITHM;
+    c->algorithm = node["algorithm"].as<std::string>();
+  }
+  if (node["config"]) read_config(node["config"], c);
+}
+
+WrittenProfile read_one(const YAML::Node& node) {
+  if (!node.IsMap()) fail(node, "a profile is a map with kind and id");
+  if (!node["kind"] || !node["id"]) fail(node, "a profile has a kind (format, ev or cc) and an id");
+  WrittenProfile made;
+  ProfileCall& c = made.call;
+  c.kind = word<ProfileKind>(node["kind"],
+                             {{"format", ProfileKind::kFormat}, {"ev", ProfileKind::kEv}, {"cc", ProfileKind::kCc}});
+  c.id = number<uint64_t>(node["id"]);
+  if (node["state"]) made.online = word<bool>(node["state"], {{"online", true}, {"offline", false}});
+  if (c.kind == ProfileKind::kFormat) read_format(node, &c);
+  if (c.kind == ProfileKind::kEv) read_ev(node, &c);
+  if (c.kind == ProfileKind::kCc) read_cc(node, &c);
+  made.name = node["kind"].as<std::string>() + " profile " + std::to_string(c.id);
+  return made;
+}
+
+}  // namespace
+
+mrc_ctl_ev parse_profile_ev(const std::string& text) {
+  const size_t at = text.find('@');
+  mrc_ctl_ev ev{};
+  unsigned port = 0;
+  const char* end = text.data() + text.size();
+  if (at == std::string::npos || !mrc::ctl::parse_ev_hex(text.substr(0, at), &ev.val) ||
+      std::from_chars(text.data() + at + 1, end, port).ptr != end || port < 1 || port > 255)
+    throw Error("'" + text + "' is no EV of a profile: hexadecimal value and port, such as 0001@2");
+  ev.port = static_cast<uint8_t>(port);
+  return ev;
+}
+
+std::vector<WrittenProfile> read_profiles(const std::string& file) {
+  std::vector<WrittenProfile> profiles;
+  try {
+    const YAML::Node all = YAML::LoadFile(file);
+    if (!all.IsSequence()) throw Error("the file is a list of profiles; man mrcctl has an example");
+    for (const YAML::Node& node : all) profiles.push_back(read_one(node));
+  } catch (const YAML::BadFile&) {
+    throw Error("cannot read " + file);
+  } catch (const YAML::Exception& e) {
+    throw Error(file + ": " + e.what());
+  } catch (const Error& e) {
+    throw Error(file + ": " + e.what());
+  }
+  return profiles;
+}
+
+}  // namespace mrcctl

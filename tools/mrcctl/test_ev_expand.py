@@ -1,0 +1,62 @@
+"""`mrcctl ev expand` on changed copies of the vectors: differences are exit 1, what cannot be understood exit 2.
+
+usage: test_ev_expand.py MRCCTL VECTORS
+"""
+import copy
+import json
+import subprocess
+import sys
+import tempfile
+
+
+def run(mrcctl, document, *options):
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        file.write(document if isinstance(document, str) else json.dumps(document))
+        file.flush()
+        done = subprocess.run([mrcctl, "ev", "expand", file.name, *options], capture_output=True, text=True, timeout=30)
+        return done.returncode, done.stdout, done.stderr
+
+
+def main():
+    mrcctl, path = sys.argv[1:]
+    with open(path, encoding="utf-8") as file:
+        vectors = json.load(file)
+
+    status, out, _ = run(mrcctl, vectors, "--json")
+    result = json.loads(out)
+    assert status == 0 and result["differences"] == 0, out
+    assert [p["evs"] for p in result["profiles"]] == [p["evs"] for p in vectors], out
+
+    # One wrong expectation, of either kind, shows.
+    for key, value in (("expanded", "00" * 32), ("expanded_fields", ["0x0001", "0x0002"])):
+        changed = copy.deepcopy(vectors)
+        changed[1]["evs"][3][key] = value
+        status, out, _ = run(mrcctl, changed)
+        assert status == 1 and "1 differences" in out and "differs: " + key in out, out
+
+    # Nothing expected, nothing to differ.
+    bare = copy.deepcopy(vectors[2])
+    bare["evs"] = [{"value": "43ba48d6a43de086"}]
+    status, out, _ = run(mrcctl, [bare])
+    assert status == 0 and "0xcafecafe 0x43ba 0x48d6 0xa43d 0xe086  cafecafe43ba48d6a43de086" in out, out
+
+    # A generated profile may say only how many.
+    counted = {k: v for k, v in vectors[1].items() if k != "evs"}
+    status, out, _ = run(mrcctl, [{**counted, "count": 225}], "--json")
+    values = {ev["value"] for ev in json.loads(out)["profiles"][0]["evs"]}
+    assert status == 0 and len(values) == 225, out
+
+    for broken in ("not json", {}, [{**counted, "count": 226}], [{**counted, "count": 0}], [counted],
+                   [{**vectors[1], "format": "UDP"}], [{**vectors[1], "format": "IPX"}], [{**vectors[1], "mode": "Auto"}],
+                   [{**vectors[1], "fmt_field_widths": [16]}], [{**vectors[1], "fmt_field_widths": [16, 8]}],
+                   [{**vectors[1], "fields": [{"width": 16, "init_val": "0x10000", "min_val": 0, "max_val": 0, "mask": 0}]}],
+                   [{**vectors[1], "evs": [{"value": "a480"}]}], [{**vectors[1], "evs": [{"value": "a4z0"}]}]):
+        status, out, err = run(mrcctl, broken)
+        assert status == 2 and err.startswith("mrcctl: "), (broken, out, err)
+    assert subprocess.run([mrcctl, "ev", "expand", "/nonexistent"], capture_output=True, timeout=30).returncode == 2
+    assert subprocess.run([mrcctl], capture_output=True, timeout=30).returncode == 2
+    assert subprocess.run([mrcctl, "--help"], capture_output=True, timeout=30).returncode == 0
+
+
+if __name__ == "__main__":
+    main()

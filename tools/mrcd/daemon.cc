@@ -1,0 +1,159 @@
+#include "daemon.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "connections.h"
+#include "device/config.h"
+#include "loop.h"
+#include "monitor.h"
+#include "save_pace.h"
+#include "service.h"
+#include "state_file.h"
+#include "web.h"
+
+namespace mrc::mrcd {
+
+namespace {
+
+constexpr Duration kTick = Duration::milliseconds(50);
+
+void make_folder_of(const std::string& file) {
+  const std::string folder = file.substr(0, file.rfind('/') + 1);
+  if (!folder.empty()) ::mkdir(folder.c_str(), 0755);
+}
+
+// One for each process and visitor.
+void raise_descriptor_limit() {
+  rlimit limit;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace
+
+struct Daemon::Parts {
+  Parts() : service([this] { changed(); }) {}
+
+  void changed() {
+    dirty = true;
+    if (restored && pace.due(steady_now())) save();
+  }
+
+  void save() {
+    std::string why;
+    const Instant begin = steady_now();
+    if (save_state(state_path, service.file_state(), &why))
+      dirty = false;
+    else if (why != complaint)
+      std::fprintf(stderr, "mrcd: %s; it is tried again\n", why.c_str());
+    complaint = why;
+    pace.wrote(begin, steady_now());
+  }
+
+  device::Config config;
+  std::string state_path;
+  std::string complaint;
+  SavePace pace;
+  bool dirty = false;
+  bool restored = false;
+  Loop loop;
+  Service service;
+  std::unique_ptr<Connections> connections;
+  int signals = -1;
+  std::vector<std::unique_ptr<Monitor>> monitors;
+  std::unique_ptr<Web> web;
+  HttpServer http;  // ends first: its thread asks everything above
+};
+
+// The first device with loops is shown as the fabric.
+bool Daemon::start_monitors(Parts& p, std::string* why) {
+  for (const device::DeviceConfig& d : p.config.devices) {
+    if (d.settings.mrcd_probe_rate <= 0) continue;
+    p.monitors.push_back(std::make_unique<Monitor>(&p.loop, &p.service, d));
+    if (!p.monitors.back()->start(why)) return false;
+  }
+  p.service.answer_with("monitor", [&p] { return monitor_status(p); });
+  return true;
+}
+
+nlohmann::json Daemon::monitor_status(const Parts& p) {
+  return p.monitors.empty() ? nlohmann::json{{"running", false}} : p.monitors.front()->status();
+}
+
+bool Daemon::start_web(Parts& p, std::string* why) {
+  const device::Settings& s = p.config.devices.front().settings;
+  p.web = std::make_unique<Web>(
+      &p.loop, &p.service, [&p] { return monitor_status(p); }, s.mrcd_token);
+  return s.mrcd_http.empty() ||
+         p.http.start(
+             s.mrcd_http, [&p](const HttpRequest& request) { return p.web->handle(request); }, why);
+}
+
+Daemon::Daemon() : parts_(std::make_unique<Parts>()) {}
+
+Daemon::~Daemon() {
+  if (parts_->signals >= 0) ::close(parts_->signals);
+  if (parts_->dirty) parts_->save();
+}
+
+bool Daemon::start(const Options& options, std::string* why, bool* busy) {
+  Parts& p = *parts_;
+  *busy = false;
+  raise_descriptor_limit();
+  if (!device::load_config([](const char* name) -> const char* { return ::getenv(name); }, &p.config, why))
+    return false;
+  const device::Settings& settings = p.config.devices.front().settings;
+  const std::string socket = options.socket.empty() ? settings.mrcd_socket : options.socket;
+  p.state_path = options.state.empty() ? settings.mrcd_state : options.state;
+  if (socket.empty()) {
+    *why = "the setting mrcd_socket is empty: no process of this host would look for a daemon";
+    return false;
+  }
+  p.connections = std::make_unique<Connections>(&p.loop, &p.service, settings.ctl_group);
+  if (!p.connections->listen(socket, why, busy)) return false;
+
+  nlohmann::json state;
+  if (!load_state(p.state_path, &state, why)) return false;
+  p.service.restore(state);
+  p.service.answer_with("save", [&p] {
+    if (p.dirty) p.save();
+    return nlohmann::json{{"saved", !p.dirty}, {"why", p.complaint}};
+  });
+  for (const device::DeviceConfig& d : p.config.devices)
+    p.service.add_device(
+        std::make_unique<SharedDevice>(d.name, static_cast<uint32_t>(d.planes.size()), d.settings.ev_mode,
+                                       static_cast<uint32_t>(d.settings.ev_count + d.settings.ev_backups)));
+  p.restored = true;
+  make_folder_of(p.state_path);
+
+  sigset_t set;
+  ::signal(SIGPIPE, SIG_IGN);
+  ::sigemptyset(&set);
+  for (int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&set, signal);
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  p.signals = ::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+  p.loop.watch(p.signals, POLLIN, [&p](short) { p.loop.stop(); });
+  p.loop.every(kTick, [&p](Instant now) {
+    p.service.tick(now);
+    p.connections->resume();
+    if (p.dirty && p.pace.due(now)) p.save();
+  });
+  if (!start_monitors(p, why) || !start_web(p, why)) return false;
+  if (options.verbose)
+    std::fprintf(stderr, "mrcd: listening on %s, state in %s\n", socket.c_str(), p.state_path.c_str());
+  return true;
+}
+
+void Daemon::run() {
+  parts_->loop.run();
+}
+
+}  // namespace mrc::mrcd

@@ -1,0 +1,32 @@
+// Daemon: mrcd put together: settings, devices, socket, state file, signals.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace mrc::mrcd {
+
+struct Options {
+  std::string socket;  // empty: as the settings say
+  std::string state;
+  bool verbose = false;
+};
+
+class Daemon {
+ public:
+  Daemon();
+  ~Daemon();
+  // False and a sentence; *busy: another instance is running.
+  bool start(const Options& options, std::string* why, bool* busy);
+  void run();  // until SIGTERM or SIGINT
+
+ private:
+  struct Parts;
+  static bool start_monitors(Parts& parts, std::string* why);
+  static bool start_web(Parts& parts, std::string* why);
+  static nlohmann::json monitor_status(const Parts& parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace mrc::mrcd

@@ -1,0 +1,146 @@
+#include "loop_prober.h"
+
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <set>
+
+#include "device/srv6.h"
+#include "socket_address.h"
+
+namespace mrc::mrcd {
+
+namespace {
+
+constexpr int kMostAnswersAtOnce = 4096;
+constexpr int kReceiveBytes = 4 << 20;   // answers may wait while mrcd writes its file
+constexpr uint32_t kMagic = 0x4D52434C;  // "MRCL"
+
+struct Payload {
+  uint32_t magic;
+  uint32_t path;
+  uint32_t number;
+  uint32_t zero;
+  uint64_t nonce;
+};
+static_assert(sizeof(Payload) == 24);
+
+}  // namespace
+
+std::string usid_text(uint16_t usid) {
+  char text[8];
+  std::snprintf(text, sizeof text, "%04x", usid);
+  return text;
+}
+
+std::vector<LoopPath> loop_paths(const device::DeviceConfig& config, std::string* why) {
+  std::vector<LoopPath> paths;
+  const auto planes = static_cast<uint32_t>(config.planes.size());
+  if (config.settings.ev_mode != "srv6" || config.settings.srv6_loop.empty()) {
+    *why = "device '" + config.name + "' has no loops: they need ev_mode srv6 and srv6_loop";
+    return paths;
+  }
+  const auto plan = device::srv6_plan(config.settings, planes, why);
+  if (plan == nullptr) return paths;
+  for (uint32_t p = 0; p < planes; ++p) {
+    const IpAddress& own = config.planes[p].addr;
+    const size_t tail = datapath::usids_of(own).size();
+    std::set<uint16_t> t0s;
+    for (const datapath::SegmentPath& loop : plan->loops(static_cast<uint8_t>(p), own)) {
+      datapath::UsidList usids = datapath::usids_of(loop.destination);
+      if (loop.has_segment || usids.size() <= tail) continue;
+      usids.resize(usids.size() - tail);
+      const uint16_t t0 = usids.back();
+      if (t0s.insert(t0).second) {
+        datapath::SegmentPath near;
+        if (datapath::compose_path({t0}, own, &near)) paths.push_back({p + 1, t0, 0, near.destination});
+      }
+      if (usids.size() > 1) paths.push_back({p + 1, t0, usids[usids.size() - 2], loop.destination});
+    }
+  }
+  return paths;
+}
+
+LoopProber::~LoopProber() {
+  for (int fd : sockets_) ::close(fd);
+}
+
+bool LoopProber::open(const device::DeviceConfig& config, std::vector<LoopPath> paths, std::string* why) {
+  paths_ = std::move(paths);
+  states_.resize(paths_.size());
+  std::random_device random;
+  nonce_ = static_cast<uint64_t>(random()) << 32 | random();
+  for (const device::PlaneConfig& plane : config.planes) {
+    const int fd = ::socket(AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd >= 0) sockets_.push_back(fd);
+    const int one = 1;
+    // The limit of the system may be lower; then it is what there is.
+    if (::setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBytes, sizeof kReceiveBytes) != 0)
+      ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kReceiveBytes, sizeof kReceiveBytes);
+    sockaddr_in6 at = socket_address(plane.addr, 0);
+    socklen_t size = sizeof at;
+    if (fd < 0 || ::setsockopt(fd, SOL_UDP, UDP_NO_CHECK6_TX, &one, sizeof one) != 0 ||
+        ::setsockopt(fd, SOL_UDP, UDP_NO_CHECK6_RX, &one, sizeof one) != 0 ||
+        ::bind(fd, reinterpret_cast<sockaddr*>(&at), sizeof at) != 0 ||
+        ::getsockname(fd, reinterpret_cast<sockaddr*>(&at), &size) != 0) {
+      *why = "probes of plane " + plane.addr.to_string() + ": " + std::strerror(errno);
+      return false;
+    }
+    ports_.push_back(ntohs(at.sin6_port));
+  }
+  return true;
+}
+
+// A probe that cannot be sent is a lost one: the host's own port is part of the path.
+void LoopProber::send(size_t path, Instant now) {
+  PathState& state = states_[path];
+  const Payload payload{kMagic, static_cast<uint32_t>(path), state.next, 0, nonce_};
+  state.sent.push_back({state.next++, now, false, Duration()});
+  const size_t plane = paths_[path].plane - 1;
+  const sockaddr_in6 to = socket_address(paths_[path].destination, ports_[plane]);
+  [[maybe_unused]] const ssize_t sent = ::sendto(sockets_[plane], &payload, sizeof payload, MSG_DONTWAIT,
+                                                 reinterpret_cast<const sockaddr*>(&to), sizeof to);
+}
+
+void LoopProber::receive(int socket, Instant now) {
+  for (int i = 0; i < kMostAnswersAtOnce; ++i) {
+    Payload payload;
+    const ssize_t n = ::recv(socket, &payload, sizeof payload, MSG_DONTWAIT);
+    if (n < 0 && errno == EAGAIN) return;
+    if (n < 0) continue;  // what an earlier probe met; the socket goes on
+    if (n != sizeof payload || payload.magic != kMagic || payload.nonce != nonce_ || payload.path >= states_.size())
+      continue;
+    for (Sent& sent : states_[payload.path].sent)
+      if (sent.number == payload.number && !sent.answered) {
+        sent.answered = true;
+        sent.rtt = now - sent.at;
+      }
+  }
+}
+
+void LoopProber::collect(Instant now, const std::function<void(const Fate&)>& told) {
+  for (int socket : sockets_) receive(socket, now);
+  for (size_t path = 0; path < states_.size(); ++path) {
+    std::deque<Sent>& sent = states_[path].sent;
+    while (!sent.empty() && (sent.front().answered || now - sent.front().at >= kPatience)) {
+      const Sent first = sent.front();
+      sent.pop_front();
+      told({path, first.answered, first.rtt});
+    }
+  }
+}
+
+size_t LoopProber::open_probes() const {
+  size_t count = 0;
+  for (const PathState& state : states_) count += state.sent.size();
+  return count;
+}
+
+}  // namespace mrc::mrcd

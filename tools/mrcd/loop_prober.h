@@ -1,0 +1,74 @@
+// LoopProber: probes that come back by themselves. A datagram whose destination names switches and then this host goes
+// there and back without anybody answering it: over the own T0 alone, or over T0 and a T1. One UDP socket per plane,
+// zero checksums, because the destination changes on the way. [MRC-MON-4, spec/srv6.md]
+//
+// Used by one thread.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/ip.h"
+#include "base/time.h"
+#include "device/config.h"
+
+namespace mrc::mrcd {
+
+// One loop of this host.
+struct LoopPath {
+  uint32_t plane = 1;
+  uint16_t t0 = 0;  // uSIDs
+  uint16_t t1 = 0;  // 0: T0 and back
+  IpAddress destination;
+};
+
+// From srv6_loop: each list of switches there, and the T0 alone by which it comes back. Empty without it.
+std::vector<LoopPath> loop_paths(const device::DeviceConfig& config, std::string* why);
+std::string usid_text(uint16_t usid);
+
+class LoopProber {
+ public:
+  struct Fate {
+    size_t path = 0;  // index into paths()
+    bool answered = false;
+    Duration rtt;  // of an answered one
+  };
+
+  ~LoopProber();
+  // False and a sentence.
+  bool open(const device::DeviceConfig& config, std::vector<LoopPath> paths, std::string* why);
+  const std::vector<LoopPath>& paths() const { return paths_; }
+  const std::vector<int>& sockets() const { return sockets_; }  // readable when answers are there
+
+  void send(size_t path, Instant now);
+  // Takes what has come, and gives up what is overdue; fates of one path in the order of sending.
+  void collect(Instant now, const std::function<void(const Fate&)>& told);
+  // Probes whose fate is open.
+  size_t open_probes() const;
+
+  static constexpr Duration kPatience = Duration::milliseconds(250);
+
+ private:
+  struct Sent {
+    uint32_t number = 0;
+    Instant at;
+    bool answered = false;
+    Duration rtt;
+  };
+  struct PathState {
+    uint32_t next = 1;
+    std::deque<Sent> sent;  // in order; the front is told first
+  };
+  void receive(int socket, Instant now);
+
+  std::vector<LoopPath> paths_;
+  std::vector<PathState> states_;
+  std::vector<int> sockets_;
+  std::vector<uint16_t> ports_;
+  uint64_t nonce_ = 0;
+};
+
+}  // namespace mrc::mrcd

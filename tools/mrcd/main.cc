@@ -1,0 +1,52 @@
+// mrcd: holds what the processes of a host share of their MRC devices, and watches the fabric. man mrcd.
+// Exit status 0: ended by a signal, 1: another instance is running, 2: bad usage or an error.
+#include <signal.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <string>
+
+#include "daemon.h"
+
+namespace {
+
+constexpr int kBusy = 1, kBad = 2;
+
+int run(int argc, char** argv) {
+  CLI::App app{
+      "Holds what the processes of this host share of their MRC devices: profiles, denied paths, port states.\n"
+      "Processes find it by the setting mrcd_socket and go on without it when it is gone. mrcctl asks and steers it.\n"
+      "Settings come from the configuration file and the environment like those of every MRC program\n"
+      "(mrc-info --params); the options below go over them."};
+  mrc::mrcd::Options options;
+  app.add_option("--socket", options.socket, "Unix socket to listen on; @NAME: abstract (setting mrcd_socket)");
+  app.add_option("--state", options.state, "File that remembers profiles over a restart (setting mrcd_state)");
+  app.add_flag("--verbose,-v", options.verbose, "Say on stderr what happens");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : kBad;
+  }
+  mrc::mrcd::Daemon daemon;
+  std::string why;
+  bool busy = false;
+  if (!daemon.start(options, &why, &busy)) {
+    std::fprintf(stderr, "mrcd: %s\n", why.c_str());
+    return busy ? kBusy : kBad;
+  }
+  daemon.run();
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "mrcd: %s\n", e.what());
+    return kBad;
+  }
+}

@@ -1,0 +1,168 @@
+#include "monitor.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <set>
+
+namespace mrc::mrcd {
+
+namespace {
+
+constexpr Duration kProbeTick = Duration::milliseconds(5);
+constexpr Duration kConcludeTick = Duration::milliseconds(50);
+constexpr Duration kTellTick = Duration::milliseconds(250);
+constexpr Duration kToldLasts = Duration::seconds(5);
+
+// Which T1s are this host's to probe: the same at every start, another part on every host.
+bool is_mine(const std::string& host, uint32_t plane, uint16_t t1, double share) {
+  const size_t hash = std::hash<std::string>()(host + "/" + std::to_string(plane) + "/" + std::to_string(t1));
+  return static_cast<double>(hash % 1000003) < share * 1000003;
+}
+
+}  // namespace
+
+Monitor::Monitor(Loop* loop, Service* service, const device::DeviceConfig& config)
+    : loop_(*loop), service_(*service), config_(config), host_(config.gids.front().to_string()) {}
+
+Monitor::~Monitor() {
+  for (int fd : prober_.sockets()) loop_.unwatch(fd);
+  if (peer_socket_ < 0) return;
+  loop_.unwatch(peer_socket_);
+  ::close(peer_socket_);
+}
+
+bool Monitor::start(std::string* why) {
+  const device::Settings& s = config_.settings;
+  std::vector<LoopPath> loops = loop_paths(config_, why);
+  own_.resize(config_.planes.size());
+  for (const LoopPath& loop : loops) {
+    own_[loop.plane - 1].t0 = usid_text(loop.t0);
+    if (loop.t1 != 0) ++own_[loop.plane - 1].t1s;
+  }
+  loops.erase(std::remove_if(
+                  loops.begin(), loops.end(),
+                  [&](const LoopPath& l) { return l.t1 != 0 && !is_mine(host_, l.plane, l.t1, s.mrcd_probe_share); }),
+              loops.end());
+  if (loops.empty()) return false;
+  if (!prober_.open(config_, std::move(loops), why) || !open_peers(why)) return false;
+  JudgeConfig judge;
+  judge.loss = s.mrcd_probe_loss;
+  const Instant now = steady_now();
+  const size_t count = prober_.paths().size();
+  const auto interval = Duration::nanoseconds(static_cast<int64_t>(1e9 / s.mrcd_probe_rate));
+  for (size_t i = 0; i < count; ++i)  // not all at once
+    paths_.push_back({PathJudge(judge), now + Duration::nanoseconds(interval.ns() / static_cast<int64_t>(count) *
+                                                                    static_cast<int64_t>(i))});
+  for (int fd : prober_.sockets()) loop_.watch(fd, POLLIN, [this](short) { collect(steady_now()); });
+  loop_.every(kProbeTick, [this](Instant t) { probe(t); });
+  loop_.every(kConcludeTick, [this](Instant t) { conclude(t); });
+  if (!peers_.empty()) loop_.every(kTellTick, [this](Instant) { tell_peers(); });
+  return true;
+}
+
+void Monitor::probe(Instant now) {
+  const auto interval = Duration::nanoseconds(static_cast<int64_t>(1e9 / config_.settings.mrcd_probe_rate));
+  // After a pause a path gets what is due in two ticks at most, or the answers would overrun the socket.
+  const auto most = static_cast<int>(2 * kProbeTick.ns() / std::max<int64_t>(interval.ns(), 1)) + 2;
+  for (size_t i = 0; i < paths_.size(); ++i) {
+    Path& path = paths_[i];
+    for (int n = 0; n < most && path.next <= now; ++n) {
+      prober_.send(i, now);
+      ++path.sent;
+      path.next = path.next + interval;
+    }
+    path.next = std::max(path.next, now);  // what a pause has missed is not made up for
+  }
+  collect(now);
+}
+
+void Monitor::collect(Instant now) {
+  prober_.collect(now, [&](const LoopProber::Fate& fate) {
+    Path& path = paths_[fate.path];
+    path.judge.add(now, fate.answered);
+    path.lost += !fate.answered;
+    const double rtt_us = static_cast<double>(fate.rtt.ns()) / 1000;
+    if (fate.answered) path.rtt_us = path.rtt_us == 0 ? rtt_us : path.rtt_us + (rtt_us - path.rtt_us) / 8;
+  });
+}
+
+std::vector<Observation> Monitor::observations() const {
+  std::vector<Observation> all;
+  for (size_t i = 0; i < paths_.size(); ++i) {
+    if (paths_[i].judge.probes() == 0 && !paths_[i].judge.bad()) continue;
+    const LoopPath& loop = prober_.paths()[i];
+    const std::string t0 = usid_text(loop.t0);
+    const PathJudge& judge = paths_[i].judge;
+    all.push_back({loop.plane, host_, t0, loop.t1 != 0 ? usid_text(loop.t1) : "", t0, host_, judge.bad(),
+                   judge.bad()    ? judge.worst()
+                   : loop.t1 == 0 ? judge.suspicion()
+                                  : judge.loss()});
+  }
+  return all;
+}
+
+void Monitor::conclude(Instant now) {
+  for (auto at = told_.begin(); at != told_.end();) at = now - at->second.at > kToldLasts ? told_.erase(at) : ++at;
+  std::vector<Observation> all = observations();
+  for (const auto& [entry, told] : told_) all.insert(all.end(), told.observations.begin(), told.observations.end());
+  std::vector<Finding> found = localise(all);
+  const auto among = [](const Finding& f, const std::vector<Finding>& list) {
+    return std::find(list.begin(), list.end(), f) != list.end();
+  };
+  for (const Finding& f : found)
+    if (!among(f, findings_)) service_.event("fault", f.text(), {{"plane", f.plane}, {"t0", f.t0}, {"t1", f.t1}});
+  for (const Finding& f : findings_)
+    if (!among(f, found))
+      service_.event("healed", f.text() + " is over", {{"plane", f.plane}, {"t0", f.t0}, {"t1", f.t1}});
+  findings_ = std::move(found);
+
+  SharedDevice* device = service_.device(config_.name);
+  if (device == nullptr) return;
+  const DenyChange change = change_to(denies_for(findings_, host_, own_planes(*device)), device->denies());
+  for (const ctl::DenyRule& rule : change.remove) service_.allow(device, rule);
+  for (const ctl::DenyRule& rule : change.add) service_.deny(device, rule);
+}
+
+std::vector<OwnPlane> Monitor::own_planes(const SharedDevice& device) const {
+  std::vector<OwnPlane> planes = own_;
+  for (uint32_t port : device.ports_down())
+    if (port >= 1 && port <= planes.size()) planes[port - 1].out = true;
+  for (const ctl::DenyRule& rule : device.denies())
+    if (rule.by != ctl::kMonitor && rule.plane >= 1 && rule.plane <= planes.size() && rule.is_whole_plane())
+      planes[rule.plane - 1].out = true;
+  return planes;
+}
+
+Monitor::Json Monitor::status() const {
+  Json planes = Json::array();
+  for (uint32_t p = 1; p <= own_.size(); ++p) {
+    Json paths = Json::array();
+    for (size_t i = 0; i < paths_.size(); ++i) {
+      const LoopPath& loop = prober_.paths()[i];
+      if (loop.plane != p) continue;
+      const Path& path = paths_[i];
+      paths.push_back({{"t1", loop.t1 != 0 ? usid_text(loop.t1) : ""},
+                       {"bad", path.judge.bad()},
+                       {"loss", path.judge.bad() ? path.judge.worst() : path.judge.loss()},
+                       {"rtt_us", path.rtt_us},
+                       {"sent", path.sent},
+                       {"lost", path.lost}});
+    }
+    planes.push_back({{"plane", p}, {"t0", own_[p - 1].t0}, {"paths", paths}});
+  }
+  Json findings = Json::array(), hosts = Json::array();
+  for (const Finding& f : findings_) findings.push_back(finding_json(f));
+  for (const auto& [entry, told] : told_) {
+    Json seen = Json::array();
+    for (const Observation& o : told.observations)
+      seen.push_back({{"plane", o.plane}, {"t0", o.t0}, {"t1", o.t1}, {"bad", o.bad}, {"loss", o.loss}});
+    hosts.push_back({{"host", told.host}, {"observations", seen}});
+  }
+  return {{"running", true},  {"host", host_},        {"device", config_.name},
+          {"planes", planes}, {"findings", findings}, {"peers", hosts}};
+}
+
+}  // namespace mrc::mrcd

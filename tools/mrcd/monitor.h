@@ -1,0 +1,71 @@
+// Monitor: watches the fabric from this host. Probes its loops at a steady rate, judges them, names what is at fault
+// from its own observations and those of other hosts' monitors, and keeps the denies of its device accordingly. Judging
+// and naming are judge.h, what follows from it policy.h; here they meet sockets and time. [MRC-MON-4..7]
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "device/config.h"
+#include "judge.h"
+#include "loop.h"
+#include "loop_prober.h"
+#include "policy.h"
+#include "service.h"
+
+namespace mrc::mrcd {
+
+class Monitor {
+ public:
+  using Json = nlohmann::json;
+
+  Monitor(Loop* loop, Service* service, const device::DeviceConfig& config);
+  ~Monitor();
+  // False and a sentence when there is nothing to probe.
+  bool start(std::string* why);
+  // What it sees, for mrcctl, the web page and the metrics.
+  Json status() const;
+
+ private:
+  struct Path {
+    PathJudge judge;
+    Instant next;
+    uint64_t sent = 0, lost = 0;
+    double rtt_us = 0;  // smoothed
+  };
+  struct Peer {  // an address that may speak for an entry of mrcd_peers
+    IpAddress at;
+    size_t entry;
+  };
+  struct Told {  // by another host
+    Instant at;
+    std::string host;
+    std::vector<Observation> observations;
+  };
+  void probe(Instant now);
+  void collect(Instant now);
+  void conclude(Instant now);
+  std::vector<Observation> observations() const;
+  bool open_peers(std::string* why);
+  void tell_peers();
+  void hear(Instant now);
+  void hear_one(Instant now, size_t entry, const Json& report);
+  std::vector<OwnPlane> own_planes(const SharedDevice& device) const;
+
+  Loop& loop_;
+  Service& service_;
+  const device::DeviceConfig config_;
+  const std::string host_;
+  LoopProber prober_;
+  std::vector<Path> paths_;
+  std::vector<OwnPlane> own_;
+  std::vector<Finding> findings_;
+  int peer_socket_ = -1;
+  std::vector<Peer> peers_;
+  bool too_long_ = false;        // to be told in one datagram; said once
+  std::map<size_t, Told> told_;  // by entry of mrcd_peers: one host each, so that nobody speaks for several
+};
+
+}  // namespace mrc::mrcd

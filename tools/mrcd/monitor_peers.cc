@@ -1,0 +1,115 @@
+// What monitors of different hosts tell each other: one datagram of JSON with the observations of its sender, some
+// times a second, to every address of every peer, so that a dead plane does not silence them. Believed from addresses
+// of peers only, from each about one host, for some seconds. [MRC-MON-7]
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "device/peers.h"
+#include "monitor.h"
+#include "socket_address.h"
+
+namespace mrc::mrcd {
+
+namespace {
+
+constexpr size_t kMostBytes = 60000;
+constexpr size_t kMostObservations = 4096;
+constexpr int kMostReportsAtOnce = 256;
+
+}  // namespace
+
+bool Monitor::open_peers(std::string* why) {
+  std::string list = config_.settings.mrcd_peers;
+  std::replace(list.begin(), list.end(), ',', ' ');
+  size_t entries = 0;
+  for (size_t at = 0; at < list.size();) {
+    const size_t end = std::min(list.find(' ', at), list.size());
+    const std::string text = list.substr(at, end - at);
+    at = end + 1;
+    if (text.empty()) continue;
+    IpAddress gid;
+    core::PeerDescription peer;
+    if (!IpAddress::parse(text, &gid)) {
+      *why = "mrcd_peers: '" + text + "' is no address";
+      return false;
+    }
+    const size_t entry = entries++;
+    peers_.push_back({gid, entry});
+    if (!device::resolve_peer(config_, 0, gid, 0, &peer, why)) continue;
+    for (const core::PlaneAddress& plane : peer.planes)
+      if (!plane.addr.is_zero() && plane.addr != gid) peers_.push_back({plane.addr, entry});
+  }
+  if (peers_.empty()) return true;
+  peer_socket_ = ::socket(AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  const sockaddr_in6 at = socket_address(IpAddress(), static_cast<uint16_t>(config_.settings.mrcd_peer_port));
+  if (peer_socket_ < 0 || ::bind(peer_socket_, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) {
+    *why = "mrcd_peer_port " + std::to_string(config_.settings.mrcd_peer_port) + ": " + std::strerror(errno);
+    return false;
+  }
+  loop_.watch(peer_socket_, POLLIN, [this](short) { hear(steady_now()); });
+  return true;
+}
+
+void Monitor::tell_peers() {
+  Json seen = Json::array();
+  for (const Observation& o : observations()) seen.push_back({o.plane, o.t0, o.t1, o.bad, o.loss});
+  const std::string text = Json{{"mrcd", 1}, {"host", host_}, {"observations", seen}}.dump();
+  if (text.size() > kMostBytes) {
+    if (!too_long_)
+      std::fprintf(stderr, "mrcd: %zu paths are too many to tell peers; mrcd_probe_share makes them fewer\n",
+                   paths_.size());
+    too_long_ = true;
+    return;
+  }
+  for (const Peer& peer : peers_) {
+    const sockaddr_in6 to = socket_address(peer.at, static_cast<uint16_t>(config_.settings.mrcd_peer_port));
+    [[maybe_unused]] const ssize_t sent = ::sendto(peer_socket_, text.data(), text.size(), MSG_DONTWAIT,
+                                                   reinterpret_cast<const sockaddr*>(&to), sizeof to);
+  }
+}
+
+void Monitor::hear(Instant now) {
+  std::array<char, 65536> part;
+  for (int i = 0; i < kMostReportsAtOnce; ++i) {
+    sockaddr_in6 from{};
+    socklen_t size = sizeof from;
+    const ssize_t n =
+        ::recvfrom(peer_socket_, part.data(), part.size(), MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from), &size);
+    if (n < 0) return;
+    IpAddress sender;
+    std::memcpy(sender.bytes.data(), &from.sin6_addr, sender.bytes.size());
+    const auto peer = std::find_if(peers_.begin(), peers_.end(), [&](const Peer& p) { return p.at == sender; });
+    if (peer == peers_.end()) continue;
+    try {
+      hear_one(now, peer->entry, Json::parse(part.data(), part.data() + n));
+    } catch (const Json::exception&) {
+      continue;  // of another version, or garbage
+    }
+  }
+}
+
+void Monitor::hear_one(Instant now, size_t entry, const Json& report) {
+  Told told{now, report.at("host").get<std::string>(), {}};
+  if (report.at("mrcd") != 1 || told.host.empty() || told.host == host_) return;
+  for (const auto& [other, before] : told_)
+    if ((other == entry) != (before.host == told.host)) return;
+  const Json& seen = report.at("observations");
+  if (seen.size() > kMostObservations) return;
+  for (const Json& o : seen) {
+    const auto plane = o.at(0).get<uint32_t>();
+    const auto t0 = o.at(1).get<std::string>();
+    if (plane < 1 || plane > own_.size()) return;
+    told.observations.push_back(
+        {plane, told.host, t0, o.at(2).get<std::string>(), t0, told.host, o.at(3).get<bool>(), o.at(4).get<double>()});
+  }
+  told_[entry] = std::move(told);
+}
+
+}  // namespace mrc::mrcd

@@ -1,0 +1,125 @@
+#include "peer.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <pwd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <cstring>
+
+namespace mrc::mrcd {
+
+namespace {
+
+// The folder of a process in /proc, held open: what is read through it is of that process or fails, even when its
+// number has gone to another one meanwhile.
+class ProcessFolder {
+ public:
+  explicit ProcessFolder(const std::string& name) : fd_(::open(("/proc/" + name).c_str(), O_DIRECTORY | O_CLOEXEC)) {}
+  ~ProcessFolder() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  ProcessFolder(const ProcessFolder&) = delete;
+  ProcessFolder& operator=(const ProcessFolder&) = delete;
+
+  std::string status() const {
+    const int file = ::openat(fd_, "status", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return "";
+    std::array<char, 8192> text;
+    const ssize_t n = ::read(file, text.data(), text.size());
+    ::close(file);
+    return n > 0 ? std::string(text.data(), static_cast<size_t>(n)) : "";
+  }
+  bool same_user_namespace(const ProcessFolder& other) const {
+    struct stat a, b;
+    return ::fstatat(fd_, "ns/user", &a, 0) == 0 && ::fstatat(other.fd_, "ns/user", &b, 0) == 0 &&
+           a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+  }
+
+ private:
+  const int fd_;
+};
+
+// Number `index` of the line that begins with `key`.
+bool number_of(const std::string& status, const char* key, int index, int base, uint64_t* out) {
+  size_t at = status.find(std::string("\n") + key + ":");
+  if (at == std::string::npos) return false;
+  at += std::strlen(key) + 2;
+  for (; index >= 0; --index) {
+    at = status.find_first_not_of(" \t", at);
+    if (at == std::string::npos) return false;
+    const auto parsed = std::from_chars(status.data() + at, status.data() + status.size(), *out, base);
+    if (parsed.ec != std::errc()) return false;
+    at = static_cast<size_t>(parsed.ptr - status.data());
+  }
+  return true;
+}
+
+// The kernel does not pass capabilities with SO_PEERCRED, so they are read of the process as it is now. They count when
+// they are capabilities in our user namespace, and when the user is still the one that connected: else somebody might
+// connect and then run a set-uid program. The namespace is looked at last, because no process returns from one of its
+// own: one that gets its capabilities by going there is found there.
+bool has_net_admin(pid_t pid, uid_t uid) {
+  constexpr int kEffective = 1;  // of real, effective, saved and file system user
+  const ProcessFolder self("self"), peer(std::to_string(pid));
+  const std::string status = peer.status();
+  uint64_t user = 0, capabilities = 0;
+  return number_of(status, "Uid", kEffective, 10, &user) && user == uid &&
+         number_of(status, "CapEff", 0, 16, &capabilities) && (capabilities >> CAP_NET_ADMIN & 1) != 0 &&
+         peer.same_user_namespace(self);
+}
+
+}  // namespace
+
+bool credentials_of(int socket, Credentials* out) {
+  ucred who{};
+  socklen_t size = sizeof who;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0) return false;
+  out->pid = who.pid;
+  out->uid = who.uid;
+  out->gid = who.gid;
+  out->groups.resize(64);
+  for (;;) {
+    size = static_cast<socklen_t>(out->groups.size() * sizeof(gid_t));
+    const int error = ::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, out->groups.data(), &size) == 0 ? 0 : errno;
+    out->groups.resize(error == 0 || error == ERANGE ? size / sizeof(gid_t) : 0);
+    if (error != ERANGE) break;
+  }
+  out->net_admin = has_net_admin(who.pid, who.uid);
+  return true;
+}
+
+bool group_id(const std::string& name, gid_t* out) {
+  gid_t number = 0;
+  const auto parsed = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (!name.empty() && parsed.ec == std::errc() && parsed.ptr == name.data() + name.size()) {
+    *out = number;
+    return true;
+  }
+  const group* found = ::getgrnam(name.c_str());
+  if (found == nullptr) return false;
+  *out = found->gr_gid;
+  return true;
+}
+
+bool may_control(const Credentials& who, const std::string& group) {
+  if (who.net_admin) return true;
+  gid_t wanted;
+  if (group.empty() || !group_id(group, &wanted)) return false;
+  return who.gid == wanted || std::find(who.groups.begin(), who.groups.end(), wanted) != who.groups.end();
+}
+
+Peer peer_of(const Credentials& who, const std::string& group) {
+  const passwd* user = ::getpwuid(who.uid);
+  return {who.pid, who.uid, may_control(who, group), user != nullptr ? user->pw_name : std::to_string(who.uid)};
+}
+
+}  // namespace mrc::mrcd

@@ -1,0 +1,34 @@
+// Who is at the other end of a Unix socket, and what it may do. [MRC-MRCD-2]
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace mrc::mrcd {
+
+struct Peer {
+  pid_t pid = 0;
+  uid_t uid = 0;
+  bool privileged = false;  // may change what all processes share
+  std::string user;         // its name, or the number
+};
+
+// What the kernel says of it.
+struct Credentials {
+  pid_t pid = 0;
+  uid_t uid = 0;
+  gid_t gid = 0;
+  std::vector<gid_t> groups;
+  bool net_admin = false;  // CAP_NET_ADMIN in our user namespace
+};
+bool credentials_of(int socket, Credentials* out);
+
+// CAP_NET_ADMIN, or membership of the group (name or number; empty: none).
+bool may_control(const Credentials& who, const std::string& group);
+bool group_id(const std::string& name, gid_t* out);
+
+Peer peer_of(const Credentials& who, const std::string& group);
+
+}  // namespace mrc::mrcd

@@ -1,0 +1,400 @@
+#include "service.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+
+#include "report_check.h"
+
+namespace mrc::mrcd {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr uint32_t kMostPlanes = 32;
+constexpr uint32_t kMostEvs = 4096;
+constexpr size_t kMostName = 64;  // of devices, modes and programs that a process names
+constexpr const char* kKinds[] = {"format", "EV", "CC"};
+
+// Seconds since 1970, for people; nothing is decided by it.
+double wall_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+bool changes_something(const std::string& what) {
+  return what == "modify" || what == "port" || what == "deny" || what == "allow";
+}
+
+// The errors after which part of a batch may be done: at an entry that is not there or makes no sense. What is refused
+// for its size, for what the device cannot do or for its users is refused before the first entry; and followers, who do
+// not count users, would do what was refused for them.
+bool stops_within_a_batch(int error) {
+  return error == ENOENT || error == EINVAL;
+}
+
+bool seen_in_file(const ctl::DenyRule& rule) {
+  return rule.by != kMonitor;
+}
+
+}  // namespace
+
+void Service::add_device(std::unique_ptr<SharedDevice> device) {
+  const std::string name = device->name();
+  if (kept_.contains(name) && device->restore(kept_[name])) kept_.erase(name);
+  order_.push_back(name);
+  devices_[name] = std::move(device);
+}
+
+// Anybody can name a device, so there are few of them; and what the file has for one is not lost to somebody who comes
+// with the same name and another shape.
+SharedDevice* Service::make_device(const std::string& name, const Json& hello) {
+  const auto planes = hello.at("planes").get<uint32_t>();
+  const auto ev_mode = hello.at("ev_mode").get<std::string>();
+  const uint32_t evs = std::min(hello.at("evs").get<uint32_t>(), kMostEvs);
+  // Some may have outlived their processes for what was configured on them, and no longer is.
+  for (const std::string& there : std::set<std::string>(made_)) drop_if_unused(devices_.at(there).get());
+  if (planes < 1 || planes > kMostPlanes || ev_mode.size() > kMostName || made_.size() >= kMostMadeDevices)
+    return nullptr;
+  auto device = std::make_unique<SharedDevice>(name, planes, ev_mode, evs);
+  if (kept_.contains(name)) {
+    if (device->restore(kept_[name]))
+      kept_.erase(name);
+    else
+      device = std::make_unique<SharedDevice>(name, planes, ev_mode, evs);
+  }
+  made_.insert(name);
+  order_.push_back(name);
+  return (devices_[name] = std::move(device)).get();
+}
+
+void Service::drop_if_unused(SharedDevice* device) {
+  const std::string name = device->name();
+  if (made_.count(name) == 0 || !device->unconfigured()) return;
+  for (const auto& [id, entry] : clients_)
+    if (entry.device == device) return;
+  made_.erase(name);
+  order_.erase(std::find(order_.begin(), order_.end(), name));
+  devices_.erase(name);
+}
+
+// From now on the file has what the device holds.
+void Service::changed(const SharedDevice* device) {
+  kept_.erase(device->name());
+  changed_();
+}
+
+SharedDevice* Service::device(const std::string& name) {
+  const auto found = devices_.find(name.empty() && !order_.empty() ? order_.front() : name);
+  return found != devices_.end() ? found->second.get() : nullptr;
+}
+
+ClientId Service::connect(Client* client, const Peer& peer) {
+  Entry& entry = clients_[next_client_];
+  entry.client = client;
+  entry.peer = peer;
+  return next_client_++;
+}
+
+void Service::disconnect(ClientId id) {
+  const auto found = clients_.find(id);
+  if (found == clients_.end()) return;
+  const Entry entry = std::move(found->second);
+  clients_.erase(found);
+  for (Gathering& g : gatherings_)
+    g.missing.erase(std::remove(g.missing.begin(), g.missing.end(), id), g.missing.end());
+  if (entry.device == nullptr) return;
+  entry.device->forget(id);
+  event("process", entry.program + " (" + std::to_string(entry.peer.pid) + ") has gone",
+        {{"device", entry.device->name()}});
+  drop_if_unused(entry.device);
+}
+
+bool Service::awaits_report(ClientId id, Instant now) const {
+  const auto found = clients_.find(id);
+  return found != clients_.end() && found->second.reports_until > now;
+}
+
+void Service::tell_all(const SharedDevice* device, const Json& message, ClientId but) {
+  for (auto& [id, entry] : clients_)
+    if (entry.device == device && id != but) entry.client->send(message);
+}
+
+void Service::event(const std::string& what, const std::string& text, Json more) {
+  more["time"] = wall_time();
+  more["what"] = what;
+  more["text"] = text;
+  for (auto& [id, entry] : clients_)
+    if (entry.follows) entry.client->send({{"event", more}});
+  events_.push_back(std::move(more));
+  if (events_.size() > kEventsKept) events_.pop_front();
+}
+
+// A peer's message ends nothing but itself.
+void Service::message(ClientId id, const Json& message, Instant now) {
+  const auto found = clients_.find(id);
+  if (found == clients_.end() || !message.is_object()) return;
+  Entry& entry = found->second;
+  try {
+    if (message.contains("hello")) hello(id, &entry, message["hello"]);
+    if (message.contains("holds") && entry.device != nullptr) entry.device->set_holds(id, message["holds"]);
+    if (message.contains("path") && entry.device != nullptr) path(id, &entry, message["path"]);
+    if (message.contains("report")) take_report(id, message["report"]);
+    if (message.contains("request")) request(id, &entry, message, now);
+  } catch (const Json::exception& e) {
+    Json answer = {{"error", EINVAL}, {"why", std::string("not a message of this protocol: ") + e.what()}};
+    if (message.contains("request")) answer["answer"] = message["request"];
+    entry.client->send(answer);
+  }
+}
+
+// Everything is read before anything is changed: what throws leaves no half of a process. [MRC-MRCD-4]
+void Service::hello(ClientId id, Entry* entry, const Json& hello) {
+  const auto name = hello.at("device").get<std::string>();
+  std::string program = hello.value("program", "?");
+  if (program.size() > kMostName) program.resize(kMostName);
+  if (name.empty() || name.size() > kMostName) return;
+  SharedDevice* now = device(name);
+  if (now == nullptr) now = make_device(name, hello);
+  if (now == nullptr) {
+    entry->client->send({{"error", ENOSPC}, {"why", "no device of that shape, or too many that are not configured"}});
+    return;
+  }
+  SharedDevice* before = entry->device;
+  entry->program = std::move(program);
+  entry->device = now;
+  if (before != nullptr && before != now) {
+    before->forget(id);
+    drop_if_unused(before);
+  }
+  entry->client->send({{"state", now->state(false)}});
+  event("process", entry->program + " (" + std::to_string(entry->peer.pid) + ") opened " + name, {{"device", name}});
+}
+
+// [MRC-MRCD-5]
+void Service::path(ClientId from, Entry* entry, const Json& path) {
+  mrc_ctl_ev ev{};
+  const int state = path.at("state").get<int>();
+  if (!ctl::parse_ev_hex(path.at("ev").get<std::string>(), &ev.val)) return;
+  if (state != MRC_CTL_EV_GOOD && state != MRC_CTL_EV_ASSUMED_BAD) return;
+  ev.port = path.at("port").get<uint8_t>();
+  const auto profile = path.at("profile").get<uint64_t>();
+  entry->device->feed(profile, ev, static_cast<mrc_ctl_ev_state>(state));
+  // Made anew: whatever else stood in it is not multiplied by the number of processes.
+  tell_all(entry->device,
+           {{"path",
+             {{"profile", profile},
+              {"ev", ctl::ev_hex(ev.val)},
+              {"port", ev.port},
+              {"state", state},
+              {"losses", path.value("losses", uint64_t{0})}}}},
+           from);
+  event("path",
+        "EV " + ctl::ev_hex(ev.val) + " of profile " + std::to_string(profile) + " on port " + std::to_string(ev.port) +
+            (state == MRC_CTL_EV_GOOD ? " is good again" : " is assumed bad"),
+        {{"device", entry->device->name()}});
+}
+
+void Service::request(ClientId id, Entry* entry, const Json& message, Instant now) {
+  Json answer = {{"answer", message["request"]}, {"error", 0}};
+  const auto what = message.at("do").get<std::string>();
+  if (what == "reports") {
+    gather(now, [this, id, answer](Json reports) mutable {
+      const auto asker = clients_.find(id);
+      if (asker == clients_.end()) return;
+      // Who may not control sees its own user's processes.
+      answer["data"] = Json::array();
+      for (Json& report : reports)
+        if (asker->second.peer.privileged || report.value("uid", -1) == static_cast<int>(asker->second.peer.uid))
+          answer["data"].push_back(std::move(report));
+      asker->second.client->send(answer);
+    });
+    return;
+  }
+  if (what == "follow") {
+    entry->follows = true;
+    entry->client->send(answer);
+    return;
+  }
+  std::string why;
+  Json data;
+  int error = EPERM;
+  if (!changes_something(what) || entry->peer.privileged)
+    error = run(what, *entry, message, &why, &data);
+  else
+    why = "this needs CAP_NET_ADMIN, or membership of the group that the setting ctl_group names";
+  answer["error"] = error;
+  if (!why.empty()) answer["why"] = why;
+  if (!data.is_null()) answer["data"] = std::move(data);
+  const auto asker = clients_.find(id);
+  if (asker != clients_.end()) asker->second.client->send(answer);
+}
+
+int Service::run(const std::string& what, const Entry& entry, const Json& message, std::string* why, Json* data) {
+  if (what == "show") {
+    *data = show();
+    return 0;
+  }
+  if (what == "events") {
+    *data = Json(events_);
+    return 0;
+  }
+  if (const auto more = more_.find(what); more != more_.end()) {
+    *data = more->second();
+    return 0;
+  }
+  if (!changes_something(what)) {
+    *why = "unknown request '" + what + "'";
+    return ENOSYS;
+  }
+  SharedDevice* on = entry.device != nullptr ? entry.device : device(message.value("device", ""));
+  if (on == nullptr) {
+    *why = "no device '" + message.value("device", "") + "' is configured here or open in a process";
+    return ENODEV;
+  }
+  if (what == "port")
+    return set_port(on, message.at("port").get<uint32_t>(), message.at("up").get<bool>(), entry.peer.user);
+  if (what == "modify") {
+    ctl::ProfileCall call;
+    if (!ctl::parse_call(message.at("call"), &call)) return EINVAL;
+    const int error = on->modify(call);
+    // A batch that failed may have changed entries before the one that it failed at; followers fail there, too.
+    const bool batch = call.kind == ctl::ProfileKind::kEv && (call.mask & MRC_CTL_EV_PROFILE_EV_OP) != 0;
+    if (error == 0 || (batch && stops_within_a_batch(error))) modify(on, message["call"], call, entry.peer.user);
+    return error;
+  }
+  Json text = message.at("rule");
+  text["by"] = entry.peer.user;
+  ctl::DenyRule rule;
+  if (what == "allow" && message.value("all", false)) {
+    if (!on->allow_all()) return ENOENT;
+    tell_all(on, {{"denies", Json::array()}});
+    event("allow", "every path, by " + entry.peer.user, {{"device", on->name()}});
+    changed(on);
+    return 0;
+  }
+  if (!ctl::parse_deny(text, &rule, why)) return EINVAL;
+  return what == "deny" ? deny(on, rule) : allow(on, rule);
+}
+
+void Service::modify(SharedDevice* device, const Json& call, const ctl::ProfileCall& parsed, const std::string& by) {
+  tell_all(device, {{"call", call}});
+  event("profile",
+        std::string(kKinds[static_cast<int>(parsed.kind)]) + " profile " + std::to_string(parsed.id) + " changed by " +
+            by,
+        {{"device", device->name()}});
+  changed(device);
+}
+
+int Service::deny(SharedDevice* device, const ctl::DenyRule& rule) {
+  if (!device->deny(rule)) return EEXIST;
+  tell_all(device, {{"denies", device->denies_json(false)}});
+  event("deny", ctl::deny_text(rule) + ", by " + rule.by + (rule.why.empty() ? "" : ": " + rule.why),
+        {{"device", device->name()}, {"rule", ctl::deny_json(rule)}});
+  if (seen_in_file(rule)) changed(device);
+  return 0;
+}
+
+int Service::allow(SharedDevice* device, const ctl::DenyRule& rule) {
+  const bool in_file = std::any_of(device->denies().begin(), device->denies().end(), [&](const ctl::DenyRule& there) {
+    return there.same_paths(rule) && seen_in_file(there);
+  });
+  if (!device->allow(rule)) return ENOENT;
+  tell_all(device, {{"denies", device->denies_json(false)}});
+  event("allow", ctl::deny_text(rule) + ", by " + rule.by,
+        {{"device", device->name()}, {"rule", ctl::deny_json(rule)}});
+  if (in_file) changed(device);
+  return 0;
+}
+
+int Service::set_port(SharedDevice* device, uint32_t port, bool up, const std::string& by) {
+  if (const int error = device->set_port(port, up)) return error;
+  tell_all(device, {{"ports_down", device->ports_down()}});
+  event("port", "port " + std::to_string(port) + (up ? " on" : " off") + ", by " + by, {{"device", device->name()}});
+  changed(device);
+  return 0;
+}
+
+void Service::gather(Instant now, std::function<void(Json)> done) {
+  Gathering g;
+  g.token = next_token_++;
+  g.until = now + kReportPatience;
+  g.done = std::move(done);
+  for (auto& [id, entry] : clients_) {
+    if (entry.device == nullptr) continue;
+    g.missing.push_back(id);
+    entry.reports_until = now + kReportUnderWay;
+    entry.client->send({{"want", g.token}});
+  }
+  gatherings_.push_back(std::move(g));
+  tick(now);
+}
+
+void Service::take_report(ClientId from, const Json& report) {
+  const auto token = report.at("token").get<uint64_t>();
+  for (Gathering& g : gatherings_) {
+    const auto waits = std::find(g.missing.begin(), g.missing.end(), from);
+    if (g.token != token || waits == g.missing.end()) continue;
+    g.missing.erase(waits);
+    Json data = report.at("data");
+    if (!is_report(data)) continue;
+    // A process may say anything of itself, but not who it is.
+    const Entry& entry = clients_.at(from);
+    data["pid"] = entry.peer.pid;
+    data["uid"] = entry.peer.uid;
+    if (entry.device != nullptr) data["device"] = entry.device->name();
+    g.reports.push_back(std::move(data));
+  }
+  tick(Instant::from_ns(INT64_MIN / 4));
+}
+
+void Service::tick(Instant now) {
+  std::vector<Gathering> ready;
+  for (size_t i = 0; i < gatherings_.size();) {
+    if (!gatherings_[i].missing.empty() && gatherings_[i].until > now) {
+      ++i;
+      continue;
+    }
+    ready.push_back(std::move(gatherings_[i]));
+    gatherings_.erase(gatherings_.begin() + static_cast<ptrdiff_t>(i));
+  }
+  for (Gathering& g : ready) g.done(std::move(g.reports));
+}
+
+size_t Service::processes() const {
+  return static_cast<size_t>(std::count_if(clients_.begin(), clients_.end(),
+                                           [](const auto& entry) { return entry.second.device != nullptr; }));
+}
+
+Json Service::show() const {
+  Json all = Json::array();
+  for (const std::string& name : order_) {
+    const SharedDevice& device = *devices_.at(name);
+    Json j = device.state(false);
+    j["device"] = name;
+    j["planes"] = device.planes();
+    j["ev_mode"] = device.ev_mode();
+    j["evs"] = device.evs();
+    j["processes"] = Json::array();
+    for (const auto& [id, entry] : clients_)
+      if (entry.device == &device)
+        j["processes"].push_back({{"pid", entry.peer.pid}, {"user", entry.peer.user}, {"program", entry.program}});
+    all.push_back(std::move(j));
+  }
+  return all;
+}
+
+Json Service::file_state() const {
+  Json state = kept_;
+  for (const auto& [name, device] : devices_)
+    if (!state.contains(name) && (made_.count(name) == 0 || !device->unconfigured())) state[name] = device->state(true);
+  return {{"version", 1}, {"devices", state}};
+}
+
+void Service::restore(const Json& state) {
+  if (state.contains("devices") && state["devices"].is_object()) kept_ = state["devices"];
+  for (auto& [name, device] : devices_)
+    if (kept_.contains(name) && device->restore(kept_[name])) kept_.erase(name);
+}
+
+}  // namespace mrc::mrcd

@@ -1,0 +1,114 @@
+// Service: what mrcd answers and whom it tells of what: processes that have a device open, tools that look or change
+// something, followers of events. The messages are those of spec/mrcd.md. No sockets, no clock: connections are Client
+// objects, time is an argument.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "peer.h"
+#include "shared_device.h"
+
+namespace mrc::mrcd {
+
+class Client {
+ public:
+  virtual void send(const nlohmann::json& message) = 0;
+
+ protected:
+  ~Client() = default;
+};
+
+class Service {
+ public:
+  using Json = nlohmann::json;
+
+  // `changed`: something that the file remembers is different now.
+  explicit Service(std::function<void()> changed) : changed_(std::move(changed)) {}
+
+  // One that the configuration names; the first of them is meant where a message names none. Others are made by the
+  // processes that come with them.
+  void add_device(std::unique_ptr<SharedDevice> device);
+  SharedDevice* device(const std::string& name);  // null; empty: the first
+  const std::map<std::string, std::unique_ptr<SharedDevice>>& devices() const { return devices_; }
+
+  ClientId connect(Client* client, const Peer& peer);
+  void message(ClientId client, const Json& message, Instant now);
+  void disconnect(ClientId client);
+  // Its report is under way, which may be longer than anything else that it has to say.
+  bool awaits_report(ClientId client, Instant now) const;
+  // Answers whoever waits for reports that do not come.
+  void tick(Instant now);
+
+  // A change made by mrcd itself or for its web page. 0 or an errno value.
+  int deny(SharedDevice* device, const ctl::DenyRule& rule);
+  int allow(SharedDevice* device, const ctl::DenyRule& rule);
+  int set_port(SharedDevice* device, uint32_t port, bool up, const std::string& by);
+  // Asks every process for its report; `done` gets those that came, with what each process is.
+  void gather(Instant now, std::function<void(Json reports)> done);
+  // "monitor": what it sees; others that mrcd has to tell about itself.
+  void answer_with(const std::string& what, std::function<Json()> data) { more_[what] = std::move(data); }
+  void event(const std::string& what, const std::string& text, Json more = Json::object());
+  const std::deque<Json>& events() const { return events_; }
+  size_t processes() const;
+
+  Json file_state() const;
+  void restore(const Json& state);
+
+ private:
+  static constexpr Duration kReportPatience = Duration::milliseconds(1000);
+  // For the report of a process that is slower: it is not used any more, but is no misconduct.
+  static constexpr Duration kReportUnderWay = Duration::milliseconds(10000);
+  static constexpr size_t kEventsKept = 512;
+  static constexpr size_t kMostMadeDevices = 16;
+
+  struct Entry {
+    Client* client = nullptr;
+    Peer peer;
+    SharedDevice* device = nullptr;  // of a process that has it open
+    std::string program;
+    bool follows = false;
+    Instant reports_until = Instant::from_ns(INT64_MIN / 4);
+  };
+  struct Gathering {
+    uint64_t token = 0;
+    Instant until;
+    std::vector<ClientId> missing;
+    Json reports = Json::array();
+    std::function<void(Json)> done;
+  };
+  void hello(ClientId id, Entry* entry, const Json& hello);
+  SharedDevice* make_device(const std::string& name, const Json& hello);
+  void drop_if_unused(SharedDevice* device);
+  void changed(const SharedDevice* device);
+  void request(ClientId id, Entry* entry, const Json& message, Instant now);
+  int run(const std::string& what, const Entry& entry, const Json& message, std::string* why, Json* data);
+  void modify(SharedDevice* device, const Json& call, const ctl::ProfileCall& parsed, const std::string& by);
+  void path(ClientId from, Entry* entry, const Json& path);
+  void take_report(ClientId from, const Json& report);
+  void tell_all(const SharedDevice* device, const Json& message, ClientId but = 0);
+  Json show() const;
+
+  std::function<void()> changed_;
+  std::vector<std::string> order_;
+  std::map<std::string, std::unique_ptr<SharedDevice>> devices_;
+  std::set<std::string> made_;  // of them: those that the configuration does not name
+  std::map<ClientId, Entry> clients_;
+  std::vector<Gathering> gatherings_;
+  std::map<std::string, std::function<Json()>> more_;
+  std::deque<Json> events_;
+  // Of the file: devices that nobody has named yet, or only as devices of another shape.
+  Json kept_ = Json::object();
+  ClientId next_client_ = 1;
+  uint64_t next_token_ = 1;
+};
+
+}  // namespace mrc::mrcd

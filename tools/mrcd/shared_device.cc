@@ -1,0 +1,126 @@
+#include "shared_device.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <nlohmann/json.hpp>
+
+#include "device/profiles.h"
+#include "device/srv6.h"
+
+namespace mrc::mrcd {
+
+namespace {
+
+using Json = nlohmann::json;
+
+// The names of a device's EVs. With SRv6 paths they are those that every process has; else a process has ports or
+// labels of its own, and automatic profiles are the same in number only.
+std::vector<mrc_ctl_ev> names(uint32_t planes, const std::string& ev_mode, uint32_t count) {
+  std::vector<core::EvEntry> evs;
+  for (uint32_t i = 0; i < count; ++i) evs.push_back({i / planes + 1, static_cast<uint8_t>(i % planes)});
+  const device::EvNaming naming = device::naming_of(ev_mode);
+  if (naming != device::EvNaming::kPort) device::label_paths(planes, &evs);
+  return device::ev_names(evs, naming);
+}
+
+}  // namespace
+
+SharedDevice::SharedDevice(std::string name, uint32_t planes, const std::string& ev_mode, uint32_t evs)
+    : name_(std::move(name)),
+      planes_(planes),
+      ev_mode_(ev_mode),
+      evs_(evs),
+      store_(device::controller_limits(planes, device::naming_of(ev_mode)), names(planes, ev_mode, evs)) {}
+
+int SharedDevice::set_port(uint32_t port, bool up) {
+  if (port < 1 || port > planes_) return EINVAL;
+  if (up)
+    ports_down_.erase(port);
+  else
+    ports_down_.insert(port);
+  return 0;
+}
+
+bool SharedDevice::deny(const ctl::DenyRule& rule) {
+  for (const ctl::DenyRule& there : denies_)
+    if (there.same_paths(rule)) return false;
+  denies_.push_back(rule);
+  return true;
+}
+
+bool SharedDevice::allow(const ctl::DenyRule& rule) {
+  const auto end = std::remove_if(denies_.begin(), denies_.end(),
+                                  [&](const ctl::DenyRule& there) { return there.same_paths(rule); });
+  const bool found = end != denies_.end();
+  denies_.erase(end, denies_.end());
+  return found;
+}
+
+bool SharedDevice::allow_all() {
+  const bool any = !denies_.empty();
+  denies_.clear();
+  return any;
+}
+
+void SharedDevice::set_holds(ClientId client, const Json& holds) {
+  std::pair<Users, Users> made;
+  for (const Json& entry : holds.at("ev")) made.first[entry.at(0).get<uint64_t>()] = entry.at(1).get<uint32_t>();
+  for (const Json& entry : holds.at("cc")) made.second[entry.at(0).get<uint64_t>()] = entry.at(1).get<uint32_t>();
+  holds_[client] = std::move(made);
+  count_users();
+}
+
+void SharedDevice::forget(ClientId client) {
+  if (holds_.erase(client) != 0) count_users();
+}
+
+void SharedDevice::count_users() {
+  Users evs, ccs;
+  for (const auto& [id, count] : store_.ev_users()) evs[id] = 0;
+  for (const auto& [id, count] : store_.cc_users()) ccs[id] = 0;
+  for (const auto& [client, held] : holds_) {
+    for (const auto& [id, count] : held.first) evs[id] += count;
+    for (const auto& [id, count] : held.second) ccs[id] += count;
+  }
+  for (const auto& [id, count] : evs) store_.set_ev_users(id, count);
+  for (const auto& [id, count] : ccs) store_.set_cc_users(id, count);
+}
+
+Json SharedDevice::denies_json(bool for_file) const {
+  Json denies = Json::array();
+  for (const ctl::DenyRule& rule : denies_)
+    if (!for_file || rule.by != kMonitor) denies.push_back(ctl::deny_json(rule));
+  return denies;
+}
+
+Json SharedDevice::state(bool for_file) const {
+  return {{"calls", ctl::calls_of(store_, !for_file)}, {"denies", denies_json(for_file)}, {"ports_down", ports_down_}};
+}
+
+bool SharedDevice::unconfigured() const {
+  return denies_.empty() && ports_down_.empty() && store_.format_ids().empty() && store_.ev_ids().empty() &&
+         store_.cc_ids().empty();
+}
+
+bool SharedDevice::restore(const Json& state) {
+  bool fits = true;
+  try {
+    for (const Json& text : state.at("calls"))
+      if (ctl::ProfileCall call; !ctl::parse_call(text, &call) || modify(call) != 0) fits = false;
+    for (const Json& text : state.at("denies")) {
+      ctl::DenyRule rule;
+      std::string why;
+      if (!ctl::parse_deny(text, &rule, &why))
+        fits = false;
+      else
+        deny(rule);
+    }
+    for (const Json& port : state.at("ports_down"))
+      if (set_port(port.get<uint32_t>(), false) != 0) fits = false;
+    return fits;
+  } catch (const Json::exception&) {
+    return false;
+  }
+}
+
+}  // namespace mrc::mrcd

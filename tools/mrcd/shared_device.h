@@ -1,0 +1,74 @@
+// SharedDevice: what mrcd holds for one device: profiles, denied paths, ports that are switched off, and who uses which
+// profile. Not thread-safe; no sockets. [MRC-MRCD-3..6]
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ctl/call.h"
+#include "ctl/deny.h"
+#include "ctl/profile_store.h"
+
+namespace mrc::mrcd {
+
+using ClientId = uint64_t;
+
+class SharedDevice {
+ public:
+  // `evs`: entropy values that a process has on this device; with SRv6 paths they have the same names everywhere.
+  SharedDevice(std::string name, uint32_t planes, const std::string& ev_mode, uint32_t evs);
+
+  const std::string& name() const { return name_; }
+  uint32_t planes() const { return planes_; }
+  const std::string& ev_mode() const { return ev_mode_; }
+  uint32_t evs() const { return evs_; }
+  const ctl::ProfileStore& store() const { return store_; }
+  const std::vector<ctl::DenyRule>& denies() const { return denies_; }
+  const std::set<uint32_t>& ports_down() const { return ports_down_; }
+  // Nothing is lost with it.
+  bool unconfigured() const;
+
+  // 0 or an errno value.
+  int modify(const ctl::ProfileCall& call) { return call.apply(&store_); }
+  int set_port(uint32_t port, bool up);
+  // False: there already, or not there.
+  bool deny(const ctl::DenyRule& rule);
+  bool allow(const ctl::DenyRule& rule);
+  bool allow_all();
+  // True when an entry of an ONLINE profile changed.
+  bool feed(uint64_t profile, const mrc_ctl_ev& ev, mrc_ctl_ev_state state) {
+    return store_.feed(profile, ev, state).has_value();
+  }
+
+  // What the QPs of one client hold, in place of what they did; nothing at all when it has gone.
+  void set_holds(ClientId client, const nlohmann::json& holds);
+  void forget(ClientId client);
+
+  // What a process is told when it comes, and what the file remembers: the monitor's denies and what paths have shown
+  // are left out there.
+  nlohmann::json state(bool for_file) const;
+  nlohmann::json denies_json(bool for_file) const;  // the denies of that
+  // False: not such a state, or not of a device of this shape. What does not fit is left out.
+  bool restore(const nlohmann::json& state);
+
+ private:
+  using Users = std::map<uint64_t, uint32_t>;
+  void count_users();
+
+  const std::string name_;
+  const uint32_t planes_;
+  const std::string ev_mode_;
+  const uint32_t evs_;
+  ctl::ProfileStore store_;
+  std::vector<ctl::DenyRule> denies_;
+  std::set<uint32_t> ports_down_;
+  std::map<ClientId, std::pair<Users, Users>> holds_;  // EV and CC profiles
+};
+
+using ctl::kMonitor;
+
+}  // namespace mrc::mrcd

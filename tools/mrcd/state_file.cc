@@ -1,0 +1,54 @@
+#include "state_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace mrc::mrcd {
+
+bool load_state(const std::string& path, nlohmann::json* out, std::string* why) {
+  *out = nlohmann::json::object();
+  std::ifstream in(path);
+  if (!in) {
+    if (errno == ENOENT) return true;
+    *why = path + ": " + std::strerror(errno);
+    return false;
+  }
+  std::ostringstream text;
+  text << in.rdbuf();
+  nlohmann::json read = nlohmann::json::parse(text.str(), nullptr, false);
+  if (!read.is_object()) {
+    *why = path + ": not a state file of mrcd; move it away to begin without one";
+    return false;
+  }
+  *out = std::move(read);
+  return true;
+}
+
+bool save_state(const std::string& path, const nlohmann::json& state, std::string* why) {
+  const std::string beside = path + ".new";
+  const std::string text = state.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  const int fd = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  int error = fd < 0 ? errno : 0;
+  for (size_t at = 0; error == 0 && at < text.size();) {
+    const ssize_t n = ::write(fd, text.data() + at, text.size() - at);
+    if (n > 0)
+      at += static_cast<size_t>(n);
+    else if (errno != EINTR)
+      error = errno;
+  }
+  if (error == 0 && ::fdatasync(fd) != 0) error = errno;
+  if (fd >= 0 && ::close(fd) != 0 && error == 0) error = errno;
+  if (error == 0 && std::rename(beside.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0) return true;
+  *why = path + ": " + std::strerror(error);
+  return false;
+}
+
+}  // namespace mrc::mrcd

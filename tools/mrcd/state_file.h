@@ -1,0 +1,14 @@
+// The file from which a restarted mrcd has its devices back. Written beside the old one and renamed over it, so that
+// there is always a whole one. [MRC-MRCD-7]
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace mrc::mrcd {
+
+// False and a sentence. An absent file is an empty object.
+bool load_state(const std::string& path, nlohmann::json* out, std::string* why);
+bool save_state(const std::string& path, const nlohmann::json& state, std::string* why);
+
+}  // namespace mrc::mrcd

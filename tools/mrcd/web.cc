@@ -1,0 +1,151 @@
+#include "web.h"
+
+#include <strings.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <future>
+#include <memory>
+
+#include "base/ip.h"
+#include "ctl/peer_json.h"
+#include "totals.h"
+
+namespace mrc::mrcd {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr auto kLoopPatience = std::chrono::seconds(4);  // with the loop, which waits a second for reports
+constexpr const char* kBearer = "Bearer ";
+
+HttpReply json_reply(unsigned status, const Json& body) {
+  return {status, "application/json", body.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"};
+}
+
+// `work(promise)` in the loop, which keeps the promise now or later. False: the loop had no time for it.
+template <typename Result, typename Work>
+bool on_loop(Loop* loop, Result* out, Work work) {
+  auto promise = std::make_shared<std::promise<Result>>();
+  std::future<Result> answer = promise->get_future();
+  loop->post([promise, work = std::move(work)] { work(promise); });
+  if (answer.wait_for(kLoopPatience) != std::future_status::ready) return false;
+  *out = answer.get();
+  return true;
+}
+
+}  // namespace
+
+// The token's length may be learnt, nothing else, by how long this takes.
+bool Web::knows_token(const std::string& authorization) const {
+  if (token_.empty() || authorization.rfind(kBearer, 0) != 0) return false;
+  const std::string given = authorization.substr(std::strlen(kBearer));
+  if (given.size() != token_.size()) return false;
+  unsigned difference = 0;
+  for (size_t i = 0; i < given.size(); ++i)
+    difference |= static_cast<unsigned>(static_cast<unsigned char>(given[i]) ^ static_cast<unsigned char>(token_[i]));
+  return difference == 0;
+}
+
+bool names_an_address(const std::string& host) {
+  std::string name = host;
+  const bool bracketed = !host.empty() && host.front() == '[';
+  if (const size_t colon = host.rfind(':'); colon != std::string::npos && (!bracketed || host[colon - 1] == ']'))
+    name = host.substr(0, colon);
+  if (bracketed && name.size() > 2 && name.back() == ']') name = name.substr(1, name.size() - 2);
+  IpAddress address;
+  return ::strcasecmp(name.c_str(), "localhost") == 0 || IpAddress::parse(name, &address);
+}
+
+bool Web::health(Json* out) {
+  return on_loop(&loop_, out, [this](const auto& promise) {
+    const Json monitor = monitor_();
+    promise->set_value({{"healthy", true},
+                        {"processes", service_.processes()},
+                        {"monitor", monitor.value("running", false)},
+                        {"faults", monitor.value("findings", Json::array()).size()}});
+  });
+}
+
+bool Web::state(bool one_by_one, Json* out) {
+  return on_loop(&loop_, out, [this, one_by_one](const auto& promise) {
+    service_.gather(steady_now(), [this, promise, one_by_one](Json reports) {
+      Json devices = Json::array();
+      for (const auto& [name, device] : service_.devices()) {
+        Json denies = Json::array();
+        for (const ctl::DenyRule& rule : device->denies()) {
+          denies.push_back(ctl::deny_json(rule));
+          denies.back()["text"] = ctl::deny_text(rule);
+        }
+        devices.push_back(
+            {{"device", name}, {"planes", device->planes()}, {"ports_down", device->ports_down()}, {"denies", denies}});
+      }
+      Json events = Json::array();
+      for (const Json& event : service_.events())
+        if (one_by_one || event["what"] != "process") events.push_back(event);
+      Json all = {{"devices", devices},       {"totals", totals_of(reports)},
+                  {"reports", Json::array()}, {"monitor", monitor_()},
+                  {"events", events},         {"processes", service_.processes()}};
+      if (one_by_one) all["reports"] = std::move(reports);
+      promise->set_value(std::move(all));
+    });
+  });
+}
+
+HttpReply Web::change(const HttpRequest& request) {
+  if (token_.empty()) return json_reply(403, {{"error", "this page only shows: the setting mrcd_token is empty"}});
+  if (!knows_token(request.authorization))
+    return json_reply(401, {{"error", "the token is missing or wrong: Authorization: Bearer TOKEN"}});
+  const Json body = ctl::parse_peer_json(request.body);
+  if (!body.is_object()) return json_reply(400, {{"error", "the body is a JSON object"}});
+  std::pair<unsigned, std::string> outcome;
+  const bool ran = on_loop(&loop_, &outcome, [this, body, path = request.path](const auto& promise) {
+    std::string why;
+    int error = EINVAL;
+    try {
+      SharedDevice* device = service_.device(body.value("device", ""));
+      ctl::DenyRule rule;
+      Json text = body.value("rule", Json::object());
+      if (path != "/api/port") text["by"] = "web page";
+      if (device == nullptr) {
+        why = "no such device";
+      } else if (path == "/api/port") {
+        error = service_.set_port(device, body.at("port").get<uint32_t>(), body.at("up").get<bool>(), "web page");
+      } else if (ctl::parse_deny(text, &rule, &why)) {
+        error = path == "/api/deny" ? service_.deny(device, rule) : service_.allow(device, rule);
+        if (error == EEXIST) why = "denied already";
+        if (error == ENOENT) why = "not denied";
+      }
+    } catch (const Json::exception& e) {
+      why = e.what();
+    }
+    if (error != 0 && why.empty()) why = std::strerror(error);
+    promise->set_value({error == 0 ? 200 : error == EEXIST || error == ENOENT ? 409 : 400, why});
+  });
+  if (!ran) return json_reply(503, {{"error", "mrcd is busy"}});
+  const auto& [status, why] = outcome;
+  return json_reply(status, status == 200 ? Json{{"done", true}} : Json{{"error", why}});
+}
+
+HttpReply Web::handle(const HttpRequest& request) {
+  const bool reads = request.method == "GET" || request.method == "HEAD";
+  const std::string& path = request.path;
+  if (!names_an_address(request.host))
+    return json_reply(421, {{"error", "ask by address or as localhost: other names are not answered to"}});
+  if (path == "/api/deny" || path == "/api/allow" || path == "/api/port")
+    return request.method == "POST" ? change(request) : json_reply(405, {{"error", "POST"}});
+  if (path != "/" && path != "/api/state" && path != "/metrics" && path != "/healthz")
+    return json_reply(404, {{"error", "there are /, /api/state, /metrics and /healthz"}});
+  if (!reads) return json_reply(405, {{"error", "GET"}});
+  if (path == "/") return {200, "text/html; charset=utf-8", kPage};
+  Json all;
+  if (!(path == "/healthz" ? health(&all) : state(knows_token(request.authorization), &all)))
+    return json_reply(503, {{"healthy", false}, {"error", "mrcd is busy"}});
+  if (path == "/metrics") return {200, "text/plain; version=0.0.4; charset=utf-8", metrics_text(all)};
+  if (path == "/api/state") all["may_change"] = !token_.empty();
+  return json_reply(200, all);
+}
+
+}  // namespace mrc::mrcd

@@ -1,0 +1,166 @@
+// mrclog: reads the traces that MRC_TRACE makes: prints and filters them, sums them up, compares two, draws one.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <iostream>
+#include <stdexcept>
+
+#include "compare.h"
+#include "core/trace_text.h"
+#include "log.h"
+#include "plot.h"
+#include "print.h"
+#include "summary.h"
+
+namespace {
+
+using mrc::log::Filter;
+using mrc::log::Log;
+
+struct Options {
+  std::string file, second, picture;
+  bool json = false;
+  Filter filter;
+  std::string qpn, ev;
+  uint64_t plane = 0;
+};
+
+void add_filters(CLI::App* app, Options* o) {
+  app->add_option("--qp", o->qpn, "only this queue pair (0x... or decimal); 0: what concerns the whole endpoint");
+  app->add_option("--event", o->filter.names, "only these events (mrclog events lists them)")->delimiter(',');
+  app->add_option("--why", o->filter.triggers, "only these triggers")->delimiter(',');
+  app->add_option("--ev", o->ev, "only this path (entropy value, 0x... or decimal)");
+  app->add_option("--plane", o->plane, "only this plane, from 1")->check(CLI::PositiveNumber);
+  app->add_option("--psn", o->filter.psn, "only this packet");
+  app->add_option("--from", o->filter.from_ms, "milliseconds after the first event")->check(CLI::NonNegativeNumber);
+  app->add_option("--to", o->filter.to_ms, "milliseconds after the first event")->check(CLI::NonNegativeNumber);
+}
+
+uint64_t number(const std::string& text, const char* option) {
+  size_t used = 0;
+  try {
+    const uint64_t v = std::stoull(text, &used, 0);
+    if (used == text.size()) return v;
+  } catch (const std::exception&) {
+  }
+  throw CLI::ValidationError(option, "'" + text + "' is no number");
+}
+
+Log filtered(const std::string& path, const Options& o) {
+  Log log = mrc::log::read_log(path);
+  mrc::log::apply(o.filter, &log);
+  return log;
+}
+
+// With a word for people that `what` was cut short, so that nobody draws conclusions from what is missing.
+void warn(const Log& log) {
+  if (log.lost > 0)
+    std::fprintf(stderr, "mrclog: %s: %llu events were lost in the traced process\n", log.path.c_str(),
+                 static_cast<unsigned long long>(log.lost));
+  if (log.damaged > 0)
+    std::fprintf(stderr, "mrclog: %s: %llu records are damaged\n", log.path.c_str(),
+                 static_cast<unsigned long long>(log.damaged));
+}
+
+int print(const Options& o) {
+  const Log whole = mrc::log::read_log(o.file);
+  for (const mrc::log::Event& e : whole.events)
+    if (o.filter.matches(whole, e)) std::cout << (o.json ? to_json(e).dump() : to_text(e, whole.begin_ns())) << "\n";
+  warn(whole);
+  return 0;
+}
+
+int summary(const Options& o) {
+  const auto s = mrc::log::summarise(filtered(o.file, o));
+  std::cout << (o.json ? to_json(s).dump(2) + "\n" : to_text(s));
+  return 0;
+}
+
+int compare(const Options& o) {
+  const Log a = filtered(o.file, o), b = filtered(o.second, o);
+  const auto c = mrc::log::compare(a, b);
+  std::cout << (o.json ? to_json(c, a, b).dump(2) + "\n" : to_text(c, a, b));
+  return c.same ? 0 : 1;
+}
+
+int plot(const Options& o) {
+  const Log log = filtered(o.file, o);
+  std::ofstream out(o.picture);
+  out << mrc::log::draw(log);
+  out.close();
+  if (!out) throw std::runtime_error(o.picture + ": cannot be written");
+  warn(log);
+  return 0;
+}
+
+int events(const Options& o) {
+  nlohmann::json all = {{"events", nlohmann::json::array()}, {"triggers", nlohmann::json::array()}};
+  for (uint32_t i = 0; i < mrc::core::kTraceEvents; ++i) {
+    const auto& info = mrc::core::trace_event_info(static_cast<mrc::core::TraceEvent>(i));
+    nlohmann::json fields = nlohmann::json::array();
+    for (const auto& f : info.fields)
+      if (f.name[0] != '\0') fields.push_back(std::string(f.name) + (f.kind == mrc::core::TraceKind::kNs ? "_ns" : ""));
+    all["events"].push_back({{"name", info.name}, {"meaning", info.sentence}, {"fields", fields}});
+  }
+  for (uint32_t i = 1; i < mrc::core::kTraceTriggers; ++i) {
+    const auto trigger = static_cast<mrc::core::TraceTrigger>(i);
+    all["triggers"].push_back(
+        {{"name", mrc::core::trace_trigger_name(trigger)}, {"meaning", mrc::core::trace_trigger_sentence(trigger)}});
+  }
+  if (o.json) {
+    std::cout << all.dump(2) << "\n";
+    return 0;
+  }
+  for (const auto& e : all["events"]) {
+    std::string fields;
+    for (const auto& f : e["fields"]) fields += " " + f.get<std::string>();
+    std::printf("%-22s %s:%s\n", e["name"].get<std::string>().c_str(), e["meaning"].get<std::string>().c_str(),
+                fields.c_str());
+  }
+  std::printf("\n");
+  for (const auto& t : all["triggers"])
+    std::printf("%-22s %s\n", t["name"].get<std::string>().c_str(), t["meaning"].get<std::string>().c_str());
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Reads traces of the MRC engine: every decision with its reason. Make one with: MRC_TRACE=FILE program"};
+  app.require_subcommand(1);
+  app.fallthrough();
+  Options o;
+  app.add_flag("--json", o.json, "for programs");
+  int (*action)(const Options&) = nullptr;
+  const auto command = [&](const char* name, const char* text, int (*function)(const Options&)) {
+    CLI::App* sub = app.add_subcommand(name, text);
+    sub->callback([&action, function] { action = function; });
+    return sub;
+  };
+  CLI::App* subs[] = {command("print", "one line per event", print),
+                      command("summary", "counts, paths, windows, round trips", summary),
+                      command("compare", "two traces; exit 1 when their decisions differ", compare),
+                      command("plot", "a picture (SVG) over time", plot)};
+  for (CLI::App* sub : subs) {
+    sub->add_option("FILE", o.file, "the trace")->required();
+    add_filters(sub, &o);
+  }
+  subs[2]->add_option("SECOND", o.second, "the other trace")->required();
+  subs[3]->add_option("PICTURE", o.picture, "where to write it")->required();
+  command("events", "all events and triggers with their meaning", events);
+  try {
+    app.parse(argc, argv);
+    if (!o.qpn.empty()) o.filter.qpn = number(o.qpn, "--qp");
+    if (!o.ev.empty()) o.filter.ev = number(o.ev, "--ev");
+    if (o.plane != 0) o.filter.plane = o.plane - 1;
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
+  try {
+    return action(o);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "mrclog: %s\n", e.what());
+    return 2;
+  }
+}
