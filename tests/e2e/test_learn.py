@@ -25,6 +25,7 @@ def both_planes_carry_data(addresses, peers):
     for direction in ("tx_packets", "rx_packets"):
         total = sum(plane[direction] for plane in report["planes"])
         for plane in report["planes"]:
+            assert plane["up"] == 1, report["planes"]
             assert plane[direction] > total / 20, report["planes"]
 
 

@@ -53,11 +53,20 @@ void add_size(json* report, const Options& o, const Plan& plan, bool client, con
   (*report)["sizes"].push_back(entry);
 }
 
+namespace {
+
+// What is, not how often something happened: it is told as it is at the end.
+bool is_state(const std::string& name) {
+  return name == "up" || name == "qps";
+}
+
+}  // namespace
+
 void add_paths(json* report, const Snapshot& before, const Snapshot& after, const QpSnapshot& qp) {
   json planes = json::array(), evs = json::array(), counters = json::object();
   for (size_t p = 0; p < after.planes.size(); ++p) {
     json plane{{"plane", p + 1}};
-    for (const auto& [name, value] : after.planes[p]) plane[name] = value - before.plane(p, name);
+    for (const auto& [name, value] : after.planes[p]) plane[name] = is_state(name) ? value : value - before.plane(p, name);
     planes.push_back(plane);
   }
   for (const EvLine& ev : qp.evs)
@@ -68,7 +77,7 @@ void add_paths(json* report, const Snapshot& before, const Snapshot& after, cons
                    {"tx", ev.tx},
                    {"loss", ev.loss},
                    {"ecn", ev.ecn}});
-  for (const auto& [name, value] : after.counters) counters[name] = value - before.counter(name);
+  for (const auto& [name, value] : after.counters) counters[name] = is_state(name) ? value : value - before.counter(name);
   (*report)["planes"] = planes;
   (*report)["evs"] = evs;
   (*report)["counters"] = counters;

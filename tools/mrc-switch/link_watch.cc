@@ -1,8 +1,8 @@
 #include "link_watch.h"
 
+#include <linux/if.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
-#include <net/if.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -52,7 +52,7 @@ void LinkWatch::read_news(const std::function<void(int, bool)>& change) {
     for (auto* m = reinterpret_cast<nlmsghdr*>(buffer); NLMSG_OK(m, left); m = NLMSG_NEXT(m, left)) {
       if (m->nlmsg_type != RTM_NEWLINK && m->nlmsg_type != RTM_DELLINK) continue;
       const auto* link = static_cast<const ifinfomsg*>(NLMSG_DATA(m));
-      constexpr unsigned kWorks = IFF_UP | IFF_RUNNING;
+      constexpr unsigned kWorks = IFF_UP | IFF_LOWER_UP;  // IFF_RUNNING comes up to 1 s after the carrier
       change(link->ifi_index, m->nlmsg_type == RTM_NEWLINK && (link->ifi_flags & kWorks) == kWorks);
     }
   }

@@ -16,7 +16,12 @@ namespace mrc::device {
 
 namespace {
 constexpr int64_t kLongestNap = 4;  // parks
+
+timespec timespec_of(int64_t ns) {
+  return {ns / 1000000000, ns % 1000000000};
 }
+
+}  // namespace
 
 bool helper_parks(const HelperView& view, const HelperTiming& timing) {
   if (view.armed || view.now - view.last_armed < timing.park) return false;
@@ -67,12 +72,8 @@ void Helper::count_armed(int delta) {
 
 void Helper::set_wake(Instant at) {
   if (timer_ < 0) return;
-  itimerspec spec{};
-  if (at < Instant::never()) {  // else disarmed
-    const int64_t ns = std::max<int64_t>(at.ns(), 1);
-    spec.it_value.tv_sec = ns / 1000000000;
-    spec.it_value.tv_nsec = ns % 1000000000;
-  }
+  itimerspec spec{};  // disarmed
+  if (at < Instant::never()) spec.it_value = timespec_of(std::max<int64_t>(at.ns(), 1));
   ::timerfd_settime(timer_, TFD_TIMER_ABSTIME, &spec, nullptr);
 }
 
@@ -87,7 +88,6 @@ HelperView Helper::view() const {
 
 // Of fds_[first] and what follows it, at least kOwnFds. `most` null: until one is readable.
 void Helper::wait(size_t first, size_t count, const timespec* most) {
-  for (size_t i = 0; i < kOwnFds; ++i) fds_[i].revents = 0;
   const int n = ::ppoll(fds_.data() + first, count - first, most, nullptr);
   if (n <= 0) return;
   if ((fds_[kEvent].revents & POLLIN) != 0) {
@@ -100,7 +100,7 @@ void Helper::wait(size_t first, size_t count, const timespec* most) {
 
 void Helper::park(Duration nap) {
   parked_.store(true);
-  const timespec most = {nap.ns() / 1000000000, nap.ns() % 1000000000};
+  const timespec most = timespec_of(nap.ns());
   if (!armed() && !stopping_.load()) wait(kEvent, kOwnFds, &most);
   parked_.store(false);
 }

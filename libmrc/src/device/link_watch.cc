@@ -1,7 +1,7 @@
 #include "device/link_watch.h"
 
+#include <linux/if.h>
 #include <linux/rtnetlink.h>
-#include <net/if.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -24,6 +24,11 @@ std::string name_in(const ifinfomsg* link, int bytes) {
 }
 
 }  // namespace
+
+bool has_link(uint32_t interface_flags) {
+  return (interface_flags & IFF_UP) != 0 && (interface_flags & IFF_LOWER_UP) != 0 &&
+         (interface_flags & IFF_DORMANT) == 0;
+}
 
 LinkWatch::~LinkWatch() {
   if (fd_ >= 0) ::close(fd_);
@@ -72,9 +77,7 @@ void LinkWatch::take(const char* message, size_t bytes) {
     if (h->nlmsg_len < NLMSG_LENGTH(sizeof(ifinfomsg))) continue;
     const auto* link = static_cast<const ifinfomsg*>(NLMSG_DATA(h));
     const std::string name = name_in(link, static_cast<int>(h->nlmsg_len - NLMSG_LENGTH(sizeof(ifinfomsg))));
-    // Running: up, and with a carrier where the driver knows of one.
-    const bool up =
-        h->nlmsg_type == RTM_NEWLINK && (link->ifi_flags & IFF_UP) != 0 && (link->ifi_flags & IFF_RUNNING) != 0;
+    const bool up = h->nlmsg_type == RTM_NEWLINK && has_link(link->ifi_flags);
     for (size_t plane = 0; plane < interfaces_.size(); ++plane)
       if (!name.empty() && interfaces_[plane] == name) up_ = up ? up_ | 1u << plane : up_ & ~(1u << plane);
   }

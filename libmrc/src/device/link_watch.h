@@ -11,6 +11,10 @@
 
 namespace mrc::device {
 
+// Up, with a carrier where the driver knows of one, and not still waiting to be let in (802.1X), by the flags of
+// rtnetlink. Not by IFF_RUNNING, which follows a carrier only after up to 1 s.
+bool has_link(uint32_t interface_flags);
+
 class LinkWatch {
  public:
   LinkWatch() = default;

@@ -3,7 +3,7 @@
 #include "device/link_watch.h"
 
 #include <gtest/gtest.h>
-#include <net/if.h>
+#include <linux/if.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/ioctl.h>
@@ -50,6 +50,16 @@ void in_own_namespace(const std::function<void()>& work) {
       std::printf("not tested: a network namespace needs root\n");
   });
   thread.join();
+}
+
+// For up to 1 s after a cable is there the kernel leaves out IFF_RUNNING.
+TEST(LinkWatch, an_interface_has_a_link_from_its_carrier_on) {
+  EXPECT_TRUE(has_link(IFF_UP | IFF_LOWER_UP | IFF_RUNNING));
+  EXPECT_TRUE(has_link(IFF_UP | IFF_LOWER_UP));
+  EXPECT_FALSE(has_link(IFF_UP | IFF_RUNNING));
+  EXPECT_FALSE(has_link(IFF_UP));
+  EXPECT_FALSE(has_link(IFF_LOWER_UP));
+  EXPECT_FALSE(has_link(IFF_UP | IFF_LOWER_UP | IFF_DORMANT));
 }
 
 TEST(LinkWatch, follows_interfaces_by_name) {
