@@ -1,6 +1,7 @@
 """Programs that know nothing of MRC run through the loss of a T1 and of a whole plane: perftest's ib_write_bw over the verbs
 shim, and NCCL's network plugin under collectives whose every result is checked."""
 import json
+import signal
 import subprocess
 import time
 
@@ -97,12 +98,13 @@ def test_nccl_harness():
     with Lab(FABRIC) as two:
         # Ranks 0 and 1 below one T0 would need no T1: the rank's number leads to hosts of both.
         launch = f"{lab.MRC_FABRIC} exec --lab {two.name} h{{rank}} --"
-        ring = start([bench, plugin, "--ranks", "4", "--sizes", "4M", "--iterations", "100", "--warm-up", "0", "--launch", launch,
-                      "--timeout", str(LIMIT_S), "--json", "-"],
+        ring = start([bench, plugin, "--ranks", "4", "--sizes", "4M", "--iterations", "10", "--duration", str(LIMIT_S - 10),
+                      "--warm-up", "0", "--launch", launch, "--timeout", str(LIMIT_S), "--json", "-"],
                      environment({"NCCL_SOCKET_IFNAME": "oob"}))  # uSIDs of hosts are no addresses for TCP across T1s
         moving = Movement(two, ring)
         assert moving(), "it never starts"
         break_and_mend(two, moving)
+        ring.send_signal(signal.SIGINT)  # the batch under way is the last
         out, _ = ring.communicate(timeout=LIMIT_S)
         assert ring.returncode == 0, out[-3000:]
         report = json.loads(out[out.index("{"):])

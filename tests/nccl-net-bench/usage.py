@@ -24,6 +24,7 @@ def expect(code, ran, *texts):
 expect(0, run("--help"), "Examples:", "busbw", "Exit code")
 expect(0, run("--list"), "32-in-flight", "peer-killed-in-setup")
 expect(2, run(), "which plugin?")
+expect(2, run(tcp, "-D", "120"), "shorter than --timeout")
 expect(2, run("no-such-plugin"), "libnccl-net-no-such-plugin.so")
 expect(2, run(tcp, "--abi", "5"), "no ABI version")
 expect(2, run(tcp, "-s", "12Q"), "is no size")
@@ -46,3 +47,11 @@ expect(0, ran)
 (line,) = measured["results"]
 assert measured["abi"] == 12 and measured["test"] == "all-gather" and line["bytes"] == 3072 and line["wrong"] == 0, measured
 assert abs(line["busbw_GBps"] - line["algbw_GBps"] * 2 / 3) < 1e-9, line
+
+# For a time: whole batches, one at least.
+for seconds, most in (("0.0001", 3), ("0.5", 1000000)):
+    ran = run(tcp, "-s", "3K", "-n", "3", "-D", seconds, "--json", "-")
+    expect(0, ran)
+    ((line,),) = [one["results"] for one in json.loads(ran.stdout)["runs"]]
+    assert line["iterations"] % 3 == 0 and line["iterations"] <= most and line["wrong"] == 0, line
+assert line["iterations"] > 3, line

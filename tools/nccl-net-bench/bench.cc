@@ -1,5 +1,6 @@
 #include "bench.h"
 
+#include <signal.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -15,6 +16,16 @@ double cpu_seconds() {
   getrusage(RUSAGE_SELF, &u);
   return static_cast<double>(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
          static_cast<double>(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
+}
+
+volatile sig_atomic_t interrupted = 0;
+
+// After a batch of runs: do all ranks go on? One that has been interrupted, or whose time is over, ends it for all.
+bool goes_on(Rank& rank, double seconds) {
+  const double duration = rank.job().at("duration_s");
+  if (duration == 0) return false;
+  const Json enough = rank.exchange(interrupted != 0 || seconds >= duration);
+  return std::none_of(enough.begin(), enough.end(), [](const Json& one) { return one.get<bool>(); });
 }
 
 // One size: a checked run, then the timed ones, checked too. The time of all is that of the slowest rank.
@@ -39,7 +50,14 @@ void measure(Rank& rank, Collective& collective, size_t bytes) {
     return spent;
   };
   run_checked(warm_up);
-  const auto [seconds, cpu] = run_checked(iterations);
+  double seconds = 0, cpu = 0;
+  int done = 0;
+  do {
+    const auto [batch_seconds, batch_cpu] = run_checked(iterations);
+    seconds += batch_seconds;
+    cpu += batch_cpu;
+    done += iterations;
+  } while (goes_on(rank, seconds));
   const Json all = rank.exchange({{"seconds", seconds}, {"cpu", cpu}, {"wrong", wrong}});
   if (rank.rank() != 0) return;
   double slowest = 0, cpu_sum = 0;
@@ -49,13 +67,13 @@ void measure(Rank& rank, Collective& collective, size_t bytes) {
     cpu_sum += one.at("cpu").get<double>();
     wrong_sum += one.at("wrong").get<uint64_t>();
   }
-  const double each = slowest / iterations, gbytes = each > 0 ? static_cast<double>(bytes) / each * 1e-9 : 0;
+  const double each = slowest / done, gbytes = each > 0 ? static_cast<double>(bytes) / each * 1e-9 : 0;
   rank.progress({{"bytes", bytes},
                  {"seconds", each},
                  {"algbw_GBps", gbytes},
                  {"busbw_GBps", gbytes * collective.factor()},
-                 {"cpu_seconds", cpu_sum / iterations},
-                 {"iterations", iterations},
+                 {"cpu_seconds", cpu_sum / done},
+                 {"iterations", done},
                  {"checked", checks},
                  {"wrong", wrong_sum}});
 }
@@ -63,6 +81,7 @@ void measure(Rank& rank, Collective& collective, size_t bytes) {
 }  // namespace
 
 Json run_bench(Rank& rank) {
+  if (rank.job().at("duration_s") > 0) signal(SIGINT, [](int) { interrupted = 1; });
   rank.open();
   const std::unique_ptr<Collective> collective = Collective::make(rank.job().at("test"), rank);
   if (rank.rank() == 0)

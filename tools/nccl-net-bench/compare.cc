@@ -16,7 +16,8 @@ FILE* table(const Options& o) {
 Json job_of(const Options& o, const std::string& library, int abi, const std::string& test) {
   return {{"library", library},         {"abi", abi},       {"test", test},         {"ranks", o.ranks},
           {"device", o.device},         {"sizes", o.sizes}, {"slice", o.slice},     {"depth", o.depth},
-          {"iterations", o.iterations}, {"check", o.check}, {"warm_up", o.warm_up}, {"limit_s", o.limit_s}};
+          {"iterations", o.iterations}, {"duration_s", o.duration_s}, {"check", o.check}, {"warm_up", o.warm_up},
+          {"limit_s", o.limit_s}};
 }
 
 void print_head(FILE* out, const Options& o, const std::string& test, const Json& about) {

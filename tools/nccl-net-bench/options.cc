@@ -133,6 +133,10 @@ Options parse_options(int argc, char** argv) {
   app.add_option("-n,--iterations", o.iterations, "Timed runs of each size")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
+  app.add_option("-D,--duration", o.duration_s,
+                 "Seconds for each size, in batches of --iterations that are checked one by one; an interrupt (Ctrl-C) "
+                 "ends the last one early")
+      ->check(CLI::Range(0.0, 86400.0));
   app.add_option("-w,--warm-up", o.warm_up, "Runs before them")->check(CLI::Range(0, 1000000))->capture_default_str();
   app.add_option("--abi", abi, "Version of the interface: 6 to 12, a list, all, or newest")->capture_default_str();
   app.add_option("-d,--device", o.device, "Number of the plugin's device")
@@ -193,6 +197,7 @@ Options parse_options(int argc, char** argv) {
   check_names(o.tests, Collective::names(), "test");
   check_names(o.only, case_names(), "conformance case");
   if (!o.conformance && o.ranks < 2) throw CannotRun("a collective needs at least 2 ranks");
+  if (o.duration_s >= o.limit_s) throw CannotRun("--duration has to be shorter than --timeout");
   if (!o.against.empty() && (o.conformance || o.abis.size() > 1))
     throw CannotRun("--against goes with one ABI version and without --conformance");
   o.slice &= ~size_t{3};  // whole floats

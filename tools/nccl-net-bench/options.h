@@ -20,6 +20,7 @@ struct Options {
   size_t slice = 512 * 1024;
   size_t depth = 8;
   int iterations = 20;
+  double duration_s = 0;  // batches of `iterations` until then; 0: one batch
   int warm_up = 2;
   int rounds = 5;
   bool check = true;

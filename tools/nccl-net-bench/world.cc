@@ -29,6 +29,16 @@ struct Process {
   std::optional<Json> exchange;
 };
 
+// The first interrupt is for the ranks, which end well; the second one ends this program.
+volatile sig_atomic_t interrupt_came = 0;
+
+void hand_on_interrupt() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { interrupt_came = 1; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigaction(SIGINT, &action, nullptr);
+}
+
 // Becomes the rank: this program again, by way of the words that put it in its place (another namespace, say).
 [[noreturn]] void become_rank(const Environment& environment, int rank, const std::string& descriptor) {
   char self[PATH_MAX] = "";
@@ -81,6 +91,7 @@ class World {
         const std::function<void(const Json&)>& progress)
       : progress_(progress), until_(Clock::now() + std::chrono::duration_cast<Clock::duration>(limit)), limit_(limit) {
     const int ranks = job.at("ranks");
+    if (job.value("duration_s", 0.0) > 0) hand_on_interrupt();
     outcome_.results.resize(static_cast<size_t>(ranks));
     for (int i = 0; i < ranks; ++i) processes_.push_back(start(environment, i));
     for (int i = 0; i < ranks; ++i) {
@@ -116,6 +127,11 @@ class World {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until_ - Clock::now()).count();
     const int ready = left > 0 ? poll(fds.data(), fds.size(), static_cast<int>(left)) : 0;
     if (ready == 0) return time_is_over();
+    if (interrupt_came != 0) {
+      interrupt_came = 0;
+      for (const Process& p : processes_)
+        if (p.pid > 0 && !p.gone) kill(p.pid, SIGINT);
+    }
     for (size_t k = 0; ready > 0 && k < fds.size(); ++k)
       if (fds[k].revents != 0) handle(who[k]);
     join_exchange();
