@@ -96,6 +96,21 @@ def children(pid):
         return [int(child) for child in listed.read().split()]
 
 
+def ended(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+            return stat.read().rpartition(")")[2].split()[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def kill_all(pids):
+    """A signal is only the order: what a process holds is free when it has ended."""
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    until(lambda: all(ended(pid) for pid in pids), "a killed process does not end")
+
+
 def half_built():
     two = Lab()
     env, started = slow_programs()
@@ -130,9 +145,7 @@ def test_killed_in_the_middle():
 def test_killed_with_its_guardian():
     """Nobody is left to clean up: the next command does it."""
     two, builder = half_built()
-    victims = [builder.pid, *children(builder.pid)]
-    for pid in victims:
-        os.kill(pid, signal.SIGKILL)
+    kill_all([builder.pid, *children(builder.pid)])
     builder.communicate(timeout=LIMIT_S)
     assert len(namespaces(two.name)) == 13
     assert two.up()["built"] is True
@@ -159,8 +172,7 @@ def test_run_killed_with_its_guardian():
         until(lambda: os.path.exists(marker), "the program does not start")
         refused = tool("run", two.fabric, "--lab", two.name, "--", "true", code=1)
         assert "up already" in refused.stderr, refused
-        for pid in [runner.pid, *children(runner.pid)]:
-            os.kill(pid, signal.SIGKILL)
+        kill_all([runner.pid, *children(runner.pid)])
         runner.wait(LIMIT_S)
         assert len(namespaces(two.name)) == 13
         done = tool(*follow)
