@@ -6,7 +6,9 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
+import time
 
 MRC_FABRIC = "mrc-fabric"  # prepare() says where it is
 MRC_PERF = MRC_SWITCH = ""  # the same; empty: not built
@@ -54,6 +56,28 @@ def write(name, text):
     with open(path, "w", encoding="utf-8") as out:
         out.write(text)
     return path
+
+
+def until(condition, what):
+    end = time.monotonic() + LIMIT_S
+    while not condition():
+        assert time.monotonic() < end, what
+        time.sleep(0.02)
+
+
+def ended(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
+            return stat.read().rpartition(")")[2].split()[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def kill_all(pids):
+    """A signal is only the order: what a process holds is free when it has ended."""
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    until(lambda: all(map(ended, pids)), "a killed process does not end")
 
 
 def tool(*words, code=0, env=None, **more):

@@ -4,17 +4,9 @@ import os
 import signal
 import stat
 import subprocess
-import time
 
 import lab
-from lab import LIMIT_S, TWO, Lab, environment, namespaces, nothing_left, tool, write
-
-
-def until(condition, what):
-    end = time.monotonic() + LIMIT_S
-    while not condition():
-        assert time.monotonic() < end, what
-        time.sleep(0.02)
+from lab import LIMIT_S, TWO, Lab, environment, kill_all, namespaces, nothing_left, tool, until, write
 
 
 def test_up_and_down():
@@ -94,21 +86,6 @@ def slow_programs():
 def children(pid):
     with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as listed:
         return [int(child) for child in listed.read().split()]
-
-
-def ended(pid):
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
-            return stat.read().rpartition(")")[2].split()[0] in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-
-
-def kill_all(pids):
-    """A signal is only the order: what a process holds is free when it has ended."""
-    for pid in pids:
-        os.kill(pid, signal.SIGKILL)
-    until(lambda: all(ended(pid) for pid in pids), "a killed process does not end")
 
 
 def half_built():

@@ -4,10 +4,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import lab
-from lab import LIMIT_S, Lab, environment, write
+from lab import LIMIT_S, Lab, environment, until, write
 from test_faults import broken, down
 
 FABRIC = """name: trims
@@ -39,13 +38,6 @@ def ports_of(report):
 
 def ping(trims, source, address, hop_limit=64):
     return json.loads(trims.run(source, sys.executable, "-B", BURSTS, "ping", "send", address, str(hop_limit)))
-
-
-def until(condition, what):
-    end = time.monotonic() + LIMIT_S
-    while not condition():
-        assert time.monotonic() < end, what
-        time.sleep(0.05)
 
 
 def test_forwards_as_the_kernel_does():

@@ -9,7 +9,7 @@ import time
 import lab
 import programs
 from bench import FABRIC, Lab, Transfer
-from lab import environment, namespaces, nothing_left
+from lab import environment, kill_all, namespaces, nothing_left
 
 PLAY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "demo.d", "fabric.py")
 TINY = FABRIC.replace("nics_per_t0: 2", "nics_per_t0: 4")  # the play's hosts are h0 and h7
@@ -103,8 +103,7 @@ def test_everything_of_it_killed_at_once():
     until_data_flows(play)
     victims = processes_of(two.name)
     assert len(victims) >= 4, victims  # mrc-fabric, its guardian, the play, both ends
-    for pid in victims:
-        os.kill(pid, signal.SIGKILL)
+    kill_all(victims)
     play.communicate(timeout=LIMIT_S)
     assert len(namespaces(two.name)) == NODES
     the_next_lab_works(two.name)

@@ -19,9 +19,10 @@ Json describe_port(const Json& link, const Json& qdiscs) {
   const Json& tx = link["stats64"]["tx"];
   const auto flags = link["flags"].get<std::vector<std::string>>();
   const auto has = [&](const char* flag) { return std::find(flags.begin(), flags.end(), flag) != flags.end(); };
-  Json port = {{"state", !has("UP")          ? "down"
-                         : has("NO-CARRIER") ? "no carrier"
-                                             : "up"},
+  // ip's NO-CARRIER is up to 1 s late.
+  Json port = {{"state", !has("UP")         ? "down"
+                         : !has("LOWER_UP") ? "no carrier"
+                                            : "up"},
                {"tx_packets", tx["packets"]},
                {"tx_bytes", tx["bytes"]},
                {"queue_drops", 0},

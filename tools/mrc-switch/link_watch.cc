@@ -52,8 +52,9 @@ void LinkWatch::read_news(const std::function<void(int, bool)>& change) {
     for (auto* m = reinterpret_cast<nlmsghdr*>(buffer); NLMSG_OK(m, left); m = NLMSG_NEXT(m, left)) {
       if (m->nlmsg_type != RTM_NEWLINK && m->nlmsg_type != RTM_DELLINK) continue;
       const auto* link = static_cast<const ifinfomsg*>(NLMSG_DATA(m));
-      constexpr unsigned kWorks = IFF_UP | IFF_LOWER_UP;  // IFF_RUNNING comes up to 1 s after the carrier
-      change(link->ifi_index, m->nlmsg_type == RTM_NEWLINK && (link->ifi_flags & kWorks) == kWorks);
+      // IFF_RUNNING would come up to 1 s after the carrier.
+      const bool works = (link->ifi_flags & IFF_UP) != 0 && (link->ifi_flags & IFF_LOWER_UP) != 0;
+      change(link->ifi_index, m->nlmsg_type == RTM_NEWLINK && works);
     }
   }
 }
