@@ -197,7 +197,7 @@ int Device::progress_locked() {
   const Instant now = clock_now();
   impl_->helper.note_poll(now);
   const int moved = impl_->move(true, now);
-  if (moved > 0) impl_->helper.note_poll(clock_now());
+  if (moved > 0) impl_->helper.note_poll(impl_->moved_until());
   return moved;
 }
 

@@ -34,7 +34,8 @@ class DeviceImpl final : public core::Sink, public HelperWork {
 
   // Progress; mutex held. `receive` false: only sends.
   int move(bool receiving, Instant now);
-  void note_deadline(Instant now);  // makes sure that the sleeping helper wakes in time
+  Instant moved_until() const { return moved_until_; }  // the time as move() read it last
+  void note_deadline(Instant now);                      // makes sure that the sleeping helper wakes in time
 
   // Sink.
   bool on_completion(void* cookie, const core::Completion& c) override;
@@ -111,6 +112,7 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   void apply_planes(Instant now);
 
   Instant last_rx_ = Instant::from_ns(INT64_MIN / 4);
+  Instant moved_until_ = Instant::from_ns(INT64_MIN / 4);
   int64_t wake_at_ = kAwake;  // when the sleeping helper wakes by itself
   bool more_to_send_ = false;
   uint32_t held_planes_ = 0;

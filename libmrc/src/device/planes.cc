@@ -1,4 +1,5 @@
-// Which planes the engine may use: those that nobody has switched off and whose interface has a link [MRC-SR-23] [MRC-PORT-2].
+// Which planes the engine may use: those that nobody has switched off and whose interface has a link [MRC-SR-23]
+// [MRC-PORT-2].
 #include "device/device_impl.h"
 #include "device/interfaces.h"
 #include "device/log.h"

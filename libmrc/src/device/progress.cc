@@ -81,6 +81,7 @@ int DeviceImpl::move(bool receiving, Instant now) {
     }
   }
   note_deadline(now);
+  moved_until_ = now;
   return moved;
 }
 

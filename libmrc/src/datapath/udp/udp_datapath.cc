@@ -1,6 +1,8 @@
 #include "datapath/udp/udp_datapath.h"
 
 #include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -140,7 +142,7 @@ uint32_t Udp::plane_payload(uint8_t plane) const {
 // sockets).
 void Udp::poll_sockets() {
   epoll_event events[16];
-  int n = ::epoll_wait(epoll_.get(), events, 16, 0);
+  const auto n = ::syscall(SYS_epoll_pwait, epoll_.get(), events, 16, 0, nullptr, 8);  // see kernel_syscalls()
   for (int i = 0; i < n; ++i) {
     uint64_t tag = events[i].data.u64;
     if (tag >= UdpTransmitter::kEpollTag)
