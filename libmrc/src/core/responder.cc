@@ -39,6 +39,7 @@ void Responder::reset() {
   named_count_ = 0;
   probe_pending_ = held_ = owes_ = sack_pending_ = ack_pending_ = nak_pending_ = false;
   fault_seq_ = UINT64_MAX;
+  company_ = AckCompany();
 }
 
 Psn Responder::psn_of(uint64_t seq) const {
@@ -236,6 +237,7 @@ void Responder::advance(Instant now) {
       msn_ = (msn_ + 1) & Psn::kMask;
       last_.clear(expected_);
       ack_pending_ = true;
+      company_.on_message();
     }
     received_.clear(expected_);
     --ooo_;
@@ -282,6 +284,7 @@ void Responder::flush_acks() {
 void Responder::on_timer(Instant now) {
   if (ack_deadline_ > now) return;
   ack_deadline_ = Instant::never();
+  company_.on_silence();
   flush_acks();
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/bitmap.h"
 #include "base/time.h"
+#include "core/ack_company.h"
 #include "core/burst.h"
 #include "core/types.h"
 #include "wire/packet.h"
@@ -40,12 +41,12 @@ class Responder {
   bool build(Instant now, uint32_t planes_with_room, TxBurst* out);
 
   // Puts the owed transport ACK behind the data of a burst that is being built, where it costs no system call of its
-  // own; the SACK then waits for its timer. Only as a shorter last segment, and not where switches trim data
-  // [MRC-ACK-3].
+  // own; the SACK then waits for its timer. Only as a shorter last segment, and not where switches trim data. Behind a
+  // single packet not each time, when the peer goes on without [MRC-ACK-3].
   void append_ack(Instant now, BurstBuilder* builder, const TxBurst* burst);
   // Data has left: an ACK that found no place in it follows at once.
   void flush_behind_data() {
-    if (ack_pending_) owe_now();
+    if (ack_pending_ && !company_.left_out()) owe_now();
   }
 
   void flush();  // receive queue, with flush errors
@@ -118,6 +119,7 @@ class Responder {
   uint64_t fault_seq_ = UINT64_MAX;
   uint8_t fault_syndrome_ = 0;
   bool nak_pending_ = false;
+  AckCompany company_;
 };
 
 }  // namespace mrc::core

@@ -88,6 +88,7 @@ void Responder::add_ack(Instant now, BurstBuilder* builder) {
   ++ep.counters.tx_acks;
   ep.trace(now, qp_.qpn, TraceEvent::kTxAck, TraceTrigger::kNone, bth.psn.value(), aeth.syndrome);
   ack_pending_ = nak_pending_ = false;
+  company_.on_sent();
 }
 
 void Responder::append_ack(Instant now, BurstBuilder* builder, const TxBurst* burst) {
@@ -97,10 +98,18 @@ void Responder::append_ack(Instant now, BurstBuilder* builder, const TxBurst* bu
     return;
   const bool last_is_full = burst->bytes == burst->segments * burst->segment_size;
   if (!last_is_full || burst->segment_size < kAckBytes || burst->bytes + kAckBytes > c.max_burst_bytes) return;
+  const bool complete = max_seen_ == expected_ && named_count_ == 0 && !probe_pending_;
+  if (complete && burst->segments == 1 && c.ack_delay > Duration()) {
+    const AckCompany::Choice choice = company_.choose(msn_);
+    if (choice == AckCompany::Choice::kLeaveOut) {
+      ack_deadline_ = now + c.ack_delay;
+      qp_.rearm();
+    }
+    if (choice != AckCompany::Choice::kTakeAlong) return;
+  }
   add_ack(now, builder);
   // All that the peer waits for has been said. The SACK is for its congestion control alone, which needs one per
   // sack_bytes; a conversation of small messages is not to pay for one of its own each time [MRC-ACK-3].
-  const bool complete = max_seen_ == expected_ && named_count_ == 0 && !probe_pending_;
   if (!complete || !sack_pending_) return;
   ack_deadline_ = now + c.ack_delay * kAckedPatience;
   qp_.rearm();

@@ -1,6 +1,7 @@
 // What the responder answers: when a SACK is due, what stands in it, and what leaves together. [MRC-SACK-*, MRC-CC-*]
 #include <set>
 
+#include "core/ack_company.h"
 #include "lone_endpoint.h"
 
 namespace mrc::core {
@@ -164,6 +165,50 @@ TEST_F(ResponderAckTest, AnAckRidesBehindDataExceptWhereSwitchesTrim) {
     const SentPacket* data = requests()[0];
     const SentPacket* ack = sent(wire::Opcode::kAck).at(0);
     EXPECT_EQ(ack->burst == data->burst, !trimming);
+  }
+}
+
+// [MRC-ACK-3]
+TEST_F(ResponderAckTest, InAConversationAcksAreLeftOutUntilThePeerIsSilent) {
+  start();
+  int32_t k = 0;
+  const auto exchange = [&] {
+    arrive(write_packet(k++));
+    post(1, 64);
+    drain();
+    pass(config_.ack_delay / 2);
+  };
+  const auto acks = [&] { return sent(wire::Opcode::kAck).size(); };
+  for (uint32_t i = 0; i < AckCompany::kFirstPause; ++i) exchange();
+  EXPECT_EQ(acks(), AckCompany::kFirstPause);
+  for (uint32_t i = 0; i < AckCompany::kMost; ++i) exchange();
+  EXPECT_EQ(acks(), AckCompany::kFirstPause);
+  exchange();
+  ASSERT_EQ(acks(), AckCompany::kFirstPause + 1u);
+  EXPECT_EQ(sent(wire::Opcode::kAck).back()->p.bth.psn, attr_.rq_psn + (k - 1));  // for all of them
+  // The last word is acknowledged by the timer, as soon as that of a message that nobody answers.
+  exchange();
+  EXPECT_EQ(acks(), AckCompany::kFirstPause + 1u);
+  pass(config_.ack_delay - config_.ack_delay / 2);
+  ASSERT_EQ(acks(), AckCompany::kFirstPause + 2u);
+  EXPECT_EQ(sent(wire::Opcode::kAck).back()->p.bth.psn, attr_.rq_psn + (k - 1));
+  // After a silence they go along again.
+  exchange();
+  EXPECT_EQ(acks(), AckCompany::kFirstPause + 3u);
+}
+
+// [MRC-ACK-3]: who is short of an ACK asks for it.
+TEST_F(ResponderAckTest, AnAckThatIsAskedForIsNotLeftOut) {
+  start();
+  for (int32_t k = 0; k < 30; ++k) {
+    wire::Packet p = write_packet(k);
+    p.bth.ack_req = k >= 20;
+    arrive(p);
+    post(1, 64);
+    drain();
+    if (k >= 20) {
+      EXPECT_EQ(sent(wire::Opcode::kAck).back()->p.bth.psn, attr_.rq_psn + k);
+    }
   }
 }
 
