@@ -1,9 +1,10 @@
-// AckCompany: does the transport ACK of a message leave with the next data that goes the other way, or wait for later data?
+// AckCompany: does the transport ACK of a message leave with the next data that goes the other way, or wait for later
+// data?
 //
 // As a segment behind the data it needs no system call of its own, yet it costs a small message a fifteenth of its way.
-// Most peers in a conversation go on without it, others wait for each of their completions. Which kind this one is shows
-// when an ACK is left out: who goes on sends a message before the timer sends the ACK by itself. So ACKs of the former
-// leave with every eighth message; the latter are tried again ever more rarely. [MRC-ACK-3]
+// Most peers in a conversation go on without it, others wait for each of their completions. Which kind this one is
+// shows when an ACK is left out: who goes on sends a message before the timer sends the ACK by itself. So ACKs of the
+// former leave with every eighth message; the latter are tried again ever more rarely. [MRC-ACK-3]
 #pragma once
 
 #include <algorithm>
