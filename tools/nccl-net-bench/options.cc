@@ -135,7 +135,7 @@ Options parse_options(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("-D,--duration", o.duration_s,
                  "Seconds for each size, in batches of --iterations that are checked one by one; an interrupt (Ctrl-C) "
-                 "ends the last one early")
+                 "makes the batch under way the last")
       ->check(CLI::Range(0.0, 86400.0));
   app.add_option("-w,--warm-up", o.warm_up, "Runs before them")->check(CLI::Range(0, 1000000))->capture_default_str();
   app.add_option("--abi", abi, "Version of the interface: 6 to 12, a list, all, or newest")->capture_default_str();
