@@ -169,6 +169,14 @@ def other_ports_and_encapsulation(path):
     frames = [packets.frame(f, p) for f, p in records[:3]] + [packets.encapsulated(flow, payload, "fd00:5::1", "fd00:6:7:8::")]
     trees = shown(records, frames=frames)
     assert [len(t) for t in trees] == [1, 0, 0, 1], trees
+    manolito = slot.with_(src_port=41170)  # an EV that is the port of another protocol
+    assert [len(t) for t in shown([(manolito, packets.with_icrc(manolito, payload[:-4]))])] == [1]
+    quake = flow.with_(dst_port=27960)  # and a port of both: MRC's packets are MRC, the others stay what they were
+    with tempfile.TemporaryDirectory(prefix="mrc-dissector-") as folder:
+        capture = os.path.join(folder, "both.pcap")
+        frames = [packets.frame(quake, p) for p in (packets.with_icrc(quake, payload[:-4]), b"\xff\xff\xff\xffgetstatus\n")]
+        packets.write(capture, frames)
+        assert shark.tshark(capture, "-T", "fields", "-e", "_ws.col.Protocol").split() == ["MRC", "QUAKE3"]
     assert trees[0][0]["mrc.ev"] == 0x4321 << 16 | slot.src_port, trees[0]
     assert all(t[0]["mrc.icrc.status"] == "good" for t in (trees[0], trees[3])), trees
 

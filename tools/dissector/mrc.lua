@@ -573,7 +573,7 @@ end
 function mrc.dissector(tvb, pinfo, root) return show_datagram(tvb, pinfo, root, flow_of(pinfo)) end
 
 -- On any other port (process slots, deployments with a port of their own) the ICRC is proof enough.
-mrc:register_heuristic("udp", function(tvb, pinfo, root)
+local function recognised(tvb, pinfo, root)
   local whole = tvb:reported_len()
   if whole < BTH + 4 or tvb:len() ~= whole then return false end
   local o = OPCODES[tvb(0, 1):uint()]
@@ -588,7 +588,8 @@ mrc:register_heuristic("udp", function(tvb, pinfo, root)
   end
   show_datagram(tvb, pinfo, root, flow)
   return true
-end)
+end
+mrc:register_heuristic("udp", recognised)
 
 local udp_ports = DissectorTable.get("udp.port")
 local registered
@@ -600,3 +601,17 @@ function mrc.prefs_changed()
 end
 registered = mrc.prefs.ports
 udp_ports:add(registered, mrc)
+
+-- On loopback planes and process slots have ports from 20000 on, elsewhere slots from 20001 on. The source port is the EV
+-- and may be another protocol's; the lower port is asked first, so MRC has its say there. What it does not recognise goes to
+-- whose port that is.
+local slots = Proto("mrc_slots", "MRC at the port of a process slot")
+local FIRST, LAST = 20000, 32767
+local owners = {}
+for port = FIRST, LAST do owners[port] = udp_ports:get_dissector(port) end
+function slots.dissector(tvb, pinfo, root)
+  if recognised(tvb, pinfo, root) then return tvb:reported_len() end
+  local owner = owners[pinfo.match_uint]
+  return owner and owner:call(tvb, pinfo, root) or 0
+end
+udp_ports:add(FIRST .. "-" .. LAST, slots)
