@@ -65,6 +65,7 @@ Json running_processes(const std::string& folder, const std::string& only) {
   for (const fs::path& own : folders(folder)) {
     std::error_code ignored;
     for (const fs::directory_entry& entry : fs::directory_iterator(own, ignored)) {
+      if (entry.path().filename().native()[0] == '.') continue;  // of a process that is not ready to be asked
       Json process = Json::parse(ask(entry.path()), nullptr, false);
       if (!process.is_object() || !process.contains("counters")) continue;
       if (only.empty() || process.value("name", std::string()) == only) all.push_back(std::move(process));

@@ -2,11 +2,12 @@
 
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+
+#include "device/unix_address.h"
 
 namespace mrc::device {
 
@@ -29,14 +30,6 @@ bool own_folder(const std::string& path, std::string* why) {
   return false;
 }
 
-bool address_of(const std::string& path, sockaddr_un* out) {
-  *out = {};
-  out->sun_family = AF_UNIX;
-  if (path.size() >= sizeof out->sun_path) return false;
-  std::memcpy(out->sun_path, path.data(), path.size());
-  return true;
-}
-
 }  // namespace
 
 bool Publisher::open(const std::string& folder, const std::string& device, std::string* why) {
@@ -44,19 +37,26 @@ bool Publisher::open(const std::string& folder, const std::string& device, std::
   std::string name = device;
   for (char& c : name)
     if (c == '/') c = '_';
-  const std::string path = own + "/" + std::to_string(::getpid()) + "." + name;
+  const std::string file = std::to_string(::getpid()) + "." + name;
+  const std::string path = own + "/" + file;
+  // Readers take a name that refuses connections for one that a crash left, and a socket refuses until it listens: it
+  // gets its name after that. They pass over names with a dot in front.
+  const std::string unready = own + "/." + file;
   sockaddr_un at;
-  if (!address_of(path, &at)) {
+  socklen_t length;
+  if (!unix_address(unready, &at, &length)) {
     *why = "the name " + path + " is too long for a socket";
     return false;
   }
   if (!own_folder(own, why)) return false;
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return fail(why, "socket");
-  // The name holds our process number, so what is there was left by a process that is gone.
-  ::unlink(path.c_str());
-  if (::bind(fd, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0 || ::listen(fd, kWaiting) != 0) {
+  // Both names hold our process number, so what is there was left by a process that is gone.
+  ::unlink(unready.c_str());
+  if (::bind(fd, reinterpret_cast<const sockaddr*>(&at), length) != 0 || ::listen(fd, kWaiting) != 0 ||
+      ::rename(unready.c_str(), path.c_str()) != 0) {
     fail(why, path);
+    ::unlink(unready.c_str());
     ::close(fd);
     return false;
   }

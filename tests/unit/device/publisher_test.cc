@@ -7,9 +7,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 namespace mrc::device {
 namespace {
@@ -29,7 +32,9 @@ class PublisherTest : public ::testing::Test {
     std::strncpy(at.sun_path, path.c_str(), sizeof at.sun_path - 1);
     const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (::connect(fd, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0) return fd;
+    const int why_not = errno;
     ::close(fd);
+    errno = why_not;
     return -1;
   }
   static std::string all_of(int fd) {
@@ -63,6 +68,30 @@ TEST_F(PublisherTest, answer__a_reader_that_left_does_no_harm) {
   ASSERT_TRUE(publisher.open(folder, "mrc0", &why)) << why;
   ::close(connected(publisher.path()));
   publisher.answer([] { return std::string(100000, 'x'); });
+}
+
+// Whoever is refused takes the name away as one that a crash left, and the process would be seen by nobody for good.
+TEST_F(PublisherTest, open__no_name_refuses_while_its_process_gets_ready) {
+  const std::string path = own + "/" + std::to_string(::getpid()) + ".mrc0";
+  std::atomic<bool> over = false;
+  std::atomic<int> refused = 0, accepted = 0;
+  std::thread reader([&] {
+    while (!over) {
+      const int fd = connected(path);
+      if (fd < 0 && errno == ECONNREFUSED) ++refused;
+      if (fd >= 0) ++accepted, ::close(fd);
+    }
+  });
+  bool opened = true;
+  for (int i = 0; opened && (i < 2000 || accepted == 0); ++i) {
+    opened = publisher.open(folder, "mrc0", &why);
+    publisher.answer([] { return std::string(); });
+    publisher.close();
+  }
+  over = true;
+  reader.join();
+  ASSERT_TRUE(opened) << why;
+  EXPECT_EQ(refused, 0);
 }
 
 TEST_F(PublisherTest, close__takes_the_name_away) {
