@@ -7,11 +7,13 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <sstream>
 
 #include "control.h"
-#include "link_watch.h"
+#include "datapath/links/link_news.h"
 #include "packet_socket.h"
 #include "report.h"
 
@@ -59,6 +61,7 @@ class Daemon {
         started_(monotonic_now()) {
     add_routes(node, config_, &switch_.forwarding());
     for (size_t i = 0; i < switch_.port_count(); ++i) switch_.set_up(static_cast<uint16_t>(i), false);
+    if (!links_.open()) throw fabric::FabricError(std::string("rtnetlink: ") + std::strerror(errno));
     follow_links();
   }
 
@@ -85,9 +88,9 @@ class Daemon {
   }
 
   void follow_links() {
-    links_.read_news([this](int interface, bool up) {
+    links_.read([this](const datapath::LinkState& link) {
       for (size_t i = 0; i < switch_.port_count(); ++i)
-        if (socket_.interface_of(i) == interface) switch_.set_up(static_cast<uint16_t>(i), up);
+        if (socket_.interface_of(i) == link.interface) switch_.set_up(static_cast<uint16_t>(i), link.works);
     });
   }
 
@@ -111,7 +114,7 @@ class Daemon {
   FramePool pool_;
   Switch switch_;
   PacketSocket socket_;
-  LinkWatch links_;
+  datapath::LinkNews links_;
   ControlServer control_;
   const Duration tick_;
   const Instant started_;

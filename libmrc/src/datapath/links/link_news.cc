@@ -1,0 +1,90 @@
+#include "datapath/links/link_news.h"
+
+#include <net/if.h>
+// The kernel's header leaves out what the one above has; the other way round they are at odds.
+#include <linux/if.h>
+#include <linux/rtnetlink.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace mrc::datapath {
+
+namespace {
+
+constexpr size_t kLargestMessage = 32 << 10;  // of the kernel's
+
+std::string_view name_in(const ifinfomsg* link, int bytes) {
+  for (const rtattr* a = IFLA_RTA(link); RTA_OK(a, bytes); a = RTA_NEXT(a, bytes)) {
+    const auto* text = static_cast<const char*>(RTA_DATA(a));
+    if (a->rta_type == IFLA_IFNAME) return {text, ::strnlen(text, RTA_PAYLOAD(a))};
+  }
+  return {};
+}
+
+}  // namespace
+
+bool has_link(uint32_t interface_flags) {
+  return (interface_flags & IFF_UP) != 0 && (interface_flags & IFF_LOWER_UP) != 0 &&
+         (interface_flags & IFF_DORMANT) == 0;
+}
+
+LinkNews::~LinkNews() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+bool LinkNews::open() {
+  fd_ = ::socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
+  if (fd_ < 0) return false;
+  sockaddr_nl own{};
+  own.nl_family = AF_NETLINK;
+  own.nl_groups = RTMGRP_LINK;
+  return ::bind(fd_, reinterpret_cast<const sockaddr*>(&own), sizeof own) == 0 && ask();
+}
+
+// The states of all; the answers come as if they were news.
+bool LinkNews::ask() {
+  struct {
+    nlmsghdr header;
+    ifinfomsg link;
+  } question{};
+  question.header.nlmsg_len = sizeof question;
+  question.header.nlmsg_type = RTM_GETLINK;
+  question.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+  question.link.ifi_family = AF_UNSPEC;
+  answering_ = ::send(fd_, &question, sizeof question, 0) == static_cast<ssize_t>(sizeof question);
+  stale_ = !answering_;
+  return answering_;
+}
+
+void LinkNews::read(const std::function<void(const LinkState&)>& change) {
+  alignas(nlmsghdr) std::array<char, kLargestMessage> buffer;
+  for (;;) {
+    const ssize_t n = ::recv(fd_, buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (n > 0) {
+      take(buffer.data(), static_cast<size_t>(n), change);
+    } else if (n == 0 || (errno != EINTR && errno != ENOBUFS)) {
+      return;
+    } else if (errno == ENOBUFS) {
+      stale_ = true;
+    }
+    if (stale_ && !answering_) ask();
+  }
+}
+
+void LinkNews::take(const char* message, size_t bytes, const std::function<void(const LinkState&)>& change) {
+  for (const auto* h = reinterpret_cast<const nlmsghdr*>(message); NLMSG_OK(h, bytes); h = NLMSG_NEXT(h, bytes)) {
+    if ((h->nlmsg_flags & NLM_F_DUMP_INTR) != 0) stale_ = true;  // interfaces came or went under the answer
+    if (h->nlmsg_type == NLMSG_DONE || h->nlmsg_type == NLMSG_ERROR) answering_ = false;
+    if (h->nlmsg_type != RTM_NEWLINK && h->nlmsg_type != RTM_DELLINK) continue;
+    if (h->nlmsg_len < NLMSG_LENGTH(sizeof(ifinfomsg))) continue;
+    const auto* link = static_cast<const ifinfomsg*>(NLMSG_DATA(h));
+    change({link->ifi_index, name_in(link, static_cast<int>(h->nlmsg_len - NLMSG_LENGTH(sizeof(ifinfomsg)))),
+            h->nlmsg_type == RTM_NEWLINK && has_link(link->ifi_flags)});
+  }
+}
+
+}  // namespace mrc::datapath

@@ -1,0 +1,66 @@
+// What the kernel says of links.
+#include "datapath/links/link_news.h"
+
+#include <gtest/gtest.h>
+#include <linux/if.h>
+#include <poll.h>
+
+#include <chrono>
+
+#include "unit/own_loopback.h"
+
+namespace mrc::datapath {
+namespace {
+
+// Loopback's state once the kernel has nothing more to say: of the last news. False also when it says nothing at all.
+bool last_word(LinkNews* news) {
+  bool works = false;
+  const auto take = [&](const LinkState& link) {
+    if (link.name != "lo") return;  // some kernels put tunnels into every namespace
+    EXPECT_EQ(link.interface, 1);
+    works = link.works;
+  };
+  pollfd one{news->fd(), POLLIN, 0};
+  ::poll(&one, 1, 20'000);
+  do news->read(take);
+  while (::poll(&one, 1, 0) == 1);
+  return works;
+}
+
+// For up to 1 s after a cable is there the kernel leaves out IFF_RUNNING.
+TEST(LinkNews, an_interface_has_a_link_from_its_carrier_on) {
+  EXPECT_TRUE(has_link(IFF_UP | IFF_LOWER_UP | IFF_RUNNING));
+  EXPECT_TRUE(has_link(IFF_UP | IFF_LOWER_UP));
+  EXPECT_FALSE(has_link(IFF_UP | IFF_RUNNING));
+  EXPECT_FALSE(has_link(IFF_UP));
+  EXPECT_FALSE(has_link(IFF_LOWER_UP));
+  EXPECT_FALSE(has_link(IFF_UP | IFF_LOWER_UP | IFF_DORMANT));
+}
+
+TEST(LinkNews, what_is_comes_first_then_what_changes) {
+  with_own_loopback([] {
+    ASSERT_TRUE(set_loopback(true));
+    LinkNews news;
+    ASSERT_TRUE(news.open());
+    EXPECT_TRUE(last_word(&news));
+    ASSERT_TRUE(set_loopback(false));
+    EXPECT_FALSE(last_word(&news));
+  });
+}
+
+// While its first answer is not read to the end the kernel drops news that finds no room, and takes no second question:
+// what was lost must be asked for after that.
+TEST(LinkNews, asks_again_when_news_was_lost) {
+  with_own_loopback([] {
+    LinkNews news;
+    ASSERT_TRUE(news.open());
+    const int least = 1;
+    ASSERT_EQ(::setsockopt(news.fd(), SOL_SOCKET, SO_RCVBUF, &least, sizeof least), 0);
+    for (int i = 0; i < 64; ++i) ASSERT_TRUE(set_loopback(i % 2 == 0));
+    ASSERT_TRUE(set_loopback(true));
+    EXPECT_TRUE(last_word(&news));
+  });
+}
+
+}  // namespace
+}  // namespace mrc::datapath
