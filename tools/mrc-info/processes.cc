@@ -1,6 +1,7 @@
 #include "processes.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -8,6 +9,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <vector>
@@ -34,6 +36,12 @@ std::vector<fs::path> folders(const std::string& folder) {
   return found;
 }
 
+// The process whose number the name begins with. One in another namespace counts as gone, so this alone proves nothing.
+bool lives(const fs::path& path) {
+  const auto pid = static_cast<pid_t>(std::strtol(path.filename().c_str(), nullptr, 10));
+  return pid > 0 && (::kill(pid, 0) == 0 || errno == EPERM);
+}
+
 // What the process behind this name says; empty when there is none.
 std::string ask(const fs::path& path) {
   sockaddr_un at{};
@@ -44,7 +52,8 @@ std::string ask(const fs::path& path) {
   if (fd < 0) return "";
   std::string text;
   if (::connect(fd, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) {
-    if (errno == ECONNREFUSED) ::unlink(path.c_str());
+    // A process that lives closes its device just now, and may open it again under this name.
+    if (errno == ECONNREFUSED && !lives(path)) ::unlink(path.c_str());
   } else {
     char part[16384];
     pollfd wait = {fd, POLLIN, 0};
