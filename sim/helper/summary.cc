@@ -178,10 +178,6 @@ Json summarise(const ScenarioSpec& scenario, Network& network, const Graph& grap
                   {"marked", t.marked},         {"lost", t.lost},
                   {"lost_down", t.lost_down},   {"stuck", t.stuck},
                   {"unroutable", t.unroutable}, {"pauses", t.pauses}};
-  Ps last_dead = -1;
-  for (const Link& l : network.links())
-    for (const Port* p : {l.up, l.down}) last_dead = std::max(last_dead, p->counters().last_lost_down);
-  if (last_dead >= 0) j["network"]["last_data_on_dead_link_us"] = rounded(us(last_dead));
   return j;
 }
 

@@ -66,7 +66,6 @@ bool Port::admit(Packet* p) {
 
 void Port::enqueue(Packet* p) {
   if (!up_) {
-    if (p->tc == TrafficClass::kData) counters_.last_lost_down = now_ps();
     drop(p, &counters_.lost_down);
     return;
   }

@@ -50,7 +50,6 @@ struct PortCounters {
   uint64_t tx_packets = 0, tx_bytes = 0, data_packets = 0, data_bytes = 0;
   uint64_t marked = 0, trimmed = 0, queue_drops = 0, lost = 0, lost_down = 0;
   int64_t max_queue = 0;
-  Ps last_lost_down = -1;  // when data was last given to the dead link
 };
 
 class Port {

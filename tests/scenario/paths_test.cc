@@ -62,6 +62,22 @@ TEST(Paths, ABadPlaneWhoseAnswersAreSlowComesBack) {
   EXPECT_GE(p.counters(0).ev_recovered, evs);
 }
 
+// [MRC-EVS-5] One plane of eight is enough, with fewer EVs than the floor of the whole set.
+TEST(Paths, TheLastPlaneCarriesEverything) {
+  FabricConfig config = single_packets();
+  config.planes = 8;
+  Pair p(config);
+  traffic(&p, Duration::milliseconds(5));
+  const Instant dead = p.fabric.now();
+  for (int plane = 0; plane < 7; ++plane) p.fabric.net().add_outage({plane, -1, dead, dead + Duration::seconds(10)});
+  traffic(&p, Duration::milliseconds(100));
+  const size_t written = p.sends().size();
+  traffic(&p, Duration::milliseconds(100));
+  EXPECT_GT(p.sends().size() - written, 450u);  // of five hundred
+  EXPECT_EQ(p.counters(0).plane_suspensions, 7u);
+  EXPECT_EQ(p.counters(0).qp_errors, 0u);
+}
+
 TEST(Paths, AllPlanesDeadForAWhile) {
   Pair p;
   ASSERT_EQ(p.write(1, 0, 500000), PostResult::kOk);

@@ -79,7 +79,7 @@ FabricConfig World::draw_fabric() {
   FabricConfig f;
   f.seed = rng_.next();
   f.nodes = 2 + static_cast<int>(rng_.below(2));
-  f.planes = 1 + static_cast<int>(rng_.below(4));
+  f.planes = 1 + static_cast<int>(rng_.below(8));
   f.evs_per_plane = 1 + static_cast<int>(rng_.below(8));
   f.backups_per_plane = static_cast<int>(rng_.below(3));
   EndpointConfig& e = f.endpoint;

@@ -41,7 +41,7 @@ struct EndpointConfig {
   std::vector<PlaneAddress> planes;  // local address and receive port per plane
   std::vector<EvEntry> evs;          // EV table: active ones first, then backups
   uint32_t ev_active = 0;            // 0: all of them
-  uint32_t ev_min_active = 0;        // 0: a quarter of ev_active, at least one
+  uint32_t ev_min_active = 0;        // 0: a quarter of those on the planes in use, at least one
   DscpConfig dscp;
   bool trimming = false;       // the fabric trims: mark data TRIMMABLE
   bool icrc = true;            // compute and check; off only for simulation

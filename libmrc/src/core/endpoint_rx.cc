@@ -88,7 +88,7 @@ void EndpointImpl::dispatch(Instant now, const wire::Flow& flow, uint8_t plane, 
       ++counters.drop_state;
       return;
     }
-    if (qp->peer->paths.on_inbound(now)) rearm_peer(qp->peer);
+    if (qp->peer->paths.on_inbound(now, plane, wire::ev_of(flow))) rearm_peer(qp->peer);
     if (p.bth.opcode == Opcode::kProbe) {
       trace(now, qp->qpn, TraceEvent::kRxProbe, TraceTrigger::kNone, p.peth.probe_id, wire::ev_of(flow));
       qp->responder.on_probe(now, flow, p);

@@ -43,7 +43,7 @@ void EndpointImpl::send_nack(Instant now, Qp* qp, const wire::Flow& from, Psn ps
                              wire::NackReason reason) {
   uint16_t ev;
   wire::Flow flow;
-  if (!qp->peer->paths.pick_control(UINT32_MAX, &ev) || !fill_flow(&flow, *qp->peer, ev, config.dscp.control)) return;
+  if (!qp->peer->paths.pick_answer(UINT32_MAX, &ev) || !fill_flow(&flow, *qp->peer, ev, config.dscp.control)) return;
   wire::Bth bth;
   bth.opcode = wire::Opcode::kNack;
   bth.dqp = qp->attr.dest_qpn;

@@ -17,19 +17,14 @@ PeerPaths::PeerPaths(const EndpointConfig& config, const PeerDescription& peer, 
   for (size_t i = 0; i < health_.size(); ++i) {
     health_[i].plane = config.evs[i].plane;
     health_[i].active = i < active;
-    if (health_[i].active) {
-      ++planes_[health_[i].plane].nominal_active;
-      if ((present_planes_ >> health_[i].plane) & 1) ++good_active_;
-    }
+    if (health_[i].active) ++planes_[health_[i].plane].nominal_active;
   }
-  min_active_ =
-      config.ev_min_active != 0 ? config.ev_min_active : std::max<uint32_t>(1, static_cast<uint32_t>(active) / 4);
   scratch_.reserve(health_.size());
   refresh_usable();
 }
 
 void PeerPaths::refresh_usable() {
-  usable_planes_ = present_planes_ & local_up_ & remote_up_;
+  usable_planes_ = present_planes_ & local_up_ & remote_up_ & ~suspended_planes_;
   ++generation_;
 }
 
@@ -52,7 +47,7 @@ void PeerPaths::draw_lap(std::vector<uint16_t>* lap, const EvChoice* choice) {
     longest = 0;
     used = 0;
     for (uint8_t p = 0; p < plane_count && p < 32; ++p) {
-      if (relaxed != kAny ? !plane_usable(p) : !((present_planes_ >> p) & 1)) continue;
+      if (relaxed != kAny ? !plane_usable(p) : !present(p)) continue;
       const auto first = static_cast<uint16_t>(scratch_.size());
       for (uint16_t i = 0; i < health_.size(); ++i) {
         if (health_[i].plane != p) continue;
@@ -96,23 +91,51 @@ bool PeerPaths::pick_control(uint32_t planes_with_room, uint16_t* ev) {
     if (relaxed != 0 && healthy) return false;
     for (uint8_t k = 0; k < plane_count; ++k) {
       const auto p = static_cast<uint8_t>((control_turn_ + k) % plane_count);
-      if (relaxed == 0 ? !plane_usable(p) || planes_[p].suspended : !((present_planes_ >> p) & 1)) continue;
+      if (relaxed == 0 ? !plane_usable(p) : !present(p)) continue;
       if (!((planes_with_room >> p) & 1)) {
         healthy = healthy || (relaxed == 0 && has_good_ev(p));
         continue;
       }
-      PlaneHealth& plane = planes_[p];
-      if (plane.reverse == UINT16_MAX || (relaxed == 0 && health_[plane.reverse].state != EvState::kGood)) {
-        const uint16_t drawn = draw_ev(p, relaxed != 0);
-        if (drawn == UINT16_MAX) continue;
-        plane.reverse = drawn;
-      }
+      if (!reverse_ev(p, relaxed != 0, ev)) continue;
       control_turn_ = static_cast<uint8_t>((p + 1) % plane_count);
-      *ev = plane.reverse;
       return true;
     }
   }
   return false;
+}
+
+bool PeerPaths::pick_answer(uint32_t planes_with_room, uint16_t* ev) {
+  const uint8_t p = heard_plane_;
+  if (plane_usable(p) && ((planes_with_room >> p) & 1) != 0) {
+    follow_peer(p);
+    if (reverse_ev(p, false, ev)) return true;
+  }
+  return pick_control(planes_with_room, ev);
+}
+
+bool PeerPaths::reverse_ev(uint8_t plane, bool bad_too, uint16_t* ev) {
+  uint16_t& reverse = planes_[plane].reverse;
+  if (reverse == UINT16_MAX || (!bad_too && health_[reverse].state != EvState::kGood)) {
+    const uint16_t drawn = draw_ev(plane, bad_too);
+    if (drawn == UINT16_MAX) return false;
+    reverse = drawn;
+  }
+  *ev = reverse;
+  return true;
+}
+
+void PeerPaths::follow_peer(uint8_t plane) {
+  PlaneHealth& p = planes_[plane];
+  if (p.heard_ev == p.followed_ev) return;
+  p.followed_ev = p.heard_ev;
+  const uint32_t label = p.heard_ev >> 16;
+  for (uint16_t i = 0; i < health_.size(); ++i) {
+    const uint32_t own = config_.evs[i].value;
+    if (health_[i].plane != plane || health_[i].state != EvState::kGood) continue;
+    if (own != p.heard_ev && (label == 0 || own >> 16 != label)) continue;
+    p.reverse = i;
+    return;
+  }
 }
 
 uint16_t PeerPaths::draw_ev(uint8_t plane, bool bad_too) {
@@ -152,14 +175,14 @@ void PeerPaths::on_timeout(Instant now, uint16_t ev) {
   assume_bad(now, ev, TraceTrigger::kTimedOut);
 }
 
+// [MRC-EVS-5]
 void PeerPaths::suspend_plane(Instant now, uint8_t plane, TraceTrigger why) {
-  PlaneHealth& p = planes_[plane];
-  p.streak = 0;
+  const uint32_t bit = 1u << plane;
+  planes_[plane].streak = 0;
   // A plane is left only for another one: with no other plane in use there is nothing to gain.
-  bool other = false;
-  for (uint8_t q = 0; q < planes_.size(); ++q) other |= q != plane && plane_usable(q) && !planes_[q].suspended;
-  if (!other || p.suspended) return;
-  p.suspended = true;
+  if ((usable_planes_ & ~bit) == 0 || (suspended_planes_ & bit) != 0) return;
+  suspended_planes_ |= bit;
+  refresh_usable();
   ++counters_->plane_suspensions;
   trace_plane(now, plane, false, why);
   // Backups of a suspended plane must not be drawn in: retire inactive ones first.
@@ -167,6 +190,14 @@ void PeerPaths::suspend_plane(Instant now, uint8_t plane, TraceTrigger why) {
     for (uint16_t i = 0; i < health_.size(); ++i)
       if (health_[i].plane == plane && health_[i].active == (pass == 1))
         assume_bad(now, i, TraceTrigger::kPlaneSuspended);
+}
+
+void PeerPaths::resume_plane(Instant now, uint8_t plane, TraceTrigger why) {
+  const uint32_t bit = 1u << plane;
+  if ((suspended_planes_ & bit) == 0) return;
+  suspended_planes_ &= ~bit;
+  refresh_usable();
+  trace_plane(now, plane, true, why);
 }
 
 void PeerPaths::trace_plane(Instant now, uint8_t plane, bool up, TraceTrigger why) {
@@ -184,13 +215,19 @@ void PeerPaths::set_state(Instant now, uint16_t ev, EvState to, TraceTrigger why
                       TraceEvent::kEvState, why});
 }
 
+// Planes that are out of use count neither for the floor nor against it: an eighth of the planes may be all there is.
+// [MRC-EVS-6]
+bool PeerPaths::at_floor() const {
+  uint32_t good = 0, nominal = 0;
+  for (const EvHealth& h : health_) good += h.active && h.state == EvState::kGood && plane_usable(h.plane);
+  for (uint8_t p = 0; p < planes_.size(); ++p) nominal += plane_usable(p) ? planes_[p].nominal_active : 0;
+  return good <= (config_.ev_min_active != 0 ? config_.ev_min_active : std::max(1u, nominal / 4));
+}
+
 bool PeerPaths::assume_bad(Instant now, uint16_t ev, TraceTrigger why) {
   EvHealth& h = health_[ev];
   if (h.state != EvState::kGood) return false;
-  if (h.active && present(h.plane)) {
-    if (good_active_ <= min_active_) return false;  // [MRC-EVS-6]
-    --good_active_;
-  }
+  if (h.active && plane_usable(h.plane) && at_floor()) return false;
   const bool was_active = h.active;
   h.active = false;
   h.streak = 0;
@@ -205,7 +242,6 @@ void PeerPaths::activate_backup(uint8_t plane) {
   for (EvHealth& h : health_) {
     if (h.plane != plane || h.active || h.state != EvState::kGood) continue;
     h.active = true;
-    if (present(h.plane)) ++good_active_;
     return;
   }
 }
@@ -220,16 +256,10 @@ void PeerPaths::recover(Instant now, uint16_t ev, TraceTrigger why) {
   PlaneHealth& p = planes_[h.plane];
   p.streak = 0;
   p.silent_check = kLongAgo;
-  if (p.suspended) {
-    p.suspended = false;
-    trace_plane(now, h.plane, true, why);
-  }
+  resume_plane(now, h.plane, why);
   uint32_t active = 0;
   for (const EvHealth& other : health_) active += other.plane == h.plane && other.active;
-  if (active < p.nominal_active) {
-    h.active = true;
-    if (present(h.plane)) ++good_active_;
-  }
+  if (active < p.nominal_active) h.active = true;
 }
 
 Duration PeerPaths::probe_patience(uint16_t ev) const {
@@ -314,8 +344,8 @@ void PeerPaths::on_probe_lost(Instant now, uint16_t ev, Instant sent_at) {
     schedule_probe(now, ev, probe_patience(ev));
     return;
   }
-  // Two silent checks in a row retire the plane: who only receives has no other evidence, and another EV of a dead plane
-  // would swallow its SACKs for two checks more. [MRC-EVS-9]
+  // Two silent checks in a row retire the plane: who only receives has no other evidence, and another EV of a dead
+  // plane would swallow its SACKs for two checks more. [MRC-EVS-9]
   PlaneHealth& p = planes_[h.plane];
   const bool silent = p.checked == ev && sent_at > p.last_delivered_sent;
   const bool again = silent && sent_at > p.silent_check && p.silent_check > p.last_delivered_sent;
@@ -335,7 +365,6 @@ void PeerPaths::set_denied(Instant now, uint16_t ev, bool denied) {
   if (denied == (h.state == EvState::kDenied)) return;
   if (denied) {
     const bool was_good_active = h.state == EvState::kGood && h.active;
-    if (was_good_active && present(h.plane)) --good_active_;
     h.active = false;
     h.next_probe = Instant::never();
     set_state(now, ev, EvState::kDenied, TraceTrigger::kOperator);
@@ -357,9 +386,6 @@ void PeerPaths::set_remote_planes(uint32_t up) {
 
 void PeerPaths::set_present_planes(uint32_t present) {
   present_planes_ = present;
-  good_active_ = 0;
-  for (const EvHealth& h : health_)
-    good_active_ += h.active && h.state == EvState::kGood && ((present_planes_ >> h.plane) & 1) != 0;
   refresh_usable();
 }
 

@@ -4,9 +4,9 @@
 // How a path is judged. Packets carry their send time. A loss counts against an EV only when nothing that was sent on
 // it at or after that time has been delivered; two such losses at different send times make it ASSUMED_BAD, so that
 // random loss inside a burst retires nothing. The same count per plane, kPlaneStreak bursts without one delivery,
-// retires the whole plane at once: a dead port is left within a round trip instead of EV by EV. Transitions that would
-// leave fewer than ev_min_active GOOD EVs are refused. A retired EV is replaced by a backup of its own plane and probed
-// until it answers.
+// retires the whole plane at once: a dead port is left within a round trip instead of EV by EV. To retire a single EV
+// is refused where it would leave fewer than ev_min_active GOOD ones on the planes in use. A retired EV is replaced by
+// a backup of its own plane and probed until it answers.
 #pragma once
 
 #include <cstdint>
@@ -51,6 +51,7 @@ class PeerPaths {
   // --- choosing ---
   uint32_t generation() const { return generation_; }  // moves when the usable set changes
   bool usable(uint16_t ev) const { return health_[ev].state == EvState::kGood && plane_usable(health_[ev].plane); }
+  // Both ends have it, neither end's port is down, and it is not suspended.
   bool plane_usable(uint8_t plane) const { return (usable_planes_ >> plane) & 1; }
   uint8_t plane_of(uint16_t ev) const { return health_[ev].plane; }
   // Active GOOD EVs of usable planes, equally many per plane, planes interleaved, order drawn anew. Falls back to every
@@ -60,6 +61,9 @@ class PeerPaths {
   // An EV for a control packet: planes in turn, those known bad left out [MRC-EVS-9]. False when the good ones
   // have no room; bad ones are taken only when there is no good one at all.
   bool pick_control(uint32_t planes_with_room, uint16_t* ev);
+  // An EV for the answer to requests: of the plane that the last one came by, and the same path where both ends name
+  // paths alike. The peer's packets show which ways work, and it leaves dead ones first [MRC-EVS-9]. Else as above.
+  bool pick_answer(uint32_t planes_with_room, uint16_t* ev);
 
   // --- evidence ---
   void on_sent(uint16_t ev, uint32_t packets, uint32_t bytes) {
@@ -76,8 +80,11 @@ class PeerPaths {
   void on_timeout(Instant now, uint16_t ev);
   void on_ecn(uint16_t ev) { ++health_[ev].ecn_marks; }
   void on_always_skip(Instant now, uint16_t ev) { assume_bad(now, ev, TraceTrigger::kPeerVerdict); }
-  // True when the peer's timer has to be set: traffic after a pause, reverse paths are to be checked.
-  bool on_inbound(Instant now) {
+  // A request came, by this path of the peer's. True when the peer's timer has to be set: traffic after a pause,
+  // reverse paths are to be checked.
+  bool on_inbound(Instant now, uint8_t plane, uint32_t ev) {
+    heard_plane_ = plane;
+    planes_[plane].heard_ev = ev;
     if (inbound_) return false;
     inbound_ = true;
     for (PlaneHealth& p : planes_) p.next_check = now + config_.ev_probe_interval;
@@ -109,9 +116,10 @@ class PeerPaths {
     Instant last_loss_sent = kLongAgo;
     Instant silent_check = kLongAgo;  // when the last check that nobody answered was sent
     uint32_t streak = 0;
-    bool suspended = false;
     uint16_t nominal_active = 0;
     uint16_t reverse = UINT16_MAX;  // the EV that carries control packets on this plane: the last that is known to work
+    uint32_t heard_ev = 0;          // the peer's, by which the last request came
+    uint32_t followed_ev = 0;       // the one that `reverse` was chosen by
     uint16_t checked = UINT16_MAX;  // the EV that the last check of the plane asked
     Instant next_check = Instant::never();
   };
@@ -120,12 +128,16 @@ class PeerPaths {
   static constexpr uint8_t kProbeDoublings = 3;
 
   bool has_good_ev(uint8_t plane) const;
+  bool reverse_ev(uint8_t plane, bool bad_too, uint16_t* ev);  // false: the plane has none
+  void follow_peer(uint8_t plane);
   uint16_t draw_ev(uint8_t plane, bool bad_too);  // any of the plane's; UINT16_MAX: it has none
+  bool at_floor() const;
   bool assume_bad(Instant now, uint16_t ev, TraceTrigger why);
   void recover(Instant now, uint16_t ev, TraceTrigger why);
   void set_state(Instant now, uint16_t ev, EvState to, TraceTrigger why);
   void trace_plane(Instant now, uint8_t plane, bool up, TraceTrigger why);
   void suspend_plane(Instant now, uint8_t plane, TraceTrigger why);
+  void resume_plane(Instant now, uint8_t plane, TraceTrigger why);
   void activate_backup(uint8_t plane);
   void hasten_probes(Instant now, uint8_t plane);
   void schedule_probe(Instant now, uint16_t ev, Duration wait);
@@ -142,10 +154,10 @@ class PeerPaths {
   uint32_t present_planes_ = 0;  // planes that both ends have
   uint32_t local_up_ = UINT32_MAX;
   uint32_t remote_up_ = UINT32_MAX;
-  uint32_t usable_planes_ = 0;
+  uint32_t suspended_planes_ = 0;  // left until one of their EVs answers
+  uint32_t usable_planes_ = 0;     // all of these allow it
   uint32_t generation_ = 1;
-  uint32_t good_active_ = 0;
-  uint32_t min_active_ = 1;
+  uint8_t heard_plane_ = 0;  // which the last request came by
   uint8_t control_turn_ = 0;
   bool inbound_ = false;
   std::vector<uint16_t> scratch_;

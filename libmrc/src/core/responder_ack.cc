@@ -118,7 +118,7 @@ void Responder::append_ack(Instant now, BurstBuilder* builder, const TxBurst* bu
 bool Responder::build(Instant now, uint32_t planes_with_room, TxBurst* out) {
   EndpointImpl& ep = *qp_.ep;
   uint16_t ev;
-  if (!qp_.peer->paths.pick_control(planes_with_room, &ev)) return false;
+  if (!qp_.peer->paths.pick_answer(planes_with_room, &ev)) return false;
   ep.set_flow(out, *qp_.peer, ev, ep.config.dscp.control);
   BurstBuilder builder(out, ep.config.icrc);
   // Where bursts are single packets, what does not fit stays owed and follows in order.

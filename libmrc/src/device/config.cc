@@ -91,6 +91,16 @@ bool check_ev_count(const DeviceConfig& device, std::string* error) {
   return false;
 }
 
+// Every path would count as good for ever.
+bool check_min_active(const DeviceConfig& device, std::string* error) {
+  const Setting& setting = *find_setting("ev_min_active");
+  if (device.settings.ev_min_active <= device.settings.ev_count) return true;
+  *error = origin_of(device, setting.name) + "value is '" + setting.show(device.settings) +
+           "', allowed with ev_count " + std::to_string(device.settings.ev_count) + ": 0.." +
+           std::to_string(device.settings.ev_count) + " " + setting.unit;
+  return false;
+}
+
 // Receivers know a trimmed packet by its DSCP alone, and switches what they may trim. So these three groups must not
 // overlap; within a group equal numbers are the deployment's choice [MRC-DSCP-1].
 bool check_dscps(const DeviceConfig& device, std::string* error) {
@@ -182,8 +192,8 @@ bool finish(Config* config, const Settings& common, GetEnv env, std::string* err
     if (!apply_environment(env, &device.settings, error)) return false;
     fill_gids(&device);
     fill_line_rate(&device);
-    if (!fill_ports(&device, error) || !check_ev_count(device, error) || !check_dscps(device, error) ||
-        !check_srv6(device, error) || !check_dpdk(device, error))
+    if (!fill_ports(&device, error) || !check_ev_count(device, error) || !check_min_active(device, error) ||
+        !check_dscps(device, error) || !check_srv6(device, error) || !check_dpdk(device, error))
       return false;
   }
   return true;

@@ -47,7 +47,7 @@ namespace mrc::device {
   FLAG(watch_links, true, "Leave a plane at once, and tell the peers, when its interface loses its link")                \
   INT(ev_count, 64, 1, 1024, "EVs", "Entropy values in the active set towards each peer, spread equally over the planes") \
   INT(ev_backups, 16, 0, 1024, "EVs", "Entropy values held back to replace bad ones")                                   \
-  INT(ev_min_active, 0, 0, 1024, "EVs", "Least number of active entropy values; 0: a quarter of ev_count")              \
+  INT(ev_min_active, 0, 0, 1024, "EVs", "Least number of active entropy values that single losses may leave; 0: a quarter on the planes in use") \
   WORD(mtu, "4096", "256 512 1024 2048 4096 8192", "bytes", "Largest path MTU offered; lowered to what all planes carry. 8192 is an extension") \
   INT(port, 4791, 1, 65535, "", "UDP port that process slot 0 and real NICs listen on")                                  \
   INT(second_port, 4971, 0, 65535, "", "UDP port that process slot 0 also receives on where it is free: some deployments use 4971; 0: none") \

@@ -31,6 +31,15 @@ class PeerPathsControlTest : public testing::Test {
     return paths_->pick_control(room, &ev) ? paths_->plane_of(ev) : -1;
   }
 
+  int answer() {
+    uint16_t ev = 0;
+    return paths_->pick_answer(7, &ev) ? ev : -1;
+  }
+  int answered_plane(uint32_t room) {
+    uint16_t ev = 0;
+    return paths_->pick_answer(room, &ev) ? paths_->plane_of(ev) : -1;
+  }
+
   EndpointConfig config_;
   PeerDescription peer_;
   Counters counters_;
@@ -63,6 +72,43 @@ TEST_F(PeerPathsControlTest, pick_control__WaitsRatherThanTakeAPlaneThatThePeerC
 TEST_F(PeerPathsControlTest, pick_control__TakesAnyPlaneWhenNoneIsGood) {
   paths_->set_remote_planes(0);
   EXPECT_EQ(picked_plane(1 << 2), 2);
+}
+
+// [MRC-EVS-9] The peer leaves a dead plane first, so its packets show which planes carry answers.
+TEST_F(PeerPathsControlTest, pick_answer__TakesThePlaneThatTheLastRequestCameBy) {
+  for (uint8_t plane : {2, 0, 0, 1}) {
+    paths_->on_inbound(Instant::from_ns(1), plane, 1);
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(answered_plane(7), plane);
+  }
+}
+
+TEST_F(PeerPathsControlTest, pick_answer__TakesAnotherPlaneWhenThatOneHasNoRoomOrIsBad) {
+  paths_->on_inbound(Instant::from_ns(1), 1, 1);
+  EXPECT_EQ(answered_plane(1 << 0 | 1 << 2), 0);
+  EXPECT_EQ(answered_plane(1 << 0 | 1 << 2), 2);
+  lose(1);
+  EXPECT_NE(answered_plane(7), 1);
+  EXPECT_EQ(answered_plane(1 << 1), -1);  // waits, as for any control packet
+}
+
+TEST_F(PeerPathsControlTest, pick_answer__TakesThePathOfTheSameName) {
+  paths_->on_inbound(Instant::from_ns(1), 1, 49152 + 4);
+  EXPECT_EQ(answer(), 4);
+  paths_->on_inbound(Instant::from_ns(1), 1, 49152 + 10);
+  EXPECT_EQ(answer(), 10);
+  paths_->on_inbound(Instant::from_ns(1), 1, 49152 + 3);  // which lies on plane 0 here
+  EXPECT_EQ(answer(), 10);
+  paths_->on_timeout(Instant::from_ns(1), 10);
+  paths_->on_inbound(Instant::from_ns(1), 1, 49152 + 10);
+  EXPECT_NE(answer(), 10);
+}
+
+// Where the EV's upper half names the path, the port in its lower half differs from host to host.
+TEST_F(PeerPathsControlTest, pick_answer__NamesAreTheUpperHalvesWhereThereAreAny) {
+  for (size_t i = 0; i < config_.evs.size(); ++i)
+    config_.evs[i].value = static_cast<uint32_t>((1 + i / kPlanes) << 16 | (40000 + i));
+  paths_->on_inbound(Instant::from_ns(1), 2, 3u << 16 | 50000);
+  EXPECT_EQ(answer(), 2 + 2 * kPlanes);
 }
 
 }  // namespace

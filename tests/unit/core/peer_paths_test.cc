@@ -17,12 +17,12 @@ Instant us(int64_t n) {
 // EV i lies on plane i % planes: four active ones per plane, then one backup per plane.
 class PeerPathsTest : public testing::Test {
  protected:
-  void make(int planes = 2, int active = 4, int backups = 1, uint32_t min_active = 1) {
+  void make(int planes = 2, int active = 4, int backups = 1, uint32_t min_active = 1, int peer_planes = 32) {
     config_ = EndpointConfig();
     PeerDescription peer;
     for (int p = 0; p < planes; ++p) {
       config_.planes.push_back({IpAddress::v4(10, static_cast<uint8_t>(p), 0, 1), 4791});
-      peer.planes.push_back({IpAddress::v4(10, static_cast<uint8_t>(p), 0, 2), 4791});
+      if (p < peer_planes) peer.planes.push_back({IpAddress::v4(10, static_cast<uint8_t>(p), 0, 2), 4791});
     }
     for (int i = 0; i < (active + backups) * planes; ++i)
       config_.evs.push_back({static_cast<uint32_t>(50000 + i), static_cast<uint8_t>(i % planes)});
@@ -141,6 +141,20 @@ TEST_F(PeerPathsTest, TheLeastNumberIsAQuarterUnlessSet) {
   make(1, 8, 0, 0);
   for (uint16_t ev = 0; ev < 8; ++ev) paths_->on_timeout(us(1), ev);
   EXPECT_EQ(active_on(0), 2u);
+}
+
+TEST_F(PeerPathsTest, PlanesOutOfUseCountNeitherForTheFloorNorAgainstIt) {
+  make(4, 8, 0, 0, 3);  // the peer has three
+  paths_->set_remote_planes(0b1011);
+  paths_->set_local_planes(0b1101);  // plane 0 alone is left, with eight EVs
+  for (uint16_t ev = 0; ev < 32; ev += 4) paths_->on_timeout(us(1), ev);
+  EXPECT_EQ(active_on(0), 2u);
+  for (uint16_t ev : lap()) EXPECT_EQ(paths_->plane_of(ev), 0);
+  paths_->set_local_planes(0b1111);  // sixteen in two planes: two are a quarter no more
+  paths_->on_probe_answer(us(900), 0, us(800));
+  EXPECT_EQ(active_on(0), 3u);
+  for (uint16_t ev = 1; ev < 32; ev += 4) paths_->on_timeout(us(1000), ev);
+  EXPECT_EQ(active_on(0) + active_on(1), 4u);
 }
 
 // [MRC-EVS-7] [MRC-CHOICE-Q21]
@@ -269,6 +283,27 @@ TEST_F(PeerPathsTest, FourSilentBurstsRetireThePlane) {
   EXPECT_EQ(counters_.plane_suspensions, 2u);
 }
 
+// The floor is for single EVs: a dead plane is left however few EVs remain on the others.
+TEST_F(PeerPathsTest, APlaneIsLeftWhateverTheLeastNumberOfActiveEvs) {
+  struct {
+    int planes, peer_planes;
+    uint32_t min_active;
+  } const cases[] = {{8, 8, 0}, {8, 2, 0}, {2, 2, 8}, {2, 2, 100}};
+  for (const auto& c : cases) {
+    make(c.planes, 4, 0, c.min_active, c.peer_planes);
+    const int last = c.peer_planes - 1;
+    for (uint16_t dead = 0; dead < last; ++dead)
+      for (int64_t sent = 10; sent < 14; ++sent) lose(dead, sent);
+    EXPECT_EQ(counters_.plane_suspensions, static_cast<uint64_t>(last));
+    for (uint16_t ev : lap()) EXPECT_EQ(paths_->plane_of(ev), last) << c.planes << " planes, " << c.min_active;
+    for (uint16_t dead = 0; dead < last; ++dead) {
+      EXPECT_EQ(active_on(static_cast<uint8_t>(dead)), 0u);
+      paths_->on_probe_answer(us(1000), dead, us(900));  // which was asked like any retired EV
+      EXPECT_TRUE(carries(dead));
+    }
+  }
+}
+
 TEST_F(PeerPathsTest, ADeliveryOnThePlaneStartsItsCountAnew) {
   for (uint16_t ev : {0, 2, 4}) lose(ev, 10 + ev);
   paths_->on_delivered(6, us(30));
@@ -368,8 +403,8 @@ TEST_F(PeerPathsTest, AReceiverAsksOnePathOfEachPlanePerInterval) {
   std::set<uint16_t> seen;
   for (int64_t round = 0; round < 32; ++round) {
     const Instant start = us(round * 100000);
-    EXPECT_TRUE(paths_->on_inbound(start));
-    EXPECT_FALSE(paths_->on_inbound(start + Duration::microseconds(1)));
+    EXPECT_TRUE(paths_->on_inbound(start, 0, 0));
+    EXPECT_FALSE(paths_->on_inbound(start + Duration::microseconds(1), 0, 0));
     EXPECT_EQ(paths_->next_probe_time(), start + interval());
     std::set<uint8_t> planes;
     std::set<uint16_t> asked;
@@ -404,7 +439,7 @@ TEST_F(PeerPathsTest, ASilentCheckIsFollowedByOneOfTheReverseEv) {
     const Instant sent = us(round * 100000) + interval();
     uint16_t reverse[2];
     for (uint16_t& each : reverse) ASSERT_TRUE(paths_->pick_control(3, &each));
-    paths_->on_inbound(us(round * 100000));
+    paths_->on_inbound(us(round * 100000), 0, 0);
     while (paths_->take_due_probe(sent, &ev)) {
       if (paths_->plane_of(ev) == 0 && state(kDead) == EvState::kGood) {
         EXPECT_TRUE(!was_silent || ev == reverse[0] || ev == reverse[1]) << ev;
@@ -431,7 +466,7 @@ TEST_F(PeerPathsTest, SilentReverseChecksMoveTheAnswersToAnotherPlane) {
   uint16_t ev;
   for (Instant now = us(0); counters_.plane_suspensions == 0 && checks < 10; now = now + interval() * 2) {
     for (int i = 0; i < 2; ++i) ASSERT_TRUE(paths_->pick_control(3, &ev));
-    paths_->on_inbound(now);
+    paths_->on_inbound(now, 0, 0);
     const Instant sent = now + interval();
     while (paths_->take_due_probe(sent, &ev)) {
       if (paths_->plane_of(ev) == 0) {

@@ -169,6 +169,8 @@ TEST_F(ConfigTest, file__what_is_refused_and_how) {
        "f.yaml:1: key 'ev_count': value is '1', allowed with 2 planes: 2..1024 EVs"},
       {"devices:\n  - planes: [{address: \"::1\"}, {address: \"::1\"}]\n    ev_count: 1\n",
        "f.yaml:3: key 'ev_count': value is '1', allowed with 2 planes: 2..1024 EVs"},
+      {"ev_min_active: 65\ndevices:\n  - planes: [{address: \"::1\"}]\n",
+       "f.yaml:1: key 'ev_min_active': value is '65', allowed with ev_count 64: 0..64 EVs"},
       {"devices:\n  - planes: [{address: \"::1\"}]\n"
        "    name: a123456789012345678901234567890123456789012345678901234567890123\n",
        "f.yaml:3: key 'name': value is 'a123456789012345678901234567890123456789012345678901234567890123', allowed: 1 "
