@@ -76,7 +76,8 @@ ScenarioSpec read_scenario(const YAML::Node& node, const Source& source, const s
   m.text("about", &s.about);
   const YAML::Node fabric = m.get("fabric");
   if (!fabric.IsDefined()) m.missing("fabric");
-  s.fabric = read_fabric(expand_fabric(fabric, source, folder), source);
+  const ExpandedFabric expanded = expand_fabric(fabric, source, folder);
+  s.fabric = read_fabric(expanded.node, expanded.source);
   s.transport = read_transport(m.get("transport"), source, s.fabric);
   m.each("workloads", [&](const YAML::Node& item) {
     s.workloads.push_back(read_workload(item, source, s.fabric, folder, s.workloads.size()));
@@ -90,7 +91,7 @@ ScenarioSpec read_scenario(const YAML::Node& node, const Source& source, const s
   s.measure = read_measure(m.get("measure"), source);
   m.time("limit", &s.limit, kPsPerUs, 3600 * kPsPerSecond);
   m.integer("seed", &s.seed, 0, INT64_MAX);
-  for (const char* key : {"sweep", "repeat", "checks", "defaults"}) m.get(key);
+  for (const char* key : {"sweep", "repeat", "checks"}) m.get(key);
   m.finish();
   return s;
 }

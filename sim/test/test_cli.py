@@ -77,6 +77,14 @@ class Cli(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("s.yaml:10: unknown key 'seeed' in 'scenario', did you mean 'seed'?", done.stderr)
 
+    def test_a_bad_command_line_ends_with_2(self):
+        for arguments in (("run",), ("run", self.scenario, "--jobs", "0"), ("fly",), ("run", self.scenario, "--seed", "-3"),
+                          ("run", self.scenario, "--set", "seeed=3")):
+            done = run(*arguments)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertTrue(done.stderr, arguments)
+        self.assertEqual(run("--help").returncode, 0)
+
     def test_a_check_that_fails_ends_with_1(self):
         with open(self.scenario, "w", encoding="utf-8") as out:
             out.write(SWEEP.replace("finished, min: 1", "finished, max: 0"))
