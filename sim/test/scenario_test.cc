@@ -67,6 +67,52 @@ TEST_F(ScenarioTest, RefusesWhatItDoesNotKnowByFileAndLine) {
               HasSubstr("not among the keys of sweep"));
 }
 
+TEST_F(ScenarioTest, RefusesWhatCannotBe) {
+  const auto workload = [&](const std::string& w) { return error_of("fabric: tiny\nworkloads:\n  - {" + w + "}\n"); };
+  const char* const line = "s.yaml:3: ";
+  EXPECT_THAT(workload("kind: incast, nics: 0-2, dst: 0, senders: 7"),
+              HasSubstr("'senders': value is '7', allowed: a whole number from 1 to 2"));
+  EXPECT_THAT(workload("kind: incast, nics: 0-2, dst: 5, senders: 4"), HasSubstr("from 1 to 3"));
+  EXPECT_EQ(workload("kind: incast, nics: 0-2, dst: 0"), "") << "the default takes as many as there are";
+  for (const char* kind : {"incast, dst: 0", "permutation", "all_to_all", "ring_all_reduce", "random"})
+    EXPECT_THAT(workload(std::string("nics: [0, 1, 0], kind: ") + kind),
+                testing::AllOf(HasSubstr(line), HasSubstr("key 'nics': allowed: each NIC once")))
+        << kind;
+  EXPECT_THAT(workload("kind: permutation, nics: 0-3, shift: 4"),
+              HasSubstr("'shift': value is '4', allowed: a whole number from 0 to 3"));
+  EXPECT_THAT(workload("kind: send_recv, nics: 0-3, shift: 4"), HasSubstr("from 0 to 3"));
+  EXPECT_EQ(workload("kind: send_recv, nics: 0-3, shift: 3"), "");
+  for (const char* key : {"nics: 0-3", "shuffle: true"})
+    EXPECT_THAT(workload(std::string("kind: flow, ") + key), HasSubstr("unknown key")) << key;
+  EXPECT_THAT(workload("kind: trace, file: t.csv, bytes: 3"), HasSubstr("unknown key 'bytes'"));
+}
+
+TEST_F(ScenarioTest, RefusesWhatComesAfterTheLimit) {
+  const std::string head = "fabric: tiny\nlimit: 10us\nworkloads:\n  - {kind: flow";
+  EXPECT_THAT(error_of(head + ", start: 10us}\n"),
+              HasSubstr("s.yaml:4: key 'start': value is '10us', allowed: before the limit of 10 us"));
+  EXPECT_EQ(error_of(head + ", start: 9us}\n"), "");
+  EXPECT_THAT(error_of(head + "}\nfaults:\n  - {kind: down, where: t1, at: 11us}\n"), HasSubstr("s.yaml:6: key 'at'"));
+  EXPECT_THAT(error_of(head + "}\nmeasure:\n  windows:\n    late: [5us, 11us]\n"),
+              HasSubstr("s.yaml:7: key 'late': allowed: a window that ends by the limit of 10 us"));
+  EXPECT_EQ(error_of(head + "}\nmeasure:\n  windows:\n    late: [5us, 10us]\n"), "");
+}
+
+TEST_F(ScenarioTest, RefusesFaultsThatChooseNothing) {
+  const auto fault = [&](const std::string& f) {
+    return error_of("fabric: tiny\nworkloads: [{kind: flow}]\nfaults:\n  - {kind: down, " + f + "}\n");
+  };
+  // 8 spine links in two planes of 2 x 2.
+  EXPECT_THAT(
+      fault("where: spine_link, sample: 6%"),
+      HasSubstr("s.yaml:4: key 'sample': value is '6%', allowed: 0, or a share that chooses at least one of the 8"));
+  EXPECT_EQ(fault("where: spine_link, sample: 7%"), "");
+  EXPECT_EQ(fault("where: spine_link, sample: 0"), "") << "said to be none";
+  EXPECT_THAT(fault("where: spine_link, plane: 0, sample: 7%"), HasSubstr("one of the 4"));
+  EXPECT_THAT(fault("where: t1, plane: 0, t1: [1, 1], count: 2"),
+              HasSubstr("'count': value is '2', allowed: a whole number from 1 to 1"));
+}
+
 TEST_F(ScenarioTest, SweepsMultiplyAndCasesChangeSeveralKeys) {
   const ScenarioFile f = load(R"(fabric: tiny
 workloads: [{kind: flow, bytes: 1KB}]

@@ -5,6 +5,7 @@ usage: test_cli.py MRC_SIM SIM_FOLDER MRCLOG
 import filecmp
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -63,6 +64,15 @@ class Cli(unittest.TestCase):
             if name.endswith(".yaml"):
                 done = run("check", os.path.join(FOLDER, "examples", name))
                 self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_the_files_in_the_readme_can_be_read(self):
+        with open(os.path.join(FOLDER, "README.md"), encoding="utf-8") as source:
+            fabric, scenario = re.findall(r"^```yaml\n(.*?)^```", source.read(), re.S | re.M)
+        for name, text, arguments in (("fabric.yaml", fabric, ("--fabric",)), ("scenario.yaml", scenario, ())):
+            with open(self.path(name), "w", encoding="utf-8") as out:
+                out.write(text)
+            done = run("check", *arguments, self.path(name))
+            self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_the_largest_fabric_is_planned_and_walked(self):
         done = run("check", "--fabric", "full131072", "--pairs", "4")
