@@ -172,7 +172,7 @@ TEST_F(ScenarioTest, SameSeedSameBytes) {
       const std::string out = folder_ + "/out";
       std::filesystem::remove_all(out);
       Output output(out);
-      output.begin(f);
+      output.begin(f, {0});
       const RunResult r = run_scenario(f.points[0].spec);
       EXPECT_TRUE(r.summary["finished"].get<bool>()) << r.summary.dump(1);
       output.write_point(f, 0, r);
