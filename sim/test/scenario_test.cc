@@ -7,6 +7,7 @@
 
 #include "sim/helper/output.h"
 #include "sim/helper/report.h"
+#include "sim/helper/svg.h"
 
 namespace mrc::sim {
 namespace {
@@ -199,6 +200,34 @@ TEST_F(ScenarioTest, ReportsNeedNoNetworkAndNoScript) {
   EXPECT_THAT(html, HasSubstr("plane 1"));
   EXPECT_THAT(html, testing::Not(HasSubstr("<script")));
   EXPECT_THAT(html, testing::Not(HasSubstr("src=")));
+}
+
+TEST_F(ScenarioTest, AReportHasNoHeadingWithNothingBelow) {
+  const std::string scenario = "fabric: tiny\nworkloads: [{kind: permutation, shift: 4, bytes: 20KB";
+  for (const char* until : {"", ", until: 30us"}) {
+    const ScenarioFile f = load(scenario + until + "}]\n");
+    const std::string html = run_report(f.points[0].spec, "x", run_scenario(f.points[0].spec));
+    EXPECT_EQ(html.find("<h2>Completion times</h2>") != std::string::npos, *until == 0);
+  }
+}
+
+TEST(Chart, ManyMarksAreNumberedWithALegend) {
+  Chart c;
+  c.curves = {{"a", {{0, 1}, {100, 2}}}};
+  for (int i = 1; i <= 4; ++i) c.marks.push_back({i, "fault " + std::to_string(i)});
+  std::string svg = line_chart(c);
+  EXPECT_THAT(svg, HasSubstr(">fault 4</text>"));
+  EXPECT_THAT(svg, HasSubstr("viewBox=\"0 0 860 260\""));
+  for (int i = 5; i <= 90; ++i) c.marks.push_back({i, "fault " + std::to_string(i)});
+  c.marks.push_back({7, "another"});
+  svg = line_chart(c);
+  EXPECT_THAT(svg, testing::Not(HasSubstr(">fault 4</text>")));
+  EXPECT_THAT(svg, HasSubstr(">4  at 4: fault 4</text>"));
+  EXPECT_THAT(svg, HasSubstr(">7  at 7: fault 7 and 1 more</text>"));
+  EXPECT_THAT(svg, HasSubstr("<title>fault 7\nanother</title>"));
+  EXPECT_THAT(svg, HasSubstr(">and 31 more, as far as number 90</text>"));
+  EXPECT_THAT(svg, HasSubstr("viewBox=\"0 0 860 548\""));
+  EXPECT_THAT(svg, testing::Not(HasSubstr(">4</text>"))) << "would lie on 3";
 }
 
 }  // namespace
