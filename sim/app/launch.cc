@@ -1,5 +1,7 @@
 #include "launch.h"
 
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,6 +12,7 @@
 #include <map>
 #include <memory>
 
+#include "sim/helper/report.h"
 #include "sim/helper/svg.h"
 #include "sim/helper/trace_writer.h"
 
@@ -49,6 +52,8 @@ bool run_point(const ScenarioFile& file, size_t index, Output* output, const Lau
     };
   const RunResult r = run_scenario(p.spec, options);
   output->write_point(file, index, r);
+  if (const std::string text = unfinished_text(r.summary); !text.empty())
+    std::fprintf(stderr, "point %zu: %s\n", index, text.c_str());
   if (trace) {
     trace->finish();
     const std::string there = output->point_folder(index) + "/trace";
@@ -72,12 +77,16 @@ bool run_in_children(const ScenarioFile& file, const std::vector<size_t>& mine, 
   std::map<pid_t, size_t> running;
   size_t next = 0, done = 0;
   bool ok = true;
+  const pid_t parent = getpid();
   std::fflush(nullptr);
   while (next < mine.size() || !running.empty()) {
     while (next < mine.size() && running.size() < o.jobs) {
       const size_t index = mine[next++];
       const pid_t child = fork();
       if (child == 0) {
+        // Whoever ends us means our children, too; the parent may be gone before the first line.
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent) _exit(2);
         int status = 0;
         try {
           run_point(file, index, output, o, false);
@@ -110,22 +119,39 @@ long environment(const char* name, long otherwise) {
   return text != nullptr && *text != 0 ? std::strtol(text, nullptr, 10) : otherwise;
 }
 
+// Ranks share the folder; what each has to do follows from its number alone. A number that is not below the count would
+// leave points to nobody.
+std::vector<size_t> share(size_t points, const std::string& launcher) {
+  long rank = 0, ranks = 1;
+  if (launcher == "mpi") {
+    rank = environment("OMPI_COMM_WORLD_RANK", 0);
+    ranks = environment("OMPI_COMM_WORLD_SIZE", 1);
+    if (rank < 0 || rank >= ranks)
+      throw ConfigError("OMPI_COMM_WORLD_RANK is " + std::to_string(rank) + ", allowed: below OMPI_COMM_WORLD_SIZE, " +
+                        std::to_string(ranks));
+  } else if (launcher == "slurm") {
+    // --array=MIN-MAX:STEP
+    const long min = environment("SLURM_ARRAY_TASK_MIN", 0), step = environment("SLURM_ARRAY_TASK_STEP", 1);
+    const long id = environment("SLURM_ARRAY_TASK_ID", min);
+    ranks = environment("SLURM_ARRAY_TASK_COUNT", 1);
+    const long max = environment("SLURM_ARRAY_TASK_MAX", min + (ranks - 1) * step);
+    rank = step > 0 ? (id - min) / step : -1;
+    if (rank < 0 || rank >= ranks || id != min + rank * step || max != min + (ranks - 1) * step)
+      throw ConfigError("Slurm array task " + std::to_string(id) + " has no place among " + std::to_string(ranks) +
+                        " from " + std::to_string(min) + " to " + std::to_string(max) + " by " + std::to_string(step) +
+                        ": --array must be a range, such as 0-15 or 0-30:2, not a list");
+  }
+  std::vector<size_t> mine;
+  for (size_t i = static_cast<size_t>(rank); i < points; i += static_cast<size_t>(ranks)) mine.push_back(i);
+  return mine;
+}
+
 }  // namespace
 
 int launch(const ScenarioFile& file, const LaunchOptions& o) {
+  const std::vector<size_t> mine = share(file.points.size(), o.launcher);
   Output output(o.out);
-  output.begin(file);
-  // Ranks share the folder; what each has to do follows from its number alone.
-  size_t rank = 0, ranks = 1;
-  if (o.launcher == "mpi") {
-    rank = static_cast<size_t>(environment("OMPI_COMM_WORLD_RANK", 0));
-    ranks = static_cast<size_t>(std::max(1L, environment("OMPI_COMM_WORLD_SIZE", 1)));
-  } else if (o.launcher == "slurm") {
-    rank = static_cast<size_t>(environment("SLURM_ARRAY_TASK_ID", 0) - environment("SLURM_ARRAY_TASK_MIN", 0));
-    ranks = static_cast<size_t>(std::max(1L, environment("SLURM_ARRAY_TASK_COUNT", 1)));
-  }
-  std::vector<size_t> mine;
-  for (size_t i = rank; i < file.points.size(); i += ranks) mine.push_back(i);
+  output.begin(file, mine);
   if (mine.size() == 1) {
     run_point(file, mine[0], &output, o, !o.quiet && isatty(2) != 0);
   } else if (!run_in_children(file, mine, &output, o)) {

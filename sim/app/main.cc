@@ -11,14 +11,14 @@
 namespace mrc::sim {
 namespace {
 
-using Overrides = std::vector<std::pair<std::string, std::string>>;
+using Overrides = std::vector<Override>;
 
 Overrides parse_overrides(const std::vector<std::string>& texts) {
   Overrides all;
   for (const std::string& t : texts) {
     const size_t equals = t.find('=');
     if (equals == std::string::npos || equals == 0) throw ConfigError("--set " + t + ": allowed: path.to.key=value");
-    all.push_back({t.substr(0, equals), t.substr(equals + 1)});
+    all.push_back({t.substr(0, equals), t.substr(equals + 1), "--set " + t});
   }
   return all;
 }
@@ -81,7 +81,7 @@ int report(const std::string& folder) {
   const ScenarioFile file = load_scenario_file(folder + "/scenario.yaml");
   Output output(folder);
   const auto checks = output.gather(file);
-  if (!checks) throw ConfigError(folder + ": not every point has been run");
+  if (!checks) throw ConfigError(folder + ": not every point has been run as its scenario.yaml says");
   std::printf("%s/report.html\n", folder.c_str());
   return 0;
 }
@@ -95,7 +95,7 @@ int run(int argc, char** argv) {
   LaunchOptions o;
   o.jobs = std::max(1u, std::thread::hardware_concurrency());
   uint32_t pairs = 200;
-  uint64_t seed = 0;
+  std::string seed;
 
   const auto run_options = [&](CLI::App* c) {
     c->add_option("scenario", path, "scenario file (YAML)")->required();
@@ -125,7 +125,11 @@ int run(int argc, char** argv) {
   compare_command->add_option("a", path)->required();
   compare_command->add_option("b", second)->required();
   compare_command->add_option("--html", html, "also as an HTML table");
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;  // 0: --help, --version
+  }
 
   if (list_command->parsed()) return list(fabric);
   if (report_command->parsed()) return report(path);
@@ -136,8 +140,7 @@ int run(int argc, char** argv) {
     if (path.empty()) throw ConfigError("check needs a scenario file or --fabric");
     return check_scenario(path, overrides);
   }
-  if ((run_command->count("--seed") != 0) || (sweep->count("--seed") != 0))
-    overrides.push_back({"seed", std::to_string(seed)});
+  if (!seed.empty()) overrides.push_back({"seed", seed, "--seed " + seed});
   const ScenarioFile file = load_scenario_file(path, overrides);
   if (o.out.empty()) {
     const size_t slash = path.rfind('/'), dot = path.rfind('.');

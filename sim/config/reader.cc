@@ -1,6 +1,7 @@
 #include "sim/config/reader.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -36,10 +37,41 @@ std::string shown(double v) {
   return out.str();
 }
 
+// Only for messages, so nothing is kept to find it faster; the limit is for trees that repeat themselves by aliases.
+bool contains(const YAML::Node& root, const YAML::Node& node) {
+  constexpr size_t kMostNodes = 100000;
+  std::vector<YAML::Node> found{root};
+  for (size_t i = 0; i < found.size() && i < kMostNodes; ++i) {
+    const YAML::Node n = found[i];
+    if (n.is(node)) return true;
+    for (const auto& entry : n) {
+      if (n.IsMap()) {
+        found.push_back(entry.first);
+        found.push_back(entry.second);
+      } else {
+        found.push_back(entry);
+      }
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
+std::string Source::place(const YAML::Node& node) const {
+  std::string name = file_;
+  bool has_lines = true;
+  for (const Part& p : parts_)
+    if (p.root.is(node) || (p.whole && contains(p.root, node))) {
+      name = p.place;
+      has_lines = p.has_lines;
+    }
+  const int line = node.Mark().line;  // -1: made by us
+  return has_lines && line >= 0 ? name + ":" + std::to_string(line + 1) : name;
+}
+
 void refuse(const Source& source, const YAML::Node& node, const std::string& text) {
-  throw ConfigError(source.file + ":" + std::to_string(node.Mark().line + 1) + ": " + text);
+  throw ConfigError(source.place(node) + ": " + text);
 }
 
 void refuse_value(const Source& source, const YAML::Node& node, const std::string& key, const std::string& allowed) {
@@ -51,7 +83,7 @@ YAML::Node load_yaml(const Source& source, const std::string& text) {
   try {
     return YAML::Load(text);
   } catch (const YAML::Exception& e) {
-    throw ConfigError(source.file + ":" + std::to_string(e.mark.line + 1) + ": " + e.msg);
+    throw ConfigError(source.place(YAML::Node()) + ":" + std::to_string(e.mark.line + 1) + ": " + e.msg);
   }
 }
 
@@ -123,8 +155,9 @@ bool MapReader::integer(const std::string& key, int64_t* out, int64_t low, int64
   const std::string allowed = "a whole number from " + std::to_string(low) + " to " + std::to_string(high);
   const std::string s = scalar(key, n, allowed);
   char* end = nullptr;
+  errno = 0;
   const long long v = std::strtoll(s.c_str(), &end, 0);
-  if (*end != 0 || v < low || v > high) bad(key, allowed);
+  if (*end != 0 || errno == ERANGE || v < low || v > high) bad(key, allowed);
   *out = v;
   return true;
 }
@@ -213,7 +246,7 @@ void MapReader::finish() {
       }
     refuse(source_, entry.first,
            "unknown key '" + key + "' in '" + what_ + "'" +
-               (nearest.empty() ? "" : ", did you mean '" + nearest + "'?") + " Allowed: " + list(known_));
+               (nearest.empty() ? "." : ", did you mean '" + nearest + "'?") + " Allowed: " + list(known_));
   }
 }
 

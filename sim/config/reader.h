@@ -22,8 +22,29 @@ struct ConfigError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-struct Source {
-  std::string file;  // as the user named it
+// Where the parts of a tree were read. A fabric that is based on another one, or a scenario of which keys are swept or
+// set on the command line, is put together from several places.
+class Source {
+ public:
+  explicit Source(std::string file) : file_(std::move(file)) {}  // as the user named it; all but the parts added
+  Source(const Source&) = default;
+  Source& operator=(const Source&) = delete;  // assigning a YAML::Node changes the tree that it refers to
+
+  // Later additions count before earlier ones. Trees that were added must not change.
+  void add_file(const YAML::Node& root, const std::string& file) { parts_.push_back({root, file, true, true}); }
+  void add_place(const YAML::Node& root, const std::string& place) { parts_.push_back({root, place, false, true}); }
+  void add_node(const YAML::Node& node, const std::string& place) { parts_.push_back({node, place, false, false}); }
+  std::string place(const YAML::Node& node) const;  // "file:line", for messages
+
+ private:
+  struct Part {
+    YAML::Node root;
+    std::string place;
+    bool has_lines;  // or the place is all there is to say, such as "--set seed=3"
+    bool whole;      // the tree below, too
+  };
+  std::string file_;
+  std::vector<Part> parts_;
 };
 
 [[noreturn]] void refuse(const Source& source, const YAML::Node& node, const std::string& text);

@@ -16,7 +16,7 @@ nic_link: {rate: 100G, delay: 500ns}
 switch: {latency: 300ns}
 ev: {count: 16}
 )"},
-      {"reference64", "one plane x 100G, 8 leaves x 8 hosts x 8 spines, as the reference simulator has it",
+      {"reference64", "1 plane x 100G, 8 T0, 8 T1, 64 NICs: the leaves, spines and hosts of the reference simulator",
        R"(name: reference64
 planes: 1
 t0: 8
@@ -39,7 +39,7 @@ switch:
   control_queue: 2bdp
 ev: {count: 64}
 )"},
-      {"reference64_400g", "the same at 400G",
+      {"reference64_400g", "1 plane x 400G, 8 T0, 8 T1, 64 NICs: the same at 400G",
        R"(name: reference64_400g
 planes: 1
 t0: 8
@@ -62,7 +62,7 @@ switch:
   control_queue: 2bdp
 ev: {count: 64}
 )"},
-      {"planes4x512", "4 planes x 100G, 16 T0, 16 T1, 512 NICs", R"(name: planes4x512
+      {"planes4x512", "4 planes x 100G, 16 T0, 32 T1, 512 NICs", R"(name: planes4x512
 planes: 4
 t0: 16
 t1: 32
@@ -98,7 +98,7 @@ nic_link: {rate: 100G, delay: 500ns}
 switch: {latency: 300ns}
 ev: {count: 128}
 )"},
-      {"full131072", "8 planes x 100G, 512 T0 x 256 NICs, 256 T1: planned and checked, not simulated by packet",
+      {"full131072", "8 planes x 100G, 512 T0, 256 T1, 131,072 NICs: planned and checked, not simulated by packet",
        R"(name: full131072
 planes: 8
 t0: 512

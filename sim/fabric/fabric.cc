@@ -4,7 +4,6 @@
 #include <cstdio>
 
 namespace mrc::sim {
-
 // Out: four links and their serialisation, three switches. Back: a control packet the same way.
 Ps FabricSpec::base_rtt() const {
   const double nic = 8.0 * kPsPerSecond / nic_link.rate;
@@ -53,13 +52,36 @@ void read_usid(const YAML::Node& node, const Source& source, UsidSpec* u) {
   MapReader m(node, "usid", source);
   std::string block = "fcbb:bb00::";
   m.text("block", &block);
-  if (!IpAddress::parse(block, &u->block) || u->block.is_v4())
-    m.bad("block", "an IPv6 address whose first 32 bits are the block");
+  const auto beyond = [&] {
+    return std::any_of(u->block.bytes.begin() + 4, u->block.bytes.end(), [](uint8_t b) { return b != 0; });
+  };
+  if (!IpAddress::parse(block, &u->block) || u->block.is_v4() || beyond())
+    m.bad("block", "an IPv6 address of which only the first 32 bits, the block, are set, such as fcbb:bb00::");
   m.integer("plane_shift", &u->plane_shift, 0, 15);
   m.integer("t0_base", &u->t0_base, 1, 0xFFFF);
   m.integer("t1_base", &u->t1_base, 1, 0xFFFF);
   m.integer("nic_base", &u->nic_base, 1, 0xFFFF);
   m.finish();
+}
+
+// A queue must hold one packet of its class, or the class has no queue at all.
+void check_queues(const FabricSpec& f, const YAML::Node& node, const Source& source) {
+  if (!node.IsDefined()) return;
+  const auto full = static_cast<int64_t>(f.full_packet());
+  const struct {
+    const char* key;
+    Size size;
+    int64_t least;
+  } queues[] = {{"queue", f.sw.queue, full},
+                {"queue_last_hop", f.sw.queue_last_hop, full},
+                {"drop_queue", f.sw.drop_queue, full},
+                {"trimmed_queue", f.sw.trimmed_queue, f.sw.trim_bytes},
+                {"control_queue", f.sw.control_queue, FabricSpec::kControlBytes + f.overhead}};
+  for (const auto& q : queues)
+    if (const YAML::Node given = node[q.key]; given.IsDefined() && q.size.bytes(f.plane_bdp()) < q.least)
+      refuse_value(source, given, q.key,
+                   "room for one packet, at least " + std::to_string(q.least) + " bytes; the plane's " +
+                       "bandwidth-delay product is " + format_bytes(f.plane_bdp()));
 }
 
 // none, t0, t1, all, or a list of switches by name.
@@ -112,23 +134,31 @@ void check_usids(const FabricSpec& f, const YAML::Node& node, const Source& sour
 
 namespace {
 
-// Keys of `over` replace those of `base`, map by map.
-void merge(YAML::Node base, const YAML::Node& over) {
-  for (const auto& entry : over) {
-    const std::string key = entry.first.Scalar();
-    YAML::Node below = base[key];
-    if (below.IsDefined() && below.IsMap() && entry.second.IsMap()) {
-      merge(below, entry.second);
-    } else {
-      base[key] = entry.second;
-    }
+// A new map of the keys of both, those of `over` before those of `base`, map by map; its maps stand where `over` has
+// them.
+YAML::Node merged(const YAML::Node& base, const YAML::Node& over, Source* source) {
+  YAML::Node all(YAML::NodeType::Map);
+  source->add_node(all, source->place(over));
+  for (const auto& entry : base) {
+    const YAML::Node mine = over[entry.first.Scalar()];
+    all[entry.first] = !mine.IsDefined()                      ? entry.second
+                       : mine.IsMap() && entry.second.IsMap() ? merged(entry.second, mine, source)
+                                                              : mine;
   }
+  for (const auto& entry : over)
+    if (!base[entry.first.Scalar()].IsDefined()) all[entry.first] = entry.second;
+  return all;
 }
 
 const Builtin* find_builtin(const std::string& name) {
   for (const Builtin& b : builtin_fabrics())
     if (name == b.name) return &b;
   return nullptr;
+}
+
+// Else it is meant as the name of a built-in one.
+bool is_path(const std::string& name) {
+  return name.find('/') != std::string::npos || name.find('.') != std::string::npos;
 }
 
 std::string builtin_names() {
@@ -146,28 +176,48 @@ bool usable_name(const std::string& name) {
   return !name.empty() && name.size() <= 64 && name[0] != '.' && std::all_of(name.begin(), name.end(), usable);
 }
 
-}  // namespace
+constexpr int kMaxFiles = 8;  // that name one another
 
-YAML::Node expand_fabric(const YAML::Node& node, const Source& source, const std::string& folder) {
+ExpandedFabric load_file(const std::string& file, const std::string& text, const Source& source) {
+  ExpandedFabric f{load_yaml(Source{file}, text), source};
+  f.source.add_file(f.node, file);
+  return f;
+}
+
+ExpandedFabric load_builtin(const Builtin& b, const Source& source) {
+  return load_file(std::string("builtin:") + b.name, b.yaml, source);
+}
+
+ExpandedFabric expand(const YAML::Node& node, const Source& source, const std::string& folder, int files) {
   if (node.IsScalar()) {
     const std::string& name = node.Scalar();
-    if (const Builtin* b = find_builtin(name)) return load_yaml(Source{std::string("builtin:") + b->name}, b->yaml);
-    if (name.find('/') == std::string::npos && name.find('.') == std::string::npos)
-      refuse_value(source, node, "fabric", builtin_names() + ", the path of a file, or a map");
-    const std::string path = name[0] == '/' ? name : folder + "/" + name;
-    return expand_fabric(load_yaml(Source{path}, read_file(path)), Source{path}, folder);
+    if (const Builtin* b = find_builtin(name)) return load_builtin(*b, source);
+    if (!is_path(name)) refuse_value(source, node, "fabric", builtin_names() + ", the path of a file, or a map");
+    if (files == kMaxFiles)
+      refuse_value(source, node, "fabric",
+                   "a map: " + std::to_string(files) + " files have named one another, probably in a circle");
+    const std::string path = name[0] == '/' || folder == "." ? name : folder + "/" + name;
+    const ExpandedFabric f = load_file(path, read_file(path), source);
+    return expand(f.node, f.source, folder, files + 1);
   }
   if (!node.IsMap())
     refuse_value(source, node, "fabric", "the name of a built-in fabric, the path of a file, or a map");
-  if (!node["base"].IsDefined()) return node;
+  if (!node["base"].IsDefined()) return {node, source};
   const Builtin* base = node["base"].IsScalar() ? find_builtin(node["base"].Scalar()) : nullptr;
   if (base == nullptr) refuse_value(source, node["base"], "base", builtin_names());
+  ExpandedFabric below = load_builtin(*base, source);
   YAML::Node rest(YAML::NodeType::Map);
+  below.source.add_node(rest, source.place(node));
   for (const auto& entry : node)
     if (entry.first.Scalar() != "base") rest[entry.first] = entry.second;
-  YAML::Node merged = load_yaml(Source{std::string("builtin:") + base->name}, base->yaml);
-  merge(merged, rest);
-  return merged;
+  const YAML::Node all = merged(below.node, rest, &below.source);
+  return {all, below.source};
+}
+
+}  // namespace
+
+ExpandedFabric expand_fabric(const YAML::Node& node, const Source& source, const std::string& folder) {
+  return expand(node, source, folder, 0);
 }
 
 bool FabricSpec::nic_usids_are_unique() const {
@@ -176,8 +226,10 @@ bool FabricSpec::nic_usids_are_unique() const {
   return end <= 1u << usid.plane_shift && free_of(usid.t0_base, t0) && free_of(usid.t1_base, t1);
 }
 
-FabricSpec read_fabric(const YAML::Node& given, const Source& source) {
-  const YAML::Node node = given.IsMap() ? expand_fabric(given, source, ".") : given;
+FabricSpec read_fabric(const YAML::Node& given, const Source& given_source) {
+  const ExpandedFabric expanded = expand_fabric(given, given_source, ".");
+  const YAML::Node& node = expanded.node;
+  const Source& source = expanded.source;
   FabricSpec f;
   MapReader m(node, "fabric", source);
   std::string ignored;
@@ -211,6 +263,7 @@ FabricSpec read_fabric(const YAML::Node& given, const Source& source) {
   }
   m.finish();
   check_usids(f, node, source);
+  check_queues(f, m.get("switch"), source);
   const double bdp = f.plane_bdp();
   if (f.sw.ecn_min.bytes(bdp) > f.sw.ecn_max.bytes(bdp))
     refuse(source, node, "key 'ecn_min': allowed: at most ecn_max");
@@ -222,15 +275,10 @@ FabricSpec read_fabric(const YAML::Node& given, const Source& source) {
 }
 
 FabricSpec load_fabric(const std::string& name_or_path) {
-  if (const Builtin* b = find_builtin(name_or_path)) {
-    const Source source{std::string("builtin:") + b->name};
-    return read_fabric(load_yaml(source, b->yaml), source);
-  }
-  if (name_or_path.find('/') == std::string::npos && name_or_path.find('.') == std::string::npos)
+  if (find_builtin(name_or_path) == nullptr && !is_path(name_or_path))
     throw ConfigError("fabric '" + name_or_path + "' is not built in; allowed: " + builtin_names() +
                       ", or the path of a file");
-  const Source source{name_or_path};
-  return read_fabric(load_yaml(source, read_file(name_or_path)), source);
+  return read_fabric(YAML::Node(name_or_path), Source{name_or_path});
 }
 
 }  // namespace mrc::sim

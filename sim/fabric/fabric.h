@@ -98,15 +98,19 @@ struct FabricSpec {
 // Reads and checks. `node` is the map of a fabric file; with the key `base`, the name of a built-in fabric, it only
 // says what is different from that one. Throws ConfigError.
 FabricSpec read_fabric(const YAML::Node& node, const Source& source);
-// What `node` stands for, written out: a name or a path is replaced by the file's map, `base` by what it is based on.
-// `folder`: where relative paths start.
-YAML::Node expand_fabric(const YAML::Node& node, const Source& source, const std::string& folder);
+// What `node` stands for, written out: a name or a path is replaced by the file's map, `base` by what it is based on;
+// and where its parts were read. `folder`: where relative paths start.
+struct ExpandedFabric {
+  YAML::Node node;
+  Source source;
+};
+ExpandedFabric expand_fabric(const YAML::Node& node, const Source& source, const std::string& folder);
 // Name of a built-in fabric, or a path. Throws ConfigError.
 FabricSpec load_fabric(const std::string& name_or_path);
 
 struct Builtin {
   const char* name;
-  const char* sentence;
+  const char* sentence;  // its sizes, and what it is for
   const char* yaml;
 };
 const std::vector<Builtin>& builtin_fabrics();

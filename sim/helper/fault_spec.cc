@@ -2,9 +2,27 @@
 //
 //   kind   down | stuck | loss | slow | latency | flap | decay | background
 //   where  nic_link | spine_link | t0 | t1      and selectors plane, nic, t0, t1 (all by default), sample or count
+#include <cmath>
+#include <set>
+
 #include "sim/helper/scenario.h"
 
 namespace mrc::sim {
+namespace {
+
+// How many links or switches match, before they are thinned.
+int64_t matching(const FaultSpec& f, const FabricSpec& fabric) {
+  const auto chosen = [](const std::vector<uint32_t>& given, uint32_t all) {
+    return given.empty() ? int64_t{all} : static_cast<int64_t>(std::set<uint32_t>(given.begin(), given.end()).size());
+  };
+  const int64_t planes = chosen(f.planes, fabric.planes);
+  if (f.where == "nic_link") return planes * chosen(f.nics, fabric.nics());
+  if (f.where == "t0") return planes * chosen(f.t0, fabric.t0);
+  if (f.where == "t1") return planes * chosen(f.t1, fabric.t1);
+  return planes * chosen(f.t0, fabric.t0) * chosen(f.t1, fabric.t1);
+}
+
+}  // namespace
 
 FaultSpec read_fault(const YAML::Node& node, const Source& source, const FabricSpec& fabric) {
   FaultSpec f;
@@ -24,8 +42,11 @@ FaultSpec read_fault(const YAML::Node& node, const Source& source, const FabricS
   if (f.where == "nic_link") f.nics = read_indices(&m, "nic", fabric.nics());
   if (f.where == "spine_link" || f.where == "t0") f.t0 = read_indices(&m, "t0", fabric.t0);
   if (f.where == "spine_link" || f.where == "t1") f.t1 = read_indices(&m, "t1", fabric.t1);
+  const int64_t all = matching(f, fabric);
   m.number("sample", &f.sample, 0, 1);
-  m.integer("count", &f.count, 1, 1 << 20);
+  if (f.sample > 0 && std::llround(f.sample * static_cast<double>(all)) == 0)
+    m.bad("sample", "0, or a share that chooses at least one of the " + std::to_string(all) + " that match");
+  m.integer("count", &f.count, 1, all);
   m.time("at", &f.at, 0, 3600 * kPsPerSecond);
   m.time("for", &f.duration, 1, 3600 * kPsPerSecond);
   m.time("step", &f.step, 0, 3600 * kPsPerSecond);

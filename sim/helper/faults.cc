@@ -35,6 +35,15 @@ const char* kind_name(FaultKind k) {
   return "";
 }
 
+std::vector<Port*> ports(const FaultSpec& f, const std::vector<Link*>& links) {
+  std::vector<Port*> all;
+  for (const Link* l : links) {
+    if (f.toward_high) all.push_back(l->up);
+    if (f.toward_low) all.push_back(l->down);
+  }
+  return all;
+}
+
 }  // namespace
 
 FaultDriver::FaultDriver(const ScenarioSpec& scenario, Network* network)
@@ -111,7 +120,7 @@ void FaultDriver::schedule() {
       if (f.kind == FaultKind::kDecay) {
         for (int s = 1; s <= kDecaySteps; ++s)
           at(begin_at + f.duration * s / kDecaySteps,
-             [this, &f, &t, s] { set_loss(f, t, f.loss + (f.loss_to - f.loss) * s / kDecaySteps); });
+             [this, &f, &t, s] { apply(f, t, f.loss + (f.loss_to - f.loss) * s / kDecaySteps); });
       } else if (end_at != 0) {
         at(end_at, [this, &f, &t] { end(f, t); });
       }
@@ -123,14 +132,46 @@ void FaultDriver::schedule() {
   }
 }
 
-void FaultDriver::set_loss(const FaultSpec& f, const Target& t, double loss) {
-  for (Link* l : t.links) {
-    if (f.toward_high) l->up->set_loss(loss);
-    if (f.toward_low) l->down->set_loss(loss);
+void FaultDriver::apply(const FaultSpec& f, const Target& t, double loss) {
+  for (Port* p : ports(f, t.links)) {
+    std::vector<InForce>& here = in_force_[p];
+    const auto mine = std::find_if(here.begin(), here.end(), [&](const InForce& i) { return i.fault == &f; });
+    if (mine != here.end()) {
+      mine->loss = loss;
+    } else {
+      here.push_back({&f, loss});
+    }
+    update(p);
   }
 }
 
-// Faults may overlap on a link: it is up when none of them holds it.
+void FaultDriver::lift(const FaultSpec& f, const Target& t) {
+  for (Port* p : ports(f, t.links)) {
+    std::vector<InForce>& here = in_force_[p];
+    here.erase(std::remove_if(here.begin(), here.end(), [&](const InForce& i) { return i.fault == &f; }), here.end());
+    update(p);
+  }
+}
+
+void FaultDriver::update(Port* p) {
+  double loss = 0, rate = 0;
+  Ps extra = 0;
+  for (const InForce& i : in_force_[p]) {
+    loss += i.loss - loss * i.loss;
+    extra += i.fault->extra;
+    if (i.fault->kind == FaultKind::kSlow) rate = rate == 0 ? i.fault->rate : std::min(rate, i.fault->rate);
+  }
+  p->set_loss(loss);
+  p->set_rate(rate == 0 ? p->nominal_rate() : rate);
+  p->set_extra_delay(extra);
+}
+
+void FaultDriver::set_stuck(const Target& t, bool stuck) {
+  uint32_t& holds = stuck_[t.sw];
+  holds += stuck ? 1 : -1;
+  t.sw->set_stuck(holds != 0);
+}
+
 void FaultDriver::set_down(const Target& t, bool down) {
   for (Link* l : t.links) {
     uint32_t& holds = down_[static_cast<size_t>(l - net_.links().data())];
@@ -145,20 +186,13 @@ void FaultDriver::begin(const FaultSpec& f, const Target& t) {
       set_down(t, true);
       break;
     case FaultKind::kStuck:
-      t.sw->set_stuck(true);
+      set_stuck(t, true);
       break;
     case FaultKind::kLoss:
     case FaultKind::kDecay:
-      set_loss(f, t, f.loss);
-      break;
     case FaultKind::kSlow:
     case FaultKind::kLatency:
-      for (Link* l : t.links)
-        for (Port* p : {f.toward_high ? l->up : nullptr, f.toward_low ? l->down : nullptr}) {
-          if (p == nullptr) continue;
-          if (f.kind == FaultKind::kSlow) p->set_rate(f.rate);
-          if (f.kind == FaultKind::kLatency) p->set_extra_delay(f.extra);
-        }
+      apply(f, t, f.loss);
       break;
     case FaultKind::kFlap:
     case FaultKind::kBackground:
@@ -172,18 +206,12 @@ void FaultDriver::end(const FaultSpec& f, const Target& t) {
       set_down(t, false);
       break;
     case FaultKind::kStuck:
-      t.sw->set_stuck(false);
+      set_stuck(t, false);
       break;
     case FaultKind::kLoss:
-      set_loss(f, t, 0);
-      break;
     case FaultKind::kSlow:
     case FaultKind::kLatency:
-      for (Link* l : t.links)
-        for (Port* p : {l->up, l->down}) {
-          if (f.kind == FaultKind::kSlow) p->set_rate(p->nominal_rate());
-          if (f.kind == FaultKind::kLatency) p->set_extra_delay(0);
-        }
+      lift(f, t);
       break;
     case FaultKind::kDecay:
     case FaultKind::kFlap:

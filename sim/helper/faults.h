@@ -6,9 +6,13 @@
 //   loss        every packet with a probability; `decay` raises it in 20 steps
 //   slow        rate of the link; latency: added propagation
 //   flap        up and down in turn, mean times, exponential or fixed; background: the same from drawn starting times
+//
+// Faults may overlap on a link. What holds is computed from all that are in force there: it is down while any holds it
+// down, losses are independent of each other, the slowest rate counts, latencies add up.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -35,11 +39,19 @@ class FaultDriver {
     std::string name;
   };
 
+  struct InForce {
+    const FaultSpec* fault;
+    double loss;  // of this moment
+  };
+
   std::vector<Target> targets(const FaultSpec& f);
   void begin(const FaultSpec& f, const Target& t);
   void end(const FaultSpec& f, const Target& t);
   void flap(const FaultSpec& f, const Target& t, bool down, Ps stop);
-  void set_loss(const FaultSpec& f, const Target& t, double loss);
+  void apply(const FaultSpec& f, const Target& t, double loss);
+  void lift(const FaultSpec& f, const Target& t);
+  void update(Port* p);
+  void set_stuck(const Target& t, bool stuck);
   void set_down(const Target& t, bool down);
   Ps draw(Ps mean, bool exponential);
   static void at(Ps when, std::function<void()> f);
@@ -49,6 +61,8 @@ class FaultDriver {
   Rng rng_;
   std::vector<std::vector<Target>> targets_;  // per fault; must not move once scheduled
   std::vector<uint32_t> down_;                // per link: faults that hold it down
+  std::map<const Switch*, uint32_t> stuck_;   // faults that hold it so
+  std::map<const Port*, std::vector<InForce>> in_force_;
   std::vector<FaultMark> marks_;
 };
 

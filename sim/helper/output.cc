@@ -3,8 +3,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include "sim/helper/report.h"
@@ -97,8 +100,27 @@ std::string Output::point_folder(size_t index) const {
   return folder_ + "/points/" + name;
 }
 
-void Output::begin(const ScenarioFile& file) {
+void Output::begin(const ScenarioFile& file, const std::vector<size_t>& mine) {
+  namespace fs = std::filesystem;
+  const std::string kept = folder_ + "/scenario.yaml";
+  const bool used = fs::exists(folder_ + "/points") && fs::exists(kept);
   make_folder(folder_ + "/points");
+  if (used) {
+    std::vector<fs::path> old = {folder_ + "/summary.json", folder_ + "/report.html"};
+    if (read_file(kept) != file.text)
+      for (const auto& entry : fs::directory_iterator(folder_))
+        if (entry.path().extension() == ".svg") old.push_back(entry.path());
+    for (const auto& entry : fs::directory_iterator(folder_ + "/points")) {
+      const std::string name = entry.path().filename();
+      const bool number = std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+      if (number && std::strtoull(name.c_str(), nullptr, 10) >= file.points.size()) old.push_back(entry.path());
+    }
+    for (const size_t i : mine) old.push_back(point_folder(i));
+    for (const fs::path& path : old) {
+      std::error_code another_process_was_first;
+      fs::remove_all(path, another_process_was_first);
+    }
+  }
   write_file(folder_ + "/scenario.yaml", file.text);
 }
 
@@ -121,14 +143,17 @@ void Output::write_point(const ScenarioFile& file, size_t index, const RunResult
   write_file(folder + "/summary.json", summary.dump(1) + "\n");  // last: says that the point is complete
 }
 
-bool Output::has_point(size_t index) const {
-  return access((point_folder(index) + "/summary.json").c_str(), R_OK) == 0;
+bool Output::has_point(const ScenarioFile& file, size_t index) const {
+  const std::string folder = point_folder(index);
+  return access((folder + "/summary.json").c_str(), R_OK) == 0 &&
+         access((folder + "/resolved.yaml").c_str(), R_OK) == 0 &&
+         read_file(folder + "/resolved.yaml") == file.points[index].resolved;
 }
 
 std::optional<std::vector<CheckResult>> Output::gather(const ScenarioFile& file) {
   std::vector<Json> summaries;
   for (size_t i = 0; i < file.points.size(); ++i) {
-    if (!has_point(i)) return std::nullopt;
+    if (!has_point(file, i)) return std::nullopt;
     summaries.push_back(Json::parse(read_file(point_folder(i) + "/summary.json")));
   }
   const std::vector<CheckResult> checks = run_checks(file, summaries);

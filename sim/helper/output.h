@@ -6,7 +6,9 @@
 //                    [trace/nic-NNNN.sqlog]
 //
 // Nothing in it depends on the machine or on the hour. Files are written under another name and renamed, so a directory
-// that several processes fill holds whole files only.
+// that several processes fill holds whole files only. A directory that was used before may be used again: who runs a
+// point removes what lies there of an earlier run, and a point counts only when it was made from what the file says
+// now.
 #pragma once
 
 #include <optional>
@@ -21,10 +23,12 @@ class Output {
  public:
   explicit Output(std::string folder) : folder_(std::move(folder)) {}
 
-  void begin(const ScenarioFile& file);  // throws ConfigError when the folder cannot be made
+  // `mine`: the points that this process is going to run; those of others may be complete already. Throws ConfigError
+  // when the folder cannot be made.
+  void begin(const ScenarioFile& file, const std::vector<size_t>& mine);
   std::string point_folder(size_t index) const;
   void write_point(const ScenarioFile& file, size_t index, const RunResult& result);
-  bool has_point(size_t index) const;
+  bool has_point(const ScenarioFile& file, size_t index) const;
   // When every point is there: checks, summary and report of the whole. Empty when some are missing.
   std::optional<std::vector<CheckResult>> gather(const ScenarioFile& file);
 

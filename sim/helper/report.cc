@@ -106,6 +106,11 @@ std::string counters_table(const Json& summary) {
   return s + "</table>";
 }
 
+std::string unfinished_paragraph(const std::string& label, const Json& summary) {
+  const std::string text = unfinished_text(summary);
+  return text.empty() ? "" : "<p class=\"bad\">" + escape_html(label + ": " + text) + "</p>\n";
+}
+
 std::string table(const std::vector<std::pair<std::string, Json>>& rows) {
   std::vector<Json> summaries;
   for (const auto& r : rows) summaries.push_back(r.second);
@@ -122,6 +127,15 @@ std::string table(const std::vector<std::pair<std::string, Json>>& rows) {
 }
 
 }  // namespace
+
+std::string unfinished_text(const Json& summary) {
+  const auto unfinished = summary.value("unfinished", uint64_t{0}), errors = summary.value("qp_errors", uint64_t{0});
+  if (unfinished == 0 && errors == 0) return "";
+  uint64_t messages = 0;
+  for (const auto& [name, job] : summary["jobs"].items()) messages += job.value("operations", uint64_t{0});
+  return std::to_string(unfinished) + " of " + std::to_string(messages) + " messages unfinished, " +
+         std::to_string(errors) + " QPs failed";
+}
 
 std::string throughput_chart(const RunResult& r) {
   Chart c;
@@ -189,9 +203,11 @@ std::string run_report(const ScenarioSpec& s, const std::string& label, const Ru
   html += "<p>" + escape_html(label) + ". Fabric " + escape_html(s.fabric.name) + ": " +
           std::to_string(s.fabric.planes) + " planes of " + format_rate(s.fabric.nic_link.rate) + ", " +
           std::to_string(s.fabric.nics()) + " NICs. Seed " + std::to_string(s.seed) + ".</p>\n";
+  html += unfinished_paragraph(label, r.summary);
   html += table({{label, r.summary}});
   html += "<h2>Throughput</h2>" + throughput_chart(r);
-  html += "<h2>Completion times</h2>" + completion_chart(s, r);
+  // None where every message is sent again and again until a time.
+  if (const std::string chart = completion_chart(s, r); !chart.empty()) html += "<h2>Completion times</h2>" + chart;
   html += "<h2>Queues</h2>" + queue_chart(r);
   html += "<h2>Losses, trims, marks</h2>" + loss_chart(r);
   if (!r.ev_map.columns.empty()) {
@@ -255,6 +271,8 @@ std::string sweep_report(const ScenarioFile& file, const std::vector<Json>& summ
                          const std::vector<CheckResult>& checks) {
   const ScenarioSpec& first = file.points[0].spec;
   std::string html = head(first.name, first.about);
+  for (size_t i = 0; i < summaries.size(); ++i)
+    html += unfinished_paragraph("point " + std::to_string(i) + ", " + file.points[i].label(), summaries[i]);
   if (!checks.empty()) {
     html += "<h2>Checks</h2><table><tr><th>check</th><th>worst value</th><th></th></tr>";
     for (const CheckResult& c : checks)

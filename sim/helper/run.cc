@@ -48,7 +48,9 @@ class Runner final : public Listener {
     r.wall_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     r.events = ns3::Simulator::GetEventCount();
     const Ps end = now_ps();
-    r.summary = summarise(scenario_, net_, graph_, windows_, end, done_ == graph_.ops.size());
+    const auto failed = std::count_if(graph_.ops.begin(), graph_.ops.end(), [](const Op& op) { return op.failed; });
+    r.summary = summarise(scenario_, net_, graph_, windows_, end, done_ == graph_.ops.size(),
+                          graph_.ops.size() - done_ + static_cast<size_t>(failed));
     r.links = link_records(net_);
     for (const Link& l : net_.links()) r.packets += l.kind == Link::Kind::kNic ? l.up->counters().tx_packets : 0;
     ns3::Simulator::Destroy();

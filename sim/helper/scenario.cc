@@ -50,6 +50,19 @@ MeasureSpec read_measure(const YAML::Node& node, const Source& source) {
   return s;
 }
 
+// What comes after the end would never be seen: a mistake, and a silent one.
+void check_limit(const ScenarioSpec& s, MapReader* m) {
+  const std::string allowed = "before the limit of " + format_time(s.limit);
+  for (size_t i = 0; i < s.workloads.size(); ++i)
+    if (s.workloads[i].start >= s.limit) refuse_value(m->source(), m->get("workloads")[i]["start"], "start", allowed);
+  for (size_t i = 0; i < s.faults.size(); ++i)
+    if (s.faults[i].at >= s.limit) refuse_value(m->source(), m->get("faults")[i]["at"], "at", allowed);
+  for (const Window& w : s.measure.windows)
+    if (w.to > s.limit)
+      refuse_value(m->source(), m->get("measure")["windows"][w.name], w.name,
+                   "a window that ends by the limit of " + format_time(s.limit));
+}
+
 }  // namespace
 
 std::vector<uint32_t> read_indices(MapReader* m, const std::string& key, uint32_t end) {
@@ -76,7 +89,8 @@ ScenarioSpec read_scenario(const YAML::Node& node, const Source& source, const s
   m.text("about", &s.about);
   const YAML::Node fabric = m.get("fabric");
   if (!fabric.IsDefined()) m.missing("fabric");
-  s.fabric = read_fabric(expand_fabric(fabric, source, folder), source);
+  const ExpandedFabric expanded = expand_fabric(fabric, source, folder);
+  s.fabric = read_fabric(expanded.node, expanded.source);
   s.transport = read_transport(m.get("transport"), source, s.fabric);
   m.each("workloads", [&](const YAML::Node& item) {
     s.workloads.push_back(read_workload(item, source, s.fabric, folder, s.workloads.size()));
@@ -89,8 +103,9 @@ ScenarioSpec read_scenario(const YAML::Node& node, const Source& source, const s
   m.each("faults", [&](const YAML::Node& item) { s.faults.push_back(read_fault(item, source, s.fabric)); });
   s.measure = read_measure(m.get("measure"), source);
   m.time("limit", &s.limit, kPsPerUs, 3600 * kPsPerSecond);
+  check_limit(s, &m);
   m.integer("seed", &s.seed, 0, INT64_MAX);
-  for (const char* key : {"sweep", "repeat", "checks", "defaults"}) m.get(key);
+  for (const char* key : {"sweep", "repeat", "checks"}) m.get(key);
   m.finish();
   return s;
 }

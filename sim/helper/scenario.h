@@ -45,7 +45,7 @@ struct WorkloadSpec {
   uint32_t rounds = 1;     // how often a collective is repeated, one after the other
   bool both_ways = false;  // flow, send_recv: the reverse direction too
   uint32_t src = 0, dst = 1;
-  uint32_t senders = 7;    // incast
+  uint32_t senders = 7;    // incast; fewer where there are not so many NICs
   uint32_t shift = 0;      // permutation, send_recv: partner = rank + shift; 0: permutation drawn from the seed, ring
   double load = 0.5;       // random: share of the NICs' rate
   Ps duration = kPsPerMs;  // random: arrivals
@@ -58,7 +58,7 @@ struct FaultSpec {
   FaultKind kind = FaultKind::kDown;
   std::string where;                           // nic_link, spine_link, t0, t1
   std::vector<uint32_t> planes, nics, t0, t1;  // empty: all
-  double sample = 1;                           // share of the matching targets, drawn from the seed
+  double sample = 1;                           // share of the matching targets, drawn from the seed; 0: none
   uint32_t count = 0;                          // or so many of them
   Ps at = 0, duration = 0;                     // 0: for good
   Ps step = 0;                                 // each further target so much later

@@ -142,7 +142,7 @@ std::vector<LinkRecord> link_records(Network& network) {
 }
 
 Json summarise(const ScenarioSpec& scenario, Network& network, const Graph& graph,
-               const std::vector<WindowSnapshots>& windows, Ps end, bool finished) {
+               const std::vector<WindowSnapshots>& windows, Ps end, bool finished, uint64_t unfinished) {
   const FabricSpec& f = scenario.fabric;
   Json j;
   j["scenario"] = scenario.name;
@@ -157,6 +157,7 @@ Json summarise(const ScenarioSpec& scenario, Network& network, const Graph& grap
                  {"line_rate_gbps", f.line_rate() / 1e9},
                  {"base_rtt_us", rounded(us(f.base_rtt()))}};
   j["finished"] = finished;
+  j["unfinished"] = unfinished;
   j["end_us"] = rounded(us(end));
   for (uint32_t job = 0; job < scenario.workloads.size(); ++job)
     j["jobs"][scenario.workloads[job].name] = job_summary(scenario, graph, job);

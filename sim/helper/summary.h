@@ -20,7 +20,7 @@ struct WindowSnapshots {
 };
 
 Json summarise(const ScenarioSpec& scenario, Network& network, const Graph& graph,
-               const std::vector<WindowSnapshots>& windows, Ps end, bool finished);
+               const std::vector<WindowSnapshots>& windows, Ps end, bool finished, uint64_t unfinished);
 std::vector<LinkRecord> link_records(Network& network);
 std::string link_name(const Link& link);
 

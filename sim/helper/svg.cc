@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 
 namespace mrc::sim {
 namespace {
 
 constexpr double kWidth = 860, kHeight = 260, kLeft = 70, kRight = 150, kTop = 30, kBottom = 42;
 constexpr size_t kMaxPoints = 2000;
-constexpr size_t kMaxMarkTexts = 12;
+constexpr size_t kMarkTexts = 4;                       // more marks than these are numbered
+constexpr size_t kMaxLegend = 60, kLegendColumns = 3;  // of those
+constexpr double kLegendLine = 14;
 
 // Steps of 1, 2 or 5 times a power of ten.
 double tick_step(double span) {
@@ -31,10 +34,40 @@ const char* const kChartStyle =
     "<style>text{font:11px system-ui,sans-serif}.grid{stroke:#e3e3e3}.mark{stroke:#c1121f;stroke-dasharray:3 "
     "3}</style>";
 
+struct Mark {
+  double x;
+  std::vector<std::string> texts;  // of what happens at this instant
+  std::string text() const {
+    return texts[0] + (texts.size() > 1 ? " and " + std::to_string(texts.size() - 1) + " more" : "");
+  }
+};
+
+std::vector<Mark> marks_between(const Chart& chart, double x0, double x1) {
+  std::map<double, std::vector<std::string>> at;
+  for (const auto& [x, text] : chart.marks)
+    if (x >= x0 && x <= x1) at[x].push_back(text);
+  std::vector<Mark> marks;
+  for (const auto& [x, texts] : at) marks.push_back({x, texts});
+  return marks;
+}
+
 std::string text_at(double x, double y, const char* anchor, const std::string& text) {
   char out[120];
   std::snprintf(out, sizeof(out), "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
   return out + escape_html(text) + "</text>";
+}
+
+// "1  at 1000: down plane 0 T0 0-T1 3", three to a line, below `top`.
+std::string mark_legend(const std::vector<Mark>& marks, double top) {
+  std::string s;
+  for (size_t i = 0; i < std::min(marks.size(), kMaxLegend); ++i) {
+    std::string text = std::to_string(i + 1) + "  at " + format_number(marks[i].x) + ": " + marks[i].text();
+    if (i + 1 == kMaxLegend && marks.size() > kMaxLegend)
+      text = "and " + std::to_string(marks.size() - i) + " more, as far as number " + std::to_string(marks.size());
+    s += text_at(kLeft + (kWidth - kLeft) / kLegendColumns * static_cast<double>(i % kLegendColumns),
+                 top + kLegendLine * static_cast<double>(i / kLegendColumns + 1), "start", text);
+  }
+  return s;
 }
 
 }  // namespace
@@ -86,8 +119,12 @@ std::string line_chart(const Chart& chart) {
     return kLeft + part * (kWidth - kLeft - kRight);
   };
   const auto sy = [&](double y) { return kHeight - kBottom - y / y1 * (kHeight - kTop - kBottom); };
-  std::string s = tag("<svg viewBox=\"0 0 %.0f %.0f\" xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\">", kWidth,
-                      kHeight, 0, 0);
+  const std::vector<Mark> marks = marks_between(chart, x0, x1);
+  const bool numbered = marks.size() > kMarkTexts;
+  const size_t lines = numbered ? (std::min(marks.size(), kMaxLegend) + kLegendColumns - 1) / kLegendColumns : 0;
+  const double height = kHeight + kLegendLine * static_cast<double>(lines) + (numbered ? 8 : 0);
+  std::string s =
+      tag("<svg viewBox=\"0 0 %.0f %.0f\" xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\">", kWidth, height, 0, 0);
   s += kChartStyle + text_at(kLeft, 16, "start", chart.title);
   for (double y = 0; y <= y1; y += tick_step(y1)) {
     s += tag("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"grid\"/>", kLeft, sy(y), kWidth - kRight,
@@ -109,15 +146,23 @@ std::string line_chart(const Chart& chart) {
   }
   s += text_at((kLeft + kWidth - kRight) / 2, kHeight - 6, "middle", chart.x_label);
   s += text_at(4, 28, "start", chart.y_label);
-  size_t texts = 0;
-  for (const auto& [x, text] : chart.marks) {
-    if (x < x0 || x > x1) continue;
-    s += tag("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"mark\"><title>", sx(x), kTop, sx(x),
+  double free_from = 0;  // where a number does not touch the one before
+  for (size_t i = 0; i < marks.size(); ++i) {
+    const double x = sx(marks[i].x);
+    std::string title;
+    for (const std::string& text : marks[i].texts) title += (title.empty() ? "" : "\n") + text;
+    s += tag("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"mark\"><title>", x, kTop, x,
              kHeight - kBottom) +
-         escape_html(text) + "</title></line>";
-    if (texts < kMaxMarkTexts)
-      s += text_at(sx(x) + 3, kTop + 10 + 10 * static_cast<double>(texts++ % 4), "start", text);
+         escape_html(title) + "</title></line>";
+    if (!numbered) {
+      s += text_at(x + 3, kTop + 10 + 10 * static_cast<double>(i), "start", marks[i].text());
+    } else if (x >= free_from) {
+      const std::string number = std::to_string(i + 1);
+      s += text_at(x + 2, kTop + 10, "start", number);
+      free_from = x + 4 + 7 * static_cast<double>(number.size());
+    }
   }
+  if (numbered) s += mark_legend(marks, kHeight);
   for (size_t i = 0; i < chart.curves.size(); ++i) {
     const Curve& c = chart.curves[i];
     const std::string colour = curve_colour(i);

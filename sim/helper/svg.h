@@ -15,7 +15,8 @@ struct Curve {
 struct Chart {
   std::string title, x_label, y_label;
   std::vector<Curve> curves;
-  std::vector<std::pair<double, std::string>> marks;  // vertical lines, such as faults
+  // Vertical lines, such as faults: with their text where they are few, else with a number and a legend below.
+  std::vector<std::pair<double, std::string>> marks;
   bool log_x = false;
   bool dots = false;  // draw the points as well
 };

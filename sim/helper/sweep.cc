@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 namespace mrc::sim {
 namespace {
-
-using Assignment = std::pair<std::string, YAML::Node>;
 
 std::vector<std::string> split_path(const std::string& path) {
   std::vector<std::string> parts(1);
@@ -20,16 +19,21 @@ std::vector<std::string> split_path(const std::string& path) {
   return parts;
 }
 
-// Walks to the parent by recursion: assigning a YAML::Node variable would overwrite what it refers to.
-void assign(YAML::Node node, const std::vector<std::string>& path, size_t at, const YAML::Node& value,
-            const Source& source, const YAML::Node& key) {
+// Walks to the parent by recursion: assigning a YAML::Node variable would overwrite what it refers to. Nodes that are
+// made on the way stand where `key` stands.
+void assign(YAML::Node node, const std::vector<std::string>& path, size_t at, const YAML::Node& value, Source* source,
+            const YAML::Node& key) {
   const std::string& part = path[at];
   const bool last = at + 1 == path.size();
+  const auto made = [&](const YAML::Node& n) {
+    source->add_node(n, source->place(key));
+    return n;
+  };
   if (node.IsSequence()) {
     char* end = nullptr;
     const unsigned long i = std::strtoul(part.c_str(), &end, 10);
     if (*end != 0 || part.empty() || i >= node.size())
-      refuse(source, key,
+      refuse(*source, key,
              "key '" + key.Scalar() + "': '" + part + "' is no index of a list of " + std::to_string(node.size()));
     if (last) {
       node[i] = value;
@@ -39,18 +43,28 @@ void assign(YAML::Node node, const std::vector<std::string>& path, size_t at, co
     return;
   }
   if (!node.IsMap() && !node.IsNull())
-    refuse(source, key, "key '" + key.Scalar() + "': there is no map or list above '" + part + "'");
+    refuse(*source, key, "key '" + key.Scalar() + "': there is no map or list above '" + part + "'");
+  const YAML::Node& constant = node;  // operator[] on a mutable node would add the key
+  const bool there = constant[part].IsDefined();
   if (last) {
-    node[part] = value;
+    if (there) {
+      node[part] = value;
+    } else {
+      node[made(YAML::Node(part))] = value;
+    }
     return;
   }
   // The name of a built-in fabric becomes a map based on it when one of its keys is swept.
-  if (part == "fabric" && node[part].IsDefined() && node[part].IsScalar()) {
+  if (part == "fabric" && there && constant[part].IsScalar()) {
+    const YAML::Node base(constant[part].Scalar());
     YAML::Node map(YAML::NodeType::Map);
-    map["base"] = node[part].Scalar();
+    source->add_node(map, source->place(constant[part]));
+    source->add_node(base, source->place(constant[part]));
+    map["base"] = base;
     node[part] = map;
+  } else if (!there) {
+    node[made(YAML::Node(part))] = made(YAML::Node(YAML::NodeType::Map));
   }
-  if (!node[part].IsDefined()) node[part] = YAML::Node(YAML::NodeType::Map);
   assign(node[part], path, at + 1, value, source, key);
 }
 
@@ -59,6 +73,27 @@ std::string shown(const YAML::Node& value) {
   YAML::Emitter out;
   out << YAML::Flow << value;
   return out.c_str();
+}
+
+// What the command line changes, on the tree of one point. "sweep.transport.qps" is a key of `sweep`, dots and all.
+void apply(const std::vector<Override>& overrides, YAML::Node root, Source* source) {
+  for (const Override& o : overrides) {
+    const YAML::Node key(o.key), value = load_yaml(Source{o.place}, o.value);
+    source->add_place(key, o.place);
+    source->add_place(value, o.place);
+    const std::string sweep = "sweep.";
+    if (o.key.compare(0, sweep.size(), sweep) == 0) {
+      assign(root, {"sweep", o.key.substr(sweep.size())}, 0, value, source, key);
+    } else {
+      assign(root, split_path(o.key), 0, value, source, key);
+    }
+  }
+}
+
+std::string text_of(const YAML::Node& node) {
+  YAML::Emitter out;
+  out << node;
+  return std::string(out.c_str()) + "\n";
 }
 
 struct Axis {
@@ -170,53 +205,57 @@ std::string Point::label() const {
   return s.empty() ? "single run" : s;
 }
 
-ScenarioFile load_scenario_file(const std::string& path,
-                                const std::vector<std::pair<std::string, std::string>>& overrides) {
+ScenarioFile load_scenario_file(const std::string& path, const std::vector<Override>& overrides) {
   ScenarioFile file;
   file.path = path;
   file.text = read_file(path);
-  const Source source{path};
+  const std::string text = file.text;
+  Source source{path};
   const size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash);
-  const YAML::Node root = load_yaml(source, file.text);
+  const YAML::Node root = load_yaml(source, text);
   if (!root.IsMap()) refuse(source, root, "a scenario file must be a map");
-  const std::vector<Axis> axes = read_axes(root["sweep"], source);
+  apply(overrides, root, &source);
+  if (!overrides.empty()) file.text = text_of(root);
+  const YAML::Node& constant = root;  // operator[] on a mutable node would add the key
+  const std::vector<Axis> axes = read_axes(constant["sweep"], source);
   file.checks = read_checks(root, source, axes);
   uint32_t repeat = 1;
+  uint64_t seed = 1;
   {
     MapReader m(root, "scenario", source);
     m.integer("repeat", &repeat, 1, 10000);
+    m.integer("seed", &seed, 0, INT64_MAX);
   }
   size_t combinations = 1;
   for (const Axis& a : axes) combinations *= a.values.size();
   for (size_t i = 0; i < combinations; ++i)
     for (uint32_t r = 0; r < repeat; ++r) {
       // Read anew for each point: nodes keep the lines that messages name, and nothing is shared.
-      YAML::Node node = load_yaml(source, file.text);
-      node.remove("sweep");
-      node.remove("repeat");
-      node.remove("checks");
+      Source here{path};
+      YAML::Node node = load_yaml(here, text);
+      apply(overrides, node, &here);
+      const std::vector<Axis> own = axes.empty() ? axes : read_axes(node["sweep"], here);
+      for (const char* key : {"sweep", "repeat", "checks"}) node.remove(key);
       Point p;
-      for (const auto& [key, value] : overrides)
-        assign(node, split_path(key), 0, YAML::Load(value), source, YAML::Node(key));
       size_t rest = i;
-      for (size_t a = axes.size(); a-- > 0;) {
-        const auto& [label, changes] = axes[a].values[rest % axes[a].values.size()];
-        rest /= axes[a].values.size();
-        p.params.insert(p.params.begin(), {axes[a].name, label});
-        for (const auto& [key, value] : changes)
-          assign(node, split_path(key.Scalar()), 0, YAML::Clone(value), source, key);
+      for (size_t a = own.size(); a-- > 0;) {
+        const auto& [label, changes] = own[a].values[rest % own[a].values.size()];
+        rest /= own[a].values.size();
+        p.params.insert(p.params.begin(), {own[a].name, label});
+        for (const auto& [key, value] : changes) assign(node, split_path(key.Scalar()), 0, value, &here, key);
       }
       if (repeat > 1) {
-        const uint64_t seed = (node["seed"].IsDefined() ? node["seed"].as<uint64_t>() : 1) + r;
-        node["seed"] = seed;
-        p.params.push_back({"seed", std::to_string(seed)});
+        MapReader m(node, "scenario", here);
+        uint64_t of_point = seed;
+        m.integer("seed", &of_point, 0, INT64_MAX - repeat);
+        of_point += r;
+        node["seed"] = of_point;
+        p.params.push_back({"seed", std::to_string(of_point)});
       }
-      p.spec = read_scenario(node, source, folder);
-      if (node["fabric"].IsDefined()) node["fabric"] = expand_fabric(node["fabric"], source, folder);
-      YAML::Emitter out;
-      out << node;
-      p.resolved = std::string(out.c_str()) + "\n";
+      p.spec = read_scenario(node, here, folder);
+      node["fabric"] = expand_fabric(node["fabric"], here, folder).node;
+      p.resolved = text_of(node);
       file.points.push_back(std::move(p));
     }
   return file;

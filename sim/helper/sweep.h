@@ -48,9 +48,13 @@ struct ScenarioFile {
   std::vector<Check> checks;
 };
 
-// `overrides`: dotted path and value, applied to every point before it is read. Throws ConfigError.
-ScenarioFile load_scenario_file(const std::string& path,
-                                const std::vector<std::pair<std::string, std::string>>& overrides = {});
+// From the command line: dotted path, value in YAML, and what to call it in messages.
+struct Override {
+  std::string key, value, place;
+};
+
+// `overrides` change the file before anything of it is read; `text` is then what they make of it. Throws ConfigError.
+ScenarioFile load_scenario_file(const std::string& path, const std::vector<Override>& overrides = {});
 
 struct CheckResult {
   std::string text;

@@ -1,4 +1,6 @@
 // One entry of `workloads`: which keys each kind takes, and what must hold between them.
+#include <algorithm>
+
 #include "sim/helper/scenario.h"
 
 namespace mrc::sim {
@@ -35,15 +37,25 @@ WorkloadSpec read_workload(const YAML::Node& node, const Source& source, const F
     if (kind == k.name) w.kind = k.kind;
   w.name = kind + (index == 0 ? "" : std::to_string(index));
   m.text("name", &w.name);
-  w.nics = read_indices(&m, "nics", fabric.nics());
-  m.flag("shuffle", &w.shuffle);
   m.time("start", &w.start, 0, 3600 * kPsPerSecond);
-  // A collective's `bytes` are its buffer; only what becomes one message is limited.
-  int64_t bytes = static_cast<int64_t>(w.bytes);
-  m.bytes("bytes", &bytes, 1, 64 * kMaxMessage);
-  w.bytes = static_cast<uint64_t>(bytes);
 
   using K = WorkloadKind;
+  size_t ranks = fabric.nics();
+  if (w.kind != K::kFlow && w.kind != K::kTrace) {  // those name their NICs themselves
+    w.nics = read_indices(&m, "nics", fabric.nics());
+    m.flag("shuffle", &w.shuffle);
+    std::vector<uint32_t> sorted = w.nics;
+    std::sort(sorted.begin(), sorted.end());
+    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) m.bad("nics", "each NIC once");
+    if (!w.nics.empty()) ranks = w.nics.size();
+    if (ranks < 2) m.bad("nics", "at least two NICs");
+  }
+  if (w.kind != K::kTrace) {
+    // A collective's `bytes` are its buffer; only what becomes one message is limited.
+    int64_t bytes = static_cast<int64_t>(w.bytes);
+    m.bytes("bytes", &bytes, 1, 64 * kMaxMessage);
+    w.bytes = static_cast<uint64_t>(bytes);
+  }
   const bool ring = w.kind == K::kRingAllReduce || w.kind == K::kAllGather || w.kind == K::kReduceScatter;
   const bool piped = w.kind == K::kFlow || w.kind == K::kPermutation || w.kind == K::kIncast;
   if (piped || w.kind == K::kSendRecv) {
@@ -54,12 +66,17 @@ WorkloadSpec read_workload(const YAML::Node& node, const Source& source, const F
     m.integer("src", &w.src, 0, fabric.nics() - 1);
     m.integer("dst", &w.dst, 0, fabric.nics() - 1);
     m.flag("both_ways", &w.both_ways);
-    if (w.src == w.dst) m.bad("dst", "another NIC than src");
+    if (w.src == w.dst || w.dst >= fabric.nics()) m.bad("dst", "another NIC than src");
   }
-  if (w.kind == K::kPermutation || w.kind == K::kSendRecv) m.integer("shift", &w.shift, 0, fabric.nics() - 1);
+  // A shift by all ranks would send to oneself.
+  if (w.kind == K::kPermutation || w.kind == K::kSendRecv)
+    m.integer("shift", &w.shift, 0, static_cast<int64_t>(ranks) - 1);
   if (w.kind == K::kIncast) {
     m.integer("dst", &w.dst, 0, fabric.nics() - 1);
-    m.integer("senders", &w.senders, 1, fabric.nics() - 1);
+    const bool among = w.nics.empty() || std::find(w.nics.begin(), w.nics.end(), w.dst) != w.nics.end();
+    const size_t others = ranks - (among ? 1 : 0);
+    w.senders = static_cast<uint32_t>(std::min<size_t>(w.senders, others));
+    m.integer("senders", &w.senders, 1, static_cast<int64_t>(others));
   }
   if (ring || w.kind == K::kAllToAll || w.kind == K::kTreeAllReduce || w.kind == K::kSendRecv)
     m.integer("rounds", &w.rounds, 1, 100000);
@@ -72,8 +89,6 @@ WorkloadSpec read_workload(const YAML::Node& node, const Source& source, const F
     if (w.file[0] != '/') w.file = folder + "/" + w.file;
   }
   m.finish();
-  const size_t ranks = w.nics.empty() ? fabric.nics() : w.nics.size();
-  if (w.kind != K::kFlow && w.kind != K::kTrace && ranks < 2) m.bad("nics", "at least two NICs");
   if (w.bytes > static_cast<uint64_t>(kMaxMessage) * (ring ? ranks : 1))
     m.bad("bytes", "messages of at most " + std::to_string(kMaxMessage) + " bytes");
   return w;

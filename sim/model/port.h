@@ -74,6 +74,9 @@ class Port {
   void set_rate(double bps);
   double nominal_rate() const { return nominal_rate_; }
   void set_extra_delay(Ps extra) { extra_delay_ = extra; }
+  double loss() const { return loss_; }
+  double rate() const { return rate_; }
+  Ps extra_delay() const { return extra_delay_; }
   void set_paused(bool paused);  // PFC: data stays, control goes
   bool paused() const { return paused_; }
   bool faulty() const { return !up_ || loss_ > 0 || extra_delay_ != 0 || rate_ != nominal_rate_; }

@@ -19,6 +19,20 @@ std::string error_of(const std::string& yaml) {
   return "";
 }
 
+// "4 planes x 100G, 16 T0, 32 T1, 512 NICs", and perhaps what it is for.
+TEST(Plan, TheListOfBuiltInFabricsSaysTheirSizes) {
+  for (const Builtin& b : builtin_fabrics()) {
+    const FabricSpec f = load_fabric(b.name);
+    std::string nics = std::to_string(f.nics());
+    if (nics.size() > 3) nics.insert(nics.size() - 3, ",");
+    const auto n = [](uint32_t v) { return std::to_string(v); };
+    EXPECT_THAT(b.sentence, testing::StartsWith(n(f.planes) + " plane" + (f.planes == 1 ? "" : "s") + " x " +
+                                                n(static_cast<uint32_t>(f.nic_link.rate / 1e9)) + "G, " + n(f.t0) +
+                                                " T0, " + n(f.t1) + " T1, " + nics + " NICs"))
+        << b.name;
+  }
+}
+
 TEST(Plan, EveryPathOfTheTinyFabricArrives) {
   const FabricPlan plan(load_fabric("tiny"));
   const FabricSpec& f = plan.spec();
@@ -102,6 +116,12 @@ TEST(FabricFile, NamesFileLineKeyValueAndWhatIsAllowed) {
   EXPECT_THAT(error_of("nic_link: {delay: 5}\n"), ::testing::HasSubstr("a time with its unit"));
   EXPECT_THAT(error_of("planes: [1\n"), ::testing::HasSubstr("f.yaml:"));
   EXPECT_THAT(error_of("planes: 2\nplanes: 3\n"), ::testing::HasSubstr("given twice"));
+  EXPECT_THAT(
+      error_of("switch:\n  queue: 10\n"),
+      ::testing::HasSubstr("f.yaml:2: key 'queue': value is '10', allowed: room for one packet, at least 4262"));
+  EXPECT_THAT(error_of("switch: {trimmed_queue: 0bdp}\n"), ::testing::HasSubstr("at least 128 bytes"));
+  EXPECT_EQ(error_of("switch: {queue: 4262}\n"), "");
+  EXPECT_THAT(error_of("usid: {block: 'fcbb:bb00:1::'}\n"), ::testing::HasSubstr("only the first 32 bits"));
 }
 
 TEST(FabricFile, UsidRangesMustFitAndNotOverlap) {

@@ -5,10 +5,12 @@ usage: test_cli.py MRC_SIM SIM_FOLDER MRCLOG
 import filecmp
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 PROGRAM, FOLDER, MRCLOG = sys.argv[1:4]
@@ -34,6 +36,14 @@ def files_of(folder):
 
 
 class Cli(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.once = os.path.join(tempfile.mkdtemp(prefix="mrc-sim-"), "once")
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(os.path.dirname(cls.once))
+
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="mrc-sim-")
         self.scenario = os.path.join(self.folder, "s.yaml")
@@ -52,9 +62,11 @@ class Cli(unittest.TestCase):
             self.assertTrue(filecmp.cmp(os.path.join(a, name), os.path.join(b, name), shallow=False), name)
 
     def serial(self):
-        done = run("run", self.scenario, "-o", self.path("serial"), "-j", "1", "-q")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return self.path("serial")
+        """What one process makes of SWEEP; run once for all tests."""
+        if not os.path.exists(Cli.once):
+            done = run("run", self.scenario, "-o", Cli.once, "-j", "1", "-q")
+            self.assertEqual(done.returncode, 0, done.stderr)
+        return shutil.copytree(Cli.once, self.path("serial"))
 
     def test_every_example_can_be_read(self):
         examples = sorted(os.listdir(os.path.join(FOLDER, "examples")))
@@ -63,6 +75,15 @@ class Cli(unittest.TestCase):
             if name.endswith(".yaml"):
                 done = run("check", os.path.join(FOLDER, "examples", name))
                 self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_the_files_in_the_readme_can_be_read(self):
+        with open(os.path.join(FOLDER, "README.md"), encoding="utf-8") as source:
+            fabric, scenario = re.findall(r"^```yaml\n(.*?)^```", source.read(), re.S | re.M)
+        for name, text, arguments in (("fabric.yaml", fabric, ("--fabric",)), ("scenario.yaml", scenario, ())):
+            with open(self.path(name), "w", encoding="utf-8") as out:
+                out.write(text)
+            done = run("check", *arguments, self.path(name))
+            self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_the_largest_fabric_is_planned_and_walked(self):
         done = run("check", "--fabric", "full131072", "--pairs", "4")
@@ -76,6 +97,14 @@ class Cli(unittest.TestCase):
         done = run("run", self.scenario, "-o", self.path("out"))
         self.assertEqual(done.returncode, 2)
         self.assertIn("s.yaml:10: unknown key 'seeed' in 'scenario', did you mean 'seed'?", done.stderr)
+
+    def test_a_bad_command_line_ends_with_2(self):
+        for arguments in (("run",), ("run", self.scenario, "--jobs", "0"), ("fly",), ("run", self.scenario, "--seed", "-3"),
+                          ("run", self.scenario, "--set", "seeed=3")):
+            done = run(*arguments)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertTrue(done.stderr, arguments)
+        self.assertEqual(run("--help").returncode, 0)
 
     def test_a_check_that_fails_ends_with_1(self):
         with open(self.scenario, "w", encoding="utf-8") as out:
@@ -108,6 +137,83 @@ class Cli(unittest.TestCase):
                    prefix=(mpirun, "--allow-run-as-root", "--oversubscribe", "-np", "2"))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assert_same(self.serial(), self.path("mpirun"))
+
+    def slurm(self, out, task, count, low, high, step):
+        return run("sweep", self.scenario, "--launcher", "slurm", "-o", self.path(out), "-q",
+                   env={"SLURM_ARRAY_TASK_ID": str(task), "SLURM_ARRAY_TASK_COUNT": str(count), "SLURM_ARRAY_TASK_MIN": str(low),
+                        "SLURM_ARRAY_TASK_MAX": str(high), "SLURM_ARRAY_TASK_STEP": str(step)})
+
+    def test_an_array_may_have_a_step(self):
+        for task in (1, 5, 3):  # --array=1-5:2
+            done = self.slurm("step", task, 3, 1, 5, 2)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_same(self.serial(), self.path("step"))
+
+    def test_an_array_that_is_a_list_is_refused_by_every_task(self):
+        for task in (1, 2, 7):  # --array=1,2,7
+            done = self.slurm("list", task, 3, 1, 7, 1)
+            self.assertEqual(done.returncode, 2, task)
+            self.assertIn("--array must be a range", done.stderr)
+        self.assertFalse(os.path.exists(self.path("list")))
+        done = run("sweep", self.scenario, "--launcher", "mpi", "-o", self.path("list"),
+                   env={"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "2"})
+        self.assertEqual(done.returncode, 2)
+
+    def test_a_folder_may_be_used_again(self):
+        with open(self.scenario, "w", encoding="utf-8") as out:
+            out.write(SWEEP.replace("30KB", "20KB").replace("[2, 8, 16]", "[2, 4, 8, 16]"))
+        self.assertEqual(run("run", self.scenario, "-o", self.path("mpi"), "-q").returncode, 0)
+        with open(self.scenario, "w", encoding="utf-8") as out:
+            out.write(SWEEP)
+        for rank in (1, 0):
+            done = run("sweep", self.scenario, "--launcher", "mpi", "-o", self.path("mpi"),
+                       env={"OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_SIZE": "2"})
+            self.assertEqual(done.returncode, 0, done.stderr)
+            # The first to finish must not count what the earlier sweep left to the second.
+            self.assertEqual("6 points" in done.stdout, rank == 0, done.stdout)
+            self.assertEqual(os.path.exists(self.path("mpi/summary.json")), rank == 0)
+        self.assert_same(self.serial(), self.path("mpi"))
+
+    def test_a_folder_made_with_overrides_can_be_reported_again(self):
+        self.assertEqual(run("run", self.scenario, "-o", self.path("set"), "-q", "--set", "repeat=2", "--seed", "7").returncode, 0)
+        shutil.copytree(self.path("set"), self.path("before"))
+        done = run("report", self.path("set"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_same(self.path("before"), self.path("set"))
+
+    def test_what_is_not_finished_is_said(self):
+        done = run("run", self.scenario, "-o", self.path("out"), "-q", "--set", "limit=5us", "--set", "checks=[]")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for point in range(6):
+            self.assertRegex(done.stderr, rf"(?m)^point {point}: [1-9]\d* of 56 messages unfinished, 0 QPs failed$")
+        for name in ("report.html", "points/000/report.html"):
+            with open(self.path("out/" + name), encoding="utf-8") as report:
+                self.assertRegex(report.read(), r'class="bad">[^<]*of 56 messages unfinished')
+        self.assertNotIn("unfinished", run("run", self.scenario, "-o", self.path("out")).stderr)
+
+    def test_children_end_with_their_parent(self):
+        with open(self.scenario, "w", encoding="utf-8") as out:
+            out.write(SWEEP.replace("30KB", "300MB").replace("20ms", "60s"))
+        with subprocess.Popen([PROGRAM, "run", self.scenario, "-o", self.path("out"), "-j", "2"]) as parent:
+            try:
+                children = []
+                until = time.monotonic() + 20
+                while len(children) < 2 and time.monotonic() < until:
+                    with open(f"/proc/{parent.pid}/task/{parent.pid}/children", encoding="utf-8") as listed:
+                        children = listed.read().split()
+                self.assertEqual(len(children), 2)
+            finally:
+                parent.terminate()
+        while any(self.runs(child) for child in children) and time.monotonic() < until:
+            time.sleep(0.01)
+        self.assertEqual([child for child in children if self.runs(child)], [])
+
+    def runs(self, pid):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
+                return stat.read().rpartition(")")[2].split()[0] not in "ZX"
+        except OSError:
+            return False
 
     def test_report_and_compare_read_what_run_wrote(self):
         serial = self.serial()

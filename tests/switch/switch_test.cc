@@ -19,7 +19,7 @@ Instant us(int64_t n) {
 class SwitchTest : public testing::Test {
  protected:
   SwitchTest()
-      : topology_(fabric::fabric_of("name: two\nplanes: 2\nt0: 2\nt1: 2\nnics_per_t0: 2\n"
+      : topology_(fabric::fabric_of("name: two\nplanes: 2\nt0: 2\nt1: 2\nnics_per_t0: 2\nmtu: 2048\n"
                                     "nic_link: {rate: 100G, delay: 500ns}\n"
                                     "switch: {queue_last_hop: 3000, trim_bytes: 128}\nlab: {rate_scale: 0.01}\n")),
         node_(fabric::node_config(topology_, topology_.node("p0-t0-0"))),

@@ -65,14 +65,10 @@ void need_root(const char* what) {
 
 std::string fabric_text(const std::string& name_or_path, double scale) {
   // One that is up may be named by its file, a built-in name, or a file that says `base: NAME`.
-  YAML::Node name(name_or_path);
-  const bool path = name_or_path.find('/') != std::string::npos || name_or_path.find('.') != std::string::npos;
-  const sim::Source source{path ? name_or_path : "FABRIC"};
-  YAML::Node node = path ? sim::load_yaml(source, sim::read_file(name_or_path)) : name;
-  node = sim::expand_fabric(node, source, ".");
-  if (scale > 0) node["lab"]["rate_scale"] = scale;
-  sim::read_fabric(node, source);  // complains with the names of the user's file
-  return YAML::Dump(node) + "\n";
+  sim::ExpandedFabric fabric = sim::expand_fabric(YAML::Node(name_or_path), sim::Source{"FABRIC"}, ".");
+  if (scale > 0) fabric.node["lab"]["rate_scale"] = scale;
+  sim::read_fabric(fabric.node, fabric.source);  // complains with the names of the user's file
+  return YAML::Dump(fabric.node) + "\n";
 }
 
 FabricSpec fabric_of(const std::string& text) {

@@ -1,0 +1,87 @@
+// KEYS.md and the reader know the same keys: what the reader would have allowed is asked for by a key that it does not
+// know, map by map.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "sim/helper/output.h"
+#include "sim/helper/scenario.h"
+#include "sim/helper/sweep.h"
+
+namespace mrc::sim {
+namespace {
+
+using Keys = std::map<std::string, std::set<std::string>>;  // of each map
+
+// A section per map, or for several alike: "## `nic_link`, `spine_link`"; rows "| `rate` | ...".
+Keys documented() {
+  Keys all;
+  std::vector<std::string> sections;
+  std::istringstream text(read_file(std::string(MRC_SIM_DIR) + "/KEYS.md"));
+  const std::regex word("`([a-z0-9_]+)`");
+  for (std::string line; std::getline(text, line);) {
+    std::smatch m;
+    if (line.compare(0, 3, "## ") == 0) {
+      sections.clear();
+      for (; std::regex_search(line, m, word); line = m.suffix()) sections.push_back(m[1]);
+    } else if (line.compare(0, 3, "| `") == 0 && std::regex_search(line, m, word)) {
+      for (const std::string& s : sections) EXPECT_TRUE(all[s].insert(m[1]).second) << s << " has it twice: " << line;
+    }
+  }
+  return all;
+}
+
+// What the message about the key `zzz` lists, added to the map that it names.
+void ask(Keys* keys, const std::string& yaml) {
+  const std::string file = testing::TempDir() + "/mrc-sim-keys-" + std::to_string(getpid()) + ".yaml";
+  write_file(file, yaml);
+  try {
+    load_scenario_file(file);
+    ADD_FAILURE() << "not refused: " << yaml;
+  } catch (const ConfigError& e) {
+    std::smatch m;
+    const std::string what = e.what();
+    ASSERT_TRUE(std::regex_search(what, m, std::regex("unknown key 'zzz' in '([a-z_]+)'.* Allowed: (.*)$"))) << what;
+    std::istringstream list(m[2]);
+    for (std::string key; list >> key;) (*keys)[m[1]].insert(key.substr(0, key.find(',')));
+  }
+  std::remove(file.c_str());
+}
+
+Keys known() {
+  Keys keys;
+  const std::string flow = "workloads: [{kind: flow}]\n", tiny = "fabric: tiny\n" + flow;
+  for (const char* map : {"", "nic_link: ", "spine_link: ", "switch: ", "usid: ", "ev: ", "lab: "}) {
+    const std::string inner = *map == 0 ? "zzz: 1" : std::string(map) + "{zzz: 1}";
+    ask(&keys, "fabric: {" + inner + "}\n" + flow);
+  }
+  for (const char* more :
+       {"zzz: 1", "transport: {zzz: 1}", "transport: {nscc: {zzz: 1}}", "transport: {dcqcn: {zzz: 1}}",
+        "measure: {zzz: 1}", "checks: [{metric: x, zzz: 1}]", "checks: [{metric: x, over: {zzz: 1}}]"})
+    ask(&keys, tiny + more + "\n");
+  for (const char* kind : {"flow", "permutation", "incast", "all_to_all", "ring_all_reduce", "tree_all_reduce",
+                           "all_gather", "reduce_scatter", "send_recv", "random", "trace, file: x.csv"})
+    ask(&keys, std::string("fabric: tiny\nworkloads: [{zzz: 1, kind: ") + kind + "}]\n");
+  for (const char* fault :
+       {"down, where: nic_link", "down, where: spine_link", "flap, mean_up: 1us, mean_down: 1us, where: t0",
+        "background, mean_up: 1us, mean_down: 1us, where: nic_link", "stuck, where: t1",
+        "loss, loss: 0, where: nic_link", "decay, loss_to: 0, for: 1us, where: nic_link",
+        "slow, rate: 1G, where: nic_link", "latency, extra: 1us, where: nic_link"})
+    ask(&keys, tiny + "faults: [{zzz: 1, kind: " + fault + "}]\n");
+  return keys;
+}
+
+TEST(Scenario, EveryKeyIsDocumentedAndEveryDocumentedKeyIsKnown) {
+  Keys page = documented();
+  EXPECT_EQ(page["fabric"].erase("base"), 1u) << "replaced before the map is read";
+  EXPECT_EQ(page, known());
+}
+
+}  // namespace
+}  // namespace mrc::sim
