@@ -1,4 +1,4 @@
-// Parts of the plugin's core that need no device: name filters, interface choice, settings.
+// Parts of the plugin's core that need no device: name filters, interface choice, what a device tells, settings.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 
@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "device.h"
 #include "interfaces.h"
 #include "name_filter.h"
 #include "settings.h"
@@ -86,6 +87,28 @@ TEST(Interfaces, name_and_family_by_setting) {
   EXPECT_EQ(chosen(all, settings), "eth0 [2001:db8::1]:0");
   settings.socket_ifname = "^eth";
   EXPECT_EQ(chosen(all, settings), "none");
+}
+
+// The device's own word goes before the speed of the port, which knows but a few steps.
+TEST(NcclDescription, the_line_rate_in_force_is_the_speed) {
+  const auto speed = [](const std::string& text) {
+    Device device;
+    device.speed_mbps = 100000;  // of the port
+    read_description(text, &device);
+    return device.speed_mbps;
+  };
+  EXPECT_EQ(speed(R"({"line_rate_gbps": 50.0, "settings": {"line_rate_gbps": "0"}})"), 50000);  // two cards of 25G
+  EXPECT_EQ(speed(R"({"line_rate_gbps": 12.3456, "settings": {"line_rate_gbps": "12.3456"}})"), 12346);
+  EXPECT_EQ(speed(R"({"line_rate_gbps": 0.0, "settings": {"line_rate_gbps": "0"}})"), 100000);  // measured
+  EXPECT_EQ(speed("{}"), 100000);
+  EXPECT_EQ(speed("no JSON"), 100000);
+}
+
+TEST(NcclDescription, half_a_round_trip_is_the_latency) {
+  Device device;
+  read_description(R"({"settings": {"base_rtt_us": "25", "max_qps": "77"}})", &device);
+  EXPECT_EQ(device.latency_us, 12.5);
+  EXPECT_EQ(device.max_qps, 77);
 }
 
 TEST(NcclSettings, defaults_lie_in_their_ranges) {
