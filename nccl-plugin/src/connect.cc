@@ -16,6 +16,13 @@ constexpr auto kRetryFor = std::chrono::seconds(3);
 
 }  // namespace
 
+std::string tcp_failure(int error) {
+  const bool may_be_address =
+      error == ECONNREFUSED || error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH;
+  return std::string(std::strerror(error)) +
+         (may_be_address ? " (NCCL_SOCKET_IFNAME of the peer chooses its address)" : "");
+}
+
 Attempt::Attempt(std::shared_ptr<Context> context, int number, int traffic_class, const Handle& handle)
     : context_(std::move(context)),
       handle_(handle),
@@ -99,8 +106,7 @@ ncclResult_t Attempt::tcp_failed() {
   const int error = errno;
   const bool may_pass = error == ECONNREFUSED || error == ETIMEDOUT || error == EAGAIN;
   if (!may_pass || Clock::now() - began_ > kRetryFor)
-    return give_up(error == ECONNREFUSED ? ncclRemoteError : ncclSystemError,
-                   std::string(std::strerror(error)) + " (NCCL_SOCKET_IFNAME of the peer chooses its address)");
+    return give_up(error == ECONNREFUSED ? ncclRemoteError : ncclSystemError, tcp_failure(error));
   at_ = At::kStart;
   retry_at_ = Clock::now() + kRetryEvery;
   return ncclSuccess;

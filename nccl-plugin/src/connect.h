@@ -5,12 +5,16 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
 
 #include "context.h"
 #include "handshake.h"
 #include "send_comm.h"
 
 namespace mrc::nccl {
+
+// Why there is no TCP connection; where the address may be the wrong one, with what chooses it.
+std::string tcp_failure(int error);
 
 class Attempt {
  public:

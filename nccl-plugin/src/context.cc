@@ -14,11 +14,18 @@ std::mutex process_mutex;
 std::shared_ptr<Process> the_process;
 int users = 0;
 
-// NSCC steers a window, so a starting and a least rate have nothing to act on; the highest rate is line_rate_gbps of
-// the device. NICs take all three from their own configuration.
+// NSCC steers a window, so a starting and a least rate have nothing to act on. A highest rate would be a largest window
+// over a round trip, but that is measured while it runs; and the profiles of mrc_ctl.h, which could hold the window,
+// belong to the controller of the host and need its privilege. NICs take all three from their own configuration.
 void mention_rates(const Settings& s) {
-  if (s.cc_init_rate == 0 && s.cc_min_rate == 0 && s.cc_max_rate == 0) return;
-  NET_WARN("NCCL_MRC_CC_*_RATE: congestion control here has no rates per queue pair; set MRC_LINE_RATE_GBPS instead");
+  for (const auto& [rate, name] : {std::pair{s.cc_init_rate, "NCCL_MRC_CC_INIT_RATE"},
+                                   {s.cc_min_rate, "NCCL_MRC_CC_MIN_RATE"},
+                                   {s.cc_max_rate, "NCCL_MRC_CC_MAX_RATE"}})
+    if (rate != 0)
+      NET_WARN(
+          "%s is not acted on: congestion control here has no rates per queue pair; for a device there are "
+          "MRC_LINE_RATE_GBPS and MRC_NSCC_MAX_WINDOW",
+          name);
 }
 
 }  // namespace

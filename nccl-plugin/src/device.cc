@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -51,6 +52,24 @@ std::string pci_path_of(const std::string& interface) {
 }
 
 }  // namespace
+
+void read_description(const std::string& text, Device* device) {
+  const nlohmann::json facts = nlohmann::json::parse(text, nullptr, false);
+  if (!facts.is_object()) return;
+  const nlohmann::json settings = facts.value("settings", nlohmann::json::object());
+  const auto set = [&](const char* name, double otherwise) {
+    return settings.contains(name) ? std::atof(settings[name].get<std::string>().c_str()) : otherwise;
+  };
+  // The rate in force: as configured, or what the network cards have together. Zero stands for a rate or a round trip
+  // that is measured while it runs; then the port's nominal speed serves, and a latency of zero means to NCCL that it
+  // is not known.
+  const double gbps = facts.value("line_rate_gbps", 0.0);
+  if (gbps > 0) device->speed_mbps = static_cast<int>(std::lround(gbps * 1000));
+  device->latency_us = set("base_rtt_us", 0) / 2;
+  device->max_qps = static_cast<int>(set("max_qps", device->max_qps));
+  for (const nlohmann::json& plane : facts.value("planes", nlohmann::json::array()))
+    if (device->pci_path.empty()) device->pci_path = pci_path_of(plane.value("interface", std::string()));
+}
 
 Devices::~Devices() {
   for (const auto& device : devices_) close(device.get());
@@ -136,7 +155,6 @@ bool Devices::find_gid(Device* device) const {
   return false;
 }
 
-// What the software device knows of itself beyond verbs: rate, round trip and interfaces of its planes.
 void Devices::describe(Device* device) const {
   device->guid = guid_of(device->gid, device->name);
   device->max_qps = 65536;
@@ -148,19 +166,7 @@ void Devices::describe(Device* device) const {
   if (size <= 0) return;
   std::string text(size, '\0');
   api_.describe_device(device->verbs, text.data(), text.size() + 1);
-  const nlohmann::json facts = nlohmann::json::parse(text, nullptr, false);
-  if (facts.is_discarded()) return;
-  auto number = [&](const char* name, double otherwise) {
-    const auto& settings = facts.value("settings", nlohmann::json::object());
-    return settings.contains(name) ? std::atof(settings[name].get<std::string>().c_str()) : otherwise;
-  };
-  // Zero stands for a rate or a round trip that is measured while it runs; then the port's nominal speed serves, and a
-  // latency of zero means to NCCL that it is not known.
-  if (const double gbps = number("line_rate_gbps", 0); gbps > 0) device->speed_mbps = static_cast<int>(gbps * 1000);
-  device->latency_us = number("base_rtt_us", 0) / 2;
-  device->max_qps = static_cast<int>(number("max_qps", device->max_qps));
-  for (const nlohmann::json& plane : facts.value("planes", nlohmann::json::array()))
-    if (device->pci_path.empty()) device->pci_path = pci_path_of(plane.value("interface", std::string()));
+  read_description(text, device);
 }
 
 int Devices::make_virtual(const std::vector<int>& numbers) {

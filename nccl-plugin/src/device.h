@@ -35,6 +35,10 @@ struct Device {
   int max_qps = 0;
 };
 
+// What a software device says of itself beyond verbs, from its description as JSON: rate, round trip and interfaces of
+// its planes. Fields that are missing stay as they are.
+void read_description(const std::string& text, Device* device);
+
 struct VirtualDevice {
   std::string name;
   std::vector<int> members;  // indices of devices

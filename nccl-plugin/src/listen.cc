@@ -41,8 +41,7 @@ std::unique_ptr<Listener> Listener::make(std::shared_ptr<Context> context, int n
 }
 
 ncclResult_t Listener::accept(std::unique_ptr<RecvComm>* out) {
-  take_candidates();
-  ncclResult_t result = ncclSuccess;
+  ncclResult_t result = take_candidates();
   for (auto it = candidates_.begin(); it != candidates_.end() && result == ncclSuccess && *out == nullptr;) {
     result = advance(*it);
     if (it->at == At::kDone) {
@@ -54,11 +53,16 @@ ncclResult_t Listener::accept(std::unique_ptr<RecvComm>* out) {
   return result;
 }
 
-void Listener::take_candidates() {
+ncclResult_t Listener::take_candidates() {
   for (;;) {
     Candidate fresh;
     SocketAddress from;
-    if (socket_.accept_from(&fresh.socket, &from) != Io::kDone) return;
+    const Io io = socket_.accept_from(&fresh.socket, &from);
+    if (io == Io::kFailed) {
+      NET_WARN("Accepting a connection: %s", std::strerror(errno));
+      return ncclSystemError;
+    }
+    if (io != Io::kDone) return ncclSuccess;
     fresh.peer = from.text();
     fresh.since = Clock::now();
     // Strangers that hold their connections open must not keep the peer out: the longest silent one goes.

@@ -20,7 +20,8 @@ class Listener {
   // Null: the reason is in the log. Fills in the handle.
   static std::unique_ptr<Listener> make(std::shared_ptr<Context> context, int number, void* handle);
 
-  // *out stays null while nobody has come.
+  // *out stays null while nobody has come. An error of the listening socket itself (no more file descriptors) is told:
+  // NCCL asks again for ever where nothing comes.
   ncclResult_t accept(std::unique_ptr<RecvComm>* out);
 
  private:
@@ -39,7 +40,7 @@ class Listener {
   };
 
   Listener(std::shared_ptr<Context> context, int number) : context_(std::move(context)), number_(number) {}
-  void take_candidates();
+  ncclResult_t take_candidates();
   ncclResult_t advance(Candidate& candidate);
   ncclResult_t greeted(Candidate& candidate);
   ncclResult_t interrupted(Candidate& candidate, Io io);

@@ -1,17 +1,18 @@
 #include "settings.h"
 
-#include <charconv>
+#include <cerrno>
 #include <cstdlib>
 
 namespace mrc::nccl {
 
 namespace {
 
+// Numbers are written as NCCL reads its own: decimal, 0x and hexadecimal, 0 and octal.
 bool parse(const char* text, const Setting& setting, int64_t* out) {
-  const char* end = text + std::char_traits<char>::length(text);
-  int64_t value = 0;
-  const auto [stopped, error] = std::from_chars(text, end, value);
-  if (error != std::errc() || stopped != end || value < setting.least || value > setting.most) return false;
+  char* stopped = nullptr;
+  errno = 0;
+  const long long value = std::strtoll(text, &stopped, 0);
+  if (errno != 0 || stopped == text || *stopped != '\0' || value < setting.least || value > setting.most) return false;
   *out = value;
   return true;
 }
@@ -20,6 +21,25 @@ std::string range(const Setting& s) {
   std::string text = std::to_string(s.least) + ".." + std::to_string(s.most);
   return *s.unit == '\0' ? text : text + " " + s.unit;
 }
+
+constexpr const char* kIntroduction = R"(# Settings of the NCCL plugin
+
+Made from the table in `nccl-plugin/src/settings.h`; write it anew with
+`MRC_WRITE_SPEC=1 ctest -R NcclSettings.markdown`.
+
+All of them are environment variables, read when NCCL initialises its first communicator. Where two names stand,
+the first goes before the second. Numbers are decimal, hexadecimal after 0x, octal after 0, as in NCCL's own
+variables. A value that is not allowed is complained about in NCCL's log and the default is used.
+
+The environment is their only source, as it is for NCCL's own variables. NCCL adds to it what `/etc/nccl.conf` and
+the file that `NCCL_CONF_FILE` names assign, before it loads a plugin (seen with 2.28.9), so they may stand there,
+too; a variable that is set already stays as it is. What a host's devices are is the same for all its programs and
+has one file, which `MRC_CONFIG` names: planes, MTU, congestion control, faults to inject, each also as a variable
+`MRC_*` (`spec/settings.md`). What a job wants of NCCL is not in that file: the next job wants something else.
+
+| variable | default | allowed | meaning |
+|---|---|---|---|
+)";
 
 }  // namespace
 
@@ -55,17 +75,7 @@ Settings settings_from_environment(std::vector<std::string>* complaints) {
 
 std::string settings_markdown() {
   const Settings defaults;
-  std::string out =
-      "# Settings of the NCCL plugin\n\n"
-      "Made from the table in `nccl-plugin/src/settings.h`; write it anew with\n"
-      "`MRC_WRITE_SPEC=1 ctest -R NcclSettings.markdown`.\n\n"
-      "All of them are environment variables, read when NCCL initialises its first communicator. Where two names "
-      "stand,\n"
-      "the first goes before the second. A value that is not allowed is complained about in NCCL's log and the "
-      "default\n"
-      "is used. The transport below has settings of its own, `MRC_*` in `spec/settings.md`: paths, MTU, congestion\n"
-      "control, faults to inject.\n\n"
-      "| variable | default | allowed | meaning |\n|---|---|---|---|\n";
+  std::string out = kIntroduction;
   for (const Setting& s : setting_table()) {
     out += std::string("| `") + s.name + "`" + (*s.second == '\0' ? "" : std::string(", `") + s.second + "`") + " | ";
     out += s.text != nullptr ? (defaults.*s.text).empty() ? "(empty)" : defaults.*s.text

@@ -1,6 +1,7 @@
 // Every setting of the plugin, declared once: member, environment name, second name, default, range, unit and sentence.
 // Parser, messages and nccl-plugin/SETTINGS.md come from this table. Where a second name stands, it is the one under
-// which users of other plugins know the same thing; the first name goes before it.
+// which users of other plugins know the same thing; the first name goes before it: a job that also runs over InfiniBand
+// can then have a value for this plugin alone.
 //
 // Settings of the transport itself (MRC_*) are libmrc's and stand in spec/settings.md.
 #pragma once
@@ -25,14 +26,14 @@ namespace mrc::nccl {
   INT(hello_timeout_ms, "NCCL_MRC_HELLO_TIMEOUT_MS", "", 10000, 1, 3600000, "ms", "Who connects to the listening port must have said who it is within this time, or is dropped") \
   TEXT(socket_ifname, "NCCL_SOCKET_IFNAME", "", "", "Interface of the set-up sockets: prefixes separated by commas, = in front: exact names, ^ in front: all but these; empty: ib*, then any but docker* and lo, then docker*, lo, virbr*") \
   TEXT(socket_family, "NCCL_SOCKET_FAMILY", "", "", "Address family of the set-up sockets: AF_INET, AF_INET6, or empty for either") \
-  INT(qps, "NCCL_IB_QPS_PER_CONNECTION", "NCCL_MRC_QPS_PER_CONNECTION", 1, 1, 128, "QPs", "Queue pairs of a connection, per device. One QP uses all paths already, so more of them cost and rarely gain") \
-  INT(split, "NCCL_IB_SPLIT_DATA_ON_QPS", "NCCL_MRC_SPLIT_DATA_ON_QPS", 0, 0, 1, "", "1: large messages are cut over all QPs of the connection; 0: messages take the QPs in turn. A connection over several devices is always cut") \
+  INT(qps, "NCCL_MRC_QPS_PER_CONNECTION", "NCCL_IB_QPS_PER_CONNECTION", 1, 1, 128, "QPs", "Queue pairs of a connection, per device. One QP uses all paths already, so more of them cost and rarely gain") \
+  INT(split, "NCCL_MRC_SPLIT_DATA_ON_QPS", "NCCL_IB_SPLIT_DATA_ON_QPS", 0, 0, 1, "", "1: large messages are cut over all QPs of the connection; 0: messages take the QPs in turn. A connection over several devices is always cut") \
   INT(split_bytes, "NCCL_MRC_SPLIT_BYTES", "", 131072, 4096, 1073741824, "bytes", "Messages below this size are not cut") \
-  INT(traffic_class, "NCCL_IB_TC", "NCCL_MRC_TC", 0, 0, 255, "", "Traffic class of data packets (DSCP in the upper six bits) when the communicator sets none; 0: what the device is configured for") \
+  INT(traffic_class, "NCCL_MRC_TC", "NCCL_IB_TC", 0, 0, 255, "", "Traffic class of data packets (DSCP in the upper six bits) when the communicator sets none; 0: what the device is configured for") \
   INT(hints, "NCCL_MRC_QP_HINT_ENABLE", "", 1, 0, 1, "", "Tell the device the numbers of peers and flows that NCCL expects, as a QP hint") \
-  INT(cc_init_rate, "NCCL_MRC_CC_INIT_RATE", "", 0, 0, 10000000, "Mb/s", "Rate at which a QP starts, for congestion control; 0: the device's") \
-  INT(cc_min_rate, "NCCL_MRC_CC_MIN_RATE", "NCCL_MRC_CC_MIN", 0, 0, 10000000, "Mb/s", "Least rate of a QP; 0: the device's") \
-  INT(cc_max_rate, "NCCL_MRC_CC_MAX_RATE", "NCCL_MRC_CC_MAX", 0, 0, 10000000, "Mb/s", "Highest rate of a QP; 0: the device's")
+  INT(cc_init_rate, "NCCL_MRC_CC_INIT_RATE", "", 0, 0, 10000000, "Mb/s", "Rate at which a QP starts: accepted, not acted on, a warning says so. Congestion control here has no rate per QP but a window, which starts at its largest") \
+  INT(cc_min_rate, "NCCL_MRC_CC_MIN_RATE", "NCCL_MRC_CC_MIN", 0, 0, 10000000, "Mb/s", "Least rate of a QP: accepted, not acted on, a warning says so") \
+  INT(cc_max_rate, "NCCL_MRC_CC_MAX_RATE", "NCCL_MRC_CC_MAX", 0, 0, 10000000, "Mb/s", "Highest rate of a QP: accepted, not acted on, a warning says so. What a device has is MRC_LINE_RATE_GBPS, the rate of all planes, and MRC_NSCC_MAX_WINDOW, the largest window")
 // clang-format on
 
 struct Settings {

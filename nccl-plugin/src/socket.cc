@@ -16,6 +16,26 @@ Io after(ssize_t n) {
   return errno == ECONNRESET || errno == EPIPE ? Io::kClosed : Io::kFailed;
 }
 
+// What accept tells of a connection that it would have taken, not of the listener: Linux passes on the network's
+// errors.
+bool is_of_the_connection(int error) {
+  switch (error) {
+    case ECONNABORTED:
+    case EPROTO:
+    case ENOPROTOOPT:
+    case EOPNOTSUPP:
+    case EPERM:  // by a rule of a firewall
+    case ENETDOWN:
+    case ENETUNREACH:
+    case EHOSTDOWN:
+    case EHOSTUNREACH:
+    case ENONET:
+      return true;
+    default:
+      return false;
+  }
+}
+
 void without_delay(int fd) {
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -58,9 +78,8 @@ Io Socket::accept_from(Socket* out, SocketAddress* from) {
   socklen_t size = sizeof *from;
   const int fd = accept4(fd_, &from->any, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (fd < 0) {
-    // A connection that was gone before it was taken is no fault of the listener.
-    const bool none = errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR || errno == ECONNABORTED;
-    return none ? Io::kAgain : Io::kFailed;
+    const bool none = errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+    return none || is_of_the_connection(errno) ? Io::kAgain : Io::kFailed;
   }
   without_delay(fd);
   *out = Socket(fd);

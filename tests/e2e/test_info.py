@@ -63,6 +63,16 @@ def test_publishing_is_no_condition():
         assert json.loads(mrc_info("--json", env=env))["processes"] == []
 
 
+def test_line_rate():
+    """As configured, or measured where no plane has a network card."""
+    told = {"0": (0, "line rate measured while it runs"), "50": (50, "line rate 50 Gb/s\n"), "2.5": (2.5, "line rate 2.5 Gb/s\n")}
+    for gbps, (number, text) in told.items():
+        env = {"MRC_LINE_RATE_GBPS": gbps}
+        (device,) = json.loads(mrc_info("--json", env=env))["devices"]
+        assert device["line_rate_gbps"] == number, device["line_rate_gbps"]
+        assert text in mrc_info(env=env), mrc_info(env=env)
+
+
 def test_manual_has_what_help_has():
     """The manual page holds the grammar of faults as the library tells it, and the sections that a reader looks for."""
     path = os.path.join(os.path.dirname(__file__), "..", "..", "tools", "man", "mrc-info.1")

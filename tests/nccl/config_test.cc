@@ -182,6 +182,20 @@ TEST_F(ConfigTest, a_value_out_of_range_is_complained_about_and_not_used) {
   exchange(0);
 }
 
+TEST_F(ConfigTest, rates_are_accepted_and_a_warning_says_that_nothing_comes_of_them) {
+  ASSERT_EQ(start(), ncclSuccess);
+  EXPECT_EQ(logged().find("NCCL_MRC_CC"), std::string::npos);
+  ASSERT_EQ(net_->finalize(), ncclSuccess);
+  net_.reset();
+  set("NCCL_MRC_CC_INIT_RATE", "10000");
+  set("NCCL_MRC_CC_MAX", "40000");
+  ASSERT_EQ(start(), ncclSuccess);
+  EXPECT_NE(logged().find("NCCL_MRC_CC_INIT_RATE is not acted on"), std::string::npos);
+  EXPECT_NE(logged().find("NCCL_MRC_CC_MAX_RATE is not acted on"), std::string::npos);
+  EXPECT_EQ(logged().find("NCCL_MRC_CC_MIN_RATE"), std::string::npos);
+  exchange(0);
+}
+
 TEST_F(ConfigTest, messages_take_lanes_in_turn) {
   set("NCCL_IB_QPS_PER_CONNECTION", "3");
   ASSERT_EQ(start(), ncclSuccess);

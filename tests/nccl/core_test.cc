@@ -1,4 +1,4 @@
-// Parts of the plugin's core that need no device: name filters, interface choice, settings.
+// Parts of the plugin's core that need no device: name filters, interface choice, what a device tells, settings.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 
@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "device.h"
 #include "interfaces.h"
 #include "name_filter.h"
 #include "settings.h"
@@ -88,6 +89,28 @@ TEST(Interfaces, name_and_family_by_setting) {
   EXPECT_EQ(chosen(all, settings), "none");
 }
 
+// The device's own word goes before the speed of the port, which knows but a few steps.
+TEST(NcclDescription, the_line_rate_in_force_is_the_speed) {
+  const auto speed = [](const std::string& text) {
+    Device device;
+    device.speed_mbps = 100000;  // of the port
+    read_description(text, &device);
+    return device.speed_mbps;
+  };
+  EXPECT_EQ(speed(R"({"line_rate_gbps": 50.0, "settings": {"line_rate_gbps": "0"}})"), 50000);  // two cards of 25G
+  EXPECT_EQ(speed(R"({"line_rate_gbps": 12.3456, "settings": {"line_rate_gbps": "12.3456"}})"), 12346);
+  EXPECT_EQ(speed(R"({"line_rate_gbps": 0.0, "settings": {"line_rate_gbps": "0"}})"), 100000);  // measured
+  EXPECT_EQ(speed("{}"), 100000);
+  EXPECT_EQ(speed("no JSON"), 100000);
+}
+
+TEST(NcclDescription, half_a_round_trip_is_the_latency) {
+  Device device;
+  read_description(R"({"settings": {"base_rtt_us": "25", "max_qps": "77"}})", &device);
+  EXPECT_EQ(device.latency_us, 12.5);
+  EXPECT_EQ(device.max_qps, 77);
+}
+
 TEST(NcclSettings, defaults_lie_in_their_ranges) {
   const Settings defaults;
   for (const Setting& s : setting_table()) {
@@ -118,17 +141,44 @@ TEST(NcclSettings, both_ends_of_a_range_and_what_lies_beyond) {
 }
 
 TEST(NcclSettings, the_first_name_goes_before_the_second) {
-  std::vector<std::string> said;
-  setenv("NCCL_MRC_TC", "8", 1);
-  EXPECT_EQ(settings_from_environment(&said).traffic_class, 8);
-  setenv("NCCL_IB_TC", "16", 1);
-  EXPECT_EQ(settings_from_environment(&said).traffic_class, 16);
-  unsetenv("NCCL_IB_TC");
-  unsetenv("NCCL_MRC_TC");
-  setenv("NCCL_IB_QPS_PER_CONNECTION", "two", 1);
-  EXPECT_EQ(settings_from_environment(&said).qps, 1);
-  EXPECT_EQ(said.size(), 1U);
-  unsetenv("NCCL_IB_QPS_PER_CONNECTION");
+  for (const Setting& s : setting_table()) {
+    if (*s.second == '\0') continue;
+    std::vector<std::string> said;
+    setenv(s.second, std::to_string(s.least).c_str(), 1);
+    EXPECT_EQ(settings_from_environment(&said).*s.number, s.least) << s.second;
+    setenv(s.name, std::to_string(s.most).c_str(), 1);
+    EXPECT_EQ(settings_from_environment(&said).*s.number, s.most) << s.name;
+    unsetenv(s.second);
+    unsetenv(s.name);
+    EXPECT_TRUE(said.empty());
+  }
+}
+
+// A name of this plugin says more than one that other plugins heed, too.
+TEST(NcclSettings, the_plugins_own_name_is_the_first) {
+  for (const Setting& s : setting_table()) {
+    if (*s.second == '\0' || std::string(s.second).rfind("NCCL_MRC_", 0) == 0) continue;
+    EXPECT_EQ(std::string(s.name).rfind("NCCL_MRC_", 0), 0U) << s.name << " before " << s.second;
+  }
+}
+
+TEST(NcclSettings, numbers_are_written_as_nccl_reads_them) {
+  const auto with = [](const char* text, size_t complaints) {
+    std::vector<std::string> said;
+    setenv("NCCL_IB_TC", text, 1);
+    const Settings settings = settings_from_environment(&said);
+    unsetenv("NCCL_IB_TC");
+    EXPECT_EQ(said.size(), complaints) << text;
+    return settings.traffic_class;
+  };
+  EXPECT_EQ(with("96", 0), 96);
+  EXPECT_EQ(with("0x60", 0), 0x60);
+  EXPECT_EQ(with("0XfF", 0), 0xFF);
+  EXPECT_EQ(with("010", 0), 8);
+  EXPECT_EQ(with("0", 0), 0);
+  EXPECT_EQ(with("", 0), 0);
+  for (const char* wrong : {"two", "0x", "0x100", "09", "8 ", "60h", " ", "99999999999999999999"})
+    EXPECT_EQ(with(wrong, 1), 0) << wrong;
 }
 
 TEST(NcclSettings, markdown__page_is_current) {

@@ -1,10 +1,12 @@
 // Connection set-up with peers that are slow, silent, wrong or gone, for every ABI version. None of it may block, and
 // none may harm the connection of the right peer.
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstdlib>
 
+#include "connect.h"
 #include "fixture.h"
 #include "handshake.h"
 
@@ -55,6 +57,25 @@ class Raw {
  private:
   nccl::Handle handle_{};
   int fd_;
+};
+
+// This process can open no file while it stands, as when the limit of files is reached. UBSan looks at the types of
+// objects with a pipe when it first meets them: what runs under the limit has to have run before.
+class NoMoreFiles {
+ public:
+  NoMoreFiles() {
+    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &before_), 0);
+    const int lowest = dup(STDERR_FILENO);
+    close(lowest);
+    const rlimit none{static_cast<rlim_t>(lowest), before_.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  }
+  ~NoMoreFiles() { EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before_), 0); }
+  NoMoreFiles(const NoMoreFiles&) = delete;
+  NoMoreFiles& operator=(const NoMoreFiles&) = delete;
+
+ private:
+  rlimit before_{};
 };
 
 class SetupTest : public NetTest {
@@ -222,6 +243,29 @@ TEST_P(SetupTest, a_connector_whom_nobody_accepts_gives_up_in_time) {
   EXPECT_TRUE(log_has("NCCL_MRC_SETUP_TIMEOUT"));
 }
 
+TEST_P(SetupTest, accept_without_a_free_descriptor_is_an_error_with_its_reason) {
+  join();
+  Raw waiting(handle_);
+  {
+    NoMoreFiles limit;
+    EXPECT_EQ(accept_until([&] { return false; }), ncclSystemError);
+  }
+  EXPECT_TRUE(log_has("Accepting a connection: Too many open files"));
+  waiting.close();
+  join();  // the listener is none the worse for it
+}
+
+TEST_P(SetupTest, connect_without_a_free_descriptor_is_an_error_with_its_reason) {
+  join();
+  {
+    NoMoreFiles limit;
+    EXPECT_EQ(connect_until_it_ends(), ncclSystemError);
+  }
+  EXPECT_TRUE(log_has("Too many open files"));
+  EXPECT_FALSE(log_has("NCCL_SOCKET_IFNAME"));
+  join();
+}
+
 TEST_P(SetupTest, a_handle_that_nobody_made_is_refused) {
   char nonsense[NCCL_NET_HANDLE_MAXSIZE];
   std::memset(nonsense, 0x5A, sizeof nonsense);
@@ -248,6 +292,13 @@ TEST_P(SetupTest, an_unfinished_connection_leaves_nothing_behind) {
   ASSERT_EQ(net_->connect(0, handle_, &send), ncclSuccess);
   void* recv = nullptr;
   for (int i = 0; i < 3; ++i) ASSERT_EQ(net_->accept(listen_, &recv), ncclSuccess);
+}
+
+TEST(NcclSetup, the_address_is_suspected_only_where_it_may_be_wrong) {
+  for (int error : {ECONNREFUSED, ETIMEDOUT, EHOSTUNREACH, ENETUNREACH})
+    EXPECT_NE(nccl::tcp_failure(error).find(" (NCCL_SOCKET_IFNAME"), std::string::npos) << error;
+  for (int error : {EMFILE, ENFILE, ENOMEM, EACCES, EADDRNOTAVAIL})
+    EXPECT_EQ(nccl::tcp_failure(error), std::strerror(error));
 }
 
 INSTANTIATE_TEST_SUITE_P(Abi, SetupTest, testing::ValuesIn(kVersions), testing::PrintToStringParamName());

@@ -46,6 +46,12 @@ void print_device(const Json& d, bool with_evs) {
   std::printf("  process slot %s, path MTU %s, %s of %zu EVs active (%s)\n", text_of(d["process_slot"]).c_str(),
               text_of(d["mtu"]).c_str(), text_of(d["ev_active"]).c_str(), d["evs"].size(),
               text_of(d["ev_mode"]).c_str());
+  const double gbps = d["line_rate_gbps"].get<double>();
+  if (gbps == 0)
+    std::printf("  line rate measured while it runs\n");
+  else
+    std::printf("  line rate %g Gb/s%s\n", gbps,
+                d["settings"]["line_rate_gbps"] == "0" ? ", of the network cards" : "");
   std::printf("  planes\n");
   for (const Json& p : d["planes"])
     std::printf("    %2s  %-24s port %-5s %-10s %s\n", text_of(p["plane"]).c_str(), text_of(p["address"]).c_str(),

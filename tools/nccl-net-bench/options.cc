@@ -31,7 +31,7 @@ constexpr const char* kExamples =
     "  nccl-net-bench mrc --conformance --only peer-killed-sending\n"
     "  nccl-net-bench ./libvendor-net.so --preload ./libmrc-verbs.so --env NCCL_IB_HCA=mrc0\n"
     "  nccl-net-bench mrc -r 2 --launch 'mrc-fabric exec h{rank} --'    rank r on host r of the lab\n"
-    "  MRC_FAULT='plane=1:blackhole@1s-2s' nccl-net-bench mrc -r 4 -s 64M -n 40      a plane dies in mid-collective\n"
+    "  MRC_FAULT='plane=1:blackhole@1s-' nccl-net-bench mrc -r 4 -s 16M -n 5 -D 4    a plane dies in mid-collective\n"
     "\nReading the table: algbw is bytes divided by time; busbw corrects for the pattern, so that it compares with "
     "the\n"
     "speed of a link whatever the number of ranks: x 2(n-1)/n for all-reduce, x (n-1)/n for all-gather and "

@@ -172,14 +172,7 @@ bool check_srv6(const DeviceConfig& device, std::string* error) {
 
 void fill_line_rate(DeviceConfig* device) {
   device->line_rate_gbps = device->settings.line_rate_gbps;
-  if (device->line_rate_gbps > 0) return;
-  double sum = 0;
-  for (const PlaneConfig& plane : device->planes) {
-    const double card = card_speed_gbps(plane.interface.empty() ? interface_of_address(plane.addr) : plane.interface);
-    if (card == 0) return;
-    sum += card;
-  }
-  device->line_rate_gbps = sum;
+  if (device->line_rate_gbps == 0) device->line_rate_gbps = cards_gbps(device->planes);
 }
 
 bool finish(Config* config, const Settings& common, GetEnv env, std::string* error) {
@@ -203,6 +196,17 @@ bool finish(Config* config, const Settings& common, GetEnv env, std::string* err
 
 bool DeviceConfig::is_own_gid(const IpAddress& gid) const {
   return !gid.is_zero() && std::find(gids.begin(), gids.end(), gid) != gids.end();
+}
+
+double cards_gbps(const std::vector<PlaneConfig>& planes, const std::string& sysfs) {
+  double sum = 0;
+  for (const PlaneConfig& plane : planes) {
+    const double card =
+        card_speed_gbps(plane.interface.empty() ? interface_of_address(plane.addr) : plane.interface, sysfs);
+    if (card == 0) return 0;
+    sum += card;
+  }
+  return sum;
 }
 
 DeviceConfig loopback_config(const Settings& settings, bool ipv6) {

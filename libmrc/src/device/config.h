@@ -59,6 +59,8 @@ using GetEnv = const char* (*)(const char* name);
 bool load_config(GetEnv env, Config* out, std::string* error);
 // The same from text; `file` is for messages. Interfaces named in it are looked up on this host.
 bool parse_config(const std::string& text, const std::string& file, GetEnv env, Config* out, std::string* error);
+// What the network cards of all planes have together; 0 where one of them has none. `sysfs`: see card_speed_gbps().
+double cards_gbps(const std::vector<PlaneConfig>& planes, const std::string& sysfs = "/sys/class/net");
 // mrc0 with four planes on loopback, IPv6 where it works, else IPv4.
 DeviceConfig loopback_config(const Settings& settings, bool ipv6);
 

@@ -224,6 +224,8 @@ std::string Device::describe_json() {
   j["name"] = c.name;
   j["process_slot"] = impl_->slot;
   j["mtu"] = impl_->mtu;
+  // In force, where `settings` has what was asked for: 0 is a rate that is measured, and then no plane has a card.
+  j["line_rate_gbps"] = c.line_rate_gbps;
   for (const IpAddress& gid : c.gids) j["gids"].push_back(gid.is_zero() ? "" : gid.to_string());
   for (size_t p = 0; p < c.planes.size(); ++p) {
     const core::PlaneAddress& at = impl_->endpoint_config.planes[p];

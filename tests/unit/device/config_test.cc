@@ -241,6 +241,16 @@ TEST_F(ConfigTest, card_speed__of_interfaces_with_a_device) {
   EXPECT_EQ(card_speed_gbps("veth", sysfs), 0);
   EXPECT_EQ(card_speed_gbps("absent", sysfs), 0);
   EXPECT_EQ(card_speed_gbps("", sysfs), 0);
+  // All planes together, also two of one card; unknown when one plane's speed is.
+  const auto together = [&](const std::vector<std::string>& interfaces) {
+    std::vector<PlaneConfig> planes(interfaces.size());
+    for (size_t p = 0; p < planes.size(); ++p) planes[p].interface = interfaces[p];
+    return cards_gbps(planes, sysfs);
+  };
+  EXPECT_EQ(together({"card"}), 25);
+  EXPECT_EQ(together({"card", "card"}), 50);
+  EXPECT_EQ(together({"card", "down"}), 0);
+  EXPECT_EQ(together({"veth", "card"}), 0);
   std::filesystem::remove_all(sysfs);
 }
 

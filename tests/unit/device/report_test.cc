@@ -29,6 +29,16 @@ TEST(Device, observers__are_told_of_ports_until_they_are_removed) {
   EXPECT_EQ(watcher.seen[1], std::make_pair(uint8_t{2}, core::AsyncEvent::kPortUp));
 }
 
+TEST(Device, reports__tell_the_line_rate_in_force) {
+  DeviceConfig config = test_config();
+  for (const double gbps : {0.0, 50.0, 12.5}) {  // of cards: the setting stays 0
+    config.line_rate_gbps = gbps;
+    const auto j = nlohmann::json::parse(start(config)->describe_json());
+    EXPECT_EQ(j["line_rate_gbps"], gbps);
+    EXPECT_EQ(j["settings"]["line_rate_gbps"], "0");
+  }
+}
+
 TEST(Device, reports__are_well_formed) {
   const auto a = start(test_config());
   const auto j = nlohmann::json::parse(a->describe_json());
