@@ -104,14 +104,11 @@ OrderedJson probe_loops(const Paths& paths, const ProbeOptions& options) {
   mrc::mrcd::LoopProber prober;
   if (!prober.open(paths.config(), loops, &why)) throw Error(why);
   std::vector<uint32_t> received(loops.size());
-  const auto now = [] {
-    return mrc::Instant::from_ns(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
-  };
   const auto collect = [&] {
-    prober.collect(now(), [&](const mrc::mrcd::LoopProber::Fate& fate) { received[fate.path] += fate.answered; });
+    prober.collect([&](const mrc::mrcd::LoopProber::Fate& fate) { received[fate.path] += fate.answered; });
   };
   for (uint32_t n = 0; n < options.count; ++n) {
-    for (size_t i = 0; i < loops.size(); ++i) prober.send(i, now());
+    for (size_t i = 0; i < loops.size(); ++i) prober.send(i);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     collect();
   }
