@@ -31,7 +31,7 @@ def test_from_here_alone():
     with Watched(hosts=()) as fabric:
         fabric.forget(1, "f101")
         peer = fabric.lab.address(1, 2)
-        done = fabric.ctl(1, "--json", "preflight", peer, "--program", daemon.MRCCTL, *PROBES, code=1)
+        done = fabric.ctl(1, "--json", "preflight", peer, *PROBES, code=1)
         # Nobody answers on host 2, so that all that can be said is that none of its paths is good.
         texts = [f["text"].partition(" (")[0] for f in json.loads(done.stdout)["faults"]]
         assert "plane 1: link between T0 e101 and T1 f101" in texts, texts
