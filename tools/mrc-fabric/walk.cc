@@ -85,7 +85,7 @@ PathChoice choose_path(const Topology& topology, uint32_t source, uint32_t targe
   const FabricSpec& f = plan.spec();
   PathChoice choice;
   if (text.find(':') != std::string::npos) {
-    if (!IpAddress::parse(text, &choice.destination)) throw FabricError("'" + text + "' is not an IPv6 address");
+    if (!IpAddress::parse(text, &choice.destination)) throw UsageError("'" + text + "' is not an IPv6 address");
     choice.words = "by its address";
     return choice;
   }
@@ -98,12 +98,12 @@ PathChoice choose_path(const Topology& topology, uint32_t source, uint32_t targe
     const char* second = end + 1;
     t1 = std::strtoul(second, &end, 0);
     if (end == second || *end != 0 || plane >= f.planes || t1 >= f.t1)
-      throw FabricError("path '" + text + "'" + allowed);
+      throw UsageError("path '" + text + "'" + allowed);
   } else {
     // As the library counts them for a host's file (render_hosts.h): planes in turn, and the paths of a plane in turn.
     const unsigned long ev = plane;
     if (end == text.c_str() || *end != 0 || ev >= f.ev.count + f.ev.backups)
-      throw FabricError("EV '" + text + "'" + allowed);
+      throw UsageError("EV '" + text + "'" + allowed);
     plane = ev % f.planes;
     t1 = ev / f.planes % f.t1;
   }
