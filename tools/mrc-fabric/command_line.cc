@@ -101,7 +101,7 @@ void declare_commands(CLI::App* app, Options* o) {
   trace->add_option("source", o->source, "Host")->required();
   trace->add_option("target", o->target, "Host")->required();
   trace->add_option("path", o->path,
-                    "PLANE/T1, the number of an EV of the source's device, a uSID list, or all");
+                    "PLANE/T1, the number of an EV of the source's device, an EV as 0x0003:56938, a uSID list, or all");
   trace->add_option("--fabric", o->fabric, "Only compute, for this fabric; needs neither a lab nor root");
   trace->add_option("-n,--count", o->count, "Probes to send")->check(CLI::Range(1, 100000));
   trace->add_option("--wait", o->wait_ms, "Longest time to wait for them, ms")->check(CLI::Range(1, 60000));

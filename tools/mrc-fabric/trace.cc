@@ -99,6 +99,10 @@ std::string hop_text(const Json& hop, bool observed) {
 
 Json trace(const Topology& topology, const TraceRequest& r, const LabState* state) {
   Json all = Json::array();
+  if (const std::vector<std::string> paths = paths_of_ev(topology, r.path); !paths.empty()) {
+    for (const std::string& path : paths) all.push_back(trace_one(topology, r, path, state));
+    return all;
+  }
   if (r.path != "all") {
     all.push_back(trace_one(topology, r, r.path, state));
     return all;

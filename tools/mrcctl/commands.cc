@@ -180,7 +180,7 @@ void add_probe_commands(CLI::App* app, Common* common, Commands* commands) {
   probe->add_option("peer", o->peers, "GIDs")->required();
   add_device(probe, &o->device);
   probe->add_option("--port", o->ports, "Only from these ports")->check(CLI::Range(1, 32));
-  probe->add_option("--ev", o->ev, "Only this path: source port 49152, or 0x0003:0");
+  probe->add_option("--ev", o->ev, "Only this EV: source port 49152, flow label 0x0003, or 0x0003:49152");
   probe->add_option("--count", o->count, "Probes of each path")->check(CLI::Range(1u, 100000u))->capture_default_str();
   probe->add_option("--loss", o->loss, "A path that loses a larger part of them is bad")
       ->check(CLI::Range(0.0, 1.0))

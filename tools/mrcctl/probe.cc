@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "ctl/deny.h"
 #include "device.h"
 #include "judge.h"
 #include "loop_prober.h"
@@ -34,14 +35,25 @@ struct Chosen {
   uint32_t rtt = 0;       // least, ns
 };
 
+// What is left out means any; so does the port 0 of an EV whose label alone names the path.
+bool is_ev(const mrc_ctl_ev& ev, mrc_ctl_ev_fmt_mode format, const mrc::ctl::DenyRule& wanted) {
+  const auto high = static_cast<uint16_t>(ev.val[0] << 8 | ev.val[1]);
+  const auto low = static_cast<uint16_t>(ev.val[2] << 8 | ev.val[3]);
+  if (format == MRC_CTL_EV_FMT_MODE_UDP) return wanted.label == 0 && wanted.port == high;
+  return (wanted.label == 0 || wanted.label == high) && (wanted.port == 0 || low == 0 || wanted.port == low);
+}
+
 std::vector<Chosen> chosen_evs(const Device& device, const ProbeOptions& options) {
+  mrc::ctl::DenyRule wanted;  // the words for an EV are the same as those of `ev deny`
+  std::string why;
+  if (!options.ev.empty() && !mrc::ctl::parse_deny({{"plane", 1}, {"ev", options.ev}}, &wanted, &why)) throw Error(why);
   std::vector<Chosen> chosen;
   std::map<uint8_t, uint32_t> seen, taken;
   for (const mrc_ctl_ev& ev : device.evs()) {
     const uint32_t number = seen[ev.port]++;
     if (!options.ports.empty() && std::find(options.ports.begin(), options.ports.end(), ev.port) == options.ports.end())
       continue;
-    if (!options.ev.empty() && ev_text(ev, device.ev_format()) != options.ev) continue;
+    if (!options.ev.empty() && !is_ev(ev, device.ev_format(), wanted)) continue;
     if (options.most != 0 && taken[ev.port] == options.most) continue;
     ++taken[ev.port];
     chosen.push_back({ev, number});
