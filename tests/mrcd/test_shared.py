@@ -144,6 +144,19 @@ def test_ports_and_denies_reach_running_processes():
         until(lambda: app("port", 4) == "1", "the port does not come up")
 
 
+def test_what_covers_no_path_is_refused():
+    """[MRC-MRCD-6] In the words of the web page; what a device can have is not judged."""
+    with Daemon():
+        assert "has no plane 9: it has 1 to 4" in ctl("ev", "deny", "--plane", 9, code=2)
+        assert "has no port 5: it has 1 to 4" in ctl("port", "down", 5, code=2)
+        ctl("ev", "deny", "--via", "f101")
+        assert "denied already: via f101" in ctl("ev", "deny", "--via", "f101", code=2)
+    with Daemon(MRC_EV_MODE=None, MRC_SRV6_PATHS=None, MRC_MRCD_STATE=daemon.FOLDER + "/plain.json"):
+        assert "goes via uSIDs: its ev_mode is udp_port" in ctl("ev", "deny", "--via", "f101", code=2)
+        assert "has a flow label: its ev_mode is udp_port" in ctl("ev", "deny", "--ev", "0x0003", code=2)
+        ctl("ev", "deny", "--ev", "49152")
+
+
 def test_the_state_of_a_daemon_replaces_what_there_was():
     """[MRC-MRCD-4] A port that the process has switched off by itself is up again when the daemon says so."""
     with App() as app:
