@@ -60,6 +60,49 @@ def test_filters_and_one_packet():
         shown = [json.loads(line)["data"] for line in mrclog("print", "--json", option, str(value), client).splitlines()]
         assert shown and all(d.get(field, value) == value - (option == "--plane") or field not in d for d in shown), shown[:3]
     assert not mrclog("print", "--to", "0", "--event", "work_completed", client)
+    assert "no event passes" in refusal("print", "--to", "0", "--event", "work_completed", client, code=0)
+
+
+def refusal(*args, code=2):
+    done = subprocess.run([pair.MRCLOG, *args], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == code and not done.stdout, done
+    return done.stderr
+
+
+def write_trace(name, *events):
+    path = os.path.join(pair.FOLDER, name)
+    with open(path, "w", encoding="utf-8") as out:
+        out.write('\x1e{"file_schema": "urn:ietf:params:qlog:file:sequential"}\n')
+        for time, data in enumerate(events):
+            out.write("\x1e" + json.dumps({"time": time, "name": "mrc:packet_sent", "data": data}) + "\n")
+    return path
+
+
+def test_an_ev_as_mrcctl_prints_it():
+    """Label and port, or one of them; in files it is one number."""
+    labels = write_trace("labels.sqlog", *({"qpn": 1, "psn": psn, "ev": ev, "plane": 0}
+                                           for psn, ev in enumerate((0x1de6a, 0x1de6b, 0x2de6a))))
+    ports = write_trace("ports.sqlog", *({"qpn": 1, "psn": psn, "ev": ev, "plane": 0} for psn, ev in enumerate((1, 56938))))
+    for path, ev, expected in ((labels, "0x0001:56938", [0]), (labels, "0x0001", [0, 1]), (labels, "0x0002:0", [2]),
+                               (labels, "0x0001de6a", [0]), (labels, "122474", [0]), (labels, "0x0001:1", []),
+                               (ports, "56938", [1]), (ports, "0x0001", [0])):
+        lines = mrclog("print", "--json", "--ev", ev, path).splitlines()
+        assert [json.loads(line)["data"]["psn"] for line in lines] == expected, (ev, lines)
+    for path, texts in ((labels, ("0x0001:56938", "0x0002:56938")), (ports, ("56938",))):
+        assert all(f" ev={text} " in mrclog("print", path) for text in texts), mrclog("print", path)
+        assert all(text in mrclog("summary", path).split() for text in texts), mrclog("summary", path)
+    for wrong in ("0", "0x0000", "0x0001:", ":5", "0x0001:x", "0x10000:1", "0x0001:65536", "-1", "0x100000000"):
+        assert "is no EV: 49152, 0x0003 or 0x0003:49152" in refusal("print", "--ev=" + wrong, labels), wrong
+
+
+def test_filters_that_nothing_can_pass_are_refused():
+    path = write_trace("few.sqlog", {"qpn": 1, "psn": 0, "ev": 1, "plane": 0}, {"qpn": 1, "psn": 1, "ev": 2, "plane": 2})
+    assert "did you mean 'packet_sent'?" in refusal("print", "--event", "packet_received,paket_sent", path)
+    assert "did you mean 'others_full'?" in refusal("summary", "--why", "other_full", path)
+    assert "no event is of plane 2; there are planes 1, 3" in refusal("print", "--plane", "2", path)
+    assert "no event is of plane 7" in refusal("summary", "--plane", "7", path)
+    assert "later than --to" in refusal("print", "--from", "5", "--to", "3", path)
+    assert len(mrclog("print", "--from", "1", "--to", "1", "--event", "packet_sent,events_lost", path).splitlines()) == 1
 
 
 def test_compare_and_plot():

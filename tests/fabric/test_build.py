@@ -18,6 +18,20 @@ def test_up_and_down():
         assert json.loads(tool("list", "--json").stdout) == [{"lab": two.name, "fabric": "two", "complete": True}]
         assert two.json("down") == [{"lab": two.name, "removed": 13}]
     assert json.loads(tool("list", "--json").stdout) == []
+    # What is down may be taken down again.
+    assert tool("down").stdout == "no lab is up\n" and json.loads(tool("down", "--json").stdout) == []
+
+
+def test_options_on_either_side_of_the_command():
+    with Lab() as two, Lab(name=f"e2e{os.getpid()}x") as other:
+        assert json.loads(tool("--json", "-l", two.name, "status").stdout)["lab"] == two.name
+        # What is said counts more than the environment, wherever it is said.
+        for words in (("-l", two.name, "status"), ("status", "-l", two.name)):
+            assert json.loads(tool("--json", *words, env={"MRC_LAB": other.name}).stdout)["lab"] == two.name
+        assert json.loads(tool("--json", "status", env={"MRC_LAB": other.name}).stdout)["lab"] == other.name
+        # A program's own options stay its own.
+        assert tool("-l", two.name, "exec", "h0", "--", "echo", "--json").stdout == "--json\n"
+        assert json.loads(tool("-l", two.name, "--json", "down").stdout)[0]["lab"] == two.name
 
 
 def test_up_again_changes_nothing():

@@ -116,10 +116,12 @@ def test_flap_ends_up_even_when_interrupted():
 
 
 def test_what_does_not_exist_is_named():
+    """A bad command line, so exit status 2."""
     with Lab() as two:
-        for where, words in (("h9:p0", "h0..h3"), ("h0:p7", "p0, p1"), ("h0", "NODE:PORT"), ("h0:oob", "management")):
-            refused = two("fault", "link", where, "down", code=1)
-            assert words in refused.stderr, refused
-        assert "not a switch" in two("fault", "switch", "h0", "down", code=1).stderr
-        assert "100%" in two("fault", "loss", "h0:p0", "120%", code=1).stderr
+        for words, text in ((("link", "h9:p0", "down"), "h0..h3"), (("link", "h0:p7", "down"), "p0, p1"),
+                            (("link", "h0", "down"), "NODE:PORT"), (("port", "h0:oob", "down"), "management"),
+                            (("switch", "h0", "down"), "not a switch"), (("loss", "h0:p0", "120%"), "100%"),
+                            (("rate", "h0:p0", "fast"), "such as 100M"), (("flap", "h0:p0", "--up", "1"), "such as 50ms")):
+            refused = two("fault", *words, code=2)
+            assert text in refused.stderr, refused
         assert two.json("fault", "list") == {}

@@ -56,6 +56,11 @@ def test_a_list_that_nobody_knows_is_dropped_in_silence():
             two.run("h0", sys.executable, "-B", UDP, "send", wrong, "5000", "3")
         two.run("h0", sys.executable, "-B", UDP, "send", "fd00:1:1::2", "5000", "1")
         assert receiver.came() == {"fd00:1:1::2": 1}
+        # It passes the ports of the T0 that drops it, and that is no arrival.
+        for wrong, node in (("fcbb:bb00:999::", "p0-t0-0"), ("fcbb:bb00:c01::", "h1")):
+            path, = two.json("trace", "h0", "h3", wrong, "--wait", "100", code=1)
+            assert path["hops"][-1]["node"] == node and path["hops"][-1]["seen_in"] == 1, path
+            assert not path["reaches_target"] and (path["sent"], path["arrived"]) == (1, 0), path
 
 
 def test_ecmp_spreads_plain_addresses():

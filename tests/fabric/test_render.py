@@ -174,11 +174,18 @@ def test_refusals():
     wrong = write("wrong.yaml", "planes: 2\nplains: 3\n")
     done = tool("render", wrong, "--dot", code=2)
     assert "wrong.yaml:2: unknown key 'plains'" in done.stderr, done
-    assert "allowed here: srv6, ecmp" in tool("render", write("s.yaml", "switch: {forwarding: stev}\n"), "--linux", code=1).stderr
-    assert "tiny" in tool("render", "tyny", "--dot", code=2).stderr
-    assert "render what?" in tool("render", "tiny", code=1).stderr
+    assert "allowed here: srv6, ecmp" in tool("render", write("s.yaml", "switch: {forwarding: stev}\n"), "--linux", code=2).stderr
+    nosuch = tool("render", "tyny", "--dot", code=2).stderr
+    assert nosuch.startswith("mrc-fabric: 'tyny' is neither a file nor a built-in fabric; those are tiny, "), nosuch
+    assert tool("render", "./tyny", "--dot", code=2).stderr == "mrc-fabric: ./tyny: cannot be read\n"
+    for words, text in ((("h0", "h99"), "there is no node 'h99'"), (("h0", "h7", "9/1"), "allowed: PLANE/T1"),
+                        (("h0", "p0-t0-0"), "is not a host"), (("h0", "h0"), "the same host"),
+                        (("h0", "h7", "::zz"), "is not an IPv6 address")):
+        assert text in tool("trace", "--fabric", "tiny", *words, code=2).stderr, words
+    assert "has no file" in tool("render", "tiny", "--frr", "--node", "h0", code=2).stderr
+    assert "render what?" in tool("render", "tiny", code=2).stderr
     assert tool("up", code=2).stderr
     lab.need_lab()
     assert "mrc-sim simulates it" in tool("up", "full131072", code=1).stderr
     assert "no lab is up" in tool("status", code=1).stderr
-    assert "allowed: a letter" in tool("up", "tiny", "--lab", "../x", code=1).stderr
+    assert "allowed: a letter" in tool("up", "tiny", "--lab", "../x", code=2).stderr

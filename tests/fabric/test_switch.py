@@ -146,7 +146,7 @@ def test_a_switch_that_goes_down_and_comes_back():
         trims("fault", "switch", "p0-t1-0", "down")
         assert not os.path.exists(f"/proc/{pid}/cmdline") or not open(f"/proc/{pid}/cmdline", "rb").read()
         assert broken(trims) == down((0, 0))
-        assert trims.json("status")["mrc_switches"]["p0-t1-0"] == "dead"
+        assert trims.json("status")["mrc_switches"]["p0-t1-0"] == "dead"  # as asked for, so all is as it should be
         trims("fault", "switch", "p0-t1-0", "up")
         assert broken(trims) == {} and show(trims)["p0-t1-0"]["pid"] != pid
 
@@ -156,11 +156,20 @@ def test_a_switch_that_is_killed():
     need_switch()
     with Lab(ALL) as trims:
         os.kill(show(trims)["p1-t1-1"]["pid"], signal.SIGKILL)
-        until(lambda: trims.json("status")["mrc_switches"]["p1-t1-1"] == "dead", "status does not see it")
-        assert {link["state"] for link in trims.json("status")["links"]} == {"up"}
+        until(lambda: trims.json("status", code=None)["mrc_switches"]["p1-t1-1"] == "dead", "status does not see it")
+        assert {link["state"] for link in trims.json("status", code=1)["links"]} == {"up"}
         assert broken(trims) == down((1, 1))
         assert trims.up()["built"] is False
         assert broken(trims) == {} and trims.json("status")["mrc_switches"]["p1-t1-1"] == "runs"
+
+
+def test_show_refuses_what_is_no_mrc_switch():
+    need_switch()
+    with Lab(FABRIC + "lab: {mrc_switch: [p0-t1-1]}\n") as trims:
+        for node, text in (("nosuch", "there is no node 'nosuch'"), ("h0", "h0 is not an mrc-switch")):
+            done = subprocess.run([lab.MRC_SWITCH, "show", node, "--lab", trims.name], env=environment(), check=False,
+                                  capture_output=True, text=True, timeout=LIMIT_S)
+            assert done.returncode == 2 and text in done.stderr, done
 
 
 def test_a_switch_that_cannot_start_leaves_no_lab():

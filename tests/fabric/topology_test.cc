@@ -49,6 +49,28 @@ TEST(Topology, InterfaceNamesFitTheKernel) {
     for (const Port* p : {&l.lower, &l.upper}) EXPECT_LE(p->name.size(), 15u);
 }
 
+// As hosts count them: entry n of a plane has label n + 1 and takes T1 n modulo the T1s. [MRC-SR-6]
+TEST(Walk, AnEvIsAPathOnEveryPlane) {
+  using Paths = std::vector<std::string>;
+  const Topology t = two_planes();
+  const uint32_t entries = (t.spec().ev.count + t.spec().ev.backups) / t.spec().planes;
+  EXPECT_EQ(paths_of_ev(t, "0x0001"), (Paths{"0/0", "1/0"}));
+  EXPECT_EQ(paths_of_ev(t, "0x0004:56938"), (Paths{"0/1", "1/1"}));
+  EXPECT_EQ(paths_of_ev(t, "0x0004de6a"), (Paths{"0/1", "1/1"}));
+  EXPECT_EQ(paths_of_ev(t, "0x0004:56938@2"), (Paths{"1/1"}));
+  EXPECT_EQ(paths_of_ev(t, "0x3@1"), (Paths{"0/0"}));
+  char last[16];
+  std::snprintf(last, sizeof last, "0x%04x", entries);
+  EXPECT_EQ(paths_of_ev(t, last).size(), 2u);
+  std::snprintf(last, sizeof last, "0x%04x", entries + 1);
+  for (const char* wrong : {"0x0000", static_cast<const char*>(last), "0x0001:", "0x0001@", "0x0001@0", "0x0001@3",
+                            "0x0001:1@1x", "0x", "0x1/0", "0x10000:1"})
+    EXPECT_THAT(error_of([&] { paths_of_ev(t, wrong); }), HasSubstr("LABEL or LABEL:PORT")) << wrong;
+  for (const char* other : {"all", "0/1", "3", "fcbb:bb00::"}) EXPECT_TRUE(paths_of_ev(t, other).empty()) << other;
+  const Topology ecmp(fabric_of("planes: 2\nswitch: {forwarding: ecmp}\n"));
+  EXPECT_THAT(error_of([&] { paths_of_ev(ecmp, "0x0001"); }), HasSubstr("name no path"));
+}
+
 TEST(Walk, EveryPathArrivesOverItsT1) {
   const Topology t = two_planes();
   const FabricSpec& f = t.spec();

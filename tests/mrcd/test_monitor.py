@@ -33,6 +33,18 @@ def test_a_dead_t1_is_named_denied_and_taken_back():
         assert "fault" in what and "healed" in what and "deny" in what and "allow" in what, what
 
 
+def test_round_trips_take_some_time():
+    """[MRC-MON-4] [MRC-MON-8] Also on a host that has nothing else to do, where answers are there within a tick."""
+    with Watched(hosts=(1,)) as fabric:
+        def paths():
+            return [p for plane in fabric.json(1, "show", "monitor")["planes"] for p in plane["paths"]]
+        until(lambda: all(p["sent"] > p["lost"] for p in paths()), "no probe comes back")
+        assert all(0 < p["rtt_us"] < 250e3 for p in paths()), paths()
+        page = fabric.run(1, sys.executable, "-c", FETCH, f"http://{HTTP}/metrics", "", "")
+        seconds = [float(line.split()[-1]) for line in page.splitlines() if line.startswith("mrcd_path_rtt_seconds{")]
+        assert len(seconds) == len(paths()) and min(seconds) > 0, seconds
+
+
 def test_a_gray_link_is_found_in_seconds():
     """[MRC-MON-1] [MRC-MON-3] [MRC-MON-5] One in twenty packets from T0 e202 to T1 f203 is lost. Host 1, whose own loops
     over the T1 are good, is told, and avoids the way down there."""

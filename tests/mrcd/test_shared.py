@@ -144,6 +144,47 @@ def test_ports_and_denies_reach_running_processes():
         until(lambda: app("port", 4) == "1", "the port does not come up")
 
 
+def test_what_covers_no_path_is_refused():
+    """[MRC-MRCD-6] In the words of the web page; what a device can have is not judged."""
+    with Daemon():
+        assert "has no plane 9: it has 1 to 4" in ctl("ev", "deny", "--plane", 9, code=2)
+        assert "has no port 5: it has 1 to 4" in ctl("port", "down", 5, code=2)
+        ctl("ev", "deny", "--via", "f101")
+        assert "denied already: via f101" in ctl("ev", "deny", "--via", "f101", code=2)
+    with Daemon(MRC_EV_MODE=None, MRC_SRV6_PATHS=None, MRC_MRCD_STATE=daemon.FOLDER + "/plain.json"):
+        assert "goes via uSIDs: its ev_mode is udp_port" in ctl("ev", "deny", "--via", "f101", code=2)
+        assert "has a flow label: its ev_mode is udp_port" in ctl("ev", "deny", "--ev", "0x0003", code=2)
+        ctl("ev", "deny", "--ev", "49152")
+
+
+def test_profiles_are_shown_with_what_they_say():
+    with Daemon():
+        ctl("profile", "create", write("p.yaml", PROFILES + """
+- {kind: cc, id: 3, algorithm: uet-1.0-nscc}
+- {kind: cc, id: 4, algorithm: uet-1.0-nscc, config: {eta: 0.1, disable_qa: true}}
+"""))
+        text = ctl("show", "profiles")
+        for line in ("1 DENIED 3 GOOD\n    DENIED: 0001@4\n", "uet-1.0-nscc: max_cwnd 200000, the rest derived\n",
+                     "uet-1.0-nscc: everything derived\n", "uet-1.0-nscc: disable_qa true, eta 0.1, the rest derived\n"):
+            assert line in text, text
+        configs = {cc["id"]: cc["config"] for cc in device()["ccs"]}
+        assert configs[2]["max_cwnd"] == 200000 and configs[2]["eta"] == 0 and configs[4]["eta"] == 0.1, configs
+        assert configs[4]["disable_qa"] is True and not any(configs[3].values()), configs
+
+
+def test_watch_begins_with_a_rate():
+    """Bytes of an interval already in the first round."""
+    with Daemon(), App() as app:
+        assert app("qp", 0, 0) == "0"
+        watch = subprocess.Popen([daemon.MRCCTL, "--json", "watch", "--rounds", "1"], env=environment(),
+                                 stdout=subprocess.PIPE, text=True)
+        while watch.poll() is None:
+            assert app("write", 20) == "0"
+        rows = json.loads(watch.stdout.read())["rows"]
+        watch.stdout.close()
+        assert sum(row["tx_gbps"] for row in rows) > 0, rows
+
+
 def test_the_state_of_a_daemon_replaces_what_there_was():
     """[MRC-MRCD-4] A port that the process has switched off by itself is up again when the daemon says so."""
     with App() as app:

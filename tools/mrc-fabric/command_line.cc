@@ -69,11 +69,16 @@ void declare_commands(CLI::App* app, Options* o) {
   app->description(kAbout);
   app->name("mrc-fabric");
   app->require_subcommand(1);
+  // On either side of the command. Not by fallthrough, which would take words of the programs of `run` and `exec`; and
+  // MRC_LAB is not CLI11's, which would have it win over the other side.
+  const auto common = [&](CLI::App* to) {
+    to->add_option("-l,--lab", o->lab, "Name of the lab, else that of MRC_LAB");
+    to->add_flag("--json", o->json, "The result as JSON");
+    return to;
+  };
+  common(app);
   const auto command = [&](const char* name, const char* sentence) {
-    CLI::App* c = app->add_subcommand(name, sentence);
-    c->add_option("-l,--lab", o->lab, "Name of the lab")->envname("MRC_LAB");
-    c->add_flag("--json", o->json, "The result as JSON");
-    return c;
+    return common(app->add_subcommand(name, sentence));
   };
   const auto builds = [&](CLI::App* c) {
     c->add_option("fabric", o->fabric, "Name of a built-in fabric, or the path of a fabric file")->required();
@@ -95,7 +100,8 @@ void declare_commands(CLI::App* app, Options* o) {
   CLI::App* trace = command("trace", "The way of a path, hop by hop: computed, and seen in the lab where one is up");
   trace->add_option("source", o->source, "Host")->required();
   trace->add_option("target", o->target, "Host")->required();
-  trace->add_option("path", o->path, "PLANE/T1, the number of an EV of the source's device, a uSID list, or all");
+  trace->add_option("path", o->path,
+                    "PLANE/T1, the number of an EV of the source's device, an EV as 0x0003:56938, a uSID list, or all");
   trace->add_option("--fabric", o->fabric, "Only compute, for this fabric; needs neither a lab nor root");
   trace->add_option("-n,--count", o->count, "Probes to send")->check(CLI::Range(1, 100000));
   trace->add_option("--wait", o->wait_ms, "Longest time to wait for them, ms")->check(CLI::Range(1, 60000));

@@ -13,6 +13,8 @@
 namespace mrc::fabric {
 namespace {
 
+constexpr const char* kNoLab = "no lab is up\n";
+
 void print(const Options& o, const Json& json, const std::string& text) {
   std::printf("%s", o.json ? (json.dump(2) + "\n").c_str() : text.c_str());
 }
@@ -29,7 +31,7 @@ std::string lab_name(const Options& o, const FabricSpec& spec) {
 // The program is what follows "--", or without that the words that are not ours.
 std::vector<std::string> program_words(const CLI::App& command, const Options& o) {
   const std::vector<std::string> words = o.words.empty() ? command.remaining() : o.words;
-  if (words.empty()) throw FabricError("which program? " + command.get_footer());
+  if (words.empty()) throw UsageError("which program? " + command.get_footer());
   return words;
 }
 
@@ -63,7 +65,7 @@ int run_with(const Options& o) {
 int run_down(const Options& o) {
   need_root("down");
   std::vector<std::string> labs = known_labs();
-  if (!o.all) labs = {choose_lab(o.lab)};
+  if (!o.all && !(o.lab.empty() && labs.empty())) labs = {choose_lab(o.lab)};
   Json json = Json::array();
   std::string text;
   for (const std::string& name : labs) {
@@ -72,7 +74,7 @@ int run_down(const Options& o) {
     json.push_back({{"lab", name}, {"removed", count}});
     text += "lab " + name + ": " + std::to_string(count) + " namespaces removed\n";
   }
-  print(o, json, text);
+  print(o, json, text.empty() ? kNoLab : text);
   return 0;
 }
 
@@ -85,7 +87,7 @@ int run_list(const Options& o) {
     json.push_back({{"lab", name}, {"fabric", spec.name}, {"complete", state.complete()}});
     text += name + "  fabric " + spec.name + (state.complete() ? "\n" : "  INCOMPLETE\n");
   }
-  print(o, json, text.empty() ? "no lab is up\n" : text);
+  print(o, json, text.empty() ? kNoLab : text);
   return 0;
 }
 
@@ -100,7 +102,7 @@ int run_status(const Options& o) {
   const LabState state(choose_lab(o.lab));
   const Json lab = describe_lab(state, Topology(state.fabric()));
   print(o, lab, status_table(lab));
-  return lab["complete"].get<bool>() && lab["missing"].empty() ? 0 : 1;
+  return lab_ok(lab) ? 0 : 1;
 }
 
 int run_trace(const Options& o) {
@@ -109,7 +111,7 @@ int run_trace(const Options& o) {
   const LabState state(observed ? choose_lab(o.lab) : "none");
   const Topology topology(observed ? state.fabric() : fabric_of(fabric_text(o.fabric, 0)));
   TraceRequest request{topology.host(o.source), topology.host(o.target), o.path, o.count, o.wait_ms};
-  if (request.source == request.target) throw FabricError("source and target are the same host");
+  if (request.source == request.target) throw UsageError("source and target are the same host");
   const Json traces = trace(topology, request, observed ? &state : nullptr);
   print(o, traces, trace_text(traces));
   return trace_ok(traces) ? 0 : 1;
@@ -118,21 +120,20 @@ int run_trace(const Options& o) {
 double share_of(const std::string& text) {
   const auto share = sim::parse_number(text);
   if (!share || *share < 0 || *share > 1)
-    throw FabricError("share '" + text + "': allowed: from 0 to 1, or from 0% to 100%");
+    throw UsageError("share '" + text + "': allowed: from 0 to 1, or from 0% to 100%");
   return *share;
 }
 
 sim::Ps time_of(const std::string& text) {
   const auto time = sim::parse_time(text);
   if (!time || *time < sim::kPsPerUs)
-    throw FabricError("time '" + text + "': allowed: a time such as 50ms, at least 1us");
+    throw UsageError("time '" + text + "': allowed: a time such as 50ms, at least 1us");
   return *time;
 }
 
 double rate_of(const std::string& text) {
   const auto rate = sim::parse_rate(text);
-  if (!rate || *rate < 1000)
-    throw FabricError("rate '" + text + "': allowed: a rate such as 100M, at least 1000 bit/s");
+  if (!rate || *rate < 1000) throw UsageError("rate '" + text + "': allowed: a rate such as 100M, at least 1000 bit/s");
   return *rate;
 }
 
@@ -158,7 +159,7 @@ int run_fault(const Options& o, const std::string& kind) {
 
 int run_render(const Options& o) {
   const Topology topology(fabric_of(fabric_text(o.fabric, 0)));
-  if (o.formats.empty()) throw FabricError("render what? --linux, --frr, --sonic, --hosts, --dot");
+  if (o.formats.empty()) throw UsageError("render what? --linux, --frr, --sonic, --hosts, --dot");
   Json files = Json::array();
   std::string text;
   for (const std::string& format : o.formats)

@@ -15,7 +15,7 @@ namespace {
 
 const Link& fabric_link(const Topology& topology, const std::string& where) {
   const Link& l = topology.link(where);
-  if (l.is_management()) throw FabricError("the management network has no faults");
+  if (l.is_management()) throw UsageError("the management network has no faults");
   return l;
 }
 
@@ -83,7 +83,7 @@ void fault_port(LabState* state, const Topology& topology, const std::string& wh
 
 void fault_switch(LabState* state, const Topology& topology, const std::string& where, bool down) {
   const NodeId node = topology.node(where);
-  if (!is_switch(node)) throw FabricError("'" + where + "' is not a switch");
+  if (!is_switch(node)) throw UsageError("'" + where + "' is not a switch");
   change(state, topology, where, {{"switch", down ? Json("down") : Json()}}, topology.links_of(node), Aspect::kCarrier,
          &node);
 }

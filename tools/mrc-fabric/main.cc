@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "commands.h"
@@ -21,11 +22,13 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   }
+  const char* lab = std::getenv("MRC_LAB");
+  if (options.lab.empty() && lab != nullptr) options.lab = lab;
   try {
     return mrc::fabric::run_commands(app, options);
-  } catch (const mrc::fabric::FabricError& e) {
+  } catch (const mrc::fabric::UsageError& e) {
     std::fprintf(stderr, "mrc-fabric: %s\n", e.what());
-    return 1;
+    return 2;
   } catch (const mrc::sim::ConfigError& e) {
     std::fprintf(stderr, "mrc-fabric: %s\n", e.what());
     return 2;

@@ -160,8 +160,7 @@ NodeConfig node_config(const Topology& topology, const NodeId& node) {
   const FabricPlan& plan = topology.plan();
   const FabricSpec& f = plan.spec();
   if (f.sw.forwarding == sim::Forwarding::kStev)
-    throw FabricError(
-        "key 'forwarding': value is 'stev', allowed here: srv6, ecmp; routers do not read structured EVs");
+    throw UsageError("key 'forwarding': value is 'stev', allowed here: srv6, ecmp; routers do not read structured EVs");
   NodeConfig c;
   c.id = node;
   c.name = node_name(node);

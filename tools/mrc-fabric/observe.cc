@@ -98,13 +98,6 @@ void collect(const Watcher& w, const Nonce& nonce, Observation* seen) {
   }
 }
 
-uint32_t count_at(const Observation& seen, const NodeId& node) {
-  uint32_t count = 0;
-  for (const auto& [port, packets] : seen.in)
-    if (port.rfind(node_name(node) + ":", 0) == 0) count += packets;
-  return count;
-}
-
 void send_probes(const LabState& state, const NodeId& source, const IpAddress& destination, const Nonce& nonce,
                  uint32_t count) {
   inside_netns(state.netns(source), [&] {
@@ -125,12 +118,19 @@ void send_probes(const LabState& state, const NodeId& source, const IpAddress& d
 
 }  // namespace
 
+uint32_t count_at(const Observation& seen, const NodeId& node) {
+  uint32_t count = 0;
+  for (const auto& [port, packets] : seen.in)
+    if (port.rfind(node_name(node) + ":", 0) == 0) count += packets;
+  return count;
+}
+
 Observation observe(const LabState& state, const Topology& topology, uint32_t source, uint32_t target,
-                    const IpAddress& destination, uint32_t count, uint32_t wait_ms) {
+                    const NodeId& end, const IpAddress& destination, uint32_t count, uint32_t wait_ms) {
   std::vector<Watcher> watchers;
   const NodeId from{Role::kHost, 0, source}, to{Role::kHost, 0, target};
   for (const NodeId& n : topology.nodes())
-    if (n.role == Role::kT0 || n.role == Role::kT1 || n == from || n == to)
+    if (n.role == Role::kT0 || n.role == Role::kT1 || n == from || n == to || n == end)
       watchers.push_back(watch(state, topology, n));
   Nonce nonce{};
   if (getrandom(nonce.data(), nonce.size(), 0) != static_cast<ssize_t>(nonce.size()))

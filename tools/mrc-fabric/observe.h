@@ -19,8 +19,12 @@ struct Observation {
   std::map<std::string, uint32_t> in, out;
 };
 
-// Sends `count` probes from `source` and waits until they are seen at `target` or `wait_ms` have passed.
+// Packets that came in at any port of the node.
+uint32_t count_at(const Observation& seen, const NodeId& node);
+
+// Sends `count` probes from `source` and waits until they are seen at `target` or `wait_ms` have passed. Of the hosts
+// these two watch, and `end`, where the probes are expected to end.
 Observation observe(const LabState& state, const Topology& topology, uint32_t source, uint32_t target,
-                    const IpAddress& destination, uint32_t count, uint32_t wait_ms);
+                    const NodeId& end, const IpAddress& destination, uint32_t count, uint32_t wait_ms);
 
 }  // namespace mrc::fabric

@@ -33,7 +33,7 @@ std::vector<RenderedFile> render_files(const Topology& topology, const std::stri
   if (format == "dot") return {{"", topology.spec().name + ".dot", render_dot(topology)}};
   if (!node.empty()) {
     const RenderedFile file = render_node(topology, format, topology.node(node));
-    if (file.name.empty()) throw FabricError("node " + node + " has no file of the format '" + format + "'");
+    if (file.name.empty()) throw UsageError("node " + node + " has no file of the format '" + format + "'");
     return {file};
   }
   std::vector<RenderedFile> files;

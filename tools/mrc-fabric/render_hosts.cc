@@ -102,12 +102,12 @@ void write_device(const FabricPlan& plan, uint32_t host, bool srv6, std::ostream
       << hex(static_cast<uint16_t>(block[2] << 8 | block[3])) << ":{host" << shift << "}::\"\n";
 }
 
+}  // namespace
+
 // The uSID that is left of a list when it arrives must be the host's own, so that it is its address as well.
 bool hosts_name_paths(const FabricSpec& spec) {
   return spec.sw.forwarding == sim::Forwarding::kSrv6 && spec.nic_usids_are_unique();
 }
-
-}  // namespace
 
 std::string render_host(const Topology& topology, uint32_t host) {
   const FabricPlan& plan = topology.plan();

@@ -8,6 +8,8 @@
 
 namespace mrc::fabric {
 
+// Hosts have `ev_mode: srv6`, so that an entropy value names the switches of a path.
+bool hosts_name_paths(const FabricSpec& spec);
 std::string render_host(const Topology& topology, uint32_t host);
 std::string render_names(const Topology& topology);
 

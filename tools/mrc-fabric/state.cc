@@ -54,7 +54,7 @@ void check_lab_name(const std::string& name) {
   const bool fits = !name.empty() && name.size() <= kMaxName && std::isalpha(static_cast<unsigned char>(name[0])) != 0;
   if (!fits || !std::all_of(name.begin(), name.end(),
                             [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '-'; }))
-    throw FabricError("lab '" + name + "': allowed: a letter, then up to 31 letters, digits, '_', '.' and '-'");
+    throw UsageError("lab '" + name + "': allowed: a letter, then up to 31 letters, digits, '_', '.' and '-'");
 }
 
 LabState::LabState(std::string lab) : lab_(std::move(lab)), folder_(state_root() + "/" + lab_) {

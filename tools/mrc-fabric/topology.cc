@@ -78,15 +78,15 @@ NodeId Topology::node(const std::string& name) const {
   for (const NodeId& n : nodes_)
     if (node_name(n) == name) return n;
   const FabricSpec& f = spec();
-  throw FabricError("there is no node '" + name + "'; this fabric has h0..h" + std::to_string(f.nics() - 1) +
-                    ", pP-t0-N and pP-t1-N with P from 0 to " + std::to_string(f.planes - 1) + ", t0-0..t0-" +
-                    std::to_string(f.t0 - 1) + ", t1-0..t1-" + std::to_string(f.t1 - 1) + ", and oob");
+  throw UsageError("there is no node '" + name + "'; this fabric has h0..h" + std::to_string(f.nics() - 1) +
+                   ", pP-t0-N and pP-t1-N with P from 0 to " + std::to_string(f.planes - 1) + ", t0-0..t0-" +
+                   std::to_string(f.t0 - 1) + ", t1-0..t1-" + std::to_string(f.t1 - 1) + ", and oob");
 }
 
 uint32_t Topology::host(const std::string& name) const {
   const bool number = !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
   const NodeId found = node(number ? "h" + name : name);
-  if (found.role != Role::kHost) throw FabricError("'" + name + "' is not a host");
+  if (found.role != Role::kHost) throw UsageError("'" + name + "' is not a host");
   return found.index;
 }
 
@@ -95,11 +95,11 @@ const Link& Topology::link(const std::string& port) const {
     if (port_name(l.lower) == port || port_name(l.upper) == port) return l;
   const size_t colon = port.find(':');
   if (colon == std::string::npos)
-    throw FabricError("'" + port + "' is not a link; a link is NODE:PORT, such as h0:p1 or p0-t0-0:t1-1");
+    throw UsageError("'" + port + "' is not a link; a link is NODE:PORT, such as h0:p1 or p0-t0-0:t1-1");
   std::string ports;
   const NodeId at = node(port.substr(0, colon));
   for (const Link* l : links_of(at)) ports += (ports.empty() ? "" : ", ") + end_at(*l, at).name;
-  throw FabricError("node " + node_name(at) + " has no port '" + port.substr(colon + 1) + "'; it has " + ports);
+  throw UsageError("node " + node_name(at) + " has no port '" + port.substr(colon + 1) + "'; it has " + ports);
 }
 
 }  // namespace mrc::fabric

@@ -25,6 +25,10 @@ using sim::FabricSpec;
 struct FabricError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+// The part of it that is in the words of the command line or in a fabric file: exit status 2.
+struct UsageError : FabricError {
+  using FabricError::FabricError;
+};
 
 enum class Role : uint8_t { kHost, kT0, kT1, kManagement };
 
@@ -65,7 +69,7 @@ class Topology {
   const std::vector<Link>& links() const { return links_; }
   std::vector<const Link*> links_of(const NodeId& node) const;
 
-  // These throw FabricError and say what exists.
+  // These throw UsageError and say what exists.
   NodeId node(const std::string& name) const;
   uint32_t host(const std::string& name) const;  // also a bare number
   const Link& link(const std::string& port) const;

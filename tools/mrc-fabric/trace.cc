@@ -34,9 +34,8 @@ Json hop_json(const Topology& topology, const Hop& hop, const Json& faults) {
 }
 
 // Adds to each hop how many probes were seen there; elsewhere is what no computed hop explains.
-void add_observation(const Walk& walk, const Observation& seen, uint32_t count, Json* path) {
+void add_observation(const Walk& walk, const NodeId& target, const Observation& seen, uint32_t count, Json* path) {
   Observation rest = seen;
-  uint32_t arrived = 0;
   for (size_t i = 0; i < walk.hops.size(); ++i) {
     const Hop& hop = walk.hops[i];
     Json& j = (*path)["hops"][i];
@@ -49,10 +48,9 @@ void add_observation(const Walk& walk, const Observation& seen, uint32_t count, 
       j["seen_out"] = packets_at(seen.out, out);
       rest.out.erase(out);
     }
-    if (i + 1 == walk.hops.size()) arrived = packets_at(seen.in, in);
   }
   (*path)["sent"] = count;
-  (*path)["arrived"] = arrived;
+  (*path)["arrived"] = count_at(seen, target);  // the way may end at another node
   Json elsewhere = Json::array();
   for (const auto& [port, packets] : rest.in) elsewhere.push_back({{"in", port}, {"packets", packets}});
   for (const auto& [port, packets] : rest.out) elsewhere.push_back({{"out", port}, {"packets", packets}});
@@ -74,8 +72,10 @@ Json trace_one(const Topology& topology, const TraceRequest& r, const std::strin
   const Json faults = state != nullptr ? state->faults() : Json::object();
   for (const Hop& hop : walk.hops) path["hops"].push_back(hop_json(topology, hop, faults));
   if (state != nullptr)
-    add_observation(walk, observe(*state, topology, r.source, r.target, choice.destination, r.count, r.wait_ms),
-                    r.count, &path);
+    add_observation(
+        walk, target,
+        observe(*state, topology, r.source, r.target, walk.hops.back().node, choice.destination, r.count, r.wait_ms),
+        r.count, &path);
   return path;
 }
 
@@ -99,6 +99,10 @@ std::string hop_text(const Json& hop, bool observed) {
 
 Json trace(const Topology& topology, const TraceRequest& r, const LabState* state) {
   Json all = Json::array();
+  if (const std::vector<std::string> paths = paths_of_ev(topology, r.path); !paths.empty()) {
+    for (const std::string& path : paths) all.push_back(trace_one(topology, r, path, state));
+    return all;
+  }
   if (r.path != "all") {
     all.push_back(trace_one(topology, r, r.path, state));
     return all;

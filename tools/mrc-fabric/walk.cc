@@ -1,7 +1,11 @@
 #include "walk.h"
 
 #include <algorithm>
+#include <cctype>
+#include <cstdio>
 #include <cstdlib>
+
+#include "render_hosts.h"
 
 namespace mrc::fabric {
 namespace {
@@ -38,6 +42,12 @@ bool is_own(const NodeConfig& node, const IpAddress& address) {
     for (const AddressConfig& a : i.addresses)
       if (a.text == text + "/128") return true;
   return false;
+}
+
+std::string hex_label(uint32_t label) {
+  char text[16];
+  std::snprintf(text, sizeof text, "0x%04x", label);
+  return text;
 }
 
 // Shifts out the node's own uSID, then decides where to. False: the way ends here, and *end says why.
@@ -80,30 +90,55 @@ Walk walk_packet(const Topology& topology, uint32_t source, const IpAddress& des
   }
 }
 
+std::vector<std::string> paths_of_ev(const Topology& topology, const std::string& text) {
+  if (text.rfind("0x", 0) != 0) return {};
+  const FabricSpec& f = topology.plan().spec();
+  const uint32_t evs = f.ev.count + f.ev.backups, entries = (evs + f.planes - 1) / f.planes;
+  char* end = nullptr;
+  unsigned long label = std::strtoul(text.c_str(), &end, 16), port = 0;
+  if (label > 0xFFFF && *end != ':') label >>= 16;
+  if (*end == ':' && std::isdigit(static_cast<unsigned char>(end[1])) != 0) std::strtoul(end + 1, &end, 10);
+  if (*end == '@') {
+    port = std::strtoul(end + 1, &end, 10);
+    if (port == 0) port = f.planes + 1;
+  }
+  std::vector<std::string> paths;
+  for (uint32_t p = 0; p < f.planes; ++p)
+    if ((port == 0 || port == p + 1) && label >= 1 && p + (label - 1) * f.planes < evs)
+      paths.push_back(std::to_string(p) + "/" + std::to_string((label - 1) % f.t1));
+  if (!hosts_name_paths(f))
+    throw UsageError("EV '" + text + "': hosts of this fabric have EVs that name no path (forwarding: srv6 has them)");
+  if (*end != 0 || label > 0xFFFF || paths.empty())
+    throw UsageError("EV '" + text + "'; allowed: LABEL or LABEL:PORT from 0x0001 to " + hex_label(entries) +
+                     ", and behind it @1 to @" + std::to_string(f.planes) + " for one port of the device");
+  return paths;
+}
+
 PathChoice choose_path(const Topology& topology, uint32_t source, uint32_t target, const std::string& text) {
   const FabricPlan& plan = topology.plan();
   const FabricSpec& f = plan.spec();
   PathChoice choice;
   if (text.find(':') != std::string::npos) {
-    if (!IpAddress::parse(text, &choice.destination)) throw FabricError("'" + text + "' is not an IPv6 address");
+    if (!IpAddress::parse(text, &choice.destination)) throw UsageError("'" + text + "' is not an IPv6 address");
     choice.words = "by its address";
     return choice;
   }
   char* end = nullptr;
-  unsigned long plane = std::strtoul(text.c_str(), &end, 0), t1 = 0;
-  const std::string allowed = "; allowed: PLANE/T1 with planes 0 to " + std::to_string(f.planes - 1) +
-                              " and T1s 0 to " + std::to_string(f.t1 - 1) +
-                              ", the number of an EV of the source's device, the list itself, or `all`";
+  unsigned long plane = std::strtoul(text.c_str(), &end, 10), t1 = 0;
+  const std::string allowed =
+      "; allowed: PLANE/T1 with planes 0 to " + std::to_string(f.planes - 1) + " and T1s 0 to " +
+      std::to_string(f.t1 - 1) +
+      ", the number of an EV of the source's device, an EV as 0x0003 or 0x0003:56938, the list itself, or `all`";
   if (end != text.c_str() && *end == '/') {
     const char* second = end + 1;
-    t1 = std::strtoul(second, &end, 0);
+    t1 = std::strtoul(second, &end, 10);
     if (end == second || *end != 0 || plane >= f.planes || t1 >= f.t1)
-      throw FabricError("path '" + text + "'" + allowed);
+      throw UsageError("path '" + text + "'" + allowed);
   } else {
     // As the library counts them for a host's file (render_hosts.h): planes in turn, and the paths of a plane in turn.
     const unsigned long ev = plane;
     if (end == text.c_str() || *end != 0 || ev >= f.ev.count + f.ev.backups)
-      throw FabricError("EV '" + text + "'" + allowed);
+      throw UsageError("EV '" + text + "'" + allowed);
     plane = ev % f.planes;
     t1 = ev / f.planes % f.t1;
   }

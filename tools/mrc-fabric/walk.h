@@ -33,4 +33,11 @@ struct PathChoice {
 };
 PathChoice choose_path(const Topology& topology, uint32_t source, uint32_t target, const std::string& text);
 
+// The paths, as "PLANE/T1", of an EV as mrcctl and mrclog print it. Empty for anything else.
+//
+// Such an EV is LABEL, LABEL:PORT or both as one number, in hexadecimal: 0x0003, 0x0003:56938, 0x0003de6a. The label,
+// alone, is the entry among the EVs of a plane, from 1 (MRC-SR-6); every plane has it, so one EV stands for a path on
+// each, unless @ and the port of the device (from 1) follow: 0x0003@2.
+std::vector<std::string> paths_of_ev(const Topology& topology, const std::string& text);
+
 }  // namespace mrc::fabric

@@ -14,7 +14,7 @@
 
 namespace {
 
-using mrc::fabric::FabricError;
+using mrc::fabric::FabricError, mrc::fabric::UsageError;
 
 constexpr const char* kAbout =
     "A switch in user space, as hardware has them: queues with limits, ECN marks, packet trimming with its own code\n"
@@ -57,15 +57,15 @@ std::vector<std::pair<std::string, std::string>> sockets_of(const Options& o) {
   const mrc::fabric::LabState state(mrc::fabric::choose_lab(o.lab));
   const mrc::fabric::Topology topology(state.fabric());
   std::vector<std::pair<std::string, std::string>> found;
+  for (const std::string& name : o.nodes) topology.node(name);  // complains about what does not exist
   for (const mrc::fabric::NodeId& node : topology.nodes()) {
     const std::string name = mrc::fabric::node_name(node);
     const bool asked = std::find(o.nodes.begin(), o.nodes.end(), name) != o.nodes.end();
     if (mrc::fabric::is_soft_switch(topology.spec(), node) && (asked || o.nodes.empty()))
       found.push_back({name, mrc::fabric::switch_socket(state, node)});
     else if (asked)
-      throw FabricError(name + " is not an mrc-switch; the fabric file says which are (lab: mrc_switch)");
+      throw UsageError(name + " is not an mrc-switch; the fabric file says which are (lab: mrc_switch)");
   }
-  for (const std::string& name : o.nodes) topology.node(name);  // complains about what does not exist
   if (found.empty()) throw FabricError("lab '" + state.lab() + "' has no mrc-switch (fabric file, lab: mrc_switch)");
   return found;
 }
@@ -117,6 +117,9 @@ int main(int argc, char** argv) {
   try {
     return runs->parsed() ? run(o) : show(o);
   } catch (const mrc::sim::ConfigError& e) {
+    std::fprintf(stderr, "mrc-switch: %s\n", e.what());
+    return 2;
+  } catch (const UsageError& e) {
     std::fprintf(stderr, "mrc-switch: %s\n", e.what());
     return 2;
   } catch (const std::exception& e) {

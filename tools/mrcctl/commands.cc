@@ -180,14 +180,14 @@ void add_probe_commands(CLI::App* app, Common* common, Commands* commands) {
   probe->add_option("peer", o->peers, "GIDs")->required();
   add_device(probe, &o->device);
   probe->add_option("--port", o->ports, "Only from these ports")->check(CLI::Range(1, 32));
-  probe->add_option("--ev", o->ev, "Only this path: source port 49152, or 0x0003:0");
+  probe->add_option("--ev", o->ev, "Only this EV: source port 49152, flow label 0x0003, or 0x0003:49152");
   probe->add_option("--count", o->count, "Probes of each path")->check(CLI::Range(1u, 100000u))->capture_default_str();
   probe->add_option("--loss", o->loss, "A path that loses a larger part of them is bad")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   probe->add_flag("--loops", o->loops, "Also there and back over the own T0 and each T1 (ev_mode srv6 and srv6_loop)");
   probe->add_option("--most", o->most, "At most so many EVs of each port, else all");
-  probe->add_option("--timeout-ms", o->timeout_ms, "Longest wait for the answers of one peer")
+  probe->add_option("--timeout-ms", o->timeout_ms, "Longest wait for one probe of all paths")
       ->check(CLI::Range(1u, kMostTimeoutMs))
       ->capture_default_str();
   (*commands)[probe] = [=] {
@@ -206,14 +206,14 @@ void add_probe_commands(CLI::App* app, Common* common, Commands* commands) {
                             "something is");
   preflight->add_option("host", p->hosts, "GIDs to be probed from here; with --run names of hosts")->required();
   preflight->add_option("--run", p->run, "How a command gets to a host, which stands as {host}: 'ssh {host}'");
-  preflight->add_option("--program", p->program, "mrcctl as it is called there")->capture_default_str();
+  preflight->add_option("--program", p->program, "mrcctl as it is called there, else 'mrcctl'; without --run this one");
   preflight->add_option("--count", p->count, "Probes of each path")
       ->check(CLI::Range(1u, 100000u))
       ->capture_default_str();
   preflight->add_option("--loss", p->loss, "A path that loses a larger part of them is bad")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  preflight->add_option("--timeout-ms", p->timeout_ms, "Longest wait for one probe of all paths to a host")
+  preflight->add_option("--timeout-ms", p->timeout_ms, "Longest wait for one probe of all paths")
       ->check(CLI::Range(1u, kMostTimeoutMs))
       ->capture_default_str();
   add_device(preflight, &p->device);

@@ -87,7 +87,6 @@ int ev_deny(const DenyOptions& o, bool deny, bool json) {
   }
   const int error = Daemon(o.socket).request(
       {{"do", deny ? "deny" : "allow"}, {"device", o.device}, {"rule", rule}, {"all", o.all}}, nullptr, &why);
-  if (error == EEXIST) throw Error("denied already: " + text);
   if (error == ENOENT) throw Error("not denied: " + text + " (mrcctl show denies lists what is)");
   if (error != 0) throw Error(why.empty() ? std::strerror(error) : why);
   return report(json, std::string(done) + ": " + text);
@@ -111,7 +110,6 @@ int set_port(const std::string& socket, const std::string& device, uint32_t port
   std::string why;
   const int error =
       Daemon(socket).request({{"do", "port"}, {"device", device}, {"port", port}, {"up", up}}, nullptr, &why);
-  if (error == EINVAL) throw Error("the device has no port " + std::to_string(port) + " (mrcctl show ports)");
   if (error != 0) throw Error(why.empty() ? std::strerror(error) : why);
   return report(json, "port " + std::to_string(port) + (up ? " up" : " down"));
 }

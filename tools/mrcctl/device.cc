@@ -116,7 +116,10 @@ union ibv_gid parse_gid(const std::string& text) {
   union ibv_gid gid {};
   if (inet_pton(AF_INET6, text.c_str(), gid.raw) == 1) return gid;
   if (inet_pton(AF_INET, text.c_str(), gid.raw + 12) != 1)
-    throw Error("'" + text + "' is no GID: an IPv6 or IPv4 address");
+    // Names are not looked up: they stand for the address that hosts are managed by, which is no port of a device.
+    throw Error("'" + text +
+                "' is no GID: an IPv6 or IPv4 address of a device, as `mrcctl show devices` on that host "
+                "prints; host names are for `preflight --run`");
   gid.raw[10] = gid.raw[11] = 0xFF;
   return gid;
 }

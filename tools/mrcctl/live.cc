@@ -1,6 +1,8 @@
 #include "live.h"
 
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -10,6 +12,7 @@
 #include "daemon.h"
 #include "device.h"
 #include "device/profiles.h"
+#include "nscc_keys.h"
 #include "report_check.h"
 #include "shared_device.h"
 
@@ -66,6 +69,30 @@ const char* mode_name(int mode) {
   return mode == MRC_CTL_EV_MODE_AUTO ? "auto" : mode == MRC_CTL_EV_MODE_EXP ? "explicit" : "generated";
 }
 
+// As a profile file has it; zero means derived. Null without a configuration.
+Json nscc_json(const mrc::ctl::ProfileStore& store, uint64_t id) {
+  mrc_ctl_cc_profile_attr attr{};
+  if (store.query_cc(id, &attr, MRC_CTL_CC_PROFILE_CONFIG) != 0 || attr.cc_config == nullptr) return Json();
+  mrc_ctl_cc_nscc_cfg config;
+  std::memcpy(&config, attr.cc_config, sizeof config);
+  Json j = {{"disable_qa", config.disable_qa != 0}, {"qa_gate", config.qa_gate}};
+  for (const NsccNumber& key : kNsccNumbers) j[key.name] = config.*key.member;
+  for (const NsccGain& key : kNsccGains) {
+    char text[32];  // 0.1 and not what a float makes of it
+    std::snprintf(text, sizeof text, "%.6g", static_cast<double>(config.*key.member));
+    j[key.name] = std::strtod(text, nullptr);
+  }
+  return j;
+}
+
+std::string nscc_text(const Json& config) {
+  if (config.is_null()) return "";
+  std::string text;
+  for (const auto& [key, value] : config.items())
+    if (value != 0 && value != false) text += (text.empty() ? ": " : ", ") + key + " " + value.dump();
+  return text + (text.empty() ? ": everything derived" : ", the rest derived");
+}
+
 // The daemon tells of its profiles as the calls that make them; made here, they can be looked at.
 Json profiles_of(const Json& text) {
   mrc::mrcd::SharedDevice device(text["device"].get<std::string>(), text["planes"].get<uint32_t>(),
@@ -96,8 +123,10 @@ Json profiles_of(const Json& text) {
   for (uint64_t id : store.cc_ids()) {
     const mrc::ctl::CcProfile& p = *store.cc(id);
     const bool nscc = p.algorithm() == mrc::ctl::CcProfile::Algorithm::kNscc;
-    all["ccs"].push_back(
-        {{"id", id}, {"state", state_name(p.state())}, {"algorithm", nscc ? mrc::ctl::kNsccName : "none"}});
+    all["ccs"].push_back({{"id", id},
+                          {"state", state_name(p.state())},
+                          {"algorithm", nscc ? mrc::ctl::kNsccName : "none"},
+                          {"config", nscc_json(store, id)}});
   }
   return all;
 }
@@ -173,16 +202,22 @@ int show_profiles(const LiveOptions& options) {
                   text_of(p["mode"]).c_str(), p["fields"].dump().c_str());
     for (const Json& p : device["evs"]) {
       std::map<std::string, size_t> states;
-      for (const Json& entry : p["entries"]) ++states[text_of(entry["state"])];
+      std::map<std::string, std::string> named;  // those that are not as they should be
+      for (const Json& entry : p["entries"]) {
+        const std::string state = text_of(entry["state"]);
+        ++states[state];
+        if (state != "GOOD") named[state] += " " + text_of(entry["ev"]);
+      }
       std::printf("  EV profile %s  %s  %s, format %s, %zu EVs, at least %s active:", text_of(p["id"]).c_str(),
                   text_of(p["state"]).c_str(), text_of(p["mode"]).c_str(), text_of(p["format"]).c_str(),
                   p["entries"].size(), text_of(p["min_active"]).c_str());
       for (const auto& [state, count] : states) std::printf(" %zu %s", count, state.c_str());
       std::printf("\n");
+      for (const auto& [state, evs] : named) std::printf("    %s:%s\n", state.c_str(), evs.c_str());
     }
     for (const Json& p : device["ccs"])
-      std::printf("  CC profile %s  %s  %s\n", text_of(p["id"]).c_str(), text_of(p["state"]).c_str(),
-                  text_of(p["algorithm"]).c_str());
+      std::printf("  CC profile %s  %s  %s%s\n", text_of(p["id"]).c_str(), text_of(p["state"]).c_str(),
+                  text_of(p["algorithm"]).c_str(), nscc_text(p["config"]).c_str());
   }
   return kGood;
 }

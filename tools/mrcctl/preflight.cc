@@ -1,5 +1,9 @@
 #include "preflight.h"
 
+#include <unistd.h>
+
+#include <array>
+#include <climits>
 #include <cstdio>
 #include <iostream>
 #include <map>
@@ -26,12 +30,20 @@ std::string replaced(std::string text, const std::string& what, const std::strin
   return text;
 }
 
+// This program, wherever it was started from.
+std::string own_program() {
+  std::array<char, PATH_MAX> path;
+  const ssize_t n = ::readlink("/proc/self/exe", path.data(), path.size());
+  return n <= 0 ? "mrcctl" : shell_quoted(std::string(path.data(), static_cast<size_t>(n)));
+}
+
 class Fleet {
  public:
   explicit Fleet(const PreflightOptions& options) : o_(options) {}
 
   std::string command(const std::string& host, const std::string& words) const {
-    return replaced(o_.run, "{host}", shell_quoted(host)) + " " + o_.program + " " + words;
+    return replaced(o_.run, "{host}", shell_quoted(host)) + " " + (o_.program.empty() ? "mrcctl" : o_.program) + " " +
+           words;
   }
   std::string device_words() const { return o_.device.empty() ? "" : " --device " + shell_quoted(o_.device); }
 
@@ -96,7 +108,7 @@ std::vector<Json> probe_from_here(const PreflightOptions& o) {
                       " --timeout-ms " + std::to_string(o.timeout_ms);
   if (!o.device.empty()) words += " --device " + shell_quoted(o.device);
   for (const std::string& host : o.hosts) words += " " + shell_quoted(host);
-  Child probe(o.program + " " + words);
+  Child probe((o.program.empty() ? own_program() : o.program) + " " + words);
   std::string text;
   probe.read_all(&text, INT32_MAX);
   const Json seen = Json::parse(text, nullptr, false);

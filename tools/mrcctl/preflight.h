@@ -12,7 +12,7 @@ namespace mrcctl {
 struct PreflightOptions {
   std::vector<std::string> hosts;  // names for `run`, else GIDs
   std::string run;                 // {host} is replaced; empty: from here only
-  std::string program = "mrcctl";  // as it is called on the hosts
+  std::string program;             // as it is called on the hosts; empty: mrcctl there, this program itself here
   std::string device;
   uint32_t count = 50;  // probes of each path
   double loss = 0.02;

@@ -10,7 +10,9 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "ctl/deny.h"
 #include "device.h"
+#include "judge.h"
 #include "loop_prober.h"
 #include "paths.h"
 
@@ -22,22 +24,36 @@ using OrderedJson = nlohmann::ordered_json;
 
 constexpr uint32_t kNsPerMs = 1'000'000;
 constexpr size_t kBatch = 256;  // probes at once: a burst of thousands would lose some by itself
+constexpr auto kSilence = std::chrono::seconds(2), kProgressInterval = std::chrono::seconds(5);
 
 struct Chosen {
   mrc_ctl_ev ev;
   uint32_t number;  // among the EVs of its port, from 0
+  size_t peer = 0;
   uint32_t received = 0;
-  uint32_t rtt = 0;  // least, ns
+  uint32_t lost_run = 0;  // in a row, to the last
+  uint32_t rtt = 0;       // least, ns
 };
 
+// What is left out means any; so does the port 0 of an EV whose label alone names the path.
+bool is_ev(const mrc_ctl_ev& ev, mrc_ctl_ev_fmt_mode format, const mrc::ctl::DenyRule& wanted) {
+  const auto high = static_cast<uint16_t>(ev.val[0] << 8 | ev.val[1]);
+  const auto low = static_cast<uint16_t>(ev.val[2] << 8 | ev.val[3]);
+  if (format == MRC_CTL_EV_FMT_MODE_UDP) return wanted.label == 0 && wanted.port == high;
+  return (wanted.label == 0 || wanted.label == high) && (wanted.port == 0 || low == 0 || wanted.port == low);
+}
+
 std::vector<Chosen> chosen_evs(const Device& device, const ProbeOptions& options) {
+  mrc::ctl::DenyRule wanted;  // the words for an EV are the same as those of `ev deny`
+  std::string why;
+  if (!options.ev.empty() && !mrc::ctl::parse_deny({{"plane", 1}, {"ev", options.ev}}, &wanted, &why)) throw Error(why);
   std::vector<Chosen> chosen;
   std::map<uint8_t, uint32_t> seen, taken;
   for (const mrc_ctl_ev& ev : device.evs()) {
     const uint32_t number = seen[ev.port]++;
     if (!options.ports.empty() && std::find(options.ports.begin(), options.ports.end(), ev.port) == options.ports.end())
       continue;
-    if (!options.ev.empty() && ev_text(ev, device.ev_format()) != options.ev) continue;
+    if (!options.ev.empty() && !is_ev(ev, device.ev_format(), wanted)) continue;
     if (options.most != 0 && taken[ev.port] == options.most) continue;
     ++taken[ev.port];
     chosen.push_back({ev, number});
@@ -46,39 +62,105 @@ std::vector<Chosen> chosen_evs(const Device& device, const ProbeOptions& options
   return chosen;
 }
 
-void probe_batch(const Device& device, const union ibv_gid& peer, uint32_t timeout_ms, Chosen* evs, size_t count) {
-  std::vector<mrc_ctl_ep_req> requests(count);
-  std::vector<mrc_ctl_ep_rsp> responses(count);
-  for (size_t i = 0; i < count; ++i) {
-    mrc_ctl_ep_req& request = requests[i];
-    std::memset(&request, 0, sizeof request);
-    request.req_id = static_cast<uint16_t>(i);
-    request.dgid = peer;
-    request.ev_fmt_mode = device.ev_format();
-    request.req_ev = evs[i].ev;
+// Says on stderr how far it is, when that takes long; the standard output is for the result.
+class Progress {
+ public:
+  void round_done(const std::string& host, uint32_t rounds, uint32_t of, size_t dead, size_t paths) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_) return;
+    next_ = now + kProgressInterval;
+    std::fprintf(stderr, "mrcctl: %s has sent %u of %u probes over each path; %zu of %zu paths are dead\n",
+                 host.c_str(), rounds, of, dead, paths);
   }
-  int answered = 0;
-  if (mrc_ctl_ep_batch_send_wait(device.context(), 0, MRC_CTL_EP_OP_EV_PROBE, requests.data(), static_cast<int>(count),
-                                 timeout_ms * kNsPerMs, responses.data(), &answered) != 0 &&
-      errno != ETIMEDOUT)
-    throw Error("cannot probe " + gid_text(peer) + ": " + std::strerror(errno));
-  for (int i = 0; i < answered; ++i) {
-    const mrc_ctl_ep_rsp& response = responses[static_cast<size_t>(i)];
-    Chosen& ev = evs[response.req_id];
-    ev.rtt = ev.received++ == 0 ? response.rtt : std::min(ev.rtt, response.rtt);
+
+ private:
+  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + kSilence;
+};
+
+// Rounds of one probe over each path to each peer. A round waits for its slowest path, and for a dead one the whole
+// time; so all peers share the rounds, and a path that loses as many in a row as make it dead for mrcd's judge
+// (judge.h) is probed no more: what is left of its probes counts as lost.
+class Rounds {
+ public:
+  Rounds(const Device& device, const ProbeOptions& options, const std::vector<union ibv_gid>& peers)
+      : device_(device), options_(options), peers_(peers) {
+    const std::vector<Chosen> evs = chosen_evs(device, options);
+    for (size_t peer = 0; peer < peers.size(); ++peer)
+      for (Chosen ev : evs) {
+        ev.peer = peer;
+        paths_.push_back(ev);
+      }
   }
-}
+
+  // Paths of one peer after the other.
+  std::vector<Chosen> run() {
+    std::vector<Chosen*> open;
+    for (Chosen& path : paths_) open.push_back(&path);
+    const std::string host = gid_text(device_.gid(0));
+    Progress progress;
+    for (uint32_t n = 0; n < options_.count && !open.empty(); ++n) {
+      // Those that may be dead together, so that few batches wait in vain.
+      std::stable_partition(open.begin(), open.end(), [](const Chosen* p) { return p->lost_run != 0; });
+      for (size_t at = 0; at < open.size(); at += kBatch) batch(&open[at], std::min(kBatch, open.size() - at));
+      std::erase_if(open, [](const Chosen* p) { return p->lost_run >= mrc::mrcd::JudgeConfig().dead; });
+      progress.round_done(host, n + 1, options_.count, paths_.size() - open.size(), paths_.size());
+    }
+    return std::move(paths_);
+  }
+
+ private:
+  void batch(Chosen** paths, size_t count) {
+    std::vector<mrc_ctl_ep_req> requests(count);
+    std::vector<mrc_ctl_ep_rsp> responses(count);
+    for (size_t i = 0; i < count; ++i) {
+      mrc_ctl_ep_req& request = requests[i];
+      std::memset(&request, 0, sizeof request);
+      request.req_id = static_cast<uint16_t>(i);
+      request.dgid = peers_[paths[i]->peer];
+      request.ev_fmt_mode = device_.ev_format();
+      request.req_ev = paths[i]->ev;
+    }
+    int answered = 0;
+    if (mrc_ctl_ep_batch_send_wait(device_.context(), 0, MRC_CTL_EP_OP_EV_PROBE, requests.data(),
+                                   static_cast<int>(count), options_.timeout_ms * kNsPerMs, responses.data(),
+                                   &answered) != 0 &&
+        errno != ETIMEDOUT)
+      name_the_culprit(paths, count, errno);
+    for (size_t i = 0; i < count; ++i) ++paths[i]->lost_run;
+    for (int i = 0; i < answered; ++i) {
+      const mrc_ctl_ep_rsp& response = responses[static_cast<size_t>(i)];
+      Chosen& path = *paths[response.req_id];
+      path.rtt = path.received++ == 0 ? response.rtt : std::min(path.rtt, response.rtt);
+      path.lost_run = 0;
+    }
+  }
+
+  // One request that cannot be sent spoils its batch.
+  [[noreturn]] void name_the_culprit(Chosen** paths, size_t count, int error) {
+    if (count > 1) {
+      batch(paths, count / 2);
+      batch(paths + count / 2, count - count / 2);
+    }
+    throw Error("cannot probe " + options_.peers[paths[0]->peer] + ": " + std::strerror(error));
+  }
+
+  const Device& device_;
+  const ProbeOptions& options_;
+  const std::vector<union ibv_gid>& peers_;
+  std::vector<Chosen> paths_;
+};
 
 // A path that lost more than the share is bad.
 bool is_bad(uint32_t sent, uint32_t received, double loss) {
   return received == 0 || static_cast<double>(sent - received) > loss * sent;
 }
 
-OrderedJson describe(const std::string& peer, const union ibv_gid& gid, const std::vector<Chosen>& evs,
-                     mrc_ctl_ev_fmt_mode format, const Paths& paths, const ProbeOptions& options) {
-  OrderedJson j{{"peer", peer}, {"paths", OrderedJson::array()}};
+OrderedJson describe(size_t peer, const union ibv_gid& gid, const std::vector<Chosen>& evs, mrc_ctl_ev_fmt_mode format,
+                     const Paths& paths, const ProbeOptions& options) {
+  OrderedJson j{{"peer", options.peers[peer]}, {"paths", OrderedJson::array()}};
   size_t silent = 0, bad = 0;
   for (const Chosen& ev : evs) {
+    if (ev.peer != peer) continue;
     const PathNames names = paths.names(ev.ev.port, ev.number, gid);
     OrderedJson path{{"port", ev.ev.port},          {"ev", ev_text(ev.ev, format)},
                      {"answered", ev.received > 0}, {"sent", options.count},
@@ -104,14 +186,11 @@ OrderedJson probe_loops(const Paths& paths, const ProbeOptions& options) {
   mrc::mrcd::LoopProber prober;
   if (!prober.open(paths.config(), loops, &why)) throw Error(why);
   std::vector<uint32_t> received(loops.size());
-  const auto now = [] {
-    return mrc::Instant::from_ns(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
-  };
   const auto collect = [&] {
-    prober.collect(now(), [&](const mrc::mrcd::LoopProber::Fate& fate) { received[fate.path] += fate.answered; });
+    prober.collect([&](const mrc::mrcd::LoopProber::Fate& fate) { received[fate.path] += fate.answered; });
   };
   for (uint32_t n = 0; n < options.count; ++n) {
-    for (size_t i = 0; i < loops.size(); ++i) prober.send(i, now());
+    for (size_t i = 0; i < loops.size(); ++i) prober.send(i);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     collect();
   }
@@ -171,15 +250,11 @@ int probe(const ProbeOptions& options) {
   for (const std::string& peer : options.peers) gids.push_back(parse_gid(peer));
   const Paths paths(options.device);
   const Device device(options.device);
-  const std::vector<Chosen> evs = chosen_evs(device, options);
+  const std::vector<Chosen> probed = Rounds(device, options, gids).run();
   OrderedJson peers = OrderedJson::array();
   size_t silent = 0, bad = 0;
   for (size_t i = 0; i < gids.size(); ++i) {
-    std::vector<Chosen> fresh = evs;
-    for (uint32_t n = 0; n < options.count; ++n)
-      for (size_t at = 0; at < fresh.size(); at += kBatch)
-        probe_batch(device, gids[i], options.timeout_ms, fresh.data() + at, std::min(kBatch, fresh.size() - at));
-    peers.push_back(describe(options.peers[i], gids[i], fresh, device.ev_format(), paths, options));
+    peers.push_back(describe(i, gids[i], probed, device.ev_format(), paths, options));
     silent += peers.back()["silent"].get<size_t>();
     bad += peers.back()["bad"].get<size_t>();
   }

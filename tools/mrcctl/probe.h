@@ -14,10 +14,10 @@ struct ProbeOptions {
   std::vector<uint8_t> ports;      // empty: all
   std::string ev;                  // empty: all
   uint32_t most = 0;               // EVs per port; 0: all
-  uint32_t count = 1;              // probes of each path
+  uint32_t count = 1;              // probes of each path; fewer of a dead one
   double loss = 0.02;              // a path that loses more of them is bad
   bool loops = false;              // also there and back over the own switches
-  uint32_t timeout_ms = 1000;      // for one probe of all paths to one peer together; at most 4000
+  uint32_t timeout_ms = 1000;      // for one probe of all paths together; at most 4000
   bool json = false;
 };
 

@@ -2,10 +2,13 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <map>
 
 #include "device.h"
+#include "nscc_keys.h"
 
 namespace mrcctl {
 
@@ -132,25 +135,15 @@ void read_ev(const YAML::Node& node, ProfileCall* c) {
 
 void read_config(const YAML::Node& node, ProfileCall* c) {
   mrc_ctl_cc_nscc_cfg config{};
-  const std::map<std::string, uint32_t mrc_ctl_cc_nscc_cfg::*> numbers = {
-      {"adjust_bytes_threshold", &mrc_ctl_cc_nscc_cfg::adjust_bytes_threshold},
-      {"adjust_period_threshold", &mrc_ctl_cc_nscc_cfg::adjust_period_threshold},
-      {"base_rtt", &mrc_ctl_cc_nscc_cfg::base_rtt},
-      {"max_cwnd", &mrc_ctl_cc_nscc_cfg::max_cwnd},
-      {"qa_threshold", &mrc_ctl_cc_nscc_cfg::qa_threshold},
-      {"target_delay", &mrc_ctl_cc_nscc_cfg::target_delay}};
-  const std::map<std::string, float mrc_ctl_cc_nscc_cfg::*> gains = {
-      {"eta", &mrc_ctl_cc_nscc_cfg::eta},
-      {"fi", &mrc_ctl_cc_nscc_cfg::fi},
-      {"fi_scale", &mrc_ctl_cc_nscc_cfg::fi_scale},
-      {"gamma", &mrc_ctl_cc_nscc_cfg::gamma},
-      {"max_md_jump", &mrc_ctl_cc_nscc_cfg::max_md_jump}};
+  const auto named = [](const auto& table, const std::string& name) {
+    return std::find_if(std::begin(table), std::end(table), [&](const auto& key) { return name == key.name; });
+  };
   for (const auto& entry : node) {
     const std::string key = entry.first.as<std::string>();
-    if (const auto n = numbers.find(key); n != numbers.end())
-      config.*n->second = number<uint32_t>(entry.second);
-    else if (const auto g = gains.find(key); g != gains.end())
-      config.*g->second = entry.second.as<float>();
+    if (const auto n = named(kNsccNumbers, key); n != std::end(kNsccNumbers))
+      config.*n->member = number<uint32_t>(entry.second);
+    else if (const auto g = named(kNsccGains, key); g != std::end(kNsccGains))
+      config.*g->member = entry.second.as<float>();
     else if (key == "disable_qa")
       config.disable_qa = entry.second.as<bool>();
     else if (key == "qa_gate")

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 
 def run(mrcctl, *args, **settings):
@@ -26,7 +27,7 @@ def main():
 
     for peer in ("not-a-gid", "2001:db8::99"):
         status, _, err = run(mrcctl, "probe", peer)
-        assert status == 2 and "mrcctl: " in err, err
+        assert status == 2 and "mrcctl: " in err and peer in err, err
     assert run(mrcctl, "probe")[0] == 2
     assert run(mrcctl, "probe", "::1", "--timeout-ms", "5000")[0] == 2
     status, _, err = run(mrcctl, "probe", "::1", "--device", "mrc99")
@@ -59,6 +60,24 @@ def main():
     assert status == 1, out + err
     result = json.loads(out)
     assert result["silent"] == 2 and [p["port"] for p in result["peers"][0]["paths"]] == [2, 2], out
+
+    # A dead path is given up after as many losses in a row as mrcd takes for that, to all peers in the same rounds: 8
+    # times 400 ms and not 2 peers times 100 rounds of that. What was not sent counts as lost.
+    begin = time.monotonic()
+    status, out, err = run(mrcctl, "probe", gid, gid, "--most", "2", "--port", "2", "--count", "100", "--timeout-ms",
+                           "400", "--json", MRC_FAULT="blackhole", **own)
+    assert status == 1 and time.monotonic() - begin < 2 * 100 * 0.4, out + err
+    assert [[(p["sent"], p["received"]) for p in peer["paths"]] for peer in json.loads(out)["peers"]] == \
+        [[(100, 0)] * 2] * 2, out
+    assert "of 100 probes over each path; 0 of 4 paths are dead" in err, err
+
+    # Among several peers the one that cannot be probed is named.
+    status, _, err = run(mrcctl, "probe", gid, "2001:db8::99", gid, **own)
+    assert status == 2 and "cannot probe 2001:db8::99" in err, err
+
+    # preflight from here runs this very program: there is no mrcctl in the PATH.
+    status, out, err = run(mrcctl, "preflight", gid, "--count", "2", "--json", PATH="/usr/bin:/bin", **own)
+    assert json.loads(out)["hosts"][0]["peers"][0]["peer"] == gid, out + err
 
 
 if __name__ == "__main__":

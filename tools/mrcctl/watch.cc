@@ -19,6 +19,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kClear = "\033[H\033[J";
+constexpr double kMostFirst = 1;  // second until something is drawn
 
 struct Totals {
   uint64_t tx_bytes = 0, rx_bytes = 0, losses = 0;
@@ -87,11 +88,13 @@ void print_live(const Json& rows) {
 
 int watch(const LiveOptions& options, double interval_s, uint64_t rounds) {
   Daemon daemon(options.socket);
-  Sample before;
   const auto clock = [] { return std::chrono::steady_clock::now(); };
+  // What is drawn first is of an interval, too: no rate follows from one sample.
+  Sample before = sample_of(reports_of(&daemon, options));
   auto then = clock();
   for (uint64_t round = 0; rounds == 0 || round < rounds; ++round) {
-    if (round > 0) std::this_thread::sleep_for(std::chrono::duration<double>(interval_s));
+    const double pause = round > 0 ? interval_s : std::min(interval_s, kMostFirst);
+    std::this_thread::sleep_for(std::chrono::duration<double>(pause));
     const Json reports = reports_of(&daemon, options);
     const auto now = clock();
     const double seconds = std::max(1e-3, std::chrono::duration<double>(now - then).count());

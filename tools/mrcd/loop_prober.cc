@@ -12,6 +12,7 @@
 #include <random>
 #include <set>
 
+#include "device/clock.h"
 #include "device/srv6.h"
 #include "socket_address.h"
 
@@ -31,6 +32,21 @@ struct Payload {
   uint64_t nonce;
 };
 static_assert(sizeof(Payload) == 24);
+
+// When the datagram came. The kernel's stamp is of the wall clock, which may be set at any time; so only the time since
+// then is taken from it, and that only where it fits between `sent` and `taken`, when it was received from the socket.
+Instant arrival(msghdr* message, Instant sent, Instant taken) {
+  for (cmsghdr* c = CMSG_FIRSTHDR(message); c != nullptr; c = CMSG_NXTHDR(message, c)) {
+    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_TIMESTAMPNS) continue;
+    timespec stamp, wall;
+    std::memcpy(&stamp, CMSG_DATA(c), sizeof stamp);
+    ::clock_gettime(CLOCK_REALTIME, &wall);
+    const Instant came =
+        taken - (Duration::seconds(wall.tv_sec - stamp.tv_sec) + Duration::nanoseconds(wall.tv_nsec - stamp.tv_nsec));
+    if (came > sent && came < taken) return came;
+  }
+  return taken;
+}
 
 }  // namespace
 
@@ -81,6 +97,7 @@ bool LoopProber::open(const device::DeviceConfig& config, std::vector<LoopPath> 
     const int fd = ::socket(AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd >= 0) sockets_.push_back(fd);
     const int one = 1;
+    ::setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one);  // arrival() can do without
     // The limit of the system may be lower; then it is what there is.
     if (::setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBytes, sizeof kReceiveBytes) != 0)
       ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kReceiveBytes, sizeof kReceiveBytes);
@@ -99,20 +116,28 @@ bool LoopProber::open(const device::DeviceConfig& config, std::vector<LoopPath> 
 }
 
 // A probe that cannot be sent is a lost one: the host's own port is part of the path.
-void LoopProber::send(size_t path, Instant now) {
+void LoopProber::send(size_t path) {
   PathState& state = states_[path];
   const Payload payload{kMagic, static_cast<uint32_t>(path), state.next, 0, nonce_};
-  state.sent.push_back({state.next++, now, false, Duration()});
   const size_t plane = paths_[path].plane - 1;
   const sockaddr_in6 to = socket_address(paths_[path].destination, ports_[plane]);
+  state.sent.push_back({state.next++, device::clock_now(), false, Duration()});
   [[maybe_unused]] const ssize_t sent = ::sendto(sockets_[plane], &payload, sizeof payload, MSG_DONTWAIT,
                                                  reinterpret_cast<const sockaddr*>(&to), sizeof to);
 }
 
-void LoopProber::receive(int socket, Instant now) {
+void LoopProber::receive(int socket) {
   for (int i = 0; i < kMostAnswersAtOnce; ++i) {
     Payload payload;
-    const ssize_t n = ::recv(socket, &payload, sizeof payload, MSG_DONTWAIT);
+    iovec part{&payload, sizeof payload};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(timespec))> control;
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    const ssize_t n = ::recvmsg(socket, &message, MSG_DONTWAIT);
+    const Instant taken = device::clock_now();
     if (n < 0 && errno == EAGAIN) return;
     if (n < 0) continue;  // what an earlier probe met; the socket goes on
     if (n != sizeof payload || payload.magic != kMagic || payload.nonce != nonce_ || payload.path >= states_.size())
@@ -120,16 +145,17 @@ void LoopProber::receive(int socket, Instant now) {
     for (Sent& sent : states_[payload.path].sent)
       if (sent.number == payload.number && !sent.answered) {
         sent.answered = true;
-        sent.rtt = now - sent.at;
+        sent.rtt = arrival(&message, sent.at, taken) - sent.at;
       }
   }
 }
 
-void LoopProber::collect(Instant now, const std::function<void(const Fate&)>& told) {
-  for (int socket : sockets_) receive(socket, now);
+void LoopProber::collect(const std::function<void(const Fate&)>& told) {
+  for (int socket : sockets_) receive(socket);
+  const Instant end = device::clock_now();
   for (size_t path = 0; path < states_.size(); ++path) {
     std::deque<Sent>& sent = states_[path].sent;
-    while (!sent.empty() && (sent.front().answered || now - sent.front().at >= kPatience)) {
+    while (!sent.empty() && (sent.front().answered || end - sent.front().at >= kPatience)) {
       const Sent first = sent.front();
       sent.pop_front();
       told({path, first.answered, first.rtt});

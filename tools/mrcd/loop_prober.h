@@ -1,6 +1,8 @@
 // LoopProber: probes that come back by themselves. A datagram whose destination names switches and then this host goes
 // there and back without anybody answering it: over the own T0 alone, or over T0 and a T1. One UDP socket per plane,
-// zero checksums, because the destination changes on the way. [MRC-MON-4, spec/srv6.md]
+// zero checksums, because the destination changes on the way. Round trips are from before the system call that sends to
+// the kernel's time stamp of the answer: neither the other probes of a round nor a busy mrcd count. [MRC-MON-4,
+// spec/srv6.md]
 //
 // Used by one thread.
 #pragma once
@@ -43,9 +45,9 @@ class LoopProber {
   const std::vector<LoopPath>& paths() const { return paths_; }
   const std::vector<int>& sockets() const { return sockets_; }  // readable when answers are there
 
-  void send(size_t path, Instant now);
+  void send(size_t path);
   // Takes what has come, and gives up what is overdue; fates of one path in the order of sending.
-  void collect(Instant now, const std::function<void(const Fate&)>& told);
+  void collect(const std::function<void(const Fate&)>& told);
   // Probes whose fate is open.
   size_t open_probes() const;
 
@@ -62,7 +64,7 @@ class LoopProber {
     uint32_t next = 1;
     std::deque<Sent> sent;  // in order; the front is told first
   };
-  void receive(int socket, Instant now);
+  void receive(int socket);
 
   std::vector<LoopPath> paths_;
   std::vector<PathState> states_;

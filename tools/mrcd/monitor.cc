@@ -70,7 +70,7 @@ void Monitor::probe(Instant now) {
   for (size_t i = 0; i < paths_.size(); ++i) {
     Path& path = paths_[i];
     for (int n = 0; n < most && path.next <= now; ++n) {
-      prober_.send(i, now);
+      prober_.send(i);
       ++path.sent;
       path.next = path.next + interval;
     }
@@ -80,7 +80,7 @@ void Monitor::probe(Instant now) {
 }
 
 void Monitor::collect(Instant now) {
-  prober_.collect(now, [&](const LoopProber::Fate& fate) {
+  prober_.collect([&](const LoopProber::Fate& fate) {
     Path& path = paths_[fate.path];
     path.judge.add(now, fate.answered);
     path.lost += !fate.answered;

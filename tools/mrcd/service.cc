@@ -253,7 +253,7 @@ int Service::run(const std::string& what, const Entry& entry, const Json& messag
     return ENODEV;
   }
   if (what == "port")
-    return set_port(on, message.at("port").get<uint32_t>(), message.at("up").get<bool>(), entry.peer.user);
+    return change_port(on, message.at("port").get<uint32_t>(), message.at("up").get<bool>(), entry.peer.user, why);
   if (what == "modify") {
     ctl::ProfileCall call;
     if (!ctl::parse_call(message.at("call"), &call)) return EINVAL;
@@ -263,9 +263,6 @@ int Service::run(const std::string& what, const Entry& entry, const Json& messag
     if (error == 0 || (batch && stops_within_a_batch(error))) modify(on, message["call"], call, entry.peer.user);
     return error;
   }
-  Json text = message.at("rule");
-  text["by"] = entry.peer.user;
-  ctl::DenyRule rule;
   if (what == "allow" && message.value("all", false)) {
     if (!on->allow_all()) return ENOENT;
     tell_all(on, {{"denies", Json::array()}});
@@ -273,8 +270,26 @@ int Service::run(const std::string& what, const Entry& entry, const Json& messag
     changed(on);
     return 0;
   }
+  return change_rule(on, what == "deny", message.at("rule"), entry.peer.user, why);
+}
+
+// What was denied before there was this refusal, or for another shape of the device, can be taken back.
+int Service::change_rule(SharedDevice* device, bool denies, const Json& given, const std::string& by,
+                         std::string* why) {
+  Json text = given;
+  text["by"] = by;
+  ctl::DenyRule rule;
   if (!ctl::parse_deny(text, &rule, why)) return EINVAL;
-  return what == "deny" ? deny(on, rule) : allow(on, rule);
+  if (denies && !(*why = device->why_no_path(rule)).empty()) return EINVAL;
+  const int error = denies ? deny(device, rule) : allow(device, rule);
+  if (error == EEXIST) *why = "denied already: " + ctl::deny_text(rule);
+  if (error == ENOENT) *why = "not denied: " + ctl::deny_text(rule);
+  return error;
+}
+
+int Service::change_port(SharedDevice* device, uint32_t port, bool up, const std::string& by, std::string* why) {
+  *why = device->why_no_port(port);
+  return why->empty() ? set_port(device, port, up, by) : EINVAL;
 }
 
 void Service::modify(SharedDevice* device, const Json& call, const ctl::ProfileCall& parsed, const std::string& by) {

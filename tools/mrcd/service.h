@@ -48,7 +48,10 @@ class Service {
   // Answers whoever waits for reports that do not come.
   void tick(Instant now);
 
-  // A change made by mrcd itself or for its web page. 0 or an errno value.
+  // What somebody asks for: deny, allow and port with a sentence for what is refused. 0 or an errno value.
+  int change_rule(SharedDevice* device, bool denies, const Json& rule, const std::string& by, std::string* why);
+  int change_port(SharedDevice* device, uint32_t port, bool up, const std::string& by, std::string* why);
+  // A change made by mrcd itself. 0 or an errno value.
   int deny(SharedDevice* device, const ctl::DenyRule& rule);
   int allow(SharedDevice* device, const ctl::DenyRule& rule);
   int set_port(SharedDevice* device, uint32_t port, bool up, const std::string& by);

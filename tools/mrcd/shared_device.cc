@@ -32,8 +32,24 @@ SharedDevice::SharedDevice(std::string name, uint32_t planes, const std::string&
       evs_(evs),
       store_(device::controller_limits(planes, device::naming_of(ev_mode)), names(planes, ev_mode, evs)) {}
 
+std::string SharedDevice::why_no_port(uint32_t port) const {
+  if (port >= 1 && port <= planes_) return "";
+  return "device '" + name_ + "' has no port " + std::to_string(port) + ": it has 1 to " + std::to_string(planes_);
+}
+
+std::string SharedDevice::why_no_path(const ctl::DenyRule& rule) const {
+  if (rule.plane > planes_)
+    return "device '" + name_ + "' has no plane " + std::to_string(rule.plane) + ": it has 1 to " +
+           std::to_string(planes_);
+  if (!rule.via.empty() && ev_mode_ != "srv6")
+    return "no path of device '" + name_ + "' goes via uSIDs: its ev_mode is " + ev_mode_;
+  if (rule.label != 0 && device::naming_of(ev_mode_) == device::EvNaming::kPort)
+    return "no EV of device '" + name_ + "' has a flow label: its ev_mode is " + ev_mode_;
+  return "";
+}
+
 int SharedDevice::set_port(uint32_t port, bool up) {
-  if (port < 1 || port > planes_) return EINVAL;
+  if (!why_no_port(port).empty()) return EINVAL;
   if (up)
     ports_down_.erase(port);
   else

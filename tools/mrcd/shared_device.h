@@ -32,6 +32,10 @@ class SharedDevice {
   // Nothing is lost with it.
   bool unconfigured() const;
 
+  // Why a rule of people covers no path of this device, whatever peers there are; empty where it may cover some.
+  std::string why_no_path(const ctl::DenyRule& rule) const;
+  std::string why_no_port(uint32_t port) const;  // empty where there is one
+
   // 0 or an errno value.
   int modify(const ctl::ProfileCall& call) { return call.apply(&store_); }
   int set_port(uint32_t port, bool up);

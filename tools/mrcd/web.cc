@@ -2,6 +2,7 @@
 
 #include <strings.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -23,6 +24,33 @@ constexpr const char* kBearer = "Bearer ";
 
 HttpReply json_reply(unsigned status, const Json& body) {
   return {status, "application/json", body.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"};
+}
+
+constexpr const char* kPortBody = "the body is {\"port\": NUMBER, \"up\": true or false}, and \"device\" by name";
+constexpr const char* kRuleBody =
+    "the body is {\"rule\": {..}}, and \"device\" by name; a rule has plane (number), ev, via, to and why (texts)";
+
+// A key that nobody reads would be a path that is meant and not denied. What /api/state says of a rule may be sent
+// back.
+std::string complaint_about_body(bool port, const Json& body) {
+  const auto unknown = [](const Json& object, std::initializer_list<const char*> known) -> std::string {
+    for (const auto& [key, value] : object.items())
+      if (std::find(known.begin(), known.end(), key) == known.end()) return "unknown key '" + key + "': ";
+    return "";
+  };
+  const char* const form = port ? kPortBody : kRuleBody;
+  if (!body.is_object() || (body.contains("device") && !body["device"].is_string())) return form;
+  if (port) {
+    if (std::string key = unknown(body, {"device", "port", "up"}); !key.empty()) return key + form;
+    const Json number = body.value("port", Json()), up = body.value("up", Json());
+    return number.is_number_unsigned() && number <= UINT32_MAX && up.is_boolean() ? "" : form;
+  }
+  if (std::string key = unknown(body, {"device", "rule"}); !key.empty()) return key + form;
+  const Json rule = body.value("rule", Json());
+  if (!rule.is_object()) return form;
+  if (std::string key = unknown(rule, {"plane", "ev", "via", "to", "why", "by", "text"}); !key.empty())
+    return key + form;
+  return "";
 }
 
 // `work(promise)` in the loop, which keeps the promise now or later. False: the loop had no time for it.
@@ -99,28 +127,19 @@ HttpReply Web::change(const HttpRequest& request) {
   if (!knows_token(request.authorization))
     return json_reply(401, {{"error", "the token is missing or wrong: Authorization: Bearer TOKEN"}});
   const Json body = ctl::parse_peer_json(request.body);
-  if (!body.is_object()) return json_reply(400, {{"error", "the body is a JSON object"}});
+  if (const std::string wrong = complaint_about_body(request.path == "/api/port", body); !wrong.empty())
+    return json_reply(400, {{"error", wrong}});
   std::pair<unsigned, std::string> outcome;
   const bool ran = on_loop(&loop_, &outcome, [this, body, path = request.path](const auto& promise) {
     std::string why;
     int error = EINVAL;
-    try {
-      SharedDevice* device = service_.device(body.value("device", ""));
-      ctl::DenyRule rule;
-      Json text = body.value("rule", Json::object());
-      if (path != "/api/port") text["by"] = "web page";
-      if (device == nullptr) {
-        why = "no such device";
-      } else if (path == "/api/port") {
-        error = service_.set_port(device, body.at("port").get<uint32_t>(), body.at("up").get<bool>(), "web page");
-      } else if (ctl::parse_deny(text, &rule, &why)) {
-        error = path == "/api/deny" ? service_.deny(device, rule) : service_.allow(device, rule);
-        if (error == EEXIST) why = "denied already";
-        if (error == ENOENT) why = "not denied";
-      }
-    } catch (const Json::exception& e) {
-      why = e.what();
-    }
+    SharedDevice* device = service_.device(body.value("device", ""));
+    if (device == nullptr)
+      why = "no such device";
+    else if (path == "/api/port")
+      error = service_.change_port(device, body["port"].get<uint32_t>(), body["up"].get<bool>(), "web page", &why);
+    else
+      error = service_.change_rule(device, path == "/api/deny", body["rule"], "web page", &why);
     if (error != 0 && why.empty()) why = std::strerror(error);
     promise->set_value({error == 0 ? 200 : error == EEXIST || error == ENOENT ? 409 : 400, why});
   });

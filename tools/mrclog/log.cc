@@ -17,8 +17,11 @@ constexpr double kNsPerMs = 1e6;
 
 // Events of an EV without its plane (SACKs, received packets) are filtered by the plane that others give it.
 void learn_planes(Log* log) {
-  for (const Event& e : log->events)
-    if (const auto ev = e.maybe("ev"), plane = e.maybe("plane"); ev && plane) log->planes_of_ev[*ev].insert(*plane);
+  for (const Event& e : log->events) {
+    const auto ev = e.maybe("ev"), plane = e.maybe("plane");
+    if (plane) log->planes.insert(*plane);
+    if (ev && plane) log->planes_of_ev[*ev].insert(*plane);
+  }
 }
 
 void add_record(Log* log, const std::string& text) {
@@ -72,6 +75,12 @@ std::optional<uint64_t> Log::plane_of(uint64_t ev) const {
   return *found->second.begin();
 }
 
+std::string Log::planes_text() const {
+  std::string text;
+  for (uint64_t plane : planes) text += (text.empty() ? "planes " : ", ") + std::to_string(plane + 1);
+  return text.empty() ? "none" : text;
+}
+
 Log read_log(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw std::runtime_error(path + ": cannot be read");
@@ -92,7 +101,10 @@ Log read_log(const std::string& path) {
 bool Filter::matches(const Log& log, const Event& e) const {
   if (!one_of(names, e.name) || !one_of(triggers, e.trigger)) return false;
   if (qpn && e.maybe("qpn") != qpn) return false;
-  if (ev && e.maybe("ev") != ev) return false;
+  if (ev) {
+    const auto value = e.maybe("ev");
+    if (!value || !ev->matches(*value)) return false;
+  }
   if (psn && e.maybe("psn") != psn) return false;
   if (plane) {
     std::optional<uint64_t> own = e.maybe("plane");

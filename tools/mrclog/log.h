@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "ev.h"
+
 namespace mrc::log {
 
 struct Event {
@@ -29,6 +31,9 @@ struct Log {
   std::map<uint64_t, std::set<uint64_t>> planes_of_ev;  // from the events that name both
   uint64_t damaged = 0;                                 // records that are no JSON: the writer died within one
   uint64_t lost = 0;                                    // events that the traced process could not keep
+  std::set<uint64_t> planes;                            // that events name, from 0
+  bool has_plane(uint64_t plane) const { return planes.count(plane) != 0; }
+  std::string planes_text() const;  // "planes 1, 2", for people
   // None for an EV that several planes have, or of which no event tells.
   std::optional<uint64_t> plane_of(uint64_t ev) const;
   int64_t begin_ns() const { return events.empty() ? 0 : events.front().at_ns; }
@@ -40,7 +45,8 @@ Log read_log(const std::string& path);
 
 // What to look at; fields that are not set let everything pass.
 struct Filter {
-  std::optional<uint64_t> qpn, ev, plane, psn;
+  std::optional<uint64_t> qpn, plane, psn;
+  std::optional<EvFilter> ev;
   std::vector<std::string> names, triggers;
   double from_ms = -1, to_ms = -1;  // since the first event
 

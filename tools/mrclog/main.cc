@@ -9,6 +9,7 @@
 #include "compare.h"
 #include "core/trace_text.h"
 #include "log.h"
+#include "names.h"
 #include "plot.h"
 #include "print.h"
 #include "summary.h"
@@ -28,9 +29,16 @@ struct Options {
 
 void add_filters(CLI::App* app, Options* o) {
   app->add_option("--qp", o->qpn, "only this queue pair (0x... or decimal); 0: what concerns the whole endpoint");
-  app->add_option("--event", o->filter.names, "only these events (mrclog events lists them)")->delimiter(',');
-  app->add_option("--why", o->filter.triggers, "only these triggers")->delimiter(',');
-  app->add_option("--ev", o->ev, "only this path (entropy value, 0x... or decimal)");
+  const auto among = [](const std::vector<std::string>& known) {
+    return [known](const std::string& given) { return mrc::log::complaint(given, known); };
+  };
+  app->add_option("--event", o->filter.names, "only these events (mrclog events lists them)")
+      ->delimiter(',')
+      ->check(among(mrc::log::event_names()));
+  app->add_option("--why", o->filter.triggers, "only these triggers")
+      ->delimiter(',')
+      ->check(among(mrc::log::trigger_names()));
+  app->add_option("--ev", o->ev, "only this entropy value: source port 49152, flow label 0x0003, or 0x0003:49152");
   app->add_option("--plane", o->plane, "only this plane, from 1")->check(CLI::PositiveNumber);
   app->add_option("--psn", o->filter.psn, "only this packet");
   app->add_option("--from", o->filter.from_ms, "milliseconds after the first event")->check(CLI::NonNegativeNumber);
@@ -47,9 +55,23 @@ uint64_t number(const std::string& text, const char* option) {
   throw CLI::ValidationError(option, "'" + text + "' is no number");
 }
 
+// A plane that no event names is one that the traced device lacks, or never used.
+void check_plane(const Log& log, const Options& o) {
+  if (!o.filter.plane || log.has_plane(*o.filter.plane)) return;
+  throw std::runtime_error(log.path + ": no event is of plane " + std::to_string(o.plane) + "; there are " +
+                           log.planes_text());
+}
+
+// Nothing is an answer, too, but mostly not the one that was hoped for.
+void say_nothing_passes(const Log& log) {
+  std::fprintf(stderr, "mrclog: %s: no event passes the filters\n", log.path.c_str());
+}
+
 Log filtered(const std::string& path, const Options& o) {
   Log log = mrc::log::read_log(path);
+  if (o.second.empty()) check_plane(log, o);  // of two traces one may well lack it
   mrc::log::apply(o.filter, &log);
+  if (log.events.empty()) say_nothing_passes(log);
   return log;
 }
 
@@ -65,8 +87,14 @@ void warn(const Log& log) {
 
 int print(const Options& o) {
   const Log whole = mrc::log::read_log(o.file);
-  for (const mrc::log::Event& e : whole.events)
-    if (o.filter.matches(whole, e)) std::cout << (o.json ? to_json(e).dump() : to_text(e, whole.begin_ns())) << "\n";
+  check_plane(whole, o);
+  bool any = false;
+  for (const mrc::log::Event& e : whole.events) {
+    if (!o.filter.matches(whole, e)) continue;
+    any = true;
+    std::cout << (o.json ? to_json(e).dump() : to_text(e, whole.begin_ns())) << "\n";
+  }
+  if (!any) say_nothing_passes(whole);
   warn(whole);
   return 0;
 }
@@ -152,8 +180,11 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     if (!o.qpn.empty()) o.filter.qpn = number(o.qpn, "--qp");
-    if (!o.ev.empty()) o.filter.ev = number(o.ev, "--ev");
+    if (!o.ev.empty() && !(o.filter.ev = mrc::log::parse_ev(o.ev)))
+      throw CLI::ValidationError("--ev", "'" + o.ev + "' is no EV: 49152, 0x0003 or 0x0003:49152");
     if (o.plane != 0) o.filter.plane = o.plane - 1;
+    if (o.filter.from_ms >= 0 && o.filter.to_ms >= 0 && o.filter.from_ms > o.filter.to_ms)
+      throw CLI::ValidationError("--from", "it is later than --to");
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   }

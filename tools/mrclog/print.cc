@@ -12,10 +12,8 @@ std::string to_text(const Event& e, int64_t begin_ns) {
   for (const auto& [key, value] : e.data.items()) {
     if (key == "qpn") continue;
     out += " " + key + "=";
-    char text[32];
     if (key == "ev" && value.is_number_unsigned()) {
-      std::snprintf(text, sizeof text, "0x%08llx", static_cast<unsigned long long>(value.get<uint64_t>()));
-      out += text;
+      out += ev_text(value.get<uint64_t>());
     } else if (key == "plane" && value.is_number_unsigned()) {
       out += std::to_string(value.get<uint64_t>() + 1);  // people count planes from 1
     } else if (value.is_string()) {

@@ -108,9 +108,9 @@ std::string to_text(const Summary& s) {
   for (const auto& [key, count] : s.counts)
     line(&out, "%-24s %-18s %9llu\n", key.first.c_str(), key.second.empty() ? "-" : key.second.c_str(),
          static_cast<unsigned long long>(count));
-  if (!s.paths.empty()) out += "\n        EV  plane    chosen      sent     again      lost  state\n";
+  if (!s.paths.empty()) out += "\n          EV  plane    chosen      sent     again      lost  state\n";
   for (const auto& [path, p] : s.paths)
-    line(&out, "0x%08llx  %5llu %9llu %9llu %9llu %9llu  %s\n", static_cast<unsigned long long>(path.second),
+    line(&out, "%12s  %5llu %9llu %9llu %9llu %9llu  %s\n", ev_text(path.second).c_str(),
          static_cast<unsigned long long>(path.first + 1), static_cast<unsigned long long>(p.chosen),
          static_cast<unsigned long long>(p.sent), static_cast<unsigned long long>(p.retransmitted),
          static_cast<unsigned long long>(p.lost), p.state.empty() ? "-" : p.state.c_str());

@@ -118,6 +118,41 @@ TEST_F(WebTest, names_of_others_are_misdirected) {
     EXPECT_EQ(get("/healthz", "", host).status, 200u) << host;
 }
 
+// Refused with what would be taken, in the words of mrcctl.
+TEST_F(WebTest, changes_are_taken_word_by_word) {
+  const auto post = [&](const std::string& path, const std::string& body) {
+    const HttpReply reply = web_.handle({"POST", path, body, "Bearer open-sesame", "localhost"});
+    return std::to_string(reply.status) + " " + Json::parse(reply.body).value("error", "");
+  };
+  const std::pair<const char*, const char*> refused[] = {
+      {R"({"plane": 2})", "400 unknown key 'plane': the body is {\"rule\""},
+      {R"({"rule": {"plane": 2, "evs": "49152"}})", "400 unknown key 'evs': "},
+      {R"({"rule": 5})", "400 the body is {\"rule\""},
+      {R"({"device": 5, "rule": {"plane": 2}})", "400 the body is {\"rule\""},
+      {R"([])", "400 the body is {\"rule\""},
+      {R"({"device": "mrc7", "rule": {"plane": 2}})", "400 no such device"},
+      {R"({"rule": {}})", "400 a rule names a plane"},
+      {R"({"rule": {"plane": "2"}})", "400 a rule has plane (number)"},
+      {R"({"rule": {"plane": 3}})", "400 device 'mrc0' has no plane 3: it has 1 to 2"}};
+  for (const auto& [body, error] : refused) {
+    const std::string answer = post("/api/deny", body);
+    EXPECT_EQ(answer.rfind(error, 0), 0u) << body << ": " << answer;
+  }
+  const std::string rule = R"({"device": "mrc0", "rule": {"plane": 2, "via": "f101", "why": "a test"}})";
+  EXPECT_EQ(post("/api/deny", rule), "200 ");
+  EXPECT_EQ(post("/api/deny", rule), "409 denied already: plane 2, via f101");
+  // As the page does it: with all that /api/state says of the rule.
+  const Json shown = Json::parse(get("/api/state").body)["devices"][0]["denies"][0];
+  EXPECT_EQ(post("/api/allow", Json{{"rule", shown}}.dump()), "200 ");
+  EXPECT_EQ(post("/api/allow", rule), "409 not denied: plane 2, via f101");
+  EXPECT_EQ(post("/api/port", R"({"port": 9, "up": false})"), "400 device 'mrc0' has no port 9: it has 1 to 2");
+  for (const char* body : {R"({"port": 1})", R"({"port": -1, "up": true})", R"({"port": "1", "up": true})",
+                           R"({"port": 4294967297, "up": true})"})
+    EXPECT_EQ(post("/api/port", body).rfind("400 the body is {\"port\": NUMBER", 0), 0u) << body;
+  EXPECT_EQ(post("/api/port", R"({"port": 1, "up": false, "upp": 1})").rfind("400 unknown key 'upp': ", 0), 0u);
+  EXPECT_EQ(post("/api/port", R"({"port": 1, "up": false})"), "200 ");
+}
+
 TEST_F(WebTest, a_body_of_brackets_is_refused) {
   const std::string deep = "{\"rule\": " + std::string(1 << 19, '[') + std::string(1 << 19, ']') + "}";
   EXPECT_EQ(web_.handle({"POST", "/api/deny", deep, "Bearer open-sesame", "localhost"}).status, 400u);
