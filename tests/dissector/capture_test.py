@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import packets
 import shark
 import pair
-from namespaces import Planes, ip
+from namespaces import Planes, ip, remove_orphans
 
 
 class Recording:
@@ -59,6 +59,7 @@ class Loopback:
         self.name = f"mrc-dissect-{os.getpid()}"
 
     def __enter__(self):
+        remove_orphans()
         ip("netns", "add", self.name)
         ip("-n", self.name, "link", "set", "lo", "up")
         return ["ip", "netns", "exec", self.name]

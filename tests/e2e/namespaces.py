@@ -27,7 +27,7 @@ def remove_orphans():
     except FileNotFoundError:
         return
     for name in names:
-        made_by = re.fullmatch(r"mrc-(?:e2e|srv6|link)-(\d+)-\w+", name)
+        made_by = re.fullmatch(r"mrc-(?:e2e|srv6|link|dissect)-(\d+)(?:-\w+)?", name)
         if made_by and not os.path.exists(f"/proc/{made_by[1]}"):
             subprocess.run(["ip", "netns", "del", name], capture_output=True, timeout=20, check=False)
 

@@ -4,13 +4,17 @@ Every wait has a limit that is far above what a busy machine needs; no test judg
 """
 import json
 import os
+import re
+import select
 import signal
 import socket
 import subprocess
+import time
 
 MRC_PERF, MRCLOG, MRCCTL = "mrc-perf", "mrclog", "mrcctl"  # prepare() says where they are
 FOLDER = "."
 LIMIT_S = 60
+ROW = r"^ +\d+ +[\d.]+ +[1-9]\d*  "  # of a timeline, planes in use
 
 
 def prepare(folder, built):
@@ -51,14 +55,26 @@ class Process:
                                         text=True)
         self.out = self.err = ""
 
+    def err_until(self, pattern):
+        """Reads what it says until that is among it. By the descriptor, for communicate() knows nothing of other buffers."""
+        pipe, end = self.process.stderr.fileno(), time.monotonic() + LIMIT_S
+        while not re.search(pattern, self.err, re.MULTILINE):
+            ready, _, _ = select.select([pipe], [], [], max(0, end - time.monotonic()))
+            assert ready, f"'{pattern}' does not come: {self}"
+            said = os.read(pipe, 65536)
+            assert said, f"ended without '{pattern}': {self}"
+            self.err += said.decode(errors="replace")
+
     def wait(self, limit=LIMIT_S):
         """Exit code; fails the test when the process does not end."""
         try:
-            self.out, self.err = self.process.communicate(timeout=limit)
+            self.out, err = self.process.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
             self.process.send_signal(signal.SIGABRT)
-            self.out, self.err = self.process.communicate()
+            self.out, err = self.process.communicate()
+            self.err += err
             raise AssertionError(f"did not end within {limit} s: {self}") from None
+        self.err += err
         return self.process.returncode
 
     def kill(self):

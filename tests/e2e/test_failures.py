@@ -1,13 +1,11 @@
 """What ends badly must end: in bounded time, with a message and exit code 1."""
-import time
-
-from pair import Pair, Process, free_port, refused
+from pair import ROW, Pair, Process, free_port, refused
 
 
 def start_and_kill(args, kill):
     pair = Pair(["--duration", "60", "--size", "1M", "--timeline", "100", *args])
-    time.sleep(1.5)
     try:
+        pair.client.err_until(ROW)  # data flows
         assert pair.client.process.poll() is None and pair.server.process.poll() is None, "ended before it was killed"
         getattr(pair, kill).process.kill()
         survivor = pair.client if kill == "server" else pair.server
@@ -58,7 +56,7 @@ def test_port_in_use():
     port = free_port()
     first = Process(["--port", port])
     try:
-        time.sleep(0.5)
+        first.err_until("waiting for a client")
         refused(["--port", port], words=["cannot listen", "--port"])
     finally:
         first.kill()

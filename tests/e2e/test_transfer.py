@@ -1,5 +1,7 @@
 """Clean transfers: operations, sizes, queue pairs, directions, MTUs."""
-from pair import Pair, succeed, verified
+import signal
+
+from pair import ROW, Pair, succeed, verified
 
 
 def test_write():
@@ -112,6 +114,19 @@ def test_timeline():
     assert all(a["t"] < b["t"] for a, b in zip(rows, rows[1:]))
     assert all(len(r["plane_gbps"]) == 4 for r in rows)
     assert sum(r["good"] for r in rows) > 0, "no state of any EV was read"
+
+
+def test_interrupted():
+    """Ctrl-C ends the client's transfer well, in both directions and for all sizes; what was sent is whole and counted."""
+    for more in ((), ("--bidirectional", "--sizes", "64K,1M")):
+        pair = Pair(["--verify", "--duration", "60", "--timeline", "100", *more])
+        pair.client.err_until(ROW)
+        pair.client.process.send_signal(signal.SIGINT)
+        assert pair.finish() == (0, 0), f"{pair.client}\n{pair.server}"
+        report = pair.report()
+        assert report["ok"] and len(report["sizes"]) == (2 if more else 1), report["sizes"]
+        for size in report["sizes"]:
+            assert size["checked"] == size["messages"] > 0 and size["mismatches"] == 0, size
 
 
 def test_several_pairs_at_once():

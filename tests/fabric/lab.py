@@ -74,9 +74,14 @@ def ended(pid):
 
 
 def kill_all(pids):
-    """A signal is only the order: what a process holds is free when it has ended."""
-    for pid in pids:
-        os.kill(pid, signal.SIGKILL)
+    """At once: they are stopped first, or a guardian would have time to clean up after those that went before it. A signal is
+    only the order: what a process holds is free when it has ended."""
+    for order in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in pids:
+            try:
+                os.kill(pid, order)
+            except ProcessLookupError:  # a child of another of them, which has taken it along
+                pass
     until(lambda: all(map(ended, pids)), "a killed process does not end")
 
 

@@ -1,5 +1,6 @@
 """What the demonstrations share: a fabric of two planes with two T0s and two T1s in each and two hosts below each T0, links
 slow enough for two cores to fill, and a transfer from one T0 to the other whose every byte is compared."""
+import signal
 import time
 
 import lab
@@ -17,13 +18,16 @@ ev: {{count: 16}}
 """
 START_S = 40  # of two programs and the first data, on a machine that does much else
 END_S = 60
+UNTIL_FINISHED = 120  # longer than all waits of a test together
 SOURCE, TARGET = "h0", "h3"
 
 
 class Transfer:
-    """Runs for `seconds`, or with None as long as `more` says; leaving the block kills what is left."""
+    """Runs for `seconds`, with UNTIL_FINISHED until finish(), or with None as long as `more` says; leaving the block kills
+    what is left."""
 
     def __init__(self, two, seconds, datapath="udp", more=(), env=None, source=SOURCE, target=TARGET):
+        self.seconds = seconds
         settings = {"MRC_DATAPATH": datapath, **(env or {})}
         length = [] if seconds is None else ["--duration", seconds]
         self.stream = Stream(two.inside, lab.MRC_PERF, source, target, ["--verify", *STEADY, *length, *more],
@@ -41,6 +45,8 @@ class Transfer:
         assert self.stream.client.poll() is None, f"it ended early: {self.stream.words()}"
 
     def finish(self):
+        if self.seconds == UNTIL_FINISHED:
+            self.stream.client.send_signal(signal.SIGINT)
         report = self.stream.finish(END_S)
         size = report["sizes"][-1]
         assert size["checked"] == size["messages"] > 0, size
@@ -52,4 +58,4 @@ def t1_ports(two):
     return {link["upper"]: link["down"]["tx_bytes"] for link in two.json("status")["links"] if "-t1-" in link["upper"]}
 
 
-__all__ = ["FABRIC", "GBPS", "Lab", "Transfer", "t1_ports"]
+__all__ = ["FABRIC", "GBPS", "Lab", "Transfer", "UNTIL_FINISHED", "t1_ports"]

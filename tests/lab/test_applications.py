@@ -8,9 +8,10 @@ import time
 import lab
 import programs
 from bench import FABRIC, Lab
-from lab import environment
+from lab import environment, until
 
 LIMIT_S = 100
+PERFTEST_PORT = 18600
 
 
 def start(words, env):
@@ -75,15 +76,21 @@ def give_ipv4(two, *hosts):
     return addresses
 
 
+def listens(two, host):
+    """perftest's client tries once."""
+    lines = [line.split() for line in two.run(host, "cat", "/proc/net/tcp", "/proc/net/tcp6").splitlines()]
+    return any(words[1].endswith(f":{PERFTEST_PORT:04X}") and words[3] == "0A" for words in lines)
+
+
 def test_ib_write_bw_over_the_shim():
     programs.installed("ib_write_bw", "perftest")
     env = environment({"LD_PRELOAD": programs.path("MRC_SHIM")})
     with Lab(FABRIC) as two:
         server_address = give_ipv4(two, "h0", "h3")["h3"]
         # The preload is for perftest alone: mrc-fabric hands its environment on.
-        words = ["ib_write_bw", "-D", "14", "-s", "65536", "-p", "18600", "-F"]
+        words = ["ib_write_bw", "-D", "40", "-s", "65536", "-p", str(PERFTEST_PORT), "-F"]
         server = start([*two.inside("h3"), "env", "LD_PRELOAD=" + env["LD_PRELOAD"], *words], environment())
-        time.sleep(1)
+        until(lambda: server.poll() is not None or listens(two, "h3"), "the server does not listen")
         client = start([*two.inside("h0"), "env", "LD_PRELOAD=" + env["LD_PRELOAD"], *words, server_address], environment())
         moving = Movement(two, client)
         assert moving(), "it never starts"

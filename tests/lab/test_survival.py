@@ -2,10 +2,10 @@
 again what has come back. Bounds are for a machine that is five times slower than any that is meant; `tools/bench --parts
 fabric` measures how soon.
 """
-from bench import FABRIC, GBPS, Lab, Transfer
+from bench import FABRIC, GBPS, UNTIL_FINISHED, Lab, Transfer
 from judge import between
 
-SETTLE_S = 5  # until a change must have been answered
+SETTLE_S = 15  # until a change must have been answered
 POLL_S = 0.1
 
 
@@ -48,7 +48,7 @@ def some_paths_are_bad(rows):
 
 
 def down_and_up(datapath, fault, seen, mended, more_seen=()):
-    with Lab(FABRIC) as two, Transfer(two, 4, datapath) as transfer:
+    with Lab(FABRIC) as two, Transfer(two, UNTIL_FINISHED, datapath) as transfer:
         transfer.run_for(0.5)
         two("fault", *fault, "down")
         eventually(transfer, "the dead part is left", seen)
@@ -90,7 +90,7 @@ def test_port_of_the_receiver():
 
 
 def test_flapping_link():
-    with Lab(FABRIC) as two, Transfer(two, 5) as transfer:
+    with Lab(FABRIC) as two, Transfer(two, UNTIL_FINISHED) as transfer:
         transfer.run_for(0.3)
         two("fault", "flap", "p0-t0-0:t1-1", "--down", "60ms", "--up", "140ms", "-n", "10")
         for words, condition in ALL_BACK:
@@ -100,7 +100,7 @@ def test_flapping_link():
 
 def test_gray_link():
     """Silent loss of one packet in twenty: repaired, and never an error."""
-    with Lab(FABRIC) as two, Transfer(two, 3) as transfer:
+    with Lab(FABRIC) as two, Transfer(two, UNTIL_FINISHED) as transfer:
         two("fault", "loss", "p0-t0-0:t1-0", "5%")
         transfer.run_for(1.5)
         eventually(transfer, "data goes on", flows)
@@ -112,7 +112,7 @@ def test_gray_link():
 
 def test_everything_at_once():
     """A plane gone, half of the other gray and flapping: one good path is left."""
-    with Lab(FABRIC) as two, Transfer(two, 5) as transfer:
+    with Lab(FABRIC) as two, Transfer(two, UNTIL_FINISHED) as transfer:
         two("fault", "switch", "p1-t0-0", "down")
         two("fault", "loss", "p0-t1-0:t0-1", "20%")
         two("fault", "flap", "p0-t0-0:t1-0", "--down", "50ms", "--up", "100ms", "-n", "6")

@@ -28,6 +28,8 @@ def row(name, operation, command, **more):
 
 
 LOSS = (("MRC_FAULT", "seed=11;loss=0.01"),)
+# For programs that end without a last word to each other: who is done first answers until the other has all it waits for.
+STAYS = (("MRC_LINGER_QUIET_MS", "1000"), ("MRC_LINGER_MS", "10000"))
 SMALL = "-n 300"
 
 ROWS = (
@@ -83,7 +85,7 @@ ROWS = (
     row("ucx_cswap", "UCT rc_verbs, compare-swap", "ucx_perftest -d mrc0:1 -x rc_verbs -t cswap -s 8 -n 300 -w 10"),
     row("late_client", "SEND, the client two seconds late", "ib_send_bw -n 200", slow_peer=2.0),
     row("loss_write", "WRITE, 1 % loss", f"ib_write_bw {SMALL}", env=LOSS),
-    row("loss_send", "SEND, 1 % loss, data checked", "ibv_rc_pingpong -g 3 -s 20000 -n 300 -c", env=LOSS),
+    row("loss_send", "SEND, 1 % loss, data checked", "ibv_rc_pingpong -g 3 -s 20000 -n 300 -c", env=LOSS + STAYS),
     row("loss_read", "READ, 1 % loss", f"ib_read_bw {SMALL}", env=LOSS),
     row("loss_atomic", "fetch-add, 1 % loss", f"ib_atomic_bw {SMALL}", env=LOSS),
     row("dead_plane", "SEND, a plane dead, data checked", "ibv_rc_pingpong -g 3 -s 100000 -n 300 -c", env=(("MRC_FAULT", "seed=5;plane=2:blackhole"),)),

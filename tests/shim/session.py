@@ -2,6 +2,7 @@
 needs; nothing is judged by speed."""
 import os
 import random
+import select
 import signal
 import subprocess
 import time
@@ -36,6 +37,15 @@ class Process:
         self.process = subprocess.Popen(self.command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, text=True, errors="replace")
         self.out = ""
+
+    def out_until(self, words, limit=LIMIT_S):
+        """Reads until it has said that. By the descriptor, for communicate() knows nothing of other buffers."""
+        pipe, end = self.process.stdout.fileno(), time.monotonic() + limit
+        while words not in self.out:
+            ready, _, _ = select.select([pipe], [], [], max(0, end - time.monotonic()))
+            said = os.read(pipe, 65536).decode(errors="replace") if ready else ""
+            assert said, f"'{words}' does not come: {self}"
+            self.out += said
 
     def wait(self, limit=LIMIT_S):
         try:

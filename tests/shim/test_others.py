@@ -1,7 +1,6 @@
 """Programs without verbs do not notice the preload; what concerns more than one row of programs.py."""
 import os
 import sys
-import time
 
 import session
 
@@ -43,10 +42,11 @@ def test_a_provider_that_is_no_mrc_library_is_named():
 
 def test_asyncwatch_sees_the_device():
     process = session.Process(["stdbuf", "-oL", "ibv_asyncwatch", "-d", "mrc0"], session.environment())
-    time.sleep(1.5)
-    assert process.process.poll() is None, str(process)
-    process.kill()
-    assert "mrc0: async event FD" in process.out, str(process)
+    try:
+        process.out_until("mrc0: async event FD")
+        assert process.process.poll() is None, str(process)
+    finally:
+        process.kill()
 
 
 def test_both_on_one_core():

@@ -83,7 +83,13 @@ int run_list(const Options& o) {
   std::string text;
   for (const std::string& name : known_labs()) {
     const LabState state(name);
-    const FabricSpec spec = state.fabric();
+    FabricSpec spec;
+    try {
+      spec = state.fabric();
+    } catch (const std::exception&) {
+      if (state.exists()) throw;
+      continue;  // it has ended meanwhile
+    }
     json.push_back({{"lab", name}, {"fabric", spec.name}, {"complete", state.complete()}});
     text += name + "  fabric " + spec.name + (state.complete() ? "\n" : "  INCOMPLETE\n");
   }

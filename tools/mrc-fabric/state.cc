@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr size_t kMaxName = 32;
+constexpr int kMostTries = 100;
 
 bool skip(std::string_view* text, std::string_view word) {
   if (text->substr(0, word.size()) != word) return false;
@@ -109,7 +110,10 @@ std::vector<std::string> LabState::namespaces() const {
 
 void LabState::create_folder() {
   std::error_code why;
-  fs::create_directories(folder_, why);
+  int tries = 0;
+  do {  // another lab's end may take the root away before there is a folder in it
+    fs::create_directories(folder_, why);
+  } while (why == std::errc::no_such_file_or_directory && ++tries < kMostTries);
   if (why) throw FabricError(folder_ + ": " + why.message());
 }
 

@@ -76,7 +76,9 @@ Options parse_options(int argc, char** argv) {
   group->add_option("--signal-every", o.signal_every, "Ask for a completion every so many messages; default by depth")
       ->check(CLI::Range(1, 8192));
   auto* iters = group->add_option("-n,--iters", o.iters, "Messages per queue pair")->check(CLI::PositiveNumber);
-  group->add_option("-t,--duration", o.duration_s, "Seconds per size; default 2")
+  group
+      ->add_option("-t,--duration", o.duration_s,
+                   "Seconds per size; default 2; an interrupt (Ctrl-C) ends it well before")
       ->check(CLI::Range(0.01, 86400.0))
       ->excludes(iters);
   group->add_flag("-b,--bidirectional", o.bidirectional, "Both sides send (bw and rate)");

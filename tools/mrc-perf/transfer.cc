@@ -1,5 +1,6 @@
 #include "transfer.h"
 
+#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -18,6 +19,16 @@ namespace {
 constexpr uint64_t kChunk = 1ULL << 56, kCredit = 2ULL << 56, kReceive = 3ULL << 56, kKindMask = 0xFFULL << 56;
 
 constexpr auto kLook = std::chrono::microseconds(500);  // between looks at the TCP connection
+
+// The first interrupt of the client ends what is being sent, and the run ends well; the second one ends this program.
+volatile sig_atomic_t interrupted = 0;
+
+void end_well_when_interrupted() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { interrupted = 1; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+  sigaction(SIGINT, &action, nullptr);
+}
 
 }  // namespace
 
@@ -250,17 +261,18 @@ void Transfer::send_done() {
   done_sent_ = true;
   result_.sent = sent_messages_;
   result_.send_s = std::chrono::duration<double>(last_done_ - begin_).count();
-  s_.oob.send({{"done", sent_messages_}});
+  s_.oob.send({{"done", sent_messages_}, {"interrupted", interrupted != 0}});
 }
 
 void Transfer::tick(Clock::time_point now) {
   s_.monitor.tick(now, progress_bytes());
-  if (now >= deadline_) stop_ = true;
+  if (now >= deadline_ || interrupted != 0) stop_ = true;
   if (now < next_look_) return;
   next_look_ = now + kLook;
   nlohmann::json message;
   if (!peer_done_ && s_.oob.try_receive(&message)) {
     peer_sent_ = message.at("done").get<uint64_t>();
+    if (message.value("interrupted", false)) stop_ = true;  // what goes the other way ends, too
     peer_done_ = true;
   }
   if (peer_done_) s_.oob.look();
@@ -285,6 +297,7 @@ TransferResult Transfer::run() {
           ? Clock::time_point::max()
           : begin_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(s_.options.duration_s));
   s_.monitor.start(begin_);
+  if (s_.client && interrupted == 0) end_well_when_interrupted();
   const bool sleepy = s_.options.sleepy_server && !sender_ && !counts_receives_;
   ibv_wc wc[64];
   if (!sender_) send_done();

@@ -42,9 +42,15 @@ void raise_descriptor_limit() {
 struct Daemon::Parts {
   Parts() : service([this] { changed(); }) {}
 
+  // A disk may take its time, so whoever made the change is answered first.
   void changed() {
+    if (dirty) return;
     dirty = true;
-    if (restored && pace.due(steady_now())) save();
+    loop.post([this] { save_if_due(steady_now()); });
+  }
+
+  void save_if_due(Instant now) {
+    if (dirty && restored && pace.due(now)) save();
   }
 
   void save() {
@@ -144,7 +150,7 @@ bool Daemon::start(const Options& options, std::string* why, bool* busy) {
   p.loop.every(kTick, [&p](Instant now) {
     p.service.tick(now);
     p.connections->resume();
-    if (p.dirty && p.pace.due(now)) p.save();
+    p.save_if_due(now);
   });
   if (!start_monitors(p, why) || !start_web(p, why)) return false;
   if (options.verbose)

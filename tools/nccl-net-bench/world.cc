@@ -32,11 +32,33 @@ struct Process {
 // The first interrupt is for the ranks, which end well; the second one ends this program.
 volatile sig_atomic_t interrupt_came = 0;
 
-void hand_on_interrupt() {
-  struct sigaction action {};
-  action.sa_handler = [](int) { interrupt_came = 1; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
-  sigaction(SIGINT, &action, nullptr);
+// Interrupts come while this program waits for the ranks and at no other time: one just before that would wait as well.
+class Interrupts {
+ public:
+  Interrupts() {
+    struct sigaction action {};
+    action.sa_handler = [](int) { interrupt_came = 1; };
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    sigaction(SIGINT, &action, nullptr);
+    sigset_t interrupt;
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &interrupt, &before_);
+  }
+  ~Interrupts() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  Interrupts(const Interrupts&) = delete;
+  Interrupts& operator=(const Interrupts&) = delete;
+  const sigset_t* before() const { return &before_; }
+
+ private:
+  sigset_t before_{};
+};
+
+int wait_for(pid_t pid) {
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
 }
 
 // Becomes the rank: this program again, by way of the words that put it in its place (another namespace, say).
@@ -55,7 +77,7 @@ void hand_on_interrupt() {
   _exit(127);
 }
 
-Process start(const Environment& environment, int rank) {
+Process start(const Environment& environment, int rank, const sigset_t* mask) {
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
     throw Fail(std::string("socketpair: ") + strerror(errno));
@@ -68,6 +90,7 @@ Process start(const Environment& environment, int rank) {
   if (pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(126);
+    if (mask != nullptr) pthread_sigmask(SIG_SETMASK, mask, nullptr);
     fcntl(pair[1], F_SETFD, 0);
     if (!environment.preload.empty()) setenv("LD_PRELOAD", environment.preload.c_str(), 1);
     for (const auto& [name, value] : environment.set) setenv(name.c_str(), value.c_str(), 1);
@@ -91,9 +114,9 @@ class World {
         const std::function<void(const Json&)>& progress)
       : progress_(progress), until_(Clock::now() + std::chrono::duration_cast<Clock::duration>(limit)), limit_(limit) {
     const int ranks = job.at("ranks");
-    if (job.value("duration_s", 0.0) > 0) hand_on_interrupt();
+    if (job.value("duration_s", 0.0) > 0) interrupts_.emplace();
     outcome_.results.resize(static_cast<size_t>(ranks));
-    for (int i = 0; i < ranks; ++i) processes_.push_back(start(environment, i));
+    for (int i = 0; i < ranks; ++i) processes_.push_back(start(environment, i, mask()));
     for (int i = 0; i < ranks; ++i) {
       Json mine = job;
       mine["rank"] = i;
@@ -105,16 +128,19 @@ class World {
   // Nobody outlives the world.
   ~World() {
     for (Process& p : processes_)
-      if (p.pid > 0) kill(p.pid, SIGKILL), waitpid(p.pid, nullptr, 0);
+      if (p.pid > 0) kill(p.pid, SIGKILL), wait_for(p.pid);
   }
 
   Outcome run() {
     while (outcome_.error.empty() && !finished()) step();
+    interrupts_.reset();
     if (outcome_.error.empty()) reap();
     return std::move(outcome_);
   }
 
  private:
+  const sigset_t* mask() const { return interrupts_ ? interrupts_->before() : nullptr; }
+
   bool finished() const {
     return std::all_of(processes_.begin(), processes_.end(), [](const Process& p) { return p.gone; });
   }
@@ -125,7 +151,8 @@ class World {
     for (size_t i = 0; i < processes_.size(); ++i)
       if (!processes_[i].gone) fds.push_back({processes_[i].channel->fd(), POLLIN, 0}), who.push_back(i);
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until_ - Clock::now()).count();
-    const int ready = left > 0 ? poll(fds.data(), fds.size(), static_cast<int>(left)) : 0;
+    const timespec wait{static_cast<time_t>(left / 1000), static_cast<long>(left % 1000 * 1000000)};
+    const int ready = left > 0 ? ppoll(fds.data(), fds.size(), &wait, mask()) : 0;
     if (ready == 0) return time_is_over();
     if (interrupt_came != 0) {
       interrupt_came = 0;
@@ -176,8 +203,7 @@ class World {
 
   void died(size_t rank) {
     Process& p = processes_[rank];
-    int status = 0;
-    waitpid(p.pid, &status, 0);
+    const int status = wait_for(p.pid);
     p.pid = -1;
     outcome_.error = "rank " + std::to_string(rank) + " " + how_it_ended(status) + " while " + p.stage;
   }
@@ -208,6 +234,7 @@ class World {
   std::function<void(const Json&)> progress_;
   Clock::time_point until_;
   std::chrono::duration<double> limit_;
+  std::optional<Interrupts> interrupts_;
   std::vector<Process> processes_;
   Outcome outcome_;
 };

@@ -87,19 +87,22 @@ bool DaemonLink::connect() {
   epoll_event event{EPOLLIN, {}};
   event.data.u64 = kSocketTag;
   const std::string hello = listener_->greeting().dump(-1, ' ', false, Json::error_handler_t::replace);
-  std::lock_guard lock(mutex_);
-  fd_ = fd;
-  in_.clear();
-  out_.clear();
-  watching_out_ = false;
-  if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, fd_, &event) != 0) {
-    disconnect();
-    return false;
+  {
+    std::lock_guard lock(mutex_);
+    fd_ = fd;
+    in_.clear();
+    out_.clear();
+    watching_out_ = false;
+    if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, fd_, &event) != 0) {
+      disconnect();
+      return false;
+    }
+    connected_.store(true);
+    was_connected_.store(true);
+    log_line(LogLevel::kDebug, "connected to mrcd at " + socket_);
+    queue(hello);
   }
-  connected_.store(true);
-  was_connected_.store(true);
-  log_line(LogLevel::kDebug, "connected to mrcd at " + socket_);
-  queue(hello);
+  listener_->on_connected();
   return true;
 }
 

@@ -21,6 +21,7 @@ namespace mrc::device {
 class LinkListener {
  public:
   virtual nlohmann::json greeting() = 0;  // the first line of every connection
+  virtual void on_connected() = 0;        // after it: what has changed since it was made has not been posted
   virtual void on_message(const nlohmann::json& message) = 0;
   virtual void on_alone() = 0;  // the daemon has been gone for some seconds
 

@@ -104,7 +104,7 @@ namespace mrc::device {
   INT(helper_park_us, 500, 10, 1000000, "us", "How long the helper thread sleeps while the application polls")          \
   INT(helper_spin_us, 10, 0, 1000000, "us", "How long the helper thread looks for more before it sleeps")               \
   INT(linger_ms, 200, 0, 60000, "ms", "Longest time that closing answers peers which still send")                       \
-  INT(linger_quiet_ms, 20, 0, 60000, "ms", "Closing ends when nothing has arrived for so long")
+  INT(linger_quiet_ms, 20, 0, 60000, "ms", "Closing ends when nothing has arrived for so long; peers that lost answers ask again after 32 ms at the latest: 100, with linger_ms 1000, where much is lost")
 // clang-format on
 
 // The values.

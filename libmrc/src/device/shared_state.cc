@@ -55,6 +55,11 @@ Json SharedState::greeting() {
           {"holds", {{"ev", users_json(store.ev_users())}, {"cc", users_json(store.cc_users())}}}};
 }
 
+void SharedState::on_connected() {
+  std::lock_guard lock(device_.mutex);
+  on_holds_locked();
+}
+
 int SharedState::modify(Json call) {
   return link_.connected() ? link_.request({{"do", "modify"}, {"call", std::move(call)}}) : EIO;
 }

@@ -48,6 +48,7 @@ class SharedState final : public LinkListener {
 
   // LinkListener.
   nlohmann::json greeting() override;
+  void on_connected() override;
   void on_message(const nlohmann::json& message) override;
   void on_alone() override;
 

@@ -141,7 +141,7 @@ TEST(Connections, no_user_takes_all) {
     peers.pop_back();
     // It goes when the loop has seen its end.
     bool admitted = false;
-    for (int i = 0; i < 100 && !admitted; ++i) {
+    for (int i = 0; i < 3000 && !admitted; ++i) {
       ::usleep(10000);
       admitted = Caller(served).is_answered();
     }

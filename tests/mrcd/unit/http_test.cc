@@ -69,7 +69,7 @@ TEST_F(Http, visitors_at_once__up_to_the_limit_and_beyond) {
   EXPECT_EQ(Visit(server_.port()).ask("/"), 0);
   visits.pop_back();
   int status = 0;  // its end has to be seen first
-  for (int i = 0; i < 100 && status == 0; ++i) {
+  for (int i = 0; i < 3000 && status == 0; ++i) {
     ::usleep(10000);
     status = Visit(server_.port()).ask("/");
   }

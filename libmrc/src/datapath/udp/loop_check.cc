@@ -20,7 +20,7 @@ constexpr uint32_t kSegment = 64;
 constexpr uint32_t kBurst = 96;  // two segments
 constexpr uint32_t kSingle = 40;
 constexpr uint32_t kReceiveBytes = 4 << 20;  // all loops of a large fabric answer at once
-constexpr std::chrono::milliseconds kWait(200);
+constexpr std::chrono::seconds kWait(1);
 
 // One plane: sockets of its own, and what is still to come by each loop.
 class LoopCheck {
@@ -110,11 +110,12 @@ uint32_t check_loops(const UdpSyscalls& sys, const std::vector<HostPlane>& plane
     std::vector<pollfd> fds;
     for (size_t p = 0; p < planes.size(); ++p)
       if ((waiting >> p & 1) != 0) fds.push_back({checks[p].fd(), POLLIN, 0});
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
-    if (left <= 0) break;
+    // Looked at last when the time is over: a process that was held up has its answers all the same.
+    const auto left = std::max<int64_t>(
+        std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count(), 0);
     const int ready = ::poll(fds.data(), fds.size(), static_cast<int>(left));
-    if (ready == 0 || (ready < 0 && errno != EINTR)) break;
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) break;
     for (size_t p = 0; p < planes.size(); ++p) {
       if ((waiting >> p & 1) == 0) continue;
       checks[p].receive();
@@ -122,6 +123,7 @@ uint32_t check_loops(const UdpSyscalls& sys, const std::vector<HostPlane>& plane
       good |= 1u << p;
       waiting &= ~(1u << p);
     }
+    if (left == 0) break;  // all that was there is read
   }
   return good;
 }
