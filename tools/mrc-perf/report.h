@@ -21,7 +21,5 @@ void add_paths(nlohmann::json* report, const Snapshot& before, const Snapshot& a
 
 void print_size(const nlohmann::json& report, std::FILE* out);   // one line, with a head before the first
 void print_paths(const nlohmann::json& report, std::FILE* out);  // planes and EVs, and the verdict
-// "-" is standard output. Throws PerfError when the file cannot be written.
-void write_json(const nlohmann::json& report, const std::string& file);
 
 }  // namespace mrc::perf
