@@ -56,3 +56,18 @@ def test_json_file():
     assert "duration_s" not in told and "mtu" not in told, told
     left_open = succeed(["--size", "4K", "--duration", "0.1"])["options"]
     assert left_open["duration_s"] == 0.1 and not {"depth", "timeout", "retry", "iters"} & set(left_open), left_open
+
+
+def test_lines_while_one_message_runs():
+    """A message that takes seconds moves, though none is done."""
+    env = {"MRC_FAULT": "delay=4ms", "MRC_MPR": "1"}
+    port = pair.free_port()
+    server = pair.Process(["--port", port, "--quiet"], env)
+    client = pair.Process(["localhost", "--port", port, "--mtu", "512", "--size", "16M", "--iters", "1"], env)
+    try:
+        assert (client.wait(), server.wait()) == (0, 0), f"{client}\n{server}"
+    finally:
+        client.kill()
+        server.kill()
+    lines = [line.split() for line in client.out.split("\n") if "Gb/s in packets" in line]
+    assert lines and float(lines[0][2]) > 0, client

@@ -26,7 +26,8 @@ constexpr const char* kExamples =
     "  MRC_FAULT='plane=2:blackhole@1s-2s' mrc-perf localhost --duration 4 --timeline 100\n"
     "                                             watch a plane die and come back (set it on both sides)\n"
     "\nReading the result: Gb/s are payload bits; 'CPU s/GB' adds both processes; planes and EVs (paths) are those\n"
-    "of the side that prints them. Exit code 0: all went well; 1: wrong data or an error; 2: bad command line.\n"
+    "of the side that prints them. 'in packets': so few messages end in a second that the line counts packets' bytes.\n"
+    "Exit code 0: all went well; 1: wrong data or an error; 2: bad command line.\n"
     "\nEnvironment: MRC_CONFIG names a configuration file, MRC_FAULT injects faults; mrc-info explains both.\n";
 
 std::string one_of_mtus(const std::string& text) {

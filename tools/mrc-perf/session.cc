@@ -102,7 +102,7 @@ class Session {
   nlohmann::json transfer(const Plan& plan, const Connection& connection, const Pattern& pattern, const Memory& source,
                           const Memory& buffer) {
     const bool shows = !o_.is_server() || o_.bidirectional;
-    Monitor monitor(device_.verbs(), connection.qps()[0], shows && !o_.quiet && o_.timeline_ms == 0,
+    Monitor monitor(device_.verbs(), connection.qps()[0], plan.size, shows && !o_.quiet && o_.timeline_ms == 0,
                     shows ? o_.timeline_ms : 0, o_.json == "-" ? stderr : stdout);
     Transfer t({o_, plan, connection, pattern, source, buffer, oob_, monitor, !o_.is_server()});
     t.post_first_receives();
