@@ -4,7 +4,6 @@
 #include <exception>
 
 #include "error.h"
-#include "json_file.h"
 #include "oob.h"
 #include "options.h"
 #include "report.h"
@@ -14,9 +13,9 @@ namespace {
 
 using mrc::perf::Options;
 
-int finish(const Options& o, const nlohmann::json& report, mrc::perf::JsonFile* json) {
+int finish(const Options& o, const nlohmann::json& report, mrc::tools::ReportFile* json) {
   if (o.json != "-") mrc::perf::print_paths(report, stdout);
-  json->write(report);
+  mrc::perf::write_json(report, o.json, json);
   return report.value("ok", false) ? 0 : 1;
 }
 
@@ -25,7 +24,7 @@ void print_error(const mrc::perf::PerfError& e) {
   std::fprintf(stderr, "mrc-perf: %s\n  what to do: %s\n", e.what(), e.advice().c_str());
 }
 
-int serve_client(const Options& o, mrc::perf::Oob& oob, mrc::perf::JsonFile* json) {
+int serve_client(const Options& o, mrc::perf::Oob& oob, mrc::tools::ReportFile* json) {
   try {
     return finish(o, mrc::perf::run_session(o, oob), json);
   } catch (const mrc::perf::PerfError& e) {
@@ -34,7 +33,7 @@ int serve_client(const Options& o, mrc::perf::Oob& oob, mrc::perf::JsonFile* jso
   }
 }
 
-int serve(const Options& o, mrc::perf::JsonFile* json) {
+int serve(const Options& o, mrc::tools::ReportFile* json) {
   mrc::perf::Listener listener(o.port);
   std::fprintf(stderr, "mrc-perf: waiting for a client on TCP port %u\n", static_cast<unsigned>(o.port));
   for (;;) {
@@ -57,7 +56,8 @@ int serve(const Options& o, mrc::perf::JsonFile* json) {
 int main(int argc, char** argv) {
   try {
     const Options o = mrc::perf::parse_options(argc, argv);
-    mrc::perf::JsonFile json(o.json);
+    mrc::tools::ReportFile json;
+    mrc::perf::open_json(o.json, &json);
     if (o.is_server()) return serve(o, &json);
     mrc::perf::Oob oob(mrc::perf::Oob::connect_to(o.host, o.port, o.wait_s));
     Options agreed = o;

@@ -1,5 +1,9 @@
 #include "report.h"
 
+#include <cerrno>
+#include <cstring>
+
+#include "error.h"
 #include "size_text.h"
 #include "test_json.h"
 
@@ -135,6 +139,16 @@ void print_paths(const json& report, std::FILE* out) {
                  static_cast<unsigned long long>(sent));
   }
   std::fprintf(out, "%s\n", report.value("ok", false) ? "OK" : "FAILED: the data was wrong");
+}
+
+void open_json(const std::string& name, tools::ReportFile* file) {
+  if (!file->open(name))
+    throw UsageError("cannot write " + name + ": " + std::strerror(errno), "choose another file for --json");
+}
+
+void write_json(const json& report, const std::string& name, tools::ReportFile* file) {
+  if (!file->write(report.dump(2, ' ', false, json::error_handler_t::replace) + "\n"))
+    throw PerfError("cannot write " + name + ": " + std::strerror(errno), "choose another file for --json");
 }
 
 }  // namespace mrc::perf
