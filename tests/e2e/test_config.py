@@ -56,12 +56,13 @@ def test_refusals():
     refused_config(good, ["MRC_EV_COUNT", "many", "1..1024"], {"MRC_EV_COUNT": "many"})
 
 
-def test_a_refusal_is_logged_once():
-    """By the library once, whatever the program says besides; not at all with MRC_LOG=off."""
+def test_a_refusal_is_said_once():
+    """By the library, so that the program does not repeat it; with MRC_LOG=off by the program."""
     for level, lines in (("error", 1), ("off", 0)):
         pair = Pair([], {"MRC_EV_COUNT": "many", "MRC_LOG": level})
         assert pair.finish(20) == (1, 1), f"{pair.client}\n{pair.server}"
         assert sum(line.startswith("mrc: ") for line in pair.client.err.split("\n")) == lines, pair.client
+        assert pair.client.err.count("'many'") == 1 and "refused" in pair.client.err, pair.client
 
 
 def test_address_of_another_host():

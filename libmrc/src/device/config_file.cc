@@ -122,7 +122,7 @@ class Reader {
         best = d;
         nearest = candidate;
       }
-    return at(node, "unknown key '" + key + "'" + (nearest.empty() ? "" : ", did you mean '" + nearest + "'?") +
+    return at(node, "unknown key '" + key + "'" + (nearest.empty() ? "." : ", did you mean '" + nearest + "'?") +
                         " Allowed: " + list(known) +
                         (settings ? " and the settings that mrc-info --params lists" : ""));
   }

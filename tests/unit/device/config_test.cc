@@ -155,7 +155,7 @@ TEST_F(ConfigTest, file__what_is_refused_and_how) {
        "f.yaml:4: key 'template': value is 'fd00:{plain}::1': '{plain}' is neither a number nor {plane}, {plane+N}, "
        "{plane-N}, {host}, {host+N} or {host-N}"},
       {"devices:\n  - planes: [{address: \"::1\"}]\n    peers:\n      ask: true\n",
-       "f.yaml:4: unknown key 'ask' Allowed: template, list, learn, nic"},
+       "f.yaml:4: unknown key 'ask'. Allowed: template, list, learn, nic"},
       {"devices:\n  - planes: [{address: \"::1\"}]\n    peers:\n      list: [{nic: true}]\n",
        "f.yaml:4: key 'list': a peer needs a gid"},
       {"devices:\n  - planes: [{address: \"::1\"}]\n    peers:\n      list: [{gid: \"::2\", planes: [\"::2\", "
