@@ -65,5 +65,22 @@ def test_a_refusal_is_said_once():
         assert pair.client.err.count("'many'") == 1 and "refused" in pair.client.err, pair.client
 
 
+def test_mistyped_variable():
+    """Once in the log, for whoever looks there; the transfer goes on."""
+    for level, lines in (("warn", 1), ("error", 0)):
+        pair = Pair(["--iters", "8"], {"MRC_EVCOUNT": "8", "MRC_SWARM_SEEDS": "1", "MRC_LOG": level})
+        assert pair.finish() == (0, 0), f"{pair.client}\n{pair.server}"
+        assert pair.client.err.count("nothing reads MRC_EVCOUNT, did you mean MRC_EV_COUNT?") == lines, pair.client
+        assert "SWARM" not in pair.client.err, pair.client
+
+
+def test_fault_on_a_plane_that_is_not_there():
+    text = planes_of(["127.0.0.1", "127.0.0.2"])
+    refused_config(text, ["MRC_FAULT", "plane=9:loss=1", "concerns plane 9"], {"MRC_FAULT": "plane=9:loss=1"})
+    pair = Pair(["--iters", "8"], {**config(text), "MRC_FAULT": "plane=2-9:dup=0.1", "MRC_LOG": "warn"})
+    assert pair.finish() == (0, 0), f"{pair.client}\n{pair.server}"
+    assert "concerns planes 2-9, and the device has 2" in pair.client.err, pair.client
+
+
 def test_address_of_another_host():
     refused_config(planes_of(["192.0.2.77"]), ["what to do"])
