@@ -123,12 +123,12 @@ TEST_F(ConfigTest, fault__concerns_what_is_there) {
     EXPECT_EQ(parse(""), "");
   }
   env["MRC_FAULT"] = "loss=0.1;plane=5:loss=1";
+  EXPECT_EQ(parse(""),
+            "environment: MRC_FAULT: value is 'loss=0.1;plane=5:loss=1', which concerns plane 5, and the device has 4");
+  env["MRC_FAULT"] = "ev=80-90:dup=1";
   EXPECT_EQ(
       parse(""),
-      "environment: MRC_FAULT: value is 'loss=0.1;plane=5:loss=1', which concerns plane 5, and the device has 4");
-  env["MRC_FAULT"] = "ev=80-90:dup=1";
-  EXPECT_EQ(parse(""),
-            "environment: MRC_FAULT: value is 'ev=80-90:dup=1', which concerns EVs 80-90, and the device has 80, from 0 on");
+      "environment: MRC_FAULT: value is 'ev=80-90:dup=1', which concerns EVs 80-90, and the device has 80, from 0 on");
   env.clear();
   const std::string two =
       "devices:\n"
