@@ -56,12 +56,30 @@ def test_refusals():
     refused_config(good, ["MRC_EV_COUNT", "many", "1..1024"], {"MRC_EV_COUNT": "many"})
 
 
-def test_a_refusal_is_logged_once():
-    """By the library once, whatever the program says besides; not at all with MRC_LOG=off."""
+def test_a_refusal_is_said_once():
+    """By the library, so that the program does not repeat it; with MRC_LOG=off by the program."""
     for level, lines in (("error", 1), ("off", 0)):
         pair = Pair([], {"MRC_EV_COUNT": "many", "MRC_LOG": level})
         assert pair.finish(20) == (1, 1), f"{pair.client}\n{pair.server}"
         assert sum(line.startswith("mrc: ") for line in pair.client.err.split("\n")) == lines, pair.client
+        assert pair.client.err.count("'many'") == 1 and "refused" in pair.client.err, pair.client
+
+
+def test_mistyped_variable():
+    """Once in the log, for whoever looks there; the transfer goes on."""
+    for level, lines in (("warn", 1), ("error", 0)):
+        pair = Pair(["--iters", "8"], {"MRC_EVCOUNT": "8", "MRC_SWARM_SEEDS": "1", "MRC_LOG": level})
+        assert pair.finish() == (0, 0), f"{pair.client}\n{pair.server}"
+        assert pair.client.err.count("nothing reads MRC_EVCOUNT, did you mean MRC_EV_COUNT?") == lines, pair.client
+        assert "SWARM" not in pair.client.err, pair.client
+
+
+def test_fault_on_a_plane_that_is_not_there():
+    text = planes_of(["127.0.0.1", "127.0.0.2"])
+    refused_config(text, ["MRC_FAULT", "plane=9:loss=1", "concerns plane 9"], {"MRC_FAULT": "plane=9:loss=1"})
+    pair = Pair(["--iters", "8"], {**config(text), "MRC_FAULT": "plane=2-9:dup=0.1", "MRC_LOG": "warn"})
+    assert pair.finish() == (0, 0), f"{pair.client}\n{pair.server}"
+    assert "concerns planes 2-9, and the device has 2" in pair.client.err, pair.client
 
 
 def test_address_of_another_host():

@@ -8,9 +8,14 @@ import pair
 from pair import clean_environment
 
 
-def mrc_info(*args, env):
+def ran(*args, env):
     tool = os.path.join(os.path.dirname(os.path.dirname(pair.MRC_PERF)), "mrc-info", "mrc-info")
-    done = subprocess.run([tool, *args], env=clean_environment(env), capture_output=True, text=True, timeout=30, check=True)
+    return subprocess.run([tool, *args], env=clean_environment(env), capture_output=True, text=True, timeout=30, check=False)
+
+
+def mrc_info(*args, env):
+    done = ran(*args, env=env)
+    assert done.returncode == 0, done
     return done.stdout
 
 
@@ -74,6 +79,51 @@ def test_line_rate():
         (device,) = json.loads(mrc_info("--json", env=env))["devices"]
         assert device["line_rate_gbps"] == number, device["line_rate_gbps"]
         assert text in mrc_info(env=env), mrc_info(env=env)
+
+
+TWO_DEVICES = """
+ev_min_active: 3
+devices:
+  - {name: a0, planes: [{address: 127.0.0.1}, {address: 127.0.0.2}], ev_count: 12, retry_exp: 4}
+  - {name: b0, planes: [{address: 127.0.1.1}], ev_count: 24, icrc: false, line_rate_gbps: 2.5}
+"""
+
+
+def test_params_of_each_device():
+    env = pair.config(TWO_DEVICES)
+
+    def values(*args):
+        lines = [line for line in mrc_info("--params", *args, env=env).split("\n") if line and not line.startswith(" ")]
+        return {line.split()[0]: line.split(None, 1)[1] for line in lines if len(line.split()) > 1}
+
+    first, second, both = values("-d", "a0"), values("-d", "b0"), values()
+    assert first["ev_count"].split() == ["12", "(default", "64)"] and first["icrc"] == "true", first
+    assert second["ev_count"].split() == ["24", "(default", "64)"] and second["retry_exp"] == "25", second
+    assert second["icrc"].startswith("false") and second["line_rate_gbps"].startswith("2.5 "), second
+    assert both["ev_count"].split("   ")[0] == "a0: 12, b0: 24" and both["ev_min_active"].startswith("3 "), both
+    for args, count in ((["-d", "b0"], 24), ([], 12)):
+        rows = {row["name"]: row for row in json.loads(mrc_info("--json", *args, env=env))["params"]}
+        assert rows["ev_count"]["value"] == count, rows["ev_count"]
+
+
+def test_unknown_device():
+    """In every mode; with --stats as well, though it opens none."""
+    for mode in ([], ["--params"], ["--stats"], ["--json"], ["--evs"]):
+        done = ran("-d", "nosuch0", *mode, env={"MRC_PUBLISH": pair.FOLDER})
+        assert done.returncode == 1 and "'nosuch0'" in done.stderr, done
+    assert ran("-d", "mrc0", "--stats", env={"MRC_PUBLISH": pair.FOLDER}).returncode == 0
+
+
+def test_advice_once():
+    text = mrc_info(env={"MRC_RCVBUF": "1073741824"})
+    assert text.count("receive buffers are") == text.count("to raise: receive buffers are") <= 1, text
+
+
+def test_refusal_once():
+    for level in ("error", "off"):
+        done = ran(env={"MRC_EV_COUNT": "many", "MRC_LOG": level})
+        assert done.returncode == 1 and done.stderr.count("'many'") == 1, done
+        assert "mrc-info: the configuration is refused" in done.stderr, done
 
 
 def test_manual_has_what_help_has():

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "config_refusal.h"
 #include "mrc.h"
 #include "mrc_soft.h"
 
@@ -39,6 +40,22 @@ Json describe(ibv_context* context) {
     j["limits"]["max_wimm_responder"] = mrc.wimm_attr.max_wimm_dest;
   }
   return j;
+}
+
+// Of the configuration: all, or the one that is asked for.
+std::vector<std::string> names_of_devices(const std::string& only) {
+  int count = 0;
+  ibv_device** list = mrc_soft_get_device_list(&count);
+  if (list == nullptr) {
+    const std::string refusal = tools::config_refusal();
+    throw std::runtime_error(!refusal.empty() ? refusal : std::string("no devices: ") + std::strerror(errno));
+  }
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i)
+    if (const char* name = mrc_soft_get_device_name(list[i]); only.empty() || only == name) names.emplace_back(name);
+  mrc_soft_free_device_list(list);
+  if (names.empty()) throw std::runtime_error("no device has the name '" + only + "'");
+  return names;
 }
 
 void print_device(const Json& d, bool with_evs) {
@@ -80,19 +97,13 @@ std::string text_of(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
+void check_name(const std::string& only) {
+  names_of_devices(only);
+}
+
 Json describe_devices(const std::string& only) {
-  int count = 0;
-  ibv_device** list = mrc_soft_get_device_list(&count);
-  if (list == nullptr) {
-    const char* why = mrc_soft_config_error();
-    throw std::runtime_error(why != nullptr ? why : std::string("no devices: ") + std::strerror(errno));
-  }
-  std::vector<std::string> names;
-  for (int i = 0; i < count; ++i) names.emplace_back(mrc_soft_get_device_name(list[i]));
-  mrc_soft_free_device_list(list);
   Json all = Json::array();
-  for (const std::string& name : names) {
-    if (!only.empty() && name != only) continue;
+  for (const std::string& name : names_of_devices(only)) {
     ibv_context* context = mrc_soft_open_device_by_name(name.c_str());
     if (context == nullptr)
       throw std::runtime_error("cannot open device " + name + ": " + std::strerror(errno) +
@@ -100,7 +111,6 @@ Json describe_devices(const std::string& only) {
     all.push_back(describe(context));
     mrc_soft_close_device(context);
   }
-  if (all.empty()) throw std::runtime_error("no device has the name '" + only + "'");
   return all;
 }
 

@@ -34,7 +34,8 @@ constexpr const char* kMore =
     "\n"
     "Counters are those of one process. A program reads its own with mrc_soft_query_stats; --stats asks every process\n"
     "of this user (root: of all users) that publishes them, which MRC_PUBLISH= (empty) turns off.\n"
-    "Exit code 0: all is well; 1: the configuration is refused or a device does not start; 2: bad command line.\n";
+    "Exit code 0: all is well; 1: the configuration is refused, or a device does not exist or start; 2: bad command "
+    "line.\n";
 
 // The grammar of MRC_FAULT comes from the library, so that it is the one that the library reads.
 std::string fault_help() {
@@ -67,16 +68,20 @@ int main(int argc, char** argv) {
     if (json) {
       // Before this process opens devices itself.
       const mrc::info::Json processes = mrc::info::running_processes(mrc::info::setting("publish"), device);
-      const mrc::info::Json all = {{"devices", mrc::info::describe_devices(device)},
-                                   {"params", mrc::info::describe_params()},
+      const mrc::info::Json devices = mrc::info::describe_devices(device);
+      const mrc::info::Json all = {{"devices", devices},
+                                   {"params", mrc::info::params_of(devices.front(), mrc::info::describe_params())},
                                    {"processes", processes}};
       std::printf("%s\n", all.dump(2).c_str());
     } else if (params) {
       // A refused configuration must not pass for the defaults.
-      mrc::info::describe_devices(device);
-      mrc::info::print_params(mrc::info::describe_params());
+      const mrc::info::Json devices = mrc::info::describe_devices(device);
+      mrc::info::print_params(mrc::info::describe_params(), devices);
     } else if (stats) {
-      mrc::info::print_processes(mrc::info::running_processes(mrc::info::setting("publish"), device));
+      const mrc::info::Json processes = mrc::info::running_processes(mrc::info::setting("publish"), device);
+      // A process that was started with another configuration may have devices that this one lacks.
+      if (processes.empty()) mrc::info::check_name(device);
+      mrc::info::print_processes(processes);
     } else {
       mrc::info::print_devices(mrc::info::describe_devices(device), evs);
     }

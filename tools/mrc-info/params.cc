@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>
+#include <vector>
 
 #include "mrc_soft.h"
 
@@ -47,10 +48,28 @@ std::string setting(const std::string& name) {
   return "";
 }
 
-void print_params(const Json& params) {
-  for (const Json& row : params) {
-    const bool changed = row["value"] != row["default"];
-    std::printf("%-24s %s", plain(row["name"]).c_str(), plain(row["value"]).c_str());
+Json params_of(const Json& device, Json params) {
+  for (Json& row : params) {
+    const std::string value = device["settings"][plain(row["name"])];
+    row["value"] = row["value"].is_string() ? Json(value) : Json::parse(value);
+  }
+  return params;
+}
+
+void print_params(const Json& params, const Json& devices) {
+  std::vector<Json> each;
+  for (const Json& device : devices) each.push_back(params_of(device, params));
+  for (size_t i = 0; i < params.size(); ++i) {
+    const Json& row = each.front()[i];
+    bool changed = false, differ = false;
+    std::string values;
+    for (size_t d = 0; d < each.size(); ++d) {
+      const Json& value = each[d][i]["value"];
+      changed = changed || value != row["default"];
+      differ = differ || value != row["value"];
+      values += (d == 0 ? "" : ", ") + plain(devices[d]["name"]) + ": " + plain(value);
+    }
+    std::printf("%-24s %s", plain(row["name"]).c_str(), differ ? values.c_str() : plain(row["value"]).c_str());
     if (changed) std::printf("   (default %s)", plain(row["default"]).c_str());
     std::printf("\n    %s.\n    ", plain(row["sentence"]).c_str());
     const std::string range = allowed(row);

@@ -19,8 +19,9 @@ void check(int rc, const char* call, const char* advice) {
   if (rc != 0) throw PerfError(std::string(call) + ": " + std::strerror(rc > 0 ? rc : errno), advice);
 }
 
+constexpr char kHex[] = "0123456789abcdef";
+
 std::string gid_text(const ibv_gid& gid) {
-  static constexpr char kHex[] = "0123456789abcdef";
   std::string text;
   for (uint8_t b : gid.raw) text += kHex[b >> 4], text += kHex[b & 15];
   return text;
@@ -28,7 +29,9 @@ std::string gid_text(const ibv_gid& gid) {
 
 ibv_gid gid_from_text(const std::string& text) {
   ibv_gid gid{};
-  for (size_t i = 0; i < sizeof gid.raw && 2 * i + 1 < text.size(); ++i)
+  if (text.size() != 2 * sizeof gid.raw || text.find_first_not_of(kHex) != std::string::npos)
+    throw PerfError("the peer's GID '" + text + "' is none", "use the same version on both sides");
+  for (size_t i = 0; i < sizeof gid.raw; ++i)
     gid.raw[i] = static_cast<uint8_t>(std::stoul(text.substr(2 * i, 2), nullptr, 16));
   return gid;
 }

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "config_refusal.h"
 #include "error.h"
 
 namespace mrc::perf {
@@ -26,9 +27,8 @@ Device::Device(const Options& o) {
   verbs_ = mrc_soft_open_device_by_name(o.device.empty() ? nullptr : o.device.c_str());
   if (verbs_ == nullptr) {
     const int error = errno;
-    if (const char* reason = mrc_soft_config_error(); reason != nullptr)
-      throw PerfError(std::string("the configuration was refused: ") + reason,
-                      "correct it; mrc-info --params explains every key");
+    if (const std::string refusal = tools::config_refusal(); !refusal.empty())
+      throw PerfError(refusal, "correct it; mrc-info --params explains every key");
     if (error == ENODEV)
       throw PerfError("no device " + (o.device.empty() ? std::string("is configured") : "is named '" + o.device + "'"),
                       "mrc-info lists the devices");

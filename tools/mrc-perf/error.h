@@ -1,4 +1,5 @@
-// The one exception of mrc-perf: what failed, and what a person can do about it. main prints both and exits with 1.
+// The exceptions of mrc-perf: what failed, and what a person can do about it. main prints both and exits with 1, or
+// with 2 where the command line is at fault.
 #pragma once
 
 #include <stdexcept>
@@ -13,6 +14,12 @@ class PerfError : public std::runtime_error {
 
  private:
   std::string advice_;
+};
+
+// What was asked for makes no sense, whoever asked.
+class UsageError : public PerfError {
+ public:
+  using PerfError::PerfError;
 };
 
 }  // namespace mrc::perf

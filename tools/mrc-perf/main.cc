@@ -13,31 +13,42 @@ namespace {
 
 using mrc::perf::Options;
 
-int finish(const Options& o, const nlohmann::json& report) {
+int finish(const Options& o, const nlohmann::json& report, mrc::tools::ReportFile* json) {
   if (o.json != "-") mrc::perf::print_paths(report, stdout);
-  if (!o.json.empty()) mrc::perf::write_json(report, o.json);
+  mrc::perf::write_json(report, o.json, json);
   return report.value("ok", false) ? 0 : 1;
 }
 
-int report_failure(const mrc::perf::PerfError& e) {
+void print_error(const mrc::perf::PerfError& e) {
   std::fflush(stdout);
   std::fprintf(stderr, "mrc-perf: %s\n  what to do: %s\n", e.what(), e.advice().c_str());
-  return 1;
 }
 
-int serve(const Options& o) {
+int serve_client(const Options& o, mrc::perf::Oob& oob, mrc::tools::ReportFile* json) {
+  try {
+    return finish(o, mrc::perf::run_session(o, oob), json);
+  } catch (const mrc::perf::PerfError& e) {
+    print_error(e);
+    return 1;
+  }
+}
+
+int serve(const Options& o, mrc::tools::ReportFile* json) {
   mrc::perf::Listener listener(o.port);
   std::fprintf(stderr, "mrc-perf: waiting for a client on TCP port %u\n", static_cast<unsigned>(o.port));
-  int status = 0;
-  do {
+  for (;;) {
+    mrc::perf::Oob oob(listener.accept_one());
+    Options agreed = o;
     try {
-      mrc::perf::Oob oob(listener.accept_one());
-      status = finish(o, mrc::perf::run_session(o, oob));
+      mrc::perf::agree(&agreed, oob);
     } catch (const mrc::perf::PerfError& e) {
-      status = report_failure(e);
+      // Whoever looks what listens here, or speaks something else, must not take the place of the client.
+      std::fprintf(stderr, "mrc-perf: a connection that is no client's: %s\n", e.what());
+      continue;
     }
-  } while (o.persistent);
-  return status;
+    const int status = serve_client(agreed, oob, json);
+    if (!o.persistent) return status;
+  }
 }
 
 }  // namespace
@@ -45,11 +56,19 @@ int serve(const Options& o) {
 int main(int argc, char** argv) {
   try {
     const Options o = mrc::perf::parse_options(argc, argv);
-    if (o.is_server()) return serve(o);
+    mrc::tools::ReportFile json;
+    mrc::perf::open_json(o.json, &json);
+    if (o.is_server()) return serve(o, &json);
     mrc::perf::Oob oob(mrc::perf::Oob::connect_to(o.host, o.port, o.wait_s));
-    return finish(o, mrc::perf::run_session(o, oob));
+    Options agreed = o;
+    mrc::perf::agree(&agreed, oob);
+    return finish(o, mrc::perf::run_session(agreed, oob), &json);
+  } catch (const mrc::perf::UsageError& e) {
+    print_error(e);
+    return 2;
   } catch (const mrc::perf::PerfError& e) {
-    return report_failure(e);
+    print_error(e);
+    return 1;
   } catch (const std::exception& e) {
     std::fprintf(stderr,
                  "mrc-perf: %s\n  what to do: this is a defect; run again with the same options and report it\n",

@@ -17,10 +17,19 @@ double gbps(uint64_t bytes, double s) {
 // A plane that only carries probes is not in use: it needs a fiftieth of an equal share, and more than nothing.
 constexpr double kInUseShare = 0.02, kInUseLeastGbps = 0.001;
 
+// With fewer messages than this between two lines, whole ones say too little about the rate.
+constexpr uint64_t kEnoughMessages = 8;
+
+uint64_t sent_bytes(const Snapshot& stats) {
+  uint64_t sum = 0;
+  for (size_t p = 0; p < stats.planes.size(); ++p) sum += stats.plane(p, "tx_bytes");
+  return sum;
+}
+
 }  // namespace
 
-Monitor::Monitor(ibv_context* context, mrc_qp* qp, bool live, uint32_t timeline_ms, std::FILE* out)
-    : context_(context), qp_(qp), live_(live), interval_(timeline_ms), out_(out) {}
+Monitor::Monitor(ibv_context* context, mrc_qp* qp, uint64_t message, bool live, uint32_t timeline_ms, std::FILE* out)
+    : context_(context), qp_(qp), message_(message), live_(live), interval_(timeline_ms), out_(out) {}
 
 void Monitor::start(Clock::time_point now) {
   begin_ = last_live_ = last_row_ = now;
@@ -41,8 +50,11 @@ void Monitor::due(Clock::time_point now, uint64_t bytes) {
 
 void Monitor::live_line(Clock::time_point now, uint64_t bytes) {
   const Snapshot stats = read_device_stats(context_);
-  std::fprintf(out_, "  %6.1f s  %7.2f Gb/s  retransmitted %llu  timeouts %llu\n", seconds(now - begin_),
-               gbps(bytes - live_bytes_, seconds(now - last_live_)),
+  const uint64_t sent = sent_bytes(stats) - sent_bytes(live_stats_);
+  const bool by_packets = sent < kEnoughMessages * message_;
+  std::fprintf(out_, "  %6.1f s  %7.2f Gb/s%s  retransmitted %llu  timeouts %llu\n", seconds(now - begin_),
+               gbps(by_packets ? sent : bytes - live_bytes_, seconds(now - last_live_)),
+               by_packets ? " in packets" : "",
                static_cast<unsigned long long>(stats.counter("retransmits") - live_stats_.counter("retransmits")),
                static_cast<unsigned long long>(stats.counter("timeouts") - live_stats_.counter("timeouts")));
   std::fflush(out_);

@@ -28,7 +28,8 @@ struct TimelineRow {
 
 class Monitor {
  public:
-  Monitor(ibv_context* context, mrc_qp* qp, bool live, uint32_t timeline_ms, std::FILE* out);
+  // `message`: bytes of one message.
+  Monitor(ibv_context* context, mrc_qp* qp, uint64_t message, bool live, uint32_t timeline_ms, std::FILE* out);
 
   void start(Clock::time_point now);
   // `bytes`: payload done so far, both directions.
@@ -44,6 +45,7 @@ class Monitor {
 
   ibv_context* context_;
   mrc_qp* qp_;
+  uint64_t message_;
   bool live_;
   std::chrono::milliseconds interval_;
   std::FILE* out_;

@@ -1,12 +1,14 @@
 #include "oob.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -19,9 +21,15 @@ namespace mrc::perf {
 
 namespace {
 
-constexpr uint32_t kMaxMessage = 64U << 20;
-
 using Clock = std::chrono::steady_clock;
+
+constexpr uint32_t kMaxMessage = 64U << 20;
+constexpr auto kLeastTry = std::chrono::milliseconds(100);  // for one connect, with --wait 0 too
+
+[[noreturn]] void throw_stranger() {
+  throw PerfError("what is at the other end of the TCP connection is not mrc-perf",
+                  "choose another --port on both sides");
+}
 
 int listen_on(int family, uint16_t port) {
   const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -49,6 +57,26 @@ int listen_on(int family, uint16_t port) {
     return -1;
   }
   return fd;
+}
+
+// Connects for at most so long: what swallows the first packet would hold a blocking connect for minutes. The socket
+// blocks again afterwards. -1 and errno on failure.
+int connect_within(const addrinfo& to, Clock::duration limit) {
+  const int fd = socket(to.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return -1;
+  int error = connect(fd, to.ai_addr, to.ai_addrlen) == 0 ? 0 : errno;
+  if (error == EINPROGRESS) {
+    pollfd p{fd, POLLOUT, 0};
+    const auto ms = std::chrono::ceil<std::chrono::milliseconds>(limit).count();
+    socklen_t length = sizeof error;
+    error = ETIMEDOUT;
+    if (poll(&p, 1, static_cast<int>(std::min<int64_t>(ms, INT32_MAX))) == 1)
+      getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
+  }
+  if (error == 0 && fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK) == 0) return fd;
+  close(fd);
+  errno = error;
+  return -1;
 }
 
 }  // namespace
@@ -84,7 +112,7 @@ Oob::~Oob() {
 }
 
 int Oob::connect_to(const std::string& host, uint16_t port, double wait_s) {
-  const auto until = Clock::now() + std::chrono::duration<double>(wait_s);
+  const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(wait_s));
   std::string reason;
   do {
     addrinfo hints{}, *found = nullptr;
@@ -93,15 +121,16 @@ int Oob::connect_to(const std::string& host, uint16_t port, double wait_s) {
     if (rc == EAI_NONAME || rc == EAI_FAMILY)
       throw PerfError("host name '" + host + "': " + gai_strerror(rc), "check the spelling, or give an address");
     if (rc != 0) reason = gai_strerror(rc);
-    for (addrinfo* a = found; a != nullptr; a = a->ai_next) {
-      const int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-      if (fd < 0) continue;
-      if (connect(fd, a->ai_addr, a->ai_addrlen) == 0) {
+    int addresses = 0;
+    for (addrinfo* a = found; a != nullptr; a = a->ai_next) ++addresses;
+    for (addrinfo* a = found; a != nullptr; a = a->ai_next, --addresses) {
+      // One that does not answer leaves the others their part of the time.
+      const int fd = connect_within(*a, std::max<Clock::duration>((until - Clock::now()) / addresses, kLeastTry));
+      if (fd >= 0) {
         freeaddrinfo(found);
         return fd;
       }
       reason = std::strerror(errno);
-      close(fd);
     }
     if (found != nullptr) freeaddrinfo(found);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -111,7 +140,7 @@ int Oob::connect_to(const std::string& host, uint16_t port, double wait_s) {
 }
 
 void Oob::send(const nlohmann::json& message) {
-  const std::string text = message.dump();
+  const std::string text = message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   const uint32_t length = htonl(static_cast<uint32_t>(text.size()));
   std::string out(reinterpret_cast<const char*>(&length), sizeof length);
   out += text;
@@ -143,15 +172,13 @@ bool Oob::take(nlohmann::json* message) {
   if (in_.size() < sizeof length) return false;
   std::memcpy(&length, in_.data(), sizeof length);
   length = ntohl(length);
-  if (length > kMaxMessage)
-    throw PerfError("what answers on the TCP port is not mrc-perf", "choose another --port on both sides");
+  if (length > kMaxMessage) throw_stranger();
   if (in_.size() < sizeof length + length) return false;
   *message = nlohmann::json::parse(in_.begin() + sizeof length, in_.begin() + sizeof length + length, nullptr, false);
   in_.erase(0, sizeof length + length);
-  if (!message->is_object())
-    throw PerfError("what answers on the TCP port is not mrc-perf", "choose another --port on both sides");
-  if (message->contains("error"))
-    throw PerfError("the other side failed: " + message->at("error").get<std::string>(),
+  if (!message->is_object()) throw_stranger();
+  if (const auto error = message->find("error"); error != message->end())
+    throw PerfError("the other side failed: " + (error->is_string() ? error->get<std::string>() : error->dump()),
                     "look at the output of the other mrc-perf");
   return true;
 }

@@ -1,8 +1,8 @@
 // What the command line says. The client's test settings travel to the server, so only the client has to be told.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -10,6 +10,37 @@ namespace mrc::perf {
 
 enum class Op { kWrite, kWriteImm };
 enum class Test { kBandwidth, kLatency, kRate };
+
+// An enumerator and what the command line and the JSON call it.
+template <typename E>
+struct Word {
+  E value;
+  const char* text;
+};
+inline constexpr Word<Op> kOps[] = {{Op::kWrite, "write"}, {Op::kWriteImm, "write-imm"}};
+inline constexpr Word<Test> kTests[] = {{Test::kBandwidth, "bw"}, {Test::kLatency, "lat"}, {Test::kRate, "rate"}};
+
+// False: no word of the table.
+template <typename E, size_t N>
+bool find_word(const Word<E> (&table)[N], const std::string& text, E* value) {
+  for (const Word<E>& word : table)
+    if (text == word.text) return *value = word.value, true;
+  return false;
+}
+
+// "bw, lat or rate".
+template <typename E, size_t N>
+std::string all_words(const Word<E> (&table)[N]) {
+  std::string text;
+  for (size_t i = 0; i < N; ++i) text += (i == 0 ? "" : i + 1 == N ? " or " : ", ") + std::string(table[i].text);
+  return text;
+}
+
+// What the options allow, wherever they come from.
+inline constexpr uint32_t kMostQps = 60000, kMostDepth = 8192;
+inline constexpr int kMostInline = 1024, kMostTimeout = 24, kMostLinear = 7, kMostExponential = 25;
+inline constexpr double kLeastSeconds = 0.01, kMostSeconds = 86400;
+inline constexpr uint32_t kMtus[] = {256, 512, 1024, 2048, 4096, 8192};
 
 struct Options {
   // Of each side.
@@ -46,14 +77,11 @@ struct Options {
   bool finite_retries() const { return retry_exp >= 0 && retry_exp < 25; }
 };
 
-// Parses argv. Prints help and exits where asked to; throws PerfError for values that make no sense together.
+// Parses argv. Prints help and exits where asked to, and for what CLI11 refuses; throws UsageError for the rest.
 Options parse_options(int argc, char** argv);
 
-// Fills what the user left open: sizes, depth, signalling, iterations.
-void choose_defaults(Options* o);
-
-nlohmann::json test_to_json(const Options& o);
-void test_from_json(const nlohmann::json& j, Options* o);
+// Throws UsageError for values that make no sense together.
+void check_test(const Options& o);
 
 const char* op_name(Op op);
 const char* test_name(Test test);

@@ -5,6 +5,7 @@
 
 #include "error.h"
 #include "size_text.h"
+#include "test_json.h"
 
 namespace mrc::perf {
 
@@ -66,7 +67,8 @@ void add_paths(json* report, const Snapshot& before, const Snapshot& after, cons
   json planes = json::array(), evs = json::array(), counters = json::object();
   for (size_t p = 0; p < after.planes.size(); ++p) {
     json plane{{"plane", p + 1}};
-    for (const auto& [name, value] : after.planes[p]) plane[name] = is_state(name) ? value : value - before.plane(p, name);
+    for (const auto& [name, value] : after.planes[p])
+      plane[name] = is_state(name) ? value : value - before.plane(p, name);
     planes.push_back(plane);
   }
   for (const EvLine& ev : qp.evs)
@@ -77,7 +79,8 @@ void add_paths(json* report, const Snapshot& before, const Snapshot& after, cons
                    {"tx", ev.tx},
                    {"loss", ev.loss},
                    {"ecn", ev.ecn}});
-  for (const auto& [name, value] : after.counters) counters[name] = is_state(name) ? value : value - before.counter(name);
+  for (const auto& [name, value] : after.counters)
+    counters[name] = is_state(name) ? value : value - before.counter(name);
   (*report)["planes"] = planes;
   (*report)["evs"] = evs;
   (*report)["counters"] = counters;
@@ -138,13 +141,14 @@ void print_paths(const json& report, std::FILE* out) {
   std::fprintf(out, "%s\n", report.value("ok", false) ? "OK" : "FAILED: the data was wrong");
 }
 
-void write_json(const json& report, const std::string& file) {
-  const std::string text = report.dump(2) + "\n";
-  std::FILE* out = file == "-" ? stdout : std::fopen(file.c_str(), "w");
-  const bool written = out != nullptr && std::fwrite(text.data(), 1, text.size(), out) == text.size();
-  const bool closed = out == nullptr || (file == "-" ? std::fflush(out) : std::fclose(out)) == 0;
-  if (!written || !closed)
-    throw PerfError("cannot write " + file + ": " + std::strerror(errno), "choose another file for --json");
+void open_json(const std::string& name, tools::ReportFile* file) {
+  if (!file->open(name))
+    throw UsageError("cannot write " + name + ": " + std::strerror(errno), "choose another file for --json");
+}
+
+void write_json(const json& report, const std::string& name, tools::ReportFile* file) {
+  if (!file->write(report.dump(2, ' ', false, json::error_handler_t::replace) + "\n"))
+    throw PerfError("cannot write " + name + ": " + std::strerror(errno), "choose another file for --json");
 }
 
 }  // namespace mrc::perf

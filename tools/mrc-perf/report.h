@@ -9,6 +9,7 @@
 #include <string>
 
 #include "connection.h"
+#include "report_file.h"
 #include "stats.h"
 
 namespace mrc::perf {
@@ -21,7 +22,9 @@ void add_paths(nlohmann::json* report, const Snapshot& before, const Snapshot& a
 
 void print_size(const nlohmann::json& report, std::FILE* out);   // one line, with a head before the first
 void print_paths(const nlohmann::json& report, std::FILE* out);  // planes and EVs, and the verdict
-// "-" is standard output. Throws PerfError when the file cannot be written.
-void write_json(const nlohmann::json& report, const std::string& file);
+
+// --json: throws UsageError when the file cannot be opened, PerfError when it cannot be written.
+void open_json(const std::string& name, tools::ReportFile* file);
+void write_json(const nlohmann::json& report, const std::string& name, tools::ReportFile* file);
 
 }  // namespace mrc::perf

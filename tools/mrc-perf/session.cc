@@ -6,23 +6,47 @@
 #include "error.h"
 #include "latency.h"
 #include "report.h"
+#include "test_json.h"
 #include "transfer.h"
 
 namespace mrc::perf {
 
 namespace {
 
-constexpr int kProtocol = 2;
+constexpr int kProtocol = 3;
 
-void agree(Options* o, Oob& oob) {
-  if (!o->is_server()) {
-    oob.send({{"mrc_perf", kProtocol}, {"test", test_to_json(*o)}});
-    return;
-  }
-  const nlohmann::json hello = oob.receive(30);
-  if (hello.value("mrc_perf", 0) != kProtocol)
+// A client says who it is at once. While the server listens to somebody who says nothing, others wait.
+constexpr double kHelloSeconds = 5;
+
+void hear_client(Options* o, Oob& oob) {
+  const nlohmann::json hello = oob.receive(kHelloSeconds);
+  const auto version = hello.find("mrc_perf");
+  if (version == hello.end()) throw PerfError("it is no mrc-perf", "start the client with this --port");
+  if (*version != kProtocol)
     throw PerfError("the client is another version of mrc-perf", "use the same version on both sides");
-  test_from_json(hello.at("test"), o);
+  test_from_json(hello.value("test", nlohmann::json()), o);
+}
+
+// Runs a part of the session; the other side hears of what this one throws. What it sent itself may be of any shape,
+// and is as much its fault as a value that makes no sense.
+template <typename Part>
+auto telling_the_peer(Oob& oob, const Part& part) {
+  const auto tell = [&oob](const std::exception& e) {
+    try {
+      oob.send({{"error", e.what()}});
+    } catch (const PerfError&) {  // the peer is gone: nobody left to tell
+    }
+  };
+  try {
+    return part();
+  } catch (const nlohmann::json::exception& e) {
+    tell(e);
+    throw PerfError(std::string("what the other side says is not understood: ") + e.what(),
+                    "use the same version of mrc-perf on both sides");
+  } catch (const std::exception& e) {
+    tell(e);
+    throw;
+  }
 }
 
 nlohmann::json to_json(const TransferResult& r) {
@@ -78,7 +102,7 @@ class Session {
   nlohmann::json transfer(const Plan& plan, const Connection& connection, const Pattern& pattern, const Memory& source,
                           const Memory& buffer) {
     const bool shows = !o_.is_server() || o_.bidirectional;
-    Monitor monitor(device_.verbs(), connection.qps()[0], shows && !o_.quiet && o_.timeline_ms == 0,
+    Monitor monitor(device_.verbs(), connection.qps()[0], plan.size, shows && !o_.quiet && o_.timeline_ms == 0,
                     shows ? o_.timeline_ms : 0, o_.json == "-" ? stderr : stdout);
     Transfer t({o_, plan, connection, pattern, source, buffer, oob_, monitor, !o_.is_server()});
     t.post_first_receives();
@@ -104,17 +128,17 @@ class Session {
 
 }  // namespace
 
-nlohmann::json run_session(Options options, Oob& oob) {
-  try {
-    agree(&options, oob);
-    return Session(options, oob).run();
-  } catch (const std::exception& e) {
-    try {
-      oob.send({{"error", e.what()}});
-    } catch (const PerfError&) {  // the peer is gone: nobody left to tell
-    }
-    throw;
-  }
+void agree(Options* options, Oob& oob) {
+  telling_the_peer(oob, [&] {
+    if (options->is_server())
+      hear_client(options, oob);
+    else
+      oob.send({{"mrc_perf", kProtocol}, {"test", test_to_json(*options)}});
+  });
+}
+
+nlohmann::json run_session(const Options& options, Oob& oob) {
+  return telling_the_peer(oob, [&] { return Session(options, oob).run(); });
 }
 
 }  // namespace mrc::perf

@@ -8,8 +8,12 @@
 
 namespace mrc::perf {
 
+// Server: takes over the test of whoever has connected; throws PerfError, after telling the other side, when that is no
+// client with a test that can be run. Client: tells its test.
+void agree(Options* options, Oob& oob);
+
 // The report (see report.h); "ok" tells whether all data was right on both sides. Throws PerfError, after telling the
 // peer, when the run itself failed.
-nlohmann::json run_session(Options options, Oob& oob);
+nlohmann::json run_session(const Options& options, Oob& oob);
 
 }  // namespace mrc::perf

@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "config_refusal.h"
+
 namespace mrcctl {
 
 namespace {
@@ -28,7 +30,8 @@ Device::Device(const std::string& name) {
   keep_devices_out();
   verbs_ = mrc_soft_open_device_by_name(name.empty() ? nullptr : name.c_str());
   const int error = errno;
-  if (verbs_ == nullptr && mrc_soft_config_error() != nullptr) throw Error(mrc_soft_config_error());
+  if (const std::string refusal = mrc::tools::config_refusal(); verbs_ == nullptr && !refusal.empty())
+    throw Error(refusal);
   errno = error;
   if (verbs_ == nullptr) fail("cannot open device '" + name + "'");
   context_ = mrc_create_context(verbs_, nullptr);
@@ -94,7 +97,8 @@ union ibv_gid Device::gid(int index) const {
 std::vector<std::string> device_names() {
   int count = 0;
   ibv_device** list = mrc_soft_get_device_list(&count);
-  if (list == nullptr && mrc_soft_config_error() != nullptr) throw Error(mrc_soft_config_error());
+  if (const std::string refusal = mrc::tools::config_refusal(); list == nullptr && !refusal.empty())
+    throw Error(refusal);
   if (list == nullptr) fail("cannot list the devices");
   std::vector<std::string> names;
   for (int i = 0; i < count; ++i) names.emplace_back(mrc_soft_get_device_name(list[i]));

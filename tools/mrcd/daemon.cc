@@ -11,6 +11,7 @@
 
 #include "connections.h"
 #include "device/config.h"
+#include "device/environment.h"
 #include "loop.h"
 #include "monitor.h"
 #include "save_pace.h"
@@ -117,6 +118,8 @@ bool Daemon::start(const Options& options, std::string* why, bool* busy) {
   if (!device::load_config([](const char* name) -> const char* { return ::getenv(name); }, &p.config, why))
     return false;
   const device::Settings& settings = p.config.devices.front().settings;
+  for (const std::string& line : device::misspelt_variables(::environ))
+    std::fprintf(stderr, "mrcd: %s\n", line.c_str());
   const std::string socket = options.socket.empty() ? settings.mrcd_socket : options.socket;
   p.state_path = options.state.empty() ? settings.mrcd_state : options.state;
   if (socket.empty()) {

@@ -89,8 +89,9 @@ Json run_bench(Rank& rank) {
                    {"abi", rank.net().version()},
                    {"device", rank.properties().name != nullptr ? rank.properties().name : ""},
                    {"speed_Mbps", rank.properties().speed}});
+  const size_t unit = Collective::unit(rank.job().at("test"), rank.ranks());
   for (size_t bytes : rank.job().at("sizes").get<std::vector<size_t>>())
-    measure(rank, *collective, collective->usable(bytes));
+    measure(rank, *collective, bytes / unit * unit);
   rank.barrier();
   collective->close();
   rank.close();

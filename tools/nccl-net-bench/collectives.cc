@@ -37,10 +37,6 @@ class Direct : public Collective {
       : Collective(rank), to_(std::move(to)), from_(std::move(from)), divided_(divided) {
     links_ = std::make_unique<Links>(rank, to_, from_);
   }
-  size_t usable(size_t bytes) const override {
-    const size_t n = divided_ ? static_cast<size_t>(rank_.ranks()) : 1;
-    return bytes / n * n;
-  }
   double factor() const override { return divided_ ? static_cast<double>(rank_.ranks() - 1) / rank_.ranks() : 1; }
   void prepare(size_t bytes) override {
     memory_.clear();
@@ -119,7 +115,6 @@ class Ring : public Collective {
 class AllGather final : public Ring {
  public:
   using Ring::Ring;
-  size_t usable(size_t bytes) const override { return bytes / n_ * n_; }
   double factor() const override { return static_cast<double>(n_ - 1) / static_cast<double>(n_); }
   void prepare(size_t bytes) override {
     memory_.clear();
@@ -164,7 +159,6 @@ class AllGather final : public Ring {
 class AllReduce final : public Ring {
  public:
   using Ring::Ring;
-  size_t usable(size_t bytes) const override { return bytes / (n_ * sizeof(float)) * (n_ * sizeof(float)); }
   double factor() const override { return 2.0 * static_cast<double>(n_ - 1) / static_cast<double>(n_); }
   void prepare(size_t bytes) override {
     memory_.clear();
@@ -221,6 +215,12 @@ class AllReduce final : public Ring {
 const std::vector<std::string>& Collective::names() {
   static const std::vector<std::string> all{"p2p", "all-reduce", "all-gather", "all-to-all", "send-recv"};
   return all;
+}
+
+size_t Collective::unit(const std::string& name, int ranks) {
+  const auto n = static_cast<size_t>(ranks);
+  if (name == "all-reduce") return n * sizeof(float);
+  return name == "all-gather" || name == "all-to-all" ? n : 1;
 }
 
 std::unique_ptr<Collective> Collective::make(const std::string& name, Rank& rank) {

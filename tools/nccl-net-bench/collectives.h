@@ -17,10 +17,10 @@ class Collective {
  public:
   virtual ~Collective() = default;
   static const std::vector<std::string>& names();
+  // Sizes are rounded down to a multiple of this: what the pattern can divide among so many ranks.
+  static size_t unit(const std::string& name, int ranks);
   static std::unique_ptr<Collective> make(const std::string& name, Rank& rank);
 
-  // Bytes that are really moved: rounded down to what the pattern can divide.
-  virtual size_t usable(size_t bytes) const = 0;
   virtual double factor() const = 0;
   // Buffers and messages for this size.
   virtual void prepare(size_t bytes) = 0;

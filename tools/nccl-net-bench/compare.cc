@@ -1,9 +1,9 @@
 #include "compare.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
-#include <fstream>
-#include <iostream>
+#include <cstring>
 
 namespace mrc::net_bench {
 
@@ -14,9 +14,10 @@ FILE* table(const Options& o) {
 }
 
 Json job_of(const Options& o, const std::string& library, int abi, const std::string& test) {
-  return {{"library", library},         {"abi", abi},       {"test", test},         {"ranks", o.ranks},
-          {"device", o.device},         {"sizes", o.sizes}, {"slice", o.slice},     {"depth", o.depth},
-          {"iterations", o.iterations}, {"duration_s", o.duration_s}, {"check", o.check}, {"warm_up", o.warm_up},
+  return {{"library", library},         {"abi", abi},         {"test", test},
+          {"ranks", o.ranks},           {"device", o.device}, {"sizes", o.sizes},
+          {"slice", o.slice},           {"depth", o.depth},   {"iterations", o.iterations},
+          {"duration_s", o.duration_s}, {"check", o.check},   {"warm_up", o.warm_up},
           {"limit_s", o.limit_s}};
 }
 
@@ -115,18 +116,12 @@ int compare(const Options& o, const std::string& test, Json* report) {
 
 }  // namespace
 
-void write_json(const std::string& where, const Json& report) {
-  if (where.empty()) return;
-  const std::string text = report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-  if (where == "-") {
-    std::cout << text;
-    return;
-  }
-  std::ofstream file(where);
-  if (!(file << text) || !file.flush()) throw Fail("cannot write " + where);
+void write_json(const Options& o, const Json& report, tools::ReportFile* json) {
+  if (!json->write(report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"))
+    throw Fail("cannot write " + o.json + ": " + strerror(errno));
 }
 
-int run_measurements(const Options& o) {
+int run_measurements(const Options& o, tools::ReportFile* json) {
   int code = 0;
   Json report = Json::array();
   for (const std::string& test : o.tests) {
@@ -141,8 +136,8 @@ int run_measurements(const Options& o) {
     }
   }
   const char* const kind = o.against.empty() ? "measurements" : "comparison";
-  write_json(o.json,
-             {{"kind", kind}, {"plugin", o.plugin}, {"against", o.against}, {"exit_code", code}, {"runs", report}});
+  write_json(o, {{"kind", kind}, {"plugin", o.plugin}, {"against", o.against}, {"exit_code", code}, {"runs", report}},
+             json);
   return code;
 }
 

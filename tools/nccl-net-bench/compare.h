@@ -2,13 +2,13 @@
 #pragma once
 
 #include "options.h"
+#include "report_file.h"
 
 namespace mrc::net_bench {
 
 // Returns the exit code.
-int run_measurements(const Options& options);
+int run_measurements(const Options& options, tools::ReportFile* json);
 
-// To a file, or to standard output for "-".
-void write_json(const std::string& where, const Json& report);
+void write_json(const Options& options, const Json& report, tools::ReportFile* json);
 
 }  // namespace mrc::net_bench

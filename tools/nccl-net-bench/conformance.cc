@@ -41,7 +41,7 @@ Json run_case(Rank& rank) {
   return {{"not_applicable", not_applicable}};
 }
 
-int run_conformance(const Options& o) {
+int run_conformance(const Options& o, tools::ReportFile* json) {
   FILE* const out = o.json == "-" ? stderr : stdout;
   int failed = 0, passed = 0, skipped = 0;
   bool cannot_run = false;
@@ -73,7 +73,7 @@ int run_conformance(const Options& o) {
   }
   fprintf(out, "# %d passed, %d failed, %d not applicable\n", passed, failed, skipped);
   const int code = cannot_run ? 2 : failed > 0 ? 1 : 0;
-  write_json(o.json, {{"kind", "conformance"}, {"plugin", o.plugin}, {"exit_code", code}, {"cases", report}});
+  write_json(o, {{"kind", "conformance"}, {"plugin", o.plugin}, {"exit_code", code}, {"cases", report}}, json);
   return code;
 }
 

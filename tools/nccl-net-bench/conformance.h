@@ -9,6 +9,6 @@ namespace mrc::net_bench {
 Json run_case(Rank& rank);
 
 // Prints one line for each case; returns the exit code.
-int run_conformance(const Options& options);
+int run_conformance(const Options& options, tools::ReportFile* json);
 
 }  // namespace mrc::net_bench

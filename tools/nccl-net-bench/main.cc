@@ -1,4 +1,5 @@
 // nccl-net-bench: coordinator, or a rank when the coordinator starts it anew.
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -11,7 +12,9 @@ int main(int argc, char** argv) {
   try {
     if (argc == 3 && strcmp(argv[1], kRankArgument) == 0) return rank_main(atoi(argv[2]));
     const Options options = parse_options(argc, argv);
-    return options.conformance ? run_conformance(options) : run_measurements(options);
+    mrc::tools::ReportFile json;
+    if (!json.open(options.json)) throw CannotRun("cannot write " + options.json + ": " + strerror(errno));
+    return options.conformance ? run_conformance(options, &json) : run_measurements(options, &json);
   } catch (const CannotRun& e) {
     fprintf(stderr, "nccl-net-bench: %s\n", e.what());
     return 2;

@@ -49,15 +49,18 @@ std::string library_of(const std::string& name) {
   return name;
 }
 
+constexpr double kMostBytes = 1e15;  // more than any machine has
+
 size_t parse_size(const std::string& text) {
   char* end = nullptr;
   const double value = strtod(text.c_str(), &end);
   std::string unit = end;
   if (unit.ends_with("iB")) unit.resize(unit.size() - 2);
   const size_t factor = unit.empty() ? 1 : unit == "K" ? 1 << 10 : unit == "M" ? 1 << 20 : unit == "G" ? 1 << 30 : 0;
-  if (end == text.c_str() || factor == 0 || value < 0)
+  const double bytes = value * static_cast<double>(factor);
+  if (end == text.c_str() || factor == 0 || !(bytes == 0 || (bytes >= 1 && bytes <= kMostBytes)))
     throw CannotRun("'" + text + "' is no size: 0, 64K, 1M, 64MiB (powers of 1024)");
-  return static_cast<size_t>(value * static_cast<double>(factor));
+  return static_cast<size_t>(bytes);
 }
 
 // "64K,1M" or "64K-64M", by fours.
@@ -113,6 +116,15 @@ void check_names(const std::vector<std::string>& given, const Known& known, cons
     }
 }
 
+// What cannot be divided would be rounded down to nothing, and measured as such.
+void check_sizes(const Options& o) {
+  for (const std::string& test : o.tests)
+    for (size_t size : o.sizes)
+      if (const size_t least = Collective::unit(test, o.ranks); size != 0 && size < least)
+        throw CannotRun(test + " of " + std::to_string(o.ranks) + " ranks cannot divide " + std::to_string(size) +
+                        " bytes: give 0, or at least " + std::to_string(least));
+}
+
 }  // namespace
 
 Options parse_options(int argc, char** argv) {
@@ -150,20 +162,25 @@ Options parse_options(int argc, char** argv) {
       ->check(CLI::Range(1, NCCL_NET_MAX_REQUESTS))
       ->capture_default_str();
   app.add_flag("--no-check", no_check, "Do not compare results");
-  app.add_option("--against", o.against, "A second plugin, driven by turns with the first for a ratio");
+  auto* against = app.add_option("--against", o.against, "A second plugin, driven by turns with the first for a ratio");
   app.add_option("--rounds", o.rounds, "With --against: runs of each")
+      ->needs(against)
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app.add_option("--min-ratio", o.min_ratio, "With --against: fail when a bus bandwidth ratio is below this");
+  app.add_option("--min-ratio", o.min_ratio, "With --against: fail when a bus bandwidth ratio is below this")
+      ->needs(against);
   app.add_option("--preload", o.environment.preload,
                  "LD_PRELOAD of the first plugin's processes, for example a verbs shim");
-  app.add_option("--against-preload", o.against_environment.preload, "The same for the second");
+  app.add_option("--against-preload", o.against_environment.preload, "The same for the second")->needs(against);
   app.add_option("--launch", launch,
                  "Words that start a process elsewhere on this machine, with {rank}: \"mrc-fabric exec h{rank} --\"");
   app.add_option("--env", set, "NAME=VALUE for the first plugin's processes; may be repeated");
-  app.add_option("--against-env", against_set, "The same for the second");
-  app.add_flag("--conformance", o.conformance, "Test the plugin against the rules of the interface");
-  app.add_option("--only", o.only, "With --conformance: these cases (comma-separated)")->delimiter(',');
+  app.add_option("--against-env", against_set, "The same for the second")->needs(against);
+  auto* conformance =
+      app.add_flag("--conformance", o.conformance, "Test the plugin against the rules of the interface");
+  app.add_option("--only", o.only, "With --conformance: these cases (comma-separated)")
+      ->delimiter(',')
+      ->needs(conformance);
   app.add_flag("--list", list, "List the conformance cases");
   app.add_option("--death-limit", o.death_limit_s, "Seconds within which requests must fail after a peer's death")
       ->check(CLI::Range(0.1, 3600.0))
@@ -196,6 +213,7 @@ Options parse_options(int argc, char** argv) {
   if (o.tests == std::vector<std::string>{"all"}) o.tests = Collective::names();
   check_names(o.tests, Collective::names(), "test");
   check_names(o.only, case_names(), "conformance case");
+  if (!o.conformance) check_sizes(o);
   if (!o.conformance && o.ranks < 2) throw CannotRun("a collective needs at least 2 ranks");
   if (o.duration_s >= o.limit_s) throw CannotRun("--duration has to be shorter than --timeout");
   if (!o.against.empty() && (o.conformance || o.abis.size() > 1))

@@ -1,5 +1,6 @@
 #include "rank.h"
 
+#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #include <deque>
 #include <mutex>
+#include <sstream>
 
 #include "bench.h"
 #include "conformance.h"
@@ -93,7 +95,20 @@ std::unique_ptr<Net> Rank::another() {
   return net;
 }
 
+void Rank::check_preload() {
+  std::istringstream list(job_.value("preload", std::string()));
+  for (std::string part; std::getline(list, part, ':');) {  // the linker takes colons and blanks
+    std::istringstream words(part);
+    for (std::string library; words >> library;) {
+      void* const loaded = dlopen(library.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+      if (loaded == nullptr) throw CannotRun("the preload '" + library + "' cannot be loaded");
+      dlclose(loaded);
+    }
+  }
+}
+
 void Rank::open() {
+  check_preload();
   stage("opening the plugin");
   net_ = another();
   int count = 0;

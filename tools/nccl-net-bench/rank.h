@@ -23,6 +23,8 @@ class Rank {
   int device() const { return device_; }
   const ncclNetProperties_v12_t& properties() const { return properties_; }
 
+  // What LD_PRELOAD names is in this process: the linker only warns where it is not. Throws CannotRun.
+  void check_preload();
   // Opens the plugin, initialises it, chooses the device. Apart from the constructor so that errors can be sent.
   void open();
   void close();  // finalize

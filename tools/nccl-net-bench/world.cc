@@ -120,6 +120,7 @@ class World {
     for (int i = 0; i < ranks; ++i) {
       Json mine = job;
       mine["rank"] = i;
+      mine["preload"] = environment.preload;
       processes_[static_cast<size_t>(i)].channel->send(mine);
     }
     for (int d : job.value("doomed", std::vector<int>{})) processes_[static_cast<size_t>(d)].doomed = true;

@@ -15,12 +15,21 @@ configure_package_config_file(${CMAKE_CURRENT_SOURCE_DIR}/mrcConfig.cmake.in ${C
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/mrcConfigVersion.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/mrcConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/mrcConfigVersion.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/mrc COMPONENT development)
+# mrc.pc finds the rest from where it lies, since --prefix may differ from what was configured. Our headers need those of
+# libibverbs, whose flags Requires.private adds; a program does not have to link it.
+file(RELATIVE_PATH MRC_UP_TO_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" MRC_UP_TO_PREFIX "${MRC_UP_TO_PREFIX}")
+set(MRC_PC_INCLUDEDIR "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
+if(IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
+  set(MRC_PC_INCLUDEDIR ${CMAKE_INSTALL_INCLUDEDIR})
+endif()
 configure_file(${CMAKE_CURRENT_SOURCE_DIR}/mrc.pc.in ${CMAKE_CURRENT_BINARY_DIR}/mrc.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/mrc.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 
 # A compatibility name is a small shared object of its own that brings libmrc.so.1 along, so that the process has one
 # device however many names it opened the library by. It is a filter (DT_FILTER): its own symbols exist for the linker,
-# and the dynamic linker takes each of them from libmrc.so.1. Always built, because it is tested; installed on request.
+# and the dynamic linker takes each of them from libmrc.so.1. Always built, because it is tested; installed with the rest by
+# MRC_COMPAT_NAMES, else by `cmake --install ... --component compat_names` alone.
 file(STRINGS ${PROJECT_SOURCE_DIR}/tests/abi/exported_symbols.txt exported REGEX "@@MRC_1.0$")
 set(text "/* Generated from exported_symbols.txt: names for the linker; at run time they come from libmrc.so.1. */\n")
 foreach(line ${exported})
@@ -34,7 +43,9 @@ foreach(name nv_mrc _mrc)
   set_target_properties(compat${name} PROPERTIES OUTPUT_NAME ${name} INSTALL_RPATH "$ORIGIN" BUILD_RPATH "$ORIGIN")
   target_link_options(compat${name} PRIVATE -Wl,--filter=libmrc.so.1)
   add_dependencies(compat${name} mrc)
+  set(when COMPONENT compat_names EXCLUDE_FROM_ALL)
   if(MRC_COMPAT_NAMES)
-    install(TARGETS compat${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
+    set(when COMPONENT runtime)
   endif()
+  install(TARGETS compat${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ${when})
 endforeach()

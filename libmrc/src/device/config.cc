@@ -10,6 +10,7 @@
 
 #include "datapath/frame/gateway.h"
 #include "device/config_file.h"
+#include "device/fault_scope.h"
 #include "device/interfaces.h"
 #include "device/srv6.h"
 
@@ -189,7 +190,7 @@ bool finish(Config* config, const Settings& common, GetEnv env, std::string* err
         !check_dscps(device, error) || !check_srv6(device, error) || !check_dpdk(device, error))
       return false;
   }
-  return true;
+  return check_fault(config->devices, error);
 }
 
 }  // namespace

@@ -8,26 +8,11 @@
 
 #include "datapath/fault.h"
 #include "device/interfaces.h"
+#include "device/nearest.h"
 
 namespace mrc::device {
 
 namespace {
-
-// Number of single-character edits between two words, to guess what was meant.
-size_t distance(const std::string& a, const std::string& b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
 
 class Reader {
  public:
@@ -115,14 +100,8 @@ class Reader {
     std::vector<std::string> candidates = known;
     if (settings)
       for (const Setting& s : setting_table()) candidates.push_back(s.name);
-    std::string nearest;
-    size_t best = key.size() / 2 + 1;
-    for (const std::string& candidate : candidates)
-      if (const size_t d = distance(key, candidate); d < best) {
-        best = d;
-        nearest = candidate;
-      }
-    return at(node, "unknown key '" + key + "'" + (nearest.empty() ? "" : ", did you mean '" + nearest + "'?") +
+    const std::string meant = nearest(key, candidates);
+    return at(node, "unknown key '" + key + "'" + (meant.empty() ? "." : ", did you mean '" + meant + "'?") +
                         " Allowed: " + list(known) +
                         (settings ? " and the settings that mrc-info --params lists" : ""));
   }

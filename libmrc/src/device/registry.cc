@@ -1,6 +1,7 @@
 #include "device/registry.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "device/device_impl.h"
+#include "device/environment.h"
 #include "device/log.h"
 
 namespace mrc::device {
@@ -37,6 +39,7 @@ class Registry {
     error_.reset();
     config_ = std::move(loaded);
     set_log_level(log_level_of(config_->devices.front().settings.log));
+    for (const std::string& line : misspelt_variables(::environ)) log_once(LogLevel::kWarn, line);
     return config_.get();
   }
 

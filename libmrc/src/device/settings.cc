@@ -196,7 +196,9 @@ std::string settings_markdown() {
       "in the environment. The environment goes over the file, a device's entry over the top level, and all of them\n"
       "over the default. The file is what `MRC_CONFIG` names, else `/etc/mrc/mrc.yaml` where it exists. A value that "
       "is\n"
-      "not allowed is refused, and so is a key that nobody knows.\n\n"
+      "not allowed is refused, and so is a key that nobody knows. A variable that looks like a setting written wrong "
+      "is\n"
+      "named in the log (`MRC_LOG=warn`).\n\n"
       "| setting | environment | default | allowed | meaning |\n|---|---|---|---|---|\n";
   for (const Setting& s : setting_table()) {
     const std::string value = s.show(defaults);

@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "datapath/fault.h"
 #include "device/device_impl.h"
+#include "device/fault_scope.h"
 #include "device/host_path.h"
 #include "device/log.h"
 
@@ -158,6 +159,8 @@ std::shared_ptr<Device> Device::start(const DeviceConfig& config, std::string* e
     dscp.trimmed = static_cast<uint8_t>(config.settings.dscp_trimmed);
     path = datapath::make_fault_datapath(std::move(path), std::move(plan), dscp);
     log_line(LogLevel::kWarn, "device '" + config.name + "': injecting faults: " + config.settings.fault);
+    for (const std::string& line : absent_in_fault(config))
+      log_line(LogLevel::kWarn, "device '" + config.name + "': " + line);
   }
   std::unique_ptr<TraceFile> trace;
   if (!config.settings.trace.empty()) {

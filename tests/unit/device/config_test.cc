@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 
+#include "device/fault_scope.h"
 #include "device/interfaces.h"
 #include "harness/text.h"
 
@@ -116,6 +117,32 @@ TEST_F(ConfigTest, environment__bad_value_is_refused) {
   EXPECT_EQ(parse("").rfind("environment: MRC_FAULT: value is 'loss=2': MRC_FAULT position ", 0), 0u);
 }
 
+TEST_F(ConfigTest, fault__concerns_what_is_there) {
+  for (const char* good : {"plane=4:loss=1", "plane=3-9:loss=1", "plane=*:loss=1", "ev=79:loss=1", "ev=*:loss=1"}) {
+    env["MRC_FAULT"] = good;
+    EXPECT_EQ(parse(""), "");
+  }
+  env["MRC_FAULT"] = "loss=0.1;plane=5:loss=1";
+  EXPECT_EQ(parse(""),
+            "environment: MRC_FAULT: value is 'loss=0.1;plane=5:loss=1', which concerns plane 5, and the device has 4");
+  env["MRC_FAULT"] = "ev=80-90:dup=1";
+  EXPECT_EQ(
+      parse(""),
+      "environment: MRC_FAULT: value is 'ev=80-90:dup=1', which concerns EVs 80-90, and the device has 80, from 0 on");
+  env.clear();
+  const std::string two =
+      "devices:\n"
+      "  - planes: [{address: 127.0.0.1}]\n"
+      "  - planes: [{address: 127.0.0.1}, {address: 127.0.0.2}]\n";
+  EXPECT_EQ(parse("fault: 'plane=3:loss=1'\n" + two),
+            "f.yaml:1: key 'fault': value is 'plane=3:loss=1', which concerns plane 3, and the device has 1");
+  // Of a setting for all devices one device needs to have the plane; the other one says so in the log.
+  ASSERT_EQ(parse("fault: 'plane=2:loss=1'\n" + two), "");
+  EXPECT_EQ(absent_in_fault(config.devices[0]),
+            std::vector<std::string>{"fault 'plane=2:loss=1' concerns plane 2, and the device has 1"});
+  EXPECT_TRUE(absent_in_fault(config.devices[1]).empty());
+}
+
 struct Refusal {
   const char* text;
   const char* message;
@@ -155,7 +182,7 @@ TEST_F(ConfigTest, file__what_is_refused_and_how) {
        "f.yaml:4: key 'template': value is 'fd00:{plain}::1': '{plain}' is neither a number nor {plane}, {plane+N}, "
        "{plane-N}, {host}, {host+N} or {host-N}"},
       {"devices:\n  - planes: [{address: \"::1\"}]\n    peers:\n      ask: true\n",
-       "f.yaml:4: unknown key 'ask' Allowed: template, list, learn, nic"},
+       "f.yaml:4: unknown key 'ask'. Allowed: template, list, learn, nic"},
       {"devices:\n  - planes: [{address: \"::1\"}]\n    peers:\n      list: [{nic: true}]\n",
        "f.yaml:4: key 'list': a peer needs a gid"},
       {"devices:\n  - planes: [{address: \"::1\"}]\n    peers:\n      list: [{gid: \"::2\", planes: [\"::2\", "

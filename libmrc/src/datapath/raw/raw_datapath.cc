@@ -162,7 +162,6 @@ std::string Raw::describe() const {
             (xdp_[p] != nullptr ? xdp_[p]->describe() : "AF_PACKET: " + why_packet_[p]) + "\n";
   }
   if (!tx_.first_error().empty()) text += "first send error: " + tx_.first_error() + "\n";
-  for (const std::string& line : advice_) text += line + "\n";
   return text;
 }
 

@@ -183,7 +183,6 @@ std::string Udp::describe() const {
   }
   if ((tx_.planes_without_gso() & gso_planes_) != 0) text += "an interface refused segmentation: GSO given up there\n";
   if (!tx_.first_error().empty()) text += "first send error: " + tx_.first_error() + "\n";
-  for (const std::string& line : advice_) text += line + "\n";
   return text;
 }
 

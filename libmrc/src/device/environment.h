@@ -1,0 +1,14 @@
+// Variables that look like a setting written wrong. They are not refused, as a key of the file is: the environment
+// belongs to other programs, too.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace mrc::device {
+
+// One sentence for each name in `environment` ("NAME=value", a null pointer at the end) that begins with MRC_, that
+// nothing of this software reads, and that is near to one it reads.
+std::vector<std::string> misspelt_variables(const char* const* environment);
+
+}  // namespace mrc::device

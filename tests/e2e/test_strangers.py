@@ -1,0 +1,83 @@
+"""Whoever connects to mrc-perf's TCP port without being a client: the server says so and waits on."""
+import json
+import socket
+import struct
+import time
+
+from pair import Pair, Process, free_port
+
+TEST = {"op": "write", "test": "bw", "sizes": [4096], "qps": 1, "bidirectional": False, "inline": 0, "iters": 8,
+        "verify": False, "seed": 1, "sleepy_server": False}
+# What the command line would have refused, and shapes that no client sends.
+BAD_TESTS = [None, 7, [], {}, {**TEST, "op": 0}, {**TEST, "op": "read"}, {**TEST, "test": True}, {**TEST, "sizes": []},
+             {**TEST, "sizes": [-1]}, {**TEST, "sizes": [(1 << 30) + 1]}, {**TEST, "sizes": 4096}, {**TEST, "qps": 0},
+             {**TEST, "qps": 60001}, {**TEST, "qps": 1.5}, {**TEST, "qps": (1 << 32) + 1}, {**TEST, "depth": 8193},
+             {**TEST, "signal_every": 0}, {**TEST, "iters": 0}, {**TEST, "duration_s": 1}, {**TEST, "mtu": 1500},
+             {**TEST, "inline": 1025}, {**TEST, "verify": 1}, {**TEST, "seed": "x"}, {**TEST, "timeout": 25},
+             {**TEST, "retry": [8, 1]}, {**TEST, "retry": "3,4"}, {**TEST, "test": "lat", "verify": True},
+             {**{k: v for k, v in TEST.items() if k != "iters"}, "duration_s": 1e9}]
+
+
+def message(value):
+    text = value if isinstance(value, bytes) else json.dumps(value).encode()
+    return struct.pack(">I", len(text)) + text
+
+
+def connect(port):
+    until = time.monotonic() + 20
+    while True:
+        try:
+            return socket.create_connection(("localhost", port), timeout=20)
+        except ConnectionRefusedError:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+
+
+def answer(port, said):
+    """What the server says to this before it closes."""
+    with connect(port) as s:
+        s.sendall(said)
+        heard = b""
+        while part := s.recv(65536):
+            heard += part
+    assert len(heard) >= 4 and len(heard) == 4 + struct.unpack(">I", heard[:4])[0], heard
+    return json.loads(heard[4:])
+
+
+def test_one_shot_server_waits_for_a_client():
+    run = Pair([], server_args=["--json", "-"])
+    run.client.kill()
+    run.client.process.communicate()
+    try:
+        connect(run.port).close()
+        hello = {"mrc_perf": 3}
+        for said in (b"GET / HTTP/1.1\r\n\r\n", message(b"{"), message(b"\xff\xff"), message(3), message({}), message(hello),
+                     message({"mrc_perf": "x"}), message({"mrc_perf": 2, "test": TEST}), message({"error": {}})):
+            assert answer(run.port, said)["error"], said
+        for test in BAD_TESTS:
+            assert answer(run.port, message({**hello, "test": test}))["error"], test
+        assert run.server.process.poll() is None
+        run.client = Process(["localhost", "--port", run.port, "--iters", "8", "--json", "-", "--quiet"])
+        assert run.finish() == (0, 0), f"{run.client}\n{run.server}"
+        assert run.server.err.count("no client's") >= len(BAD_TESTS), run.server
+    finally:
+        run.server.kill()
+
+
+def test_persistent_server_outlives_its_clients():
+    """After a hello that is right, too: what comes then may be of any shape."""
+    port = free_port()
+    server = Process(["--port", port, "--persistent", "--quiet"])
+    try:
+        hello = message({"mrc_perf": 3, "test": TEST})
+        for then in ({}, {"gid": 1}, {"gid": "zz", "qpns": [1], "psns": [1], "mtu": 1024, "addr": 0, "rkey": 0}, {"error": 5}):
+            with connect(port) as s:
+                s.sendall(hello + message(then))
+                while s.recv(65536):
+                    pass
+        client = Process(["localhost", "--port", port, "--iters", "8", "--quiet"])
+        assert client.wait() == 0, client
+        assert server.process.poll() is None
+    finally:
+        server.kill()
+        server.process.communicate()

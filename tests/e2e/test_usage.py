@@ -1,0 +1,73 @@
+"""mrc-perf's command line: what it refuses with exit code 2, and where it writes what."""
+import json
+import os
+
+import pair
+from pair import Pair, refused, succeed
+
+
+def refused_client(args, *words):
+    refused(["localhost", *args], code=2, words=words)
+
+
+def test_bad_command_lines():
+    refused_client(["--mtu", "1500"], "256")
+    refused_client(["--op", "read"], "--op: 'read' is none of write or write-imm")
+    refused_client(["--test", "foo"], "--test: 'foo' is none of bw, lat or rate")
+    refused_client(["--size", "12Q"], "12Q", "what to do")
+    refused_client(["--size", "-4"], "'-4' is not a size")
+    refused_client(["--size", "5G"], "1G")
+    refused_client(["--size", "17179869184G"], "is not a size")  # 2^64 bytes
+    refused_client(["--sizes", "4K-1K"], "not a sweep")
+    refused_client(["--retry", "9,1"], "7,25")
+    refused_client(["--retry", "8,1"], "7,25")
+    refused_client(["--test", "lat", "--verify"], "--test bw")
+    refused_client(["--iters", "5", "--duration", "5"], "--duration")
+
+
+def test_options_of_the_other_side():
+    refused(["--verify"], code=2, words=["--verify is an option of the client"])
+    refused(["--size", "4K", "--quiet"], code=2, words=["--size is an option of the client"])
+    refused(["--wait", "3"], code=2, words=["--wait is an option of the client"])
+    refused_client(["--persistent"], "--persistent is an option of the server")
+
+
+def test_json_file_that_cannot_be_written():
+    """Said before the run, not after it."""
+    refused_client(["--json", "/nonexistent/report.json"], "cannot write /nonexistent/report.json", "--json")
+    refused(["--json", pair.FOLDER], code=2, words=["cannot write"])
+
+
+def test_json_file():
+    """The report takes the place of what was there, in the words of the command line; without one the file stays."""
+    path = os.path.join(pair.FOLDER, "report.json")
+    with open(path, "w", encoding="utf-8") as old:
+        old.write("x" * 100000)
+    refused(["localhost", "--port", pair.free_port(), "--wait", "0.1", "--json", path], words=["cannot reach"])
+    assert os.path.getsize(path) == 100000
+    given = ["--test", "rate", "--op", "write-imm", "--iters", "64", "--timeout", "16", "--retry", "3,4"]
+    run = Pair([*given, "--depth", "8"], server_args=["--json", path])
+    assert run.finish() == (0, 0), f"{run.client}\n{run.server}"
+    with open(path, encoding="utf-8") as file:
+        told = json.load(file)["options"]
+    assert told == run.report()["options"], told
+    wanted = {"test": "rate", "op": "write-imm", "iters": 64, "timeout": 16, "retry": [3, 4], "depth": 8, "sizes": [64]}
+    assert told == {**told, **wanted}, told
+    assert "duration_s" not in told and "mtu" not in told, told
+    left_open = succeed(["--size", "4K", "--duration", "0.1"])["options"]
+    assert left_open["duration_s"] == 0.1 and not {"depth", "timeout", "retry", "iters"} & set(left_open), left_open
+
+
+def test_lines_while_one_message_runs():
+    """A message that takes seconds moves, though none is done."""
+    env = {"MRC_FAULT": "delay=4ms", "MRC_MPR": "1"}
+    port = pair.free_port()
+    server = pair.Process(["--port", port, "--quiet"], env)
+    client = pair.Process(["localhost", "--port", port, "--mtu", "512", "--size", "16M", "--iters", "1"], env)
+    try:
+        assert (client.wait(), server.wait()) == (0, 0), f"{client}\n{server}"
+    finally:
+        client.kill()
+        server.kill()
+    lines = [line.split() for line in client.out.split("\n") if "Gb/s in packets" in line]
+    assert lines and float(lines[0][2]) > 0, client

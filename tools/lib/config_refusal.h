@@ -1,0 +1,21 @@
+// What a program says when the library has refused the configuration. The library has written why to stderr already,
+// but for MRC_LOG=off: said twice, it reads like two errors.
+#pragma once
+
+#include <mrc_soft.h>
+
+#include <cstdlib>
+#include <string>
+
+namespace mrc::tools {
+
+// Empty: the configuration is not at fault.
+inline std::string config_refusal() {
+  const char* const why = mrc_soft_config_error();
+  if (why == nullptr) return "";
+  const char* const level = std::getenv("MRC_LOG");
+  const bool silent = level != nullptr && std::string(level) == "off";
+  return silent ? std::string("the configuration is refused: ") + why : "the configuration is refused";
+}
+
+}  // namespace mrc::tools

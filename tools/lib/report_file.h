@@ -1,0 +1,48 @@
+// Where --json writes. Opened before anything is measured, so that a long run does not end in "no such directory"; what
+// the file held stays until there is a report to put in its place.
+#pragma once
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <string>
+
+namespace mrc::tools {
+
+class ReportFile {
+ public:
+  ReportFile() = default;
+  ~ReportFile() {
+    if (out_ != nullptr && out_ != stdout) std::fclose(out_);
+  }
+  ReportFile(const ReportFile&) = delete;
+  ReportFile& operator=(const ReportFile&) = delete;
+
+  // "-" is standard output, empty nowhere. False and errno when it cannot be written.
+  bool open(const std::string& name) {
+    if (name.empty()) return true;
+    if (name == "-") {
+      out_ = stdout;
+      return true;
+    }
+    const int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd >= 0) out_ = ::fdopen(fd, "w");
+    return out_ != nullptr;
+  }
+
+  // Replaces what was written before. False and errno on failure.
+  bool write(const std::string& text) {
+    if (out_ == nullptr) return true;
+    // A pipe has no beginning to go back to, and a device no length; neither needs them.
+    if (out_ != stdout && std::fseek(out_, 0, SEEK_SET) == 0 && ::ftruncate(::fileno(out_), 0) != 0 && errno != EINVAL)
+      return false;
+    return std::fwrite(text.data(), 1, text.size(), out_) == text.size() && std::fflush(out_) == 0;
+  }
+
+ private:
+  std::FILE* out_ = nullptr;
+};
+
+}  // namespace mrc::tools
