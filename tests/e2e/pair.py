@@ -95,6 +95,10 @@ class Pair:
                               prefixes[0])
         self.client = Process([host, "--port", self.port, "--quiet", "--json", "-", *args], env, prefixes[1])
 
+    def until_data_flows(self):
+        """By the client's timeline."""
+        self.client.err_until(ROW)
+
     def finish(self, limit=LIMIT_S):
         try:
             return self.client.wait(limit), self.server.wait(limit)

@@ -3,13 +3,13 @@ import contextlib
 import socket
 import time
 
-from pair import ROW, Pair, Process, free_port, refused
+from pair import Pair, Process, free_port, refused
 
 
 def start_and_kill(args, kill):
     pair = Pair(["--duration", "60", "--size", "1M", "--timeline", "100", *args])
     try:
-        pair.client.err_until(ROW)  # data flows
+        pair.until_data_flows()
         assert pair.client.process.poll() is None and pair.server.process.poll() is None, "ended before it was killed"
         getattr(pair, kill).process.kill()
         survivor = pair.client if kill == "server" else pair.server

@@ -1,7 +1,7 @@
 """Clean transfers: operations, sizes, queue pairs, directions, MTUs."""
 import signal
 
-from pair import ROW, Pair, succeed, verified
+from pair import Pair, succeed, verified
 
 
 def test_write():
@@ -120,7 +120,7 @@ def test_interrupted():
     """Ctrl-C ends the client's transfer well, in both directions and for all sizes; what was sent is whole and counted."""
     for more in ((), ("--bidirectional", "--sizes", "64K,1M")):
         pair = Pair(["--verify", "--duration", "60", "--timeline", "100", *more])
-        pair.client.err_until(ROW)
+        pair.until_data_flows()
         pair.client.process.send_signal(signal.SIGINT)
         assert pair.finish() == (0, 0), f"{pair.client}\n{pair.server}"
         report = pair.report()

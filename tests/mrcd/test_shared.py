@@ -238,8 +238,9 @@ def test_what_one_process_sees_the_controller_is_told():
         assert controller("auto", 9) == "0" and controller("events") == "1"
         until(lambda: app("state", 9) == "2", "the application is not told")
         assert app("qp", 9, 0) == "0" and app("write", 200) == "0"
-        assert controller("poll") == "9 2", "no event came"
-        assert controller("entries", 9).split()[1] == "1"
+        # On a busy machine other paths may seem bad for a moment, and are good again by and by; the dead one never is.
+        until(lambda: controller("poll") == "9 2", "no event came")
+        until(lambda: controller("entries", 9).split()[1] == "1", "the controller is not told of the one bad path")
 
 
 def test_denies_and_replacements_within_a_profile():

@@ -13,7 +13,8 @@ namespace {
 
 constexpr const char* kAbout =
     "Measures MRC between two processes: one queue pair (or many) writing into the other side's memory.\n"
-    "Start it without a host on one side, and with that side's host name on the other.\n";
+    "Start it without a host on one side, and with that side's host name on the other.\n"
+    "An interrupt (Ctrl-C) of the latter ends its transfer well before the time.\n";
 
 constexpr const char* kExamples =
     "\nExamples (the first line of each on one side, the second on the other):\n"
@@ -113,9 +114,7 @@ Options parse_options(int argc, char** argv) {
   group->add_option("--signal-every", o.signal_every, "Ask for a completion every so many messages; default by depth")
       ->check(CLI::Range(1U, kMostDepth));
   auto* iters = group->add_option("-n,--iters", o.iters, "Messages per queue pair")->check(CLI::PositiveNumber);
-  group
-      ->add_option("-t,--duration", o.duration_s,
-                   "Seconds per size; default 2; an interrupt (Ctrl-C) ends it well before")
+  group->add_option("-t,--duration", o.duration_s, "Seconds per size; default 2")
       ->check(CLI::Range(kLeastSeconds, kMostSeconds))
       ->excludes(iters);
   group->add_flag("-b,--bidirectional", o.bidirectional, "Both sides send (bw and rate)");

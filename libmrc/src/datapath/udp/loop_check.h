@@ -13,7 +13,7 @@
 
 namespace mrc::datapath {
 
-// Bit p: every loop of plane p brought everything back; never set for a plane without a loop. Waits for at most 200 ms
+// Bit p: every loop of plane p brought everything back; never set for a plane without a loop. Waits for at most 1 s
 // in all, and only where something is missing.
 uint32_t check_loops(const UdpSyscalls& sys, const std::vector<HostPlane>& planes, const Srv6Plan& plan);
 
