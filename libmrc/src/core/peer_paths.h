@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/rng.h"
@@ -127,6 +128,8 @@ class PeerPaths {
   static constexpr uint32_t kPlaneStreak = 4;
   static constexpr uint8_t kProbeDoublings = 3;
 
+  using EvKey = std::pair<uint8_t, uint32_t>;  // plane, and what both ends may call the path by
+  EvKey key_of(uint16_t ev) const;
   bool has_good_ev(uint8_t plane) const;
   bool reverse_ev(uint8_t plane, bool bad_too, uint16_t* ev);  // false: the plane has none
   void follow_peer(uint8_t plane);
@@ -150,6 +153,7 @@ class PeerPaths {
   Sink* sink_ = nullptr;
   Rng* rng_;
   std::vector<EvHealth> health_;
+  std::vector<uint16_t> by_name_;  // EVs in the order of their keys
   std::vector<PlaneHealth> planes_;
   uint32_t present_planes_ = 0;  // planes that both ends have
   uint32_t local_up_ = UINT32_MAX;

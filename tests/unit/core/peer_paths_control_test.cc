@@ -107,6 +107,7 @@ TEST_F(PeerPathsControlTest, pick_answer__TakesThePathOfTheSameName) {
 TEST_F(PeerPathsControlTest, pick_answer__NamesAreTheUpperHalvesWhereThereAreAny) {
   for (size_t i = 0; i < config_.evs.size(); ++i)
     config_.evs[i].value = static_cast<uint32_t>((1 + i / kPlanes) << 16 | (40000 + i));
+  paths_ = std::make_unique<PeerPaths>(config_, peer_, &counters_, nullptr, &rng_);
   paths_->on_inbound(Instant::from_ns(1), 2, 3u << 16 | 50000);
   EXPECT_EQ(answer(), 2 + 2 * kPlanes);
 }
