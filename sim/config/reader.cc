@@ -6,24 +6,10 @@
 #include <set>
 #include <sstream>
 
+#include "base/nearest.h"
+
 namespace mrc::sim {
 namespace {
-
-// Number of single-character edits between two words, to guess what was meant.
-size_t distance(const std::string& a, const std::string& b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
 
 std::string list(const std::vector<std::string>& words) {
   std::string text;
@@ -237,16 +223,10 @@ void MapReader::finish() {
   for (const auto& entry : node_) {
     const std::string& key = entry.first.Scalar();
     if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
-    std::string nearest;
-    size_t best = key.size() / 2 + 1;
-    for (const std::string& candidate : known_)
-      if (const size_t d = distance(key, candidate); d < best) {
-        best = d;
-        nearest = candidate;
-      }
+    const std::string meant = nearest(key, known_);
     refuse(source_, entry.first,
-           "unknown key '" + key + "' in '" + what_ + "'" +
-               (nearest.empty() ? "." : ", did you mean '" + nearest + "'?") + " Allowed: " + list(known_));
+           "unknown key '" + key + "' in '" + what_ + "'" + (meant.empty() ? "." : ", did you mean '" + meant + "'?") +
+               " Allowed: " + list(known_));
   }
 }
 

@@ -6,9 +6,9 @@
 #include <functional>
 #include <set>
 
+#include "base/nearest.h"
 #include "datapath/fault.h"
 #include "device/interfaces.h"
-#include "device/nearest.h"
 
 namespace mrc::device {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "device/nearest.h"
+#include "base/nearest.h"
 #include "device/settings.h"
 
 namespace mrc::device {

@@ -8,8 +8,6 @@
 #include <iterator>
 #include <set>
 
-#include "device/nearest.h"
-
 namespace mrc::device {
 namespace {
 
@@ -26,13 +24,6 @@ void collect(const std::filesystem::path& file, std::set<std::string>* names) {
     const size_t end = text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", ++at);
     if (end != std::string::npos && text[end] == '"') names->insert(text.substr(at, end - at));
   }
-}
-
-TEST(Nearest, half_of_the_word_may_be_wrong) {
-  EXPECT_EQ(nearest("ev_cuont", {"name", "ev_count"}), "ev_count");
-  EXPECT_EQ(nearest("abcd", {"abxy"}), "abxy");
-  EXPECT_EQ(nearest("abcd", {"axyz"}), "");
-  EXPECT_EQ(nearest("", {"a"}), "");
 }
 
 TEST(Environment, misspelt__is_named_with_what_was_meant) {

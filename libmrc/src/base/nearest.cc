@@ -1,8 +1,8 @@
-#include "device/nearest.h"
+#include "base/nearest.h"
 
 #include <algorithm>
 
-namespace mrc::device {
+namespace mrc {
 
 namespace {
 
@@ -35,4 +35,4 @@ std::string nearest(const std::string& word, const std::vector<std::string>& can
   return best;
 }
 
-}  // namespace mrc::device
+}  // namespace mrc

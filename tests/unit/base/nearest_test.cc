@@ -1,0 +1,16 @@
+#include "base/nearest.h"
+
+#include <gtest/gtest.h>
+
+namespace mrc {
+namespace {
+
+TEST(Nearest, half_of_the_word_may_be_wrong) {
+  EXPECT_EQ(nearest("ev_cuont", {"name", "ev_count"}), "ev_count");
+  EXPECT_EQ(nearest("abcd", {"abxy"}), "abxy");
+  EXPECT_EQ(nearest("abcd", {"axyz"}), "");
+  EXPECT_EQ(nearest("", {"a"}), "");
+}
+
+}  // namespace
+}  // namespace mrc
