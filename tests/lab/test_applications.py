@@ -1,5 +1,5 @@
-"""Programs that know nothing of MRC run through the loss of a T1 and of a whole plane: perftest's ib_write_bw over the verbs
-shim, and NCCL's network plugin under collectives whose every result is checked."""
+"""Programs that know nothing of MRC run through the loss of a T1, of a whole plane and of ports, through flaps and silent loss:
+perftest's ib_write_bw over the verbs shim, and NCCL's network plugin under collectives whose every result is checked."""
 import json
 import signal
 import subprocess
@@ -36,14 +36,19 @@ def ended_well(*processes):
 
 
 def break_and_mend(two, carrying):
-    """A T1, then a T0 with its whole plane, while `carrying` says that data still moves."""
-    for switch in ("p0-t1-0", "p1-t0-0"):
-        two("fault", "switch", switch, "down")
+    """One fault after the other, while `carrying` says that data still moves: a T1, a T0 with its whole plane, a port of each
+    end, a link that flaps, one that loses packets."""
+    for fault, broken, mended in (("switch", ("p0-t1-0", "down"), ("p0-t1-0", "up")), ("switch", ("p1-t0-0", "down"), ("p1-t0-0", "up")),
+                                  ("port", ("h0:p0", "down"), ("h0:p0", "up")), ("port", ("h3:p1", "down"), ("h3:p1", "up")),
+                                  ("loss", ("p0-t0-0:t1-0", "5%"), ("p0-t0-0:t1-0", "0%"))):
+        two("fault", fault, *broken)
         time.sleep(0.4)
-        assert carrying(), f"{switch} is down: nothing moves"
-        two("fault", "switch", switch, "up")
+        assert carrying(), f"{fault} {broken}: nothing moves"
+        two("fault", fault, *mended)
         time.sleep(0.4)
-        assert carrying(), f"{switch} is back: nothing moves"
+        assert carrying(), f"{fault} {mended}: nothing moves"
+    two("fault", "flap", "p0-t0-0:t1-1", "--down", "60ms", "--up", "140ms", "-n", "5")
+    assert carrying(), "a link flapped: nothing moves"
 
 
 class Movement:

@@ -86,15 +86,21 @@ void start(const LabState& state, const NodeId& node) {
   throw FabricError(node_name(node) + ": mrc-switch does not start: " + read_text(file_of(state, node, "log")));
 }
 
+// Gone, or waiting to be collected. Its command line is gone earlier than its sockets are.
+bool has_ended(pid_t pid) {
+  const std::string stat = read_text("/proc/" + std::to_string(pid) + "/stat");
+  const size_t state = stat.rfind(')') + 2;  // "PID (NAME) STATE ..."
+  return state >= stat.size() || stat[state] == 'Z' || stat[state] == 'X';
+}
+
 // Only a process that still is that switch: numbers are used again.
 void stop(const LabState& state, const NodeId& node) {
   const std::string text = read_text(file_of(state, node, "pid"));
   const int pid = std::atoi(text.c_str());
   const std::string of_process = "/proc/" + std::to_string(pid) + "/cmdline";
-  const auto runs = [&] { return pid > 1 && read_text(of_process).rfind(std::string("mrc-switch\0run", 14), 0) == 0; };
-  if (!runs()) return;
+  if (pid <= 1 || read_text(of_process).rfind(std::string("mrc-switch\0run", 14), 0) != 0) return;
   kill(pid, SIGKILL);  // as a switch without power; nothing of it needs an orderly end
-  for (int tries = 0; tries < 500 && runs(); ++tries) usleep(2000);
+  for (int tries = 0; tries < 500 && !has_ended(pid); ++tries) usleep(2000);
 }
 
 bool is_down(const Json& faults, const NodeId& node) {
