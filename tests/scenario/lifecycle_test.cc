@@ -120,6 +120,29 @@ TEST(Lifecycle, ADestroyedResponderStillAcknowledges) {
   EXPECT_TRUE(p.all_ok(1));
 }
 
+// [MRC-RSP-13] The ACK is lost, and the sender cannot ask: who is about to go says it again unasked.
+TEST(Lifecycle, WhoGoesRepeatsItsLastAcks) {
+  for (bool destroyed : {false, true}) {
+    Pair p;
+    const Instant begin = p.fabric.now();
+    p.fabric.post_receives(1, p.link.qb, 1, 1);
+    p.fabric.net().add_outage({-1, 1, begin, begin + Duration::milliseconds(3)});
+    ASSERT_EQ(p.write_imm(1, 0, 10000, 5), PostResult::kOk);
+    ASSERT_TRUE(p.until_receives(1));
+    p.fabric.net().add_outage({-1, 0, p.fabric.now(), begin + Duration::seconds(1)});
+    if (destroyed) p.fabric.at(1).destroy_qp(p.link.qb);
+    p.pass(Duration::milliseconds(5));
+    EXPECT_TRUE(p.sends().empty());
+    const uint64_t before = p.counters(1).tx_acks;
+    p.fabric.at(1).repeat_acks(p.fabric.now(), p.fabric.now());  // since now: nothing came
+    p.pass(Duration::milliseconds(1));
+    EXPECT_EQ(p.counters(1).tx_acks, before);
+    p.fabric.at(1).repeat_acks(p.fabric.now(), begin);
+    ASSERT_TRUE(p.until_sends(1, Duration::milliseconds(1)));
+    EXPECT_TRUE(p.all_ok(1));
+  }
+}
+
 // [MRC-RSP-11]: so do a thousand of them, destroyed together.
 TEST(Lifecycle, AThousandDestroyedRespondersStillAcknowledge) {
   constexpr int kQps = 1024;

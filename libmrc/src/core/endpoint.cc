@@ -217,6 +217,8 @@ void Endpoint::destroy_qp(Qp* qp) {
     t.peer = qp->peer->id;
     t.expected = qp->responder.expected_psn();
     t.msn = qp->responder.msn();
+    t.pkey = qp->attr.pkey;
+    t.heard = qp->responder.last_request();
     impl_->bury(qp->qpn & 0xFFFF, t);
   }
   impl_->forget(qp);
@@ -284,6 +286,13 @@ void Endpoint::flush_acks(Qp* qp) {
 void Endpoint::flush_all_acks() {
   for (Qp* qp : impl_->qps_)
     if (qp != nullptr) flush_acks(qp);
+}
+
+void Endpoint::repeat_acks(Instant now, Instant since) {
+  for (Qp* qp : impl_->qps_)
+    if (qp != nullptr && qp->peer != nullptr) qp->responder.repeat_ack(since);
+  for (Tombstone& t : impl_->tombstones_)
+    if (t.peer != kNoPeer && t.heard >= since) impl_->ack_for_tombstone(now, &t);
 }
 
 void Endpoint::set_receiver_penalty(uint8_t penalty, bool restore) {

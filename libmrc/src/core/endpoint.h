@@ -97,6 +97,9 @@ class Endpoint {
   // Sends every coalesced SACK and ACK of the QP, or of all, at the next poll_tx (destroy and process exit).
   void flush_acks(Qp* qp);
   void flush_all_acks();
+  // Says once more what the last answer to each request since then said, of destroyed QPs too. For who is about to go:
+  // the answer may have been lost, and soon there is nobody to ask [MRC-RSP-13].
+  void repeat_acks(Instant now, Instant since);
 
   // Receiver penalty hook: carried in every SACK until changed, 0..127 [MRC-SACK-9].
   void set_receiver_penalty(uint8_t penalty, bool restore);

@@ -105,6 +105,8 @@ struct Tombstone {
   PeerId peer = kNoPeer;
   Psn expected;
   uint32_t msn = 0;
+  uint16_t pkey = 0;
+  Instant heard;  // the last request
   Instant answered = Instant::from_ns(INT64_MIN / 4);
 };
 
@@ -146,6 +148,7 @@ class EndpointImpl {
   void handle_rx(Instant now, const RxBurst& burst);
   void dispatch(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p, uint32_t bytes);
   void answer_for_tombstone(Instant now, const wire::Packet& p);
+  void ack_for_tombstone(Instant now, Tombstone* t);
 
   // endpoint_tx.cc
   bool poll_tx(Instant now, TxBurst* out, uint32_t planes_with_room);

@@ -122,21 +122,25 @@ void EndpointImpl::answer_for_tombstone(Instant now, const wire::Packet& p) {
   const uint32_t index = p.bth.dqp & 0xFFFF;
   if (index >= tombstones_.size()) return;
   Tombstone& t = tombstones_[index];
-  Peer* to = peer(t.peer);
-  if (to == nullptr || t.qpn != p.bth.dqp || now - t.answered < config.ack_delay) return;
+  if (t.qpn != p.bth.dqp || now - t.answered < config.ack_delay) return;
   const bool probe = p.bth.opcode == wire::Opcode::kProbe;
-  if (!probe && p.bth.psn >= t.expected) return;
+  if (probe || p.bth.psn < t.expected) ack_for_tombstone(now, &t);
+}
+
+void EndpointImpl::ack_for_tombstone(Instant now, Tombstone* t) {
+  Peer* to = peer(t->peer);
+  if (to == nullptr) return;
   uint16_t ev;
   wire::Flow flow;
   if (!to->paths.pick_control(UINT32_MAX, &ev) || !fill_flow(&flow, *to, ev, config.dscp.control)) return;
-  t.answered = now;
+  t->answered = now;
   wire::Bth bth;
   bth.opcode = wire::Opcode::kAck;
-  bth.dqp = t.dest_qpn;
-  bth.pkey = p.bth.pkey;
-  bth.psn = t.expected - 1;
+  bth.dqp = t->dest_qpn;
+  bth.pkey = t->pkey;
+  bth.psn = t->expected - 1;
   wire::Aeth aeth;
-  aeth.msn = t.msn;
+  aeth.msn = t->msn;
   uint8_t packet[kHeaderRoom];
   queue_one_off(flow, ev, packet, wire::encode_ack(packet, bth, aeth));
   ++counters.tx_acks;

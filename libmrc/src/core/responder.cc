@@ -281,6 +281,12 @@ void Responder::flush_acks() {
   if (sack_pending_ || ack_pending_) owe_now();
 }
 
+void Responder::repeat_ack(Instant since) {
+  if (expected_ == kOrigin || newest_.arrived < since) return;
+  ack_pending_ = true;
+  owe_now();
+}
+
 void Responder::on_timer(Instant now) {
   if (ack_deadline_ > now) return;
   ack_deadline_ = Instant::never();

@@ -36,7 +36,8 @@ class Responder {
   Instant deadline() const { return ack_deadline_; }
 
   bool owes() const { return owes_; }
-  void flush_acks();  // what is coalesced becomes due
+  void flush_acks();               // what is coalesced becomes due
+  void repeat_ack(Instant since);  // the last answer becomes due again, if a request came since then [MRC-RSP-13]
   // Everything owed as one burst: SACKs, then the transport ACK. False when no plane has room.
   bool build(Instant now, uint32_t planes_with_room, TxBurst* out);
 
@@ -53,6 +54,7 @@ class Responder {
   // For the tombstone of a destroyed QP: what its last SACK and ACK would say.
   Psn expected_psn() const { return psn_of(expected_); }
   uint32_t msn() const { return msn_; }
+  Instant last_request() const { return newest_.arrived; }
   uint64_t rx_packets = 0;
 
  private:

@@ -17,6 +17,7 @@ namespace mrc::device {
 namespace {
 
 constexpr int kLingerStepMs = 1;
+constexpr int kAckRepeats = 3;
 constexpr uint32_t kQpnStarts = 4096;  // a restarted process begins at one of so many numbers
 
 }  // namespace
@@ -57,7 +58,7 @@ bool DeviceImpl::start_helper(std::string* error, int* err) {
 }
 
 // A peer whose last acknowledgement got lost asks again, and somebody has to answer (clients.md rule 2): so it goes on
-// until the line has been quiet for a while.
+// until the line has been quiet for a while. A peer that is slow to ask is told again unasked [MRC-RSP-13].
 void DeviceImpl::linger() {
   const Instant begin = clock_now();
   const Duration most = Duration::milliseconds(config.settings.linger_ms);
@@ -66,6 +67,7 @@ void DeviceImpl::linger() {
   std::array<int, 8> fds;
   const int n = datapath->wait_fds(fds.data(), static_cast<int>(fds.size()));
   for (int i = 0; i < n; ++i) waits[i] = {fds[i], POLLIN, 0};
+  int repeats = 0;
   for (;;) {
     bool idle;
     Instant heard;
@@ -76,6 +78,12 @@ void DeviceImpl::linger() {
     }
     const Instant now = clock_now();
     if (now - begin >= most || (idle && now - heard >= quiet)) return;
+    if (idle && repeats < kAckRepeats && now - std::max(heard, begin) >= quiet * (repeats + 1) / (kAckRepeats + 1)) {
+      ++repeats;
+      std::lock_guard lock(mutex);
+      endpoint->repeat_acks(now, begin - most);
+      continue;
+    }
     if (idle) ::poll(waits.data(), static_cast<nfds_t>(n), kLingerStepMs);
   }
 }
