@@ -206,7 +206,7 @@ int show_profiles(const LiveOptions& options) {
       for (const Json& entry : p["entries"]) {
         const std::string state = text_of(entry["state"]);
         ++states[state];
-        if (state != "GOOD") named[state] += " " + text_of(entry["ev"]);
+        if (state != "GOOD") named[state].append(" ").append(text_of(entry["ev"]));
       }
       std::printf("  EV profile %s  %s  %s, format %s, %zu EVs, at least %s active:", text_of(p["id"]).c_str(),
                   text_of(p["state"]).c_str(), text_of(p["mode"]).c_str(), text_of(p["format"]).c_str(),
