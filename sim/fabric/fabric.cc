@@ -150,21 +150,9 @@ YAML::Node merged(const YAML::Node& base, const YAML::Node& over, Source* source
   return all;
 }
 
-const Builtin* find_builtin(const std::string& name) {
-  for (const Builtin& b : builtin_fabrics())
-    if (name == b.name) return &b;
-  return nullptr;
-}
-
 // Else it is meant as the name of a built-in one.
 bool is_path(const std::string& name) {
   return name.find('/') != std::string::npos || name.find('.') != std::string::npos;
-}
-
-std::string builtin_names() {
-  std::string names;
-  for (const Builtin& b : builtin_fabrics()) names += std::string(names.empty() ? "" : ", ") + b.name;
-  return names;
 }
 
 // The name stands in file names, scripts and configuration of switches.
@@ -215,6 +203,18 @@ ExpandedFabric expand(const YAML::Node& node, const Source& source, const std::s
 }
 
 }  // namespace
+
+const Builtin* find_builtin(const std::string& name) {
+  for (const Builtin& b : builtin_fabrics())
+    if (name == b.name) return &b;
+  return nullptr;
+}
+
+std::string builtin_names() {
+  std::string names;
+  for (const Builtin& b : builtin_fabrics()) names += std::string(names.empty() ? "" : ", ") + b.name;
+  return names;
+}
 
 ExpandedFabric expand_fabric(const YAML::Node& node, const Source& source, const std::string& folder) {
   return expand(node, source, folder, 0);

@@ -114,5 +114,7 @@ struct Builtin {
   const char* yaml;
 };
 const std::vector<Builtin>& builtin_fabrics();
+const Builtin* find_builtin(const std::string& name);  // null: there is none
+std::string builtin_names();                           // all, with commas
 
 }  // namespace mrc::sim

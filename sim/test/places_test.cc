@@ -2,11 +2,8 @@
 // below it, a key under `sweep`, the command line.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <filesystem>
-
-#include "sim/helper/output.h"
+#include "sim/test/scenario_folder.h"
 
 namespace mrc::sim {
 namespace {
@@ -14,28 +11,13 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-class Places : public testing::Test {
+class Places : public ScenarioFolder {
  protected:
-  Places() {
-    std::string name = testing::TempDir() + "/mrc-sim-XXXXXX";
-    folder_ = mkdtemp(name.data());
-  }
-  ~Places() override { std::filesystem::remove_all(folder_); }
-  void write(const std::string& name, const std::string& text) { write_file(folder_ + "/" + name, text); }
-  ScenarioFile load(const std::string& yaml, const std::vector<Override>& overrides = {}) {
-    write("s.yaml", yaml);
-    return load_scenario_file(folder_ + "/s.yaml", overrides);
-  }
+  // Without the folder, which has another name each time.
   std::string error_of(const std::string& yaml, const std::vector<Override>& overrides = {}) {
-    try {
-      load(yaml, overrides);
-    } catch (const ConfigError& e) {
-      const std::string what = e.what();
-      return what.compare(0, folder_.size(), folder_) == 0 ? what.substr(folder_.size() + 1) : what;
-    }
-    return "";
+    const std::string what = ScenarioFolder::error_of(yaml, overrides);
+    return what.compare(0, folder_.size(), folder_) == 0 ? what.substr(folder_.size() + 1) : what;
   }
-  std::string folder_;
 };
 
 const char* const kFlow = "workloads: [{kind: flow}]\n";

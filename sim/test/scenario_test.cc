@@ -1,40 +1,17 @@
 // Scenario files: what is refused and how it is said; sweeps; checks; and the same bytes from the same seed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <filesystem>
-
-#include "sim/helper/output.h"
 #include "sim/helper/report.h"
 #include "sim/helper/svg.h"
+#include "sim/test/scenario_folder.h"
 
 namespace mrc::sim {
 namespace {
 
 using testing::HasSubstr;
 
-class ScenarioTest : public testing::Test {
- protected:
-  ScenarioTest() {
-    std::string name = testing::TempDir() + "/mrc-sim-XXXXXX";
-    folder_ = mkdtemp(name.data());
-  }
-  ~ScenarioTest() override { std::filesystem::remove_all(folder_); }
-  ScenarioFile load(const std::string& yaml) {
-    write_file(folder_ + "/s.yaml", yaml);
-    return load_scenario_file(folder_ + "/s.yaml");
-  }
-  std::string error_of(const std::string& yaml) {
-    try {
-      load(yaml);
-    } catch (const ConfigError& e) {
-      return e.what();
-    }
-    return "";
-  }
-  std::string folder_;
-};
+class ScenarioTest : public ScenarioFolder {};
 
 const char* const kSmall = R"(name: small
 fabric: tiny

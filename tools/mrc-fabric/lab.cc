@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <fstream>
 
 #include "command.h"
@@ -66,16 +65,12 @@ void need_root(const char* what) {
 
 std::string fabric_text(const std::string& name_or_path, double scale) {
   // One that is up may be named by its file, a built-in name, or a file that says `base: NAME`.
-  const auto& names = sim::builtin_fabrics();
-  const bool built_in =
-      std::any_of(names.begin(), names.end(), [&](const sim::Builtin& b) { return name_or_path == b.name; });
+  const bool built_in = sim::find_builtin(name_or_path) != nullptr;
   const bool path =
       !built_in && (name_or_path.find_first_of("/.") != std::string::npos || access(name_or_path.c_str(), F_OK) == 0);
-  if (!built_in && !path) {
-    std::string list;
-    for (const sim::Builtin& b : names) list += (list.empty() ? "" : ", ") + std::string(b.name);
-    throw UsageError("'" + name_or_path + "' is neither a file nor a built-in fabric; those are " + list);
-  }
+  if (!built_in && !path)
+    throw UsageError("'" + name_or_path + "' is neither a file nor a built-in fabric; those are " +
+                     sim::builtin_names());
   const sim::Source source{path ? name_or_path : "FABRIC"};
   const YAML::Node given = path ? sim::load_yaml(source, sim::read_file(name_or_path)) : YAML::Node(name_or_path);
   sim::ExpandedFabric fabric = sim::expand_fabric(given, source, ".");

@@ -103,11 +103,6 @@ void stop(const LabState& state, const NodeId& node) {
   for (int tries = 0; tries < 500 && !has_ended(pid); ++tries) usleep(2000);
 }
 
-bool is_down(const Json& faults, const NodeId& node) {
-  const auto found = faults.find(node_name(node));
-  return found != faults.end() && found->value("switch", "") == "down";
-}
-
 void set_feature(int fd, const std::string& interface, uint32_t command) {
   ethtool_value value{command, 0};
   ifreq request{};
@@ -123,6 +118,11 @@ bool is_soft_switch(const FabricSpec& spec, const NodeId& node) {
   const std::vector<std::string>& named = spec.lab.mrc_switches;
   return (node.role == Role::kT0 && spec.lab.mrc_switch_t0) || (node.role == Role::kT1 && spec.lab.mrc_switch_t1) ||
          std::find(named.begin(), named.end(), node_name(node)) != named.end();
+}
+
+bool is_put_down(const Json& faults, const std::string& node) {
+  const auto found = faults.find(node);
+  return found != faults.end() && found->value("switch", "") == "down";
 }
 
 std::string switch_socket(const LabState& state, const NodeId& node) {
@@ -158,7 +158,7 @@ void turn_off_offloads(const LabState& state, const Topology& topology) {
 void keep_switches(const LabState& state, const Topology& topology, const Json& faults) {
   for (const NodeId& node : topology.nodes()) {
     if (!is_soft_switch(topology.spec(), node)) continue;
-    const bool down = is_down(faults, node);
+    const bool down = is_put_down(faults, node_name(node));
     if (!down && !switch_report(state, node).is_null()) continue;
     stop(state, node);
     if (down) continue;

@@ -10,6 +10,7 @@
 namespace mrc::fabric {
 
 bool is_soft_switch(const FabricSpec& spec, const NodeId& node);
+bool is_put_down(const Json& faults, const std::string& node);         // of any kind, by `mrc-fabric fault switch`
 std::string switch_socket(const LabState& state, const NodeId& node);  // where the process listens
 // What is left for the kernel to do.
 NodeConfig kernel_part(NodeConfig node);

@@ -71,11 +71,6 @@ std::string bytes_text(const Json& port) {
   return port.is_null() ? "-" : sim::format_bytes(port["tx_bytes"].get<double>());
 }
 
-bool ended_by_fault(const Json& lab, const std::string& node) {
-  const Json& faults = lab["faults"];
-  return faults.contains(node) && faults[node].value("switch", "") == "down";
-}
-
 uint64_t drops_of(const Json& port, const char* kind) {
   return port.is_null() ? 0 : port[kind].get<uint64_t>();
 }
@@ -131,7 +126,7 @@ Json describe_lab(const LabState& state, const Topology& topology) {
 
 bool lab_ok(const Json& lab) {
   for (const auto& [node, state] : lab["mrc_switches"].items())
-    if (state == "dead" && !ended_by_fault(lab, node)) return false;
+    if (state == "dead" && !is_put_down(lab["faults"], node)) return false;
   return lab["complete"].get<bool>() && lab["missing"].empty();
 }
 
@@ -143,7 +138,7 @@ std::string status_table(const Json& lab) {
   for (const auto& [node, state] : lab["mrc_switches"].items())
     if (state == "dead")
       text += "dead: mrc-switch of " + node +
-              (ended_by_fault(lab, node) ? ", by a fault\n" : "; `mrc-fabric up` starts it\n");
+              (is_put_down(lab["faults"], node) ? ", by a fault\n" : "; `mrc-fabric up` starts it\n");
   char line[256];
   std::snprintf(line, sizeof line, "%-18s %-18s %-5s %8s %10s %10s %8s %8s\n", "lower end", "upper end", "state",
                 "rate", "sent up", "sent down", "queue", "fault");

@@ -15,6 +15,7 @@
 #include "nscc_keys.h"
 #include "report_check.h"
 #include "shared_device.h"
+#include "wire/text.h"
 
 namespace mrcctl {
 
@@ -129,15 +130,6 @@ Json profiles_of(const Json& text) {
                           {"config", nscc_json(store, id)}});
   }
   return all;
-}
-
-std::string ev_name(uint32_t value) {
-  char text[32];
-  if (value >> 16 == 0)
-    std::snprintf(text, sizeof text, "%u", value);
-  else
-    std::snprintf(text, sizeof text, "0x%04x:%u", value >> 16, value & 0xFFFF);
-  return text;
 }
 
 bool troubled(const Json& ev) {
@@ -266,7 +258,7 @@ int show_evs(const LiveOptions& options) {
       for (const Json& ev : peer["evs"])
         if (!options.troubled || troubled(ev))
           std::printf("    port %s  EV %-14s %-11s %-6s  round trip %8.1f us  sent %s bytes, lost %s, %s ECN marks\n",
-                      text_of(ev["port"]).c_str(), ev_name(ev["ev"].get<uint32_t>()).c_str(),
+                      text_of(ev["port"]).c_str(), mrc::wire::ev_text(ev["ev"].get<uint32_t>()).c_str(),
                       text_of(ev["state"]).c_str(), ev["active"] ? "active" : "backup",
                       ev["rtt_ns"].get<double>() / 1000, text_of(ev["tx_bytes"]).c_str(), text_of(ev["losses"]).c_str(),
                       text_of(ev["ecn_marks"]).c_str());

@@ -1,7 +1,6 @@
 #include "ev.h"
 
 #include <charconv>
-#include <cstdio>
 #include <string_view>
 
 namespace mrc::log {
@@ -21,16 +20,6 @@ std::optional<uint64_t> unsigned_of(std::string_view text, uint64_t most) {
 }
 
 }  // namespace
-
-std::string ev_text(uint64_t value) {
-  char text[32];
-  if (value >> 16 == 0)
-    std::snprintf(text, sizeof text, "%llu", static_cast<unsigned long long>(value));
-  else
-    std::snprintf(text, sizeof text, "0x%04llx:%llu", static_cast<unsigned long long>(value >> 16),
-                  static_cast<unsigned long long>(value & 0xFFFF));
-  return text;
-}
 
 std::optional<EvFilter> parse_ev(const std::string& text) {
   const size_t colon = text.find(':');

@@ -8,8 +8,6 @@
 
 namespace mrc::log {
 
-std::string ev_text(uint64_t value);
-
 // Which entropy values --ev means. A label or a port alone is one number below 65536; which of the two it is shows with
 // each value: those of one device either all have a label or none has.
 struct EvFilter {

@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "wire/text.h"
+
 namespace mrc::log {
 
 std::string to_text(const Event& e, int64_t begin_ns) {
@@ -13,7 +15,7 @@ std::string to_text(const Event& e, int64_t begin_ns) {
     if (key == "qpn") continue;
     out += " " + key + "=";
     if (key == "ev" && value.is_number_unsigned()) {
-      out += ev_text(value.get<uint64_t>());
+      out += wire::ev_text(value.get<uint32_t>());
     } else if (key == "plane" && value.is_number_unsigned()) {
       out += std::to_string(value.get<uint64_t>() + 1);  // people count planes from 1
     } else if (value.is_string()) {

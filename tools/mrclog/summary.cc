@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "wire/text.h"
+
 namespace mrc::log {
 
 namespace {
@@ -110,7 +112,7 @@ std::string to_text(const Summary& s) {
          static_cast<unsigned long long>(count));
   if (!s.paths.empty()) out += "\n          EV  plane    chosen      sent     again      lost  state\n";
   for (const auto& [path, p] : s.paths)
-    line(&out, "%12s  %5llu %9llu %9llu %9llu %9llu  %s\n", ev_text(path.second).c_str(),
+    line(&out, "%12s  %5llu %9llu %9llu %9llu %9llu  %s\n", wire::ev_text(static_cast<uint32_t>(path.second)).c_str(),
          static_cast<unsigned long long>(path.first + 1), static_cast<unsigned long long>(p.chosen),
          static_cast<unsigned long long>(p.sent), static_cast<unsigned long long>(p.retransmitted),
          static_cast<unsigned long long>(p.lost), p.state.empty() ? "-" : p.state.c_str());

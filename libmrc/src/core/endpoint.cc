@@ -9,6 +9,7 @@ namespace mrc::core {
 
 EndpointImpl::EndpointImpl(const EndpointConfig& c, Sink* s, TraceSink* t)
     : config(c),
+      ev_names(config.evs),
       sink(s),
       trace_sink(t),
       rng(c.seed),
@@ -16,18 +17,12 @@ EndpointImpl::EndpointImpl(const EndpointConfig& c, Sink* s, TraceSink* t)
       plane_counters(c.planes.size()) {
   one_offs_.resize(kMaxOneOffs);
   ops_.reserve(256);
-  for (size_t i = 0; i < config.evs.size() && i < UINT16_MAX; ++i)
-    ev_by_value_.emplace_back(config.evs[i].value, static_cast<uint16_t>(i));
-  std::sort(ev_by_value_.begin(), ev_by_value_.end());
 }
 
 // [MRC-CHOICE-Q2]
 uint16_t EndpointImpl::ev_index_of(uint32_t value) const {
-  for (uint32_t v : {value, value >> 16 | value << 16}) {
-    auto it = std::lower_bound(ev_by_value_.begin(), ev_by_value_.end(), std::make_pair(v, uint16_t{0}));
-    if (it != ev_by_value_.end() && it->first == v) return it->second;
-  }
-  return UINT16_MAX;
+  const uint16_t found = ev_names.find(value);
+  return found != UINT16_MAX ? found : ev_names.find(value >> 16 | value << 16);
 }
 
 Qp* EndpointImpl::find_qp(uint32_t qpn) const {
@@ -166,8 +161,8 @@ PeerId Endpoint::intern_peer(const PeerDescription& description) {
   }
   if (free == peers.size()) peers.emplace_back();
   impl_->timers.reserve(impl_->qps_.size() + peers.size() + 3);
-  peers[free] = std::make_unique<Peer>(static_cast<PeerId>(free), description, impl_->config, &impl_->counters,
-                                       impl_->trace_sink, &impl_->rng);
+  peers[free] = std::make_unique<Peer>(static_cast<PeerId>(free), description, impl_->config, impl_->ev_names,
+                                       &impl_->counters, impl_->trace_sink, &impl_->rng);
   peers[free]->refs = 1;
   peers[free]->paths.tell(impl_->sink);
   peers[free]->paths.set_local_planes(impl_->planes_up);

@@ -33,12 +33,12 @@ struct Learning {
 };
 
 struct Peer {
-  Peer(PeerId peer_id, const PeerDescription& d, const EndpointConfig& c, Counters* counters, TraceSink* trace,
-       Rng* rng)
+  Peer(PeerId peer_id, const PeerDescription& d, const EndpointConfig& c, const EvNames& names, Counters* counters,
+       TraceSink* trace, Rng* rng)
       : id(peer_id),
         interned(d),
         description(d),
-        paths(c, d, counters, trace, rng),
+        paths(c, names, d, counters, trace, rng),
         meter(c.nscc.line_rate_bps, c.nscc.base_rtt) {
     timer.owner = this;
   }
@@ -188,6 +188,7 @@ class EndpointImpl {
   uint16_t ev_index_of(uint32_t value) const;  // UINT16_MAX when unknown
 
   EndpointConfig config;
+  const EvNames ev_names;
   Sink* const sink;
   TraceSink* const trace_sink;
   Rng rng;
@@ -211,7 +212,6 @@ class EndpointImpl {
   std::vector<OneOff> one_offs_;  // ring
   size_t one_off_head_ = 0, one_off_count_ = 0;
   std::vector<Tombstone> tombstones_;  // by QPN like qps_; one goes when its number is used again
-  std::vector<std::pair<uint32_t, uint16_t>> ev_by_value_;
   std::vector<EndpointOpRecord> ops_;
   TimerNode op_timer_;
   TimerNode learn_timer_;

@@ -4,18 +4,9 @@
 
 namespace mrc::core {
 
-namespace {
-
-// What both ends may call a path by: its label, beside which the port is each host's own, else the whole EV.
-uint32_t name_of(uint32_t ev) {
-  return ev >> 16 != 0 ? ev >> 16 : ev;
-}
-
-}  // namespace
-
-PeerPaths::PeerPaths(const EndpointConfig& config, const PeerDescription& peer, Counters* counters, TraceSink* trace,
-                     Rng* rng)
-    : config_(config), counters_(counters), trace_(trace), rng_(rng) {
+PeerPaths::PeerPaths(const EndpointConfig& config, const EvNames& names, const PeerDescription& peer,
+                     Counters* counters, TraceSink* trace, Rng* rng)
+    : config_(config), names_(names), counters_(counters), trace_(trace), rng_(rng) {
   const size_t plane_count = config.planes.size();
   planes_.resize(plane_count);
   for (size_t p = 0; p < plane_count && p < peer.planes.size() && p < 32; ++p)
@@ -28,8 +19,6 @@ PeerPaths::PeerPaths(const EndpointConfig& config, const PeerDescription& peer, 
     health_[i].active = i < active;
     if (health_[i].active) ++planes_[health_[i].plane].nominal_active;
   }
-  for (uint16_t i = 0; i < health_.size(); ++i) by_name_.push_back(i);
-  std::sort(by_name_.begin(), by_name_.end(), [this](uint16_t a, uint16_t b) { return key_of(a) < key_of(b); });
   scratch_.reserve(health_.size());
   refresh_usable();
 }
@@ -139,18 +128,11 @@ void PeerPaths::follow_peer(uint8_t plane) {
   PlaneHealth& p = planes_[plane];
   if (p.heard_ev == p.followed_ev) return;
   p.followed_ev = p.heard_ev;
-  const EvKey wanted{plane, name_of(p.heard_ev)};
-  auto i = std::lower_bound(by_name_.begin(), by_name_.end(), wanted,
-                            [this](uint16_t ev, const EvKey& key) { return key_of(ev) < key; });
-  for (; i != by_name_.end() && key_of(*i) == wanted; ++i) {
-    if (health_[*i].state != EvState::kGood) continue;
-    p.reverse = *i;
+  for (uint16_t ev : names_.namesakes(p.heard_ev)) {
+    if (health_[ev].plane != plane || health_[ev].state != EvState::kGood) continue;
+    p.reverse = ev;
     return;
   }
-}
-
-PeerPaths::EvKey PeerPaths::key_of(uint16_t ev) const {
-  return {health_[ev].plane, name_of(config_.evs[ev].value)};
 }
 
 uint16_t PeerPaths::draw_ev(uint8_t plane, bool bad_too) {

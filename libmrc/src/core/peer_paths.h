@@ -10,7 +10,6 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "base/rng.h"
@@ -19,6 +18,7 @@
 #include "core/counters.h"
 #include "core/endpoint.h"
 #include "core/ev_choice.h"
+#include "core/ev_names.h"
 #include "core/trace.h"
 
 namespace mrc::core {
@@ -45,7 +45,8 @@ struct EvHealth {
 
 class PeerPaths {
  public:
-  PeerPaths(const EndpointConfig& config, const PeerDescription& peer, Counters* counters, TraceSink* trace, Rng* rng);
+  PeerPaths(const EndpointConfig& config, const EvNames& names, const PeerDescription& peer, Counters* counters,
+            TraceSink* trace, Rng* rng);
 
   void tell(Sink* sink) { sink_ = sink; }  // changes of state, from now on
 
@@ -128,8 +129,6 @@ class PeerPaths {
   static constexpr uint32_t kPlaneStreak = 4;
   static constexpr uint8_t kProbeDoublings = 3;
 
-  using EvKey = std::pair<uint8_t, uint32_t>;  // plane, and what both ends may call the path by
-  EvKey key_of(uint16_t ev) const;
   bool has_good_ev(uint8_t plane) const;
   bool reverse_ev(uint8_t plane, bool bad_too, uint16_t* ev);  // false: the plane has none
   void follow_peer(uint8_t plane);
@@ -148,12 +147,12 @@ class PeerPaths {
   void refresh_usable();
 
   const EndpointConfig& config_;
+  const EvNames& names_;
   Counters* counters_;
   TraceSink* trace_;
   Sink* sink_ = nullptr;
   Rng* rng_;
   std::vector<EvHealth> health_;
-  std::vector<uint16_t> by_name_;  // EVs in the order of their keys
   std::vector<PlaneHealth> planes_;
   uint32_t present_planes_ = 0;  // planes that both ends have
   uint32_t local_up_ = UINT32_MAX;

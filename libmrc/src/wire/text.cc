@@ -209,4 +209,13 @@ std::string bytes_to_text(const uint8_t* data, uint32_t len) {
   return s;
 }
 
+std::string ev_text(uint32_t ev) {
+  char text[32];
+  if (ev >> 16 == 0)
+    std::snprintf(text, sizeof text, "%u", ev);
+  else
+    std::snprintf(text, sizeof text, "0x%04x:%u", ev >> 16, ev & 0xFFFF);
+  return text;
+}
+
 }  // namespace mrc::wire

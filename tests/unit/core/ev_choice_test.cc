@@ -19,7 +19,7 @@ class EvChoiceTest : public testing::Test, public Sink {
     uint64_t losses;
     friend bool operator==(const Told&, const Told&) = default;
   };
-  EvChoiceTest() : paths_(config(), peer(), &counters_, nullptr, &rng_) {
+  EvChoiceTest() : names_(config().evs), paths_(config_, names_, peer(), &counters_, nullptr, &rng_) {
     choice_.allowed.assign(8, false);
     paths_.tell(this);
   }
@@ -52,6 +52,7 @@ class EvChoiceTest : public testing::Test, public Sink {
   EndpointConfig config_;
   Counters counters_;
   Rng rng_{5};
+  EvNames names_;
   PeerPaths paths_;
   EvChoice choice_;
   std::vector<Told> told_;

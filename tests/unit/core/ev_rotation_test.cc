@@ -13,7 +13,7 @@ constexpr uint32_t kAnywhere = UINT32_MAX;
 
 class EvRotationTest : public testing::Test {
  protected:
-  EvRotationTest() : paths_(config(), peer(), &counters_, nullptr, &rng_) {}
+  EvRotationTest() : names_(config().evs), paths_(config_, names_, peer(), &counters_, nullptr, &rng_) {}
   static PlaneAddress address(uint8_t plane, uint8_t host) { return {IpAddress::v4(10, plane, 0, host), 4791}; }
   const EndpointConfig& config() {
     config_.planes = {address(0, 1), address(1, 1)};
@@ -36,6 +36,7 @@ class EvRotationTest : public testing::Test {
   EndpointConfig config_;
   Counters counters_;
   Rng rng_{3};
+  EvNames names_;
   PeerPaths paths_;
   EvRotation rotation_;
 };

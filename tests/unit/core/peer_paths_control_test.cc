@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 
 namespace mrc::core {
 namespace {
@@ -18,7 +19,11 @@ class PeerPathsControlTest : public testing::Test {
     }
     for (uint32_t i = 0; i < 12; ++i) config_.evs.push_back({49152 + i, static_cast<uint8_t>(i % kPlanes)});
     config_.ev_min_active = 1;
-    paths_ = std::make_unique<PeerPaths>(config_, peer_, &counters_, nullptr, &rng_);
+    make();
+  }
+  void make() {
+    names_.emplace(config_.evs);
+    paths_ = std::make_unique<PeerPaths>(config_, *names_, peer_, &counters_, nullptr, &rng_);
   }
   // Silence on a plane, packet after packet.
   void lose(uint8_t plane) {
@@ -44,6 +49,7 @@ class PeerPathsControlTest : public testing::Test {
   PeerDescription peer_;
   Counters counters_;
   Rng rng_{1};
+  std::optional<EvNames> names_;
   std::unique_ptr<PeerPaths> paths_;
 };
 
@@ -107,7 +113,7 @@ TEST_F(PeerPathsControlTest, pick_answer__TakesThePathOfTheSameName) {
 TEST_F(PeerPathsControlTest, pick_answer__NamesAreTheUpperHalvesWhereThereAreAny) {
   for (size_t i = 0; i < config_.evs.size(); ++i)
     config_.evs[i].value = static_cast<uint32_t>((1 + i / kPlanes) << 16 | (40000 + i));
-  paths_ = std::make_unique<PeerPaths>(config_, peer_, &counters_, nullptr, &rng_);
+  make();
   paths_->on_inbound(Instant::from_ns(1), 2, 3u << 16 | 50000);
   EXPECT_EQ(answer(), 2 + 2 * kPlanes);
 }

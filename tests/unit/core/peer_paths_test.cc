@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 namespace mrc::core {
@@ -29,7 +30,8 @@ class PeerPathsTest : public testing::Test {
     config_.ev_active = static_cast<uint32_t>(active * planes);
     config_.ev_min_active = min_active;
     counters_ = Counters();
-    paths_ = std::make_unique<PeerPaths>(config_, peer, &counters_, nullptr, &rng_);
+    names_.emplace(config_.evs);
+    paths_ = std::make_unique<PeerPaths>(config_, *names_, peer, &counters_, nullptr, &rng_);
   }
   void SetUp() override { make(); }
 
@@ -55,6 +57,7 @@ class PeerPathsTest : public testing::Test {
   EndpointConfig config_;
   Counters counters_;
   Rng rng_{7};
+  std::optional<EvNames> names_;
   std::unique_ptr<PeerPaths> paths_;
 };
 

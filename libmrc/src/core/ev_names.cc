@@ -1,0 +1,37 @@
+#include "core/ev_names.h"
+
+#include <algorithm>
+
+namespace mrc::core {
+
+namespace {
+
+uint32_t name_of(uint32_t ev) {
+  return ev >> 16 != 0 ? ev >> 16 : ev;
+}
+
+}  // namespace
+
+EvNames::EvNames(const std::vector<EvEntry>& evs) {
+  for (size_t i = 0; i < evs.size() && i < UINT16_MAX; ++i) evs_.push_back(static_cast<uint16_t>(i));
+  std::stable_sort(evs_.begin(), evs_.end(),
+                   [&](uint16_t a, uint16_t b) { return name_of(evs[a].value) < name_of(evs[b].value); });
+  for (uint16_t ev : evs_) names_.push_back({name_of(evs[ev].value), evs[ev].value});
+}
+
+absl::Span<const uint16_t> EvNames::namesakes(uint32_t value) const {
+  const uint32_t name = name_of(value);
+  const auto first = std::lower_bound(names_.begin(), names_.end(), name,
+                                      [](const Named& n, uint32_t wanted) { return n.name < wanted; });
+  const auto last = std::find_if(first, names_.end(), [name](const Named& n) { return n.name != name; });
+  return absl::MakeConstSpan(evs_).subspan(static_cast<size_t>(first - names_.begin()),
+                                           static_cast<size_t>(last - first));
+}
+
+uint16_t EvNames::find(uint32_t value) const {
+  for (const uint16_t& ev : namesakes(value))
+    if (names_[static_cast<size_t>(&ev - evs_.data())].value == value) return ev;
+  return UINT16_MAX;
+}
+
+}  // namespace mrc::core

@@ -1,0 +1,40 @@
+// Names of EVs: labels where there are any, else whole values. [MRC-EVS-9] [MRC-CHOICE-Q2]
+#include "core/ev_names.h"
+
+#include <gtest/gtest.h>
+
+namespace mrc::core {
+namespace {
+
+using Indices = std::vector<uint16_t>;
+
+Indices namesakes(const EvNames& names, uint32_t value) {
+  const auto found = names.namesakes(value);
+  return {found.begin(), found.end()};
+}
+
+TEST(EvNames, without_labels_the_value_is_the_name) {
+  const EvNames names({{50002, 0}, {50001, 1}, {50000, 0}});
+  EXPECT_EQ(names.find(50001), 1);
+  EXPECT_EQ(names.find(50003), UINT16_MAX);
+  EXPECT_EQ(namesakes(names, 50000), Indices{2});
+  EXPECT_EQ(namesakes(names, 49999), Indices{});
+  EXPECT_EQ(namesakes(names, 50003), Indices{});
+}
+
+TEST(EvNames, a_label_is_the_name_whatever_the_port) {
+  const EvNames names({{2u << 16 | 40001, 0}, {1u << 16 | 40002, 1}, {2u << 16 | 40003, 1}});
+  EXPECT_EQ(namesakes(names, 2u << 16 | 9), (Indices{0, 2}));
+  EXPECT_EQ(namesakes(names, 1u << 16), Indices{1});
+  EXPECT_EQ(names.find(2u << 16 | 40003), 2);
+  EXPECT_EQ(names.find(2u << 16 | 40002), UINT16_MAX);
+}
+
+TEST(EvNames, of_no_evs) {
+  const EvNames names({});
+  EXPECT_EQ(names.find(0), UINT16_MAX);
+  EXPECT_EQ(namesakes(names, 1), Indices{});
+}
+
+}  // namespace
+}  // namespace mrc::core
