@@ -7,6 +7,7 @@
 
 #include <cstring>
 
+#include "base/prefetch.h"
 #include "core/burst.h"
 #include "wire/icrc.h"
 #include "wire/packet.h"
@@ -26,6 +27,7 @@ class BurstBuilder {
   // `header_len` bytes were written at header(); the payload must stay as it is until the next call, without staging
   // until the burst is sent.
   void add(uint32_t header_len, const iovec* payload, int payload_iovs, uint32_t payload_len) {
+    for (int i = 0; i < payload_iovs; ++i) prefetch(payload[i].iov_base, payload[i].iov_len);
     seal();
     pending_header_ = cursor_;
     pending_header_len_ = header_len;

@@ -1,5 +1,8 @@
 // Receiving: each packet of a burst is decoded, its ICRC checked, and handed to the QP half that it concerns.
 // Everything in it is hostile until compared; what does not fit is counted and dropped [MRC-RX-1].
+#include <algorithm>
+
+#include "base/prefetch.h"
 #include "core/endpoint_impl.h"
 #include "wire/icrc.h"
 #include "wire/udp.h"
@@ -18,6 +21,7 @@ void EndpointImpl::handle_rx(Instant now, const RxBurst& burst) {
     const uint8_t* data = burst.data + offset;
     const uint32_t n = burst.bytes - offset < burst.segment_size ? burst.bytes - offset : burst.segment_size;
     offset += n;
+    prefetch(data + n, std::min(burst.bytes - offset, burst.segment_size));
     ++counters.rx_packets;
     counters.rx_bytes += n;
     ++plane.rx_packets;

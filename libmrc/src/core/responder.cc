@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/prefetch.h"
 #include "core/endpoint_impl.h"
 #include "core/placement.h"
 #include "core/qp.h"
@@ -145,7 +146,10 @@ bool Responder::place(const wire::Packet& p, uint8_t* syndrome) {
     *syndrome = wire::kSyndromeRemoteAccess;
     return false;
   }
-  if (mr->base != nullptr) place_bytes(mr->at(reth.va), p.payload, n);
+  if (mr->base == nullptr) return true;
+  uint8_t* const to = mr->at(reth.va);
+  if (must_be_full) prefetch_for_write(to + n, n);  // where the next packet goes, most likely
+  place_bytes(to, p.payload, n);
   return true;
 }
 
