@@ -1,10 +1,10 @@
 # Tests in Python: real programs of ours, run by ctest one function at a time.
 
-# mrc_python_tests(SUITE HARNESS [PROGRAMS NAME=TARGET...] [PROPERTIES ...]): every function test_* of every test_*.py of this
-# folder is a test SUITE.<file>.<function>. HARNESS is the suite's module of helpers, see tests/harness/run_one.py, which is
+# mrc_python_tests(SUITE HARNESS [FILES NAME...] [PROGRAMS NAME=TARGET...] [PROPERTIES ...]): every function test_* of every
+# test_<file>.py of this folder, or of those named, is a test SUITE.<file>.<function>. HARNESS is the suite's module of helpers, see tests/harness/run_one.py, which is
 # told where those of the named targets are that are built.
 function(mrc_python_tests suite harness)
-  cmake_parse_arguments(P "" "" "PROGRAMS;PROPERTIES" ${ARGN})
+  cmake_parse_arguments(P "" "" "FILES;PROGRAMS;PROPERTIES" ${ARGN})
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
   set(built "")
   foreach(program IN LISTS P_PROGRAMS)
@@ -20,6 +20,9 @@ function(mrc_python_tests suite harness)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${script})
     get_filename_component(module ${script} NAME_WE)
     string(REPLACE "test_" "" area ${module})
+    if(P_FILES AND NOT area IN_LIST P_FILES)
+      continue()
+    endif()
     file(STRINGS ${script} functions REGEX "^def test_[a-z0-9_]+\\(")
     foreach(line ${functions})
       string(REGEX REPLACE "^def (test_[a-z0-9_]+).*" "\\1" function "${line}")

@@ -27,8 +27,10 @@ class Skipped(Exception):
 
 
 def clean_environment(extra):
-    """The caller's environment without its MRC_ settings, with ours."""
+    """The caller's environment without its MRC_ settings, with ours. Processes of one host meet over the sockets, as those
+    of different hosts do, but where TEST_SAME_HOST says otherwise."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("MRC_")}
+    env["MRC_SAME_HOST"] = os.environ.get("TEST_SAME_HOST", "network")
     env.update(extra or {})
     return env
 

@@ -1,23 +1,18 @@
 // Any frame, as hostile outer headers, SRHs and neighbour messages come: reading stays inside, what is taken lies
 // inside the frame, and writing what was read gives a frame that reads the same [MRC-SR-11..15] [MRC-SR-20].
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <vector>
 
 #include "datapath/frame/frame.h"
 #include "datapath/frame/neighbour_message.h"
+#include "fuzz_input.h"
 
 namespace {
 
 using namespace mrc::datapath;
 
-void require(bool ok, const char* what) {
-  if (ok) return;
-  std::fprintf(stderr, "%s\n", what);
-  std::abort();
-}
+using mrc::fuzz::require;
 
 bool same(const mrc::wire::Flow& a, const mrc::wire::Flow& b) {
   return a.src == b.src && a.dst == b.dst && a.src_port == b.src_port && a.dst_port == b.dst_port &&

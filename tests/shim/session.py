@@ -16,6 +16,7 @@ RUNTIME = ""  # a sanitizer's runtime, which has to come first
 
 def environment(extra=(), preload=True):
     env = {k: v for k, v in os.environ.items() if not k.startswith("MRC_")}
+    env["MRC_SAME_HOST"] = os.environ.get("TEST_SAME_HOST", "network")  # see tests/e2e/pair.py
     env.update({k: v.replace("@COMPAT@", COMPAT) for k, v in extra})
     if preload:
         env["LD_PRELOAD"] = " ".join(p for p in (RUNTIME, SHIM) if p)

@@ -32,6 +32,7 @@ class Loopback(Place):
     name = "loopback"
 
     def __init__(self):
+        self.datapaths = {"memory": {"MRC_SAME_HOST": "memory"}}
         self.addresses = ["::1"] * PLANES
         self.out_of_band = "::1"
 

@@ -111,12 +111,15 @@ def per_gb(cpu, gbps, seconds):
     return cpu / gigabytes if gigabytes > 0 else None
 
 
+SOCKETS = {"MRC_SAME_HOST": "network"}  # as between hosts, although both processes are on one
+
+
 def mrc(place, seconds, size, depth=None, qps=1, latency=False, fault=None, over=None):
     """`over`: environment that chooses a datapath."""
     binary = program("mrc-perf")
     if binary is None:
         return {"error": "mrc-perf is not built"}
-    env = {**(over or {}), **({"MRC_FAULT": fault} if fault else {})}
+    env = {**SOCKETS, **(over or {}), **({"MRC_FAULT": fault} if fault else {})}
     test = "lat" if latency else "rate" if size <= 64 else "bw"
     client = [binary, place.out_of_band, "--quiet", "--test", test, "--size", str(size), "--qps", str(qps), "--json", "-",
               "--duration", str(seconds)]
@@ -139,7 +142,7 @@ def mrc_dead_plane(place, dead=1, dies=1.0, returns=2.0, seconds=3.5):
     binary = program("mrc-perf")
     if binary is None:
         return {"error": "mrc-perf is not built"}
-    env = {"MRC_FAULT": f"plane={dead + 1}:blackhole@{dies:g}s-{returns:g}s"}
+    env = {**SOCKETS, "MRC_FAULT": f"plane={dead + 1}:blackhole@{dies:g}s-{returns:g}s"}
     client = [binary, place.out_of_band, "--quiet", "--size", "1048576", "--depth", "16", "--verify", "--json", "-", "--duration",
               str(seconds), "--timeline", "10"]
     text, _, error = pair(place, [binary, "--quiet"], client, seconds, {**place.server_env, **env}, {**place.client_env, **env})

@@ -28,6 +28,9 @@ namespace mrc::datapath {
   X(rx_calls, "system calls for receiving")                                                         \
   X(rx_errors, "failed receive calls, an empty queue not counted")                                  \
   X(rx_overflow, "packets or merged bursts that the kernel dropped, the receive buffer being full") \
+  X(tx_local, "packets of these handed to processes of this host through shared memory")            \
+  X(rx_local, "packets of these received from processes of this host through shared memory")        \
+  X(tx_local_full, "packets dropped because a process of this host does not take what it is sent")  \
   X(fault_dropped, "packets dropped by fault injection")                                            \
   X(fault_duplicated, "packets duplicated by fault injection")                                      \
   X(fault_reordered, "packets reordered by fault injection")                                        \
@@ -67,6 +70,10 @@ class Datapath {
   // or a plane that was full has room again. Returns how many were written; they stay the same for the datapath's life.
   // The udp driver has exactly one, an epoll descriptor over all its sockets.
   virtual int wait_fds(int* out, int max) const = 0;
+
+  // Around waiting on them: only in between need a sender wake this side. What rx_burst returned is not valid any more.
+  virtual void before_wait() {}
+  virtual void after_wait() {}
 
   // When the datapath itself wants rx_burst or tx_burst (n = 0 will do) to be called, whatever the descriptors say:
   // delayed packets of fault injection. Instant::never() for the drivers.

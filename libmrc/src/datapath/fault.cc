@@ -39,6 +39,8 @@ class FaultDatapath final : public Datapath {
   int tx_burst(Instant now, const core::TxBurst* const* bursts, int n) override;
   uint32_t planes_with_room() override { return inner_->planes_with_room(); }
   int wait_fds(int* out, int max) const override { return inner_->wait_fds(out, max); }
+  void before_wait() override { inner_->before_wait(); }
+  void after_wait() override { inner_->after_wait(); }
   Instant next_timeout() const override { return std::min(inner_->next_timeout(), held_.next_timeout()); }
   uint32_t max_segments() const override { return inner_->max_segments(); }
   uint32_t max_burst_bytes() const override { return inner_->max_burst_bytes(); }

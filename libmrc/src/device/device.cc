@@ -73,8 +73,10 @@ void DeviceImpl::linger() {
     Instant heard;
     {
       std::lock_guard lock(mutex);
+      datapath->after_wait();
       idle = move(true, clock_now()) == 0;
       heard = last_rx_;
+      if (idle) datapath->before_wait();
     }
     const Instant now = clock_now();
     if (now - begin >= most || (idle && now - heard >= quiet)) return;

@@ -90,7 +90,9 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   static constexpr int kRxBatch = 8;  // bursts received at once
   static constexpr int kTxBatch = 4;  // bursts sent before the sockets are asked again
   static constexpr Duration kTimerPatience =
-      Duration::milliseconds(2);        // timers wait so long for the sockets to be empty
+      Duration::milliseconds(2);  // timers wait so long for the sockets to be empty
+  static constexpr Duration kComesBack =
+      Duration::microseconds(100);      // an application that polls does so again within this time
   static constexpr int kRounds = 8;     // of receiving and sending in one call
   static constexpr int kTxAtPost = 16;  // bursts sent by the thread that posts
   static constexpr int64_t kAwake = INT64_MIN;

@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 #include "datapath/dpdk/dpdk_datapath.h"
+#include "datapath/local/local_datapath.h"
 #include "datapath/raw/raw_datapath.h"
 #include "datapath/udp/udp_datapath.h"
 #include "device/qpn.h"
@@ -64,6 +65,15 @@ bool dpdk_config(const DeviceConfig& config, datapath::DpdkConfig* out, std::str
   return datapath::parse_gateways(s.dpdk_gateway, static_cast<uint32_t>(config.planes.size()), &out->gateways, error);
 }
 
+// Where the switches on the way are chosen, a packet is meant to pass them even if it comes back to this host
+// [MRC-LOCAL-7].
+std::unique_ptr<datapath::HostDatapath> open_udp(const DeviceConfig& config, const datapath::UdpConfig& wanted,
+                                                 std::string* error, int* err) {
+  std::unique_ptr<datapath::HostDatapath> udp = datapath::UdpDatapath::open(wanted, error, err);
+  if (udp == nullptr || config.settings.same_host != "memory" || wanted.srv6 != nullptr) return udp;
+  return datapath::LocalDatapath::make(std::move(udp), wanted);
+}
+
 void set_ports(const DeviceConfig& config, uint32_t slot, datapath::HostConfig* out) {
   for (size_t p = 0; p < config.planes.size(); ++p) {
     out->planes[p].port = slot == 0 ? config.planes[p].port : static_cast<uint16_t>(config.planes[p].port_base + slot);
@@ -89,7 +99,7 @@ std::unique_ptr<datapath::HostDatapath> open_host_datapath(const DeviceConfig& c
     else if (config.settings.datapath == "dpdk")
       opened = datapath::open_dpdk_datapath(wanted, dpdk, error, err);
     else
-      opened = datapath::UdpDatapath::open(wanted, error, err);
+      opened = open_udp(config, wanted, error, err);
     if (opened != nullptr || *err != EADDRINUSE) return opened;
   }
   *error = "all " + std::to_string(kSlots) + " process slots are taken; the last: " + *error;

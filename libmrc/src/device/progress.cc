@@ -3,6 +3,7 @@
 //
 // Time is read when something was received, again when it has been handled, and after every burst that is sent: round
 // trip times are measured as near to the socket as the process can. A call that finds nothing reads it once.
+#include "base/prefetch.h"
 #include "device/device_impl.h"
 
 namespace mrc::device {
@@ -12,7 +13,10 @@ int DeviceImpl::receive(Instant* now) {
   if (n == 0) return 0;
   *now = clock_now();
   last_rx_ = *now;
-  for (int i = 0; i < n; ++i) endpoint->handle_rx(*now, rx_[i]);
+  for (int i = 0; i < n; ++i) {
+    if (i + 1 < n) prefetch(rx_[i + 1].data, rx_[i + 1].segment_size);
+    endpoint->handle_rx(*now, rx_[i]);
+  }
   return n;
 }
 
@@ -99,7 +103,7 @@ void DeviceImpl::note_deadline(Instant now) {
   if (wake_at_ == kAwake) return;
   const Instant wanted = deadline();
   if (wanted.ns() >= wake_at_) return;
-  const Instant patient = now + Duration::microseconds(config.settings.helper_idle_us);
+  const Instant patient = now + kComesBack;
   const Instant at = wanted < patient ? patient : wanted;
   if (at.ns() >= wake_at_) return;
   wake_at_ = at.ns();
@@ -113,6 +117,7 @@ int DeviceImpl::serve() {
 
 void DeviceImpl::going_to_sleep() {
   std::lock_guard lock(mutex);
+  datapath->before_wait();
   const Instant at = deadline();
   wake_at_ = at.ns();
   helper.set_wake(at);
@@ -120,6 +125,7 @@ void DeviceImpl::going_to_sleep() {
 
 void DeviceImpl::woke_up() {
   std::lock_guard lock(mutex);
+  datapath->after_wait();
   wake_at_ = kAwake;
 }
 

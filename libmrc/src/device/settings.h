@@ -32,6 +32,7 @@ namespace mrc::device {
   INT(mrcd_peer_port, 9418, 1, 65535, "", "UDP port on which the mrcds of different hosts tell each other what they see") \
   INT(seed, 0, 0, INT64_MAX, "", "Seed of everything the engine draws; 0: a new one at every start")                    \
   WORD(datapath, "udp", "udp raw dpdk", "", "udp: the kernel's sockets; raw: whole frames, with SRv6 by encapsulation (IPv6, CAP_NET_RAW); dpdk: such frames over DPDK ports") \
+  WORD(same_host, "memory", "memory network", "", "How packets pass to processes of the same user, host and network namespace, with datapath udp: through shared memory, or as to any other host") \
   WORD(raw_io, "auto", "auto xdp packet", "", "How whole frames pass, with datapath raw: AF_XDP (CAP_NET_ADMIN, CAP_BPF), AF_PACKET, or auto: AF_XDP where it can be had") \
   TEXT(dpdk_ports, "", "DPDK port of each plane, ';' between: PCI address, port name or device arguments such as net_memif0,role=client") \
   TEXT(dpdk_gateway, "", "Next hop of frames on DPDK ports, one for all planes or one for each, ';' between: IPv6 or MAC address, or link: the peers are on the link; empty: link") \

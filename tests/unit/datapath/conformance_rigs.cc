@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "datapath/dpdk/dpdk_datapath.h"
+#include "datapath/local/local_datapath.h"
 #include "datapath/mem/mem_datapath.h"
 #include "datapath/raw/raw_datapath.h"
 #include "link.h"
@@ -66,6 +67,25 @@ UdpConfig udp_srv6() {
   config.structured_ev = true;
   for (uint32_t i = 0; i < kEvs; ++i) config.evs[i].value = (i + 1) << 16;
   return config;
+}
+
+// `standing`: the pipes are there before the first burst, else they come about while the test goes on.
+void make_local(Rig* rig, bool standing) {
+  const UdpConfig config = udp(false, Offload::kAuto);
+  std::vector<LocalDatapath*> ends;
+  for (Rig::End* end : {&rig->a, &rig->b}) {
+    std::unique_ptr<UdpDatapath> driver = open_or_fail(config);
+    ASSERT_NE(driver, nullptr);
+    std::unique_ptr<LocalDatapath> local = LocalDatapath::make(std::move(driver), config);
+    EXPECT_TRUE(local->notes().empty()) << local->notes()[0];
+    ends.push_back(local.get());
+    *end = end_of(std::move(local), config.planes);
+  }
+  if (!standing) return;
+  ends[0]->meet(Instant(), rig->b.planes[0].addr, rig->b.planes[0].port);
+  ends[1]->meet(Instant(), rig->a.planes[0].addr, rig->a.planes[0].port);
+  for (int turn = 0; turn < 2; ++turn)
+    for (LocalDatapath* end : ends) end->before_wait();
 }
 
 // By the switch that link.h puts between the hosts: it shifts its uSID away, the outer header stays.
@@ -177,6 +197,8 @@ const std::vector<RigKind>& rigs() {
         {"udp_ipv4", [](Rig* rig) { make_udp(rig, udp(true, Offload::kAuto)); }},
         {"udp_ipv6", [](Rig* rig) { make_udp(rig, udp(false, Offload::kAuto)); }},
         {"udp_without_offload", [](Rig* rig) { make_udp(rig, udp(false, Offload::kOff)); }},
+        {"local", [](Rig* rig) { make_local(rig, true); }},
+        {"local_from_nothing", [](Rig* rig) { make_local(rig, false); }},
         {"udp_srv6", [](Rig* rig) { make_udp(rig, udp_srv6()); }},
     };
     const std::string why_not = Link::why_not();

@@ -57,7 +57,8 @@ class Conformance : public ::testing::TestWithParam<RigKind> {
     return list;
   }
   // Until it is worth asking again, by descriptors or by the datapath's own wish. False: nothing to wait for.
-  static bool wait(const Datapath& datapath, int most_ms) {
+  static bool wait(Datapath& datapath, int most_ms) {
+    datapath.before_wait();
     std::vector<pollfd> fds = descriptors(datapath);
     if (!fds.empty()) return ::poll(fds.data(), fds.size(), most_ms) > 0;
     if (datapath.next_timeout() == Instant::never()) return false;
@@ -210,14 +211,16 @@ TEST_P(Conformance, no_more_than_asked_for_and_nothing_when_empty) {
 TEST_P(Conformance, descriptors_stay_and_tell_of_packets) {
   std::vector<pollfd> fds = descriptors(b());
   if (fds.empty()) return;  // a datapath without descriptors is polled by who drives it
+  b().before_wait();
   EXPECT_EQ(::poll(fds.data(), fds.size(), 0), 0);
   TestBurst t(1, 100, 100, 9);
   address(&t.burst, rig_.a, rig_.b, 0);
   send(rig_.a, t.burst);
-  EXPECT_EQ(::poll(fds.data(), fds.size(), 2000), 1);
+  EXPECT_GE(::poll(fds.data(), fds.size(), 2000), 1);
   take(b(), 1);
   core::RxBurst none;
   EXPECT_EQ(b().rx_burst(now(), &none, 1), 0);
+  b().before_wait();
   EXPECT_EQ(::poll(fds.data(), fds.size(), 0), 0);
   const std::vector<pollfd> again = descriptors(b());
   ASSERT_EQ(again.size(), fds.size());

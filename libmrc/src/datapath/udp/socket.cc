@@ -54,10 +54,6 @@ const UdpSyscalls& kernel_syscalls() {
   return table;
 }
 
-Fd::~Fd() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 bool failed(const char* what, std::string* why) {
   *why = std::string(what) + ": " + std::strerror(errno);
   return false;

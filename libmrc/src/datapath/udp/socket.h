@@ -6,29 +6,12 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 
 #include "base/ip.h"
+#include "datapath/fd.h"
 #include "datapath/udp/syscalls.h"
 
 namespace mrc::datapath {
-
-class Fd {
- public:
-  Fd() = default;
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Fd& operator=(Fd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Fd();
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_ = -1;
-};
 
 // What a failed system call leaves to say: "what: reason of errno". Returns false, for the caller to pass on.
 bool failed(const char* what, std::string* why);

@@ -1,0 +1,128 @@
+#include "datapath/local/greeting.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <string>
+
+#include "datapath/local/pipe.h"
+
+namespace mrc::datapath {
+
+namespace {
+
+constexpr int kBacklog = 128;
+constexpr int kWakesAtOnce = 16;
+constexpr uid_t kNobody = 65534;  // in a user namespace every user whom it does not know looks like this one
+
+socklen_t name_of(const LocalAddress& at, sockaddr_un* out) {
+  *out = {};
+  out->sun_family = AF_UNIX;
+  const std::string name = "mrc-local/" + at.addr.to_string() + "/" + std::to_string(at.port);
+  std::memcpy(out->sun_path + 1, name.data(), name.size());  // at most 60 bytes, of 107
+  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+}
+
+Fd socket_local() {
+  return Fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+}  // namespace
+
+bool is_same_user(int socket) {
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return false;
+  return peer.uid == ::geteuid() && peer.uid != kNobody;
+}
+
+Fd listen_local(const LocalAddress& at) {
+  Fd s = socket_local();
+  sockaddr_un name;
+  const socklen_t length = name_of(at, &name);
+  if (!s || ::bind(s.get(), reinterpret_cast<sockaddr*>(&name), length) != 0 || ::listen(s.get(), kBacklog) != 0)
+    return {};
+  return s;
+}
+
+Fd connect_local(const LocalAddress& to) {
+  Fd s = socket_local();
+  sockaddr_un name;
+  const socklen_t length = name_of(to, &name);
+  if (!s || ::connect(s.get(), reinterpret_cast<sockaddr*>(&name), length) != 0) return {};
+  if (is_same_user(s.get())) return s;
+  errno = EPERM;
+  return {};
+}
+
+bool send_hello(int socket, int memory) {
+  const Hello hello{kHelloMagic, sizeof(PipeMemory)};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof memory)] = {};
+  iovec iov{const_cast<Hello*>(&hello), sizeof hello};
+  msghdr msg{};
+  msg.msg_iov = &iov;
+  msg.msg_iovlen = 1;
+  msg.msg_control = control;
+  msg.msg_controllen = sizeof control;
+  cmsghdr* const c = CMSG_FIRSTHDR(&msg);
+  c->cmsg_level = SOL_SOCKET;
+  c->cmsg_type = SCM_RIGHTS;
+  c->cmsg_len = CMSG_LEN(sizeof memory);
+  std::memcpy(CMSG_DATA(c), &memory, sizeof memory);
+  return ::sendmsg(socket, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof hello);
+}
+
+Greeting receive_hello(int socket, Fd* memory) {
+  Hello hello{};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+  iovec iov{&hello, sizeof hello};
+  msghdr msg{};
+  msg.msg_iov = &iov;
+  msg.msg_iovlen = 1;
+  msg.msg_control = control;
+  msg.msg_controllen = CMSG_LEN(sizeof(int));  // not CMSG_SPACE, in which a second descriptor would have room
+  const ssize_t got = ::recvmsg(socket, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (got < 0) return errno == EAGAIN || errno == EINTR ? Greeting::kNothing : Greeting::kBad;
+  const cmsghdr* const c = CMSG_FIRSTHDR(&msg);
+  if (c != nullptr && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+      c->cmsg_len >= CMSG_LEN(sizeof(int))) {
+    int number;
+    std::memcpy(&number, CMSG_DATA(c), sizeof number);
+    *memory = Fd(number);
+  }
+  const bool whole = got == static_cast<ssize_t>(sizeof hello) && (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
+  const bool ours = hello.magic == kHelloMagic && hello.memory_bytes == sizeof(PipeMemory);
+  return whole && ours && *memory ? Greeting::kMessage : Greeting::kBad;
+}
+
+bool send_welcome(int socket, const Welcome& welcome) {
+  return ::send(socket, &welcome, sizeof welcome, MSG_DONTWAIT | MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof welcome);
+}
+
+Greeting receive_welcome(int socket, Welcome* welcome) {
+  const ssize_t got = ::recv(socket, welcome, sizeof *welcome, MSG_DONTWAIT | MSG_TRUNC);
+  if (got < 0) return errno == EAGAIN || errno == EINTR ? Greeting::kNothing : Greeting::kBad;
+  const bool ours = got == static_cast<ssize_t>(sizeof *welcome) && welcome->magic == kWelcomeMagic &&
+                    welcome->count <= kMostLocalAddresses;
+  return ours ? Greeting::kMessage : Greeting::kBad;
+}
+
+void send_wake(int socket) {
+  [[maybe_unused]] const ssize_t sent = ::send(socket, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+bool receive_wakes(int socket) {
+  for (int i = 0; i < kWakesAtOnce; ++i) {
+    char byte;
+    const ssize_t got = ::recv(socket, &byte, 1, MSG_DONTWAIT | MSG_TRUNC);
+    if (got < 0) return errno == EAGAIN || errno == EINTR;
+    if (got != 1) return false;
+  }
+  return true;
+}
+
+}  // namespace mrc::datapath

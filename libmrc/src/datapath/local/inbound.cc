@@ -1,0 +1,177 @@
+#include "datapath/local/inbound.h"
+
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace mrc::datapath {
+
+bool LocalInbound::open(std::vector<LocalAddress> planes, std::string* why) {
+  latch_ = std::make_unique<Watched>(epoll_fd_, Fd(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)));
+  bool good = latch_->is_watched();
+  if (!good) *why = std::string("eventfd: ") + std::strerror(errno);
+  for (size_t i = 0; i < planes.size() && good; ++i) {
+    listening_.push_back(std::make_unique<Watched>(epoll_fd_, listen_local(planes[i])));
+    good = listening_.back()->is_watched();
+    if (!good)
+      *why = "address " + planes[i].addr.to_string() + ", port " + std::to_string(planes[i].port) + ": " +
+             std::strerror(errno);
+  }
+  if (!good) {
+    listening_.clear();  // a Welcome names all planes
+    return false;
+  }
+  planes_ = std::move(planes);
+  return true;
+}
+
+bool LocalInbound::pipes_begin() {
+  if (not_begun_ == 0) return false;
+  bool any = false;
+  for (const std::unique_ptr<Peer>& p : peers_) {
+    if (p->pipe == nullptr || p->state == Peer::State::kBegun || p->pipe->empty()) continue;
+    p->state = Peer::State::kSeen;
+    any = true;
+  }
+  return any;
+}
+
+void LocalInbound::begin_pipes() {
+  for (const std::unique_ptr<Peer>& p : peers_) {
+    if (p->state != Peer::State::kSeen) continue;
+    p->state = Peer::State::kBegun;
+    --not_begun_;
+  }
+}
+
+void LocalInbound::release() {
+  if (lender_ != nullptr) lender_->give_back();
+  lender_ = nullptr;
+}
+
+int LocalInbound::read_from(Peer* peer, core::RxBurst* out, int max) {
+  const int n = peer->pipe->read(out, max);
+  int good = 0;
+  for (int i = 0; i < n; ++i) {
+    const LocalAddress to{out[i].flow.dst, out[i].flow.dst_port};
+    const auto plane = std::find(planes_.begin(), planes_.end(), to);
+    if (plane == planes_.end()) {
+      ++strays_;
+      continue;
+    }
+    if (good != i) out[good] = out[i];
+    out[good++].plane = static_cast<uint8_t>(plane - planes_.begin());
+  }
+  if (good == 0) peer->pipe->give_back();
+  return good;
+}
+
+// One peer at a time, so that its buffers come back to it soon and warm; the next call begins with the next.
+int LocalInbound::receive(core::RxBurst* out, int max) {
+  for (size_t i = 0; i < peers_.size(); ++i) {
+    const size_t at = next_ < peers_.size() ? next_ : 0;
+    next_ = at + 1;
+    Peer& peer = *peers_[at];
+    if (peer.state != Peer::State::kBegun) continue;
+    const int n = read_from(&peer, out, max);
+    if (peer.pipe->broken() || (peer.gone && n == 0)) unsettled_ = true;
+    if (n == 0) continue;
+    lender_ = peer.pipe.get();
+    return n;
+  }
+  return 0;
+}
+
+// A few at a time: what is left keeps the descriptor readable.
+void LocalInbound::accept(Instant now) {
+  for (const std::unique_ptr<Watched>& l : listening_) {
+    if (!l->readable) continue;
+    l->readable = false;
+    for (int i = 0; i < kAcceptsAtOnce; ++i) {
+      Fd s(::accept4(l->get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (!s && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+        for (const std::unique_ptr<Watched>& all : listening_) all->watch(false);
+        accept_again_ = now + kAcceptPause;
+        return;
+      }
+      if (!s) break;
+      if (peers_.size() >= kMostPeers || !is_same_user(s.get())) continue;
+      peers_.push_back(std::make_unique<Peer>(epoll_fd_, std::move(s), now));
+      peers_.back()->socket.readable = true;  // it has most likely greeted already
+    }
+  }
+}
+
+// False: this is no peer.
+bool LocalInbound::greet(Peer* peer) {
+  Fd memory;
+  const Greeting got = receive_hello(peer->socket.get(), &memory);
+  if (got == Greeting::kNothing) return true;
+  if (got == Greeting::kBad) return false;
+  peer->pipe = PipeReader::map(memory.get());
+  if (peer->pipe == nullptr) return false;
+  ++not_begun_;
+  Welcome welcome{};
+  welcome.magic = kWelcomeMagic;
+  welcome.count = static_cast<uint32_t>(std::min<size_t>(planes_.size(), kMostLocalAddresses));
+  std::copy_n(planes_.begin(), welcome.count, welcome.addresses);
+  return send_welcome(peer->socket.get(), welcome);
+}
+
+// False: it is to be forgotten. What a peer sent before it went is read first.
+bool LocalInbound::serve(Peer* peer, Instant now) {
+  if (peer->socket.readable) {
+    peer->socket.readable = false;
+    if (peer->pipe == nullptr) {
+      if (!greet(peer)) return false;
+    } else if (!receive_wakes(peer->socket.get())) {
+      peer->gone = true;
+      peer->socket.watch(false);
+    }
+  }
+  if (peer->pipe == nullptr) return now - peer->came < kGreetingTime;
+  return !peer->pipe->broken() && !(peer->gone && peer->pipe->empty());
+}
+
+void LocalInbound::settle(Instant now) {
+  unsettled_ = false;
+  next_deadline_ = accept_again_;
+  for (size_t i = 0; i < peers_.size();) {
+    Peer& peer = *peers_[i];
+    if (!serve(&peer, now)) {
+      if (peer.pipe != nullptr && peer.state != Peer::State::kBegun) --not_begun_;
+      peers_.erase(peers_.begin() + static_cast<ptrdiff_t>(i));
+      continue;
+    }
+    if (peer.pipe == nullptr) next_deadline_ = std::min(next_deadline_, peer.came + kGreetingTime);
+    ++i;
+  }
+}
+
+void LocalInbound::look(Instant now) {
+  if (latch_ != nullptr && latch_->readable) {
+    latch_->readable = false;
+    uint64_t count;
+    [[maybe_unused]] const ssize_t drained = ::read(latch_->get(), &count, sizeof count);
+  }
+  if (now >= accept_again_) {
+    accept_again_ = Instant::never();
+    for (const std::unique_ptr<Watched>& l : listening_) l->watch(true), l->readable = true;
+  }
+  accept(now);
+  settle(now);
+}
+
+void LocalInbound::fall_asleep() {
+  bool something = false;
+  for (const std::unique_ptr<Peer>& peer : peers_)
+    if (peer->pipe != nullptr) something |= peer->pipe->fall_asleep();
+  if (!something) return;
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(latch_->get(), &one, sizeof one);
+}
+
+}  // namespace mrc::datapath

@@ -1,0 +1,75 @@
+// The receiving side of the pipes of one device: who listens, who has connected, and what they have sent.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "core/burst.h"
+#include "datapath/local/greeting.h"
+#include "datapath/local/pipe.h"
+#include "datapath/local/watched.h"
+
+namespace mrc::datapath {
+
+class LocalInbound {
+ public:
+  static constexpr size_t kMostPeers = 512;  // connections at once; those above stay with their sockets
+  static constexpr int kAcceptsAtOnce = 16;
+  static constexpr Duration kGreetingTime = Duration::seconds(2);  // who connects and says nothing is shown out
+  static constexpr Duration kAcceptPause = Duration::seconds(1);   // when this process has no descriptor to spare
+
+  // What is to be watched goes into `epoll_fd`.
+  explicit LocalInbound(int epoll_fd) : epoll_fd_(epoll_fd) {}
+  // Listens at every one of `planes`, whose index is the plane's. False: at none, a sentence in *why.
+  bool open(std::vector<LocalAddress> planes, std::string* why);
+
+  // Pipes have their first bursts: what was sent before them went by the driver, and is to be received first.
+  // begin_pipes() then lets receive() read those that this call has seen.
+  bool pipes_begin();
+  void begin_pipes();
+  // Bursts of one peer. Their buffers are lent until release(), which is to be called before the next receive() and
+  // before look().
+  int receive(core::RxBurst* out, int max);
+  void release();
+  uint64_t strays() const { return strays_; }  // packets for addresses that this device does not have
+
+  // Sees to what has become readable: new connections, greetings, wakes, ends. Allocates; not per packet.
+  void look(Instant now);
+  bool must_look(Instant now) const { return unsettled_ || now >= next_deadline_; }  // whatever is readable
+  // From now on a peer's next burst makes the epoll descriptor readable; it is so at once when there is one already.
+  void fall_asleep();
+  size_t peers() const { return peers_.size(); }
+
+ private:
+  struct Peer {
+    Peer(int epoll_fd, Fd fd, Instant now) : socket(epoll_fd, std::move(fd)), came(now) {}
+    Watched socket;
+    Instant came;
+    std::unique_ptr<PipeReader> pipe;                                        // null: the greeting has not come
+    bool gone = false;                                                       // what is left in the pipe is still read
+    enum class State : uint8_t { kNew, kSeen, kBegun } state = State::kNew;  // only what has begun is read
+  };
+  void accept(Instant now);
+  bool greet(Peer* peer);
+  bool serve(Peer* peer, Instant now);
+  int read_from(Peer* peer, core::RxBurst* out, int max);
+  void settle(Instant now);
+
+  int epoll_fd_;
+  std::vector<LocalAddress> planes_;
+  std::vector<std::unique_ptr<Watched>> listening_;
+  std::vector<std::unique_ptr<Peer>> peers_;
+  std::unique_ptr<Watched> latch_;  // an eventfd of our own: makes the epoll descriptor readable
+  size_t not_begun_ = 0;            // pipes that have not
+  size_t next_ = 0;                 // for fairness
+  PipeReader* lender_ = nullptr;    // whose buffers the last receive() returned
+  bool unsettled_ = false;          // a peer has gone or broken its pipe, and is to be forgotten
+  Instant accept_again_ = Instant::never();
+  Instant next_deadline_ = Instant::never();
+  uint64_t strays_ = 0;
+};
+
+}  // namespace mrc::datapath

@@ -1,0 +1,200 @@
+#include "datapath/local/local_datapath.h"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "datapath/local/inbound.h"
+#include "datapath/local/outbound.h"
+
+namespace mrc::datapath {
+
+namespace {
+
+constexpr Duration kBetweenLooks = Duration::milliseconds(1);  // at the sockets, which move rarely
+constexpr int kTurnsPerDriver = 8;                             // bursts from pipes must not keep the driver waiting
+constexpr int kTurnsToBegin = 2;                               // while a pipe waits for the driver to have nothing
+constexpr int kMostTurnsToBegin = 64;                          // after which it waits no longer
+constexpr int kEventsAtOnce = 32;
+constexpr int kAtOnce = 4;  // bursts: what the engine reads next should still be in the cache
+
+class Local final : public LocalDatapath {
+ public:
+  Local(std::unique_ptr<HostDatapath> inner, Fd epoll)
+      : inner_(std::move(inner)),
+        epoll_(std::move(epoll)),
+        in_(epoll_.get()),
+        out_(epoll_.get()),
+        notes_(inner_->notes()) {}
+
+  void open(const HostConfig& config);
+
+  int rx_burst(Instant now, core::RxBurst* out, int max) override;
+  int tx_burst(Instant now, const core::TxBurst* const* bursts, int n) override;
+  uint32_t planes_with_room() override { return inner_->planes_with_room(); }
+  void before_wait() override;
+  void after_wait() override {
+    waiting_ = false;
+    inner_->after_wait();
+  }
+  int wait_fds(int* out, int max) const override {
+    const int n = inner_->wait_fds(out, max);
+    if (n >= max || !epoll_) return n;
+    out[n] = epoll_.get();
+    return n + 1;
+  }
+  Instant next_timeout() const override { return inner_->next_timeout(); }
+  uint32_t max_segments() const override { return inner_->max_segments(); }
+  uint32_t max_burst_bytes() const override { return inner_->max_burst_bytes(); }
+  const DatapathCounters& counters() override;
+  std::string describe() const override;
+
+  void meet(Instant now, const IpAddress& addr, uint16_t port) override {
+    if (pipes_) out_.meet(now, {addr, port});
+  }
+  size_t pipes_out() const override { return out_.peers(); }
+  size_t pipes_in() const override { return in_.peers(); }
+
+  uint16_t plane_port(uint8_t plane) const override { return inner_->plane_port(plane); }
+  const std::vector<core::EvEntry>& evs() const override { return inner_->evs(); }
+  uint32_t plane_payload(uint8_t plane) const override { return inner_->plane_payload(plane); }
+  const std::vector<std::string>& advice() const override { return inner_->advice(); }
+  const std::vector<std::string>& notes() const override { return notes_; }
+
+ private:
+  void look(Instant now);
+  int ask_driver(Instant now, core::RxBurst* out, int max, bool beginning);
+  int ask_pipes(core::RxBurst* out, int max);
+
+  std::unique_ptr<HostDatapath> inner_;
+  Fd epoll_;
+  LocalInbound in_;
+  LocalOutbound out_;
+  std::vector<std::string> notes_;
+  Instant now_, next_look_;
+  bool pipes_ = false;  // can be had
+  bool waiting_ = false;
+  int turns_ = 0;        // since the driver was asked
+  int begin_turns_ = 0;  // of the driver while a pipe waits to begin
+  DatapathCounters own_;
+  DatapathCounters sum_;
+};
+
+// A bound interface, as link-local addresses need it, may mean that an address exists twice on this host: a name made
+// of it would not be unique.
+void Local::open(const HostConfig& config) {
+  std::vector<LocalAddress> planes;
+  std::string why = epoll_ ? "" : std::string("epoll: ") + std::strerror(errno);
+  for (size_t p = 0; p < config.planes.size(); ++p) {
+    if (!config.planes[p].interface.empty()) why = "plane " + std::to_string(p + 1) + " is bound to an interface";
+    planes.push_back({config.planes[p].addr, inner_->plane_port(static_cast<uint8_t>(p))});
+  }
+  pipes_ = why.empty() && in_.open(std::move(planes), &why);
+  if (!pipes_) notes_.push_back("no shared memory with other processes of this host: " + why);
+}
+
+void Local::look(Instant now) {
+  epoll_event events[kEventsAtOnce];
+  const int n = ::epoll_wait(epoll_.get(), events, kEventsAtOnce, 0);
+  for (int i = 0; i < n; ++i) static_cast<Watched*>(events[i].data.ptr)->readable = true;
+  if (n <= 0 && !in_.must_look(now) && !out_.must_look(now)) return;
+  in_.look(now);
+  out_.look(now);
+  // Somebody waits still, and a wake meant for him may have been read just now: the next burst has to wake him again.
+  if (waiting_) in_.fall_asleep();
+}
+
+int Local::rx_burst(Instant now, core::RxBurst* out, int max) {
+  in_.release();
+  now_ = now;
+  if (now >= next_look_) {
+    next_look_ = now + kBetweenLooks;
+    look(now);
+  }
+  // Each gets its turn first; who is not first is asked where the other has nothing.
+  const bool beginning = in_.pipes_begin();
+  const bool driver_first = ++turns_ >= (beginning ? kTurnsToBegin : kTurnsPerDriver);
+  int n = driver_first ? ask_driver(now, out, max, beginning) : ask_pipes(out, max);
+  if (n == 0) n = driver_first ? ask_pipes(out, max) : ask_driver(now, out, max, beginning);
+  return n > 0 || driver_first || !beginning ? n : ask_pipes(out, max);
+}
+
+int Local::ask_driver(Instant now, core::RxBurst* out, int max, bool beginning) {
+  turns_ = 0;
+  const int n = inner_->rx_burst(now, out, max);
+  if (beginning && (n == 0 || ++begin_turns_ >= kMostTurnsToBegin)) {
+    in_.begin_pipes();
+    begin_turns_ = 0;
+  }
+  return n;
+}
+
+int Local::ask_pipes(core::RxBurst* out, int max) {
+  const int n = in_.receive(out, std::min(max, kAtOnce));
+  own_.rx_bursts += static_cast<uint64_t>(n);
+  for (int i = 0; i < n; ++i) {
+    const uint32_t packets = (out[i].bytes + out[i].segment_size - 1) / out[i].segment_size;
+    own_.rx_packets += packets;
+    own_.rx_local += packets;
+    own_.rx_bytes += out[i].bytes;
+  }
+  return n;
+}
+
+int Local::tx_burst(Instant now, const core::TxBurst* const* bursts, int n) {
+  if (n == 0 || !pipes_) return inner_->tx_burst(now, bursts, n);
+  for (int i = 0; i < n; ++i) {
+    const core::TxBurst& burst = *bursts[i];
+    switch (out_.send(now, burst)) {
+      case LocalOutbound::Sent::kNotLocal:
+        if (!inner_->tx_one(now, burst)) return i;
+        break;
+      case LocalOutbound::Sent::kFull:  // lost, as in a full receive buffer of a socket
+        own_.tx_local_full += burst.segments;
+        break;
+      case LocalOutbound::Sent::kYes:
+        ++own_.tx_bursts;
+        own_.tx_packets += burst.segments;
+        own_.tx_local += burst.segments;
+        own_.tx_bytes += burst.bytes;
+        break;
+    }
+  }
+  return n;
+}
+
+void Local::before_wait() {
+  in_.release();
+  waiting_ = true;
+  look(now_);
+  in_.fall_asleep();
+  inner_->before_wait();
+}
+
+const DatapathCounters& Local::counters() {
+  sum_ = inner_->counters();
+  own_.rx_errors = in_.strays();
+#define MRC_ADD(name, sentence) sum_.name += own_.name;
+  MRC_DATAPATH_COUNTERS(MRC_ADD)
+#undef MRC_ADD
+  return sum_;
+}
+
+std::string Local::describe() const {
+  std::string text = inner_->describe();
+  if (!pipes_) return text;
+  return text + "processes of this host: through shared memory, " + std::to_string(out_.peers()) + " towards and " +
+         std::to_string(in_.peers()) + " from\n";
+}
+
+}  // namespace
+
+std::unique_ptr<LocalDatapath> LocalDatapath::make(std::unique_ptr<HostDatapath> inner, const HostConfig& config) {
+  auto local = std::make_unique<Local>(std::move(inner), Fd(::epoll_create1(EPOLL_CLOEXEC)));
+  local->open(config);
+  return local;
+}
+
+}  // namespace mrc::datapath

@@ -1,0 +1,141 @@
+#include "datapath/local/outbound.h"
+
+#include <ifaddrs.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "datapath/udp/socket.h"
+
+namespace mrc::datapath {
+
+namespace {
+
+// The same link-local address may stand on two hosts, and on two links of this one.
+bool is_link_local(const IpAddress& a) {
+  return a.bytes[0] == 0xFE && (a.bytes[1] & 0xC0) == 0x80;
+}
+
+bool is_loopback_v4(const IpAddress& a) {
+  return a.is_v4() && a.bytes[12] == 127;  // all of 127.0.0.0/8, of which lo lists one
+}
+
+}  // namespace
+
+bool LocalOutbound::is_here(const IpAddress& addr) const {
+  return hosts_.contains(LocalAddress{addr, 0}) || is_loopback_v4(addr);
+}
+
+LocalOutbound::LocalOutbound(int epoll_fd) : epoll_fd_(epoll_fd) {
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return;
+  for (const ifaddrs* i = list; i != nullptr; i = i->ifa_next) {
+    if (i->ifa_addr == nullptr || (i->ifa_addr->sa_family != AF_INET && i->ifa_addr->sa_family != AF_INET6)) continue;
+    SockAddr from{};
+    std::memcpy(&from, i->ifa_addr, i->ifa_addr->sa_family == AF_INET ? sizeof from.v4 : sizeof from.v6);
+    LocalAddress host;
+    from_sockaddr(from, &host.addr, &host.port);
+    host.port = 0;
+    if (!is_link_local(host.addr)) hosts_.insert(host);
+  }
+  ::freeifaddrs(list);
+}
+
+LocalOutbound::Sent LocalOutbound::send(Instant now, const core::TxBurst& burst) {
+  Peer* const peer = way_to(now, {burst.flow.dst, burst.flow.dst_port});
+  if (peer == nullptr || !peer->answered) return Sent::kNotLocal;
+  switch (peer->pipe->write(burst)) {
+    case PipeWriter::Written::kYesWakeHim:
+      send_wake(peer->socket.get());
+      return Sent::kYes;
+    case PipeWriter::Written::kYes:
+      return Sent::kYes;
+    case PipeWriter::Written::kFull:
+      break;
+  }
+  if (!peer->pipe->broken()) return Sent::kFull;
+  unsettled_ = true;
+  return Sent::kNotLocal;
+}
+
+// Whoever does not listen is asked again ever more rarely. An address may be another plane of a peer that has been
+// asked already: which of its pipes is not needed turns out with the answers.
+LocalOutbound::Peer* LocalOutbound::way_to(Instant now, const LocalAddress& to) {
+  const auto known = ways_.find(to);
+  if (known != ways_.end() && (known->second.peer != nullptr || now < known->second.again)) return known->second.peer;
+  if (known == ways_.end() && !is_here(to.addr)) return nullptr;
+  if (ways_.size() >= kMostWays) absl::erase_if(ways_, [](const auto& way) { return way.second.peer == nullptr; });
+  Way& way = ways_[to];
+  way.again = now + way.patience;
+  way.patience = std::min(way.patience * 2, kLastRetry);
+  std::unique_ptr<Peer> peer = ask(now, to);
+  if (peer == nullptr) return nullptr;
+  way.peer = peer.get();
+  next_deadline_ = std::min(next_deadline_, now + kAnswerTime);
+  peers_.push_back(std::move(peer));
+  return way.peer;
+}
+
+// Null: nobody there.
+std::unique_ptr<LocalOutbound::Peer> LocalOutbound::ask(Instant now, const LocalAddress& to) {
+  Fd socket = connect_local(to);
+  if (!socket) return nullptr;
+  auto peer = std::make_unique<Peer>(epoll_fd_, std::move(socket), now);
+  peer->pipe = PipeWriter::make();
+  if (peer->pipe == nullptr || !peer->socket.is_watched() || !send_hello(peer->socket.get(), peer->pipe->fd()))
+    return nullptr;
+  peer->pipe->close_fd();
+  return peer;
+}
+
+// False: nothing in it is new, for another address of the same process was asked at the same time and answered sooner.
+bool LocalOutbound::take_welcome(Peer* peer, const Welcome& welcome) {
+  peer->answered = true;
+  bool wanted = false;
+  for (uint32_t i = 0; i < welcome.count; ++i) {
+    const LocalAddress& to = welcome.addresses[i];
+    if (!is_here(to.addr)) continue;  // not his to claim
+    Way& way = ways_[to];
+    if (way.peer != nullptr && way.peer != peer && way.peer->answered) continue;
+    way.peer = peer;
+    wanted = true;
+  }
+  return wanted;
+}
+
+// False: it is to be forgotten.
+bool LocalOutbound::serve(Peer* peer, Instant now) {
+  if (peer->socket.readable) {
+    peer->socket.readable = false;
+    Welcome welcome{};
+    const Greeting got = receive_welcome(peer->socket.get(), &welcome);
+    if (got == Greeting::kBad || (got == Greeting::kMessage && (peer->answered || !take_welcome(peer, welcome))))
+      return false;
+  }
+  return !peer->pipe->broken() && (peer->answered || now - peer->asked < kAnswerTime);
+}
+
+void LocalOutbound::forget(const Peer* peer, Instant now) {
+  for (auto& [to, way] : ways_) {
+    if (way.peer != peer) continue;
+    way.peer = nullptr;
+    if (peer->answered) way = {nullptr, now + kFirstRetry, kFirstRetry};
+  }
+}
+
+void LocalOutbound::look(Instant now) {
+  unsettled_ = false;
+  next_deadline_ = Instant::never();
+  for (size_t i = 0; i < peers_.size();) {
+    Peer& peer = *peers_[i];
+    if (!serve(&peer, now)) {
+      forget(&peer, now);
+      peers_.erase(peers_.begin() + static_cast<ptrdiff_t>(i));
+      continue;
+    }
+    if (!peer.answered) next_deadline_ = std::min(next_deadline_, peer.asked + kAnswerTime);
+    ++i;
+  }
+}
+
+}  // namespace mrc::datapath

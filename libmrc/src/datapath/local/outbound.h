@@ -1,0 +1,68 @@
+// The sending side of the pipes of one device: which addresses belong to processes of this host, and the pipe to each.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/time.h"
+#include "core/burst.h"
+#include "datapath/local/greeting.h"
+#include "datapath/local/pipe.h"
+#include "datapath/local/watched.h"
+
+namespace mrc::datapath {
+
+class LocalOutbound {
+ public:
+  static constexpr Duration kFirstRetry = Duration::milliseconds(100);  // after nobody was found at an address
+  static constexpr Duration kLastRetry = Duration::seconds(30);         // doubling up to this
+  static constexpr Duration kAnswerTime = Duration::seconds(2);         // who does not answer is no peer
+  static constexpr size_t kMostWays = 4096;                             // remembered; those that lead nowhere go first
+
+  // Reads the addresses of this host: nobody is asked at others. What is to be watched goes into `epoll_fd`.
+  explicit LocalOutbound(int epoll_fd);
+
+  enum class Sent : uint8_t { kNotLocal, kYes, kFull };
+  // kNotLocal: no pipe leads there (yet), one is asked for. kFull: the receiver does not keep up, the burst was not
+  // taken.
+  Sent send(Instant now, const core::TxBurst& burst);
+  void meet(Instant now, const LocalAddress& to) { (void)way_to(now, to); }
+
+  // Sees to what has become readable: answers, and peers that have gone. Allocates; not per packet.
+  void look(Instant now);
+  bool must_look(Instant now) const { return unsettled_ || now >= next_deadline_; }  // whatever is readable
+  size_t peers() const { return peers_.size(); }
+
+ private:
+  struct Peer {
+    Peer(int epoll_fd, Fd fd, Instant now) : socket(epoll_fd, std::move(fd)), asked(now) {}
+    Watched socket;
+    Instant asked;
+    std::unique_ptr<PipeWriter> pipe;
+    bool answered = false;
+  };
+  struct Way {
+    Peer* peer = nullptr;  // may not have answered yet
+    Instant again;         // ask no earlier
+    Duration patience = kFirstRetry;
+  };
+  bool is_here(const IpAddress& addr) const;
+  Peer* way_to(Instant now, const LocalAddress& to);
+  std::unique_ptr<Peer> ask(Instant now, const LocalAddress& to);
+  bool serve(Peer* peer, Instant now);
+  bool take_welcome(Peer* peer, const Welcome& welcome);
+  void forget(const Peer* peer, Instant now);
+
+  int epoll_fd_;
+  absl::flat_hash_set<LocalAddress> hosts_;  // addresses of this host, port 0
+  absl::flat_hash_map<LocalAddress, Way> ways_;
+  std::vector<std::unique_ptr<Peer>> peers_;
+  bool unsettled_ = false;  // a peer has broken its pipe, and is to be forgotten
+  Instant next_deadline_ = Instant::never();
+};
+
+}  // namespace mrc::datapath

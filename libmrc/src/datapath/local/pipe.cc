@@ -1,0 +1,161 @@
+#include "datapath/local/pipe.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace mrc::datapath {
+
+namespace {
+
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+// What the other side can change at any time is read once: the value that is checked is the one that is used.
+template <typename T>
+T read_once(const T& shared) {
+  return *const_cast<const volatile T*>(&shared);
+}
+
+// What a datapath may hand to the engine.
+bool is_burst(uint32_t bytes, uint32_t segment_size) {
+  return bytes > 0 && bytes <= core::kMaxBurstBytes && segment_size > 0 &&
+         (bytes - 1) / segment_size < core::kMaxSegments;
+}
+
+}  // namespace
+
+PipePlace pipe_place(uint32_t number) {
+  PipePlace place{0, 0, kPipeBuffers[0].bytes};
+  while (number >= kPipeBuffers[place.size_class].count) {
+    number -= kPipeBuffers[place.size_class].count;
+    place.offset += kPipeBuffers[place.size_class].bytes * kPipeBuffers[place.size_class].count;
+    place.bytes = kPipeBuffers[++place.size_class].bytes;
+  }
+  place.offset += number * place.bytes;
+  return place;
+}
+
+PipeMapping::PipeMapping(int fd) {
+  void* const p = ::mmap(nullptr, sizeof(PipeMemory), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (p != MAP_FAILED) memory_ = static_cast<PipeMemory*>(p);
+}
+
+PipeMapping::~PipeMapping() {
+  if (memory_ != nullptr) ::munmap(memory_, sizeof(PipeMemory));
+}
+
+std::unique_ptr<PipeWriter> PipeWriter::make() {
+  std::unique_ptr<PipeWriter> w(new PipeWriter);
+  w->fd_ = Fd(::memfd_create("mrc-pipe", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!w->fd_ || ::ftruncate(w->fd_.get(), sizeof(PipeMemory)) != 0 || ::fcntl(w->fd_.get(), F_ADD_SEALS, kSeals) != 0)
+    return nullptr;
+  w->memory_ = PipeMapping(w->fd_.get());
+  if (w->memory_.get() == nullptr) return nullptr;
+  for (size_t c = 0; c < kPipeBuffers.size(); ++c) w->free_[c].reserve(kPipeBufferCount);
+  for (uint32_t i = kPipeBufferCount; i-- > 0;) w->free_[pipe_place(i).size_class].push_back(static_cast<uint16_t>(i));
+  return w;
+}
+
+void PipeWriter::take_back() {
+  PipeMemory& m = *memory_.get();
+  const uint32_t returned = m.returned.load(std::memory_order_acquire);
+  if (returned - taken_back_ > lent_) {
+    broken_ = true;
+    return;
+  }
+  for (; taken_back_ != returned; ++taken_back_, --lent_) {
+    const uint32_t number = read_once(m.returns[taken_back_ % kPipeRing]) % kPipeBufferCount;
+    std::vector<uint16_t>& stack = free_[pipe_place(number).size_class];
+    if (stack.size() < kPipeBufferCount) stack.push_back(static_cast<uint16_t>(number));
+  }
+}
+
+// Of the smallest size that fits and has one.
+bool PipeWriter::take_buffer(uint32_t bytes, uint16_t* number) {
+  for (size_t c = 0; c < kPipeBuffers.size(); ++c) {
+    if (bytes > kPipeBuffers[c].bytes || free_[c].empty()) continue;
+    *number = free_[c].back();
+    free_[c].pop_back();
+    ++lent_;
+    return true;
+  }
+  return false;
+}
+
+PipeWriter::Written PipeWriter::write(const core::TxBurst& burst) {
+  take_back();
+  uint16_t buffer;
+  if (broken_ || burst.bytes > core::kMaxBurstBytes || !take_buffer(burst.bytes, &buffer)) return Written::kFull;
+  PipeMemory& m = *memory_.get();
+  uint8_t* to = m.buffers + pipe_place(buffer).offset;
+  for (uint32_t i = 0; i < burst.iov_count; ++i) {
+    std::memcpy(to, burst.iov[i].iov_base, burst.iov[i].iov_len);
+    to += burst.iov[i].iov_len;
+  }
+  m.entries[written_ % kPipeRing] = {burst.flow, burst.bytes, burst.segment_size, buffer};
+  m.written.store(++written_, std::memory_order_release);
+  // Either this sees that the receiver sleeps, or the receiver, which looks again after it has said so, sees the burst.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (m.asleep.load(std::memory_order_relaxed) == 0) return Written::kYes;
+  return m.asleep.exchange(0) != 0 ? Written::kYesWakeHim : Written::kYes;
+}
+
+std::unique_ptr<PipeReader> PipeReader::map(int fd) {
+  struct stat status {};
+  const int seals = ::fcntl(fd, F_GET_SEALS);
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ::fstat(fd, &status) != 0 ||
+      status.st_size != static_cast<off_t>(sizeof(PipeMemory)))
+    return nullptr;
+  std::unique_ptr<PipeReader> r(new PipeReader);
+  r->memory_ = PipeMapping(fd);
+  if (r->memory_.get() == nullptr) return nullptr;
+  return r;
+}
+
+void PipeReader::give_back() {
+  if (lent_count_ == 0) return;
+  PipeMemory& m = *memory_.get();
+  while (lent_count_ > 0) m.returns[returned_++ % kPipeRing] = lent_[--lent_count_];
+  m.returned.store(returned_, std::memory_order_release);
+}
+
+int PipeReader::read(core::RxBurst* out, int max) {
+  if (broken_) return 0;
+  PipeMemory& m = *memory_.get();
+  const uint32_t ready = m.written.load(std::memory_order_acquire) - read_;
+  if (ready > kPipeBufferCount) {
+    broken_ = true;
+    return 0;
+  }
+  const int n = static_cast<int>(std::min({static_cast<uint32_t>(max), ready, kMostLent - lent_count_}));
+  for (int i = 0; i < n; ++i) {
+    const PipeEntry& entry = m.entries[read_ % kPipeRing];
+    const uint32_t bytes = read_once(entry.bytes), segment_size = read_once(entry.segment_size),
+                   buffer = read_once(entry.buffer);
+    if (buffer >= kPipeBufferCount || !is_burst(bytes, segment_size) || bytes > pipe_place(buffer).bytes) {
+      broken_ = true;
+      return i;
+    }
+    ++read_;
+    lent_[lent_count_++] = static_cast<uint16_t>(buffer);
+    out[i].flow = entry.flow;
+    out[i].data = m.buffers + pipe_place(buffer).offset;
+    out[i].bytes = bytes;
+    out[i].segment_size = std::min(segment_size, bytes);
+  }
+  return n;
+}
+
+bool PipeReader::fall_asleep() {
+  if (broken_) return false;
+  memory_.get()->asleep.store(1);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return !empty();
+}
+
+}  // namespace mrc::datapath

@@ -1,0 +1,131 @@
+// A pipe: bursts from one process to another of the same host, through memory that both have mapped. The sender makes
+// the memory (a sealed memfd, so that it cannot shrink under the receiver) and hands its descriptor over.
+//
+// A burst lies in a buffer of its own. The sender fills a free buffer, the receiver's engine reads it in place, and the
+// receiver gives it back; the sender takes the buffer that came back last, so that as few as possible are in use and
+// stay in the cache. The engine copies each byte once on either side, and no system call is made but to wake a
+// receiver that sleeps.
+//
+// Neither side trusts the other's numbers: what does not fit ends the pipe (broken()), and nothing outside of it is
+// touched. The packets in it are checked by the engine like any others
+// [MRC-LOCAL-2].
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/burst.h"
+#include "datapath/fd.h"
+
+namespace mrc::datapath {
+
+// The memory's layout; both sides must have the same, which the greeting compares. Buffers come in three sizes, so that
+// thousands of small packets find room as in the receive buffer of a socket; what is never used is never touched.
+struct PipeBuffers {
+  uint32_t bytes;
+  uint32_t count;
+};
+inline constexpr std::array<PipeBuffers, 3> kPipeBuffers{{{512, 4096}, {8192, 512}, {65536, 128}}};
+inline constexpr uint32_t kPipeBufferCount = 4096 + 512 + 128;
+inline constexpr uint32_t kPipeBufferBytes = 512 * 4096 + 8192 * 512 + 65536 * 128;
+inline constexpr uint32_t kPipeRing = 8192;  // a power of two above kPipeBufferCount
+static_assert(core::kMaxBurstBytes <= kPipeBuffers.back().bytes && kPipeBufferCount < kPipeRing);
+
+// Where buffer `number` lies and how long it is. number < kPipeBufferCount.
+struct PipePlace {
+  size_t size_class;
+  uint32_t offset;
+  uint32_t bytes;
+};
+PipePlace pipe_place(uint32_t number);
+
+struct PipeEntry {
+  wire::Flow flow;
+  uint32_t bytes;
+  uint32_t segment_size;
+  uint32_t buffer;
+};
+
+struct PipeMemory {
+  alignas(64) std::atomic<uint32_t> written;   // bursts so far; the sender's
+  alignas(64) std::atomic<uint32_t> returned;  // buffers given back so far; the receiver's
+  alignas(64) std::atomic<uint32_t> asleep;    // 1: the receiver wants to be woken; set by it, cleared by the sender
+  alignas(64) PipeEntry entries[kPipeRing];    // by `written`; no more than there are buffers can be under way
+  alignas(64) uint16_t returns[kPipeRing];     // by `returned`: numbers of buffers
+  alignas(4096) uint8_t buffers[kPipeBufferBytes];
+};
+static_assert(std::atomic<uint32_t>::is_always_lock_free);
+
+// A mapping, unmapped at its end.
+class PipeMapping {
+ public:
+  PipeMapping() = default;
+  explicit PipeMapping(int fd);  // null get() and errno when it cannot be mapped
+  PipeMapping(PipeMapping&& other) noexcept : memory_(std::exchange(other.memory_, nullptr)) {}
+  PipeMapping& operator=(PipeMapping&& other) noexcept {
+    std::swap(memory_, other.memory_);
+    return *this;
+  }
+  ~PipeMapping();
+  PipeMemory* get() const { return memory_; }
+
+ private:
+  PipeMemory* memory_ = nullptr;
+};
+
+class PipeWriter {
+ public:
+  // Null when the kernel gives no memory; errno.
+  static std::unique_ptr<PipeWriter> make();
+  int fd() const { return fd_.get(); }  // to be handed to the receiver
+  void close_fd() { fd_ = Fd(); }       // it has it now
+
+  enum class Written : uint8_t { kYes, kYesWakeHim, kFull };
+  Written write(const core::TxBurst& burst);
+  bool broken() const { return broken_; }  // the receiver gave back what it did not have
+
+ private:
+  PipeWriter() = default;
+  void take_back();
+  bool take_buffer(uint32_t bytes, uint16_t* number);
+
+  Fd fd_;
+  PipeMapping memory_;
+  uint32_t written_ = 0;
+  uint32_t taken_back_ = 0;
+  uint32_t lent_ = 0;
+  std::array<std::vector<uint16_t>, kPipeBuffers.size()> free_;  // stacks, by size
+  bool broken_ = false;
+};
+
+class PipeReader {
+ public:
+  static constexpr uint32_t kMostLent = 64;
+  // Null when the descriptor is not such memory, or cannot be mapped.
+  static std::unique_ptr<PipeReader> map(int fd);
+
+  // At most `max` bursts, and kMostLent, whose buffers are lent until give_back(); their plane is left to the caller.
+  int read(core::RxBurst* out, int max);
+  void give_back();
+  bool empty() const { return broken_ || memory_.get()->written.load(std::memory_order_acquire) == read_; }
+  // From now on the sender wakes this side with its next burst. True: there is something already.
+  bool fall_asleep();
+  bool broken() const { return broken_; }  // the sender wrote what cannot be
+
+ private:
+  PipeReader() = default;
+
+  PipeMapping memory_;
+  uint32_t read_ = 0;
+  uint32_t returned_ = 0;
+  std::array<uint16_t, kMostLent> lent_;
+  uint32_t lent_count_ = 0;
+  bool broken_ = false;
+};
+
+}  // namespace mrc::datapath

@@ -1,0 +1,42 @@
+// Which way the settings choose for packets to processes of this host. [MRC-LOCAL-7]
+#include "device/host_path.h"
+
+#include <gtest/gtest.h>
+
+namespace mrc::device {
+namespace {
+
+std::string opened(const Settings& settings) {
+  DeviceConfig config = loopback_config(settings, true);
+  for (PlaneConfig& plane : config.planes) plane.port = 0, plane.port_base = 0;  // any free one
+  config.settings.second_port = 0;
+  uint32_t slot = 0;
+  std::string error;
+  int err = 0;
+  const auto datapath = open_host_datapath(config, 1, &slot, &error, &err);
+  EXPECT_NE(datapath, nullptr) << error;
+  return datapath == nullptr ? "" : datapath->describe();
+}
+
+bool through_memory(const Settings& settings) {
+  return opened(settings).find("through shared memory") != std::string::npos;
+}
+
+TEST(HostPath, processes_of_this_host_through_memory_unless_told_otherwise) {
+  Settings settings;
+  EXPECT_TRUE(through_memory(settings));
+  settings.same_host = "network";
+  EXPECT_FALSE(through_memory(settings));
+}
+
+TEST(HostPath, where_switches_are_named_packets_pass_them) {
+  Settings settings;
+  settings.ev_mode = "structured";
+  EXPECT_TRUE(through_memory(settings));
+  settings.ev_mode = "srv6";
+  settings.srv6_paths = "::/0 direct";
+  EXPECT_FALSE(through_memory(settings));
+}
+
+}  // namespace
+}  // namespace mrc::device
