@@ -101,7 +101,7 @@ namespace mrc::device {
   INT(rcvbuf, 8388608, 65536, 1073741824, "bytes", "Receive buffer wanted per plane; may need net.core.rmem_max")       \
   INT(sndbuf, 4194304, 65536, 1073741824, "bytes", "Send buffer wanted per entropy value; may need net.core.wmem_max")  \
   INT(rx_buffers, 4, 1, 256, "64 KiB", "Received bursts that are taken from the kernel at once")                        \
-  INT(helper_idle_us, 100, 1, 1000000, "us", "The helper thread leaves an application alone that polled so recently")   \
+  INT(helper_idle_us, 500, 1, 1000000, "us", "The helper thread leaves an application alone that polled so recently")   \
   INT(helper_park_us, 500, 10, 1000000, "us", "How long the helper thread sleeps while the application polls")          \
   INT(helper_spin_us, 10, 0, 1000000, "us", "How long the helper thread looks for more before it sleeps")               \
   INT(linger_ms, 200, 0, 60000, "ms", "Longest time that closing answers peers which still send")                       \
