@@ -29,9 +29,8 @@ void send(PipeWriter* writer, uint32_t bytes) {
 
 Ends make() {
   Ends e;
-  std::string why;
   require(e.writer != nullptr, "no memory");
-  e.reader = PipeReader::map(e.writer->fd(), &why);
+  e.reader = PipeReader::map(e.writer->fd());
   e.view = PipeMapping(e.writer->fd());
   require(e.reader != nullptr && e.view.get() != nullptr, "cannot map");
   core::RxBurst r;

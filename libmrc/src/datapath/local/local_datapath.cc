@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 #include "datapath/local/inbound.h"
 #include "datapath/local/outbound.h"
@@ -65,6 +66,7 @@ class Local final : public LocalDatapath {
 
  private:
   void look(Instant now);
+  LocalOutbound::Sent send_local(Instant now, const core::TxBurst& burst);
   int ask_driver(Instant now, core::RxBurst* out, int max, bool beginning);
   int ask_pipes(core::RxBurst* out, int max);
 
@@ -100,8 +102,11 @@ void Local::look(Instant now) {
   const int n = ::epoll_wait(epoll_.get(), events, kEventsAtOnce, 0);
   for (int i = 0; i < n; ++i) static_cast<Watched*>(events[i].data.ptr)->readable = true;
   if (n <= 0 && !in_.must_look(now) && !out_.must_look(now)) return;
-  in_.look(now);
-  out_.look(now);
+  try {
+    in_.look(now);
+    out_.look(now);
+  } catch (const std::bad_alloc&) {  // whoever was to become a peer stays with the sockets
+  }
   // Somebody waits still, and a wake meant for him may have been read just now: the next burst has to wake him again.
   if (waiting_) in_.fall_asleep();
 }
@@ -143,11 +148,19 @@ int Local::ask_pipes(core::RxBurst* out, int max) {
   return n;
 }
 
+LocalOutbound::Sent Local::send_local(Instant now, const core::TxBurst& burst) {
+  try {
+    return out_.send(now, burst);
+  } catch (const std::bad_alloc&) {  // for asking: the burst has not been touched
+    return LocalOutbound::Sent::kNotLocal;
+  }
+}
+
 int Local::tx_burst(Instant now, const core::TxBurst* const* bursts, int n) {
   if (n == 0 || !pipes_) return inner_->tx_burst(now, bursts, n);
   for (int i = 0; i < n; ++i) {
     const core::TxBurst& burst = *bursts[i];
-    switch (out_.send(now, burst)) {
+    switch (send_local(now, burst)) {
       case LocalOutbound::Sent::kNotLocal:
         if (!inner_->tx_one(now, burst)) return i;
         break;

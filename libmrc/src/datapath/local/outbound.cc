@@ -70,10 +70,9 @@ LocalOutbound::Peer* LocalOutbound::way_to(Instant now, const LocalAddress& to) 
   way.patience = std::min(way.patience * 2, kLastRetry);
   std::unique_ptr<Peer> peer = ask(now, to);
   if (peer == nullptr) return nullptr;
-  way.peer = peer.get();
-  next_deadline_ = std::min(next_deadline_, now + kAnswerTime);
   peers_.push_back(std::move(peer));
-  return way.peer;
+  next_deadline_ = std::min(next_deadline_, now + kAnswerTime);
+  return way.peer = peers_.back().get();
 }
 
 // Null: nobody there.

@@ -98,10 +98,10 @@ PipeWriter::Written PipeWriter::write(const core::TxBurst& burst) {
     to += burst.iov[i].iov_len;
   }
   m.entries[written_ % kPipeRing] = {burst.flow, burst.bytes, burst.segment_size, buffer};
-  m.written.store(++written_, std::memory_order_release);
-  // Either this sees that the receiver sleeps, or the receiver, which looks again after it has said so, sees the burst.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (m.asleep.load(std::memory_order_relaxed) == 0) return Written::kYes;
+  // Either this sees that the receiver sleeps, or the receiver, which looks again after it has said so, sees the burst:
+  // both write, then read, in the one order of all such operations.
+  m.written.store(++written_);
+  if (m.asleep.load() == 0) return Written::kYes;
   return m.asleep.exchange(0) != 0 ? Written::kYesWakeHim : Written::kYes;
 }
 
@@ -154,8 +154,7 @@ int PipeReader::read(core::RxBurst* out, int max) {
 bool PipeReader::fall_asleep() {
   if (broken_) return false;
   memory_.get()->asleep.store(1);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  return !empty();
+  return memory_.get()->written.load() != read_;
 }
 
 }  // namespace mrc::datapath
