@@ -12,7 +12,7 @@ import programs  # noqa: E402
 import report  # noqa: E402
 
 KIB, MIB = 1 << 10, 1 << 20
-PARTS = ("bandwidth", "latency", "sizes", "rate", "qps", "loss", "recovery", "fabric")
+PARTS = ("bandwidth", "latency", "sizes", "rate", "qps", "loss", "recovery", "collectives", "fabric")
 SIZES = [4 * KIB * 4**k for k in range(8)]
 
 
@@ -64,6 +64,14 @@ def plan(options, place):
             fault = f"loss={percent / 100:g};seed={options.seed}" if percent else None
             steps.append((name, "mrc", lambda fault=fault: mrc(place, s, 4 * MIB, depth=8, fault=fault)))
             steps.append((name, "tcp", lambda percent=percent: tcp_with_loss(place, s, percent / 100)))
+    if "collectives" in options.parts and place.name == "loopback":
+        ring, memory = "ring all-reduce, 4 ranks", place.datapaths["memory"]
+        steps += [(ring, "mrc memory", lambda: programs.all_reduce(s, programs.MRC_PLUGIN, over=memory)),
+                  (ring, "tcp plugin", lambda: programs.all_reduce(s, programs.TCP_PLUGIN)),
+                  (ring, "mrc", lambda: programs.all_reduce(s, programs.MRC_PLUGIN))]
+        for way, over in (("mrc memory", memory), ("mrc", None)):
+            steps.append((f"{ring}, loss 0.1 %", way, lambda over=over: programs.all_reduce(
+                s, programs.MRC_PLUGIN, fault=f"loss=0.001;seed={options.seed}", over=over)))
     return steps
 
 

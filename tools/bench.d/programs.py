@@ -164,6 +164,35 @@ def mrc_dead_plane(place, dead=1, dies=1.0, returns=2.0, seconds=3.5):
             "back_ms": max(0, (again[0] - returns) * 1000) if again else float("inf"), "wrong": 0 if j["ok"] else 1}
 
 
+def library(name, *folders):
+    """Path of a library of ours in the build folder."""
+    path = os.path.abspath(os.path.join(build, *folders, name))
+    return path if os.path.isfile(path) else None
+
+
+MRC_PLUGIN = ("libnccl-net-mrc.so", "nccl-plugin")
+TCP_PLUGIN = ("libnccl-net-tcp-baseline.so", "tests", "tcp-net-plugin")
+
+
+def all_reduce(seconds, plugin, ranks=4, fault=None, over=None):
+    """A ring over 64 MiB of host memory, driven as NCCL's proxy drives its network. gbps: bus bandwidth."""
+    bench, at = program("nccl-net-bench"), library(*plugin)
+    if bench is None or at is None:
+        return {"error": "nccl-net-bench or a plugin is not built"}
+    env = {**SOCKETS, **(over or {}), **({"MRC_FAULT": fault} if fault else {})}
+    child = Child([bench, at, "--ranks", str(ranks), "--sizes", "64M", "--iterations", "4", "--duration", str(seconds), "--json", "-"],
+                  env)
+    try:
+        if not child.wait(seconds * 10 + 60):
+            return {"error": "timeout"}
+        if child.code != 0:
+            return {"error": f"exit {child.code}: " + child.text("err").strip()[-300:]}
+        result = last_json(child.text())["runs"][0]["results"][0]
+        return {"gbps": 8 * result["busbw_GBps"], "cpu_s_per_gb": result["cpu_seconds"] * 1e9 / result["bytes"]}
+    finally:
+        child.stop()
+
+
 def limit(place, seconds, memory=16 << 20, latency=False, size=None, burst=None):
     binary = program("mrc-udp-limit")
     if binary is None:

@@ -9,6 +9,11 @@ TARGETS = [
     ("half round trip of 2 B / raw ping-pong", "latency.mrc.p50_us", "latency.limit.p50_us", "<=", 1.5),
     ("goodput with 0.1 % loss / lossless", "loss 0.1 %.mrc.gbps", "loss 0 %.mrc.gbps", ">=", 0.95),
     ("goodput with 1 % loss / lossless", "loss 1 %.mrc.gbps", "loss 0 %.mrc.gbps", ">=", 0.8),
+    ("ring all-reduce over 4 ranks / plain TCP plugin", "ring all-reduce, 4 ranks.mrc memory.gbps",
+     "ring all-reduce, 4 ranks.tcp plugin.gbps", ">=", 1.2),
+    ("ring all-reduce with 0.1 % loss / lossless", "ring all-reduce, 4 ranks, loss 0.1 %.mrc memory.gbps",
+     "ring all-reduce, 4 ranks.mrc memory.gbps", ">=", 0.9),
+    ("the same over sockets", "ring all-reduce, 4 ranks, loss 0.1 %.mrc.gbps", "ring all-reduce, 4 ranks.mrc.gbps", ">=", 0.9),
     ("a plane dies: ms below 0.9 of the other planes' share", "a plane dies and returns.mrc.below_ms", None, "<=", 100),
     ("a plane returns: ms until it is used", "a plane dies and returns.mrc.back_ms", None, "<=", 1000),
 ]
