@@ -69,9 +69,9 @@ def plan(options, place):
         steps += [(ring, "mrc memory", lambda: programs.all_reduce(s, programs.MRC_PLUGIN, over=memory)),
                   (ring, "tcp plugin", lambda: programs.all_reduce(s, programs.TCP_PLUGIN)),
                   (ring, "mrc", lambda: programs.all_reduce(s, programs.MRC_PLUGIN))]
-        for way, over in (("mrc memory", memory), ("mrc", None)):
+        for way, over in (("mrc memory", memory), ("mrc", None)):  # each rank draws for itself: with a seed all would lose alike
             steps.append((f"{ring}, loss 0.1 %", way, lambda over=over: programs.all_reduce(
-                s, programs.MRC_PLUGIN, fault=f"loss=0.001;seed={options.seed}", over=over)))
+                s, programs.MRC_PLUGIN, fault="loss=0.001", over=over)))
     return steps
 
 
