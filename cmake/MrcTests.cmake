@@ -1,8 +1,8 @@
 # Tests in Python: real programs of ours, run by ctest one function at a time.
 
 # mrc_python_tests(SUITE HARNESS [FILES NAME...] [PROGRAMS NAME=TARGET...] [PROPERTIES ...]): every function test_* of every
-# test_<file>.py of this folder, or of those named, is a test SUITE.<file>.<function>. HARNESS is the suite's module of helpers, see tests/harness/run_one.py, which is
-# told where those of the named targets are that are built.
+# test_<file>.py of this folder, or of those named, is a test SUITE.<file>.<function>. HARNESS is the suite's module of helpers,
+# see tests/harness/run_one.py, which is told where those of the named targets are that are built.
 function(mrc_python_tests suite harness)
   cmake_parse_arguments(P "" "" "FILES;PROGRAMS;PROPERTIES" ${ARGN})
   find_package(Python3 REQUIRED COMPONENTS Interpreter)

@@ -29,9 +29,9 @@ constexpr const char* kExamples =
     "\nReading the result: Gb/s are payload bits; 'CPU s/GB' adds both processes; planes and EVs (paths) are those\n"
     "of the side that prints them. 'in packets': so few messages end in a second that the line counts packets' bytes.\n"
     "Exit code 0: all went well; 1: wrong data or an error; 2: bad command line.\n"
-    "\nEnvironment: MRC_CONFIG names a configuration file, MRC_FAULT injects faults; mrc-info explains both. Between "
-    "two\n"
-    "processes of one host packets pass through shared memory; MRC_SAME_HOST=network measures the sockets instead.\n";
+    "\nEnvironment: MRC_CONFIG names a configuration file, MRC_FAULT injects faults; mrc-info explains both.\n"
+    "Between two processes of one host packets pass through shared memory, with MRC_SAME_HOST=network\n"
+    "through the sockets.\n";
 
 std::string one_of_mtus(const std::string& text) {
   for (uint32_t mtu : kMtus)

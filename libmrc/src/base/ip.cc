@@ -31,6 +31,14 @@ bool IpAddress::is_v4() const {
   return std::memcmp(bytes.data(), kPrefix, sizeof kPrefix) == 0;
 }
 
+bool IpAddress::is_link_local() const {
+  return bytes[0] == 0xFE && (bytes[1] & 0xC0) == 0x80;
+}
+
+bool IpAddress::is_loopback_v4() const {
+  return is_v4() && bytes[12] == 127;
+}
+
 bool IpAddress::is_zero() const {
   return *this == IpAddress{};
 }

@@ -20,8 +20,14 @@ struct IpAddress {
   std::string to_string() const;
   bool is_v4() const;
   bool is_zero() const;
+  bool is_link_local() const;   // fe80::/10: means nothing without an interface
+  bool is_loopback_v4() const;  // 127.0.0.0/8, all of which answers though lo lists one
   friend bool operator==(const IpAddress& a, const IpAddress& b) { return a.bytes == b.bytes; }
   friend bool operator!=(const IpAddress& a, const IpAddress& b) { return !(a == b); }
+  template <typename H>
+  friend H AbslHashValue(H h, const IpAddress& ip) {
+    return H::combine_contiguous(static_cast<H&&>(h), ip.bytes.data(), ip.bytes.size());
+  }
   friend bool operator<(const IpAddress& a, const IpAddress& b) { return a.bytes < b.bytes; }
 };
 

@@ -43,6 +43,18 @@ struct DatapathCounters {
 #define MRC_DATAPATH_COUNTER_FIELD(name, sentence) uint64_t name = 0;
   MRC_DATAPATH_COUNTERS(MRC_DATAPATH_COUNTER_FIELD)
 #undef MRC_DATAPATH_COUNTER_FIELD
+
+  DatapathCounters& operator+=(const DatapathCounters& other) {
+#define MRC_DATAPATH_COUNTER_ADD(name, sentence) name += other.name;
+    MRC_DATAPATH_COUNTERS(MRC_DATAPATH_COUNTER_ADD)
+#undef MRC_DATAPATH_COUNTER_ADD
+    return *this;
+  }
+  void count_received(const core::RxBurst& burst) {
+    ++rx_bursts;
+    rx_packets += burst.segments();
+    rx_bytes += burst.bytes;
+  }
 };
 
 class Datapath {

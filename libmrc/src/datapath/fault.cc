@@ -288,10 +288,7 @@ void FaultDatapath::emit(Instant now, const core::TxBurst& burst, Duration delay
 
 const DatapathCounters& FaultDatapath::counters() {
   sum_ = inner_->counters();
-#define MRC_ADD_COUNTER(name, sentence) sum_.name += own_.name;
-  MRC_DATAPATH_COUNTERS(MRC_ADD_COUNTER)
-#undef MRC_ADD_COUNTER
-  return sum_;
+  return sum_ += own_;
 }
 
 }  // namespace

@@ -123,14 +123,14 @@ bool read_plane(Reader* r, const YAML::Node& node, PlaneConfig* plane) {
     return false;
   if (plane->interface.empty()) {
     if (!have_address) return r->refuse(node, "planes", "a plane needs an address or an interface");
-    if (plane->bind_interface || is_link_local(plane->addr))
+    if (plane->bind_interface || plane->addr.is_link_local())
       return r->refuse(node, "planes", "bind and link-local addresses need an interface");
     return true;
   }
   if (!have_address && !address_of_interface(plane->interface, &plane->addr))
     return r->refuse(node["interface"], "interface",
                      "value is '" + plane->interface + "', allowed: interfaces with an address: " + interface_names());
-  if (is_link_local(plane->addr)) plane->bind_interface = true;
+  if (plane->addr.is_link_local()) plane->bind_interface = true;
   return true;
 }
 

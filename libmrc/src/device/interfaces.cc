@@ -1,73 +1,40 @@
 #include "device/interfaces.h"
 
-#include <ifaddrs.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <fstream>
-#include <memory>
 #include <set>
+
+#include "datapath/host_addresses.h"
 
 namespace mrc::device {
 
 namespace {
 
-struct FreeList {
-  void operator()(ifaddrs* list) const { ::freeifaddrs(list); }
-};
-using List = std::unique_ptr<ifaddrs, FreeList>;
-
-List interfaces() {
-  ifaddrs* list = nullptr;
-  return List(::getifaddrs(&list) == 0 ? list : nullptr);
-}
-
-bool address_of(const ifaddrs& entry, IpAddress* out) {
-  if (entry.ifa_addr == nullptr) return false;
-  if (entry.ifa_addr->sa_family == AF_INET) {
-    sockaddr_in in;
-    std::memcpy(&in, entry.ifa_addr, sizeof(in));
-    uint8_t a[4];
-    std::memcpy(a, &in.sin_addr, 4);
-    *out = IpAddress::v4(a[0], a[1], a[2], a[3]);
-    return true;
-  }
-  if (entry.ifa_addr->sa_family != AF_INET6) return false;
-  sockaddr_in6 in6;
-  std::memcpy(&in6, entry.ifa_addr, sizeof(in6));
-  std::memcpy(out->bytes.data(), &in6.sin6_addr, 16);
-  return true;
-}
+using datapath::host_addresses;
+using datapath::HostAddress;
 
 int rank(const IpAddress& ip) {
-  return ip.is_v4() ? 2 : is_link_local(ip) ? 1 : 3;
+  return ip.is_v4() ? 2 : ip.is_link_local() ? 1 : 3;
 }
 
 }  // namespace
 
-bool is_link_local(const IpAddress& ip) {
-  return ip.bytes[0] == 0xFE && (ip.bytes[1] & 0xC0) == 0x80;
-}
-
 bool address_of_interface(const std::string& name, IpAddress* out) {
-  const List list = interfaces();
   int best = 0;
-  for (const ifaddrs* i = list.get(); i != nullptr; i = i->ifa_next) {
-    IpAddress ip;
-    if (name != i->ifa_name || !address_of(*i, &ip) || rank(ip) <= best) continue;
-    best = rank(ip);
-    *out = ip;
+  for (const HostAddress& a : host_addresses()) {
+    if (a.interface != name || rank(a.ip) <= best) continue;
+    best = rank(a.ip);
+    *out = a.ip;
   }
   return best > 0;
 }
 
 std::string interface_of_address(const IpAddress& ip) {
-  const List list = interfaces();
-  IpAddress other;
-  for (const ifaddrs* i = list.get(); i != nullptr; i = i->ifa_next)
-    if (address_of(*i, &other) && other == ip) return i->ifa_name;
+  for (const HostAddress& a : host_addresses())
+    if (a.ip == ip) return a.interface;
   return "";
 }
 
@@ -80,11 +47,8 @@ double card_speed_gbps(const std::string& interface, const std::string& sysfs) {
 }
 
 std::string interface_names() {
-  const List list = interfaces();
   std::set<std::string> names;
-  IpAddress ip;
-  for (const ifaddrs* i = list.get(); i != nullptr; i = i->ifa_next)
-    if (address_of(*i, &ip)) names.insert(i->ifa_name);
+  for (const HostAddress& a : host_addresses()) names.insert(a.interface);
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
   return text;

@@ -19,6 +19,5 @@ double card_speed_gbps(const std::string& interface, const std::string& sysfs = 
 std::string interface_names();
 // Does IPv6 work on loopback?
 bool ipv6_loopback_works();
-bool is_link_local(const IpAddress& ip);
 
 }  // namespace mrc::device

@@ -81,7 +81,10 @@ void make_local(Rig* rig, bool standing) {
     ends.push_back(local.get());
     *end = end_of(std::move(local), config.planes);
   }
-  if (!standing) return;
+  if (!standing) {
+    rig->told_by = 2;  // the burst by the driver, and the question for a pipe
+    return;
+  }
   ends[0]->meet(Instant(), rig->b.planes[0].addr, rig->b.planes[0].port);
   ends[1]->meet(Instant(), rig->a.planes[0].addr, rig->a.planes[0].port);
   for (int turn = 0; turn < 2; ++turn)

@@ -23,6 +23,7 @@ struct Rig {
   End a, b;
   std::shared_ptr<void> surroundings;  // namespaces and the like, gone after the ends
   bool carries_labels = false;         // the upper half of an EV arrives
+  int told_by = 1;                     // descriptors that the first burst makes readable
   uint32_t largest_packet = 4144;      // bytes of UDP payload that every plane takes
 };
 

@@ -97,7 +97,7 @@ inline std::vector<Got> receive(Datapath& dp, uint64_t packets, int batch = 8) {
     for (int i = 0; i < n; ++i) {
       const core::RxBurst& b = bursts[static_cast<size_t>(i)];
       all.push_back({b.flow, b.plane, b.segment_size, {b.data, b.data + b.bytes}});
-      got += (b.bytes + b.segment_size - 1) / b.segment_size;
+      got += b.segments();
     }
     if (n > 0) continue;
     pollfd wait{-1, POLLIN, 0};

@@ -23,7 +23,7 @@ struct LocalAddress {
   friend bool operator==(const LocalAddress& a, const LocalAddress& b) { return a.port == b.port && a.addr == b.addr; }
   template <typename H>
   friend H AbslHashValue(H h, const LocalAddress& a) {
-    return H::combine(H::combine_contiguous(std::move(h), a.addr.bytes.data(), a.addr.bytes.size()), a.port);
+    return H::combine(std::move(h), a.addr, a.port);
   }
 };
 

@@ -138,12 +138,9 @@ int Local::ask_driver(Instant now, core::RxBurst* out, int max, bool beginning) 
 
 int Local::ask_pipes(core::RxBurst* out, int max) {
   const int n = in_.receive(out, std::min(max, kAtOnce));
-  own_.rx_bursts += static_cast<uint64_t>(n);
   for (int i = 0; i < n; ++i) {
-    const uint32_t packets = (out[i].bytes + out[i].segment_size - 1) / out[i].segment_size;
-    own_.rx_packets += packets;
-    own_.rx_local += packets;
-    own_.rx_bytes += out[i].bytes;
+    own_.count_received(out[i]);
+    own_.rx_local += out[i].segments();
   }
   return n;
 }
@@ -189,10 +186,7 @@ void Local::before_wait() {
 const DatapathCounters& Local::counters() {
   sum_ = inner_->counters();
   own_.rx_errors = in_.strays();
-#define MRC_ADD(name, sentence) sum_.name += own_.name;
-  MRC_DATAPATH_COUNTERS(MRC_ADD)
-#undef MRC_ADD
-  return sum_;
+  return sum_ += own_;
 }
 
 std::string Local::describe() const {

@@ -1,44 +1,19 @@
 #include "datapath/local/outbound.h"
 
-#include <ifaddrs.h>
-
 #include <algorithm>
-#include <cstring>
 
-#include "datapath/udp/socket.h"
+#include "datapath/host_addresses.h"
 
 namespace mrc::datapath {
 
-namespace {
-
 // The same link-local address may stand on two hosts, and on two links of this one.
-bool is_link_local(const IpAddress& a) {
-  return a.bytes[0] == 0xFE && (a.bytes[1] & 0xC0) == 0x80;
+LocalOutbound::LocalOutbound(int epoll_fd) : epoll_fd_(epoll_fd) {
+  for (const HostAddress& host : host_addresses())
+    if (!host.ip.is_link_local()) hosts_.insert(host.ip);
 }
-
-bool is_loopback_v4(const IpAddress& a) {
-  return a.is_v4() && a.bytes[12] == 127;  // all of 127.0.0.0/8, of which lo lists one
-}
-
-}  // namespace
 
 bool LocalOutbound::is_here(const IpAddress& addr) const {
-  return hosts_.contains(LocalAddress{addr, 0}) || is_loopback_v4(addr);
-}
-
-LocalOutbound::LocalOutbound(int epoll_fd) : epoll_fd_(epoll_fd) {
-  ifaddrs* list = nullptr;
-  if (::getifaddrs(&list) != 0) return;
-  for (const ifaddrs* i = list; i != nullptr; i = i->ifa_next) {
-    if (i->ifa_addr == nullptr || (i->ifa_addr->sa_family != AF_INET && i->ifa_addr->sa_family != AF_INET6)) continue;
-    SockAddr from{};
-    std::memcpy(&from, i->ifa_addr, i->ifa_addr->sa_family == AF_INET ? sizeof from.v4 : sizeof from.v6);
-    LocalAddress host;
-    from_sockaddr(from, &host.addr, &host.port);
-    host.port = 0;
-    if (!is_link_local(host.addr)) hosts_.insert(host);
-  }
-  ::freeifaddrs(list);
+  return hosts_.contains(addr) || addr.is_loopback_v4();
 }
 
 LocalOutbound::Sent LocalOutbound::send(Instant now, const core::TxBurst& burst) {
@@ -61,9 +36,9 @@ LocalOutbound::Sent LocalOutbound::send(Instant now, const core::TxBurst& burst)
 // Whoever does not listen is asked again ever more rarely. An address may be another plane of a peer that has been
 // asked already: which of its pipes is not needed turns out with the answers.
 LocalOutbound::Peer* LocalOutbound::way_to(Instant now, const LocalAddress& to) {
+  if (!is_here(to.addr)) return nullptr;
   const auto known = ways_.find(to);
   if (known != ways_.end() && (known->second.peer != nullptr || now < known->second.again)) return known->second.peer;
-  if (known == ways_.end() && !is_here(to.addr)) return nullptr;
   if (ways_.size() >= kMostWays) absl::erase_if(ways_, [](const auto& way) { return way.second.peer == nullptr; });
   Way& way = ways_[to];
   way.again = now + way.patience;

@@ -58,7 +58,7 @@ class LocalOutbound {
   void forget(const Peer* peer, Instant now);
 
   int epoll_fd_;
-  absl::flat_hash_set<LocalAddress> hosts_;  // addresses of this host, port 0
+  absl::flat_hash_set<IpAddress> hosts_;  // addresses of this host
   absl::flat_hash_map<LocalAddress, Way> ways_;
   std::vector<std::unique_ptr<Peer>> peers_;
   bool unsettled_ = false;  // a peer has broken its pipe, and is to be forgotten

@@ -56,7 +56,7 @@ std::unique_ptr<PipeWriter> PipeWriter::make() {
     return nullptr;
   w->memory_ = PipeMapping(w->fd_.get());
   if (w->memory_.get() == nullptr) return nullptr;
-  for (size_t c = 0; c < kPipeBuffers.size(); ++c) w->free_[c].reserve(kPipeBufferCount);
+  for (size_t c = 0; c < kPipeBuffers.size(); ++c) w->free_[c].reserve(kPipeBuffers[c].count);
   for (uint32_t i = kPipeBufferCount; i-- > 0;) w->free_[pipe_place(i).size_class].push_back(static_cast<uint16_t>(i));
   return w;
 }
@@ -70,8 +70,8 @@ void PipeWriter::take_back() {
   }
   for (; taken_back_ != returned; ++taken_back_, --lent_) {
     const uint32_t number = read_once(m.returns[taken_back_ % kPipeRing]) % kPipeBufferCount;
-    std::vector<uint16_t>& stack = free_[pipe_place(number).size_class];
-    if (stack.size() < kPipeBufferCount) stack.push_back(static_cast<uint16_t>(number));
+    const size_t c = pipe_place(number).size_class;
+    if (free_[c].size() < kPipeBuffers[c].count) free_[c].push_back(static_cast<uint16_t>(number));
   }
 }
 
@@ -137,14 +137,15 @@ int PipeReader::read(core::RxBurst* out, int max) {
     const PipeEntry& entry = m.entries[read_ % kPipeRing];
     const uint32_t bytes = read_once(entry.bytes), segment_size = read_once(entry.segment_size),
                    buffer = read_once(entry.buffer);
-    if (buffer >= kPipeBufferCount || !is_burst(bytes, segment_size) || bytes > pipe_place(buffer).bytes) {
+    const PipePlace place = pipe_place(buffer % kPipeBufferCount);
+    if (buffer >= kPipeBufferCount || !is_burst(bytes, segment_size) || bytes > place.bytes) {
       broken_ = true;
       return i;
     }
     ++read_;
     lent_[lent_count_++] = static_cast<uint16_t>(buffer);
     out[i].flow = entry.flow;
-    out[i].data = m.buffers + pipe_place(buffer).offset;
+    out[i].data = m.buffers + place.offset;
     out[i].bytes = bytes;
     out[i].segment_size = std::min(segment_size, bytes);
   }

@@ -7,15 +7,13 @@
 // receiver that sleeps.
 //
 // Neither side trusts the other's numbers: what does not fit ends the pipe (broken()), and nothing outside of it is
-// touched. The packets in it are checked by the engine like any others
-// [MRC-LOCAL-2].
+// touched. The engine checks the packets like any others [MRC-LOCAL-2].
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -33,9 +33,7 @@ int MemDatapath::rx_burst(Instant, core::RxBurst* out, int max) {
     core::RxBurst& burst = lent_[i].burst;
     burst.data = lent_[i].bytes.data();
     out[i] = burst;
-    ++counters_.rx_bursts;
-    counters_.rx_packets += (burst.bytes + burst.segment_size - 1) / burst.segment_size;
-    counters_.rx_bytes += burst.bytes;
+    counters_.count_received(burst);
   }
   return static_cast<int>(lent_.size());
 }

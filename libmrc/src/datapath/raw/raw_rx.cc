@@ -157,9 +157,7 @@ bool RawReceiver::accept(const Source& source, const uint8_t* frame, uint32_t by
   out->data = parsed.payload;
   out->bytes = out->segment_size = parsed.payload_bytes;
   if (segment != 0) out->segment_size = std::min(segment, parsed.payload_bytes);
-  ++counters->rx_bursts;
-  counters->rx_packets += (out->bytes + out->segment_size - 1) / out->segment_size;
-  counters->rx_bytes += out->bytes;
+  counters->count_received(*out);
   return true;
 }
 

@@ -188,9 +188,7 @@ bool UdpReceiver::fill(Socket* s, const msghdr& msg, const SockAddr& from, const
   out->data = data;
   out->bytes = bytes;
   out->segment_size = std::min(segment, bytes);
-  ++counters->rx_bursts;
-  counters->rx_packets += (bytes + segment - 1) / segment;
-  counters->rx_bytes += bytes;
+  counters->count_received(*out);
   return true;
 }
 

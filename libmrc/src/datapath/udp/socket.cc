@@ -1,7 +1,6 @@
 #include "datapath/udp/socket.h"
 
 #include <arpa/inet.h>
-#include <ifaddrs.h>
 #include <linux/in6.h>
 #include <net/if.h>
 #include <sys/ioctl.h>
@@ -10,6 +9,8 @@
 
 #include <cerrno>
 #include <cstring>
+
+#include "datapath/host_addresses.h"
 
 namespace mrc::datapath {
 
@@ -22,10 +23,6 @@ constexpr int kIpv6FlowinfoSend = 33;
 #else
 constexpr int kIpv6FlowinfoSend = IPV6_FLOWINFO_SEND;
 #endif
-
-bool is_link_local(const IpAddress& ip) {
-  return ip.bytes[0] == 0xFE && (ip.bytes[1] & 0xC0) == 0x80;
-}
 
 void set_int(const UdpSyscalls& sys, int fd, int level, int name, int value) {
   (void)sys.setsockopt(fd, level, name, &value, sizeof(value));
@@ -71,7 +68,7 @@ socklen_t to_sockaddr(const IpAddress& ip, uint16_t port, uint32_t scope, uint32
   out->v6.sin6_family = AF_INET6;
   out->v6.sin6_port = htons(port);
   out->v6.sin6_flowinfo = htonl(flow_label & 0xFFFFF);
-  out->v6.sin6_scope_id = is_link_local(ip) ? scope : 0;
+  out->v6.sin6_scope_id = ip.is_link_local() ? scope : 0;
   std::memcpy(&out->v6.sin6_addr, ip.bytes.data(), 16);
   return sizeof(out->v6);
 }
@@ -141,23 +138,12 @@ uint32_t grow_buffer(const UdpSyscalls& sys, int fd, bool receive, uint32_t want
 
 Interface interface_of(const IpAddress& addr) {
   Interface result;
-  ifaddrs* list = nullptr;
-  if (::getifaddrs(&list) != 0) return result;
-  for (ifaddrs* i = list; i != nullptr; i = i->ifa_next) {
-    if (i->ifa_addr == nullptr || (i->ifa_addr->sa_family != AF_INET && i->ifa_addr->sa_family != AF_INET6)) continue;
-    IpAddress ip;
-    uint16_t port;
-    SockAddr sa;
-    std::memcpy(&sa, i->ifa_addr, i->ifa_addr->sa_family == AF_INET ? sizeof(sa.v4) : sizeof(sa.v6));
-    from_sockaddr(sa, &ip, &port);
-    // All of 127.0.0.0/8 answers on the loopback interface though only one address is listed.
-    bool loopback4 = addr.is_v4() && addr.bytes[12] == 127 && ip.is_v4() && ip.bytes[12] == 127;
-    if (ip != addr && !loopback4) continue;
-    result.name = i->ifa_name;
-    result.index = if_nametoindex(i->ifa_name);
+  for (const HostAddress& host : host_addresses()) {
+    if (host.ip != addr && !(addr.is_loopback_v4() && host.ip.is_loopback_v4())) continue;
+    result.name = host.interface;
+    result.index = if_nametoindex(host.interface.c_str());
     break;
   }
-  ::freeifaddrs(list);
   if (result.name.empty()) return result;
   Fd fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   ifreq request{};

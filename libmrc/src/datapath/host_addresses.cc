@@ -1,0 +1,28 @@
+#include "datapath/host_addresses.h"
+
+#include <ifaddrs.h>
+
+#include <cstring>
+
+#include "datapath/udp/socket.h"
+
+namespace mrc::datapath {
+
+std::vector<HostAddress> host_addresses() {
+  std::vector<HostAddress> all;
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return all;
+  for (const ifaddrs* i = list; i != nullptr; i = i->ifa_next) {
+    if (i->ifa_addr == nullptr || (i->ifa_addr->sa_family != AF_INET && i->ifa_addr->sa_family != AF_INET6)) continue;
+    SockAddr from;
+    std::memcpy(&from, i->ifa_addr, i->ifa_addr->sa_family == AF_INET ? sizeof(from.v4) : sizeof(from.v6));
+    HostAddress& a = all.emplace_back();
+    uint16_t port;
+    from_sockaddr(from, &a.ip, &port);
+    a.interface = i->ifa_name;
+  }
+  ::freeifaddrs(list);
+  return all;
+}
+
+}  // namespace mrc::datapath
