@@ -18,6 +18,7 @@ ev: {{count: 16}}
 """
 START_S = 40  # of two programs and the first data, on a machine that does much else
 END_S = 60
+POLL_S = 0.05
 UNTIL_FINISHED = 120  # longer than all waits of a test together
 SOURCE, TARGET = "h0", "h3"
 
@@ -43,6 +44,13 @@ class Transfer:
     def run_for(self, seconds):
         time.sleep(seconds)
         assert self.stream.client.poll() is None, f"it ended early: {self.stream.words()}"
+
+    def run_until(self, enough):
+        """`enough` is asked of the rows so far."""
+        end = time.monotonic() + END_S
+        while not enough(self.stream.rows):
+            assert time.monotonic() < end, f"not within {END_S} s: {self.stream.words()}"
+            self.run_for(POLL_S)
 
     def finish(self):
         if self.seconds == UNTIL_FINISHED:
