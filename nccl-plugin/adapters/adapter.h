@@ -1,6 +1,9 @@
 // What the adapters share: the plugin's operations in the shapes that the ABI versions give them. Versions differ in
 // the type of sizes (int up to 8, size_t from 9 on), in the members of the properties, and in arguments that came
 // later. Each vN.cc puts together what its version needs; nothing here knows a version.
+//
+// getDeviceMr and irecvConsumed are null in every table. They are for networks with a device side, but NCCL (2.28.9)
+// calls irecvConsumed for each receive wherever it is not null, and takes a refusal for the end of the communicator.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +21,27 @@ ncclResult_t get_properties(int number, Props* out) {
   if (const ncclResult_t result = properties(number, &all); result != ncclSuccess) return result;
   *out = {};
 #define MRC_NET_COPY(member) \
-  if constexpr (requires { out->member; }) out->member = all.member;
-  MRC_NET_COPY(name)
-  MRC_NET_COPY(pciPath) MRC_NET_COPY(guid) MRC_NET_COPY(ptrSupport) MRC_NET_COPY(regIsGlobal) MRC_NET_COPY(forceFlush)
-      MRC_NET_COPY(speed) MRC_NET_COPY(port) MRC_NET_COPY(latency) MRC_NET_COPY(maxComms) MRC_NET_COPY(maxRecvs)
-          MRC_NET_COPY(netDeviceType) MRC_NET_COPY(netDeviceVersion) MRC_NET_COPY(maxP2pBytes)
-              MRC_NET_COPY(maxCollBytes) MRC_NET_COPY(maxMultiRequestSize) MRC_NET_COPY(railId) MRC_NET_COPY(planeId)
+  if constexpr (requires { out->member; }) out->member = all.member
+  MRC_NET_COPY(name);
+  MRC_NET_COPY(pciPath);
+  MRC_NET_COPY(guid);
+  MRC_NET_COPY(ptrSupport);
+  MRC_NET_COPY(regIsGlobal);
+  MRC_NET_COPY(forceFlush);
+  MRC_NET_COPY(speed);
+  MRC_NET_COPY(port);
+  MRC_NET_COPY(latency);
+  MRC_NET_COPY(maxComms);
+  MRC_NET_COPY(maxRecvs);
+  MRC_NET_COPY(netDeviceType);
+  MRC_NET_COPY(netDeviceVersion);
+  MRC_NET_COPY(maxP2pBytes);
+  MRC_NET_COPY(maxCollBytes);
+  MRC_NET_COPY(maxMultiRequestSize);
+  MRC_NET_COPY(railId);
+  MRC_NET_COPY(planeId);
 #undef MRC_NET_COPY
-                  if constexpr (requires { out->vProps; }) {
+  if constexpr (requires { out->vProps; }) {
     constexpr int most = sizeof out->vProps.devs / sizeof out->vProps.devs[0];
     out->vProps.ndevs = all.vProps.ndevs < most ? all.vProps.ndevs : most;
     for (int i = 0; i < out->vProps.ndevs; ++i) out->vProps.devs[i] = all.vProps.devs[i];
@@ -66,6 +82,8 @@ ncclResult_t accept_device(void* listen_comm, void** comm, DeviceHandle** device
 
 template <typename Size>
 ncclResult_t reg_mr(void* comm, void* data, Size size, int type, void** handle) {
+  if constexpr (sizeof(Size) == sizeof(int))
+    if (size < 0) return ncclInvalidArgument;
   return register_memory(comm, data, static_cast<uint64_t>(size), type, handle);
 }
 inline ncclResult_t reg_dma_buf(void*, void*, size_t, int, uint64_t, int, void** handle) {
@@ -105,13 +123,6 @@ inline ncclResult_t flush(void*, int, void**, int*, void**, void** request) {
   return iflush(request);
 }
 
-inline ncclResult_t device_mr(void*, void*, void**) {
-  return refuse_device_calls();
-}
-inline ncclResult_t recv_consumed(void*, int, void*) {
-  return refuse_device_calls();
-}
-
 template <typename Config>
 ncclResult_t init_with_context(void** context, uint64_t, Config* config, ncclDebugLogger_t logger,
                                ncclProfilerCallback_t) {
@@ -124,6 +135,7 @@ ncclResult_t set_net_attr(void* context, Attributes* attributes) {
   wide.sendCommAttr.maxConcurrentPeers = attributes->sendCommAttr.maxConcurrentPeers;
   wide.sendCommAttr.maxFlowsPerPeer = attributes->sendCommAttr.maxFlowsPerPeer;
   wide.recvCommAttr.maxConcurrentPeers = attributes->recvCommAttr.maxConcurrentPeers;
+  wide.recvCommAttr.maxFlowsPerPeer = attributes->recvCommAttr.maxFlowsPerPeer;
   return set_attributes(context, wide);
 }
 

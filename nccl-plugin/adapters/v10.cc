@@ -36,8 +36,8 @@ MRC_NET_EXPORT const ncclNet_v10_t ncclNetPlugin_v10 = {
     .closeSend = close_send,
     .closeRecv = close_recv,
     .closeListen = close_listen,
-    .getDeviceMr = device_mr,
-    .irecvConsumed = recv_consumed,
+    .getDeviceMr = nullptr,
+    .irecvConsumed = nullptr,
     .makeVDevice = make_vdevice<ncclNetVDeviceProps_v10_t>,
 };
 

@@ -30,6 +30,14 @@ Attempt::Attempt(std::shared_ptr<Context> context, int number, int traffic_class
       began_(Clock::now()),
       comm_(std::make_unique<SendComm>(context_, number, traffic_class, peer_)) {}
 
+bool Attempt::is_for(const Handle& handle) const {
+  return handle.cookie == handle_.cookie && std::memcmp(&handle.address, &handle_.address, sizeof handle.address) == 0;
+}
+
+bool Attempt::abandoned() const {
+  return Clock::now() - began_ > 2 * std::chrono::seconds(context_->process->settings.setup_timeout_s);
+}
+
 ncclResult_t Attempt::give_up(ncclResult_t result, const std::string& why) {
   NET_WARN("Connecting to %s: %s", peer_.c_str(), why.c_str());
   return result;
@@ -136,7 +144,9 @@ ncclResult_t connect_step(const std::shared_ptr<Context>& context, int number, i
                           SendComm** out) {
   Handle h;
   std::memcpy(&h, handle, sizeof h);
-  if (h.magic != kHandleMagic || h.version != kSetupVersion || h.members < 1 || h.members > kMaxMembers) {
+  const sa_family_t family = h.address.any.sa_family;
+  if (h.magic != kHandleMagic || h.version != kSetupVersion || h.members < 1 || h.members > kMaxMembers ||
+      (family != AF_INET && family != AF_INET6)) {
     NET_WARN("A connect handle was not made by this version of this plugin");
     return ncclInvalidArgument;
   }
@@ -147,7 +157,7 @@ ncclResult_t connect_step(const std::shared_ptr<Context>& context, int number, i
     std::memcpy(handle, &h, sizeof h);
   } else {
     attempt = context->attempts.find(h.attempt);
-    if (attempt == nullptr) {
+    if (attempt == nullptr || !attempt->is_for(h)) {
       NET_WARN("A connect handle is used again after its connection was made or had failed");
       return ncclInvalidUsage;
     }

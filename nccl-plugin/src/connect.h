@@ -23,6 +23,11 @@ class Attempt {
   // *out stays null while the peer has not answered.
   ncclResult_t step(std::unique_ptr<SendComm>* out);
 
+  // The handle under which it began: the number within a handle comes over the network, and may be that of another.
+  bool is_for(const Handle& handle) const;
+  // Its time is over since so long that whoever began it cannot be waiting.
+  bool abandoned() const;
+
  private:
   enum class At { kStart, kTcp, kHello, kAnswer, kReady };
   using Clock = std::chrono::steady_clock;

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstring>
+#include <utility>
 
 #include "log.h"
 #include "memory.h"
@@ -30,14 +32,14 @@ Connection::Connection(std::shared_ptr<Context> context, int number, int traffic
       role_(role),
       depth_(depth) {}
 
-// In this order nothing is destroyed while another object uses it. Destroying a QP sends the ACKs that it owes, so a
-// peer that still waits for one gets it although this side leaves.
-Connection::~Connection() {
-  for (Lane& lane : lanes_)
+// In this order nothing is destroyed while another object uses it. Destroying a QP sends what it owes, the ACKs and the
+// repetition of writes that were lost, so a peer that still waits for them gets them although this side leaves.
+void Connection::disconnect() {
+  for (const Lane& lane : std::exchange(lanes_, {}))
     if (lane.qp != nullptr) api_.mrc_destroy_qp(lane.qp);
-  for (mrc_cq* cq : cqs_)
+  for (mrc_cq* cq : std::exchange(cqs_, {}))
     if (cq != nullptr) api_.mrc_destroy_cq(cq);
-  for (mrc_qp_hint* hint : hints_)
+  for (mrc_qp_hint* hint : std::exchange(hints_, {}))
     if (hint != nullptr) api_.mrc_destroy_qp_hint(hint);
 }
 
@@ -54,7 +56,7 @@ ncclResult_t Connection::create(int lanes) {
     cqs_.push_back(api_.mrc_create_cq(devices.member(number_, m).mrc, entries, nullptr, nullptr, 0));
     if (cqs_.back() == nullptr) return fail(ncclSystemError, std::string("mrc_create_cq: ") + std::strerror(errno));
   }
-  make_hint(lanes);
+  make_hint(lanes_per_member);
   lanes_.resize(lanes);
   for (int i = 0; i < lanes; ++i) {
     lanes_[i].member = static_cast<uint8_t>(i % members);
@@ -63,12 +65,13 @@ ncclResult_t Connection::create(int lanes) {
   return ncclSuccess;
 }
 
-void Connection::make_hint(int lanes) {
+void Connection::make_hint(int lanes_per_member) {
   const Devices& devices = process().devices;
-  const int flows = context_->flows_per_peer.load();
+  const int flows = (role_ == Role::kSender ? context_->send_flows : context_->recv_flows).load();
   if (process().settings.hints == 0) return;
   mrc_qp_hint_init_attr init{};
-  init.attr.num_qps_per_peer = lanes * std::max(flows, 1);
+  init.attr.num_qps_per_peer =
+      static_cast<int>(std::min<int64_t>(int64_t{lanes_per_member} * std::max(flows, 1), INT_MAX));
   init.attr.num_send_peers = context_->send_peers.load();
   init.attr.num_remote_recv_peers = context_->recv_peers.load();
   if (init.attr.num_send_peers == 0 && init.attr.num_remote_recv_peers == 0 && flows == 0) return;
@@ -115,6 +118,7 @@ void Connection::describe(Hello* hello) const {
   hello->role = role_;
   hello->members = static_cast<uint8_t>(cqs_.size());
   hello->lanes = static_cast<uint16_t>(lanes_.size());
+  hello->traffic_class = static_cast<uint16_t>(traffic_class_);
   hello->control_addr = reinterpret_cast<uint64_t>(const_cast<Connection*>(this)->control_memory());
   for (size_t m = 0; m < cqs_.size(); ++m) {
     const Device& device = devices.member(number_, static_cast<int>(m));

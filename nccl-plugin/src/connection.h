@@ -42,7 +42,7 @@ struct Lane {
 
 class Connection {
  public:
-  virtual ~Connection();
+  virtual ~Connection() = default;
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
@@ -65,6 +65,9 @@ class Connection {
   };
 
   Connection(std::shared_ptr<Context> context, int number, int traffic_class, std::string peer, Role role, Depth depth);
+
+  // Destroys queue pairs and queues. For the destructors of the two ends, first: until then their memory is in use.
+  void disconnect();
 
   // Memory that the peer writes into.
   virtual void* control_memory() = 0;
@@ -90,7 +93,7 @@ class Connection {
 
   ncclResult_t create_lane(Lane& lane, mrc_cq* cq);
   ncclResult_t connect_lane(Lane& lane, const Hello& peer, const LaneInfo& remote);
-  void make_hint(int lanes);
+  void make_hint(int lanes_per_member);
   void broken(const ibv_wc& wc);
   void look_after_peer();
   void beat();

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "connect.h"
 #include "log.h"
 
 namespace mrc::nccl {
@@ -70,7 +71,16 @@ std::shared_ptr<Process> Process::current() {
 }
 
 uint64_t Attempts::add(std::shared_ptr<Attempt> attempt) {
+  std::vector<std::shared_ptr<Attempt>> abandoned;  // destroyed without the lock
   std::lock_guard lock(mutex_);
+  for (auto it = attempts_.begin(); it != attempts_.end();) {
+    if (!it->second->abandoned()) {
+      ++it;
+      continue;
+    }
+    abandoned.push_back(std::move(it->second));
+    it = attempts_.erase(it);
+  }
   attempts_.emplace(++last_, std::move(attempt));
   return last_;
 }

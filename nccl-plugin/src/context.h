@@ -40,6 +40,7 @@ class Attempt;  // connect.h
 // Connections that are being made, by number. Numbers begin at 1 and are not used twice.
 class Attempts {
  public:
+  // Also lets go of those that nobody has called for long: NCCL does not come back when it gives up during set-up.
   uint64_t add(std::shared_ptr<Attempt> attempt);
   std::shared_ptr<Attempt> find(uint64_t number);  // null: unknown
   void remove(uint64_t number);
@@ -57,11 +58,13 @@ struct Context {
   // Expectations told by setNetAttr; 0: not told.
   std::atomic<int> send_peers{0};
   std::atomic<int> recv_peers{0};
-  std::atomic<int> flows_per_peer{0};
+  std::atomic<int> send_flows{0};  // per peer
+  std::atomic<int> recv_flows{0};
   Attempts attempts;  // cleared when the communicator ends: each of them refers to the context
 };
 
-// Traffic class of a connection: what the connect call says, else the communicator, else the setting.
+// Traffic class of a connection, as its sender says it: what the connect call says, else the communicator, else the
+// setting.
 inline int traffic_class_of(const Context& context, int of_call) {
   if (of_call != NCCL_NET_TRAFFIC_CLASS_UNDEF) return of_call;
   const int of_communicator = context.traffic_class.load();

@@ -39,9 +39,11 @@ int speed_of(const ibv_port_attr& port) {
   return lanes * lane;
 }
 
-std::string pci_path_of(const std::string& interface) {
-  if (interface.empty() || interface.find('/') != std::string::npos) return "";
-  char* real = realpath(("/sys/class/net/" + interface + "/device").c_str(), nullptr);
+}  // namespace
+
+std::string pci_path_of(const std::string& folder, const std::string& name) {
+  if (name.empty() || name.find('/') != std::string::npos) return "";
+  char* real = realpath((folder + "/" + name + "/device").c_str(), nullptr);
   if (real == nullptr) return "";
   std::string path = real;
   std::free(real);
@@ -50,8 +52,6 @@ std::string pci_path_of(const std::string& interface) {
   if (last.find(':') == std::string::npos) path.resize(path.rfind('/'));
   return path.find("/pci") == std::string::npos ? "" : path;
 }
-
-}  // namespace
 
 void read_description(const std::string& text, Device* device) {
   const nlohmann::json facts = nlohmann::json::parse(text, nullptr, false);
@@ -68,7 +68,8 @@ void read_description(const std::string& text, Device* device) {
   device->latency_us = set("base_rtt_us", 0) / 2;
   device->max_qps = static_cast<int>(set("max_qps", device->max_qps));
   for (const nlohmann::json& plane : facts.value("planes", nlohmann::json::array()))
-    if (device->pci_path.empty()) device->pci_path = pci_path_of(plane.value("interface", std::string()));
+    if (device->pci_path.empty())
+      device->pci_path = pci_path_of("/sys/class/net", plane.value("interface", std::string()));
 }
 
 Devices::~Devices() {
@@ -159,7 +160,7 @@ void Devices::describe(Device* device) const {
   device->guid = guid_of(device->gid, device->name);
   device->max_qps = 65536;
   if (api_.describe_device == nullptr) {
-    device->pci_path = pci_path_of(device->name);
+    device->pci_path = pci_path_of("/sys/class/infiniband", device->name);
     return;
   }
   const int size = api_.describe_device(device->verbs, nullptr, 0);

@@ -39,6 +39,10 @@ struct Device {
 // its planes. Fields that are missing stay as they are.
 void read_description(const std::string& text, Device* device);
 
+// Where the PCI function of a network interface or RDMA device lies in sysfs, as NCCL wants it; empty: it has none.
+// `folder` is the class that names it: /sys/class/net, /sys/class/infiniband.
+std::string pci_path_of(const std::string& folder, const std::string& name);
+
 struct VirtualDevice {
   std::string name;
   std::vector<int> members;  // indices of devices

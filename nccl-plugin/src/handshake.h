@@ -21,8 +21,9 @@ namespace mrc::nccl {
 
 inline constexpr uint32_t kHandleMagic = 0x4d52434c;  // "LCRM" in memory
 inline constexpr uint32_t kHelloMagic = 0x4d524348;
-inline constexpr uint16_t kSetupVersion = 1;  // of handle, Hello and data protocol together
+inline constexpr uint16_t kSetupVersion = 2;  // of handle, Hello and data protocol together
 inline constexpr int kMaxLanes = 128;
+inline constexpr int kMaxTrafficClass = 255;  // a byte of the IP header
 inline constexpr uint8_t kReadyByte = 0x52;
 
 struct Handle {
@@ -61,7 +62,7 @@ struct Hello {
   uint64_t control_addr;  // sender: its FIFO; receiver: its size records (protocol.h)
   uint32_t split_bytes;   // 0: messages are not cut. The sender's word
   uint16_t lanes;
-  uint16_t unused;
+  uint16_t traffic_class;  // of both directions. The sender's word: up to ABI version 10 only it hears NCCL's
   MemberInfo member[kMaxMembers];
   LaneInfo lane[kMaxLanes];
 };

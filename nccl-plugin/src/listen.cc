@@ -65,16 +65,24 @@ ncclResult_t Listener::take_candidates() {
     if (io != Io::kDone) return ncclSuccess;
     fresh.peer = from.text();
     fresh.since = Clock::now();
-    // Strangers that hold their connections open must not keep the peer out: the longest silent one goes.
     if (candidates_.size() >= kMaxCandidates)
-      for (auto it = candidates_.begin(); it != candidates_.end(); ++it)
-        if (it->at == At::kHello) {
-          drop(*it, "too many strangers at once");
-          candidates_.erase(it);
-          break;
-        }
+      if (const ncclResult_t result = make_room(); result != ncclSuccess) return result;
     candidates_.push_back(std::move(fresh));
   }
+}
+
+// Strangers that hold their connections open must not keep the peer out: the longest silent one goes. It may have
+// spoken since it was last asked, and be the peer.
+ncclResult_t Listener::make_room() {
+  for (auto it = candidates_.begin(); it != candidates_.end(); ++it) {
+    if (it->at != At::kHello) continue;
+    const ncclResult_t result = hear(*it);
+    if (it->at == At::kHello) drop(*it, "too many strangers at once");
+    const bool gone = it->at == At::kDropped;
+    if (gone) candidates_.erase(it);
+    if (gone || result != ncclSuccess) return result;
+  }
+  return ncclSuccess;
 }
 
 void Listener::drop(Candidate& candidate, const std::string& why) {
@@ -95,25 +103,30 @@ ncclResult_t Listener::interrupted(Candidate& candidate, Io io) {
   return ncclRemoteError;
 }
 
+// Whoever has said nothing, or not all, stays in kHello.
+ncclResult_t Listener::hear(Candidate& c) {
+  const Io io = c.socket.receive_all(&c.hello, sizeof c.hello, &c.moved);
+  // What has come is looked at before it is complete: a stranger goes at its first words.
+  if (c.moved >= sizeof c.hello.magic && c.hello.magic != kHelloMagic) {
+    drop(c, "it does not speak this protocol");
+    return ncclSuccess;
+  }
+  if (io == Io::kDone) {
+    c.moved = 0;
+    return greeted(c);
+  }
+  if (io == Io::kAgain &&
+      Clock::now() - c.since > std::chrono::milliseconds(context_->process->settings.hello_timeout_ms)) {
+    drop(c, "it has not said who it is within NCCL_MRC_HELLO_TIMEOUT_MS");
+    return ncclSuccess;
+  }
+  return interrupted(c, io);
+}
+
 ncclResult_t Listener::advance(Candidate& c) {
-  const Settings& settings = context_->process->settings;
-  const auto waited = Clock::now() - c.since;
   if (c.at == At::kHello) {
-    const Io io = c.socket.receive_all(&c.hello, sizeof c.hello, &c.moved);
-    // What has come is looked at before it is complete: a stranger goes at its first words.
-    if (c.moved >= sizeof c.hello.magic && c.hello.magic != kHelloMagic) {
-      drop(c, "it does not speak this protocol");
-      return ncclSuccess;
-    }
-    if (io == Io::kDone) {
-      c.moved = 0;
-      if (const ncclResult_t result = greeted(c); result != ncclSuccess || c.at == At::kDropped) return result;
-    } else if (io == Io::kAgain && waited > std::chrono::milliseconds(settings.hello_timeout_ms)) {
-      drop(c, "it has not said who it is within NCCL_MRC_HELLO_TIMEOUT_MS");
-      return ncclSuccess;
-    } else {
-      return interrupted(c, io);
-    }
+    const ncclResult_t result = hear(c);
+    if (result != ncclSuccess || c.at == At::kHello || c.at == At::kDropped) return result;
   }
   if (c.at == At::kAnswer) {
     const Io io = c.socket.send_all(&c.answer, sizeof c.answer, &c.moved);
@@ -129,7 +142,8 @@ ncclResult_t Listener::advance(Candidate& c) {
     c.at = At::kDropped;
     NET_WARN("Accepting from %s: it breaks the protocol of the set-up", c.peer.c_str());
     return ncclRemoteError;
-  } else if (io == Io::kAgain && waited > std::chrono::seconds(settings.setup_timeout_s)) {
+  } else if (io == Io::kAgain &&
+             Clock::now() - c.since > std::chrono::seconds(context_->process->settings.setup_timeout_s)) {
     c.at = At::kDropped;
     NET_WARN("Accepting from %s: it is silent for longer than NCCL_MRC_SETUP_TIMEOUT", c.peer.c_str());
     return ncclRemoteError;
@@ -147,8 +161,7 @@ ncclResult_t Listener::greeted(Candidate& c) {
     return ncclSuccess;
   }
   c.at = At::kAnswer;
-  const int traffic_class = traffic_class_of(*context_, NCCL_NET_TRAFFIC_CLASS_UNDEF);
-  c.comm = std::make_unique<RecvComm>(context_, number_, traffic_class, c.peer);
+  c.comm = std::make_unique<RecvComm>(context_, number_, c.hello.traffic_class, c.peer);
   ncclResult_t result = c.comm->create(c.hello.lanes);
   if (result == ncclSuccess) result = c.comm->connect(c.hello);
   if (result != ncclSuccess) {

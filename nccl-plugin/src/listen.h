@@ -41,7 +41,9 @@ class Listener {
 
   Listener(std::shared_ptr<Context> context, int number) : context_(std::move(context)), number_(number) {}
   ncclResult_t take_candidates();
+  ncclResult_t make_room();
   ncclResult_t advance(Candidate& candidate);
+  ncclResult_t hear(Candidate& candidate);
   ncclResult_t greeted(Candidate& candidate);
   ncclResult_t interrupted(Candidate& candidate, Io io);
   void drop(Candidate& candidate, const std::string& why);

@@ -97,7 +97,8 @@ ncclResult_t set_attributes(void* context, const ncclNetAttr_v12_t& attributes) 
     auto keep = [](std::atomic<int>& to, int value) { to = std::max(value, 0); };
     keep(known->send_peers, attributes.sendCommAttr.maxConcurrentPeers);
     keep(known->recv_peers, attributes.recvCommAttr.maxConcurrentPeers);
-    keep(known->flows_per_peer, attributes.sendCommAttr.maxFlowsPerPeer);
+    keep(known->send_flows, attributes.sendCommAttr.maxFlowsPerPeer);
+    keep(known->recv_flows, attributes.recvCommAttr.maxFlowsPerPeer);
     return ncclSuccess;
   });
 }
@@ -183,8 +184,13 @@ ncclResult_t connect(void* context, int number, int traffic_class, void* handle,
     const auto known = context_of(context);
     if (known == nullptr) return ncclInvalidUsage;
     if (!known->process->devices.valid(number)) return bad_device(number);
+    const int wanted = traffic_class_of(*known, traffic_class);
+    if (wanted < 0 || wanted > kMaxTrafficClass) {
+      NET_WARN("Traffic class %d of the communicator is not in 0..%d", wanted, kMaxTrafficClass);
+      return ncclInvalidArgument;
+    }
     SendComm* made = nullptr;
-    const ncclResult_t result = connect_step(known, number, traffic_class_of(*known, traffic_class), handle, &made);
+    const ncclResult_t result = connect_step(known, number, wanted, handle, &made);
     *send_comm = static_cast<Connection*>(made);
     return result;
   });
@@ -284,11 +290,6 @@ ncclResult_t iflush(void** request) {
 
 ncclResult_t test(void* request, int* done, int* sizes) {
   return guarded([&] { return static_cast<Request*>(request)->test(done, sizes); });
-}
-
-ncclResult_t refuse_device_calls() {
-  NET_WARN("This network has no device side (netDeviceType is host)");
-  return ncclInvalidUsage;
 }
 
 }  // namespace mrc::nccl

@@ -37,6 +37,5 @@ ncclResult_t irecv(void* recv_comm, int n, void** data, const uint64_t* sizes, c
                    void** request);
 ncclResult_t iflush(void** request);
 ncclResult_t test(void* request, int* done, int* sizes);
-ncclResult_t refuse_device_calls();
 
 }  // namespace mrc::nccl

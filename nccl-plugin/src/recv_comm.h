@@ -29,6 +29,7 @@ class RecvRequest final : public Request {
 class RecvComm final : public Connection {
  public:
   RecvComm(std::shared_ptr<Context> context, int number, int traffic_class, std::string peer);
+  ~RecvComm() override { disconnect(); }
 
   // One group of receives. *request stays null when kRows of them are under way.
   ncclResult_t irecv(int n, void* const* data, const uint64_t* sizes, const int* tags, Memory* const* memory,

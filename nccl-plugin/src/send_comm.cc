@@ -70,7 +70,7 @@ SendComm::LaneSet SendComm::lanes_for(uint64_t size) const {
 bool SendComm::room_for(const LaneSet& lanes, uint64_t size) const {
   const uint32_t writes = static_cast<uint32_t>(size / kLargestWrite) + 2;
   for (size_t i = 0; i < lanes_.size(); ++i)
-    if ((lanes[i] || row_lanes_[i]) && !room(lanes_[i], writes)) return false;
+    if (lanes[i] && !room(lanes_[i], writes)) return false;
   return true;
 }
 
@@ -87,12 +87,15 @@ ncclResult_t SendComm::isend(const void* data, uint64_t size, int tag, const Mem
     if (error() != ncclSuccess || !row_ready()) return error();
   }
   const int r = find_slot(tag);
-  if (r < 0) return ncclSuccess;
+  if (r < 0) return progress();  // its row comes after this one, which may wait for a peer that is dead
   const Slot& slot = fifo_[place_of(row_)][r];
-  size = std::min(size, slot.size);  // a larger message is cut off, as NCCL's own networks do
+  // A larger message is cut off, as NCCL's own networks do. The peer can write here at any time: read once.
+  size = std::min(size, __atomic_load_n(&slot.size, __ATOMIC_RELAXED));
   const LaneSet lanes = size == 0 ? LaneSet() : lanes_for(size);
   const bool last = row_posted_ == ((1u << row_count_) - 1) - (1u << r);
-  if (free_count_ == 0 || !room_for(lanes, size) || record_busy_[place_of(row_)]) return progress();
+  LaneSet row_lanes = row_lanes_ | lanes;
+  if (last && row_lanes.none()) row_lanes.set(row_ % lanes_.size());  // a row of empty messages
+  if (free_count_ == 0 || !room_for(row_lanes, size) || record_busy_[place_of(row_)]) return progress();
 
   const uint32_t index = free_[--free_count_];
   SendRequest& made = requests_[index];
@@ -100,7 +103,7 @@ ncclResult_t SendComm::isend(const void* data, uint64_t size, int tag, const Mem
   made.pending_ = 0;
   made.place_ = static_cast<uint8_t>(place_of(row_));
   records_[place_of(row_)].sizes[r] = size;
-  row_lanes_ |= lanes;
+  row_lanes_ = row_lanes;
   const Message message{&slot, reinterpret_cast<uint64_t>(data), size, memory, index};
   if (post_message(message, lanes, last) != ncclSuccess) return error();
   row_posted_ |= 1u << r;
@@ -114,7 +117,6 @@ ncclResult_t SendComm::isend(const void* data, uint64_t size, int tag, const Mem
 
 // Posts the message on `lanes` and, when it is the last of its row, the row's end on every lane that the row used.
 ncclResult_t SendComm::post_message(const Message& message, const LaneSet& lanes, bool last) {
-  if (last && row_lanes_.none()) row_lanes_.set(row_ % lanes_.size());  // a row of empty messages
   const uint64_t pieces = std::max<size_t>(lanes.count(), 1);
   // Pieces begin at multiples of the largest packet, so that cutting makes no short packets within.
   const uint64_t piece = ((message.size + pieces - 1) / pieces + 4095) / 4096 * 4096;

@@ -28,6 +28,7 @@ class SendRequest final : public Request {
 class SendComm final : public Connection {
  public:
   SendComm(std::shared_ptr<Context> context, int number, int traffic_class, std::string peer);
+  ~SendComm() override { disconnect(); }
 
   // *request stays null when the receiver has not posted a buffer for this tag yet, or a queue is full.
   ncclResult_t isend(const void* data, uint64_t size, int tag, const Memory* memory, Request** request);
@@ -57,6 +58,7 @@ class SendComm final : public Connection {
   int find_slot(int tag) const;
   bool cut(uint64_t size) const { return split_bytes_ != 0 && size >= split_bytes_ && lanes_.size() > 1; }
   LaneSet lanes_for(uint64_t size) const;
+  // Room on `lanes` for a message of `size` and the end of its row.
   bool room_for(const LaneSet& lanes, uint64_t size) const;
   ncclResult_t post_message(const Message& message, const LaneSet& lanes, bool last);
   ncclResult_t post_piece(int lane, const Message& message, uint64_t offset, uint64_t size, bool last);

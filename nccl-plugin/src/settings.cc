@@ -1,11 +1,19 @@
 #include "settings.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <iterator>
+#include <sstream>
 
 namespace mrc::nccl {
 
 namespace {
+
+std::vector<std::string> words(const char* text) {
+  std::istringstream in(text);
+  return {std::istream_iterator<std::string>(in), {}};
+}
 
 // Numbers are written as NCCL reads its own: decimal, 0x and hexadecimal, 0 and octal.
 bool parse(const char* text, const Setting& setting, int64_t* out) {
@@ -17,9 +25,27 @@ bool parse(const char* text, const Setting& setting, int64_t* out) {
   return true;
 }
 
+bool parse(const char* text, const Setting& setting, std::string* out) {
+  const std::vector<std::string> allowed = words(setting.allowed);
+  if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), text) == allowed.end()) return false;
+  *out = text;
+  return true;
+}
+
+// Of allowed values, in words.
 std::string range(const Setting& s) {
+  if (s.text != nullptr) {
+    std::string text;
+    for (const std::string& word : words(s.allowed)) text += (text.empty() ? "" : ", ") + word;
+    return text.empty() ? "text" : text;
+  }
   std::string text = std::to_string(s.least) + ".." + std::to_string(s.most);
   return *s.unit == '\0' ? text : text + " " + s.unit;
+}
+
+std::string value(const Settings& settings, const Setting& s) {
+  if (s.number != nullptr) return std::to_string(settings.*s.number);
+  return (settings.*s.text).empty() ? "(empty)" : settings.*s.text;
 }
 
 constexpr const char* kIntroduction = R"(# Settings of the NCCL plugin
@@ -46,9 +72,9 @@ has one file, which `MRC_CONFIG` names: planes, MTU, congestion control, faults 
 const std::vector<Setting>& setting_table() {
   static const std::vector<Setting> table = {
 #define NCCL_MRC_INT(member, name, second, value, least, most, unit, sentence) \
-  {name, second, &Settings::member, nullptr, least, most, unit, sentence},
-#define NCCL_MRC_TEXT(member, name, second, value, sentence) \
-  {name, second, nullptr, &Settings::member, 0, 0, "", sentence},
+  {name, second, &Settings::member, nullptr, least, most, unit, "", sentence},
+#define NCCL_MRC_TEXT(member, name, second, value, allowed, sentence) \
+  {name, second, nullptr, &Settings::member, 0, 0, "", allowed, sentence},
       NCCL_MRC_SETTINGS(NCCL_MRC_INT, NCCL_MRC_TEXT)
 #undef NCCL_MRC_INT
 #undef NCCL_MRC_TEXT
@@ -63,12 +89,9 @@ Settings settings_from_environment(std::vector<std::string>* complaints) {
     const char* text = std::getenv(name);
     if (text == nullptr && *s.second != '\0') text = std::getenv(name = s.second);
     if (text == nullptr || *text == '\0') continue;
-    if (s.text != nullptr) {
-      settings.*s.text = text;
-    } else if (!parse(text, s, &(settings.*s.number))) {
-      complaints->push_back(std::string(name) + "=" + text + " is not in " + range(s) + "; " +
-                            std::to_string(settings.*s.number) + " is used");
-    }
+    if (s.text != nullptr ? parse(text, s, &(settings.*s.text)) : parse(text, s, &(settings.*s.number))) continue;
+    complaints->push_back(std::string(name) + "=" + text + " is not in " + range(s) + "; " + value(settings, s) +
+                          " is used");
   }
   return settings;
 }
@@ -78,9 +101,7 @@ std::string settings_markdown() {
   std::string out = kIntroduction;
   for (const Setting& s : setting_table()) {
     out += std::string("| `") + s.name + "`" + (*s.second == '\0' ? "" : std::string(", `") + s.second + "`") + " | ";
-    out += s.text != nullptr ? (defaults.*s.text).empty() ? "(empty)" : defaults.*s.text
-                             : std::to_string(defaults.*s.number);
-    out += std::string(" | ") + (s.text != nullptr ? "text" : range(s)) + " | " + s.sentence + " |\n";
+    out += value(defaults, s) + " | " + range(s) + " | " + s.sentence + " |\n";
   }
   return out;
 }

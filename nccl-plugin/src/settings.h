@@ -13,23 +13,23 @@
 namespace mrc::nccl {
 
 // clang-format off
-// INT(member, name, second name, default, least, most, unit, sentence)    TEXT(member, name, second name, default, sentence)
+// INT(member, name, second name, default, least, most, unit, sentence)    TEXT(member, name, second name, default, allowed words or "", sentence)
 #define NCCL_MRC_SETTINGS(INT, TEXT)                                                                                    \
-  TEXT(hca, "NCCL_MRC_HCA", "", "", "Devices to use: names separated by commas; each stands for all devices whose names begin with it, after a leading = for exactly itself; a leading ^ means all but these") \
+  TEXT(hca, "NCCL_MRC_HCA", "", "", "", "Devices to use: names separated by commas; each stands for all devices whose names begin with it, after a leading = for exactly itself; a leading ^ means all but these") \
   INT(gid_index, "NCCL_MRC_GID_INDEX", "NCCL_IB_GID_INDEX", -1, -1, 255, "", "Entry of the device's GID table; -1: 3 where it is usable, else the first that is") \
   INT(timeout, "NCCL_MRC_TIMEOUT", "", 14, 0, 24, "", "Time after which a packet without an answer is repeated: 1.024 us * 2^timeout") \
   INT(retry_linear, "NCCL_MRC_RETRY_CNT_LINEAR", "", 7, 0, 7, "", "Repetitions at that interval") \
-  INT(retry_exp, "NCCL_MRC_RETRY_CNT_EXP", "", 9, 0, 25, "", "Repetitions at doubling intervals after them, then the request fails with ncclRemoteError; 25: for ever. With the defaults that is after 17 s") \
+  INT(retry_exp, "NCCL_MRC_RETRY_CNT_EXP", "", 9, 0, 25, "", "Repetitions at doubling intervals after them, then the request fails with ncclRemoteError; 25: for ever. With the defaults that is after 17 s; one that only waits finds out NCCL_MRC_KEEPALIVE later") \
   INT(peer_timeout_ms, "NCCL_MRC_PEER_TIMEOUT_MS", "", 1000, 0, 3600000, "ms", "When the peer's process has ended or closed the connection, requests may still complete for so long; then they fail with ncclRemoteError") \
-  INT(keepalive_s, "NCCL_MRC_KEEPALIVE", "", 10, 0, 32767, "s", "A peer's host that is silent on the set-up socket is asked for a sign of life, and given up after about so long; 0: never") \
+  INT(keepalive_s, "NCCL_MRC_KEEPALIVE", "", 10, 0, 32767, "s", "A connection without a completion for so long writes zero bytes to the peer: where its host is gone, that write runs out of repetitions, and the connection fails; 0: never") \
   INT(setup_timeout_s, "NCCL_MRC_SETUP_TIMEOUT", "", 300, 1, 86400, "s", "Longest time from the first connect call until the peer has accepted") \
-  INT(hello_timeout_ms, "NCCL_MRC_HELLO_TIMEOUT_MS", "", 10000, 1, 3600000, "ms", "Who connects to the listening port must have said who it is within this time, or is dropped") \
-  TEXT(socket_ifname, "NCCL_SOCKET_IFNAME", "", "", "Interface of the set-up sockets: prefixes separated by commas, = in front: exact names, ^ in front: all but these; empty: ib*, then any but docker* and lo, then docker*, lo, virbr*") \
-  TEXT(socket_family, "NCCL_SOCKET_FAMILY", "", "", "Address family of the set-up sockets: AF_INET, AF_INET6, or empty for either") \
+  INT(hello_timeout_ms, "NCCL_MRC_HELLO_TIMEOUT_MS", "", 60000, 1, 3600000, "ms", "Who connects to the listening port must have said who it is within this time, or is dropped") \
+  TEXT(socket_ifname, "NCCL_SOCKET_IFNAME", "", "", "", "Interface of the set-up sockets: prefixes separated by commas, = in front: exact names, ^ in front: all but these; empty: ib*, then any but docker* and lo, then docker*, lo, virbr*") \
+  TEXT(socket_family, "NCCL_SOCKET_FAMILY", "", "", "AF_INET AF_INET6", "Address family of the set-up sockets; empty: either") \
   INT(qps, "NCCL_MRC_QPS_PER_CONNECTION", "NCCL_IB_QPS_PER_CONNECTION", 1, 1, 128, "QPs", "Queue pairs of a connection, per device. One QP uses all paths already, so more of them cost and rarely gain") \
   INT(split, "NCCL_MRC_SPLIT_DATA_ON_QPS", "NCCL_IB_SPLIT_DATA_ON_QPS", 0, 0, 1, "", "1: large messages are cut over all QPs of the connection; 0: messages take the QPs in turn. A connection over several devices is always cut") \
   INT(split_bytes, "NCCL_MRC_SPLIT_BYTES", "", 131072, 4096, 1073741824, "bytes", "Messages below this size are not cut") \
-  INT(traffic_class, "NCCL_MRC_TC", "NCCL_IB_TC", 0, 0, 255, "", "Traffic class of data packets (DSCP in the upper six bits) when the communicator sets none; 0: what the device is configured for") \
+  INT(traffic_class, "NCCL_MRC_TC", "NCCL_IB_TC", 0, 0, 255, "", "Traffic class of data packets (DSCP in the upper six bits) when the communicator sets none; 0: what the device is configured for. The sender of a connection says it for both sides") \
   INT(hints, "NCCL_MRC_QP_HINT_ENABLE", "", 1, 0, 1, "", "Tell the device the numbers of peers and flows that NCCL expects, as a QP hint") \
   INT(cc_init_rate, "NCCL_MRC_CC_INIT_RATE", "", 0, 0, 10000000, "Mb/s", "Rate at which a QP starts: accepted, not acted on, a warning says so. Congestion control here has no rate per QP but a window, which starts at its largest") \
   INT(cc_min_rate, "NCCL_MRC_CC_MIN_RATE", "NCCL_MRC_CC_MIN", 0, 0, 10000000, "Mb/s", "Least rate of a QP: accepted, not acted on, a warning says so") \
@@ -50,7 +50,8 @@ struct Setting {
   int64_t Settings::*number = nullptr;
   std::string Settings::*text = nullptr;
   int64_t least = 0, most = 0;
-  const char* unit = "";
+  const char* unit = "";     // of a number
+  const char* allowed = "";  // words that a text may be, "": any
   const char* sentence;
 };
 

@@ -65,7 +65,7 @@ bool Socket::start_connect(const SocketAddress& to) {
 
 Io Socket::finish_connect() {
   pollfd p{fd_, POLLOUT, 0};
-  if (poll(&p, 1, 0) == 0) return Io::kAgain;
+  if (poll(&p, 1, 0) <= 0) return Io::kAgain;  // also when a signal came
   int error = 0;
   socklen_t size = sizeof error;
   if (getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return Io::kFailed;

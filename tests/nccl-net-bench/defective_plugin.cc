@@ -1,10 +1,12 @@
-// libnccl-net-defective.so, ABI v10: the TCP plugin with one defect, chosen by MRC_NET_DEFECT. Each is a mistake that a
-// plugin's author can make; nccl-net-bench must find every one, and name the rule.
+// libnccl-net-defective.so, ABI v10: the TCP plugin, strict about its caller, with one defect, chosen by
+// MRC_NET_DEFECT. Each is a mistake that a plugin's author can make; nccl-net-bench must find every one, and name the
+// rule. Without a defect it must find none.
 #include <poll.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
+#include <map>
 
 #include "versions.h"
 
@@ -30,6 +32,12 @@ ncclResult_t bad_accept(void* listen_comm, void** comm, ncclNetDeviceHandle_v7_t
   ncclResult_t result;
   do result = good.accept(listen_comm, comm, device);
   while (has("blocking-accept") && result == ncclSuccess && *comm == nullptr && poll(nullptr, 0, 1) == 0);
+  return result;
+}
+
+ncclResult_t bad_properties(int device, ncclNetProperties_v10_t* out) {
+  const ncclResult_t result = good.getProperties(device, out);
+  if (has("many-members")) out->vProps.ndevs = 1 << 20;
   return result;
 }
 
@@ -64,14 +72,46 @@ ncclResult_t bad_test(void* request, int* done, int* sizes) {
   return result;
 }
 
+// As a plugin does that looks into the communicator: memory is registered and released while it lives.
+std::map<void*, void*> registered;  // memory by address of the token
+
+ncclResult_t strict_reg(void* comm, void* data, size_t size, int type, void** memory) {
+  const ncclResult_t result = good.regMr(comm, data, size, type, memory);
+  if (result == ncclSuccess) registered[*memory = new char] = comm;
+  return result;
+}
+
+ncclResult_t strict_dereg(void* comm, void* memory) {
+  const auto found = registered.find(memory);
+  if (found == registered.end() || found->second != comm) return ncclInvalidUsage;
+  delete static_cast<char*>(memory);
+  registered.erase(found);
+  return ncclSuccess;
+}
+
+ncclResult_t strict_close(void* comm) {
+  for (const auto& [memory, of] : registered)
+    if (of == comm) return ncclInvalidUsage;
+  return good.closeSend(comm);
+}
+
+ncclResult_t bad_consumed(void*, int, void*) {
+  return has("refuses-consumed") ? ncclInvalidUsage : ncclSuccess;
+}
+
 ncclNet_v10_t defective() {
   ncclNet_v10_t t = good;
   t.name = "defective";
+  t.getProperties = bad_properties;
   t.listen = bad_listen;
   t.accept = bad_accept;
   t.isend = bad_isend;
   t.irecv = bad_irecv;
   t.test = bad_test;
+  t.regMr = strict_reg;
+  t.deregMr = strict_dereg;
+  t.closeSend = t.closeRecv = strict_close;
+  t.irecvConsumed = bad_consumed;
   if (has("no-flush")) t.iflush = nullptr;
   return t;
 }

@@ -31,12 +31,12 @@ class ConfigTest : public testing::Test {
     std::ofstream(file_) << yaml;
     set("MRC_CONFIG", file_);
   }
-  ncclResult_t start() {
+  ncclResult_t start(int version = 12, int traffic_class = NCCL_NET_TRAFFIC_CLASS_UNDEF) {
     clear_log();
     std::string why;
-    net_ = Net::open(MRC_NCCL_PLUGIN, 12, &why);
+    net_ = Net::open(MRC_NCCL_PLUGIN, version, &why);
     EXPECT_NE(net_, nullptr) << why;
-    const ncclResult_t result = net_->init(log_sink);
+    const ncclResult_t result = net_->init(log_sink, traffic_class);
     if (result != ncclSuccess) net_.reset();
     return result;
   }
@@ -45,6 +45,8 @@ class ConfigTest : public testing::Test {
     EXPECT_EQ(net_->properties(device, &p), ncclSuccess);
     return p;
   }
+  // A connection ends in errors on both sides, and the log says why.
+  void both_ends_refuse(const char* why);
   // Messages of all kinds of sizes, alone and in groups.
   void exchange(int device) {
     Pair pair(*net_, device);
@@ -85,6 +87,20 @@ class ConfigTest : public testing::Test {
   std::vector<std::string> names_;
   std::string file_;
 };
+
+void ConfigTest::both_ends_refuse(const char* why) {
+  char handle[NCCL_NET_HANDLE_MAXSIZE];
+  void *listen = nullptr, *send = nullptr, *recv = nullptr;
+  ASSERT_EQ(net_->listen(0, handle, &listen), ncclSuccess);
+  ncclResult_t connecting = ncclSuccess, accepting = ncclSuccess;
+  ASSERT_TRUE(eventually([&] {
+    if (connecting == ncclSuccess) connecting = net_->connect(0, handle, &send);
+    if (accepting == ncclSuccess) accepting = net_->accept(listen, &recv);
+    return connecting != ncclSuccess && accepting != ncclSuccess;
+  }));
+  EXPECT_NE(logged().find(why), std::string::npos);
+  EXPECT_EQ(net_->close_listen(listen), ncclSuccess);
+}
 
 constexpr char kTwoDevices[] =
     "devices:\n"
@@ -228,17 +244,27 @@ TEST_F(ConfigTest, hints_and_traffic_class) {
 TEST_F(ConfigTest, a_traffic_class_that_means_trimmed_is_refused) {
   set("NCCL_IB_TC", "64");
   ASSERT_EQ(start(), ncclSuccess);
-  char handle[NCCL_NET_HANDLE_MAXSIZE];
-  void *listen = nullptr, *send = nullptr, *recv = nullptr;
-  ASSERT_EQ(net_->listen(0, handle, &listen), ncclSuccess);
-  ncclResult_t connecting = ncclSuccess, accepting = ncclSuccess;
-  ASSERT_TRUE(eventually([&] {
-    if (connecting == ncclSuccess) connecting = net_->connect(0, handle, &send);
-    if (accepting == ncclSuccess) accepting = net_->accept(listen, &recv);
-    return connecting != ncclSuccess && accepting != ncclSuccess;
-  }));
-  EXPECT_NE(logged().find("traffic class 64"), std::string::npos);
-  EXPECT_EQ(net_->close_listen(listen), ncclSuccess);
+  both_ends_refuse("traffic class 64");
+}
+
+// In version 10 NCCL says it to the connecting side alone. The receiving side, which writes, too, hears it from there.
+TEST_F(ConfigTest, the_traffic_class_of_a_connect_is_that_of_both_ends) {
+  ASSERT_EQ(start(10, 64), ncclSuccess);
+  both_ends_refuse("traffic class 64");
+}
+
+TEST_F(ConfigTest, a_traffic_class_above_a_byte_is_refused) {
+  for (const int version : {10, 11, 12}) {
+    ASSERT_EQ(start(version, 256), ncclSuccess);
+    char handle[NCCL_NET_HANDLE_MAXSIZE];
+    void *listen = nullptr, *send = nullptr;
+    ASSERT_EQ(net_->listen(0, handle, &listen), ncclSuccess);
+    EXPECT_EQ(net_->connect(0, handle, &send), ncclInvalidArgument);
+    EXPECT_NE(logged().find("Traffic class 256"), std::string::npos);
+    EXPECT_EQ(net_->close_listen(listen), ncclSuccess);
+    ASSERT_EQ(net_->finalize(), ncclSuccess);
+    net_.reset();
+  }
 }
 
 TEST_F(ConfigTest, packets_of_all_mtus) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -111,6 +112,31 @@ TEST(NcclDescription, half_a_round_trip_is_the_latency) {
   EXPECT_EQ(device.max_qps, 77);
 }
 
+// A tree as sysfs has it.
+TEST(NcclDescription, the_pci_function_is_found_by_the_name_of_the_device) {
+  namespace fs = std::filesystem;
+  char made[] = "/tmp/mrc-sysfs-XXXXXX";
+  const fs::path root = mkdtemp(made);
+  const fs::path card = root / "devices/pci0000:00/0000:00:03.0", virtio = card / "virtio1",
+                 software = root / "devices/soft";
+  for (const fs::path& device : {virtio, software}) fs::create_directories(device);
+  const auto link = [&](const char* name, const fs::path& device) {
+    fs::create_directories(root / "class" / name);
+    fs::create_directory_symlink(device, root / "class" / name / "device");
+  };
+  link("mlx5_0", card);
+  link("eth0", virtio);
+  link("mrc0", software);
+  const auto path = [&](const char* name) { return pci_path_of(root / "class", name); };
+  EXPECT_EQ(path("mlx5_0"), card.string());
+  EXPECT_EQ(path("eth0"), card.string());  // of its parent
+  EXPECT_EQ(path("mrc0"), "");
+  EXPECT_EQ(path("lo"), "");
+  EXPECT_EQ(path(""), "");
+  EXPECT_EQ(path("../class/mlx5_0"), "");
+  fs::remove_all(root);
+}
+
 TEST(NcclSettings, defaults_lie_in_their_ranges) {
   const Settings defaults;
   for (const Setting& s : setting_table()) {
@@ -138,6 +164,21 @@ TEST(NcclSettings, both_ends_of_a_range_and_what_lies_beyond) {
     EXPECT_EQ(with(s.least - 1, 1), defaults.*s.number);
     EXPECT_EQ(with(s.most + 1, 1), defaults.*s.number);
   }
+}
+
+TEST(NcclSettings, a_word_that_is_not_allowed_is_complained_about) {
+  const auto with = [](const char* text, size_t complaints) {
+    std::vector<std::string> said;
+    setenv("NCCL_SOCKET_FAMILY", text, 1);
+    const Settings settings = settings_from_environment(&said);
+    unsetenv("NCCL_SOCKET_FAMILY");
+    EXPECT_EQ(said.size(), complaints) << text;
+    return settings.socket_family;
+  };
+  EXPECT_EQ(with("AF_INET", 0), "AF_INET");
+  EXPECT_EQ(with("AF_INET6", 0), "AF_INET6");
+  EXPECT_EQ(with("", 0), "");
+  for (const char* wrong : {"AF_INET5", "inet", "AF_INET AF_INET6", " "}) EXPECT_EQ(with(wrong, 1), "") << wrong;
 }
 
 TEST(NcclSettings, the_first_name_goes_before_the_second) {

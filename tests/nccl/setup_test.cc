@@ -1,10 +1,12 @@
 // Connection set-up with peers that are slow, silent, wrong or gone, for every ABI version. None of it may block, and
 // none may harm the connection of the right peer.
+#include <dirent.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <thread>
 
 #include "connect.h"
 #include "fixture.h"
@@ -208,10 +210,15 @@ TEST_P(SetupTest, a_stranger_without_the_cookie_is_dropped) {
 
 TEST_P(SetupTest, a_hello_that_is_wrong_anywhere_is_refused) {
   const std::function<void(nccl::Hello&)> faults[] = {
-      [](nccl::Hello& h) { ++h.version; },          [](nccl::Hello& h) { h.role = nccl::Role::kReceiver; },
-      [](nccl::Hello& h) { h.members = 0; },        [](nccl::Hello& h) { h.members = nccl::kMaxMembers + 1; },
-      [](nccl::Hello& h) { h.lanes = 0; },          [](nccl::Hello& h) { h.lanes = nccl::kMaxLanes + 1; },
-      [](nccl::Hello& h) { h.lane[0].member = 1; }, [](nccl::Hello& h) { h.member[0].mtu = 99; }};
+      [](nccl::Hello& h) { ++h.version; },
+      [](nccl::Hello& h) { h.role = nccl::Role::kReceiver; },
+      [](nccl::Hello& h) { h.members = 0; },
+      [](nccl::Hello& h) { h.members = nccl::kMaxMembers + 1; },
+      [](nccl::Hello& h) { h.lanes = 0; },
+      [](nccl::Hello& h) { h.lanes = nccl::kMaxLanes + 1; },
+      [](nccl::Hello& h) { h.lane[0].member = 1; },
+      [](nccl::Hello& h) { h.member[0].mtu = 99; },
+      [](nccl::Hello& h) { h.traffic_class = nccl::kMaxTrafficClass + 1; }};
   for (const auto& fault : faults) {
     Raw peer(handle_);
     nccl::Hello hello = peer.hello();
@@ -227,6 +234,16 @@ TEST_P(ShortHelloTest, silent_strangers_keep_nobody_out) {
   for (int i = 0; i < 100; ++i) strangers.emplace_back(handle_);
   join();
   EXPECT_EQ(accept_until([&] { return log_has("has not said who it is"); }), ncclSuccess);
+}
+
+TEST_P(SetupTest, strangers_who_come_after_the_peer_keep_it_no_more_out) {
+  Raw peer(handle_);
+  const nccl::Hello hello = peer.hello();
+  peer.say(&hello, sizeof hello);
+  std::vector<Raw> strangers;  // all before accept is called
+  for (int i = 0; i < 100; ++i) strangers.emplace_back(handle_);
+  peer.close();
+  EXPECT_NE(accept_until([] { return false; }), ncclSuccess);  // it was heard: its end is the end
 }
 
 TEST_P(SetupTest, a_peer_that_talks_slowly_is_understood) {
@@ -266,6 +283,29 @@ TEST_P(ShortSetupTest, a_connector_whom_nobody_accepts_gives_up_in_time) {
   EXPECT_TRUE(log_has("NCCL_MRC_SETUP_TIMEOUT"));
 }
 
+int open_descriptors() {
+  int count = 0;
+  DIR* const folder = opendir("/proc/self/fd");
+  while (readdir(folder) != nullptr) ++count;
+  closedir(folder);
+  return count;
+}
+
+// NCCL gives up during set-up by calling no more. Up to version 10 no context ends then, either.
+TEST_P(ShortSetupTest, a_connect_that_is_called_no_more_is_let_go_of) {
+  join();  // what is opened once and kept
+  const int before = open_descriptors();
+  char given_up[NCCL_NET_HANDLE_MAXSIZE];
+  std::memcpy(given_up, handle_, sizeof given_up);
+  void* send = nullptr;
+  ASSERT_EQ(net_->connect(0, given_up, &send), ncclSuccess);
+  EXPECT_EQ(open_descriptors(), before + 1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(2100));  // twice NCCL_MRC_SETUP_TIMEOUT
+  ASSERT_EQ(net_->connect(0, handle_, &send), ncclSuccess);
+  EXPECT_EQ(open_descriptors(), before + 1);
+  EXPECT_EQ(net_->connect(0, given_up, &send), ncclInvalidUsage);
+}
+
 TEST_P(SetupTest, accept_without_a_free_descriptor_is_an_error_with_its_reason) {
   join();
   Raw waiting(handle_);
@@ -295,6 +335,33 @@ TEST_P(SetupTest, a_handle_that_nobody_made_is_refused) {
   void* send = nullptr;
   EXPECT_EQ(net_->connect(0, nonsense, &send), ncclInvalidArgument);
   EXPECT_EQ(send, nullptr);
+}
+
+// What stands in a handle has come over the network.
+TEST_P(SetupTest, a_handle_with_the_number_of_another_connection_is_refused) {
+  char other[NCCL_NET_HANDLE_MAXSIZE];
+  std::memcpy(other, handle_, sizeof other);
+  void* send = nullptr;
+  ASSERT_EQ(net_->connect(0, handle_, &send), ncclSuccess);
+  ASSERT_EQ(send, nullptr);
+  nccl::Handle forged;
+  std::memcpy(&forged, handle_, sizeof forged);
+  ASSERT_NE(forged.attempt, 0U);
+  forged.cookie ^= 1;
+  std::memcpy(other, &forged, sizeof forged);
+  EXPECT_EQ(net_->connect(0, other, &send), ncclInvalidUsage);
+  join();  // the other connection is none the worse for it
+}
+
+TEST_P(SetupTest, a_handle_with_an_address_of_another_kind_is_refused) {
+  nccl::Handle forged;
+  std::memcpy(&forged, handle_, sizeof forged);
+  for (const sa_family_t family : {AF_UNSPEC, AF_UNIX, AF_PACKET}) {
+    forged.address.any.sa_family = family;
+    std::memcpy(handle_, &forged, sizeof forged);
+    void* send = nullptr;
+    EXPECT_EQ(net_->connect(0, handle_, &send), ncclInvalidArgument);
+  }
 }
 
 TEST_P(SetupTest, an_unknown_device_is_refused) {

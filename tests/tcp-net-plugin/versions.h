@@ -109,8 +109,7 @@ Table make_table() {
   }
   if constexpr (kVersion >= 7) {
     t.accept = [](void* listen_comm, void** comm, DeviceHandle**) { return accept(listen_comm, comm); };
-    set_refuse(t.getDeviceMr);
-    set_refuse(t.irecvConsumed);
+    // getDeviceMr and irecvConsumed stay null: there is no device side, and NCCL calls what is there.
   } else {
     t.accept = accept;
   }

@@ -103,6 +103,7 @@ void Pair::exchange_message(size_t size, int seed) {
 }
 
 void Pair::close() {
+  buffers_.clear();
   void* const comm = std::exchange(comm_, nullptr);
   check(receives() ? net_.close_recv(comm) : net_.close_send(comm), receives() ? "closeRecv" : "closeSend");
 }

@@ -2,6 +2,7 @@
 // that are posted and finished with every rule of the interface checked on the way.
 #pragma once
 
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,8 @@ class Pair {
   Pair(Rank& rank, Net& net);
   void* comm() const { return comm_; }
   bool receives() const { return rank_.rank() == kReceiver; }
+  // A buffer registered until close(): as NCCL does, memory goes before its connection.
+  Buffer& buffer(size_t size) { return buffers_.emplace_back(net_, comm_, size); }
   // A message through the connection, checked; shows that it works.
   void exchange_message(size_t size, int seed);
   void close();
@@ -56,6 +59,7 @@ class Pair {
   Rank& rank_;
   Net& net_;
   void* comm_ = nullptr;
+  std::deque<Buffer> buffers_;
 };
 
 int open_descriptors();

@@ -1,6 +1,4 @@
 // Cases about closing: in every state, without leaks.
-#include <deque>
-
 #include "case_tools.h"
 
 namespace mrc::net_bench {
@@ -48,11 +46,9 @@ std::string with_receives_pending(Rank& rank) {
   Net& net = rank.net();
   {
     Pair pair(rank);
-    std::deque<Buffer> buffers;
     if (pair.receives())
-      for (int i = 0; i < 8; ++i) receive(rank, net, pair.comm(), {&buffers.emplace_back(net, pair.comm(), 1000)}, {1});
+      for (int i = 0; i < 8; ++i) receive(rank, net, pair.comm(), {&pair.buffer(1000)}, {1});
     rank.barrier();
-    buffers.clear();
     rank.stage("closing with receives pending");
     pair.close();
     rank.barrier();
@@ -64,19 +60,19 @@ std::string with_receives_pending(Rank& rank) {
   return {};
 }
 
-// The sender closes with sends that it never tested; memory goes before the connection, as NCCL frees it.
+// The sender closes with sends that it never tested.
 std::string with_sends_pending(Rank& rank) {
   Net& net = rank.net();
   {
     Pair pair(rank);
-    std::deque<Buffer> buffers;
+    std::vector<Buffer*> buffers;
     for (int i = 0; i < 4; ++i) {
-      Buffer& b = buffers.emplace_back(net, pair.comm(), 1 << 20);
-      if (pair.receives()) receive(rank, net, pair.comm(), {&b}, {1});
+      buffers.push_back(&pair.buffer(1 << 20));
+      if (pair.receives()) receive(rank, net, pair.comm(), {buffers.back()}, {1});
     }
     rank.barrier();
     if (!pair.receives())
-      for (Buffer& b : buffers) send(rank, net, pair.comm(), b, b.size(), 1);
+      for (Buffer* b : buffers) send(rank, net, pair.comm(), *b, b->size(), 1);
     rank.barrier();
     rank.stage("closing with sends pending");
     if (pair.receives()) {
@@ -100,7 +96,7 @@ std::string after_last_send(Rank& rank) {
   Net& net = rank.net();
   for (int turn = 0; turn < 5; ++turn) {
     Pair pair(rank);
-    Buffer buffer(net, pair.comm(), 4 << 20), unused(net, pair.comm(), 1000);
+    Buffer &buffer = pair.buffer(4 << 20), &unused = pair.buffer(1000);
     if (pair.receives()) {
       void* const r = receive(rank, net, pair.comm(), {&buffer}, {1});
       receive(rank, net, pair.comm(), {&unused}, {1});  // is posted and never sent to

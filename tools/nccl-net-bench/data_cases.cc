@@ -22,7 +22,7 @@ std::string smaller_than_posted(Rank& rank) {
   Net& net = rank.net();
   Pair pair(rank);
   for (size_t size : {0, 1, 100, 5000}) {
-    Buffer buffer(net, pair.comm(), 5000);
+    Buffer& buffer = pair.buffer(5000);
     if (pair.receives()) {
       void* const r = receive(rank, net, pair.comm(), {&buffer}, {1});
       const int got = finish(rank, net, r, 1, "a receive of 5000")[0];
@@ -43,7 +43,7 @@ std::string smaller_than_posted(Rank& rank) {
 std::string send_before_receive(Rank& rank) {
   Net& net = rank.net();
   Pair pair(rank);
-  Buffer buffer(net, pair.comm(), 3000);
+  Buffer& buffer = pair.buffer(3000);
   if (pair.receives()) {
     rank.barrier();
     void* const r = receive(rank, net, pair.comm(), {&buffer}, {1});
@@ -69,27 +69,27 @@ std::string send_before_receive(Rank& rank) {
 std::string full_queue(Rank& rank) {
   Net& net = rank.net();
   Pair pair(rank);
-  std::deque<Buffer> buffers;
+  std::vector<Buffer*> buffers;
   std::vector<void*> requests;
-  for (int i = 0; i < NCCL_NET_MAX_REQUESTS; ++i) buffers.emplace_back(net, pair.comm(), 1000 + i * 700);
+  for (int i = 0; i < NCCL_NET_MAX_REQUESTS; ++i) buffers.push_back(&pair.buffer(1000 + i * 700));
   if (pair.receives()) {
     for (int i = 0; i < NCCL_NET_MAX_REQUESTS; ++i) {
       rank.stage("posting receive " + std::to_string(i + 1) + " of 32");
-      requests.push_back(receive(rank, net, pair.comm(), {&buffers[static_cast<size_t>(i)]}, {5}));
+      requests.push_back(receive(rank, net, pair.comm(), {buffers[static_cast<size_t>(i)]}, {5}));
     }
     rank.barrier();
     for (size_t i = requests.size(); i-- > 0;) {
       const int got = finish(rank, net, requests[i], 1, "receive " + std::to_string(i))[0];
-      require(got == static_cast<int>(buffers[i].size()),
+      require(got == static_cast<int>(buffers[i]->size()),
               "receive " + std::to_string(i) + " has the size of another one: " + std::to_string(got));
-      buffers[i].expect(static_cast<int>(i), buffers[i].size(), "receive " + std::to_string(i) + " of 32");
+      buffers[i]->expect(static_cast<int>(i), buffers[i]->size(), "receive " + std::to_string(i) + " of 32");
     }
   } else {
     rank.barrier();
     for (size_t i = 0; i < buffers.size(); ++i) {
-      buffers[i].fill(static_cast<int>(i));
+      buffers[i]->fill(static_cast<int>(i));
       rank.stage("posting send " + std::to_string(i + 1) + " of 32");
-      requests.push_back(send(rank, net, pair.comm(), buffers[i], buffers[i].size(), 5));
+      requests.push_back(send(rank, net, pair.comm(), *buffers[i], buffers[i]->size(), 5));
     }
     for (void* r : requests) finish(rank, net, r, 1, "a send");
   }
@@ -104,11 +104,11 @@ std::string long_run(Rank& rank) {
   Pair pair(rank);
   constexpr int kMessages = 3000, kWindow = 16;
   const auto size_of = [](int i) { return static_cast<size_t>(i * 37 % 2000); };
-  std::deque<Buffer> buffers;
-  for (int i = 0; i < kWindow; ++i) buffers.emplace_back(net, pair.comm(), 2000);
+  std::vector<Buffer*> buffers;
+  for (int i = 0; i < kWindow; ++i) buffers.push_back(&pair.buffer(2000));
   std::deque<void*> requests;
   for (int i = 0; i < kMessages + kWindow; ++i) {
-    Buffer& b = buffers[static_cast<size_t>(i % kWindow)];
+    Buffer& b = *buffers[static_cast<size_t>(i % kWindow)];
     if (i >= kWindow) {
       const int k = i - kWindow;
       const int got = finish(rank, net, requests.front(), 1, "message " + std::to_string(k))[0];

@@ -2,8 +2,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <deque>
-
 #include "case_tools.h"
 
 namespace mrc::net_bench {
@@ -15,12 +13,15 @@ namespace {
   _exit(1);
 }
 
+Clock::time_point death_limit(Rank& rank) {
+  const double seconds = rank.job().at("death_limit_s");
+  return Clock::now() + std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+}
+
 // Drives the requests until each is done or has failed, and demands that at least one has failed: after the peer's
 // death, not everything can have succeeded. Returns how many were done.
 int end_all(Rank& rank, std::vector<void*> requests, bool expects_failure) {
-  const Clock::time_point limit =
-      Clock::now() +
-      std::chrono::milliseconds(static_cast<int64_t>(rank.job().at("death_limit_s").get<double>() * 1000));
+  const Clock::time_point limit = death_limit(rank);
   int done_count = 0, failed = 0;
   std::vector<int> sizes(8);
   while (!requests.empty()) {
@@ -94,22 +95,21 @@ void connect_to_itself(Rank& rank) {
 std::string killed_sending(Rank& rank) {
   Net& net = rank.net();
   Pair pair(rank);
-  std::deque<Buffer> buffers;
-  for (int i = 0; i < 16; ++i) buffers.emplace_back(net, pair.comm(), 1 << 20);
+  std::vector<Buffer*> buffers;
+  for (int i = 0; i < 16; ++i) buffers.push_back(&pair.buffer(1 << 20));
   if (!pair.receives()) {
     rank.barrier();
     for (int i = 0; i < 6; ++i) {
-      void* const r = send(rank, net, pair.comm(), buffers[static_cast<size_t>(i)], 1 << 20, 1);
+      void* const r = send(rank, net, pair.comm(), *buffers[static_cast<size_t>(i)], 1 << 20, 1);
       if (i < 2) finish(rank, net, r, 1, "a send");
     }
     die();
   }
   std::vector<void*> requests;
-  for (Buffer& b : buffers) requests.push_back(receive(rank, net, pair.comm(), {&b}, {1}));
+  for (Buffer* b : buffers) requests.push_back(receive(rank, net, pair.comm(), {b}, {1}));
   rank.barrier();
   rank.stage("waiting for receives to fail after the sender was killed");
   end_all(rank, requests, true);
-  buffers.clear();
   rank.stage("closing the connection of a dead peer");
   pair.close();
   connect_to_itself(rank);
@@ -121,12 +121,12 @@ std::string killed_sending(Rank& rank) {
 std::string killed_receiving(Rank& rank) {
   Net& net = rank.net();
   Pair pair(rank);
-  std::deque<Buffer> buffers;
-  for (int i = 0; i < 16; ++i) buffers.emplace_back(net, pair.comm(), 4 << 20);
+  std::vector<Buffer*> buffers;
+  for (int i = 0; i < 16; ++i) buffers.push_back(&pair.buffer(4 << 20));
   if (pair.receives()) {
     buffers.pop_back();
     std::vector<void*> requests;
-    for (Buffer& b : buffers) requests.push_back(receive(rank, net, pair.comm(), {&b}, {1}));
+    for (Buffer* b : buffers) requests.push_back(receive(rank, net, pair.comm(), {b}, {1}));
     rank.barrier();
     finish(rank, net, requests[0], 1, "the first receive");
     die();
@@ -134,13 +134,13 @@ std::string killed_receiving(Rank& rank) {
   rank.barrier();
   std::vector<void*> requests;
   bool refused = false;
-  for (Buffer& b : buffers) {
+  for (Buffer* b : buffers) {
     void* request = nullptr;
     // Some of these may already meet the dead peer.
     until(
         rank,
         [&] {
-          refused = net.isend(pair.comm(), b.data(), b.size(), 1, b.memory(), &request) != ncclSuccess;
+          refused = net.isend(pair.comm(), b->data(), b->size(), 1, b->memory(), &request) != ncclSuccess;
           return refused || request != nullptr;
         },
         [] { return std::string("isend to a peer that was killed gives neither request nor error"); });
@@ -149,40 +149,56 @@ std::string killed_receiving(Rank& rank) {
   }
   rank.stage("waiting for sends to fail after the receiver was killed");
   end_all(rank, requests, !refused);
-  buffers.clear();
   rank.stage("closing the connection of a dead peer");
   pair.close();
   connect_to_itself(rank);
   return {};
 }
 
+void isend_until_it_fails(Rank& rank, Pair& pair, Buffer& buffer, int tag) {
+  rank.stage("waiting for isend to fail after the receiver was killed");
+  const Clock::time_point limit = death_limit(rank);
+  for (;;) {
+    void* request = nullptr;
+    if (rank.net().isend(pair.comm(), buffer.data(), buffer.size(), tag, buffer.memory(), &request) != ncclSuccess)
+      return;
+    require(Clock::now() < limit, "isend gives neither request nor error after the peer's death");
+    if (request != nullptr)
+      end_all(rank, {request}, false);
+    else
+      usleep(100);
+  }
+}
+
 // Nothing is posted at the sender: isend gives no request and must turn into an error.
 std::string killed_before_posting(Rank& rank) {
-  Net& net = rank.net();
   Pair pair(rank);
   if (pair.receives()) {
     rank.barrier();
     die();
   }
-  {
-    Buffer buffer(net, pair.comm(), 1000);
+  Buffer& buffer = pair.buffer(1000);
+  rank.barrier();
+  isend_until_it_fails(rank, pair, buffer, 1);
+  pair.close();
+  connect_to_itself(rank);
+  return {};
+}
+
+// A group is there, but its member of this tag has been sent: isend gives no request and must turn into an error.
+std::string killed_with_a_group(Rank& rank) {
+  if (rank.properties().maxRecvs < 2) return "maxRecvs is 1";
+  Net& net = rank.net();
+  Pair pair(rank);
+  Buffer &first = pair.buffer(1000), &second = pair.buffer(1000);
+  if (pair.receives()) {
+    receive(rank, net, pair.comm(), {&first, &second}, {1, 2});
     rank.barrier();
-    rank.stage("waiting for isend to fail after the receiver was killed");
-    const Clock::time_point limit =
-        Clock::now() +
-        std::chrono::milliseconds(static_cast<int64_t>(rank.job().at("death_limit_s").get<double>() * 1000));
-    for (;;) {
-      void* request = nullptr;
-      const ncclResult_t result = net.isend(pair.comm(), buffer.data(), 1000, 1, buffer.memory(), &request);
-      if (result != ncclSuccess) break;
-      require(Clock::now() < limit, "isend gives neither request nor error after the peer's death");
-      if (request != nullptr) {
-        end_all(rank, {request}, false);
-        continue;
-      }
-      usleep(100);
-    }
+    die();
   }
+  finish(rank, net, send(rank, net, pair.comm(), first, 1000, 1), 1, "the send of tag 1");
+  rank.barrier();
+  isend_until_it_fails(rank, pair, second, 1);
   pair.close();
   connect_to_itself(rank);
   return {};
@@ -250,6 +266,11 @@ std::vector<Case> death_cases() {
        2,
        {kReceiver},
        killed_before_posting},
+      {"peer-killed-in-group",
+       "isend of a tag that the posted group has no more fails when the receiver was killed",
+       2,
+       {kReceiver},
+       killed_with_a_group},
       {"peer-killed-in-setup",
        "a peer that dies in connect does not disturb another's connection",
        3,

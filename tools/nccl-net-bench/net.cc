@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <iterator>
 #include <type_traits>
 
@@ -61,23 +62,35 @@ class Versioned final : public Net {
     return p_.devices(count);
   }
   ncclResult_t properties(int device, ncclNetProperties_v12_t* out) override {
-    Props props;
+    Props props{};
     const ncclResult_t result = p_.getProperties(device, &props);
     *out = {};
     if (result != ncclSuccess) return result;
 #define COPY(member) \
-  if constexpr (requires { props.member; }) out->member = props.member;
-    COPY(name)
-    COPY(pciPath)
-    COPY(guid)
-    COPY(ptrSupport)
-    COPY(regIsGlobal)
-    COPY(forceFlush) COPY(speed) COPY(port) COPY(latency) COPY(maxComms) COPY(maxRecvs) COPY(netDeviceType)
-        COPY(netDeviceVersion) COPY(maxP2pBytes) COPY(maxCollBytes) COPY(maxMultiRequestSize) COPY(railId) COPY(planeId)
+  if constexpr (requires { props.member; }) out->member = props.member
+    COPY(name);
+    COPY(pciPath);
+    COPY(guid);
+    COPY(ptrSupport);
+    COPY(regIsGlobal);
+    COPY(forceFlush);
+    COPY(speed);
+    COPY(port);
+    COPY(latency);
+    COPY(maxComms);
+    COPY(maxRecvs);
+    COPY(netDeviceType);
+    COPY(netDeviceVersion);
+    COPY(maxP2pBytes);
+    COPY(maxCollBytes);
+    COPY(maxMultiRequestSize);
+    COPY(railId);
+    COPY(planeId);
 #undef COPY
-            if constexpr (requires { props.vProps; }) {
-      out->vProps.ndevs = props.vProps.ndevs;
-      for (int i = 0; i < props.vProps.ndevs; ++i) out->vProps.devs[i] = props.vProps.devs[i];
+    if constexpr (requires { props.vProps; }) {
+      out->vProps.ndevs = props.vProps.ndevs;  // as the plugin says, also where that is impossible
+      for (int i = 0; i < std::min<int>(props.vProps.ndevs, std::size(props.vProps.devs)); ++i)
+        out->vProps.devs[i] = props.vProps.devs[i];
     }
     return result;
   }
@@ -160,6 +173,11 @@ class Versioned final : public Net {
   ncclResult_t test(void* request, int* done, int* sizes) override {
     return p_.test(request, done, sizes);
   }
+  ncclResult_t irecv_consumed(void* comm, int n, void* request) override {
+    if constexpr (kVersion >= 7)
+      if (p_.irecvConsumed != nullptr) return p_.irecvConsumed(comm, n, request);
+    return ncclSuccess;
+  }
   ncclResult_t close_send(void* comm) override {
     return p_.closeSend(comm);
   }
@@ -207,10 +225,11 @@ std::unique_ptr<Net> Net::open(const std::string& library, int version, std::str
     CASE(8)
     CASE(9)
     CASE(10)
-    CASE(11) CASE(12)
+    CASE(11)
+    CASE(12)
 #undef CASE
-        default : return * why = "unknown version",
-                           nullptr;
+    default:
+      return *why = "unknown version", nullptr;
   }
 }
 

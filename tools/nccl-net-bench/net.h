@@ -44,6 +44,9 @@ class Net {
                              void** request) = 0;
   virtual ncclResult_t iflush(void* comm, int n, void** data, int* sizes, void** memory, void** request) = 0;
   virtual ncclResult_t test(void* request, int* done, int* sizes) = 0;
+  // NCCL's word that a receive, which is done, was copied from its buffers: said wherever the table has the function,
+  // whatever the type of the network. ncclSuccess where it is null or the version has none.
+  virtual ncclResult_t irecv_consumed(void* comm, int n, void* request) = 0;
   virtual ncclResult_t close_send(void* comm) = 0;
   virtual ncclResult_t close_recv(void* comm) = 0;
   virtual ncclResult_t close_listen(void* comm) = 0;

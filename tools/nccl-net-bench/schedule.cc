@@ -63,6 +63,7 @@ bool finish_receive(Net& net, ReceiveFlow& f, Flight& flight) {
     float* const sum = reinterpret_cast<float*>(m.data);
     for (size_t i = 0; i < m.size / sizeof(float); ++i) sum[i] = m.add[i] + came[i];
   }
+  check(net.irecv_consumed(f.comm, 1, flight.ring[slot]), "irecvConsumed");
   ++flight.done;
   return true;
 }

@@ -1,5 +1,6 @@
 // Cases about initialisation, properties and connection set-up.
 #include <cstring>
+#include <deque>
 
 #include "case_tools.h"
 
@@ -116,7 +117,7 @@ std::string handle_bytes(Rank& rank) {
 
 // Sixteen connections, each from a listen of its own, some made while others carry data.
 std::string many_connections(Rank& rank) {
-  std::vector<Pair> pairs;
+  std::deque<Pair> pairs;
   for (int i = 0; i < 16; ++i) {
     pairs.emplace_back(rank);
     pairs.front().exchange_message(1000, i);

@@ -1,5 +1,6 @@
 """NCCL for real: all-reduce and others through PyTorch with two ranks on one GPU, over the plugin and over NCCL's own
-socket transport in one run, and once more over the plugin while a plane dies. The results are compared with their exact
+socket transport in one run, and once more over the plugin while a plane dies. Both ranks being on one host, the plugin
+uses shared memory, and where it is told so its sockets, as between hosts. The results are compared with their exact
 values, and NCCL's log must say that the plugin was its network: a plugin that fails is otherwise replaced silently.
 
 Needs a GPU, PyTorch with NCCL, and the built plugin (--plugin); everything else is in this folder, so that it runs on a
@@ -107,12 +108,15 @@ def main():
         return 1
     library = os.path.abspath(options.plugin)
     over_mrc = {"NCCL_NET_PLUGIN": library}
+    over_sockets = {"MRC_SAME_HOST": "network"}
     sizes = ["--sizes", options.sizes]
     report, failed = {}, False
     for name, settings, arguments in (
             ("NCCL's own sockets", {"NCCL_NET_PLUGIN": "none", "NCCL_NET": "Socket"}, sizes),
             ("the plugin", over_mrc, sizes),
-            ("the plugin, a plane dies", {**over_mrc, "MRC_FAULT": options.fault}, [*sizes, "--seconds", str(options.seconds)])):
+            ("the plugin over sockets, as between hosts", {**over_mrc, **over_sockets}, sizes),
+            ("the plugin over sockets, a plane dies", {**over_mrc, **over_sockets, "MRC_FAULT": options.fault},
+             [*sizes, "--seconds", str(options.seconds)])):
         good, result, log = run(name, settings, arguments)
         networks = used_network(log)
         print(f"  network according to NCCL: {', '.join(networks) or 'nothing said'}; {result['nccl'] if result else ''}")
