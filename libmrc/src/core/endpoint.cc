@@ -50,7 +50,11 @@ void EndpointImpl::set_peer(Qp* qp, PeerId id) {
 
 void EndpointImpl::release_peer(PeerId id) {
   Peer* p = peer(id);
-  if (p == nullptr || --p->refs > 0) return;
+  if (p == nullptr) return;
+  if (--p->refs > 0) {
+    if (p->left()) leave_peer(p);
+    return;
+  }
   timers.remove(&p->timer);
   ops_.erase(std::remove_if(ops_.begin(), ops_.end(), [&](const EndpointOpRecord& op) { return op.peer == id; }),
              ops_.end());
@@ -61,6 +65,8 @@ void EndpointImpl::release_peer(PeerId id) {
 void EndpointImpl::bury(uint32_t index, const Tombstone& t) {
   const PeerId old = tombstones_[index].peer;
   tombstones_[index] = t;
+  for (const auto& [id, change] : {std::pair{t.peer, 1}, {old, -1}})
+    if (id != kNoPeer) peer(id)->graves += change, peer(id)->refs += change > 0;
   if (old != kNoPeer) release_peer(old);
 }
 
@@ -203,17 +209,16 @@ Qp* Endpoint::create_qp(const QpInit& init) {
 }
 
 void Endpoint::destroy_qp(Qp* qp) {
-  if (qp->peer != nullptr && (qp->state == QpState::kRtr || qp->state == QpState::kRts) &&
-      qp->responder.rx_packets > 0) {
-    ++qp->peer->refs;
+  const Responder& responder = qp->responder;
+  if (qp->peer != nullptr && responder.rx_packets > 0) {
     Tombstone t;
-    t.qpn = qp->qpn;
-    t.dest_qpn = qp->attr.dest_qpn;
+    t.last = {qp->qpn, qp->attr.dest_qpn, qp->attr.pkey, responder.expected_psn() - 1, responder.msn()};
+    if (responder.faulted()) {
+      t.last.psn = responder.expected_psn();
+      t.last.syndrome = responder.fault_syndrome();
+    }
     t.peer = qp->peer->id;
-    t.expected = qp->responder.expected_psn();
-    t.msn = qp->responder.msn();
-    t.pkey = qp->attr.pkey;
-    t.heard = qp->responder.last_request();
+    t.heard = responder.last_request();
     impl_->bury(qp->qpn & 0xFFFF, t);
   }
   impl_->forget(qp);

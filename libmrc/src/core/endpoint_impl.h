@@ -49,8 +49,11 @@ struct Peer {
       if (a.addr == addr) return true;
     return false;
   }
+  // Only records of destroyed QPs refer to it: nothing is sent there but answers.
+  bool left() const { return refs == graves; }
   PeerId id;
   uint32_t refs = 0;
+  uint32_t graves = 0;          // of refs, those of tombstones
   PeerDescription interned;     // as it was given, by which it is found
   PeerDescription description;  // with what the peer itself has told
   PeerPaths paths;
@@ -98,14 +101,21 @@ class QpList {
   Qp* tail_ = nullptr;
 };
 
-// What remains of a destroyed QP for a while, so that a peer whose last ACK was lost still gets one [MRC-RSP-11].
-struct Tombstone {
+// A transport ACK that leaves by itself: of a QP that cannot speak any more.
+struct LoneAck {
   uint32_t qpn = 0;
   uint32_t dest_qpn = 0;
-  PeerId peer = kNoPeer;
-  Psn expected;
-  uint32_t msn = 0;
   uint16_t pkey = 0;
+  Psn psn;
+  uint32_t msn = 0;
+  uint8_t syndrome = wire::kSyndromeAck;
+};
+
+// What remains of a destroyed QP for a while, so that a peer whose last ACK or NAK was lost still gets one
+// [MRC-RSP-11].
+struct Tombstone {
+  LoneAck last;
+  PeerId peer = kNoPeer;
   Instant heard;  // the last request
   Instant answered = Instant::from_ns(INT64_MIN / 4);
 };
@@ -158,10 +168,12 @@ class EndpointImpl {
   bool fill_flow(wire::Flow* flow, const Peer& to, uint16_t ev, uint8_t dscp) const;
   // Queues a control packet of `length` bytes of headers; appends the ICRC. False, and dropped, when too many wait.
   bool queue_one_off(const wire::Flow& flow, uint16_t ev, const uint8_t* headers, uint32_t length);
+  void send_ack(Instant now, const Peer& to, uint16_t ev, const LoneAck& ack);
   void send_nack(Instant now, Qp* qp, const wire::Flow& from, Psn psn, uint16_t timestamp, wire::NackReason reason);
   void count_tx(const TxBurst& b);
 
   // endpoint_ops.cc
+  void leave_peer(Peer* p);
   bool start_op(Instant now, PeerId peer, uint16_t ev, uint16_t id, bool port_status, uint32_t mask, Duration timeout,
                 bool internal, uint8_t traffic_class = 0);
   bool send_op(Instant now, EndpointOpRecord* op);  // false: no room in the queue
@@ -209,7 +221,8 @@ class EndpointImpl {
   std::vector<std::unique_ptr<Peer>> peers_;
   QpList<&Qp::ready> ready_;
   QpList<&Qp::control> control_;
-  std::vector<OneOff> one_offs_;  // ring
+  uint32_t data_before_answers_ = 0;  // bursts of data that have gone in front of owed answers
+  std::vector<OneOff> one_offs_;      // ring
   size_t one_off_head_ = 0, one_off_count_ = 0;
   std::vector<Tombstone> tombstones_;  // by QPN like qps_; one goes when its number is used again
   std::vector<EndpointOpRecord> ops_;

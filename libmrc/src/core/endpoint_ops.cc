@@ -71,7 +71,8 @@ void EndpointImpl::on_endpoint_request(Instant now, const wire::Flow& flow, uint
         for (const PlaneAddress& a : candidate->description.planes)
           if (a.addr == flow.src) {
             changed |= (candidate->paths.remote_planes() ^ mask) & all_planes();
-            candidate->paths.set_remote_planes(mask);
+            candidate->paths.set_remote_planes(now, mask);
+            rearm_peer(candidate.get());
             break;
           }
       }
@@ -167,7 +168,16 @@ void EndpointImpl::handle_op_timeouts(Instant now) {
 }
 
 void EndpointImpl::rearm_peer(Peer* p) {
-  timers.set(&p->timer, p->paths.next_probe_time());
+  timers.set(&p->timer, p->left() ? Instant::never() : p->paths.next_probe_time());
+}
+
+// The last QP to it is gone: its paths are asked about no more, until another one comes. [MRC-EVS-8]
+void EndpointImpl::leave_peer(Peer* p) {
+  ops_.erase(std::remove_if(ops_.begin(), ops_.end(),
+                            [&](const EndpointOpRecord& op) { return op.internal && op.peer == p->id; }),
+             ops_.end());
+  p->paths.forget_probes();
+  rearm_peer(p);
 }
 
 void EndpointImpl::probe_paths(Instant now, Peer* p) {
@@ -189,6 +199,7 @@ void EndpointImpl::set_plane_up(Instant now, uint8_t plane, bool up) {
   for (auto& p : peers_) {
     if (!p) continue;
     p->paths.set_local_planes(planes_up);
+    if (p->left()) continue;
     // The newest state replaces an update that is still unanswered.
     ops_.erase(
         std::remove_if(ops_.begin(), ops_.end(),

@@ -126,28 +126,18 @@ void EndpointImpl::answer_for_tombstone(Instant now, const wire::Packet& p) {
   const uint32_t index = p.bth.dqp & 0xFFFF;
   if (index >= tombstones_.size()) return;
   Tombstone& t = tombstones_[index];
-  if (t.qpn != p.bth.dqp || now - t.answered < config.ack_delay) return;
+  if (t.last.qpn != p.bth.dqp || now - t.answered < config.ack_delay) return;
   const bool probe = p.bth.opcode == wire::Opcode::kProbe;
-  if (probe || p.bth.psn < t.expected) ack_for_tombstone(now, &t);
+  if (probe || p.bth.psn <= t.last.psn) ack_for_tombstone(now, &t);
 }
 
 void EndpointImpl::ack_for_tombstone(Instant now, Tombstone* t) {
   Peer* to = peer(t->peer);
   if (to == nullptr) return;
   uint16_t ev;
-  wire::Flow flow;
-  if (!to->paths.pick_control(UINT32_MAX, &ev) || !fill_flow(&flow, *to, ev, config.dscp.control)) return;
+  if (!to->paths.pick_control(UINT32_MAX, &ev)) return;
   t->answered = now;
-  wire::Bth bth;
-  bth.opcode = wire::Opcode::kAck;
-  bth.dqp = t->dest_qpn;
-  bth.pkey = t->pkey;
-  bth.psn = t->expected - 1;
-  wire::Aeth aeth;
-  aeth.msn = t->msn;
-  uint8_t packet[kHeaderRoom];
-  queue_one_off(flow, ev, packet, wire::encode_ack(packet, bth, aeth));
-  ++counters.tx_acks;
+  send_ack(now, *to, ev, t->last);
 }
 
 }  // namespace mrc::core

@@ -1,11 +1,15 @@
 // What leaves next: single control packets first, then data with each QP taking one burst in turn, and the SACKs and
-// ACKs that QPs owe between them. A QP that sends data has its owed answers follow right behind, so that a reply is
-// never held up by the acknowledgement of the request [MRC-TX-1].
+// ACKs that QPs owe between them. A QP that sends data has its owed answers follow behind, so that a reply is not held
+// up by the acknowledgement of the request; but only so far behind, whatever it has to send [MRC-TX-1].
 #include "core/burst_builder.h"
 #include "core/endpoint_impl.h"
 #include "wire/udp.h"
 
 namespace mrc::core {
+
+namespace {
+constexpr uint32_t kDataBeforeAnswers = 4;  // bursts
+}
 
 bool EndpointImpl::fill_flow(wire::Flow* flow, const Peer& to, uint16_t ev, uint8_t dscp) const {
   const EvEntry& e = config.evs[ev];
@@ -37,6 +41,23 @@ bool EndpointImpl::queue_one_off(const wire::Flow& flow, uint16_t ev, const uint
   const uint32_t crc = config.icrc ? wire::icrc_compute(flow, o.bytes.data(), o.length) : 0;
   wire::icrc_store(o.bytes.data() + length, crc);
   return true;
+}
+
+void EndpointImpl::send_ack(Instant now, const Peer& to, uint16_t ev, const LoneAck& ack) {
+  wire::Flow flow;
+  if (!fill_flow(&flow, to, ev, config.dscp.control)) return;
+  wire::Bth bth;
+  bth.opcode = wire::Opcode::kAck;
+  bth.dqp = ack.dest_qpn;
+  bth.pkey = ack.pkey;
+  bth.psn = ack.psn;
+  wire::Aeth aeth;
+  aeth.syndrome = ack.syndrome;
+  aeth.msn = ack.msn;
+  uint8_t packet[kHeaderRoom];
+  queue_one_off(flow, ev, packet, wire::encode_ack(packet, bth, aeth));
+  ++counters.tx_acks;
+  trace(now, ack.qpn, TraceEvent::kTxAck, TraceTrigger::kNone, ack.psn.value(), ack.syndrome);
 }
 
 void EndpointImpl::send_nack(Instant now, Qp* qp, const wire::Flow& from, Psn psn, uint16_t timestamp,
@@ -97,7 +118,9 @@ bool EndpointImpl::poll_tx(Instant now, TxBurst* out, uint32_t planes_with_room)
   // single packets.
   if (planes_with_room == 0) return false;
   if (Qp* control = control_.front();
-      control != nullptr && (config.answers_first || !control->ready.linked) && send_owed(now, out, planes_with_room))
+      control != nullptr &&
+      (config.answers_first || !control->ready.linked || data_before_answers_ >= kDataBeforeAnswers) &&
+      send_owed(now, out, planes_with_room))
     return true;
   // A QP whose paths are all shut must not hold up the others: it goes to the back, and one lap is enough.
   Qp* first_stuck = nullptr;
@@ -113,6 +136,7 @@ bool EndpointImpl::poll_tx(Instant now, TxBurst* out, uint32_t planes_with_room)
       continue;
     }
     qp->responder.flush_behind_data();
+    if (!control_.empty()) ++data_before_answers_;
     count_tx(*out);
     return true;
   }
@@ -128,6 +152,7 @@ bool EndpointImpl::send_owed(Instant now, TxBurst* out, uint32_t planes_with_roo
     control_.remove(qp);
     if (qp->peer != nullptr && qp->responder.owes()) control_.push_back(qp);
     if (sent) {
+      data_before_answers_ = 0;
       count_tx(*out);
       return true;
     }

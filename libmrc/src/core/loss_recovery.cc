@@ -139,18 +139,19 @@ void Requester::handle_rto(Instant now) {
   const bool silent =
       !any && flight_ == 0 && lost_count_ == 0 && nxt_ > 0 && probe_outstanding_ && probe_sent_at_ + interval <= now;
   // The oldest packet has been sent again and again, by inference or NACK, and the interval has passed all the same:
-  // something lets small packets pass and not this one.
-  const bool stuck = !any && una_ < nxt_ && (*window_)[una_].sends > 1 && waiting_since_ + interval <= now;
+  // something lets small packets pass and not this one. Or it could not be sent again, as no path is left.
+  const bool stuck =
+      !any && una_ < nxt_ && ((*window_)[una_].sends > 1 || flight_ == 0) && waiting_since_ + interval <= now;
   if (any || stuck) waiting_since_ = now;
+  if (any) {
+    trace_window(now, TraceTrigger::kTimedOut, Duration());
+    qp_.ep->rearm_peer(qp_.peer);
+  }
   if ((any || silent || stuck) && !charge_retry()) {
     qp_.ep->enter_error(now, &qp_, WcStatus::kRetryExceeded, AsyncEvent::kQpFatal);
     return;
   }
   if (silent) send_probe(now, TraceTrigger::kStandstill);
-  if (any) {
-    trace_window(now, TraceTrigger::kTimedOut, Duration());
-    qp_.ep->rearm_peer(qp_.peer);
-  }
   rto_deadline_ = (oldest < Instant::never() ? oldest : now) + rto_interval();
   if (rto_deadline_ <= now) rto_deadline_ = now + rto_interval();
   if (lost_count_ > 0) qp_.ep->make_ready(&qp_);

@@ -13,6 +13,7 @@ constexpr double kReferenceRttNs = 12000;
 constexpr double kTargetWithTrimming = 0.75;  // of R
 constexpr double kWindowOfBdp = 1.5;
 constexpr int64_t kAdjustPackets = 8;
+constexpr int64_t kLeastMeasuredPackets = 4;
 constexpr int kQaGate = 3;
 constexpr int kMaxQaGate = 62;
 
@@ -115,7 +116,8 @@ void Nscc::set_measured(double line_rate_bps, Duration base_rtt) {
   derive(bytes_per_tick_ * static_cast<double>(r_));
   if (by_hand_max_wnd()) return;
   const bool untouched = s_.cwnd == s_.max_wnd;
-  s_.max_wnd = derived_max_wnd(s_.base_rtt);
+  // A rate is measured by what the window lets through: one of a single packet would never let more be seen.
+  s_.max_wnd = std::max<int64_t>(derived_max_wnd(s_.base_rtt), kLeastMeasuredPackets * mtu_);
   s_.cwnd = untouched ? s_.max_wnd : std::min(s_.cwnd, s_.max_wnd);
 }
 

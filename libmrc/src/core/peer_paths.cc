@@ -4,6 +4,10 @@
 
 namespace mrc::core {
 
+namespace {
+constexpr int64_t kDoubtEvery = 8;  // probe intervals
+}
+
 PeerPaths::PeerPaths(const EndpointConfig& config, const EvNames& names, const PeerDescription& peer,
                      Counters* counters, TraceSink* trace, Rng* rng)
     : config_(config), names_(names), counters_(counters), trace_(trace), rng_(rng) {
@@ -282,9 +286,10 @@ Instant PeerPaths::next_probe_time() const {
   Instant next = Instant::never();
   for (const EvHealth& h : health_)
     if (h.state == EvState::kAssumedBad && !h.probing && h.next_probe < next) next = h.next_probe;
-  if (inbound_)
-    for (const PlaneHealth& p : planes_)
-      if (p.next_check < next) next = p.next_check;
+  for (const PlaneHealth& p : planes_) {
+    if (inbound_ && p.next_check < next) next = p.next_check;
+    if (p.next_doubt < next) next = p.next_doubt;
+  }
   return next;
 }
 
@@ -292,7 +297,7 @@ bool PeerPaths::take_due_probe(Instant now, uint16_t* ev) {
   for (uint16_t i = 0; i < health_.size(); ++i) {
     EvHealth& h = health_[i];
     if (h.state != EvState::kAssumedBad || h.probing || h.next_probe > now) continue;
-    if (!((local_up_ >> h.plane) & 1) || !present(h.plane)) {  // a local port that is down carries no probe
+    if (!locally_up(h.plane) || !present(h.plane)) {  // a local port that is down carries no probe
       schedule_probe(now, i, config_.ev_probe_interval);
       continue;
     }
@@ -300,6 +305,7 @@ bool PeerPaths::take_due_probe(Instant now, uint16_t* ev) {
     *ev = i;
     return true;
   }
+  if (take_doubt(now, ev)) return true;
   if (!inbound_) return false;
   // Reverse paths: who only receives learns from its own probes which planes carry its SACKs. One check per plane and
   // interval, then the next inbound packet starts another round. Any path of the plane is asked; when that one was
@@ -324,12 +330,37 @@ bool PeerPaths::take_due_probe(Instant now, uint16_t* ev) {
   return false;
 }
 
+// A port that the peer has said to be down may have come back without a word: the process that would have told us has
+// ended, or its two updates overtook each other. One path is asked now and then; who answers is there. [MRC-PORT-3]
+bool PeerPaths::take_doubt(Instant now, uint16_t* ev) {
+  for (uint8_t plane = 0; plane < planes_.size(); ++plane) {
+    PlaneHealth& p = planes_[plane];
+    if (p.next_doubt > now) continue;
+    p.next_doubt = now + config_.ev_probe_interval * kDoubtEvery;
+    if (!locally_up(plane) || !present(plane)) continue;
+    const uint16_t drawn = draw_ev(plane, true);
+    if (drawn == UINT16_MAX || health_[drawn].probing || health_[drawn].state == EvState::kDenied) continue;
+    health_[drawn].probing = true;
+    *ev = drawn;
+    return true;
+  }
+  return false;
+}
+
+void PeerPaths::forget_probes() {
+  for (EvHealth& h : health_) h.probing = false;
+}
+
 // [MRC-CHOICE-Q20]
 void PeerPaths::on_probe_answer(Instant now, uint16_t ev, Instant sent_at) {
   EvHealth& h = health_[ev];
   h.probing = false;
   on_delivered(ev, sent_at);
   on_rtt(ev, now - sent_at);
+  if (!remotely_up(h.plane)) {
+    set_remote_planes(now, remote_up_ | 1u << h.plane);
+    trace_plane(now, h.plane, true, TraceTrigger::kProbeAnswered);
+  }
   if (h.state == EvState::kAssumedBad) recover(now, ev, TraceTrigger::kProbeAnswered);
 }
 
@@ -341,6 +372,7 @@ void PeerPaths::on_probe_lost(Instant now, uint16_t ev, Instant sent_at) {
     schedule_probe(now, ev, probe_patience(ev));
     return;
   }
+  if (!remotely_up(h.plane)) return;  // as the peer has said
   // Two silent checks in a row retire the plane: who only receives has no other evidence, and another EV of a dead
   // plane would swallow its SACKs for two checks more. [MRC-EVS-9]
   PlaneHealth& p = planes_[h.plane];
@@ -376,9 +408,19 @@ void PeerPaths::set_local_planes(uint32_t up) {
   refresh_usable();
 }
 
-void PeerPaths::set_remote_planes(uint32_t up) {
+void PeerPaths::set_remote_planes(Instant now, uint32_t up) {
+  const uint32_t back = up & ~remote_up_;
   remote_up_ = up;
   refresh_usable();
+  for (uint8_t plane = 0; plane < planes_.size(); ++plane) {
+    Instant& doubt = planes_[plane].next_doubt;
+    if (remotely_up(plane)) {
+      doubt = Instant::never();
+    } else if (doubt == Instant::never()) {
+      doubt = now + config_.ev_probe_interval * kDoubtEvery;
+    }
+    if ((back >> plane) & 1) hasten_probes(now, plane);
+  }
 }
 
 void PeerPaths::set_present_planes(uint32_t present) {

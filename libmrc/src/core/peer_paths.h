@@ -103,11 +103,12 @@ class PeerPaths {
   void on_probe_answer(Instant now, uint16_t ev, Instant sent_at);
   void on_probe_lost(Instant now, uint16_t ev, Instant sent_at);
   void on_probe_unsent(Instant now, uint16_t ev);  // proves nothing
+  void forget_probes();                            // none of those under way will be answered
 
   // --- administration ---
   void set_denied(Instant now, uint16_t ev, bool denied);
-  void set_local_planes(uint32_t up);   // bit per plane
-  void set_remote_planes(uint32_t up);  // by port status update from the peer
+  void set_local_planes(uint32_t up);                // bit per plane
+  void set_remote_planes(Instant now, uint32_t up);  // by port status update from the peer
   uint32_t remote_planes() const { return remote_up_; }
   void set_present_planes(uint32_t present);  // planes that both ends have, when the peer has told them
   std::vector<EvStatus> status() const;
@@ -124,6 +125,7 @@ class PeerPaths {
     uint32_t followed_ev = 0;       // the one that `reverse` was chosen by
     uint16_t checked = UINT16_MAX;  // the EV that the last check of the plane asked
     Instant next_check = Instant::never();
+    Instant next_doubt = Instant::never();  // when the peer's word that its port is down is put to the proof
   };
   static constexpr uint32_t kEvStreak = 2;
   static constexpr uint32_t kPlaneStreak = 4;
@@ -143,7 +145,10 @@ class PeerPaths {
   void activate_backup(uint8_t plane);
   void hasten_probes(Instant now, uint8_t plane);
   void schedule_probe(Instant now, uint16_t ev, Duration wait);
+  bool take_doubt(Instant now, uint16_t* ev);
   bool present(uint8_t plane) const { return (present_planes_ >> plane) & 1; }
+  bool locally_up(uint8_t plane) const { return (local_up_ >> plane) & 1; }
+  bool remotely_up(uint8_t plane) const { return (remote_up_ >> plane) & 1; }
   void refresh_usable();
 
   const EndpointConfig& config_;

@@ -35,7 +35,8 @@ void Responder::reset() {
   dirty_low_ = UINT64_MAX;
   dirty_high_ = 0;
   received_bytes_ = 0;
-  ooo_ = msn_ = unsacked_bytes_ = 0;
+  ooo_ = msn_ = unsacked_bytes_ = imms_pending_ = imm_hint_ = 0;
+  newest_ = Trigger();
   ack_deadline_ = Instant::never();
   named_count_ = 0;
   probe_pending_ = held_ = owes_ = sack_pending_ = ack_pending_ = nak_pending_ = false;
@@ -326,12 +327,13 @@ void Responder::on_probe(Instant now, const wire::Flow& flow, const wire::Packet
 }
 
 void Responder::on_packet_in_error(Instant now, const wire::Flow& flow, const wire::Packet& p) {
-  if (fault_seq_ != UINT64_MAX) {
+  if (faulted()) {
     nak_pending_ = true;
     owe_now();
     return;
   }
   // What is complete stays complete and is acknowledged again; for the rest there is no hope, and the peer shall know.
+  // In this order: the other way round, what was complete would fail there.
   if (!wire::is_request(p.bth.opcode)) {
     on_probe(now, flow, p);
   } else if (p.bth.psn < psn_of(expected_)) {
@@ -341,6 +343,9 @@ void Responder::on_packet_in_error(Instant now, const wire::Flow& flow, const wi
   }
   if (now - last_oor_nack_ < qp_.ep->config.ack_delay) return;
   last_oor_nack_ = now;
+  uint16_t ev;
+  if (expected_ != kOrigin && qp_.peer->paths.pick_answer(UINT32_MAX, &ev))
+    qp_.ep->send_ack(now, *qp_.peer, ev, {qp_.qpn, qp_.attr.dest_qpn, qp_.attr.pkey, psn_of(expected_ - 1), msn_});
   qp_.ep->send_nack(now, &qp_, flow, psn_of(expected_), 0, wire::NackReason::kUnexpEvent);
 }
 

@@ -53,6 +53,9 @@ class Responder {
   void flush();  // receive queue, with flush errors
   // For the tombstone of a destroyed QP: what its last SACK and ACK would say.
   Psn expected_psn() const { return psn_of(expected_); }
+  // The packet that is next has been refused: with this, and nothing comes after it.
+  bool faulted() const { return fault_seq_ == expected_; }
+  uint8_t fault_syndrome() const { return fault_syndrome_; }
   uint32_t msn() const { return msn_; }
   Instant last_request() const { return newest_.arrived; }
   uint64_t rx_packets = 0;

@@ -236,5 +236,59 @@ TEST_F(EndpointOpsTest, ARequestLeavesWithTheTrafficClassOfTheCaller) {
   }
 }
 
+// [MRC-PORT-3]
+TEST_F(EndpointOpsTest, APortThatIsSaidToBeDownIsAskedNowAndThenAndTakenBackWhenItAnswers) {
+  start();
+  receive(request(wire::EndpointOp::kPortStatus, 1), inbound(0), 0);  // plane 1 is down
+  const auto carries_plane_1 = [&] {
+    sent_.clear();
+    post(1, 256 * 16);
+    drain();
+    for (const SentPacket* s : requests())
+      if (s->plane == 1) return true;
+    return false;
+  };
+  EXPECT_FALSE(carries_plane_1());
+  endpoint_->modify_qp(now_, qp_, QpState::kReset, attr_);  // its data are not the point here
+  for (QpState s : {QpState::kInit, QpState::kRtr, QpState::kRts}) endpoint_->modify_qp(now_, qp_, s, attr_);
+  sent_.clear();
+  const Duration pause = config_.ev_probe_interval * 8;
+  pass(pause - Duration::nanoseconds(1));
+  EXPECT_TRUE(asked().empty());
+  pass(pause * 2);
+  ASSERT_GE(asked().size(), 2u);  // silence changes nothing
+  for (const SentPacket* s : asked()) EXPECT_EQ(s->plane, 1);
+  EXPECT_EQ(ev(1).state, EvState::kGood);
+  pass(Duration::nanoseconds(1));
+  answer(*asked().back(), 1);
+  EXPECT_TRUE(carries_plane_1());
+}
+
+// [MRC-EVS-8] Nobody is left who would use the answer.
+TEST_F(EndpointOpsTest, APeerWithoutQpsIsAskedNothing) {
+  start();
+  attr_.timeout = 10;
+  post(1, 8);
+  arrive(write_packet(0));
+  drain();
+  pass(Duration::milliseconds(4));  // the request times out, and its path is bad
+  endpoint_->destroy_qp(qp_);
+  endpoint_->release_peer(peer_id_);
+  ASSERT_TRUE(endpoint_->has_peer(peer_id_));  // a record refers to it
+  pass(Duration::seconds(1));
+  sent_.clear();
+  pass(Duration::seconds(10));
+  EXPECT_TRUE(asked().empty());
+  endpoint_->set_plane_up(now_, 1, false);
+  pass(Duration::seconds(10));
+  EXPECT_TRUE(asked().empty());
+  endpoint_->set_plane_up(now_, 1, true);
+  attr_.peer = peer_id_ = endpoint_->intern_peer(peer_);
+  qp_ = make_qp(0x105);
+  post(2, 8, SendOp::kWrite, true, qp_);
+  drain();
+  EXPECT_FALSE(requests().empty());
+}
+
 }  // namespace
 }  // namespace mrc::core

@@ -93,5 +93,25 @@ TEST_F(EndpointTxTest, ADownPlaneSendsNothing) {
   EXPECT_EQ(endpoint_->plane_counters(0).tx_packets, 0u);
 }
 
+// Whatever a QP has to send, what it owes and what others owe leaves soon.
+TEST_F(EndpointTxTest, OwedAnswersAreNotStarvedByData) {
+  attr_.cc_disabled = true;
+  config_.max_segments = 4;
+  start();
+  Qp* other = make_qp(0x105);
+  ASSERT_NE(other, nullptr);
+  post(1, 256 * 400);
+  for (const uint32_t qpn : {kOwnQpn, 0x105u}) {
+    wire::Packet p = write_packet(0);
+    p.bth.dqp = qpn;
+    p.bth.ack_req = true;
+    arrive(p);
+  }
+  drain();
+  ASSERT_EQ(sent(wire::Opcode::kSack).size(), 2u);
+  EXPECT_LE(sent(wire::Opcode::kSack)[0]->burst, 6u);
+  EXPECT_LE(sent(wire::Opcode::kSack)[1]->burst, 12u);
+}
+
 }  // namespace
 }  // namespace mrc::core

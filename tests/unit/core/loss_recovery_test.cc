@@ -258,5 +258,38 @@ TEST_F(LossRecoveryTest, AnsweredProbesDoNotResetTheBudgetWhileSomethingIsMissin
   EXPECT_EQ(sends_.back().status, WcStatus::kRetryExceeded);
 }
 
+// [MRC-LOSS-5] Nothing can be sent again, and time passes all the same.
+TEST_F(LossRecoveryTest, TheBudgetIsChargedWhileNoPathIsLeft) {
+  attr_.timeout = 10;
+  attr_.retry_linear = 2;
+  attr_.retry_exp = 0;
+  start();
+  post(1, 8);
+  drain();
+  for (uint8_t plane : {0, 1}) endpoint_->set_plane_up(now_, plane, false);
+  pass(Duration::seconds(1));
+  EXPECT_EQ(state(), QpState::kError);
+  ASSERT_EQ(sends_.size(), 1u);
+  EXPECT_EQ(sends_[0].status, WcStatus::kRetryExceeded);
+}
+
+// Other QPs use the paths that a QP found bad with its last attempt.
+TEST_F(LossRecoveryTest, PathsThatEndAQpAreAskedAllTheSame) {
+  attr_.timeout = 10;
+  attr_.retry_linear = attr_.retry_exp = 0;
+  config_.probe_floor = Duration::seconds(1);
+  start();
+  post(1, 8);
+  drain();
+  const uint16_t bad = requests()[0]->ev;
+  pass(Duration::microseconds(1100));
+  ASSERT_EQ(state(), QpState::kError);
+  ASSERT_EQ(ev(bad).state, EvState::kAssumedBad);
+  pass(Duration::milliseconds(100));
+  const auto asked = sent(wire::Opcode::kEndpointRequest);
+  ASSERT_FALSE(asked.empty());
+  EXPECT_EQ(asked[0]->ev, bad);
+}
+
 }  // namespace
 }  // namespace mrc::core

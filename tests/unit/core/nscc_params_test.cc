@@ -111,5 +111,14 @@ TEST(nscc, floor_raises_the_target_and_the_window_with_it) {
   EXPECT_EQ(n.max_wnd(), 50 * 150000);
 }
 
+// A rate is measured by what the window lets through: it must let enough through to see more.
+TEST(NsccMeasured, a_low_rate_leaves_room_to_be_found_wrong) {
+  NsccConfig c = config();
+  c.measure_rate = true;
+  Nscc n(c, at(0));
+  n.set_measured(kMtu * 8 / 300e-6, nanos(300000));  // one packet per round trip
+  EXPECT_EQ(n.max_wnd(), 4 * kMtu);
+}
+
 }  // namespace
 }  // namespace mrc::core

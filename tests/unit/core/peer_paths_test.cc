@@ -148,7 +148,7 @@ TEST_F(PeerPathsTest, TheLeastNumberIsAQuarterUnlessSet) {
 
 TEST_F(PeerPathsTest, PlanesOutOfUseCountNeitherForTheFloorNorAgainstIt) {
   make(4, 8, 0, 0, 3);  // the peer has three
-  paths_->set_remote_planes(0b1011);
+  paths_->set_remote_planes(us(0), 0b1011);
   paths_->set_local_planes(0b1101);  // plane 0 alone is left, with eight EVs
   for (uint16_t ev = 0; ev < 32; ev += 4) paths_->on_timeout(us(1), ev);
   EXPECT_EQ(active_on(0), 2u);
@@ -353,12 +353,12 @@ TEST_F(PeerPathsTest, InDoubtEverythingButDeniedIsTried) {
 // [MRC-PORT-1]
 TEST_F(PeerPathsTest, PlanesOfBothEndsBoundTheUsableSet) {
   const uint32_t before = paths_->generation();
-  paths_->set_remote_planes(2);
+  paths_->set_remote_planes(us(0), 2);
   EXPECT_NE(paths_->generation(), before);
   EXPECT_FALSE(paths_->plane_usable(0));
   EXPECT_TRUE(paths_->plane_usable(1));
   for (uint16_t ev : lap()) EXPECT_EQ(paths_->plane_of(ev), 1);
-  paths_->set_remote_planes(3);
+  paths_->set_remote_planes(us(0), 3);
   EXPECT_TRUE(carries(0));
 }
 

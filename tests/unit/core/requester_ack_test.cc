@@ -240,5 +240,24 @@ TEST_F(RequesterAckTest, UnsignalledSlotsComeBackWithTheNextCompletion) {
   EXPECT_EQ(sends_[0].slots, 4u);
 }
 
+// A profile with a base RTT of its own keeps it where the device measures.
+TEST_F(RequesterAckTest, AProfilesBaseRttIsNotMeasuredAway) {
+  config_.nscc.measure_rtt = true;
+  NsccConfig profile = config_.nscc;
+  profile.measure_rtt = false;
+  profile.base_rtt = Duration::microseconds(12);
+  attr_.nscc = std::make_shared<NsccConfig>(profile);
+  attr_.path_mtu = 256;
+  start();
+  for (int i = 0; i < 300; ++i) {
+    post(static_cast<uint64_t>(i), 256);
+    drain();
+    now_ = now_ + Duration::microseconds(500);
+    arrive(sack(i, i));
+    arrive(ack(i));
+  }
+  EXPECT_EQ(endpoint_->qp_status(qp_).base_rtt, Duration::microseconds(12));
+}
+
 }  // namespace
 }  // namespace mrc::core

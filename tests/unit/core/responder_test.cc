@@ -229,5 +229,82 @@ TEST_F(ResponderTest, ADestroyedQpStillAcknowledgesWhatItHad) {
   EXPECT_EQ(sent(wire::Opcode::kAck).size(), 2u);
 }
 
+// A verdict is reported when everything before it is complete, in ERROR as in RTS: a NAK says so.
+TEST_F(ResponderTest, InErrorAFaultThatItsTurnNeverCameToIsNoVerdict) {
+  start();
+  wire::Packet bad = write_packet(1);
+  bad.req.reth.rkey = 0;
+  arrive(bad);
+  endpoint_->modify_qp(now_, qp_, QpState::kError, attr_);
+  sent_.clear();
+  arrive(write_packet(0));
+  pass(config_.ack_delay * 2);
+  for (const SentPacket* s : sent(wire::Opcode::kAck)) EXPECT_FALSE(wire::is_nak_syndrome(s->p.aeth.syndrome));
+  ASSERT_EQ(sent(wire::Opcode::kNack).size(), 1u);
+  EXPECT_EQ(sent(wire::Opcode::kNack)[0]->p.neth.nack_psn, attr_.rq_psn);
+}
+
+// [MRC-RSP-12]
+TEST_F(ResponderTest, InErrorWhatIsCompleteIsToldBeforeTheRestIsRefused) {
+  start();
+  arrive(write_packet(0));
+  endpoint_->modify_qp(now_, qp_, QpState::kError, attr_);  // the ACK has not left yet
+  arrive(write_packet(1));
+  drain();
+  ASSERT_GE(sent_.size(), 2u);
+  EXPECT_EQ(sent_[0]->op(), wire::Opcode::kAck);
+  EXPECT_EQ(sent_[0]->p.bth.psn, attr_.rq_psn);
+  EXPECT_EQ(sent_[0]->p.aeth.msn, 1u);
+  EXPECT_EQ(sent_[1]->op(), wire::Opcode::kNack);
+}
+
+// [MRC-QP-3]
+TEST_F(ResponderTest, AResetForgetsImmediatesThatWaited) {
+  attr_.max_wimm_dest = 1;
+  start();
+  arrive(imm_packet(0, 0));
+  for (QpState s : {QpState::kReset, QpState::kInit, QpState::kRtr, QpState::kRts})
+    ASSERT_TRUE(endpoint_->modify_qp(now_, qp_, s, attr_));
+  receives(1);
+  arrive(imm_packet(0, 0));
+  EXPECT_EQ(verdict(), wire::kSyndromeAck);
+  EXPECT_EQ(receives_.size(), 1u);
+  EXPECT_EQ(state(), QpState::kRts);
+}
+
+// [MRC-RSP-11]
+TEST_F(ResponderTest, AQpDestroyedInErrorStillAcknowledgesWhatItHad) {
+  start();
+  arrive(write_packet(0));
+  pass(config_.ack_delay);
+  endpoint_->modify_qp(now_, qp_, QpState::kError, attr_);
+  endpoint_->destroy_qp(qp_);
+  sent_.clear();
+  arrive(write_packet(0));
+  drain();
+  ASSERT_EQ(sent(wire::Opcode::kAck).size(), 1u);
+  EXPECT_EQ(sent(wire::Opcode::kAck)[0]->p.bth.psn, attr_.rq_psn);
+  EXPECT_EQ(sent(wire::Opcode::kAck)[0]->p.aeth.syndrome, wire::kSyndromeAck);
+}
+
+TEST_F(ResponderTest, AQpDestroyedWithAVerdictStillTellsIt) {
+  start();
+  arrive(write_packet(0));
+  wire::Packet bad = write_packet(1);
+  bad.req.reth.rkey = 0;
+  arrive(bad);
+  EXPECT_EQ(verdict(), wire::kSyndromeRemoteAccess);
+  endpoint_->destroy_qp(qp_);
+  for (const wire::Packet& question : {write_packet(0), bad, probe(1)}) {
+    sent_.clear();
+    now_ = now_ + config_.ack_delay;
+    arrive(question);
+    drain();
+    ASSERT_EQ(sent(wire::Opcode::kAck).size(), 1u);
+    EXPECT_EQ(sent(wire::Opcode::kAck)[0]->p.bth.psn, attr_.rq_psn + 1);
+    EXPECT_EQ(sent(wire::Opcode::kAck)[0]->p.aeth.syndrome, wire::kSyndromeRemoteAccess);
+  }
+}
+
 }  // namespace
 }  // namespace mrc::core
