@@ -9,7 +9,8 @@
 //
 // After the first error the connection is broken for good: each call answers with the same result.
 //
-// Threads: all functions of one connection are called by one thread at a time, as NCCL's proxy does. Nothing here
+// Threads: all functions of one connection are called by one thread at a time, as NCCL's proxy does, but for process()
+// and number(), which memory is registered by. Nothing here
 // allocates or locks after connect().
 #pragma once
 

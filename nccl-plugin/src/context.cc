@@ -12,7 +12,7 @@ namespace mrc::nccl {
 namespace {
 
 std::mutex process_mutex;
-std::shared_ptr<Process> the_process;
+std::shared_ptr<Process>& the_process = *new std::shared_ptr<Process>();  // never closed by the end of the program
 int users = 0;
 
 // NSCC steers a window, so a starting and a least rate have nothing to act on. A highest rate would be a largest window
@@ -62,7 +62,7 @@ std::shared_ptr<Process> Process::acquire() {
 void Process::release() {
   std::shared_ptr<Process> last;  // devices are closed without the lock
   std::lock_guard lock(process_mutex);
-  if (users > 0 && --users == 0) last = std::move(the_process);
+  if (users > 0 && --users == 0 && !the_process->devices.joined()) last = std::move(the_process);
 }
 
 std::shared_ptr<Process> Process::current() {

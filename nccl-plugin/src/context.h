@@ -2,7 +2,8 @@
 //
 // Up to ABI version 10 NCCL initialises a network once per process and never ends it; from version 11 on there is one
 // init and one finalize per communicator. Both are served by counting: devices are opened by the first init and closed
-// by the last finalize. They stay open where there is no finalize.
+// by the last finalize. They stay open where there is no finalize, and where devices have been joined: NCCL remembers
+// the numbers of virtual devices for its next communicator, and does not join them again.
 //
 // Threads: the functions of Process may be called from any thread.
 #pragma once

@@ -170,6 +170,11 @@ void Devices::describe(Device* device) const {
   read_description(text, device);
 }
 
+bool Devices::have_pci_paths(const std::vector<int>& numbers) const {
+  return std::all_of(numbers.begin(), numbers.end(),
+                     [this](int number) { return !valid(number) || !member(number, 0).pci_path.empty(); });
+}
+
 int Devices::make_virtual(const std::vector<int>& numbers) {
   VirtualDevice joined;
   for (int number : numbers) {

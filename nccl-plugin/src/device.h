@@ -64,6 +64,8 @@ class Devices {
   const Device& device(int index) const { return *devices_[index]; }
   // Member m of a virtual device.
   const Device& member(int number, int m) const { return *devices_[virtual_[number].members[m]]; }
+  bool have_pci_paths(const std::vector<int>& numbers) const;
+  bool joined() const { return count() > static_cast<int>(devices_.size()); }  // some have been
   // Joins virtual devices that stand for one device each. -1: not possible.
   int make_virtual(const std::vector<int>& numbers);
 

@@ -66,6 +66,7 @@ ncclResult_t init_process(ncclDebugLogger_t logger) {
 }
 
 ncclResult_t init_context(void** context, int traffic_class, ncclDebugLogger_t logger) {
+  *context = nullptr;  // NCCL gives back whatever stands here when init fails
   return guarded([&] {
     set_logger(logger);
     auto process = Process::acquire();
@@ -156,6 +157,12 @@ ncclResult_t make_virtual(int* number, const int* members, int count) {
     if (process == nullptr) return ncclInvalidUsage;
     if (count < 1 || count > kMaxMembers) return ncclInvalidUsage;
     std::lock_guard lock(process->virtual_mutex);
+    // NCCL 2.28.9 puts the virtual device where its members' PCI function is. Without one it would lose it, and as it
+    // takes devices without one for ports of one card and joins them unasked, the job would be without a network.
+    if (process->settings.join_without_pci == 0 && !process->devices.have_pci_paths({members, members + count})) {
+      NET_INFO("Devices without a PCI path are not joined (NCCL_MRC_JOIN_WITHOUT_PCI)");
+      return ncclInvalidUsage;
+    }
     const int made = process->devices.make_virtual({members, members + count});
     if (made < 0) {
       NET_WARN("Virtual device of %d members: each must be another single device", count);

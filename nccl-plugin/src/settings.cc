@@ -63,6 +63,12 @@ too; a variable that is set already stays as it is. What a host's devices are is
 has one file, which `MRC_CONFIG` names: planes, MTU, congestion control, faults to inject, each also as a variable
 `MRC_*` (`spec/settings.md`). What a job wants of NCCL is not in that file: the next job wants something else.
 
+Three of NCCL's own variables matter here (as of 2.28.9). `NCCL_NET=MRC` makes it an error when the plugin cannot be
+used; without it NCCL goes on over TCP in silence. `NCCL_NET_PLUGIN_REF_COUNT=1` is for programs that end all their
+communicators and make new ones: NCCL otherwise forgets which plugin it was told to use. `NCCL_PROTO` must not demand
+LL128, which NCCL itself chooses only where a network writes into GPU memory: its lines of 128 bytes would have to arrive
+in order.
+
 | variable | default | allowed | meaning |
 |---|---|---|---|
 )";

@@ -16,6 +16,7 @@ namespace mrc::nccl {
 // INT(member, name, second name, default, least, most, unit, sentence)    TEXT(member, name, second name, default, allowed words or "", sentence)
 #define NCCL_MRC_SETTINGS(INT, TEXT)                                                                                    \
   TEXT(hca, "NCCL_MRC_HCA", "", "", "", "Devices to use: names separated by commas; each stands for all devices whose names begin with it, after a leading = for exactly itself; a leading ^ means all but these") \
+  INT(join_without_pci, "NCCL_MRC_JOIN_WITHOUT_PCI", "", 0, 0, 1, "", "1: devices without a PCI path may be joined into virtual ones. NCCL 2.28.9 takes such devices for ports of one card, joins them, and then finds no network; 0 keeps it from that") \
   INT(gid_index, "NCCL_MRC_GID_INDEX", "NCCL_IB_GID_INDEX", -1, -1, 255, "", "Entry of the device's GID table; -1: 3 where it is usable, else the first that is") \
   INT(timeout, "NCCL_MRC_TIMEOUT", "", 14, 0, 24, "", "Time after which a packet without an answer is repeated: 1.024 us * 2^timeout") \
   INT(retry_linear, "NCCL_MRC_RETRY_CNT_LINEAR", "", 7, 0, 7, "", "Repetitions at that interval") \

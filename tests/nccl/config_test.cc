@@ -1,5 +1,6 @@
 // What settings and configuration make of the plugin: lanes, cutting, several devices, properties. With the newest ABI
 // version alone. Each test needs a process of its own, as ctest gives it: libmrc reads its configuration once.
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -44,6 +45,16 @@ class ConfigTest : public testing::Test {
     ncclNetProperties_v12_t p{};
     EXPECT_EQ(net_->properties(device, &p), ncclSuccess);
     return p;
+  }
+  // NCCL gives what init has left to finalize, which must not take it for a context.
+  static void* context_after_failed_init() {
+    void* const library = dlopen(MRC_NCCL_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+    const auto* const net = static_cast<const ncclNet_v12_t*>(dlsym(library, "ncclNetPlugin_v12"));
+    int of_another = 0;
+    void* context = &of_another;
+    ncclNetCommConfig_v12_t config{NCCL_NET_TRAFFIC_CLASS_UNDEF};
+    EXPECT_EQ(net->init(&context, 1, &config, log_sink, nullptr), ncclSystemError);
+    return context;
   }
   // A connection ends in errors on both sides, and the log says why.
   void both_ends_refuse(const char* why);
@@ -131,8 +142,33 @@ TEST_F(ConfigTest, properties_of_the_device_without_configuration) {
   EXPECT_EQ(p.planeId, NCCL_NET_ID_UNDEF);
 }
 
+// What NCCL does by itself where devices have no PCI path ends without any device. It heeds a refusal.
+TEST_F(ConfigTest, devices_without_a_pci_path_are_not_joined) {
+  configure(kTwoDevices);
+  ASSERT_EQ(start(), ncclSuccess);
+  int both = -1;
+  EXPECT_EQ(net_->make_virtual(&both, {0, 1}), ncclInvalidUsage);
+  EXPECT_EQ(both, -1);
+  EXPECT_NE(logged().find("NCCL_MRC_JOIN_WITHOUT_PCI"), std::string::npos);
+}
+
+// NCCL remembers the numbers of virtual devices when its last communicator ends.
+TEST_F(ConfigTest, a_virtual_device_outlives_the_last_communicator) {
+  configure(kTwoDevices);
+  set("NCCL_MRC_JOIN_WITHOUT_PCI", "1");
+  ASSERT_EQ(start(), ncclSuccess);
+  int both = -1;
+  ASSERT_EQ(net_->make_virtual(&both, {0, 1}), ncclSuccess);
+  ASSERT_EQ(net_->finalize(), ncclSuccess);
+  net_.reset();
+  ASSERT_EQ(start(), ncclSuccess);
+  EXPECT_STREQ(properties(both).name, "alpha0+beta0");
+  exchange(both);
+}
+
 TEST_F(ConfigTest, devices_of_a_file_and_a_virtual_one_over_both) {
   configure(kTwoDevices);
+  set("NCCL_MRC_JOIN_WITHOUT_PCI", "1");
   ASSERT_EQ(start(), ncclSuccess);
   int count = 0;
   ASSERT_EQ(net_->devices(&count), ncclSuccess);
@@ -170,6 +206,7 @@ TEST_F(ConfigTest, no_device_is_no_network) {
   set("NCCL_MRC_HCA", "=mlx5_0");
   EXPECT_EQ(start(), ncclSystemError);
   EXPECT_NE(logged().find("NCCL_MRC_HCA is =mlx5_0"), std::string::npos);
+  EXPECT_EQ(context_after_failed_init(), nullptr);
 }
 
 TEST_F(ConfigTest, a_configuration_that_is_wrong_is_no_network_and_says_why) {

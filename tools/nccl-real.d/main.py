@@ -7,6 +7,7 @@ Needs a GPU, PyTorch with NCCL, and the built plugin (--plugin); everything else
 bare machine, and in sandboxes without namespaces or GSO. Exit code 0: all well, or skipped with a reason; 1: failed.
 """
 import argparse
+import ctypes
 import json
 import os
 import re
@@ -107,7 +108,12 @@ def main():
         print(f"nccl-real: {options.plugin} is not there: build it, or name it with --plugin")
         return 1
     library = os.path.abspath(options.plugin)
-    over_mrc = {"NCCL_NET_PLUGIN": library}
+    try:
+        ctypes.CDLL(library)  # NCCL tells the reason only to those who look for it
+    except OSError as why:
+        print(f"nccl-real: {library} cannot be loaded: {why}")
+        return 1
+    over_mrc = {"NCCL_NET_PLUGIN": library, "NCCL_NET": "MRC"}
     over_sockets = {"MRC_SAME_HOST": "network"}
     sizes = ["--sizes", options.sizes]
     report, failed = {}, False
@@ -120,8 +126,8 @@ def main():
         good, result, log = run(name, settings, arguments)
         networks = used_network(log)
         print(f"  network according to NCCL: {', '.join(networks) or 'nothing said'}; {result['nccl'] if result else ''}")
-        if "NCCL_NET" not in settings and not any("mrc" in n.lower() for n in networks):
-            print("  FAILED: NCCL did not use the plugin")
+        if networks != [settings["NCCL_NET"]]:
+            print(f"  FAILED: NCCL was to use {settings['NCCL_NET']} alone")
             good = False
         failed = failed or not good
         report[name] = {"good": good, "networks": networks, "result": result}
