@@ -65,9 +65,10 @@ void EndpointImpl::release_peer(PeerId id) {
 void EndpointImpl::bury(uint32_t index, const Tombstone& t) {
   const PeerId old = tombstones_[index].peer;
   tombstones_[index] = t;
-  for (const auto& [id, change] : {std::pair{t.peer, 1}, {old, -1}})
-    if (id != kNoPeer) peer(id)->graves += change, peer(id)->refs += change > 0;
-  if (old != kNoPeer) release_peer(old);
+  if (Peer* p = peer(t.peer); p != nullptr) ++p->refs, ++p->graves;
+  if (old == kNoPeer) return;
+  --peer(old)->graves;
+  release_peer(old);
 }
 
 // Error: nothing is sent any more except verdicts, outstanding work is completed with `first` and flush errors.
