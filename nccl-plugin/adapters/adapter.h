@@ -7,7 +7,9 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
+#include "net_abi/copy_properties.h"
 #include "plugin.h"
 
 #define MRC_NET_EXPORT extern "C" __attribute__((visibility("default")))
@@ -20,27 +22,7 @@ ncclResult_t get_properties(int number, Props* out) {
   ncclNetProperties_v12_t all;
   if (const ncclResult_t result = properties(number, &all); result != ncclSuccess) return result;
   *out = {};
-#define MRC_NET_COPY(member) \
-  if constexpr (requires { out->member; }) out->member = all.member
-  MRC_NET_COPY(name);
-  MRC_NET_COPY(pciPath);
-  MRC_NET_COPY(guid);
-  MRC_NET_COPY(ptrSupport);
-  MRC_NET_COPY(regIsGlobal);
-  MRC_NET_COPY(forceFlush);
-  MRC_NET_COPY(speed);
-  MRC_NET_COPY(port);
-  MRC_NET_COPY(latency);
-  MRC_NET_COPY(maxComms);
-  MRC_NET_COPY(maxRecvs);
-  MRC_NET_COPY(netDeviceType);
-  MRC_NET_COPY(netDeviceVersion);
-  MRC_NET_COPY(maxP2pBytes);
-  MRC_NET_COPY(maxCollBytes);
-  MRC_NET_COPY(maxMultiRequestSize);
-  MRC_NET_COPY(railId);
-  MRC_NET_COPY(planeId);
-#undef MRC_NET_COPY
+  copy_properties(all, out);
   if constexpr (requires { out->vProps; }) {
     constexpr int most = sizeof out->vProps.devs / sizeof out->vProps.devs[0];
     out->vProps.ndevs = all.vProps.ndevs < most ? all.vProps.ndevs : most;
@@ -81,9 +63,14 @@ ncclResult_t accept_device(void* listen_comm, void** comm, DeviceHandle** device
 }
 
 template <typename Size>
+bool negative([[maybe_unused]] Size size) {
+  if constexpr (std::is_signed_v<Size>) return size < 0;
+  return false;
+}
+
+template <typename Size>
 ncclResult_t reg_mr(void* comm, void* data, Size size, int type, void** handle) {
-  if constexpr (sizeof(Size) == sizeof(int))
-    if (size < 0) return ncclInvalidArgument;
+  if (negative(size)) return ncclInvalidArgument;
   return register_memory(comm, data, static_cast<uint64_t>(size), type, handle);
 }
 inline ncclResult_t reg_dma_buf(void*, void*, size_t, int, uint64_t, int, void** handle) {
@@ -96,8 +83,7 @@ inline ncclResult_t dereg_mr(void*, void* handle) {
 
 template <typename Size>
 ncclResult_t send_plain(void* comm, void* data, Size size, int tag, void* memory, void** request) {
-  if constexpr (sizeof(Size) == sizeof(int))
-    if (size < 0) return ncclInvalidArgument;
+  if (negative(size)) return ncclInvalidArgument;
   return isend(comm, data, static_cast<uint64_t>(size), tag, memory, request);
 }
 template <typename Size>
@@ -105,8 +91,7 @@ ncclResult_t recv_plain(void* comm, int n, void** data, Size* sizes, int* tags, 
   constexpr int most = 8;
   uint64_t wide[most] = {};
   for (int i = 0; i < n && i < most; ++i) {
-    if constexpr (sizeof(Size) == sizeof(int))
-      if (sizes[i] < 0) return ncclInvalidArgument;
+    if (negative(sizes[i])) return ncclInvalidArgument;
     wide[i] = static_cast<uint64_t>(sizes[i]);
   }
   return irecv(comm, n, data, wide, tags, memory, request);

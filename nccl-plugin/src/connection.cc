@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
-#include <utility>
 
 #include "log.h"
 #include "memory.h"
@@ -35,11 +34,11 @@ Connection::Connection(std::shared_ptr<Context> context, int number, int traffic
 // In this order nothing is destroyed while another object uses it. Destroying a QP sends what it owes, the ACKs and the
 // repetition of writes that were lost, so a peer that still waits for them gets them although this side leaves.
 void Connection::disconnect() {
-  for (const Lane& lane : std::exchange(lanes_, {}))
+  for (const Lane& lane : lanes_)
     if (lane.qp != nullptr) api_.mrc_destroy_qp(lane.qp);
-  for (mrc_cq* cq : std::exchange(cqs_, {}))
+  for (mrc_cq* cq : cqs_)
     if (cq != nullptr) api_.mrc_destroy_cq(cq);
-  for (mrc_qp_hint* hint : std::exchange(hints_, {}))
+  for (mrc_qp_hint* hint : hints_)
     if (hint != nullptr) api_.mrc_destroy_qp_hint(hint);
 }
 

@@ -18,7 +18,7 @@ ev: {{count: 16}}
 """
 START_S = 40  # of two programs and the first data, on a machine that does much else
 END_S = 60
-POLL_S = 0.05
+POLL_S = 0.1
 UNTIL_FINISHED = 120  # longer than all waits of a test together
 SOURCE, TARGET = "h0", "h3"
 
@@ -45,12 +45,17 @@ class Transfer:
         time.sleep(seconds)
         assert self.stream.client.poll() is None, f"it ended early: {self.stream.words()}"
 
-    def run_until(self, enough):
-        """`enough` is asked of the rows so far."""
-        end = time.monotonic() + END_S
-        while not enough(self.stream.rows):
-            assert time.monotonic() < end, f"not within {END_S} s: {self.stream.words()}"
+    def run_until(self, words, enough, limit_s=END_S):
+        """Every POLL_S `enough` is asked of the rows so far; `words` say what is waited for."""
+        waited = 0.0
+        while waited < limit_s:
             self.run_for(POLL_S)
+            waited += POLL_S
+            rows = self.stream.rows
+            if enough(rows):
+                return
+        raise AssertionError(f"{words}: not within {limit_s} s\n{self.stream.words()}" +
+                             "\n".join(f"{r.at:.2f} {r.gbps} {r.per_plane} {r.evs}" for r in rows[-20:]))
 
     def finish(self):
         if self.seconds == UNTIL_FINISHED:
@@ -66,4 +71,4 @@ def t1_ports(two):
     return {link["upper"]: link["down"]["tx_bytes"] for link in two.json("status")["links"] if "-t1-" in link["upper"]}
 
 
-__all__ = ["FABRIC", "GBPS", "Lab", "Transfer", "UNTIL_FINISHED", "t1_ports"]
+__all__ = ["FABRIC", "GBPS", "Lab", "POLL_S", "Transfer", "UNTIL_FINISHED", "t1_ports"]

@@ -41,7 +41,7 @@ def recorded(datapath):
             # Frames of AF_XDP pass by whoever captures on the interface.
             plain = {"MRC_GSO": "off", "MRC_GRO": "off", "MRC_RAW_IO": "packet"}
             with Transfer(two, UNTIL_FINISHED, datapath, (), plain, target="h1") as transfer:
-                transfer.run_until(lambda rows: sum(row.retransmits for row in rows) >= SENT_AGAIN)
+                transfer.run_until("packets sent again", lambda rows: sum(row.retransmits for row in rows) >= SENT_AGAIN)
                 transfer.finish()
         except shark.Skipped as why:
             raise lab.Skipped(str(why)) from None

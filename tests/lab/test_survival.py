@@ -2,25 +2,19 @@
 again what has come back. Bounds are for a machine that is five times slower than any that is meant; `tools/bench --parts
 fabric` measures how soon.
 """
-from bench import FABRIC, GBPS, UNTIL_FINISHED, Lab, Transfer
+from bench import FABRIC, GBPS, POLL_S, UNTIL_FINISHED, Lab, Transfer
 from judge import between
 
 SETTLE_S = 15  # until a change must have been answered
-POLL_S = 0.1
 
 
 def eventually(transfer, words, condition):
     """Waits until the rows of the last POLL_S, seen together, satisfy it."""
-    waited = 0.0
-    while waited < SETTLE_S:
-        transfer.run_for(POLL_S)
-        waited += POLL_S
-        rows = transfer.stream.rows
+    def now(rows):
         last = rows[-1].at if rows else 0
-        if condition(between(rows, last - POLL_S, last)):
-            return
-    raise AssertionError(f"{words}: not within {SETTLE_S} s\n{transfer.stream.words()}" +
-                         "\n".join(f"{r.at:.2f} {r.gbps} {r.per_plane} {r.evs}" for r in rows[-20:]))
+        return condition(between(rows, last - POLL_S, last))
+
+    transfer.run_until(words, now, SETTLE_S)
 
 
 def mean(rows, value):

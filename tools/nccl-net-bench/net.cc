@@ -1,6 +1,7 @@
 #include "net.h"
 
 #include <dlfcn.h>
+#include <net_abi/copy_properties.h>
 
 #include <algorithm>
 #include <iterator>
@@ -66,27 +67,7 @@ class Versioned final : public Net {
     const ncclResult_t result = p_.getProperties(device, &props);
     *out = {};
     if (result != ncclSuccess) return result;
-#define COPY(member) \
-  if constexpr (requires { props.member; }) out->member = props.member
-    COPY(name);
-    COPY(pciPath);
-    COPY(guid);
-    COPY(ptrSupport);
-    COPY(regIsGlobal);
-    COPY(forceFlush);
-    COPY(speed);
-    COPY(port);
-    COPY(latency);
-    COPY(maxComms);
-    COPY(maxRecvs);
-    COPY(netDeviceType);
-    COPY(netDeviceVersion);
-    COPY(maxP2pBytes);
-    COPY(maxCollBytes);
-    COPY(maxMultiRequestSize);
-    COPY(railId);
-    COPY(planeId);
-#undef COPY
+    nccl::copy_properties(props, out);
     if constexpr (requires { props.vProps; }) {
       out->vProps.ndevs = props.vProps.ndevs;  // as the plugin says, also where that is impossible
       for (int i = 0; i < std::min<int>(props.vProps.ndevs, std::size(props.vProps.devs)); ++i)

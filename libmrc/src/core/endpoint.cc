@@ -56,8 +56,7 @@ void EndpointImpl::release_peer(PeerId id) {
     return;
   }
   timers.remove(&p->timer);
-  ops_.erase(std::remove_if(ops_.begin(), ops_.end(), [&](const EndpointOpRecord& op) { return op.peer == id; }),
-             ops_.end());
+  drop_ops([&](const EndpointOpRecord& op) { return op.peer == id; });
   peers_[id].reset();
 }
 
@@ -213,11 +212,7 @@ void Endpoint::destroy_qp(Qp* qp) {
   const Responder& responder = qp->responder;
   if (qp->peer != nullptr && responder.rx_packets > 0) {
     Tombstone t;
-    t.last = {qp->qpn, qp->attr.dest_qpn, qp->attr.pkey, responder.expected_psn() - 1, responder.msn()};
-    if (responder.faulted()) {
-      t.last.psn = responder.expected_psn();
-      t.last.syndrome = responder.fault_syndrome();
-    }
+    t.last = responder.transport_ack(responder.faulted());
     t.peer = qp->peer->id;
     t.heard = responder.last_request();
     impl_->bury(qp->qpn & 0xFFFF, t);

@@ -3,6 +3,7 @@
 // endpoint_learn.cc (a peer's planes asked for).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -101,20 +102,10 @@ class QpList {
   Qp* tail_ = nullptr;
 };
 
-// A transport ACK that leaves by itself: of a QP that cannot speak any more.
-struct LoneAck {
-  uint32_t qpn = 0;
-  uint32_t dest_qpn = 0;
-  uint16_t pkey = 0;
-  Psn psn;
-  uint32_t msn = 0;
-  uint8_t syndrome = wire::kSyndromeAck;
-};
-
 // What remains of a destroyed QP for a while, so that a peer whose last ACK or NAK was lost still gets one
 // [MRC-RSP-11].
 struct Tombstone {
-  LoneAck last;
+  TransportAck last;
   PeerId peer = kNoPeer;
   Instant heard;  // the last request
   Instant answered = Instant::from_ns(INT64_MIN / 4);
@@ -168,11 +159,15 @@ class EndpointImpl {
   bool fill_flow(wire::Flow* flow, const Peer& to, uint16_t ev, uint8_t dscp) const;
   // Queues a control packet of `length` bytes of headers; appends the ICRC. False, and dropped, when too many wait.
   bool queue_one_off(const wire::Flow& flow, uint16_t ev, const uint8_t* headers, uint32_t length);
-  void send_ack(Instant now, const Peer& to, uint16_t ev, const LoneAck& ack);
+  void send_ack(Instant now, const Peer& to, uint16_t ev, const TransportAck& ack);
   void send_nack(Instant now, Qp* qp, const wire::Flow& from, Psn psn, uint16_t timestamp, wire::NackReason reason);
   void count_tx(const TxBurst& b);
 
   // endpoint_ops.cc
+  template <typename Which>
+  void drop_ops(Which which) {
+    ops_.erase(std::remove_if(ops_.begin(), ops_.end(), which), ops_.end());
+  }
   void leave_peer(Peer* p);
   bool start_op(Instant now, PeerId peer, uint16_t ev, uint16_t id, bool port_status, uint32_t mask, Duration timeout,
                 bool internal, uint8_t traffic_class = 0);

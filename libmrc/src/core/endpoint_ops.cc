@@ -173,9 +173,7 @@ void EndpointImpl::rearm_peer(Peer* p) {
 
 // The last QP to it is gone: its paths are asked about no more, until another one comes. [MRC-EVS-8]
 void EndpointImpl::leave_peer(Peer* p) {
-  ops_.erase(std::remove_if(ops_.begin(), ops_.end(),
-                            [&](const EndpointOpRecord& op) { return op.internal && op.peer == p->id; }),
-             ops_.end());
+  drop_ops([&](const EndpointOpRecord& op) { return op.internal && op.peer == p->id; });
   p->paths.forget_probes();
   rearm_peer(p);
 }
@@ -201,10 +199,7 @@ void EndpointImpl::set_plane_up(Instant now, uint8_t plane, bool up) {
     p->paths.set_local_planes(planes_up);
     if (p->left()) continue;
     // The newest state replaces an update that is still unanswered.
-    ops_.erase(
-        std::remove_if(ops_.begin(), ops_.end(),
-                       [&](const EndpointOpRecord& op) { return op.internal && op.port_status && op.peer == p->id; }),
-        ops_.end());
+    drop_ops([&](const EndpointOpRecord& op) { return op.internal && op.port_status && op.peer == p->id; });
     uint16_t ev;
     if (!p->paths.pick_control(planes_up, &ev)) continue;
     next_op_id_ = static_cast<uint16_t>(next_op_id_ + 1);

@@ -43,19 +43,11 @@ bool EndpointImpl::queue_one_off(const wire::Flow& flow, uint16_t ev, const uint
   return true;
 }
 
-void EndpointImpl::send_ack(Instant now, const Peer& to, uint16_t ev, const LoneAck& ack) {
+void EndpointImpl::send_ack(Instant now, const Peer& to, uint16_t ev, const TransportAck& ack) {
   wire::Flow flow;
   if (!fill_flow(&flow, to, ev, config.dscp.control)) return;
-  wire::Bth bth;
-  bth.opcode = wire::Opcode::kAck;
-  bth.dqp = ack.dest_qpn;
-  bth.pkey = ack.pkey;
-  bth.psn = ack.psn;
-  wire::Aeth aeth;
-  aeth.syndrome = ack.syndrome;
-  aeth.msn = ack.msn;
   uint8_t packet[kHeaderRoom];
-  queue_one_off(flow, ev, packet, wire::encode_ack(packet, bth, aeth));
+  queue_one_off(flow, ev, packet, ack.encode(packet));
   ++counters.tx_acks;
   trace(now, ack.qpn, TraceEvent::kTxAck, TraceTrigger::kNone, ack.psn.value(), ack.syndrome);
 }

@@ -15,10 +15,14 @@
 
 namespace mrc::core {
 
+const NsccConfig& Requester::nscc_config() const {
+  return qp_.attr.nscc != nullptr ? *qp_.attr.nscc : qp_.ep->config.nscc;
+}
+
 void Requester::start(Instant now) {
   const QpAttr& a = qp_.attr;
   const EndpointConfig& c = qp_.ep->config;
-  NsccConfig n = a.nscc != nullptr ? *a.nscc : c.nscc;
+  NsccConfig n = nscc_config();
   n.disabled = n.disabled || a.cc_disabled;
   n.mtu = wire::nominal_size(wire::packet_bytes(wire::Opcode::kWriteMiddle, c.timestamps, a.path_mtu));
   n.trimming = c.trimming && a.trim_nack;

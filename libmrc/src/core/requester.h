@@ -49,6 +49,7 @@ class Requester {
   int64_t seq_of(Psn psn) const;
   void ack_one(Instant now, uint64_t seq);
   void ack_below(Instant now, uint64_t end);
+  const NsccConfig& nscc_config() const;  // of the profile, or as the endpoint is configured
   void follow_meter();
   void advance_una();
   void complete_below(Instant now, uint64_t end);

@@ -50,7 +50,7 @@ void Requester::ack_below(Instant now, uint64_t end) {
 
 void Requester::follow_meter() {
   const PathMeter& meter = qp_.peer->meter;
-  const NsccConfig& c = qp_.attr.nscc != nullptr ? *qp_.attr.nscc : qp_.ep->config.nscc;
+  const NsccConfig& c = nscc_config();
   meter_generation_ = meter.generation();
   if (meter_generation_ == 0 || !(c.measure_rate || c.measure_rtt)) return;
   nscc_.set_measured(c.measure_rate ? meter.rate_bps() : c.line_rate_bps, c.measure_rtt ? meter.rtt() : Duration());

@@ -345,7 +345,7 @@ void Responder::on_packet_in_error(Instant now, const wire::Flow& flow, const wi
   last_oor_nack_ = now;
   uint16_t ev;
   if (expected_ != kOrigin && qp_.peer->paths.pick_answer(UINT32_MAX, &ev))
-    qp_.ep->send_ack(now, *qp_.peer, ev, {qp_.qpn, qp_.attr.dest_qpn, qp_.attr.pkey, psn_of(expected_ - 1), msn_});
+    qp_.ep->send_ack(now, *qp_.peer, ev, transport_ack(false));
   qp_.ep->send_nack(now, &qp_, flow, psn_of(expected_), 0, wire::NackReason::kUnexpEvent);
 }
 

@@ -18,6 +18,18 @@ namespace mrc::core {
 class BurstBuilder;
 class Qp;
 
+// What a QP says of the messages that it has: a transport ACK, or the NAK that ends it.
+struct TransportAck {
+  uint32_t qpn = 0;
+  uint32_t dest_qpn = 0;
+  uint16_t pkey = 0;
+  Psn psn;
+  uint32_t msn = 0;
+  uint8_t syndrome = wire::kSyndromeAck;
+
+  uint32_t encode(uint8_t* out) const;  // bytes written
+};
+
 class Responder {
  public:
   explicit Responder(Qp* qp) : qp_(*qp) {}
@@ -51,12 +63,9 @@ class Responder {
   }
 
   void flush();  // receive queue, with flush errors
-  // For the tombstone of a destroyed QP: what its last SACK and ACK would say.
-  Psn expected_psn() const { return psn_of(expected_); }
-  // The packet that is next has been refused: with this, and nothing comes after it.
+  // The packet that is next has been refused: a NAK says so, and nothing comes after it.
   bool faulted() const { return fault_seq_ == expected_; }
-  uint8_t fault_syndrome() const { return fault_syndrome_; }
-  uint32_t msn() const { return msn_; }
+  TransportAck transport_ack(bool nak) const;
   Instant last_request() const { return newest_.arrived; }
   uint64_t rx_packets = 0;
 

@@ -73,20 +73,31 @@ uint32_t Responder::write_sack(uint8_t* out, Instant now, const Trigger& t, uint
   return wire::encode_sack(out, bth, s, cc);
 }
 
+uint32_t TransportAck::encode(uint8_t* out) const {
+  wire::Bth bth;
+  bth.opcode = wire::Opcode::kAck;
+  bth.dqp = dest_qpn;
+  bth.pkey = pkey;
+  bth.psn = psn;
+  wire::Aeth aeth;
+  aeth.syndrome = syndrome;
+  aeth.msn = msn;
+  return wire::encode_ack(out, bth, aeth);
+}
+
+TransportAck Responder::transport_ack(bool nak) const {
+  return {qp_.qpn,       qp_.attr.dest_qpn,
+          qp_.attr.pkey, psn_of(nak ? fault_seq_ : expected_ - 1),
+          msn_,          nak ? fault_syndrome_ : wire::kSyndromeAck};
+}
+
 // [MRC-CHOICE-Q29]
 void Responder::add_ack(Instant now, BurstBuilder* builder) {
   EndpointImpl& ep = *qp_.ep;
-  wire::Bth bth;
-  bth.opcode = wire::Opcode::kAck;
-  bth.dqp = qp_.attr.dest_qpn;
-  bth.pkey = qp_.attr.pkey;
-  bth.psn = psn_of(nak_pending_ ? fault_seq_ : expected_ - 1);
-  wire::Aeth aeth;
-  aeth.syndrome = nak_pending_ ? fault_syndrome_ : wire::kSyndromeAck;
-  aeth.msn = msn_;
-  builder->add(wire::encode_ack(builder->header(), bth, aeth), nullptr, 0, 0);
+  const TransportAck ack = transport_ack(nak_pending_);
+  builder->add(ack.encode(builder->header()), nullptr, 0, 0);
   ++ep.counters.tx_acks;
-  ep.trace(now, qp_.qpn, TraceEvent::kTxAck, TraceTrigger::kNone, bth.psn.value(), aeth.syndrome);
+  ep.trace(now, qp_.qpn, TraceEvent::kTxAck, TraceTrigger::kNone, ack.psn.value(), ack.syndrome);
   ack_pending_ = nak_pending_ = false;
   company_.on_sent();
 }

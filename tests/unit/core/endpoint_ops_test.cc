@@ -250,7 +250,7 @@ TEST_F(EndpointOpsTest, APortThatIsSaidToBeDownIsAskedNowAndThenAndTakenBackWhen
   };
   EXPECT_FALSE(carries_plane_1());
   endpoint_->modify_qp(now_, qp_, QpState::kReset, attr_);  // its data are not the point here
-  for (QpState s : {QpState::kInit, QpState::kRtr, QpState::kRts}) endpoint_->modify_qp(now_, qp_, s, attr_);
+  bring_up(qp_);
   sent_.clear();
   const Duration pause = config_.ev_probe_interval * 8;
   pass(pause - Duration::nanoseconds(1));

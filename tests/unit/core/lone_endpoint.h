@@ -53,11 +53,14 @@ class LoneEndpoint : public testing::Test, public Sink {
   Qp* make_qp(uint32_t qpn, QpState last = QpState::kRts) {
     Qp* qp = endpoint_->create_qp({this, qpn, 1, {64, 64, 2, 64}});
     EXPECT_NE(qp, nullptr);
+    bring_up(qp, last);
+    return qp;
+  }
+  void bring_up(Qp* qp, QpState last = QpState::kRts) {
     for (QpState s : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
       EXPECT_TRUE(endpoint_->modify_qp(now_, qp, s, attr_));
       if (s == last) break;
     }
-    return qp;
   }
   uint64_t base() const { return reinterpret_cast<uint64_t>(memory_.data()); }
 
