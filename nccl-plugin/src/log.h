@@ -13,8 +13,11 @@ void log_message(ncclDebugLogLevel level, unsigned long flags, const char* file,
 
 }  // namespace mrc::nccl
 
-// WARN is for what ends an operation and is shown by default, INFO for NCCL_DEBUG=INFO, both for the subsystem NET.
-#define NET_WARN(...) \
-  ::mrc::nccl::log_message(NCCL_LOG_WARN, NCCL_NET, __FILE_NAME__, __LINE__, "NET/MRC: " __VA_ARGS__)
+// WARN is for what ends an operation, INFO for what only NCCL_DEBUG=INFO shows. NCCL prints a message only when its
+// flags share a bit with NCCL_DEBUG_SUBSYS (default INIT, BOOTSTRAP, ENV), warnings included: hence NCCL_ALL, as NCCL's
+// own warnings have it. Messages that pass INIT are few: devices and connections, nothing per request.
+#define NET_WARN(...)                                                                                    \
+  ::mrc::nccl::log_message(NCCL_LOG_WARN, static_cast<unsigned long>(NCCL_ALL), __FILE_NAME__, __LINE__, \
+                           "NET/MRC: " __VA_ARGS__)
 #define NET_INFO(...) \
   ::mrc::nccl::log_message(NCCL_LOG_INFO, NCCL_INIT | NCCL_NET, __FILE_NAME__, __LINE__, "NET/MRC: " __VA_ARGS__)

@@ -1,6 +1,6 @@
 // libnccl-net-defective.so, ABI v10: the TCP plugin, strict about its caller, with one defect, chosen by
 // MRC_NET_DEFECT. Each is a mistake that a plugin's author can make; nccl-net-bench must find every one, and name the
-// rule. Without a defect it must find none.
+// rule. Without a defect it must find none, nor when the table is filled in by init ("late"), which is none.
 #include <poll.h>
 #include <unistd.h>
 
@@ -99,6 +99,13 @@ ncclResult_t bad_consumed(void*, int, void*) {
   return has("refuses-consumed") ? ncclInvalidUsage : ncclSuccess;
 }
 
+ncclResult_t warning_init(ncclDebugLogger_t logger, ncclProfilerCallback_t) {
+  logger(NCCL_LOG_WARN, NCCL_NET, __FILE__, __LINE__, "there is no card");
+  return ncclSystemError;
+}
+
+ncclResult_t filling_init(ncclDebugLogger_t logger, ncclProfilerCallback_t profiler);
+
 ncclNet_v10_t defective() {
   ncclNet_v10_t t = good;
   t.name = "defective";
@@ -112,12 +119,32 @@ ncclNet_v10_t defective() {
   t.deregMr = strict_dereg;
   t.closeSend = t.closeRecv = strict_close;
   t.irecvConsumed = bad_consumed;
-  if (has("no-flush")) t.iflush = nullptr;
+  if (has("no-flush") || has("late-no-flush")) t.iflush = nullptr;
+  if (has("warns")) t.init = warning_init;
+  return t;
+}
+
+// As a plugin begins that fills in its table in init.
+ncclNet_v10_t before_init() {
+  if (!has("late") && !has("late-no-flush") && !has("no-init")) return defective();
+  ncclNet_v10_t t{};
+  t.name = "defective";
+  if (!has("no-init")) t.init = filling_init;
   return t;
 }
 
 }  // namespace
 
 extern "C" {
-__attribute__((visibility("default"))) ncclNet_v10_t ncclNetPlugin_v10 = defective();
+__attribute__((visibility("default"))) ncclNet_v10_t ncclNetPlugin_v10 = before_init();
 }
+
+namespace {
+
+ncclResult_t filling_init(ncclDebugLogger_t logger, ncclProfilerCallback_t profiler) {
+  const ncclResult_t result = good.init(logger, profiler);
+  if (result == ncclSuccess) ncclNetPlugin_v10 = defective();
+  return result;
+}
+
+}  // namespace

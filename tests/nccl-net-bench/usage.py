@@ -9,9 +9,11 @@ import sys
 
 bench, tcp, defective = sys.argv[1:]
 
+clean = {name: value for name, value in os.environ.items() if not name.startswith("NCCL_DEBUG")}
+
 
 def run(*arguments, **environment):
-    return subprocess.run([bench, *arguments], capture_output=True, text=True, timeout=120, env={**os.environ, **environment})
+    return subprocess.run([bench, *arguments], capture_output=True, text=True, timeout=120, env={**clean, **environment})
 
 
 def expect(code, ran, *texts):
@@ -48,7 +50,19 @@ expect(2, run(tcp, "--conformance", "--only", "nothing"), "is no conformance cas
 expect(2, run(tcp, "-r", "1"), "at least 2 ranks")
 expect(2, run(tcp, "-d", "7", "-s", "1K"), "device 7 of 1")
 expect(2, run(defective, "--abi", "12", "-s", "1K"), "ncclNetPlugin_v12")
-expect(1, run(defective, "-s", "1K", MRC_NET_DEFECT="no-flush"), "has no iflush")
+for defect in "no-flush", "late-no-flush":
+    expect(1, run(defective, "-s", "1K", MRC_NET_DEFECT=defect), "has no iflush after init")
+expect(1, run(defective, "-s", "1K", MRC_NET_DEFECT="no-init"), "has no init before init")
+expect(0, run(defective, "-s", "1K", "-n", "1", MRC_NET_DEFECT="late"))
+
+# A plugin's log is filtered as NCCL filters it; what NCCL would drop is said beside the failure that it explains.
+DROPPED, SHOWN = "NCCL drops this by default", "NET WARN there is no card"
+for debug, subsystems, shown in ((None, None, False), ("WARN", None, False), ("WARN", "NET", True), ("info", "init,net", True),
+                                 ("WARN", "^INIT", True), ("WARN", "^NET", False), ("VERSION", "NET", False), ("nonsense", "ALL", False)):
+    variables = {name: value for name, value in (("NCCL_DEBUG", debug), ("NCCL_DEBUG_SUBSYS", subsystems)) if value is not None}
+    ran = run(defective, "-s", "1K", MRC_NET_DEFECT="warns", **variables)
+    expect(1, ran, "init returned ncclSystemError", "the plugin's log: there is no card", DROPPED)
+    assert (SHOWN in ran.stderr) == shown, (variables, ran.stderr)
 expect(1, run(defective, "-t", "send-recv", "-s", "1M", "-n", "1", MRC_NET_DEFECT="corrupts"), "wrong data")
 expect(1, run(tcp, "--against", tcp, "--rounds", "1", "-s", "64K", "-n", "2", "--min-ratio", "1000"), "BELOW --min-ratio")
 

@@ -5,12 +5,14 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "log_filter.h"
+
 namespace mrc::nccl_test {
 
 namespace {
 
 std::mutex log_mutex;
-std::string log_text;
+std::string log_text, printed_text;
 
 }  // namespace
 
@@ -19,19 +21,27 @@ std::string logged() {
   return log_text;
 }
 
+std::string printed() {
+  std::lock_guard lock(log_mutex);
+  return printed_text;
+}
+
 void clear_log() {
   std::lock_guard lock(log_mutex);
   log_text.clear();
+  printed_text.clear();
 }
 
-void log_sink(ncclDebugLogLevel level, unsigned long, const char* file, int line, const char* format, ...) {
+void log_sink(ncclDebugLogLevel level, unsigned long flags, const char* file, int line, const char* format, ...) {
   char text[1024];
   va_list arguments;
   va_start(arguments, format);
   std::vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
+  static const nccl_net::LogFilter filter("WARN", nullptr);
   std::lock_guard lock(log_mutex);
   log_text += std::string(text) + "\n";
+  if (filter.prints(level, flags)) printed_text += std::string(text) + "\n";
   if (level <= NCCL_LOG_WARN) std::fprintf(stderr, "%s:%d %s\n", file, line, text);
 }
 

@@ -23,6 +23,8 @@ inline constexpr auto kLimit = std::chrono::seconds(60);
 
 // What the plugin logged, for assertions; warnings are also shown.
 std::string logged();
+// The part of it that NCCL itself would print with NCCL_DEBUG=WARN and no NCCL_DEBUG_SUBSYS.
+std::string printed();
 void clear_log();
 void log_sink(ncclDebugLogLevel level, unsigned long flags, const char* file, int line, const char* format, ...);
 

@@ -19,12 +19,16 @@ class Versioned final : public Net {
 
   int version() const override { return kVersion; }
   const char* name() const override { return p_.name; }
-  std::vector<std::string> missing() const override {
-    std::vector<std::string> names;
 #define NEED(member) \
   if (p_.member == nullptr) names.push_back(#member);
+  std::vector<std::string> missing_before_init() const override {
+    std::vector<std::string> names;
     NEED(name)
     NEED(init)
+    return names;
+  }
+  std::vector<std::string> missing() const override {
+    std::vector<std::string> names = missing_before_init();
     NEED(devices)
     NEED(getProperties)
     NEED(listen)
@@ -40,9 +44,9 @@ class Versioned final : public Net {
     NEED(closeRecv)
     NEED(closeListen)
     if constexpr (kVersion >= 11) NEED(finalize)
-#undef NEED
     return names;
   }
+#undef NEED
 
   ncclResult_t init(ncclDebugLogger_t logger, int traffic_class) override {
     traffic_class_ = traffic_class;

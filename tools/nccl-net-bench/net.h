@@ -23,7 +23,9 @@ class Net {
   static int newest(const std::string& library, std::string* why);
 
   virtual int version() const = 0;
-  // Names of the functions that NCCL calls without asking and that are null in this table; empty: none.
+  // Names of the members that NCCL uses without asking and that are null in this table; empty: none. NCCL reads the
+  // name and init when it loads the plugin, and the rest once init has returned: init may fill it in.
+  virtual std::vector<std::string> missing_before_init() const = 0;
   virtual std::vector<std::string> missing() const = 0;
   virtual const char* name() const = 0;
   // traffic_class only has an effect from version 10 on.

@@ -39,7 +39,8 @@ constexpr const char* kExamples =
     "x 1 for p2p and send-recv. GB are 10^9 bytes. The time is that of the slowest rank; CPU adds all ranks.\n"
     "#wrong counts elements that are not what they must be.\n"
     "\nExit code 0: all well. 1: wrong data, an error, a failed case, a ratio below --min-ratio. 2: bad command line,\n"
-    "or the plugin cannot be used at all. NCCL_DEBUG=WARN or INFO shows what the plugin logs.\n";
+    "or the plugin cannot be used at all. NCCL_DEBUG=WARN or INFO shows what the plugin logs,\n"
+    "filtered by NCCL_DEBUG_SUBSYS as in NCCL.\n";
 
 // As NCCL resolves NCCL_NET_PLUGIN: a path as it is, a name as libnccl-net-NAME.so.
 std::string library_of(const std::string& name) {

@@ -13,18 +13,20 @@
 
 #include "bench.h"
 #include "conformance.h"
+#include "log_filter.h"
 
 namespace mrc::net_bench {
 
 namespace {
 
 constexpr size_t kWarningsKept = 3;
+constexpr const char* kLost = " (NCCL drops this by default: the flags share no bit with INIT, BOOTSTRAP and ENV)";
 std::mutex log_mutex;  // plugins log from threads of their own
 std::deque<std::string> warnings;
 
 }  // namespace
 
-void plugin_log(ncclDebugLogLevel level, unsigned long, const char*, int, const char* format, ...) {
+void plugin_log(ncclDebugLogLevel level, unsigned long flags, const char*, int, const char* format, ...) {
   char text[1024];
   va_list arguments;
   va_start(arguments, format);
@@ -32,13 +34,12 @@ void plugin_log(ncclDebugLogLevel level, unsigned long, const char*, int, const 
   va_end(arguments);
   const std::lock_guard lock(log_mutex);
   if (level <= NCCL_LOG_WARN) {
-    warnings.push_back(text);
+    const bool lost = !nccl_net::LogFilter::in_default_subsystems(flags);
+    warnings.push_back(text + std::string(lost ? kLost : ""));
     if (warnings.size() > kWarningsKept) warnings.pop_front();
   }
-  const char* const shown = getenv("NCCL_DEBUG");
-  if (shown == nullptr) return;
-  const bool all = strcasecmp(shown, "INFO") == 0 || strcasecmp(shown, "TRACE") == 0;
-  if (all ? level <= NCCL_LOG_INFO : level <= NCCL_LOG_WARN)
+  static const nccl_net::LogFilter filter(secure_getenv("NCCL_DEBUG"), secure_getenv("NCCL_DEBUG_SUBSYS"));
+  if (filter.prints(level, flags))
     fprintf(stderr, "[%d] NET %s %s\n", getpid(), level <= NCCL_LOG_WARN ? "WARN" : "INFO", text);
 }
 
@@ -89,9 +90,14 @@ std::unique_ptr<Net> Rank::another() {
   if (version == 0) version = Net::newest(library, &why);
   std::unique_ptr<Net> net = version != 0 ? Net::open(library, version, &why) : nullptr;
   if (net == nullptr) throw CannotRun(why);
-  if (const std::vector<std::string> missing = net->missing(); !missing.empty())
-    throw Fail("ncclNetPlugin_v" + std::to_string(version) + " has no " + missing.front());
+  const auto require_all = [version](const std::vector<std::string>& missing, const char* when) {
+    if (missing.empty()) return;
+    throw Fail("ncclNetPlugin_v" + std::to_string(version) + " has no " + missing.front() + " " + when +
+               last_warnings());
+  };
+  require_all(net->missing_before_init(), "before init");
   check(net->init(plugin_log), "init");
+  require_all(net->missing(), "after init");
   return net;
 }
 
