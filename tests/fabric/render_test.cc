@@ -10,7 +10,7 @@
 
 #include "command.h"
 #include "render_files.h"
-#include "render_sonic.h"
+#include "sonic_queues.h"
 #include "two_planes.h"
 
 namespace mrc::fabric {

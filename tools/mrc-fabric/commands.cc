@@ -175,9 +175,11 @@ int run_render(const Options& o) {
       } else {
         write_file(o.out + "/" + f.name, f.text);
         text += o.out + "/" + f.name + "\n";
+        if (!f.explanation.empty()) write_file(o.out + "/" + f.name + ".txt", f.explanation);
       }
       files.push_back(
           {{"format", format}, {"node", f.node}, {"name", f.name}, {"text", o.out.empty() ? Json(f.text) : Json()}});
+      if (o.out.empty() && !f.explanation.empty()) files.back()["explanation"] = f.explanation;
     }
   print(o, files, text);
   return 0;

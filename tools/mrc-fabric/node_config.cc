@@ -48,6 +48,10 @@ std::string plane_prefix(const FabricPlan& plan, uint32_t plane) {
 RouteConfig via(std::string prefix, const std::string& interface, const char* next, std::string source = "") {
   return {RouteKind::kVia, std::move(prefix), {{interface, next}}, std::move(source)};
 }
+RouteConfig for_purpose(std::string purpose, RouteConfig route) {
+  route.purpose = std::move(purpose);
+  return route;
+}
 
 std::string t1_port(uint32_t t1) {
   return "t1-" + std::to_string(t1);
@@ -110,18 +114,25 @@ void configure_t0(const Topology& topology, NodeConfig* c) {
   const uint32_t plane = c->id.plane, own = c->id.index;
   for (uint32_t k = 0; k < f.nics_per_t0; ++k) {
     const uint32_t nic = own * f.nics_per_t0 + k;
-    c->routes.push_back(via(usid_prefix(f, plan.nic_usid(plane, nic)), host_port(nic), kLowerEnd));
+    c->routes.push_back(for_purpose("uSID of host h" + std::to_string(nic),
+                                    via(usid_prefix(f, plan.nic_usid(plane, nic)), host_port(nic), kLowerEnd)));
   }
   for (uint32_t j = 0; j < f.t1; ++j)
-    c->routes.push_back(via(usid_prefix(f, plan.usid(plane, sim::Tier::kT1, j)), t1_port(j), kUpperEnd));
+    c->routes.push_back(
+        for_purpose("uSID of T1 number " + std::to_string(j),
+                    via(usid_prefix(f, plan.usid(plane, sim::Tier::kT1, j)), t1_port(j), kUpperEnd)));
   for (uint32_t k = 0; k < f.nics_per_t0; ++k) {
     const uint32_t nic = own * f.nics_per_t0 + k;
-    c->routes.push_back(via(plan.nic_address(plane, nic).to_string() + "/128", host_port(nic), kLowerEnd));
+    c->routes.push_back(
+        for_purpose("plain address of host h" + std::to_string(nic),
+                    via(plan.nic_address(plane, nic).to_string() + "/128", host_port(nic), kLowerEnd)));
   }
   // Plain addresses: with SRv6 one fixed T1 per destination T0, with ECMP all of them by hash.
   for (uint32_t i = 0; i < f.t0; ++i) {
     if (i == own) continue;
     RouteConfig r{RouteKind::kVia, nics_prefix(plan, plane, i), {}, ""};
+    r.purpose = "plain addresses of the hosts below T0 number " + std::to_string(i) +
+                (c->hashes ? ": over every T1, by hash" : ": over one T1");
     for (uint32_t j = 0; j < f.t1; ++j)
       if (c->hashes || j == i % f.t1) r.hops.push_back({t1_port(j), kUpperEnd});
     c->routes.push_back(std::move(r));
@@ -134,8 +145,11 @@ void configure_t1(const Topology& topology, NodeConfig* c) {
   const uint32_t plane = c->id.plane;
   const auto port = [](uint32_t t0) { return "t0-" + std::to_string(t0); };
   for (uint32_t i = 0; i < f.t0; ++i)
-    c->routes.push_back(via(usid_prefix(f, plan.usid(plane, sim::Tier::kT0, i)), port(i), kLowerEnd));
-  for (uint32_t i = 0; i < f.t0; ++i) c->routes.push_back(via(nics_prefix(plan, plane, i), port(i), kLowerEnd));
+    c->routes.push_back(for_purpose("uSID of T0 number " + std::to_string(i),
+                                    via(usid_prefix(f, plan.usid(plane, sim::Tier::kT0, i)), port(i), kLowerEnd)));
+  for (uint32_t i = 0; i < f.t0; ++i)
+    c->routes.push_back(for_purpose("plain addresses of the hosts below T0 number " + std::to_string(i),
+                                    via(nics_prefix(plan, plane, i), port(i), kLowerEnd)));
 }
 
 }  // namespace
@@ -186,8 +200,9 @@ NodeConfig node_config(const Topology& topology, const NodeId& node) {
     configure_t1(topology, &c);
   }
   // What no table knows is dropped in silence, as a switch's chip does it.
-  c.routes.push_back({RouteKind::kBlackhole, block_prefix(f), {}, ""});
-  c.routes.push_back({RouteKind::kBlackhole, plane_prefix(plan, node.plane), {}, ""});
+  c.routes.push_back({RouteKind::kBlackhole, block_prefix(f), {}, "", "other uSIDs: dropped without an answer"});
+  c.routes.push_back(
+      {RouteKind::kBlackhole, plane_prefix(plan, node.plane), {}, "", "other addresses: dropped without an answer"});
   return c;
 }
 

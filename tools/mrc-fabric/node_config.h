@@ -45,6 +45,7 @@ struct RouteConfig {
   std::string prefix;
   std::vector<NextHop> hops;  // several: by hash of the flow
   std::string source;         // preferred source address; empty: the kernel's choice
+  std::string purpose{};      // of a switch's route: one line for the comments of rendered files
 };
 
 struct NodeConfig {

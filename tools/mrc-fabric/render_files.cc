@@ -24,7 +24,8 @@ RenderedFile render_node(const Topology& topology, const std::string& format, co
   }
   if (!is_switch(node)) return {};
   if (format == "frr") return {name, name + ".frr.conf", render_frr(topology.spec(), node_config(topology, node))};
-  return {name, name + ".config_db.json", render_sonic(topology, node_config(topology, node))};
+  const SonicDb db = render_sonic(topology, node_config(topology, node));
+  return {name, name + ".config_db.json", db.json(), db.explanation()};
 }
 
 }  // namespace

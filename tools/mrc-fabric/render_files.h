@@ -10,6 +10,8 @@ namespace mrc::fabric {
 
 struct RenderedFile {
   std::string node, name, text;  // node: empty for the whole fabric
+  // A line of reason for each value, where the format has no comments: the file NAME.txt beside it. Else empty.
+  std::string explanation{};
 };
 
 // `format`: linux, frr, sonic, hosts, dot. `node`: only that one; empty: all that have such a file.
