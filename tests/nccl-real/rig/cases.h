@@ -1,0 +1,20 @@
+// Cases about the life of communicators, each run by every process of the run.
+#pragma once
+
+#include <span>
+#include <string>
+
+namespace mrc::nccl_rig {
+
+struct Process;
+
+struct Case {
+  const char* name;
+  const char* what;
+  int (*run)(const Process&);  // the exit code of the process; throws as the bench does
+};
+
+std::span<const Case> all_cases();
+const Case* find_case(const std::string& name);  // nullptr: none
+
+}  // namespace mrc::nccl_rig
