@@ -62,6 +62,29 @@ switch:
   control_queue: 2bdp
 ev: {count: 64}
 )"},
+      {"reference64_800g", "1 plane x 800G, 8 T0, 8 T1, 64 NICs: the same at 800G",
+       R"(name: reference64_800g
+planes: 1
+t0: 8
+t1: 8
+nics_per_t0: 8
+nic_link: {rate: 800G, delay: 1us}
+overhead: 26
+mtu: 4084
+switch:
+  forwarding: ecmp
+  trim_bytes: 64
+  trim_victim: random
+  queue: 817550
+  queue_last_hop: 817550
+  ecn_min: 166000
+  ecn_max: 655700
+  ecn_last_hop: true
+  trimmed_queue: 2bdp
+  trimmed_share: 1
+  control_queue: 2bdp
+ev: {count: 64}
+)"},
       {"planes4x512", "4 planes x 100G, 16 T0, 32 T1, 512 NICs", R"(name: planes4x512
 planes: 4
 t0: 16

@@ -26,8 +26,8 @@ constexpr Duration kFirstRtt = Duration::milliseconds(1);
 }  // namespace
 
 Duration Requester::reorder_window() const {
-  if (srtt_ == Duration()) return kFirstRtt;
-  const Duration spread = srtt_ + rttvar_ * 4;
+  if (!rtt_.known()) return kFirstRtt;
+  const Duration spread = rtt_.smoothed() + rtt_.variation() * 4;
   return std::max(spread, qp_.ep->config.reorder_floor) * reorder_scale_;
 }
 
@@ -37,8 +37,8 @@ void Requester::on_spurious(Instant now) {
   ++qp_.ep->counters.spurious_retransmits;
   if (now < reorder_hold_) return;
   reorder_scale_ = std::min<int64_t>(reorder_scale_ * 2, kMaxReorderScale);
-  reorder_hold_ = now + srtt_;
-  reorder_narrow_at_ = now + std::max(srtt_ * 64, Duration::milliseconds(10));
+  reorder_hold_ = now + rtt_.smoothed();
+  reorder_narrow_at_ = now + std::max(rtt_.smoothed() * 64, Duration::milliseconds(10));
 }
 
 void Requester::mark_lost(Instant now, uint64_t seq, TraceTrigger why) {
@@ -69,7 +69,7 @@ void Requester::detect_losses(Instant now) {
   if (!window_ || una_ >= highest_acked_) return;
   if (reorder_scale_ > 1 && now > reorder_narrow_at_) {
     reorder_scale_ /= 2;
-    reorder_narrow_at_ = now + std::max(srtt_ * 64, Duration::milliseconds(10));
+    reorder_narrow_at_ = now + std::max(rtt_.smoothed() * 64, Duration::milliseconds(10));
   }
   const Instant threshold = newest_acked_sent_ - reorder_window();
   const uint64_t end = std::min(highest_acked_, nxt_);
@@ -95,7 +95,7 @@ Duration Requester::rto_interval() const {
   const uint32_t exponent = std::min<uint32_t>(qp_.attr.timeout + doublings, 24);
   // Never below what a round trip takes now, queues included: repeating a packet that is only waiting makes them
   // longer.
-  return std::max(Duration::nanoseconds(1024ll << exponent), std::max(srtt_, qp_.peer->recent_rtt) * 4);
+  return std::max(Duration::nanoseconds(1024ll << exponent), std::max(rtt_.smoothed(), qp_.peer->recent_rtt) * 4);
 }
 
 // [MRC-CHOICE-Q18]
@@ -163,7 +163,7 @@ void Requester::arm_probe(Instant now) {
     probe_deadline_ = Instant::never();
     return;
   }
-  const Duration usual = std::max(srtt_ * 2 + rttvar_ * 4, qp_.peer->recent_rtt * 2);
+  const Duration usual = std::max(rtt_.smoothed() * 2 + rtt_.variation() * 4, qp_.peer->recent_rtt * 2);
   Duration wait = std::max(qp_.ep->config.probe_floor, usual);
   for (uint32_t i = 0; i < probe_backoff_ && wait < kProbeCap; ++i) wait = wait * 2;
   probe_deadline_ = now + std::min(wait, std::max(kProbeCap, usual * 2));

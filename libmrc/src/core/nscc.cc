@@ -104,8 +104,12 @@ int64_t Nscc::ack_update(int64_t now, int64_t new_bytes, int64_t rtt, bool ecn_m
   int64_t delay;
   if (rtt > 0) {
     if (may_lower_base) sample_base_rtt(rtt);
-    delay = rtt >= s_.base_rtt ? rtt - s_.base_rtt : delay_below_base;
-    feed_average(now, delay, ecn_marked);
+    if (rtt >= s_.base_rtt) {
+      delay = rtt - s_.base_rtt;
+      feed_average(now, delay, ecn_marked);
+    } else {
+      delay = delay_below_base;  // of a packet that is no measure of the queues [MRC-NSCC-18]
+    }
   } else {
     mark(kNsccNoSample);
     if (mode_ == NsccMode::kSpec) return 0;

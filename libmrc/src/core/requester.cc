@@ -43,10 +43,9 @@ void Requester::reset() {
   probe_outstanding_ = false;
   newest_acked_sent_ = Instant::from_ns(INT64_MIN / 4);
   rto_deadline_ = probe_deadline_ = Instant::never();
-  srtt_ = rttvar_ = Duration();
+  rtt_ = RttEstimator();
   reorder_scale_ = 1;
   reorder_hold_ = reorder_narrow_at_ = Instant();
-  min_rtt_ = Duration::infinite();
 }
 
 PostResult Requester::post(const SendWr& wr) {
@@ -268,7 +267,7 @@ void Requester::flush(Instant now, WcStatus first) {
 void Requester::fill_status(QpStatus* s) const {
   s->cwnd = nscc_.cwnd();
   s->inflight = nscc_.inflight();
-  s->srtt = srtt_;
+  s->srtt = rtt_.smoothed();
   s->base_rtt = nscc_.base_rtt();
   s->outstanding_packets = static_cast<uint32_t>(nxt_ - una_);
   s->tx_packets = tx_packets;

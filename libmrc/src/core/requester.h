@@ -10,6 +10,7 @@
 #include "core/burst.h"
 #include "core/ev_rotation.h"
 #include "core/nscc.h"
+#include "core/rtt_estimator.h"
 #include "core/send_queue.h"
 #include "core/tx_window.h"
 #include "wire/packet.h"
@@ -47,6 +48,15 @@ class Requester {
   uint64_t new_limit() const;  // one past the highest sequence number that may be sent
   bool next_lost(uint64_t from, uint64_t* seq);
   int64_t seq_of(Psn psn) const;
+  // What a SACK says of the one packet that caused it.
+  struct Named {
+    uint64_t seq = 0;
+    uint16_t ev = UINT16_MAX;    // that it took; UINT16_MAX: nobody knows
+    Duration rtt;                // zero: no sample
+    bool measures_path = false;  // its round trip may lower the base RTT
+  };
+  Named read_named(Instant now, const wire::Packet& p, int64_t cack_next);
+  void take_sample(Duration rtt);
   void ack_one(Instant now, uint64_t seq);
   void ack_below(Instant now, uint64_t end);
   const NsccConfig& nscc_config() const;  // of the profile, or as the endpoint is configured
@@ -109,7 +119,7 @@ class Requester {
   Instant probe_deadline_ = Instant::never();
   int64_t reorder_scale_ = 1;
   Instant reorder_hold_, reorder_narrow_at_;
-  Duration srtt_, rttvar_, min_rtt_ = Duration::infinite();
+  RttEstimator rtt_;
 
  public:
   uint64_t tx_packets = 0, retransmits = 0, timeouts = 0;

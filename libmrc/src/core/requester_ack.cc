@@ -30,7 +30,7 @@ void Requester::ack_one(Instant now, uint64_t seq) {
     --flight_;
   }
   // Of a packet sent twice nobody knows which copy arrived; an answer sooner than any round trip was to the first.
-  const bool original = r.sends > 1 && now - r.sent_at < min_rtt_;
+  const bool original = r.sends > 1 && now - r.sent_at < rtt_.least();
   if (!original) {
     qp_.peer->paths.on_delivered(r.ev, r.sent_at);
     if (r.sends == 1) qp_.peer->paths.on_rtt(r.ev, now - r.sent_at);
@@ -73,6 +73,50 @@ void Requester::skip_path(Instant now, uint16_t ev, TraceTrigger why) {
            ep.config.evs[ev].plane);
 }
 
+// The round trip is taken from our own send record; the reflected timestamp tells how long the responder sat on the
+// answer [MRC-CC-4]. It is certain which copy was answered when the packet was sent once and the answer is not flagged,
+// or sent exactly twice and the answer is flagged: a flow whose whole backlog was trimmed has no others
+// [MRC-LOSS-6, MRC-CHOICE-Q9].
+Requester::Named Requester::read_named(Instant now, const wire::Packet& p, int64_t cack_next) {
+  Named named;
+  const wire::Seth& s = p.sack.seth;
+  if (!window_) return named;
+  if (s.pr) {
+    if (probe_outstanding_ && s.probe_id == probe_id_) named.ev = probe_ev_;
+    return named;
+  }
+  const int64_t seq = cack_next - 1 + s.ack_psn_offset;
+  if (seq < static_cast<int64_t>(window_first_) || seq >= static_cast<int64_t>(nxt_) ||
+      seq + window_->size() < static_cast<int64_t>(nxt_))
+    return named;
+  named.seq = static_cast<uint64_t>(seq);
+  const TxRecord& r = (*window_)[named.seq];
+  if (r.sends == 1) named.ev = r.ev;  // else the answer's entropy tells which copy it was
+  // The copy that triggered this answer was a first transmission, yet we have sent the packet again since.
+  if (r.sends > 1 && !p.bth.rtx) on_spurious(now);
+  if (r.sends > 2 || (r.sends == 2) != p.bth.rtx) return named;
+  const Duration since = now - r.sent_at;
+  const auto sat = static_cast<uint16_t>(p.sack.cc.tx_timestamp - wire::timestamp_of(r.sent_at));
+  const Duration residence = Duration::nanoseconds(sat * wire::kTimestampTickNs);
+  if (p.sack.cc.tx_timestamp == 0) {
+    named.rtt = since;
+  } else if (residence < since) {
+    named.rtt = since - residence;
+  } else if (r.sends == 1) {
+    named.rtt = since;
+  }
+  // Short packets pass links and queues faster [MRC-NSCC-CHOICE-6]. One sent twice must not lower the base for good: a
+  // flag may also mean that the responder held the answer to the first copy for long.
+  named.measures_path = named.rtt > Duration() && r.sends == 1 && r.nominal >= nscc_.mtu();
+  return named;
+}
+
+void Requester::take_sample(Duration rtt) {
+  rtt_.on_sample(rtt);
+  Duration& recent = qp_.peer->recent_rtt;
+  recent = rtt > recent ? recent + (rtt - recent) / 4 : recent - (recent - rtt) / 64;  // quick up, slow down
+}
+
 void Requester::on_sack(Instant now, const wire::Packet& p) {
   EndpointImpl& ep = *qp_.ep;
   const wire::Seth& s = p.sack.seth;
@@ -84,32 +128,7 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
   ep.trace(now, qp_.qpn, TraceEvent::kRxSack, TraceTrigger::kNone, s.cack_psn.value(), s.sack_bitmap,
            (s.cack_psn + s.sack_offset).value(), s.entropy);
 
-  // The round trip of the packet that this SACK names, from our own send record; the reflected timestamp tells how long
-  // the responder sat on the answer [MRC-CC-4].
-  Duration rtt;
-  bool rtt_valid = false;
-  bool full_packet = false;  // others pass links and queues faster [MRC-NSCC-CHOICE-6]
-  uint16_t named_ev = UINT16_MAX;
-  if (window_ && !s.pr) {
-    const int64_t named = cack_next - 1 + s.ack_psn_offset;
-    if (named >= static_cast<int64_t>(window_first_) && named < static_cast<int64_t>(nxt_) &&
-        named + window_->size() >= static_cast<int64_t>(nxt_)) {
-      const TxRecord& r = (*window_)[static_cast<uint64_t>(named)];
-      if (r.sends == 1) named_ev = r.ev;  // else the answer's entropy tells which copy it was
-      // The copy that triggered this answer was a first transmission, yet we have sent the packet again since.
-      if (r.sends > 1 && !p.bth.rtx && !s.pr) on_spurious(now);
-      if (r.sends == 1 && !p.bth.rtx) {
-        rtt = now - r.sent_at;
-        const auto sat = static_cast<uint16_t>(p.sack.cc.tx_timestamp - wire::timestamp_of(r.sent_at));
-        const Duration residence = Duration::nanoseconds(sat * wire::kTimestampTickNs);
-        if (p.sack.cc.tx_timestamp != 0 && residence < rtt) rtt = rtt - residence;
-        rtt_valid = rtt > Duration();
-        full_packet = r.nominal >= nscc_.mtu();
-      }
-    }
-  } else if (window_ && s.pr && probe_outstanding_ && s.probe_id == probe_id_) {
-    named_ev = probe_ev_;
-  }
+  const Named named = read_named(now, p, cack_next);
 
   // What has arrived.
   const uint64_t old_una = una_;
@@ -136,32 +155,23 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
   if (qp_.attr.dynamic_mpr && s.mpr != 0)
     window_psns_ = std::min<uint32_t>(128u * s.mpr, window_ ? window_->size() - 1 : UINT32_MAX);
 
-  if (rtt_valid) {
-    if (rtt < min_rtt_) min_rtt_ = rtt;
-    if (srtt_ == Duration()) {
-      srtt_ = rtt;
-      rttvar_ = rtt / 2;
-    } else {
-      const Duration off = rtt > srtt_ ? rtt - srtt_ : srtt_ - rtt;
-      rttvar_ = rttvar_ + (off - rttvar_) / 4;
-      srtt_ = srtt_ + (rtt - srtt_) / 8;
-    }
-    Duration& recent = qp_.peer->recent_rtt;
-    recent = rtt > recent ? recent + (rtt - recent) / 4 : recent - (recent - rtt) / 64;  // quick up, slow down
-  }
   std::optional<Duration> sample;
-  if (rtt_valid) sample = rtt;
+  if (named.rtt > Duration()) {
+    sample = named.rtt;
+    take_sample(named.rtt);
+  }
   const bool marked = s.m == wire::PathVerdict::kSkipOnce;
-  nscc_.on_ack(now, p.sack.cc.rcvd_bytes, sample, marked, p.sack.cc.rcv_cwnd_pen, p.sack.cc.restore_cwnd, full_packet);
+  nscc_.on_ack(now, p.sack.cc.rcvd_bytes, sample, marked, p.sack.cc.rcv_cwnd_pen, p.sack.cc.restore_cwnd,
+               named.measures_path);
   PathMeter& meter = qp_.peer->meter;
-  if (rtt_valid && full_packet) meter.on_rtt(rtt);
+  if (named.measures_path) meter.on_rtt(named.rtt);
   meter.on_sack(now, nxt_ < sq_.end_seq(), nscc_.cwnd() < nscc_.max_wnd());
   if (meter_generation_ != meter.generation()) follow_meter();
 
-  trace_window(now, marked ? TraceTrigger::kMarked : TraceTrigger::kSack, rtt_valid ? rtt : Duration());
+  trace_window(now, marked ? TraceTrigger::kMarked : TraceTrigger::kSack, named.rtt);
 
   // What the answer says of the path.
-  if (named_ev == UINT16_MAX) named_ev = ep.ev_index_of(s.entropy);
+  const uint16_t named_ev = named.ev != UINT16_MAX ? named.ev : ep.ev_index_of(s.entropy);
   if (named_ev != UINT16_MAX) {
     if (marked) {
       skip_path(now, named_ev, TraceTrigger::kMarked);

@@ -158,5 +158,18 @@ TEST(nscc_replay, control_packets_sample_leaves_base_rtt) {
   EXPECT_EQ(r.counts().rts_acks, 1u);
 }
 
+// Nor does it feed the average: the delay of such a record is the average itself.
+TEST(nscc_replay, control_packets_sample_leaves_the_average) {
+  const std::string start = "I,1,8000000,100000,150000,150000,4150";
+  const std::string data =
+      "A,1,1000000,0,12000000,4000000,1,0,150000,150000,8000000,150000,50000,0,0,0,0,0,15000000,0,0";
+  const std::string control =
+      "A,1,1100000,0,7000000,50000,1,0,150000,150000,8000000,150000,50000,0,0,0,0,0,15000000,0,0";
+  const NsccReplay r = replay({start, data, control});
+  for (const auto& m : r.mismatches()) ADD_FAILURE() << m.variable << ": " << m.expected << ", got " << m.got;
+  EXPECT_EQ(r.counts().mismatches, 0u);
+  EXPECT_EQ(r.counts().rts_acks, 1u);
+}
+
 }  // namespace
 }  // namespace mrc::core

@@ -174,14 +174,48 @@ TEST_F(RequesterAckTest, ResidenceTimeComesOffTheRoundTrip) {
   EXPECT_EQ(endpoint_->qp_status(qp_).srtt, Duration::microseconds(100));
 }
 
-// [MRC-CHOICE-Q9]
-TEST_F(RequesterAckTest, AnAnswerToARetransmissionIsNoSample) {
-  send(1);
-  now_ = now_ + Duration::microseconds(100);
-  wire::Packet p = sack(0, 0);
-  p.bth.rtx = true;
-  arrive(p);
-  EXPECT_EQ(endpoint_->qp_status(qp_).srtt, Duration());
+// [MRC-LOSS-6] [MRC-CHOICE-Q9]: which copy was answered must be certain.
+TEST_F(RequesterAckTest, ARoundTripNeedsAPacketSentOnceOrOneSentTwiceAndAFlag) {
+  for (int copies : {1, 2, 3}) {
+    for (bool flagged : {false, true}) {
+      send(1);
+      for (int i = 1; i < copies; ++i) {
+        now_ = now_ + Duration::microseconds(70);
+        arrive(nack(0, wire::NackReason::kTrimmed));
+        drain();
+      }
+      now_ = now_ + Duration::microseconds(100);
+      wire::Packet p = sack(0, 0);
+      p.bth.rtx = flagged;
+      arrive(p);
+      const bool certain = copies == 1 ? !flagged : copies == 2 && flagged;
+      EXPECT_EQ(endpoint_->qp_status(qp_).srtt, certain ? Duration::microseconds(100) : Duration())
+          << copies << (flagged ? " copies, flagged" : " copies");
+    }
+  }
+}
+
+// [MRC-LOSS-6] The responder flags an answer that it held for long, too: the timestamp shows that it is to the first
+// copy. And the round trip of a packet sent twice never becomes the base, which could not rise again.
+TEST_F(RequesterAckTest, ARoundTripOfTwoCopiesIsCheckedByItsTimestampAndNoBase) {
+  config_.nscc.base_rtt = Duration::microseconds(50);
+  for (bool first : {true, false}) {
+    send(1);
+    const Instant first_sent = now_;
+    now_ = now_ + Duration::microseconds(2000);
+    arrive(nack(0, wire::NackReason::kNoResource));
+    drain();
+    const Instant again = now_;
+    now_ = now_ + Duration::microseconds(30);
+    wire::Packet p = sack(0, 0);
+    p.bth.rtx = true;
+    p.sack.cc.tx_timestamp =
+        static_cast<uint16_t>(wire::timestamp_of(first ? first_sent + Duration::microseconds(1100) : again) + 50);
+    arrive(p);
+    const Duration residence = Duration::nanoseconds(50 * wire::kTimestampTickNs);
+    EXPECT_EQ(endpoint_->qp_status(qp_).srtt, first ? Duration() : Duration::microseconds(30) - residence);
+    EXPECT_EQ(endpoint_->qp_status(qp_).base_rtt, Duration::microseconds(50));
+  }
 }
 
 // [MRC-SACK-8]

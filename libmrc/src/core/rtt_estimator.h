@@ -1,0 +1,34 @@
+// RttEstimator: what the round trips of one QP were: smoothed, how much they vary (RFC 6298), the least. Sans-IO.
+#pragma once
+
+#include <algorithm>
+
+#include "base/time.h"
+
+namespace mrc::core {
+
+class RttEstimator {
+ public:
+  // A round trip that is known to be of one copy of one packet [MRC-LOSS-6].
+  void on_sample(Duration rtt) {
+    least_ = std::min(least_, rtt);
+    if (!known()) {
+      smoothed_ = rtt;
+      variation_ = rtt / 2;
+      return;
+    }
+    const Duration off = rtt > smoothed_ ? rtt - smoothed_ : smoothed_ - rtt;
+    variation_ = variation_ + (off - variation_) / 4;
+    smoothed_ = smoothed_ + (rtt - smoothed_) / 8;
+  }
+
+  bool known() const { return smoothed_ > Duration(); }
+  Duration smoothed() const { return smoothed_; }    // zero until known
+  Duration variation() const { return variation_; }  // zero until known
+  Duration least() const { return least_; }          // infinite until known
+
+ private:
+  Duration smoothed_, variation_, least_ = Duration::infinite();
+};
+
+}  // namespace mrc::core
