@@ -11,10 +11,12 @@ namespace mrc::swarm {
 
 struct Outcome {
   bool ok = true;
-  std::string failure;  // first broken promise
-  std::string summary;  // what the world looked like
+  std::string failure;     // first broken promise
+  std::string summary;     // what the world looked like
+  bool failed_qp = false;  // forged worlds: the forger ended the connection
 };
 
 Outcome run_world(uint64_t seed);
+Outcome run_forged_world(uint64_t seed);
 
 }  // namespace mrc::swarm

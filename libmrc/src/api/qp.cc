@@ -46,6 +46,7 @@ ibv_wc_status to_verbs(WcStatus status) {
 bool to_verbs(AsyncEvent event, ibv_event_type* out) {
   switch (event) {
     case AsyncEvent::kQpFatal:
+    case AsyncEvent::kQpContradicted:
       *out = IBV_EVENT_QP_FATAL;
       return true;
     case AsyncEvent::kQpRequestError:

@@ -13,6 +13,7 @@ EndpointImpl::EndpointImpl(const EndpointConfig& c, Sink* s, TraceSink* t)
       sink(s),
       trace_sink(t),
       rng(c.seed),
+      message_secret(Rng(~c.seed).next() | 1),
       memory(static_cast<uint32_t>(rng.next())),
       plane_counters(c.planes.size()) {
   one_offs_.resize(kMaxOneOffs);

@@ -92,13 +92,15 @@ void EndpointImpl::dispatch(Instant now, const wire::Flow& flow, uint8_t plane, 
       ++counters.drop_state;
       return;
     }
-    if (qp->peer->paths.on_inbound(now, plane, wire::ev_of(flow))) rearm_peer(qp->peer);
     if (p.bth.opcode == Opcode::kProbe) {
+      if (qp->peer->paths.on_inbound(now, plane, wire::ev_of(flow))) rearm_peer(qp->peer);
       trace(now, qp->qpn, TraceEvent::kRxProbe, TraceTrigger::kNone, p.peth.probe_id, wire::ev_of(flow));
       qp->responder.on_probe(now, flow, p);
     } else {
       if (flow.ecn() == wire::Ecn::kCe) ++plane_counters[plane].ecn_marks;
-      qp->responder.on_request(now, flow, p, bytes);
+      // The paths of answers follow those of the peer's packets, not of a stranger's.
+      if (qp->responder.on_request(now, flow, p, bytes) && qp->peer->paths.on_inbound(now, plane, wire::ev_of(flow)))
+        rearm_peer(qp->peer);
     }
     return;
   }

@@ -238,6 +238,12 @@ void Requester::on_transport_ack(Instant now, const wire::Packet& p) {
     after_progress(now);
     return;
   }
+  // The responder doubts a packet of work that is complete here already [MRC-SEC-3].
+  if (syndrome == wire::kSyndromeRemoteOperation && seq >= 0 && seq + window_psns_ >= static_cast<int64_t>(nxt_) &&
+      (sq_.empty() || static_cast<uint64_t>(seq) < sq_.front().first_seq)) {
+    ep.enter_error(now, &qp_, WcStatus::kRemoteOperation, AsyncEvent::kQpFatal);
+    return;
+  }
   if (!wire::is_nak_syndrome(syndrome) || seq < 0 || sq_.empty() ||
       static_cast<uint64_t>(seq) < sq_.front().first_seq) {
     ++ep.counters.drop_stale;

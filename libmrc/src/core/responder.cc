@@ -1,10 +1,12 @@
-// Receiving. Every request packet is placed the moment it arrives, in whatever order, after its key, range and access
-// have been checked; what has to be in order, completions and the message count, follows expected_ as it moves over the
-// bitmap. [MRC-RSP-1..4, MRC-RSP-6..12]
+// Receiving. Every request packet is placed the moment it arrives, in whatever order, after it was found to fit its
+// message and its key, range and access have been checked; what has to be in order, completions and the message count,
+// follows expected_ as it moves over the bitmap. [MRC-RSP-1..4, MRC-RSP-6..12, MRC-SEC-1..6]
 #include "core/responder.h"
 
 #include <algorithm>
 
+#include "absl/hash/hash.h"
+#include "absl/strings/string_view.h"
 #include "base/prefetch.h"
 #include "core/endpoint_impl.h"
 #include "core/placement.h"
@@ -28,7 +30,9 @@ void Responder::start() {
 }
 
 void Responder::reset() {
-  received_ = last_ = imm_ = RingBitmap();
+  received_ = RingBitmap();
+  messages_.reset();
+  mailbox_content_.clear();
   pending_imm_.clear();
   recv_head_ = recv_tail_ = 0;
   expected_ = max_seen_ = kOrigin;
@@ -40,9 +44,18 @@ void Responder::reset() {
   ack_deadline_ = Instant::never();
   named_count_ = 0;
   probe_pending_ = held_ = owes_ = sack_pending_ = ack_pending_ = nak_pending_ = false;
-  fault_seq_ = UINT64_MAX;
+  faulted_ = rqmsn_known_ = false;
   company_ = AckCompany();
 }
+
+namespace {
+// Of a write to the mailbox, whose key is no secret, what it wrote is compared as well: a hash beside the packet's
+// number.
+uint64_t content_of(const wire::Packet& p, uint64_t seq) {
+  const absl::string_view bytes(reinterpret_cast<const char*>(p.payload), p.payload_len);
+  return seq << 32 | static_cast<uint32_t>(absl::HashOf(bytes));
+}
+}  // namespace
 
 Psn Responder::psn_of(uint64_t seq) const {
   return qp_.attr.rq_psn + static_cast<int32_t>((seq - kOrigin) & Psn::kMask);
@@ -58,57 +71,79 @@ PostResult Responder::post_recv(Instant now, uint64_t wr_id) {
   return PostResult::kOk;
 }
 
-void Responder::on_request(Instant now, const wire::Flow& flow, const wire::Packet& p, uint32_t udp_bytes) {
+bool Responder::on_request(Instant now, const wire::Flow& flow, const wire::Packet& p, uint32_t udp_bytes) {
   EndpointImpl& ep = *qp_.ep;
   // [MRC-PSN-2]
   const int32_t delta = p.bth.psn - psn_of(expected_);
-  if (delta < 0) {  // arrived before: never write again, say again what is known [MRC-RSP-4]
-    ++ep.counters.rx_duplicates;
-    ep.trace(now, qp_.qpn, TraceEvent::kDuplicate, TraceTrigger::kNone, p.bth.psn.value(), wire::ev_of(flow),
-             wire::nominal_size(udp_bytes));
-    ack_pending_ = true;
-    trigger(now, flow, p, expected_ + static_cast<uint64_t>(static_cast<int64_t>(delta)), true);
-    return;
-  }
-  if (static_cast<uint32_t>(delta) >= window_) {
+  if (delta >= 0 && static_cast<uint32_t>(delta) >= window_) {
     ++ep.counters.drop_window;
     ep.trace(now, qp_.qpn, TraceEvent::kDrop, TraceTrigger::kOutside,
              static_cast<uint64_t>(wire::NackReason::kPsnOorWindow), p.bth.psn.value());
-    if (now - last_oor_nack_ < ep.config.ack_delay) return;  // at most one per ack_delay [MRC-CHOICE-Q5]
+    if (now - last_oor_nack_ < ep.config.ack_delay) return false;  // at most one per ack_delay [MRC-CHOICE-Q5]
     last_oor_nack_ = now;
     ep.send_nack(now, &qp_, flow, p.bth.psn, p.tseth.tx_timestamp, wire::NackReason::kPsnOorWindow);
-    return;
+    return false;
   }
-  const uint64_t seq = expected_ + static_cast<uint32_t>(delta);
-  if (received_.size() < window_) {
-    last_.resize(window_);
-    imm_.resize(window_);
+  const uint64_t seq = expected_ + static_cast<uint64_t>(static_cast<int64_t>(delta));
+  if (!messages_.allocated()) {
     received_.resize(window_);
+    messages_.allocate();
   }
-  if (received_.test(seq)) {
+
+  const wire::Reth& reth = p.req.reth;
+  const uint32_t mtu = qp_.attr.path_mtu;
+  MessageClaim claim;
+  claim.seq = seq;
+  claim.packets = reth.dmalen <= mtu ? 1 : (reth.dmalen - 1) / mtu + 1;
+  claim.identity = reth.va - seq * mtu + (static_cast<uint64_t>(reth.rkey) << 32 | reth.dmalen) * ep.message_secret;
+  claim.msn = p.meth.msn;
+  claim.begins = wire::begins_message(p.bth.opcode);
+  claim.ends = wire::ends_message(p.bth.opcode);
+  claim.with_imm = wire::with_imm(p.bth.opcode);
+  if (claim.with_imm) claim.detail = p.req.imm.data ^ (static_cast<uint32_t>(p.meth.rqmsn) * 0x9E3779B1u);
+  if (__builtin_expect(!well_shaped(p, claim.packets), 0)) {
+    // Of a message that begins here and is next, it is the peer's mistake; anything else could be anybody's.
+    if (seq == expected_ && messages_.is_next(seq, claim.msn) && !messages_.knows(claim.msn))
+      return refuse(now, p, seq, wire::kSyndromeInvalidRequest);
+    return on_misfit(now, p, {MessageMap::Fit::kMisfit, true, false, 0, 0}, seq);
+  }
+  const MessageMap::Verdict verdict = messages_.check(claim);
+  if (__builtin_expect(verdict.fit == MessageMap::Fit::kMisfit, 0)) return on_misfit(now, p, verdict, seq);
+
+  if (delta < 0 || received_.test(seq)) {  // arrived before: never write again, say again what is known [MRC-RSP-4]
+    if (reth.rkey == kMailboxKey && verdict.fit == MessageMap::Fit::kMember && !same_content(p, seq)) {
+      contradict(now, seq);
+      return false;
+    }
     ++ep.counters.rx_duplicates;
     ep.trace(now, qp_.qpn, TraceEvent::kDuplicate, TraceTrigger::kNone, p.bth.psn.value(), wire::ev_of(flow),
              wire::nominal_size(udp_bytes));
+    if (delta < 0) ack_pending_ = true;
     trigger(now, flow, p, seq, true);
-    return;
+    return true;
   }
 
-  // A fault is reported when everything before it is complete; what lies behind it is not executed [MRC-RSP-7].
-  if (seq < fault_seq_) {
-    uint8_t syndrome = 0;
-    if (!place(p, &syndrome)) {
-      ++ep.counters.drop_access;
-      set_fault(seq, syndrome);
-    } else if (wire::with_imm(p.bth.opcode) && !stash_imm(seq, p)) {
-      set_fault(seq, wire::kSyndromeInvalidRequest);
-    } else {
-      if (wire::ends_message(p.bth.opcode)) last_.set(seq);
-      if (wire::with_imm(p.bth.opcode)) imm_.set(seq);
-      ++ep.counters.rx_data;
-      ep.trace(now, qp_.qpn, TraceEvent::kRxData, TraceTrigger::kNone, p.bth.psn.value(), wire::ev_of(flow),
-               wire::nominal_size(udp_bytes));
-    }
+  uint8_t* to = nullptr;
+  if (__builtin_expect(!find_place(p, &to), 0)) return refuse(now, p, seq, wire::kSyndromeRemoteAccess);
+  PendingImm* slot = nullptr;
+  if (claim.with_imm) {
+    slot = slot_for(p);
+    if (slot == nullptr) return refuse(now, p, seq, wire::kSyndromeInvalidRequest);
+    slot->seq = seq;
   }
+  if (to != nullptr) {
+    if (!claim.ends) prefetch_for_write(to + p.payload_len, p.payload_len);  // where the next packet goes, most likely
+    place_bytes(to, p.payload, p.payload_len);
+  }
+  const bool mailbox = reth.rkey == kMailboxKey;
+  if (mailbox && p.payload_len > 0) {
+    if (mailbox_content_.empty()) mailbox_content_.resize(received_.size());
+    mailbox_content_[seq & (mailbox_content_.size() - 1)] = content_of(p, seq);
+  }
+  messages_.accept(claim, verdict, p.payload_len > 0 && !mailbox);
+  ++ep.counters.rx_data;
+  ep.trace(now, qp_.qpn, TraceEvent::kRxData, TraceTrigger::kNone, p.bth.psn.value(), wire::ev_of(flow),
+           wire::nominal_size(udp_bytes));
   received_.set(seq);
   ++rx_packets;
   ++ooo_;
@@ -119,78 +154,120 @@ void Responder::on_request(Instant now, const wire::Flow& flow, const wire::Pack
   dirty_high_ = std::max(dirty_high_, seq + 1);
   unsacked_bytes_ += std::max<uint32_t>(udp_bytes, 1024);
   if (seq == expected_) advance(now);
-  if (qp_.state == QpState::kError) return;
+  if (qp_.state == QpState::kError) return true;
   trigger(now, flow, p, seq, unsacked_bytes_ >= ep.config.sack_bytes);
+  return true;
 }
 
-bool Responder::place(const wire::Packet& p, uint8_t* syndrome) {
+// Every packet but the last is full, and the last holds what remains.
+bool Responder::well_shaped(const wire::Packet& p, uint32_t packets) const {
+  const uint32_t mtu = qp_.attr.path_mtu;
+  const bool begins = wire::begins_message(p.bth.opcode), ends = wire::ends_message(p.bth.opcode);
+  if (!ends) return p.payload_len == mtu && packets >= (begins ? 2u : 3u);
+  return (packets == 1) == begins && p.payload_len == p.req.reth.dmalen - (packets - 1) * mtu;
+}
+
+bool Responder::find_place(const wire::Packet& p, uint8_t** to) const {
   const wire::Reth& reth = p.req.reth;
   const uint32_t n = p.payload_len;
-  const bool must_be_full = !wire::ends_message(p.bth.opcode);
-  if (n > qp_.attr.path_mtu || (must_be_full && n != qp_.attr.path_mtu) || n > reth.dmalen) {
-    *syndrome = wire::kSyndromeInvalidRequest;
-    return false;
-  }
   if (reth.rkey == kMailboxKey) {  // [MRC-MBX-1]
     const Mailbox& box = qp_.mailbox;
-    if (!box.present || n > box.length || reth.va > box.length - n) {
-      *syndrome = wire::kSyndromeRemoteAccess;
-      return false;
-    }
-    if (n > 0 && box.base != nullptr) place_bytes(box.base + reth.va, p.payload, n);
+    if (!box.present || n > box.length || reth.va > box.length - n) return false;
+    if (n > 0 && box.base != nullptr) *to = box.base + reth.va;
     return true;
   }
   if (n == 0) return true;  // a write of nothing needs no key [MRC-RSP-6]
   const MemoryRegion* mr = qp_.ep->memory.find(reth.rkey);
   if (mr == nullptr || mr->pd != qp_.pd || (mr->access & kAccessRemoteWrite) == 0 ||
-      ((qp_.attr.access & kAccessRemoteWrite) == 0 && (mr->access & kAccessAnyQp) == 0) || !mr->covers(reth.va, n)) {
-    *syndrome = wire::kSyndromeRemoteAccess;
+      ((qp_.attr.access & kAccessRemoteWrite) == 0 && (mr->access & kAccessAnyQp) == 0) || !mr->covers(reth.va, n))
     return false;
-  }
-  if (mr->base == nullptr) return true;
-  uint8_t* const to = mr->at(reth.va);
-  if (must_be_full) prefetch_for_write(to + n, n);  // where the next packet goes, most likely
-  place_bytes(to, p.payload, n);
+  if (mr->base != nullptr) *to = mr->at(reth.va);
   return true;
+}
+
+bool Responder::same_content(const wire::Packet& p, uint64_t seq) const {
+  if (p.payload_len == 0 || mailbox_content_.empty()) return true;
+  const uint64_t kept = mailbox_content_[seq & (mailbox_content_.size() - 1)];
+  return kept >> 32 != (seq & UINT32_MAX) || kept == content_of(p, seq);
+}
+
+// A packet that may not do what it asks for. It is answered when everything before it is complete, because only then is
+// it known to be the peer's; until then it changes nothing and the peer sends it again [MRC-RSP-7] [MRC-SEC-4].
+bool Responder::refuse(Instant now, const wire::Packet& p, uint64_t seq, uint8_t syndrome) {
+  EndpointImpl& ep = *qp_.ep;
+  ++ep.counters.drop_access;
+  ep.trace(now, qp_.qpn, TraceEvent::kDrop, TraceTrigger::kRefused, 0, p.bth.psn.value());
+  if (seq != expected_) return false;
+  fail(now, seq, syndrome,
+       syndrome == wire::kSyndromeRemoteAccess ? AsyncEvent::kQpAccessError : AsyncEvent::kQpRequestError);
+  return true;
+}
+
+// Either this packet or one that was accepted was not sent by the peer. A valid key decides; between packets that need
+// none, the one that could well be the peer's puts the other in doubt. All else is dropped [MRC-SEC-2] [MRC-SEC-3].
+bool Responder::on_misfit(Instant now, const wire::Packet& p, const MessageMap::Verdict& v, uint64_t seq) {
+  EndpointImpl& ep = *qp_.ep;
+  ++ep.counters.drop_misfit;
+  ep.trace(now, qp_.qpn, TraceEvent::kDrop, TraceTrigger::kMisfit, 0, p.bth.psn.value());
+  uint8_t* to = nullptr;
+  const uint32_t packets = p.req.reth.dmalen <= qp_.attr.path_mtu ? 1 : (p.req.reth.dmalen - 1) / qp_.attr.path_mtu + 1;
+  const bool keyed =
+      p.payload_len > 0 && p.req.reth.rkey != kMailboxKey && well_shaped(p, packets) && find_place(p, &to);
+  const bool next = seq == expected_ && messages_.is_next(seq, p.meth.msn);
+  if (keyed || (!v.against_proven && (v.same_place || next))) contradict(now, seq);
+  return false;
 }
 
 // The immediate waits here until every earlier message is complete. RQMSN numbers the WriteIMMs, so it names the place;
 // a place in use means that the peer has more of them in flight than it may [MRC-WIMM-2, MRC-CHOICE-Q27].
-bool Responder::stash_imm(uint64_t seq, const wire::Packet& p) {
+Responder::PendingImm* Responder::slot_for(const wire::Packet& p) {
   if (pending_imm_.empty()) {
     size_t slots = 1;
     while (slots < qp_.attr.max_wimm_dest) slots *= 2;
     pending_imm_.resize(slots);
   }
   PendingImm& slot = pending_imm_[p.meth.rqmsn & (pending_imm_.size() - 1)];
-  if (slot.used || imms_pending_ >= std::max<uint32_t>(1, qp_.attr.max_wimm_dest)) return false;
+  if (slot.used || imms_pending_ >= std::max<uint32_t>(1, qp_.attr.max_wimm_dest)) return nullptr;
   ++imms_pending_;
-  slot.seq = seq;
   uint8_t memory_order[4];
   wire::put32(memory_order, p.req.imm.data);
   std::memcpy(&slot.imm, memory_order, 4);
   slot.length = p.req.reth.dmalen;
+  slot.rqmsn = p.meth.rqmsn;
   slot.mailbox = p.req.reth.rkey == kMailboxKey;
   slot.used = true;
-  return true;
+  return &slot;
 }
 
-void Responder::set_fault(uint64_t seq, uint8_t syndrome) {
+void Responder::fail(Instant now, uint64_t seq, uint8_t syndrome, AsyncEvent event) {
+  faulted_ = true;
   fault_seq_ = seq;
   fault_syndrome_ = syndrome;
+  nak_pending_ = true;
+  owe_now();
+  qp_.ep->enter_error(now, &qp_, WcStatus::kFlushed, event);
 }
 
-bool Responder::deliver_imm(Instant now, uint64_t seq, bool* waiting) {
+// Two packets exclude each other, and one of them was accepted: what is in memory cannot be trusted. The peer is told
+// at the older of the doubtful packet and the first that is missing, so that nothing from there on succeeds
+// [MRC-SEC-3].
+void Responder::contradict(Instant now, uint64_t seq) {
+  ++qp_.ep->counters.contradictions;
+  qp_.ep->trace(now, qp_.qpn, TraceEvent::kDrop, TraceTrigger::kContradicted, 0, psn_of(seq).value());
+  fail(now, std::min(seq, expected_), wire::kSyndromeRemoteOperation, AsyncEvent::kQpContradicted);
+}
+
+Responder::Delivery Responder::deliver_imm(Instant now, uint64_t seq) {
   PendingImm* found = nullptr;
   for (size_t i = 0; i < pending_imm_.size() && found == nullptr; ++i) {
     PendingImm& slot = pending_imm_[(imm_hint_ + i) & (pending_imm_.size() - 1)];
     if (slot.used && slot.seq == seq) found = &slot;
   }
-  if (found == nullptr) return true;
-  if (!found->mailbox && recv_head_ == recv_tail_) {
-    *waiting = true;
-    return true;
-  }
+  if (found == nullptr || (rqmsn_known_ && found->rqmsn != static_cast<uint16_t>(last_rqmsn_ + 1)))
+    return Delivery::kOutOfOrder;  // [MRC-METH-2]
+  if (!found->mailbox && recv_head_ == recv_tail_) return Delivery::kWaits;
+  last_rqmsn_ = found->rqmsn;
+  rqmsn_known_ = true;
   Completion c;
   c.mailbox = found->mailbox;
   c.wr_id = found->mailbox ? qp_.mailbox.wr_id : recv_queue_[recv_head_++ & recv_mask_];
@@ -205,42 +282,35 @@ bool Responder::deliver_imm(Instant now, uint64_t seq, bool* waiting) {
   imm_hint_ = static_cast<uint32_t>(found - pending_imm_.data()) + 1;  // they come in the order of RQMSN
   qp_.ep->trace(now, qp_.qpn, TraceEvent::kComplete, TraceTrigger::kNone, c.wr_id, static_cast<uint64_t>(c.status),
                 c.byte_len, 1);
-  return qp_.ep->sink->on_completion(qp_.cookie, c);
+  return qp_.ep->sink->on_completion(qp_.cookie, c) ? Delivery::kDone : Delivery::kLost;
 }
 
 void Responder::advance(Instant now) {
   EndpointImpl& ep = *qp_.ep;
   held_ = false;
   while (expected_ < max_seen_ && received_.test(expected_)) {
-    if (expected_ == fault_seq_) {
-      nak_pending_ = true;
-      owe_now();
-      ep.enter_error(
-          now, &qp_, WcStatus::kFlushed,
-          fault_syndrome_ == wire::kSyndromeRemoteAccess ? AsyncEvent::kQpAccessError : AsyncEvent::kQpRequestError);
-      return;
-    }
-    if (imm_.test(expected_)) {
-      bool waiting = false;
-      if (!deliver_imm(now, expected_, &waiting)) {  // the CQ is full: the completion is lost, and with it the QP
-        set_fault(expected_, wire::kSyndromeRemoteOperation);
-        continue;
-      }
-      if (waiting) {
-        if (!ep.config.hold_without_recv_wqe) {
-          set_fault(expected_, wire::kSyndromeInvalidRequest);
-          continue;
+    if (!messages_.in_front() && !messages_.begin_front(expected_)) return contradict(now, expected_);
+    if (expected_ == messages_.front_end()) {
+      if (!messages_.front_whole()) return contradict(now, expected_);
+      if (messages_.front_with_imm()) {
+        switch (deliver_imm(now, expected_)) {
+          case Delivery::kDone:
+            break;
+          case Delivery::kWaits:
+            if (!ep.config.hold_without_recv_wqe)
+              return fail(now, expected_, wire::kSyndromeInvalidRequest, AsyncEvent::kQpRequestError);
+            // expected_ stays: the window closes by itself and the requester waits [MRC-RSP-8].
+            ++ep.counters.wimm_held;
+            held_ = true;
+            return;
+          case Delivery::kLost:  // the CQ is full: the completion is lost, and with it the QP
+            return fail(now, expected_, wire::kSyndromeRemoteOperation, AsyncEvent::kQpRequestError);
+          case Delivery::kOutOfOrder:
+            return contradict(now, expected_);
         }
-        // expected_ stays: the window closes by itself and the requester waits [MRC-RSP-8].
-        ++ep.counters.wimm_held;
-        held_ = true;
-        return;
       }
-      imm_.clear(expected_);
-    }
-    if (last_.test(expected_)) {
+      messages_.finish_front();
       msn_ = (msn_ + 1) & Psn::kMask;
-      last_.clear(expected_);
       ack_pending_ = true;
       company_.on_message();
     }
@@ -302,7 +372,7 @@ void Responder::on_timer(Instant now) {
 void Responder::on_trimmed(Instant now, const wire::Flow& flow, const wire::Packet& p, bool last_hop) {
   const int32_t delta = p.bth.psn - psn_of(expected_);
   if (delta >= 0 && static_cast<uint32_t>(delta) >= window_) return;
-  if (delta < 0 || (received_.size() >= window_ && received_.test(expected_ + static_cast<uint32_t>(delta)))) {
+  if (delta < 0 || (messages_.allocated() && received_.test(expected_ + static_cast<uint32_t>(delta)))) {
     trigger(now, flow, p, expected_ + static_cast<uint64_t>(static_cast<int64_t>(delta)),
             true);  // it has arrived already: a SACK
     return;

@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "core/ack_company.h"
 #include "core/burst.h"
+#include "core/message_map.h"
 #include "core/types.h"
 #include "wire/packet.h"
 
@@ -39,7 +40,8 @@ class Responder {
   void reset();
   PostResult post_recv(Instant now, uint64_t wr_id);
 
-  void on_request(Instant now, const wire::Flow& flow, const wire::Packet& p, uint32_t udp_bytes);
+  // True: the packet fits what was accepted, so the peer has most likely sent it.
+  bool on_request(Instant now, const wire::Flow& flow, const wire::Packet& p, uint32_t udp_bytes);
   void on_trimmed(Instant now, const wire::Flow& flow, const wire::Packet& p, bool last_hop);
   void on_probe(Instant now, const wire::Flow& flow, const wire::Packet& p);
   // Request or probe for a QP in error: repeat the verdict, or say that none will come [MRC-RSP-12].
@@ -64,13 +66,13 @@ class Responder {
 
   void flush();  // receive queue, with flush errors
   // The packet that is next has been refused: a NAK says so, and nothing comes after it.
-  bool faulted() const { return fault_seq_ == expected_; }
+  bool faulted() const { return faulted_; }
   TransportAck transport_ack(bool nak) const;
   Instant last_request() const { return newest_.arrived; }
   uint64_t rx_packets = 0;
 
  private:
-  static constexpr uint64_t kOrigin = 1ull << 32;  // seq of rq_psn; leaves room below for negative offsets
+  static constexpr uint64_t kOrigin = MessageMap::kOrigin;  // seq of rq_psn; leaves room below for negative offsets
   static constexpr uint32_t kMaxNamed = 4;
   static constexpr uint32_t kMaxWalk = 16;
 
@@ -87,16 +89,24 @@ class Responder {
     uint64_t seq = 0;
     uint32_t imm = 0;
     uint32_t length = 0;
+    uint16_t rqmsn = 0;
     bool used = false;
     bool mailbox = false;
   };
 
   Psn psn_of(uint64_t seq) const;
-  bool place(const wire::Packet& p, uint8_t* syndrome);
-  bool stash_imm(uint64_t seq, const wire::Packet& p);
+  enum class Delivery : uint8_t { kDone, kWaits, kLost, kOutOfOrder };
+  // Where a packet's payload goes; false: its key, range or access forbids it. `to` is null where there is no payload.
+  bool find_place(const wire::Packet& p, uint8_t** to) const;
+  bool well_shaped(const wire::Packet& p, uint32_t packets) const;
+  bool on_misfit(Instant now, const wire::Packet& p, const MessageMap::Verdict& v, uint64_t seq);
+  bool refuse(Instant now, const wire::Packet& p, uint64_t seq, uint8_t syndrome);
+  bool same_content(const wire::Packet& p, uint64_t seq) const;
+  PendingImm* slot_for(const wire::Packet& p);
   void advance(Instant now);
-  bool deliver_imm(Instant now, uint64_t seq, bool* waiting);
-  void set_fault(uint64_t seq, uint8_t syndrome);
+  Delivery deliver_imm(Instant now, uint64_t seq);
+  void fail(Instant now, uint64_t seq, uint8_t syndrome, AsyncEvent event);
+  void contradict(Instant now, uint64_t seq);
   void trigger(Instant now, const wire::Flow& flow, const wire::Packet& p, uint64_t seq, bool now_please);
   void owe_now();
   void add_ack(Instant now, BurstBuilder* builder);
@@ -104,9 +114,13 @@ class Responder {
   uint64_t aligned_base(uint64_t seq) const;
 
   Qp& qp_;
-  RingBitmap received_, last_, imm_;
-  std::vector<PendingImm> pending_imm_;  // by RQMSN, a power of two of them because RQMSN wraps at 2^16
+  RingBitmap received_;
+  MessageMap messages_;
+  std::vector<uint64_t> mailbox_content_;  // hash of what the last window of PSNs wrote to the mailbox
+  std::vector<PendingImm> pending_imm_;    // by RQMSN, a power of two of them because RQMSN wraps at 2^16
   uint32_t imms_pending_ = 0, imm_hint_ = 0;
+  uint16_t last_rqmsn_ = 0;  // of the last immediate delivered
+  bool rqmsn_known_ = false;
   std::vector<uint64_t> recv_queue_;
   uint64_t recv_mask_ = 0, recv_head_ = 0, recv_tail_ = 0;
   uint32_t recv_limit_ = 0;
@@ -130,7 +144,8 @@ class Responder {
   bool owes_ = false;  // in the endpoint's control list
   bool sack_pending_ = false;
   bool ack_pending_ = false;
-  uint64_t fault_seq_ = UINT64_MAX;
+  bool faulted_ = false;
+  uint64_t fault_seq_ = 0;
   uint8_t fault_syndrome_ = 0;
   bool nak_pending_ = false;
   AckCompany company_;

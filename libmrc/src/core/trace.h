@@ -64,6 +64,9 @@ namespace mrc::core {
   X(kUndecodable, "undecodable", "the packet is malformed")                                      \
   X(kIcrc, "icrc", "the ICRC is wrong")                                                          \
   X(kOutside, "outside_window", "the PSN is outside the window")                                 \
+  X(kRefused, "refused", "the packet's key, range or form is not allowed")                        \
+  X(kMisfit, "misfit", "the packet does not fit the message that it claims to belong to")        \
+  X(kContradicted, "contradicted", "two packets exclude each other: one of them was forged")     \
   X(kApplication, "application", "asked for by the application")                                 \
   X(kFatal, "fatal", "an error that the queue pair does not survive")
 // clang-format on

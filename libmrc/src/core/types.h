@@ -80,7 +80,8 @@ struct Completion {
   SendOp send_op = SendOp::kWrite;
 };
 
-enum class AsyncEvent : uint8_t { kQpFatal, kQpRequestError, kQpAccessError, kPortDown, kPortUp };
+// kQpContradicted: two packets excluded each other, so one that was accepted may have been forged [MRC-SEC-3].
+enum class AsyncEvent : uint8_t { kQpFatal, kQpRequestError, kQpAccessError, kQpContradicted, kPortDown, kPortUp };
 
 class Qp;
 enum class EvState : uint8_t;

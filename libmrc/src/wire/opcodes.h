@@ -32,6 +32,10 @@ constexpr bool is_last(Opcode op) {
 constexpr bool is_only(Opcode op) {
   return op == Opcode::kWriteOnly || op == Opcode::kWriteOnlyImm;
 }
+// First packet of a message: First or Only.
+constexpr bool begins_message(Opcode op) {
+  return op == Opcode::kWriteFirst || is_only(op);
+}
 // Final packet of a message: Last or Only.
 constexpr bool ends_message(Opcode op) {
   return is_last(op) || is_only(op);

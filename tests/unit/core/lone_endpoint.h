@@ -120,10 +120,11 @@ class LoneEndpoint : public testing::Test, public Sink {
     p.bth.psn = psn;
     return p;
   }
-  // A write of one packet to memory_[offset]; `k` counts from rq_psn.
+  // A message of one packet to memory_[offset]; `k` counts from rq_psn, every packet before it being a message, too.
   wire::Packet write_packet(int32_t k, uint32_t n = 64, uint64_t offset = 0) {
     wire::Packet p = packet(wire::Opcode::kWriteOnly, attr_.rq_psn + k);
     p.bth.pad = wire::pad_for(n);
+    p.meth.msn = static_cast<uint16_t>(k);
     p.req.reth.va = base() + offset;
     p.req.reth.rkey = key_;
     p.req.reth.dmalen = n;

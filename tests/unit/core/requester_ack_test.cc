@@ -293,5 +293,26 @@ TEST_F(RequesterAckTest, AProfilesBaseRttIsNotMeasuredAway) {
   EXPECT_EQ(endpoint_->qp_status(qp_).base_rtt, Duration::microseconds(12));
 }
 
+// [MRC-SEC-3]: the peer has found that a packet was forged of which it had acknowledged the message already.
+TEST_F(RequesterAckTest, ANakOfCompletedWorkFailsTheQp) {
+  for (int32_t psn : {0, 1}) {
+    sends_.clear();
+    send(3);
+    arrive(ack(1));
+    ASSERT_EQ(sends_.size(), 2u);
+    arrive(ack(psn, wire::kSyndromeRemoteAccess));  // other reasons do not come late
+    arrive(ack(-1, wire::kSyndromeRemoteOperation));
+    EXPECT_EQ(state(), QpState::kRts);
+    arrive(ack(psn, wire::kSyndromeRemoteOperation));
+    EXPECT_EQ(state(), QpState::kError);
+    ASSERT_EQ(sends_.size(), 3u);
+    EXPECT_EQ(sends_[2].status, WcStatus::kRemoteOperation);
+  }
+  send(1);  // and with no work under way
+  arrive(ack(0));
+  arrive(ack(0, wire::kSyndromeRemoteOperation));
+  EXPECT_EQ(state(), QpState::kError);
+}
+
 }  // namespace
 }  // namespace mrc::core

@@ -1,0 +1,250 @@
+// Which packets fit together, without an endpoint.
+#include "core/message_map.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+namespace mrc::core {
+namespace {
+
+using Fit = MessageMap::Fit;
+constexpr uint64_t kO = MessageMap::kOrigin;
+
+struct Message {
+  uint16_t msn;
+  uint64_t first;  // counted from the first packet
+  uint32_t packets;
+  uint64_t identity;
+};
+
+MessageClaim claim(const Message& m, uint32_t k) {
+  MessageClaim c;
+  c.seq = kO + m.first + k;
+  c.identity = m.identity;
+  c.packets = m.packets;
+  c.msn = m.msn;
+  c.begins = k == 0;
+  c.ends = k + 1 == m.packets;
+  return c;
+}
+
+class MessageMapTest : public testing::Test {
+ protected:
+  MessageMapTest() { map_.allocate(); }
+  Fit check(const MessageClaim& c) { return map_.check(c).fit; }
+  bool take(const MessageClaim& c, bool proven = true) {
+    const MessageMap::Verdict v = map_.check(c);
+    if (v.fit != Fit::kNew && v.fit != Fit::kMember) return false;
+    map_.accept(c, v, proven);
+    return true;
+  }
+  // Everything up to and with message `m` is complete.
+  bool complete(const Message& m) {
+    for (uint32_t k = 0; k < m.packets; ++k)
+      if (!take(claim(m, k))) return false;
+    return finish(m);
+  }
+  bool finish(const Message& m) {
+    if (!map_.begin_front(kO + m.first) || map_.front_end() != kO + m.first + m.packets - 1 || !map_.front_whole())
+      return false;
+    map_.finish_front();
+    return true;
+  }
+  MessageMap map_;
+};
+
+// [MRC-SEC-1]
+TEST_F(MessageMapTest, EveryPacketOfAMessageStatesTheSame) {
+  const Message m{0, 0, 4, 77};
+  ASSERT_TRUE(take(claim(m, 2)));  // a Middle: where the message begins is not known yet
+  MessageClaim c = claim(m, 1);
+  EXPECT_EQ(check(c), Fit::kMember);
+  c.identity ^= 1;
+  EXPECT_EQ(check(c), Fit::kMisfit);
+  c = claim(m, 0);
+  ++c.seq;  // a First where a Middle should be
+  EXPECT_EQ(check(c), Fit::kMisfit);
+  c.seq += 2;
+  EXPECT_EQ(check(c), Fit::kMisfit);
+  ASSERT_TRUE(take(claim(m, 3)));  // the Last: now it is known
+  c = claim(m, 0);
+  EXPECT_EQ(check(c), Fit::kMember);
+  ++c.seq;
+  EXPECT_EQ(check(c), Fit::kMisfit);
+  c = claim(m, 1);
+  c.ends = true;
+  EXPECT_EQ(check(c), Fit::kMisfit);
+  c = claim(m, 3);
+  c.ends = false;
+  EXPECT_EQ(check(c), Fit::kMisfit);
+}
+
+// [MRC-METH-1] [MRC-CHOICE-Q10]
+TEST_F(MessageMapTest, TheFirstMessageHasNumber0Or1) {
+  for (uint16_t msn : {0, 1, 2, 65535}) {
+    map_.reset();
+    map_.allocate();
+    EXPECT_EQ(complete({msn, 0, 1, 5}), msn <= 1) << msn;
+    if (msn > 1) continue;
+    EXPECT_EQ(check(claim({static_cast<uint16_t>(msn + 2), 1, 1, 5}, 0)), Fit::kMisfit);
+    EXPECT_EQ(check(claim({msn, 1, 1, 5}, 0)), Fit::kMisfit);
+    EXPECT_EQ(check(claim({static_cast<uint16_t>(msn + 1), 1, 1, 5}, 0)), Fit::kNew);
+    EXPECT_EQ(check(claim({static_cast<uint16_t>(msn - 1), 0, 1, 5}, 0)), Fit::kMisfit);
+  }
+}
+
+TEST_F(MessageMapTest, NumbersRiseWithThePsn) {
+  ASSERT_TRUE(complete({0, 0, 2, 5}));
+  // Ten packets further there are one to ten messages more.
+  EXPECT_EQ(check(claim({1, 11, 1, 9}, 0)), Fit::kMisfit);  // the next one begins at once
+  EXPECT_EQ(check(claim({2, 11, 1, 9}, 0)), Fit::kNew);
+  EXPECT_EQ(check(claim({10, 11, 1, 9}, 0)), Fit::kNew);
+  EXPECT_EQ(check(claim({11, 11, 1, 9}, 0)), Fit::kMisfit);
+  ASSERT_TRUE(take(claim({5, 11, 3, 9}, 0)));
+  EXPECT_EQ(check(claim({6, 14, 1, 1}, 0)), Fit::kNew);
+  EXPECT_EQ(check(claim({6, 13, 1, 1}, 0)), Fit::kMisfit);
+  EXPECT_EQ(check(claim({6, 15, 1, 1}, 0)), Fit::kMisfit);
+  EXPECT_EQ(check(claim({7, 14, 1, 1}, 0)), Fit::kMisfit);
+  EXPECT_EQ(check(claim({7, 15, 1, 1}, 0)), Fit::kNew);
+  EXPECT_EQ(check(claim({4, 10, 1, 1}, 0)), Fit::kNew);
+  EXPECT_EQ(check(claim({4, 11, 1, 1}, 0)), Fit::kMisfit);
+  EXPECT_EQ(check(claim({4, 9, 1, 1}, 0)), Fit::kMisfit);
+  EXPECT_EQ(check(claim({4, 8, 3, 1}, 0)), Fit::kNew);
+  EXPECT_EQ(check(claim({3, 9, 1, 1}, 0)), Fit::kNew);
+  EXPECT_EQ(check(claim({3, 10, 1, 1}, 0)), Fit::kMisfit);
+}
+
+TEST_F(MessageMapTest, OldPacketsAreComparedWhileTheirRecordLasts) {
+  ASSERT_TRUE(complete({0, 0, 1, 5}));
+  MessageClaim c = claim({0, 0, 1, 5}, 0);
+  EXPECT_EQ(check(c), Fit::kMember);
+  c.identity = 6;
+  EXPECT_EQ(check(c), Fit::kMisfit);
+  for (uint16_t m = 1; m < 64; ++m) ASSERT_TRUE(complete({m, m, 1, 5}));
+  EXPECT_EQ(check(c), Fit::kMisfit);
+  for (uint16_t m = 64; m < 200; ++m) ASSERT_TRUE(complete({m, m, 1, 5}));
+  EXPECT_EQ(check(c), Fit::kForgotten);
+  c.msn = 300;  // an old PSN with a number to come
+  EXPECT_EQ(check(c), Fit::kMisfit);
+}
+
+// An original that a queue kept for so long that its MSN comes round again is no contradiction.
+TEST_F(MessageMapTest, NothingIsSaidOfPacketsFromHalfALapBack) {
+  for (uint32_t m = 0; m < 70000; ++m) ASSERT_TRUE(complete({static_cast<uint16_t>(m), m, 1, m + 1}));
+  for (uint32_t back : {40000u, 65536u, 66000u}) {
+    const uint32_t m = 69999 - back;
+    EXPECT_EQ(check(claim({static_cast<uint16_t>(m), m, 1, m + 1}, 0)), Fit::kForgotten) << back;
+  }
+  EXPECT_EQ(check(claim({static_cast<uint16_t>(69990), 69990, 1, 69991}, 0)), Fit::kMember);
+}
+
+TEST_F(MessageMapTest, WhatEndsAMessageStatesItsImmediate) {
+  MessageClaim c = claim({0, 0, 2, 5}, 1);
+  c.with_imm = true;
+  c.detail = 9;
+  ASSERT_TRUE(take(c));
+  EXPECT_EQ(check(c), Fit::kMember);
+  c.detail = 8;
+  EXPECT_EQ(check(c), Fit::kMisfit);
+  c.with_imm = false;
+  c.detail = 0;
+  EXPECT_EQ(check(c), Fit::kMisfit);
+}
+
+// A forged message in the midst of another of which nothing had arrived is found at the latest when its turn comes.
+TEST_F(MessageMapTest, AMessageMustHaveAllItsPacketsItself) {
+  ASSERT_TRUE(take(claim({3, 4, 1, 666}, 0), false));
+  const Message genuine{0, 0, 10, 5};
+  EXPECT_EQ(check(claim(genuine, 0)), Fit::kMisfit);  // ten packets do not fit before it
+  EXPECT_EQ(check(claim(genuine, 5)), Fit::kMisfit);
+  const MessageMap::Verdict v = map_.check(claim(genuine, 0));
+  EXPECT_FALSE(v.against_proven);
+}
+
+// Any order of arrival of any messages fits, over many laps of the ring and of the MSN.
+TEST_F(MessageMapTest, AnyOrderFits) {
+  std::mt19937 rng(7);
+  uint32_t msn = 0;
+  uint64_t first = 0;
+  for (int round = 0; round < 3000; ++round) {
+    std::vector<Message> messages;
+    std::vector<MessageClaim> claims;
+    const uint32_t count = 1 + rng() % 60;
+    for (uint32_t i = 0; i < count; ++i) {
+      messages.push_back(
+          {static_cast<uint16_t>(msn++), first, 1 + static_cast<uint32_t>(rng() % 3 == 0 ? rng() % 40 : 0), rng()});
+      for (uint32_t k = 0; k < messages.back().packets; ++k) claims.push_back(claim(messages.back(), k));
+      first += messages.back().packets;
+    }
+    std::shuffle(claims.begin(), claims.end(), rng);
+    for (const MessageClaim& c : claims) {
+      ASSERT_TRUE(take(c)) << round;
+      ASSERT_EQ(check(c), Fit::kMember);
+    }
+    for (const Message& m : messages) ASSERT_TRUE(finish(m)) << round;
+  }
+  EXPECT_LE(map_.bytes(), 256u * 32);
+}
+
+// One forged packet among them, at any place and of any shape that is not the genuine one's: either it is refused, or a
+// genuine packet is, or the turn of its message finds it.
+TEST_F(MessageMapTest, AForgedPacketNeverPassesUnnoticed) {
+  std::mt19937 rng(11);
+  int accepted = 0;
+  for (int round = 0; round < 20000; ++round) {
+    map_.reset();
+    map_.allocate();
+    std::vector<Message> messages;
+    std::vector<MessageClaim> claims;
+    uint64_t first = 0;
+    const uint16_t start = rng() % 2;
+    for (uint16_t i = 0; i < 6; ++i) {
+      const uint32_t packets = 1 + rng() % 4;
+      messages.push_back({static_cast<uint16_t>(start + i), first, packets, 1 + rng() % 100});
+      for (uint32_t k = 0; k < packets; ++k) claims.push_back(claim(messages.back(), k));
+      first += packets;
+    }
+    std::shuffle(claims.begin(), claims.end(), rng);
+    Message lie{static_cast<uint16_t>(rng() % 9), rng() % first, 1 + static_cast<uint32_t>(rng() % 3), 1000};
+    const MessageClaim forged = claim(lie, rng() % lie.packets);
+    if (forged.seq >= kO + first) continue;
+    const size_t when = rng() % claims.size();
+    std::vector<bool> received(first, false);
+    bool noticed = false, taken = false;
+    for (size_t i = 0; i < claims.size() && !noticed; ++i) {
+      if (i == when && !received[forged.seq - kO] && take(forged, false)) {
+        taken = true;
+        received[forged.seq - kO] = true;
+        ++accepted;
+      }
+      const Fit fit = check(claims[i]);
+      if (fit == Fit::kMisfit) {
+        noticed = true;
+        EXPECT_TRUE(taken) << round;
+      } else if (!received[claims[i].seq - kO]) {
+        ASSERT_TRUE(take(claims[i]));
+        received[claims[i].seq - kO] = true;
+      }
+    }
+    for (const Message& m : messages) noticed = noticed || !finish(m);
+    EXPECT_EQ(noticed, taken) << round;
+  }
+  EXPECT_GT(accepted, 1000);
+}
+
+TEST_F(MessageMapTest, TheRingGrowsWithTheMessagesInFlightAndHasALimit) {
+  const size_t small = map_.bytes();
+  EXPECT_LE(small, 4096u);
+  for (uint16_t m = 4000; m > 0; --m) ASSERT_TRUE(take(claim({m, m, 1, 5}, 0)));
+  EXPECT_LE(map_.bytes(), 8192u * 32);
+  ASSERT_TRUE(take(claim({32640, 32640, 1, 5}, 0)));
+  EXPECT_LE(map_.bytes(), 65536u * 32);
+  ASSERT_TRUE(take(claim({0, 0, 1, 5}, 0)));
+  for (uint32_t m = 0; m <= 4000; ++m) ASSERT_TRUE(finish({static_cast<uint16_t>(m), m, 1, 5})) << m;
+}
+
+}  // namespace
+}  // namespace mrc::core
