@@ -5,6 +5,7 @@
 
 #include "interpose/export.h"
 #include "interpose/real.h"
+#include "interpose/registration.h"
 #include "objects/context.h"
 #include "objects/memory.h"
 #include "objects/verbs_ops.h"
@@ -15,17 +16,9 @@
 using mrc::shim::Context;
 using mrc::shim::Mr;
 using mrc::shim::Pd;
+using mrc::shim::register_ours;
 
 namespace {
-
-ibv_mr* register_ours(ibv_pd* pd, void* addr, size_t length, uint64_t iova, unsigned access) {
-  constexpr unsigned kRefused = IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND;
-  if ((access & kRefused) != 0) {
-    errno = EOPNOTSUPP;
-    return nullptr;
-  }
-  return Mr::create(pd, addr, length, iova, static_cast<int>(access));
-}
 
 template <typename T>
 T* refuse() {

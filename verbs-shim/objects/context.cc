@@ -12,6 +12,7 @@
 #include "objects/device.h"
 #include "objects/memory.h"
 #include "objects/queue_pair.h"
+#include "objects/unknown_ops.h"
 #include "objects/verbs_ops.h"
 #include "progress/progress_thread.h"
 #include "progress/settle.h"
@@ -58,6 +59,7 @@ void Context::fill_handle(ibv_device* device) {
   std::memset(static_cast<void*>(&handle_), 0, sizeof handle_);
   handle_.self = this;
   handle_.verbs.sz = sizeof handle_.verbs;
+  handle_.verbs.priv = unknown_ops();
   ibv_context* const c = verbs();
   c->device = device;
   c->cmd_fd = -1;

@@ -85,6 +85,7 @@ class Context {
  private:
   struct Handle {
     Context* self;
+    void* growth[32];     // null: a newer rdma-core adds functions in front of its verbs_context
     verbs_context verbs;  // last: programs reach the verbs_context from the ibv_context at its end
   };
 

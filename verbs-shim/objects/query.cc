@@ -1,10 +1,12 @@
 // What the device says of itself: the software device's own answers, with what the message protocol adds. [VRB-DEV-*]
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 
 #include "objects/completion_queue.h"
 #include "objects/queue_pair.h"
 #include "objects/verbs_ops.h"
+#include "sysfs/links.h"
 
 namespace mrc::shim {
 
@@ -34,6 +36,12 @@ int query_port(ibv_context* verbs, uint8_t port, ibv_port_attr* attr) {
   const bool up = context->port_active();
   attr->state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
   attr->phys_state = up ? 5 : 3;
+  return 0;
+}
+
+int query_port_speed(ibv_context* verbs, uint32_t port, uint64_t* speed) {
+  if (port != 1 || speed == nullptr) return EINVAL;
+  *speed = static_cast<uint64_t>(std::lround(port_gbps(links_of(Context::of(verbs)->soft())) * 10));
   return 0;
 }
 

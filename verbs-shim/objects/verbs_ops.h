@@ -11,6 +11,7 @@ int poll_cq_op(ibv_cq* cq, int num_entries, ibv_wc* wc);
 // Queries; errno values.
 int query_device(ibv_context* context, ibv_device_attr* attr);
 int query_port(ibv_context* context, uint8_t port, ibv_port_attr* attr);
+int query_port_speed(ibv_context* context, uint32_t port, uint64_t* speed);  // in units of 100 Mb/s
 int query_gid(ibv_context* context, uint8_t port, int index, union ibv_gid* gid);
 int query_gid_entry(ibv_context* context, uint32_t port, uint32_t index, ibv_gid_entry* entry);  // ENODATA: empty
 uint32_t gid_table_length(ibv_context* context);

@@ -27,6 +27,7 @@ const Provider* load() {
   table.name = reinterpret_cast<decltype(&::name)>(dlsym(library, #name)); \
   if (table.name == nullptr) missing = #name;
   MRC_PROVIDER_OPTIONAL(MRC_SHIM_LOAD)
+  MRC_SHIM_SOFT_OPTIONAL(MRC_SHIM_LOAD)
   missing = nullptr;
   MRC_PROVIDER_REQUIRED(MRC_SHIM_LOAD)
   if (missing != nullptr) {

@@ -16,6 +16,8 @@ namespace mrc::shim {
   F(mrc_soft_get_device_list) F(mrc_soft_free_device_list) F(mrc_soft_open_device) F(mrc_soft_close_device)             \
   F(mrc_soft_query_device) F(mrc_soft_query_port) F(mrc_soft_query_gid) F(mrc_soft_alloc_pd) F(mrc_soft_dealloc_pd)     \
   F(mrc_soft_reg_mr_iova) F(mrc_soft_dereg_mr) F(mrc_soft_set_mailbox) F(mrc_soft_resize_cq)
+// For sysfs: without them a device has no interfaces and counts nothing.
+#define MRC_SHIM_SOFT_OPTIONAL(F) F(mrc_soft_describe_device) F(mrc_soft_query_stats)
 // clang-format on
 
 struct Provider {
@@ -23,6 +25,7 @@ struct Provider {
   MRC_PROVIDER_REQUIRED(MRC_SHIM_MEMBER)
   MRC_PROVIDER_OPTIONAL(MRC_SHIM_MEMBER)
   MRC_SHIM_SOFT(MRC_SHIM_MEMBER)
+  MRC_SHIM_SOFT_OPTIONAL(MRC_SHIM_MEMBER)
 #undef MRC_SHIM_MEMBER
 };
 

@@ -1,0 +1,53 @@
+"""Names of libibverbs: the shim has all of them, and no object of ours reaches another library under any."""
+import os
+import re
+import subprocess
+
+import session
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LIST = os.path.join(HERE, "names.txt")
+
+
+def program(name):
+    return os.path.join(os.environ["SHIM_PROGRAMS"], name)
+
+
+def listed():
+    with open(LIST, encoding="utf-8") as lines:
+        rows = [line.split() for line in lines if line.startswith("IBVERBS_")]
+    names = {name: version for version, name, _ in rows}
+    assert len(names) == len(rows) > 90
+    return names
+
+
+def exported(library):
+    """Name and default version of each function."""
+    out = subprocess.run(["nm", "-D", "--with-symbol-versions", library], capture_output=True, text=True, check=True).stdout
+    return dict(re.findall(r" T (\S+)@@(IBVERBS_\S+)$", out, re.MULTILINE))
+
+
+def test_the_shim_exports_what_is_listed():
+    assert exported(session.SHIM) == listed()
+
+
+def test_the_list_has_the_installed_libibverbs():
+    for folder in ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"):
+        library = os.path.join(folder, "libibverbs.so.1")
+        if os.path.exists(library):
+            break
+    names = listed()
+    installed = {n: v for n, v in exported(library).items() if not v.startswith("IBVERBS_PRIVATE")}
+    assert len(installed) > 70, installed
+    assert {n: names.get(n) for n in installed} == installed
+
+
+def test_no_object_of_ours_reaches_libibverbs():
+    process = session.run([program("shim_foreign"), LIST])
+    assert process.process.returncode == 0 and "none reached libibverbs" in process.out, str(process)
+
+
+def test_libibverbs_survives_objects_of_ours():
+    process = session.run([program("shim_unknown_names"), session.SHIM], preload=False)
+    assert process.process.returncode == 0 and "refused" in process.out, str(process)
+    assert process.out.count("mrc-verbs does not know") == 1, str(process)

@@ -1,0 +1,22 @@
+// Registration of memory with one of our protection domains, by whichever name of verbs.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cerrno>
+
+#include "objects/memory.h"
+
+namespace mrc::shim {
+
+// Null and errno.
+inline ibv_mr* register_ours(ibv_pd* pd, void* addr, size_t length, uint64_t iova, unsigned access) {
+  constexpr unsigned kRefused = IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND;
+  if ((access & kRefused) != 0) {
+    errno = EOPNOTSUPP;
+    return nullptr;
+  }
+  return Mr::create(pd, addr, length, iova, static_cast<int>(access));
+}
+
+}  // namespace mrc::shim

@@ -1,0 +1,28 @@
+// The network interfaces of a device's planes, as libmrc describes them. For the files of sysfs and the port's speed.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <string>
+#include <vector>
+
+namespace mrc::shim {
+
+struct Links {
+  std::vector<std::string> interfaces;  // of each plane; empty where the plane is no interface of the kernel
+  double gbps = 0;                      // all planes together; 0: not known
+};
+
+// Of a context of the software device.
+Links links_of(ibv_context* soft);
+// The interface that has the GID's address, else the first plane's; may be empty.
+std::string interface_of(const union ibv_gid& gid, const Links& links);
+// What the port's speed is given as: where it is not known, that of the port's attributes (4X EDR).
+inline double port_gbps(const Links& links) {
+  constexpr double kUnknownGbps = 100;
+  return links.gbps > 0 ? links.gbps : kUnknownGbps;
+}
+// Folder of the hardware behind the first plane that has some, by its real path; empty where there is none.
+std::string hardware_of(const Links& links);
+
+}  // namespace mrc::shim
