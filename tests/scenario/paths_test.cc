@@ -1,5 +1,7 @@
 // Planes and EVs: what is dead or bad is left, and comes back into use when it works again.
 #include "scenario/pair.h"
+#include "wire/icrc.h"
+#include "wire/packet.h"
 
 namespace mrc::scenario {
 namespace {
@@ -123,7 +125,7 @@ TEST(Paths, ALossyEvLeavesTheActiveSet) {
   EXPECT_EQ(active, 8u);  // a backup has taken its place
 }
 
-// [MRC-PORT-1]: receivers of a port status update leave or take back the planes at once.
+// [MRC-PORT-1]: receivers of a port status update leave the planes at once, and take them back once a probe is answered.
 TEST(Paths, PortStatusMovesThePeer) {
   Pair p(single_packets());
   traffic(&p, Duration::milliseconds(5));
@@ -137,6 +139,58 @@ TEST(Paths, PortStatusMovesThePeer) {
   traffic(&p, Duration::milliseconds(30));
   EXPECT_GT(sent_on(&p, 2), before + 50);
   EXPECT_TRUE(p.fabric.at(1).plane_up(2));
+}
+
+// A port status update as a stranger sends it, with the address of node 1 on `plane` as its source.
+void forge_port_status(Pair* p, uint8_t plane, uint32_t mask) {
+  wire::Flow flow;
+  flow.src = p->fabric.describe(1).planes[plane].addr;
+  flow.dst = p->fabric.describe(0).planes[plane].addr;
+  flow.src_port = 50000;
+  flow.dst_port = p->fabric.describe(0).planes[plane].port;
+  wire::Bth bth;
+  bth.opcode = wire::Opcode::kEndpointRequest;
+  bth.dqp = wire::kEndpointQpn;
+  wire::Erth erth;
+  erth.op = wire::EndpointOp::kPortStatus;
+  erth.port_status_mask = mask;
+  std::vector<uint8_t> out(64);
+  const uint32_t n = wire::encode_endpoint_request(out.data(), bth, erth) + wire::kIcrcBytes;
+  out.resize(n);
+  wire::icrc_store(&out[n - wire::kIcrcBytes], wire::icrc_compute(flow, out.data(), n));
+  p->fabric.net().inject(p->fabric.now(), 0, plane, flow, out);
+}
+
+// [MRC-PORT-1] [MRC-PORT-5]: whatever a stranger says about the ports of the peer, and however often, the traffic stays
+// spread evenly: also where some packets, and so some probes, get lost.
+TEST(Paths, ForgedPortStatusMovesNoTraffic) {
+  for (const double loss : {0.0, 0.01}) {
+    Pair p(single_packets());
+    for (int plane = 0; plane < 4; ++plane) p.fabric.net().link(plane).loss = loss;
+    traffic(&p, Duration::milliseconds(5));
+    uint64_t before[4], total = 0;
+    for (uint8_t plane = 0; plane < 4; ++plane) before[plane] = sent_on(&p, plane);
+    const Instant end = p.fabric.now() + Duration::seconds(1);
+    uint64_t i = 0;
+    while (p.fabric.now() < end) {
+      // All but the plane that it comes by, every single one, and all up again: 20,000 a second.
+      const auto plane = static_cast<uint8_t>(i % 4);
+      forge_port_status(&p, plane, 1u << plane);
+      forge_port_status(&p, plane, 0xF & ~(1u << (i + 1) % 4));
+      forge_port_status(&p, plane, 0xF);
+      forge_port_status(&p, 0, 1);
+      p.write(i, (i % 60) * 16384, 16384, true);
+      ++i;
+      p.pass(Duration::microseconds(200));
+    }
+    for (uint8_t plane = 0; plane < 4; ++plane) total += sent_on(&p, plane) - before[plane];
+    for (uint8_t plane = 0; plane < 4; ++plane)
+      EXPECT_NEAR(static_cast<double>(sent_on(&p, plane) - before[plane]) / static_cast<double>(total), 0.25, 0.0075)
+          << "plane " << int{plane} << ", loss " << loss;
+    EXPECT_GT(p.counters(0).port_status_refuted, 3u);
+    EXPECT_LT(p.counters(0).port_status_refuted, 40u);
+    EXPECT_GT(p.counters(0).port_status_refused, 1000u);
+  }
 }
 
 // [MRC-EVP-3], [MRC-EVP-4]: the answer has the id and a round trip that the links allow; silence ends in infinity.

@@ -46,6 +46,8 @@ namespace mrc::core {
   X(ev_assumed_bad, "transitions of an EV to ASSUMED_BAD")                        \
   X(ev_recovered, "transitions of an EV from ASSUMED_BAD to GOOD")                \
   X(ev_skips, "transitions of an EV to SKIP")                                     \
+  X(port_status_refused, "port status updates refused: impossible, or early")     \
+  X(port_status_refuted, "planes called down whose EV probe was answered")        \
   X(plane_suspensions, "planes left because their paths failed together")         \
   X(wimm_held, "WriteIMMs that waited for a receive work request")                \
   X(qp_errors, "QPs that went to error")

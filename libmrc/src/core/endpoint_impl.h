@@ -60,6 +60,7 @@ struct Peer {
   PeerPaths paths;
   TimerNode timer;
   Learning learning;
+  bool reflects = false;  // it repeats the timestamp of an endpoint request [MRC-EVP-4]
   // Round trips that any QP to this peer has seen lately: a QP that has none of its own, or old ones, must not take the
   // queue that its neighbours make for silence.
   Duration recent_rtt;
@@ -120,6 +121,7 @@ struct EndpointOpRecord {
   bool internal = false;
   bool port_status = false;
   uint8_t resends = 0;
+  uint16_t timestamp = 0;  // in the packet
   uint32_t mask = 0;
   Instant sent_at;
   Instant deadline;
@@ -172,6 +174,8 @@ class EndpointImpl {
   bool start_op(Instant now, PeerId peer, uint16_t ev, uint16_t id, bool port_status, uint32_t mask, Duration timeout,
                 bool internal, uint8_t traffic_class = 0);
   bool send_op(Instant now, EndpointOpRecord* op);  // false: no room in the queue
+  uint16_t new_op_id();
+  bool on_port_status(Instant now, const wire::Flow& flow, uint32_t mask);  // false: refused, not to be answered
   void on_endpoint_request(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p);
   void on_endpoint_response(Instant now, const wire::Flow& flow, const wire::Packet& p);
   void handle_op_timeouts(Instant now);
@@ -224,7 +228,6 @@ class EndpointImpl {
   std::vector<EndpointOpRecord> ops_;
   TimerNode op_timer_;
   TimerNode learn_timer_;
-  uint16_t next_op_id_ = 0x8000;
 };
 
 }  // namespace mrc::core

@@ -50,11 +50,28 @@ bool EndpointImpl::send_op(Instant now, EndpointOpRecord* op) {
   erth.op = op->port_status ? wire::EndpointOp::kPortStatus : wire::EndpointOp::kEvProbe;
   erth.vendor_info = config.slot;
   erth.port_status_mask = op->port_status ? op->mask : 0;
-  erth.timestamp.tx_timestamp = wire::timestamp_of(now);
+  erth.timestamp.tx_timestamp = op->timestamp = wire::timestamp_of(now);
   uint8_t packet[kHeaderRoom];
   if (!queue_one_off(flow, op->ev, packet, wire::encode_endpoint_request(packet, bth, erth))) return false;
   if (!op->port_status) ++counters.tx_ev_probes;
   return true;
+}
+
+// Every process of the host that sent it is a peer of its own. Impossible is what no honest sender could have sent: the
+// port whose address it used is up. [MRC-PORT-1] [MRC-CHOICE-Q23]
+bool EndpointImpl::on_port_status(Instant now, const wire::Flow& flow, uint32_t mask) {
+  bool heard = true;
+  for (auto& candidate : peers_) {
+    if (!candidate) continue;
+    uint32_t own = 0;
+    const std::vector<PlaneAddress>& planes = candidate->description.planes;
+    for (uint32_t i = 0; i < planes.size() && i < 32; ++i) own |= static_cast<uint32_t>(planes[i].addr == flow.src) << i;
+    if (own == 0) continue;
+    if ((own & mask) == 0) return false;
+    if (!candidate->paths.on_port_status(now, mask)) heard = false;
+    if (!candidate->left()) probe_paths(now, candidate.get());
+  }
+  return heard && mask != 0;
 }
 
 void EndpointImpl::on_endpoint_request(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p) {
@@ -62,23 +79,9 @@ void EndpointImpl::on_endpoint_request(Instant now, const wire::Flow& flow, uint
     ++counters.drop_decode;
     return;
   }
-  if (p.erth.op == wire::EndpointOp::kPortStatus) {
-    const uint32_t mask = p.erth.port_status_mask;
-    if (mask != 0) {  // all ports down cannot be told from a port that is up [MRC-CHOICE-Q23]
-      uint32_t changed = 0;
-      for (auto& candidate : peers_) {
-        if (!candidate) continue;
-        for (const PlaneAddress& a : candidate->description.planes)
-          if (a.addr == flow.src) {
-            changed |= (candidate->paths.remote_planes() ^ mask) & all_planes();
-            candidate->paths.set_remote_planes(now, mask);
-            rearm_peer(candidate.get());
-            break;
-          }
-      }
-      for (uint32_t i = 0; i < config.planes.size(); ++i)
-        if ((changed >> i & 1) != 0) trace(now, 0, TraceEvent::kPlane, TraceTrigger::kPortStatus, i, mask >> i & 1);
-    }
+  if (p.erth.op == wire::EndpointOp::kPortStatus && !on_port_status(now, flow, p.erth.port_status_mask)) {
+    ++counters.port_status_refused;
+    return;
   }
   // The answer takes the plane that the request came on: it works at least one way, and the prober wants to know about
   // it.
@@ -111,12 +114,18 @@ void EndpointImpl::on_endpoint_request(Instant now, const wire::Flow& flow, uint
 void EndpointImpl::on_endpoint_response(Instant now, const wire::Flow& flow, const wire::Packet& p) {
   const auto id = static_cast<uint16_t>(p.bth.psn.value());
   auto it = std::find_if(ops_.begin(), ops_.end(), [&](const EndpointOpRecord& op) { return op.id == id; });
-  // Only the address that was asked may answer.
-  if (it == ops_.end() || it->plane >= peer(it->peer)->description.planes.size() ||
-      peer(it->peer)->description.planes[it->plane].addr != flow.src) {
+  // Only the address that was asked may answer, and the timestamp must be ours: a stranger who forges the address has to
+  // guess both the id and the timestamp. Whether a NIC reflects it is learnt from its first answer that does
+  // [MRC-EVP-3..4].
+  Peer* const from = it == ops_.end() ? nullptr : peer(it->peer);
+  const bool reflected = from != nullptr && p.eeth.tx_timestamp == it->timestamp;
+  if (from == nullptr || it->plane >= from->description.planes.size() ||
+      from->description.planes[it->plane].addr != flow.src ||
+      (!reflected && (from->reflects || p.eeth.tx_timestamp != 0))) {
     ++counters.drop_stale;
     return;
   }
+  if (reflected && it->timestamp != 0) from->reflects = true;
   const EndpointOpRecord op = *it;
   *it = ops_.back();
   ops_.pop_back();
@@ -125,9 +134,20 @@ void EndpointImpl::on_endpoint_response(Instant now, const wire::Flow& flow, con
     return;
   }
   if (op.port_status) return;
-  Peer* to = peer(op.peer);
-  to->paths.on_probe_answer(now, op.ev, op.sent_at);
-  rearm_peer(to);
+  from->paths.on_probe_answer(now, op.ev, op.sent_at);
+  rearm_peer(from);
+}
+
+// Unpredictable. Callers of the controller API use the lower half. An id that is in use after all is refused by
+// start_op().
+uint16_t EndpointImpl::new_op_id() {
+  const auto used = [&](uint16_t id) {
+    return std::any_of(ops_.begin(), ops_.end(), [&](const EndpointOpRecord& op) { return op.id == id; });
+  };
+  uint16_t id = 0;
+  for (int tries = 0; tries < 8; ++tries)
+    if (!used(id = static_cast<uint16_t>(0x8000 | rng.below(0x8000)))) break;
+  return id;
 }
 
 void EndpointImpl::handle_op_timeouts(Instant now) {
@@ -181,9 +201,7 @@ void EndpointImpl::leave_peer(Peer* p) {
 void EndpointImpl::probe_paths(Instant now, Peer* p) {
   uint16_t ev;
   while (p->paths.take_due_probe(now, &ev)) {
-    next_op_id_ = static_cast<uint16_t>(next_op_id_ + 1);
-    if (next_op_id_ < 0x8000) next_op_id_ = 0x8000;  // callers of the controller API use the lower half
-    if (!start_op(now, p->id, ev, next_op_id_, false, 0, p->paths.probe_patience(ev), true))
+    if (!start_op(now, p->id, ev, new_op_id(), false, 0, p->paths.probe_patience(ev), true))
       p->paths.on_probe_unsent(now, ev);
   }
   rearm_peer(p);
@@ -202,9 +220,7 @@ void EndpointImpl::set_plane_up(Instant now, uint8_t plane, bool up) {
     drop_ops([&](const EndpointOpRecord& op) { return op.internal && op.port_status && op.peer == p->id; });
     uint16_t ev;
     if (!p->paths.pick_control(planes_up, &ev)) continue;
-    next_op_id_ = static_cast<uint16_t>(next_op_id_ + 1);
-    if (next_op_id_ < 0x8000) next_op_id_ = 0x8000;
-    start_op(now, p->id, ev, next_op_id_, true, planes_up & all_planes(), config.ev_probe_interval, true);
+    start_op(now, p->id, ev, new_op_id(), true, planes_up & all_planes(), config.ev_probe_interval, true);
   }
   wake_senders();
 }

@@ -5,12 +5,17 @@
 namespace mrc::core {
 
 namespace {
-constexpr int64_t kDoubtEvery = 8;  // probe intervals
+constexpr int64_t kAskEvery = 8;  // probe intervals, a plane whose port is down
 }
 
 PeerPaths::PeerPaths(const EndpointConfig& config, const EvNames& names, const PeerDescription& peer,
                      Counters* counters, TraceSink* trace, Rng* rng)
-    : config_(config), names_(names), counters_(counters), trace_(trace), rng_(rng) {
+    : config_(config),
+      names_(names),
+      counters_(counters),
+      trace_(trace),
+      rng_(rng),
+      claims_(std::min<size_t>(config.planes.size(), 32), config.ev_probe_interval * kAskEvery) {
   const size_t plane_count = config.planes.size();
   planes_.resize(plane_count);
   for (size_t p = 0; p < plane_count && p < peer.planes.size() && p < 32; ++p)
@@ -28,7 +33,9 @@ PeerPaths::PeerPaths(const EndpointConfig& config, const EvNames& names, const P
 }
 
 void PeerPaths::refresh_usable() {
-  usable_planes_ = present_planes_ & local_up_ & remote_up_ & ~suspended_planes_;
+  usable_planes_ = present_planes_ & local_up_ & ~claims_.down() & ~suspended_planes_;
+  // Where no other plane is left there is nothing to gain by avoiding those that are only called down.
+  if ((usable_planes_ & ~claims_.claimed()) != 0) usable_planes_ &= ~claims_.claimed();
   ++generation_;
 }
 
@@ -139,10 +146,13 @@ void PeerPaths::follow_peer(uint8_t plane) {
   }
 }
 
-uint16_t PeerPaths::draw_ev(uint8_t plane, bool bad_too) {
+uint16_t PeerPaths::draw_ev(uint8_t plane, bool bad_too, bool idle_only) {
   scratch_.clear();
-  for (uint16_t i = 0; i < health_.size(); ++i)
-    if (health_[i].plane == plane && (bad_too || health_[i].state == EvState::kGood)) scratch_.push_back(i);
+  for (uint16_t i = 0; i < health_.size(); ++i) {
+    const EvHealth& h = health_[i];
+    if (h.plane != plane || (idle_only && h.probing)) continue;
+    if (h.state == EvState::kGood || (bad_too && (!idle_only || h.state != EvState::kDenied))) scratch_.push_back(i);
+  }
   return scratch_.empty() ? UINT16_MAX : scratch_[rng_->below(static_cast<uint32_t>(scratch_.size()))];
 }
 
@@ -288,12 +298,13 @@ Instant PeerPaths::next_probe_time() const {
     if (h.state == EvState::kAssumedBad && !h.probing && h.next_probe < next) next = h.next_probe;
   for (const PlaneHealth& p : planes_) {
     if (inbound_ && p.next_check < next) next = p.next_check;
-    if (p.next_doubt < next) next = p.next_doubt;
   }
-  return next;
+  return std::min(next, claims_.next_time());
 }
 
 bool PeerPaths::take_due_probe(Instant now, uint16_t* ev) {
+  if (claims_.expire(now) != 0) refresh_usable();
+  if (take_claim_probe(now, ev)) return true;
   for (uint16_t i = 0; i < health_.size(); ++i) {
     EvHealth& h = health_[i];
     if (h.state != EvState::kAssumedBad || h.probing || h.next_probe > now) continue;
@@ -305,7 +316,6 @@ bool PeerPaths::take_due_probe(Instant now, uint16_t* ev) {
     *ev = i;
     return true;
   }
-  if (take_doubt(now, ev)) return true;
   if (!inbound_) return false;
   // Reverse paths: who only receives learns from its own probes which planes carry its SACKs. One check per plane and
   // interval, then the next inbound packet starts another round. Any path of the plane is asked; when that one was
@@ -330,16 +340,20 @@ bool PeerPaths::take_due_probe(Instant now, uint16_t* ev) {
   return false;
 }
 
-// A port that the peer has said to be down may have come back without a word: the process that would have told us has
-// ended, or its two updates overtook each other. One path is asked now and then; who answers is there. [MRC-PORT-3]
-bool PeerPaths::take_doubt(Instant now, uint16_t* ev) {
-  for (uint8_t plane = 0; plane < planes_.size(); ++plane) {
-    PlaneHealth& p = planes_[plane];
-    if (p.next_doubt > now) continue;
-    p.next_doubt = now + config_.ev_probe_interval * kDoubtEvery;
-    if (!locally_up(plane) || !present(plane)) continue;
-    const uint16_t drawn = draw_ev(plane, true);
-    if (drawn == UINT16_MAX || health_[drawn].probing || health_[drawn].state == EvState::kDenied) continue;
+// Proof of what the peer says about its ports. A port that is down may also have come back without a word: the process
+// that would have told us has ended, or its two updates overtook each other. [MRC-PORT-3..4]
+bool PeerPaths::take_claim_probe(Instant now, uint16_t* ev) {
+  uint8_t plane;
+  while (claims_.take_due(now, &plane)) {
+    uint16_t drawn = UINT16_MAX;
+    if (locally_up(plane) && present(plane)) {
+      drawn = draw_ev(plane, false, true);
+      if (drawn == UINT16_MAX) drawn = draw_ev(plane, true, true);
+    }
+    if (drawn == UINT16_MAX) {
+      claims_.on_unsent(plane);
+      continue;
+    }
     health_[drawn].probing = true;
     *ev = drawn;
     return true;
@@ -357,8 +371,11 @@ void PeerPaths::on_probe_answer(Instant now, uint16_t ev, Instant sent_at) {
   h.probing = false;
   on_delivered(ev, sent_at);
   on_rtt(ev, now - sent_at);
-  if (!remotely_up(h.plane)) {
-    set_remote_planes(now, remote_up_ | 1u << h.plane);
+  bool refuted = false;
+  if (claims_.on_answer(now, h.plane, sent_at, &refuted)) {
+    counters_->port_status_refuted += refuted;
+    refresh_usable();
+    hasten_probes(now, h.plane);
     trace_plane(now, h.plane, true, TraceTrigger::kProbeAnswered);
   }
   if (h.state == EvState::kAssumedBad) recover(now, ev, TraceTrigger::kProbeAnswered);
@@ -385,6 +402,7 @@ void PeerPaths::on_probe_lost(Instant now, uint16_t ev, Instant sent_at) {
 
 void PeerPaths::on_probe_unsent(Instant now, uint16_t ev) {
   health_[ev].probing = false;
+  claims_.on_unsent(health_[ev].plane);
   if (health_[ev].state == EvState::kAssumedBad) schedule_probe(now, ev, probe_patience(ev));
 }
 
@@ -408,19 +426,14 @@ void PeerPaths::set_local_planes(uint32_t up) {
   refresh_usable();
 }
 
-void PeerPaths::set_remote_planes(Instant now, uint32_t up) {
-  const uint32_t back = up & ~remote_up_;
-  remote_up_ = up;
-  refresh_usable();
-  for (uint8_t plane = 0; plane < planes_.size(); ++plane) {
-    Instant& doubt = planes_[plane].next_doubt;
-    if (remotely_up(plane)) {
-      doubt = Instant::never();
-    } else if (doubt == Instant::never()) {
-      doubt = now + config_.ev_probe_interval * kDoubtEvery;
-    }
-    if ((back >> plane) & 1) hasten_probes(now, plane);
-  }
+bool PeerPaths::on_port_status(Instant now, uint32_t up) {
+  const uint32_t before = claims_.claimed() | claims_.down();
+  const bool heard = claims_.on_word(now, up, present_planes_ & local_up_);
+  const uint32_t called_down = (claims_.claimed() | claims_.down()) & ~before;
+  if (called_down != 0) refresh_usable();
+  for (uint8_t plane = 0; plane < planes_.size(); ++plane)
+    if (((called_down >> plane) & 1) != 0) trace_plane(now, plane, false, TraceTrigger::kPortStatus);
+  return heard;
 }
 
 void PeerPaths::set_present_planes(uint32_t present) {

@@ -19,6 +19,7 @@
 #include "core/endpoint.h"
 #include "core/ev_choice.h"
 #include "core/ev_names.h"
+#include "core/port_claims.h"
 #include "core/trace.h"
 
 namespace mrc::core {
@@ -53,7 +54,7 @@ class PeerPaths {
   // --- choosing ---
   uint32_t generation() const { return generation_; }  // moves when the usable set changes
   bool usable(uint16_t ev) const { return health_[ev].state == EvState::kGood && plane_usable(health_[ev].plane); }
-  // Both ends have it, neither end's port is down, and it is not suspended.
+  // Both ends have it, neither end's port is down or called down, and it is not suspended.
   bool plane_usable(uint8_t plane) const { return (usable_planes_ >> plane) & 1; }
   uint8_t plane_of(uint16_t ev) const { return health_[ev].plane; }
   // Active GOOD EVs of usable planes, equally many per plane, planes interleaved, order drawn anew. Falls back to every
@@ -108,8 +109,8 @@ class PeerPaths {
   // --- administration ---
   void set_denied(Instant now, uint16_t ev, bool denied);
   void set_local_planes(uint32_t up);                // bit per plane
-  void set_remote_planes(Instant now, uint32_t up);  // by port status update from the peer
-  uint32_t remote_planes() const { return remote_up_; }
+  // A port status update of the peer's: bit per plane, 1 = up. Probes are due at once. False: it must not be answered.
+  bool on_port_status(Instant now, uint32_t up);
   void set_present_planes(uint32_t present);  // planes that both ends have, when the peer has told them
   std::vector<EvStatus> status() const;
 
@@ -125,7 +126,6 @@ class PeerPaths {
     uint32_t followed_ev = 0;       // the one that `reverse` was chosen by
     uint16_t checked = UINT16_MAX;  // the EV that the last check of the plane asked
     Instant next_check = Instant::never();
-    Instant next_doubt = Instant::never();  // when the peer's word that its port is down is put to the proof
   };
   static constexpr uint32_t kEvStreak = 2;
   static constexpr uint32_t kPlaneStreak = 4;
@@ -134,7 +134,8 @@ class PeerPaths {
   bool has_good_ev(uint8_t plane) const;
   bool reverse_ev(uint8_t plane, bool bad_too, uint16_t* ev);  // false: the plane has none
   void follow_peer(uint8_t plane);
-  uint16_t draw_ev(uint8_t plane, bool bad_too);  // any of the plane's; UINT16_MAX: it has none
+  // Any EV of the plane, of those that are not DENIED; UINT16_MAX: it has none.
+  uint16_t draw_ev(uint8_t plane, bool bad_too, bool idle_only = false);
   bool at_floor() const;
   bool assume_bad(Instant now, uint16_t ev, TraceTrigger why);
   void recover(Instant now, uint16_t ev, TraceTrigger why);
@@ -145,10 +146,10 @@ class PeerPaths {
   void activate_backup(uint8_t plane);
   void hasten_probes(Instant now, uint8_t plane);
   void schedule_probe(Instant now, uint16_t ev, Duration wait);
-  bool take_doubt(Instant now, uint16_t* ev);
+  bool take_claim_probe(Instant now, uint16_t* ev);
   bool present(uint8_t plane) const { return (present_planes_ >> plane) & 1; }
   bool locally_up(uint8_t plane) const { return (local_up_ >> plane) & 1; }
-  bool remotely_up(uint8_t plane) const { return (remote_up_ >> plane) & 1; }
+  bool remotely_up(uint8_t plane) const { return ((claims_.down() >> plane) & 1) == 0; }
   void refresh_usable();
 
   const EndpointConfig& config_;
@@ -161,7 +162,7 @@ class PeerPaths {
   std::vector<PlaneHealth> planes_;
   uint32_t present_planes_ = 0;  // planes that both ends have
   uint32_t local_up_ = UINT32_MAX;
-  uint32_t remote_up_ = UINT32_MAX;
+  PortClaims claims_;
   uint32_t suspended_planes_ = 0;  // left until one of their EVs answers
   uint32_t usable_planes_ = 0;     // all of these allow it
   uint32_t generation_ = 1;

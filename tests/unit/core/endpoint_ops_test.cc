@@ -1,4 +1,5 @@
 // Endpoint operations: EV probes, port status, and the answers to both. [MRC-EVP-*] [MRC-PORT-*]
+#include "core/port_claims.h"
 #include "lone_endpoint.h"
 
 namespace mrc::core {
@@ -20,7 +21,22 @@ class EndpointOpsTest : public LoneEndpoint {
     p.bth.dqp = wire::kEndpointQpn;
     p.eeth = wire::Eeth();
     p.eeth.op = asked.p.erth.op;
+    p.eeth.tx_timestamp = asked.p.erth.timestamp.tx_timestamp;
     receive(p, inbound(from_plane), from_plane);
+  }
+  // The planes that a backlog of new data uses.
+  uint32_t used_planes() {
+    sent_.clear();
+    for (uint64_t i = 0; i < 8; ++i) post(i, 8);
+    drain();
+    uint32_t used = 0;
+    for (const SentPacket* s : requests()) used |= 1u << s->plane;
+    arrive(ack(static_cast<int32_t>(endpoint_->qp_status(qp_).tx_packets) - 1));
+    return used;
+  }
+  void port_status(uint32_t mask, uint8_t plane) {
+    receive(request(wire::EndpointOp::kPortStatus, mask), inbound(plane), plane);
+    drain();
   }
   std::vector<const SentPacket*> asked() const { return sent(wire::Opcode::kEndpointRequest); }
   std::vector<const SentPacket*> answered() const { return sent(wire::Opcode::kEndpointResponse); }
@@ -127,26 +143,95 @@ TEST_F(EndpointOpsTest, ResponsesGoToTheSlotThatAsked) {
   EXPECT_EQ(asked()[0]->p.erth.vendor_info, 3);
 }
 
-// [MRC-PORT-1] [MRC-CHOICE-Q23]: bit 0 is port 1; no port at all is ignored.
-TEST_F(EndpointOpsTest, PortStatusMovesTrafficAtOnce) {
+// [MRC-PORT-1] [MRC-CHOICE-Q23]: bit 0 is port 1. New data avoid the plane from the packet on, the probes leave at once.
+TEST_F(EndpointOpsTest, PortStatusMovesTrafficAtOnceAndForGoodWhenProbesGoUnanswered) {
   config_.max_segments = 1;  // every packet on its own EV
   start();
-  for (auto [mask, first, second] :
-       {std::tuple{2u, false, true}, {1u, true, false}, {0u, true, false}, {3u, true, true}}) {
-    receive(request(wire::EndpointOp::kPortStatus, mask), inbound());
-    drain();
-    sent_.clear();
-    for (uint64_t i = 0; i < 8; ++i) post(i, 8);
-    drain();
-    bool used[2] = {};
-    for (const SentPacket* s : requests()) used[s->plane] = true;
-    EXPECT_EQ(used[0], first) << mask;
-    EXPECT_EQ(used[1], second) << mask;
-    arrive(ack(static_cast<int32_t>(endpoint_->qp_status(qp_).tx_packets) - 1));
+  port_status(1, 0);
+  ASSERT_EQ(asked().size(), PortClaims::kProbes);
+  for (const SentPacket* s : asked()) {
+    EXPECT_EQ(s->plane, 1);
+    EXPECT_EQ(s->p.erth.op, wire::EndpointOp::kEvProbe);
   }
+  EXPECT_EQ(answered().size(), 1u);
+  EXPECT_EQ(used_planes(), 1u);
+  pass(PortClaims::kPatience * 2);
+  EXPECT_EQ(used_planes(), 1u);
+  EXPECT_EQ(counters().port_status_refuted, 0u);
+  port_status(3, 0);  // up again: asked at once, in use when it answers
+  EXPECT_EQ(used_planes(), 1u);
+  port_status(3, 0);
+  pass(config_.ev_probe_interval);
+  ASSERT_FALSE(asked().empty());
+  answer(*asked().back(), 1);
+  EXPECT_EQ(used_planes(), 3u);
 }
 
-// One event per plane that changed, whichever plane brought the news.
+// [MRC-PORT-1] [MRC-PORT-5]: a forged update costs the plane one round trip, and the next one nothing.
+TEST_F(EndpointOpsTest, PortStatusThatAProbeRefutesMovesNothing) {
+  config_.max_segments = 1;
+  start();
+  port_status(1, 0);
+  ASSERT_FALSE(asked().empty());
+  answer(*asked().back(), 1);
+  EXPECT_EQ(used_planes(), 3u);
+  EXPECT_EQ(counters().port_status_refuted, 1u);
+  port_status(1, 0);
+  EXPECT_TRUE(answered().empty());  // so that an honest peer repeats it
+  EXPECT_EQ(counters().port_status_refused, 1u);
+  EXPECT_EQ(used_planes(), 3u);
+}
+
+// [MRC-PORT-1]: no port at all, or not the one by which the update came.
+TEST_F(EndpointOpsTest, ImpossiblePortStatusIsRefusedAndNotAnswered) {
+  config_.max_segments = 1;
+  start();
+  port_status(0, 0);
+  port_status(2, 0);
+  port_status(1, 1);
+  port_status(~1u, 0);
+  EXPECT_EQ(counters().port_status_refused, 4u);
+  EXPECT_TRUE(answered().empty());
+  EXPECT_TRUE(asked().empty());
+  EXPECT_EQ(used_planes(), 3u);
+}
+
+// [MRC-EVP-4]: who forges the address of the peer still has to guess the timestamp.
+TEST_F(EndpointOpsTest, AnAnswerMustReflectTheTimestampOnceThePeerHasDoneSo) {
+  start();
+  const auto answer_with = [&](uint16_t id, int change, bool zero = false) {
+    ASSERT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 2, id, false, 0, Duration::seconds(1)));
+    drain();
+    const SentPacket& s = *asked().back();
+    wire::Packet p = packet(wire::Opcode::kEndpointResponse, s.p.bth.psn);
+    p.bth.dqp = wire::kEndpointQpn;
+    p.eeth = wire::Eeth();
+    p.eeth.tx_timestamp = zero ? 0 : static_cast<uint16_t>(s.p.erth.timestamp.tx_timestamp + change);
+    receive(p, inbound(0), 0);
+  };
+  answer_with(1, 0, true);  // a NIC that reflects nothing
+  EXPECT_EQ(responses_.size(), 1u);
+  answer_with(2, 1);
+  EXPECT_EQ(responses_.size(), 1u);
+  answer_with(3, 0);
+  EXPECT_EQ(responses_.size(), 2u);
+  answer_with(4, 0, true);  // this peer does reflect
+  EXPECT_EQ(responses_.size(), 2u);
+  EXPECT_EQ(counters().drop_stale, 2u);
+}
+
+// [MRC-EVP-4]: ids of our own probes cannot be foreseen.
+TEST_F(EndpointOpsTest, IdsOfProbesAreDrawn) {
+  start();
+  port_status(1, 0);
+  ASSERT_EQ(asked().size(), 3u);
+  const uint32_t a = asked()[0]->p.bth.psn.value(), b = asked()[1]->p.bth.psn.value(), c = asked()[2]->p.bth.psn.value();
+  for (uint32_t id : {a, b, c}) EXPECT_GE(id, 0x8000u);
+  EXPECT_NE(b, a + 1);
+  EXPECT_NE(c - b, b - a);
+}
+
+// One event per plane that changed, whichever plane brought the news, and one when a probe proves it wrong.
 TEST_F(EndpointOpsTest, PortStatusIsTracedPlaneByPlane) {
   struct Planes final : TraceSink {
     void on_trace(const TraceEntry& e) override {
@@ -155,9 +240,10 @@ TEST_F(EndpointOpsTest, PortStatusIsTracedPlaneByPlane) {
     std::vector<std::pair<uint64_t, uint64_t>> seen;
   } planes;
   endpoint_ = std::make_unique<Endpoint>(config_, this, &planes);
-  peer_id_ = endpoint_->intern_peer(peer_);
-  for (uint32_t mask : {2u, 2u, 1u, 3u}) receive(request(wire::EndpointOp::kPortStatus, mask), inbound(1), 1);
-  const std::vector<std::pair<uint64_t, uint64_t>> expected = {{0, 0}, {0, 1}, {1, 0}, {1, 1}};
+  attr_.peer = peer_id_ = endpoint_->intern_peer(peer_);
+  for (uint32_t mask : {2u, 2u, 1u, 3u}) port_status(mask, 1);
+  answer(*asked().back(), 0);
+  const std::vector<std::pair<uint64_t, uint64_t>> expected = {{0, 0}, {0, 1}};
   EXPECT_EQ(planes.seen, expected);
 }
 
@@ -253,6 +339,8 @@ TEST_F(EndpointOpsTest, APortThatIsSaidToBeDownIsAskedNowAndThenAndTakenBackWhen
   bring_up(qp_);
   sent_.clear();
   const Duration pause = config_.ev_probe_interval * 8;
+  pass(PortClaims::kPatience);
+  sent_.clear();
   pass(pause - Duration::nanoseconds(1));
   EXPECT_TRUE(asked().empty());
   pass(pause * 2);

@@ -70,13 +70,13 @@ TEST_F(PeerPathsControlTest, pick_control__WaitsForGoodPlanesRatherThanTakeASusp
 }
 
 TEST_F(PeerPathsControlTest, pick_control__WaitsRatherThanTakeAPlaneThatThePeerCalledDown) {
-  paths_->set_remote_planes(Instant::from_ns(1), 1 << 0);
+  paths_->on_port_status(Instant::from_ns(1), 1 << 0);
   EXPECT_EQ(picked_plane(1 << 1 | 1 << 2), -1);
   EXPECT_EQ(picked_plane(7), 0);
 }
 
 TEST_F(PeerPathsControlTest, pick_control__TakesAnyPlaneWhenNoneIsGood) {
-  paths_->set_remote_planes(Instant::from_ns(1), 0);
+  paths_->set_local_planes(0);
   EXPECT_EQ(picked_plane(1 << 2), 2);
 }
 

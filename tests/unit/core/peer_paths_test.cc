@@ -51,6 +51,15 @@ class PeerPathsTest : public testing::Test {
     const auto drawn = lap();
     return std::find(drawn.begin(), drawn.end(), ev) != drawn.end();
   }
+  // The peer reports its ports, and what it calls down answers no probe.
+  void ports(uint32_t up) {
+    paths_->on_port_status(us(0), up);
+    uint16_t ev;
+    while (paths_->take_due_probe(us(0), &ev)) {
+    }
+    paths_->take_due_probe(us(0) + PortClaims::kPatience, &ev);
+    paths_->forget_probes();
+  }
   void lose(uint16_t ev, int64_t sent) { paths_->on_lost(us(sent + 100), ev, us(sent)); }
   Duration interval() const { return config_.ev_probe_interval; }
 
@@ -148,7 +157,7 @@ TEST_F(PeerPathsTest, TheLeastNumberIsAQuarterUnlessSet) {
 
 TEST_F(PeerPathsTest, PlanesOutOfUseCountNeitherForTheFloorNorAgainstIt) {
   make(4, 8, 0, 0, 3);  // the peer has three
-  paths_->set_remote_planes(us(0), 0b1011);
+  ports(0b1011);
   paths_->set_local_planes(0b1101);  // plane 0 alone is left, with eight EVs
   for (uint16_t ev = 0; ev < 32; ev += 4) paths_->on_timeout(us(1), ev);
   EXPECT_EQ(active_on(0), 2u);
@@ -353,13 +362,40 @@ TEST_F(PeerPathsTest, InDoubtEverythingButDeniedIsTried) {
 // [MRC-PORT-1]
 TEST_F(PeerPathsTest, PlanesOfBothEndsBoundTheUsableSet) {
   const uint32_t before = paths_->generation();
-  paths_->set_remote_planes(us(0), 2);
+  ports(2);
   EXPECT_NE(paths_->generation(), before);
   EXPECT_FALSE(paths_->plane_usable(0));
   EXPECT_TRUE(paths_->plane_usable(1));
   for (uint16_t ev : lap()) EXPECT_EQ(paths_->plane_of(ev), 1);
-  paths_->set_remote_planes(us(0), 3);
+  ports(3);
+  EXPECT_FALSE(carries(0));  // a word: an answer brings the plane back
+  paths_->on_probe_answer(us(9000), 0, us(8000));
   EXPECT_TRUE(carries(0));
+}
+
+// [MRC-PORT-1] New data avoid the plane while the probes ask; the EVs and everything else stay as they are.
+TEST_F(PeerPathsTest, APlaneThatIsCalledDownIsAvoidedUntilAProbeOverItIsAnswered) {
+  EXPECT_TRUE(paths_->on_port_status(us(100), 2));
+  EXPECT_FALSE(paths_->plane_usable(0));
+  std::set<uint16_t> asked;
+  uint16_t ev;
+  while (paths_->take_due_probe(us(100), &ev)) {
+    EXPECT_EQ(paths_->plane_of(ev), 0);
+    asked.insert(ev);
+  }
+  EXPECT_EQ(asked.size(), PortClaims::kProbes);
+  paths_->on_probe_answer(us(130), *asked.begin(), us(100));
+  EXPECT_TRUE(paths_->plane_usable(0));
+  EXPECT_EQ(counters_.port_status_refuted, 1u);
+  EXPECT_FALSE(paths_->on_port_status(us(200), 2));  // so soon after that
+  EXPECT_TRUE(paths_->plane_usable(0));
+}
+
+// With all other planes gone a word cannot make things better, so it is not followed until it is proved.
+TEST_F(PeerPathsTest, TheLastPlaneIsNotAvoidedForAWord) {
+  paths_->set_local_planes(0b01);
+  EXPECT_TRUE(paths_->on_port_status(us(100), 2));
+  EXPECT_TRUE(paths_->plane_usable(0));
 }
 
 // [MRC-EVS-9] [MRC-CHOICE-Q22]
