@@ -18,8 +18,8 @@ constexpr Error kPeerAccessAlreadyEnabled = 704;
 constexpr Error kNotSupported = 801;
 
 constexpr int kVersion = 13000;
-// Of the device that the stand-in claims to be: 8.0 has neither clusters nor NVLS nor symmetric kernels.
-constexpr int kMajor = 8, kMinor = 0, kProcessors = 108, kSharedMemory = 167936;
+// Of the device that the stand-in claims to be.
+constexpr int kProcessors = 108, kSharedMemory = 167936;
 
 enum Attribute { kComputeMajor = 75, kComputeMinor = 76, kMultiProcessors = 16, kSharedOptin = 97, kUnified = 41, kGdr = 116 };
 enum MemoryType { kUnregistered = 0, kHost = 1, kDevice = 2 };

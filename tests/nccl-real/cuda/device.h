@@ -7,6 +7,8 @@ namespace mrc::nccl_rig::cuda {
 
 void set_device_count(int count);
 int device_count();
+// Compute capability: NCCL_RIG_SM, 80 where it is not set. 8.0 has neither clusters nor NVLS nor symmetric kernels.
+int compute_major();
 int current_device();  // of this thread
 void set_current_device(int device);
 std::string bus_id(int device);

@@ -54,8 +54,8 @@ Error get_properties(char* properties, int device) {
   put(properties, kPropSharedPerBlock, size_t{49152});
   put(properties, kPropWarpSize, 32);
   put(properties, kPropThreadsPerBlock, 1024);
-  put(properties, kPropMajor, kMajor);
-  put(properties, kPropMinor, kMinor);
+  put(properties, kPropMajor, compute_major());
+  put(properties, kPropMinor, 0);
   put(properties, kPropProcessors, kProcessors);
   put(properties, kPropMapHost, 1);
   put(properties, kPropPciBus, 10 + device);
@@ -67,8 +67,8 @@ Error get_properties(char* properties, int device) {
 Error get_attribute(int* value, int attribute, int device) {
   if (device < 0 || device >= count) return kInvalidDevice;
   switch (attribute) {
-    case kComputeMajor: *value = kMajor; break;
-    case kComputeMinor: *value = kMinor; break;
+    case kComputeMajor: *value = compute_major(); break;
+    case kComputeMinor: *value = 0; break;
     case kMultiProcessors: *value = kProcessors; break;
     case kSharedOptin: *value = kSharedMemory; break;
     case kUnified: *value = 1; break;
@@ -105,6 +105,10 @@ Error get_func_by_symbol(const void** function, const void* symbol) {
 
 void set_device_count(int n) { count = n; }
 int device_count() { return count; }
+int compute_major() {
+  const char* sm = getenv("NCCL_RIG_SM");
+  return sm ? atoi(sm) / 10 : 8;
+}
 int current_device() { return current; }
 void set_current_device(int device) { current = device; }
 

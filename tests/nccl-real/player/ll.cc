@@ -1,6 +1,6 @@
 // The protocols of small messages, in which flags travel with the data: LL has lines of two words of 4 bytes, each beside a
 // flag; LL128 has lines of 120 bytes and a flag of 8. The flag is the step plus one. One step per call; what a proxy or a
-// peer's kernel finds with the right flag is valid, so *tail is not used.
+// peer's kernel finds with the right flag is valid; LL128's sender counts its steps in *tail for the proxy besides.
 #include <cstring>
 
 #include "cuda/fatal.h"
@@ -15,6 +15,7 @@ struct LlLines {
   static constexpr Protocol kProtocol = kLl;
   static constexpr size_t kLine = 16, kData = 8;
   static constexpr uint64_t kClean = 0x7ffffff8;  // now and then the whole slot gets new flags, so that none is met again
+  static constexpr bool kCountsInTail = false;
   static uint64_t half(uint32_t data, uint32_t flag) { return data | uint64_t{flag} << 32; }
   static bool ready(const char* line, uint64_t step) {
     const auto* words = reinterpret_cast<const uint64_t*>(line);
@@ -38,6 +39,7 @@ struct Ll128Lines {
   static constexpr Protocol kProtocol = kLl128;
   static constexpr size_t kLine = 128, kData = 120;
   static constexpr uint64_t kClean = ~uint64_t{0};  // its flags have 64 bits: never
+  static constexpr bool kCountsInTail = true;
   static bool ready(const char* line, uint64_t step) {
     return load(reinterpret_cast<const uint64_t*>(line + kData)) == step + 1;
   }
@@ -106,6 +108,7 @@ class Flagged : public Primitives {
     for (size_t i = lines; cleans(lane->step) && i < slot_lines_; ++i)
       Lines::put(slot + i * Lines::kLine, nothing.data(), lane->step);
     ++lane->step;
+    if (Lines::kCountsInTail) store(lane->connection->tail, lane->step);
   }
 
   const size_t slot_lines_;

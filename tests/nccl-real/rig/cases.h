@@ -12,6 +12,7 @@ struct Case {
   const char* name;
   const char* what;
   int (*run)(const Process&);  // the exit code of the process; throws as the bench does
+  bool last_dies;              // the last process ends by SIGKILL
 };
 
 std::span<const Case> all_cases();

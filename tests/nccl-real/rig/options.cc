@@ -5,6 +5,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "cuda/library.h"
 #include "cuda/nccl_api.h"
 #include "rig/cases.h"
 #include "rig/collectives.h"
@@ -119,7 +120,7 @@ Options parse_options(int argc, char** argv) {
   std::string sizes, begin = "32M", end, step, types = "float", ops = "sum", launch;
   double factor = 0;
   int check = 1, local_register = 0;
-  bool out_of_place = false;
+  bool out_of_place = false, library = false;
   app.add_option("--ranks,--np", o.processes, "Processes, each with -g devices")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
@@ -143,6 +144,9 @@ Options parse_options(int argc, char** argv) {
   app.add_option("-T,--timeout", o.limit_s, "Seconds after which the run is ended as failed")
       ->check(CLI::Range(1.0, 86400.0))
       ->capture_default_str();
+  app.add_option("--sm", o.sm, "Compute capability of the devices: 80, or 90, from which on NCCL reduces f8e4m3 and f8e5m2")
+      ->check(CLI::IsMember({80, 90}))
+      ->capture_default_str();
   app.add_flag("--out-of-place", out_of_place, "Do not run in place as well");
   app.add_option("--case", o.only_case, "One of the cases about the life of communicators instead; 'list' lists them");
   app.add_option("--repeat", o.repeat, "Of a case: how often")->check(CLI::Range(1, 1000000));
@@ -152,12 +156,19 @@ Options parse_options(int argc, char** argv) {
   app.add_option("--env", o.environment, "NAME=VALUE for the ranks, with {rank}; may be repeated");
   app.add_option("--log", o.log_folder, "Folder for NCCL's whole log, a file per rank");
   app.add_option("--json", o.json, "Write the report as JSON to this file, or - for standard output");
+  app.add_flag("--library", library, "Print which libnccl would be loaded; exit code 77 with the reason where none can be");
   app.add_flag("--functions", o.functions, "Print which functions of NCCL's kernels were played, and how often");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     const int code = app.exit(e);
     exit(code == 0 ? 0 : 2);
+  }
+  if (library) {
+    const std::string path = find_library();
+    require_library(path);
+    printf("%s\n", path.c_str());
+    exit(0);
   }
   if (o.only_case == "list") {
     for (const Case& c : all_cases()) printf("%-20s %s\n", c.name, c.what);

@@ -19,6 +19,7 @@ struct Options {
   std::vector<size_t> sizes;
   std::vector<int> types, ops;
   int root = 0;
+  int sm = 80;  // compute capability of the devices
   int iterations = 20, warm_up = 1;
   bool check = true;
   bool in_place = true;

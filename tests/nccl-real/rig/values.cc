@@ -72,7 +72,7 @@ void with_type(int type, Work work) {
 double input_value(int type, int op, int rank, size_t index, unsigned seed) {
   const unsigned h = hash(index, rank, seed);
   if (op == kProd) return h % 4 == 0 ? 2 : 1;
-  if (op == kMin || op == kMax) return unsigned_type(type) ? h % 8 : static_cast<int>(h % 15) - 7;
+  if (op == kMin || op == kMax) return static_cast<int>(h % 15) - (unsigned_type(type) ? 0 : 7);
   return h % range(type);
 }
 

@@ -1,0 +1,38 @@
+"""Packets that are lost, doubled, late, damaged or trimmed, planes that die, and peers that stop or die."""
+from rig_suite import rig
+
+# An error must come in bounded time; these make it come soon.
+SOON = {"NCCL_MRC_TIMEOUT": 12, "NCCL_MRC_RETRY_CNT_LINEAR": 3, "NCCL_MRC_RETRY_CNT_EXP": 5}
+
+
+def survives(fault, *arguments):
+    rig("--ranks", 2, "--test", "all_reduce,alltoall", "--sizes", "4,20000,2M", "-n", 3, *arguments, same_host="network",
+        MRC_FAULT=fault)
+
+
+def test_bad_packets():
+    survives("loss=0.01,dup=0.01,reorder=0.05,corrupt=0.005,trim=0.01")
+
+
+def test_planes_die_in_turn():
+    rig("--ranks", 2, "--sizes", "1M", "-n", 250, "-w", 0, "--out-of-place", same_host="network",
+        MRC_FAULT="plane=1:blackhole@1s-2s;plane=2:blackhole@2s-3s;plane=3:blackhole@3s-4s")
+
+
+def test_all_planes_dead():
+    text = rig("--ranks", 2, "--case", "until_error", same_host="network", MRC_FAULT="blackhole@3s-", **SOON)
+    assert text.count("failed as it had to") == 2, text
+
+
+def test_peer_killed_through_memory():
+    text = rig("--ranks", 3, "--case", "peer_killed")
+    assert text.count("death was an error") == 2, text
+
+
+def test_peer_killed_over_sockets():
+    text = rig("--ranks", 3, "--case", "peer_killed", same_host="network")
+    assert text.count("death was an error") == 2, text
+
+
+def test_peer_stopped():
+    rig("--ranks", 2, "--case", "peer_stopped", same_host="network")

@@ -1,0 +1,34 @@
+"""Communicators: several, split, aborted."""
+from rig_suite import long_form, rig, wrapped
+
+
+def test_several():
+    rig("--ranks", 2, "--case", "several")
+
+
+def test_split():
+    rig("--ranks", 4, "--case", "split", NCCL_MAX_NCHANNELS=1)
+
+
+def test_abort_again():
+    rig("--ranks", 2, "--case", "abort_again")
+
+
+def test_abort_init():
+    rig("--ranks", 2, "--case", "abort_init")
+
+
+def test_communicators_in_a_row():
+    rig("--ranks", 2, "--case", "churn", "--repeat", 8, NCCL_MAX_NCHANNELS=1)
+
+
+def test_two_hundred_communicators():
+    long_form()
+    rig("--ranks", 2, "--case", "churn", "--repeat", 200, "-T", 580, NCCL_MAX_NCHANNELS=1)
+
+
+def test_gpu_direct():
+    settings, plugin = wrapped("claims_cuda")
+    text = rig("--ranks", 2, "--test", "all_reduce,alltoall", "--sizes", "4,300K,8M", "-n", 1, *plugin, NCCL_DEBUG="INFO",
+               NCCL_RIG_GDR=1, NCCL_NET_GDR_LEVEL="SYS", **settings)
+    assert "via NET/MRC/0/GDRDMA" in text, text

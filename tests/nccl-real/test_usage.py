@@ -1,0 +1,37 @@
+"""The rig itself: help, refusals, and that it finds what it is there to find."""
+from rig_suite import rig, wrapped
+
+
+def test_help():
+    text = rig("--help")
+    for word in ("--ranks", "-b,--minbytes", "--case", "busbw", "Exit code"):
+        assert word in text, word
+    assert "2.28.9" in rig("--version")
+    assert "peer_killed" in rig("--case", "list")
+
+
+def test_refusals():
+    for arguments, words in ((("--sizes", "4X"), "is no size"), (("--test", "all_sing"), "there are: all_gather"),
+                             (("-d", "int9"), "there are: int8"), (("-r", "4"), "no rank 4"), (("--case", "x"), "is no case"),
+                             (("-b", "8", "-e", "4"), "nothing")):
+        assert words in rig(*arguments, code=2)
+
+
+def test_other_library_is_skipped():
+    assert "another build" in rig(code=77, NCCL_RIG_LIBRARY="/bin/sh")
+    assert "no file /nowhere" in rig(code=77, NCCL_RIG_LIBRARY="/nowhere")
+
+
+def test_other_transport_is_found():
+    text = rig("--ranks", 2, "--sizes", "4", "-n", 1, "--plugin", "socket", "--expect-net", "MRC", code=1)
+    assert "used transport Socket, not MRC" in text, text
+
+
+def test_wrong_data_are_found():
+    settings, plugin = wrapped("corrupts")
+    rig("--ranks", 2, "--sizes", "1M", "-n", 1, *plugin, code=1, **settings)
+
+
+def test_what_is_not_played_is_named():
+    text = rig("--ranks", 2, "--test", "all_gather", "--sizes", "64K", "-n", 1, code=70, NCCL_PAT_ENABLE=1, NCCL_ALGO="PAT")
+    assert "AllGather_PAT_SIMPLE" in text, text
