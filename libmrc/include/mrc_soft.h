@@ -34,8 +34,9 @@ const char* mrc_soft_config_error(void);
  * refused), ENODEV (no device of this library, or no such name), ENOMEM, EADDRINUSE, and what the sockets say. */
 struct ibv_context* mrc_soft_open_device(struct ibv_device* device);
 struct ibv_context* mrc_soft_open_device_by_name(const char* name);
-int mrc_soft_close_device(struct ibv_context* context); /* EBUSY while objects exist */
-/* 1 when the context was opened by this library, else 0. Never dereferences a foreign context's private part. */
+int mrc_soft_close_device(struct ibv_context* context); /* EBUSY while objects or handles exist */
+/* 1 when the context was opened by this library or is a handle of such a one, else 0. Never dereferences a foreign
+ * context's private part. */
 int mrc_soft_is_soft_context(const struct ibv_context* context);
 
 int mrc_soft_query_device(struct ibv_context* context, struct ibv_device_attr* attr);
@@ -43,7 +44,7 @@ int mrc_soft_query_port(struct ibv_context* context, uint8_t port_num, struct ib
 int mrc_soft_query_gid(struct ibv_context* context, uint8_t port_num, int index, union ibv_gid* gid);
 
 struct ibv_pd* mrc_soft_alloc_pd(struct ibv_context* context);
-int mrc_soft_dealloc_pd(struct ibv_pd* pd); /* EBUSY while memory regions or QPs use it */
+int mrc_soft_dealloc_pd(struct ibv_pd* pd); /* EBUSY while memory regions or QPs use it, or handles stand for it */
 
 /* access: IBV_ACCESS_*; remote write needs local write (EINVAL otherwise). Relaxed ordering is accepted. iova is the
  * address that peers use for the first byte. */
@@ -68,6 +69,18 @@ int mrc_soft_set_mailbox(struct mrc_qp* qp, void* addr, size_t length, uint64_t 
 /* For mrc_soft_reg_mr: peers may write to the region, if they know its key, whatever the access flags of the QP say.
  * For regions whose keys such a protocol hands out for one transfer. */
 #define MRC_SOFT_ACCESS_ANY_QP (1 << 30)
+
+/* Handles: a library that puts verbs objects of its own over software devices (the verbs shim) registers them here.
+ * Every function of mrc.h, mrc_ctl.h and this header then takes the handle in place of the context or the protection
+ * domain that it stands for, except that each library closes and frees its own objects only. A handle is known by its
+ * address. Of a context's handle async_fd is used: an eventfd in semaphore mode that counts the events of the MRC
+ * contexts made through the handle, beside what its owner counts there; it must stay open. Errors: EINVAL (not an
+ * object of this library, or the handle is registered already), ENOMEM. Removing: EINVAL for what is no handle, EBUSY
+ * while MRC contexts made through it exist (context), or regions or QPs (protection domain). */
+int mrc_soft_add_context_handle(struct ibv_context* context, struct ibv_context* handle);
+int mrc_soft_remove_context_handle(struct ibv_context* handle);
+int mrc_soft_add_pd_handle(struct ibv_pd* pd, struct ibv_pd* handle);
+int mrc_soft_remove_pd_handle(struct ibv_pd* handle);
 
 /* Makes room for at least cqe completions; those that wait stay. EINVAL when more are waiting. Errors: ENOMEM. */
 int mrc_soft_resize_cq(struct mrc_cq* cq, int cqe);

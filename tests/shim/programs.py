@@ -1,8 +1,8 @@
 """The programs that run over the shim, what is asked of them, and what is expected: the source of the tests and of
 tests/compat.md.
 
-Each row is a program of a Debian package, unmodified. `pair` programs run twice, as server and as client, on the default
-device. A row with `refusal` is one that verbs-conformly fails; the text must appear.
+Each row of ROWS is a program of a Debian package, unmodified; of MRC_ROWS, tests/shim/mrc/program.c. `pair` programs run
+twice, as server and as client, on the default device. A row with `refusal` is one that verbs-conformly fails; the text must appear.
 """
 import dataclasses
 
@@ -91,4 +91,20 @@ ROWS = (
     row("dead_plane", "SEND, a plane dead, data checked", "ibv_rc_pingpong -g 3 -s 100000 -n 300 -c", env=(("MRC_FAULT", "seed=5;plane=2:blackhole"),)),
     row("dying_plane", "WRITE for three seconds, a plane dies after one", "ib_write_bw -D 3", env=(("MRC_FAULT", "plane=3:blackhole@1s-60s"),)),
     row("other_provider", "SEND over the library's vendor-style name", f"ib_send_bw {SMALL}", env=(("MRC_PROVIDER", "@COMPAT@"),)),
+)
+
+# One program for mrc.h; @PROGRAMS@ is the folder of its builds, @SHIM@ the preloaded file, @COMPAT@ that of libnv_mrc.so.
+MRC_ROWS = (
+    row("mrc_c_linked", "C, linked with libmrc", "@PROGRAMS@/mrc_c_linked linked", output="240 immediates"),
+    row("mrc_cxx_linked", "C++, linked with libmrc", "@PROGRAMS@/mrc_cxx_linked linked", output="240 immediates"),
+    row("mrc_c_libmrc", "C, dlopen by name", "@PROGRAMS@/mrc_c_opened libmrc.so", output="240 immediates"),
+    row("mrc_c_libnv_mrc", "C, dlopen by a vendor's name", "@PROGRAMS@/mrc_c_opened libnv_mrc.so", output="240 immediates"),
+    row("mrc_c_lib_mrc", "C, dlopen by an older name", "@PROGRAMS@/mrc_c_opened lib_mrc.so", output="240 immediates"),
+    row("mrc_cxx_libmrc", "C++, dlopen by name and version", "@PROGRAMS@/mrc_cxx_opened libmrc.so.1", output="240 immediates"),
+    row("mrc_cxx_libnv_mrc", "C++, dlopen by a vendor's name", "@PROGRAMS@/mrc_cxx_opened libnv_mrc.so", output="240 immediates"),
+    row("mrc_cxx_lib_mrc", "C++, dlopen by an older name", "@PROGRAMS@/mrc_cxx_opened lib_mrc.so", output="240 immediates"),
+    row("mrc_c_shim", "C, dlsym in the shim's file", "@PROGRAMS@/mrc_c_opened @SHIM@", output="240 immediates"),
+    row("mrc_cxx_shim", "C++, dlsym in the shim's file", "@PROGRAMS@/mrc_cxx_opened @SHIM@", output="240 immediates"),
+    row("mrc_c_path", "C, dlopen by path", "@PROGRAMS@/mrc_c_opened @COMPAT@", output="240 immediates"),
+    row("mrc_loss", "C, linked, 1 % loss", "@PROGRAMS@/mrc_c_linked linked", env=LOSS, output="240 immediates"),
 )

@@ -15,7 +15,7 @@ def main():
     if session.RUNTIME == "-":
         session.RUNTIME = ""
     if what == "row":
-        (row,) = [r for r in programs.ROWS if r.name == name]
+        (row,) = [r for r in programs.ROWS + programs.MRC_ROWS if r.name == name]
         print(rows.judge(row))
     else:
         getattr(importlib.import_module(what), name)()

@@ -14,14 +14,19 @@ COMPAT = ""  # libnv_mrc.so
 RUNTIME = ""  # a sanitizer's runtime, which has to come first
 
 
+def placed(text):
+    """A command's or variable's text with the files of this build in it."""
+    for name, path in (("@SHIM@", SHIM), ("@COMPAT@", COMPAT), ("@PROGRAMS@", os.environ.get("TEST_PROGRAMS", ""))):
+        text = text.replace(name, path)
+    return text
+
+
 def environment(extra=(), preload=True):
     env = {k: v for k, v in os.environ.items() if not k.startswith("MRC_")}
     env["MRC_SAME_HOST"] = os.environ.get("TEST_SAME_HOST", "network")  # see tests/e2e/pair.py
-    env.update({k: v.replace("@COMPAT@", COMPAT) for k, v in extra})
+    env.update({k: placed(v) for k, v in extra})
     if preload:
         env["LD_PRELOAD"] = " ".join(p for p in (RUNTIME, SHIM) if p)
-    if RUNTIME:  # a sanitizer calls dlopen in the library's place, and its search path is another
-        env["LD_LIBRARY_PATH"] = os.path.dirname(COMPAT)
     # The programs are not ours, and what they lose at exit is theirs.
     env["ASAN_OPTIONS"] = "detect_leaks=0:" + env.get("ASAN_OPTIONS", "").replace("detect_leaks=1", "detect_leaks=0")
     # perftest opens a file in its signal handler.
@@ -34,7 +39,7 @@ def environment(extra=(), preload=True):
 
 class Process:
     def __init__(self, command, env):
-        self.command = [str(c) for c in command]
+        self.command = [placed(str(c)) for c in command]
         self.process = subprocess.Popen(self.command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, text=True, errors="replace")
         self.out = ""

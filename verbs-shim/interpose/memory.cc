@@ -36,7 +36,7 @@ MRC_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* context) {
 }
 
 MRC_EXPORT int ibv_dealloc_pd(ibv_pd* pd) {
-  if (Context::is_ours(pd->context)) return Pd::destroy(pd);
+  if (Context::is_ours(pd->context)) return with_errno(Pd::destroy(pd));
   MRC_FORWARD(ENOSYS, ibv_dealloc_pd, "IBVERBS_1.1", pd);
 }
 

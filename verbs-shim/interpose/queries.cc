@@ -147,14 +147,17 @@ MRC_EXPORT int ibv_resolve_eth_l2_from_gid(ibv_context* context, ibv_ah_attr* at
 
 MRC_EXPORT int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
   if (Context::is_ours(context)) {
-    auto& queue = Context::of(context)->async;
-    while (!queue.take(event, count_of)) {
+    Context* const ours = Context::of(context);
+    auto& queue = ours->async;
+    for (;;) {
+      // Without queue pairs no progress thread does this, and a port may change all the same.
+      ours->take_mrc_events();
+      if (queue.take(event, count_of)) return 0;
       const int flags = fcntl(queue.fd(), F_GETFL);
       if (flags >= 0 && (flags & O_NONBLOCK) != 0) return errno = EAGAIN, -1;
-      pollfd wait = {queue.fd(), POLLIN, 0};
-      if (poll(&wait, 1, -1) < 0) return -1;
+      pollfd wait[2] = {{queue.own_fd(), POLLIN, 0}, {ours->soft()->async_fd, POLLIN, 0}};
+      if (poll(wait, 2, -1) < 0) return -1;
     }
-    return 0;
   }
   MRC_FORWARD(-1, ibv_get_async_event, "IBVERBS_1.1", context, event);
 }

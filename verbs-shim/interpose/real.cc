@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include "provider/dynamic_linker.h"
+
 namespace mrc::shim {
 
 namespace {
@@ -14,7 +16,7 @@ bool is_this_library(void* symbol) {
 }
 
 void* libibverbs() {
-  static void* const library = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);
+  static void* const library = real_dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);
   return library;
 }
 

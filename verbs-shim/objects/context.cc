@@ -79,7 +79,7 @@ bool Context::start() {
   fcntl(soft_->async_fd, F_SETFL, fcntl(soft_->async_fd, F_GETFL) | O_NONBLOCK);
   pump_cq_ = api_.mrc_create_cq(mrc_, kFirstCompletions, this, pump_channel_, 0);
   completions_room_ = kFirstCompletions;
-  return pump_cq_ != nullptr;
+  return pump_cq_ != nullptr && api_.mrc_soft_add_context_handle(soft_, verbs()) == 0;
 }
 
 Context* Context::open(ibv_device* device) {
@@ -105,8 +105,13 @@ Context* Context::open(ibv_device* device) {
   return context;
 }
 
-void Context::close(Context* context) {
+int Context::close(Context* context) {
   shim::settle(context, [context] { return context->settled(); });
+  if (const int error = context->api_.mrc_soft_remove_context_handle(context->verbs())) {
+    log_error("ibv_close_device", "%s: an MRC context of it still exists; mrc_destroy_context comes first",
+              context->verbs()->device->name);
+    return error;
+  }
   {
     std::lock_guard lock(open_mutex);
     auto& all = open_contexts();
@@ -114,11 +119,12 @@ void Context::close(Context* context) {
   }
   if (context->children_.load() == 0) {
     delete context;
-    return;
+    return 0;
   }
   // libibverbs closes all the same and leaves the rest to the kernel. What the application still holds stays valid.
   context->progress_.reset();
   log_info("ibv_close_device: %s had %d objects left", context->verbs()->device->name, context->children_.load());
+  return 0;
 }
 
 void Context::settle_all() {

@@ -2,6 +2,9 @@
 // the one MRC completion queue into which everything completes that is posted here. pump() takes completions out of it
 // and gives them to queue pairs, which give the application's own to the application's completion queues.
 //
+// The application's ibv_context is a handle of the software device's: MRC functions take it, too, wherever the program
+// has them from. [VRB-MRC-1]
+//
 // Lock order: pump, queue pair, shared receive queue, completion queue, events.
 #pragma once
 
@@ -25,7 +28,8 @@ class Context {
  public:
   // Null and errno.
   static Context* open(ibv_device* device);
-  static void close(Context* context);
+  // EBUSY while MRC contexts exist that were made from it; 0 whatever verbs objects are left.
+  static int close(Context* context);
   static bool is_ours(const ibv_context* context);
   static Context* of(const ibv_context* context);  // of one of ours
   // What is owed to peers leaves before the process ends.
@@ -71,7 +75,7 @@ class Context {
   // taken events.
   bool may_sleep(uint64_t waits);
 
-  EventQueue<ibv_async_event> async;
+  EventQueue<ibv_async_event> async{/*shared=*/true};
   void raise(const ibv_async_event& event) { async.raise(event); }
   void take_mrc_events();    // from the MRC library to ours
   bool port_active() const;  // some plane is in service

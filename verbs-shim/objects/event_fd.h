@@ -1,12 +1,17 @@
 // A queue of events behind a descriptor that is readable exactly while an event waits (an eventfd in semaphore mode),
 // and the count of those that the application has still to acknowledge. Completion channels and asynchronous events are
 // both of this kind. Any thread; its lock is taken last.
+//
+// The descriptor of a shared queue also counts the events of MRC contexts (mrc_soft_add_context_handle), so it may be
+// readable while this queue is empty: waiting needs a second descriptor that counts this queue's events alone.
 #pragma once
 
 #include <sys/eventfd.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -22,26 +27,28 @@ struct EventCount {
 template <typename Event>
 class EventQueue {
  public:
-  EventQueue() : fd_(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE)) {}
+  explicit EventQueue(bool shared = false) : fd_(make_fd()), own_fd_(shared ? make_fd() : fd_) {}
   ~EventQueue() {
+    if (own_fd_ != fd_ && own_fd_ >= 0) close(own_fd_);
     if (fd_ >= 0) close(fd_);
   }
   EventQueue(const EventQueue&) = delete;
   EventQueue& operator=(const EventQueue&) = delete;
 
-  int fd() const { return fd_; }
+  int fd() const { return fd_; }          // the application's
+  int own_fd() const { return own_fd_; }  // readable exactly while this queue holds an event
   void raise(const Event& event) {
     std::lock_guard lock(mutex_);
     events_.push_back(event);
     eventfd_write(fd_, 1);
+    if (own_fd_ != fd_) eventfd_write(own_fd_, 1);
   }
   // False: none waits. `count_of` gives the EventCount of the event's object, or null.
   template <typename CountOf>
   bool take(Event* out, CountOf&& count_of) {
     std::lock_guard lock(mutex_);
     if (events_.empty()) return false;
-    eventfd_t one;
-    eventfd_read(fd_, &one);
+    take_tokens();
     *out = events_.front();
     events_.pop_front();
     if (EventCount* count = count_of(*out)) ++count->handed_out;
@@ -57,16 +64,26 @@ class EventQueue {
   void forget(EventCount* count, IsOf&& is_of) {
     std::unique_lock lock(mutex_);
     const auto kept = std::remove_if(events_.begin(), events_.end(), is_of);
-    for (auto n = events_.end() - kept; n > 0; --n) {
-      eventfd_t one;
-      eventfd_read(fd_, &one);
-    }
+    for (auto n = events_.end() - kept; n > 0; --n) take_tokens();
     events_.erase(kept, events_.end());
     acknowledged_.wait(lock, [&] { return count->acknowledged >= count->handed_out; });
   }
 
  private:
+  static int make_fd() { return eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE); }
+  // Never sleeps, unless the kernel is older than 5.8: the application may have read the descriptor itself.
+  static void take_token(int fd) {
+    eventfd_t token;
+    iovec into = {&token, sizeof token};
+    if (preadv2(fd, &into, 1, -1, RWF_NOWAIT) < 0 && errno == EOPNOTSUPP) eventfd_read(fd, &token);
+  }
+  void take_tokens() {
+    take_token(fd_);
+    if (own_fd_ != fd_) take_token(own_fd_);
+  }
+
   const int fd_;
+  const int own_fd_;
   std::mutex mutex_;
   std::condition_variable acknowledged_;
   std::deque<Event> events_;

@@ -12,8 +12,18 @@ ibv_pd* Pd::create(Context* context) {
   pd->context_ = context;
   pd->soft_ = soft;
   pd->handle_ = {{context->verbs(), soft->handle}, pd};
+  if (!pd->make_known()) {
+    context->api().mrc_soft_dealloc_pd(soft);
+    delete pd;
+    return nullptr;
+  }
   context->count_child(1);
   return &pd->handle_.base;
+}
+
+// [VRB-MRC-1]
+bool Pd::make_known() {
+  return context_->api().mrc_soft_add_pd_handle(soft_, &handle_.base) == 0;
 }
 
 ibv_pd* Pd::create_parent(Context* context, ibv_pd* of_pd) {
@@ -22,6 +32,10 @@ ibv_pd* Pd::create_parent(Context* context, ibv_pd* of_pd) {
   pd->parent_ = of(of_pd)->root();
   pd->soft_ = pd->parent_->soft_;
   pd->handle_ = {{context->verbs(), of_pd->handle}, pd};
+  if (!pd->make_known()) {
+    delete pd;
+    return nullptr;
+  }
   ++pd->parent_->users;
   context->count_child(1);
   return &pd->handle_.base;
@@ -30,6 +44,7 @@ ibv_pd* Pd::create_parent(Context* context, ibv_pd* of_pd) {
 int Pd::destroy(ibv_pd* verbs) {
   Pd* const pd = of(verbs);
   if (pd->users.load() > 0) return EBUSY;
+  if (const int error = pd->context_->api().mrc_soft_remove_pd_handle(verbs)) return error;  // EBUSY: MRC QPs use it
   if (pd->parent_ != nullptr) {
     --pd->parent_->users;
   } else if (const int error = pd->context_->api().mrc_soft_dealloc_pd(pd->soft_)) {

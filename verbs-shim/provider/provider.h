@@ -2,7 +2,10 @@
 // mrc_soft.h that make devices, protection domains and memory regions where there is no RDMA hardware.
 //
 // The library is libmrc.so.1, or what the variable MRC_PROVIDER names. It is loaded when a program first asks for
-// devices and stays loaded, so a program that never does is not touched. [VRB-PRV-1]
+// devices or for an MRC function and stays loaded, so a program that never does is not touched. [VRB-PRV-1]
+// A libmrc.so.1 that the program has loaded already is taken, then the one beside this file, then the dynamic linker's:
+// a process has one libmrc, so that contexts of the shim are known wherever the program takes MRC functions from.
+// [VRB-PRV-2]
 #pragma once
 
 #include <mrc_soft.h>
@@ -15,7 +18,9 @@ namespace mrc::shim {
 #define MRC_SHIM_SOFT(F)                                                                                                \
   F(mrc_soft_get_device_list) F(mrc_soft_free_device_list) F(mrc_soft_open_device) F(mrc_soft_close_device)             \
   F(mrc_soft_query_device) F(mrc_soft_query_port) F(mrc_soft_query_gid) F(mrc_soft_alloc_pd) F(mrc_soft_dealloc_pd)     \
-  F(mrc_soft_reg_mr_iova) F(mrc_soft_dereg_mr) F(mrc_soft_set_mailbox) F(mrc_soft_resize_cq)
+  F(mrc_soft_reg_mr_iova) F(mrc_soft_dereg_mr) F(mrc_soft_set_mailbox) F(mrc_soft_resize_cq)                            \
+  F(mrc_soft_add_context_handle) F(mrc_soft_remove_context_handle) F(mrc_soft_add_pd_handle)                            \
+  F(mrc_soft_remove_pd_handle)
 // For sysfs: without them a device has no interfaces and counts nothing.
 #define MRC_SHIM_SOFT_OPTIONAL(F) F(mrc_soft_describe_device) F(mrc_soft_query_stats)
 // clang-format on
@@ -29,8 +34,16 @@ struct Provider {
 #undef MRC_SHIM_MEMBER
 };
 
-// The table, filled at the first call. Null when the library cannot be loaded or lacks a function: the reason was
-// logged, once. Any thread.
+// The table, filled at the first call. Null when the library cannot be loaded, lacks a function or has no software
+// devices: the reason was logged, once. Any thread.
 const Provider* provider();
+
+// The same library for its MRC functions alone: it may be one without software devices, and of the optional functions
+// some may be null. `handle` is dlopen's. Null: it cannot be loaded.
+struct MrcLibrary {
+  Provider table;
+  void* handle = nullptr;
+};
+const MrcLibrary* mrc_library();
 
 }  // namespace mrc::shim

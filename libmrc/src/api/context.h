@@ -11,11 +11,12 @@
 
 struct mrc_context {
  public:
-  mrc_context(mrc::api::SoftContext* soft, uint32_t version);
+  mrc_context(mrc::api::SoftContext* soft, const ibv_context* made_from, uint32_t version);
   ~mrc_context();
 
   mrc::api::SoftContext& soft() const { return *soft_; }
   mrc::device::Device& device() const { return soft_->device(); }
+  const ibv_context* made_from() const { return made_from_; }  // the context or handle given; compared only
   uint32_t api_version() const { return version_; }
 
   void add_child() { children_.fetch_add(1); }
@@ -31,6 +32,7 @@ struct mrc_context {
 
  private:
   mrc::api::SoftContext* const soft_;
+  const ibv_context* const made_from_;
   const uint32_t version_;
   std::atomic<int> children_{0};
 };

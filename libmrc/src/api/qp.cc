@@ -67,7 +67,8 @@ int check_init(mrc_context* context, const mrc_qp_init_attr& init) {
   if (init.send_cq == nullptr || init.recv_cq == nullptr || init.pd == nullptr) return EINVAL;
   if (init.send_cq->ev_events != nullptr || init.recv_cq->ev_events != nullptr) return EINVAL;  // [MRC-EVT-1]
   if (init.send_cq->context() != context || init.recv_cq->context() != context) return EINVAL;
-  if (mrc::api::SoftContext::of(init.pd->context) != &context->soft()) return EINVAL;
+  const mrc::api::SoftPd* domain = mrc::api::SoftPd::of(init.pd);
+  if (domain == nullptr || domain->soft != &context->soft()) return EINVAL;
   const ibv_qp_cap& cap = init.cap;
   if (cap.max_send_wr > mrc::api::kMaxQpWr || cap.max_recv_wr > mrc::api::kMaxQpWr ||
       cap.max_send_sge > mrc::api::kMaxSge || cap.max_recv_sge > mrc::api::kMaxSge ||
@@ -82,7 +83,10 @@ int check_init(mrc_context* context, const mrc_qp_init_attr& init) {
 }  // namespace
 
 mrc_qp::mrc_qp(mrc_context* context, const mrc_qp_init_attr& init)
-    : context_(context), init_(init), settings_(mrc::api::initial_settings(context->device().default_qp_attr())) {
+    : context_(context),
+      init_(init),
+      pd_(mrc::api::hold_pd(init.pd)),
+      settings_(mrc::api::initial_settings(context->device().default_qp_attr())) {
   ibv_qp_cap& cap = init_.cap;
   cap.max_send_wr = std::max(cap.max_send_wr, 1u);
   cap.max_recv_wr = std::max(cap.max_recv_wr, 1u);
@@ -93,12 +97,10 @@ mrc_qp::mrc_qp(mrc_context* context, const mrc_qp_init_attr& init)
   context_->add_child();
   init_.send_cq->users.fetch_add(1);
   init_.recv_cq->users.fetch_add(1);
-  mrc::api::SoftPd::of(init_.pd)->users.fetch_add(1);
 }
 
 mrc_qp::~mrc_qp() {
   use_hint(nullptr);
-  mrc::api::SoftPd::of(init_.pd)->users.fetch_sub(1);
   init_.recv_cq->users.fetch_sub(1);
   init_.send_cq->users.fetch_sub(1);
   context_->remove_child();

@@ -9,6 +9,7 @@
 
 #include "api/public.h"
 #include "api/qp_attr.h"
+#include "api/soft_memory.h"
 #include "device/device.h"
 #include "device/profiles.h"
 
@@ -51,6 +52,7 @@ struct mrc_qp final : mrc::device::QpObserver {
 
   mrc_context* const context_;
   mrc_qp_init_attr init_;
+  const mrc::api::PdHold pd_;
   mrc::api::QpSettings settings_;
   mrc::core::Qp* engine_ = nullptr;
   mrc::core::PeerId peer_ = mrc::core::kNoPeer;

@@ -18,7 +18,7 @@ namespace mrc::api {
 
 namespace {
 
-// Every open context of the process.
+// Every open context of the process, and the handles of each.
 std::mutex open_mutex;
 std::unordered_map<const ibv_context*, SoftContext*>& open_contexts() {
   // Never destroyed: programs close their devices from destructors that run at exit.
@@ -86,7 +86,7 @@ SoftContext* SoftContext::open(ibv_device* device) {
 
 int SoftContext::close(ibv_context* context) {
   SoftContext* soft = of(context);
-  if (soft == nullptr) return EINVAL;
+  if (soft == nullptr || soft->verbs() != context) return EINVAL;
   if (soft->children_.load() > 0) return EBUSY;
   {
     std::lock_guard lock(open_mutex);
@@ -94,6 +94,33 @@ int SoftContext::close(ibv_context* context) {
   }
   delete soft;
   return 0;
+}
+
+// [API-HND-1]
+int SoftContext::add_handle(const ibv_context* context, const ibv_context* handle) {
+  std::lock_guard lock(open_mutex);
+  auto it = open_contexts().find(context);
+  if (handle == nullptr || it == open_contexts().end()) return EINVAL;
+  SoftContext* const soft = it->second;
+  if (!open_contexts().try_emplace(handle, soft).second) return EINVAL;
+  soft->add_child();
+  return 0;
+}
+
+int SoftContext::remove_handle(const ibv_context* handle) {
+  std::lock_guard lock(open_mutex);
+  auto it = open_contexts().find(handle);
+  if (it == open_contexts().end() || it->second->verbs() == handle) return EINVAL;
+  if (it->second->made_from(handle)) return EBUSY;
+  it->second->remove_child();
+  open_contexts().erase(it);
+  return 0;
+}
+
+bool SoftContext::made_from(const ibv_context* handle) {
+  std::lock_guard lock(mutex_);
+  return std::any_of(contexts_.begin(), contexts_.end(),
+                     [&](const mrc_context* context) { return context->made_from() == handle; });
 }
 
 // [API-DEV-4]
@@ -173,6 +200,18 @@ int mrc_soft_close_device(ibv_context* context) {
 
 int mrc_soft_is_soft_context(const ibv_context* context) {
   return SoftContext::of(context) != nullptr;
+}
+
+int mrc_soft_add_context_handle(ibv_context* context, ibv_context* handle) {
+  return mrc::api::or_enomem<int>(ENOMEM, [&] {
+    const int error = SoftContext::add_handle(context, handle);
+    return error == 0 ? 0 : errno_value(error);
+  });
+}
+
+int mrc_soft_remove_context_handle(ibv_context* handle) {
+  const int error = SoftContext::remove_handle(handle);
+  return error == 0 ? 0 : errno_value(error);
 }
 
 }  // extern "C"

@@ -19,12 +19,15 @@ namespace mrc::api {
 
 class SoftContext final : public device::DeviceObserver {
  public:
-  // Null for a context that is not ours (or closed).
+  // Of a context of ours or a handle of one; null for any other (or closed).
   static SoftContext* of(const ibv_context* context);
   // Null and errno.
   static SoftContext* open(ibv_device* device);
   // 0, or EBUSY, or EINVAL for a foreign context.
   static int close(ibv_context* context);
+  // 0, or an errno value: see mrc_soft.h.
+  static int add_handle(const ibv_context* context, const ibv_context* handle);
+  static int remove_handle(const ibv_context* handle);
   ~SoftContext();
 
   ibv_context* verbs() { return &verbs_.context; }
@@ -36,7 +39,7 @@ class SoftContext final : public device::DeviceObserver {
   bool plane_works(uint8_t port);    // and has a link
   void enable_plane(uint8_t port, bool enabled);
 
-  // Protection domains and MRC contexts keep the context open.
+  // Protection domains, handles and MRC contexts keep the context open.
   void add_child() { children_.fetch_add(1); }
   void remove_child() { children_.fetch_sub(1); }
   void add(mrc_context* context);
@@ -57,6 +60,7 @@ class SoftContext final : public device::DeviceObserver {
 
  private:
   SoftContext(std::shared_ptr<device::Device> device, ibv_device* verbs_device, OwnedFd async_fd);
+  bool made_from(const ibv_context* handle);  // is there an MRC context made through this handle?
 
   const std::shared_ptr<device::Device> device_;
   ModifyLimits limits_;

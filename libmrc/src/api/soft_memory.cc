@@ -3,6 +3,8 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <unordered_map>
 
 #include "api/errors.h"
 #include "api/mapped_memory.h"
@@ -25,6 +27,29 @@ constexpr unsigned kKnownAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRI
 
 std::atomic<uint32_t> next_pd_id{1};
 
+// Protection domains by address, handles among them.
+struct PdEntry {
+  SoftPd* domain;
+  int users = 0;  // regions, QPs, and for the domain itself its handles and what is held through them
+};
+std::mutex pd_mutex;
+std::unordered_map<const ibv_pd*, PdEntry>& pds() {
+  // Never destroyed: programs free their objects from destructors that run at exit.
+  static auto* all = new std::unordered_map<const ibv_pd*, PdEntry>;
+  return *all;
+}
+
+// pd_mutex held.
+PdEntry* find_pd(const ibv_pd* pd) {
+  auto it = pds().find(pd);
+  return it != pds().end() ? &it->second : nullptr;
+}
+void count_users(const ibv_pd* pd, int by) {
+  PdEntry* const entry = find_pd(pd);
+  entry->users += by;
+  if (&entry->domain->pd != pd) find_pd(&entry->domain->pd)->users += by;
+}
+
 int check_region(const ibv_pd* pd, const void* addr, size_t length, uint64_t iova, int access) {
   const auto flags = static_cast<unsigned>(access);
   const auto start = reinterpret_cast<uint64_t>(addr);
@@ -37,26 +62,77 @@ int check_region(const ibv_pd* pd, const void* addr, size_t length, uint64_t iov
 
 }  // namespace
 
+namespace mrc::api {
+
+SoftPd* SoftPd::of(const ibv_pd* pd) {
+  std::lock_guard lock(pd_mutex);
+  const PdEntry* const entry = find_pd(pd);
+  return entry != nullptr ? entry->domain : nullptr;
+}
+
+PdHold hold_pd(const ibv_pd* pd) {
+  std::lock_guard lock(pd_mutex);
+  if (find_pd(pd) == nullptr) return nullptr;
+  count_users(pd, 1);
+  return PdHold(pd);
+}
+
+void ReleasePd::operator()(const ibv_pd* pd) const {
+  std::lock_guard lock(pd_mutex);
+  count_users(pd, -1);
+}
+
+}  // namespace mrc::api
+
 extern "C" {
 
 ibv_pd* mrc_soft_alloc_pd(ibv_context* context) {
   SoftContext* soft = SoftContext::of(context);
   if (soft == nullptr) return null_with(EINVAL);
-  auto* made = new (std::nothrow) SoftPd;
-  if (made == nullptr) return null_with(ENOMEM);
-  made->pd.context = context;
-  made->pd.handle = made->id = next_pd_id.fetch_add(1);
-  made->soft = soft;
-  soft->add_child();
-  return &made->pd;
+  return mrc::api::or_enomem<ibv_pd*>(nullptr, [&] {
+    auto made = std::make_unique<SoftPd>();
+    made->pd.context = soft->verbs();
+    made->pd.handle = made->id = next_pd_id.fetch_add(1);
+    made->soft = soft;
+    std::lock_guard lock(pd_mutex);
+    pds()[&made->pd] = {made.get()};
+    soft->add_child();
+    return &made.release()->pd;
+  });
 }
 
 int mrc_soft_dealloc_pd(ibv_pd* pd) {
-  if (pd == nullptr) return errno_value(EINVAL);
-  SoftPd* soft = SoftPd::of(pd);
-  if (soft->users.load() > 0) return errno_value(EBUSY);
-  soft->soft->remove_child();
-  delete soft;
+  std::lock_guard lock(pd_mutex);
+  const PdEntry* const entry = find_pd(pd);
+  if (entry == nullptr || &entry->domain->pd != pd) return errno_value(EINVAL);
+  if (entry->users > 0) return errno_value(EBUSY);
+  SoftPd* const domain = entry->domain;
+  domain->soft->remove_child();
+  pds().erase(pd);
+  delete domain;
+  return 0;
+}
+
+// [API-HND-1]
+int mrc_soft_add_pd_handle(ibv_pd* pd, ibv_pd* handle) {
+  return mrc::api::or_enomem<int>(ENOMEM, [&] {
+    std::lock_guard lock(pd_mutex);
+    const PdEntry* const entry = find_pd(pd);
+    if (handle == nullptr || entry == nullptr) return errno_value(EINVAL);
+    SoftPd* const domain = entry->domain;
+    if (!pds().try_emplace(handle, PdEntry{domain}).second) return errno_value(EINVAL);
+    count_users(&domain->pd, 1);
+    return 0;
+  });
+}
+
+int mrc_soft_remove_pd_handle(ibv_pd* handle) {
+  std::lock_guard lock(pd_mutex);
+  const PdEntry* const entry = find_pd(handle);
+  if (entry == nullptr || &entry->domain->pd == handle) return errno_value(EINVAL);
+  if (entry->users > 0) return errno_value(EBUSY);
+  count_users(&entry->domain->pd, -1);
+  pds().erase(handle);
   return 0;
 }
 
@@ -66,21 +142,23 @@ ibv_mr* mrc_soft_reg_mr(ibv_pd* pd, void* addr, size_t length, int access) {
 
 ibv_mr* mrc_soft_reg_mr_iova(ibv_pd* pd, void* addr, size_t length, uint64_t iova, int access) {
   if (const int error = check_region(pd, addr, length, iova, access)) return null_with(error);
-  SoftPd* domain = SoftPd::of(pd);
-  return mrc::api::or_enomem<ibv_mr*>(nullptr, [&] {
+  return mrc::api::or_enomem<ibv_mr*>(nullptr, [&]() -> ibv_mr* {
     auto made = std::make_unique<SoftMr>();
-    mrc::device::Device& device = domain->soft->device();
+    made->pd = mrc::api::hold_pd(pd);
+    if (made->pd == nullptr) return null_with(EINVAL);
+    const SoftPd* const domain = SoftPd::of(pd);
+    made->soft = domain->soft;
+    mrc::device::Device& device = made->soft->device();
     {
       std::lock_guard lock(device.mutex());
       made->mr.lkey = made->mr.rkey = device.endpoint().memory().add(static_cast<uint8_t*>(addr), iova, length,
                                                                      static_cast<uint32_t>(access), domain->id);
     }
-    made->mr.context = pd->context;
+    made->mr.context = domain->pd.context;
     made->mr.pd = pd;
     made->mr.addr = addr;
     made->mr.length = length;
     made->mr.handle = made->mr.lkey;
-    domain->users.fetch_add(1);
     return &made.release()->mr;
   });
 }
@@ -92,15 +170,14 @@ ibv_mr* mrc_soft_reg_dmabuf_mr(ibv_pd*, uint64_t, size_t, uint64_t, int, int) {
 
 int mrc_soft_dereg_mr(ibv_mr* mr) {
   if (mr == nullptr) return errno_value(EINVAL);
-  SoftPd* domain = SoftPd::of(mr->pd);
-  mrc::device::Device& device = domain->soft->device();
+  SoftMr* const region = SoftMr::of(mr);
+  mrc::device::Device& device = region->soft->device();
   {
     // Under the device's lock no packet is being placed, so the memory is the caller's again when this returns.
     std::lock_guard lock(device.mutex());
     device.endpoint().memory().remove(mr->lkey);
   }
-  domain->users.fetch_sub(1);
-  delete SoftMr::of(mr);
+  delete region;
   return 0;
 }
 

@@ -1,8 +1,9 @@
-// What stands behind the ibv_pd and ibv_mr that mrc_soft.h hands out; the ibv structure is the first member.
+// Protection domains and memory regions behind the ibv_pd and ibv_mr that mrc_soft.h hands out; the ibv structure is
+// the first member. Protection domains are looked up by address, so that handles are accepted and foreign ones refused.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include "api/public.h"
 #include "api/soft_context.h"
@@ -13,13 +14,23 @@ struct SoftPd {
   ibv_pd pd{};
   uint32_t id = 0;  // protection domain in the engine's key table
   SoftContext* soft = nullptr;
-  std::atomic<int> users{0};  // regions and QPs
 
-  static SoftPd* of(ibv_pd* pd) { return reinterpret_cast<SoftPd*>(pd); }
+  // Of a protection domain of ours or a handle of one; else null.
+  static SoftPd* of(const ibv_pd* pd);
 };
+
+// Held by regions and QPs: the protection domain or handle that their caller gave. It is EBUSY meanwhile, and so is the
+// domain behind a handle.
+struct ReleasePd {
+  void operator()(const ibv_pd* pd) const;
+};
+using PdHold = std::unique_ptr<const ibv_pd, ReleasePd>;
+PdHold hold_pd(const ibv_pd* pd);  // null when it is not ours
 
 struct SoftMr {
   ibv_mr mr{};
+  SoftContext* soft = nullptr;
+  PdHold pd;
 
   static SoftMr* of(ibv_mr* mr) { return reinterpret_cast<SoftMr*>(mr); }
 };
