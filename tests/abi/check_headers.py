@@ -141,27 +141,54 @@ class Checker:
                     self.fail(f"{header} alone as {'C++20' if cxx else 'C11'}:\n{result.stderr}")
 
     def version_rules(self):
-        cases = [  # header, macro, value, compiles, text of the diagnostic
-            ("mrc.h", "MRC_API_VER_USED", "MRC_API_VER_LATEST", True, None),
-            ("mrc.h", "MRC_API_VER_USED", "MRC_API_VER(1,0,1)", True, None),
-            ("mrc.h", "MRC_API_VER_USED", "MRC_API_VER(1,0,0)", True, None),
-            ("mrc.h", "MRC_API_VER_USED", "MRC_API_VER(0,0,1)", True, None),
-            ("mrc.h", "MRC_API_VER_USED", "0", True, "#warning"),
-            ("mrc.h", "MRC_API_VER_USED", "MRC_API_VER(1,0,2)", False, "newer"),
-            ("mrc.h", "MRC_API_VER_USED", "-1", False, "newer"),
-            ("mrc_ctl.h", "MRC_CTL_API_VER_USED", "MRC_API_VER_LATEST", True, None),
-            ("mrc_ctl.h", "MRC_CTL_API_VER_USED", "MRC_CTL_API_VER(1,0,0)", True, None),
-            ("mrc_ctl.h", "MRC_CTL_API_VER_USED", "0", True, "#warning"),
-            ("mrc_ctl.h", "MRC_CTL_API_VER_USED", "MRC_CTL_API_VER(1,0,2)", False, "newer"),
+        """Each of the four numbers, on both sides of each limit: what is chosen by it, or why it is refused."""
+        numbers = [  # header, prefix of the macros, prefix of the version's name, current version
+            ("mrc_api_ver.h", "MRC_API_VER", "MRC_API", 0x01000001),
+            ("mrc_api_ver.h", "MRC_VENDOR_API_VER", "MRC_VENDOR_API", 0x01000000),
+            ("mrc_ctl_api_ver.h", "MRC_CTL_API_VER", "MRC_CTL_API", 0x01000001),
+            ("mrc_ctl_api_ver.h", "MRC_CTL_VENDOR_API_VER", "MRC_CTL_VENDOR_API", 0x01000000),
         ]
-        for header, macro, value, compiles, diagnostic in cases:
+        latest = 0xFFFFFFFF
+        for header, macro, name, current in numbers:
+            cases = [  # what the includer defines, what it gets or None, text of the diagnostic
+                (None, current, None),
+                (f"{macro}_LATEST", current, None),
+                ("MRC_API_VER_LATEST", current, None),
+                (f"{name}_CURRENT_VERSION", current, None),
+                (f"{current - 1:#x}", current - 1, None),
+                (f"{current + 1:#x}", None, "newer"),
+                (f"{latest - 1:#x}u", None, "newer"),
+                ("-1", None, "newer"),
+                (f"{name}_LAST_SUPPORTED_VERSION", 0, "#warning"),
+                ("MRC_API_VER(0,0,1)", 1, None),
+            ]
+            for value, wanted, diagnostic in cases:
+                text = f"#define {macro}_USED {value}\n" if value else ""
+                text += f'#include "{header}"\n'
+                if wanted is not None:
+                    text += f'enum {{ chosen = 1 / ({macro}_USED == {wanted}u) }};\n'
+                text += f"enum {{ limits = 1 / ({name}_LAST_SUPPORTED_VERSION == 0u && {macro}_LATEST == {latest}u) }};\n"
+                for cxx in (False, True):
+                    what = f"{macro}_USED={value} as {'C++' if cxx else 'C'}"
+                    result = self.compile(text, cxx)
+                    if (result.returncode == 0) != (wanted is not None):
+                        self.fail(f"{what}: {'accepted' if wanted is None else 'refused, or another chosen'}\n{result.stderr}")
+                    if (diagnostic or "") not in result.stderr or (diagnostic is None and result.stderr):
+                        self.fail(f"{what}: diagnostics are\n{result.stderr}")
+
+    def version_fields(self):
+        """A version is taken apart by the offsets of its fields, also in #if."""
+        for prefix in ("MRC_API_VER", "MRC_CTL_API_VER"):
+            header = prefix.lower() + ".h"
+            text = (f'#include "{header}"\n#define V {prefix}(1, 2, 3)\n'
+                    f"#if V >> {prefix}_MAJOR_OFFSET != 1 || (V >> {prefix}_MINOR_OFFSET & 0xff) != 2"
+                    f" || (V >> {prefix}_SUBMINOR_OFFSET & 0xffff) != 3\n#error fields\n#endif\ntypedef int something;\n")
             for cxx in (False, True):
-                what = f"{macro}={value} as {'C++' if cxx else 'C'}"
-                result = self.compile(f'#define {macro} {value}\n#include "{header}"\ntypedef int something;\n', cxx)
-                if (result.returncode == 0) != compiles:
-                    self.fail(f"{what}: {'refused' if compiles else 'accepted'}\n{result.stderr}")
-                if (diagnostic or "") not in result.stderr or (diagnostic is None and result.stderr):
-                    self.fail(f"{what}: diagnostics are\n{result.stderr}")
+                result = self.compile(text, cxx, ["-Werror", "-pedantic"])
+                if result.returncode:
+                    self.fail(f"offsets of {prefix}:\n{result.stderr}")
+
+    def hidden_members(self):
         hidden = [  # with 1.0.0 the text compiles, or not
             ("mrc.h", "MRC_API_VER_USED", "int (*f)(struct ibv_context *, struct mrc_context *, struct mrc_device_attr *,"
              " int *) = mrc_query_device_ex;"),
@@ -174,20 +201,27 @@ class Checker:
                 result = self.compile(f'#define {macro} 0x0100000{minor}\n#include "{header}"\n{text}\n')
                 if (result.returncode == 0) != visible:
                     self.fail(f"{macro} 1.0.{minor}: {text} is {'hidden' if visible else 'visible'}")
-        for minor, size in ((1, 56), (0, 48)):
-            text = (f'#define MRC_CTL_API_VER_USED 0x0100000{minor}\n#include "mrc_ctl.h"\n'
-                    f"_Static_assert(sizeof(struct mrc_ctl_ev_event) == {size}, \"\");\n")
-            if self.compile(text).returncode:
-                self.fail(f"struct mrc_ctl_ev_event of 1.0.{minor} is not {size} bytes")
+        for version, size in (("MRC_CTL_API_VER_LATEST", 56), ("0x01000001", 56), ("0x01000000", 48)):
+            for cxx in (False, True):
+                text = (f'#define MRC_CTL_API_VER_USED {version}\n#include "mrc_ctl.h"\n'
+                        f"enum {{ size = 1 / (sizeof(struct mrc_ctl_ev_event) == {size}) }};\n")
+                result = self.compile(text, cxx, ["-Werror"])
+                if result.returncode:
+                    self.fail(f"struct mrc_ctl_ev_event of {version} is not {size} bytes\n{result.stderr}")
 
     def old_name(self):
-        """Programs written for older headers say struct mrc_attr; mrc_compat.h serves them."""
-        text = ('#include "mrc_compat.h"\n'
-                "int f(struct ibv_context *c, struct mrc_attr *a) { return mrc_query_device(c, a, 0) + (int)a->cap; }\n")
-        for cxx in (False, True):
-            result = self.compile(text, cxx, ["-Werror"])
-            if result.returncode:
-                self.fail("struct mrc_attr:\n" + result.stderr)
+        """Programs written for older headers say struct mrc_attr; mrc_compat.h serves them before and after mrc.h, and
+        forced in, where it must not choose among the C library's interfaces."""
+        use = "int f(struct ibv_context *c, struct mrc_attr *a) { return mrc_query_device(c, a, 0) + (int)a->cap; }\n"
+        gnu = ("#define _GNU_SOURCE\n#include <string.h>\n#include <sched.h>\n"
+               "int g(int n) { cpu_set_t s; CPU_ZERO(&s); return strchrnul(strerrordesc_np(n), 'x') != 0; }\n")
+        forced = ["-include", str(pathlib.Path(self.args.include) / "mrc_compat.h")]
+        for text, flags in (('#include "mrc_compat.h"\n#include "mrc.h"\n' + use, []), ('#include "mrc.h"\n#include "mrc_compat.h"\n' + use, []),
+                            (gnu + '#include "mrc.h"\n' + use, forced), ('#include "mrc.h"\n' + use, forced)):
+            for cxx in (False, True):
+                result = self.compile(text, cxx, ["-Werror", *flags, *(["-U_GNU_SOURCE"] if cxx else [])])
+                if result.returncode:
+                    self.fail("struct mrc_attr:\n" + result.stderr)
 
 
 def main():
@@ -205,6 +239,8 @@ def main():
         checker.headers_declare_nothing_else(abi)
         checker.headers_stand_alone()
         checker.version_rules()
+        checker.version_fields()
+        checker.hidden_members()
         checker.old_name()
     print(f"{len(checker.failures)} failures")
     return 1 if checker.failures else 0

@@ -1,4 +1,4 @@
-// Versions of the two APIs. The vendor twins have never broken compatibility, so version 0 of them is still served.
+// Versions of the two APIs and of their vendor twins.
 #include "api/public.h"
 
 namespace {
@@ -16,7 +16,7 @@ void mrc_query_version(uint32_t* current_version, uint32_t* last_supported_versi
   store(current_version, MRC_API_CURRENT_VERSION);
   store(last_supported_version, MRC_API_LAST_SUPPORTED_VERSION);
   store(vendor_version, MRC_VENDOR_API_CURRENT_VERSION);
-  store(last_supported_vendor_version, 0);
+  store(last_supported_vendor_version, MRC_VENDOR_API_LAST_SUPPORTED_VERSION);
 }
 
 void mrc_ctl_query_version(uint32_t* current_version, uint32_t* last_supported_version, uint32_t* vendor_version,
@@ -24,7 +24,7 @@ void mrc_ctl_query_version(uint32_t* current_version, uint32_t* last_supported_v
   store(current_version, MRC_CTL_API_CURRENT_VERSION);
   store(last_supported_version, MRC_CTL_API_LAST_SUPPORTED_VERSION);
   store(vendor_version, MRC_CTL_VENDOR_API_CURRENT_VERSION);
-  store(last_supported_vendor_version, 0);
+  store(last_supported_vendor_version, MRC_CTL_VENDOR_API_LAST_SUPPORTED_VERSION);
 }
 
 }  // extern "C"
