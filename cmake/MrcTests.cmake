@@ -1,10 +1,15 @@
 # Tests in Python: real programs of ours, run by ctest one function at a time.
 
-# mrc_python_tests(SUITE HARNESS [FILES NAME...] [PROGRAMS NAME=TARGET...] [PROPERTIES ...]): every function test_* of every
+# mrc_python_tests(SUITE HARNESS [FILES NAME...] [PROGRAMS NAME=TARGET...] [LONG] [PROPERTIES ...]): every function test_* of every
 # test_<file>.py of this folder, or of those named, is a test SUITE.<file>.<function>. HARNESS is the suite's module of helpers,
 # see tests/harness/run_one.py, which is told where those of the named targets are that are built.
+# LONG: only ctest -C long runs them, as tools/test --long does.
 function(mrc_python_tests suite harness)
-  cmake_parse_arguments(P "" "" "FILES;PROGRAMS;PROPERTIES" ${ARGN})
+  cmake_parse_arguments(P "LONG" "" "FILES;PROGRAMS;PROPERTIES" ${ARGN})
+  set(configurations "")
+  if(P_LONG)
+    set(configurations CONFIGURATIONS long)
+  endif()
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
   set(built "")
   foreach(program IN LISTS P_PROGRAMS)
@@ -27,7 +32,7 @@ function(mrc_python_tests suite harness)
     foreach(line ${functions})
       string(REGEX REPLACE "^def (test_[a-z0-9_]+).*" "\\1" function "${line}")
       string(REPLACE "test_" "" name ${function})
-      add_test(NAME ${suite}.${area}.${name}
+      add_test(NAME ${suite}.${area}.${name} ${configurations}
                COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tests/harness/run_one.py
                        ${CMAKE_CURRENT_SOURCE_DIR}/${harness} ${module} ${function} ${built})
       set_tests_properties(${suite}.${area}.${name} PROPERTIES TIMEOUT 180 SKIP_RETURN_CODE 77 ${P_PROPERTIES})

@@ -21,18 +21,12 @@ def prepare(folder, built):
     assert found.returncode == 0, found.stdout + found.stderr
 
 
-def long_form():
-    """For tests that take minutes: only where tools/test --long asks for them."""
-    if not os.environ.get("MRC_TEST_LONG"):
-        raise Skipped("part of tools/test --long")
-
-
 def rig(*arguments, code=0, same_host="memory", **settings):
     """What nccl-rig prints; `settings` are environment variables. NCCL's log is in the failure's text."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("NCCL_", "MRC_"))}
     environment.update({"MRC_CONFIG": "/dev/null", "MRC_MRCD_SOCKET": "", "MRC_SAME_HOST": same_host}, **{k: str(v) for k, v in settings.items()})
     done = subprocess.run([BUILT["NCCL_RIG"], *map(str, arguments)], env=environment, cwd=FOLDER, capture_output=True,
-                          text=True, errors="replace", timeout=600, check=False)
+                          text=True, errors="replace", timeout=890, check=False)
     text = done.stdout + done.stderr
     print(text)
     assert done.returncode == code, f"exit code {done.returncode}, not {code}"

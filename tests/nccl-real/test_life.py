@@ -1,5 +1,5 @@
 """Communicators: several, split, aborted."""
-from rig_suite import long_form, rig, wrapped
+from rig_suite import rig, wrapped
 
 
 def test_several():
@@ -20,11 +20,6 @@ def test_abort_init():
 
 def test_communicators_in_a_row():
     rig("--ranks", 2, "--case", "churn", "--repeat", 8, NCCL_MAX_NCHANNELS=1)
-
-
-def test_two_hundred_communicators():
-    long_form()
-    rig("--ranks", 2, "--case", "churn", "--repeat", 200, "-T", 580, NCCL_MAX_NCHANNELS=1)
 
 
 def test_gpu_direct():
