@@ -17,6 +17,7 @@ class Row:
     output: str = ""  # must appear in the client's output
     refusal: str = ""  # must appear in either's output, and the client must fail
     slow_peer: float = 0  # the client starts so many seconds late
+    refusal_until: tuple = ()  # with (package, version): from that version of the package on it works
 
     @property
     def program(self):
@@ -27,6 +28,9 @@ def row(name, operation, command, **more):
     return Row(name, operation, tuple(command.split()), **more)
 
 
+# UCX connects by tcp what goes over rc_verbs: its other ways need UD or rdma_cm. UCX 1.16 and newer can.
+MPI = (("UCX_TLS", "rc_verbs,tcp,self"), ("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"))
+NO_WAY_TO_CONNECT = {"refusal": "no auxiliary transport", "refusal_until": ("libucx0", "1.16")}
 LOSS = (("MRC_FAULT", "seed=11;loss=0.01"),)
 # For programs that end without a last word to each other: who is done first answers until the other has all it waits for.
 STAYS = (("MRC_LINGER_QUIET_MS", "1000"), ("MRC_LINGER_MS", "10000"))
@@ -83,6 +87,23 @@ ROWS = (
     row("ucx_add", "UCT rc_verbs, atomic add", "ucx_perftest -d mrc0:1 -x rc_verbs -t add_mr -s 8 -n 300 -w 10"),
     row("ucx_fadd", "UCT rc_verbs, fetch-add", "ucx_perftest -d mrc0:1 -x rc_verbs -t fadd -s 8 -n 300 -w 10"),
     row("ucx_cswap", "UCT rc_verbs, compare-swap", "ucx_perftest -d mrc0:1 -x rc_verbs -t cswap -s 8 -n 300 -w 10"),
+    row("write_bw_old_post", "WRITE by ibv_post_send", f"ib_write_bw --use_old_post_send {SMALL}"),
+    row("write_bw_warm", "WRITE, warmed up, a region and a completion for each request of 4 QPs",
+        f"ib_write_bw -q 4 --mr_per_qp --perform_warm_up -Q 1 --report_gbits {SMALL}"),
+    row("write_bw_strict", "WRITE without relaxed ordering, timeout 20, tclass, small MTU",
+        f"ib_write_bw --disable_pcie_relaxed -u 20 --tclass=96 -m 1024 {SMALL}"),
+    row("write_bw_counters", "WRITE, port counters from sysfs", f"ib_write_bw -W counters/port_xmit_packets {SMALL}",
+        output="port_xmit_packets"),
+    row("send_bw_post_lists", "SEND, lists of 8 on both sides", "ib_send_bw -l 8 --recv_post_list=8 -n 304"),
+    row("write_bw_rdma_cm", "WRITE, connected by rdma_cm", f"ib_write_bw -R {SMALL}", refusal="Unable to create RDMA_CM resources"),
+    row("ibstat", "device and port by libibumad", "ibstat mrc0", pair=False, output="State: Active"),
+    row("hwloc", "the device in the host's topology", "lstopo-no-graphics --of console --whole-io", pair=False, output="mrc0"),
+    row("mpi_openmpi", "Open MPI over UCX, 2 ranks, all-to-all and sum, every element checked",
+        "mpirun.openmpi --oversubscribe -np 2 --mca pml ucx --mca osc ^ucx --mca btl ^openib @PROGRAMS@/mpi_check.openmpi",
+        pair=False, env=MPI, output="2 ranks, 0 wrong elements", **NO_WAY_TO_CONNECT),
+    row("mpi_mpich", "MPICH over UCX, 2 ranks, all-to-all and sum, every element checked",
+        "mpirun.mpich -np 2 @PROGRAMS@/mpi_check.mpich",
+        pair=False, env=MPI, output="2 ranks, 0 wrong elements", **NO_WAY_TO_CONNECT),
     row("late_client", "SEND, the client two seconds late", "ib_send_bw -n 200", slow_peer=2.0),
     row("loss_write", "WRITE, 1 % loss", f"ib_write_bw {SMALL}", env=LOSS),
     row("loss_send", "SEND, 1 % loss, data checked", "ibv_rc_pingpong -g 3 -s 20000 -n 300 -c", env=LOSS + STAYS),

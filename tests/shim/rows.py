@@ -1,11 +1,30 @@
 """Runs a row of programs.py and judges it."""
+import subprocess
+
 import session
+
+
+def version(package):
+    found = subprocess.run(["dpkg-query", "-W", "-f=${Version}", package], capture_output=True, text=True, check=False)
+    return found.stdout or "not installed"
+
+
+def refused(row):
+    """Is the program expected to fail with the packages that are installed?"""
+    if not row.refusal_until:
+        return bool(row.refusal)
+    package, since = row.refusal_until
+    return subprocess.run(["dpkg", "--compare-versions", version(package), "lt", since], check=False).returncode == 0
 
 
 def judge(row):
     """The result in words; AssertionError when it is not what is expected."""
     if not row.pair:
         process = session.run(row.command, row.env)
+        if refused(row):
+            assert row.refusal in process.out and process.process.returncode != 0, str(process)
+            package = f" ({row.refusal_until[0]} {version(row.refusal_until[0])})" if row.refusal_until else ""
+            return f"refused: {row.refusal}{package}"
         assert process.process.returncode == 0, str(process)
         assert row.output in process.out, str(process)
         return "works"

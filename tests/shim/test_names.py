@@ -9,10 +9,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 LIST = os.path.join(HERE, "names.txt")
 
 
-def program(name):
-    return os.path.join(os.environ["SHIM_PROGRAMS"], name)
-
-
 def listed():
     with open(LIST, encoding="utf-8") as lines:
         rows = [line.split() for line in lines if line.startswith("IBVERBS_")]
@@ -43,11 +39,11 @@ def test_the_list_has_the_installed_libibverbs():
 
 
 def test_no_object_of_ours_reaches_libibverbs():
-    process = session.run([program("shim_foreign"), LIST])
+    process = session.run(["@PROGRAMS@/shim_foreign", LIST])
     assert process.process.returncode == 0 and "none reached libibverbs" in process.out, str(process)
 
 
 def test_libibverbs_survives_objects_of_ours():
-    process = session.run([program("shim_unknown_names"), session.SHIM], preload=False)
+    process = session.run(["@PROGRAMS@/shim_unknown_names", session.SHIM], preload=False)
     assert process.process.returncode == 0 and "refused" in process.out, str(process)
     assert process.out.count("mrc-verbs does not know") == 1, str(process)

@@ -22,7 +22,10 @@ libdpdk-dev       | test bench  | the DPDK datapath, which is left out without i
 ns3               | test        | simulator: ns-3 and its CMake package
 libns3-dev        | test        | its headers
 libgsl-dev        | test        | the CMake package of ns-3 names it
-openmpi-bin       | test        | mpirun, which shares a sweep of the simulator
+openmpi-bin       | test        | mpirun, which shares a sweep of the simulator and runs MPI over the shim
+libopenmpi-dev    | test        | compiles an MPI program for it
+mpich             | test        | another MPI over the shim
+libmpich-dev      | test        | compiles for that
 libgtest-dev      | test        | unit tests
 libgmock-dev      | test        | their matchers
 python3           | build test  | tests of two processes, style test, ABI test
@@ -32,6 +35,8 @@ iproute2          | test bench lab | namespaces and veth pairs
 ibverbs-utils     | test        | verbs programs over the shim: ibv_devinfo, ibv_*_pingpong
 perftest          | test        | verbs programs over the shim: ib_write_bw and its kin
 ucx-utils         | test        | ucx_perftest over the shim
+infiniband-diags  | test        | ibstat over the shim
+hwloc-nox         | test        | lstopo over the shim
 frr               | test        | reads and runs the static routes that mrc-fabric renders for it
 python3-pyverbs   | test        | conformance of the shim, verb by verb
 chromium          | test        | the web page of mrcd in a real browser

@@ -21,14 +21,14 @@ using mrc::shim::OfContext;
 
 // A function of the given type, name and version whose parameters are `arguments`: `ours` for objects of ours, which
 // `test` tells, else the real library's answer, or `missing` with ENOSYS.
-#define MRC_NEWER(type, name, version, parameters, arguments, test, ours, missing)                          \
-  MRC_EXPORT type newer_##name parameters asm(#name);                                                       \
-  type newer_##name parameters {                                                                            \
-    if (test) return ours;                                                                                  \
+#define MRC_NEWER(type, name, version, parameters, arguments, test, ours, missing)                              \
+  MRC_EXPORT type newer_##name parameters asm(#name);                                                           \
+  type newer_##name parameters {                                                                                \
+    if (test) return ours;                                                                                      \
     static const auto real = reinterpret_cast<decltype(&newer_##name)>(mrc::shim::real_symbol(#name, version)); \
-    if (real != nullptr) return real arguments;                                                             \
-    errno = ENOSYS;                                                                                         \
-    return missing;                                                                                         \
+    if (real != nullptr) return real arguments;                                                                 \
+    errno = ENOSYS;                                                                                             \
+    return missing;                                                                                             \
   }
 
 namespace {
@@ -47,8 +47,7 @@ ibv_mr* register_by_attributes(ibv_pd* pd, const MrInitAttr* attr) {
   using namespace mrc::shim;
   constexpr uint64_t kServed = kMrIova | kMrAddr | kMrBuffer;
   if ((attr->comp_mask & ~kServed) != 0) return no_object();
-  const bool outside =
-      (attr->comp_mask & kMrBuffer) != 0 && !buffer_contains(attr->buf, attr->addr, attr->length);
+  const bool outside = (attr->comp_mask & kMrBuffer) != 0 && !buffer_contains(attr->buf, attr->addr, attr->length);
   if ((attr->comp_mask & kMrAddr) == 0 || outside) {
     errno = EINVAL;
     return nullptr;
@@ -90,9 +89,8 @@ MRC_NEWER(void*, ibv_alloc_buf, "IBVERBS_1.17", (ibv_pd * pd, size_t size, ibv_b
           ours(pd->context), mrc::shim::allocate_buffer(size, buf), nullptr)
 MRC_NEWER(void, ibv_free_buf, "IBVERBS_1.17", (ibv_buf * buf), (buf), mrc::shim::is_our_buffer(buf),
           mrc::shim::free_buffer(buf), void())
-MRC_NEWER(ibv_mr*, ibv_reg_buf_mr, "IBVERBS_1.17",
-          (ibv_pd * pd, ibv_buf* buf, void* addr, size_t length, int access), (pd, buf, addr, length, access),
-          ours(pd->context), register_buffer(pd, buf, addr, length, access), nullptr)
+MRC_NEWER(ibv_mr*, ibv_reg_buf_mr, "IBVERBS_1.17", (ibv_pd * pd, ibv_buf* buf, void* addr, size_t length, int access),
+          (pd, buf, addr, length, access), ours(pd->context), register_buffer(pd, buf, addr, length, access), nullptr)
 
 MRC_NEWER(int, ibv_export_buf_dmabuf_fd, "IBVERBS_1.18", (ibv_buf * buf), (buf), mrc::shim::is_our_buffer(buf),
           no_descriptor(), -1)
@@ -105,8 +103,8 @@ MRC_NEWER(int, ibv_qp_attach_comp_cntr, "IBVERBS_1.18", (ibv_qp * qp, OfContext*
 MRC_NEWER(int, ibv_destroy_comp_cntr, "IBVERBS_1.18", (OfContext * counter), (counter), ours(counter->context),
           with_errno(EOPNOTSUPP), ENOSYS)
 
-#define MRC_COUNTER(name, type)                                                                                       \
-  MRC_NEWER(int, name, "IBVERBS_1.18", (OfContext * counter, type value), (counter, value), ours(counter->context),   \
+#define MRC_COUNTER(name, type)                                                                                     \
+  MRC_NEWER(int, name, "IBVERBS_1.18", (OfContext * counter, type value), (counter, value), ours(counter->context), \
             with_errno(EOPNOTSUPP), ENOSYS)
 MRC_COUNTER(ibv_set_comp_cntr, uint64_t)
 MRC_COUNTER(ibv_set_err_comp_cntr, uint64_t)

@@ -7,7 +7,7 @@
 
 #include "interpose/export.h"
 #include "interpose/real.h"
-#include "sysfs/answers.h"
+#include "sysfs/tree.h"
 
 extern "C" {
 

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <limits.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -67,11 +68,13 @@ std::string interface_of(const Gid& gid, const Links& links) {
   return !found.empty() || links.interfaces.empty() ? found : links.interfaces.front();
 }
 
-std::string hardware_of(const Links& links) {
+std::string hardware_of(const Links& links, const std::string& sysfs) {
   for (const std::string& interface : links.interfaces) {
-    char path[PATH_MAX];
-    if (!interface.empty() && realpath(("/sys/class/net/" + interface + "/device").c_str(), path) != nullptr)
-      return path;
+    char found[PATH_MAX];
+    if (interface.empty() || realpath((sysfs + "/" + interface + "/device").c_str(), found) == nullptr) continue;
+    for (std::string path = found; path.size() > 1; path.erase(path.rfind('/')))
+      if (access((path + "/numa_node").c_str(), F_OK) == 0) return path;
+    return found;
   }
   return "";
 }

@@ -22,7 +22,8 @@ inline double port_gbps(const Links& links) {
   constexpr double kUnknownGbps = 100;
   return links.gbps > 0 ? links.gbps : kUnknownGbps;
 }
-// Folder of the hardware behind the first plane that has some, by its real path; empty where there is none.
-std::string hardware_of(const Links& links);
+// Real path of the hardware behind the first plane that has some: the nearest folder that knows its NUMA node, which is
+// the PCI device's. Empty where there is none. `sysfs`: where the interfaces' folders lie.
+std::string hardware_of(const Links& links, const std::string& sysfs = "/sys/class/net");
 
 }  // namespace mrc::shim

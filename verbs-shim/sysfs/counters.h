@@ -1,0 +1,19 @@
+// Counters of a port, under the names that the kernel gives to those of every RDMA device (ports/1/counters) and under
+// libmrc's own names (ports/1/hw_counters). They count what this process does. [VRB-SYS-4]
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mrc::shim {
+
+const std::vector<std::string>& port_counter_names();
+std::vector<std::string> device_counter_names(ibv_context* soft);
+// In decimal; empty: no such counter.
+std::optional<std::string> port_counter(ibv_context* soft, const std::string& name);
+std::optional<std::string> device_counter(ibv_context* soft, const std::string& name);
+
+}  // namespace mrc::shim
