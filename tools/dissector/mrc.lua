@@ -458,7 +458,7 @@ function Walk:body(o)
   local body = left - ICRC
   if o.kind ~= REQUEST then
     if body > 0 then
-      self:refuse(E.trailing)
+      if not (b.opcode == 0xD8 and body == 20) then self:refuse(E.trailing) end  -- as long as its response [MRC-EVP-6]
     elseif b.pad ~= 0 then
       self:refuse(E.pad)
     elseif o.kind == ENDPOINT and b.dqp ~= ENDPOINT_QPN then

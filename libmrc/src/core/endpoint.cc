@@ -14,9 +14,9 @@ EndpointImpl::EndpointImpl(const EndpointConfig& c, Sink* s, TraceSink* t)
       trace_sink(t),
       rng(c.seed),
       message_secret(Rng(~c.seed).next() | 1),
-      memory(static_cast<uint32_t>(rng.next())),
-      plane_counters(c.planes.size()) {
-  one_offs_.resize(kMaxOneOffs);
+      memory(Rng(~c.seed ^ 0x6B6579).next()),
+      plane_counters(c.planes.size()),
+      reply_limiter_(message_secret) {
   ops_.reserve(256);
 }
 
@@ -27,7 +27,7 @@ uint16_t EndpointImpl::ev_index_of(uint32_t value) const {
 }
 
 Qp* EndpointImpl::find_qp(uint32_t qpn) const {
-  const uint32_t i = qpn & 0xFFFF;
+  const uint32_t i = slot_of(qpn);
   Qp* qp = i < qps_.size() ? qps_[i] : nullptr;
   return qp != nullptr && qp->qpn == qpn ? qp : nullptr;
 }
@@ -196,16 +196,22 @@ const PeerDescription& Endpoint::peer_description(PeerId id) const {
 }
 
 Qp* Endpoint::create_qp(const QpInit& init) {
-  const uint32_t i = init.qpn & 0xFFFF;
-  if (i >= impl_->config.max_qps) return nullptr;
-  if (impl_->tombstones_.size() <= i) impl_->tombstones_.resize(i + 1);
-  if (impl_->qps_.size() <= i) impl_->qps_.resize(i + 1);
+  if (impl_->slots_.empty()) impl_->slots_.resize(1u << 16);
+  uint16_t& slot = impl_->slots_[init.qpn & 0xFFFF];
+  const uint32_t i = slot != 0 ? slot - 1u : static_cast<uint32_t>(impl_->qps_.size());
+  if (i >= UINT16_MAX || impl_->live_qps_ >= impl_->config.max_qps) return nullptr;
+  if (slot == 0) {
+    impl_->tombstones_.resize(i + 1);
+    impl_->qps_.resize(i + 1);
+    slot = static_cast<uint16_t>(i + 1);
+  }
   if (impl_->qps_[i] != nullptr) return nullptr;
   impl_->timers.reserve(impl_->qps_.size() + impl_->peers_.size() + 3);
   auto qp = std::make_unique<Qp>(impl_.get(), init);
   qp->requester.init(init.caps);
   qp->responder.init(init.caps);
   impl_->bury(i, Tombstone());
+  ++impl_->live_qps_;
   return impl_->qps_[i] = qp.release();
 }
 
@@ -216,12 +222,13 @@ void Endpoint::destroy_qp(Qp* qp) {
     t.last = responder.transport_ack(responder.faulted());
     t.peer = qp->peer->id;
     t.heard = responder.last_request();
-    impl_->bury(qp->qpn & 0xFFFF, t);
+    impl_->bury(impl_->slot_of(qp->qpn), t);
   }
   impl_->forget(qp);
   qp->requester.reset();
   impl_->set_peer(qp, kNoPeer);
-  impl_->qps_[qp->qpn & 0xFFFF] = nullptr;
+  impl_->qps_[impl_->slot_of(qp->qpn)] = nullptr;
+  --impl_->live_qps_;
   delete qp;
 }
 
@@ -331,7 +338,7 @@ bool Endpoint::start_endpoint_op(Instant now, PeerId peer, uint16_t ev_index, ui
 }
 
 size_t Endpoint::control_waiting() const {
-  return impl_->one_off_count_;
+  return impl_->one_offs_.count;
 }
 
 const Counters& Endpoint::counters() const {

@@ -15,6 +15,7 @@
 #include "core/path_meter.h"
 #include "core/peer_paths.h"
 #include "core/qp.h"
+#include "core/reply_limiter.h"
 #include "core/timer_heap.h"
 #include "core/tx_window.h"
 #include "wire/packet.h"
@@ -150,7 +151,7 @@ class EndpointImpl {
   // endpoint_rx.cc
   void handle_rx(Instant now, const RxBurst& burst);
   void dispatch(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p, uint32_t bytes);
-  void answer_for_tombstone(Instant now, const wire::Packet& p);
+  void answer_for_tombstone(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p);
   void ack_for_tombstone(Instant now, Tombstone* t);
 
   // endpoint_tx.cc
@@ -160,9 +161,14 @@ class EndpointImpl {
   void set_flow(TxBurst* out, const Peer& to, uint16_t ev, uint8_t dscp) const;
   bool fill_flow(wire::Flow* flow, const Peer& to, uint16_t ev, uint8_t dscp) const;
   // Queues a control packet of `length` bytes of headers; appends the ICRC. False, and dropped, when too many wait.
-  bool queue_one_off(const wire::Flow& flow, uint16_t ev, const uint8_t* headers, uint32_t length);
-  void send_ack(Instant now, const Peer& to, uint16_t ev, const TransportAck& ack);
-  void send_nack(Instant now, Qp* qp, const wire::Flow& from, Psn psn, uint16_t timestamp, wire::NackReason reason);
+  [[nodiscard]] bool queue_one_off(const wire::Flow& flow, uint16_t ev, const uint8_t* headers, uint32_t length);
+  // The same for the answer to a connectionless request of `asked` bytes, whose source is not proven: within the limits
+  // of ReplyLimiter, and in a queue of its own [MRC-SEC-11].
+  [[nodiscard]] bool queue_reply(Instant now, const wire::Flow& flow, uint16_t ev, const uint8_t* headers,
+                                 uint32_t length, uint32_t asked);
+  // False: not sent, because there is no path or too many control packets wait.
+  bool send_ack(Instant now, const Peer& to, uint16_t ev, const TransportAck& ack);
+  bool send_nack(Instant now, Qp* qp, const wire::Flow& from, Psn psn, uint16_t timestamp, wire::NackReason reason);
   void count_tx(const TxBurst& b);
 
   // endpoint_ops.cc
@@ -176,7 +182,7 @@ class EndpointImpl {
   bool send_op(Instant now, EndpointOpRecord* op);  // false: no room in the queue
   uint16_t new_op_id();
   bool on_port_status(Instant now, const wire::Flow& flow, uint32_t mask);  // false: refused, not to be answered
-  void on_endpoint_request(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p);
+  void on_endpoint_request(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p, uint32_t bytes);
   void on_endpoint_response(Instant now, const wire::Flow& flow, const wire::Packet& p);
   void handle_op_timeouts(Instant now);
   void probe_paths(Instant now, Peer* p);
@@ -215,16 +221,37 @@ class EndpointImpl {
 
  private:
   friend class Endpoint;
-  static constexpr size_t kMaxOneOffs = 1024;
+  // Ring of control packets that wait for poll_tx.
+  struct OneOffQueue {
+    explicit OneOffQueue(size_t capacity) : slots(capacity) {}
+    bool push(const EndpointConfig& config, const wire::Flow& flow, uint16_t ev, const uint8_t* headers,
+              uint32_t length);
+    std::vector<OneOff> slots;
+    size_t head = 0, count = 0;
+  };
+  bool send_one_off(OneOffQueue* queue, TxBurst* out, uint32_t planes_with_room);
+  bool is_peer_address(const IpAddress& addr) const;
 
-  std::vector<Qp*> qps_;  // by the low 16 bits of the QPN
+  static constexpr size_t kMaxOneOffs = 1024;
+  static constexpr size_t kMaxReplies = 256;
+
+  // A QP number, by its low 16 bits, gets a slot when it is used first and keeps it: numbers are scattered, and what is
+  // kept per QP is not. 0: none.
+  std::vector<uint16_t> slots_;
+  uint32_t slot_of(uint32_t qpn) const {
+    const uint32_t i = qpn & 0xFFFF;
+    return i < slots_.size() ? slots_[i] - 1u : UINT32_MAX;
+  }
+  std::vector<Qp*> qps_;  // by slot
+  uint32_t live_qps_ = 0;
   std::vector<std::unique_ptr<Peer>> peers_;
   QpList<&Qp::ready> ready_;
   QpList<&Qp::control> control_;
   uint32_t data_before_answers_ = 0;  // bursts of data that have gone in front of owed answers
-  std::vector<OneOff> one_offs_;      // ring
-  size_t one_off_head_ = 0, one_off_count_ = 0;
-  std::vector<Tombstone> tombstones_;  // by QPN like qps_; one goes when its number is used again
+  OneOffQueue one_offs_{kMaxOneOffs};
+  OneOffQueue replies_{kMaxReplies};  // to connectionless requests
+  ReplyLimiter reply_limiter_;
+  std::vector<Tombstone> tombstones_;  // by slot like qps_; one goes when its number is used again
   std::vector<EndpointOpRecord> ops_;
   TimerNode op_timer_;
   TimerNode learn_timer_;

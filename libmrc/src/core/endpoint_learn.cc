@@ -63,8 +63,7 @@ void EndpointImpl::ask_for_planes(Instant now, Peer* p) {
     ask.plane = static_cast<uint8_t>(plane);
     ask.addr = config.planes[plane].addr;
     uint8_t packet[kHeaderRoom];
-    queue_one_off(flow, ev, packet, wire::encode_plane_request(packet, bth, ask));
-    ++counters.tx_plane_requests;
+    if (queue_one_off(flow, ev, packet, wire::encode_plane_request(packet, bth, ask))) ++counters.tx_plane_requests;
   }
 }
 
@@ -103,8 +102,9 @@ void EndpointImpl::on_plane_request(Instant now, const wire::Flow& flow, uint8_t
     }
   }
   uint8_t packet[kHeaderRoom];
-  queue_one_off(back, ev, packet, wire::encode_plane_response(packet, bth, tell));
-  ++counters.rx_plane_requests;
+  const uint32_t asked = wire::packet_bytes(p.bth.opcode, false, 0);
+  if (queue_reply(now, back, ev, packet, wire::encode_plane_response(packet, bth, tell), asked))
+    ++counters.rx_plane_requests;
   ask_back(now, flow, p.plth);
 }
 

@@ -51,8 +51,10 @@ bool EndpointImpl::send_op(Instant now, EndpointOpRecord* op) {
   erth.vendor_info = config.slot;
   erth.port_status_mask = op->port_status ? op->mask : 0;
   erth.timestamp.tx_timestamp = op->timestamp = wire::timestamp_of(now);
-  uint8_t packet[kHeaderRoom];
-  if (!queue_one_off(flow, op->ev, packet, wire::encode_endpoint_request(packet, bth, erth))) return false;
+  uint8_t packet[kHeaderRoom] = {};
+  uint32_t length = wire::encode_endpoint_request(packet, bth, erth);
+  if (!peer(op->peer)->description.nic) length += wire::kEndpointPadding;  // or strangers would not answer [MRC-EVP-6]
+  if (!queue_one_off(flow, op->ev, packet, length)) return false;
   if (!op->port_status) ++counters.tx_ev_probes;
   return true;
 }
@@ -74,7 +76,8 @@ bool EndpointImpl::on_port_status(Instant now, const wire::Flow& flow, uint32_t 
   return heard && mask != 0;
 }
 
-void EndpointImpl::on_endpoint_request(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p) {
+void EndpointImpl::on_endpoint_request(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p,
+                                       uint32_t bytes) {
   if (p.erth.op != wire::EndpointOp::kPortStatus && p.erth.op != wire::EndpointOp::kEvProbe) {  // [MRC-EVP-2]
     ++counters.drop_decode;
     return;
@@ -107,7 +110,7 @@ void EndpointImpl::on_endpoint_request(Instant now, const wire::Flow& flow, uint
   eeth.op = p.erth.op;
   eeth.tx_timestamp = p.erth.timestamp.tx_timestamp;
   uint8_t packet[kHeaderRoom];
-  queue_one_off(back, ev, packet, wire::encode_endpoint_response(packet, bth, eeth));
+  if (!queue_reply(now, back, ev, packet, wire::encode_endpoint_response(packet, bth, eeth), bytes)) return;
   if (p.erth.op == wire::EndpointOp::kEvProbe) ++counters.rx_ev_probes;
 }
 

@@ -65,7 +65,7 @@ void EndpointImpl::handle_rx(Instant now, const RxBurst& burst) {
 
 void EndpointImpl::dispatch(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p, uint32_t bytes) {
   using wire::Opcode;
-  if (p.bth.opcode == Opcode::kEndpointRequest) return on_endpoint_request(now, flow, plane, p);
+  if (p.bth.opcode == Opcode::kEndpointRequest) return on_endpoint_request(now, flow, plane, p, bytes);
   if (p.bth.opcode == Opcode::kEndpointResponse) return on_endpoint_response(now, flow, p);
   if (p.bth.opcode == Opcode::kPlaneRequest) return on_plane_request(now, flow, plane, p);
   if (p.bth.opcode == Opcode::kPlaneResponse) return on_plane_response(now, flow, p);
@@ -73,14 +73,14 @@ void EndpointImpl::dispatch(Instant now, const wire::Flow& flow, uint8_t plane, 
   Qp* qp = find_qp(p.bth.dqp);
   if (qp == nullptr) {
     ++counters.drop_no_qp;
-    if (wire::is_request(p.bth.opcode) || p.bth.opcode == Opcode::kProbe) answer_for_tombstone(now, p);
+    if (wire::is_request(p.bth.opcode) || p.bth.opcode == Opcode::kProbe) answer_for_tombstone(now, flow, plane, p);
     return;
   }
   if (qp->peer == nullptr) {
     ++counters.drop_state;
     return;
   }
-  if (!qp->peer->owns(flow.src, plane)) {
+  if (!qp->peer->owns(flow.src, plane)) {  // [MRC-SEC-9]
     ++counters.drop_source;
     return;
   }
@@ -124,11 +124,13 @@ void EndpointImpl::dispatch(Instant now, const wire::Flow& flow, uint8_t plane, 
 }
 
 // The QP is gone, the peer's last ACK may be lost: tell it again what had arrived [MRC-RSP-11].
-void EndpointImpl::answer_for_tombstone(Instant now, const wire::Packet& p) {
-  const uint32_t index = p.bth.dqp & 0xFFFF;
+void EndpointImpl::answer_for_tombstone(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p) {
+  const uint32_t index = slot_of(p.bth.dqp);
   if (index >= tombstones_.size()) return;
   Tombstone& t = tombstones_[index];
   if (t.last.qpn != p.bth.dqp || now - t.answered < config.ack_delay) return;
+  const Peer* from = peer(t.peer);
+  if (from == nullptr || !from->owns(flow.src, plane)) return;
   const bool probe = p.bth.opcode == wire::Opcode::kProbe;
   if (probe || p.bth.psn <= t.last.psn) ack_for_tombstone(now, &t);
 }
@@ -138,8 +140,7 @@ void EndpointImpl::ack_for_tombstone(Instant now, Tombstone* t) {
   if (to == nullptr) return;
   uint16_t ev;
   if (!to->paths.pick_control(UINT32_MAX, &ev)) return;
-  t->answered = now;
-  send_ack(now, *to, ev, t->last);
+  if (send_ack(now, *to, ev, t->last)) t->answered = now;
 }
 
 }  // namespace mrc::core

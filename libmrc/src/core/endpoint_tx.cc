@@ -31,8 +31,28 @@ void EndpointImpl::set_flow(TxBurst* out, const Peer& to, uint16_t ev, uint8_t d
 }
 
 bool EndpointImpl::queue_one_off(const wire::Flow& flow, uint16_t ev, const uint8_t* headers, uint32_t length) {
-  if (one_off_count_ == kMaxOneOffs || length + wire::kIcrcBytes > kHeaderRoom) return false;
-  OneOff& o = one_offs_[(one_off_head_ + one_off_count_++) % kMaxOneOffs];
+  return one_offs_.push(config, flow, ev, headers, length);
+}
+
+bool EndpointImpl::is_peer_address(const IpAddress& addr) const {
+  for (const auto& p : peers_)
+    if (p != nullptr && p->owns(addr, 0)) return true;
+  return false;
+}
+
+bool EndpointImpl::queue_reply(Instant now, const wire::Flow& flow, uint16_t ev, const uint8_t* headers,
+                               uint32_t length, uint32_t asked) {
+  if (reply_limiter_.allow(now, flow.dst, is_peer_address(flow.dst), asked, length + wire::kIcrcBytes) &&
+      replies_.push(config, flow, ev, headers, length))
+    return true;
+  ++counters.drop_replies;
+  return false;
+}
+
+bool EndpointImpl::OneOffQueue::push(const EndpointConfig& config, const wire::Flow& flow, uint16_t ev,
+                                     const uint8_t* headers, uint32_t length) {
+  if (count == slots.size() || length + wire::kIcrcBytes > kHeaderRoom) return false;
+  OneOff& o = slots[(head + count++) % slots.size()];
   o.flow = flow;
   o.plane = config.evs[ev].plane;
   o.ev_index = ev;
@@ -43,20 +63,22 @@ bool EndpointImpl::queue_one_off(const wire::Flow& flow, uint16_t ev, const uint
   return true;
 }
 
-void EndpointImpl::send_ack(Instant now, const Peer& to, uint16_t ev, const TransportAck& ack) {
+bool EndpointImpl::send_ack(Instant now, const Peer& to, uint16_t ev, const TransportAck& ack) {
   wire::Flow flow;
-  if (!fill_flow(&flow, to, ev, config.dscp.control)) return;
   uint8_t packet[kHeaderRoom];
-  queue_one_off(flow, ev, packet, ack.encode(packet));
+  if (!fill_flow(&flow, to, ev, config.dscp.control) || !queue_one_off(flow, ev, packet, ack.encode(packet)))
+    return false;
   ++counters.tx_acks;
   trace(now, ack.qpn, TraceEvent::kTxAck, TraceTrigger::kNone, ack.psn.value(), ack.syndrome);
+  return true;
 }
 
-void EndpointImpl::send_nack(Instant now, Qp* qp, const wire::Flow& from, Psn psn, uint16_t timestamp,
+bool EndpointImpl::send_nack(Instant now, Qp* qp, const wire::Flow& from, Psn psn, uint16_t timestamp,
                              wire::NackReason reason) {
   uint16_t ev;
   wire::Flow flow;
-  if (!qp->peer->paths.pick_answer(UINT32_MAX, &ev) || !fill_flow(&flow, *qp->peer, ev, config.dscp.control)) return;
+  if (!qp->peer->paths.pick_answer(UINT32_MAX, &ev) || !fill_flow(&flow, *qp->peer, ev, config.dscp.control))
+    return false;
   wire::Bth bth;
   bth.opcode = wire::Opcode::kNack;
   bth.dqp = qp->attr.dest_qpn;
@@ -70,10 +92,11 @@ void EndpointImpl::send_nack(Instant now, Qp* qp, const wire::Flow& from, Psn ps
   neth.nack_psn = psn;
   neth.tx_timestamp = timestamp;
   uint8_t packet[kHeaderRoom];
-  queue_one_off(flow, ev, packet, wire::encode_nack(packet, bth, neth));
+  if (!queue_one_off(flow, ev, packet, wire::encode_nack(packet, bth, neth))) return false;
   ++counters.tx_nacks;
   trace(now, qp->qpn, TraceEvent::kTxNack, TraceTrigger::kNone, psn.value(), static_cast<uint64_t>(reason),
         wire::ev_of(from));
+  return true;
 }
 
 void EndpointImpl::count_tx(const TxBurst& b) {
@@ -85,15 +108,13 @@ void EndpointImpl::count_tx(const TxBurst& b) {
   plane.tx_bytes += b.bytes;
 }
 
-bool EndpointImpl::poll_tx(Instant now, TxBurst* out, uint32_t planes_with_room) {
-  planes_with_room &= planes_up;
-  out->segments = 0;
-  while (one_off_count_ > 0) {
-    OneOff& o = one_offs_[one_off_head_];
+bool EndpointImpl::send_one_off(OneOffQueue* queue, TxBurst* out, uint32_t planes_with_room) {
+  while (queue->count > 0) {
+    OneOff& o = queue->slots[queue->head];
     const bool down = !((planes_up >> o.plane) & 1);
     if (!down && !((planes_with_room >> o.plane) & 1)) break;
-    one_off_head_ = (one_off_head_ + 1) % kMaxOneOffs;
-    --one_off_count_;
+    queue->head = (queue->head + 1) % queue->slots.size();
+    --queue->count;
     if (down) continue;
     out->flow = o.flow;
     out->plane = o.plane;
@@ -106,6 +127,13 @@ bool EndpointImpl::poll_tx(Instant now, TxBurst* out, uint32_t planes_with_room)
     count_tx(*out);
     return true;
   }
+  return false;
+}
+
+bool EndpointImpl::poll_tx(Instant now, TxBurst* out, uint32_t planes_with_room) {
+  planes_with_room &= planes_up;
+  out->segments = 0;
+  if (send_one_off(&one_offs_, out, planes_with_room) || send_one_off(&replies_, out, planes_with_room)) return true;
   // Answers first, except where the QP is about to send data itself: then they go behind it, unless the driver sends
   // single packets.
   if (planes_with_room == 0) return false;

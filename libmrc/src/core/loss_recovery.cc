@@ -174,19 +174,13 @@ void Requester::send_probe(Instant now, TraceTrigger why) {
   if (probe_backoff_ < 16) ++probe_backoff_;
   uint16_t ev;
   if (rotation_.next(&qp_.peer->paths, UINT32_MAX, &ev, qp_.attr.evs.get())) {
-    // A probe that never came back is silence on its path too.
-    if (probe_outstanding_) qp_.peer->paths.on_lost(now, probe_ev_, probe_sent_at_);
-    ++probe_id_;
-    if (!probe_outstanding_) first_probe_ = {probe_id_, ev, now};
-    probe_ev_ = ev;
-    probe_sent_at_ = now;
-    probe_outstanding_ = true;
+    const auto id = static_cast<uint16_t>(probe_id_ + 1);
     wire::Bth bth;
     bth.opcode = wire::Opcode::kProbe;
     bth.dqp = qp_.attr.dest_qpn;
     bth.pkey = qp_.attr.pkey;
     wire::Peth peth;
-    peth.probe_id = probe_id_;
+    peth.probe_id = id;
     peth.spdcid = static_cast<uint16_t>(qp_.qpn);
     peth.dpdcid = static_cast<uint16_t>(qp_.attr.dest_qpn);
     peth.timestamp.tx_timestamp = wire::timestamp_of(now);
@@ -194,11 +188,18 @@ void Requester::send_probe(Instant now, TraceTrigger why) {
     const uint32_t n = wire::encode_probe(packet, bth, peth);
     wire::Flow flow;
     if (ep.fill_flow(&flow, *qp_.peer, ev, ep.config.trimming ? ep.config.dscp.trimmable : ep.config.dscp.no_trim)) {
-      ep.queue_one_off(flow, ev, packet, n);
+      if (!ep.queue_one_off(flow, ev, packet, n)) return arm_probe(now);  // no silence: nothing has been asked
       ++ep.counters.tx_probes;
-      ep.trace(now, qp_.qpn, TraceEvent::kTxProbe, why, probe_id_, ep.config.evs[ev].value, ep.config.evs[ev].plane,
+      ep.trace(now, qp_.qpn, TraceEvent::kTxProbe, why, id, ep.config.evs[ev].value, ep.config.evs[ev].plane,
                probe_backoff_);
     }
+    // A probe that never came back is silence on its path too.
+    if (probe_outstanding_) qp_.peer->paths.on_lost(now, probe_ev_, probe_sent_at_);
+    probe_id_ = id;
+    if (!probe_outstanding_) first_probe_ = {probe_id_, ev, now};
+    probe_ev_ = ev;
+    probe_sent_at_ = now;
+    probe_outstanding_ = true;
     ep.rearm_peer(qp_.peer);
   }
   arm_probe(now);

@@ -2,47 +2,65 @@
 
 namespace mrc::core {
 
-// A key is (slot index + 1) << 8 | tag. The tag changes with every reuse of the slot, so that a key kept by a peer
-// after deregistration does not open the next region in the same slot until 256 reuses later.
+// A key is, from its lowest bit: 2 bits that tell how many bits the slot has (12, 18 or 24), the slot, and a tag that
+// fills the rest. The tag begins at random and changes with every reuse of the slot by a random odd step, so that a key
+// kept by a peer after deregistration does not open the next region in the same slot until every tag was used.
 namespace {
-constexpr uint32_t kTagBits = 8;
+
+constexpr uint32_t kFirstKey = 256;  // those below are reserved [MRC-MBX-1]
+constexpr uint32_t kSlotBits[4] = {12, 18, 24, 0};
+
+constexpr uint32_t size_class(uint32_t slot) {
+  return slot < 1u << 12 ? 0 : slot < 1u << 18 ? 1 : 2;
+}
+constexpr uint32_t make_key(uint32_t slot, uint32_t tag) {
+  const uint32_t c = size_class(slot);
+  return tag << (2 + kSlotBits[c]) | slot << 2 | c;
+}
+uint32_t slot_of(uint32_t key) {
+  const uint32_t bits = kSlotBits[key & 3];
+  return (key >> 2) & ((1u << bits) - 1);
 }
 
-MemoryTable::MemoryTable(uint32_t salt) : salt_(salt & 0xFF) {}
+}  // namespace
 
 uint32_t MemoryTable::add(uint8_t* base, uint64_t iova, uint64_t length, uint32_t access, uint32_t pd) {
   uint32_t slot;
   if (free_.empty()) {
     slot = static_cast<uint32_t>(regions_.size());
     regions_.emplace_back();
+    tags_.push_back({static_cast<uint32_t>(rng_.next()), static_cast<uint32_t>(rng_.next()) | 1});
     free_.reserve(regions_.capacity());  // remove() must not allocate
-    regions_[slot].key = ((slot + 1) << kTagBits) | salt_;
   } else {
     slot = free_.back();
     free_.pop_back();
   }
-  MemoryRegion& mr = regions_[slot];
-  const uint32_t tag = (mr.key + 1) & ((1u << kTagBits) - 1);
-  mr = MemoryRegion{base, iova, length, access, pd, ((slot + 1) << kTagBits) | tag};
+  Tag& tag = tags_[slot];
+  uint32_t key;
+  do {
+    key = make_key(slot, tag.next);
+    tag.next += tag.step;
+  } while (key < kFirstKey);
+  regions_[slot] = MemoryRegion{base, iova, length, access, pd, key};
   ++live_;
-  return mr.key;
+  return key;
 }
 
 bool MemoryTable::remove(uint32_t key) {
   if (find(key) == nullptr) return false;
-  const uint32_t slot = (key >> kTagBits) - 1;
+  const uint32_t slot = slot_of(key);
   MemoryRegion& mr = regions_[slot];
   mr.length = 0;
   mr.base = nullptr;
   mr.access = 0;
-  mr.iova = UINT64_MAX;  // marks the slot dead; the key stays so that the next tag differs
+  mr.iova = UINT64_MAX;  // marks the slot dead
   free_.push_back(slot);
   --live_;
   return true;
 }
 
 const MemoryRegion* MemoryTable::find(uint32_t key) const {
-  const uint32_t slot = (key >> kTagBits) - 1;
+  const uint32_t slot = slot_of(key);
   if (slot >= regions_.size()) return nullptr;
   const MemoryRegion& mr = regions_[slot];
   return mr.key == key && mr.iova != UINT64_MAX ? &mr : nullptr;

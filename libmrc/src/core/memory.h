@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/rng.h"
+
 namespace mrc::core {
 
 struct MemoryRegion {
@@ -23,8 +25,8 @@ struct MemoryRegion {
 
 class MemoryTable {
  public:
-  // `salt` goes into the keys so that they differ between processes.
-  explicit MemoryTable(uint32_t salt);
+  // The bits of a key that do not name its slot come from `seed`: nobody guesses them [MRC-SEC-8].
+  explicit MemoryTable(uint64_t seed) : rng_(seed) {}
   // Returns the key (never 0); access and pd as given.
   uint32_t add(uint8_t* base, uint64_t iova, uint64_t length, uint32_t access, uint32_t pd);
   bool remove(uint32_t key);
@@ -33,9 +35,13 @@ class MemoryTable {
   uint32_t size() const { return live_; }
 
  private:
-  uint32_t salt_;
+  struct Tag {
+    uint32_t next = 0, step = 1;
+  };
+  Rng rng_;
   uint32_t live_ = 0;
   std::vector<MemoryRegion> regions_;
+  std::vector<Tag> tags_;  // by slot
   std::vector<uint32_t> free_;
 };
 

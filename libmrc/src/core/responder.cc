@@ -79,8 +79,8 @@ bool Responder::on_request(Instant now, const wire::Flow& flow, const wire::Pack
     ++ep.counters.drop_window;
     ep.trace(now, qp_.qpn, TraceEvent::kDrop, TraceTrigger::kOutside,
              static_cast<uint64_t>(wire::NackReason::kPsnOorWindow), p.bth.psn.value());
-    if (now - last_oor_nack_ < ep.config.ack_delay) return false;  // at most one per ack_delay [MRC-CHOICE-Q5]
-    last_oor_nack_ = now;
+    if (now - last_refusal_ < ep.config.ack_delay) return false;  // at most one per ack_delay [MRC-CHOICE-Q5]
+    last_refusal_ = now;
     ep.send_nack(now, &qp_, flow, p.bth.psn, p.tseth.tx_timestamp, wire::NackReason::kPsnOorWindow);
     return false;
   }
@@ -397,6 +397,8 @@ void Responder::on_probe(Instant now, const wire::Flow& flow, const wire::Packet
 }
 
 void Responder::on_packet_in_error(Instant now, const wire::Flow& flow, const wire::Packet& p) {
+  if (now - last_refusal_ < qp_.ep->config.ack_delay) return;
+  last_refusal_ = now;
   if (faulted()) {
     nak_pending_ = true;
     owe_now();
@@ -411,8 +413,6 @@ void Responder::on_packet_in_error(Instant now, const wire::Flow& flow, const wi
     trigger(now, flow, p, expected_ - 1, true);
     return;
   }
-  if (now - last_oor_nack_ < qp_.ep->config.ack_delay) return;
-  last_oor_nack_ = now;
   uint16_t ev;
   if (expected_ != kOrigin && qp_.peer->paths.pick_answer(UINT32_MAX, &ev))
     qp_.ep->send_ack(now, *qp_.peer, ev, transport_ack(false));

@@ -133,7 +133,7 @@ class Responder {
   uint32_t msn_ = 0;
   uint32_t unsacked_bytes_ = 0;
   Instant ack_deadline_ = Instant::never();
-  Instant last_oor_nack_ = Instant::from_ns(INT64_MIN / 4);
+  Instant last_refusal_ = Instant::from_ns(INT64_MIN / 4);
   Trigger newest_;
   Trigger named_[kMaxNamed];
   uint32_t named_count_ = 0;

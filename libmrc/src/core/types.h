@@ -133,8 +133,9 @@ struct PeerDescription {
   std::vector<PlaneAddress> planes;
   bool learn = false;  // only plane 0 is given; the peer is asked for the others [MRC-EXT-1]
   uint8_t slot = 0;    // learn: process slot of the peer, for the ports of the planes to come
+  bool nic = false;    // no endpoint of ours: it is sent nothing but what OCP MRC has
   friend bool operator==(const PeerDescription& a, const PeerDescription& b) {
-    if (a.planes.size() != b.planes.size() || a.learn != b.learn || a.slot != b.slot) return false;
+    if (a.planes.size() != b.planes.size() || a.learn != b.learn || a.slot != b.slot || a.nic != b.nic) return false;
     for (size_t i = 0; i < a.planes.size(); ++i)
       if (a.planes[i].addr != b.planes[i].addr || a.planes[i].port != b.planes[i].port) return false;
     return true;

@@ -6,6 +6,7 @@
 #include <array>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "ctl/call.h"
 #include "device/device_impl.h"
@@ -18,7 +19,11 @@ namespace {
 
 constexpr int kLingerStepMs = 1;
 constexpr int kAckRepeats = 3;
-constexpr uint32_t kQpnStarts = 4096;  // a restarted process begins at one of so many numbers
+
+uint64_t random_key() {
+  std::random_device device;
+  return static_cast<uint64_t>(device()) << 32 | device();
+}
 
 }  // namespace
 
@@ -30,7 +35,7 @@ DeviceImpl::DeviceImpl(const DeviceConfig& c, std::unique_ptr<datapath::Datapath
       mtu(m),
       advice(std::move(raise)),
       datapath(std::move(d)),
-      qpns(s, static_cast<uint32_t>(c.settings.max_qps), static_cast<uint32_t>(clock_now().ns() / 1000 % kQpnStarts)),
+      qpns(s, static_cast<uint32_t>(c.settings.max_qps), random_key()),
       profiles(evs, static_cast<uint32_t>(c.planes.size()), naming_of(c.settings.ev_mode)),
       shared(this),
       staging_(std::make_unique<uint8_t[]>(core::kMaxBurstBytes + core::kHeaderRoom)) {

@@ -29,6 +29,7 @@ bool resolve_peer(const DeviceConfig& config, uint8_t slot, const IpAddress& dgi
   const bool told = listed != nullptr && !listed->planes.empty();
   const bool learn = !told && !own && config.peer_template.empty() && config.planes.size() > 1 && config.learn_peers;
   out->planes.assign(config.planes.size(), core::PlaneAddress());
+  out->nic = nic;
   out->learn = learn && !nic;  // a NIC would not answer: it is reached over plane 1
   out->slot = out->learn ? slot_of(dest_qpn) : uint8_t{0};
   for (uint32_t p = 0; p < config.planes.size(); ++p) {

@@ -2,27 +2,47 @@
 
 #include <algorithm>
 
+#include "base/rng.h"
+
 namespace mrc::device {
 
-QpnAllocator::QpnAllocator(uint8_t slot, uint32_t limit, uint32_t start)
-    : slot_(slot),
-      count_(std::clamp<uint32_t>(limit, 1, kQpIndexEnd - kFirstQpIndex)),
-      next_(start % count_),
-      used_(count_) {}
+namespace {
+constexpr uint32_t kNumbers = kQpIndexEnd - kFirstQpIndex;
+}
+
+QpnAllocator::QpnAllocator(uint8_t slot, uint32_t limit, uint64_t key)
+    : slot_(slot), limit_(std::clamp<uint32_t>(limit, 1, kNumbers)), key_(key), used_(kNumbers) {}
+
+// A Feistel network over 16 bits, walked until it leads to one of the numbers that are used.
+uint16_t QpnAllocator::permuted(uint32_t turn) const {
+  do {
+    uint32_t left = turn >> 8, right = turn & 0xFF;
+    for (uint64_t round = 0; round < 6; ++round) {
+      const uint64_t mixed = Rng(key_ + (round << 8 | right)).next();
+      const uint32_t next = left ^ static_cast<uint32_t>(mixed >> 56);
+      left = right;
+      right = next;
+    }
+    turn = left << 8 | right;
+  } while (turn >= kNumbers);
+  return static_cast<uint16_t>(turn);
+}
 
 uint32_t QpnAllocator::take() {
-  if (in_use_ == count_) return 0;
-  while (used_[next_]) next_ = (next_ + 1) % count_;
-  const uint32_t index = next_;
+  if (in_use_ == limit_) return 0;
+  uint32_t index;
+  do {
+    index = permuted(turn_);
+    turn_ = (turn_ + 1) % kNumbers;
+  } while (used_[index]);
   used_[index] = true;
   ++in_use_;
-  next_ = (next_ + 1) % count_;
   return make_qpn(slot_, static_cast<uint16_t>(index + kFirstQpIndex));
 }
 
 void QpnAllocator::give(uint32_t qpn) {
   const uint32_t index = index_of(qpn) - kFirstQpIndex;
-  if (slot_of(qpn) != slot_ || index >= count_ || !used_[index]) return;
+  if (slot_of(qpn) != slot_ || index >= kNumbers || !used_[index]) return;
   used_[index] = false;
   --in_use_;
 }

@@ -23,19 +23,23 @@ constexpr uint16_t index_of(uint32_t qpn) {
 }
 
 // Hands out QP numbers of one slot in rotation, so that a number comes back as late as possible and packets for its
-// last owner are gone by then. Not thread-safe.
+// last owner are gone by then. The order of the rotation is a permutation that the key chooses, so that nobody guesses
+// which numbers are in use [MRC-SEC-7]. Not thread-safe.
 class QpnAllocator {
  public:
-  // At most `limit` numbers; `start` moves the first one so that a restarted process begins elsewhere.
-  QpnAllocator(uint8_t slot, uint32_t limit, uint32_t start);
+  // At most `limit` numbers at a time.
+  QpnAllocator(uint8_t slot, uint32_t limit, uint64_t key);
   uint32_t take();  // 0: all are in use
   void give(uint32_t qpn);
   uint32_t in_use() const { return in_use_; }
 
  private:
+  uint16_t permuted(uint32_t turn) const;
+
   uint8_t slot_;
-  uint32_t count_;
-  uint32_t next_;
+  uint32_t limit_;
+  uint64_t key_;
+  uint32_t turn_ = 0;
   uint32_t in_use_ = 0;
   std::vector<bool> used_;
 };

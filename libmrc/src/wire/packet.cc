@@ -83,7 +83,9 @@ DecodeError decode_control(Cursor* c, Packet* out) {
   const DecodeError e = decode_control_headers(c, out);
   if (e != DecodeError::kOk) return e;
   if (c->left < kIcrcBytes) return DecodeError::kShortIcrc;
-  if (c->left > kIcrcBytes) return DecodeError::kTrailingBytes;
+  // An endpoint request may be as long as its response [MRC-EVP-6].
+  const uint32_t padding = out->bth.opcode == Opcode::kEndpointRequest ? kEndpointPadding : 0;
+  if (c->left > kIcrcBytes && c->left != kIcrcBytes + padding) return DecodeError::kTrailingBytes;
   const Bth& bth = out->bth;
   if (bth.pad != 0) return DecodeError::kBadPad;
   const bool endpoint = bth.opcode == Opcode::kEndpointRequest || bth.opcode == Opcode::kEndpointResponse ||

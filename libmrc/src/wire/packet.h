@@ -85,6 +85,9 @@ struct Packet {
 
 static_assert(sizeof(Packet) <= 104 && std::is_trivially_copyable_v<Packet>);
 
+// Zeros behind an endpoint request that is as long as its response [MRC-EVP-6].
+inline constexpr uint32_t kEndpointPadding = Eeth::kSize - Erth::kSize;
+
 // `data` is a UDP payload: BTH to ICRC. *out is complete only when kOk is returned, and points into `data`.
 [[nodiscard]] DecodeError decode(const uint8_t* data, uint32_t len, Packet* out);
 

@@ -75,6 +75,18 @@ TEST(MemoryTable, ManyRegionsHaveTheirOwnKeys) {
   EXPECT_EQ(t.size(), 1000u);
 }
 
+// [MRC-SEC-8] [MRC-MBX-1]: by what bits of the keys of ten thousand tables differ.
+TEST(MemoryTable, TheKeyOfAFirstRegionCannotBeGuessed) {
+  std::set<uint32_t> keys;
+  for (uint64_t seed = 0; seed < 10000; ++seed) {
+    MemoryTable t(seed);
+    const uint32_t key = t.add(nullptr, 0, 1, 3, 1);
+    EXPECT_GE(key, 256u);
+    keys.insert(key);
+  }
+  EXPECT_GT(keys.size(), 9500u);
+}
+
 TEST(MemoryTable, SaltSeparatesProcesses) {
   MemoryTable a(1), b(2);
   EXPECT_NE(a.add(nullptr, 0, 1, 3, 1), b.add(nullptr, 0, 1, 3, 1));

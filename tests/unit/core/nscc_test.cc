@@ -133,7 +133,7 @@ TEST_F(NsccTest, small_packets_sample_feeds_the_average_only) {
   EXPECT_EQ(nscc.avg_delay().ns(), 3000);
   nscc.on_ack(at(kNow + 2 * kR), 0, nanos(5000), false, 0, false, false);
   EXPECT_EQ(nscc.base_rtt().ns(), kR);
-  EXPECT_TRUE(did(kNsccProportional));      // delay 0
+  EXPECT_TRUE(did(kNsccProportional));     // delay 0
   EXPECT_EQ(nscc.avg_delay().ns(), 3000);  // [MRC-NSCC-18]: below what it may not lower it is no measure of the queues
   nscc.on_nack(at(kNow), kMtu, nanos(5000), true, false);
   EXPECT_EQ(nscc.base_rtt().ns(), kR);

@@ -314,5 +314,17 @@ TEST_F(RequesterAckTest, ANakOfCompletedWorkFailsTheQp) {
   EXPECT_EQ(state(), QpState::kError);
 }
 
+// [MRC-NACK-1]
+TEST_F(RequesterAckTest, ANackOfAPacketThatIsLostAlreadyCountsOnce) {
+  send(3);
+  const int64_t before = endpoint_->qp_status(qp_).inflight;
+  arrive(nack(1, wire::NackReason::kTrimmed));
+  const int64_t once = endpoint_->qp_status(qp_).inflight;
+  EXPECT_LT(once, before);
+  for (int i = 0; i < 5; ++i) arrive(nack(1, wire::NackReason::kTrimmed));
+  EXPECT_EQ(endpoint_->qp_status(qp_).inflight, once);
+  EXPECT_EQ(endpoint_->plane_counters(0).losses + endpoint_->plane_counters(1).losses, 1u);
+}
+
 }  // namespace
 }  // namespace mrc::core

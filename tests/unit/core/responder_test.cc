@@ -308,5 +308,82 @@ TEST_F(ResponderTest, AQpDestroyedWithAVerdictStillTellsIt) {
   }
 }
 
+// [MRC-RSP-1]
+TEST_F(ResponderTest, ARegionOfAnotherProtectionDomainIsShut) {
+  start();
+  wire::Packet p = write_packet(0);
+  p.req.reth.rkey = endpoint_->memory().add(memory_.data(), base(), memory_.size(), 3, 2);
+  arrive(p);
+  EXPECT_EQ(verdict(), wire::kSyndromeRemoteAccess);
+  EXPECT_FALSE(landed(0, 1));
+}
+
+// [MRC-WIMM-2]: two numbers that share a place.
+TEST_F(ResponderTest, AnImmediateThatWaitsIsNotOverwritten) {
+  attr_.max_wimm_dest = 4;
+  start();
+  receives(8);
+  arrive(imm_packet(1, 1));
+  arrive(imm_packet(5, 5));
+  EXPECT_EQ(counters().drop_access, 1u);
+  arrive(imm_packet(0, 0));
+  ASSERT_EQ(receives_.size(), 2u);
+  EXPECT_EQ(receives_[1].imm, __builtin_bswap32(0xA0B0C001));
+  EXPECT_EQ(state(), QpState::kRts);
+}
+
+// [MRC-QP-3]
+TEST_F(ResponderTest, AResetForgetsTheFault) {
+  start();
+  wire::Packet bad = write_packet(0);
+  bad.req.reth.rkey = 0;
+  arrive(bad);
+  ASSERT_EQ(state(), QpState::kError);
+  drain();
+  ASSERT_TRUE(endpoint_->modify_qp(now_, qp_, QpState::kReset, attr_));
+  bring_up(qp_);
+  arrive(write_packet(0));
+  EXPECT_EQ(verdict(), wire::kSyndromeAck);
+  endpoint_->destroy_qp(qp_);
+  sent_.clear();
+  now_ = now_ + config_.ack_delay;
+  arrive(write_packet(0));
+  EXPECT_EQ(verdict(), wire::kSyndromeAck);
+}
+
+// [MRC-RSP-11] [MRC-RSP-12] [MRC-SEC-9]
+TEST_F(ResponderTest, QpsThatAreGoneAnswerAtALimitedRateAndThePeerAlone) {
+  for (bool destroyed : {false, true}) {
+    start();
+    arrive(write_packet(0));
+    wire::Packet bad = write_packet(1);
+    bad.req.reth.rkey = 0;
+    arrive(bad);
+    drain();
+    if (destroyed) endpoint_->destroy_qp(qp_);
+    now_ = now_ + Duration::seconds(1);
+    sent_.clear();
+    for (int i = 0; i < 5; ++i) {
+      arrive(probe(static_cast<uint16_t>(i)));
+      arrive(write_packet(0));
+      drain();
+    }
+    EXPECT_EQ(sent(wire::Opcode::kAck).size(), 1u) << destroyed;
+    now_ = now_ + config_.ack_delay - Duration::nanoseconds(1);
+    arrive(write_packet(0));
+    drain();
+    EXPECT_EQ(sent(wire::Opcode::kAck).size(), 1u);
+    now_ = now_ + Duration::nanoseconds(1);
+    wire::Flow stranger = inbound();
+    stranger.src = IpAddress::v4(10, 0, 0, 77);
+    receive(write_packet(0), stranger);
+    drain();
+    EXPECT_EQ(sent(wire::Opcode::kAck).size(), 1u);
+    arrive(write_packet(0));
+    drain();
+    EXPECT_EQ(sent(wire::Opcode::kAck).size(), 2u) << destroyed;
+  }
+}
+
 }  // namespace
 }  // namespace mrc::core

@@ -34,27 +34,48 @@ TEST(QpnAllocator, take__all_numbers_once_and_none_reserved) {
 TEST(QpnAllocator, take__a_number_comes_back_last) {
   QpnAllocator numbers(0, 4, 0);
   const uint32_t first = numbers.take();
-  EXPECT_EQ(first, 3u);
   numbers.give(first);
-  EXPECT_EQ(numbers.take(), 4u);
-  EXPECT_EQ(numbers.take(), 5u);
-  EXPECT_EQ(numbers.take(), 6u);
+  for (uint32_t i = 1; i < kQpIndexEnd - kFirstQpIndex; ++i) {
+    const uint32_t qpn = numbers.take();
+    ASSERT_NE(qpn, first);
+    numbers.give(qpn);
+  }
   EXPECT_EQ(numbers.take(), first);
+}
+
+TEST(QpnAllocator, take__no_more_than_the_limit) {
+  QpnAllocator numbers(0, 4, 7);
+  for (int i = 0; i < 4; ++i) EXPECT_NE(numbers.take(), 0u);
   EXPECT_EQ(numbers.take(), 0u);
 }
 
-TEST(QpnAllocator, take__start_moves_the_first) {
-  EXPECT_EQ(QpnAllocator(2, 100, 10).take(), 0x02000Du);
-  EXPECT_EQ(QpnAllocator(2, 10, 10).take(), 0x020003u);
+// [MRC-SEC-7]: another key, another order, and neighbours in time are not neighbours in number.
+TEST(QpnAllocator, take__the_key_decides_the_order) {
+  constexpr uint32_t kTakes = 4096;
+  QpnAllocator a(1, 65532, 1), b(1, 65532, 2), again(1, 65532, 1);
+  uint32_t same = 0, beside = 0, last = 0;
+  std::set<uint32_t> upper;
+  for (uint32_t i = 0; i < kTakes; ++i) {
+    const uint32_t qpn = a.take();
+    EXPECT_EQ(again.take(), qpn);
+    same += qpn == b.take();
+    beside += qpn == last + 1;
+    last = qpn;
+    upper.insert(index_of(qpn) >> 8);
+  }
+  EXPECT_LT(same, 10u);
+  EXPECT_LT(beside, 10u);
+  EXPECT_EQ(upper.size(), 256u);
 }
 
 TEST(QpnAllocator, give__foreign_and_free_numbers_change_nothing) {
   QpnAllocator numbers(1, 2, 0);
   const uint32_t a = numbers.take();
-  numbers.take();
+  const uint32_t b = numbers.take();
   numbers.give(make_qpn(2, index_of(a)));
   numbers.give(make_qpn(1, 0));
-  numbers.give(make_qpn(1, 5));
+  for (uint16_t i = 3; i < 500; ++i)
+    if (make_qpn(1, i) != a && make_qpn(1, i) != b) numbers.give(make_qpn(1, i));
   EXPECT_EQ(numbers.in_use(), 2u);
   numbers.give(a);
   numbers.give(a);

@@ -213,6 +213,20 @@ TEST(Packet, PadFillsUpToFourAndOnlyAtTheEnd) {  // [MRC-BTH-3]
   EXPECT_EQ(decode_exact(unaligned), DecodeError::kBadPad);
 }
 
+TEST(Packet, AnEndpointRequestMayBeAsLongAsItsResponse) {  // [MRC-EVP-6]
+  for (const GoldenPacket& g : golden_packets()) {
+    const auto op = static_cast<Opcode>(g.bytes[0]);
+    if (!is_control(op)) continue;
+    SCOPED_TRACE(g.name);
+    for (size_t more : {kEndpointPadding - 1, kEndpointPadding, kEndpointPadding + 1}) {
+      Bytes b = g.bytes;
+      b.resize(b.size() + more);
+      const bool good = op == Opcode::kEndpointRequest && more == kEndpointPadding;
+      EXPECT_EQ(decode_exact(b), good ? DecodeError::kOk : DecodeError::kTrailingBytes);
+    }
+  }
+}
+
 TEST(Packet, ControlPacketsHaveNoBodyAndNoPad) {  // [MRC-WIRE-5]
   for (const GoldenPacket& g : golden_packets()) {
     if (!is_control(static_cast<Opcode>(g.bytes[0]))) continue;

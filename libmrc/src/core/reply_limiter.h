@@ -1,0 +1,82 @@
+// ReplyLimiter: which connectionless requests (EV probe, port status, plane request) are answered. The source of such a
+// request is not proven, so an answer may go to somebody who asked nothing. Two limits per source address: answers per
+// second, and, for addresses of no peer, no more bytes than were received from there. And one for all sources together,
+// because the table is small and new addresses push out old ones. [MRC-SEC-11]
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/ip.h"
+#include "base/time.h"
+
+namespace mrc::core {
+
+class ReplyLimiter {
+ public:
+  // Answers per second, and how many of them at once.
+  static constexpr int64_t kPeerRate = 20000, kPeerBurst = 4096;
+  static constexpr int64_t kStrangerRate = 2000, kStrangerBurst = 512;
+  static constexpr int64_t kAllStrangersRate = 20000, kAllStrangersBurst = 2048;
+  static constexpr uint32_t kMaxSavedBytes = 4096;
+
+  explicit ReplyLimiter(uint64_t secret) : secret_(secret) {}
+
+  bool allow(Instant now, const IpAddress& from, bool is_peer, uint32_t request_bytes, uint32_t reply_bytes) {
+    Source& s = find(from);
+    const int64_t rate = is_peer ? kPeerRate : kStrangerRate, burst = is_peer ? kPeerBurst : kStrangerBurst;
+    s.bytes = std::min(s.bytes + request_bytes, kMaxSavedBytes);
+    if (!is_peer && s.bytes < reply_bytes) return false;
+    if (!s.tokens.has(now, rate, burst)) return false;
+    if (!is_peer) {
+      if (!strangers_.has(now, kAllStrangersRate, kAllStrangersBurst)) return false;
+      strangers_.take();
+      s.bytes -= reply_bytes;
+    }
+    s.tokens.take();
+    return true;
+  }
+
+ private:
+  static constexpr size_t kSources = 256;
+
+  // In billionths of an answer; full in the beginning.
+  struct Bucket {
+    Instant filled = Instant::from_ns(INT64_MIN / 4);
+    int64_t level = 0;
+    bool has(Instant now, int64_t rate, int64_t burst) {
+      constexpr int64_t kOne = 1000000000;
+      const int64_t full = burst * kOne;
+      const int64_t passed = (now - filled).ns();
+      filled = now;
+      level = passed >= full / rate ? full : std::min(full, level + passed * rate);
+      return level >= kOne;
+    }
+    void take() { level -= 1000000000; }
+  };
+  struct Source {
+    IpAddress addr;
+    Bucket tokens;
+    uint32_t bytes = 0;
+  };
+
+  Source& find(const IpAddress& from) {
+    uint64_t h = secret_;
+    for (const uint8_t b : from.bytes) h = (h ^ b) * 0x9E3779B97F4A7C15ull, h ^= h >> 29;
+    Source* const pair = &sources_[h % (kSources / 2) * 2];
+    if (pair[0].addr == from) return pair[0];
+    if (pair[1].addr == from) return pair[1];
+    Source& older = pair[0].tokens.filled < pair[1].tokens.filled ? pair[0] : pair[1];
+    older = Source();
+    older.addr = from;
+    return older;
+  }
+
+  const uint64_t secret_;
+  Bucket strangers_;
+  std::array<Source, kSources> sources_;
+};
+
+}  // namespace mrc::core

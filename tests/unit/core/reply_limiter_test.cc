@@ -1,0 +1,126 @@
+// How many connectionless requests are answered. [MRC-SEC-11]
+#include "core/reply_limiter.h"
+
+#include "lone_endpoint.h"
+
+namespace mrc::core {
+namespace {
+
+const Instant kStart = Instant::from_ns(5000000000);
+const IpAddress kFrom = IpAddress::v4(10, 0, 0, 9);
+
+int allowed(ReplyLimiter* limiter, Instant now, const IpAddress& from, bool peer, int tries, uint32_t asked = 52) {
+  int n = 0;
+  for (int i = 0; i < tries; ++i) n += limiter->allow(now, from, peer, asked, 52);
+  return n;
+}
+
+TEST(ReplyLimiter, SoManyAtOnceAndSoManyPerSecond) {
+  ReplyLimiter limiter(1);
+  EXPECT_EQ(allowed(&limiter, kStart, kFrom, false, 10000), ReplyLimiter::kStrangerBurst);
+  EXPECT_EQ(allowed(&limiter, kStart + Duration::milliseconds(10), kFrom, false, 10000),
+            ReplyLimiter::kStrangerRate / 100);
+  EXPECT_EQ(allowed(&limiter, kStart + Duration::seconds(9), kFrom, false, 10000), ReplyLimiter::kStrangerBurst);
+  EXPECT_EQ(allowed(&limiter, kStart, IpAddress::v4(10, 0, 0, 8), true, 10000), ReplyLimiter::kPeerBurst);
+}
+
+TEST(ReplyLimiter, NoMoreBytesThanCame) {
+  ReplyLimiter limiter(1);
+  EXPECT_EQ(allowed(&limiter, kStart, kFrom, false, 130, 32), 130 * 32 / 52);
+  EXPECT_EQ(allowed(&limiter, kStart, IpAddress::v4(10, 0, 0, 8), true, 130, 32), 130);
+}
+
+TEST(ReplyLimiter, ManyAddressesShareALimit) {
+  ReplyLimiter limiter(1);
+  int n = 0;
+  for (int i = 0; i < 100000; ++i)
+    n += limiter.allow(
+        kStart, IpAddress::v4(11, static_cast<uint8_t>(i >> 16), static_cast<uint8_t>(i >> 8), static_cast<uint8_t>(i)),
+        false, 52, 52);
+  EXPECT_EQ(n, ReplyLimiter::kAllStrangersBurst);
+}
+
+class ReplyTest : public LoneEndpoint {};
+
+// A flood of requests does not take the room of our own control packets, and is answered in part.
+TEST_F(ReplyTest, AFloodOfRequestsLeavesRoomForOurOwnPackets) {
+  start();
+  wire::Flow flow = inbound();
+  flow.src = IpAddress::v4(10, 0, 0, 77);
+  wire::Packet p = packet(wire::Opcode::kEndpointRequest);
+  p.bth.dqp = wire::kEndpointQpn;
+  p.erth = wire::Erth();
+  p.erth.op = wire::EndpointOp::kEvProbe;
+  for (int i = 0; i < 5000; ++i) receive(p, flow);
+  EXPECT_EQ(endpoint_->control_waiting(), 0u);
+  EXPECT_GT(counters().drop_replies, 4000u);
+  EXPECT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 0, 5, false, 0, Duration::seconds(1)));
+  drain();
+  uint64_t bytes = 0;
+  for (const SentPacket* s : sent(wire::Opcode::kEndpointResponse)) bytes += s->bytes.size();
+  EXPECT_GT(bytes, 0u);
+  EXPECT_LE(bytes, 5000u * 32);
+  ASSERT_EQ(sent(wire::Opcode::kEndpointRequest).size(), 1u);
+  EXPECT_EQ(sent_[0]->op(), wire::Opcode::kEndpointRequest);  // before the answers
+  EXPECT_EQ(sent_[0]->bytes.size(), 52u);                     // as long as its answer [MRC-EVP-6]
+}
+
+// A peer that is a NIC gets what OCP MRC has.
+TEST_F(ReplyTest, ARequestToANicIsNotPadded) {
+  peer_.nic = true;
+  start();
+  endpoint_->start_endpoint_op(now_, peer_id_, 0, 5, false, 0, Duration::seconds(1));
+  drain();
+  EXPECT_EQ(sent(wire::Opcode::kEndpointRequest)[0]->bytes.size(), 32u);
+}
+
+// With no room for it a control packet is not counted as sent, and the silence that follows is no fault of its path.
+TEST_F(ReplyTest, WhatFindsNoRoomIsNotCountedAsSent) {
+  attr_.mpr_dest = 1;
+  start();
+  uint16_t id = 1;
+  while (endpoint_->start_endpoint_op(now_, peer_id_, 0, id, false, 0, Duration::seconds(9))) ++id;
+  EXPECT_EQ(endpoint_->control_waiting(), 1024u);
+  arrive(write_packet(128));  // outside of the window
+  EXPECT_EQ(counters().drop_window, 1u);
+  EXPECT_EQ(counters().tx_nacks, 0u);
+  post(1, 8);
+  while (counters().tx_data == 0) {  // the data leaves behind all of them
+    ASSERT_TRUE(endpoint_->poll_tx(now_, &burst_, UINT32_MAX));
+  }
+  while (endpoint_->start_endpoint_op(now_, peer_id_, 0, id, false, 0, Duration::seconds(9))) ++id;
+  for (int i = 0; i < 10; ++i) {
+    now_ = now_ + Duration::milliseconds(1);
+    endpoint_->handle_timeout(now_);
+  }
+  EXPECT_EQ(counters().tx_probes, 0u);
+  EXPECT_EQ(counters().ev_assumed_bad, 0u);
+}
+
+class LearnTest : public LoneEndpoint {};
+
+// [MRC-EXT-5]
+TEST_F(LearnTest, NoPeerPointsUsAtAGroup) {
+  peer_.learn = true;
+  peer_.planes[1] = {};
+  start();
+  drain();
+  const auto asked = sent(wire::Opcode::kPlaneRequest);
+  ASSERT_FALSE(asked.empty());
+  for (const IpAddress& bad : {IpAddress::v4(224, 0, 0, 1), IpAddress::v4(239, 255, 255, 255),
+                               IpAddress::v4(255, 255, 255, 255), IpAddress::v4(0, 0, 0, 0)}) {
+    wire::Packet p = packet(wire::Opcode::kPlaneResponse);
+    p.bth.dqp = wire::kEndpointQpn;
+    p.plth = asked[0]->p.plth;
+    p.plth.planes = 2;
+    p.plth.addr = bad;
+    p.plth.port = 4791;
+    p.plth.ready = true;
+    arrive(p);
+    EXPECT_TRUE(endpoint_->peer_description(peer_id_).planes[1].addr.is_zero()) << bad.to_string();
+  }
+  EXPECT_EQ(counters().planes_learnt, 0u);
+}
+
+}  // namespace
+}  // namespace mrc::core
