@@ -59,7 +59,7 @@ MessageMap::Verdict MessageMap::check_neighbours(const MessageClaim& p, uint64_t
                                                  int64_t high, Fit fit) const {
   const int64_t n = p.packets;
   // The nearest record before it, or the last complete message, which ends at 0.
-  uint64_t below = m - 1;
+  uint64_t below = std::max(std::min(m, end_) - 1, base_);  // beyond end_ the ring holds other numbers
   while (below > base_ + 64 && present_.window(below - 63) == 0) below -= 64;
   while (below > base_ && !present_.test(below)) --below;
   const auto gap_below = static_cast<int64_t>(m - below);

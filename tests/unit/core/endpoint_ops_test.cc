@@ -143,7 +143,8 @@ TEST_F(EndpointOpsTest, ResponsesGoToTheSlotThatAsked) {
   EXPECT_EQ(asked()[0]->p.erth.vendor_info, 3);
 }
 
-// [MRC-PORT-1] [MRC-CHOICE-Q23]: bit 0 is port 1. New data avoid the plane from the packet on, the probes leave at once.
+// [MRC-PORT-1] [MRC-CHOICE-Q23]: bit 0 is port 1. New data avoid the plane from the packet on, the probes leave at
+// once.
 TEST_F(EndpointOpsTest, PortStatusMovesTrafficAtOnceAndForGoodWhenProbesGoUnanswered) {
   config_.max_segments = 1;  // every packet on its own EV
   start();
@@ -225,7 +226,8 @@ TEST_F(EndpointOpsTest, IdsOfProbesAreDrawn) {
   start();
   port_status(1, 0);
   ASSERT_EQ(asked().size(), 3u);
-  const uint32_t a = asked()[0]->p.bth.psn.value(), b = asked()[1]->p.bth.psn.value(), c = asked()[2]->p.bth.psn.value();
+  const uint32_t a = asked()[0]->p.bth.psn.value(), b = asked()[1]->p.bth.psn.value(),
+                 c = asked()[2]->p.bth.psn.value();
   for (uint32_t id : {a, b, c}) EXPECT_GE(id, 0x8000u);
   EXPECT_NE(b, a + 1);
   EXPECT_NE(c - b, b - a);

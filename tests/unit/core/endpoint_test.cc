@@ -75,11 +75,11 @@ TEST_F(EndpointTest, ResetForgetsWorkAndStartsFromTheNewPsns) {
 }
 
 TEST_F(EndpointTest, NumbersAreTakenOnceAndOnlyUpToTheLimit) {
-  config_.max_qps = 0x102;
+  config_.max_qps = 2;
   start();
   EXPECT_EQ(endpoint_->create_qp({this, kOwnQpn, 1, {1, 1, 1, 0}}), nullptr);
-  EXPECT_EQ(endpoint_->create_qp({this, 0x102, 1, {1, 1, 1, 0}}), nullptr);
-  EXPECT_NE(endpoint_->create_qp({this, 0x100, 1, {1, 1, 1, 0}}), nullptr);
+  EXPECT_NE(endpoint_->create_qp({this, 0xFFFE, 1, {1, 1, 1, 0}}), nullptr);
+  EXPECT_EQ(endpoint_->create_qp({this, 0x100, 1, {1, 1, 1, 0}}), nullptr);
 }
 
 TEST_F(EndpointTest, PeersAreInternedByDescription) {

@@ -240,6 +240,7 @@ TEST_F(MessageMapTest, TheRingGrowsWithTheMessagesInFlightAndHasALimit) {
   EXPECT_LE(small, 4096u);
   for (uint16_t m = 4000; m > 0; --m) ASSERT_TRUE(take(claim({m, m, 1, 5}, 0)));
   EXPECT_LE(map_.bytes(), 8192u * 32);
+  for (uint16_t m : {8192, 8200, 12190, 20000}) EXPECT_EQ(check(claim({m, m, 1, 5}, 0)), Fit::kNew);  // laps ahead
   ASSERT_TRUE(take(claim({32640, 32640, 1, 5}, 0)));
   EXPECT_LE(map_.bytes(), 65536u * 32);
   ASSERT_TRUE(take(claim({0, 0, 1, 5}, 0)));

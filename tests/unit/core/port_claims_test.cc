@@ -1,4 +1,5 @@
-// What a peer says about its ports against what probes prove: both sides of each threshold. [MRC-PORT-1] [MRC-PORT-3..5]
+// What a peer says about its ports against what probes prove: both sides of each threshold. [MRC-PORT-1]
+// [MRC-PORT-3..5]
 #include "core/port_claims.h"
 
 #include <gtest/gtest.h>
