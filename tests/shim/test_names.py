@@ -44,6 +44,7 @@ def test_no_object_of_ours_reaches_libibverbs():
 
 
 def test_libibverbs_survives_objects_of_ours():
-    process = session.run(["@PROGRAMS@/shim_unknown_names", session.SHIM], preload=False)
+    runtime = (("LD_PRELOAD", session.RUNTIME),) if session.RUNTIME else ()
+    process = session.run(["@PROGRAMS@/shim_unknown_names", session.SHIM], runtime, preload=False)
     assert process.process.returncode == 0 and "refused" in process.out, str(process)
     assert process.out.count("mrc-verbs does not know") == 1, str(process)
