@@ -1,5 +1,6 @@
 """Programs that know nothing of MRC run through the loss of a T1, of a whole plane and of ports, through flaps and silent loss:
-perftest's ib_write_bw over the verbs shim, and NCCL's network plugin under collectives whose every result is checked."""
+perftest's ib_write_bw over the verbs shim, NCCL's network plugin under collectives whose every result is checked, and NVIDIA's
+NCCL itself, without a GPU, where it is installed."""
 import json
 import signal
 import subprocess
@@ -103,6 +104,21 @@ def test_ib_write_bw_over_the_shim():
         said = ended_well(client, server)
         for line in said:
             assert "Completion with" not in line and "BW average" in line, line
+
+
+def test_nccl_itself():
+    rig = programs.path("MRC_NCCL_RIG")
+    found = subprocess.run([rig, "--library"], capture_output=True, text=True, check=False)
+    lab.need(found.returncode == 0, found.stdout.strip())
+    with Lab(FABRIC) as two:
+        launch = f"{lab.MRC_FABRIC} exec --lab {two.name} h{{rank}} --"
+        ring = start([rig, "--ranks", "4", "--sizes", "4M", "-n", "5", "--out-of-place", "-D", str(LIMIT_S - 10), "-w", "0",
+                      "--launch", launch, "-T", str(LIMIT_S)], environment({"NCCL_SOCKET_IFNAME": "oob"}))
+        moving = Movement(two, ring)
+        assert moving(), "it never starts"
+        break_and_mend(two, moving)
+        ring.send_signal(signal.SIGINT)
+        ended_well(ring)
 
 
 def test_nccl_harness():

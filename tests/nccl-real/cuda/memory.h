@@ -15,7 +15,8 @@ struct Range {
 
 constexpr unsigned char kPoison = 0xa5;
 
-// nullptr: no memory. The end is 256-byte aligned and lies at the guard page.
+// Returns nullptr where there is no memory. Less than a page ends at the guard page, but for the alignment of 256 bytes; more
+// begins at a page.
 void* allocate(size_t size, bool device, int device_number);
 // False: no such allocation.
 bool release(void* base);
@@ -23,7 +24,7 @@ void register_host(void* base, size_t size);
 bool unregister_host(void* base);
 // The allocation or registration that holds the address; false: none.
 bool find(const void* address, Range* range);
-// Bytes and number of allocations that were not freed.
+// Number of allocations that are not freed yet.
 size_t live_allocations();
 
 }  // namespace mrc::nccl_rig::cuda

@@ -14,7 +14,7 @@ namespace {
 struct LlLines {
   static constexpr Protocol kProtocol = kLl;
   static constexpr size_t kLine = 16, kData = 8;
-  static constexpr uint64_t kClean = 0x7ffffff8;  // now and then the whole slot gets new flags, so that none is met again
+  static constexpr uint64_t kClean = 0x7ffffff8;  // whole slots are rewritten at such steps, so that no old flag is valid after the step's 32 bits wrap
   static constexpr bool kCountsInTail = false;
   static uint64_t half(uint32_t data, uint32_t flag) { return data | uint64_t{flag} << 32; }
   static bool ready(const char* line, uint64_t step) {

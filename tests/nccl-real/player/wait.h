@@ -1,4 +1,4 @@
-// Waiting as a kernel does, by looking; but kindly, since the host's few cores run the proxies too.
+// Waits for memory to change, as a kernel does. Yields, then sleeps: the proxies run on the same few cores.
 #pragma once
 
 #include <sched.h>

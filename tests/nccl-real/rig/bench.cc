@@ -111,16 +111,21 @@ struct Figures {
 Figures measure(const Process& process, std::vector<Gpu>* gpus, Measurement* m, unsigned seed) {
   const Options& o = process.options;
   Figures figures;
+  const double began = now_s();
   m->prepare(seed);
   if (o.warm_up > 0) m->time(o.warm_up);
-  if (o.iterations > 0) figures.seconds = m->time(o.iterations);
-  if (o.check) {
-    m->prepare(seed + 1);  // a run in place has changed its input
-    process.board.barrier();
-    m->start();
-    wait_for(process, gpus);
-    figures.wrong = static_cast<size_t>(process.board.sum(process.number, static_cast<double>(m->wrong())));
-  }
+  bool again = false;
+  do {
+    if (o.iterations > 0) figures.seconds = m->time(o.iterations);
+    if (o.check) {
+      m->prepare(++seed);  // a run in place has changed its input
+      process.board.barrier();
+      m->start();
+      wait_for(process, gpus);
+      figures.wrong += static_cast<size_t>(process.board.sum(process.number, static_cast<double>(m->wrong())));
+    }
+    again = process.number == 0 && now_s() - began < o.duration_s && !process.board.finishing();
+  } while (process.board.maximum(process.number, again ? 1 : 0) > 0);
   return figures;
 }
 

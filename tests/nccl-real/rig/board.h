@@ -32,13 +32,14 @@ class Board {
 
   void fail() { failed_ = true; }
   bool failed() const { return failed_; }
-  // For cases in which a process ends on purpose: the barriers count fewer from now on.
-  void leave() { --processes_; }
+  // The user interrupts: the batch under way is the last.
+  void finish() { finishing_ = true; }
+  bool finishing() const { return finishing_; }
 
  private:
   std::atomic<int> processes_, waiting_;
   std::atomic<unsigned> generation_;
-  std::atomic<bool> failed_;
+  std::atomic<bool> failed_, finishing_;
   NcclUniqueId id_;
   double values_[kMaxProcesses];
   int all_;

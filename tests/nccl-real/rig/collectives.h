@@ -34,7 +34,7 @@ class Collective {
   virtual long in_place_offset(const Run&) const { return 0; }
   virtual int start(const Run& r) const = 0;
   virtual double bus_factor(int ranks) const { return static_cast<double>(ranks - 1) / ranks; }
-  // Element i of what rank r puts in, and of what it must get; what `checked` says no to is not looked at.
+  // Element i of the input of a rank, and of the output that it must get. Not compared where checked() is false.
   virtual double input(const Run& r, size_t i) const;
   virtual double output(const Run& r, size_t i) const = 0;
   virtual bool checked(const Run&) const { return true; }

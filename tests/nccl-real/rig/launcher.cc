@@ -158,6 +158,9 @@ class Child {
   std::ofstream file_;
 };
 
+Board* interrupted_board = nullptr;
+void interrupt(int) { interrupted_board->finish(); }
+
 using Children = std::vector<std::unique_ptr<Child>>;
 
 // Until all have ended; false: not in time.
@@ -168,7 +171,7 @@ bool serve(const Options& options, Children* children, Board* board, nlohmann::j
   for (;;) {
     std::vector<pollfd> polled;
     for (auto& child : *children) polled.push_back({child->fd(), POLLIN, 0});
-    poll(polled.data(), polled.size(), 50);
+    if (poll(polled.data(), polled.size(), 50) < 0) continue;  // interrupted
     bool all_ended = true;
     for (size_t i = 0; i < polled.size(); ++i) {
       if (polled[i].revents) (*children)[i]->read_some(report);
@@ -221,8 +224,11 @@ int run_all(const Options& options, char** argv) {
   int descriptor = -1;
   Board* board = Board::create(options.processes, &descriptor);
   nlohmann::json lines = nlohmann::json::array();
+  signal(SIGINT, SIG_IGN);  // what the ranks inherit
   Children children;
   for (int i = 0; i < options.processes; ++i) children.push_back(std::make_unique<Child>(options, i, descriptor, argv));
+  interrupted_board = board;
+  signal(SIGINT, options.duration_s > 0 ? interrupt : SIG_DFL);
   const bool in_time = serve(options, &children, board, &lines);
   const int code = verdict(options, children, in_time);
   if (options.json != "-") printf(code == 0 ? "# all well: %d ranks over %s\n" : "# FAILED: %d ranks over %s\n", options.ranks(),

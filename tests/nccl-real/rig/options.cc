@@ -136,6 +136,10 @@ Options parse_options(int argc, char** argv) {
   app.add_option("-f,--stepfactor", factor, "Sizes grow by this factor")->check(CLI::Range(1.01, 1e6));
   app.add_option("-n,--iters", o.iterations, "Timed runs of each size")->check(CLI::Range(0, 1000000))->capture_default_str();
   app.add_option("-w,--warmup_iters", o.warm_up, "Runs before them")->check(CLI::Range(0, 100000))->capture_default_str();
+  app.add_option("-D,--duration", o.duration_s,
+                 "Seconds for each size, in batches of --iters of which each is checked; an interrupt (Ctrl-C) makes the batch "
+                 "under way the last")
+      ->check(CLI::Range(0.0, 86400.0));
   app.add_option("-c,--check", check, "1: compare every element, 0: do not")->check(CLI::Range(0, 1))->capture_default_str();
   app.add_option("-d,--datatype", types, "int8 ... f8e5m2 (comma-separated), or all")->capture_default_str();
   app.add_option("-o,--op", ops, "sum, prod, max, min, avg, or all")->capture_default_str();
