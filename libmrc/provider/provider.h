@@ -1,6 +1,6 @@
 // Provider: who implements MRC for the plugin and the shim. Without configuration it is this project's library; the
 // environment variable MRC_PROVIDER names another one (a path, or a name for the dynamic linker) that exports the same
-// 41 functions, as the libraries of MRC NICs do. Design decision 4.
+// 41 functions, as the libraries of MRC NICs do [spec/architecture.md, decision 4].
 //
 // A table, because both may be in one process under the same names. Functions that a library of API 1.0.0 lacks, and
 // the controller's, may be null; the others are checked when the table is made.

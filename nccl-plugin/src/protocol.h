@@ -2,7 +2,7 @@
 //
 // For each group of receives (1..8 buffers) the receiver writes a row of slots into the sender's FIFO, one slot per
 // buffer. Rows are numbered from 1; row r stands at place r modulo kRows. A slot is valid when its `row` is the number
-// that the sender expects next: it is the slot's last word, and a packet is stored in ascending order [clients.md
+// that the sender expects next: it is the slot's last word, and a packet is stored in ascending order [spec/clients.md
 // rule 14]. A write carries at most four slots, so that it is one packet whatever the MTU is and is stored in order as
 // a whole; slots of a row may still arrive one before the other, so each is checked.
 //

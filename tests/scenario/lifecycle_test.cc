@@ -20,7 +20,7 @@ void to_rts(Pair* p, int node, Qp* qp, const QpAttr& attr, QpState last = QpStat
   }
 }
 
-// clients.md rule 3: packets reach a QP in INIT. They are dropped in silence and sent again within milliseconds.
+// spec/clients.md rule 3: packets reach a QP in INIT. They are dropped in silence and sent again within milliseconds.
 TEST(Lifecycle, APeerStillInInitIsServedSoonAfterRts) {
   Pair p;
   Qp* a = p.fabric.make_qp(0);
@@ -107,7 +107,8 @@ TEST(Lifecycle, DestroyWithTrafficUnderWayLeavesOthersAlone) {
   EXPECT_TRUE(p.arrived(500000, 200000));
 }
 
-// clients.md rule 2: a server destroys its QP right after its last receive completion; something answers all the same.
+// spec/clients.md rule 2: a server destroys its QP right after its last receive completion; something answers all the
+// same.
 TEST(Lifecycle, ADestroyedResponderStillAcknowledges) {
   Pair p;
   p.fabric.post_receives(1, p.link.qb, 1, 1);

@@ -14,7 +14,7 @@ void disturb(Fabric* f, double loss) {
   }
 }
 
-// clients.md rule 13: completions of one QP come in posting order.
+// spec/clients.md rule 13: completions of one QP come in posting order.
 TEST(Order, SendCompletionsComeInPostingOrder) {
   Pair p;
   disturb(&p.fabric, 0.02);
@@ -23,7 +23,7 @@ TEST(Order, SendCompletionsComeInPostingOrder) {
   for (uint64_t i = 0; i < 100; ++i) EXPECT_EQ(p.sends()[i].wr_id, i);
 }
 
-// clients.md rule 13: when the receive completes, all earlier writes and the message's own payload are in memory.
+// spec/clients.md rule 13: when the receive completes, all earlier writes and the message's own payload are in memory.
 TEST(Order, ReceiveCompletionImpliesAllEarlierData) {
   for (double loss : {0.0, 0.03}) {
     Pair p;

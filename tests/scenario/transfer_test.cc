@@ -33,7 +33,7 @@ TEST_P(Sizes, WritesAroundTheMtuArriveWholeAndNothingBeside) {
 }
 INSTANTIATE_TEST_SUITE_P(Mtu, Sizes, testing::Values(256, 512, 1024, 2048, 4096, 8192));
 
-// [MRC-WIRE-4]: an Only packet with dmalen 0 is valid; clients.md rule 11: no SGE, or one of zeros.
+// [MRC-WIRE-4]: an Only packet with dmalen 0 is valid; spec/clients.md rule 11: no SGE, or one of zeros.
 TEST(Transfer, EmptyWriteImmIsASignal) {
   Pair p;
   p.fabric.post_receives(1, p.link.qb, 70, 2);
@@ -105,7 +105,7 @@ TEST(Transfer, InlineDataMayBeOverwrittenAfterPost) {
   EXPECT_EQ(p.target[64], kFill);
 }
 
-// clients.md rule 12: queues are used to the last slot; a signalled completion frees itself and the run before it.
+// spec/clients.md rule 12: queues are used to the last slot; a signalled completion frees itself and the run before it.
 TEST(Transfer, UnsignalledRunsAreReportedAsSlots) {
   Pair p;
   for (uint64_t i = 0; i < 64; ++i) ASSERT_EQ(p.write(i, i * 100, 100, i == 62), PostResult::kOk);

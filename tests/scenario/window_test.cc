@@ -68,7 +68,7 @@ TEST(Window, TheLargestWindowIsUsedToItsEnd) {
   EXPECT_EQ(p.counters(1).drop_window, 0u);
 }
 
-// clients.md rule 5: more WriteIMMs are posted than the limit; they queue at the sender and none fails.
+// spec/clients.md rule 5: more WriteIMMs are posted than the limit; they queue at the sender and none fails.
 TEST(Window, WriteImmsBeyondTheLimitQueueAtTheSender) {
   QpAttr attr;
   attr.max_wimm = attr.max_wimm_dest = 4;

@@ -43,7 +43,7 @@ class End:
         cap = QPCap(max_send_wr=depth, max_recv_wr=depth, max_send_sge=sge, max_recv_sge=sge, max_inline_data=64)
         self.qp = QP(pd, QPInitAttr(qp_type=qp_type, scq=self.cq, rcq=self.cq, srq=srq, cap=cap, sq_sig_all=0))
 
-    def connect(self, other, rnr_retry=7, min_rnr_timer=1):
+    def connect(self, other, rnr_retry=7, min_rnr_timer=1, rtr_only=False):
         gid = self.ctx.query_gid(1, 3)
         attr = QPAttr(qp_state=e.IBV_QPS_INIT, port_num=1)
         attr.qp_access_flags = self.access
@@ -53,7 +53,7 @@ class End:
         attr.max_rd_atomic = attr.max_dest_rd_atomic = 4
         attr.min_rnr_timer, attr.timeout, attr.retry_cnt, attr.rnr_retry = min_rnr_timer, 14, 7, rnr_retry
         attr.ah_attr = AHAttr(is_global=1, port_num=1, gr=GlobalRoute(dgid=gid, sgid_index=3, hop_limit=64))
-        self.qp.to_rts(attr)
+        (self.qp.to_rtr if rtr_only else self.qp.to_rts)(attr)
 
     def sge(self, length, offset=0):
         return SGE(self.mr.buf + offset, length, self.mr.lkey)
@@ -92,6 +92,7 @@ def status(wc, expected):
 
 
 def check_device(ctx, pd):
+    """[VRB-DEV-2]"""
     assert DEVICE in [d.name.decode() for d in get_device_list()]
     attr = ctx.query_device()
     assert attr.max_qp > 1000 and attr.max_qp_wr >= 8192 and attr.max_sge >= 6
@@ -144,7 +145,7 @@ def check_send(ctx, pd):
 
 
 def check_order(ctx, pd):
-    """Unsignalled, small, large, writes and reads between: completions in the order of posting."""
+    """Unsignalled, small, large, writes and reads between: completions in the order of posting. [VRB-REQ-5] [VRB-RSP-1]"""
     a, b = pair(ctx, pd)
     for i in range(8):
         b.recv(100 + i)
@@ -181,6 +182,7 @@ def check_read_and_atomics(ctx, pd):
 
 
 def check_errors(ctx, pd):
+    """[VRB-RSP-4] [VRB-RSP-5] [VRB-QP-2]: a refusal arrives as such, also where the queue pair admits nothing."""
     a, b = pair(ctx, pd)
     b.recv(1, length=10)
     a.send(2, e.IBV_WR_SEND, 11)
@@ -269,6 +271,7 @@ def check_completion_events(ctx, pd):
 
 
 def check_extended(ctx, pd):
+    """[VRB-WR-1]"""
     cq = CQEX(ctx, CqInitAttrEx(cqe=32, wc_flags=e.IBV_WC_STANDARD_FLAGS))
     ops = e.IBV_QP_EX_WITH_SEND | e.IBV_QP_EX_WITH_RDMA_WRITE | e.IBV_QP_EX_WITH_RDMA_READ
     init = QPInitAttrEx(qp_type=e.IBV_QPT_RC, scq=cq, rcq=cq, pd=pd, cap=QPCap(8, 8, 1, 1, 32),
@@ -292,7 +295,35 @@ def check_extended(ctx, pd):
           comp_mask=e.IBV_QP_INIT_ATTR_PD | e.IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, send_ops_flags=e.IBV_QP_EX_WITH_TSO))
 
 
+def check_peer_in_rtr(ctx, pd):
+    """A queue pair that stays in RTR answers READs and confirms SENDs. [VRB-QP-3]"""
+    a, b = End(ctx, pd), End(ctx, pd)
+    b.connect(a, rtr_only=True)
+    a.connect(b)
+    b.mr.write(b"answer", 6)
+    b.recv(1)
+    a.send(2, e.IBV_WR_RDMA_READ, 6, remote=b)
+    status(a.wait(), e.IBV_WC_SUCCESS)
+    assert a.mr.read(6, 0) == b"answer"
+    a.send(3, e.IBV_WR_SEND, 6)
+    status(b.wait(), e.IBV_WC_SUCCESS)
+    status(a.wait(), e.IBV_WC_SUCCESS)
+    assert b.qp.query(e.IBV_QP_STATE)[0].qp_state == e.IBV_QPS_RTR
+
+
+def check_destroyed_at_once(ctx, pd):
+    """The receiver goes when it has its data; the sender, which has made no call since, is confirmed. [VRB-END-1]"""
+    for _ in range(5):
+        a, b = pair(ctx, pd)
+        b.recv(1)
+        a.send(2, e.IBV_WR_SEND, 20)
+        status(b.wait(), e.IBV_WC_SUCCESS)
+        b.qp.close()
+        status(a.wait(), e.IBV_WC_SUCCESS)
+
+
 def check_refusals(ctx, pd):
+    """[VRB-REF-1] [VRB-QP-1]"""
     cq = CQ(ctx, 4)
     for qp_type in (e.IBV_QPT_UD, e.IBV_QPT_RAW_PACKET):
         fails(errno.EOPNOTSUPP, QP, pd, QPInitAttr(qp_type=qp_type, scq=cq, rcq=cq, cap=QPCap(1, 1, 1, 1, 0)))

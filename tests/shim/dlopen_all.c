@@ -1,5 +1,5 @@
 /* Opens the shim by path, as programs do that take verbs from a library named by a variable, and takes every symbol by
- * dlvsym with the version it has in libibverbs. Then moves data: without LD_PRELOAD, without linking libibverbs.
+ * dlvsym with the version it has in libibverbs [VRB-INT-1]. Then moves data: without LD_PRELOAD, without linking libibverbs.
  *
  * usage: dlopen_all /path/libmrc-verbs.so */
 #define _GNU_SOURCE

@@ -118,14 +118,12 @@ void configure_t0(const Topology& topology, NodeConfig* c) {
                                     via(usid_prefix(f, plan.nic_usid(plane, nic)), host_port(nic), kLowerEnd)));
   }
   for (uint32_t j = 0; j < f.t1; ++j)
-    c->routes.push_back(
-        for_purpose("uSID of T1 number " + std::to_string(j),
-                    via(usid_prefix(f, plan.usid(plane, sim::Tier::kT1, j)), t1_port(j), kUpperEnd)));
+    c->routes.push_back(for_purpose("uSID of T1 number " + std::to_string(j),
+                                    via(usid_prefix(f, plan.usid(plane, sim::Tier::kT1, j)), t1_port(j), kUpperEnd)));
   for (uint32_t k = 0; k < f.nics_per_t0; ++k) {
     const uint32_t nic = own * f.nics_per_t0 + k;
-    c->routes.push_back(
-        for_purpose("plain address of host h" + std::to_string(nic),
-                    via(plan.nic_address(plane, nic).to_string() + "/128", host_port(nic), kLowerEnd)));
+    c->routes.push_back(for_purpose("plain address of host h" + std::to_string(nic),
+                                    via(plan.nic_address(plane, nic).to_string() + "/128", host_port(nic), kLowerEnd)));
   }
   // Plain addresses: with SRv6 one fixed T1 per destination T0, with ECMP all of them by hash.
   for (uint32_t i = 0; i < f.t0; ++i) {

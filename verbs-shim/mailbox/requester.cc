@@ -153,11 +153,12 @@ void Requester::advance() {
 // False: it has to wait, and with it everything behind it.
 bool Requester::transmit(uint64_t index, Batch* batch) {
   Entry& e = at(index);
-  if (e.fenced && reads_ > 0) return false;
+  if (e.fenced && reads_ > 0) return false;  // [VRB-REQ-4]
   if (e.opcode == IBV_WR_SEND || e.opcode == IBV_WR_SEND_WITH_IMM) return transmit_send(index, batch);
-  if (announced_head_ != announced_tail_) return false;  // data of an earlier SEND has not gone out yet
+  if (announced_head_ != announced_tail_) return false;  // data of an earlier SEND has not gone out yet [VRB-REQ-3]
   if (e.opcode == IBV_WR_RDMA_READ) return transmit_read(index, batch);
   if (e.message) return transmit_atomic(index, batch);
+  // [VRB-REQ-1]
   ibv_send_wr* const wr = batch->add();
   wr->wr_id = outbox_->wr_id(static_cast<uint32_t>(index & mask_));
   wr->opcode = e.opcode;
@@ -171,6 +172,7 @@ bool Requester::transmit(uint64_t index, Batch* batch) {
   return true;
 }
 
+// Header and data in one write, or the announcement alone. [VRB-REQ-2]
 bool Requester::transmit_send(uint64_t index, Batch* batch) {
   Entry& e = at(index);
   if (!window_open()) return false;

@@ -1,4 +1,4 @@
-// The end of requests: what MRC completed, what the peer confirmed or refused, and completions in order. [VRB-REQ-5..9]
+// The end of requests: what MRC completed, what the peer confirmed or refused, and completions in order. [VRB-REQ-5..6]
 #include <algorithm>
 #include <cstring>
 
@@ -39,6 +39,7 @@ void Requester::on_completion(uint32_t slot, ibv_wc_status status) {
   const uint64_t index = slot == Outbox::kInternal ? sent_ : head_ + ((slot - head_) & mask_);
   if (status != IBV_WC_SUCCESS) {
     // A peer that has no mailbox refuses the key; what the application asked for is an operation it does not have.
+    // [VRB-MBX-3]
     if (index < sent_ && at(index).message && status == IBV_WC_REM_ACCESS_ERR) status = IBV_WC_REM_INV_REQ_ERR;
     uint64_t culprit = index;
     if (slot == Outbox::kInternal) {
@@ -106,7 +107,7 @@ void Requester::on_note(const Immediate& note, const uint8_t* mailbox, uint64_t 
     case Note::kReadDone:
       confirm(number);
       break;
-    case Note::kClear: {
+    case Note::kClear: {  // [VRB-MBX-2]
       Announced* found = nullptr;
       for (uint64_t i = announced_head_; i != announced_tail_; ++i)
         if (announced_[i % kWindow].number == number) found = &announced_[i % kWindow];

@@ -71,7 +71,7 @@ bool Responder::run() {
   return starved_;
 }
 
-// False: it has to wait.
+// False: it has to wait. [VRB-RSP-1] [VRB-RSP-2]
 bool Responder::match(Entry* e) {
   if (e->note == Note::kNone) {
     Receive receive;
@@ -104,7 +104,7 @@ bool Responder::match_send(Entry* e, const Request& request) {
   e->imm = request.immediate;
   uint64_t space = 0;
   for (int i = 0; i < receive.num_sge; ++i) space += receive.sges[i].length;
-  const bool too_long = e->length > space;
+  const bool too_long = e->length > space;  // [VRB-RSP-3]
   if (too_long || (e->note == Note::kSend && e->length > kEagerBytes)) {
     finish(*e, IBV_WC_LOC_LEN_ERR);
     refuse(e->number, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
@@ -138,7 +138,7 @@ bool Responder::match_send(Entry* e, const Request& request) {
   return false;
 }
 
-// Writes what the peer wants to read to where it wants it, then the note that it is there.
+// Writes what the peer wants to read to where it wants it, then the note that it is there. [VRB-RSP-4]
 bool Responder::read(const Entry& e, const Request& request) {
   if (request.segments > kMaxSegments) {
     refuse(e.number, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
@@ -219,12 +219,13 @@ void Responder::finish(const Entry& e, ibv_wc_status status) {
   link_->complete_receive(wc, e.solicited || status != IBV_WC_SUCCESS);
 }
 
+// [VRB-RSP-6]
 void Responder::flush_ack() {
   if (!owes_ack()) return;
   if (outbox_->note({Note::kAck, 0, completed_})) acknowledged_ = completed_;
 }
 
-// The peer is told, and nothing more is carried out.
+// The peer is told, and nothing more is carried out. [VRB-RSP-5]
 void Responder::refuse(uint32_t number, ibv_wc_status status, ibv_event_type event) {
   if (dead_) return;
   dead_ = true;

@@ -14,7 +14,7 @@
 
 namespace mrc::shim {
 
-inline constexpr uint32_t kWindow = 64;       // requests in flight, per direction
+inline constexpr uint32_t kWindow = 64;       // requests in flight, per direction [VRB-MBX-1]
 inline constexpr uint32_t kSlotBytes = 8192;  // request slot: header and, for an eager SEND, the data
 inline constexpr uint32_t kHeaderBytes = 64;  // of a request
 inline constexpr uint32_t kEagerBytes = kSlotBytes - kHeaderBytes;  // longest SEND that travels in its slot

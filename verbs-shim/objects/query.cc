@@ -1,4 +1,4 @@
-// What the device says of itself: the software device's own answers, with what the message protocol adds. [VRB-DEV-*]
+// What the device says of itself: the software device's own answers, with what the message protocol adds. [VRB-DEV-2]
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -32,7 +32,7 @@ int query_port(ibv_context* verbs, uint8_t port, ibv_port_attr* attr) {
   Context* const context = Context::of(verbs);
   if (port != 1 || attr == nullptr) return EINVAL;
   if (const int error = context->api().mrc_soft_query_port(context->soft(), port, attr)) return error;
-  // All planes are one port to verbs.
+  // All planes are one port to verbs. [VRB-DEV-1]
   const bool up = context->port_active();
   attr->state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
   attr->phys_state = up ? 5 : 3;

@@ -84,6 +84,7 @@ bool Qp::make() {
   mrc_ = api.mrc_create_qp(context_->mrc(), &mrc_init);
   if (mrc_ == nullptr) return false;
   api.mrc_get_qpn(mrc_, &qpn_);
+  // Independent of the access flags of the queue pair. [VRB-QP-2]
   if (api.mrc_soft_set_mailbox(mrc_, memory_, kMailboxBytes, static_cast<uint64_t>(id_) << 32) != 0) return false;
 
   if (srq_ == nullptr) receives_ = std::make_unique<ReceiveQueue>(cap.max_recv_wr, cap.max_recv_sge);

@@ -1,4 +1,4 @@
-// States and attributes: the rules of verbs for RC, then MRC's queue pair, then the halves of the protocol. [VRB-QP-*]
+// States and attributes: the rules of verbs for RC, then MRC's queue pair, then the halves of the protocol. [VRB-QP-1]
 #include <algorithm>
 #include <cerrno>
 #include <cstring>

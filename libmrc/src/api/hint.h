@@ -10,7 +10,7 @@
 struct mrc_qp_hint {
   mrc_qp_hint(mrc_context* owner, const mrc_qp_hint_attr& given) : context(owner), attr(given) {}
 
-  // Compared, never followed: some programs destroy their hints after the context (clients.md rule 18).
+  // Compared, never followed: some programs destroy their hints after the context (spec/clients.md rule 18).
   mrc_context* const context;
   std::atomic<int> users{0};  // QPs that were given it
   std::mutex mutex;           // guards attr

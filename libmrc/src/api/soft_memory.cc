@@ -163,7 +163,7 @@ ibv_mr* mrc_soft_reg_mr_iova(ibv_pd* pd, void* addr, size_t length, uint64_t iov
   });
 }
 
-// [API-MEM-1] clients.md rule 16: this errno and no other, also for the probe with a descriptor of -1.
+// [API-MEM-1] spec/clients.md rule 16: this errno and no other, also for the probe with a descriptor of -1.
 ibv_mr* mrc_soft_reg_dmabuf_mr(ibv_pd*, uint64_t, size_t, uint64_t, int, int) {
   return null_with(EOPNOTSUPP);
 }

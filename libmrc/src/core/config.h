@@ -61,8 +61,9 @@ struct EndpointConfig {
   bool hold_without_recv_wqe = true;  // WriteIMM without receive WQE: hold it; false: NAK and error
   NsccConfig nscc;
   uint32_t max_qps = 65536;
-  // Several processes share a device (design, decision 9): the process slot and, per plane, where slots listen. Answers
-  // to connectionless requests are addressed by it. Empty: the peer listens on the port that this endpoint uses.
+  // Several processes share a device (spec/architecture.md, decision 9): the process slot and, per plane, where slots
+  // listen. Answers to connectionless requests are addressed by it. Empty: the peer listens on the port that this
+  // endpoint uses.
   uint8_t slot = 0;
   std::vector<SlotPorts> slot_ports;
 

@@ -1,5 +1,6 @@
-// PeerPaths: the health of every EV towards one peer, shared by all QPs to that peer (design, decision 11), and the set
-// of EVs in use. States GOOD, ASSUMED_BAD and DENIED live here; SKIP belongs to the QP's rotation [MRC-EVS-1..9].
+// PeerPaths: the health of every EV towards one peer, shared by all QPs to that peer (spec/architecture.md, decision
+// 11), and the set of EVs in use. States GOOD, ASSUMED_BAD and DENIED live here; SKIP belongs to the QP's rotation
+// [MRC-EVS-1..9].
 //
 // How a path is judged. Packets carry their send time. A loss counts against an EV only when nothing that was sent on
 // it at or after that time has been delivered; two such losses at different send times make it ASSUMED_BAD, so that

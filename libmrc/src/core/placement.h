@@ -1,8 +1,8 @@
 // place_bytes: copies a packet's payload into registered memory so that a program which polls that memory is safe:
 // nothing of the packet becomes visible after its last bytes. Programs poll the last byte of a write, or one word of a
-// 64-byte slot, and then read the rest (clients.md rule 14). The C library's memcpy may store the tail first, so it is
-// used for the body alone; the last part, and every small packet, goes in ascending order, whole aligned 8-byte words
-// where it can.
+// 64-byte slot, and then read the rest (spec/clients.md rule 14). The C library's memcpy may store the tail first, so
+// it is used for the body alone; the last part, and every small packet, goes in ascending order, whole aligned 8-byte
+// words where it can.
 #pragma once
 
 #include <cstdint>

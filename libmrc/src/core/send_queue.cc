@@ -57,7 +57,7 @@ PostResult SendQueue::post(const SendWr& wr, uint32_t mtu) {
       out += wr.sges[i].length;
     }
   } else {
-    // Empty elements take part in nothing, whatever their address and key say (clients.md rule 11).
+    // Empty elements take part in nothing, whatever their address and key say (spec/clients.md rule 11).
     for (uint32_t i = 0; i < wr.num_sge; ++i) {
       if (wr.sges[i].length == 0) continue;
       if (w.num_sge == 0) {

@@ -65,7 +65,7 @@ enum class WcStatus : uint8_t {
 };
 
 // One finished work request. For sends `slots` is the number of send-queue slots that become free when the application
-// has polled this completion: itself and the unsignalled requests before it (clients.md rule 12).
+// has polled this completion: itself and the unsignalled requests before it (spec/clients.md rule 12).
 struct Completion {
   uint64_t wr_id = 0;
   WcStatus status = WcStatus::kSuccess;
@@ -143,7 +143,7 @@ struct PeerDescription {
 };
 
 // Everything that modify_qp can set; the API keeps one per QP and applies it with the transition. Defaults suit a
-// caller that sets none of the MRC attributes (clients.md rule 5).
+// caller that sets none of the MRC attributes (spec/clients.md rule 5).
 struct QpAttr {
   PeerId peer = kNoPeer;
   uint32_t dest_qpn = 0;

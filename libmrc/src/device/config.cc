@@ -37,7 +37,7 @@ bool apply_environment(GetEnv env, Settings* settings, std::string* error) {
   return true;
 }
 
-// A GID table that programs with a fixed index are content with: entries 0, 1 and 3 usable (clients.md, device
+// A GID table that programs with a fixed index are content with: entries 0, 1 and 3 usable (spec/clients.md, device
 // attributes).
 void fill_gids(DeviceConfig* device) {
   std::vector<IpAddress>& gids = device->gids;

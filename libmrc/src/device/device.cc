@@ -62,8 +62,8 @@ bool DeviceImpl::start_helper(std::string* error, int* err) {
   return false;
 }
 
-// A peer whose last acknowledgement got lost asks again, and somebody has to answer (clients.md rule 2): so it goes on
-// until the line has been quiet for a while. A peer that is slow to ask is told again unasked [MRC-RSP-13].
+// A peer whose last acknowledgement got lost asks again, and somebody has to answer (spec/clients.md rule 2): so it
+// goes on until the line has been quiet for a while. A peer that is slow to ask is told again unasked [MRC-RSP-13].
 void DeviceImpl::linger() {
   const Instant begin = clock_now();
   const Duration most = Duration::milliseconds(config.settings.linger_ms);

@@ -1,5 +1,5 @@
 // Device: the software NIC of this process. Owns the engine, the datapath under it, QP numbers and the helper thread;
-// shared by all contexts that opened it. Design decisions 5, 6, 8, 9, 11.
+// shared by all contexts that opened it [spec/architecture.md, decisions 5, 6, 8, 9, 11].
 //
 // Threads: one mutex serialises engine and datapath. Functions named *_locked, and endpoint(), need it held; everything
 // else may be called from any thread without it. Observers are called with it held and must not call back into the

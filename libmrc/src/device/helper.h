@@ -1,4 +1,5 @@
-// The helper thread: makes progress while the application does not (clients.md rule 1; design decision 8).
+// The helper thread: makes progress while the application does not (spec/clients.md rule 1; spec/architecture.md,
+// decision 8).
 //
 // It sleeps in the kernel until a packet arrives, a timer of the engine is due or somebody wakes it, then serves. While
 // the application polls it would only get in the way: two threads would take turns at one lock, and each arriving

@@ -1,6 +1,6 @@
 // SimNet: an in-memory network of several planes in virtual time. Every packet that goes in comes out at a computed
 // time, changed or not at all, by the faults configured; everything is drawn from one seed, so a run can be repeated
-// exactly. The connection cannot tell it from sockets: bursts in, bursts out [design, decision 1].
+// exactly. The connection cannot tell it from sockets: bursts in, bursts out [spec/architecture.md, decision 1].
 //
 // Per plane and direction there is one link with a rate, a latency, a queue in bytes and switch behaviour (tail drop,
 // ECN mark, trimming). Single thread.

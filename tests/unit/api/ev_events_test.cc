@@ -69,7 +69,7 @@ TEST_F(EvEventsTest, never_overruns) {
   raise(1, 1, MRC_CTL_EV_GOOD, 0);  // nobody listens
 }
 
-// clients.md rule 19, [API-CTL-3]
+// spec/clients.md rule 19, [API-CTL-3]
 TEST_F(EvEventsTest, layout_follows_the_contexts_version) {
   const struct {
     uint32_t given, kept;

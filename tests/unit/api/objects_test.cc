@@ -69,7 +69,7 @@ TEST(ForeignContextTest, is_recognised_and_not_followed) {
   munmap(foreign, 4096);
 }
 
-// clients.md rule 7: before any MRC context.
+// spec/clients.md rule 7: before any MRC context.
 TEST(QueryDeviceTest, works_without_a_context) {
   ibv_context* verbs = mrc_soft_open_device_by_name(nullptr);
   ASSERT_NE(verbs, nullptr);
@@ -90,7 +90,7 @@ TEST(QueryDeviceTest, works_without_a_context) {
   EXPECT_EQ(mrc_soft_close_device(verbs), 0);
 }
 
-// clients.md, "Device attributes that keep programs content". [API-DEV-2]
+// spec/clients.md, "Device attributes". [API-DEV-2]
 TEST_F(ObjectsTest, verbs_attributes) {
   ibv_device_attr device;
   ASSERT_EQ(mrc_soft_query_device(verbs, &device), 0);
@@ -117,7 +117,7 @@ TEST_F(ObjectsTest, verbs_attributes) {
   EXPECT_EQ(mrc_soft_query_port(verbs, 200, &port), EINVAL);
 }
 
-// [API-DEV-3] and clients.md rule 15.
+// [API-DEV-3] and spec/clients.md rule 15.
 TEST_F(ObjectsTest, gid_table) {
   const uint8_t zero[16] = {};
   const uint8_t v4_prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
@@ -172,7 +172,7 @@ TEST_F(ObjectsTest, ops_table_has_no_holes_where_inlines_call) {
   EXPECT_GE(verbs->async_fd, 0);
 }
 
-// clients.md rule 6. [API-VER-3]
+// spec/clients.md rule 6. [API-VER-3]
 TEST_F(ObjectsTest, any_version_makes_a_context) {
   for (uint32_t version : {0x01000001u, 0x00000001u, 0u, 0x01000000u, 0xFFFFFFFFu}) {
     mrc_context_attr attr{version, 0};
@@ -198,7 +198,7 @@ TEST_F(ObjectsTest, parents_are_busy) {
   }
 }
 
-// clients.md rule 18: PD before the context, context before the PD, hints last.
+// spec/clients.md rule 18: PD before the context, context before the PD, hints last.
 TEST_F(ObjectsTest, either_order_of_destruction) {
   mrc_context* other = mrc_create_context(verbs, nullptr);
   ibv_pd* other_pd = mrc_soft_alloc_pd(verbs);
@@ -248,7 +248,7 @@ TEST_F(ObjectsTest, hints_are_kept_and_busy_only_while_used) {
   EXPECT_EQ(mrc_destroy_qp_hint(hint), 0);
 }
 
-// clients.md rule 21, and the caps that mrc_create_qp reports. [API-QP-6]
+// spec/clients.md rule 21, and the caps that mrc_create_qp reports. [API-QP-6]
 TEST_F(ObjectsTest, query_fills_init_attr_whatever_the_masks) {
   End a(context, pd);
   mrc_qp_init_attr init{};

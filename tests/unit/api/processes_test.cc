@@ -1,4 +1,4 @@
-// Two processes on one device and one GID, as programs of the field are: clients.md rules 1, 2 and 8. The child is
+// Two processes on one device and one GID, as programs of the field are: spec/clients.md rules 1, 2 and 8. The child is
 // forked before either opens a device; they exchange what real programs exchange (QPN, key, address) through shared
 // memory.
 #include <sys/mman.h>
@@ -76,8 +76,8 @@ struct Process {
 // Still reachable when the process exits, so that a leak checker sees no leak; volatile, or the compiler drops it.
 Process* volatile left_open = nullptr;
 
-// Spins on the last word of `n` bytes, as a program does that is told of nothing (clients.md rule 14), until each of
-// its bytes is `value`; `n` is a multiple of 8.
+// Spins on the last word of `n` bytes, as a program does that is told of nothing (spec/clients.md rule 14), until each
+// of its bytes is `value`; `n` is a multiple of 8.
 template <typename Between>
 void spin_on_last_word(const std::vector<uint8_t>& buffer, size_t n, uint8_t value, Between&& between) {
   const auto* last = reinterpret_cast<const uint64_t*>(&buffer[n - 8]);

@@ -113,7 +113,7 @@ TEST_F(QpAttrTest, cur_state_is_asserted) {
   EXPECT_EQ(go(QpState::kRts, IBV_QPS_ERR, IBV_QP_STATE | IBV_QP_CUR_STATE), 0);
 }
 
-// clients.md rule 4: wild values of attributes that MRC has not are taken, kept for a query, and change nothing.
+// spec/clients.md rule 4: wild values of attributes that MRC has not are taken, kept for a query, and change nothing.
 // [API-QP-4]
 TEST_F(QpAttrTest, verbs_attributes_without_use_are_taken_whatever_their_value) {
   verbs.port_num = 77;
@@ -138,7 +138,7 @@ TEST_F(QpAttrTest, verbs_attributes_without_use_are_taken_whatever_their_value) 
   EXPECT_EQ(out.retry_exp, core::QpAttr().retry_exp);
 }
 
-// clients.md rule 20. [API-ERR-2]
+// spec/clients.md rule 20. [API-ERR-2]
 TEST_F(QpAttrTest, unknown_bits_are_refused) {
   for (int bit : {21, 22, 23, 24, 26, 30, 31})
     EXPECT_EQ(set(QpState::kInit, static_cast<int>(1u << bit)), EINVAL) << bit;

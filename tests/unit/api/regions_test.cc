@@ -11,7 +11,8 @@ namespace {
 
 class RegionsTest : public ApiTest {};
 
-// clients.md rule 17: the access flags that programs use, overlaps, page rounding beyond the buffer, shared memory.
+// spec/clients.md rule 17: the access flags that programs use, overlaps, page rounding beyond the buffer, shared
+// memory.
 TEST_F(RegionsTest, regions_as_programs_register_them) {
   std::vector<uint8_t> memory(1 << 16);
   std::vector<ibv_mr*> regions;
@@ -50,7 +51,7 @@ TEST_F(RegionsTest, regions_that_are_refused) {
   munmap(pages, 8192);
 }
 
-// clients.md rule 16. [API-MEM-1]
+// spec/clients.md rule 16. [API-MEM-1]
 TEST_F(RegionsTest, dmabuf_regions_are_not_supported_and_say_exactly_that) {
   for (ibv_pd* domain : {pd, static_cast<ibv_pd*>(nullptr)}) {
     errno = 0;

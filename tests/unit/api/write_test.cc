@@ -25,7 +25,7 @@ TEST_F(WriteTest, write_places_bytes_and_completes) {
   EXPECT_EQ(b.poll(), 0);
 }
 
-// clients.md rules 10 and 13. [API-CQ-6]
+// spec/clients.md rules 10 and 13. [API-CQ-6]
 TEST_F(WriteTest, immediate_arrives_bit_for_bit_and_after_the_data) {
   End a(context, pd), b(context, pd);
   connect(&a, &b);
@@ -45,7 +45,7 @@ TEST_F(WriteTest, immediate_arrives_bit_for_bit_and_after_the_data) {
   EXPECT_EQ(a.wait().wr_id, 2u);
 }
 
-// clients.md rule 11: without SGE, and with one empty SGE whose key and address mean nothing.
+// spec/clients.md rule 11: without SGE, and with one empty SGE whose key and address mean nothing.
 TEST_F(WriteTest, zero_length_in_both_forms) {
   End a(context, pd), b(context, pd);
   connect(&a, &b);
@@ -98,7 +98,7 @@ TEST_F(WriteTest, gathers_and_inlines) {
   EXPECT_EQ(std::memcmp(b.buffer.data(), "inline!", 7), 0);
 }
 
-// clients.md rule 12: the last slot is usable, one more is not, and bad_wr says which request it was. [API-POST-3]
+// spec/clients.md rule 12: the last slot is usable, one more is not, and bad_wr says which request it was. [API-POST-3]
 TEST_F(WriteTest, queues_are_usable_to_the_last_slot) {
   for (uint32_t depth : {1u, 8u}) {
     EndOptions options;
@@ -254,7 +254,7 @@ TEST_F(WriteTest, wrong_local_key_is_a_local_protection_error) {
   EXPECT_EQ(a.wait().status, IBV_WC_LOC_PROT_ERR);
 }
 
-// clients.md rule 3: writes that arrive while the peer is still in INIT are repeated until it is ready. [API-QP-7]
+// spec/clients.md rule 3: writes that arrive while the peer is still in INIT are repeated until it is ready. [API-QP-7]
 TEST_F(WriteTest, peer_in_init_is_waited_for) {
   End a(context, pd), b(context, pd);
   ASSERT_EQ(a.to_init(), 0);
@@ -269,8 +269,8 @@ TEST_F(WriteTest, peer_in_init_is_waited_for) {
   EXPECT_EQ(b.buffer[0], 0xEE);
 }
 
-// clients.md rule 5: more writes with immediate than any limit, and fewer receives than writes, wait and do not fail.
-// [API-POST-5]
+// spec/clients.md rule 5: more writes with immediate than any limit, and fewer receives than writes, wait and do not
+// fail. [API-POST-5]
 TEST_F(WriteTest, immediates_beyond_every_limit_wait) {
   EndOptions options;
   options.max_send_wr = 1024;

@@ -133,7 +133,7 @@ TEST(Device, stop__progress_does_nothing_afterwards) {
   a->stop();
 }
 
-// The receiver stops right after its completion, the sender has not polled yet (clients.md rule 2).
+// The receiver stops right after its completion, the sender has not polled yet (spec/clients.md rule 2).
 TEST(Device, stop__the_peer_still_gets_its_acknowledgement) {
   DeviceConfig config = test_config();
   config.settings.linger_quiet_ms = 20;

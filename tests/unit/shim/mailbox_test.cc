@@ -88,14 +88,15 @@ struct Side final : Link {
     r.sges[0] = {address() + offset, length, kKey};
     receives.push_back(r);
   }
-  int request(uint64_t id, ibv_wr_opcode opcode, uint32_t length, uint64_t remote = 0, uint64_t operand = 0) {
+  int request(uint64_t id, ibv_wr_opcode opcode, uint32_t length, uint64_t remote = 0, uint64_t operand = 0,
+              unsigned flags = 0) {
     ibv_sge sge = {address(), length, kKey};
     ibv_send_wr wr{};
     wr.wr_id = id;
     wr.opcode = opcode;
     wr.sg_list = &sge;
     wr.num_sge = 1;
-    wr.send_flags = IBV_SEND_SIGNALED;
+    wr.send_flags = IBV_SEND_SIGNALED | flags;
     if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
       wr.wr.atomic = {remote, operand, 0, kKey};
     else
@@ -188,6 +189,7 @@ TEST_F(MailboxTest, wire_format_keeps_every_member) {
   EXPECT_EQ(i.number, 0xFFFFFu);
 }
 
+// [VRB-REQ-2]
 TEST_F(MailboxTest, sends_of_every_kind_arrive_in_order) {
   const uint32_t sizes[] = {0, 1, kEagerBytes, kEagerBytes + 1, 200000, 3};
   for (uint64_t i = 0; i < 6; ++i) b.receive(10 + i, 300000);
@@ -203,6 +205,7 @@ TEST_F(MailboxTest, sends_of_every_kind_arrive_in_order) {
   }
 }
 
+// [VRB-MBX-1]
 TEST_F(MailboxTest, never_more_than_the_window_is_unconfirmed) {
   for (uint64_t i = 0; i < 2 * kWindow; ++i) ASSERT_EQ(a.request(i, IBV_WR_SEND, 8), 0);
   EXPECT_EQ(a.wire.size(), kWindow);
@@ -223,6 +226,7 @@ TEST_F(MailboxTest, numbers_wrap) {
   }
 }
 
+// [VRB-RSP-2]
 TEST_F(MailboxTest, without_receive_request_everything_waits_and_goes_on) {
   ASSERT_EQ(a.request(1, IBV_WR_SEND, 8), 0);
   ASSERT_EQ(a.request(2, IBV_WR_RDMA_READ, 8, b.address()), 0);
@@ -236,6 +240,7 @@ TEST_F(MailboxTest, without_receive_request_everything_waits_and_goes_on) {
   EXPECT_EQ(a.sent[1].opcode, IBV_WC_RDMA_READ);
 }
 
+// [VRB-RNR-1]
 TEST_F(MailboxTest, a_receiver_that_is_never_ready_is_given_up) {
   a.requester.set_limits(4, 3, 0);
   ASSERT_EQ(a.request(1, IBV_WR_SEND, 8), 0);
@@ -249,6 +254,7 @@ TEST_F(MailboxTest, a_receiver_that_is_never_ready_is_given_up) {
   EXPECT_EQ(a.timers, 0);
 }
 
+// [VRB-RSP-3] [VRB-REQ-6]
 TEST_F(MailboxTest, a_send_that_is_too_long_fails_on_both_sides) {
   b.receive(5, 7);
   ASSERT_EQ(a.request(1, IBV_WR_SEND, 8), 0);
@@ -274,6 +280,37 @@ TEST_F(MailboxTest, atomics_give_the_value_before) {
   EXPECT_EQ(a.sent.at(1).status, IBV_WC_REM_INV_REQ_ERR);
 }
 
+// [VRB-RSP-3]
+TEST_F(MailboxTest, a_receive_buffer_that_is_not_writable_fails_on_both_sides) {
+  KeyTable::Region region;
+  region.base = b.buffer.data();
+  region.iova = b.address();
+  region.length = b.buffer.size();
+  b.keys.add(kKey, region);  // without local write
+  b.receive(5, 8);
+  ASSERT_EQ(a.request(1, IBV_WR_SEND, 8), 0);
+  settle();
+  EXPECT_EQ(b.received.at(0).status, IBV_WC_LOC_PROT_ERR);
+  EXPECT_EQ(a.sent.at(0).status, IBV_WC_REM_OP_ERR);
+}
+
+// [VRB-REQ-4]: four READs and atomics in flight, and a fenced request waits for all of them.
+TEST_F(MailboxTest, reads_in_flight_are_limited_and_a_fence_waits_for_them) {
+  for (uint64_t i = 0; i < 5; ++i) ASSERT_EQ(a.request(i, IBV_WR_RDMA_READ, 8, b.address()), 0);
+  EXPECT_EQ(a.wire.size(), 4u);
+  settle();
+  EXPECT_EQ(a.sent.size(), 5u);
+  ASSERT_EQ(a.request(5, IBV_WR_RDMA_READ, 8, b.address()), 0);
+  ASSERT_EQ(a.request(6, IBV_WR_RDMA_WRITE, 8, b.address(), 0, IBV_SEND_FENCE), 0);
+  EXPECT_EQ(a.wire.size(), 1u);
+  settle();
+  EXPECT_EQ(a.sent.size(), 7u);
+  ASSERT_EQ(a.request(7, IBV_WR_RDMA_READ, 8, b.address()), 0);
+  ASSERT_EQ(a.request(8, IBV_WR_RDMA_WRITE, 8, b.address()), 0);
+  EXPECT_EQ(a.wire.size(), 2u);  // without the fence
+}
+
+// [VRB-REQ-1] [VRB-REQ-3]
 TEST_F(MailboxTest, a_write_waits_for_the_data_of_a_send_before_it) {
   b.receive(5, 100000);
   ASSERT_EQ(a.request(1, IBV_WR_SEND, 100000), 0);
@@ -325,6 +362,7 @@ TEST_F(MailboxTest, full_windows_in_both_directions_move_on) {
   EXPECT_EQ(b.sent.size(), 2 * kWindow);
 }
 
+// [VRB-MBX-3]
 TEST_F(MailboxTest, a_peer_without_mailbox_is_an_error) {
   ASSERT_EQ(a.request(1, IBV_WR_SEND, 8), 0);
   a.requester.on_completion(0, IBV_WC_REM_ACCESS_ERR);
