@@ -1,4 +1,4 @@
-"""Names of libibverbs: the shim has all of them, and no object of ours reaches another library under any."""
+"""Names of libibverbs: the shim has all of them, and no object of ours reaches another library under any. [VRB-INT-3]"""
 import os
 import re
 import subprocess
