@@ -1,0 +1,50 @@
+"""README.md and the pages beside the code: their commands run as printed, and the first page stays short.
+
+usage: commands.py SOURCE_DIR BUILD_DIR
+A block of sh that follows the line <!-- run --> is run by bash in a folder that has the source tree, with BUILD_DIR as
+build/dev. Each must end with exit status 0.
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+MAX_LINES = 120
+LIMIT_S = 60
+BLOCK = re.compile(r"^<!-- run -->\n```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def read(path):
+    with open(path, encoding="utf-8") as page:
+        return page.read()
+
+
+def surroundings(folder, source, build):
+    for name in os.listdir(source):
+        if name not in ("build", "out", ".git"):
+            os.symlink(os.path.join(source, name), os.path.join(folder, name))
+    os.makedirs(os.path.join(folder, "build"))
+    os.makedirs(os.path.join(folder, "out"))
+    os.symlink(build, os.path.join(folder, "build", "dev"))
+
+
+def main():
+    source, build = (os.path.abspath(path) for path in sys.argv[1:3])
+    readme = read(os.path.join(source, "README.md"))
+    assert readme.count("\n") <= MAX_LINES, f"README.md has more than {MAX_LINES} lines: details belong into a page that it names"
+    blocks = BLOCK.findall(readme)
+    assert len(blocks) >= 3, "README.md shows plugin, shim and library by commands that run"
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("MRC_", "NCCL_"))}
+    env["MRC_MRCD_SOCKET"] = ""
+    with tempfile.TemporaryDirectory(prefix="mrc-readme-") as folder:
+        surroundings(folder, source, build)
+        for block in blocks:
+            done = subprocess.run(["bash", "-euo", "pipefail", "-c", block], cwd=folder, env=env, capture_output=True, text=True,
+                                  timeout=LIMIT_S, check=False)
+            print(block + done.stdout)
+            assert done.returncode == 0 and (done.stdout.strip()), f"exit status {done.returncode}\n{done.stderr}"
+
+
+if __name__ == "__main__":
+    main()
