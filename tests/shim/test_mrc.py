@@ -26,6 +26,7 @@ def test_without_the_preload_there_is_no_library():
 
 
 def test_a_second_copy_of_the_library_is_not_used():
+    """[VRB-DLO-1]"""
     with tempfile.TemporaryDirectory() as folder:
         copy = os.path.join(folder, "libmrc.so.1")
         shutil.copy(os.path.join(os.path.dirname(session.COMPAT), "libmrc.so.1"), copy)
@@ -34,6 +35,7 @@ def test_a_second_copy_of_the_library_is_not_used():
 
 
 def test_the_library_beside_the_shim_comes_before_the_search_path():
+    """[VRB-PRV-2]"""
     shim = session.SHIM
     with tempfile.TemporaryDirectory() as folder:
         session.SHIM = shutil.copy(shim, folder)
@@ -49,6 +51,7 @@ def test_the_library_beside_the_shim_comes_before_the_search_path():
 
 
 def test_the_provider_is_the_library_under_every_name():
+    """[VRB-MRC-2] libnv_mrc.so is the shim, whose functions call the provider."""
     for name in ("libmrc.so", "libnv_mrc.so"):
         process = session.run(["@PROGRAMS@/mrc_c_opened", name, "-p", "1"], (("MRC_PROVIDER", "libm.so.6"),))
         assert process.process.returncode == 2 and "libm.so.6 is no MRC library" in process.out, str(process)
