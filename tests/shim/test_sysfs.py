@@ -51,11 +51,13 @@ def test_every_listed_name_exists():
 
 
 def test_folders_by_every_call():
+    """[VRB-SYS-3]"""
     out = output(["/usr/bin/python3", "-B", os.path.join(HERE, "sysfs_calls.py")])
     assert out == "ok\n", out
 
 
 def test_counters_count():
+    """[VRB-SYS-4]"""
     out = output(["/usr/bin/python3", "-B", os.path.join(HERE, "sysfs_counters.py")])
     assert out.endswith("ok\n"), out
 
