@@ -14,7 +14,7 @@ EndpointImpl::EndpointImpl(const EndpointConfig& c, Sink* s, TraceSink* t)
       trace_sink(t),
       rng(c.seed),
       message_secret(Rng(~c.seed).next() | 1),
-      memory(Rng(~c.seed ^ 0x6B6579).next()),
+      memory(rng.next()),
       plane_counters(c.planes.size()),
       reply_limiter_(message_secret) {
   ops_.reserve(256);

@@ -340,6 +340,9 @@ TEST(Packet, RandomBytesDecodeSafelyAndConsistently) {
     Packet p;
     if (decode(copy.get(), static_cast<uint32_t>(b.size()), &p) != DecodeError::kOk) continue;
     ++accepted;
+    const bool padded =
+        p.bth.opcode == Opcode::kEndpointRequest && b.size() == packet_bytes(p.bth.opcode, false, 0) + kEndpointPadding;
+    if (padded) b.resize(b.size() - kEndpointPadding);  // which an encoder leaves to its caller
     Bytes again(b.size());
     ASSERT_EQ(encode_packet(again.data(), p) + kIcrcBytes, b.size());
     Packet q;
