@@ -26,16 +26,13 @@ if(MRC_QUICK_BUILD)
   endif()
 endif()
 
-# mrc_layer(NAME [CXX17] SOURCES ... DEPENDS ...): one static library per layer of the design.
+# mrc_layer(NAME SOURCES ... DEPENDS ...): one static library per layer of the design.
 function(mrc_layer name)
-  cmake_parse_arguments(L "CXX17" "" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(L "" "" "SOURCES;DEPENDS" ${ARGN})
   add_library(mrc_${name} STATIC ${L_SOURCES})
   target_include_directories(mrc_${name} PUBLIC ${PROJECT_SOURCE_DIR}/libmrc/src ${PROJECT_SOURCE_DIR}/libmrc/include)
   target_link_libraries(mrc_${name} PUBLIC mrc_options ${L_DEPENDS})
   set_target_properties(mrc_${name} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-  if(L_CXX17)  # what ns-3 includes must be C++17-clean (spec: sim is built as C++17)
-    set_target_properties(mrc_${name} PROPERTIES CXX_STANDARD 17)
-  endif()
 endfunction()
 
 # mrc_precompile(TARGET HEADER...): parses heavy headers once instead of once per source. Targets of one language standard

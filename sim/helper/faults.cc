@@ -50,7 +50,7 @@ FaultDriver::FaultDriver(const ScenarioSpec& scenario, Network* network)
     : scenario_(scenario), net_(*network), rng_(scenario.seed * 15485863 + 3), down_(network->links().size()) {}
 
 void FaultDriver::at(Ps when, std::function<void()> f) {
-  ns3::Simulator::Schedule(ns3::Time(std::max<Ps>(0, when - now_ps())), std::move(f));
+  schedule_in(std::max<Ps>(0, when - now_ps()), std::move(f));
 }
 
 std::vector<FaultDriver::Target> FaultDriver::targets(const FaultSpec& f) {

@@ -1,5 +1,5 @@
 // Network: all switches, links and NICs of a fabric, built from its plan, with handles by which faults and measurements
-// find them. One per run; ns3::Simulator holds the events, so a network outlives Simulator::Destroy().
+// find them. One per run; the simulator holds the events, so a network outlives destroy_simulator().
 #pragma once
 
 #include <functional>

@@ -33,27 +33,27 @@ class Runner final : public Listener {
     for (const Window& w : scenario_.measure.windows) {
       windows_.push_back({w, {}, {}});
       const size_t k = windows_.size() - 1;
-      ns3::Simulator::Schedule(ns3::Time(w.from), [this, k] { windows_[k].begin = snapshot(net_); });
-      ns3::Simulator::Schedule(ns3::Time(w.to), [this, k] {
+      schedule_in(w.from, [this, k] { windows_[k].begin = snapshot(net_); });
+      schedule_in(w.to, [this, k] {
         windows_[k].end = snapshot(net_);
         ++windows_closed_;
         stop_when_done();
       });
     }
     if (options_.progress) progress_event_.schedule_in(kProgressEvery);
-    ns3::Simulator::Stop(ns3::Time(scenario_.limit));
+    stop_simulator_in(scenario_.limit);
     const Clock::time_point begin = Clock::now();
-    ns3::Simulator::Run();
+    run_simulator();
     RunResult r;
     r.wall_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    r.events = ns3::Simulator::GetEventCount();
+    r.events = simulator_events();
     const Ps end = now_ps();
     const auto failed = std::count_if(graph_.ops.begin(), graph_.ops.end(), [](const Op& op) { return op.failed; });
     r.summary = summarise(scenario_, net_, graph_, windows_, end, done_ == graph_.ops.size(),
                           graph_.ops.size() - done_ + static_cast<size_t>(failed));
     r.links = link_records(net_);
     for (const Link& l : net_.links()) r.packets += l.kind == Link::Kind::kNic ? l.up->counters().tx_packets : 0;
-    ns3::Simulator::Destroy();
+    destroy_simulator();
     r.rows = sampler_.rows();
     r.ev_map = sampler_.ev_map();
     r.marks = faults_.marks();
@@ -68,7 +68,7 @@ class Runner final : public Listener {
     if (when <= now_ps() && started_) {
       post(op);
     } else {
-      ns3::Simulator::Schedule(ns3::Time(std::max<Ps>(0, when - now_ps())), [this, op] {
+      schedule_in(std::max<Ps>(0, when - now_ps()), [this, op] {
         started_ = true;
         post(op);
       });
@@ -129,7 +129,7 @@ class Runner final : public Listener {
   }
 
   void stop_when_done() {
-    if (done_ == graph_.ops.size() && windows_closed_ == windows_.size()) ns3::Simulator::Stop();
+    if (done_ == graph_.ops.size() && windows_closed_ == windows_.size()) stop_simulator();
   }
 
   void progress() {
@@ -137,7 +137,7 @@ class Runner final : public Listener {
     if (now - last_progress_ > std::chrono::milliseconds(300)) {
       last_progress_ = now;
       const double by_ops = static_cast<double>(done_) / static_cast<double>(graph_.ops.size());
-      options_.progress(now_ps(), ns3::Simulator::GetEventCount(), by_ops);
+      options_.progress(now_ps(), simulator_events(), by_ops);
     }
     progress_event_.schedule_in(kProgressEvery);
   }

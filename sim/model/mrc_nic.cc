@@ -253,7 +253,7 @@ void MrcNic::on_room(uint16_t) {
 }
 
 void MrcNic::on_carrier(uint16_t plane, bool up) {
-  ns3::Simulator::Schedule(ns3::Time(config_.carrier_delay), [this, plane, up] {
+  schedule_in(config_.carrier_delay, [this, plane, up] {
     if (ports_[plane]->up() != up) return;  // it has changed again meanwhile
     endpoint_->set_plane_up(to_instant(now_ps()), static_cast<uint8_t>(plane), up);
     pump();

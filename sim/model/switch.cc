@@ -119,7 +119,7 @@ void Switch::pause(uint16_t ingress, bool on) {
   if (on) ++counters_.pauses;
   if (in.upstream == nullptr) return;
   Port* upstream = in.upstream;
-  ns3::Simulator::Schedule(ns3::Time(in.delay), [upstream, on] { upstream->set_paused(on); });
+  schedule_in(in.delay, [upstream, on] { upstream->set_paused(on); });
 }
 
 }  // namespace mrc::sim

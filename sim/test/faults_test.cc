@@ -25,15 +25,15 @@ std::vector<std::pair<Seen, Seen>> watch(const std::string& faults, const std::v
   std::vector<std::pair<Seen, Seen>> seen;
   const Link& link = net.nic_link(0, 0);
   for (const Ps t : times)
-    ns3::Simulator::Schedule(ns3::Time(t), [&] {
+    schedule_in(t, [&] {
       const auto look = [&](const Port& p) {
         return Seen{p.loss(), p.rate(), p.extra_delay(), net.sw(0, Tier::kT0, 0).stuck()};
       };
       seen.push_back({look(*link.up), look(*link.down)});
     });
-  ns3::Simulator::Stop(ns3::Time(s.limit));
-  ns3::Simulator::Run();
-  ns3::Simulator::Destroy();
+  stop_simulator_in(s.limit);
+  run_simulator();
+  destroy_simulator();
   return seen;
 }
 

@@ -29,9 +29,9 @@ TEST(Network, OneMessageCrosses) {
     Recorder r;
     for (uint32_t i = 0; i < f.nics(); ++i) net.nic(i).set_listener(&r);
     net.nic(0).send({7, 0, 63, 0, 2000000});
-    ns3::Simulator::Stop(ns3::Time(kPsPerMs));
-    ns3::Simulator::Run();
-    ns3::Simulator::Destroy();
+    stop_simulator_in(kPsPerMs);
+    run_simulator();
+    destroy_simulator();
     EXPECT_NEAR(static_cast<double>(r.sent) / kPsPerUs, 171.5, 171.5 * 0.03);
     EXPECT_EQ(net.pool().live(), 0);
   }

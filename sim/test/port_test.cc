@@ -47,9 +47,9 @@ class PortTest : public testing::Test {
   }
   // What `f` does at time 0, then everything that follows.
   void run(const std::function<void()>& f) {
-    ns3::Simulator::Schedule(ns3::Time(0), f);
-    ns3::Simulator::Run();
-    ns3::Simulator::Destroy();
+    schedule_in(0, f);
+    run_simulator();
+    destroy_simulator();
   }
   int arrived(TrafficClass tc) const {
     int n = 0;
@@ -148,7 +148,7 @@ TEST_F(PortTest, PauseHoldsDataButNotControl) {
     port.set_paused(true);
     port.enqueue(packet());
     port.enqueue(packet(TrafficClass::kControl));
-    ns3::Simulator::Schedule(ns3::Time(10 * kPsPerUs), [&] { port.set_paused(false); });
+    schedule_in(10 * kPsPerUs, [&] { port.set_paused(false); });
   });
   ASSERT_EQ(sink_.arrivals.size(), 2u);
   EXPECT_EQ(sink_.arrivals[0].tc, TrafficClass::kControl);

@@ -34,6 +34,8 @@ AMBIENT_NAMES = re.compile(r"std::(chrono|random_device|thread|jthread|mutex|thi
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 SKIPPED = re.compile(r"\bGTEST_SKIP\b")
 MACHINE_PATH = re.compile(r"(?<![\w.])(/work/|/home/\w+|/root/)")
+NS3_INCLUDE = re.compile(r"#\s*include\s*<ns3/")
+NS3_SOURCE = "sim/model/simulator.cc"  # the only source built as C++17
 LOCAL_INCLUDE = re.compile(r'#\s*include\s*"([^"]+)"')
 
 
@@ -97,6 +99,12 @@ def check_outsiders(path, lines):
             yield number, f"includes {match.group(1)}: only public headers are to be used here"
 
 
+def check_ns3(path, lines):
+    for number, line in enumerate(lines, 1):
+        if path != NS3_SOURCE and NS3_INCLUDE.match(line):
+            yield number, f"ns-3 does not compile as C++20: only {NS3_SOURCE} includes it"
+
+
 def check_length(path, lines):
     if path.startswith("libmrc/src/") and len(lines) > MAX_LINES:
         yield len(lines), f"{len(lines)} lines, at most {MAX_LINES}: split it by concern"
@@ -120,7 +128,7 @@ def complaints(path, lines):
     code = strip_comments(lines) if path.endswith((".h", ".cc", ".c")) else lines
     found = []
     if path.endswith((".h", ".cc", ".c")):
-        for rule in (check_layers, check_ambient, check_outsiders, check_length, check_pragma):
+        for rule in (check_layers, check_ambient, check_outsiders, check_ns3, check_length, check_pragma):
             found += rule(path, code)
     if not path.startswith("tests/style/"):
         found += check_unfinished(path, lines)
@@ -135,14 +143,16 @@ def self_test():
         "tools/mrc-perf/a.cc": ['#include "core/endpoint.h"'],
         "libmrc/src/api/long.cc": ["int z;"] * (MAX_LINES + 1),
         "libmrc/src/base/b.cc": ["// " + "TO" + "DO later"],
+        "sim/model/a.h": ["#include <ns3/simulator.h>"],
         "README.md": ["see /work" + "/main"],
     }
     expected = {"libmrc/src/core/a.cc": 4, "libmrc/src/wire/a.h": 2, "tools/mrc-perf/a.cc": 1, "libmrc/src/api/long.cc": 1,
-                "libmrc/src/base/b.cc": 1, "README.md": 1}
+                "libmrc/src/base/b.cc": 1, "sim/model/a.h": 1, "README.md": 1}
     good = {
         "libmrc/src/core/a.cc": ['#include "wire/packet.h"', "// no clock here, rand() is forbidden", 'Instant time_of(x); f.time(3); "rand()";'],
         "tools/mrc-perf/a.cc": ['#include "options.h"'],
         "libmrc/src/api/short.cc": ["int z;"] * MAX_LINES,
+        NS3_SOURCE: ["#include <ns3/simulator.h>"],
     }
     for path, lines in bad.items():
         found = complaints(path, lines)
