@@ -23,7 +23,7 @@ using Keys = std::map<std::string, std::set<std::string>>;  // of each map
 Keys documented() {
   Keys all;
   std::vector<std::string> sections;
-  std::istringstream text(read_file(std::string(MRC_SIM_DIR) + "/KEYS.md"));
+  std::istringstream text(read_file(std::string(MRC_SOURCE_DIR "/sim") + "/KEYS.md"));
   const std::regex word("`([a-z0-9_]+)`");
   for (std::string line; std::getline(text, line);) {
     std::smatch m;
