@@ -1,8 +1,8 @@
 // The engine in this simulator against the reference simulator: the cases of spec/nscc.md's closed loop at 100 to 800
 // Gb/s, same topology, frames, thresholds and acknowledgement rule; EVs are spread over the spines by a hash, as there.
-// Numbers are of twenty seeds there, one for incasts of 32 and at 800 Gb/s, and of three here. Differences that remain: the balancer (an EV is skipped for one
-// lap; there it is a counter), the average of the delay (by time; there by ACK), and headers, 26 bytes more counted per
-// packet.
+// Numbers are of twenty seeds there, one for incasts of 32 and at 800 Gb/s, and of three here. Differences that remain:
+// the balancer (an EV is skipped for one lap; there it is a counter), the average of the delay (by time; there by ACK),
+// and headers, 26 bytes more counted per packet.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -102,15 +102,14 @@ TEST_P(ReferenceIncast, Tail) {
   expect_within(tails[1], i.tail, i.tail, 0.03);
 }
 
-INSTANTIATE_TEST_SUITE_P(Rates, ReferenceIncast,
-                         testing::Values(Incast{"reference64", 32, "2MB", 5255}, Incast{"reference64_400g", 32, "2MB", 1327},
-                                         Incast{"reference64_800g", 32, "2MB", 682},
-                                         Incast{"reference64_800g", 7, "2MB", 157.8},
-                                         Incast{"reference64_800g", 7, "16MB", 1157.7}),
-                         [](const auto& i) {
-                           return std::string(i.param.fabric) + "_" + std::to_string(i.param.senders) + "_" +
-                                  i.param.bytes;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Rates, ReferenceIncast,
+    testing::Values(Incast{"reference64", 32, "2MB", 5255}, Incast{"reference64_400g", 32, "2MB", 1327},
+                    Incast{"reference64_800g", 32, "2MB", 682}, Incast{"reference64_800g", 7, "2MB", 157.8},
+                    Incast{"reference64_800g", 7, "16MB", 1157.7}),
+    [](const auto& i) {
+      return std::string(i.param.fabric) + "_" + std::to_string(i.param.senders) + "_" + i.param.bytes;
+    });
 
 }  // namespace
 }  // namespace mrc::sim

@@ -1,8 +1,7 @@
 // Loss recovery, fit for packets that overtake each other on hundreds of paths.
 //
-// 1. Inference by time. A packet is lost when another one, sent at least a reordering window later, has arrived. The
-//    window is a smoothed round trip, so it grows with what the paths really do; counting packets would take a burst
-//    that used a slow plane for a loss [MRC-LOSS-1, MRC-CHOICE-Q17].
+// 1. Inference by time. LossDetector judges by send times, with a window that follows measured lateness; counting
+//    packets would take a burst that used a slow plane for a loss [MRC-LOSS-1, MRC-CHOICE-Q17].
 // 2. Probes. When nothing has been heard for a while, a reliability probe on another EV asks for the full state; with
 //    its answer, rule 1 judges everything sent before it. Tails are repaired so, not by the timeout [MRC-LOSS-2].
 // 3. Timeout. A packet older than the QP's timeout is sent again, its EV is retired, and the retry budget is charged:
@@ -21,24 +20,27 @@ namespace mrc::core {
 namespace {
 constexpr uint8_t kRetryForever = 25;
 constexpr Duration kProbeCap = Duration::milliseconds(32);
-constexpr int64_t kMaxReorderScale = 8;
-constexpr Duration kFirstRtt = Duration::milliseconds(1);
 }  // namespace
 
-Duration Requester::reorder_window() const {
-  if (!rtt_.known()) return kFirstRtt;
-  const Duration spread = rtt_.smoothed() + rtt_.variation() * 4;
-  return std::max(spread, qp_.ep->config.reorder_floor) * reorder_scale_;
-}
-
-// A packet sent again although its first copy was only late: the window was too small. It widens at once, and narrows
-// again when a while has passed without such a mistake.
-void Requester::on_spurious(Instant now) {
+// How late was the packet that a SACK names? Only that is lateness for certain: what becomes known from another
+// packet's SACK may have arrived in time, and its own SACK was lost.
+void Requester::note_lateness(Instant now, const wire::Packet& p, const Named& named) {
+  const TxRecord& r = (*window_)[named.seq];
+  if (named.seq >= una_ && !r.acked && r.sends == 1 && named.rtt > Duration()) {
+    detector_.on_late(now, detector_.lateness(r.sent_at), rtt_);
+    return;
+  }
+  if (r.sends < 2 || p.bth.rtx) return;
+  // The answer is to a first copy, and the packet has been sent again: needlessly. When the first one was sent is no
+  // longer recorded; its timestamp tells, and without one the window doubles.
   ++qp_.ep->counters.spurious_retransmits;
-  if (now < reorder_hold_) return;
-  reorder_scale_ = std::min<int64_t>(reorder_scale_ * 2, kMaxReorderScale);
-  reorder_hold_ = now + rtt_.smoothed();
-  reorder_narrow_at_ = now + std::max(rtt_.smoothed() * 64, Duration::milliseconds(10));
+  if (!rtt_.known()) return;
+  Duration late = detector_.window(now, rtt_, qp_.ep->config.reorder_floor) * 2;
+  if (p.sack.cc.tx_timestamp != 0) {
+    const auto ticks = static_cast<uint16_t>(wire::timestamp_of(now) - p.sack.cc.tx_timestamp);
+    late = Duration::nanoseconds(ticks * wire::kTimestampTickNs) - rtt_.smoothed();
+  }
+  if (late > Duration()) detector_.on_late(now, late, rtt_);
 }
 
 void Requester::mark_lost(Instant now, uint64_t seq, TraceTrigger why) {
@@ -66,17 +68,19 @@ void Requester::trace_lost(Instant now, TraceEvent event, TraceTrigger why, uint
 }
 
 void Requester::detect_losses(Instant now) {
+  lost_deadline_ = Instant::never();
   if (!window_ || una_ >= highest_acked_) return;
-  if (reorder_scale_ > 1 && now > reorder_narrow_at_) {
-    reorder_scale_ /= 2;
-    reorder_narrow_at_ = now + std::max(rtt_.smoothed() * 64, Duration::milliseconds(10));
-  }
-  const Instant threshold = newest_acked_sent_ - reorder_window();
+  const Duration window = detector_.window(now, rtt_, qp_.ep->config.reorder_floor);
   const uint64_t end = std::min(highest_acked_, nxt_);
   bool any = false;
   for (uint64_t s = una_; s < end; ++s) {
     const TxRecord& r = (*window_)[s];
-    if (r.acked || r.lost || r.sent_at > threshold) continue;
+    if (r.acked || r.lost) continue;
+    const Instant at = detector_.lost_at(r.sent_at, rtt_, window);
+    if (at > now) {
+      lost_deadline_ = std::min(lost_deadline_, at);
+      continue;
+    }
     mark_lost(now, s, TraceTrigger::kOvertaken);
     ++qp_.ep->counters.fast_retransmits;
     qp_.peer->paths.on_lost(now, r.ev, r.sent_at);
@@ -86,6 +90,7 @@ void Requester::detect_losses(Instant now) {
   if (any) {
     trace_window(now, TraceTrigger::kOvertaken, Duration());
     qp_.ep->rearm_peer(qp_.peer);
+    qp_.ep->make_ready(&qp_);
   }
 }
 
@@ -163,7 +168,7 @@ void Requester::arm_probe(Instant now) {
     probe_deadline_ = Instant::never();
     return;
   }
-  const Duration usual = std::max(rtt_.smoothed() * 2 + rtt_.variation() * 4, qp_.peer->recent_rtt * 2);
+  const Duration usual = std::max(rtt_.smoothed(), qp_.peer->recent_rtt) * 6 / 5;
   Duration wait = std::max(qp_.ep->config.probe_floor, usual);
   for (uint32_t i = 0; i < probe_backoff_ && wait < kProbeCap; ++i) wait = wait * 2;
   probe_deadline_ = now + std::min(wait, std::max(kProbeCap, usual * 2));
@@ -207,6 +212,7 @@ void Requester::send_probe(Instant now, TraceTrigger why) {
 
 void Requester::on_timer(Instant now) {
   if (rto_deadline_ <= now) handle_rto(now);
+  if (qp_.state == QpState::kRts && lost_deadline_ <= now) detect_losses(now);
   if (qp_.state == QpState::kRts && probe_deadline_ <= now) send_probe(now, TraceTrigger::kSilence);
 }
 

@@ -41,11 +41,9 @@ void Requester::reset() {
   lost_count_ = flight_ = wimm_inflight_ = unsignaled_run_ = attempts_ = probe_backoff_ = 0;
   cq_overrun_ = false;
   probe_outstanding_ = false;
-  newest_acked_sent_ = Instant::from_ns(INT64_MIN / 4);
-  rto_deadline_ = probe_deadline_ = Instant::never();
+  rto_deadline_ = probe_deadline_ = lost_deadline_ = Instant::never();
   rtt_ = RttEstimator();
-  reorder_scale_ = 1;
-  reorder_hold_ = reorder_narrow_at_ = Instant();
+  detector_ = LossDetector();
 }
 
 PostResult Requester::post(const SendWr& wr) {
@@ -261,7 +259,7 @@ void Requester::flush(Instant now, WcStatus first) {
   una_ = nxt_ = cack_next_ = highest_acked_ = lost_hint_ = sq_.end_seq();
   lost_count_ = flight_ = 0;
   wimm_inflight_ = 0;
-  rto_deadline_ = probe_deadline_ = Instant::never();
+  rto_deadline_ = probe_deadline_ = lost_deadline_ = Instant::never();
 }
 
 void Requester::fill_status(QpStatus* s) const {

@@ -3,12 +3,14 @@
 // what is lost and when to probe. [MRC-REQ-*, MRC-LOSS-*, spec/states.md]
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 
 #include "base/time.h"
 #include "core/burst.h"
 #include "core/ev_rotation.h"
+#include "core/loss_detector.h"
 #include "core/nscc.h"
 #include "core/rtt_estimator.h"
 #include "core/send_queue.h"
@@ -35,7 +37,7 @@ class Requester {
   void on_nack(Instant now, const wire::Packet& p);
   void on_transport_ack(Instant now, const wire::Packet& p);
   void on_timer(Instant now);
-  Instant deadline() const { return rto_deadline_ < probe_deadline_ ? rto_deadline_ : probe_deadline_; }
+  Instant deadline() const { return std::min({rto_deadline_, probe_deadline_, lost_deadline_}); }
 
   // Completes everything outstanding: the oldest with `first`, the rest flushed.
   void flush(Instant now, WcStatus first);
@@ -52,6 +54,7 @@ class Requester {
   struct Named {
     uint64_t seq = 0;
     uint16_t ev = UINT16_MAX;    // that it took; UINT16_MAX: nobody knows
+    bool known = false;          // it is in the window's records
     Duration rtt;                // zero: no sample
     bool measures_path = false;  // its round trip may lower the base RTT
   };
@@ -77,8 +80,7 @@ class Requester {
   void arm_probe(Instant now);
   void arm_rto(Instant now);
   Duration rto_interval() const;
-  Duration reorder_window() const;
-  void on_spurious(Instant now);
+  void note_lateness(Instant now, const wire::Packet& p, const Named& named);
   bool charge_retry();  // false: budget spent, QP is in error now
   bool outstanding() const { return una_ < nxt_ || !sq_.empty(); }
 
@@ -114,12 +116,11 @@ class Requester {
     uint16_t id = 0, ev = 0;
     Instant sent_at;
   } first_probe_;
-  Instant newest_acked_sent_ = Instant::from_ns(INT64_MIN / 4);
   Instant rto_deadline_ = Instant::never();
   Instant probe_deadline_ = Instant::never();
-  int64_t reorder_scale_ = 1;
-  Instant reorder_hold_, reorder_narrow_at_;
+  Instant lost_deadline_ = Instant::never();  // an overtaken packet counts as lost then
   RttEstimator rtt_;
+  LossDetector detector_;
 
  public:
   uint64_t tx_packets = 0, retransmits = 0, timeouts = 0;

@@ -25,7 +25,7 @@ void Requester::ack_one(Instant now, uint64_t seq) {
     r.lost = false;
     --lost_count_;
     nscc_.on_lost_packet_acked(r.nominal);
-    if (r.sends == 1) on_spurious(now);
+    if (r.sends == 1) ++qp_.ep->counters.spurious_retransmits;
   } else {
     --flight_;
   }
@@ -34,9 +34,9 @@ void Requester::ack_one(Instant now, uint64_t seq) {
   if (!original) {
     qp_.peer->paths.on_delivered(r.ev, r.sent_at);
     if (r.sends == 1) qp_.peer->paths.on_rtt(r.ev, now - r.sent_at);
-    if (r.sent_at > newest_acked_sent_) newest_acked_sent_ = r.sent_at;
+    detector_.on_delivered(now, r.sent_at);
   } else {
-    on_spurious(now);
+    ++qp_.ep->counters.spurious_retransmits;
   }
   if (seq >= highest_acked_) highest_acked_ = seq + 1;
 }
@@ -92,8 +92,7 @@ Requester::Named Requester::read_named(Instant now, const wire::Packet& p, int64
   named.seq = static_cast<uint64_t>(seq);
   const TxRecord& r = (*window_)[named.seq];
   if (r.sends == 1) named.ev = r.ev;  // else the answer's entropy tells which copy it was
-  // The copy that triggered this answer was a first transmission, yet we have sent the packet again since.
-  if (r.sends > 1 && !p.bth.rtx) on_spurious(now);
+  named.known = true;
   if (r.sends > 2 || (r.sends == 2) != p.bth.rtx) return named;
   const Duration since = now - r.sent_at;
   const auto sat = static_cast<uint16_t>(p.sack.cc.tx_timestamp - wire::timestamp_of(r.sent_at));
@@ -129,6 +128,7 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
            (s.cack_psn + s.sack_offset).value(), s.entropy);
 
   const Named named = read_named(now, p, cack_next);
+  if (named.known) note_lateness(now, p, named);
 
   // What has arrived.
   const uint64_t old_una = una_;
@@ -206,7 +206,7 @@ void Requester::take_probe_answer(Instant now, uint16_t id) {
   // answered probe says only that small ones pass.
   if (una_ == nxt_) attempts_ = 0;
   qp_.peer->paths.on_delivered(ev, sent_at);
-  if (sent_at > newest_acked_sent_) newest_acked_sent_ = sent_at;
+  detector_.on_delivered(now, sent_at);
   // Everything sent before the probe has either been reported by now or is not coming.
   highest_acked_ = std::max(highest_acked_, nxt_);
 }

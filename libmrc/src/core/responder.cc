@@ -37,7 +37,7 @@ void Responder::reset() {
   recv_head_ = recv_tail_ = 0;
   expected_ = max_seen_ = kOrigin;
   dirty_low_ = UINT64_MAX;
-  dirty_high_ = 0;
+  dirty_high_ = again_low_ = again_high_ = 0;
   received_bytes_ = 0;
   ooo_ = msn_ = unsacked_bytes_ = imms_pending_ = imm_hint_ = 0;
   newest_ = Trigger();

@@ -128,6 +128,7 @@ class Responder {
   uint64_t expected_ = kOrigin;                       // cack_psn + 1
   uint64_t max_seen_ = kOrigin;                       // one past the highest packet received
   uint64_t dirty_low_ = UINT64_MAX, dirty_high_ = 0;  // received above expected_ since the last SACK
+  uint64_t again_low_ = 0, again_high_ = 0;           // reported once above expected_, in a SACK that may be lost
   uint64_t received_bytes_ = 0;                       // nominal, what rcvd_bytes counts
   uint32_t ooo_ = 0;
   uint32_t msn_ = 0;

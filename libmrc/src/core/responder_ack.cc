@@ -154,15 +154,43 @@ bool Responder::build(Instant now, uint32_t planes_with_room, TxBurst* out) {
       while (low < high && !received_.test(low)) ++low;
     };
     skip_empty();
+    // A SACK may be lost. Room that its bitmap has above `high` is better used below: most packets are so reported by
+    // several SACKs at no cost. A stretch that lies further back is reported once more, by the next burst
+    // [MRC-SACK-10].
+    const auto base_for = [&](uint64_t first) {
+      const uint64_t lowest = aligned_base(expected_);
+      uint64_t base = aligned_base(first);
+      while (base > lowest && base + wire::kSackBitmapBits >= high + 8) base -= 8;
+      return std::max(base, lowest);
+    };
+    const uint64_t reported_low = low;
+    uint64_t covered_low = UINT64_MAX;
     while ((low < high || named < named_count_) && room(2)) {
-      const uint64_t base = aligned_base(low < high ? low : expected_);
+      const uint64_t base = low < high ? base_for(low) : aligned_base(expected_);
       add_sack(named < named_count_ ? named_[named++] : newest_, base, false);
-      if (low < high) low = base + wire::kSackBitmapBits;
+      if (low < high) {
+        covered_low = std::min(covered_low, base);
+        low = base + wire::kSackBitmapBits;
+      }
       skip_empty();
+    }
+    again_low_ = std::max(again_low_, expected_);
+    if (covered_low <= again_low_) again_low_ = again_high_;
+    const bool all_new = low >= high && named == named_count_;
+    bool again = again_low_ < again_high_;
+    if (again && all_new && room(2)) {
+      const uint64_t base = aligned_base(again_low_);
+      add_sack(newest_, base, false);
+      again_low_ = base + wire::kSackBitmapBits;
+      again = false;  // the rest of a long stretch follows behind the next news
+    }
+    if (again_low_ >= again_high_) {
+      again_low_ = reported_low;
+      again_high_ = std::min(low, high);
     }
     std::move(named_ + named, named_ + named_count_, named_);
     named_count_ -= named;
-    sack_more = low < high || named_count_ > 0;
+    sack_more = low < high || named_count_ > 0 || again;
     dirty_low_ = low < high ? low : UINT64_MAX;
     if (low >= high) dirty_high_ = 0;
     if (probe_pending_) {

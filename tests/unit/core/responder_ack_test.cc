@@ -151,6 +151,45 @@ TEST_F(ResponderAckTest, WhatIsOwedLeavesAsOneBurstTheAckLast) {
   EXPECT_EQ(sent_[2]->p.aeth.msn, 2u);  // [MRC-AETH-2]
 }
 
+// [MRC-SACK-10]: a SACK may be lost, and the next one tells what it said as far as its bitmap reaches.
+TEST_F(ResponderAckTest, ABitmapReachesBackOverWhatWasReportedBefore) {
+  start();
+  for (int32_t k = 1; k <= 40; ++k) {
+    take(write_packet(k));
+    if (k % 10 == 0) pass(config_.ack_delay);
+  }
+  ASSERT_EQ(sacks().size(), 4u);
+  const wire::Seth& last = sacks().back()->p.sack.seth;
+  for (int32_t k = 1; k <= 40; ++k) {
+    const int32_t bit = (attr_.rq_psn + k) - base_of(last);
+    ASSERT_TRUE(bit >= 0 && bit < 64) << k;
+    EXPECT_TRUE(last.sack_bitmap >> bit & 1) << k;
+  }
+}
+
+// [MRC-SACK-10]: what lies further back is repeated once.
+TEST_F(ResponderAckTest, AStretchOutOfReachIsReportedOnceMore) {
+  attr_.mpr_dest = 4;
+  start();
+  const auto reports = [&](int32_t k) {
+    int n = 0;
+    for (const SentPacket* s : sacks()) {
+      const int32_t bit = (attr_.rq_psn + k) - base_of(s->p.sack.seth);
+      if (bit >= 0 && bit < 64 && (s->p.sack.seth.sack_bitmap >> bit & 1)) ++n;
+    }
+    return n;
+  };
+  take(write_packet(10));
+  pass(config_.ack_delay);
+  EXPECT_EQ(reports(10), 1);
+  for (int32_t k : {300, 301, 302}) {
+    take(write_packet(k));
+    pass(config_.ack_delay);
+    EXPECT_EQ(reports(10), 2) << k;
+    EXPECT_EQ(reports(300), k - 299);
+  }
+}
+
 // [MRC-ACK-3]
 TEST_F(ResponderAckTest, AnAckRidesBehindDataExceptWhereSwitchesTrim) {
   for (bool trimming : {false, true}) {

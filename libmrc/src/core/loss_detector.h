@@ -1,0 +1,68 @@
+// LossDetector: which unanswered packets of a QP are lost, judged by send times as RFC 8985 (RACK) does, for packets
+// that overtake each other on hundreds of paths [MRC-LOSS-1, MRC-CHOICE-Q17]. Sans-IO; no allocation.
+//
+// A packet is lost when another one, sent at least a reordering window later, has arrived. It is also lost, although
+// nothing was sent so much later, when a later one has arrived and a round trip and the window have passed. The window
+// is as wide as packets are late, up to a round trip. Lateness is what a SACK shows that names the late packet itself:
+// a packet of which another packet's SACK tells may have been in time, and its own SACK was lost.
+#pragma once
+
+#include <algorithm>
+
+#include "base/time.h"
+#include "core/rtt_estimator.h"
+
+namespace mrc::core {
+
+class LossDetector {
+ public:
+  // A packet or a probe that was sent at `sent_at` has arrived, for certain.
+  void on_delivered(Instant now, Instant sent_at) {
+    if (sent_at <= newest_) return;
+    newest_ = sent_at;
+    newest_rtt_ = now - sent_at;
+  }
+
+  // How late is a packet whose arrival becomes known now? By so much later the newest one that has arrived was sent.
+  Duration lateness(Instant sent_at) const { return newest_ > sent_at ? newest_ - sent_at : Duration(); }
+  void on_late(Instant now, Duration lateness, const RttEstimator& rtt) {
+    begin_epoch(now, rtt);
+    late_ = std::max(late_, lateness);
+  }
+
+  // At least `floor`; a quarter more than the latest packet of this epoch and the last one needed, at most a round
+  // trip. That is also what holds in the first epoch, when little is known.
+  Duration window(Instant now, const RttEstimator& rtt, Duration floor) {
+    if (!rtt.known()) return std::max(kUnknown, floor);
+    begin_epoch(now, rtt);
+    const Duration late = std::max(late_, late_before_);
+    return std::max(floor, std::min(late + late / 4, rtt.smoothed()));
+  }
+
+  // When a packet sent at `sent_at` counts as lost, should no answer come. never(): no later one has arrived. Where
+  // only time speaks against it, twice the variation of the round trip is allowed in addition: the answer may be late,
+  // too.
+  Instant lost_at(Instant sent_at, const RttEstimator& rtt, Duration window) const {
+    if (sent_at > newest_) return Instant::never();
+    if (sent_at + window <= newest_) return newest_;
+    return sent_at + std::max(newest_rtt_, rtt.smoothed()) + window + rtt.variation() * 2;
+  }
+
+  static constexpr int64_t kEpoch = 16;  // round trips
+  static constexpr Duration kUnknown = Duration::milliseconds(1);
+
+ private:
+  void begin_epoch(Instant now, const RttEstimator& rtt) {
+    if (now < next_epoch_ || !rtt.known()) return;
+    late_before_ = late_;
+    late_ = Duration();
+    next_epoch_ = now + rtt.smoothed() * kEpoch;
+  }
+
+  Instant newest_ = Instant::from_ns(INT64_MIN / 4);
+  Duration newest_rtt_;
+  Instant next_epoch_ = Instant::from_ns(INT64_MIN / 4);
+  Duration late_ = Duration::infinite() / 2, late_before_;
+};
+
+}  // namespace mrc::core
