@@ -74,19 +74,20 @@ class LatenessTest : public LossRecoveryTest {
     start();
     for (next_ = 0; next_ < 400; ++next_) {
       step();
-      if (next_ >= 4) arrive(sack(next_ - 4, next_ - 4));
+      answered_ = next_ - 4;
+      if (answered_ >= 0) arrive(sack(answered_, answered_));
       drain();
     }
   }
   void step() {
     post(static_cast<uint64_t>(next_), 8);
     drain();
-    arrive(ack(next_ - 5));
+    arrive(ack(next_ - 20));
     now_ = now_ + Duration::microseconds(10);
   }
   // Packet `victim` is not answered while `others` later ones are, then it is.
   void be_late(int others, bool named) {
-    const int victim = next_ - 4;
+    const int victim = answered_ + 1;
     uint64_t above = 0;
     for (int i = 1; i <= others; ++i) {
       above |= 1ull << i;
@@ -95,14 +96,12 @@ class LatenessTest : public LossRecoveryTest {
       step();
       ++next_;
     }
-    if (named) {
-      arrive(sack(victim + others, victim));
-    } else {
-      arrive(sack(victim + others, victim + others));
-    }
+    answered_ = victim + others;
+    arrive(sack(answered_, named ? victim : answered_));
     drain();
   }
   int next_ = 0;
+  int answered_ = 0;
 };
 
 // [MRC-LOSS-1] [MRC-CHOICE-Q17]
