@@ -65,6 +65,9 @@ int mrc_soft_dereg_mr(struct ibv_mr* mr);
  * error. */
 #define MRC_SOFT_MAILBOX_RKEY 1u
 #define MRC_SOFT_WC_MAILBOX IBV_WC_DRIVER1
+/* vendor_err of a completion with status IBV_WC_RETRY_EXC_ERR: the packets are larger than any path to the peer
+ * carries. A new queue pair with the path MTU of ibv_query_port's active_mtu, which has changed, gets through. */
+#define MRC_SOFT_VENDOR_ERR_PATH_MTU 0x4D5455u
 int mrc_soft_set_mailbox(struct mrc_qp* qp, void* addr, size_t length, uint64_t wr_id);
 /* For mrc_soft_reg_mr: peers may write to the region, if they know its key, whatever the access flags of the QP say.
  * For regions whose keys such a protocol hands out for one transfer. */

@@ -57,6 +57,7 @@ void read_mrc(MapReader* m, const FabricSpec& fabric, MrcConfig* c) {
   e.nscc.base_rtt = to_duration(rtt);
   e.nscc.line_rate_bps = fabric.line_rate();
   core::QpAttr& q = c->qp;
+  q.retry_exp = 25;  // a run has an end of its own
   q.path_mtu = fabric.mtu;
   q.timeout = 8;  // 262 us
   // Room for twice the largest window, so that a few late packets do not close the PSN window.

@@ -1,5 +1,6 @@
 """What ends badly must end: in bounded time, with a message and exit code 1."""
 import contextlib
+import signal
 import socket
 import time
 
@@ -45,6 +46,48 @@ def test_all_paths_dead_finite_retries():
     assert codes == (1, 1), f"{pair.client}\n{pair.server}"
     assert "retries exceeded" in pair.client.err, pair.client
     assert "other side failed" in pair.server.err, pair.server
+
+
+def ends_with_the_time(args, fault):
+    """Retries as they are by default: they go on for longer than the run may take."""
+    pair = Pair(["--duration", "1", *args], {"MRC_FAULT": fault})
+    codes = pair.finish()
+    assert codes == (1, 1), f"{pair.client}\n{pair.server}"
+    assert "the time is over" in pair.client.err, pair.client
+    assert "other side failed" in pair.server.err, pair.server
+
+
+def test_duration_ends_with_all_paths_dead():
+    ends_with_the_time(["--size", "1M"], "blackhole@300ms-")
+
+
+def test_duration_ends_with_all_paths_dead_both_ways():
+    ends_with_the_time(["--size", "1M", "--bidirectional", "--verify"], "blackhole@300ms-")
+
+
+def test_duration_of_latency_ends_with_all_paths_dead():
+    ends_with_the_time(["--test", "lat"], "blackhole@300ms-")
+
+
+def test_duration_ends_with_a_stopped_peer():
+    pair = Pair(["--duration", "2", "--size", "1M", "--timeline", "100"])
+    try:
+        pair.until_data_flows()
+        pair.server.process.send_signal(signal.SIGSTOP)
+        assert pair.client.wait() == 1, pair.client
+        assert "the time is over" in pair.client.err, pair.client
+    finally:
+        pair.server.process.send_signal(signal.SIGCONT)
+        pair.client.kill()
+        pair.server.kill()
+
+
+def test_duration_ends_with_half_the_packets_lost():
+    """Both ways, so that three of four packets have no answer. What matters is that it ends."""
+    for args in (["--size", "64K"], ["--test", "lat"]):
+        pair = Pair(["--duration", "1", *args], {"MRC_FAULT": "loss=0.5"})
+        codes = pair.finish()
+        assert codes in ((0, 0), (1, 1)), f"{pair.client}\n{pair.server}"
 
 
 def test_no_server():

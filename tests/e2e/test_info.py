@@ -98,7 +98,7 @@ def test_params_of_each_device():
 
     first, second, both = values("-d", "a0"), values("-d", "b0"), values()
     assert first["ev_count"].split() == ["12", "(default", "64)"] and first["icrc"] == "true", first
-    assert second["ev_count"].split() == ["24", "(default", "64)"] and second["retry_exp"] == "25", second
+    assert second["ev_count"].split() == ["24", "(default", "64)"] and second["retry_exp"] == "15", second
     assert second["icrc"].startswith("false") and second["line_rate_gbps"].startswith("2.5 "), second
     assert both["ev_count"].split("   ")[0] == "a0: 12, b0: 24" and both["ev_min_active"].startswith("3 "), both
     for args, count in ((["-d", "b0"], 24), ([], 12)):

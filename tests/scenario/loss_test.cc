@@ -143,6 +143,40 @@ TEST(Loss, FiniteRetriesEndInRetryExceeded) {
   EXPECT_EQ(p.state(0), QpState::kError);
 }
 
+// Half of all packets, in both directions: three of four have no answer. Work is done or given up, in bounded time.
+TEST(Loss, HalfOfAllPacketsLostEndsInBoundedTime) {
+  for (const uint64_t seed : {1, 2, 3}) {
+    FabricConfig c;
+    c.seed = seed;
+    Pair p(c);
+    for (int plane = 0; plane < 4; ++plane) p.fabric.net().link(plane).loss = 0.5;
+    for (uint64_t i = 0; i < 16; ++i) ASSERT_EQ(p.write(i, i * 65536, 65536), PostResult::kOk);
+    ASSERT_TRUE(p.until_sends(16, Duration::seconds(150))) << seed;
+    if (p.state(0) == QpState::kRts) {
+      EXPECT_TRUE(p.all_ok(16));
+      EXPECT_TRUE(p.arrived(0, 16 * 65536));
+    }
+  }
+}
+
+// [MRC-LOSS-3] With the default budget a peer that is stopped for a minute survives, and one that is gone is given up
+// after two.
+TEST(Loss, TheDefaultBudgetIsTwoMinutesOfSilence) {
+  for (const bool comes_back : {true, false}) {
+    Pair p;
+    const Instant begin = p.fabric.now();
+    p.fabric.net().add_outage({-1, -1, begin, comes_back ? begin + Duration::seconds(60) : Instant::never()});
+    ASSERT_EQ(p.write(1, 0, 50000), PostResult::kOk);
+    ASSERT_TRUE(p.until_sends(1, Duration::seconds(150)));
+    const Duration took = p.fabric.now() - begin;
+    EXPECT_EQ(p.sends()[0].status, comes_back ? WcStatus::kSuccess : WcStatus::kRetryExceeded);
+    if (!comes_back) {
+      EXPECT_GT(took, Duration::seconds(110));
+      EXPECT_LT(took, Duration::seconds(140));
+    }
+  }
+}
+
 // 25 exponential retries are as many as it takes.
 TEST(Loss, UnlimitedRetriesOutlastALongSilence) {
   QpAttr attr;

@@ -16,6 +16,8 @@ namespace {
 constexpr uint64_t kSignalEvery = 16, kQueue = 64;
 constexpr uint64_t kReceiveId = 1ULL << 56;
 constexpr uint32_t kReceives = 16;
+// A round that is under way when the time is over gets so long; the server waits for the client's word longer.
+constexpr auto kLastRound = std::chrono::seconds(10), kLastWord = std::chrono::seconds(40);
 
 }  // namespace
 
@@ -64,7 +66,7 @@ void Latency::poll() {
   const int n = mrc_poll_cq(s_.connection.cq(), 16, wc);
   if (n < 0) throw PerfError(std::string("mrc_poll_cq: ") + std::strerror(errno), "this is a defect of the library");
   for (int i = 0; i < n; ++i) {
-    if (wc[i].status != IBV_WC_SUCCESS) throw_failed(wc[i], s_.options);
+    if (wc[i].status != IBV_WC_SUCCESS) throw_failed(wc[i]);
     if (wc[i].wr_id == kReceiveId) {
       ibv_recv_wr wr{}, *bad = nullptr;
       wr.wr_id = kReceiveId;
@@ -80,6 +82,11 @@ void Latency::poll() {
 }
 
 void Latency::look_at_peer() {
+  if (Clock::now() > limit_)
+    throw PerfError(
+        "the time is over, and a message is not answered",
+        "the peer is gone, all paths are down, or nearly all packets are lost: see mrc-info --stats on both "
+        "sides");
   if (s_.oob.peer_gone()) throw PerfError("the peer process is gone", "look at the output of the other mrc-perf");
   // The client only listens for an error, which throws, and for the end of the connection.
   if (s_.client) return s_.oob.look();
@@ -122,6 +129,9 @@ LatencyResult Latency::run() {
   std::vector<uint32_t> samples;
   const double cpu = process_cpu_seconds();
   const auto begin = Clock::now();
+  if (s_.options.iters == 0)
+    limit_ = begin + (s_.client ? kLastRound : kLastWord) +
+             std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(s_.options.duration_s));
   if (s_.client) {
     run_client(&samples);
   } else {

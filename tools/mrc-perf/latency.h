@@ -4,6 +4,7 @@
 // afterwards how many there were.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <vector>
 
@@ -46,6 +47,7 @@ class Latency {
   const LatencySetup s_;
   uint64_t posted_ = 0, released_ = 0, receives_seen_ = 0;
   uint64_t spins_ = 0;
+  std::chrono::steady_clock::time_point limit_ = std::chrono::steady_clock::time_point::max();
   uint64_t rounds_ = UINT64_MAX;  // server: all of the run, once the client has said so
   volatile uint8_t* last_byte_ = nullptr;
 };

@@ -105,6 +105,13 @@ int Listener::accept_one() {
 Oob::Oob(int fd) : fd_(fd) {
   const int on = 1;
   setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  // A host that vanishes closes nothing: without these a side that only receives would wait for it for ever.
+  const int idle = 5, interval = 5, count = 4, unacknowledged_ms = 25000;
+  setsockopt(fd_, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  setsockopt(fd_, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+  setsockopt(fd_, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
+  setsockopt(fd_, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+  setsockopt(fd_, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacknowledged_ms, sizeof unacknowledged_ms);
 }
 
 Oob::~Oob() {

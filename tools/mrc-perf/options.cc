@@ -133,7 +133,9 @@ Options parse_options(int argc, char** argv) {
       ->check(CLI::Range(1, 60000));
   group->add_option("--timeout", o.timeout, "Packet timeout exponent n: 1.024 us * 2^n")
       ->check(CLI::Range(0, kMostTimeout));
-  group->add_option("--retry", retry, "Repetitions LINEAR,EXPONENTIAL before giving up, at most 7,25; 25 is for ever");
+  group->add_option(
+      "--retry", retry,
+      "Repetitions LINEAR,EXPONENTIAL before giving up, at most 7,25; 25 is for ever, the default 15 two minutes");
   group->add_flag("--sleepy-server", o.sleepy_server,
                   "The server sleeps instead of polling: the library's helper thread receives");
 

@@ -74,7 +74,7 @@ struct Options {
   bool sleepy_server = false;
 
   bool is_server() const { return host.empty(); }
-  bool finite_retries() const { return retry_exp >= 0 && retry_exp < 25; }
+  bool chosen_retries() const { return retry_exp >= 0 && retry_exp < 25; }  // given, and finite
 };
 
 // Parses argv. Prints help and exits where asked to, and for what CLI11 refuses; throws UsageError for the rest.

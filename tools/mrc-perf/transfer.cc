@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "error.h"
+#include "mrc_soft.h"
 
 namespace mrc::perf {
 
@@ -19,6 +20,10 @@ namespace {
 constexpr uint64_t kChunk = 1ULL << 56, kCredit = 2ULL << 56, kReceive = 3ULL << 56, kKindMask = 0xFFULL << 56;
 
 constexpr auto kLook = std::chrono::microseconds(500);  // between looks at the TCP connection
+
+// Once nothing new is sent: from one completion to the next, and in all. A side that only receives waits longer,
+// because the other one knows better what is missing.
+constexpr auto kStall = std::chrono::seconds(10), kDrain = std::chrono::seconds(30);
 
 // The first interrupt of the client ends what is being sent, and the run ends well; the second one ends this program.
 volatile sig_atomic_t interrupted = 0;
@@ -39,14 +44,18 @@ double process_cpu_seconds() {
   return s(u.ru_utime) + s(u.ru_stime);
 }
 
-void throw_failed(const ibv_wc& wc, const Options& o) {
+void throw_failed(const ibv_wc& wc) {
   std::string advice = "mrc-info --stats on both sides shows what was dropped and why";
   const char* what = "another error";
   switch (wc.status) {
     case IBV_WC_RETRY_EXC_ERR:
+      if (wc.vendor_err == MRC_SOFT_VENDOR_ERR_PATH_MTU) {
+        what = "the packets are larger than any path to the peer carries";
+        advice = "raise the MTU along the path, or use a smaller --mtu: the log says how much it carries";
+        break;
+      }
       what = "retries exceeded: the peer does not answer";
-      advice = o.finite_retries() ? "the peer is gone or all paths are down; --retry 7,25 never gives up"
-                                  : "the peer is gone or all paths are down";
+      advice = "the peer is gone or all paths are down; --retry 7,25 never gives up";
       break;
     case IBV_WC_REM_ACCESS_ERR:
       what = "remote access error: key, range or access right";
@@ -167,7 +176,7 @@ bool Transfer::post_round() {
 }
 
 bool Transfer::handle(const ibv_wc& wc) {
-  if (wc.status != IBV_WC_SUCCESS) throw_failed(wc, s_.options);
+  if (wc.status != IBV_WC_SUCCESS) throw_failed(wc);
   const uint32_t qp = static_cast<uint32_t>(wc.wr_id & ~kKindMask);
   switch (wc.wr_id & kKindMask) {
     case kChunk:
@@ -264,9 +273,28 @@ void Transfer::send_done() {
   s_.oob.send({{"done", sent_messages_}, {"interrupted", interrupted != 0}});
 }
 
+// With a duration, and after an interrupt, the run has an end whatever becomes of the packets.
+void Transfer::check_drain(Clock::time_point now) {
+  const uint64_t done = sent_messages_ + result_.received;
+  if (drain_begin_ == Clock::time_point()) drain_begin_ = drain_moved_ = now;
+  if (done != drain_done_) {
+    drain_done_ = done;
+    drain_moved_ = now;
+  }
+  const bool over =
+      sender_ ? now - drain_moved_ > kStall || now - drain_begin_ > kDrain : now - drain_begin_ > kDrain + kStall;
+  if (!over) return;
+  const uint64_t missing = chunks_in_flight_ * s_.plan.chunk;
+  throw PerfError(
+      "the time is over, and " + (missing != 0 ? std::to_string(missing) + " messages are not acknowledged"
+                                               : std::string("the other side has not finished")),
+      "the peer is gone, all paths are down, or nearly all packets are lost: see mrc-info --stats on both sides");
+}
+
 void Transfer::tick(Clock::time_point now) {
   s_.monitor.tick(now, progress_bytes());
   if (now >= deadline_ || interrupted != 0) stop_ = true;
+  if (stop_) check_drain(now);
   if (now < next_look_) return;
   next_look_ = now + kLook;
   nlohmann::json message;
@@ -279,7 +307,7 @@ void Transfer::tick(Clock::time_point now) {
   if (!s_.oob.peer_gone() || (peer_done_ && chunks_in_flight_ == 0)) return;
   // The transport decides first, if it is told to give up at all.
   if (!gone_) gone_ = true, gone_since_ = now;
-  const auto grace = s_.options.finite_retries() && sender_ ? std::chrono::seconds(20) : std::chrono::seconds(1);
+  const auto grace = s_.options.chosen_retries() && sender_ ? std::chrono::seconds(20) : std::chrono::seconds(1);
   if (now - gone_since_ > grace)
     throw PerfError("the peer process is gone", "look at the output of the other mrc-perf");
 }

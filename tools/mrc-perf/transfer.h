@@ -65,6 +65,7 @@ class Transfer {
   void give_credit(uint32_t qp);
   void verify_message(uint32_t qp, uint64_t message);
   void tick(Clock::time_point now);
+  void check_drain(Clock::time_point now);  // throws when what is under way takes too long
   void send_done();
   bool finished() const;
   uint64_t progress_bytes() const;
@@ -78,6 +79,8 @@ class Transfer {
   uint32_t next_qp_ = 0;
   uint64_t idle_ = 0;
   Clock::time_point begin_, deadline_, next_look_, last_done_, gone_since_;
+  Clock::time_point drain_begin_, drain_moved_;
+  uint64_t drain_done_ = 0;
   bool gone_ = false;
   std::vector<Lane> lanes_;
   std::vector<ibv_send_wr> wrs_;
@@ -88,6 +91,6 @@ class Transfer {
 
 double process_cpu_seconds();
 // What a failed completion means and what to do; for transfer and latency.
-[[noreturn]] void throw_failed(const ibv_wc& wc, const Options& o);
+[[noreturn]] void throw_failed(const ibv_wc& wc);
 
 }  // namespace mrc::perf

@@ -10,6 +10,7 @@
 #include "api/hint.h"
 #include "api/limits.h"
 #include "api/soft_memory.h"
+#include "mrc_soft.h"
 
 using mrc::api::errno_value;
 using mrc::api::minus_one;
@@ -37,6 +38,7 @@ ibv_wc_status to_verbs(WcStatus status) {
     case WcStatus::kRemoteOperation:
       return IBV_WC_REM_OP_ERR;
     case WcStatus::kRetryExceeded:
+    case WcStatus::kPathMtu:
       return IBV_WC_RETRY_EXC_ERR;
   }
   return IBV_WC_GENERAL_ERR;
@@ -157,6 +159,7 @@ bool mrc_qp::on_completion(const mrc::core::Completion& c) {
   ibv_wc wc{};
   wc.wr_id = c.wr_id;
   wc.status = to_verbs(c.status);
+  if (c.status == WcStatus::kPathMtu) wc.vendor_err = MRC_SOFT_VENDOR_ERR_PATH_MTU;
   wc.qp_num = qpn_;
   wc.byte_len = c.byte_len;
   if (c.is_recv) {

@@ -80,8 +80,9 @@ int mrc_soft_query_port(ibv_context* context, uint8_t port_num, ibv_port_attr* a
   attr->phys_state = works ? kPhysLinkUp : kPhysDisabled;
   attr->max_mtu = IBV_MTU_4096;
   attr->active_mtu = IBV_MTU_256;
+  const uint32_t carried = soft->device().active_mtu();  // [MRC-MTU-5]
   for (int mtu = IBV_MTU_512; mtu <= IBV_MTU_4096; ++mtu)
-    if (mrc::api::mtu_bytes(mtu) <= soft->limits().max_mtu) attr->active_mtu = static_cast<ibv_mtu>(mtu);
+    if (mrc::api::mtu_bytes(mtu) <= carried) attr->active_mtu = static_cast<ibv_mtu>(mtu);
   attr->gid_tbl_len = soft->limits().gids;
   attr->port_cap_flags = IBV_PORT_IP_BASED_GIDS;
   attr->max_msg_sz = mrc::api::kMaxMessage;

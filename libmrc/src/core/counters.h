@@ -50,6 +50,9 @@ namespace mrc::core {
   X(port_status_refused, "port status updates refused: impossible, or early")     \
   X(port_status_refuted, "planes called down whose EV probe was answered")        \
   X(plane_suspensions, "planes left because their paths failed together")         \
+  X(tx_too_long, "bursts that the driver refused: longer than the path MTU")      \
+  X(mtu_searches, "searches for the path MTU of a plane")                         \
+  X(mtu_failures, "QPs that failed: their packets exceed the path MTU")           \
   X(wimm_held, "WriteIMMs that waited for a receive work request")                \
   X(qp_errors, "QPs that went to error")
 

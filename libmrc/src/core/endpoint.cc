@@ -109,6 +109,7 @@ bool EndpointImpl::modify(Instant now, Qp* qp, QpState to, const QpAttr& attr) {
       break;
     case QpState::kRtr:
       set_peer(qp, attr.peer);
+      qp->peer->path_mtu = std::max(qp->peer->path_mtu, attr.path_mtu);
       rearm_peer(qp->peer);
       start_learning(now, qp->peer);
       qp->responder.start();
@@ -306,6 +307,12 @@ void Endpoint::set_receiver_penalty(uint8_t penalty, bool restore) {
 
 void Endpoint::set_plane_up(Instant now, uint8_t plane, bool up) {
   impl_->set_plane_up(now, plane, up);
+}
+void Endpoint::on_packet_too_long(Instant now, uint8_t plane, const IpAddress& to) {
+  impl_->on_packet_too_long(now, plane, to);
+}
+uint32_t Endpoint::found_path_mtu(Instant now) const {
+  return now < impl_->found_mtu_until ? impl_->found_mtu : UINT32_MAX;
 }
 bool Endpoint::plane_up(uint8_t plane) const {
   return (impl_->planes_up >> plane) & 1;

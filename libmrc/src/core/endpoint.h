@@ -108,6 +108,11 @@ class Endpoint {
   // Local port state: a plane that is down is not used for sending; peers are told by port status update [MRC-PORT-1].
   void set_plane_up(Instant now, uint8_t plane, bool up);
   bool plane_up(uint8_t plane) const;
+  // The driver refused a packet to that address because it exceeds the MTU of the interface or of the route.
+  void on_packet_too_long(Instant now, uint8_t plane, const IpAddress& to);
+  // Path MTU in bytes that new QPs should not exceed, as searches of the last ten minutes found it; UINT32_MAX: no
+  // limit [MRC-MTU-5].
+  uint32_t found_path_mtu(Instant now) const;
   // Administrative deny or allow of one EV towards one peer [MRC-EVS-7].
   void set_ev_denied(Instant now, PeerId peer, uint16_t ev_index, bool denied);
   std::vector<EvStatus> ev_status(PeerId peer) const;

@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "core/endpoint.h"
 #include "core/path_meter.h"
+#include "core/path_mtu.h"
 #include "core/peer_paths.h"
 #include "core/qp.h"
 #include "core/reply_limiter.h"
@@ -41,7 +42,8 @@ struct Peer {
         interned(d),
         description(d),
         paths(c, names, d, counters, trace, rng),
-        meter(c.nscc.line_rate_bps, c.nscc.base_rtt) {
+        meter(c.nscc.line_rate_bps, c.nscc.base_rtt),
+        mtu(std::min<size_t>(c.planes.size(), 32), c.ev_probe_interval) {
     timer.owner = this;
   }
   // Is this an address of the peer? It mostly is that of the plane on which the packet came.
@@ -66,6 +68,9 @@ struct Peer {
   // queue that its neighbours make for silence.
   Duration recent_rtt;
   PathMeter meter;
+  PathMtu mtu;
+  std::array<uint16_t, 32> size_probe_ev{};  // of the round, per plane
+  uint32_t path_mtu = 0;                     // largest of any QP to this peer
 };
 
 // A control packet that belongs to no stream of SACKs: NACK, probe, endpoint request or response. Built when it is due,
@@ -75,6 +80,7 @@ struct OneOff {
   uint8_t plane = 0;
   uint16_t ev_index = 0;
   uint8_t length = 0;
+  uint16_t padding = 0;  // zeros between headers and ICRC
   std::array<uint8_t, kHeaderRoom> bytes;
 };
 
@@ -122,7 +128,9 @@ struct EndpointOpRecord {
   bool internal = false;
   bool port_status = false;
   uint8_t resends = 0;
-  uint16_t timestamp = 0;  // in the packet
+  bool size_probe = false;  // of PathMtu, for packets of the path MTU `mtu`
+  uint16_t timestamp = 0;   // in the packet
+  uint32_t mtu = 0;
   uint32_t mask = 0;
   Instant sent_at;
   Instant deadline;
@@ -161,7 +169,8 @@ class EndpointImpl {
   void set_flow(TxBurst* out, const Peer& to, uint16_t ev, uint8_t dscp) const;
   bool fill_flow(wire::Flow* flow, const Peer& to, uint16_t ev, uint8_t dscp) const;
   // Queues a control packet of `length` bytes of headers; appends the ICRC. False, and dropped, when too many wait.
-  [[nodiscard]] bool queue_one_off(const wire::Flow& flow, uint16_t ev, const uint8_t* headers, uint32_t length);
+  [[nodiscard]] bool queue_one_off(const wire::Flow& flow, uint16_t ev, const uint8_t* headers, uint32_t length,
+                                   uint32_t padding = 0);
   // The same for the answer to a connectionless request of `asked` bytes, whose source is not proven: within the limits
   // of ReplyLimiter, and in a queue of its own [MRC-SEC-11].
   [[nodiscard]] bool queue_reply(Instant now, const wire::Flow& flow, uint16_t ev, const uint8_t* headers,
@@ -186,6 +195,13 @@ class EndpointImpl {
   void on_endpoint_response(Instant now, const wire::Flow& flow, const wire::Packet& p);
   void handle_op_timeouts(Instant now);
   void probe_paths(Instant now, Peer* p);
+  // endpoint_mtu.cc
+  void suspect_path_mtu(Instant now, Peer* p, uint8_t plane, uint32_t mtu);
+  void on_packet_too_long(Instant now, uint8_t plane, const IpAddress& to);
+  void search_path_mtu(Instant now, Peer* p);
+  bool take_size_answer(Instant now, const EndpointOpRecord& op);
+  void apply_path_mtu(Instant now, Peer* p, uint8_t plane, PathMtu::Verdict verdict);
+  uint32_t peer_path_mtu(const Peer& p) const;  // what its planes in use carry; 0: no limit is known
   void rearm_peer(Peer* p);
   void wake_senders();
 
@@ -215,6 +231,9 @@ class EndpointImpl {
   std::vector<PlaneCounters> plane_counters;
   TimerHeap timers;
   TxWindowPool windows;
+  // The least that some peer's planes carry, as far as it was found out lately; new QPs are offered no more.
+  uint32_t found_mtu = UINT32_MAX;
+  Instant found_mtu_until;
   uint8_t receiver_penalty = 0;
   bool restore_cwnd = false;
   uint32_t planes_up = UINT32_MAX;
@@ -225,7 +244,7 @@ class EndpointImpl {
   struct OneOffQueue {
     explicit OneOffQueue(size_t capacity) : slots(capacity) {}
     bool push(const EndpointConfig& config, const wire::Flow& flow, uint16_t ev, const uint8_t* headers,
-              uint32_t length);
+              uint32_t length, uint32_t padding);
     std::vector<OneOff> slots;
     size_t head = 0, count = 0;
   };
@@ -251,6 +270,7 @@ class EndpointImpl {
   OneOffQueue one_offs_{kMaxOneOffs};
   OneOffQueue replies_{kMaxReplies};  // to connectionless requests
   ReplyLimiter reply_limiter_;
+  std::vector<uint8_t> padded_;        // the padded one that poll_tx() has handed out
   std::vector<Tombstone> tombstones_;  // by slot like qps_; one goes when its number is used again
   std::vector<EndpointOpRecord> ops_;
   TimerNode op_timer_;

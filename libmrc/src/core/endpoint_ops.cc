@@ -53,8 +53,13 @@ bool EndpointImpl::send_op(Instant now, EndpointOpRecord* op) {
   erth.timestamp.tx_timestamp = op->timestamp = wire::timestamp_of(now);
   uint8_t packet[kHeaderRoom] = {};
   uint32_t length = wire::encode_endpoint_request(packet, bth, erth);
-  if (!peer(op->peer)->description.nic) length += wire::kEndpointPadding;  // or strangers would not answer [MRC-EVP-6]
-  if (!queue_one_off(flow, op->ev, packet, length)) return false;
+  uint32_t padding = 0;
+  if (op->mtu != 0) {  // to the size of the largest packet of that path MTU
+    padding = wire::packet_bytes(wire::Opcode::kWriteLastImm, config.timestamps, op->mtu) - length - wire::kIcrcBytes;
+  } else if (!peer(op->peer)->description.nic) {
+    length += wire::kEndpointPadding;  // or strangers would not answer [MRC-EVP-6]
+  }
+  if (!queue_one_off(flow, op->ev, packet, length, padding)) return false;
   if (!op->port_status) ++counters.tx_ev_probes;
   return true;
 }
@@ -67,7 +72,8 @@ bool EndpointImpl::on_port_status(Instant now, const wire::Flow& flow, uint32_t 
     if (!candidate) continue;
     uint32_t own = 0;
     const std::vector<PlaneAddress>& planes = candidate->description.planes;
-    for (uint32_t i = 0; i < planes.size() && i < 32; ++i) own |= static_cast<uint32_t>(planes[i].addr == flow.src) << i;
+    for (uint32_t i = 0; i < planes.size() && i < 32; ++i)
+      own |= static_cast<uint32_t>(planes[i].addr == flow.src) << i;
     if (own == 0) continue;
     if ((own & mask) == 0) return false;
     if (!candidate->paths.on_port_status(now, mask)) heard = false;
@@ -117,8 +123,8 @@ void EndpointImpl::on_endpoint_request(Instant now, const wire::Flow& flow, uint
 void EndpointImpl::on_endpoint_response(Instant now, const wire::Flow& flow, const wire::Packet& p) {
   const auto id = static_cast<uint16_t>(p.bth.psn.value());
   auto it = std::find_if(ops_.begin(), ops_.end(), [&](const EndpointOpRecord& op) { return op.id == id; });
-  // Only the address that was asked may answer, and the timestamp must be ours: a stranger who forges the address has to
-  // guess both the id and the timestamp. Whether a NIC reflects it is learnt from its first answer that does
+  // Only the address that was asked may answer, and the timestamp must be ours: a stranger who forges the address has
+  // to guess both the id and the timestamp. Whether a NIC reflects it is learnt from its first answer that does
   // [MRC-EVP-3..4].
   Peer* const from = it == ops_.end() ? nullptr : peer(it->peer);
   const bool reflected = from != nullptr && p.eeth.tx_timestamp == it->timestamp;
@@ -136,9 +142,12 @@ void EndpointImpl::on_endpoint_response(Instant now, const wire::Flow& flow, con
     sink->on_endpoint_response(op.id, op.plane, now - op.sent_at);
     return;
   }
-  if (op.port_status) return;
+  if (op.port_status || take_size_answer(now, op)) return;
+  const bool was_bad = !from->paths.usable(op.ev);
   from->paths.on_probe_answer(now, op.ev, op.sent_at);
   rearm_peer(from);
+  // It passes small packets. What retired it may have been that it does not pass full ones.
+  if (was_bad && from->paths.usable(op.ev)) suspect_path_mtu(now, from, op.plane, from->path_mtu);
 }
 
 // Unpredictable. Callers of the controller API use the lower half. An id that is in use after all is refused by
@@ -182,7 +191,7 @@ void EndpointImpl::handle_op_timeouts(Instant now) {
     ops_.pop_back();
     if (!done.internal) {
       sink->on_endpoint_response(done.id, done.plane, Duration::infinite());
-    } else if (!done.port_status) {
+    } else if (!done.port_status && !done.size_probe) {
       to->paths.on_probe_lost(now, done.ev, done.sent_at);
       rearm_peer(to);
     }
@@ -191,7 +200,7 @@ void EndpointImpl::handle_op_timeouts(Instant now) {
 }
 
 void EndpointImpl::rearm_peer(Peer* p) {
-  timers.set(&p->timer, p->left() ? Instant::never() : p->paths.next_probe_time());
+  timers.set(&p->timer, p->left() ? Instant::never() : std::min(p->paths.next_probe_time(), p->mtu.next_time()));
 }
 
 // The last QP to it is gone: its paths are asked about no more, until another one comes. [MRC-EVS-8]
@@ -207,6 +216,7 @@ void EndpointImpl::probe_paths(Instant now, Peer* p) {
     if (!start_op(now, p->id, ev, new_op_id(), false, 0, p->paths.probe_patience(ev), true))
       p->paths.on_probe_unsent(now, ev);
   }
+  search_path_mtu(now, p);
   rearm_peer(p);
 }
 

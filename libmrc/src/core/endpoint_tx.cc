@@ -30,8 +30,9 @@ void EndpointImpl::set_flow(TxBurst* out, const Peer& to, uint16_t ev, uint8_t d
   out->ev_index = ev;
 }
 
-bool EndpointImpl::queue_one_off(const wire::Flow& flow, uint16_t ev, const uint8_t* headers, uint32_t length) {
-  return one_offs_.push(config, flow, ev, headers, length);
+bool EndpointImpl::queue_one_off(const wire::Flow& flow, uint16_t ev, const uint8_t* headers, uint32_t length,
+                                 uint32_t padding) {
+  return one_offs_.push(config, flow, ev, headers, length, padding);
 }
 
 bool EndpointImpl::is_peer_address(const IpAddress& addr) const {
@@ -43,14 +44,14 @@ bool EndpointImpl::is_peer_address(const IpAddress& addr) const {
 bool EndpointImpl::queue_reply(Instant now, const wire::Flow& flow, uint16_t ev, const uint8_t* headers,
                                uint32_t length, uint32_t asked) {
   if (reply_limiter_.allow(now, flow.dst, is_peer_address(flow.dst), asked, length + wire::kIcrcBytes) &&
-      replies_.push(config, flow, ev, headers, length))
+      replies_.push(config, flow, ev, headers, length, 0))
     return true;
   ++counters.drop_replies;
   return false;
 }
 
 bool EndpointImpl::OneOffQueue::push(const EndpointConfig& config, const wire::Flow& flow, uint16_t ev,
-                                     const uint8_t* headers, uint32_t length) {
+                                     const uint8_t* headers, uint32_t length, uint32_t padding) {
   if (count == slots.size() || length + wire::kIcrcBytes > kHeaderRoom) return false;
   OneOff& o = slots[(head + count++) % slots.size()];
   o.flow = flow;
@@ -58,6 +59,8 @@ bool EndpointImpl::OneOffQueue::push(const EndpointConfig& config, const wire::F
   o.ev_index = ev;
   std::memcpy(o.bytes.data(), headers, length);
   o.length = static_cast<uint8_t>(length + wire::kIcrcBytes);
+  o.padding = static_cast<uint16_t>(padding);
+  if (padding != 0) return true;  // its ICRC is computed when it leaves
   const uint32_t crc = config.icrc ? wire::icrc_compute(flow, o.bytes.data(), o.length) : 0;
   wire::icrc_store(o.bytes.data() + length, crc);
   return true;
@@ -124,6 +127,15 @@ bool EndpointImpl::send_one_off(OneOffQueue* queue, TxBurst* out, uint32_t plane
     std::memcpy(out->headers.data(), o.bytes.data(), o.length);
     out->iov_count = 1;
     out->iov[0] = {out->headers.data(), o.length};
+    if (o.padding != 0) {
+      const uint32_t headers = o.length - wire::kIcrcBytes;
+      padded_.assign(o.length + size_t{o.padding}, 0);
+      std::memcpy(padded_.data(), o.bytes.data(), headers);
+      const auto n = static_cast<uint32_t>(padded_.size());
+      wire::icrc_store(&padded_[n - wire::kIcrcBytes], config.icrc ? wire::icrc_compute(o.flow, padded_.data(), n) : 0);
+      out->segment_size = out->bytes = n;
+      out->iov[0] = {padded_.data(), n};
+    }
     count_tx(*out);
     return true;
   }

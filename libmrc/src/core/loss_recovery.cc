@@ -156,10 +156,29 @@ void Requester::handle_rto(Instant now) {
     qp_.ep->enter_error(now, &qp_, WcStatus::kRetryExceeded, AsyncEvent::kQpFatal);
     return;
   }
+  if (any || stuck) suspect_path_mtu(now);
+  if (qp_.state != QpState::kRts) return;
   if (silent) send_probe(now, TraceTrigger::kStandstill);
   rto_deadline_ = (oldest < Instant::never() ? oldest : now) + rto_interval();
   if (rto_deadline_ <= now) rto_deadline_ = now + rto_interval();
   if (lost_count_ > 0) qp_.ep->make_ready(&qp_);
+}
+
+namespace {
+constexpr uint8_t kSuspectSends = 3;  // of the oldest packet
+}
+
+bool Requester::stuck_above(uint32_t path_mtu) const {
+  if (una_ >= nxt_ || !window_) return false;
+  return (*window_)[una_].nominal >
+         wire::nominal_size(wire::packet_bytes(wire::Opcode::kWriteLastImm, qp_.ep->config.timestamps, path_mtu));
+}
+
+// The oldest packet has been sent again and again and does not get through. If it is a large one, its size may be the
+// reason [MRC-MTU-1].
+void Requester::suspect_path_mtu(Instant now) {
+  if (!stuck_above(PathMtu::kSmallest) || (*window_)[una_].sends < kSuspectSends) return;
+  qp_.ep->suspect_path_mtu(now, qp_.peer, qp_.peer->paths.plane_of((*window_)[una_].ev), qp_.attr.path_mtu);
 }
 
 // Armed while anything is unanswered, re-armed by every send and every answer.

@@ -35,6 +35,7 @@ PeerPaths::PeerPaths(const EndpointConfig& config, const EvNames& names, const P
 void PeerPaths::refresh_usable() {
   usable_planes_ = present_planes_ & local_up_ & ~claims_.down() & ~suspended_planes_;
   // Where no other plane is left there is nothing to gain by avoiding those that are only called down.
+  if ((usable_planes_ & ~narrow_planes_) != 0) usable_planes_ &= ~narrow_planes_;
   if ((usable_planes_ & ~claims_.claimed()) != 0) usable_planes_ &= ~claims_.claimed();
   ++generation_;
 }
@@ -434,6 +435,12 @@ bool PeerPaths::on_port_status(Instant now, uint32_t up) {
   for (uint8_t plane = 0; plane < planes_.size(); ++plane)
     if (((called_down >> plane) & 1) != 0) trace_plane(now, plane, false, TraceTrigger::kPortStatus);
   return heard;
+}
+
+void PeerPaths::set_narrow_planes(uint32_t narrow) {
+  if (narrow == narrow_planes_) return;
+  narrow_planes_ = narrow;
+  refresh_usable();
 }
 
 void PeerPaths::set_present_planes(uint32_t present) {

@@ -109,10 +109,20 @@ class PeerPaths {
 
   // --- administration ---
   void set_denied(Instant now, uint16_t ev, bool denied);
-  void set_local_planes(uint32_t up);                // bit per plane
+  void set_local_planes(uint32_t up);  // bit per plane
   // A port status update of the peer's: bit per plane, 1 = up. Probes are due at once. False: it must not be answered.
   bool on_port_status(Instant now, uint32_t up);
   void set_present_planes(uint32_t present);  // planes that both ends have, when the peer has told them
+  // Planes that are too narrow for full packets are left where another one is in use [MRC-MTU-3].
+  void set_narrow_planes(uint32_t narrow);
+  // Nobody says that it is down. It may be left because of losses, for which its width may be the reason.
+  bool plane_could_carry(uint8_t plane) const {
+    return ((present_planes_ & local_up_ & ~claims_.down()) >> plane & 1) != 0;
+  }
+  uint16_t any_ev(uint8_t plane) {  // GOOD if there is one; UINT16_MAX: there is none at all
+    const uint16_t good = draw_ev(plane, false);
+    return good != UINT16_MAX ? good : draw_ev(plane, true);
+  }
   std::vector<EvStatus> status() const;
 
  private:
@@ -165,6 +175,7 @@ class PeerPaths {
   uint32_t local_up_ = UINT32_MAX;
   PortClaims claims_;
   uint32_t suspended_planes_ = 0;  // left until one of their EVs answers
+  uint32_t narrow_planes_ = 0;     // left for others that carry full packets
   uint32_t usable_planes_ = 0;     // all of these allow it
   uint32_t generation_ = 1;
   uint8_t heard_plane_ = 0;  // which the last request came by

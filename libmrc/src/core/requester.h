@@ -42,6 +42,8 @@ class Requester {
   // Completes everything outstanding: the oldest with `first`, the rest flushed.
   void flush(Instant now, WcStatus first);
   bool idle() const { return sq_.empty(); }
+  // The packet that everything waits for was sent and exceeds what packets of that path MTU may have [MRC-MTU-4].
+  bool stuck_above(uint32_t path_mtu) const;
   bool may_send() const { return lost_count_ > 0 || nxt_ < new_limit(); }
   void fill_status(QpStatus* s) const;
   const EvRotation& rotation() const { return rotation_; }
@@ -82,6 +84,7 @@ class Requester {
   Duration rto_interval() const;
   void note_lateness(Instant now, const wire::Packet& p, const Named& named);
   bool charge_retry();  // false: budget spent, QP is in error now
+  void suspect_path_mtu(Instant now);
   bool outstanding() const { return una_ < nxt_ || !sq_.empty(); }
 
   Qp& qp_;

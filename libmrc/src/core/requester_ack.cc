@@ -207,6 +207,7 @@ void Requester::take_probe_answer(Instant now, uint16_t id) {
   if (una_ == nxt_) attempts_ = 0;
   qp_.peer->paths.on_delivered(ev, sent_at);
   detector_.on_delivered(now, sent_at);
+  if (una_ < nxt_) suspect_path_mtu(now);
   // Everything sent before the probe has either been reported by now or is not coming.
   highest_acked_ = std::max(highest_acked_, nxt_);
 }

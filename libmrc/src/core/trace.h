@@ -33,6 +33,7 @@ namespace mrc::core {
   X(kTimeout, "packet_timed_out", "packet timed out", "psn", "attempt", "ev", "age:ns")                                 \
   X(kEvState, "ev_state_changed", "EV changed state", "ev", "state:ev_state", "plane", "losses")                        \
   X(kPlane, "plane_changed", "plane suspended or resumed", "plane", "up", "", "")                                       \
+  X(kPathMtu, "path_mtu_found", "full packets do not pass a plane", "plane", "carries", "wanted", "")                   \
   X(kCwnd, "cwnd_updated", "congestion window", "cwnd", "inflight:signed", "rtt:ns", "branches:branches")               \
   X(kComplete, "work_completed", "work request completed", "wr_id", "status:wc_status", "bytes", "receive:yes_no")      \
   X(kQpState, "qp_state_changed", "QP changed state", "state:qp_state", "cause:wc_status", "", "")                      \

@@ -28,9 +28,9 @@ constexpr const char* kEvStates[] = {"good", "skip", "assumed_bad", "denied"};
 static_assert(static_cast<int>(EvState::kDenied) == 3);
 constexpr const char* kQpStates[] = {"reset", "init", "rtr", "rts", "error"};
 static_assert(static_cast<int>(QpState::kError) == 4);
-constexpr const char* kWcStatuses[] = {"success",       "local_protection", "flushed",       "remote_invalid_request",
-                                       "remote_access", "remote_operation", "retry_exceeded"};
-static_assert(static_cast<int>(WcStatus::kRetryExceeded) == 6);
+constexpr const char* kWcStatuses[] = {"success",       "local_protection", "flushed",        "remote_invalid_request",
+                                       "remote_access", "remote_operation", "retry_exceeded", "path_mtu"};
+static_assert(static_cast<int>(WcStatus::kPathMtu) == 7);
 // One per bit of NsccBranch, lowest first.
 constexpr const char* kBranches[] = {"proportional", "fast",    "fair",    "no_op",     "decrease_asked",
                                      "decrease_cut", "fulfil",  "eta",     "trim_cut",  "quick_adapt",

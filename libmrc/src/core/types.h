@@ -61,7 +61,8 @@ enum class WcStatus : uint8_t {
   kRemoteInvalidRequest,
   kRemoteAccess,
   kRemoteOperation,
-  kRetryExceeded
+  kRetryExceeded,
+  kPathMtu  // the packets are larger than any path to the peer carries [MRC-MTU-4]
 };
 
 // One finished work request. For sends `slots` is the number of send-queue slots that become free when the application
@@ -105,6 +106,8 @@ class Sink {
   virtual void on_endpoint_response(uint16_t id, uint8_t plane, Duration rtt) = 0;
   // An EV towards some peer went to another state; `losses` on it since the last such call. Never kSkip [MRC-EVS-1].
   virtual void on_ev_state(uint16_t /*ev_index*/, EvState /*to*/, uint64_t /*losses*/) {}
+  // A plane towards that peer carries packets of path MTU `carries` and not those of `wanted` [MRC-MTU-3].
+  virtual void on_path_mtu(PeerId /*peer*/, uint8_t /*plane*/, uint32_t /*carries*/, uint32_t /*wanted*/) {}
   // A peer is new, or an address of it was learnt: what depends on its addresses is to be looked at.
   virtual void on_peer_addresses(PeerId /*peer*/) {}
 };
@@ -161,7 +164,7 @@ struct QpAttr {
   uint16_t max_wimm_dest = 128;            // and as responder
   uint8_t timeout = 14;                    // 1.024 us * 2^timeout, 0..24
   uint8_t retry_linear = 7;                // 0..7
-  uint8_t retry_exp = 25;                  // 0..25, 25 = for ever
+  uint8_t retry_exp = 15;                  // 0..25, 25 = for ever; 15: two minutes at timeout 14
   bool cc_disabled = false;                // CC profile with a NULL algorithm
   std::shared_ptr<const NsccConfig> nscc;  // CC profile; null: as the endpoint is configured
   std::shared_ptr<const EvChoice> evs;     // EV profile; null: the active set

@@ -96,6 +96,10 @@ class Datapath {
   virtual uint32_t max_segments() const = 0;
   virtual uint32_t max_burst_bytes() const = 0;
 
+  // A packet that the network of this host refused as too long for the path since the last call: true, and where to it
+  // was going. The engine then searches the path's MTU.
+  virtual bool take_too_long(uint8_t* /*plane*/, IpAddress* /*to*/) { return false; }
+
   virtual const DatapathCounters& counters() = 0;
 
   // A few lines for mrc-info and logs: driver, planes, offloads, buffer sizes obtained, what to raise.

@@ -138,6 +138,18 @@ void DeviceImpl::on_peer_addresses(core::PeerId peer) {
   } catch (const std::bad_alloc&) {  // denied paths towards it then wait for the next change
   }
 }
+void DeviceImpl::on_path_mtu(core::PeerId peer, uint8_t plane, uint32_t carries, uint32_t wanted) {
+  try {
+    const std::string to = endpoint->peer_description(peer).planes[plane].addr.to_string();
+    log_once(LogLevel::kError, "device '" + config.name + "': plane " + std::to_string(plane + 1) + " to peer " + to +
+                                   " carries packets of path MTU " + std::to_string(carries) + " and not of " +
+                                   std::to_string(wanted) +
+                                   ": queue pairs for which no other plane carries them fail with 'retries exceeded', "
+                                   "new ones are offered " +
+                                   std::to_string(carries) + "; raise the MTU along the path, or set mtu");
+  } catch (const std::bad_alloc&) {
+  }
+}
 void DeviceImpl::take_ev_change(uint64_t profile, const mrc_ctl_ev& ev, mrc_ctl_ev_state state, uint64_t losses) {
   std::optional<ctl::EvChange> change = profiles.feed(profile, ev, state);
   if (!change) return;
@@ -167,6 +179,10 @@ uint32_t Device::planes() const {
 }
 uint32_t Device::max_mtu() const {
   return impl_->mtu;
+}
+uint32_t Device::active_mtu() {
+  std::lock_guard lock(impl_->mutex);
+  return std::min(impl_->mtu, impl_->endpoint->found_path_mtu(clock_now()));
 }
 const std::vector<core::EvEntry>& Device::evs() const {
   return impl_->evs;

@@ -68,6 +68,8 @@ class Device {
   const DeviceConfig& config() const;
   uint8_t slot() const;
   uint32_t planes() const;
+  // What new QPs should use: max_mtu(), or less where searches found that a path carries less. Takes the mutex.
+  uint32_t active_mtu();
   uint32_t max_mtu() const;  // largest path MTU that every plane carries: 256..4096, or 8192
   const std::vector<core::EvEntry>& evs() const;
   // Attributes of a QP that sets none.

@@ -44,6 +44,7 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   void on_endpoint_response(uint16_t id, uint8_t plane, Duration rtt) override;
   void on_ev_state(uint16_t ev_index, core::EvState to, uint64_t losses) override;
   void on_peer_addresses(core::PeerId peer) override;
+  void on_path_mtu(core::PeerId peer, uint8_t plane, uint32_t carries, uint32_t wanted) override;
   // HelperWork.
   int serve() override;
   void going_to_sleep() override;

@@ -60,6 +60,9 @@ int DeviceImpl::transmit(int most, Instant* now) {
     else
       hold(tx_);
     *now = clock_now();
+    uint8_t plane;
+    IpAddress to;
+    if (datapath->take_too_long(&plane, &to)) endpoint->on_packet_too_long(*now, plane, to);
   }
   more_to_send_ = true;
   return sent;

@@ -76,7 +76,7 @@ namespace mrc::device {
   FLAG(trim_nack, true, "The peers answer trimmed packets with a NACK")                                                 \
   INT(timeout, 14, 0, 24, "", "Packet timeout of a QP that sets none: 1.024 us * 2^timeout")                            \
   INT(retry_linear, 7, 0, 7, "", "Timeouts of equal length before they grow, of a QP that sets none")                   \
-  INT(retry_exp, 25, 0, 25, "", "Timeouts of doubling length, of a QP that sets none; 25: for ever")                    \
+  INT(retry_exp, 15, 0, 25, "", "Timeouts of doubling length (17 s at most), of a QP that sets none; 15: fails after two minutes of silence; 25: never") \
   FLAG(congestion_control, true, "NSCC; false: the window is limited by mpr alone")                                     \
   WORD(nscc_mode, "spec", "spec htsim", "", "NSCC as specified, or as the simulator of its authors does it")            \
   REAL(line_rate_gbps, 0, 0, 10000, "Gb/s", "Rate of all planes together, the lesser of both ends; 0: that of the planes' network cards where all have one, else measured") \

@@ -83,10 +83,15 @@ DecodeError decode_control(Cursor* c, Packet* out) {
   const DecodeError e = decode_control_headers(c, out);
   if (e != DecodeError::kOk) return e;
   if (c->left < kIcrcBytes) return DecodeError::kShortIcrc;
-  // An endpoint request may be as long as its response [MRC-EVP-6].
-  const uint32_t padding = out->bth.opcode == Opcode::kEndpointRequest ? kEndpointPadding : 0;
-  if (c->left > kIcrcBytes && c->left != kIcrcBytes + padding) return DecodeError::kTrailingBytes;
   const Bth& bth = out->bth;
+  if (c->left > kIcrcBytes) {
+    // An endpoint request may be as long as its response, an EV probe as long as a data packet [MRC-EVP-6..7].
+    const uint32_t padding = c->left - kIcrcBytes;
+    const bool may =
+        bth.opcode == Opcode::kEndpointRequest &&
+        (padding == kEndpointPadding || (padding >= kLeastProbePadding && out->erth.op == EndpointOp::kEvProbe));
+    if (!may) return DecodeError::kTrailingBytes;
+  }
   if (bth.pad != 0) return DecodeError::kBadPad;
   const bool endpoint = bth.opcode == Opcode::kEndpointRequest || bth.opcode == Opcode::kEndpointResponse ||
                         bth.opcode == Opcode::kPlaneRequest || bth.opcode == Opcode::kPlaneResponse;

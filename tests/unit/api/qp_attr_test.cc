@@ -67,7 +67,7 @@ TEST_F(QpAttrTest, walks_up_to_rts) {
   EXPECT_EQ(out.access, 3u);
   EXPECT_EQ(out.pkey, 0xFFFFu);
   EXPECT_EQ(out.mpr, core::QpAttr().mpr);
-  EXPECT_EQ(out.retry_exp, 25);
+  EXPECT_EQ(out.retry_exp, 15);
 }
 
 // [API-QP-1]

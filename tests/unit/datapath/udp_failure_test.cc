@@ -171,6 +171,15 @@ TEST_F(UdpFailure, refused_packets_are_lost_and_counted) {
     t.address(*a, *b, 0, loopback(false));
     EXPECT_TRUE(a->tx_one(Instant(), t.burst));
     EXPECT_EQ(a->counters().tx_errors, before + 5);
+    // [MRC-MTU-1]
+    uint8_t plane = 99;
+    IpAddress to;
+    EXPECT_EQ(a->take_too_long(&plane, &to), error == EMSGSIZE);
+    if (error == EMSGSIZE) {
+      EXPECT_EQ(plane, 0);
+      EXPECT_EQ(to, t.burst.flow.dst);
+      EXPECT_FALSE(a->take_too_long(&plane, &to)) << "once";
+    }
   }
   EXPECT_EQ(a->counters().tx_packets, 0u);
   EXPECT_NE(a->describe().find("first send error: Network is unreachable"), std::string::npos) << a->describe();

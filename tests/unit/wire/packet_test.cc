@@ -227,6 +227,21 @@ TEST(Packet, AnEndpointRequestMayBeAsLongAsItsResponse) {  // [MRC-EVP-6]
   }
 }
 
+TEST(Packet, AnEvProbeMayBeAsLongAsADataPacket) {  // [MRC-EVP-7]
+  for (const GoldenPacket& g : golden_packets()) {
+    const auto op = static_cast<Opcode>(g.bytes[0]);
+    if (!is_control(op)) continue;
+    SCOPED_TRACE(g.name);
+    const bool ev_probe = op == Opcode::kEndpointRequest && (g.bytes[Bth::kSize + 1] & 3) == 1;
+    for (size_t more : {size_t{kLeastProbePadding} - 1, size_t{kLeastProbePadding}, size_t{8300}}) {
+      Bytes b = g.bytes;
+      b.resize(b.size() + more);
+      const bool good = ev_probe && more >= kLeastProbePadding;
+      EXPECT_EQ(decode_exact(b), good ? DecodeError::kOk : DecodeError::kTrailingBytes);
+    }
+  }
+}
+
 TEST(Packet, ControlPacketsHaveNoBodyAndNoPad) {  // [MRC-WIRE-5]
   for (const GoldenPacket& g : golden_packets()) {
     if (!is_control(static_cast<Opcode>(g.bytes[0]))) continue;

@@ -49,6 +49,7 @@ class Local final : public LocalDatapath {
   Instant next_timeout() const override { return inner_->next_timeout(); }
   uint32_t max_segments() const override { return inner_->max_segments(); }
   uint32_t max_burst_bytes() const override { return inner_->max_burst_bytes(); }
+  bool take_too_long(uint8_t* plane, IpAddress* to) override { return inner_->take_too_long(plane, to); }
   const DatapathCounters& counters() override;
   std::string describe() const override;
 

@@ -132,6 +132,8 @@ bool UdpTransmitter::send(const core::TxBurst& burst, DatapathCounters* counters
     ++counters->tx_no_room;
     return false;
   }
+  going_by_ = burst.plane;
+  going_to_ = burst.flow.dst;
   Socket* socket = &sockets_[burst.ev_index];
   int fd = socket->fd.get();
   bool many = burst.segments > 1;
@@ -187,7 +189,7 @@ UdpTransmitter::Sent UdpTransmitter::send_one(int fd, const iovec* iov, uint32_t
   if (errno == EAGAIN) return Sent::kNoRoom;
   // EIO: the interface has no checksum offload. EINVAL: this kernel refuses the combination. Packet by packet works.
   if (segments > 1 && (errno == EIO || errno == EINVAL || errno == EOPNOTSUPP)) return Sent::kUnsupported;
-  note_error(errno);
+  note_refusal(errno);
   counters->tx_errors += segments;
   return Sent::kAll;
 }
@@ -233,7 +235,7 @@ UdpTransmitter::Sent UdpTransmitter::send_many(int fd, uint32_t* first, uint32_t
     if (n < 0) {
       if (errno == EINTR || (errno == ECONNREFUSED && ++refused == 1)) continue;
       if (errno == EAGAIN) return Sent::kNoRoom;
-      note_error(errno);
+      note_refusal(errno);
       ++counters->tx_errors;
       n = 1;  // this one is lost; the others may get through
     } else {
@@ -272,6 +274,8 @@ bool UdpTransmitter::send_split(Plane* plane, Socket* socket, const core::TxBurs
 }
 
 bool UdpTransmitter::flush_rest(Plane* plane, DatapathCounters* counters) {
+  going_by_ = static_cast<uint8_t>(plane - planes_.data());
+  going_to_ = plane->rest_flow.dst;
   prepare(plane->rest_flow, plane->rest_to, plane->scope, 0, nullptr);
   iovec whole{plane->rest.data(), plane->rest_bytes};
   uint32_t segments = split(&whole, 1, plane->rest_segment, plane->rest_bytes);
@@ -313,6 +317,14 @@ void UdpTransmitter::block(uint8_t plane, int fd) {
   bool known = std::find(p.armed.begin(), p.armed.end(), fd) != p.armed.end();
   if (!known) p.armed.push_back(fd);
   (void)::epoll_ctl(epoll_fd_, known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event);
+}
+
+void UdpTransmitter::note_refusal(int error) {
+  note_error(error);
+  if (error != EMSGSIZE) return;
+  too_long_ = true;
+  too_long_by_ = going_by_;
+  too_long_to_ = going_to_;
 }
 
 void UdpTransmitter::note_error(int error) {

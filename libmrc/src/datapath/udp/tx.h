@@ -37,6 +37,15 @@ class UdpTransmitter {
   uint32_t planes_without_gso() const { return no_gso_; }
   const std::string& first_error() const { return first_error_; }
 
+  // See Datapath::take_too_long().
+  bool take_too_long(uint8_t* plane, IpAddress* to) {
+    if (!too_long_) return false;
+    too_long_ = false;
+    *plane = too_long_by_;
+    *to = too_long_to_;
+    return true;
+  }
+
  private:
   struct Plane {
     int blocked_fd = -1;
@@ -81,6 +90,7 @@ class UdpTransmitter {
   bool flush_rest(Plane* plane, DatapathCounters* counters);
   void block(uint8_t plane, int fd);
   void note_error(int error);
+  void note_refusal(int error);  // by the kernel, for good, of what going_by_ and going_to_ say
 
   const UdpSyscalls* sys_ = nullptr;
   int epoll_fd_ = -1;
@@ -92,6 +102,9 @@ class UdpTransmitter {
   uint32_t no_gso_ = 0;
   uint32_t granted_ = UINT32_MAX;
   std::string first_error_;
+  uint8_t going_by_ = 0, too_long_by_ = 0;
+  IpAddress going_to_, too_long_to_;
+  bool too_long_ = false;
   SockAddr to_;
   socklen_t to_length_ = 0;
   struct alignas(8) Control {

@@ -30,6 +30,7 @@ class Udp final : public UdpDatapath {
   }
   uint32_t max_segments() const override { return gso_ ? core::kMaxSegments : kSegmentsWithoutGso; }
   uint32_t max_burst_bytes() const override { return core::kMaxBurstBytes; }
+  bool take_too_long(uint8_t* plane, IpAddress* to) override { return tx_.take_too_long(plane, to); }
   const DatapathCounters& counters() override { return counters_; }
   std::string describe() const override;
 

@@ -1,0 +1,87 @@
+#include "core/path_mtu.h"
+
+#include <algorithm>
+
+namespace mrc::core {
+
+bool PathMtu::suspect(Instant now, uint8_t plane, uint32_t mtu) {
+  Plane& p = planes_[plane];
+  if (p.searching || mtu <= kSmallest || (now < p.again && p.wanted == mtu)) return false;
+  p.wanted = std::min(mtu, kLargest);
+  p.best = 0;
+  p.narrow_rounds = p.silent_rounds = 0;
+  p.searching = true;
+  begin_round(now, &p);
+  return true;
+}
+
+void PathMtu::begin_round(Instant now, Plane* p) {
+  p->next_size = 0;
+  p->full_left = kFullProbes - 1;
+  p->any = p->full = false;
+  p->round_end = now + round_;
+}
+
+bool PathMtu::take_due(Instant now, Probe* out) {
+  for (uint8_t i = 0; i < planes_.size(); ++i) {
+    Plane& p = planes_[i];
+    if (!p.searching && p.limit != 0 && p.again <= now) suspect(now, i, p.wanted);
+    if (!p.searching || p.next_size == UINT32_MAX) continue;
+    *out = {i, p.next_size, p.next_size == 0};
+    if (p.next_size < p.wanted) {
+      p.next_size = std::min(std::max(kSmallest, p.next_size * 2), p.wanted);
+    } else if (p.full_left > 0) {
+      --p.full_left;
+    } else {
+      p.next_size = UINT32_MAX;
+    }
+    return true;
+  }
+  return false;
+}
+
+void PathMtu::on_answer(uint8_t plane, uint32_t mtu) {
+  Plane& p = planes_[plane];
+  if (!p.searching) return;
+  p.any = true;
+  p.best = std::max(p.best, mtu);
+  p.full = p.full || mtu >= p.wanted;
+}
+
+PathMtu::Verdict PathMtu::conclude(Instant now, uint8_t* plane) {
+  for (uint8_t i = 0; i < planes_.size(); ++i) {
+    Plane& p = planes_[i];
+    if (!p.searching || (!p.full && p.round_end > now)) continue;
+    Verdict verdict = Verdict::kNone;
+    if (p.full) {
+      verdict = Verdict::kPasses;
+    } else if (!p.any) {
+      if (++p.silent_rounds >= kRounds) verdict = Verdict::kUnknown;
+    } else if (++p.narrow_rounds >= kRounds) {
+      verdict = p.best >= kSmallest ? Verdict::kNarrow : Verdict::kUnknown;
+    }
+    if (verdict == Verdict::kNone) {
+      begin_round(now, &p);
+      continue;
+    }
+    p.searching = false;
+    p.rests = verdict == Verdict::kNarrow ? std::min<uint8_t>(p.rests + 1, kMaxRestDoublings) : 0;
+    p.again = now + kRest * (int64_t{1} << p.rests);
+    if (verdict == Verdict::kPasses) p.limit = 0;
+    if (verdict == Verdict::kNarrow) p.limit = p.best;
+    *plane = i;
+    return verdict;
+  }
+  return Verdict::kNone;
+}
+
+Instant PathMtu::next_time() const {
+  Instant next = Instant::never();
+  for (const Plane& p : planes_) {
+    if (p.searching) next = std::min(next, p.next_size != UINT32_MAX ? p.round_end - round_ : p.round_end);
+    if (!p.searching && p.limit != 0) next = std::min(next, p.again);
+  }
+  return next;
+}
+
+}  // namespace mrc::core

@@ -1,0 +1,71 @@
+// PathMtu: which packet sizes pass each plane towards one peer (packetization layer path MTU discovery, RFC 8899).
+//
+// Full packets that get lost where small ones pass look like a bad path that recovers at every probe, or like a peer
+// that answers and takes nothing. So where there is a reason to suspect the MTU, a search runs: rounds of EV probes
+// over one EV of the plane, one for each path MTU up to the one in use, padded to the size of the largest data packet
+// of that MTU, and one that is not padded. A full one that is answered ends the search: nothing is wrong. kRounds
+// rounds in which a smaller one was answered and no full one give the verdict: the largest size that was answered in
+// any of them. Rounds without any answer prove nothing about the size: after kRounds of them the search ends without a
+// verdict.
+//
+// A peer that answers no padded probe at all gives no verdict either: it may be an implementation that refuses them
+// [MRC-CHOICE-Q32]. A plane that is too narrow is searched again now and then, until full packets pass. [MRC-MTU-1..5]
+//
+// Sans-IO; one per peer; no allocation after construction.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/time.h"
+
+namespace mrc::core {
+
+class PathMtu {
+ public:
+  static constexpr uint32_t kSmallest = 256, kLargest = 8192;
+  static constexpr uint8_t kRounds = 3;
+  static constexpr uint8_t kFullProbes = 5;  // per round: where full packets pass now and then, one of them is answered
+  static constexpr Duration kRest = Duration::seconds(1);  // between searches of a plane
+  static constexpr uint8_t kMaxRestDoublings = 6;          // of a narrow plane: 64 s
+
+  struct Probe {
+    uint8_t plane = 0;
+    uint32_t mtu = 0;        // padded as a packet of that path MTU; 0: not padded
+    bool new_round = false;  // choose another EV
+  };
+  enum class Verdict : uint8_t { kNone, kPasses, kNarrow, kUnknown };
+
+  PathMtu(size_t planes, Duration round) : planes_(planes), round_(round) {}
+
+  // Packets of path MTU `mtu` appear not to pass. Starts a search, unless one runs or has just ended. True: started.
+  bool suspect(Instant now, uint8_t plane, uint32_t mtu);
+  // The next probe that is to be sent now; call until it returns false.
+  bool take_due(Instant now, Probe* out);
+  void on_answer(uint8_t plane, uint32_t mtu);
+  // After answers and when next_time() has come: the end of a search, if one has ended on some plane.
+  Verdict conclude(Instant now, uint8_t* plane);
+
+  Instant next_time() const;
+  // Largest path MTU that is known to pass where a larger one does not; 0: no limit is known.
+  uint32_t limit(uint8_t plane) const { return planes_[plane].limit; }
+  uint32_t wanted(uint8_t plane) const { return planes_[plane].wanted; }  // of the last search
+
+ private:
+  struct Plane {
+    uint32_t limit = 0, wanted = 0;
+    uint32_t next_size = 0;  // of this round; UINT32_MAX: all have left
+    uint32_t best = 0;       // largest that was answered in this search
+    bool searching = false, any = false, full = false;
+    uint8_t full_left = 0;  // of this round, beside the first
+    uint8_t narrow_rounds = 0, silent_rounds = 0, rests = 0;
+    Instant round_end = Instant::never();
+    Instant again = Instant::from_ns(INT64_MIN / 4);  // no search before; of a narrow plane, one then
+  };
+  void begin_round(Instant now, Plane* p);
+
+  std::vector<Plane> planes_;
+  Duration round_;
+};
+
+}  // namespace mrc::core

@@ -1,0 +1,147 @@
+// The search for the size that a plane carries, without an endpoint. [MRC-MTU-2]
+#include "core/path_mtu.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace mrc::core {
+namespace {
+
+constexpr Duration kRound = Duration::milliseconds(50);
+constexpr Duration kInstantly = Duration::nanoseconds(1);
+using Verdict = PathMtu::Verdict;
+
+class PathMtuTest : public testing::Test {
+ protected:
+  std::vector<uint32_t> probes() {
+    std::vector<uint32_t> sizes;
+    PathMtu::Probe p;
+    while (mtu_.take_due(now_, &p)) {
+      EXPECT_EQ(p.new_round, p.mtu == 0);
+      sizes.push_back(p.mtu);
+    }
+    return sizes;
+  }
+  Verdict conclude() {
+    uint8_t plane = 0;
+    const Verdict v = mtu_.conclude(now_, &plane);
+    EXPECT_EQ(plane, v != Verdict::kNone);
+    return v;
+  }
+  // One round in which probes up to `carries` are answered; silent: none at all.
+  Verdict round(uint32_t carries, bool silent = false) {
+    for (uint32_t size : probes())
+      if (!silent && size <= carries) mtu_.on_answer(1, size);
+    now_ = now_ + kRound;
+    return conclude();
+  }
+
+  Instant now_ = Instant::from_ns(1000);
+  PathMtu mtu_{2, kRound};
+};
+
+TEST_F(PathMtuTest, take_due__AsksForEverySizeUpToTheOneInUse) {
+  EXPECT_TRUE(probes().empty());
+  EXPECT_TRUE(mtu_.suspect(now_, 1, 2048));
+  EXPECT_EQ(probes(), (std::vector<uint32_t>{0, 256, 512, 1024, 2048, 2048, 2048, 2048, 2048}));
+  EXPECT_TRUE(probes().empty());
+  EXPECT_FALSE(mtu_.suspect(now_, 1, 2048));
+}
+
+TEST_F(PathMtuTest, take_due__EndsWithTheSizeInUseThoughItIsNoStandardOne) {
+  mtu_.suspect(now_, 1, 1500);
+  EXPECT_EQ(probes(), (std::vector<uint32_t>{0, 256, 512, 1024, 1500, 1500, 1500, 1500, 1500}));
+}
+
+TEST_F(PathMtuTest, suspect__TheSmallestSizeIsAboveSuspicion) {
+  EXPECT_FALSE(mtu_.suspect(now_, 1, PathMtu::kSmallest));
+  EXPECT_TRUE(mtu_.suspect(now_, 1, PathMtu::kSmallest + 4));
+}
+
+TEST_F(PathMtuTest, conclude__AFullAnswerEndsTheSearchAtOnce) {
+  mtu_.suspect(now_, 1, 4096);
+  probes();
+  mtu_.on_answer(1, 2048);
+  EXPECT_EQ(conclude(), Verdict::kNone);
+  mtu_.on_answer(1, 4096);
+  EXPECT_EQ(conclude(), Verdict::kPasses);
+  EXPECT_EQ(mtu_.limit(1), 0u);
+  EXPECT_EQ(mtu_.next_time(), Instant::never());
+}
+
+TEST_F(PathMtuTest, conclude__ThreeRoundsWithoutAFullAnswerGiveTheLargestOfAllOfThem) {
+  mtu_.suspect(now_, 1, 4096);
+  EXPECT_EQ(round(512), Verdict::kNone);
+  EXPECT_EQ(round(1024), Verdict::kNone);
+  EXPECT_EQ(mtu_.limit(1), 0u);
+  EXPECT_EQ(round(0), Verdict::kNarrow);
+  EXPECT_EQ(mtu_.limit(1), 1024u);
+  EXPECT_EQ(mtu_.wanted(1), 4096u);
+  EXPECT_EQ(mtu_.limit(0), 0u);
+}
+
+TEST_F(PathMtuTest, conclude__ARoundLastsUntilItsEnd) {
+  mtu_.suspect(now_, 1, 4096);
+  const Instant begin = now_;
+  for (uint32_t size : probes())
+    if (size < 4096) mtu_.on_answer(1, size);
+  EXPECT_EQ(mtu_.next_time(), begin + kRound);
+  now_ = begin + kRound - kInstantly;
+  EXPECT_EQ(conclude(), Verdict::kNone);
+  EXPECT_TRUE(probes().empty());
+  now_ = begin + kRound;
+  EXPECT_EQ(conclude(), Verdict::kNone);
+  EXPECT_EQ(probes().size(), 5u + PathMtu::kFullProbes);
+}
+
+TEST_F(PathMtuTest, conclude__SilenceProvesNothing) {
+  mtu_.suspect(now_, 1, 4096);
+  EXPECT_EQ(round(0, true), Verdict::kNone);
+  EXPECT_EQ(round(2048), Verdict::kNone);
+  EXPECT_EQ(round(0, true), Verdict::kNone);
+  EXPECT_EQ(round(0, true), Verdict::kUnknown);
+  EXPECT_EQ(mtu_.limit(1), 0u);
+}
+
+// [MRC-CHOICE-Q32]
+TEST_F(PathMtuTest, conclude__APeerThatRefusesPaddingIsNotJudged) {
+  mtu_.suspect(now_, 1, 4096);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(round(0), Verdict::kNone);
+  EXPECT_EQ(round(0), Verdict::kUnknown);
+  EXPECT_EQ(mtu_.limit(1), 0u);
+}
+
+TEST_F(PathMtuTest, suspect__APlaneRestsAfterASearch) {
+  mtu_.suspect(now_, 1, 4096);
+  round(4096);
+  now_ = now_ - kRound;  // it ended at the answer; round() has moved the clock since
+  const Instant end = now_ + kRound;
+  now_ = end + PathMtu::kRest - kInstantly;
+  EXPECT_FALSE(mtu_.suspect(now_, 1, 4096));
+  EXPECT_TRUE(mtu_.suspect(now_, 0, 4096));
+  now_ = now_ + kInstantly;
+  EXPECT_TRUE(mtu_.suspect(now_, 1, 4096));
+}
+
+TEST_F(PathMtuTest, take_due__ANarrowPlaneIsSearchedAgainUntilFullPacketsPass) {
+  mtu_.suspect(now_, 1, 4096);
+  for (int i = 0; i < PathMtu::kRounds; ++i) round(1024);
+  Duration rest = PathMtu::kRest * 2;
+  for (int search = 0; search < 8; ++search) {
+    EXPECT_EQ(mtu_.next_time(), now_ + rest) << search;
+    now_ = now_ + rest - kInstantly;
+    EXPECT_TRUE(probes().empty());
+    now_ = now_ + kInstantly;
+    for (int i = 0; i < PathMtu::kRounds; ++i) round(1024);
+    EXPECT_EQ(mtu_.limit(1), 1024u);
+    rest = std::min(rest * 2, PathMtu::kRest * 64);
+  }
+  now_ = now_ + rest;
+  round(4096);
+  EXPECT_EQ(mtu_.limit(1), 0u);
+  EXPECT_EQ(mtu_.next_time(), Instant::never());
+}
+
+}  // namespace
+}  // namespace mrc::core
