@@ -174,6 +174,9 @@ def section(name, folder, results):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    with open(os.path.join(HERE, "..", "CMakeLists.txt"), encoding="utf-8") as source:
+        version = re.search(r"^project\(mrc VERSION (\S+)", source.read(), re.M).group(1)
+    parser.add_argument("--version", action="version", version=f"make_results.py {version}")
     parser.add_argument("--sim", required=True)
     parser.add_argument("--out", default="build/results")
     parser.add_argument("--reuse", action="store_true")

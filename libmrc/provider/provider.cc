@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 
+#include "secure_environment.h"
+
 namespace mrc::provider {
 
 namespace {
@@ -88,7 +90,7 @@ const Provider* provider(std::string* why) {
     std::string why;
     bool good;
     Made() {
-      const char* library = std::getenv("MRC_PROVIDER");
+      const char* library = environment::variable("MRC_PROVIDER");
       good = load_provider(library == nullptr ? "" : library, &table, &why);
     }
   };

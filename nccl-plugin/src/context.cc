@@ -6,6 +6,7 @@
 
 #include "connect.h"
 #include "log.h"
+#include "secure_environment.h"
 
 namespace mrc::nccl {
 
@@ -35,7 +36,7 @@ std::shared_ptr<Process> Process::acquire() {
   std::lock_guard lock(process_mutex);
   if (the_process == nullptr) {
     std::string why;
-    const char* library = std::getenv("MRC_PROVIDER");
+    const char* library = environment::variable("MRC_PROVIDER");
     provider::Provider api;
     if (!provider::load_provider(library != nullptr ? library : "", &api, &why)) {
       NET_WARN("%s", why.c_str());

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <sstream>
 
+#include "secure_environment.h"
+
 namespace mrc::nccl {
 
 namespace {
@@ -92,8 +94,8 @@ Settings settings_from_environment(std::vector<std::string>* complaints) {
   Settings settings;
   for (const Setting& s : setting_table()) {
     const char* name = s.name;
-    const char* text = std::getenv(name);
-    if (text == nullptr && *s.second != '\0') text = std::getenv(name = s.second);
+    const char* text = environment::variable(name);
+    if (text == nullptr && *s.second != '\0') text = environment::variable(name = s.second);
     if (text == nullptr || *text == '\0') continue;
     if (s.text != nullptr ? parse(text, s, &(settings.*s.text)) : parse(text, s, &(settings.*s.number))) continue;
     complaints->push_back(std::string(name) + "=" + text + " is not in " + range(s) + "; " + value(settings, s) +

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 
+#include "secure_environment.h"
 #include "sim/helper/report.h"
 #include "sim/helper/svg.h"
 #include "sim/helper/trace_writer.h"
@@ -115,7 +116,7 @@ bool run_in_children(const ScenarioFile& file, const std::vector<size_t>& mine, 
 }
 
 long environment(const char* name, long otherwise) {
-  const char* text = std::getenv(name);
+  const char* text = mrc::environment::variable(name);
   return text != nullptr && *text != 0 ? std::strtol(text, nullptr, 10) : otherwise;
 }
 

@@ -1,9 +1,9 @@
 // mrc-sim: what a job would feel on a multiplane fabric. Subcommands in their order of use; each prints what went wrong
 // with file and line, and exits with 2 for bad input, 1 when a check fails.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <thread>
 
+#include "command_line.h"
 #include "launch.h"
 #include "sim/fabric/plan.h"
 #include "sim/helper/report.h"
@@ -88,7 +88,6 @@ int report(const std::string& folder) {
 
 int run(int argc, char** argv) {
   CLI::App app{"Simulates MRC on a multiplane two-tier fabric: the production engine on ns-3."};
-  app.set_version_flag("--version", version_text());
   app.require_subcommand(1);
   std::string path, second, html, fabric;
   std::vector<std::string> sets;
@@ -125,11 +124,7 @@ int run(int argc, char** argv) {
   compare_command->add_option("a", path)->required();
   compare_command->add_option("b", second)->required();
   compare_command->add_option("--html", html, "also as an HTML table");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;  // 0: --help, --version
-  }
+  if (const auto status = tools::parse_command_line(&app, "mrc-sim", argc, argv)) return *status;
 
   if (list_command->parsed()) return list(fabric);
   if (report_command->parsed()) return report(path);

@@ -80,10 +80,6 @@ std::string ev_csv(const RunResult& r) {
 
 }  // namespace
 
-const char* version_text() {
-  return MRC_SIM_VERSION;
-}
-
 void write_file(const std::string& path, const std::string& text) {
   const std::string temporary = path + "." + std::to_string(getpid()) + ".part";
   {
@@ -159,7 +155,7 @@ std::optional<std::vector<CheckResult>> Output::gather(const ScenarioFile& file)
   const std::vector<CheckResult> checks = run_checks(file, summaries);
   Json all;
   all["scenario"] = file.points[0].spec.name;
-  all["version"] = version_text();
+  all["version"] = tools::version();
   all["checks"] = Json::array();
   for (const CheckResult& c : checks)
     all["checks"].push_back({{"text", c.text}, {"passed", c.passed}, {"value", c.value}, {"why", c.why}});

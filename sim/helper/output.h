@@ -39,6 +39,5 @@ class Output {
 // Label and summary of every point of an output directory.
 std::vector<std::pair<std::string, Json>> read_points(const std::string& folder);
 void write_file(const std::string& path, const std::string& text);  // by rename; throws ConfigError
-const char* version_text();
 
 }  // namespace mrc::sim

@@ -22,7 +22,7 @@ LAYERS = {
 SANS_IO = ("base", "wire", "core", "simnet", "ctl")
 MAX_LINES = 600
 # Outside libmrc these may look below the public headers: the simulator and the switch, tests, and tools that decode or replay.
-INSIDERS = ("sim/", "tests/", "tools/mrclog/", "tools/dissector/", "tools/mrc-nscc-replay/", "tools/mrc-info/", "tools/mrcctl/", "tools/mrcd/", "tools/mrc-switch/")
+INSIDERS = ("sim/", "tests/", "tools/mrclog/", "tools/dissector/", "tools/mrc-nscc-replay/", "tools/mrc-info/", "tools/mrcctl/", "tools/mrcd/", "tools/mrc-switch/", "tools/lib/")
 
 AMBIENT_HEADERS = re.compile(
     r"#\s*include\s*<(chrono|ctime|time\.h|sys/time\.h|random|thread|mutex|shared_mutex|condition_variable|future|pthread\.h|"
@@ -105,6 +105,19 @@ def check_ns3(path, lines):
             yield number, f"ns-3 does not compile as C++20: only {NS3_SOURCE} includes it"
 
 
+# Test programs are run by tests, never with privileges that their user has not.
+ENVIRONMENT_CALLS = re.compile(r"\b((?:secure_)?getenv|envname)\s*\(")
+
+
+def check_environment(path, lines):
+    if path.startswith("tests/") or path == "libmrc/environment/secure_environment.h":
+        return
+    for number, line in enumerate(lines, 1):
+        match = ENVIRONMENT_CALLS.search(line)
+        if match:
+            yield number, f"{match.group(1)}: variables are read by mrc::environment::variable() (secure_environment.h)"
+
+
 def check_length(path, lines):
     if path.startswith("libmrc/src/") and len(lines) > MAX_LINES:
         yield len(lines), f"{len(lines)} lines, at most {MAX_LINES}: split it by concern"
@@ -128,7 +141,7 @@ def complaints(path, lines):
     code = strip_comments(lines) if path.endswith((".h", ".cc", ".c")) else lines
     found = []
     if path.endswith((".h", ".cc", ".c")):
-        for rule in (check_layers, check_ambient, check_outsiders, check_ns3, check_length, check_pragma):
+        for rule in (check_layers, check_ambient, check_outsiders, check_ns3, check_environment, check_length, check_pragma):
             found += rule(path, code)
     if not path.startswith("tests/style/"):
         found += check_unfinished(path, lines)
@@ -140,13 +153,13 @@ def self_test():
     bad = {
         "libmrc/src/core/a.cc": ['#include "datapath/datapath.h"', "int x = rand();", "#include <chrono>", "std::mutex m;"],
         "libmrc/src/wire/a.h": ["int y = getenv(\"A\") != nullptr;"],
-        "tools/mrc-perf/a.cc": ['#include "core/endpoint.h"'],
+        "tools/mrc-perf/a.cc": ['#include "core/endpoint.h"', "x = std::getenv(name);", "y = secure_getenv(name);", "o->envname(z);"],
         "libmrc/src/api/long.cc": ["int z;"] * (MAX_LINES + 1),
         "libmrc/src/base/b.cc": ["// " + "TO" + "DO later"],
         "sim/model/a.h": ["#include <ns3/simulator.h>"],
         "README.md": ["see /work" + "/main"],
     }
-    expected = {"libmrc/src/core/a.cc": 4, "libmrc/src/wire/a.h": 2, "tools/mrc-perf/a.cc": 1, "libmrc/src/api/long.cc": 1,
+    expected = {"libmrc/src/core/a.cc": 4, "libmrc/src/wire/a.h": 3, "tools/mrc-perf/a.cc": 4, "libmrc/src/api/long.cc": 1,
                 "libmrc/src/base/b.cc": 1, "sim/model/a.h": 1, "README.md": 1}
     good = {
         "libmrc/src/core/a.cc": ['#include "wire/packet.h"', "// no clock here, rand() is forbidden", 'Instant time_of(x); f.time(3); "rand()";'],

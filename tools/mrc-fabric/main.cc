@@ -1,12 +1,13 @@
 // mrc-fabric: the multiplane SRv6 fabric of a fabric file as network namespaces on one machine.
 #include <signal.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
+#include "command_line.h"
 #include "commands.h"
+#include "secure_environment.h"
 
 int main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);  // a program that stops reading its batch says why on stderr
@@ -17,12 +18,8 @@ int main(int argc, char** argv) {
   int ours = 1;
   while (ours < argc && std::strcmp(argv[ours], "--") != 0) ++ours;
   if (ours < argc) options.words.assign(argv + ours + 1, argv + argc);
-  try {
-    app.parse(ours, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
-  }
-  const char* lab = std::getenv("MRC_LAB");
+  if (const auto status = mrc::tools::parse_command_line(&app, "mrc-fabric", ours, argv)) return *status;
+  const char* lab = mrc::environment::variable("MRC_LAB");
   if (options.lab.empty() && lab != nullptr) options.lab = lab;
   try {
     return mrc::fabric::run_commands(app, options);

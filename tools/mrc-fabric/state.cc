@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "command.h"
+#include "secure_environment.h"
 
 namespace mrc::fabric {
 namespace fs = std::filesystem;
@@ -47,7 +48,7 @@ bool is_node_name(std::string_view text) {
 }  // namespace
 
 std::string state_root() {
-  const char* set = std::getenv("MRC_LAB_DIR");
+  const char* set = environment::variable("MRC_LAB_DIR");
   return set != nullptr && *set != 0 ? set : kStateRoot;
 }
 

@@ -91,7 +91,7 @@ Walk walk_packet(const Topology& topology, uint32_t source, const IpAddress& des
 }
 
 std::vector<std::string> paths_of_ev(const Topology& topology, const std::string& text) {
-  if (text.rfind("0x", 0) != 0) return {};
+  if (text.rfind("0x", 0) != 0 && text.rfind("0X", 0) != 0) return {};
   const FabricSpec& f = topology.plan().spec();
   const uint32_t evs = f.ev.count + f.ev.backups, entries = (evs + f.planes - 1) / f.planes;
   char* end = nullptr;

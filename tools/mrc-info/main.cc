@@ -1,8 +1,8 @@
 // mrc-info: what MRC devices this host has, how they are configured, and what can be configured.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
 
+#include "command_line.h"
 #include "devices.h"
 #include "params.h"
 #include "processes.h"
@@ -59,11 +59,7 @@ int main(int argc, char** argv) {
   app.add_flag("-s,--stats", stats, "Every process that has a device open, with its counters");
   app.add_flag("-e,--evs", evs, "Also list the entropy values");
   app.add_flag("--json", json, "Everything, as one JSON object");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
-  }
+  if (const auto status = mrc::tools::parse_command_line(&app, "mrc-info", argc, argv)) return *status;
   try {
     if (json) {
       // Before this process opens devices itself.

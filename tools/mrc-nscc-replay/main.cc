@@ -1,13 +1,13 @@
 // mrc-nscc-replay: replays recorded NSCC events of the UEC's simulator against this library's NSCC and compares every
 // recorded variable after each event. Format of the records: spec/nscc.md, "Recordings". Exit status 0: no difference,
 // 1: differences, 2: not a recording or bad usage.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "command_line.h"
 #include "core/nscc_replay.h"
 
 namespace {
@@ -76,11 +76,7 @@ int main(int argc, char** argv) {
   on->excludes(off)->excludes(by_hand);
   off->excludes(by_hand);
   app.add_option("--first", keep, "how many differences to print")->capture_default_str();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? kSame : kBad;
-  }
+  if (const auto status = mrc::tools::parse_command_line(&app, "mrc-nscc-replay", argc, argv)) return *status;
 
   std::ifstream opened;
   if (file != "-") {

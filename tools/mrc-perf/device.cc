@@ -21,6 +21,15 @@ bool is_zero(const ibv_gid& gid) {
   throw PerfError(what + ": " + std::strerror(errno), advice);
 }
 
+std::string known_devices() {
+  int count = 0;
+  ibv_device** const list = mrc_soft_get_device_list(&count);
+  std::string names;
+  for (int i = 0; list != nullptr && i < count; ++i) names += (i == 0 ? ": " : ", ") + std::string(mrc_soft_get_device_name(list[i]));
+  if (list != nullptr) mrc_soft_free_device_list(list);
+  return names;
+}
+
 }  // namespace
 
 Device::Device(const Options& o) {
@@ -31,7 +40,7 @@ Device::Device(const Options& o) {
       throw PerfError(refusal, "correct it; mrc-info --params explains every key");
     if (error == ENODEV)
       throw PerfError("no device " + (o.device.empty() ? std::string("is configured") : "is named '" + o.device + "'"),
-                      "mrc-info lists the devices");
+                      "mrc-info lists the devices" + known_devices());
     throw PerfError("cannot open the device: " + std::string(std::strerror(error)),
                     "mrc-info shows its planes; an address or port may be in use or not on this host");
   }

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "device.h"
 #include "error.h"
 #include "oob.h"
 #include "options.h"
@@ -34,6 +35,7 @@ int serve_client(const Options& o, mrc::perf::Oob& oob, mrc::tools::ReportFile* 
 }
 
 int serve(const Options& o, mrc::tools::ReportFile* json) {
+  { const mrc::perf::Device usable(o); }  // what cannot be opened is said before a client comes
   mrc::perf::Listener listener(o.port);
   std::fprintf(stderr, "mrc-perf: waiting for a client on TCP port %u\n", static_cast<unsigned>(o.port));
   for (;;) {

@@ -1,9 +1,9 @@
 #include "options.h"
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
+#include "command_line.h"
 #include "error.h"
 #include "size_text.h"
 
@@ -139,12 +139,7 @@ Options parse_options(int argc, char** argv) {
   group->add_flag("--sleepy-server", o.sleepy_server,
                   "The server sleeps instead of polling: the library's helper thread receives");
 
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    const int code = app.exit(e);
-    std::exit(code == 0 ? 0 : 2);
-  }
+  if (const auto status = tools::parse_command_line(&app, "mrc-perf", argc, argv)) std::exit(*status);
   if (!size.empty()) o.sizes = {parse_size(size)};
   if (!sizes.empty()) o.sizes = parse_sizes(sizes);
   if (!retry.empty()) parse_retry(retry, &o);

@@ -2,12 +2,13 @@
 // Exit status: 0 done; 1 failed, or no switch answers; 2 bad command line or fabric file.
 #include <signal.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "command_line.h"
 #include "daemon.h"
 #include "lab.h"
 #include "report.h"
+#include "secure_environment.h"
 #include "soft_switch.h"
 #include "state.h"
 #include "switch_client.h"
@@ -105,15 +106,12 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0.0, 10000.0));
   CLI::App* shows = app.add_subcommand("show", "Counters and queues of running switches");
   shows->add_option("node", o.nodes, "Only these");
-  shows->add_option("-l,--lab", o.lab, "Name of the lab")->envname("MRC_LAB");
+  shows->add_option("-l,--lab", o.lab, "Name of the lab, else that of MRC_LAB");
   shows->add_option("--socket", o.socket, "One switch, by its control socket");
   shows->add_flag("--json", o.json, "A list of JSON objects");
   app.footer(kMore);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
-  }
+  if (const auto status = mrc::tools::parse_command_line(&app, "mrc-switch", argc, argv)) return *status;
+  if (const char* lab = mrc::environment::variable("MRC_LAB"); o.lab.empty() && lab != nullptr) o.lab = lab;
   try {
     return runs->parsed() ? run(o) : show(o);
   } catch (const mrc::sim::ConfigError& e) {

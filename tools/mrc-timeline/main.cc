@@ -1,29 +1,40 @@
-// mrc-timeline REPORT.json PICTURE.svg [FROM TO LABEL]...: draws what `mrc-perf --timeline MS --json REPORT.json`
-// recorded. FROM and TO, in seconds, shade a stretch of time; there may be several.
+// mrc-timeline: draws what `mrc-perf --timeline MS --json REPORT.json` recorded. Exit status 0: drawn, 1: not a report,
+// or the picture cannot be written, 2: bad command line.
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <tuple>
+#include <vector>
 
+#include "command_line.h"
 #include "plot.h"
 
 namespace {
 
 int run(int argc, char** argv) {
-  if (argc < 3 || argc % 3 != 0) {
-    std::fprintf(
-        stderr,
-        "usage: mrc-timeline REPORT.json PICTURE.svg [FROM TO LABEL]...\n"
-        "Draws the timeline of a report made by: mrc-perf HOST --timeline 100 --json REPORT.json\n"
-        "FROM and TO in seconds shade a stretch of time, for example an injected fault; several may follow.\n");
-    return 2;
+  CLI::App app("Draws the timeline of a report made by: mrc-perf HOST --timeline 100 --json REPORT.json",
+               "mrc-timeline");
+  std::string file, picture;
+  std::vector<std::tuple<double, double, std::string>> shaded;
+  app.add_option("REPORT.json", file, "The report")->required();
+  app.add_option("PICTURE.svg", picture, "The picture to write")->required();
+  app.add_option("FROM TO LABEL", shaded,
+                 "Shades a stretch of time, in seconds, for example an injected fault; several may follow");
+  if (const auto status = mrc::tools::parse_command_line(&app, "mrc-timeline", argc, argv)) return *status;
+  std::ifstream in(file);
+  if (!in) {
+    std::fprintf(stderr, "mrc-timeline: cannot read %s: %s\n", file.c_str(), std::strerror(errno));
+    return 1;
   }
-  std::ifstream in(argv[1]);
   const auto report = nlohmann::json::parse(in, nullptr, false);
   if (!report.is_object() || !report.contains("timeline")) {
     std::fprintf(stderr,
                  "mrc-timeline: %s is no report with a timeline; make one with mrc-perf --timeline MS --json FILE\n",
-                 argv[1]);
+                 file.c_str());
     return 1;
   }
   std::vector<mrc::timeline::Row> rows;
@@ -31,15 +42,15 @@ int run(int argc, char** argv) {
     rows.push_back({r.at("t"), r.at("gbps"), r.at("plane_gbps"), r.at("planes_in_use"), r.at("retransmits"),
                     r.at("good"), r.at("skip"), r.at("assumed_bad"), r.at("denied")});
   std::vector<mrc::timeline::Mark> marks;
-  for (int i = 3; i < argc; i += 3) marks.push_back({std::stod(argv[i]), std::stod(argv[i + 1]), argv[i + 2]});
+  for (const auto& [from, to, label] : shaded) marks.push_back({from, to, label});
   const std::string title = "mrc-perf, " + report.value("op", std::string("write")) + " on " +
                             report.value("device", std::string("mrc0")) + ": one transfer over " +
                             std::to_string(rows.empty() ? 0 : rows[0].plane_gbps.size()) + " planes";
-  std::ofstream out(argv[2]);
+  std::ofstream out(picture);
   out << mrc::timeline::draw(title, rows, marks);
   out.close();
   if (!out) {
-    std::fprintf(stderr, "mrc-timeline: cannot write %s\n", argv[2]);
+    std::fprintf(stderr, "mrc-timeline: cannot write %s: %s\n", picture.c_str(), std::strerror(errno));
     return 1;
   }
   return 0;

@@ -14,6 +14,7 @@
 #include "device.h"
 #include "device/config.h"
 #include "device/unix_address.h"
+#include "secure_environment.h"
 
 namespace mrcctl {
 
@@ -28,14 +29,14 @@ constexpr const char* kSocketVariable = "MRC_MRCD_SOCKET";
 // What the environment said at the beginning.
 const std::optional<std::string>& own_variable() {
   static const std::optional<std::string> value = [] {
-    const char* text = std::getenv(kSocketVariable);
+    const char* text = mrc::environment::variable(kSocketVariable);
     return text != nullptr ? std::optional<std::string>(text) : std::nullopt;
   }();
   return value;
 }
 
 const char* environment(const char* name) {
-  if (std::strcmp(name, kSocketVariable) != 0) return std::getenv(name);
+  if (std::strcmp(name, kSocketVariable) != 0) return mrc::environment::variable(name);
   return own_variable() ? own_variable()->c_str() : nullptr;
 }
 

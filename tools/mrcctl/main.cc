@@ -1,11 +1,11 @@
 // mrcctl: shows and steers the controller side of this host's MRC devices. Exit status 0: as asked, 1: what was looked
 // at is not as it should be, 2: bad usage or an error.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
 #include <map>
 #include <string>
 
+#include "command_line.h"
 #include "commands.h"
 #include "device.h"
 
@@ -24,11 +24,7 @@ int run(int argc, char** argv) {
   mrcctl::add_show_commands(&app, &common, &commands);
   mrcctl::add_change_commands(&app, &common, &commands);
   mrcctl::add_probe_commands(&app, &common, &commands);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? mrcctl::kGood : mrcctl::kBad;
-  }
+  if (const auto status = mrc::tools::parse_command_line(&app, "mrcctl", argc, argv)) return *status;
   for (const auto& [parsed, command] : commands)
     if (*parsed) return command();
   return mrcctl::kBad;

@@ -8,6 +8,7 @@
 #include "device/peers.h"
 #include "device/srv6.h"
 #include "loop_prober.h"
+#include "secure_environment.h"
 
 namespace mrcctl {
 
@@ -17,8 +18,7 @@ using mrc::datapath::usids_of;
 Paths::Paths(const std::string& device) {
   mrc::device::Config all;
   std::string why;
-  if (!mrc::device::load_config([](const char* name) -> const char* { return std::getenv(name); }, &all, &why))
-    throw Error(why);
+  if (!mrc::device::load_config(mrc::environment::variable, &all, &why)) throw Error(why);
   const auto found = std::find_if(all.devices.begin(), all.devices.end(),
                                   [&](const auto& d) { return device.empty() || d.name == device; });
   if (found == all.devices.end()) throw Error("no device '" + device + "' in the configuration");

@@ -2,12 +2,12 @@
 // Exit status 0: ended by a signal, 1: another instance is running, 2: bad usage or an error.
 #include <signal.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <string>
 
+#include "command_line.h"
 #include "daemon.h"
 
 namespace {
@@ -24,11 +24,7 @@ int run(int argc, char** argv) {
   app.add_option("--socket", options.socket, "Unix socket to listen on; @NAME: abstract (setting mrcd_socket)");
   app.add_option("--state", options.state, "File that remembers profiles over a restart (setting mrcd_state)");
   app.add_flag("--verbose,-v", options.verbose, "Say on stderr what happens");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : kBad;
-  }
+  if (const auto status = mrc::tools::parse_command_line(&app, "mrcd", argc, argv)) return *status;
   mrc::mrcd::Daemon daemon;
   std::string why;
   bool busy = false;

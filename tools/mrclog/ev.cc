@@ -9,7 +9,7 @@ namespace {
 
 std::optional<uint64_t> unsigned_of(std::string_view text, uint64_t most) {
   int base = 10;
-  if (text.substr(0, 2) == "0x") {
+  if (text.substr(0, 2) == "0x" || text.substr(0, 2) == "0X") {
     base = 16;
     text.remove_prefix(2);
   }

@@ -1,11 +1,12 @@
 // mrclog: reads the traces that MRC_TRACE makes: prints and filters them, sums them up, compares two, draws one.
-#include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstdio>
 #include <exception>
 #include <fstream>
 #include <iostream>
 #include <stdexcept>
 
+#include "command_line.h"
 #include "compare.h"
 #include "core/trace_text.h"
 #include "log.h"
@@ -46,12 +47,11 @@ void add_filters(CLI::App* app, Options* o) {
 }
 
 uint64_t number(const std::string& text, const char* option) {
-  size_t used = 0;
-  try {
-    const uint64_t v = std::stoull(text, &used, 0);
-    if (used == text.size()) return v;
-  } catch (const std::exception&) {
-  }
+  const bool hex = text.rfind("0x", 0) == 0 || text.rfind("0X", 0) == 0;
+  const char* const end = text.data() + text.size();
+  uint64_t value = 0;
+  const auto parsed = std::from_chars(text.data() + (hex ? 2 : 0), end, value, hex ? 16 : 10);
+  if (parsed.ec == std::errc() && parsed.ptr == end) return value;
   throw CLI::ValidationError(option, "'" + text + "' is no number");
 }
 
@@ -177,8 +177,8 @@ int main(int argc, char** argv) {
   subs[2]->add_option("SECOND", o.second, "the other trace")->required();
   subs[3]->add_option("PICTURE", o.picture, "where to write it")->required();
   command("events", "all events and triggers with their meaning", events);
+  if (const auto status = mrc::tools::parse_command_line(&app, "mrclog", argc, argv)) return *status;
   try {
-    app.parse(argc, argv);
     if (!o.qpn.empty()) o.filter.qpn = number(o.qpn, "--qp");
     if (!o.ev.empty() && !(o.filter.ev = mrc::log::parse_ev(o.ev)))
       throw CLI::ValidationError("--ev", "'" + o.ev + "' is no EV: 49152, 0x0003 or 0x0003:49152");
@@ -186,7 +186,7 @@ int main(int argc, char** argv) {
     if (o.filter.from_ms >= 0 && o.filter.to_ms >= 0 && o.filter.from_ms > o.filter.to_ms)
       throw CLI::ValidationError("--from", "it is later than --to");
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
+    return mrc::tools::report_parse_error(app, "mrclog", e);
   }
   try {
     return action(o);

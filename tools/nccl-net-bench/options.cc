@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <sstream>
 
 #include "cases.h"
 #include "collectives.h"
+#include "command_line.h"
 #include "net.h"
 
 namespace mrc::net_bench {
@@ -190,12 +190,7 @@ Options parse_options(int argc, char** argv) {
       ->check(CLI::Range(1.0, 86400.0))
       ->capture_default_str();
   app.add_option("--json", o.json, "Write the report as JSON to this file, or - for standard output");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    const int code = app.exit(e);
-    exit(code == 0 ? 0 : 2);
-  }
+  if (const auto status = tools::parse_command_line(&app, "nccl-net-bench", argc, argv)) exit(*status);
   if (list) {
     for (const Case& c : all_cases()) printf("%-28s %s\n", c.name, c.rule);
     exit(0);

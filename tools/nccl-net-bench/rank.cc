@@ -14,6 +14,7 @@
 #include "bench.h"
 #include "conformance.h"
 #include "log_filter.h"
+#include "secure_environment.h"
 
 namespace mrc::net_bench {
 
@@ -38,7 +39,8 @@ void plugin_log(ncclDebugLogLevel level, unsigned long flags, const char*, int, 
     warnings.push_back(text + std::string(lost ? kLost : ""));
     if (warnings.size() > kWarningsKept) warnings.pop_front();
   }
-  static const nccl_net::LogFilter filter(secure_getenv("NCCL_DEBUG"), secure_getenv("NCCL_DEBUG_SUBSYS"));
+  static const nccl_net::LogFilter filter(environment::variable("NCCL_DEBUG"),
+                                          environment::variable("NCCL_DEBUG_SUBSYS"));
   if (filter.prints(level, flags))
     fprintf(stderr, "[%d] NET %s %s\n", getpid(), level <= NCCL_LOG_WARN ? "WARN" : "INFO", text);
 }

@@ -3,14 +3,16 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "secure_environment.h"
+
 namespace mrc::shim {
 
 namespace {
 
 Settings from_environment() {
   Settings s;
-#define MRC_SHIM_SETTING(member, variable, value, sentence) \
-  if (const char* text = std::getenv(variable)) s.member = text;
+#define MRC_SHIM_SETTING(member, name, value, sentence) \
+  if (const char* text = environment::variable(name)) s.member = text;
   MRC_SHIM_SETTINGS(MRC_SHIM_SETTING)
 #undef MRC_SHIM_SETTING
   return s;

@@ -26,6 +26,7 @@ std::string hex(const uint8_t* bytes, size_t count) {
 }
 
 int digit_of(char c) {
+  if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
   const char* found = c != 0 ? std::strchr(kDigits, c) : nullptr;
   return found != nullptr ? static_cast<int>(found - kDigits) : -1;
 }

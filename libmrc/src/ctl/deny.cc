@@ -27,12 +27,23 @@ bool parse_number(const std::string& text, int base, T* out) {
   return !text.empty() && parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
 }
 
-// "49152", "0x0003", "0x0003:49152".
+bool is_hex(const std::string& text) {
+  return text.rfind("0x", 0) == 0 || text.rfind("0X", 0) == 0;
+}
+
+// Hexadecimal after 0x, else decimal, with any number of zeros in front.
+bool parse_either(const std::string& text, uint16_t* out) {
+  return is_hex(text) ? parse_number(text.substr(2), 16, out) : parse_number(text, 10, out);
+}
+
+// "49152", "0x0003", "0x0003:49152", and the same numbers written otherwise.
 bool parse_ev(const std::string& text, DenyRule* out) {
-  if (text.rfind("0x", 0) != 0) return parse_number(text, 10, &out->port) && out->port != 0;
   const size_t colon = text.find(':');
-  return parse_number(text.substr(2, colon == std::string::npos ? colon : colon - 2), 16, &out->label) &&
-         (colon == std::string::npos || parse_number(text.substr(colon + 1), 10, &out->port)) &&
+  if (colon == std::string::npos) {
+    uint16_t* const only = is_hex(text) ? &out->label : &out->port;
+    return parse_either(text, only) && *only != 0;
+  }
+  return parse_either(text.substr(0, colon), &out->label) && parse_either(text.substr(colon + 1), &out->port) &&
          (out->label != 0 || out->port != 0);
 }
 

@@ -42,4 +42,17 @@ std::vector<std::string> misspelt_variables(const char* const* environment) {
   return sentences;
 }
 
+std::string ignored_variables(const char* const* environment) {
+  constexpr size_t prefix = sizeof(kPrefix) - 1;
+  std::string names;
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
+    if (std::strncmp(*environment, kPrefix, prefix) != 0) continue;
+    names += (names.empty() ? "" : ", ") + std::string(*environment, std::strcspn(*environment, "="));
+  }
+  if (names.empty()) return names;
+  return "environment: ignored, because this program has privileges that its user has not (set-uid, set-gid or file "
+         "capabilities): " +
+         names + "; /etc/mrc/mrc.yaml is read";
+}
+
 }  // namespace mrc::device

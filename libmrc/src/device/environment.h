@@ -11,4 +11,8 @@ namespace mrc::device {
 // nothing of this software reads, and that is near to one it reads.
 std::vector<std::string> misspelt_variables(const char* const* environment);
 
+// For a program with privileges that its user has not: the sentence that names the variables of this software in
+// `environment`, which have no effect on it. Empty: there is none.
+std::string ignored_variables(const char* const* environment);
+
 }  // namespace mrc::device

@@ -13,6 +13,7 @@
 #include "device/device_impl.h"
 #include "device/environment.h"
 #include "device/log.h"
+#include "secure_environment.h"
 
 namespace mrc::device {
 
@@ -28,11 +29,11 @@ class Registry {
     if (config_) return config_.get();
     auto loaded = std::make_unique<Config>();
     std::string why;
-    if (!load_config([](const char* name) -> const char* { return ::getenv(name); }, loaded.get(), &why)) {
+    if (!load_config(environment::variable, loaded.get(), &why)) {
       if (error_ && *error_ == why) return nullptr;
       error_ = std::make_unique<std::string>(why);
       // The level is a setting of what was refused; the environment's word for it counts all the same.
-      if (const char* level = ::getenv("MRC_LOG")) set_log_level(log_level_of(level));
+      if (const char* level = environment::variable("MRC_LOG")) set_log_level(log_level_of(level));
       log_line(LogLevel::kError, why);
       return nullptr;
     }
@@ -40,6 +41,9 @@ class Registry {
     config_ = std::move(loaded);
     set_log_level(log_level_of(config_->devices.front().settings.log));
     for (const std::string& line : misspelt_variables(::environ)) log_once(LogLevel::kWarn, line);
+    // An error for the log: the program runs with another configuration than the one that its user asked for.
+    if (environment::is_ignored())
+      if (const std::string line = ignored_variables(::environ); !line.empty()) log_once(LogLevel::kError, line);
     return config_.get();
   }
 

@@ -66,6 +66,16 @@ TEST(DenyRule, prefixes_at_their_last_bit) {
   EXPECT_TRUE(in_prefix(address("10.1.2.3"), address("10.1.0.0"), 112));
 }
 
+TEST(DenyRule, numbers_are_the_same_however_they_are_written) {
+  for (const char* text : {"0x0003:49152", "0x3:49152", "0X0003:049152", "0x000003:0xc000", "3:49152", "003:0xC000"})
+    EXPECT_EQ(deny_json(rule_of({{"ev", text}})), (Json{{"plane", 0}, {"ev", "0x0003:49152"}})) << text;
+  for (const char* text : {"49152", "049152", "0000049152"})
+    EXPECT_EQ(deny_json(rule_of({{"ev", text}})), (Json{{"plane", 0}, {"ev", "49152"}})) << text;
+  for (const char* text : {"f101:e102", "F101:E102", "0f101:00e102"})
+    EXPECT_EQ(deny_json(rule_of({{"via", text}})), (Json{{"plane", 0}, {"via", "f101:e102"}})) << text;
+  EXPECT_TRUE(rule_of({{"ev", "0x03"}}).same_paths(rule_of({{"ev", "0x0003"}})));
+}
+
 TEST(DenyRule, text_and_back) {
   for (const Json& text :
        {Json{{"plane", 2}}, Json{{"plane", 0}, {"ev", "0x00ff:49152"}}, Json{{"plane", 1}, {"via", "f101:e102"}},
