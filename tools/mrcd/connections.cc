@@ -12,8 +12,10 @@
 #include <cstdio>
 #include <cstring>
 #include <string_view>
+#include <vector>
 
 #include "ctl/peer_json.h"
+#include "datapath/holder.h"
 #include "device/unix_address.h"
 
 namespace mrc::mrcd {
@@ -24,9 +26,10 @@ constexpr int kBacklog = 64;
 constexpr size_t kMostConnections = 4096;
 constexpr size_t kMostOfUser = 256;  // who may not change anything
 constexpr size_t kMostLine = size_t{1} << 20;
-constexpr size_t kMostLongLine = size_t{1} << 24;  // reports, and whom we trust
-constexpr size_t kMostUnread = size_t{1} << 20;    // of answers: who does not read them may not ask on
-constexpr size_t kMostQueued = size_t{1} << 24;    // who does not read at all is dropped with the next message
+constexpr size_t kMostLongLine = size_t{1} << 24;       // reports, and whom we trust
+constexpr size_t kMostUnread = size_t{1} << 20;         // of answers: who does not read them may not ask on
+constexpr Duration kFirstLine = Duration::seconds(10);  // until its end; programs of ours send it at once
+constexpr size_t kMostQueued = size_t{1} << 24;         // who does not read at all is dropped with the next message
 
 bool fail(const std::string& what, std::string* why) {
   *why = what + ": " + std::strerror(errno);
@@ -51,6 +54,8 @@ class Connections::Connection final : public Client {
   }
   int fd() const { return fd_; }
   const Peer& peer() const { return peer_; }
+  // Connected, and nothing that could be answered has come.
+  bool is_overdue(Instant now) const { return !heard_ && now - since_ > kFirstLine; }
 
   void send(const nlohmann::json& message) override {
     if (failed_) return;
@@ -127,6 +132,7 @@ class Connections::Connection final : public Client {
       searched_ = end == std::string::npos ? in_.size() : end + 1;
       if (end == std::string::npos) break;
       const std::string_view line(in_.data() + begin, end - begin);
+      heard_ = true;
       begin = end + 1;
       owner_.service_.message(id_, ctl::parse_peer_json(line), steady_now());
     }
@@ -141,7 +147,8 @@ class Connections::Connection final : public Client {
   ClientId id_ = 0;
   std::string in_, out_;
   size_t searched_ = 0, sent_ = 0;
-  bool failed_ = false;
+  bool failed_ = false, heard_ = false;
+  const Instant since_ = steady_now();
 };
 
 Connections::Connections(Loop* loop, Service* service, std::string group)
@@ -164,10 +171,15 @@ bool Connections::lock(const std::string& socket, std::string* why, bool* busy) 
   if (!folder.empty() && ::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) return fail(folder, why);
   const std::string file = socket + ".lock";
   lock_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (lock_ < 0) return fail(file, why);
+  if (lock_ < 0) {
+    fail(file, why);
+    *why += datapath::taken_by(datapath::holder_of_file(file));
+    return false;
+  }
   if (::flock(lock_, LOCK_EX | LOCK_NB) == 0) return true;
   *busy = errno == EWOULDBLOCK;
-  *why = *busy ? "another mrcd holds " + file : file + ": " + std::strerror(errno);
+  *why = *busy ? "another mrcd holds " + file + datapath::taken_by(datapath::holder_of_lock(lock_))
+               : file + ": " + std::strerror(errno);
   return false;
 }
 
@@ -194,7 +206,9 @@ bool Connections::listen(const std::string& socket, std::string* why, bool* busy
   }
   if (::bind(listening_, reinterpret_cast<const sockaddr*>(&at), length) != 0) {
     *busy = errno == EADDRINUSE;
-    return fail(socket, why);
+    fail(socket, why);
+    if (*busy) *why += datapath::taken_by(datapath::holder_of_unix_name(at, length, SOCK_STREAM));
+    return false;
   }
   if (is_file) path_ = socket;
   // Everybody may connect; what somebody may do is decided by who it is.
@@ -225,7 +239,11 @@ void Connections::accept() {
   connections_[fd] = std::make_unique<Connection>(this, fd, peer);
 }
 
-void Connections::resume() {
+void Connections::resume(Instant now) {
+  std::vector<Connection*> overdue;
+  for (const auto& [fd, connection] : connections_)
+    if (connection->is_overdue(now)) overdue.push_back(connection.get());
+  for (Connection* connection : overdue) drop(connection);
   if (!paused_) return;
   paused_ = false;
   loop_.watch(listening_, POLLIN, [this](short) { accept(); });

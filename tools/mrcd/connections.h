@@ -19,8 +19,9 @@ class Connections {
 
   // `socket`: a path, or @NAME in the abstract namespace. False and a sentence; *busy: another instance has it.
   bool listen(const std::string& socket, std::string* why, bool* busy);
-  // To be called now and then: after a shortage of descriptors there may be some again.
-  void resume();
+  // To be called now and then: after a shortage of descriptors there may be some again, and connections without a
+  // whole line by their deadline are closed.
+  void resume(Instant now);
 
  private:
   class Connection;

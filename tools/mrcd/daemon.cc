@@ -15,6 +15,7 @@
 #include "loop.h"
 #include "monitor.h"
 #include "save_pace.h"
+#include "secure_environment.h"
 #include "service.h"
 #include "state_file.h"
 #include "web.h"
@@ -115,10 +116,11 @@ bool Daemon::start(const Options& options, std::string* why, bool* busy) {
   Parts& p = *parts_;
   *busy = false;
   raise_descriptor_limit();
-  if (!device::load_config([](const char* name) -> const char* { return ::getenv(name); }, &p.config, why))
-    return false;
+  if (!device::load_config(environment::variable, &p.config, why)) return false;
   const device::Settings& settings = p.config.devices.front().settings;
   for (const std::string& line : device::misspelt_variables(::environ))
+    std::fprintf(stderr, "mrcd: %s\n", line.c_str());
+  if (const std::string line = device::ignored_variables(::environ); environment::is_ignored() && !line.empty())
     std::fprintf(stderr, "mrcd: %s\n", line.c_str());
   const std::string socket = options.socket.empty() ? settings.mrcd_socket : options.socket;
   p.state_path = options.state.empty() ? settings.mrcd_state : options.state;
@@ -152,7 +154,7 @@ bool Daemon::start(const Options& options, std::string* why, bool* busy) {
   p.loop.watch(p.signals, POLLIN, [&p](short) { p.loop.stop(); });
   p.loop.every(kTick, [&p](Instant now) {
     p.service.tick(now);
-    p.connections->resume();
+    p.connections->resume(now);
     p.save_if_due(now);
   });
   if (!start_monitors(p, why) || !start_web(p, why)) return false;

@@ -2,6 +2,8 @@
 // called on that thread, one request at a time, and may wait. What it throws is answered by 500.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -19,10 +21,19 @@ struct HttpReply {
   std::string body;
 };
 
+// What visitors may hold. An origin is the user for a visitor on this host, else the address (of IPv6 its /64 network):
+// the connections of one origin, however slow it is, leave room for the others.
+struct HttpLimits {
+  size_t connections = 512;
+  size_t of_origin = 64;
+  std::chrono::milliseconds header{5000};  // for the whole header of a request, and between two requests
+  std::chrono::milliseconds visit{10000};  // for the body, and for taking the answer
+};
+
 class HttpServer {
  public:
   using Handler = std::function<HttpReply(const HttpRequest&)>;
-  HttpServer();
+  explicit HttpServer(const HttpLimits& limits = {});
   ~HttpServer();  // ends the thread
   // "127.0.0.1:9417" or "[::1]:9417"; port 0: any. False and a sentence.
   bool start(const std::string& address, Handler handler, std::string* why);

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "datapath/holder.h"
 #include "device/peers.h"
 #include "monitor.h"
 #include "socket_address.h"
@@ -50,7 +51,9 @@ bool Monitor::open_peers(std::string* why) {
   peer_socket_ = ::socket(AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   const sockaddr_in6 at = socket_address(IpAddress(), static_cast<uint16_t>(config_.settings.mrcd_peer_port));
   if (peer_socket_ < 0 || ::bind(peer_socket_, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) {
+    const bool taken = errno == EADDRINUSE;
     *why = "mrcd_peer_port " + std::to_string(config_.settings.mrcd_peer_port) + ": " + std::strerror(errno);
+    if (taken) *why += datapath::taken_by(datapath::holder_of_udp_port(IpAddress(), ntohs(at.sin6_port)));
     return false;
   }
   loop_.watch(peer_socket_, POLLIN, [this](short) { hear(steady_now()); });

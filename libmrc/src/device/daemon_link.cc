@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ctl/peer_json.h"
+#include "datapath/holder.h"
 #include "device/clock.h"
 #include "device/log.h"
 #include "device/unix_address.h"
@@ -30,11 +31,15 @@ constexpr int kAloneAfter = 5;  // seconds: a restart takes less
 constexpr uint64_t kSocketTag = 0, kTimerTag = 1;
 
 // Anybody may have made a socket of this name.
-bool trusted(int fd) {
+bool trusted(int fd, const std::string& socket) {
   ucred peer{};
   socklen_t size = sizeof peer;
   if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
-  return peer.uid == 0 || peer.uid == ::geteuid();
+  if (peer.uid == 0 || peer.uid == ::geteuid()) return true;
+  log_once(LogLevel::kWarn, "mrcd's socket " + socket + " is not used" +
+                                datapath::taken_by(datapath::Holder{peer.uid, peer.pid}) +
+                                ": mrcd runs as root or as the user of its processes");
+  return false;
 }
 
 }  // namespace
@@ -80,7 +85,7 @@ bool DaemonLink::connect() {
   if (!unix_address(socket_, &at, &length)) return false;
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return false;
-  if (::connect(fd, reinterpret_cast<const sockaddr*>(&at), length) != 0 || !trusted(fd)) {
+  if (::connect(fd, reinterpret_cast<const sockaddr*>(&at), length) != 0 || !trusted(fd, socket_)) {
     ::close(fd);
     return false;
   }

@@ -1,12 +1,17 @@
 #include "device/host_path.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cerrno>
 
 #include "base/rng.h"
 #include "datapath/dpdk/dpdk_datapath.h"
+#include "datapath/holder.h"
 #include "datapath/local/local_datapath.h"
 #include "datapath/raw/raw_datapath.h"
 #include "datapath/udp/udp_datapath.h"
+#include "device/log.h"
 #include "device/qpn.h"
 #include "device/srv6.h"
 
@@ -81,6 +86,25 @@ void set_ports(const DeviceConfig& config, uint32_t slot, datapath::HostConfig* 
   }
 }
 
+constexpr uint32_t kSlotsNamed = 3;  // a line for each; who has the first has the others, mostly
+
+// Names a port that a process of another user has, who may not even run this software. Peers that are NICs reach slot 0
+// alone, and others may be told the wrong one.
+void warn_of_other_user(const DeviceConfig& config, const IpAddress& address, uint16_t port, const std::string& what) {
+  const auto holder = port != 0 ? datapath::holder_of_udp_port(address, port) : std::nullopt;
+  if (holder && holder->uid != ::geteuid())
+    log_once(LogLevel::kWarn, "device '" + config.name + "': " + what + ", UDP port " + std::to_string(port) + " of " +
+                                  address.to_string() + datapath::taken_by(holder));
+}
+
+void warn_of_other_users(const DeviceConfig& config, const IpAddress& address, uint32_t slot) {
+  const PlaneConfig& plane = config.planes.front();
+  if (slot == 0) warn_of_other_user(config, address, static_cast<uint16_t>(config.settings.second_port), "second port");
+  for (uint32_t k = 0; k < std::min(slot, kSlotsNamed); ++k)
+    warn_of_other_user(config, address, k == 0 ? plane.port : static_cast<uint16_t>(plane.port_base + k),
+                       "process slot " + std::to_string(k));
+}
+
 }  // namespace
 
 std::unique_ptr<datapath::HostDatapath> open_host_datapath(const DeviceConfig& config, uint64_t seed, uint32_t* slot,
@@ -100,9 +124,11 @@ std::unique_ptr<datapath::HostDatapath> open_host_datapath(const DeviceConfig& c
       opened = datapath::open_dpdk_datapath(wanted, dpdk, error, err);
     else
       opened = open_udp(config, wanted, error, err);
+    if (opened != nullptr) warn_of_other_users(config, wanted.planes.front().addr, *slot);
     if (opened != nullptr || *err != EADDRINUSE) return opened;
   }
-  *error = "all " + std::to_string(kSlots) + " process slots are taken; the last: " + *error;
+  *error = "all " + std::to_string(kSlots) + " process slots are taken; the last: " + *error +
+           datapath::taken_by(datapath::holder_of_udp_port(wanted.planes.front().addr, wanted.planes.front().port));
   return nullptr;
 }
 

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "datapath/holder.h"
+#include "device/log.h"
 #include "device/unix_address.h"
 
 namespace mrc::device {
@@ -27,6 +29,9 @@ bool own_folder(const std::string& path, std::string* why) {
   if (::lstat(path.c_str(), &s) != 0) return fail(why, path);
   if (S_ISDIR(s.st_mode) && s.st_uid == ::geteuid() && (s.st_mode & 0077) == 0) return true;
   *why = path + " is not a folder of this user alone";
+  if (s.st_uid != ::geteuid())
+    log_once(LogLevel::kWarn,
+             path + " cannot hold this process's counters" + datapath::taken_by(datapath::Holder{s.st_uid, 0}));
   return false;
 }
 

@@ -2,6 +2,7 @@
 #include "connections.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -35,8 +36,8 @@ class Served {
     thread_.join();
   }
   const std::string& name() const { return name_; }
-  void resume() {
-    loop_.post([this] { connections_.resume(); });
+  void resume(Duration later = Duration::seconds(0)) {
+    loop_.post([this, later] { connections_.resume(steady_now() + later); });
   }
 
  private:
@@ -73,6 +74,12 @@ class Caller {
     std::string text;
     for (char c; ::recv(fd_, &c, 1, 0) == 1 && c != '\n';) text += c;
     return text;
+  }
+  // The daemon has closed the connection, or does so in time.
+  bool is_closed() const {
+    pollfd p{fd_, POLLIN, 0};
+    char c;
+    return ::poll(&p, 1, 60000) == 1 && ::recv(fd_, &c, 1, MSG_DONTWAIT) <= 0;
   }
   bool is_answered() const { return send("{\"request\": 1, \"do\": \"events\"}\n") && !line().empty(); }
 
@@ -171,6 +178,45 @@ double cpu_seconds() {
   timespec used{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
   return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
+}
+
+// A user's connections without a whole line end at their deadline, however many bytes have come; the same user can be
+// served again then, and others all the time.
+TEST(Connections, who_says_nothing_whole_is_closed_in_time) {
+  Served served;
+  const Caller known(served);
+  ASSERT_TRUE(known.is_answered());
+  std::vector<std::unique_ptr<Caller>> slow;
+  {
+    const AsNobody nobody;
+    for (int i = 0; i < 256; ++i) slow.push_back(std::make_unique<Caller>(served));
+  }
+  ASSERT_TRUE(slow[0]->send("{\"request\": 1"));
+  ASSERT_TRUE(Caller(served).is_answered());
+  served.resume(Duration::seconds(9));
+  EXPECT_TRUE(known.is_answered());
+  ASSERT_TRUE(slow[1]->is_answered());
+  served.resume(Duration::seconds(11));
+  EXPECT_TRUE(slow[0]->is_closed());
+  EXPECT_TRUE(slow[255]->is_closed());
+  EXPECT_TRUE(slow[1]->is_answered());
+  EXPECT_TRUE(known.is_answered());
+  const AsNobody nobody;
+  EXPECT_TRUE(Caller(served).is_answered());
+}
+
+TEST(Connections, a_name_that_is_taken_says_by_whom) {
+  const Served served;
+  Loop loop;
+  Service service([] {});
+  Connections second(&loop, &service, "");
+  std::string why;
+  bool busy = false;
+  EXPECT_FALSE(second.listen(served.name(), &why, &busy));
+  EXPECT_TRUE(busy);
+  EXPECT_NE(why.find("taken by user " + std::to_string(::geteuid()) + ", process " + std::to_string(::getpid())),
+            std::string::npos)
+      << why;
 }
 
 TEST(Connections, without_descriptors_it_waits_and_does_not_spin) {

@@ -4,15 +4,31 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <memory>
 #include <stdexcept>
 #include <vector>
 
+#include "other_user.h"
+
 namespace mrc::mrcd {
 namespace {
+
+// Does something as another user, in a process of its own: what is opened there belongs to that user, also for the
+// kernel's tables. As root only; else it is the same user.
+template <typename Body>
+pid_t as_other_user(Body body) {
+  const pid_t child = ::fork();
+  if (child != 0) return child;
+  ::setresuid(other_user(), other_user(), other_user());
+  body();
+  for (;;) ::pause();
+}
 
 class Visit {
  public:
@@ -27,6 +43,15 @@ class Visit {
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;
 
+  bool send(const std::string& text) const {
+    return ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
+  }
+  // The server has closed the connection, or does so within `ms`.
+  bool is_closed(int ms) const {
+    pollfd p{fd_, POLLIN, 0};
+    char c;
+    return ::poll(&p, 1, ms) == 1 && ::recv(fd_, &c, 1, MSG_DONTWAIT) <= 0;
+  }
   // The status; 0 when there is no answer.
   int ask(const std::string& path) const {
     const std::string text = "GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -74,6 +99,96 @@ TEST_F(Http, visitors_at_once__up_to_the_limit_and_beyond) {
     status = Visit(server_.port()).ask("/");
   }
   EXPECT_EQ(status, 200);
+}
+
+class SlowHttp : public testing::Test {
+ protected:
+  void start(const HttpLimits& limits) {
+    server_ = std::make_unique<HttpServer>(limits);
+    std::string why;
+    const auto handler = [](const HttpRequest&) -> HttpReply { return {200, "text/plain", "hello"}; };
+    ASSERT_TRUE(server_->start("127.0.0.1:0", handler, &why)) << why;
+  }
+  std::unique_ptr<HttpServer> server_;
+};
+
+// However slowly it comes: each byte is in time for a deadline that began anew with it, the header is not.
+TEST_F(SlowHttp, a_header_has_a_deadline_that_bytes_do_not_move) {
+  HttpLimits limits;
+  limits.header = std::chrono::milliseconds(300);
+  limits.visit = std::chrono::hours(1);
+  start(limits);
+  const Visit slow(server_->port()), silent(server_->port()), idle(server_->port());
+  ASSERT_EQ(idle.ask("/"), 200);
+  ASSERT_TRUE(slow.send("GET / HTTP/1.1\r\nX-Slow: "));
+  bool closed = false;
+  for (int i = 0; i < 6000 && !closed; ++i) {
+    (void)slow.send("x");
+    closed = slow.is_closed(10);
+  }
+  EXPECT_TRUE(closed);
+  EXPECT_TRUE(silent.is_closed(60000));
+  EXPECT_TRUE(idle.is_closed(60000));  // between two requests, too
+  EXPECT_EQ(Visit(server_->port()).ask("/"), 200);
+}
+
+// A user of this host holds what one origin may, with headers that never end, and another user is answered all the
+// same.
+TEST_F(SlowHttp, one_user_leaves_room_for_others) {
+  if (other_user() == ::geteuid()) return;  // there is nobody else to play
+  HttpLimits limits;
+  limits.of_origin = 8;
+  limits.header = limits.visit = std::chrono::hours(1);
+  start(limits);
+  int pipe_ends[2];
+  ASSERT_EQ(::pipe(pipe_ends), 0);
+  const uint16_t port = server_->port();
+  const pid_t child = as_other_user([&] {
+    static std::vector<std::unique_ptr<Visit>> held;
+    for (int i = 0; i < 100; ++i) {
+      held.push_back(std::make_unique<Visit>(port));
+      (void)held.back()->send("GET / HTTP/1.1\r\nX-Slow: ");
+    }
+    char open = 0;
+    for (const auto& visit : held) open = static_cast<char>(open + !visit->is_closed(200));
+    (void)!::write(pipe_ends[1], &open, 1);
+  });
+  char open = 0;
+  ASSERT_EQ(::read(pipe_ends[0], &open, 1), 1);
+  EXPECT_EQ(open, 8);
+  EXPECT_EQ(Visit(port).ask("/"), 200);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  ::close(pipe_ends[0]);
+  ::close(pipe_ends[1]);
+}
+
+TEST_F(SlowHttp, the_limit_of_one_origin_and_of_all) {
+  HttpLimits limits;
+  limits.of_origin = 3;
+  limits.connections = 2;
+  start(limits);
+  const Visit one(server_->port()), two(server_->port());
+  EXPECT_EQ(one.ask("/"), 200);
+  EXPECT_EQ(two.ask("/"), 200);
+  EXPECT_EQ(Visit(server_->port()).ask("/"), 0);
+  limits.of_origin = 1;
+  limits.connections = 3;
+  start(limits);
+  const Visit only(server_->port());
+  EXPECT_EQ(only.ask("/"), 200);
+  EXPECT_EQ(Visit(server_->port()).ask("/"), 0);
+}
+
+TEST_F(SlowHttp, a_port_that_is_taken_says_by_whom) {
+  start({});
+  HttpServer second;
+  std::string why;
+  EXPECT_FALSE(second.start(
+      "127.0.0.1:" + std::to_string(server_->port()), [](const HttpRequest&) { return HttpReply(); }, &why));
+  EXPECT_NE(why.find("taken by user " + std::to_string(::geteuid()) + ", process " + std::to_string(::getpid())),
+            std::string::npos)
+      << why;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <string>
 
+#include "datapath/holder.h"
 #include "datapath/local/pipe.h"
 
 namespace mrc::datapath {
@@ -47,6 +48,12 @@ Fd listen_local(const LocalAddress& at) {
   if (!s || ::bind(s.get(), reinterpret_cast<sockaddr*>(&name), length) != 0 || ::listen(s.get(), kBacklog) != 0)
     return {};
   return s;
+}
+
+std::string listener_of(const LocalAddress& at) {
+  sockaddr_un name;
+  const socklen_t length = name_of(at, &name);
+  return taken_by(holder_of_unix_name(name, length, SOCK_SEQPACKET));
 }
 
 Fd connect_local(const LocalAddress& to) {

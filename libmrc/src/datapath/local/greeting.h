@@ -43,6 +43,8 @@ inline constexpr uint32_t kWelcomeMagic = 0x4D525731;  // "MRW1"
 
 // Invalid: errno; EADDRINUSE when somebody else listens there.
 Fd listen_local(const LocalAddress& at);
+// Who does, for a message: ", taken by user ..."; empty when it is not known.
+std::string listener_of(const LocalAddress& at);
 // Connected to a process of this user. Invalid: errno; ECONNREFUSED when nobody listens, EPERM when somebody else does.
 Fd connect_local(const LocalAddress& to);
 // The other side of a connection is a process of this user.

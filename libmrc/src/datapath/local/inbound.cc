@@ -16,9 +16,11 @@ bool LocalInbound::open(std::vector<LocalAddress> planes, std::string* why) {
   for (size_t i = 0; i < planes.size() && good; ++i) {
     listening_.push_back(std::make_unique<Watched>(epoll_fd_, listen_local(planes[i])));
     good = listening_.back()->is_watched();
-    if (!good)
+    if (!good) {
+      taken_ = errno == EADDRINUSE;
       *why = "address " + planes[i].addr.to_string() + ", port " + std::to_string(planes[i].port) + ": " +
-             std::strerror(errno);
+             std::strerror(errno) + (taken_ ? listener_of(planes[i]) : "");
+    }
   }
   if (!good) {
     listening_.clear();  // a Welcome names all planes

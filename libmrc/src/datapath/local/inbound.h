@@ -25,6 +25,8 @@ class LocalInbound {
   explicit LocalInbound(int epoll_fd) : epoll_fd_(epoll_fd) {}
   // Listens at every one of `planes`, whose index is the plane's. False: at none, a sentence in *why.
   bool open(std::vector<LocalAddress> planes, std::string* why);
+  // open() failed because somebody else listens at one of the names.
+  bool is_taken() const { return taken_; }
 
   // Pipes have their first bursts: what was sent before them went by the driver, and is to be received first.
   // begin_pipes() then lets receive() read those that this call has seen.
@@ -60,6 +62,7 @@ class LocalInbound {
 
   int epoll_fd_;
   std::vector<LocalAddress> planes_;
+  bool taken_ = false;
   std::vector<std::unique_ptr<Watched>> listening_;
   std::vector<std::unique_ptr<Peer>> peers_;
   std::unique_ptr<Watched> latch_;  // an eventfd of our own: makes the epoll descriptor readable

@@ -28,7 +28,8 @@ class Local final : public LocalDatapath {
         epoll_(std::move(epoll)),
         in_(epoll_.get()),
         out_(epoll_.get()),
-        notes_(inner_->notes()) {}
+        notes_(inner_->notes()),
+        advice_(inner_->advice()) {}
 
   void open(const HostConfig& config);
 
@@ -62,7 +63,7 @@ class Local final : public LocalDatapath {
   uint16_t plane_port(uint8_t plane) const override { return inner_->plane_port(plane); }
   const std::vector<core::EvEntry>& evs() const override { return inner_->evs(); }
   uint32_t plane_payload(uint8_t plane) const override { return inner_->plane_payload(plane); }
-  const std::vector<std::string>& advice() const override { return inner_->advice(); }
+  const std::vector<std::string>& advice() const override { return advice_; }
   const std::vector<std::string>& notes() const override { return notes_; }
 
  private:
@@ -75,7 +76,7 @@ class Local final : public LocalDatapath {
   Fd epoll_;
   LocalInbound in_;
   LocalOutbound out_;
-  std::vector<std::string> notes_;
+  std::vector<std::string> notes_, advice_;
   Instant now_, next_look_;
   bool pipes_ = false;  // can be had
   bool waiting_ = false;
@@ -95,7 +96,9 @@ void Local::open(const HostConfig& config) {
     planes.push_back({config.planes[p].addr, inner_->plane_port(static_cast<uint8_t>(p))});
   }
   pipes_ = why.empty() && in_.open(std::move(planes), &why);
-  if (!pipes_) notes_.push_back("no shared memory with other processes of this host: " + why);
+  // The port is ours, so nobody else of this software listens at the name that goes with it.
+  if (!pipes_)
+    (in_.is_taken() ? advice_ : notes_).push_back("no shared memory with other processes of this host: " + why);
 }
 
 void Local::look(Instant now) {
