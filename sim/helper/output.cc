@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "sim/helper/report.h"
+#include "version.h"
 
 namespace mrc::sim {
 namespace {

@@ -19,17 +19,6 @@
 
 namespace mrc::mrcd {
 
-namespace {
-
-namespace asio = boost::asio;
-namespace beast = boost::beast;
-namespace http = beast::http;
-using tcp = asio::ip::tcp;
-
-constexpr uint64_t kMostBody = 1 << 20;
-constexpr size_t kMostHeader = 16 << 10;
-constexpr auto kShortage = std::chrono::milliseconds(100);  // of descriptors: when it is tried again
-
 // How many connections there are, in all and of each origin.
 class Visitors {
  public:
@@ -51,6 +40,17 @@ class Visitors {
   size_t count_ = 0;
   std::map<std::string, size_t> of_;
 };
+
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using tcp = asio::ip::tcp;
+
+constexpr uint64_t kMostBody = 1 << 20;
+constexpr size_t kMostHeader = 16 << 10;
+constexpr auto kShortage = std::chrono::milliseconds(100);  // of descriptors: when it is tried again
 
 // One connection; keeps itself alive by the handlers that wait.
 class Session : public std::enable_shared_from_this<Session> {
