@@ -105,8 +105,7 @@ TEST_P(ReferenceIncast, Tail) {
 INSTANTIATE_TEST_SUITE_P(
     Rates, ReferenceIncast,
     testing::Values(Incast{"reference64", 32, "2MB", 5255}, Incast{"reference64_400g", 32, "2MB", 1327},
-                    Incast{"reference64_800g", 32, "2MB", 682}, Incast{"reference64_800g", 7, "2MB", 157.8},
-                    Incast{"reference64_800g", 7, "16MB", 1157.7}),
+                    Incast{"reference64_800g", 32, "2MB", 682}, Incast{"reference64_800g", 7, "16MB", 1157.7}),
     [](const auto& i) {
       return std::string(i.param.fabric) + "_" + std::to_string(i.param.senders) + "_" + i.param.bytes;
     });

@@ -94,6 +94,7 @@ Requester::Named Requester::read_named(Instant now, const wire::Packet& p, int64
   if (r.sends == 1) named.ev = r.ev;  // else the answer's entropy tells which copy it was
   named.known = true;
   if (r.sends > 2 || (r.sends == 2) != p.bth.rtx) return named;
+  if (r.sends == 2 && r.acked) return named;  // an answer to a third packet, or to a copy that the network made
   const Duration since = now - r.sent_at;
   const auto sat = static_cast<uint16_t>(p.sack.cc.tx_timestamp - wire::timestamp_of(r.sent_at));
   const Duration residence = Duration::nanoseconds(sat * wire::kTimestampTickNs);

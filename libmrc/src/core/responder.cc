@@ -410,7 +410,8 @@ void Responder::on_packet_in_error(Instant now, const wire::Flow& flow, const wi
     on_probe(now, flow, p);
   } else if (p.bth.psn < psn_of(expected_)) {
     ack_pending_ = true;
-    trigger(now, flow, p, expected_ - 1, true);
+    const int32_t delta = p.bth.psn - psn_of(expected_);
+    trigger(now, flow, p, expected_ + static_cast<uint64_t>(static_cast<int64_t>(delta)), true);
     return;
   }
   uint16_t ev;

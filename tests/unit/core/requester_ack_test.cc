@@ -218,6 +218,20 @@ TEST_F(RequesterAckTest, ARoundTripOfTwoCopiesIsCheckedByItsTimestampAndNoBase) 
   }
 }
 
+// [MRC-LOSS-6] An answer that comes once more says nothing of a round trip: it would be as long as one likes.
+TEST_F(RequesterAckTest, TheSameAnswerOnceMoreIsNoRoundTripOfTwoCopies) {
+  send(2);
+  arrive(nack(0, wire::NackReason::kTrimmed));
+  drain();
+  now_ = now_ + Duration::microseconds(100);
+  wire::Packet p = sack(0, 0);
+  p.bth.rtx = true;
+  arrive(p);
+  now_ = now_ + Duration::seconds(1);
+  arrive(p);
+  EXPECT_EQ(endpoint_->qp_status(qp_).srtt, Duration::microseconds(100));
+}
+
 // [MRC-SACK-8]
 TEST_F(RequesterAckTest, ThePeersWindowIsHeardOnlyWhenAgreed) {
   for (bool dynamic : {false, true}) {
