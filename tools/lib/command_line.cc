@@ -46,11 +46,17 @@ std::vector<std::string> commands_of(const CLI::App* app) {
   return names;
 }
 
+// Those of the command itself and of its groups, which are commands without a name to CLI11.
+void add_options(const CLI::App* app, std::vector<std::string>* names) {
+  for (const CLI::Option* option : app->get_options())
+    for (const std::string& name : option->get_lnames()) names->push_back("--" + name);
+  for (const CLI::App* group : app->get_subcommands([](const CLI::App* a) { return a->get_name().empty(); }))
+    add_options(group, names);
+}
+
 std::vector<std::string> options_of(const CLI::App* app) {
   std::vector<std::string> names;
-  for (; app != nullptr; app = app->get_parent())
-    for (const CLI::Option* option : app->get_options())
-      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  for (; app != nullptr; app = app->get_parent()) add_options(app, &names);
   return names;
 }
 

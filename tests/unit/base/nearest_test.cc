@@ -10,6 +10,8 @@ TEST(Nearest, half_of_the_word_may_be_wrong) {
   EXPECT_EQ(nearest("abcd", {"abxy"}), "abxy");
   EXPECT_EQ(nearest("abcd", {"axyz"}), "");
   EXPECT_EQ(nearest("", {"a"}), "");
+  EXPECT_EQ(nearest("rnu", {"sweep", "run"}), "run");  // two neighbours swapped are one edit
+  EXPECT_EQ(nearest("unr", {"run"}), "");
 }
 
 }  // namespace

@@ -77,7 +77,8 @@ TEST(Holder, of_a_tcp_port_and_of_a_connection) {
   uint16_t port = 0;
   from_sockaddr(own, &address, &port);
   EXPECT_EQ(user_of_connection(address, port, bound.port()), std::optional(::geteuid()));
-  EXPECT_EQ(user_of_connection(address, bound.port(), port), std::nullopt);  // nobody has accepted
+  EXPECT_EQ(user_of_connection(address, port, static_cast<uint16_t>(bound.port() ^ 1)), std::nullopt);
+  EXPECT_EQ(user_of_connection(IpAddress::v4(127, 0, 0, 2), port, bound.port()), std::nullopt);
 }
 
 // Another user's socket at the name that goes with our port: shared memory is off, and the advice, a warning, says who.
