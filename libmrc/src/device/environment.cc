@@ -15,11 +15,11 @@ constexpr char kPrefix[] = "MRC_";
 // Variables beside the settings, which a user may have meant.
 constexpr const char* kOfPrograms[] = {"MRC_CONFIG", "MRC_PROVIDER", "MRC_SHIM_DEVICES", "MRC_LAB", "MRC_LAB_DIR"};
 // Those that only tests and scripts of this tree know.
-constexpr const char* kOfTests[] = {"MRC_FABRIC",     "MRC_GOLDEN_DIR",  "MRC_MRCCTL",      "MRC_MRCD",
-                                    "MRC_NCCL_BENCH", "MRC_NCCL_PEER",   "MRC_NCCL_PLUGIN", "MRC_NET_DEFECT",
-                                    "MRC_PACKAGES",   "MRC_PERF",        "MRC_SHIM",        "MRC_SWARM_SEEDS",
-                                    "MRC_SWITCH",     "MRC_SANITIZE",    "MRC_TIMELINE",    "MRC_TCP_NET_ADDRESS",
-                                    "MRC_WRITE_SPEC", "MRC_WRITE_GOLDEN"};
+constexpr const char* kOfTests[] = {"MRC_FABRIC",          "MRC_GOLDEN_DIR", "MRC_MRCCTL",      "MRC_MRCD",
+                                    "MRC_NCCL_BENCH",      "MRC_NCCL_PEER",  "MRC_NCCL_PLUGIN", "MRC_NCCL_RIG",
+                                    "MRC_NET_DEFECT",      "MRC_PACKAGES",   "MRC_PERF",        "MRC_SHIM",
+                                    "MRC_SWARM_SEEDS",     "MRC_SWITCH",     "MRC_SANITIZE",    "MRC_TIMELINE",
+                                    "MRC_TCP_NET_ADDRESS", "MRC_WRITE_SPEC", "MRC_WRITE_GOLDEN"};
 
 }  // namespace
 
