@@ -193,6 +193,10 @@ void Requester::arm_probe(Instant now) {
   probe_deadline_ = now + std::min(wait, std::max(kProbeCap, usual * 2));
 }
 
+Duration Requester::probe_patience() const {
+  return std::max(rtt_.smoothed() * 2 + rtt_.variation() * 4, qp_.peer->recent_rtt * 2);
+}
+
 void Requester::send_probe(Instant now, TraceTrigger why) {
   EndpointImpl& ep = *qp_.ep;
   if (probe_backoff_ < 16) ++probe_backoff_;
@@ -217,8 +221,10 @@ void Requester::send_probe(Instant now, TraceTrigger why) {
       ep.trace(now, qp_.qpn, TraceEvent::kTxProbe, why, id, ep.config.evs[ev].value, ep.config.evs[ev].plane,
                probe_backoff_);
     }
-    // A probe that never came back is silence on its path too.
-    if (probe_outstanding_) qp_.peer->paths.on_lost(now, probe_ev_, probe_sent_at_);
+    // A probe that never came back is silence on its path, too. It is sent again before that is certain: its path is
+    // blamed only when the answer is later than queues explain.
+    if (probe_outstanding_ && now - probe_sent_at_ >= probe_patience())
+      qp_.peer->paths.on_lost(now, probe_ev_, probe_sent_at_);
     probe_id_ = id;
     if (!probe_outstanding_) first_probe_ = {probe_id_, ev, now};
     probe_ev_ = ev;

@@ -14,6 +14,7 @@
 // Sans-IO; one per peer; no allocation after construction.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -80,6 +80,7 @@ class Requester {
   void handle_rto(Instant now);
   void send_probe(Instant now, TraceTrigger why);
   void arm_probe(Instant now);
+  Duration probe_patience() const;  // age at which a probe without an answer counts against its path
   void arm_rto(Instant now);
   Duration rto_interval() const;
   void note_lateness(Instant now, const wire::Packet& p, const Named& named);

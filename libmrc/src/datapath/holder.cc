@@ -142,9 +142,11 @@ std::optional<Holder> holder_of_lock(int fd) {
   return std::nullopt;
 }
 
+// A connection that its user has closed has no inode, and the kernel names root as its user.
 std::optional<uid_t> user_of_connection(const IpAddress& address, uint16_t port, uint16_t to) {
-  const auto entry =
-      find("tcp", [&](const Entry& e) { return e.local_port == port && e.remote_port == to && e.local == address; });
+  const auto entry = find("tcp", [&](const Entry& e) {
+    return e.local_port == port && e.remote_port == to && e.local == address && e.inode != 0;
+  });
   return entry ? std::optional(entry->uid) : std::nullopt;
 }
 
