@@ -102,7 +102,7 @@ def lengths_and_pads(path):
     """Pad counts, payload lengths and bytes behind control headers that do not fit [MRC-BTH-3] [MRC-WIRE-4] [MRC-WIRE-5]."""
     records = []
     for flow, payload in golden(load(path)):
-        for more in (1, 2, 3, 4, 60):
+        for more in (1, 2, 3, 4, 20, 60, 63, 64, 1000):  # 20 and 64 on are padding of endpoint requests [MRC-EVP-6..7]
             records.append((flow, packets.with_icrc(flow, payload[:-4] + b"\0" * more)))
         for pad in range(4):
             records.append((flow, packets.with_icrc(flow, payload[:1] + bytes([pad << 4]) + payload[2:-4])))

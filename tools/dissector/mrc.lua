@@ -45,6 +45,7 @@ local SYNDROMES = { [0x61] = "NAK invalid request", [0x62] = "NAK remote access 
   [0x63] = "NAK remote operation error" }
 for credits = 0, 0x1F do SYNDROMES[credits] = "ACK" end
 local ENDPOINT_OPS = { [0] = "port status update", [1] = "EV probe" }
+local OP_EV_PROBE = 1
 
 -- Headers: { offset, bytes, name, text [, mask [, value names]] }; u = unsigned, i = signed. ------------------------------
 
@@ -434,6 +435,7 @@ local SPEAK = {
   end,
   peth = function(w, v) w:say("probe=%d", v.probe_id) end,
   erth = function(w, v)
+    w.op = v.op
     w:say("%s id=%d", ENDPOINT_OPS[v.op] or "op " .. v.op, w.bth.psn % 0x10000)
     if v.op == 0 then w:say("ports=0x%x", v.port_status_mask) end
   end,
@@ -457,8 +459,10 @@ function Walk:body(o)
   if left < ICRC then return self:refuse(E.no_icrc) end
   local body = left - ICRC
   if o.kind ~= REQUEST then
-    if body > 0 then
-      if not (b.opcode == 0xD8 and body == 20) then self:refuse(E.trailing) end  -- as long as its response [MRC-EVP-6]
+    -- An endpoint request may be as long as its response, an EV probe as long as a data packet [MRC-EVP-6..7].
+    local may_be_padded = b.opcode == 0xD8 and (body == 20 or (body >= 64 and self.op == OP_EV_PROBE))
+    if body > 0 and not may_be_padded then
+      self:refuse(E.trailing)
     elseif b.pad ~= 0 then
       self:refuse(E.pad)
     elseif o.kind == ENDPOINT and b.dqp ~= ENDPOINT_QPN then

@@ -1,5 +1,7 @@
 #include "core/memory.h"
 
+#include <algorithm>
+
 namespace mrc::core {
 
 // A key is, from its lowest bit: 2 bits that tell how many bits the slot has (12, 18 or 24), the slot, and a tag that
@@ -28,9 +30,14 @@ uint32_t MemoryTable::add(uint8_t* base, uint64_t iova, uint64_t length, uint32_
   uint32_t slot;
   if (free_.empty()) {
     slot = static_cast<uint32_t>(regions_.size());
+    if (slot == regions_.capacity()) {  // everything that can fail comes before anything that changes
+      const size_t room = std::max<size_t>(8, size_t{slot} * 2);
+      free_.reserve(room);  // remove() must not allocate
+      tags_.reserve(room);
+      regions_.reserve(room);
+    }
     regions_.emplace_back();
     tags_.push_back({static_cast<uint32_t>(rng_.next()), static_cast<uint32_t>(rng_.next()) | 1});
-    free_.reserve(regions_.capacity());  // remove() must not allocate
   } else {
     slot = free_.back();
     free_.pop_back();
