@@ -35,7 +35,6 @@ int serve_client(const Options& o, mrc::perf::Oob& oob, mrc::tools::ReportFile* 
 }
 
 int serve(const Options& o, mrc::tools::ReportFile* json) {
-  { const mrc::perf::Device usable(o); }  // what cannot be opened is said before a client comes
   mrc::perf::Listener listener(o.port);
   std::fprintf(stderr, "mrc-perf: waiting for a client on TCP port %u\n", static_cast<unsigned>(o.port));
   for (;;) {
@@ -60,6 +59,7 @@ int main(int argc, char** argv) {
     const Options o = mrc::perf::parse_options(argc, argv);
     mrc::tools::ReportFile json;
     mrc::perf::open_json(o.json, &json);
+    { const mrc::perf::Device usable(o); }  // a device that cannot be opened is reported before anyone is waited for
     if (o.is_server()) return serve(o, &json);
     mrc::perf::Oob oob(mrc::perf::Oob::connect_to(o.host, o.port, o.wait_s));
     Options agreed = o;
