@@ -1,12 +1,14 @@
 #include "core/message_map.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace mrc::core {
 
+// What can fail comes first, here and in grow(): without memory nothing changes.
 void MessageMap::allocate() {
-  records_.resize(kInitialRecords);
   present_.resize(kInitialRecords);
+  records_.resize(kInitialRecords);
   mask_ = kInitialRecords - 1;
 }
 
@@ -16,10 +18,11 @@ void MessageMap::grow(uint64_t messages) {
   while (size < 2 * messages && size < kMaxRecords) size *= 2;
   if (size == records_.size()) return;
   std::vector<Record> old(size);
+  RingBitmap present;
+  present.resize(static_cast<uint32_t>(size));
   old.swap(records_);
   mask_ = size - 1;
-  present_ = RingBitmap();
-  present_.resize(static_cast<uint32_t>(size));
+  present_ = std::move(present);
   for (const Record& r : old) {
     if (!r.used) continue;
     const uint64_t m = unwrap(r.msn);
@@ -97,7 +100,7 @@ MessageMap::Verdict MessageMap::check_neighbours(const MessageClaim& p, uint64_t
 void MessageMap::accept(const MessageClaim& p, const Verdict& v, bool proven) {
   const uint64_t m = unwrap(p.msn);
   if (v.fit == Fit::kNew) {
-    if (__builtin_expect(2 * (m - base_) > records_.size(), 0)) grow(m - base_ + 1);
+    make_room(p, v);
     Record& r = records_[m & mask_];
     r = Record();
     r.identity = p.identity;

@@ -72,6 +72,11 @@ class MessageMap {
     return check_neighbours(p, m, at, low, high, Fit::kMember);
   }
 
+  // Allocates what accept() of this packet needs. Throws std::bad_alloc, and changes nothing then.
+  void make_room(const MessageClaim& p, const Verdict& v) {
+    const uint64_t messages = unwrap(p.msn) - base_;
+    if (__builtin_expect(v.fit == Fit::kNew && 2 * messages > records_.size(), 0)) grow(messages + 1);
+  }
   // Takes a packet that check() found fitting and that has not arrived before. `proven`: it was placed with a valid
   // key.
   void accept(const MessageClaim& p, const Verdict& v, bool proven);

@@ -125,6 +125,10 @@ bool Responder::on_request(Instant now, const wire::Flow& flow, const wire::Pack
 
   uint8_t* to = nullptr;
   if (__builtin_expect(!find_place(p, &to), 0)) return refuse(now, p, seq, wire::kSyndromeRemoteAccess);
+  // Allocations come before anything that changes: without memory the packet is as good as lost, and is sent again.
+  const bool mailbox = reth.rkey == kMailboxKey;
+  if (mailbox && p.payload_len > 0 && mailbox_content_.empty()) mailbox_content_.resize(received_.size());
+  messages_.make_room(claim, verdict);
   PendingImm* slot = nullptr;
   if (claim.with_imm) {
     slot = slot_for(p);
@@ -135,11 +139,7 @@ bool Responder::on_request(Instant now, const wire::Flow& flow, const wire::Pack
     if (!claim.ends) prefetch_for_write(to + p.payload_len, p.payload_len);  // where the next packet goes, most likely
     place_bytes(to, p.payload, p.payload_len);
   }
-  const bool mailbox = reth.rkey == kMailboxKey;
-  if (mailbox && p.payload_len > 0) {
-    if (mailbox_content_.empty()) mailbox_content_.resize(received_.size());
-    mailbox_content_[seq & (mailbox_content_.size() - 1)] = content_of(p, seq);
-  }
+  if (mailbox && p.payload_len > 0) mailbox_content_[seq & (mailbox_content_.size() - 1)] = content_of(p, seq);
   messages_.accept(claim, verdict, p.payload_len > 0 && !mailbox);
   ++ep.counters.rx_data;
   ep.trace(now, qp_.qpn, TraceEvent::kRxData, TraceTrigger::kNone, p.bth.psn.value(), wire::ev_of(flow),
