@@ -243,7 +243,7 @@ class EndpointImpl {
   // Ring of control packets that wait for poll_tx.
   struct OneOffQueue {
     explicit OneOffQueue(size_t capacity) : slots(capacity) {}
-    bool push(const EndpointConfig& config, const wire::Flow& flow, uint16_t ev, const uint8_t* headers,
+    bool push(const EndpointConfig& c, const wire::Flow& flow, uint16_t ev, const uint8_t* headers,
               uint32_t length, uint32_t padding);
     std::vector<OneOff> slots;
     size_t head = 0, count = 0;

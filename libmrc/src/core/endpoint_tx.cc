@@ -50,18 +50,18 @@ bool EndpointImpl::queue_reply(Instant now, const wire::Flow& flow, uint16_t ev,
   return false;
 }
 
-bool EndpointImpl::OneOffQueue::push(const EndpointConfig& config, const wire::Flow& flow, uint16_t ev,
+bool EndpointImpl::OneOffQueue::push(const EndpointConfig& c, const wire::Flow& flow, uint16_t ev,
                                      const uint8_t* headers, uint32_t length, uint32_t padding) {
   if (count == slots.size() || length + wire::kIcrcBytes > kHeaderRoom) return false;
   OneOff& o = slots[(head + count++) % slots.size()];
   o.flow = flow;
-  o.plane = config.evs[ev].plane;
+  o.plane = c.evs[ev].plane;
   o.ev_index = ev;
   std::memcpy(o.bytes.data(), headers, length);
   o.length = static_cast<uint8_t>(length + wire::kIcrcBytes);
   o.padding = static_cast<uint16_t>(padding);
   if (padding != 0) return true;  // its ICRC is computed when it leaves
-  const uint32_t crc = config.icrc ? wire::icrc_compute(flow, o.bytes.data(), o.length) : 0;
+  const uint32_t crc = c.icrc ? wire::icrc_compute(flow, o.bytes.data(), o.length) : 0;
   wire::icrc_store(o.bytes.data() + length, crc);
   return true;
 }
