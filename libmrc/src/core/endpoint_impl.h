@@ -225,7 +225,7 @@ class EndpointImpl {
   Sink* const sink;
   TraceSink* const trace_sink;
   Rng rng;
-  const uint64_t message_secret;  // odd; nobody outside can make two messages look alike [MRC-SEC-1]
+  const uint64_t message_secret;  // odd; keeps a sender from making two messages look alike [MRC-SEC-1]
   MemoryTable memory;
   Counters counters;
   std::vector<PlaneCounters> plane_counters;

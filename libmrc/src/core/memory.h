@@ -25,7 +25,7 @@ struct MemoryRegion {
 
 class MemoryTable {
  public:
-  // The bits of a key that do not name its slot come from `seed`: nobody guesses them [MRC-SEC-8].
+  // The bits of a key that do not name its slot come from `seed`: a sender cannot guess them [MRC-SEC-8].
   explicit MemoryTable(uint64_t seed) : rng_(seed) {}
   // Returns the key (never 0); access and pd as given.
   uint32_t add(uint8_t* base, uint64_t iova, uint64_t length, uint32_t access, uint32_t pd);

@@ -115,7 +115,7 @@ class PeerPaths {
   void set_present_planes(uint32_t present);  // planes that both ends have, when the peer has told them
   // Planes that are too narrow for full packets are left where another one is in use [MRC-MTU-3].
   void set_narrow_planes(uint32_t narrow);
-  // Nobody says that it is down. It may be left because of losses, for which its width may be the reason.
+  // It is not reported down. It may be left because of losses, for which its width may be the reason.
   bool plane_could_carry(uint8_t plane) const {
     return ((present_planes_ & local_up_ & ~claims_.down()) >> plane & 1) != 0;
   }

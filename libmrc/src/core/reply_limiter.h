@@ -1,5 +1,5 @@
 // ReplyLimiter: which connectionless requests (EV probe, port status, plane request) are answered. The source of such a
-// request is not proven, so an answer may go to somebody who asked nothing. Two limits per source address: answers per
+// request is not proven, so an answer may reach a host that asked nothing. Two limits per source address: answers per
 // second, and, for addresses of no peer, no more bytes than were received from there. And one for all sources together,
 // because the table is small and new addresses push out old ones. [MRC-SEC-11]
 #pragma once

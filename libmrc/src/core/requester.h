@@ -55,7 +55,7 @@ class Requester {
   // What a SACK says of the one packet that caused it.
   struct Named {
     uint64_t seq = 0;
-    uint16_t ev = UINT16_MAX;    // that it took; UINT16_MAX: nobody knows
+    uint16_t ev = UINT16_MAX;    // that it took; UINT16_MAX: unknown
     bool known = false;          // it is in the window's records
     Duration rtt;                // zero: no sample
     bool measures_path = false;  // its round trip may lower the base RTT

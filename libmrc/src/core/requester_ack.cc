@@ -73,8 +73,8 @@ void Requester::skip_path(Instant now, uint16_t ev, TraceTrigger why) {
            ep.config.evs[ev].plane);
 }
 
-// The round trip is taken from our own send record; the reflected timestamp tells how long the responder sat on the
-// answer [MRC-CC-4]. It is certain which copy was answered when the packet was sent once and the answer is not flagged,
+// The round trip is taken from our own send record; the reflected timestamp gives the responder's
+// ACK delay [MRC-CC-4]. It is certain which copy was answered when the packet was sent once and the answer is not flagged,
 // or sent exactly twice and the answer is flagged: a flow whose whole backlog was trimmed has no others
 // [MRC-LOSS-6, MRC-CHOICE-Q9].
 Requester::Named Requester::read_named(Instant now, const wire::Packet& p, int64_t cack_next) {
