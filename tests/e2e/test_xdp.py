@@ -17,9 +17,11 @@ def attached(lab, host):
 
 def wait_for(what, seconds=20):
     until = time.monotonic() + seconds
-    while not what() and time.monotonic() < until:
+    while time.monotonic() < until:
+        if what():
+            return True
         time.sleep(0.02)
-    return what()
+    return False
 
 
 def test_encapsulated():
@@ -47,7 +49,7 @@ def test_a_killed_process_leaves_no_program():
         pair = Pair(["--duration", "30"], env[0], server_env=env[1], prefixes=(lab.inside(2), lab.inside(1)),
                     host=lab.address(1, 2))
         try:
-            assert wait_for(lambda: attached(lab, 1) == attached(lab, 2) == 2), "no XDP program on the interfaces"
+            assert wait_for(lambda: attached(lab, 1) == attached(lab, 2) == 2), f"no XDP program on the interfaces: {pair.client}{pair.server}"
         finally:
             pair.client.kill()
             pair.server.kill()

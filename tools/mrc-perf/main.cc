@@ -25,16 +25,16 @@ void print_error(const mrc::perf::PerfError& e) {
   std::fprintf(stderr, "mrc-perf: %s\n  what to do: %s\n", e.what(), e.advice().c_str());
 }
 
-int serve_client(const Options& o, mrc::perf::Oob& oob, mrc::tools::ReportFile* json) {
+int serve_client(const Options& o, const mrc::perf::Device& device, mrc::perf::Oob& oob, mrc::tools::ReportFile* json) {
   try {
-    return finish(o, mrc::perf::run_session(o, oob), json);
+    return finish(o, mrc::perf::run_session(o, device, oob), json);
   } catch (const mrc::perf::PerfError& e) {
     print_error(e);
     return 1;
   }
 }
 
-int serve(const Options& o, mrc::tools::ReportFile* json) {
+int serve(const Options& o, const mrc::perf::Device& device, mrc::tools::ReportFile* json) {
   mrc::perf::Listener listener(o.port);
   std::fprintf(stderr, "mrc-perf: waiting for a client on TCP port %u\n", static_cast<unsigned>(o.port));
   for (;;) {
@@ -47,7 +47,7 @@ int serve(const Options& o, mrc::tools::ReportFile* json) {
       std::fprintf(stderr, "mrc-perf: a connection that is no client's: %s\n", e.what());
       continue;
     }
-    const int status = serve_client(agreed, oob, json);
+    const int status = serve_client(agreed, device, oob, json);
     if (!o.persistent) return status;
   }
 }
@@ -59,12 +59,12 @@ int main(int argc, char** argv) {
     const Options o = mrc::perf::parse_options(argc, argv);
     mrc::tools::ReportFile json;
     mrc::perf::open_json(o.json, &json);
-    { const mrc::perf::Device usable(o); }  // a device that cannot be opened is reported before anyone is waited for
-    if (o.is_server()) return serve(o, &json);
+    const mrc::perf::Device device(o);  // one that cannot be opened is reported before anyone is waited for
+    if (o.is_server()) return serve(o, device, &json);
     mrc::perf::Oob oob(mrc::perf::Oob::connect_to(o.host, o.port, o.wait_s));
     Options agreed = o;
     mrc::perf::agree(&agreed, oob);
-    return finish(o, mrc::perf::run_session(agreed, oob), &json);
+    return finish(o, mrc::perf::run_session(agreed, device, oob), &json);
   } catch (const mrc::perf::UsageError& e) {
     print_error(e);
     return 2;

@@ -67,8 +67,8 @@ nlohmann::json to_json(const LatencyResult& r) {
 
 class Session {
  public:
-  Session(const Options& o, Oob& oob)
-      : o_(o), oob_(oob), device_(o), report_(make_report(o, device_.name(), device_.gid_index())) {}
+  Session(const Options& o, const Device& device, Oob& oob)
+      : o_(o), oob_(oob), device_(device), report_(make_report(o, device.name(), device.gid_index())) {}
 
   nlohmann::json run() {
     for (uint64_t size : o_.sizes) run_size(size);
@@ -121,7 +121,7 @@ class Session {
 
   const Options o_;
   Oob& oob_;
-  Device device_;
+  const Device& device_;
   nlohmann::json report_;
   bool ok_ = true;
 };
@@ -137,8 +137,8 @@ void agree(Options* options, Oob& oob) {
   });
 }
 
-nlohmann::json run_session(const Options& options, Oob& oob) {
-  return telling_the_peer(oob, [&] { return Session(options, oob).run(); });
+nlohmann::json run_session(const Options& options, const Device& device, Oob& oob) {
+  return telling_the_peer(oob, [&] { return Session(options, device, oob).run(); });
 }
 
 }  // namespace mrc::perf

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "device.h"
 #include "oob.h"
 #include "options.h"
 
@@ -14,6 +15,6 @@ void agree(Options* options, Oob& oob);
 
 // The report (see report.h); "ok" tells whether all data was right on both sides. Throws PerfError, after telling the
 // peer, when the run itself failed.
-nlohmann::json run_session(const Options& options, Oob& oob);
+nlohmann::json run_session(const Options& options, const Device& device, Oob& oob);
 
 }  // namespace mrc::perf
