@@ -214,6 +214,28 @@ TEST_F(LossRecoveryTest, ALateAnswerToTheFirstProbeCounts) {
   EXPECT_EQ(counters().retransmits, 2u);
 }
 
+// [MRC-LOSS-2]: probes leave after 6, 18 and 42 ms; two round trips and four times their variation are 20 ms. The answer
+// to the first one may still be on its way when the second leaves, that to the second one is overdue at the third.
+TEST_F(LossRecoveryTest, TheSilenceOfAProbeCountsAgainstItsPathOnlyWhenItsAnswerIsOverdue) {
+  attr_.timeout = 24;
+  start();
+  one_round_trip(Duration::milliseconds(5));
+  post(1, 8);
+  drain();
+  const auto blamed = [&] {
+    uint64_t losses = 0;
+    for (const EvStatus& status : endpoint_->ev_status(peer_id_)) losses += status.losses;
+    return losses;
+  };
+  pass(Duration::milliseconds(41));
+  ASSERT_EQ(probes(), 2u);
+  EXPECT_EQ(blamed(), 0u);
+  pass(Duration::milliseconds(1));
+  ASSERT_EQ(probes(), 3u);
+  EXPECT_EQ(blamed(), 1u);
+  EXPECT_EQ(ev(sent(wire::Opcode::kProbe)[1]->ev).losses, 1u);
+}
+
 // [MRC-LOSS-3] [MRC-CHOICE-Q18]: 1.024 us * 2^timeout for the linear attempts, doubling after them.
 TEST_F(LossRecoveryTest, IntervalsAreLinearThenDoubling) {
   attr_.timeout = 10;  // 1.048576 ms

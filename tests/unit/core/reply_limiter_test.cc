@@ -97,29 +97,56 @@ TEST_F(ReplyTest, WhatFindsNoRoomIsNotCountedAsSent) {
   EXPECT_EQ(counters().ev_assumed_bad, 0u);
 }
 
-class LearnTest : public LoneEndpoint {};
-
-// [MRC-EXT-5]
-TEST_F(LearnTest, NoPeerPointsUsAtAGroup) {
-  peer_.learn = true;
-  peer_.planes[1] = {};
-  start();
-  drain();
-  const auto asked = sent(wire::Opcode::kPlaneRequest);
-  ASSERT_FALSE(asked.empty());
-  for (const IpAddress& bad : {IpAddress::v4(224, 0, 0, 1), IpAddress::v4(239, 255, 255, 255),
-                               IpAddress::v4(255, 255, 255, 255), IpAddress::v4(0, 0, 0, 0)}) {
+class LearnTest : public LoneEndpoint {
+ protected:
+  // Asks anew for plane 1; the answer names `addr`. True: it was learnt.
+  bool learns(const IpAddress& addr) {
+    sent_.clear();
+    peer_.learn = true;
+    peer_.planes[1] = {};
+    start();
+    drain();
+    const auto asked = sent(wire::Opcode::kPlaneRequest);
+    if (asked.empty()) return false;
     wire::Packet p = packet(wire::Opcode::kPlaneResponse);
     p.bth.dqp = wire::kEndpointQpn;
     p.plth = asked[0]->p.plth;
     p.plth.planes = 2;
-    p.plth.addr = bad;
+    p.plth.addr = addr;
     p.plth.port = 4791;
     p.plth.ready = true;
-    arrive(p);
-    EXPECT_TRUE(endpoint_->peer_description(peer_id_).planes[1].addr.is_zero()) << bad.to_string();
+    wire::Flow flow = inbound();
+    flow.src = peer_.planes[0].addr;
+    flow.dst = config_.planes[0].addr;
+    receive(p, flow);
+    EXPECT_EQ(counters().planes_learnt + counters().drop_stale, 1u) << addr.to_string();
+    const bool learnt = counters().planes_learnt == 1;
+    EXPECT_EQ(endpoint_->peer_description(peer_id_).planes[1].addr, learnt ? addr : IpAddress()) << addr.to_string();
+    return learnt;
   }
-  EXPECT_EQ(counters().planes_learnt, 0u);
+  static IpAddress ip(const char* text) {
+    IpAddress addr;
+    EXPECT_TRUE(IpAddress::parse(text, &addr)) << text;
+    return addr;
+  }
+};
+
+// [MRC-EXT-5]
+TEST_F(LearnTest, NoPeerPointsUsAtAGroup) {
+  for (const char* bad : {"0.0.0.0", "0.255.255.255", "224.0.0.0", "239.255.255.255", "240.0.0.1", "255.255.255.255",
+                          "::", "fd00::2"})
+    EXPECT_FALSE(learns(ip(bad))) << bad;
+  for (const char* good : {"1.0.0.0", "223.255.255.255"}) EXPECT_TRUE(learns(ip(good))) << good;
+}
+
+TEST_F(LearnTest, NoPeerPointsUsAtAGroupOfIpv6) {
+  for (uint8_t plane : {0, 1}) {
+    config_.planes[plane].addr = ip("fd00::1");
+    config_.planes[plane].addr.bytes[2] = plane;
+  }
+  peer_.planes[0].addr = ip("fd00::2");
+  for (const char* bad : {"::", "ff00::", "ff02::1", "10.1.0.2"}) EXPECT_FALSE(learns(ip(bad))) << bad;
+  for (const char* good : {"fd00:1::2", "feff::1"}) EXPECT_TRUE(learns(ip(good))) << good;
 }
 
 }  // namespace

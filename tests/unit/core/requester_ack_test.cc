@@ -340,5 +340,18 @@ TEST_F(RequesterAckTest, ANackOfAPacketThatIsLostAlreadyCountsOnce) {
   EXPECT_EQ(endpoint_->plane_counters(0).losses + endpoint_->plane_counters(1).losses, 1u);
 }
 
+// [MRC-NACK-1]: the copy that a switch trimmed was not the only one.
+TEST_F(RequesterAckTest, ANackOfAPacketThatHasArrivedIsNoLoss) {
+  send(3);
+  arrive(sack(-1, 1, 0b10));
+  arrive(nack(1, wire::NackReason::kTrimmed));
+  drain();
+  EXPECT_EQ(requests().size(), 3u);
+  EXPECT_EQ(endpoint_->plane_counters(0).losses + endpoint_->plane_counters(1).losses, 0u);
+  arrive(ack(2));
+  EXPECT_EQ(sends_.size(), 3u);
+  EXPECT_EQ(outstanding(), 0u);
+}
+
 }  // namespace
 }  // namespace mrc::core
