@@ -64,6 +64,29 @@ TEST(Paths, ABadPlaneWhoseAnswersAreSlowComesBack) {
   EXPECT_GE(p.counters(0).ev_recovered, evs);
 }
 
+// [MRC-EVS-8] [MRC-EVS-9] Distance is no fault of a path: round trips longer than the probing interval (50 ms) retire
+// no plane, neither for data nor for their answers. Where they are much longer that is known once the first probe was
+// answered.
+TEST(Paths, APeerFarAwayLosesNoPlane) {
+  QpAttr attr;
+  attr.timeout = 20;  // longer than a round trip that nobody has measured yet
+  for (const int64_t latency : {20, 25, 50, 90}) {
+    Pair p(single_packets(), attr);
+    for (int plane = 0; plane < 4; ++plane) p.fabric.net().link(plane).latency = Duration::milliseconds(latency);
+    const auto retired = [&] { return p.counters(0).ev_assumed_bad + p.counters(1).ev_assumed_bad; };
+    traffic(&p, Duration::milliseconds(1000));
+    const uint64_t at_first = retired();
+    if (latency <= 50) {
+      EXPECT_EQ(at_first, 0u) << latency;
+    }
+    traffic(&p, Duration::milliseconds(2000));
+    EXPECT_EQ(retired(), at_first) << latency;
+    for (int node : {0, 1})
+      for (const EvStatus& ev : p.fabric.at(node).ev_status(p.fabric.peer(node, 1 - node)))
+        EXPECT_EQ(ev.state, EvState::kGood) << latency;
+  }
+}
+
 // [MRC-EVS-5] One plane of eight is enough, with fewer EVs than the floor of the whole set.
 TEST(Paths, TheLastPlaneCarriesEverything) {
   FabricConfig config = single_packets();

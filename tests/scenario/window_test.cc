@@ -68,6 +68,35 @@ TEST(Window, TheLargestWindowIsUsedToItsEnd) {
   EXPECT_EQ(p.counters(1).drop_window, 0u);
 }
 
+// The same with queues that hold half of the window, for many seeds: whatever gets lost is repaired in a number of round
+// trips (100 ms), and no seed stalls.
+TEST(Window, AWindowThatOverflowsTheQueuesIsRepairedInTimeWithAnySeed) {
+  constexpr uint32_t kBytes = 256 * 128 * 4 + 8000;
+  for (const double loss : {0.01, 0.1}) {
+    for (uint64_t seed = 1; seed <= 100; ++seed) {
+      QpAttr attr;
+      attr.path_mtu = 256;
+      attr.mpr = attr.mpr_dest = 4;
+      attr.sq_psn = Psn(0xFFFF00);
+      attr.cc_disabled = true;
+      attr.timeout = 20;
+      FabricConfig config;
+      config.seed = seed;
+      Pair p(config, attr, kBytes);
+      for (int plane = 0; plane < 4; ++plane) {
+        p.fabric.net().link(plane).latency = Duration::milliseconds(50);
+        p.fabric.net().link(plane).loss = loss;
+        p.fabric.net().link(plane).queue_bytes = 16384;
+      }
+      ASSERT_EQ(p.write(1, 0, kBytes), PostResult::kOk);
+      ASSERT_TRUE(p.until_sends(1, Duration::seconds(4))) << loss << ", seed " << seed;
+      EXPECT_TRUE(p.all_ok(1)) << loss << ", seed " << seed;
+      EXPECT_TRUE(p.arrived(0, kBytes)) << loss << ", seed " << seed;
+      EXPECT_GT(p.fabric.net().counters().queue_drops, 100u);
+    }
+  }
+}
+
 // spec/clients.md rule 5: more WriteIMMs are posted than the limit; they queue at the sender and none fails.
 TEST(Window, WriteImmsBeyondTheLimitQueueAtTheSender) {
   QpAttr attr;

@@ -129,6 +129,7 @@ struct EndpointOpRecord {
   bool port_status = false;
   uint8_t resends = 0;
   bool size_probe = false;  // of PathMtu, for packets of the path MTU `mtu`
+  bool overdue = false;     // an EV probe of ours that was reported as lost; its answer still counts
   uint16_t timestamp = 0;   // in the packet
   uint32_t mtu = 0;
   uint32_t mask = 0;

@@ -144,7 +144,7 @@ void EndpointImpl::on_endpoint_response(Instant now, const wire::Flow& flow, con
   }
   if (op.port_status || take_size_answer(now, op)) return;
   const bool was_bad = !from->paths.usable(op.ev);
-  from->paths.on_probe_answer(now, op.ev, op.sent_at);
+  from->paths.on_probe_answer(now, op.ev, op.sent_at, op.overdue);
   rearm_peer(from);
   // It passes small packets. What retired it may have been that it does not pass full ones.
   if (was_bad && from->paths.usable(op.ev)) suspect_path_mtu(now, from, op.plane, from->path_mtu);
@@ -186,15 +186,17 @@ void EndpointImpl::handle_op_timeouts(Instant now) {
       ++i;
       continue;
     }
+    if (op.internal && !op.size_probe && !op.overdue) {
+      to->paths.on_probe_lost(now, op.ev, op.sent_at);
+      rearm_peer(to);
+      op.overdue = true;
+      op.deadline = op.sent_at + config.ev_probe_interval * PeerPaths::kMaxPatience;
+      continue;  // with its new deadline
+    }
     const EndpointOpRecord done = op;
     op = ops_.back();
     ops_.pop_back();
-    if (!done.internal) {
-      sink->on_endpoint_response(done.id, done.plane, Duration::infinite());
-    } else if (!done.port_status && !done.size_probe) {
-      to->paths.on_probe_lost(now, done.ev, done.sent_at);
-      rearm_peer(to);
-    }
+    if (!done.internal) sink->on_endpoint_response(done.id, done.plane, Duration::infinite());
   }
   timers.set(&op_timer_, next);
 }

@@ -275,7 +275,8 @@ void PeerPaths::recover(Instant now, uint16_t ev, TraceTrigger why) {
 }
 
 Duration PeerPaths::probe_patience(uint16_t ev) const {
-  return config_.ev_probe_interval * (int64_t{1} << std::min(health_[ev].unanswered, kProbeDoublings));
+  const Duration usual = config_.ev_probe_interval * (int64_t{1} << std::min(health_[ev].unanswered, kProbeDoublings));
+  return std::min(std::max(usual, answer_time_ * 2), config_.ev_probe_interval * kMaxPatience);
 }
 
 // One path of a plane works again: the others are asked within an interval.
@@ -367,11 +368,13 @@ void PeerPaths::forget_probes() {
 }
 
 // [MRC-CHOICE-Q20]
-void PeerPaths::on_probe_answer(Instant now, uint16_t ev, Instant sent_at) {
+void PeerPaths::on_probe_answer(Instant now, uint16_t ev, Instant sent_at, bool overdue) {
   EvHealth& h = health_[ev];
-  h.probing = false;
+  if (!overdue) h.probing = false;
+  const Duration took = now - sent_at;
+  answer_time_ = took > answer_time_ ? took : answer_time_ - (answer_time_ - took) / 8;
   on_delivered(ev, sent_at);
-  on_rtt(ev, now - sent_at);
+  on_rtt(ev, took);
   bool refuted = false;
   if (claims_.on_answer(now, h.plane, sent_at, &refuted)) {
     counters_->port_status_refuted += refuted;
@@ -379,7 +382,8 @@ void PeerPaths::on_probe_answer(Instant now, uint16_t ev, Instant sent_at) {
     hasten_probes(now, h.plane);
     trace_plane(now, h.plane, true, TraceTrigger::kProbeAnswered);
   }
-  if (h.state == EvState::kAssumedBad) recover(now, ev, TraceTrigger::kProbeAnswered);
+  const bool outdated = overdue && sent_at < h.last_loss_sent;
+  if (h.state == EvState::kAssumedBad && !outdated) recover(now, ev, TraceTrigger::kProbeAnswered);
 }
 
 void PeerPaths::on_probe_lost(Instant now, uint16_t ev, Instant sent_at) {

@@ -99,10 +99,13 @@ class PeerPaths {
   Instant next_probe_time() const;
   // EVs to be probed now; call until it returns false.
   bool take_due_probe(Instant now, uint16_t* ev);
-  // How long the answer to a probe of this EV is waited for: the interval, doubled for each that went unanswered, up to
-  // eight times. A peer that is only slow is heard in the end, and a dead one costs few packets [MRC-EVS-8].
+  // Time after which a probe of this EV without an answer is evidence against it: the interval, doubled for each that
+  // went unanswered, and at least twice as long as the peer's answers take now; at most kMaxPatience intervals
+  // [MRC-EVS-8].
+  static constexpr int64_t kMaxPatience = 8;
   Duration probe_patience(uint16_t ev) const;
-  void on_probe_answer(Instant now, uint16_t ev, Instant sent_at);
+  // `overdue`: on_probe_lost() was called for that probe, and another one may be under way.
+  void on_probe_answer(Instant now, uint16_t ev, Instant sent_at, bool overdue = false);
   void on_probe_lost(Instant now, uint16_t ev, Instant sent_at);
   void on_probe_unsent(Instant now, uint16_t ev);  // proves nothing
   void forget_probes();                            // none of those under way will be answered
@@ -141,6 +144,7 @@ class PeerPaths {
   static constexpr uint32_t kEvStreak = 2;
   static constexpr uint32_t kPlaneStreak = 4;
   static constexpr uint8_t kProbeDoublings = 3;
+  static_assert(1 << kProbeDoublings == kMaxPatience);
 
   bool has_good_ev(uint8_t plane) const;
   bool reverse_ev(uint8_t plane, bool bad_too, uint16_t* ev);  // false: the plane has none
@@ -178,6 +182,7 @@ class PeerPaths {
   uint32_t narrow_planes_ = 0;     // left for others that carry full packets
   uint32_t usable_planes_ = 0;     // all of these allow it
   uint32_t generation_ = 1;
+  Duration answer_time_;     // round trips of probes: the longest, decaying
   uint8_t heard_plane_ = 0;  // which the last request came by
   uint8_t control_turn_ = 0;
   bool inbound_ = false;

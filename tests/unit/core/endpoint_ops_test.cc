@@ -221,6 +221,34 @@ TEST_F(EndpointOpsTest, AnAnswerMustReflectTheTimestampOnceThePeerHasDoneSo) {
   EXPECT_EQ(counters().drop_stale, 2u);
 }
 
+// [MRC-EVS-8] [MRC-EVS-9]: a receiver whose peer is far or slow checks its reverse paths. Round trips of two to seven
+// probing intervals retire no plane for longer than the first of them takes.
+TEST_F(EndpointOpsTest, ProbesOfAPeerThatIsSlowToAnswerRetireNoPlane) {
+  for (int64_t intervals : {2, 4, 7}) {
+    const Duration rtt = config_.ev_probe_interval * intervals + Duration::microseconds(1);
+    sent_.clear();
+    start();
+    size_t answers = 0;
+    std::vector<Instant> asked_at;
+    uint64_t suspensions = 0;
+    const Instant begin = now_;
+    for (int32_t k = 0; now_ < begin + rtt * 20; ++k) {
+      arrive(write_packet(k % 2 == 0 ? k / 2 : 0));  // traffic comes in
+      pass(Duration::milliseconds(1));
+      while (asked_at.size() < asked().size()) asked_at.push_back(now_);
+      while (answers < asked_at.size() && asked_at[answers] + rtt <= now_) {
+        answer(*asked()[answers], asked()[answers]->plane);
+        ++answers;
+      }
+      if (now_ < begin + rtt * 3) suspensions = counters().plane_suspensions;
+    }
+    EXPECT_GT(answers, 20u) << intervals;
+    EXPECT_EQ(counters().plane_suspensions, suspensions) << intervals;
+    EXPECT_LE(suspensions, 1u) << intervals;
+    for (const EvStatus& status : endpoint_->ev_status(peer_id_)) EXPECT_EQ(status.state, EvState::kGood) << intervals;
+  }
+}
+
 // [MRC-EVP-4]: ids of our own probes cannot be foreseen.
 TEST_F(EndpointOpsTest, IdsOfProbesAreDrawn) {
   start();

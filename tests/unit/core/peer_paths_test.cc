@@ -229,11 +229,37 @@ TEST_F(PeerPathsTest, ABadPathIsProbedSoonThenPeriodically) {
     ASSERT_TRUE(paths_->take_due_probe(asked, &ev));
   }
   EXPECT_EQ(state(0), EvState::kAssumedBad);
-  paths_->on_probe_answer(asked + interval(), 0, asked);
+  paths_->on_probe_answer(asked + interval() / 2, 0, asked);
   EXPECT_EQ(state(0), EvState::kGood);
   EXPECT_EQ(paths_->probe_patience(0), interval());
   EXPECT_EQ(counters_.ev_recovered, 1u);
   EXPECT_EQ(paths_->next_probe_time(), Instant::never());
+}
+
+// [MRC-EVS-8]
+TEST_F(PeerPathsTest, AnswersThatTakeLongAreWaitedForTwiceAsLong) {
+  paths_->on_probe_answer(us(0) + interval() * 2, 0, us(0));
+  EXPECT_EQ(paths_->probe_patience(1), interval() * 4);
+  paths_->on_probe_answer(us(0) + interval() * 5, 0, us(0));
+  EXPECT_EQ(paths_->probe_patience(1), interval() * 8);  // the most
+  for (int i = 0; i < 40; ++i) paths_->on_probe_answer(us(1), 0, us(0));
+  EXPECT_EQ(paths_->probe_patience(1), interval());
+}
+
+// An overdue answer proves that its path worked when the probe was sent, and that it still works only if no packet
+// that was sent later got lost.
+TEST_F(PeerPathsTest, AnOverdueAnswerRestoresThePathUnlessItIsOutdated) {
+  for (bool outdated : {false, true}) {
+    make();
+    lose(0, 100);
+    lose(0, 200);
+    ASSERT_EQ(state(0), EvState::kAssumedBad);
+    uint16_t ev;
+    ASSERT_TRUE(paths_->take_due_probe(us(100000), &ev));
+    paths_->on_probe_answer(us(100000), 0, us(outdated ? 199 : 200), true);
+    EXPECT_EQ(state(0), outdated ? EvState::kAssumedBad : EvState::kGood);
+    EXPECT_FALSE(paths_->take_due_probe(us(100000), &ev));  // one at a time
+  }
 }
 
 // The others of its plane are asked soon when one works again; those of another plane wait.
