@@ -41,6 +41,7 @@ struct RxBurst {
   const uint8_t* data = nullptr;
   uint32_t bytes = 0;
   uint32_t segment_size = 0;  // every segment but the last; equal to bytes when there is one
+  uint32_t pipe = 0;          // shared memory of the sending process; 0: from the network [MRC-LOCAL-8]
   uint32_t segments() const { return (bytes + segment_size - 1) / segment_size; }
 };
 

@@ -37,6 +37,7 @@ namespace mrc::core {
   X(drop_icrc, "packets dropped: ICRC wrong")                                     \
   X(drop_no_qp, "packets dropped: no such QP")                                    \
   X(drop_source, "packets dropped: not from an address of the QP's peer")         \
+  X(drop_beside_pipe, "packets dropped: from the network, while shared memory brings the peer's") \
   X(drop_state, "packets dropped: QP not ready for them")                         \
   X(drop_window, "packets dropped or NACKed: PSN outside the window")             \
   X(drop_access, "request packets refused: key, range or access")                 \

@@ -311,6 +311,10 @@ void Endpoint::set_plane_up(Instant now, uint8_t plane, bool up) {
 void Endpoint::on_packet_too_long(Instant now, uint8_t plane, const IpAddress& to) {
   impl_->on_packet_too_long(now, plane, to);
 }
+void Endpoint::on_pipe_ended(uint32_t pipe) {
+  for (const std::unique_ptr<Peer>& p : impl_->peers_)
+    if (p != nullptr) std::replace(p->pipes.begin(), p->pipes.end(), pipe, 0u);
+}
 uint32_t Endpoint::found_path_mtu(Instant now) const {
   return now < impl_->found_mtu_until ? impl_->found_mtu : UINT32_MAX;
 }

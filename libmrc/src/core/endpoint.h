@@ -110,6 +110,9 @@ class Endpoint {
   bool plane_up(uint8_t plane) const;
   // The driver refused a packet to that address because it exceeds the MTU of the interface or of the route.
   void on_packet_too_long(Instant now, uint8_t plane, const IpAddress& to);
+  // The shared memory that brought bursts with this RxBurst::pipe has ended, and everything in it has been handed over.
+  // From now on packets of its peer are taken from the network again [MRC-LOCAL-8].
+  void on_pipe_ended(uint32_t pipe);
   // Path MTU in bytes that new QPs should not exceed, as searches of the last ten minutes found it; UINT32_MAX: no
   // limit [MRC-MTU-5].
   uint32_t found_path_mtu(Instant now) const;

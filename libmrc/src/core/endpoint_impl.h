@@ -53,6 +53,13 @@ struct Peer {
       if (a.addr == addr) return true;
     return false;
   }
+  // While shared memory brings what the peer sends to that plane, packets from the network are no packets of the peer's
+  // [MRC-LOCAL-8].
+  bool comes_by(uint8_t plane, uint32_t pipe) {
+    uint32_t& standing = pipes[plane % pipes.size()];
+    if (pipe != 0) standing = pipe;
+    return standing == pipe;
+  }
   // Only records of destroyed QPs refer to it: nothing is sent there but answers.
   bool left() const { return refs == graves; }
   PeerId id;
@@ -69,6 +76,7 @@ struct Peer {
   Duration recent_rtt;
   PathMeter meter;
   PathMtu mtu;
+  std::array<uint32_t, 32> pipes{};          // per plane: RxBurst::pipe that brings the peer's packets; 0: none
   std::array<uint16_t, 32> size_probe_ev{};  // of the round, per plane
   uint32_t path_mtu = 0;                     // largest of any QP to this peer
 };
@@ -159,8 +167,9 @@ class EndpointImpl {
 
   // endpoint_rx.cc
   void handle_rx(Instant now, const RxBurst& burst);
-  void dispatch(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p, uint32_t bytes);
-  void answer_for_tombstone(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p);
+  void dispatch(Instant now, const RxBurst& burst, const wire::Packet& p, uint32_t bytes);
+  bool is_from(Peer* peer, const RxBurst& burst);
+  void answer_for_tombstone(Instant now, const RxBurst& burst, const wire::Packet& p);
   void ack_for_tombstone(Instant now, Tombstone* t);
 
   // endpoint_tx.cc

@@ -37,7 +37,7 @@ void EndpointImpl::handle_rx(Instant now, const RxBurst& burst) {
       ++counters.rx_trimmed;
       Qp* qp = find_qp(p.bth.dqp);
       if (qp != nullptr && wire::is_request(p.bth.opcode) &&
-          (qp->state == QpState::kRtr || qp->state == QpState::kRts) && qp->peer->owns(burst.flow.src, burst.plane))
+          (qp->state == QpState::kRtr || qp->state == QpState::kRts) && is_from(qp->peer, burst))
         qp->responder.on_trimmed(now, burst.flow, p, last_hop);
       continue;
     }
@@ -59,12 +59,27 @@ void EndpointImpl::handle_rx(Instant now, const RxBurst& burst) {
         continue;
       }
     }
-    dispatch(now, burst.flow, burst.plane, p, n);
+    dispatch(now, burst, p, n);
   }
 }
 
-void EndpointImpl::dispatch(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p, uint32_t bytes) {
+// Could the peer have sent it? Otherwise it is counted [MRC-SEC-9].
+bool EndpointImpl::is_from(Peer* peer, const RxBurst& burst) {
+  if (!peer->owns(burst.flow.src, burst.plane)) {
+    ++counters.drop_source;
+    return false;
+  }
+  if (!peer->comes_by(burst.plane, burst.pipe)) {
+    ++counters.drop_beside_pipe;
+    return false;
+  }
+  return true;
+}
+
+void EndpointImpl::dispatch(Instant now, const RxBurst& burst, const wire::Packet& p, uint32_t bytes) {
   using wire::Opcode;
+  const wire::Flow& flow = burst.flow;
+  const uint8_t plane = burst.plane;
   if (p.bth.opcode == Opcode::kEndpointRequest) return on_endpoint_request(now, flow, plane, p, bytes);
   if (p.bth.opcode == Opcode::kEndpointResponse) return on_endpoint_response(now, flow, p);
   if (p.bth.opcode == Opcode::kPlaneRequest) return on_plane_request(now, flow, plane, p);
@@ -73,17 +88,14 @@ void EndpointImpl::dispatch(Instant now, const wire::Flow& flow, uint8_t plane, 
   Qp* qp = find_qp(p.bth.dqp);
   if (qp == nullptr) {
     ++counters.drop_no_qp;
-    if (wire::is_request(p.bth.opcode) || p.bth.opcode == Opcode::kProbe) answer_for_tombstone(now, flow, plane, p);
+    if (wire::is_request(p.bth.opcode) || p.bth.opcode == Opcode::kProbe) answer_for_tombstone(now, burst, p);
     return;
   }
   if (qp->peer == nullptr) {
     ++counters.drop_state;
     return;
   }
-  if (!qp->peer->owns(flow.src, plane)) {  // [MRC-SEC-9]
-    ++counters.drop_source;
-    return;
-  }
+  if (!is_from(qp->peer, burst)) return;
   const bool receiving = qp->state == QpState::kRtr || qp->state == QpState::kRts;
   if (wire::is_request(p.bth.opcode) || p.bth.opcode == Opcode::kProbe) {
     if (p.bth.opcode == Opcode::kProbe) ++counters.rx_probes;
@@ -124,13 +136,13 @@ void EndpointImpl::dispatch(Instant now, const wire::Flow& flow, uint8_t plane, 
 }
 
 // The QP is gone, the peer's last ACK may be lost: tell it again what had arrived [MRC-RSP-11].
-void EndpointImpl::answer_for_tombstone(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p) {
+void EndpointImpl::answer_for_tombstone(Instant now, const RxBurst& burst, const wire::Packet& p) {
   const uint32_t index = slot_of(p.bth.dqp);
   if (index >= tombstones_.size()) return;
   Tombstone& t = tombstones_[index];
   if (t.last.qpn != p.bth.dqp || now - t.answered < config.ack_delay) return;
-  const Peer* from = peer(t.peer);
-  if (from == nullptr || !from->owns(flow.src, plane)) return;
+  Peer* from = peer(t.peer);
+  if (from == nullptr || !is_from(from, burst)) return;
   const bool probe = p.bth.opcode == wire::Opcode::kProbe;
   if (probe || p.bth.psn <= t.last.psn) ack_for_tombstone(now, &t);
 }

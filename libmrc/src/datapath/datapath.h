@@ -100,6 +100,10 @@ class Datapath {
   // was going. The engine then searches the path's MTU.
   virtual bool take_too_long(uint8_t* /*plane*/, IpAddress* /*to*/) { return false; }
 
+  // An id of RxBurst::pipe whose shared memory has ended since the last call, all bursts of it having been returned; 0:
+  // no further one. To be asked after rx_burst, before its bursts are handled.
+  virtual uint32_t take_ended_pipe() { return 0; }
+
   virtual const DatapathCounters& counters() = 0;
 
   // A few lines for mrc-info and logs: driver, planes, offloads, buffer sizes obtained, what to raise.

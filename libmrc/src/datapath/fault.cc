@@ -45,6 +45,7 @@ class FaultDatapath final : public Datapath {
   uint32_t max_segments() const override { return inner_->max_segments(); }
   uint32_t max_burst_bytes() const override { return inner_->max_burst_bytes(); }
   bool take_too_long(uint8_t* plane, IpAddress* to) override { return inner_->take_too_long(plane, to); }
+  uint32_t take_ended_pipe() override { return inner_->take_ended_pipe(); }
   const DatapathCounters& counters() override;
   std::string describe() const override { return inner_->describe() + "fault injection: " + plan_->text + "\n"; }
 

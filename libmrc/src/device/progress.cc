@@ -10,6 +10,7 @@ namespace mrc::device {
 
 int DeviceImpl::receive(Instant* now) {
   const int n = datapath->rx_burst(*now, rx_.data(), kRxBatch);
+  while (const uint32_t pipe = datapath->take_ended_pipe()) endpoint->on_pipe_ended(pipe);
   if (n == 0) return 0;
   *now = clock_now();
   last_rx_ = *now;

@@ -21,6 +21,10 @@ class EndpointRxTest : public LoneEndpoint {
     const Counters& c = counters();
     return c.drop_decode + c.drop_icrc + c.drop_no_qp + c.drop_source + c.drop_state + c.drop_window + c.drop_stale;
   }
+  void arrive_by(uint32_t pipe, const wire::Packet& p) {
+    pipe_ = pipe;
+    arrive(p);
+  }
   void expect_silence() {
     drain();
     EXPECT_TRUE(sent_.empty());
@@ -71,6 +75,40 @@ TEST_F(EndpointRxTest, AddressThatIsNotThePeers) {
   receive(write_packet(0), flow);
   EXPECT_EQ(counters().drop_source, 1u);
   expect_silence();
+}
+
+// While shared memory brings the peer's packets to a plane, those from the network are not the peer's [MRC-LOCAL-8].
+TEST_F(EndpointRxTest, TheNetworkIsNotHeardBesideAPipe) {
+  start();
+  arrive_by(0, write_packet(0));
+  EXPECT_EQ(counters().rx_data, 1u) << "no pipe stands";
+  arrive_by(7, write_packet(1));
+  EXPECT_EQ(counters().rx_data, 2u);
+  arrive_by(0, write_packet(2));
+  EXPECT_EQ(counters().rx_data, 2u);
+  EXPECT_EQ(counters().drop_beside_pipe, 1u);
+  endpoint_->on_pipe_ended(6);
+  arrive_by(0, write_packet(2));
+  EXPECT_EQ(counters().drop_beside_pipe, 2u) << "another pipe has ended";
+  arrive_by(8, write_packet(2));
+  EXPECT_EQ(counters().rx_data, 3u) << "the peer has another pipe";
+  endpoint_->on_pipe_ended(7);
+  arrive_by(0, write_packet(3));
+  EXPECT_EQ(counters().drop_beside_pipe, 3u) << "the latest still stands";
+  endpoint_->on_pipe_ended(8);
+  arrive_by(0, write_packet(3));
+  EXPECT_EQ(counters().rx_data, 4u);
+}
+
+TEST_F(EndpointRxTest, APipeOfAStrangerChangesNothing) {
+  start();
+  wire::Flow flow = inbound();
+  flow.src = IpAddress::v4(10, 0, 0, 3);
+  pipe_ = 7;
+  receive(write_packet(0), flow);
+  EXPECT_EQ(counters().drop_source, 1u);
+  arrive_by(0, write_packet(0));
+  EXPECT_EQ(counters().rx_data, 1u);
 }
 
 // [MRC-BTH-8]: receivers do not compare the P_Key.

@@ -111,7 +111,7 @@ class LoneEndpoint : public testing::Test, public Sink {
   }
   void receive_bytes(const std::vector<uint8_t>& bytes, const wire::Flow& flow, uint8_t plane = 0) {
     const auto n = static_cast<uint32_t>(bytes.size());
-    endpoint_->handle_rx(now_, {flow, plane, bytes.data(), n, n});
+    endpoint_->handle_rx(now_, {flow, plane, bytes.data(), n, n, pipe_});
   }
   wire::Packet packet(wire::Opcode op, Psn psn = Psn(0)) const {
     wire::Packet p;
@@ -210,6 +210,7 @@ class LoneEndpoint : public testing::Test, public Sink {
   Qp* qp_ = nullptr;
   PeerId peer_id_ = kNoPeer;
   uint32_t key_ = 0;
+  uint32_t pipe_ = 0;  // that what is received comes from
   Instant now_ = Instant::from_ns(50000000);
   TxBurst burst_;
   uint32_t bursts_ = 0;

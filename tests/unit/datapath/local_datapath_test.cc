@@ -26,6 +26,46 @@ TEST_F(Local, the_first_burst_takes_the_driver_and_those_behind_it_the_pipe) {
   EXPECT_EQ(b.path->pipes_out(), 0u) << "b has sent nothing";
 }
 
+// [MRC-LOCAL-8]
+TEST_F(Local, bursts_name_their_pipe_and_its_end_is_reported_once_they_are_read) {
+  End a = open(), c = open(), b = open();
+  meet(a, b);
+  meet(c, b);
+  const auto read = [&](End& from) {
+    send(from, b, 1);
+    core::RxBurst r[8];
+    int n = 0;
+    for (int i = 0; i < 10 && n == 0; ++i) n = b.path->rx_burst(now(), r, 8);
+    EXPECT_EQ(n, 1);
+    return r[0].pipe;
+  };
+  const uint32_t pipe_of_a = read(a), pipe_of_c = read(c);
+  EXPECT_NE(pipe_of_a, 0u);
+  EXPECT_NE(pipe_of_c, 0u);
+  EXPECT_NE(pipe_of_a, pipe_of_c);
+  EXPECT_EQ(read(a), pipe_of_a);
+
+  UdpConfig config = loopback_config(false, 2, 4);
+  std::unique_ptr<UdpDatapath> other = open_or_fail(config);
+  TestBurst by_network(2, 300, 300, 1);
+  by_network.address(*other, *b.path, 0, loopback(false));
+  ASSERT_TRUE(other->tx_one(now(), by_network.burst));
+  core::RxBurst r[8];
+  r[0].pipe = 99;  // of an earlier burst
+  int n = 0;
+  for (int i = 0; i < 10 && n == 0; ++i) n = b.path->rx_burst(now(), r, 8);
+  ASSERT_EQ(n, 1);
+  EXPECT_EQ(r[0].pipe, 0u);
+
+  send(a, b, 7);
+  a.path.reset();
+  EXPECT_EQ(b.path->rx_burst(now(), r, 8), 1);
+  EXPECT_EQ(b.path->take_ended_pipe(), 0u) << "the last burst has been returned just now";
+  take(b);
+  EXPECT_EQ(b.path->take_ended_pipe(), pipe_of_a);
+  EXPECT_EQ(b.path->take_ended_pipe(), 0u);
+}
+
 TEST_F(Local, bursts_on_several_planes_before_the_answer_leave_one_pipe) {
   End a = open(), b = open();
   send(a, b, 1, 0);

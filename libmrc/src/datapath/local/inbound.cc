@@ -65,6 +65,7 @@ int LocalInbound::read_from(Peer* peer, core::RxBurst* out, int max) {
       continue;
     }
     if (good != i) out[good] = out[i];
+    out[good].pipe = peer->id;
     out[good++].plane = static_cast<uint8_t>(plane - planes_.begin());
   }
   if (good == 0) peer->pipe->give_back();
@@ -115,6 +116,7 @@ bool LocalInbound::greet(Peer* peer) {
   if (got == Greeting::kBad) return false;
   peer->pipe = PipeReader::map(memory.get());
   if (peer->pipe == nullptr) return false;
+  peer->id = ++last_id_;
   ++not_begun_;
   Welcome welcome{};
   welcome.magic = kWelcomeMagic;
@@ -145,12 +147,20 @@ void LocalInbound::settle(Instant now) {
     Peer& peer = *peers_[i];
     if (!serve(&peer, now)) {
       if (peer.pipe != nullptr && peer.state != Peer::State::kBegun) --not_begun_;
+      if (peer.state == Peer::State::kBegun) ended_.push_back(peer.id);
       peers_.erase(peers_.begin() + static_cast<ptrdiff_t>(i));
       continue;
     }
     if (peer.pipe == nullptr) next_deadline_ = std::min(next_deadline_, peer.came + kGreetingTime);
     ++i;
   }
+}
+
+uint32_t LocalInbound::take_ended() {
+  if (ended_.empty()) return 0;
+  const uint32_t id = ended_.back();
+  ended_.pop_back();
+  return id;
 }
 
 void LocalInbound::look(Instant now) {

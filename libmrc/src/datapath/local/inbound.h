@@ -36,6 +36,8 @@ class LocalInbound {
   // before look().
   int receive(core::RxBurst* out, int max);
   void release();
+  // A pipe that has ended since the last call, by the id in its bursts; 0: none [MRC-LOCAL-8].
+  uint32_t take_ended();
   uint64_t strays() const { return strays_; }  // packets for addresses that this device does not have
 
   // Sees to what has become readable: new connections, greetings, wakes, ends. Allocates; not per packet.
@@ -50,6 +52,7 @@ class LocalInbound {
     Peer(int epoll_fd, Fd fd, Instant now) : socket(epoll_fd, std::move(fd)), came(now) {}
     Watched socket;
     Instant came;
+    uint32_t id = 0;                                                         // of the pipe
     std::unique_ptr<PipeReader> pipe;                                        // null: the greeting has not come
     bool gone = false;                                                       // what is left in the pipe is still read
     enum class State : uint8_t { kNew, kSeen, kBegun } state = State::kNew;  // only what has begun is read
@@ -68,6 +71,8 @@ class LocalInbound {
   std::unique_ptr<Watched> latch_;  // an eventfd of our own: makes the epoll descriptor readable
   size_t not_begun_ = 0;            // pipes that have not
   size_t next_ = 0;                 // for fairness
+  uint32_t last_id_ = 0;            // of a pipe
+  std::vector<uint32_t> ended_;     // ids of pipes
   PipeReader* lender_ = nullptr;    // whose buffers the last receive() returned
   bool unsettled_ = false;          // a peer has gone or broken its pipe, and is to be forgotten
   Instant accept_again_ = Instant::never();

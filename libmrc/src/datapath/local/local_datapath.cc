@@ -51,6 +51,7 @@ class Local final : public LocalDatapath {
   uint32_t max_segments() const override { return inner_->max_segments(); }
   uint32_t max_burst_bytes() const override { return inner_->max_burst_bytes(); }
   bool take_too_long(uint8_t* plane, IpAddress* to) override { return inner_->take_too_long(plane, to); }
+  uint32_t take_ended_pipe() override { return in_.take_ended(); }
   const DatapathCounters& counters() override;
   std::string describe() const override;
 
@@ -133,6 +134,7 @@ int Local::rx_burst(Instant now, core::RxBurst* out, int max) {
 int Local::ask_driver(Instant now, core::RxBurst* out, int max, bool beginning) {
   turns_ = 0;
   const int n = inner_->rx_burst(now, out, max);
+  for (int i = 0; i < n; ++i) out[i].pipe = 0;
   if (beginning && (n == 0 || ++begin_turns_ >= kMostTurnsToBegin)) {
     in_.begin_pipes();
     begin_turns_ = 0;
