@@ -31,16 +31,10 @@ void Requester::note_lateness(Instant now, const wire::Packet& p, const Named& n
     return;
   }
   if (r.sends < 2 || p.bth.rtx) return;
-  // The answer is to a first copy, and the packet has been sent again: needlessly. When the first one was sent is no
-  // longer recorded; its timestamp tells, and without one the window doubles.
+  // The answer is to the first copy, and the packet has been sent again: needlessly. The copy's own send time counts, not
+  // the reflected timestamp, which returns every 8 ms.
   ++qp_.ep->counters.spurious_retransmits;
-  if (!rtt_.known()) return;
-  Duration late = detector_.window(now, rtt_, qp_.ep->config.reorder_floor) * 2;
-  if (p.sack.cc.tx_timestamp != 0) {
-    const auto ticks = static_cast<uint16_t>(wire::timestamp_of(now) - p.sack.cc.tx_timestamp);
-    late = Duration::nanoseconds(ticks * wire::kTimestampTickNs) - rtt_.smoothed();
-  }
-  if (late > Duration()) detector_.on_late(now, late, rtt_);
+  detector_.on_late(now, detector_.lateness(r.first_sent_at()), rtt_);
 }
 
 void Requester::mark_lost(Instant now, uint64_t seq, TraceTrigger why) {
@@ -175,10 +169,12 @@ bool Requester::stuck_above(uint32_t path_mtu) const {
 }
 
 // The oldest packet has been sent again and again and does not get through. If it is a large one, its size may be the
-// reason [MRC-MTU-1].
+// reason; not if a switch trimmed it, for that passes on what it would have sent on whole [MRC-MTU-1].
 void Requester::suspect_path_mtu(Instant now) {
-  if (!stuck_above(PathMtu::kSmallest) || (*window_)[una_].sends < kSuspectSends) return;
-  qp_.ep->suspect_path_mtu(now, qp_.peer, qp_.peer->paths.plane_of((*window_)[una_].ev), qp_.attr.path_mtu);
+  if (!stuck_above(PathMtu::kSmallest)) return;
+  const TxRecord& oldest = (*window_)[una_];
+  if (oldest.sends < kSuspectSends || oldest.lost_by == TraceTrigger::kTrimmed) return;
+  qp_.ep->suspect_path_mtu(now, qp_.peer, qp_.peer->paths.plane_of(oldest.ev), qp_.attr.path_mtu);
 }
 
 // Armed while anything is unanswered, re-armed by every send and every answer.

@@ -175,16 +175,13 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
       r.lost = false;
       --lost_count_;
       lost_hint_ = seq + 1;
-      if (r.sends < 255) ++r.sends;
+      r.on_sent_again(now);
     } else {
-      r.acked = false;
-      r.lost = false;
-      r.sends = 1;
+      r.on_sent(now);
       if (seq == una_) waiting_since_ = now;
       nxt_ = seq + 1;
       if (starts_wimm) ++wimm_inflight_;
     }
-    r.sent_at = now;
     r.ev = ev;
     r.nominal = nominal;
     ++flight_;

@@ -37,6 +37,7 @@ inline constexpr uint32_t kTraceEvents = 0
 #define MRC_TRACE_COUNT(...) +1
     MRC_TRACE_EVENTS(MRC_TRACE_COUNT);
 inline constexpr uint32_t kTraceTriggers = 0 MRC_TRACE_TRIGGERS(MRC_TRACE_COUNT);
+static_assert(kTraceTriggers <= 64, "TxRecord::lost_by has six bits");
 #undef MRC_TRACE_COUNT
 
 const TraceEventInfo& trace_event_info(TraceEvent event);

@@ -2,6 +2,7 @@
 // starts to send and given back when everything is acknowledged, so that an idle QP stays small.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -16,9 +17,29 @@ struct TxRecord {
   uint16_t ev = 0;       // index into the EV table
   uint16_t nominal = 0;  // nominal size, what NSCC counts
   uint8_t sends = 0;     // transmissions so far, saturating
-  bool acked = false;
-  bool lost = false;  // declared lost, waiting to be sent again; not in flight
-  TraceTrigger lost_by = TraceTrigger::kNone;
+  bool acked : 1 = false;
+  bool lost : 1 = false;  // declared lost, waiting to be sent again; not in flight
+  TraceTrigger lost_by : 6 = TraceTrigger::kNone;
+
+  void on_sent(Instant now) {
+    sends = 1;
+    acked = lost = false;
+    lost_by = TraceTrigger::kNone;
+    sent_at = now;
+    since_first_ = 0;
+  }
+  void on_sent_again(Instant now) {
+    const int64_t more = (now - sent_at).ns() / kSinceFirstTickNs + 1;
+    since_first_ = static_cast<uint16_t>(std::min<int64_t>(since_first_ + more, UINT16_MAX));
+    if (sends < 255) ++sends;
+    sent_at = now;
+  }
+  // When the first copy was sent, or 1 us before that for each further copy; no more than 67 ms before the last one.
+  Instant first_sent_at() const { return sent_at - Duration::nanoseconds(since_first_ * kSinceFirstTickNs); }
+
+ private:
+  static constexpr int64_t kSinceFirstTickNs = 1024;
+  uint16_t since_first_ = 0;
 };
 static_assert(sizeof(TxRecord) == 16);
 

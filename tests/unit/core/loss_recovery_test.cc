@@ -83,7 +83,7 @@ class LatenessTest : public LossRecoveryTest {
     post(static_cast<uint64_t>(next_), 8);
     drain();
     arrive(ack(next_ - 20));
-    now_ = now_ + Duration::microseconds(10);
+    now_ = now_ + pause_;
   }
   // Packet `victim` is not answered while `others` later ones are, then it is.
   void be_late(int others, bool named) {
@@ -97,11 +97,14 @@ class LatenessTest : public LossRecoveryTest {
       ++next_;
     }
     answered_ = victim + others;
-    arrive(sack(answered_, named ? victim : answered_));
+    wire::Packet p = sack(answered_, named ? victim : answered_);
+    p.sack.cc.tx_timestamp = wire::timestamp_of(now_ - pause_ * (others + 4));
+    arrive(p);
     drain();
   }
   int next_ = 0;
   int answered_ = 0;
+  Duration pause_ = Duration::microseconds(10);
 };
 
 // [MRC-LOSS-1] [MRC-CHOICE-Q17]
@@ -116,6 +119,39 @@ TEST_F(LatenessTest, OnlyMeasuredLatenessWidensTheWindow) {
     EXPECT_EQ(first, 1u);
     be_late(2, named);
     EXPECT_EQ(counters().fast_retransmits, named ? first : first + 1) << (named ? "named" : "not named");
+  }
+}
+
+// Timestamps of 16 bits return every 8.4 ms: lateness is measured beyond that, too.
+TEST_F(LatenessTest, LatenessIsMeasuredOnSlowLinksToo) {
+  pause_ = Duration::milliseconds(10);
+  config_.trimming = false;
+  settle();
+  ASSERT_EQ(counters().fast_retransmits, 0u);
+  be_late(2, true);
+  EXPECT_EQ(counters().fast_retransmits, 1u);
+  be_late(2, true);
+  EXPECT_EQ(counters().fast_retransmits, 1u);
+}
+
+// [MRC-MTU-1]: what a switch trims it would have sent on whole; what it rejects, perhaps not.
+TEST_F(LossRecoveryTest, AFullPacketThatIsTrimmedAgainAndAgainIsNotCalledTooLong) {
+  for (auto [reason, searches] : {std::pair{wire::NackReason::kTrimmed, 0u}, {wire::NackReason::kNoPktBuffer, 1u}}) {
+    sent_.clear();
+    attr_.path_mtu = 1024;
+    start();
+    post(1, 1024);
+    drain();
+    for (int copies = 1; copies < 4; ++copies) {
+      now_ = now_ + Duration::microseconds(10);
+      arrive(nack(0, reason));
+      drain();
+    }
+    ASSERT_EQ(requests().size(), 4u);
+    pass(config_.probe_floor * 2);
+    ASSERT_GT(probes(), 0u);
+    answer_probe(-1);
+    EXPECT_EQ(counters().mtu_searches, searches);
   }
 }
 
