@@ -47,7 +47,7 @@ class Flow:
                                        env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def finish(self):
-        out, err = self.client.communicate(timeout=LIMIT_S)
+        out, err = self.client.communicate(timeout=LIMIT_S); self.err = err
         _, server_err = self.server.communicate(timeout=LIMIT_S)
         assert self.client.returncode == 0 and self.server.returncode == 0, f"{self.source}: {out}\n{err}\n{server_err}"
         self.report = json.loads(out)

@@ -31,12 +31,14 @@ class LossDetector {
   }
 
   // At least `floor`; a quarter more than the latest packet of this epoch and the last one needed, at most a round
-  // trip. That is also what holds in the first epoch, when little is known.
+  // trip and twice its variation: between planes of unequal length a packet may be later than the mean round trip. In
+  // the first epoch, when little is known, a round trip.
   Duration window(Instant now, const RttEstimator& rtt, Duration floor) {
     if (!rtt.known()) return std::max(kUnknown, floor);
     begin_epoch(now, rtt);
     const Duration late = std::max(late_, late_before_);
-    return std::max(floor, std::min(late + late / 4, rtt.smoothed()));
+    const Duration needed = std::min(late + late / 4, rtt.smoothed() + rtt.variation() * 2);
+    return std::max({floor, needed, epochs_ < 2 ? rtt.smoothed() : Duration()});
   }
 
   // When a packet sent at `sent_at` counts as lost, should no answer come. never(): no later one has arrived. Where
@@ -54,6 +56,7 @@ class LossDetector {
  private:
   void begin_epoch(Instant now, const RttEstimator& rtt) {
     if (now < next_epoch_ || !rtt.known()) return;
+    if (epochs_ < 2) ++epochs_;
     late_before_ = late_;
     late_ = Duration();
     next_epoch_ = now + rtt.smoothed() * kEpoch;
@@ -62,7 +65,8 @@ class LossDetector {
   Instant newest_ = Instant::from_ns(INT64_MIN / 4);
   Duration newest_rtt_;
   Instant next_epoch_ = Instant::from_ns(INT64_MIN / 4);
-  Duration late_ = Duration::infinite() / 2, late_before_;
+  Duration late_, late_before_;
+  uint8_t epochs_ = 0;  // begun, up to two
 };
 
 }  // namespace mrc::core

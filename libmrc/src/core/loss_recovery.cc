@@ -31,8 +31,8 @@ void Requester::note_lateness(Instant now, const wire::Packet& p, const Named& n
     return;
   }
   if (r.sends < 2 || p.bth.rtx) return;
-  // The answer is to the first copy, and the packet has been sent again: needlessly. The copy's own send time counts, not
-  // the reflected timestamp, which returns every 8 ms.
+  // The answer is to the first copy, and the packet has been sent again: needlessly. That copy's own send time counts,
+  // not the reflected timestamp, which returns every 8 ms.
   ++qp_.ep->counters.spurious_retransmits;
   detector_.on_late(now, detector_.lateness(r.first_sent_at()), rtt_);
 }

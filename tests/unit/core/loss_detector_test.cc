@@ -36,7 +36,7 @@ TEST_F(LossDetectorTest, TheWindowIsARoundTripAtFirstAndTheFloorAfterSixteenWith
   EXPECT_EQ(window(1600), us(10));
 }
 
-TEST_F(LossDetectorTest, LatenessWidensItByAQuarterMoreAtMostToARoundTrip) {
+TEST_F(LossDetectorTest, LatenessWidensItByAQuarterMoreUpToARoundTripAndTwiceItsVariation) {
   settle();
   detector_.on_late(at(1700), us(8), rtt_);
   EXPECT_EQ(window(1700), us(10));
@@ -44,8 +44,18 @@ TEST_F(LossDetectorTest, LatenessWidensItByAQuarterMoreAtMostToARoundTrip) {
   EXPECT_EQ(window(1700), us(50));
   detector_.on_late(at(1700), us(20), rtt_);
   EXPECT_EQ(window(1700), us(50));
-  detector_.on_late(at(1700), us(90), rtt_);
-  EXPECT_EQ(window(1700), us(100));
+  detector_.on_late(at(1700), us(159), rtt_);
+  EXPECT_EQ(window(1700), us(159) + us(159) / 4);
+  detector_.on_late(at(1700), us(161), rtt_);
+  EXPECT_EQ(window(1700), us(200));
+}
+
+TEST_F(LossDetectorTest, LatenessWidensItInTheFirstEpochToo) {
+  window(0);
+  detector_.on_late(at(10), us(60), rtt_);
+  EXPECT_EQ(window(10), us(100));
+  detector_.on_late(at(10), us(120), rtt_);
+  EXPECT_EQ(window(10), us(150));
 }
 
 TEST_F(LossDetectorTest, LatenessIsForgottenAfterTheNextSixteenRoundTrips) {
