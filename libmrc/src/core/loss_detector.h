@@ -23,6 +23,10 @@ class LossDetector {
     newest_rtt_ = now - sent_at;
   }
 
+  // A packet that took so long has arrived; also one that had been sent again by then. Without those of the slow paths
+  // the bound of the window would shrink when it is too narrow already.
+  void on_round_trip(Duration rtt) { arrivals_.on_sample(rtt); }
+
   // How late is a packet whose arrival becomes known now? By so much later the newest one that has arrived was sent.
   Duration lateness(Instant sent_at) const { return newest_ > sent_at ? newest_ - sent_at : Duration(); }
   void on_late(Instant now, Duration lateness, const RttEstimator& rtt) {
@@ -30,14 +34,15 @@ class LossDetector {
     late_ = std::max(late_, lateness);
   }
 
-  // At least `floor`; a quarter more than the latest packet of this epoch and the last one needed, at most a round
-  // trip and twice its variation: between planes of unequal length a packet may be later than the mean round trip. In
-  // the first epoch, when little is known, a round trip.
+  // At least `floor`; a quarter more than the latest packet of this epoch and the last one needed, at most the mean
+  // round trip of what arrives and twice its variation: between planes of unequal length a packet may be later than the
+  // mean. In the first epoch, when little is known, a round trip.
   Duration window(Instant now, const RttEstimator& rtt, Duration floor) {
     if (!rtt.known()) return std::max(kUnknown, floor);
     begin_epoch(now, rtt);
     const Duration late = std::max(late_, late_before_);
-    const Duration needed = std::min(late + late / 4, rtt.smoothed() + rtt.variation() * 2);
+    const Duration most = std::max(rtt.smoothed(), arrivals_.smoothed() + arrivals_.variation() * 2);
+    const Duration needed = std::min(late + late / 4, most);
     return std::max({floor, needed, epochs_ < 2 ? rtt.smoothed() : Duration()});
   }
 
@@ -62,6 +67,7 @@ class LossDetector {
     next_epoch_ = now + rtt.smoothed() * kEpoch;
   }
 
+  RttEstimator arrivals_;
   Instant newest_ = Instant::from_ns(INT64_MIN / 4);
   Duration newest_rtt_;
   Instant next_epoch_ = Instant::from_ns(INT64_MIN / 4);

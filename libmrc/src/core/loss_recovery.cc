@@ -27,14 +27,19 @@ constexpr Duration kProbeCap = Duration::milliseconds(32);
 void Requester::note_lateness(Instant now, const wire::Packet& p, const Named& named) {
   const TxRecord& r = (*window_)[named.seq];
   if (named.seq >= una_ && !r.acked && r.sends == 1 && named.rtt > Duration()) {
+    detector_.on_round_trip(named.rtt);
     detector_.on_late(now, detector_.lateness(r.sent_at), rtt_);
     return;
   }
   if (r.sends < 2 || p.bth.rtx) return;
   // The answer is to the first copy, and the packet has been sent again: needlessly. That copy's own send time counts,
-  // not the reflected timestamp, which returns every 8 ms.
+  // not the reflected timestamp, which returns every 8 ms. Its path carries packets after all.
   ++qp_.ep->counters.spurious_retransmits;
-  detector_.on_late(now, detector_.lateness(r.first_sent_at()), rtt_);
+  const Instant first = r.first_sent_at();
+  detector_.on_round_trip(now - first);
+  detector_.on_late(now, detector_.lateness(first), rtt_);
+  const uint16_t ev = qp_.ep->ev_index_of(p.sack.seth.entropy);
+  if (ev != UINT16_MAX) qp_.peer->paths.on_delivered(ev, first);
 }
 
 void Requester::mark_lost(Instant now, uint64_t seq, TraceTrigger why) {

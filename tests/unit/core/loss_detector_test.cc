@@ -15,7 +15,10 @@ constexpr Instant at(int64_t n) {
 
 class LossDetectorTest : public ::testing::Test {
  protected:
-  LossDetectorTest() { rtt_.on_sample(us(100)); }  // its variation is 50 us
+  LossDetectorTest() {
+    rtt_.on_sample(us(100));
+    detector_.on_round_trip(us(100));  // its variation is 50 us
+  }
   Duration window(int64_t now) { return detector_.window(at(now), rtt_, us(10)); }
   void settle() {  // the first epoch is over
     window(0);
@@ -48,6 +51,15 @@ TEST_F(LossDetectorTest, LatenessWidensItByAQuarterMoreUpToARoundTripAndTwiceIts
   EXPECT_EQ(window(1700), us(159) + us(159) / 4);
   detector_.on_late(at(1700), us(161), rtt_);
   EXPECT_EQ(window(1700), us(200));
+}
+
+// Packets of a slow path arrive after they were sent again, and give no sample to the round trip of the QP.
+TEST_F(LossDetectorTest, RoundTripsOfLatePacketsRaiseTheBound) {
+  settle();
+  detector_.on_late(at(1700), us(1000), rtt_);
+  EXPECT_EQ(window(1700), us(200));
+  detector_.on_round_trip(us(300));  // the mean becomes 125 us, its variation 87.5 us
+  EXPECT_EQ(window(1700), us(300));
 }
 
 TEST_F(LossDetectorTest, LatenessWidensItInTheFirstEpochToo) {
