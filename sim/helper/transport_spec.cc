@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/congestion/registry.h"
 #include "sim/helper/scenario.h"
 
 namespace mrc::sim {
@@ -18,28 +19,47 @@ void read_time(MapReader* m, const char* key, Duration* out, Ps low, Ps high) {
   if (m->time(key, &t, low, high)) *out = to_duration(t);
 }
 
-void read_nscc(const YAML::Node& node, const Source& source, core::NsccConfig* n) {
-  MapReader m(node, "nscc", source);
-  m.flag("disabled", &n->disabled);
-  std::string mode = "spec";
-  m.choice("mode", {"spec", "htsim"}, &mode);
-  n->mode = mode == "htsim" ? core::NsccMode::kHtsim : core::NsccMode::kSpec;
-  read_time(&m, "base_rtt", &n->base_rtt, kPsPerNs, kPsPerMs);
-  m.rate("line_rate", &n->line_rate_bps);
-  m.bytes("max_cwnd", &n->max_cwnd, 0, 1ll << 40);
-  read_time(&m, "target_delay", &n->target_delay, 0, kPsPerMs);
-  m.number("fi", &n->fi, 0, 1e12);
-  m.number("fi_scale", &n->fi_scale, 0, 1e6);
-  m.number("eta", &n->eta, 0, 1e12);
-  m.number("gamma", &n->gamma, 0, 1);
-  m.number("max_md_jump", &n->max_md_jump, 0, 1);
-  m.integer("qa_gate", &n->qa_gate, 0, 62);
-  read_time(&m, "qa_threshold", &n->qa_threshold, 0, kPsPerSecond);
-  m.bytes("adjust_bytes", &n->adjust_bytes_threshold, 0, 1ll << 40);
-  read_time(&m, "adjust_period", &n->adjust_period_threshold, 0, kPsPerSecond);
-  m.flag("disable_qa", &n->disable_qa);
-  m.flag("sticky_qa_trigger", &n->sticky_qa_trigger);
-  m.finish();
+void read_parameter(MapReader* m, const core::CongestionParameter& p, core::CongestionConfig* c) {
+  const auto low = static_cast<int64_t>(p.low), high = static_cast<int64_t>(p.high);
+  int64_t whole = 0;
+  double number = 0;
+  bool flag = false;
+  switch (p.unit) {
+    case core::CongestionUnit::kNumber:
+      if (m->number(p.name, &number, p.low, p.high)) c->set(p.name, number);
+      break;
+    case core::CongestionUnit::kCount:
+      if (m->integer(p.name, &whole, low, high)) c->set(p.name, static_cast<double>(whole));
+      break;
+    case core::CongestionUnit::kBytes:
+      if (m->bytes(p.name, &whole, low, high)) c->set(p.name, static_cast<double>(whole));
+      break;
+    case core::CongestionUnit::kTime:
+      if (m->time(p.name, &whole, low * kPsPerNs, high * kPsPerNs)) c->set(p.name, to_duration(whole));
+      break;
+    case core::CongestionUnit::kFlag:
+      if (m->flag(p.name, &flag)) c->set(p.name, flag ? 1 : 0);
+      break;
+  }
+}
+
+// The algorithm, facts of the network, and a map per algorithm: only that of the one that is chosen counts, so that a
+// sweep over `congestion` needs nothing else.
+void read_congestion(MapReader* m, core::CongestionConfig* c) {
+  std::vector<std::string> names;
+  for (const core::CongestionAlgorithm* a : core::congestion_algorithms()) names.emplace_back(a->name);
+  std::string name = names.front();
+  m->choice("congestion", names, &name);
+  c->algorithm = core::find_congestion_algorithm(name);
+  read_time(m, "base_rtt", &c->base_rtt, kPsPerNs, kPsPerMs);
+  m->rate("line_rate", &c->line_rate_bps);
+  for (const core::CongestionAlgorithm* a : core::congestion_algorithms()) {
+    if (a->parameters.empty()) continue;
+    core::CongestionConfig ignored;
+    MapReader map(m->get(a->name), a->name, m->source());
+    for (const core::CongestionParameter& p : a->parameters) read_parameter(&map, p, a == c->algorithm ? c : &ignored);
+    map.finish();
+  }
 }
 
 void read_mrc(MapReader* m, const FabricSpec& fabric, MrcConfig* c) {
@@ -54,8 +74,8 @@ void read_mrc(MapReader* m, const FabricSpec& fabric, MrcConfig* c) {
   e.reorder_floor = to_duration(rtt / 2);
   e.probe_floor = to_duration(4 * rtt);
   e.ev_probe_interval = Duration::microseconds(200);
-  e.nscc.base_rtt = to_duration(rtt);
-  e.nscc.line_rate_bps = fabric.line_rate();
+  e.congestion.base_rtt = to_duration(rtt);
+  e.congestion.line_rate_bps = fabric.line_rate();
   core::QpAttr& q = c->qp;
   q.retry_exp = 25;  // a run has an end of its own
   q.path_mtu = fabric.mtu;
@@ -82,7 +102,7 @@ void read_mrc(MapReader* m, const FabricSpec& fabric, MrcConfig* c) {
   m->integer("retry_linear", &q.retry_linear, 0, 7);
   m->integer("retry_exp", &q.retry_exp, 0, 25);
   m->time("carrier_delay", &c->carrier_delay, 0, kPsPerSecond);
-  read_nscc(m->get("nscc"), m->source(), &e.nscc);
+  read_congestion(m, &e.congestion);
 }
 
 void read_roce(MapReader* m, const FabricSpec& fabric, RoceConfig* c, PfcConfig* pfc) {

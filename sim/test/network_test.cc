@@ -22,7 +22,7 @@ TEST(Network, OneMessageCrosses) {
     t.mrc.endpoint.ack_delay = Duration::microseconds(1);
     t.mrc.endpoint.sack_bytes = 16384;
     t.mrc.endpoint.trimming = true;
-    t.mrc.endpoint.nscc.base_rtt = Duration::nanoseconds(f.base_rtt() / kPsPerNs);
+    t.mrc.endpoint.congestion.base_rtt = Duration::nanoseconds(f.base_rtt() / kPsPerNs);
     t.mrc.qp.path_mtu = f.mtu;
     prepare_simulator();
     Network net(f, t, 1);

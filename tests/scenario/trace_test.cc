@@ -115,7 +115,6 @@ TEST(Trace, MarksMakePathsWaitATurn) {
 TEST(Trace, TrimmedPacketsAreSentAgainAsTrimmed) {
   FabricConfig config;
   config.endpoint.trimming = true;
-  config.endpoint.nscc.trimming = true;
   const Traced t = run(config, [](Pair* p) {
     for (int plane = 0; plane < 4; ++plane) {
       simnet::LinkConfig& l = p->fabric.net().link(plane);

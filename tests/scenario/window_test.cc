@@ -1,4 +1,5 @@
 // Limits of what may be under way: the PSN window of the responder, WriteIMMs, receive work requests.
+#include "harness/congestion_of.h"
 #include "scenario/pair.h"
 
 namespace mrc::scenario {
@@ -44,7 +45,7 @@ TEST(Window, TheLargestWindowIsUsedToItsEnd) {
   attr.path_mtu = 256;
   attr.mpr = attr.mpr_dest = 255;
   attr.sq_psn = Psn(0xFFFF00);
-  attr.cc_disabled = true;
+  attr.congestion = congestion_of("none");
   attr.timeout = 20;  // longer than a round trip that nobody has measured yet
   Pair p({}, attr, kBytes);
   for (int plane = 0; plane < 4; ++plane) {
@@ -78,7 +79,7 @@ TEST(Window, AWindowThatOverflowsTheQueuesIsRepairedInTimeWithAnySeed) {
       attr.path_mtu = 256;
       attr.mpr = attr.mpr_dest = 4;
       attr.sq_psn = Psn(0xFFFF00);
-      attr.cc_disabled = true;
+      attr.congestion = congestion_of("none");
       attr.timeout = 20;
       FabricConfig config;
       config.seed = seed;

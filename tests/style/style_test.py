@@ -22,7 +22,7 @@ LAYERS = {
 SANS_IO = ("base", "wire", "core", "simnet", "ctl")
 MAX_LINES = 600
 # Outside libmrc these may look below the public headers: the simulator and the switch, tests, and tools that decode or replay.
-INSIDERS = ("sim/", "tests/", "tools/mrclog/", "tools/dissector/", "tools/mrc-nscc-replay/", "tools/mrc-info/", "tools/mrcctl/", "tools/mrcd/", "tools/mrc-switch/", "tools/lib/")
+INSIDERS = ("sim/", "tests/", "tools/mrclog/", "tools/dissector/", "tools/mrc-info/", "tools/mrcctl/", "tools/mrcd/", "tools/mrc-switch/", "tools/lib/")
 
 AMBIENT_HEADERS = re.compile(
     r"#\s*include\s*<(chrono|ctime|time\.h|sys/time\.h|random|thread|mutex|shared_mutex|condition_variable|future|pthread\.h|"

@@ -84,8 +84,8 @@ void ForgedWorld::build() {
   f.planes = 1 + static_cast<int>(rng_.below(4));
   f.evs_per_plane = 1 + static_cast<int>(rng_.below(4));
   f.endpoint.max_segments = 1 + rng_.below(8);
-  f.endpoint.nscc.line_rate_bps = 25e9 * f.planes;
-  f.endpoint.nscc.base_rtt = Duration::microseconds(20);
+  f.endpoint.congestion.line_rate_bps = 25e9 * f.planes;
+  f.endpoint.congestion.base_rtt = Duration::microseconds(20);
   fabric_ = std::make_unique<Fabric>(f);
   loss_ = rng_.chance(0.4);
   for (int p = 0; p < f.planes; ++p) {

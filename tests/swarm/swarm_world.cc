@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "core/congestion/registry.h"
 #include "harness/fabric.h"
 
 namespace mrc::swarm {
@@ -88,10 +89,9 @@ FabricConfig World::draw_fabric() {
   e.ack_delay = Duration::microseconds(rng_.below(30));
   e.timestamps = rng_.chance(0.8);
   e.trimming = rng_.chance(0.3);
-  e.nscc.line_rate_bps = 25e9 * f.planes;
-  e.nscc.base_rtt = Duration::microseconds(12 + rng_.below(30));
-  e.nscc.trimming = e.trimming;
-  e.nscc.disabled = rng_.chance(0.2);
+  e.congestion.line_rate_bps = 25e9 * f.planes;
+  e.congestion.base_rtt = Duration::microseconds(12 + rng_.below(30));
+  if (rng_.chance(0.2)) e.congestion.algorithm = find_congestion_algorithm("none");
   return f;
 }
 

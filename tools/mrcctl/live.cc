@@ -123,10 +123,9 @@ Json profiles_of(const Json& text) {
   }
   for (uint64_t id : store.cc_ids()) {
     const mrc::ctl::CcProfile& p = *store.cc(id);
-    const bool nscc = p.algorithm() == mrc::ctl::CcProfile::Algorithm::kNscc;
     all["ccs"].push_back({{"id", id},
                           {"state", state_name(p.state())},
-                          {"algorithm", nscc ? mrc::ctl::kNsccName : "none"},
+                          {"algorithm", p.name() != nullptr ? p.name() : "none"},
                           {"config", nscc_json(store, id)}});
   }
   return all;

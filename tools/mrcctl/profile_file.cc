@@ -7,6 +7,7 @@
 #include <iterator>
 #include <map>
 
+#include "core/congestion/registry.h"
 #include "device.h"
 #include "nscc_keys.h"
 
@@ -161,6 +162,12 @@ void read_cc(const YAML::Node& node, ProfileCall* c) {
   if (node["algorithm"]) {
     c->mask |= MRC_CTL_CC_PROFILE_ALGORITHM;
     c->algorithm = node["algorithm"].as<std::string>();
+    if (c->algorithm != "none" && mrc::core::find_profile_algorithm(c->algorithm.c_str()) == nullptr) {
+      std::string known = "none";
+      for (const mrc::core::CongestionAlgorithm* a : mrc::core::congestion_algorithms())
+        if (a->profile_name != nullptr) known += std::string(" ") + a->profile_name;
+      fail(node["algorithm"], "'" + c->algorithm + "' is no algorithm; allowed: " + known);
+    }
   }
   if (node["config"]) read_config(node["config"], c);
 }

@@ -2,10 +2,12 @@
 // ev_events.cc, endpoint operations: endpoint_ops.cc. [API-CTL-1]
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "api/context.h"
 #include "api/errors.h"
 #include "api/privilege.h"
+#include "core/congestion/registry.h"
 #include "device/profiles.h"
 
 using mrc::api::minus_one;
@@ -13,7 +15,17 @@ using mrc::api::SoftContext;
 
 namespace {
 
-const char* kAlgorithms[] = {mrc::ctl::kNsccName, nullptr};
+// Names that a CC profile can have, NULL-terminated; lives as long as the library.
+const char** profile_algorithms() {
+  static std::vector<const char*> names = [] {
+    std::vector<const char*> made;
+    for (const mrc::core::CongestionAlgorithm* a : mrc::core::congestion_algorithms())
+      if (a->profile_name != nullptr) made.push_back(a->profile_name);
+    made.push_back(nullptr);
+    return made;
+  }();
+  return names.data();
+}
 
 uint32_t widest(uint32_t modes) {
   uint32_t bits = 0;
@@ -39,7 +51,7 @@ void fill(mrc::device::Device& device, mrc_ctl_device_attr* attr) {
   attr->ev.ev_mode_mask = limits.ev_modes;
   attr->ev.ev_op_max_entries = limits.ev_op_entries;
   attr->cc.cc_max_profiles = limits.cc_profiles;
-  attr->cc.algorithms = kAlgorithms;
+  attr->cc.algorithms = profile_algorithms();
   attr->opt_attr = limits.options;
   for (uint32_t plane = 0; plane < device.planes(); ++plane) attr->phy_port_mask |= 2u << plane;
 }

@@ -5,6 +5,7 @@
 #include "api/context.h"
 #include "api/errors.h"
 #include "api/privilege.h"
+#include "core/congestion/registry.h"
 #include "ctl/cc_profile.h"
 #include "device/profiles.h"
 
@@ -68,6 +69,8 @@ int mrc_ctl_query_cc_profile(mrc_context* mrc_ctx, uint64_t cc_profile_id, mrc_c
                              int attr_mask) {
   return query(mrc_ctx, attr, [&](DeviceProfiles& p) {
     if (const int error = p.store().query_cc(cc_profile_id, attr, attr_mask)) return error;
+    if ((attr_mask & MRC_CTL_CC_PROFILE_ALGORITHM) != 0)
+      attr->algorithm = mrc::core::find_profile_algorithm(attr->algorithm)->profile_name;  // outlives the profile
     if ((attr_mask & MRC_CTL_CC_PROFILE_CONFIG) == 0 || attr->cc_config == nullptr) return 0;
     // The profile may change or go; the caller's copy does not.
     static thread_local mrc_ctl_cc_nscc_cfg config;

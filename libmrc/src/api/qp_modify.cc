@@ -36,8 +36,7 @@ int mrc_qp::modify(const ibv_qp_attr* verbs, int verbs_mask, const mrc_qp_attr* 
   mrc::core::QpAttr engine_attr = dev.default_qp_attr();
   apply_settings(next, &engine_attr);
   engine_attr.evs = hold.choice;
-  engine_attr.nscc = profiles.nscc(hold, dev.nscc());
-  if (engine_attr.nscc != nullptr) engine_attr.cc_disabled = false;  // the profile says
+  engine_attr.congestion = profiles.congestion(hold, dev.congestion());
   mrc::core::PeerId peer = peer_;
   if (to == QpState::kRtr) {
     mrc::IpAddress dgid;

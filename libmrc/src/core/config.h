@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/time.h"
-#include "core/nscc.h"
+#include "core/congestion/config.h"
 #include "core/types.h"
 
 namespace mrc::core {
@@ -59,7 +59,7 @@ struct EndpointConfig {
   // behind a window of data it would come a round trip late.
   bool answers_first = false;
   bool hold_without_recv_wqe = true;  // WriteIMM without receive WQE: hold it; false: NAK and error
-  NsccConfig nscc;
+  CongestionConfig congestion;
   uint32_t max_qps = 65536;
   // Several processes share a device (spec/architecture.md, decision 9): the process slot and, per plane, where slots
   // listen. Answers to connectionless requests are addressed by it. Empty: the peer listens on the port that this

@@ -42,7 +42,7 @@ struct Peer {
         interned(d),
         description(d),
         paths(c, names, d, counters, trace, rng),
-        meter(c.nscc.line_rate_bps, c.nscc.base_rtt),
+        meter(c.congestion.line_rate_bps, c.congestion.base_rtt),
         mtu(std::min<size_t>(c.planes.size(), 32), c.ev_probe_interval) {
     timer.owner = this;
   }
@@ -253,8 +253,8 @@ class EndpointImpl {
   // Ring of control packets that wait for poll_tx.
   struct OneOffQueue {
     explicit OneOffQueue(size_t capacity) : slots(capacity) {}
-    bool push(const EndpointConfig& c, const wire::Flow& flow, uint16_t ev, const uint8_t* headers,
-              uint32_t length, uint32_t padding);
+    bool push(const EndpointConfig& c, const wire::Flow& flow, uint16_t ev, const uint8_t* headers, uint32_t length,
+              uint32_t padding);
     std::vector<OneOff> slots;
     size_t head = 0, count = 0;
   };

@@ -42,14 +42,14 @@ void Requester::note_lateness(Instant now, const wire::Packet& p, const Named& n
   if (ev != UINT16_MAX) qp_.peer->paths.on_delivered(ev, first);
 }
 
-void Requester::mark_lost(Instant now, uint64_t seq, TraceTrigger why) {
+void Requester::mark_lost(Instant now, uint64_t seq, LossCause cause) {
   TxRecord& r = (*window_)[seq];
   r.lost = true;
-  r.lost_by = why;
+  r.lost_by = cause == LossCause::kTimedOut ? TraceTrigger::kTimedOut : TraceTrigger::kOvertaken;
   --flight_;
   ++lost_count_;
   lost_hint_ = std::min(lost_hint_, seq);
-  nscc_.on_loss(now, r.nominal);
+  congestion_->on_loss(now, r.nominal, cause);
   ++qp_.ep->plane_counters[qp_.peer->paths.plane_of(r.ev)].losses;
 }
 
@@ -80,7 +80,7 @@ void Requester::detect_losses(Instant now) {
       lost_deadline_ = std::min(lost_deadline_, at);
       continue;
     }
-    mark_lost(now, s, TraceTrigger::kOvertaken);
+    mark_lost(now, s, LossCause::kOvertaken);
     ++qp_.ep->counters.fast_retransmits;
     qp_.peer->paths.on_lost(now, r.ev, r.sent_at);
     trace_lost(now, TraceEvent::kLost, TraceTrigger::kOvertaken, s);
@@ -131,7 +131,7 @@ void Requester::handle_rto(Instant now) {
       oldest = std::min(oldest, r.sent_at);
       continue;
     }
-    mark_lost(now, s, TraceTrigger::kTimedOut);
+    mark_lost(now, s, LossCause::kTimedOut);
     ++qp_.ep->counters.timeouts;
     ++timeouts;
     qp_.peer->paths.on_timeout(now, r.ev);

@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "core/ev_rotation.h"
-#include "core/nscc.h"
 #include "core/requester.h"
 #include "core/responder.h"
 #include "core/timer_heap.h"

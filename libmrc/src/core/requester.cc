@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "core/burst_builder.h"
+#include "core/congestion/registry.h"
 #include "core/endpoint_impl.h"
 #include "core/qp.h"
 #include "wire/bytes.h"
@@ -15,19 +16,19 @@
 
 namespace mrc::core {
 
-const NsccConfig& Requester::nscc_config() const {
-  return qp_.attr.nscc != nullptr ? *qp_.attr.nscc : qp_.ep->config.nscc;
+const CongestionConfig& Requester::congestion_config() const {
+  return qp_.attr.congestion != nullptr ? *qp_.attr.congestion : qp_.ep->config.congestion;
 }
 
 void Requester::start(Instant now) {
   const QpAttr& a = qp_.attr;
   const EndpointConfig& c = qp_.ep->config;
-  NsccConfig n = nscc_config();
-  n.disabled = n.disabled || a.cc_disabled;
-  n.mtu = wire::nominal_size(wire::packet_bytes(wire::Opcode::kWriteMiddle, c.timestamps, a.path_mtu));
-  n.trimming = c.trimming && a.trim_nack;
-  n.ack_bytes = c.sack_bytes;  // the peer's own is not known
-  nscc_ = Nscc(n, now);
+  full_nominal_ = wire::nominal_size(wire::packet_bytes(wire::Opcode::kWriteMiddle, c.timestamps, a.path_mtu));
+  CongestionFlow flow;
+  flow.mtu = full_nominal_;
+  flow.trimming = c.trimming && a.trim_nack;
+  flow.ack_bytes = c.sack_bytes;  // the peer's own is not known
+  congestion_ = make_congestion_control(congestion_config(), flow, now);
   meter_generation_ = 0;
   if (qp_.peer != nullptr) follow_meter();
   window_psns_ = 128u * std::max<uint32_t>(1, a.mpr);
@@ -127,9 +128,9 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
     const uint32_t size = wire::packet_bytes(op, c.timestamps, payload);
     if (out->segments > 0 && (size > out->segment_size || out->bytes + size > max_bytes)) break;
     const auto nominal = static_cast<uint16_t>(wire::nominal_size(size));
-    // What NSCC counts as in flight comes from the receiver's byte count and lags when the last SACK is lost. With
-    // nothing really under way one packet may always leave, and its SACK puts the count right [MRC-NSCC-10].
-    if (!nscc_.can_send(nominal) && flight_ > 0) {
+    // What congestion control counts as in flight comes from the receiver's byte count and lags when the last SACK is
+    // lost. With nothing really under way one packet may always leave, and its SACK puts the count right [MRC-NSCC-10].
+    if (!congestion_->can_send(nominal) && flight_ > 0) {
       window_full = true;
       break;
     }
@@ -185,8 +186,8 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
     r.ev = ev;
     r.nominal = nominal;
     ++flight_;
-    ask = ask || nscc_.wants_ack(nominal);
-    nscc_.on_send(nominal);
+    ask = ask || congestion_->wants_ack(nominal);
+    congestion_->on_sent(nominal);
     if (retransmit) {
       ep.trace(now, qp_.qpn, TraceEvent::kRetransmit, r.lost_by, bth.psn.value(), c.evs[ev].value, c.evs[ev].plane,
                r.sends);
@@ -260,10 +261,13 @@ void Requester::flush(Instant now, WcStatus first) {
 }
 
 void Requester::fill_status(QpStatus* s) const {
-  s->cwnd = nscc_.cwnd();
-  s->inflight = nscc_.inflight();
+  if (congestion_ != nullptr) {
+    const CongestionSnapshot congestion = congestion_->snapshot();
+    s->cwnd = congestion.cwnd;
+    s->inflight = congestion.inflight;
+    s->base_rtt = congestion.base_rtt;
+  }
   s->srtt = rtt_.smoothed();
-  s->base_rtt = nscc_.base_rtt();
   s->outstanding_packets = static_cast<uint32_t>(nxt_ - una_);
   s->tx_packets = tx_packets;
   s->retransmits = retransmits;

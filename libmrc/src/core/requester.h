@@ -9,9 +9,10 @@
 
 #include "base/time.h"
 #include "core/burst.h"
+#include "core/congestion/config.h"
+#include "core/congestion/control.h"
 #include "core/ev_rotation.h"
 #include "core/loss_detector.h"
-#include "core/nscc.h"
 #include "core/rtt_estimator.h"
 #include "core/send_queue.h"
 #include "core/tx_window.h"
@@ -64,7 +65,7 @@ class Requester {
   void take_sample(Duration rtt);
   void ack_one(Instant now, uint64_t seq);
   void ack_below(Instant now, uint64_t end);
-  const NsccConfig& nscc_config() const;  // of the profile, or as the endpoint is configured
+  const CongestionConfig& congestion_config() const;  // of the profile, or as the endpoint is configured
   void follow_meter();
   void advance_una();
   void complete_below(Instant now, uint64_t end);
@@ -73,7 +74,7 @@ class Requester {
   void take_probe_answer(Instant now, uint16_t id);
   // loss_recovery.cc
   void detect_losses(Instant now);
-  void mark_lost(Instant now, uint64_t seq, TraceTrigger why);
+  void mark_lost(Instant now, uint64_t seq, LossCause cause);
   void skip_path(Instant now, uint16_t ev, TraceTrigger why);
   void trace_lost(Instant now, TraceEvent event, TraceTrigger why, uint64_t seq);
   void trace_window(Instant now, TraceTrigger why, Duration rtt);
@@ -90,7 +91,7 @@ class Requester {
 
   Qp& qp_;
   SendQueue sq_;
-  Nscc nscc_{NsccConfig{}, Instant()};
+  std::unique_ptr<CongestionControl> congestion_;  // from start() on
   EvRotation rotation_;
   std::unique_ptr<TxWindow> window_;
   uint64_t una_ = 0;            // oldest packet not known to have arrived
@@ -102,8 +103,9 @@ class Requester {
   uint64_t hint_ = 0;           // SendQueue::find
   uint64_t retx_hint_ = 0;
   uint32_t lost_count_ = 0;
-  uint32_t flight_ = 0;       // packets sent and neither known to have arrived nor declared lost
-  uint32_t window_psns_ = 0;  // MPR in packets
+  uint32_t flight_ = 0;        // packets sent and neither known to have arrived nor declared lost
+  uint32_t window_psns_ = 0;   // MPR in packets
+  uint32_t full_nominal_ = 0;  // nominal size of a full packet
   uint32_t wimm_inflight_ = 0;
   uint32_t unsignaled_run_ = 0;
   uint32_t attempts_ = 0;  // timeouts since cack moved

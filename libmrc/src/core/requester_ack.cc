@@ -2,7 +2,6 @@
 // and completes work requests [MRC-ACK-1]. Both are stale as easily as they are fresh, so everything is compared with
 // what was really sent before it counts.
 #include <algorithm>
-#include <optional>
 
 #include "core/endpoint_impl.h"
 #include "core/qp.h"
@@ -24,7 +23,7 @@ void Requester::ack_one(Instant now, uint64_t seq) {
   if (r.lost) {
     r.lost = false;
     --lost_count_;
-    nscc_.on_lost_packet_acked(r.nominal);
+    congestion_->on_lost_packet_acked(r.nominal);
     if (r.sends == 1) ++qp_.ep->counters.spurious_retransmits;
   } else {
     --flight_;
@@ -50,10 +49,11 @@ void Requester::ack_below(Instant now, uint64_t end) {
 
 void Requester::follow_meter() {
   const PathMeter& meter = qp_.peer->meter;
-  const NsccConfig& c = nscc_config();
+  const CongestionConfig& c = congestion_config();
   meter_generation_ = meter.generation();
   if (meter_generation_ == 0 || !(c.measure_rate || c.measure_rtt)) return;
-  nscc_.set_measured(c.measure_rate ? meter.rate_bps() : c.line_rate_bps, c.measure_rtt ? meter.rtt() : Duration());
+  congestion_->on_measured(c.measure_rate ? meter.rate_bps() : c.line_rate_bps,
+                           c.measure_rtt ? meter.rtt() : Duration());
 }
 
 void Requester::advance_una() {
@@ -61,8 +61,10 @@ void Requester::advance_una() {
 }
 
 void Requester::trace_window(Instant now, TraceTrigger why, Duration rtt) {
-  qp_.ep->trace(now, qp_.qpn, TraceEvent::kCwnd, why, static_cast<uint64_t>(nscc_.cwnd()),
-                static_cast<uint64_t>(nscc_.inflight()), static_cast<uint64_t>(rtt.ns()), nscc_.last_branches());
+  if (qp_.ep->trace_sink == nullptr) return;
+  const CongestionSnapshot s = congestion_->snapshot();
+  qp_.ep->trace(now, qp_.qpn, TraceEvent::kCwnd, why, static_cast<uint64_t>(s.cwnd), static_cast<uint64_t>(s.inflight),
+                static_cast<uint64_t>(rtt.ns()), s.steps);
 }
 
 void Requester::skip_path(Instant now, uint16_t ev, TraceTrigger why) {
@@ -74,8 +76,8 @@ void Requester::skip_path(Instant now, uint16_t ev, TraceTrigger why) {
 }
 
 // The round trip is taken from our own send record; the reflected timestamp gives the responder's
-// ACK delay [MRC-CC-4]. It is certain which copy was answered when the packet was sent once and the answer is not flagged,
-// or sent exactly twice and the answer is flagged: a flow whose whole backlog was trimmed has no others
+// ACK delay [MRC-CC-4]. It is certain which copy was answered when the packet was sent once and the answer is not
+// flagged, or sent exactly twice and the answer is flagged: a flow whose whole backlog was trimmed has no others
 // [MRC-LOSS-6, MRC-CHOICE-Q9].
 Requester::Named Requester::read_named(Instant now, const wire::Packet& p, int64_t cack_next) {
   Named named;
@@ -107,7 +109,7 @@ Requester::Named Requester::read_named(Instant now, const wire::Packet& p, int64
   }
   // Short packets pass links and queues faster [MRC-NSCC-CHOICE-6]. One sent twice must not lower the base for good: a
   // flag may also mean that the responder held the answer to the first copy for long.
-  named.measures_path = named.rtt > Duration() && r.sends == 1 && r.nominal >= nscc_.mtu();
+  named.measures_path = named.rtt > Duration() && r.sends == 1 && r.nominal >= full_nominal_;
   return named;
 }
 
@@ -156,17 +158,22 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
   if (qp_.attr.dynamic_mpr && s.mpr != 0)
     window_psns_ = std::min<uint32_t>(128u * s.mpr, window_ ? window_->size() - 1 : UINT32_MAX);
 
-  std::optional<Duration> sample;
+  const bool marked = s.m == wire::PathVerdict::kSkipOnce;
+  AckSample sample;
+  sample.rcvd_bytes_24 = p.sack.cc.rcvd_bytes;
+  sample.ecn_marked = marked;
+  sample.rcv_cwnd_pen = p.sack.cc.rcv_cwnd_pen;
+  sample.restore_cwnd = p.sack.cc.restore_cwnd;
+  sample.may_lower_base = named.measures_path;
   if (named.rtt > Duration()) {
-    sample = named.rtt;
+    sample.rtt = named.rtt;
     take_sample(named.rtt);
   }
-  const bool marked = s.m == wire::PathVerdict::kSkipOnce;
-  nscc_.on_ack(now, p.sack.cc.rcvd_bytes, sample, marked, p.sack.cc.rcv_cwnd_pen, p.sack.cc.restore_cwnd,
-               named.measures_path);
+  congestion_->on_ack(now, sample);
   PathMeter& meter = qp_.peer->meter;
   if (named.measures_path) meter.on_rtt(named.rtt);
-  meter.on_sack(now, nxt_ < sq_.end_seq(), nscc_.cwnd() < nscc_.max_wnd());
+  const CongestionSnapshot window = congestion_->snapshot();
+  meter.on_sack(now, nxt_ < sq_.end_seq(), window.cwnd < window.max_wnd);
   if (meter_generation_ != meter.generation()) follow_meter();
 
   trace_window(now, marked ? TraceTrigger::kMarked : TraceTrigger::kSack, named.rtt);
@@ -283,15 +290,18 @@ void Requester::on_nack(Instant now, const wire::Packet& p) {
   TxRecord& r = (*window_)[s];
   const bool trimmed = reason == wire::NackReason::kTrimmed || reason == wire::NackReason::kTrimmedLastHop;
   if (r.acked || r.lost) return;  // known already
-  std::optional<Duration> sample;
-  if (r.sends == 1 && trimmed) sample = now - r.sent_at;
+  NackSample sample;
+  sample.nominal = r.nominal;
+  sample.trimmed = trimmed;
+  if (r.sends == 1 && trimmed) sample.rtt = now - r.sent_at;
+  sample.may_lower_base = false;  // what was trimmed passed the queues as a short packet
   r.lost = true;
   r.lost_by = trimmed ? TraceTrigger::kTrimmed : TraceTrigger::kRejected;
   --flight_;
   ++lost_count_;
   lost_hint_ = std::min(lost_hint_, s);
-  nscc_.on_nack(now, r.nominal, sample, trimmed, false);  // what was trimmed passed the queues as a short packet
-  trace_window(now, r.lost_by, sample.value_or(Duration()));
+  congestion_->on_nack(now, sample);
+  trace_window(now, r.lost_by, sample.rtt.value_or(Duration()));
   ++ep.plane_counters[qp_.peer->paths.plane_of(r.ev)].losses;
   if (reason == wire::NackReason::kTrimmed) skip_path(now, r.ev, TraceTrigger::kTrimmed);
   // Trimming proves that the path carries packets.

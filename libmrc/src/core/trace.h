@@ -3,7 +3,7 @@
 // carry the QPN (0 for the endpoint), and never pointers. With no sink an event costs one branch.
 //
 // A number's name may be followed by how it reads: ":hex", ":ns" (a time), ":signed", ":ev_state", ":qp_state",
-// ":wc_status", ":reason" (DecodeError when the trigger is undecodable, NackReason otherwise), ":branches" (NsccBranch
+// ":wc_status", ":reason" (DecodeError when the trigger is undecodable, NackReason otherwise), ":branches" (WindowStep
 // bits), ":yes_no".
 #pragma once
 

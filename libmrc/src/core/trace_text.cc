@@ -5,8 +5,8 @@
 #include <cstring>
 #include <iterator>
 
+#include "core/congestion/control.h"
 #include "core/endpoint.h"
-#include "core/nscc.h"
 #include "core/types.h"
 #include "wire/neth.h"
 #include "wire/packet.h"
@@ -31,11 +31,11 @@ static_assert(static_cast<int>(QpState::kError) == 4);
 constexpr const char* kWcStatuses[] = {"success",       "local_protection", "flushed",        "remote_invalid_request",
                                        "remote_access", "remote_operation", "retry_exceeded", "path_mtu"};
 static_assert(static_cast<int>(WcStatus::kPathMtu) == 7);
-// One per bit of NsccBranch, lowest first.
+// One per bit of WindowStep, lowest first.
 constexpr const char* kBranches[] = {"proportional", "fast",    "fair",    "no_op",     "decrease_asked",
                                      "decrease_cut", "fulfil",  "eta",     "trim_cut",  "quick_adapt",
                                      "ignored",      "penalty", "restore", "no_sample", "loss_cut"};
-static_assert(kNsccLossCut == 1 << 14);
+static_assert(kStepLossCut == 1 << 14);
 
 // "name" or "name:kind".
 TraceField parse_field(const char* text) {

@@ -87,7 +87,7 @@ enum class AsyncEvent : uint8_t { kQpFatal, kQpRequestError, kQpAccessError, kQp
 class Qp;
 enum class EvState : uint8_t;
 struct EvChoice;
-struct NsccConfig;
+struct CongestionConfig;
 
 // Identifies an interned peer: a remote NIC as one remote process (UDP port) sees it.
 using PeerId = uint32_t;
@@ -159,15 +159,14 @@ struct QpAttr {
   uint8_t mpr = 32;           // requester window, units of 128 PSNs
   uint8_t mpr_dest = 32;      // responder window, units of 128 PSNs
   bool dynamic_mpr = false;
-  bool trim_nack = true;                   // the peer can answer trimmed packets
-  uint16_t max_wimm = 128;                 // WriteIMMs in flight as requester
-  uint16_t max_wimm_dest = 128;            // and as responder
-  uint8_t timeout = 14;                    // 1.024 us * 2^timeout, 0..24
-  uint8_t retry_linear = 7;                // 0..7
-  uint8_t retry_exp = 15;                  // 0..25, 25 = for ever; 15: two minutes at timeout 14
-  bool cc_disabled = false;                // CC profile with a NULL algorithm
-  std::shared_ptr<const NsccConfig> nscc;  // CC profile; null: as the endpoint is configured
-  std::shared_ptr<const EvChoice> evs;     // EV profile; null: the active set
+  bool trim_nack = true;                               // the peer can answer trimmed packets
+  uint16_t max_wimm = 128;                             // WriteIMMs in flight as requester
+  uint16_t max_wimm_dest = 128;                        // and as responder
+  uint8_t timeout = 14;                                // 1.024 us * 2^timeout, 0..24
+  uint8_t retry_linear = 7;                            // 0..7
+  uint8_t retry_exp = 15;                              // 0..25, 25 = for ever; 15: two minutes at timeout 14
+  std::shared_ptr<const CongestionConfig> congestion;  // CC profile; null: as the endpoint is configured
+  std::shared_ptr<const EvChoice> evs;                 // EV profile; null: the active set
 };
 
 }  // namespace mrc::core

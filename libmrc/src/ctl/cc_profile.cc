@@ -1,5 +1,6 @@
 #include "ctl/cc_profile.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -44,18 +45,20 @@ int CcProfile::modify(const mrc_ctl_cc_profile_attr& attr, int mask, const Limit
   }
   CcProfile made = *this;
   if (mask & MRC_CTL_CC_PROFILE_ALGORITHM) {
-    if (attr.algorithm != nullptr && std::strcmp(attr.algorithm, kNsccName) != 0) return EINVAL;
-    made.algorithm_ = attr.algorithm != nullptr ? Algorithm::kNscc : Algorithm::kNone;
+    const std::vector<std::string>& known = limits.cc_algorithms;
+    made.name_ = attr.algorithm != nullptr ? attr.algorithm : "";
+    made.algorithm_ = attr.algorithm != nullptr ? Algorithm::kNamed : Algorithm::kNone;
+    if (attr.algorithm != nullptr && std::find(known.begin(), known.end(), made.name_) == known.end()) return EINVAL;
   }
   if (made.algorithm_ == Algorithm::kUnset) return EINVAL;
-  if ((mask & MRC_CTL_CC_PROFILE_CONFIG) != 0 && made.algorithm_ == Algorithm::kNscc) {
+  if ((mask & MRC_CTL_CC_PROFILE_CONFIG) != 0 && made.is_nscc()) {
     if (attr.cc_config == nullptr) return EINVAL;
     std::memcpy(&made.config_, attr.cc_config, sizeof made.config_);
     if (const int error = check_nscc(made.config_)) return error;
     made.configured_ = true;
   }
   if (mask & MRC_CTL_CC_PROFILE_VENDOR_CFG) std::memcpy(made.vendor_.data(), attr.vendor_cfg, made.vendor_.size());
-  if (to == MRC_CTL_PROFILE_ONLINE && made.algorithm_ == Algorithm::kNscc && !made.configured_) return EINVAL;
+  if (to == MRC_CTL_PROFILE_ONLINE && made.is_nscc() && !made.configured_) return EINVAL;
   made.state_ = to;
   *this = made;
   return 0;
@@ -66,9 +69,8 @@ int CcProfile::query(mrc_ctl_cc_profile_attr* attr, int mask) const {
   if (state_ == MRC_CTL_PROFILE_INIT && (mask & ~kCcStateBits) != 0) return EINVAL;
   if (mask & MRC_CTL_CC_PROFILE_STATE) attr->profile_state = state_;
   if (mask & MRC_CTL_CC_PROFILE_CUR_STATE) attr->cur_profile_state = state_;
-  if (mask & MRC_CTL_CC_PROFILE_ALGORITHM) attr->algorithm = algorithm_ == Algorithm::kNscc ? kNsccName : nullptr;
-  if (mask & MRC_CTL_CC_PROFILE_CONFIG)
-    attr->cc_config = algorithm_ == Algorithm::kNscc && configured_ ? &config_ : nullptr;
+  if (mask & MRC_CTL_CC_PROFILE_ALGORITHM) attr->algorithm = name();
+  if (mask & MRC_CTL_CC_PROFILE_CONFIG) attr->cc_config = is_nscc() && configured_ ? &config_ : nullptr;
   if (mask & MRC_CTL_CC_PROFILE_VENDOR_CFG) std::memcpy(attr->vendor_cfg, vendor_.data(), vendor_.size());
   return 0;
 }

@@ -1,5 +1,5 @@
-// Congestion control profile: an algorithm by name (none at all for NULL) and its configuration. One per id that has
-// left INIT. [MRC-CTL-1] [MRC-CCP-*]
+// Congestion control profile: an algorithm by name (none at all for NULL) and its configuration, which only NSCC has.
+// One per id that has left INIT. [MRC-CTL-1] [MRC-CCP-*]
 #pragma once
 
 #include <array>
@@ -10,14 +10,14 @@
 
 namespace mrc::ctl {
 
-inline constexpr const char* kNsccName = "uet-1.0-nscc";
-
 class CcProfile {
  public:
-  enum class Algorithm : uint8_t { kUnset, kNone, kNscc };
+  enum class Algorithm : uint8_t { kUnset, kNone, kNamed };
 
   mrc_ctl_profile_state state() const { return state_; }
   Algorithm algorithm() const { return algorithm_; }
+  const char* name() const { return algorithm_ == Algorithm::kNamed ? name_.c_str() : nullptr; }
+  bool is_nscc() const { return name_ == kNsccName; }
   const mrc_ctl_cc_nscc_cfg& config() const { return config_; }
 
   // 0, or an errno value with nothing changed. `users`: QPs with this profile.
@@ -28,6 +28,7 @@ class CcProfile {
  private:
   mrc_ctl_profile_state state_ = MRC_CTL_PROFILE_INIT;
   Algorithm algorithm_ = Algorithm::kUnset;
+  std::string name_;
   bool configured_ = false;
   mrc_ctl_cc_nscc_cfg config_{};
   std::array<uint8_t, MRC_CTL_MAX_VENDOR_CFG_SIZE> vendor_{};

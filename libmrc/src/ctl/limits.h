@@ -3,10 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "ctl/vocabulary.h"
 
 namespace mrc::ctl {
+
+inline constexpr const char* kNsccName = "uet-1.0-nscc";
 
 struct Limits {
   uint32_t format_profiles = 64;
@@ -18,6 +22,7 @@ struct Limits {
   uint32_t format_modes = MRC_CTL_EV_FMT_MODE_STEV | MRC_CTL_EV_FMT_MODE_SRV6 | MRC_CTL_EV_FMT_MODE_UDP;
   uint32_t ev_modes = MRC_CTL_EV_MODE_AUTO | MRC_CTL_EV_MODE_EXP | MRC_CTL_EV_MODE_GEN;
   uint32_t cc_profiles = 64;
+  std::vector<std::string> cc_algorithms = {kNsccName};
   uint32_t ports = 4;    // planes, numbered from 1
   uint32_t options = 0;  // enum mrc_ctl_attr_opt
 };

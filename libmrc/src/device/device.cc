@@ -199,7 +199,6 @@ core::QpAttr Device::default_qp_attr() const {
   attr.timeout = static_cast<uint8_t>(s.timeout);
   attr.retry_linear = static_cast<uint8_t>(s.retry_linear);
   attr.retry_exp = static_cast<uint8_t>(s.retry_exp);
-  attr.cc_disabled = !s.congestion_control;
   return attr;
 }
 
@@ -293,8 +292,8 @@ int Device::enable_plane(uint8_t plane, bool up) {
 DeviceProfiles& Device::profiles() {
   return impl_->profiles;
 }
-const core::NsccConfig& Device::nscc() const {
-  return impl_->endpoint_config.nscc;
+const core::CongestionConfig& Device::congestion() const {
+  return impl_->endpoint_config.congestion;
 }
 
 void Device::add_observer(DeviceObserver* observer) {

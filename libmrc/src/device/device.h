@@ -106,8 +106,8 @@ class Device {
   int modify_ev(uint64_t id, const mrc_ctl_ev_profile_attr& attr, int mask);
   int modify_cc(uint64_t id, const mrc_ctl_cc_profile_attr& attr, int mask);
   int enable_plane(uint8_t plane, bool up);
-  DeviceProfiles& profiles();            // mutex held
-  const core::NsccConfig& nscc() const;  // of a QP without a CC profile
+  DeviceProfiles& profiles();                        // mutex held
+  const core::CongestionConfig& congestion() const;  // of a QP without a CC profile
 
   // --- observers ---------------------------------------------------------------------------------------------------
   void add_observer(DeviceObserver* observer);

@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "core/congestion/registry.h"
 #include "device/clock.h"
 
 namespace mrc::device {
@@ -57,6 +58,9 @@ ctl::Limits controller_limits(uint32_t planes, EvNaming naming) {
   limits.ports = planes;
   limits.format_modes = naming == EvNaming::kPort ? MRC_CTL_EV_FMT_MODE_UDP : MRC_CTL_EV_FMT_MODE_STEV;
   limits.options = MRC_CTL_OPT_CAP_EV_PROFILE_MODIFY_ONLINE | MRC_CTL_OPT_CAP_EV_EVENT | MRC_CTL_OPT_CAP_EP_OP_EV_PROBE;
+  limits.cc_algorithms.clear();
+  for (const core::CongestionAlgorithm* a : core::congestion_algorithms())
+    if (a->profile_name != nullptr) limits.cc_algorithms.emplace_back(a->profile_name);
   return limits;
 }
 
@@ -210,30 +214,31 @@ std::optional<ctl::EvChange> DeviceProfiles::feed(uint64_t id, const mrc_ctl_ev&
 }
 
 // [MRC-CCP-1] [MRC-CCP-3]
-std::shared_ptr<const core::NsccConfig> DeviceProfiles::nscc(const Hold& hold, const core::NsccConfig& base) const {
+std::shared_ptr<const core::CongestionConfig> DeviceProfiles::congestion(const Hold& hold,
+                                                                         const core::CongestionConfig& base) const {
   if (!hold.cc) return nullptr;
   const ctl::CcProfile* profile = hold.cc_profile.get();
-  auto made = std::make_shared<core::NsccConfig>(base);
-  made->disabled = profile->algorithm() == ctl::CcProfile::Algorithm::kNone;
-  if (made->disabled) return made;
+  auto made = std::make_shared<core::CongestionConfig>(base);
+  made->algorithm = core::find_profile_algorithm(profile->name());
+  if (!profile->is_nscc()) return made;
   const mrc_ctl_cc_nscc_cfg& c = profile->config();
   const auto gain = [](float value) { return value > 0 ? static_cast<double>(value) : -1.0; };
-  made->disable_qa = c.disable_qa != 0;
-  made->adjust_bytes_threshold = c.adjust_bytes_threshold;
-  made->adjust_period_threshold = Duration::nanoseconds(c.adjust_period_threshold);
   if (c.base_rtt != 0) {
     made->base_rtt = Duration::nanoseconds(c.base_rtt);
     made->measure_rtt = false;
   }
-  made->eta = gain(c.eta);
-  made->fi = gain(c.fi);
-  made->fi_scale = gain(c.fi_scale);
-  made->gamma = gain(c.gamma);
-  made->max_md_jump = gain(c.max_md_jump);
-  made->max_cwnd = c.max_cwnd;
-  made->qa_gate = c.qa_gate != 0 ? c.qa_gate : -1;
-  made->qa_threshold = Duration::nanoseconds(c.qa_threshold);
-  made->target_delay = Duration::nanoseconds(c.target_delay);
+  made->set("disable_qa", c.disable_qa);
+  made->set("adjust_bytes", c.adjust_bytes_threshold);
+  made->set("adjust_period", c.adjust_period_threshold);
+  made->set("eta", gain(c.eta));
+  made->set("fi", gain(c.fi));
+  made->set("fi_scale", gain(c.fi_scale));
+  made->set("gamma", gain(c.gamma));
+  made->set("max_md_jump", gain(c.max_md_jump));
+  made->set("max_cwnd", c.max_cwnd);
+  made->set("qa_gate", c.qa_gate != 0 ? c.qa_gate : -1);
+  made->set("qa_threshold", c.qa_threshold);
+  made->set("target_delay", c.target_delay);
   return made;
 }
 

@@ -67,7 +67,7 @@ class DeviceProfiles {
   std::optional<ctl::EvChange> feed(uint64_t id, const mrc_ctl_ev& ev, mrc_ctl_ev_state state);
 
   // Null where nothing is held; `base` with what the profile says.
-  std::shared_ptr<const core::NsccConfig> nscc(const Hold& hold, const core::NsccConfig& base) const;
+  std::shared_ptr<const core::CongestionConfig> congestion(const Hold& hold, const core::CongestionConfig& base) const;
 
   // From the engine, with the losses since it last reported this EV: the entries that changed with it.
   std::vector<ctl::EvChange> on_ev_state(uint16_t ev_index, core::EvState to, uint64_t losses = 0);

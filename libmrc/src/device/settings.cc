@@ -5,13 +5,14 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "core/congestion/registry.h"
 #include "datapath/fault.h"
 
 namespace mrc::device {
 
 namespace {
 
-std::vector<std::string> split_words(const char* text) {
+std::vector<std::string> split_words(const std::string& text) {
   std::istringstream in(text);
   std::vector<std::string> words;
   for (std::string word; in >> word;) words.push_back(word);
@@ -53,7 +54,7 @@ Setting make(bool Settings::*value, const char* name, const char* sentence) {
   return s;
 }
 
-Setting make(std::string Settings::*value, const char* name, const char* words, const char* unit,
+Setting make(std::string Settings::*value, const char* name, const std::string& words, const char* unit,
              const char* sentence) {
   Setting s = base(name, SettingType::kWord, unit, sentence);
   s.text_value = value;

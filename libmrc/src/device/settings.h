@@ -77,8 +77,7 @@ namespace mrc::device {
   INT(timeout, 14, 0, 24, "", "Packet timeout of a QP that sets none: 1.024 us * 2^timeout")                            \
   INT(retry_linear, 7, 0, 7, "", "Timeouts of equal length before they grow, of a QP that sets none")                   \
   INT(retry_exp, 15, 0, 25, "", "Timeouts of doubling length (17 s at most), of a QP that sets none; 15: fails after two minutes of silence; 25: never") \
-  FLAG(congestion_control, true, "NSCC; false: the window is limited by mpr alone")                                     \
-  WORD(nscc_mode, "spec", "spec htsim", "", "NSCC as specified, or as the simulator of its authors does it")            \
+  WORD(congestion_control, "nscc", core::congestion_algorithm_names(), "", "Congestion control of QPs without a CC profile (spec/congestion.md); none: the window is limited by mpr alone") \
   REAL(line_rate_gbps, 0, 0, 10000, "Gb/s", "Rate of all planes together, the lesser of both ends; 0: that of the planes' network cards where all have one, else measured") \
   REAL(base_rtt_us, 0, 0, 1000000, "us", "Round trip of one packet over the longest path when nothing else moves; 0: measured") \
   REAL(nscc_target_delay_us, 0, 0, 1000000, "us", "Queueing delay that NSCC aims at; 0: from the base round trip")              \

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "base/rng.h"
+#include "core/congestion/registry.h"
 #include "datapath/fault.h"
 #include "device/device_impl.h"
 #include "device/fault_scope.h"
@@ -33,31 +34,29 @@ Duration from_us(double us) {
   return Duration::nanoseconds(static_cast<int64_t>(us * 1000));
 }
 
-core::NsccConfig nscc_config(const DeviceConfig& config) {
+core::CongestionConfig congestion_config(const DeviceConfig& config) {
   const Settings& s = config.settings;
-  core::NsccConfig n;
-  n.disabled = !s.congestion_control;
-  n.mode = s.nscc_mode == "htsim" ? core::NsccMode::kHtsim : core::NsccMode::kSpec;
-  n.measure_rate = config.line_rate_gbps == 0;
-  n.line_rate_bps = n.measure_rate ? kAssumedLineRate : config.line_rate_gbps * 1e9;
-  n.measure_rtt = s.base_rtt_us == 0;
-  n.base_rtt = n.measure_rtt ? kAssumedBaseRtt : from_us(s.base_rtt_us);
-  n.trimming = s.trimming;
-  n.max_cwnd = s.nscc_max_window;
-  n.target_delay = from_us(s.nscc_target_delay_us);
-  n.target_delay_floor = from_us(s.nscc_target_floor_us);
-  n.fi = s.nscc_fi;
-  n.fi_scale = s.nscc_fi_scale;
-  n.eta = s.nscc_eta;
-  n.gamma = s.nscc_gamma;
-  n.max_md_jump = s.nscc_max_decrease;
-  n.qa_gate = static_cast<int>(s.nscc_qa_gate);
-  n.qa_threshold = from_us(s.nscc_qa_threshold_us);
-  n.adjust_bytes_threshold = s.nscc_adjust_bytes;
-  n.adjust_period_threshold = from_us(s.nscc_adjust_period_us);
-  n.disable_qa = !s.nscc_quick_adapt;
-  n.sticky_qa_trigger = s.nscc_sticky_qa_trigger;
-  return n;
+  core::CongestionConfig c;
+  c.algorithm = core::find_congestion_algorithm(s.congestion_control);
+  c.measure_rate = config.line_rate_gbps == 0;
+  c.line_rate_bps = c.measure_rate ? kAssumedLineRate : config.line_rate_gbps * 1e9;
+  c.measure_rtt = s.base_rtt_us == 0;
+  c.base_rtt = c.measure_rtt ? kAssumedBaseRtt : from_us(s.base_rtt_us);
+  c.host_jitter = from_us(s.nscc_target_floor_us);
+  c.set("max_cwnd", static_cast<double>(s.nscc_max_window));
+  c.set("target_delay", from_us(s.nscc_target_delay_us));
+  c.set("fi", s.nscc_fi);
+  c.set("fi_scale", s.nscc_fi_scale);
+  c.set("eta", s.nscc_eta);
+  c.set("gamma", s.nscc_gamma);
+  c.set("max_md_jump", s.nscc_max_decrease);
+  c.set("qa_gate", static_cast<double>(s.nscc_qa_gate));
+  c.set("qa_threshold", from_us(s.nscc_qa_threshold_us));
+  c.set("adjust_bytes", static_cast<double>(s.nscc_adjust_bytes));
+  c.set("adjust_period", from_us(s.nscc_adjust_period_us));
+  c.set("disable_qa", s.nscc_quick_adapt ? 0 : 1);
+  c.set("sticky_qa_trigger", s.nscc_sticky_qa_trigger ? 1 : 0);
+  return c;
 }
 
 // The largest MTU of the standard ones that every plane carries in one packet, at most what the settings offer.
@@ -116,7 +115,7 @@ core::EndpointConfig endpoint_config(const DeviceConfig& config, const datapath:
   e.probe_floor = Duration::microseconds(s.probe_floor_us);
   e.ev_probe_interval = Duration::milliseconds(s.ev_probe_interval_ms);
   e.hold_without_recv_wqe = s.hold_without_recv;
-  e.nscc = nscc_config(config);
+  e.congestion = congestion_config(config);
   e.slot = slot;
   return e;
 }

@@ -95,7 +95,7 @@ TEST_F(EndpointTxTest, ADownPlaneSendsNothing) {
 
 // Whatever a QP has to send, what it owes and what others owe leaves soon.
 TEST_F(EndpointTxTest, OwedAnswersAreNotStarvedByData) {
-  attr_.cc_disabled = true;
+  attr_.congestion = congestion_of("none");
   config_.max_segments = 4;
   start();
   Qp* other = make_qp(0x105);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/endpoint.h"
+#include "harness/congestion_of.h"
 #include "wire/icrc.h"
 #include "wire/packet.h"
 

@@ -198,7 +198,7 @@ TEST_F(RequesterAckTest, ARoundTripNeedsAPacketSentOnceOrOneSentTwiceAndAFlag) {
 // [MRC-LOSS-6] The responder flags an answer that it held for long, too: the timestamp shows that it is to the first
 // copy. And the round trip of a packet sent twice never becomes the base, which could not rise again.
 TEST_F(RequesterAckTest, ARoundTripOfTwoCopiesIsCheckedByItsTimestampAndNoBase) {
-  config_.nscc.base_rtt = Duration::microseconds(50);
+  config_.congestion.base_rtt = Duration::microseconds(50);
   for (bool first : {true, false}) {
     send(1);
     const Instant first_sent = now_;
@@ -237,7 +237,7 @@ TEST_F(RequesterAckTest, ThePeersWindowIsHeardOnlyWhenAgreed) {
   for (bool dynamic : {false, true}) {
     attr_.dynamic_mpr = dynamic;
     attr_.mpr = 2;
-    attr_.cc_disabled = true;
+    attr_.congestion = congestion_of("none");
     sent_.clear();
     start();
     post(1, 256 * 600);
@@ -290,11 +290,11 @@ TEST_F(RequesterAckTest, UnsignalledSlotsComeBackWithTheNextCompletion) {
 
 // A profile with a base RTT of its own keeps it where the device measures.
 TEST_F(RequesterAckTest, AProfilesBaseRttIsNotMeasuredAway) {
-  config_.nscc.measure_rtt = true;
-  NsccConfig profile = config_.nscc;
+  config_.congestion.measure_rtt = true;
+  CongestionConfig profile = config_.congestion;
   profile.measure_rtt = false;
   profile.base_rtt = Duration::microseconds(12);
-  attr_.nscc = std::make_shared<NsccConfig>(profile);
+  attr_.congestion = std::make_shared<CongestionConfig>(profile);
   attr_.path_mtu = 256;
   start();
   for (int i = 0; i < 300; ++i) {

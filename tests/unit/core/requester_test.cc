@@ -101,7 +101,7 @@ TEST_F(RequesterTest, StopsOneShortOfTheWindowAndAsks) {
 
 // [MRC-NSCC-11] [MRC-NSCC-CHOICE-8]: window + nothing more, and one packet always.
 TEST_F(RequesterTest, StaysInsideTheCongestionWindow) {
-  config_.nscc.max_cwnd = 20000;
+  config_.congestion.set("max_cwnd", 20000);
   start();
   post(1, 256 * 200);
   drain();
@@ -113,8 +113,8 @@ TEST_F(RequesterTest, StaysInsideTheCongestionWindow) {
 
 // [MRC-NSCC-CHOICE-10]: one window over all planes, from the line rate of all planes together.
 TEST_F(RequesterTest, TheWindowIsThatOfAllPlanesTogether) {
-  config_.nscc.line_rate_bps = 200e9;
-  config_.nscc.base_rtt = Duration::microseconds(8);
+  config_.congestion.line_rate_bps = 200e9;
+  config_.congestion.base_rtt = Duration::microseconds(8);
   for (bool second_plane : {true, false}) {
     if (!second_plane) peer_.planes.resize(1);
     start();
@@ -123,8 +123,8 @@ TEST_F(RequesterTest, TheWindowIsThatOfAllPlanesTogether) {
 }
 
 TEST_F(RequesterTest, WithoutCongestionControlOnlyThePsnWindowCounts) {
-  config_.nscc.max_cwnd = 20000;
-  attr_.cc_disabled = true;
+  config_.congestion.set("max_cwnd", 20000);
+  attr_.congestion = congestion_of("none");
   attr_.mpr = 2;
   start();
   post(1, 256 * 400);

@@ -10,8 +10,8 @@
 #include <set>
 #include <string>
 
+#include "core/congestion/control.h"
 #include "core/endpoint.h"
-#include "core/nscc.h"
 #include "wire/neth.h"
 #include "wire/packet.h"
 
@@ -89,7 +89,7 @@ TEST(TraceText, NumbersAndWords) {
                          static_cast<uint64_t>(WcStatus::kRetryExceeded)))["data"]["cause"],
             "retry_exceeded");
   EXPECT_EQ(
-      parsed(entry(TraceEvent::kCwnd, TraceTrigger::kMarked, 1, 2, 3, kNsccFair | kNsccQuickAdapt))["data"]["branches"],
+      parsed(entry(TraceEvent::kCwnd, TraceTrigger::kMarked, 1, 2, 3, kStepFair | kStepQuickAdapt))["data"]["branches"],
       json({"fair", "quick_adapt"}));
   EXPECT_EQ(parsed(entry(TraceEvent::kCwnd, TraceTrigger::kSack, 0, static_cast<uint64_t>(-192)))["data"]["inflight"],
             -192);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "core/congestion/registry.h"
+
 namespace mrc::device {
 namespace {
 
@@ -240,7 +242,7 @@ TEST(DeviceProfiles, holds_both_or_neither) {
   EXPECT_EQ(profiles.modify_ev(1, attr, MRC_CTL_EV_PROFILE_STATE), 0);
   EXPECT_EQ(profiles.hold(0, 0, &hold), 0);
   EXPECT_EQ(hold.choice, nullptr);
-  EXPECT_EQ(profiles.nscc(hold, core::NsccConfig()), nullptr);
+  EXPECT_EQ(profiles.congestion(hold, core::CongestionConfig()), nullptr);
 }
 
 // [MRC-CCP-1] [MRC-CCP-3]
@@ -264,27 +266,27 @@ TEST(DeviceProfiles, congestion_control_settings) {
   ASSERT_EQ(profiles.modify_cc(1, attr, kState), 0);
   ASSERT_EQ(profiles.modify_cc(2, attr, kState), 0);
 
-  core::NsccConfig base;
+  core::CongestionConfig base;
   base.measure_rtt = true;
   base.line_rate_bps = 7e9;
-  base.disabled = true;
+  base.algorithm = core::find_congestion_algorithm("none");
   DeviceProfiles::Hold hold;
   ASSERT_EQ(profiles.hold(0, 1, &hold), 0);
-  auto made = profiles.nscc(hold, base);
+  auto made = profiles.congestion(hold, base);
   ASSERT_NE(made, nullptr);
-  EXPECT_FALSE(made->disabled);
-  EXPECT_EQ(made->max_cwnd, 50000);
+  EXPECT_STREQ(made->algorithm->name, "nscc");
+  EXPECT_EQ(made->get("max_cwnd", 0), 50000);
   EXPECT_EQ(made->base_rtt, Duration::microseconds(20));
   EXPECT_FALSE(made->measure_rtt);
-  EXPECT_EQ(made->gamma, 0.5);
-  EXPECT_EQ(made->eta, -1);
-  EXPECT_EQ(made->fi, -1);
-  EXPECT_EQ(made->qa_gate, -1);
-  EXPECT_TRUE(made->disable_qa);
+  EXPECT_EQ(made->get("gamma", -1), 0.5);
+  EXPECT_EQ(made->get("eta", -1), -1);
+  EXPECT_EQ(made->get("fi", -1), -1);
+  EXPECT_EQ(made->get("qa_gate", -1), -1);
+  EXPECT_EQ(made->get("disable_qa", 0), 1);
   EXPECT_EQ(made->line_rate_bps, 7e9);
   profiles.release(hold);
   ASSERT_EQ(profiles.hold(0, 2, &hold), 0);
-  EXPECT_TRUE(profiles.nscc(hold, base)->disabled);
+  EXPECT_STREQ(profiles.congestion(hold, base)->algorithm->name, "none");
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "command_line.h"
-#include "core/nscc_replay.h"
+#include "nscc_replay.h"
 
 namespace {
 

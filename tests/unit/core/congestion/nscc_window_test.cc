@@ -28,31 +28,31 @@ TEST_F(NsccWindow, fair_nine_acks) {
 }
 
 TEST_F(NsccWindow, fair_one_ack_exactly_r_after_the_last_batch) {
-  ack(kT, false, kMtu, kNow + kR - 1);
+  ack(kT, false, kPacket, kNow + kR - 1);
   EXPECT_EQ(nscc.cwnd(), 300000);
   s().inc_bytes = 0;
-  ack(kT, false, kMtu, kNow + kR);
+  ack(kT, false, kPacket, kNow + kR);
   EXPECT_EQ(nscc.cwnd(), 302433);
   EXPECT_EQ(s().last_adjust_time, kNow + kR);
 }
 
 TEST_F(NsccWindow, batch_due_by_bytes_has_no_eta_and_leaves_its_time) {
   ack(kT, false, 33281);
-  EXPECT_TRUE(did(kNsccFulfil));
-  EXPECT_FALSE(did(kNsccEta));
+  EXPECT_TRUE(did(kStepFulfil));
+  EXPECT_FALSE(did(kStepEta));
   EXPECT_EQ(s().last_adjust_time, kNow);
 }
 
 TEST_F(NsccWindow, quadrant_borders) {
   ack(kT - 1);
-  EXPECT_TRUE(did(kNsccProportional));
+  EXPECT_TRUE(did(kStepProportional));
   ack(kT);
-  EXPECT_TRUE(did(kNsccFair));
+  EXPECT_TRUE(did(kStepFair));
   ack(kT - 1, true);
-  EXPECT_TRUE(did(kNsccNoOp));
-  EXPECT_FALSE(did(kNsccDecreaseAsked));
+  EXPECT_TRUE(did(kStepNoOp));
+  EXPECT_FALSE(did(kStepDecreaseAsked));
   ack(kT, true);
-  EXPECT_TRUE(did(kNsccDecreaseAsked));
+  EXPECT_TRUE(did(kStepDecreaseAsked));
 }
 
 TEST_F(NsccWindow, batch_is_capped_at_max_wnd) {
@@ -88,7 +88,7 @@ TEST_F(NsccWindow, decrease_once_per_base_rtt) {
   s().fi_count = 5;
   ack(kT, true);
   EXPECT_EQ(nscc.cwnd(), 300000);
-  EXPECT_FALSE(did(kNsccDecreaseCut));
+  EXPECT_FALSE(did(kStepDecreaseCut));
   EXPECT_FALSE(s().increase_mode);  // asked for is enough to end the fast increase
   EXPECT_EQ(s().fi_count, 0);
   s().last_dec_time = kNow - kR - 1;
@@ -98,7 +98,7 @@ TEST_F(NsccWindow, decrease_once_per_base_rtt) {
   s().cwnd = 5000;
   s().last_dec_time = 0;
   ack(kT, true);
-  EXPECT_EQ(nscc.cwnd(), kMtu);
+  EXPECT_EQ(nscc.cwnd(), kPacket);
 }
 
 // ---------------------------------------------------------------- fast increase
@@ -107,32 +107,32 @@ TEST_F(NsccWindow, fast_increase_from_the_fifth_ack) {
   s().cwnd = 20000;
   for (int i = 0; i < 4; ++i) {
     ack(500);
-    EXPECT_TRUE(did(kNsccProportional));
+    EXPECT_TRUE(did(kStepProportional));
   }
   EXPECT_EQ(nscc.cwnd(), 20000);
   ack(500);
   EXPECT_EQ(nscc.cwnd(), 22773);
-  EXPECT_TRUE(did(kNsccFast));
-  EXPECT_FALSE(did(kNsccProportional));
+  EXPECT_TRUE(did(kStepFast));
+  EXPECT_FALSE(did(kStepProportional));
   ack(500);
   EXPECT_EQ(nscc.cwnd(), 25546);
 }
 
 TEST_F(NsccWindow, fast_increase_needs_more_than_a_window) {
-  s().fi_count = 300000 - kMtu;
+  s().fi_count = 300000 - kPacket;
   ack(0);
-  EXPECT_FALSE(did(kNsccFast));  // exactly a window
+  EXPECT_FALSE(did(kStepFast));  // exactly a window
   ack(0, false, 1);
-  EXPECT_TRUE(did(kNsccFast));
+  EXPECT_TRUE(did(kStepFast));
 }
 
 // [MRC-NSCC-CHOICE-2]
 TEST_F(NsccWindow, near_zero_is_one_microsecond_or_a_ninth_of_the_target) {
   s().increase_mode = true;
   ack(999);
-  EXPECT_TRUE(did(kNsccFast));
+  EXPECT_TRUE(did(kStepFast));
   ack(1000);
-  EXPECT_FALSE(did(kNsccFast));
+  EXPECT_FALSE(did(kStepFast));
   EXPECT_FALSE(s().increase_mode);
   EXPECT_EQ(s().fi_count, 0);
 
@@ -140,10 +140,10 @@ TEST_F(NsccWindow, near_zero_is_one_microsecond_or_a_ninth_of_the_target) {
   c.target_delay = nanos(90000);
   Nscc slow(c, at(kNow));
   NsccTestPeer::state(slow).increase_mode = true;
-  slow.ack_ticks(kNow, 10, kR + 9999, false, true, 0);
-  EXPECT_EQ(slow.last_branches() & kNsccFast, kNsccFast);
-  slow.ack_ticks(kNow, 10, kR + 10000, false, true, 0);
-  EXPECT_EQ(slow.last_branches() & kNsccFast, 0);
+  slow.ack_ticks(kNow, 10, kR + 9999, false, true);
+  EXPECT_EQ(slow.last_branches() & kStepFast, kStepFast);
+  slow.ack_ticks(kNow, 10, kR + 10000, false, true);
+  EXPECT_EQ(slow.last_branches() & kStepFast, 0);
 }
 
 TEST_F(NsccWindow, fast_mode_survives_fair_and_no_op_and_is_capped) {
@@ -187,9 +187,9 @@ class NsccQuickAdapt : public NsccTest {
   NsccQuickAdapt() {
     s().qa_endtime = kNow;
     s().achieved_bytes = 50000;
-    s().inflight = 250000 + kMtu;
+    s().inflight = 250000 + kPacket;
   }
-  void trim(int64_t now = kNow) { nscc.on_nack(at(now), kMtu, std::nullopt, true); }
+  void trim(int64_t now = kNow) { nscc.on_nack(at(now), kPacket, std::nullopt, true); }
 };
 
 TEST_F(NsccQuickAdapt, fires_below_the_gate) {
@@ -213,39 +213,39 @@ TEST_F(NsccQuickAdapt, does_not_fire_above_the_gate) {
 TEST_F(NsccQuickAdapt, gate_border) {
   s().achieved_bytes = 75000;
   trim();
-  EXPECT_FALSE(did(kNsccQuickAdapt));
+  EXPECT_FALSE(did(kStepQuickAdapt));
   s().qa_endtime = kNow;
   s().window_limited = true;
   s().achieved_bytes = 74999;
   trim();
-  EXPECT_TRUE(did(kNsccQuickAdapt));
+  EXPECT_TRUE(did(kStepQuickAdapt));
 }
 
 TEST_F(NsccQuickAdapt, only_at_the_end_of_a_period) {
   trim(kNow - 1);
-  EXPECT_TRUE(did(kNsccTrimCut));
+  EXPECT_TRUE(did(kStepTrimCut));
   EXPECT_EQ(s().achieved_bytes, 50000);
   trim(kNow);
-  EXPECT_TRUE(did(kNsccQuickAdapt));
+  EXPECT_TRUE(did(kStepQuickAdapt));
 }
 
 TEST_F(NsccQuickAdapt, first_event_only_opens_the_period) {
   s().qa_endtime = 0;
   trim();
-  EXPECT_FALSE(did(kNsccQuickAdapt));
+  EXPECT_FALSE(did(kStepQuickAdapt));
   EXPECT_EQ(s().qa_endtime, kNow + kR + kT);
 }
 
 TEST_F(NsccQuickAdapt, an_ack_needs_a_trigger_or_a_delay_above_the_threshold) {
   ack(100000, false);  // with trimming the threshold is never reached
-  EXPECT_FALSE(did(kNsccQuickAdapt));
+  EXPECT_FALSE(did(kStepQuickAdapt));
   s().qa_endtime = kNow;
   s().achieved_bytes = 0;
   s().window_limited = true;
   s().trigger_qa = true;
-  ack(0, false, kMtu);
-  EXPECT_TRUE(did(kNsccQuickAdapt));
-  EXPECT_EQ(nscc.cwnd(), kMtu);
+  ack(0, false, kPacket);
+  EXPECT_TRUE(did(kStepQuickAdapt));
+  EXPECT_EQ(nscc.cwnd(), kPacket);
   EXPECT_EQ(s().received_bytes, 0);
 }
 
@@ -256,21 +256,21 @@ TEST(nscc, quick_adapt_threshold_without_trimming) {
     Nscc n(c, at(kNow));
     NsccTestPeer::state(n).qa_endtime = kNow;
     NsccTestPeer::state(n).window_limited = true;
-    n.ack_ticks(kNow, kMtu, kR + 4 * kR + over, false, true, 0);
-    EXPECT_EQ((n.last_branches() & kNsccQuickAdapt) != 0, over == 1);
+    n.ack_ticks(kNow, kPacket, kR + 4 * kR + over, false, true);
+    EXPECT_EQ((n.last_branches() & kStepQuickAdapt) != 0, over == 1);
   }
 }
 
 TEST_F(NsccQuickAdapt, marked_events_are_ignored_until_that_much_has_arrived) {
   trim();
-  s().bytes_to_ignore = 3 * kMtu;
+  s().bytes_to_ignore = 3 * kPacket;
   ack(2 * kT, true);
-  EXPECT_EQ(nscc.last_branches(), kNsccIgnored);
+  EXPECT_EQ(nscc.last_branches(), kStepIgnored);
   ack(3000, false);  // unmarked ones are not
-  EXPECT_TRUE(did(kNsccProportional));
+  EXPECT_TRUE(did(kStepProportional));
   trim();  // the third packet
-  EXPECT_FALSE(did(kNsccIgnored));
-  EXPECT_EQ(nscc.cwnd(), 50000 - kMtu);
+  EXPECT_FALSE(did(kStepIgnored));
+  EXPECT_EQ(nscc.cwnd(), 50000 - kPacket);
 }
 
 TEST_F(NsccQuickAdapt, ignored_event_clears_the_batch) {
@@ -278,7 +278,7 @@ TEST_F(NsccQuickAdapt, ignored_event_clears_the_batch) {
   s().inc_bytes = 5;
   s().received_bytes = 5;
   trim();
-  EXPECT_TRUE(did(kNsccIgnored));
+  EXPECT_TRUE(did(kStepIgnored));
   EXPECT_EQ(nscc.cwnd(), 300000);
   EXPECT_EQ(s().inc_bytes, 0);
   EXPECT_EQ(s().received_bytes, 0);
@@ -288,7 +288,7 @@ TEST_F(NsccQuickAdapt, not_below_one_mtu_and_negative_inflight_ignores_nothing) 
   s().achieved_bytes = 1;
   s().inflight = 0;
   trim();
-  EXPECT_EQ(nscc.cwnd(), kMtu);
+  EXPECT_EQ(nscc.cwnd(), kPacket);
   EXPECT_EQ(s().bytes_to_ignore, 0);
 }
 
@@ -299,8 +299,8 @@ TEST(nscc, disabled_quick_adapt_never_acts) {
   NsccTestPeer::state(n).qa_endtime = kNow;
   NsccTestPeer::state(n).window_limited = true;
   NsccTestPeer::state(n).bytes_to_ignore = 1000000;
-  n.on_nack(at(kNow), kMtu, std::nullopt, true);
-  EXPECT_EQ(n.last_branches(), kNsccTrimCut);
+  n.on_nack(at(kNow), kPacket, std::nullopt, true);
+  EXPECT_EQ(n.last_branches(), kStepTrimCut);
 }
 
 }  // namespace

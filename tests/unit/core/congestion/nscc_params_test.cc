@@ -67,7 +67,7 @@ TEST(nscc, what_is_set_by_hand_is_kept_when_the_device_has_measured) {
   c.adjust_period_threshold = nanos(5555);
   Nscc n(c, at(0));
   n.set_measured(100e9, nanos(12000));
-  n.ack_ticks(0, 0, 6000, false, true, 0);  // and when base_rtt falls
+  n.ack_ticks(0, 0, 6000, false, true);  // and when base_rtt falls
   EXPECT_EQ(n.max_wnd(), 123456);
   EXPECT_EQ(n.cwnd(), 123456);
   EXPECT_EQ(n.target_delay().ns(), 7777);
@@ -88,9 +88,9 @@ TEST(nscc, measuring_derives_anew) {
   EXPECT_EQ(n.target_delay().ns(), 9000);
 
   Nscc used(config(), at(0));
-  used.on_loss(at(0), kMtu);
+  used.on_loss(at(0), kPacket);
   used.set_measured(800e9, nanos(12000));
-  EXPECT_EQ(used.cwnd(), 600000 - kMtu);  // has learnt something: not raised
+  EXPECT_EQ(used.cwnd(), 600000 - kPacket);  // has learnt something: not raised
   used.set_measured(100e9, nanos(12000));
   EXPECT_EQ(used.cwnd(), 225000);  // but held below the maximum
 }
@@ -104,7 +104,7 @@ TEST(nscc, floor_raises_the_target_and_the_window_with_it) {
   Nscc n(c, at(0));
   EXPECT_EQ(n.target_delay().ns(), 40000);
   EXPECT_EQ(n.max_wnd(), 50 * 48000);  // rate * (R + T), 50 B/ns
-  n.ack_ticks(0, 0, 6000, false, true, 0);
+  n.ack_ticks(0, 0, 6000, false, true);
   EXPECT_EQ(n.max_wnd(), 50 * 46000);
   n.set_measured(400e9, nanos(100000));  // now T is above the floor by itself
   EXPECT_EQ(n.target_delay().ns(), 75000);
@@ -114,10 +114,9 @@ TEST(nscc, floor_raises_the_target_and_the_window_with_it) {
 // A rate is measured by what the window lets through: it must let enough through to see more.
 TEST(NsccMeasured, a_low_rate_leaves_room_to_be_found_wrong) {
   NsccConfig c = config();
-  c.measure_rate = true;
   Nscc n(c, at(0));
-  n.set_measured(kMtu * 8 / 300e-6, nanos(300000));  // one packet per round trip
-  EXPECT_EQ(n.max_wnd(), 4 * kMtu);
+  n.set_measured(kPacket * 8 / 300e-6, nanos(300000));  // one packet per round trip
+  EXPECT_EQ(n.max_wnd(), 4 * kPacket);
 }
 
 }  // namespace

@@ -2,29 +2,25 @@
 // in bytes (UDP length + 40). Sans-IO: time comes in with each event. One object per QP, used by the one thread that
 // drives the QP; no allocation, small enough for thousands of idle QPs.
 //
-// In kSpec mode one tick of the inner clock is a nanosecond, in kHtsim mode a picosecond, so that recordings of the
-// simulator replay exactly; the public interface speaks Instant and Duration in both.
+// BasicNscc is the algorithm; `Rules` are the points in which the public reference simulator differs from the
+// specification. QPs use NsccRules, the specification. The tests have the simulator's, so that recordings of it replay
+// through the same code (tests/nscc-replay). Events: nscc_events.h; gains: nscc_gains.h; window: nscc_window.h.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 
 #include "base/time.h"
+#include "core/congestion/control.h"
 
 namespace mrc::core {
 
-enum class NsccMode : uint8_t { kSpec, kHtsim };
-
-inline constexpr uint32_t kHtsimHeader = 64;  // bytes of a packet's size there that are not payload
-
 struct NsccConfig {
-  bool disabled = false;  // no congestion control: window unlimited
-  NsccMode mode = NsccMode::kSpec;
   // [MRC-NSCC-CHOICE-10]
   double line_rate_bps = 100e9;                    // min of both ends, all planes together
   Duration base_rtt = Duration::microseconds(12);  // R: unloaded RTT of one MTU packet over the longest path
-  bool measure_rate = false;                       // line_rate_bps is a guess, to be measured [MRC-NSCC-26]
-  bool measure_rtt = false;                        // base_rtt likewise
   uint32_t mtu = 4160;                             // nominal
   uint32_t ack_bytes = 16384;                      // after so many a receiver acknowledges unasked
   bool trimming = false;
@@ -67,31 +63,47 @@ struct NsccState {
   bool window_limited = false;  // the window was full at some time in this quick-adapt period
 };
 
-// What the last event did; one bit per branch, for traces, tests and coverage counts.
-enum NsccBranch : uint16_t {
-  kNsccProportional = 1 << 0,
-  kNsccFast = 1 << 1,
-  kNsccFair = 1 << 2,
-  kNsccNoOp = 1 << 3,  // marked, but below the target delay
-  kNsccDecreaseAsked = 1 << 4,
-  kNsccDecreaseCut = 1 << 5,
-  kNsccFulfil = 1 << 6,
-  kNsccEta = 1 << 7,
-  kNsccTrimCut = 1 << 8,
-  kNsccQuickAdapt = 1 << 9,
-  kNsccIgnored = 1 << 10,
-  kNsccPenalty = 1 << 11,
-  kNsccRestore = 1 << 12,
-  kNsccNoSample = 1 << 13,
-  kNsccLossCut = 1 << 14,
+// The specification, where the reference simulator differs from it.
+struct NsccRules {
+  static constexpr int64_t kTicksPerNs = 1;  // [MRC-NSCC-2]
+  static constexpr double kWindowOfBdp = 1.5;
+
+  static bool is_due(int64_t elapsed, int64_t limit) { return elapsed >= limit; }
+  // [MRC-NSCC-CHOICE-2]
+  static bool is_near_zero(int64_t delay, int64_t target) {
+    constexpr int64_t kNearZeroNs = 1000;
+    constexpr int64_t kNearZeroShare = 9;  // 1 us of the reference network's target of 9 us
+    return delay < std::max(kNearZeroNs, target / kNearZeroShare);
+  }
+  // Weighted by time, so that the average covers about the last base_rtt whatever the ACK rate is [MRC-NSCC-CHOICE-3].
+  static double average(const NsccState& s, int64_t now, int64_t delay, bool /*ecn_marked*/, int64_t /*target*/) {
+    const int64_t elapsed = std::max<int64_t>(now - s.last_avg_time, 0);
+    const double weight = std::min(1.0, static_cast<double>(elapsed) / static_cast<double>(s.base_rtt));
+    return s.avg_delay + weight * (static_cast<double>(delay) - s.avg_delay);
+  }
+  static int64_t whole(double bytes) { return std::llround(bytes); }
+  static int64_t increments(int64_t sum) { return sum; }
+  static int64_t bytes_to_ignore(int64_t inflight) { return std::max<int64_t>(inflight, 0); }
+  static double bdp(double bytes) { return bytes; }
+  static int64_t largest_window(double bytes_per_tick, int64_t base_rtt) {
+    return std::llround(kWindowOfBdp * (bytes_per_tick * static_cast<double>(base_rtt)));
+  }
+  static uint32_t gain_mtu(uint32_t mtu) { return mtu; }
+  static int64_t qa_threshold(bool trimming, int64_t r, int64_t target) {
+    return trimming ? Duration::infinite().ns() : 4 * std::max(r, target);
+  }
 };
 
-class Nscc {
+template <class Rules>
+class BasicNscc {
  public:
-  Nscc(const NsccConfig& config, Instant now);
+  BasicNscc(const NsccConfig& config, Instant now);
 
   // A packet was sent, the first time or again.
-  void on_send(uint32_t nominal);
+  void on_send(uint32_t nominal) {
+    s_.inflight += nominal;
+    if (is_window_full()) s_.window_limited = true;
+  }
   // A SACK with CC_STATE. `rcvd_bytes_24`: the receiver's count in units of 256 bytes, modulo 2^24. `rtt`: empty when
   // the retransmission rule makes the sample invalid. `may_lower_base`: false for packets below the MTU and control
   // packets, whose delay counts but which must not lower base_rtt.
@@ -102,15 +114,15 @@ class Nscc {
   // Timeout or inferred loss of one packet.
   void on_loss(Instant now, uint32_t nominal);
   // A packet declared lost, and not sent again since, turned out to have arrived: rcvd_bytes removes it a second time.
-  void on_lost_packet_acked(uint32_t nominal);
+  void on_lost_packet_acked(uint32_t nominal) { s_.inflight += nominal; }
 
-  bool can_send(uint32_t nominal) const;
+  // [MRC-NSCC-CHOICE-8]
+  bool can_send(uint32_t nominal) const { return s_.inflight <= 0 || s_.inflight + nominal <= s_.cwnd; }
   // Whether to ask for an immediate ACK with the next packet; call before on_send().
-  bool wants_ack(uint32_t nominal) const;
+  bool wants_ack(uint32_t nominal) const { return s_.cwnd - (s_.inflight + nominal) < mtu_ || s_.cwnd < ack_bytes_; }
   // Line rate and unloaded RTT (zero: as before) have been measured: gains that were not set by hand are derived anew.
   void set_measured(double line_rate_bps, Duration base_rtt);
 
-  bool disabled() const { return disabled_; }
   int64_t cwnd() const { return s_.cwnd; }
   int64_t inflight() const { return s_.inflight; }
   int64_t max_wnd() const { return s_.max_wnd; }
@@ -122,39 +134,37 @@ class Nscc {
   const NsccState& state() const { return s_; }
   uint16_t last_branches() const { return branches_; }
 
-  // Lower entry points in ticks, for the replay of recordings.
-  struct Recorded {  // starting values of a recorded context
-    int64_t base_rtt = 0, bdp = 0, max_wnd = 0, cwnd = 0;
-    uint32_t mtu = 0;
-    bool trimming = true;
-    int64_t target = 0;  // T; 0: derive
-  };
-  static Nscc recorded(const Recorded& start);
-  void set_inflight(int64_t bytes) { s_.inflight = bytes; }
-  // `rtt` <= 0: invalid sample. `delay_below_base`: the delay of a sample that is below a base RTT which it must not
-  // lower. ack_ticks() returns the delay that it used.
-  int64_t ack_ticks(int64_t now, int64_t new_bytes, int64_t rtt, bool ecn_marked, bool may_lower_base,
-                    int64_t delay_below_base);
+  // The events in ticks, after the accounting of bytes in flight. `rtt` <= 0: invalid sample.
+  void ack_ticks(int64_t now, int64_t new_bytes, int64_t rtt, bool ecn_marked, bool may_lower_base);
   void nack_ticks(int64_t now, int64_t size, int64_t rtt, bool may_lower_base);
   void loss_ticks(int64_t size);
 
- private:
+ protected:
+  enum ByHand : uint16_t {
+    kMaxWnd = 1 << 0,
+    kTarget = 1 << 1,
+    kFi = 1 << 2,
+    kFiScale = 1 << 3,
+    kEta = 1 << 4,
+    kQaThreshold = 1 << 5,
+    kAdjustPeriod = 1 << 6,
+    kRaisedByFloor = 1 << 7,  // not by hand: T was below the floor
+  };
   friend struct NsccTestPeer;
-  Nscc() = default;
-  // [MRC-NSCC-2]
-  int64_t ticks_per_ns() const { return mode_ == NsccMode::kHtsim ? 1000 : 1; }
-  int64_t to_ticks(Duration d) const;
-  Duration to_duration(int64_t ticks) const { return Duration::nanoseconds(ticks / ticks_per_ns()); }
+  BasicNscc() = default;
+  static int64_t to_ticks(Duration d);
+  static Duration to_duration(int64_t ticks) { return Duration::nanoseconds(ticks / Rules::kTicksPerNs); }
   void configure(const NsccConfig& config);
   void derive(double bdp);
-  bool by_hand_max_wnd() const;
+  bool by_hand_max_wnd() const { return (by_hand_ & kMaxWnd) != 0; }
   int64_t derived_max_wnd(int64_t base_rtt) const;
   void sample_base_rtt(int64_t rtt);
   void feed_average(int64_t now, int64_t delay, bool ecn_marked);
-  void feed_average_raw(int64_t sample);
   bool apply_penalty(int64_t new_bytes, uint8_t penalty, bool restore);
-  int64_t ack_update(int64_t now, int64_t new_bytes, int64_t rtt, bool ecn_marked, bool may_lower_base, bool limited,
-                     int64_t delay_below_base);
+  void ack_update(int64_t now, int64_t new_bytes, int64_t rtt, bool ecn_marked, bool may_lower_base, bool limited);
+  void count_arrived(int64_t new_bytes);
+  std::optional<int64_t> delay_of(int64_t now, int64_t rtt, bool ecn_marked, bool may_lower_base,
+                                  int64_t delay_below_base);
   void window_update(int64_t now, int64_t new_bytes, int64_t delay, bool ecn_marked, bool limited);
   bool quick_adapt(int64_t now, bool loss, bool marked, int64_t delay);
   bool fast_increase(int64_t new_bytes, int64_t delay);
@@ -163,11 +173,8 @@ class Nscc {
   void decrease(int64_t now);
   void fulfil(int64_t now);
   void cut(int64_t size);
-  void clamp();
-  bool is_due(int64_t elapsed, int64_t limit) const;
-  bool is_near_zero(int64_t delay) const;
-  bool is_window_full() const;
-  void mark(NsccBranch branch) { branches_ = static_cast<uint16_t>(branches_ | branch); }
+  bool is_window_full() const { return s_.cwnd - s_.inflight < mtu_; }
+  void mark(WindowStep step) { branches_ = static_cast<uint16_t>(branches_ | step); }
 
   NsccState s_;
   // Gains, set by hand or derived [MRC-NSCC-3].
@@ -183,13 +190,14 @@ class Nscc {
   uint32_t adjust_bytes_ = 0;
   uint32_t mtu_ = 0;
   uint32_t ack_bytes_ = 0;
-  uint16_t by_hand_ = 0;  // which of them were set by hand, see nscc_params.cc
+  uint16_t by_hand_ = 0;  // which of them were set by hand, see ByHand
   uint16_t branches_ = 0;
   uint8_t qa_gate_ = 0;
-  NsccMode mode_ = NsccMode::kSpec;
-  bool disabled_ = false, disable_qa_ = false, trimming_ = false, sticky_ = false;
+  bool disable_qa_ = false, trimming_ = false, sticky_ = false;
 };
 
+extern template class BasicNscc<NsccRules>;
+using Nscc = BasicNscc<NsccRules>;
 static_assert(sizeof(Nscc) <= 256, "each idle QP has one");
 
 }  // namespace mrc::core

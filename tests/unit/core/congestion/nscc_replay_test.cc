@@ -1,5 +1,5 @@
 // The recordings of spec/vectors replay without a difference, and the replay notices what is wrong [MRC-NSCC-30].
-#include "core/nscc_replay.h"
+#include "nscc-replay/nscc_replay.h"
 
 #include <gtest/gtest.h>
 

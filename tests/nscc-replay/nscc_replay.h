@@ -1,4 +1,4 @@
-// NsccReplay: drives Nscc in kHtsim mode with recorded simulator events, line by line, and compares every recorded
+// NsccReplay: drives HtsimNscc with recorded simulator events, line by line, and compares every recorded
 // variable after each event [MRC-NSCC-30, spec/nscc.md]. Times in picoseconds. Reads no file itself; the caller feeds
 // lines. Used by mrc-nscc-replay and the unit tests.
 #pragma once
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/nscc.h"
+#include "htsim_nscc.h"
 
 namespace mrc::core {
 
@@ -50,8 +50,8 @@ class NsccReplay {
 
  private:
   struct Context {
-    Nscc::Recorded start;
-    Nscc nscc;
+    HtsimNscc::Recorded start;
+    HtsimNscc nscc;
     bool settled = false;  // the target delay is known
   };
   // Whether the window in R records is the one before or after the timeout; the first that changes it decides.
@@ -60,9 +60,9 @@ class NsccReplay {
   bool fail(const std::string& why);
   bool start_context(const Fields& f);
   void settle(const Fields& f, Context* context);
-  void replay_ack(const Fields& f, Nscc* context);
-  void replay_nack(const Fields& f, Nscc* context);
-  void replay_timeout(const Fields& f, Nscc* context);
+  void replay_ack(const Fields& f, HtsimNscc* context);
+  void replay_nack(const Fields& f, HtsimNscc* context);
+  void replay_timeout(const Fields& f, HtsimNscc* context);
   void compare(const char* variable, int64_t expected, int64_t got);
   void compare_tail(const Fields& f, const NsccState& s);
   void count_branches(uint16_t branches);

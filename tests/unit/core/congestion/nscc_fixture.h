@@ -4,17 +4,26 @@
 
 #include <gtest/gtest.h>
 
-#include "core/nscc.h"
+#include "core/congestion/nscc.h"
 
 namespace mrc::core {
 
 struct NsccTestPeer {
-  static NsccState& state(Nscc& n) { return n.s_; }
-  static double alpha_per_us(const Nscc& n) { return n.alpha_ * 1e3 * static_cast<double>(n.ticks_per_ns()); }
-  static double fi(const Nscc& n) { return n.fi_; }
+  template <class Rules>
+  static NsccState& state(BasicNscc<Rules>& n) {
+    return n.s_;
+  }
+  static double alpha_per_us(const Nscc& n) { return n.alpha_ * 1e3; }
+  template <class Rules>
+  static double fi(const BasicNscc<Rules>& n) {
+    return n.fi_;
+  }
   static double fi_scale(const Nscc& n) { return n.fi_scale_; }
   static double eta(const Nscc& n) { return n.eta_; }
-  static int64_t qa_threshold(const Nscc& n) { return n.qa_threshold_; }
+  template <class Rules>
+  static int64_t qa_threshold(const BasicNscc<Rules>& n) {
+    return n.qa_threshold_;
+  }
   static uint32_t adjust_bytes(const Nscc& n) { return n.adjust_bytes_; }
   static int64_t adjust_period(const Nscc& n) { return n.adjust_period_; }
 };
@@ -24,7 +33,7 @@ namespace nscc_test {
 constexpr int64_t kNow = 1000000;  // ns
 constexpr int64_t kR = 8000;
 constexpr int64_t kT = 6000;
-constexpr uint32_t kMtu = 4160;
+constexpr uint32_t kPacket = 4160;
 
 inline Instant at(int64_t ns) {
   return Instant::from_ns(ns);
@@ -37,7 +46,7 @@ inline NsccConfig config(double gbps = 400, int64_t r_ns = kR) {
   NsccConfig c;
   c.line_rate_bps = gbps * 1e9;
   c.base_rtt = nanos(r_ns);
-  c.mtu = kMtu;
+  c.mtu = kPacket;
   c.trimming = true;
   return c;
 }
@@ -50,10 +59,10 @@ class NsccTest : public ::testing::Test {
   }
   NsccState& s() { return NsccTestPeer::state(nscc); }
   // An ACK of `bytes` whose packet was delayed by `delay`.
-  void ack(int64_t delay, bool marked = false, int64_t bytes = kMtu, int64_t now = kNow) {
-    nscc.ack_ticks(now, bytes, nscc.state().base_rtt + delay, marked, true, 0);
+  void ack(int64_t delay, bool marked = false, int64_t bytes = kPacket, int64_t now = kNow) {
+    nscc.ack_ticks(now, bytes, nscc.state().base_rtt + delay, marked, true);
   }
-  bool did(NsccBranch branch) const { return (nscc.last_branches() & branch) != 0; }
+  bool did(WindowStep step) const { return (nscc.last_branches() & step) != 0; }
 
   Nscc nscc;
 };

@@ -1,4 +1,4 @@
-#include "core/nscc_replay.h"
+#include "nscc_replay.h"
 
 #include <cctype>
 #include <cerrno>
@@ -93,7 +93,7 @@ bool NsccReplay::feed(const std::string& raw) {
   if (it == contexts_.end()) return fail("flow " + std::to_string(f[kFlow]) + " has no I record before this line");
   if (f[kNow] < 0 || f[kBytes] < 0) return fail("negative time or size");
   if (kind != 'R' && !it->second.settled) settle(f, &it->second);
-  Nscc& context = it->second.nscc;
+  HtsimNscc& context = it->second.nscc;
   if (kind == 'A') replay_ack(f, &context);
   if (kind == 'N') replay_nack(f, &context);
   if (kind == 'R') replay_timeout(f, &context);
@@ -106,7 +106,7 @@ bool NsccReplay::start_context(const Fields& f) {
     return fail("R, BDP, max_wnd and cwnd must be above 0");
   }
   if (f[kMtu] <= int64_t{kHtsimHeader} || f[kMtu] > UINT16_MAX) return fail("mtu must be within 65..65535");
-  Nscc::Recorded start;
+  HtsimNscc::Recorded start;
   start.base_rtt = f[kBaseRtt];
   start.bdp = f[kBdp];
   start.max_wnd = f[kMaxWndBytes];
@@ -114,7 +114,7 @@ bool NsccReplay::start_context(const Fields& f) {
   start.mtu = static_cast<uint32_t>(f[kMtu]);
   start.trimming = options_.trimming != Trimming::kOff;
   start.target = options_.target;
-  contexts_.insert_or_assign(f[kFlow], Context{start, Nscc::recorded(start), false});
+  contexts_.insert_or_assign(f[kFlow], Context{start, HtsimNscc::recorded(start), false});
   ++counts_.contexts;
   return true;
 }
@@ -125,10 +125,10 @@ void NsccReplay::settle(const Fields& f, Context* context) {
   if (f[kQaEnd] - f[kNow] - f[kTailBaseRtt] != context->start.base_rtt) return;
   context->start.trimming = false;
   context->start.cwnd = context->nscc.cwnd();  // a timeout may have come first and moves nothing else
-  context->nscc = Nscc::recorded(context->start);
+  context->nscc = HtsimNscc::recorded(context->start);
 }
 
-void NsccReplay::replay_ack(const Fields& f, Nscc* context) {
+void NsccReplay::replay_ack(const Fields& f, HtsimNscc* context) {
   ++counts_.acks;
   compare("cwnd_before", f[kCwndBefore], context->cwnd());
   context->set_inflight(f[kInflight]);
@@ -141,7 +141,7 @@ void NsccReplay::replay_ack(const Fields& f, Nscc* context) {
   compare_tail(f, context->state());
 }
 
-void NsccReplay::replay_nack(const Fields& f, Nscc* context) {
+void NsccReplay::replay_nack(const Fields& f, HtsimNscc* context) {
   ++counts_.nacks;
   compare("cwnd_before", f[kCwndBefore], context->cwnd());
   context->set_inflight(f[kInflight]);
@@ -149,7 +149,7 @@ void NsccReplay::replay_nack(const Fields& f, Nscc* context) {
   compare_tail(f, context->state());
 }
 
-void NsccReplay::replay_timeout(const Fields& f, Nscc* context) {
+void NsccReplay::replay_timeout(const Fields& f, HtsimNscc* context) {
   ++counts_.timeouts;
   context->set_inflight(f[kTimeoutInflight]);
   const int64_t before = context->cwnd();

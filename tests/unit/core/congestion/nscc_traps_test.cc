@@ -1,4 +1,5 @@
 // Each known trap of the algorithm as a test [MRC-NSCC-CHOICE-1, spec/nscc.md "Traps"].
+#include "nscc-replay/htsim_nscc.h"
 #include "nscc_fixture.h"
 
 namespace mrc::core {
@@ -12,13 +13,13 @@ int64_t window_after_pauses(bool sticky) {
   NsccConfig c = config();
   c.sticky_qa_trigger = sticky;
   Nscc n(c, at(kNow));
-  n.on_send(kMtu);
-  n.on_nack(at(kNow), kMtu, std::nullopt, true);
+  n.on_send(kPacket);
+  n.on_nack(at(kNow), kPacket, std::nullopt, true);
   int64_t now = kNow;
   uint32_t units = 0;
   for (int message = 0; message < 3; ++message) {
     now += 500000;
-    n.on_send(kMtu);
+    n.on_send(kPacket);
     units += 17;
     n.on_ack(at(now), units, nanos(kR), false, 0, false);
   }
@@ -27,7 +28,7 @@ int64_t window_after_pauses(bool sticky) {
 
 TEST(nscc, trap_1_latched_trigger_collapses_an_application_limited_qp_only_by_the_text) {
   EXPECT_LT(window_after_pauses(true), 40000);
-  EXPECT_GE(window_after_pauses(false), 600000 - kMtu);
+  EXPECT_GE(window_after_pauses(false), 600000 - kPacket);
 }
 
 TEST_F(NsccTraps, trap_1_a_period_that_passes_the_gate_clears_an_older_trigger) {
@@ -42,18 +43,18 @@ TEST_F(NsccTraps, trap_1_a_period_below_the_gate_still_fires_when_the_window_was
   s().trigger_qa = true;
   s().qa_endtime = kNow;
   s().window_limited = false;
-  s().inflight = 300000 - kMtu;  // one more MTU fits
+  s().inflight = 300000 - kPacket;  // one more MTU fits
   ack(3000);
-  EXPECT_FALSE(did(kNsccQuickAdapt));
+  EXPECT_FALSE(did(kStepQuickAdapt));
   EXPECT_FALSE(s().trigger_qa);
   s().trigger_qa = true;
   s().qa_endtime = kNow;
   s().achieved_bytes = 0;
-  s().inflight = 300000 - 2 * kMtu;
-  nscc.on_send(kMtu + 1);  // none fits: the window was full in this period
+  s().inflight = 300000 - 2 * kPacket;
+  nscc.on_send(kPacket + 1);  // none fits: the window was full in this period
   s().inflight = 0;
   ack(3000);
-  EXPECT_TRUE(did(kNsccQuickAdapt));
+  EXPECT_TRUE(did(kStepQuickAdapt));
 }
 
 TEST_F(NsccTraps, trap_1_each_period_shows_anew_that_the_window_was_full) {
@@ -68,7 +69,7 @@ TEST_F(NsccTraps, trap_1_each_period_shows_anew_that_the_window_was_full) {
   s().trigger_qa = true;
   s().qa_endtime = kNow;
   ack(3000);
-  EXPECT_TRUE(did(kNsccQuickAdapt));
+  EXPECT_TRUE(did(kStepQuickAdapt));
 }
 
 TEST(nscc, trap_1_by_the_text_the_trigger_stays_through_a_good_period) {
@@ -79,28 +80,28 @@ TEST(nscc, trap_1_by_the_text_the_trigger_stays_through_a_good_period) {
   s.trigger_qa = true;
   s.qa_endtime = kNow;
   s.achieved_bytes = 80000;
-  n.ack_ticks(kNow, kMtu, kR, false, true, 0);
+  n.ack_ticks(kNow, kPacket, kR, false, true);
   EXPECT_TRUE(s.trigger_qa);
 }
 
 TEST(nscc, trap_2_startup_is_the_whole_window) {
   Nscc n(config(), at(kNow));
   int packets = 0;
-  for (; n.can_send(kMtu); ++packets) n.on_send(kMtu);
+  for (; n.can_send(kPacket); ++packets) n.on_send(kPacket);
   EXPECT_EQ(packets, 600000 / 4160);
 }
 
 TEST_F(NsccTraps, trap_3_window_above_a_shrunken_maximum_until_the_next_batch) {
   s().cwnd = 600000;
-  nscc.ack_ticks(kNow, 0, 6000, false, true, 0);
+  nscc.ack_ticks(kNow, 0, 6000, false, true);
   EXPECT_EQ(nscc.cwnd(), 600000);
   EXPECT_EQ(nscc.max_wnd(), 450000);
-  ack(kT - 1, true, kMtu, kNow + kR);
+  ack(kT - 1, true, kPacket, kNow + kR);
   EXPECT_EQ(nscc.cwnd(), 450000);
 }
 
 TEST_F(NsccTraps, trap_4_eta_runs_in_the_no_op_quadrant) {
-  for (int i = 1; i <= 3; ++i) ack(100, true, kMtu, kNow + i * kR);
+  for (int i = 1; i <= 3; ++i) ack(100, true, kPacket, kNow + i * kR);
   EXPECT_EQ(nscc.cwnd(), 300000 + 3 * 1664);
 }
 
@@ -133,7 +134,7 @@ TEST_F(NsccTraps, trap_7_base_rtt_falls_only_by_samples_that_may_lower_it_and_ne
 // [MRC-NSCC-CHOICE-5]
 TEST(nscc, d1_increments_of_800_gbps_need_more_than_32_bits) {
   Nscc n(config(800, 12000), at(kNow));
-  n.ack_ticks(kNow, 33280, 12000 + 9000, false, true, 0);
+  n.ack_ticks(kNow, 33280, 12000 + 9000, false, true);
   EXPECT_EQ(n.state().inc_bytes, int64_t{33280} * 166400);
   EXPECT_GT(n.state().inc_bytes, int64_t{UINT32_MAX});
 }
@@ -141,14 +142,9 @@ TEST(nscc, d1_increments_of_800_gbps_need_more_than_32_bits) {
 // The simulator's differences that its recordings do not show.
 class NsccHtsim : public ::testing::Test {
  protected:
-  NsccHtsim() : nscc(htsim(), at(kNow)) {}
-  static NsccConfig htsim() {
-    NsccConfig c = config();
-    c.mode = NsccMode::kHtsim;
-    return c;
-  }
+  NsccHtsim() : nscc(config(), at(kNow)) {}
   NsccState& s() { return NsccTestPeer::state(nscc); }
-  Nscc nscc;
+  HtsimNscc nscc;
 };
 
 // [MRC-NSCC-2]
@@ -164,28 +160,28 @@ TEST_F(NsccHtsim, d2_without_a_sample_the_average_decides) {
   s().avg_delay = 7e6;
   s().last_adjust_time = kNow * 1000;
   nscc.on_ack(at(kNow), 16, std::nullopt, false, 0, false);
-  EXPECT_EQ(nscc.last_branches(), kNsccNoSample | kNsccFair);
+  EXPECT_EQ(nscc.last_branches(), kStepNoSample | kStepFair);
 }
 
 TEST_F(NsccHtsim, d3_deadlines_are_strict) {
-  nscc.ack_ticks(kR * 1000, 10, kR * 1000, false, true, 0);
-  EXPECT_EQ(nscc.last_branches() & kNsccEta, 0);
-  nscc.ack_ticks(kR * 1000 + 1, 10, kR * 1000, false, true, 0);
-  EXPECT_NE(nscc.last_branches() & kNsccEta, 0);
+  nscc.ack_ticks(kR * 1000, 10, kR * 1000, false, true);
+  EXPECT_EQ(nscc.last_branches() & kStepEta, 0);
+  nscc.ack_ticks(kR * 1000 + 1, 10, kR * 1000, false, true);
+  EXPECT_NE(nscc.last_branches() & kStepEta, 0);
 }
 
 TEST_F(NsccHtsim, d4_d5_d12_d13_nack_and_timeout) {
   s().qa_endtime = kNow;
   s().inflight = 250000;
-  nscc.on_nack(at(kNow), kMtu, std::nullopt, false);  // any NACK is a trim
-  EXPECT_EQ(s().bytes_to_ignore, 250000);             // before the packet is removed
-  EXPECT_EQ(nscc.inflight(), 250000 - kMtu);
-  nscc.on_loss(at(kNow), kMtu);
+  nscc.on_nack(at(kNow), kPacket, std::nullopt, false);  // any NACK is a trim
+  EXPECT_EQ(s().bytes_to_ignore, 250000);                // before the packet is removed
+  EXPECT_EQ(nscc.inflight(), 250000 - kPacket);
+  nscc.on_loss(at(kNow), kPacket);
   EXPECT_EQ(s().bytes_ignored, 0);
   s().bytes_to_ignore = 0;
   s().qa_endtime = kNow;
   s().inflight = -1;
-  nscc.on_nack(at(kNow), kMtu, std::nullopt, true);
+  nscc.on_nack(at(kNow), kPacket, std::nullopt, true);
   EXPECT_EQ(s().bytes_to_ignore, int64_t{UINT32_MAX});
 }
 

@@ -1,0 +1,89 @@
+// NSCC as an entry of the registry: its parameters, and the object that a QP has.
+#include "core/congestion/nscc.h"
+
+#include "core/congestion/nscc_events.h"
+#include "core/congestion/nscc_gains.h"
+#include "core/congestion/nscc_window.h"
+#include "core/congestion/registry.h"
+
+namespace mrc::core {
+
+template class BasicNscc<NsccRules>;
+
+namespace {
+
+using Unit = CongestionUnit;
+constexpr double kMaxBytes = 1099511627776;  // 2^40
+constexpr CongestionParameter kParameters[] = {
+    {"max_cwnd", Unit::kBytes, 0, kMaxBytes, "0: derived", "largest window"},
+    {"target_delay", Unit::kTime, 0, 1e9, "0: derived", "queueing delay that NSCC aims at"},
+    {"fi", Unit::kNumber, 0, 1e12, "derived", "fair increase, bytes"},
+    {"fi_scale", Unit::kNumber, 0, 1e6, "derived", "fast increase, factor"},
+    {"eta", Unit::kNumber, 0, 1e12, "derived", "bytes that are added once a period"},
+    {"gamma", Unit::kNumber, 0, 1, "0.8", "strength of the multiplicative decrease"},
+    {"max_md_jump", Unit::kNumber, 0, 1, "0.5", "share of the window that a decrease leaves at least"},
+    {"qa_gate", Unit::kCount, 0, 62, "3", "quick adapt below the largest window >> gate"},
+    {"qa_threshold", Unit::kTime, 0, 1e9, "0: derived", "delay that triggers quick adapt"},
+    {"adjust_bytes", Unit::kBytes, 0, kMaxBytes, "0: derived", "increases are applied after so many bytes"},
+    {"adjust_period", Unit::kTime, 0, 1e9, "0: derived", "or after so long"},
+    {"disable_qa", Unit::kFlag, 0, 1, "false", "no quick adapt"},
+    {"sticky_qa_trigger", Unit::kFlag, 0, 1, "false", "keep the quick adapt trigger as the specification has it"},
+};
+
+NsccConfig nscc_config(const CongestionConfig& c, const CongestionFlow& flow) {
+  NsccConfig n;
+  n.line_rate_bps = c.line_rate_bps;
+  n.base_rtt = c.base_rtt;
+  n.target_delay_floor = c.host_jitter;
+  n.mtu = flow.mtu;
+  n.ack_bytes = flow.ack_bytes;
+  n.trimming = flow.trimming;
+  n.max_cwnd = static_cast<int64_t>(c.get("max_cwnd", 0));
+  n.target_delay = c.get_time("target_delay");
+  n.fi = c.get("fi", -1);
+  n.fi_scale = c.get("fi_scale", -1);
+  n.eta = c.get("eta", -1);
+  n.gamma = c.get("gamma", -1);
+  n.max_md_jump = c.get("max_md_jump", -1);
+  n.qa_gate = static_cast<int>(c.get("qa_gate", -1));
+  n.qa_threshold = c.get_time("qa_threshold");
+  n.adjust_bytes_threshold = static_cast<int64_t>(c.get("adjust_bytes", 0));
+  n.adjust_period_threshold = c.get_time("adjust_period");
+  n.disable_qa = c.get("disable_qa", 0) != 0;
+  n.sticky_qa_trigger = c.get("sticky_qa_trigger", 0) != 0;
+  return n;
+}
+
+class NsccControl final : public CongestionControl {
+ public:
+  NsccControl(const NsccConfig& config, Instant now) : nscc_(config, now) {}
+  void on_sent(uint32_t nominal) override { nscc_.on_send(nominal); }
+  void on_ack(Instant now, const AckSample& s) override {
+    nscc_.on_ack(now, s.rcvd_bytes_24, s.rtt, s.ecn_marked, s.rcv_cwnd_pen, s.restore_cwnd, s.may_lower_base);
+  }
+  void on_nack(Instant now, const NackSample& s) override {
+    nscc_.on_nack(now, s.nominal, s.rtt, s.trimmed, s.may_lower_base);
+  }
+  void on_loss(Instant now, uint32_t nominal, LossCause) override { nscc_.on_loss(now, nominal); }
+  void on_lost_packet_acked(uint32_t nominal) override { nscc_.on_lost_packet_acked(nominal); }
+  void on_measured(double line_rate_bps, Duration base_rtt) override { nscc_.set_measured(line_rate_bps, base_rtt); }
+  bool can_send(uint32_t nominal) const override { return nscc_.can_send(nominal); }
+  bool wants_ack(uint32_t nominal) const override { return nscc_.wants_ack(nominal); }
+  CongestionSnapshot snapshot() const override {
+    return {nscc_.cwnd(), nscc_.inflight(), nscc_.max_wnd(), nscc_.base_rtt(), nscc_.last_branches()};
+  }
+
+ private:
+  Nscc nscc_;
+};
+
+}  // namespace
+
+const CongestionAlgorithm kNsccAlgorithm = {
+    "nscc", "uet-1.0-nscc", "network signal congestion control of UET 1.0, which MRC 1.0 adopts [spec/nscc.md]",
+    kParameters,
+    [](const CongestionConfig& config, const CongestionFlow& flow, Instant now) -> std::unique_ptr<CongestionControl> {
+      return std::make_unique<NsccControl>(nscc_config(config, flow), now);
+    }};
+
+}  // namespace mrc::core

@@ -1,0 +1,55 @@
+// The congestion control algorithms that exist. Settings, CC profiles and the simulator choose by name, and their
+// messages list the names from here [MRC-CC-11]. How to add one: spec/congestion.md.
+#pragma once
+
+#include <absl/types/span.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/congestion/config.h"
+#include "core/congestion/control.h"
+
+namespace mrc::core {
+
+enum class CongestionUnit : uint8_t { kNumber, kCount, kBytes, kTime, kFlag };
+
+// `low` and `high` in the unit: times in nanoseconds.
+struct CongestionParameter {
+  const char* name;
+  CongestionUnit unit;
+  double low, high;
+  const char* unset;  // what applies when it is not set, for documentation
+  const char* sentence;
+};
+
+struct CongestionAlgorithm {
+  const char* name;          // of settings and of the simulator
+  const char* profile_name;  // of CC profiles (mrc_ctl.h); null: a profile without an algorithm
+  const char* sentence;
+  absl::Span<const CongestionParameter> parameters;
+  std::unique_ptr<CongestionControl> (*make)(const CongestionConfig&, const CongestionFlow&, Instant now);
+};
+
+// In the order of the table below.
+absl::Span<const CongestionAlgorithm* const> congestion_algorithms();
+// Null: there is none of that name.
+const CongestionAlgorithm* find_congestion_algorithm(std::string_view name);
+// `name` null: no congestion control. Null: no profile can have it.
+const CongestionAlgorithm* find_profile_algorithm(const char* name);
+// With one space between.
+std::string congestion_algorithm_names();
+std::unique_ptr<CongestionControl> make_congestion_control(const CongestionConfig& config, const CongestionFlow& flow,
+                                                           Instant now);
+
+// Every algorithm: one file that defines the constant, one line here. The first is the default.
+#define MRC_CONGESTION_ALGORITHMS(X) \
+  X(kNsccAlgorithm)                  \
+  X(kNoCongestionControl)
+
+#define MRC_DECLARE_ALGORITHM(constant) extern const CongestionAlgorithm constant;
+MRC_CONGESTION_ALGORITHMS(MRC_DECLARE_ALGORITHM)
+#undef MRC_DECLARE_ALGORITHM
+
+}  // namespace mrc::core
