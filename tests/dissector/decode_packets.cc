@@ -84,6 +84,21 @@ void put(json* f, const Plth& h) {
   (*f)["mrc.plth.port"] = h.port;
   (*f)["mrc.plth.port_base"] = h.port_base;
   (*f)["mrc.plth.ready"] = h.ready ? 1 : 0;
+  (*f)["mrc.plth.ports"] = h.ports ? 1 : 0;
+}
+
+void put(json* f, const Spth& h) {
+  (*f)["mrc.spth.total"] = h.total;
+  (*f)["mrc.spth.first"] = h.first;
+  (*f)["mrc.spth.set"] = h.set;
+  std::string ports;
+  for (const uint16_t port : h.ports)
+    for (const int byte : {port >> 8, port & 0xFF}) {
+      char text[4];
+      std::snprintf(text, sizeof text, "%s%02x", ports.empty() ? "" : ":", byte);
+      ports += text;
+    }
+  (*f)["mrc.spth.ports"] = ports;
 }
 
 void put_control(json* f, const Packet& p) {
@@ -118,6 +133,7 @@ void put_control(json* f, const Packet& p) {
       break;
     default:  // decode() lets no other opcode pass
       put(f, p.plth);
+      if (p.plth.ports) put(f, p.spth());
       break;
   }
 }

@@ -14,7 +14,8 @@ from packets import Flow, V4, V6
 # An opcode whose packets have the header, and the headers before it, for the vectors of single headers.
 HOSTS = {"METH": (0xC6, ""), "TSETH": (0xC6, "00070009"), "RETH": (0xC6, "00070009"), "ImmDt": (0xCB, "00070009" + "00" * 16),
          "AETH": (0xD1, ""), "SETH": (0xDC, ""), "CC_STATE": (0xDC, "00" * 28), "NETH": (0xDD, ""), "PETH": (0xDE, ""),
-         "ERTH": (0xD8, ""), "EETH": (0xD9, ""), "PLTH": (0xDA, "")}
+         "ERTH": (0xD8, ""), "EETH": (0xD9, ""), "PLTH": (0xDA, ""),
+         "SPTH": (0xDB, "01" + "00" * 31 + "40000000")}
 TAILS = {"METH": "00" * 12 + "00000008" + "00" * 4, "TSETH": "00" * 12 + "00000008" + "00" * 4, "RETH": "00" * 4, "SETH": "00" * 8}
 
 
@@ -62,7 +63,7 @@ def headers_as_the_vectors_say(path):
             records.append((V6, packets.with_icrc(V6, bytes.fromhex(v["hex"]))))
             continue
         opcode, before = HOSTS[v["header"]]
-        dqp = "000002" if opcode in (0xD8, 0xD9, 0xDA) else "000123"
+        dqp = "000002" if opcode in (0xD8, 0xD9, 0xDA, 0xDB) else "000123"
         bth = f"{opcode:02x}00ffff00{dqp}{'10' if v['header'] == 'TSETH' else '00'}000000"
         records.append((V6, packets.with_icrc(V6, bytes.fromhex(bth + before + v["hex"] + TAILS.get(v["header"], "")))))
     assert {v["header"] for v in vectors} == {"BTH", *HOSTS}
@@ -73,6 +74,8 @@ def headers_as_the_vectors_say(path):
                 continue  # these two share their bytes; the other one is not shown
             if name in ("va", "nonce", "sack_bitmap"):
                 value = int(value, 0)
+            if header == "spth" and name == "ports":
+                value = ":".join(f"{byte:02x}" for port in value for byte in port.to_bytes(2, "big"))
             got = tree.get(f"mrc.{header}.{name}")
             if name == "addr":
                 got, value = packets.ipaddress.ip_address(got), packets.ipaddress.ip_address(value)

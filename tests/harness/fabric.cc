@@ -16,6 +16,8 @@ void Node::on_trace(const TraceEntry& e) {
 }
 
 namespace {
+constexpr uint32_t kFirstEv = 49152;
+
 IpAddress address(int node, int plane) {
   return IpAddress::v4(10, static_cast<uint8_t>(plane), static_cast<uint8_t>(node >> 8),
                        static_cast<uint8_t>(node + 1));
@@ -25,22 +27,27 @@ IpAddress address(int node, int plane) {
 Fabric::Fabric(const FabricConfig& config)
     : config_(config), net_(config.seed * 7919 + 1, config.planes), burst_(std::make_unique<TxBurst>()) {
   for (int n = 0; n < config.nodes; ++n) {
-    auto node = std::make_unique<Node>(n);
-    EndpointConfig c = config.endpoint;
-    c.seed = config.seed * 1000003 + static_cast<uint64_t>(n);
-    c.planes.clear();
-    c.evs.clear();
-    for (int p = 0; p < config.planes; ++p) {
-      c.planes.push_back({address(n, p), 4791});
-      net_.attach(n, p, address(n, p));
-    }
-    for (int i = 0; i < config.evs_per_plane + config.backups_per_plane; ++i)
-      for (int p = 0; p < config.planes; ++p)
-        c.evs.push_back({static_cast<uint32_t>(49152 + i * config.planes + p), static_cast<uint8_t>(p)});
-    c.ev_active = static_cast<uint32_t>(config.evs_per_plane * config.planes);
-    node->endpoint = std::make_unique<Endpoint>(c, node.get(), node.get());
-    nodes_.push_back(std::move(node));
+    for (int p = 0; p < config.planes; ++p) net_.attach(n, p, address(n, p));
+    nodes_.push_back(std::make_unique<Node>(n));
+    start(n, config.seed * 1000003 + static_cast<uint64_t>(n), kFirstEv);
   }
+}
+
+void Fabric::start(int n, uint64_t seed, uint32_t first_ev) {
+  EndpointConfig c = config_.endpoint;
+  c.seed = seed;
+  c.planes.clear();
+  c.evs.clear();
+  for (int p = 0; p < config_.planes; ++p) c.planes.push_back({address(n, p), 4791});
+  for (int i = 0; i < config_.evs_per_plane + config_.backups_per_plane; ++i)
+    for (int p = 0; p < config_.planes; ++p)
+      c.evs.push_back({first_ev + static_cast<uint32_t>(i * config_.planes + p), static_cast<uint8_t>(p)});
+  c.ev_active = static_cast<uint32_t>(config_.evs_per_plane * config_.planes);
+  node(n).endpoint = std::make_unique<Endpoint>(c, &node(n), &node(n));
+}
+
+void Fabric::restart(int n, uint32_t first_ev) {
+  start(n, config_.seed * 1000003 + static_cast<uint64_t>(n) + 0x1000, first_ev);
 }
 
 PeerDescription Fabric::describe(int node) const {

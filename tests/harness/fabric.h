@@ -75,6 +75,8 @@ class Fabric {
   Instant now() const { return now_; }
   const FabricConfig& config() const { return config_; }
 
+  // A new process at the node's addresses: an endpoint that knows nothing of the old one, with EVs from that port on.
+  void restart(int node, uint32_t first_ev);
   core::PeerDescription describe(int node) const;
   core::PeerId peer(int from, int to);
   core::Qp* make_qp(int node, const core::QpCaps& caps = {128, 128, 4, 64});
@@ -98,6 +100,7 @@ class Fabric {
   void record(std::vector<TraceRecord>* trace);
 
  private:
+  void start(int node, uint64_t seed, uint32_t first_ev);
   bool advance(Instant limit);     // to the next wake-up; false when nothing is pending
   bool step_until(Instant limit);  // the clock goes no further than `limit`
 

@@ -68,7 +68,7 @@ TEST(Hostile, ForeignPKeysAreAccepted) {
 
 // [MRC-EVP-2]: of the four that the field can hold, operations 0 and 1 are answered.
 TEST(Hostile, UnknownEndpointOperationsGetNoAnswer) {
-  Pair p;
+  Pair p(without_questions());
   const IpAddress from = p.fabric.describe(1).planes[0].addr;
   for (int op = 0; op < 4; ++op) {
     std::vector<uint8_t> out(64);

@@ -62,6 +62,7 @@ struct Learners {
   void expect_calm() {
     for (int n = 0; n < 2; ++n) {
       EXPECT_EQ(counters(n).drop_source, 0u);
+      EXPECT_EQ(counters(n).drop_source_port, 0u);
       EXPECT_EQ(counters(n).plane_suspensions, 0u);
     }
   }
@@ -179,6 +180,24 @@ TEST(Learn, APeerWithoutTheExtensionIsReachedOverPlaneOneAlone) {
   EXPECT_EQ(l.counters(0).qp_errors, 0u);
 }
 
+// [MRC-EXT-9]: it refuses requests with an SPTH and answers the others.
+TEST(Learn, OlderSoftwareTellsItsPlanesAndNoSourcePorts) {
+  Learners l([](Fabric* f) {
+    f->net().set_filter([](int, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
+      return is_opcode(bytes, wire::Opcode::kPlaneRequest) && bytes.size() > 52;
+    });
+  });
+  l.pass(Duration::seconds(10));
+  for (int n = 0; n < 2; ++n) {
+    EXPECT_EQ(l.counters(n).planes_learnt, 3u);
+    EXPECT_EQ(l.counters(n).tx_port_requests, 13u);  // one more by a question of the peer
+    EXPECT_EQ(l.counters(n).port_sets_learnt, 0u);
+  }
+  EXPECT_TRUE(l.transfer(4));
+  EXPECT_EQ(l.planes_in_use(), 4);
+  for (int n = 0; n < 2; ++n) EXPECT_EQ(l.counters(n).drop_source_port, 0u);
+}
+
 TEST(Learn, ALaterQpAsksAgain) {
   Learners l([](Fabric* f) {
     f->net().set_filter([](int, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
@@ -218,7 +237,8 @@ TEST(Learn, ForgedAnswersChangeNothing) {
   Learners l([&](Fabric* f) {
     f->net().set_filter([&](int node, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
       if (!is_opcode(bytes, wire::Opcode::kPlaneRequest)) return false;
-      if (node == 0) nonce = wire::Plth::decode(&bytes[wire::Bth::kSize]).nonce;
+      const wire::Plth asked = wire::Plth::decode(&bytes[wire::Bth::kSize]);
+      if (node == 0 && !asked.ports) nonce = asked.nonce;
       return true;
     });
   });

@@ -20,6 +20,12 @@ using harness::TraceRecord;
 
 inline constexpr uint8_t kFill = 0xEE;  // what the target holds before anything has arrived
 
+// For tests that count or time each packet: no questions for source ports at the start.
+inline FabricConfig without_questions(FabricConfig config = {}) {
+  config.endpoint.compare_source_ports = false;
+  return config;
+}
+
 struct Pair {
   explicit Pair(const FabricConfig& config = {}, const QpAttr& attr = {}, size_t bytes = 1 << 20,
                 const QpCaps& caps = {128, 128, 4, 64})

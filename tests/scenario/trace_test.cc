@@ -38,7 +38,7 @@ Traced run(const FabricConfig& config, Change change) {
 }
 
 TEST(Trace, EveryBurstSaysWhyItTakesItsPath) {
-  const Traced t = run({}, [](Pair*) {});
+  const Traced t = run(without_questions(), [](Pair*) {});
   uint64_t chosen = 0;
   bool any = false;
   for (const TraceRecord& r : t.all) {

@@ -130,7 +130,11 @@ local HEADERS = {
     { 3, 1, "slot", "Process slot" }, { 4, 8, "nonce", "Nonce", hex = true },
     { 12, 16, "addr", "Address on that plane", address = true }, { 28, 2, "port", "Port of process slot 0" },
     { 30, 2, "port_base", "Port base" }, { 32, 1, "ready", "The asker's address is heard", 0x80 },
-    { 32, 1, "reserved", "Reserved", 0x7F, reserved = true }, { 33, 3, "reserved2", "Reserved", reserved = true } } },
+    { 32, 1, "ports", "A list of source ports follows", 0x40 },
+    { 32, 1, "reserved", "Reserved", 0x3F, reserved = true }, { 33, 3, "reserved2", "Reserved", reserved = true } } },
+  spth = { bytes = 76, name = "SPTH", text = "Source Port Header (extension)", fields = {
+    { 0, 2, "total", "Source ports of the plane" }, { 2, 2, "first", "Index of the first one here" },
+    { 4, 4, "set", "Identifier of the list", hex = true }, { 8, 68, "ports", "Source ports" } } },
 }
 
 -- Protocol fields, made from the tables --------------------------------------------------------------------------------
@@ -443,7 +447,9 @@ local SPEAK = {
   plth = function(w, v, tree)
     w:say("plane=%d of %d%s", v.plane, v.planes, v.ready == 1 and " ready" or "")
     if v.version ~= 1 then tree:add_proto_expert_info(E.value.expert) end
+    w.ports = v.ports == 1
   end,
+  spth = function(w, v) w:say("source ports from %d of %d", v.first, v.total) end,
 }
 
 function Walk:header(key)
@@ -536,6 +542,7 @@ function Walk:packet()
   for _, key in ipairs(o.headers) do
     if not self:header(key) then return end
   end
+  if self.ports and not self:header("spth") then return end
   self:body(o)
 end
 

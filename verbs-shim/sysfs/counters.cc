@@ -25,7 +25,7 @@ const PortCounter kPortCounters[] = {
     {"local_link_integrity_errors", {}},
     {"multicast_rcv_packets", {}},
     {"multicast_xmit_packets", {}},
-    {"port_rcv_constraint_errors", {"drop_source"}},
+    {"port_rcv_constraint_errors", {"drop_source", "drop_source_port"}},
     {"port_rcv_data", {"rx_bytes"}, 4},
     {"port_rcv_errors", {"drop_decode", "drop_icrc"}},
     {"port_rcv_packets", {"rx_packets"}},

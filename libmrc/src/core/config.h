@@ -58,6 +58,8 @@ struct EndpointConfig {
   // SACKs and ACKs before data of the same QP too: where bursts are single packets an answer costs next to nothing, and
   // behind a window of data it would come a round trip late.
   bool answers_first = false;
+  // Ask peers for their source ports, and drop their packets from others [MRC-SEC-9].
+  bool compare_source_ports = true;
   bool hold_without_recv_wqe = true;  // WriteIMM without receive WQE: hold it; false: NAK and error
   CongestionConfig congestion;
   uint32_t max_qps = 65536;

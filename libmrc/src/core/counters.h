@@ -30,6 +30,9 @@ namespace mrc::core {
   X(tx_plane_requests, "questions for a peer's planes sent")                      \
   X(rx_plane_requests, "questions for our planes answered")                       \
   X(planes_learnt, "planes of peers learnt or corrected by their answers")        \
+  X(tx_port_requests, "questions for a peer's source ports sent")                 \
+  X(rx_port_requests, "questions for our source ports answered")                  \
+  X(port_sets_learnt, "sets of source ports announced by peers")                  \
   X(rx_duplicates, "request packets that had already arrived")                    \
   X(rx_trimmed, "trimmed packets received")                                       \
   X(rx_ecn, "request packets received with a CE mark")                            \
@@ -37,6 +40,7 @@ namespace mrc::core {
   X(drop_icrc, "packets dropped: ICRC wrong")                                     \
   X(drop_no_qp, "packets dropped: no such QP")                                    \
   X(drop_source, "packets dropped: not from an address of the QP's peer")         \
+  X(drop_source_port, "packets dropped: from a port not announced by the peer")   \
   X(drop_beside_pipe, "packets dropped: from the network, while shared memory brings the peer's") \
   X(drop_state, "packets dropped: QP not ready for them")                         \
   X(drop_window, "packets dropped or NACKed: PSN outside the window")             \

@@ -14,9 +14,11 @@ EndpointImpl::EndpointImpl(const EndpointConfig& c, Sink* s, TraceSink* t)
       trace_sink(t),
       rng(c.seed),
       message_secret(Rng(~c.seed).next() | 1),
+      own_ports(c),
       memory(rng.next()),
       plane_counters(c.planes.size()),
-      reply_limiter_(message_secret) {
+      reply_limiter_(message_secret),
+      nonces_(message_secret + 1) {
   ops_.reserve(256);
 }
 
@@ -112,6 +114,7 @@ bool EndpointImpl::modify(Instant now, Qp* qp, QpState to, const QpAttr& attr) {
       qp->peer->path_mtu = std::max(qp->peer->path_mtu, attr.path_mtu);
       rearm_peer(qp->peer);
       start_learning(now, qp->peer);
+      start_port_question(now, qp->peer);
       qp->responder.start();
       qp->state = to;
       break;

@@ -1,6 +1,6 @@
 // EndpointImpl: what the endpoint is made of. Split by concern: endpoint.cc (commands, QP table, lists), endpoint_rx.cc
 // (dispatch of received packets), endpoint_tx.cc (what leaves next), endpoint_ops.cc (EV probes, port status, planes),
-// endpoint_learn.cc (a peer's planes asked for).
+// endpoint_learn.cc (a peer's planes asked for), endpoint_ports.cc (a peer's source ports).
 #pragma once
 
 #include <algorithm>
@@ -17,22 +17,49 @@
 #include "core/peer_paths.h"
 #include "core/qp.h"
 #include "core/reply_limiter.h"
+#include "core/source_ports.h"
 #include "core/timer_heap.h"
 #include "core/tx_window.h"
 #include "wire/packet.h"
 
 namespace mrc::core {
 
-// The question for a peer's planes, as long as it is open [MRC-EXT-2].
-struct Learning {
+// A question to a peer that is repeated with a doubling pause until it is answered or the tries are used up [MRC-EXT-2].
+struct Question {
+  static constexpr uint8_t kMaxTries = 12;
+  static constexpr Duration kFirstPause = Duration::milliseconds(5);
+  static constexpr uint8_t kMaxDoublings = 7;               // 640 ms between the last ones
+  static constexpr Duration kFresh = Duration::seconds(1);  // so long no other QP asks again
+
   uint64_t nonce = 0;
-  uint64_t heard = 0;   // nonce of the peer's latest question
-  uint32_t open = 0;    // bit per plane whose answer is missing or says that we are not heard there yet
-  uint32_t in_use = 1;  // bit per plane on which both ends hear each other
   uint8_t tries = 0;
   Instant asked = Instant::from_ns(INT64_MIN / 4);
   Instant next = Instant::never();  // when it is asked again
   Instant begun = Instant::from_ns(INT64_MIN / 4);
+
+  bool exhausted() const { return tries >= kMaxTries; }
+  void count_try(Instant now) {
+    asked = now;
+    next = now + kFirstPause * (1 << std::min(tries, kMaxDoublings));
+    ++tries;
+  }
+  // No sooner than a first repetition.
+  void restart(Instant now) {
+    tries = 0;
+    next = std::max(now, asked + kFirstPause);
+  }
+};
+
+// For a peer's planes.
+struct Learning : Question {
+  uint64_t heard = 0;   // nonce of the peer's latest question
+  uint32_t open = 0;    // bit per plane whose answer is missing or says that we are not heard there yet
+  uint32_t in_use = 1;  // bit per plane on which both ends hear each other
+};
+
+// For a peer's source ports; the tries are those of the part that is due [MRC-EXT-9].
+struct PortQuestion : Question {
+  bool open = false;
 };
 
 struct Peer {
@@ -60,6 +87,17 @@ struct Peer {
     if (pipe != 0) standing = pipe;
     return standing == pipe;
   }
+  // May packets from that address, one of the peer's, have this source port? Ports are compared per address: the same
+  // port of another address of that host may be anybody's [MRC-SEC-9].
+  bool sends_from(const IpAddress& addr, uint8_t plane, uint16_t port) const {
+    if (!source_ports.announced()) return true;
+    if (plane < description.planes.size() && description.planes[plane].addr == addr &&
+        source_ports.contains(plane, port))
+      return true;
+    for (size_t i = 0; i < description.planes.size(); ++i)
+      if (description.planes[i].addr == addr && source_ports.contains(static_cast<uint8_t>(i), port)) return true;
+    return false;
+  }
   // Only records of destroyed QPs refer to it: nothing is sent there but answers.
   bool left() const { return refs == graves; }
   PeerId id;
@@ -70,6 +108,8 @@ struct Peer {
   PeerPaths paths;
   TimerNode timer;
   Learning learning;
+  PortQuestion port_question;
+  PeerSourcePorts source_ports;
   bool reflects = false;  // it repeats the timestamp of an endpoint request [MRC-EVP-4]
   // Round trips that any QP to this peer has seen lately: a QP that has none of its own, or old ones, must not take the
   // queue that its neighbours make for silence.
@@ -83,13 +123,14 @@ struct Peer {
 
 // A control packet that belongs to no stream of SACKs: NACK, probe, endpoint request or response. Built when it is due,
 // ICRC and all, and sent with the next burst that its plane takes.
+inline constexpr uint32_t kControlRoom = 128;  // the largest, SPTH and ICRC included, is as long
 struct OneOff {
   wire::Flow flow;
   uint8_t plane = 0;
   uint16_t ev_index = 0;
   uint8_t length = 0;
   uint16_t padding = 0;  // zeros between headers and ICRC
-  std::array<uint8_t, kHeaderRoom> bytes;
+  std::array<uint8_t, kControlRoom> bytes;
 };
 
 // Intrusive list of QPs through one of their links.
@@ -168,7 +209,8 @@ class EndpointImpl {
   // endpoint_rx.cc
   void handle_rx(Instant now, const RxBurst& burst);
   void dispatch(Instant now, const RxBurst& burst, const wire::Packet& p, uint32_t bytes);
-  bool is_from(Peer* peer, const RxBurst& burst);
+  bool is_from(Instant now, Peer* peer, const RxBurst& burst);
+  void on_foreign_port(Instant now, Peer* p);  // endpoint_ports.cc
   void answer_for_tombstone(Instant now, const RxBurst& burst, const wire::Packet& p);
   void ack_for_tombstone(Instant now, Tombstone* t);
 
@@ -221,10 +263,16 @@ class EndpointImpl {
   void on_plane_request(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p);
   bool hears(const wire::Flow& flow, const wire::Plth& ask) const;
   void ask_back(Instant now, const wire::Flow& flow, const wire::Plth& ask);
-  void on_plane_response(Instant now, const wire::Flow& flow, const wire::Packet& p);
+  void on_plane_response(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p);
   bool learn_plane(Peer* to, const wire::Plth& told);
   void use_plane(Instant now, Peer* to, uint8_t plane, bool ready);
   void handle_learn_timeouts(Instant now);
+
+  // endpoint_ports.cc
+  void start_port_question(Instant now, Peer* p);
+  void open_port_question(Instant now, Peer* p);
+  void ask_for_ports(Instant now, Peer* p);
+  bool on_announced_ports(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p);
 
   void set_plane_up(Instant now, uint8_t plane, bool up);
   uint32_t all_planes() const { return config.planes.size() >= 32 ? UINT32_MAX : (1u << config.planes.size()) - 1; }
@@ -236,6 +284,7 @@ class EndpointImpl {
   TraceSink* const trace_sink;
   Rng rng;
   const uint64_t message_secret;  // odd; keeps a sender from making two messages look alike [MRC-SEC-1]
+  const OwnSourcePorts own_ports;
   MemoryTable memory;
   Counters counters;
   std::vector<PlaneCounters> plane_counters;
@@ -280,6 +329,7 @@ class EndpointImpl {
   OneOffQueue one_offs_{kMaxOneOffs};
   OneOffQueue replies_{kMaxReplies};  // to connectionless requests
   ReplyLimiter reply_limiter_;
+  Rng nonces_;  // of questions for source ports
   std::vector<uint8_t> padded_;        // the padded one that poll_tx() has handed out
   std::vector<Tombstone> tombstones_;  // by slot like qps_; one goes when its number is used again
   std::vector<EndpointOpRecord> ops_;

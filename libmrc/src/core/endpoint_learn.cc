@@ -15,10 +15,6 @@ namespace mrc::core {
 
 namespace {
 
-constexpr uint8_t kMaxTries = 12;
-constexpr Duration kFirstPause = Duration::milliseconds(5);
-constexpr uint8_t kMaxDoublings = 7;               // 640 ms between the last ones
-constexpr Duration kFresh = Duration::seconds(1);  // so long no other QP asks again
 constexpr uint32_t kMaxPlanes = 32;
 
 // An address to which packets may be sent at all: no peer may point us at a group or at nobody.
@@ -31,7 +27,7 @@ bool sendable(const IpAddress& addr) {
 }  // namespace
 
 void EndpointImpl::start_learning(Instant now, Peer* p) {
-  if (!p->description.learn || now - p->learning.begun < kFresh) return;
+  if (!p->description.learn || now - p->learning.begun < Question::kFresh) return;
   Learning& l = p->learning;
   l.begun = now;
   l.nonce = rng.next();
@@ -44,10 +40,8 @@ void EndpointImpl::start_learning(Instant now, Peer* p) {
 void EndpointImpl::ask_for_planes(Instant now, Peer* p) {
   Learning& l = p->learning;
   l.next = Instant::never();
-  if (l.open == 0 || l.tries >= kMaxTries) return;
-  l.asked = now;
-  l.next = now + kFirstPause * (1 << std::min(l.tries, kMaxDoublings));
-  ++l.tries;
+  if (l.open == 0 || l.exhausted()) return;
+  l.count_try(now);
   timers.set(&learn_timer_, std::min(learn_timer_.deadline, l.next));
   uint16_t ev;
   wire::Flow flow;
@@ -101,10 +95,13 @@ void EndpointImpl::on_plane_request(Instant now, const wire::Flow& flow, uint8_t
       tell.port_base = config.slot_ports[tell.plane].base;
     }
   }
-  uint8_t packet[kHeaderRoom];
-  const uint32_t asked = wire::packet_bytes(p.bth.opcode, false, 0);
-  if (queue_reply(now, back, ev, packet, wire::encode_plane_response(packet, bth, tell), asked))
-    ++counters.rx_plane_requests;
+  wire::Spth ports;
+  if (p.plth.ports) ports = own_ports.part(p.plth.plane, p.spth().first);
+  uint8_t packet[kControlRoom];
+  const uint32_t asked = wire::packet_bytes(p.bth.opcode, false, p.payload_len);
+  const uint32_t length = wire::encode_plane_response(packet, bth, tell, p.plth.ports ? &ports : nullptr);
+  if (queue_reply(now, back, ev, packet, length, asked))
+    ++(p.plth.ports ? counters.rx_port_requests : counters.rx_plane_requests);
   ask_back(now, flow, p.plth);
 }
 
@@ -127,22 +124,30 @@ bool EndpointImpl::hears(const wire::Flow& flow, const wire::Plth& ask) const {
 }
 
 // A peer that asks is there, and hears us soon: what we still want to know is asked again, once for each question of
-// the peer's, and no sooner than a first repetition would be, whatever arrives [MRC-EXT-7].
+// the peer's, and no sooner than a first repetition would be, whatever arrives [MRC-EXT-7] [MRC-EXT-9].
 void EndpointImpl::ask_back(Instant now, const wire::Flow& flow, const wire::Plth& ask) {
   for (auto& p : peers_) {
-    if (p == nullptr || p->learning.open == 0 || ask.nonce == p->learning.heard || !is_asker(*p, flow, ask)) continue;
-    Learning& l = p->learning;
-    l.heard = ask.nonce;
-    l.tries = 0;
-    l.next = std::max(now, l.asked + kFirstPause);
-    timers.set(&learn_timer_, std::min(learn_timer_.deadline, l.next));
+    if (p == nullptr || (p->learning.open == 0 && !p->port_question.open) || ask.nonce == p->learning.heard ||
+        !is_asker(*p, flow, ask))
+      continue;
+    p->learning.heard = ask.nonce;
+    const auto again = [&](Question* question) {
+      question->restart(now);
+      timers.set(&learn_timer_, std::min(learn_timer_.deadline, question->next));
+    };
+    if (p->learning.open != 0) again(&p->learning);
+    if (p->port_question.open) again(&p->port_question);
   }
 }
 
 // Heard only from the address that was asked, with the nonce of the open question, until the plane is settled
 // [MRC-EXT-4].
-void EndpointImpl::on_plane_response(Instant now, const wire::Flow& flow, const wire::Packet& p) {
+void EndpointImpl::on_plane_response(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p) {
   const wire::Plth& told = p.plth;
+  if (told.ports) {
+    if (!on_announced_ports(now, flow, plane, p)) ++counters.drop_stale;
+    return;
+  }
   for (auto& candidate : peers_) {
     Peer* to = candidate.get();
     if (to == nullptr || to->learning.open == 0 || told.nonce != to->learning.nonce ||
@@ -198,7 +203,8 @@ void EndpointImpl::handle_learn_timeouts(Instant now) {
   for (auto& p : peers_) {
     if (!p) continue;
     if (p->learning.next <= now) ask_for_planes(now, p.get());
-    next = std::min(next, p->learning.next);
+    if (p->port_question.next <= now) ask_for_ports(now, p.get());
+    next = std::min({next, p->learning.next, p->port_question.next});
   }
   timers.set(&learn_timer_, next);
 }

@@ -37,7 +37,7 @@ void EndpointImpl::handle_rx(Instant now, const RxBurst& burst) {
       ++counters.rx_trimmed;
       Qp* qp = find_qp(p.bth.dqp);
       if (qp != nullptr && wire::is_request(p.bth.opcode) &&
-          (qp->state == QpState::kRtr || qp->state == QpState::kRts) && is_from(qp->peer, burst))
+          (qp->state == QpState::kRtr || qp->state == QpState::kRts) && is_from(now, qp->peer, burst))
         qp->responder.on_trimmed(now, burst.flow, p, last_hop);
       continue;
     }
@@ -64,13 +64,17 @@ void EndpointImpl::handle_rx(Instant now, const RxBurst& burst) {
 }
 
 // Could the peer have sent it? Otherwise it is counted [MRC-SEC-9].
-bool EndpointImpl::is_from(Peer* peer, const RxBurst& burst) {
+bool EndpointImpl::is_from(Instant now, Peer* peer, const RxBurst& burst) {
   if (!peer->owns(burst.flow.src, burst.plane)) {
     ++counters.drop_source;
     return false;
   }
   if (!peer->comes_by(burst.plane, burst.pipe)) {
     ++counters.drop_beside_pipe;
+    return false;
+  }
+  if (!peer->sends_from(burst.flow.src, burst.plane, burst.flow.src_port)) {
+    on_foreign_port(now, peer);
     return false;
   }
   return true;
@@ -83,7 +87,7 @@ void EndpointImpl::dispatch(Instant now, const RxBurst& burst, const wire::Packe
   if (p.bth.opcode == Opcode::kEndpointRequest) return on_endpoint_request(now, flow, plane, p, bytes);
   if (p.bth.opcode == Opcode::kEndpointResponse) return on_endpoint_response(now, flow, p);
   if (p.bth.opcode == Opcode::kPlaneRequest) return on_plane_request(now, flow, plane, p);
-  if (p.bth.opcode == Opcode::kPlaneResponse) return on_plane_response(now, flow, p);
+  if (p.bth.opcode == Opcode::kPlaneResponse) return on_plane_response(now, flow, plane, p);
 
   Qp* qp = find_qp(p.bth.dqp);
   if (qp == nullptr) {
@@ -95,7 +99,7 @@ void EndpointImpl::dispatch(Instant now, const RxBurst& burst, const wire::Packe
     ++counters.drop_state;
     return;
   }
-  if (!is_from(qp->peer, burst)) return;
+  if (!is_from(now, qp->peer, burst)) return;
   const bool receiving = qp->state == QpState::kRtr || qp->state == QpState::kRts;
   if (wire::is_request(p.bth.opcode) || p.bth.opcode == Opcode::kProbe) {
     if (p.bth.opcode == Opcode::kProbe) ++counters.rx_probes;
@@ -142,7 +146,7 @@ void EndpointImpl::answer_for_tombstone(Instant now, const RxBurst& burst, const
   Tombstone& t = tombstones_[index];
   if (t.last.qpn != p.bth.dqp || now - t.answered < config.ack_delay) return;
   Peer* from = peer(t.peer);
-  if (from == nullptr || !is_from(from, burst)) return;
+  if (from == nullptr || !is_from(now, from, burst)) return;
   const bool probe = p.bth.opcode == wire::Opcode::kProbe;
   if (probe || p.bth.psn <= t.last.psn) ack_for_tombstone(now, &t);
 }

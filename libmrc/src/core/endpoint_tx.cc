@@ -52,7 +52,7 @@ bool EndpointImpl::queue_reply(Instant now, const wire::Flow& flow, uint16_t ev,
 
 bool EndpointImpl::OneOffQueue::push(const EndpointConfig& c, const wire::Flow& flow, uint16_t ev,
                                      const uint8_t* headers, uint32_t length, uint32_t padding) {
-  if (count == slots.size() || length + wire::kIcrcBytes > kHeaderRoom) return false;
+  if (count == slots.size() || length + wire::kIcrcBytes > kControlRoom) return false;
   OneOff& o = slots[(head + count++) % slots.size()];
   o.flow = flow;
   o.plane = c.evs[ev].plane;

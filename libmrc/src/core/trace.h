@@ -64,6 +64,7 @@ namespace mrc::core {
   X(kLearnt, "learnt", "the peer told its planes")                                               \
   X(kUndecodable, "undecodable", "the packet is malformed")                                      \
   X(kIcrc, "icrc", "the ICRC is wrong")                                                          \
+  X(kSourcePort, "source_port", "the peer has not announced the source port")                    \
   X(kOutside, "outside_window", "the PSN is outside the window")                                 \
   X(kRefused, "refused", "the packet's key, range or form is not allowed")                        \
   X(kMisfit, "misfit", "the packet does not fit the message that it claims to belong to")        \

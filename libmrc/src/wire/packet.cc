@@ -73,7 +73,14 @@ DecodeError decode_control_headers(Cursor* c, Packet* out) {
       return c->take(&out->eeth) ? DecodeError::kOk : DecodeError::kShortEeth;
     case Opcode::kPlaneRequest:
     case Opcode::kPlaneResponse:
-      return c->take(&out->plth) ? DecodeError::kOk : DecodeError::kShortPlth;
+      if (!c->take(&out->plth)) return DecodeError::kShortPlth;
+      if (!out->plth.ports) return DecodeError::kOk;
+      if (c->left < Spth::kSize) return DecodeError::kShortSpth;
+      out->payload = c->p;
+      out->payload_len = Spth::kSize;
+      c->p += Spth::kSize;
+      c->left -= Spth::kSize;
+      return DecodeError::kOk;
     default:
       return DecodeError::kUnknownOpcode;
   }
@@ -113,6 +120,14 @@ uint32_t encode_control(uint8_t* out, Opcode op, const Bth& bth, const Header& h
   b.encode(out);
   header.encode(out + Bth::kSize);
   return Bth::kSize + Header::kSize;
+}
+
+uint32_t encode_planes(uint8_t* out, Opcode op, const Bth& bth, Plth plth, const Spth* spth) {
+  plth.ports = spth != nullptr;
+  const uint32_t n = encode_control(out, op, bth, plth);
+  if (spth == nullptr) return n;
+  spth->encode(out + n);
+  return n + Spth::kSize;
 }
 
 }  // namespace
@@ -156,11 +171,11 @@ uint32_t encode_endpoint_request(uint8_t* out, const Bth& bth, const Erth& erth)
 uint32_t encode_endpoint_response(uint8_t* out, const Bth& bth, const Eeth& eeth) {
   return encode_control(out, Opcode::kEndpointResponse, bth, eeth);
 }
-uint32_t encode_plane_request(uint8_t* out, const Bth& bth, const Plth& plth) {
-  return encode_control(out, Opcode::kPlaneRequest, bth, plth);
+uint32_t encode_plane_request(uint8_t* out, const Bth& bth, const Plth& plth, const Spth* spth) {
+  return encode_planes(out, Opcode::kPlaneRequest, bth, plth, spth);
 }
-uint32_t encode_plane_response(uint8_t* out, const Bth& bth, const Plth& plth) {
-  return encode_control(out, Opcode::kPlaneResponse, bth, plth);
+uint32_t encode_plane_response(uint8_t* out, const Bth& bth, const Plth& plth, const Spth* spth) {
+  return encode_planes(out, Opcode::kPlaneResponse, bth, plth, spth);
 }
 
 uint32_t encode_packet(uint8_t* out, const Packet& packet) {
@@ -179,9 +194,11 @@ uint32_t encode_packet(uint8_t* out, const Packet& packet) {
     case Opcode::kEndpointResponse:
       return encode_endpoint_response(out, packet.bth, packet.eeth);
     case Opcode::kPlaneRequest:
-      return encode_plane_request(out, packet.bth, packet.plth);
-    case Opcode::kPlaneResponse:
-      return encode_plane_response(out, packet.bth, packet.plth);
+    case Opcode::kPlaneResponse: {
+      Spth spth;
+      if (packet.plth.ports) spth = packet.spth();
+      return encode_planes(out, op, packet.bth, packet.plth, packet.plth.ports ? &spth : nullptr);
+    }
     default:
       break;
   }

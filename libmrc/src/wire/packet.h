@@ -19,6 +19,7 @@
 #include "wire/plth.h"
 #include "wire/reth.h"
 #include "wire/seth.h"
+#include "wire/spth.h"
 #include "wire/tseth.h"
 #include "wire/udp.h"
 
@@ -41,6 +42,7 @@ enum class DecodeError : uint8_t {
   kShortErth,
   kShortEeth,
   kShortPlth,
+  kShortSpth,
   kShortIcrc,      // headers are whole, fewer than four bytes follow
   kBadPad,         // pad count does not fit the bytes between headers and ICRC, or is not allowed here
   kBadPayload,     // payload length contradicts opcode and RETH.dmalen
@@ -69,8 +71,8 @@ struct Packet {
   Meth meth;             // requests
   Tseth tseth;           // requests with bth.ts
   bool trimmed = false;  // only bth, meth and, with bth.ts, tseth were decoded; the union is not valid
-  const uint8_t* payload = nullptr;
-  uint32_t payload_len = 0;  // without pad and ICRC
+  const uint8_t* payload = nullptr;  // with plth.ports, the SPTH
+  uint32_t payload_len = 0;          // without pad and ICRC
   union {
     RequestHeaders req;  // is_request; req.imm only if with_imm
     Aeth aeth;           // kAck
@@ -79,8 +81,9 @@ struct Packet {
     Peth peth;           // kProbe
     Erth erth;           // kEndpointRequest
     Eeth eeth;           // kEndpointResponse
-    Plth plth;           // kPlaneRequest, kPlaneResponse
+    Plth plth;           // kPlaneRequest, kPlaneResponse; with plth.ports, spth() is valid
   };
+  Spth spth() const { return Spth::decode(payload); }
 };
 
 static_assert(sizeof(Packet) <= 104 && std::is_trivially_copyable_v<Packet>);
@@ -137,8 +140,9 @@ uint32_t encode_nack(uint8_t* out, const Bth& bth, const Neth& neth);
 uint32_t encode_probe(uint8_t* out, const Bth& bth, const Peth& peth);
 uint32_t encode_endpoint_request(uint8_t* out, const Bth& bth, const Erth& erth);
 uint32_t encode_endpoint_response(uint8_t* out, const Bth& bth, const Eeth& eeth);
-uint32_t encode_plane_request(uint8_t* out, const Bth& bth, const Plth& plth);
-uint32_t encode_plane_response(uint8_t* out, const Bth& bth, const Plth& plth);
+// `spth` may be null; PLTH.ports is set by it.
+uint32_t encode_plane_request(uint8_t* out, const Bth& bth, const Plth& plth, const Spth* spth = nullptr);
+uint32_t encode_plane_response(uint8_t* out, const Bth& bth, const Plth& plth, const Spth* spth = nullptr);
 
 // A whole decoded packet again, payload and pad included, ICRC not; for tools and tests. `out` needs
 // packet_bytes(...) room. Returns the length written.

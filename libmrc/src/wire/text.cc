@@ -65,6 +65,11 @@ void append_sack(std::string* s, const Seth& h, const CcState& cc) {
          cc.restore_cwnd, cc.rcv_cwnd_pen, cc.rcvd_bytes);
 }
 
+void append_spth(std::string* s, const Spth& h) {
+  append(s, " total=%u first=%u set=0x%08x source_ports=", h.total, h.first, h.set);
+  for (uint32_t i = 0; i < Spth::kPorts && h.ports[i] != 0; ++i) append(s, i == 0 ? "%u" : ",%u", h.ports[i]);
+}
+
 void append_request(std::string* s, const Packet& p) {
   append(s, " rqmsn=%u msn=%u", p.meth.rqmsn, p.meth.msn);
   if (p.bth.ts) append_tseth(s, p.tseth);
@@ -108,6 +113,7 @@ void append_control(std::string* s, const Packet& p) {
              p.plth.planes, p.plth.slot, p.plth.nonce);
       append(s, " addr=%s port=%u port_base=%u ready=%d", p.plth.addr.to_string().c_str(), p.plth.port,
              p.plth.port_base, p.plth.ready ? 1 : 0);
+      if (p.plth.ports) append_spth(s, p.spth());
       break;
     default:
       break;
@@ -170,6 +176,8 @@ const char* decode_error_name(DecodeError e) {
       return "short EETH";
     case DecodeError::kShortPlth:
       return "short PLTH";
+    case DecodeError::kShortSpth:
+      return "short SPTH";
     case DecodeError::kShortIcrc:
       return "no ICRC";
     case DecodeError::kBadPad:

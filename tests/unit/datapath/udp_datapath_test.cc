@@ -2,10 +2,12 @@
 #include "datapath/udp/udp_datapath.h"
 
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <set>
 
+#include "datapath/udp/port_guard.h"
 #include "udp_fixture.h"
 
 namespace mrc::datapath {
@@ -359,6 +361,32 @@ TEST(Udp, describes_itself_and_says_what_to_raise) {
       << text;
   EXPECT_EQ(dp->plane_payload(0), dp->plane_payload(1));
   EXPECT_GT(dp->plane_payload(0), 1400u);
+}
+
+// Nobody else sends from our address and port by binding the port at another address [MRC-SEC-12].
+TEST(Udp, source_ports_are_held_on_every_address) {
+  auto dp = open_or_fail(loopback_config(true, 2, 8));
+  ASSERT_NE(dp, nullptr);
+  for (const core::EvEntry& ev : dp->evs())
+    for (const char* other : {"127.0.0.9", "::1", "0.0.0.0", "::"}) {
+      IpAddress addr;
+      ASSERT_TRUE(IpAddress::parse(other, &addr));
+      for (const bool reuse : {false, true}) {
+        uint16_t port = 0;
+        std::string error;
+        EXPECT_FALSE(open_udp(kernel_syscalls(), {addr, static_cast<uint16_t>(ev.value), "", reuse}, &port, &error))
+            << other << " port " << ev.value;
+        if (addr.is_v4()) EXPECT_EQ(errno, EADDRINUSE);
+      }
+    }
+}
+
+// Without guards where they would leave few descriptors.
+TEST(Udp, guards_need_descriptors) {
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_TRUE(guards_fit(limit.rlim_cur / 4));
+  EXPECT_FALSE(guards_fit(limit.rlim_cur / 4 + 1));
 }
 
 TEST(Udp, auto_evs_spread_equally) {

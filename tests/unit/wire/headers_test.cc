@@ -183,6 +183,7 @@ void from_json(const json& f, Plth* h) {
   h->port = f.at("port");
   h->port_base = f.at("port_base");
   h->ready = f.at("ready") == 1;
+  h->ports = f.at("ports") == 1;
 }
 json to_json(const Plth& h) {
   return {{"version", h.version},
@@ -193,7 +194,18 @@ json to_json(const Plth& h) {
           {"addr", h.addr.to_string()},
           {"port", h.port},
           {"port_base", h.port_base},
-          {"ready", h.ready ? 1 : 0}};
+          {"ready", h.ready ? 1 : 0},
+          {"ports", h.ports ? 1 : 0}};
+}
+
+void from_json(const json& f, Spth* h) {
+  h->total = f.at("total");
+  h->first = f.at("first");
+  h->set = f.at("set");
+  h->ports = f.at("ports");
+}
+json to_json(const Spth& h) {
+  return {{"total", h.total}, {"first", h.first}, {"set", h.set}, {"ports", h.ports}};
 }
 
 // Runs every vector of one header; returns how many there were.
@@ -232,7 +244,8 @@ TEST(Headers, GoldenVectorsBothDirections) {
   EXPECT_EQ(check_header<Peth>("PETH"), 1);
   EXPECT_EQ(check_header<Erth>("ERTH"), 2);
   EXPECT_EQ(check_header<Eeth>("EETH"), 2);
-  EXPECT_EQ(check_header<Plth>("PLTH"), 2);
+  EXPECT_EQ(check_header<Plth>("PLTH"), 3);
+  EXPECT_EQ(check_header<Spth>("SPTH"), 2);
 }
 
 // Reserved bits set by a peer change nothing: what is decoded encodes to the same bytes with those bits clear.
@@ -252,6 +265,7 @@ TEST(Headers, ReservedBitsAreIgnoredAndSentAsZero) {
   check_reserved<Neth>("0000ffffffffffffffffffff00ffffffff00ffff");
   check_reserved<Peth>("000000ffffff0000ffffffffffff800f");
   check_reserved<Erth>("000300ffffffffff00000000ffff800f");
+  check_reserved<Plth>(std::string(64, 'f') + "c0000000");
   check_reserved<Eeth>("000c" + std::string(52, '0') + "ffff" + std::string(12, '0'));
 }
 

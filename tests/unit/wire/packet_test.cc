@@ -52,7 +52,7 @@ constexpr Opcode kRequests[] = {Opcode::kWriteFirst,   Opcode::kWriteMiddle, Opc
 
 TEST(Packet, GoldenPacketsReencodeToTheSameBytes) {
   const auto packets = golden_packets();
-  ASSERT_EQ(packets.size(), 16u);
+  ASSERT_EQ(packets.size(), 18u);
   std::map<Opcode, int> seen;
   for (const GoldenPacket& g : packets) {
     SCOPED_TRACE(g.name);
@@ -95,7 +95,7 @@ TEST(Packet, FieldsLandInTheirHeaders) {
 }
 
 // The error that a packet of these headers must give when only `len` bytes are left [MRC-WIRE-2].
-DecodeError expected_cut(Opcode op, bool ts, uint32_t len) {
+DecodeError expected_cut(Opcode op, bool ts, bool ports, uint32_t len) {
   struct Step {
     uint32_t size;
     DecodeError error;
@@ -117,6 +117,7 @@ DecodeError expected_cut(Opcode op, bool ts, uint32_t len) {
   if (op == Opcode::kEndpointRequest) steps.push_back({16, DecodeError::kShortErth});
   if (op == Opcode::kEndpointResponse) steps.push_back({36, DecodeError::kShortEeth});
   if (op == Opcode::kPlaneRequest || op == Opcode::kPlaneResponse) steps.push_back({36, DecodeError::kShortPlth});
+  if (ports) steps.push_back({76, DecodeError::kShortSpth});
   steps.push_back({4, DecodeError::kShortIcrc});
   uint32_t end = 0;
   for (const Step& s : steps) {
@@ -133,7 +134,9 @@ TEST(Packet, CutAtEveryByteNamesTheMissingHeader) {
       const Opcode op = static_cast<Opcode>(g.bytes[0]);
       const bool ts = (g.bytes[8] & 0x10) != 0;
       const DecodeError e = decode_exact(Bytes(g.bytes.begin(), g.bytes.begin() + len));
-      const DecodeError expected = expected_cut(op, ts, len);
+      const bool plane = op == Opcode::kPlaneRequest || op == Opcode::kPlaneResponse;
+      const bool ports = plane && (g.bytes[12 + 32] & 0x40) != 0;
+      const DecodeError expected = expected_cut(op, ts, ports, len);
       if (expected != DecodeError::kOk) {
         EXPECT_EQ(e, expected) << decode_error_name(e);
         continue;

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "datapath/udp/port_guard.h"
+
 namespace mrc::datapath {
 
 namespace {
@@ -26,6 +28,7 @@ bool UdpTransmitter::open(const UdpConfig& config, const UdpSyscalls& sys, uint3
   srv6_ = config.srv6;
   planes_.resize(config.planes.size());
   std::vector<uint32_t> evs_of_plane(planes_.size());
+  const bool guarded = guards_fit(evs_.size());
   for (size_t p = 0; p < planes_.size(); ++p) planes_[p].scope = interface_of(config.planes[p].addr).index;
   for (size_t i = 0; i < evs_.size(); ++i) {
     core::EvEntry& ev = evs_[i];
@@ -37,7 +40,9 @@ bool UdpTransmitter::open(const UdpConfig& config, const UdpSyscalls& sys, uint3
     const HostPlane& plane = config.planes[ev.plane];
     uint16_t port = static_cast<uint16_t>(ev.value);
     uint16_t bound = 0;
-    Fd fd = open_udp(sys, {plane.addr, port, plane.interface, port != 0}, &bound, error);
+    Fd guard;
+    Fd fd = port == 0 && guarded ? open_guarded_udp(sys, plane.addr, plane.interface, &guard, &bound, error)
+                                 : open_udp(sys, {plane.addr, port, plane.interface, port != 0}, &bound, error);
     if (!fd) {
       *error = "EV " + std::to_string(i) + " on plane " + std::to_string(ev.plane + 1) + ": " + *error;
       return false;
@@ -55,6 +60,8 @@ bool UdpTransmitter::open(const UdpConfig& config, const UdpSyscalls& sys, uint3
     }
     sockets_.emplace_back();
     sockets_.back().fd = std::move(fd);
+    if (port == 0 && !guard) ++unguarded_;
+    sockets_.back().guard = std::move(guard);
     sockets_.back().number = evs_of_plane[ev.plane]++;
   }
   return true;

@@ -33,6 +33,7 @@ class UdpTransmitter {
 
   const std::vector<core::EvEntry>& evs() const { return evs_; }
   uint32_t granted() const { return granted_; }
+  uint32_t unguarded() const { return unguarded_; }  // sockets from whose ports others may send too [MRC-SEC-12]
   // GSO is given up plane by plane when an interface refuses it (no checksum offload).
   uint32_t planes_without_gso() const { return no_gso_; }
   const std::string& first_error() const { return first_error_; }
@@ -61,6 +62,7 @@ class UdpTransmitter {
   };
   struct Socket {
     Fd fd;
+    Fd guard;
     IpAddress peer;       // of the last burst
     IpAddress peer_via;   // the address that leads there by this socket's path
     uint32_t number = 0;  // of the EV among those of its plane
@@ -100,6 +102,7 @@ class UdpTransmitter {
   std::vector<Plane> planes_;
   uint32_t blocked_ = 0;
   uint32_t no_gso_ = 0;
+  uint32_t unguarded_ = 0;
   uint32_t granted_ = UINT32_MAX;
   std::string first_error_;
   uint8_t going_by_ = 0, too_long_by_ = 0;

@@ -114,6 +114,10 @@ bool Udp::start(const UdpConfig& config, std::string* error) {
   choose_gso_planes(config);
   if (!tx_.open(config, *config.syscalls, gso_planes_, epoll_.get(), error)) return false;
   notes_.insert(notes_.end(), rx_.notes().begin(), rx_.notes().end());
+  if (tx_.unguarded() > 0)
+    notes_.push_back("other users of this host may send from " + std::to_string(tx_.unguarded()) + " of " +
+                     std::to_string(tx_.evs().size()) +
+                     " source ports too: they could not be held on all addresses (ulimit -n)");
   for (const HostPlane& plane : planes_) interfaces_.push_back(interface_of(plane.addr));
   advise(config);
   return true;

@@ -1,0 +1,103 @@
+// The source ports of a peer: asked for when a QP goes to RTR towards it, part by part, and compared with every packet
+// for a QP once the whole set is known [MRC-EXT-8..11, spec/wire.md] [MRC-SEC-9, spec/security.md].
+//
+// One request is outstanding at a time; it is repeated with a doubling pause until it is answered or the tries are used
+// up. A peer that never answers (a NIC, or older software) is never compared. A packet from another port opens the
+// question again: the peer's process may have been restarted and have other ports. The old set stays in force until the
+// new one is complete, so that nobody is let in by losing answers.
+#include <algorithm>
+
+#include "core/endpoint_impl.h"
+
+namespace mrc::core {
+
+namespace {
+
+constexpr Duration kStrayPause = Duration::milliseconds(100);  // so long no packet from another port asks again
+
+}  // namespace
+
+// A QP goes to RTR.
+void EndpointImpl::start_port_question(Instant now, Peer* p) {
+  if (!config.compare_source_ports || p->description.nic || now - p->port_question.begun < Question::kFresh) return;
+  open_port_question(now, p);
+}
+
+void EndpointImpl::open_port_question(Instant now, Peer* p) {
+  PortQuestion& q = p->port_question;
+  q.begun = now;
+  q.nonce = nonces_.next();
+  q.open = true;
+  q.tries = 0;
+  p->source_ports.begin();
+  ask_for_ports(now, p);
+}
+
+void EndpointImpl::ask_for_ports(Instant now, Peer* p) {
+  PortQuestion& q = p->port_question;
+  q.next = Instant::never();
+  if (!q.open || q.exhausted() || p->left()) return;
+  q.count_try(now);
+  timers.set(&learn_timer_, std::min(learn_timer_.deadline, q.next));
+  uint16_t ev;
+  wire::Flow flow;
+  if (!p->paths.pick_control(planes_up, &ev) || !fill_flow(&flow, *p, ev, config.dscp.no_trim)) return;
+  wire::Bth bth;
+  bth.dqp = wire::kEndpointQpn;
+  wire::Plth ask;
+  ask.plane = p->source_ports.plane();
+  ask.planes = static_cast<uint8_t>(config.planes.size());
+  ask.slot = config.slot;
+  ask.nonce = q.nonce;
+  if (ask.plane < config.planes.size()) ask.addr = config.planes[ask.plane].addr;
+  wire::Spth part;
+  part.first = p->source_ports.first();
+  uint8_t packet[kControlRoom];
+  if (queue_one_off(flow, ev, packet, wire::encode_plane_request(packet, bth, ask, &part))) ++counters.tx_port_requests;
+}
+
+// With the nonce of the open question, from an address of the peer that was asked, the part that is due; false: not.
+bool EndpointImpl::on_announced_ports(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p) {
+  if (p.plth.version != wire::Plth::kVersion) return false;
+  for (auto& candidate : peers_) {
+    Peer* to = candidate.get();
+    if (to == nullptr || !to->port_question.open || p.plth.nonce != to->port_question.nonce) continue;
+    if (!to->owns(flow.src, plane)) return false;
+    PortQuestion& q = to->port_question;
+    const auto planes = static_cast<uint32_t>(to->description.planes.size());
+    switch (to->source_ports.take(p.plth.plane, p.plth.planes, planes, p.spth())) {
+      case PeerSourcePorts::Part::kRefused:
+        return false;
+      case PeerSourcePorts::Part::kTaken:
+        q.tries = 0;
+        ask_for_ports(now, to);
+        break;
+      case PeerSourcePorts::Part::kRestarted:  // the tries go on, or a peer could keep us asking for ever
+        ask_for_ports(now, to);
+        break;
+      case PeerSourcePorts::Part::kComplete:
+        q.open = false;
+        q.next = Instant::never();
+        ++counters.port_sets_learnt;
+        break;
+    }
+    return true;
+  }
+  return false;
+}
+
+// A packet for a QP from a port that the peer has not announced: dropped, and the peer is asked again.
+void EndpointImpl::on_foreign_port(Instant now, Peer* p) {
+  ++counters.drop_source_port;
+  trace(now, 0, TraceEvent::kDrop, TraceTrigger::kSourcePort, 0, 0);
+  PortQuestion& q = p->port_question;
+  if (now - q.asked < kStrayPause) return;
+  if (!q.open) {
+    open_port_question(now, p);
+  } else if (q.exhausted()) {
+    q.tries = 0;
+    ask_for_ports(now, p);
+  }
+}
+
+}  // namespace mrc::core

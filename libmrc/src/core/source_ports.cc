@@ -1,0 +1,69 @@
+#include "core/source_ports.h"
+
+#include <algorithm>
+
+namespace mrc::core {
+
+OwnSourcePorts::OwnSourcePorts(const EndpointConfig& config) : ports_(config.planes.size()) {
+  for (const EvEntry& ev : config.evs)
+    if (ev.plane < ports_.size()) ports_[ev.plane].push_back(static_cast<uint16_t>(ev.value));
+  set_ = 0x811C9DC5u;  // FNV-1a over planes and ports
+  const auto mix = [this](uint32_t value) { set_ = (set_ ^ value) * 0x01000193u; };
+  for (std::vector<uint16_t>& plane : ports_) {
+    std::sort(plane.begin(), plane.end());
+    plane.erase(std::unique(plane.begin(), plane.end()), plane.end());
+    mix(static_cast<uint32_t>(plane.size()));
+    for (const uint16_t port : plane) mix(port & 0xFF), mix(port >> 8);
+  }
+}
+
+wire::Spth OwnSourcePorts::part(uint8_t plane, uint16_t first) const {
+  wire::Spth part;
+  part.first = first;
+  part.set = set_;
+  if (plane >= ports_.size()) return part;
+  const std::vector<uint16_t>& ports = ports_[plane];
+  part.total = static_cast<uint16_t>(std::min<size_t>(ports.size(), UINT16_MAX));
+  for (uint32_t i = 0; i < wire::Spth::kPorts && first + i < part.total; ++i) part.ports[i] = ports[first + i];
+  return part;
+}
+
+void PeerSourcePorts::begin() {
+  collected_.clear();
+  plane_ = 0;
+  first_ = 0;
+}
+
+PeerSourcePorts::Part PeerSourcePorts::take(uint8_t plane, uint32_t planes, uint32_t wanted, const wire::Spth& part) {
+  if (plane != plane_ || part.first != first_ || planes <= plane) return Part::kRefused;
+  if (part.total < part.first || (part.total == part.first && part.first != 0)) return Part::kRefused;
+  const uint32_t n = std::min<uint32_t>(wire::Spth::kPorts, part.total - part.first);
+  if (collected_.size() + part.total - part.first > kMaxPorts) return Part::kRefused;
+  uint16_t last = part.first == 0 ? uint16_t{0} : static_cast<uint16_t>(collected_.back());
+  for (uint32_t i = 0; i < n; ++i) {
+    if (part.ports[i] <= last) return Part::kRefused;
+    last = part.ports[i];
+  }
+  if (plane == 0 && part.first == 0) {
+    set_ = part.set;
+  } else if (part.set != set_) {  // the peer has restarted meanwhile
+    begin();
+    return Part::kRestarted;
+  }
+  for (uint32_t i = 0; i < n; ++i) collected_.push_back(key(plane, part.ports[i]));
+  first_ = static_cast<uint16_t>(first_ + n);
+  if (first_ < part.total) return Part::kTaken;
+  ++plane_;
+  first_ = 0;
+  if (plane_ < std::min(planes, wanted)) return Part::kTaken;
+  if (collected_.empty()) {  // no endpoint is without ports, and an empty set would shut the peer out
+    begin();
+    return Part::kRefused;
+  }
+  ports_.clear();
+  ports_.insert(collected_.begin(), collected_.end());
+  begin();
+  return Part::kComplete;
+}
+
+}  // namespace mrc::core

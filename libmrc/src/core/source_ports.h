@@ -1,0 +1,62 @@
+// UDP source ports that endpoints announce to each other [MRC-EXT-8..11, spec/wire.md]: an endpoint's own, in the parts
+// in which they are sent, and those of a peer, as they are collected part by part and then compared with every packet
+// for a QP [MRC-SEC-9].
+#pragma once
+
+#include <absl/container/flat_hash_set.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "core/config.h"
+#include "wire/spth.h"
+
+namespace mrc::core {
+
+// What the EV table makes of them: ascending per plane, each once. Fixed like the table.
+class OwnSourcePorts {
+ public:
+  explicit OwnSourcePorts(const EndpointConfig& config);
+  // The part that begins at index `first` of the plane's ports; empty beyond their end.
+  wire::Spth part(uint8_t plane, uint16_t first) const;
+
+ private:
+  std::vector<std::vector<uint16_t>> ports_;  // by plane
+  uint32_t set_ = 0;
+};
+
+// Those of one peer. The set in force is replaced only by a whole new one.
+class PeerSourcePorts {
+ public:
+  static constexpr uint32_t kMaxPorts = 4096;  // of all planes; a longer list is refused
+
+  bool announced() const { return !ports_.empty(); }
+  size_t count() const { return ports_.size(); }
+  bool contains(uint8_t plane, uint16_t port) const { return ports_.contains(key(plane, port)); }
+
+  // Starts a collection; the set in force stays.
+  void begin();
+  // The part that is due.
+  uint8_t plane() const { return plane_; }
+  uint16_t first() const { return first_; }
+
+  enum class Part : uint8_t {
+    kRefused,    // not the part that is due, or malformed: it is still due; or the whole set was empty
+    kTaken,      // the next part is due
+    kRestarted,  // of another list than the parts before it: the first part is due
+    kComplete    // the last part: the set is in force
+  };
+  // A part about `plane` from a peer that has `planes` planes, of which the first `wanted` are collected.
+  Part take(uint8_t plane, uint32_t planes, uint32_t wanted, const wire::Spth& part);
+
+ private:
+  static uint32_t key(uint8_t plane, uint16_t port) { return uint32_t{plane} << 16 | port; }
+
+  absl::flat_hash_set<uint32_t> ports_;
+  std::vector<uint32_t> collected_;
+  uint32_t set_ = 0;
+  uint8_t plane_ = 0;
+  uint16_t first_ = 0;
+};
+
+}  // namespace mrc::core

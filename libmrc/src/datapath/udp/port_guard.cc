@@ -1,0 +1,64 @@
+#include "datapath/udp/port_guard.h"
+
+#include <sys/resource.h>
+
+#include <cerrno>
+
+namespace mrc::datapath {
+
+namespace {
+
+constexpr int kSmallestBuffer = 2304;  // the kernel's minimum
+
+void set_reuse_port(const UdpSyscalls& sys, int fd, int on) {
+  (void)sys.setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
+}
+
+// Bound to any free port of all addresses, IPv4 and IPv6.
+Fd open_guard(const UdpSyscalls& sys, uint16_t* port) {
+  for (const IpAddress& any : {IpAddress(), IpAddress::v4(0, 0, 0, 0)}) {
+    const int family = any.is_v4() ? AF_INET : AF_INET6;
+    Fd fd(sys.socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP));
+    if (!fd) continue;  // a kernel without IPv6
+    const int off = 0;
+    if (family == AF_INET6) (void)sys.setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+    (void)sys.setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUF, &kSmallestBuffer, sizeof(kSmallestBuffer));
+    SockAddr addr;
+    socklen_t length = to_sockaddr(any, 0, 0, 0, &addr);
+    if (sys.bind(fd.get(), &addr.sa, length) != 0) continue;
+    length = sizeof(addr);
+    if (::getsockname(fd.get(), &addr.sa, &length) != 0) continue;
+    IpAddress ip;
+    from_sockaddr(addr, &ip, port);
+    return fd;
+  }
+  return Fd();
+}
+
+}  // namespace
+
+Fd open_guarded_udp(const UdpSyscalls& sys, const IpAddress& addr, const std::string& interface, Fd* guard,
+                    uint16_t* port, std::string* error) {
+  *guard = open_guard(sys, port);
+  if (*guard) {
+    // Both allow sharing for the moment of the second bind, which the kernel grants to sockets of one user only.
+    set_reuse_port(sys, guard->get(), 1);
+    const uint16_t held = *port;
+    Fd fd = open_udp(sys, {addr, held, interface, true}, port, error);
+    set_reuse_port(sys, guard->get(), 0);
+    if (fd) {
+      set_reuse_port(sys, fd.get(), 0);
+      return fd;
+    }
+    *guard = Fd();
+    error->clear();
+  }
+  return open_udp(sys, {addr, 0, interface, false}, port, error);
+}
+
+bool guards_fit(size_t sockets) {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 && 4 * sockets <= limit.rlim_cur;
+}
+
+}  // namespace mrc::datapath

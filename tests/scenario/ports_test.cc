@@ -1,0 +1,362 @@
+// Source ports that a peer has announced, and packets from others [MRC-EXT-8..11] [MRC-SEC-9].
+#include <map>
+#include <set>
+#include <utility>
+
+#include "scenario/pair.h"
+#include "wire/icrc.h"
+#include "wire/packet.h"
+
+namespace mrc::scenario {
+namespace {
+
+using wire::Opcode;
+
+constexpr uint16_t kForeign = 1000;  // a port of none of the EVs
+
+bool is_ports(const std::vector<uint8_t>& bytes, Opcode op) {
+  return bytes.size() == 128 && bytes[0] == static_cast<uint8_t>(op);
+}
+
+// Somebody who sends from an address of a node's peer and knows everything but the source ports.
+struct Forger {
+  wire::Flow flow(uint16_t port, uint8_t plane = 0, int from = 1) const {
+    wire::Flow f;
+    f.src = p->fabric.describe(from).planes[plane].addr;
+    f.dst = p->fabric.describe(1 - from).planes[plane].addr;
+    f.src_port = port;
+    f.dst_port = 4791;
+    return f;
+  }
+  void send(std::vector<uint8_t> headers, const wire::Flow& flow, uint8_t plane = 0, int from = 1) const {
+    headers.resize(headers.size() + wire::kIcrcBytes);
+    const auto n = static_cast<uint32_t>(headers.size());
+    wire::icrc_store(&headers[n - wire::kIcrcBytes], wire::icrc_compute(flow, headers.data(), n));
+    p->fabric.net().inject(p->fabric.now(), 1 - from, plane, flow, headers);
+    p->pass(Duration::microseconds(100));
+  }
+  wire::Bth bth(Psn psn = Psn(0), int from = 1) const {
+    wire::Bth b;
+    b.dqp = p->fabric.at(1 - from).qp_status(from == 1 ? p->link.qa : p->link.qb).qpn;
+    b.psn = psn;
+    return b;
+  }
+  std::vector<uint8_t> probe() const {
+    std::vector<uint8_t> out(64);
+    wire::Peth peth;
+    out.resize(wire::encode_probe(out.data(), bth(), peth));
+    return out;
+  }
+  std::vector<uint8_t> nak(Psn psn) const {
+    std::vector<uint8_t> out(64);
+    wire::Aeth aeth;
+    aeth.syndrome = 0x62;
+    out.resize(wire::encode_ack(out.data(), bth(psn), aeth));
+    return out;
+  }
+  std::vector<uint8_t> nack(Psn psn) const {
+    std::vector<uint8_t> out(64);
+    wire::Neth neth;
+    neth.reason = wire::NackReason::kUnexpEvent;
+    neth.nack_psn = psn;
+    out.resize(wire::encode_nack(out.data(), bth(psn), neth));
+    return out;
+  }
+  std::vector<uint8_t> sack(Psn psn) const {
+    std::vector<uint8_t> out(64);
+    wire::Seth seth;
+    seth.cack_psn = psn;
+    out.resize(wire::encode_sack(out.data(), bth(psn), seth, wire::CcState()));
+    return out;
+  }
+  // To node 1: a write of nothing, which needs no key.
+  std::vector<uint8_t> empty_write(Psn psn) const {
+    std::vector<uint8_t> out(64);
+    out.resize(wire::encode_request_headers(out.data(), Opcode::kWriteOnly, bth(psn, 0), wire::Meth(), nullptr,
+                                            wire::Reth(), nullptr));
+    return out;
+  }
+  Pair* p;
+};
+
+uint16_t own_port(int plane) {
+  return static_cast<uint16_t>(49152 + plane);
+}
+
+// Another QP between the nodes; node 0 knows it by the peer that it knows already.
+Link another(Pair* p) {
+  return p->fabric.connect(0, 1);
+}
+
+TEST(Ports, AreAskedForWhenAQpGoesToRtr) {
+  Pair p;
+  p.pass(Duration::milliseconds(1));
+  for (int n = 0; n < 2; ++n) {
+    EXPECT_EQ(p.counters(n).tx_port_requests, 4u);  // a part for each plane
+    EXPECT_EQ(p.counters(n).rx_port_requests, 4u);
+    EXPECT_EQ(p.counters(n).port_sets_learnt, 1u);
+    EXPECT_EQ(p.counters(n).tx_plane_requests, 0u);
+  }
+  for (uint64_t i = 0; i < 16; ++i) ASSERT_EQ(p.write(i, i * 60000, 60000), PostResult::kOk);
+  ASSERT_TRUE(p.until_sends(16));
+  EXPECT_TRUE(p.all_ok(16));
+  for (int n = 0; n < 2; ++n) EXPECT_EQ(p.counters(n).drop_source_port, 0u);
+  p.pass(Duration::seconds(3));
+  EXPECT_EQ(p.counters(0).tx_port_requests, 4u);  // an answered question is not repeated
+  another(&p);
+  p.pass(Duration::milliseconds(1));
+  EXPECT_EQ(p.counters(0).port_sets_learnt, 2u);  // by a later QP it is
+}
+
+// [MRC-EXT-8]: no amplification, whoever asks.
+TEST(Ports, QuestionAndAnswerHaveOneSize) {
+  std::set<size_t> sizes;
+  FabricConfig config;
+  config.evs_per_plane = 60;  // two parts per plane
+  Pair p(config);
+  p.fabric.net().set_filter([&](int, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
+    sizes.insert(bytes.size());
+    return false;
+  });
+  p.pass(Duration::milliseconds(1));
+  EXPECT_EQ(p.counters(0).tx_port_requests, 8u);
+  EXPECT_EQ(p.counters(0).port_sets_learnt, 1u);
+  EXPECT_EQ(sizes, std::set<size_t>{128});
+}
+
+// Every kind of packet that a QP takes, each able to do harm from an announced port.
+TEST(Ports, ForgeriesFromAnotherPortMoveNothing) {
+  Pair p;
+  p.pass(Duration::milliseconds(1));
+  const Forger f{&p};
+  p.fabric.net().add_outage({-1, -1, p.fabric.now(), p.fabric.now() + Duration::milliseconds(1)});
+  ASSERT_EQ(p.write(1, 0, 1000), PostResult::kOk);
+  p.fabric.pump();
+  const Psn first = QpAttr().sq_psn;
+  uint64_t dropped = 0;
+  for (const auto& forged : {f.nak(first), f.nack(first), f.sack(first), f.probe()}) {
+    f.send(forged, f.flow(kForeign));
+    EXPECT_EQ(p.counters(0).drop_source_port, ++dropped);
+  }
+  EXPECT_EQ(p.state(0), QpState::kRts);
+  EXPECT_TRUE(p.sends().empty());
+  EXPECT_EQ(p.counters(0).rx_probes + p.counters(0).rx_sacks + p.counters(0).rx_nacks + p.counters(0).rx_acks, 0u);
+  f.send(f.empty_write(first), f.flow(kForeign, 0, 0), 0, 0);
+  EXPECT_EQ(p.counters(1).drop_source_port, 1u);
+  wire::Flow cut = f.flow(kForeign, 0, 0);
+  cut.traffic_class = static_cast<uint8_t>(DscpConfig().trimmed << 2);
+  f.send(f.empty_write(first), cut, 0, 0);
+  EXPECT_EQ(p.counters(1).drop_source_port, 2u);
+  EXPECT_EQ(p.counters(1).tx_nacks, 0u);
+  ASSERT_TRUE(p.until_sends(1));
+  EXPECT_TRUE(p.all_ok(1));
+  EXPECT_TRUE(p.arrived(0, 1000));
+  EXPECT_EQ(p.counters(1).contradictions, 0u);
+}
+
+// The same from a port of the peer's EVs fails the QP: what the test above shows is the port's doing.
+TEST(Ports, WhatComesFromAnAnnouncedPortCounts) {
+  Pair p;
+  p.pass(Duration::milliseconds(1));
+  const Forger f{&p};
+  p.fabric.net().add_outage({-1, -1, p.fabric.now(), p.fabric.now() + Duration::milliseconds(1)});
+  ASSERT_EQ(p.write(1, 0, 1000), PostResult::kOk);
+  p.fabric.pump();
+  f.send(f.nak(QpAttr().sq_psn), f.flow(own_port(0)));
+  EXPECT_EQ(p.state(0), QpState::kError);
+}
+
+// On that host another address' socket of the same number may be anybody's.
+TEST(Ports, AreThoseOfOneAddress) {
+  Pair p;
+  p.pass(Duration::milliseconds(1));
+  const Forger f{&p};
+  f.send(f.probe(), f.flow(own_port(1)));
+  EXPECT_EQ(p.counters(0).drop_source_port, 1u);
+  f.send(f.probe(), f.flow(own_port(1), 1), 1);
+  f.send(f.probe(), f.flow(own_port(1), 1), 0);  // a genuine packet that arrived on another plane than its own
+  EXPECT_EQ(p.counters(0).drop_source_port, 1u);
+  EXPECT_EQ(p.counters(0).rx_probes, 2u);
+}
+
+// [MRC-SEC-9]: a peer that does not answer may be a NIC. It is asked for a while and never compared.
+TEST(Ports, OfAPeerThatNeverAnswersAreNotCompared) {
+  Pair p;
+  const Forger f{&p};
+  p.fabric.net().set_filter([](int, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
+    return is_ports(bytes, Opcode::kPlaneRequest);
+  });
+  p.pass(Duration::seconds(20));
+  EXPECT_EQ(p.counters(0).tx_port_requests, 12u);
+  f.send(f.probe(), f.flow(kForeign));
+  EXPECT_EQ(p.counters(0).drop_source_port, 0u);
+  EXPECT_EQ(p.counters(0).rx_probes, 1u);
+  p.pass(Duration::seconds(20));
+  EXPECT_EQ(p.counters(0).tx_port_requests, 12u);
+}
+
+TEST(Ports, OfADeclaredNicAreNotAskedFor) {
+  Fabric fabric{FabricConfig()};
+  PeerDescription nic = fabric.describe(1);
+  nic.nic = true;
+  QpAttr attr;
+  attr.peer = fabric.at(0).intern_peer(nic);
+  attr.dest_qpn = 0x100;
+  Qp* qp = fabric.make_qp(0);
+  EXPECT_TRUE(fabric.to_state(0, qp, QpState::kInit, attr));
+  EXPECT_TRUE(fabric.to_state(0, qp, QpState::kRtr, attr));
+  fabric.run_for(Duration::seconds(1));
+  EXPECT_EQ(fabric.at(0).counters().tx_port_requests, 0u);
+}
+
+TEST(Ports, LostQuestionsAndAnswersAreRepeated) {
+  Pair p;
+  std::map<std::pair<int, uint8_t>, int> sent;
+  p.fabric.net().set_filter([&](int node, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
+    return bytes.size() == 128 && ++sent[{node, bytes[0]}] % 3 != 0;
+  });
+  p.pass(Duration::seconds(5));
+  for (int n = 0; n < 2; ++n) EXPECT_EQ(p.counters(n).port_sets_learnt, 1u);
+}
+
+// [MRC-EXT-9]: the end that came first may have given up.
+TEST(Ports, AQuestionOfThePeerOpensOursAgain) {
+  Pair p;
+  p.fabric.net().set_filter([](int node, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
+    return node == 0 && is_ports(bytes, Opcode::kPlaneRequest);
+  });
+  p.pass(Duration::seconds(20));
+  EXPECT_EQ(p.counters(0).port_sets_learnt, 0u);
+  EXPECT_EQ(p.counters(1).port_sets_learnt, 1u);
+  p.fabric.net().heal();
+  QpAttr attr;
+  attr.peer = p.fabric.peer(1, 0);
+  attr.dest_qpn = 0x999;
+  Qp* qp = p.fabric.make_qp(1);
+  EXPECT_TRUE(p.fabric.to_state(1, qp, QpState::kInit, attr));
+  EXPECT_TRUE(p.fabric.to_state(1, qp, QpState::kRtr, attr));
+  p.pass(Duration::milliseconds(50));
+  EXPECT_EQ(p.counters(0).port_sets_learnt, 1u);
+}
+
+// A process that comes back has other ports. No QP goes to RTR late enough to ask again: the packets themselves do it.
+TEST(Ports, OfARestartedPeerAreLearntFromItsFirstPackets) {
+  Pair p;
+  p.pass(Duration::milliseconds(500));
+  p.fabric.restart(1, 30000);
+  p.rkey = p.fabric.register_memory(1, p.target);
+  const Link link = another(&p);
+  const Instant begun = p.fabric.now();
+  for (uint64_t i = 0; i < 4; ++i)
+    ASSERT_EQ(p.fabric.write(0, link.qa, i, p.source.data(), 100000, p.lkey, p.target.data(), p.rkey), PostResult::kOk);
+  ASSERT_TRUE(p.until_sends(4));
+  EXPECT_TRUE(p.all_ok(4));
+  EXPECT_LT(p.fabric.now() - begun, Duration::milliseconds(200));
+  EXPECT_GE(p.counters(0).drop_source_port, 1u);
+  EXPECT_EQ(p.counters(0).port_sets_learnt, 2u);
+  EXPECT_EQ(p.counters(0).qp_errors, 0u);
+  const Forger f{&p};
+  const uint64_t before = p.counters(0).drop_source_port;
+  f.send(f.probe(), f.flow(own_port(0)));  // the old process' port is anybody's now
+  EXPECT_EQ(p.counters(0).drop_source_port, before + 1);
+}
+
+// Losing the answers does not let a forger in, and does not end the question.
+TEST(Ports, TheOldSetHoldsUntilThereIsANewOne) {
+  Pair p;
+  p.pass(Duration::milliseconds(500));
+  p.fabric.restart(1, 30000);
+  p.rkey = p.fabric.register_memory(1, p.target);
+  p.fabric.net().set_filter([](int node, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
+    return node == 1 && is_ports(bytes, Opcode::kPlaneResponse);
+  });
+  const Link link = another(&p);
+  ASSERT_EQ(p.fabric.write(0, link.qa, 1, p.source.data(), 1000, p.lkey, p.target.data(), p.rkey), PostResult::kOk);
+  const Forger f{&p};
+  p.pass(Duration::seconds(20));
+  const uint64_t dropped = p.counters(0).drop_source_port;
+  f.send(f.probe(), f.flow(kForeign));
+  EXPECT_EQ(p.counters(0).drop_source_port, dropped + 1);
+  EXPECT_TRUE(p.sends().empty());
+  EXPECT_EQ(p.counters(0).port_sets_learnt, 1u);
+  p.fabric.net().heal();
+  ASSERT_TRUE(p.until_sends(1, Duration::seconds(10)));
+  EXPECT_TRUE(p.all_ok(1));
+}
+
+// However many forgeries come, the peer is asked at most ten times per second.
+TEST(Ports, ForgeriesDoNotMakeUsAskOften) {
+  Pair p;
+  p.pass(Duration::milliseconds(500));
+  const Forger f{&p};
+  const uint64_t before = p.counters(0).tx_port_requests;
+  for (int i = 0; i < 10000; ++i) f.send(f.probe(), f.flow(kForeign));  // one second
+  EXPECT_EQ(p.counters(0).drop_source_port, 10000u);
+  EXPECT_GE(p.counters(0).tx_port_requests - before, 4u);
+  EXPECT_LE(p.counters(0).tx_port_requests - before, 44u);
+  EXPECT_EQ(p.counters(0).rx_probes, 0u);
+}
+
+// [MRC-EXT-10]: what a spoofer who does not see the question can send.
+TEST(Ports, AnAnnouncementNeedsTheNonceAndThePeersAddress) {
+  Pair p;
+  uint64_t nonce = 0;
+  p.fabric.net().set_filter([&](int node, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
+    if (!is_ports(bytes, Opcode::kPlaneRequest)) return false;
+    if (node == 0) nonce = wire::Plth::decode(&bytes[wire::Bth::kSize]).nonce;
+    return true;
+  });
+  p.pass(Duration::milliseconds(1));
+  const Forger f{&p};
+  wire::Plth plth;
+  plth.planes = 1;
+  plth.nonce = nonce;
+  wire::Spth spth;
+  spth.total = 1;
+  spth.ports[0] = kForeign;
+  const auto announce = [&](const wire::Flow& flow) {
+    std::vector<uint8_t> out(128);
+    wire::Bth bth;
+    bth.dqp = wire::kEndpointQpn;
+    out.resize(wire::encode_plane_response(out.data(), bth, plth, &spth));
+    f.send(out, flow);
+  };
+  plth.nonce = nonce ^ 1;
+  announce(f.flow(kForeign));
+  plth.nonce = nonce;
+  plth.version = 2;
+  announce(f.flow(kForeign));
+  plth.version = wire::Plth::kVersion;
+  wire::Flow stranger = f.flow(kForeign);
+  stranger.src = IpAddress::v4(10, 0, 0, 77);
+  announce(stranger);
+  spth.total = 0;
+  announce(f.flow(kForeign));
+  EXPECT_EQ(p.counters(0).drop_stale, 4u);
+  EXPECT_EQ(p.counters(0).port_sets_learnt, 0u);
+  spth.total = 1;
+  announce(f.flow(kForeign));
+  EXPECT_EQ(p.counters(0).port_sets_learnt, 1u);
+  announce(f.flow(kForeign));  // once only
+  EXPECT_EQ(p.counters(0).drop_stale, 5u);
+}
+
+// [MRC-RSP-11]: records of destroyed QPs as well.
+TEST(Ports, AreComparedForDestroyedQps) {
+  Pair p;
+  p.pass(Duration::milliseconds(1));
+  ASSERT_EQ(p.write(1, 0, 1000), PostResult::kOk);
+  ASSERT_TRUE(p.until_sends(1));
+  const Forger f{&p};
+  const std::vector<uint8_t> again = f.empty_write(QpAttr().sq_psn);
+  p.fabric.at(1).destroy_qp(p.link.qb);
+  p.pass(Duration::milliseconds(1));
+  const uint64_t acks = p.counters(1).tx_acks;
+  f.send(again, f.flow(kForeign, 0, 0), 0, 0);
+  EXPECT_EQ(p.counters(1).tx_acks, acks);
+  f.send(again, f.flow(own_port(0), 0, 0), 0, 0);
+  EXPECT_EQ(p.counters(1).tx_acks, acks + 1);
+}
+
+}  // namespace
+}  // namespace mrc::scenario
