@@ -15,19 +15,25 @@ FORGED = 50
 
 
 def read_message(s):
-    head = b""
-    while len(head) < 4:
-        part = s.recv(4 - len(head))
+    raw, wanted = b"", 4
+    while len(raw) < wanted:
+        part = s.recv(wanted - len(raw))
         if not part:
             return None
-        head += part
-    text = b""
-    while len(text) < struct.unpack(">I", head)[0]:
-        part = s.recv(65536)
-        if not part:
-            return None
-        text += part
-    return json.loads(text), head + text
+        raw += part
+        if len(raw) == 4:
+            wanted += struct.unpack(">I", raw)[0]
+    return json.loads(raw[4:]), raw
+
+
+def connect(port):
+    until = time.monotonic() + LIMIT_S
+    while True:
+        try:
+            return socket.create_connection((ADDRESS, port), timeout=LIMIT_S)
+        except ConnectionRefusedError:
+            assert time.monotonic() < until
+            time.sleep(0.05)
 
 
 class Between:
@@ -35,8 +41,7 @@ class Between:
     after that waits for `released`: both queue pairs are up by then, and no data has been sent."""
 
     def __init__(self, server_port):
-        self.listener = socket.create_server(("localhost", 0), family=socket.AF_INET6 if socket.has_ipv6 else socket.AF_INET,
-                                             dualstack_ipv6=socket.has_ipv6)
+        self.listener = socket.create_server((ADDRESS, 0))
         self.port = self.listener.getsockname()[1]
         self.server_port = server_port
         self.told = {}
@@ -45,7 +50,7 @@ class Between:
 
     def run(self):
         client, _ = self.listener.accept()
-        server = socket.create_connection(("localhost", self.server_port), timeout=LIMIT_S)
+        server = connect(self.server_port)
         back = threading.Thread(target=self.pass_on, args=("server", server, client), daemon=True)
         back.start()
         self.pass_on("client", client, server)
@@ -92,7 +97,7 @@ def test_packets_from_a_port_of_ones_own_move_nothing():
     env, server_port = config(DEVICE), free_port()
     server = Process(["--port", server_port, "--quiet", "--json", "-"], env)
     between = Between(server_port)
-    client = Process(["localhost", "--port", between.port, "--quiet", "--json", "-", "--verify", "--size", "64K", "--iters",
+    client = Process([ADDRESS, "--port", between.port, "--quiet", "--json", "-", "--verify", "--size", "64K", "--iters",
                       "2000"], env)
     try:
         assert between.up.wait(LIMIT_S), f"{client}\n{server}"

@@ -232,6 +232,19 @@ class World {
         for (uint8_t& b : p.plth.addr.bytes) b = in.u8();
         p.plth.port = in.u16();
         p.plth.ready = in.below(2) != 0;
+        if (in.below(2) != 0) {
+          wire::Spth spth;
+          spth.total = in.below(2) ? in.u8() : in.u16();
+          spth.first = in.below(4) == 0 ? in.u16() : 0;
+          spth.set = in.below(2);
+          for (uint32_t i = 0; i < wire::Spth::kPorts; ++i)
+            spth.ports[i] = in.below(16) == 0 ? in.u16() : static_cast<uint16_t>(49152 + i);
+          payload.resize(wire::Spth::kSize);
+          spth.encode(payload.data());
+          p.plth.ports = true;
+          p.payload = payload.data();
+          p.payload_len = wire::Spth::kSize;
+        }
         break;
       default: {
         p.meth.msn = in.u16();

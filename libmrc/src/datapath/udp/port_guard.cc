@@ -14,20 +14,21 @@ void set_reuse_port(const UdpSyscalls& sys, int fd, int on) {
   (void)sys.setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
 }
 
-// Bound to any free port of all addresses, IPv4 and IPv6.
+// Bound to any free port of all addresses, IPv4 and, unless the kernel has none, IPv6.
 Fd open_guard(const UdpSyscalls& sys, uint16_t* port) {
   for (const IpAddress& any : {IpAddress(), IpAddress::v4(0, 0, 0, 0)}) {
     const int family = any.is_v4() ? AF_INET : AF_INET6;
     Fd fd(sys.socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP));
-    if (!fd) continue;  // a kernel without IPv6
+    if (!fd && family == AF_INET6 && errno == EAFNOSUPPORT) continue;
+    if (!fd) break;
     const int off = 0;
     if (family == AF_INET6) (void)sys.setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
     (void)sys.setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUF, &kSmallestBuffer, sizeof(kSmallestBuffer));
     SockAddr addr;
     socklen_t length = to_sockaddr(any, 0, 0, 0, &addr);
-    if (sys.bind(fd.get(), &addr.sa, length) != 0) continue;
+    if (sys.bind(fd.get(), &addr.sa, length) != 0) break;
     length = sizeof(addr);
-    if (::getsockname(fd.get(), &addr.sa, &length) != 0) continue;
+    if (::getsockname(fd.get(), &addr.sa, &length) != 0) break;
     IpAddress ip;
     from_sockaddr(addr, &ip, port);
     return fd;
@@ -45,12 +46,12 @@ Fd open_guarded_udp(const UdpSyscalls& sys, const IpAddress& addr, const std::st
     set_reuse_port(sys, guard->get(), 1);
     const uint16_t held = *port;
     Fd fd = open_udp(sys, {addr, held, interface, true}, port, error);
-    set_reuse_port(sys, guard->get(), 0);
-    if (fd) {
-      set_reuse_port(sys, fd.get(), 0);
+    if (fd) set_reuse_port(sys, fd.get(), 0);
+    if (fd || errno != EADDRINUSE) {
+      set_reuse_port(sys, guard->get(), 0);
       return fd;
     }
-    *guard = Fd();
+    *guard = Fd();  // its option was refused
     error->clear();
   }
   return open_udp(sys, {addr, 0, interface, false}, port, error);
