@@ -215,7 +215,7 @@ TEST(Ports, LostQuestionsAndAnswersAreRepeated) {
   p.fabric.net().set_filter([&](int node, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
     return bytes.size() == 128 && ++sent[{node, bytes[0]}] % 3 != 0;
   });
-  p.pass(Duration::seconds(5));
+  p.pass(Duration::seconds(20));
   for (int n = 0; n < 2; ++n) EXPECT_EQ(p.counters(n).port_sets_learnt, 1u);
 }
 
@@ -282,6 +282,23 @@ TEST(Ports, TheOldSetHoldsUntilThereIsANewOne) {
   p.fabric.net().heal();
   ASSERT_TRUE(p.until_sends(1, Duration::seconds(10)));
   EXPECT_TRUE(p.all_ok(1));
+}
+
+// It ends with the last QP to the peer, and is asked again by the next one, however soon.
+TEST(Ports, AnInterruptedQuestionIsAskedAgain) {
+  Pair p;
+  p.fabric.net().set_filter([](int node, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
+    return node == 1 && is_ports(bytes, Opcode::kPlaneRequest);
+  });
+  ASSERT_EQ(p.write(1, 0, 1000), PostResult::kOk);
+  ASSERT_TRUE(p.until_sends(1));
+  p.fabric.at(1).destroy_qp(p.link.qb);
+  p.pass(Duration::milliseconds(100));
+  EXPECT_EQ(p.counters(1).port_sets_learnt, 0u);
+  p.fabric.net().heal();
+  another(&p);
+  p.pass(Duration::milliseconds(10));
+  EXPECT_EQ(p.counters(1).port_sets_learnt, 1u);
 }
 
 // However many forgeries come, the peer is asked at most ten times per second.

@@ -17,9 +17,12 @@ constexpr Duration kStrayPause = Duration::milliseconds(100);  // so long no pac
 
 }  // namespace
 
-// A QP goes to RTR.
+// A QP goes to RTR. A question that ended because there was no QP to the peer any more is not too fresh.
 void EndpointImpl::start_port_question(Instant now, Peer* p) {
-  if (!config.compare_source_ports || p->description.nic || now - p->port_question.begun < Question::kFresh) return;
+  if (!config.compare_source_ports || p->description.nic) return;
+  const PortQuestion& q = p->port_question;
+  const bool interrupted = q.open && q.next == Instant::never() && !q.exhausted();
+  if (!interrupted && now - q.begun < Question::kFresh) return;
   open_port_question(now, p);
 }
 
