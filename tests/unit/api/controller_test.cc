@@ -149,7 +149,8 @@ TEST_F(ControllerTest, says_what_it_offers) {
   EXPECT_EQ(attr.mrc_ctl_protocol_version, 1u);
   EXPECT_EQ(attr.phy_port_mask, 0b11110u);  // ports count from 1
   EXPECT_STREQ(attr.cc.algorithms[0], "uet-1.0-nscc");
-  EXPECT_EQ(attr.cc.algorithms[1], nullptr);
+  EXPECT_STREQ(attr.cc.algorithms[1], "swift");
+  EXPECT_EQ(attr.cc.algorithms[2], nullptr);
   EXPECT_EQ(attr.ev.ev_fmt_mode_mask, static_cast<uint32_t>(MRC_CTL_EV_FMT_MODE_UDP));  // what the driver can send
   EXPECT_EQ(attr.ev.ev_max_width, 16u);
   EXPECT_EQ(attr.ev.ev_mode_mask, 7u);

@@ -14,7 +14,7 @@ namespace {
 
 using Unit = CongestionUnit;
 constexpr double kMaxBytes = 1099511627776;  // 2^40
-constexpr CongestionParameter kParameters[] = {
+constexpr CongestionParameter kNsccParameters[] = {
     {"max_cwnd", Unit::kBytes, 0, kMaxBytes, "0: derived", "largest window"},
     {"target_delay", Unit::kTime, 0, 1e9, "0: derived", "queueing delay that NSCC aims at"},
     {"fi", Unit::kNumber, 0, 1e12, "derived", "fair increase, bytes"},
@@ -81,7 +81,7 @@ class NsccControl final : public CongestionControl {
 
 const CongestionAlgorithm kNsccAlgorithm = {
     "nscc", "uet-1.0-nscc", "network signal congestion control of UET 1.0, which MRC 1.0 adopts [spec/nscc.md]",
-    kParameters,
+    kNsccParameters,
     [](const CongestionConfig& config, const CongestionFlow& flow, Instant now) -> std::unique_ptr<CongestionControl> {
       return std::make_unique<NsccControl>(nscc_config(config, flow), now);
     }};

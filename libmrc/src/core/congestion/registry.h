@@ -46,6 +46,7 @@ std::unique_ptr<CongestionControl> make_congestion_control(const CongestionConfi
 // Every algorithm: one file that defines the constant, one line here. The first is the default.
 #define MRC_CONGESTION_ALGORITHMS(X) \
   X(kNsccAlgorithm)                  \
+  X(kSwiftAlgorithm)                 \
   X(kNoCongestionControl)
 
 #define MRC_DECLARE_ALGORITHM(constant) extern const CongestionAlgorithm constant;

@@ -6,6 +6,8 @@
 #include <set>
 #include <string>
 
+#include "harness/congestion_of.h"
+
 namespace mrc::core {
 namespace {
 

@@ -1,0 +1,175 @@
+#include "core/congestion/swift.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "core/congestion/registry.h"
+
+namespace mrc::core {
+namespace {
+
+// Published constants; the paper's delays are absolute, those here follow the base RTT.
+constexpr double kAi = 1.0;  // packets per round trip
+constexpr double kBeta = 0.8;
+constexpr double kMaxMdf = 0.5;
+constexpr double kFsMinCwnd = 0.1;
+constexpr double kFsMaxCwnd = 100;
+constexpr int kRetxThreshold = 5;
+constexpr int kHops = 4;
+constexpr int kHopShare = 8;  // of the base RTT, per hop
+constexpr int kFsShare = 5;   // times the base RTT
+constexpr int64_t kLeastMeasuredPackets = 4;
+constexpr double kFloor = 1;  // packets
+
+using Unit = CongestionUnit;
+constexpr CongestionParameter kSwiftParameters[] = {
+    {"base_target", Unit::kTime, 0, 1e9, "0: the base round trip", "part of the target that every path has"},
+    {"hop_target", Unit::kTime, 0, 1e9, "0: base round trip / 8", "part of the target per hop"},
+    {"hops", Unit::kCount, 0, 64, "4", "queues on the longest path"},
+    {"fs_range", Unit::kTime, 0, 1e9, "0: 5 base round trips", "scale of the part for small windows"},
+    {"fs_min_cwnd", Unit::kNumber, 0.001, 1e6, "0.1", "window with the whole of fs_range, packets"},
+    {"fs_max_cwnd", Unit::kNumber, 0.001, 1e6, "100", "window from which on there is none, packets"},
+    {"ai", Unit::kNumber, 0, 1e6, "1", "packets that are added per round trip"},
+    {"beta", Unit::kNumber, 0, 1, "0.8", "strength of the decrease"},
+    {"max_mdf", Unit::kNumber, 0, 1, "0.5", "largest part of the window that one decrease takes"},
+    {"max_cwnd", Unit::kBytes, 0, 1099511627776, "0: derived", "largest window"},
+    {"retx_threshold", Unit::kCount, 1, 1000, "5", "timeouts in a row after which the window is one packet"},
+};
+
+Duration times(Duration d, double factor) {
+  return Duration::nanoseconds(static_cast<int64_t>(static_cast<double>(d.ns()) * factor));
+}
+
+}  // namespace
+
+Swift::Swift(const CongestionConfig& c, const CongestionFlow& flow, Instant)
+    : last_rtt_(c.base_rtt),
+      base_rtt_(c.base_rtt),
+      line_rate_bps_(c.line_rate_bps),
+      base_target_(c.get_time("base_target")),
+      hop_target_(c.get_time("hop_target")),
+      fs_range_(c.get_time("fs_range")),
+      host_jitter_(c.host_jitter),
+      ai_(c.get("ai", kAi)),
+      beta_(c.get("beta", kBeta)),
+      max_mdf_(c.get("max_mdf", kMaxMdf)),
+      max_cwnd_(static_cast<int64_t>(c.get("max_cwnd", 0))),
+      hops_(static_cast<uint32_t>(c.get("hops", kHops))),
+      retx_threshold_(static_cast<uint32_t>(c.get("retx_threshold", kRetxThreshold))),
+      mtu_(std::max<uint32_t>(flow.mtu, 1)),
+      ack_bytes_(flow.ack_bytes) {
+  const double low = 1 / std::sqrt(c.get("fs_min_cwnd", kFsMinCwnd));
+  const double high = 1 / std::sqrt(c.get("fs_max_cwnd", kFsMaxCwnd));
+  if (low > high) {  // else no window is between the two
+    fs_alpha_ = 1 / (low - high);
+    fs_beta_ = -fs_alpha_ * high;
+  }
+  derive();
+  packets_ = max_packets();
+}
+
+// [MRC-CC-21]
+Duration Swift::path_target() const {
+  const Duration base = base_target_ > Duration() ? base_target_ : base_rtt_;
+  const Duration hop = hop_target_ > Duration() ? hop_target_ : base_rtt_ / kHopShare;
+  return base + std::max(hop * hops_, host_jitter_);
+}
+
+// [MRC-CC-22]
+Duration Swift::target_delay(double packets) const {
+  const Duration range = fs_range_ > Duration() ? fs_range_ : base_rtt_ * kFsShare;
+  return path_target() + times(range, std::clamp(fs_alpha_ / std::sqrt(packets) + fs_beta_, 0.0, 1.0));
+}
+
+// The largest window is what the line rate delivers in the target of a large flow [MRC-CC-24].
+void Swift::derive() {
+  const double delivered = line_rate_bps_ / 8e9 * static_cast<double>(path_target().ns());
+  max_wnd_ = std::max<int64_t>(max_cwnd_ > 0 ? max_cwnd_ : std::llround(delivered), mtu_);
+}
+
+// [MRC-CC-15]
+void Swift::on_measured(double line_rate_bps, Duration base_rtt) {
+  const bool untouched = packets_ >= max_packets();
+  line_rate_bps_ = std::max(line_rate_bps, 1.0);
+  if (base_rtt > Duration()) base_rtt_ = base_rtt;
+  derive();
+  // A rate is measured by what the window lets through: one of a single packet would never let more be seen.
+  if (max_cwnd_ == 0) max_wnd_ = std::max<int64_t>(max_wnd_, kLeastMeasuredPackets * mtu_);
+  packets_ = untouched ? max_packets() : std::min(packets_, max_packets());
+}
+
+void Swift::on_ack(Instant now, const AckSample& s) {
+  const int64_t new_bytes = advance_rcvd_bytes(s.rcvd_bytes_24, &last_rcvd_);
+  inflight_ -= new_bytes;
+  steps_ = 0;
+  if (new_bytes > 0) retx_count_ = 0;
+  const double acked = static_cast<double>(new_bytes) / mtu_;
+  if (s.rcv_cwnd_pen > 0) {  // [MRC-CC-27]
+    mark(kStepPenalty);
+    packets_ = std::max(kFloor, packets_ - acked * (s.rcv_cwnd_pen & 0x7F) / 128);
+  }
+  if (!s.rtt) return mark(kStepNoSample);
+  last_rtt_ = *s.rtt;
+  if (s.may_lower_base && *s.rtt < base_rtt_) {
+    base_rtt_ = std::max(*s.rtt, Duration::nanoseconds(1));
+    derive();
+  }
+  const Duration target = target_delay(packets_);
+  if (*s.rtt < target) {  // [MRC-CC-20]
+    if (s.rcv_cwnd_pen > 0) return;
+    mark(kStepFair);
+    packets_ = std::min(packets_ + ai_ / packets_ * acked, std::max(max_packets(), kFloor));
+    return;
+  }
+  // [MRC-CC-23]
+  mark(kStepDecreaseAsked);
+  if (!may_decrease(now)) return;
+  const auto delay = static_cast<double>(s.rtt->ns());
+  decrease(now, 1 - beta_ * (delay - static_cast<double>(target.ns())) / delay, kStepDecreaseCut);
+}
+
+void Swift::decrease(Instant now, double kept, WindowStep step) {
+  mark(step);
+  packets_ = std::max(kFloor, packets_ * std::max(kept, 1 - max_mdf_));
+  last_decrease_ = now;
+}
+
+void Swift::cut(Instant now, WindowStep step) {
+  if (may_decrease(now)) decrease(now, 1 - max_mdf_, step);
+}
+
+// [MRC-CC-25]
+void Swift::on_nack(Instant now, const NackSample& s) {
+  steps_ = 0;
+  inflight_ -= s.nominal;
+  if (!s.trimmed) return;
+  retx_count_ = 0;
+  cut(now, kStepTrimCut);
+}
+
+// [MRC-CC-25] [MRC-CC-26]
+void Swift::on_loss(Instant now, uint32_t nominal, LossCause cause) {
+  steps_ = 0;
+  inflight_ -= nominal;
+  if (cause == LossCause::kOvertaken) {
+    retx_count_ = 0;
+    return cut(now, kStepLossCut);
+  }
+  if (now - last_timeout_ >= last_rtt_) {  // packets of one flight time out one after the other
+    ++retx_count_;
+    last_timeout_ = now;
+  }
+  if (retx_count_ < retx_threshold_) return cut(now, kStepLossCut);
+  mark(kStepLossCut);
+  packets_ = kFloor;
+  last_decrease_ = now;
+}
+
+const CongestionAlgorithm kSwiftAlgorithm = {
+    "swift", "swift", "delay-based, after Kumar et al., SIGCOMM 2020", kSwiftParameters,
+    [](const CongestionConfig& config, const CongestionFlow& flow, Instant now) -> std::unique_ptr<CongestionControl> {
+      return std::make_unique<Swift>(config, flow, now);
+    }};
+
+}  // namespace mrc::core
