@@ -44,6 +44,7 @@ PeerSourcePorts::Part PeerSourcePorts::take(uint8_t plane, uint32_t planes, uint
     if (part.ports[i] <= last) return Part::kRefused;
     last = part.ports[i];
   }
+  collected_.reserve(collected_.size() + n);  // before anything of the part is taken
   if (plane == 0 && part.first == 0) {
     set_ = part.set;
   } else if (part.set != set_) {  // the peer has restarted meanwhile
@@ -60,8 +61,7 @@ PeerSourcePorts::Part PeerSourcePorts::take(uint8_t plane, uint32_t planes, uint
     begin();
     return Part::kRefused;
   }
-  ports_.clear();
-  ports_.insert(collected_.begin(), collected_.end());
+  ports_.swap(collected_);
   begin();
   return Part::kComplete;
 }

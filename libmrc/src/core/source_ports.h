@@ -3,8 +3,7 @@
 // for a QP [MRC-SEC-9].
 #pragma once
 
-#include <absl/container/flat_hash_set.h>
-
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -32,7 +31,9 @@ class PeerSourcePorts {
 
   bool announced() const { return !ports_.empty(); }
   size_t count() const { return ports_.size(); }
-  bool contains(uint8_t plane, uint16_t port) const { return ports_.contains(key(plane, port)); }
+  bool contains(uint8_t plane, uint16_t port) const {
+    return std::binary_search(ports_.begin(), ports_.end(), key(plane, port));
+  }
 
   // Starts a collection; the set in force stays.
   void begin();
@@ -52,8 +53,7 @@ class PeerSourcePorts {
  private:
   static uint32_t key(uint8_t plane, uint16_t port) { return uint32_t{plane} << 16 | port; }
 
-  absl::flat_hash_set<uint32_t> ports_;
-  std::vector<uint32_t> collected_;
+  std::vector<uint32_t> ports_, collected_;  // ascending
   uint32_t set_ = 0;
   uint8_t plane_ = 0;
   uint16_t first_ = 0;
