@@ -122,6 +122,19 @@ def trim_rows(pts):
     return rows
 
 
+def congestion_rows(pts):
+    rows = []
+    for kind, title in (("incast", "31:1 incast"), ("permutation", "permutation"), ("all_to_all", "all-to-all")):
+        for trimming in ("true", "false"):
+            for algorithm in ("nscc", "swift", "none"):
+                here = [p for p in find(pts, trimming=trimming, congestion=algorithm) if kind in p["point"]["workloads.0"]]
+                rows.append((f"{title}, trimming {'on' if trimming == 'true' else 'off'}, {algorithm}", "none found",
+                             f"tail {mean(here, 'jobs.main.fct_us.max'):.0f} us, p50 {mean(here, 'jobs.main.fct_us.p50'):.0f} us, "
+                             f"Jain {mean(here, 'jobs.main.jain'):.3f}, {mean(here, 'network.trimmed'):.0f} trimmed, "
+                             f"{mean(here, 'network.queue_drops'):.0f} dropped, {mean(here, 'counters.timeouts'):.0f} timeouts"))
+    return rows
+
+
 def scale_rows(pts):
     return [(f"{p['fabric']['nics']} NICs, {p['point']['cases']}", "92 % at 42,020 GPUs",
              percent(p["windows"]["steady"]["share_of_peak"])) for p in pts]
@@ -141,6 +154,7 @@ SECTIONS = {
     "10_ev_count": (ev_rows, ["count-jobs.main.fct_us.max.svg"]),
     "11_trimming": (trim_rows, []),
     "12_slow_decay": (window_rows("end", ("bandwidth at 10 % loss on one of eight ports", "needs an external mapper")), ["points/000/throughput.svg"]),
+    "13_congestion": (congestion_rows, []),
 }
 
 HEAD = """# Reproductions

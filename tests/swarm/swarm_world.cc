@@ -91,7 +91,9 @@ FabricConfig World::draw_fabric() {
   e.trimming = rng_.chance(0.3);
   e.congestion.line_rate_bps = 25e9 * f.planes;
   e.congestion.base_rtt = Duration::microseconds(12 + rng_.below(30));
-  if (rng_.chance(0.2)) e.congestion.algorithm = find_congestion_algorithm("none");
+  // The default most often, every other algorithm sometimes.
+  const auto algorithms = congestion_algorithms();
+  if (rng_.chance(0.4)) e.congestion.algorithm = algorithms[rng_.below(static_cast<uint32_t>(algorithms.size()))];
   return f;
 }
 

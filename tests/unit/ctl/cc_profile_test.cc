@@ -65,6 +65,25 @@ TEST_F(CcProfileTest, NoAlgorithmHasNoConfiguration) {
   EXPECT_EQ(f.store.cc(kCcId)->algorithm(), CcProfile::Algorithm::kNone);
 }
 
+// [MRC-CC-11]: what the device offers can be chosen by name; only NSCC has a configuration.
+TEST_F(CcProfileTest, AnAlgorithmWithoutConfigurationNeedsNone) {
+  Limits limits;
+  limits.cc_algorithms = {kNsccName, "other"};
+  CcProfile profile;
+  mrc_ctl_cc_profile_attr attr{};
+  attr.profile_state = MRC_CTL_PROFILE_OFFLINE;
+  attr.algorithm = "third";
+  EXPECT_EQ(profile.modify(attr, MRC_CTL_CC_PROFILE_STATE | kAlgorithm, limits, 0), EINVAL);
+  attr.algorithm = "other";
+  attr.cc_config = &config;
+  EXPECT_EQ(profile.modify(attr, MRC_CTL_CC_PROFILE_STATE | kAlgorithm | kConfig, limits, 0), 0);
+  attr.profile_state = MRC_CTL_PROFILE_ONLINE;
+  EXPECT_EQ(profile.modify(attr, MRC_CTL_CC_PROFILE_STATE, limits, 0), 0);
+  ASSERT_EQ(profile.query(&attr, kAlgorithm | kConfig), 0);
+  EXPECT_STREQ(attr.algorithm, "other");
+  EXPECT_EQ(attr.cc_config, nullptr);
+}
+
 // [MRC-CCP-2]
 TEST_F(CcProfileTest, OnlineOnlyTheConfigurationChanges) {
   ASSERT_EQ(modify(kAlgorithm | kConfig, kNsccName, &config, kOffline), 0);

@@ -289,5 +289,30 @@ TEST(DeviceProfiles, congestion_control_settings) {
   EXPECT_STREQ(profiles.congestion(hold, base)->algorithm->name, "none");
 }
 
+// [MRC-CC-11]: every algorithm of the registry that has a name for profiles makes one.
+TEST(DeviceProfiles, every_algorithm_can_be_chosen_by_profile) {
+  DeviceProfiles profiles(table(false), 2, EvNaming::kPort);
+  core::CongestionConfig base;
+  base.line_rate_bps = 7e9;
+  uint64_t id = 0;
+  for (const core::CongestionAlgorithm* a : core::congestion_algorithms()) {
+    mrc_ctl_cc_nscc_cfg config{};
+    mrc_ctl_cc_profile_attr attr{};
+    attr.algorithm = a->profile_name;
+    attr.cc_config = &config;
+    attr.profile_state = MRC_CTL_PROFILE_OFFLINE;
+    constexpr int kState = MRC_CTL_CC_PROFILE_STATE;
+    constexpr int kAll = kState | MRC_CTL_CC_PROFILE_ALGORITHM | MRC_CTL_CC_PROFILE_CONFIG;
+    ASSERT_EQ(profiles.modify_cc(++id, attr, kAll), 0) << a->name;
+    attr.profile_state = MRC_CTL_PROFILE_ONLINE;
+    ASSERT_EQ(profiles.modify_cc(id, attr, kState), 0) << a->name;
+    DeviceProfiles::Hold hold;
+    ASSERT_EQ(profiles.hold(0, id, &hold), 0);
+    EXPECT_EQ(profiles.congestion(hold, base)->algorithm, a);
+    EXPECT_EQ(profiles.congestion(hold, base)->line_rate_bps, 7e9);
+    profiles.release(hold);
+  }
+}
+
 }  // namespace
 }  // namespace mrc::device

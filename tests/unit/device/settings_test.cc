@@ -118,6 +118,9 @@ TEST(Settings, set__says_value_and_range) {
   EXPECT_EQ(why, "value is 'maybe', allowed: auto, on or off");
   EXPECT_FALSE(accepts(*find_setting("icrc"), "7", &why));
   EXPECT_EQ(why, "value is '7', allowed: true or false");
+  EXPECT_FALSE(
+      accepts(*find_setting("congestion_control"), "false", &why));  // the names are the registry's [MRC-CC-11]
+  EXPECT_EQ(why, "value is 'false', allowed: nscc, swift or none");
   EXPECT_FALSE(accepts(*find_setting("mtu"), "1500", &why));
   EXPECT_EQ(why, "value is '1500', allowed: 256, 512, 1024, 2048, 4096 or 8192 bytes");
   EXPECT_FALSE(accepts(*find_setting("nscc_gamma"), "2", &why));
