@@ -1,7 +1,7 @@
 """Runs one test function in a folder of its own: run_one.py HARNESS MODULE FUNCTION NAME=PATH... Exit 77: skipped, with why.
 
 HARNESS is the file of the suite's own helpers, beside which the test modules lie. It has prepare(folder, built), which is
-told the folder and the paths of what is built, by name (see mrc_python_tests in cmake/MrcTests.cmake), and raises Skipped
+told the folder and the paths of what is built, by name (see mrc_python_tests in tools/cmake/MrcTests.cmake), and raises Skipped
 where the machine lacks what a test needs.
 """
 import importlib
@@ -9,7 +9,7 @@ import os
 import sys
 import tempfile
 
-SKIPPED = 77  # cmake/MrcTests.cmake tells ctest
+SKIPPED = 77  # tools/cmake/MrcTests.cmake tells ctest
 
 
 def main():

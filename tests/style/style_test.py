@@ -21,6 +21,7 @@ LAYERS = {
 }
 SANS_IO = ("base", "wire", "core", "simnet", "ctl")
 MAX_LINES = 600
+TOP_LEVEL = {"CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md", "libmrc", "nccl-plugin", "sim", "spec", "tests", "tools", "verbs-shim"}
 # Outside libmrc these may look below the public headers: the simulator and the switch, tests, and tools that decode or replay.
 INSIDERS = ("sim/", "tests/", "tools/mrclog/", "tools/dissector/", "tools/mrc-info/", "tools/mrcctl/", "tools/mrcd/", "tools/mrc-switch/", "tools/lib/")
 
@@ -137,9 +138,15 @@ def check_pragma(path, lines):
         yield 1, "#pragma once is missing"
 
 
+def check_place(path, _lines):
+    top = path.split("/")[0]
+    if top not in TOP_LEVEL and not top.startswith("."):
+        yield 1, f"'{top}' at the top level, where there are only {', '.join(sorted(TOP_LEVEL))} and dot files"
+
+
 def complaints(path, lines):
     code = strip_comments(lines) if path.endswith((".h", ".cc", ".c")) else lines
-    found = []
+    found = list(check_place(path, lines))
     if path.endswith((".h", ".cc", ".c")):
         for rule in (check_layers, check_ambient, check_outsiders, check_ns3, check_environment, check_length, check_pragma):
             found += rule(path, code)
@@ -158,9 +165,10 @@ def self_test():
         "libmrc/src/base/b.cc": ["// " + "TO" + "DO later"],
         "sim/model/a.h": ["#include <ns3/simulator.h>"],
         "README.md": ["see /work" + "/main"],
+        "cmake/a.cmake": ["set(x 1)"],
     }
     expected = {"libmrc/src/core/a.cc": 4, "libmrc/src/wire/a.h": 3, "tools/mrc-perf/a.cc": 4, "libmrc/src/api/long.cc": 1,
-                "libmrc/src/base/b.cc": 1, "sim/model/a.h": 1, "README.md": 1}
+                "libmrc/src/base/b.cc": 1, "sim/model/a.h": 1, "README.md": 1, "cmake/a.cmake": 1}
     good = {
         "libmrc/src/core/a.cc": ['#include "wire/packet.h"', "// no clock here, rand() is forbidden", 'Instant time_of(x); f.time(3); "rand()";'],
         "tools/mrc-perf/a.cc": ['#include "options.h"'],

@@ -19,7 +19,7 @@ verbose = False
 
 def program(name):
     """Path of a program of ours in the build folder."""
-    for folder in (name.replace("mrc-", ""), name, "."):
+    for folder in (f"dev/{name.replace('mrc-', '')}", name, "."):
         path = os.path.join(build, "tools", folder, name)
         if os.path.isfile(path):
             return os.path.abspath(path)
