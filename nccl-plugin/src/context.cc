@@ -26,7 +26,7 @@ void mention_rates(const Settings& s) {
     if (rate != 0)
       NET_WARN(
           "%s is not acted on: congestion control here has no rates per queue pair; for a device there are "
-          "MRC_LINE_RATE_GBPS and MRC_NSCC_MAX_WINDOW",
+          "MRC_LINE_RATE_GBPS and MRC_CONGESTION_PARAMETERS (max_cwnd)",
           name);
 }
 

@@ -34,7 +34,7 @@ namespace mrc::nccl {
   INT(hints, "NCCL_MRC_QP_HINT_ENABLE", "", 1, 0, 1, "", "Tell the device the numbers of peers and flows that NCCL expects, as a QP hint") \
   INT(cc_init_rate, "NCCL_MRC_CC_INIT_RATE", "", 0, 0, 10000000, "Mb/s", "Rate at which a QP starts: accepted, not acted on, a warning says so. Congestion control here has no rate per QP but a window, which starts at its largest") \
   INT(cc_min_rate, "NCCL_MRC_CC_MIN_RATE", "NCCL_MRC_CC_MIN", 0, 0, 10000000, "Mb/s", "Least rate of a QP: accepted, not acted on, a warning says so") \
-  INT(cc_max_rate, "NCCL_MRC_CC_MAX_RATE", "NCCL_MRC_CC_MAX", 0, 0, 10000000, "Mb/s", "Highest rate of a QP: accepted, not acted on, a warning says so. What a device has is MRC_LINE_RATE_GBPS, the rate of all planes, and MRC_NSCC_MAX_WINDOW, the largest window")
+  INT(cc_max_rate, "NCCL_MRC_CC_MAX_RATE", "NCCL_MRC_CC_MAX", 0, 0, 10000000, "Mb/s", "Highest rate of a QP: accepted, not acted on, a warning says so. What a device has is MRC_LINE_RATE_GBPS, the rate of all planes, and MRC_CONGESTION_PARAMETERS with max_cwnd, the largest window")
 // clang-format on
 
 struct Settings {

@@ -66,7 +66,7 @@ class Flow:
 def run(net, trimming, seconds):
     """Flows with their reports, the victim last."""
     # On links this slow one packet takes a millisecond, and the hosts' scheduling jitters by several: no congestion.
-    env = {"MRC_TRIMMING": "true" if trimming else "false", "MRC_BASE_RTT_US": "4000", "MRC_NSCC_TARGET_FLOOR_US": "12000"}
+    env = {"MRC_TRIMMING": "true" if trimming else "false", "MRC_BASE_RTT_US": "4000", "MRC_HOST_JITTER_US": "12000"}
     words = ["--size", "64K", "--duration", str(seconds), "--timeout", "17", "--sleepy-server"]  # 134 ms
     flows = []
     try:

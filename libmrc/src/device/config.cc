@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "core/congestion/registry.h"
 #include "datapath/frame/gateway.h"
 #include "device/config_file.h"
 #include "device/fault_scope.h"
@@ -23,6 +24,11 @@ constexpr uint32_t kLoopbackPlanes = 4;
 constexpr uint32_t kLastSlot = 255;
 
 bool apply_environment(GetEnv env, Settings* settings, std::string* error) {
+  for (const FormerSetting& former : former_settings()) {
+    if (env(former.environment) == nullptr) continue;
+    *error = std::string("environment: ") + former.environment + " has been replaced by " + former.now;
+    return false;
+  }
   for (const Setting& setting : setting_table()) {
     const char* value = env(setting.environment.c_str());
     std::string why;
@@ -171,6 +177,16 @@ bool check_srv6(const DeviceConfig& device, std::string* error) {
   return true;
 }
 
+// The parameters are those of the algorithm.
+bool check_congestion(const DeviceConfig& device, std::string* error) {
+  core::CongestionConfig config;
+  config.algorithm = core::find_congestion_algorithm(device.settings.congestion_control);
+  std::string why;
+  if (core::set_congestion_parameters(device.settings.congestion_parameters, &config, &why)) return true;
+  *error = origin_of(device, "congestion_parameters") + why;
+  return false;
+}
+
 void fill_line_rate(DeviceConfig* device) {
   device->line_rate_gbps = device->settings.line_rate_gbps;
   if (device->line_rate_gbps == 0) device->line_rate_gbps = cards_gbps(device->planes);
@@ -187,7 +203,8 @@ bool finish(Config* config, const Settings& common, GetEnv env, std::string* err
     fill_gids(&device);
     fill_line_rate(&device);
     if (!fill_ports(&device, error) || !check_ev_count(device, error) || !check_min_active(device, error) ||
-        !check_dscps(device, error) || !check_srv6(device, error) || !check_dpdk(device, error))
+        !check_dscps(device, error) || !check_srv6(device, error) || !check_dpdk(device, error) ||
+        !check_congestion(device, error))
       return false;
   }
   return check_fault(config->devices, error);

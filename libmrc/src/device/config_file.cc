@@ -97,6 +97,9 @@ class Reader {
     return text;
   }
   bool unknown(const YAML::Node& node, const std::string& key, const std::vector<std::string>& known, bool settings) {
+    if (settings)
+      for (const FormerSetting& former : former_settings())
+        if (key == former.name) return at(node, "key '" + key + "' has been replaced by " + former.now);
     std::vector<std::string> candidates = known;
     if (settings)
       for (const Setting& s : setting_table()) candidates.push_back(s.name);

@@ -107,6 +107,27 @@ const Setting* find_setting(const std::string& name) {
   return nullptr;
 }
 
+const std::vector<FormerSetting>& former_settings() {
+  static const std::vector<FormerSetting> table = {
+      {"nscc_target_floor_us", "MRC_NSCC_TARGET_FLOOR_US", "host_jitter_us"},
+      {"nscc_target_delay_us", "MRC_NSCC_TARGET_DELAY_US", "congestion_parameters: target_delay=15us"},
+      {"nscc_max_window", "MRC_NSCC_MAX_WINDOW", "congestion_parameters: max_cwnd=BYTES"},
+      {"nscc_gamma", "MRC_NSCC_GAMMA", "congestion_parameters: gamma=NUMBER"},
+      {"nscc_max_decrease", "MRC_NSCC_MAX_DECREASE", "congestion_parameters: max_md_jump=NUMBER"},
+      {"nscc_eta", "MRC_NSCC_ETA", "congestion_parameters: eta=BYTES"},
+      {"nscc_fi", "MRC_NSCC_FI", "congestion_parameters: fi=BYTES"},
+      {"nscc_fi_scale", "MRC_NSCC_FI_SCALE", "congestion_parameters: fi_scale=NUMBER"},
+      {"nscc_qa_gate", "MRC_NSCC_QA_GATE", "congestion_parameters: qa_gate=NUMBER"},
+      {"nscc_qa_threshold_us", "MRC_NSCC_QA_THRESHOLD_US", "congestion_parameters: qa_threshold=15us"},
+      {"nscc_adjust_bytes", "MRC_NSCC_ADJUST_BYTES", "congestion_parameters: adjust_bytes=BYTES"},
+      {"nscc_adjust_period_us", "MRC_NSCC_ADJUST_PERIOD_US", "congestion_parameters: adjust_period=15us"},
+      {"nscc_quick_adapt", "MRC_NSCC_QUICK_ADAPT", "congestion_parameters: disable_qa=true"},
+      {"nscc_sticky_qa_trigger", "MRC_NSCC_STICKY_QA_TRIGGER", "congestion_parameters: sticky_qa_trigger=true"},
+      {"nscc_mode", "MRC_NSCC_MODE", "nothing: there is the specification's arithmetic only"},
+  };
+  return table;
+}
+
 std::string Setting::allowed() const {
   std::string text;
   switch (type) {

@@ -80,20 +80,8 @@ namespace mrc::device {
   WORD(congestion_control, "nscc", core::congestion_algorithm_names(), "", "Congestion control of QPs without a CC profile (spec/congestion.md); none: the window is limited by mpr alone") \
   REAL(line_rate_gbps, 0, 0, 10000, "Gb/s", "Rate of all planes together, the lesser of both ends; 0: that of the planes' network cards where all have one, else measured") \
   REAL(base_rtt_us, 0, 0, 1000000, "us", "Round trip of one packet over the longest path when nothing else moves; 0: measured") \
-  REAL(nscc_target_delay_us, 0, 0, 1000000, "us", "Queueing delay that NSCC aims at; 0: from the base round trip")              \
-  REAL(nscc_target_floor_us, 150, 0, 1000000, "us", "Least target delay: the jitter of the hosts' own scheduling is no congestion") \
-  INT(nscc_max_window, 0, 0, 4294967296, "bytes", "Largest congestion window; 0: from rate and round trip")             \
-  REAL(nscc_gamma, -1, -1, 1, "", "Strength of the decrease; -1: as specified")                                         \
-  REAL(nscc_max_decrease, -1, -1, 1, "", "Largest decrease at once, part of the window; -1: as specified")              \
-  REAL(nscc_eta, -1, -1, 1e9, "bytes", "Steady increase; -1: derived")                                                  \
-  REAL(nscc_fi, -1, -1, 1e9, "bytes", "Fair increase; -1: derived")                                                     \
-  REAL(nscc_fi_scale, -1, -1, 1e6, "", "Fast increase, factor; -1: derived")                                            \
-  INT(nscc_qa_gate, -1, -1, 62, "", "Gate of quick adapt; -1: as specified")                                            \
-  REAL(nscc_qa_threshold_us, 0, 0, 1000000, "us", "Delay that triggers quick adapt; 0: derived")                        \
-  INT(nscc_adjust_bytes, 0, 0, 1073741824, "bytes", "Bytes after which collected increases are applied; 0: derived")    \
-  REAL(nscc_adjust_period_us, 0, 0, 1000000, "us", "Time after which collected increases are applied; 0: derived")      \
-  FLAG(nscc_quick_adapt, true, "Quick adapt: fall at once to the measured rate in heavy congestion")                    \
-  FLAG(nscc_sticky_qa_trigger, false, "Keep the quick adapt trigger as the text of the specification has it")           \
+  TEXT(congestion_parameters, "", "Parameters of congestion_control, NAME=VALUE with spaces or commas between, times with their unit: gamma=0.5 target_delay=15us; spec/congestion.md has them; empty: the defaults") \
+  REAL(host_jitter_us, 150, 0, 1000000, "us", "Delay that comes from the hosts' own scheduling: congestion control aims at no less") \
   INT(max_qps, 65532, 1, 65532, "QPs", "QPs of this process on one device")                                             \
   WORD(gso, "auto", "auto on off", "", "UDP segmentation offload; auto: what a self-test finds; on: with SRv6 also says that UDP checksums survive the fabric") \
   WORD(gro, "auto", "auto on off", "", "UDP receive offload; auto: what a self-test finds")                             \
@@ -147,6 +135,13 @@ struct Setting {
 
 const std::vector<Setting>& setting_table();
 const Setting* find_setting(const std::string& name);
+// Settings that earlier versions had. `now` is what stands for one, as a key with its value.
+struct FormerSetting {
+  const char* name;
+  const char* environment;
+  const char* now;
+};
+const std::vector<FormerSetting>& former_settings();
 
 // Sets one value from text. False: *why is "value is X, allowed: Y" with the table's range; settings untouched.
 bool set_setting(const Setting& setting, const std::string& text, Settings* settings, std::string* why);

@@ -42,20 +42,9 @@ core::CongestionConfig congestion_config(const DeviceConfig& config) {
   c.line_rate_bps = c.measure_rate ? kAssumedLineRate : config.line_rate_gbps * 1e9;
   c.measure_rtt = s.base_rtt_us == 0;
   c.base_rtt = c.measure_rtt ? kAssumedBaseRtt : from_us(s.base_rtt_us);
-  c.host_jitter = from_us(s.nscc_target_floor_us);
-  c.set("max_cwnd", static_cast<double>(s.nscc_max_window));
-  c.set("target_delay", from_us(s.nscc_target_delay_us));
-  c.set("fi", s.nscc_fi);
-  c.set("fi_scale", s.nscc_fi_scale);
-  c.set("eta", s.nscc_eta);
-  c.set("gamma", s.nscc_gamma);
-  c.set("max_md_jump", s.nscc_max_decrease);
-  c.set("qa_gate", static_cast<double>(s.nscc_qa_gate));
-  c.set("qa_threshold", from_us(s.nscc_qa_threshold_us));
-  c.set("adjust_bytes", static_cast<double>(s.nscc_adjust_bytes));
-  c.set("adjust_period", from_us(s.nscc_adjust_period_us));
-  c.set("disable_qa", s.nscc_quick_adapt ? 0 : 1);
-  c.set("sticky_qa_trigger", s.nscc_sticky_qa_trigger ? 1 : 0);
+  c.host_jitter = from_us(s.host_jitter_us);
+  std::string why;
+  core::set_congestion_parameters(s.congestion_parameters, &c, &why);  // looked at when the configuration was read
   return c;
 }
 

@@ -94,6 +94,16 @@ TEST_F(ConfigTest, precedence__environment_over_device_over_top_level) {
   EXPECT_EQ(config.devices[0].settings.ev_count, 99);
 }
 
+TEST_F(ConfigTest, environment__a_former_setting_is_refused_with_what_replaces_it) {
+  for (const FormerSetting& former : former_settings()) {
+    EXPECT_EQ(find_setting(former.name), nullptr) << former.name;
+    env = {{former.environment, "20"}};
+    EXPECT_EQ(parse(""), std::string("environment: ") + former.environment + " has been replaced by " + former.now);
+  }
+  env = {{"MRC_CONGESTION_PARAMETERS", "target_delay=20us"}};
+  EXPECT_EQ(parse(""), "");
+}
+
 TEST_F(ConfigTest, environment__bad_value_is_refused) {
   env["MRC_EV_COUNT"] = "1025";
   EXPECT_EQ(parse(""), "environment: MRC_EV_COUNT: value is '1025', allowed: 1..1024 EVs");
@@ -215,6 +225,13 @@ TEST_F(ConfigTest, file__what_is_refused_and_how) {
       {"dscp_control: 4\ndevices:\n  - planes: [{address: \"::1\"}]\n",
        "f.yaml:1: key 'dscp_control': value is '4', which dscp_trimmable has, too: the two kinds of packets could not "
        "be told apart"},
+      {"congestion_parameters: gamma=2\ndevices:\n  - planes: [{address: \"::1\"}]\n",
+       "f.yaml:1: key 'congestion_parameters': value is 'gamma=2', allowed: gamma=0..1"},
+      {"congestion_control: swift\ndevices:\n  - planes: [{address: \"::1\"}]\n    congestion_parameters: eta=1\n",
+       "f.yaml:4: key 'congestion_parameters': 'eta=1' is no parameter of swift, allowed: NAME=VALUE with base_target, "
+       "hop_target, hops, fs_range, fs_min_cwnd, fs_max_cwnd, ai, beta, max_mdf, max_cwnd, retx_threshold"},
+      {"nscc_gamma: 0.5\n", "f.yaml:1: key 'nscc_gamma' has been replaced by congestion_parameters: gamma=NUMBER"},
+      {"nscc_target_floor_us: 9\n", "f.yaml:1: key 'nscc_target_floor_us' has been replaced by host_jitter_us"},
       {"fault: loss\n",
        "f.yaml:1: key 'fault': value is 'loss': MRC_FAULT position "},  // the rest is the fault parser's
       {"a: [\n", "f.yaml:2: "},                                         // and this the YAML parser's

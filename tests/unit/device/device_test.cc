@@ -95,6 +95,28 @@ TEST(Device, write_imm__structured_evs_travel_in_the_flow_label) {
   write_arrives(a.get(), b.get());
 }
 
+// [MRC-CC-11]: the settings choose the algorithm and its parameters, and the QP has them.
+TEST(Device, congestion_control__as_the_settings_say) {
+  for (const char* algorithm : {"nscc", "swift", "none"}) {
+    DeviceConfig config = test_config();
+    config.settings.congestion_control = algorithm;
+    if (algorithm != std::string("none")) config.settings.congestion_parameters = "max_cwnd=123456";
+    const auto a = start(config);
+    const auto b = start(config);
+    End from(a.get(), 1), to(b.get(), 1);
+    join(&from, &to, 1);
+    {
+      std::lock_guard lock(a->mutex());
+      EXPECT_EQ(a->endpoint().qp_status(from.qp).cwnd == 123456, algorithm != std::string("none")) << algorithm;
+    }
+    from.write_imm(to, 1 << 20);
+    while (from.completions.load() == 0 || to.completions.load() == 0) std::this_thread::yield();
+    std::scoped_lock lock(a->mutex(), b->mutex());
+    EXPECT_EQ(from.sent.at(0).status, core::WcStatus::kSuccess) << algorithm;
+    EXPECT_EQ(from.memory, to.memory) << algorithm;
+  }
+}
+
 TEST(Device, write_imm__to_itself) {
   const auto a = start(test_config());
   End from(a.get(), 1), to(a.get(), 1);

@@ -123,8 +123,8 @@ TEST(Settings, set__says_value_and_range) {
   EXPECT_EQ(why, "value is 'false', allowed: nscc, swift or none");
   EXPECT_FALSE(accepts(*find_setting("mtu"), "1500", &why));
   EXPECT_EQ(why, "value is '1500', allowed: 256, 512, 1024, 2048, 4096 or 8192 bytes");
-  EXPECT_FALSE(accepts(*find_setting("nscc_gamma"), "2", &why));
-  EXPECT_EQ(why, "value is '2', allowed: -1..1");
+  EXPECT_FALSE(accepts(*find_setting("mrcd_probe_share"), "2", &why));
+  EXPECT_EQ(why, "value is '2', allowed: 0..1");
 }
 
 TEST(Settings, json__one_object_per_setting_with_current_value) {
