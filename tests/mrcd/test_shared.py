@@ -172,6 +172,16 @@ def test_profiles_are_shown_with_what_they_say():
         assert configs[4]["disable_qa"] is True and not any(configs[3].values()), configs
 
 
+def test_congestion_control_algorithms_by_name():
+    with Daemon():
+        ctl("profile", "create", write("p.yaml", "- {kind: cc, id: 5, algorithm: swift}\n- {kind: cc, id: 6, algorithm: none}\n"))
+        assert {cc["id"]: cc["algorithm"] for cc in device()["ccs"]} == {5: "swift", 6: "none"}
+        said = ctl("profile", "create", write("q.yaml", "\n- {kind: cc, id: 7, algorithm: cubic}\n"), code=2)
+        assert "q.yaml: line 2" in said and "'cubic' is no algorithm; allowed: none uet-1.0-nscc swift" in said, said
+        said = ctl("profile", "create", write("q.yaml", "- {kind: cc, id: 7, algorithm: swift, config: {eta: 1}}\n"), code=2)
+        assert "only uet-1.0-nscc has a configuration" in said, said
+
+
 def test_watch_begins_with_a_rate():
     """Bytes of an interval already in the first round."""
     with Daemon(), App() as app:

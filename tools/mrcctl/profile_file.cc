@@ -8,6 +8,7 @@
 #include <map>
 
 #include "core/congestion/registry.h"
+#include "ctl/limits.h"
 #include "device.h"
 #include "nscc_keys.h"
 
@@ -169,7 +170,10 @@ void read_cc(const YAML::Node& node, ProfileCall* c) {
       fail(node["algorithm"], "'" + c->algorithm + "' is no algorithm; allowed: " + known);
     }
   }
-  if (node["config"]) read_config(node["config"], c);
+  if (!node["config"]) return;
+  if (!c->algorithm.empty() && c->algorithm != mrc::ctl::kNsccName)
+    fail(node["config"], std::string("only ") + mrc::ctl::kNsccName + " has a configuration");
+  read_config(node["config"], c);
 }
 
 WrittenProfile read_one(const YAML::Node& node) {
