@@ -85,8 +85,10 @@ class LatenessTest : public LossRecoveryTest {
     arrive(ack(next_ - 20));
     now_ = now_ + pause_;
   }
-  // Packet `victim` is not answered while `others` later ones are, then it is.
-  void be_late(int others, bool named) {
+  // Packet `victim` is not answered while `others` later ones are, then it is: by a SACK that names it, or another one.
+  void be_late(int others, bool named) { be_late(others, named ? 0 : others, false); }
+  // By a SACK that names the packet `named` after it, as a retransmission or not.
+  void be_late(int others, int named, bool rtx) {
     const int victim = answered_ + 1;
     uint64_t above = 0;
     for (int i = 1; i <= others; ++i) {
@@ -97,7 +99,8 @@ class LatenessTest : public LossRecoveryTest {
       ++next_;
     }
     answered_ = victim + others;
-    wire::Packet p = sack(answered_, named ? victim : answered_);
+    wire::Packet p = sack(answered_, victim + named);
+    p.bth.rtx = rtx;
     p.sack.cc.tx_timestamp = wire::timestamp_of(now_ - pause_ * (others + 4));
     arrive(p);
     drain();
@@ -119,6 +122,20 @@ TEST_F(LatenessTest, OnlyMeasuredLatenessWidensTheWindow) {
     EXPECT_EQ(first, 1u);
     be_late(2, named);
     EXPECT_EQ(counters().fast_retransmits, named ? first : first + 1) << (named ? "named" : "not named");
+  }
+}
+
+// [MRC-LOSS-1] A SACK that comes once more measures no lateness, nor does the answer to a retransmission.
+TEST_F(LatenessTest, RepeatedSacksAndRetransmissionsMeasureNoLateness) {
+  for (bool rtx : {false, true}) {
+    sent_.clear();
+    sends_.clear();
+    settle();
+    be_late(4, rtx ? 0 : 1, rtx);  // the one after it was reported 30 us ago
+    const uint64_t first = counters().fast_retransmits;
+    EXPECT_EQ(first, 1u);
+    be_late(2, false);
+    EXPECT_EQ(counters().fast_retransmits, first + 1) << (rtx ? "retransmission" : "repeated");
   }
 }
 
@@ -366,6 +383,41 @@ TEST_F(LossRecoveryTest, APeerThatDiedAfterItsSackIsFoundOut) {
   EXPECT_EQ(state(), QpState::kError);
   EXPECT_EQ(sends_[0].status, WcStatus::kRetryExceeded);
   EXPECT_EQ(requests().size(), 1u);  // it had arrived: nothing was sent again
+}
+
+// [MRC-LOSS-4]: each charge follows a probe that had its time. 1.024 us * 2^1 is less than four round trips, so the
+// interval is 160 us, a third of the time until the first probe.
+TEST_F(LossRecoveryTest, SilenceIsNotChargedBeforeThePeerWasAsked) {
+  attr_.timeout = 1;
+  attr_.retry_linear = 1;
+  attr_.retry_exp = 0;
+  start();
+  one_round_trip(Duration::microseconds(40));
+  post(1, 8);
+  drain();
+  arrive(sack(1, 1));
+  pass(config_.probe_floor - Duration::nanoseconds(1));
+  EXPECT_EQ(probes(), 0u);
+  EXPECT_EQ(state(), QpState::kRts);
+  pass(Duration::milliseconds(5));
+  EXPECT_EQ(state(), QpState::kError);
+}
+
+// [MRC-MTU-1]: the size of a packet is suspected when it was sent three times, and only if it is large.
+TEST_F(LossRecoveryTest, TheThirdTransmissionOfALargePacketStartsASearchOfThePathMtu) {
+  attr_.timeout = 10;
+  attr_.path_mtu = 1024;
+  const Duration t = Duration::nanoseconds(1024ll << 10);
+  for (uint32_t size : {8u, 256u, 1024u}) {
+    start();
+    post(1, size);
+    drain();
+    pass(t * 3 - Duration::microseconds(1));
+    EXPECT_EQ(counters().timeouts, 2u);
+    EXPECT_EQ(counters().mtu_searches, 0u) << size;
+    pass(t);
+    EXPECT_EQ(counters().mtu_searches, size > 256) << size;
+  }
 }
 
 // [MRC-LOSS-5]: probes are answered, and the packet never gets through.

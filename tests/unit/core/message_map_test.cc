@@ -154,6 +154,55 @@ TEST_F(MessageMapTest, WhatEndsAMessageStatesItsImmediate) {
   EXPECT_EQ(check(c), Fit::kMisfit);
 }
 
+// [MRC-SEC-2] Where a message begins may follow from its neighbour.
+TEST_F(MessageMapTest, AMemberThatItsNeighbourExcludesIsAMisfit) {
+  ASSERT_TRUE(complete({0, 0, 1, 5}));
+  ASSERT_TRUE(take(claim({2, 8, 4, 7}, 2)));  // a Middle: message 2 begins at 8 or 9
+  ASSERT_TRUE(take(claim({3, 13, 1, 9}, 0)));
+  EXPECT_EQ(check(claim({2, 9, 4, 7}, 2)), Fit::kMember);
+  EXPECT_EQ(check(claim({2, 8, 4, 7}, 1)), Fit::kMisfit);
+}
+
+// [MRC-SEC-3] A complete message is above doubt only if a key proved it.
+TEST_F(MessageMapTest, ACompleteMessageIsInDoubtUnlessProven) {
+  for (bool proven : {false, true}) {
+    map_.reset();
+    map_.allocate();
+    const Message m{0, 0, 1, 5};
+    ASSERT_TRUE(take(claim(m, 0), proven));
+    ASSERT_TRUE(finish(m));
+    const MessageMap::Verdict v = map_.check(claim({1, 2, 1, 6}, 0));
+    EXPECT_EQ(v.fit, Fit::kMisfit);
+    EXPECT_EQ(v.against_proven, proven);
+  }
+}
+
+// The nearest records are found at any distance.
+TEST_F(MessageMapTest, NeighboursAreFoundHoweverFarTheyAre) {
+  ASSERT_TRUE(complete({0, 0, 1, 5}));
+  ASSERT_TRUE(take(claim({200, 2000, 1, 6}, 0)));
+  ASSERT_TRUE(take(claim({500, 5000, 1, 7}, 0)));
+  for (uint16_t gap = 2; gap < 290; ++gap) {
+    const auto after = static_cast<uint16_t>(200 + gap), before = static_cast<uint16_t>(500 - gap);
+    EXPECT_EQ(check(claim({after, 2000u + gap - 1, 1, 8}, 0)), Fit::kMisfit) << gap;
+    EXPECT_EQ(check(claim({after, 2000u + gap, 1, 8}, 0)), Fit::kNew) << gap;
+    EXPECT_EQ(check(claim({before, 5000u - gap + 1, 1, 8}, 0)), Fit::kMisfit) << gap;
+    EXPECT_EQ(check(claim({before, 5000u - gap, 1, 8}, 0)), Fit::kNew) << gap;
+  }
+}
+
+// Growing keeps the records of complete messages and their places free for later ones.
+TEST_F(MessageMapTest, AfterGrowingOldRecordsAreNoNeighbours) {
+  for (uint16_t m = 0; m < 10; ++m) ASSERT_TRUE(complete({m, m, 1, 5}));
+  ASSERT_TRUE(take(claim({110, 110, 1, 5}, 0)));
+  ASSERT_GT(map_.bytes(), 128u * 32);
+  EXPECT_EQ(check(claim({9, 9, 1, 5}, 0)), Fit::kMember);
+  for (uint16_t m = 10; m < 250; ++m) ASSERT_TRUE(m == 110 ? finish({m, m, 1, 5}) : complete({m, m, 1, 5})) << m;
+  ASSERT_TRUE(take(claim({280, 280, 1, 5}, 0)));
+  EXPECT_EQ(check(claim({262, 261, 1, 5}, 0)), Fit::kMisfit);
+  EXPECT_EQ(check(claim({262, 262, 1, 5}, 0)), Fit::kNew);
+}
+
 // A forged message in the midst of another of which nothing had arrived is found at the latest when its turn comes.
 TEST_F(MessageMapTest, AMessageMustHaveAllItsPacketsItself) {
   ASSERT_TRUE(take(claim({3, 4, 1, 666}, 0), false));

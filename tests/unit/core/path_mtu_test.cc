@@ -124,6 +124,13 @@ TEST_F(PathMtuTest, suspect__APlaneRestsAfterASearch) {
   EXPECT_TRUE(mtu_.suspect(now_, 1, 4096));
 }
 
+TEST_F(PathMtuTest, suspect__ARestConcernsTheSizeThatWasSearched) {
+  mtu_.suspect(now_, 1, 2048);
+  round(2048);
+  EXPECT_FALSE(mtu_.suspect(now_, 1, 2048));
+  EXPECT_TRUE(mtu_.suspect(now_, 1, 4096));
+}
+
 TEST_F(PathMtuTest, take_due__ANarrowPlaneIsSearchedAgainUntilFullPacketsPass) {
   mtu_.suspect(now_, 1, 4096);
   for (int i = 0; i < PathMtu::kRounds; ++i) round(1024);

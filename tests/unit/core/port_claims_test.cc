@@ -151,6 +151,22 @@ TEST_F(PortClaimsTest, expire__ForgivesEarlierRefutations) {
   EXPECT_TRUE(word(0b1011));
 }
 
+// Probes of a claim that had not left are not sent after it was decided.
+TEST_F(PortClaimsTest, take_due__DropsTheProbesOfAClaimThatIsDecided) {
+  uint8_t plane;
+  bool refuted;
+  word(0b1011);
+  ASSERT_TRUE(claims_.take_due(now_, &plane));
+  EXPECT_TRUE(claims_.on_answer(now_, 2, now_, &refuted));
+  EXPECT_EQ(asked(), 0u);
+  now_ = now_ + Duration::seconds(10);
+  word(0b1011);
+  ASSERT_TRUE(claims_.take_due(now_, &plane));
+  now_ = now_ + PortClaims::kPatience;
+  EXPECT_EQ(claims_.expire(now_), 0b0100u);
+  EXPECT_EQ(asked(), 0u);
+}
+
 // [MRC-PORT-3]
 TEST_F(PortClaimsTest, take_due__AsksAPlaneThatIsDownOncePerInterval) {
   take_down(0b1011);

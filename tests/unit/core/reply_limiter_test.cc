@@ -30,6 +30,14 @@ TEST(ReplyLimiter, NoMoreBytesThanCame) {
   EXPECT_EQ(allowed(&limiter, kStart, IpAddress::v4(10, 0, 0, 8), true, 130, 32), 130);
 }
 
+// Bytes that were received long ago do not add up without a limit.
+TEST(ReplyLimiter, BytesAreSavedUpToALimit) {
+  ReplyLimiter limiter(1);
+  EXPECT_EQ(allowed(&limiter, kStart, kFrom, false, 100, 1000), 100);
+  EXPECT_EQ(allowed(&limiter, kStart + Duration::seconds(1), kFrom, false, 500, 0),
+            (ReplyLimiter::kMaxSavedBytes - 52) / 52);
+}
+
 TEST(ReplyLimiter, ManyAddressesShareALimit) {
   ReplyLimiter limiter(1);
   int n = 0;

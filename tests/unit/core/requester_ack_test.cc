@@ -232,6 +232,20 @@ TEST_F(RequesterAckTest, TheSameAnswerOnceMoreIsNoRoundTripOfTwoCopies) {
   EXPECT_EQ(endpoint_->qp_status(qp_).srtt, Duration::microseconds(100));
 }
 
+// [MRC-LOSS-6] Once everything was answered the records of packets are gone.
+TEST_F(RequesterAckTest, AnAnswerFromBeforeAPauseIsNoRoundTrip) {
+  send(1);
+  now_ = now_ + Duration::microseconds(100);
+  arrive(sack(0, 0));
+  arrive(ack(0));
+  now_ = now_ + Duration::seconds(1);
+  post(1, 8);
+  drain();
+  arrive(sack(0, 0));
+  EXPECT_EQ(endpoint_->qp_status(qp_).srtt, Duration::microseconds(100));
+  EXPECT_EQ(outstanding(), 1u);
+}
+
 // [MRC-SACK-8]
 TEST_F(RequesterAckTest, ThePeersWindowIsHeardOnlyWhenAgreed) {
   for (bool dynamic : {false, true}) {
@@ -325,6 +339,23 @@ TEST_F(RequesterAckTest, ANakOfCompletedWorkFailsTheQp) {
   send(1);  // and with no work under way
   arrive(ack(0));
   arrive(ack(0, wire::kSyndromeRemoteOperation));
+  EXPECT_EQ(state(), QpState::kError);
+}
+
+// [MRC-SEC-3]: no further back than a window, so that an old NAK is not taken for one.
+TEST_F(RequesterAckTest, ANakOfCompletedWorkIsHeardForAWindow) {
+  attr_.mpr = 1;
+  start();
+  for (int i = 0; i < 130; ++i) {
+    post(static_cast<uint64_t>(i), 8);
+    drain();
+    arrive(sack(i, i));
+    arrive(ack(i));
+  }
+  arrive(ack(1, wire::kSyndromeRemoteOperation));
+  EXPECT_EQ(state(), QpState::kRts);
+  EXPECT_EQ(counters().drop_stale, 1u);
+  arrive(ack(2, wire::kSyndromeRemoteOperation));
   EXPECT_EQ(state(), QpState::kError);
 }
 

@@ -61,6 +61,19 @@ TEST_F(ResponderForgedTest, APacketInTheMidstOfAMessageTakesNoPsn) {
   EXPECT_EQ(sent(wire::Opcode::kAck).back()->p.bth.psn, attr_.rq_psn + 3);
 }
 
+// [MRC-SEC-2] A malformed packet at the next PSN is the peer's mistake only if nothing of its message is known.
+TEST_F(ResponderForgedTest, AMalformedPacketOfAKnownMessageIsDropped) {
+  start();
+  arrive(part(0, 0, 2, 1));
+  wire::Packet bad = part(0, 0, 2, 0);
+  bad.payload_len = 128;
+  arrive(bad);
+  EXPECT_EQ(counters().drop_misfit, 1u);
+  EXPECT_EQ(state(), QpState::kRts);
+  arrive(part(0, 0, 2, 0));
+  EXPECT_EQ(verdict(), wire::kSyndromeAck);
+}
+
 // [MRC-SEC-3]
 TEST_F(ResponderForgedTest, AGenuinePacketThatFindsItsPsnTakenFailsTheQp) {
   for (int32_t at : {0, 1, 2}) {
