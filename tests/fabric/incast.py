@@ -40,17 +40,19 @@ class Flow:
     def __init__(self, net, source, target, port, env, words):
         self.source, self.target = source, target
         settings = ["env", *(f"{k}={v}" for k, v in env.items())]
-        self.server = subprocess.Popen([*net.inside(target), *settings, lab.MRC_PERF, "-q", "--port", str(port)],
-                                       env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.server = subprocess.Popen([*net.inside(target), *settings, lab.MRC_PERF, "-q", "--port", str(port), "--json",
+                                        "-"],
+                                       env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.client = subprocess.Popen([*net.inside(source), *settings, lab.MRC_PERF, target, "-q", "--port", str(port),
                                         "--verify", "--json", "-", *words],
                                        env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def finish(self):
         out, err = self.client.communicate(timeout=LIMIT_S); self.err = err
-        _, server_err = self.server.communicate(timeout=LIMIT_S)
+        server_out, server_err = self.server.communicate(timeout=LIMIT_S)
         assert self.client.returncode == 0 and self.server.returncode == 0, f"{self.source}: {out}\n{err}\n{server_err}"
         self.report = json.loads(out)
+        self.server_report = json.loads(server_out)
         return self.report
 
     def end(self):

@@ -18,9 +18,9 @@ def test_incast_through_trimming_switches():
         assert switches["trimmed"] > 0 and switches["queue_drops"] <= may_drop, switches
         nacks = sum(flow.report["counters"]["rx_nacks"] for flow in flows[:-1])
         assert 0 < nacks <= switches["trimmed"], (nacks, switches)
-        for flow in flows:  # what was sent again for another reason had arrived: a busy machine was late
-            counters = flow.report["counters"]
-            assert counters["retransmits"] - counters["rx_nacks"] <= counters["spurious_retransmits"], counters
+        for flow in flows:  # nothing was lost: what was sent again had been trimmed, or had arrived and was late
+            ours, theirs = flow.report["counters"], flow.server_report["counters"]
+            assert ours["retransmits"] <= theirs["rx_trimmed"] + theirs["rx_duplicates"], (ours, theirs)
         # The victim's share is its whole line, and half of it already tells it from the flows of the incast; on a machine
         # that is too busy to fill the incast's line it is at least no worse off than they are.
         victim, together = flows[-1].mbps(), sum(flow.mbps() for flow in flows[:-1])
