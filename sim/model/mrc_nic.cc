@@ -28,7 +28,7 @@ core::EndpointConfig endpoint_config(const MrcConfig& config, const FabricPlan& 
   core::EndpointConfig c = config.endpoint;
   c.seed = seed;
   c.icrc = false;
-  c.compare_source_ports = false;  // nobody forges here, and only the protocol's own packets are measured
+  c.compare_source_ports = false;  // there is no forger here, and only the protocol's own packets are measured
   for (uint32_t p = 0; p < plan.spec().planes; ++p) c.planes.push_back({plan.nic_address(p, index), 4791});
   for (const Ev& e : evs) c.evs.push_back({e.value, e.plane});
   c.ev_active = plan.spec().ev.count;

@@ -69,7 +69,7 @@ TEST(Paths, ABadPlaneWhoseAnswersAreSlowComesBack) {
 // answered.
 TEST(Paths, APeerFarAwayLosesNoPlane) {
   QpAttr attr;
-  attr.timeout = 20;  // longer than a round trip that nobody has measured yet
+  attr.timeout = 20;  // longer than a round trip before the first sample
   for (const int64_t latency : {20, 25, 50, 90}) {
     Pair p(single_packets(), attr);
     for (int plane = 0; plane < 4; ++plane) p.fabric.net().link(plane).latency = Duration::milliseconds(latency);

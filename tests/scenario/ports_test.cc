@@ -18,7 +18,7 @@ bool is_ports(const std::vector<uint8_t>& bytes, Opcode op) {
   return bytes.size() == 128 && bytes[0] == static_cast<uint8_t>(op);
 }
 
-// Somebody who sends from an address of a node's peer and knows everything but the source ports.
+// An attacker that sends from an address of a node's peer and knows everything but the source ports.
 struct Forger {
   wire::Flow flow(uint16_t port, uint8_t plane = 0, int from = 1) const {
     wire::Flow f;
@@ -124,14 +124,19 @@ TEST(Ports, QuestionAndAnswerHaveOneSize) {
   EXPECT_EQ(sizes, std::set<size_t>{128});
 }
 
+// A write whose packets are lost: an attacker has the time until they are sent again.
+void send_into_outage(Pair* p) {
+  p->fabric.net().add_outage({-1, -1, p->fabric.now(), p->fabric.now() + Duration::milliseconds(1)});
+  ASSERT_EQ(p->write(1, 0, 1000), PostResult::kOk);
+  p->fabric.pump();
+}
+
 // Every kind of packet that a QP takes, each able to do harm from an announced port.
 TEST(Ports, ForgeriesFromAnotherPortMoveNothing) {
   Pair p;
   p.pass(Duration::milliseconds(1));
   const Forger f{&p};
-  p.fabric.net().add_outage({-1, -1, p.fabric.now(), p.fabric.now() + Duration::milliseconds(1)});
-  ASSERT_EQ(p.write(1, 0, 1000), PostResult::kOk);
-  p.fabric.pump();
+  send_into_outage(&p);
   const Psn first = QpAttr().sq_psn;
   uint64_t dropped = 0;
   for (const auto& forged : {f.nak(first), f.nack(first), f.sack(first), f.probe()}) {
@@ -159,9 +164,7 @@ TEST(Ports, WhatComesFromAnAnnouncedPortCounts) {
   Pair p;
   p.pass(Duration::milliseconds(1));
   const Forger f{&p};
-  p.fabric.net().add_outage({-1, -1, p.fabric.now(), p.fabric.now() + Duration::milliseconds(1)});
-  ASSERT_EQ(p.write(1, 0, 1000), PostResult::kOk);
-  p.fabric.pump();
+  send_into_outage(&p);
   f.send(f.nak(QpAttr().sq_psn), f.flow(own_port(0)));
   EXPECT_EQ(p.state(0), QpState::kError);
 }

@@ -46,7 +46,7 @@ TEST(Window, TheLargestWindowIsUsedToItsEnd) {
   attr.mpr = attr.mpr_dest = 255;
   attr.sq_psn = Psn(0xFFFF00);
   attr.congestion = congestion_of("none");
-  attr.timeout = 20;  // longer than a round trip that nobody has measured yet
+  attr.timeout = 20;  // longer than a round trip before the first sample
   Pair p({}, attr, kBytes);
   for (int plane = 0; plane < 4; ++plane) {
     p.fabric.net().link(plane).latency = Duration::milliseconds(50);

@@ -37,6 +37,11 @@ struct Question {
   Instant next = Instant::never();  // when it is asked again
   Instant begun = Instant::from_ns(INT64_MIN / 4);
 
+  void begin(Instant now, uint64_t new_nonce) {
+    begun = now;
+    nonce = new_nonce;
+    tries = 0;
+  }
   bool exhausted() const { return tries >= kMaxTries; }
   void count_try(Instant now) {
     asked = now;
@@ -73,12 +78,9 @@ struct Peer {
         mtu(std::min<size_t>(c.planes.size(), 32), c.ev_probe_interval) {
     timer.owner = this;
   }
-  // Is this an address of the peer? It mostly is that of the plane on which the packet came.
+  // Is this an address of the peer?
   bool owns(const IpAddress& addr, uint8_t plane) const {
-    if (plane < description.planes.size() && description.planes[plane].addr == addr) return true;
-    for (const PlaneAddress& a : description.planes)
-      if (a.addr == addr) return true;
-    return false;
+    return any_plane_at(addr, plane, [](uint8_t) { return true; });
   }
   // While shared memory brings what the peer sends to that plane, packets from the network are no packets of the peer's
   // [MRC-LOCAL-8].
@@ -90,13 +92,8 @@ struct Peer {
   // May packets from that address, one of the peer's, have this source port? Ports are compared per address: the same
   // port of another address of that host may be anybody's [MRC-SEC-9].
   bool sends_from(const IpAddress& addr, uint8_t plane, uint16_t port) const {
-    if (!source_ports.announced()) return true;
-    if (plane < description.planes.size() && description.planes[plane].addr == addr &&
-        source_ports.contains(plane, port))
-      return true;
-    for (size_t i = 0; i < description.planes.size(); ++i)
-      if (description.planes[i].addr == addr && source_ports.contains(static_cast<uint8_t>(i), port)) return true;
-    return false;
+    return !source_ports.announced() ||
+           any_plane_at(addr, plane, [&](uint8_t p) { return source_ports.contains(p, port); });
   }
   // Only records of destroyed QPs refer to it: nothing is sent there but answers.
   bool left() const { return refs == graves; }
@@ -119,6 +116,17 @@ struct Peer {
   std::array<uint32_t, 32> pipes{};          // per plane: RxBurst::pipe that brings the peer's packets; 0: none
   std::array<uint16_t, 32> size_probe_ev{};  // of the round, per plane
   uint32_t path_mtu = 0;                     // largest of any QP to this peer
+
+ private:
+  // Does `holds` for a plane of the peer's with that address? It mostly is the plane on which the packet came.
+  template <typename Holds>
+  bool any_plane_at(const IpAddress& addr, uint8_t likely, const Holds& holds) const {
+    const std::vector<PlaneAddress>& planes = description.planes;
+    if (likely < planes.size() && planes[likely].addr == addr && holds(likely)) return true;
+    for (size_t i = 0; i < planes.size(); ++i)
+      if (planes[i].addr == addr && holds(static_cast<uint8_t>(i))) return true;
+    return false;
+  }
 };
 
 // A control packet that belongs to no stream of SACKs: NACK, probe, endpoint request or response. Built when it is due,
@@ -264,6 +272,8 @@ class EndpointImpl {
   bool hears(const wire::Flow& flow, const wire::Plth& ask) const;
   void ask_back(Instant now, const wire::Flow& flow, const wire::Plth& ask);
   void on_plane_response(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p);
+  bool count_try(Instant now, Question* question, bool open);
+  wire::Plth plane_question(const Question& question, uint8_t plane) const;
   bool learn_plane(Peer* to, const wire::Plth& told);
   void use_plane(Instant now, Peer* to, uint8_t plane, bool ready);
   void handle_learn_timeouts(Instant now);

@@ -29,33 +29,42 @@ bool sendable(const IpAddress& addr) {
 void EndpointImpl::start_learning(Instant now, Peer* p) {
   if (!p->description.learn || now - p->learning.begun < Question::kFresh) return;
   Learning& l = p->learning;
-  l.begun = now;
-  l.nonce = rng.next();
-  l.tries = 0;
+  l.begin(now, rng.next());
   l.open = 0;
   for (uint32_t plane = 1; plane < p->description.planes.size() && plane < kMaxPlanes; ++plane) l.open |= 1u << plane;
   ask_for_planes(now, p);
 }
 
+// False: the question is not asked again.
+bool EndpointImpl::count_try(Instant now, Question* question, bool open) {
+  question->next = Instant::never();
+  if (!open || question->exhausted()) return false;
+  question->count_try(now);
+  timers.set(&learn_timer_, std::min(learn_timer_.deadline, question->next));
+  return true;
+}
+
+wire::Plth EndpointImpl::plane_question(const Question& question, uint8_t plane) const {
+  wire::Plth ask;
+  ask.plane = plane;
+  ask.planes = static_cast<uint8_t>(config.planes.size());
+  ask.slot = config.slot;
+  ask.nonce = question.nonce;
+  if (plane < config.planes.size()) ask.addr = config.planes[plane].addr;
+  return ask;
+}
+
 void EndpointImpl::ask_for_planes(Instant now, Peer* p) {
   Learning& l = p->learning;
-  l.next = Instant::never();
-  if (l.open == 0 || l.exhausted()) return;
-  l.count_try(now);
-  timers.set(&learn_timer_, std::min(learn_timer_.deadline, l.next));
+  if (!count_try(now, &l, l.open != 0)) return;
   uint16_t ev;
   wire::Flow flow;
   if (!p->paths.pick_control(1u, &ev) || !fill_flow(&flow, *p, ev, config.dscp.no_trim)) return;
   wire::Bth bth;
   bth.dqp = wire::kEndpointQpn;
-  wire::Plth ask;
-  ask.planes = static_cast<uint8_t>(config.planes.size());
-  ask.slot = config.slot;
-  ask.nonce = l.nonce;
   for (uint32_t plane = 1; plane < kMaxPlanes; ++plane) {
     if (((l.open >> plane) & 1) == 0) continue;
-    ask.plane = static_cast<uint8_t>(plane);
-    ask.addr = config.planes[plane].addr;
+    const wire::Plth ask = plane_question(l, static_cast<uint8_t>(plane));
     uint8_t packet[kHeaderRoom];
     if (queue_one_off(flow, ev, packet, wire::encode_plane_request(packet, bth, ask))) ++counters.tx_plane_requests;
   }

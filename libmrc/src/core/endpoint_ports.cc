@@ -4,7 +4,7 @@
 // One request is outstanding at a time; it is repeated with a doubling pause until it is answered or the tries are used
 // up. A peer that never answers (a NIC, or older software) is never compared. A packet from another port opens the
 // question again: the peer's process may have been restarted and have other ports. The old set stays in force until the
-// new one is complete, so that nobody is let in by losing answers.
+// new one is complete, so that the loss of answers opens no door.
 #include <algorithm>
 
 #include "core/endpoint_impl.h"
@@ -28,31 +28,21 @@ void EndpointImpl::start_port_question(Instant now, Peer* p) {
 
 void EndpointImpl::open_port_question(Instant now, Peer* p) {
   PortQuestion& q = p->port_question;
-  q.begun = now;
-  q.nonce = nonces_.next();
+  q.begin(now, nonces_.next());
   q.open = true;
-  q.tries = 0;
   p->source_ports.begin();
   ask_for_ports(now, p);
 }
 
 void EndpointImpl::ask_for_ports(Instant now, Peer* p) {
   PortQuestion& q = p->port_question;
-  q.next = Instant::never();
-  if (!q.open || q.exhausted() || p->left()) return;
-  q.count_try(now);
-  timers.set(&learn_timer_, std::min(learn_timer_.deadline, q.next));
+  if (!count_try(now, &q, q.open && !p->left())) return;
   uint16_t ev;
   wire::Flow flow;
   if (!p->paths.pick_control(planes_up, &ev) || !fill_flow(&flow, *p, ev, config.dscp.no_trim)) return;
   wire::Bth bth;
   bth.dqp = wire::kEndpointQpn;
-  wire::Plth ask;
-  ask.plane = p->source_ports.plane();
-  ask.planes = static_cast<uint8_t>(config.planes.size());
-  ask.slot = config.slot;
-  ask.nonce = q.nonce;
-  if (ask.plane < config.planes.size()) ask.addr = config.planes[ask.plane].addr;
+  const wire::Plth ask = plane_question(q, p->source_ports.plane());
   wire::Spth part;
   part.first = p->source_ports.first();
   uint8_t packet[kControlRoom];

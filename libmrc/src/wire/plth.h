@@ -1,6 +1,6 @@
 // PLTH, 36 bytes: plane request and plane response, our extension by which a peer is asked for its addresses on the
 // planes beyond the first [MRC-EXT-1..4, spec/wire.md], and, with an SPTH behind it, for its source ports [MRC-EXT-8].
-// Request and response have the same size, so that nobody amplifies by asking.
+// Request and response have the same size, so that a forged request is not amplified.
 #pragma once
 
 #include <algorithm>

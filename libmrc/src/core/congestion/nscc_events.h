@@ -94,7 +94,7 @@ template <class Rules>
 void BasicNscc<Rules>::nack_ticks(int64_t now, int64_t size, int64_t rtt, bool may_lower_base) {
   branches_ = 0;
   if (rtt > 0 && may_lower_base) sample_base_rtt(rtt);
-  feed_average(now, r_, true);  // R stands in for the full queue that nobody measured
+  feed_average(now, r_, true);  // R stands in for the full queue, which was not measured
   s_.bytes_ignored += size;
   s_.trigger_qa = true;
   if (quick_adapt(now, true, true, 0)) return;
@@ -119,7 +119,7 @@ void BasicNscc<Rules>::sample_base_rtt(int64_t rtt) {
 }
 
 // P > 0 holds the window at what is in flight and takes its share of the new bytes; then nothing may grow. The window
-// of before comes back when the receiver says so; without its word the saved one is stale and forgotten
+// of before comes back when the receiver says so; otherwise the saved one is stale and forgotten
 // [MRC-NSCC-CHOICE-4].
 template <class Rules>
 bool BasicNscc<Rules>::apply_penalty(int64_t new_bytes, uint8_t penalty, bool restore) {

@@ -56,8 +56,7 @@ std::string allowed(const CongestionParameter& p) {
 }  // namespace
 
 bool set_congestion_parameters(std::string_view text, CongestionConfig* config, std::string* why) {
-  const CongestionAlgorithm& algorithm =
-      config->algorithm != nullptr ? *config->algorithm : *congestion_algorithms().front();
+  const CongestionAlgorithm& algorithm = chosen_algorithm(*config);
   constexpr std::string_view kBetween = " ,\t\n";
   for (size_t at = 0; (at = text.find_first_not_of(kBetween, at)) != text.npos;) {
     const std::string_view word = text.substr(at, text.find_first_of(kBetween, at) - at);

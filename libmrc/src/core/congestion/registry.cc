@@ -34,10 +34,13 @@ std::string congestion_algorithm_names() {
   return names;
 }
 
+const CongestionAlgorithm& chosen_algorithm(const CongestionConfig& config) {
+  return config.algorithm != nullptr ? *config.algorithm : *kAlgorithms[0];
+}
+
 std::unique_ptr<CongestionControl> make_congestion_control(const CongestionConfig& config, const CongestionFlow& flow,
                                                            Instant now) {
-  const CongestionAlgorithm* algorithm = config.algorithm != nullptr ? config.algorithm : kAlgorithms[0];
-  return algorithm->make(config, flow, now);
+  return chosen_algorithm(config).make(config, flow, now);
 }
 
 void CongestionConfig::set(const char* name, double value) {

@@ -40,6 +40,8 @@ const CongestionAlgorithm* find_congestion_algorithm(std::string_view name);
 const CongestionAlgorithm* find_profile_algorithm(const char* name);
 // With one space between.
 std::string congestion_algorithm_names();
+// The one that config names, or the default.
+const CongestionAlgorithm& chosen_algorithm(const CongestionConfig& config);
 // "gamma=0.5, target_delay=15us": parameters of config's algorithm, with spaces or commas between. False: `why` says
 // what is allowed, and some may be set.
 bool set_congestion_parameters(std::string_view text, CongestionConfig* config, std::string* why);
