@@ -42,19 +42,20 @@ class ReplyLimiter {
  private:
   static constexpr size_t kSources = 256;
 
-  // In billionths of an answer; full in the beginning.
+  // Answers that have been given and are not yet made up for by time, in billionths of one. The rate and the number at
+  // once are arguments, because a source may become a peer: what it got before then counts, what it did not get does not.
   struct Bucket {
-    Instant filled = Instant::from_ns(INT64_MIN / 4);
-    int64_t level = 0;
+    Instant seen = Instant::from_ns(INT64_MIN / 4);
+    int64_t given = 0;
     bool has(Instant now, int64_t rate, int64_t burst) {
-      constexpr int64_t kOne = 1000000000;
-      const int64_t full = burst * kOne;
-      const int64_t passed = (now - filled).ns();
-      filled = now;
-      level = passed >= full / rate ? full : std::min(full, level + passed * rate);
-      return level >= kOne;
+      const int64_t passed = (now - seen).ns();
+      seen = now;
+      given = passed >= given / rate + 1 ? 0 : std::max<int64_t>(given - passed * rate, 0);
+      return given <= (burst - 1) * kOne;
     }
-    void take() { level -= 1000000000; }
+    void take() { given += kOne; }
+
+    static constexpr int64_t kOne = 1000000000;
   };
   struct Source {
     IpAddress addr;
@@ -68,7 +69,7 @@ class ReplyLimiter {
     Source* const pair = &sources_[h % (kSources / 2) * 2];
     if (pair[0].addr == from) return pair[0];
     if (pair[1].addr == from) return pair[1];
-    Source& older = pair[0].tokens.filled < pair[1].tokens.filled ? pair[0] : pair[1];
+    Source& older = pair[0].tokens.seen < pair[1].tokens.seen ? pair[0] : pair[1];
     older = Source();
     older.addr = from;
     return older;

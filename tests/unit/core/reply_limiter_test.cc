@@ -24,6 +24,15 @@ TEST(ReplyLimiter, SoManyAtOnceAndSoManyPerSecond) {
   EXPECT_EQ(allowed(&limiter, kStart, IpAddress::v4(10, 0, 0, 8), true, 10000), ReplyLimiter::kPeerBurst);
 }
 
+// An address that asked before it was a peer's has what a peer has, less what it got.
+TEST(ReplyLimiter, AStrangerThatBecomesAPeerGetsWhatPeersGet) {
+  ReplyLimiter limiter(1);
+  EXPECT_EQ(allowed(&limiter, kStart, kFrom, false, 10), 10);
+  EXPECT_EQ(allowed(&limiter, kStart, kFrom, true, 10000), ReplyLimiter::kPeerBurst - 10);
+  EXPECT_EQ(allowed(&limiter, kStart, kFrom, false, 10), 0);
+  EXPECT_EQ(allowed(&limiter, kStart + Duration::milliseconds(10), kFrom, true, 10000), ReplyLimiter::kPeerRate / 100);
+}
+
 TEST(ReplyLimiter, NoMoreBytesThanCame) {
   ReplyLimiter limiter(1);
   EXPECT_EQ(allowed(&limiter, kStart, kFrom, false, 130, 32), 130 * 32 / 52);
