@@ -22,7 +22,6 @@
 namespace mrc::core {
 
 class Qp;
-class EndpointImpl;
 
 // State of an EV towards one peer, as shown to tools.
 enum class EvState : uint8_t { kGood, kSkip, kAssumedBad, kDenied };
@@ -134,7 +133,8 @@ class Endpoint {
   const PlaneCounters& plane_counters(uint8_t plane) const;
 
  private:
-  std::unique_ptr<EndpointImpl> impl_;
+  struct Parts;  // core/endpoint_parts.h
+  std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace mrc::core

@@ -11,9 +11,12 @@
 // NACKs are handled with the other answers in requester_ack.cc.
 #include <algorithm>
 
-#include "core/endpoint_impl.h"
-#include "core/qp.h"
+#include "core/control_queue.h"
+#include "core/flows.h"
+#include "core/path_prober.h"
+#include "core/peer.h"
 #include "core/requester.h"
+#include "core/tx_scheduler.h"
 
 namespace mrc::core {
 
@@ -34,11 +37,11 @@ void Requester::note_lateness(Instant now, const wire::Packet& p, const Named& n
   if (r.sends < 2 || p.bth.rtx) return;
   // The answer is to the first copy, and the packet has been sent again: needlessly. That copy's own send time counts,
   // not the reflected timestamp, which returns every 8 ms. Its path carries packets after all.
-  ++qp_.ep->counters.spurious_retransmits;
+  ++qp_.engine.counters.spurious_retransmits;
   const Instant first = r.first_sent_at();
   detector_.on_round_trip(now - first);
   detector_.on_late(now, detector_.lateness(first), rtt_);
-  const uint16_t ev = qp_.ep->ev_index_of(p.sack.seth.entropy);
+  const uint16_t ev = qp_.engine.ev_index_of(p.sack.seth.entropy);
   if (ev != UINT16_MAX) qp_.peer->paths.on_delivered(ev, first);
 }
 
@@ -50,26 +53,26 @@ void Requester::mark_lost(Instant now, uint64_t seq, LossCause cause) {
   ++lost_count_;
   lost_hint_ = std::min(lost_hint_, seq);
   congestion_->on_loss(now, r.nominal, cause);
-  ++qp_.ep->plane_counters[qp_.peer->paths.plane_of(r.ev)].losses;
+  ++qp_.engine.plane_counters[qp_.peer->paths.plane_of(r.ev)].losses;
 }
 
 // `event` is kLost or kTimeout; call it after the packet was marked.
 void Requester::trace_lost(Instant now, TraceEvent event, TraceTrigger why, uint64_t seq) {
   const TxRecord& r = (*window_)[seq];
-  const EvEntry& ev = qp_.ep->config.evs[r.ev];
+  const EvEntry& ev = qp_.engine.config.evs[r.ev];
   const uint32_t psn = (qp_.attr.sq_psn + static_cast<int32_t>(seq & Psn::kMask)).value();
   const auto age = static_cast<uint64_t>((now - r.sent_at).ns());
   if (event == TraceEvent::kTimeout) {
-    qp_.ep->trace(now, qp_.qpn, event, why, psn, attempts_, ev.value, age);
+    qp_.engine.trace(now, qp_.qpn, event, why, psn, attempts_, ev.value, age);
   } else {
-    qp_.ep->trace(now, qp_.qpn, event, why, psn, ev.value, ev.plane, age);
+    qp_.engine.trace(now, qp_.qpn, event, why, psn, ev.value, ev.plane, age);
   }
 }
 
 void Requester::detect_losses(Instant now) {
   lost_deadline_ = Instant::never();
   if (!window_ || una_ >= highest_acked_) return;
-  const Duration window = detector_.window(now, rtt_, qp_.ep->config.reorder_floor);
+  const Duration window = detector_.window(now, rtt_, qp_.engine.config.reorder_floor);
   const uint64_t end = std::min(highest_acked_, nxt_);
   bool any = false;
   for (uint64_t s = una_; s < end; ++s) {
@@ -81,15 +84,15 @@ void Requester::detect_losses(Instant now) {
       continue;
     }
     mark_lost(now, s, LossCause::kOvertaken);
-    ++qp_.ep->counters.fast_retransmits;
+    ++qp_.engine.counters.fast_retransmits;
     qp_.peer->paths.on_lost(now, r.ev, r.sent_at);
     trace_lost(now, TraceEvent::kLost, TraceTrigger::kOvertaken, s);
     any = true;
   }
   if (any) {
     trace_window(now, TraceTrigger::kOvertaken, Duration());
-    qp_.ep->rearm_peer(qp_.peer);
-    qp_.ep->make_ready(&qp_);
+    qp_.peer->rearm(&qp_.engine.timers);
+    qp_.services.scheduler.make_ready(&qp_);
   }
 }
 
@@ -132,7 +135,7 @@ void Requester::handle_rto(Instant now) {
       continue;
     }
     mark_lost(now, s, LossCause::kTimedOut);
-    ++qp_.ep->counters.timeouts;
+    ++qp_.engine.counters.timeouts;
     ++timeouts;
     qp_.peer->paths.on_timeout(now, r.ev);
     trace_lost(now, TraceEvent::kTimeout, TraceTrigger::kTimedOut, s);
@@ -149,10 +152,10 @@ void Requester::handle_rto(Instant now) {
   if (any || stuck) waiting_since_ = now;
   if (any) {
     trace_window(now, TraceTrigger::kTimedOut, Duration());
-    qp_.ep->rearm_peer(qp_.peer);
+    qp_.peer->rearm(&qp_.engine.timers);
   }
   if ((any || silent || stuck) && !charge_retry()) {
-    qp_.ep->enter_error(now, &qp_, WcStatus::kRetryExceeded, AsyncEvent::kQpFatal);
+    qp_.fail(now, WcStatus::kRetryExceeded, AsyncEvent::kQpFatal);
     return;
   }
   if (any || stuck) suspect_path_mtu(now);
@@ -160,7 +163,7 @@ void Requester::handle_rto(Instant now) {
   if (silent) send_probe(now, TraceTrigger::kStandstill);
   rto_deadline_ = (oldest < Instant::never() ? oldest : now) + rto_interval();
   if (rto_deadline_ <= now) rto_deadline_ = now + rto_interval();
-  if (lost_count_ > 0) qp_.ep->make_ready(&qp_);
+  if (lost_count_ > 0) qp_.services.scheduler.make_ready(&qp_);
 }
 
 namespace {
@@ -170,7 +173,7 @@ constexpr uint8_t kSuspectSends = 3;  // of the oldest packet
 bool Requester::stuck_above(uint32_t path_mtu) const {
   if (una_ >= nxt_ || !window_) return false;
   return (*window_)[una_].nominal >
-         wire::nominal_size(wire::packet_bytes(wire::Opcode::kWriteLastImm, qp_.ep->config.timestamps, path_mtu));
+         wire::nominal_size(wire::packet_bytes(wire::Opcode::kWriteLastImm, qp_.engine.config.timestamps, path_mtu));
 }
 
 // The oldest packet has been sent again and again and does not get through. If it is a large one, its size may be the
@@ -179,7 +182,7 @@ void Requester::suspect_path_mtu(Instant now) {
   if (!stuck_above(PathMtu::kSmallest)) return;
   const TxRecord& oldest = (*window_)[una_];
   if (oldest.sends < kSuspectSends || oldest.lost_by == TraceTrigger::kTrimmed) return;
-  qp_.ep->suspect_path_mtu(now, qp_.peer, qp_.peer->paths.plane_of(oldest.ev), qp_.attr.path_mtu);
+  qp_.services.prober.suspect_path_mtu(now, qp_.peer, qp_.peer->paths.plane_of(oldest.ev), qp_.attr.path_mtu);
 }
 
 // Armed while anything is unanswered, re-armed by every send and every answer.
@@ -189,7 +192,7 @@ void Requester::arm_probe(Instant now) {
     return;
   }
   const Duration usual = std::max(rtt_.smoothed(), qp_.peer->recent_rtt) * 6 / 5;
-  Duration wait = std::max(qp_.ep->config.probe_floor, usual);
+  Duration wait = std::max(qp_.engine.config.probe_floor, usual);
   for (uint32_t i = 0; i < probe_backoff_ && wait < kProbeCap; ++i) wait = wait * 2;
   probe_deadline_ = now + std::min(wait, std::max(kProbeCap, usual * 2));
 }
@@ -199,7 +202,7 @@ Duration Requester::probe_patience() const {
 }
 
 void Requester::send_probe(Instant now, TraceTrigger why) {
-  EndpointImpl& ep = *qp_.ep;
+  EngineContext& ep = qp_.engine;
   if (probe_backoff_ < 16) ++probe_backoff_;
   uint16_t ev;
   if (rotation_.next(&qp_.peer->paths, UINT32_MAX, &ev, qp_.attr.evs.get())) {
@@ -213,11 +216,11 @@ void Requester::send_probe(Instant now, TraceTrigger why) {
     peth.spdcid = static_cast<uint16_t>(qp_.qpn);
     peth.dpdcid = static_cast<uint16_t>(qp_.attr.dest_qpn);
     peth.timestamp.tx_timestamp = wire::timestamp_of(now);
-    uint8_t packet[kHeaderRoom];
-    const uint32_t n = wire::encode_probe(packet, bth, peth);
     wire::Flow flow;
-    if (ep.fill_flow(&flow, *qp_.peer, ev, ep.config.trimming ? ep.config.dscp.trimmable : ep.config.dscp.no_trim)) {
-      if (!ep.queue_one_off(flow, ev, packet, n)) return arm_probe(now);  // no silence: nothing has been asked
+    const uint8_t dscp = ep.config.trimming ? ep.config.dscp.trimmable : ep.config.dscp.no_trim;
+    if (make_flow(ep.config, qp_.peer->description, ev, dscp, &flow)) {
+      if (!qp_.services.control.push(flow, ev, [&](uint8_t* out) { return wire::encode_probe(out, bth, peth); }))
+        return arm_probe(now);  // no silence: nothing has been asked
       ++ep.counters.tx_probes;
       ep.trace(now, qp_.qpn, TraceEvent::kTxProbe, why, id, ep.config.evs[ev].value, ep.config.evs[ev].plane,
                probe_backoff_);
@@ -231,7 +234,7 @@ void Requester::send_probe(Instant now, TraceTrigger why) {
     probe_ev_ = ev;
     probe_sent_at_ = now;
     probe_outstanding_ = true;
-    ep.rearm_peer(qp_.peer);
+    qp_.peer->rearm(&ep.timers);
   }
   arm_probe(now);
 }

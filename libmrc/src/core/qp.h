@@ -1,59 +1,38 @@
-// Qp: one queue pair: its attributes and state, a requester, a responder, and its place in the endpoint's lists and
-// timers. The two halves do not know each other; the endpoint hands each what concerns it.
+// Qp: one queue pair: a requester, a responder, and what concerns both.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 
-#include "core/ev_rotation.h"
+#include "core/qp_context.h"
 #include "core/requester.h"
 #include "core/responder.h"
-#include "core/timer_heap.h"
-#include "core/types.h"
 
 namespace mrc::core {
 
-class EndpointImpl;
-struct Peer;
-
-// Doubly linked membership in one of the endpoint's lists; no allocation.
-struct QpLink {
-  Qp* prev = nullptr;
-  Qp* next = nullptr;
-  bool linked = false;
-};
-
-class Qp {
+class Qp final : public QpContext {
  public:
-  Qp(EndpointImpl* endpoint, const QpInit& init_attr)
-      : ep(endpoint),
-        cookie(init_attr.cookie),
-        qpn(init_attr.qpn),
-        pd(init_attr.pd),
-        caps(init_attr.caps),
-        requester(this),
-        responder(this) {
-    timer.owner = this;
-    timer.is_qp = true;
-  }
+  Qp(const QpServices& services, const QpInit& init);
 
-  // Moves the QP's timer to the earlier of its two halves' deadlines.
-  void rearm();
+  void fail(Instant now, WcStatus first, AsyncEvent event) override;
+  // The application ends it: outstanding work is flushed, and there is no event [MRC-QP-2].
+  void flush_by_application(Instant now);
+  // Forgets everything but the mailbox; the caller has released the peer [MRC-QP-3].
+  void reset();
 
-  EndpointImpl* const ep;
-  void* const cookie;
-  const uint32_t qpn;
-  const uint32_t pd;
-  const QpCaps caps;
-  QpState state = QpState::kReset;
-  QpAttr attr;
-  Mailbox mailbox;  // stays through a reset
-  Peer* peer = nullptr;
+  // One burst of data, and behind it the transport ACK that the QP owes, where that is of use.
+  Requester::Build build_data(Instant now, uint32_t planes_with_room, TxBurst* out);
+  void on_timer(Instant now);
+  // Has data to send: joins the list of those that may.
+  void make_ready();
+  // Still owes its peer an answer, or has sends that are not completed.
+  bool busy() const { return !requester.idle() || responder.owes() || responder.deadline() < Instant::never(); }
+  void check() const;
+
   Requester requester;
   Responder responder;
-  TimerNode timer;
-  QpLink ready;    // has data to send
-  QpLink control;  // owes SACKs or ACKs
+
+ private:
+  void stop(Instant now, WcStatus first);
 };
 
 }  // namespace mrc::core

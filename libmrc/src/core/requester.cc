@@ -9,20 +9,23 @@
 
 #include "core/burst_builder.h"
 #include "core/congestion/registry.h"
-#include "core/endpoint_impl.h"
-#include "core/qp.h"
+#include "core/control_queue.h"
+#include "core/flows.h"
+#include "core/path_prober.h"
+#include "core/peer.h"
+#include "core/tx_scheduler.h"
 #include "wire/bytes.h"
 #include "wire/udp.h"
 
 namespace mrc::core {
 
 const CongestionConfig& Requester::congestion_config() const {
-  return qp_.attr.congestion != nullptr ? *qp_.attr.congestion : qp_.ep->config.congestion;
+  return qp_.attr.congestion != nullptr ? *qp_.attr.congestion : qp_.engine.config.congestion;
 }
 
 void Requester::start(Instant now) {
   const QpAttr& a = qp_.attr;
-  const EndpointConfig& c = qp_.ep->config;
+  const EndpointConfig& c = qp_.engine.config;
   full_nominal_ = wire::nominal_size(wire::packet_bytes(wire::Opcode::kWriteMiddle, c.timestamps, a.path_mtu));
   CongestionFlow flow;
   flow.mtu = full_nominal_;
@@ -36,7 +39,7 @@ void Requester::start(Instant now) {
 
 void Requester::reset() {
   sq_.reset();
-  if (window_) qp_.ep->windows.give(std::move(window_));
+  if (window_) qp_.engine.windows.give(std::move(window_));
   rotation_.reset();
   una_ = nxt_ = cack_next_ = highest_acked_ = lost_hint_ = hint_ = retx_hint_ = 0;
   lost_count_ = flight_ = wimm_inflight_ = unsignaled_run_ = attempts_ = probe_backoff_ = 0;
@@ -78,8 +81,8 @@ wire::Opcode opcode_of(const Wqe& w, uint64_t k) {
 }  // namespace
 
 // [MRC-REQ-2] [MRC-REQ-3]
-Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurst* out) {
-  EndpointImpl& ep = *qp_.ep;
+Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurst* out, BurstBuilder* builder) {
+  EngineContext& ep = qp_.engine;
   const EndpointConfig& c = ep.config;
   const QpAttr& a = qp_.attr;
   if (!window_) {
@@ -98,7 +101,6 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
   PeerPaths& paths = qp_.peer->paths;
   uint16_t ev = 0;
   bool flow_set = false;
-  BurstBuilder builder(out, c.icrc);
   const uint32_t max_segments = std::min(std::max<uint32_t>(1, c.max_segments), kMaxSegments);
   const uint32_t max_bytes = std::min(std::max<uint32_t>(c.max_burst_bytes, 9000), kMaxBurstBytes);
   wire::Bth bth;
@@ -134,7 +136,7 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
       window_full = true;
       break;
     }
-    if (!builder.room(w.inline_data ? 1u : w.num_sge)) break;
+    if (!builder->room(w.inline_data ? 1u : w.num_sge)) break;
     if (!flow_set) {
       if (!rotation_.next(&paths, planes_with_room, &ev, a.evs.get())) return Build::kNoRoom;
       ep.trace(now, qp_.qpn, TraceEvent::kEvChosen, rotation_.why(), c.evs[ev].value, c.evs[ev].plane,
@@ -142,7 +144,7 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
       // Where switches trim they know the packets to be trimmed by code points that no AV may change [MRC-REQ-10].
       uint8_t dscp = a.traffic_class != 0 ? static_cast<uint8_t>(a.traffic_class >> 2) : c.dscp.no_trim;
       if (c.trimming && a.trim_nack) dscp = retransmit ? c.dscp.trimmable_retx : c.dscp.trimmable;
-      ep.set_flow(out, *qp_.peer, ev, dscp);
+      set_flow(ep.config, qp_.peer->description, ev, dscp, out);
       flow_set = true;
     }
 
@@ -154,7 +156,7 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
       // laid out already may leave [MRC-REQ-8].
       if (out->segments > 0) break;
       if (&w != &sq_.front()) return Build::kNothing;
-      ep.enter_error(now, &qp_, WcStatus::kLocalProtection, AsyncEvent::kQpFatal);
+      qp_.fail(now, WcStatus::kLocalProtection, AsyncEvent::kQpFatal);
       return Build::kNothing;
     }
     bth.psn = a.sq_psn + static_cast<int32_t>(seq & Psn::kMask);
@@ -168,8 +170,8 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
     reth.dmalen = w.length;
     const uint32_t imm = wire::get32(reinterpret_cast<const uint8_t*>(&w.imm));
     const uint32_t header_len =
-        wire::encode_request_headers(builder.header(), op, bth, meth, c.timestamps ? &tseth : nullptr, reth, &imm);
-    builder.add(header_len, pieces, n, payload);
+        wire::encode_request_headers(builder->header(), op, bth, meth, c.timestamps ? &tseth : nullptr, reth, &imm);
+    builder->add(header_len, pieces, n, payload);
 
     TxRecord& r = (*window_)[seq];
     if (retransmit) {
@@ -202,11 +204,8 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
   if (out->segments == 0) return Build::kNothing;
 
   // The window is closed or nearly so: an acknowledgement at once keeps it moving [MRC-NSCC-10]. [MRC-REQ-4]
-  if (ask || (window_full && nxt_ < sq_.end_seq())) builder.set_ack_req_on_last();
+  if (ask || (window_full && nxt_ < sq_.end_seq())) builder->set_ack_req_on_last();
   const uint32_t sent = out->segments;
-  qp_.responder.append_ack(now, &builder, out);
-  builder.finish();
-  paths.on_sent(ev, sent, out->bytes);
   ep.counters.tx_data += sent;
   tx_packets += sent;
   if (retransmit) {
@@ -216,7 +215,7 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
   }
   arm_rto(now);
   arm_probe(now);
-  qp_.rearm();
+  qp_.set_deadline(QpHalf::kRequester, deadline());
   return Build::kSent;
 }
 
@@ -238,9 +237,9 @@ void Requester::complete_front(Instant now, WcStatus status) {
   done.slots = unsignaled_run_ + 1;
   unsignaled_run_ = 0;
   sq_.pop_front();
-  qp_.ep->trace(now, qp_.qpn, TraceEvent::kComplete, TraceTrigger::kNone, done.wr_id, static_cast<uint64_t>(status),
-                done.byte_len, 0);
-  if (!qp_.ep->sink->on_completion(qp_.cookie, done)) cq_overrun_ = true;
+  qp_.engine.trace(now, qp_.qpn, TraceEvent::kComplete, TraceTrigger::kNone, done.wr_id, static_cast<uint64_t>(status),
+                   done.byte_len, 0);
+  if (!qp_.engine.sink.on_completion(qp_.cookie, done)) cq_overrun_ = true;
 }
 
 void Requester::complete_below(Instant now, uint64_t end) {
@@ -253,7 +252,7 @@ void Requester::flush(Instant now, WcStatus first) {
     complete_front(now, status);
     status = WcStatus::kFlushed;
   }
-  if (window_) qp_.ep->windows.give(std::move(window_));
+  if (window_) qp_.engine.windows.give(std::move(window_));
   una_ = nxt_ = cack_next_ = highest_acked_ = lost_hint_ = sq_.end_seq();
   lost_count_ = flight_ = 0;
   wimm_inflight_ = 0;

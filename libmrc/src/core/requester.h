@@ -13,6 +13,7 @@
 #include "core/congestion/control.h"
 #include "core/ev_rotation.h"
 #include "core/loss_detector.h"
+#include "core/qp_context.h"
 #include "core/rtt_estimator.h"
 #include "core/send_queue.h"
 #include "core/tx_window.h"
@@ -20,19 +21,21 @@
 
 namespace mrc::core {
 
-class Qp;
+class BurstBuilder;
 
 class Requester {
  public:
   enum class Build : uint8_t { kSent, kNothing, kNoRoom };
 
-  explicit Requester(Qp* qp) : qp_(*qp) {}
+  explicit Requester(QpContext* qp) : qp_(*qp) {}
 
   void init(const QpCaps& caps) { sq_.init(caps); }
   void start(Instant now);  // on the way to RTS: fresh windows, congestion state, PSNs
   void reset();
   PostResult post(const SendWr& wr);
-  Build build(Instant now, uint32_t planes_with_room, TxBurst* out);
+  // Lays the packets that may leave now into `out`. kSent: the last packet has no ICRC yet, as the caller may have an
+  // ACK leave behind it, and finishes the builder; nothing may have been added otherwise.
+  Build build(Instant now, uint32_t planes_with_room, TxBurst* out, BurstBuilder* builder);
 
   void on_sack(Instant now, const wire::Packet& p);
   void on_nack(Instant now, const wire::Packet& p);
@@ -89,7 +92,7 @@ class Requester {
   void suspect_path_mtu(Instant now);
   bool outstanding() const { return una_ < nxt_ || !sq_.empty(); }
 
-  Qp& qp_;
+  QpContext& qp_;
   SendQueue sq_;
   std::unique_ptr<CongestionControl> congestion_;  // from start() on
   EvRotation rotation_;

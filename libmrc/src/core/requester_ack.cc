@@ -3,9 +3,12 @@
 // what was really sent before it counts.
 #include <algorithm>
 
-#include "core/endpoint_impl.h"
-#include "core/qp.h"
+#include "core/control_queue.h"
+#include "core/flows.h"
+#include "core/path_prober.h"
+#include "core/peer.h"
 #include "core/requester.h"
+#include "core/tx_scheduler.h"
 
 namespace mrc::core {
 
@@ -24,7 +27,7 @@ void Requester::ack_one(Instant now, uint64_t seq) {
     r.lost = false;
     --lost_count_;
     congestion_->on_lost_packet_acked(r.nominal);
-    if (r.sends == 1) ++qp_.ep->counters.spurious_retransmits;
+    if (r.sends == 1) ++qp_.engine.counters.spurious_retransmits;
   } else {
     --flight_;
   }
@@ -35,7 +38,7 @@ void Requester::ack_one(Instant now, uint64_t seq) {
     if (r.sends == 1) qp_.peer->paths.on_rtt(r.ev, now - r.sent_at);
     detector_.on_delivered(now, r.sent_at);
   } else {
-    ++qp_.ep->counters.spurious_retransmits;
+    ++qp_.engine.counters.spurious_retransmits;
   }
   if (seq >= highest_acked_) highest_acked_ = seq + 1;
 }
@@ -61,14 +64,14 @@ void Requester::advance_una() {
 }
 
 void Requester::trace_window(Instant now, TraceTrigger why, Duration rtt) {
-  if (qp_.ep->trace_sink == nullptr) return;
+  if (!qp_.engine.trace.on()) return;
   const CongestionSnapshot s = congestion_->snapshot();
-  qp_.ep->trace(now, qp_.qpn, TraceEvent::kCwnd, why, static_cast<uint64_t>(s.cwnd), static_cast<uint64_t>(s.inflight),
-                static_cast<uint64_t>(rtt.ns()), s.steps);
+  qp_.engine.trace(now, qp_.qpn, TraceEvent::kCwnd, why, static_cast<uint64_t>(s.cwnd),
+                   static_cast<uint64_t>(s.inflight), static_cast<uint64_t>(rtt.ns()), s.steps);
 }
 
 void Requester::skip_path(Instant now, uint16_t ev, TraceTrigger why) {
-  EndpointImpl& ep = *qp_.ep;
+  EngineContext& ep = qp_.engine;
   if (ep.config.oblivious || !rotation_.skip(ev)) return;
   ++ep.counters.ev_skips;
   ep.trace(now, qp_.qpn, TraceEvent::kEvState, why, ep.config.evs[ev].value, static_cast<uint64_t>(EvState::kSkip),
@@ -120,7 +123,7 @@ void Requester::take_sample(Duration rtt) {
 }
 
 void Requester::on_sack(Instant now, const wire::Packet& p) {
-  EndpointImpl& ep = *qp_.ep;
+  EngineContext& ep = qp_.engine;
   const wire::Seth& s = p.sack.seth;
   const int64_t cack_next = seq_of(s.cack_psn) + 1;
   if (cack_next < 0 || cack_next > static_cast<int64_t>(nxt_)) {
@@ -186,7 +189,7 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
       qp_.peer->paths.on_ecn(named_ev);
     } else if (s.m == wire::PathVerdict::kAlwaysSkip) {
       qp_.peer->paths.on_always_skip(now, named_ev);
-      ep.rearm_peer(qp_.peer);
+      qp_.peer->rearm(&ep.timers);
     }
   }
   if (s.pr && probe_outstanding_) take_probe_answer(now, s.probe_id);
@@ -221,7 +224,7 @@ void Requester::take_probe_answer(Instant now, uint16_t id) {
 }
 
 void Requester::on_transport_ack(Instant now, const wire::Packet& p) {
-  EndpointImpl& ep = *qp_.ep;
+  EngineContext& ep = qp_.engine;
   const int64_t seq = seq_of(p.bth.psn);
   const uint8_t syndrome = p.aeth.syndrome;
   ep.trace(now, qp_.qpn, TraceEvent::kRxAck, TraceTrigger::kNone, p.bth.psn.value(), syndrome);
@@ -241,7 +244,7 @@ void Requester::on_transport_ack(Instant now, const wire::Packet& p) {
     }
     complete_below(now, end);
     if (cq_overrun_) {  // a completion is lost, and with it the order that the application relies on [MRC-ACK-5]
-      ep.enter_error(now, &qp_, WcStatus::kFlushed, AsyncEvent::kQpFatal);
+      qp_.fail(now, WcStatus::kFlushed, AsyncEvent::kQpFatal);
       return;
     }
     after_progress(now);
@@ -250,7 +253,7 @@ void Requester::on_transport_ack(Instant now, const wire::Packet& p) {
   // The responder doubts a packet of work that is complete here already [MRC-SEC-3].
   if (syndrome == wire::kSyndromeRemoteOperation && seq >= 0 && seq + window_psns_ >= static_cast<int64_t>(nxt_) &&
       (sq_.empty() || static_cast<uint64_t>(seq) < sq_.front().first_seq)) {
-    ep.enter_error(now, &qp_, WcStatus::kRemoteOperation, AsyncEvent::kQpFatal);
+    qp_.fail(now, WcStatus::kRemoteOperation, AsyncEvent::kQpFatal);
     return;
   }
   if (!wire::is_nak_syndrome(syndrome) || seq < 0 || sq_.empty() ||
@@ -265,11 +268,11 @@ void Requester::on_transport_ack(Instant now, const wire::Packet& p) {
   WcStatus status = WcStatus::kRemoteOperation;
   if (syndrome == wire::kSyndromeInvalidRequest) status = WcStatus::kRemoteInvalidRequest;
   if (syndrome == wire::kSyndromeRemoteAccess) status = WcStatus::kRemoteAccess;
-  ep.enter_error(now, &qp_, status, AsyncEvent::kQpFatal);
+  qp_.fail(now, status, AsyncEvent::kQpFatal);
 }
 
 void Requester::on_nack(Instant now, const wire::Packet& p) {
-  EndpointImpl& ep = *qp_.ep;
+  EngineContext& ep = qp_.engine;
   const int64_t seq = seq_of(p.neth.nack_psn);
   const wire::NackReason reason = p.neth.reason;
   ep.trace(now, qp_.qpn, TraceEvent::kRxNack, TraceTrigger::kNone, p.neth.nack_psn.value(),
@@ -279,7 +282,7 @@ void Requester::on_nack(Instant now, const wire::Packet& p) {
       ++ep.counters.drop_stale;
       return;
     }
-    ep.enter_error(now, &qp_, WcStatus::kRemoteOperation, AsyncEvent::kQpFatal);
+    qp_.fail(now, WcStatus::kRemoteOperation, AsyncEvent::kQpFatal);
     return;
   }
   if (!window_ || seq < static_cast<int64_t>(una_) || seq >= static_cast<int64_t>(nxt_)) {
@@ -310,11 +313,11 @@ void Requester::on_nack(Instant now, const wire::Packet& p) {
 }
 
 void Requester::after_progress(Instant now) {
-  if (window_ && una_ == nxt_ && lost_count_ == 0 && sq_.empty()) qp_.ep->windows.give(std::move(window_));
+  if (window_ && una_ == nxt_ && lost_count_ == 0 && sq_.empty()) qp_.engine.windows.give(std::move(window_));
   arm_rto(now);
   arm_probe(now);
-  qp_.rearm();
-  if (may_send()) qp_.ep->make_ready(&qp_);
+  qp_.set_deadline(QpHalf::kRequester, deadline());
+  if (may_send()) qp_.services.scheduler.make_ready(&qp_);
 }
 
 }  // namespace mrc::core

@@ -8,9 +8,12 @@
 #include "absl/hash/hash.h"
 #include "absl/strings/string_view.h"
 #include "base/prefetch.h"
-#include "core/endpoint_impl.h"
+#include "core/control_queue.h"
+#include "core/flows.h"
+#include "core/path_prober.h"
+#include "core/peer.h"
 #include "core/placement.h"
-#include "core/qp.h"
+#include "core/tx_scheduler.h"
 #include "wire/bytes.h"
 #include "wire/udp.h"
 
@@ -72,7 +75,7 @@ PostResult Responder::post_recv(Instant now, uint64_t wr_id) {
 }
 
 bool Responder::on_request(Instant now, const wire::Flow& flow, const wire::Packet& p, uint32_t udp_bytes) {
-  EndpointImpl& ep = *qp_.ep;
+  EngineContext& ep = qp_.engine;
   // [MRC-PSN-2]
   const int32_t delta = p.bth.psn - psn_of(expected_);
   if (delta >= 0 && static_cast<uint32_t>(delta) >= window_) {
@@ -81,7 +84,7 @@ bool Responder::on_request(Instant now, const wire::Flow& flow, const wire::Pack
              static_cast<uint64_t>(wire::NackReason::kPsnOorWindow), p.bth.psn.value());
     if (now - last_refusal_ < ep.config.ack_delay) return false;  // at most one per ack_delay [MRC-CHOICE-Q5]
     last_refusal_ = now;
-    ep.send_nack(now, &qp_, flow, p.bth.psn, p.tseth.tx_timestamp, wire::NackReason::kPsnOorWindow);
+    send_nack(now, flow, p.bth.psn, p.tseth.tx_timestamp, wire::NackReason::kPsnOorWindow);
     return false;
   }
   const uint64_t seq = expected_ + static_cast<uint64_t>(static_cast<int64_t>(delta));
@@ -145,7 +148,7 @@ bool Responder::on_request(Instant now, const wire::Flow& flow, const wire::Pack
   ep.trace(now, qp_.qpn, TraceEvent::kRxData, TraceTrigger::kNone, p.bth.psn.value(), wire::ev_of(flow),
            wire::nominal_size(udp_bytes));
   received_.set(seq);
-  ++rx_packets;
+  ++rx_packets_;
   ++ooo_;
   // [MRC-CHOICE-Q11] [MRC-NSCC-1]
   received_bytes_ += wire::nominal_size(udp_bytes);
@@ -177,7 +180,7 @@ bool Responder::find_place(const wire::Packet& p, uint8_t** to) const {
     return true;
   }
   if (n == 0) return true;  // a write of nothing needs no key [MRC-RSP-6]
-  const MemoryRegion* mr = qp_.ep->memory.find(reth.rkey);
+  const MemoryRegion* mr = qp_.engine.memory.find(reth.rkey);
   if (mr == nullptr || mr->pd != qp_.pd || (mr->access & kAccessRemoteWrite) == 0 ||
       ((qp_.attr.access & kAccessRemoteWrite) == 0 && (mr->access & kAccessAnyQp) == 0) || !mr->covers(reth.va, n))
     return false;
@@ -194,7 +197,7 @@ bool Responder::same_content(const wire::Packet& p, uint64_t seq) const {
 // A packet that may not do what it asks for. It is answered when everything before it is complete, because only then is
 // it known to be the peer's; until then it changes nothing and the peer sends it again [MRC-RSP-7] [MRC-SEC-4].
 bool Responder::refuse(Instant now, const wire::Packet& p, uint64_t seq, uint8_t syndrome) {
-  EndpointImpl& ep = *qp_.ep;
+  EngineContext& ep = qp_.engine;
   ++ep.counters.drop_access;
   ep.trace(now, qp_.qpn, TraceEvent::kDrop, TraceTrigger::kRefused, 0, p.bth.psn.value());
   if (seq != expected_) return false;
@@ -206,7 +209,7 @@ bool Responder::refuse(Instant now, const wire::Packet& p, uint64_t seq, uint8_t
 // Either this packet or one that was accepted was not sent by the peer. A valid key decides; between packets that need
 // none, the one that could well be the peer's puts the other in doubt. All else is dropped [MRC-SEC-2] [MRC-SEC-3].
 bool Responder::on_misfit(Instant now, const wire::Packet& p, const MessageMap::Verdict& v, uint64_t seq) {
-  EndpointImpl& ep = *qp_.ep;
+  EngineContext& ep = qp_.engine;
   ++ep.counters.drop_misfit;
   ep.trace(now, qp_.qpn, TraceEvent::kDrop, TraceTrigger::kMisfit, 0, p.bth.psn.value());
   uint8_t* to = nullptr;
@@ -245,15 +248,15 @@ void Responder::fail(Instant now, uint64_t seq, uint8_t syndrome, AsyncEvent eve
   fault_syndrome_ = syndrome;
   nak_pending_ = true;
   owe_now();
-  qp_.ep->enter_error(now, &qp_, WcStatus::kFlushed, event);
+  qp_.fail(now, WcStatus::kFlushed, event);
 }
 
 // Two packets exclude each other, and one of them was accepted: what is in memory cannot be trusted. The peer is told
 // at the older of the doubtful packet and the first that is missing, so that nothing from there on succeeds
 // [MRC-SEC-3].
 void Responder::contradict(Instant now, uint64_t seq) {
-  ++qp_.ep->counters.contradictions;
-  qp_.ep->trace(now, qp_.qpn, TraceEvent::kDrop, TraceTrigger::kContradicted, 0, psn_of(seq).value());
+  ++qp_.engine.counters.contradictions;
+  qp_.engine.trace(now, qp_.qpn, TraceEvent::kDrop, TraceTrigger::kContradicted, 0, psn_of(seq).value());
   fail(now, std::min(seq, expected_), wire::kSyndromeRemoteOperation, AsyncEvent::kQpContradicted);
 }
 
@@ -280,13 +283,13 @@ Responder::Delivery Responder::deliver_imm(Instant now, uint64_t seq) {
   found->used = false;
   --imms_pending_;
   imm_hint_ = static_cast<uint32_t>(found - pending_imm_.data()) + 1;  // they come in the order of RQMSN
-  qp_.ep->trace(now, qp_.qpn, TraceEvent::kComplete, TraceTrigger::kNone, c.wr_id, static_cast<uint64_t>(c.status),
-                c.byte_len, 1);
-  return qp_.ep->sink->on_completion(qp_.cookie, c) ? Delivery::kDone : Delivery::kLost;
+  qp_.engine.trace(now, qp_.qpn, TraceEvent::kComplete, TraceTrigger::kNone, c.wr_id, static_cast<uint64_t>(c.status),
+                   c.byte_len, 1);
+  return qp_.engine.sink.on_completion(qp_.cookie, c) ? Delivery::kDone : Delivery::kLost;
 }
 
 void Responder::advance(Instant now) {
-  EndpointImpl& ep = *qp_.ep;
+  EngineContext& ep = qp_.engine;
   held_ = false;
   while (expected_ < max_seen_ && received_.test(expected_)) {
     if (!messages_.in_front() && !messages_.begin_front(expected_)) return contradict(now, expected_);
@@ -330,7 +333,7 @@ void Responder::trigger(Instant now, const wire::Flow& flow, const wire::Packet&
   t.rtx = p.bth.rtx;
   t.arrived = now;
   if (t.ce) {
-    ++qp_.ep->counters.rx_ecn;
+    ++qp_.engine.counters.rx_ecn;
     if (named_count_ < kMaxNamed) named_[named_count_++] = t;
   }
   newest_ = t;
@@ -340,16 +343,16 @@ void Responder::trigger(Instant now, const wire::Flow& flow, const wire::Packet&
   // [MRC-CHOICE-Q15] [MRC-CHOICE-Q16]
   if (now_please || p.bth.ack_req || t.ce || t.rtx) {
     owe_now();
-  } else if (!owes_ && ack_deadline_ > now + qp_.ep->config.ack_delay) {
-    ack_deadline_ = now + qp_.ep->config.ack_delay;
-    qp_.rearm();
+  } else if (!owes_ && ack_deadline_ > now + qp_.engine.config.ack_delay) {
+    ack_deadline_ = now + qp_.engine.config.ack_delay;
+    qp_.set_deadline(QpHalf::kResponder, deadline());
   }
 }
 
 void Responder::owe_now() {
   sack_pending_ = true;
   owes_ = true;
-  qp_.ep->make_control(&qp_);
+  qp_.services.scheduler.make_owing(&qp_);
 }
 
 void Responder::flush_acks() {
@@ -377,8 +380,8 @@ void Responder::on_trimmed(Instant now, const wire::Flow& flow, const wire::Pack
             true);  // it has arrived already: a SACK
     return;
   }
-  qp_.ep->send_nack(now, &qp_, flow, p.bth.psn, p.tseth.tx_timestamp,
-                    last_hop ? wire::NackReason::kTrimmedLastHop : wire::NackReason::kTrimmed);
+  send_nack(now, flow, p.bth.psn, p.tseth.tx_timestamp,
+            last_hop ? wire::NackReason::kTrimmedLastHop : wire::NackReason::kTrimmed);
 }
 
 void Responder::on_probe(Instant now, const wire::Flow& flow, const wire::Packet& p) {
@@ -397,7 +400,7 @@ void Responder::on_probe(Instant now, const wire::Flow& flow, const wire::Packet
 }
 
 void Responder::on_packet_in_error(Instant now, const wire::Flow& flow, const wire::Packet& p) {
-  if (now - last_refusal_ < qp_.ep->config.ack_delay) return;
+  if (now - last_refusal_ < qp_.engine.config.ack_delay) return;
   last_refusal_ = now;
   if (faulted()) {
     nak_pending_ = true;
@@ -416,8 +419,8 @@ void Responder::on_packet_in_error(Instant now, const wire::Flow& flow, const wi
   }
   uint16_t ev;
   if (expected_ != kOrigin && qp_.peer->paths.pick_answer(UINT32_MAX, &ev))
-    qp_.ep->send_ack(now, *qp_.peer, ev, transport_ack(false));
-  qp_.ep->send_nack(now, &qp_, flow, psn_of(expected_), 0, wire::NackReason::kUnexpEvent);
+    send_ack(now, &qp_.engine, &qp_.services.control, *qp_.peer, ev, transport_ack(false));
+  send_nack(now, flow, psn_of(expected_), 0, wire::NackReason::kUnexpEvent);
 }
 
 void Responder::flush() {
@@ -427,7 +430,7 @@ void Responder::flush() {
     c.status = WcStatus::kFlushed;
     c.is_recv = true;
     c.qpn = qp_.qpn;
-    qp_.ep->sink->on_completion(qp_.cookie, c);
+    qp_.engine.sink.on_completion(qp_.cookie, c);
   }
 }
 

@@ -11,29 +11,17 @@
 #include "core/ack_company.h"
 #include "core/burst.h"
 #include "core/message_map.h"
+#include "core/qp_context.h"
+#include "core/transport_ack.h"
 #include "core/types.h"
 #include "wire/packet.h"
 
 namespace mrc::core {
 
 class BurstBuilder;
-class Qp;
-
-// What a QP says of the messages that it has: a transport ACK, or the NAK that ends it.
-struct TransportAck {
-  uint32_t qpn = 0;
-  uint32_t dest_qpn = 0;
-  uint16_t pkey = 0;
-  Psn psn;
-  uint32_t msn = 0;
-  uint8_t syndrome = wire::kSyndromeAck;
-
-  uint32_t encode(uint8_t* out) const;  // bytes written
-};
-
 class Responder {
  public:
-  explicit Responder(Qp* qp) : qp_(*qp) {}
+  explicit Responder(QpContext* qp) : qp_(*qp) {}
 
   void init(const QpCaps& caps);
   void start();  // on the way to RTR
@@ -69,7 +57,7 @@ class Responder {
   bool faulted() const { return faulted_; }
   TransportAck transport_ack(bool nak) const;
   Instant last_request() const { return newest_.arrived; }
-  uint64_t rx_packets = 0;
+  uint64_t rx_packets() const { return rx_packets_; }
 
  private:
   static constexpr uint64_t kOrigin = MessageMap::kOrigin;  // seq of rq_psn; leaves room below for negative offsets
@@ -110,10 +98,11 @@ class Responder {
   void trigger(Instant now, const wire::Flow& flow, const wire::Packet& p, uint64_t seq, bool now_please);
   void owe_now();
   void add_ack(Instant now, BurstBuilder* builder);
+  bool send_nack(Instant now, const wire::Flow& from, Psn psn, uint16_t timestamp, wire::NackReason reason);
   uint32_t write_sack(uint8_t* out, Instant now, const Trigger& t, uint64_t base, bool probe_reply) const;
   uint64_t aligned_base(uint64_t seq) const;
 
-  Qp& qp_;
+  QpContext& qp_;
   RingBitmap received_;
   MessageMap messages_;
   std::vector<uint64_t> mailbox_content_;  // hash of what the last window of PSNs wrote to the mailbox
@@ -146,6 +135,7 @@ class Responder {
   bool sack_pending_ = false;
   bool ack_pending_ = false;
   bool faulted_ = false;
+  uint64_t rx_packets_ = 0;
   uint64_t fault_seq_ = 0;
   uint8_t fault_syndrome_ = 0;
   bool nak_pending_ = false;

@@ -5,9 +5,12 @@
 #include <algorithm>
 
 #include "core/burst_builder.h"
-#include "core/endpoint_impl.h"
-#include "core/qp.h"
+#include "core/control_queue.h"
+#include "core/flows.h"
+#include "core/path_prober.h"
+#include "core/peer.h"
 #include "core/responder.h"
+#include "core/tx_scheduler.h"
 
 namespace mrc::core {
 
@@ -23,7 +26,7 @@ uint64_t Responder::aligned_base(uint64_t seq) const {
 }
 
 uint32_t Responder::write_sack(uint8_t* out, Instant now, const Trigger& t, uint64_t base, bool probe_reply) const {
-  const EndpointImpl& ep = *qp_.ep;
+  const EngineContext& ep = qp_.engine;
   wire::Bth bth;
   bth.opcode = wire::Opcode::kSack;
   bth.dqp = qp_.attr.dest_qpn;
@@ -67,22 +70,10 @@ uint32_t Responder::write_sack(uint8_t* out, Instant now, const Trigger& t, uint
     cc.tx_timestamp = static_cast<uint16_t>(t.timestamp + held.ns() / wire::kTimestampTickNs);
   }
   cc.ooo_count = static_cast<uint16_t>(std::min<uint32_t>(ooo_, 0x7FFF));
-  cc.restore_cwnd = ep.restore_cwnd;
-  cc.rcv_cwnd_pen = ep.receiver_penalty;
+  cc.restore_cwnd = ep.receiver_penalty.restore_cwnd;
+  cc.rcv_cwnd_pen = ep.receiver_penalty.penalty;
   cc.rcvd_bytes = static_cast<uint32_t>((received_bytes_ + wire::kRcvdBytesUnit - 1) / wire::kRcvdBytesUnit) & 0xFFFFFF;
   return wire::encode_sack(out, bth, s, cc);
-}
-
-uint32_t TransportAck::encode(uint8_t* out) const {
-  wire::Bth bth;
-  bth.opcode = wire::Opcode::kAck;
-  bth.dqp = dest_qpn;
-  bth.pkey = pkey;
-  bth.psn = psn;
-  wire::Aeth aeth;
-  aeth.syndrome = syndrome;
-  aeth.msn = msn;
-  return wire::encode_ack(out, bth, aeth);
 }
 
 TransportAck Responder::transport_ack(bool nak) const {
@@ -91,9 +82,36 @@ TransportAck Responder::transport_ack(bool nak) const {
           msn_,          nak ? fault_syndrome_ : wire::kSyndromeAck};
 }
 
+bool Responder::send_nack(Instant now, const wire::Flow& from, Psn psn, uint16_t timestamp, wire::NackReason reason) {
+  EngineContext& ep = qp_.engine;
+  uint16_t ev;
+  wire::Flow flow;
+  if (!qp_.peer->paths.pick_answer(UINT32_MAX, &ev) ||
+      !make_flow(ep.config, qp_.peer->description, ev, ep.config.dscp.control, &flow))
+    return false;
+  wire::Bth bth;
+  bth.opcode = wire::Opcode::kNack;
+  bth.dqp = qp_.attr.dest_qpn;
+  bth.pkey = qp_.attr.pkey;
+  bth.psn = psn;
+  wire::Neth neth;
+  neth.reason = reason;
+  neth.entropy = wire::ev_of(from);
+  neth.spdcid = static_cast<uint16_t>(qp_.qpn);
+  neth.dpdcid = static_cast<uint16_t>(qp_.attr.dest_qpn);
+  neth.nack_psn = psn;
+  neth.tx_timestamp = timestamp;
+  if (!qp_.services.control.push(flow, ev, [&](uint8_t* out) { return wire::encode_nack(out, bth, neth); }))
+    return false;
+  ++ep.counters.tx_nacks;
+  ep.trace(now, qp_.qpn, TraceEvent::kTxNack, TraceTrigger::kNone, psn.value(), static_cast<uint64_t>(reason),
+           wire::ev_of(from));
+  return true;
+}
+
 // [MRC-CHOICE-Q29]
 void Responder::add_ack(Instant now, BurstBuilder* builder) {
-  EndpointImpl& ep = *qp_.ep;
+  EngineContext& ep = qp_.engine;
   const TransportAck ack = transport_ack(nak_pending_);
   builder->add(ack.encode(builder->header()), nullptr, 0, 0);
   ++ep.counters.tx_acks;
@@ -104,7 +122,7 @@ void Responder::add_ack(Instant now, BurstBuilder* builder) {
 
 void Responder::append_ack(Instant now, BurstBuilder* builder, const TxBurst* burst) {
   constexpr uint32_t kAckBytes = wire::packet_bytes(wire::Opcode::kAck, false, 0);
-  const EndpointConfig& c = qp_.ep->config;
+  const EndpointConfig& c = qp_.engine.config;
   if (!ack_pending_ || nak_pending_ || owes_ || c.trimming || burst->segments >= c.max_segments || !builder->room(0))
     return;
   const bool last_is_full = burst->bytes == burst->segments * burst->segment_size;
@@ -114,7 +132,7 @@ void Responder::append_ack(Instant now, BurstBuilder* builder, const TxBurst* bu
     const AckCompany::Choice choice = company_.choose(msn_);
     if (choice == AckCompany::Choice::kLeaveOut) {
       ack_deadline_ = now + c.ack_delay;
-      qp_.rearm();
+      qp_.set_deadline(QpHalf::kResponder, deadline());
     }
     if (choice != AckCompany::Choice::kTakeAlong) return;
   }
@@ -123,14 +141,14 @@ void Responder::append_ack(Instant now, BurstBuilder* builder, const TxBurst* bu
   // sack_bytes; a conversation of small messages is not to pay for one of its own each time [MRC-ACK-3].
   if (!complete || !sack_pending_) return;
   ack_deadline_ = now + c.ack_delay * kAckedPatience;
-  qp_.rearm();
+  qp_.set_deadline(QpHalf::kResponder, deadline());
 }
 
 bool Responder::build(Instant now, uint32_t planes_with_room, TxBurst* out) {
-  EndpointImpl& ep = *qp_.ep;
+  EngineContext& ep = qp_.engine;
   uint16_t ev;
   if (!qp_.peer->paths.pick_answer(planes_with_room, &ev)) return false;
-  ep.set_flow(out, *qp_.peer, ev, ep.config.dscp.control);
+  set_flow(ep.config, qp_.peer->description, ev, ep.config.dscp.control, out);
   BurstBuilder builder(out, ep.config.icrc);
   // Where bursts are single packets, what does not fit stays owed and follows in order.
   const uint32_t limit =
@@ -210,7 +228,7 @@ bool Responder::build(Instant now, uint32_t planes_with_room, TxBurst* out) {
   owes_ = sack_more || ack_pending_ || nak_pending_;
   unsacked_bytes_ = 0;
   ack_deadline_ = Instant::never();
-  qp_.rearm();
+  qp_.set_deadline(QpHalf::kResponder, deadline());
   return out->segments > 0;
 }
 

@@ -3,6 +3,7 @@
 // that matters.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -53,9 +54,11 @@ class TimerHeap {
     n->deadline = Instant::never();
     return n;
   }
-  // Room for `n` nodes, so that set() never allocates.
-  void reserve(size_t n) {
-    if (n > heap_.capacity()) heap_.reserve(n > 2 * heap_.capacity() ? n : 2 * heap_.capacity());
+  // `n` more nodes may be armed at once from now on: makes room for them, so that set() never allocates.
+  void expect(size_t n) {
+    const size_t all = expected_ + n;
+    if (all > heap_.capacity()) heap_.reserve(std::max(all, 2 * heap_.capacity()));
+    expected_ = all;
   }
 
  private:
@@ -107,6 +110,7 @@ class TimerHeap {
     heap_[b]->position = b;
   }
   std::vector<TimerNode*> heap_;
+  size_t expected_ = 0;
 };
 
 }  // namespace mrc::core

@@ -20,6 +20,7 @@ struct Flow {
 
   uint8_t dscp() const { return static_cast<uint8_t>(traffic_class >> 2); }
   Ecn ecn() const { return static_cast<Ecn>(traffic_class & 3); }
+  friend bool operator==(const Flow&, const Flow&) = default;
 };
 
 // The 32-bit EV: low half in the UDP source port, high half in flow label bits 15:0 [MRC-EV-1].

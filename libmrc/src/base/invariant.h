@@ -1,0 +1,40 @@
+// Invariants: what must hold of an object after every public call. With MRC_CHECK_INVARIANTS, which the builds for
+// development, sanitizers and fuzzers define, objects of the engine check themselves and a violation aborts with its
+// text; a release contains none of it.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+namespace mrc {
+
+#ifdef MRC_CHECK_INVARIANTS
+inline constexpr bool kCheckInvariants = true;
+#else
+inline constexpr bool kCheckInvariants = false;
+#endif
+
+[[noreturn]] inline void invariant_failed(const char* condition, const char* file, int line) {
+  std::fprintf(stderr, "%s:%d: invariant violated: %s\n", file, line, condition);
+  std::abort();
+}
+
+// For checks that take long: true for `few` or fewer, else once in a while.
+class InvariantPace {
+ public:
+  bool due(uint64_t cost, uint64_t few = 16) { return cost <= few || ++calls_ % 64 == 0; }
+
+ private:
+  uint8_t calls_ = 0;
+};
+
+}  // namespace mrc
+
+// In check() functions. The condition is not evaluated where invariants are not checked.
+#define MRC_INVARIANT(condition)                                                 \
+  do {                                                                           \
+    if constexpr (::mrc::kCheckInvariants) {                                     \
+      if (!(condition)) ::mrc::invariant_failed(#condition, __FILE__, __LINE__); \
+    }                                                                            \
+  } while (false)

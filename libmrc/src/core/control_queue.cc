@@ -1,0 +1,67 @@
+#include "core/control_queue.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "wire/icrc.h"
+
+namespace mrc::core {
+
+void ControlQueue::seal(ControlPacket* p, const wire::Flow& flow, uint16_t ev, uint32_t headers,
+                        uint32_t padding) const {
+  p->flow = flow;
+  p->plane = engine_.config.evs[ev].plane;
+  p->ev_index = ev;
+  p->length = static_cast<uint8_t>(headers + wire::kIcrcBytes);
+  p->padding = static_cast<uint16_t>(padding);
+  if (padding != 0) return;
+  const uint32_t crc = engine_.config.icrc ? wire::icrc_compute(flow, p->bytes.data(), p->length) : 0;
+  wire::icrc_store(p->bytes.data() + headers, crc);
+}
+
+bool ControlQueue::pop(TxBurst* out, uint32_t planes_with_room) {
+  return pop(&packets_, out, planes_with_room) || pop(&replies_, out, planes_with_room);
+}
+
+bool ControlQueue::pop(ControlRing* ring, TxBurst* out, uint32_t planes_with_room) {
+  while (ring->count() > 0 && !engine_.plane_up(ring->front().plane)) ring->pop();
+  if (ring->count() == 0 || !((planes_with_room >> ring->front().plane) & 1)) return false;
+  const wire::Flow flow = ring->front().flow;
+  const uint32_t size = ring->front().length;
+  out->flow = flow;
+  out->plane = ring->front().plane;
+  out->ev_index = ring->front().ev_index;
+  if (ring->front().padding != 0) {
+    take_padded(ring->front(), out);
+    ring->pop();
+    return true;
+  }
+  const uint32_t limit = std::min<uint32_t>({std::max<uint32_t>(1, engine_.config.max_segments), kMaxSegments,
+                                             static_cast<uint32_t>(out->headers.size()) / size});
+  out->segments = 0;
+  do {
+    std::memcpy(out->headers.data() + out->segments * size, ring->front().bytes.data(), size);
+    ++out->segments;
+    ring->pop();
+  } while (out->segments < limit && ring->count() > 0 && ring->front().length == size && ring->front().padding == 0 &&
+           ring->front().ev_index == out->ev_index && ring->front().flow == flow);
+  out->segment_size = size;
+  out->bytes = out->segments * size;
+  out->iov_count = 1;
+  out->iov[0] = {out->headers.data(), out->bytes};
+  return true;
+}
+
+void ControlQueue::take_padded(const ControlPacket& p, TxBurst* out) {
+  padded_.assign(p.length + size_t{p.padding}, 0);
+  std::memcpy(padded_.data(), p.bytes.data(), p.length - wire::kIcrcBytes);
+  const auto n = static_cast<uint32_t>(padded_.size());
+  const uint32_t crc = engine_.config.icrc ? wire::icrc_compute(p.flow, padded_.data(), n) : 0;
+  wire::icrc_store(&padded_[n - wire::kIcrcBytes], crc);
+  out->segments = 1;
+  out->segment_size = out->bytes = n;
+  out->iov_count = 1;
+  out->iov[0] = {padded_.data(), n};
+}
+
+}  // namespace mrc::core

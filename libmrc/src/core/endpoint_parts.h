@@ -1,0 +1,46 @@
+// Endpoint::Parts: the objects that an endpoint is made of, in the order in which they are made. The parts know those
+// of the others that they are given; the endpoint only drives them.
+#pragma once
+
+#include "base/invariant.h"
+#include "core/control_queue.h"
+#include "core/endpoint.h"
+#include "core/engine_context.h"
+#include "core/path_prober.h"
+#include "core/peer_table.h"
+#include "core/plane_discovery.h"
+#include "core/qp_table.h"
+#include "core/rx_dispatcher.h"
+#include "core/tombstones.h"
+#include "core/tx_scheduler.h"
+
+namespace mrc::core {
+
+struct Endpoint::Parts {
+  Parts(const EndpointConfig& config, Sink* sink, TraceSink* trace) : engine(config, sink, trace) {
+    peers.set_observer(&prober);
+  }
+  ~Parts() { peers.set_observer(nullptr); }  // the QPs go after the prober, and release their peers
+
+  // The invariants of all parts; those whose cost grows with the number of QPs once in a while.
+  void check() {
+    control.check();
+    peers.check();
+    prober.check();
+    if (pace.due(qps.count() * peers.count())) qps.check();
+  }
+
+  EngineContext engine;
+  ControlQueue control{&engine};
+  TxScheduler scheduler{&engine, &control};
+  PeerTable peers{&engine};
+  Tombstones tombstones{&engine, &peers, &control};
+  QpTable qps{&engine, &peers, &tombstones};
+  PathProber prober{&engine, &peers, &qps, &control};
+  PlaneDiscovery discovery{&engine, &peers, &qps, &control};
+  RxDispatcher rx{&engine, &qps, &peers, &tombstones, &prober, &discovery};
+  const QpServices services{engine, control, scheduler, prober};
+  InvariantPace pace;
+};
+
+}  // namespace mrc::core

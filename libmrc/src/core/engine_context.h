@@ -1,0 +1,62 @@
+// EngineContext: what all parts of one engine share. Each part gets a reference to it and to the few other parts that
+// it uses; none of them has a pointer to the endpoint.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/rng.h"
+#include "core/config.h"
+#include "core/counters.h"
+#include "core/ev_names.h"
+#include "core/memory.h"
+#include "core/timer_heap.h"
+#include "core/tracer.h"
+#include "core/tx_window.h"
+#include "core/types.h"
+
+namespace mrc::core {
+
+// What SACKs tell the peer about this receiver's load [MRC-SACK-9].
+struct ReceiverPenalty {
+  uint8_t penalty = 0;  // 0..127
+  bool restore_cwnd = false;
+};
+
+struct EngineContext {
+  EngineContext(const EndpointConfig& c, Sink* s, TraceSink* t)
+      : config(c),
+        ev_names(config.evs),
+        sink(*s),
+        trace(t),
+        rng(c.seed),
+        message_secret(Rng(~c.seed).next() | 1),
+        memory(rng.next()),
+        plane_counters(c.planes.size()) {}
+  EngineContext(const EngineContext&) = delete;
+  EngineContext& operator=(const EngineContext&) = delete;
+
+  uint32_t all_planes() const { return config.planes.size() >= 32 ? UINT32_MAX : (1u << config.planes.size()) - 1; }
+  bool plane_up(uint8_t plane) const { return (planes_up >> plane) & 1; }
+  // The EV that a peer means by this value; UINT16_MAX when unknown. [MRC-CHOICE-Q2]
+  uint16_t ev_index_of(uint32_t value) const {
+    const uint16_t found = ev_names.find(value);
+    return found != UINT16_MAX ? found : ev_names.find(value >> 16 | value << 16);
+  }
+
+  const EndpointConfig config;
+  const EvNames ev_names;
+  Sink& sink;
+  const Tracer trace;
+  Rng rng;
+  const uint64_t message_secret;  // odd; keeps a sender from making two messages look alike [MRC-SEC-1]
+  MemoryTable memory;
+  Counters counters;
+  std::vector<PlaneCounters> plane_counters;
+  TimerHeap timers;
+  TxWindowPool windows;
+  ReceiverPenalty receiver_penalty;
+  uint32_t planes_up = UINT32_MAX;  // bit per plane: this host's port is up
+};
+
+}  // namespace mrc::core

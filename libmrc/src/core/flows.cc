@@ -1,0 +1,42 @@
+#include "core/flows.h"
+
+namespace mrc::core {
+
+namespace {
+
+// [MRC-EV-2] [MRC-CHOICE-Q3]
+void set_entropy(uint32_t ev_value, uint8_t dscp, wire::Flow* flow) {
+  flow->src_port = static_cast<uint16_t>(ev_value);
+  flow->flow_label = flow->dst.is_v4() ? 0 : ev_value >> 16;
+  flow->traffic_class = static_cast<uint8_t>(dscp << 2 | static_cast<uint8_t>(wire::Ecn::kEct0));
+}
+
+}  // namespace
+
+bool make_flow(const EndpointConfig& config, const PeerDescription& peer, uint16_t ev, uint8_t dscp, wire::Flow* flow) {
+  const EvEntry& e = config.evs[ev];
+  if (e.plane >= peer.planes.size() || e.plane >= config.planes.size()) return false;
+  flow->src = config.planes[e.plane].addr;
+  flow->dst = peer.planes[e.plane].addr;
+  flow->dst_port = peer.planes[e.plane].port;
+  set_entropy(e.value, dscp, flow);
+  return true;
+}
+
+void set_flow(const EndpointConfig& config, const PeerDescription& peer, uint16_t ev, uint8_t dscp, TxBurst* out) {
+  make_flow(config, peer, ev, dscp, &out->flow);
+  out->plane = config.evs[ev].plane;
+  out->ev_index = ev;
+}
+
+wire::Flow make_reply_flow(const EndpointConfig& config, const wire::Flow& request, uint8_t plane, uint8_t slot,
+                           uint16_t ev) {
+  wire::Flow back;
+  back.src = config.planes[plane].addr;
+  back.dst = request.src;
+  back.dst_port = plane < config.slot_ports.size() ? config.slot_ports[plane].of(slot) : config.planes[plane].port;
+  set_entropy(config.evs[ev].value, config.dscp.control, &back);
+  return back;
+}
+
+}  // namespace mrc::core

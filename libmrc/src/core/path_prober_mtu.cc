@@ -1,0 +1,116 @@
+// The size of packets that the paths to a peer carry: searches (PathMtu) are run here, and their verdicts applied. A
+// plane that is too narrow for the packets in use is left as long as another one carries them. Where none does, QPs
+// whose packets do not pass fail with that reason, as their packets are numbered and cannot be cut anew, and new QPs
+// are offered the MTU that was found [MRC-MTU-1..5].
+#include <algorithm>
+
+#include "core/path_prober.h"
+#include "core/qp_table.h"
+
+namespace mrc::core {
+
+namespace {
+constexpr Duration kFoundMtuHolds = Duration::seconds(600);  // RFC 8899, PMTU_RAISE_TIMER
+}
+
+void PathProber::suspect_path_mtu(Instant now, Peer* p, uint8_t plane, uint32_t mtu) {
+  if (plane >= plane_count()) return;
+  PathMtu& search = p->mtu.search;
+  if (search.suspect(now, plane, mtu)) {
+    ++engine_.counters.mtu_searches;
+    search_path_mtu(now, p);
+    p->rearm(&engine_.timers);
+  } else if (search.limit(plane) != 0 && search.limit(plane) < mtu) {
+    apply_path_mtu(now, p, plane, PathMtu::Verdict::kNarrow);
+  }
+}
+
+// The driver says that a packet to that address does not fit the path: an interface or a router nearby is sure of it.
+void PathProber::on_packet_too_long(Instant now, uint8_t plane, const IpAddress& to) {
+  ++engine_.counters.tx_too_long;
+  peers_.for_each([&](Peer* p) {
+    const std::vector<PlaneAddress>& planes = p->description.planes;
+    if (!p->left() && plane < planes.size() && planes[plane].addr == to)
+      suspect_path_mtu(now, p, plane, p->mtu.largest);
+  });
+}
+
+void PathProber::search_path_mtu(Instant now, Peer* p) {
+  uint8_t plane;
+  for (PathMtu::Verdict v; (v = p->mtu.search.conclude(now, &plane)) != PathMtu::Verdict::kNone;)
+    apply_path_mtu(now, p, plane, v);
+  PathMtu::Probe probe;
+  while (p->mtu.search.take_due(now, &probe)) {
+    uint16_t& ev = p->mtu.probe_ev[probe.plane];
+    if (probe.new_round) ev = p->paths.any_ev(probe.plane);
+    if (ev == UINT16_MAX) continue;
+    Outstanding o;
+    o.op.id = new_id();
+    o.op.peer = p->id;
+    o.op.ev = ev;
+    o.op.dscp = engine_.config.dscp.no_trim;
+    o.op.internal = o.op.of_search = true;
+    o.op.size_probe = probe.mtu;
+    o.plane = probe.plane;
+    o.deadline = now + engine_.config.ev_probe_interval;
+    if (!send(now, &o)) continue;
+    ops_.push_back(o);
+    engine_.timers.set(&timer_, std::min(timer_.deadline, o.deadline));
+  }
+}
+
+void PathProber::on_size_answer(Instant now, const Outstanding& o) {
+  Peer* const p = peers_.find(o.op.peer);
+  p->mtu.search.on_answer(o.plane, o.op.size_probe);
+  search_path_mtu(now, p);
+  p->rearm(&engine_.timers);
+}
+
+uint32_t PathProber::peer_path_mtu(const Peer& p) const {
+  uint32_t found = 0;
+  for (uint8_t plane = 0; plane < plane_count(); ++plane) {
+    if (!p.paths.plane_could_carry(plane)) continue;
+    const uint32_t limit = p.mtu.search.limit(plane);
+    if (limit == 0) return 0;
+    found = found == 0 ? limit : std::min(found, limit);
+  }
+  return found;
+}
+
+void PathProber::apply_path_mtu(Instant now, Peer* p, uint8_t plane, PathMtu::Verdict verdict) {
+  if (verdict == PathMtu::Verdict::kUnknown) return;
+  PathMtu& search = p->mtu.search;
+  uint32_t narrow = 0;
+  for (uint8_t i = 0; i < plane_count(); ++i) narrow |= static_cast<uint32_t>(search.limit(i) != 0) << i;
+  const uint32_t found = peer_path_mtu(*p);
+  // With all of them narrow, QPs with smaller packets use them all.
+  p->paths.set_narrow_planes(found == 0 ? narrow : 0);
+  if (verdict == PathMtu::Verdict::kNarrow) {
+    engine_.trace(now, 0, TraceEvent::kPathMtu, TraceTrigger::kProbeAnswered, plane, search.limit(plane),
+                  search.wanted(plane));
+    engine_.sink.on_path_mtu(p->id, plane, search.limit(plane), search.wanted(plane));
+  }
+  // Planes change together more often than alone.
+  for (uint8_t i = 0; i < plane_count() && verdict == PathMtu::Verdict::kNarrow; ++i)
+    if (search.limit(i) == 0 && p->paths.plane_could_carry(i) && search.suspect(now, i, search.wanted(plane)))
+      ++engine_.counters.mtu_searches;
+  qps_.wake_senders();
+  if (found != 0) {
+    note_found_mtu(now, p, found);
+  } else if (verdict == PathMtu::Verdict::kPasses) {
+    found_mtu_until_ = now;
+  }
+}
+
+// No plane in use carries more than `found`.
+void PathProber::note_found_mtu(Instant now, const Peer* p, uint32_t found) {
+  if (now >= found_mtu_until_ || found < found_mtu_) found_mtu_ = found;
+  found_mtu_until_ = now + kFoundMtuHolds;
+  qps_.for_each([&](Qp* qp) {
+    if (qp->peer != p || qp->state != QpState::kRts || !qp->requester.stuck_above(found)) return;
+    ++engine_.counters.mtu_failures;
+    qp->fail(now, WcStatus::kPathMtu, AsyncEvent::kQpFatal);
+  });
+}
+
+}  // namespace mrc::core

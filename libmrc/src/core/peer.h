@@ -1,0 +1,99 @@
+// Peer: a remote NIC as one remote process (UDP port) sees it, with all that its QPs share: addresses, path health,
+// measured rate and round trip, path MTU, and what is still asked about it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "core/engine_context.h"
+#include "core/path_meter.h"
+#include "core/path_mtu.h"
+#include "core/peer_paths.h"
+#include "core/question.h"
+#include "core/source_ports.h"
+#include "core/timer_heap.h"
+
+namespace mrc::core {
+
+// References to a peer: of QPs, of the application (intern_peer), and of tombstones.
+struct PeerReferences {
+  uint32_t all = 0;
+  uint32_t tombstones = 0;  // of these
+  // Only records of destroyed QPs refer to it: nothing is sent to it but answers.
+  bool only_tombstones() const { return all == tombstones; }
+};
+
+// The search for the path MTU to a peer.
+struct PeerMtu {
+  PathMtu search;
+  uint32_t largest = 0;                 // path MTU of any QP to the peer
+  std::array<uint16_t, 32> probe_ev{};  // per plane: the EV of the round that is under way
+};
+
+struct Peer {
+  Peer(PeerId peer_id, const PeerDescription& d, EngineContext* engine)
+      : id(peer_id),
+        interned(d),
+        description(d),
+        paths(engine->config, engine->ev_names, d, &engine->counters, engine->trace.sink(), &engine->rng),
+        meter(engine->config.congestion.line_rate_bps, engine->config.congestion.base_rtt),
+        mtu{{std::min<size_t>(engine->config.planes.size(), 32), engine->config.ev_probe_interval}} {
+    timer.owner = this;
+  }
+
+  // Is this an address of the peer?
+  bool owns(const IpAddress& addr, uint8_t plane) const {
+    return any_plane_at(addr, plane, [](uint8_t) { return true; });
+  }
+  // While shared memory carries what the peer sends to that plane, packets from the network are not the peer's
+  // [MRC-LOCAL-8].
+  bool comes_by(uint8_t plane, uint32_t pipe) {
+    uint32_t& standing = pipes[plane % pipes.size()];
+    if (pipe != 0) standing = pipe;
+    return standing == pipe;
+  }
+  // May packets from that address, one of the peer's, have this source port? Ports are compared per address: the same
+  // port of another address of that host may be anybody's [MRC-SEC-9].
+  bool sends_from(const IpAddress& addr, uint8_t plane, uint16_t port) const {
+    return !source_ports.announced() ||
+           any_plane_at(addr, plane, [&](uint8_t p) { return source_ports.contains(p, port); });
+  }
+  // No QP is left: its paths are not probed and nothing is asked.
+  bool left() const { return refs.only_tombstones(); }
+  // Sets the timer to when its paths or the search for its path MTU are due next.
+  void rearm(TimerHeap* timers) {
+    timers->set(&timer, left() ? Instant::never() : std::min(paths.next_probe_time(), mtu.search.next_time()));
+  }
+
+  const PeerId id;
+  PeerReferences refs;
+  const PeerDescription interned;  // as it was given, by which it is found
+  PeerDescription description;     // with what the peer itself has told
+  PeerPaths paths;
+  TimerNode timer;
+  PlaneQuestion plane_question;
+  PortQuestion port_question;
+  PeerSourcePorts source_ports;
+  bool reflects = false;  // it repeats the timestamp of an endpoint request [MRC-EVP-4]
+  // Round trips that any QP to this peer has seen lately: a QP that has none of its own, or old ones, must not take the
+  // queue that its neighbours make for silence.
+  Duration recent_rtt;
+  PathMeter meter;
+  PeerMtu mtu;
+  std::array<uint32_t, 32> pipes{};  // per plane: RxBurst::pipe that carries the peer's packets; 0: none
+
+ private:
+  // Does `holds` for a plane of the peer's with that address? It mostly is the plane on which the packet came.
+  template <typename Holds>
+  bool any_plane_at(const IpAddress& addr, uint8_t likely, const Holds& holds) const {
+    const std::vector<PlaneAddress>& planes = description.planes;
+    if (likely < planes.size() && planes[likely].addr == addr && holds(likely)) return true;
+    for (size_t i = 0; i < planes.size(); ++i)
+      if (planes[i].addr == addr && holds(static_cast<uint8_t>(i))) return true;
+    return false;
+  }
+};
+
+}  // namespace mrc::core

@@ -1,0 +1,240 @@
+// A peer whose planes no rule gives is asked for them [MRC-EXT-1..6, spec/wire.md].
+//
+// The first QP that goes to RTR towards the peer opens the question: one plane request per plane that we have beyond
+// the first, sent to the peer's plane 0 (plane 1 in words) and repeated with a doubling pause until every plane is
+// answered or the tries are used up. Meanwhile, and for good where the peer knows nothing of this, plane 0 alone
+// carries the traffic. An answer names the peer's address, whose packets are accepted from then on, and tells whether
+// the peer accepts ours; only then the plane is used. A question from a peer about which we still ask makes us ask
+// again, so that the end that came first need not wait for its next try. A later QP opens the question again, so that a
+// peer that came back with other addresses, or that missed the first questions, is found.
+#include "core/plane_discovery.h"
+
+#include <algorithm>
+
+#include "core/flows.h"
+#include "core/qp_table.h"
+
+namespace mrc::core {
+
+namespace {
+
+constexpr uint32_t kMaxPlanes = 32;
+
+// An address to which packets may be sent at all: no peer may point us at a group or at nobody.
+bool sendable(const IpAddress& addr) {
+  if (addr.is_zero()) return false;
+  if (!addr.is_v4()) return addr.bytes[0] != 0xFF;
+  return addr.bytes[12] != 0 && addr.bytes[12] < 224;
+}
+
+// Is `peer` the one that asks? One host may run several processes, told apart by their slots.
+bool is_asker(const Peer& peer, const wire::Flow& flow, const wire::Plth& ask) {
+  const PeerDescription& d = peer.description;
+  return !d.planes.empty() && d.planes[0].addr == flow.src && (!d.learn || d.slot == ask.slot);
+}
+
+}  // namespace
+
+PlaneDiscovery::PlaneDiscovery(EngineContext* engine, PeerTable* peers, QpTable* qps, ControlQueue* control)
+    : engine_(*engine),
+      peers_(*peers),
+      qps_(*qps),
+      control_(*control),
+      own_ports_(engine->config),
+      nonces_(engine->message_secret + 1) {
+  engine_.timers.expect(1);
+}
+
+void PlaneDiscovery::on_qp_up(Instant now, Peer* p) {
+  start_planes(now, p);
+  start_ports(now, p);
+}
+
+void PlaneDiscovery::start_planes(Instant now, Peer* p) {
+  PlaneQuestion& q = p->plane_question;
+  if (!p->description.learn || now - q.begun < Question::kFresh) return;
+  q.begin(now, engine_.rng.next());
+  q.open = 0;
+  for (uint32_t plane = 1; plane < p->description.planes.size() && plane < kMaxPlanes; ++plane) q.open |= 1u << plane;
+  ask_for_planes(now, p);
+}
+
+bool PlaneDiscovery::count_try(Instant now, Question* question, bool open) {
+  question->next = Instant::never();
+  if (!open || question->exhausted()) return false;
+  question->count_try(now);
+  engine_.timers.set(&timer_, std::min(timer_.deadline, question->next));
+  return true;
+}
+
+wire::Plth PlaneDiscovery::make_request(const Question& question, uint8_t plane) const {
+  const EndpointConfig& c = engine_.config;
+  wire::Plth ask;
+  ask.plane = plane;
+  ask.planes = static_cast<uint8_t>(c.planes.size());
+  ask.slot = c.slot;
+  ask.nonce = question.nonce;
+  if (plane < c.planes.size()) ask.addr = c.planes[plane].addr;
+  return ask;
+}
+
+void PlaneDiscovery::ask_for_planes(Instant now, Peer* p) {
+  PlaneQuestion& q = p->plane_question;
+  if (!count_try(now, &q, q.open != 0)) return;
+  uint16_t ev;
+  wire::Flow flow;
+  if (!p->paths.pick_control(1u, &ev) ||
+      !make_flow(engine_.config, p->description, ev, engine_.config.dscp.no_trim, &flow))
+    return;
+  wire::Bth bth;
+  bth.dqp = wire::kEndpointQpn;
+  for (uint32_t plane = 1; plane < kMaxPlanes; ++plane) {
+    if (((q.open >> plane) & 1) == 0) continue;
+    const wire::Plth ask = make_request(q, static_cast<uint8_t>(plane));
+    if (control_.push(flow, ev, [&](uint8_t* out) { return wire::encode_plane_request(out, bth, ask); }))
+      ++engine_.counters.tx_plane_requests;
+  }
+}
+
+uint16_t PlaneDiscovery::first_ev_of_plane(uint8_t plane) const {
+  const std::vector<EvEntry>& evs = engine_.config.evs;
+  const auto it = std::find_if(evs.begin(), evs.end(), [&](const EvEntry& e) { return e.plane == plane; });
+  return it != evs.end() ? static_cast<uint16_t>(it - evs.begin()) : UINT16_MAX;
+}
+
+// Answered to any sender, in as many bytes as the question has [MRC-EXT-3].
+void PlaneDiscovery::on_request(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p) {
+  if (p.plth.version != wire::Plth::kVersion || p.plth.plane >= kMaxPlanes) {
+    ++engine_.counters.drop_stale;
+    return;
+  }
+  const uint16_t ev = first_ev_of_plane(plane);
+  if (ev == UINT16_MAX) return;
+  const wire::Flow back = make_reply_flow(engine_.config, flow, plane, p.plth.slot, ev);
+  wire::Bth bth;
+  bth.dqp = wire::kEndpointQpn;
+  const wire::Plth tell = describe_plane(flow, p.plth);
+  wire::Spth ports;
+  if (p.plth.ports) ports = own_ports_.part(p.plth.plane, p.spth().first);
+  const uint32_t asked = wire::packet_bytes(p.bth.opcode, false, p.payload_len);
+  const auto encode = [&](uint8_t* out) {
+    return wire::encode_plane_response(out, bth, tell, p.plth.ports ? &ports : nullptr);
+  };
+  if (control_.push_reply(now, back, ev, peers_.has_address(back.dst), asked, encode))
+    ++(p.plth.ports ? engine_.counters.rx_port_requests : engine_.counters.rx_plane_requests);
+  ask_back(now, flow, p.plth);
+}
+
+// The answer to a question about one of our planes.
+wire::Plth PlaneDiscovery::describe_plane(const wire::Flow& flow, const wire::Plth& ask) const {
+  const EndpointConfig& c = engine_.config;
+  wire::Plth tell;
+  tell.plane = ask.plane;
+  tell.planes = static_cast<uint8_t>(c.planes.size());
+  tell.slot = c.slot;
+  tell.nonce = ask.nonce;
+  tell.ready = accepts(flow, ask);
+  if (tell.plane < c.planes.size()) {
+    tell.addr = c.planes[tell.plane].addr;
+    tell.port = c.planes[tell.plane].port;
+    if (tell.plane < c.slot_ports.size()) {
+      tell.port = c.slot_ports[tell.plane].standard;
+      tell.port_base = c.slot_ports[tell.plane].base;
+    }
+  }
+  return tell;
+}
+
+// Would packets from the asker's address on that plane be taken for the asker's?
+bool PlaneDiscovery::accepts(const wire::Flow& flow, const wire::Plth& ask) const {
+  if (ask.addr.is_zero()) return false;
+  return peers_.find_if([&](const Peer& p) { return is_asker(p, flow, ask) && p.owns(ask.addr, ask.plane); }) !=
+         nullptr;
+}
+
+// A peer that asks is there, and accepts our packets soon: what we still want to know is asked again, once for each
+// question of the peer's, and no sooner than a first repetition would be, whatever arrives [MRC-EXT-7] [MRC-EXT-9].
+void PlaneDiscovery::ask_back(Instant now, const wire::Flow& flow, const wire::Plth& ask) {
+  const auto again = [&](Question* question) {
+    question->restart(now);
+    engine_.timers.set(&timer_, std::min(timer_.deadline, question->next));
+  };
+  peers_.for_each([&](Peer* p) {
+    if ((p->plane_question.open == 0 && !p->port_question.open) || ask.nonce == p->plane_question.heard ||
+        !is_asker(*p, flow, ask))
+      return;
+    p->plane_question.heard = ask.nonce;
+    if (p->plane_question.open != 0) again(&p->plane_question);
+    if (p->port_question.open) again(&p->port_question);
+  });
+}
+
+// Accepted only from the address that was asked, with the nonce of the open question, until the plane is settled
+// [MRC-EXT-4].
+void PlaneDiscovery::on_response(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p) {
+  const wire::Plth& told = p.plth;
+  if (told.ports) {
+    if (!on_announced_ports(now, flow, plane, p)) ++engine_.counters.drop_stale;
+    return;
+  }
+  Peer* const to = peers_.find_if([&](const Peer& candidate) {
+    return candidate.plane_question.open != 0 && told.nonce == candidate.plane_question.nonce &&
+           candidate.description.planes[0].addr == flow.src;
+  });
+  if (to == nullptr || told.version != wire::Plth::kVersion || told.plane >= kMaxPlanes ||
+      ((to->plane_question.open >> told.plane) & 1) == 0 || !learn_plane(to, told)) {
+    ++engine_.counters.drop_stale;
+    return;
+  }
+  use_plane(now, to, told.plane, told.ready);
+}
+
+// Takes over one plane of an answer; false when it makes no sense [MRC-EXT-5].
+bool PlaneDiscovery::learn_plane(Peer* to, const wire::Plth& told) {
+  const EndpointConfig& c = engine_.config;
+  if (told.plane >= to->description.planes.size() || told.plane >= c.planes.size()) return false;
+  PlaneAddress next;
+  if (told.plane < told.planes || !told.addr.is_zero()) {
+    const uint8_t slot = to->description.slot;
+    const uint32_t port = slot == 0 || told.port_base == 0 ? told.port : uint32_t{told.port_base} + slot;
+    if (!sendable(told.addr) || told.addr.is_v4() != c.planes[told.plane].addr.is_v4() || port == 0 ||
+        port > UINT16_MAX)
+      return false;
+    next = {told.addr, static_cast<uint16_t>(port)};
+  }
+  PlaneAddress& at = to->description.planes[told.plane];
+  if (at.addr == next.addr && at.port == next.port) return true;
+  at = next;
+  ++engine_.counters.planes_learnt;
+  engine_.sink.on_peer_addresses(to->id);
+  return true;
+}
+
+// After an answer: the plane is settled when the peer lacks it or accepts our packets on it; only then is it used
+// [MRC-EXT-6].
+void PlaneDiscovery::use_plane(Instant now, Peer* to, uint8_t plane, bool ready) {
+  PlaneQuestion& q = to->plane_question;
+  const uint32_t bit = 1u << plane;
+  const bool lacking = to->description.planes[plane].addr.is_zero();
+  if (lacking || ready) q.open &= ~bit;
+  if (q.open == 0) q.next = Instant::never();
+  const uint32_t before = q.in_use;
+  q.in_use = ready && !lacking ? before | bit : before & ~bit;
+  if (q.in_use == before) return;
+  to->paths.set_present_planes(q.in_use);
+  engine_.trace(now, 0, TraceEvent::kPlane, TraceTrigger::kLearnt, plane, to->paths.plane_usable(plane));
+  to->rearm(&engine_.timers);
+  qps_.wake_senders();
+}
+
+void PlaneDiscovery::on_timer(Instant now) {
+  Instant next = Instant::never();
+  peers_.for_each([&](Peer* p) {
+    if (p->plane_question.next <= now) ask_for_planes(now, p);
+    if (p->port_question.next <= now) ask_for_ports(now, p);
+    next = std::min({next, p->plane_question.next, p->port_question.next});
+  });
+  engine_.timers.set(&timer_, next);
+}
+
+}  // namespace mrc::core

@@ -1,0 +1,76 @@
+// QpContext: what the two halves of a QP, Requester and Responder, see of their QP and of the engine. They know neither
+// each other nor the endpoint: what one of them asks of the whole QP goes through this class.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "core/engine_context.h"
+#include "core/timer_heap.h"
+#include "core/types.h"
+
+namespace mrc::core {
+
+class ControlQueue;
+class PathProber;
+class QpContext;
+class TxScheduler;
+struct Peer;
+
+// The parts of the engine that a QP uses beside what all of them share.
+struct QpServices {
+  EngineContext& engine;
+  ControlQueue& control;
+  TxScheduler& scheduler;
+  PathProber& prober;
+};
+
+// Doubly linked membership in one of the scheduler's lists; no allocation.
+struct QpLink {
+  QpContext* prev = nullptr;
+  QpContext* next = nullptr;
+  bool linked = false;
+};
+
+enum class QpHalf : uint8_t { kRequester, kResponder };
+
+class QpContext {
+ public:
+  QpContext(const QpServices& s, const QpInit& init)
+      : services(s), engine(s.engine), cookie(init.cookie), qpn(init.qpn), pd(init.pd) {}
+  QpContext(const QpContext&) = delete;
+  QpContext& operator=(const QpContext&) = delete;
+
+  // Ends the QP: the state becomes kError, outstanding work is completed with `first` and flush errors, and the
+  // application is told by `event`. Nothing if it is in error already. [MRC-QP-2]
+  virtual void fail(Instant now, WcStatus first, AsyncEvent event) = 0;
+
+  bool receiving() const { return state == QpState::kRtr || state == QpState::kRts; }
+  // When a half has to be called next; never(): not at all.
+  void set_deadline(QpHalf half, Instant at) {
+    deadlines_[static_cast<size_t>(half)] = at;
+    engine.timers.set(&timer, std::min(deadlines_[0], deadlines_[1]));
+  }
+
+  const QpServices& services;
+  EngineContext& engine;
+  void* const cookie;
+  const uint32_t qpn;
+  const uint32_t pd;
+  QpState state = QpState::kReset;
+  QpAttr attr;
+  Mailbox mailbox;  // stays through a reset
+  Peer* peer = nullptr;
+  TimerNode timer;
+  QpLink ready;  // has data to send
+  QpLink owing;  // owes SACKs or ACKs
+
+ protected:
+  ~QpContext() = default;
+
+ private:
+  std::array<Instant, 2> deadlines_{Instant::never(), Instant::never()};
+};
+
+}  // namespace mrc::core

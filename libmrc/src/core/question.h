@@ -1,0 +1,54 @@
+// Question: a request to a peer that is repeated with a doubling pause until it is answered or the tries are used up
+// [MRC-EXT-2].
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/time.h"
+
+namespace mrc::core {
+
+struct Question {
+  static constexpr uint8_t kMaxTries = 12;
+  static constexpr Duration kFirstPause = Duration::milliseconds(5);
+  static constexpr uint8_t kMaxDoublings = 7;               // 640 ms between the last ones
+  static constexpr Duration kFresh = Duration::seconds(1);  // so long no other QP asks again
+
+  uint64_t nonce = 0;
+  uint8_t tries = 0;
+  Instant asked = Instant::from_ns(INT64_MIN / 4);
+  Instant next = Instant::never();  // when it is asked again
+  Instant begun = Instant::from_ns(INT64_MIN / 4);
+
+  void begin(Instant now, uint64_t new_nonce) {
+    begun = now;
+    nonce = new_nonce;
+    tries = 0;
+  }
+  bool exhausted() const { return tries >= kMaxTries; }
+  void count_try(Instant now) {
+    asked = now;
+    next = now + kFirstPause * (1 << std::min(tries, kMaxDoublings));
+    ++tries;
+  }
+  // No sooner than a first repetition.
+  void restart(Instant now) {
+    tries = 0;
+    next = std::max(now, asked + kFirstPause);
+  }
+};
+
+// For a peer's planes.
+struct PlaneQuestion : Question {
+  uint64_t heard = 0;   // nonce of the peer's latest question
+  uint32_t open = 0;    // bit per plane whose answer is missing or says that our packets are not accepted there yet
+  uint32_t in_use = 1;  // bit per plane on which both ends accept each other's packets
+};
+
+// For a peer's source ports; the tries are those of the part that is due [MRC-EXT-9].
+struct PortQuestion : Question {
+  bool open = false;
+};
+
+}  // namespace mrc::core

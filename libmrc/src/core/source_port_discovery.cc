@@ -1,0 +1,94 @@
+// The source ports of a peer: asked for when a QP goes to RTR towards it, part by part, and compared with every packet
+// for a QP once the whole set is known [MRC-EXT-8..11, spec/wire.md] [MRC-SEC-9, spec/security.md].
+//
+// One request is outstanding at a time; it is repeated with a doubling pause until it is answered or the tries are used
+// up. A peer that never answers (a NIC, or older software) is never compared. A packet from another port opens the
+// question again: the peer's process may have been restarted and have other ports. The old set stays in force until the
+// new one is complete, so that the loss of answers opens no door.
+#include "core/flows.h"
+#include "core/plane_discovery.h"
+
+namespace mrc::core {
+
+namespace {
+
+constexpr Duration kStrayPause = Duration::milliseconds(100);  // so long no packet from another port asks again
+
+}  // namespace
+
+// A question that ended because there was no QP to the peer any more is not too fresh.
+void PlaneDiscovery::start_ports(Instant now, Peer* p) {
+  if (!engine_.config.compare_source_ports || p->description.nic) return;
+  const PortQuestion& q = p->port_question;
+  const bool interrupted = q.open && q.next == Instant::never() && !q.exhausted();
+  if (!interrupted && now - q.begun < Question::kFresh) return;
+  open_ports(now, p);
+}
+
+void PlaneDiscovery::open_ports(Instant now, Peer* p) {
+  PortQuestion& q = p->port_question;
+  q.begin(now, nonces_.next());
+  q.open = true;
+  p->source_ports.begin();
+  ask_for_ports(now, p);
+}
+
+void PlaneDiscovery::ask_for_ports(Instant now, Peer* p) {
+  PortQuestion& q = p->port_question;
+  if (!count_try(now, &q, q.open && !p->left())) return;
+  uint16_t ev;
+  wire::Flow flow;
+  if (!p->paths.pick_control(engine_.planes_up, &ev) ||
+      !make_flow(engine_.config, p->description, ev, engine_.config.dscp.no_trim, &flow))
+    return;
+  wire::Bth bth;
+  bth.dqp = wire::kEndpointQpn;
+  const wire::Plth ask = make_request(q, p->source_ports.plane());
+  wire::Spth part;
+  part.first = p->source_ports.first();
+  if (control_.push(flow, ev, [&](uint8_t* out) { return wire::encode_plane_request(out, bth, ask, &part); }))
+    ++engine_.counters.tx_port_requests;
+}
+
+// With the nonce of the open question, from an address of the peer that was asked, the part that is due; false: not.
+bool PlaneDiscovery::on_announced_ports(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p) {
+  if (p.plth.version != wire::Plth::kVersion) return false;
+  Peer* const to = peers_.find_if([&](const Peer& candidate) {
+    return candidate.port_question.open && p.plth.nonce == candidate.port_question.nonce;
+  });
+  if (to == nullptr || !to->owns(flow.src, plane)) return false;
+  PortQuestion& q = to->port_question;
+  const auto planes = static_cast<uint32_t>(to->description.planes.size());
+  switch (to->source_ports.take(p.plth.plane, p.plth.planes, planes, p.spth())) {
+    case PeerSourcePorts::Part::kRefused:
+      return false;
+    case PeerSourcePorts::Part::kTaken:
+      q.tries = 0;
+      ask_for_ports(now, to);
+      break;
+    case PeerSourcePorts::Part::kRestarted:  // the tries go on, or a peer could keep us asking for ever
+      ask_for_ports(now, to);
+      break;
+    case PeerSourcePorts::Part::kComplete:
+      q.open = false;
+      q.next = Instant::never();
+      ++engine_.counters.port_sets_learnt;
+      break;
+  }
+  return true;
+}
+
+void PlaneDiscovery::on_foreign_port(Instant now, Peer* p) {
+  ++engine_.counters.drop_source_port;
+  engine_.trace(now, 0, TraceEvent::kDrop, TraceTrigger::kSourcePort, 0, 0);
+  PortQuestion& q = p->port_question;
+  if (now - q.asked < kStrayPause) return;
+  if (!q.open) {
+    open_ports(now, p);
+  } else if (q.exhausted()) {
+    q.tries = 0;
+    ask_for_ports(now, p);
+  }
+}
+
+}  // namespace mrc::core

@@ -1,0 +1,33 @@
+#include "core/transport_ack.h"
+
+#include "core/control_queue.h"
+#include "core/flows.h"
+#include "core/peer.h"
+#include "wire/packet.h"
+
+namespace mrc::core {
+
+uint32_t TransportAck::encode(uint8_t* out) const {
+  wire::Bth bth;
+  bth.opcode = wire::Opcode::kAck;
+  bth.dqp = dest_qpn;
+  bth.pkey = pkey;
+  bth.psn = psn;
+  wire::Aeth aeth;
+  aeth.syndrome = syndrome;
+  aeth.msn = msn;
+  return wire::encode_ack(out, bth, aeth);
+}
+
+bool send_ack(Instant now, EngineContext* engine, ControlQueue* control, const Peer& to, uint16_t ev,
+              const TransportAck& ack) {
+  wire::Flow flow;
+  if (!make_flow(engine->config, to.description, ev, engine->config.dscp.control, &flow) ||
+      !control->push(flow, ev, [&](uint8_t* out) { return ack.encode(out); }))
+    return false;
+  ++engine->counters.tx_acks;
+  engine->trace(now, ack.qpn, TraceEvent::kTxAck, TraceTrigger::kNone, ack.psn.value(), ack.syndrome);
+  return true;
+}
+
+}  // namespace mrc::core

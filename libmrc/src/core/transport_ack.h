@@ -1,0 +1,31 @@
+// TransportAck: what a QP says of the messages that it has: a transport ACK, or the NAK that ends it [MRC-ACK-2].
+#pragma once
+
+#include <cstdint>
+
+#include "base/psn.h"
+#include "base/time.h"
+#include "wire/aeth.h"
+
+namespace mrc::core {
+
+class ControlQueue;
+struct EngineContext;
+struct Peer;
+
+struct TransportAck {
+  uint32_t qpn = 0;
+  uint32_t dest_qpn = 0;
+  uint16_t pkey = 0;
+  Psn psn;
+  uint32_t msn = 0;
+  uint8_t syndrome = wire::kSyndromeAck;
+
+  uint32_t encode(uint8_t* out) const;  // bytes written
+};
+
+// Queues it as a packet of its own. False: there is no path by that EV, or too many control packets wait.
+bool send_ack(Instant now, EngineContext* engine, ControlQueue* control, const Peer& to, uint16_t ev,
+              const TransportAck& ack);
+
+}  // namespace mrc::core

@@ -1,0 +1,79 @@
+#include "core/tx_scheduler.h"
+
+#include "base/invariant.h"
+#include "core/qp.h"
+
+namespace mrc::core {
+
+void TxScheduler::count(const TxBurst& burst) {
+  ++engine_.counters.tx_bursts;
+  engine_.counters.tx_packets += burst.segments;
+  engine_.counters.tx_bytes += burst.bytes;
+  PlaneCounters& plane = engine_.plane_counters[burst.plane];
+  plane.tx_packets += burst.segments;
+  plane.tx_bytes += burst.bytes;
+}
+
+bool TxScheduler::poll(Instant now, TxBurst* out, uint32_t planes_with_room) {
+  planes_with_room &= engine_.planes_up;
+  out->segments = 0;
+  const bool found =
+      control_.pop(out, planes_with_room) ||
+      (planes_with_room != 0 && ((answers_come_first() && poll_answers(now, out, planes_with_room)) ||
+                                 poll_data(now, out, planes_with_room) || poll_answers(now, out, planes_with_room)));
+  if (found) count(*out);
+  return found;
+}
+
+// Answers leave first, except where the QP is about to send data itself: then they follow the data, unless the driver
+// sends single packets.
+bool TxScheduler::answers_come_first() const {
+  const QpContext* first = owing_.front();
+  return first != nullptr &&
+         (engine_.config.answers_first || !first->ready.linked || data_before_answers_ >= kMaxDataBeforeAnswers);
+}
+
+bool TxScheduler::poll_data(Instant now, TxBurst* out, uint32_t planes_with_room) {
+  // A QP whose paths are all full must not hold up the others: it goes to the back, and one lap is enough.
+  QpContext* first_stuck = nullptr;
+  for (QpContext* next = ready_.front(); next != nullptr && next != first_stuck; next = ready_.front()) {
+    Qp* const qp = static_cast<Qp*>(next);
+    out->segments = 0;
+    const Requester::Build result =
+        qp->state == QpState::kRts ? qp->build_data(now, planes_with_room, out) : Requester::Build::kNothing;
+    ready_.remove(qp);
+    if constexpr (kCheckInvariants) qp->check();
+    if (result == Requester::Build::kNothing) continue;
+    if (result == Requester::Build::kNoRoom || qp->requester.may_send()) ready_.push_back(qp);
+    if (result == Requester::Build::kNoRoom) {
+      if (first_stuck == nullptr) first_stuck = qp;
+      continue;
+    }
+    qp->responder.flush_behind_data();
+    if (!owing_.empty()) ++data_before_answers_;
+    return true;
+  }
+  return false;
+}
+
+// One burst of what some QP owes.
+bool TxScheduler::poll_answers(Instant now, TxBurst* out, uint32_t planes_with_room) {
+  QpContext* first_stuck = nullptr;
+  for (QpContext* next = owing_.front(); next != nullptr && next != first_stuck; next = owing_.front()) {
+    Qp* const qp = static_cast<Qp*>(next);
+    out->segments = 0;
+    const bool sent = qp->peer != nullptr && qp->responder.build(now, planes_with_room, out);
+    owing_.remove(qp);
+    if (qp->peer != nullptr && qp->responder.owes()) owing_.push_back(qp);
+    if constexpr (kCheckInvariants) qp->check();
+    if (sent) {
+      data_before_answers_ = 0;
+      return true;
+    }
+    if (first_stuck == nullptr) first_stuck = qp;
+    if (!qp->owing.linked) first_stuck = nullptr;
+  }
+  return false;
+}
+
+}  // namespace mrc::core

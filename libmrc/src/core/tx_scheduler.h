@@ -1,0 +1,45 @@
+// TxScheduler: what leaves next. Single control packets first, then data with each QP taking one burst in turn, and the
+// SACKs and ACKs that QPs owe between them. A QP that sends data has its owed answers follow behind, so that a reply is
+// not held up by the acknowledgement of the request; but only behind a limited number of bursts [MRC-TX-1].
+#pragma once
+
+#include <cstdint>
+
+#include "core/burst.h"
+#include "core/control_queue.h"
+#include "core/engine_context.h"
+#include "core/qp_list.h"
+
+namespace mrc::core {
+
+class TxScheduler {
+ public:
+  static constexpr uint32_t kMaxDataBeforeAnswers = 4;  // bursts
+
+  TxScheduler(EngineContext* engine, ControlQueue* control) : engine_(*engine), control_(*control) {}
+
+  void make_ready(QpContext* qp) { ready_.push_back(qp); }
+  void make_owing(QpContext* qp) { owing_.push_back(qp); }
+  void remove_ready(QpContext* qp) { ready_.remove(qp); }
+  void remove(QpContext* qp) {
+    ready_.remove(qp);
+    owing_.remove(qp);
+  }
+
+  // As Endpoint::poll_tx.
+  bool poll(Instant now, TxBurst* out, uint32_t planes_with_room);
+
+ private:
+  bool poll_data(Instant now, TxBurst* out, uint32_t planes_with_room);
+  bool poll_answers(Instant now, TxBurst* out, uint32_t planes_with_room);
+  bool answers_come_first() const;
+  void count(const TxBurst& burst);
+
+  EngineContext& engine_;
+  ControlQueue& control_;
+  QpList<&QpContext::ready> ready_;
+  QpList<&QpContext::owing> owing_;
+  uint32_t data_before_answers_ = 0;  // bursts of data that have left before owed answers
+};
+
+}  // namespace mrc::core
