@@ -1,11 +1,13 @@
-// Invariants: what must hold of an object after every public call. With MRC_CHECK_INVARIANTS, which the builds for
-// development, sanitizers and fuzzers define, objects of the engine check themselves and a violation aborts with its
-// text; a release contains none of it.
+// Invariants: what must hold of an object after every public call. With the CMake option MRC_CHECK_INVARIANTS, which is
+// on in builds for development, sanitizers and fuzzers, objects of the engine check themselves and a violation aborts
+// with its text; a release contains none of it.
 #pragma once
 
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+
+#include "base/check_invariants.h"  // generated: defines MRC_CHECK_INVARIANTS or not
 
 namespace mrc {
 

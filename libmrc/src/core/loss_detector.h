@@ -11,6 +11,7 @@
 
 #include "base/time.h"
 #include "core/rtt_estimator.h"
+#include "core/sent_packets.h"
 
 namespace mrc::core {
 
@@ -53,6 +54,26 @@ class LossDetector {
     if (sent_at > newest_) return Instant::never();
     if (sent_at + window <= newest_) return newest_;
     return sent_at + std::max(newest_rtt_, rtt.smoothed()) + window + rtt.variation() * 2;
+  }
+
+  // Names the packets of `sent` that are lost now to on_lost(seq), the oldest first; on_lost() may mark them as lost.
+  // Returns when another one will be, should nothing arrive until then. Depends on its arguments and what has arrived,
+  // and changes nothing.
+  template <typename OnLost>
+  Instant detect(Instant now, const SentPackets& sent, const RttEstimator& rtt, Duration window,
+                 const OnLost& on_lost) const {
+    Instant next = Instant::never();
+    for (uint64_t s = sent.una(); s < sent.highest_acked(); ++s) {
+      const TxRecord& r = sent[s];
+      if (r.acked || r.lost) continue;
+      const Instant at = lost_at(r.sent_at, rtt, window);
+      if (at <= now) {
+        on_lost(s);
+      } else {
+        next = std::min(next, at);
+      }
+    }
+    return next;
   }
 
   static constexpr int64_t kEpoch = 16;  // round trips

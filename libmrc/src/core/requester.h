@@ -1,11 +1,12 @@
-// Requester: the sending half of a QP: segmentation, window, EV choice per burst, and what acknowledgements, NACKs and
-// silence do to it. requester.cc sends; requester_ack.cc handles SACK, NACK and transport ACK; loss_recovery.cc decides
-// what is lost and when to probe. [MRC-REQ-*, MRC-LOSS-*, spec/states.md]
+// Requester: the sending half of a QP: what leaves, by which path, and what acknowledgements, NACKs and silence do to
+// it. It orders the steps; the work is in objects of their own. requester.cc sends, requester_ack.cc handles SACK, NACK
+// and transport ACK, loss_recovery.cc decides what is lost and when to probe. [MRC-REQ-*, MRC-LOSS-*, spec/states.md]
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "base/time.h"
 #include "core/burst.h"
@@ -13,10 +14,14 @@
 #include "core/congestion/control.h"
 #include "core/ev_rotation.h"
 #include "core/loss_detector.h"
+#include "core/packet_scheduler.h"
+#include "core/probe_timer.h"
 #include "core/qp_context.h"
+#include "core/retry_budget.h"
 #include "core/rtt_estimator.h"
+#include "core/send_completions.h"
 #include "core/send_queue.h"
-#include "core/tx_window.h"
+#include "core/sent_packets.h"
 #include "wire/packet.h"
 
 namespace mrc::core {
@@ -32,30 +37,28 @@ class Requester {
   void init(const QpCaps& caps) { sq_.init(caps); }
   void start(Instant now);  // on the way to RTS: fresh windows, congestion state, PSNs
   void reset();
-  PostResult post(const SendWr& wr);
-  // Lays the packets that may leave now into `out`. kSent: the last packet has no ICRC yet, as the caller may have an
-  // ACK leave behind it, and finishes the builder; nothing may have been added otherwise.
+  PostResult post(const SendWr& wr) { return sq_.post(wr, qp_.attr.path_mtu); }
+  // Lays the packets that may leave now into `out`. kSent: the caller finishes the builder, and may add a packet
+  // before, as the last one has no ICRC yet. Otherwise nothing was added.
   Build build(Instant now, uint32_t planes_with_room, TxBurst* out, BurstBuilder* builder);
 
   void on_sack(Instant now, const wire::Packet& p);
   void on_nack(Instant now, const wire::Packet& p);
   void on_transport_ack(Instant now, const wire::Packet& p);
   void on_timer(Instant now);
-  Instant deadline() const { return std::min({rto_deadline_, probe_deadline_, lost_deadline_}); }
+  Instant deadline() const { return std::min({rto_deadline_, probe_.deadline(), lost_deadline_}); }
 
   // Completes everything outstanding: the oldest with `first`, the rest flushed.
   void flush(Instant now, WcStatus first);
   bool idle() const { return sq_.empty(); }
   // The packet that everything waits for was sent and exceeds what packets of that path MTU may have [MRC-MTU-4].
   bool stuck_above(uint32_t path_mtu) const;
-  bool may_send() const { return lost_count_ > 0 || nxt_ < new_limit(); }
+  bool may_send() const { return packets_.may_send(); }
   void fill_status(QpStatus* s) const;
   const EvRotation& rotation() const { return rotation_; }
+  void check() const;
 
  private:
-  uint64_t new_limit() const;  // one past the highest sequence number that may be sent
-  bool next_lost(uint64_t from, uint64_t* seq);
-  int64_t seq_of(Psn psn) const;
   // What a SACK says of the one packet that caused it.
   struct Named {
     uint64_t seq = 0;
@@ -64,75 +67,71 @@ class Requester {
     Duration rtt;                // zero: no sample
     bool measures_path = false;  // its round trip may lower the base RTT
   };
-  Named read_named(Instant now, const wire::Packet& p, int64_t cack_next);
-  void take_sample(Duration rtt);
-  void ack_one(Instant now, uint64_t seq);
-  void ack_below(Instant now, uint64_t end);
+  struct Totals {
+    uint64_t packets = 0, retransmits = 0, timeouts = 0;
+  };
+
+  // requester.cc
+  bool fits(const PacketScheduler::Packet& p, const TxBurst& burst) const;
+  bool choose_path(Instant now, uint32_t planes_with_room, TxBurst* out);
+  Build fail_local_protection(Instant now, const Wqe& request);
+  uint32_t write_headers(Instant now, const PacketScheduler::Packet& p, uint8_t* out) const;
+  void note_sent(Instant now, const PacketScheduler::Packet& p, uint16_t ev);
+  void count_burst(const TxBurst& burst);
   const CongestionConfig& congestion_config() const;  // of the profile, or as the endpoint is configured
-  void follow_meter();
-  void advance_una();
+  uint32_t full_nominal() const;                      // nominal size of a full packet
   void complete_below(Instant now, uint64_t end);
   void complete_front(Instant now, WcStatus status);
-  void after_progress(Instant now);
+  // requester_ack.cc
+  Psn psn_of(uint64_t seq) const { return qp_.attr.sq_psn + static_cast<int32_t>(seq & Psn::kMask); }
+  int64_t seq_of(Psn psn) const;
+  Named read_named(Instant now, const wire::Packet& p, int64_t cack_next) const;
+  void on_arrived(Instant now, uint64_t seq);
+  void on_arrived_below(Instant now, uint64_t end);
+  void take_arrivals(Instant now, const wire::Seth& seth, uint64_t cack_next);
+  void follow_peer_window(uint8_t mpr);
+  void update_congestion(Instant now, const wire::Packet& p, const Named& named);
+  void take_sample(Duration rtt);
+  void follow_meter();
+  void apply_path_verdict(Instant now, const wire::Seth& seth, const Named& named);
+  void skip_path(Instant now, uint16_t ev, TraceTrigger why);
   void take_probe_answer(Instant now, uint16_t id);
+  void on_ack(Instant now, uint64_t end);
+  void on_nak(Instant now, int64_t seq, uint8_t syndrome);
+  void on_refused(Instant now, uint64_t seq, wire::NackReason reason);
+  void after_progress(Instant now);
   // loss_recovery.cc
+  void note_lateness(Instant now, const wire::Packet& p, const Named& named);
   void detect_losses(Instant now);
   void mark_lost(Instant now, uint64_t seq, LossCause cause);
-  void skip_path(Instant now, uint16_t ev, TraceTrigger why);
   void trace_lost(Instant now, TraceEvent event, TraceTrigger why, uint64_t seq);
   void trace_window(Instant now, TraceTrigger why, Duration rtt);
   void handle_rto(Instant now);
-  void send_probe(Instant now, TraceTrigger why);
-  void arm_probe(Instant now);
-  Duration probe_patience() const;  // age at which a probe without an answer counts against its path
+  bool time_out_packets(Instant now, Duration interval, Instant* oldest);
   void arm_rto(Instant now);
   Duration rto_interval() const;
-  void note_lateness(Instant now, const wire::Packet& p, const Named& named);
-  bool charge_retry();  // false: budget spent, QP is in error now
+  void arm_probe(Instant now);
+  void send_probe(Instant now, TraceTrigger why);
+  bool queue_probe(Instant now, TraceTrigger why, uint16_t ev);
+  Duration probe_patience() const;  // age at which a probe without an answer counts against its path
   void suspect_path_mtu(Instant now);
-  bool outstanding() const { return una_ < nxt_ || !sq_.empty(); }
+  bool outstanding() const { return !sent_.all_arrived() || !sq_.empty(); }
 
   QpContext& qp_;
   SendQueue sq_;
+  SentPackets sent_;
+  PacketScheduler packets_{&sq_, &sent_};
   std::unique_ptr<CongestionControl> congestion_;  // from start() on
   EvRotation rotation_;
-  std::unique_ptr<TxWindow> window_;
-  uint64_t una_ = 0;            // oldest packet not known to have arrived
-  uint64_t nxt_ = 0;            // next packet to send for the first time
-  uint64_t window_first_ = 0;   // records of the window before this one are somebody else's
-  uint64_t cack_next_ = 0;      // cack_psn + 1 as last reported: what the MPR window hangs on
-  uint64_t highest_acked_ = 0;  // one past the highest packet known to have arrived
-  uint64_t lost_hint_ = 0;      // no lost packet below
-  uint64_t hint_ = 0;           // SendQueue::find
-  uint64_t retx_hint_ = 0;
-  uint32_t lost_count_ = 0;
-  uint32_t flight_ = 0;        // packets sent and neither known to have arrived nor declared lost
-  uint32_t window_psns_ = 0;   // MPR in packets
-  uint32_t full_nominal_ = 0;  // nominal size of a full packet
-  uint32_t wimm_inflight_ = 0;
-  uint32_t unsignaled_run_ = 0;
-  uint32_t attempts_ = 0;  // timeouts since cack moved
-  uint32_t meter_generation_ = 0;
-  Instant waiting_since_;  // the packet at una_ has been the oldest, or was last charged for [MRC-LOSS-5]
-  uint32_t probe_backoff_ = 0;
-  uint16_t probe_id_ = 0;
-  uint16_t probe_ev_ = 0;
-  bool probe_outstanding_ = false;
-  bool cq_overrun_ = false;  // a completion could not be delivered
-  Instant probe_sent_at_;
-  // The first of the probes since an answer: its answer counts when it is late, too, and tells how late.
-  struct FirstProbe {
-    uint16_t id = 0, ev = 0;
-    Instant sent_at;
-  } first_probe_;
-  Instant rto_deadline_ = Instant::never();
-  Instant probe_deadline_ = Instant::never();
-  Instant lost_deadline_ = Instant::never();  // an overtaken packet counts as lost then
   RttEstimator rtt_;
   LossDetector detector_;
-
- public:
-  uint64_t tx_packets = 0, retransmits = 0, timeouts = 0;
+  ProbeTimer probe_;
+  RetryBudget retry_;
+  Instant rto_deadline_ = Instant::never();
+  Instant lost_deadline_ = Instant::never();  // an overtaken packet counts as lost then
+  uint32_t meter_generation_ = 0;
+  SendCompletions completions_;
+  Totals totals_;
 };
 
 }  // namespace mrc::core

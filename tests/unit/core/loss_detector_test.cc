@@ -114,5 +114,49 @@ TEST_F(LossDetectorTest, LatenessIsHowMuchLaterTheNewestWasSent) {
   EXPECT_EQ(detector_.lateness(at(31)), Duration());
 }
 
+// Four packets, sent at 0, 10, 20 and 30 us; the last one arrives at 100 us.
+class DetectTest : public LossDetectorTest {
+ protected:
+  DetectTest() {
+    sent_.open(&pool_, 64);
+    for (int64_t i = 0; i < 4; ++i) sent_.on_sent(at(10 * i), 0, 1000);
+    sent_.on_arrived(3);
+    detector_.on_delivered(at(100), at(30));
+  }
+  Instant detect(int64_t now, int64_t window) {
+    lost_.clear();
+    return detector_.detect(at(now), sent_, rtt_, us(window), [this](uint64_t seq) { lost_.push_back(seq); });
+  }
+  using Seqs = std::vector<uint64_t>;
+  TxWindowPool pool_;
+  SentPackets sent_;
+  Seqs lost_;
+};
+
+TEST_F(DetectTest, NamesThePacketsThatALaterOneHasOvertakenByTheWindow) {
+  detect(100, 20);
+  EXPECT_EQ(lost_, (Seqs{0, 1}));
+  detect(100, 21);
+  EXPECT_EQ(lost_, (Seqs{0}));
+  EXPECT_EQ(sent_.lost(), 0u);  // that is for the caller to do
+}
+
+TEST_F(DetectTest, TellsWhenTheNextOneWillBe) {
+  // Only time speaks against packet 2: a round trip, the window and twice the variation of 50 us.
+  EXPECT_EQ(detect(100, 20), at(20 + 100 + 20 + 100));
+  detect(239, 20);
+  EXPECT_EQ(lost_, (Seqs{0, 1}));
+  EXPECT_EQ(detect(240, 20), Instant::never());
+  EXPECT_EQ(lost_, (Seqs{0, 1, 2}));
+}
+
+TEST_F(DetectTest, LeavesOutWhatHasArrivedOrIsLostOrLiesAboveTheHighestArrival) {
+  sent_.on_sent(at(31), 0, 1000);
+  sent_.on_arrived(0);
+  sent_.on_lost(1, TraceTrigger::kTrimmed);
+  EXPECT_EQ(detect(10000, 1), Instant::never());
+  EXPECT_EQ(lost_, (Seqs{2}));
+}
+
 }  // namespace
 }  // namespace mrc::core

@@ -1,4 +1,7 @@
 // Endpoint operations: EV probes, port status, and the answers to both. [MRC-EVP-*] [MRC-PORT-*]
+#include "core/path_prober.h"
+
+#include "bare_engine.h"
 #include "core/port_claims.h"
 #include "lone_endpoint.h"
 
@@ -406,6 +409,119 @@ TEST_F(EndpointOpsTest, APeerWithoutQpsIsAskedNothing) {
   post(2, 8, SendOp::kWrite, true, qp_);
   drain();
   EXPECT_FALSE(requests().empty());
+}
+
+// The prober alone, without an endpoint.
+class PathProberTest : public BareEngine {
+ protected:
+  PathProberTest() : peer_(peers_.intern(bare_peer())) {}
+  EndpointRequest request(uint16_t id, uint16_t ev = 0, bool port_status = false) const {
+    EndpointRequest r;
+    r.peer = peer_;
+    r.ev = ev;
+    r.id = id;
+    r.port_status = port_status;
+    r.mask = 0b11;
+    return r;
+  }
+  void answer(const wire::Packet& asked, uint8_t plane) {
+    wire::Packet p;
+    p.bth.opcode = wire::Opcode::kEndpointResponse;
+    p.bth.psn = asked.bth.psn;
+    p.eeth = wire::Eeth();
+    p.eeth.tx_timestamp = asked.erth.timestamp.tx_timestamp;
+    wire::Flow flow;
+    flow.src = bare_peer().planes[plane].addr;
+    prober_.on_response(now_, flow, p);
+  }
+  static constexpr Duration kTimeout = Duration::milliseconds(5);
+  PeerId peer_;
+};
+
+TEST_F(PathProberTest, OneOperationPerId) {
+  EXPECT_TRUE(prober_.start(now_, request(7), kTimeout));
+  EXPECT_FALSE(prober_.start(now_, request(7, 1), kTimeout));
+  EXPECT_TRUE(prober_.start(now_, request(8, 1), kTimeout));
+  EXPECT_EQ(prober_.outstanding(), 2u);
+  prober_.check();
+  const auto asked = queued();
+  ASSERT_EQ(asked.size(), 2u);
+  answer(asked[0], 1);  // another address of the peer
+  EXPECT_EQ(prober_.outstanding(), 2u);
+  answer(asked[0], 0);
+  ASSERT_EQ(responses_.size(), 1u);
+  EXPECT_EQ(responses_[0].first, 7);
+  EXPECT_TRUE(prober_.start(now_, request(7), kTimeout));
+}
+
+TEST_F(PathProberTest, UnknownPeersAndEvsAreRefused) {
+  EndpointRequest nobody = request(1);
+  nobody.peer = peer_ + 1;
+  EXPECT_FALSE(prober_.start(now_, nobody, kTimeout));
+  EXPECT_TRUE(prober_.start(now_, request(1, 3), kTimeout));
+  EXPECT_FALSE(prober_.start(now_, request(2, 4), kTimeout));
+}
+
+TEST_F(PathProberTest, ATimeoutIsReportedWhenItHasCome) {
+  ASSERT_TRUE(prober_.start(now_, request(7), kTimeout));
+  EXPECT_EQ(prober_.timer()->deadline, now_ + kTimeout);
+  prober_.on_timer(now_ + kTimeout - Duration::nanoseconds(1));
+  EXPECT_TRUE(responses_.empty());
+  prober_.on_timer(now_ + kTimeout);
+  ASSERT_EQ(responses_.size(), 1u);
+  EXPECT_EQ(responses_[0].second, Duration::infinite());
+  EXPECT_EQ(prober_.timer()->deadline, Instant::never());
+}
+
+TEST_F(PathProberTest, OperationsGoWithTheirPeer) {
+  ASSERT_TRUE(prober_.start(now_, request(7), kTimeout));
+  peers_.release(peer_);
+  EXPECT_EQ(prober_.outstanding(), 0u);
+  prober_.check();
+}
+
+TEST_F(PathProberTest, APeerThatIsLeftIsAskedByTheApplicationOnly) {
+  EndpointRequest own = request(0x8001);
+  own.internal = true;
+  ASSERT_TRUE(prober_.start(now_, own, kTimeout));
+  ASSERT_TRUE(prober_.start(now_, request(7), kTimeout));
+  peers_.add_tombstone(peer_);
+  peers_.release(peer_);
+  EXPECT_EQ(prober_.outstanding(), 1u);
+}
+
+// [MRC-PORT-1]
+TEST_F(PathProberTest, APlaneThatGoesDownIsReportedToEveryPeer) {
+  peers_.intern(bare_peer(3));
+  prober_.set_plane_up(now_, 1, false);
+  EXPECT_EQ(events_, (std::vector<AsyncEvent>{AsyncEvent::kPortDown}));
+  auto sent = queued();
+  ASSERT_EQ(sent.size(), 2u);
+  EXPECT_EQ(sent[0].erth.op, wire::EndpointOp::kPortStatus);
+  EXPECT_EQ(sent[0].erth.port_status_mask, 0b01u);
+  prober_.set_plane_up(now_, 1, false);  // nothing new
+  EXPECT_TRUE(queued().empty());
+  prober_.set_plane_up(now_, 1, true);
+  EXPECT_EQ(prober_.outstanding(), 2u);  // the newest replaces the older one
+  sent = queued();
+  ASSERT_EQ(sent.size(), 2u);
+  EXPECT_EQ(sent[0].erth.port_status_mask, 0b11u);
+}
+
+// [MRC-MTU-1]
+TEST_F(PathProberTest, ASearchAsksWithEverySizeUpToTheOneInUse) {
+  Peer* const p = peers_.find(peer_);
+  prober_.suspect_path_mtu(now_, p, 0, 512);
+  EXPECT_EQ(engine_.counters.mtu_searches, 1u);
+  std::vector<uint32_t> sizes;
+  while (control_.pop(&burst_, UINT32_MAX)) sizes.push_back(burst_.bytes);
+  const auto full = [](uint32_t mtu) { return wire::packet_bytes(wire::Opcode::kWriteLastImm, true, mtu); };
+  const uint32_t small = wire::packet_bytes(wire::Opcode::kEndpointRequest, false, 0) + wire::kEndpointPadding;
+  ASSERT_EQ(sizes.size(), 2u + PathMtu::kFullProbes);
+  EXPECT_EQ(sizes[0], small);
+  EXPECT_EQ(sizes[1], full(256));
+  for (size_t i = 2; i < sizes.size(); ++i) EXPECT_EQ(sizes[i], full(512));
+  EXPECT_EQ(prober_.found_path_mtu(now_), UINT32_MAX);
 }
 
 }  // namespace

@@ -1,0 +1,84 @@
+// ProbeTimer: when a QP sends its next reliability probe, and what is known of those under way [MRC-LOSS-2]. Sans-IO.
+//
+// The pause doubles with each probe in a row that brought nothing. Where answers take longer than the pause, only that
+// to the first of the probes since an answer comes in time to count: it is kept beside the latest.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "base/time.h"
+
+namespace mrc::core {
+
+class ProbeTimer {
+ public:
+  static constexpr Duration kMaxPause = Duration::milliseconds(32);
+  static constexpr uint8_t kMaxBackoff = 16;
+
+  struct Probe {
+    uint16_t id = 0;
+    uint16_t ev = 0;
+    Instant sent_at;
+  };
+  struct Answer {
+    Probe probe;
+    bool late = false;  // to the first probe since an answer, after others have been sent
+  };
+
+  Instant deadline() const { return deadline_; }
+  void cancel() { deadline_ = Instant::never(); }
+  // `usual`: a time within which an answer is to be expected.
+  void arm(Instant now, Duration floor, Duration usual) {
+    Duration wait = std::max(floor, usual);
+    for (uint8_t i = 0; i < backoff_ && wait < kMaxPause; ++i) wait = wait * 2;
+    deadline_ = now + std::min(wait, std::max(kMaxPause, usual * 2));
+  }
+  // A probe is due, whether or not it can be sent.
+  void on_due() {
+    if (backoff_ < kMaxBackoff) ++backoff_;
+  }
+  // The oldest packet has arrived.
+  void on_progress() { backoff_ = 0; }
+  uint8_t backoff() const { return backoff_; }
+
+  uint16_t next_id() const { return static_cast<uint16_t>(latest_.id + 1); }
+  void on_sent(Instant now, uint16_t ev) {
+    latest_ = {next_id(), ev, now};
+    if (!outstanding_) first_ = latest_;
+    outstanding_ = true;
+  }
+  bool outstanding() const { return outstanding_; }
+  const Probe& latest() const { return latest_; }
+  // Has the latest probe been without an answer for so long?
+  bool unanswered_for(Instant now, Duration time) const { return outstanding_ && latest_.sent_at + time <= now; }
+
+  // The probe that an answer with this id is to, if it counts.
+  std::optional<Answer> on_answer(uint16_t id) {
+    if (!outstanding_) return std::nullopt;
+    if (id == latest_.id) {
+      outstanding_ = false;
+      return Answer{latest_, false};
+    }
+    if (id != first_.id) return std::nullopt;
+    const Answer late{first_, true};
+    first_ = latest_;
+    return late;
+  }
+
+  // A new connection; ids go on.
+  void reset() {
+    backoff_ = 0;
+    outstanding_ = false;
+    cancel();
+  }
+
+ private:
+  Instant deadline_ = Instant::never();
+  Probe latest_, first_;
+  uint8_t backoff_ = 0;
+  bool outstanding_ = false;
+};
+
+}  // namespace mrc::core

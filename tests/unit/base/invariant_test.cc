@@ -1,0 +1,23 @@
+#include "base/invariant.h"
+
+#include <gtest/gtest.h>
+
+namespace mrc {
+namespace {
+
+TEST(InvariantDeathTest, AViolationAbortsWithItsText) {
+  EXPECT_DEATH(invariant_failed("a <= b", "file.h", 7), "file.h:7: invariant violated: a <= b");
+}
+
+TEST(InvariantPace, WhatIsCheapIsAlwaysDueAndTheRestOnceInAWhile) {
+  InvariantPace pace;
+  int due = 0;
+  for (int i = 0; i < 640; ++i) {
+    EXPECT_TRUE(pace.due(16));
+    due += pace.due(17);
+  }
+  EXPECT_EQ(due, 10);
+}
+
+}  // namespace
+}  // namespace mrc

@@ -1,0 +1,123 @@
+// Control packets that wait: order, limits, bursts and trailers. [MRC-TX-1] [MRC-SEC-11]
+#include "core/control_queue.h"
+
+#include <cstring>
+
+#include "bare_engine.h"
+#include "core/flows.h"
+
+namespace mrc::core {
+namespace {
+
+class ControlQueueTest : public BareEngine {
+ protected:
+  wire::Flow flow(uint16_t ev, uint8_t host = 2) {
+    wire::Flow f;
+    EXPECT_TRUE(make_flow(engine_.config, bare_peer(host), ev, engine_.config.dscp.control, &f));
+    return f;
+  }
+  bool push(uint16_t ev, uint8_t mark, uint32_t length = 24, uint32_t padding = 0) {
+    return control_.push(
+        flow(ev), ev,
+        [&](uint8_t* out) {
+          std::memset(out, mark, length);
+          return length;
+        },
+        padding);
+  }
+  bool reply(uint8_t host, uint32_t asked, uint32_t length) {
+    const auto encode = [&](uint8_t* out) {
+      std::memset(out, 0xAB, length);
+      return length;
+    };
+    return control_.push_reply(now_, flow(0, host), 0, host == 2, asked, encode);
+  }
+  // First byte of each packet of the next burst; empty: nothing may leave.
+  std::vector<uint8_t> pop(uint32_t planes = UINT32_MAX) {
+    std::vector<uint8_t> marks;
+    if (!control_.pop(&burst_, planes)) return marks;
+    EXPECT_EQ(burst_.bytes, burst_.segments * burst_.segment_size);
+    EXPECT_EQ(burst_.iov_count, 1u);
+    EXPECT_EQ(burst_.iov[0].iov_len, burst_.bytes);
+    const auto* at = static_cast<const uint8_t*>(burst_.iov[0].iov_base);
+    for (uint32_t i = 0; i < burst_.segments; ++i, at += burst_.segment_size) {
+      marks.push_back(*at);
+      EXPECT_TRUE(wire::icrc_check(burst_.flow, at, burst_.segment_size));
+    }
+    return marks;
+  }
+  using Marks = std::vector<uint8_t>;
+};
+
+TEST_F(ControlQueueTest, NeighboursOfOneFlowAndSizeLeaveAsOneBurst) {
+  for (uint8_t i = 1; i <= 3; ++i) ASSERT_TRUE(push(0, i));
+  ASSERT_TRUE(push(2, 4));  // same plane, another EV
+  ASSERT_TRUE(push(2, 5, 28));
+  ASSERT_TRUE(push(2, 6, 28));
+  EXPECT_EQ(control_.waiting(), 6u);
+  EXPECT_EQ(pop(), (Marks{1, 2, 3}));
+  EXPECT_EQ(burst_.ev_index, 0);
+  EXPECT_EQ(burst_.segment_size, 28u);
+  EXPECT_EQ(pop(), (Marks{4}));
+  EXPECT_EQ(burst_.ev_index, 2);
+  EXPECT_EQ(pop(), (Marks{5, 6}));
+  EXPECT_EQ(pop(), Marks());
+  EXPECT_EQ(control_.waiting(), 0u);
+}
+
+TEST_F(ControlQueueTest, ABurstHasAtMostTheSegmentsOfTheDriver) {
+  const uint32_t most = engine_.config.max_segments;
+  for (uint32_t i = 0; i <= most; ++i) ASSERT_TRUE(push(0, static_cast<uint8_t>(i)));
+  EXPECT_EQ(pop().size(), most);
+  EXPECT_EQ(pop().size(), 1u);
+}
+
+TEST_F(ControlQueueTest, PacketsWaitForRoomOnTheirPlaneInOrder) {
+  ASSERT_TRUE(push(0, 1));
+  ASSERT_TRUE(push(1, 2));
+  EXPECT_EQ(pop(0b10), Marks());  // the first one's plane is full
+  EXPECT_EQ(pop(0b01), (Marks{1}));
+  EXPECT_EQ(pop(0b01), Marks());
+  EXPECT_EQ(pop(0b10), (Marks{2}));
+}
+
+TEST_F(ControlQueueTest, PacketsOfAPlaneThatIsDownAreDropped) {
+  ASSERT_TRUE(push(0, 1));
+  ASSERT_TRUE(push(1, 2));
+  engine_.planes_up = 0b10;
+  EXPECT_EQ(pop(), (Marks{2}));
+  EXPECT_EQ(control_.waiting(), 0u);
+}
+
+TEST_F(ControlQueueTest, APaddedPacketLeavesAlone) {
+  ASSERT_TRUE(push(0, 1));
+  ASSERT_TRUE(push(0, 2, 24, 1000));
+  ASSERT_TRUE(push(0, 3));
+  EXPECT_EQ(pop(), (Marks{1}));
+  EXPECT_EQ(pop(), (Marks{2}));
+  EXPECT_EQ(burst_.bytes, 24u + 1000u + 4u);
+  EXPECT_EQ(pop(), (Marks{3}));
+}
+
+TEST_F(ControlQueueTest, AFullRingRefuses) {
+  for (size_t i = 0; i < ControlQueue::kMaxPackets; ++i) ASSERT_TRUE(push(0, 1)) << i;
+  EXPECT_FALSE(push(0, 1));
+  EXPECT_TRUE(reply(2, 100, 24));  // a ring of its own
+  pop();
+  EXPECT_TRUE(push(0, 1));
+}
+
+TEST_F(ControlQueueTest, RepliesComeAfterOtherPacketsAndAreLimited) {
+  EXPECT_FALSE(reply(9, 27, 24));  // to a stranger: more bytes than it sent
+  EXPECT_EQ(engine_.counters.drop_replies, 1u);
+  EXPECT_TRUE(reply(2, 27, 24));  // a peer
+  ASSERT_TRUE(push(0, 1));
+  EXPECT_EQ(pop(), (Marks{1}));
+  EXPECT_EQ(pop(), (Marks{0xAB}));
+  for (size_t i = 0; i < ControlQueue::kMaxReplies; ++i) ASSERT_TRUE(reply(2, 27, 24)) << i;
+  EXPECT_FALSE(reply(2, 27, 24));
+  EXPECT_EQ(engine_.counters.drop_replies, 2u);
+}
+
+}  // namespace
+}  // namespace mrc::core

@@ -1,0 +1,89 @@
+// Peers by description, and their references.
+#include "core/peer_table.h"
+
+#include "bare_engine.h"
+
+namespace mrc::core {
+namespace {
+
+struct Observer final : PeerObserver {
+  void on_peer_left(Peer* p) override { left.push_back(p->id); }
+  void on_peer_gone(Peer* p) override { gone.push_back(p->id); }
+  std::vector<PeerId> left, gone;
+};
+
+class PeerTableTest : public BareEngine {
+ protected:
+  PeerTableTest() { peers_.set_observer(&observer_); }
+  Observer observer_;
+};
+
+TEST_F(PeerTableTest, TheSameDescriptionIsTheSamePeer) {
+  const PeerId a = peers_.intern(bare_peer(2));
+  const PeerId b = peers_.intern(bare_peer(3));
+  EXPECT_NE(a, b);
+  EXPECT_EQ(peers_.intern(bare_peer(2)), a);
+  EXPECT_EQ(peers_.find(a)->refs.all, 2u);
+  EXPECT_EQ(peers_.ids(), (std::vector<PeerId>{a, b}));
+  peers_.check();
+}
+
+TEST_F(PeerTableTest, APeerIsFoundByWhatWasGivenAndNotByWhatItHasTold) {
+  const PeerId a = peers_.intern(bare_peer(2));
+  peers_.find(a)->description.planes[1].port = 9;
+  EXPECT_EQ(peers_.intern(bare_peer(2)), a);
+}
+
+TEST_F(PeerTableTest, TheLastReferenceDestroysItAndItsIdIsUsedAgain) {
+  const PeerId a = peers_.intern(bare_peer(2));
+  peers_.add_reference(peers_.find(a));
+  peers_.release(a);
+  EXPECT_NE(peers_.find(a), nullptr);
+  EXPECT_TRUE(observer_.gone.empty());
+  peers_.release(a);
+  EXPECT_EQ(peers_.find(a), nullptr);
+  EXPECT_EQ(observer_.gone, (std::vector<PeerId>{a}));
+  peers_.release(a);         // nothing is there
+  peers_.release(a + 1000);  // nor was ever
+  EXPECT_EQ(peers_.intern(bare_peer(5)), a);
+}
+
+TEST_F(PeerTableTest, APeerIsLeftWhenOnlyTombstonesReferToIt) {
+  const PeerId a = peers_.intern(bare_peer(2));
+  EXPECT_FALSE(peers_.find(a)->left());
+  peers_.add_tombstone(a);
+  EXPECT_FALSE(peers_.find(a)->left());
+  peers_.release(a);
+  EXPECT_TRUE(peers_.find(a)->left());
+  EXPECT_EQ(observer_.left, (std::vector<PeerId>{a}));
+  EXPECT_TRUE(observer_.gone.empty());
+  peers_.check();
+  peers_.release_tombstone(a);
+  EXPECT_EQ(peers_.find(a), nullptr);
+  EXPECT_EQ(observer_.gone, (std::vector<PeerId>{a}));
+}
+
+TEST_F(PeerTableTest, ATombstonesReferenceThatGoesLeavesTheOthers) {
+  const PeerId a = peers_.intern(bare_peer(2));
+  peers_.add_tombstone(a);
+  peers_.release_tombstone(a);
+  ASSERT_NE(peers_.find(a), nullptr);
+  EXPECT_EQ(peers_.find(a)->refs.all, 1u);
+  EXPECT_TRUE(observer_.left.empty());
+}
+
+TEST_F(PeerTableTest, AddressesOfAnyPlane) {
+  peers_.intern(bare_peer(2));
+  EXPECT_TRUE(peers_.has_address(IpAddress::v4(10, 1, 0, 2)));
+  EXPECT_FALSE(peers_.has_address(IpAddress::v4(10, 1, 0, 3)));
+}
+
+TEST_F(PeerTableTest, ThePlanesOfThisHostAreKnownToANewPeer) {
+  engine_.planes_up = 0b10;
+  const PeerId a = peers_.intern(bare_peer(2));
+  EXPECT_FALSE(peers_.find(a)->paths.plane_usable(0));
+  EXPECT_TRUE(peers_.find(a)->paths.plane_usable(1));
+}
+
+}  // namespace
+}  // namespace mrc::core

@@ -1,0 +1,136 @@
+// Questions about planes and source ports, and their answers, without an endpoint. [MRC-EXT-1..11]
+#include "core/plane_discovery.h"
+
+#include "bare_engine.h"
+
+namespace mrc::core {
+namespace {
+
+class PlaneDiscoveryTest : public BareEngine {
+ protected:
+  PlaneDiscoveryTest() : peer_(intern(true)) {}
+  explicit PlaneDiscoveryTest(const EndpointConfig& c) : BareEngine(c), peer_(intern(true)) {}
+  // Only plane 0 is given.
+  Peer* intern(bool learn) {
+    PeerDescription d = bare_peer();
+    d.planes[1] = PlaneAddress();
+    d.learn = learn;
+    return peers_.find(peers_.intern(d));
+  }
+  wire::Packet tell(const wire::Packet& asked, bool ready) const {
+    wire::Packet p;
+    p.bth.opcode = wire::Opcode::kPlaneResponse;
+    p.plth = wire::Plth();
+    p.plth.plane = asked.plth.plane;
+    p.plth.planes = 2;
+    p.plth.nonce = asked.plth.nonce;
+    p.plth.addr = bare_peer().planes[1].addr;
+    p.plth.port = 4791;
+    p.plth.ready = ready;
+    return p;
+  }
+  static wire::Flow from(const IpAddress& addr) {
+    wire::Flow f;
+    f.src = addr;
+    return f;
+  }
+  // Questions for planes, or for source ports, among what waits.
+  std::vector<wire::Packet> asked(bool ports) {
+    std::vector<wire::Packet> all;
+    for (const wire::Packet& p : queued())
+      if (p.bth.opcode == wire::Opcode::kPlaneRequest && p.plth.ports == ports) all.push_back(p);
+    return all;
+  }
+  Peer* peer_;
+};
+
+TEST_F(PlaneDiscoveryTest, EveryPlaneBeyondTheFirstIsAskedFor) {
+  discovery_.on_qp_up(now_, peer_);
+  const auto questions = asked(false);
+  ASSERT_EQ(questions.size(), 1u);
+  EXPECT_EQ(questions[0].plth.plane, 1);
+  EXPECT_EQ(questions[0].plth.addr, engine_.config.planes[1].addr);
+  EXPECT_EQ(engine_.counters.tx_plane_requests, 1u);
+  EXPECT_EQ(discovery_.timer()->deadline, now_ + Question::kFirstPause);
+}
+
+TEST_F(PlaneDiscoveryTest, APeerThatIsDescribedInFullIsNotAskedForPlanes) {
+  discovery_.on_qp_up(now_, peers_.find(peers_.intern(bare_peer(9))));
+  EXPECT_TRUE(asked(false).empty());
+}
+
+TEST_F(PlaneDiscoveryTest, AnotherQpAsksAgainWhenTheQuestionIsNotFresh) {
+  discovery_.on_qp_up(now_, peer_);
+  queued();
+  discovery_.on_qp_up(now_ + Question::kFresh - Duration::nanoseconds(1), peer_);
+  EXPECT_TRUE(asked(false).empty());
+  discovery_.on_qp_up(now_ + Question::kFresh, peer_);
+  EXPECT_EQ(asked(false).size(), 1u);
+}
+
+TEST_F(PlaneDiscoveryTest, AnAnswerIsUsedWhenThePeerAcceptsOurPackets) {
+  discovery_.on_qp_up(now_, peer_);
+  const wire::Packet question = asked(false)[0];
+  const wire::Flow flow = from(bare_peer().planes[0].addr);
+  discovery_.on_response(now_, flow, 0, tell(question, false));
+  EXPECT_EQ(peer_->description.planes[1].addr, bare_peer().planes[1].addr);
+  EXPECT_FALSE(peer_->paths.plane_usable(1));
+  EXPECT_EQ(engine_.counters.planes_learnt, 1u);
+  discovery_.on_response(now_, flow, 0, tell(question, true));
+  EXPECT_TRUE(peer_->paths.plane_usable(1));
+  discovery_.on_response(now_, flow, 0, tell(question, true));  // it is settled
+  EXPECT_EQ(engine_.counters.drop_stale, 1u);
+}
+
+TEST_F(PlaneDiscoveryTest, AnAnswerOfAnotherAddressOrNonceIsDropped) {
+  discovery_.on_qp_up(now_, peer_);
+  wire::Packet answer = tell(asked(false)[0], true);
+  discovery_.on_response(now_, from(bare_peer(3).planes[0].addr), 0, answer);
+  EXPECT_EQ(engine_.counters.drop_stale, 1u);
+  answer.plth.nonce ^= 1;
+  discovery_.on_response(now_, from(bare_peer().planes[0].addr), 0, answer);
+  EXPECT_EQ(engine_.counters.drop_stale, 2u);
+  EXPECT_TRUE(peer_->description.planes[1].addr.is_zero());
+}
+
+TEST_F(PlaneDiscoveryTest, QuestionsAreRepeatedUntilTheTriesAreUsedUp) {
+  discovery_.on_qp_up(now_, peer_);
+  size_t questions = asked(false).size();
+  while (discovery_.timer()->deadline < Instant::never()) {
+    now_ = discovery_.timer()->deadline;
+    discovery_.on_timer(now_);
+    questions += asked(false).size();
+  }
+  EXPECT_EQ(questions, size_t{Question::kMaxTries});
+}
+
+TEST_F(PlaneDiscoveryTest, AnybodyIsAnswered) {
+  wire::Packet ask;
+  ask.bth.opcode = wire::Opcode::kPlaneRequest;
+  ask.plth = wire::Plth();
+  ask.plth.plane = 1;
+  ask.plth.nonce = 77;
+  ask.payload_len = 0;
+  discovery_.on_request(now_, from(IpAddress::v4(10, 0, 0, 99)), 0, ask);
+  const auto told = queued();
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].bth.opcode, wire::Opcode::kPlaneResponse);
+  EXPECT_EQ(told[0].plth.nonce, 77u);
+  EXPECT_EQ(told[0].plth.addr, engine_.config.planes[1].addr);
+  EXPECT_FALSE(told[0].plth.ready);  // its address is not known here
+}
+
+// [MRC-SEC-9]
+TEST_F(PlaneDiscoveryTest, APacketFromAnotherPortOpensTheQuestionAgainNowAndThen) {
+  discovery_.on_qp_up(now_, peer_);
+  EXPECT_EQ(asked(true).size(), 1u);
+  peer_->port_question.open = false;  // answered
+  discovery_.on_foreign_port(now_ + Duration::milliseconds(99), peer_);
+  EXPECT_TRUE(asked(true).empty());
+  discovery_.on_foreign_port(now_ + Duration::milliseconds(100), peer_);
+  EXPECT_EQ(asked(true).size(), 1u);
+  EXPECT_EQ(engine_.counters.drop_source_port, 2u);
+}
+
+}  // namespace
+}  // namespace mrc::core

@@ -1,0 +1,50 @@
+// Completions of sends, and the slots that they free (spec/clients.md rule 12).
+#include "core/send_completions.h"
+
+#include <gtest/gtest.h>
+
+namespace mrc::core {
+namespace {
+
+Wqe request(uint64_t id, bool signaled) {
+  Wqe w{};
+  w.wr_id = id;
+  w.length = 100;
+  w.signaled = signaled;
+  return w;
+}
+
+TEST(SendCompletions, UnsignaledOnesAreFreedByTheNext) {
+  SendCompletions c;
+  EXPECT_FALSE(c.on_finished(request(1, false), WcStatus::kSuccess, 5));
+  EXPECT_FALSE(c.on_finished(request(2, false), WcStatus::kSuccess, 5));
+  const auto third = c.on_finished(request(3, true), WcStatus::kSuccess, 5);
+  ASSERT_TRUE(third);
+  EXPECT_EQ(third->wr_id, 3u);
+  EXPECT_EQ(third->slots, 3u);
+  EXPECT_EQ(third->qpn, 5u);
+  EXPECT_EQ(third->byte_len, 100u);
+  EXPECT_EQ(c.on_finished(request(4, true), WcStatus::kSuccess, 5)->slots, 1u);
+}
+
+TEST(SendCompletions, AFailureIsAlwaysReported) {
+  SendCompletions c;
+  EXPECT_FALSE(c.on_finished(request(1, false), WcStatus::kSuccess, 5));
+  const auto failed = c.on_finished(request(2, false), WcStatus::kFlushed, 5);
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(failed->status, WcStatus::kFlushed);
+  EXPECT_EQ(failed->slots, 2u);
+}
+
+TEST(SendCompletions, AResetForgetsWhatWasNotReported) {
+  SendCompletions c;
+  EXPECT_FALSE(c.on_finished(request(1, false), WcStatus::kSuccess, 5));
+  c.on_undelivered();
+  EXPECT_TRUE(c.undelivered());
+  c.reset();
+  EXPECT_FALSE(c.undelivered());
+  EXPECT_EQ(c.on_finished(request(2, true), WcStatus::kSuccess, 5)->slots, 1u);
+}
+
+}  // namespace
+}  // namespace mrc::core

@@ -1,0 +1,146 @@
+// Which packets have been sent, have arrived or are lost, without an endpoint.
+#include "core/sent_packets.h"
+
+#include <gtest/gtest.h>
+
+#include "base/rng.h"
+
+namespace mrc::core {
+namespace {
+
+class SentPacketsTest : public testing::Test {
+ protected:
+  void send(int n) {
+    if (!sent_.open()) sent_.open(&pool_, 64);
+    for (int i = 0; i < n; ++i) sent_.on_sent(now_, 3, 1000);
+  }
+  void arrive(std::initializer_list<uint64_t> seqs) {
+    for (const uint64_t s : seqs) sent_.on_arrived(s);
+    sent_.advance();
+  }
+  Instant now_ = Instant::from_ns(1000000);
+  TxWindowPool pool_;
+  SentPackets sent_;
+};
+
+TEST_F(SentPacketsTest, WhatIsSentIsInFlight) {
+  EXPECT_FALSE(sent_.open());
+  EXPECT_TRUE(sent_.all_arrived());
+  send(3);
+  EXPECT_EQ(sent_.una(), 0u);
+  EXPECT_EQ(sent_.nxt(), 3u);
+  EXPECT_EQ(sent_.in_flight(), 3u);
+  EXPECT_EQ(sent_.highest_acked(), 0u);
+  EXPECT_EQ(sent_[2].ev, 3);
+  EXPECT_EQ(sent_[2].sends, 1);
+  EXPECT_TRUE(sent_.outstanding(2));
+  EXPECT_FALSE(sent_.outstanding(3));
+  EXPECT_FALSE(sent_.outstanding(-1));
+}
+
+TEST_F(SentPacketsTest, TheOldestMovesOverWhatHasArrived) {
+  send(4);
+  arrive({1, 2});
+  EXPECT_EQ(sent_.una(), 0u);
+  EXPECT_EQ(sent_.highest_acked(), 3u);
+  EXPECT_EQ(sent_.in_flight(), 2u);
+  arrive({0});
+  EXPECT_EQ(sent_.una(), 3u);
+  arrive({3});
+  EXPECT_TRUE(sent_.all_arrived());
+  EXPECT_EQ(sent_.in_flight(), 0u);
+}
+
+TEST_F(SentPacketsTest, AnArrivalTellsWhatThePacketWasTakenFor) {
+  send(2);
+  sent_.on_lost(0, TraceTrigger::kOvertaken);
+  EXPECT_EQ(sent_.on_arrived(0), SentPackets::Arrival::kLost);
+  EXPECT_EQ(sent_.on_arrived(0), SentPackets::Arrival::kKnown);
+  EXPECT_EQ(sent_.on_arrived(1), SentPackets::Arrival::kInFlight);
+  EXPECT_EQ(sent_.lost(), 0u);
+  EXPECT_EQ(sent_.in_flight(), 0u);
+}
+
+TEST_F(SentPacketsTest, LostPacketsAreFoundInOrderAndOnce) {
+  send(6);
+  sent_.on_lost(4, TraceTrigger::kTimedOut);
+  sent_.on_lost(1, TraceTrigger::kOvertaken);
+  EXPECT_EQ(sent_.lost(), 2u);
+  EXPECT_EQ(sent_.in_flight(), 4u);
+  EXPECT_EQ(sent_.next_lost(0), 1u);
+  EXPECT_EQ(sent_.next_lost(0), 1u);  // until it is sent
+  sent_.on_sent_again(now_, 1, 5, 1000);
+  EXPECT_EQ(sent_[1].sends, 2);
+  EXPECT_EQ(sent_[1].ev, 5);
+  EXPECT_EQ(sent_.next_lost(0), 4u);
+  sent_.on_sent_again(now_, 4, 5, 1000);
+  EXPECT_FALSE(sent_.next_lost(0));
+  sent_.on_lost(1, TraceTrigger::kTimedOut);  // once more, below the last one
+  EXPECT_EQ(sent_.next_lost(0), 1u);
+}
+
+TEST_F(SentPacketsTest, ARecordIsKeptUntilAnotherPacketTakesItsPlace) {
+  send(64);
+  for (uint64_t s = 0; s < 64; ++s) sent_.on_arrived(s);
+  sent_.advance();
+  EXPECT_TRUE(sent_.remembers(0));
+  EXPECT_FALSE(sent_.remembers(-1));
+  EXPECT_FALSE(sent_.remembers(64));
+  send(1);
+  EXPECT_FALSE(sent_.remembers(0));
+  EXPECT_TRUE(sent_.remembers(1));
+  EXPECT_TRUE(sent_.remembers(64));
+}
+
+TEST_F(SentPacketsTest, RecordsOfAnotherQpAreNotRemembered) {
+  send(3);
+  arrive({0, 1, 2});
+  sent_.close(&pool_);
+  EXPECT_FALSE(sent_.remembers(2));
+  send(1);  // most likely in the same window
+  EXPECT_FALSE(sent_.remembers(2));
+  EXPECT_TRUE(sent_.remembers(3));
+}
+
+TEST_F(SentPacketsTest, ARestartForgetsEverything) {
+  send(5);
+  sent_.on_lost(2, TraceTrigger::kTimedOut);
+  sent_.close(&pool_);
+  sent_.restart(9);
+  EXPECT_EQ(sent_.una(), 9u);
+  EXPECT_EQ(sent_.nxt(), 9u);
+  EXPECT_EQ(sent_.in_flight() + sent_.lost(), 0u);
+  sent_.check();
+  send(1);
+  EXPECT_EQ(sent_.nxt(), 10u);
+}
+
+// Whatever happens, each packet is counted once; the checks compare with the records.
+TEST_F(SentPacketsTest, EachPacketIsCountedOnceWhateverHappens) {
+  Rng rng(7);
+  send(1);
+  for (int i = 0; i < 20000; ++i) {
+    const uint64_t range = sent_.nxt() - sent_.una();
+    const uint64_t seq = sent_.una() + (range > 0 ? rng.below(static_cast<uint32_t>(range)) : 0);
+    switch (rng.below(4)) {
+      case 0:
+        if (range < 64) send(1);
+        break;
+      case 1:
+        if (range > 0) arrive({seq});
+        break;
+      case 2:
+        if (range > 0 && !sent_[seq].acked && !sent_[seq].lost) sent_.on_lost(seq, TraceTrigger::kOvertaken);
+        break;
+      default:
+        if (const auto lost = sent_.next_lost(sent_.una())) sent_.on_sent_again(now_, *lost, 1, 1000);
+    }
+    uint64_t acked = 0;
+    for (uint64_t s = sent_.una(); s < sent_.nxt(); ++s) acked += sent_[s].acked;
+    ASSERT_EQ(sent_.in_flight() + sent_.lost() + acked, sent_.nxt() - sent_.una());
+  }
+  EXPECT_GT(sent_.una(), 1000u);
+}
+
+}  // namespace
+}  // namespace mrc::core
