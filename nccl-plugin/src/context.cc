@@ -12,9 +12,10 @@ namespace mrc::nccl {
 
 namespace {
 
-std::mutex process_mutex;
-std::shared_ptr<Process>& the_process = *new std::shared_ptr<Process>();  // never closed by the end of the program
-int users = 0;
+Mutex process_mutex;
+std::shared_ptr<Process>* const the_process ABSL_PT_GUARDED_BY(process_mutex) =
+    new std::shared_ptr<Process>();  // never closed by the end of the program
+int users ABSL_GUARDED_BY(process_mutex) = 0;
 
 // NSCC steers a window, so a starting and a least rate have nothing to act on. A highest rate would be a largest window
 // over a round trip, but that is measured while it runs; and the profiles of mrc_ctl.h, which could hold the window,
@@ -33,8 +34,8 @@ void mention_rates(const Settings& s) {
 }  // namespace
 
 std::shared_ptr<Process> Process::acquire() {
-  std::lock_guard lock(process_mutex);
-  if (the_process == nullptr) {
+  const MutexLock lock(process_mutex);
+  if (*the_process == nullptr) {
     std::string why;
     const char* library = environment::variable("MRC_PROVIDER");
     provider::Provider api;
@@ -54,26 +55,26 @@ std::shared_ptr<Process> Process::acquire() {
       const Device& d = made->devices.device(i);
       NET_INFO("Using %s of %s, %d Mb/s, GID index %d", d.name.c_str(), api.name.c_str(), d.speed_mbps, d.gid_index);
     }
-    the_process = std::move(made);
+    *the_process = std::move(made);
   }
   ++users;
-  return the_process;
+  return *the_process;
 }
 
 void Process::release() {
   std::shared_ptr<Process> last;  // devices are closed without the lock
-  std::lock_guard lock(process_mutex);
-  if (users > 0 && --users == 0 && !the_process->devices.joined()) last = std::move(the_process);
+  const MutexLock lock(process_mutex);
+  if (users > 0 && --users == 0 && !(*the_process)->devices.joined()) last = std::move(*the_process);
 }
 
 std::shared_ptr<Process> Process::current() {
-  std::lock_guard lock(process_mutex);
-  return the_process;
+  const MutexLock lock(process_mutex);
+  return *the_process;
 }
 
 uint64_t Attempts::add(std::shared_ptr<Attempt> attempt) {
   std::vector<std::shared_ptr<Attempt>> abandoned;  // destroyed without the lock
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (auto it = attempts_.begin(); it != attempts_.end();) {
     if (!it->second->abandoned()) {
       ++it;
@@ -87,19 +88,19 @@ uint64_t Attempts::add(std::shared_ptr<Attempt> attempt) {
 }
 
 std::shared_ptr<Attempt> Attempts::find(uint64_t number) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = attempts_.find(number);
   return found == attempts_.end() ? nullptr : found->second;
 }
 
 void Attempts::remove(uint64_t number) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   attempts_.erase(number);
 }
 
 void Attempts::clear() {
   std::map<uint64_t, std::shared_ptr<Attempt>> dropped;  // destroyed without the lock
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   dropped.swap(attempts_);
 }
 

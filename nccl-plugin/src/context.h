@@ -11,9 +11,9 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 
 #include "device.h"
+#include "mutex.h"
 #include "net_abi.h"
 #include "provider.h"
 #include "settings.h"
@@ -24,7 +24,6 @@ struct Process {
   const provider::Provider api;
   Settings settings;
   Devices devices;
-  std::mutex virtual_mutex;  // makeVDevice
 
   Process(const provider::Provider& provider, const Settings& given)
       : api(provider), settings(given), devices(api, settings) {}
@@ -42,15 +41,15 @@ class Attempt;  // connect.h
 class Attempts {
  public:
   // Also lets go of those that nobody has called for long: NCCL does not come back when it gives up during set-up.
-  uint64_t add(std::shared_ptr<Attempt> attempt);
-  std::shared_ptr<Attempt> find(uint64_t number);  // null: unknown
-  void remove(uint64_t number);
-  void clear();
+  uint64_t add(std::shared_ptr<Attempt> attempt) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::shared_ptr<Attempt> find(uint64_t number) ABSL_LOCKS_EXCLUDED(mutex_);  // null: unknown
+  void remove(uint64_t number) ABSL_LOCKS_EXCLUDED(mutex_);
+  void clear() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  std::mutex mutex_;
-  uint64_t last_ = 0;
-  std::map<uint64_t, std::shared_ptr<Attempt>> attempts_;
+  Mutex mutex_;
+  uint64_t last_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<uint64_t, std::shared_ptr<Attempt>> attempts_ ABSL_GUARDED_BY(mutex_);
 };
 
 struct Context {

@@ -189,6 +189,7 @@ int Devices::make_virtual(const std::vector<int>& numbers) {
 }
 
 int Devices::add_virtual(VirtualDevice made) {
+  const MutexLock lock(adding_);
   const int number = count();
   if (number == kMaxVirtual) return -1;
   virtual_[number] = std::move(made);

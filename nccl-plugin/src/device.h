@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "mutex.h"
 #include "net_abi.h"
 #include "provider.h"
 #include "settings.h"
@@ -67,7 +68,7 @@ class Devices {
   bool have_pci_paths(const std::vector<int>& numbers) const;
   bool joined() const { return count() > static_cast<int>(devices_.size()); }  // some have been
   // Joins virtual devices that stand for one device each. -1: not possible.
-  int make_virtual(const std::vector<int>& numbers);
+  int make_virtual(const std::vector<int>& numbers) ABSL_LOCKS_EXCLUDED(adding_);
 
  private:
   bool open_one(ibv_device* found, std::string* why);
@@ -79,8 +80,9 @@ class Devices {
   const Settings& settings_;
   std::vector<std::unique_ptr<Device>> devices_;
   static constexpr int kMaxVirtual = 1024;
-  int add_virtual(VirtualDevice made);  // -1: too many
-  std::vector<VirtualDevice> virtual_{kMaxVirtual};
+  int add_virtual(VirtualDevice made) ABSL_LOCKS_EXCLUDED(adding_);  // -1: too many
+  Mutex adding_;
+  std::vector<VirtualDevice> virtual_{kMaxVirtual};  // of these count_ are there, and do not change any more
   std::atomic<int> count_{0};
 };
 

@@ -8,6 +8,7 @@
 #include "connect.h"
 #include "listen.h"
 #include "log.h"
+#include "mutex.h"
 
 namespace mrc::nccl {
 
@@ -23,8 +24,10 @@ ncclResult_t guarded(Body&& body) noexcept {
   }
 }
 
+Mutex process_context_mutex;
+
 // For ABI versions that know no contexts. Never freed: connections and late callers may refer to it until the end.
-std::shared_ptr<Context>& process_context() {
+std::shared_ptr<Context>& process_context() ABSL_EXCLUSIVE_LOCKS_REQUIRED(process_context_mutex) {
   static auto* const context = new std::shared_ptr<Context>();
   return *context;
 }
@@ -33,7 +36,9 @@ std::shared_ptr<Context>& process_context() {
 using ContextHandle = std::shared_ptr<Context>;
 
 std::shared_ptr<Context> context_of(void* handle) {
-  return handle != nullptr ? *static_cast<ContextHandle*>(handle) : process_context();
+  if (handle != nullptr) return *static_cast<ContextHandle*>(handle);
+  const MutexLock lock(process_context_mutex);
+  return process_context();
 }
 
 Connection* connection(void* comm) {
@@ -52,8 +57,7 @@ ncclResult_t init_process(ncclDebugLogger_t logger) {
     set_logger(logger);
     auto process = Process::acquire();
     if (process == nullptr) return ncclSystemError;
-    static std::mutex mutex;
-    std::lock_guard lock(mutex);
+    const MutexLock lock(process_context_mutex);
     if (process_context() == nullptr) {
       auto made = std::make_shared<Context>();
       made->process = std::move(process);
@@ -117,7 +121,6 @@ ncclResult_t properties(int number, ncclNetProperties_v12_t* out) {
   return guarded([&] {
     const auto process = Process::current();
     if (process == nullptr) return ncclInvalidUsage;
-    std::lock_guard lock(process->virtual_mutex);
     const Devices& all = process->devices;
     if (!all.valid(number)) return bad_device(number);
     const VirtualDevice& joined = all.virtual_device(number);
@@ -156,7 +159,6 @@ ncclResult_t make_virtual(int* number, const int* members, int count) {
     const auto process = Process::current();
     if (process == nullptr) return ncclInvalidUsage;
     if (count < 1 || count > kMaxMembers) return ncclInvalidUsage;
-    std::lock_guard lock(process->virtual_mutex);
     // NCCL 2.28.9 puts the virtual device where its members' PCI function is. Without one it would lose it, and as it
     // takes devices without one for ports of one card and joins them unasked, the job would be without a network.
     if (process->settings.join_without_pci == 0 && !process->devices.have_pci_paths({members, members + count})) {

@@ -119,6 +119,20 @@ def check_environment(path, lines):
             yield number, f"{match.group(1)}: variables are read by mrc::environment::variable() (secure_environment.h)"
 
 
+# clang's analysis knows the locks of mutex.h alone.
+STD_LOCKS = re.compile(r"\bstd::(\w*mutex|lock_guard|unique_lock|scoped_lock|shared_lock|condition_variable\w*)\b")
+LOCKS = ("libmrc/environment/mutex.h", "libmrc/src/device/device_lock.h")
+
+
+def check_locks(path, lines):
+    if path.startswith("tests/") or path in LOCKS:
+        return
+    for number, line in enumerate(lines, 1):
+        match = STD_LOCKS.search(line)
+        if match:
+            yield number, f"{match.group(0)}: locks are those of {LOCKS[0]}, which the compiler checks"
+
+
 def check_length(path, lines):
     if path.startswith("libmrc/src/") and len(lines) > MAX_LINES:
         yield len(lines), f"{len(lines)} lines, at most {MAX_LINES}: split it by concern"
@@ -148,7 +162,7 @@ def complaints(path, lines):
     code = strip_comments(lines) if path.endswith((".h", ".cc", ".c")) else lines
     found = list(check_place(path, lines))
     if path.endswith((".h", ".cc", ".c")):
-        for rule in (check_layers, check_ambient, check_outsiders, check_ns3, check_environment, check_length, check_pragma):
+        for rule in (check_layers, check_ambient, check_outsiders, check_ns3, check_environment, check_locks, check_length, check_pragma):
             found += rule(path, code)
     if not path.startswith("tests/style/"):
         found += check_unfinished(path, lines)
@@ -164,11 +178,12 @@ def self_test():
         "libmrc/src/api/long.cc": ["int z;"] * (MAX_LINES + 1),
         "libmrc/src/base/b.cc": ["// " + "TO" + "DO later"],
         "sim/model/a.h": ["#include <ns3/simulator.h>"],
+        "verbs-shim/objects/a.h": ["std::mutex m;", "std::lock_guard lock(m);", "std::condition_variable_any c;", "// std::mutex"],
         "README.md": ["see /work" + "/main"],
         "cmake/a.cmake": ["set(x 1)"],
     }
-    expected = {"libmrc/src/core/a.cc": 4, "libmrc/src/wire/a.h": 3, "tools/mrc-perf/a.cc": 4, "libmrc/src/api/long.cc": 1,
-                "libmrc/src/base/b.cc": 1, "sim/model/a.h": 1, "README.md": 1, "cmake/a.cmake": 1}
+    expected = {"libmrc/src/core/a.cc": 5, "libmrc/src/wire/a.h": 3, "tools/mrc-perf/a.cc": 4, "libmrc/src/api/long.cc": 1,
+                "libmrc/src/base/b.cc": 1, "sim/model/a.h": 1, "verbs-shim/objects/a.h": 3, "README.md": 1, "cmake/a.cmake": 1}
     good = {
         "libmrc/src/core/a.cc": ['#include "wire/packet.h"', "// no clock here, rand() is forbidden", 'Instant time_of(x); f.time(3); "rand()";'],
         "tools/mrc-perf/a.cc": ['#include "options.h"'],

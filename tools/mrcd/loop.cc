@@ -37,7 +37,7 @@ void Loop::every(Duration interval, std::function<void(Instant)> due) {
 
 void Loop::post(std::function<void()> closure) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     posted_.push_back(std::move(closure));
   }
   const uint64_t one = 1;
@@ -55,7 +55,7 @@ void Loop::take_posted() {
   [[maybe_unused]] const ssize_t got = ::read(wake_, &count, sizeof count);
   std::vector<std::function<void()>> closures;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     closures.swap(posted_);
   }
   for (const auto& closure : closures) closure();

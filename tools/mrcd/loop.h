@@ -7,10 +7,10 @@
 #include <atomic>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <vector>
 
 #include "base/time.h"
+#include "mutex.h"
 
 namespace mrc::mrcd {
 
@@ -30,7 +30,7 @@ class Loop {
   void unwatch(int fd);
   // For as long as the loop is there.
   void every(Duration interval, std::function<void(Instant now)> due);
-  void post(std::function<void()> closure);
+  void post(std::function<void()> closure) ABSL_LOCKS_EXCLUDED(mutex_);
 
   void run();
   void stop();
@@ -46,8 +46,8 @@ class Loop {
 
   std::map<int, std::pair<short, Ready>> watched_;
   std::vector<Timer> timers_;
-  std::mutex mutex_;  // guards posted_
-  std::vector<std::function<void()>> posted_;
+  Mutex mutex_;
+  std::vector<std::function<void()>> posted_ ABSL_GUARDED_BY(mutex_);
   int wake_ = -1;
   std::atomic<bool> stopping_{false};
 };

@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include <deque>
-#include <mutex>
 #include <sstream>
 
 #include "bench.h"
 #include "conformance.h"
 #include "log_filter.h"
+#include "mutex.h"
 #include "secure_environment.h"
 
 namespace mrc::net_bench {
@@ -22,8 +22,8 @@ namespace {
 
 constexpr size_t kWarningsKept = 3;
 constexpr const char* kLost = " (NCCL drops this by default: the flags share no bit with INIT, BOOTSTRAP and ENV)";
-std::mutex log_mutex;  // plugins log from threads of their own
-std::deque<std::string> warnings;
+Mutex log_mutex;  // plugins log from threads of their own
+std::deque<std::string> warnings ABSL_GUARDED_BY(log_mutex);
 
 }  // namespace
 
@@ -33,7 +33,7 @@ void plugin_log(ncclDebugLogLevel level, unsigned long flags, const char*, int, 
   va_start(arguments, format);
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  const std::lock_guard lock(log_mutex);
+  const MutexLock lock(log_mutex);
   if (level <= NCCL_LOG_WARN) {
     const bool lost = !nccl_net::LogFilter::in_default_subsystems(flags);
     warnings.push_back(text + std::string(lost ? kLost : ""));
@@ -46,7 +46,7 @@ void plugin_log(ncclDebugLogLevel level, unsigned long flags, const char*, int, 
 }
 
 std::string last_warnings() {
-  const std::lock_guard lock(log_mutex);
+  const MutexLock lock(log_mutex);
   std::string text;
   for (const std::string& w : warnings) text += "\n    the plugin's log: " + w;
   return text;

@@ -10,12 +10,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <vector>
 
 #include "interpose/export.h"
 #include "interpose/paths.h"
+#include "mutex.h"
 
 using mrc::shim::SysfsEntry;
 using Kind = mrc::shim::SysfsNode::Kind;
@@ -33,15 +33,15 @@ struct Folder {
 };
 
 std::atomic<int> open_count{0};
-std::mutex open_mutex;
-std::set<const void*>& open_folders() {
+mrc::Mutex open_mutex;
+std::set<const void*>& open_folders() ABSL_EXCLUSIVE_LOCKS_REQUIRED(open_mutex) {
   static auto* folders = new std::set<const void*>;  // programs close folders while they exit
   return *folders;
 }
 
 Folder* ours(DIR* dir) {
   if (open_count.load(std::memory_order_acquire) == 0) return nullptr;
-  std::lock_guard lock(open_mutex);
+  const mrc::MutexLock lock(open_mutex);
   return open_folders().count(dir) != 0 ? reinterpret_cast<Folder*>(dir) : nullptr;
 }
 
@@ -76,7 +76,7 @@ Folder* make_folder(const std::string& path) {
         entry.kind == Kind::kFile   ? DT_REG
         : entry.kind == Kind::kLink ? DT_LNK
                                     : DT_DIR);
-  std::lock_guard lock(open_mutex);
+  const mrc::MutexLock lock(open_mutex);
   open_folders().insert(folder.get());
   open_count.fetch_add(1, std::memory_order_release);
   return folder.release();
@@ -101,7 +101,7 @@ DIR* open_watched(const std::string& path) {
 
 int close_ours(Folder* folder) {
   {
-    std::lock_guard lock(open_mutex);
+    const mrc::MutexLock lock(open_mutex);
     open_folders().erase(folder);
     open_count.fetch_sub(1);
   }

@@ -2,21 +2,19 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 
 namespace mrc::shim {
 
 void KeyTable::add(uint32_t key, const Region& region) {
-  std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   regions_[key] = region;
 }
 
 void KeyTable::remove(uint32_t key) {
-  std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   regions_.erase(key);
 }
 
-// Lock held, shared at least.
 const KeyTable::Region* KeyTable::find(uint32_t key, uint64_t addr, uint64_t length, unsigned access,
                                        const void* domain) const {
   auto it = regions_.find(key);
@@ -29,12 +27,12 @@ const KeyTable::Region* KeyTable::find(uint32_t key, uint64_t addr, uint64_t len
 }
 
 bool KeyTable::allowed(uint32_t key, uint64_t addr, uint64_t length, unsigned access, const void* domain) const {
-  std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   return find(key, addr, length, access, domain) != nullptr;
 }
 
 bool KeyTable::scatter(const ibv_sge* sges, int count, const uint8_t* from, uint64_t length, const void* domain) const {
-  std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   for (int i = 0; i < count && length > 0; ++i) {
     if (sges[i].length == 0) continue;
     const uint64_t n = std::min<uint64_t>(length, sges[i].length);
@@ -48,7 +46,7 @@ bool KeyTable::scatter(const ibv_sge* sges, int count, const uint8_t* from, uint
 }
 
 bool KeyTable::landing(const ibv_sge& sge, const void* domain, Segment* out) {
-  std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   const Region* r = find(sge.lkey, sge.addr, sge.length, IBV_ACCESS_LOCAL_WRITE, domain);
   if (r == nullptr) return false;
   if (r->landing == 0) regions_[sge.lkey].landing = maker_(r->owner);
@@ -58,7 +56,7 @@ bool KeyTable::landing(const ibv_sge& sge, const void* domain, Segment* out) {
 }
 
 bool KeyTable::atomic(uint32_t key, uint64_t addr, const void* domain, const Request& request, uint64_t* before) const {
-  std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   const Region* r = find(key, addr, sizeof(uint64_t), IBV_ACCESS_REMOTE_ATOMIC, domain);
   if (r == nullptr) return false;
   auto* at = reinterpret_cast<uint64_t*>(r->base + (addr - r->iova));

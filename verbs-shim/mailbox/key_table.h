@@ -7,10 +7,10 @@
 
 #include <infiniband/verbs.h>
 
-#include <shared_mutex>
 #include <unordered_map>
 
 #include "mailbox/wire.h"
+#include "mutex.h"
 
 namespace mrc::shim {
 
@@ -42,11 +42,12 @@ class KeyTable {
   bool atomic(uint32_t key, uint64_t addr, const void* domain, const Request& request, uint64_t* before) const;
 
  private:
-  const Region* find(uint32_t key, uint64_t addr, uint64_t length, unsigned access, const void* domain) const;
+  const Region* find(uint32_t key, uint64_t addr, uint64_t length, unsigned access, const void* domain) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
 
   const LandingMaker maker_;
-  mutable std::shared_mutex mutex_;
-  std::unordered_map<uint32_t, Region> regions_;
+  mutable SharedMutex mutex_;
+  std::unordered_map<uint32_t, Region> regions_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace mrc::shim

@@ -6,7 +6,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
+
+#include "mutex.h"
 
 namespace mrc::shim {
 
@@ -17,8 +18,8 @@ struct Buffer {
   size_t size;
 };
 
-std::mutex mutex;
-std::map<const ibv_buf*, std::unique_ptr<Buffer>>& buffers() {
+Mutex mutex;
+std::map<const ibv_buf*, std::unique_ptr<Buffer>>& buffers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
   static auto* all = new std::map<const ibv_buf*, std::unique_ptr<Buffer>>;  // programs free buffers while they exit
   return *all;
 }
@@ -34,18 +35,18 @@ void* allocate_buffer(size_t size, ibv_buf** buf) {
   if (base == MAP_FAILED) return nullptr;
   auto made = std::make_unique<Buffer>(Buffer{static_cast<uint8_t*>(base), size});
   *buf = reinterpret_cast<ibv_buf*>(made.get());
-  std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   buffers()[*buf] = std::move(made);
   return base;
 }
 
 bool is_our_buffer(const ibv_buf* buf) {
-  std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   return buffers().count(buf) != 0;
 }
 
 bool buffer_contains(const ibv_buf* buf, const void* addr, size_t length) {
-  std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   const auto found = buffers().find(buf);
   if (found == buffers().end()) return false;
   const uintptr_t base = reinterpret_cast<uintptr_t>(found->second->base);
@@ -54,7 +55,7 @@ bool buffer_contains(const ibv_buf* buf, const void* addr, size_t length) {
 }
 
 void free_buffer(ibv_buf* buf) {
-  std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   const auto found = buffers().find(buf);
   if (found == buffers().end()) return;
   munmap(found->second->base, found->second->size);

@@ -35,7 +35,7 @@ Cq::~Cq() {
 
 int Cq::take(int max, ibv_wc* out) {
   if (count_.load(std::memory_order_acquire) == 0) return 0;
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   int n = 0;
   for (; n < max && head_ != tail_; ++head_) {
     const Entry& e = ring_[head_ % size_];
@@ -58,7 +58,7 @@ int Cq::next() {
 }
 
 bool Cq::push(const ibv_wc& wc, Qp* owner, uint32_t slots, bool solicited) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (tail_ - head_ == size_) return false;
   ring_[tail_++ % size_] = {wc, owner, slots};
   count_.store(tail_ - head_, std::memory_order_release);
@@ -70,7 +70,7 @@ bool Cq::push(const ibv_wc& wc, Qp* owner, uint32_t slots, bool solicited) {
 }
 
 void Cq::purge(const Qp* owner) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   uint64_t kept = head_;
   for (uint64_t i = head_; i != tail_; ++i)
     if (ring_[i % size_].owner != owner) ring_[kept++ % size_] = ring_[i % size_];
@@ -81,7 +81,7 @@ void Cq::purge(const Qp* owner) {
 int Cq::arm(bool solicited_only) {
   if (channel_ == nullptr) return EINVAL;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (arm_ != Arm::kAny) arm_ = solicited_only ? Arm::kSolicited : Arm::kAny;
   }
   context_->wake_progress();
@@ -91,7 +91,7 @@ int Cq::arm(bool solicited_only) {
 int Cq::resize(int cqe) {
   std::unique_ptr<Entry[]> ring(new Entry[static_cast<size_t>(cqe)]);
   const auto size = static_cast<uint64_t>(cqe);
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (tail_ - head_ > size) return EINVAL;
   uint64_t n = 0;
   for (uint64_t i = head_; i != tail_; ++i) ring[n++] = ring_[i % size_];

@@ -6,8 +6,8 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 
+#include "mutex.h"
 #include "objects/context.h"
 #include "objects/event_fd.h"
 
@@ -54,10 +54,10 @@ class Cq {
 
   int poll(int max, ibv_wc* out);
   // False: it is full. The completion is lost, and the queue pair with it.
-  bool push(const ibv_wc& wc, Qp* owner, uint32_t slots, bool solicited);
-  void purge(const Qp* owner);
-  int arm(bool solicited_only);  // 0 or an errno value
-  int resize(int cqe);
+  bool push(const ibv_wc& wc, Qp* owner, uint32_t slots, bool solicited) ABSL_LOCKS_EXCLUDED(mutex_);
+  void purge(const Qp* owner) ABSL_LOCKS_EXCLUDED(mutex_);
+  int arm(bool solicited_only) ABSL_LOCKS_EXCLUDED(mutex_);  // 0 or an errno value
+  int resize(int cqe) ABSL_LOCKS_EXCLUDED(mutex_);
   void acknowledge(unsigned n);
   void forget_events();
 
@@ -79,16 +79,16 @@ class Cq {
   };
   enum class Arm : uint8_t { kNot, kSolicited, kAny };
 
-  int take(int max, ibv_wc* out);
+  int take(int max, ibv_wc* out) ABSL_LOCKS_EXCLUDED(mutex_);
 
   Context* const context_;
   Channel* const channel_;
-  std::mutex mutex_;
-  uint64_t size_;
-  std::unique_ptr<Entry[]> ring_;
-  uint64_t head_ = 0, tail_ = 0;
+  Mutex mutex_;
+  uint64_t size_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<Entry[]> ring_ ABSL_GUARDED_BY(mutex_);
+  uint64_t head_ ABSL_GUARDED_BY(mutex_) = 0, tail_ ABSL_GUARDED_BY(mutex_) = 0;
   std::atomic<uint64_t> count_{0};  // written under the mutex
-  Arm arm_ = Arm::kNot;
+  Arm arm_ ABSL_GUARDED_BY(mutex_) = Arm::kNot;
   std::atomic<bool> overrun_{false};
   ibv_wc current_{};
   Handle handle_;

@@ -24,8 +24,8 @@ namespace {
 
 constexpr int kFirstCompletions = 1024;
 
-std::mutex open_mutex;
-std::vector<Context*>& open_contexts() {
+Mutex open_mutex;
+std::vector<Context*>& open_contexts() ABSL_EXCLUSIVE_LOCKS_REQUIRED(open_mutex) {
   static auto* contexts = new std::vector<Context*>;  // never destroyed: programs close devices while they exit
   return *contexts;
 }
@@ -47,7 +47,7 @@ Context::Context(const Provider& api, ibv_device* device, ibv_context* soft)
 }
 
 Context::~Context() {
-  progress_.reset();
+  stop_progress();
   if (pump_cq_ != nullptr) api_.mrc_destroy_cq(pump_cq_);
   if (pump_channel_ != nullptr) api_.mrc_destroy_comp_channel(pump_channel_);
   if (mrc_ != nullptr) api_.mrc_destroy_context(mrc_);
@@ -74,6 +74,7 @@ bool Context::start() {
   mrc_context_attr attr = {MRC_API_VER_USED, 0};
   mrc_ = api_.mrc_create_context(soft_, &attr);
   if (mrc_ == nullptr || api_.mrc_create_comp_channel(mrc_, &pump_channel_) != 0) return false;
+  const MutexLock lock(pump_mutex_);
   api_.mrc_get_comp_channel_fd(pump_channel_, &pump_fd_);
   fcntl(pump_fd_, F_SETFL, fcntl(pump_fd_, F_GETFL) | O_NONBLOCK);
   fcntl(soft_->async_fd, F_SETFL, fcntl(soft_->async_fd, F_GETFL) | O_NONBLOCK);
@@ -100,7 +101,7 @@ Context* Context::open(ibv_device* device) {
     errno = error;
     return nullptr;
   }
-  std::lock_guard lock(open_mutex);
+  const MutexLock lock(open_mutex);
   open_contexts().push_back(context);
   return context;
 }
@@ -113,7 +114,7 @@ int Context::close(Context* context) {
     return error;
   }
   {
-    std::lock_guard lock(open_mutex);
+    const MutexLock lock(open_mutex);
     auto& all = open_contexts();
     all.erase(std::remove(all.begin(), all.end(), context), all.end());
   }
@@ -122,18 +123,18 @@ int Context::close(Context* context) {
     return 0;
   }
   // libibverbs closes all the same and leaves the rest to the kernel. What the application still holds stays valid.
-  context->progress_.reset();
+  context->stop_progress();
   log_info("ibv_close_device: %s had %d objects left", context->verbs()->device->name, context->children_.load());
   return 0;
 }
 
 void Context::settle_all() {
-  std::lock_guard lock(open_mutex);
+  const MutexLock lock(open_mutex);
   for (Context* context : open_contexts()) shim::settle(context, [context] { return context->settled(); });
 }
 
 uint32_t Context::add(Qp* qp, uint32_t completions) {
-  std::lock_guard lock(pump_mutex_);
+  const MutexLock lock(pump_mutex_);
   completions_wanted_ += completions;
   if (completions_wanted_ > completions_room_) {
     uint64_t room = completions_room_;
@@ -151,31 +152,40 @@ uint32_t Context::add(Qp* qp, uint32_t completions) {
   return static_cast<uint32_t>(free - qps_.begin());
 }
 
-// Under pump_mutex_, or before anything could complete.
 void Context::remove(uint32_t id, uint32_t completions) {
   completions_wanted_ -= completions;
   Qp* const qp = qps_[id];
   qps_[id] = nullptr;
-  std::lock_guard lock(deferred_mutex_);
+  const MutexLock lock(deferred_mutex_);
   deferred_.erase(std::remove(deferred_.begin(), deferred_.end(), qp), deferred_.end());
 }
 
 void Context::start_progress() {
-  if (progress_ == nullptr) progress_ = std::make_unique<ProgressThread>(this);  // callers hold pump_mutex_
+  if (progress_ != nullptr) return;
+  progress_ = std::make_unique<ProgressThread>(this);
+  waker_.store(progress_.get());
+}
+
+void Context::stop_progress() {
+  std::unique_ptr<ProgressThread> ended;  // joined without the lock, which it takes
+  const MutexLock lock(pump_mutex_);
+  waker_.store(nullptr);
+  ended = std::move(progress_);
 }
 
 void Context::wake_progress() {
-  if (sleepers() == 0 && progress_ != nullptr) progress_->wake();
+  if (sleepers() > 0) return;
+  if (ProgressThread* const progress = waker_.load()) progress->wake();
 }
 
 void Context::begin_wait() {
   sleepers_.fetch_add(1);
   waits_.fetch_add(1);
-  if (progress_ != nullptr) progress_->wake_if_asleep();
+  if (ProgressThread* const progress = waker_.load()) progress->wake_if_asleep();
 }
 
 bool Context::may_sleep(uint64_t waits) {
-  std::lock_guard lock(deferred_mutex_);
+  const MutexLock lock(deferred_mutex_);
   return deferred_.empty() && waits_.load() == waits;
 }
 

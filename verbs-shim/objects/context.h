@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "mailbox/key_table.h"
+#include "mutex.h"
 #include "objects/event_fd.h"
 #include "provider/provider.h"
 
@@ -46,7 +47,7 @@ class Context {
 
   // Completions are taken and served, unless another thread is at it (`wait`: when it is done). Bounded work; true when
   // there were any.
-  bool pump(bool wait = false);
+  bool pump(bool wait = false) ABSL_LOCKS_EXCLUDED(pump_mutex_);
   // The same for the application's calls: the progress thread stays away while there are some.
   void poll() {
     polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -55,16 +56,17 @@ class Context {
   uint64_t polls() const { return polls_.load(std::memory_order_relaxed); }
   // The queue pair has something to do at the next pump(): confirmations to send, receive requests to give back. Wakes
   // a progress thread that sleeps.
-  void defer(Qp* qp);
+  void defer(Qp* qp) ABSL_LOCKS_EXCLUDED(deferred_mutex_);
   // Queue pairs that waited for a receive request go on.
-  void resume(std::vector<Qp*>* waiting);
-  std::mutex& pump_mutex() { return pump_mutex_; }
+  void resume(std::vector<Qp*>* waiting) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);
+  Mutex& pump_mutex() ABSL_LOCK_RETURNED(pump_mutex_) { return pump_mutex_; }
 
   // Queue pairs by the number that stands in the upper half of their wr_ids.
-  uint32_t add(Qp* qp, uint32_t completions);  // makes room for its completions; UINT32_MAX and errno
-  void remove(uint32_t id, uint32_t completions);
+  uint32_t add(Qp* qp, uint32_t completions)
+      ABSL_LOCKS_EXCLUDED(pump_mutex_);  // makes room for its completions; UINT32_MAX and errno
+  void remove(uint32_t id, uint32_t completions) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);
   void count_child(int by) { children_.fetch_add(by); }
-  void start_progress();
+  void start_progress() ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);
   void wake_progress();
   // Somebody sleeps in ibv_get_cq_event and pumps by himself, and takes the events of the MRC completion queue.
   void begin_wait();
@@ -73,7 +75,7 @@ class Context {
   uint64_t waits() const { return waits_.load(); }  // that have begun
   // Of the progress thread, after it has said that it is asleep: nothing is left to do, and since `waits` nobody has
   // taken events.
-  bool may_sleep(uint64_t waits);
+  bool may_sleep(uint64_t waits) ABSL_LOCKS_EXCLUDED(deferred_mutex_);
 
   EventQueue<ibv_async_event> async{/*shared=*/true};
   void raise(const ibv_async_event& event) { async.raise(event); }
@@ -83,8 +85,8 @@ class Context {
   void count_timer(int by) { timers_.fetch_add(by); }
 
   static uint64_t now();  // monotonic, nanoseconds
-  uint64_t deadline();    // of the earliest timer; UINT64_MAX: none
-  bool settled();         // nothing is owed to any peer
+  uint64_t deadline() ABSL_LOCKS_EXCLUDED(pump_mutex_);  // of the earliest timer; UINT64_MAX: none
+  bool settled() ABSL_LOCKS_EXCLUDED(pump_mutex_);       // nothing is owed to any peer
 
  private:
   struct Handle {
@@ -96,7 +98,10 @@ class Context {
   Context(const Provider& api, ibv_device* device, ibv_context* soft);
   ~Context();
   bool start();
-  bool serve_deferred();
+  bool serve_deferred() ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);
+  Qp* owner_of(const ibv_wc& wc) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);  // null: gone
+  void dispatch(const ibv_wc* wcs, int n, bool arrivals) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);
+  void stop_progress() ABSL_LOCKS_EXCLUDED(pump_mutex_);
   void on_mrc_event(const mrc_async_event& event);
   void fill_handle(ibv_device* device);
 
@@ -114,13 +119,15 @@ class Context {
   std::atomic<uint64_t> waits_{0};
   std::atomic<bool> port_was_active_{true};
 
-  std::mutex pump_mutex_;
-  std::vector<Qp*> qps_;  // under pump_mutex_
-  uint64_t completions_wanted_ = 0;
-  uint64_t completions_room_ = 0;
-  std::mutex deferred_mutex_;
-  std::vector<Qp*> deferred_, serving_;  // serving_: under pump_mutex_
-  std::unique_ptr<ProgressThread> progress_;
+  Mutex pump_mutex_;
+  std::vector<Qp*> qps_ ABSL_GUARDED_BY(pump_mutex_);
+  uint64_t completions_wanted_ ABSL_GUARDED_BY(pump_mutex_) = 0;
+  uint64_t completions_room_ ABSL_GUARDED_BY(pump_mutex_) = 0;
+  Mutex deferred_mutex_;
+  std::vector<Qp*> deferred_ ABSL_GUARDED_BY(deferred_mutex_);
+  std::vector<Qp*> serving_ ABSL_GUARDED_BY(pump_mutex_);
+  std::unique_ptr<ProgressThread> progress_ ABSL_GUARDED_BY(pump_mutex_);
+  std::atomic<ProgressThread*> waker_{nullptr};  // the same, for those who wake it without the lock
   Handle handle_;
 };
 

@@ -12,9 +12,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <condition_variable>
 #include <deque>
-#include <mutex>
+
+#include "mutex.h"
 
 namespace mrc::shim {
 
@@ -37,16 +37,16 @@ class EventQueue {
 
   int fd() const { return fd_; }          // the application's
   int own_fd() const { return own_fd_; }  // readable exactly while this queue holds an event
-  void raise(const Event& event) {
-    std::lock_guard lock(mutex_);
+  void raise(const Event& event) ABSL_LOCKS_EXCLUDED(mutex_) {
+    const MutexLock lock(mutex_);
     events_.push_back(event);
     eventfd_write(fd_, 1);
     if (own_fd_ != fd_) eventfd_write(own_fd_, 1);
   }
   // False: none waits. `count_of` gives the EventCount of the event's object, or null.
   template <typename CountOf>
-  bool take(Event* out, CountOf&& count_of) {
-    std::lock_guard lock(mutex_);
+  bool take(Event* out, CountOf&& count_of) ABSL_LOCKS_EXCLUDED(mutex_) {
+    const MutexLock lock(mutex_);
     if (events_.empty()) return false;
     take_tokens();
     *out = events_.front();
@@ -54,19 +54,19 @@ class EventQueue {
     if (EventCount* count = count_of(*out)) ++count->handed_out;
     return true;
   }
-  void acknowledge(EventCount* count, uint64_t n) {
-    std::lock_guard lock(mutex_);
+  void acknowledge(EventCount* count, uint64_t n) ABSL_LOCKS_EXCLUDED(mutex_) {
+    const MutexLock lock(mutex_);
     count->acknowledged += n;
     acknowledged_.notify_all();
   }
   // The object goes: its waiting events are dropped, those handed out are waited for.
   template <typename IsOf>
-  void forget(EventCount* count, IsOf&& is_of) {
-    std::unique_lock lock(mutex_);
+  void forget(EventCount* count, IsOf&& is_of) ABSL_LOCKS_EXCLUDED(mutex_) {
+    const MutexLock lock(mutex_);
     const auto kept = std::remove_if(events_.begin(), events_.end(), is_of);
     for (auto n = events_.end() - kept; n > 0; --n) take_tokens();
     events_.erase(kept, events_.end());
-    acknowledged_.wait(lock, [&] { return count->acknowledged >= count->handed_out; });
+    while (count->acknowledged < count->handed_out) acknowledged_.wait(mutex_);
   }
 
  private:
@@ -84,9 +84,9 @@ class EventQueue {
 
   const int fd_;
   const int own_fd_;
-  std::mutex mutex_;
-  std::condition_variable acknowledged_;
-  std::deque<Event> events_;
+  Mutex mutex_;
+  CondVar acknowledged_;
+  std::deque<Event> events_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace mrc::shim

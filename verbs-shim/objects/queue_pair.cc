@@ -39,7 +39,10 @@ Qp::Qp(Context* context, const ibv_qp_init_attr_ex& init)
 
 Qp::~Qp() {
   if (mrc_ != nullptr) context_->api().mrc_destroy_qp(mrc_);
-  if (id_ != UINT32_MAX) context_->remove(id_, completions());
+  if (id_ != UINT32_MAX) {  // the making of it failed half-way
+    const MutexLock pump(context_->pump_mutex());
+    context_->remove(id_, completions());
+  }
   if (staging_ != nullptr) context_->api().mrc_soft_dereg_mr(staging_);
   if (memory_ != nullptr) munmap(memory_, kQpMemory);
   if (srq_ != nullptr) --srq_->users;
@@ -151,7 +154,7 @@ int Qp::destroy(Qp* qp) {
   Context* const context = qp->context_;
   settle(context, [qp] { return qp->settled(); });
   {
-    std::lock_guard pump(context->pump_mutex());
+    const MutexLock pump(context->pump_mutex());
     if (qp->srq_ != nullptr) qp->srq_->forget(qp);
     context->api().mrc_destroy_qp(qp->mrc_);
     qp->mrc_ = nullptr;
@@ -170,7 +173,7 @@ int Qp::destroy(Qp* qp) {
 }
 
 int Qp::post_send(ibv_send_wr* wr, ibv_send_wr** bad) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   int error = state_ == IBV_QPS_RTS || state_ == IBV_QPS_ERR ? 0 : EINVAL;
   while (wr != nullptr && error == 0) {
     error = requester_->post(*wr);
@@ -182,7 +185,7 @@ int Qp::post_send(ibv_send_wr* wr, ibv_send_wr** bad) {
 }
 
 int Qp::post_all(ibv_send_wr* wr) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (state_ != IBV_QPS_RTS && state_ != IBV_QPS_ERR) return EINVAL;
   if (const int error = requester_->would_take(wr)) return error;
   for (; wr != nullptr; wr = wr->next)
@@ -192,7 +195,7 @@ int Qp::post_all(ibv_send_wr* wr) {
 }
 
 int Qp::post_recv(ibv_recv_wr* wr, ibv_recv_wr** bad) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   int error = srq_ != nullptr || state_ == IBV_QPS_RESET ? EINVAL : 0;
   while (wr != nullptr && error == 0) {
     error = receives_->push(*wr);
@@ -239,7 +242,7 @@ void Qp::end() {
 }
 
 void Qp::serve() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (const uint32_t n = responder_->take_used_up()) give_receives(n);
   responder_->flush_ack();
   if (responder_->owes_ack()) context_->defer(this);  // no room: once more
@@ -262,17 +265,17 @@ void Qp::give_receives(uint32_t n) {
 }
 
 void Qp::tick(uint64_t now) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   requester_->tick(now);
 }
 
 uint64_t Qp::deadline() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return requester_->deadline();
 }
 
 bool Qp::settled() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!mrc_alive_ || !mrc_sends_) return true;
   return !responder_->owes_ack() && outbox_->own_in_flight() == 0;
 }

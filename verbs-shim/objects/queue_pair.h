@@ -7,12 +7,12 @@
 #include <infiniband/verbs.h>
 
 #include <memory>
-#include <mutex>
 
 #include "mailbox/link.h"
 #include "mailbox/outbox.h"
 #include "mailbox/requester.h"
 #include "mailbox/responder.h"
+#include "mutex.h"
 #include "objects/completion_queue.h"
 #include "objects/memory.h"
 #include "objects/receive_queue.h"
@@ -36,21 +36,22 @@ class Qp final : public Link {
   Context* context() const { return context_; }
   bool has_wr_interface() const { return handle_.base.wr_start != nullptr; }
 
-  int post_send(ibv_send_wr* wr, ibv_send_wr** bad);
-  int post_all(ibv_send_wr* wr);  // all of the list or none
-  int post_recv(ibv_recv_wr* wr, ibv_recv_wr** bad);
-  int modify(const ibv_qp_attr& attr, int mask);
-  void query(ibv_qp_attr* attr, ibv_qp_init_attr* init);
-  void release_slots(uint32_t n) { requester_->release(n); }
+  int post_send(ibv_send_wr* wr, ibv_send_wr** bad) ABSL_LOCKS_EXCLUDED(mutex_);
+  int post_all(ibv_send_wr* wr) ABSL_LOCKS_EXCLUDED(mutex_);  // all of the list or none
+  int post_recv(ibv_recv_wr* wr, ibv_recv_wr** bad) ABSL_LOCKS_EXCLUDED(mutex_);
+  int modify(const ibv_qp_attr& attr, int mask) ABSL_LOCKS_EXCLUDED(mutex_);
+  void query(ibv_qp_attr* attr, ibv_qp_init_attr* init) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Not analysed: an atomic count, given back by polling without the lock.
+  void release_slots(uint32_t n) ABSL_NO_THREAD_SAFETY_ANALYSIS { requester_->release(n); }
 
   // From Context::pump, under its lock. Completions of one batch come between begin() and end().
-  void begin() { mutex_.lock(); }
-  void dispatch(const ibv_wc& wc);
-  void end();
-  void serve();  // what was deferred
-  void tick(uint64_t now);
-  uint64_t deadline();
-  bool settled();         // nothing is owed to the peer
+  void begin() ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex_) { mutex_.lock(); }
+  void dispatch(const ibv_wc& wc) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void end() ABSL_UNLOCK_FUNCTION(mutex_);
+  void serve() ABSL_LOCKS_EXCLUDED(mutex_);  // what was deferred
+  void tick(uint64_t now) ABSL_LOCKS_EXCLUDED(mutex_);
+  uint64_t deadline() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool settled() ABSL_LOCKS_EXCLUDED(mutex_);  // nothing is owed to the peer
   bool deferred = false;  // guarded by the context
   EventCount async_events;
   void raise(ibv_event_type type);
@@ -58,14 +59,16 @@ class Qp final : public Link {
     return mrc_;
   }
 
-  // Link.
-  int post(ibv_send_wr* list, ibv_send_wr** bad) override;
-  void complete_send(const ibv_wc& wc, uint32_t slots) override;
-  void complete_receive(const ibv_wc& wc, bool solicited) override;
-  bool take_receive(Receive* out) override;
-  bool take_confirmation(uint32_t* number) override { return responder_->take_confirmation(number); }
-  bool holds() override { return requester_->behind(); }
-  void fail(ibv_event_type event) override;
+  // Link; the halves call these with the lock held.
+  int post(ibv_send_wr* list, ibv_send_wr** bad) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void complete_send(const ibv_wc& wc, uint32_t slots) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void complete_receive(const ibv_wc& wc, bool solicited) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool take_receive(Receive* out) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool take_confirmation(uint32_t* number) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return responder_->take_confirmation(number);
+  }
+  bool holds() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return requester_->behind(); }
+  void fail(ibv_event_type event) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void count_timer(int by) override { context_->count_timer(by); }
 
  private:
@@ -80,15 +83,15 @@ class Qp final : public Link {
   bool make();
   void fill_handle();
   uint32_t completions() const;
-  int check(const ibv_qp_attr& attr, int mask, ibv_qp_state to) const;
-  int to_mrc(const ibv_qp_attr& attr, int mask);
-  void keep(const ibv_qp_attr& attr, int mask);
-  void start_sending(uint32_t psn);
-  void enter(ibv_qp_state to);
-  void give_receives(uint32_t n);
-  void die();
-  void flush_receives();
-  void kill_mrc();
+  int check(const ibv_qp_attr& attr, int mask, ibv_qp_state to) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int to_mrc(const ibv_qp_attr& attr, int mask) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void keep(const ibv_qp_attr& attr, int mask) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void start_sending(uint32_t psn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void enter(ibv_qp_state to) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_, context_->pump_mutex());
+  void give_receives(uint32_t n) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void die() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void flush_receives() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void kill_mrc() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Context* const context_;
   const ibv_qp_init_attr_ex init_;
@@ -98,21 +101,21 @@ class Qp final : public Link {
   Srq* const srq_;
   const uint32_t mrc_slots_;
   const uint32_t immediates_;
-  std::mutex mutex_;
+  Mutex mutex_;
   uint32_t id_ = UINT32_MAX;
   uint32_t qpn_ = 0;
   uint8_t* memory_ = nullptr;  // mailbox, then staging
   ibv_mr* staging_ = nullptr;
   struct mrc_qp* mrc_ = nullptr;
-  ibv_qp_attr attr_{};
-  ibv_qp_state state_ = IBV_QPS_RESET;
-  bool mrc_alive_ = false;   // not yet in MRC's error state
-  bool mrc_sends_ = false;   // in MRC's RTS
-  bool kill_later_ = false;  // when the last message has gone out
+  ibv_qp_attr attr_ ABSL_GUARDED_BY(mutex_){};
+  ibv_qp_state state_ ABSL_GUARDED_BY(mutex_) = IBV_QPS_RESET;
+  bool mrc_alive_ ABSL_GUARDED_BY(mutex_) = false;   // not yet in MRC's error state
+  bool mrc_sends_ ABSL_GUARDED_BY(mutex_) = false;   // in MRC's RTS
+  bool kill_later_ ABSL_GUARDED_BY(mutex_) = false;  // when the last message has gone out
   std::unique_ptr<ReceiveQueue> receives_;
-  std::unique_ptr<Outbox> outbox_;
-  std::unique_ptr<Requester> requester_;
-  std::unique_ptr<Responder> responder_;
+  std::unique_ptr<Outbox> outbox_ ABSL_PT_GUARDED_BY(mutex_);
+  std::unique_ptr<Requester> requester_ ABSL_PT_GUARDED_BY(mutex_);
+  std::unique_ptr<Responder> responder_ ABSL_PT_GUARDED_BY(mutex_);
   Handle handle_;
 };
 

@@ -78,8 +78,8 @@ void Qp::keep(const ibv_qp_attr& in, int mask) {
 }
 
 int Qp::modify(const ibv_qp_attr& attr, int mask) {
-  std::unique_lock pump(context_->pump_mutex());  // RESET takes completions out from under it
-  std::unique_lock lock(mutex_);
+  const MutexLock pump(context_->pump_mutex());  // RESET takes completions out from under it
+  const MutexLock lock(mutex_);
   const ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? attr.qp_state : state_;
   if (const int error = check(attr, mask, to)) return error;
   if (to == IBV_QPS_ERR) {
@@ -165,7 +165,7 @@ void Qp::kill_mrc() {
 }
 
 void Qp::query(ibv_qp_attr* attr, ibv_qp_init_attr* init) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   *attr = attr_;
   attr->qp_state = attr->cur_qp_state = state_;
   attr->path_mig_state = IBV_MIG_MIGRATED;

@@ -15,7 +15,7 @@ ReceiveQueue::ReceiveQueue(uint32_t max_wr, uint32_t max_sge)
 int ReceiveQueue::push(const ibv_recv_wr& wr) {
   if (wr.num_sge < 0 || static_cast<uint32_t>(wr.num_sge) > max_sge_ || (wr.num_sge > 0 && wr.sg_list == nullptr))
     return EINVAL;
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (tail_ - head_ == max_wr_) return ENOMEM;
   const uint64_t slot = tail_++ % max_wr_;
   ring_[slot] = {wr.wr_id, wr.num_sge};
@@ -24,7 +24,7 @@ int ReceiveQueue::push(const ibv_recv_wr& wr) {
 }
 
 bool ReceiveQueue::pop(Receive* out) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (head_ == tail_) return false;
   const uint64_t slot = head_++ % max_wr_;
   out->wr_id = ring_[slot].wr_id;
@@ -34,7 +34,7 @@ bool ReceiveQueue::pop(Receive* out) {
 }
 
 uint32_t ReceiveQueue::size() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return static_cast<uint32_t>(tail_ - head_);
 }
 
@@ -62,12 +62,12 @@ int Srq::post(ibv_recv_wr* wr, ibv_recv_wr** bad) {
   if (error != 0 && bad != nullptr) *bad = wr;
   std::vector<Qp*> go_on;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (waiting_.empty()) return error;
   }
-  std::lock_guard pump(context_->pump_mutex());  // queue pairs stay while it is held
+  const MutexLock pump(context_->pump_mutex());  // queue pairs stay while it is held
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     go_on.swap(waiting_);
   }
   context_->resume(&go_on);
@@ -75,7 +75,7 @@ int Srq::post(ibv_recv_wr* wr, ibv_recv_wr** bad) {
 }
 
 bool Srq::take(Receive* out, Qp* who) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!queue_.pop(out)) {
     if (std::find(waiting_.begin(), waiting_.end(), who) == waiting_.end()) waiting_.push_back(who);
     return false;
@@ -91,7 +91,7 @@ bool Srq::take(Receive* out, Qp* who) {
 }
 
 void Srq::forget(Qp* who) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   waiting_.erase(std::remove(waiting_.begin(), waiting_.end(), who), waiting_.end());
 }
 
@@ -99,13 +99,13 @@ int Srq::modify(const ibv_srq_attr& attr, int mask) {
   if ((mask & ~IBV_SRQ_LIMIT) != 0) return (mask & IBV_SRQ_MAX_WR) != 0 ? EOPNOTSUPP : EINVAL;
   if ((mask & IBV_SRQ_LIMIT) == 0) return 0;
   if (attr.srq_limit > queue_.max_wr()) return EINVAL;
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   limit_ = attr.srq_limit;
   return 0;
 }
 
 ibv_srq_attr Srq::query() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return {queue_.max_wr(), queue_.max_sge(), limit_};
 }
 

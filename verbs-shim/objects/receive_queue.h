@@ -5,10 +5,10 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "mailbox/link.h"
+#include "mutex.h"
 #include "objects/context.h"
 
 namespace mrc::shim {
@@ -17,9 +17,9 @@ class ReceiveQueue {
  public:
   ReceiveQueue(uint32_t max_wr, uint32_t max_sge);
   // 0, EINVAL or ENOMEM.
-  int push(const ibv_recv_wr& wr);
-  bool pop(Receive* out);
-  uint32_t size();
+  int push(const ibv_recv_wr& wr) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool pop(Receive* out) ABSL_LOCKS_EXCLUDED(mutex_);
+  uint32_t size() ABSL_LOCKS_EXCLUDED(mutex_);
   uint32_t max_wr() const { return max_wr_; }
   uint32_t max_sge() const { return max_sge_; }
 
@@ -30,10 +30,10 @@ class ReceiveQueue {
   };
   const uint32_t max_wr_;
   const uint32_t max_sge_;
-  std::mutex mutex_;
-  std::unique_ptr<Entry[]> ring_;
-  std::unique_ptr<ibv_sge[]> sges_;
-  uint64_t head_ = 0, tail_ = 0;
+  Mutex mutex_;
+  const std::unique_ptr<Entry[]> ring_ ABSL_GUARDED_BY(mutex_);
+  const std::unique_ptr<ibv_sge[]> sges_ ABSL_GUARDED_BY(mutex_);
+  uint64_t head_ ABSL_GUARDED_BY(mutex_) = 0, tail_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // Shared receive queue.
@@ -46,11 +46,11 @@ class Srq {
   Context* context() const { return context_; }
   ReceiveQueue& queue() { return queue_; }
 
-  int post(ibv_recv_wr* wr, ibv_recv_wr** bad);
-  bool take(Receive* out, Qp* who);  // false: `who` goes on when there is one
-  void forget(Qp* who);
-  int modify(const ibv_srq_attr& attr, int mask);
-  ibv_srq_attr query();
+  int post(ibv_recv_wr* wr, ibv_recv_wr** bad) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool take(Receive* out, Qp* who) ABSL_LOCKS_EXCLUDED(mutex_);  // false: `who` goes on when there is one
+  void forget(Qp* who) ABSL_LOCKS_EXCLUDED(mutex_);
+  int modify(const ibv_srq_attr& attr, int mask) ABSL_LOCKS_EXCLUDED(mutex_);
+  ibv_srq_attr query() ABSL_LOCKS_EXCLUDED(mutex_);
 
   EventCount async_events;
   std::atomic<int> users{0};
@@ -62,9 +62,9 @@ class Srq {
   };
   Context* const context_;
   ReceiveQueue queue_;
-  std::mutex mutex_;
-  uint32_t limit_ = 0;
-  std::vector<Qp*> waiting_;
+  Mutex mutex_;
+  uint32_t limit_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<Qp*> waiting_ ABSL_GUARDED_BY(mutex_);
   Handle handle_;
 };
 

@@ -9,6 +9,14 @@
 
 namespace mrc::shim {
 
+namespace {
+
+bool is_arrival(const ibv_wc& wc) {
+  return (wc.opcode & IBV_WC_RECV) != 0 || wc.opcode == MRC_SOFT_WC_MAILBOX;
+}
+
+}  // namespace
+
 uint64_t Context::now() {
   timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -17,19 +25,19 @@ uint64_t Context::now() {
 
 void Context::defer(Qp* qp) {
   {
-    std::lock_guard lock(deferred_mutex_);
+    const MutexLock lock(deferred_mutex_);
     if (qp->deferred) return;
     qp->deferred = true;
     deferred_.push_back(qp);
   }
-  if (progress_ != nullptr) progress_->wake_if_asleep();
+  if (ProgressThread* const progress = waker_.load()) progress->wake_if_asleep();
 }
 
 // What the last batch left to do. Confirmations wait until here, so that one serves for many messages, and leave at the
 // latest when the application has looked at its completions and comes back for more.
 bool Context::serve_deferred() {
   {
-    std::lock_guard lock(deferred_mutex_);
+    const MutexLock lock(deferred_mutex_);
     if (deferred_.empty()) return false;
     serving_.swap(deferred_);
     for (Qp* qp : serving_) qp->deferred = false;
@@ -39,37 +47,45 @@ bool Context::serve_deferred() {
   return true;
 }
 
+Qp* Context::owner_of(const ibv_wc& wc) const {
+  const auto id = static_cast<size_t>(wc.wr_id >> 32);
+  return id < qps_.size() ? qps_[id] : nullptr;
+}
+
+// Completions of one kind. Those in a row that belong to one queue pair are served under one hold of its lock.
+void Context::dispatch(const ibv_wc* wcs, int n, bool arrivals) {
+  for (int i = 0; i < n;) {
+    Qp* const qp = owner_of(wcs[i]);
+    if (is_arrival(wcs[i]) != arrivals || qp == nullptr) {
+      ++i;
+      continue;
+    }
+    qp->begin();
+    for (; i < n; ++i) {
+      if (is_arrival(wcs[i]) != arrivals) continue;
+      if (owner_of(wcs[i]) != qp) break;
+      qp->dispatch(wcs[i]);
+    }
+    qp->end();
+  }
+}
+
 bool Context::pump(bool wait) {
   constexpr int kBatch = 32;
   constexpr int kRounds = 4;
-  std::unique_lock lock(pump_mutex_, std::defer_lock);
   if (wait) {
-    lock.lock();
-  } else if (!lock.try_lock()) {
+    pump_mutex_.lock();
+  } else if (!pump_mutex_.try_lock()) {
     return false;
   }
+  const MutexLock lock(pump_mutex_, std::adopt_lock);
   bool any = serve_deferred();
   ibv_wc wcs[kBatch];
   for (int round = 0; round < kRounds; ++round) {
     const int n = api_.mrc_poll_cq(pump_cq_, kBatch, wcs);
     // Ends of own requests first: an answer and the acknowledgement of what it answers come together, and in this order
     // no answer waits. Each kind by itself stays in order.
-    for (const bool arrivals : {false, true}) {
-      Qp* current = nullptr;
-      for (int i = 0; i < n; ++i) {
-        const bool arrival = (wcs[i].opcode & IBV_WC_RECV) != 0 || wcs[i].opcode == MRC_SOFT_WC_MAILBOX;
-        if (arrival != arrivals) continue;
-        const auto id = static_cast<size_t>(wcs[i].wr_id >> 32);
-        Qp* const qp = id < qps_.size() ? qps_[id] : nullptr;
-        if (qp != current) {
-          if (current != nullptr) current->end();
-          if (qp != nullptr) qp->begin();
-          current = qp;
-        }
-        if (qp != nullptr) qp->dispatch(wcs[i]);
-      }
-      if (current != nullptr) current->end();
-    }
+    for (const bool arrivals : {false, true}) dispatch(wcs, n, arrivals);
     any |= n > 0;
     if (n < kBatch) break;
   }
@@ -89,7 +105,7 @@ void Context::resume(std::vector<Qp*>* waiting) {
 }
 
 uint64_t Context::deadline() {
-  std::lock_guard lock(pump_mutex_);
+  const MutexLock lock(pump_mutex_);
   uint64_t earliest = UINT64_MAX;
   if (timers_.load(std::memory_order_relaxed) == 0) return earliest;
   for (Qp* qp : qps_)
@@ -98,7 +114,7 @@ uint64_t Context::deadline() {
 }
 
 bool Context::settled() {
-  std::lock_guard lock(pump_mutex_);
+  const MutexLock lock(pump_mutex_);
   return std::all_of(qps_.begin(), qps_.end(), [](Qp* qp) { return qp == nullptr || qp->settled(); });
 }
 

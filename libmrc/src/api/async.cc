@@ -41,7 +41,7 @@ AsyncQueue::~AsyncQueue() {
 }
 
 void AsyncQueue::raise(const mrc_async_event& event) noexcept {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const void* element = element_of(event);
   if (element == nullptr && queue_.size() >= kMaxQueued) return;
   try {
@@ -61,7 +61,7 @@ void AsyncQueue::take_tokens() {
 }
 
 bool AsyncQueue::pop(mrc_async_event* event) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (queue_.empty()) return false;
   *event = queue_.front();
   queue_.pop_front();
@@ -83,7 +83,7 @@ int AsyncQueue::get(mrc_async_event* event) {
 void AsyncQueue::ack(const mrc_async_event& event) {
   const void* element = element_of(event);
   if (element == nullptr) return;
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   auto it = unacked_.find(element);
   if (it == unacked_.end() || it->second == 0) return;
   --it->second;
@@ -92,7 +92,7 @@ void AsyncQueue::ack(const mrc_async_event& event) {
 
 // [API-ASY-2]
 void AsyncQueue::forget(const void* element) {
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   auto it = unacked_.find(element);
   if (it == unacked_.end()) return;
   const size_t before = queue_.size();
@@ -101,10 +101,7 @@ void AsyncQueue::forget(const void* element) {
       queue_.end());
   for (size_t i = queue_.size(); i < before; ++i) take_tokens();
   // Looked up again each time: other elements come and go while this one waits.
-  acked_.wait(lock, [&] {
-    it = unacked_.find(element);
-    return it == unacked_.end() || it->second == 0;
-  });
+  while ((it = unacked_.find(element)) != unacked_.end() && it->second != 0) acked_.wait(mutex_);
   unacked_.erase(element);
 }
 

@@ -2,13 +2,12 @@
 // application still has to acknowledge. All of it under one mutex, which is taken after the device's and any CQ's.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
-#include <mutex>
 #include <unordered_map>
 
 #include "api/public.h"
+#include "mutex.h"
 
 namespace mrc::api {
 
@@ -20,21 +19,21 @@ class AsyncQueue {
   ~AsyncQueue();
 
   // Never fails: an event that finds no memory, or a port event beyond kMaxQueued, is dropped.
-  void raise(const mrc_async_event& event) noexcept;
-  int get(mrc_async_event* event);  // 0, or an errno value
-  void ack(const mrc_async_event& event);
+  void raise(const mrc_async_event& event) noexcept ABSL_LOCKS_EXCLUDED(mutex_);
+  int get(mrc_async_event* event) ABSL_LOCKS_EXCLUDED(mutex_);  // 0, or an errno value
+  void ack(const mrc_async_event& event) ABSL_LOCKS_EXCLUDED(mutex_);
   // Drops the waiting events of a CQ or QP, then waits until those handed out are acknowledged.
-  void forget(const void* element);
+  void forget(const void* element) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   static constexpr size_t kMaxQueued = 4096;
-  bool pop(mrc_async_event* event);
+  bool pop(mrc_async_event* event) ABSL_LOCKS_EXCLUDED(mutex_);
   void take_tokens();
 
-  std::mutex mutex_;
-  std::condition_variable acked_;
-  std::deque<mrc_async_event> queue_;
-  std::unordered_map<const void*, unsigned> unacked_;
+  Mutex mutex_;
+  CondVar acked_;
+  std::deque<mrc_async_event> queue_ ABSL_GUARDED_BY(mutex_);
+  std::unordered_map<const void*, unsigned> unacked_ ABSL_GUARDED_BY(mutex_);
   int fd_ = -1;
   int shared_fd_ = -1;
 };

@@ -24,17 +24,17 @@ mrc_comp_channel::~mrc_comp_channel() {
 }
 
 void mrc_comp_channel::change_users(int by) {
-  std::lock_guard lock(mutex_);
+  const mrc::MutexLock lock(mutex_);
   users_ += by;
 }
 
 bool mrc_comp_channel::in_use() {
-  std::lock_guard lock(mutex_);
+  const mrc::MutexLock lock(mutex_);
   return users_ > 0;
 }
 
 void mrc_comp_channel::raise(mrc_cq* cq) {
-  std::lock_guard lock(mutex_);
+  const mrc::MutexLock lock(mutex_);
   mrc::api::EventState& e = cq->events;
   if (e.waiting++ == 0) {
     e.next = nullptr;
@@ -45,7 +45,7 @@ void mrc_comp_channel::raise(mrc_cq* cq) {
 }
 
 bool mrc_comp_channel::pop(mrc_cq** cq) {
-  std::lock_guard lock(mutex_);
+  const mrc::MutexLock lock(mutex_);
   if (head_ == nullptr) return false;
   mrc::api::take_event_token(fd_);
   *cq = head_;
@@ -69,14 +69,14 @@ int mrc_comp_channel::get(mrc_cq** cq) {
 }
 
 void mrc_comp_channel::ack(mrc_cq* cq, unsigned int n) {
-  std::lock_guard lock(mutex_);
+  const mrc::MutexLock lock(mutex_);
   cq->events.acked += n;
   acked_.notify_all();
 }
 
 // [API-CQ-4]
 void mrc_comp_channel::forget(mrc_cq* cq) {
-  std::unique_lock lock(mutex_);
+  const mrc::MutexLock lock(mutex_);
   mrc::api::EventState& e = cq->events;
   if (e.waiting > 0) {
     mrc_cq** link = &head_;
@@ -89,7 +89,7 @@ void mrc_comp_channel::forget(mrc_cq* cq) {
     if (tail_ == cq) tail_ = previous;
     for (; e.waiting > 0; --e.waiting) mrc::api::take_event_token(fd_);
   }
-  acked_.wait(lock, [&] { return e.acked >= e.handed_out; });
+  while (e.acked < e.handed_out) acked_.wait(mutex_);
 }
 
 extern "C" {

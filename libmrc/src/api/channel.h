@@ -6,10 +6,8 @@
 // Lock order: device, then CQ, then channel.
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
-
 #include "api/public.h"
+#include "mutex.h"
 
 struct mrc_comp_channel {
  public:
@@ -22,22 +20,24 @@ struct mrc_comp_channel {
 
   void attach() { change_users(1); }
   void detach() { change_users(-1); }
-  bool in_use();
+  bool in_use() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  void raise(mrc_cq* cq);  // one more event of this CQ; any thread, device and CQ locks may be held
-  int get(mrc_cq** cq);    // 0, or an errno value; blocks unless the descriptor is O_NONBLOCK
-  void ack(mrc_cq* cq, unsigned int n);
-  void forget(mrc_cq* cq);  // drops waiting events, then waits until those handed out are acknowledged
+  void raise(mrc_cq* cq)
+      ABSL_LOCKS_EXCLUDED(mutex_);  // one more event of this CQ; any thread, device and CQ locks may be held
+  int get(mrc_cq** cq) ABSL_LOCKS_EXCLUDED(mutex_);  // 0, or an errno value; blocks unless the descriptor is O_NONBLOCK
+  void ack(mrc_cq* cq, unsigned int n) ABSL_LOCKS_EXCLUDED(mutex_);
+  void forget(mrc_cq* cq)
+      ABSL_LOCKS_EXCLUDED(mutex_);  // drops waiting events, then waits until those handed out are acknowledged
 
  private:
-  void change_users(int by);
-  bool pop(mrc_cq** cq);
+  void change_users(int by) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool pop(mrc_cq** cq) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  std::mutex mutex_;
-  std::condition_variable acked_;
+  mrc::Mutex mutex_;
+  mrc::CondVar acked_;
   mrc_context* context_ = nullptr;
-  mrc_cq* head_ = nullptr;  // CQs with waiting events, linked by EventState::next
-  mrc_cq* tail_ = nullptr;
-  int users_ = 0;
+  mrc_cq* head_ ABSL_GUARDED_BY(mutex_) = nullptr;  // CQs with waiting events, linked by EventState::next
+  mrc_cq* tail_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  int users_ ABSL_GUARDED_BY(mutex_) = 0;
   int fd_ = -1;
 };

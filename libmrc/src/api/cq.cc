@@ -38,7 +38,7 @@ mrc_cq::~mrc_cq() {
 
 // [API-CQ-2] [API-CQ-3]
 bool mrc_cq::push(const ibv_wc& wc, mrc_qp* owner, uint32_t slots, bool solicited) {
-  std::lock_guard lock(mutex_);
+  const mrc::MutexLock lock(mutex_);
   if (tail_ - head_ > mask_) return false;
   ring_[tail_ & mask_] = {wc, owner, slots};
   ++tail_;
@@ -54,7 +54,7 @@ bool mrc_cq::push(const ibv_wc& wc, mrc_qp* owner, uint32_t slots, bool solicite
 
 // [MRC-EVT-3]
 void mrc_cq::notify() {
-  std::lock_guard lock(mutex_);
+  const mrc::MutexLock lock(mutex_);
   if (arm_.load(std::memory_order_relaxed) == Arm::kNot) return;
   arm_.store(Arm::kNot, std::memory_order_relaxed);
   context_->count_armed(-1);
@@ -63,7 +63,7 @@ void mrc_cq::notify() {
 
 int mrc_cq::take(int max, ibv_wc* out) {
   if (empty()) return 0;
-  std::lock_guard lock(mutex_);
+  const mrc::MutexLock lock(mutex_);
   int n = 0;
   while (n < max && head_ != tail_) {
     Entry& e = ring_[head_ & mask_];
@@ -78,7 +78,7 @@ int mrc_cq::take(int max, ibv_wc* out) {
 int mrc_cq::resize(int cqe) {
   const uint32_t mask = ring_mask(cqe);
   std::unique_ptr<Entry[]> ring(new Entry[mask + 1]);
-  std::lock_guard lock(mutex_);
+  const mrc::MutexLock lock(mutex_);
   if (tail_ - head_ > mask + 1) return EINVAL;
   for (uint64_t i = head_; i != tail_; ++i) ring[i & mask] = ring_[i & mask_];
   ring_ = std::move(ring);
@@ -88,7 +88,7 @@ int mrc_cq::resize(int cqe) {
 
 // [API-CQ-5]
 void mrc_cq::purge(const mrc_qp* owner) {
-  std::lock_guard lock(mutex_);
+  const mrc::MutexLock lock(mutex_);
   uint64_t kept = head_;
   for (uint64_t i = head_; i != tail_; ++i)
     if (ring_[i & mask_].owner != owner) ring_[kept++ & mask_] = ring_[i & mask_];
@@ -98,7 +98,7 @@ void mrc_cq::purge(const mrc_qp* owner) {
 
 // [API-CQ-3]
 void mrc_cq::arm(bool solicited_only) {
-  std::lock_guard lock(mutex_);
+  const mrc::MutexLock lock(mutex_);
   const Arm before = arm_.load(std::memory_order_relaxed);
   // A request for any completion is not weakened by a later one for solicited completions.
   if (before != Arm::kAny) arm_.store(solicited_only ? Arm::kSolicited : Arm::kAny, std::memory_order_relaxed);

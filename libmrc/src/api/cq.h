@@ -7,10 +7,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 
 #include "api/ev_events.h"
 #include "api/public.h"
+#include "mutex.h"
 
 namespace mrc::api {
 
@@ -35,17 +35,17 @@ struct mrc_cq {
   mrc_comp_channel* channel() const { return channel_; }
 
   // False when the ring is full: the completion is lost, and the caller puts the QP in error.
-  bool push(const ibv_wc& wc, mrc_qp* owner, uint32_t slots, bool solicited);
-  int take(int max, ibv_wc* out);
+  bool push(const ibv_wc& wc, mrc_qp* owner, uint32_t slots, bool solicited) ABSL_LOCKS_EXCLUDED(mutex_);
+  int take(int max, ibv_wc* out) ABSL_LOCKS_EXCLUDED(mutex_);
   // 0, or an errno value. Throws std::bad_alloc.
-  int resize(int cqe);
+  int resize(int cqe) ABSL_LOCKS_EXCLUDED(mutex_);
   // Takes out what belongs to a QP that is being reset or destroyed.
-  void purge(const mrc_qp* owner);
-  void arm(bool solicited_only);
+  void purge(const mrc_qp* owner) ABSL_LOCKS_EXCLUDED(mutex_);
+  void arm(bool solicited_only) ABSL_LOCKS_EXCLUDED(mutex_);
   bool armed() const { return arm_.load(std::memory_order_relaxed) != Arm::kNot; }
   bool empty() const { return count_.load(std::memory_order_acquire) == 0; }
   // Raises the event that an armed queue waits for; any thread.
-  void notify();
+  void notify() ABSL_LOCKS_EXCLUDED(mutex_);
   // True the first time only: the queue is overrun.
   bool mark_overrun() { return !overrun_.exchange(true); }
 
@@ -65,11 +65,11 @@ struct mrc_cq {
   mrc_context* const context_;
   void* const cq_context_;
   mrc_comp_channel* const channel_;
-  std::mutex mutex_;
-  uint32_t mask_;
-  std::unique_ptr<Entry[]> ring_;
-  uint64_t head_ = 0;
-  uint64_t tail_ = 0;
+  mrc::Mutex mutex_;
+  uint32_t mask_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<Entry[]> ring_ ABSL_GUARDED_BY(mutex_);
+  uint64_t head_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t tail_ ABSL_GUARDED_BY(mutex_) = 0;
   std::atomic<uint32_t> count_{0};   // written under the mutex; read without it to skip an empty queue
   std::atomic<Arm> arm_{Arm::kNot};  // written under the mutex
   std::atomic<bool> overrun_{false};

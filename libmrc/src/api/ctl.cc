@@ -35,7 +35,7 @@ uint32_t widest(uint32_t modes) {
 }
 
 void fill(mrc::device::Device& device, mrc_ctl_device_attr* attr) {
-  std::lock_guard lock(device.mutex());
+  const mrc::device::DeviceLock lock(device.mutex());
   const mrc::ctl::ProfileStore& profiles = device.profiles().store();
   const mrc::ctl::Limits& limits = profiles.limits();
   std::memset(attr, 0, sizeof *attr);

@@ -45,8 +45,8 @@ class EndpointOps::Cleanup {
   Cleanup(EndpointOps* ops, device::Device* device, const Batch* batch, const std::vector<Job>* jobs)
       : ops_(ops), device_(device), batch_(batch), jobs_(jobs) {}
   ~Cleanup() {
-    std::lock_guard device_lock(device_->mutex());
-    std::lock_guard lock(ops_->mutex_);
+    const device::DeviceLock device_lock(device_->mutex());
+    const MutexLock lock(ops_->mutex_);
     std::erase_if(ops_->pending_, [&](const auto& entry) { return entry.second.batch == batch_; });
     for (const Job& job : *jobs_) device_->endpoint().release_peer(job.peer);
   }
@@ -105,7 +105,7 @@ bool EndpointOps::start(device::Device& device, const Job& job, Duration timeout
 }
 
 bool EndpointOps::outstanding(const Batch& batch) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return batch.outstanding > 0;
 }
 
@@ -118,7 +118,7 @@ int EndpointOps::run(device::Device& device, uint8_t traffic_class, mrc_ctl_ep_o
   {
     const Cleanup cleanup(this, &device, &batch, &jobs);
     {
-      std::lock_guard device_lock(device.mutex());
+      const device::DeviceLock device_lock(device.mutex());
       for (int i = 0; i < n && error == 0; ++i) {
         Job job{};
         error = prepare(device, type, req[i], &job);
@@ -129,8 +129,8 @@ int EndpointOps::run(device::Device& device, uint8_t traffic_class, mrc_ctl_ep_o
     size_t started = 0;
     while (error == 0) {
       if (started < jobs.size()) {
-        std::lock_guard device_lock(device.mutex());
-        std::lock_guard lock(mutex_);
+        const device::DeviceLock device_lock(device.mutex());
+        const MutexLock lock(mutex_);
         while (error == 0 && started < jobs.size() && device.endpoint().control_waiting() < kAtOnce) {
           if (start(device, jobs[started], deadline - device.now(), &batch))
             ++started;
@@ -150,7 +150,7 @@ int EndpointOps::run(device::Device& device, uint8_t traffic_class, mrc_ctl_ep_o
 }
 
 void EndpointOps::on_response(uint16_t id, uint8_t plane, Duration rtt) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   auto it = pending_.find(id);
   if (it == pending_.end()) return;
   Batch& batch = *it->second.batch;

@@ -3,12 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <unordered_map>
 #include <vector>
 
 #include "api/public.h"
 #include "device/device.h"
+#include "mutex.h"
 
 namespace mrc::api {
 
@@ -17,10 +17,11 @@ class EndpointOps {
   // Sends few at a time, so that round trips count from when a probe leaves, and makes the device progress until every
   // request is answered or the time is over. 0, or an errno value; the answers that came are in `rsp` in either case.
   int run(device::Device& device, uint8_t traffic_class, mrc_ctl_ep_op_type type, const mrc_ctl_ep_req* req, int n,
-          Duration timeout, mrc_ctl_ep_rsp* rsp, int* n_rsp);
+          Duration timeout, mrc_ctl_ep_rsp* rsp, int* n_rsp) ABSL_LOCKS_EXCLUDED(device::device_lock, mutex_);
 
   // From the device, with its lock held: an answer, or an infinite rtt for none.
-  void on_response(uint16_t id, uint8_t plane, Duration rtt);
+  void on_response(uint16_t id, uint8_t plane, Duration rtt) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device::device_lock)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Batch {
@@ -42,13 +43,15 @@ class EndpointOps {
     Batch* batch;
     uint16_t req_id;
   };
-  static int prepare(device::Device& device, mrc_ctl_ep_op_type type, const mrc_ctl_ep_req& req, Job* job);
-  bool start(device::Device& device, const Job& job, Duration timeout, Batch* batch);
-  bool outstanding(const Batch& batch);
+  static int prepare(device::Device& device, mrc_ctl_ep_op_type type, const mrc_ctl_ep_req& req, Job* job)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(device::device_lock);
+  bool start(device::Device& device, const Job& job, Duration timeout, Batch* batch)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(device::device_lock, mutex_);
+  bool outstanding(const Batch& batch) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  std::mutex mutex_;  // guards all below and the batches; taken after the device's lock
-  std::unordered_map<uint16_t, Pending> pending_;
-  uint16_t next_id_ = 0;  // the engine uses the upper half for its own
+  Mutex mutex_;  // guards the batches, too; taken after the device's lock
+  std::unordered_map<uint16_t, Pending> pending_ ABSL_GUARDED_BY(mutex_);
+  uint16_t next_id_ ABSL_GUARDED_BY(mutex_) = 0;  // the engine uses the upper half for its own
 };
 
 }  // namespace mrc::api

@@ -24,7 +24,7 @@ constexpr uint32_t kMostDrops = 1;
 // [MRC-EVT-1]
 bool EvEvents::push(const ctl::EvChange& change, uint64_t losses) noexcept {
   try {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     Key key;
     key.first = change.profile_id;
     std::memcpy(key.second.data(), &change.ev, key.second.size());
@@ -50,7 +50,7 @@ bool EvEvents::push(const ctl::EvChange& change, uint64_t losses) noexcept {
 }
 
 int EvEvents::take(int max, void* out, size_t stride, bool with_state) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const size_t bytes = with_state ? sizeof(mrc_ctl_ev_event) : offsetof(mrc_ctl_ev_event, state);
   int n = 0;
   while (n < max && !order_.empty()) {
@@ -65,7 +65,7 @@ int EvEvents::take(int max, void* out, size_t stride, bool with_state) {
 }
 
 bool EvEvents::empty() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return order_.empty();
 }
 

@@ -58,7 +58,7 @@ int mrc_destroy_qp_hint(mrc_qp_hint* qp_hint) {
 
 int mrc_query_qp_hint(mrc_qp_hint* qp_hint, mrc_qp_hint_attr* qp_hint_attr, int qp_hint_attr_mask) {
   if (qp_hint == nullptr || qp_hint_attr == nullptr || (qp_hint_attr_mask & ~kKnownMask) != 0) return minus_one(EINVAL);
-  std::lock_guard lock(qp_hint->mutex);
+  const mrc::MutexLock lock(qp_hint->mutex);
   copy(qp_hint_attr, qp_hint->attr, qp_hint_attr_mask);
   return 0;
 }
@@ -67,7 +67,7 @@ int mrc_modify_qp_hint(mrc_qp_hint* qp_hint, mrc_qp_hint_attr* qp_hint_attr, int
   if (qp_hint == nullptr || qp_hint_attr == nullptr || (qp_hint_attr_mask & ~kKnownMask) != 0 ||
       !numbers_valid(*qp_hint_attr, qp_hint_attr_mask))
     return minus_one(EINVAL);
-  std::lock_guard lock(qp_hint->mutex);
+  const mrc::MutexLock lock(qp_hint->mutex);
   copy(&qp_hint->attr, *qp_hint_attr, qp_hint_attr_mask);
   return 0;
 }

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
 
 #include "api/public.h"
+#include "mutex.h"
 
 struct mrc_qp_hint {
   mrc_qp_hint(mrc_context* owner, const mrc_qp_hint_attr& given) : context(owner), attr(given) {}
@@ -13,6 +13,6 @@ struct mrc_qp_hint {
   // Compared, never followed: some programs destroy their hints after the context (spec/clients.md rule 18).
   mrc_context* const context;
   std::atomic<int> users{0};  // QPs that were given it
-  std::mutex mutex;           // guards attr
-  mrc_qp_hint_attr attr;
+  mrc::Mutex mutex;
+  mrc_qp_hint_attr attr ABSL_GUARDED_BY(mutex);
 };

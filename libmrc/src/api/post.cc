@@ -71,7 +71,7 @@ int mrc_post_send(mrc_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
   mrc::device::Device& device = qp->device();
   int error = 0;
   {
-    std::lock_guard lock(device.mutex());
+    const mrc::device::DeviceLock lock(device.mutex());
     const mrc::Instant now = device.now();
     for (; wr != nullptr; wr = wr->next) {
       mrc::core::SendWr send;
@@ -96,7 +96,7 @@ int mrc_post_recv(mrc_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
   mrc::device::Device& device = qp->device();
   int error = 0;
   {
-    std::lock_guard lock(device.mutex());
+    const mrc::device::DeviceLock lock(device.mutex());
     const mrc::Instant now = device.now();
     for (; wr != nullptr; wr = wr->next) {
       // SGEs are not used for a write with immediate, but one that is there must be one the QP was made for.

@@ -29,7 +29,7 @@ int on_device(mrc_context* context, Attr* attr, const Call& body) {
 template <typename Attr, typename Call>
 int query(mrc_context* context, Attr* attr, const Call& body) {
   return on_device(context, attr, [&](Device& device) {
-    std::lock_guard lock(device.mutex());
+    const mrc::device::DeviceLock lock(device.mutex());
     return body(device.profiles());
   });
 }

@@ -125,7 +125,7 @@ void mrc_qp::purge_completions() {
 
 int mrc_qp::start() {
   mrc::device::Device& dev = device();
-  std::lock_guard lock(dev.mutex());
+  const mrc::device::DeviceLock lock(dev.mutex());
   qpn_ = dev.allocate_qpn_locked();
   if (qpn_ == 0) return ENOMEM;
   mrc::core::QpInit init;
@@ -144,7 +144,7 @@ int mrc_qp::start() {
 // engine answers for the destroyed QP for a while. [API-QP-8]
 void mrc_qp::stop() {
   mrc::device::Device& dev = device();
-  std::lock_guard lock(dev.mutex());
+  const mrc::device::DeviceLock lock(dev.mutex());
   dev.endpoint().flush_acks(engine_);
   for (int i = 0; i < kFlushRounds && dev.endpoint().qp_busy(engine_); ++i) dev.transmit_locked();
   dev.endpoint().destroy_qp(engine_);
@@ -193,7 +193,7 @@ void mrc_qp::on_event(AsyncEvent e) {
 
 int mrc_qp::set_mailbox(void* addr, size_t length, uint64_t wr_id) {
   mrc::device::Device& dev = device();
-  std::lock_guard lock(dev.mutex());
+  const mrc::device::DeviceLock lock(dev.mutex());
   const mrc::core::QpState state = dev.endpoint().qp_state(engine_);
   if (state != mrc::core::QpState::kReset && state != mrc::core::QpState::kInit) return EINVAL;
   dev.endpoint().set_mailbox(engine_, {static_cast<uint8_t*>(addr), length, wr_id, addr != nullptr});

@@ -17,7 +17,7 @@ int mrc_qp::modify(const ibv_qp_attr* verbs, int verbs_mask, const mrc_qp_attr* 
   if ((mask & MRC_QP_HINT) != 0 && attr != nullptr && attr->qp_hint != nullptr && attr->qp_hint->context != context_)
     return EINVAL;
   mrc::device::Device& dev = device();
-  std::lock_guard lock(dev.mutex());
+  const mrc::device::DeviceLock lock(dev.mutex());
   const QpState from = dev.endpoint().qp_state(engine_);
   mrc::api::QpSettings next;
   QpState to;
@@ -82,7 +82,7 @@ int mrc_qp::modify(const ibv_qp_attr* verbs, int verbs_mask, const mrc_qp_attr* 
 // [API-QP-6]
 void mrc_qp::query(ibv_qp_attr* verbs, mrc_qp_attr* attr, int mrc_mask, mrc_qp_init_attr* init) {
   mrc::device::Device& dev = device();
-  std::lock_guard lock(dev.mutex());
+  const mrc::device::DeviceLock lock(dev.mutex());
   if (verbs != nullptr) {
     // Verbs providers fill all they know, whatever the mask says, and programs rely on it.
     *verbs = settings_.verbs;

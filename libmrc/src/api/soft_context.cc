@@ -19,8 +19,8 @@ namespace mrc::api {
 namespace {
 
 // Every open context of the process, and the handles of each.
-std::mutex open_mutex;
-std::unordered_map<const ibv_context*, SoftContext*>& open_contexts() {
+Mutex open_mutex;
+std::unordered_map<const ibv_context*, SoftContext*>& open_contexts() ABSL_EXCLUSIVE_LOCKS_REQUIRED(open_mutex) {
   // Never destroyed: programs close their devices from destructors that run at exit.
   static auto* contexts = new std::unordered_map<const ibv_context*, SoftContext*>;
   return *contexts;
@@ -65,7 +65,7 @@ SoftContext::~SoftContext() {
 
 // [API-DEV-1]
 SoftContext* SoftContext::of(const ibv_context* context) {
-  std::lock_guard lock(open_mutex);
+  const MutexLock lock(open_mutex);
   auto it = open_contexts().find(context);
   return it == open_contexts().end() ? nullptr : it->second;
 }
@@ -79,7 +79,7 @@ SoftContext* SoftContext::open(ibv_device* device) {
   OwnedFd async_fd(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
   if (async_fd.get() < 0) return nullptr;
   std::unique_ptr<SoftContext> made(new SoftContext(std::move(started), device, std::move(async_fd)));
-  std::lock_guard lock(open_mutex);
+  const MutexLock lock(open_mutex);
   open_contexts()[made->verbs()] = made.get();
   return made.release();
 }
@@ -89,7 +89,7 @@ int SoftContext::close(ibv_context* context) {
   if (soft == nullptr || soft->verbs() != context) return EINVAL;
   if (soft->children_.load() > 0) return EBUSY;
   {
-    std::lock_guard lock(open_mutex);
+    const MutexLock lock(open_mutex);
     if (open_contexts().erase(context) == 0) return EINVAL;
   }
   delete soft;
@@ -98,7 +98,7 @@ int SoftContext::close(ibv_context* context) {
 
 // [API-HND-1]
 int SoftContext::add_handle(const ibv_context* context, const ibv_context* handle) {
-  std::lock_guard lock(open_mutex);
+  const MutexLock lock(open_mutex);
   auto it = open_contexts().find(context);
   if (handle == nullptr || it == open_contexts().end()) return EINVAL;
   SoftContext* const soft = it->second;
@@ -108,7 +108,7 @@ int SoftContext::add_handle(const ibv_context* context, const ibv_context* handl
 }
 
 int SoftContext::remove_handle(const ibv_context* handle) {
-  std::lock_guard lock(open_mutex);
+  const MutexLock lock(open_mutex);
   auto it = open_contexts().find(handle);
   if (it == open_contexts().end() || it->second->verbs() == handle) return EINVAL;
   if (it->second->made_from(handle)) return EBUSY;
@@ -118,36 +118,36 @@ int SoftContext::remove_handle(const ibv_context* handle) {
 }
 
 bool SoftContext::made_from(const ibv_context* handle) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::any_of(contexts_.begin(), contexts_.end(),
                      [&](const mrc_context* context) { return context->made_from() == handle; });
 }
 
 // [API-DEV-4]
 bool SoftContext::plane_enabled(uint8_t port) {
-  std::lock_guard lock(device_->mutex());
+  const device::DeviceLock lock(device_->mutex());
   return device_->plane_enabled_locked(static_cast<uint8_t>(port - 1));
 }
 
 bool SoftContext::plane_works(uint8_t port) {
-  std::lock_guard lock(device_->mutex());
+  const device::DeviceLock lock(device_->mutex());
   return device_->endpoint().plane_up(static_cast<uint8_t>(port - 1));
 }
 
 void SoftContext::enable_plane(uint8_t port, bool enabled) {
-  std::lock_guard lock(device_->mutex());
+  const device::DeviceLock lock(device_->mutex());
   device_->enable_plane_locked(static_cast<uint8_t>(port - 1), enabled);
   device_->transmit_locked();
 }
 
 void SoftContext::add(mrc_context* context) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   contexts_.push_back(context);
   add_child();
 }
 
 void SoftContext::remove(mrc_context* context) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   auto found = std::find(contexts_.begin(), contexts_.end(), context);
   if (found == contexts_.end()) return;
   contexts_.erase(found);
@@ -158,22 +158,22 @@ void SoftContext::on_port_event(uint8_t plane, core::AsyncEvent event) {
   mrc_async_event out{};
   out.element.port_num = plane + 1;
   out.event_type = event == core::AsyncEvent::kPortUp ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR;
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (mrc_context* context : contexts_) context->async.raise(out);
 }
 
 void SoftContext::add_ev_cq(mrc_cq* cq) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ev_cqs_.push_back(cq);
 }
 
 void SoftContext::remove_ev_cq(mrc_cq* cq) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ev_cqs_.erase(std::remove(ev_cqs_.begin(), ev_cqs_.end(), cq), ev_cqs_.end());
 }
 
 void SoftContext::on_ev_change(const ctl::EvChange& change, uint64_t losses) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (mrc_cq* cq : ev_cqs_)
     if (cq->ev_events->push(change, losses)) cq->notify();
 }

@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "api/endpoint_ops.h"
@@ -14,6 +13,7 @@
 #include "api/public.h"
 #include "api/qp_attr.h"
 #include "device/device.h"
+#include "mutex.h"
 
 namespace mrc::api {
 
@@ -35,40 +35,43 @@ class SoftContext final : public device::DeviceObserver {
   const ModifyLimits& limits() const { return limits_; }
 
   // Planes by port number, 1-based and valid.
-  bool plane_enabled(uint8_t port);  // by administration
-  bool plane_works(uint8_t port);    // and has a link
-  void enable_plane(uint8_t port, bool enabled);
+  bool plane_enabled(uint8_t port) ABSL_LOCKS_EXCLUDED(device::device_lock);  // by administration
+  bool plane_works(uint8_t port) ABSL_LOCKS_EXCLUDED(device::device_lock);    // and has a link
+  void enable_plane(uint8_t port, bool enabled) ABSL_LOCKS_EXCLUDED(device::device_lock);
 
   // Protection domains, handles and MRC contexts keep the context open.
   void add_child() { children_.fetch_add(1); }
   void remove_child() { children_.fetch_sub(1); }
-  void add(mrc_context* context);
-  void remove(mrc_context* context);
+  void add(mrc_context* context) ABSL_LOCKS_EXCLUDED(mutex_);
+  void remove(mrc_context* context) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // CQs for EV events: told of the changes of all EV profiles of the device.
-  void add_ev_cq(mrc_cq* cq);
-  void remove_ev_cq(mrc_cq* cq);  // not touched any more when this returns
+  void add_ev_cq(mrc_cq* cq) ABSL_LOCKS_EXCLUDED(mutex_);
+  void remove_ev_cq(mrc_cq* cq) ABSL_LOCKS_EXCLUDED(mutex_);  // not touched any more when this returns
 
   // From the device, with its lock held.
-  void on_port_event(uint8_t plane, core::AsyncEvent event) override;
-  void on_endpoint_response(uint16_t id, uint8_t plane, Duration rtt) override {
+  void on_port_event(uint8_t plane, core::AsyncEvent event) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(device::device_lock);
+  void on_endpoint_response(uint16_t id, uint8_t plane, Duration rtt) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(device::device_lock) {
     endpoint_ops.on_response(id, plane, rtt);
   }
-  void on_ev_change(const ctl::EvChange& change, uint64_t losses) override;
+  void on_ev_change(const ctl::EvChange& change, uint64_t losses) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(device::device_lock);
 
   EndpointOps endpoint_ops;
 
  private:
   SoftContext(std::shared_ptr<device::Device> device, ibv_device* verbs_device, OwnedFd async_fd);
-  bool made_from(const ibv_context* handle);  // is there an MRC context made through this handle?
+  bool made_from(const ibv_context* handle)
+      ABSL_LOCKS_EXCLUDED(mutex_);  // is there an MRC context made through this handle?
 
   const std::shared_ptr<device::Device> device_;
   ModifyLimits limits_;
   OwnedFd async_fd_;
   std::atomic<int> children_{0};
-  std::mutex mutex_;  // guards the two lists; taken after the device's lock
-  std::vector<mrc_context*> contexts_;
-  std::vector<mrc_cq*> ev_cqs_;
+  Mutex mutex_;  // taken after the device's lock
+  std::vector<mrc_context*> contexts_ ABSL_GUARDED_BY(mutex_);
+  std::vector<mrc_cq*> ev_cqs_ ABSL_GUARDED_BY(mutex_);
   verbs_context verbs_;
 };
 

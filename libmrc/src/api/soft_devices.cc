@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <cstring>
 #include <deque>
-#include <mutex>
 #include <string>
 
 #include "api/errors.h"
@@ -20,8 +19,8 @@ struct SoftDevice {
   char behind[1024];
 };
 
-std::mutex list_mutex;
-std::deque<SoftDevice>& devices() {
+Mutex list_mutex;
+std::deque<SoftDevice>& devices() ABSL_EXCLUSIVE_LOCKS_REQUIRED(list_mutex) {
   static auto* all = new std::deque<SoftDevice>;  // never destroyed, see the header
   return *all;
 }
@@ -38,8 +37,8 @@ void name_device(SoftDevice* d, const std::string& name, size_t index) {
   std::snprintf(d->device.ibdev_path, sizeof d->device.ibdev_path, "/sys/class/infiniband/%.200s", name.c_str());
 }
 
-// list_mutex held. False when the configuration is refused.
-bool make_devices() {
+// False when the configuration is refused.
+bool make_devices() ABSL_EXCLUSIVE_LOCKS_REQUIRED(list_mutex) {
   if (!devices().empty()) return true;
   const device::Config* config = device::process_config();
   if (config == nullptr) return false;
@@ -51,7 +50,7 @@ bool make_devices() {
 }  // namespace
 
 bool is_soft_device(const ibv_device* device) {
-  std::lock_guard lock(list_mutex);
+  const MutexLock lock(list_mutex);
   return std::any_of(devices().begin(), devices().end(), [&](const SoftDevice& d) { return &d.device == device; });
 }
 
@@ -64,7 +63,7 @@ extern "C" {
 ibv_device** mrc_soft_get_device_list(int* num_devices) {
   if (num_devices != nullptr) *num_devices = 0;
   return mrc::api::or_enomem<ibv_device**>(nullptr, [&]() -> ibv_device** {
-    std::lock_guard lock(mrc::api::list_mutex);
+    const mrc::MutexLock lock(mrc::api::list_mutex);
     if (!mrc::api::make_devices()) return null_with(EINVAL);
     const size_t n = mrc::api::devices().size();
     auto** list = new ibv_device*[n + 1];

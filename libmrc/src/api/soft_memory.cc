@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 
 #include "api/errors.h"
@@ -32,19 +31,18 @@ struct PdEntry {
   SoftPd* domain;
   int users = 0;  // regions, QPs, and for the domain itself its handles and what is held through them
 };
-std::mutex pd_mutex;
-std::unordered_map<const ibv_pd*, PdEntry>& pds() {
+mrc::Mutex pd_mutex;
+std::unordered_map<const ibv_pd*, PdEntry>& pds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(pd_mutex) {
   // Never destroyed: programs free their objects from destructors that run at exit.
   static auto* all = new std::unordered_map<const ibv_pd*, PdEntry>;
   return *all;
 }
 
-// pd_mutex held.
-PdEntry* find_pd(const ibv_pd* pd) {
+PdEntry* find_pd(const ibv_pd* pd) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pd_mutex) {
   auto it = pds().find(pd);
   return it != pds().end() ? &it->second : nullptr;
 }
-void count_users(const ibv_pd* pd, int by) {
+void count_users(const ibv_pd* pd, int by) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pd_mutex) {
   PdEntry* const entry = find_pd(pd);
   entry->users += by;
   if (&entry->domain->pd != pd) find_pd(&entry->domain->pd)->users += by;
@@ -65,20 +63,20 @@ int check_region(const ibv_pd* pd, const void* addr, size_t length, uint64_t iov
 namespace mrc::api {
 
 SoftPd* SoftPd::of(const ibv_pd* pd) {
-  std::lock_guard lock(pd_mutex);
+  const MutexLock lock(pd_mutex);
   const PdEntry* const entry = find_pd(pd);
   return entry != nullptr ? entry->domain : nullptr;
 }
 
 PdHold hold_pd(const ibv_pd* pd) {
-  std::lock_guard lock(pd_mutex);
+  const MutexLock lock(pd_mutex);
   if (find_pd(pd) == nullptr) return nullptr;
   count_users(pd, 1);
   return PdHold(pd);
 }
 
 void ReleasePd::operator()(const ibv_pd* pd) const {
-  std::lock_guard lock(pd_mutex);
+  const MutexLock lock(pd_mutex);
   count_users(pd, -1);
 }
 
@@ -94,7 +92,7 @@ ibv_pd* mrc_soft_alloc_pd(ibv_context* context) {
     made->pd.context = soft->verbs();
     made->pd.handle = made->id = next_pd_id.fetch_add(1);
     made->soft = soft;
-    std::lock_guard lock(pd_mutex);
+    const mrc::MutexLock lock(pd_mutex);
     pds()[&made->pd] = {made.get()};
     soft->add_child();
     return &made.release()->pd;
@@ -102,7 +100,7 @@ ibv_pd* mrc_soft_alloc_pd(ibv_context* context) {
 }
 
 int mrc_soft_dealloc_pd(ibv_pd* pd) {
-  std::lock_guard lock(pd_mutex);
+  const mrc::MutexLock lock(pd_mutex);
   const PdEntry* const entry = find_pd(pd);
   if (entry == nullptr || &entry->domain->pd != pd) return errno_value(EINVAL);
   if (entry->users > 0) return errno_value(EBUSY);
@@ -116,7 +114,7 @@ int mrc_soft_dealloc_pd(ibv_pd* pd) {
 // [API-HND-1]
 int mrc_soft_add_pd_handle(ibv_pd* pd, ibv_pd* handle) {
   return mrc::api::or_enomem<int>(ENOMEM, [&] {
-    std::lock_guard lock(pd_mutex);
+    const mrc::MutexLock lock(pd_mutex);
     const PdEntry* const entry = find_pd(pd);
     if (handle == nullptr || entry == nullptr) return errno_value(EINVAL);
     SoftPd* const domain = entry->domain;
@@ -127,7 +125,7 @@ int mrc_soft_add_pd_handle(ibv_pd* pd, ibv_pd* handle) {
 }
 
 int mrc_soft_remove_pd_handle(ibv_pd* handle) {
-  std::lock_guard lock(pd_mutex);
+  const mrc::MutexLock lock(pd_mutex);
   const PdEntry* const entry = find_pd(handle);
   if (entry == nullptr || &entry->domain->pd == handle) return errno_value(EINVAL);
   if (entry->users > 0) return errno_value(EBUSY);
@@ -150,7 +148,7 @@ ibv_mr* mrc_soft_reg_mr_iova(ibv_pd* pd, void* addr, size_t length, uint64_t iov
     made->soft = domain->soft;
     mrc::device::Device& device = made->soft->device();
     {
-      std::lock_guard lock(device.mutex());
+      const mrc::device::DeviceLock lock(device.mutex());
       made->mr.lkey = made->mr.rkey = device.endpoint().memory().add(static_cast<uint8_t*>(addr), iova, length,
                                                                      static_cast<uint32_t>(access), domain->id);
     }
@@ -174,7 +172,7 @@ int mrc_soft_dereg_mr(ibv_mr* mr) {
   mrc::device::Device& device = region->soft->device();
   {
     // Under the device's lock no packet is being placed, so the memory is the caller's again when this returns.
-    std::lock_guard lock(device.mutex());
+    const mrc::device::DeviceLock lock(device.mutex());
     device.endpoint().memory().remove(mr->lkey);
   }
   delete region;

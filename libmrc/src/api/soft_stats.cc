@@ -63,7 +63,7 @@ int mrc_soft_describe_params(char* text, size_t size) {
 int mrc_soft_deny_ev(mrc_qp* qp, uint32_t ev, int denied) {
   if (qp == nullptr) return errno_value(EINVAL);
   mrc::device::Device& device = qp->device();
-  std::lock_guard lock(device.mutex());
+  const mrc::device::DeviceLock lock(device.mutex());
   if (qp->peer() == mrc::core::kNoPeer) return errno_value(EINVAL);
   const std::vector<mrc::core::EvEntry>& evs = device.evs();
   auto found = std::find_if(evs.begin(), evs.end(), [&](const mrc::core::EvEntry& e) { return e.value == ev; });
@@ -84,7 +84,7 @@ int mrc_soft_set_receiver_penalty(ibv_context* context, uint8_t penalty, int res
   constexpr uint8_t kMostPenalty = 127;  // seven bits of CC_STATE
   SoftContext* soft = SoftContext::of(context);
   if (soft == nullptr || penalty > kMostPenalty) return errno_value(EINVAL);
-  std::lock_guard lock(soft->device().mutex());
+  const mrc::device::DeviceLock lock(soft->device().mutex());
   soft->device().endpoint().set_receiver_penalty(penalty, restore != 0);
   return 0;
 }

@@ -60,7 +60,7 @@ bool DaemonLink::open(const std::string& socket, LinkListener* listener) {
 
 void DaemonLink::close() {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     flush();
     disconnect();
   }
@@ -93,7 +93,7 @@ bool DaemonLink::connect() {
   event.data.u64 = kSocketTag;
   const std::string hello = listener_->greeting().dump(-1, ' ', false, Json::error_handler_t::replace);
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     fd_ = fd;
     in_.clear();
     out_.clear();
@@ -156,28 +156,30 @@ void DaemonLink::queue(const std::string& line) {
 void DaemonLink::post(const Json& message) {
   if (!connected()) return;
   const std::string line = message.dump(-1, ' ', false, Json::error_handler_t::replace);
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (fd_ >= 0) queue(line);
 }
 
 int DaemonLink::request(Json message) {
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (fd_ < 0) return EIO;
   const uint64_t id = next_request_++;
   message["request"] = id;
   answers_[id] = kWaiting;
   queue(message.dump(-1, ' ', false, Json::error_handler_t::replace));
-  answered_.wait_for(lock, kPatience, [&] { return answers_[id] != kWaiting; });
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (answers_[id] == kWaiting && answered_.wait_until(mutex_, deadline)) {
+  }
   const int answer = answers_[id];
   answers_.erase(id);
   return answer == kWaiting ? EIO : answer;
 }
 
 // False: the daemon is gone.
-bool DaemonLink::read_some() {
+bool DaemonLink::read_some(int fd) {
   std::array<char, 65536> part;
   for (;;) {
-    const ssize_t n = ::recv(fd_, part.data(), part.size(), MSG_DONTWAIT);
+    const ssize_t n = ::recv(fd, part.data(), part.size(), MSG_DONTWAIT);
     if (n > 0)
       in_.append(part.data(), static_cast<size_t>(n));
     else if (n == 0 || (errno != EAGAIN && errno != EINTR))
@@ -200,7 +202,7 @@ void DaemonLink::take_lines() {
       continue;
     }
     const auto error = message.find("error");
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto waits = answer->is_number_unsigned() ? answers_.find(answer->get<uint64_t>()) : answers_.end();
     if (waits == answers_.end()) continue;
     waits->second = error != message.end() && error->is_number_unsigned() ? error->get<int>() : EIO;
@@ -222,15 +224,17 @@ void DaemonLink::serve() {
         listener_->on_alone();
       continue;
     }
+    int fd;
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       flush();
+      fd = fd_;
     }
-    if (fd_ < 0) continue;
-    const bool there = read_some();
+    if (fd < 0) continue;
+    const bool there = read_some(fd);
     take_lines();
     if (there) continue;
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     disconnect();
     log_line(LogLevel::kDebug, "mrcd is gone: what it said stays, and the device looks for it again");
   }

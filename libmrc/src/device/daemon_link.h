@@ -7,14 +7,13 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "base/time.h"
+#include "mutex.h"
 
 namespace mrc::device {
 
@@ -39,44 +38,45 @@ class DaemonLink {
   // `socket`: a path, or @NAME in the abstract namespace of this network namespace. False: errno; a daemon that is not
   // there is no failure.
   bool open(const std::string& socket, LinkListener* listener);
-  void close();
-  // In a child after fork: the connection is the parent's.
-  void abandon();
+  void close() ABSL_LOCKS_EXCLUDED(mutex_);
+  // In a child after fork: the connection is the parent's. Takes no lock: the thread that held it at the fork does not
+  // exist in the child, and no other thread does.
+  void abandon() ABSL_NO_THREAD_SAFETY_ANALYSIS;
 
   int fd() const { return epoll_; }  // readable when serve() has something to do; -1: not open
-  void serve();
+  void serve() ABSL_LOCKS_EXCLUDED(mutex_);
   bool connected() const { return connected_.load(); }
   // Has been connected at least once.
   bool was_connected() const { return was_connected_.load(); }
   // Serves until the listener was told something, for a bounded time.
-  void wait_for_message(Duration most);
+  void wait_for_message(Duration most) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Adds an id, sends, waits for the daemon's answer: 0 or an errno value; EIO when there is none in time. Not on the
   // helper thread, and with no lock of the device held.
-  int request(nlohmann::json message);
+  int request(nlohmann::json message) ABSL_LOCKS_EXCLUDED(mutex_);
   // Lost when there is no daemon.
-  void post(const nlohmann::json& message);
+  void post(const nlohmann::json& message) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  bool connect();
-  void disconnect();  // lock held
-  void flush();       // lock held
-  void give_up();     // lock held
-  void queue(const std::string& line);
-  bool read_some();
-  void take_lines();
+  bool connect() ABSL_LOCKS_EXCLUDED(mutex_);
+  void disconnect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void flush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void give_up() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void queue(const std::string& line) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool read_some(int fd);
+  void take_lines() ABSL_LOCKS_EXCLUDED(mutex_);
 
   std::string socket_;
   LinkListener* listener_ = nullptr;
   int epoll_ = -1;
   int timer_ = -1;
-  std::mutex mutex_;
-  std::condition_variable answered_;
-  int fd_ = -1;
-  std::string out_;
-  bool watching_out_ = false;
-  std::map<uint64_t, int> answers_;  // of requests that wait: kWaiting, or what came
-  uint64_t next_request_ = 1;
+  Mutex mutex_;
+  CondVar answered_;
+  int fd_ ABSL_GUARDED_BY(mutex_) = -1;  // changed by serve() alone
+  std::string out_ ABSL_GUARDED_BY(mutex_);
+  bool watching_out_ ABSL_GUARDED_BY(mutex_) = false;
+  std::map<uint64_t, int> answers_ ABSL_GUARDED_BY(mutex_);  // of requests that wait: kWaiting, or what came
+  uint64_t next_request_ ABSL_GUARDED_BY(mutex_) = 1;
   std::string in_;  // serve() alone
   uint64_t messages_ = 0;
   int seconds_alone_ = 0;

@@ -46,17 +46,21 @@ DeviceImpl::~DeviceImpl() {
   stop();
 }
 
-bool DeviceImpl::start_helper(std::string* error, int* err) {
+std::vector<int> DeviceImpl::wait_fds() {
+  const DeviceLock lock(mutex);
   std::array<int, 8> fds;
   const int n = datapath->wait_fds(fds.data(), static_cast<int>(fds.size()));
+  return {fds.begin(), fds.begin() + n};
+}
+
+bool DeviceImpl::start_helper(std::string* error, int* err) {
+  const std::vector<int> fds = wait_fds();
   shared.start();
   const Settings& s = config.settings;
   const HelperTiming timing{Duration::microseconds(s.helper_idle_us), Duration::microseconds(s.helper_park_us),
                             Duration::microseconds(s.helper_spin_us)};
   if (config.settings.watch_links) watch_links();
-  if (helper.start(this, timing, std::vector<int>(fds.begin(), fds.begin() + n), publisher.fd(), links.fd(),
-                   shared.fd()))
-    return true;
+  if (helper.start(this, timing, fds, publisher.fd(), links.fd(), shared.fd())) return true;
   *err = errno;
   *error = "cannot start the helper thread";
   return false;
@@ -68,16 +72,14 @@ void DeviceImpl::linger() {
   const Instant begin = clock_now();
   const Duration most = Duration::milliseconds(config.settings.linger_ms);
   const Duration quiet = Duration::milliseconds(config.settings.linger_quiet_ms);
-  std::array<pollfd, 8> waits;
-  std::array<int, 8> fds;
-  const int n = datapath->wait_fds(fds.data(), static_cast<int>(fds.size()));
-  for (int i = 0; i < n; ++i) waits[i] = {fds[i], POLLIN, 0};
+  std::vector<pollfd> waits;
+  for (const int fd : wait_fds()) waits.push_back({fd, POLLIN, 0});
   int repeats = 0;
   for (;;) {
     bool idle;
     Instant heard;
     {
-      std::lock_guard lock(mutex);
+      const DeviceLock lock(mutex);
       datapath->after_wait();
       idle = move(true, clock_now()) == 0;
       heard = last_rx_;
@@ -87,11 +89,11 @@ void DeviceImpl::linger() {
     if (now - begin >= most || (idle && now - heard >= quiet)) return;
     if (idle && repeats < kAckRepeats && now - std::max(heard, begin) >= quiet * (repeats + 1) / (kAckRepeats + 1)) {
       ++repeats;
-      std::lock_guard lock(mutex);
+      const DeviceLock lock(mutex);
       endpoint->repeat_acks(now, begin - most);
       continue;
     }
-    if (idle) ::poll(waits.data(), static_cast<nfds_t>(n), kLingerStepMs);
+    if (idle) ::poll(waits.data(), waits.size(), kLingerStepMs);
   }
 }
 
@@ -101,12 +103,12 @@ void DeviceImpl::stop() {
   publisher.close();
   shared.stop();
   {
-    std::lock_guard lock(mutex);
+    const DeviceLock lock(mutex);
     wake_at_ = kAwake;
     endpoint->flush_all_acks();
   }
   linger();
-  std::lock_guard lock(mutex);
+  const DeviceLock lock(mutex);
   stopped.store(true);
   if (trace != nullptr) trace->finish();
 }
@@ -181,7 +183,7 @@ uint32_t Device::max_mtu() const {
   return impl_->mtu;
 }
 uint32_t Device::active_mtu() {
-  std::lock_guard lock(impl_->mutex);
+  const DeviceLock lock(impl_->mutex);
   return std::min(impl_->mtu, impl_->endpoint->found_path_mtu(clock_now()));
 }
 const std::vector<core::EvEntry>& Device::evs() const {
@@ -202,7 +204,7 @@ core::QpAttr Device::default_qp_attr() const {
   return attr;
 }
 
-std::mutex& Device::mutex() {
+DeviceMutex& Device::mutex() {
   return impl_->mutex;
 }
 core::Endpoint& Device::endpoint() {
@@ -213,13 +215,14 @@ Instant Device::now() {
 }
 
 int Device::progress() {
-  std::lock_guard lock(impl_->mutex);
+  const DeviceLock lock(impl_->mutex);
   return progress_locked();
 }
 
 int Device::try_progress() {
-  std::unique_lock lock(impl_->mutex, std::try_to_lock);
-  return lock.owns_lock() ? progress_locked() : 0;
+  if (!impl_->mutex.try_lock()) return 0;
+  const DeviceLock lock(impl_->mutex, std::adopt_lock);
+  return progress_locked();
 }
 
 // Noted at both ends: a call that moved many bursts took longer than the helper's patience.
@@ -265,14 +268,16 @@ core::PeerId Device::resolve_peer_locked(const IpAddress& dgid, uint32_t dest_qp
 template <typename Attr, typename Local>
 int DeviceImpl::modify(uint64_t id, const Attr& attr, int mask, const Local& local) {
   if (!forked && shared.shared()) return shared.modify(ctl::call_json(id, attr, mask));
-  std::lock_guard lock(mutex);
+  const DeviceLock lock(mutex);
   return local();
 }
 int Device::modify_format(uint64_t id, const mrc_ctl_ev_fmt_profile_attr& attr, int mask) {
-  return impl_->modify(id, attr, mask, [&] { return impl_->profiles.modify_format(id, attr, mask); });
+  return impl_->modify(id, attr, mask, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) {
+    return impl_->profiles.modify_format(id, attr, mask);
+  });
 }
 int Device::modify_ev(uint64_t id, const mrc_ctl_ev_profile_attr& attr, int mask) {
-  return impl_->modify(id, attr, mask, [&] {
+  return impl_->modify(id, attr, mask, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) {
     const int error = impl_->profiles.modify_ev(id, attr, mask);
     // QPs that had no EV left have no timer either: whoever sleeps until their work is done waits for this call.
     transmit_locked();
@@ -280,11 +285,13 @@ int Device::modify_ev(uint64_t id, const mrc_ctl_ev_profile_attr& attr, int mask
   });
 }
 int Device::modify_cc(uint64_t id, const mrc_ctl_cc_profile_attr& attr, int mask) {
-  return impl_->modify(id, attr, mask, [&] { return impl_->profiles.modify_cc(id, attr, mask); });
+  return impl_->modify(id, attr, mask, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) {
+    return impl_->profiles.modify_cc(id, attr, mask);
+  });
 }
 int Device::enable_plane(uint8_t plane, bool up) {
   if (!impl_->forked && impl_->shared.shared()) return impl_->shared.modify_port(plane + 1u, up);
-  std::lock_guard lock(impl_->mutex);
+  const DeviceLock lock(impl_->mutex);
   enable_plane_locked(plane, up);
   transmit_locked();
   return 0;
@@ -297,12 +304,12 @@ const core::CongestionConfig& Device::congestion() const {
 }
 
 void Device::add_observer(DeviceObserver* observer) {
-  std::lock_guard lock(impl_->mutex);
+  const DeviceLock lock(impl_->mutex);
   impl_->observers.push_back(observer);
 }
 
 void Device::remove_observer(DeviceObserver* observer) {
-  std::lock_guard lock(impl_->mutex);
+  const DeviceLock lock(impl_->mutex);
   impl_->observers.erase(std::remove(impl_->observers.begin(), impl_->observers.end(), observer),
                          impl_->observers.end());
 }

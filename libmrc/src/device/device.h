@@ -12,7 +12,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -21,6 +20,7 @@
 #include "ctl/profile_store.h"
 #include "datapath/datapath.h"
 #include "device/config.h"
+#include "device/device_lock.h"
 
 namespace mrc::device {
 
@@ -31,8 +31,8 @@ class DeviceProfiles;
 class QpObserver {
  public:
   // False: cannot be delivered (CQ overrun); the QP goes to error.
-  virtual bool on_completion(const core::Completion& completion) = 0;
-  virtual void on_event(core::AsyncEvent event) = 0;
+  virtual bool on_completion(const core::Completion& completion) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) = 0;
+  virtual void on_event(core::AsyncEvent event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) = 0;
 
  protected:
   ~QpObserver() = default;
@@ -41,12 +41,14 @@ class QpObserver {
 // One per context.
 class DeviceObserver {
  public:
-  virtual void on_port_event(uint8_t plane, core::AsyncEvent event) = 0;
+  virtual void on_port_event(uint8_t plane, core::AsyncEvent event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) = 0;
   // Answer to start_endpoint_op, or its absence: rtt infinite.
-  virtual void on_endpoint_response(uint16_t id, uint8_t plane, Duration rtt) = 0;
+  virtual void on_endpoint_response(uint16_t id, uint8_t plane, Duration rtt)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) = 0;
   // An EV of a profile that asks for it has changed state, here or in another process of this host; `losses` on its
   // path since the profile was last told.
-  virtual void on_ev_change(const ctl::EvChange& /*change*/, uint64_t /*losses*/) {}
+  virtual void on_ev_change(const ctl::EvChange& /*change*/, uint64_t /*losses*/)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) {}
 
  protected:
   ~DeviceObserver() = default;
@@ -69,58 +71,60 @@ class Device {
   uint8_t slot() const;
   uint32_t planes() const;
   // What new QPs should use: max_mtu(), or less where searches found that a path carries less. Takes the mutex.
-  uint32_t active_mtu();
+  uint32_t active_mtu() ABSL_LOCKS_EXCLUDED(device_lock);
   uint32_t max_mtu() const;  // largest path MTU that every plane carries: 256..4096, or 8192
   const std::vector<core::EvEntry>& evs() const;
   // Attributes of a QP that sets none.
   core::QpAttr default_qp_attr() const;
 
   // --- progress ----------------------------------------------------------------------------------------------------
-  std::mutex& mutex();
-  core::Endpoint& endpoint();  // mutex held
-  static Instant now();        // monotonic clock
+  DeviceMutex& mutex();
+  core::Endpoint& endpoint() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  static Instant now();  // monotonic clock
   // Receives, runs due timers and sends; bounded work. Returns the number of bursts moved, 0 when there was nothing.
-  int progress();
-  int try_progress();     // 0 at once when another thread is at it
-  int progress_locked();  // like progress()
+  int progress() ABSL_LOCKS_EXCLUDED(device_lock);
+  int try_progress() ABSL_LOCKS_EXCLUDED(device_lock);               // 0 at once when another thread is at it
+  int progress_locked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);  // like progress()
   // After post_send: sends what may be sent now, without looking for received packets.
-  int transmit_locked();
+  int transmit_locked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   // Number of armed CQs that somebody may sleep on; while it is not 0 the helper serves without delay. Call with +1
   // and -1; any thread, device lock may be held.
   void count_armed(int delta);
 
   // --- planes; mutex held ------------------------------------------------------------------------------------------
   // By administration; a plane without a link is not used either, whatever is set here.
-  bool plane_enabled_locked(uint8_t plane) const;
-  void enable_plane_locked(uint8_t plane, bool enabled);
+  bool plane_enabled_locked(uint8_t plane) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  void enable_plane_locked(uint8_t plane, bool enabled) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
 
   // --- objects; mutex held -----------------------------------------------------------------------------------------
-  uint32_t allocate_qpn_locked();  // 0: none left
-  void release_qpn_locked(uint32_t qpn);
+  uint32_t allocate_qpn_locked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);  // 0: none left
+  void release_qpn_locked(uint32_t qpn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   // The peer that (dgid, dest_qpn) means, interned: release with endpoint().release_peer(). kNoPeer and a sentence in
   // *error when no rule of the configuration leads there.
-  core::PeerId resolve_peer_locked(const IpAddress& dgid, uint32_t dest_qpn, std::string* error);
+  core::PeerId resolve_peer_locked(const IpAddress& dgid, uint32_t dest_qpn, std::string* error)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
 
   // The calls of a controller, for all processes of this host where mrcd runs. 0 or an errno value; mutex not held.
-  int modify_format(uint64_t id, const mrc_ctl_ev_fmt_profile_attr& attr, int mask);
-  int modify_ev(uint64_t id, const mrc_ctl_ev_profile_attr& attr, int mask);
-  int modify_cc(uint64_t id, const mrc_ctl_cc_profile_attr& attr, int mask);
-  int enable_plane(uint8_t plane, bool up);
-  DeviceProfiles& profiles();                        // mutex held
+  int modify_format(uint64_t id, const mrc_ctl_ev_fmt_profile_attr& attr, int mask) ABSL_LOCKS_EXCLUDED(device_lock);
+  int modify_ev(uint64_t id, const mrc_ctl_ev_profile_attr& attr, int mask) ABSL_LOCKS_EXCLUDED(device_lock);
+  int modify_cc(uint64_t id, const mrc_ctl_cc_profile_attr& attr, int mask) ABSL_LOCKS_EXCLUDED(device_lock);
+  int enable_plane(uint8_t plane, bool up) ABSL_LOCKS_EXCLUDED(device_lock);
+  DeviceProfiles& profiles() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   const core::CongestionConfig& congestion() const;  // of a QP without a CC profile
 
   // --- observers ---------------------------------------------------------------------------------------------------
-  void add_observer(DeviceObserver* observer);
-  void remove_observer(DeviceObserver* observer);  // never called again when this returns
+  void add_observer(DeviceObserver* observer) ABSL_LOCKS_EXCLUDED(device_lock);
+  void remove_observer(DeviceObserver* observer)
+      ABSL_LOCKS_EXCLUDED(device_lock);  // never called again when this returns
 
   // --- reports; take the mutex -------------------------------------------------------------------------------------
-  std::string stats_text();
-  std::string qp_stats_text(const core::Qp* qp);
-  std::string describe_json();
+  std::string stats_text() ABSL_LOCKS_EXCLUDED(device_lock);
+  std::string qp_stats_text(const core::Qp* qp) ABSL_LOCKS_EXCLUDED(device_lock);
+  std::string describe_json() ABSL_LOCKS_EXCLUDED(device_lock);
 
   // Flushes ACKs, answers peers for a bounded while, ends the helper thread. Afterwards progress does nothing. Twice is
   // harmless.
-  void stop();
+  void stop() ABSL_LOCKS_EXCLUDED(device_lock);
 
  private:
   friend class Registry;

@@ -4,7 +4,6 @@
 #include <array>
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -29,57 +28,66 @@ class DeviceImpl final : public core::Sink, public HelperWork {
              uint8_t slot, uint32_t mtu, std::vector<std::string> advice);
   ~DeviceImpl();
 
+  // Makes the engine; once, before anything else is called.
+  void make_endpoint(std::unique_ptr<TraceFile> events) ABSL_LOCKS_EXCLUDED(device_lock);
   bool start_helper(std::string* error, int* err);
   void stop();
 
-  // Progress; mutex held. `receive` false: only sends.
-  int move(bool receiving, Instant now);
-  Instant moved_until() const { return moved_until_; }  // the time as move() read it last
-  void note_deadline(Instant now);                      // makes sure that the sleeping helper wakes in time
+  // Progress. `receive` false: only sends.
+  int move(bool receiving, Instant now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  Instant moved_until() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) {
+    return moved_until_;
+  }  // the time as move() read it last
+  void note_deadline(Instant now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);  // makes sure that the sleeping helper wakes in time
 
-  // Sink.
-  bool on_completion(void* cookie, const core::Completion& c) override;
-  void on_qp_event(void* cookie, core::AsyncEvent e) override;
-  void on_port_event(uint8_t plane, core::AsyncEvent e) override;
-  void on_endpoint_response(uint16_t id, uint8_t plane, Duration rtt) override;
-  void on_ev_state(uint16_t ev_index, core::EvState to, uint64_t losses) override;
-  void on_peer_addresses(core::PeerId peer) override;
-  void on_path_mtu(core::PeerId peer, uint8_t plane, uint32_t carries, uint32_t wanted) override;
+  // Sink: the engine calls these with the lock held.
+  bool on_completion(void* cookie, const core::Completion& c) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  void on_qp_event(void* cookie, core::AsyncEvent e) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  void on_port_event(uint8_t plane, core::AsyncEvent e) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  void on_endpoint_response(uint16_t id, uint8_t plane, Duration rtt) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  void on_ev_state(uint16_t ev_index, core::EvState to, uint64_t losses) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  void on_peer_addresses(core::PeerId peer) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  void on_path_mtu(core::PeerId peer, uint8_t plane, uint32_t carries, uint32_t wanted) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   // HelperWork.
-  int serve() override;
-  void going_to_sleep() override;
-  void woke_up() override;
-  void answer() override;
-  void links_changed() override;
+  int serve() override ABSL_LOCKS_EXCLUDED(device_lock);
+  void going_to_sleep() override ABSL_LOCKS_EXCLUDED(device_lock);
+  void woke_up() override ABSL_LOCKS_EXCLUDED(device_lock);
+  void answer() override ABSL_LOCKS_EXCLUDED(device_lock);
+  void links_changed() override ABSL_LOCKS_EXCLUDED(device_lock);
 
-  // A plane is up when nobody has switched it off and its interface has a link; mutex held.
-  void set_plane_admin(Instant now, uint8_t plane, bool enabled);
+  // A plane is up when nobody has switched it off and its interface has a link.
+  void set_plane_admin(Instant now, uint8_t plane, bool enabled) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
 
-  // Another process has seen a path change; mutex held.
-  void take_ev_change(uint64_t profile, const mrc_ctl_ev& ev, mrc_ctl_ev_state state, uint64_t losses);
-  // What this process counts, for tools; takes the mutex.
-  nlohmann::json report_json();
+  // Another process has seen a path change.
+  void take_ev_change(uint64_t profile, const mrc_ctl_ev& ev, mrc_ctl_ev_state state, uint64_t losses)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  // What this process counts, for tools.
+  nlohmann::json report_json() ABSL_LOCKS_EXCLUDED(device_lock);
 
   // Through the daemon where there is one, else `local` with the mutex held.
   template <typename Attr, typename Local>
-  int modify(uint64_t id, const Attr& attr, int mask, const Local& local);
+  int modify(uint64_t id, const Attr& attr, int mask, const Local& local) ABSL_LOCKS_EXCLUDED(device_lock);
 
   const DeviceConfig config;
   const std::vector<core::EvEntry> evs;
   const uint8_t slot;
   const uint32_t mtu;                     // largest path MTU
   const std::vector<std::string> advice;  // what to raise on this host
-  std::mutex mutex;
-  std::unique_ptr<datapath::Datapath> datapath;
-  core::EndpointConfig endpoint_config;
-  std::unique_ptr<TraceFile> trace;  // absent: the engine writes no events
-  std::unique_ptr<core::Endpoint> endpoint;
-  QpnAllocator qpns;
-  DeviceProfiles profiles;
-  std::vector<DeviceObserver*> observers;
+  DeviceMutex mutex;
+  const std::unique_ptr<datapath::Datapath> datapath ABSL_PT_GUARDED_BY(device_lock);
+  core::EndpointConfig endpoint_config;                           // set by make_endpoint(), before any other thread
+  std::unique_ptr<TraceFile> trace ABSL_GUARDED_BY(device_lock);  // absent: the engine writes no events
+  std::unique_ptr<core::Endpoint> endpoint ABSL_GUARDED_BY(device_lock);
+  QpnAllocator qpns ABSL_GUARDED_BY(device_lock);
+  DeviceProfiles profiles ABSL_GUARDED_BY(device_lock);
+  std::vector<DeviceObserver*> observers ABSL_GUARDED_BY(device_lock);
   Publisher publisher;
   SharedState shared;
-  uint32_t planes_enabled = ~0u;  // by administration, bit per plane
+  uint32_t planes_enabled ABSL_GUARDED_BY(device_lock) = ~0u;  // by administration, bit per plane
   LinkWatch links;
   Helper helper;
   std::atomic<bool> stopped{false};   // progress does nothing any more
@@ -87,7 +95,7 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   bool forked = false;                // this is a child's copy: nothing of it may be touched
 
  private:
-  void tell(const ctl::EvChange& change);
+  void tell(const ctl::EvChange& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   static constexpr int kRxBatch = 8;  // bursts received at once
   static constexpr int kTxBatch = 4;  // bursts sent before the sockets are asked again
   static constexpr Duration kTimerPatience =
@@ -105,24 +113,25 @@ class DeviceImpl final : public core::Sink, public HelperWork {
     std::vector<uint8_t> bytes;
   };
 
-  int receive(Instant* now);
-  int transmit(int most, Instant* now);
-  void offer_held(Instant now);
-  void hold(const core::TxBurst& burst);
-  Instant deadline() const;
-  void linger();
+  int receive(Instant* now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  int transmit(int most, Instant* now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  void offer_held(Instant now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  void hold(const core::TxBurst& burst) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  Instant deadline() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  std::vector<int> wait_fds() ABSL_LOCKS_EXCLUDED(device_lock);
+  void linger() ABSL_LOCKS_EXCLUDED(device_lock);
   void watch_links();
-  void apply_planes(Instant now);
+  void apply_planes(Instant now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
 
-  Instant last_rx_ = Instant::from_ns(INT64_MIN / 4);
-  Instant moved_until_ = Instant::from_ns(INT64_MIN / 4);
-  int64_t wake_at_ = kAwake;  // when the sleeping helper wakes by itself
-  bool more_to_send_ = false;
-  uint32_t held_planes_ = 0;
-  uint32_t planes_linked_ = ~0u;  // bit per plane whose interface has a link
-  std::array<std::unique_ptr<Held>, kMaxPlanes> held_;
-  std::array<core::RxBurst, kRxBatch> rx_;
-  core::TxBurst tx_;
+  Instant last_rx_ ABSL_GUARDED_BY(device_lock) = Instant::from_ns(INT64_MIN / 4);
+  Instant moved_until_ ABSL_GUARDED_BY(device_lock) = Instant::from_ns(INT64_MIN / 4);
+  int64_t wake_at_ ABSL_GUARDED_BY(device_lock) = kAwake;  // when the sleeping helper wakes by itself
+  bool more_to_send_ ABSL_GUARDED_BY(device_lock) = false;
+  uint32_t held_planes_ ABSL_GUARDED_BY(device_lock) = 0;
+  uint32_t planes_linked_ ABSL_GUARDED_BY(device_lock) = ~0u;  // bit per plane whose interface has a link
+  std::array<std::unique_ptr<Held>, kMaxPlanes> held_ ABSL_GUARDED_BY(device_lock);
+  std::array<core::RxBurst, kRxBatch> rx_ ABSL_GUARDED_BY(device_lock);
+  core::TxBurst tx_ ABSL_GUARDED_BY(device_lock);
   std::unique_ptr<uint8_t[]> staging_;  // of tx_
 };
 

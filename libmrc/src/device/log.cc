@@ -3,8 +3,9 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <mutex>
 #include <set>
+
+#include "mutex.h"
 
 namespace mrc::device {
 
@@ -39,10 +40,11 @@ void log_line(LogLevel level, const std::string& text) {
 
 void log_once(LogLevel level, const std::string& text) {
   if (!logs(level)) return;
-  static std::mutex mutex;
-  static std::set<std::string>* seen = new std::set<std::string>;  // lives through process exit
+  static Mutex mutex;
+  static std::set<std::string>* const seen ABSL_PT_GUARDED_BY(mutex) =
+      new std::set<std::string>;  // lives through process exit
   {
-    std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     if (!seen->insert(text).second) return;
   }
   log_line(level, text);

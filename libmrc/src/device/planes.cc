@@ -30,7 +30,7 @@ void DeviceImpl::watch_links() {
 
 void DeviceImpl::links_changed() {
   const uint32_t linked = links.read();
-  std::lock_guard lock(mutex);
+  const DeviceLock lock(mutex);
   planes_linked_ = linked;
   const Instant now = clock_now();
   apply_planes(now);

@@ -115,12 +115,13 @@ void DeviceImpl::note_deadline(Instant now) {
 }
 
 int DeviceImpl::serve() {
-  std::unique_lock lock(mutex, std::try_to_lock);
-  return lock.owns_lock() ? move(true, clock_now()) : kBusy;
+  if (!mutex.try_lock()) return kBusy;
+  const DeviceLock lock(mutex, std::adopt_lock);
+  return move(true, clock_now());
 }
 
 void DeviceImpl::going_to_sleep() {
-  std::lock_guard lock(mutex);
+  const DeviceLock lock(mutex);
   datapath->before_wait();
   const Instant at = deadline();
   wake_at_ = at.ns();
@@ -128,7 +129,7 @@ void DeviceImpl::going_to_sleep() {
 }
 
 void DeviceImpl::woke_up() {
-  std::lock_guard lock(mutex);
+  const DeviceLock lock(mutex);
   datapath->after_wait();
   wake_at_ = kAwake;
 }

@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <mutex>
 #include <new>
 #include <vector>
 
 #include "device/device_impl.h"
 #include "device/environment.h"
 #include "device/log.h"
+#include "mutex.h"
 #include "secure_environment.h"
 
 namespace mrc::device {
@@ -25,7 +25,7 @@ class Registry {
     return *registry;
   }
 
-  const Config* config(std::lock_guard<std::mutex>&) {
+  const Config* config() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     if (config_) return config_.get();
     auto loaded = std::make_unique<Config>();
     std::string why;
@@ -47,9 +47,9 @@ class Registry {
     return config_.get();
   }
 
-  std::shared_ptr<Device> open(const char* name, std::string* error, int* err) {
-    std::lock_guard lock(mutex);
-    const Config* all = config(lock);
+  std::shared_ptr<Device> open(const char* name, std::string* error, int* err) ABSL_LOCKS_EXCLUDED(mutex) {
+    const MutexLock lock(mutex);
+    const Config* all = config();
     if (all == nullptr) {
       *error = *error_;
       *err = EINVAL;
@@ -75,36 +75,37 @@ class Registry {
     return device;
   }
 
-  const char* error() const { return error_ ? error_->c_str() : nullptr; }
+  const char* error() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) { return error_ ? error_->c_str() : nullptr; }
 
-  std::mutex mutex;
+  Mutex mutex;
 
  private:
   // At process exit: programs that never close still flush their acknowledgements. At fork: all locks are taken, so
   // that the child gets them in a known state, and the child's copies are put out of use.
-  void hook() {
+  void hook() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     if (hooked_) return;
     hooked_ = true;
     std::atexit([] { get().stop_all(); });
     ::pthread_atfork([] { get().before_fork(); }, [] { get().after_fork(false); }, [] { get().after_fork(true); });
   }
 
-  void stop_all() {
+  void stop_all() ABSL_LOCKS_EXCLUDED(mutex) {
     std::vector<std::shared_ptr<Device>> live;
     {
-      std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       live = lock_all();
     }
     for (const std::shared_ptr<Device>& device : live) device->stop();
   }
 
-  void before_fork() {
+  // Not analysed: the locks of a changing number of devices, taken in one function and given back in the other.
+  void before_fork() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     mutex.lock();
     forking_ = lock_all();
     for (const std::shared_ptr<Device>& device : forking_) device->mutex().lock();
   }
 
-  void after_fork(bool child) {
+  void after_fork(bool child) ABSL_NO_THREAD_SAFETY_ANALYSIS {
     for (const std::shared_ptr<Device>& device : forking_) {
       if (child) {
         device->impl_->forked = true;
@@ -118,28 +119,30 @@ class Registry {
     mutex.unlock();
   }
 
-  std::vector<std::shared_ptr<Device>> lock_all() const {
+  std::vector<std::shared_ptr<Device>> lock_all() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::vector<std::shared_ptr<Device>> live;
     for (const std::weak_ptr<Device>& weak : open_)
       if (std::shared_ptr<Device> device = weak.lock()) live.push_back(std::move(device));
     return live;
   }
 
-  std::unique_ptr<Config> config_;
-  std::unique_ptr<std::string> error_;
-  std::vector<std::weak_ptr<Device>> open_;
-  std::vector<std::shared_ptr<Device>> forking_;
-  bool hooked_ = false;
+  std::unique_ptr<Config> config_ ABSL_GUARDED_BY(mutex);
+  std::unique_ptr<std::string> error_ ABSL_GUARDED_BY(mutex);
+  std::vector<std::weak_ptr<Device>> open_ ABSL_GUARDED_BY(mutex);
+  std::vector<std::shared_ptr<Device>> forking_ ABSL_GUARDED_BY(mutex);
+  bool hooked_ ABSL_GUARDED_BY(mutex) = false;
 };
 
 const Config* process_config() {
-  std::lock_guard lock(Registry::get().mutex);
-  return Registry::get().config(lock);
+  Registry& registry = Registry::get();
+  const MutexLock lock(registry.mutex);
+  return registry.config();
 }
 
 const char* config_error() {
-  std::lock_guard lock(Registry::get().mutex);
-  return Registry::get().error();
+  Registry& registry = Registry::get();
+  const MutexLock lock(registry.mutex);
+  return registry.error();
 }
 
 std::shared_ptr<Device> open_device(const char* name, std::string* error, int* err) {

@@ -68,7 +68,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 }  // namespace
 
 std::string Device::stats_text() {
-  std::lock_guard lock(impl_->mutex);
+  const DeviceLock lock(impl_->mutex);
   std::string text;
   const core::Counters& c = impl_->endpoint->counters();
 #define MRC_STATS_LINE(name, sentence) line(&text, #name, c.name);
@@ -96,7 +96,7 @@ std::string Device::stats_text() {
 
 std::string Device::qp_stats_text(const core::Qp* qp) {
   if (qp == nullptr) return "";
-  std::lock_guard lock(impl_->mutex);
+  const DeviceLock lock(impl_->mutex);
   const core::QpStatus s = impl_->endpoint->qp_status(qp);
   std::string text;
   line(&text, "qpn", uint64_t{s.qpn});
@@ -120,7 +120,7 @@ std::string Device::qp_stats_text(const core::Qp* qp) {
 void DeviceImpl::answer() {
   shared.serve();
   publisher.answer([this] {
-    std::lock_guard lock(mutex);
+    const DeviceLock lock(mutex);
     nlohmann::ordered_json j = {{"pid", ::getpid()},
                                 {"program", program_invocation_short_name},
                                 {"name", config.name},
@@ -179,14 +179,14 @@ nlohmann::json DeviceImpl::report_json() {
   ReportValues values;
   std::vector<core::PeerId> peers;
   {
-    std::lock_guard lock(mutex);
+    const DeviceLock lock(mutex);
     for (uint8_t p = 0; p < config.planes.size(); ++p)
       values.ports.emplace_back(endpoint->plane_counters(p), endpoint->plane_up(p));
     values.qps = endpoint->all_qp_status();
     peers = endpoint->peers();
   }
   for (core::PeerId id : peers) {
-    std::lock_guard lock(mutex);
+    const DeviceLock lock(mutex);
     if (endpoint->has_peer(id))
       values.peers.push_back({id, endpoint->peer_description(id).planes, endpoint->ev_status(id)});
   }
@@ -218,7 +218,7 @@ nlohmann::json DeviceImpl::report_json() {
 }
 
 std::string Device::describe_json() {
-  std::lock_guard lock(impl_->mutex);
+  const DeviceLock lock(impl_->mutex);
   const DeviceConfig& c = impl_->config;
   nlohmann::ordered_json j;
   j["name"] = c.name;

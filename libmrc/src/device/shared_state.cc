@@ -35,8 +35,8 @@ void SharedState::start() {
   std::string ignored;
   if (s.ev_mode == "srv6") plan_ = srv6_plan(s, static_cast<uint32_t>(device_.config.planes.size()), &ignored);
   {
-    std::lock_guard lock(device_.mutex);
-    device_.profiles.tell_holds([this] { on_holds_locked(); });
+    const DeviceLock lock(device_.mutex);
+    device_.profiles.tell_holds([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) { on_holds_locked(); });
   }
   if (!link_.open(s.mrcd_socket, this)) return;
   link_.wait_for_message(kFirstWait);
@@ -49,14 +49,14 @@ Json SharedState::greeting() {
                 {"planes", device_.config.planes.size()},
                 {"ev_mode", device_.config.settings.ev_mode},
                 {"evs", device_.evs.size()}};
-  std::lock_guard lock(device_.mutex);
+  const DeviceLock lock(device_.mutex);
   const ctl::ProfileStore& store = device_.profiles.store();
   return {{"hello", std::move(hello)},
           {"holds", {{"ev", users_json(store.ev_users())}, {"cc", users_json(store.cc_users())}}}};
 }
 
 void SharedState::on_connected() {
-  std::lock_guard lock(device_.mutex);
+  const DeviceLock lock(device_.mutex);
   on_holds_locked();
 }
 
@@ -137,7 +137,7 @@ void SharedState::take_state(const Json& state) {
   for (const Json& text : state.at("calls"))
     if (ctl::ProfileCall call; ctl::parse_call(text, &call)) calls.push_back(std::move(call));
   {
-    std::lock_guard lock(device_.mutex);
+    const DeviceLock lock(device_.mutex);
     device_.profiles.replace(calls);
     wake_senders_locked();
   }
@@ -150,7 +150,7 @@ void SharedState::take_call(const Json& text) {
   if (!ctl::parse_call(text, &call)) return;
   int error;
   {
-    std::lock_guard lock(device_.mutex);
+    const DeviceLock lock(device_.mutex);
     error = device_.profiles.apply(call);
     wake_senders_locked();
   }
@@ -168,7 +168,7 @@ void SharedState::take_denies(const Json& rules) {
 }
 
 void SharedState::set_denies(std::vector<ctl::DenyRule> rules) {
-  std::lock_guard lock(device_.mutex);
+  const DeviceLock lock(device_.mutex);
   const bool any = !denies_.empty() || !rules.empty();
   denies_ = std::move(rules);
   if (!any) return;
@@ -180,7 +180,7 @@ void SharedState::set_denies(std::vector<ctl::DenyRule> rules) {
 void SharedState::on_alone() {
   std::vector<ctl::DenyRule> rules;
   {
-    std::lock_guard lock(device_.mutex);
+    const DeviceLock lock(device_.mutex);
     std::copy_if(denies_.begin(), denies_.end(), std::back_inserter(rules),
                  [](const ctl::DenyRule& rule) { return rule.by != ctl::kMonitor; });
     if (rules.size() == denies_.size()) return;
@@ -194,7 +194,7 @@ void SharedState::take_ports(const Json& down, bool all) {
   for (const Json& port : down)
     if (const uint32_t number = port.get<uint32_t>(); number >= 1 && number <= device_.config.planes.size())
       mask |= 1u << (number - 1);
-  std::lock_guard lock(device_.mutex);
+  const DeviceLock lock(device_.mutex);
   const uint32_t changed = all ? UINT32_MAX : mask ^ ports_down_;
   ports_down_ = mask;
   for (uint8_t plane = 0; plane < device_.config.planes.size(); ++plane)
@@ -209,7 +209,7 @@ void SharedState::take_path(const Json& path) {
   ev.port = path.at("port").get<uint8_t>();
   const int state = path.at("state").get<int>();
   if (state != MRC_CTL_EV_GOOD && state != MRC_CTL_EV_ASSUMED_BAD) return;
-  std::lock_guard lock(device_.mutex);
+  const DeviceLock lock(device_.mutex);
   device_.take_ev_change(path.at("profile").get<uint64_t>(), ev, static_cast<mrc_ctl_ev_state>(state),
                          path.at("losses").get<uint64_t>());
 }

@@ -3,7 +3,7 @@
 // the paths show, and which profiles QPs hold, goes the other way. Without a daemon a process has all of this for
 // itself. [MRC-MRCD-1..7, spec/mrcd.md]
 //
-// Threads: messages come on the helper thread. Functions named *_locked need the device's mutex, the others must be
+// Threads: messages come on the helper thread. Functions named *_locked need the device's lock, the others must be
 // called without it.
 #pragma once
 
@@ -17,6 +17,7 @@
 #include "ctl/profile_store.h"
 #include "datapath/srv6/plan.h"
 #include "device/daemon_link.h"
+#include "device/device_lock.h"
 
 namespace mrc::device {
 
@@ -28,7 +29,7 @@ class SharedState final : public LinkListener {
   ~SharedState() { link_.close(); }
 
   // Connects where there is a daemon, and waits a moment for what it has to say. Before the helper thread is there.
-  void start();
+  void start() ABSL_LOCKS_EXCLUDED(device_lock);
   void stop() { link_.close(); }
   void abandon() { link_.abandon(); }
   int fd() const { return link_.fd(); }
@@ -37,20 +38,20 @@ class SharedState final : public LinkListener {
   // Is a change the daemon's to make? True also while it is gone: who has followed it does not go ways of its own.
   bool shared() const { return link_.was_connected(); }
   // 0 or an errno value: EIO when the daemon does not answer.
-  int modify(nlohmann::json call);
-  int modify_port(uint32_t port, bool up);
+  int modify(nlohmann::json call) ABSL_LOCKS_EXCLUDED(device_lock);
+  int modify_port(uint32_t port, bool up) ABSL_LOCKS_EXCLUDED(device_lock);
 
-  void on_ev_change_locked(const ctl::EvChange& change);
-  void on_holds_locked();
-  void on_peer_addresses_locked(core::PeerId peer) {
+  void on_ev_change_locked(const ctl::EvChange& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  void on_holds_locked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  void on_peer_addresses_locked(core::PeerId peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) {
     if (!denies_.empty()) deny_locked(peer);
   }
 
   // LinkListener.
-  nlohmann::json greeting() override;
-  void on_connected() override;
-  void on_message(const nlohmann::json& message) override;
-  void on_alone() override;
+  nlohmann::json greeting() override ABSL_LOCKS_EXCLUDED(device_lock);
+  void on_connected() override ABSL_LOCKS_EXCLUDED(device_lock);
+  void on_message(const nlohmann::json& message) override ABSL_LOCKS_EXCLUDED(device_lock);
+  void on_alone() override ABSL_LOCKS_EXCLUDED(device_lock);
 
  private:
   void take_state(const nlohmann::json& state);
@@ -59,14 +60,14 @@ class SharedState final : public LinkListener {
   void set_denies(std::vector<ctl::DenyRule> rules);
   void take_ports(const nlohmann::json& down, bool all);
   void take_path(const nlohmann::json& path);
-  void deny_locked(core::PeerId peer);
-  void wake_senders_locked();
+  void deny_locked(core::PeerId peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  void wake_senders_locked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
 
   DeviceImpl& device_;
   DaemonLink link_;
-  std::shared_ptr<const datapath::Srv6Plan> plan_;
-  std::vector<ctl::DenyRule> denies_;
-  uint32_t ports_down_ = 0;  // bit per plane, by the daemon
+  std::shared_ptr<const datapath::Srv6Plan> plan_;  // set by start()
+  std::vector<ctl::DenyRule> denies_ ABSL_GUARDED_BY(device_lock);
+  uint32_t ports_down_ ABSL_GUARDED_BY(device_lock) = 0;  // bit per plane, by the daemon
 };
 
 }  // namespace mrc::device

@@ -109,13 +109,20 @@ core::EndpointConfig endpoint_config(const DeviceConfig& config, const datapath:
   return e;
 }
 
+void DeviceImpl::make_endpoint(std::unique_ptr<TraceFile> events) {
+  const DeviceLock lock(mutex);
+  endpoint_config = device::endpoint_config(config, *datapath, evs, slot, seed_of(config.settings));
+  trace = std::move(events);
+  profiles.trace_to(trace.get());
+  endpoint = std::make_unique<core::Endpoint>(endpoint_config, this, trace.get());
+}
+
 std::shared_ptr<Device> Device::start_over(const DeviceConfig& config, std::unique_ptr<datapath::Datapath> datapath,
                                            std::vector<core::EvEntry> evs, uint8_t slot, bool helper) {
   auto impl =
       std::make_unique<DeviceImpl>(config, std::move(datapath), evs, slot,
                                    static_cast<uint32_t>(std::stoul(config.settings.mtu)), std::vector<std::string>());
-  impl->endpoint_config = endpoint_config(config, *impl->datapath, evs, slot, seed_of(config.settings));
-  impl->endpoint = std::make_unique<core::Endpoint>(impl->endpoint_config, impl.get());
+  impl->make_endpoint(nullptr);
   std::string error;
   int err = 0;
   if (helper && !impl->start_helper(&error, &err)) return nullptr;
@@ -165,13 +172,11 @@ std::shared_ptr<Device> Device::start(const DeviceConfig& config, std::string* e
     }
     log_line(LogLevel::kInfo, "device '" + config.name + "': engine events go to " + trace->path());
   }
+  const std::string driver = path->describe();
   auto impl = std::make_unique<DeviceImpl>(config, std::move(path), evs, static_cast<uint8_t>(slot), mtu, advice);
-  impl->endpoint_config = endpoint_config(config, *impl->datapath, evs, impl->slot, seed_of(config.settings));
-  impl->trace = std::move(trace);
-  impl->profiles.trace_to(impl->trace.get());
-  impl->endpoint = std::make_unique<core::Endpoint>(impl->endpoint_config, impl.get(), impl->trace.get());
+  impl->make_endpoint(std::move(trace));
   log_line(LogLevel::kInfo, "device '" + config.name + "': process slot " + std::to_string(slot) + ", path MTU " +
-                                std::to_string(mtu) + ", " + impl->datapath->describe());
+                                std::to_string(mtu) + ", " + driver);
   std::string unpublished;
   if (!config.settings.publish.empty() && !impl->publisher.open(config.settings.publish, config.name, &unpublished))
     log_line(LogLevel::kDebug, "device '" + config.name + "': counters are not published: " + unpublished);

@@ -101,7 +101,7 @@ TraceFile::~TraceFile() {
 void TraceFile::finish() {
   if (thread_.joinable()) {
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       ending_ = true;
     }
     wake_.notify_one();
@@ -152,14 +152,14 @@ bool TraceFile::start() {
 }
 
 void TraceFile::run() {
-  std::unique_lock lock(mutex_);
-  while (!ending_) {
-    wake_.wait_for(lock, kPause);
-    lock.unlock();
-    drain();
-    lock.lock();
+  for (bool ending = false; !ending;) {
+    {
+      const MutexLock lock(mutex_);
+      if (!ending_) wake_.wait_until(mutex_, std::chrono::steady_clock::now() + kPause);
+      ending = ending_;
+    }
+    if (!ending) drain();
   }
-  lock.unlock();
   write_rest();
 }
 

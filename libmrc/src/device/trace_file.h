@@ -7,13 +7,12 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 
 #include "core/trace.h"
+#include "mutex.h"
 
 namespace mrc::device {
 
@@ -85,9 +84,9 @@ class TraceFile final : public core::TraceSink {
   std::atomic<uint64_t> lost_{0};
   alignas(64) std::atomic<uint64_t> tail_{0};
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool ending_ = false;
+  Mutex mutex_;
+  CondVar wake_;
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -5,10 +5,11 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <mutex>
 #include <sstream>
 #include <thread>
 #include <vector>
+
+#include "mutex.h"
 
 namespace mrc::datapath {
 
@@ -63,11 +64,11 @@ int init(const std::string& arguments) {
 }  // namespace
 
 bool start_eal(const std::string& arguments, std::string* error) {
-  static std::mutex mutex;
-  static bool tried = false;
-  static int result = 0;
-  static std::string first;
-  const std::lock_guard lock(mutex);
+  static Mutex mutex;
+  static bool tried ABSL_GUARDED_BY(mutex) = false;
+  static int result ABSL_GUARDED_BY(mutex) = 0;
+  static std::string first ABSL_GUARDED_BY(mutex);
+  const MutexLock lock(mutex);
   if (!tried) {
     tried = true;
     first = arguments;
