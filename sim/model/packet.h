@@ -12,11 +12,12 @@
 #include <vector>
 
 #include "sim/config/units.h"
+#include "sim/queue/switch_queue.h"
 #include "wire/flow.h"
 
 namespace mrc::sim {
 
-enum class TrafficClass : uint8_t { kControl, kTrimmed, kData };
+using queueing::TrafficClass;
 
 struct Packet {
   wire::Flow flow;     // inner header; the engine's view
@@ -68,47 +69,6 @@ class PacketPool {
   int64_t live_ = 0;
 };
 
-// First in, first out, with its size in bytes.
-class PacketFifo {
- public:
-  void push(Packet* p) {
-    p->next = nullptr;
-    (tail_ != nullptr ? tail_->next : head_) = p;
-    tail_ = p;
-    bytes_ += p->bytes;
-    ++count_;
-  }
-  Packet* pop() {
-    Packet* p = head_;
-    if (p == nullptr) return nullptr;
-    head_ = p->next;
-    if (head_ == nullptr) tail_ = nullptr;
-    p->next = nullptr;
-    bytes_ -= p->bytes;
-    --count_;
-    return p;
-  }
-  // Puts `p` in the place of the newest packet, which is returned.
-  Packet* exchange_newest(Packet* p) {
-    Packet* old = tail_;
-    Packet* before = nullptr;
-    for (Packet* q = head_; q != old; q = q->next) before = q;
-    bytes_ += static_cast<int64_t>(p->bytes) - old->bytes;
-    (before != nullptr ? before->next : head_) = p;
-    p->next = nullptr;
-    tail_ = p;
-    return old;
-  }
-  Packet* front() const { return head_; }
-  bool empty() const { return head_ == nullptr; }
-  int64_t bytes() const { return bytes_; }
-  uint32_t count() const { return count_; }
-
- private:
-  Packet* head_ = nullptr;
-  Packet* tail_ = nullptr;
-  int64_t bytes_ = 0;
-  uint32_t count_ = 0;
-};
+using PacketFifo = queueing::Fifo<Packet>;
 
 }  // namespace mrc::sim

@@ -10,13 +10,13 @@ constexpr uint32_t kTrimKeeps = 20;  // BTH, METH and TSETH must survive a cut
 }  // namespace
 
 Port::Port(PacketPool* pool, Rng* rng, double rate_bps, Ps delay, const QueueConfig& queue)
-    : pool_(pool), rng_(rng), q_(queue), nominal_rate_(rate_bps), delay_(delay) {
+    : pool_(pool), rng_(rng), q_(queue), nominal_rate_(rate_bps), delay_(delay), queue_(queue, rng) {
   set_rate(rate_bps);
 }
 
 Port::~Port() {
-  for (PacketFifo* f : {&control_, &trimmed_, &data_, &wire_})
-    while (Packet* p = f->pop()) pool_->give(p);
+  while (Packet* p = queue_.take_any()) pool_->give(p);
+  while (Packet* p = wire_.pop()) pool_->give(p);
 }
 
 void Port::set_rate(double bps) {
@@ -44,26 +44,6 @@ void Port::trim(Packet* p) {
   p->flow.traffic_class = static_cast<uint8_t>(dscp << 2 | (p->flow.traffic_class & 3));
 }
 
-// False: dropped. A trimmed packet has changed its class and its size.
-bool Port::admit(Packet* p) {
-  if (p->tc == TrafficClass::kData) {
-    if (data_.bytes() + p->bytes <= q_.data_limit) return true;
-    if (q_.trimming && p->trimmable) {
-      trim(p);
-    } else if (data_.bytes() + p->bytes > (q_.trimming ? q_.drop_limit : q_.data_limit)) {
-      drop(p, &counters_.queue_drops);
-      return false;
-    } else {
-      return true;
-    }
-  }
-  const bool trimmed = p->tc == TrafficClass::kTrimmed;
-  if ((trimmed ? trimmed_ : control_).bytes() + p->bytes <= (trimmed ? q_.trimmed_limit : q_.control_limit))
-    return true;
-  drop(p, &counters_.queue_drops);
-  return false;
-}
-
 void Port::enqueue(Packet* p) {
   if (!up_) {
     drop(p, &counters_.lost_down);
@@ -73,39 +53,16 @@ void Port::enqueue(Packet* p) {
     transmit(p);
     return;
   }
-  // The newest queued packet and the arriving one toss for who is cut: otherwise bursts of one sender are cut as a
-  // whole.
-  if (q_.trim_random && q_.trimming && p->tc == TrafficClass::kData && p->trimmable && !data_.empty() &&
-      data_.bytes() + p->bytes > q_.data_limit && (rng_->next() >> 63) != 0)
-    p = data_.exchange_newest(p);
-  if (!admit(p)) return;
-  PacketFifo& f = p->tc == TrafficClass::kData ? data_ : p->tc == TrafficClass::kTrimmed ? trimmed_ : control_;
-  f.push(p);
-  ++waiting_;
-  if (data_.bytes() > peak_) peak_ = data_.bytes();
-  counters_.max_queue = std::max(counters_.max_queue, data_.bytes());
+  if (Packet* const lost = queue_.offer(p, [this](Packet* cut) { trim(cut); })) {
+    drop(lost, &counters_.queue_drops);
+    return;
+  }
+  peak_ = std::max(peak_, data().bytes());
+  counters_.max_queue = std::max(counters_.max_queue, data().bytes());
   if (!line_event_) {
     line_event_ = true;
     line_free_event_.schedule_at(std::max(free_at_, now_ps()));
   }
-}
-
-// Control first. Trimmed packets have their share of the link while data waits, all of it otherwise.
-Packet* Port::next_packet() {
-  Packet* p = control_.pop();
-  if (p == nullptr) {
-    const bool data_may = !data_.empty() && !paused_;
-    if (!trimmed_.empty() && (!data_may || q_.trimmed_share >= 1 || trimmed_credit_ >= 0)) {
-      p = trimmed_.pop();
-      if (data_may) trimmed_credit_ -= p->bytes;
-    } else if (data_may) {
-      p = data_.pop();
-      if (q_.trimmed_share < 1)
-        trimmed_credit_ = std::min(trimmed_credit_ + p->bytes * q_.trimmed_share / (1 - q_.trimmed_share), 0.0);
-    }
-  }
-  if (p != nullptr) --waiting_;
-  return p;
 }
 
 void Port::transmit(Packet* p) {
@@ -115,14 +72,9 @@ void Port::transmit(Packet* p) {
   if (p->tc == TrafficClass::kData) {
     ++counters_.data_packets;
     counters_.data_bytes += p->bytes;
-    const int64_t left = data_.bytes();
-    if (left > q_.ecn_min && (p->flow.traffic_class & 3) != 0) {
-      const double share =
-          static_cast<double>(left - q_.ecn_min) / static_cast<double>(std::max<int64_t>(1, q_.ecn_max - q_.ecn_min));
-      if (share >= 1 || rng_->unit() < share) {
-        p->flow.traffic_class |= 3;
-        ++counters_.marked;
-      }
+    if ((p->flow.traffic_class & 3) != 0 && queue_.marks()) {
+      p->flow.traffic_class |= 3;
+      ++counters_.marked;
     }
   }
   if (owner_ != nullptr) owner_->on_left(*p);
@@ -143,14 +95,14 @@ void Port::line_free() {
   line_event_ = false;
   const Ps now = now_ps();
   if (now < free_at_) {  // something was sent at this very instant
-    if (waiting_ > 0) {
+    if (queue_.count() > 0) {
       line_event_ = true;
       line_free_event_.schedule_at(free_at_);
     }
     return;
   }
-  if (Packet* p = next_packet()) transmit(p);
-  if (waiting_ > 0 && !(paused_ && control_.empty() && trimmed_.empty())) {
+  if (Packet* p = queue_.next(paused_)) transmit(p);
+  if (queue_.count() > (paused_ ? data().count() : 0)) {
     line_event_ = true;
     line_free_event_.schedule_at(std::max(free_at_, now));
   }
@@ -172,26 +124,24 @@ void Port::set_up(bool up) {
     if (owner_ != nullptr) owner_->on_room(index_);
     return;
   }
-  for (PacketFifo* f : {&control_, &trimmed_, &data_})
-    while (Packet* p = f->pop()) drop(p, &counters_.lost_down);
+  while (Packet* p = queue_.take_any()) drop(p, &counters_.lost_down);
   while (Packet* p = wire_.pop()) {
     ++counters_.lost_down;
     pool_->give(p);
   }
-  waiting_ = 0;
   paused_ = false;
 }
 
 void Port::set_paused(bool paused) {
   paused_ = paused;
-  if (!paused && waiting_ > 0 && !line_event_ && up_) {
+  if (!paused && queue_.count() > 0 && !line_event_ && up_) {
     line_event_ = true;
     line_free_event_.schedule_at(std::max(free_at_, now_ps()));
   }
 }
 
 int64_t Port::take_peak_queue() {
-  const int64_t p = std::max(peak_, data_.bytes());
+  const int64_t p = std::max(peak_, data().bytes());
   peak_ = 0;
   return p;
 }

@@ -1,6 +1,4 @@
-// Port: one direction of a link with the queues before it. Packets of three classes wait: control (strictly first),
-// trimmed (a share of the link while data waits), data. A queue beyond its threshold trims data or drops. ECN is marked
-// when a packet leaves, by the data queue that it leaves behind [spec/nscc.md, section 5].
+// Port: one direction of a link with the queues before it, whose rules are those of sim/queue/switch_queue.h.
 //
 // The wire is a queue as well: what was sent arrives in order after serialisation and propagation. So a port needs two
 // reusable events, "line free" and "first packet on the wire arrives", whatever the number of packets; and "line free"
@@ -32,17 +30,7 @@ class PortOwner {
   virtual void on_left(const Packet&) {}
 };
 
-struct QueueConfig {
-  bool trimming = false;
-  bool trim_random = false;
-  bool last_hop = false;
-  uint32_t trim_bytes = 128;
-  int64_t data_limit = INT64_MAX;  // trimming or dropping above
-  int64_t drop_limit = INT64_MAX;  // packets that may not be trimmed are dropped above
-  int64_t trimmed_limit = INT64_MAX;
-  int64_t control_limit = INT64_MAX;
-  double trimmed_share = 0.25;
-  int64_t ecn_min = INT64_MAX, ecn_max = INT64_MAX;
+struct QueueConfig : queueing::QueueRules {
   uint8_t trimmed_dscp = 12, trimmed_lasthop_dscp = 16;
 };
 
@@ -61,10 +49,10 @@ class Port {
 
   void enqueue(Packet* p);
   bool up() const { return up_; }
-  bool idle() const { return waiting_ == 0 && now_ps() >= free_at_; }
-  const PacketFifo& data() const { return data_; }
-  const PacketFifo& control() const { return control_; }
-  int64_t queued_bytes() const { return data_.bytes() + trimmed_.bytes() + control_.bytes(); }
+  bool idle() const { return queue_.count() == 0 && now_ps() >= free_at_; }
+  const PacketFifo& data() const { return queue_.data(); }
+  const PacketFifo& control() const { return queue_.control(); }
+  int64_t queued_bytes() const { return queue_.data().bytes() + queue_.trimmed().bytes() + queue_.control().bytes(); }
   const PortCounters& counters() const { return counters_; }
   int64_t take_peak_queue();  // largest data queue since the last call
 
@@ -82,10 +70,8 @@ class Port {
   bool faulty() const { return !up_ || loss_ > 0 || extra_delay_ != 0 || rate_ != nominal_rate_; }
 
  private:
-  bool admit(Packet* p);
   void trim(Packet* p);
   void drop(Packet* p, uint64_t* counter);
-  Packet* next_packet();
   void transmit(Packet* p);
   void line_free();
   void arrive();
@@ -102,9 +88,8 @@ class Port {
   double loss_ = 0;
   bool up_ = true, paused_ = false, line_event_ = false;
   Ps free_at_ = 0, last_arrival_ = 0;
-  uint32_t waiting_ = 0;
-  double trimmed_credit_ = 0;  // bytes that trimmed packets may send before data has its turn
-  PacketFifo control_, trimmed_, data_, wire_;
+  queueing::SwitchQueue<Packet> queue_;
+  PacketFifo wire_;
   int64_t peak_ = 0;
   PortCounters counters_;
   Recurring<Port, &Port::line_free> line_free_event_{this};

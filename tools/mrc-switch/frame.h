@@ -13,6 +13,7 @@
 
 #include "base/ip.h"
 #include "base/time.h"
+#include "sim/queue/switch_queue.h"
 
 namespace mrc::softswitch {
 
@@ -24,7 +25,7 @@ struct CodePoints {
   uint8_t trimmable = 4, trimmable_retx = 8, trimmed = 12, trimmed_last_hop = 16, control = 46;
 };
 
-enum class TrafficClass : uint8_t { kControl, kTrimmed, kData };
+using queueing::TrafficClass;
 
 struct Frame {
   uint8_t* data = nullptr;

@@ -70,7 +70,7 @@ class Switch {
 
  private:
   struct Ingress {
-    FrameFifo line;  // in order of arrival
+    queueing::Fifo<Frame> line;  // in order of arrival
     Instant last;
     double ns_per_byte = 0;
     IngressCounters counters;
