@@ -41,7 +41,7 @@ def cited(lines):
 def role(path):
     if path.startswith("tests/"):
         return None if path.startswith(("tests/style/", "tests/fuzz/corpus/")) else "test"
-    return "code" if path.startswith(("libmrc/", "tools/", "verbs-shim/")) or path == "CMakeLists.txt" else None
+    return "code" if path.startswith(("libmrc/", "sim/", "tools/", "verbs-shim/")) or path == "CMakeLists.txt" else None
 
 
 def complaints(tree):
