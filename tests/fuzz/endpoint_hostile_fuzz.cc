@@ -240,7 +240,7 @@ class World {
           for (uint32_t i = 0; i < wire::Spth::kPorts; ++i)
             spth.ports[i] = in.below(16) == 0 ? in.u16() : static_cast<uint16_t>(49152 + i);
           payload.resize(wire::Spth::kSize);
-          spth.encode(payload.data());
+          spth.encode(std::span(payload).first<wire::Spth::kSize>());
           p.plth.ports = true;
           p.payload = payload.data();
           p.payload_len = wire::Spth::kSize;
@@ -266,7 +266,7 @@ class World {
       }
     }
     std::vector<uint8_t> out(wire::packet_bytes(p.bth.opcode, p.bth.ts, p.payload_len));
-    wire::encode_packet(out.data(), p);
+    wire::encode_packet(out, p);
     return out;
   }
 
@@ -285,7 +285,7 @@ class World {
     if (bytes.empty()) return;
     if (seal && bytes.size() >= 16)
       wire::icrc_store(bytes.data() + bytes.size() - 4,
-                       wire::icrc_compute(flow, bytes.data(), static_cast<uint32_t>(bytes.size())));
+                       wire::icrc_compute(flow, bytes));
     // An exact allocation: a read behind the packet is found.
     std::vector<uint8_t> exact(bytes);
     exact.shrink_to_fit();

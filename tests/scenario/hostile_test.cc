@@ -19,7 +19,7 @@ wire::Flow flow_to(const Pair& p, int node, const IpAddress& from) {
 void inject(Pair* p, int node, const wire::Flow& flow, std::vector<uint8_t> headers) {
   headers.resize(headers.size() + wire::kIcrcBytes);
   const auto n = static_cast<uint32_t>(headers.size());
-  wire::icrc_store(&headers[n - wire::kIcrcBytes], wire::icrc_compute(flow, headers.data(), n));
+  wire::icrc_store(&headers[n - wire::kIcrcBytes], wire::icrc_compute(flow, {headers.data(), n}));
   p->fabric.net().inject(p->fabric.now(), node, 0, flow, headers);
   p->pass(Duration::milliseconds(1));
 }
@@ -32,7 +32,7 @@ std::vector<uint8_t> nack(Pair& p, Psn psn) {
   wire::Neth neth;
   neth.reason = wire::NackReason::kUnexpEvent;
   neth.nack_psn = psn;
-  out.resize(wire::encode_nack(out.data(), bth, neth));
+  out.resize(wire::encode_nack(out, bth, neth));
   return out;
 }
 
@@ -79,7 +79,7 @@ TEST(Hostile, UnknownEndpointOperationsGetNoAnswer) {
     wire::Erth erth;
     erth.op = static_cast<wire::EndpointOp>(op);
     erth.port_status_mask = 0xF;
-    out.resize(wire::encode_endpoint_request(out.data(), bth, erth));
+    out.resize(wire::encode_endpoint_request(out, bth, erth));
     const uint64_t before = p.counters(0).tx_packets;
     inject(&p, 0, flow_to(p, 0, from), out);
     EXPECT_EQ(p.counters(0).tx_packets - before, op <= 1 ? 1u : 0u) << op;

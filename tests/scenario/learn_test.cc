@@ -155,7 +155,7 @@ TEST(Learn, LostQuestionsAndAnswersAreRepeated) {
   Learners l([&](Fabric* f) {
     f->net().set_filter([&](int node, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
       const bool ours = is_opcode(bytes, wire::Opcode::kPlaneRequest) || is_opcode(bytes, wire::Opcode::kPlaneResponse);
-      return ours && ++sent[{node, bytes[0], wire::Plth::decode(&bytes[wire::Bth::kSize]).plane}] <= 2;
+      return ours && ++sent[{node, bytes[0], wire::header_at<wire::Plth>(bytes, wire::Bth::kSize).plane}] <= 2;
     });
   });
   EXPECT_TRUE(l.transfer());  // plane 0 works from the start
@@ -237,7 +237,7 @@ TEST(Learn, ForgedAnswersChangeNothing) {
   Learners l([&](Fabric* f) {
     f->net().set_filter([&](int node, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
       if (!is_opcode(bytes, wire::Opcode::kPlaneRequest)) return false;
-      const wire::Plth asked = wire::Plth::decode(&bytes[wire::Bth::kSize]);
+      const wire::Plth asked = wire::header_at<wire::Plth>(bytes, wire::Bth::kSize);
       if (node == 0 && !asked.ports) nonce = asked.nonce;
       return true;
     });
@@ -254,9 +254,9 @@ TEST(Learn, ForgedAnswersChangeNothing) {
     std::vector<uint8_t> bytes(64);
     wire::Bth bth;
     bth.dqp = wire::kEndpointQpn;
-    bytes.resize(wire::encode_plane_response(bytes.data(), bth, told) + wire::kIcrcBytes);
+    bytes.resize(wire::encode_plane_response(bytes, bth, told) + wire::kIcrcBytes);
     const auto n = static_cast<uint32_t>(bytes.size());
-    wire::icrc_store(&bytes[n - wire::kIcrcBytes], wire::icrc_compute(flow, bytes.data(), n));
+    wire::icrc_store(&bytes[n - wire::kIcrcBytes], wire::icrc_compute(flow, {bytes.data(), n}));
     l.fabric.net().inject(l.fabric.now(), 0, 0, flow, bytes);
     l.pass(Duration::microseconds(10));
   };

@@ -178,9 +178,9 @@ void forge_port_status(Pair* p, uint8_t plane, uint32_t mask) {
   erth.op = wire::EndpointOp::kPortStatus;
   erth.port_status_mask = mask;
   std::vector<uint8_t> out(64);
-  const uint32_t n = wire::encode_endpoint_request(out.data(), bth, erth) + wire::kIcrcBytes;
+  const uint32_t n = wire::encode_endpoint_request(out, bth, erth) + wire::kIcrcBytes;
   out.resize(n);
-  wire::icrc_store(&out[n - wire::kIcrcBytes], wire::icrc_compute(flow, out.data(), n));
+  wire::icrc_store(&out[n - wire::kIcrcBytes], wire::icrc_compute(flow, {out.data(), n}));
   p->fabric.net().inject(p->fabric.now(), 0, plane, flow, out);
 }
 

@@ -31,7 +31,7 @@ struct Forger {
   void send(std::vector<uint8_t> headers, const wire::Flow& flow, uint8_t plane = 0, int from = 1) const {
     headers.resize(headers.size() + wire::kIcrcBytes);
     const auto n = static_cast<uint32_t>(headers.size());
-    wire::icrc_store(&headers[n - wire::kIcrcBytes], wire::icrc_compute(flow, headers.data(), n));
+    wire::icrc_store(&headers[n - wire::kIcrcBytes], wire::icrc_compute(flow, {headers.data(), n}));
     p->fabric.net().inject(p->fabric.now(), 1 - from, plane, flow, headers);
     p->pass(Duration::microseconds(100));
   }
@@ -44,14 +44,14 @@ struct Forger {
   std::vector<uint8_t> probe() const {
     std::vector<uint8_t> out(64);
     wire::Peth peth;
-    out.resize(wire::encode_probe(out.data(), bth(), peth));
+    out.resize(wire::encode_probe(out, bth(), peth));
     return out;
   }
   std::vector<uint8_t> nak(Psn psn) const {
     std::vector<uint8_t> out(64);
     wire::Aeth aeth;
     aeth.syndrome = 0x62;
-    out.resize(wire::encode_ack(out.data(), bth(psn), aeth));
+    out.resize(wire::encode_ack(out, bth(psn), aeth));
     return out;
   }
   std::vector<uint8_t> nack(Psn psn) const {
@@ -59,20 +59,20 @@ struct Forger {
     wire::Neth neth;
     neth.reason = wire::NackReason::kUnexpEvent;
     neth.nack_psn = psn;
-    out.resize(wire::encode_nack(out.data(), bth(psn), neth));
+    out.resize(wire::encode_nack(out, bth(psn), neth));
     return out;
   }
   std::vector<uint8_t> sack(Psn psn) const {
     std::vector<uint8_t> out(64);
     wire::Seth seth;
     seth.cack_psn = psn;
-    out.resize(wire::encode_sack(out.data(), bth(psn), seth, wire::CcState()));
+    out.resize(wire::encode_sack(out, bth(psn), seth, wire::CcState()));
     return out;
   }
   // To node 1: a write of nothing, which needs no key.
   std::vector<uint8_t> empty_write(Psn psn) const {
     std::vector<uint8_t> out(64);
-    out.resize(wire::encode_request_headers(out.data(), Opcode::kWriteOnly, bth(psn, 0), wire::Meth(), nullptr,
+    out.resize(wire::encode_request_headers(out, Opcode::kWriteOnly, bth(psn, 0), wire::Meth(), nullptr,
                                             wire::Reth(), nullptr));
     return out;
   }
@@ -323,7 +323,7 @@ TEST(Ports, AnAnnouncementNeedsTheNonceAndThePeersAddress) {
   uint64_t nonce = 0;
   p.fabric.net().set_filter([&](int node, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
     if (!is_ports(bytes, Opcode::kPlaneRequest)) return false;
-    if (node == 0) nonce = wire::Plth::decode(&bytes[wire::Bth::kSize]).nonce;
+    if (node == 0) nonce = wire::header_at<wire::Plth>(bytes, wire::Bth::kSize).nonce;
     return true;
   });
   p.pass(Duration::milliseconds(1));
@@ -338,7 +338,7 @@ TEST(Ports, AnAnnouncementNeedsTheNonceAndThePeersAddress) {
     std::vector<uint8_t> out(128);
     wire::Bth bth;
     bth.dqp = wire::kEndpointQpn;
-    out.resize(wire::encode_plane_response(out.data(), bth, plth, &spth));
+    out.resize(wire::encode_plane_response(out, bth, plth, &spth));
     f.send(out, flow);
   };
   plth.nonce = nonce ^ 1;

@@ -218,7 +218,7 @@ void ForgedWorld::forge() {
   p.payload_len = n;
   p.bth.pad = wire::pad_for(n);
   std::vector<uint8_t> bytes(wire::packet_bytes(p.bth.opcode, false, n));
-  wire::encode_packet(bytes.data(), p);
+  wire::encode_packet(bytes, p);
   const int plane = static_cast<int>(rng_.below(static_cast<uint32_t>(fabric_->config().planes)));
   wire::Flow flow;
   flow.src = fabric_->describe(0).planes[static_cast<size_t>(plane)].addr;
@@ -226,7 +226,7 @@ void ForgedWorld::forge() {
   flow.src_port = static_cast<uint16_t>(49152 + rng_.below(16));
   flow.dst_port = 4791;
   const auto length = static_cast<uint32_t>(bytes.size());
-  wire::icrc_store(&bytes[length - wire::kIcrcBytes], wire::icrc_compute(flow, bytes.data(), length));
+  wire::icrc_store(&bytes[length - wire::kIcrcBytes], wire::icrc_compute(flow, {bytes.data(), length}));
   fabric_->net().inject(fabric_->now(), 1, plane, flow, bytes);
   ++forged_;
 }

@@ -1,11 +1,12 @@
 -- Wireshark dissector for MRC (Multipath Reliable Connection): every opcode, header and field of spec/wire.md, every
 -- check of a decoder as expert information, and the ICRC.
 --
--- Purpose: an independent reading of what is on the wire; it shares no code with the library. Wireshark 3.4 or newer.
+-- The tables of values, opcodes and fields come from those of the library (mrc-wire-tables writes them); the walk, the
+-- checks and the ICRC are a reading of their own. Wireshark 3.4 or newer.
 -- Use: tshark -X lua_script:mrc.lua -r FILE, or copy it to the personal plugin folder (README.md beside this file).
 -- Filters: mrc.HEADER.FIELD with the names of spec/wire.md (mrc.bth.psn, mrc.seth.cack_psn, ...), mrc.malformed (why a
 --   decoder refuses the packet), mrc.icrc.status, mrc.ev.
--- How it goes: one table per header (HEADERS) declares the fields; one table (OPCODES) says which headers follow; the
+-- How it goes: one table per header (HEADERS) declares the fields; one table (OPCODES) says which headers follow BTH; the
 --   walk takes them one after the other and stops at the first check that fails, in the order of MRC-WIRE-3.
 -- A capture on the sending or receiving host sees whole bursts before segmentation (GSO) or behind reassembly (GRO):
 --   packets of one size joined in one datagram. They are found by their ICRC and shown one by one.
@@ -19,13 +20,14 @@ local ENDPOINT_QPN = 2
 -- Value names ---------------------------------------------------------------------------------------------------------
 
 local REQUEST, CONTROL, ENDPOINT = 1, 2, 3
+-- [wire-tables opcodes]
 local OPCODES = {
-  [0xC6] = { name = "WRITE_FIRST", kind = REQUEST, headers = { "reth" } },
-  [0xC7] = { name = "WRITE_MIDDLE", kind = REQUEST, headers = { "reth" } },
-  [0xC8] = { name = "WRITE_LAST", kind = REQUEST, headers = { "reth" }, ends = true },
-  [0xC9] = { name = "WRITE_LAST_IMM", kind = REQUEST, headers = { "reth", "immdt" }, ends = true },
-  [0xCA] = { name = "WRITE_ONLY", kind = REQUEST, headers = { "reth" }, ends = true, only = true },
-  [0xCB] = { name = "WRITE_ONLY_IMM", kind = REQUEST, headers = { "reth", "immdt" }, ends = true, only = true },
+  [0xC6] = { name = "WRITE_FIRST", kind = REQUEST, headers = { "meth", "tseth", "reth" } },
+  [0xC7] = { name = "WRITE_MIDDLE", kind = REQUEST, headers = { "meth", "tseth", "reth" } },
+  [0xC8] = { name = "WRITE_LAST", kind = REQUEST, headers = { "meth", "tseth", "reth" }, ends = true },
+  [0xC9] = { name = "WRITE_LAST_IMM", kind = REQUEST, headers = { "meth", "tseth", "reth", "immdt" }, ends = true },
+  [0xCA] = { name = "WRITE_ONLY", kind = REQUEST, headers = { "meth", "tseth", "reth" }, ends = true, only = true },
+  [0xCB] = { name = "WRITE_ONLY_IMM", kind = REQUEST, headers = { "meth", "tseth", "reth", "immdt" }, ends = true, only = true },
   [0xD1] = { name = "ACK", kind = CONTROL, headers = { "aeth" } },
   [0xD8] = { name = "ENDPOINT_REQUEST", kind = ENDPOINT, headers = { "erth" } },
   [0xD9] = { name = "ENDPOINT_RESPONSE", kind = ENDPOINT, headers = { "eeth" } },
@@ -35,107 +37,189 @@ local OPCODES = {
   [0xDD] = { name = "NACK", kind = CONTROL, headers = { "neth" } },
   [0xDE] = { name = "PROBE", kind = CONTROL, headers = { "peth" } },
 }
-local opcode_names = {}
-for code, o in pairs(OPCODES) do opcode_names[code] = o.name end
+-- [end of opcodes]
+local OPCODE_NAMES = {}
+for code, o in pairs(OPCODES) do OPCODE_NAMES[code] = o.name end
 
-local VERDICTS = { [0] = "none", [1] = "SKIP_ONCE", [2] = "ALWAYS_SKIP", [3] = "reserved" }
-local REASONS = { [0x01] = "TRIMMED", [0x02] = "TRIMMED_LASTHOP", [0x06] = "NO_BITMAP", [0x07] = "NO_PKT_BUFFER",
-  [0x0A] = "NO_RESOURCE", [0x0B] = "PSN_OOR_WINDOW", [0x19] = "UNEXP_EVENT" }
-local SYNDROMES = { [0x61] = "NAK invalid request", [0x62] = "NAK remote access error",
-  [0x63] = "NAK remote operation error" }
-for credits = 0, 0x1F do SYNDROMES[credits] = "ACK" end
-local ENDPOINT_OPS = { [0] = "port status update", [1] = "EV probe" }
+-- [wire-tables values]
+local VERDICTS = {
+  [0x00] = "none",
+  [0x01] = "skip_once",
+  [0x02] = "always_skip",
+  [0x03] = "reserved",
+}
+local REASONS = {
+  [0x01] = "TRIMMED",
+  [0x02] = "TRIMMED_LASTHOP",
+  [0x06] = "NO_BITMAP",
+  [0x07] = "NO_PKT_BUFFER",
+  [0x0A] = "NO_RESOURCE",
+  [0x0B] = "PSN_OOR_WINDOW",
+  [0x19] = "UNEXP_EVENT",
+}
+local SYNDROMES = {
+  [0x61] = "NAK invalid request",
+  [0x62] = "NAK remote access error",
+  [0x63] = "NAK remote operation error",
+}
+for value = 0x00, 0x1F do SYNDROMES[value] = "ACK" end
+local ENDPOINT_OPS = {
+  [0x00] = "port_status",
+  [0x01] = "ev_probe",
+}
+-- [end of values]
 local OP_EV_PROBE = 1
 
--- Headers: { offset, bytes, name, text [, mask [, value names]] }; u = unsigned, i = signed. ------------------------------
+-- Headers: { offset, bytes, name, text [, mask [, value names]] }. A field with `when` is there only when the field named
+-- has that value. -----------------------------------------------------------------------------------------------------------
 
--- The four bytes of a TSETH, which PETH and ERTH end in as well.
-local function timestamp(at)
-  return { at, 2, "tx_timestamp", "Transmit timestamp" },
-    { at + 2, 1, "tsr", "Sender's own unit (else 128 ns)", 0x80 },
-    { at + 2, 1, "ts_reserved", "Reserved", 0x7F, reserved = true },
-    { at + 3, 1, "ts_reserved2", "Reserved", 0xF0, reserved = true },
-    { at + 3, 1, "ftype", "Timestamp format", 0x0F }
-end
-
-local function fields(list, ...)
-  for _, f in ipairs({ ... }) do list[#list + 1] = f end
-  return list
-end
-
+-- [wire-tables headers]
 local HEADERS = {
   bth = { bytes = 12, name = "BTH", text = "Base Transport Header", fields = {
-    { 0, 1, "opcode", "Opcode", nil, opcode_names },
-    { 1, 1, "se", "Solicited event (unused)", 0x80 }, { 1, 1, "m", "Migration (unused)", 0x40 },
-    { 1, 1, "pad", "Pad count", 0x30 }, { 1, 1, "tver", "Transport version", 0x0F },
-    { 2, 2, "pkey", "P_Key", hex = true }, { 4, 1, "variant_reserve", "Variant reserve", hex = true },
+    { 0, 1, "opcode", "Opcode", nil, OPCODE_NAMES },
+    { 1, 1, "se", "Solicited event", 0x80 },
+    { 1, 1, "m", "Migration", 0x40 },
+    { 1, 1, "pad", "Pad count", 0x30 },
+    { 1, 1, "tver", "Transport version", 0x0F },
+    { 2, 2, "pkey", "P_Key", hex = true },
+    { 4, 1, "variant_reserve", "Variant reserve", hex = true },
     { 5, 3, "dqp", "Destination QPN", hex = true },
-    { 8, 1, "ack_req", "Acknowledge request (a)", 0x80 }, { 8, 1, "reserved", "Reserved", 0x40, reserved = true },
-    { 8, 1, "rtx", "Sent before with this PSN (rtx)", 0x20 }, { 8, 1, "ts", "TSETH follows METH (ts)", 0x10 },
-    { 8, 1, "invariant_reserve", "Invariant reserve", 0x0F, reserved = true },
-    { 9, 3, "psn", "PSN" } } },
+    { 8, 1, "ack_req", "Acknowledge request (a)", 0x80 },
+    { 8, 1, "reserved", "Reserved", 0x40, reserved = true },
+    { 8, 1, "rtx", "Sent before with this PSN", 0x20 },
+    { 8, 1, "ts", "TSETH follows METH", 0x10 },
+    { 8, 1, "invariant_reserve", "Reserved", 0x0F, reserved = true },
+    { 9, 3, "psn", "PSN" },
+  } },
   meth = { bytes = 4, name = "METH", text = "Message Header", fields = {
-    { 0, 2, "rqmsn", "Receive message number" }, { 2, 2, "msn", "Message number" } } },
-  tseth = { bytes = 4, name = "TSETH", text = "Timestamp Header", fields = fields({}, timestamp(0)) },
+    { 0, 2, "rqmsn", "Receive message number" },
+    { 2, 2, "msn", "Message number" },
+  } },
+  tseth = { bytes = 4, name = "TSETH", text = "Timestamp Header", fields = {
+    { 0, 2, "tx_timestamp", "Transmit timestamp" },
+    { 2, 1, "tsr", "Sender's own unit (else 128 ns)", 0x80 },
+    { 2, 1, "reserved", "Reserved", 0x7F, reserved = true },
+    { 3, 1, "reserved2", "Reserved", 0xF0, reserved = true },
+    { 3, 1, "ftype", "Timestamp format", 0x0F },
+  } },
   reth = { bytes = 16, name = "RETH", text = "RDMA Header", fields = {
-    { 0, 8, "va", "Virtual address of this packet", hex = true }, { 8, 4, "rkey", "R_Key", hex = true },
-    { 12, 4, "dmalen", "Length of the message" } } },
+    { 0, 8, "va", "Virtual address of this packet", hex = true },
+    { 8, 4, "rkey", "R_Key", hex = true },
+    { 12, 4, "dmalen", "Length of the message" },
+  } },
   immdt = { bytes = 4, name = "ImmDt", text = "Immediate Data", fields = {
-    { 0, 4, "data", "Immediate data", hex = true } } },
+    { 0, 4, "data", "Immediate data", hex = true },
+  } },
   aeth = { bytes = 4, name = "AETH", text = "Acknowledge Header", fields = {
-    { 0, 1, "syndrome", "Syndrome", nil, SYNDROMES, hex = true }, { 1, 3, "msn", "Completed messages" } } },
+    { 0, 1, "syndrome", "Kind and code", nil, SYNDROMES, hex = true },
+    { 1, 3, "msn", "Completed messages" },
+  } },
   seth = { bytes = 28, name = "SETH", text = "Selective Acknowledge Header", fields = {
-    { 0, 2, "type", "Type", 0xF000 }, { 0, 2, "nxt", "Next header", 0x0F80 },
-    { 1, 1, "m", "Path verdict", 0x60, VERDICTS }, { 1, 1, "reserved", "Reserved", 0x1D, reserved = true },
+    { 0, 1, "type", "Type", 0xF0 },
+    { 0, 2, "nxt", "Next header", 0xF80 },
+    { 1, 1, "m", "Path verdict", 0x60, VERDICTS },
+    { 1, 1, "reserved", "Reserved", 0x1C, reserved = true },
     { 1, 1, "pr", "Answers a probe", 0x02 },
-    { 2, 2, "ack_psn_offset", "PSN that caused it, from cack_psn", signed = true, probe = false },
-    { 2, 2, "probe_id", "Probe id", probe = true },
+    { 1, 1, "reserved2", "Reserved", 0x01, reserved = true },
+    { 2, 2, "ack_psn_offset", "PSN that caused it, from cack_psn", when = { "pr", 0 }, signed = true },
+    { 2, 2, "probe_id", "Probe id", when = { "pr", 1 } },
     { 4, 4, "entropy", "EV of the packet that caused it", hex = true },
-    { 8, 2, "spdcid", "Source PDC id", hex = true }, { 10, 2, "dpdcid", "Destination PDC id", hex = true },
-    { 12, 1, "reserved2", "Reserved", reserved = true }, { 13, 3, "cack_psn", "Cumulative PSN" },
-    { 16, 1, "cc_type", "CC type", 0xF0 }, { 16, 1, "cc_fl", "CC flags", 0x0F },
-    { 17, 1, "mpr", "Window, units of 128 PSNs" }, { 18, 2, "sack_offset", "Base of the bitmap, from cack_psn", signed = true },
-    { 20, 8, "sack_bitmap", "Arrived", hex = true } } },
+    { 8, 2, "spdcid", "Source PDC id", hex = true },
+    { 10, 2, "dpdcid", "Destination PDC id", hex = true },
+    { 12, 1, "reserved3", "Reserved", reserved = true },
+    { 13, 3, "cack_psn", "Cumulative PSN" },
+    { 16, 1, "cc_type", "CC type", 0xF0 },
+    { 16, 1, "cc_fl", "CC flags", 0x0F },
+    { 17, 1, "mpr", "Window, units of 128 PSNs" },
+    { 18, 2, "sack_offset", "Base of the bitmap, from cack_psn", signed = true },
+    { 20, 8, "sack_bitmap", "Arrived", hex = true },
+  } },
   cc_state = { bytes = 8, name = "CC_STATE", text = "Congestion Control State", fields = {
-    { 0, 2, "tx_timestamp", "Reflected timestamp" }, { 2, 2, "reserved", "Reserved", 0x8000, reserved = true },
-    { 2, 2, "ooo_count", "Arrived out of order", 0x7FFF }, { 4, 1, "restore_cwnd", "Restore window", 0x80 },
-    { 4, 1, "rcv_cwnd_pen", "Window penalty", 0x7F }, { 5, 3, "rcvd_bytes", "Received, units of 256 bytes" } } },
+    { 0, 2, "tx_timestamp", "Reflected timestamp" },
+    { 2, 1, "reserved", "Reserved", 0x80, reserved = true },
+    { 2, 2, "ooo_count", "Arrived out of order", 0x7FFF },
+    { 4, 1, "restore_cwnd", "Restore window", 0x80 },
+    { 4, 1, "rcv_cwnd_pen", "Window penalty", 0x7F },
+    { 5, 3, "rcvd_bytes", "Received, units of 256 bytes" },
+  } },
   neth = { bytes = 20, name = "NETH", text = "Negative Acknowledge Header", fields = {
-    { 0, 2, "type", "Type", 0xF000 }, { 0, 2, "nxt", "Next header", 0x0F80 },
-    { 0, 2, "reserved", "Reserved", 0x007F, reserved = true },
-    { 2, 1, "reason", "Reason", nil, REASONS, hex = true }, { 3, 1, "vendor_info", "Vendor information", hex = true },
+    { 0, 1, "type", "Type", 0xF0 },
+    { 0, 2, "nxt", "Next header", 0xF80 },
+    { 1, 1, "reserved", "Reserved", 0x7F, reserved = true },
+    { 2, 1, "reason", "Reason", nil, REASONS, hex = true },
+    { 3, 1, "vendor_info", "Vendor information", hex = true },
     { 4, 4, "entropy", "EV of the rejected packet", hex = true },
-    { 8, 2, "spdcid", "Source PDC id", hex = true }, { 10, 2, "dpdcid", "Destination PDC id", hex = true },
-    { 12, 1, "reserved2", "Reserved", reserved = true }, { 13, 3, "nack_psn", "Rejected PSN" },
-    { 16, 1, "cc_type", "CC type", 0xF0 }, { 16, 1, "cc_fl", "CC flags", 0x0F },
-    { 17, 1, "reserved3", "Reserved", reserved = true }, { 18, 2, "tx_timestamp", "Reflected timestamp" } } },
-  peth = { bytes = 16, name = "PETH", text = "Probe Header", fields = fields({
-    { 0, 2, "type", "Type", 0xF000 }, { 0, 2, "nh", "Next header", 0x0F80 },
-    { 0, 2, "reserved", "Reserved", 0x007F, reserved = true }, { 2, 1, "reserved2", "Reserved", reserved = true },
-    { 3, 1, "vendor_info", "Vendor information", hex = true }, { 4, 2, "probe_id", "Probe id" },
-    { 6, 2, "reserved3", "Reserved", reserved = true }, { 8, 2, "spdcid", "Source PDC id", hex = true },
-    { 10, 2, "dpdcid", "Destination PDC id", hex = true } }, timestamp(12)) },
-  erth = { bytes = 16, name = "ERTH", text = "Endpoint Request Header", fields = fields({
-    { 0, 2, "type", "Type", 0xF000 }, { 0, 2, "nxt", "Next header", 0x0F80 },
-    { 0, 2, "reserved", "Reserved", 0x007C, reserved = true }, { 1, 1, "op", "Operation", 0x03, ENDPOINT_OPS },
-    { 2, 1, "reserved2", "Reserved", reserved = true }, { 3, 1, "vendor_info", "Vendor information (process slot)" },
-    { 4, 4, "port_status_mask", "Ports up", hex = true }, { 8, 4, "reserved3", "Reserved", reserved = true } },
-    timestamp(12)) },
+    { 8, 2, "spdcid", "Source PDC id", hex = true },
+    { 10, 2, "dpdcid", "Destination PDC id", hex = true },
+    { 12, 1, "reserved2", "Reserved", reserved = true },
+    { 13, 3, "nack_psn", "Rejected PSN" },
+    { 16, 1, "cc_type", "CC type", 0xF0 },
+    { 16, 1, "cc_fl", "CC flags", 0x0F },
+    { 17, 1, "reserved3", "Reserved", reserved = true },
+    { 18, 2, "tx_timestamp", "Reflected timestamp" },
+  } },
+  peth = { bytes = 16, name = "PETH", text = "Probe Header", fields = {
+    { 0, 1, "type", "Type", 0xF0 },
+    { 0, 2, "nh", "Next header", 0xF80 },
+    { 1, 1, "reserved", "Reserved", 0x7F, reserved = true },
+    { 2, 1, "reserved2", "Reserved", reserved = true },
+    { 3, 1, "vendor_info", "Vendor information", hex = true },
+    { 4, 2, "probe_id", "Probe id" },
+    { 6, 2, "reserved3", "Reserved", reserved = true },
+    { 8, 2, "spdcid", "Source PDC id", hex = true },
+    { 10, 2, "dpdcid", "Destination PDC id", hex = true },
+    { 12, 2, "tx_timestamp", "Transmit timestamp" },
+    { 14, 1, "tsr", "Sender's own unit (else 128 ns)", 0x80 },
+    { 14, 1, "reserved4", "Reserved", 0x7F, reserved = true },
+    { 15, 1, "reserved5", "Reserved", 0xF0, reserved = true },
+    { 15, 1, "ftype", "Timestamp format", 0x0F },
+  } },
+  erth = { bytes = 16, name = "ERTH", text = "Endpoint Request Header", fields = {
+    { 0, 1, "type", "Type", 0xF0 },
+    { 0, 2, "nxt", "Next header", 0xF80 },
+    { 1, 1, "reserved", "Reserved", 0x7C, reserved = true },
+    { 1, 1, "op", "Operation", 0x03, ENDPOINT_OPS },
+    { 2, 1, "reserved2", "Reserved", reserved = true },
+    { 3, 1, "vendor_info", "Vendor information (process slot)", hex = true },
+    { 4, 4, "port_status_mask", "Ports up", hex = true },
+    { 8, 4, "reserved3", "Reserved", reserved = true },
+    { 12, 2, "tx_timestamp", "Transmit timestamp" },
+    { 14, 1, "tsr", "Sender's own unit (else 128 ns)", 0x80 },
+    { 14, 1, "reserved4", "Reserved", 0x7F, reserved = true },
+    { 15, 1, "reserved5", "Reserved", 0xF0, reserved = true },
+    { 15, 1, "ftype", "Timestamp format", 0x0F },
+  } },
   eeth = { bytes = 36, name = "EETH", text = "Endpoint Response Header", fields = {
-    { 0, 1, "reserved", "Reserved", reserved = true }, { 1, 1, "reserved2", "Reserved", 0xF3, reserved = true },
-    { 1, 1, "op", "Operation", 0x0C, ENDPOINT_OPS }, { 2, 26, "reserved3", "Reserved", reserved = true },
-    { 28, 2, "tx_timestamp", "Reflected timestamp" }, { 30, 6, "reserved4", "Reserved", reserved = true } } },
+    { 0, 1, "reserved", "Reserved", reserved = true },
+    { 1, 1, "reserved2", "Reserved", 0xF0, reserved = true },
+    { 1, 1, "op", "Operation", 0x0C, ENDPOINT_OPS },
+    { 1, 1, "reserved3", "Reserved", 0x03, reserved = true },
+    { 2, 26, "reserved4", "Reserved", reserved = true },
+    { 28, 2, "tx_timestamp", "Reflected timestamp" },
+    { 30, 6, "reserved5", "Reserved", reserved = true },
+  } },
   plth = { bytes = 36, name = "PLTH", text = "Plane Header (extension)", fields = {
-    { 0, 1, "version", "Version" }, { 1, 1, "plane", "Plane asked for, from 0" }, { 2, 1, "planes", "Planes of the sender" },
-    { 3, 1, "slot", "Process slot" }, { 4, 8, "nonce", "Nonce", hex = true },
-    { 12, 16, "addr", "Address on that plane", address = true }, { 28, 2, "port", "Port of process slot 0" },
-    { 30, 2, "port_base", "Port base" }, { 32, 1, "ready", "The asker's address is heard", 0x80 },
-    { 32, 1, "ports", "A list of source ports follows", 0x40 },
-    { 32, 1, "reserved", "Reserved", 0x3F, reserved = true }, { 33, 3, "reserved2", "Reserved", reserved = true } } },
+    { 0, 1, "version", "Version" },
+    { 1, 1, "plane", "Plane asked for, from 0" },
+    { 2, 1, "planes", "Planes of the sender" },
+    { 3, 1, "slot", "Process slot" },
+    { 4, 8, "nonce", "Nonce", hex = true },
+    { 12, 16, "addr", "Address on that plane; IPv4 as ::ffff:a.b.c.d", address = true },
+    { 28, 2, "port", "Port of process slot 0" },
+    { 30, 2, "port_base", "Port base" },
+    { 32, 1, "ready", "The asker's address is heard", 0x80 },
+    { 32, 1, "ports", "An SPTH follows", 0x40 },
+    { 32, 1, "reserved", "Reserved", 0x3F, reserved = true },
+    { 33, 3, "reserved2", "Reserved", reserved = true },
+  } },
   spth = { bytes = 76, name = "SPTH", text = "Source Port Header (extension)", fields = {
-    { 0, 2, "total", "Source ports of the plane" }, { 2, 2, "first", "Index of the first one here" },
-    { 4, 4, "set", "Identifier of the list", hex = true }, { 8, 68, "ports", "Source ports" } } },
+    { 0, 2, "total", "Source ports of the plane" },
+    { 2, 2, "first", "Index of the first one here" },
+    { 4, 4, "set", "Identifier of the list", hex = true },
+    { 8, 68, "ports", "Source ports" },
+  } },
 }
+-- [end of headers]
 
 -- Protocol fields, made from the tables --------------------------------------------------------------------------------
 
@@ -396,7 +480,7 @@ function Walk:take(key)
   local values = {}
   for _, f in ipairs(h.fields) do
     local number = f[2] <= 4 and self:value(f)
-    if f.probe == nil or f.probe == (values.pr == 1) then
+    if not f.when or values[f.when[1]] == f.when[2] then
       local range = self.tvb(self.at + f[1], f[2])
       local item = tree:add(f.field, range)
       values[f[3]] = number
@@ -535,12 +619,8 @@ function Walk:packet()
     self:say("rtx")
   end
   if self.trimmed then return self:trimmed_packet(o) end
-  if o.kind == REQUEST then
-    if not self:header("meth") then return end
-    if bth.ts == 1 and not self:header("tseth") then return end
-  end
   for _, key in ipairs(o.headers) do
-    if not self:header(key) then return end
+    if (key ~= "tseth" or bth.ts == 1) and not self:header(key) then return end
   end
   if self.ports and not self:header("spth") then return end
   self:body(o)

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstring>
+#include <span>
 
 #include "base/prefetch.h"
 #include "core/burst.h"
@@ -22,7 +23,8 @@ class BurstBuilder {
     cursor_ = staged_ ? b_.staging : b_.headers.data();
   }
 
-  uint8_t* header() { return cursor_; }  // where the next packet's headers go
+  // Where the next packet's headers go.
+  std::span<uint8_t> header() { return {cursor_, wire::kMaxHeaderBytes}; }
 
   // `header_len` bytes were written at header(); the payload must stay as it is until the next call, without staging
   // until the burst is sent.
@@ -61,7 +63,7 @@ class BurstBuilder {
   }
 
   void set_ack_req_on_last() {
-    if (pending_) pending_header_[8] |= wire::Bth::kAckReqBit;
+    if (pending_) wire::set_ack_req(pending_header_);
   }
 
   void finish() { seal(); }
@@ -90,7 +92,7 @@ class BurstBuilder {
       prefix_ = wire::icrc_start(b_.flow, pending_bytes_);
       prefix_bytes_ = pending_bytes_;
     }
-    uint32_t crc = wire::icrc_update_headers(prefix_, pending_header_, pending_header_len_);
+    uint32_t crc = wire::icrc_update_headers(prefix_, {pending_header_, pending_header_len_});
     for (uint32_t i = 0; i < pending_payload_iovs_; ++i) {
       const iovec& piece = b_.iov[pending_payload_ + i];
       if (staged_) {

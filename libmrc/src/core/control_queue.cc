@@ -15,7 +15,7 @@ void ControlQueue::seal(ControlPacket* p, const wire::Flow& flow, uint16_t ev, u
   p->length = static_cast<uint8_t>(headers + wire::kIcrcBytes);
   p->padding = static_cast<uint16_t>(padding);
   if (padding != 0) return;
-  const uint32_t crc = engine_.config.icrc ? wire::icrc_compute(flow, p->bytes.data(), p->length) : 0;
+  const uint32_t crc = engine_.config.icrc ? wire::icrc_compute(flow, {p->bytes.data(), p->length}) : 0;
   wire::icrc_store(p->bytes.data() + headers, crc);
 }
 
@@ -56,7 +56,7 @@ void ControlQueue::take_padded(const ControlPacket& p, TxBurst* out) {
   padded_.assign(p.length + size_t{p.padding}, 0);
   std::memcpy(padded_.data(), p.bytes.data(), p.length - wire::kIcrcBytes);
   const auto n = static_cast<uint32_t>(padded_.size());
-  const uint32_t crc = engine_.config.icrc ? wire::icrc_compute(p.flow, padded_.data(), n) : 0;
+  const uint32_t crc = engine_.config.icrc ? wire::icrc_compute(p.flow, padded_) : 0;
   wire::icrc_store(&padded_[n - wire::kIcrcBytes], crc);
   out->segments = 1;
   out->segment_size = out->bytes = n;

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/invariant.h"
@@ -55,13 +56,13 @@ class ControlQueue {
 
   explicit ControlQueue(EngineContext* engine) : engine_(*engine), limiter_(engine->message_secret) {}
 
-  // Queues one packet. `encode(uint8_t* out)` writes its headers, at most kControlRoom - 4 bytes, and returns their
-  // length; `padding` zeros and the ICRC follow them. False, and nothing is sent, when too many packets wait.
+  // Queues one packet. `encode(std::span<uint8_t> out)` writes its headers and returns their length; `padding` zeros and
+  // the ICRC follow them. False, and nothing is sent, when too many packets wait.
   template <typename Encode>
   [[nodiscard]] bool push(const wire::Flow& flow, uint16_t ev, const Encode& encode, uint32_t padding = 0) {
     if (packets_.full()) return false;
     ControlPacket& p = packets_.next_free();
-    const uint32_t headers = encode(p.bytes.data());
+    const uint32_t headers = encode(room(&p));
     seal(&p, flow, ev, headers, padding);
     packets_.push();
     return true;
@@ -74,7 +75,7 @@ class ControlQueue {
                                 const Encode& encode) {
     if (!replies_.full()) {
       ControlPacket& p = replies_.next_free();
-      const uint32_t headers = encode(p.bytes.data());
+      const uint32_t headers = encode(room(&p));
       if (limiter_.allow(now, flow.dst, to_peer, asked, headers + wire::kIcrcBytes)) {
         seal(&p, flow, ev, headers, 0);
         replies_.push();
@@ -96,6 +97,8 @@ class ControlQueue {
   }
 
  private:
+  // What headers may fill; the ICRC goes behind them.
+  static std::span<uint8_t> room(ControlPacket* p) { return std::span(p->bytes).first(kControlRoom - wire::kIcrcBytes); }
   void seal(ControlPacket* p, const wire::Flow& flow, uint16_t ev, uint32_t headers, uint32_t padding) const;
   bool pop(ControlRing* ring, TxBurst* out, uint32_t planes_with_room);
   void take_padded(const ControlPacket& p, TxBurst* out);

@@ -203,7 +203,7 @@ bool Requester::queue_probe(Instant now, TraceTrigger why, uint16_t ev) {
   peth.spdcid = static_cast<uint16_t>(qp_.qpn);
   peth.dpdcid = static_cast<uint16_t>(qp_.attr.dest_qpn);
   peth.timestamp.tx_timestamp = wire::timestamp_of(now);
-  if (!qp_.services.control.push(flow, ev, [&](uint8_t* out) { return wire::encode_probe(out, bth, peth); }))
+  if (!qp_.services.control.push(flow, ev, [&](std::span<uint8_t> out) { return wire::encode_probe(out, bth, peth); }))
     return false;
   ++qp_.engine.counters.tx_probes;
   qp_.engine.trace(now, qp_.qpn, TraceEvent::kTxProbe, why, peth.probe_id, c.evs[ev].value, c.evs[ev].plane,

@@ -60,9 +60,9 @@ bool PathProber::send(Instant now, Outstanding* o) {
   } else if (!to.description.nic) {
     more = wire::kEndpointPadding;  // or strangers would not answer [MRC-EVP-6]
   }
-  const auto encode = [&](uint8_t* out) {
+  const auto encode = [&](std::span<uint8_t> out) {
     const uint32_t length = wire::encode_endpoint_request(out, bth, erth);
-    std::fill_n(out + length, more, uint8_t{0});
+    std::fill_n(out.begin() + length, more, uint8_t{0});
     return length + more;
   };
   if (!control_.push(flow, o->op.ev, encode, padding)) return false;
@@ -119,7 +119,7 @@ void PathProber::on_request(Instant now, const wire::Flow& flow, uint8_t plane, 
   eeth.op = p.erth.op;
   eeth.tx_timestamp = p.erth.timestamp.tx_timestamp;
   if (!control_.push_reply(now, back, ev, peers_.has_address(back.dst), bytes,
-                           [&](uint8_t* out) { return wire::encode_endpoint_response(out, bth, eeth); }))
+                           [&](std::span<uint8_t> out) { return wire::encode_endpoint_response(out, bth, eeth); }))
     return;
   if (p.erth.op == wire::EndpointOp::kEvProbe) ++engine_.counters.rx_ev_probes;
 }

@@ -91,7 +91,7 @@ void PlaneDiscovery::ask_for_planes(Instant now, Peer* p) {
   for (uint32_t plane = 1; plane < kMaxPlanes; ++plane) {
     if (((q.open >> plane) & 1) == 0) continue;
     const wire::Plth ask = make_request(q, static_cast<uint8_t>(plane));
-    if (control_.push(flow, ev, [&](uint8_t* out) { return wire::encode_plane_request(out, bth, ask); }))
+    if (control_.push(flow, ev, [&](std::span<uint8_t> out) { return wire::encode_plane_request(out, bth, ask); }))
       ++engine_.counters.tx_plane_requests;
   }
 }
@@ -117,7 +117,7 @@ void PlaneDiscovery::on_request(Instant now, const wire::Flow& flow, uint8_t pla
   wire::Spth ports;
   if (p.plth.ports) ports = own_ports_.part(p.plth.plane, p.spth().first);
   const uint32_t asked = wire::packet_bytes(p.bth.opcode, false, p.payload_len);
-  const auto encode = [&](uint8_t* out) {
+  const auto encode = [&](std::span<uint8_t> out) {
     return wire::encode_plane_response(out, bth, tell, p.plth.ports ? &ports : nullptr);
   };
   if (control_.push_reply(now, back, ev, peers_.has_address(back.dst), asked, encode))

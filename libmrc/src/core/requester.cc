@@ -122,7 +122,7 @@ Requester::Build Requester::fail_local_protection(Instant now, const Wqe& reques
   return Build::kNothing;
 }
 
-uint32_t Requester::write_headers(Instant now, const PacketScheduler::Packet& p, uint8_t* out) const {
+uint32_t Requester::write_headers(Instant now, const PacketScheduler::Packet& p, std::span<uint8_t> out) const {
   const Wqe& w = *p.request;
   wire::Bth bth;
   bth.dqp = qp_.attr.dest_qpn;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "base/time.h"
 #include "core/burst.h"
@@ -75,7 +76,7 @@ class Requester {
   bool fits(const PacketScheduler::Packet& p, const TxBurst& burst) const;
   bool choose_path(Instant now, uint32_t planes_with_room, TxBurst* out);
   Build fail_local_protection(Instant now, const Wqe& request);
-  uint32_t write_headers(Instant now, const PacketScheduler::Packet& p, uint8_t* out) const;
+  uint32_t write_headers(Instant now, const PacketScheduler::Packet& p, std::span<uint8_t> out) const;
   void note_sent(Instant now, const PacketScheduler::Packet& p, uint16_t ev);
   void count_burst(const TxBurst& burst);
   const CongestionConfig& congestion_config() const;  // of the profile, or as the endpoint is configured

@@ -99,7 +99,7 @@ class Responder {
   void owe_now();
   void add_ack(Instant now, BurstBuilder* builder);
   bool send_nack(Instant now, const wire::Flow& from, Psn psn, uint16_t timestamp, wire::NackReason reason);
-  uint32_t write_sack(uint8_t* out, Instant now, const Trigger& t, uint64_t base, bool probe_reply) const;
+  uint32_t write_sack(std::span<uint8_t> out, Instant now, const Trigger& t, uint64_t base, bool probe_reply) const;
   uint64_t aligned_base(uint64_t seq) const;
 
   QpContext& qp_;

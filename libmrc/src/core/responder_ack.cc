@@ -25,7 +25,8 @@ uint64_t Responder::aligned_base(uint64_t seq) const {
   return seq - (psn_of(seq).value() & 7);
 }
 
-uint32_t Responder::write_sack(uint8_t* out, Instant now, const Trigger& t, uint64_t base, bool probe_reply) const {
+uint32_t Responder::write_sack(std::span<uint8_t> out, Instant now, const Trigger& t, uint64_t base,
+                               bool probe_reply) const {
   const EngineContext& ep = qp_.engine;
   wire::Bth bth;
   bth.opcode = wire::Opcode::kSack;
@@ -101,7 +102,7 @@ bool Responder::send_nack(Instant now, const wire::Flow& from, Psn psn, uint16_t
   neth.dpdcid = static_cast<uint16_t>(qp_.attr.dest_qpn);
   neth.nack_psn = psn;
   neth.tx_timestamp = timestamp;
-  if (!qp_.services.control.push(flow, ev, [&](uint8_t* out) { return wire::encode_nack(out, bth, neth); }))
+  if (!qp_.services.control.push(flow, ev, [&](std::span<uint8_t> out) { return wire::encode_nack(out, bth, neth); }))
     return false;
   ++ep.counters.tx_nacks;
   ep.trace(now, qp_.qpn, TraceEvent::kTxNack, TraceTrigger::kNone, psn.value(), static_cast<uint64_t>(reason),

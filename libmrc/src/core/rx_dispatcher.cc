@@ -39,7 +39,7 @@ void RxDispatcher::handle(Instant now, const RxBurst& burst) {
 void RxDispatcher::handle_trimmed(Instant now, const RxBurst& burst, const uint8_t* data, uint32_t bytes,
                                   bool last_hop) {
   wire::Packet p;
-  if (wire::decode_trimmed(data, bytes, &p) != wire::DecodeError::kOk) {
+  if (wire::decode_trimmed({data, bytes}, &p) != wire::DecodeError::kOk) {
     ++engine_.counters.drop_decode;
     return;
   }
@@ -52,7 +52,7 @@ void RxDispatcher::handle_trimmed(Instant now, const RxBurst& burst, const uint8
 inline void RxDispatcher::handle_packet(Instant now, const RxBurst& burst, const uint8_t* data, uint32_t bytes,
                                         IcrcPrefix* prefix) {
   wire::Packet p;
-  const wire::DecodeError error = wire::decode(data, bytes, &p);
+  const wire::DecodeError error = wire::decode({data, bytes}, &p);
   if (error != wire::DecodeError::kOk) {
     ++engine_.counters.drop_decode;
     engine_.trace(now, 0, TraceEvent::kDrop, TraceTrigger::kUndecodable, static_cast<uint64_t>(error), 0);
@@ -60,7 +60,7 @@ inline void RxDispatcher::handle_packet(Instant now, const RxBurst& burst, const
   }
   if (engine_.config.icrc) {
     if (bytes != prefix->bytes) *prefix = {wire::icrc_start(burst.flow, bytes), bytes};
-    const uint32_t crc = wire::icrc_update_headers(prefix->state, data, bytes - wire::kIcrcBytes);
+    const uint32_t crc = wire::icrc_update_headers(prefix->state, {data, bytes - wire::kIcrcBytes});
     if (wire::icrc_finish(crc) != wire::icrc_load(data + bytes - wire::kIcrcBytes)) {
       ++engine_.counters.drop_icrc;
       engine_.trace(now, 0, TraceEvent::kDrop, TraceTrigger::kIcrc, 0, p.bth.psn.value());

@@ -46,7 +46,7 @@ void PlaneDiscovery::ask_for_ports(Instant now, Peer* p) {
   const wire::Plth ask = make_request(q, p->source_ports.plane());
   wire::Spth part;
   part.first = p->source_ports.first();
-  if (control_.push(flow, ev, [&](uint8_t* out) { return wire::encode_plane_request(out, bth, ask, &part); }))
+  if (control_.push(flow, ev, [&](std::span<uint8_t> out) { return wire::encode_plane_request(out, bth, ask, &part); }))
     ++engine_.counters.tx_port_requests;
 }
 

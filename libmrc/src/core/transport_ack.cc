@@ -7,7 +7,7 @@
 
 namespace mrc::core {
 
-uint32_t TransportAck::encode(uint8_t* out) const {
+uint32_t TransportAck::encode(std::span<uint8_t> out) const {
   wire::Bth bth;
   bth.opcode = wire::Opcode::kAck;
   bth.dqp = dest_qpn;
@@ -23,7 +23,7 @@ bool send_ack(Instant now, EngineContext* engine, ControlQueue* control, const P
               const TransportAck& ack) {
   wire::Flow flow;
   if (!make_flow(engine->config, to.description, ev, engine->config.dscp.control, &flow) ||
-      !control->push(flow, ev, [&](uint8_t* out) { return ack.encode(out); }))
+      !control->push(flow, ev, [&](std::span<uint8_t> out) { return ack.encode(out); }))
     return false;
   ++engine->counters.tx_acks;
   engine->trace(now, ack.qpn, TraceEvent::kTxAck, TraceTrigger::kNone, ack.psn.value(), ack.syndrome);

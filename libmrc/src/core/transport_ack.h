@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "base/psn.h"
 #include "base/time.h"
@@ -21,7 +22,7 @@ struct TransportAck {
   uint32_t msn = 0;
   uint8_t syndrome = wire::kSyndromeAck;
 
-  uint32_t encode(uint8_t* out) const;  // bytes written
+  uint32_t encode(std::span<uint8_t> out) const;  // bytes written
 };
 
 // Queues it as a packet of its own. False: there is no path by that EV, or too many control packets wait.

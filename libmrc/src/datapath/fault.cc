@@ -268,7 +268,7 @@ bool FaultDatapath::cut(Instant now, const core::TxBurst& part, Duration delay) 
     have += take;
   }
   wire::Packet packet;
-  if (wire::decode_trimmed(head, have, &packet) != wire::DecodeError::kOk) return false;
+  if (wire::decode_trimmed({head, have}, &packet) != wire::DecodeError::kOk) return false;
   uint32_t keep = wire::Bth::kSize;
   if (wire::is_request(packet.bth.opcode)) keep += wire::Meth::kSize + (packet.bth.ts ? wire::Tseth::kSize : 0);
   begin(&whole_, part);

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "wire/bytes.h"
+#include "wire/codec.h"
 
 namespace mrc::wire {
 
@@ -21,24 +21,27 @@ constexpr bool is_nak_syndrome(uint8_t s) {
   return (s & 0xE0) == 0x60;
 }
 
-struct Aeth {
-  static constexpr uint32_t kSize = 4;
+inline constexpr ValueName kSyndromeList[] = {{0x00, kSyndromeAck, "ACK"},
+                                              {kSyndromeInvalidRequest, kSyndromeInvalidRequest, "NAK invalid request"},
+                                              {kSyndromeRemoteAccess, kSyndromeRemoteAccess, "NAK remote access error"},
+                                              {kSyndromeRemoteOperation, kSyndromeRemoteOperation, "NAK remote operation error"}};
+inline constexpr ValueNames kSyndromeNames{"SYNDROMES", kSyndromeList, "reserved"};
 
+struct Aeth {
   uint8_t syndrome = kSyndromeAck;
   uint32_t msn = 0;  // 24 bits: messages completed by the responder
 
-  void encode(uint8_t* p) const {
-    p[0] = syndrome;
-    put24(p + 1, msn);
-  }
-  static Aeth decode(const uint8_t* p) {
-    Aeth h;
-    h.syndrome = p[0];
-    h.msn = get24(p + 1);
-    return h;
-  }
+  static constexpr auto kFields = std::tuple{
+      field<&Aeth::syndrome>("syndrome", 0, 7, 8, "Kind and code").named(&kSyndromeNames, Show::kHex),
+      field<&Aeth::msn>("msn", 1, 7, 24, "Completed messages"),
+  };
+  static constexpr uint32_t kSize = size_of(kFields);
+  static constexpr HeaderInfo kInfo{"AETH", "Acknowledge Header", kSize};
+
+  void encode(std::span<uint8_t, kSize> out) const { encode_fields(*this, out); }
+  static Aeth decode(std::span<const uint8_t, kSize> in) { return decode_fields<Aeth>(in); }
 };
 
-static_assert(sizeof(Aeth) == 8);
+static_assert(sizeof(Aeth) == 8 && Aeth::kSize == 4);
 
 }  // namespace mrc::wire

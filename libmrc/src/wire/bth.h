@@ -3,8 +3,7 @@
 
 #include <cstdint>
 
-#include "base/psn.h"
-#include "wire/bytes.h"
+#include "wire/codec.h"
 #include "wire/opcodes.h"
 
 namespace mrc::wire {
@@ -12,15 +11,8 @@ namespace mrc::wire {
 // Destination QPN of endpoint requests and responses [MRC-BTH-5].
 constexpr uint32_t kEndpointQpn = 0x000002;
 constexpr uint16_t kDefaultPkey = 0xFFFF;
-// Offset of the "variant" reserve, which the ICRC masks [MRC-ICRC-4].
-constexpr uint32_t kBthVariantOffset = 4;
 
 struct Bth {
-  static constexpr uint32_t kSize = 12;
-  static constexpr uint8_t kAckReqBit = 0x80;  // byte 8
-  static constexpr uint8_t kRtxBit = 0x20;
-  static constexpr uint8_t kTsBit = 0x10;
-
   Opcode opcode = Opcode::kWriteOnly;
   uint8_t pad = 0;       // 0 to 3 bytes behind the payload
   uint8_t tver = 0;      // always 0
@@ -31,30 +23,37 @@ struct Bth {
   uint32_t dqp = 0;  // 24 bits
   Psn psn;
 
-  void encode(uint8_t* p) const {
-    p[0] = static_cast<uint8_t>(opcode);
-    // Bits 7 and 6, SE and M of InfiniBand, are 0 [MRC-CHOICE-Q31].
-    p[1] = static_cast<uint8_t>((pad & 3) << 4 | (tver & 0xF));
-    put16(p + 2, pkey);
-    put32(p + 4, dqp & 0xFFFFFF);
-    const uint32_t flags = (ack_req ? kAckReqBit : 0u) | (rtx ? kRtxBit : 0u) | (ts ? kTsBit : 0u);
-    put32(p + 8, flags << 24 | psn.value());
-  }
-  static Bth decode(const uint8_t* p) {
-    Bth h;
-    h.opcode = static_cast<Opcode>(p[0]);
-    h.pad = static_cast<uint8_t>(p[1] >> 4 & 3);
-    h.tver = static_cast<uint8_t>(p[1] & 0xF);
-    h.pkey = get16(p + 2);
-    h.dqp = get24(p + 5);
-    h.ack_req = (p[8] & kAckReqBit) != 0;
-    h.rtx = (p[8] & kRtxBit) != 0;
-    h.ts = (p[8] & kTsBit) != 0;
-    h.psn = Psn(get24(p + 9));
-    return h;
-  }
+  static constexpr auto kFields = std::tuple{
+      field<&Bth::opcode>("opcode", 0, 7, 8, "Opcode").named(&kOpcodeNames).no_text(),
+      unused("se", 1, 7, 1, "Solicited event"),  // of InfiniBand, as m [MRC-CHOICE-Q31]
+      unused("m", 1, 6, 1, "Migration"),
+      field<&Bth::pad>("pad", 1, 5, 2, "Pad count"),
+      field<&Bth::tver>("tver", 1, 3, 4, "Transport version").no_text(),
+      field<&Bth::pkey>("pkey", 2, 7, 16, "P_Key").hex(),
+      unused("variant_reserve", 4, 7, 8, "Variant reserve").hex(),
+      field<&Bth::dqp>("dqp", 5, 7, 24, "Destination QPN").hex(),
+      field<&Bth::ack_req>("ack_req", 8, 7, 1, "Acknowledge request (a)").text("a"),
+      reserved(8, 6, 1),
+      field<&Bth::rtx>("rtx", 8, 5, 1, "Sent before with this PSN"),
+      field<&Bth::ts>("ts", 8, 4, 1, "TSETH follows METH"),
+      reserved(8, 3, 4, "invariant_reserve"),
+      field<&Bth::psn>("psn", 9, 7, 24, "PSN"),
+  };
+  static constexpr uint32_t kSize = size_of(kFields);
+  static constexpr HeaderInfo kInfo{"BTH", "Base Transport Header", kSize};
+
+  void encode(std::span<uint8_t, kSize> out) const { encode_fields(*this, out); }
+  static Bth decode(std::span<const uint8_t, kSize> in) { return decode_fields<Bth>(in); }
 };
 
-static_assert(sizeof(Bth) == 16);
+static_assert(sizeof(Bth) == 16 && Bth::kSize == 12);
+
+// The "variant" reserve, which the ICRC masks [MRC-ICRC-4].
+constexpr uint32_t kBthVariantOffset = row_of<Bth>("variant_reserve").byte;
+
+// Asks for a SACK in a BTH that is encoded already.
+inline void set_ack_req(uint8_t* bth) {
+  bth[row_of<Bth>("ack_req").byte] |= flag_mask<Bth>("ack_req");
+}
 
 }  // namespace mrc::wire

@@ -1,42 +1,56 @@
-// Big-endian loads and stores by explicit shifts; compilers turn them into one load and a byte swap. No alignment is
-// assumed and no bounds are checked: every caller has compared lengths first [MRC-WIRE-1, spec/wire.md].
+// Big-endian loads and stores: one load or store and a byte swap each. No alignment is assumed and no bounds are checked:
+// every caller has compared lengths first [MRC-WIRE-1, spec/wire.md].
 #pragma once
 
+#include <bit>
 #include <cstdint>
+#include <cstring>
 
 namespace mrc::wire {
 
-inline void put16(uint8_t* p, uint16_t v) {
-  p[0] = static_cast<uint8_t>(v >> 8);
-  p[1] = static_cast<uint8_t>(v);
+// Written as swaps and not as shifts of single bytes: where one of the bytes is a constant, compilers no longer see that
+// the shifts together are a swap, and store byte by byte.
+inline uint16_t big_endian(uint16_t v) {
+  return std::endian::native == std::endian::big ? v : __builtin_bswap16(v);
 }
-inline void put24(uint8_t* p, uint32_t v) {
-  p[0] = static_cast<uint8_t>(v >> 16);
-  p[1] = static_cast<uint8_t>(v >> 8);
-  p[2] = static_cast<uint8_t>(v);
+inline uint32_t big_endian(uint32_t v) {
+  return std::endian::native == std::endian::big ? v : __builtin_bswap32(v);
+}
+inline uint64_t big_endian(uint64_t v) {
+  return std::endian::native == std::endian::big ? v : __builtin_bswap64(v);
+}
+template <typename T>
+inline void put(uint8_t* p, T v) {
+  v = big_endian(v);
+  std::memcpy(p, &v, sizeof v);
+}
+template <typename T>
+inline T get(const uint8_t* p) {
+  T v;
+  std::memcpy(&v, p, sizeof v);
+  return big_endian(v);
+}
+
+inline void put16(uint8_t* p, uint16_t v) {
+  put(p, v);
 }
 inline void put32(uint8_t* p, uint32_t v) {
-  p[0] = static_cast<uint8_t>(v >> 24);
-  p[1] = static_cast<uint8_t>(v >> 16);
-  p[2] = static_cast<uint8_t>(v >> 8);
-  p[3] = static_cast<uint8_t>(v);
+  put(p, v);
 }
 inline void put64(uint8_t* p, uint64_t v) {
-  put32(p, static_cast<uint32_t>(v >> 32));
-  put32(p + 4, static_cast<uint32_t>(v));
+  put(p, v);
 }
 inline uint16_t get16(const uint8_t* p) {
-  return static_cast<uint16_t>((p[0] << 8) | p[1]);
+  return get<uint16_t>(p);
 }
 inline uint32_t get24(const uint8_t* p) {
-  return (static_cast<uint32_t>(p[0]) << 16) | (static_cast<uint32_t>(p[1]) << 8) | p[2];
+  return static_cast<uint32_t>(p[0]) << 16 | get<uint16_t>(p + 1);
 }
 inline uint32_t get32(const uint8_t* p) {
-  return (static_cast<uint32_t>(p[0]) << 24) | (static_cast<uint32_t>(p[1]) << 16) |
-         (static_cast<uint32_t>(p[2]) << 8) | p[3];
+  return get<uint32_t>(p);
 }
 inline uint64_t get64(const uint8_t* p) {
-  return (static_cast<uint64_t>(get32(p)) << 32) | get32(p + 4);
+  return get<uint64_t>(p);
 }
 
 }  // namespace mrc::wire

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "wire/bytes.h"
+#include "wire/codec.h"
 #include "wire/tseth.h"
 
 namespace mrc::wire {
@@ -11,33 +11,35 @@ namespace mrc::wire {
 // Two bits, in ERTH and EETH [MRC-EVP-2].
 enum class EndpointOp : uint8_t { kPortStatus = 0, kEvProbe = 1 };
 
-struct Erth {
-  static constexpr uint32_t kSize = 16;
+inline constexpr ValueName kEndpointOpList[] = {name_value(EndpointOp::kPortStatus, "port_status"),
+                                                name_value(EndpointOp::kEvProbe, "ev_probe")};
+inline constexpr ValueNames kEndpointOpNames{"ENDPOINT_OPS", kEndpointOpList, "reserved"};
 
+struct Erth {
   EndpointOp op = EndpointOp::kEvProbe;
   uint8_t vendor_info = 0;
   uint32_t port_status_mask = 0;  // kPortStatus: bit (port - 1) set = that port of the sender is reachable
   Tseth timestamp;                // last four bytes, laid out as a TSETH
 
-  void encode(uint8_t* p) const {
-    p[0] = 0;
-    p[1] = static_cast<uint8_t>(static_cast<uint8_t>(op) & 3);
-    p[2] = 0;
-    p[3] = vendor_info;
-    put32(p + 4, port_status_mask);
-    put32(p + 8, 0);
-    timestamp.encode(p + 12);
-  }
-  static Erth decode(const uint8_t* p) {
-    Erth h;
-    h.op = static_cast<EndpointOp>(p[1] & 3);
-    h.vendor_info = p[3];
-    h.port_status_mask = get32(p + 4);
-    h.timestamp = Tseth::decode(p + 12);
-    return h;
-  }
+  static constexpr auto kFields = std::tuple_cat(
+      std::tuple{
+          unused("type", 0, 7, 4, "Type"),
+          unused("nxt", 0, 3, 5, "Next header"),
+          reserved(1, 6, 5),
+          field<&Erth::op>("op", 1, 1, 2, "Operation").named(&kEndpointOpNames),
+          reserved(2, 7, 8),
+          field<&Erth::vendor_info>("vendor_info", 3, 7, 8, "Vendor information (process slot)").hex().text("vendor"),
+          field<&Erth::port_status_mask>("port_status_mask", 4, 7, 32, "Ports up").hex(),
+          reserved(8, 7, 32),
+      },
+      embedded<&Erth::timestamp>("timestamp", 12, Tseth::kFields));
+  static constexpr uint32_t kSize = size_of(kFields);
+  static constexpr HeaderInfo kInfo{"ERTH", "Endpoint Request Header", kSize};
+
+  void encode(std::span<uint8_t, kSize> out) const { encode_fields(*this, out); }
+  static Erth decode(std::span<const uint8_t, kSize> in) { return decode_fields<Erth>(in); }
 };
 
-static_assert(sizeof(Erth) == 12);
+static_assert(sizeof(Erth) == 12 && Erth::kSize == 16);
 
 }  // namespace mrc::wire

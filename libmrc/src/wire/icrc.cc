@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "wire/bth.h"
 #include "wire/bytes.h"
 #include "wire/crc32.h"
-#include "wire/opcodes.h"
+#include "wire/layout.h"
 
 namespace mrc::wire {
 namespace {
@@ -70,22 +69,23 @@ uint32_t icrc_update_copy(uint32_t state, void* to, const void* data, size_t len
   return crc32_copy(state, to, data, len);
 }
 
-uint32_t icrc_update_headers(uint32_t state, const uint8_t* bth, size_t len) {
+uint32_t icrc_update_headers(uint32_t state, std::span<const uint8_t> headers) {
   // One call over a copy beats three calls around the masked byte.
   uint8_t head[kMaxHeaderBytes];
-  const size_t n = std::min<size_t>(len, sizeof(head));
-  std::memcpy(head, bth, n);
+  const size_t n = std::min(headers.size(), sizeof(head));
+  std::memcpy(head, headers.data(), n);
   head[kBthVariantOffset] = 0xFF;
-  return icrc_update(crc32(state, head, n), bth + n, len - n);
+  return icrc_update(crc32(state, head, n), headers.data() + n, headers.size() - n);
 }
 
-uint32_t icrc_compute(const Flow& flow, const uint8_t* packet, uint32_t len) {
-  return icrc_finish(icrc_update_headers(icrc_start(flow, len), packet, len - kIcrcBytes));
+uint32_t icrc_compute(const Flow& flow, std::span<const uint8_t> packet) {
+  const uint32_t start = icrc_start(flow, static_cast<uint32_t>(packet.size()));
+  return icrc_finish(icrc_update_headers(start, packet.first(packet.size() - kIcrcBytes)));
 }
 
-bool icrc_check(const Flow& flow, const uint8_t* packet, uint32_t len) {
-  if (len < Bth::kSize + kIcrcBytes) return false;
-  return icrc_compute(flow, packet, len) == icrc_load(packet + len - kIcrcBytes);
+bool icrc_check(const Flow& flow, std::span<const uint8_t> packet) {
+  if (packet.size() < Bth::kSize + kIcrcBytes) return false;
+  return icrc_compute(flow, packet) == icrc_load(packet.data() + packet.size() - kIcrcBytes);
 }
 
 }  // namespace mrc::wire

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "wire/flow.h"
 #include "wire/udp.h"
@@ -22,8 +23,8 @@ uint32_t icrc_update(uint32_t state, const void* data, size_t len);
 uint32_t icrc_update_copy(uint32_t state, void* to, const void* data, size_t len);
 
 // Continues over the BTH and what lies behind it, with byte 4 of the BTH taken as ones. First call after icrc_start;
-// `len` >= 12 (a BTH); headers alone or headers with payload.
-uint32_t icrc_update_headers(uint32_t state, const uint8_t* bth, size_t len);
+// At least 12 bytes (a BTH); headers alone or headers with payload.
+uint32_t icrc_update_headers(uint32_t state, std::span<const uint8_t> headers);
 
 // The trailer's value. ISA-L inverts before and after each call, so nothing is left to do: the function marks the end.
 inline uint32_t icrc_finish(uint32_t state) {
@@ -42,10 +43,10 @@ inline uint32_t icrc_load(const uint8_t* p) {
          static_cast<uint32_t>(p[3]) << 24;
 }
 
-// Over a flat packet of `len` bytes, the last four being the trailer (not read). `len` >= 16.
-uint32_t icrc_compute(const Flow& flow, const uint8_t* packet, uint32_t len);
+// Over a flat packet of at least 16 bytes, the last four being the trailer (not read).
+uint32_t icrc_compute(const Flow& flow, std::span<const uint8_t> packet);
 
 // False for a wrong trailer and for a packet too short to have one.
-bool icrc_check(const Flow& flow, const uint8_t* packet, uint32_t len);
+[[nodiscard]] bool icrc_check(const Flow& flow, std::span<const uint8_t> packet);
 
 }  // namespace mrc::wire

@@ -3,23 +3,23 @@
 
 #include <cstdint>
 
-#include "wire/bytes.h"
+#include "wire/codec.h"
 
 namespace mrc::wire {
 
 struct ImmDt {
-  static constexpr uint32_t kSize = 4;
-
   uint32_t data = 0;  // host order here; verbs programs keep theirs in network order
 
-  void encode(uint8_t* p) const { put32(p, data); }
-  static ImmDt decode(const uint8_t* p) {
-    ImmDt h;
-    h.data = get32(p);
-    return h;
-  }
+  static constexpr auto kFields = std::tuple{
+      field<&ImmDt::data>("data", 0, 7, 32, "Immediate data").hex().text("imm"),
+  };
+  static constexpr uint32_t kSize = size_of(kFields);
+  static constexpr HeaderInfo kInfo{"ImmDt", "Immediate Data", kSize};
+
+  void encode(std::span<uint8_t, kSize> out) const { encode_fields(*this, out); }
+  static ImmDt decode(std::span<const uint8_t, kSize> in) { return decode_fields<ImmDt>(in); }
 };
 
-static_assert(sizeof(ImmDt) == ImmDt::kSize);
+static_assert(sizeof(ImmDt) == ImmDt::kSize && ImmDt::kSize == 4);
 
 }  // namespace mrc::wire

@@ -3,8 +3,7 @@
 
 #include <cstdint>
 
-#include "base/psn.h"
-#include "wire/bytes.h"
+#include "wire/codec.h"
 
 namespace mrc::wire {
 
@@ -19,14 +18,23 @@ enum class NackReason : uint8_t {
   kUnexpEvent = 0x19,
 };
 
-const char* nack_reason_name(NackReason reason);  // "UNKNOWN" for other values
+inline constexpr ValueName kNackReasonList[] = {name_value(NackReason::kTrimmed, "TRIMMED"),
+                                                name_value(NackReason::kTrimmedLastHop, "TRIMMED_LASTHOP"),
+                                                name_value(NackReason::kNoBitmap, "NO_BITMAP"),
+                                                name_value(NackReason::kNoPktBuffer, "NO_PKT_BUFFER"),
+                                                name_value(NackReason::kNoResource, "NO_RESOURCE"),
+                                                name_value(NackReason::kPsnOorWindow, "PSN_OOR_WINDOW"),
+                                                name_value(NackReason::kUnexpEvent, "UNEXP_EVENT")};
+inline constexpr ValueNames kNackReasonNames{"REASONS", kNackReasonList, "UNKNOWN"};
+
+constexpr const char* nack_reason_name(NackReason reason) {
+  return kNackReasonNames.name_of(static_cast<uint64_t>(reason));
+}
 
 // cc_type of a NETH, which no CC_STATE follows [MRC-NACK-3].
 constexpr uint8_t kCcTypeNack = 2;
 
 struct Neth {
-  static constexpr uint32_t kSize = 20;
-
   NackReason reason = NackReason::kTrimmed;
   uint8_t vendor_info = 0;
   uint32_t entropy = 0;  // EV of the rejected packet
@@ -37,33 +45,29 @@ struct Neth {
   uint8_t cc_fl = 0;          // [MRC-CHOICE-Q30]
   uint16_t tx_timestamp = 0;  // reflected
 
-  void encode(uint8_t* p) const {
-    put16(p, 0);
-    p[2] = static_cast<uint8_t>(reason);
-    p[3] = vendor_info;
-    put32(p + 4, entropy);
-    put16(p + 8, spdcid);
-    put16(p + 10, dpdcid);
-    put32(p + 12, nack_psn.value());
-    p[16] = static_cast<uint8_t>((cc_type & 0xF) << 4 | (cc_fl & 0xF));
-    p[17] = 0;
-    put16(p + 18, tx_timestamp);
-  }
-  static Neth decode(const uint8_t* p) {
-    Neth h;
-    h.reason = static_cast<NackReason>(p[2]);
-    h.vendor_info = p[3];
-    h.entropy = get32(p + 4);
-    h.spdcid = get16(p + 8);
-    h.dpdcid = get16(p + 10);
-    h.nack_psn = Psn(get24(p + 13));
-    h.cc_type = static_cast<uint8_t>(p[16] >> 4);
-    h.cc_fl = static_cast<uint8_t>(p[16] & 0xF);
-    h.tx_timestamp = get16(p + 18);
-    return h;
-  }
+  static constexpr auto kFields = std::tuple{
+      unused("type", 0, 7, 4, "Type"),
+      unused("nxt", 0, 3, 5, "Next header"),
+      reserved(1, 6, 7),
+      field<&Neth::reason>("reason", 2, 7, 8, "Reason").named(&kNackReasonNames, Show::kNameAndHex),
+      field<&Neth::vendor_info>("vendor_info", 3, 7, 8, "Vendor information").hex().text("vendor"),
+      field<&Neth::entropy>("entropy", 4, 7, 32, "EV of the rejected packet").hex().text("ev"),
+      field<&Neth::spdcid>("spdcid", 8, 7, 16, "Source PDC id").hex(),
+      field<&Neth::dpdcid>("dpdcid", 10, 7, 16, "Destination PDC id").hex(),
+      reserved(12, 7, 8),
+      field<&Neth::nack_psn>("nack_psn", 13, 7, 24, "Rejected PSN"),
+      field<&Neth::cc_type>("cc_type", 16, 7, 4, "CC type"),
+      field<&Neth::cc_fl>("cc_fl", 16, 3, 4, "CC flags"),
+      reserved(17, 7, 8),
+      field<&Neth::tx_timestamp>("tx_timestamp", 18, 7, 16, "Reflected timestamp"),
+  };
+  static constexpr uint32_t kSize = size_of(kFields);
+  static constexpr HeaderInfo kInfo{"NETH", "Negative Acknowledge Header", kSize};
+
+  void encode(std::span<uint8_t, kSize> out) const { encode_fields(*this, out); }
+  static Neth decode(std::span<const uint8_t, kSize> in) { return decode_fields<Neth>(in); }
 };
 
-static_assert(sizeof(Neth) <= 24);
+static_assert(sizeof(Neth) <= 24 && Neth::kSize == 20);
 
 }  // namespace mrc::wire

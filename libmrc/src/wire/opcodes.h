@@ -1,8 +1,10 @@
-// The twelve opcodes of MRC, the two of our extension, and what each implies about the packet [MRC-BTH-1, MRC-EXT-1,
-// spec/wire.md].
+// The twelve opcodes of MRC and the two of our extension [MRC-BTH-1, MRC-EXT-1, spec/wire.md]. The headers that each
+// implies: wire/layout.h.
 #pragma once
 
 #include <cstdint>
+
+#include "wire/fields.h"
 
 namespace mrc::wire {
 
@@ -52,38 +54,29 @@ constexpr bool is_known(Opcode op) {
   return is_request(op) || is_control(op);
 }
 
-// Bytes of all headers, BTH included, without payload, pad and ICRC; 0 for an unknown opcode. `ts` (BTH.ts) counts on
-// requests only [MRC-BTH-6].
-constexpr uint32_t header_bytes(Opcode op, bool ts) {
-  switch (op) {
-    case Opcode::kWriteFirst:
-    case Opcode::kWriteMiddle:
-    case Opcode::kWriteLast:
-    case Opcode::kWriteOnly:
-      return 12 + 4 + (ts ? 4u : 0u) + 16;
-    case Opcode::kWriteLastImm:
-    case Opcode::kWriteOnlyImm:
-      return 12 + 4 + (ts ? 4u : 0u) + 16 + 4;
-    case Opcode::kAck:
-      return 12 + 4;
-    case Opcode::kEndpointRequest:
-    case Opcode::kProbe:
-      return 12 + 16;
-    case Opcode::kEndpointResponse:
-    case Opcode::kPlaneRequest:
-    case Opcode::kPlaneResponse:
-    case Opcode::kSack:
-      return 12 + 36;
-    case Opcode::kNack:
-      return 12 + 20;
-  }
-  return 0;
+// Endpoint operations, ours for planes among them: to QPN 2 [MRC-BTH-5].
+constexpr bool is_endpoint_operation(Opcode op) {
+  return op >= Opcode::kEndpointRequest && op <= Opcode::kPlaneResponse;
 }
 
-constexpr uint32_t kMaxHeaderBytes = 48;
-static_assert(header_bytes(Opcode::kWriteOnlyImm, true) <= kMaxHeaderBytes);
-static_assert(header_bytes(Opcode::kSack, false) == kMaxHeaderBytes);
+inline constexpr ValueName kOpcodeList[] = {name_value(Opcode::kWriteFirst, "WRITE_FIRST"),
+                                            name_value(Opcode::kWriteMiddle, "WRITE_MIDDLE"),
+                                            name_value(Opcode::kWriteLast, "WRITE_LAST"),
+                                            name_value(Opcode::kWriteLastImm, "WRITE_LAST_IMM"),
+                                            name_value(Opcode::kWriteOnly, "WRITE_ONLY"),
+                                            name_value(Opcode::kWriteOnlyImm, "WRITE_ONLY_IMM"),
+                                            name_value(Opcode::kAck, "ACK"),
+                                            name_value(Opcode::kEndpointRequest, "ENDPOINT_REQUEST"),
+                                            name_value(Opcode::kEndpointResponse, "ENDPOINT_RESPONSE"),
+                                            name_value(Opcode::kPlaneRequest, "PLANE_REQUEST"),
+                                            name_value(Opcode::kPlaneResponse, "PLANE_RESPONSE"),
+                                            name_value(Opcode::kSack, "SACK"),
+                                            name_value(Opcode::kNack, "NACK"),
+                                            name_value(Opcode::kProbe, "PROBE")};
+inline constexpr ValueNames kOpcodeNames{"OPCODE_NAMES", kOpcodeList, "UNKNOWN"};
 
-const char* opcode_name(Opcode op);  // "WRITE_ONLY" and so on; "UNKNOWN" otherwise
+constexpr const char* opcode_name(Opcode op) {
+  return kOpcodeNames.name_of(static_cast<uint64_t>(op));
+}
 
 }  // namespace mrc::wire

@@ -1,24 +1,23 @@
 // See packet.h. Decoding goes header by header, so that a cut packet reports the header that is missing.
 #include "wire/packet.h"
 
-#include <cstring>
+#include <algorithm>
 
 namespace mrc::wire {
 namespace {
 
 // Walks over the packet; `left` is what has not been decoded yet.
 struct Cursor {
-  const uint8_t* p;
-  uint32_t left;
+  std::span<const uint8_t> left;
 
   template <typename Header>
-  bool take(Header* out) {
-    if (left < Header::kSize) return false;
-    *out = Header::decode(p);
-    p += Header::kSize;
-    left -= Header::kSize;
+  [[nodiscard]] bool take(Header* out) {
+    if (left.size() < Header::kSize) return false;
+    *out = Header::decode(left.first<Header::kSize>());
+    left = left.subspan(Header::kSize);
     return true;
   }
+  uint32_t bytes() const { return static_cast<uint32_t>(left.size()); }
 };
 
 DecodeError decode_bth(Cursor* c, Bth* bth) {
@@ -28,7 +27,8 @@ DecodeError decode_bth(Cursor* c, Bth* bth) {
   return DecodeError::kOk;
 }
 
-DecodeError decode_message_numbers(Cursor* c, Packet* out) {
+// Always inline: a call would keep the cursor in memory on the way of every data packet.
+[[gnu::always_inline]] inline DecodeError decode_message_numbers(Cursor* c, Packet* out) {
   if (!c->take(&out->meth)) return DecodeError::kShortMeth;
   if (out->bth.ts && !c->take(&out->tseth)) return DecodeError::kShortTseth;
   return DecodeError::kOk;
@@ -46,11 +46,11 @@ DecodeError decode_request(Cursor* c, Packet* out) {
   if (!c->take(&out->req.reth)) return DecodeError::kShortReth;
   const Bth& bth = out->bth;
   if (with_imm(bth.opcode) && !c->take(&out->req.imm)) return DecodeError::kShortImmDt;
-  if (c->left < kIcrcBytes) return DecodeError::kShortIcrc;
-  const uint32_t body = c->left - kIcrcBytes;
+  if (c->bytes() < kIcrcBytes) return DecodeError::kShortIcrc;
+  const uint32_t body = c->bytes() - kIcrcBytes;
   // [MRC-BTH-3] Payload and pad are a multiple of four; a packet that is not the message's end has no pad.
   if (body % 4 != 0 || bth.pad > body || (bth.pad != 0 && !ends_message(bth.opcode))) return DecodeError::kBadPad;
-  out->payload = c->p;
+  out->payload = c->left.data();
   out->payload_len = body - bth.pad;
   if (!payload_fits(bth.opcode, out->payload_len, out->req.reth.dmalen)) return DecodeError::kBadPayload;
   return DecodeError::kOk;
@@ -75,11 +75,10 @@ DecodeError decode_control_headers(Cursor* c, Packet* out) {
     case Opcode::kPlaneResponse:
       if (!c->take(&out->plth)) return DecodeError::kShortPlth;
       if (!out->plth.ports) return DecodeError::kOk;
-      if (c->left < Spth::kSize) return DecodeError::kShortSpth;
-      out->payload = c->p;
+      if (c->bytes() < Spth::kSize) return DecodeError::kShortSpth;
+      out->payload = c->left.data();
       out->payload_len = Spth::kSize;
-      c->p += Spth::kSize;
-      c->left -= Spth::kSize;
+      c->left = c->left.subspan(Spth::kSize);
       return DecodeError::kOk;
     default:
       return DecodeError::kUnknownOpcode;
@@ -89,20 +88,18 @@ DecodeError decode_control_headers(Cursor* c, Packet* out) {
 DecodeError decode_control(Cursor* c, Packet* out) {
   const DecodeError e = decode_control_headers(c, out);
   if (e != DecodeError::kOk) return e;
-  if (c->left < kIcrcBytes) return DecodeError::kShortIcrc;
+  if (c->bytes() < kIcrcBytes) return DecodeError::kShortIcrc;
   const Bth& bth = out->bth;
-  if (c->left > kIcrcBytes) {
+  if (c->bytes() > kIcrcBytes) {
     // An endpoint request may be as long as its response, an EV probe as long as a data packet [MRC-EVP-6..7].
-    const uint32_t padding = c->left - kIcrcBytes;
+    const uint32_t padding = c->bytes() - kIcrcBytes;
     const bool may =
         bth.opcode == Opcode::kEndpointRequest &&
         (padding == kEndpointPadding || (padding >= kLeastProbePadding && out->erth.op == EndpointOp::kEvProbe));
     if (!may) return DecodeError::kTrailingBytes;
   }
   if (bth.pad != 0) return DecodeError::kBadPad;
-  const bool endpoint = bth.opcode == Opcode::kEndpointRequest || bth.opcode == Opcode::kEndpointResponse ||
-                        bth.opcode == Opcode::kPlaneRequest || bth.opcode == Opcode::kPlaneResponse;
-  if (endpoint && bth.dqp != kEndpointQpn) return DecodeError::kBadQpn;  // [MRC-BTH-5]
+  if (is_endpoint_operation(bth.opcode) && bth.dqp != kEndpointQpn) return DecodeError::kBadQpn;  // [MRC-BTH-5]
   return DecodeError::kOk;
 }
 
@@ -112,36 +109,34 @@ void start_packet(Packet* out) {
   out->payload_len = 0;
 }
 
-template <typename Header>
-uint32_t encode_control(uint8_t* out, Opcode op, const Bth& bth, const Header& header) {
+template <typename... Headers>
+uint32_t encode_control(std::span<uint8_t> out, Opcode op, const Bth& bth, const Headers&... headers) {
   Bth b = bth;
   b.opcode = op;
   b.pad = 0;
-  b.encode(out);
-  header.encode(out + Bth::kSize);
-  return Bth::kSize + Header::kSize;
+  HeaderWriter w(out);
+  w.put(b);
+  (w.put(headers), ...);
+  return w.bytes();
 }
 
-uint32_t encode_planes(uint8_t* out, Opcode op, const Bth& bth, Plth plth, const Spth* spth) {
+uint32_t encode_planes(std::span<uint8_t> out, Opcode op, const Bth& bth, Plth plth, const Spth* spth) {
   plth.ports = spth != nullptr;
-  const uint32_t n = encode_control(out, op, bth, plth);
-  if (spth == nullptr) return n;
-  spth->encode(out + n);
-  return n + Spth::kSize;
+  return spth == nullptr ? encode_control(out, op, bth, plth) : encode_control(out, op, bth, plth, *spth);
 }
 
 }  // namespace
 
-DecodeError decode(const uint8_t* data, uint32_t len, Packet* out) {
-  Cursor c{data, len};
+DecodeError decode(std::span<const uint8_t> packet, Packet* out) {
+  Cursor c{packet};
   start_packet(out);
   const DecodeError e = decode_bth(&c, &out->bth);
   if (e != DecodeError::kOk) return e;
   return is_request(out->bth.opcode) ? decode_request(&c, out) : decode_control(&c, out);
 }
 
-DecodeError decode_trimmed(const uint8_t* data, uint32_t len, Packet* out) {
-  Cursor c{data, len};
+DecodeError decode_trimmed(std::span<const uint8_t> packet, Packet* out) {
+  Cursor c{packet};
   start_packet(out);
   out->trimmed = true;
   const DecodeError e = decode_bth(&c, &out->bth);
@@ -151,34 +146,32 @@ DecodeError decode_trimmed(const uint8_t* data, uint32_t len, Packet* out) {
   return decode_message_numbers(&c, out);
 }
 
-uint32_t encode_ack(uint8_t* out, const Bth& bth, const Aeth& aeth) {
+uint32_t encode_ack(std::span<uint8_t> out, const Bth& bth, const Aeth& aeth) {
   return encode_control(out, Opcode::kAck, bth, aeth);
 }
-uint32_t encode_sack(uint8_t* out, const Bth& bth, const Seth& seth, const CcState& cc) {
-  const uint32_t n = encode_control(out, Opcode::kSack, bth, seth);
-  cc.encode(out + n);
-  return n + CcState::kSize;
+uint32_t encode_sack(std::span<uint8_t> out, const Bth& bth, const Seth& seth, const CcState& cc) {
+  return encode_control(out, Opcode::kSack, bth, seth, cc);
 }
-uint32_t encode_nack(uint8_t* out, const Bth& bth, const Neth& neth) {
+uint32_t encode_nack(std::span<uint8_t> out, const Bth& bth, const Neth& neth) {
   return encode_control(out, Opcode::kNack, bth, neth);
 }
-uint32_t encode_probe(uint8_t* out, const Bth& bth, const Peth& peth) {
+uint32_t encode_probe(std::span<uint8_t> out, const Bth& bth, const Peth& peth) {
   return encode_control(out, Opcode::kProbe, bth, peth);
 }
-uint32_t encode_endpoint_request(uint8_t* out, const Bth& bth, const Erth& erth) {
+uint32_t encode_endpoint_request(std::span<uint8_t> out, const Bth& bth, const Erth& erth) {
   return encode_control(out, Opcode::kEndpointRequest, bth, erth);
 }
-uint32_t encode_endpoint_response(uint8_t* out, const Bth& bth, const Eeth& eeth) {
+uint32_t encode_endpoint_response(std::span<uint8_t> out, const Bth& bth, const Eeth& eeth) {
   return encode_control(out, Opcode::kEndpointResponse, bth, eeth);
 }
-uint32_t encode_plane_request(uint8_t* out, const Bth& bth, const Plth& plth, const Spth* spth) {
+uint32_t encode_plane_request(std::span<uint8_t> out, const Bth& bth, const Plth& plth, const Spth* spth) {
   return encode_planes(out, Opcode::kPlaneRequest, bth, plth, spth);
 }
-uint32_t encode_plane_response(uint8_t* out, const Bth& bth, const Plth& plth, const Spth* spth) {
+uint32_t encode_plane_response(std::span<uint8_t> out, const Bth& bth, const Plth& plth, const Spth* spth) {
   return encode_planes(out, Opcode::kPlaneResponse, bth, plth, spth);
 }
 
-uint32_t encode_packet(uint8_t* out, const Packet& packet) {
+uint32_t encode_packet(std::span<uint8_t> out, const Packet& packet) {
   const Opcode op = packet.bth.opcode;
   switch (op) {
     case Opcode::kAck:
@@ -206,9 +199,10 @@ uint32_t encode_packet(uint8_t* out, const Packet& packet) {
   bth.pad = pad_for(packet.payload_len);
   uint32_t n = encode_request_headers(out, op, bth, packet.meth, bth.ts ? &packet.tseth : nullptr, packet.req.reth,
                                       &packet.req.imm.data);
-  if (packet.payload_len != 0) std::memcpy(out + n, packet.payload, packet.payload_len);
+  assert(out.size() >= n + packet.payload_len + bth.pad);
+  std::copy_n(packet.payload, packet.payload_len, out.begin() + n);
   n += packet.payload_len;
-  std::memset(out + n, 0, bth.pad);
+  std::fill_n(out.begin() + n, bth.pad, uint8_t{0});
   return n + bth.pad;
 }
 

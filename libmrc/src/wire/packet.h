@@ -3,24 +3,12 @@
 // see icrc.h.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 
-#include "wire/aeth.h"
-#include "wire/bth.h"
-#include "wire/cc_state.h"
-#include "wire/eeth.h"
-#include "wire/erth.h"
-#include "wire/immdt.h"
-#include "wire/meth.h"
-#include "wire/neth.h"
-#include "wire/opcodes.h"
-#include "wire/peth.h"
-#include "wire/plth.h"
-#include "wire/reth.h"
-#include "wire/seth.h"
-#include "wire/spth.h"
-#include "wire/tseth.h"
+#include "wire/layout.h"
 #include "wire/udp.h"
 
 namespace mrc::wire {
@@ -83,8 +71,35 @@ struct Packet {
     Eeth eeth;           // kEndpointResponse
     Plth plth;           // kPlaneRequest, kPlaneResponse; with plth.ports, spth() is valid
   };
-  Spth spth() const { return Spth::decode(payload); }
+  Spth spth() const { return header_at<Spth>({payload, payload_len}, 0); }
 };
+
+// Calls visit(header) for each header behind the BTH of a decoded control packet, in their order.
+template <typename Visit>
+void for_each_control_header(const Packet& p, Visit visit) {
+  switch (p.bth.opcode) {
+    case Opcode::kAck:
+      return visit(p.aeth);
+    case Opcode::kSack:
+      visit(p.sack.seth);
+      return visit(p.sack.cc);
+    case Opcode::kNack:
+      return visit(p.neth);
+    case Opcode::kProbe:
+      return visit(p.peth);
+    case Opcode::kEndpointRequest:
+      return visit(p.erth);
+    case Opcode::kEndpointResponse:
+      return visit(p.eeth);
+    case Opcode::kPlaneRequest:
+    case Opcode::kPlaneResponse:
+      visit(p.plth);
+      if (p.plth.ports) visit(p.spth());
+      return;
+    default:
+      return;
+  }
+}
 
 static_assert(sizeof(Packet) <= 104 && std::is_trivially_copyable_v<Packet>);
 
@@ -93,12 +108,12 @@ inline constexpr uint32_t kEndpointPadding = Eeth::kSize - Erth::kSize;
 // Or, of EV probes that ask whether packets of a size get through, any number of bytes from this on [MRC-EVP-7].
 inline constexpr uint32_t kLeastProbePadding = 64;
 
-// `data` is a UDP payload: BTH to ICRC. *out is complete only when kOk is returned, and points into `data`.
-[[nodiscard]] DecodeError decode(const uint8_t* data, uint32_t len, Packet* out);
+// `packet` is a UDP payload: BTH to ICRC. *out is complete only when kOk is returned, and points into `packet`.
+[[nodiscard]] DecodeError decode(std::span<const uint8_t> packet, Packet* out);
 
 // For packets whose DSCP says that a switch trimmed them: takes BTH, METH and, with BTH.ts, TSETH; whatever follows is
 // ignored, and there is no ICRC [MRC-CHOICE-Q24]. A trimmed probe keeps only its BTH.
-[[nodiscard]] DecodeError decode_trimmed(const uint8_t* data, uint32_t len, Packet* out);
+[[nodiscard]] DecodeError decode_trimmed(std::span<const uint8_t> packet, Packet* out);
 
 // Pad count for a payload: headers, payload and pad end on a multiple of four [MRC-BTH-3].
 constexpr uint8_t pad_for(uint32_t payload_len) {
@@ -110,42 +125,52 @@ constexpr uint32_t packet_bytes(Opcode op, bool ts, uint32_t payload_len) {
   return header_bytes(op, ts) + payload_len + pad_for(payload_len) + kIcrcBytes;
 }
 
-// Encoders write headers and return their length; the caller appends payload, pad and ICRC. Each sets the opcode, and
-// encode_request_headers BTH.ts, whatever `bth` says. `tseth` may be null; `imm` is read when the opcode wants it.
-inline uint32_t encode_request_headers(uint8_t* out, Opcode op, const Bth& bth, const Meth& meth, const Tseth* tseth,
-                                       const Reth& reth, const uint32_t* imm) {
+// Writes headers one behind the other. Room is the caller's business and asserted.
+class HeaderWriter {
+ public:
+  explicit HeaderWriter(std::span<uint8_t> out) : out_(out) {}
+  template <typename Header>
+  void put(const Header& h) {
+    assert(out_.size() >= at_ + Header::kSize);
+    h.encode(out_.subspan(at_).template first<Header::kSize>());
+    at_ += Header::kSize;
+  }
+  uint32_t bytes() const { return at_; }
+
+ private:
+  std::span<uint8_t> out_;
+  uint32_t at_ = 0;
+};
+
+// Encoders write headers and return their length; `out` needs header_bytes(), and the caller appends payload, pad and
+// ICRC. Each sets the opcode, and encode_request_headers BTH.ts, whatever `bth` says. `tseth` may be null; `imm` is read
+// when the opcode wants it.
+inline uint32_t encode_request_headers(std::span<uint8_t> out, Opcode op, const Bth& bth, const Meth& meth,
+                                       const Tseth* tseth, const Reth& reth, const uint32_t* imm) {
   Bth b = bth;
   b.opcode = op;
   b.ts = tseth != nullptr;
-  b.encode(out);
-  uint8_t* p = out + Bth::kSize;
-  meth.encode(p);
-  p += Meth::kSize;
-  if (tseth != nullptr) {
-    tseth->encode(p);
-    p += Tseth::kSize;
-  }
-  reth.encode(p);
-  p += Reth::kSize;
-  if (with_imm(op)) {
-    put32(p, imm != nullptr ? *imm : 0);
-    p += ImmDt::kSize;
-  }
-  return static_cast<uint32_t>(p - out);
+  HeaderWriter w(out);
+  w.put(b);
+  w.put(meth);
+  if (tseth != nullptr) w.put(*tseth);
+  w.put(reth);
+  if (with_imm(op)) w.put(ImmDt{imm != nullptr ? *imm : 0});
+  return w.bytes();
 }
 
-uint32_t encode_ack(uint8_t* out, const Bth& bth, const Aeth& aeth);
-uint32_t encode_sack(uint8_t* out, const Bth& bth, const Seth& seth, const CcState& cc);
-uint32_t encode_nack(uint8_t* out, const Bth& bth, const Neth& neth);
-uint32_t encode_probe(uint8_t* out, const Bth& bth, const Peth& peth);
-uint32_t encode_endpoint_request(uint8_t* out, const Bth& bth, const Erth& erth);
-uint32_t encode_endpoint_response(uint8_t* out, const Bth& bth, const Eeth& eeth);
+uint32_t encode_ack(std::span<uint8_t> out, const Bth& bth, const Aeth& aeth);
+uint32_t encode_sack(std::span<uint8_t> out, const Bth& bth, const Seth& seth, const CcState& cc);
+uint32_t encode_nack(std::span<uint8_t> out, const Bth& bth, const Neth& neth);
+uint32_t encode_probe(std::span<uint8_t> out, const Bth& bth, const Peth& peth);
+uint32_t encode_endpoint_request(std::span<uint8_t> out, const Bth& bth, const Erth& erth);
+uint32_t encode_endpoint_response(std::span<uint8_t> out, const Bth& bth, const Eeth& eeth);
 // `spth` may be null; PLTH.ports is set by it.
-uint32_t encode_plane_request(uint8_t* out, const Bth& bth, const Plth& plth, const Spth* spth = nullptr);
-uint32_t encode_plane_response(uint8_t* out, const Bth& bth, const Plth& plth, const Spth* spth = nullptr);
+uint32_t encode_plane_request(std::span<uint8_t> out, const Bth& bth, const Plth& plth, const Spth* spth = nullptr);
+uint32_t encode_plane_response(std::span<uint8_t> out, const Bth& bth, const Plth& plth, const Spth* spth = nullptr);
 
 // A whole decoded packet again, payload and pad included, ICRC not; for tools and tests. `out` needs
 // packet_bytes(...) room. Returns the length written.
-uint32_t encode_packet(uint8_t* out, const Packet& packet);
+uint32_t encode_packet(std::span<uint8_t> out, const Packet& packet);
 
 }  // namespace mrc::wire

@@ -3,19 +3,14 @@
 // Request and response have the same size, so that a forged request is not amplified.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
-#include "base/ip.h"
-#include "wire/bytes.h"
+#include "wire/codec.h"
 
 namespace mrc::wire {
 
 struct Plth {
-  static constexpr uint32_t kSize = 36;
   static constexpr uint8_t kVersion = 1;
-  static constexpr uint32_t kReady = 1u << 31;
-  static constexpr uint32_t kPorts = 1u << 30;
 
   uint8_t version = kVersion;
   uint8_t plane = 0;       // asked for, from 0
@@ -28,34 +23,27 @@ struct Plth {
   bool ready = false;      // response: packets from the asker's address on that plane are heard
   bool ports = false;      // an SPTH follows; the encoders set it
 
-  void encode(uint8_t* p) const {
-    p[0] = version;
-    p[1] = plane;
-    p[2] = planes;
-    p[3] = slot;
-    put64(p + 4, nonce);
-    std::copy(addr.bytes.begin(), addr.bytes.end(), p + 12);
-    put16(p + 28, port);
-    put16(p + 30, port_base);
-    put32(p + 32, (ready ? kReady : 0) | (ports ? kPorts : 0));
-  }
-  static Plth decode(const uint8_t* p) {
-    Plth h;
-    h.version = p[0];
-    h.plane = p[1];
-    h.planes = p[2];
-    h.slot = p[3];
-    h.nonce = get64(p + 4);
-    std::copy(p + 12, p + 28, h.addr.bytes.begin());
-    h.port = get16(p + 28);
-    h.port_base = get16(p + 30);
-    const uint32_t flags = get32(p + 32);
-    h.ready = (flags & kReady) != 0;
-    h.ports = (flags & kPorts) != 0;
-    return h;
-  }
+  static constexpr auto kFields = std::tuple{
+      field<&Plth::version>("version", 0, 7, 8, "Version"),
+      field<&Plth::plane>("plane", 1, 7, 8, "Plane asked for, from 0"),
+      field<&Plth::planes>("planes", 2, 7, 8, "Planes of the sender"),
+      field<&Plth::slot>("slot", 3, 7, 8, "Process slot"),
+      field<&Plth::nonce>("nonce", 4, 7, 64, "Nonce").hex(),
+      field<&Plth::addr>("addr", 12, 7, 128, "Address on that plane; IPv4 as ::ffff:a.b.c.d"),
+      field<&Plth::port>("port", 28, 7, 16, "Port of process slot 0"),
+      field<&Plth::port_base>("port_base", 30, 7, 16, "Port base"),
+      field<&Plth::ready>("ready", 32, 7, 1, "The asker's address is heard"),
+      field<&Plth::ports>("ports", 32, 6, 1, "An SPTH follows").no_text(),
+      reserved(32, 5, 6),
+      reserved(33, 7, 24),
+  };
+  static constexpr uint32_t kSize = size_of(kFields);
+  static constexpr HeaderInfo kInfo{"PLTH", "Plane Header (extension)", kSize};
+
+  void encode(std::span<uint8_t, kSize> out) const { encode_fields(*this, out); }
+  static Plth decode(std::span<const uint8_t, kSize> in) { return decode_fields<Plth>(in); }
 };
 
-static_assert(sizeof(Plth) == 40);
+static_assert(sizeof(Plth) == 40 && Plth::kSize == 36);
 
 }  // namespace mrc::wire

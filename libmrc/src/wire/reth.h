@@ -3,31 +3,27 @@
 
 #include <cstdint>
 
-#include "wire/bytes.h"
+#include "wire/codec.h"
 
 namespace mrc::wire {
 
 struct Reth {
-  static constexpr uint32_t kSize = 16;
-
   uint64_t va = 0;  // of this packet's payload, not of the message
   uint32_t rkey = 0;
   uint32_t dmalen = 0;  // of the whole message
 
-  void encode(uint8_t* p) const {
-    put64(p, va);
-    put32(p + 8, rkey);
-    put32(p + 12, dmalen);
-  }
-  static Reth decode(const uint8_t* p) {
-    Reth h;
-    h.va = get64(p);
-    h.rkey = get32(p + 8);
-    h.dmalen = get32(p + 12);
-    return h;
-  }
+  static constexpr auto kFields = std::tuple{
+      field<&Reth::va>("va", 0, 7, 64, "Virtual address of this packet").short_hex(),
+      field<&Reth::rkey>("rkey", 8, 7, 32, "R_Key").hex(),
+      field<&Reth::dmalen>("dmalen", 12, 7, 32, "Length of the message"),
+  };
+  static constexpr uint32_t kSize = size_of(kFields);
+  static constexpr HeaderInfo kInfo{"RETH", "RDMA Header", kSize};
+
+  void encode(std::span<uint8_t, kSize> out) const { encode_fields(*this, out); }
+  static Reth decode(std::span<const uint8_t, kSize> in) { return decode_fields<Reth>(in); }
 };
 
-static_assert(sizeof(Reth) == Reth::kSize);
+static_assert(sizeof(Reth) == Reth::kSize && Reth::kSize == 16);
 
 }  // namespace mrc::wire

@@ -3,21 +3,23 @@
 
 #include <cstdint>
 
-#include "base/psn.h"
-#include "wire/bytes.h"
+#include "wire/codec.h"
 
 namespace mrc::wire {
 
 // Verdict of the responder on the path of the packet that triggered the SACK [MRC-SACK-4].
 enum class PathVerdict : uint8_t { kNone = 0, kSkipOnce = 1, kAlwaysSkip = 2, kReserved = 3 };
 
+inline constexpr ValueName kVerdictList[] = {
+    name_value(PathVerdict::kNone, "none"), name_value(PathVerdict::kSkipOnce, "skip_once"),
+    name_value(PathVerdict::kAlwaysSkip, "always_skip"), name_value(PathVerdict::kReserved, "reserved")};
+inline constexpr ValueNames kVerdictNames{"VERDICTS", kVerdictList, "reserved"};
+
 // cc_type of a SETH that an NSCC CC_STATE follows [MRC-SACK-7].
 constexpr uint8_t kCcTypeNscc = 0;
 constexpr uint32_t kSackBitmapBits = 64;
 
 struct Seth {
-  static constexpr uint32_t kSize = 28;
-
   PathVerdict m = PathVerdict::kNone;
   bool pr = false;             // answers a reliability probe
   int16_t ack_psn_offset = 0;  // pr = 0: triggering PSN = cack_psn + offset
@@ -34,41 +36,34 @@ struct Seth {
 
   Psn ack_psn() const { return cack_psn + ack_psn_offset; }
 
-  void encode(uint8_t* p) const {
-    p[0] = 0;
-    p[1] = static_cast<uint8_t>((static_cast<uint8_t>(m) & 3) << 5 | (pr ? 2 : 0));
-    put16(p + 2, pr ? probe_id : static_cast<uint16_t>(ack_psn_offset));
-    put32(p + 4, entropy);
-    put16(p + 8, spdcid);
-    put16(p + 10, dpdcid);
-    put32(p + 12, cack_psn.value());
-    p[16] = static_cast<uint8_t>((cc_type & 0xF) << 4 | (cc_fl & 0xF));
-    p[17] = mpr;
-    put16(p + 18, static_cast<uint16_t>(sack_offset));
-    put64(p + 20, sack_bitmap);
-  }
-  static Seth decode(const uint8_t* p) {
-    Seth h;
-    h.m = static_cast<PathVerdict>(p[1] >> 5 & 3);
-    h.pr = (p[1] & 2) != 0;
-    if (h.pr) {
-      h.probe_id = get16(p + 2);
-    } else {
-      h.ack_psn_offset = static_cast<int16_t>(get16(p + 2));
-    }
-    h.entropy = get32(p + 4);
-    h.spdcid = get16(p + 8);
-    h.dpdcid = get16(p + 10);
-    h.cack_psn = Psn(get24(p + 13));
-    h.cc_type = static_cast<uint8_t>(p[16] >> 4);
-    h.cc_fl = static_cast<uint8_t>(p[16] & 0xF);
-    h.mpr = p[17];
-    h.sack_offset = static_cast<int16_t>(get16(p + 18));
-    h.sack_bitmap = get64(p + 20);
-    return h;
-  }
+  static constexpr auto kFields = std::tuple{
+      unused("type", 0, 7, 4, "Type"),
+      unused("nxt", 0, 3, 5, "Next header"),
+      field<&Seth::m>("m", 1, 6, 2, "Path verdict").named(&kVerdictNames),
+      reserved(1, 4, 3),
+      field<&Seth::pr>("pr", 1, 1, 1, "Answers a probe"),
+      reserved(1, 0, 1),
+      field<&Seth::ack_psn_offset>("ack_psn_offset", 2, 7, 16, "PSN that caused it, from cack_psn")
+          .when<&Seth::pr, false>("pr"),
+      field<&Seth::probe_id>("probe_id", 2, 7, 16, "Probe id").when<&Seth::pr, true>("pr"),
+      field<&Seth::entropy>("entropy", 4, 7, 32, "EV of the packet that caused it").hex().text("ev"),
+      field<&Seth::spdcid>("spdcid", 8, 7, 16, "Source PDC id").hex(),
+      field<&Seth::dpdcid>("dpdcid", 10, 7, 16, "Destination PDC id").hex(),
+      reserved(12, 7, 8),
+      field<&Seth::cack_psn>("cack_psn", 13, 7, 24, "Cumulative PSN").text("cack"),
+      field<&Seth::cc_type>("cc_type", 16, 7, 4, "CC type"),
+      field<&Seth::cc_fl>("cc_fl", 16, 3, 4, "CC flags"),
+      field<&Seth::mpr>("mpr", 17, 7, 8, "Window, units of 128 PSNs"),
+      field<&Seth::sack_offset>("sack_offset", 18, 7, 16, "Base of the bitmap, from cack_psn"),
+      field<&Seth::sack_bitmap>("sack_bitmap", 20, 7, 64, "Arrived").hex().text("bitmap"),
+  };
+  static constexpr uint32_t kSize = size_of(kFields);
+  static constexpr HeaderInfo kInfo{"SETH", "Selective Acknowledge Header", kSize};
+
+  void encode(std::span<uint8_t, kSize> out) const { encode_fields(*this, out); }
+  static Seth decode(std::span<const uint8_t, kSize> in) { return decode_fields<Seth>(in); }
 };
 
-static_assert(sizeof(Seth) <= 40);
+static_assert(sizeof(Seth) <= 40 && Seth::kSize == 28);
 
 }  // namespace mrc::wire

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "wire/packet.h"
@@ -14,6 +15,6 @@ std::string to_text(const Packet& packet);
 std::string ev_text(uint32_t ev);
 
 // Decodes and prints; undecodable bytes give the error's name and the first bytes in hex.
-std::string bytes_to_text(const uint8_t* data, uint32_t len);
+std::string bytes_to_text(std::span<const uint8_t> bytes);
 
 }  // namespace mrc::wire

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "base/time.h"
-#include "wire/bytes.h"
+#include "wire/codec.h"
 
 namespace mrc::wire {
 
@@ -18,26 +18,24 @@ inline uint16_t timestamp_of(Instant t) {
 }
 
 struct Tseth {
-  static constexpr uint32_t kSize = 4;
-
   uint16_t tx_timestamp = 0;
   bool tsr = false;  // false: 128 ns ticks; true: the sender's own unit, never sent [MRC-CHOICE-Q13]
   uint8_t ftype = kTimestampFormat;
 
-  void encode(uint8_t* p) const {
-    put16(p, tx_timestamp);
-    p[2] = tsr ? 0x80 : 0;
-    p[3] = static_cast<uint8_t>(ftype & 0xF);
-  }
-  static Tseth decode(const uint8_t* p) {
-    Tseth h;
-    h.tx_timestamp = get16(p);
-    h.tsr = (p[2] & 0x80) != 0;
-    h.ftype = static_cast<uint8_t>(p[3] & 0xF);
-    return h;
-  }
+  static constexpr auto kFields = std::tuple{
+      field<&Tseth::tx_timestamp>("tx_timestamp", 0, 7, 16, "Transmit timestamp"),
+      field<&Tseth::tsr>("tsr", 2, 7, 1, "Sender's own unit (else 128 ns)"),
+      reserved(2, 6, 7),
+      reserved(3, 7, 4),
+      field<&Tseth::ftype>("ftype", 3, 3, 4, "Timestamp format"),
+  };
+  static constexpr uint32_t kSize = size_of(kFields);
+  static constexpr HeaderInfo kInfo{"TSETH", "Timestamp Header", kSize};
+
+  void encode(std::span<uint8_t, kSize> out) const { encode_fields(*this, out); }
+  static Tseth decode(std::span<const uint8_t, kSize> in) { return decode_fields<Tseth>(in); }
 };
 
-static_assert(sizeof(Tseth) == Tseth::kSize && (1 << 7) == kTimestampTickNs);
+static_assert(sizeof(Tseth) == Tseth::kSize && Tseth::kSize == 4 && (1 << 7) == kTimestampTickNs);
 
 }  // namespace mrc::wire

@@ -46,7 +46,7 @@ class BareEngine : public testing::Test, public Sink {
       bytes_.assign(at, at + burst_.bytes);
       for (uint32_t i = 0; i < burst_.segments; ++i) {
         wire::Packet p;
-        EXPECT_EQ(wire::decode(&bytes_[i * burst_.segment_size], burst_.segment_size, &p), wire::DecodeError::kOk);
+        EXPECT_EQ(wire::decode({&bytes_[i * burst_.segment_size], burst_.segment_size}, &p), wire::DecodeError::kOk);
         all.push_back(p);
       }
     }

@@ -19,15 +19,15 @@ class ControlQueueTest : public BareEngine {
   bool push(uint16_t ev, uint8_t mark, uint32_t length = 24, uint32_t padding = 0) {
     return control_.push(
         flow(ev), ev,
-        [&](uint8_t* out) {
-          std::memset(out, mark, length);
+        [&](std::span<uint8_t> out) {
+          std::memset(out.data(), mark, length);
           return length;
         },
         padding);
   }
   bool reply(uint8_t host, uint32_t asked, uint32_t length) {
-    const auto encode = [&](uint8_t* out) {
-      std::memset(out, 0xAB, length);
+    const auto encode = [&](std::span<uint8_t> out) {
+      std::memset(out.data(), 0xAB, length);
       return length;
     };
     return control_.push_reply(now_, flow(0, host), 0, host == 2, asked, encode);
@@ -42,7 +42,7 @@ class ControlQueueTest : public BareEngine {
     const auto* at = static_cast<const uint8_t*>(burst_.iov[0].iov_base);
     for (uint32_t i = 0; i < burst_.segments; ++i, at += burst_.segment_size) {
       marks.push_back(*at);
-      EXPECT_TRUE(wire::icrc_check(burst_.flow, at, burst_.segment_size));
+      EXPECT_TRUE(wire::icrc_check(burst_.flow, {at, burst_.segment_size}));
     }
     return marks;
   }

@@ -106,9 +106,9 @@ class LoneEndpoint : public testing::Test, public Sink {
   }
   void receive(const wire::Packet& p, const wire::Flow& flow, uint8_t plane = 0) {
     std::vector<uint8_t> bytes(wire::packet_bytes(p.bth.opcode, p.bth.ts, p.payload_len));
-    wire::encode_packet(bytes.data(), p);
+    wire::encode_packet(bytes, p);
     const auto n = static_cast<uint32_t>(bytes.size());
-    wire::icrc_store(bytes.data() + n - wire::kIcrcBytes, wire::icrc_compute(flow, bytes.data(), n));
+    wire::icrc_store(bytes.data() + n - wire::kIcrcBytes, wire::icrc_compute(flow, {bytes.data(), n}));
     receive_bytes(bytes, flow, plane);
   }
   void receive_bytes(const std::vector<uint8_t>& bytes, const wire::Flow& flow, uint8_t plane = 0) {
@@ -242,8 +242,8 @@ class LoneEndpoint : public testing::Test, public Sink {
       s->burst = bursts_;
       s->bytes.assign(first, first + static_cast<ptrdiff_t>(n));
       const auto len = static_cast<uint32_t>(n);
-      ASSERT_EQ(wire::decode(s->bytes.data(), len, &s->p), wire::DecodeError::kOk);
-      ASSERT_EQ(wire::icrc_load(s->bytes.data() + n - 4), wire::icrc_compute(s->flow, s->bytes.data(), len));
+      ASSERT_EQ(wire::decode(s->bytes, &s->p), wire::DecodeError::kOk);
+      ASSERT_EQ(wire::icrc_load(s->bytes.data() + n - 4), wire::icrc_compute(s->flow, {s->bytes.data(), len}));
       sent_.push_back(std::move(s));
     }
   }

@@ -9,13 +9,13 @@ class EndpointRxTest : public LoneEndpoint {
   std::vector<uint8_t> good(const wire::Flow& flow) {
     const wire::Packet p = write_packet(0);
     std::vector<uint8_t> bytes(wire::packet_bytes(p.bth.opcode, p.bth.ts, p.payload_len));
-    wire::encode_packet(bytes.data(), p);
+    wire::encode_packet(bytes, p);
     seal(&bytes, flow);
     return bytes;
   }
   static void seal(std::vector<uint8_t>* bytes, const wire::Flow& flow) {
     const auto n = static_cast<uint32_t>(bytes->size());
-    wire::icrc_store(bytes->data() + n - 4, wire::icrc_compute(flow, bytes->data(), n));
+    wire::icrc_store(bytes->data() + n - 4, wire::icrc_compute(flow, {bytes->data(), n}));
   }
   uint64_t drops() const {
     const Counters& c = counters();
@@ -143,7 +143,7 @@ TEST_F(EndpointRxTest, ABurstIsTakenApart) {
   const auto size = static_cast<uint32_t>(both.size());
   wire::Packet p = write_packet(1, 8);
   std::vector<uint8_t> second(wire::packet_bytes(p.bth.opcode, false, 8));
-  wire::encode_packet(second.data(), p);
+  wire::encode_packet(second, p);
   seal(&second, inbound());
   both.insert(both.end(), second.begin(), second.end());
   endpoint_->handle_rx(now_, {inbound(), 0, both.data(), static_cast<uint32_t>(both.size()), size});

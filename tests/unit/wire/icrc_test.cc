@@ -56,8 +56,8 @@ TEST(Icrc, GoldenPackets) {
   for (const GoldenPacket& g : packets) {
     SCOPED_TRACE(g.name);
     const uint32_t len = static_cast<uint32_t>(g.bytes.size());
-    EXPECT_TRUE(icrc_check(g.flow, g.bytes.data(), len));
-    EXPECT_EQ(icrc_compute(g.flow, g.bytes.data(), len), icrc_load(g.bytes.data() + len - 4));
+    EXPECT_TRUE(icrc_check(g.flow, {g.bytes.data(), len}));
+    EXPECT_EQ(icrc_compute(g.flow, {g.bytes.data(), len}), icrc_load(g.bytes.data() + len - 4));
   }
 }
 
@@ -83,7 +83,7 @@ TEST(Icrc, RecipeOverRealIpv6Headers) {  // [MRC-ICRC-2]
   wire[46] = wire[47] = 0xFF;  // UDP checksum
   wire[48 + 4] = 0xFF;         // BTH variant reserve
   wire.insert(wire.begin(), 8, 0xFF);
-  EXPECT_EQ(icrc_compute(g.flow, g.bytes.data(), len), bitwise_crc(wire));
+  EXPECT_EQ(icrc_compute(g.flow, {g.bytes.data(), len}), bitwise_crc(wire));
 }
 
 TEST(Icrc, RecipeOverRealIpv4Headers) {  // [MRC-ICRC-3]
@@ -101,7 +101,7 @@ TEST(Icrc, RecipeOverRealIpv4Headers) {  // [MRC-ICRC-3]
   wire[26] = wire[27] = 0xFF;                      // UDP checksum
   wire[28 + 4] = 0xFF;                             // BTH variant reserve
   wire.insert(wire.begin(), 8, 0xFF);
-  EXPECT_EQ(icrc_compute(g.flow, g.bytes.data(), len), bitwise_crc(wire));
+  EXPECT_EQ(icrc_compute(g.flow, {g.bytes.data(), len}), bitwise_crc(wire));
 }
 
 TEST(Icrc, CoversPortsAddressesAndEveryByteButTheVariantReserve) {  // [MRC-ICRC-2] [MRC-ICRC-4]
@@ -111,12 +111,12 @@ TEST(Icrc, CoversPortsAddressesAndEveryByteButTheVariantReserve) {  // [MRC-ICRC
     for (uint32_t i = 0; i < len; ++i) {
       Bytes b = g.bytes;
       b[i] ^= 0x10;
-      EXPECT_EQ(icrc_check(g.flow, b.data(), len), i == kBthVariantOffset) << i;
+      EXPECT_EQ(icrc_check(g.flow, {b.data(), len}), i == kBthVariantOffset) << i;
     }
     const auto with = [&](const std::function<void(Flow*)>& change) {
       Flow f = g.flow;
       change(&f);
-      return icrc_check(f, g.bytes.data(), len);
+      return icrc_check(f, {g.bytes.data(), len});
     };
     EXPECT_FALSE(with([](Flow* f) { f->src_port ^= 1; }));
     EXPECT_FALSE(with([](Flow* f) { f->dst_port ^= 1; }));
@@ -134,10 +134,10 @@ TEST(Icrc, PrefixIsSharedByPacketsOfOneLength) {  // [MRC-ICRC-6]
   Bytes other = g.bytes;
   other[11] ^= 1;  // next PSN
   for (const Bytes& b : {g.bytes, other}) {
-    uint32_t state = icrc_update_headers(prefix, b.data(), 36);  // headers, then payload in two pieces
+    uint32_t state = icrc_update_headers(prefix, {b.data(), 36});  // headers, then payload in two pieces
     state = icrc_update(state, b.data() + 36, 10);
     state = icrc_update(state, b.data() + 46, len - 4 - 46);
-    EXPECT_EQ(icrc_finish(state), icrc_compute(g.flow, b.data(), len));
+    EXPECT_EQ(icrc_finish(state), icrc_compute(g.flow, {b.data(), len}));
   }
   EXPECT_NE(icrc_start(g.flow, len + 4), prefix);
 }
@@ -152,10 +152,10 @@ TEST(Icrc, TrailerIsLeastSignificantByteFirst) {  // [MRC-ICRC-5]
 TEST(Icrc, TooShortForATrailerIsWrong) {
   const Flow flow = golden_packets()[0].flow;
   Bytes b(16);
-  icrc_store(b.data() + 12, icrc_compute(flow, b.data(), 16));
-  EXPECT_TRUE(icrc_check(flow, b.data(), 16));
-  EXPECT_FALSE(icrc_check(flow, b.data(), 15));
-  EXPECT_FALSE(icrc_check(flow, nullptr, 0));
+  icrc_store(b.data() + 12, icrc_compute(flow, {b.data(), 16}));
+  EXPECT_TRUE(icrc_check(flow, {b.data(), 16}));
+  EXPECT_FALSE(icrc_check(flow, {b.data(), 15}));
+  EXPECT_FALSE(icrc_check(flow, {}));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ using Bytes = std::vector<uint8_t>;
 DecodeError decode_exact(const Bytes& bytes, Packet* out) {
   auto copy = std::make_unique<uint8_t[]>(bytes.size());
   std::copy(bytes.begin(), bytes.end(), copy.get());
-  const DecodeError e = decode(copy.get(), static_cast<uint32_t>(bytes.size()), out);
+  const DecodeError e = decode({copy.get(), static_cast<uint32_t>(bytes.size())}, out);
   out->payload = nullptr;
   return e;
 }
@@ -30,7 +30,7 @@ DecodeError trimmed_exact(const Bytes& bytes) {
   auto copy = std::make_unique<uint8_t[]>(bytes.size());
   std::copy(bytes.begin(), bytes.end(), copy.get());
   Packet p;
-  return decode_trimmed(copy.get(), static_cast<uint32_t>(bytes.size()), &p);
+  return decode_trimmed({copy.get(), static_cast<uint32_t>(bytes.size())}, &p);
 }
 
 Bytes request(Opcode op, uint32_t payload, uint32_t dmalen, bool ts = true) {
@@ -42,7 +42,7 @@ Bytes request(Opcode op, uint32_t payload, uint32_t dmalen, bool ts = true) {
   reth.dmalen = dmalen;
   const uint32_t imm = 7;
   Bytes out(kMaxHeaderBytes);
-  out.resize(encode_request_headers(out.data(), op, bth, Meth{}, ts ? &tseth : nullptr, reth, &imm));
+  out.resize(encode_request_headers(out, op, bth, Meth{}, ts ? &tseth : nullptr, reth, &imm));
   out.resize(out.size() + payload + bth.pad + kIcrcBytes);
   return out;
 }
@@ -58,10 +58,10 @@ TEST(Packet, GoldenPacketsReencodeToTheSameBytes) {
     SCOPED_TRACE(g.name);
     Packet p;
     const uint32_t len = static_cast<uint32_t>(g.bytes.size());
-    ASSERT_EQ(decode(g.bytes.data(), len, &p), DecodeError::kOk);
+    ASSERT_EQ(decode({g.bytes.data(), len}, &p), DecodeError::kOk);
     EXPECT_EQ(packet_bytes(p.bth.opcode, p.bth.ts, p.payload_len), len);
     Bytes out(len, 0x5A);
-    ASSERT_EQ(encode_packet(out.data(), p), len - kIcrcBytes);
+    ASSERT_EQ(encode_packet(out, p), len - kIcrcBytes);
     EXPECT_TRUE(std::equal(out.begin(), out.end() - kIcrcBytes, g.bytes.begin()));
     ++seen[p.bth.opcode];
   }
@@ -72,7 +72,7 @@ TEST(Packet, FieldsLandInTheirHeaders) {
   Packet p;
   const auto packets = golden_packets();
   ASSERT_EQ(packets[2].name, "WRITE Last, pad 3");
-  ASSERT_EQ(decode(packets[2].bytes.data(), static_cast<uint32_t>(packets[2].bytes.size()), &p), DecodeError::kOk);
+  ASSERT_EQ(decode(packets[2].bytes, &p), DecodeError::kOk);
   EXPECT_EQ(p.bth.opcode, Opcode::kWriteLast);
   EXPECT_EQ(p.bth.psn.value(), 0xFFFFFEu);
   EXPECT_EQ(p.meth.rqmsn, 7);
@@ -84,12 +84,12 @@ TEST(Packet, FieldsLandInTheirHeaders) {
   EXPECT_EQ(p.payload - packets[2].bytes.data(), 36);
 
   ASSERT_EQ(packets[5].name, "WRITE Only with immediate, empty");
-  ASSERT_EQ(decode(packets[5].bytes.data(), static_cast<uint32_t>(packets[5].bytes.size()), &p), DecodeError::kOk);
+  ASSERT_EQ(decode(packets[5].bytes, &p), DecodeError::kOk);
   EXPECT_EQ(p.req.imm.data, 0x01020304u);
   EXPECT_EQ(p.payload_len, 0u);
 
   ASSERT_EQ(packets[8].name, "SACK of a probe");
-  ASSERT_EQ(decode(packets[8].bytes.data(), static_cast<uint32_t>(packets[8].bytes.size()), &p), DecodeError::kOk);
+  ASSERT_EQ(decode(packets[8].bytes, &p), DecodeError::kOk);
   EXPECT_EQ(p.sack.seth.probe_id, 0x7788);
   EXPECT_EQ(p.sack.cc.rcv_cwnd_pen, 64);
 }
@@ -275,7 +275,7 @@ TEST(Packet, TimestampBitCountsOnRequestsOnly) {  // [MRC-BTH-6]
   Bth bth;
   bth.ts = true;
   Bytes b(Bth::kSize + Aeth::kSize + kIcrcBytes);
-  encode_ack(b.data(), bth, Aeth{});
+  encode_ack(b, bth, Aeth{});
   EXPECT_EQ(decode_exact(b), DecodeError::kOk);
 }
 
@@ -332,10 +332,10 @@ TEST(Packet, TrimmedProbeKeepsItsBthAndOtherControlIsRefused) {  // [MRC-CHOICE-
 TEST(Packet, TrimmedFlagFollowsTheCall) {
   const Bytes b = request(Opcode::kWriteOnly, 4, 4);
   Packet p;
-  ASSERT_EQ(decode_trimmed(b.data(), 20, &p), DecodeError::kOk);
+  ASSERT_EQ(decode_trimmed({b.data(), 20}, &p), DecodeError::kOk);
   EXPECT_TRUE(p.trimmed);
   EXPECT_EQ(p.payload, nullptr);
-  ASSERT_EQ(decode(b.data(), static_cast<uint32_t>(b.size()), &p), DecodeError::kOk);
+  ASSERT_EQ(decode(b, &p), DecodeError::kOk);
   EXPECT_FALSE(p.trimmed);
 }
 
@@ -356,17 +356,17 @@ TEST(Packet, RandomBytesDecodeSafelyAndConsistently) {
     auto copy = std::make_unique<uint8_t[]>(b.size());
     std::copy(b.begin(), b.end(), copy.get());
     Packet p;
-    if (decode(copy.get(), static_cast<uint32_t>(b.size()), &p) != DecodeError::kOk) continue;
+    if (decode({copy.get(), static_cast<uint32_t>(b.size())}, &p) != DecodeError::kOk) continue;
     ++accepted;
     const bool padded =
         p.bth.opcode == Opcode::kEndpointRequest && b.size() == packet_bytes(p.bth.opcode, false, 0) + kEndpointPadding;
     if (padded) b.resize(b.size() - kEndpointPadding);  // which an encoder leaves to its caller
     Bytes again(b.size());
-    ASSERT_EQ(encode_packet(again.data(), p) + kIcrcBytes, b.size());
+    ASSERT_EQ(encode_packet(again, p) + kIcrcBytes, b.size());
     Packet q;
-    ASSERT_EQ(decode(again.data(), static_cast<uint32_t>(again.size()), &q), DecodeError::kOk);
+    ASSERT_EQ(decode(again, &q), DecodeError::kOk);
     Bytes twice(b.size());
-    encode_packet(twice.data(), q);
+    encode_packet(twice, q);
     ASSERT_EQ(again, twice);
     ASSERT_EQ(q.payload_len, p.payload_len);
   }

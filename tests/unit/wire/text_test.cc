@@ -11,7 +11,7 @@ namespace {
 
 std::string golden_text(size_t index) {
   const auto packets = golden_packets();
-  return bytes_to_text(packets.at(index).bytes.data(), static_cast<uint32_t>(packets.at(index).bytes.size()));
+  return bytes_to_text(packets.at(index).bytes);
 }
 
 TEST(Text, RequestShowsEveryField) {
@@ -50,7 +50,7 @@ TEST(Text, OneLineForEveryPacket) {
 TEST(Text, TrimmedPacketShowsNoFieldItDoesNotHave) {
   const auto g = golden_packets().at(0);
   Packet p;
-  ASSERT_EQ(decode_trimmed(g.bytes.data(), 20, &p), DecodeError::kOk);
+  ASSERT_EQ(decode_trimmed({g.bytes.data(), 20}, &p), DecodeError::kOk);
   EXPECT_EQ(to_text(p),
             "WRITE_FIRST dqp=0x000123 psn=16777214 a=0 rtx=0 ts=1 pad=0 pkey=0xffff rqmsn=7 msn=9 "
             "tx_timestamp=48879 tsr=0 ftype=1 trimmed");
@@ -58,8 +58,8 @@ TEST(Text, TrimmedPacketShowsNoFieldItDoesNotHave) {
 
 TEST(Text, UndecodableBytesShowErrorAndHex) {
   const uint8_t bytes[] = {0xC6, 0x00, 0xFF};
-  EXPECT_EQ(bytes_to_text(bytes, 3), "undecodable (short BTH) length=3 bytes=c600ff");
-  EXPECT_EQ(bytes_to_text(nullptr, 0), "undecodable (short BTH) length=0 bytes=");
+  EXPECT_EQ(bytes_to_text(bytes), "undecodable (short BTH) length=3 bytes=c600ff");
+  EXPECT_EQ(bytes_to_text({}), "undecodable (short BTH) length=0 bytes=");
 }
 
 TEST(Text, EveryErrorHasAName) {
