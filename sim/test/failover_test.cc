@@ -28,14 +28,14 @@ limit: 5ms
   options.tracer = [&](uint32_t nic, const core::TraceEntry& entry) {
     if (nic != kSrc) return;
     const Ps t = from_instant(entry.at);
-    const core::TraceEvent e = entry.event;
-    if (e == core::TraceEvent::kLost && first_loss < 0) {
+    if (const auto lost = entry.get<core::event::Lost>(); lost && first_loss < 0) {
       first_loss = t;
-      round_trip = static_cast<Ps>(entry.d) * 1000;
+      round_trip = static_cast<Ps>(lost->age.ns()) * 1000;
     }
-    if (e == core::TraceEvent::kEvState && entry.b == static_cast<uint64_t>(core::EvState::kAssumedBad)) last_state = t;
-    if (e == core::TraceEvent::kTxData && entry.c == kPlane && plan.t1_of(static_cast<uint32_t>(entry.b)) == kT1)
-      last_data = t;
+    const auto changed = entry.get<core::event::EvState>();
+    if (changed && changed->state == core::EvState::kAssumedBad) last_state = t;
+    const auto sent = entry.get<core::event::TxData>();
+    if (sent && sent->plane == kPlane && plan.t1_of(sent->ev) == kT1) last_data = t;
   };
   const RunResult r = run_scenario(s, options);
   ASSERT_TRUE(r.summary["finished"].get<bool>());

@@ -25,7 +25,7 @@ TEST(Trace, events__need_no_memory) {
     Armed on;
     for (int round = 0; round < 3; ++round) {
       for (uint64_t i = 0; i < 5000; ++i) {  // more than the ring holds
-        entry.a = i;
+        entry.numbers[0] = i;
         entry.event = static_cast<core::TraceEvent>(i % 20);
         file->on_trace(entry);
       }

@@ -12,7 +12,7 @@ bool Node::on_completion(void*, const Completion& c) {
 }
 
 void Node::on_trace(const TraceEntry& e) {
-  if (trace != nullptr) trace->push_back({e.at, index, e.qpn, e.event, e.trigger, e.a, e.b, e.c, e.d});
+  if (trace != nullptr) trace->push_back({e, index});
 }
 
 namespace {

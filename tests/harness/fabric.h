@@ -12,17 +12,9 @@
 
 namespace mrc::harness {
 
-struct TraceRecord {
-  Instant at;
-  int node;
-  uint32_t qpn;
-  core::TraceEvent event;
-  core::TraceTrigger trigger;
-  uint64_t a, b, c, d;
-  friend bool operator==(const TraceRecord& x, const TraceRecord& y) {
-    return x.at == y.at && x.node == y.node && x.qpn == y.qpn && x.event == y.event && x.trigger == y.trigger &&
-           x.a == y.a && x.b == y.b && x.c == y.c && x.d == y.d;
-  }
+struct TraceRecord : core::TraceEntry {
+  int node = 0;
+  friend bool operator==(const TraceRecord&, const TraceRecord&) = default;
 };
 
 struct Node : core::Sink, core::TraceSink {

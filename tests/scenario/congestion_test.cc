@@ -30,9 +30,10 @@ class Congestion : public testing::TestWithParam<const CongestionAlgorithm*> {
     EXPECT_TRUE(p->arrived(0, kBytes));
     int64_t most = 0, last = 0;
     for (const TraceRecord& r : trace) {
-      if (r.node != 0 || r.event != TraceEvent::kCwnd) continue;
-      most = std::max(most, static_cast<int64_t>(r.b));
-      last = static_cast<int64_t>(r.b);
+      const auto window = r.get<event::Cwnd>();
+      if (r.node != 0 || !window) continue;
+      most = std::max(most, window->inflight);
+      last = window->inflight;
     }
     EXPECT_LE(last, 0) << "bytes that the network has not got any more";
     return most;

@@ -17,6 +17,7 @@ using harness::Fabric;
 using harness::FabricConfig;
 using harness::Link;
 using harness::TraceRecord;
+namespace event = core::event;
 
 inline constexpr uint8_t kFill = 0xEE;  // what the target holds before anything has arrived
 

@@ -1,5 +1,6 @@
 // Why the engine did what it did: each decision in the trace names its trigger, and the trigger is the true one.
 #include <map>
+#include <optional>
 
 #include "scenario/pair.h"
 
@@ -39,17 +40,14 @@ Traced run(const FabricConfig& config, Change change) {
 
 TEST(Trace, EveryBurstSaysWhyItTakesItsPath) {
   const Traced t = run(without_questions(), [](Pair*) {});
-  uint64_t chosen = 0;
-  bool any = false;
+  std::optional<event::EvChosen> chosen;
   for (const TraceRecord& r : t.all) {
     if (r.node != 0) continue;
-    if (r.event == TraceEvent::kEvChosen) {
-      chosen = r.a;
-      any = true;
-    }
-    if (r.event != TraceEvent::kTxData) continue;
-    ASSERT_TRUE(any) << "a packet before any choice";
-    EXPECT_EQ(r.b, chosen) << "every packet leaves on the path that was chosen last";
+    if (const auto choice = r.get<event::EvChosen>()) chosen = choice;
+    const auto sent = r.get<event::TxData>();
+    if (!sent) continue;
+    ASSERT_TRUE(chosen) << "a packet before any choice";
+    EXPECT_EQ(sent->ev, chosen->ev) << "every packet leaves on the path that was chosen last";
   }
   EXPECT_EQ(t.of(TraceEvent::kEvChosen, TraceTrigger::kTurn), t.any(TraceEvent::kEvChosen))
       << "nothing stood in the way";
@@ -72,15 +70,18 @@ TEST(Trace, TheReasonOfARetransmissionIsThatOfItsLoss) {
   const Traced t = run({}, [](Pair* p) {
     for (int plane = 0; plane < 4; ++plane) p->fabric.net().link(plane).loss = 0.05;
   });
-  std::map<uint64_t, TraceTrigger> lost;
+  std::map<uint32_t, TraceTrigger> lost;
   int seen = 0;
   for (const TraceRecord& r : t.all) {
     if (r.node != 0) continue;
-    if (r.event == TraceEvent::kLost || r.event == TraceEvent::kTimeout) lost[r.a] = r.trigger;
-    if (r.event != TraceEvent::kRetransmit) continue;
-    ASSERT_EQ(lost.count(r.a), 1u) << "psn " << r.a;
-    EXPECT_EQ(lost[r.a], r.trigger);
-    EXPECT_GE(r.d, 2u) << "the second transmission at least";
+    if (const auto e = r.get<event::Lost>()) lost[e->psn.value()] = r.trigger;
+    if (const auto e = r.get<event::Timeout>()) lost[e->psn.value()] = r.trigger;
+    const auto again = r.get<event::Retransmit>();
+    if (!again) continue;
+    const uint32_t psn = again->psn.value();
+    ASSERT_EQ(lost.count(psn), 1u) << "psn " << psn;
+    EXPECT_EQ(lost[psn], r.trigger);
+    EXPECT_GE(again->transmission, 2u) << "the second transmission at least";
     ++seen;
   }
   EXPECT_GT(seen, 10);
@@ -92,8 +93,9 @@ TEST(Trace, APlaneThatDiesTakesItsPathsAlong) {
                 t.of(TraceEvent::kEvState, TraceTrigger::kTimedOut),
             0);
   for (const TraceRecord& r : t.all) {
-    if (r.node != 0 || r.event != TraceEvent::kEvState) continue;
-    EXPECT_EQ(r.c, 2u) << "only paths of the dead plane";
+    const auto changed = r.get<event::EvState>();
+    if (r.node != 0 || !changed) continue;
+    EXPECT_EQ(changed->plane, 2u) << "only paths of the dead plane";
     EXPECT_NE(r.trigger, TraceTrigger::kNone);
   }
 }

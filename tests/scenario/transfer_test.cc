@@ -136,9 +136,10 @@ TEST(Transfer, PsnWrapsInsideAMessage) {
     EXPECT_TRUE(p.arrived(0, 400000));
     bool before = false, after = false;
     for (const TraceRecord& r : trace) {
-      if (r.event != TraceEvent::kRxData) continue;
-      before = before || r.a == 0xFFFFFF;
-      after = after || r.a == 0;
+      const auto placed = r.get<event::RxData>();
+      if (!placed) continue;
+      before = before || placed->psn == Psn(0xFFFFFF);
+      after = after || placed->psn == Psn(0);
     }
     EXPECT_TRUE(before && after);
   }

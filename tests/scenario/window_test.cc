@@ -27,9 +27,9 @@ TEST_P(Windows, NeverMorePsnsUnderWayThanTheRespondersWindow) {
   int32_t most = 0;
   for (const TraceRecord& r : trace) {
     if (r.node != 0) continue;
-    const bool tells = r.event == TraceEvent::kRxSack || r.event == TraceEvent::kRxAck;
-    if (tells && Psn(static_cast<uint32_t>(r.a)) > told) told = Psn(static_cast<uint32_t>(r.a));
-    if (r.event == TraceEvent::kTxData) most = std::max(most, Psn(static_cast<uint32_t>(r.a)) - told);
+    if (const auto sack = r.get<event::RxSack>(); sack && sack->cack > told) told = sack->cack;
+    if (const auto ack = r.get<event::RxAck>(); ack && ack->psn > told) told = ack->psn;
+    if (const auto sent = r.get<event::TxData>()) most = std::max(most, sent->psn - told);
   }
   EXPECT_LE(most, 128 * GetParam());
   EXPECT_GE(most, 127);  // and it is used
@@ -61,8 +61,8 @@ TEST(Window, TheLargestWindowIsUsedToItsEnd) {
   int32_t furthest = 0;
   for (const TraceRecord& r : trace) {
     if (r.node == 0 && (r.event == TraceEvent::kRxSack || r.event == TraceEvent::kRxAck)) break;
-    if (r.node == 0 && r.event == TraceEvent::kTxData)
-      furthest = std::max(furthest, Psn(static_cast<uint32_t>(r.a)) - attr.sq_psn);
+    if (const auto sent = r.get<event::TxData>(); sent && r.node == 0)
+      furthest = std::max(furthest, sent->psn - attr.sq_psn);
   }
   EXPECT_EQ(furthest, 128 * 255 - 2);  // one short of the window's last PSN [MRC-CHOICE-Q6]
   EXPECT_GT(p.counters(0).fast_retransmits, 0u);

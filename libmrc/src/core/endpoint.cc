@@ -150,7 +150,7 @@ bool Endpoint::modify_qp(Instant now, Qp* qp, QpState to, const QpAttr& attr) {
       break;
   }
   qp->state = to;
-  parts_->engine.trace(now, qp->qpn, TraceEvent::kQpState, TraceTrigger::kApplication, static_cast<uint64_t>(to), 0);
+  parts_->engine.report(now, qp->qpn, TraceTrigger::kApplication, event::QpState{.state = to});
   return true;
 }
 

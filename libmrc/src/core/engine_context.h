@@ -37,6 +37,16 @@ struct EngineContext {
   EngineContext& operator=(const EngineContext&) = delete;
 
   uint32_t all_planes() const { return config.planes.size() >= 32 ? UINT32_MAX : (1u << config.planes.size()) - 1; }
+  // Records an event and adds to its counter, where MRC_TRACE_EVENTS names one.
+  template <typename Event>
+  void report(Instant now, uint32_t qpn, TraceTrigger why, const Event& e) {
+    if constexpr (Event::kEvent == TraceEvent::kDrop) {
+      if (const event::CounterOf counter = event::drop_counter(why)) ++(counters.*counter);
+    } else if constexpr (Event::kCounter != nullptr) {
+      ++(counters.*Event::kCounter);
+    }
+    trace(now, qpn, why, e);
+  }
   bool plane_up(uint8_t plane) const { return (planes_up >> plane) & 1; }
   // The EV that a peer means by this value; UINT16_MAX when unknown. [MRC-CHOICE-Q2]
   uint16_t ev_index_of(uint32_t value) const {

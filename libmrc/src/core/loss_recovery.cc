@@ -47,16 +47,18 @@ void Requester::mark_lost(Instant now, uint64_t seq, LossCause cause) {
   ++qp_.engine.plane_counters[qp_.peer->paths.plane_of(r.ev)].losses;
 }
 
-// `event` is kLost or kTimeout; call it after the packet was marked.
-void Requester::trace_lost(Instant now, TraceEvent event, TraceTrigger why, uint64_t seq) {
+// Call it after the packet was marked.
+void Requester::report_lost(Instant now, LossCause cause, uint64_t seq) {
   const TxRecord& r = sent_[seq];
   const EvEntry& ev = qp_.engine.config.evs[r.ev];
-  const uint32_t psn = psn_of(seq).value();
-  const auto age = static_cast<uint64_t>((now - r.sent_at).ns());
-  if (event == TraceEvent::kTimeout) {
-    qp_.engine.trace(now, qp_.qpn, event, why, psn, retry_.attempts(), ev.value, age);
+  const Psn psn = psn_of(seq);
+  const Duration age = now - r.sent_at;
+  if (cause == LossCause::kTimedOut) {
+    qp_.engine.report(now, qp_.qpn, TraceTrigger::kTimedOut,
+                      event::Timeout{.psn = psn, .attempt = retry_.attempts(), .ev = ev.value, .age = age});
   } else {
-    qp_.engine.trace(now, qp_.qpn, event, why, psn, ev.value, ev.plane, age);
+    qp_.engine.report(now, qp_.qpn, TraceTrigger::kOvertaken,
+                      event::Lost{.psn = psn, .ev = ev.value, .plane = ev.plane, .age = age});
   }
 }
 
@@ -69,7 +71,7 @@ void Requester::detect_losses(Instant now) {
     mark_lost(now, seq, LossCause::kOvertaken);
     ++qp_.engine.counters.fast_retransmits;
     qp_.peer->paths.on_lost(now, sent_[seq].ev, sent_[seq].sent_at);
-    trace_lost(now, TraceEvent::kLost, TraceTrigger::kOvertaken, seq);
+    report_lost(now, LossCause::kOvertaken, seq);
     any = true;
   });
   if (!any) return;
@@ -102,10 +104,9 @@ bool Requester::time_out_packets(Instant now, Duration interval, Instant* oldest
       continue;
     }
     mark_lost(now, s, LossCause::kTimedOut);
-    ++qp_.engine.counters.timeouts;
     ++totals_.timeouts;
     qp_.peer->paths.on_timeout(now, r.ev);
-    trace_lost(now, TraceEvent::kTimeout, TraceTrigger::kTimedOut, s);
+    report_lost(now, LossCause::kTimedOut, s);
     any = true;
   }
   if (any) {
@@ -205,9 +206,11 @@ bool Requester::queue_probe(Instant now, TraceTrigger why, uint16_t ev) {
   peth.timestamp.tx_timestamp = wire::timestamp_of(now);
   if (!qp_.services.control.push(flow, ev, [&](std::span<uint8_t> out) { return wire::encode_probe(out, bth, peth); }))
     return false;
-  ++qp_.engine.counters.tx_probes;
-  qp_.engine.trace(now, qp_.qpn, TraceEvent::kTxProbe, why, peth.probe_id, c.evs[ev].value, c.evs[ev].plane,
-                   probe_.backoff());
+  qp_.engine.report(now, qp_.qpn, why,
+                    event::TxProbe{.probe_id = peth.probe_id,
+                                   .ev = c.evs[ev].value,
+                                   .plane = c.evs[ev].plane,
+                                   .backoff = probe_.backoff()});
   return true;
 }
 

@@ -86,8 +86,8 @@ void PathProber::apply_path_mtu(Instant now, Peer* p, uint8_t plane, PathMtu::Ve
   // With all of them narrow, QPs with smaller packets use them all.
   p->paths.set_narrow_planes(found == 0 ? narrow : 0);
   if (verdict == PathMtu::Verdict::kNarrow) {
-    engine_.trace(now, 0, TraceEvent::kPathMtu, TraceTrigger::kProbeAnswered, plane, search.limit(plane),
-                  search.wanted(plane));
+    engine_.report(now, 0, TraceTrigger::kProbeAnswered,
+                   event::PathMtu{.plane = plane, .carries = search.limit(plane), .wanted = search.wanted(plane)});
     engine_.sink.on_path_mtu(p->id, plane, search.limit(plane), search.wanted(plane));
   }
   // Planes change together more often than alone.

@@ -213,7 +213,7 @@ void PeerPaths::resume_plane(Instant now, uint8_t plane, TraceTrigger why) {
 }
 
 void PeerPaths::trace_plane(Instant now, uint8_t plane, bool up, TraceTrigger why) {
-  if (trace_ != nullptr) trace_->on_trace({now, plane, up, 0, 0, 0, TraceEvent::kPlane, why});
+  if (trace_ != nullptr) trace_->on_trace(TraceEntry::of(now, 0, why, event::Plane{.plane = plane, .up = up}));
 }
 
 void PeerPaths::set_state(Instant now, uint16_t ev, EvState to, TraceTrigger why) {
@@ -223,8 +223,8 @@ void PeerPaths::set_state(Instant now, uint16_t ev, EvState to, TraceTrigger why
   if (sink_ != nullptr) sink_->on_ev_state(ev, to, h.losses - h.losses_told);
   h.losses_told = h.losses;
   if (trace_ != nullptr)
-    trace_->on_trace({now, config_.evs[ev].value, static_cast<uint64_t>(to), health_[ev].plane, health_[ev].losses, 0,
-                      TraceEvent::kEvState, why});
+    trace_->on_trace(TraceEntry::of(
+        now, 0, why, event::EvState{.ev = config_.evs[ev].value, .state = to, .plane = h.plane, .losses = h.losses}));
 }
 
 // Planes that are out of use count neither for the floor nor against it: an eighth of the planes may be all there is.

@@ -26,8 +26,7 @@ void Qp::fail(Instant now, WcStatus first, AsyncEvent event) {
   if (state == QpState::kError) return;
   state = QpState::kError;
   ++engine.counters.qp_errors;
-  engine.trace(now, qpn, TraceEvent::kQpState, TraceTrigger::kFatal, static_cast<uint64_t>(QpState::kError),
-               static_cast<uint64_t>(first));
+  engine.report(now, qpn, TraceTrigger::kFatal, event::QpState{.state = QpState::kError, .cause = first});
   stop(now, first);
   engine.sink.on_qp_event(cookie, event);
 }

@@ -106,8 +106,11 @@ bool Requester::choose_path(Instant now, uint32_t planes_with_room, TxBurst* out
   const QpAttr& a = qp_.attr;
   uint16_t ev;
   if (!rotation_.next(&qp_.peer->paths, planes_with_room, &ev, a.evs.get())) return false;
-  qp_.engine.trace(now, qp_.qpn, TraceEvent::kEvChosen, rotation_.why(), c.evs[ev].value, c.evs[ev].plane,
-                   rotation_.passed_skipped(), rotation_.passed_full());
+  qp_.engine.report(now, qp_.qpn, rotation_.why(),
+                    event::EvChosen{.ev = c.evs[ev].value,
+                                    .plane = c.evs[ev].plane,
+                                    .passed_skipped = rotation_.passed_skipped(),
+                                    .passed_full = rotation_.passed_full()});
   // Where switches trim they know the packets to be trimmed by code points that no AV may change [MRC-REQ-10].
   uint8_t dscp = a.traffic_class != 0 ? static_cast<uint8_t>(a.traffic_class >> 2) : c.dscp.no_trim;
   if (c.trimming && a.trim_nack) dscp = packets_.retransmits() ? c.dscp.trimmable_retx : c.dscp.trimmable;
@@ -149,13 +152,15 @@ void Requester::note_sent(Instant now, const PacketScheduler::Packet& p, uint16_
   if (packets_.retransmits()) {
     sent_.on_sent_again(now, p.seq, ev, p.nominal());
     const TxRecord& r = sent_[p.seq];
-    qp_.engine.trace(now, qp_.qpn, TraceEvent::kRetransmit, r.lost_by, psn_of(p.seq).value(), entry.value, entry.plane,
-                     r.sends);
+    qp_.engine.report(
+        now, qp_.qpn, r.lost_by,
+        event::Retransmit{.psn = psn_of(p.seq), .ev = entry.value, .plane = entry.plane, .transmission = r.sends});
   } else {
     if (p.seq == sent_.una()) retry_.begin_wait(now);
     sent_.on_sent(now, ev, p.nominal());
-    qp_.engine.trace(now, qp_.qpn, TraceEvent::kTxData, TraceTrigger::kNone, psn_of(p.seq).value(), entry.value,
-                     entry.plane, p.nominal());
+    qp_.engine.report(
+        now, qp_.qpn, TraceTrigger::kNone,
+        event::TxData{.psn = psn_of(p.seq), .ev = entry.value, .plane = entry.plane, .size = p.nominal()});
   }
   packets_.on_sent(p);
   congestion_->on_sent(p.nominal());
@@ -177,8 +182,8 @@ void Requester::complete_front(Instant now, WcStatus status) {
   const std::optional<Completion> done = completions_.on_finished(w, status, qp_.qpn);
   sq_.pop_front();
   if (!done) return;
-  qp_.engine.trace(now, qp_.qpn, TraceEvent::kComplete, TraceTrigger::kNone, done->wr_id, static_cast<uint64_t>(status),
-                   done->byte_len, 0);
+  qp_.engine.report(now, qp_.qpn, TraceTrigger::kNone,
+                    event::Complete{.wr_id = done->wr_id, .status = status, .bytes = done->byte_len});
   if (!qp_.engine.sink.on_completion(qp_.cookie, *done)) completions_.on_undelivered();
 }
 

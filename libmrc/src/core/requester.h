@@ -105,7 +105,7 @@ class Requester {
   void note_lateness(Instant now, const wire::Packet& p, const Named& named);
   void detect_losses(Instant now);
   void mark_lost(Instant now, uint64_t seq, LossCause cause);
-  void trace_lost(Instant now, TraceEvent event, TraceTrigger why, uint64_t seq);
+  void report_lost(Instant now, LossCause cause, uint64_t seq);
   void trace_window(Instant now, TraceTrigger why, Duration rtt);
   void handle_rto(Instant now);
   bool time_out_packets(Instant now, Duration interval, Instant* oldest);

@@ -26,8 +26,11 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
     ++qp_.engine.counters.drop_stale;
     return;
   }
-  qp_.engine.trace(now, qp_.qpn, TraceEvent::kRxSack, TraceTrigger::kNone, seth.cack_psn.value(), seth.sack_bitmap,
-                   (seth.cack_psn + seth.sack_offset).value(), seth.entropy);
+  qp_.engine.report(now, qp_.qpn, TraceTrigger::kNone,
+                    event::RxSack{.cack = seth.cack_psn,
+                                  .bitmap = seth.sack_bitmap,
+                                  .base = seth.cack_psn + seth.sack_offset,
+                                  .ev = seth.entropy});
   const Named named = read_named(now, p, cack_next);
   if (named.known) note_lateness(now, p, named);
   take_arrivals(now, seth, static_cast<uint64_t>(cack_next));
@@ -163,8 +166,11 @@ void Requester::follow_meter() {
 void Requester::trace_window(Instant now, TraceTrigger why, Duration rtt) {
   if (!qp_.engine.trace.on()) return;
   const CongestionSnapshot s = congestion_->snapshot();
-  qp_.engine.trace(now, qp_.qpn, TraceEvent::kCwnd, why, static_cast<uint64_t>(s.cwnd),
-                   static_cast<uint64_t>(s.inflight), static_cast<uint64_t>(rtt.ns()), s.steps);
+  qp_.engine.report(now, qp_.qpn, why,
+                    event::Cwnd{.cwnd = static_cast<uint64_t>(s.cwnd),
+                                .inflight = static_cast<int64_t>(s.inflight),
+                                .rtt = rtt,
+                                .branches = {s.steps}});
 }
 
 // What the answer says of the path that the named packet took.
@@ -184,8 +190,9 @@ void Requester::skip_path(Instant now, uint16_t ev, TraceTrigger why) {
   const EndpointConfig& c = qp_.engine.config;
   if (c.oblivious || !rotation_.skip(ev)) return;
   ++qp_.engine.counters.ev_skips;
-  qp_.engine.trace(now, qp_.qpn, TraceEvent::kEvState, why, c.evs[ev].value, static_cast<uint64_t>(EvState::kSkip),
-                   c.evs[ev].plane);
+  qp_.engine.report(
+      now, qp_.qpn, why,
+      event::EvState{.ev = c.evs[ev].value, .state = EvState::kSkip, .plane = c.evs[ev].plane});
 }
 
 // Where answers take longer than the pause between probes, only that to the first of them comes in time: without it a
@@ -211,7 +218,7 @@ void Requester::take_probe_answer(Instant now, uint16_t id) {
 void Requester::on_transport_ack(Instant now, const wire::Packet& p) {
   const int64_t seq = seq_of(p.bth.psn);
   const uint8_t syndrome = p.aeth.syndrome;
-  qp_.engine.trace(now, qp_.qpn, TraceEvent::kRxAck, TraceTrigger::kNone, p.bth.psn.value(), syndrome);
+  qp_.engine.report(now, qp_.qpn, TraceTrigger::kNone, event::RxAck{.psn = p.bth.psn, .syndrome = syndrome});
   if (seq >= static_cast<int64_t>(sent_.nxt()) || seq < -1) {
     ++qp_.engine.counters.drop_stale;
   } else if (wire::is_ack_syndrome(syndrome)) {
@@ -259,8 +266,8 @@ void Requester::on_nak(Instant now, int64_t seq, uint8_t syndrome) {
 void Requester::on_nack(Instant now, const wire::Packet& p) {
   const int64_t seq = seq_of(p.neth.nack_psn);
   const wire::NackReason reason = p.neth.reason;
-  qp_.engine.trace(now, qp_.qpn, TraceEvent::kRxNack, TraceTrigger::kNone, p.neth.nack_psn.value(),
-                   static_cast<uint64_t>(reason), p.neth.entropy);
+  qp_.engine.report(now, qp_.qpn, TraceTrigger::kNone,
+                    event::RxNack{.psn = p.neth.nack_psn, .reason = reason, .ev = p.neth.entropy});
   const bool unexpected = reason == wire::NackReason::kUnexpEvent;
   const bool known = unexpected ? !sq_.empty() && seq >= static_cast<int64_t>(sq_.front().first_seq) &&
                                       seq < static_cast<int64_t>(sent_.nxt())

@@ -79,9 +79,8 @@ bool Responder::on_request(Instant now, const wire::Flow& flow, const wire::Pack
   // [MRC-PSN-2]
   const int32_t delta = p.bth.psn - psn_of(expected_);
   if (delta >= 0 && static_cast<uint32_t>(delta) >= window_) {
-    ++ep.counters.drop_window;
-    ep.trace(now, qp_.qpn, TraceEvent::kDrop, TraceTrigger::kOutside,
-             static_cast<uint64_t>(wire::NackReason::kPsnOorWindow), p.bth.psn.value());
+    ep.report(now, qp_.qpn, TraceTrigger::kOutside,
+              event::Drop{.reason = wire::NackReason::kPsnOorWindow, .psn = p.bth.psn});
     if (now - last_refusal_ < ep.config.ack_delay) return false;  // at most one per ack_delay [MRC-CHOICE-Q5]
     last_refusal_ = now;
     send_nack(now, flow, p.bth.psn, p.tseth.tx_timestamp, wire::NackReason::kPsnOorWindow);
@@ -118,9 +117,8 @@ bool Responder::on_request(Instant now, const wire::Flow& flow, const wire::Pack
       contradict(now, seq);
       return false;
     }
-    ++ep.counters.rx_duplicates;
-    ep.trace(now, qp_.qpn, TraceEvent::kDuplicate, TraceTrigger::kNone, p.bth.psn.value(), wire::ev_of(flow),
-             wire::nominal_size(udp_bytes));
+    ep.report(now, qp_.qpn, TraceTrigger::kNone,
+              event::Duplicate{.psn = p.bth.psn, .ev = wire::ev_of(flow), .size = wire::nominal_size(udp_bytes)});
     if (delta < 0) ack_pending_ = true;
     trigger(now, flow, p, seq, true);
     return true;
@@ -144,9 +142,8 @@ bool Responder::on_request(Instant now, const wire::Flow& flow, const wire::Pack
   }
   if (mailbox && p.payload_len > 0) mailbox_content_[seq & (mailbox_content_.size() - 1)] = content_of(p, seq);
   messages_.accept(claim, verdict, p.payload_len > 0 && !mailbox);
-  ++ep.counters.rx_data;
-  ep.trace(now, qp_.qpn, TraceEvent::kRxData, TraceTrigger::kNone, p.bth.psn.value(), wire::ev_of(flow),
-           wire::nominal_size(udp_bytes));
+  ep.report(now, qp_.qpn, TraceTrigger::kNone,
+            event::RxData{.psn = p.bth.psn, .ev = wire::ev_of(flow), .size = wire::nominal_size(udp_bytes)});
   received_.set(seq);
   ++rx_packets_;
   ++ooo_;
@@ -198,8 +195,7 @@ bool Responder::same_content(const wire::Packet& p, uint64_t seq) const {
 // it known to be the peer's; until then it changes nothing and the peer sends it again [MRC-RSP-7] [MRC-SEC-4].
 bool Responder::refuse(Instant now, const wire::Packet& p, uint64_t seq, uint8_t syndrome) {
   EngineContext& ep = qp_.engine;
-  ++ep.counters.drop_access;
-  ep.trace(now, qp_.qpn, TraceEvent::kDrop, TraceTrigger::kRefused, 0, p.bth.psn.value());
+  ep.report(now, qp_.qpn, TraceTrigger::kRefused, event::Drop{.psn = p.bth.psn});
   if (seq != expected_) return false;
   fail(now, seq, syndrome,
        syndrome == wire::kSyndromeRemoteAccess ? AsyncEvent::kQpAccessError : AsyncEvent::kQpRequestError);
@@ -210,8 +206,7 @@ bool Responder::refuse(Instant now, const wire::Packet& p, uint64_t seq, uint8_t
 // none, the one that could well be the peer's puts the other in doubt. All else is dropped [MRC-SEC-2] [MRC-SEC-3].
 bool Responder::on_misfit(Instant now, const wire::Packet& p, const MessageMap::Verdict& v, uint64_t seq) {
   EngineContext& ep = qp_.engine;
-  ++ep.counters.drop_misfit;
-  ep.trace(now, qp_.qpn, TraceEvent::kDrop, TraceTrigger::kMisfit, 0, p.bth.psn.value());
+  ep.report(now, qp_.qpn, TraceTrigger::kMisfit, event::Drop{.psn = p.bth.psn});
   uint8_t* to = nullptr;
   const uint32_t packets = p.req.reth.dmalen <= qp_.attr.path_mtu ? 1 : (p.req.reth.dmalen - 1) / qp_.attr.path_mtu + 1;
   const bool keyed =
@@ -255,8 +250,7 @@ void Responder::fail(Instant now, uint64_t seq, uint8_t syndrome, AsyncEvent eve
 // at the older of the doubtful packet and the first that is missing, so that nothing from there on succeeds
 // [MRC-SEC-3].
 void Responder::contradict(Instant now, uint64_t seq) {
-  ++qp_.engine.counters.contradictions;
-  qp_.engine.trace(now, qp_.qpn, TraceEvent::kDrop, TraceTrigger::kContradicted, 0, psn_of(seq).value());
+  qp_.engine.report(now, qp_.qpn, TraceTrigger::kContradicted, event::Drop{.psn = psn_of(seq)});
   fail(now, std::min(seq, expected_), wire::kSyndromeRemoteOperation, AsyncEvent::kQpContradicted);
 }
 
@@ -283,8 +277,8 @@ Responder::Delivery Responder::deliver_imm(Instant now, uint64_t seq) {
   found->used = false;
   --imms_pending_;
   imm_hint_ = static_cast<uint32_t>(found - pending_imm_.data()) + 1;  // they come in the order of RQMSN
-  qp_.engine.trace(now, qp_.qpn, TraceEvent::kComplete, TraceTrigger::kNone, c.wr_id, static_cast<uint64_t>(c.status),
-                   c.byte_len, 1);
+  qp_.engine.report(now, qp_.qpn, TraceTrigger::kNone,
+                    event::Complete{.wr_id = c.wr_id, .status = c.status, .bytes = c.byte_len, .receive = true});
   return qp_.engine.sink.on_completion(qp_.cookie, c) ? Delivery::kDone : Delivery::kLost;
 }
 

@@ -104,9 +104,7 @@ bool Responder::send_nack(Instant now, const wire::Flow& from, Psn psn, uint16_t
   neth.tx_timestamp = timestamp;
   if (!qp_.services.control.push(flow, ev, [&](std::span<uint8_t> out) { return wire::encode_nack(out, bth, neth); }))
     return false;
-  ++ep.counters.tx_nacks;
-  ep.trace(now, qp_.qpn, TraceEvent::kTxNack, TraceTrigger::kNone, psn.value(), static_cast<uint64_t>(reason),
-           wire::ev_of(from));
+  ep.report(now, qp_.qpn, TraceTrigger::kNone, event::TxNack{.psn = psn, .reason = reason, .ev = wire::ev_of(from)});
   return true;
 }
 
@@ -115,8 +113,7 @@ void Responder::add_ack(Instant now, BurstBuilder* builder) {
   EngineContext& ep = qp_.engine;
   const TransportAck ack = transport_ack(nak_pending_);
   builder->add(ack.encode(builder->header()), nullptr, 0, 0);
-  ++ep.counters.tx_acks;
-  ep.trace(now, qp_.qpn, TraceEvent::kTxAck, TraceTrigger::kNone, ack.psn.value(), ack.syndrome);
+  ep.report(now, qp_.qpn, TraceTrigger::kNone, event::TxAck{.psn = ack.psn, .syndrome = ack.syndrome});
   ack_pending_ = nak_pending_ = false;
   company_.on_sent();
 }
@@ -157,9 +154,8 @@ bool Responder::build(Instant now, uint32_t planes_with_room, TxBurst* out) {
   auto room = [&](uint32_t reserve) { return out->segments + reserve < limit || out->segments == 0; };
   auto add_sack = [&](const Trigger& t, uint64_t base, bool probe_reply) {
     builder.add(write_sack(builder.header(), now, t, base, probe_reply), nullptr, 0, 0);
-    ++ep.counters.tx_sacks;
-    ep.trace(now, qp_.qpn, TraceEvent::kTxSack, TraceTrigger::kNone, psn_of(expected_ - 1).value(),
-             psn_of(base).value());
+    ep.report(now, qp_.qpn, TraceTrigger::kNone,
+              event::TxSack{.cack = psn_of(expected_ - 1), .base = psn_of(base)});
   };
 
   bool sack_more = false;

@@ -54,16 +54,14 @@ inline void RxDispatcher::handle_packet(Instant now, const RxBurst& burst, const
   wire::Packet p;
   const wire::DecodeError error = wire::decode({data, bytes}, &p);
   if (error != wire::DecodeError::kOk) {
-    ++engine_.counters.drop_decode;
-    engine_.trace(now, 0, TraceEvent::kDrop, TraceTrigger::kUndecodable, static_cast<uint64_t>(error), 0);
+    engine_.report(now, 0, TraceTrigger::kUndecodable, event::Drop{.reason = error});
     return;
   }
   if (engine_.config.icrc) {
     if (bytes != prefix->bytes) *prefix = {wire::icrc_start(burst.flow, bytes), bytes};
     const uint32_t crc = wire::icrc_update_headers(prefix->state, {data, bytes - wire::kIcrcBytes});
     if (wire::icrc_finish(crc) != wire::icrc_load(data + bytes - wire::kIcrcBytes)) {
-      ++engine_.counters.drop_icrc;
-      engine_.trace(now, 0, TraceEvent::kDrop, TraceTrigger::kIcrc, 0, p.bth.psn.value());
+      engine_.report(now, 0, TraceTrigger::kIcrc, event::Drop{.psn = p.bth.psn});
       return;
     }
   }
@@ -128,7 +126,8 @@ inline void RxDispatcher::dispatch_to_responder(Instant now, const RxBurst& burs
   }
   if (probe) {
     if (qp->peer->paths.on_inbound(now, burst.plane, wire::ev_of(flow))) qp->peer->rearm(&engine_.timers);
-    engine_.trace(now, qp->qpn, TraceEvent::kRxProbe, TraceTrigger::kNone, p.peth.probe_id, wire::ev_of(flow));
+    engine_.report(now, qp->qpn, TraceTrigger::kNone,
+                   event::RxProbe{.probe_id = p.peth.probe_id, .ev = wire::ev_of(flow)});
     qp->responder.on_probe(now, flow, p);
     return;
   }

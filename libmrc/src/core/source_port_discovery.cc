@@ -79,8 +79,7 @@ bool PlaneDiscovery::on_announced_ports(Instant now, const wire::Flow& flow, uin
 }
 
 void PlaneDiscovery::on_foreign_port(Instant now, Peer* p) {
-  ++engine_.counters.drop_source_port;
-  engine_.trace(now, 0, TraceEvent::kDrop, TraceTrigger::kSourcePort, 0, 0);
+  engine_.report(now, 0, TraceTrigger::kSourcePort, event::Drop{});
   PortQuestion& q = p->port_question;
   if (now - q.asked < kStrayPause) return;
   if (!q.open) {

@@ -1,43 +1,87 @@
-// Trace events and what triggers them, each declared once: name, sentence and what the four numbers mean. Test
-// recorder, simulator, the device's trace file (mrclog reads it) and the determinism test read the same stream. Events
-// carry the QPN (0 for the endpoint), and never pointers. With no sink an event costs one branch.
+// Trace events and what triggers them, each declared once. MRC_TRACE_EVENTS makes a struct with named fields of each
+// event (event::TxData and so on), the enumerators, the text (trace_text.h), what tests and the simulator read back
+// (TraceEntry::get), and which counter an event adds to. The test recorder, the simulator, the device's trace file
+// (mrclog reads it) and the determinism test get the same stream. Events carry the QPN (0 for the endpoint), and never
+// pointers. With no sink an event costs its counter and one branch.
 //
-// A number's name may be followed by how it reads: ":hex", ":ns" (a time), ":signed", ":ev_state", ":qp_state",
-// ":wc_status", ":reason" (DecodeError when the trigger is undecodable, NackReason otherwise), ":branches" (WindowStep
-// bits), ":yes_no".
+// The type of a field says how it reads: Psn and unsigned integers as numbers, Duration as nanoseconds, bool as true or
+// false, enumerations by name, Hex, DropReason and WindowSteps as their comments say.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
+#include <type_traits>
 
+#include "base/psn.h"
 #include "base/time.h"
+#include "core/counters.h"
+#include "core/types.h"
+#include "wire/neth.h"
+
+namespace mrc::wire {
+enum class DecodeError : uint8_t;
+}
 
 namespace mrc::core {
 
+enum class EvState : uint8_t;
+
+struct Hex {  // shown in hexadecimal
+  uint64_t value = 0;
+  constexpr Hex() = default;
+  constexpr Hex(uint64_t v) : value(v) {}
+  friend bool operator==(Hex, Hex) = default;
+};
+struct DropReason {  // a DecodeError with the trigger kUndecodable, a NackReason otherwise
+  uint64_t value = 0;
+  constexpr DropReason() = default;
+  constexpr DropReason(wire::DecodeError e) : value(static_cast<uint64_t>(e)) {}
+  constexpr DropReason(wire::NackReason r) : value(static_cast<uint64_t>(r)) {}
+  friend bool operator==(DropReason, DropReason) = default;
+};
+struct WindowSteps {  // bits of WindowStep (core/congestion/control.h)
+  uint32_t value = 0;
+  friend bool operator==(WindowSteps, WindowSteps) = default;
+};
+
 // clang-format off
-// X(enumerator, name, sentence, a, b, c, d)
-#define MRC_TRACE_EVENTS(X)                                                                                             \
-  X(kEvChosen, "ev_chosen", "path chosen for a burst", "ev", "plane", "passed_skipped", "passed_full")                  \
-  X(kTxData, "packet_sent", "request packet sent", "psn", "ev", "plane", "size")                                        \
-  X(kRetransmit, "packet_retransmitted", "request packet sent again", "psn", "ev", "plane", "transmission")             \
-  X(kRxData, "packet_received", "request packet placed", "psn", "ev", "size", "")                                       \
-  X(kDuplicate, "duplicate_received", "request packet had arrived before", "psn", "ev", "size", "")                     \
-  X(kTxSack, "sack_sent", "SACK sent", "cack", "base", "", "")                                                          \
-  X(kRxSack, "sack_received", "SACK received", "cack", "bitmap:hex", "base", "ev")                                      \
-  X(kTxAck, "ack_sent", "transport ACK sent", "psn", "syndrome:hex", "", "")                                            \
-  X(kRxAck, "ack_received", "transport ACK received", "psn", "syndrome:hex", "", "")                                    \
-  X(kTxNack, "nack_sent", "NACK sent", "psn", "reason:reason", "ev", "")                                                \
-  X(kRxNack, "nack_received", "NACK received", "psn", "reason:reason", "ev", "")                                        \
-  X(kTxProbe, "probe_sent", "reliability probe sent", "probe_id", "ev", "plane", "backoff")                             \
-  X(kRxProbe, "probe_received", "reliability probe received", "probe_id", "ev", "", "")                                 \
-  X(kLost, "packet_lost", "packet inferred lost", "psn", "ev", "plane", "age:ns")                                       \
-  X(kTimeout, "packet_timed_out", "packet timed out", "psn", "attempt", "ev", "age:ns")                                 \
-  X(kEvState, "ev_state_changed", "EV changed state", "ev", "state:ev_state", "plane", "losses")                        \
-  X(kPlane, "plane_changed", "plane suspended or resumed", "plane", "up", "", "")                                       \
-  X(kPathMtu, "path_mtu_found", "full packets do not pass a plane", "plane", "carries", "wanted", "")                   \
-  X(kCwnd, "cwnd_updated", "congestion window", "cwnd", "inflight:signed", "rtt:ns", "branches:branches")               \
-  X(kComplete, "work_completed", "work request completed", "wr_id", "status:wc_status", "bytes", "receive:yes_no")      \
-  X(kQpState, "qp_state_changed", "QP changed state", "state:qp_state", "cause:wc_status", "", "")                      \
-  X(kDrop, "packet_dropped", "packet dropped", "reason:reason", "psn", "", "")
+// X(Name, name, sentence, counter or nullptr, (type, field)...): one to four fields
+#define MRC_TRACE_EVENTS(X)                                                                                            \
+  X(EvChosen, "ev_chosen", "path chosen for a burst", nullptr,                                                         \
+    (uint32_t, ev), (uint8_t, plane), (uint32_t, passed_skipped), (uint32_t, passed_full))                             \
+  X(TxData, "packet_sent", "request packet sent", nullptr,                                                             \
+    (Psn, psn), (uint32_t, ev), (uint8_t, plane), (uint32_t, size))                                                    \
+  X(Retransmit, "packet_retransmitted", "request packet sent again", nullptr,                                          \
+    (Psn, psn), (uint32_t, ev), (uint8_t, plane), (uint32_t, transmission))                                            \
+  X(RxData, "packet_received", "request packet placed", &Counters::rx_data,                                            \
+    (Psn, psn), (uint32_t, ev), (uint32_t, size))                                                                      \
+  X(Duplicate, "duplicate_received", "request packet had arrived before", &Counters::rx_duplicates,                    \
+    (Psn, psn), (uint32_t, ev), (uint32_t, size))                                                                      \
+  X(TxSack, "sack_sent", "SACK sent", &Counters::tx_sacks, (Psn, cack), (Psn, base))                                   \
+  X(RxSack, "sack_received", "SACK received", nullptr, (Psn, cack), (Hex, bitmap), (Psn, base), (uint32_t, ev))        \
+  X(TxAck, "ack_sent", "transport ACK sent", &Counters::tx_acks, (Psn, psn), (Hex, syndrome))                          \
+  X(RxAck, "ack_received", "transport ACK received", nullptr, (Psn, psn), (Hex, syndrome))                             \
+  X(TxNack, "nack_sent", "NACK sent", &Counters::tx_nacks, (Psn, psn), (wire::NackReason, reason), (uint32_t, ev))     \
+  X(RxNack, "nack_received", "NACK received", nullptr, (Psn, psn), (wire::NackReason, reason), (uint32_t, ev))         \
+  X(TxProbe, "probe_sent", "reliability probe sent", &Counters::tx_probes,                                             \
+    (uint16_t, probe_id), (uint32_t, ev), (uint8_t, plane), (uint32_t, backoff))                                       \
+  X(RxProbe, "probe_received", "reliability probe received", nullptr, (uint16_t, probe_id), (uint32_t, ev))            \
+  X(Lost, "packet_lost", "packet inferred lost", nullptr,                                                              \
+    (Psn, psn), (uint32_t, ev), (uint8_t, plane), (Duration, age))                                                     \
+  X(Timeout, "packet_timed_out", "packet timed out", &Counters::timeouts,                                              \
+    (Psn, psn), (uint32_t, attempt), (uint32_t, ev), (Duration, age))                                                  \
+  X(EvState, "ev_state_changed", "EV changed state", nullptr,                                                          \
+    (uint32_t, ev), (core::EvState, state), (uint8_t, plane), (uint64_t, losses))                                      \
+  X(Plane, "plane_changed", "plane suspended or resumed", nullptr, (uint8_t, plane), (uint8_t, up))                    \
+  X(PathMtu, "path_mtu_found", "full packets do not pass a plane", nullptr,                                            \
+    (uint8_t, plane), (uint32_t, carries), (uint32_t, wanted))                                                         \
+  X(Cwnd, "cwnd_updated", "congestion window", nullptr,                                                                \
+    (uint64_t, cwnd), (int64_t, inflight), (Duration, rtt), (WindowSteps, branches))                                   \
+  X(Complete, "work_completed", "work request completed", nullptr,                                                     \
+    (uint64_t, wr_id), (core::WcStatus, status), (uint32_t, bytes), (bool, receive))                                   \
+  X(QpState, "qp_state_changed", "QP changed state", nullptr, (core::QpState, state), (core::WcStatus, cause))         \
+  X(Drop, "packet_dropped", "packet dropped", nullptr, (DropReason, reason), (Psn, psn))
 
 // X(enumerator, name, sentence)
 #define MRC_TRACE_TRIGGERS(X)                                                                    \
@@ -73,8 +117,17 @@ namespace mrc::core {
   X(kFatal, "fatal", "an error that the queue pair does not survive")
 // clang-format on
 
+// Calls m(type, field) for each of one to four (type, field).
+#define MRC_FIELDS_1(m, f) m f
+#define MRC_FIELDS_2(m, f, ...) m f MRC_FIELDS_1(m, __VA_ARGS__)
+#define MRC_FIELDS_3(m, f, ...) m f MRC_FIELDS_2(m, __VA_ARGS__)
+#define MRC_FIELDS_4(m, f, ...) m f MRC_FIELDS_3(m, __VA_ARGS__)
+#define MRC_FIELDS_COUNTED(_1, _2, _3, _4, name, ...) name
+#define MRC_FIELDS(m, ...) \
+  MRC_FIELDS_COUNTED(__VA_ARGS__, MRC_FIELDS_4, MRC_FIELDS_3, MRC_FIELDS_2, MRC_FIELDS_1)(m, __VA_ARGS__)
+
 enum class TraceEvent : uint8_t {
-#define MRC_TRACE_ENUM(name, ...) name,
+#define MRC_TRACE_ENUM(name, ...) k##name,
   MRC_TRACE_EVENTS(MRC_TRACE_ENUM)
 #undef MRC_TRACE_ENUM
 };
@@ -85,13 +138,104 @@ enum class TraceTrigger : uint8_t {
 #undef MRC_TRACE_ENUM
 };
 
+// The events: event::TxData{.psn = ..., .ev = ...}.
+namespace event {
+
+using CounterOf = uint64_t Counters::*;
+
+#define MRC_TRACE_MEMBER(type, field) type field{};
+#define MRC_TRACE_VISIT(type, field) visit(#field, field);
+#define MRC_TRACE_STRUCT(Name, name, sentence, counter, ...)           \
+  struct Name {                                                        \
+    static constexpr TraceEvent kEvent = TraceEvent::k##Name;          \
+    static constexpr CounterOf kCounter = counter;                     \
+    MRC_FIELDS(MRC_TRACE_MEMBER, __VA_ARGS__)                          \
+    template <typename Visit>                                          \
+    constexpr void for_each(Visit visit) {                             \
+      MRC_FIELDS(MRC_TRACE_VISIT, __VA_ARGS__)                         \
+    }                                                                  \
+    friend bool operator==(const Name&, const Name&) = default;        \
+  };
+MRC_TRACE_EVENTS(MRC_TRACE_STRUCT)
+#undef MRC_TRACE_STRUCT
+#undef MRC_TRACE_VISIT
+#undef MRC_TRACE_MEMBER
+
+// The counter of dropped packets is that of the reason; nullptr: none.
+constexpr CounterOf drop_counter(TraceTrigger why) {
+  switch (why) {
+    case TraceTrigger::kUndecodable:
+      return &Counters::drop_decode;
+    case TraceTrigger::kIcrc:
+      return &Counters::drop_icrc;
+    case TraceTrigger::kSourcePort:
+      return &Counters::drop_source_port;
+    case TraceTrigger::kOutside:
+      return &Counters::drop_window;
+    case TraceTrigger::kRefused:
+      return &Counters::drop_access;
+    case TraceTrigger::kMisfit:
+      return &Counters::drop_misfit;
+    case TraceTrigger::kContradicted:
+      return &Counters::contradictions;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace event
+
+// Fields as the numbers that rings and files carry.
+template <typename T>
+constexpr uint64_t trace_number(const T& v) {
+  if constexpr (std::is_same_v<T, Psn>)
+    return v.value();
+  else if constexpr (std::is_same_v<T, Duration>)
+    return static_cast<uint64_t>(v.ns());
+  else if constexpr (std::is_class_v<T>)
+    return v.value;
+  else
+    return static_cast<uint64_t>(v);
+}
+template <typename T>
+constexpr void set_from_trace_number(uint64_t number, T* v) {
+  if constexpr (std::is_same_v<T, Psn>)
+    *v = Psn(static_cast<uint32_t>(number));
+  else if constexpr (std::is_same_v<T, Duration>)
+    *v = Duration::nanoseconds(static_cast<int64_t>(number));
+  else if constexpr (std::is_class_v<T>)
+    v->value = static_cast<decltype(v->value)>(number);
+  else
+    *v = static_cast<T>(number);
+}
+
+// An event as it is recorded: its fields in their order.
 struct TraceEntry {
   Instant at;
-  uint64_t a = 0, b = 0, c = 0, d = 0;  // see MRC_TRACE_EVENTS
+  std::array<uint64_t, 4> numbers{};
   uint32_t qpn = 0;
   TraceEvent event = TraceEvent::kTxData;
   TraceTrigger trigger = TraceTrigger::kNone;
+
+  template <typename Event>
+  static TraceEntry of(Instant at, uint32_t qpn, TraceTrigger trigger, Event e) {
+    TraceEntry entry{at, {}, qpn, Event::kEvent, trigger};
+    size_t i = 0;
+    e.for_each([&](const char*, const auto& v) { entry.numbers[i++] = trace_number(v); });
+    return entry;
+  }
+  // The event again; nothing when it is another one.
+  template <typename Event>
+  std::optional<Event> get() const {
+    if (event != Event::kEvent) return std::nullopt;
+    Event e;
+    size_t i = 0;
+    e.for_each([&](const char*, auto& v) { set_from_trace_number(numbers[i++], &v); });
+    return e;
+  }
+  friend bool operator==(const TraceEntry&, const TraceEntry&) = default;
 };
+static_assert(sizeof(TraceEntry) == 48, "rings of traces are made of these");
 
 class TraceSink {
  public:

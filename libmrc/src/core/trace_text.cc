@@ -1,9 +1,9 @@
 #include "core/trace_text.h"
 
-#include <array>
 #include <charconv>
 #include <cstring>
 #include <iterator>
+#include <type_traits>
 
 #include "core/congestion/control.h"
 #include "core/endpoint.h"
@@ -13,16 +13,6 @@
 
 namespace mrc::core {
 namespace {
-
-struct KindName {
-  const char* name;
-  TraceKind kind;
-};
-constexpr KindName kKinds[] = {{"hex", TraceKind::kHex},          {"ns", TraceKind::kNs},
-                               {"signed", TraceKind::kSigned},    {"ev_state", TraceKind::kEvState},
-                               {"qp_state", TraceKind::kQpState}, {"wc_status", TraceKind::kWcStatus},
-                               {"reason", TraceKind::kReason},    {"branches", TraceKind::kBranches},
-                               {"yes_no", TraceKind::kYesNo}};
 
 constexpr const char* kEvStates[] = {"good", "skip", "assumed_bad", "denied"};
 static_assert(static_cast<int>(EvState::kDenied) == 3);
@@ -37,26 +27,33 @@ constexpr const char* kBranches[] = {"proportional", "fast",    "fair",    "no_o
                                      "ignored",      "penalty", "restore", "no_sample", "loss_cut"};
 static_assert(kStepLossCut == 1 << 14);
 
-// "name" or "name:kind".
-TraceField parse_field(const char* text) {
-  TraceField f;
-  const char* colon = std::strchr(text, ':');
-  const size_t n = colon != nullptr ? static_cast<size_t>(colon - text) : std::strlen(text);
-  std::memcpy(f.name, text, n < sizeof(f.name) ? n : sizeof(f.name) - 1);
-  if (colon != nullptr)
-    for (const KindName& k : kKinds)
-      if (std::strcmp(colon + 1, k.name) == 0) f.kind = k.kind;
-  return f;
+template <typename T>
+constexpr TraceKind kind_of() {
+  if constexpr (std::is_same_v<T, Hex>) return TraceKind::kHex;
+  if constexpr (std::is_same_v<T, Duration>) return TraceKind::kNs;
+  if constexpr (std::is_same_v<T, int64_t>) return TraceKind::kSigned;
+  if constexpr (std::is_same_v<T, EvState>) return TraceKind::kEvState;
+  if constexpr (std::is_same_v<T, QpState>) return TraceKind::kQpState;
+  if constexpr (std::is_same_v<T, WcStatus>) return TraceKind::kWcStatus;
+  if constexpr (std::is_same_v<T, wire::NackReason> || std::is_same_v<T, DropReason>) return TraceKind::kReason;
+  if constexpr (std::is_same_v<T, WindowSteps>) return TraceKind::kBranches;
+  if constexpr (std::is_same_v<T, bool>) return TraceKind::kYesNo;
+  return TraceKind::kNumber;
 }
 
-std::array<TraceEventInfo, kTraceEvents> make_events() {
-  return {{
-#define MRC_TRACE_INFO(enumerator, name, sentence, a, b, c, d) \
-  {name, sentence, {parse_field(a), parse_field(b), parse_field(c), parse_field(d)}},
-      MRC_TRACE_EVENTS(MRC_TRACE_INFO)
-#undef MRC_TRACE_INFO
-  }};
+template <typename Event>
+constexpr TraceEventInfo info_of(const char* name, const char* sentence) {
+  TraceEventInfo info{name, sentence, {}};
+  size_t i = 0;
+  Event().for_each([&]<typename T>(const char* field, const T&) { info.fields[i++] = {field, kind_of<T>()}; });
+  return info;
 }
+
+constexpr TraceEventInfo kEvents[] = {
+#define MRC_TRACE_INFO(Name, name, sentence, ...) info_of<event::Name>(name, sentence),
+    MRC_TRACE_EVENTS(MRC_TRACE_INFO)
+#undef MRC_TRACE_INFO
+};
 
 struct TriggerInfo {
   const char* name;
@@ -156,8 +153,7 @@ void write_value(Text* t, TraceKind kind, uint64_t v, TraceTrigger trigger) {
 }  // namespace
 
 const TraceEventInfo& trace_event_info(TraceEvent event) {
-  static const std::array<TraceEventInfo, kTraceEvents> events = make_events();
-  return events[static_cast<size_t>(event)];
+  return kEvents[static_cast<size_t>(event)];
 }
 
 const char* trace_trigger_name(TraceTrigger trigger) {
@@ -177,14 +173,13 @@ size_t write_trace_json(char* out, const TraceEntry& e) {
   t.add(info.name);
   t.add("\",\"data\":{\"qpn\":");
   t.number(e.qpn);
-  const uint64_t values[] = {e.a, e.b, e.c, e.d};
-  for (size_t i = 0; i < std::size(values); ++i) {
+  for (size_t i = 0; i < e.numbers.size(); ++i) {
     if (info.fields[i].name[0] == '\0') continue;
     t.add(",\"");
     t.add(info.fields[i].name);
     if (info.fields[i].kind == TraceKind::kNs) t.add("_ns");
     t.add("\":");
-    write_value(&t, info.fields[i].kind, values[i], e.trigger);
+    write_value(&t, info.fields[i].kind, e.numbers[i], e.trigger);
   }
   if (e.trigger != TraceTrigger::kNone) {
     t.add(",\"trigger\":");

@@ -23,7 +23,7 @@ enum class TraceKind : uint8_t {
 };
 
 struct TraceField {
-  char name[20] = {};  // empty: the number is not used
+  const char* name = "";  // empty: the number is not used
   TraceKind kind = TraceKind::kNumber;
 };
 

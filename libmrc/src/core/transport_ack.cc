@@ -25,8 +25,7 @@ bool send_ack(Instant now, EngineContext* engine, ControlQueue* control, const P
   if (!make_flow(engine->config, to.description, ev, engine->config.dscp.control, &flow) ||
       !control->push(flow, ev, [&](std::span<uint8_t> out) { return ack.encode(out); }))
     return false;
-  ++engine->counters.tx_acks;
-  engine->trace(now, ack.qpn, TraceEvent::kTxAck, TraceTrigger::kNone, ack.psn.value(), ack.syndrome);
+  engine->report(now, ack.qpn, TraceTrigger::kNone, event::TxAck{.psn = ack.psn, .syndrome = ack.syndrome});
   return true;
 }
 

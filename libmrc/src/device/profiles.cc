@@ -139,8 +139,9 @@ void DeviceProfiles::trace_operator(uint16_t ev_index, bool denied) const {
   const core::EvState state = denied                                       ? core::EvState::kDenied
                               : shown_[ev_index] == MRC_CTL_EV_ASSUMED_BAD ? core::EvState::kAssumedBad
                                                                            : core::EvState::kGood;
-  trace_->on_trace({clock_now(), evs_[ev_index].value, static_cast<uint64_t>(state), evs_[ev_index].plane, 0, 0,
-                    core::TraceEvent::kEvState, core::TraceTrigger::kOperator});
+  trace_->on_trace(core::TraceEntry::of(
+      clock_now(), 0, core::TraceTrigger::kOperator,
+      core::event::EvState{.ev = evs_[ev_index].value, .state = state, .plane = evs_[ev_index].plane}));
 }
 
 int DeviceProfiles::hold(uint64_t ev_id, uint64_t cc_id, Hold* out) {

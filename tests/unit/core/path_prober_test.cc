@@ -268,7 +268,7 @@ TEST_F(EndpointOpsTest, IdsOfProbesAreDrawn) {
 TEST_F(EndpointOpsTest, PortStatusIsTracedPlaneByPlane) {
   struct Planes final : TraceSink {
     void on_trace(const TraceEntry& e) override {
-      if (e.event == TraceEvent::kPlane) seen.push_back({e.a, e.b});
+      if (const auto changed = e.get<event::Plane>()) seen.push_back({changed->plane, changed->up});
     }
     std::vector<std::pair<uint64_t, uint64_t>> seen;
   } planes;

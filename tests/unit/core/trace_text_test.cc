@@ -25,8 +25,9 @@ json parsed(const TraceEntry& e) {
   return json::parse(text, text + write_trace_json(text, e));
 }
 
-TraceEntry entry(TraceEvent event, TraceTrigger why, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0, uint64_t d = 0) {
-  return {Instant::from_ns(1234567890123456), a, b, c, d, 0x101, event, why};
+template <typename Event>
+json parsed(TraceTrigger why, const Event& e) {
+  return parsed(TraceEntry::of(Instant::from_ns(1234567890123456), 0x101, why, e));
 }
 
 bool snake_case(const char* s) {
@@ -64,7 +65,7 @@ TEST(TraceText, EveryEventIsJsonWhateverTheNumbers) {
       for (uint64_t v : {uint64_t{0}, uint64_t{1}, uint64_t{255}, uint64_t{0x7FFF}, UINT64_MAX}) {
         const auto event = static_cast<TraceEvent>(i);
         char text[kTraceJsonRoom];
-        const size_t n = write_trace_json(text, entry(event, static_cast<TraceTrigger>(t), v, v, v, v));
+        const size_t n = write_trace_json(text, {Instant::from_ns(1234567890123456), {v, v, v, v}, 0x101, event, static_cast<TraceTrigger>(t)});
         ASSERT_LE(n, sizeof(text) / 2) << "room to spare";
         const json e = json::parse(text, text + n);
         EXPECT_EQ(e["name"], std::string("mrc:") + trace_event_info(event).name);
@@ -75,46 +76,57 @@ TEST(TraceText, EveryEventIsJsonWhateverTheNumbers) {
 }
 
 TEST(TraceText, NumbersAndWords) {
-  EXPECT_EQ(parsed(entry(TraceEvent::kTxData, TraceTrigger::kNone, 16777215, 0x0001c000, 3, 4160))["data"],
+  constexpr auto kNone = TraceTrigger::kNone;
+  EXPECT_EQ(parsed(kNone, event::TxData{.psn = Psn(16777215), .ev = 0x0001c000, .plane = 3, .size = 4160})["data"],
             json::parse(R"({"qpn":257,"psn":16777215,"ev":114688,"plane":3,"size":4160})"));
-  EXPECT_EQ(parsed(entry(TraceEvent::kRxSack, TraceTrigger::kNone, 7, 0x8000000000000001, 8, 9))["data"]["bitmap"],
+  EXPECT_EQ(parsed(kNone, event::RxSack{.cack = Psn(7), .bitmap = 0x8000000000000001, .base = Psn(8), .ev = 9})["data"]
+                  ["bitmap"],
             "0x8000000000000001");
-  const json lost = parsed(entry(TraceEvent::kLost, TraceTrigger::kOvertaken, 5, 6, 1, 120000))["data"];
+  const json lost = parsed(TraceTrigger::kOvertaken, event::Lost{.psn = Psn(5),
+                                                                 .ev = 6,
+                                                                 .plane = 1,
+                                                                 .age = Duration::microseconds(120)})["data"];
   EXPECT_EQ(lost["age_ns"], 120000);
   EXPECT_EQ(lost["trigger"], "overtaken");
-  EXPECT_EQ(parsed(entry(TraceEvent::kEvState, TraceTrigger::kTimedOut, 5,
-                         static_cast<uint64_t>(EvState::kAssumedBad)))["data"]["state"],
+  EXPECT_EQ(parsed(TraceTrigger::kTimedOut, event::EvState{.ev = 5, .state = EvState::kAssumedBad})["data"]["state"],
             "assumed_bad");
-  EXPECT_EQ(parsed(entry(TraceEvent::kQpState, TraceTrigger::kFatal, static_cast<uint64_t>(QpState::kError),
-                         static_cast<uint64_t>(WcStatus::kRetryExceeded)))["data"]["cause"],
+  EXPECT_EQ(parsed(TraceTrigger::kFatal,
+                   event::QpState{.state = QpState::kError, .cause = WcStatus::kRetryExceeded})["data"]["cause"],
             "retry_exceeded");
-  EXPECT_EQ(
-      parsed(entry(TraceEvent::kCwnd, TraceTrigger::kMarked, 1, 2, 3, kStepFair | kStepQuickAdapt))["data"]["branches"],
-      json({"fair", "quick_adapt"}));
-  EXPECT_EQ(parsed(entry(TraceEvent::kCwnd, TraceTrigger::kSack, 0, static_cast<uint64_t>(-192)))["data"]["inflight"],
-            -192);
-  EXPECT_EQ(parsed(entry(TraceEvent::kComplete, TraceTrigger::kNone, UINT64_MAX, 0, 0, 1))["data"]["wr_id"],
-            UINT64_MAX);
-  EXPECT_EQ(parsed(entry(TraceEvent::kComplete, TraceTrigger::kNone, 0, 0, 0, 1))["data"]["receive"], true);
+  EXPECT_EQ(parsed(TraceTrigger::kMarked, event::Cwnd{.branches = {kStepFair | kStepQuickAdapt}})["data"]["branches"],
+            json({"fair", "quick_adapt"}));
+  EXPECT_EQ(parsed(TraceTrigger::kSack, event::Cwnd{.inflight = -192})["data"]["inflight"], -192);
+  EXPECT_EQ(parsed(kNone, event::Complete{.wr_id = UINT64_MAX})["data"]["wr_id"], UINT64_MAX);
+  EXPECT_EQ(parsed(kNone, event::Complete{.receive = true})["data"]["receive"], true);
 }
 
 TEST(TraceText, WhyAPacketWasDroppedOrRejected) {
-  EXPECT_EQ(parsed(entry(TraceEvent::kDrop, TraceTrigger::kUndecodable,
-                         static_cast<uint64_t>(wire::DecodeError::kShortMeth)))["data"]["reason"],
+  EXPECT_EQ(parsed(TraceTrigger::kUndecodable, event::Drop{.reason = wire::DecodeError::kShortMeth})["data"]["reason"],
             "short METH");
-  EXPECT_EQ(parsed(entry(TraceEvent::kDrop, TraceTrigger::kIcrc))["data"]["reason"], "wrong ICRC");
-  EXPECT_EQ(parsed(entry(TraceEvent::kDrop, TraceTrigger::kOutside,
-                         static_cast<uint64_t>(wire::NackReason::kPsnOorWindow)))["data"]["reason"],
+  EXPECT_EQ(parsed(TraceTrigger::kIcrc, event::Drop{})["data"]["reason"], "wrong ICRC");
+  EXPECT_EQ(parsed(TraceTrigger::kOutside, event::Drop{.reason = wire::NackReason::kPsnOorWindow})["data"]["reason"],
             "PSN_OOR_WINDOW");
-  EXPECT_EQ(parsed(entry(TraceEvent::kRxNack, TraceTrigger::kNone, 1,
-                         static_cast<uint64_t>(wire::NackReason::kTrimmed)))["data"]["reason"],
+  EXPECT_EQ(parsed(TraceTrigger::kNone, event::RxNack{.psn = Psn(1), .reason = wire::NackReason::kTrimmed})["data"]
+                  ["reason"],
             "TRIMMED");
+}
+
+// What is recorded of an event is read back as the same event and as no other one.
+TEST(TraceText, EventsComeBack) {
+  const event::Lost lost{.psn = Psn(5), .ev = 6, .plane = 1, .age = Duration::nanoseconds(-7)};
+  const TraceEntry entry = TraceEntry::of(Instant(), 3, TraceTrigger::kOvertaken, lost);
+  EXPECT_EQ(entry.get<event::Lost>(), lost);
+  EXPECT_EQ(entry.get<event::Timeout>(), std::nullopt);
+  const event::Cwnd window{.cwnd = UINT64_MAX, .inflight = -192, .rtt = Duration::microseconds(9), .branches = {5}};
+  EXPECT_EQ(TraceEntry::of(Instant(), 0, TraceTrigger::kSack, window).get<event::Cwnd>(), window);
+  const event::Drop drop{.reason = wire::NackReason::kNoResource, .psn = Psn(0xFFFFFF)};
+  EXPECT_EQ(TraceEntry::of(Instant(), 0, TraceTrigger::kOutside, drop).get<event::Drop>(), drop);
 }
 
 TEST(TraceText, TimeKeepsItsNanoseconds) {
   const auto text = [](int64_t ns) {
     char out[kTraceJsonRoom];
-    TraceEntry e = entry(TraceEvent::kTxAck, TraceTrigger::kNone);
+    TraceEntry e = TraceEntry::of(Instant(), 0x101, TraceTrigger::kNone, event::TxAck{});
     e.at = Instant::from_ns(ns);
     const std::string all(out, write_trace_json(out, e));
     return all.substr(8, all.find(',') - 8);

@@ -204,13 +204,13 @@ TEST(DeviceProfiles, denials_are_traced) {
   ASSERT_EQ(set_state(&profiles, 1, 3, MRC_CTL_EV_GOOD), 0);
   ASSERT_EQ(told.seen.size(), 2u);
   for (const core::TraceEntry& e : told.seen) {
-    EXPECT_EQ(e.event, core::TraceEvent::kEvState);
+    ASSERT_TRUE(e.get<core::event::EvState>());
     EXPECT_EQ(e.trigger, core::TraceTrigger::kOperator);
-    EXPECT_EQ(e.a, 0x4003u);
-    EXPECT_EQ(e.c, 1u);
+    EXPECT_EQ(e.get<core::event::EvState>()->ev, 0x4003u);
+    EXPECT_EQ(e.get<core::event::EvState>()->plane, 1u);
   }
-  EXPECT_EQ(told.seen[0].b, static_cast<uint64_t>(core::EvState::kDenied));
-  EXPECT_EQ(told.seen[1].b, static_cast<uint64_t>(core::EvState::kAssumedBad));
+  EXPECT_EQ(told.seen[0].get<core::event::EvState>()->state, core::EvState::kDenied);
+  EXPECT_EQ(told.seen[1].get<core::event::EvState>()->state, core::EvState::kAssumedBad);
 }
 
 TEST(DeviceProfiles, a_deny_reaches_those_who_hold_the_profile) {
