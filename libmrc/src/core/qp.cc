@@ -68,6 +68,8 @@ void Qp::on_timer(Instant now) {
 void Qp::check() const {
   MRC_INVARIANT(peer != nullptr || !receiving());
   MRC_INVARIANT(!ready.linked || state == QpState::kRts);
+  requester.check();
+  responder.check();
 }
 
 void Qp::make_ready() {

@@ -6,18 +6,18 @@
 namespace mrc::core {
 namespace {
 
-constexpr Instant kStart = Instant::from_ns(1000000000);
-constexpr Duration kFloor = Duration::microseconds(500);
+constexpr Instant kBegin = Instant::from_ns(1000000000);
+constexpr Duration kPauseFloor = Duration::microseconds(500);
 
 Duration pause(ProbeTimer* t, Duration usual) {
-  t->arm(kStart, kFloor, usual);
-  return t->deadline() - kStart;
+  t->arm(kBegin, kPauseFloor, usual);
+  return t->deadline() - kBegin;
 }
 
 TEST(ProbeTimer, TheFirstPauseIsARoundTripButNoShorterThanTheFloor) {
   ProbeTimer t;
   EXPECT_EQ(t.deadline(), Instant::never());
-  EXPECT_EQ(pause(&t, Duration::microseconds(499)), kFloor);
+  EXPECT_EQ(pause(&t, Duration::microseconds(499)), kPauseFloor);
   EXPECT_EQ(pause(&t, Duration::microseconds(501)), Duration::microseconds(501));
   t.cancel();
   EXPECT_EQ(t.deadline(), Instant::never());
@@ -27,13 +27,13 @@ TEST(ProbeTimer, ThePauseDoublesUpToItsLimit) {
   ProbeTimer t;
   for (int i = 1; i <= 6; ++i) {
     t.on_due();
-    EXPECT_EQ(pause(&t, Duration()), std::min(kFloor * (1 << i), ProbeTimer::kMaxPause)) << i;
+    EXPECT_EQ(pause(&t, Duration()), std::min(kPauseFloor * (1 << i), ProbeTimer::kMaxPause)) << i;
   }
   for (int i = 0; i < 100; ++i) t.on_due();
   EXPECT_EQ(t.backoff(), ProbeTimer::kMaxBackoff);
   EXPECT_EQ(pause(&t, Duration()), ProbeTimer::kMaxPause);
   t.on_progress();
-  EXPECT_EQ(pause(&t, Duration()), kFloor);
+  EXPECT_EQ(pause(&t, Duration()), kPauseFloor);
 }
 
 TEST(ProbeTimer, ALongRoundTripRaisesTheLimitToTwiceItself) {
@@ -49,12 +49,12 @@ TEST(ProbeTimer, ALongRoundTripRaisesTheLimitToTwiceItself) {
 TEST(ProbeTimer, TheAnswerToTheLatestEndsTheWait) {
   ProbeTimer t;
   EXPECT_FALSE(t.on_answer(0));  // nothing has been asked
-  t.on_sent(kStart, 4);
+  t.on_sent(kBegin, 4);
   EXPECT_TRUE(t.outstanding());
   const auto answer = t.on_answer(1);
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->probe.ev, 4);
-  EXPECT_EQ(answer->probe.sent_at, kStart);
+  EXPECT_EQ(answer->probe.sent_at, kBegin);
   EXPECT_FALSE(answer->late);
   EXPECT_FALSE(t.outstanding());
   EXPECT_FALSE(t.on_answer(1));  // a second time
@@ -62,9 +62,9 @@ TEST(ProbeTimer, TheAnswerToTheLatestEndsTheWait) {
 
 TEST(ProbeTimer, ALateAnswerToTheFirstCountsAndTheOthersDoNot) {
   ProbeTimer t;
-  t.on_sent(kStart, 1);
-  t.on_sent(kStart + kFloor, 2);
-  t.on_sent(kStart + kFloor * 2, 3);
+  t.on_sent(kBegin, 1);
+  t.on_sent(kBegin + kPauseFloor, 2);
+  t.on_sent(kBegin + kPauseFloor * 2, 3);
   EXPECT_FALSE(t.on_answer(2));
   const auto late = t.on_answer(1);
   ASSERT_TRUE(late);
@@ -79,15 +79,15 @@ TEST(ProbeTimer, ALateAnswerToTheFirstCountsAndTheOthersDoNot) {
 
 TEST(ProbeTimer, UnansweredForCountsFromTheLatest) {
   ProbeTimer t;
-  EXPECT_FALSE(t.unanswered_for(kStart, Duration()));
-  t.on_sent(kStart, 1);
-  EXPECT_FALSE(t.unanswered_for(kStart + Duration::nanoseconds(99), Duration::nanoseconds(100)));
-  EXPECT_TRUE(t.unanswered_for(kStart + Duration::nanoseconds(100), Duration::nanoseconds(100)));
+  EXPECT_FALSE(t.unanswered_for(kBegin, Duration()));
+  t.on_sent(kBegin, 1);
+  EXPECT_FALSE(t.unanswered_for(kBegin + Duration::nanoseconds(99), Duration::nanoseconds(100)));
+  EXPECT_TRUE(t.unanswered_for(kBegin + Duration::nanoseconds(100), Duration::nanoseconds(100)));
 }
 
 TEST(ProbeTimer, IdsGoOnAfterAReset) {
   ProbeTimer t;
-  t.on_sent(kStart, 1);
+  t.on_sent(kBegin, 1);
   t.reset();
   EXPECT_FALSE(t.outstanding());
   EXPECT_FALSE(t.on_answer(1));

@@ -1,7 +1,7 @@
 // What the responder answers: when a SACK is due, what stands in it, and what leaves together. [MRC-SACK-*, MRC-CC-*]
 #include <set>
 
-#include "core/ack_company.h"
+#include "core/ack_piggyback_policy.h"
 #include "lone_endpoint.h"
 
 namespace mrc::core {
@@ -218,22 +218,22 @@ TEST_F(ResponderAckTest, InAConversationAcksAreLeftOutUntilThePeerIsSilent) {
     pass(config_.ack_delay / 2);
   };
   const auto acks = [&] { return sent(wire::Opcode::kAck).size(); };
-  for (uint32_t i = 0; i < AckCompany::kFirstPause; ++i) exchange();
-  EXPECT_EQ(acks(), AckCompany::kFirstPause);
-  for (uint32_t i = 0; i < AckCompany::kMost; ++i) exchange();
-  EXPECT_EQ(acks(), AckCompany::kFirstPause);
+  for (uint32_t i = 0; i < AckPiggybackPolicy::kFirstPause; ++i) exchange();
+  EXPECT_EQ(acks(), AckPiggybackPolicy::kFirstPause);
+  for (uint32_t i = 0; i < AckPiggybackPolicy::kMost; ++i) exchange();
+  EXPECT_EQ(acks(), AckPiggybackPolicy::kFirstPause);
   exchange();
-  ASSERT_EQ(acks(), AckCompany::kFirstPause + 1u);
+  ASSERT_EQ(acks(), AckPiggybackPolicy::kFirstPause + 1u);
   EXPECT_EQ(sent(wire::Opcode::kAck).back()->p.bth.psn, attr_.rq_psn + (k - 1));  // for all of them
   // The last word is acknowledged by the timer, as soon as that of a message that nobody answers.
   exchange();
-  EXPECT_EQ(acks(), AckCompany::kFirstPause + 1u);
+  EXPECT_EQ(acks(), AckPiggybackPolicy::kFirstPause + 1u);
   pass(config_.ack_delay - config_.ack_delay / 2);
-  ASSERT_EQ(acks(), AckCompany::kFirstPause + 2u);
+  ASSERT_EQ(acks(), AckPiggybackPolicy::kFirstPause + 2u);
   EXPECT_EQ(sent(wire::Opcode::kAck).back()->p.bth.psn, attr_.rq_psn + (k - 1));
   // After a silence they go along again.
   exchange();
-  EXPECT_EQ(acks(), AckCompany::kFirstPause + 3u);
+  EXPECT_EQ(acks(), AckPiggybackPolicy::kFirstPause + 3u);
 }
 
 // [MRC-ACK-3]: who is short of an ACK asks for it.

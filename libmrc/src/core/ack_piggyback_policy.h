@@ -1,5 +1,5 @@
-// AckCompany: does the transport ACK of a message leave with the next data that goes the other way, or wait for later
-// data?
+// AckPiggybackPolicy: does the transport ACK of a message leave with the next data that goes the other way, or wait for
+// later data?
 //
 // As a segment behind the data it needs no system call of its own, yet it costs a small message a fifteenth of its way.
 // Most peers in a conversation go on without it, others wait for each of their completions. Which kind this one is
@@ -12,7 +12,7 @@
 
 namespace mrc::core {
 
-class AckCompany {
+class AckPiggybackPolicy {
  public:
   enum class Choice : uint8_t { kTakeAlong, kLeaveOut, kLeftOutBefore };
 

@@ -1,0 +1,130 @@
+// SackReport: what the SACKs of one QP have to tell: which packets above the cumulative PSN are new since the last
+// ones, which paths were marked, and the probe that waits for an answer. It decides which SACKs a burst of answers has:
+// one per stretch of 64 PSNs that holds something, from the lowest to the highest new packet, and one per CE-marked
+// path. [MRC-SACK-1..10, MRC-PROBE-4]
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "base/invariant.h"
+#include "base/psn.h"
+#include "base/time.h"
+#include "core/received_packets.h"
+#include "wire/seth.h"
+
+namespace mrc::core {
+
+// The packet that a SACK names.
+struct SackTrigger {
+  uint64_t seq = 0;
+  uint32_t ev = 0;
+  uint16_t timestamp = 0;
+  bool has_timestamp = false;
+  bool ce = false;
+  bool rtx = false;
+  Instant arrived;
+};
+
+class SackReport {
+ public:
+  static constexpr uint32_t kMaxNamed = 4;  // marked packets that are kept until they have been named
+
+  void reset() { *this = SackReport(); }
+  // A new packet has arrived.
+  void on_packet(uint64_t seq, uint32_t bytes) {
+    low_ = std::min(low_, seq);
+    high_ = std::max(high_, seq + 1);
+    unreported_bytes_ += std::max<uint32_t>(bytes, 1024);
+  }
+  // A packet asks for an answer; that it has been marked is told in any case.
+  void on_trigger(const SackTrigger& t) {
+    if (t.ce && named_count_ < kMaxNamed) named_[named_count_++] = t;
+    newest_ = t;
+  }
+  // The answer to a probe is complete: everything above expected() is reported again [MRC-PROBE-4].
+  void on_probe(const SackTrigger& t, uint16_t id, const ReceivedPackets& received) {
+    probe_ = t;
+    probe_id_ = id;
+    probe_pending_ = true;
+    low_ = received.expected();
+    high_ = received.end();
+  }
+  const SackTrigger& newest() const { return newest_; }
+  uint16_t probe_id() const { return probe_id_; }
+  uint32_t unreported_bytes() const { return unreported_bytes_; }
+  // A SACK would tell no more than that all has arrived.
+  bool only_cumulative() const { return named_count_ == 0 && !probe_pending_; }
+  // A burst of answers has been made.
+  void on_reported() { unreported_bytes_ = 0; }
+
+  // The multiple of eight PSNs at or below `seq`, where a bitmap may begin; bits below expected() are then set, which
+  // is right under both readings of the alignment rule [MRC-CHOICE-Q4]. `first`: PSN of kOrigin.
+  static uint64_t aligned(uint64_t seq, Psn first) {
+    return seq - (static_cast<uint32_t>(first.value() + (seq - ReceivedPackets::kOrigin)) & 7);
+  }
+
+  // Gives the SACKs that are due to add(trigger, base, probe_reply), as long as room(reserve) is true: there is room
+  // for one and for `reserve` packets behind it. Returns true when more are due.
+  template <typename Room, typename Add>
+  bool write(const ReceivedPackets& received, Psn first, const Room& room, const Add& add) {
+    News news = begin(received);
+    while ((news.low < news.high || news.named < named_count_) && room(2)) {
+      const uint64_t base =
+          news.low < news.high ? base_for(news, received, first) : aligned(received.expected(), first);
+      add(news.named < named_count_ ? named_[news.named++] : newest_, base, false);
+      news.any = true;
+      if (news.low < news.high) {
+        news.covered_low = std::min(news.covered_low, base);
+        news.low = base + wire::kSackBitmapBits;
+      }
+      skip_empty(&news, received);
+    }
+    if (must_repeat(news, received) && room(2)) {
+      const uint64_t base = aligned(again_low_, first);
+      add(newest_, base, false);
+      news.any = news.repeated = true;
+      again_low_ = base + wire::kSackBitmapBits;  // the rest of a long stretch follows behind the next news
+    }
+    bool more = finish(news);
+    if (probe_pending_ && !more && room(1)) {
+      // Last, so that everything sent before the probe has been reported when it is judged.
+      add(probe_, aligned(received.expected(), first), true);
+      news.any = true;
+      probe_pending_ = false;
+    }
+    more = more || probe_pending_;
+    if (!news.any) add(newest_, aligned(received.expected(), first), false);
+    return more;
+  }
+  void check() const { MRC_INVARIANT(named_count_ <= kMaxNamed && (low_ == UINT64_MAX || low_ <= high_)); }
+
+ private:
+  // What one burst has told so far.
+  struct News {
+    uint64_t low = 0, high = 0;  // not reported yet
+    uint64_t reported_low = 0;   // where that began
+    uint64_t covered_low = UINT64_MAX;
+    uint32_t named = 0;
+    bool repeat_due = false, repeated = false;
+    bool any = false;
+  };
+  News begin(const ReceivedPackets& received) const;
+  static void skip_empty(News* news, const ReceivedPackets& received);
+  static uint64_t base_for(const News& news, const ReceivedPackets& received, Psn first);
+  bool must_repeat(News& news, const ReceivedPackets& received);
+  bool finish(const News& news);
+
+  uint64_t low_ = UINT64_MAX, high_ = 0;     // received above expected() since the last SACK
+  uint64_t again_low_ = 0, again_high_ = 0;  // reported once above expected(), in a SACK that may be lost
+  SackTrigger newest_;
+  std::array<SackTrigger, kMaxNamed> named_;
+  uint32_t named_count_ = 0;
+  uint32_t unreported_bytes_ = 0;
+  SackTrigger probe_;
+  uint16_t probe_id_ = 0;
+  bool probe_pending_ = false;
+};
+
+}  // namespace mrc::core

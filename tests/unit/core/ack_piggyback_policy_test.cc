@@ -1,0 +1,81 @@
+// Which ACKs leave with data, by what the peer shows [MRC-ACK-3].
+#include "core/ack_piggyback_policy.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace mrc::core {
+namespace {
+
+using Choice = AckPiggybackPolicy::Choice;
+
+// A conversation: a message comes, data leaves. 'a': its ACK goes along; '-': it is left out, and the peer goes on.
+std::string talk(AckPiggybackPolicy* policy, int messages, uint32_t* msn) {
+  std::string choices;
+  for (int i = 0; i < messages; ++i) {
+    policy->on_message();
+    const Choice choice = policy->choose(++*msn);
+    choices += choice == Choice::kTakeAlong ? 'a' : '-';
+    if (choice == Choice::kTakeAlong) policy->on_sent();
+  }
+  return choices;
+}
+
+const std::string kFirst(AckPiggybackPolicy::kFirstPause, 'a');
+const std::string kCycle = std::string(AckPiggybackPolicy::kMost, '-') + 'a';
+
+TEST(AckPiggybackPolicy, AckOfEveryEighthMessageForWhoGoesOn) {
+  AckPiggybackPolicy policy;
+  uint32_t msn = 0;
+  const std::string wanted = kFirst + kCycle + kCycle + kCycle;
+  EXPECT_EQ(talk(&policy, static_cast<int>(wanted.size()), &msn), wanted);
+}
+
+// Who waits for each is kept waiting ever more rarely.
+TEST(AckPiggybackPolicy, WhoWaitsHasItsAcksAndIsTriedEverMoreRarely) {
+  AckPiggybackPolicy policy;
+  uint32_t msn = 0;
+  for (int pause = AckPiggybackPolicy::kFirstPause; pause <= AckPiggybackPolicy::kLongestPause; pause *= 2) {
+    EXPECT_EQ(talk(&policy, pause + 1, &msn), std::string(static_cast<size_t>(pause), 'a') + '-') << pause;
+    policy.on_silence();
+    EXPECT_FALSE(policy.left_out());
+    policy.on_sent();
+  }
+  EXPECT_EQ(talk(&policy, AckPiggybackPolicy::kLongestPause + 1, &msn),
+            std::string(AckPiggybackPolicy::kLongestPause, 'a') + '-');  // not more rarely than that
+}
+
+TEST(AckPiggybackPolicy, ASilenceNowAndThenCostsFewMessages) {
+  AckPiggybackPolicy policy;
+  uint32_t msn = 0;
+  talk(&policy, AckPiggybackPolicy::kFirstPause + 3, &msn);
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(policy.left_out());
+    policy.on_silence();
+    policy.on_sent();
+    EXPECT_EQ(talk(&policy, AckPiggybackPolicy::kFirstPause + 3, &msn), kFirst + "---") << i;
+  }
+}
+
+TEST(AckPiggybackPolicy, MoreDataWithoutANewMessageChangesNothing) {
+  AckPiggybackPolicy policy;
+  uint32_t msn = 0;
+  talk(&policy, AckPiggybackPolicy::kFirstPause + 1, &msn);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(policy.choose(msn), Choice::kLeftOutBefore);
+  EXPECT_EQ(talk(&policy, AckPiggybackPolicy::kMost, &msn), kCycle.substr(1));
+}
+
+// An ACK that left for another reason, with a SACK say: nothing is left out any more, and nobody is judged.
+TEST(AckPiggybackPolicy, AnAckBesidesStartsTheCountAnew) {
+  AckPiggybackPolicy policy;
+  uint32_t msn = 0;
+  talk(&policy, AckPiggybackPolicy::kFirstPause + 3, &msn);
+  policy.on_sent();
+  EXPECT_FALSE(policy.left_out());
+  policy.on_silence();  // of a SACK's timer
+  EXPECT_EQ(talk(&policy, 8, &msn), kCycle);
+}
+
+}  // namespace
+}  // namespace mrc::core

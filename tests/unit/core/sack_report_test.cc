@@ -1,0 +1,129 @@
+// Which SACKs a burst of answers has. [MRC-SACK-1..10] [MRC-PROBE-4]
+#include "core/sack_report.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace mrc::core {
+namespace {
+
+constexpr uint64_t kFirstReported = ReceivedPackets::kOrigin;
+
+class SackReportTest : public testing::Test {
+ protected:
+  SackReportTest() {
+    received_.set_window(1024);
+    received_.allocate();
+  }
+  void arrive(uint64_t k, bool ce = false) {
+    received_.add(kFirstReported + k, 100);
+    report_.on_packet(kFirstReported + k, 100);
+    SackTrigger t;
+    t.seq = kFirstReported + k;
+    t.ce = ce;
+    report_.on_trigger(t);
+    while (received_.next_arrived()) received_.advance();
+    report_.check();
+  }
+  struct Sack {
+    int64_t named, base;
+    bool probe_reply;
+    friend bool operator==(const Sack&, const Sack&) = default;
+  };
+  // The SACKs of one burst of at most `room` packets; an ACK follows.
+  std::vector<Sack> write(uint32_t room = 16) {
+    std::vector<Sack> all;
+    more_ = report_.write(
+        received_, Psn(0), [&](uint32_t reserve) { return all.empty() || all.size() + reserve < room; },
+        [&](const SackTrigger& t, uint64_t base, bool probe_reply) {
+          all.push_back(
+              {static_cast<int64_t>(t.seq - kFirstReported), static_cast<int64_t>(base - kFirstReported), probe_reply});
+        });
+    report_.on_reported();
+    report_.check();
+    return all;
+  }
+  using Sacks = std::vector<Sack>;
+  ReceivedPackets received_;
+  SackReport report_;
+  bool more_ = false;
+};
+
+TEST_F(SackReportTest, InOrderOneSackNamesTheNewest) {
+  for (uint64_t k = 0; k < 10; ++k) arrive(k);
+  EXPECT_EQ(write(), (Sacks{{9, 8, false}}));
+  EXPECT_FALSE(more_);
+  EXPECT_TRUE(report_.only_cumulative());
+}
+
+TEST_F(SackReportTest, BytesCountAtLeastAKilobytePerPacketUntilTheyAreReported) {
+  report_.on_packet(kFirstReported, 10);
+  report_.on_packet(kFirstReported + 1, 2000);
+  EXPECT_EQ(report_.unreported_bytes(), 3024u);
+  report_.on_reported();
+  EXPECT_EQ(report_.unreported_bytes(), 0u);
+}
+
+TEST_F(SackReportTest, OnePerStretchThatHoldsSomething) {
+  arrive(10);
+  arrive(300);
+  EXPECT_EQ(write(), (Sacks{{300, 8, false}, {300, 240, false}}));
+  EXPECT_FALSE(more_);
+}
+
+TEST_F(SackReportTest, MarkedPacketsAreNamedOneByOne) {
+  arrive(1, true);
+  arrive(2, true);
+  arrive(3);
+  EXPECT_FALSE(report_.only_cumulative());
+  EXPECT_EQ(write(), (Sacks{{1, 0, false}, {2, 0, false}}));
+  EXPECT_TRUE(report_.only_cumulative());
+}
+
+TEST_F(SackReportTest, WhatFindsNoRoomFollowsInTheNextBurst) {
+  arrive(10);
+  arrive(300);
+  EXPECT_EQ(write(2), (Sacks{{300, 8, false}}));
+  EXPECT_TRUE(more_);
+  const Sacks rest = write(2);
+  ASSERT_FALSE(rest.empty());
+  EXPECT_EQ(rest[0], (Sack{300, 240, false}));
+}
+
+// [MRC-SACK-10]
+TEST_F(SackReportTest, AStretchFurtherBackIsReportedOnceMore) {
+  arrive(10);
+  EXPECT_EQ(write(), (Sacks{{10, 0, false}}));
+  arrive(300);
+  EXPECT_EQ(write(), (Sacks{{300, 240, false}, {300, 8, false}}));
+  arrive(301);
+  EXPECT_EQ(write(), (Sacks{{301, 240, false}}));
+}
+
+TEST_F(SackReportTest, AProbeHasEverythingReportedAgainAndItsReplyLast) {
+  arrive(10);
+  write();
+  SackTrigger t;
+  report_.on_probe(t, 77, received_);
+  EXPECT_EQ(report_.probe_id(), 77);
+  const Sacks sacks = write();
+  ASSERT_EQ(sacks.size(), 2u);
+  EXPECT_FALSE(sacks[0].probe_reply);
+  EXPECT_EQ(sacks[0].base, 0);
+  EXPECT_TRUE(sacks[1].probe_reply);
+  EXPECT_TRUE(report_.only_cumulative());
+}
+
+TEST_F(SackReportTest, BasesAreMultiplesOfEightPsns) {
+  for (uint32_t psn = 0; psn < 16; ++psn)
+    for (uint64_t k = 0; k < 16; ++k) {
+      const uint64_t base = SackReport::aligned(kFirstReported + k, Psn(psn));
+      EXPECT_EQ((psn + (base - kFirstReported)) & 7, 0u);
+      EXPECT_LE(base, kFirstReported + k);
+      EXPECT_GT(base + 8, kFirstReported + k);
+    }
+}
+
+}  // namespace
+}  // namespace mrc::core
