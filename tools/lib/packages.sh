@@ -2,7 +2,8 @@
 #
 # Sourced by tools/test, tools/demo and tools/bench, which then call: need_packages GROUP...
 # Groups: build (compile the library and the tools), test (compile and run the tests), fuzz (the libFuzzer targets),
-# bench (programs that the benchmark compares with), lab (network namespaces). Everything comes from Debian 12 (bookworm) main.
+# long (what only `tools/test --long` runs), bench (programs that the benchmark compares with), lab (network namespaces).
+# Everything comes from Debian 12 (bookworm) main.
 
 # package | groups | what for
 readonly MRC_PACKAGES='
@@ -41,9 +42,11 @@ frr               | test        | reads and runs the static routes that mrc-fabr
 python3-pyverbs   | test        | conformance of the shim, verb by verb
 chromium          | test        | the web page of mrcd in a real browser
 tshark            | test        | runs the Wireshark dissector over golden and captured packets
+clang-format-14   | test        | checks the layout of sources (tests/style)
 clang-14          | fuzz        | compiler with libFuzzer and the analysis of locks
 libclang-rt-14-dev| fuzz        | its run-time libraries
 llvm-14           | fuzz        | readable stacks in reports
+clang-tidy-14     | long        | static analysis of the whole tree (tools/dev/tidy)
 iperf3            | bench       | one TCP stream to compare with
 nftables          | test bench  | random loss: a gray link for the monitor, and under one TCP stream
 libfabric-bin     | bench       | fi_* tests to compare with
