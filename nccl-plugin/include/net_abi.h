@@ -2,10 +2,10 @@
  * NCCL is needed. C11 and C++. Checked against spec/abi/nccl_net_abi.json by tests/abi/check_nccl_headers.py.
  *
  * A plugin exports data symbols ncclNetPlugin_vN of type ncclNet_vN_t; NCCL takes the newest that it knows. What the
- * calls mean, in the order in which NCCL makes them (threads: init, devices, getProperties and setNetAttr from any thread;
- * of one communicator listen, connect, accept, regMr, deregMr and the close calls from its proxy's service thread, isend,
- * irecv, iflush and test from its progress thread. Where connections are shared, one may be registered on while another
- * thread uses it for data; it is closed when no data are under way):
+ * calls mean, in the order in which NCCL makes them (threads: init, devices, getProperties and setNetAttr from any
+ * thread; of one communicator listen, connect, accept, regMr, deregMr and the close calls from its proxy's service
+ * thread, isend, irecv, iflush and test from its progress thread. Where connections are shared, one may be registered
+ * on while another thread uses it for data; it is closed when no data are under way):
  *
  * init         once per process up to v10, once per communicator from v11 on; anything but ncclSuccess makes NCCL try
  *              its next network

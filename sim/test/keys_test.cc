@@ -61,9 +61,9 @@ Keys known() {
     const std::string inner = *map == 0 ? "zzz: 1" : std::string(map) + "{zzz: 1}";
     ask(&keys, "fabric: {" + inner + "}\n" + flow);
   }
-  for (const char* more :
-       {"zzz: 1", "transport: {zzz: 1}", "transport: {nscc: {zzz: 1}}", "transport: {swift: {zzz: 1}}", "transport: {dcqcn: {zzz: 1}}",
-        "measure: {zzz: 1}", "checks: [{metric: x, zzz: 1}]", "checks: [{metric: x, over: {zzz: 1}}]"})
+  for (const char* more : {"zzz: 1", "transport: {zzz: 1}", "transport: {nscc: {zzz: 1}}",
+                           "transport: {swift: {zzz: 1}}", "transport: {dcqcn: {zzz: 1}}", "measure: {zzz: 1}",
+                           "checks: [{metric: x, zzz: 1}]", "checks: [{metric: x, over: {zzz: 1}}]"})
     ask(&keys, tiny + more + "\n");
   for (const char* kind : {"flow", "permutation", "incast", "all_to_all", "ring_all_reduce", "tree_all_reduce",
                            "all_gather", "reduce_scatter", "send_recv", "random", "trace, file: x.csv"})

@@ -1,5 +1,5 @@
-/* Opens a library by the name that an existing program would use, and checks that it is our libmrc.so.1 behind it, not a
- * second copy, with the one symbol more that such programs look for. Arguments: compatibility library, libmrc.so.1.
+/* Opens a library by the name that an existing program would use, and checks that it is our libmrc.so.1 behind it, not
+ * a second copy, with the one symbol more that such programs look for. Arguments: compatibility library, libmrc.so.1.
  * [API-LIB-2]
  */
 #include <dlfcn.h>
@@ -8,12 +8,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
-typedef void (*version_function)(uint32_t *, uint32_t *, uint32_t *, uint32_t *);
-typedef bool (*supported_function)(struct ibv_device *);
+typedef void (*version_function)(uint32_t*, uint32_t*, uint32_t*, uint32_t*);
+typedef bool (*supported_function)(struct ibv_device*);
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   if (argc != 3) return 2;
-  void *compat = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+  void* compat = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
   if (compat == NULL) {
     printf("%s\n", dlerror());
     return 1;
@@ -31,7 +31,7 @@ int main(int argc, char **argv) {
     printf("version %x\n", current);
     return 1;
   }
-  void *real = dlopen(argv[2], RTLD_NOW | RTLD_LOCAL);
+  void* real = dlopen(argv[2], RTLD_NOW | RTLD_LOCAL);
   if (real == NULL || dlsym(real, "mrc_create_qp") != dlsym(compat, "mrc_create_qp")) {
     printf("the names do not lead to one library\n");
     return 1;

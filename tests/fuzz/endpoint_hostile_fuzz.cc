@@ -283,9 +283,7 @@ class World {
 
   void inject(int to, uint8_t plane, const wire::Flow& flow, std::vector<uint8_t> bytes, bool seal) {
     if (bytes.empty()) return;
-    if (seal && bytes.size() >= 16)
-      wire::icrc_store(bytes.data() + bytes.size() - 4,
-                       wire::icrc_compute(flow, bytes));
+    if (seal && bytes.size() >= 16) wire::icrc_store(bytes.data() + bytes.size() - 4, wire::icrc_compute(flow, bytes));
     // An exact allocation: a read behind the packet is found.
     std::vector<uint8_t> exact(bytes);
     exact.shrink_to_fit();

@@ -1,5 +1,5 @@
-// What tools/dev/thread-safety must refuse, before what it says of the tree means anything: each line that is marked, and
-// no other, is an error to clang's analysis of the annotations in mutex.h and device_lock.h.
+// What tools/dev/thread-safety must refuse, before what it says of the tree means anything: each line that is marked,
+// and no other, is an error to clang's analysis of the annotations in mutex.h and device_lock.h.
 #include "device/device_lock.h"
 #include "mutex.h"
 
@@ -22,9 +22,7 @@ class Account {
     const mrc::MutexLock lock(mutex_);
     const mrc::MutexLock again(mutex_);  // refused
   }
-  void never_given_back() {
-    mutex_.lock();
-  }  // refused
+  void never_given_back() { mutex_.lock(); }  // refused
   bool perhaps() {
     if (!mutex_.try_lock()) return balance_ > 0;  // refused
     const mrc::MutexLock lock(mutex_, std::adopt_lock);

@@ -148,7 +148,8 @@ TEST(Paths, ALossyEvLeavesTheActiveSet) {
   EXPECT_EQ(active, 8u);  // a backup has taken its place
 }
 
-// [MRC-PORT-1]: receivers of a port status update leave the planes at once, and take them back once a probe is answered.
+// [MRC-PORT-1]: receivers of a port status update leave the planes at once, and take them back once a probe is
+// answered.
 TEST(Paths, PortStatusMovesThePeer) {
   Pair p(single_packets());
   traffic(&p, Duration::milliseconds(5));

@@ -72,8 +72,8 @@ struct Forger {
   // To node 1: a write of nothing, which needs no key.
   std::vector<uint8_t> empty_write(Psn psn) const {
     std::vector<uint8_t> out(64);
-    out.resize(wire::encode_request_headers(out, Opcode::kWriteOnly, bth(psn, 0), wire::Meth(), nullptr,
-                                            wire::Reth(), nullptr));
+    out.resize(wire::encode_request_headers(out, Opcode::kWriteOnly, bth(psn, 0), wire::Meth(), nullptr, wire::Reth(),
+                                            nullptr));
     return out;
   }
   Pair* p;

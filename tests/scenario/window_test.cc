@@ -69,8 +69,8 @@ TEST(Window, TheLargestWindowIsUsedToItsEnd) {
   EXPECT_EQ(p.counters(1).drop_window, 0u);
 }
 
-// The same with queues that hold half of the window, for many seeds: whatever gets lost is repaired in a number of round
-// trips (100 ms), and no seed stalls.
+// The same with queues that hold half of the window, for many seeds: whatever gets lost is repaired in a number of
+// round trips (100 ms), and no seed stalls.
 TEST(Window, AWindowThatOverflowsTheQueuesIsRepairedInTimeWithAnySeed) {
   constexpr uint32_t kBytes = 256 * 128 * 4 + 8000;
   for (const double loss : {0.01, 0.1}) {

@@ -76,8 +76,8 @@ static void* take(const char* name) {
 #define OUR(name) TYPED(__typeof__(name), name)
 
 static int failures;
-#define CHECK(what) \
-  do { \
+#define CHECK(what)                                                                                   \
+  do {                                                                                                \
     if (!(what)) failures += fprintf(stderr, "line %d: %s (errno %d)\n", __LINE__, #what, errno) > 0; \
   } while (0)
 #define REFUSED(what) CHECK((what) && errno == EOPNOTSUPP)
@@ -166,7 +166,7 @@ static void buffers(void) {
   CHECK(at != NULL && (uintptr_t)at % 4096 == 0 && buf != NULL);
   memset(at, 1, 5000);
   struct ibv_mr* (*reg_buf_mr)(struct ibv_pd*, void*, void*, size_t, int) =
-      TYPED(struct ibv_mr*(struct ibv_pd*, void*, void*, size_t, int), ibv_reg_buf_mr);
+      TYPED(struct ibv_mr * (struct ibv_pd*, void*, void*, size_t, int), ibv_reg_buf_mr);
   struct ibv_mr* mr = reg_buf_mr(pd, buf, (char*)at + 1000, 4000, IBV_ACCESS_LOCAL_WRITE);
   CHECK(mr != NULL && mr->length == 4000 && ibv_dereg_mr(mr) == 0);
   CHECK(reg_buf_mr(pd, buf, (char*)at + 1000, 4001, IBV_ACCESS_LOCAL_WRITE) == NULL && errno == EINVAL);
@@ -207,8 +207,8 @@ static void queues(void) {
   struct ibv_srq_attr srq_attr = {.srq_limit = 0};
   CHECK(OUR(ibv_modify_srq)(srq, &srq_attr, IBV_SRQ_LIMIT) == 0);
   CHECK(OUR(ibv_query_srq)(srq, &srq_attr) == 0);
-  struct ibv_qp_init_attr init = {.send_cq = cq, .recv_cq = cq, .srq = srq, .qp_type = IBV_QPT_RC,
-                                  .cap = {.max_send_wr = 4, .max_send_sge = 1}};
+  struct ibv_qp_init_attr init = {
+      .send_cq = cq, .recv_cq = cq, .srq = srq, .qp_type = IBV_QPT_RC, .cap = {.max_send_wr = 4, .max_send_sge = 1}};
   struct ibv_qp* qp = OUR(ibv_create_qp)(pd, &init);
   CHECK(qp != NULL);
   OUR(ibv_qp_to_qp_ex)(qp);

@@ -14,5 +14,7 @@
   }
 #define PLAIN(name) \
   long name(void);  \
-  long name(void) { return 0; }
+  long name(void) { \
+    return 0;       \
+  }
 #include NAMES_HEADER

@@ -19,10 +19,10 @@
 static void* library;
 #define SHIM(name) ((__typeof__(name)*)dlsym(library, #name))
 
-#define CHECK(what) \
-  do { \
+#define CHECK(what)                                                        \
+  do {                                                                     \
     if (!(what)) FAIL("line %d: %s (errno %d)\n", __LINE__, #what, errno); \
-    errno = 0; \
+    errno = 0;                                                             \
   } while (0)
 #define REFUSED(what) CHECK((what) && errno == EOPNOTSUPP)
 
@@ -38,7 +38,9 @@ int main(int argc, char** argv) {
   struct ibv_cq* cq = SHIM(ibv_create_cq)(ctx, 4, NULL, NULL, 0);
   static char memory[4096];
   struct ibv_mr* mr = SHIM(ibv_reg_mr)(pd, memory, sizeof memory, IBV_ACCESS_LOCAL_WRITE);
-  struct ibv_qp_init_attr init = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC,
+  struct ibv_qp_init_attr init = {.send_cq = cq,
+                                  .recv_cq = cq,
+                                  .qp_type = IBV_QPT_RC,
                                   .cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1}};
   struct ibv_qp* qp = SHIM(ibv_create_qp)(pd, &init);
   CHECK(pd != NULL && cq != NULL && mr != NULL && qp != NULL);

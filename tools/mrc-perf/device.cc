@@ -25,7 +25,8 @@ std::string known_devices() {
   int count = 0;
   ibv_device** const list = mrc_soft_get_device_list(&count);
   std::string names;
-  for (int i = 0; list != nullptr && i < count; ++i) names += (i == 0 ? ": " : ", ") + std::string(mrc_soft_get_device_name(list[i]));
+  for (int i = 0; list != nullptr && i < count; ++i)
+    names += (i == 0 ? ": " : ", ") + std::string(mrc_soft_get_device_name(list[i]));
   if (list != nullptr) mrc_soft_free_device_list(list);
   return names;
 }

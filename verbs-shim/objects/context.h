@@ -84,7 +84,7 @@ class Context {
   // Queue pairs with a running timer (receiver not ready).
   void count_timer(int by) { timers_.fetch_add(by); }
 
-  static uint64_t now();  // monotonic, nanoseconds
+  static uint64_t now();                                 // monotonic, nanoseconds
   uint64_t deadline() ABSL_LOCKS_EXCLUDED(pump_mutex_);  // of the earliest timer; UINT64_MAX: none
   bool settled() ABSL_LOCKS_EXCLUDED(pump_mutex_);       // nothing is owed to any peer
 

@@ -52,7 +52,7 @@ class Qp final : public Link {
   void tick(uint64_t now) ABSL_LOCKS_EXCLUDED(mutex_);
   uint64_t deadline() ABSL_LOCKS_EXCLUDED(mutex_);
   bool settled() ABSL_LOCKS_EXCLUDED(mutex_);  // nothing is owed to the peer
-  bool deferred = false;  // guarded by the context
+  bool deferred = false;                       // guarded by the context
   EventCount async_events;
   void raise(ibv_event_type type);
   struct mrc_qp* mrc() const {

@@ -1,4 +1,5 @@
-// The network interfaces of a device's planes, as libmrc describes them. For the files of sysfs and the port's speed. [VRB-SYS-5]
+// The network interfaces of a device's planes, as libmrc describes them. For the files of sysfs and the port's speed.
+// [VRB-SYS-5]
 #pragma once
 
 #include <infiniband/verbs.h>

@@ -56,8 +56,8 @@ class ControlQueue {
 
   explicit ControlQueue(EngineContext* engine) : engine_(*engine), limiter_(engine->message_secret) {}
 
-  // Queues one packet. `encode(std::span<uint8_t> out)` writes its headers and returns their length; `padding` zeros and
-  // the ICRC follow them. False, and nothing is sent, when too many packets wait.
+  // Queues one packet. `encode(std::span<uint8_t> out)` writes its headers and returns their length; `padding` zeros
+  // and the ICRC follow them. False, and nothing is sent, when too many packets wait.
   template <typename Encode>
   [[nodiscard]] bool push(const wire::Flow& flow, uint16_t ev, const Encode& encode, uint32_t padding = 0) {
     if (packets_.full()) return false;
@@ -98,7 +98,9 @@ class ControlQueue {
 
  private:
   // What headers may fill; the ICRC goes behind them.
-  static std::span<uint8_t> room(ControlPacket* p) { return std::span(p->bytes).first(kControlRoom - wire::kIcrcBytes); }
+  static std::span<uint8_t> room(ControlPacket* p) {
+    return std::span(p->bytes).first(kControlRoom - wire::kIcrcBytes);
+  }
   void seal(ControlPacket* p, const wire::Flow& flow, uint16_t ev, uint32_t headers, uint32_t padding) const;
   bool pop(ControlRing* ring, TxBurst* out, uint32_t planes_with_room);
   void take_padded(const ControlPacket& p, TxBurst* out);

@@ -206,11 +206,10 @@ bool Requester::queue_probe(Instant now, TraceTrigger why, uint16_t ev) {
   peth.timestamp.tx_timestamp = wire::timestamp_of(now);
   if (!qp_.services.control.push(flow, ev, [&](std::span<uint8_t> out) { return wire::encode_probe(out, bth, peth); }))
     return false;
-  qp_.engine.report(now, qp_.qpn, why,
-                    event::TxProbe{.probe_id = peth.probe_id,
-                                   .ev = c.evs[ev].value,
-                                   .plane = c.evs[ev].plane,
-                                   .backoff = probe_.backoff()});
+  qp_.engine.report(
+      now, qp_.qpn, why,
+      event::TxProbe{
+          .probe_id = peth.probe_id, .ev = c.evs[ev].value, .plane = c.evs[ev].plane, .backoff = probe_.backoff()});
   return true;
 }
 

@@ -43,7 +43,8 @@ class ReplyLimiter {
   static constexpr size_t kSources = 256;
 
   // Answers that have been given and are not yet made up for by time, in billionths of one. The rate and the number at
-  // once are arguments, because a source may become a peer: what it got before then counts, what it did not get does not.
+  // once are arguments, because a source may become a peer: what it got before then counts, what it did not get does
+  // not.
   struct Bucket {
     Instant seen = Instant::from_ns(INT64_MIN / 4);
     int64_t given = 0;

@@ -190,9 +190,8 @@ void Requester::skip_path(Instant now, uint16_t ev, TraceTrigger why) {
   const EndpointConfig& c = qp_.engine.config;
   if (c.oblivious || !rotation_.skip(ev)) return;
   ++qp_.engine.counters.ev_skips;
-  qp_.engine.report(
-      now, qp_.qpn, why,
-      event::EvState{.ev = c.evs[ev].value, .state = EvState::kSkip, .plane = c.evs[ev].plane});
+  qp_.engine.report(now, qp_.qpn, why,
+                    event::EvState{.ev = c.evs[ev].value, .state = EvState::kSkip, .plane = c.evs[ev].plane});
 }
 
 // Where answers take longer than the pause between probes, only that to the first of them comes in time: without it a

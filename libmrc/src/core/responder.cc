@@ -129,9 +129,8 @@ bool Responder::on_duplicate(Instant now, const wire::Flow& flow, const wire::Pa
     contradict(now, seq);
     return false;
   }
-  qp_.engine.report(
-      now, qp_.qpn, TraceTrigger::kNone,
-      event::Duplicate{.psn = p.bth.psn, .ev = wire::ev_of(flow), .size = wire::nominal_size(udp_bytes)});
+  qp_.engine.report(now, qp_.qpn, TraceTrigger::kNone,
+                    event::Duplicate{.psn = p.bth.psn, .ev = wire::ev_of(flow), .size = wire::nominal_size(udp_bytes)});
   if (seq < received_.expected()) owed_.ack = true;
   trigger(now, flow, p, seq, true);
   return true;

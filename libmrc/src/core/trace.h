@@ -145,16 +145,16 @@ using CounterOf = uint64_t Counters::*;
 
 #define MRC_TRACE_MEMBER(type, field) type field{};
 #define MRC_TRACE_VISIT(type, field) visit(#field, field);
-#define MRC_TRACE_STRUCT(Name, name, sentence, counter, ...)           \
-  struct Name {                                                        \
-    static constexpr TraceEvent kEvent = TraceEvent::k##Name;          \
-    static constexpr CounterOf kCounter = counter;                     \
-    MRC_FIELDS(MRC_TRACE_MEMBER, __VA_ARGS__)                          \
-    template <typename Visit>                                          \
-    constexpr void for_each(Visit visit) {                             \
-      MRC_FIELDS(MRC_TRACE_VISIT, __VA_ARGS__)                         \
-    }                                                                  \
-    friend bool operator==(const Name&, const Name&) = default;        \
+#define MRC_TRACE_STRUCT(Name, name, sentence, counter, ...)    \
+  struct Name {                                                 \
+    static constexpr TraceEvent kEvent = TraceEvent::k##Name;   \
+    static constexpr CounterOf kCounter = counter;              \
+    MRC_FIELDS(MRC_TRACE_MEMBER, __VA_ARGS__)                   \
+    template <typename Visit>                                   \
+    constexpr void for_each(Visit visit) {                      \
+      MRC_FIELDS(MRC_TRACE_VISIT, __VA_ARGS__)                  \
+    }                                                           \
+    friend bool operator==(const Name&, const Name&) = default; \
   };
 MRC_TRACE_EVENTS(MRC_TRACE_STRUCT)
 #undef MRC_TRACE_STRUCT

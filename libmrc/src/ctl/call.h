@@ -18,8 +18,8 @@ class ProfileStore;
 
 enum class ProfileKind : uint8_t { kFormat, kEv, kCc };
 
-// Owns the arrays that its attributes point to, so it is moved and never copied. Algorithm and configuration of `cc` are
-// beside it, and applied from there.
+// Owns the arrays that its attributes point to, so it is moved and never copied. Algorithm and configuration of `cc`
+// are beside it, and applied from there.
 struct ProfileCall {
   ProfileKind kind = ProfileKind::kFormat;
   uint64_t id = 0;

@@ -1,7 +1,8 @@
 // The device's lock: serialises engine and datapath of one device. To clang's analysis the locks of all devices are one
 // capability, `device_lock`: the code that needs it is spread over layers that reach the device by different names
-// (Device, DeviceImpl, an observer's callback), which the analysis cannot tell to be the same object. It therefore checks
-// that a device's lock is held, not which; no code but the fork handlers (registry.cc) touches two devices at a time.
+// (Device, DeviceImpl, an observer's callback), which the analysis cannot tell to be the same object. It therefore
+// checks that a device's lock is held, not which; no code but the fork handlers (registry.cc) touches two devices at a
+// time.
 #pragma once
 
 #include <mutex>

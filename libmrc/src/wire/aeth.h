@@ -21,10 +21,11 @@ constexpr bool is_nak_syndrome(uint8_t s) {
   return (s & 0xE0) == 0x60;
 }
 
-inline constexpr ValueName kSyndromeList[] = {{0x00, kSyndromeAck, "ACK"},
-                                              {kSyndromeInvalidRequest, kSyndromeInvalidRequest, "NAK invalid request"},
-                                              {kSyndromeRemoteAccess, kSyndromeRemoteAccess, "NAK remote access error"},
-                                              {kSyndromeRemoteOperation, kSyndromeRemoteOperation, "NAK remote operation error"}};
+inline constexpr ValueName kSyndromeList[] = {
+    {0x00, kSyndromeAck, "ACK"},
+    {kSyndromeInvalidRequest, kSyndromeInvalidRequest, "NAK invalid request"},
+    {kSyndromeRemoteAccess, kSyndromeRemoteAccess, "NAK remote access error"},
+    {kSyndromeRemoteOperation, kSyndromeRemoteOperation, "NAK remote operation error"}};
 inline constexpr ValueNames kSyndromeNames{"SYNDROMES", kSyndromeList, "reserved"};
 
 struct Aeth {

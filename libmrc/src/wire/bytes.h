@@ -1,5 +1,5 @@
-// Big-endian loads and stores: one load or store and a byte swap each. No alignment is assumed and no bounds are checked:
-// every caller has compared lengths first [MRC-WIRE-1, spec/wire.md].
+// Big-endian loads and stores: one load or store and a byte swap each. No alignment is assumed and no bounds are
+// checked: every caller has compared lengths first [MRC-WIRE-1, spec/wire.md].
 #pragma once
 
 #include <bit>
@@ -8,8 +8,8 @@
 
 namespace mrc::wire {
 
-// Written as swaps and not as shifts of single bytes: where one of the bytes is a constant, compilers no longer see that
-// the shifts together are a swap, and store byte by byte.
+// Written as swaps and not as shifts of single bytes: where one of the bytes is a constant, compilers no longer see
+// that the shifts together are a swap, and store byte by byte.
 inline uint16_t big_endian(uint16_t v) {
   return std::endian::native == std::endian::big ? v : __builtin_bswap16(v);
 }

@@ -39,7 +39,9 @@ constexpr T from_bits(uint64_t bits) {
     return static_cast<T>(bits);
 }
 template <typename T>
-inline constexpr uint32_t kValueBits = std::is_same_v<T, Psn> ? 24 : std::is_same_v<T, bool> ? 1 : 8 * sizeof(T);
+inline constexpr uint32_t kValueBits = std::is_same_v<T, Psn>    ? 24
+                                       : std::is_same_v<T, bool> ? 1
+                                                                 : 8 * sizeof(T);
 
 // Fields that are arrays of bytes or of 16-bit numbers; they fill whole words.
 template <typename T>
@@ -110,13 +112,14 @@ template <typename Header, size_t I, uint32_t First, uint32_t End>
 // Does a carried field lie on both sides of bit `at`?
 template <typename Header, uint32_t At, size_t... I>
 consteval bool crossed(std::index_sequence<I...>) {
-  return ((!FieldAt<Header, I>::path::kEmpty && FieldAt<Header, I>::kFirst < At && FieldAt<Header, I>::kEnd > At) || ...);
+  return ((!FieldAt<Header, I>::path::kEmpty && FieldAt<Header, I>::kFirst < At && FieldAt<Header, I>::kEnd > At) ||
+          ...);
 }
 // Is the bit `at` one of a field that is stored by itself: a 64-bit number or an array?
 template <typename Header, uint32_t At, size_t... I>
 consteval bool stored_alone(std::index_sequence<I...>) {
-  return ((!FieldAt<Header, I>::path::kEmpty && FieldAt<Header, I>::kRow.width >= 64 && FieldAt<Header, I>::kFirst <= At &&
-           FieldAt<Header, I>::kEnd > At) ||
+  return ((!FieldAt<Header, I>::path::kEmpty && FieldAt<Header, I>::kRow.width >= 64 &&
+           FieldAt<Header, I>::kFirst <= At && FieldAt<Header, I>::kEnd > At) ||
           ...);
 }
 
@@ -156,9 +159,14 @@ template <typename Header>
 [[gnu::always_inline]] inline void encode_fields(const Header& h, std::span<uint8_t, Header::kSize> out) {
   constexpr auto kFields = std::make_index_sequence<kFieldCount<Header>>();
   uint8_t* const p = out.data();
-  [&]<size_t... W>(std::index_sequence<W...>) { (put_word<Header, W>(h, p, kFields), ...); }(
-      std::make_index_sequence<Header::kSize / 4>());
-  [&]<size_t... I>(std::index_sequence<I...>) { (put_alone<Header, I>(h, p), ...); }(kFields);
+  [&]<size_t... W>(std::index_sequence<W...>) {
+    (put_word<Header, W>(h, p, kFields), ...);
+  }
+  (std::make_index_sequence<Header::kSize / 4>());
+  [&]<size_t... I>(std::index_sequence<I...>) {
+    (put_alone<Header, I>(h, p), ...);
+  }
+  (kFields);
 }
 
 // Bits [First, End) of a header, in the smallest load that holds them.
@@ -196,8 +204,10 @@ template <typename Header, size_t I>
 template <typename Header>
 [[gnu::always_inline]] inline Header decode_fields(std::span<const uint8_t, Header::kSize> in) {
   Header h;
-  [&]<size_t... I>(std::index_sequence<I...>) { (get_field<Header, I>(in.data(), &h), ...); }(
-      std::make_index_sequence<kFieldCount<Header>>());
+  [&]<size_t... I>(std::index_sequence<I...>) {
+    (get_field<Header, I>(in.data(), &h), ...);
+  }
+  (std::make_index_sequence<kFieldCount<Header>>());
   return h;
 }
 

@@ -1,5 +1,6 @@
 // The field tables of the headers. Each header declares its fields once, in the order of their bits:
-//   static constexpr auto kFields = std::tuple{field<&Aeth::syndrome>("syndrome", 0, 7, 8, "Kind and code").hex(), ...};
+//   static constexpr auto kFields = std::tuple{field<&Aeth::syndrome>("syndrome", 0, 7, 8, "Kind and code").hex(),
+//   ...};
 // Everything else about the layout follows from the table: encoding and decoding (wire/codec.h), kSize, the text of
 // traces (wire/text.cc), the dissector's tables and the byte maps of spec/wire.md (tools/dev/wire-tables). A table that
 // has a gap or an overlap does not compile.
@@ -52,11 +53,11 @@ struct FieldRow {
   const char* label;  // a few words for people
   FieldKind kind;
   Show show = Show::kDecimal;
-  const char* text = nullptr;          // its name in lines of text; nullptr: left out there
-  const ValueNames* names = nullptr;   // with Show::kName and kNameAndHex, or for the dissector alone
-  const char* condition = nullptr;     // present only when this flag of the same header ...
-  bool condition_value = false;        // ... has this value
-  const char* embedded_in = nullptr;   // the member that is a header of its own, for example "timestamp"
+  const char* text = nullptr;         // its name in lines of text; nullptr: left out there
+  const ValueNames* names = nullptr;  // with Show::kName and kNameAndHex, or for the dissector alone
+  const char* condition = nullptr;    // present only when this flag of the same header ...
+  bool condition_value = false;       // ... has this value
+  const char* embedded_in = nullptr;  // the member that is a header of its own, for example "timestamp"
 
   constexpr uint32_t first_bit() const { return byte * 8u + 7u - bit; }
   constexpr uint32_t end_bit() const { return first_bit() + width; }
@@ -93,10 +94,16 @@ struct Field {
   using condition = Condition;
   FieldRow row;
 
-  constexpr Field text(const char* name) const { return with([&](FieldRow* r) { r->text = name; }); }
+  constexpr Field text(const char* name) const {
+    return with([&](FieldRow* r) { r->text = name; });
+  }
   constexpr Field no_text() const { return text(nullptr); }
-  constexpr Field hex() const { return with([](FieldRow* r) { r->show = Show::kHex; }); }
-  constexpr Field short_hex() const { return with([](FieldRow* r) { r->show = Show::kShortHex; }); }  // no leading zeros
+  constexpr Field hex() const {
+    return with([](FieldRow* r) { r->show = Show::kHex; });
+  }
+  constexpr Field short_hex() const {
+    return with([](FieldRow* r) { r->show = Show::kShortHex; });
+  }  // no leading zeros
   // `names` must outlive the table.
   constexpr Field named(const ValueNames* names, Show show = Show::kName) const {
     return with([&](FieldRow* r) {
@@ -122,7 +129,8 @@ struct Field {
       f.row.byte = static_cast<uint16_t>(f.row.byte + byte);
       f.row.embedded_in = member;
       return f;
-    }(MemberPath());
+    }
+    (MemberPath());
   }
 
  private:
@@ -151,15 +159,16 @@ constexpr auto embedded(const char* name, uint16_t byte, const std::tuple<Fields
   return std::apply([&](const auto&... f) { return std::tuple{f.template inside<Member>(byte, name)...}; }, fields);
 }
 
-// Size of a header in bytes. Not a constant expression, so an error in the build, unless the rows fill whole 32-bit words
-// in order, without a gap; two rows of opposite conditions may share their bits.
+// Size of a header in bytes. Not a constant expression, so an error in the build, unless the rows fill whole 32-bit
+// words in order, without a gap; two rows of opposite conditions may share their bits.
 template <typename... Fields>
 consteval uint32_t size_of(const std::tuple<Fields...>& fields) {
   uint32_t at = 0, before = 0;
   const FieldRow* previous = nullptr;
   const auto take = [&](const FieldRow& r) {
     const bool alternative = previous != nullptr && r.condition != nullptr && previous->condition != nullptr &&
-                             r.condition_value != previous->condition_value && r.first_bit() == before && r.end_bit() == at;
+                             r.condition_value != previous->condition_value && r.first_bit() == before &&
+                             r.end_bit() == at;
     if (!alternative && (r.bit > 7 || r.width == 0 || r.first_bit() != at)) throw "gap or overlap";
     before = r.first_bit();
     at = r.end_bit();

@@ -24,8 +24,7 @@
 
 namespace mrc::wire {
 
-using AllHeaders =
-    std::tuple<Bth, Meth, Tseth, Reth, ImmDt, Aeth, Seth, CcState, Neth, Peth, Erth, Eeth, Plth, Spth>;
+using AllHeaders = std::tuple<Bth, Meth, Tseth, Reth, ImmDt, Aeth, Seth, CcState, Neth, Peth, Erth, Eeth, Plth, Spth>;
 
 // Headers behind BTH, in order. TSETH is there only with BTH.ts, and an SPTH follows a PLTH whose `ports` is set.
 struct OpcodeLayout {
@@ -69,7 +68,8 @@ constexpr uint32_t header_bytes(Opcode op, bool ts) {
   return kHeaderBytes[ts][static_cast<uint8_t>(op)];
 }
 
-constexpr uint32_t kMaxHeaderBytes = std::max(header_bytes(Opcode::kSack, false), header_bytes(Opcode::kWriteOnlyImm, true));
+constexpr uint32_t kMaxHeaderBytes =
+    std::max(header_bytes(Opcode::kSack, false), header_bytes(Opcode::kWriteOnlyImm, true));
 static_assert(kMaxHeaderBytes == std::max(*std::max_element(kHeaderBytes[0].begin(), kHeaderBytes[0].end()),
                                           *std::max_element(kHeaderBytes[1].begin(), kHeaderBytes[1].end())));
 

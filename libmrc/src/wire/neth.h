@@ -18,13 +18,11 @@ enum class NackReason : uint8_t {
   kUnexpEvent = 0x19,
 };
 
-inline constexpr ValueName kNackReasonList[] = {name_value(NackReason::kTrimmed, "TRIMMED"),
-                                                name_value(NackReason::kTrimmedLastHop, "TRIMMED_LASTHOP"),
-                                                name_value(NackReason::kNoBitmap, "NO_BITMAP"),
-                                                name_value(NackReason::kNoPktBuffer, "NO_PKT_BUFFER"),
-                                                name_value(NackReason::kNoResource, "NO_RESOURCE"),
-                                                name_value(NackReason::kPsnOorWindow, "PSN_OOR_WINDOW"),
-                                                name_value(NackReason::kUnexpEvent, "UNEXP_EVENT")};
+inline constexpr ValueName kNackReasonList[] = {
+    name_value(NackReason::kTrimmed, "TRIMMED"),        name_value(NackReason::kTrimmedLastHop, "TRIMMED_LASTHOP"),
+    name_value(NackReason::kNoBitmap, "NO_BITMAP"),     name_value(NackReason::kNoPktBuffer, "NO_PKT_BUFFER"),
+    name_value(NackReason::kNoResource, "NO_RESOURCE"), name_value(NackReason::kPsnOorWindow, "PSN_OOR_WINDOW"),
+    name_value(NackReason::kUnexpEvent, "UNEXP_EVENT")};
 inline constexpr ValueNames kNackReasonNames{"REASONS", kNackReasonList, "UNKNOWN"};
 
 constexpr const char* nack_reason_name(NackReason reason) {

@@ -56,9 +56,9 @@ struct Packet {
   Packet() : req() {}
 
   Bth bth;
-  Meth meth;             // requests
-  Tseth tseth;           // requests with bth.ts
-  bool trimmed = false;  // only bth, meth and, with bth.ts, tseth were decoded; the union is not valid
+  Meth meth;                         // requests
+  Tseth tseth;                       // requests with bth.ts
+  bool trimmed = false;              // only bth, meth and, with bth.ts, tseth were decoded; the union is not valid
   const uint8_t* payload = nullptr;  // with plth.ports, the SPTH
   uint32_t payload_len = 0;          // without pad and ICRC
   union {
@@ -143,8 +143,8 @@ class HeaderWriter {
 };
 
 // Encoders write headers and return their length; `out` needs header_bytes(), and the caller appends payload, pad and
-// ICRC. Each sets the opcode, and encode_request_headers BTH.ts, whatever `bth` says. `tseth` may be null; `imm` is read
-// when the opcode wants it.
+// ICRC. Each sets the opcode, and encode_request_headers BTH.ts, whatever `bth` says. `tseth` may be null; `imm` is
+// read when the opcode wants it.
 inline uint32_t encode_request_headers(std::span<uint8_t> out, Opcode op, const Bth& bth, const Meth& meth,
                                        const Tseth* tseth, const Reth& reth, const uint32_t* imm) {
   Bth b = bth;

@@ -57,9 +57,7 @@ void append_value(std::string* s, const FieldRow& r, const T& value) {
 
 template <typename Header>
 void append_header(std::string* s, const Header& h) {
-  for_each_field(h, [&](const FieldRow& r, const auto& value) {
-    append_value(s, r, value);
-  });
+  for_each_field(h, [&](const FieldRow& r, const auto& value) { append_value(s, r, value); });
 }
 
 // Not in the order of the bytes: what distinguishes packets comes first.

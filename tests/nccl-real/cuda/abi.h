@@ -1,5 +1,5 @@
-// The part of the CUDA 13 runtime's and driver's binary interface that NCCL 2.28 uses: numbers and offsets, so that the rig
-// builds where no CUDA is installed.
+// The part of the CUDA 13 runtime's and driver's binary interface that NCCL 2.28 uses: numbers and offsets, so that the
+// rig builds where no CUDA is installed.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,14 @@ constexpr int kVersion = 13000;
 // Of the device that the stand-in claims to be.
 constexpr int kProcessors = 108, kSharedMemory = 167936;
 
-enum Attribute { kComputeMajor = 75, kComputeMinor = 76, kMultiProcessors = 16, kSharedOptin = 97, kUnified = 41, kGdr = 116 };
+enum Attribute {
+  kComputeMajor = 75,
+  kComputeMinor = 76,
+  kMultiProcessors = 16,
+  kSharedOptin = 97,
+  kUnified = 41,
+  kGdr = 116
+};
 enum MemoryType { kUnregistered = 0, kHost = 1, kDevice = 2 };
 
 struct PointerAttributes {

@@ -67,34 +67,55 @@ Error get_properties(char* properties, int device) {
 Error get_attribute(int* value, int attribute, int device) {
   if (device < 0 || device >= count) return kInvalidDevice;
   switch (attribute) {
-    case kComputeMajor: *value = compute_major(); break;
-    case kComputeMinor: *value = 0; break;
-    case kMultiProcessors: *value = kProcessors; break;
-    case kSharedOptin: *value = kSharedMemory; break;
-    case kUnified: *value = 1; break;
-    case kGdr: *value = getenv("NCCL_RIG_GDR") != nullptr ? 1 : 0; break;
-    default: *value = 0;
+    case kComputeMajor:
+      *value = compute_major();
+      break;
+    case kComputeMinor:
+      *value = 0;
+      break;
+    case kMultiProcessors:
+      *value = kProcessors;
+      break;
+    case kSharedOptin:
+      *value = kSharedMemory;
+      break;
+    case kUnified:
+      *value = 1;
+      break;
+    case kGdr:
+      *value = getenv("NCCL_RIG_GDR") != nullptr ? 1 : 0;
+      break;
+    default:
+      *value = 0;
   }
   return kSuccess;
 }
-Error set_limit(int, size_t) { return kSuccess; }
+Error set_limit(int, size_t) {
+  return kSuccess;
+}
 Error can_access_peer(int* can, int, int) {
   *can = 0;
   return kSuccess;
 }
-Error enable_peer_access(int, unsigned) { return kPeerAccessAlreadyEnabled; }
+Error enable_peer_access(int, unsigned) {
+  return kPeerAccessAlreadyEnabled;
+}
 const char* error_string(Error error) {
   static thread_local char text[32];
   snprintf(text, sizeof text, "CUDA error %d", error);
   return error == kSuccess ? "no error" : text;
 }
-Error last_error() { return kSuccess; }
+Error last_error() {
+  return kSuccess;
+}
 
 Error func_get_attributes(void* attributes, const void*) {
   memset(attributes, 0, kFuncAttributesSize);
   return kSuccess;
 }
-Error func_set_attribute(const void*, int, int) { return kSuccess; }
+Error func_set_attribute(const void*, int, int) {
+  return kSuccess;
+}
 // The address of the symbol serves as the function's handle.
 Error get_func_by_symbol(const void** function, const void* symbol) {
   *function = symbol;
@@ -103,14 +124,22 @@ Error get_func_by_symbol(const void** function, const void* symbol) {
 
 }  // namespace
 
-void set_device_count(int n) { count = n; }
-int device_count() { return count; }
+void set_device_count(int n) {
+  count = n;
+}
+int device_count() {
+  return count;
+}
 int compute_major() {
   const char* sm = getenv("NCCL_RIG_SM");
   return sm ? atoi(sm) / 10 : 8;
 }
-int current_device() { return current; }
-void set_current_device(int device) { current = device; }
+int current_device() {
+  return current;
+}
+void set_current_device(int device) {
+  current = device;
+}
 
 std::string bus_id(int device) {
   char id[16];

@@ -57,7 +57,9 @@ Error allocation_granularity(size_t* granularity, const void*, int) {
   *granularity = 2u << 20;
   return kSuccess;
 }
-Error mem_create(void*, size_t, const void*, unsigned long long) { return kNotSupported; }
+Error mem_create(void*, size_t, const void*, unsigned long long) {
+  return kNotSupported;
+}
 
 // extra = {1 (buffer pointer), arguments, 2 (buffer size), &size, 0 (end)}
 Error launch_kernel_ex(const LaunchConfig* config, void* function, void** parameters, void** extra) {

@@ -36,7 +36,9 @@ ElfImage::ElfImage(const std::string& path) {
   }
 }
 
-ElfImage::~ElfImage() { munmap(const_cast<unsigned char*>(bytes_), size_); }
+ElfImage::~ElfImage() {
+  munmap(const_cast<unsigned char*>(bytes_), size_);
+}
 
 std::string ElfImage::build_id() const {
   const auto* header = at<Elf64_Ehdr>(bytes_, 0);

@@ -1,5 +1,5 @@
-// The symbol table and the build id of an ELF file, the local symbols (.symtab) included. Not for hostile files: only for
-// a library that the process has loaded.
+// The symbol table and the build id of an ELF file, the local symbols (.symtab) included. Not for hostile files: only
+// for a library that the process has loaded.
 #pragma once
 
 #include <cstdint>

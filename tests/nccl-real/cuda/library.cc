@@ -21,7 +21,9 @@ namespace {
 
 std::unique_ptr<Library> loaded;
 
-[[noreturn]] void unknown_call(const char* name) { fatal("NCCL called %s, which the stand-in for CUDA lacks", name); }
+[[noreturn]] void unknown_call(const char* name) {
+  fatal("NCCL called %s, which the stand-in for CUDA lacks", name);
+}
 
 // mov register, value; 10 bytes
 unsigned char* put_move(unsigned char* at, unsigned char second_byte, const void* value) {
@@ -158,7 +160,8 @@ void require_library(const std::string& path) {
   if (access(path.c_str(), R_OK) != 0) throw NoLibrary("no file " + path);
   const std::string id = ElfImage(path).build_id();
   if (id != kBuildId)
-    throw NoLibrary(path + " is another build (" + id + ") than the NCCL 2.28.9 whose kernels the rig plays (" + kBuildId + ")");
+    throw NoLibrary(path + " is another build (" + id + ") than the NCCL 2.28.9 whose kernels the rig plays (" +
+                    kBuildId + ")");
 }
 
 const Library& load_library(const std::string& path) {
@@ -175,6 +178,8 @@ const Library& load_library(const std::string& path) {
   return *loaded;
 }
 
-const Library& loaded_library() { return *loaded; }
+const Library& loaded_library() {
+  return *loaded;
+}
 
 }  // namespace mrc::nccl_rig

@@ -19,7 +19,7 @@ struct Allocation {
 };
 
 std::mutex mutex;
-std::map<uintptr_t, Allocation>& allocations() {  // by base
+std::map<uintptr_t, Allocation>& allocations() {           // by base
   static auto* all = new std::map<uintptr_t, Allocation>;  // outlives NCCL's own destructors
   return *all;
 }

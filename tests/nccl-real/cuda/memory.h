@@ -1,5 +1,5 @@
-// Memory of the stand-in's devices: pages of their own between two guard pages, so that an access beyond them or after the
-// free ends the process by SIGSEGV. Device memory is poisoned. Thread-safe.
+// Memory of the stand-in's devices: pages of their own between two guard pages, so that an access beyond them or after
+// the free ends the process by SIGSEGV. Device memory is poisoned. Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@ namespace mrc::nccl_rig::cuda {
 struct Range {
   void* base;
   size_t size;
-  bool device;   // else memory of the host that is pinned or registered
+  bool device;  // else memory of the host that is pinned or registered
   int device_number;
 };
 
 constexpr unsigned char kPoison = 0xa5;
 
-// Returns nullptr where there is no memory. Less than a page ends at the guard page, but for the alignment of 256 bytes; more
-// begins at a page.
+// Returns nullptr where there is no memory. Less than a page ends at the guard page, but for the alignment of 256
+// bytes; more begins at a page.
 void* allocate(size_t size, bool device, int device_number);
 // False: no such allocation.
 bool release(void* base);

@@ -1,5 +1,5 @@
-// Memory and copies of the runtime. An asynchronous copy from memory that is not pinned reads its source before the call
-// returns, and one to such memory is complete when the call returns: NCCL passes addresses of local variables.
+// Memory and copies of the runtime. An asynchronous copy from memory that is not pinned reads its source before the
+// call returns, and one to such memory is complete when the call returns: NCCL passes addresses of local variables.
 #include <atomic>
 #include <cstring>
 #include <memory>
@@ -23,7 +23,9 @@ Error malloc_device(void** address, size_t size) {
   *address = allocate(size, true, current_device());
   return *address ? kSuccess : kOutOfMemory;
 }
-Error free_device(void* address) { return address == nullptr || release(address) ? kSuccess : kInvalidValue; }
+Error free_device(void* address) {
+  return address == nullptr || release(address) ? kSuccess : kInvalidValue;
+}
 Error host_alloc(void** address, size_t size, unsigned) {
   *address = allocate(size, false, current_device());
   return *address ? kSuccess : kOutOfMemory;
@@ -32,7 +34,9 @@ Error host_register(void* address, size_t size, unsigned) {
   register_host(address, size);
   return kSuccess;
 }
-Error host_unregister(void* address) { return unregister_host(address) ? kSuccess : kInvalidValue; }
+Error host_unregister(void* address) {
+  return unregister_host(address) ? kSuccess : kInvalidValue;
+}
 Error host_get_device_pointer(void** device, void* host, unsigned) {
   *device = host;
   return kSuccess;
@@ -84,18 +88,30 @@ Error mem_pool_destroy(void* pool) {
   delete static_cast<char*>(pool);
   return kSuccess;
 }
-Error mem_pool_set_attribute(void*, int, void*) { return kSuccess; }
-Error malloc_from_pool_async(void** address, size_t size, void*, void*) { return malloc_device(address, size); }
-Error malloc_async(void** address, size_t size, void*) { return malloc_device(address, size); }
+Error mem_pool_set_attribute(void*, int, void*) {
+  return kSuccess;
+}
+Error malloc_from_pool_async(void** address, size_t size, void*, void*) {
+  return malloc_device(address, size);
+}
+Error malloc_async(void** address, size_t size, void*) {
+  return malloc_device(address, size);
+}
 Error free_async(void* address, void* stream) {
   stream_of(stream).queue([=] { release(address); });
   return kSuccess;
 }
 
 // Processes do not share memory; threads of one do, but NCCL takes plain pointers for those.
-Error ipc_get(void*, void*) { return kNotSupported; }
-Error ipc_open(void**, const char[64], unsigned) { return kNotSupported; }
-Error ipc_close(void*) { return kNotSupported; }
+Error ipc_get(void*, void*) {
+  return kNotSupported;
+}
+Error ipc_open(void**, const char[64], unsigned) {
+  return kNotSupported;
+}
+Error ipc_close(void*) {
+  return kNotSupported;
+}
 
 }  // namespace
 

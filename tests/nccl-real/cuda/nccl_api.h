@@ -11,8 +11,21 @@ struct NcclUniqueId {
 using NcclComm = void*;
 
 enum NcclResult { kNcclSuccess = 0, kNcclInProgress = 7 };
-enum NcclType { kInt8, kUint8, kInt32, kUint32, kInt64, kUint64, kFloat16, kFloat32, kFloat64, kBfloat16, kFloat8e4m3,
-                kFloat8e5m2, kNcclTypes };
+enum NcclType {
+  kInt8,
+  kUint8,
+  kInt32,
+  kUint32,
+  kInt64,
+  kUint64,
+  kFloat16,
+  kFloat32,
+  kFloat64,
+  kBfloat16,
+  kFloat8e4m3,
+  kFloat8e5m2,
+  kNcclTypes
+};
 enum NcclOp { kSum, kProd, kMax, kMin, kAvg, kNcclOps };
 
 constexpr int kUndefined = -2147483647 - 1;  // "not configured", of every int below

@@ -93,7 +93,9 @@ Stream& stream_of(void* handle) {
   return reinterpret_cast<uintptr_t>(handle) <= 2 ? *standard : *static_cast<Stream*>(handle);
 }
 
-std::shared_ptr<Event> event_of(void* handle) { return *static_cast<std::shared_ptr<Event>*>(handle); }
+std::shared_ptr<Event> event_of(void* handle) {
+  return *static_cast<std::shared_ptr<Event>*>(handle);
+}
 
 void record(void* event, void* stream) {
   auto e = event_of(event);

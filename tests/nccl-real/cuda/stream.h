@@ -1,5 +1,5 @@
-// Streams and events with CUDA's ordering: a stream runs its operations one after the other on a thread of its own; an event
-// is a point in a stream; waiting for one means the point that was recorded last at the time of the call.
+// Streams and events with CUDA's ordering: a stream runs its operations one after the other on a thread of its own; an
+// event is a point in a stream; waiting for one means the point that was recorded last at the time of the call.
 #pragma once
 
 #include <condition_variable>

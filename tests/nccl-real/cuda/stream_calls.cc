@@ -14,7 +14,9 @@ Error stream_create_with_flags(void** stream, unsigned) {
   *stream = new Stream;
   return kSuccess;
 }
-Error stream_create(void** stream) { return stream_create_with_flags(stream, 0); }
+Error stream_create(void** stream) {
+  return stream_create_with_flags(stream, 0);
+}
 Error stream_destroy(void* stream) {
   delete static_cast<Stream*>(stream);
   return kSuccess;
@@ -23,7 +25,9 @@ Error stream_synchronize(void* stream) {
   stream_of(stream).synchronize();
   return kSuccess;
 }
-Error stream_query(void* stream) { return stream_of(stream).idle() ? kSuccess : kNotReady; }
+Error stream_query(void* stream) {
+  return stream_of(stream).idle() ? kSuccess : kNotReady;
+}
 Error stream_wait_event(void* stream, void* event, unsigned) {
   auto e = event_of(event);
   const uint64_t generation = e->recorded();
@@ -39,7 +43,9 @@ Error event_create_with_flags(void** event, unsigned) {
   *event = new std::shared_ptr<Event>(std::make_shared<Event>());
   return kSuccess;
 }
-Error event_create(void** event) { return event_create_with_flags(event, 0); }
+Error event_create(void** event) {
+  return event_create_with_flags(event, 0);
+}
 Error event_destroy(void* event) {
   delete static_cast<std::shared_ptr<Event>*>(event);
   return kSuccess;

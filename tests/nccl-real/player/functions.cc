@@ -46,10 +46,13 @@ std::map<int, Function> by_number() {
 }  // namespace
 
 std::string Function::name() const {
-  static const char* const collectives[] = {"SendRecv", "AllGather", "Broadcast", "AllReduce", "Reduce", "ReduceScatter"};
+  static const char* const collectives[] = {"SendRecv",  "AllGather", "Broadcast",
+                                            "AllReduce", "Reduce",    "ReduceScatter"};
   static const char* const ops[] = {"Sum", "Prod", "MinMax", "PreMulSum", "SumPostDiv"};
-  static const char* const types[] = {"i8", "u8", "i32", "u32", "i64", "u64", "f16", "f32", "f64", "bf16", "f8e4m3", "f8e5m2"};
-  static const char* const algorithms[] = {"TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS", "NVLS_TREE", "PAT"};
+  static const char* const types[] = {"i8",  "u8",  "i32", "u32",  "i64",    "u64",
+                                      "f16", "f32", "f64", "bf16", "f8e4m3", "f8e5m2"};
+  static const char* const algorithms[] = {"TREE",      "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS",
+                                           "NVLS_TREE", "PAT"};
   static const char* const protocols[] = {"LL", "LL128", "SIMPLE"};
   std::string text = collectives[collective];
   if (collective >= kAllReduce) text += std::string("_") + ops[op] + "_" + types[type];

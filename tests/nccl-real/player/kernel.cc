@@ -2,9 +2,9 @@
 
 #include <cstring>
 #include <functional>
-#include <string>
 #include <map>
 #include <mutex>
+#include <string>
 
 #include "cuda/fatal.h"
 #include "player/parallel.h"
@@ -94,7 +94,8 @@ void run_works(const Block& block, const Function& function, const std::vector<W
   for (const Work& work : works) {
     if ((work.type == kWorkP2p) != (function.collective == kSendRecv))
       fatal("a work of type %u for %s", work.type, function.name().c_str());
-    if (work.type == kWorkCollReg) fatal("buffers registered for peers of the same host in %s", function.name().c_str());
+    if (work.type == kWorkCollReg)
+      fatal("buffers registered for peers of the same host in %s", function.name().c_str());
     if (work.type == kWorkP2p) {
       WorkP2p p2p;
       memcpy(&p2p, work.bytes, sizeof p2p);
@@ -140,7 +141,8 @@ Part part_of(const WorkColl& work, const Function& function, int channel) {
   const size_t per_grain = kGrains[function.protocol] / type_size(function.type);
   const auto middle = static_cast<size_t>(channel - work.channel_lo - 1);
   if (channel == work.channel_lo) return {0, work.count_lo, work.grains_lo * per_grain};
-  if (channel == work.channel_hi) return {work.count_lo + middle * work.count_mid, work.count_hi, work.grains_hi * per_grain};
+  if (channel == work.channel_hi)
+    return {work.count_lo + middle * work.count_mid, work.count_hi, work.grains_hi * per_grain};
   return {work.count_lo + middle * work.count_mid, work.count_mid, work.grains_mid * per_grain};
 }
 

@@ -1,5 +1,6 @@
-// What NCCL 2.28.9 hands to its kernels, as it lies in memory: the fields that the player uses, in our own declarations. The
-// offsets are those of the library's debug information; another build has others, hence the check of the build id.
+// What NCCL 2.28.9 hands to its kernels, as it lies in memory: the fields that the player uses, in our own
+// declarations. The offsets are those of the library's debug information; another build has others, hence the check of
+// the build id.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +8,9 @@
 
 namespace mrc::nccl_rig::player {
 
-constexpr int kSteps = 8;       // slots of a connection's buffer
+constexpr int kSteps = 8;  // slots of a connection's buffer
 constexpr int kMaxChannels = 64;
-constexpr int kTreeArity = 3;   // children of a node of a tree
+constexpr int kTreeArity = 3;  // children of a node of a tree
 enum Protocol { kLl, kLl128, kSimple, kProtocols };
 
 struct ConnFifo {
@@ -93,13 +94,14 @@ struct WorkP2p {
   size_t send_bytes, recv_bytes;
   int send_rank, recv_rank;
   uint8_t channels, channel_base, send_channels, recv_channels, send_chunk_fp8, recv_chunk_fp8;
-  uint8_t send_ll : 1, recv_ll : 1, send_net_reg : 1, recv_net_reg : 1, send_ipc_reg : 1, recv_ipc_reg : 1, profiler : 1;
+  uint8_t send_ll : 1, recv_ll : 1, send_net_reg : 1, recv_net_reg : 1, send_ipc_reg : 1, recv_ipc_reg : 1,
+      profiler : 1;
 };
 static_assert(sizeof(WorkP2p) == 48);
 
 struct WorkColl {
-  uint32_t channel_lo : 8, channel_hi : 8, warps : 8, op_is_pointer : 1, registered : 1, net_registered : 1, one_node : 1,
-      direct : 2, one_rank_per_node : 1, profiler : 1;
+  uint32_t channel_lo : 8, channel_hi : 8, warps : 8, op_is_pointer : 1, registered : 1, net_registered : 1,
+      one_node : 1, direct : 2, one_rank_per_node : 1, profiler : 1;
   uint32_t root;
   char *recv, *send;
   uintptr_t send_offset, recv_offset, *send_remote, *recv_remote;

@@ -1,6 +1,7 @@
-// The protocols of small messages, in which flags travel with the data: LL has lines of two words of 4 bytes, each beside a
-// flag; LL128 has lines of 120 bytes and a flag of 8. The flag is the step plus one. One step per call; what a proxy or a
-// peer's kernel finds with the right flag is valid; LL128's sender counts its steps in *tail for the proxy besides.
+// The protocols of small messages, in which flags travel with the data: LL has lines of two words of 4 bytes, each
+// beside a flag; LL128 has lines of 120 bytes and a flag of 8. The flag is the step plus one. One step per call; what a
+// proxy or a peer's kernel finds with the right flag is valid; LL128's sender counts its steps in *tail for the proxy
+// besides.
 #include <cstring>
 
 #include "cuda/fatal.h"
@@ -14,7 +15,8 @@ namespace {
 struct LlLines {
   static constexpr Protocol kProtocol = kLl;
   static constexpr size_t kLine = 16, kData = 8;
-  static constexpr uint64_t kClean = 0x7ffffff8;  // whole slots are rewritten at such steps, so that no old flag is valid after the step's 32 bits wrap
+  static constexpr uint64_t kClean = 0x7ffffff8;  // whole slots are rewritten at such steps, so that no old flag is
+                                                  // valid after the step's 32 bits wrap
   static constexpr bool kCountsInTail = false;
   static uint64_t half(uint32_t data, uint32_t flag) { return data | uint64_t{flag} << 32; }
   static bool ready(const char* line, uint64_t step) {
@@ -116,7 +118,11 @@ class Flagged : public Primitives {
 
 }  // namespace
 
-std::unique_ptr<Primitives> make_ll(const Setting& setting) { return std::make_unique<Flagged<LlLines>>(setting); }
-std::unique_ptr<Primitives> make_ll128(const Setting& setting) { return std::make_unique<Flagged<Ll128Lines>>(setting); }
+std::unique_ptr<Primitives> make_ll(const Setting& setting) {
+  return std::make_unique<Flagged<LlLines>>(setting);
+}
+std::unique_ptr<Primitives> make_ll128(const Setting& setting) {
+  return std::make_unique<Flagged<Ll128Lines>>(setting);
+}
 
 }  // namespace mrc::nccl_rig::player

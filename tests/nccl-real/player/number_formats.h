@@ -1,5 +1,5 @@
-// The small floating-point formats of a GPU, in host arithmetic: widened to float exactly, narrowed by rounding to nearest
-// even. f8e4m3 is the format without infinities: overflow saturates, as the CUDA conversions that NCCL uses do.
+// The small floating-point formats of a GPU, in host arithmetic: widened to float exactly, narrowed by rounding to
+// nearest even. f8e4m3 is the format without infinities: overflow saturates, as the CUDA conversions that NCCL uses do.
 #pragma once
 
 #include <bit>
@@ -42,7 +42,8 @@ struct SmallFloat {
     if (Infinities && exponent == kExponentMask) return sign * (mantissa ? NAN : INFINITY);
     if (!Infinities && (bits & (kSign - 1)) == kSign - 1) return NAN;
     if (exponent == 0) return sign * std::ldexp(static_cast<float>(mantissa), 1 - kBias - Mantissa);
-    return sign * std::ldexp(static_cast<float>(mantissa | (1u << Mantissa)), static_cast<int>(exponent) - kBias - Mantissa);
+    return sign *
+           std::ldexp(static_cast<float>(mantissa | (1u << Mantissa)), static_cast<int>(exponent) - kBias - Mantissa);
   }
 };
 

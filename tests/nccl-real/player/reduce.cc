@@ -59,7 +59,8 @@ void combine_typed(DeviceOp op, uint64_t argument, T* to, const T* a, const T* b
     case kDevMinMax:
       for (size_t i = 0; i < n; ++i) to[i] = min_max(a[i], b[i], argument);
       return;
-    default: fatal("an operator with number %d", op);
+    default:
+      fatal("an operator with number %d", op);
   }
 }
 
@@ -89,19 +90,32 @@ void finish_typed(uint64_t argument, T* to, const T* a, size_t n) {
 template <typename Work>
 void with_type(int type, Work work) {
   switch (type) {
-    case kInt8: return work(static_cast<int8_t*>(nullptr));
-    case kUint8: return work(static_cast<uint8_t*>(nullptr));
-    case kInt32: return work(static_cast<int32_t*>(nullptr));
-    case kUint32: return work(static_cast<uint32_t*>(nullptr));
-    case kInt64: return work(static_cast<int64_t*>(nullptr));
-    case kUint64: return work(static_cast<uint64_t*>(nullptr));
-    case kFloat16: return work(static_cast<Half*>(nullptr));
-    case kFloat32: return work(static_cast<float*>(nullptr));
-    case kFloat64: return work(static_cast<double*>(nullptr));
-    case kBfloat16: return work(static_cast<Bfloat16*>(nullptr));
-    case kFloat8e4m3: return work(static_cast<Float8e4m3*>(nullptr));
-    case kFloat8e5m2: return work(static_cast<Float8e5m2*>(nullptr));
-    default: fatal("a type with number %d", type);
+    case kInt8:
+      return work(static_cast<int8_t*>(nullptr));
+    case kUint8:
+      return work(static_cast<uint8_t*>(nullptr));
+    case kInt32:
+      return work(static_cast<int32_t*>(nullptr));
+    case kUint32:
+      return work(static_cast<uint32_t*>(nullptr));
+    case kInt64:
+      return work(static_cast<int64_t*>(nullptr));
+    case kUint64:
+      return work(static_cast<uint64_t*>(nullptr));
+    case kFloat16:
+      return work(static_cast<Half*>(nullptr));
+    case kFloat32:
+      return work(static_cast<float*>(nullptr));
+    case kFloat64:
+      return work(static_cast<double*>(nullptr));
+    case kBfloat16:
+      return work(static_cast<Bfloat16*>(nullptr));
+    case kFloat8e4m3:
+      return work(static_cast<Float8e4m3*>(nullptr));
+    case kFloat8e5m2:
+      return work(static_cast<Float8e5m2*>(nullptr));
+    default:
+      fatal("a type with number %d", type);
   }
 }
 

@@ -1,5 +1,5 @@
-// The ring algorithm of every collective. N ranks, of which this is number `index` on the ring; userRanks[i] is the rank that
-// stands i places after it.
+// The ring algorithm of every collective. N ranks, of which this is number `index` on the ring; userRanks[i] is the
+// rank that stands i places after it.
 #include <algorithm>
 
 #include "player/primitives.h"
@@ -117,15 +117,25 @@ void run_ring(const Block& block, const Function& function, const WorkColl& work
   setting.from = {&channel.peers[channel.ring.prev]->recv[0]};
   setting.to = {&channel.peers[channel.ring.next]->send[0]};
   auto prims = make_primitives(function.protocol, setting);
-  const Run run{*prims, work, channel.ring, static_cast<size_t>(block.comm->ranks), type_size(function.type),
+  const Run run{*prims,
+                work,
+                channel.ring,
+                static_cast<size_t>(block.comm->ranks),
+                type_size(function.type),
                 part_of(work, function, block.channel_number)};
   switch (function.collective) {
-    case kAllReduce: return all_reduce(run);
-    case kAllGather: return all_gather(run);
-    case kReduceScatter: return reduce_scatter(run);
-    case kBroadcast: return broadcast(run);
-    case kReduce: return reduce(run);
-    case kSendRecv: return;
+    case kAllReduce:
+      return all_reduce(run);
+    case kAllGather:
+      return all_gather(run);
+    case kReduceScatter:
+      return reduce_scatter(run);
+    case kBroadcast:
+      return broadcast(run);
+    case kReduce:
+      return reduce(run);
+    case kSendRecv:
+      return;
   }
 }
 

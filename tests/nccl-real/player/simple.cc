@@ -1,5 +1,5 @@
-// The Simple protocol: eight slots per connection. The receiver counts freed slots in *head, the sender filled ones in *tail;
-// the proxies stand between the two. A chunk is cut into slices, of which the empty ones are passed on too.
+// The Simple protocol: eight slots per connection. The receiver counts freed slots in *head, the sender filled ones in
+// *tail; the proxies stand between the two. A chunk is cut into slices, of which the empty ones are passed on too.
 #include <algorithm>
 
 #include "player/primitives.h"
@@ -61,7 +61,8 @@ class Simple : public Primitives {
         wait_until(aborted, [&] { return load(lane.connection->head) + kSteps >= lane.step + steps; });
         to.push_back(slot_of(lane));
         if (ConnFifo* fifo = lane.connection->fifo)
-          *const_cast<volatile int64_t*>(&fifo[lane.step % kSteps].size) = static_cast<int64_t>(elements * element_size());
+          *const_cast<volatile int64_t*>(&fifo[lane.step % kSteps].size) =
+              static_cast<int64_t>(elements * element_size());
       }
     combine(piece, elements, from, to);
     if (piece.receive)
@@ -73,6 +74,8 @@ class Simple : public Primitives {
 
 }  // namespace
 
-std::unique_ptr<Primitives> make_simple(const Setting& setting) { return std::make_unique<Simple>(setting); }
+std::unique_ptr<Primitives> make_simple(const Setting& setting) {
+  return std::make_unique<Simple>(setting);
+}
 
 }  // namespace mrc::nccl_rig::player

@@ -25,7 +25,11 @@ void wait_until(const volatile uint32_t* abort_flag, Ready ready) {
   }
 }
 
-inline uint64_t load(const uint64_t* word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
-inline void store(uint64_t* word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_RELEASE); }
+inline uint64_t load(const uint64_t* word) {
+  return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+inline void store(uint64_t* word, uint64_t value) {
+  __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
 
 }  // namespace mrc::nccl_rig::player

@@ -73,8 +73,9 @@ class Measurement {
     size_t count = 0;
     for (const Run& run : runs_)
       if (what_.checked(run))
-        count += compare(run.recv, what_.recv_elements(run), run.type, [&](size_t i) { return what_.output(run, i); },
-                         what_.reduces() ? tolerance(run.type, run.op, run.ranks) : 0);
+        count += compare(
+            run.recv, what_.recv_elements(run), run.type, [&](size_t i) { return what_.output(run, i); },
+            what_.reduces() ? tolerance(run.type, run.op, run.ranks) : 0);
     return count;
   }
   // Seconds of one run on the slowest process.
@@ -139,7 +140,8 @@ std::string columns(const Figures& f, size_t bytes, double factor, bool checked)
 
 nlohmann::json as_json(const Figures& f, size_t bytes, double factor) {
   const double algorithm = f.seconds > 0 ? static_cast<double>(bytes) / f.seconds / 1e9 : 0;
-  return {{"time_us", f.seconds * 1e6}, {"algbw_gb_s", algorithm}, {"busbw_gb_s", algorithm * factor}, {"wrong", f.wrong}};
+  return {
+      {"time_us", f.seconds * 1e6}, {"algbw_gb_s", algorithm}, {"busbw_gb_s", algorithm * factor}, {"wrong", f.wrong}};
 }
 
 // One line of the table; returns whether all elements were right.
@@ -176,8 +178,8 @@ bool run_line(const Process& process, std::vector<Gpu>* gpus, const std::string&
 
 }  // namespace
 
-size_t check_once(const Process& process, std::vector<Gpu>* gpus, const std::string& test, size_t bytes, int type, int op,
-                  unsigned seed, bool in_place, int sub_rank, int sub_ranks) {
+size_t check_once(const Process& process, std::vector<Gpu>* gpus, const std::string& test, size_t bytes, int type,
+                  int op, unsigned seed, bool in_place, int sub_rank, int sub_ranks) {
   Measurement m(process, gpus, collective(test), bytes, type, op, in_place, sub_rank, sub_ranks);
   m.prepare(seed);
   m.start();

@@ -28,7 +28,9 @@ Board* Board::create(int processes, int* descriptor) {
   return board;
 }
 
-Board* Board::attach(int descriptor) { return static_cast<Board*>(map(descriptor)); }
+Board* Board::attach(int descriptor) {
+  return static_cast<Board*>(map(descriptor));
+}
 
 void Board::barrier() {
   const unsigned generation = generation_;

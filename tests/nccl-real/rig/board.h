@@ -1,5 +1,5 @@
-// Memory that the processes of a run share: the id of the communicator, barriers, measured times, and whether one failed. A
-// memfd, inherited by the ranks, also through programs that change the network namespace.
+// Memory that the processes of a run share: the id of the communicator, barriers, measured times, and whether one
+// failed. A memfd, inherited by the ranks, also through programs that change the network namespace.
 #pragma once
 
 #include <atomic>

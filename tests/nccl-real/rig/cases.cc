@@ -52,7 +52,8 @@ int split(const Process& p) {
   const int ranks = p.options.ranks(), own = p.number;
   const int halves = own % 2 == 0 ? (ranks + 1) / 2 : ranks / 2;
   for (unsigned i = 0; i < 3 && halves > 1; ++i)
-    must_be_right(check_once(p, &half, "all_reduce", 200000, kFloat32, kSum, i, false, own / 2, halves), "after the split");
+    must_be_right(check_once(p, &half, "all_reduce", 200000, kFloat32, kSum, i, false, own / 2, halves),
+                  "after the split");
   reduce_once(p, &all, 7, "on the whole");
   for (Gpu& gpu : half) check(p.api, p.api.CommDestroy(gpu.comm), "ncclCommDestroy of a half");
   free_gpus(p, &all);
@@ -66,7 +67,8 @@ int abort_again(const Process& p) {
     reduce_once(p, &gpus, i, "before the abort");
     DeviceBuffer buffer(1 << 20, 0);
     if (p.number != 0)  // rank 0 does not take part
-      check(p.api, p.api.AllReduce(buffer.data(), buffer.data(), (1 << 20) / 4, kFloat32, kSum, gpus[0].comm, gpus[0].stream),
+      check(p.api,
+            p.api.AllReduce(buffer.data(), buffer.data(), (1 << 20) / 4, kFloat32, kSum, gpus[0].comm, gpus[0].stream),
             "ncclAllReduce");
     usleep(50'000);
     free_gpus(p, &gpus, true);
@@ -120,8 +122,8 @@ Resources resources() {
   return {entries("/proc/self/fd"), entries("/proc/self/task"), resident * 4, cuda::live_allocations()};
 }
 
-// One communicator after the other, every fourth aborted; the process must not grow. The first ones are not counted: threads
-// and pools of the rig, of NCCL and of the plugin are made by them.
+// One communicator after the other, every fourth aborted; the process must not grow. The first ones are not counted:
+// threads and pools of the rig, of NCCL and of the plugin are made by them.
 int churn(const Process& p) {
   constexpr int kFirst = 4;
   constexpr long kDescriptors = 4, kThreads = 4, kResidentKib = 32 << 10;
@@ -163,7 +165,9 @@ int until_error(const Process& p) {
   throw std::runtime_error("no error within 60 s");
 }
 
-bool last(const Process& p) { return p.number == p.options.processes - 1; }
+bool last(const Process& p) {
+  return p.number == p.options.processes - 1;
+}
 
 int peer_killed(const Process& p) {
   std::vector<Gpu> gpus = make_gpus(p);
@@ -217,7 +221,9 @@ constexpr Case kCases[] = {
 
 }  // namespace
 
-std::span<const Case> all_cases() { return kCases; }
+std::span<const Case> all_cases() {
+  return kCases;
+}
 
 const Case* find_case(const std::string& name) {
   const auto* found = std::find_if(std::begin(kCases), std::end(kCases), [&](const Case& c) { return name == c.name; });

@@ -8,12 +8,18 @@
 
 namespace mrc::nccl_rig {
 
-double Collective::input(const Run& r, size_t i) const { return input_value(r.type, r.op, r.rank, i, r.seed); }
+double Collective::input(const Run& r, size_t i) const {
+  return input_value(r.type, r.op, r.rank, i, r.seed);
+}
 
 namespace {
 
-double input_of(const Run& r, int rank, size_t i) { return input_value(r.type, r.op, rank, i, r.seed); }
-double reduced(const Run& r, size_t i) { return reduced_value(r.type, r.op, r.ranks, i, r.seed); }
+double input_of(const Run& r, int rank, size_t i) {
+  return input_value(r.type, r.op, rank, i, r.seed);
+}
+double reduced(const Run& r, size_t i) {
+  return reduced_value(r.type, r.op, r.ranks, i, r.seed);
+}
 
 struct AllReduce : Collective {
   bool reduces() const override { return true; }
@@ -128,6 +134,8 @@ std::vector<std::string> collective_names() {
   return names;
 }
 
-const Collective& collective(const std::string& name) { return *all().at(name); }
+const Collective& collective(const std::string& name) {
+  return *all().at(name);
+}
 
 }  // namespace mrc::nccl_rig

@@ -30,7 +30,8 @@ class Collective {
   virtual size_t count(size_t elements, int ranks) const { return elements / ranks; }
   virtual size_t send_elements(const Run& r) const = 0;
   virtual size_t recv_elements(const Run& r) const = 0;
-  // Where the input lies in the buffer that is used for both; in elements. Negative: the output is there, the input at 0.
+  // Where the input lies in the buffer that is used for both; in elements. Negative: the output is there, the input at
+  // 0.
   virtual long in_place_offset(const Run&) const { return 0; }
   virtual int start(const Run& r) const = 0;
   virtual double bus_factor(int ranks) const { return static_cast<double>(ranks - 1) / ranks; }

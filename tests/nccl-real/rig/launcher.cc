@@ -104,7 +104,8 @@ class Child {
       return;
     }
     rest_.append(bytes, static_cast<size_t>(n));
-    for (size_t end; (end = rest_.find('\n')) != std::string::npos; rest_.erase(0, end + 1)) line(rest_.substr(0, end), report);
+    for (size_t end; (end = rest_.find('\n')) != std::string::npos; rest_.erase(0, end + 1))
+      line(rest_.substr(0, end), report);
   }
   bool ended() {
     if (!ended_ && waitpid(pid_, &status_, WNOHANG) == pid_) ended_ = true;
@@ -114,7 +115,8 @@ class Child {
   int code() const {
     if (WIFEXITED(status_)) return WEXITSTATUS(status_);
     const Case* of = find_case(options_.only_case);
-    const bool wanted = of != nullptr && of->last_dies && process_ == options_.processes - 1 && WTERMSIG(status_) == SIGKILL;
+    const bool wanted =
+        of != nullptr && of->last_dies && process_ == options_.processes - 1 && WTERMSIG(status_) == SIGKILL;
     return wanted ? 0 : 128 + WTERMSIG(status_);
   }
   const std::string& net() const { return net_; }
@@ -159,7 +161,9 @@ class Child {
 };
 
 Board* interrupted_board = nullptr;
-void interrupt(int) { interrupted_board->finish(); }
+void interrupt(int) {
+  interrupted_board->finish();
+}
 
 using Children = std::vector<std::unique_ptr<Child>>;
 
@@ -211,7 +215,8 @@ int verdict(const Options& options, const Children& children, bool in_time) {
 
 void write_report(const Options& options, const nlohmann::json& lines, int code) {
   if (options.json.empty()) return;
-  const nlohmann::json all = {{"ranks", options.ranks()}, {"net", options.expect_net}, {"exit_code", code}, {"lines", lines}};
+  const nlohmann::json all = {
+      {"ranks", options.ranks()}, {"net", options.expect_net}, {"exit_code", code}, {"lines", lines}};
   if (options.json == "-")
     printf("%s\n", all.dump(1).c_str());
   else
@@ -231,8 +236,9 @@ int run_all(const Options& options, char** argv) {
   signal(SIGINT, options.duration_s > 0 ? interrupt : SIG_DFL);
   const bool in_time = serve(options, &children, board, &lines);
   const int code = verdict(options, children, in_time);
-  if (options.json != "-") printf(code == 0 ? "# all well: %d ranks over %s\n" : "# FAILED: %d ranks over %s\n", options.ranks(),
-                                  options.expect_net.c_str());
+  if (options.json != "-")
+    printf(code == 0 ? "# all well: %d ranks over %s\n" : "# FAILED: %d ranks over %s\n", options.ranks(),
+           options.expect_net.c_str());
   write_report(options, lines, code);
   return code;
 }

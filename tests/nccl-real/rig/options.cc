@@ -38,8 +38,8 @@ constexpr const char* kExamples =
     "2: bad command line. 70: NCCL wanted something that the rig does not play. 77: no libnccl.so.2 of that build here\n"
     "(NCCL_RIG_LIBRARY names one).\n";
 
-const char* const kTypeNames[] = {"int8",  "uint8", "int32",  "uint32",   "int64",  "uint64",
-                                  "half",  "float", "double", "bfloat16", "f8e4m3", "f8e5m2"};
+const char* const kTypeNames[] = {"int8", "uint8", "int32",  "uint32",   "int64",  "uint64",
+                                  "half", "float", "double", "bfloat16", "f8e4m3", "f8e5m2"};
 const char* const kOpNames[] = {"sum", "prod", "max", "min", "avg"};
 
 size_t parse_size(const std::string& text) {
@@ -47,7 +47,11 @@ size_t parse_size(const std::string& text) {
   const double value = strtod(text.c_str(), &end);
   std::string unit = end;
   std::transform(unit.begin(), unit.end(), unit.begin(), [](unsigned char c) { return toupper(c); });
-  const double factor = unit.empty() ? 1 : unit == "K" ? 1024.0 : unit == "M" ? 1048576.0 : unit == "G" ? 1073741824.0 : 0;
+  const double factor = unit.empty()  ? 1
+                        : unit == "K" ? 1024.0
+                        : unit == "M" ? 1048576.0
+                        : unit == "G" ? 1073741824.0
+                                      : 0;
   const double bytes = value * factor;
   if (end == text.c_str() || factor == 0 || !(bytes >= 0 && bytes <= 1e12))
     throw BadOption("'" + text + "' is no size: 4, 64K, 1M, 1G (powers of 1024)");
@@ -107,8 +111,12 @@ void check_tests(Options* o) {
 
 }  // namespace
 
-const char* type_name(int type) { return kTypeNames[type]; }
-const char* op_name(int op) { return kOpNames[op]; }
+const char* type_name(int type) {
+  return kTypeNames[type];
+}
+const char* op_name(int op) {
+  return kOpNames[op];
+}
 
 Options parse_options(int argc, char** argv) {
   Options o;
@@ -124,31 +132,46 @@ Options parse_options(int argc, char** argv) {
   app.add_option("--ranks,--np", o.processes, "Processes, each with -g devices")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
-  app.add_option("-g,--ngpus", o.gpus, "Devices (and ranks) of a process")->check(CLI::Range(1, 16))->capture_default_str();
-  app.add_option("-t,--test", o.tests,
-                 "all_reduce, all_gather, reduce_scatter, broadcast, reduce, alltoall, sendrecv (comma-separated), or all")
+  app.add_option("-g,--ngpus", o.gpus, "Devices (and ranks) of a process")
+      ->check(CLI::Range(1, 16))
+      ->capture_default_str();
+  app.add_option(
+         "-t,--test", o.tests,
+         "all_reduce, all_gather, reduce_scatter, broadcast, reduce, alltoall, sendrecv (comma-separated), or all")
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("--sizes", sizes, "Sizes in bytes instead of -b and -e: 4,1K,1M or a sweep 4..64M (by fours, or by -f)");
+  app.add_option("--sizes", sizes,
+                 "Sizes in bytes instead of -b and -e: 4,1K,1M or a sweep 4..64M (by fours, or by -f)");
   app.add_option("-b,--minbytes", begin, "Smallest size")->capture_default_str();
   app.add_option("-e,--maxbytes", end, "Largest size (default: the smallest)");
   app.add_option("-i,--stepbytes", step, "Sizes grow by this much (default: 1M, where there is no -f)");
   app.add_option("-f,--stepfactor", factor, "Sizes grow by this factor")->check(CLI::Range(1.01, 1e6));
-  app.add_option("-n,--iters", o.iterations, "Timed runs of each size")->check(CLI::Range(0, 1000000))->capture_default_str();
-  app.add_option("-w,--warmup_iters", o.warm_up, "Runs before them")->check(CLI::Range(0, 100000))->capture_default_str();
-  app.add_option("-D,--duration", o.duration_s,
-                 "Seconds for each size, in batches of --iters of which each is checked; an interrupt (Ctrl-C) makes the batch "
-                 "under way the last")
+  app.add_option("-n,--iters", o.iterations, "Timed runs of each size")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str();
+  app.add_option("-w,--warmup_iters", o.warm_up, "Runs before them")
+      ->check(CLI::Range(0, 100000))
+      ->capture_default_str();
+  app.add_option(
+         "-D,--duration", o.duration_s,
+         "Seconds for each size, in batches of --iters of which each is checked; an interrupt (Ctrl-C) makes the batch "
+         "under way the last")
       ->check(CLI::Range(0.0, 86400.0));
-  app.add_option("-c,--check", check, "1: compare every element, 0: do not")->check(CLI::Range(0, 1))->capture_default_str();
+  app.add_option("-c,--check", check, "1: compare every element, 0: do not")
+      ->check(CLI::Range(0, 1))
+      ->capture_default_str();
   app.add_option("-d,--datatype", types, "int8 ... f8e5m2 (comma-separated), or all")->capture_default_str();
   app.add_option("-o,--op", ops, "sum, prod, max, min, avg, or all")->capture_default_str();
-  app.add_option("-r,--root", o.root, "Root of broadcast and reduce")->check(CLI::Range(0, 1023))->capture_default_str();
-  app.add_option("-R,--local_register", local_register, "1: register the buffers with the communicator")->check(CLI::Range(0, 1));
+  app.add_option("-r,--root", o.root, "Root of broadcast and reduce")
+      ->check(CLI::Range(0, 1023))
+      ->capture_default_str();
+  app.add_option("-R,--local_register", local_register, "1: register the buffers with the communicator")
+      ->check(CLI::Range(0, 1));
   app.add_option("-T,--timeout", o.limit_s, "Seconds after which the run is ended as failed")
       ->check(CLI::Range(1.0, 86400.0))
       ->capture_default_str();
-  app.add_option("--sm", o.sm, "Compute capability of the devices: 80, or 90, from which on NCCL reduces f8e4m3 and f8e5m2")
+  app.add_option("--sm", o.sm,
+                 "Compute capability of the devices: 80, or 90, from which on NCCL reduces f8e4m3 and f8e5m2")
       ->check(CLI::IsMember({80, 90}))
       ->capture_default_str();
   app.add_flag("--out-of-place", out_of_place, "Do not run in place as well");
@@ -160,7 +183,8 @@ Options parse_options(int argc, char** argv) {
   app.add_option("--env", o.environment, "NAME=VALUE for the ranks, with {rank}; may be repeated");
   app.add_option("--log", o.log_folder, "Folder for NCCL's whole log, a file per rank");
   app.add_option("--json", o.json, "Write the report as JSON to this file, or - for standard output");
-  app.add_flag("--library", library, "Print which libnccl would be loaded; exit code 77 with the reason where none can be");
+  app.add_flag("--library", library,
+               "Print which libnccl would be loaded; exit code 77 with the reason where none can be");
   app.add_flag("--functions", o.functions, "Print which functions of NCCL's kernels were played, and how often");
   try {
     app.parse(argc, argv);
@@ -183,8 +207,8 @@ Options parse_options(int argc, char** argv) {
   if (!sizes.empty())
     o.sizes = parse_sizes(sizes, factor > 0 ? factor : 4);
   else
-    add_sweep(parse_size(begin), parse_size(end.empty() ? begin : end), factor > 0 ? 0 : parse_size(step.empty() ? "1M" : step),
-              factor, &o.sizes);
+    add_sweep(parse_size(begin), parse_size(end.empty() ? begin : end),
+              factor > 0 ? 0 : parse_size(step.empty() ? "1M" : step), factor, &o.sizes);
   o.types = parse_names(types, kTypeNames, "type");
   o.ops = parse_names(ops, kOpNames, "operator");
   o.check = check != 0;

@@ -13,7 +13,7 @@ struct BadOption : std::runtime_error {
 
 struct Options {
   int processes = 4;
-  int gpus = 1;  // of a process
+  int gpus = 1;                    // of a process
   std::vector<std::string> tests;  // collectives; or one case
   std::string only_case;
   std::vector<size_t> sizes;
@@ -26,9 +26,9 @@ struct Options {
   bool in_place = true;
   bool register_buffers = false;
   int repeat = 1;
-  std::string plugin;      // NCCL_NET_PLUGIN; "socket": NCCL's own sockets
-  std::string expect_net;  // of the log's "Assigned NET plugin"
-  std::vector<std::string> launch;  // words before the program, with {rank}
+  std::string plugin;                    // NCCL_NET_PLUGIN; "socket": NCCL's own sockets
+  std::string expect_net;                // of the log's "Assigned NET plugin"
+  std::vector<std::string> launch;       // words before the program, with {rank}
   std::vector<std::string> environment;  // NAME=VALUE, "{rank}" being replaced
   std::string log_folder, json;
   double limit_s = 120;

@@ -73,7 +73,9 @@ DeviceBuffer::DeviceBuffer(size_t bytes, int device)
     : data_(static_cast<char*>(cuda::allocate(bytes > 0 ? bytes : 1, true, device))) {
   if (data_ == nullptr) throw std::runtime_error("no memory for a buffer of " + std::to_string(bytes) + " bytes");
 }
-DeviceBuffer::~DeviceBuffer() { cuda::release(data_); }
+DeviceBuffer::~DeviceBuffer() {
+  cuda::release(data_);
+}
 
 void say(const char* format, ...) {
   char text[1024];
@@ -84,7 +86,9 @@ void say(const char* format, ...) {
   printf("%c%s\n", kToUser, text);
 }
 
-void report(const std::string& json_line) { printf("%c%s\n", kToReport, json_line.c_str()); }
+void report(const std::string& json_line) {
+  printf("%c%s\n", kToReport, json_line.c_str());
+}
 
 int run_rank(const Options& options, int number, Board* board) {
   setvbuf(stdout, nullptr, _IOLBF, 1 << 16);  // NCCL's log, of which an abrupt end would lose the last buffer

@@ -34,7 +34,8 @@ void check(const NcclApi& api, int result, const std::string& call);
 // New streams and a communicator of all ranks. Every process calls it.
 std::vector<Gpu> make_gpus(const Process& process);
 void free_gpus(const Process& process, std::vector<Gpu>* gpus, bool abort = false);
-// Until everything that was queued is done. Throws NcclFailed for an asynchronous error, after aborting the communicators.
+// Until everything that was queued is done. Throws NcclFailed for an asynchronous error, after aborting the
+// communicators.
 void wait_for(const Process& process, std::vector<Gpu>* gpus);
 
 // Device memory that frees itself.

@@ -23,9 +23,15 @@ unsigned hash(size_t index, int rank, unsigned seed) {
   return h >> 16;
 }
 
-bool integer(int type) { return type <= kUint64; }
-bool unsigned_type(int type) { return type == kUint8 || type == kUint32 || type == kUint64; }
-bool narrow(int type) { return type == kFloat8e4m3 || type == kFloat8e5m2; }
+bool integer(int type) {
+  return type <= kUint64;
+}
+bool unsigned_type(int type) {
+  return type == kUint8 || type == kUint32 || type == kUint64;
+}
+bool narrow(int type) {
+  return type == kFloat8e4m3 || type == kFloat8e5m2;
+}
 
 // Values 0 to this, minus one: sums of 8 of them are exact in the type.
 unsigned range(int type) {
@@ -52,18 +58,30 @@ double back(T value) {
 template <typename Work>
 void with_type(int type, Work work) {
   switch (type) {
-    case kInt8: return work(int8_t{});
-    case kUint8: return work(uint8_t{});
-    case kInt32: return work(int32_t{});
-    case kUint32: return work(uint32_t{});
-    case kInt64: return work(int64_t{});
-    case kUint64: return work(uint64_t{});
-    case kFloat16: return work(Half{});
-    case kFloat32: return work(float{});
-    case kFloat64: return work(double{});
-    case kBfloat16: return work(Bfloat16{});
-    case kFloat8e4m3: return work(Float8e4m3{});
-    default: return work(Float8e5m2{});
+    case kInt8:
+      return work(int8_t{});
+    case kUint8:
+      return work(uint8_t{});
+    case kInt32:
+      return work(int32_t{});
+    case kUint32:
+      return work(uint32_t{});
+    case kInt64:
+      return work(int64_t{});
+    case kUint64:
+      return work(uint64_t{});
+    case kFloat16:
+      return work(Half{});
+    case kFloat32:
+      return work(float{});
+    case kFloat64:
+      return work(double{});
+    case kBfloat16:
+      return work(Bfloat16{});
+    case kFloat8e4m3:
+      return work(Float8e4m3{});
+    default:
+      return work(Float8e5m2{});
   }
 }
 
@@ -80,8 +98,10 @@ double reduced_value(int type, int op, int ranks, size_t index, unsigned seed) {
   double result = input_value(type, op, 0, index, seed);
   for (int r = 1; r < ranks; ++r) {
     const double value = input_value(type, op, r, index, seed);
-    result = op == kProd ? result * value : op == kMin ? std::min(result, value) : op == kMax ? std::max(result, value)
-                                                                                              : result + value;
+    result = op == kProd  ? result * value
+             : op == kMin ? std::min(result, value)
+             : op == kMax ? std::max(result, value)
+                          : result + value;
   }
   if (op == kAvg) result = integer(type) ? std::trunc(result / ranks) : result / ranks;
   if (op == kProd && (type == kInt8 || type == kUint8)) {  // wraps
@@ -108,7 +128,8 @@ void fill(char* buffer, size_t count, int type, const std::function<double(size_
   });
 }
 
-size_t compare(const char* buffer, size_t count, int type, const std::function<double(size_t)>& value, double tolerance) {
+size_t compare(const char* buffer, size_t count, int type, const std::function<double(size_t)>& value,
+               double tolerance) {
   size_t wrong = 0;
   with_type(type, [&](auto kind) {
     const auto* elements = reinterpret_cast<const decltype(kind)*>(buffer);

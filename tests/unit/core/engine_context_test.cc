@@ -34,13 +34,13 @@ TEST(EngineContext, ReportedEventsAddToTheirCounter) {
 TEST(EngineContext, DroppedPacketsAreCountedByTheirReason) {
   Nothing sink;
   EngineContext engine(EndpointConfig(), &sink, nullptr);
-  for (const TraceTrigger why : {TraceTrigger::kUndecodable, TraceTrigger::kIcrc, TraceTrigger::kSourcePort,
-                                 TraceTrigger::kOutside, TraceTrigger::kRefused, TraceTrigger::kMisfit,
-                                 TraceTrigger::kContradicted})
+  for (const TraceTrigger why :
+       {TraceTrigger::kUndecodable, TraceTrigger::kIcrc, TraceTrigger::kSourcePort, TraceTrigger::kOutside,
+        TraceTrigger::kRefused, TraceTrigger::kMisfit, TraceTrigger::kContradicted})
     engine.report(Instant(), 0, why, event::Drop{});
   const Counters& c = engine.counters;
-  for (const uint64_t n : {c.drop_decode, c.drop_icrc, c.drop_source_port, c.drop_window, c.drop_access, c.drop_misfit,
-                           c.contradictions})
+  for (const uint64_t n :
+       {c.drop_decode, c.drop_icrc, c.drop_source_port, c.drop_window, c.drop_access, c.drop_misfit, c.contradictions})
     EXPECT_EQ(n, 1u);
 }
 

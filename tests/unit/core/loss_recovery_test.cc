@@ -267,8 +267,9 @@ TEST_F(LossRecoveryTest, ALateAnswerToTheFirstProbeCounts) {
   EXPECT_EQ(counters().retransmits, 2u);
 }
 
-// [MRC-LOSS-2]: probes leave after 6, 18 and 42 ms; two round trips and four times their variation are 20 ms. The answer
-// to the first one may still be on its way when the second leaves, that to the second one is overdue at the third.
+// [MRC-LOSS-2]: probes leave after 6, 18 and 42 ms; two round trips and four times their variation are 20 ms. The
+// answer to the first one may still be on its way when the second leaves, that to the second one is overdue at the
+// third.
 TEST_F(LossRecoveryTest, TheSilenceOfAProbeCountsAgainstItsPathOnlyWhenItsAnswerIsOverdue) {
   attr_.timeout = 24;
   start();

@@ -150,8 +150,8 @@ class LearnTest : public LoneEndpoint {
 
 // [MRC-EXT-5]
 TEST_F(LearnTest, NoPeerPointsUsAtAGroup) {
-  for (const char* bad : {"0.0.0.0", "0.255.255.255", "224.0.0.0", "239.255.255.255", "240.0.0.1", "255.255.255.255",
-                          "::", "fd00::2"})
+  for (const char* bad :
+       {"0.0.0.0", "0.255.255.255", "224.0.0.0", "239.255.255.255", "240.0.0.1", "255.255.255.255", "::", "fd00::2"})
     EXPECT_FALSE(learns(ip(bad))) << bad;
   for (const char* good : {"1.0.0.0", "223.255.255.255"}) EXPECT_TRUE(learns(ip(good))) << good;
 }

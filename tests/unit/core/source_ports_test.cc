@@ -21,7 +21,8 @@ wire::Spth part(uint16_t total, uint16_t first, uint16_t port, uint32_t set = 7)
   p.total = total;
   p.first = first;
   p.set = set;
-  for (uint32_t i = 0; i < wire::Spth::kPorts && first + i < total; ++i) p.ports[i] = static_cast<uint16_t>(port + 2 * i);
+  for (uint32_t i = 0; i < wire::Spth::kPorts && first + i < total; ++i)
+    p.ports[i] = static_cast<uint16_t>(port + 2 * i);
   return p;
 }
 

@@ -65,7 +65,8 @@ TEST(TraceText, EveryEventIsJsonWhateverTheNumbers) {
       for (uint64_t v : {uint64_t{0}, uint64_t{1}, uint64_t{255}, uint64_t{0x7FFF}, UINT64_MAX}) {
         const auto event = static_cast<TraceEvent>(i);
         char text[kTraceJsonRoom];
-        const size_t n = write_trace_json(text, {Instant::from_ns(1234567890123456), {v, v, v, v}, 0x101, event, static_cast<TraceTrigger>(t)});
+        const size_t n = write_trace_json(
+            text, {Instant::from_ns(1234567890123456), {v, v, v, v}, 0x101, event, static_cast<TraceTrigger>(t)});
         ASSERT_LE(n, sizeof(text) / 2) << "room to spare";
         const json e = json::parse(text, text + n);
         EXPECT_EQ(e["name"], std::string("mrc:") + trace_event_info(event).name);
@@ -79,13 +80,12 @@ TEST(TraceText, NumbersAndWords) {
   constexpr auto kNone = TraceTrigger::kNone;
   EXPECT_EQ(parsed(kNone, event::TxData{.psn = Psn(16777215), .ev = 0x0001c000, .plane = 3, .size = 4160})["data"],
             json::parse(R"({"qpn":257,"psn":16777215,"ev":114688,"plane":3,"size":4160})"));
-  EXPECT_EQ(parsed(kNone, event::RxSack{.cack = Psn(7), .bitmap = 0x8000000000000001, .base = Psn(8), .ev = 9})["data"]
-                  ["bitmap"],
-            "0x8000000000000001");
-  const json lost = parsed(TraceTrigger::kOvertaken, event::Lost{.psn = Psn(5),
-                                                                 .ev = 6,
-                                                                 .plane = 1,
-                                                                 .age = Duration::microseconds(120)})["data"];
+  EXPECT_EQ(
+      parsed(kNone,
+             event::RxSack{.cack = Psn(7), .bitmap = 0x8000000000000001, .base = Psn(8), .ev = 9})["data"]["bitmap"],
+      "0x8000000000000001");
+  const json lost = parsed(TraceTrigger::kOvertaken,
+                           event::Lost{.psn = Psn(5), .ev = 6, .plane = 1, .age = Duration::microseconds(120)})["data"];
   EXPECT_EQ(lost["age_ns"], 120000);
   EXPECT_EQ(lost["trigger"], "overtaken");
   EXPECT_EQ(parsed(TraceTrigger::kTimedOut, event::EvState{.ev = 5, .state = EvState::kAssumedBad})["data"]["state"],
@@ -106,9 +106,9 @@ TEST(TraceText, WhyAPacketWasDroppedOrRejected) {
   EXPECT_EQ(parsed(TraceTrigger::kIcrc, event::Drop{})["data"]["reason"], "wrong ICRC");
   EXPECT_EQ(parsed(TraceTrigger::kOutside, event::Drop{.reason = wire::NackReason::kPsnOorWindow})["data"]["reason"],
             "PSN_OOR_WINDOW");
-  EXPECT_EQ(parsed(TraceTrigger::kNone, event::RxNack{.psn = Psn(1), .reason = wire::NackReason::kTrimmed})["data"]
-                  ["reason"],
-            "TRIMMED");
+  EXPECT_EQ(
+      parsed(TraceTrigger::kNone, event::RxNack{.psn = Psn(1), .reason = wire::NackReason::kTrimmed})["data"]["reason"],
+      "TRIMMED");
 }
 
 // What is recorded of an event is read back as the same event and as no other one.

@@ -1,5 +1,6 @@
 // mrc-wire-tables: writes the sections that follow from the field tables into the files given, or checks that they are
-// there. Exit status 0: written, or as it should be, 1: a file differs or cannot be read or written, 2: bad command line.
+// there. Exit status 0: written, or as it should be, 1: a file differs or cannot be read or written, 2: bad command
+// line.
 #include <cerrno>
 #include <cstdio>
 #include <cstring>

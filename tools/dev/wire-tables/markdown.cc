@@ -26,7 +26,8 @@ std::string row(const FieldRow& r) {
   if (r.condition != nullptr)
     meaning += std::string(" (") + r.condition + " = " + (r.condition_value ? "1" : "0") + ")";
   const std::string name = std::string(r.name) == "reserved" ? "" : r.name;
-  return "| " + range(r.byte, (r.end_bit() - 1) / 8, "-") + " | " + bits_of(r) + " | " + name + " | " + meaning + " |\n";
+  return "| " + range(r.byte, (r.end_bit() - 1) / 8, "-") + " | " + bits_of(r) + " | " + name + " | " + meaning +
+         " |\n";
 }
 
 std::string opcode_table() {
