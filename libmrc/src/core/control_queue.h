@@ -94,6 +94,7 @@ class ControlQueue {
   void check() const {
     packets_.check();
     replies_.check();
+    limiter_.check();
   }
 
  private:

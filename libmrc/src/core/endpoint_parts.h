@@ -27,7 +27,13 @@ struct Endpoint::Parts {
     control.check();
     peers.check();
     prober.check();
-    if (pace.due(qps.count() * peers.count())) qps.check();
+    discovery.check();
+    if (!pace.due(qps.count() * peers.count())) return;
+    qps.check();
+    scheduler.check();
+    tombstones.check();
+    engine.timers.check();
+    engine.memory.check();
   }
 
   EngineContext engine;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/invariant.h"
 #include "core/peer_paths.h"
 #include "core/trace.h"
 
@@ -65,6 +66,7 @@ class EvRotation {
     skip_.clear();
     position_ = 0;
   }
+  void check() const { MRC_INVARIANT(position_ <= lap_.size()); }
 
  private:
   bool take_skip(uint16_t ev) {

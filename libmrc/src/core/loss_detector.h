@@ -76,6 +76,11 @@ class LossDetector {
     return next;
   }
 
+  void check() const {
+    arrivals_.check();
+    MRC_INVARIANT(late_ >= Duration() && late_before_ >= Duration());
+  }
+
   static constexpr int64_t kEpoch = 16;  // round trips
   static constexpr Duration kUnknown = Duration::milliseconds(1);
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/invariant.h"
+
 namespace mrc::core {
 
 // A key is, from its lowest bit: 2 bits that tell how many bits the slot has (12, 18 or 24), the slot, and a tag that
@@ -71,6 +73,12 @@ const MemoryRegion* MemoryTable::find(uint32_t key) const {
   if (slot >= regions_.size()) return nullptr;
   const MemoryRegion& mr = regions_[slot];
   return mr.key == key && mr.iova != UINT64_MAX ? &mr : nullptr;
+}
+
+void MemoryTable::check() const {
+  if constexpr (!kCheckInvariants) return;
+  MRC_INVARIANT(live_ + free_.size() == regions_.size() && tags_.size() == regions_.size());
+  MRC_INVARIANT(free_.capacity() >= regions_.size());  // remove() does not allocate
 }
 
 }  // namespace mrc::core

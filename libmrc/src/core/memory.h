@@ -33,6 +33,7 @@ class MemoryTable {
   // Null for an unknown or removed key. The pointer is valid until the next add or remove.
   const MemoryRegion* find(uint32_t key) const;
   uint32_t size() const { return live_; }
+  void check() const;
 
  private:
   struct Tag {

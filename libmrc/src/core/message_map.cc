@@ -152,4 +152,20 @@ bool MessageMap::is_next(uint64_t seq, uint16_t msn) const {
   return rel(seq) == 1 && (m == base_ + 1 || (!started_ && m == base_ + 2));
 }
 
+// A bit is set for each message after the last complete one that has a record; no record has more packets than its
+// message, and each leaves its message a place.
+void MessageMap::check() const {
+  if constexpr (!kCheckInvariants) return;
+  MRC_INVARIANT(base_ < end_ && first_ <= end_);
+  MRC_INVARIANT(!in_front_ || (started_ && base_end_ < front_end_ && knows(static_cast<uint16_t>(base_ + 1))));
+  if (!allocated() || !pace_.due(end_ - base_, 64)) return;
+  for (uint64_t m = base_ + 1; m < end_; ++m) {
+    const Record* const r = record(m);
+    MRC_INVARIANT(present_.test(m) == (r != nullptr));
+    if (r == nullptr) continue;
+    MRC_INVARIANT(r->accepted > 0 && r->accepted <= r->packets);
+    MRC_INVARIANT(rel32(r->first_min) <= rel32(r->first_max));
+  }
+}
+
 }  // namespace mrc::core

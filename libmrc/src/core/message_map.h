@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/bitmap.h"
+#include "base/invariant.h"
 
 namespace mrc::core {
 
@@ -99,6 +100,7 @@ class MessageMap {
   bool knows(uint16_t msn) const { return record(unwrap(msn)) != nullptr; }
   uint16_t last_complete() const { return static_cast<uint16_t>(base_); }
   size_t bytes() const { return records_.size() * sizeof(Record); }
+  void check() const;
 
  private:
   struct Record {
@@ -149,6 +151,7 @@ class MessageMap {
   uint64_t front_end_ = 0;
   bool started_ = false;  // the first message is known: until then it may have MSN 0 or 1 [MRC-CHOICE-Q10]
   bool in_front_ = false;
+  mutable InvariantPace pace_;
 };
 
 }  // namespace mrc::core

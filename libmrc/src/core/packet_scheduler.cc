@@ -36,4 +36,14 @@ PacketScheduler::Next PacketScheduler::next(uint32_t path_mtu, uint16_t max_wimm
   return Next::kPacket;
 }
 
+// As many WriteIMMs are in flight as requests of them have begun and are not completed.
+void PacketScheduler::check() const {
+  if constexpr (!kCheckInvariants) return;
+  MRC_INVARIANT(cumulative_ <= sent_.nxt());
+  if (!pace_.due(queue_.size())) return;
+  uint32_t begun = 0;
+  queue_.for_each([&](const Wqe& w) { begun += w.with_imm && w.first_seq < sent_.nxt(); });
+  MRC_INVARIANT(begun == wimm_in_flight_);
+}
+
 }  // namespace mrc::core

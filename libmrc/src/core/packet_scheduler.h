@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/invariant.h"
 #include "core/send_queue.h"
 #include "core/sent_packets.h"
 #include "wire/opcodes.h"
@@ -78,6 +79,7 @@ class PacketScheduler {
     restart(0);
     hint_ = lost_hint_ = 0;
   }
+  void check() const;
 
  private:
   const SendQueue& queue_;
@@ -87,6 +89,7 @@ class PacketScheduler {
   uint32_t window_ = 0;                // MPR in packets
   uint32_t wimm_in_flight_ = 0;
   bool retransmit_ = false;
+  mutable InvariantPace pace_;
 };
 
 }  // namespace mrc::core

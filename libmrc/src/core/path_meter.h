@@ -12,6 +12,7 @@
 
 #include <cstdint>
 
+#include "base/invariant.h"
 #include "base/time.h"
 
 namespace mrc::core {
@@ -32,6 +33,7 @@ class PathMeter {
   uint32_t generation() const { return generation_; }
   double rate_bps() const { return rate_; }
   Duration rtt() const { return rtt_; }
+  void check() const { MRC_INVARIANT(rate_ > 0 && rtt_ > Duration()); }
 
  private:
   void begin(Instant now);

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/invariant.h"
 #include "base/time.h"
 
 namespace mrc::core {
@@ -51,6 +52,15 @@ class PathMtu {
   // Largest path MTU that is known to pass where a larger one does not; 0: no limit is known.
   uint32_t limit(uint8_t plane) const { return planes_[plane].limit; }
   uint32_t wanted(uint8_t plane) const { return planes_[plane].wanted; }  // of the last search
+  void check() const {
+    if constexpr (!kCheckInvariants) return;
+    for (const Plane& p : planes_) {
+      MRC_INVARIANT(!p.searching || (p.wanted > kSmallest && p.wanted <= kLargest));
+      MRC_INVARIANT(p.limit == 0 || p.limit >= kSmallest);
+      MRC_INVARIANT(p.full_left < kFullProbes && p.rests <= kMaxRestDoublings);
+      MRC_INVARIANT(!p.searching || (p.narrow_rounds < kRounds && p.silent_rounds < kRounds));
+    }
+  }
 
  private:
   struct Plane {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/invariant.h"
 #include "core/engine_context.h"
 #include "core/path_meter.h"
 #include "core/path_mtu.h"
@@ -62,9 +63,19 @@ struct Peer {
   }
   // No QP is left: its paths are not probed and nothing is asked.
   bool left() const { return refs.only_tombstones(); }
-  // Sets the timer to when its paths or the search for its path MTU are due next.
-  void rearm(TimerHeap* timers) {
-    timers->set(&timer, left() ? Instant::never() : std::min(paths.next_probe_time(), mtu.search.next_time()));
+  // When its paths or the search for its path MTU are due next.
+  Instant next_time() const { return std::min(paths.next_probe_time(), mtu.search.next_time()); }
+  // Sets the timer to it, while there is a QP.
+  void rearm(TimerHeap* timers) { timers->set(&timer, left() ? Instant::never() : next_time()); }
+  void check() const {
+    if constexpr (!kCheckInvariants) return;
+    MRC_INVARIANT(refs.all > 0 && refs.all >= refs.tombstones);
+    paths.check();
+    mtu.search.check();
+    meter.check();
+    source_ports.check();
+    plane_question.check();
+    port_question.check();
   }
 
   const PeerId id;

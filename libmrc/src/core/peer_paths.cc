@@ -461,4 +461,27 @@ std::vector<EvStatus> PeerPaths::status() const {
   return all;
 }
 
+// Only GOOD EVs are active, and no more of a plane than the configuration has; a plane in use is one that nothing rules
+// out; what a plane remembers of its EVs is of its own.
+void PeerPaths::check() const {
+  if constexpr (!kCheckInvariants) return;
+  claims_.check();
+  MRC_INVARIANT((usable_planes_ & ~(present_planes_ & local_up_ & ~claims_.down() & ~suspended_planes_)) == 0);
+  MRC_INVARIANT(answer_time_ >= Duration());
+  if (!pace_.due(health_.size())) return;
+  std::vector<uint32_t> active(planes_.size());
+  for (const EvHealth& h : health_) {
+    MRC_INVARIANT(!h.active || h.state == EvState::kGood);
+    MRC_INVARIANT(h.unanswered <= kProbeDoublings && h.losses_told <= h.losses);
+    MRC_INVARIANT(h.state != EvState::kAssumedBad || h.next_probe < Instant::never());
+    active[h.plane] += h.active;
+  }
+  for (size_t i = 0; i < planes_.size(); ++i) {
+    const PlaneHealth& p = planes_[i];
+    MRC_INVARIANT(active[i] <= p.nominal_active);
+    MRC_INVARIANT(p.reverse == UINT16_MAX || health_[p.reverse].plane == i);
+    MRC_INVARIANT(p.checked == UINT16_MAX || health_[p.checked].plane == i);
+  }
+}
+
 }  // namespace mrc::core

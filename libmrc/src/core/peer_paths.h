@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/invariant.h"
 #include "base/rng.h"
 #include "base/time.h"
 #include "core/config.h"
@@ -127,6 +128,7 @@ class PeerPaths {
     return good != UINT16_MAX ? good : draw_ev(plane, true);
   }
   std::vector<EvStatus> status() const;
+  void check() const;
 
  private:
   struct PlaneHealth {
@@ -187,6 +189,7 @@ class PeerPaths {
   uint8_t control_turn_ = 0;
   bool inbound_ = false;
   std::vector<uint16_t> scratch_;
+  mutable InvariantPace pace_;
 };
 
 }  // namespace mrc::core

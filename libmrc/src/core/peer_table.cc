@@ -65,8 +65,7 @@ void PeerTable::check() const {
   for (size_t i = 0; i < peers_.size(); ++i) {
     if (peers_[i] == nullptr) continue;
     MRC_INVARIANT(peers_[i]->id == i);
-    MRC_INVARIANT(peers_[i]->refs.all > 0);
-    MRC_INVARIANT(peers_[i]->refs.all >= peers_[i]->refs.tombstones);
+    peers_[i]->check();
   }
 }
 

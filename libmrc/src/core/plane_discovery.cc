@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "base/invariant.h"
 #include "core/flows.h"
 #include "core/qp_table.h"
 
@@ -235,6 +236,17 @@ void PlaneDiscovery::on_timer(Instant now) {
     next = std::min({next, p->plane_question.next, p->port_question.next});
   });
   engine_.timers.set(&timer_, next);
+}
+
+// What is to be asked again has a time at which it is.
+void PlaneDiscovery::check() const {
+  if constexpr (!kCheckInvariants) return;
+  peers_.for_each([&](const Peer* p) {
+    MRC_INVARIANT(timer_.deadline <= std::min(p->plane_question.next, p->port_question.next));
+    MRC_INVARIANT(p->plane_question.open != 0 || p->plane_question.next == Instant::never());
+    MRC_INVARIANT(p->port_question.open || p->port_question.next == Instant::never());
+    MRC_INVARIANT(p->plane_question.in_use == 0 || p->description.planes.size() > 0);
+  });
 }
 
 }  // namespace mrc::core

@@ -29,6 +29,7 @@ class PlaneDiscovery {
   void on_foreign_port(Instant now, Peer* p);
   void on_timer(Instant now);
   const TimerNode* timer() const { return &timer_; }
+  void check() const;
 
  private:
   // plane_discovery.cc

@@ -103,4 +103,16 @@ Instant PortClaims::next_time() const {
   return next;
 }
 
+void PortClaims::check() const {
+  if constexpr (!kCheckInvariants) return;
+  MRC_INVARIANT((claimed_ & down_) == 0);
+  for (uint8_t plane = 0; plane < planes_.size(); ++plane) {
+    const Plane& p = planes_[plane];
+    const bool claimed = (claimed_ >> plane & 1) != 0, down = (down_ >> plane & 1) != 0;
+    MRC_INVARIANT(p.refuted <= kMaxHoldDoublings && p.to_ask + p.asked <= kProbes);
+    MRC_INVARIANT(claimed || p.to_ask == 0);
+    MRC_INVARIANT(down == (p.next_ask < Instant::never()));  // it is asked some time
+  }
+}
+
 }  // namespace mrc::core

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/invariant.h"
 #include "base/time.h"
 
 namespace mrc::core {
@@ -47,6 +48,7 @@ class PortClaims {
   bool on_answer(Instant now, uint8_t plane, Instant sent_at, bool* refuted);
 
   Instant next_time() const;
+  void check() const;
 
  private:
   struct Plane {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/invariant.h"
 #include "base/time.h"
 
 namespace mrc::core {
@@ -72,6 +73,10 @@ class ProbeTimer {
     backoff_ = 0;
     outstanding_ = false;
     cancel();
+  }
+  void check() const {
+    MRC_INVARIANT(backoff_ <= kMaxBackoff);
+    MRC_INVARIANT(!outstanding_ || first_.sent_at <= latest_.sent_at);
   }
 
  private:

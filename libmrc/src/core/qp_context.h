@@ -52,6 +52,7 @@ class QpContext {
     deadlines_[static_cast<size_t>(half)] = at;
     engine.timers.set(&timer, std::min(deadlines_[0], deadlines_[1]));
   }
+  Instant deadline(QpHalf half) const { return deadlines_[static_cast<size_t>(half)]; }
 
   const QpServices& services;
   EngineContext& engine;

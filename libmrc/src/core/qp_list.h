@@ -2,6 +2,7 @@
 // added again.
 #pragma once
 
+#include "base/invariant.h"
 #include "core/qp_context.h"
 
 namespace mrc::core {
@@ -25,6 +26,16 @@ class QpList {
   }
   QpContext* front() const { return head_; }
   bool empty() const { return head_ == nullptr; }
+  // Members are linked in both directions, from the first to the last.
+  void check() const {
+    if constexpr (!kCheckInvariants) return;
+    const QpContext* before = nullptr;
+    for (const QpContext* qp = head_; qp != nullptr; qp = (qp->*kLink).next) {
+      MRC_INVARIANT((qp->*kLink).linked && (qp->*kLink).prev == before);
+      before = qp;
+    }
+    MRC_INVARIANT(before == tail_);
+  }
 
  private:
   QpContext* head_ = nullptr;

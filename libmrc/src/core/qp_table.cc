@@ -64,6 +64,8 @@ void QpTable::check() const {
     ++live;
     MRC_INVARIANT(find(qp->qpn) == qp);
     MRC_INVARIANT(qp->peer == nullptr || peers_.find(qp->peer->id) == qp->peer);
+    // Nothing that is due towards its peer is forgotten.
+    MRC_INVARIANT(!qp->receiving() || qp->peer->timer.deadline <= qp->peer->next_time());
     qp->check();
   });
   MRC_INVARIANT(live == live_);

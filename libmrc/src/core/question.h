@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/invariant.h"
 #include "base/time.h"
 
 namespace mrc::core {
@@ -37,6 +38,7 @@ struct Question {
     tries = 0;
     next = std::max(now, asked + kFirstPause);
   }
+  void check() const { MRC_INVARIANT(tries <= kMaxTries); }
 };
 
 // For a peer's planes.

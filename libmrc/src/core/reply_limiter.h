@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/invariant.h"
 #include "base/ip.h"
 #include "base/time.h"
 
@@ -37,6 +38,14 @@ class ReplyLimiter {
     }
     s.tokens.take();
     return true;
+  }
+  void check() const {
+    if (!kCheckInvariants || !pace_.due(kSources)) return;
+    MRC_INVARIANT(strangers_.given >= 0 && strangers_.given <= kAllStrangersBurst * Bucket::kOne);
+    for (const Source& s : sources_) {
+      MRC_INVARIANT(s.bytes <= kMaxSavedBytes);
+      MRC_INVARIANT(s.tokens.given >= 0 && s.tokens.given <= kPeerBurst * Bucket::kOne);
+    }
   }
 
  private:
@@ -79,6 +88,7 @@ class ReplyLimiter {
   const uint64_t secret_;
   Bucket strangers_;
   std::array<Source, kSources> sources_;
+  mutable InvariantPace pace_;
 };
 
 }  // namespace mrc::core

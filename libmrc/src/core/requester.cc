@@ -219,9 +219,16 @@ void Requester::fill_status(QpStatus* s) const {
 }
 
 void Requester::check() const {
+  sq_.check();
   sent_.check();
+  packets_.check();
+  rotation_.check();
+  rtt_.check();
+  detector_.check();
+  probe_.check();
   MRC_INVARIANT(sent_.nxt() <= sq_.end_seq());
   MRC_INVARIANT(sent_.all_arrived() || congestion_ != nullptr);
+  MRC_INVARIANT(congestion_ == nullptr || congestion_->snapshot().cwnd > 0);
   // Whatever is not known to have arrived is watched by a timer.
   MRC_INVARIANT(qp_.state != QpState::kRts || sent_.all_arrived() || deadline() < Instant::never());
 }

@@ -327,6 +327,7 @@ void Responder::flush() {
 
 void Responder::check() const {
   received_.check();
+  messages_.check();
   imms_.check();
   recv_queue_.check();
   sacks_.check();

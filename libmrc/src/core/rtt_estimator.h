@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/invariant.h"
 #include "base/time.h"
 
 namespace mrc::core {
@@ -26,6 +27,7 @@ class RttEstimator {
   Duration smoothed() const { return smoothed_; }    // zero until known
   Duration variation() const { return variation_; }  // zero until known
   Duration least() const { return least_; }          // infinite until known
+  void check() const { MRC_INVARIANT(!known() || (least_ <= smoothed_ && variation_ >= Duration())); }
 
  private:
   Duration smoothed_, variation_, least_ = Duration::infinite();

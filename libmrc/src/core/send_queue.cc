@@ -115,4 +115,19 @@ int SendQueue::gather(const Wqe& w, uint64_t offset, uint32_t bytes, const Memor
   return bytes == 0 ? n : -1;
 }
 
+// Packets are numbered without a gap, and messages likewise.
+void SendQueue::check() const {
+  if constexpr (!kCheckInvariants) return;
+  MRC_INVARIANT(head_ <= tail_ && size() <= caps_.max_send_wr);
+  if (empty() || !pace_.due(size())) return;
+  uint64_t next = front().first_seq;
+  uint16_t msn = front().msn;
+  for_each([&](const Wqe& w) {
+    MRC_INVARIANT(w.packets > 0 && w.first_seq == next && w.msn == msn);
+    next = w.end_seq();
+    ++msn;
+  });
+  MRC_INVARIANT(next == next_seq_ && msn == next_msn_);
+}
+
 }  // namespace mrc::core

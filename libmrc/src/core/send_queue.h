@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/invariant.h"
 #include "core/memory.h"
 #include "core/types.h"
 
@@ -54,6 +55,12 @@ class SendQueue {
   // key or range is bad (local protection error).
   int gather(const Wqe& w, uint64_t offset, uint32_t bytes, const MemoryTable& memory, uint32_t pd, iovec* out,
              int room) const;
+  // Requests by number, from front() on.
+  template <typename Visit>
+  void for_each(const Visit& visit) const {
+    for (uint64_t i = head_; i < tail_; ++i) visit(wqes_[i & mask_]);
+  }
+  void check() const;
 
  private:
   const Sge& sge(const Wqe& w, uint32_t i) const;
@@ -65,6 +72,7 @@ class SendQueue {
   uint64_t head_ = 0, tail_ = 0;
   uint64_t next_seq_ = 0;
   uint16_t next_msn_ = 0, next_rqmsn_ = 0;  // both start at 0 [MRC-CHOICE-Q10]
+  mutable InvariantPace pace_;
 };
 
 }  // namespace mrc::core

@@ -1,6 +1,7 @@
 #include "core/source_ports.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace mrc::core {
 
@@ -64,6 +65,15 @@ PeerSourcePorts::Part PeerSourcePorts::take(uint8_t plane, uint32_t planes, uint
   ports_.swap(collected_);
   begin();
   return Part::kComplete;
+}
+
+void PeerSourcePorts::check() const {
+  if constexpr (!kCheckInvariants) return;
+  MRC_INVARIANT(ports_.size() <= kMaxPorts && collected_.size() <= kMaxPorts);
+  MRC_INVARIANT(plane_ != 0 || collected_.size() == first_);
+  if (!pace_.due(ports_.size() + collected_.size())) return;
+  for (const std::vector<uint32_t>* all : {&ports_, &collected_})  // each once
+    MRC_INVARIANT(std::adjacent_find(all->begin(), all->end(), std::greater_equal<>()) == all->end());
 }
 
 }  // namespace mrc::core

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/invariant.h"
 #include "core/config.h"
 #include "wire/spth.h"
 
@@ -49,6 +50,7 @@ class PeerSourcePorts {
   };
   // A part about `plane` from a peer that has `planes` planes, of which the first `wanted` are collected.
   Part take(uint8_t plane, uint32_t planes, uint32_t wanted, const wire::Spth& part);
+  void check() const;
 
  private:
   static uint32_t key(uint8_t plane, uint16_t port) { return uint32_t{plane} << 16 | port; }
@@ -57,6 +59,7 @@ class PeerSourcePorts {
   uint32_t set_ = 0;
   uint8_t plane_ = 0;
   uint16_t first_ = 0;
+  mutable InvariantPace pace_;
 };
 
 }  // namespace mrc::core

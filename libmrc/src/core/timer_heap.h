@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/invariant.h"
 #include "base/time.h"
 
 namespace mrc::core {
@@ -59,6 +60,16 @@ class TimerHeap {
     const size_t all = expected_ + n;
     if (all > heap_.capacity()) heap_.reserve(std::max(all, 2 * heap_.capacity()));
     expected_ = all;
+  }
+
+  void check() const {
+    if constexpr (!kCheckInvariants) return;
+    MRC_INVARIANT(heap_.size() <= expected_);
+    for (size_t i = 0; i < heap_.size(); ++i) {
+      MRC_INVARIANT(heap_[i]->position == i);
+      MRC_INVARIANT(heap_[i]->key <= heap_[i]->deadline);
+      MRC_INVARIANT(i == 0 || heap_[(i - 1) / 2]->key <= heap_[i]->key);
+    }
   }
 
  private:

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/invariant.h"
+
 namespace mrc::core {
 
 void Tombstones::put(uint32_t slot, const Tombstone& t) {
@@ -33,6 +35,15 @@ void Tombstones::repeat(Instant now, Instant since) {
 uint32_t Tombstones::count(PeerId peer) const {
   return static_cast<uint32_t>(
       std::count_if(by_slot_.begin(), by_slot_.end(), [&](const Tombstone& t) { return t.peer == peer; }));
+}
+
+void Tombstones::check() const {
+  if constexpr (!kCheckInvariants) return;
+  for (const Tombstone& t : by_slot_) {
+    if (t.peer == kNoPeer) continue;
+    MRC_INVARIANT(peers_.find(t.peer) != nullptr);
+    MRC_INVARIANT(peers_.find(t.peer)->refs.tombstones > 0);
+  }
 }
 
 }  // namespace mrc::core

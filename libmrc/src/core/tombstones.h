@@ -35,6 +35,7 @@ class Tombstones {
   void repeat(Instant now, Instant since);
   // Tombstones that refer to the peer.
   uint32_t count(PeerId peer) const;
+  void check() const;
 
  private:
   EngineContext& engine_;

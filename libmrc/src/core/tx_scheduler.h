@@ -28,6 +28,10 @@ class TxScheduler {
 
   // As Endpoint::poll_tx.
   bool poll(Instant now, TxBurst* out, uint32_t planes_with_room);
+  void check() const {
+    ready_.check();
+    owing_.check();
+  }
 
  private:
   bool poll_data(Instant now, TxBurst* out, uint32_t planes_with_room);
