@@ -103,7 +103,7 @@ class HtsimNscc : public BasicNscc<HtsimRules> {
     config.sticky_qa_trigger = true;
     return config;
   }
-  void clamp() { s_.cwnd = std::max<int64_t>(mtu_, std::min(s_.cwnd, s_.max_wnd)); }
+  void clamp() { s_.cwnd = std::max<int64_t>(g_.mtu, std::min(s_.cwnd, s_.max_wnd)); }
 };
 
 inline HtsimNscc HtsimNscc::recorded(const Recorded& start) {
@@ -112,16 +112,16 @@ inline HtsimNscc HtsimNscc::recorded(const Recorded& start) {
   c.trimming = start.trimming;
   HtsimNscc n;
   n.configure(sticky(c));
-  n.r_ = start.base_rtt;
+  n.g_.r = start.base_rtt;
   if (start.target > 0) {
-    n.by_hand_ = kTarget;
-    n.target_ = start.target;
+    n.g_.by_hand = kTarget;
+    n.g_.target = start.target;
   }
   // The recorded BDP is whole bytes; the rate that it stands for is a whole number of Gb/s where one fits.
   const double gbps = static_cast<double>(start.bdp) * 8000 / static_cast<double>(start.base_rtt);
   const double whole = std::round(gbps);
   const bool fits = std::fabs(whole - gbps) <= 2 * 8000.0 / static_cast<double>(start.base_rtt);
-  n.bytes_per_tick_ = (fits ? whole : gbps) / 8000;
+  n.g_.bytes_per_tick = (fits ? whole : gbps) / 8000;
   n.derive(static_cast<double>(start.bdp));
   n.s_.base_rtt = start.base_rtt;
   n.s_.max_wnd = start.max_wnd;

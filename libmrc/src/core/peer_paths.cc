@@ -12,14 +12,15 @@ PeerPaths::PeerPaths(const EndpointConfig& config, const EvNames& names, const P
                      Counters* counters, TraceSink* trace, Rng* rng)
     : config_(config),
       names_(names),
-      counters_(counters),
-      trace_(trace),
+      listeners_{*counters, trace},
       rng_(rng),
       claims_(std::min<size_t>(config.planes.size(), 32), config.ev_probe_interval * kAskEvery) {
   const size_t plane_count = config.planes.size();
   planes_.resize(plane_count);
+  uint32_t present = 0;
   for (size_t p = 0; p < plane_count && p < peer.planes.size() && p < 32; ++p)
-    if (!peer.planes[p].addr.is_zero()) present_planes_ |= 1u << p;
+    if (!peer.planes[p].addr.is_zero()) present |= 1u << p;
+  use_.set_present(present);
   health_.resize(config.evs.size());
   const size_t active =
       config.ev_active == 0 ? config.evs.size() : std::min<size_t>(config.ev_active, config.evs.size());
@@ -33,10 +34,7 @@ PeerPaths::PeerPaths(const EndpointConfig& config, const EvNames& names, const P
 }
 
 void PeerPaths::refresh_usable() {
-  usable_planes_ = present_planes_ & local_up_ & ~claims_.down() & ~suspended_planes_;
-  // Where no other plane is left there is nothing to gain by avoiding those that are only called down.
-  if ((usable_planes_ & ~narrow_planes_) != 0) usable_planes_ &= ~narrow_planes_;
-  if ((usable_planes_ & ~claims_.claimed()) != 0) usable_planes_ &= ~claims_.claimed();
+  use_.refresh(claims_.claimed(), claims_.down());
   ++generation_;
 }
 
@@ -59,7 +57,7 @@ void PeerPaths::draw_lap(std::vector<uint16_t>* lap, const EvChoice* choice) {
     longest = 0;
     used = 0;
     for (uint8_t p = 0; p < plane_count && p < 32; ++p) {
-      if (relaxed != kAny ? !plane_usable(p) : !present(p)) continue;
+      if (relaxed != kAny ? !plane_usable(p) : !use_.present(p)) continue;
       const auto first = static_cast<uint16_t>(scratch_.size());
       for (uint16_t i = 0; i < health_.size(); ++i) {
         if (health_[i].plane != p) continue;
@@ -103,7 +101,7 @@ bool PeerPaths::pick_control(uint32_t planes_with_room, uint16_t* ev) {
     if (relaxed != 0 && healthy) return false;
     for (uint8_t k = 0; k < plane_count; ++k) {
       const auto p = static_cast<uint8_t>((control_turn_ + k) % plane_count);
-      if (relaxed == 0 ? !plane_usable(p) : !present(p)) continue;
+      if (relaxed == 0 ? !plane_usable(p) : !use_.present(p)) continue;
       if (!((planes_with_room >> p) & 1)) {
         healthy = healthy || (relaxed == 0 && has_good_ev(p));
         continue;
@@ -117,7 +115,7 @@ bool PeerPaths::pick_control(uint32_t planes_with_room, uint16_t* ev) {
 }
 
 bool PeerPaths::pick_answer(uint32_t planes_with_room, uint16_t* ev) {
-  const uint8_t p = heard_plane_;
+  const uint8_t p = inbound_.plane;
   if (plane_usable(p) && ((planes_with_room >> p) & 1) != 0) {
     follow_peer(p);
     if (reverse_ev(p, false, ev)) return true;
@@ -192,10 +190,10 @@ void PeerPaths::suspend_plane(Instant now, uint8_t plane, TraceTrigger why) {
   const uint32_t bit = 1u << plane;
   planes_[plane].streak = 0;
   // A plane is left only for another one: with no other plane in use there is nothing to gain.
-  if ((usable_planes_ & ~bit) == 0 || (suspended_planes_ & bit) != 0) return;
-  suspended_planes_ |= bit;
+  if ((use_.usable() & ~bit) == 0 || (use_.suspended() & bit) != 0) return;
+  use_.suspend(plane);
   refresh_usable();
-  ++counters_->plane_suspensions;
+  ++listeners_.counters.plane_suspensions;
   trace_plane(now, plane, false, why);
   // Backups of a suspended plane must not be drawn in: retire inactive ones first.
   for (int pass = 0; pass < 2; ++pass)
@@ -205,25 +203,25 @@ void PeerPaths::suspend_plane(Instant now, uint8_t plane, TraceTrigger why) {
 }
 
 void PeerPaths::resume_plane(Instant now, uint8_t plane, TraceTrigger why) {
-  const uint32_t bit = 1u << plane;
-  if ((suspended_planes_ & bit) == 0) return;
-  suspended_planes_ &= ~bit;
+  if ((use_.suspended() & 1u << plane) == 0) return;
+  use_.resume(plane);
   refresh_usable();
   trace_plane(now, plane, true, why);
 }
 
 void PeerPaths::trace_plane(Instant now, uint8_t plane, bool up, TraceTrigger why) {
-  if (trace_ != nullptr) trace_->on_trace(TraceEntry::of(now, 0, why, event::Plane{.plane = plane, .up = up}));
+  if (listeners_.trace != nullptr)
+    listeners_.trace->on_trace(TraceEntry::of(now, 0, why, event::Plane{.plane = plane, .up = up}));
 }
 
 void PeerPaths::set_state(Instant now, uint16_t ev, EvState to, TraceTrigger why) {
   EvHealth& h = health_[ev];
   h.state = to;
   ++generation_;
-  if (sink_ != nullptr) sink_->on_ev_state(ev, to, h.losses - h.losses_told);
+  if (listeners_.sink != nullptr) listeners_.sink->on_ev_state(ev, to, h.losses - h.losses_told);
   h.losses_told = h.losses;
-  if (trace_ != nullptr)
-    trace_->on_trace(TraceEntry::of(
+  if (listeners_.trace != nullptr)
+    listeners_.trace->on_trace(TraceEntry::of(
         now, 0, why, event::EvState{.ev = config_.evs[ev].value, .state = to, .plane = h.plane, .losses = h.losses}));
 }
 
@@ -243,7 +241,7 @@ bool PeerPaths::assume_bad(Instant now, uint16_t ev, TraceTrigger why) {
   const bool was_active = h.active;
   h.active = false;
   h.streak = 0;
-  ++counters_->ev_assumed_bad;
+  ++listeners_.counters.ev_assumed_bad;
   set_state(now, ev, EvState::kAssumedBad, why);
   if (was_active) activate_backup(h.plane);
   schedule_probe(now, ev, config_.ev_probe_interval / 8);
@@ -262,7 +260,7 @@ void PeerPaths::recover(Instant now, uint16_t ev, TraceTrigger why) {
   EvHealth& h = health_[ev];
   h.streak = h.unanswered = 0;
   h.next_probe = Instant::never();
-  ++counters_->ev_recovered;
+  ++listeners_.counters.ev_recovered;
   set_state(now, ev, EvState::kGood, why);
   hasten_probes(now, h.plane);
   PlaneHealth& p = planes_[h.plane];
@@ -299,7 +297,7 @@ Instant PeerPaths::next_probe_time() const {
   for (const EvHealth& h : health_)
     if (h.state == EvState::kAssumedBad && !h.probing && h.next_probe < next) next = h.next_probe;
   for (const PlaneHealth& p : planes_) {
-    if (inbound_ && p.next_check < next) next = p.next_check;
+    if (inbound_.any && p.next_check < next) next = p.next_check;
   }
   return std::min(next, claims_.next_time());
 }
@@ -310,7 +308,7 @@ bool PeerPaths::take_due_probe(Instant now, uint16_t* ev) {
   for (uint16_t i = 0; i < health_.size(); ++i) {
     EvHealth& h = health_[i];
     if (h.state != EvState::kAssumedBad || h.probing || h.next_probe > now) continue;
-    if (!locally_up(h.plane) || !present(h.plane)) {  // a local port that is down carries no probe
+    if (!use_.locally_up(h.plane) || !use_.present(h.plane)) {  // a local port that is down carries no probe
       schedule_probe(now, i, config_.ev_probe_interval);
       continue;
     }
@@ -318,7 +316,7 @@ bool PeerPaths::take_due_probe(Instant now, uint16_t* ev) {
     *ev = i;
     return true;
   }
-  if (!inbound_) return false;
+  if (!inbound_.any) return false;
   // Reverse paths: who only receives learns from its own probes which planes carry its SACKs. One check per plane and
   // interval, then the next inbound packet starts another round. Any path of the plane is asked; when that one was
   // silent, the reverse EV itself, which tells a dead path from a dead plane.
@@ -338,7 +336,7 @@ bool PeerPaths::take_due_probe(Instant now, uint16_t* ev) {
     *ev = p.checked;
     return true;
   }
-  inbound_ = waiting;
+  inbound_.any = waiting;
   return false;
 }
 
@@ -348,7 +346,7 @@ bool PeerPaths::take_claim_probe(Instant now, uint16_t* ev) {
   uint8_t plane;
   while (claims_.take_due(now, &plane)) {
     uint16_t drawn = UINT16_MAX;
-    if (locally_up(plane) && present(plane)) {
+    if (use_.locally_up(plane) && use_.present(plane)) {
       drawn = draw_ev(plane, false, true);
       if (drawn == UINT16_MAX) drawn = draw_ev(plane, true, true);
     }
@@ -377,7 +375,7 @@ void PeerPaths::on_probe_answer(Instant now, uint16_t ev, Instant sent_at, bool 
   on_rtt(ev, took);
   bool refuted = false;
   if (claims_.on_answer(now, h.plane, sent_at, &refuted)) {
-    counters_->port_status_refuted += refuted;
+    listeners_.counters.port_status_refuted += refuted;
     refresh_usable();
     hasten_probes(now, h.plane);
     trace_plane(now, h.plane, true, TraceTrigger::kProbeAnswered);
@@ -427,13 +425,13 @@ void PeerPaths::set_denied(Instant now, uint16_t ev, bool denied) {
 }
 
 void PeerPaths::set_local_planes(uint32_t up) {
-  local_up_ = up;
+  use_.set_local(up);
   refresh_usable();
 }
 
 bool PeerPaths::on_port_status(Instant now, uint32_t up) {
   const uint32_t before = claims_.claimed() | claims_.down();
-  const bool heard = claims_.on_word(now, up, present_planes_ & local_up_);
+  const bool heard = claims_.on_word(now, up, use_.askable());
   const uint32_t called_down = (claims_.claimed() | claims_.down()) & ~before;
   if (called_down != 0) refresh_usable();
   for (uint8_t plane = 0; plane < planes_.size(); ++plane)
@@ -442,13 +440,11 @@ bool PeerPaths::on_port_status(Instant now, uint32_t up) {
 }
 
 void PeerPaths::set_narrow_planes(uint32_t narrow) {
-  if (narrow == narrow_planes_) return;
-  narrow_planes_ = narrow;
-  refresh_usable();
+  if (use_.set_narrow(narrow)) refresh_usable();
 }
 
 void PeerPaths::set_present_planes(uint32_t present) {
-  present_planes_ = present;
+  use_.set_present(present);
   refresh_usable();
 }
 
@@ -466,7 +462,7 @@ std::vector<EvStatus> PeerPaths::status() const {
 void PeerPaths::check() const {
   if constexpr (!kCheckInvariants) return;
   claims_.check();
-  MRC_INVARIANT((usable_planes_ & ~(present_planes_ & local_up_ & ~claims_.down() & ~suspended_planes_)) == 0);
+  use_.check(claims_.down());
   MRC_INVARIANT(answer_time_ >= Duration());
   if (!pace_.due(health_.size())) return;
   std::vector<uint32_t> active(planes_.size());

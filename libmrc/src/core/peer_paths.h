@@ -21,6 +21,7 @@
 #include "core/endpoint.h"
 #include "core/ev_choice.h"
 #include "core/ev_names.h"
+#include "core/plane_use.h"
 #include "core/port_claims.h"
 #include "core/trace.h"
 
@@ -51,13 +52,13 @@ class PeerPaths {
   PeerPaths(const EndpointConfig& config, const EvNames& names, const PeerDescription& peer, Counters* counters,
             TraceSink* trace, Rng* rng);
 
-  void tell(Sink* sink) { sink_ = sink; }  // changes of state, from now on
+  void tell(Sink* sink) { listeners_.sink = sink; }  // changes of state, from now on
 
   // --- choosing ---
   uint32_t generation() const { return generation_; }  // moves when the usable set changes
   bool usable(uint16_t ev) const { return health_[ev].state == EvState::kGood && plane_usable(health_[ev].plane); }
   // Both ends have it, neither end's port is down or called down, and it is not suspended.
-  bool plane_usable(uint8_t plane) const { return (usable_planes_ >> plane) & 1; }
+  bool plane_usable(uint8_t plane) const { return use_.usable(plane); }
   uint8_t plane_of(uint16_t ev) const { return health_[ev].plane; }
   // Active GOOD EVs of usable planes, equally many per plane, planes interleaved, order drawn anew. Falls back to every
   // EV that is not DENIED when nothing is GOOD: sending into doubt beats not sending. With a choice: of those it
@@ -88,10 +89,10 @@ class PeerPaths {
   // A request came, by this path of the peer's. True when the peer's timer has to be set: traffic after a pause,
   // reverse paths are to be checked.
   bool on_inbound(Instant now, uint8_t plane, uint32_t ev) {
-    heard_plane_ = plane;
+    inbound_.plane = plane;
     planes_[plane].heard_ev = ev;
-    if (inbound_) return false;
-    inbound_ = true;
+    if (inbound_.any) return false;
+    inbound_.any = true;
     for (PlaneHealth& p : planes_) p.next_check = now + config_.ev_probe_interval;
     return true;
   }
@@ -120,9 +121,7 @@ class PeerPaths {
   // Planes that are too narrow for full packets are left where another one is in use [MRC-MTU-3].
   void set_narrow_planes(uint32_t narrow);
   // It is not reported down. It may be left because of losses, for which its width may be the reason.
-  bool plane_could_carry(uint8_t plane) const {
-    return ((present_planes_ & local_up_ & ~claims_.down()) >> plane & 1) != 0;
-  }
+  bool plane_could_carry(uint8_t plane) const { return ((use_.askable() & ~claims_.down()) >> plane & 1) != 0; }
   uint16_t any_ev(uint8_t plane) {  // GOOD if there is one; UINT16_MAX: there is none at all
     const uint16_t good = draw_ev(plane, false);
     return good != UINT16_MAX ? good : draw_ev(plane, true);
@@ -142,6 +141,16 @@ class PeerPaths {
     uint32_t followed_ev = 0;       // the one that `reverse` was chosen by
     uint16_t checked = UINT16_MAX;  // the EV that the last check of the plane asked
     Instant next_check = Instant::never();
+  };
+  // That changes are reported to.
+  struct Listeners {
+    Counters& counters;
+    TraceSink* trace = nullptr;
+    Sink* sink = nullptr;
+  };
+  struct Inbound {
+    uint8_t plane = 0;  // which the last request came by
+    bool any = false;   // since the last check of reverse paths
   };
   static constexpr uint32_t kEvStreak = 2;
   static constexpr uint32_t kPlaneStreak = 4;
@@ -164,30 +173,21 @@ class PeerPaths {
   void hasten_probes(Instant now, uint8_t plane);
   void schedule_probe(Instant now, uint16_t ev, Duration wait);
   bool take_claim_probe(Instant now, uint16_t* ev);
-  bool present(uint8_t plane) const { return (present_planes_ >> plane) & 1; }
-  bool locally_up(uint8_t plane) const { return (local_up_ >> plane) & 1; }
   bool remotely_up(uint8_t plane) const { return ((claims_.down() >> plane) & 1) == 0; }
   void refresh_usable();
 
   const EndpointConfig& config_;
   const EvNames& names_;
-  Counters* counters_;
-  TraceSink* trace_;
-  Sink* sink_ = nullptr;
+  Listeners listeners_;
   Rng* rng_;
   std::vector<EvHealth> health_;
   std::vector<PlaneHealth> planes_;
-  uint32_t present_planes_ = 0;  // planes that both ends have
-  uint32_t local_up_ = UINT32_MAX;
   PortClaims claims_;
-  uint32_t suspended_planes_ = 0;  // left until one of their EVs answers
-  uint32_t narrow_planes_ = 0;     // left for others that carry full packets
-  uint32_t usable_planes_ = 0;     // all of these allow it
+  PlaneUse use_;
   uint32_t generation_ = 1;
-  Duration answer_time_;     // round trips of probes: the longest, decaying
-  uint8_t heard_plane_ = 0;  // which the last request came by
+  Duration answer_time_;  // round trips of probes: the longest, decaying
   uint8_t control_turn_ = 0;
-  bool inbound_ = false;
+  Inbound inbound_;
   std::vector<uint16_t> scratch_;
   mutable InvariantPace pace_;
 };

@@ -63,6 +63,25 @@ struct NsccState {
   bool window_limited = false;  // the window was full at some time in this quick-adapt period
 };
 
+// Gains, set by hand or derived [MRC-NSCC-3], and what else is configured; times in ticks.
+struct NsccGains {
+  double bytes_per_tick = 0;
+  double alpha = 0;
+  double fi = 0, fi_scale = 0, eta = 0;
+  double gamma = 0, max_md_jump = 0;
+  int64_t r = 0;  // R, the configured base RTT
+  int64_t target = 0;
+  int64_t target_floor = 0;
+  int64_t qa_threshold = 0;
+  int64_t adjust_period = 0;
+  uint32_t adjust_bytes = 0;
+  uint32_t mtu = 0;
+  uint32_t ack_bytes = 0;
+  uint16_t by_hand = 0;  // which of them were set by hand, see BasicNscc::ByHand
+  uint8_t qa_gate = 0;
+  bool disable_qa : 1 = false, trimming : 1 = false, sticky : 1 = false;
+};
+
 // The specification, where the reference simulator differs from it.
 struct NsccRules {
   static constexpr int64_t kTicksPerNs = 1;  // [MRC-NSCC-2]
@@ -119,16 +138,18 @@ class BasicNscc {
   // [MRC-NSCC-CHOICE-8]
   bool can_send(uint32_t nominal) const { return s_.inflight <= 0 || s_.inflight + nominal <= s_.cwnd; }
   // Whether to ask for an immediate ACK with the next packet; call before on_send().
-  bool wants_ack(uint32_t nominal) const { return s_.cwnd - (s_.inflight + nominal) < mtu_ || s_.cwnd < ack_bytes_; }
+  bool wants_ack(uint32_t nominal) const {
+    return s_.cwnd - (s_.inflight + nominal) < g_.mtu || s_.cwnd < g_.ack_bytes;
+  }
   // Line rate and unloaded RTT (zero: as before) have been measured: gains that were not set by hand are derived anew.
   void set_measured(double line_rate_bps, Duration base_rtt);
 
   int64_t cwnd() const { return s_.cwnd; }
   int64_t inflight() const { return s_.inflight; }
   int64_t max_wnd() const { return s_.max_wnd; }
-  uint32_t mtu() const { return mtu_; }
+  uint32_t mtu() const { return g_.mtu; }
   Duration base_rtt() const { return to_duration(s_.base_rtt); }
-  Duration target_delay() const { return to_duration(target_); }
+  Duration target_delay() const { return to_duration(g_.target); }
   Duration avg_delay() const { return to_duration(static_cast<int64_t>(s_.avg_delay)); }
 
   const NsccState& state() const { return s_; }
@@ -156,7 +177,7 @@ class BasicNscc {
   static Duration to_duration(int64_t ticks) { return Duration::nanoseconds(ticks / Rules::kTicksPerNs); }
   void configure(const NsccConfig& config);
   void derive(double bdp);
-  bool by_hand_max_wnd() const { return (by_hand_ & kMaxWnd) != 0; }
+  bool by_hand_max_wnd() const { return (g_.by_hand & kMaxWnd) != 0; }
   int64_t derived_max_wnd(int64_t base_rtt) const;
   void sample_base_rtt(int64_t rtt);
   void feed_average(int64_t now, int64_t delay, bool ecn_marked);
@@ -173,27 +194,12 @@ class BasicNscc {
   void decrease(int64_t now);
   void fulfil(int64_t now);
   void cut(int64_t size);
-  bool is_window_full() const { return s_.cwnd - s_.inflight < mtu_; }
+  bool is_window_full() const { return s_.cwnd - s_.inflight < g_.mtu; }
   void mark(WindowStep step) { branches_ = static_cast<uint16_t>(branches_ | step); }
 
   NsccState s_;
-  // Gains, set by hand or derived [MRC-NSCC-3].
-  double bytes_per_tick_ = 0;
-  double alpha_ = 0;
-  double fi_ = 0, fi_scale_ = 0, eta_ = 0;
-  double gamma_ = 0, max_md_jump_ = 0;
-  int64_t r_ = 0;  // R, the configured base RTT
-  int64_t target_ = 0;
-  int64_t target_floor_ = 0;
-  int64_t qa_threshold_ = 0;
-  int64_t adjust_period_ = 0;
-  uint32_t adjust_bytes_ = 0;
-  uint32_t mtu_ = 0;
-  uint32_t ack_bytes_ = 0;
-  uint16_t by_hand_ = 0;  // which of them were set by hand, see ByHand
+  NsccGains g_;
   uint16_t branches_ = 0;
-  uint8_t qa_gate_ = 0;
-  bool disable_qa_ = false, trimming_ = false, sticky_ = false;
 };
 
 extern template class BasicNscc<NsccRules>;

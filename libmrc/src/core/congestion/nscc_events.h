@@ -16,8 +16,8 @@ namespace mrc::core {
 template <class Rules>
 BasicNscc<Rules>::BasicNscc(const NsccConfig& config, Instant now) {
   configure(config);
-  s_.base_rtt = r_;
-  s_.max_wnd = by_hand_max_wnd() ? config.max_cwnd : derived_max_wnd(r_);
+  s_.base_rtt = g_.r;
+  s_.max_wnd = by_hand_max_wnd() ? config.max_cwnd : derived_max_wnd(g_.r);
   s_.cwnd = s_.max_wnd;
   s_.last_adjust_time = s_.last_dec_time = s_.last_avg_time = now.ns() * Rules::kTicksPerNs;
 }
@@ -94,7 +94,7 @@ template <class Rules>
 void BasicNscc<Rules>::nack_ticks(int64_t now, int64_t size, int64_t rtt, bool may_lower_base) {
   branches_ = 0;
   if (rtt > 0 && may_lower_base) sample_base_rtt(rtt);
-  feed_average(now, r_, true);  // R stands in for the full queue, which was not measured
+  feed_average(now, g_.r, true);  // R stands in for the full queue, which was not measured
   s_.bytes_ignored += size;
   s_.trigger_qa = true;
   if (quick_adapt(now, true, true, 0)) return;
@@ -128,7 +128,7 @@ bool BasicNscc<Rules>::apply_penalty(int64_t new_bytes, uint8_t penalty, bool re
     mark(kStepPenalty);
     if (s_.saved_cwnd == 0) s_.saved_cwnd = s_.cwnd;
     s_.cwnd = std::min(s_.cwnd, s_.inflight);
-    s_.cwnd = std::max<int64_t>(mtu_, s_.cwnd - ((p * new_bytes) >> 7));
+    s_.cwnd = std::max<int64_t>(g_.mtu, s_.cwnd - ((p * new_bytes) >> 7));
     return true;
   }
   if (restore && s_.saved_cwnd > 0) {

@@ -28,77 +28,77 @@ int64_t BasicNscc<Rules>::to_ticks(Duration d) {
 
 template <class Rules>
 void BasicNscc<Rules>::configure(const NsccConfig& c) {
-  disable_qa_ = c.disable_qa;
-  trimming_ = c.trimming;
-  sticky_ = c.sticky_qa_trigger;
-  mtu_ = std::max<uint32_t>(c.mtu, 1);
-  ack_bytes_ = c.ack_bytes;
-  gamma_ = c.gamma >= 0 ? c.gamma : 0.8;
-  max_md_jump_ = c.max_md_jump >= 0 ? c.max_md_jump : 0.5;
-  qa_gate_ = static_cast<uint8_t>(c.qa_gate >= 0 ? std::min(c.qa_gate, nscc_gains::kMaxQaGate) : nscc_gains::kQaGate);
-  adjust_bytes_ = c.adjust_bytes_threshold > 0 ? c.adjust_bytes_threshold : nscc_gains::kAdjustPackets * mtu_;
-  target_floor_ = std::max<int64_t>(to_ticks(c.target_delay_floor), 0);
+  g_.disable_qa = c.disable_qa;
+  g_.trimming = c.trimming;
+  g_.sticky = c.sticky_qa_trigger;
+  g_.mtu = std::max<uint32_t>(c.mtu, 1);
+  g_.ack_bytes = c.ack_bytes;
+  g_.gamma = c.gamma >= 0 ? c.gamma : 0.8;
+  g_.max_md_jump = c.max_md_jump >= 0 ? c.max_md_jump : 0.5;
+  g_.qa_gate = static_cast<uint8_t>(c.qa_gate >= 0 ? std::min(c.qa_gate, nscc_gains::kMaxQaGate) : nscc_gains::kQaGate);
+  g_.adjust_bytes = c.adjust_bytes_threshold > 0 ? c.adjust_bytes_threshold : nscc_gains::kAdjustPackets * g_.mtu;
+  g_.target_floor = std::max<int64_t>(to_ticks(c.target_delay_floor), 0);
   const auto take = [this](bool set, ByHand bit) {
-    if (set) by_hand_ = static_cast<uint16_t>(by_hand_ | bit);
+    if (set) g_.by_hand = static_cast<uint16_t>(g_.by_hand | bit);
     return set;
   };
   take(c.max_cwnd > 0, kMaxWnd);
-  if (take(c.target_delay.ns() > 0, kTarget)) target_ = to_ticks(c.target_delay);
-  if (take(c.fi >= 0, kFi)) fi_ = c.fi;
-  if (take(c.fi_scale >= 0, kFiScale)) fi_scale_ = c.fi_scale;
-  if (take(c.eta >= 0, kEta)) eta_ = c.eta;
-  if (take(c.qa_threshold.ns() > 0, kQaThreshold)) qa_threshold_ = to_ticks(c.qa_threshold);
-  if (take(c.adjust_period_threshold.ns() > 0, kAdjustPeriod)) adjust_period_ = to_ticks(c.adjust_period_threshold);
-  r_ = std::max<int64_t>(to_ticks(c.base_rtt), 1);
-  bytes_per_tick_ = std::max(c.line_rate_bps, 1.0) / 8 / (1e9 * static_cast<double>(Rules::kTicksPerNs));
-  derive(bytes_per_tick_ * static_cast<double>(r_));
+  if (take(c.target_delay.ns() > 0, kTarget)) g_.target = to_ticks(c.target_delay);
+  if (take(c.fi >= 0, kFi)) g_.fi = c.fi;
+  if (take(c.fi_scale >= 0, kFiScale)) g_.fi_scale = c.fi_scale;
+  if (take(c.eta >= 0, kEta)) g_.eta = c.eta;
+  if (take(c.qa_threshold.ns() > 0, kQaThreshold)) g_.qa_threshold = to_ticks(c.qa_threshold);
+  if (take(c.adjust_period_threshold.ns() > 0, kAdjustPeriod)) g_.adjust_period = to_ticks(c.adjust_period_threshold);
+  g_.r = std::max<int64_t>(to_ticks(c.base_rtt), 1);
+  g_.bytes_per_tick = std::max(c.line_rate_bps, 1.0) / 8 / (1e9 * static_cast<double>(Rules::kTicksPerNs));
+  derive(g_.bytes_per_tick * static_cast<double>(g_.r));
 }
 
 template <class Rules>
 void BasicNscc<Rules>::derive(double bdp) {
   bdp = Rules::bdp(bdp);
-  const auto is_by_hand = [this](ByHand bit) { return (by_hand_ & bit) != 0; };
+  const auto is_by_hand = [this](ByHand bit) { return (g_.by_hand & bit) != 0; };
   const double a = bdp / nscc_gains::kReferenceBdp;
-  const double unit = Rules::gain_mtu(mtu_) * a;
+  const double unit = Rules::gain_mtu(g_.mtu) * a;
   if (!is_by_hand(kTarget)) {
-    target_ = trimming_ ? static_cast<int64_t>(nscc_gains::kTargetWithTrimming * static_cast<double>(r_)) : r_;
+    g_.target = g_.trimming ? static_cast<int64_t>(nscc_gains::kTargetWithTrimming * static_cast<double>(g_.r)) : g_.r;
   }
-  if (target_ < target_floor_) {
-    target_ = target_floor_;
-    by_hand_ = static_cast<uint16_t>(by_hand_ | kRaisedByFloor);
+  if (g_.target < g_.target_floor) {
+    g_.target = g_.target_floor;
+    g_.by_hand = static_cast<uint16_t>(g_.by_hand | kRaisedByFloor);
   } else if (!is_by_hand(kTarget)) {
-    by_hand_ = static_cast<uint16_t>(by_hand_ & ~kRaisedByFloor);
+    g_.by_hand = static_cast<uint16_t>(g_.by_hand & ~kRaisedByFloor);
   }
-  target_ = std::max<int64_t>(target_, 1);
+  g_.target = std::max<int64_t>(g_.target, 1);
   const double reference_rtt = nscc_gains::kReferenceRttNs * static_cast<double>(Rules::kTicksPerNs);
-  const double b = static_cast<double>(target_) / reference_rtt;
-  alpha_ = 4 * unit * b / static_cast<double>(target_);
-  if (!is_by_hand(kFi)) fi_ = 5 * unit;
-  if (!is_by_hand(kFiScale)) fi_scale_ = 0.25 * a;
-  if (!is_by_hand(kEta)) eta_ = 0.15 * unit;
-  if (!is_by_hand(kAdjustPeriod)) adjust_period_ = r_;
-  if (!is_by_hand(kQaThreshold)) qa_threshold_ = Rules::qa_threshold(trimming_, r_, target_);
+  const double b = static_cast<double>(g_.target) / reference_rtt;
+  g_.alpha = 4 * unit * b / static_cast<double>(g_.target);
+  if (!is_by_hand(kFi)) g_.fi = 5 * unit;
+  if (!is_by_hand(kFiScale)) g_.fi_scale = 0.25 * a;
+  if (!is_by_hand(kEta)) g_.eta = 0.15 * unit;
+  if (!is_by_hand(kAdjustPeriod)) g_.adjust_period = g_.r;
+  if (!is_by_hand(kQaThreshold)) g_.qa_threshold = Rules::qa_threshold(g_.trimming, g_.r, g_.target);
 }
 
 // 1.5 BDP; where the floor has raised T, enough for one flow to build up a delay of T [MRC-NSCC-5].
 template <class Rules>
 int64_t BasicNscc<Rules>::derived_max_wnd(int64_t base_rtt) const {
-  int64_t window = Rules::largest_window(bytes_per_tick_, base_rtt);
-  if (by_hand_ & kRaisedByFloor)
-    window = std::max(window, static_cast<int64_t>(std::llround(bytes_per_tick_ * static_cast<double>(base_rtt) +
-                                                                bytes_per_tick_ * static_cast<double>(target_))));
-  return std::max<int64_t>(window, mtu_);
+  int64_t window = Rules::largest_window(g_.bytes_per_tick, base_rtt);
+  if (g_.by_hand & kRaisedByFloor)
+    window = std::max(window, static_cast<int64_t>(std::llround(g_.bytes_per_tick * static_cast<double>(base_rtt) +
+                                                                g_.bytes_per_tick * static_cast<double>(g_.target))));
+  return std::max<int64_t>(window, g_.mtu);
 }
 
 template <class Rules>
 void BasicNscc<Rules>::set_measured(double line_rate_bps, Duration base_rtt) {
-  if (base_rtt > Duration()) s_.base_rtt = r_ = std::max<int64_t>(to_ticks(base_rtt), 1);
-  bytes_per_tick_ = std::max(line_rate_bps, 1.0) / 8 / (1e9 * static_cast<double>(Rules::kTicksPerNs));
-  derive(bytes_per_tick_ * static_cast<double>(r_));
+  if (base_rtt > Duration()) s_.base_rtt = g_.r = std::max<int64_t>(to_ticks(base_rtt), 1);
+  g_.bytes_per_tick = std::max(line_rate_bps, 1.0) / 8 / (1e9 * static_cast<double>(Rules::kTicksPerNs));
+  derive(g_.bytes_per_tick * static_cast<double>(g_.r));
   if (by_hand_max_wnd()) return;
   const bool untouched = s_.cwnd == s_.max_wnd;
   // A rate is measured by what the window lets through: one of a single packet would never let more be seen.
-  s_.max_wnd = std::max<int64_t>(derived_max_wnd(s_.base_rtt), nscc_gains::kLeastMeasuredPackets * mtu_);
+  s_.max_wnd = std::max<int64_t>(derived_max_wnd(s_.base_rtt), nscc_gains::kLeastMeasuredPackets * g_.mtu);
   s_.cwnd = untouched ? s_.max_wnd : std::min(s_.cwnd, s_.max_wnd);
 }
 

@@ -43,49 +43,52 @@ Duration times(Duration d, double factor) {
 
 }  // namespace
 
-Swift::Swift(const CongestionConfig& c, const CongestionFlow& flow, Instant)
-    : last_rtt_(c.base_rtt),
-      base_rtt_(c.base_rtt),
-      line_rate_bps_(c.line_rate_bps),
-      base_target_(c.get_time("base_target")),
-      hop_target_(c.get_time("hop_target")),
-      fs_range_(c.get_time("fs_range")),
-      host_jitter_(c.host_jitter),
-      ai_(c.get("ai", kAi)),
-      beta_(c.get("beta", kBeta)),
-      max_mdf_(c.get("max_mdf", kMaxMdf)),
-      max_cwnd_(static_cast<int64_t>(c.get("max_cwnd", 0))),
-      hops_(static_cast<uint32_t>(c.get("hops", kHops))),
-      retx_threshold_(static_cast<uint32_t>(c.get("retx_threshold", kRetxThreshold))),
-      mtu_(std::max<uint32_t>(flow.mtu, 1)),
-      ack_bytes_(flow.ack_bytes) {
+Swift::Parameters Swift::read(const CongestionConfig& c, const CongestionFlow& flow) {
+  Parameters p;
+  p.base_target = c.get_time("base_target");
+  p.hop_target = c.get_time("hop_target");
+  p.fs_range = c.get_time("fs_range");
+  p.host_jitter = c.host_jitter;
+  p.ai = c.get("ai", kAi);
+  p.beta = c.get("beta", kBeta);
+  p.max_mdf = c.get("max_mdf", kMaxMdf);
+  p.max_cwnd = static_cast<int64_t>(c.get("max_cwnd", 0));
+  p.hops = static_cast<uint32_t>(c.get("hops", kHops));
+  p.retx_threshold = static_cast<uint32_t>(c.get("retx_threshold", kRetxThreshold));
+  p.mtu = std::max<uint32_t>(flow.mtu, 1);
+  p.ack_bytes = flow.ack_bytes;
   const double low = 1 / std::sqrt(c.get("fs_min_cwnd", kFsMinCwnd));
   const double high = 1 / std::sqrt(c.get("fs_max_cwnd", kFsMaxCwnd));
   if (low > high) {  // else no window is between the two
-    fs_alpha_ = 1 / (low - high);
-    fs_beta_ = -fs_alpha_ * high;
+    p.fs_alpha = 1 / (low - high);
+    p.fs_beta = -p.fs_alpha * high;
   }
+  return p;
+}
+
+Swift::Swift(const CongestionConfig& c, const CongestionFlow& flow, Instant)
+    : last_rtt_(c.base_rtt), base_rtt_(c.base_rtt), line_rate_bps_(c.line_rate_bps), p_(read(c, flow)) {
   derive();
   packets_ = max_packets();
 }
 
 // [MRC-CC-21]
 Duration Swift::path_target() const {
-  const Duration base = base_target_ > Duration() ? base_target_ : base_rtt_;
-  const Duration hop = hop_target_ > Duration() ? hop_target_ : base_rtt_ / kHopShare;
-  return base + std::max(hop * hops_, host_jitter_);
+  const Duration base = p_.base_target > Duration() ? p_.base_target : base_rtt_;
+  const Duration hop = p_.hop_target > Duration() ? p_.hop_target : base_rtt_ / kHopShare;
+  return base + std::max(hop * p_.hops, p_.host_jitter);
 }
 
 // [MRC-CC-22]
 Duration Swift::target_delay(double packets) const {
-  const Duration range = fs_range_ > Duration() ? fs_range_ : base_rtt_ * kFsShare;
-  return path_target() + times(range, std::clamp(fs_alpha_ / std::sqrt(packets) + fs_beta_, 0.0, 1.0));
+  const Duration range = p_.fs_range > Duration() ? p_.fs_range : base_rtt_ * kFsShare;
+  return path_target() + times(range, std::clamp(p_.fs_alpha / std::sqrt(packets) + p_.fs_beta, 0.0, 1.0));
 }
 
 // The largest window is what the line rate delivers in the target of a large flow [MRC-CC-24].
 void Swift::derive() {
   const double delivered = line_rate_bps_ / 8e9 * static_cast<double>(path_target().ns());
-  max_wnd_ = std::max<int64_t>(max_cwnd_ > 0 ? max_cwnd_ : std::llround(delivered), mtu_);
+  max_wnd_ = std::max<int64_t>(p_.max_cwnd > 0 ? p_.max_cwnd : std::llround(delivered), p_.mtu);
 }
 
 // [MRC-CC-15]
@@ -95,7 +98,7 @@ void Swift::on_measured(double line_rate_bps, Duration base_rtt) {
   if (base_rtt > Duration()) base_rtt_ = base_rtt;
   derive();
   // A rate is measured by what the window lets through: one of a single packet would never let more be seen.
-  if (max_cwnd_ == 0) max_wnd_ = std::max<int64_t>(max_wnd_, kLeastMeasuredPackets * mtu_);
+  if (p_.max_cwnd == 0) max_wnd_ = std::max<int64_t>(max_wnd_, kLeastMeasuredPackets * p_.mtu);
   packets_ = untouched ? max_packets() : std::min(packets_, max_packets());
 }
 
@@ -104,7 +107,7 @@ void Swift::on_ack(Instant now, const AckSample& s) {
   inflight_ -= new_bytes;
   steps_ = 0;
   if (new_bytes > 0) retx_count_ = 0;
-  const double acked = static_cast<double>(new_bytes) / mtu_;
+  const double acked = static_cast<double>(new_bytes) / p_.mtu;
   if (s.rcv_cwnd_pen > 0) {  // [MRC-CC-27]
     mark(kStepPenalty);
     packets_ = std::max(kFloor, packets_ - acked * (s.rcv_cwnd_pen & 0x7F) / 128);
@@ -119,24 +122,24 @@ void Swift::on_ack(Instant now, const AckSample& s) {
   if (*s.rtt < target) {  // [MRC-CC-20]
     if (s.rcv_cwnd_pen > 0) return;
     mark(kStepFair);
-    packets_ = std::min(packets_ + ai_ / packets_ * acked, std::max(max_packets(), kFloor));
+    packets_ = std::min(packets_ + p_.ai / packets_ * acked, std::max(max_packets(), kFloor));
     return;
   }
   // [MRC-CC-23]
   mark(kStepDecreaseAsked);
   if (!may_decrease(now)) return;
   const auto delay = static_cast<double>(s.rtt->ns());
-  decrease(now, 1 - beta_ * (delay - static_cast<double>(target.ns())) / delay, kStepDecreaseCut);
+  decrease(now, 1 - p_.beta * (delay - static_cast<double>(target.ns())) / delay, kStepDecreaseCut);
 }
 
 void Swift::decrease(Instant now, double kept, WindowStep step) {
   mark(step);
-  packets_ = std::max(kFloor, packets_ * std::max(kept, 1 - max_mdf_));
+  packets_ = std::max(kFloor, packets_ * std::max(kept, 1 - p_.max_mdf));
   last_decrease_ = now;
 }
 
 void Swift::cut(Instant now, WindowStep step) {
-  if (may_decrease(now)) decrease(now, 1 - max_mdf_, step);
+  if (may_decrease(now)) decrease(now, 1 - p_.max_mdf, step);
 }
 
 // [MRC-CC-25]
@@ -160,7 +163,7 @@ void Swift::on_loss(Instant now, uint32_t nominal, LossCause cause) {
     ++retx_count_;
     last_timeout_ = now;
   }
-  if (retx_count_ < retx_threshold_) return cut(now, kStepLossCut);
+  if (retx_count_ < p_.retx_threshold) return cut(now, kStepLossCut);
   mark(kStepLossCut);
   packets_ = kFloor;
   last_decrease_ = now;

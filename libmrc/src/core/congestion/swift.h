@@ -26,7 +26,7 @@ class Swift final : public CongestionControl {
   void on_measured(double line_rate_bps, Duration base_rtt) override;
   bool can_send(uint32_t nominal) const override { return inflight_ <= 0 || inflight_ + nominal <= window(); }
   bool wants_ack(uint32_t nominal) const override {
-    return window() - (inflight_ + nominal) < mtu_ || window() < ack_bytes_;
+    return window() - (inflight_ + nominal) < p_.mtu || window() < p_.ack_bytes;
   }
   CongestionSnapshot snapshot() const override { return {window(), inflight_, max_wnd_, base_rtt_, steps_}; }
 
@@ -35,8 +35,17 @@ class Swift final : public CongestionControl {
   double packets() const { return packets_; }
 
  private:
-  int64_t window() const { return static_cast<int64_t>(packets_ * mtu_ + 0.5); }
-  double max_packets() const { return static_cast<double>(max_wnd_) / mtu_; }
+  struct Parameters {
+    Duration base_target, hop_target, fs_range, host_jitter;  // zero: derived from the base RTT
+    double fs_alpha = 0, fs_beta = 0;                         // of the flow term, in units of fs_range
+    double ai = 0, beta = 0, max_mdf = 0;
+    int64_t max_cwnd = 0;
+    uint32_t hops = 0, retx_threshold = 0;
+    uint32_t mtu = 1, ack_bytes = 0;
+  };
+  static Parameters read(const CongestionConfig& config, const CongestionFlow& flow);
+  int64_t window() const { return static_cast<int64_t>(packets_ * p_.mtu + 0.5); }
+  double max_packets() const { return static_cast<double>(max_wnd_) / p_.mtu; }
   Duration path_target() const;
   void derive();
   bool may_decrease(Instant now) const { return now - last_decrease_ >= last_rtt_; }
@@ -52,14 +61,8 @@ class Swift final : public CongestionControl {
   Duration last_rtt_;  // of the latest valid sample
   Duration base_rtt_;
   double line_rate_bps_;
-  // Parameters.
-  Duration base_target_, hop_target_, fs_range_, host_jitter_;  // zero: derived from the base RTT
-  double fs_alpha_ = 0, fs_beta_ = 0;                           // of the flow term, in units of fs_range
-  double ai_, beta_, max_mdf_;
-  int64_t max_cwnd_;
-  uint32_t hops_, retx_threshold_;
+  const Parameters p_;
   uint32_t retx_count_ = 0;  // timeouts in a row
-  uint32_t mtu_, ack_bytes_;
   uint32_t last_rcvd_ = 0;
   uint16_t steps_ = 0;
 };

@@ -13,19 +13,19 @@ struct NsccTestPeer {
   static NsccState& state(BasicNscc<Rules>& n) {
     return n.s_;
   }
-  static double alpha_per_us(const Nscc& n) { return n.alpha_ * 1e3; }
+  static double alpha_per_us(const Nscc& n) { return n.g_.alpha * 1e3; }
   template <class Rules>
   static double fi(const BasicNscc<Rules>& n) {
-    return n.fi_;
+    return n.g_.fi;
   }
-  static double fi_scale(const Nscc& n) { return n.fi_scale_; }
-  static double eta(const Nscc& n) { return n.eta_; }
+  static double fi_scale(const Nscc& n) { return n.g_.fi_scale; }
+  static double eta(const Nscc& n) { return n.g_.eta; }
   template <class Rules>
   static int64_t qa_threshold(const BasicNscc<Rules>& n) {
-    return n.qa_threshold_;
+    return n.g_.qa_threshold;
   }
-  static uint32_t adjust_bytes(const Nscc& n) { return n.adjust_bytes_; }
-  static int64_t adjust_period(const Nscc& n) { return n.adjust_period_; }
+  static uint32_t adjust_bytes(const Nscc& n) { return n.g_.adjust_bytes; }
+  static int64_t adjust_period(const Nscc& n) { return n.g_.adjust_period; }
 };
 
 namespace nscc_test {
