@@ -54,7 +54,7 @@ void ControlServer::accept_all() {
     epoll_event wanted{};
     wanted.events = EPOLLIN;
     epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &wanted);
-    clients_.push_back({fd, ""});
+    clients_.push_back({fd, {}});
     if (clients_.size() <= kMaxClients) continue;
     close(clients_.front().fd);
     clients_.pop_front();
@@ -66,10 +66,10 @@ bool ControlServer::talk(Client* client, const Answer& answer) {
   const ssize_t n = read(client->fd, buffer, sizeof buffer);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   if (n <= 0) return true;
-  client->request.append(buffer, static_cast<size_t>(n));
-  const size_t end = client->request.find('\n');
-  if (end == std::string::npos) return client->request.size() > kMaxRequest;
-  const std::string text = answer(client->request.substr(0, end)) + "\n";
+  client->request.append({buffer, static_cast<size_t>(n)});
+  const auto line = client->request.next();
+  if (!line) return client->request.unfinished() > kMaxRequest;
+  const std::string text = answer(std::string(*line)) + "\n";
   // What does not fit shows as an answer without its line end.
   (void)send(client->fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   return true;

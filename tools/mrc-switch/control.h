@@ -11,6 +11,8 @@
 #include <functional>
 #include <string>
 
+#include "base/line_reader.h"
+
 namespace mrc::softswitch {
 
 class ControlServer {
@@ -27,7 +29,7 @@ class ControlServer {
  private:
   struct Client {
     int fd = -1;
-    std::string request;
+    LineReader request;
   };
   void accept_all();
   // True: it has been answered, or is gone.

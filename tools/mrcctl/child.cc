@@ -60,15 +60,14 @@ bool Child::read_some(int timeout_ms) {
   std::array<char, 65536> part;
   const ssize_t n = ::read(out_, part.data(), part.size());
   if (n <= 0) return false;
-  buffer_.append(part.data(), static_cast<size_t>(n));
+  lines_.append({part.data(), static_cast<size_t>(n)});
   return true;
 }
 
 bool Child::read_line(std::string* line, int timeout_ms) {
   for (;;) {
-    if (const size_t end = buffer_.find('\n'); end != std::string::npos) {
-      *line = buffer_.substr(0, end);
-      buffer_.erase(0, end + 1);
+    if (const auto next = lines_.next()) {
+      *line = *next;
       return true;
     }
     if (!read_some(timeout_ms)) return false;
@@ -82,7 +81,7 @@ bool Child::read_all(std::string* text, int timeout_ms) {
   };
   while (left() > 0 && read_some(left())) {
   }
-  *text = std::move(buffer_);
+  *text = lines_.rest();
   return left() > 0;
 }
 

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "base/line_reader.h"
+
 namespace mrcctl {
 
 class Child {
@@ -25,7 +27,7 @@ class Child {
   pid_t pid_ = -1;
   int in_ = -1, out_ = -1;
   bool ended_ = false;
-  std::string buffer_;
+  mrc::LineReader lines_;
 };
 
 std::string shell_quoted(const std::string& word);

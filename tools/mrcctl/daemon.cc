@@ -86,9 +86,8 @@ void Daemon::settle() noexcept {
 
 bool Daemon::read_line(std::string* line, int timeout_ms) {
   for (;;) {
-    if (const size_t end = in_.find('\n'); end != std::string::npos) {
-      *line = in_.substr(0, end);
-      in_.erase(0, end + 1);
+    if (const auto next = in_.next()) {
+      *line = *next;
       return true;
     }
     pollfd wait{fd_, POLLIN, 0};
@@ -98,7 +97,7 @@ bool Daemon::read_line(std::string* line, int timeout_ms) {
     std::array<char, 65536> part;
     const ssize_t n = ::recv(fd_, part.data(), part.size(), 0);
     if (n <= 0) return false;
-    in_.append(part.data(), static_cast<size_t>(n));
+    in_.append({part.data(), static_cast<size_t>(n)});
   }
 }
 

@@ -4,6 +4,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "base/line_reader.h"
+
 namespace mrcctl {
 
 class Daemon {
@@ -28,7 +30,7 @@ class Daemon {
   int fd_ = -1;
   bool changed_ = false;
   unsigned next_request_ = 1;
-  std::string in_;
+  mrc::LineReader in_;
 };
 
 // Devices that this program opens from now on do without the daemon: they try paths that are denied, too, and what they

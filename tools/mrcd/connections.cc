@@ -8,17 +8,21 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/line_reader.h"
 #include "ctl/peer_json.h"
 #include "datapath/holder.h"
 #include "device/unix_address.h"
 
 namespace mrc::mrcd {
+
+namespace asio = boost::asio;
 
 namespace {
 
@@ -38,129 +42,126 @@ bool fail(const std::string& what, std::string* why) {
 
 }  // namespace
 
-// Sends what it can at once and the rest when the loop says so. A connection that fails is dropped from the loop, not
-// from inside send(), because the service may be in the middle of telling everybody. What a peer can make us keep is
-// limited both ways: the length of a line, and answers that it does not read.
-class Connections::Connection final : public Client {
+// What a peer can make us keep is limited both ways: the length of a line, and answers that it does not read. A
+// connection that fails inside send() is dropped later, from the loop, because the service may be in the middle of a
+// message to all.
+class Connections::Connection final : public Client, public std::enable_shared_from_this<Connection> {
  public:
-  Connection(Connections* owner, int fd, const Peer& peer) : owner_(*owner), fd_(fd), peer_(peer) {
-    id_ = owner_.service_.connect(this, peer);
-    watch();
+  Connection(Connections* owner, Stream::socket socket, const Peer& peer)
+      : owner_(*owner), socket_(std::move(socket)), peer_(peer) {}
+
+  void begin() {
+    socket_.non_blocking(true);
+    id_ = owner_.service_.connect(this, peer_);
+    read();
   }
-  ~Connection() {
-    owner_.loop_.unwatch(fd_);
+  // From here on no handler touches the owner.
+  void end() {
+    if (ended_) return;
+    ended_ = true;
     owner_.service_.disconnect(id_);
-    ::close(fd_);
+    boost::system::error_code ignored;
+    socket_.close(ignored);
   }
-  int fd() const { return fd_; }
   const Peer& peer() const { return peer_; }
-  // Connected, and nothing that could be answered has come.
+  // Connected, and no complete line has been received in time.
   bool is_overdue(Instant now) const { return !heard_ && now - since_ > kFirstLine; }
 
   void send(const nlohmann::json& message) override {
-    if (failed_) return;
+    if (failed_ || ended_) return;
     if (unread() > kMostQueued) return fail();
     out_ += message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     out_ += '\n';
-    flush();
-    watch();
+    write();
   }
 
  private:
-  size_t unread() const { return out_.size() - sent_; }
+  size_t unread() const { return out_.size() + writing_.size() - written_; }
   bool may_ask() const { return unread() <= kMostUnread; }
 
-  // A failed one is readable at once: shut down, it ends in ready().
   void fail() {
+    if (failed_) return;
     failed_ = true;
     out_.clear();
-    sent_ = 0;
-    ::shutdown(fd_, SHUT_RDWR);
-    watch();
+    asio::post(socket_.get_executor(), [self = shared_from_this()] { self->drop(); });
+  }
+  void drop() {
+    if (!ended_) owner_.drop(this);
   }
 
-  void watch() {
-    const int events = (may_ask() ? POLLIN : 0) | (unread() != 0 ? POLLOUT : 0);
-    owner_.loop_.watch(fd_, static_cast<short>(events), [this](short) { ready(); });
-  }
-
-  void flush() {
-    while (unread() != 0) {
-      const ssize_t n = ::send(fd_, out_.data() + sent_, unread(), MSG_NOSIGNAL | MSG_DONTWAIT);
-      if (n > 0) {
-        sent_ += static_cast<size_t>(n);
-      } else if (errno == EAGAIN) {
-        if (sent_ <= kMostUnread) return;
-        out_.erase(0, sent_);  // who reads all the time and is never done
-        sent_ = 0;
-        return;
-      } else if (errno != EINTR) {
-        return fail();
-      }
+  void write() {
+    if (write_pending_) return;
+    if (written_ == writing_.size()) {
+      writing_ = std::exchange(out_, std::string());
+      written_ = 0;
     }
-    out_.clear();
-    sent_ = 0;
+    if (writing_.empty()) return;
+    write_pending_ = true;
+    socket_.async_write_some(asio::buffer(writing_.data() + written_, writing_.size() - written_),
+                             [self = shared_from_this()](const boost::system::error_code& error, size_t n) {
+                               self->write_pending_ = false;
+                               if (self->ended_ || self->failed_) return;
+                               if (error) return self->drop();
+                               self->written_ += n;
+                               self->write();
+                               self->take_lines();  // that waited until there was room for answers
+                               self->read();
+                             });
   }
 
-  // One part at a time: who sends without a pause does not keep the others waiting.
-  void ready() {
-    flush();
-    take_lines();  // that waited until there was room for answers
-    bool there = !failed_;
-    if (there && may_ask()) {
-      std::array<char, 65536> part;
-      const ssize_t n = ::recv(fd_, part.data(), part.size(), MSG_DONTWAIT);
-      there = n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
-      if (n > 0) in_.append(part.data(), static_cast<size_t>(n));
-      take_lines();
-    }
-    if (!there || failed_ || (searched_ == in_.size() && in_.size() > longest_line()))
-      owner_.drop(this);  // which ends this object
-    else
-      watch();
+  // One part at a time: a peer that sends without a pause does not keep the others waiting.
+  void read() {
+    if (read_pending_ || failed_ || !may_ask()) return;
+    read_pending_ = true;
+    socket_.async_wait(Stream::socket::wait_read, [self = shared_from_this()](const boost::system::error_code& error) {
+      self->read_pending_ = false;
+      if (self->ended_ || self->failed_) return;
+      if (error || !self->read_part()) return self->drop();
+      self->read();
+    });
+  }
+  // False: the connection has ended, or the peer misuses it.
+  bool read_part() {
+    std::array<char, 65536> part;  // not a member: a thousand idle connections would hold one each
+    boost::system::error_code error;
+    const size_t n = socket_.read_some(asio::buffer(part), error);
+    if (error) return error == asio::error::would_block || error == asio::error::interrupted;
+    lines_.append({part.data(), n});
+    take_lines();
+    return lines_.unfinished() <= longest_line();
   }
 
   size_t longest_line() const {
     return peer_.privileged || owner_.service_.awaits_report(id_, steady_now()) ? kMostLongLine : kMostLine;
   }
 
-  // `searched_`: so far there is no end of a line; a long one is not searched anew with each of its parts.
   void take_lines() {
-    size_t begin = 0;
     while (!failed_ && may_ask()) {
-      const size_t end = in_.find('\n', std::max(begin, searched_));
-      searched_ = end == std::string::npos ? in_.size() : end + 1;
-      if (end == std::string::npos) break;
-      const std::string_view line(in_.data() + begin, end - begin);
+      const auto line = lines_.next();
+      if (!line) return;
       heard_ = true;
-      begin = end + 1;
-      owner_.service_.message(id_, ctl::parse_peer_json(line), steady_now());
+      owner_.service_.message(id_, ctl::parse_peer_json(*line), steady_now());
     }
-    in_.erase(0, begin);
-    searched_ -= std::min(begin, searched_);
-    if (in_.empty()) in_ = std::string();  // what a long line took
   }
 
   Connections& owner_;
-  const int fd_;
+  Stream::socket socket_;
   const Peer peer_;
   ClientId id_ = 0;
-  std::string in_, out_;
-  size_t searched_ = 0, sent_ = 0;
-  bool failed_ = false, heard_ = false;
+  LineReader lines_;
+  std::string out_, writing_;  // not yet passed to the socket; being sent
+  size_t written_ = 0;         // bytes of writing_
+  bool read_pending_ = false, write_pending_ = false;
+  bool failed_ = false, ended_ = false, heard_ = false;
   const Instant since_ = steady_now();
 };
 
 Connections::Connections(Loop* loop, Service* service, std::string group)
-    : loop_(*loop), service_(*service), group_(std::move(group)) {}
+    : service_(*service), group_(std::move(group)), acceptor_(loop->context()) {}
 
 Connections::~Connections() {
-  connections_.clear();
-  if (listening_ >= 0) {
-    loop_.unwatch(listening_);
-    ::close(listening_);
-    if (!path_.empty()) ::unlink(path_.c_str());
-  }
+  for (const auto& connection : connections_) connection->end();
+  if (acceptor_.is_open() && !path_.empty()) ::unlink(path_.c_str());
   if (lock_ >= 0) ::close(lock_);
 }
 
@@ -193,8 +194,9 @@ bool Connections::listen(const std::string& socket, std::string* why, bool* busy
   }
   const bool is_file = socket[0] != '@';
   if (is_file && !lock(socket, why, busy)) return false;
-  listening_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (listening_ < 0) return fail("socket", why);
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return fail("socket", why);
+  acceptor_.assign(Stream(), fd);
   // With the lock in our hands a socket of that name is what a killed daemon left. Anything else is somebody's, and the
   // setting a mistake.
   if (struct stat there; is_file && ::lstat(socket.c_str(), &there) == 0) {
@@ -204,7 +206,7 @@ bool Connections::listen(const std::string& socket, std::string* why, bool* busy
     }
     ::unlink(socket.c_str());
   }
-  if (::bind(listening_, reinterpret_cast<const sockaddr*>(&at), length) != 0) {
+  if (::bind(fd, reinterpret_cast<const sockaddr*>(&at), length) != 0) {
     *busy = errno == EADDRINUSE;
     fail(socket, why);
     if (*busy) *why += datapath::taken_by(datapath::holder_of_unix_name(at, length, SOCK_STREAM));
@@ -213,53 +215,55 @@ bool Connections::listen(const std::string& socket, std::string* why, bool* busy
   if (is_file) path_ = socket;
   // Everybody may connect; what somebody may do is decided by who it is.
   if (is_file) ::chmod(socket.c_str(), 0666);
-  if (::listen(listening_, kBacklog) != 0) return fail(socket, why);
-  loop_.watch(listening_, POLLIN, [this](short) { accept(); });
+  if (::listen(fd, kBacklog) != 0) return fail(socket, why);
+  accept();
   return true;
 }
 
-// With no descriptor left the connection stays in the queue and the listener readable: it is left alone for a while.
+// Without a free descriptor the connection stays in the queue and the listener readable: accepting pauses until
+// resume().
 void Connections::accept() {
-  const int fd = ::accept4(listening_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-  if (fd < 0) {
-    paused_ = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
-    if (paused_) loop_.unwatch(listening_);
-    return;
-  }
+  acceptor_.async_accept([this](const boost::system::error_code& error, Stream::socket socket) {
+    if (error == asio::error::operation_aborted) return;
+    paused_ = static_cast<bool>(error);
+    if (paused_) return;
+    admit(std::move(socket));
+    accept();
+  });
+}
+
+void Connections::admit(Stream::socket socket) {
   Credentials who;
-  if (connections_.size() >= kMostConnections || !credentials_of(fd, &who)) {
-    ::close(fd);
-    return;
-  }
+  if (connections_.size() >= kMostConnections || !credentials_of(socket.native_handle(), &who)) return;
   const Peer peer = peer_of(who, group_);
-  if (!admits(peer)) {
-    ::close(fd);
-    return;
-  }
-  connections_[fd] = std::make_unique<Connection>(this, fd, peer);
+  if (!admits(peer)) return;
+  const auto connection = std::make_shared<Connection>(this, std::move(socket), peer);
+  connections_.insert(connection);
+  connection->begin();
 }
 
 void Connections::resume(Instant now) {
   std::vector<Connection*> overdue;
-  for (const auto& [fd, connection] : connections_)
+  for (const auto& connection : connections_)
     if (connection->is_overdue(now)) overdue.push_back(connection.get());
   for (Connection* connection : overdue) drop(connection);
   if (!paused_) return;
   paused_ = false;
-  loop_.watch(listening_, POLLIN, [this](short) { accept(); });
+  accept();
 }
 
 // No user takes all there are.
 bool Connections::admits(const Peer& peer) const {
   if (peer.privileged) return true;
   const auto own = std::count_if(connections_.begin(), connections_.end(), [&](const auto& there) {
-    return there.second->peer().uid == peer.uid && !there.second->peer().privileged;
+    return there->peer().uid == peer.uid && !there->peer().privileged;
   });
   return static_cast<size_t>(own) < kMostOfUser;
 }
 
 void Connections::drop(Connection* connection) {
-  connections_.erase(connection->fd());
+  connection->end();
+  connections_.erase(connection->shared_from_this());
 }
 
 }  // namespace mrc::mrcd

@@ -1,10 +1,13 @@
-// Connections: the Unix socket of mrcd, and who is connected to it: lines of JSON both ways. One instance per socket
-// path: a lock file beside the socket is held as long as the daemon lives, by the kernel, so that a killed daemon
-// leaves nothing that blocks the next. [MRC-MRCD-1]
+// Connections: the Unix socket of mrcd and its clients: lines of JSON both ways. One instance per socket path: the
+// kernel holds the lock on a file beside the socket for as long as the daemon lives, so that a killed daemon leaves
+// nothing that blocks the next. [MRC-MRCD-1]
+//
+// Destroyed while the loop does not run, or on its thread.
 #pragma once
 
-#include <map>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "loop.h"
@@ -19,25 +22,26 @@ class Connections {
 
   // `socket`: a path, or @NAME in the abstract namespace. False and a sentence; *busy: another instance has it.
   bool listen(const std::string& socket, std::string* why, bool* busy);
-  // To be called now and then: after a shortage of descriptors there may be some again, and connections without a
-  // whole line by their deadline are closed.
+  // Called periodically: resumes accepting after a shortage of descriptors, and closes connections without a complete
+  // line by their deadline.
   void resume(Instant now);
 
  private:
+  using Stream = boost::asio::local::stream_protocol;
   class Connection;
   bool lock(const std::string& socket, std::string* why, bool* busy);
   void accept();
+  void admit(Stream::socket socket);
   bool admits(const Peer& peer) const;
   void drop(Connection* connection);
 
-  Loop& loop_;
   Service& service_;
   const std::string group_;
   std::string path_;  // of the socket file
   int lock_ = -1;
-  int listening_ = -1;
-  bool paused_ = false;
-  std::map<int, std::unique_ptr<Connection>> connections_;  // by descriptor
+  Stream::acceptor acceptor_;
+  bool paused_ = false;  // accepting failed: without a free descriptor, as a rule
+  std::set<std::shared_ptr<Connection>> connections_;
 };
 
 }  // namespace mrc::mrcd

@@ -2,10 +2,10 @@
 
 #include <signal.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <boost/asio/signal_set.hpp>
 #include <cstdio>
 #include <cstdlib>
 
@@ -75,10 +75,10 @@ struct Daemon::Parts {
   Loop loop;
   Service service;
   std::unique_ptr<Connections> connections;
-  int signals = -1;
+  boost::asio::signal_set signals{loop.context(), SIGTERM, SIGINT, SIGHUP};
   std::vector<std::unique_ptr<Monitor>> monitors;
   std::unique_ptr<Web> web;
-  HttpServer http;  // ends first: its thread asks everything above
+  HttpServer http{&loop};
 };
 
 // The first device with loops is shown as the fabric.
@@ -99,16 +99,16 @@ nlohmann::json Daemon::monitor_status(const Parts& p) {
 bool Daemon::start_web(Parts& p, std::string* why) {
   const device::Settings& s = p.config.devices.front().settings;
   p.web = std::make_unique<Web>(
-      &p.loop, &p.service, [&p] { return monitor_status(p); }, s.mrcd_token);
+      &p.service, [&p] { return monitor_status(p); }, s.mrcd_token);
   return s.mrcd_http.empty() ||
          p.http.start(
-             s.mrcd_http, [&p](const HttpRequest& request) { return p.web->handle(request); }, why);
+             s.mrcd_http,
+             [&p](const HttpRequest& request, const HttpServer::Reply& reply) { p.web->handle(request, reply); }, why);
 }
 
 Daemon::Daemon() : parts_(std::make_unique<Parts>()) {}
 
 Daemon::~Daemon() {
-  if (parts_->signals >= 0) ::close(parts_->signals);
   if (parts_->dirty) parts_->save();
 }
 
@@ -145,13 +145,10 @@ bool Daemon::start(const Options& options, std::string* why, bool* busy) {
   p.restored = true;
   make_folder_of(p.state_path);
 
-  sigset_t set;
   ::signal(SIGPIPE, SIG_IGN);
-  ::sigemptyset(&set);
-  for (int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&set, signal);
-  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  p.signals = ::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-  p.loop.watch(p.signals, POLLIN, [&p](short) { p.loop.stop(); });
+  p.signals.async_wait([&p](const boost::system::error_code& error, int) {
+    if (!error) p.loop.stop();
+  });
   p.loop.every(kTick, [&p](Instant now) {
     p.service.tick(now);
     p.connections->resume(now);

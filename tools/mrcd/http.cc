@@ -1,8 +1,7 @@
-// The one place that includes Boost: Asio for the socket, Beast for the protocol.
+// Boost.Asio for the socket, Beast for the protocol.
 #include "http.h"
 
 #include <algorithm>
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core.hpp>
@@ -12,113 +11,21 @@
 #include <cstdio>
 #include <exception>
 #include <map>
-#include <thread>
 
 #include "datapath/holder.h"
-#include "device/signals.h"
 
 namespace mrc::mrcd {
-
-// How many connections there are, in all and of each origin.
-class Visitors {
- public:
-  explicit Visitors(const HttpLimits& limits) : limits_(limits) {}
-  const HttpLimits& limits() const { return limits_; }
-  bool admit(const std::string& origin) {
-    if (count_ >= limits_.connections || of_[origin] >= limits_.of_origin) return false;
-    ++count_;
-    ++of_[origin];
-    return true;
-  }
-  void leave(const std::string& origin) {
-    --count_;
-    if (--of_[origin] == 0) of_.erase(origin);
-  }
-
- private:
-  const HttpLimits limits_;
-  size_t count_ = 0;
-  std::map<std::string, size_t> of_;
-};
-
-namespace {
 
 namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = beast::http;
 using tcp = asio::ip::tcp;
 
+namespace {
+
 constexpr uint64_t kMostBody = 1 << 20;
 constexpr size_t kMostHeader = 16 << 10;
 constexpr auto kShortage = std::chrono::milliseconds(100);  // of descriptors: when it is tried again
-
-// One connection; keeps itself alive by the handlers that wait.
-class Session : public std::enable_shared_from_this<Session> {
- public:
-  Session(tcp::socket socket, const HttpServer::Handler& handler, Visitors* visitors, std::string origin)
-      : stream_(std::move(socket)), handler_(handler), visitors_(*visitors), origin_(std::move(origin)) {}
-  ~Session() { visitors_.leave(origin_); }
-
-  // The deadlines are for the whole header and for the whole body, however slowly they come.
-  void read() {
-    parser_.emplace();
-    parser_->body_limit(kMostBody);
-    parser_->header_limit(kMostHeader);
-    stream_.expires_after(visitors_.limits().header);
-    http::async_read_header(stream_, buffer_, *parser_, [self = shared_from_this()](beast::error_code error, size_t) {
-      if (!error) self->read_body();
-    });
-  }
-
- private:
-  void read_body() {
-    stream_.expires_after(visitors_.limits().visit);
-    http::async_read(stream_, buffer_, *parser_, [self = shared_from_this()](beast::error_code error, size_t) {
-      if (!error) self->answer();
-    });
-  }
-
-  void answer() {
-    const http::request<http::string_body> request = parser_->release();
-    const beast::string_view target = request.target();
-    const beast::string_view authorization = request[http::field::authorization], host = request[http::field::host];
-    const HttpReply reply =
-        asked({std::string(request.method_string()), std::string(target.substr(0, target.find('?'))), request.body(),
-               std::string(authorization), std::string(host)});
-    response_ = {http::int_to_status(reply.status), request.version()};
-    response_.set(http::field::content_type, reply.type);
-    response_.set(http::field::cache_control, "no-store");
-    response_.set("X-Content-Type-Options", "nosniff");
-    response_.set("X-Frame-Options", "DENY");
-    response_.keep_alive(request.keep_alive());
-    if (request.method() != http::verb::head) response_.body() = reply.body;
-    response_.prepare_payload();
-    stream_.expires_after(visitors_.limits().visit);
-    http::async_write(stream_, response_, [self = shared_from_this()](beast::error_code error, size_t) {
-      if (error) return;
-      if (self->response_.keep_alive()) return self->read();
-      self->stream_.socket().shutdown(tcp::socket::shutdown_send, error);
-    });
-  }
-
-  // A visitor's request ends nothing but itself.
-  HttpReply asked(const HttpRequest& request) const {
-    try {
-      return handler_(request);
-    } catch (const std::exception& e) {
-      std::fprintf(stderr, "mrcd: %s %s: %s\n", request.method.c_str(), request.path.c_str(), e.what());
-      return {500, "application/json", "{\"error\":\"mrcd could not answer this\"}\n"};
-    }
-  }
-
-  beast::tcp_stream stream_;
-  beast::flat_buffer buffer_;
-  boost::optional<http::request_parser<http::string_body>> parser_;
-  http::response<http::string_body> response_;
-  const HttpServer::Handler& handler_;
-  Visitors& visitors_;
-  const std::string origin_;
-};
 
 IpAddress to_ip(const asio::ip::address& address) {
   IpAddress ip;
@@ -155,9 +62,111 @@ bool split(const std::string& text, std::string* address, uint16_t* port) {
 
 }  // namespace
 
+// How many connections there are, in total and of each origin.
+class HttpVisitors {
+ public:
+  explicit HttpVisitors(const HttpLimits& limits) : limits_(limits) {}
+  const HttpLimits& limits() const { return limits_; }
+  bool admit(const std::string& origin) {
+    if (count_ >= limits_.connections || of_[origin] >= limits_.of_origin) return false;
+    ++count_;
+    ++of_[origin];
+    return true;
+  }
+  void leave(const std::string& origin) {
+    --count_;
+    if (--of_[origin] == 0) of_.erase(origin);
+  }
+
+ private:
+  const HttpLimits limits_;
+  size_t count_ = 0;
+  std::map<std::string, size_t> of_;
+};
+
+// What the server and its sessions share: a reply that is still outstanding may keep a session longer than the server.
+struct HttpShared {
+  HttpVisitors visitors;
+  HttpServer::Handler handler;
+};
+
+// One connection; the handlers that wait keep it alive.
+class HttpSession : public std::enable_shared_from_this<HttpSession> {
+ public:
+  HttpSession(tcp::socket socket, std::shared_ptr<HttpShared> shared, std::string origin)
+      : stream_(std::move(socket)), shared_(std::move(shared)), origin_(std::move(origin)) {}
+  ~HttpSession() { shared_->visitors.leave(origin_); }
+
+  // The deadlines are for the whole header and for the whole body, however slowly they arrive.
+  void read() {
+    parser_.emplace();
+    parser_->body_limit(kMostBody);
+    parser_->header_limit(kMostHeader);
+    stream_.expires_after(limits().header);
+    http::async_read_header(stream_, buffer_, *parser_, [self = shared_from_this()](beast::error_code error, size_t) {
+      if (!error) self->read_body();
+    });
+  }
+
+ private:
+  const HttpLimits& limits() const { return shared_->visitors.limits(); }
+
+  void read_body() {
+    stream_.expires_after(limits().visit);
+    http::async_read(stream_, buffer_, *parser_, [self = shared_from_this()](beast::error_code error, size_t) {
+      if (!error) self->handle();
+    });
+  }
+
+  // A request that fails ends nothing but itself.
+  void handle() {
+    const http::request<http::string_body> request = parser_->release();
+    const beast::string_view target = request.target();
+    const beast::string_view authorization = request[http::field::authorization], host = request[http::field::host];
+    response_ = {http::status::ok, request.version()};
+    response_.keep_alive(request.keep_alive());
+    without_body_ = request.method() == http::verb::head;
+    const HttpRequest given{std::string(request.method_string()), std::string(target.substr(0, target.find('?'))),
+                            request.body(), std::string(authorization), std::string(host)};
+    try {
+      shared_->handler(given, [self = shared_from_this()](HttpReply reply) { self->answer(std::move(reply)); });
+    } catch (const std::exception& e) {
+      std::fprintf(stderr, "mrcd: %s %s: %s\n", given.method.c_str(), given.path.c_str(), e.what());
+      answer({500, "application/json", "{\"error\":\"mrcd could not answer this\"}\n"});
+    }
+  }
+
+  void answer(HttpReply reply) {
+    response_.result(reply.status);
+    response_.set(http::field::content_type, reply.type);
+    response_.set(http::field::cache_control, "no-store");
+    response_.set("X-Content-Type-Options", "nosniff");
+    response_.set("X-Frame-Options", "DENY");
+    if (!without_body_) response_.body() = std::move(reply.body);
+    response_.prepare_payload();
+    stream_.expires_after(limits().visit);
+    http::async_write(stream_, response_, [self = shared_from_this()](beast::error_code error, size_t) {
+      if (error) return;
+      if (self->response_.keep_alive()) return self->read();
+      self->stream_.socket().shutdown(tcp::socket::shutdown_send, error);
+    });
+  }
+
+  beast::tcp_stream stream_;
+  beast::flat_buffer buffer_;
+  boost::optional<http::request_parser<http::string_body>> parser_;
+  http::response<http::string_body> response_;
+  bool without_body_ = false;
+  const std::shared_ptr<HttpShared> shared_;
+  const std::string origin_;
+};
+
 class HttpServer::Impl {
  public:
-  explicit Impl(const HttpLimits& limits) : visitors_(limits) {}
+  Impl(Loop* loop, const HttpLimits& limits)
+      : acceptor_(loop->context()),
+        again_(loop->context()),
+        shared_(std::make_shared<HttpShared>(HttpShared{HttpVisitors(limits), nullptr})) {}
   bool start(const std::string& at, Handler handler, std::string* why) {
     std::string address;
     uint16_t port = 0;
@@ -168,7 +177,7 @@ class HttpServer::Impl {
       *why = "mrcd_http: '" + at + "' is no ADDRESS:PORT";
       return false;
     }
-    handler_ = std::move(handler);
+    shared_->handler = std::move(handler);
     const tcp::endpoint endpoint(parsed, port);
     acceptor_.open(endpoint.protocol(), error);
     if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
@@ -181,13 +190,7 @@ class HttpServer::Impl {
       return false;
     }
     accept();
-    const device::SignalsBlocked blocked;  // signals are the main thread's
-    thread_ = std::thread([this] { context_.run(); });
     return true;
-  }
-  ~Impl() {
-    context_.stop();
-    if (thread_.joinable()) thread_.join();
   }
   uint16_t port() const {
     beast::error_code error;
@@ -200,10 +203,10 @@ class HttpServer::Impl {
       if (error == asio::error::operation_aborted) return;
       if (!error) {
         std::string origin = origin_of(socket);
-        if (visitors_.admit(origin))
-          std::make_shared<Session>(std::move(socket), handler_, &visitors_, std::move(origin))->read();
+        if (shared_->visitors.admit(origin))
+          std::make_shared<HttpSession>(std::move(socket), shared_, std::move(origin))->read();
+        return accept();
       }
-      if (!error) return accept();
       again_.expires_after(kShortage);
       again_.async_wait([this](beast::error_code stopped) {
         if (!stopped) accept();
@@ -211,15 +214,12 @@ class HttpServer::Impl {
     });
   }
 
-  Visitors visitors_;  // outlives the context, which ends the last ones
-  asio::io_context context_{1};
-  tcp::acceptor acceptor_{context_};
-  asio::steady_timer again_{context_};
-  Handler handler_;
-  std::thread thread_;
+  tcp::acceptor acceptor_;
+  asio::steady_timer again_;
+  const std::shared_ptr<HttpShared> shared_;
 };
 
-HttpServer::HttpServer(const HttpLimits& limits) : impl_(std::make_unique<Impl>(limits)) {}
+HttpServer::HttpServer(Loop* loop, const HttpLimits& limits) : impl_(std::make_unique<Impl>(loop, limits)) {}
 HttpServer::~HttpServer() = default;
 bool HttpServer::start(const std::string& address, Handler handler, std::string* why) {
   return impl_->start(address, std::move(handler), why);

@@ -1,5 +1,5 @@
-// HttpServer: HTTP/1.1 for a few visitors, on a thread of its own. What is answered is the handler's matter; it is
-// called on that thread, one request at a time, and may wait. What it throws is answered by 500.
+// HttpServer: HTTP/1.1 for a few visitors, on mrcd's loop. The handler answers at once or later, by calling the
+// function that it is given; an exception that it throws is answered by status 500. Used on the loop's thread.
 #pragma once
 
 #include <chrono>
@@ -8,6 +8,8 @@
 #include <functional>
 #include <memory>
 #include <string>
+
+#include "loop.h"
 
 namespace mrc::mrcd {
 
@@ -32,9 +34,11 @@ struct HttpLimits {
 
 class HttpServer {
  public:
-  using Handler = std::function<HttpReply(const HttpRequest&)>;
-  explicit HttpServer(const HttpLimits& limits = {});
-  ~HttpServer();  // ends the thread
+  using Reply = std::function<void(HttpReply)>;
+  // The request is valid during the call.
+  using Handler = std::function<void(const HttpRequest&, Reply)>;
+  explicit HttpServer(Loop* loop, const HttpLimits& limits = {});
+  ~HttpServer();
   // "127.0.0.1:9417" or "[::1]:9417"; port 0: any. False and a sentence.
   bool start(const std::string& address, Handler handler, std::string* why);
   uint16_t port() const;

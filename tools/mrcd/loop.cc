@@ -1,98 +1,97 @@
 #include "loop.h"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <chrono>
-#include <cstdint>
-#include <system_error>
+#include <utility>
 
 namespace mrc::mrcd {
+
+namespace asio = boost::asio;
 
 Instant steady_now() {
   const auto since = std::chrono::steady_clock::now().time_since_epoch();
   return Instant::from_ns(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
 }
 
-Loop::Loop() : wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
-  if (wake_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
-}
+struct Loop::Watch : std::enable_shared_from_this<Watch> {
+  Watch(asio::io_context& context, int socket, std::function<void()> function)
+      : descriptor(context, socket), ready(std::move(function)) {}
+  ~Watch() { descriptor.release(); }
+
+  void wait() {
+    descriptor.async_wait(asio::posix::stream_descriptor::wait_read,
+                          [self = shared_from_this()](const boost::system::error_code& error) {
+                            if (error || self->ended) return;
+                            self->ready();
+                            if (!self->ended) self->wait();
+                          });
+  }
+
+  asio::posix::stream_descriptor descriptor;
+  std::function<void()> ready;
+  bool ended = false;
+};
+
+// Keeps itself alive by the handler that waits.
+struct Loop::Timer : std::enable_shared_from_this<Timer> {
+  Timer(asio::io_context& context, Duration period, std::function<void(Instant)> function)
+      : timer(context), interval(period), next(steady_now() + period), due(std::move(function)) {}
+
+  void wait() {
+    timer.expires_at(std::chrono::steady_clock::time_point(std::chrono::nanoseconds(next.ns())));
+    timer.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+      if (error) return;
+      const Instant now = steady_now();
+      self->next = std::max(self->next + self->interval, now);
+      self->due(now);
+      self->wait();
+    });
+  }
+
+  asio::steady_timer timer;
+  const Duration interval;
+  Instant next;
+  std::function<void(Instant)> due;
+};
+
+Loop::Loop() = default;
 
 Loop::~Loop() {
-  ::close(wake_);
+  while (!watched_.empty()) unwatch(watched_.begin()->first);
 }
 
-void Loop::watch(int fd, short events, Ready ready) {
-  watched_[fd] = {events, std::move(ready)};
+void Loop::watch(int socket, std::function<void()> ready) {
+  unwatch(socket);
+  const auto watch = std::make_shared<Watch>(context_, socket, std::move(ready));
+  watched_[socket] = watch;
+  watch->wait();
 }
-void Loop::unwatch(int fd) {
-  watched_.erase(fd);
+
+void Loop::unwatch(int socket) {
+  const auto found = watched_.find(socket);
+  if (found == watched_.end()) return;
+  found->second->ended = true;
+  found->second->descriptor.release();  // cancels the wait
+  watched_.erase(found);
 }
 
 void Loop::every(Duration interval, std::function<void(Instant)> due) {
-  timers_.push_back({interval, steady_now() + interval, std::move(due)});
+  std::make_shared<Timer>(context_, interval, std::move(due))->wait();
 }
 
 void Loop::post(std::function<void()> closure) {
-  {
-    const MutexLock lock(mutex_);
-    posted_.push_back(std::move(closure));
-  }
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(wake_, &one, sizeof one);
-}
-
-void Loop::stop() {
-  stopping_ = true;
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(wake_, &one, sizeof one);
-}
-
-void Loop::take_posted() {
-  uint64_t count;
-  [[maybe_unused]] const ssize_t got = ::read(wake_, &count, sizeof count);
-  std::vector<std::function<void()>> closures;
-  {
-    const MutexLock lock(mutex_);
-    closures.swap(posted_);
-  }
-  for (const auto& closure : closures) closure();
-}
-
-int Loop::wait_ms() const {
-  Instant next = Instant::never();
-  for (const Timer& timer : timers_) next = std::min(next, timer.next);
-  if (next == Instant::never()) return -1;
-  constexpr int64_t kNsPerMs = 1'000'000;
-  const int64_t ns = (next - steady_now()).ns();
-  return ns <= 0 ? 0 : static_cast<int>(std::min<int64_t>((ns + kNsPerMs - 1) / kNsPerMs, 1000));
+  asio::post(context_, std::move(closure));
 }
 
 void Loop::run() {
-  std::vector<pollfd> fds;
-  while (!stopping_) {
-    fds.assign(1, {wake_, POLLIN, 0});
-    for (const auto& [fd, watcher] : watched_) fds.push_back({fd, watcher.first, 0});
-    const int n = ::poll(fds.data(), fds.size(), wait_ms());
-    if (n < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "poll");
-    if (n > 0 && fds[0].revents != 0) take_posted();
-    for (size_t i = 1; n > 0 && i < fds.size(); ++i) {
-      if (fds[i].revents == 0) continue;
-      // A watcher may have gone meanwhile, or go while it is called.
-      const auto found = watched_.find(fds[i].fd);
-      if (found == watched_.end()) continue;
-      const Ready ready = found->second.second;
-      ready(fds[i].revents);
-    }
-    const Instant now = steady_now();
-    for (Timer& timer : timers_) {
-      if (timer.next > now) continue;
-      timer.next = std::max(timer.next + timer.interval, now);
-      timer.due(steady_now());  // those before may have taken long
-    }
-  }
+  context_.run();
+}
+
+void Loop::stop() {
+  context_.stop();
 }
 
 }  // namespace mrc::mrcd

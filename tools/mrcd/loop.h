@@ -1,16 +1,15 @@
-// Loop: the one thread of mrcd that owns all state. Descriptors, timers and closures from other threads, until stop().
-// Only post() and stop() may be called from other threads; stop() also from a signal handler.
+// Loop: the one thread of mrcd, which owns all state, as a Boost.Asio io_context with what mrcd needs on top: periodic
+// timers, and readiness of sockets that another object owns. The Unix socket, the signals and HTTP use the context
+// itself. Only post() and stop() may be called from other threads.
 #pragma once
 
-#include <poll.h>
-
-#include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
 #include <functional>
 #include <map>
-#include <vector>
+#include <memory>
 
 #include "base/time.h"
-#include "mutex.h"
 
 namespace mrc::mrcd {
 
@@ -18,38 +17,29 @@ Instant steady_now();
 
 class Loop {
  public:
-  using Ready = std::function<void(short events)>;
-
   Loop();
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  // One watcher per descriptor; watching again changes events and function.
-  void watch(int fd, short events, Ready ready);
-  void unwatch(int fd);
-  // For as long as the loop is there.
+  boost::asio::io_context& context() { return context_; }
+  // Calls `ready` while the socket is readable. The caller keeps the socket, and calls unwatch() before it closes it.
+  void watch(int socket, std::function<void()> ready);
+  void unwatch(int socket);
+  // Until the loop is destroyed. After a pause, missed calls are not repeated.
   void every(Duration interval, std::function<void(Instant now)> due);
-  void post(std::function<void()> closure) ABSL_LOCKS_EXCLUDED(mutex_);
+  void post(std::function<void()> closure);
 
-  void run();
+  void run();  // until stop()
   void stop();
 
  private:
-  struct Timer {
-    Duration interval;
-    Instant next;
-    std::function<void(Instant)> due;
-  };
-  void take_posted();
-  int wait_ms() const;
+  struct Watch;
+  struct Timer;
 
-  std::map<int, std::pair<short, Ready>> watched_;
-  std::vector<Timer> timers_;
-  Mutex mutex_;
-  std::vector<std::function<void()>> posted_ ABSL_GUARDED_BY(mutex_);
-  int wake_ = -1;
-  std::atomic<bool> stopping_{false};
+  boost::asio::io_context context_{1};
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{context_.get_executor()};
+  std::map<int, std::shared_ptr<Watch>> watched_;
 };
 
 }  // namespace mrc::mrcd

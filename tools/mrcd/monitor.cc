@@ -56,7 +56,7 @@ bool Monitor::start(std::string* why) {
   for (size_t i = 0; i < count; ++i)  // not all at once
     paths_.push_back({PathJudge(judge), now + Duration::nanoseconds(interval.ns() / static_cast<int64_t>(count) *
                                                                     static_cast<int64_t>(i))});
-  for (int fd : prober_.sockets()) loop_.watch(fd, POLLIN, [this](short) { collect(steady_now()); });
+  for (int fd : prober_.sockets()) loop_.watch(fd, [this] { collect(steady_now()); });
   loop_.every(kProbeTick, [this](Instant t) { probe(t); });
   loop_.every(kConcludeTick, [this](Instant t) { conclude(t); });
   if (!peers_.empty()) loop_.every(kTellTick, [this](Instant) { tell_peers(); });

@@ -56,7 +56,7 @@ bool Monitor::open_peers(std::string* why) {
     if (taken) *why += datapath::taken_by(datapath::holder_of_udp_port(IpAddress(), ntohs(at.sin6_port)));
     return false;
   }
-  loop_.watch(peer_socket_, POLLIN, [this](short) { hear(steady_now()); });
+  loop_.watch(peer_socket_, [this] { hear(steady_now()); });
   return true;
 }
 

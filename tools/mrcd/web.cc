@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
+#include <cstdio>
 #include <cstring>
-#include <future>
-#include <memory>
+#include <exception>
 
 #include "base/ip.h"
 #include "ctl/peer_json.h"
@@ -19,8 +18,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr auto kLoopPatience = std::chrono::seconds(4);  // with the loop, which waits a second for reports
 constexpr const char* kBearer = "Bearer ";
+
+bool needs_reports(const std::string& path) {
+  return path == "/api/state" || path == "/metrics";
+}
 
 HttpReply json_reply(unsigned status, const Json& body) {
   return {status, "application/json", body.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"};
@@ -53,17 +55,6 @@ std::string complaint_about_body(bool port, const Json& body) {
   return "";
 }
 
-// `work(promise)` in the loop, which keeps the promise now or later. False: the loop had no time for it.
-template <typename Result, typename Work>
-bool on_loop(Loop* loop, Result* out, Work work) {
-  auto promise = std::make_shared<std::promise<Result>>();
-  std::future<Result> answer = promise->get_future();
-  loop->post([promise, work = std::move(work)] { work(promise); });
-  if (answer.wait_for(kLoopPatience) != std::future_status::ready) return false;
-  *out = answer.get();
-  return true;
-}
-
 }  // namespace
 
 // The token's length may be learnt, nothing else, by how long this takes.
@@ -87,39 +78,37 @@ bool names_an_address(const std::string& host) {
   return ::strcasecmp(name.c_str(), "localhost") == 0 || IpAddress::parse(name, &address);
 }
 
-bool Web::health(Json* out) {
-  return on_loop(&loop_, out, [this](const auto& promise) {
-    const Json monitor = monitor_();
-    promise->set_value({{"healthy", true},
-                        {"processes", service_.processes()},
-                        {"monitor", monitor.value("running", false)},
-                        {"faults", monitor.value("findings", Json::array()).size()}});
-  });
+Web::Json Web::health() const {
+  const Json monitor = monitor_();
+  return {{"healthy", true},
+          {"processes", service_.processes()},
+          {"monitor", monitor.value("running", false)},
+          {"faults", monitor.value("findings", Json::array()).size()}};
 }
 
-bool Web::state(bool one_by_one, Json* out) {
-  return on_loop(&loop_, out, [this, one_by_one](const auto& promise) {
-    service_.gather(steady_now(), [this, promise, one_by_one](Json reports) {
-      Json devices = Json::array();
-      for (const auto& [name, device] : service_.devices()) {
-        Json denies = Json::array();
-        for (const ctl::DenyRule& rule : device->denies()) {
-          denies.push_back(ctl::deny_json(rule));
-          denies.back()["text"] = ctl::deny_text(rule);
-        }
-        devices.push_back(
-            {{"device", name}, {"planes", device->planes()}, {"ports_down", device->ports_down()}, {"denies", denies}});
-      }
-      Json events = Json::array();
-      for (const Json& event : service_.events())
-        if (one_by_one || event["what"] != "process") events.push_back(event);
-      Json all = {{"devices", devices},       {"totals", totals_of(reports)},
-                  {"reports", Json::array()}, {"monitor", monitor_()},
-                  {"events", events},         {"processes", service_.processes()}};
-      if (one_by_one) all["reports"] = std::move(reports);
-      promise->set_value(std::move(all));
-    });
-  });
+Web::Json Web::state(bool one_by_one, Json reports) const {
+  Json devices = Json::array();
+  for (const auto& [name, device] : service_.devices()) {
+    Json denies = Json::array();
+    for (const ctl::DenyRule& rule : device->denies()) {
+      denies.push_back(ctl::deny_json(rule));
+      denies.back()["text"] = ctl::deny_text(rule);
+    }
+    devices.push_back(
+        {{"device", name}, {"planes", device->planes()}, {"ports_down", device->ports_down()}, {"denies", denies}});
+  }
+  Json events = Json::array();
+  for (const Json& event : service_.events())
+    if (one_by_one || event["what"] != "process") events.push_back(event);
+  Json all = {{"devices", devices},
+              {"totals", totals_of(reports)},
+              {"reports", Json::array()},
+              {"monitor", monitor_()},
+              {"events", events},
+              {"processes", service_.processes()},
+              {"may_change", !token_.empty()}};
+  if (one_by_one) all["reports"] = std::move(reports);
+  return all;
 }
 
 HttpReply Web::change(const HttpRequest& request) {
@@ -129,42 +118,50 @@ HttpReply Web::change(const HttpRequest& request) {
   const Json body = ctl::parse_peer_json(request.body);
   if (const std::string wrong = complaint_about_body(request.path == "/api/port", body); !wrong.empty())
     return json_reply(400, {{"error", wrong}});
-  std::pair<unsigned, std::string> outcome;
-  const bool ran = on_loop(&loop_, &outcome, [this, body, path = request.path](const auto& promise) {
-    std::string why;
-    int error = EINVAL;
-    SharedDevice* device = service_.device(body.value("device", ""));
-    if (device == nullptr)
-      why = "no such device";
-    else if (path == "/api/port")
-      error = service_.change_port(device, body["port"].get<uint32_t>(), body["up"].get<bool>(), "web page", &why);
-    else
-      error = service_.change_rule(device, path == "/api/deny", body["rule"], "web page", &why);
-    if (error != 0 && why.empty()) why = std::strerror(error);
-    promise->set_value({error == 0 ? 200 : error == EEXIST || error == ENOENT ? 409 : 400, why});
-  });
-  if (!ran) return json_reply(503, {{"error", "mrcd is busy"}});
-  const auto& [status, why] = outcome;
-  return json_reply(status, status == 200 ? Json{{"done", true}} : Json{{"error", why}});
+  std::string why;
+  int error = EINVAL;
+  SharedDevice* device = service_.device(body.value("device", ""));
+  if (device == nullptr)
+    why = "no such device";
+  else if (request.path == "/api/port")
+    error = service_.change_port(device, body["port"].get<uint32_t>(), body["up"].get<bool>(), "web page", &why);
+  else
+    error = service_.change_rule(device, request.path == "/api/deny", body["rule"], "web page", &why);
+  if (error == 0) return json_reply(200, {{"done", true}});
+  return json_reply(error == EEXIST || error == ENOENT ? 409 : 400,
+                    {{"error", why.empty() ? std::strerror(error) : why}});
 }
 
-HttpReply Web::handle(const HttpRequest& request) {
-  const bool reads = request.method == "GET" || request.method == "HEAD";
+HttpReply Web::read(const HttpRequest& request) {
   const std::string& path = request.path;
   if (!names_an_address(request.host))
     return json_reply(421, {{"error", "ask by address or as localhost: other names are not answered to"}});
   if (path == "/api/deny" || path == "/api/allow" || path == "/api/port")
     return request.method == "POST" ? change(request) : json_reply(405, {{"error", "POST"}});
-  if (path != "/" && path != "/api/state" && path != "/metrics" && path != "/healthz")
+  if (path != "/" && path != "/healthz" && !needs_reports(path))
     return json_reply(404, {{"error", "there are /, /api/state, /metrics and /healthz"}});
-  if (!reads) return json_reply(405, {{"error", "GET"}});
+  if (request.method != "GET" && request.method != "HEAD") return json_reply(405, {{"error", "GET"}});
   if (path == "/") return {200, "text/html; charset=utf-8", kPage};
-  Json all;
-  if (!(path == "/healthz" ? health(&all) : state(knows_token(request.authorization), &all)))
-    return json_reply(503, {{"healthy", false}, {"error", "mrcd is busy"}});
-  if (path == "/metrics") return {200, "text/plain; version=0.0.4; charset=utf-8", metrics_text(all)};
-  if (path == "/api/state") all["may_change"] = !token_.empty();
-  return json_reply(200, all);
+  return json_reply(200, path == "/healthz" ? health() : Json::object());
+}
+
+// An exception on the loop would end mrcd, so that a report that cannot be shown is answered by an error.
+HttpReply Web::read_reports(const std::string& path, bool one_by_one, Json reports) const {
+  try {
+    const Json all = state(one_by_one, std::move(reports));
+    if (path == "/metrics") return {200, "text/plain; version=0.0.4; charset=utf-8", metrics_text(all)};
+    return json_reply(200, all);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "mrcd: %s: %s\n", path.c_str(), e.what());
+    return json_reply(500, {{"error", "mrcd could not answer this"}});
+  }
+}
+
+void Web::handle(const HttpRequest& request, const HttpServer::Reply& reply) {
+  HttpReply now = read(request);
+  if (now.status != 200 || !needs_reports(request.path)) return reply(std::move(now));
+  service_.gather(steady_now(), [this, path = request.path, one_by_one = knows_token(request.authorization),
+                                 reply](Json reports) { reply(read_reports(path, one_by_one, std::move(reports))); });
 }
 
 }  // namespace mrc::mrcd

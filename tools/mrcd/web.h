@@ -2,33 +2,34 @@
 // and changes for those who know the token. Who does not know it sees no single process, as at the socket, where
 // processes are shown to their own user. [MRC-MON-8, MRC-MRCD-2, spec/mrcd.md]
 //
-// handle() is called on the server's thread and asks the loop's thread for everything.
+// Used on the loop's thread: a reply that needs the reports of processes is made when these have arrived, or a second
+// later.
 #pragma once
 
 #include <string>
 
 #include "http.h"
-#include "loop.h"
 #include "service.h"
 
 namespace mrc::mrcd {
 
 class Web {
  public:
-  // `monitor`: what the monitor sees, asked on the loop's thread.
-  Web(Loop* loop, Service* service, std::function<nlohmann::json()> monitor, std::string token)
-      : loop_(*loop), service_(*service), monitor_(std::move(monitor)), token_(std::move(token)) {}
-  HttpReply handle(const HttpRequest& request);
+  // `monitor` returns the monitor's status.
+  Web(Service* service, std::function<nlohmann::json()> monitor, std::string token)
+      : service_(*service), monitor_(std::move(monitor)), token_(std::move(token)) {}
+  void handle(const HttpRequest& request, const HttpServer::Reply& reply);
 
  private:
   using Json = nlohmann::json;
-  // What devices, monitor and processes say, these one by one or in sum; false when the loop does not answer.
-  bool state(bool one_by_one, Json* out);
-  bool health(Json* out);
+  HttpReply read(const HttpRequest& request);
+  HttpReply read_reports(const std::string& path, bool one_by_one, Json reports) const;
+  // Status of devices, monitor and processes, with the latter one by one or only as sums.
+  Json state(bool one_by_one, Json reports) const;
+  Json health() const;
   HttpReply change(const HttpRequest& request);
   bool knows_token(const std::string& authorization) const;
 
-  Loop& loop_;
   Service& service_;
   const std::function<Json()> monitor_;
   const std::string token_;

@@ -27,7 +27,8 @@ constexpr int kWaiting = -1;
 constexpr std::chrono::seconds kPatience(3);     // for an answer
 constexpr size_t kMostQueued = size_t{1} << 24;  // a daemon that does not read is taken for dead
 constexpr size_t kMostLine = size_t{1} << 26;
-constexpr int kAloneAfter = 5;  // seconds: a restart takes less
+constexpr int kMaxParts = 1024;  // read at once
+constexpr int kAloneAfter = 5;   // seconds: a restart takes less
 constexpr uint64_t kSocketTag = 0, kTimerTag = 1;
 
 // Anybody may have made a socket of this name.
@@ -175,25 +176,24 @@ int DaemonLink::request(Json message) {
   return answer == kWaiting ? EIO : answer;
 }
 
-// False: the daemon is gone.
+// Handles complete lines as they arrive, so that a burst of short ones does not count as a long one. False: the daemon
+// is gone.
 bool DaemonLink::read_some(int fd) {
   std::array<char, 65536> part;
-  for (;;) {
+  for (int parts = 0; parts < kMaxParts; ++parts) {  // the socket stays readable for the rest
     const ssize_t n = ::recv(fd, part.data(), part.size(), MSG_DONTWAIT);
-    if (n > 0)
-      in_.append(part.data(), static_cast<size_t>(n));
-    else if (n == 0 || (errno != EAGAIN && errno != EINTR))
-      return false;
-    else if (errno == EAGAIN)
-      return in_.size() < kMostLine;
-    if (in_.size() >= kMostLine) return false;
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return false;
+    if (n < 0 && errno == EAGAIN) return true;
+    if (n > 0) in_.append({part.data(), static_cast<size_t>(n)});
+    take_lines();
+    if (in_.unfinished() >= kMostLine) return false;
   }
+  return true;
 }
 
 void DaemonLink::take_lines() {
-  size_t begin = 0;
-  for (size_t end; (end = in_.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    const Json message = ctl::parse_peer_json({in_.data() + begin, end - begin});
+  while (const auto line = in_.next()) {
+    const Json message = ctl::parse_peer_json(*line);
     if (!message.is_object()) continue;
     ++messages_;
     const auto answer = message.find("answer");
@@ -208,7 +208,6 @@ void DaemonLink::take_lines() {
     waits->second = error != message.end() && error->is_number_unsigned() ? error->get<int>() : EIO;
     answered_.notify_all();
   }
-  in_.erase(0, begin);
 }
 
 void DaemonLink::serve() {
@@ -231,9 +230,7 @@ void DaemonLink::serve() {
       fd = fd_;
     }
     if (fd < 0) continue;
-    const bool there = read_some(fd);
-    take_lines();
-    if (there) continue;
+    if (read_some(fd)) continue;
     const MutexLock lock(mutex_);
     disconnect();
     log_line(LogLevel::kDebug, "mrcd is gone: what it said stays, and the device looks for it again");

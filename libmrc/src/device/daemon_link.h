@@ -12,6 +12,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "base/line_reader.h"
 #include "base/time.h"
 #include "mutex.h"
 
@@ -63,7 +64,7 @@ class DaemonLink {
   void flush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void give_up() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void queue(const std::string& line) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool read_some(int fd);
+  bool read_some(int fd) ABSL_LOCKS_EXCLUDED(mutex_);
   void take_lines() ABSL_LOCKS_EXCLUDED(mutex_);
 
   std::string socket_;
@@ -77,7 +78,7 @@ class DaemonLink {
   bool watching_out_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<uint64_t, int> answers_ ABSL_GUARDED_BY(mutex_);  // of requests that wait: kWaiting, or what came
   uint64_t next_request_ ABSL_GUARDED_BY(mutex_) = 1;
-  std::string in_;  // serve() alone
+  LineReader in_;  // serve() alone
   uint64_t messages_ = 0;
   int seconds_alone_ = 0;
   std::atomic<bool> connected_{false};

@@ -12,6 +12,7 @@
 
 #include <memory>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "other_user.h"
@@ -66,18 +67,57 @@ class Visit {
   const int fd_;
 };
 
+// A server on a loop that runs on a thread.
+class WebServed {
+ public:
+  explicit WebServed(const HttpLimits& limits = {}) : server_(&loop_, limits) {
+    std::string why;
+    EXPECT_TRUE(server_.start(
+        "127.0.0.1:0",
+        [this](const HttpRequest& request, HttpServer::Reply reply) {
+          if (request.path == "/throw") throw std::runtime_error("a report that nobody understands");
+          const HttpReply hello{request.host == "localhost" ? 200u : 421u, "text/plain", "hello"};
+          if (request.path == "/later")
+            loop_.post([reply, hello] { reply(hello); });
+          else if (request.path != "/never")
+            reply(hello);
+          else
+            outstanding_ = std::move(reply);
+        },
+        &why))
+        << why;
+    thread_ = std::thread([this] { loop_.run(); });
+  }
+  ~WebServed() {
+    loop_.stop();
+    thread_.join();
+  }
+  uint16_t port() const { return server_.port(); }
+
+ private:
+  Loop loop_;
+  HttpServer::Reply outstanding_;  // outlives the server
+  HttpServer server_;
+  std::thread thread_;
+};
+
 class Http : public testing::Test {
  protected:
-  Http() {
-    std::string why;
-    const auto handler = [](const HttpRequest& request) -> HttpReply {
-      if (request.path == "/throw") throw std::runtime_error("a report that nobody understands");
-      return {request.host == "localhost" ? 200u : 421u, "text/plain", "hello"};
-    };
-    EXPECT_TRUE(server_.start("127.0.0.1:0", handler, &why)) << why;
-  }
-  HttpServer server_;
+  WebServed server_;
 };
+
+TEST_F(Http, replies_later) {
+  const Visit visit(server_.port());
+  EXPECT_EQ(visit.ask("/later"), 200);
+  EXPECT_EQ(visit.ask("/"), 200);
+}
+
+// As when mrcd ends while it waits for the reports of processes.
+TEST_F(Http, ends_with_a_reply_outstanding) {
+  const Visit waits(server_.port());
+  ASSERT_TRUE(waits.send("GET /never HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+  EXPECT_EQ(Visit(server_.port()).ask("/"), 200);
+}
 
 TEST_F(Http, what_a_handler_throws_ends_nothing) {
   const Visit visit(server_.port());
@@ -103,13 +143,8 @@ TEST_F(Http, visitors_at_once__up_to_the_limit_and_beyond) {
 
 class SlowHttp : public testing::Test {
  protected:
-  void start(const HttpLimits& limits) {
-    server_ = std::make_unique<HttpServer>(limits);
-    std::string why;
-    const auto handler = [](const HttpRequest&) -> HttpReply { return {200, "text/plain", "hello"}; };
-    ASSERT_TRUE(server_->start("127.0.0.1:0", handler, &why)) << why;
-  }
-  std::unique_ptr<HttpServer> server_;
+  void start(const HttpLimits& limits) { server_ = std::make_unique<WebServed>(limits); }
+  std::unique_ptr<WebServed> server_;
 };
 
 // However slowly it comes: each byte is in time for a deadline that began anew with it, the header is not.
@@ -182,10 +217,10 @@ TEST_F(SlowHttp, the_limit_of_one_origin_and_of_all) {
 
 TEST_F(SlowHttp, a_port_that_is_taken_says_by_whom) {
   start({});
-  HttpServer second;
+  Loop loop;
+  HttpServer second(&loop);
   std::string why;
-  EXPECT_FALSE(second.start(
-      "127.0.0.1:" + std::to_string(server_->port()), [](const HttpRequest&) { return HttpReply(); }, &why));
+  EXPECT_FALSE(second.start("127.0.0.1:" + std::to_string(server_->port()), nullptr, &why));
   EXPECT_NE(why.find("taken by user " + std::to_string(::geteuid()) + ", process " + std::to_string(::getpid())),
             std::string::npos)
       << why;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
 #include <thread>
 
 #include "http.h"
@@ -65,14 +66,19 @@ class WebTest : public testing::Test {
   }
   HttpReply get(const std::string& path, const std::string& authorization = "",
                 const std::string& host = "127.0.0.1:9417") {
-    return web_.handle({"GET", path, "", authorization, host});
+    return ask({"GET", path, "", authorization, host});
+  }
+  HttpReply ask(const HttpRequest& request) {
+    std::promise<HttpReply> answered;
+    loop_.post([&] { web_.handle(request, [&](HttpReply reply) { answered.set_value(std::move(reply)); }); });
+    return answered.get_future().get();
   }
   static bool has(const std::string& text, const std::string& what) { return text.find(what) != std::string::npos; }
 
   Loop loop_;
   Service service_{[] {}};
   std::unique_ptr<Process> first_, second_;
-  Web web_{&loop_, &service_, [] { return Json{{"running", false}}; }, "open-sesame"};
+  Web web_{&service_, [] { return Json{{"running", false}}; }, "open-sesame"};
   std::thread thread_;
 };
 
@@ -121,7 +127,7 @@ TEST_F(WebTest, names_of_others_are_misdirected) {
 // Refused with what would be taken, in the words of mrcctl.
 TEST_F(WebTest, changes_are_taken_word_by_word) {
   const auto post = [&](const std::string& path, const std::string& body) {
-    const HttpReply reply = web_.handle({"POST", path, body, "Bearer open-sesame", "localhost"});
+    const HttpReply reply = ask({"POST", path, body, "Bearer open-sesame", "localhost"});
     return std::to_string(reply.status) + " " + Json::parse(reply.body).value("error", "");
   };
   const std::pair<const char*, const char*> refused[] = {
@@ -155,7 +161,7 @@ TEST_F(WebTest, changes_are_taken_word_by_word) {
 
 TEST_F(WebTest, a_body_of_brackets_is_refused) {
   const std::string deep = "{\"rule\": " + std::string(1 << 19, '[') + std::string(1 << 19, ']') + "}";
-  EXPECT_EQ(web_.handle({"POST", "/api/deny", deep, "Bearer open-sesame", "localhost"}).status, 400u);
+  EXPECT_EQ(ask({"POST", "/api/deny", deep, "Bearer open-sesame", "localhost"}).status, 400u);
 }
 
 }  // namespace
