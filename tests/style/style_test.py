@@ -21,6 +21,7 @@ LAYERS = {
 }
 SANS_IO = ("base", "wire", "core", "simnet", "ctl")
 MAX_LINES = 600
+MAX_FUNCTION = 70
 TOP_LEVEL = {"CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md", "libmrc", "nccl-plugin", "sim", "spec", "tests", "tools", "verbs-shim"}
 # Outside libmrc these may look below the public headers: the simulator and the switch, tests, and tools that decode or replay.
 INSIDERS = ("sim/", "tests/", "tools/mrclog/", "tools/dissector/", "tools/dev/wire-tables/", "tools/mrc-info/", "tools/mrcctl/", "tools/mrcd/", "tools/mrc-switch/", "tools/lib/")
@@ -138,6 +139,23 @@ def check_length(path, lines):
         yield len(lines), f"{len(lines)} lines, at most {MAX_LINES}: split it by concern"
 
 
+# The layout is that of clang-format: a function outside of a class begins without indentation and ends with a lone brace.
+NO_FUNCTION = re.compile(r"\s*(namespace|class|struct|enum|union|extern|using|#|\})")
+
+
+def check_functions(path, lines):
+    if not path.startswith("libmrc/src/"):
+        return
+    begin = None
+    for number, line in enumerate(lines, 1):
+        if begin is None and re.match(r"\S.*\(|    \S.*\) (?:const )?\{$", line) and line.endswith("{") and not NO_FUNCTION.match(line):
+            begin = number
+        elif line.startswith("}") and begin is not None:
+            if line == "}" and number - begin + 1 > MAX_FUNCTION:
+                yield begin, f"a function of {number - begin + 1} lines, at most {MAX_FUNCTION}: split it by step"
+            begin = None
+
+
 def check_unfinished(_path, lines):
     for number, line in enumerate(lines, 1):
         for pattern, why in ((UNFINISHED, "unfinished work belongs in an issue"), (SKIPPED, "a skipped test tests nothing"),
@@ -162,7 +180,8 @@ def complaints(path, lines):
     code = strip_comments(lines) if path.endswith((".h", ".cc", ".c")) else lines
     found = list(check_place(path, lines))
     if path.endswith((".h", ".cc", ".c")):
-        for rule in (check_layers, check_ambient, check_outsiders, check_ns3, check_environment, check_locks, check_length, check_pragma):
+        for rule in (check_layers, check_ambient, check_outsiders, check_ns3, check_environment, check_locks, check_length,
+                     check_functions, check_pragma):
             found += rule(path, code)
     if not path.startswith("tests/style/"):
         found += check_unfinished(path, lines)
@@ -179,15 +198,17 @@ def self_test():
         "libmrc/src/base/b.cc": ["// " + "TO" + "DO later"],
         "sim/model/a.h": ["#include <ns3/simulator.h>"],
         "verbs-shim/objects/a.h": ["std::mutex m;", "std::lock_guard lock(m);", "std::condition_variable_any c;", "// std::mutex"],
+        "libmrc/src/core/c.cc": ["void f(int x) {"] + ["  g();"] * (MAX_FUNCTION - 1) + ["}"],
         "README.md": ["see /work" + "/main"],
         "cmake/a.cmake": ["set(x 1)"],
     }
-    expected = {"libmrc/src/core/a.cc": 5, "libmrc/src/wire/a.h": 3, "tools/mrc-perf/a.cc": 4, "libmrc/src/api/long.cc": 1,
+    expected = {"libmrc/src/core/a.cc": 5, "libmrc/src/wire/a.h": 3, "tools/mrc-perf/a.cc": 4, "libmrc/src/api/long.cc": 1, "libmrc/src/core/c.cc": 1,
                 "libmrc/src/base/b.cc": 1, "sim/model/a.h": 1, "verbs-shim/objects/a.h": 3, "README.md": 1, "cmake/a.cmake": 1}
     good = {
         "libmrc/src/core/a.cc": ['#include "wire/packet.h"', "// no clock here, rand() is forbidden", 'Instant time_of(x); f.time(3); "rand()";'],
         "tools/mrc-perf/a.cc": ['#include "options.h"'],
         "libmrc/src/api/short.cc": ["int z;"] * MAX_LINES,
+        "libmrc/src/core/d.cc": ["struct A {", "};"] + (["void f(int x) {"] + ["  g();"] * (MAX_FUNCTION - 2) + ["}"]) * 2,
         NS3_SOURCE: ["#include <ns3/simulator.h>"],
     }
     for path, lines in bad.items():
