@@ -17,7 +17,9 @@ libisal-dev       | build       | the ICRC polynomial at memory speed
 libyaml-cpp-dev   | build       | configuration files
 nlohmann-json3-dev| build       | reports
 libcli11-dev      | build       | command lines
-libboost-dev      | build       | Asio and Beast: the web page of mrcd
+libboost-dev      | build       | Asio and Beast: sockets, timers and the web page of mrcd
+prometheus-cpp-dev| build       | metrics of mrcd
+libspdlog-dev     | build       | log of mrcd
 libibverbs-dev    | build       | infiniband/verbs.h
 libdpdk-dev       | test bench  | the DPDK datapath, which is left out without it
 ns3               | test        | simulator: ns-3 and its CMake package

@@ -6,12 +6,11 @@
 #include <unistd.h>
 
 #include <boost/asio/signal_set.hpp>
-#include <cstdio>
-#include <cstdlib>
 
 #include "connections.h"
 #include "device/config.h"
 #include "device/environment.h"
+#include "log.h"
 #include "loop.h"
 #include "monitor.h"
 #include "save_pace.h"
@@ -61,7 +60,7 @@ struct Daemon::Parts {
     if (save_state(state_path, service.file_state(), &why))
       dirty = false;
     else if (why != complaint)
-      std::fprintf(stderr, "mrcd: %s; it is tried again\n", why.c_str());
+      log_warning(why + "; it is tried again");
     complaint = why;
     pace.wrote(begin, steady_now());
   }
@@ -115,13 +114,13 @@ Daemon::~Daemon() {
 bool Daemon::start(const Options& options, std::string* why, bool* busy) {
   Parts& p = *parts_;
   *busy = false;
+  start_log(options.verbose);
   raise_descriptor_limit();
   if (!device::load_config(environment::variable, &p.config, why)) return false;
   const device::Settings& settings = p.config.devices.front().settings;
-  for (const std::string& line : device::misspelt_variables(::environ))
-    std::fprintf(stderr, "mrcd: %s\n", line.c_str());
+  for (const std::string& line : device::misspelt_variables(::environ)) log_warning(line);
   if (const std::string line = device::ignored_variables(::environ); environment::is_ignored() && !line.empty())
-    std::fprintf(stderr, "mrcd: %s\n", line.c_str());
+    log_warning(line);
   const std::string socket = options.socket.empty() ? settings.mrcd_socket : options.socket;
   p.state_path = options.state.empty() ? settings.mrcd_state : options.state;
   if (socket.empty()) {
@@ -155,8 +154,7 @@ bool Daemon::start(const Options& options, std::string* why, bool* busy) {
     p.save_if_due(now);
   });
   if (!start_monitors(p, why) || !start_web(p, why)) return false;
-  if (options.verbose)
-    std::fprintf(stderr, "mrcd: listening on %s, state in %s\n", socket.c_str(), p.state_path.c_str());
+  log_info("listening on " + socket + ", state in " + p.state_path);
   return true;
 }
 

@@ -8,11 +8,11 @@
 #include <boost/beast/http.hpp>
 #include <charconv>
 #include <chrono>
-#include <cstdio>
 #include <exception>
 #include <map>
 
 #include "datapath/holder.h"
+#include "log.h"
 
 namespace mrc::mrcd {
 
@@ -131,7 +131,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     try {
       shared_->handler(given, [self = shared_from_this()](HttpReply reply) { self->answer(std::move(reply)); });
     } catch (const std::exception& e) {
-      std::fprintf(stderr, "mrcd: %s %s: %s\n", given.method.c_str(), given.path.c_str(), e.what());
+      log_warning(given.method + " " + given.path + ": " + e.what());
       answer({500, "application/json", "{\"error\":\"mrcd could not answer this\"}\n"});
     }
   }

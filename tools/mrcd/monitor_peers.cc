@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 
 #include "datapath/holder.h"
 #include "device/peers.h"
+#include "log.h"
 #include "monitor.h"
 #include "socket_address.h"
 
@@ -66,8 +66,8 @@ void Monitor::tell_peers() {
   const std::string text = Json{{"mrcd", 1}, {"host", host_}, {"observations", seen}}.dump();
   if (text.size() > kMostBytes) {
     if (!too_long_)
-      std::fprintf(stderr, "mrcd: %zu paths are too many to tell peers; mrcd_probe_share makes them fewer\n",
-                   paths_.size());
+      log_warning(std::to_string(paths_.size()) +
+                  " paths do not fit into one datagram to peers: lower mrcd_probe_share to probe fewer");
     too_long_ = true;
     return;
   }

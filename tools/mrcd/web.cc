@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <exception>
 
 #include "base/ip.h"
 #include "ctl/peer_json.h"
+#include "log.h"
 #include "totals.h"
 
 namespace mrc::mrcd {
@@ -152,7 +152,7 @@ HttpReply Web::read_reports(const std::string& path, bool one_by_one, Json repor
     if (path == "/metrics") return {200, "text/plain; version=0.0.4; charset=utf-8", metrics_text(all)};
     return json_reply(200, all);
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "mrcd: %s: %s\n", path.c_str(), e.what());
+    log_warning(path + ": " + e.what());
     return json_reply(500, {{"error", "mrcd could not answer this"}});
   }
 }
