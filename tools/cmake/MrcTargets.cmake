@@ -11,6 +11,12 @@ endif()
 if(MRC_SANITIZE)
   target_compile_options(mrc_options INTERFACE -fsanitize=${MRC_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
   target_link_options(mrc_options INTERFACE -fsanitize=${MRC_SANITIZE})
+  # A null pointer ends in a report of AddressSanitizer's anyway. Where no data of users goes, UBSan's own checks of every
+  # pointer are left out: they take a third of the time in which tests compile.
+  if(MRC_SANITIZE MATCHES "address,undefined")
+    set(mrc_of_the_library "$<FILTER:$<TARGET_PROPERTY:SOURCE_DIR>,EXCLUDE,^${PROJECT_SOURCE_DIR}/(tests|tools|sim)>")
+    target_compile_options(mrc_options INTERFACE "$<$<NOT:$<BOOL:${mrc_of_the_library}>>:-fno-sanitize=null,object-size,vptr>")
+  endif()
 endif()
 if(MRC_BUILD_FUZZERS)
   target_compile_options(mrc_options INTERFACE -fsanitize=fuzzer-no-link)

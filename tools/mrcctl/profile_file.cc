@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <ios>
 #include <iterator>
 #include <map>
 
@@ -218,6 +219,8 @@ std::vector<WrittenProfile> read_profiles(const std::string& file) {
     throw Error(file + ": " + e.what());
   } catch (const Error& e) {
     throw Error(file + ": " + e.what());
+  } catch (const std::ios_base::failure&) {  // a folder
+    throw Error(file + " is no file that can be read");
   }
   return profiles;
 }
