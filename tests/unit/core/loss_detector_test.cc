@@ -39,27 +39,27 @@ TEST_F(LossDetectorTest, TheWindowIsARoundTripAtFirstAndTheFloorAfterSixteenWith
   EXPECT_EQ(window(1600), us(10));
 }
 
-TEST_F(LossDetectorTest, LatenessWidensItByAQuarterMoreUpToARoundTripAndTwiceItsVariation) {
+TEST_F(LossDetectorTest, LatenessWidensItByHalfMoreUpToARoundTripAndFourTimesItsVariation) {
   settle();
-  detector_.on_late(at(1700), us(8), rtt_);
+  detector_.on_late(at(1700), us(6), rtt_);
   EXPECT_EQ(window(1700), us(10));
   detector_.on_late(at(1700), us(40), rtt_);
-  EXPECT_EQ(window(1700), us(50));
+  EXPECT_EQ(window(1700), us(60));
   detector_.on_late(at(1700), us(20), rtt_);
-  EXPECT_EQ(window(1700), us(50));
-  detector_.on_late(at(1700), us(159), rtt_);
-  EXPECT_EQ(window(1700), us(159) + us(159) / 4);
-  detector_.on_late(at(1700), us(161), rtt_);
-  EXPECT_EQ(window(1700), us(200));
+  EXPECT_EQ(window(1700), us(60));
+  detector_.on_late(at(1700), us(198), rtt_);
+  EXPECT_EQ(window(1700), us(297));
+  detector_.on_late(at(1700), us(202), rtt_);
+  EXPECT_EQ(window(1700), us(300));
 }
 
 // Packets of a slow path arrive after they were sent again, and give no sample to the round trip of the QP.
 TEST_F(LossDetectorTest, RoundTripsOfLatePacketsRaiseTheBound) {
   settle();
   detector_.on_late(at(1700), us(1000), rtt_);
-  EXPECT_EQ(window(1700), us(200));
-  detector_.on_round_trip(us(300));  // the mean becomes 125 us, its variation 87.5 us
   EXPECT_EQ(window(1700), us(300));
+  detector_.on_round_trip(us(300));  // the mean becomes 125 us, its variation 87.5 us
+  EXPECT_EQ(window(1700), us(475));
 }
 
 TEST_F(LossDetectorTest, LatenessWidensItInTheFirstEpochToo) {
@@ -67,15 +67,15 @@ TEST_F(LossDetectorTest, LatenessWidensItInTheFirstEpochToo) {
   detector_.on_late(at(10), us(60), rtt_);
   EXPECT_EQ(window(10), us(100));
   detector_.on_late(at(10), us(120), rtt_);
-  EXPECT_EQ(window(10), us(150));
+  EXPECT_EQ(window(10), us(180));
 }
 
 TEST_F(LossDetectorTest, LatenessIsForgottenAfterTheNextSixteenRoundTrips) {
   settle();
   detector_.on_late(at(1700), us(40), rtt_);
-  EXPECT_EQ(window(3199), us(50));
-  EXPECT_EQ(window(3200), us(50));
-  EXPECT_EQ(window(4799), us(50));
+  EXPECT_EQ(window(3199), us(60));
+  EXPECT_EQ(window(3200), us(60));
+  EXPECT_EQ(window(4799), us(60));
   EXPECT_EQ(window(4800), us(10));
 }
 
@@ -83,7 +83,7 @@ TEST_F(LossDetectorTest, LatenessIsForgottenAfterTheNextSixteenRoundTrips) {
 TEST_F(LossDetectorTest, APauseForgetsNothing) {
   settle();
   detector_.on_late(at(1700), us(40), rtt_);
-  EXPECT_EQ(window(1000000), us(50));
+  EXPECT_EQ(window(1000000), us(60));
 }
 
 TEST_F(LossDetectorTest, NothingIsLostBeforeALaterPacketHasArrived) {
