@@ -32,7 +32,7 @@ struct Erth {
           field<&Erth::port_status_mask>("port_status_mask", 4, 7, 32, "Ports up").hex(),
           reserved(8, 7, 32),
       },
-      embedded<&Erth::timestamp>("timestamp", 12, Tseth::kFields));
+      embedded<&Erth::timestamp>(12, Tseth::kFields));
   static constexpr uint32_t kSize = size_of(kFields);
   static constexpr HeaderInfo kInfo{"ERTH", "Endpoint Request Header", kSize};
 

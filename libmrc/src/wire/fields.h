@@ -55,9 +55,9 @@ struct FieldRow {
   Show show = Show::kDecimal;
   const char* text = nullptr;         // its name in lines of text; nullptr: left out there
   const ValueNames* names = nullptr;  // with Show::kName and kNameAndHex, or for the dissector alone
-  const char* condition = nullptr;    // present only when this flag of the same header ...
+  bool conditional = false;           // present only when the flag `condition` of the same header ...
   bool condition_value = false;       // ... has this value
-  const char* embedded_in = nullptr;  // the member that is a header of its own, for example "timestamp"
+  const char* condition = nullptr;
 
   constexpr uint32_t first_bit() const { return byte * 8u + 7u - bit; }
   constexpr uint32_t end_bit() const { return first_bit() + width; }
@@ -116,18 +116,18 @@ struct Field {
   template <auto Flag, bool Value>
   constexpr Field<MemberPath, When<Flag, Value>> when(const char* flag) const {
     Field<MemberPath, When<Flag, Value>> f{row};
+    f.row.conditional = true;
     f.row.condition = flag;
     f.row.condition_value = Value;
     return f;
   }
   template <auto Outer>
-  constexpr auto inside(uint16_t byte, const char* member) const {
+  constexpr auto inside(uint16_t byte) const {
     return [&]<auto... Inner>(Path<Inner...>) {
       constexpr bool kCarried = sizeof...(Inner) != 0;
       using Longer = std::conditional_t<kCarried, Path<Outer, Inner...>, Path<>>;
       Field<Longer, Condition> f{row};
       f.row.byte = static_cast<uint16_t>(f.row.byte + byte);
-      f.row.embedded_in = member;
       return f;
     }
     (MemberPath());
@@ -153,26 +153,26 @@ constexpr Field<Path<>> reserved(uint16_t byte, uint8_t bit, uint16_t width, con
   return {{name, byte, bit, width, "Reserved", FieldKind::kReserved}};
 }
 
-// The fields of another header that begins at `byte` and is the member `Member`, called `name`, of this one.
+// The fields of another header that begins at `byte` and is the member `Member` of this one.
 template <auto Member, typename... Fields>
-constexpr auto embedded(const char* name, uint16_t byte, const std::tuple<Fields...>& fields) {
-  return std::apply([&](const auto&... f) { return std::tuple{f.template inside<Member>(byte, name)...}; }, fields);
+constexpr auto embedded(uint16_t byte, const std::tuple<Fields...>& fields) {
+  return std::apply([&](const auto&... f) { return std::tuple{f.template inside<Member>(byte)...}; }, fields);
 }
 
 // Size of a header in bytes. Not a constant expression, so an error in the build, unless the rows fill whole 32-bit
-// words in order, without a gap; two rows of opposite conditions may share their bits.
+// words in order, without a gap; two rows of opposite conditions may share their bits. No pointer is compared here:
+// with -fsanitize=undefined, GCC 12 takes no such comparison for a constant.
 template <typename... Fields>
 consteval uint32_t size_of(const std::tuple<Fields...>& fields) {
   uint32_t at = 0, before = 0;
-  const FieldRow* previous = nullptr;
+  FieldRow previous{};
   const auto take = [&](const FieldRow& r) {
-    const bool alternative = previous != nullptr && r.condition != nullptr && previous->condition != nullptr &&
-                             r.condition_value != previous->condition_value && r.first_bit() == before &&
-                             r.end_bit() == at;
+    const bool alternative = r.conditional && previous.conditional && r.condition_value != previous.condition_value &&
+                             r.first_bit() == before && r.end_bit() == at;
     if (!alternative && (r.bit > 7 || r.width == 0 || r.first_bit() != at)) throw "gap or overlap";
     before = r.first_bit();
     at = r.end_bit();
-    previous = &r;
+    previous = r;
   };
   std::apply([&](const auto&... f) { (take(f.row), ...); }, fields);
   if (at % 32 != 0) throw "not a multiple of four bytes";
@@ -200,14 +200,15 @@ constexpr void for_each_row(Visit visit) {
 template <typename Header>
 consteval FieldRow row_of(const char* name) {
   FieldRow found{};
+  bool any = false;
   const auto same = [](const char* a, const char* b) {
     while (*a != 0 && *a == *b) ++a, ++b;
     return *a == *b;
   };
   for_each_row<Header>([&](const FieldRow& r) {
-    if (same(r.name, name)) found = r;
+    if (same(r.name, name)) found = r, any = true;
   });
-  if (found.name == nullptr) throw "no such field";
+  if (!any) throw "no such field";
   return found;
 }
 
@@ -219,9 +220,10 @@ consteval uint8_t flag_mask(const char* name) {
 
 // Name and title of a header, for tables of headers.
 struct HeaderInfo {
-  const char* name;
-  const char* title;
-  uint32_t size;
+  const char* name = "";
+  const char* title = "";
+  uint32_t size = 0;
+  bool only_with_ts = false;  // there only with BTH.ts
 };
 
 }  // namespace mrc::wire

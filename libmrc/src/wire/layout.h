@@ -30,23 +30,23 @@ using AllHeaders = std::tuple<Bth, Meth, Tseth, Reth, ImmDt, Aeth, Seth, CcState
 struct OpcodeLayout {
   Opcode opcode;
   const char* title;
-  std::array<const HeaderInfo*, 4> headers;
+  std::array<HeaderInfo, 4> headers;  // those of size 0 are none
 };
 inline constexpr OpcodeLayout kLayouts[] = {
-    {Opcode::kWriteFirst, "WRITE First", {&Meth::kInfo, &Tseth::kInfo, &Reth::kInfo}},
-    {Opcode::kWriteMiddle, "WRITE Middle", {&Meth::kInfo, &Tseth::kInfo, &Reth::kInfo}},
-    {Opcode::kWriteLast, "WRITE Last", {&Meth::kInfo, &Tseth::kInfo, &Reth::kInfo}},
-    {Opcode::kWriteLastImm, "WRITE Last with Immediate", {&Meth::kInfo, &Tseth::kInfo, &Reth::kInfo, &ImmDt::kInfo}},
-    {Opcode::kWriteOnly, "WRITE Only", {&Meth::kInfo, &Tseth::kInfo, &Reth::kInfo}},
-    {Opcode::kWriteOnlyImm, "WRITE Only with Immediate", {&Meth::kInfo, &Tseth::kInfo, &Reth::kInfo, &ImmDt::kInfo}},
-    {Opcode::kAck, "Acknowledge (transport ACK or NAK)", {&Aeth::kInfo}},
-    {Opcode::kEndpointRequest, "Endpoint Request", {&Erth::kInfo}},
-    {Opcode::kEndpointResponse, "Endpoint Response", {&Eeth::kInfo}},
-    {Opcode::kPlaneRequest, "Plane Request (extension)", {&Plth::kInfo}},
-    {Opcode::kPlaneResponse, "Plane Response (extension)", {&Plth::kInfo}},
-    {Opcode::kSack, "Reliability SACK", {&Seth::kInfo, &CcState::kInfo}},
-    {Opcode::kNack, "Reliability NACK", {&Neth::kInfo}},
-    {Opcode::kProbe, "Reliability Probe Request", {&Peth::kInfo}},
+    {Opcode::kWriteFirst, "WRITE First", {Meth::kInfo, Tseth::kInfo, Reth::kInfo}},
+    {Opcode::kWriteMiddle, "WRITE Middle", {Meth::kInfo, Tseth::kInfo, Reth::kInfo}},
+    {Opcode::kWriteLast, "WRITE Last", {Meth::kInfo, Tseth::kInfo, Reth::kInfo}},
+    {Opcode::kWriteLastImm, "WRITE Last with Immediate", {Meth::kInfo, Tseth::kInfo, Reth::kInfo, ImmDt::kInfo}},
+    {Opcode::kWriteOnly, "WRITE Only", {Meth::kInfo, Tseth::kInfo, Reth::kInfo}},
+    {Opcode::kWriteOnlyImm, "WRITE Only with Immediate", {Meth::kInfo, Tseth::kInfo, Reth::kInfo, ImmDt::kInfo}},
+    {Opcode::kAck, "Acknowledge (transport ACK or NAK)", {Aeth::kInfo}},
+    {Opcode::kEndpointRequest, "Endpoint Request", {Erth::kInfo}},
+    {Opcode::kEndpointResponse, "Endpoint Response", {Eeth::kInfo}},
+    {Opcode::kPlaneRequest, "Plane Request (extension)", {Plth::kInfo}},
+    {Opcode::kPlaneResponse, "Plane Response (extension)", {Plth::kInfo}},
+    {Opcode::kSack, "Reliability SACK", {Seth::kInfo, CcState::kInfo}},
+    {Opcode::kNack, "Reliability NACK", {Neth::kInfo}},
+    {Opcode::kProbe, "Reliability Probe Request", {Peth::kInfo}},
 };
 
 // Bytes of all headers by opcode, without and with BTH.ts; 0 for unknown opcodes.
@@ -55,8 +55,7 @@ inline constexpr auto kHeaderBytes = [] {
   for (const OpcodeLayout& layout : kLayouts)
     for (const bool ts : {false, true}) {
       uint32_t n = Bth::kSize;
-      for (const HeaderInfo* h : layout.headers)
-        if (h != nullptr && (ts || h != &Tseth::kInfo)) n += h->size;
+      for (const HeaderInfo& h : layout.headers) n += h.only_with_ts && !ts ? 0 : h.size;
       bytes[ts][static_cast<uint8_t>(layout.opcode)] = static_cast<uint8_t>(n);
     }
   return bytes;

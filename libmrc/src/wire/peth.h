@@ -27,7 +27,7 @@ struct Peth {
           field<&Peth::spdcid>("spdcid", 8, 7, 16, "Source PDC id").hex(),
           field<&Peth::dpdcid>("dpdcid", 10, 7, 16, "Destination PDC id").hex(),
       },
-      embedded<&Peth::timestamp>("timestamp", 12, Tseth::kFields));
+      embedded<&Peth::timestamp>(12, Tseth::kFields));
   static constexpr uint32_t kSize = size_of(kFields);
   static constexpr HeaderInfo kInfo{"PETH", "Probe Header", kSize};
 

@@ -30,7 +30,7 @@ struct Tseth {
       field<&Tseth::ftype>("ftype", 3, 3, 4, "Timestamp format"),
   };
   static constexpr uint32_t kSize = size_of(kFields);
-  static constexpr HeaderInfo kInfo{"TSETH", "Timestamp Header", kSize};
+  static constexpr HeaderInfo kInfo{"TSETH", "Timestamp Header", kSize, true};
 
   void encode(std::span<uint8_t, kSize> out) const { encode_fields(*this, out); }
   static Tseth decode(std::span<const uint8_t, kSize> in) { return decode_fields<Tseth>(in); }

@@ -49,8 +49,8 @@ std::string opcodes() {
                        : wire::is_endpoint_operation(o.opcode) ? "ENDPOINT"
                                                                : "CONTROL";
     std::string headers;
-    for (const wire::HeaderInfo* h : o.headers)
-      if (h != nullptr) headers += (headers.empty() ? "" : ", ") + quoted(header_key(*h));
+    for (const wire::HeaderInfo& h : o.headers)
+      if (h.size != 0) headers += (headers.empty() ? "" : ", ") + quoted(header_key(h));
     s += "  [" + hex(static_cast<uint8_t>(o.opcode)) + "] = { name = " + quoted(wire::opcode_name(o.opcode)) +
          ", kind = " + kind + ", headers = { " + headers + " }" +
          (wire::ends_message(o.opcode) ? ", ends = true" : "") + (wire::is_only(o.opcode) ? ", only = true" : "") +
@@ -76,7 +76,7 @@ std::string row(const Field<P, C>& f, int* reserved) {
   if (r.names != nullptr) s += (whole ? ", nil, " : ", ") + std::string(r.names->id);
   if (r.show != wire::Show::kDecimal && r.show != wire::Show::kName) s += ", hex = true";
   if (r.kind == FieldKind::kReserved) s += ", reserved = true";
-  if (r.condition != nullptr) s += ", when = { " + quoted(r.condition) + ", " + (r.condition_value ? "1" : "0") + " }";
+  if (r.conditional) s += ", when = { " + quoted(r.condition) + ", " + (r.condition_value ? "1" : "0") + " }";
   if constexpr (!P::kEmpty) {
     using T = std::remove_cvref_t<decltype(P::of(std::declval<Header&>()))>;
     if (std::is_same_v<T, IpAddress>) s += ", address = true";

@@ -23,8 +23,7 @@ std::string bits_of(const FieldRow& r) {
 std::string row(const FieldRow& r) {
   std::string meaning = r.label;
   if (r.kind == wire::FieldKind::kUnused) meaning += " (unused)";
-  if (r.condition != nullptr)
-    meaning += std::string(" (") + r.condition + " = " + (r.condition_value ? "1" : "0") + ")";
+  if (r.conditional) meaning += std::string(" (") + r.condition + " = " + (r.condition_value ? "1" : "0") + ")";
   const std::string name = std::string(r.name) == "reserved" ? "" : r.name;
   return "| " + range(r.byte, (r.end_bit() - 1) / 8, "-") + " | " + bits_of(r) + " | " + name + " | " + meaning +
          " |\n";
@@ -34,11 +33,11 @@ std::string opcode_table() {
   std::string s = "| opcode | name | | headers behind BTH |\n|---|---|---|---|\n";
   for (const wire::OpcodeLayout& o : wire::kLayouts) {
     std::string headers;
-    for (const wire::HeaderInfo* h : o.headers) {
-      if (h == nullptr) continue;
-      headers += (headers.empty() ? "" : ", ") + std::string(h->name);
-      if (h == &wire::Tseth::kInfo) headers += " if ts";
-      if (h == &wire::Plth::kInfo) headers += ", SPTH if PLTH.ports";
+    for (const wire::HeaderInfo& h : o.headers) {
+      if (h.size == 0) continue;
+      headers += (headers.empty() ? "" : ", ") + std::string(h.name);
+      if (h.only_with_ts) headers += " if ts";
+      if (std::string(h.name) == wire::Plth::kInfo.name) headers += ", SPTH if PLTH.ports";
     }
     char code[8];
     std::snprintf(code, sizeof code, "0x%02X", static_cast<unsigned>(o.opcode));
