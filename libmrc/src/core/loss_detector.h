@@ -37,9 +37,9 @@ class LossDetector {
 
   // At least `floor`; half more than the latest packet of this epoch and the last one needed, at most the mean round
   // trip of what arrives and four times its variation, as a retransmission timeout of RFC 6298 is: between planes of
-  // unequal queues a packet may be later than the mean. In the first epoch, when little is known, a round trip. A quarter
-  // more and twice the variation had 0.4 % of the packets sent again needlessly where deep queues are full (reproduction
-  // 6 of sim/RESULTS.md; with these, 0.16 %).
+  // unequal queues a packet may be later than the mean. In the first epoch, when little is known, a round trip. A
+  // quarter more and twice the variation had 0.4 % of the packets sent again needlessly where deep queues are full
+  // (reproduction 6 of sim/RESULTS.md; with these, 0.16 %).
   Duration window(Instant now, const RttEstimator& rtt, Duration floor) {
     if (!rtt.known()) return std::max(kUnknown, floor);
     begin_epoch(now, rtt);

@@ -2,17 +2,34 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
+#include <utility>
 
 namespace mrc::core {
 
-void SendQueue::init(const QpCaps& caps) {
-  caps_ = caps;
-  uint64_t slots = 1;
-  while (slots < caps.max_send_wr) slots *= 2;
-  mask_ = slots - 1;
-  wqes_.resize(slots);
-  if (caps.max_send_sge > 1) more_sges_.resize(slots * (caps.max_send_sge - 1));
-  inline_bytes_.resize(slots * caps.max_inline);
+SendQueue::Slots::Slots(uint64_t slots, const QpCaps& caps)
+    : wqes(slots),
+      more_sges(caps.max_send_sge > 1 ? slots * (caps.max_send_sge - 1) : 0),
+      inline_bytes(slots * caps.max_inline) {}
+
+// False: no memory, and nothing has changed.
+bool SendQueue::grow() try {
+  const uint64_t old_size = slots_.wqes.size();
+  Slots larger(std::max(kInitialSlots, 2 * old_size), caps_);
+  const uint64_t mask = larger.wqes.size() - 1;
+  const size_t more = slots_.more_sges.size() / std::max<uint64_t>(1, old_size);
+  for (uint64_t i = head_; i < tail_; ++i) {
+    const size_t from = i & mask_, to = i & mask;
+    larger.wqes[to] = slots_.wqes[from];
+    std::copy_n(slots_.more_sges.begin() + from * more, more, larger.more_sges.begin() + to * more);
+    std::copy_n(slots_.inline_bytes.begin() + from * caps_.max_inline, caps_.max_inline,
+                larger.inline_bytes.begin() + to * caps_.max_inline);
+  }
+  slots_ = std::move(larger);
+  mask_ = mask;
+  return true;
+} catch (const std::bad_alloc&) {
+  return false;
 }
 
 void SendQueue::reset() {
@@ -22,8 +39,8 @@ void SendQueue::reset() {
 
 const Sge& SendQueue::sge(const Wqe& w, uint32_t i) const {
   if (i == 0) return w.sge0;
-  const size_t slot = static_cast<size_t>(&w - wqes_.data());
-  return more_sges_[slot * (caps_.max_send_sge - 1) + i - 1];
+  const size_t slot = static_cast<size_t>(&w - slots_.wqes.data());
+  return slots_.more_sges[slot * (caps_.max_send_sge - 1) + i - 1];
 }
 
 PostResult SendQueue::post(const SendWr& wr, uint32_t mtu) {
@@ -33,9 +50,10 @@ PostResult SendQueue::post(const SendWr& wr, uint32_t mtu) {
   for (uint32_t i = 0; i < wr.num_sge; ++i) length += wr.sges[i].length;
   if (length > kMaxMessage) return PostResult::kTooLong;
   if (wr.inline_data && length > caps_.max_inline) return PostResult::kInlineTooLong;
+  if (size() == slots_.wqes.size() && !grow()) return PostResult::kQueueFull;  // what verbs have ENOMEM for, too
 
   const size_t slot = tail_ & mask_;
-  Wqe& w = wqes_[slot];
+  Wqe& w = slots_.wqes[slot];
   w.wr_id = wr.wr_id;
   w.remote_addr = wr.remote_addr;
   w.rkey = wr.rkey;
@@ -50,7 +68,7 @@ PostResult SendQueue::post(const SendWr& wr, uint32_t mtu) {
   w.rqmsn = w.with_imm ? next_rqmsn_++ : 0;
   w.num_sge = 0;
   if (wr.inline_data) {
-    uint8_t* out = inline_bytes_.data() + slot * caps_.max_inline;
+    uint8_t* out = slots_.inline_bytes.data() + slot * caps_.max_inline;
     for (uint32_t i = 0; i < wr.num_sge; ++i) {
       if (wr.sges[i].length == 0) continue;
       std::memcpy(out, reinterpret_cast<const void*>(wr.sges[i].addr), wr.sges[i].length);
@@ -63,7 +81,7 @@ PostResult SendQueue::post(const SendWr& wr, uint32_t mtu) {
       if (w.num_sge == 0) {
         w.sge0 = wr.sges[i];
       } else {
-        more_sges_[slot * (caps_.max_send_sge - 1) + w.num_sge - 1] = wr.sges[i];
+        slots_.more_sges[slot * (caps_.max_send_sge - 1) + w.num_sge - 1] = wr.sges[i];
       }
       ++w.num_sge;
     }
@@ -75,18 +93,18 @@ PostResult SendQueue::post(const SendWr& wr, uint32_t mtu) {
 
 const Wqe& SendQueue::find(uint64_t seq, uint64_t* hint) const {
   uint64_t i = *hint;
-  if (i < head_ || i >= tail_ || wqes_[i & mask_].first_seq > seq) {
+  if (i < head_ || i >= tail_ || at(i).first_seq > seq) {
     // Out of sequence: binary search for the last request whose first packet is not after seq.
     uint64_t low = head_, high = tail_;
     while (high - low > 1) {
       const uint64_t mid = low + (high - low) / 2;
-      (wqes_[mid & mask_].first_seq <= seq ? low : high) = mid;
+      (at(mid).first_seq <= seq ? low : high) = mid;
     }
     i = low;
   }
-  while (seq >= wqes_[i & mask_].end_seq()) ++i;
+  while (seq >= at(i).end_seq()) ++i;
   *hint = i;
-  return wqes_[i & mask_];
+  return at(i);
 }
 
 int SendQueue::gather(const Wqe& w, uint64_t offset, uint32_t bytes, const MemoryTable& memory, uint32_t pd, iovec* out,
@@ -94,8 +112,8 @@ int SendQueue::gather(const Wqe& w, uint64_t offset, uint32_t bytes, const Memor
   if (bytes == 0) return 0;
   if (w.inline_data) {
     if (room < 1) return -1;
-    const size_t slot = static_cast<size_t>(&w - wqes_.data());
-    out[0] = {const_cast<uint8_t*>(inline_bytes_.data()) + slot * caps_.max_inline + offset, bytes};
+    const size_t slot = static_cast<size_t>(&w - slots_.wqes.data());
+    out[0] = {const_cast<uint8_t*>(slots_.inline_bytes.data()) + slot * caps_.max_inline + offset, bytes};
     return 1;
   }
   int n = 0;

@@ -1,6 +1,7 @@
 // SendQueue: the posted work requests of one QP in posting order, from post to completion. Packets are numbered here,
 // in 64-bit sequence numbers (seq); the wire's PSN is sq_psn + seq modulo 2^24. A packet's payload is found again from
-// its seq, so that no per-packet state is needed for a retransmission [MRC-REQ-1].
+// its seq, so that no per-packet state is needed for a retransmission [MRC-REQ-1]. The ring doubles until it holds the
+// most that was ever outstanding, so that an idle QP stays small whatever it was created for.
 #pragma once
 
 #include <sys/uio.h>
@@ -39,14 +40,14 @@ class SendQueue {
  public:
   static constexpr uint64_t kMaxMessage = 1ull << 30;  // bytes of one request, as the device reports it
 
-  void init(const QpCaps& caps);
+  void init(const QpCaps& caps) { caps_ = caps; }
   void reset();
   PostResult post(const SendWr& wr, uint32_t mtu);
 
   bool empty() const { return head_ == tail_; }
   uint32_t size() const { return static_cast<uint32_t>(tail_ - head_); }
   uint64_t end_seq() const { return next_seq_; }  // one past the last packet posted
-  const Wqe& front() const { return wqes_[head_ & mask_]; }
+  const Wqe& front() const { return at(head_); }
   void pop_front() { ++head_; }
   // The request that holds `seq`; seq must lie in [front().first_seq, end_seq()). `hint` is where the caller found the
   // last one (absolute index), updated; sequential callers cost one comparison.
@@ -63,10 +64,22 @@ class SendQueue {
   void check() const;
 
  private:
+  // The places of one ring: requests, and what a request has beside, by the same slot.
+  struct Slots {
+    Slots() = default;
+    Slots(uint64_t slots, const QpCaps& caps);
+
+    std::vector<Wqe> wqes;
+    std::vector<Sge> more_sges;  // SGEs 1.. of each slot
+    std::vector<uint8_t> inline_bytes;
+  };
+  static constexpr uint64_t kInitialSlots = 16;
+
+  const Wqe& at(uint64_t i) const { return slots_.wqes[i & mask_]; }
   const Sge& sge(const Wqe& w, uint32_t i) const;
-  std::vector<Wqe> wqes_;
-  std::vector<Sge> more_sges_;  // SGEs 1.. of each slot
-  std::vector<uint8_t> inline_bytes_;
+  bool grow();
+
+  Slots slots_;
   QpCaps caps_;
   uint64_t mask_ = 0;
   uint64_t head_ = 0, tail_ = 0;

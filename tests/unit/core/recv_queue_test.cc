@@ -17,6 +17,18 @@ TEST(RecvQueue, InOrderUpToItsLimit) {
   }
 }
 
+TEST(RecvQueue, KeepsTheOrderWhenItGrows) {
+  RecvQueue q;
+  q.init(100);
+  for (uint64_t i = 0; i < 10; ++i) EXPECT_TRUE(q.push(i));
+  for (uint64_t i = 0; i < 10; ++i) EXPECT_EQ(q.pop(), i);
+  for (uint64_t i = 0; i < 100; ++i) ASSERT_TRUE(q.push(i));  // from the middle of the ring
+  EXPECT_FALSE(q.push(100));
+  q.check();
+  for (uint64_t i = 0; i < 100; ++i) EXPECT_EQ(q.pop(), i);
+  EXPECT_TRUE(q.empty());
+}
+
 TEST(RecvQueue, AResetDropsWhatWaits) {
   RecvQueue q;
   q.init(2);

@@ -1,9 +1,11 @@
 #include "core/send_queue.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cstring>
+#include <span>
 
 namespace mrc::core {
 namespace {
@@ -142,6 +144,37 @@ TEST_F(SendQueueTest, InlineDataIsTakenAtOnceWithoutKeys) {
   want.insert(want.end(), bytes_.begin() + 50, bytes_.begin() + 54);
   bytes_.fill(0);
   EXPECT_EQ(gathered(q_.front(), 0, 7), want);
+}
+
+// With several elements, inline bytes, and the oldest in the middle of the ring.
+TEST_F(SendQueueTest, KeepsRequestsWhenItGrows) {
+  SendQueue q;
+  q.init({100, 1, 3, 8});
+  SendWr wr;
+  for (int i = 0; i < 10; ++i) ASSERT_EQ(q.post(wr, kMtu), PostResult::kOk);
+  for (int i = 0; i < 10; ++i) q.pop_front();
+  for (uint64_t i = 0; i < 100; ++i) {
+    const Sge sges[] = {{base() + i, 1, key_}, {base() + 2 * i, 1, key_}, {base() + 3 * i, 1, key_}};
+    wr.wr_id = i;
+    wr.sges = sges;
+    wr.num_sge = 3;
+    wr.inline_data = i % 2 == 1;
+    ASSERT_EQ(q.post(wr, kMtu), PostResult::kOk) << i;
+  }
+  EXPECT_EQ(q.post(wr, kMtu), PostResult::kQueueFull);
+  uint64_t hint = 0;
+  for (uint64_t i = 0; i < 100; ++i) {
+    const Wqe& w = q.find(10 + i, &hint);
+    EXPECT_EQ(w.wr_id, i);
+    EXPECT_EQ(w.msn, 10 + i);
+    const int n = q.gather(w, 0, 3, table_, kPd, iov_.data(), static_cast<int>(iov_.size()));
+    std::vector<uint8_t> bytes;
+    for (const iovec& v : std::span(iov_).first(static_cast<size_t>(n))) {
+      const auto* at = static_cast<const uint8_t*>(v.iov_base);
+      bytes.insert(bytes.end(), at, at + v.iov_len);
+    }
+    EXPECT_THAT(bytes, testing::ElementsAre(bytes_[i], bytes_[2 * i], bytes_[3 * i])) << i;
+  }
 }
 
 TEST_F(SendQueueTest, BadKeysAndRangesAreFoundWhenGathering) {
