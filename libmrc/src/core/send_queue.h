@@ -59,7 +59,7 @@ class SendQueue {
   // Requests by number, from front() on.
   template <typename Visit>
   void for_each(const Visit& visit) const {
-    for (uint64_t i = head_; i < tail_; ++i) visit(wqes_[i & mask_]);
+    for (uint64_t i = head_; i < tail_; ++i) visit(at(i));
   }
   void check() const;
 
