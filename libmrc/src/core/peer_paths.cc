@@ -1,6 +1,7 @@
 #include "core/peer_paths.h"
 
 #include <algorithm>
+#include <array>
 
 namespace mrc::core {
 
@@ -465,7 +466,7 @@ void PeerPaths::check() const {
   use_.check(claims_.down());
   MRC_INVARIANT(answer_time_ >= Duration());
   if (!pace_.due(health_.size())) return;
-  std::vector<uint32_t> active(planes_.size());
+  std::array<uint32_t, 32> active{};  // planes are the bits of 32-bit masks; a check must not allocate
   for (const EvHealth& h : health_) {
     MRC_INVARIANT(!h.active || h.state == EvState::kGood);
     MRC_INVARIANT(h.unanswered <= kProbeDoublings && h.losses_told <= h.losses);
