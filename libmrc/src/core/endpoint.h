@@ -89,6 +89,7 @@ class Endpoint {
   void set_mailbox(Qp* qp, const Mailbox& mailbox);  // before RTR
   QpStatus qp_status(const Qp* qp) const;
   std::vector<QpStatus> all_qp_status() const;
+  // Both throw std::bad_alloc, and change nothing then.
   PostResult post_send(Instant now, Qp* qp, const SendWr& wr);
   PostResult post_recv(Instant now, Qp* qp, uint64_t wr_id);
   // True while the QP still owes its peer a SACK or transport ACK, or has sends that are not completed.

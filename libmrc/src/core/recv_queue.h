@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <new>
 #include <vector>
 
 #include "base/invariant.h"
@@ -16,9 +15,10 @@ class RecvQueue {
   void init(uint32_t max) { max_ = max; }
   void reset() { head_ = tail_ = 0; }
   bool empty() const { return head_ == tail_; }
-  [[nodiscard]] bool push(uint64_t wr_id) {  // false: full, or no memory
+  // False: full. Throws std::bad_alloc, and changes nothing then.
+  [[nodiscard]] bool push(uint64_t wr_id) {
     if (size() >= max_) return false;
-    if (size() == wr_ids_.size() && !grow()) return false;
+    if (size() == wr_ids_.size()) grow();
     wr_ids_[tail_++ & (wr_ids_.size() - 1)] = wr_id;
     return true;
   }
@@ -29,13 +29,10 @@ class RecvQueue {
   static constexpr size_t kInitial = 16;
 
   uint32_t size() const { return tail_ - head_; }
-  bool grow() try {
+  void grow() {
     std::vector<uint64_t> larger(std::max(kInitial, 2 * wr_ids_.size()));
     for (uint32_t i = head_; i != tail_; ++i) larger[i & (larger.size() - 1)] = wr_ids_[i & (wr_ids_.size() - 1)];
     wr_ids_.swap(larger);
-    return true;
-  } catch (const std::bad_alloc&) {
-    return false;
   }
 
   std::vector<uint64_t> wr_ids_;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 #include <utility>
 
 namespace mrc::core {
@@ -12,8 +11,8 @@ SendQueue::Slots::Slots(uint64_t slots, const QpCaps& caps)
       more_sges(caps.max_send_sge > 1 ? slots * (caps.max_send_sge - 1) : 0),
       inline_bytes(slots * caps.max_inline) {}
 
-// False: no memory, and nothing has changed.
-bool SendQueue::grow() try {
+// What can fail comes first: without memory nothing changes.
+void SendQueue::grow() {
   const uint64_t old_size = slots_.wqes.size();
   Slots larger(std::max(kInitialSlots, 2 * old_size), caps_);
   const uint64_t mask = larger.wqes.size() - 1;
@@ -27,9 +26,6 @@ bool SendQueue::grow() try {
   }
   slots_ = std::move(larger);
   mask_ = mask;
-  return true;
-} catch (const std::bad_alloc&) {
-  return false;
 }
 
 void SendQueue::reset() {
@@ -50,7 +46,7 @@ PostResult SendQueue::post(const SendWr& wr, uint32_t mtu) {
   for (uint32_t i = 0; i < wr.num_sge; ++i) length += wr.sges[i].length;
   if (length > kMaxMessage) return PostResult::kTooLong;
   if (wr.inline_data && length > caps_.max_inline) return PostResult::kInlineTooLong;
-  if (size() == slots_.wqes.size() && !grow()) return PostResult::kQueueFull;  // what verbs have ENOMEM for, too
+  if (size() == slots_.wqes.size()) grow();
 
   const size_t slot = tail_ & mask_;
   Wqe& w = slots_.wqes[slot];

@@ -42,7 +42,7 @@ class SendQueue {
 
   void init(const QpCaps& caps) { caps_ = caps; }
   void reset();
-  PostResult post(const SendWr& wr, uint32_t mtu);
+  PostResult post(const SendWr& wr, uint32_t mtu);  // throws std::bad_alloc, and changes nothing then
 
   bool empty() const { return head_ == tail_; }
   uint32_t size() const { return static_cast<uint32_t>(tail_ - head_); }
@@ -77,7 +77,7 @@ class SendQueue {
 
   const Wqe& at(uint64_t i) const { return slots_.wqes[i & mask_]; }
   const Sge& sge(const Wqe& w, uint32_t i) const;
-  bool grow();
+  void grow();
 
   Slots slots_;
   QpCaps caps_;
