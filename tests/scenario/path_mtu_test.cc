@@ -56,6 +56,28 @@ TEST(PathMtu, ALaterQpOfTheOldSizeFailsToo) {
   EXPECT_EQ(w.sends()[1].status, WcStatus::kPathMtu);
 }
 
+// The plane is known to be narrow when an interface refuses a packet there: the other planes come under suspicion, and
+// their searches begin at once.
+TEST(PathMtu, ARefusedPacketOnANarrowPlaneSearchesTheOthersAtOnce) {
+  World w;
+  w.narrow(1 << 2);
+  uint64_t id = 0;
+  const auto run = [&](Duration time) {
+    const Instant end = w.fabric.now() + time;
+    while (w.fabric.now() < end) {
+      w.write(id, (id % 10) * 65536, 65536);
+      ++id;
+      w.pass(Duration::milliseconds(1));
+    }
+  };
+  run(Duration::milliseconds(1000));
+  for (int i = 0; i < 100; ++i) {
+    run(Duration::milliseconds(10));
+    w.fabric.at(0).on_packet_too_long(w.fabric.now(), 2, w.fabric.describe(1).planes[2].addr);
+  }
+  for (const Completion& c : w.sends()) ASSERT_EQ(c.status, WcStatus::kSuccess);
+}
+
 // Small messages go on.
 TEST(PathMtu, QpsWithSmallPacketsSurvive) {
   World w;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <ios>
 #include <iterator>
 #include <map>
@@ -209,6 +210,8 @@ mrc_ctl_ev parse_profile_ev(const std::string& text) {
 
 std::vector<WrittenProfile> read_profiles(const std::string& file) {
   std::vector<WrittenProfile> profiles;
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored)) throw Error(file + " is a folder, not a file of profiles");
   try {
     const YAML::Node all = YAML::LoadFile(file);
     if (!all.IsSequence()) throw Error("the file is a list of profiles; man mrcctl has an example");
@@ -219,8 +222,8 @@ std::vector<WrittenProfile> read_profiles(const std::string& file) {
     throw Error(file + ": " + e.what());
   } catch (const Error& e) {
     throw Error(file + ": " + e.what());
-  } catch (const std::ios_base::failure&) {  // a folder
-    throw Error(file + " is no file that can be read");
+  } catch (const std::ios_base::failure&) {
+    throw Error("cannot read " + file);
   }
   return profiles;
 }

@@ -223,13 +223,14 @@ bool Connections::listen(const std::string& socket, std::string* why, bool* busy
 // Without a free descriptor the connection stays in the queue and the listener readable: accepting pauses until
 // resume().
 void Connections::accept() {
-  acceptor_.async_accept([this](const boost::system::error_code& error, Stream::socket socket) {
-    if (error == asio::error::operation_aborted) return;
-    paused_ = static_cast<bool>(error);
-    if (paused_) return;
-    admit(std::move(socket));
-    accept();
-  });
+  acceptor_.async_accept(
+      [this, alive = std::weak_ptr(alive_)](const boost::system::error_code& error, Stream::socket socket) {
+        if (error == asio::error::operation_aborted || alive.expired()) return;
+        paused_ = static_cast<bool>(error);
+        if (paused_) return;
+        admit(std::move(socket));
+        accept();
+      });
 }
 
 void Connections::admit(Stream::socket socket) {

@@ -40,6 +40,7 @@ class Connections {
   std::string path_;  // of the socket file
   int lock_ = -1;
   Stream::acceptor acceptor_;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>();  // an accept may have come when this goes
   bool paused_ = false;  // accepting failed: without a free descriptor, as a rule
   std::set<std::shared_ptr<Connection>> connections_;
 };

@@ -199,8 +199,8 @@ class HttpServer::Impl {
 
  private:
   void accept() {
-    acceptor_.async_accept([this](beast::error_code error, tcp::socket socket) {
-      if (error == asio::error::operation_aborted) return;
+    acceptor_.async_accept([this, alive = std::weak_ptr(alive_)](beast::error_code error, tcp::socket socket) {
+      if (error == asio::error::operation_aborted || alive.expired()) return;
       if (!error) {
         std::string origin = origin_of(socket);
         if (shared_->visitors.admit(origin))
@@ -208,8 +208,8 @@ class HttpServer::Impl {
         return accept();
       }
       again_.expires_after(kShortage);
-      again_.async_wait([this](beast::error_code stopped) {
-        if (!stopped) accept();
+      again_.async_wait([this, alive](beast::error_code stopped) {
+        if (!stopped && !alive.expired()) accept();
       });
     });
   }
@@ -217,6 +217,7 @@ class HttpServer::Impl {
   tcp::acceptor acceptor_;
   asio::steady_timer again_;
   const std::shared_ptr<HttpShared> shared_;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>();  // an accept may have come when this goes
 };
 
 HttpServer::HttpServer(Loop* loop, const HttpLimits& limits) : impl_(std::make_unique<Impl>(loop, limits)) {}

@@ -101,8 +101,7 @@ void Service::disconnect(ClientId id) {
   if (found == clients_.end()) return;
   const Entry entry = std::move(found->second);
   clients_.erase(found);
-  for (Gathering& g : gatherings_)
-    g.missing.erase(std::remove(g.missing.begin(), g.missing.end(), id), g.missing.end());
+  if (gathering_) std::erase(gathering_->missing, id);
   if (entry.device == nullptr) return;
   entry.device->forget(id);
   event("process", entry.program + " (" + std::to_string(entry.peer.pid) + ") has gone",
@@ -139,7 +138,7 @@ void Service::message(ClientId id, const Json& message, Instant now) {
     if (message.contains("hello")) hello(id, &entry, message["hello"]);
     if (message.contains("holds") && entry.device != nullptr) entry.device->set_holds(id, message["holds"]);
     if (message.contains("path") && entry.device != nullptr) path(id, &entry, message["path"]);
-    if (message.contains("report")) take_report(id, message["report"]);
+    if (message.contains("report")) take_report(id, message["report"], now);
     if (message.contains("request")) request(id, &entry, message, now);
   } catch (const Json::exception& e) {
     Json answer = {{"error", EINVAL}, {"why", std::string("not a message of this protocol: ") + e.what()}};
@@ -331,28 +330,33 @@ int Service::set_port(SharedDevice* device, uint32_t port, bool up, const std::s
 }
 
 void Service::gather(Instant now, std::function<void(Json)> done) {
-  Gathering g;
+  next_gathering_.push_back(std::move(done));
+  if (gathering_) return;
+  begin_gathering(now);
+  tick(now);
+}
+
+void Service::begin_gathering(Instant now) {
+  Gathering& g = gathering_.emplace();
   g.token = next_token_++;
   g.until = now + kReportPatience;
-  g.done = std::move(done);
+  g.done.swap(next_gathering_);
   for (auto& [id, entry] : clients_) {
     if (entry.device == nullptr) continue;
     g.missing.push_back(id);
     entry.reports_until = now + kReportUnderWay;
     entry.client->send({{"want", g.token}});
   }
-  gatherings_.push_back(std::move(g));
-  tick(now);
 }
 
-void Service::take_report(ClientId from, const Json& report) {
-  const auto token = report.at("token").get<uint64_t>();
-  for (Gathering& g : gatherings_) {
-    const auto waits = std::find(g.missing.begin(), g.missing.end(), from);
-    if (g.token != token || waits == g.missing.end()) continue;
-    g.missing.erase(waits);
-    Json data = report.at("data");
-    if (!is_report(data)) continue;
+void Service::take_report(ClientId from, const Json& report, Instant now) {
+  if (!gathering_ || report.at("token").get<uint64_t>() != gathering_->token) return;
+  Gathering& g = *gathering_;
+  const auto waits = std::find(g.missing.begin(), g.missing.end(), from);
+  if (waits == g.missing.end()) return;
+  g.missing.erase(waits);
+  Json data = report.at("data");
+  if (is_report(data)) {
     // A process may say anything of itself, but not who it is.
     const Entry& entry = clients_.at(from);
     data["pid"] = entry.peer.pid;
@@ -360,20 +364,16 @@ void Service::take_report(ClientId from, const Json& report) {
     if (entry.device != nullptr) data["device"] = entry.device->name();
     g.reports.push_back(std::move(data));
   }
-  tick(Instant::from_ns(INT64_MIN / 4));
+  tick(now);
 }
 
 void Service::tick(Instant now) {
-  std::vector<Gathering> ready;
-  for (size_t i = 0; i < gatherings_.size();) {
-    if (!gatherings_[i].missing.empty() && gatherings_[i].until > now) {
-      ++i;
-      continue;
-    }
-    ready.push_back(std::move(gatherings_[i]));
-    gatherings_.erase(gatherings_.begin() + static_cast<ptrdiff_t>(i));
+  while (gathering_ && (gathering_->missing.empty() || gathering_->until <= now)) {
+    const Gathering ready = std::move(*gathering_);
+    gathering_.reset();
+    if (!next_gathering_.empty()) begin_gathering(now);
+    for (const auto& done : ready.done) done(ready.reports);
   }
-  for (Gathering& g : ready) g.done(std::move(g.reports));
 }
 
 size_t Service::processes() const {

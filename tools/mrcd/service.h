@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -55,7 +56,8 @@ class Service {
   int deny(SharedDevice* device, const ctl::DenyRule& rule);
   int allow(SharedDevice* device, const ctl::DenyRule& rule);
   int set_port(SharedDevice* device, uint32_t port, bool up, const std::string& by);
-  // Asks every process for its report; `done` gets those that came, with what each process is.
+  // Asks every process for its report; `done` gets those that came, with what each process is. Whoever asks while
+  // reports are being gathered shares the next gathering, so that many visitors ask the processes no more often.
   void gather(Instant now, std::function<void(Json reports)> done);
   // "monitor": what it sees; others that mrcd has to tell about itself.
   void answer_with(const std::string& what, std::function<Json()> data) { more_[what] = std::move(data); }
@@ -86,7 +88,7 @@ class Service {
     Instant until;
     std::vector<ClientId> missing;
     Json reports = Json::array();
-    std::function<void(Json)> done;
+    std::vector<std::function<void(Json)>> done;
   };
   void hello(ClientId id, Entry* entry, const Json& hello);
   SharedDevice* make_device(const std::string& name, const Json& hello);
@@ -96,7 +98,8 @@ class Service {
   int run(const std::string& what, const Entry& entry, const Json& message, std::string* why, Json* data);
   void modify(SharedDevice* device, const Json& call, const ctl::ProfileCall& parsed, const std::string& by);
   void path(ClientId from, Entry* entry, const Json& path);
-  void take_report(ClientId from, const Json& report);
+  void begin_gathering(Instant now);
+  void take_report(ClientId from, const Json& report, Instant now);
   void tell_all(const SharedDevice* device, const Json& message, ClientId but = 0);
   Json show() const;
 
@@ -105,7 +108,8 @@ class Service {
   std::map<std::string, std::unique_ptr<SharedDevice>> devices_;
   std::set<std::string> made_;  // of them: those that the configuration does not name
   std::map<ClientId, Entry> clients_;
-  std::vector<Gathering> gatherings_;
+  std::optional<Gathering> gathering_;
+  std::vector<std::function<void(Json)>> next_gathering_;  // who waits for it
   std::map<std::string, std::function<Json()>> more_;
   std::deque<Json> events_;
   // Of the file: devices that nobody has named yet, or only as devices of another shape.

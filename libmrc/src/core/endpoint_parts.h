@@ -20,7 +20,11 @@ struct Endpoint::Parts {
   Parts(const EndpointConfig& config, Sink* sink, TraceSink* trace) : engine(config, sink, trace) {
     peers.set_observer(&prober);
   }
-  ~Parts() { peers.set_observer(nullptr); }  // the QPs go after the prober, and release their peers
+  // QPs use all the parts, and release their peers, which the prober would be told.
+  ~Parts() {
+    peers.set_observer(nullptr);
+    qps.clear();
+  }
 
   // The invariants of all parts; those whose cost grows with the number of QPs once in a while.
   void check() {

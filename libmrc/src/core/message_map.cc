@@ -143,6 +143,9 @@ bool MessageMap::begin_front(uint64_t seq) {
 void MessageMap::finish_front() {
   ++base_;
   present_.clear(base_);
+  // A ring as large as the space of MSNs holds the record of a message until the next one of the same MSN. Behind
+  // kMemory messages, each of a packet or more, nothing is looked up any more.
+  if (records_.size() == kMaxRecords) records_[(base_ - kMemory) & mask_].used = false;
   base_end_ = front_end_;
   in_front_ = false;
 }

@@ -18,11 +18,13 @@ void PathProber::suspect_path_mtu(Instant now, Peer* p, uint8_t plane, uint32_t 
   PathMtu& search = p->mtu.search;
   if (search.suspect(now, plane, mtu)) {
     ++engine_.counters.mtu_searches;
-    search_path_mtu(now, p);
-    p->rearm(&engine_.timers);
   } else if (search.limit(plane) != 0 && search.limit(plane) < mtu) {
-    apply_path_mtu(now, p, plane, PathMtu::Verdict::kNarrow);
+    apply_path_mtu(now, p, plane, PathMtu::Verdict::kNarrow);  // suspects the other planes
+  } else {
+    return;
   }
+  search_path_mtu(now, p);
+  p->rearm(&engine_.timers);
 }
 
 // The driver says that a packet to that address does not fit the path: an interface or a router nearby is sure of it.

@@ -7,7 +7,7 @@
 
 namespace mrc::core {
 
-QpTable::~QpTable() {
+void QpTable::clear() {
   for_each([this](Qp* qp) { destroy(qp); });
 }
 

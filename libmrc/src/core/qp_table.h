@@ -16,7 +16,7 @@ class QpTable {
  public:
   QpTable(EngineContext* engine, PeerTable* peers, Tombstones* tombstones)
       : engine_(*engine), peers_(*peers), tombstones_(*tombstones) {}
-  ~QpTable();
+  ~QpTable() { clear(); }
   QpTable(const QpTable&) = delete;
   QpTable& operator=(const QpTable&) = delete;
 
@@ -24,6 +24,7 @@ class QpTable {
   Qp* create(const QpServices& services, const QpInit& init);
   // A QP that has received leaves a tombstone.
   void destroy(Qp* qp);
+  void clear();  // destroys all
   // Exchanges the peer of a QP, and the references; kNoPeer: none.
   void set_peer(Qp* qp, PeerId id);
 

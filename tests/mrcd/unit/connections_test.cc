@@ -50,11 +50,12 @@ class Served {
 
 class Caller {
  public:
-  explicit Caller(const Served& to) : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  explicit Caller(const Served& to) : Caller(to.name()) {}
+  explicit Caller(const std::string& name) : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_un at{};
     at.sun_family = AF_UNIX;
-    std::memcpy(at.sun_path + 1, to.name().data() + 1, to.name().size() - 1);
-    const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + to.name().size());
+    std::memcpy(at.sun_path + 1, name.data() + 1, name.size() - 1);
+    const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
     EXPECT_EQ(::connect(fd_, reinterpret_cast<sockaddr*>(&at), length), 0) << std::strerror(errno);
   }
   ~Caller() { ::close(fd_); }
@@ -250,6 +251,24 @@ TEST(Connections, who_reads_late_gets_everything) {
       break;
     }
   asks.join();
+}
+
+// The handler of an accept that has succeeded already runs afterwards.
+TEST(Connections, may_go_while_somebody_is_being_accepted) {
+  const std::string name = "@mrcd-test-going-" + std::to_string(::getpid());
+  Loop loop;
+  Service service([] {});
+  auto connections = std::make_unique<Connections>(&loop, &service, "");
+  std::string why;
+  bool busy;
+  ASSERT_TRUE(connections->listen(name, &why, &busy)) << why;
+  const Caller caller(name);
+  loop.post([&] {
+    connections.reset();
+    loop.post([&] { loop.stop(); });
+  });
+  loop.run();
+  EXPECT_EQ(caller.line(), "");
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include <cerrno>
 
 #include "at.h"
@@ -192,6 +194,24 @@ TEST(Service, reports_come_from_those_that_answer_in_time) {
   rig.service.tick(at(1100));
   ASSERT_EQ(rig.root.last("data").size(), 1u);
   EXPECT_EQ(rig.root.last("data")[0]["pid"], 100);  // as the kernel says, not as it says itself
+}
+
+// One asks the processes; all who come while they answer get the next reports together.
+TEST(Service, many_who_want_reports_ask_the_processes_twice) {
+  Rig rig;
+  const auto asked = [&] {
+    return std::count_if(rig.app.heard.begin(), rig.app.heard.end(), [](const Json& m) { return m.contains("want"); });
+  };
+  int answered = 0;
+  for (int i = 0; i < 40; ++i)
+    rig.service.gather(at(i), [&](const Json& reports) { answered += static_cast<int>(reports.size()); });
+  EXPECT_EQ(asked(), 1);
+  rig.service.message(rig.app_id, {{"report", {{"token", rig.app.last("want")}, {"data", report()}}}}, at(50));
+  EXPECT_EQ(answered, 1);
+  EXPECT_EQ(asked(), 2);
+  rig.service.message(rig.app_id, {{"report", {{"token", rig.app.last("want")}, {"data", report()}}}}, at(60));
+  EXPECT_EQ(answered, 40);
+  EXPECT_EQ(asked(), 2);
 }
 
 TEST(Service, a_report_that_is_none_is_left_out) {

@@ -296,5 +296,28 @@ TEST_F(MessageMapTest, TheRingGrowsWithTheMessagesInFlightAndHasALimit) {
   for (uint32_t m = 0; m <= 4000; ++m) ASSERT_TRUE(finish({static_cast<uint16_t>(m), m, 1, 5})) << m;
 }
 
+// The ring grows to the space of MSNs, where the record of a message would be in the place of the one that has its MSN
+// next.
+TEST_F(MessageMapTest, TheLargestRingForgetsBeforeMsnsComeAgain) {
+  constexpr uint64_t kAhead = 20000;  // of one packet each
+  const auto message = [](uint64_t i) { return Message{static_cast<uint16_t>(i), i, 1, 7777 + i}; };
+  const auto arrive = [&](uint64_t i) {
+    const MessageClaim c = claim(message(i), 0);
+    const MessageMap::Verdict v = map_.check(c);
+    if (v.fit != Fit::kNew) return false;
+    map_.make_room(c, v);
+    map_.accept(c, v, true);
+    return true;
+  };
+  for (uint64_t i = 1; i < kAhead; ++i) ASSERT_TRUE(arrive(i)) << i;
+  ASSERT_TRUE(arrive(0));
+  for (uint64_t i = 0; i < kAhead; ++i) ASSERT_TRUE(finish(message(i))) << i;
+  for (uint64_t i = kAhead; i < 140000; ++i) {
+    ASSERT_TRUE(arrive(i)) << i;
+    ASSERT_TRUE(finish(message(i))) << i;
+    map_.check();
+  }
+}
+
 }  // namespace
 }  // namespace mrc::core
