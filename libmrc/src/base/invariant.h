@@ -3,6 +3,7 @@
 // with its text; a release contains none of it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -22,13 +23,19 @@ inline constexpr bool kCheckInvariants = false;
   std::abort();
 }
 
-// For checks that take long: true for `few` or fewer, else once in a while.
+// For checks that take long: true when the cost is `few` or less, else for one call in 64, or for fewer if `few` would
+// be exceeded on average. A program that is slowed down by more than that runs into its own timeouts.
 class InvariantPace {
  public:
-  bool due(uint64_t cost, uint64_t few = 16) { return cost <= few || ++calls_ % 64 == 0; }
+  bool due(uint64_t cost, uint64_t few = 16) {
+    if (cost <= few) return true;
+    if (++calls_ < std::max<uint64_t>(64, cost / few)) return false;
+    calls_ = 0;
+    return true;
+  }
 
  private:
-  uint8_t calls_ = 0;
+  uint32_t calls_ = 0;
 };
 
 }  // namespace mrc

@@ -60,12 +60,14 @@ void QpTable::wake_senders() {
 
 void QpTable::check() const {
   uint32_t live = 0;
+  const Peer* seen = nullptr;
   for_each([&](const Qp* qp) {
     ++live;
     MRC_INVARIANT(find(qp->qpn) == qp);
     MRC_INVARIANT(qp->peer == nullptr || peers_.find(qp->peer->id) == qp->peer);
-    // Nothing that is due towards its peer is forgotten.
-    MRC_INVARIANT(!qp->receiving() || qp->peer->timer.deadline <= qp->peer->next_time());
+    // Nothing that is due towards its peer is forgotten. When that is takes a look at each of the peer's EVs.
+    MRC_INVARIANT(!qp->receiving() || qp->peer == seen || qp->peer->timer.deadline <= qp->peer->next_time());
+    if (qp->receiving()) seen = qp->peer;
     qp->check();
   });
   MRC_INVARIANT(live == live_);

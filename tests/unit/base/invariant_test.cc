@@ -19,5 +19,12 @@ TEST(InvariantPace, WhatIsCheapIsAlwaysDueAndTheRestOnceInAWhile) {
   EXPECT_EQ(due, 10);
 }
 
+TEST(InvariantPace, WhatIsDearIsDueSoSeldomThatItCostsLittleOnAverage) {
+  InvariantPace pace;
+  int due = 0;
+  for (int i = 0; i < 10000; ++i) due += pace.due(4000, 4);
+  EXPECT_EQ(due, 10);
+}
+
 }  // namespace
 }  // namespace mrc
