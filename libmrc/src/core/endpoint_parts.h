@@ -32,7 +32,7 @@ struct Endpoint::Parts {
     peers.check();
     prober.check();
     discovery.check();
-    if (!pace.due(uint64_t{qps.count()} * peers.count(), 4)) return;
+    if (!pace.due(uint64_t{qps.count()} * (1 + peers.count()), 4)) return;
     qps.check();
     scheduler.check();
     tombstones.check();
