@@ -40,7 +40,8 @@ void PathMeter::on_sack(Instant now, bool backlog, bool cut) {
   always_cut_ = always_cut_ && cut;
   const Duration span = now - began_;
   if (++sacks_ < kLeastSacks || span < kSpan) return;
-  on_sample(now, static_cast<double>(bytes_) * 8e9 / static_cast<double>(span.ns()));
+  // SACKs that report nothing new, as behind a window that the receiver has closed, measure no link.
+  if (bytes_ != 0) on_sample(now, static_cast<double>(bytes_) * 8e9 / static_cast<double>(span.ns()));
   begin(now);
 }
 

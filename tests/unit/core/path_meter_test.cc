@@ -112,5 +112,15 @@ TEST(PathMeter, the_round_trip_rises_only_when_every_one_of_many_was_longer) {
   EXPECT_EQ(g.meter.rtt(), kAssumedRtt);
 }
 
+// As while a receiver has no place for what it is sent.
+TEST(PathMeter, sacks_that_report_nothing_new_are_no_sample) {
+  Feed f;
+  f.run(0, 50, true, true);
+  f.meter.check();
+  EXPECT_EQ(f.meter.generation(), 0u);
+  f.run(40, 20, true, true);
+  EXPECT_NEAR(f.gbps(), 40, 0.5);
+}
+
 }  // namespace
 }  // namespace mrc::core
