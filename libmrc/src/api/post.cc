@@ -73,13 +73,13 @@ int mrc_post_send(mrc_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
   {
     const mrc::device::DeviceLock lock(device.mutex());
     const mrc::Instant now = device.now();
+    mrc::core::Endpoint& endpoint = device.endpoint();
     for (; wr != nullptr; wr = wr->next) {
       mrc::core::SendWr send;
       error = translate(*wr, *qp, sges, &send);
       if (error == 0 && !qp->take_send_slot()) error = ENOMEM;
       if (error != 0) break;
-      error =
-          mrc::api::or_enomem(ENOMEM, [&] { return to_errno(device.endpoint().post_send(now, qp->engine(), send)); });
+      error = mrc::api::or_enomem(ENOMEM, [&] { return to_errno(endpoint.post_send(now, qp->engine(), send)); });
       if (error != 0) {
         qp->release_send_slots(1);
         break;
@@ -99,13 +99,13 @@ int mrc_post_recv(mrc_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
   {
     const mrc::device::DeviceLock lock(device.mutex());
     const mrc::Instant now = device.now();
+    mrc::core::Endpoint& endpoint = device.endpoint();
     for (; wr != nullptr; wr = wr->next) {
       // SGEs are not used for a write with immediate, but one that is there must be one the QP was made for.
       if (wr->num_sge < 0 || static_cast<uint32_t>(wr->num_sge) > qp->cap().max_recv_sge) {
         error = EINVAL;
       } else {
-        error = mrc::api::or_enomem(
-            ENOMEM, [&] { return to_errno(device.endpoint().post_recv(now, qp->engine(), wr->wr_id)); });
+        error = mrc::api::or_enomem(ENOMEM, [&] { return to_errno(endpoint.post_recv(now, qp->engine(), wr->wr_id)); });
       }
       if (error != 0) break;
     }
