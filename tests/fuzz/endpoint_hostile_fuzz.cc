@@ -182,10 +182,12 @@ class World {
     std::vector<uint8_t> payload;
     switch (p.bth.opcode) {
       case wire::Opcode::kAck:
+        p.aeth = {};
         p.aeth.syndrome = in.below(2) ? 0x1F : in.u8();
         p.aeth.msn = in.u8();
         break;
       case wire::Opcode::kSack:
+        p.sack = {};
         p.sack.seth.cack_psn = other;
         p.sack.seth.ack_psn_offset = static_cast<int16_t>(in.below(2) ? static_cast<int8_t>(in.u8()) : in.u16());
         p.sack.seth.pr = in.below(3) == 0;
@@ -202,27 +204,32 @@ class World {
         p.sack.cc.restore_cwnd = in.below(2);
         break;
       case wire::Opcode::kNack:
+        p.neth = {};
         p.neth.reason = static_cast<wire::NackReason>(in.u8());
         p.neth.nack_psn = other;
         p.neth.entropy = in.u32();
         p.neth.tx_timestamp = in.u16();
         break;
       case wire::Opcode::kProbe:
+        p.peth = {};
         p.peth.probe_id = in.u16();
         break;
       case wire::Opcode::kEndpointRequest:
+        p.erth = {};
         p.bth.dqp = 2;
         p.erth.op = static_cast<wire::EndpointOp>(in.below(4));
         p.erth.port_status_mask = in.u32();
         p.erth.vendor_info = in.u8();
         break;
       case wire::Opcode::kEndpointResponse:
+        p.eeth = {};
         p.bth.dqp = 2;
         p.bth.psn = Psn(0x8000 + in.u8());
         p.eeth.op = static_cast<wire::EndpointOp>(in.below(4));
         break;
       case wire::Opcode::kPlaneRequest:
       case wire::Opcode::kPlaneResponse:
+        p.plth = {};
         p.bth.dqp = 2;
         p.plth.version = in.below(8) == 0 ? in.u8() : wire::Plth::kVersion;
         p.plth.plane = in.below(8) == 0 ? in.u8() : static_cast<uint8_t>(in.below(5));
