@@ -15,6 +15,18 @@ struct World : Pair {
       return (planes >> plane & 1) != 0 && bytes.size() > kNarrow;
     });
   }
+  // A message of 64 KiB each millisecond.
+  void keep_writing(Duration time) {
+    const Instant end = fabric.now() + time;
+    while (fabric.now() < end) {
+      write(next_id_, (next_id_ % 10) * 65536, 65536);
+      ++next_id_;
+      pass(Duration::milliseconds(1));
+    }
+  }
+
+ private:
+  uint64_t next_id_ = 0;
 };
 
 // [MRC-MTU-4] [MRC-MTU-5]
@@ -61,18 +73,9 @@ TEST(PathMtu, ALaterQpOfTheOldSizeFailsToo) {
 TEST(PathMtu, ARefusedPacketOnANarrowPlaneSearchesTheOthersAtOnce) {
   World w;
   w.narrow(1 << 2);
-  uint64_t id = 0;
-  const auto run = [&](Duration time) {
-    const Instant end = w.fabric.now() + time;
-    while (w.fabric.now() < end) {
-      w.write(id, (id % 10) * 65536, 65536);
-      ++id;
-      w.pass(Duration::milliseconds(1));
-    }
-  };
-  run(Duration::milliseconds(1000));
+  w.keep_writing(Duration::milliseconds(1000));
   for (int i = 0; i < 100; ++i) {
-    run(Duration::milliseconds(10));
+    w.keep_writing(Duration::milliseconds(10));
     w.fabric.at(0).on_packet_too_long(w.fabric.now(), 2, w.fabric.describe(1).planes[2].addr);
   }
   for (const Completion& c : w.sends()) ASSERT_EQ(c.status, WcStatus::kSuccess);
@@ -95,26 +98,17 @@ TEST(PathMtu, QpsWithSmallPacketsSurvive) {
 TEST(PathMtu, ANarrowPlaneIsLeftWhereOthersCarryFullPacketsAndComesBack) {
   World w;
   w.narrow(1 << 2);
-  uint64_t id = 0;
-  const auto run = [&](Duration time) {
-    const Instant end = w.fabric.now() + time;
-    while (w.fabric.now() < end) {
-      w.write(id, (id % 10) * 65536, 65536);
-      ++id;
-      w.pass(Duration::milliseconds(1));
-    }
-  };
-  run(Duration::milliseconds(1500));
+  w.keep_writing(Duration::milliseconds(1500));
   const uint64_t before = w.fabric.at(0).plane_counters(2).tx_bytes, lost = w.counters(0).retransmits;
-  run(Duration::milliseconds(1000));
+  w.keep_writing(Duration::milliseconds(1000));
   EXPECT_LT(w.fabric.at(0).plane_counters(2).tx_bytes - before, 200000u);  // searches, no data
   EXPECT_LT(w.counters(0).retransmits - lost, 20u);
   EXPECT_EQ(w.state(0), QpState::kRts);
   EXPECT_EQ(w.fabric.at(0).found_path_mtu(w.fabric.now()), UINT32_MAX);
   w.fabric.net().set_filter(nullptr);
-  run(Duration::seconds(9));
+  w.keep_writing(Duration::seconds(9));
   const uint64_t back = w.fabric.at(0).plane_counters(2).tx_bytes;
-  run(Duration::milliseconds(500));
+  w.keep_writing(Duration::milliseconds(500));
   EXPECT_GT(w.fabric.at(0).plane_counters(2).tx_bytes - back, 4000000u);
   EXPECT_EQ(w.counters(0).mtu_failures, 0u);
 }

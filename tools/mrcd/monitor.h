@@ -50,7 +50,7 @@ class Monitor {
   std::vector<Observation> observations() const;
   bool open_peers(std::string* why);
   void tell_peers();
-  void hear(Instant now);
+  void read_peers(Instant now);
   void hear_one(Instant now, size_t entry, const Json& report);
   std::vector<OwnPlane> own_planes(const SharedDevice& device) const;
 

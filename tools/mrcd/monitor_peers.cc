@@ -56,7 +56,7 @@ bool Monitor::open_peers(std::string* why) {
     if (taken) *why += datapath::taken_by(datapath::holder_of_udp_port(IpAddress(), ntohs(at.sin6_port)));
     return false;
   }
-  loop_.watch(peer_socket_, [this] { hear(steady_now()); });
+  loop_.watch(peer_socket_, [this] { read_peers(steady_now()); });
   return true;
 }
 
@@ -78,7 +78,7 @@ void Monitor::tell_peers() {
   }
 }
 
-void Monitor::hear(Instant now) {
+void Monitor::read_peers(Instant now) {
   std::array<char, 65536> part;
   for (int i = 0; i < kMostReportsAtOnce; ++i) {
     sockaddr_in6 from{};

@@ -56,7 +56,7 @@ class Service {
   int deny(SharedDevice* device, const ctl::DenyRule& rule);
   int allow(SharedDevice* device, const ctl::DenyRule& rule);
   int set_port(SharedDevice* device, uint32_t port, bool up, const std::string& by);
-  // Asks every process for its report; `done` gets those that came, with what each process is. Whoever asks while
+  // Asks every process for its report; `done` gets those that came, with what each process is. A caller that asks while
   // reports are being gathered shares the next gathering, so that many visitors ask the processes no more often.
   void gather(Instant now, std::function<void(Json reports)> done);
   // "monitor": what it sees; others that mrcd has to tell about itself.

@@ -75,7 +75,7 @@ class WebServed {
     EXPECT_TRUE(server_.start(
         "127.0.0.1:0",
         [this](const HttpRequest& request, HttpServer::Reply reply) {
-          if (request.path == "/throw") throw std::runtime_error("a report that nobody understands");
+          if (request.path == "/throw") throw std::runtime_error("a report of an unknown form");
           const HttpReply hello{request.host == "localhost" ? 200u : 421u, "text/plain", "hello"};
           if (request.path == "/later")
             loop_.post([reply, hello] { reply(hello); });

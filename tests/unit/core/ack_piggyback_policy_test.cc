@@ -66,7 +66,8 @@ TEST(AckPiggybackPolicy, MoreDataWithoutANewMessageChangesNothing) {
   EXPECT_EQ(talk(&policy, AckPiggybackPolicy::kMost, &msn), kCycle.substr(1));
 }
 
-// An ACK that left for another reason, with a SACK say: nothing is left out any more, and nobody is judged.
+// An ACK that left for another reason, for example with a SACK: nothing is left out any more, and the peer is not
+// judged.
 TEST(AckPiggybackPolicy, AnAckBesidesStartsTheCountAnew) {
   AckPiggybackPolicy policy;
   uint32_t msn = 0;
