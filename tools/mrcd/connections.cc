@@ -67,6 +67,8 @@ class Connections::Connection final : public Client, public std::enable_shared_f
   // Connected, and no complete line has been received in time.
   bool is_overdue(Instant now) const { return !heard_ && now - since_ > kFirstLine; }
 
+  bool idle() const { return failed_ || unread() == 0; }
+
   void send(const nlohmann::json& message) override {
     if (failed_ || ended_) return;
     if (unread() > kMostQueued) return fail();
@@ -77,7 +79,9 @@ class Connections::Connection final : public Client, public std::enable_shared_f
 
  private:
   size_t unread() const { return out_.size() + writing_.size() - written_; }
-  bool may_ask() const { return unread() <= kMostUnread; }
+  bool may_ask() const {
+    return unread() <= kMostUnread && (!owner_.finishing_ || owner_.service_.awaits_report(id_, steady_now()));
+  }
 
   void fail() {
     if (failed_) return;
@@ -115,7 +119,7 @@ class Connections::Connection final : public Client, public std::enable_shared_f
     read_pending_ = true;
     socket_.async_wait(Stream::socket::wait_read, [self = shared_from_this()](const boost::system::error_code& error) {
       self->read_pending_ = false;
-      if (self->ended_ || self->failed_) return;
+      if (self->ended_ || self->failed_ || !self->may_ask()) return;
       if (error || !self->read_part()) return self->drop();
       self->read();
     });
@@ -168,8 +172,6 @@ Connections::~Connections() {
 // The file stays, the lock goes with the process: removing the file would let two daemons hold locks on two files of
 // one name.
 bool Connections::lock(const std::string& socket, std::string* why, bool* busy) {
-  const std::string folder = socket.substr(0, socket.rfind('/') + 1);
-  if (!folder.empty() && ::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) return fail(folder, why);
   const std::string file = socket + ".lock";
   lock_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (lock_ < 0) {
@@ -248,9 +250,19 @@ void Connections::resume(Instant now) {
   for (const auto& connection : connections_)
     if (connection->is_overdue(now)) overdue.push_back(connection.get());
   for (Connection* connection : overdue) drop(connection);
-  if (!paused_) return;
+  if (!paused_ || finishing_) return;
   paused_ = false;
   accept();
+}
+
+void Connections::finish() {
+  finishing_ = true;
+  boost::system::error_code ignored;
+  acceptor_.cancel(ignored);
+}
+
+bool Connections::idle() const {
+  return std::all_of(connections_.begin(), connections_.end(), [](const auto& there) { return there->idle(); });
 }
 
 // No user takes all there are.

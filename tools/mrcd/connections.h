@@ -25,6 +25,10 @@ class Connections {
   // Called periodically: resumes accepting after a shortage of descriptors, and closes connections without a complete
   // line by their deadline.
   void resume(Instant now);
+  // Accepts no more connections and requests. Reports that were asked for are still read.
+  void finish();
+  // Every answer has been passed to the kernel.
+  bool idle() const;
 
  private:
   using Stream = boost::asio::local::stream_protocol;
@@ -41,6 +45,7 @@ class Connections {
   int lock_ = -1;
   Stream::acceptor acceptor_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>();  // an accept may have come when this goes
+  bool finishing_ = false;
   bool paused_ = false;  // accepting failed: without a free descriptor, as a rule
   std::set<std::shared_ptr<Connection>> connections_;
 };

@@ -2,14 +2,15 @@
 
 #include <signal.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <boost/asio/signal_set.hpp>
+#include <optional>
 
 #include "connections.h"
 #include "device/config.h"
 #include "device/environment.h"
+#include "file_folder.h"
 #include "log.h"
 #include "loop.h"
 #include "monitor.h"
@@ -24,11 +25,7 @@ namespace mrc::mrcd {
 namespace {
 
 constexpr Duration kTick = Duration::milliseconds(50);
-
-void make_folder_of(const std::string& file) {
-  const std::string folder = file.substr(0, file.rfind('/') + 1);
-  if (!folder.empty()) ::mkdir(folder.c_str(), 0755);
-}
+constexpr Duration kFinish = Duration::milliseconds(2000);  // for answers; reports take up to one second
 
 // One for each process and visitor.
 void raise_descriptor_limit() {
@@ -65,8 +62,21 @@ struct Daemon::Parts {
     pace.wrote(begin, steady_now());
   }
 
+  // After a signal, requests that have been received are answered before mrcd ends; peers that do not read delay that
+  // by kFinish at most.
+  void finish(Instant now) {
+    connections->finish();
+    http.finish();
+    end_at = now + kFinish;
+    stop_if_answered(now);
+  }
+  void stop_if_answered(Instant now) {
+    if (end_at && (now >= *end_at || (!service.is_gathering() && connections->idle() && http.idle()))) loop.stop();
+  }
+
   device::Config config;
   std::string state_path;
+  std::optional<Instant> end_at;  // a signal has come
   std::string complaint;
   SavePace pace;
   bool dirty = false;
@@ -127,6 +137,9 @@ bool Daemon::start(const Options& options, std::string* why, bool* busy) {
     *why = "the setting mrcd_socket is empty: no process of this host would look for a daemon";
     return false;
   }
+  const device::Settings defaults;
+  if (socket[0] != '@' && !has_folder(socket, defaults.mrcd_socket, "mrcd_socket", "--socket", why)) return false;
+  if (!has_folder(p.state_path, defaults.mrcd_state, "mrcd_state", "--state", why)) return false;
   p.connections = std::make_unique<Connections>(&p.loop, &p.service, settings.ctl_group);
   if (!p.connections->listen(socket, why, busy)) return false;
 
@@ -142,16 +155,16 @@ bool Daemon::start(const Options& options, std::string* why, bool* busy) {
         std::make_unique<SharedDevice>(d.name, static_cast<uint32_t>(d.planes.size()), d.settings.ev_mode,
                                        static_cast<uint32_t>(d.settings.ev_count + d.settings.ev_backups)));
   p.restored = true;
-  make_folder_of(p.state_path);
 
   ::signal(SIGPIPE, SIG_IGN);
   p.signals.async_wait([&p](const boost::system::error_code& error, int) {
-    if (!error) p.loop.stop();
+    if (!error) p.finish(steady_now());
   });
   p.loop.every(kTick, [&p](Instant now) {
     p.service.tick(now);
     p.connections->resume(now);
     p.save_if_due(now);
+    p.stop_if_answered(now);
   });
   if (!start_monitors(p, why) || !start_web(p, why)) return false;
   log_info("listening on " + socket + ", state in " + p.state_path);

@@ -35,20 +35,6 @@ IpAddress to_ip(const asio::ip::address& address) {
   return ip;
 }
 
-// The user where the visitor is on this host, which the kernel knows; else the address.
-std::string origin_of(const tcp::socket& socket) {
-  beast::error_code error;
-  const tcp::endpoint peer = socket.remote_endpoint(error), own = socket.local_endpoint(error);
-  if (error) return "";
-  if (peer.address().is_loopback() || peer.address() == own.address())
-    if (const auto user = datapath::user_of_connection(to_ip(peer.address()), peer.port(), own.port()))
-      return "user " + std::to_string(*user);
-  if (!peer.address().is_v6() || peer.address().to_v6().is_v4_mapped()) return peer.address().to_string();
-  asio::ip::address_v6::bytes_type network = peer.address().to_v6().to_bytes();
-  std::fill(network.begin() + 8, network.end(), uint8_t{0});
-  return asio::ip::address_v6(network).to_string() + "/64";
-}
-
 bool split(const std::string& text, std::string* address, uint16_t* port) {
   const size_t colon = text.rfind(':');
   if (colon == std::string::npos) return false;
@@ -67,10 +53,13 @@ class HttpVisitors {
  public:
   explicit HttpVisitors(const HttpLimits& limits) : limits_(limits) {}
   const HttpLimits& limits() const { return limits_; }
+  bool full() const { return count_ >= limits_.connections; }
   bool admit(const std::string& origin) {
-    if (count_ >= limits_.connections || of_[origin] >= limits_.of_origin) return false;
+    if (full()) return false;
+    const auto at = of_.try_emplace(origin, 0).first;
+    if (at->second >= limits_.of_origin) return false;
     ++count_;
-    ++of_[origin];
+    ++at->second;
     return true;
   }
   void leave(const std::string& origin) {
@@ -88,6 +77,7 @@ class HttpVisitors {
 struct HttpShared {
   HttpVisitors visitors;
   HttpServer::Handler handler;
+  size_t unanswered = 0;  // requests whose answer is not yet with the visitor
 };
 
 // One connection; the handlers that wait keep it alive.
@@ -95,7 +85,10 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
  public:
   HttpSession(tcp::socket socket, std::shared_ptr<HttpShared> shared, std::string origin)
       : stream_(std::move(socket)), shared_(std::move(shared)), origin_(std::move(origin)) {}
-  ~HttpSession() { shared_->visitors.leave(origin_); }
+  ~HttpSession() {
+    if (unanswered_) --shared_->unanswered;
+    shared_->visitors.leave(origin_);
+  }
 
   // The deadlines are for the whole header and for the whole body, however slowly they arrive.
   void read() {
@@ -126,17 +119,24 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     response_ = {http::status::ok, request.version()};
     response_.keep_alive(request.keep_alive());
     without_body_ = request.method() == http::verb::head;
+    const uint64_t number = ++requests_;
+    awaits_answer_ = unanswered_ = true;
+    ++shared_->unanswered;
     const HttpRequest given{std::string(request.method_string()), std::string(target.substr(0, target.find('?'))),
                             request.body(), std::string(authorization), std::string(host)};
     try {
-      shared_->handler(given, [self = shared_from_this()](HttpReply reply) { self->answer(std::move(reply)); });
+      shared_->handler(
+          given, [self = shared_from_this(), number](HttpReply reply) { self->answer(number, std::move(reply)); });
     } catch (const std::exception& e) {
       log_warning(given.method + " " + given.path + ": " + e.what());
-      answer({500, "application/json", "{\"error\":\"mrcd could not answer this\"}\n"});
+      answer(number, {500, "application/json", "{\"error\":\"mrcd could not answer this\"}\n"});
     }
   }
 
-  void answer(HttpReply reply) {
+  // A second answer to a request, which may come after the next request, is ignored.
+  void answer(uint64_t number, HttpReply reply) {
+    if (number != requests_ || !awaits_answer_) return;
+    awaits_answer_ = false;
     response_.result(reply.status);
     response_.set(http::field::content_type, reply.type);
     response_.set(http::field::cache_control, "no-store");
@@ -147,6 +147,8 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     stream_.expires_after(limits().visit);
     http::async_write(stream_, response_, [self = shared_from_this()](beast::error_code error, size_t) {
       if (error) return;
+      self->unanswered_ = false;
+      --self->shared_->unanswered;
       if (self->response_.keep_alive()) return self->read();
       self->stream_.socket().shutdown(tcp::socket::shutdown_send, error);
     });
@@ -157,15 +159,19 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   boost::optional<http::request_parser<http::string_body>> parser_;
   http::response<http::string_body> response_;
   bool without_body_ = false;
+  uint64_t requests_ = 0;       // received; the last one is the only one that is not answered
+  bool awaits_answer_ = false;  // of the handler
+  bool unanswered_ = false;     // until the visitor has taken the answer
   const std::shared_ptr<HttpShared> shared_;
   const std::string origin_;
 };
 
 class HttpServer::Impl {
  public:
-  Impl(Loop* loop, const HttpLimits& limits)
+  Impl(Loop* loop, const HttpLimits& limits, OriginOf origin)
       : acceptor_(loop->context()),
         again_(loop->context()),
+        origin_of_(std::move(origin)),
         shared_(std::make_shared<HttpShared>(HttpShared{HttpVisitors(limits), nullptr})) {}
   bool start(const std::string& at, Handler handler, std::string* why) {
     std::string address;
@@ -196,15 +202,25 @@ class HttpServer::Impl {
     beast::error_code error;
     return acceptor_.local_endpoint(error).port();
   }
+  void finish() {
+    beast::error_code ignored;
+    acceptor_.close(ignored);
+    again_.cancel();
+  }
+  bool idle() const { return shared_->unanswered == 0; }
 
  private:
+  void admit(tcp::socket socket) {
+    if (shared_->visitors.full()) return;
+    const auto origin = origin_of_(socket.native_handle());
+    if (origin && shared_->visitors.admit(*origin))
+      std::make_shared<HttpSession>(std::move(socket), shared_, *origin)->read();
+  }
   void accept() {
     acceptor_.async_accept([this, alive = std::weak_ptr(alive_)](beast::error_code error, tcp::socket socket) {
       if (error == asio::error::operation_aborted || alive.expired()) return;
       if (!error) {
-        std::string origin = origin_of(socket);
-        if (shared_->visitors.admit(origin))
-          std::make_shared<HttpSession>(std::move(socket), shared_, std::move(origin))->read();
+        admit(std::move(socket));
         return accept();
       }
       again_.expires_after(kShortage);
@@ -216,17 +232,25 @@ class HttpServer::Impl {
 
   tcp::acceptor acceptor_;
   asio::steady_timer again_;
+  const OriginOf origin_of_;
   const std::shared_ptr<HttpShared> shared_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>();  // an accept may have come when this goes
 };
 
-HttpServer::HttpServer(Loop* loop, const HttpLimits& limits) : impl_(std::make_unique<Impl>(loop, limits)) {}
+HttpServer::HttpServer(Loop* loop, const HttpLimits& limits, OriginOf origin)
+    : impl_(std::make_unique<Impl>(loop, limits, std::move(origin))) {}
 HttpServer::~HttpServer() = default;
 bool HttpServer::start(const std::string& address, Handler handler, std::string* why) {
   return impl_->start(address, std::move(handler), why);
 }
 uint16_t HttpServer::port() const {
   return impl_->port();
+}
+void HttpServer::finish() {
+  impl_->finish();
+}
+bool HttpServer::idle() const {
+  return impl_->idle();
 }
 
 }  // namespace mrc::mrcd

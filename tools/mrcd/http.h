@@ -1,5 +1,6 @@
 // HttpServer: HTTP/1.1 for a few visitors, on mrcd's loop. The handler answers at once or later, by calling the
-// function that it is given; an exception that it throws is answered by status 500. Used on the loop's thread.
+// function that it is given; an exception that it throws is answered by status 500, unless it has answered before. Only
+// the first answer to a request is sent. Used on the loop's thread.
 #pragma once
 
 #include <chrono>
@@ -7,8 +8,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "http_origin.h"
 #include "loop.h"
 
 namespace mrc::mrcd {
@@ -37,11 +40,17 @@ class HttpServer {
   using Reply = std::function<void(HttpReply)>;
   // The request is valid during the call.
   using Handler = std::function<void(const HttpRequest&, Reply)>;
-  explicit HttpServer(Loop* loop, const HttpLimits& limits = {});
+  using OriginOf = std::function<std::optional<std::string>(int socket)>;
+  // `origin`: asked only for visitors for which there is room in total.
+  explicit HttpServer(Loop* loop, const HttpLimits& limits = {}, OriginOf origin = origin_of);
   ~HttpServer();
   // "127.0.0.1:9417" or "[::1]:9417"; port 0: any. False and a sentence.
   bool start(const std::string& address, Handler handler, std::string* why);
   uint16_t port() const;
+  // Accepts no more connections. Requests that have been received are still answered.
+  void finish();
+  // No request waits for its answer, or for the visitor to take it.
+  bool idle() const;
 
  private:
   class Impl;

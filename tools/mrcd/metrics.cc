@@ -3,6 +3,7 @@
 #include <prometheus/text_serializer.h>
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,17 +16,20 @@ namespace mrc::mrcd {
 namespace {
 
 using Json = nlohmann::json;
-using Labels = std::vector<std::pair<const char*, std::string>>;
+using Labels = std::vector<std::pair<std::string, std::string>>;
 using prometheus::MetricType;
 
 constexpr MetricType kGauge = MetricType::Gauge, kCounter = MetricType::Counter;
 
-// Samples of one metric stand together, under its help and type; prometheus-cpp writes the text.
+// Samples of one metric stand together, under its help and type; prometheus-cpp writes the text. Prometheus refuses a
+// whole page for one sample that is there twice, so the first of two is kept: of two loops between the same switches,
+// say.
 class Metrics {
  public:
   void add(const char* name, MetricType type, const char* help, const Labels& labels, const Json& value) {
     const auto [at, fresh] = index_.try_emplace(name, families_.size());
     if (fresh) families_.push_back({name, help, type, {}});
+    if (!there_.insert({name, labels}).second) return;
     prometheus::ClientMetric sample;
     for (const auto& [key, text] : labels) sample.label.push_back({key, text});
     const double number = value.is_boolean() ? (value.get<bool>() ? 1 : 0) : value.get<double>();
@@ -37,6 +41,7 @@ class Metrics {
  private:
   std::vector<prometheus::MetricFamily> families_;
   std::map<std::string, size_t> index_;
+  std::set<std::pair<std::string, Labels>> there_;
 };
 
 std::string text_of(const Json& value) {
@@ -107,7 +112,7 @@ std::string metrics_text(const Json& state) {
             enabled);
     }
   }
-  for (const Json& report : state["reports"]) add_processes(summary_of(report), &m);
+  for (const Json& process : processes_of(state["reports"])) add_processes(process, &m);
   if (state["reports"].empty())
     for (const Json& total : state["totals"]) add_processes(total, &m);
   add_monitor(state["monitor"], &m);

@@ -46,6 +46,8 @@ class Service {
   void disconnect(ClientId client);
   // Its report is under way, which may be longer than anything else that it has to say.
   bool awaits_report(ClientId client, Instant now) const;
+  // Somebody waits for the reports of processes.
+  bool is_gathering() const { return gathering_.has_value(); }
   // Answers whoever waits for reports that do not come.
   void tick(Instant now);
 

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <memory>
 #include <stdexcept>
 #include <thread>
@@ -62,6 +63,15 @@ class Visit {
     answer[n > 0 ? n : 0] = 0;
     return n > 12 ? std::atoi(answer + 9) : 0;
   }
+  // Answers until the server closes the connection.
+  int answers() const {
+    std::string text;
+    char part[4096];
+    for (ssize_t n; (n = ::recv(fd_, part, sizeof part, 0)) > 0;) text.append(part, static_cast<size_t>(n));
+    int count = 0;
+    for (size_t at = 0; (at = text.find("HTTP/1.1 ", at)) != std::string::npos; ++at) ++count;
+    return count;
+  }
 
  private:
   const int fd_;
@@ -70,13 +80,22 @@ class Visit {
 // A server on a loop that runs on a thread.
 class WebServed {
  public:
-  explicit WebServed(const HttpLimits& limits = {}) : server_(&loop_, limits) {
+  explicit WebServed(const HttpLimits& limits = {}, HttpServer::OriginOf origin = origin_of)
+      : server_(&loop_, limits, std::move(origin)) {
     std::string why;
     EXPECT_TRUE(server_.start(
         "127.0.0.1:0",
         [this](const HttpRequest& request, HttpServer::Reply reply) {
           if (request.path == "/throw") throw std::runtime_error("a report of an unknown form");
           const HttpReply hello{request.host == "localhost" ? 200u : 421u, "text/plain", "hello"};
+          if (request.path == "/answer-and-throw") {
+            reply(hello);
+            throw std::runtime_error("after the answer");
+          }
+          if (request.path == "/throw-and-answer") {
+            loop_.post([reply, hello] { reply(hello); });
+            throw std::runtime_error("before the answer");
+          }
           if (request.path == "/later")
             loop_.post([reply, hello] { reply(hello); });
           else if (request.path != "/never")
@@ -123,6 +142,16 @@ TEST_F(Http, what_a_handler_throws_ends_nothing) {
   const Visit visit(server_.port());
   EXPECT_EQ(visit.ask("/throw"), 500);
   EXPECT_EQ(visit.ask("/"), 200);
+}
+
+// One answer each, and the connection goes on.
+TEST_F(Http, a_handler_that_answers_and_throws) {
+  const Visit visit(server_.port());
+  EXPECT_EQ(visit.ask("/answer-and-throw"), 200);
+  EXPECT_EQ(visit.ask("/throw-and-answer"), 500);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(visit.ask("/"), 200) << i;
+  EXPECT_TRUE(visit.send("GET /nothing-more HTTP/1.1\r\nConnection: close\r\nHost: localhost\r\n\r\n"));
+  EXPECT_EQ(visit.answers(), 1);
 }
 
 TEST_F(Http, visitors_at_once__up_to_the_limit_and_beyond) {
@@ -213,6 +242,49 @@ TEST_F(SlowHttp, the_limit_of_one_origin_and_of_all) {
   const Visit only(server_->port());
   EXPECT_EQ(only.ask("/"), 200);
   EXPECT_EQ(Visit(server_->port()).ask("/"), 0);
+}
+
+// What the look-up costs grows with the connections of the host, so a flood of visitors must not cause one each.
+TEST(HttpOrigin, is_asked_only_where_there_is_room) {
+  HttpLimits limits;
+  limits.connections = 2;
+  std::atomic<int> asked = 0;
+  const WebServed server(limits, [&](int) {
+    ++asked;
+    return "somewhere";
+  });
+  const Visit one(server.port()), two(server.port());
+  EXPECT_EQ(one.ask("/"), 200);
+  EXPECT_EQ(two.ask("/"), 200);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(Visit(server.port()).ask("/"), 0);
+  EXPECT_EQ(asked, 2);
+}
+
+// Of a visitor that has reset its connection before it is accepted, only the own end is known.
+TEST(HttpOrigin, a_visitor_that_has_gone_has_none) {
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof at;
+  ASSERT_EQ(::bind(listener, reinterpret_cast<sockaddr*>(&at), sizeof at), 0);
+  ASSERT_EQ(::listen(listener, 4), 0);
+  ASSERT_EQ(::getsockname(listener, reinterpret_cast<sockaddr*>(&at), &size), 0);
+  const auto visit = [&](bool reset) {
+    const int visitor = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    EXPECT_EQ(::connect(visitor, reinterpret_cast<sockaddr*>(&at), sizeof at), 0);
+    const linger now{1, 0};
+    EXPECT_EQ(::setsockopt(visitor, SOL_SOCKET, SO_LINGER, &now, sizeof now), 0);
+    if (reset) ::close(visitor);
+    const int accepted = ::accept(listener, nullptr, nullptr);
+    const auto origin = origin_of(accepted);
+    ::close(accepted);
+    if (!reset) ::close(visitor);
+    return origin;
+  };
+  EXPECT_EQ(visit(false), "user " + std::to_string(::geteuid()));
+  EXPECT_EQ(visit(true), std::nullopt);
+  ::close(listener);
 }
 
 TEST_F(SlowHttp, a_port_that_is_taken_says_by_whom) {

@@ -1,5 +1,5 @@
 // Is a text what Prometheus reads: help and type before each family's samples, names and labels of allowed characters,
-// numbers as values. Empty when it is, else the first line that is not.
+// numbers as values, no sample twice. Empty when it is, else the first line that is not.
 #pragma once
 
 #include <cctype>
@@ -11,7 +11,7 @@
 namespace mrc::mrcd {
 
 inline std::string complaint_about(const std::string& text) {
-  std::set<std::string> typed;
+  std::set<std::string> typed, samples;
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);) {
     std::istringstream words(line);
@@ -36,6 +36,7 @@ inline std::string complaint_about(const std::string& text) {
       if (at >= line.size()) return line;
       ++at;
     }
+    if (!samples.insert(line.substr(0, at)).second) return "twice: " + line;
     char* end = nullptr;
     if (at >= line.size() || line[at] != ' ') return line;
     std::strtod(line.c_str() + at + 1, &end);

@@ -404,20 +404,25 @@ TEST(Metrics, are_well_formed) {
   one["pid"] = 7;
   one["program"] = "a\nb";
   one["peers"] = {{{"evs", {{{"state", "GOOD"}}, {{"state", "DENIED"}}}}}};
+  // A second connection of the process, a port that it reports twice, and two loops between the same switches.
+  Json again = one;
+  again["ports"].push_back(again["ports"][0]);
   const Json state = {
       {"processes", 1},
       {"devices", {{{"device", "mrc\"0\\"}, {"planes", 2}, {"ports_down", {2}}, {"denies", Json::array()}}}},
-      {"reports", Json::array({one})},
+      {"reports", Json::array({one, again})},
       {"monitor",
        {{"running", true},
         {"planes",
          {{{"plane", 1},
            {"t0", "e101"},
-           {"paths", {{{"t1", "f101"}, {"bad", true}, {"loss", 0.05}, {"rtt_us", 20.0}, {"sent", 9}, {"lost", 1}}}}}}},
+           {"paths",
+            {{{"t1", "f101"}, {"bad", true}, {"loss", 0.05}, {"rtt_us", 20.0}, {"sent", 9}, {"lost", 1}},
+             {{"t1", "f101"}, {"bad", false}, {"loss", 0.0}, {"rtt_us", 20.0}, {"sent", 9}, {"lost", 0}}}}}}},
         {"findings", Json::array()}}}};
   const std::string text = metrics_text(state);
   EXPECT_EQ(complaint_about(text), "") << text;
-  EXPECT_NE(text.find("mrc_tx_bytes_total{device=\"mrc0\",pid=\"7\",program=\"a\\nb\",port=\"1\"} 5\n"),
+  EXPECT_NE(text.find("mrc_tx_bytes_total{device=\"mrc0\",pid=\"7\",program=\"a\\nb\",port=\"1\"} 15\n"),
             std::string::npos)
       << text;
   EXPECT_NE(text.find("mrcd_path_bad{plane=\"1\",t0=\"e101\",t1=\"f101\"} 1\n"), std::string::npos) << text;

@@ -1,0 +1,78 @@
+"""How mrcd starts and ends."""
+import json
+import os
+import signal
+import socket
+import subprocess
+
+from daemon import Daemon, ctl, environment, until
+import daemon
+
+LONG = "x" * (5 << 20)  # longer than what the kernel holds of an answer that is not read
+HTTP_PORT = 9418
+
+
+def answer_to(link, message):
+    """All that comes until the daemon has ended; begins before, so that the answer is under way when it is told to end."""
+    link.sendall(message)
+    assert (first := link.recv(1)), "no answer"
+
+    def rest():
+        got = [first]
+        try:
+            while part := link.recv(1 << 20):
+                got.append(part)
+        except ConnectionResetError:
+            pass
+        return b"".join(got)
+    return rest
+
+
+def test_answers_that_are_under_way_at_the_end_arrive():
+    """On SIGTERM: at the socket and over HTTP."""
+    with Daemon(MRC_MRCD_HTTP=f"127.0.0.1:{HTTP_PORT}") as mrcd, socket.socket(socket.AF_UNIX) as link, \
+            socket.socket() as visitor:
+        link.settimeout(60)
+        link.connect(daemon.FOLDER + "/mrcd.sock")
+        link.sendall(json.dumps({"request": 1, "do": "deny", "rule": {"plane": 1, "why": LONG}}).encode() + b"\n")
+        assert json.loads(link.recv(4096))["error"] == 0
+        visitor.settimeout(60)
+        visitor.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+        visitor.connect(("127.0.0.1", HTTP_PORT))
+        page = answer_to(visitor, b"GET /api/state HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        show = answer_to(link, b'{"request": 2, "do": "show"}\n')
+        mrcd.process.send_signal(signal.SIGTERM)
+        # It has seen the signal: it takes no visitor more.
+        until(lambda: mrcd.process.poll() is not None or refuses_visitors(), "it does not end")
+        header, _, body = page().partition(b"\r\n\r\n")
+        assert int(header.lower().split(b"content-length: ")[1].split()[0]) == len(body), header
+        shown = show()
+        assert shown.endswith(b"\n") and json.loads(shown)["answer"] == 2, len(shown)
+        assert mrcd.process.wait(60) == 0
+
+
+def refuses_visitors():
+    with socket.socket() as visitor:
+        return visitor.connect_ex(("127.0.0.1", HTTP_PORT)) != 0
+
+
+def test_who_does_not_read_does_not_keep_it():
+    with Daemon() as mrcd, socket.socket(socket.AF_UNIX) as link:
+        link.connect(daemon.FOLDER + "/mrcd.sock")
+        link.sendall(json.dumps({"request": 1, "do": "deny", "rule": {"plane": 1, "why": LONG}}).encode() + b"\n")
+        answer_to(link, b'{"request": 2, "do": "show"}\n')
+        mrcd.end()
+
+
+def test_a_folder_that_is_not_there_is_not_made():
+    """[MRC-MRCD-1] [MRC-MRCD-7] A path may be mistyped: refused, with what to do. That of the defaults is made."""
+    missing = daemon.FOLDER + "/missing/"
+    for word, setting in (("--socket", "mrcd_socket"), ("--state", "mrcd_state")):
+        done = subprocess.run([daemon.MRCD, word, missing + "x"], env=environment(), capture_output=True, text=True,
+                              timeout=60, check=False)
+        assert done.returncode == 2 and f"mkdir -p {missing}" in done.stderr, done
+        assert word in done.stderr and f"the setting {setting}" in done.stderr, done.stderr
+        assert not os.path.exists(missing)
+        assert not os.path.exists(daemon.FOLDER + "/mrcd.sock")
+    with Daemon():
+        assert "denies" in ctl("--json", "show", "denies")
