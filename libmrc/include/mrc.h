@@ -29,14 +29,14 @@
 extern "C" {
 #endif
 
-/* Bytes whose meaning only one vendor knows; the software device keeps and returns them, and acts on none. */
+/* Vendor-specific bytes; the software device stores and returns them, and acts on none. */
 #define MRC_MAX_VENDOR_CFG_SIZE 128
 
 /* Opaque objects. */
 struct mrc_context;      /* everything below belongs to one */
-struct mrc_comp_channel; /* file descriptor that tells of completions */
+struct mrc_comp_channel; /* file descriptor that signals completions */
 struct mrc_cq;           /* completion queue */
-struct mrc_qp_hint;      /* what the application expects of a group of QPs */
+struct mrc_qp_hint;      /* expected traffic of a group of QPs */
 struct mrc_qp;           /* queue pair, always of the MRC service */
 
 /* ---- versions -----------------------------------------------------------------------------------------------------
@@ -63,9 +63,9 @@ enum mrc_device_cap {
 };
 
 struct mrc_device_attr {
-  uint32_t mrc_protocol_version; /* bit n - 1 set: wire protocol version n is spoken */
+  uint32_t mrc_protocol_version; /* bit n - 1 set: wire protocol version n is supported */
   struct {
-    uint16_t max_wimm;      /* most writes with immediate in flight on a QP, as requester */
+    uint16_t max_wimm;      /* maximum writes with immediate in flight on a QP, as requester */
     uint16_t max_wimm_dest; /* and as responder */
   } wimm_attr;
   struct {
@@ -73,18 +73,19 @@ struct mrc_device_attr {
     uint8_t mpr_resolution; /* step in which it can be chosen, unit 128 PSNs */
   } mpr_attr;
   struct {
-    uint32_t max_qp_hint; /* most QP hints at a time */
+    uint32_t max_qp_hint; /* maximum number of QP hints at a time */
   } qp_attr;
   uint32_t cap; /* enum mrc_device_cap */
 };
 
-/* Limits of a device. May be called before any MRC context exists. *supported becomes 1 when the device speaks MRC and
- * 0 otherwise, in which case attr is zeroed and the call still succeeds. attr or supported may be NULL, not both. */
+/* Limits of a device. May be called before any MRC context exists. *supported becomes 1 when the device supports MRC
+ * and 0 otherwise, in which case attr is zeroed and the call still succeeds. attr or supported may be NULL, not both.
+ */
 int mrc_query_device(struct ibv_context* context, struct mrc_device_attr* attr, int* supported);
 
 #if MRC_API_VER_USED >= MRC_API_VER(1, 0, 1)
-/* The same for a caller that has an MRC context, whose API version then decides what is filled in. mcontext may be
- * NULL; EINVAL when it was made from another device than context. */
+/* The same for a caller that has an MRC context, whose API version then decides which members are filled in. mcontext
+ * may be NULL; EINVAL when it was made from another device than context. */
 int mrc_query_device_ex(struct ibv_context* context, struct mrc_context* mcontext, struct mrc_device_attr* attr,
                         int* supported);
 #endif
@@ -93,11 +94,11 @@ int mrc_query_device_ex(struct ibv_context* context, struct mrc_context* mcontex
  */
 
 struct mrc_context_attr {
-  uint32_t mrc_api_version_used;        /* MRC_API_VER_USED of the caller; 0: it does not say, the newest is meant */
+  uint32_t mrc_api_version_used;        /* MRC_API_VER_USED of the caller; 0: unspecified, the newest is assumed */
   uint32_t mrc_vendor_api_version_used; /* same for the vendor twin */
 };
 
-/* Parent of all other objects. context_attr may be NULL; versions the library does not know are taken as the newest.
+/* Parent of all other objects. context_attr may be NULL; unknown versions are taken as the newest.
  * Several contexts may exist for one device. Errors: EOPNOTSUPP (device without MRC), ENOMEM. */
 struct mrc_context* mrc_create_context(struct ibv_context* vcontext, struct mrc_context_attr* context_attr);
 /* EBUSY while a channel, CQ or QP of it exists; hints may outlive it. */
@@ -114,21 +115,22 @@ int mrc_get_comp_channel_fd(struct mrc_comp_channel* channel, int* fd);
 /* EBUSY while a CQ uses it. */
 int mrc_destroy_comp_channel(struct mrc_comp_channel* channel);
 
-/* A queue that holds at least cqe (>= 1) completions. cq_context comes back with its events. channel may be NULL: then
+/* A queue that holds at least cqe (>= 1) completions. cq_context is returned with its events. channel may be NULL: then
  * the CQ has no events. comp_vector is in 0..num_comp_vectors - 1 of the verbs context. Overrunning the queue is fatal
  * for the QPs concerned and raises IBV_EVENT_CQ_ERR. Errors: ENOMEM. */
 struct mrc_cq* mrc_create_cq(struct mrc_context* mrc_ctx, int cqe, void* cq_context, struct mrc_comp_channel* channel,
                              int comp_vector);
-/* Takes up to num_entries completions, oldest first, and makes the device progress when there are none. Returns how
- * many, fewer than asked only when the queue was emptied, or -1. A completion of a send gives its slot in the send
- * queue back, together with the slots of the unsignalled sends before it. imm_data is passed through bit for bit. */
+/* Takes up to num_entries completions, oldest first, and drives the device's progress when there are none. Returns the
+ * number taken, fewer than num_entries only when the queue was emptied, or -1. A completion of a send frees its slot in
+ * the send queue, together with the slots of the unsignalled sends before it. imm_data is passed through bit for bit.
+ */
 int mrc_poll_cq(struct mrc_cq* cq, int num_entries, struct ibv_wc* wc);
-/* Asks for one event at the next completion, or, with solicited_only, at the next receive completion whose sender asked
- * for it (IBV_SEND_SOLICITED; MRC does not carry it, so the software device counts every one) or at the next error.
+/* Arms the CQ: one event at the next completion or, with solicited_only, at the next receive completion whose sender
+ * set IBV_SEND_SOLICITED (MRC does not carry it, so the software device counts every one) or at the next error.
  * Completions that are in the queue already raise none: arm, then poll once more, then sleep. */
 int mrc_req_notify_cq(struct mrc_cq* cq, int solicited_only);
-/* Waits for an event and says which CQ it was and its cq_context. Blocks unless the descriptor is O_NONBLOCK, then
- * EAGAIN. EINTR as the system call gives it. Every event must be acknowledged. */
+/* Waits for an event and returns its CQ and the CQ's cq_context. Blocks unless the descriptor is O_NONBLOCK, then
+ * EAGAIN. EINTR as from the system call. Every event must be acknowledged. */
 int mrc_get_cq_event(struct mrc_comp_channel* channel, struct mrc_cq** cq, void** cq_context);
 /* Acknowledges nevents events of a CQ. Costs a lock: acknowledge several at once. */
 void mrc_ack_cq_events(struct mrc_cq* cq, unsigned int nevents);
@@ -145,7 +147,7 @@ enum mrc_qp_hint_attr_mask {
   MRC_QP_HINT_VENDOR_CFG = -2147483647 - 1, /* bit 31 */
 };
 
-/* What the application knows about its traffic; 0 means that it does not know. */
+/* The application's expectation of its traffic; 0: unknown. */
 struct mrc_qp_hint_attr {
   int num_qps_per_peer;      /* QPs towards each peer */
   int num_send_peers;        /* peers that this side sends to at the same time */
@@ -169,19 +171,19 @@ int mrc_modify_qp_hint(struct mrc_qp_hint* qp_hint, struct mrc_qp_hint_attr* qp_
  */
 
 struct mrc_qp_init_attr {
-  void* qp_context;       /* the caller's, comes back from mrc_query_qp */
+  void* qp_context;       /* the caller's, returned by mrc_query_qp */
   struct mrc_cq* send_cq; /* may be the same queue; both of the QP's MRC context */
   struct mrc_cq* recv_cq;
-  struct ibv_qp_cap cap;   /* least sizes wanted; mrc_create_qp writes what there is */
+  struct ibv_qp_cap cap;   /* minimum sizes; mrc_create_qp writes the actual ones */
   int sq_sig_all;          /* every send has a completion, signalled or not */
   struct ibv_pd* pd;       /* keys of local and remote accesses must belong to it */
   uint64_t send_ops_flags; /* IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM; 0: both */
   enum mrc_protocol_version protocol_version;
 };
 
-/* Which members of mrc_qp_attr a call sets or asks for. By transition: to INIT the profile ids and the hint, to RTR
- * MAX_WIMM_DEST, MPR_DEST and CAP, to RTS MAX_WIMM, MPR, RETRY_CNT and TIMEOUT. Values for a later state are accepted
- * early, and all of them may be left out: the device's defaults are good. */
+/* Selects the members of mrc_qp_attr that a call sets or queries. By transition: to INIT the profile ids and the hint,
+ * to RTR MAX_WIMM_DEST, MPR_DEST and CAP, to RTS MAX_WIMM, MPR, RETRY_CNT and TIMEOUT. Values for a later state are
+ * accepted early, and all of them may be left out: the device's defaults apply. */
 enum mrc_qp_attr_mask {
   MRC_QP_MAX_WIMM = 1 << 0,
   MRC_QP_MAX_WIMM_DEST = 1 << 1,
@@ -199,7 +201,7 @@ enum mrc_qp_attr_mask {
 /* Bits of mrc_qp_attr.cap. */
 enum mrc_qp_cap {
   MRC_QP_CAP_TRIM_NACK_DEST_UNSUPPORTED = 1 << 0, /* the peer does not answer trimmed packets */
-  MRC_QP_CAP_DYNAMIC_MPR = 1 << 1,                /* changing windows wanted; both ends must say so */
+  MRC_QP_CAP_DYNAMIC_MPR = 1 << 1,                /* the window may change; both ends must set it */
   MRC_QP_CAP_SVC_TIME_DEST_UNSUPPORTED = 1 << 2,  /* the peer reports no service time */
 };
 
@@ -212,13 +214,14 @@ struct mrc_qp_attr {
     uint16_t max_wimm;      /* writes with immediate in flight as requester; more wait in the send queue */
     uint16_t max_wimm_dest; /* and as responder */
   } wimm;
-  uint8_t timeout; /* n: a packet is repeated 1.024 us * 2^n after silence, n <= 24; losses are found long before */
+  uint8_t timeout; /* n: a packet is retransmitted after 1.024 us * 2^n of silence, n <= 24; losses are detected long
+                      before */
   struct {
-    uint64_t ev_profile_id; /* path profile, told out of band by the controller */
+    uint64_t ev_profile_id; /* path profile, distributed out of band by the controller */
     uint64_t cc_profile_id; /* congestion control profile */
   } profile;
   struct {
-    uint8_t linear_cnt; /* repetitions at a fixed interval, at most 7 */
+    uint8_t linear_cnt; /* retransmissions at a fixed interval, at most 7 */
     uint8_t exp_cnt;    /* then at doubling intervals, at most 25; 25: for ever */
   } retry;
   struct mrc_qp_hint* qp_hint;
@@ -226,13 +229,13 @@ struct mrc_qp_attr {
   uint8_t vendor_cfg[MRC_MAX_VENDOR_CFG_SIZE];
 };
 
-/* A QP in state RESET. mrc_qp_attr->cap is filled with the sizes the QP has, none below what was asked. Errors: ENOMEM,
- * EOPNOTSUPP (an operation or protocol version that the device does not have). */
+/* A QP in state RESET. mrc_qp_attr->cap is filled with the sizes the QP has, none below the requested one. Errors:
+ * ENOMEM, EOPNOTSUPP (an operation or protocol version that the device does not have). */
 struct mrc_qp* mrc_create_qp(struct mrc_context* mrc_ctx, struct mrc_qp_init_attr* mrc_qp_attr);
-/* Sends what the QP still owes its peer, then frees it; outstanding work vanishes without completions. Waits until
- * every asynchronous event of the QP is acknowledged. */
+/* Sends the QP's pending acknowledgements, then frees it; outstanding work is discarded without completions. Waits
+ * until every asynchronous event of the QP is acknowledged. */
 int mrc_destroy_qp(struct mrc_qp* qp);
-/* Any of vattr, mrc_attr and init_attr may be NULL; init_attr is filled whatever the masks say. */
+/* Any of vattr, mrc_attr and init_attr may be NULL; init_attr is filled regardless of the masks. */
 int mrc_query_qp(struct mrc_qp* qp, struct ibv_qp_attr* vattr, int vattr_mask, struct mrc_qp_attr* mrc_attr,
                  int mrc_attr_mask, struct mrc_qp_init_attr* init_attr);
 /* Changes attributes and, with IBV_QP_STATE, the state: RESET -> INIT -> RTR -> RTS, and from any state to ERR or
@@ -240,7 +243,7 @@ int mrc_query_qp(struct mrc_qp* qp, struct ibv_qp_attr* vattr, int vattr_mask, s
  * its GID) and IBV_QP_DEST_QPN at the latest then. Verbs attributes that MRC has no use for (port, timeouts, retry
  * counts, RDMA READ depths, alternate path) are accepted and ignored. Members outside the masks are not read. EINVAL,
  * with nothing changed, for an unknown mask bit, a value out of range or a transition that does not exist; ENETUNREACH
- * when the configuration says no way to the peer's GID (the reason is on stderr). */
+ * when the configuration has no route to the peer's GID (the reason is on stderr). */
 int mrc_modify_qp(struct mrc_qp* qp, struct ibv_qp_attr* vattr, int vattr_mask, struct mrc_qp_attr* mrc_attr,
                   int mrc_attr_mask);
 /* The 24-bit number by which the peer addresses this QP. */
@@ -250,7 +253,7 @@ int mrc_get_qpn(struct mrc_qp* qp, uint32_t* qpn);
  * it were. Errors: EINVAL (state, opcode, too many SGEs, inline data too long), ENOMEM (queue full). Receives serve
  * writes with immediate only, from state INIT on; their SGEs, if any, are not used. Sends are IBV_WR_RDMA_WRITE and
  * IBV_WR_RDMA_WRITE_WITH_IMM of at most 1 GiB, in state RTS; in state ERR they are accepted and flushed. Flags:
- * IBV_SEND_SIGNALED, IBV_SEND_SOLICITED, IBV_SEND_INLINE (the data is copied at once, lkeys are not looked at),
+ * IBV_SEND_SIGNALED, IBV_SEND_SOLICITED, IBV_SEND_INLINE (the data is copied at once, lkeys are not checked),
  * IBV_SEND_FENCE (nothing to wait for). */
 int mrc_post_recv(struct mrc_qp* qp, struct ibv_recv_wr* wr, struct ibv_recv_wr** bad_wr);
 int mrc_post_send(struct mrc_qp* qp, struct ibv_send_wr* wr, struct ibv_send_wr** bad_wr);

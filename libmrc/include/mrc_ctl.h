@@ -1,13 +1,13 @@
 /* mrc_ctl.h: the controller side of Multipath Reliable Connection, source- and ABI-compatible with the OCP MRC
  * controller API 1.0.1. One controller per node sets up what all applications share: ports, path profiles (which
  * entropy values a QP may use, and how they are written into a packet), congestion control profiles. That state
- * outlives the process that made it; applications are told profile ids out of band.
+ * outlives the process that made it; applications learn profile ids out of band.
  *
  * Threads: every function may be called from any thread.
  *
  * Errors: functions returning int return 0 on success, else -1 with errno set; mrc_ctl_poll_ev_event returns a count or
  * a negative errno value. EPERM without the privilege (CAP_NET_ADMIN), EINVAL for an inconsistent argument or an
- * unknown mask bit, EIO when the device does not answer, ENOTSUP for what a device does not offer: these are not
+ * unknown mask bit, EIO when the device does not answer, ENOTSUP for a feature that the device lacks: these are not
  * repeated below.
  *
  * Ownership: attribute structures and the arrays they point to belong to the caller, and are used only during the call.
@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-/* Bytes whose meaning only one vendor knows. */
+/* Vendor-specific bytes. */
 #define MRC_CTL_MAX_VENDOR_CFG_SIZE 128
 /* Room for the widest entropy value (EV). */
 #define MRC_CTL_EV_MAX_BYTES 32
@@ -54,12 +54,12 @@ enum mrc_ctl_attr_opt {
 };
 
 struct mrc_ctl_device_attr {
-  uint32_t mrc_ctl_protocol_version; /* bit n - 1 set: version n is spoken */
+  uint32_t mrc_ctl_protocol_version; /* bit n - 1 set: version n is supported */
   struct {
     uint32_t ev_max_fmt_profiles;  /* EV format profiles: ids 0..n - 1 */
     uint32_t ev_max_profiles;      /* EV profiles */
     uint32_t ev_max_count;         /* EVs in all profiles together */
-    uint32_t ev_free_count;        /* of these not taken */
+    uint32_t ev_free_count;        /* number of them that is free */
     uint32_t ev_max_count_profile; /* EVs in one profile */
     uint32_t ev_count_align;       /* a profile's count is a multiple of it */
     uint32_t ev_max_width;         /* bits of an EV */
@@ -107,7 +107,7 @@ int mrc_ctl_modify_port(struct mrc_context* context, uint8_t port_num, struct mr
 /* ---- profiles: life cycle -----------------------------------------------------------------------------------------
  */
 
-/* All three kinds of profile go INIT -> OFFLINE -> ONLINE -> OFFLINE -> INIT. An id that nobody touched is in INIT. */
+/* All three kinds of profile go INIT -> OFFLINE -> ONLINE -> OFFLINE -> INIT. An id that was never used is in INIT. */
 enum mrc_ctl_profile_state {
   MRC_CTL_PROFILE_INIT = 0,
   MRC_CTL_PROFILE_OFFLINE = 1,
@@ -141,7 +141,7 @@ enum mrc_ctl_ev_fmt_profile_attr_mask {
 };
 
 struct mrc_ctl_ev_fmt_profile_attr {
-  enum mrc_ctl_profile_state profile_state;     /* state to go to, or found */
+  enum mrc_ctl_profile_state profile_state;     /* target state, or current state */
   enum mrc_ctl_profile_state cur_profile_state; /* state asserted before the change */
   enum mrc_ctl_ev_fmt_mode ev_fmt_mode;
   struct {
@@ -153,7 +153,7 @@ struct mrc_ctl_ev_fmt_profile_attr {
 };
 
 /* To OFFLINE needs the mode, to ONLINE the fields; both may come earlier. EBUSY while an EV profile that uses it is
- * ONLINE, E2BIG for fields that cannot be had or an array too small. */
+ * ONLINE, E2BIG for unsupported fields or an array too small. */
 int mrc_ctl_modify_ev_fmt_profile(struct mrc_context* mrc_ctx, uint64_t ev_fmt_profile_id,
                                   struct mrc_ctl_ev_fmt_profile_attr* attr, int attr_mask);
 int mrc_ctl_query_ev_fmt_profile(struct mrc_context* mrc_ctx, uint64_t ev_fmt_profile_id,
@@ -162,11 +162,11 @@ int mrc_ctl_query_ev_fmt_profile(struct mrc_context* mrc_ctx, uint64_t ev_fmt_pr
 /* ---- EV profile: which EVs a QP may use ----------------------------------------------------------------------------
  */
 
-/* How a path is judged. SKIP, the short avoidance of one QP, is not visible here. */
+/* State of a path. SKIP, the short avoidance by one QP, is not visible here. */
 enum mrc_ctl_ev_state {
   MRC_CTL_EV_GOOD = 1 << 0,
-  MRC_CTL_EV_ASSUMED_BAD = 1 << 1,      /* lost too much; probed until it is good again */
-  MRC_CTL_EV_DENIED = 1 << 2,           /* taken out by the controller, and only it brings it back */
+  MRC_CTL_EV_ASSUMED_BAD = 1 << 1,      /* too much loss; probed until it is good again */
+  MRC_CTL_EV_DENIED = 1 << 2,           /* retired by the controller, and restored only by it */
   MRC_CTL_EV_UNKNOWN = -2147483647 - 1, /* bit 31: not determined */
 };
 
@@ -183,7 +183,7 @@ struct mrc_ctl_ev {
   uint8_t port;     /* 1-based */
 };
 
-/* What an entry of an explicit profile is before it is replaced: every byte zero. An EV of value 0 on port 1 differs.
+/* An entry of an explicit profile before it is replaced: every byte zero. An EV of value 0 on port 1 differs.
  */
 #ifdef __cplusplus
 #define MRC_CTL_EV_UNPOPULATED (mrc_ctl_ev{})
@@ -257,8 +257,8 @@ struct mrc_ctl_ev_profile_attr {
   uint8_t vendor_cfg[MRC_CTL_MAX_VENDOR_CFG_SIZE];
 };
 
-/* At most one of EV_OP and EV_FIELDS_OP per call. A batch stops at the first entry that fails; what came before it
- * stays. ENOENT for an EV that is not there, EBUSY while QPs use the profile. */
+/* At most one of EV_OP and EV_FIELDS_OP per call. A batch stops at the first entry that fails; the entries before it
+ * stay in force. ENOENT for an EV that is not there, EBUSY while QPs use the profile. */
 int mrc_ctl_modify_ev_profile(struct mrc_context* mrc_ctx, uint64_t ev_profile_id, struct mrc_ctl_ev_profile_attr* attr,
                               int attr_mask);
 int mrc_ctl_query_ev_profile(struct mrc_context* mrc_ctx, uint64_t ev_profile_id, struct mrc_ctl_ev_profile_attr* attr,
@@ -269,7 +269,7 @@ int mrc_ctl_query_ev_profile(struct mrc_context* mrc_ctx, uint64_t ev_profile_id
 
 /* Settings of "uet-1.0-nscc". Times are in nanoseconds, sizes in bytes. */
 struct mrc_ctl_cc_nscc_cfg {
-  uint8_t disable_qa; /* no quick adjust */
+  uint8_t disable_qa; /* disables quick adapt */
   uint32_t adjust_bytes_threshold;
   uint32_t adjust_period_threshold;
   uint32_t base_rtt;
@@ -309,7 +309,7 @@ int mrc_ctl_query_cc_profile(struct mrc_context* mrc_ctx, uint64_t cc_profile_id
 /* ---- EV events ------------------------------------------------------------------------------------------------------
  */
 
-/* 56 bytes, or 48 for a caller that uses API 1.0.0: the library goes by the version given at mrc_create_context. */
+/* 56 bytes, or 48 for a caller that uses API 1.0.0: the library uses the version given at mrc_create_context. */
 struct mrc_ctl_ev_event {
   uint64_t profile_id;
   struct mrc_ctl_ev ev;
@@ -330,8 +330,8 @@ int mrc_ctl_poll_ev_event(struct mrc_cq* ev_cq, int num_entries, struct mrc_ctl_
  */
 
 enum mrc_ctl_ep_op_type {
-  MRC_CTL_EP_OP_EV_PROBE = 0,           /* does this path reach the peer, and how fast */
-  MRC_CTL_EP_OP_PORT_STATUS_UPDATE = 1, /* tell the peer which of our ports work */
+  MRC_CTL_EP_OP_EV_PROBE = 0,           /* tests whether a path reaches the peer, and measures its round trip */
+  MRC_CTL_EP_OP_PORT_STATUS_UPDATE = 1, /* notifies the peer of the local ports that work */
 };
 
 struct mrc_ctl_ep_req {
@@ -339,7 +339,7 @@ struct mrc_ctl_ep_req {
   union ibv_gid sgid;
   union ibv_gid dgid; /* RoCE v2 */
   enum mrc_ctl_ev_fmt_mode ev_fmt_mode;
-  struct mrc_ctl_ev req_ev; /* path and port by which the request leaves */
+  struct mrc_ctl_ev req_ev; /* path and port of the request */
   union {
     struct {
       uint32_t port_status; /* bit N: port N works */
@@ -349,14 +349,14 @@ struct mrc_ctl_ep_req {
 
 struct mrc_ctl_ep_rsp {
   uint16_t req_id;
-  uint8_t port;         /* by which the answer came */
+  uint8_t port;         /* on which the answer arrived */
   unsigned int rtt;     /* nanoseconds */
-  uint8_t adj_svc_time; /* 1: the peer's service time is already taken out of rtt */
+  uint8_t adj_svc_time; /* 1: the peer's service time is already subtracted from rtt */
 };
 
 /* Sends num_req requests of one kind and waits until all are answered or rsp_timeout nanoseconds have passed. rsp has
- * room for num_req answers, *num_rsp says how many came, in order of arrival; nothing is kept for a later call. req_tc
- * is the traffic class. Errors: EAGAIN, ENOMEM, ETIMEDOUT (with the answers that did come). */
+ * room for num_req answers, *num_rsp is set to their number, in order of arrival; none is kept for a later call. req_tc
+ * is the traffic class. Errors: EAGAIN, ENOMEM, ETIMEDOUT (with the answers that did arrive). */
 int mrc_ctl_ep_batch_send_wait(struct mrc_context* mrc_ctx, uint8_t req_tc, enum mrc_ctl_ep_op_type op_type,
                                struct mrc_ctl_ep_req* req, int num_req, uint32_t rsp_timeout,
                                struct mrc_ctl_ep_rsp* rsp, int* num_rsp);

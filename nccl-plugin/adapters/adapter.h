@@ -24,8 +24,8 @@ ncclResult_t get_properties(int number, Props* out) {
   *out = {};
   copy_properties(all, out);
   if constexpr (requires { out->vProps; }) {
-    constexpr int most = sizeof out->vProps.devs / sizeof out->vProps.devs[0];
-    out->vProps.ndevs = all.vProps.ndevs < most ? all.vProps.ndevs : most;
+    constexpr int max = sizeof out->vProps.devs / sizeof out->vProps.devs[0];
+    out->vProps.ndevs = all.vProps.ndevs < max ? all.vProps.ndevs : max;
     for (int i = 0; i < out->vProps.ndevs; ++i) out->vProps.devs[i] = all.vProps.devs[i];
   }
   return ncclSuccess;
@@ -33,8 +33,8 @@ ncclResult_t get_properties(int number, Props* out) {
 
 template <typename Props>
 ncclResult_t make_vdevice(int* number, Props* props) {
-  constexpr int most = sizeof props->devs / sizeof props->devs[0];
-  if (props->ndevs > most) return ncclInvalidUsage;
+  constexpr int max = sizeof props->devs / sizeof props->devs[0];
+  if (props->ndevs > max) return ncclInvalidUsage;
   return make_virtual(number, props->devs, props->ndevs);
 }
 
@@ -88,9 +88,9 @@ ncclResult_t send_plain(void* comm, void* data, Size size, int tag, void* memory
 }
 template <typename Size>
 ncclResult_t recv_plain(void* comm, int n, void** data, Size* sizes, int* tags, void** memory, void** request) {
-  constexpr int most = 8;
-  uint64_t wide[most] = {};
-  for (int i = 0; i < n && i < most; ++i) {
+  constexpr int max = 8;
+  uint64_t wide[max] = {};
+  for (int i = 0; i < n && i < max; ++i) {
     if (negative(sizes[i])) return ncclInvalidArgument;
     wide[i] = static_cast<uint64_t>(sizes[i]);
   }

@@ -123,10 +123,10 @@ ncclResult_t Attempt::tcp_failed() {
 ncclResult_t Attempt::make_hello() {
   const Settings& settings = context_->process->settings;
   const int members = static_cast<int>(context_->process->devices.virtual_device(comm_->number()).members.size());
-  const int most = std::max<int>(members, handle_.members);
-  const int lanes = std::min(static_cast<int>(settings.qps) * most, kMaxLanes);
+  const int max = std::max<int>(members, handle_.members);
+  const int lanes = std::min(static_cast<int>(settings.qps) * max, kMaxLanes);
   if (const ncclResult_t result = comm_->create(lanes); result != ncclSuccess) return result;
-  if (settings.split != 0 || most > 1) comm_->set_split(static_cast<uint32_t>(settings.split_bytes));
+  if (settings.split != 0 || max > 1) comm_->set_split(static_cast<uint32_t>(settings.split_bytes));
   comm_->describe(&hello_);
   hello_.cookie = handle_.cookie;
   hello_.split_bytes = comm_->split_bytes();

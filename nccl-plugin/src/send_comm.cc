@@ -139,8 +139,8 @@ ncclResult_t SendComm::post_piece(int lane_index, const Message& message, uint64
   const bool size_in_imm = row_count_ == 1 && ends == 1 && message.size <= kImmLargest;
   // Of the row's lanes the first carries the size record.
   const bool record = last && !size_in_imm && static_cast<size_t>(lane_index) == row_lanes_._Find_first();
-  ibv_send_wr list[kMostWrites + 1];
-  ibv_sge parts[kMostWrites + 1];
+  ibv_send_wr list[kMaxWrites + 1];
+  ibv_sge parts[kMaxWrites + 1];
   int n = 0;
   auto add = [&](Work kind, ibv_wr_opcode opcode, uint64_t from, uint64_t bytes, uint32_t lkey, uint64_t to,
                  uint32_t key) {

@@ -22,7 +22,7 @@ bool parse(const char* text, const Setting& setting, int64_t* out) {
   char* stopped = nullptr;
   errno = 0;
   const long long value = std::strtoll(text, &stopped, 0);
-  if (errno != 0 || stopped == text || *stopped != '\0' || value < setting.least || value > setting.most) return false;
+  if (errno != 0 || stopped == text || *stopped != '\0' || value < setting.min || value > setting.max) return false;
   *out = value;
   return true;
 }
@@ -41,7 +41,7 @@ std::string range(const Setting& s) {
     for (const std::string& word : words(s.allowed)) text += (text.empty() ? "" : ", ") + word;
     return text.empty() ? "text" : text;
   }
-  std::string text = std::to_string(s.least) + ".." + std::to_string(s.most);
+  std::string text = std::to_string(s.min) + ".." + std::to_string(s.max);
   return *s.unit == '\0' ? text : text + " " + s.unit;
 }
 
@@ -55,19 +55,19 @@ constexpr const char* kIntroduction = R"(# Settings of the NCCL plugin
 Made from the table in `nccl-plugin/src/settings.h`; write it anew with
 `MRC_WRITE_SPEC=1 ctest -R NcclSettings.markdown`.
 
-All of them are environment variables, read when NCCL initialises its first communicator. Where two names stand,
-the first goes before the second. Numbers are decimal, hexadecimal after 0x, octal after 0, as in NCCL's own
-variables. A value that is not allowed is complained about in NCCL's log and the default is used.
+All of them are environment variables, read when NCCL initialises its first communicator. Of two names,
+the first takes precedence. Numbers are decimal, hexadecimal after 0x, octal after 0, as in NCCL's own
+variables. A value that is not allowed is reported in NCCL's log and the default is used.
 
-The environment is their only source, as it is for NCCL's own variables. NCCL adds to it what `/etc/nccl.conf` and
-the file that `NCCL_CONF_FILE` names assign, before it loads a plugin (seen with 2.28.9), so they may stand there,
-too; a variable that is set already stays as it is. What a host's devices are is the same for all its programs and
-has one file, which `MRC_CONFIG` names: planes, MTU, congestion control, faults to inject, each also as a variable
-`MRC_*` (`spec/settings.md`). What a job wants of NCCL is not in that file: the next job wants something else.
+The environment is their only source, as it is for NCCL's own variables. Before it loads a plugin, NCCL adds to it the
+assignments of `/etc/nccl.conf` and of the file that `NCCL_CONF_FILE` names (observed with 2.28.9), so that they may be
+made there, too; a variable that is set already keeps its value. The devices of a host are the same for all its programs
+and have one file, which `MRC_CONFIG` names: planes, MTU, congestion control, faults to inject, each also as a variable
+`MRC_*` (`spec/settings.md`). Settings of a job under NCCL are not in that file, because they differ from job to job.
 
 Three of NCCL's own variables matter here (as of 2.28.9). `NCCL_NET=MRC` makes it an error when the plugin cannot be
-used; without it NCCL goes on over TCP in silence. `NCCL_NET_PLUGIN_REF_COUNT=1` is for programs that end all their
-communicators and make new ones: NCCL otherwise forgets which plugin it was told to use. `NCCL_PROTO` must not demand
+used; without it NCCL silently falls back to TCP. `NCCL_NET_PLUGIN_REF_COUNT=1` is for programs that destroy all their
+communicators and make new ones: NCCL otherwise forgets the plugin chosen. `NCCL_PROTO` must not demand
 LL128, which NCCL itself chooses only where a network writes into GPU memory: its lines of 128 bytes would have to arrive
 in order.
 
@@ -79,8 +79,8 @@ in order.
 
 const std::vector<Setting>& setting_table() {
   static const std::vector<Setting> table = {
-#define NCCL_MRC_INT(member, name, second, value, least, most, unit, sentence) \
-  {name, second, &Settings::member, nullptr, least, most, unit, "", sentence},
+#define NCCL_MRC_INT(member, name, second, value, min, max, unit, sentence) \
+  {name, second, &Settings::member, nullptr, min, max, unit, "", sentence},
 #define NCCL_MRC_TEXT(member, name, second, value, allowed, sentence) \
   {name, second, nullptr, &Settings::member, 0, 0, "", allowed, sentence},
       NCCL_MRC_SETTINGS(NCCL_MRC_INT, NCCL_MRC_TEXT)

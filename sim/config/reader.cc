@@ -25,9 +25,9 @@ std::string shown(double v) {
 
 // Only for messages, so nothing is kept to find it faster; the limit is for trees that repeat themselves by aliases.
 bool contains(const YAML::Node& root, const YAML::Node& node) {
-  constexpr size_t kMostNodes = 100000;
+  constexpr size_t kMaxNodes = 100000;
   std::vector<YAML::Node> found{root};
-  for (size_t i = 0; i < found.size() && i < kMostNodes; ++i) {
+  for (size_t i = 0; i < found.size() && i < kMaxNodes; ++i) {
     const YAML::Node n = found[i];
     if (n.is(node)) return true;
     for (const auto& entry : n) {

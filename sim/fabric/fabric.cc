@@ -71,16 +71,16 @@ void check_queues(const FabricSpec& f, const YAML::Node& node, const Source& sou
   const struct {
     const char* key;
     Size size;
-    int64_t least;
+    int64_t min;
   } queues[] = {{"queue", f.sw.queue, full},
                 {"queue_last_hop", f.sw.queue_last_hop, full},
                 {"drop_queue", f.sw.drop_queue, full},
                 {"trimmed_queue", f.sw.trimmed_queue, f.sw.trim_bytes},
                 {"control_queue", f.sw.control_queue, FabricSpec::kControlBytes + f.overhead}};
   for (const auto& q : queues)
-    if (const YAML::Node given = node[q.key]; given.IsDefined() && q.size.bytes(f.plane_bdp()) < q.least)
+    if (const YAML::Node given = node[q.key]; given.IsDefined() && q.size.bytes(f.plane_bdp()) < q.min)
       refuse_value(source, given, q.key,
-                   "room for one packet, at least " + std::to_string(q.least) + " bytes; the plane's " +
+                   "room for one packet, at least " + std::to_string(q.min) + " bytes; the plane's " +
                        "bandwidth-delay product is " + format_bytes(f.plane_bdp()));
 }
 

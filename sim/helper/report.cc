@@ -77,21 +77,21 @@ std::string link_map(const ScenarioSpec& s, const RunResult& r) {
     HeatMap map;
     map.title = "Plane " + std::to_string(plane) +
                 ": packets lost, dropped or trimmed per T0-T1 link (T1 across), and per T0's NIC links (last column)";
-    uint64_t most = 0;
+    uint64_t max = 0;
     std::map<std::pair<uint32_t, uint32_t>, uint64_t> cells;
     for (const LinkRecord& l : r.links) {
       if (l.plane != plane) continue;
       const auto key =
           l.kind == Link::Kind::kSpine ? std::make_pair(l.low, l.high) : std::make_pair(l.high, s.fabric.t1 + 1);
-      most = std::max(most, cells[key] += l.lost + l.dropped + l.trimmed);
+      max = std::max(max, cells[key] += l.lost + l.dropped + l.trimmed);
     }
-    if (most == 0) continue;
+    if (max == 0) continue;
     for (uint32_t i = 0; i < s.fabric.t0; ++i) map.rows.push_back("T0 " + std::to_string(i));
     map.columns.assign(s.fabric.t1 + 2, std::vector<float>(s.fabric.t0, -1));
     for (const auto& [key, n] : cells)
       map.columns[key.second][key.first] =
-          static_cast<float>(std::log1p(static_cast<double>(n)) / std::log1p(static_cast<double>(most)));
-    map.x_label = "most on one: " + std::to_string(most);
+          static_cast<float>(std::log1p(static_cast<double>(n)) / std::log1p(static_cast<double>(max)));
+    map.x_label = "most on one: " + std::to_string(max);
     map.x_to = s.fabric.t1 + 1;
     out += heat_map(map);
   }

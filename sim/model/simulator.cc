@@ -64,13 +64,13 @@ void QuickScheduler::sink(size_t i, const Event& ev) {
   for (;;) {
     const size_t first = 4 * i + 1;
     if (first >= n) break;
-    size_t least = first;
+    size_t min = first;
     const size_t end = std::min(first + 4, n);
     for (size_t k = first + 1; k < end; ++k)
-      if (before(heap_[k], heap_[least])) least = k;
-    if (!before(heap_[least], ev)) break;
-    heap_[i] = heap_[least];
-    i = least;
+      if (before(heap_[k], heap_[min])) min = k;
+    if (!before(heap_[min], ev)) break;
+    heap_[i] = heap_[min];
+    i = min;
   }
   heap_[i] = ev;
 }

@@ -41,10 +41,10 @@ Ends make() {
   return e;
 }
 
-void read(Ends* e, int most) {
-  core::RxBurst bursts[PipeReader::kMostLent];
-  const int n = e->reader->read(bursts, most);
-  require(n >= 0 && n <= most, "more than asked for");
+void read(Ends* e, int max) {
+  core::RxBurst bursts[PipeReader::kMaxLent];
+  const int n = e->reader->read(bursts, max);
+  require(n >= 0 && n <= max, "more than asked for");
   volatile uint8_t sink = 0;
   for (int i = 0; i < n; ++i) {
     const core::RxBurst& r = bursts[i];

@@ -63,22 +63,22 @@ class ConfigTest : public testing::Test {
     Pair pair(*net_, device);
     pair.join();
     if (HasFatalFailure()) return;
-    constexpr size_t kMost = 3 << 20;
-    Buffer from = pair.buffer(true, pattern(kMost, 1)), to = pair.buffer(false, std::vector<uint8_t>(kMost));
+    constexpr size_t kMax = 3 << 20;
+    Buffer from = pair.buffer(true, pattern(kMax, 1)), to = pair.buffer(false, std::vector<uint8_t>(kMax));
     for (size_t size : {0, 5, 4096, 131071, 131072, 131073, 1 << 20, 3 << 20}) {
       for (int repeat = 0; repeat < 5; ++repeat) {
         std::fill(to.bytes.begin(), to.bytes.end(), 0);
-        void* recv = pair.irecv(to, kMost);
+        void* recv = pair.irecv(to, kMax);
         pair.finish(pair.isend(from, size));
         ASSERT_EQ(pair.finish(recv)[0], static_cast<int>(size));
         ASSERT_TRUE(std::equal(from.bytes.begin(), from.bytes.begin() + size, to.bytes.begin())) << size;
       }
     }
     // A group in which some members are cut and some are not.
-    Buffer other = pair.buffer(false, std::vector<uint8_t>(kMost));
+    Buffer other = pair.buffer(false, std::vector<uint8_t>(kMax));
     for (int repeat = 0; repeat < 5; ++repeat) {
       std::fill(to.bytes.begin(), to.bytes.end(), 0);
-      void* recv = pair.irecv({&to, &other}, {kMost, kMost}, {1, 2});
+      void* recv = pair.irecv({&to, &other}, {kMax, kMax}, {1, 2});
       void* large = pair.isend(from, 2 << 20, 1);
       void* small = pair.isend(from, 999, 2);
       pair.finish(large);

@@ -142,8 +142,8 @@ TEST(NcclSettings, defaults_lie_in_their_ranges) {
   for (const Setting& s : setting_table()) {
     EXPECT_NE(*s.sentence, '\0') << s.name;
     if (s.number == nullptr) continue;
-    EXPECT_GE(defaults.*s.number, s.least) << s.name;
-    EXPECT_LE(defaults.*s.number, s.most) << s.name;
+    EXPECT_GE(defaults.*s.number, s.min) << s.name;
+    EXPECT_LE(defaults.*s.number, s.max) << s.name;
   }
 }
 
@@ -158,11 +158,11 @@ TEST(NcclSettings, both_ends_of_a_range_and_what_lies_beyond) {
       EXPECT_EQ(said.size(), complaints) << s.name << " = " << value;
       return settings.*s.number;
     };
-    EXPECT_EQ(with(s.least, 0), s.least);
-    EXPECT_EQ(with(s.most, 0), s.most);
+    EXPECT_EQ(with(s.min, 0), s.min);
+    EXPECT_EQ(with(s.max, 0), s.max);
     const Settings defaults;
-    EXPECT_EQ(with(s.least - 1, 1), defaults.*s.number);
-    EXPECT_EQ(with(s.most + 1, 1), defaults.*s.number);
+    EXPECT_EQ(with(s.min - 1, 1), defaults.*s.number);
+    EXPECT_EQ(with(s.max + 1, 1), defaults.*s.number);
   }
 }
 
@@ -185,10 +185,10 @@ TEST(NcclSettings, the_first_name_goes_before_the_second) {
   for (const Setting& s : setting_table()) {
     if (*s.second == '\0') continue;
     std::vector<std::string> said;
-    setenv(s.second, std::to_string(s.least).c_str(), 1);
-    EXPECT_EQ(settings_from_environment(&said).*s.number, s.least) << s.second;
-    setenv(s.name, std::to_string(s.most).c_str(), 1);
-    EXPECT_EQ(settings_from_environment(&said).*s.number, s.most) << s.name;
+    setenv(s.second, std::to_string(s.min).c_str(), 1);
+    EXPECT_EQ(settings_from_environment(&said).*s.number, s.min) << s.second;
+    setenv(s.name, std::to_string(s.max).c_str(), 1);
+    EXPECT_EQ(settings_from_environment(&said).*s.number, s.max) << s.name;
     unsetenv(s.second);
     unsetenv(s.name);
     EXPECT_TRUE(said.empty());

@@ -148,7 +148,7 @@ class ProcessesTest : public NetTest {
     EXPECT_EQ(child_->exit_code(), 0);
   }
   // Every one of the requests must end with ncclRemoteError, not sooner than it may.
-  void all_fail(const std::vector<void*>& requests, Clock::duration least = kPeerTimeout) {
+  void all_fail(const std::vector<void*>& requests, Clock::duration min = kPeerTimeout) {
     const auto begin = Clock::now();
     for (void* request : requests) {
       int done = 0;
@@ -158,7 +158,7 @@ class ProcessesTest : public NetTest {
       EXPECT_EQ(result, ncclRemoteError);
       EXPECT_EQ(done, 0);
     }
-    EXPECT_GE(Clock::now() - begin, least);
+    EXPECT_GE(Clock::now() - begin, min);
     EXPECT_FALSE(logged().empty());
   }
 

@@ -28,15 +28,15 @@ class Congestion : public testing::TestWithParam<const CongestionAlgorithm*> {
     EXPECT_TRUE(p->until_sends(1, Duration::seconds(5)));
     EXPECT_TRUE(p->all_ok(1));
     EXPECT_TRUE(p->arrived(0, kBytes));
-    int64_t most = 0, last = 0;
+    int64_t max = 0, last = 0;
     for (const TraceRecord& r : trace) {
       const auto window = r.get<event::Cwnd>();
       if (r.node != 0 || !window) continue;
-      most = std::max(most, window->inflight);
+      max = std::max(max, window->inflight);
       last = window->inflight;
     }
     EXPECT_LE(last, 0) << "bytes that the network has not got any more";
-    return most;
+    return max;
   }
   bool limits() const { return GetParam() != find_congestion_algorithm("none"); }
   QpAttr attr;
@@ -54,13 +54,13 @@ TEST_P(Congestion, a_lossy_network_gets_everything_across) {
 TEST_P(Congestion, marked_queues_stay_within_the_window) {
   Pair p(config, attr, kBytes);
   for (int plane = 0; plane < 4; ++plane) p.fabric.net().link(plane).ecn_bytes = 8192;
-  const int64_t most = transfer(&p);
+  const int64_t max = transfer(&p);
   EXPECT_GT(p.fabric.net().counters().marked, 0u);
   if (limits()) {
-    EXPECT_LE(most, 3 * 175000 / 2);  // 1.5 BDP
+    EXPECT_LE(max, 3 * 175000 / 2);  // 1.5 BDP
     EXPECT_EQ(p.counters(0).retransmits, 0u);
   } else {
-    EXPECT_GT(most, 1000000);
+    EXPECT_GT(max, 1000000);
   }
 }
 

@@ -24,15 +24,15 @@ TEST_P(Windows, NeverMorePsnsUnderWayThanTheRespondersWindow) {
   ASSERT_TRUE(p.until_sends(1));
   EXPECT_TRUE(p.arrived(0, 1000000));
   Psn told = attr.sq_psn - 1;
-  int32_t most = 0;
+  int32_t max = 0;
   for (const TraceRecord& r : trace) {
     if (r.node != 0) continue;
     if (const auto sack = r.get<event::RxSack>(); sack && sack->cack > told) told = sack->cack;
     if (const auto ack = r.get<event::RxAck>(); ack && ack->psn > told) told = ack->psn;
-    if (const auto sent = r.get<event::TxData>()) most = std::max(most, sent->psn - told);
+    if (const auto sent = r.get<event::TxData>()) max = std::max(max, sent->psn - told);
   }
-  EXPECT_LE(most, 128 * GetParam());
-  EXPECT_GE(most, 127);  // and it is used
+  EXPECT_LE(max, 128 * GetParam());
+  EXPECT_GE(max, 127);  // and it is used
   EXPECT_EQ(p.counters(1).drop_window, 0u);
 }
 INSTANTIATE_TEST_SUITE_P(Mpr, Windows, testing::Values(1, 2, 32));

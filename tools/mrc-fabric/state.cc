@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr size_t kMaxName = 32;
-constexpr int kMostTries = 100;
+constexpr int kMaxTries = 100;
 
 bool skip(std::string_view* text, std::string_view word) {
   if (text->substr(0, word.size()) != word) return false;
@@ -114,7 +114,7 @@ void LabState::create_folder() {
   int tries = 0;
   do {  // another lab's end may take the root away before there is a folder in it
     fs::create_directories(folder_, why);
-  } while (why == std::errc::no_such_file_or_directory && ++tries < kMostTries);
+  } while (why == std::errc::no_such_file_or_directory && ++tries < kMaxTries);
   if (why) throw FabricError(folder_ + ": " + why.message());
 }
 

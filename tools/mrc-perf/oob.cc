@@ -24,7 +24,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr uint32_t kMaxMessage = 64U << 20;
-constexpr auto kLeastTry = std::chrono::milliseconds(100);  // for one connect, with --wait 0 too
+constexpr auto kMinTry = std::chrono::milliseconds(100);  // for one connect, with --wait 0 too
 
 [[noreturn]] void throw_stranger() {
   throw PerfError("what is at the other end of the TCP connection is not mrc-perf",
@@ -132,7 +132,7 @@ int Oob::connect_to(const std::string& host, uint16_t port, double wait_s) {
     for (addrinfo* a = found; a != nullptr; a = a->ai_next) ++addresses;
     for (addrinfo* a = found; a != nullptr; a = a->ai_next, --addresses) {
       // One that does not answer leaves the others their part of the time.
-      const int fd = connect_within(*a, std::max<Clock::duration>((until - Clock::now()) / addresses, kLeastTry));
+      const int fd = connect_within(*a, std::max<Clock::duration>((until - Clock::now()) / addresses, kMinTry));
       if (fd >= 0) {
         freeaddrinfo(found);
         return fd;

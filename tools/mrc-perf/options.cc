@@ -54,8 +54,8 @@ CLI::Option* add_word(CLI::App* to, const char* name, const Word<E> (&table)[N],
 void parse_retry(const std::string& text, Options* o) {
   int consumed = 0;
   if (std::sscanf(text.c_str(), "%d,%d%n", &o->retry_linear, &o->retry_exp, &consumed) != 2 ||
-      consumed != static_cast<int>(text.size()) || o->retry_linear < 0 || o->retry_linear > kMostLinear ||
-      o->retry_exp < 0 || o->retry_exp > kMostExponential)
+      consumed != static_cast<int>(text.size()) || o->retry_linear < 0 || o->retry_linear > kMaxLinear ||
+      o->retry_exp < 0 || o->retry_exp > kMaxExponential)
     throw UsageError("--retry '" + text + "' is not LINEAR,EXPONENTIAL", "for example --retry 3,4; at most 7,25");
 }
 
@@ -99,7 +99,7 @@ Options parse_options(int argc, char** argv) {
   app.add_flag("-q,--quiet", o.quiet, "No line per second");
   auto* persistent = app.add_flag("--persistent", o.persistent, "Server: serve one client after the other until ended");
   auto* wait = app.add_option("--wait", o.wait_s, "Client: seconds during which it tries to reach the server")
-                   ->check(CLI::Range(0.0, kMostSeconds))
+                   ->check(CLI::Range(0.0, kMaxSeconds))
                    ->capture_default_str();
 
   auto* group = app.add_option_group("Test", "given to the client, which tells the server");
@@ -110,14 +110,14 @@ Options parse_options(int argc, char** argv) {
       group->add_option("-s,--size", size, "Message size, for example 64K; default 1M (bw), 2 (lat), 64 (rate)");
   group->add_option("--sizes", sizes, "Several sizes: a list 4K,1M or a sweep 4K-64M in steps of four")
       ->excludes(size_option);
-  group->add_option("--qps", o.qps, "Queue pairs")->check(CLI::Range(1U, kMostQps))->capture_default_str();
+  group->add_option("--qps", o.qps, "Queue pairs")->check(CLI::Range(1U, kMaxQps))->capture_default_str();
   group->add_option("--depth", o.depth, "Messages in flight per queue pair; default by size")
-      ->check(CLI::Range(1U, kMostDepth));
+      ->check(CLI::Range(1U, kMaxDepth));
   group->add_option("--signal-every", o.signal_every, "Ask for a completion every so many messages; default by depth")
-      ->check(CLI::Range(1U, kMostDepth));
+      ->check(CLI::Range(1U, kMaxDepth));
   auto* iters = group->add_option("-n,--iters", o.iters, "Messages per queue pair")->check(CLI::PositiveNumber);
   group->add_option("-t,--duration", o.duration_s, "Seconds per size; default 2")
-      ->check(CLI::Range(kLeastSeconds, kMostSeconds))
+      ->check(CLI::Range(kMinSeconds, kMaxSeconds))
       ->excludes(iters);
   group->add_flag("-b,--bidirectional", o.bidirectional, "Both sides send (bw and rate)");
   group->add_option("--mtu", o.mtu, "Path MTU: payload bytes per packet; default: the most that both devices carry")
@@ -125,14 +125,14 @@ Options parse_options(int argc, char** argv) {
   group
       ->add_option("--inline", o.inline_bytes,
                    "Messages up to this size are copied when posted; default 64 for lat and rate")
-      ->check(CLI::Range(0, kMostInline));
+      ->check(CLI::Range(0, kMaxInline));
   group->add_flag("--verify", o.verify, "Pseudo-random data, every byte compared at the receiver (bw and rate)");
   group->add_option("--seed", o.seed, "Seed of that data")->capture_default_str();
   group
       ->add_option("--timeline", o.timeline_ms, "Print a line each so many milliseconds: throughput, planes, EV states")
       ->check(CLI::Range(1, 60000));
   group->add_option("--timeout", o.timeout, "Packet timeout exponent n: 1.024 us * 2^n")
-      ->check(CLI::Range(0, kMostTimeout));
+      ->check(CLI::Range(0, kMaxTimeout));
   group->add_option(
       "--retry", retry,
       "Repetitions LINEAR,EXPONENTIAL before giving up, at most 7,25; 25 is for ever, the default 15 two minutes");

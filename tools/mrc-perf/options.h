@@ -37,9 +37,9 @@ std::string all_words(const Word<E> (&table)[N]) {
 }
 
 // What the options allow, wherever they come from.
-inline constexpr uint32_t kMostQps = 60000, kMostDepth = 8192;
-inline constexpr int kMostInline = 1024, kMostTimeout = 24, kMostLinear = 7, kMostExponential = 25;
-inline constexpr double kLeastSeconds = 0.01, kMostSeconds = 86400;
+inline constexpr uint32_t kMaxQps = 60000, kMaxDepth = 8192;
+inline constexpr int kMaxInline = 1024, kMaxTimeout = 24, kMaxLinear = 7, kMaxExponential = 25;
+inline constexpr double kMinSeconds = 0.01, kMaxSeconds = 86400;
 inline constexpr uint32_t kMtus[] = {256, 512, 1024, 2048, 4096, 8192};
 
 struct Options {

@@ -39,7 +39,7 @@ uint64_t parse_number(const std::string& text) {
 
 uint64_t parse_size(const std::string& text) {
   const uint64_t size = parse_number(text);
-  if (size > kMostSize) throw UsageError("'" + text + "': a message has at most 1G", "choose a smaller size");
+  if (size > kMaxSize) throw UsageError("'" + text + "': a message has at most 1G", "choose a smaller size");
   return size;
 }
 
@@ -61,7 +61,7 @@ std::vector<uint64_t> parse_sizes(const std::string& text) {
     sizes.push_back(parse_size(text.substr(begin, comma - begin)));
     begin = comma + 1;
   }
-  if (sizes.size() > kMostSizes) throw UsageError("more than 4096 sizes", "run it several times");
+  if (sizes.size() > kMaxSizes) throw UsageError("more than 4096 sizes", "run it several times");
   return sizes;
 }
 

@@ -8,8 +8,8 @@
 
 namespace mrc::perf {
 
-inline constexpr uint64_t kMostSize = 1ULL << 30;  // of one message, as verbs has it
-inline constexpr size_t kMostSizes = 4096;         // in one run
+inline constexpr uint64_t kMaxSize = 1ULL << 30;  // of one message, as verbs has it
+inline constexpr size_t kMaxSizes = 4096;         // in one run
 
 // Throws UsageError with the offending text.
 uint64_t parse_size(const std::string& text);

@@ -19,8 +19,8 @@ using nlohmann::json;
 }
 
 // The library's own conversions would take true for 1, cut 1.5 and let 2^32 be 0.
-uint64_t whole(const std::string& key, const json& value, uint64_t least, uint64_t most) {
-  if (!value.is_number_unsigned() || value.get<uint64_t>() < least || value.get<uint64_t>() > most) refuse(key, value);
+uint64_t whole(const std::string& key, const json& value, uint64_t min, uint64_t max) {
+  if (!value.is_number_unsigned() || value.get<uint64_t>() < min || value.get<uint64_t>() > max) refuse(key, value);
   return value.get<uint64_t>();
 }
 
@@ -34,8 +34,8 @@ class Reader {
     return at == test_.end() ? nullptr : &*at;
   }
   template <typename T>
-  void number(const char* key, uint64_t least, uint64_t most, T* out) const {
-    if (const json* value = find(key)) *out = static_cast<T>(whole(key, *value, least, most));
+  void number(const char* key, uint64_t min, uint64_t max, T* out) const {
+    if (const json* value = find(key)) *out = static_cast<T>(whole(key, *value, min, max));
   }
   void flag(const char* key, bool* out) const {
     const json* value = find(key);
@@ -55,9 +55,9 @@ class Reader {
 
 void read_sizes(const Reader& from, Options* o) {
   const json* sizes = from.find("sizes");
-  if (sizes == nullptr || !sizes->is_array() || sizes->empty() || sizes->size() > kMostSizes)
+  if (sizes == nullptr || !sizes->is_array() || sizes->empty() || sizes->size() > kMaxSizes)
     refuse("sizes", sizes != nullptr ? *sizes : json());
-  for (const json& size : *sizes) o->sizes.push_back(whole("sizes", size, 0, kMostSize));
+  for (const json& size : *sizes) o->sizes.push_back(whole("sizes", size, 0, kMaxSize));
 }
 
 // One of the two: so many messages, or so many seconds.
@@ -66,7 +66,7 @@ void read_length(const Reader& from, Options* o) {
   const json* seconds = from.find("duration_s");
   if ((seconds != nullptr) == (o->iters != 0)) refuse("duration_s", seconds != nullptr ? *seconds : json());
   if (seconds == nullptr) return;
-  if (!seconds->is_number() || seconds->get<double>() < kLeastSeconds || seconds->get<double>() > kMostSeconds)
+  if (!seconds->is_number() || seconds->get<double>() < kMinSeconds || seconds->get<double>() > kMaxSeconds)
     refuse("duration_s", *seconds);
   o->duration_s = seconds->get<double>();
 }
@@ -100,21 +100,21 @@ void test_from_json(const json& j, Options* o) {
   from.word("test", kTests, &o->test);
   read_sizes(from, o);
   read_length(from, o);
-  from.number("qps", 1, kMostQps, &o->qps);
-  from.number("depth", 1, kMostDepth, &o->depth);
-  from.number("signal_every", 1, kMostDepth, &o->signal_every);
+  from.number("qps", 1, kMaxQps, &o->qps);
+  from.number("depth", 1, kMaxDepth, &o->depth);
+  from.number("signal_every", 1, kMaxDepth, &o->signal_every);
   from.flag("bidirectional", &o->bidirectional);
   from.number("mtu", kMtus[0], UINT32_MAX, &o->mtu);
   if (o->mtu != 0 && std::find(std::begin(kMtus), std::end(kMtus), o->mtu) == std::end(kMtus)) refuse("mtu", o->mtu);
   o->inline_bytes = 0;
-  from.number("inline", 0, kMostInline, &o->inline_bytes);
+  from.number("inline", 0, kMaxInline, &o->inline_bytes);
   from.flag("verify", &o->verify);
   from.number("seed", 0, UINT64_MAX, &o->seed);
-  from.number("timeout", 0, kMostTimeout, &o->timeout);
+  from.number("timeout", 0, kMaxTimeout, &o->timeout);
   if (const json* retry = from.find("retry")) {
     if (!retry->is_array() || retry->size() != 2) refuse("retry", *retry);
-    o->retry_linear = static_cast<int>(whole("retry", retry->at(0), 0, kMostLinear));
-    o->retry_exp = static_cast<int>(whole("retry", retry->at(1), 0, kMostExponential));
+    o->retry_linear = static_cast<int>(whole("retry", retry->at(0), 0, kMaxLinear));
+    o->retry_exp = static_cast<int>(whole("retry", retry->at(1), 0, kMaxExponential));
   }
   from.flag("sleepy_server", &o->sleepy_server);
   check_test(*o);

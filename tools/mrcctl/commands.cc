@@ -15,7 +15,7 @@ namespace mrcctl {
 
 namespace {
 
-constexpr uint32_t kMostTimeoutMs = 4000;  // the API's limit has 32 bits of nanoseconds
+constexpr uint32_t kMaxTimeoutMs = 4000;  // the API's limit has 32 bits of nanoseconds
 
 CLI::App* add(CLI::App* to, const char* name, const char* what) {
   CLI::App* made = to->add_subcommand(name, what);
@@ -188,7 +188,7 @@ void add_probe_commands(CLI::App* app, Common* common, Commands* commands) {
   probe->add_flag("--loops", o->loops, "Also there and back over the own T0 and each T1 (ev_mode srv6 and srv6_loop)");
   probe->add_option("--most", o->most, "At most so many EVs of each port, else all");
   probe->add_option("--timeout-ms", o->timeout_ms, "Longest wait for one probe of all paths")
-      ->check(CLI::Range(1u, kMostTimeoutMs))
+      ->check(CLI::Range(1u, kMaxTimeoutMs))
       ->capture_default_str();
   (*commands)[probe] = [=] {
     o->json = common->json;
@@ -214,7 +214,7 @@ void add_probe_commands(CLI::App* app, Common* common, Commands* commands) {
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   preflight->add_option("--timeout-ms", p->timeout_ms, "Longest wait for one probe of all paths")
-      ->check(CLI::Range(1u, kMostTimeoutMs))
+      ->check(CLI::Range(1u, kMaxTimeoutMs))
       ->capture_default_str();
   add_device(preflight, &p->device);
   (*commands)[preflight] = [=] {

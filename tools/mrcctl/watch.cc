@@ -19,7 +19,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kClear = "\033[H\033[J";
-constexpr double kMostFirst = 1;  // second until something is drawn
+constexpr double kMaxFirst = 1;  // second until something is drawn
 
 struct Totals {
   uint64_t tx_bytes = 0, rx_bytes = 0, losses = 0;
@@ -93,7 +93,7 @@ int watch(const LiveOptions& options, double interval_s, uint64_t rounds) {
   Sample before = sample_of(reports_of(&daemon, options));
   auto then = clock();
   for (uint64_t round = 0; rounds == 0 || round < rounds; ++round) {
-    const double pause = round > 0 ? interval_s : std::min(interval_s, kMostFirst);
+    const double pause = round > 0 ? interval_s : std::min(interval_s, kMaxFirst);
     std::this_thread::sleep_for(std::chrono::duration<double>(pause));
     const Json reports = reports_of(&daemon, options);
     const auto now = clock();

@@ -27,13 +27,13 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr int kBacklog = 64;
-constexpr size_t kMostConnections = 4096;
-constexpr size_t kMostOfUser = 256;  // who may not change anything
-constexpr size_t kMostLine = size_t{1} << 20;
-constexpr size_t kMostLongLine = size_t{1} << 24;       // reports, and whom we trust
-constexpr size_t kMostUnread = size_t{1} << 20;         // of answers: who does not read them may not ask on
+constexpr size_t kMaxConnections = 4096;
+constexpr size_t kMaxOfUser = 256;  // who may not change anything
+constexpr size_t kMaxLine = size_t{1} << 20;
+constexpr size_t kMaxLongLine = size_t{1} << 24;       // reports, and whom we trust
+constexpr size_t kMaxUnread = size_t{1} << 20;         // of answers: who does not read them may not ask on
 constexpr Duration kFirstLine = Duration::seconds(10);  // until its end; programs of ours send it at once
-constexpr size_t kMostQueued = size_t{1} << 24;         // who does not read at all is dropped with the next message
+constexpr size_t kMaxQueued = size_t{1} << 24;         // who does not read at all is dropped with the next message
 
 bool fail(const std::string& what, std::string* why) {
   *why = what + ": " + std::strerror(errno);
@@ -71,7 +71,7 @@ class Connections::Connection final : public Client, public std::enable_shared_f
 
   void send(const nlohmann::json& message) override {
     if (failed_ || ended_) return;
-    if (unread() > kMostQueued) return fail();
+    if (unread() > kMaxQueued) return fail();
     out_ += message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     out_ += '\n';
     write();
@@ -80,7 +80,7 @@ class Connections::Connection final : public Client, public std::enable_shared_f
  private:
   size_t unread() const { return out_.size() + writing_.size() - written_; }
   bool may_ask() const {
-    return unread() <= kMostUnread && (!owner_.finishing_ || owner_.service_.awaits_report(id_, steady_now()));
+    return unread() <= kMaxUnread && (!owner_.finishing_ || owner_.service_.awaits_report(id_, steady_now()));
   }
 
   void fail() {
@@ -136,7 +136,7 @@ class Connections::Connection final : public Client, public std::enable_shared_f
   }
 
   size_t longest_line() const {
-    return peer_.privileged || owner_.service_.awaits_report(id_, steady_now()) ? kMostLongLine : kMostLine;
+    return peer_.privileged || owner_.service_.awaits_report(id_, steady_now()) ? kMaxLongLine : kMaxLine;
   }
 
   void take_lines() {
@@ -237,7 +237,7 @@ void Connections::accept() {
 
 void Connections::admit(Stream::socket socket) {
   Credentials who;
-  if (connections_.size() >= kMostConnections || !credentials_of(socket.native_handle(), &who)) return;
+  if (connections_.size() >= kMaxConnections || !credentials_of(socket.native_handle(), &who)) return;
   const Peer peer = peer_of(who, group_);
   if (!admits(peer)) return;
   const auto connection = std::make_shared<Connection>(this, std::move(socket), peer);
@@ -271,7 +271,7 @@ bool Connections::admits(const Peer& peer) const {
   const auto own = std::count_if(connections_.begin(), connections_.end(), [&](const auto& there) {
     return there->peer().uid == peer.uid && !there->peer().privileged;
   });
-  return static_cast<size_t>(own) < kMostOfUser;
+  return static_cast<size_t>(own) < kMaxOfUser;
 }
 
 void Connections::drop(Connection* connection) {

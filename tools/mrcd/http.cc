@@ -23,8 +23,8 @@ using tcp = asio::ip::tcp;
 
 namespace {
 
-constexpr uint64_t kMostBody = 1 << 20;
-constexpr size_t kMostHeader = 16 << 10;
+constexpr uint64_t kMaxBody = 1 << 20;
+constexpr size_t kMaxHeader = 16 << 10;
 constexpr auto kShortage = std::chrono::milliseconds(100);  // of descriptors: when it is tried again
 
 IpAddress to_ip(const asio::ip::address& address) {
@@ -93,8 +93,8 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   // The deadlines are for the whole header and for the whole body, however slowly they arrive.
   void read() {
     parser_.emplace();
-    parser_->body_limit(kMostBody);
-    parser_->header_limit(kMostHeader);
+    parser_->body_limit(kMaxBody);
+    parser_->header_limit(kMaxHeader);
     stream_.expires_after(limits().header);
     http::async_read_header(stream_, buffer_, *parser_, [self = shared_from_this()](beast::error_code error, size_t) {
       if (!error) self->read_body();

@@ -12,8 +12,8 @@ namespace mrc::mrcd {
 
 namespace {
 
-constexpr double kChance = 7;          // -ln of one in a thousand
-constexpr uint32_t kMostRelapses = 5;  // each doubles what is needed
+constexpr double kChance = 7;         // -ln of one in a thousand
+constexpr uint32_t kMaxRelapses = 5;  // each doubles what is needed
 
 using Name = std::pair<uint32_t, std::string>;  // plane and name
 
@@ -69,7 +69,7 @@ bool PathJudge::add(Instant now, bool answered) {
   if (!dead && seen_.size() < config_.window && lost_ < 2 * config_.least_lost) return false;
   bad_ = true;
   worst_ = dead ? 1 : loss();
-  relapses_ = now - good_since_ < config_.relapse ? std::min(relapses_ + 1, kMostRelapses) : 0;
+  relapses_ = now - good_since_ < config_.relapse ? std::min(relapses_ + 1, kMaxRelapses) : 0;
   return true;
 }
 

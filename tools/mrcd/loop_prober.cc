@@ -20,7 +20,7 @@ namespace mrc::mrcd {
 
 namespace {
 
-constexpr int kMostAnswersAtOnce = 4096;
+constexpr int kMaxAnswersAtOnce = 4096;
 constexpr int kReceiveBytes = 4 << 20;   // answers may wait while mrcd writes its file
 constexpr uint32_t kMagic = 0x4D52434C;  // "MRCL"
 
@@ -127,7 +127,7 @@ void LoopProber::send(size_t path) {
 }
 
 void LoopProber::receive(int socket) {
-  for (int i = 0; i < kMostAnswersAtOnce; ++i) {
+  for (int i = 0; i < kMaxAnswersAtOnce; ++i) {
     Payload payload;
     iovec part{&payload, sizeof payload};
     alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(timespec))> control;

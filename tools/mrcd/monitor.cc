@@ -66,10 +66,10 @@ bool Monitor::start(std::string* why) {
 void Monitor::probe(Instant now) {
   const auto interval = Duration::nanoseconds(static_cast<int64_t>(1e9 / config_.settings.mrcd_probe_rate));
   // After a pause a path gets what is due in two ticks at most, or the answers would overrun the socket.
-  const auto most = static_cast<int>(2 * kProbeTick.ns() / std::max<int64_t>(interval.ns(), 1)) + 2;
+  const auto max = static_cast<int>(2 * kProbeTick.ns() / std::max<int64_t>(interval.ns(), 1)) + 2;
   for (size_t i = 0; i < paths_.size(); ++i) {
     Path& path = paths_[i];
-    for (int n = 0; n < most && path.next <= now; ++n) {
+    for (int n = 0; n < max && path.next <= now; ++n) {
       prober_.send(i);
       ++path.sent;
       path.next = path.next + interval;

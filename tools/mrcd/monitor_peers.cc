@@ -20,9 +20,9 @@ namespace mrc::mrcd {
 
 namespace {
 
-constexpr size_t kMostBytes = 60000;
-constexpr size_t kMostObservations = 4096;
-constexpr int kMostReportsAtOnce = 256;
+constexpr size_t kMaxBytes = 60000;
+constexpr size_t kMaxObservations = 4096;
+constexpr int kMaxReportsAtOnce = 256;
 
 }  // namespace
 
@@ -64,7 +64,7 @@ void Monitor::tell_peers() {
   Json seen = Json::array();
   for (const Observation& o : observations()) seen.push_back({o.plane, o.t0, o.t1, o.bad, o.loss});
   const std::string text = Json{{"mrcd", 1}, {"host", host_}, {"observations", seen}}.dump();
-  if (text.size() > kMostBytes) {
+  if (text.size() > kMaxBytes) {
     if (!too_long_)
       log_warning(std::to_string(paths_.size()) +
                   " paths do not fit into one datagram to peers: lower mrcd_probe_share to probe fewer");
@@ -80,7 +80,7 @@ void Monitor::tell_peers() {
 
 void Monitor::read_peers(Instant now) {
   std::array<char, 65536> part;
-  for (int i = 0; i < kMostReportsAtOnce; ++i) {
+  for (int i = 0; i < kMaxReportsAtOnce; ++i) {
     sockaddr_in6 from{};
     socklen_t size = sizeof from;
     const ssize_t n =
@@ -104,7 +104,7 @@ void Monitor::hear_one(Instant now, size_t entry, const Json& report) {
   for (const auto& [other, before] : told_)
     if ((other == entry) != (before.host == told.host)) return;
   const Json& seen = report.at("observations");
-  if (seen.size() > kMostObservations) return;
+  if (seen.size() > kMaxObservations) return;
   for (const Json& o : seen) {
     const auto plane = o.at(0).get<uint32_t>();
     const auto t0 = o.at(1).get<std::string>();

@@ -18,14 +18,14 @@ bool all_have(const Json& of, std::initializer_list<const char*> keys, const Goo
   });
 }
 
-constexpr size_t kMostPorts = 32;
-constexpr size_t kMostLabel = 256;  // it becomes a label of every sample
+constexpr size_t kMaxPorts = 32;
+constexpr size_t kMaxLabel = 256;  // it becomes a label of every sample
 
 bool is_text(const Json& value) {
   return value.is_string();
 }
 bool is_name(const Json& value) {
-  return value.is_string() && value.get_ref<const std::string&>().size() <= kMostLabel;
+  return value.is_string() && value.get_ref<const std::string&>().size() <= kMaxLabel;
 }
 bool is_flag(const Json& value) {
   return value.is_boolean();
@@ -72,7 +72,7 @@ bool is_peer(const Json& peer) {
 
 bool is_report(const Json& report) {
   return report.is_object() && all_have(report, {"device", "program"}, is_name) &&
-         all_have(report, {"ports"}, [](const Json& v) { return is_list_of(v, is_port) && v.size() <= kMostPorts; }) &&
+         all_have(report, {"ports"}, [](const Json& v) { return is_list_of(v, is_port) && v.size() <= kMaxPorts; }) &&
          all_have(report, {"qps"}, [](const Json& v) { return is_list_of(v, is_qp); }) &&
          all_have(report, {"peers"}, [](const Json& v) { return is_list_of(v, is_peer); });
 }

@@ -12,9 +12,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr uint32_t kMostPlanes = 32;
-constexpr uint32_t kMostEvs = 4096;
-constexpr size_t kMostName = 64;  // of devices, modes and programs that a process names
+constexpr uint32_t kMaxPlanes = 32;
+constexpr uint32_t kMaxEvs = 4096;
+constexpr size_t kMaxName = 64;  // of devices, modes and programs that a process names
 constexpr const char* kKinds[] = {"format", "EV", "CC"};
 
 // Seconds since 1970, for people; nothing is decided by it.
@@ -51,11 +51,10 @@ void Service::add_device(std::unique_ptr<SharedDevice> device) {
 SharedDevice* Service::make_device(const std::string& name, const Json& hello) {
   const auto planes = hello.at("planes").get<uint32_t>();
   const auto ev_mode = hello.at("ev_mode").get<std::string>();
-  const uint32_t evs = std::min(hello.at("evs").get<uint32_t>(), kMostEvs);
+  const uint32_t evs = std::min(hello.at("evs").get<uint32_t>(), kMaxEvs);
   // Some may have outlived their processes for what was configured on them, and no longer is.
   for (const std::string& there : std::set<std::string>(made_)) drop_if_unused(devices_.at(there).get());
-  if (planes < 1 || planes > kMostPlanes || ev_mode.size() > kMostName || made_.size() >= kMostMadeDevices)
-    return nullptr;
+  if (planes < 1 || planes > kMaxPlanes || ev_mode.size() > kMaxName || made_.size() >= kMaxMadeDevices) return nullptr;
   auto device = std::make_unique<SharedDevice>(name, planes, ev_mode, evs);
   if (kept_.contains(name)) {
     if (device->restore(kept_[name]))
@@ -151,8 +150,8 @@ void Service::message(ClientId id, const Json& message, Instant now) {
 void Service::hello(ClientId id, Entry* entry, const Json& hello) {
   const auto name = hello.at("device").get<std::string>();
   std::string program = hello.value("program", "?");
-  if (program.size() > kMostName) program.resize(kMostName);
-  if (name.empty() || name.size() > kMostName) return;
+  if (program.size() > kMaxName) program.resize(kMaxName);
+  if (name.empty() || name.size() > kMaxName) return;
   SharedDevice* now = device(name);
   if (now == nullptr) now = make_device(name, hello);
   if (now == nullptr) {

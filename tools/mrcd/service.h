@@ -75,7 +75,7 @@ class Service {
   // For the report of a process that is slower: it is not used any more, but is no misconduct.
   static constexpr Duration kReportUnderWay = Duration::milliseconds(10000);
   static constexpr size_t kEventsKept = 512;
-  static constexpr size_t kMostMadeDevices = 16;
+  static constexpr size_t kMaxMadeDevices = 16;
 
   struct Entry {
     Client* client = nullptr;

@@ -7,7 +7,7 @@ namespace mrc::log {
 
 namespace {
 
-std::optional<uint64_t> unsigned_of(std::string_view text, uint64_t most) {
+std::optional<uint64_t> unsigned_of(std::string_view text, uint64_t max) {
   int base = 10;
   if (text.substr(0, 2) == "0x" || text.substr(0, 2) == "0X") {
     base = 16;
@@ -15,7 +15,7 @@ std::optional<uint64_t> unsigned_of(std::string_view text, uint64_t most) {
   }
   uint64_t value = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || value > most) return std::nullopt;
+  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || value > max) return std::nullopt;
   return value;
 }
 

@@ -13,8 +13,8 @@ namespace mrc::log {
 namespace {
 
 constexpr double kWidth = 1080, kLeft = 80, kRight = 170;
-constexpr size_t kBuckets = 200;      // of the bar charts
-constexpr size_t kMostPoints = 4000;  // of a line: more cannot be told apart
+constexpr size_t kBuckets = 200;     // of the bar charts
+constexpr size_t kMaxPoints = 4000;  // of a line: more cannot be told apart
 constexpr const char* kColours[] = {"#4878a8", "#e08a3c", "#5a9e5a", "#b05a9e",
                                     "#8a7a50", "#50a0a0", "#c05050", "#707070"};
 
@@ -33,17 +33,17 @@ class Picture {
     svg_ += text;
   }
   double x(int64_t at) const { return kLeft + (kWidth - kLeft - kRight) * static_cast<double>(at - begin_) / span_; }
-  void panel(double top, double height, const char* title, double most) {
+  void panel(double top, double height, const char* title, double max) {
     top_ = top;
     height_ = height;
-    most_ = most <= 0 ? 1 : most;
+    max_ = max <= 0 ? 1 : max;
     add("<text x='%.0f' y='%.0f' font-weight='bold'>%s</text>\n", kLeft, top - 6, title);
     for (double share : {0.0, 0.5, 1.0})
       add("<line x1='%.0f' x2='%.0f' y1='%.1f' y2='%.1f' stroke='#ddd'/><text x='%.0f' y='%.1f' "
           "text-anchor='end'>%.4g</text>\n",
-          kLeft, kWidth - kRight, y(share * most_), y(share * most_), kLeft - 6, y(share * most_) + 4, share * most_);
+          kLeft, kWidth - kRight, y(share * max_), y(share * max_), kLeft - 6, y(share * max_) + 4, share * max_);
   }
-  double y(double v) const { return top_ + height_ * (1 - v / most_); }
+  double y(double v) const { return top_ + height_ * (1 - v / max_); }
   void legend(size_t row, const char* name, const char* fill) {
     const double at = top_ + 14 * static_cast<double>(row);
     add("<rect x='%.0f' y='%.1f' width='10' height='10' fill='%s'/><text x='%.0f' y='%.1f'>%s</text>\n",
@@ -70,7 +70,7 @@ class Picture {
   std::string svg_;
   int64_t begin_;
   double span_;
-  double top_ = 0, height_ = 1, most_ = 1;
+  double top_ = 0, height_ = 1, max_ = 1;
 };
 
 using Buckets = std::array<double, kBuckets>;
@@ -78,13 +78,13 @@ using Buckets = std::array<double, kBuckets>;
 // Bars stacked by key, keys in order.
 template <typename Key, typename Name>
 void stack(Picture* p, double top, double height, const char* title, const std::map<Key, Buckets>& rows, Name name) {
-  double most = 0;
+  double max = 0;
   for (size_t b = 0; b < kBuckets; ++b) {
     double sum = 0;
     for (const auto& [key, row] : rows) sum += row[b];
-    most = std::max(most, sum);
+    max = std::max(max, sum);
   }
-  p->panel(top, height, title, most);
+  p->panel(top, height, title, max);
   Buckets base{};
   size_t i = 0;
   for (const auto& [key, row] : rows) {
@@ -106,19 +106,19 @@ void packets(Picture* p, const Log& log) {
 }
 
 void windows(Picture* p, const Log& log) {
-  double most = 0;
+  double max = 0;
   std::map<uint64_t, std::vector<const Event*>> qps;
   for (const Event& e : log.events) {
     if (e.name != "cwnd_updated") continue;
     // What is in flight may dip below 0 for a moment: the receiver counts in units of 256 bytes.
-    most = std::max(
-        {most, static_cast<double>(e.number("cwnd")), static_cast<double>(static_cast<int64_t>(e.number("inflight")))});
+    max = std::max(
+        {max, static_cast<double>(e.number("cwnd")), static_cast<double>(static_cast<int64_t>(e.number("inflight")))});
     qps[e.number("qpn")].push_back(&e);
   }
-  p->panel(250, 150, "congestion window (line) and bytes in flight (thin), by queue pair", most);
+  p->panel(250, 150, "congestion window (line) and bytes in flight (thin), by queue pair", max);
   size_t i = 0;
   for (const auto& [qpn, list] : qps) {
-    const size_t step = std::max<size_t>(1, list.size() / kMostPoints);
+    const size_t step = std::max<size_t>(1, list.size() / kMaxPoints);
     for (const bool window : {true, false}) {
       p->add("<polyline fill='none' stroke='%s' stroke-width='%s' points='", colour(i), window ? "1.4" : "0.4");
       for (size_t k = 0; k < list.size(); k += step) {

@@ -36,8 +36,8 @@ void add_window(Summary* s, const Event& e) {
   WindowSummary& w = s->windows[e.number("qpn")];
   const uint64_t cwnd = e.number("cwnd");
   ++w.updates;
-  w.least = std::min(w.least, cwnd);
-  w.most = std::max(w.most, cwnd);
+  w.min = std::min(w.min, cwnd);
+  w.max = std::max(w.max, cwnd);
   w.sum += static_cast<double>(cwnd);
   if (e.data.contains("branches"))
     for (const json& b : e.data["branches"]) ++w.branches[b.get<std::string>()];
@@ -89,8 +89,8 @@ json to_json(const Summary& s) {
   for (const auto& [qpn, w] : s.windows)
     windows.push_back({{"qpn", qpn},
                        {"updates", w.updates},
-                       {"cwnd_min", w.least},
-                       {"cwnd_max", w.most},
+                       {"cwnd_min", w.min},
+                       {"cwnd_max", w.max},
                        {"cwnd_mean", w.sum / static_cast<double>(w.updates)},
                        {"branches", w.branches}});
   const json rtt = {
@@ -118,8 +118,8 @@ std::string to_text(const Summary& s) {
          static_cast<unsigned long long>(p.lost), p.state.empty() ? "-" : p.state.c_str());
   for (const auto& [qpn, w] : s.windows) {
     line(&out, "\nQP 0x%06llx: window %llu to %llu bytes, mean %.0f, in %llu updates\n",
-         static_cast<unsigned long long>(qpn), static_cast<unsigned long long>(w.least),
-         static_cast<unsigned long long>(w.most), w.sum / static_cast<double>(w.updates),
+         static_cast<unsigned long long>(qpn), static_cast<unsigned long long>(w.min),
+         static_cast<unsigned long long>(w.max), w.sum / static_cast<double>(w.updates),
          static_cast<unsigned long long>(w.updates));
     for (const auto& [name, count] : w.branches)
       line(&out, "  %-18s %9llu\n", name.c_str(), static_cast<unsigned long long>(count));

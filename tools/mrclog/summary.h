@@ -17,7 +17,7 @@ struct PathSummary {
 };
 
 struct WindowSummary {
-  uint64_t updates = 0, least = UINT64_MAX, most = 0;
+  uint64_t updates = 0, min = UINT64_MAX, max = 0;
   double sum = 0;
   std::map<std::string, uint64_t> branches;  // of NSCC
 };

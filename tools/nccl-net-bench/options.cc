@@ -50,7 +50,7 @@ std::string library_of(const std::string& name) {
   return name;
 }
 
-constexpr double kMostBytes = 1e15;  // more than any machine has
+constexpr double kMaxBytes = 1e15;  // more than any machine has
 
 size_t parse_size(const std::string& text) {
   char* end = nullptr;
@@ -59,7 +59,7 @@ size_t parse_size(const std::string& text) {
   if (unit.ends_with("iB")) unit.resize(unit.size() - 2);
   const size_t factor = unit.empty() ? 1 : unit == "K" ? 1 << 10 : unit == "M" ? 1 << 20 : unit == "G" ? 1 << 30 : 0;
   const double bytes = value * static_cast<double>(factor);
-  if (end == text.c_str() || factor == 0 || !(bytes == 0 || (bytes >= 1 && bytes <= kMostBytes)))
+  if (end == text.c_str() || factor == 0 || !(bytes == 0 || (bytes >= 1 && bytes <= kMaxBytes)))
     throw CannotRun("'" + text + "' is no size: 0, 64K, 1M, 64MiB (powers of 1024)");
   return static_cast<size_t>(bytes);
 }
@@ -121,9 +121,9 @@ void check_names(const std::vector<std::string>& given, const Known& known, cons
 void check_sizes(const Options& o) {
   for (const std::string& test : o.tests)
     for (size_t size : o.sizes)
-      if (const size_t least = Collective::unit(test, o.ranks); size != 0 && size < least)
+      if (const size_t min = Collective::unit(test, o.ranks); size != 0 && size < min)
         throw CannotRun(test + " of " + std::to_string(o.ranks) + " ranks cannot divide " + std::to_string(size) +
-                        " bytes: give 0, or at least " + std::to_string(least));
+                        " bytes: give 0, or at least " + std::to_string(min));
 }
 
 }  // namespace

@@ -24,11 +24,11 @@ uint64_t ring_size(uint32_t wanted) {
 
 // Writes that are given to MRC together.
 struct Requester::Batch {
-  static constexpr uint32_t kMost = 16;
+  static constexpr uint32_t kMax = 16;
   explicit Batch(Outbox* o) : outbox(o) {}
   bool room() const { return outbox->room() > count; }
   ibv_send_wr* add() {
-    if (count == kMost) flush();
+    if (count == kMax) flush();
     wrs[count] = ibv_send_wr{};
     return &wrs[count++];
   }
@@ -40,8 +40,8 @@ struct Requester::Batch {
   Outbox* const outbox;
   uint32_t count = 0;
   bool broken = false;
-  ibv_send_wr wrs[kMost];
-  ibv_sge sges[kMost][kMaxSegments + 1];
+  ibv_send_wr wrs[kMax];
+  ibv_sge sges[kMax][kMaxSegments + 1];
   ibv_sge* own_sges() { return sges[count - 1]; }
 };
 

@@ -27,7 +27,7 @@ Qp::Qp(Context* context, const ibv_qp_init_attr_ex& init)
       recv_cq_(Cq::of(init.recv_cq)),
       srq_(init.srq != nullptr ? Srq::of(init.srq) : nullptr),
       mrc_slots_(std::min(kMrcSlots, 2 * init.cap.max_send_wr + 6 * kWindow)),
-      immediates_(std::clamp(srq_ != nullptr ? kMostImmediates : init.cap.max_recv_wr, 1u, kMostImmediates)) {
+      immediates_(std::clamp(srq_ != nullptr ? kMaxImmediates : init.cap.max_recv_wr, 1u, kMaxImmediates)) {
   std::memset(static_cast<void*>(&handle_), 0, sizeof handle_);
   handle_.self = this;
   context_->count_child(1);

@@ -76,7 +76,7 @@ class Qp final : public Link {
     ibv_qp_ex base;
     Qp* self;
   };
-  static constexpr uint32_t kMostImmediates = 256;  // receive requests that MRC holds for WRITEs WITH IMMEDIATE
+  static constexpr uint32_t kMaxImmediates = 256;  // receive requests that MRC holds for WRITEs WITH IMMEDIATE
 
   Qp(Context* context, const ibv_qp_init_attr_ex& init);
   ~Qp();

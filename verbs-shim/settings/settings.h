@@ -1,5 +1,5 @@
 // Settings of the shim, declared once: name, default, sentence. They come from the environment, MRC_ and the name in
-// capitals; what concerns the transport stands in libmrc's own settings (spec/settings.md). Documented in
+// capitals; settings of the transport are libmrc's (spec/settings.md). Documented in
 // spec/verbs.md.
 #pragma once
 
@@ -8,11 +8,11 @@
 namespace mrc::shim {
 
 // TEXT(member, variable, default, sentence)
-#define MRC_SHIM_SETTINGS(TEXT)                                                                         \
-  TEXT(provider, "MRC_PROVIDER", "", "MRC library to stand on, by path or name; empty: libmrc.so.1")    \
-  TEXT(devices, "MRC_SHIM_DEVICES", "all",                                                              \
-       "Software devices that verbs programs see: names with commas between them, \"all\" or \"none\"") \
-  TEXT(log, "MRC_LOG", "error", "Least severity of what is written to stderr: off, error, warn, info or debug")
+#define MRC_SHIM_SETTINGS(TEXT)                                                                    \
+  TEXT(provider, "MRC_PROVIDER", "", "MRC library to use, by path or name; empty: libmrc.so.1")    \
+  TEXT(devices, "MRC_SHIM_DEVICES", "all",                                                         \
+       "Software devices that verbs programs see: names separated by commas, \"all\" or \"none\"") \
+  TEXT(log, "MRC_LOG", "error", "Lowest severity of messages written to stderr: off, error, warn, info or debug")
 
 struct Settings {
 #define MRC_SHIM_SETTING(member, variable, value, sentence) std::string member = value;

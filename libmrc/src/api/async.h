@@ -1,5 +1,5 @@
-// Asynchronous events of one MRC context: a queue, an eventfd to sleep on, and how many events of which object the
-// application still has to acknowledge. All of it under one mutex, which is taken after the device's and any CQ's.
+// Asynchronous events of one MRC context: a queue, an eventfd to sleep on, and the number of events per object that the
+// application still has to acknowledge. One mutex guards all of it; it is taken after the device's and any CQ's.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +18,11 @@ class AsyncQueue {
   bool open(int shared_fd);
   ~AsyncQueue();
 
-  // Never fails: an event that finds no memory, or a port event beyond kMaxQueued, is dropped.
+  // Never fails: an event for which no memory is left, or a port event beyond kMaxQueued, is dropped.
   void raise(const mrc_async_event& event) noexcept ABSL_LOCKS_EXCLUDED(mutex_);
   int get(mrc_async_event* event) ABSL_LOCKS_EXCLUDED(mutex_);  // 0, or an errno value
   void ack(const mrc_async_event& event) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Drops the waiting events of a CQ or QP, then waits until those handed out are acknowledged.
+  // Drops the waiting events of a CQ or QP, then waits until those returned to the application are acknowledged.
   void forget(const void* element) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

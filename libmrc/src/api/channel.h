@@ -1,7 +1,7 @@
 // Completion channel: a descriptor that is readable while completion events wait, and the list of CQs they belong to.
 //
 // The descriptor is an eventfd in semaphore mode that counts the waiting events. The application may read it, too, or
-// two threads of it at once, so the list alone decides whether there is an event, and the count is never waited for
+// two threads of it at once, so only the list determines whether there is an event, and no call blocks on the count
 // with the mutex held.
 // Lock order: device, then CQ, then channel.
 #pragma once
@@ -11,7 +11,7 @@
 
 struct mrc_comp_channel {
  public:
-  // Throws nothing; false and errno when there is no descriptor to be had.
+  // Throws nothing; false and errno when no descriptor is available.
   bool open(mrc_context* owner);
   ~mrc_comp_channel();
 
@@ -26,8 +26,8 @@ struct mrc_comp_channel {
       ABSL_LOCKS_EXCLUDED(mutex_);  // one more event of this CQ; any thread, device and CQ locks may be held
   int get(mrc_cq** cq) ABSL_LOCKS_EXCLUDED(mutex_);  // 0, or an errno value; blocks unless the descriptor is O_NONBLOCK
   void ack(mrc_cq* cq, unsigned int n) ABSL_LOCKS_EXCLUDED(mutex_);
-  void forget(mrc_cq* cq)
-      ABSL_LOCKS_EXCLUDED(mutex_);  // drops waiting events, then waits until those handed out are acknowledged
+  void forget(mrc_cq* cq) ABSL_LOCKS_EXCLUDED(
+      mutex_);  // drops waiting events, then waits until those returned to the application are acknowledged
 
  private:
   void change_users(int by) ABSL_LOCKS_EXCLUDED(mutex_);

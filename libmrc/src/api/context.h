@@ -23,7 +23,7 @@ struct mrc_context {
   void remove_child() { children_.fetch_sub(1); }
   bool has_children() const { return children_.load() > 0; }
 
-  // A poller that finds another thread at work does not queue up behind it.
+  // A polling thread does not wait for another one that already makes progress.
   void progress() { device().try_progress(); }
   void count_armed(int delta) { device().count_armed(delta); }
   void forget_events(const void* element) { async.forget(element); }

@@ -17,7 +17,7 @@ namespace mrc::api {
 // Events of one CQ; guarded by the channel's mutex.
 struct EventState {
   mrc_cq* next = nullptr;
-  uint64_t waiting = 0;  // raised, not yet handed out
+  uint64_t waiting = 0;  // raised, not yet returned to the application
   uint64_t handed_out = 0;
   uint64_t acked = 0;
 };
@@ -39,19 +39,19 @@ struct mrc_cq {
   int take(int max, ibv_wc* out) ABSL_LOCKS_EXCLUDED(mutex_);
   // 0, or an errno value. Throws std::bad_alloc.
   int resize(int cqe) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Takes out what belongs to a QP that is being reset or destroyed.
+  // Removes the completions of a QP that is being reset or destroyed.
   void purge(const mrc_qp* owner) ABSL_LOCKS_EXCLUDED(mutex_);
   void arm(bool solicited_only) ABSL_LOCKS_EXCLUDED(mutex_);
   bool armed() const { return arm_.load(std::memory_order_relaxed) != Arm::kNot; }
   bool empty() const { return count_.load(std::memory_order_acquire) == 0; }
-  // Raises the event that an armed queue waits for; any thread.
+  // Raises the event of an armed queue; any thread.
   void notify() ABSL_LOCKS_EXCLUDED(mutex_);
   // True the first time only: the queue is overrun.
   bool mark_overrun() { return !overrun_.exchange(true); }
 
   mrc::api::EventState events;
   std::atomic<int> users{0};  // QPs; once per direction
-  // Of a CQ for EV events; null for all others. Set before anybody else knows of the queue.
+  // Of a CQ for EV events; null for all others. Set before the queue is visible to other threads.
   std::unique_ptr<mrc::api::EvEvents> ev_events;
 
  private:

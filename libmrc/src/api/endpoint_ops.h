@@ -1,5 +1,5 @@
 // Endpoint operations of the controller API (EV probe, port status update) in batches. Requests go through the engine;
-// answers come back through the device's observer and find their batch here.
+// answers return through the device's observer and are matched with their batch here.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,9 @@ namespace mrc::api {
 
 class EndpointOps {
  public:
-  // Sends few at a time, so that round trips count from when a probe leaves, and makes the device progress until every
-  // request is answered or the time is over. 0, or an errno value; the answers that came are in `rsp` in either case.
+  // Sends few at a time, so that round trips count from the sending of a probe, and drives the device's progress until
+  // every request is answered or the time is over. 0, or an errno value; the answers received are in `rsp` in either
+  // case.
   int run(device::Device& device, uint8_t traffic_class, mrc_ctl_ep_op_type type, const mrc_ctl_ep_req* req, int n,
           Duration timeout, mrc_ctl_ep_rsp* rsp, int* n_rsp) ABSL_LOCKS_EXCLUDED(device::device_lock, mutex_);
 
@@ -30,7 +31,7 @@ class EndpointOps {
     int answered = 0;
     int outstanding = 0;
   };
-  // A request in the terms of the engine.
+  // A request in the engine's representation.
   struct Job {
     uint16_t req_id;
     uint16_t ev_index;
@@ -51,7 +52,7 @@ class EndpointOps {
 
   Mutex mutex_;  // guards the batches, too; taken after the device's lock
   std::unordered_map<uint16_t, Pending> pending_ ABSL_GUARDED_BY(mutex_);
-  uint16_t next_id_ ABSL_GUARDED_BY(mutex_) = 0;  // the engine uses the upper half for its own
+  uint16_t next_id_ ABSL_GUARDED_BY(mutex_) = 0;  // the engine uses the upper half for its own requests
 };
 
 }  // namespace mrc::api

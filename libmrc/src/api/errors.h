@@ -1,5 +1,5 @@
-// The three ways in which the C functions report failure (spec/api.md, API-ERR-1), and the wall that no exception
-// crosses. errno is set in every case.
+// The three ways in which the C functions report failure (spec/api.md, API-ERR-1), and the guard that no exception
+// passes. errno is set in every case.
 #pragma once
 
 #include <cerrno>
@@ -20,7 +20,7 @@ inline int minus_one(int error) {
   return -1;
 }
 
-// The number in a caller's enumeration, which may be none of its values: looked at as memory, because loading such a
+// The number in a caller's enumeration, which may be none of its values: read as memory, because loading such a
 // value as an enumeration is undefined.
 template <typename Enum>
 int raw(const Enum& value) {

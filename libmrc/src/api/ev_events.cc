@@ -17,7 +17,7 @@ namespace mrc::api {
 namespace {
 
 // Lost packets are inferred, so this device does not promise exact counts: 0 or 1. [MRC-EVT-2]
-constexpr uint32_t kMostDrops = 1;
+constexpr uint32_t kMaxDrops = 1;
 
 }  // namespace
 
@@ -41,7 +41,7 @@ bool EvEvents::push(const ctl::EvChange& change, uint64_t losses) noexcept {
         return false;
       }
     }
-    event.drop_count = static_cast<uint32_t>(std::min<uint64_t>(kMostDrops, event.drop_count + losses));
+    event.drop_count = static_cast<uint32_t>(std::min<uint64_t>(kMaxDrops, event.drop_count + losses));
     event.state = change.state;
     return true;
   } catch (const std::bad_alloc&) {

@@ -1,5 +1,5 @@
-// EvEvents: what waits in a CQ for EV events. It never overruns: an EV has at most one event waiting, which takes up
-// whatever happens to it meanwhile. [MRC-EVT-*, spec/controller.md]
+// EvEvents: the queued events of a CQ for EV events. It never overruns: an EV has at most one queued event, which is
+// updated by further changes. [MRC-EVT-*, spec/controller.md]
 //
 // Under a mutex of its own, taken after the device's. The device pushes, the application takes.
 #pragma once
@@ -18,7 +18,7 @@ namespace mrc::api {
 
 class EvEvents {
  public:
-  // False when there is no memory for one more: the state can be queried still.
+  // False when there is no memory for one more: the state can still be queried.
   bool push(const ctl::EvChange& change, uint64_t losses) noexcept ABSL_LOCKS_EXCLUDED(mutex_);
   // Up to `max` events, `stride` bytes apart, oldest first; `with_state`: the caller's structure has the last member.
   int take(int max, void* out, size_t stride, bool with_state) ABSL_LOCKS_EXCLUDED(mutex_);

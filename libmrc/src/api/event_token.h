@@ -10,8 +10,8 @@
 
 namespace mrc::api {
 
-// False when there was none. A kernel before 5.8 cannot read without waiting for one call alone; there the descriptor
-// is asked first, which leaves a window for an application that reads at the very moment.
+// False when there was none. A kernel before 5.8 has no non-blocking read for a single call; there the descriptor
+// is polled first, which leaves a window for an application that reads in between.
 inline bool take_event_token(int fd) {
   eventfd_t token;
   iovec into = {&token, sizeof token};

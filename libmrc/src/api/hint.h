@@ -1,5 +1,5 @@
-// QP hint: what the application expects of a group of QPs. The software device adapts to what it sees, so the numbers
-// are kept and reported; they cost nothing and stay with the program that moves to an MRC NIC.
+// QP hint: the application's expectation of a group of QPs. The software device adapts to measured traffic, so the
+// numbers are only stored and reported; they have an effect on an MRC NIC.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@ struct mrc_qp_hint {
 
   // Compared, never followed: some programs destroy their hints after the context (spec/clients.md rule 18).
   mrc_context* const context;
-  std::atomic<int> users{0};  // QPs that were given it
+  std::atomic<int> users{0};  // QPs that use it
   mrc::Mutex mutex;
   mrc_qp_hint_attr attr ABSL_GUARDED_BY(mutex);
 };

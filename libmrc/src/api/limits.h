@@ -1,4 +1,4 @@
-// Limits of the software device that no setting changes, as verbs and mrc_query_device report them.
+// Limits of the software device that no setting changes, as reported by verbs and mrc_query_device.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,7 @@ namespace mrc::api {
 
 inline constexpr int kMaxQpWr = 32768;
 inline constexpr int kMaxSge = 16;
-inline constexpr int kMaxInline =
-    1024;  // bytes per request; every slot of a send queue holds as many as were asked for
+inline constexpr int kMaxInline = 1024;  // bytes per request; every slot of a send queue holds the requested number
 inline constexpr int kMaxCqe = 1 << 22;
 inline constexpr int kCompVectors = 1;
 inline constexpr int kPkeys = 1;

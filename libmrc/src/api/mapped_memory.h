@@ -1,5 +1,6 @@
-// Is a range of this process's memory there, and writable? Asked once per registration, so that a wrong pointer is
-// refused with EFAULT, as a NIC's driver does, rather than met by a signal inside the library when a packet arrives.
+// Checks that a range of this process's memory is mapped and writable. Called once per registration, so that a wrong
+// pointer is refused with EFAULT, as a NIC's driver does, instead of causing a signal inside the library when a packet
+// arrives.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +8,7 @@
 
 namespace mrc::api {
 
-// True as well when the answer cannot be had (no /proc).
+// Also true when the check is impossible (no /proc).
 bool memory_mapped(uint64_t start, size_t length, bool writable);
 
 }  // namespace mrc::api

@@ -1,5 +1,5 @@
-// Who may use the controller functions: the kernel's word for it, CAP_NET_ADMIN, or membership of the group that the
-// setting ctl_group names. Asked at every call, because both can be given up and got back. [MRC-CTL-6]
+// Privilege for the controller functions: CAP_NET_ADMIN as reported by the kernel, or membership of the group that the
+// setting ctl_group names. Checked at every call, because both can be dropped and regained. [MRC-CTL-6]
 #pragma once
 
 #include "api/public.h"

@@ -1,5 +1,5 @@
-// The public headers as the library itself sees them: everything else is compiled with hidden visibility, so what they
-// declare is made visible here. libmrc.map then says which of it is exported.
+// The public headers as included by the library itself: all other code is compiled with hidden visibility, so their
+// declarations are made visible here. libmrc.map then selects the exported ones.
 #pragma once
 
 #pragma GCC visibility push(default)

@@ -1,7 +1,8 @@
-// Queue pair of the C API: what the caller gave, around the engine's QP. Settings and the engine's QP are guarded by
-// the device's lock; the count of taken send slots is atomic, because polling gives slots back without that lock.
+// Queue pair of the C API: the caller's attributes, around the engine's QP. Settings and the engine's QP are guarded by
+// the device's lock; the count of taken send slots is atomic, because polling frees slots without that lock.
 //
-// qp.cc makes and destroys it and hears from the engine, qp_modify.cc changes and reads attributes, post.cc posts.
+// qp.cc creates and destroys it and receives the engine's callbacks, qp_modify.cc changes and reads attributes, post.cc
+// posts.
 #pragma once
 
 #include <atomic>
@@ -24,7 +25,7 @@ struct mrc_qp final : mrc::device::QpObserver {
   int modify(const ibv_qp_attr* verbs, int verbs_mask, const mrc_qp_attr* attr, int mask)
       ABSL_LOCKS_EXCLUDED(mrc::device::device_lock);
   int set_mailbox(void* addr, size_t length, uint64_t wr_id)
-      ABSL_LOCKS_EXCLUDED(mrc::device::device_lock);  // EINVAL once packets may come
+      ABSL_LOCKS_EXCLUDED(mrc::device::device_lock);  // EINVAL once packets may arrive
   void query(ibv_qp_attr* verbs, mrc_qp_attr* attr, int mrc_mask, mrc_qp_init_attr* init)
       ABSL_LOCKS_EXCLUDED(mrc::device::device_lock);
 
@@ -37,7 +38,7 @@ struct mrc_qp final : mrc::device::QpObserver {
   bool signal_all() const { return init_.sq_sig_all != 0; }
   uint64_t send_ops() const { return init_.send_ops_flags; }
 
-  // A slot is taken by posting and comes back when a completion that covers it has been polled [API-POST-3].
+  // A slot is occupied by posting and freed when a completion that covers it has been polled [API-POST-3].
   bool take_send_slot() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mrc::device::device_lock) {
     if (slots_taken_.load(std::memory_order_acquire) >= init_.cap.max_send_wr) return false;
     slots_taken_.fetch_add(1, std::memory_order_relaxed);  // posting is serialised by the device's lock
@@ -57,7 +58,7 @@ struct mrc_qp final : mrc::device::QpObserver {
   mrc_qp_init_attr init_;
   const mrc::api::PdHold pd_;
   mrc::api::QpSettings settings_ ABSL_GUARDED_BY(mrc::device::device_lock);
-  mrc::core::Qp* engine_ = nullptr;  // set by start(); what it points to is guarded by the device's lock
+  mrc::core::Qp* engine_ = nullptr;  // set by start(); the object behind it is guarded by the device's lock
   mrc::core::PeerId peer_ ABSL_GUARDED_BY(mrc::device::device_lock) = mrc::core::kNoPeer;
   mrc::device::DeviceProfiles::Hold profiles_ ABSL_GUARDED_BY(mrc::device::device_lock);
   uint32_t qpn_ = 0;

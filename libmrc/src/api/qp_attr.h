@@ -1,5 +1,5 @@
-// What mrc_modify_qp may do: a pure function from the settings of a QP, its state and the caller's attributes to new
-// settings or an error. Nothing here touches a device, so each rule has a test of its own. [API-QP-*, spec/api.md]
+// The rules of mrc_modify_qp: a pure function from the settings of a QP, its state and the caller's attributes to new
+// settings or an error. The code here uses no device, so each rule has a test of its own. [API-QP-*, spec/api.md]
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace mrc::api {
 
-// Everything that was set so far, as the caller gave it; mrc_query_qp answers from it.
+// All attributes set so far, as the caller gave them; mrc_query_qp returns them.
 struct QpSettings {
-  ibv_qp_attr verbs{};  // members of attributes MRC has no use for are kept and reported, nothing else
+  ibv_qp_attr verbs{};  // members of attributes unused by MRC are only stored and reported
   int verbs_set = 0;    // ibv_qp_attr_mask of what was ever set
   mrc_qp_attr mrc{};
 };
@@ -25,19 +25,19 @@ struct ModifyLimits {
   uint32_t max_mtu = 4096;      // bytes
   int gids = 0;                 // entries of the GID table
   uint64_t usable_gids = 0;     // bit i: entry i is not empty
-  uint64_t reserved_dscps = 0;  // bit d: data with DSCP d would pass for something else
+  uint64_t reserved_dscps = 0;  // bit d: data with DSCP d would be mistaken for other packets
 };
 
-// The code points of trimmed and control packets, as a mask: nothing else may be sent with them.
+// The code points of trimmed and control packets, as a mask: other packets must not be sent with them.
 uint64_t reserved_dscps(const device::Settings& settings);
 
-// No bit in either mask that the API does not know.
+// True if neither mask has a bit unknown to the API.
 bool masks_known(int verbs_mask, int mask);
 
 // Settings of a new or reset QP: the MRC part from the device's defaults.
 QpSettings initial_settings(const core::QpAttr& defaults);
 
-// 0 and *next, *to; or EINVAL with both untouched. Members outside the masks are not read.
+// 0 and *next, *to; or EINVAL with both unchanged. Members outside the masks are not read.
 int check_modify(const QpSettings& now, core::QpState state, const ModifyLimits& limits, const ibv_qp_attr* verbs,
                  int verbs_mask, const mrc_qp_attr* attr, int mask, QpSettings* next, core::QpState* to);
 

@@ -1,7 +1,7 @@
-// An opened software device: what stands behind the ibv_context that mrc_soft_open_device hands out.
+// An opened software device: the object behind the ibv_context that mrc_soft_open_device returns.
 //
 // The ibv_context is the last member of a verbs_context, as libibverbs' inline functions expect of an extended one.
-// Whether a context is ours is decided by its address alone, so foreign ones are never looked into.
+// Our contexts are recognised by address alone, so foreign ones are never dereferenced.
 #pragma once
 
 #include <atomic>
@@ -45,9 +45,9 @@ class SoftContext final : public device::DeviceObserver {
   void add(mrc_context* context) ABSL_LOCKS_EXCLUDED(mutex_);
   void remove(mrc_context* context) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // CQs for EV events: told of the changes of all EV profiles of the device.
+  // CQs for EV events: notified of the changes of all EV profiles of the device.
   void add_ev_cq(mrc_cq* cq) ABSL_LOCKS_EXCLUDED(mutex_);
-  void remove_ev_cq(mrc_cq* cq) ABSL_LOCKS_EXCLUDED(mutex_);  // not touched any more when this returns
+  void remove_ev_cq(mrc_cq* cq) ABSL_LOCKS_EXCLUDED(mutex_);  // not used any more when this returns
 
   // From the device, with its lock held.
   void on_port_event(uint8_t plane, core::AsyncEvent event) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(device::device_lock);
@@ -63,7 +63,7 @@ class SoftContext final : public device::DeviceObserver {
  private:
   SoftContext(std::shared_ptr<device::Device> device, ibv_device* verbs_device, OwnedFd async_fd);
   bool made_from(const ibv_context* handle)
-      ABSL_LOCKS_EXCLUDED(mutex_);  // is there an MRC context made through this handle?
+      ABSL_LOCKS_EXCLUDED(mutex_);  // true if an MRC context was made through this handle
 
   const std::shared_ptr<device::Device> device_;
   ModifyLimits limits_;

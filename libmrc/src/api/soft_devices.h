@@ -1,5 +1,5 @@
-// The ibv_device structures of the configured devices. They are made once and stay for the life of the process, so a
-// program may free its list and go on using what it took from it.
+// The ibv_device structures of the configured devices. They are created once and exist until the process ends, so a
+// program may free its list and continue to use its entries.
 #pragma once
 
 #include "api/public.h"

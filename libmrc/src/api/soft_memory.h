@@ -1,4 +1,4 @@
-// Protection domains and memory regions behind the ibv_pd and ibv_mr that mrc_soft.h hands out; the ibv structure is
+// Protection domains and memory regions behind the ibv_pd and ibv_mr that mrc_soft.h returns; the ibv structure is
 // the first member. Protection domains are looked up by address, so that handles are accepted and foreign ones refused.
 #pragma once
 
@@ -19,8 +19,8 @@ struct SoftPd {
   static SoftPd* of(const ibv_pd* pd);
 };
 
-// Held by regions and QPs: the protection domain or handle that their caller gave. It is EBUSY meanwhile, and so is the
-// domain behind a handle.
+// Held by regions and QPs: the protection domain or handle that their caller passed. It is EBUSY meanwhile, and so is
+// the domain behind a handle.
 struct ReleasePd {
   void operator()(const ibv_pd* pd) const;
 };

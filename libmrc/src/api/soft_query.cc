@@ -1,4 +1,4 @@
-// Device, port and GID queries of mrc_soft.h: what keeps verbs programs content, see [API-DEV-2], [API-DEV-3].
+// Device, port and GID queries of mrc_soft.h: the attributes that verbs programs expect, see [API-DEV-2], [API-DEV-3].
 #include <endian.h>
 
 #include <cstdio>
@@ -13,7 +13,7 @@ using mrc::api::SoftContext;
 
 namespace {
 
-// Nobody's: programs switch to special code for ids that they know.
+// Of no existing NIC: programs switch to special code for known ids.
 constexpr uint32_t kVendorId = 0x4D5243;
 constexpr uint32_t kVendorPartId = 0x5357;
 constexpr uint8_t kWidth4x = 2;

@@ -81,9 +81,9 @@ int mrc_soft_set_port_admin(ibv_context* context, uint8_t port_num, int enabled)
 }
 
 int mrc_soft_set_receiver_penalty(ibv_context* context, uint8_t penalty, int restore) {
-  constexpr uint8_t kMostPenalty = 127;  // seven bits of CC_STATE
+  constexpr uint8_t kMaxPenalty = 127;  // seven bits of CC_STATE
   SoftContext* soft = SoftContext::of(context);
-  if (soft == nullptr || penalty > kMostPenalty) return errno_value(EINVAL);
+  if (soft == nullptr || penalty > kMaxPenalty) return errno_value(EINVAL);
   const mrc::device::DeviceLock lock(soft->device().mutex());
   soft->device().endpoint().set_receiver_penalty(penalty, restore != 0);
   return 0;

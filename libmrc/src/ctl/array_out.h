@@ -1,5 +1,5 @@
-// How a query hands out an array: into the caller's, whose length comes back as the length that there is. E2BIG when it
-// is too short, with nothing written but the length that is needed. [MRC-CTL-3]
+// Output of an array by a query: into the caller's array, whose length is set to the actual length. E2BIG when it
+// is too short, with only the required length written. [MRC-CTL-3]
 #pragma once
 
 #include <algorithm>

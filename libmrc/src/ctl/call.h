@@ -1,6 +1,6 @@
-// A call of mrc_ctl.h that changes a profile, as text: what a controller asks of the daemon, what the daemon tells the
-// other processes, and what its file remembers are all such calls. A store is written down as the calls that make it
-// anew. JSON; spec/mrcd.md gives the form.
+// A call of mrc_ctl.h that changes a profile, as text: requests of a controller to the daemon, the daemon's
+// notifications to processes, and the entries of its file are all such calls. A store is saved as the calls that create
+// it again. JSON; spec/mrcd.md defines the format.
 //
 // Pure functions of their arguments, any thread. [MRC-MRCD-3]
 #pragma once
@@ -43,19 +43,19 @@ struct ProfileCall {
   int apply(ProfileStore* store) const;
 };
 
-// What a caller's attributes and mask say. Nothing is read that the mask does not name, and null arrays are empty ones.
+// From a caller's attributes and mask. Members outside the mask are not read, and null arrays are empty ones.
 nlohmann::json call_json(uint64_t id, const mrc_ctl_ev_fmt_profile_attr& attr, int mask);
 nlohmann::json call_json(uint64_t id, const mrc_ctl_ev_profile_attr& attr, int mask);
 nlohmann::json call_json(uint64_t id, const mrc_ctl_cc_profile_attr& attr, int mask);
-// False: not of that form. Whether the values make sense is for apply() to say.
+// False: not in that format. The values are checked by apply().
 bool parse_call(const nlohmann::json& text, ProfileCall* out);
 
 // "0003c001": bytes of an EV without the zeros at the end; empty for an EV of zeros.
 std::string ev_hex(const mrc_ctl_ev_t& value);
 bool parse_ev_hex(const std::string& text, mrc_ctl_ev_t* out);
 
-// The calls that make this store from an empty one of the same limits. `paths` false: entries that the paths have shown
-// to be bad are written as good, because what they show is no decision.
+// The calls that make this store from an empty one of the same limits. `paths` false: entries that observation has
+// found bad are written as good, because an observation is no decision.
 std::vector<nlohmann::json> calls_of(const ProfileStore& store, bool paths);
 
 }  // namespace mrc::ctl

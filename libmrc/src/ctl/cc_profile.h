@@ -34,7 +34,7 @@ class CcProfile {
   std::array<uint8_t, MRC_CTL_MAX_VENDOR_CFG_SIZE> vendor_{};
 };
 
-// EINVAL for what no setting of NSCC can be; zero and negative numbers mean that a value is derived. [MRC-CCP-3]
+// EINVAL for impossible parameters of NSCC; zero and negative numbers mean that a value is derived. [MRC-CCP-3]
 int check_nscc(const mrc_ctl_cc_nscc_cfg& config);
 
 }  // namespace mrc::ctl

@@ -11,8 +11,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr uint32_t kMostUsids = 12;
-constexpr uint32_t kMostPlane = 32;
+constexpr uint32_t kMaxUsids = 12;
+constexpr uint32_t kMaxPlane = 32;
 constexpr uint32_t kAddressBits = 128;
 
 std::string hex4(uint16_t value) {
@@ -67,7 +67,7 @@ bool parse_via(const std::string& text, DenyRule* out) {
     out->via.push_back(usid);
     at = end + 1;
   }
-  return out->via.size() <= kMostUsids && (text.empty() || text.back() != ':');
+  return out->via.size() <= kMaxUsids && (text.empty() || text.back() != ':');
 }
 
 // An IPv4 prefix counts its bits from the front of the IPv4 address.
@@ -137,7 +137,7 @@ bool parse_deny(const Json& j, DenyRule* out, std::string* why) {
     made.plane = j.value("plane", 0u);
     made.by = j.value("by", "");
     made.why = j.value("why", "");
-    if (made.plane > kMostPlane)
+    if (made.plane > kMaxPlane)
       *why = "a plane is a number from 1 to 32, or 0 for all";
     else if (!ev.empty() && !parse_ev(ev, &made))
       *why = "'" + ev + "' is no EV: 49152, 0x0003 or 0x0003:49152";

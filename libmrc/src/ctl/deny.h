@@ -1,5 +1,5 @@
-// DenyRule: paths that the controller has taken out of use whatever profile a QP has: an EV of a plane, a switch or a
-// link by its uSIDs, a whole plane; towards everybody or towards some peers. A path is denied while a rule covers it.
+// DenyRule: paths that the controller has retired for QPs with any profile: an EV of a plane, a switch or a
+// link by its uSIDs, a whole plane; towards all or some peers. A path is denied while a rule covers it.
 //
 // Pure functions of their arguments, any thread. [MRC-MRCD-6, spec/mrcd.md]
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace mrc::ctl {
 
-// Who denied what the monitor has denied: no user has such a name.
+// The author of the monitor's rules: no user has such a name.
 inline constexpr const char* kMonitor = "(monitor)";
 
 struct DenyRule {
@@ -25,11 +25,11 @@ struct DenyRule {
   std::vector<uint16_t> via;  // uSIDs that follow each other on the path; empty: any path
   IpAddress to;               // peers with an address below this prefix
   uint32_t to_bits = 0;
-  std::string by;   // who denied: kMonitor, or the name of a user
+  std::string by;   // author: kMonitor, or the name of a user
   std::string why;  // a sentence for people
-  // The same paths, whoever denied them.
+  // The same paths, regardless of the author.
   bool same_paths(const DenyRule& other) const;
-  // All of one plane, whatever the peer.
+  // All of one plane, for any peer.
   bool is_whole_plane() const;
 };
 
@@ -44,9 +44,9 @@ bool covers(const DenyRule& rule, const PathView& path);
 bool in_prefix(const IpAddress& address, const IpAddress& prefix, uint32_t bits);
 
 nlohmann::json deny_json(const DenyRule& rule);
-// False and a sentence when it is no rule, or one that would take everything from everybody.
+// False and a sentence when it is no rule, or one that would deny all paths to all peers.
 bool parse_deny(const nlohmann::json& j, DenyRule* out, std::string* why);
-// "plane 1, EV 0x0003, via f101:e102, to fd00::/16": what people read.
+// "plane 1, EV 0x0003, via f101:e102, to fd00::/16": for people.
 std::string deny_text(const DenyRule& rule);
 
 }  // namespace mrc::ctl

@@ -30,7 +30,7 @@ uint32_t mask_bits(const mrc_ctl_ev_field& field) {
 
 // Values that the generator may give to the field's variable bits.
 struct Range {
-  uint32_t least;
+  uint32_t min;
   uint64_t count;
 };
 
@@ -149,7 +149,7 @@ std::vector<mrc_ctl_ev> generate(EvFields fields, uint32_t count, uint8_t ports)
     uint64_t number = static_cast<uint64_t>(static_cast<unsigned __int128>(n) * stride % all);
     for (size_t i = fields.size(); i-- > 0;) {
       const Range range = range_of(fields[i]);
-      digits[i] = static_cast<uint32_t>(range.least + number % range.count);
+      digits[i] = static_cast<uint32_t>(range.min + number % range.count);
       number /= range.count;
     }
     uint32_t next = 0;

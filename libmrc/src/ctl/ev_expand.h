@@ -1,4 +1,4 @@
-// Expansion of entropy values (EVs): how the few bits that a profile varies become the bits that a packet carries.
+// Expansion of entropy values (EVs): from the few bits that a profile varies to the bits that a packet carries.
 //
 // A format profile gives the widths of the fields in the packet, most significant first. An EV profile gives one
 // description per field, in the same order. Each field starts as init_val; for each bit of its mask, from high to low,
@@ -40,7 +40,7 @@ bool unused_bits_zero(const mrc_ctl_ev_t& value, EvFields fields);
 
 // Value of every field for one EV.
 std::vector<uint32_t> field_values(const mrc_ctl_ev_t& value, EvFields fields);
-// What the packet carries. `fields` fit `format`.
+// The bits in the packet. `fields` fit `format`.
 void expand(const mrc_ctl_ev_t& value, EvFields fields, FormatFields format, mrc_ctl_ev_t* packet);
 
 // Number of different EVs that the ranges allow; UINT64_MAX when they are more.

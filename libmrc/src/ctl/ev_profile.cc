@@ -146,8 +146,8 @@ int EvProfile::modify(const mrc_ctl_ev_profile_attr& attr, int mask, const EvSur
     const int op = number_of(attr.ev_op.op);
     if (op != MRC_CTL_EV_OP_REPLACE_EV && op != MRC_CTL_EV_OP_MODIFY_EV_STATE) return EINVAL;
     if (attr.ev_op.entry_count < 0 || (attr.ev_op.entries == nullptr && attr.ev_op.entry_count > 0)) return EINVAL;
-    const uint32_t most = around.limits.ev_op_entries;
-    if (most != 0 && static_cast<uint32_t>(attr.ev_op.entry_count) > most) return E2BIG;
+    const uint32_t max = around.limits.ev_op_entries;
+    if (max != 0 && static_cast<uint32_t>(attr.ev_op.entry_count) > max) return E2BIG;
   }
   const bool replaces = operates && number_of(attr.ev_op.op) == MRC_CTL_EV_OP_REPLACE_EV;
   if (online) {

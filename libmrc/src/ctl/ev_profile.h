@@ -1,4 +1,4 @@
-// EV profile: which EVs a QP may use, by whom they are chosen (AUTO: the device; EXPLICIT: the controller; GENERATED:
+// EV profile: the EVs that a QP may use, their origin (AUTO: the device; EXPLICIT: the controller; GENERATED:
 // from the fields), and their states. One per id that has left INIT. [MRC-CTL-1] [MRC-PROF-*]
 #pragma once
 
@@ -13,13 +13,13 @@
 
 namespace mrc::ctl {
 
-// What an EV profile sees of its surroundings during one call.
+// The context of an EV profile during one call.
 struct EvSurroundings {
   const Limits& limits;
   const std::vector<mrc_ctl_ev>& device_evs;  // what AUTO chooses from
   uint32_t free_evs;                          // not taken by other profiles
   uint32_t users;                             // QPs with this profile
-  // The format profile with this id; null: none. Whoever calls keeps it alive.
+  // The format profile with this id; null: none. The caller keeps it alive.
   const FormatProfile* (*format)(const void* owner, uint64_t id);
   const void* owner;
 };
@@ -37,10 +37,10 @@ class EvProfile {
   EvFields fields() const { return s_.fields; }
   const EvTable& table() const { return table_; }
 
-  // 0, or an errno value. Nothing is changed then but the entries of a batch before the one that failed [MRC-PROF-5].
+  // 0, or an errno value. After an error only the entries of a batch before the failed one are changed [MRC-PROF-5].
   int modify(const mrc_ctl_ev_profile_attr& attr, int mask, const EvSurroundings& around);
   int query(mrc_ctl_ev_profile_attr* attr, int mask, const Limits& limits) const;
-  // What the paths show; true when an entry changed.
+  // The observed state of a path; true when an entry changed.
   bool feed_state(const mrc_ctl_ev& ev, mrc_ctl_ev_state state) { return table_.feed_state(ev, state); }
 
  private:

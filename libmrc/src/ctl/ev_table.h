@@ -1,4 +1,4 @@
-// EvTable: the entries of one EV profile with their states. The same EV may stand in several entries. An index by EV
+// EvTable: the entries of one EV profile with their states. Several entries may have the same EV. An index by EV
 // makes every operation on one entry constant in the size of the table: controllers fill a table of thousands one call
 // at a time.
 #pragma once

@@ -1,4 +1,4 @@
-// EV format profile: where the bits of an EV go in a packet. One per id that has left INIT. [MRC-CTL-1] [MRC-FMT-*]
+// EV format profile: the position of an EV's bits in a packet. One per id that has left INIT. [MRC-CTL-1] [MRC-FMT-*]
 #pragma once
 
 #include <array>

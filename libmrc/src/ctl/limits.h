@@ -1,4 +1,4 @@
-// What a device offers to its controller; mrc_ctl_query_device reports it. Plain data, filled by whoever owns the
+// Limits and features for a controller; mrc_ctl_query_device reports them. Plain data, filled by the owner of the
 // profiles.
 #pragma once
 

@@ -1,6 +1,6 @@
-// JSON of somebody who is not trusted. Copying and writing a value calls itself for every level of it, so a few hundred
-// kilobytes of brackets would end the reader's stack: what is deeper than any message of ours is refused while it is
-// read, which needs no stack. [MRC-MRCD-2]
+// JSON from an untrusted peer. Copying and writing a value recurses for every level of it, so a few hundred
+// kilobytes of brackets would overflow the reader's stack: text deeper than any valid message is refused while it is
+// parsed, which does not recurse. [MRC-MRCD-2]
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,7 +8,7 @@
 
 namespace mrc::ctl {
 
-inline constexpr int kMostJsonDepth = 32;
+inline constexpr int kMaxJsonDepth = 32;
 
 // A discarded value when the text is no JSON, or is too deep.
 inline nlohmann::json parse_peer_json(std::string_view text) {
@@ -16,7 +16,7 @@ inline nlohmann::json parse_peer_json(std::string_view text) {
   nlohmann::json made = nlohmann::json::parse(
       text.begin(), text.end(),
       [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
-        too_deep = too_deep || depth >= kMostJsonDepth;
+        too_deep = too_deep || depth >= kMaxJsonDepth;
         return !too_deep;
       },
       false);

@@ -84,13 +84,13 @@ FormatUse ProfileStore::format_use(uint64_t id) const {
 // A profile in INIT is kept nowhere: made for the call, and forgotten when it is (or is again) in INIT afterwards.
 // [MRC-CTL-2]
 template <typename Profile, typename Change>
-int ProfileStore::change(Table<Profile>* table, uint64_t id, uint32_t most, const Change& apply) {
+int ProfileStore::change(Table<Profile>* table, uint64_t id, uint32_t max, const Change& apply) {
   auto found = table->find(id);
   if (found == table->end()) {
     auto made = std::make_unique<Held<Profile>>();
     const int error = apply(made.get());
     if (made->profile.state() == MRC_CTL_PROFILE_INIT) return error;
-    if (table->size() >= most) return E2BIG;
+    if (table->size() >= max) return E2BIG;
     table->emplace(id, std::move(made));
     return error;
   }

@@ -1,5 +1,5 @@
-// ProfileStore: all profiles of one device, by kind and id, and what ties them together: EV profiles refer to formats,
-// QPs hold EV and CC profiles, and the device has room for so many. One call of mrc_ctl.h is one call here.
+// ProfileStore: all profiles of one device, by kind and id, and their relations: EV profiles refer to formats,
+// QPs hold EV and CC profiles, and the device limits their number. One call of mrc_ctl.h is one call here.
 //
 // Not thread-safe: the owner serialises. Every `int` is 0 or an errno value. [spec/controller.md]
 #pragma once
@@ -25,7 +25,7 @@ struct EvChange {
   mrc_ctl_ev ev;
   mrc_ctl_ev_state state;
   bool wanted = true;   // by the profile's event mask
-  uint64_t losses = 0;  // on its path since the profile was last told
+  uint64_t losses = 0;  // on its path since the profile was last notified
 };
 
 class ProfileStore {
@@ -42,8 +42,8 @@ class ProfileStore {
   int modify_cc(uint64_t id, const mrc_ctl_cc_profile_attr& attr, int mask);
   int query_cc(uint64_t id, mrc_ctl_cc_profile_attr* attr, int mask) const;
 
-  // For a QP: EINVAL unless the profile is ONLINE. Id 0 is no error then but the device's own default. *counted: there
-  // is a profile, to be released. [MRC-CTL-4]
+  // For a QP: EINVAL unless the profile is ONLINE. Without such a profile, id 0 is the device's own default and no
+  // error. *counted: there is a profile, to be released. [MRC-CTL-4]
   int hold_ev(uint64_t id, bool* counted);
   void release_ev(uint64_t id);
   int hold_cc(uint64_t id, bool* counted);
@@ -55,9 +55,10 @@ class ProfileStore {
   std::vector<uint64_t> format_ids() const;
   std::vector<uint64_t> ev_ids() const;
   std::vector<uint64_t> cc_ids() const;
-  // A copy of a store that others keep: whether QPs hold a profile is judged there, and calls are not refused for it.
+  // A copy of a store kept by another process: that one checks whether QPs hold a profile, and this copy accepts the
+  // call.
   void follow() { following_ = true; }
-  // All profiles become those of `other`, and QPs hold what they held.
+  // All profiles become those of `other`, and QPs keep the profiles that they hold.
   void replace(ProfileStore&& other);
   // The QPs that hold each profile, where there are any.
   std::vector<std::pair<uint64_t, uint32_t>> ev_users() const;
@@ -65,16 +66,16 @@ class ProfileStore {
   // QPs of other processes, in place of the number before.
   void set_ev_users(uint64_t id, uint32_t users);
   void set_cc_users(uint64_t id, uint32_t users);
-  // Moves with every successful change of an EV profile, its states included.
+  // Incremented by every successful change of an EV profile, its states included.
   uint64_t generation() const { return generation_; }
 
-  // What another process has seen of a path; nothing when the profile has no such entry or it is in that state.
+  // An observation of another process; no effect when the profile has no such entry or it is in that state.
   std::optional<EvChange> feed(uint64_t id, const mrc_ctl_ev& ev, mrc_ctl_ev_state state);
-  // A path of the device has changed: named(id, &ev) gives the EV by which profile `id` knows it, false where it does
-  // not. Entries of all ONLINE profiles follow.
+  // A path of the device has changed: named(id, &ev) gives its EV in profile `id`, false if the profile does
+  // not contain it. Entries of all ONLINE profiles are updated.
   template <typename Named>
   std::vector<EvChange> on_path(mrc_ctl_ev_state state, const Named& named);
-  // The same for one entry of one profile, telling nobody.
+  // The same for one entry of one profile, without a notification.
   void feed_state(uint64_t id, const mrc_ctl_ev& ev, mrc_ctl_ev_state state);
 
  private:
@@ -87,7 +88,7 @@ class ProfileStore {
   using Table = absl::flat_hash_map<uint64_t, std::unique_ptr<Held<Profile>>>;
 
   template <typename Profile, typename Change>
-  int change(Table<Profile>* table, uint64_t id, uint32_t most, const Change& change);
+  int change(Table<Profile>* table, uint64_t id, uint32_t max, const Change& change);
   FormatUse format_use(uint64_t id) const;
 
   const Limits limits_;

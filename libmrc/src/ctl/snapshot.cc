@@ -1,5 +1,5 @@
 // A store as the calls that make it anew: each profile step by step through its states, long tables in pieces, so that
-// nobody who follows the calls holds a lock for long.
+// no process that applies the calls holds a lock for long.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-// The life of a profile of any kind: INIT -> OFFLINE -> ONLINE -> OFFLINE -> INIT. Staying where one is changes
+// The states of a profile of any kind: INIT -> OFFLINE -> ONLINE -> OFFLINE -> INIT. Staying where one is changes
 // attributes and is no transition. [MRC-CTL-1]
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace mrc::ctl {
 
-// A caller's enumeration may hold none of its values: looked at as memory.
+// A caller's enumeration may hold none of its values: read as memory.
 template <typename Enum>
 int number_of(const Enum& value) {
   static_assert(sizeof(Enum) == sizeof(int));
@@ -23,7 +23,7 @@ inline bool transition_exists(mrc_ctl_profile_state from, int to) {
   return from == to || from == MRC_CTL_PROFILE_OFFLINE || to == MRC_CTL_PROFILE_OFFLINE;
 }
 
-// The state that a call asks for. EINVAL when it asserts another present state or asks for a change that does not
+// The state that a call requests. EINVAL when it asserts another present state or requests a change that does not
 // exist.
 template <typename Attr>
 int target_state(const Attr& attr, bool asks, bool asserts, mrc_ctl_profile_state now, mrc_ctl_profile_state* to) {

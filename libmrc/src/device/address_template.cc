@@ -18,10 +18,10 @@ std::vector<std::string> split(const std::string& text, char by) {
   return parts;
 }
 
-bool to_int(const std::string& text, int base, int32_t least, int32_t most, int32_t* out) {
+bool to_int(const std::string& text, int base, int32_t min, int32_t max, int32_t* out) {
   const char* end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data(), end, *out, base);
-  return error == std::errc() && stopped == end && *out >= least && *out <= most;
+  return error == std::errc() && stopped == end && *out >= min && *out <= max;
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
-// How the address of a peer on a plane follows from its GID, written as an address with holes:
+// Template for the address of a peer on a plane as a function of its GID, written as an address with placeholders:
 //
 //     fd00:0:{plane}::{host}      10.{plane}.{host}.{host}
 //
 // {plane} is the number of the plane, from 1; {plane+N} and {plane-N} shift it. {host} is the same part of the GID:
 // 16 bits in an IPv6 template, 8 bits in an IPv4 template; {host+N} and {host-N} change it by N for every plane after
-// the first, as where the plane stands in the upper bits of a uSID. Everything else stands for itself.
+// the first, for plane numbers in the upper bits of a uSID. Other characters are literal.
 #pragma once
 
 #include <array>

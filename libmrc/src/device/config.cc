@@ -60,10 +60,10 @@ bool fill_ports(DeviceConfig* device, std::string* error) {
   std::vector<PlaneConfig>& planes = device->planes;
   const auto count = static_cast<uint32_t>(planes.size());
   const auto base = static_cast<uint32_t>(device->settings.port_base);
-  const uint32_t most = 65535 - kLastSlot - (count - 1) * kSlotsPerPlane;
-  if (base > most) {
+  const uint32_t max = 65535 - kLastSlot - (count - 1) * kSlotsPerPlane;
+  if (base > max) {
     *error = "device '" + device->name + "': port_base: value is '" + std::to_string(base) + "', allowed with " +
-             std::to_string(count) + " planes: 1024.." + std::to_string(most);
+             std::to_string(count) + " planes: 1024.." + std::to_string(max);
     return false;
   }
   for (uint32_t p = 0; p < count; ++p) {
@@ -93,7 +93,7 @@ bool check_ev_count(const DeviceConfig& device, std::string* error) {
   const size_t planes = device.planes.size();
   if (static_cast<size_t>(device.settings.ev_count) >= planes) return true;
   *error = origin_of(device, setting.name) + "value is '" + setting.show(device.settings) + "', allowed with " +
-           std::to_string(planes) + " planes: " + std::to_string(planes) + ".." + std::to_string(setting.int_most) +
+           std::to_string(planes) + " planes: " + std::to_string(planes) + ".." + std::to_string(setting.int_max) +
            " " + setting.unit;
   return false;
 }

@@ -1,5 +1,5 @@
-// DeviceConfig: what a software NIC is told when it starts; made from the settings (settings.h) and the configuration
-// file. Plain data; tests fill it by hand. [spec/settings.md]
+// DeviceConfig: the parameters of a software NIC at its start; made from the settings (settings.h) and the
+// configuration file. Plain data; tests fill it by hand. [spec/settings.md]
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace mrc::device {
 
 inline constexpr uint32_t kMaxPlanes = 32;
-inline constexpr size_t kMaxDeviceName = 63;      // what an ibv_device has room for
+inline constexpr size_t kMaxDeviceName = 63;      // the size of the name in an ibv_device
 inline constexpr uint32_t kSlotsPerPlane = 1024;  // ports of plane p start at port_base + p * kSlotsPerPlane
 
 struct PlaneConfig {
@@ -24,7 +24,7 @@ struct PlaneConfig {
   uint16_t port_base = 0;       // slot k > 0 listens on port_base + k
 };
 
-// A peer written down in the file; every address or `nic: true` goes before the template.
+// A peer listed in the file; an address or `nic: true` takes precedence over the template.
 struct PeerConfig {
   IpAddress gid;
   bool nic = false;               // a real MRC NIC: always the standard port, QPN without process slot
@@ -36,11 +36,11 @@ struct DeviceConfig {
   std::vector<IpAddress> gids;  // the GID table; zero entries are holes
   std::vector<PlaneConfig> planes;
   std::vector<PeerConfig> peers;
-  AddressTemplate peer_template;  // empty: only own GIDs and listed peers can be reached
-  bool learn_peers = false;       // peers that no rule covers tell their planes themselves; the GID is on plane 1
-  bool peers_are_nics = false;    // those that the template leads to
+  AddressTemplate peer_template;  // empty: only own GIDs and listed peers are reachable
+  bool learn_peers = false;       // peers that no rule covers are queried for their planes; the GID is on plane 1
+  bool peers_are_nics = false;    // peers whose address comes from the template
   Settings settings;
-  double line_rate_gbps = 0;  // configured, else what the planes' network cards have together; 0: to be measured
+  double line_rate_gbps = 0;  // configured, else the sum of the planes' network cards; 0: to be measured
 
   bool is_own_gid(const IpAddress& gid) const;
 };
@@ -51,15 +51,15 @@ struct Config {
   std::string file;  // empty: built-in defaults
 };
 
-// What the environment says; injected so that tests need not change the real one.
+// The environment; injected so that tests need not change the real one.
 using GetEnv = const char* (*)(const char* name);
 
-// Reads MRC_CONFIG, else /etc/mrc/mrc.yaml when it exists, else the defaults; the environment goes over the file. False
-// and one sentence in *error: file, line, key, value and what is allowed.
+// Reads MRC_CONFIG, else /etc/mrc/mrc.yaml when it exists, else the defaults; the environment overrides the file. False
+// and one sentence in *error: file, line, key, value and the allowed values.
 bool load_config(GetEnv env, Config* out, std::string* error);
 // The same from text; `file` is for messages. Interfaces named in it are looked up on this host.
 bool parse_config(const std::string& text, const std::string& file, GetEnv env, Config* out, std::string* error);
-// What the network cards of all planes have together; 0 where one of them has none. `sysfs`: see card_speed_gbps().
+// The sum of the rates of all planes' network cards; 0 if a plane has none. `sysfs`: see card_speed_gbps().
 double cards_gbps(const std::vector<PlaneConfig>& planes, const std::string& sysfs = "/sys/class/net");
 // mrc0 with four planes on loopback, IPv6 where it works, else IPv4.
 DeviceConfig loopback_config(const Settings& settings, bool ipv6);

@@ -1,5 +1,5 @@
-// The YAML file, read strictly: every key is known, every value allowed, and the message for what is not names file,
-// line, key, value and what is allowed.
+// The YAML file, read strictly: every key is known, every value allowed, and the message for a violation names file,
+// line, key, value and the allowed values.
 //
 //     ev_count: 64                  # any setting, for all devices
 //     devices:
@@ -10,9 +10,8 @@
 //           - {address: fd00:0:2::7, port: 4791, bind: true}
 //         peers:
 //           template: "fd00:0:{plane}::{host}"
-//           learn: false            # true: others tell their planes; the default without template and list
-//           nic: false              # true: those that the template leads to are MRC NICs
-//           list:
+//           learn: false            # true: other peers are queried for their planes; the default without template and
+//           list nic: false              # true: peers with an address from the template are MRC NICs list:
 //             - {gid: fd00:0:1::99, nic: true, planes: [fd00:0:1::99, fd00:0:2::99]}
 //         mtu: 8192                 # any setting, for this device
 #pragma once
@@ -23,12 +22,12 @@
 
 namespace mrc::device {
 
-// Fills everything but what comes from the environment and ports. Without `devices` the list stays empty and *common
+// Fills everything except values from the environment and ports. Without `devices` the list stays empty and *common
 // holds the top level's settings.
 bool read_config_file(const std::string& text, const std::string& file, Settings* common, Config* out,
                       std::string* error);
 
-// One value for one setting, with the checks that the table alone cannot do. False: *why as set_setting.
+// One value for one setting, with the checks beyond those of the table. False: *why as set_setting.
 bool apply_setting(const Setting& setting, const std::string& text, Settings* settings, std::string* why);
 
 }  // namespace mrc::device

@@ -24,9 +24,9 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kWaiting = -1;
-constexpr std::chrono::seconds kPatience(3);     // for an answer
-constexpr size_t kMostQueued = size_t{1} << 24;  // a daemon that does not read is taken for dead
-constexpr size_t kMostLine = size_t{1} << 26;
+constexpr std::chrono::seconds kPatience(3);    // for an answer
+constexpr size_t kMaxQueued = size_t{1} << 24;  // a daemon that does not read is taken for dead
+constexpr size_t kMaxLine = size_t{1} << 26;
 constexpr int kMaxParts = 1024;  // read at once
 constexpr int kAloneAfter = 5;   // seconds: a restart takes less
 constexpr uint64_t kSocketTag = 0, kTimerTag = 1;
@@ -149,7 +149,7 @@ void DaemonLink::give_up() {
 
 // One message may be as long as it has to be: what counts is how much was not read before it.
 void DaemonLink::queue(const std::string& line) {
-  if (out_.size() >= kMostQueued) give_up();
+  if (out_.size() >= kMaxQueued) give_up();
   (out_ += line) += '\n';
   flush();
 }
@@ -186,7 +186,7 @@ bool DaemonLink::read_some(int fd) {
     if (n < 0 && errno == EAGAIN) return true;
     if (n > 0) in_.append({part.data(), static_cast<size_t>(n)});
     take_lines();
-    if (in_.unfinished() >= kMostLine) return false;
+    if (in_.unfinished() >= kMaxLine) return false;
   }
   return true;
 }
@@ -237,8 +237,8 @@ void DaemonLink::serve() {
   }
 }
 
-void DaemonLink::wait_for_message(Duration most) {
-  const Instant until = clock_now() + most;
+void DaemonLink::wait_for_message(Duration max) {
+  const Instant until = clock_now() + max;
   while (connected() && messages_ == 0 && clock_now() < until) {
     pollfd wait{epoll_, POLLIN, 0};
     ::poll(&wait, 1, 10);

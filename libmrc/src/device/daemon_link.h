@@ -1,6 +1,6 @@
-// DaemonLink: the connection of a device to mrcd, the daemon that holds what the processes of this host share
-// (spec/mrcd.md). Lines of JSON over a Unix socket. Without a daemon, and after its death, everything goes on as it is;
-// the link looks once a second whether there is one again. Who answers on the socket must be root or this user.
+// DaemonLink: the connection of a device to mrcd, the daemon that keeps the state shared by the processes of this host
+// (spec/mrcd.md). Lines of JSON over a Unix socket. Without a daemon, and after its end, the state is unchanged;
+// the link retries once a second. The process that serves the socket must run as root or as this user.
 //
 // Threads: open() and wait_for_message() before there is a helper thread, serve() on it; request() and post() on any.
 // The listener is called without the link's lock.
@@ -21,7 +21,7 @@ namespace mrc::device {
 class LinkListener {
  public:
   virtual nlohmann::json greeting() = 0;  // the first line of every connection
-  virtual void on_connected() = 0;        // after it: what has changed since it was made has not been posted
+  virtual void on_connected() = 0;        // after it: changes since it was made have not been posted
   virtual void on_message(const nlohmann::json& message) = 0;
   virtual void on_alone() = 0;  // the daemon has been gone for some seconds
 
@@ -36,26 +36,26 @@ class DaemonLink {
   DaemonLink(const DaemonLink&) = delete;
   DaemonLink& operator=(const DaemonLink&) = delete;
 
-  // `socket`: a path, or @NAME in the abstract namespace of this network namespace. False: errno; a daemon that is not
-  // there is no failure.
+  // `socket`: a path, or @NAME in the abstract namespace of this network namespace. False: errno; a missing daemon
+  // is no failure.
   bool open(const std::string& socket, LinkListener* listener);
   void close() ABSL_LOCKS_EXCLUDED(mutex_);
   // In a child after fork: the connection is the parent's. Takes no lock: the thread that held it at the fork does not
   // exist in the child, and no other thread does.
   void abandon() ABSL_NO_THREAD_SAFETY_ANALYSIS;
 
-  int fd() const { return epoll_; }  // readable when serve() has something to do; -1: not open
+  int fd() const { return epoll_; }  // readable when serve() has work; -1: not open
   void serve() ABSL_LOCKS_EXCLUDED(mutex_);
   bool connected() const { return connected_.load(); }
   // Has been connected at least once.
   bool was_connected() const { return was_connected_.load(); }
-  // Serves until the listener was told something, for a bounded time.
-  void wait_for_message(Duration most) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Serves until the listener was called, for a bounded time.
+  void wait_for_message(Duration max) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Adds an id, sends, waits for the daemon's answer: 0 or an errno value; EIO when there is none in time. Not on the
+  // Adds an id, sends, waits for the daemon's answer: 0 or an errno value; EIO when none arrives in time. Not on the
   // helper thread, and with no lock of the device held.
   int request(nlohmann::json message) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Lost when there is no daemon.
+  // Dropped when there is no daemon.
   void post(const nlohmann::json& message) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -76,7 +76,7 @@ class DaemonLink {
   int fd_ ABSL_GUARDED_BY(mutex_) = -1;  // changed by serve() alone
   std::string out_ ABSL_GUARDED_BY(mutex_);
   bool watching_out_ ABSL_GUARDED_BY(mutex_) = false;
-  std::map<uint64_t, int> answers_ ABSL_GUARDED_BY(mutex_);  // of requests that wait: kWaiting, or what came
+  std::map<uint64_t, int> answers_ ABSL_GUARDED_BY(mutex_);  // of pending requests: kWaiting, or the answer
   uint64_t next_request_ ABSL_GUARDED_BY(mutex_) = 1;
   LineReader in_;  // serve() alone
   uint64_t messages_ = 0;

@@ -70,7 +70,7 @@ bool DeviceImpl::start_helper(std::string* error, int* err) {
 // goes on until the line has been quiet for a while. A peer that is slow to ask is told again unasked [MRC-RSP-13].
 void DeviceImpl::linger() {
   const Instant begin = clock_now();
-  const Duration most = Duration::milliseconds(config.settings.linger_ms);
+  const Duration max = Duration::milliseconds(config.settings.linger_ms);
   const Duration quiet = Duration::milliseconds(config.settings.linger_quiet_ms);
   std::vector<pollfd> waits;
   for (const int fd : wait_fds()) waits.push_back({fd, POLLIN, 0});
@@ -86,11 +86,11 @@ void DeviceImpl::linger() {
       if (idle) datapath->before_wait();
     }
     const Instant now = clock_now();
-    if (now - begin >= most || (idle && now - heard >= quiet)) return;
+    if (now - begin >= max || (idle && now - heard >= quiet)) return;
     if (idle && repeats < kAckRepeats && now - std::max(heard, begin) >= quiet * (repeats + 1) / (kAckRepeats + 1)) {
       ++repeats;
       const DeviceLock lock(mutex);
-      endpoint->repeat_acks(now, begin - most);
+      endpoint->repeat_acks(now, begin - max);
       continue;
     }
     if (idle) ::poll(waits.data(), waits.size(), kLingerStepMs);

@@ -3,9 +3,9 @@
 //
 // Threads: one mutex serialises engine and datapath. Functions named *_locked, and endpoint(), need it held; everything
 // else may be called from any thread without it. Observers are called with it held and must not call back into the
-// device. Lock order: registry, device, then whatever the observers take.
+// device. Lock order: registry, device, then the locks of the observers.
 //
-// Progress is made inline by those who post and poll; the helper thread serves only while the application does not
+// Threads that post and poll make progress inline; the helper thread serves only while the application does not
 // (helper.h).
 #pragma once
 
@@ -46,7 +46,7 @@ class DeviceObserver {
   virtual void on_endpoint_response(uint16_t id, uint8_t plane, Duration rtt)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) = 0;
   // An EV of a profile that asks for it has changed state, here or in another process of this host; `losses` on its
-  // path since the profile was last told.
+  // path since the profile was last notified.
   virtual void on_ev_change(const ctl::EvChange& /*change*/, uint64_t /*losses*/)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) {}
 
@@ -66,11 +66,11 @@ class Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  // --- what it is --------------------------------------------------------------------------------------------------
+  // --- properties --------------------------------------------------------------------------------------------------
   const DeviceConfig& config() const;
   uint8_t slot() const;
   uint32_t planes() const;
-  // What new QPs should use: max_mtu(), or less where searches found that a path carries less. Takes the mutex.
+  // The path MTU for new QPs: max_mtu(), or less if searches found that a path carries less. Takes the mutex.
   uint32_t active_mtu() ABSL_LOCKS_EXCLUDED(device_lock);
   uint32_t max_mtu() const;  // largest path MTU that every plane carries: 256..4096, or 8192
   const std::vector<core::EvEntry>& evs() const;
@@ -83,16 +83,16 @@ class Device {
   static Instant now();  // monotonic clock
   // Receives, runs due timers and sends; bounded work. Returns the number of bursts moved, 0 when there was nothing.
   int progress() ABSL_LOCKS_EXCLUDED(device_lock);
-  int try_progress() ABSL_LOCKS_EXCLUDED(device_lock);               // 0 at once when another thread is at it
+  int try_progress() ABSL_LOCKS_EXCLUDED(device_lock);  // returns 0 at once when another thread makes progress
   int progress_locked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);  // like progress()
-  // After post_send: sends what may be sent now, without looking for received packets.
+  // After post_send: sends the packets that may be sent now, without polling for received ones.
   int transmit_locked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
-  // Number of armed CQs that somebody may sleep on; while it is not 0 the helper serves without delay. Call with +1
+  // Number of armed CQs on which a thread may sleep; while it is not 0 the helper serves without delay. Call with +1
   // and -1; any thread, device lock may be held.
   void count_armed(int delta);
 
   // --- planes; mutex held ------------------------------------------------------------------------------------------
-  // By administration; a plane without a link is not used either, whatever is set here.
+  // By administration; a plane without a link is not used, regardless of this.
   bool plane_enabled_locked(uint8_t plane) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void enable_plane_locked(uint8_t plane, bool enabled) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
 
@@ -100,7 +100,7 @@ class Device {
   uint32_t allocate_qpn_locked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);  // 0: none left
   void release_qpn_locked(uint32_t qpn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   // The peer that (dgid, dest_qpn) means, interned: release with endpoint().release_peer(). kNoPeer and a sentence in
-  // *error when no rule of the configuration leads there.
+  // *error when no rule of the configuration covers it.
   core::PeerId resolve_peer_locked(const IpAddress& dgid, uint32_t dest_qpn, std::string* error)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
 
@@ -122,8 +122,8 @@ class Device {
   std::string qp_stats_text(const core::Qp* qp) ABSL_LOCKS_EXCLUDED(device_lock);
   std::string describe_json() ABSL_LOCKS_EXCLUDED(device_lock);
 
-  // Flushes ACKs, answers peers for a bounded while, ends the helper thread. Afterwards progress does nothing. Twice is
-  // harmless.
+  // Flushes ACKs, answers peers for a bounded time, ends the helper thread. Afterwards progress has no effect. A second
+  // call is harmless.
   void stop() ABSL_LOCKS_EXCLUDED(device_lock);
 
  private:

@@ -1,4 +1,5 @@
-// Inside of Device: the parts, and how they are moved. Everything but atomics is guarded by `mutex`.
+// Implementation of Device: its parts, and the loop that drives them. All members except atomics are guarded by
+// `mutex`.
 #pragma once
 
 #include <array>
@@ -37,7 +38,7 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   int move(bool receiving, Instant now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   Instant moved_until() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) {
     return moved_until_;
-  }  // the time as move() read it last
+  }  // the last time read by move()
   void note_deadline(Instant now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);  // makes sure that the sleeping helper wakes in time
 
@@ -59,16 +60,16 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   void answer() override ABSL_LOCKS_EXCLUDED(device_lock);
   void links_changed() override ABSL_LOCKS_EXCLUDED(device_lock);
 
-  // A plane is up when nobody has switched it off and its interface has a link.
+  // A plane is up when it is administratively enabled and its interface has a link.
   void set_plane_admin(Instant now, uint8_t plane, bool enabled) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
 
-  // Another process has seen a path change.
+  // Another process has observed a change of a path.
   void take_ev_change(uint64_t profile, const mrc_ctl_ev& ev, mrc_ctl_ev_state state, uint64_t losses)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
-  // What this process counts, for tools.
+  // The counters of this process, for tools.
   nlohmann::json report_json() ABSL_LOCKS_EXCLUDED(device_lock);
 
-  // Through the daemon where there is one, else `local` with the mutex held.
+  // Through the daemon if there is one, else `local` with the mutex held.
   template <typename Attr, typename Local>
   int modify(uint64_t id, const Attr& attr, int mask, const Local& local) ABSL_LOCKS_EXCLUDED(device_lock);
 
@@ -76,7 +77,7 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   const std::vector<core::EvEntry> evs;
   const uint8_t slot;
   const uint32_t mtu;                     // largest path MTU
-  const std::vector<std::string> advice;  // what to raise on this host
+  const std::vector<std::string> advice;  // limits of this host to raise
   DeviceMutex mutex;
   const std::unique_ptr<datapath::Datapath> datapath ABSL_PT_GUARDED_BY(device_lock);
   core::EndpointConfig endpoint_config;                           // set by make_endpoint(), before any other thread
@@ -90,23 +91,23 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   uint32_t planes_enabled ABSL_GUARDED_BY(device_lock) = ~0u;  // by administration, bit per plane
   LinkWatch links;
   Helper helper;
-  std::atomic<bool> stopped{false};   // progress does nothing any more
+  std::atomic<bool> stopped{false};   // progress has no effect any more
   std::atomic<bool> stopping{false};  // stop() has begun
-  bool forked = false;                // this is a child's copy: nothing of it may be touched
+  bool forked = false;                // this is a child's copy: it must not be used
 
  private:
   void tell(const ctl::EvChange& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   static constexpr int kRxBatch = 8;  // bursts received at once
-  static constexpr int kTxBatch = 4;  // bursts sent before the sockets are asked again
+  static constexpr int kTxBatch = 4;  // bursts sent before the sockets are polled again
   static constexpr Duration kTimerPatience =
-      Duration::milliseconds(2);  // timers wait so long for the sockets to be empty
+      Duration::milliseconds(2);  // maximum time that timers wait for the sockets to be empty
   static constexpr Duration kComesBack =
-      Duration::microseconds(100);      // an application that polls does so again within this time
+      Duration::microseconds(100);      // a polling application polls again within this time
   static constexpr int kRounds = 8;     // of receiving and sending in one call
   static constexpr int kTxAtPost = 16;  // bursts sent by the thread that posts
   static constexpr int64_t kAwake = INT64_MIN;
 
-  // A burst that a plane had no room for. Its payload is copied, because the engine may let go of the user's memory
+  // A burst that a plane had no room for. Its payload is copied, because the engine may release the user's memory
   // before the plane has room; a full plane is rare and expensive anyway.
   struct Held {
     core::TxBurst burst;
@@ -114,7 +115,7 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   };
 
   int receive(Instant* now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
-  int transmit(int most, Instant* now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  int transmit(int max, Instant* now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void offer_held(Instant now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void hold(const core::TxBurst& burst) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   Instant deadline() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
@@ -125,7 +126,7 @@ class DeviceImpl final : public core::Sink, public HelperWork {
 
   Instant last_rx_ ABSL_GUARDED_BY(device_lock) = Instant::from_ns(INT64_MIN / 4);
   Instant moved_until_ ABSL_GUARDED_BY(device_lock) = Instant::from_ns(INT64_MIN / 4);
-  int64_t wake_at_ ABSL_GUARDED_BY(device_lock) = kAwake;  // when the sleeping helper wakes by itself
+  int64_t wake_at_ ABSL_GUARDED_BY(device_lock) = kAwake;  // the time at which the sleeping helper wakes
   bool more_to_send_ ABSL_GUARDED_BY(device_lock) = false;
   uint32_t held_planes_ ABSL_GUARDED_BY(device_lock) = 0;
   uint32_t planes_linked_ ABSL_GUARDED_BY(device_lock) = ~0u;  // bit per plane whose interface has a link

@@ -1,7 +1,7 @@
 // The device's lock: serialises engine and datapath of one device. To clang's analysis the locks of all devices are one
 // capability, `device_lock`: the code that needs it is spread over layers that reach the device by different names
-// (Device, DeviceImpl, an observer's callback), which the analysis cannot tell to be the same object. It therefore
-// checks that a device's lock is held, not which; no code but the fork handlers (registry.cc) touches two devices at a
+// (Device, DeviceImpl, an observer's callback), which the analysis cannot identify as the same object. It therefore
+// checks that a device's lock is held, not which; only the fork handlers (registry.cc) use two devices at the same
 // time.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace mrc::device {
 struct ABSL_LOCKABLE DeviceLockRole {};
 inline constexpr DeviceLockRole device_lock;  // in annotations only
 
-// Not analysed inside: what is locked there is the std mutex, and the role stands for it.
+// Not analysed inside: the std mutex is locked there, and the role represents it.
 class DeviceMutex {
  public:
   void lock() ABSL_EXCLUSIVE_LOCK_FUNCTION(device_lock) ABSL_NO_THREAD_SAFETY_ANALYSIS { mutex_.lock(); }

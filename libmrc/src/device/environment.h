@@ -1,4 +1,4 @@
-// Variables that look like a setting written wrong. They are not refused, as a key of the file is: the environment
+// Variables that look like a misspelt setting. They are not refused, as a key of the file is: the environment
 // belongs to other programs, too.
 #pragma once
 
@@ -8,10 +8,10 @@
 namespace mrc::device {
 
 // One sentence for each name in `environment` ("NAME=value", a null pointer at the end) that begins with MRC_, that
-// nothing of this software reads, and that is near to one it reads.
+// this software does not read, and that is similar to one that it reads.
 std::vector<std::string> misspelt_variables(const char* const* environment);
 
-// For a program with privileges that its user has not: the sentence that names the variables of this software in
+// For a program with privileges that its user does not have: the sentence that names the variables of this software in
 // `environment`, which have no effect on it. Empty: there is none.
 std::string ignored_variables(const char* const* environment);
 

@@ -1,4 +1,4 @@
-// Whether what MRC_FAULT names is there: a fault on plane 9 of four injects nothing, and nobody would notice.
+// Checks that the planes and EVs of MRC_FAULT exist: a fault on plane 9 of four would silently have no effect.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace mrc::device {
 // One sentence for each rule of the device's setting `fault` that names planes or EVs which the device lacks.
 std::vector<std::string> absent_in_fault(const DeviceConfig& device);
 
-// False and a sentence when a rule concerns nothing at all on any device that has this setting.
+// False and a sentence when a rule matches nothing on any device with this setting.
 bool check_fault(const std::vector<DeviceConfig>& devices, std::string* error);
 
 }  // namespace mrc::device

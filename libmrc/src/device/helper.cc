@@ -87,8 +87,8 @@ HelperView Helper::view() const {
 }
 
 // Of fds_[first] and what follows it, at least kOwnFds. `most` null: until one is readable.
-void Helper::wait(size_t first, size_t count, const timespec* most) {
-  const int n = ::ppoll(fds_.data() + first, count - first, most, nullptr);
+void Helper::wait(size_t first, size_t count, const timespec* max) {
+  const int n = ::ppoll(fds_.data() + first, count - first, max, nullptr);
   if (n <= 0) return;
   if ((fds_[kEvent].revents & POLLIN) != 0) {
     uint64_t written;
@@ -100,8 +100,8 @@ void Helper::wait(size_t first, size_t count, const timespec* most) {
 
 void Helper::park(Duration nap) {
   parked_.store(true);
-  const timespec most = timespec_of(nap.ns());
-  if (!armed() && !stopping_.load()) wait(kEvent, kOwnFds, &most);
+  const timespec max = timespec_of(nap.ns());
+  if (!armed() && !stopping_.load()) wait(kEvent, kOwnFds, &max);
   parked_.store(false);
 }
 

@@ -1,13 +1,13 @@
 // The helper thread: makes progress while the application does not (spec/clients.md rule 1; spec/architecture.md,
 // decision 8).
 //
-// It sleeps in the kernel until a packet arrives, a timer of the engine is due or somebody wakes it, then serves. While
-// the application polls it would only get in the way: two threads would take turns at one lock, and each arriving
-// packet would cost a wake-up. So when it finds that the application has polled within `idle`, or is at it just now, it
-// parks: it sleeps for `park` without watching the sockets, and looks again; longer while this goes on, for each look
-// takes the processor from the thread that polls. `idle` covers the time for which a thread that polls may wait for a
+// It sleeps in the kernel until a packet arrives, a timer of the engine is due or another thread wakes it, then serves.
+// While the application polls it would only interfere: two threads would alternate on one lock, and each arriving
+// packet would cost a wake-up. So when the application has polled within `idle`, or is polling, it
+// parks: it sleeps for `park` without watching the sockets, and checks again; longer while this continues, because each
+// check takes the processor from the polling thread. `idle` covers the time for which a polling thread may wait for a
 // processor: four ranks on two cores lost a seventh of their bandwidth to helpers with 100 us, eight ranks a third. An
-// application that stops polling is thus taken over from after idle and four times park at the latest. Somebody who
+// application that stops polling is thus taken over from after idle and four times park at the latest. A thread that
 // sleeps in a completion channel cannot poll: while a CQ is armed, or was within the last `park`, it serves.
 #pragma once
 
@@ -25,7 +25,7 @@ namespace mrc::device {
 struct HelperTiming {
   Duration idle;
   Duration park;
-  Duration spin;  // looks for more work for so long before it sleeps
+  Duration spin;  // polls for more work for this time before it sleeps
 };
 
 struct HelperView {
@@ -35,21 +35,21 @@ struct HelperView {
   bool armed = false;
 };
 
-// Should the helper park now?
+// Decides whether the helper parks now.
 bool helper_parks(const HelperView& view, const HelperTiming& timing);
 
-// What the helper asks of the device.
+// The helper's calls to the device.
 class HelperWork {
  public:
   static constexpr int kBusy = -1;
   // Progress under the device's lock; bursts moved, or kBusy: the application holds the lock and does the work itself.
   virtual int serve() = 0;
-  // About to sleep while serving: under the device's lock, tells until when with Helper::set_wake.
+  // About to sleep while serving: under the device's lock, sets the time to wake with Helper::set_wake.
   virtual void going_to_sleep() = 0;
   virtual void woke_up() = 0;
-  // `ask` or `daemon` is readable: somebody wants to be told something. Must not wait.
+  // `ask` or `daemon` is readable: a tool or the daemon has a request. Must not block.
   virtual void answer() = 0;
-  // `links` is readable: the kernel has news of network interfaces.
+  // `links` is readable: the kernel has notifications about network interfaces.
   virtual void links_changed() = 0;
 
  protected:
@@ -60,8 +60,8 @@ class Helper {
  public:
   Helper() = default;
   ~Helper();
-  // `fds`: readable when there is something to serve; `ask` and `daemon`: when somebody asks, `links`: when there is
-  // news of links, all three looked at while parked, too; -1: none. False: errno.
+  // `fds`: readable when there is work; `ask` and `daemon`: on a request, `links`: on a notification
+  // about links, all three also watched while parked; -1: none. False: errno.
   bool start(HelperWork* work, const HelperTiming& timing, const std::vector<int>& fds, int ask = -1, int links = -1,
              int daemon = -1);
   void stop();  // joins
@@ -71,14 +71,14 @@ class Helper {
   void note_poll(Instant now) { last_poll_.store(now.ns(), std::memory_order_relaxed); }
   void count_armed(int delta);
   bool armed() const { return armed_.load() > 0; }
-  // Sets when the sleeping helper wakes by itself; device lock held.
+  // Sets the time at which the sleeping helper wakes; device lock held.
   void set_wake(Instant at);
 
  private:
   void run();
   int serve(Instant since);
   void park(Duration nap);
-  void wait(size_t first, size_t count, const timespec* most);
+  void wait(size_t first, size_t count, const timespec* max);
   HelperView view() const;
 
   HelperWork* work_ = nullptr;
@@ -86,7 +86,7 @@ class Helper {
   int timer_ = -1;
   int event_ = -1;
   enum : size_t { kTimer, kEvent, kAsk, kLinks, kDaemon, kOwnFds };
-  static constexpr int kServesPerLook = 1024;  // a helper that never sleeps looks so often whether somebody asks
+  static constexpr int kServesPerLook = 1024;  // interval at which a helper that never sleeps checks for requests
   std::vector<pollfd> fds_;                    // our own, then the datapath's
   std::atomic<int64_t> last_poll_{INT64_MIN / 4};
   std::atomic<int64_t> last_armed_{INT64_MIN / 4};

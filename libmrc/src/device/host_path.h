@@ -10,7 +10,7 @@
 
 namespace mrc::device {
 
-// Null and a sentence in *error, errno in *err. `seed` decides the flow labels of structured EVs.
+// Null and a sentence in *error, errno in *err. `seed` determines the flow labels of structured EVs.
 std::unique_ptr<datapath::HostDatapath> open_host_datapath(const DeviceConfig& config, uint64_t seed, uint32_t* slot,
                                                            std::string* error, int* err);
 

@@ -1,4 +1,4 @@
-// What the configuration needs to know of this host's network interfaces.
+// This host's network interfaces, as required by the configuration.
 #pragma once
 
 #include <string>
@@ -7,17 +7,17 @@
 
 namespace mrc::device {
 
-// The address that a plane on this interface uses: a global IPv6 address, else an IPv4 address, else a link-local one.
+// The address of a plane on this interface: a global IPv6 address, else an IPv4 address, else a link-local one.
 // False when there is none.
 bool address_of_interface(const std::string& name, IpAddress* out);
 // The interface that has this address, or empty.
 std::string interface_of_address(const IpAddress& ip);
 // Speed of the network card behind an interface in Gb/s; 0 where there is none (loopback, veth) or the link is down.
-// `sysfs`: where the interfaces' files lie.
+// `sysfs`: the folder with the interfaces' files.
 double card_speed_gbps(const std::string& interface, const std::string& sysfs = "/sys/class/net");
 // "eth0, lo": those with an address, for messages.
 std::string interface_names();
-// Does IPv6 work on loopback?
+// True if IPv6 works on loopback.
 bool ipv6_loopback_works();
 
 }  // namespace mrc::device

@@ -1,6 +1,6 @@
-// LinkWatch: which planes' interfaces have a link, as it changes. A plane without one is of no use, and to know it at
-// once spares the packets that would tell [MRC-SR-23] [MRC-PORT-2]. Interfaces go by name, so one that is made anew
-// counts as back.
+// LinkWatch: the link state of the planes' interfaces. A plane without a link is unusable, and detecting this at
+// once avoids the loss of packets [MRC-SR-23] [MRC-PORT-2]. Interfaces are identified by name, so a recreated one
+// counts as restored.
 //
 // One thread at a time.
 #pragma once
@@ -15,11 +15,11 @@ namespace mrc::device {
 
 class LinkWatch {
  public:
-  // `interfaces`: of each plane; empty: none to watch, counts as up. False: the kernel refuses, see errno.
+  // `interfaces`: of each plane; empty: none to watch, counts as up. False: an error of the kernel, see errno.
   bool open(std::vector<std::string> interfaces);
-  int fd() const { return news_.fd(); }  // readable when there is news; -1 before open
-  // Takes in what the kernel has said, without waiting; bit per plane that has a link. Until the first answer has come
-  // all have.
+  int fd() const { return news_.fd(); }  // readable when there is a notification; -1 before open
+  // Reads the kernel's notifications without blocking; bit per plane that has a link. Until the first answer has
+  // arrived all have.
   uint32_t read();
 
  private:

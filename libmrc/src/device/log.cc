@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kNames[] = {"off", "error", "warn", "info", "debug"};
 
-std::atomic<LogLevel> least{LogLevel::kError};
+std::atomic<LogLevel> threshold{LogLevel::kError};
 
 }  // namespace
 
@@ -24,11 +24,11 @@ LogLevel log_level_of(const std::string& word) {
 }
 
 void set_log_level(LogLevel level) {
-  least.store(level, std::memory_order_relaxed);
+  threshold.store(level, std::memory_order_relaxed);
 }
 
 bool logs(LogLevel level) {
-  return level != LogLevel::kOff && level <= least.load(std::memory_order_relaxed);
+  return level != LogLevel::kOff && level <= threshold.load(std::memory_order_relaxed);
 }
 
 void log_line(LogLevel level, const std::string& text) {

@@ -1,4 +1,4 @@
-// Lines on stderr for people: what was refused, what to raise. Silent by default; MRC_LOG sets the least severity.
+// Messages on stderr for people: refusals, and limits to raise. Silent by default; MRC_LOG sets the lowest severity.
 // Nothing is logged per packet. Any thread.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Which plane addresses and ports (dgid, QPN) means. A pure function of the configuration; where the peer is to be
-// asked for its planes, the result says so.
+// Plane addresses and ports of the peer of (dgid, QPN). A pure function of the configuration; the result tells if the
+// peer has to be queried for its planes.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace mrc::device {
 
 // The rules, first match: a peer that the file lists; a GID of this device itself (another process of this host, or
 // this one); the template; with a single plane, the GID as the address; with several and peers.learn, the GID as the
-// address on plane 1, the others to be asked for [MRC-EXT-1]. False and a sentence in *error when none matches. `slot`
+// address on plane 1, the others to be queried [MRC-EXT-1]. False and a sentence in *error when none matches. `slot`
 // is that of this process: NICs only reach slot 0.
 bool resolve_peer(const DeviceConfig& config, uint8_t slot, const IpAddress& dgid, uint32_t dest_qpn,
                   core::PeerDescription* out, std::string* error);

@@ -1,11 +1,11 @@
-// DeviceProfiles: the controller's profiles of one device, and what they mean to its engine: a QP with an EV profile
+// DeviceProfiles: the controller's profiles of one device, and their meaning for its engine: a QP with an EV profile
 // uses those entries of the engine's EV table that the profile names and does not deny; a path that the engine finds
-// bad or good again changes the state of the entries that stand for it.
+// bad or good again changes the state of the entries for it.
 //
-// An entry stands for an EV of the table when what the format expands it to is what the driver sends: the source port
+// An entry represents an EV of the table when its expansion by the format equals the driver's encoding: the source port
 // (UDP), or flow label bits 15:0 and source port (structured EV), on the same port. With SRv6 paths the flow label
-// alone says which path it is, in every process alike, and the source port of an entry does not count [MRC-SR-6].
-// Entries that the driver cannot send are used by nobody. [MRC-CTL-5]
+// alone identifies the path, in every process alike, and the source port of an entry is ignored [MRC-SR-6].
+// Entries that the driver cannot send are not used. [MRC-CTL-5]
 //
 // Guarded by the device's mutex.
 #pragma once
@@ -27,7 +27,7 @@
 
 namespace mrc::device {
 
-// What of an EV a profile's entry names.
+// The parts of an EV that a profile's entry specifies.
 enum class EvNaming : uint8_t { kPort, kLabelAndPort, kLabel };
 EvNaming naming_of(const std::string& ev_mode);
 
@@ -35,7 +35,7 @@ class DeviceProfiles {
  public:
   DeviceProfiles(const std::vector<core::EvEntry>& evs, uint32_t planes, EvNaming naming);
 
-  // Where paths that the controller denies or allows are told; null: nowhere.
+  // Receives the paths that the controller denies or allows; may be null.
   void trace_to(core::TraceSink* sink) { trace_ = sink; }
 
   const ctl::ProfileStore& store() const { return store_; }
@@ -45,28 +45,28 @@ class DeviceProfiles {
   int modify_ev(uint64_t id, const mrc_ctl_ev_profile_attr& attr, int mask);
   int modify_cc(uint64_t id, const mrc_ctl_cc_profile_attr& attr, int mask) { return store_.modify_cc(id, attr, mask); }
 
-  // What one QP holds; a default is nothing held.
+  // The profiles that one QP holds; default: none.
   struct Hold {
     uint64_t ev_id = 0;
     uint64_t cc_id = 0;
     bool ev = false;
     bool cc = false;
-    // Kept by the QP even when the controller takes the profile away meanwhile.
+    // Kept by the QP even when the controller removes the profile meanwhile.
     std::shared_ptr<const core::EvChoice> choice;
     std::shared_ptr<const ctl::CcProfile> cc_profile;
   };
-  // Both profiles, or neither. EINVAL also for an EV profile of which the driver can send nothing, ENOMEM. [MRC-CTL-4]
+  // Both profiles, or neither. EINVAL also for an EV profile of which the driver can send no EV, ENOMEM. [MRC-CTL-4]
   int hold(uint64_t ev_id, uint64_t cc_id, Hold* out);
   void release(const Hold& hold);
-  // Told of every hold and release.
+  // Called at every hold and release.
   void tell_holds(std::function<void()> changed) { holds_changed_ = std::move(changed); }
 
-  // From the daemon: one call, or all that there is. Calls that do not go with this device are left out.
+  // From the daemon: one call, or the whole state. Calls that do not apply to this device are skipped.
   int apply(const ctl::ProfileCall& call);
   void replace(const std::vector<ctl::ProfileCall>& calls);
   std::optional<ctl::EvChange> feed(uint64_t id, const mrc_ctl_ev& ev, mrc_ctl_ev_state state);
 
-  // Null where nothing is held; `base` with what the profile says.
+  // Null if none is held; `base` with the profile's values.
   std::shared_ptr<const core::CongestionConfig> congestion(const Hold& hold, const core::CongestionConfig& base) const;
 
   // From the engine, with the losses since it last reported this EV: the entries that changed with it.
@@ -77,12 +77,12 @@ class DeviceProfiles {
  private:
   struct Name {
     mrc_ctl_ev ev;
-    uint64_t losses = 0;  // not told yet
+    uint64_t losses = 0;  // not reported yet
   };
   // An ONLINE profile and the table.
   struct Binding {
     std::shared_ptr<core::EvChoice> choice;
-    std::unordered_map<uint16_t, Name> names;  // by index: the entry that stands for it
+    std::unordered_map<uint16_t, Name> names;  // by index: the entry for it
   };
   void bind(uint64_t id);
   // UINT16_MAX: none.
@@ -93,15 +93,15 @@ class DeviceProfiles {
 
   const std::vector<core::EvEntry> evs_;
   const EvNaming naming_;
-  std::unordered_map<uint64_t, uint16_t> by_packet_;  // what the driver sends and the plane -> index
-  std::vector<mrc_ctl_ev_state> shown_;               // by index: what the paths showed last
+  std::unordered_map<uint64_t, uint16_t> by_packet_;  // the driver's encoding and the plane -> index
+  std::vector<mrc_ctl_ev_state> shown_;               // by index: the last observed state
   core::TraceSink* trace_ = nullptr;
   ctl::ProfileStore store_;
   std::unordered_map<uint64_t, Binding> bindings_;
   std::function<void()> holds_changed_;
 };
 
-// The limits that a controller is told of, and the names of EVs.
+// The limits reported to a controller, and the names of EVs.
 ctl::Limits controller_limits(uint32_t planes, EvNaming naming);
 std::vector<mrc_ctl_ev> ev_names(const std::vector<core::EvEntry>& evs, EvNaming naming);
 

@@ -49,11 +49,11 @@ void DeviceImpl::offer_held(Instant now) {
       held_planes_ &= ~(1u << p);
 }
 
-int DeviceImpl::transmit(int most, Instant* now) {
+int DeviceImpl::transmit(int max, Instant* now) {
   if (held_planes_ != 0) offer_held(*now);
   more_to_send_ = false;
   int sent = 0;
-  while (sent < most) {
+  while (sent < max) {
     const uint32_t room = datapath->planes_with_room() & ~held_planes_;
     if (room == 0 || !endpoint->poll_tx(*now, &tx_, room)) return sent;
     if (datapath->tx_one(*now, tx_))

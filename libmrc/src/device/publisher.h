@@ -1,9 +1,9 @@
-// Publisher: lets other programs of the same user read what a running process counts. A Unix socket lies at
-// FOLDER/mrc-UID/PID.DEVICE; whoever connects is given one text and the end of the stream. Nothing is done while nobody
-// asks, and no failure here keeps a device from starting.
+// Publisher: makes the counters of a running process readable for other programs of the same user. A Unix socket at
+// FOLDER/mrc-UID/PID.DEVICE; a client that connects receives one text and the end of the stream. Without clients there
+// is no work, and no failure here prevents a device from starting.
 //
-// What a crash leaves behind is a name that refuses connections; readers remove it, and so does a process that gets the
-// same number. The helper thread answers; the rest is called by whoever starts and stops the device.
+// A crash leaves a name that refuses connections; readers remove it, and so does a process with the
+// same number. The helper thread answers; the other functions are called by the code that starts and stops the device.
 #pragma once
 
 #include <functional>
@@ -18,12 +18,12 @@ class Publisher {
   Publisher(const Publisher&) = delete;
   Publisher& operator=(const Publisher&) = delete;
 
-  // False and a sentence when it cannot be.
+  // False and a sentence on failure.
   bool open(const std::string& folder, const std::string& device, std::string* why);
   void close();
-  int fd() const { return fd_; }  // readable when somebody asks; -1: not open
+  int fd() const { return fd_; }  // readable when a client connects; -1: not open
   const std::string& path() const { return path_; }
-  // Gives the text to everybody who waits, without waiting for anybody.
+  // Sends the text to all waiting clients, without blocking.
   void answer(const std::function<std::string()>& text) const;
 
  private:

@@ -1,6 +1,6 @@
 // QP numbers: the top 8 bits are the process slot, the low 16 an index into the process' QP table. So the QPN alone
-// tells which process of a device, and thereby which UDP port, a packet is for (design: several processes, one device).
-// Peers that are NICs use all 24 bits as they like and listen on the standard port.
+// determines the process of a device, and thereby the UDP port, of a packet (design: several processes, one device).
+// Peers that are NICs use all 24 bits freely and listen on the standard port.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ constexpr uint16_t index_of(uint32_t qpn) {
   return static_cast<uint16_t>(qpn);
 }
 
-// Hands out QP numbers of one slot in rotation, so that a number comes back as late as possible and packets for its
-// last owner are gone by then. The order of the rotation is a permutation that the key chooses, so that nobody guesses
-// which numbers are in use [MRC-SEC-7]. Not thread-safe.
+// Allocates QP numbers of one slot in rotation, so that a number is reused as late as possible and packets for its
+// last owner are gone by then. The order of the rotation is a permutation by the key, so that the numbers in use cannot
+// be guessed [MRC-SEC-7]. Not thread-safe.
 class QpnAllocator {
  public:
   // At most `limit` numbers at a time.

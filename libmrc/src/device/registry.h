@@ -1,5 +1,5 @@
 // The devices of this process: configuration read once, devices started at their first open and stopped at their last
-// close or at process exit. A child made by fork() starts without any: what it inherited does nothing there.
+// close or at process exit. A child made by fork() starts without any: the inherited copies are disabled.
 #pragma once
 
 #include <memory>
@@ -13,11 +13,11 @@ namespace mrc::device {
 // The configuration of this process, read at the first call (and again while it was refused). Null when it is refused:
 // see config_error(). The pointer stays valid.
 const Config* process_config();
-// Why the configuration was refused; null when it was not. The pointer stays valid until the next refusal.
+// The reason why the configuration was refused; null if it was not. The pointer stays valid until the next refusal.
 const char* config_error();
 
-// Opens by name (null or empty: the first device), starting it when nobody in this process has it open. Give every
-// pointer back by letting go of it: the last one stops the device. Null: sentence in *error, errno value in *err
+// Opens by name (null or empty: the first device), starting it unless it is open in this process. Release every
+// pointer: the release of the last one stops the device. Null: sentence in *error, errno value in *err
 // (ENODEV, EINVAL, EADDRINUSE, ...).
 std::shared_ptr<Device> open_device(const char* name, std::string* error, int* err);
 

@@ -30,21 +30,21 @@ Setting base(const char* name, SettingType type, const char* unit, const char* s
   return s;
 }
 
-Setting make(int64_t Settings::*value, const char* name, int64_t least, int64_t most, const char* unit,
+Setting make(int64_t Settings::*value, const char* name, int64_t min, int64_t max, const char* unit,
              const char* sentence) {
   Setting s = base(name, SettingType::kInt, unit, sentence);
   s.int_value = value;
-  s.int_least = least;
-  s.int_most = most;
+  s.int_min = min;
+  s.int_max = max;
   return s;
 }
 
-Setting make(double Settings::*value, const char* name, double least, double most, const char* unit,
+Setting make(double Settings::*value, const char* name, double min, double max, const char* unit,
              const char* sentence) {
   Setting s = base(name, SettingType::kReal, unit, sentence);
   s.real_value = value;
-  s.least = least;
-  s.most = most;
+  s.min = min;
+  s.max = max;
   return s;
 }
 
@@ -82,11 +82,11 @@ bool parse_flag(const std::string& text, bool* out) {
 }
 
 template <typename T>
-bool parse_number(const std::string& text, T least, T most, T* out) {
+bool parse_number(const std::string& text, T min, T max, T* out) {
   T value{};
   const char* end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stopped != end || !(value >= least && value <= most)) return false;
+  if (error != std::errc() || stopped != end || !(value >= min && value <= max)) return false;
   *out = value;
   return true;
 }
@@ -132,10 +132,10 @@ std::string Setting::allowed() const {
   std::string text;
   switch (type) {
     case SettingType::kInt:
-      text = std::to_string(int_least) + ".." + std::to_string(int_most);
+      text = std::to_string(int_min) + ".." + std::to_string(int_max);
       break;
     case SettingType::kReal:
-      text = number(least) + ".." + number(most);
+      text = number(min) + ".." + number(max);
       break;
     case SettingType::kFlag:
       text = "true or false";
@@ -162,10 +162,10 @@ bool set_setting(const Setting& setting, const std::string& text, Settings* sett
   bool good = false;
   switch (setting.type) {
     case SettingType::kInt:
-      good = parse_number(text, setting.int_least, setting.int_most, &(settings->*setting.int_value));
+      good = parse_number(text, setting.int_min, setting.int_max, &(settings->*setting.int_value));
       break;
     case SettingType::kReal:
-      good = parse_number(text, setting.least, setting.most, &(settings->*setting.real_value));
+      good = parse_number(text, setting.min, setting.max, &(settings->*setting.real_value));
       break;
     case SettingType::kFlag:
       good = parse_flag(text, &(settings->*setting.flag_value));
@@ -196,8 +196,8 @@ std::string settings_json(const Settings& current) {
     };
     row["value"] = value_of(current);
     row["default"] = value_of(defaults);
-    if (s.type == SettingType::kInt) row["range"] = {s.int_least, s.int_most};
-    if (s.type == SettingType::kReal) row["range"] = {s.least, s.most};
+    if (s.type == SettingType::kInt) row["range"] = {s.int_min, s.int_max};
+    if (s.type == SettingType::kReal) row["range"] = {s.min, s.max};
     if (s.type == SettingType::kWord) row["words"] = s.words;
     row["unit"] = s.unit;
     row["sentence"] = s.sentence;
@@ -211,15 +211,12 @@ std::string settings_markdown() {
   const Settings defaults;
   std::string text =
       "# Settings\n\n"
-      "Made from the table in `libmrc/src/device/settings.h`; write it anew with\n"
+      "Generated from the table in `libmrc/src/device/settings.h`; regenerate it with\n"
       "`MRC_WRITE_SPEC=1 ctest -R Settings.markdown`.\n\n"
-      "A setting stands in the configuration file at the top level (for all devices) or in the entry of one device, "
-      "or\n"
-      "in the environment. The environment goes over the file, a device's entry over the top level, and all of them\n"
-      "over the default. The file is what `MRC_CONFIG` names, else `/etc/mrc/mrc.yaml` where it exists. A value that "
-      "is\n"
-      "not allowed is refused, and so is a key that nobody knows. A variable that looks like a setting written wrong "
-      "is\n"
+      "A setting is given in the configuration file, at the top level (for all devices) or in the entry of one device,\n"
+      "or in the environment. The environment overrides the file, a device's entry the top level, and each of them\n"
+      "the default. The file is the one named by `MRC_CONFIG`, else `/etc/mrc/mrc.yaml` if it exists. A value that is\n"
+      "not allowed is refused, and so is an unknown key. A variable that looks like a misspelt setting is\n"
       "named in the log (`MRC_LOG=warn`).\n\n"
       "| setting | environment | default | allowed | meaning |\n|---|---|---|---|---|\n";
   for (const Setting& s : setting_table()) {

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kPause{5};  // 65536 entries last that long at 13 M events a second
 constexpr size_t kTextRoom = 256 * 1024;
-constexpr int kMostCopies = 4096;
+constexpr int kMaxCopies = 4096;
 constexpr char kRecordSeparator = '\x1e';
 
 std::string replaced(std::string text, const std::string& what, const std::string& by) {
@@ -70,7 +70,7 @@ std::unique_ptr<TraceFile> TraceFile::open(const std::string& name, const About&
   const std::string wanted = path_of(name, about.device);
   std::string path = wanted;
   int fd = open_locked(path);
-  for (int copy = 2; fd < 0 && errno == EWOULDBLOCK && copy < kMostCopies; ++copy) {
+  for (int copy = 2; fd < 0 && errno == EWOULDBLOCK && copy < kMaxCopies; ++copy) {
     path = wanted + "." + std::to_string(copy);
     fd = open_locked(path);
   }

@@ -30,7 +30,7 @@ TEST_F(EvProfileTest, GoesUpAndDownStepByStep) {
   ASSERT_EQ(EvCall().from(kOnline).to(kOffline).on(&f.store, kEvId), 0);
   ASSERT_EQ(EvCall().to(kOnline).on(&f.store, kEvId), 0);  // what it needs is still there
   ASSERT_EQ(EvCall().to(kOffline).on(&f.store, kEvId), 0);
-  EXPECT_EQ(EvCall().least(1).to(kInit).on(&f.store, kEvId), EINVAL);
+  EXPECT_EQ(EvCall().min(1).to(kInit).on(&f.store, kEvId), EINVAL);
   ASSERT_EQ(EvCall().to(kInit).on(&f.store, kEvId), 0);
   EXPECT_EQ(f.state(kEvId), kInit);
   EXPECT_EQ(f.store.free_evs(), f.store.limits().evs);
@@ -84,18 +84,18 @@ TEST_F(EvProfileTest, ModesThatTheDeviceLacks) {
 TEST_F(EvProfileTest, OnlineNeedsMinimumEventMaskAndEveryEntry) {
   ASSERT_EQ(offline(2), 0);
   ASSERT_EQ(EvCall().replace(kNone, ev_of(1)).on(&f.store, kEvId), 0);
-  EXPECT_EQ(EvCall().least(1).events(0).to(kOnline).on(&f.store, kEvId), EINVAL);
+  EXPECT_EQ(EvCall().min(1).events(0).to(kOnline).on(&f.store, kEvId), EINVAL);
   ASSERT_EQ(EvCall().replace(kNone, ev_of(0)).on(&f.store, kEvId), 0);  // value 0 on port 1 is an EV
-  EXPECT_EQ(EvCall().least(1).to(kOnline).on(&f.store, kEvId), EINVAL);
+  EXPECT_EQ(EvCall().min(1).to(kOnline).on(&f.store, kEvId), EINVAL);
   EXPECT_EQ(EvCall().events(0).to(kOnline).on(&f.store, kEvId), EINVAL);
-  EXPECT_EQ(EvCall().least(3).events(0).to(kOnline).on(&f.store, kEvId), EINVAL);
+  EXPECT_EQ(EvCall().min(3).events(0).to(kOnline).on(&f.store, kEvId), EINVAL);
   EXPECT_EQ(f.state(kEvId), kOffline);
-  EXPECT_EQ(EvCall().least(2).events(0).to(kOnline).on(&f.store, kEvId), 0);
+  EXPECT_EQ(EvCall().min(2).events(0).to(kOnline).on(&f.store, kEvId), 0);
 }
 
 TEST_F(EvProfileTest, PopulatedAndOnlineInOneCall) {
   ASSERT_EQ(offline(1), 0);
-  EXPECT_EQ(EvCall().replace(kNone, ev_of(1)).least(1).events(0).to(kOnline).on(&f.store, kEvId), 0);
+  EXPECT_EQ(EvCall().replace(kNone, ev_of(1)).min(1).events(0).to(kOnline).on(&f.store, kEvId), 0);
   EXPECT_EQ(f.state(kEvId), kOnline);
 }
 
@@ -105,12 +105,12 @@ TEST_F(EvProfileTest, NeedsAFormatOnlineWithRoomForItsFields) {
   ASSERT_EQ(
       EvCall().mode(automatic).format(5).fields({{10, 0, 0, 0, 0}, {7, 0, 0, 0, 0}}).to(kOffline).on(&f.store, kEvId),
       0);
-  EXPECT_EQ(EvCall().least(1).events(0).to(kOnline).on(&f.store, kEvId), EINVAL);
+  EXPECT_EQ(EvCall().min(1).events(0).to(kOnline).on(&f.store, kEvId), EINVAL);
   ASSERT_EQ(FormatCall().to(kOnline).on(&f.store, 5), 0);
   EXPECT_EQ(EvCall().to(kOnline).on(&f.store, kEvId), EINVAL);  // the refused call gave no minimum
-  EXPECT_EQ(EvCall().least(1).events(0).to(kOnline).on(&f.store, kEvId), E2BIG);
+  EXPECT_EQ(EvCall().min(1).events(0).to(kOnline).on(&f.store, kEvId), E2BIG);
   ASSERT_EQ(EvCall().fields({{10, 0, 0, 0, 0}, {6, 0, 0, 0, 0}}).on(&f.store, kEvId), 0);
-  EXPECT_EQ(EvCall().least(1).events(0).to(kOnline).on(&f.store, kEvId), 0);
+  EXPECT_EQ(EvCall().min(1).events(0).to(kOnline).on(&f.store, kEvId), 0);
 }
 
 TEST_F(EvProfileTest, EventMaskOfGoodAndAssumedBadOnly) {
@@ -129,7 +129,7 @@ TEST_F(EvProfileTest, OnlineShapeIsFixed) {
   EXPECT_EQ(EvCall().mode(MRC_CTL_EV_MODE_AUTO).on(&f.store, kEvId), EINVAL);
   EXPECT_EQ(EvCall().format(1).on(&f.store, kEvId), EINVAL);
   EXPECT_EQ(EvCall().count(2).on(&f.store, kEvId), EINVAL);
-  EXPECT_EQ(EvCall().least(1).on(&f.store, kEvId), EINVAL);
+  EXPECT_EQ(EvCall().min(1).on(&f.store, kEvId), EINVAL);
   EXPECT_EQ(EvCall().set(ev_of(1), MRC_CTL_EV_DENIED).on(&f.store, kEvId), 0);
   EXPECT_EQ(EvCall().replace(ev_of(1), ev_of(7)).on(&f.store, kEvId), 0);
   EXPECT_EQ(EvCall().events(MRC_CTL_EV_GOOD).on(&f.store, kEvId), 0);
@@ -158,7 +158,7 @@ TEST_F(EvProfileTest, BusyWhileQpsHoldIt) {
   EXPECT_EQ(f.store.hold_ev(4711, &counted), EINVAL);
   EXPECT_EQ(f.store.hold_ev(0, &counted), 0);
   EXPECT_FALSE(counted);
-  ASSERT_EQ(EvCall().replace(kNone, ev_of(1)).least(0).events(0).to(kOnline).on(&f.store, kEvId), 0);
+  ASSERT_EQ(EvCall().replace(kNone, ev_of(1)).min(0).events(0).to(kOnline).on(&f.store, kEvId), 0);
   ASSERT_EQ(f.store.hold_ev(kEvId, &counted), 0);
   EXPECT_TRUE(counted);
   ASSERT_EQ(f.store.hold_ev(kEvId, &counted), 0);
@@ -174,7 +174,7 @@ TEST_F(EvProfileTest, NumberZeroIsTheDefaultUntilItIsOnline) {
   ASSERT_EQ(StoreFixture::explicit_offline(1).fields(f.port_field()).on(&f.store, 0), 0);
   EXPECT_EQ(f.store.hold_ev(0, &counted), 0);
   EXPECT_FALSE(counted);
-  ASSERT_EQ(EvCall().replace(kNone, ev_of(1)).least(0).events(0).to(kOnline).on(&f.store, 0), 0);
+  ASSERT_EQ(EvCall().replace(kNone, ev_of(1)).min(0).events(0).to(kOnline).on(&f.store, 0), 0);
   EXPECT_EQ(f.store.hold_ev(0, &counted), 0);
   EXPECT_TRUE(counted);
   EXPECT_EQ(EvCall().to(kOffline).on(&f.store, 0), EBUSY);
@@ -299,7 +299,7 @@ TEST_F(EvProfileTest, QueriesReportWhatWasSet) {
 
 TEST_F(EvProfileTest, AutoTakesTheDevicesEvs) {
   ASSERT_EQ(EvCall().mode(MRC_CTL_EV_MODE_AUTO).to(kOffline).on(&f.store, kEvId), 0);
-  ASSERT_EQ(EvCall().least(2).events(0).to(kOnline).on(&f.store, kEvId), 0);
+  ASSERT_EQ(EvCall().min(2).events(0).to(kOnline).on(&f.store, kEvId), 0);
   EXPECT_EQ(f.array(kEvId).size(), 8u);
   EXPECT_TRUE(same(f.array(kEvId)[5].ev, ev_of(0x4005, 2)));
   EXPECT_EQ(EvCall().replace(ev_of(0x4005, 2), ev_of(1)).on(&f.store, kEvId), EINVAL);
@@ -314,7 +314,7 @@ TEST_F(EvProfileTest, GeneratedFromFields) {
   const auto generated = MRC_CTL_EV_MODE_GEN;
   EXPECT_EQ(EvCall().mode(generated).format(1).count(16).fields(fields).to(kOffline).on(&f.store, kEvId), E2BIG);
   ASSERT_EQ(EvCall().mode(generated).format(1).count(15).fields(fields).to(kOffline).on(&f.store, kEvId), 0);
-  ASSERT_EQ(EvCall().least(4).events(0).to(kOnline).on(&f.store, kEvId), 0);
+  ASSERT_EQ(EvCall().min(4).events(0).to(kOnline).on(&f.store, kEvId), 0);
   std::set<uint8_t> seen;
   for (const mrc_ctl_ev_op_entry& entry : f.array(kEvId)) {
     EXPECT_EQ(entry.state, MRC_CTL_EV_GOOD);

@@ -119,7 +119,7 @@ TEST_F(FormatProfileTest, StaysWhileAnEvProfileNamesIt) {
 TEST_F(FormatProfileTest, NotBusyForThoseWithoutAFormat) {
   ASSERT_EQ(FormatCall().mode(kUdp).fields({16}).to(kOffline).on(&f.store, 0), 0);
   ASSERT_EQ(FormatCall().to(kOnline).on(&f.store, 0), 0);
-  ASSERT_EQ(EvCall().mode(MRC_CTL_EV_MODE_AUTO).least(0).events(0).to(kOffline).on(&f.store, 7), 0);
+  ASSERT_EQ(EvCall().mode(MRC_CTL_EV_MODE_AUTO).min(0).events(0).to(kOffline).on(&f.store, 7), 0);
   ASSERT_EQ(EvCall().to(kOnline).on(&f.store, 7), 0);
   EXPECT_EQ(FormatCall().to(kOffline).on(&f.store, 0), 0);
 }

@@ -19,9 +19,9 @@ TEST(PeerJson, messages_are_read) {
 }
 
 TEST(PeerJson, depth__up_to_the_limit_and_beyond) {
-  EXPECT_TRUE(parse_peer_json(nested(kMostJsonDepth)).is_array());
-  EXPECT_TRUE(parse_peer_json(nested(kMostJsonDepth + 1)).is_discarded());
-  EXPECT_TRUE(parse_peer_json("{\"request\": " + nested(kMostJsonDepth) + "}").is_discarded());
+  EXPECT_TRUE(parse_peer_json(nested(kMaxJsonDepth)).is_array());
+  EXPECT_TRUE(parse_peer_json(nested(kMaxJsonDepth + 1)).is_discarded());
+  EXPECT_TRUE(parse_peer_json("{\"request\": " + nested(kMaxJsonDepth) + "}").is_discarded());
 }
 
 // As many levels as a line may have: their copy would need gigabytes of stack.

@@ -84,7 +84,7 @@ struct EvCall {
     mask |= MRC_CTL_EV_PROFILE_COUNT;
     return *this;
   }
-  EvCall& least(uint32_t min_active) {
+  EvCall& min(uint32_t min_active) {
     attr.ev_min_active = min_active;
     mask |= MRC_CTL_EV_PROFILE_MIN_ACTIVE;
     return *this;
@@ -154,7 +154,7 @@ struct StoreFixture {
     if (const int error = offline.fields(port_field()).on(&store, id)) return error;
     for (uint16_t i = 1; i <= count; ++i)
       if (const int error = EvCall().replace(MRC_CTL_EV_UNPOPULATED, ev_of(i)).on(&store, id)) return error;
-    return EvCall().least(0).events(event_mask).to(kOnline).on(&store, id);
+    return EvCall().min(0).events(event_mask).to(kOnline).on(&store, id);
   }
   mrc_ctl_profile_state state(uint64_t id) {
     mrc_ctl_ev_profile_attr attr{};

@@ -72,7 +72,7 @@ class Conformance : public ::testing::TestWithParam<RigKind> {
     std::vector<core::RxBurst> bursts(static_cast<size_t>(batch));
     Datapath& other = &datapath == &a() ? b() : a();
     uint32_t idle = 0;
-    for (uint64_t got = 0; got < packets && idle < kMostIdle;) {
+    for (uint64_t got = 0; got < packets && idle < kMaxIdle;) {
       other.tx_burst(now(), nullptr, 0);
       const int n = datapath.rx_burst(now(), bursts.data(), batch);
       EXPECT_LE(n, batch);
@@ -87,7 +87,7 @@ class Conformance : public ::testing::TestWithParam<RigKind> {
     return all;
   }
 
-  static constexpr uint32_t kMostIdle = 2000;  // waits of a datapath without descriptors, a millisecond each
+  static constexpr uint32_t kMaxIdle = 2000;  // waits of a datapath without descriptors, a millisecond each
   Rig rig_;
 };
 

@@ -54,8 +54,8 @@ TEST(LinkNews, asks_again_when_news_was_lost) {
   with_own_loopback([] {
     LinkNews news;
     ASSERT_TRUE(news.open());
-    const int least = 1;
-    ASSERT_EQ(::setsockopt(news.fd(), SOL_SOCKET, SO_RCVBUF, &least, sizeof least), 0);
+    const int min = 1;
+    ASSERT_EQ(::setsockopt(news.fd(), SOL_SOCKET, SO_RCVBUF, &min, sizeof min), 0);
     for (int i = 0; i < 64; ++i) ASSERT_TRUE(set_loopback(i % 2 == 0));
     ASSERT_TRUE(set_loopback(true));
     EXPECT_TRUE(last_word(&news));

@@ -148,15 +148,15 @@ TEST_F(Local, a_receiver_that_does_not_read_loses_packets_and_keeps_nobody_else_
   meet(a, stuck);
   meet(a, b);
   // Bursts of 600 bytes take the two larger sizes of buffers.
-  constexpr uint32_t kMost = kPipeBuffers[1].count + kPipeBuffers[2].count;
-  for (uint32_t i = 0; i < kMost; ++i) send(a, stuck, i);
+  constexpr uint32_t kMax = kPipeBuffers[1].count + kPipeBuffers[2].count;
+  for (uint32_t i = 0; i < kMax; ++i) send(a, stuck, i);
   EXPECT_EQ(a.path->counters().tx_local_full, 0u);
   send(a, stuck, 200);
   EXPECT_EQ(a.path->counters().tx_local_full, 2u);
   EXPECT_EQ(a.path->planes_with_room(), 3u);
   send(a, b, 5);
   EXPECT_EQ(take(b), bytes_of(5));
-  EXPECT_EQ(take(stuck).size(), 600u * kMost);
+  EXPECT_EQ(take(stuck).size(), 600u * kMax);
   send(a, stuck, 6);
   EXPECT_EQ(take(stuck), bytes_of(6));
 }

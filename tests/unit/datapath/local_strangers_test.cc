@@ -186,7 +186,7 @@ TEST_F(LocalStrangers, an_answer_that_makes_no_sense_ends_the_pipe) {
   const Listener l;
   Welcome more{};
   more.magic = kWelcomeMagic;
-  more.count = kMostLocalAddresses + 1;
+  more.count = kMaxLocalAddresses + 1;
   Welcome other{};
   other.magic = kHelloMagic;
   for (const Welcome& bad : {more, other}) {

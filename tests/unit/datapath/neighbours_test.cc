@@ -133,7 +133,7 @@ TEST(Neighbours, gives_up_after_its_questions_and_tries_anew) {
   Neighbours table;
   const IpAddress hop = ip("fd00::2");
   Instant now = Instant::from_ns(1);
-  for (uint32_t i = 0; i < Neighbours::kMostAsked; ++i) {
+  for (uint32_t i = 0; i < Neighbours::kMaxAsked; ++i) {
     EXPECT_TRUE(table.find(hop, now).ask) << i;
     EXPECT_FALSE(table.find(hop, now + Neighbours::kAskEvery - Duration::nanoseconds(1)).ask) << i;
     now = now + Neighbours::kAskEvery;
@@ -153,7 +153,7 @@ TEST(Neighbours, an_old_one_is_used_while_it_is_asked_and_then_forgotten) {
   table.find(hop, now);
   table.heard(hop, kOther, now);
   now = now + Neighbours::kFreshFor;
-  for (uint32_t i = 0; i < Neighbours::kMostAsked; ++i, now = now + Neighbours::kAskEvery) {
+  for (uint32_t i = 0; i < Neighbours::kMaxAsked; ++i, now = now + Neighbours::kAskEvery) {
     const Neighbours::Answer answer = table.find(hop, now);
     EXPECT_TRUE(answer.ask) << i;
     EXPECT_EQ(answer.found, Found::kKnown) << i;

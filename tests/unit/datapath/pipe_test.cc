@@ -151,9 +151,9 @@ TEST_F(Pipe, reading_at_most_what_is_asked_for) {
   EXPECT_EQ(reader_->read(r, 8), 2);
   EXPECT_EQ(reader_->read(r, 8), 0);
   reader_->give_back();
-  core::RxBurst many[2 * PipeReader::kMostLent];
-  for (uint32_t i = 0; i < 2 * PipeReader::kMostLent; ++i) write(i);
-  EXPECT_EQ(reader_->read(many, 2 * PipeReader::kMostLent), static_cast<int>(PipeReader::kMostLent));
+  core::RxBurst many[2 * PipeReader::kMaxLent];
+  for (uint32_t i = 0; i < 2 * PipeReader::kMaxLent; ++i) write(i);
+  EXPECT_EQ(reader_->read(many, 2 * PipeReader::kMaxLent), static_cast<int>(PipeReader::kMaxLent));
   EXPECT_EQ(reader_->read(many, 1), 0) << "until they are given back";
 }
 
@@ -194,8 +194,8 @@ TEST_F(Pipe, entries_that_cannot_be) {
   write(1);
   memory().entries[0].bytes = core::kMaxSegments;
   memory().entries[0].segment_size = 1;
-  core::RxBurst most;
-  EXPECT_EQ(reader_->read(&most, 1), 1);
+  core::RxBurst max;
+  EXPECT_EQ(reader_->read(&max, 1), 1);
   SetUp();
   write(1);
   memory().entries[0].segment_size = 5000;  // longer than the burst: one segment
@@ -207,9 +207,9 @@ TEST_F(Pipe, entries_that_cannot_be) {
 TEST_F(Pipe, a_sender_that_lends_one_buffer_many_times) {
   for (PipeEntry& entry : memory().entries) entry = {{}, 100, 100, 7};
   memory().written.store(kPipeBufferCount);
-  core::RxBurst r[PipeReader::kMostLent];
+  core::RxBurst r[PipeReader::kMaxLent];
   for (uint32_t read = 0; read < kPipeBufferCount;) {
-    const int n = reader_->read(r, PipeReader::kMostLent);
+    const int n = reader_->read(r, PipeReader::kMaxLent);
     ASSERT_GT(n, 0);
     read += static_cast<uint32_t>(n);
     reader_->give_back();

@@ -194,7 +194,7 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 // Between finding free ports and asking for them by number somebody else may get them.
-constexpr int kMostChoices = 20;
+constexpr int kMaxChoices = 20;
 
 TEST(Udp, explicit_ev_ports_are_shared_by_two_datapaths) {
   // Take two ports that are free now, then ask for them by number, twice.
@@ -202,7 +202,7 @@ TEST(Udp, explicit_ev_ports_are_shared_by_two_datapaths) {
   uint32_t second = 0;
   std::unique_ptr<UdpDatapath> a, c;
   std::string error;
-  for (int i = 0; i < kMostChoices && c == nullptr; ++i) {
+  for (int i = 0; i < kMaxChoices && c == nullptr; ++i) {
     {
       auto finder = open_or_fail(loopback_config(false, 1, 2));
       first = finder->evs()[0].value;
@@ -243,7 +243,7 @@ TEST(Udp, flow_label_travels_in_structured_mode_only) {
 TEST(Udp, second_port_is_received_on) {
   UdpConfig config = loopback_config(true, 2, 2);
   std::unique_ptr<UdpDatapath> b;
-  for (int i = 0; i < kMostChoices && (b == nullptr || !b->notes().empty()); ++i) {
+  for (int i = 0; i < kMaxChoices && (b == nullptr || !b->notes().empty()); ++i) {
     b.reset();
     config.planes[1].second_port = 0;
     config.planes[1].second_port = open_or_fail(config)->plane_port(1);

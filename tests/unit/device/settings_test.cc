@@ -52,12 +52,12 @@ TEST(Settings, set__defaults_are_allowed) {
 TEST(Settings, set__both_sides_of_every_whole_number_range) {
   for (const Setting& s : setting_table()) {
     if (s.type != SettingType::kInt) continue;
-    ASSERT_LT(s.int_least, s.int_most) << s.name;
-    EXPECT_TRUE(accepts(s, std::to_string(s.int_least))) << s.name;
-    EXPECT_TRUE(accepts(s, std::to_string(s.int_most))) << s.name;
-    EXPECT_FALSE(accepts(s, std::to_string(s.int_least - 1))) << s.name;
-    if (s.int_most != std::numeric_limits<int64_t>::max()) {
-      EXPECT_FALSE(accepts(s, std::to_string(s.int_most + 1))) << s.name;
+    ASSERT_LT(s.int_min, s.int_max) << s.name;
+    EXPECT_TRUE(accepts(s, std::to_string(s.int_min))) << s.name;
+    EXPECT_TRUE(accepts(s, std::to_string(s.int_max))) << s.name;
+    EXPECT_FALSE(accepts(s, std::to_string(s.int_min - 1))) << s.name;
+    if (s.int_max != std::numeric_limits<int64_t>::max()) {
+      EXPECT_FALSE(accepts(s, std::to_string(s.int_max + 1))) << s.name;
     }
     for (const char* bad : {"", "x", "1x", " 1", "1.5", "99999999999999999999"})
       EXPECT_FALSE(accepts(s, bad)) << s.name << " " << bad;
@@ -67,16 +67,16 @@ TEST(Settings, set__both_sides_of_every_whole_number_range) {
 TEST(Settings, set__both_sides_of_every_real_range) {
   for (const Setting& s : setting_table()) {
     if (s.type != SettingType::kReal) continue;
-    ASSERT_LT(s.least, s.most) << s.name;
+    ASSERT_LT(s.min, s.max) << s.name;
     char text[64];
     const auto write = [&](double v) {
       std::snprintf(text, sizeof text, "%.17g", v);
       return text;
     };
-    EXPECT_TRUE(accepts(s, write(s.least))) << s.name;
-    EXPECT_TRUE(accepts(s, write(s.most))) << s.name;
-    EXPECT_FALSE(accepts(s, write(std::nextafter(s.least, -1e300)))) << s.name;
-    EXPECT_FALSE(accepts(s, write(std::nextafter(s.most, 1e300)))) << s.name;
+    EXPECT_TRUE(accepts(s, write(s.min))) << s.name;
+    EXPECT_TRUE(accepts(s, write(s.max))) << s.name;
+    EXPECT_FALSE(accepts(s, write(std::nextafter(s.min, -1e300)))) << s.name;
+    EXPECT_FALSE(accepts(s, write(std::nextafter(s.max, 1e300)))) << s.name;
     for (const char* bad : {"", "x", "1us", "nan", "inf", "-inf"})
       EXPECT_FALSE(accepts(s, bad)) << s.name << " " << bad;
   }

@@ -3,7 +3,7 @@
 namespace mrc::datapath {
 
 Neighbours::Answer Neighbours::find(const IpAddress& next, Instant now) {
-  if (hops_.size() >= kMostHops && hops_.count(next) == 0) hops_.clear();
+  if (hops_.size() >= kMaxHops && hops_.count(next) == 0) hops_.clear();
   Hop& hop = hops_[next];
   Answer answer;
   answer.mac = hop.mac;
@@ -11,7 +11,7 @@ Neighbours::Answer Neighbours::find(const IpAddress& next, Instant now) {
     answer.found = Found::kKnown;
     return answer;
   }
-  const bool all_asked = hop.asked >= kMostAsked;
+  const bool all_asked = hop.asked >= kMaxAsked;
   const bool due = hop.asked == 0 || now - hop.asked_at >= (all_asked ? kAbsentFor : kAskEvery);
   if (due && all_asked) {
     // A neighbour that has become silent is forgotten; one that never spoke gets another round.

@@ -16,9 +16,9 @@ class Neighbours {
  public:
   static constexpr Duration kFreshFor = Duration::seconds(30);        // then it is asked again while it is used on
   static constexpr Duration kAskEvery = Duration::milliseconds(250);  // while no answer comes
-  static constexpr uint32_t kMostAsked = 12;                          // then nobody is there
+  static constexpr uint32_t kMaxAsked = 12;                           // then nobody is there
   static constexpr Duration kAbsentFor = Duration::seconds(1);        // before it is tried anew
-  static constexpr size_t kMostHops = 4096;                           // remembered before all are forgotten
+  static constexpr size_t kMaxHops = 4096;                            // remembered before all are forgotten
 
   enum class Found : uint8_t { kKnown, kAwaited, kAbsent };
   struct Answer {

@@ -114,7 +114,7 @@ Greeting receive_welcome(int socket, Welcome* welcome) {
   const ssize_t got = ::recv(socket, welcome, sizeof *welcome, MSG_DONTWAIT | MSG_TRUNC);
   if (got < 0) return errno == EAGAIN || errno == EINTR ? Greeting::kNothing : Greeting::kBad;
   const bool ours = got == static_cast<ssize_t>(sizeof *welcome) && welcome->magic == kWelcomeMagic &&
-                    welcome->count <= kMostLocalAddresses;
+                    welcome->count <= kMaxLocalAddresses;
   return ours ? Greeting::kMessage : Greeting::kBad;
 }
 

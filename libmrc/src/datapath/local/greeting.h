@@ -27,7 +27,7 @@ struct LocalAddress {
   }
 };
 
-inline constexpr uint32_t kMostLocalAddresses = 64;
+inline constexpr uint32_t kMaxLocalAddresses = 64;
 
 struct Hello {
   uint32_t magic;
@@ -36,7 +36,7 @@ struct Hello {
 struct Welcome {
   uint32_t magic;
   uint32_t count;
-  LocalAddress addresses[kMostLocalAddresses];
+  LocalAddress addresses[kMaxLocalAddresses];
 };
 inline constexpr uint32_t kHelloMagic = 0x4D525031;    // "MRP1"
 inline constexpr uint32_t kWelcomeMagic = 0x4D525731;  // "MRW1"

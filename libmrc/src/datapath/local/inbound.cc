@@ -101,7 +101,7 @@ void LocalInbound::accept(Instant now) {
         return;
       }
       if (!s) break;
-      if (peers_.size() >= kMostPeers || !is_same_user(s.get())) continue;
+      if (peers_.size() >= kMaxPeers || !is_same_user(s.get())) continue;
       peers_.push_back(std::make_unique<Peer>(epoll_fd_, std::move(s), now));
       peers_.back()->socket.readable = true;  // it has most likely greeted already
     }
@@ -120,7 +120,7 @@ bool LocalInbound::greet(Peer* peer) {
   ++not_begun_;
   Welcome welcome{};
   welcome.magic = kWelcomeMagic;
-  welcome.count = static_cast<uint32_t>(std::min<size_t>(planes_.size(), kMostLocalAddresses));
+  welcome.count = static_cast<uint32_t>(std::min<size_t>(planes_.size(), kMaxLocalAddresses));
   std::copy_n(planes_.begin(), welcome.count, welcome.addresses);
   return send_welcome(peer->socket.get(), welcome);
 }

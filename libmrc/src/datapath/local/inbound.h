@@ -16,7 +16,7 @@ namespace mrc::datapath {
 
 class LocalInbound {
  public:
-  static constexpr size_t kMostPeers = 512;  // connections at once; those above stay with their sockets
+  static constexpr size_t kMaxPeers = 512;  // connections at once; those above stay with their sockets
   static constexpr int kAcceptsAtOnce = 16;
   static constexpr Duration kGreetingTime = Duration::seconds(2);  // who connects and says nothing is shown out
   static constexpr Duration kAcceptPause = Duration::seconds(1);   // when this process has no descriptor to spare

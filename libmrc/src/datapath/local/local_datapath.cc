@@ -17,7 +17,7 @@ namespace {
 constexpr Duration kBetweenLooks = Duration::milliseconds(1);  // at the sockets, which move rarely
 constexpr int kTurnsPerDriver = 8;                             // bursts from pipes must not keep the driver waiting
 constexpr int kTurnsToBegin = 2;                               // while a pipe waits for the driver to have nothing
-constexpr int kMostTurnsToBegin = 64;                          // after which it waits no longer
+constexpr int kMaxTurnsToBegin = 64;                           // after which it waits no longer
 constexpr int kEventsAtOnce = 32;
 constexpr int kAtOnce = 4;  // bursts: what the engine reads next should still be in the cache
 
@@ -135,7 +135,7 @@ int Local::ask_driver(Instant now, core::RxBurst* out, int max, bool beginning) 
   turns_ = 0;
   const int n = inner_->rx_burst(now, out, max);
   for (int i = 0; i < n; ++i) out[i].pipe = 0;
-  if (beginning && (n == 0 || ++begin_turns_ >= kMostTurnsToBegin)) {
+  if (beginning && (n == 0 || ++begin_turns_ >= kMaxTurnsToBegin)) {
     in_.begin_pipes();
     begin_turns_ = 0;
   }

@@ -39,7 +39,7 @@ LocalOutbound::Peer* LocalOutbound::way_to(Instant now, const LocalAddress& to) 
   if (!is_here(to.addr)) return nullptr;
   const auto known = ways_.find(to);
   if (known != ways_.end() && (known->second.peer != nullptr || now < known->second.again)) return known->second.peer;
-  if (ways_.size() >= kMostWays) absl::erase_if(ways_, [](const auto& way) { return way.second.peer == nullptr; });
+  if (ways_.size() >= kMaxWays) absl::erase_if(ways_, [](const auto& way) { return way.second.peer == nullptr; });
   Way& way = ways_[to];
   way.again = now + way.patience;
   way.patience = std::min(way.patience * 2, kLastRetry);

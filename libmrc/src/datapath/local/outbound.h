@@ -21,7 +21,7 @@ class LocalOutbound {
   static constexpr Duration kFirstRetry = Duration::milliseconds(100);  // after nobody was found at an address
   static constexpr Duration kLastRetry = Duration::seconds(30);         // doubling up to this
   static constexpr Duration kAnswerTime = Duration::seconds(2);         // who does not answer is no peer
-  static constexpr size_t kMostWays = 4096;                             // remembered; those that lead nowhere go first
+  static constexpr size_t kMaxWays = 4096;                              // remembered; those that lead nowhere go first
 
   // Reads the addresses of this host: nobody is asked at others. What is to be watched goes into `epoll_fd`.
   explicit LocalOutbound(int epoll_fd);

@@ -132,7 +132,7 @@ int PipeReader::read(core::RxBurst* out, int max) {
     broken_ = true;
     return 0;
   }
-  const int n = static_cast<int>(std::min({static_cast<uint32_t>(max), ready, kMostLent - lent_count_}));
+  const int n = static_cast<int>(std::min({static_cast<uint32_t>(max), ready, kMaxLent - lent_count_}));
   for (int i = 0; i < n; ++i) {
     const PipeEntry& entry = m.entries[read_ % kPipeRing];
     const uint32_t bytes = read_once(entry.bytes), segment_size = read_once(entry.segment_size),

@@ -103,11 +103,11 @@ class PipeWriter {
 
 class PipeReader {
  public:
-  static constexpr uint32_t kMostLent = 64;
+  static constexpr uint32_t kMaxLent = 64;
   // Null when the descriptor is not such memory, or cannot be mapped.
   static std::unique_ptr<PipeReader> map(int fd);
 
-  // At most `max` bursts, and kMostLent, whose buffers are lent until give_back(); their plane is left to the caller.
+  // At most `max` bursts, and kMaxLent, whose buffers are lent until give_back(); their plane is left to the caller.
   int read(core::RxBurst* out, int max);
   void give_back();
   bool empty() const { return broken_ || memory_.get()->written.load(std::memory_order_acquire) == read_; }
@@ -121,7 +121,7 @@ class PipeReader {
   PipeMapping memory_;
   uint32_t read_ = 0;
   uint32_t returned_ = 0;
-  std::array<uint16_t, kMostLent> lent_;
+  std::array<uint16_t, kMaxLent> lent_;
   uint32_t lent_count_ = 0;
   bool broken_ = false;
 };

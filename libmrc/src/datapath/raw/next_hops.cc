@@ -32,10 +32,10 @@ struct Question {
 static_assert(sizeof(rtmsg) % NLMSG_ALIGNTO == 0 && sizeof(ndmsg) % NLMSG_ALIGNTO == 0);
 
 // The first attribute of a type, or null.
-const rtattr* attribute(const rtattr* first, uint32_t bytes, uint16_t type, uint16_t least) {
+const rtattr* attribute(const rtattr* first, uint32_t bytes, uint16_t type, uint16_t min) {
   int left = static_cast<int>(bytes);
   for (const rtattr* a = first; RTA_OK(a, left); a = RTA_NEXT(a, left))
-    if (a->rta_type == type && RTA_PAYLOAD(a) >= least) return a;
+    if (a->rta_type == type && RTA_PAYLOAD(a) >= min) return a;
   return nullptr;
 }
 
@@ -113,7 +113,7 @@ bool NextHops::neighbour(const IpAddress& next, MacAddress* mac) {
 
 const MacAddress* NextHops::find(const IpAddress& to) {
   const Clock::time_point now = Clock::now();
-  if (hops_.size() >= kMostHops) hops_.clear();
+  if (hops_.size() >= kMaxHops) hops_.clear();
   Hop& hop = hops_[to];
   if (now >= hop.until) {
     IpAddress via;

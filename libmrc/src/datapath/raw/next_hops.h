@@ -26,7 +26,7 @@ class NextHops {
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::milliseconds kKnownFor{1000};
   static constexpr std::chrono::milliseconds kUnknownFor{2};
-  static constexpr size_t kMostHops = 65536;  // destinations remembered before all are forgotten
+  static constexpr size_t kMaxHops = 65536;  // destinations remembered before all are forgotten
 
   struct Hop {
     MacAddress mac{};

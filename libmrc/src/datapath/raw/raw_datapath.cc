@@ -95,7 +95,7 @@ bool Raw::open_xdp(size_t plane, RawIo io, std::string* error) {
     return true;
   }
   auto xdp = std::make_unique<XdpPlane>();
-  const auto most_queues = static_cast<uint32_t>(RawReceiver::kMostSources / sockets_.size()) - 2;
+  const auto most_queues = static_cast<uint32_t>(RawReceiver::kMaxSources / sockets_.size()) - 2;
   if (xdp->open(sockets_[plane], config_.planes[plane].addr, std::max(most_queues, 1u), &why)) {
     xdp_[plane] = std::move(xdp);
     return true;

@@ -23,7 +23,7 @@ struct OffloadHeader {
 static_assert(sizeof(OffloadHeader) == 10);
 constexpr uint8_t kGsoUdp = 5;  // UDP segments with headers of their own; kernels tell of it since 6.2
 
-constexpr int kMostEmpty = 64;  // looks into sources that hold nothing for us
+constexpr int kMaxEmpty = 64;  // looks into sources that hold nothing for us
 
 }  // namespace
 
@@ -76,7 +76,7 @@ int RawReceiver::receive(core::RxBurst* out, int max, DatapathCounters* counters
     if (source.xsk != nullptr) source.xsk->release();
   int got = 0;
   // Others' frames end no call, but so many of them do: the engine has timers to look after.
-  for (int empty = 0; ready_.any() && got == 0 && empty < kMostEmpty; ++empty) {
+  for (int empty = 0; ready_.any() && got == 0 && empty < kMaxEmpty; ++empty) {
     Source* source = next_source();
     got = source->xsk != nullptr ? receive_frames(source, out, max, counters)
                                  : receive_packets(source, out, max, counters);

@@ -21,7 +21,7 @@ class RawReceiver {
  public:
   static constexpr uint32_t kBatch = 16;
   static constexpr uint32_t kFrameBytes = 66048;  // 64 KiB and headers
-  static constexpr uint32_t kMostSources = 96;    // 32 planes with interface, loopback and a queue of AF_XDP
+  static constexpr uint32_t kMaxSources = 96;     // 32 planes with interface, loopback and a queue of AF_XDP
 
   // `planes`: own addresses; `sockets`: one per plane, `xdp` likewise or null, they outlive this. Epoll data is the
   // index of the source.
@@ -52,7 +52,7 @@ class RawReceiver {
   std::vector<HostPlane> planes_;
   std::vector<const PacketSockets*> sockets_;
   std::vector<Source> sources_;
-  std::bitset<kMostSources> ready_;
+  std::bitset<kMaxSources> ready_;
   uint32_t next_ = 0;  // source to ask first, for fairness
   struct FreeBuffer {
     void operator()(uint8_t* p) const;

@@ -8,10 +8,10 @@ namespace mrc::datapath {
 
 namespace {
 
-bool parse_number(const std::string& text, int base, uint32_t least, uint32_t most, uint32_t* out) {
+bool parse_number(const std::string& text, int base, uint32_t min, uint32_t max, uint32_t* out) {
   const char* end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data(), end, *out, base);
-  return error == std::errc() && stopped == end && *out >= least && *out <= most;
+  return error == std::errc() && stopped == end && *out >= min && *out <= max;
 }
 
 std::string hex(uint32_t value, size_t digits) {
@@ -56,8 +56,8 @@ bool parse_usids(const std::string& text, UsidList* out, std::string* why) {
     }
     out->push_back(static_cast<uint16_t>(usid));
   }
-  if (!out->empty() && text.back() != ':' && out->size() < kMostUsids) return true;
-  *why = "'" + text + "' is not a list of 1 to " + std::to_string(kMostUsids - 1) + " uSIDs with ':' between";
+  if (!out->empty() && text.back() != ':' && out->size() < kMaxUsids) return true;
+  *why = "'" + text + "' is not a list of 1 to " + std::to_string(kMaxUsids - 1) + " uSIDs with ':' between";
   return false;
 }
 

@@ -13,7 +13,7 @@ namespace mrc::datapath {
 inline constexpr uint32_t kBlockBytes = 4;
 inline constexpr uint32_t kUsidBytes = 2;
 inline constexpr uint32_t kUsidsPerAddress = 6;
-inline constexpr uint32_t kMostUsids = 2 * kUsidsPerAddress;  // destination and one segment of an SRH
+inline constexpr uint32_t kMaxUsids = 2 * kUsidsPerAddress;  // destination and one segment of an SRH
 
 using UsidList = std::vector<uint16_t>;  // no zeros: a zero ends a list
 

@@ -39,8 +39,8 @@ int send_messages(int fd, mmsghdr* messages, unsigned int count, int flags) {
 ssize_t receive_message(int fd, msghdr* message, int flags) {
   return ::syscall(SYS_recvmsg, fd, message, flags);
 }
-int receive_messages(int fd, mmsghdr* messages, unsigned int count, int flags, timespec* most) {
-  return static_cast<int>(::syscall(SYS_recvmmsg, fd, messages, count, flags, most));
+int receive_messages(int fd, mmsghdr* messages, unsigned int count, int flags, timespec* max) {
+  return static_cast<int>(::syscall(SYS_recvmmsg, fd, messages, count, flags, max));
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ class DpdkPlane {
             DatapathCounters* counters);
   // Hands the port what waits for room.
   void flush();
-  bool has_room() const { return waiting_.size() < kMostWaiting; }
+  bool has_room() const { return waiting_.size() < kMaxWaiting; }
   // Asks again for neighbours that packets wait for.
   void ask_again(Instant now, DatapathCounters* counters);
 
@@ -47,8 +47,8 @@ class DpdkPlane {
   const std::string& first_error() const { return first_error_; }
 
  private:
-  static constexpr size_t kMostWaiting = 64;
-  static constexpr size_t kMostHeld = 64;  // packets that wait for one neighbour; more are lost, as in a kernel
+  static constexpr size_t kMaxWaiting = 64;
+  static constexpr size_t kMaxHeld = 64;  // packets that wait for one neighbour; more are lost, as in a kernel
 
   bool build(const core::TxBurst& packet, const wire::Flow& flow, const SegmentPath& path, rte_mbuf* out);
   void put_checksum(const wire::Flow& flow, const SegmentPath& path, uint32_t udp_bytes, rte_mbuf* out) const;

@@ -118,7 +118,7 @@ void DpdkPlane::to_neighbour(Instant now, const IpAddress& next, rte_mbuf* frame
   std::vector<rte_mbuf*>& held = held_[next];
   held.push_back(frame);
   if (hop.found == Neighbours::Found::kAbsent) return lose(next, counters);
-  if (held.size() <= kMostHeld) return;
+  if (held.size() <= kMaxHeld) return;
   rte_pktmbuf_free(held.front());
   held.erase(held.begin());
   ++counters->tx_errors;

@@ -26,7 +26,7 @@ class Port {
   // False: a sentence in *error, errno.
   bool open(const Wanted& wanted, std::string* error);
 
-  uint16_t receive(rte_mbuf** out, uint16_t most) { return rte_eth_rx_burst(id_, 0, out, most); }
+  uint16_t receive(rte_mbuf** out, uint16_t max) { return rte_eth_rx_burst(id_, 0, out, max); }
   uint16_t send(rte_mbuf** packets, uint16_t count) { return rte_eth_tx_burst(id_, 0, packets, count); }
   rte_mbuf* allocate() { return rte_pktmbuf_alloc(pool_); }
 
