@@ -78,9 +78,8 @@ struct mrc_device_attr {
   uint32_t cap; /* enum mrc_device_cap */
 };
 
-/* Limits of a device. May be called before any MRC context exists. *supported becomes 1 when the device supports MRC
- * and 0 otherwise, in which case attr is zeroed and the call still succeeds. attr or supported may be NULL, not both.
- */
+/* Limits of a device. May be called before any MRC context exists. *supported becomes 1 if the device supports MRC and
+ * 0 otherwise, in which case attr is zeroed and the call still succeeds. attr or supported may be NULL, not both. */
 int mrc_query_device(struct ibv_context* context, struct mrc_device_attr* attr, int* supported);
 
 #if MRC_API_VER_USED >= MRC_API_VER(1, 0, 1)
@@ -122,8 +121,7 @@ struct mrc_cq* mrc_create_cq(struct mrc_context* mrc_ctx, int cqe, void* cq_cont
                              int comp_vector);
 /* Takes up to num_entries completions, oldest first, and drives the device's progress when there are none. Returns the
  * number taken, fewer than num_entries only when the queue was emptied, or -1. A completion of a send frees its slot in
- * the send queue, together with the slots of the unsignalled sends before it. imm_data is passed through bit for bit.
- */
+ * the send queue, together with the slots of the unsignalled sends before it. imm_data is unchanged. */
 int mrc_poll_cq(struct mrc_cq* cq, int num_entries, struct ibv_wc* wc);
 /* Arms the CQ: one event at the next completion or, with solicited_only, at the next receive completion whose sender
  * set IBV_SEND_SOLICITED (MRC does not carry it, so the software device counts every one) or at the next error.
@@ -214,8 +212,7 @@ struct mrc_qp_attr {
     uint16_t max_wimm;      /* writes with immediate in flight as requester; more wait in the send queue */
     uint16_t max_wimm_dest; /* and as responder */
   } wimm;
-  uint8_t timeout; /* n: a packet is retransmitted after 1.024 us * 2^n of silence, n <= 24; losses are detected long
-                      before */
+  uint8_t timeout; /* n: a packet is retransmitted after 1.024 us * 2^n, n <= 24; losses are detected long before */
   struct {
     uint64_t ev_profile_id; /* path profile, distributed out of band by the controller */
     uint64_t cc_profile_id; /* congestion control profile */

@@ -30,10 +30,10 @@ constexpr int kBacklog = 64;
 constexpr size_t kMaxConnections = 4096;
 constexpr size_t kMaxOfUser = 256;  // who may not change anything
 constexpr size_t kMaxLine = size_t{1} << 20;
-constexpr size_t kMaxLongLine = size_t{1} << 24;       // reports, and whom we trust
-constexpr size_t kMaxUnread = size_t{1} << 20;         // of answers: who does not read them may not ask on
+constexpr size_t kMaxLongLine = size_t{1} << 24;        // reports, and whom we trust
+constexpr size_t kMaxUnread = size_t{1} << 20;          // of answers: who does not read them may not ask on
 constexpr Duration kFirstLine = Duration::seconds(10);  // until its end; programs of ours send it at once
-constexpr size_t kMaxQueued = size_t{1} << 24;         // who does not read at all is dropped with the next message
+constexpr size_t kMaxQueued = size_t{1} << 24;          // who does not read at all is dropped with the next message
 
 bool fail(const std::string& what, std::string* why) {
   *why = what + ": " + std::strerror(errno);

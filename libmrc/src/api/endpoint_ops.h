@@ -15,8 +15,7 @@ namespace mrc::api {
 class EndpointOps {
  public:
   // Sends few at a time, so that round trips count from the sending of a probe, and drives the device's progress until
-  // every request is answered or the time is over. 0, or an errno value; the answers received are in `rsp` in either
-  // case.
+  // every request is answered or the time is over. 0, or an errno value; `rsp` has the received answers in any case.
   int run(device::Device& device, uint8_t traffic_class, mrc_ctl_ep_op_type type, const mrc_ctl_ep_req* req, int n,
           Duration timeout, mrc_ctl_ep_rsp* rsp, int* n_rsp) ABSL_LOCKS_EXCLUDED(device::device_lock, mutex_);
 

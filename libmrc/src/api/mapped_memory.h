@@ -1,6 +1,5 @@
-// Checks that a range of this process's memory is mapped and writable. Called once per registration, so that a wrong
-// pointer is refused with EFAULT, as a NIC's driver does, instead of causing a signal inside the library when a packet
-// arrives.
+// Checks that a range of this process's memory is mapped and writable. Called once per registration: a wrong pointer is
+// refused with EFAULT, as by a NIC's driver, instead of causing a signal in the library when a packet arrives.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,7 @@
 // Queue pair of the C API: the caller's attributes, around the engine's QP. Settings and the engine's QP are guarded by
 // the device's lock; the count of taken send slots is atomic, because polling frees slots without that lock.
 //
-// qp.cc creates and destroys it and receives the engine's callbacks, qp_modify.cc changes and reads attributes, post.cc
-// posts.
+// qp.cc creates and destroys it and has the callbacks, qp_modify.cc changes and reads attributes, post.cc posts.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Invariants: what must hold of an object after every public call. With the CMake option MRC_CHECK_INVARIANTS, which is
+// Invariants: conditions on an object after every public call. With the CMake option MRC_CHECK_INVARIANTS, which is
 // on in builds for development, sanitizers and fuzzers, objects of the engine check themselves and a violation aborts
 // with its text; a release contains none of it.
 #pragma once

@@ -1,4 +1,4 @@
-// IpAddress: 16 bytes in network order; an IPv4 address stands as ::ffff:a.b.c.d, as in a GID of RoCE v2.
+// IpAddress: 16 bytes in network order; an IPv4 address is stored as ::ffff:a.b.c.d, as in a GID of RoCE v2.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ struct IpAddress {
   std::string to_string() const;
   bool is_v4() const;
   bool is_zero() const;
-  bool is_link_local() const;   // fe80::/10: means nothing without an interface
+  bool is_link_local() const;   // fe80::/10: has no meaning without an interface
   bool is_loopback_v4() const;  // 127.0.0.0/8, all of which answers though lo lists one
   friend bool operator==(const IpAddress& a, const IpAddress& b) { return a.bytes == b.bytes; }
   friend bool operator!=(const IpAddress& a, const IpAddress& b) { return !(a == b); }

@@ -1,4 +1,4 @@
-// What somebody meant who wrote a name that nobody knows.
+// Suggestion for an unknown name: the most similar known one.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace mrc {
 
-// The candidate that the fewest edits make of the word, each of one character or a swap of two neighbours; empty when
-// even that takes more than half as many as the word has characters.
+// The candidate with the fewest edits from the word, each of one character or a swap of two neighbours; empty when
+// even that needs more edits than half of the word's characters.
 std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
 
 }  // namespace mrc

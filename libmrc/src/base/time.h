@@ -1,4 +1,4 @@
-// Instant and Duration: 64-bit nanoseconds. The core never asks for the time; whoever drives it passes an Instant in.
+// Instant and Duration: 64-bit nanoseconds. The core never reads a clock; its driver passes an Instant in.
 // An Instant counts from an origin that the driver chooses (the monotonic clock, or zero in virtual time).
 #pragma once
 

@@ -1,10 +1,10 @@
-// AckPiggybackPolicy: does the transport ACK of a message leave with the next data that goes the other way, or wait for
+// AckPiggybackPolicy: decides whether the transport ACK of a message is piggybacked on the next data or waits for
 // later data?
 //
-// As a segment behind the data it needs no system call of its own, yet it costs a small message a fifteenth of its way.
-// Most peers in a conversation go on without it, others wait for each of their completions. Which kind this one is
-// shows when an ACK is left out: who goes on sends a message before the timer sends the ACK by itself. So ACKs of the
-// former leave with every eighth message; the latter are tried again ever more rarely. [MRC-ACK-3]
+// As a segment behind the data it needs no system call of its own, but adds a fifteenth to the latency of a small
+// message. Most peers continue without it, others wait for each of their completions. The kind of a peer shows when an
+// ACK is left out: the former send a message before the timer sends the ACK separately. So ACKs to the former are
+// piggybacked on every eighth message; the latter are tried again at growing intervals. [MRC-ACK-3]
 #pragma once
 
 #include <algorithm>
@@ -16,24 +16,24 @@ class AckPiggybackPolicy {
  public:
   enum class Choice : uint8_t { kTakeAlong, kLeaveOut, kLeftOutBefore };
 
-  // Data is about to leave while the ACK for messages up to `msn` is pending. What is left out starts the timer anew.
+  // Data is about to leave while the ACK for messages up to `msn` is pending. An omitted ACK restarts the timer.
   Choice choose(uint32_t msn) {
     if (left_out_ > 0 && msn == last_left_out_) return Choice::kLeftOutBefore;  // more data, but no more messages
     const bool try_it = left_out_ == 0 && ++taken_along_ > pause_;
-    if (left_out_ == kMax || !(goes_on_ || try_it)) return Choice::kTakeAlong;
+    if (left_out_ == kMost || !(goes_on_ || try_it)) return Choice::kTakeAlong;
     ++left_out_;
     last_left_out_ = msn;
     return Choice::kLeaveOut;
   }
   bool left_out() const { return left_out_ > 0; }
-  // A message has come.
+  // A message has arrived.
   void on_message() {
     if (left_out_ == 0) return;
     goes_on_ = true;
     pause_ = kFirstPause;
     taken_along_ = 0;
   }
-  // The timer sends what was left out.
+  // The timer sends the omitted ACK.
   void on_silence() {
     if (left_out_ == 0) return;
     pause_ = goes_on_ ? kFirstPause : static_cast<uint16_t>(std::min(pause_ * 2, kLongestPause));
@@ -41,11 +41,11 @@ class AckPiggybackPolicy {
     left_out_ = 0;
     taken_along_ = 0;
   }
-  // An ACK has left, for whatever reason.
+  // An ACK was sent, for any reason.
   void on_sent() { left_out_ = 0; }
 
-  static constexpr uint8_t kMax = 7;
-  static constexpr uint16_t kFirstPause = 8;  // ACKs taken along before one is left out again
+  static constexpr uint8_t kMost = 7;
+  static constexpr uint16_t kFirstPause = 8;  // ACKs piggybacked before one is left out again
   static constexpr int kLongestPause = 4096;
 
  private:

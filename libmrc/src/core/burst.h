@@ -1,6 +1,6 @@
 // The batch, not the packet, is the unit of the datapath. A TxBurst is up to kMaxSegments packets of one flow and one
-// EV, all of one size except a shorter last one, so that a driver can hand it to the kernel as one GSO send. An RxBurst
-// is what GRO delivers: the same shape, in one contiguous buffer. A datapath without GSO uses bursts of one segment.
+// EV, all of one size except a shorter last one, so that a driver can pass it to the kernel as one GSO send. An RxBurst
+// is as delivered by GRO: the same shape, in one contiguous buffer. A datapath without GSO uses bursts of one segment.
 #pragma once
 
 #include <sys/uio.h>

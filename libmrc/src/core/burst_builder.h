@@ -1,6 +1,6 @@
-// BurstBuilder lays packets into a TxBurst: headers into the burst's own room, payload by reference, pad and ICRC
-// behind it. The trailer of one packet and the headers of the next are neighbours and share an iovec. With staging, all
-// of it lies in one piece: a system call with one iovec saves more than the copy costs, which the ICRC's pass over the
+// BurstBuilder lays packets into a TxBurst: headers into the burst's own memory, payload by reference, pad and ICRC
+// behind it. The trailer of one packet and the headers of the next are adjacent and share an iovec. With staging, all
+// of it is contiguous: a system call with one iovec saves more than the copy costs, which the ICRC's pass over the
 // payload makes on the way. The ICRC of a packet is computed when the next one begins, so that AckReq can still be set
 // on the last; its prefix over IP and UDP is computed once per packet size [MRC-ICRC-6].
 #pragma once
@@ -23,10 +23,10 @@ class BurstBuilder {
     cursor_ = staged_ ? b_.staging : b_.headers.data();
   }
 
-  // Where the next packet's headers go.
+  // Destination of the next packet's headers.
   std::span<uint8_t> header() { return {cursor_, wire::kMaxHeaderBytes}; }
 
-  // `header_len` bytes were written at header(); the payload must stay as it is until the next call, without staging
+  // `header_len` bytes were written at header(); the payload must not change until the next call, without staging
   // until the burst is sent.
   void add(uint32_t header_len, const iovec* payload, int payload_iovs, uint32_t payload_len) {
     for (int i = 0; i < payload_iovs; ++i) prefetch(payload[i].iov_base, payload[i].iov_len);
@@ -57,7 +57,7 @@ class BurstBuilder {
     b_.bytes += pending_bytes_;
   }
 
-  // Room for one more packet with up to `payload_iovs` pieces?
+  // True if there is room for one more packet with up to `payload_iovs` pieces.
   bool room(uint32_t payload_iovs) const {
     return b_.segments < kMaxSegments && b_.iov_count + payload_iovs + 2 <= kMaxIov;
   }

@@ -1,4 +1,4 @@
-// What an endpoint is told once, at construction. The device fills it from the settings; tests and ns-3 fill it
+// Configuration of an endpoint at construction. The device fills it from the settings; tests and ns-3 fill it
 // directly.
 #pragma once
 
@@ -48,24 +48,24 @@ struct EndpointConfig {
   bool timestamps = true;      // TSETH in every data packet
   uint32_t max_segments = 15;  // packets per burst; 1 where the driver sprays single packets
   uint32_t max_burst_bytes = kDefaultBurstBytes;
-  uint32_t sack_bytes = 65536;                          // SACK at the latest after so many bytes [MRC-SACK-5]
-  Duration ack_delay = Duration::microseconds(15);      // flush of coalesced SACKs and transport ACKs
-  Duration reorder_floor = Duration::microseconds(20);  // least time by which a later packet must overtake to mean loss
-  Duration probe_floor = Duration::microseconds(500);   // earliest reliability probe after silence
+  uint32_t sack_bytes = 65536;                              // maximum bytes before a SACK [MRC-SACK-5]
+  Duration ack_delay = Duration::microseconds(15);          // flush of coalesced SACKs and transport ACKs
+  Duration reorder_floor = Duration::microseconds(20);      // minimum time by which a later packet overtakes a lost one
+  Duration probe_floor = Duration::microseconds(500);       // minimum silence before a reliability probe
   Duration ev_probe_interval = Duration::milliseconds(50);  // re-probe of ASSUMED_BAD paths
-  // For comparisons only: spray over all EVs whatever marks, trims and losses say of them.
+  // For comparisons only: spray over all EVs, ignoring marks, trims and losses.
   bool oblivious = false;
-  // SACKs and ACKs before data of the same QP too: where bursts are single packets an answer costs next to nothing, and
-  // behind a window of data it would come a round trip late.
+  // SACKs and ACKs before data of the same QP too: where bursts are single packets an answer has almost no cost, and
+  // behind a window of data it would be a round trip late.
   bool answers_first = false;
-  // Ask peers for their source ports, and drop their packets from others [MRC-SEC-9].
+  // Query peers for their source ports, and drop their packets from others [MRC-SEC-9].
   bool compare_source_ports = true;
   bool hold_without_recv_wqe = true;  // WriteIMM without receive WQE: hold it; false: NAK and error
   CongestionConfig congestion;
   uint32_t max_qps = 65536;
-  // Several processes share a device (spec/architecture.md, decision 9): the process slot and, per plane, where slots
-  // listen. Answers to connectionless requests are addressed by it. Empty: the peer listens on the port that this
-  // endpoint uses.
+  // Several processes share a device (spec/architecture.md, decision 9): the process slot and, per plane, the ports on
+  // which slots listen. Answers to connectionless requests are addressed by it. Empty: the peer listens on the port
+  // that this endpoint uses.
   uint8_t slot = 0;
   std::vector<SlotPorts> slot_ports;
 

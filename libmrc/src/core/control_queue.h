@@ -1,7 +1,7 @@
-// ControlQueue: control packets that belong to no stream of SACKs and wait for poll_tx: NACKs, probes, transport ACKs
-// sent by themselves, endpoint and plane requests, and, in a ring of their own, the answers to connectionless requests
-// of others. A packet is encoded where it waits, ICRC included, and copied once, into the burst that it leaves with.
-// Neighbours in the ring that have one flow and one size leave as one burst.
+// ControlQueue: queued control packets other than SACKs, until poll_tx: NACKs, probes, transport ACKs
+// sent separately, endpoint and plane requests, and, in a ring of their own, the answers to connectionless requests
+// of others. A packet is encoded in its slot, ICRC included, and copied once, into the burst that carries it.
+// Adjacent packets in the ring with one flow and one size leave as one burst.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ inline constexpr uint32_t kControlRoom = 128;  // the largest control packet, SP
 struct ControlPacket {
   wire::Flow flow;
   uint16_t ev_index = 0;
-  uint16_t padding = 0;  // zeros between headers and ICRC; the ICRC is then computed when the packet leaves
+  uint16_t padding = 0;  // zeros between headers and ICRC; the ICRC is then computed when the packet is sent
   uint8_t plane = 0;
   uint8_t length = 0;  // headers and ICRC
   std::array<uint8_t, kControlRoom> bytes;
@@ -37,7 +37,7 @@ class ControlRing {
   size_t count() const { return count_; }
   bool full() const { return count_ == slots_.size(); }
   ControlPacket& next_free() { return slots_[(head_ + count_) % slots_.size()]; }
-  void push() { ++count_; }  // what was written to next_free()
+  void push() { ++count_; }  // the packet written to next_free()
   const ControlPacket& front() const { return slots_[head_]; }
   void pop() {
     head_ = (head_ + 1) % slots_.size();
@@ -57,7 +57,7 @@ class ControlQueue {
   explicit ControlQueue(EngineContext* engine) : engine_(*engine), limiter_(engine->message_secret) {}
 
   // Queues one packet. `encode(std::span<uint8_t> out)` writes its headers and returns their length; `padding` zeros
-  // and the ICRC follow them. False, and nothing is sent, when too many packets wait.
+  // and the ICRC follow them. False, and nothing is sent, when too many packets are queued.
   template <typename Encode>
   [[nodiscard]] bool push(const wire::Flow& flow, uint16_t ev, const Encode& encode, uint32_t padding = 0) {
     if (packets_.full()) return false;
@@ -86,8 +86,8 @@ class ControlQueue {
     return false;
   }
 
-  // Moves what leaves next into `out`: packets before replies, each ring in order. False: nothing waits, or the plane
-  // of the first packet has no room. Packets of a plane whose port is down are dropped.
+  // Moves the next packets into `out`: packets before replies, each ring in order. False: nothing is queued, or the
+  // plane of the first packet has no room. Packets of a plane whose port is down are dropped.
   bool pop(TxBurst* out, uint32_t planes_with_room);
 
   size_t waiting() const { return packets_.count(); }  // without replies
@@ -98,7 +98,7 @@ class ControlQueue {
   }
 
  private:
-  // What headers may fill; the ICRC goes behind them.
+  // Memory for headers; the ICRC follows them.
   static std::span<uint8_t> room(ControlPacket* p) {
     return std::span(p->bytes).first(kControlRoom - wire::kIcrcBytes);
   }
@@ -110,7 +110,7 @@ class ControlQueue {
   ControlRing packets_{kMaxPackets};
   ControlRing replies_{kMaxReplies};
   ReplyLimiter limiter_;
-  std::vector<uint8_t> padded_;  // the padded packet that pop() has handed out
+  std::vector<uint8_t> padded_;  // the padded packet returned by pop()
 };
 
 }  // namespace mrc::core

@@ -3,9 +3,9 @@
 //
 //     handle_rx(now, burst)       for everything received,
 //     poll_tx(now, &burst)        until it returns false, sending each burst,
-//     handle_timeout(now)         when next_timeout() has come,
+//     handle_timeout(now)         when next_timeout() is reached,
 //
-// and the commands below in between. Not thread-safe: the owner serialises. Nothing here asks for the time, draws
+// and the commands below in between. Not thread-safe: the owner serialises. No code here reads a clock, draws
 // ambient randomness, blocks, or allocates per packet.
 #pragma once
 
@@ -61,7 +61,7 @@ class Endpoint {
   // --- driving -----------------------------------------------------------------------------------------------------
   void handle_rx(Instant now, const RxBurst& burst);
   // Fills `out` and returns true, or returns false when nothing may be sent now. Bit p of `planes_with_room` (bit 0 =
-  // plane 0) says that the driver can take a burst on plane p.
+  // plane 0) means that the driver can take a burst on plane p.
   bool poll_tx(Instant now, TxBurst* out, uint32_t planes_with_room = UINT32_MAX);
   Instant next_timeout() const;  // Instant::never() when nothing is pending
   void handle_timeout(Instant now);
@@ -75,7 +75,7 @@ class Endpoint {
   void release_peer(PeerId id);
   std::vector<PeerId> peers() const;
   bool has_peer(PeerId id) const;
-  // With what the peer itself has told; valid while it is interned.
+  // Including the values reported by the peer itself; valid while it is interned.
   const PeerDescription& peer_description(PeerId id) const;
 
   // --- queue pairs -------------------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ class Endpoint {
   Qp* create_qp(const QpInit& init);
   void destroy_qp(Qp* qp);  // drops outstanding work without completions
   // Applies attributes with the transition. False when the transition is not one of the state machine [MRC-QP-1].
-  // Entering kError flushes; kReset forgets everything.
+  // Entering kError flushes; kReset clears everything.
   bool modify_qp(Instant now, Qp* qp, QpState to, const QpAttr& attr);
   QpState qp_state(const Qp* qp) const;
   void set_mailbox(Qp* qp, const Mailbox& mailbox);  // before RTR
@@ -92,41 +92,41 @@ class Endpoint {
   // Both throw std::bad_alloc, and change nothing then.
   PostResult post_send(Instant now, Qp* qp, const SendWr& wr);
   PostResult post_recv(Instant now, Qp* qp, uint64_t wr_id);
-  // True while the QP still owes its peer a SACK or transport ACK, or has sends that are not completed.
+  // True while a SACK or transport ACK of the QP is pending, or sends are not completed.
   bool qp_busy(const Qp* qp) const;
   // Sends every coalesced SACK and ACK of the QP, or of all, at the next poll_tx (destroy and process exit).
   void flush_acks(Qp* qp);
   void flush_all_acks();
-  // Says once more what the last answer to each request since then said, of destroyed QPs too. For who is about to go:
-  // the answer may have been lost, and soon there is nobody to ask [MRC-RSP-13].
+  // Retransmits the last ACK or NAK of every QP that has received a request since then, including destroyed ones.
+  // Called at shutdown, because a lost ACK could not be solicited again [MRC-RSP-13].
   void repeat_acks(Instant now, Instant since);
 
   // Receiver penalty hook: carried in every SACK until changed, 0..127 [MRC-SACK-9].
   void set_receiver_penalty(uint8_t penalty, bool restore);
 
   // --- paths -------------------------------------------------------------------------------------------------------
-  // Local port state: a plane that is down is not used for sending; peers are told by port status update [MRC-PORT-1].
+  // Local port state: a plane that is down is not used for sending; peers get a port status update [MRC-PORT-1].
   void set_plane_up(Instant now, uint8_t plane, bool up);
   bool plane_up(uint8_t plane) const;
   // The driver refused a packet to that address because it exceeds the MTU of the interface or of the route.
   void on_packet_too_long(Instant now, uint8_t plane, const IpAddress& to);
-  // The shared memory that brought bursts with this RxBurst::pipe has ended, and everything in it has been handed over.
-  // From now on packets of its peer are taken from the network again [MRC-LOCAL-8].
+  // The shared memory of this RxBurst::pipe has ended, and all bursts in it have been delivered.
+  // From now on packets of its peer are accepted from the network again [MRC-LOCAL-8].
   void on_pipe_ended(uint32_t pipe);
-  // Path MTU in bytes that new QPs should not exceed, as searches of the last ten minutes found it; UINT32_MAX: no
+  // Path MTU in bytes that new QPs should not exceed, as found by searches of the last ten minutes; UINT32_MAX: no
   // limit [MRC-MTU-5].
   uint32_t found_path_mtu(Instant now) const;
   // Administrative deny or allow of one EV towards one peer [MRC-EVS-7].
   void set_ev_denied(Instant now, PeerId peer, uint16_t ev_index, bool denied);
   std::vector<EvStatus> ev_status(PeerId peer) const;
-  // The same as one QP sees it: an EV that it passes over at its next turn is SKIP [MRC-EVS-3].
+  // The same for one QP: an EV that it skips at its next turn is SKIP [MRC-EVS-3].
   std::vector<EvStatus> ev_status(const Qp* qp) const;
   // EV probe (mask = 0) or port status update; traffic class 0 means NO_TRIM. False when `id` is outstanding or too
   // many control packets wait. The answer arrives at Sink.
   bool start_endpoint_op(Instant now, PeerId peer, uint16_t ev_index, uint16_t id, bool port_status, uint32_t mask,
                          Duration timeout, uint8_t traffic_class = 0);
-  // Control packets that wait for poll_tx: the round trip of an operation that is started counts from its start, so
-  // whoever measures starts few at a time.
+  // Number of queued control packets: the round trip of an operation that is started counts from its start, so
+  // a caller that measures starts few at a time.
   size_t control_waiting() const;
 
   // --- measurement -------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
-// Endpoint::Parts: the objects that an endpoint is made of, in the order in which they are made. The parts know those
-// of the others that they are given; the endpoint only drives them.
+// Endpoint::Parts: the objects of an endpoint, in the order of their construction. The parts have references to those
+// of the others that they use; the endpoint only drives them.
 #pragma once
 
 #include "base/invariant.h"
@@ -20,13 +20,13 @@ struct Endpoint::Parts {
   Parts(const EndpointConfig& config, Sink* sink, TraceSink* trace) : engine(config, sink, trace) {
     peers.set_observer(&prober);
   }
-  // QPs use all the parts, and release their peers, which the prober would be told.
+  // QPs use all the parts, and release their peers, of which the prober is notified.
   ~Parts() {
     peers.set_observer(nullptr);
     qps.clear();
   }
 
-  // The invariants of all parts; those whose cost grows with the number of QPs once in a while.
+  // The invariants of all parts; those whose cost grows with the number of QPs are checked less often.
   void check() {
     control.check();
     peers.check();

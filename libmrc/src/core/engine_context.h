@@ -1,5 +1,5 @@
-// EngineContext: what all parts of one engine share. Each part gets a reference to it and to the few other parts that
-// it uses; none of them has a pointer to the endpoint.
+// EngineContext: the objects shared by all parts of one engine. Each part gets a reference to it and to the few other
+// parts that it uses; none of them has a pointer to the endpoint.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace mrc::core {
 
-// What SACKs tell the peer about this receiver's load [MRC-SACK-9].
+// This receiver's load as reported in SACKs [MRC-SACK-9].
 struct ReceiverPenalty {
   uint8_t penalty = 0;  // 0..127
   bool restore_cwnd = false;
@@ -48,7 +48,7 @@ struct EngineContext {
     trace(now, qpn, why, e);
   }
   bool plane_up(uint8_t plane) const { return (planes_up >> plane) & 1; }
-  // The EV that a peer means by this value; UINT16_MAX when unknown. [MRC-CHOICE-Q2]
+  // The EV of this value in a peer's packet; UINT16_MAX when unknown. [MRC-CHOICE-Q2]
   uint16_t ev_index_of(uint32_t value) const {
     const uint16_t found = ev_names.find(value);
     return found != UINT16_MAX ? found : ev_names.find(value >> 16 | value << 16);
@@ -59,7 +59,7 @@ struct EngineContext {
   Sink& sink;
   const Tracer trace;
   Rng rng;
-  const uint64_t message_secret;  // odd; keeps a sender from making two messages look alike [MRC-SEC-1]
+  const uint64_t message_secret;  // odd; prevents a sender from constructing two messages with equal hashes [MRC-SEC-1]
   MemoryTable memory;
   Counters counters;
   std::vector<PlaneCounters> plane_counters;

@@ -1,5 +1,5 @@
 // EvChoice: the EVs of the endpoint's table that a QP with a profile of its own may use; without one it uses those of
-// the active set. Shared by all QPs with that profile; whoever made it may change it while the engine is not running,
+// the active set. Shared by all QPs with that profile; its creator may change it while the engine is not running,
 // and raises `generation` then. [MRC-EVS-10]
 #pragma once
 

@@ -1,5 +1,5 @@
-// EvNames: which of our EVs another host means. The name of an EV, the same at both ends of a path, is the label in its
-// upper half, beside which the port is each host's own; without a label it is the whole value. Made once per endpoint.
+// EvNames: our EV for another host's EV. The name of an EV, the same at both ends of a path, is the label in its
+// upper half, while the port differs between hosts; without a label it is the whole value. Made once per endpoint.
 #pragma once
 
 #include <absl/types/span.h>
@@ -16,7 +16,7 @@ class EvNames {
   explicit EvNames(const std::vector<EvEntry>& evs);
   // The EV of just this value, by its index; UINT16_MAX when there is none.
   uint16_t find(uint32_t value) const;
-  // Indices of those, on whatever plane, that have the name of this value, the least first.
+  // Indices of those, on any plane, that have the name of this value, in ascending order.
   absl::Span<const uint16_t> namesakes(uint32_t value) const;
 
  private:

@@ -1,6 +1,6 @@
 // EvRotation: the order in which one QP uses the active EVs of its peer. One lap visits every active EV, planes
-// interleaved; each lap is drawn anew so that QPs which share a profile do not march in step [MRC-EVS-2]. SKIP lives
-// here: a marked or trimmed EV is passed over at its next turn and is GOOD again after it [MRC-EVS-3].
+// interleaved; each lap is drawn anew so that QPs which share a profile are not synchronised [MRC-EVS-2]. SKIP is kept
+// here: a marked or trimmed EV is skipped at its next turn and is GOOD again after it [MRC-EVS-3].
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class EvRotation {
         position_ = 0;
         if (lap_.empty()) return false;
       }
-      // On the second lap SKIP no longer counts: with every EV skipped, any is as good as another.
+      // On the second lap SKIP is ignored: with every EV skipped, all are equivalent.
       while (position_ < lap_.size()) {
         const uint16_t candidate = lap_[position_++];
         if (!((planes_with_room >> paths->plane_of(candidate)) & 1)) {
@@ -52,7 +52,7 @@ class EvRotation {
     skip_[ev / 64] |= bit;
     return true;
   }
-  // Of the last choice: why it was this EV, and what was passed over on the way to it.
+  // The reason of the last choice, and the number of EVs skipped before it.
   TraceTrigger why() const {
     if (second_lap_ && passed_skipped_ != 0) return TraceTrigger::kAllSkipped;
     if (passed_skipped_ != 0) return TraceTrigger::kSkipped;

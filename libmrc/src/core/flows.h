@@ -1,4 +1,4 @@
-// Flows: addresses, ports, flow label and traffic class of what this endpoint sends, from the EV that it takes.
+// Flows: addresses, ports, flow label and traffic class of an outgoing packet, as a function of its EV.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace mrc::core {
 // To `peer` by the EV of that index. False: one of the ends does not have the EV's plane, and *flow is unchanged.
 bool make_flow(const EndpointConfig& config, const PeerDescription& peer, uint16_t ev, uint8_t dscp, wire::Flow* flow);
 
-// The same for a burst, with its plane and EV. The EV's plane must be one that both ends have, as PeerPaths gives it.
+// The same for a burst, with its plane and EV. The EV's plane must be one that both ends have, as from PeerPaths.
 void set_flow(const EndpointConfig& config, const PeerDescription& peer, uint16_t ev, uint8_t dscp, TxBurst* out);
 
 // Back to the sender of a connectionless request that arrived on `plane` from the process of that slot.

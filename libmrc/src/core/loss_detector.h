@@ -1,10 +1,10 @@
-// LossDetector: which unanswered packets of a QP are lost, judged by send times as RFC 8985 (RACK) does, for packets
+// LossDetector: detects the lost packets of a QP by send times, as RFC 8985 (RACK) does, for packets
 // that overtake each other on hundreds of paths [MRC-LOSS-1, MRC-CHOICE-Q17]. Sans-IO; no allocation.
 //
 // A packet is lost when another one, sent at least a reordering window later, has arrived. It is also lost, although
-// nothing was sent so much later, when a later one has arrived and a round trip and the window have passed. The window
-// is as wide as packets are late, up to a round trip. Lateness is what a SACK shows that names the late packet itself:
-// a packet of which another packet's SACK tells may have been in time, and its own SACK was lost.
+// no packet was sent that much later, when a later one has arrived and a round trip and the window have passed. The
+// window is the lateness of packets, up to a round trip. Lateness is measured by a SACK that names the late packet
+// itself: a packet reported by another packet's SACK may have been in time, and its own SACK was lost.
 #pragma once
 
 #include <algorithm>
@@ -24,21 +24,21 @@ class LossDetector {
     newest_rtt_ = now - sent_at;
   }
 
-  // A packet that took so long has arrived; also one that had been sent again by then. Without those of the slow paths
+  // A packet has arrived after this time; also one that had been retransmitted by then. Without those of the slow paths
   // the bound of the window would shrink when it is too narrow already.
   void on_round_trip(Duration rtt) { arrivals_.on_sample(rtt); }
 
-  // How late is a packet whose arrival becomes known now? By so much later the newest one that has arrived was sent.
+  // Lateness of a packet whose arrival becomes known now: the newest packet that has arrived was sent that much later.
   Duration lateness(Instant sent_at) const { return newest_ > sent_at ? newest_ - sent_at : Duration(); }
   void on_late(Instant now, Duration lateness, const RttEstimator& rtt) {
     begin_epoch(now, rtt);
     late_ = std::max(late_, lateness);
   }
 
-  // At least `floor`; half more than the latest packet of this epoch and the last one needed, at most the mean round
+  // At least `floor`; half more than the maximum lateness of this epoch and the last one, at most the mean round
   // trip of what arrives and four times its variation, as a retransmission timeout of RFC 6298 is: between planes of
   // unequal queues a packet may be later than the mean. In the first epoch, when little is known, a round trip. A
-  // quarter more and twice the variation had 0.4 % of the packets sent again needlessly where deep queues are full
+  // quarter more and twice the variation retransmitted 0.4 % of the packets needlessly where deep queues are full
   // (reproduction 6 of sim/RESULTS.md; with these, 0.16 %).
   Duration window(Instant now, const RttEstimator& rtt, Duration floor) {
     if (!rtt.known()) return std::max(kUnknown, floor);
@@ -49,17 +49,17 @@ class LossDetector {
     return std::max({floor, needed, epochs_ < 2 ? rtt.smoothed() : Duration()});
   }
 
-  // When a packet sent at `sent_at` counts as lost, should no answer come. never(): no later one has arrived. Where
-  // only time speaks against it, twice the variation of the round trip is allowed in addition: the answer may be late,
-  // too.
+  // The time at which a packet sent at `sent_at` counts as lost without an answer. never(): no later one has
+  // arrived. If only time indicates the loss, twice the variation of the round trip is added: the answer may be
+  // late, too.
   Instant lost_at(Instant sent_at, const RttEstimator& rtt, Duration window) const {
     if (sent_at > newest_) return Instant::never();
     if (sent_at + window <= newest_) return newest_;
     return sent_at + std::max(newest_rtt_, rtt.smoothed()) + window + rtt.variation() * 2;
   }
 
-  // Names the packets of `sent` that are lost now to on_lost(seq), the oldest first; on_lost() may mark them as lost.
-  // Returns when another one will be, should nothing arrive until then. Depends on its arguments and what has arrived,
+  // Calls on_lost(seq) for the packets of `sent` that are lost now, the oldest first; on_lost() may mark them as lost.
+  // Returns the time of the next loss if nothing arrives until then. Depends on its arguments and the arrivals so far,
   // and changes nothing.
   template <typename OnLost>
   Instant detect(Instant now, const SentPackets& sent, const RttEstimator& rtt, Duration window,

@@ -1,5 +1,5 @@
-// MailboxContent: hashes of what the last window of packets wrote to a QP's mailbox. Its key is no secret, so a packet
-// that arrives again is compared with what it wrote the first time [MRC-SEC-3].
+// MailboxContent: hashes of the data that the last window of packets wrote to a QP's mailbox. Its key is no secret, so
+// a packet that arrives again is compared with its first copy [MRC-SEC-3].
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class MailboxContent {
     if (kept_.empty()) kept_.resize(packets);
   }
   void keep(const wire::Packet& p, uint64_t seq) { kept_[seq & (kept_.size() - 1)] = content_of(p, seq); }
-  // False: that packet is known to have written something else.
+  // False: that packet has written other data before.
   bool same(const wire::Packet& p, uint64_t seq) const {
     if (p.payload_len == 0 || kept_.empty()) return true;
     const uint64_t kept = kept_[seq & (kept_.size() - 1)];

@@ -1,16 +1,16 @@
-// MessageMap: which messages the accepted packets of one QP belong to. It decides whether a packet fits its message, in
-// whatever order packets arrive. [MRC-SEC-1..5, spec/security.md]
+// MessageMap: the messages of the accepted packets of one QP. It checks whether a packet fits its message, in
+// any order of arrival. [MRC-SEC-1..5, spec/security.md]
 //
 // Messages follow each other without a gap, in the PSN and in the MSN. A packet states its MSN, key, length and, by its
 // address and PSN, the origin of the message (the address that PSN 0 of the sequence would have); its opcode states
-// where it stands. So each packet bounds the first sequence number of its message: First and Only name it, Last names
-// it through the length, Middle leaves a range. One record per MSN keeps what was stated and the intersection of the
-// bounds; a new record and a narrowed one are compared with their nearest neighbours. What is complete is exact: when
+// its position. So each packet bounds the first sequence number of its message: First and Only give it, Last gives
+// it through the length, Middle leaves a range. One record per MSN keeps the statements and the intersection of the
+// bounds; a new record and a narrowed one are compared with their nearest neighbours. Complete messages are exact: when
 // a message becomes the oldest one it must begin where the last one ended, and it must have all its packets itself.
 //
-// Records outlive their message until their place in the ring is needed, so that a packet which arrives after another
-// one took its PSN is noticed. At least half of the ring holds such records. The ring grows with the number of messages
-// that have been in flight at once, never per packet.
+// Records outlive their message until their slot in the ring is needed, so that a packet which arrives after another
+// one consumed its PSN is detected. At least half of the ring holds such records. The ring grows with the number of
+// messages that have been in flight at once, never per packet.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace mrc::core {
 
-// What a packet states about its message.
+// The statements of a packet about its message.
 struct MessageClaim {
   uint64_t seq = 0;
   uint64_t identity = 0;  // origin, key and length, mixed with a secret
@@ -38,8 +38,8 @@ class MessageMap {
   enum class Fit : uint8_t {
     kNew,        // fits, first of its message
     kMember,     // fits a message that is known
-    kForgotten,  // so old that nothing is known about it
-    kMisfit,     // contradicts what was accepted
+    kForgotten,  // too old for a record
+    kMisfit,     // contradicts an accepted packet
   };
   struct Verdict {
     Fit fit = Fit::kNew;
@@ -78,24 +78,24 @@ class MessageMap {
     const uint64_t messages = unwrap(p.msn) - base_;
     if (__builtin_expect(v.fit == Fit::kNew && 2 * messages > records_.size(), 0)) grow(messages + 1);
   }
-  // Takes a packet that check() found fitting and that has not arrived before. `proven`: it was placed with a valid
+  // Accepts a packet that check() found fitting and that has not arrived before. `proven`: it was placed with a valid
   // key.
   void accept(const MessageClaim& p, const Verdict& v, bool proven);
 
-  // The packet at `seq` is the first after the last complete message: does a message begin there? From now on it is
+  // The packet at `seq` is the first after the last complete message: true if a message begins there. From now on it is
   // the front message.
   bool begin_front(uint64_t seq);
   bool in_front() const { return in_front_; }
   uint64_t front_end() const { return front_end_; }  // its last packet
   bool front_with_imm() const { return records_[(base_ + 1) & mask_].with_imm; }
-  // Its last packet has arrived like all before it. False: some of their PSNs were taken by another message.
+  // Its last packet has arrived like all before it. False: some of their PSNs were consumed by another message.
   bool front_whole() const {
     const Record& r = records_[(base_ + 1) & mask_];
     return r.accepted == r.packets;
   }
   void finish_front();
 
-  // Would a packet of message `msn` at `seq` follow the last complete message directly?
+  // True if a packet of message `msn` at `seq` would directly follow the last complete message.
   bool is_next(uint64_t seq, uint16_t msn) const;
   bool knows(uint16_t msn) const { return record(unwrap(msn)) != nullptr; }
   uint16_t last_complete() const { return static_cast<uint16_t>(base_); }

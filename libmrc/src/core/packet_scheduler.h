@@ -1,6 +1,6 @@
-// PacketScheduler: which packet of a QP leaves next. A burst has lost packets or new ones, lost ones first. New ones
-// are limited by the peer's window (MPR) and by the WriteIMMs that it takes at once; the congestion window, which
-// counts bytes, is the requester's to ask. Sans-IO; no allocation. [MRC-REQ-2] [MRC-WIMM-3]
+// PacketScheduler: chooses the next packet of a QP. A burst has lost packets or new ones, lost ones first. New ones
+// are limited by the peer's window (MPR) and by its limit of WriteIMMs in flight; the congestion window, which
+// counts bytes, is checked by the requester. Sans-IO; no allocation. [MRC-REQ-2] [MRC-WIMM-3]
 #pragma once
 
 #include <algorithm>
@@ -45,7 +45,7 @@ class PacketScheduler {
     cumulative_ = next;
     return true;
   }
-  // One past the highest sequence number that may be sent. One short of the window's end, which is right under both
+  // One past the highest sequence number that may be sent. One short of the window's end, which is correct under both
   // readings of the rule [MRC-CHOICE-Q6].
   uint64_t limit() const { return std::min(queue_.end_seq(), cumulative_ + window_ - 1); }
   bool may_send() const { return sent_.lost() > 0 || sent_.nxt() < limit(); }
@@ -53,9 +53,9 @@ class PacketScheduler {
   // --- the packets of one burst ---
   void begin_burst() { retransmit_ = sent_.lost() > 0; }
   bool retransmits() const { return retransmit_; }
-  // The packet that is due; the same until SentPackets and on_sent() are told that it has been sent.
+  // The packet that is due; the same until SentPackets and on_sent() record that it has been sent.
   Next next(uint32_t path_mtu, uint16_t max_wimm, bool timestamps, Packet* out);
-  // The packet that next() gave has been sent.
+  // The packet returned by next() has been sent.
   void on_sent(const Packet& p) {
     if (p.begins_wimm) ++wimm_in_flight_;
   }
@@ -70,7 +70,7 @@ class PacketScheduler {
     uint64_t hint = hint_;
     return queue_.find(seq, &hint);
   }
-  // Everything up to `next` is over.
+  // Everything up to `next` is done.
   void restart(uint64_t next) {
     cumulative_ = next;
     wimm_in_flight_ = 0;
@@ -84,7 +84,7 @@ class PacketScheduler {
  private:
   const SendQueue& queue_;
   SentPackets& sent_;
-  uint64_t cumulative_ = 0;            // cack_psn + 1 as last reported: what the MPR window hangs on
+  uint64_t cumulative_ = 0;            // cack_psn + 1 as last reported: base of the MPR window
   uint64_t hint_ = 0, lost_hint_ = 0;  // SendQueue::find, for new and for lost packets
   uint32_t window_ = 0;                // MPR in packets
   uint32_t wimm_in_flight_ = 0;

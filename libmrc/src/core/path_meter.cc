@@ -7,7 +7,7 @@ namespace {
 constexpr Duration kSpan = Duration::milliseconds(4);       // of one sample
 constexpr Duration kPause = Duration::milliseconds(2);      // a silence that spoils it
 constexpr Duration kMemory = Duration::milliseconds(1000);  // so long the largest sample counts, up to twice
-constexpr uint32_t kMinSacks = 16;
+constexpr uint32_t kLeastSacks = 16;
 constexpr uint32_t kRttsToRaise = 256;
 constexpr double kMatters = 0.125;  // a smaller change of the rate is noise
 }  // namespace
@@ -39,7 +39,7 @@ void PathMeter::on_sack(Instant now, bool backlog, bool cut) {
   if (!running_) return begin(now);
   always_cut_ = always_cut_ && cut;
   const Duration span = now - began_;
-  if (++sacks_ < kMinSacks || span < kSpan) return;
+  if (++sacks_ < kLeastSacks || span < kSpan) return;
   // SACKs that report nothing new, as behind a window that the receiver has closed, measure no link.
   if (bytes_ != 0) on_sample(now, static_cast<double>(bytes_) * 8e9 / static_cast<double>(span.ns()));
   begin(now);

@@ -1,12 +1,12 @@
-// PathMeter: what NSCC's gains need to know of the way to one peer, measured: the rate of all planes together and the
-// round trip of a full packet when nothing else moves [MRC-NSCC-26]. One per peer, fed by the SACKs of all QPs to it.
+// PathMeter: measures the parameters of NSCC's gains for one peer: the rate of all planes together and the
+// round trip of a full packet on idle paths [MRC-NSCC-26]. One per peer, fed by the SACKs of all QPs to it.
 // Sans-IO; no allocation.
 //
 // Bytes delivered per time are the rate only while the sender had more to send all the time, and even then the window
 // may have been the limit. So a sample may always raise the rate; it may lower it only when congestion control had cut
-// the window below its largest value throughout: then a queue stood, and what got through is what the links carry.
+// the window below its largest value throughout: then a queue existed, and the delivered rate is that of the links.
 // Without that rule a low estimate would make a small window, and the small window the next, lower estimate. The round
-// trip falls to the least that was seen. It rises above what was assumed only after so many samples that the queue of
+// trip falls to the minimum observed. It rises above the assumed value only after so many samples that the queue of
 // the beginning, which they may all have passed through, has drained under a target that was then too strict.
 #pragma once
 
@@ -19,17 +19,17 @@ namespace mrc::core {
 
 class PathMeter {
  public:
-  // Until something is measured these hold.
+  // These apply until a measurement.
   PathMeter(double assumed_bps, Duration assumed_rtt) : rate_(assumed_bps), rtt_(assumed_rtt) {}
 
-  // `nominal` bytes were found to have arrived.
+  // `nominal` bytes are reported as arrived.
   void on_delivered(uint32_t nominal) { bytes_ += nominal; }
   // A valid round trip of a full packet.
   void on_rtt(Duration rtt);
-  // After each SACK. `backlog`: its QP has more to send; `cut`: its window is below the largest.
+  // After each SACK. `backlog`: its QP has more to send; `cut`: its window is below the maximum.
   void on_sack(Instant now, bool backlog, bool cut);
 
-  // Moves when rate() or rtt() has changed enough to matter.
+  // Incremented when rate() or rtt() has changed significantly.
   uint32_t generation() const { return generation_; }
   double rate_bps() const { return rate_; }
   Duration rtt() const { return rtt_; }

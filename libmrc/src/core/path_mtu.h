@@ -1,15 +1,15 @@
-// PathMtu: which packet sizes pass each plane towards one peer (packetization layer path MTU discovery, RFC 8899).
+// PathMtu: the packet sizes that pass each plane towards one peer (packetization layer path MTU discovery, RFC 8899).
 //
-// Full packets that get lost where small ones pass look like a bad path that recovers at every probe, or like a peer
-// that answers and takes nothing. So where there is a reason to suspect the MTU, a search runs: rounds of EV probes
+// Full packets that are lost where small ones pass look like a bad path that recovers at every probe, or like a peer
+// that answers and accepts nothing. So if there is a reason to suspect the MTU, a search runs: rounds of EV probes
 // over one EV of the plane, one for each path MTU up to the one in use, padded to the size of the largest data packet
-// of that MTU, and one that is not padded. A full one that is answered ends the search: nothing is wrong. kRounds
+// of that MTU, and one that is not padded. An answer to a full one ends the search without a finding. kRounds
 // rounds in which a smaller one was answered and no full one give the verdict: the largest size that was answered in
 // any of them. Rounds without any answer prove nothing about the size: after kRounds of them the search ends without a
 // verdict.
 //
 // A peer that answers no padded probe at all gives no verdict either: it may be an implementation that refuses them
-// [MRC-CHOICE-Q32]. A plane that is too narrow is searched again now and then, until full packets pass. [MRC-MTU-1..5]
+// [MRC-CHOICE-Q32]. A plane that is too narrow is searched again periodically, until full packets pass. [MRC-MTU-1..5]
 //
 // Sans-IO; one per peer; no allocation after construction.
 #pragma once
@@ -27,7 +27,7 @@ class PathMtu {
  public:
   static constexpr uint32_t kSmallest = 256, kLargest = 8192;
   static constexpr uint8_t kRounds = 3;
-  static constexpr uint8_t kFullProbes = 5;  // per round: where full packets pass now and then, one of them is answered
+  static constexpr uint8_t kFullProbes = 5;  // per round: if full packets pass occasionally, one of them is answered
   static constexpr Duration kRest = Duration::seconds(1);  // between searches of a plane
   static constexpr uint8_t kMaxRestDoublings = 6;          // of a narrow plane: 64 s
 
@@ -45,7 +45,7 @@ class PathMtu {
   // The next probe that is to be sent now; call until it returns false.
   bool take_due(Instant now, Probe* out);
   void on_answer(uint8_t plane, uint32_t mtu);
-  // After answers and when next_time() has come: the end of a search, if one has ended on some plane.
+  // After answers and when next_time() is reached: the end of a search, if one has ended on some plane.
   Verdict conclude(Instant now, uint8_t* plane);
 
   Instant next_time() const;
@@ -65,7 +65,7 @@ class PathMtu {
  private:
   struct Plane {
     uint32_t limit = 0, wanted = 0;
-    uint32_t next_size = 0;  // of this round; UINT32_MAX: all have left
+    uint32_t next_size = 0;  // of this round; UINT32_MAX: all were sent
     uint32_t best = 0;       // largest that was answered in this search
     bool searching = false, any = false, full = false;
     uint8_t full_left = 0;  // of this round, beside the first

@@ -1,4 +1,4 @@
-// PathProber: questions to a peer that belong to no QP: EV probes (for path health, for the path MTU, and for callers
+// PathProber: requests to a peer outside of QPs: EV probes (for path health, for the path MTU, and for callers
 // of the controller API), port status updates, and the answers to those of others [MRC-EVP-1..7, MRC-PORT-1..2,
 // MRC-MTU-1..5]. path_prober.cc has the operations, path_prober_mtu.cc the search for the path MTU.
 //
@@ -21,7 +21,7 @@ namespace mrc::core {
 
 class QpTable;
 
-// What is asked by an endpoint request.
+// The parameters of an endpoint request.
 struct EndpointRequest {
   PeerId peer = kNoPeer;
   uint16_t ev = 0;
@@ -40,9 +40,9 @@ class PathProber final : public PeerObserver {
 
   // False when the id is outstanding, the peer or EV unknown, or too many control packets wait.
   bool start(Instant now, const EndpointRequest& op, Duration timeout);
-  // Sends what is due towards the peer: EV probes of its paths and of the search for its path MTU.
+  // Sends the requests due towards the peer: EV probes of its paths and of the search for its path MTU.
   void probe_paths(Instant now, Peer* p);
-  // This host's port went up or down: every peer is told [MRC-PORT-1].
+  // This host's port went up or down: every peer is notified [MRC-PORT-1].
   void set_plane_up(Instant now, uint8_t plane, bool up);
 
   void on_request(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p, uint32_t bytes);
@@ -50,7 +50,7 @@ class PathProber final : public PeerObserver {
   void on_timer(Instant now);
   const TimerNode* timer() const { return &timer_; }
 
-  // Packets of path MTU `mtu` do not seem to pass that plane: a search starts, or its result is applied [MRC-MTU-1].
+  // Packets of path MTU `mtu` appear not to pass that plane: a search starts, or its result is applied [MRC-MTU-1].
   void suspect_path_mtu(Instant now, Peer* p, uint8_t plane, uint32_t mtu);
   // As Endpoint::on_packet_too_long.
   void on_packet_too_long(Instant now, uint8_t plane, const IpAddress& to);
@@ -86,7 +86,7 @@ class PathProber final : public PeerObserver {
   void search_path_mtu(Instant now, Peer* p);
   void on_size_answer(Instant now, const Outstanding& o);
   void apply_path_mtu(Instant now, Peer* p, uint8_t plane, PathMtu::Verdict verdict);
-  uint32_t peer_path_mtu(const Peer& p) const;  // what its planes in use carry; 0: no limit is known
+  uint32_t peer_path_mtu(const Peer& p) const;  // the MTU of its planes in use; 0: no limit is known
   void note_found_mtu(Instant now, const Peer* p, uint32_t found);
   uint8_t plane_count() const { return static_cast<uint8_t>(std::min<size_t>(engine_.config.planes.size(), 32)); }
 
@@ -96,7 +96,7 @@ class PathProber final : public PeerObserver {
   ControlQueue& control_;
   std::vector<Outstanding> ops_;
   TimerNode timer_;
-  // The smallest MTU that the planes of some peer carry, as far as it was found out lately; new QPs are offered no
+  // The smallest MTU that the planes of some peer carry, as found recently; new QPs are offered no
   // more.
   uint32_t found_mtu_ = UINT32_MAX;
   Instant found_mtu_until_;

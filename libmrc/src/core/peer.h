@@ -1,5 +1,5 @@
-// Peer: a remote NIC as one remote process (UDP port) sees it, with all that its QPs share: addresses, path health,
-// measured rate and round trip, path MTU, and what is still asked about it.
+// Peer: a remote NIC as used by one remote process (UDP port), with the state shared by its QPs: addresses, path
+// health, measured rate and round trip, path MTU, and open queries about it.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace mrc::core {
 struct PeerReferences {
   uint32_t all = 0;
   uint32_t tombstones = 0;  // of these
-  // Only records of destroyed QPs refer to it: nothing is sent to it but answers.
+  // Only records of destroyed QPs refer to it: only answers are sent to it.
   bool only_tombstones() const { return all == tombstones; }
 };
 
@@ -30,7 +30,7 @@ struct PeerReferences {
 struct PeerMtu {
   PathMtu search;
   uint32_t largest = 0;                 // path MTU of any QP to the peer
-  std::array<uint16_t, 32> probe_ev{};  // per plane: the EV of the round that is under way
+  std::array<uint16_t, 32> probe_ev{};  // per plane: the EV of the current round
 };
 
 struct Peer {
@@ -44,24 +44,24 @@ struct Peer {
     timer.owner = this;
   }
 
-  // Is this an address of the peer?
+  // True if this is an address of the peer.
   bool owns(const IpAddress& addr, uint8_t plane) const {
     return any_plane_at(addr, plane, [](uint8_t) { return true; });
   }
-  // While shared memory carries what the peer sends to that plane, packets from the network are not the peer's
+  // While shared memory carries the peer's packets to that plane, packets from the network are not the peer's
   // [MRC-LOCAL-8].
   bool comes_by(uint8_t plane, uint32_t pipe) {
     uint32_t& standing = pipes[plane % pipes.size()];
     if (pipe != 0) standing = pipe;
     return standing == pipe;
   }
-  // May packets from that address, one of the peer's, have this source port? Ports are compared per address: the same
-  // port of another address of that host may be anybody's [MRC-SEC-9].
+  // True if packets from that address, one of the peer's, may have this source port. Ports are compared per address:
+  // the same port of another address of that host may belong to another process [MRC-SEC-9].
   bool sends_from(const IpAddress& addr, uint8_t plane, uint16_t port) const {
     return !source_ports.announced() ||
            any_plane_at(addr, plane, [&](uint8_t p) { return source_ports.contains(p, port); });
   }
-  // No QP is left: its paths are not probed and nothing is asked.
+  // No QP is left: its paths are not probed and no query is sent.
   bool left() const { return refs.only_tombstones(); }
   // When its paths or the search for its path MTU are due next.
   Instant next_time() const { return std::min(paths.next_probe_time(), mtu.search.next_time()); }
@@ -80,23 +80,23 @@ struct Peer {
 
   const PeerId id;
   PeerReferences refs;
-  const PeerDescription interned;  // as it was given, by which it is found
-  PeerDescription description;     // with what the peer itself has told
+  const PeerDescription interned;  // as given, the key of lookups
+  PeerDescription description;     // including the values reported by the peer itself
   PeerPaths paths;
   TimerNode timer;
   PlaneQuestion plane_question;
   PortQuestion port_question;
   PeerSourcePorts source_ports;
   bool reflects = false;  // it repeats the timestamp of an endpoint request [MRC-EVP-4]
-  // Round trips that any QP to this peer has seen lately: a QP that has none of its own, or old ones, must not take the
-  // queue that its neighbours make for silence.
+  // Recent round trips of any QP to this peer: a QP without samples of its own, or with old ones, must not mistake the
+  // queue of other QPs for silence.
   Duration recent_rtt;
   PathMeter meter;
   PeerMtu mtu;
   std::array<uint32_t, 32> pipes{};  // per plane: RxBurst::pipe that carries the peer's packets; 0: none
 
  private:
-  // Does `holds` for a plane of the peer's with that address? It mostly is the plane on which the packet came.
+  // True if `holds` for a plane of the peer with that address, which mostly is the plane of the packet's arrival.
   template <typename Holds>
   bool any_plane_at(const IpAddress& addr, uint8_t likely, const Holds& holds) const {
     const std::vector<PlaneAddress>& planes = description.planes;

@@ -1,13 +1,13 @@
 // PeerPaths: the health of every EV towards one peer, shared by all QPs to that peer (spec/architecture.md, decision
-// 11), and the set of EVs in use. States GOOD, ASSUMED_BAD and DENIED live here; SKIP belongs to the QP's rotation
+// 11), and the set of EVs in use. States GOOD, ASSUMED_BAD and DENIED are kept here; SKIP belongs to the QP's rotation
 // [MRC-EVS-1..9].
 //
-// How a path is judged. Packets carry their send time. A loss counts against an EV only when nothing that was sent on
+// Judgement of a path. Packets carry their send time. A loss counts against an EV only when nothing that was sent on
 // it at or after that time has been delivered; two such losses at different send times make it ASSUMED_BAD, so that
-// random loss inside a burst retires nothing. The same count per plane, kPlaneStreak bursts without one delivery,
-// retires the whole plane at once: a dead port is left within a round trip instead of EV by EV. To retire a single EV
-// is refused where it would leave fewer than ev_min_active GOOD ones on the planes in use. A retired EV is replaced by
-// a backup of its own plane and probed until it answers.
+// random loss inside a burst retires no path. The same count per plane, kPlaneStreak bursts without one delivery,
+// retires the whole plane at once: a failed port is abandoned within a round trip instead of EV by EV. To retire a
+// single EV is refused where it would leave fewer than ev_min_active GOOD ones on the planes in use. A retired EV is
+// replaced by a backup of its own plane and probed until it answers.
 #pragma once
 
 #include <cstdint>
@@ -55,20 +55,20 @@ class PeerPaths {
   void tell(Sink* sink) { listeners_.sink = sink; }  // changes of state, from now on
 
   // --- choosing ---
-  uint32_t generation() const { return generation_; }  // moves when the usable set changes
+  uint32_t generation() const { return generation_; }  // incremented when the usable set changes
   bool usable(uint16_t ev) const { return health_[ev].state == EvState::kGood && plane_usable(health_[ev].plane); }
-  // Both ends have it, neither end's port is down or called down, and it is not suspended.
+  // Both ends have it, neither end's port is down or reported down, and it is not suspended.
   bool plane_usable(uint8_t plane) const { return use_.usable(plane); }
   uint8_t plane_of(uint16_t ev) const { return health_[ev].plane; }
   // Active GOOD EVs of usable planes, equally many per plane, planes interleaved, order drawn anew. Falls back to every
-  // EV that is not DENIED when nothing is GOOD: sending into doubt beats not sending. With a choice: of those it
-  // allows, active or not, and bad ones too when the good ones are fewer than its minimum [MRC-EVS-10].
+  // EV that is not DENIED when nothing is GOOD: sending on a doubtful path is better than not sending. With a choice:
+  // of those it allows, active or not, and bad ones too when the good ones are fewer than its minimum [MRC-EVS-10].
   void draw_lap(std::vector<uint16_t>* lap, const EvChoice* choice = nullptr);
-  // An EV for a control packet: planes in turn, those known bad left out [MRC-EVS-9]. False when the good ones
+  // An EV for a control packet: planes in turn, except known-bad ones [MRC-EVS-9]. False when the good ones
   // have no room; bad ones are taken only when there is no good one at all.
   bool pick_control(uint32_t planes_with_room, uint16_t* ev);
-  // An EV for the answer to requests: of the plane that the last one came by, and the same path where both ends name
-  // paths alike. The peer's packets show which ways work, and it leaves dead ones first [MRC-EVS-9]. Else as above.
+  // An EV for the answer to requests: of the plane of the last one, and the same path if both ends name paths alike.
+  // The peer's packets prove which paths work, and the peer leaves failed ones first [MRC-EVS-9]. Else as above.
   bool pick_answer(uint32_t planes_with_room, uint16_t* ev);
 
   // --- evidence ---
@@ -77,7 +77,7 @@ class PeerPaths {
     health_[ev].tx_bytes += bytes;
   }
   void on_delivered(uint16_t ev, Instant sent_at);
-  // A round trip of a packet that was sent once. Shown to tools, decides nothing.
+  // A round trip of a packet that was sent once. For tools only.
   void on_rtt(uint16_t ev, Duration rtt) {
     Duration& smoothed = health_[ev].rtt;
     smoothed = smoothed == Duration() ? rtt : smoothed + (rtt - smoothed) / 8;
@@ -86,7 +86,7 @@ class PeerPaths {
   void on_timeout(Instant now, uint16_t ev);
   void on_ecn(uint16_t ev) { ++health_[ev].ecn_marks; }
   void on_always_skip(Instant now, uint16_t ev) { assume_bad(now, ev, TraceTrigger::kPeerVerdict); }
-  // A request came, by this path of the peer's. True when the peer's timer has to be set: traffic after a pause,
+  // A request arrived, on this path of the peer. True when the peer's timer has to be set: traffic after a pause,
   // reverse paths are to be checked.
   bool on_inbound(Instant now, uint8_t plane, uint32_t ev) {
     inbound_.plane = plane;
@@ -106,21 +106,21 @@ class PeerPaths {
   // [MRC-EVS-8].
   static constexpr int64_t kMaxPatience = 8;
   Duration probe_patience(uint16_t ev) const;
-  // `overdue`: on_probe_lost() was called for that probe, and another one may be under way.
+  // `overdue`: on_probe_lost() was called for that probe, and another one may be outstanding.
   void on_probe_answer(Instant now, uint16_t ev, Instant sent_at, bool overdue = false);
   void on_probe_lost(Instant now, uint16_t ev, Instant sent_at);
-  void on_probe_unsent(Instant now, uint16_t ev);  // proves nothing
-  void forget_probes();                            // none of those under way will be answered
+  void on_probe_unsent(Instant now, uint16_t ev);  // no evidence
+  void forget_probes();                            // none of the outstanding ones will be answered
 
   // --- administration ---
   void set_denied(Instant now, uint16_t ev, bool denied);
   void set_local_planes(uint32_t up);  // bit per plane
-  // A port status update of the peer's: bit per plane, 1 = up. Probes are due at once. False: it must not be answered.
+  // A port status update of the peer: bit per plane, 1 = up. Probes are due at once. False: it must not be answered.
   bool on_port_status(Instant now, uint32_t up);
-  void set_present_planes(uint32_t present);  // planes that both ends have, when the peer has told them
-  // Planes that are too narrow for full packets are left where another one is in use [MRC-MTU-3].
+  void set_present_planes(uint32_t present);  // planes that both ends have, when the peer has reported them
+  // Planes that are too narrow for full packets are avoided if another one is in use [MRC-MTU-3].
   void set_narrow_planes(uint32_t narrow);
-  // It is not reported down. It may be left because of losses, for which its width may be the reason.
+  // It is not reported down. It may be retired because of losses, which its MTU may cause.
   bool plane_could_carry(uint8_t plane) const { return ((use_.askable() & ~claims_.down()) >> plane & 1) != 0; }
   uint16_t any_ev(uint8_t plane) {  // GOOD if there is one; UINT16_MAX: there is none at all
     const uint16_t good = draw_ev(plane, false);
@@ -133,23 +133,23 @@ class PeerPaths {
   struct PlaneHealth {
     Instant last_delivered_sent = kLongAgo;
     Instant last_loss_sent = kLongAgo;
-    Instant silent_check = kLongAgo;  // when the last check that nobody answered was sent
+    Instant silent_check = kLongAgo;  // when the last unanswered check was sent
     uint32_t streak = 0;
     uint16_t nominal_active = 0;
     uint16_t reverse = UINT16_MAX;  // the EV that carries control packets on this plane: the last that is known to work
-    uint32_t heard_ev = 0;          // the peer's, by which the last request came
+    uint32_t heard_ev = 0;          // the peer's EV of the last request
     uint32_t followed_ev = 0;       // the one that `reverse` was chosen by
-    uint16_t checked = UINT16_MAX;  // the EV that the last check of the plane asked
+    uint16_t checked = UINT16_MAX;  // the EV probed by the last check of the plane
     Instant next_check = Instant::never();
   };
-  // That changes are reported to.
+  // Receiver of reported changes.
   struct Listeners {
     Counters& counters;
     TraceSink* trace = nullptr;
     Sink* sink = nullptr;
   };
   struct Inbound {
-    uint8_t plane = 0;  // which the last request came by
+    uint8_t plane = 0;  // of the last request
     bool any = false;   // since the last check of reverse paths
   };
   static constexpr uint32_t kEvStreak = 2;

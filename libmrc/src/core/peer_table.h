@@ -11,12 +11,12 @@
 
 namespace mrc::core {
 
-// Is told by PeerTable when nobody needs a peer as before. Must not call the table.
+// Called by PeerTable when the use of a peer ends. Must not call the table.
 class PeerObserver {
  public:
-  // The last QP and the application's last reference are gone, tombstones are left: only answers are sent there.
+  // The last QP and the application's last reference are released, tombstones are left: only answers are sent there.
   virtual void on_peer_left(Peer* peer) = 0;
-  // The last reference of any kind is gone; the peer is destroyed behind this call.
+  // The last reference of any kind is released; the peer is destroyed after this call.
   virtual void on_peer_gone(Peer* peer) = 0;
 
  protected:

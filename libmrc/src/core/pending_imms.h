@@ -1,5 +1,5 @@
 // PendingImms: immediates that have arrived and wait until every earlier message is complete. RQMSN numbers the
-// WriteIMMs, so it names the place; a place in use means that the peer has more of them in flight than it may
+// WriteIMMs, so it selects the slot; a slot in use means that the peer has more of them in flight than it may
 // [MRC-WIMM-2, MRC-CHOICE-Q27].
 #pragma once
 
@@ -22,10 +22,10 @@ struct PendingImm {
 class PendingImms {
  public:
   void reset() { *this = PendingImms(); }
-  // A place for the immediate of that number, of at most `max` at once; null: the peer has too many in flight. Throws
+  // A slot for the immediate of that number, of at most `max` at once; null: the peer has too many in flight. Throws
   // std::bad_alloc, and changes nothing then.
   PendingImm* add(uint16_t rqmsn, uint16_t max);
-  // The one that the packet `seq` carried; null: there is none, or it is not the next in the order of RQMSN
+  // The one of the packet `seq`; null: there is none, or it is not the next in the order of RQMSN
   // [MRC-METH-2].
   PendingImm* find_next(uint64_t seq);
   // It has been delivered.

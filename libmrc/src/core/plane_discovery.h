@@ -1,4 +1,4 @@
-// PlaneDiscovery: what endpoints ask each other about themselves, beside OCP MRC: the addresses of a peer's planes
+// PlaneDiscovery: queries between endpoints, an extension of OCP MRC: the addresses of a peer's planes
 // [MRC-EXT-1..7, plane_discovery.cc] and its source ports [MRC-EXT-8..11, source_port_discovery.cc]. Answering needs no
 // state.
 #pragma once
@@ -21,11 +21,11 @@ class PlaneDiscovery {
  public:
   PlaneDiscovery(EngineContext* engine, PeerTable* peers, QpTable* qps, ControlQueue* control);
 
-  // A QP goes to RTR towards the peer: what is not known of it is asked.
+  // A QP goes to RTR towards the peer: unknown values are queried.
   void on_qp_up(Instant now, Peer* p);
   void on_request(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p);
   void on_response(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p);
-  // A packet for a QP from a port that the peer has not announced: counted, and the peer is asked again [MRC-SEC-9].
+  // A packet for a QP from a port that the peer has not announced: counted, and the peer is queried again [MRC-SEC-9].
   void on_foreign_port(Instant now, Peer* p);
   void on_timer(Instant now);
   const TimerNode* timer() const { return &timer_; }
@@ -40,7 +40,7 @@ class PlaneDiscovery {
   bool learn_plane(Peer* to, const wire::Plth& told);
   void use_plane(Instant now, Peer* to, uint8_t plane, bool ready);
   wire::Plth describe_plane(const wire::Flow& flow, const wire::Plth& ask) const;
-  // Counts a try and sets the timer. False: the question is not asked again.
+  // Counts a try and sets the timer. False: the query is not repeated.
   bool count_try(Instant now, Question* question, bool open);
   wire::Plth make_request(const Question& question, uint8_t plane) const;
   uint16_t first_ev_of_plane(uint8_t plane) const;
@@ -55,7 +55,7 @@ class PlaneDiscovery {
   QpTable& qps_;
   ControlQueue& control_;
   const OwnSourcePorts own_ports_;
-  Rng nonces_;  // of questions for source ports
+  Rng nonces_;  // of queries of source ports
   TimerNode timer_;
 };
 

@@ -1,4 +1,4 @@
-// PlaneUse: which planes towards one peer may be used, and what rules out the others. Masks have a bit per plane.
+// PlaneUse: the usable planes towards one peer, and the reasons against the others. Masks have a bit per plane.
 // Sans-IO; no allocation. [MRC-EVS-5] [MRC-PORT-1] [MRC-MTU-3]
 //
 //     usable() is a part of present() & local_up() without planes that are down or suspended
@@ -31,8 +31,8 @@ class PlaneUse {
     return changed;
   }
 
-  // `claimed`: planes that the peer calls down without proof; `down`: with proof (PortClaims). Where no other plane is
-  // left, nothing is gained by avoiding those that are narrow or only called down.
+  // `claimed`: planes that the peer reports down without proof; `down`: with proof (PortClaims). If no other plane is
+  // left, those that are narrow or only claimed down are used.
   void refresh(uint32_t claimed, uint32_t down) {
     usable_ = askable() & ~down & ~suspended_;
     if ((usable_ & ~narrow_) != 0) usable_ &= ~narrow_;
@@ -46,8 +46,8 @@ class PlaneUse {
 
   uint32_t present_ = 0;  // planes that both ends have
   uint32_t local_up_ = UINT32_MAX;
-  uint32_t suspended_ = 0;  // left until one of their EVs answers
-  uint32_t narrow_ = 0;     // left for others that carry full packets
+  uint32_t suspended_ = 0;  // not used until one of their EVs answers
+  uint32_t narrow_ = 0;     // not used while others carry full packets
   uint32_t usable_ = 0;     // all of these allow it
 };
 

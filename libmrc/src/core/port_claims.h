@@ -1,12 +1,12 @@
-// PortClaims: what one peer says about its ports, and what EV probes prove about it. A port status update is a single
-// unauthenticated packet, so the peer's word alone never takes a plane out of use for longer than a probe takes.
+// PortClaims: one peer's reports about its ports, and their verification by EV probes. A port status update is a single
+// unauthenticated packet, so a report alone never retires a plane for longer than the duration of a probe.
 //
-// A plane that the peer calls down is *claimed*: new data avoid it, and kProbes EV probes over it leave at once. An
-// answer to any of them refutes the claim, and the plane is in use again. Without an answer within kPatience the plane
-// is *down*. The probes' answers count even when they are late, so a slow peer loses its planes for no longer than its
-// round trip. After a refuted claim the peer's word about that plane is ignored for a while that doubles with each
-// further one, so a forger cannot keep a plane out of use by repetition. A plane that is down is asked again now and
-// then, and at once when the peer calls it up: an answer is what brings it back. [MRC-PORT-1] [MRC-PORT-3..5]
+// A plane that the peer reports down is *claimed*: new data avoid it, and kProbes EV probes over it are sent at once.
+// An answer to any of them refutes the claim, and the plane is in use again. Without an answer within kPatience the
+// plane is *down*. The probes' answers count even when they are late, so a slow peer loses its planes for no longer
+// than its round trip. After a refuted claim the peer's reports about that plane are ignored for a time that doubles
+// with each further one, so a forger cannot keep a plane out of use by repetition. A plane that is down is probed
+// periodically, and at once when the peer reports it up: only an answer restores it. [MRC-PORT-1] [MRC-PORT-3..5]
 //
 // Sans-IO; one per peer, owned by PeerPaths; no allocation after construction.
 #pragma once
@@ -27,24 +27,24 @@ class PortClaims {
   static constexpr Duration kFirstHold = Duration::milliseconds(100);
   static constexpr uint8_t kMaxHoldDoublings = 6;  // 6.4 s
 
-  // A plane that is down is asked once per `ask_interval`.
+  // A plane that is down is probed once per `ask_interval`.
   PortClaims(size_t planes, Duration ask_interval) : planes_(planes), ask_interval_(ask_interval) {}
 
-  // The peer's word: bit per plane, 1 = up. Planes outside of `askable` carry no probe and are not in use either; about
-  // them the word is taken. False when some of it was ignored, too soon after a refuted claim: the update must not be
-  // answered, so that an honest peer repeats it.
+  // The peer's report: bit per plane, 1 = up. Planes outside of `askable` carry no probe and are not in use either; for
+  // them the report is accepted. False when some of it was ignored, too soon after a refuted claim: the update must not
+  // be answered, so that an honest peer repeats it.
   bool on_word(Instant now, uint32_t up, uint32_t askable);
 
-  uint32_t claimed() const { return claimed_; }  // bit per plane: called down, not proved yet
-  uint32_t down() const { return down_; }        // bit per plane: called down, and no probe was answered
+  uint32_t claimed() const { return claimed_; }  // bit per plane: reported down, not proved yet
+  uint32_t down() const { return down_; }        // bit per plane: reported down, and no probe was answered
 
-  // The next plane that is to be asked now; call until it returns false.
+  // The next plane to probe now; call until it returns false.
   bool take_due(Instant now, uint8_t* plane);
-  // The probe that take_due() asked for could not be sent.
+  // The probe requested by take_due() could not be sent.
   void on_unsent(uint8_t plane);
-  // Claims whose probes have had their time. Returns the planes that are down now and were not before.
+  // Claims whose probes have timed out. Returns the planes that are down now and were not before.
   uint32_t expire(Instant now);
-  // A probe of that plane was answered. True when that brings the plane back into use; *refuted: the claim was false.
+  // A probe of that plane was answered. True when that restores the plane; *refuted: the claim was false.
   bool on_answer(Instant now, uint8_t plane, Instant sent_at, bool* refuted);
 
   Instant next_time() const;
@@ -53,13 +53,13 @@ class PortClaims {
  private:
   struct Plane {
     Instant claimed_at = Instant::from_ns(INT64_MIN / 4);
-    Instant hold_until = Instant::from_ns(INT64_MIN / 4);  // the peer's word is ignored until then
+    Instant hold_until = Instant::from_ns(INT64_MIN / 4);  // the peer's reports are ignored until then
     Instant asked_at = Instant::from_ns(INT64_MIN / 4);    // while down
     Instant next_ask = Instant::never();                   // while down
-    uint8_t to_ask = 0;                                    // probes of this claim that have not left
-    uint8_t asked = 0;                                     // and that have
+    uint8_t to_ask = 0;                                    // unsent probes of this claim
+    uint8_t asked = 0;                                     // sent ones
     uint8_t refuted = 0;                                   // claims in a row
-    bool word_up = true;                                   // the peer's last word
+    bool word_up = true;                                   // the peer's last report
   };
   void leave(Instant now, uint8_t plane);
 

@@ -1,7 +1,7 @@
-// ProbeTimer: when a QP sends its next reliability probe, and what is known of those under way [MRC-LOSS-2]. Sans-IO.
+// ProbeTimer: the time of a QP's next reliability probe, and the state of outstanding ones [MRC-LOSS-2]. Sans-IO.
 //
-// The pause doubles with each probe in a row that brought nothing. Where answers take longer than the pause, only that
-// to the first of the probes since an answer comes in time to count: it is kept beside the latest.
+// The pause doubles with each unanswered probe in a row. If answers take longer than the pause, only the one
+// to the first of the probes since an answer arrives in time to count: it is kept in addition to the latest.
 #pragma once
 
 #include <algorithm>
@@ -52,7 +52,7 @@ class ProbeTimer {
   }
   bool outstanding() const { return outstanding_; }
   const Probe& latest() const { return latest_; }
-  // Has the latest probe been without an answer for so long?
+  // True if the latest probe has been unanswered for this time.
   bool unanswered_for(Instant now, Duration time) const { return outstanding_ && latest_.sent_at + time <= now; }
 
   // The probe that an answer with this id is to, if it counts.
@@ -68,7 +68,7 @@ class ProbeTimer {
     return late;
   }
 
-  // A new connection; ids go on.
+  // A new connection; ids continue.
   void reset() {
     backoff_ = 0;
     outstanding_ = false;

@@ -1,4 +1,4 @@
-// Qp: one queue pair: a requester, a responder, and what concerns both.
+// Qp: one queue pair: a requester, a responder, and their common state.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@ class Qp final : public QpContext {
   void fail(Instant now, WcStatus first, AsyncEvent event) override;
   // The application ends it: outstanding work is flushed, and there is no event [MRC-QP-2].
   void flush_by_application(Instant now);
-  // Forgets everything but the mailbox; the caller has released the peer [MRC-QP-3].
+  // Clears everything except the mailbox; the caller has released the peer [MRC-QP-3].
   void reset();
 
-  // One burst of data, and behind it the transport ACK that the QP owes, where that is of use.
+  // One burst of data, and behind it the QP's pending transport ACK, if useful.
   Requester::Build build_data(Instant now, uint32_t planes_with_room, TxBurst* out);
   void on_timer(Instant now);
-  // Has data to send: joins the list of those that may.
+  // Has data to send: joins the list of QPs that may send.
   void make_ready();
-  // Still owes its peer an answer, or has sends that are not completed.
+  // An answer to the peer is pending, or sends are not completed.
   bool busy() const { return !requester.idle() || responder.owes() || responder.deadline() < Instant::never(); }
   void check() const;
 

@@ -1,5 +1,5 @@
-// QpContext: what the two halves of a QP, Requester and Responder, see of their QP and of the engine. They know neither
-// each other nor the endpoint: what one of them asks of the whole QP goes through this class.
+// QpContext: the interface of a QP's halves, Requester and Responder, to their QP and the engine. They have no
+// reference to each other or to the endpoint: requests of one of them to the whole QP use this class.
 #pragma once
 
 #include <algorithm>
@@ -43,11 +43,11 @@ class QpContext {
   QpContext& operator=(const QpContext&) = delete;
 
   // Ends the QP: the state becomes kError, outstanding work is completed with `first` and flush errors, and the
-  // application is told by `event`. Nothing if it is in error already. [MRC-QP-2]
+  // application is notified by `event`. No effect if it is in error already. [MRC-QP-2]
   virtual void fail(Instant now, WcStatus first, AsyncEvent event) = 0;
 
   bool receiving() const { return state == QpState::kRtr || state == QpState::kRts; }
-  // When a half has to be called next; never(): not at all.
+  // The time at which a half has to be called next; never(): not at all.
   void set_deadline(QpHalf half, Instant at) {
     deadlines_[static_cast<size_t>(half)] = at;
     engine.timers.set(&timer, std::min(deadlines_[0], deadlines_[1]));
@@ -65,7 +65,7 @@ class QpContext {
   Peer* peer = nullptr;
   TimerNode timer;
   QpLink ready;  // has data to send
-  QpLink owing;  // owes SACKs or ACKs
+  QpLink owing;  // has pending SACKs or ACKs
 
  protected:
   ~QpContext() = default;

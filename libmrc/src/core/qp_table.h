@@ -1,5 +1,5 @@
 // QpTable: the QPs of one endpoint by QP number. A number, by its low 16 bits, gets a slot when it is used first and
-// keeps it: numbers are scattered, and what is kept per QP is not.
+// keeps it: numbers are scattered, and the storage per QP is not.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ class QpTable {
     for (Qp* qp : qps_)
       if (qp != nullptr) visit(qp);
   }
-  // QPs that have something to send may find a path again.
+  // QPs with data to send may have a path again.
   void wake_senders();
   uint32_t count() const { return live_; }
   void check() const;

@@ -14,7 +14,7 @@ struct Question {
   static constexpr uint8_t kMaxTries = 12;
   static constexpr Duration kFirstPause = Duration::milliseconds(5);
   static constexpr uint8_t kMaxDoublings = 7;               // 640 ms between the last ones
-  static constexpr Duration kFresh = Duration::seconds(1);  // so long no other QP asks again
+  static constexpr Duration kFresh = Duration::seconds(1);  // no other QP asks again within this time
 
   uint64_t nonce = 0;
   uint8_t tries = 0;
@@ -44,7 +44,7 @@ struct Question {
 // For a peer's planes.
 struct PlaneQuestion : Question {
   uint64_t heard = 0;   // nonce of the peer's latest question
-  uint32_t open = 0;    // bit per plane whose answer is missing or says that our packets are not accepted there yet
+  uint32_t open = 0;    // bit per plane whose answer is missing or reports that our packets are not accepted there yet
   uint32_t in_use = 1;  // bit per plane on which both ends accept each other's packets
 };
 

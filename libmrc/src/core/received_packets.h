@@ -1,4 +1,4 @@
-// ReceivedPackets: which packets of one QP have arrived, by sequence number: everything below expected(), and what a
+// ReceivedPackets: the packets of one QP that have arrived, by sequence number: all below expected(), and those that a
 // bitmap holds above it. Sequence numbers count from kOrigin, so that a PSN before the first one has a number, too.
 //
 //     expected() <= end() <= expected() + window();  as many bits are set as packets wait for an earlier one
@@ -33,8 +33,8 @@ class ReceivedPackets {
   uint64_t end() const { return end_; }            // one past the highest packet that has arrived
   uint32_t out_of_order() const { return out_of_order_; }
   uint64_t packets() const { return packets_; }
-  uint64_t nominal_bytes() const { return nominal_bytes_; }  // what rcvd_bytes counts
-  // Has it arrived? `seq` is in the window or below it.
+  uint64_t nominal_bytes() const { return nominal_bytes_; }  // the basis of rcvd_bytes
+  // True if it has arrived. `seq` is in the window or below it.
   bool contains(uint64_t seq) const { return seq < expected_ || (seq < end_ && above_.test(seq)); }
   bool next_arrived() const { return expected_ < end_ && above_.test(expected_); }
   // Of the 64 packets from `first` on, above expected(), bit 0 = first.
@@ -47,7 +47,7 @@ class ReceivedPackets {
     nominal_bytes_ += nominal;
     end_ = std::max(end_, seq + 1);
   }
-  // The packet expected() has arrived and is done with.
+  // The packet expected() has arrived and is completed.
   void advance() {
     above_.clear(expected_);
     --out_of_order_;

@@ -1,5 +1,5 @@
 // RecvQueue: the posted receive requests of one QP, in order. MRC's writes with immediate consume one each; no memory
-// is attached to them. The ring doubles until it holds the most that ever waited, so that an idle QP stays small.
+// is attached to them. The ring doubles until it holds the maximum ever queued, so that an idle QP stays small.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
-// ReplyLimiter: which connectionless requests (EV probe, port status, plane request) are answered. The source of such a
-// request is not proven, so an answer may reach a host that asked nothing. Two limits per source address: answers per
-// second, and, for addresses of no peer, no more bytes than were received from there. And one for all sources together,
-// because the table is small and new addresses push out old ones. [MRC-SEC-11]
+// ReplyLimiter: limits the answers to connectionless requests (EV probe, port status, plane request). The source of
+// such a request is not proven, so an answer may reach a host that sent no request. Two limits per source address:
+// answers per second, and, for addresses of no peer, no more bytes than were received from there. A third limit covers
+// all sources together, because the table is small and new addresses evict old ones. [MRC-SEC-11]
 #pragma once
 
 #include <algorithm>
@@ -51,8 +51,8 @@ class ReplyLimiter {
  private:
   static constexpr size_t kSources = 256;
 
-  // Answers that have been given and are not yet made up for by time, in billionths of one. The rate and the number at
-  // once are arguments, because a source may become a peer: what it got before then counts, what it did not get does
+  // Answers that were sent and are not yet offset by time, in billionths of one. The rate and the number at
+  // once are arguments, because a source may become a peer: answers sent before then count, refused ones do
   // not.
   struct Bucket {
     Instant seen = Instant::from_ns(INT64_MIN / 4);

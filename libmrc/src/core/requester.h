@@ -1,6 +1,6 @@
-// Requester: the sending half of a QP: what leaves, by which path, and what acknowledgements, NACKs and silence do to
-// it. It orders the steps; the work is in objects of their own. requester.cc sends, requester_ack.cc handles SACK, NACK
-// and transport ACK, loss_recovery.cc decides what is lost and when to probe. [MRC-REQ-*, MRC-LOSS-*, spec/states.md]
+// Requester: the sending half of a QP: the packets to send, their paths, and reactions to acknowledgements, NACKs and
+// silence. It orders the steps; the work is in objects of their own. requester.cc sends, requester_ack.cc handles SACK,
+// NACK and transport ACK, loss_recovery.cc detects losses and schedules probes. [MRC-REQ-*, MRC-LOSS-*, spec/states.md]
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,7 @@ class Requester {
   void start(Instant now);  // on the way to RTS: fresh windows, congestion state, PSNs
   void reset();
   PostResult post(const SendWr& wr) { return sq_.post(wr, qp_.attr.path_mtu); }
-  // Lays the packets that may leave now into `out`. kSent: the caller finishes the builder, and may add a packet
+  // Writes the packets that may be sent now into `out`. kSent: the caller finishes the builder, and may add a packet
   // before, as the last one has no ICRC yet. Otherwise nothing was added.
   Build build(Instant now, uint32_t planes_with_room, TxBurst* out, BurstBuilder* builder);
 
@@ -52,7 +52,7 @@ class Requester {
   // Completes everything outstanding: the oldest with `first`, the rest flushed.
   void flush(Instant now, WcStatus first);
   bool idle() const { return sq_.empty(); }
-  // The packet that everything waits for was sent and exceeds what packets of that path MTU may have [MRC-MTU-4].
+  // The oldest packet was sent and exceeds the size of packets of that path MTU [MRC-MTU-4].
   bool stuck_above(uint32_t path_mtu) const;
   bool may_send() const { return packets_.may_send(); }
   void fill_status(QpStatus* s) const;
@@ -60,7 +60,7 @@ class Requester {
   void check() const;
 
  private:
-  // What a SACK says of the one packet that caused it.
+  // The information of a SACK about the packet that caused it.
   struct Named {
     uint64_t seq = 0;
     uint16_t ev = UINT16_MAX;    // that it took; UINT16_MAX: unknown
@@ -114,7 +114,7 @@ class Requester {
   void arm_probe(Instant now);
   void send_probe(Instant now, TraceTrigger why);
   bool queue_probe(Instant now, TraceTrigger why, uint16_t ev);
-  Duration probe_patience() const;  // age at which a probe without an answer counts against its path
+  Duration probe_patience() const;  // age at which an unanswered probe counts against its path
   void suspect_path_mtu(Instant now);
   bool outstanding() const { return !sent_.all_arrived() || !sq_.empty(); }
 
@@ -129,7 +129,7 @@ class Requester {
   ProbeTimer probe_;
   RetryBudget retry_;
   Instant rto_deadline_ = Instant::never();
-  Instant lost_deadline_ = Instant::never();  // an overtaken packet counts as lost then
+  Instant lost_deadline_ = Instant::never();  // the time at which an overtaken packet counts as lost
   uint32_t meter_generation_ = 0;
   SendCompletions completions_;
   Totals totals_;

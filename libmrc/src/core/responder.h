@@ -1,6 +1,6 @@
 // Responder: the receiving half of a QP: window and duplicate rules, placement on arrival, completions in order, and
-// the acknowledgements it owes. responder.cc receives, responder_ack.cc answers; what has arrived, what SACKs have to
-// tell, immediates that wait and receive requests are objects of their own. [MRC-RSP-*, MRC-SACK-*, spec/states.md]
+// its acknowledgements. responder.cc receives, responder_ack.cc answers; arrived packets, the content of SACKs,
+// pending immediates and receive requests are objects of their own. [MRC-RSP-*, MRC-SACK-*, spec/states.md]
 #pragma once
 
 #include <cstdint>
@@ -37,28 +37,28 @@ class Responder {
   bool on_request(Instant now, const wire::Flow& flow, const wire::Packet& p, uint32_t udp_bytes);
   void on_trimmed(Instant now, const wire::Flow& flow, const wire::Packet& p, bool last_hop);
   void on_probe(Instant now, const wire::Flow& flow, const wire::Packet& p);
-  // Request or probe for a QP in error: repeat the verdict, or tell that none will come [MRC-RSP-12].
+  // Request or probe for a QP in error: repeats the NAK, or reports that none will follow [MRC-RSP-12].
   void on_packet_in_error(Instant now, const wire::Flow& flow, const wire::Packet& p);
   void on_timer(Instant now);
   Instant deadline() const { return ack_deadline_; }
 
   bool owes() const { return owed_.scheduled; }
-  void flush_acks();               // what is coalesced becomes due
+  void flush_acks();               // coalesced answers become due
   void repeat_ack(Instant since);  // the last answer becomes due again, if a request came since then [MRC-RSP-13]
-  // Everything owed as one burst: SACKs, then the transport ACK. False when no plane has room.
+  // All pending answers as one burst: SACKs, then the transport ACK. False when no plane has room.
   bool build(Instant now, uint32_t planes_with_room, TxBurst* out);
 
-  // Puts the owed transport ACK behind the data of a burst that is being built, where it costs no system call of its
+  // Puts the pending transport ACK behind the data of a burst that is being built, where it costs no system call of its
   // own; the SACK then waits for its timer. Only as a shorter last segment, and not where switches trim data. Behind a
-  // single packet not each time, when the peer goes on without [MRC-ACK-3].
+  // single packet not every time, if the peer continues without it [MRC-ACK-3].
   void append_ack(Instant now, BurstBuilder* builder, const TxBurst* burst);
-  // Data has left: an ACK that found no place in it follows at once.
+  // Data was sent: an ACK that did not fit follows at once.
   void flush_behind_data() {
     if (owed_.ack && !piggyback_.left_out()) schedule_ack();
   }
 
   void flush();  // receive queue, with flush errors
-  // The packet that is next has been refused: a NAK tells it, and nothing comes after it.
+  // The next packet in order was refused: a NAK reports it, and no later packet is completed.
   bool faulted() const { return fault_.present; }
   TransportAck transport_ack(bool nak) const;
   Instant last_request() const { return sacks_.newest().arrived; }
@@ -69,7 +69,7 @@ class Responder {
   static constexpr uint64_t kOrigin = ReceivedPackets::kOrigin;  // seq of rq_psn; leaves room below
   static constexpr uint32_t kMaxSacks = 16;                      // of one burst
 
-  // Answers that are due or wait for others.
+  // Answers that are due or being coalesced.
   struct Owed {
     bool sack = false, ack = false, nak = false;
     bool scheduled = false;  // in the scheduler's list
@@ -92,7 +92,7 @@ class Responder {
   bool on_duplicate(Instant now, const wire::Flow& flow, const wire::Packet& p, uint64_t seq, MessageMap::Fit fit,
                     uint32_t udp_bytes);
   bool place(const wire::Packet& p, const MessageClaim& claim, const MessageMap::Verdict& verdict, uint8_t* to);
-  // Where a packet's payload goes; false: its key, range or access forbids it. `to` is null where there is no payload.
+  // Destination of a packet's payload; false: its key, range or access is bad. `to` is null where there is no payload.
   bool find_place(const wire::Packet& p, uint8_t** to) const;
   bool on_misfit(Instant now, const wire::Packet& p, const MessageMap::Verdict& v, uint64_t seq);
   bool refuse(Instant now, const wire::Packet& p, uint64_t seq, uint8_t syndrome);
@@ -125,7 +125,7 @@ class Responder {
   Instant ack_deadline_ = Instant::never();
   Instant last_refusal_ = Instant::from_ns(INT64_MIN / 4);
   uint32_t msn_ = 0;
-  bool held_ = false;  // the message that is next waits for a receive work request
+  bool held_ = false;  // the next message waits for a receive work request
 };
 
 }  // namespace mrc::core

@@ -1,4 +1,4 @@
-// RetryBudget: how often a QP may time out without progress before it fails, and at which intervals [MRC-LOSS-3..5]:
+// RetryBudget: number and intervals of timeouts without progress before a QP fails [MRC-LOSS-3..5]:
 // first the linear attempts at a fixed interval, then doubling ones. Sans-IO.
 #pragma once
 
@@ -30,7 +30,7 @@ class RetryBudget {
   uint32_t attempts() const { return attempts_; }  // since the budget was restored
   void restore() { attempts_ = 0; }
 
-  // The packet that is the oldest has become so, or was charged for.
+  // Time at which the oldest packet became the oldest, or was last charged.
   void begin_wait(Instant now) { waiting_since_ = now; }
   bool waited(Instant now, Duration interval) const { return waiting_since_ + interval <= now; }
 

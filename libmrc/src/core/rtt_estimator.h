@@ -1,4 +1,4 @@
-// RttEstimator: what the round trips of one QP were: smoothed, how much they vary (RFC 6298), the least. Sans-IO.
+// RttEstimator: round trips of one QP: smoothed, variation (RFC 6298), minimum. Sans-IO.
 #pragma once
 
 #include <algorithm>

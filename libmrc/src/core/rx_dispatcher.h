@@ -1,5 +1,5 @@
 // RxDispatcher: each packet of a received burst is decoded, its ICRC checked, its source compared with the QP's peer,
-// and handed to the part of the engine that it concerns. Everything in it is hostile until compared; what does not fit
+// and passed to the responsible part of the engine. Everything in it is hostile until compared; an invalid packet
 // is counted and dropped [MRC-RX-1].
 #pragma once
 

@@ -1,6 +1,6 @@
-// SackReport: what the SACKs of one QP have to tell: which packets above the cumulative PSN are new since the last
-// ones, which paths were marked, and the probe that waits for an answer. It decides which SACKs a burst of answers has:
-// one per stretch of 64 PSNs that holds something, from the lowest to the highest new packet, and one per CE-marked
+// SackReport: the content of one QP's SACKs: the packets above the cumulative PSN that are new since the last
+// ones, the marked paths, and the pending answer to a probe. It chooses the SACKs of a burst of answers:
+// one per range of 64 PSNs with an arrival, from the lowest to the highest new packet, and one per CE-marked
 // path. [MRC-SACK-1..10, MRC-PROBE-4]
 #pragma once
 
@@ -38,7 +38,7 @@ class SackReport {
     high_ = std::max(high_, seq + 1);
     unreported_bytes_ += std::max<uint32_t>(bytes, 1024);
   }
-  // A packet asks for an answer; that it has been marked is told in any case.
+  // A packet requests an answer; its mark is reported in any case.
   void on_trigger(const SackTrigger& t) {
     if (t.ce && named_count_ < kMaxNamed) named_[named_count_++] = t;
     newest_ = t;
@@ -54,18 +54,18 @@ class SackReport {
   const SackTrigger& newest() const { return newest_; }
   uint16_t probe_id() const { return probe_id_; }
   uint32_t unreported_bytes() const { return unreported_bytes_; }
-  // A SACK would tell no more than that all has arrived.
+  // A SACK would only report that everything has arrived.
   bool only_cumulative() const { return named_count_ == 0 && !probe_pending_; }
   // A burst of answers has been made.
   void on_reported() { unreported_bytes_ = 0; }
 
   // The multiple of eight PSNs at or below `seq`, where a bitmap may begin; bits below expected() are then set, which
-  // is right under both readings of the alignment rule [MRC-CHOICE-Q4]. `first`: PSN of kOrigin.
+  // is correct under both readings of the alignment rule [MRC-CHOICE-Q4]. `first`: PSN of kOrigin.
   static uint64_t aligned(uint64_t seq, Psn first) {
     return seq - (static_cast<uint32_t>(first.value() + (seq - ReceivedPackets::kOrigin)) & 7);
   }
 
-  // Gives the SACKs that are due to add(trigger, base, probe_reply), as long as room(reserve) is true: there is room
+  // Passes the SACKs that are due to add(trigger, base, probe_reply), as long as room(reserve) is true: there is room
   // for one and for `reserve` packets behind it. Returns true when more are due.
   template <typename Room, typename Add>
   bool write(const ReceivedPackets& received, Psn first, const Room& room, const Add& add) {
@@ -85,11 +85,11 @@ class SackReport {
       const uint64_t base = aligned(again_low_, first);
       add(newest_, base, false);
       news.any = news.repeated = true;
-      again_low_ = base + wire::kSackBitmapBits;  // the rest of a long stretch follows behind the next news
+      again_low_ = base + wire::kSackBitmapBits;  // the rest of a long range follows the next new arrivals
     }
     bool more = finish(news);
     if (probe_pending_ && !more && room(1)) {
-      // Last, so that everything sent before the probe has been reported when it is judged.
+      // Last, so that everything sent before the probe has been reported before the requester evaluates it.
       add(probe_, aligned(received.expected(), first), true);
       news.any = true;
       probe_pending_ = false;
@@ -101,7 +101,7 @@ class SackReport {
   void check() const { MRC_INVARIANT(named_count_ <= kMaxNamed && (low_ == UINT64_MAX || low_ <= high_)); }
 
  private:
-  // What one burst has told so far.
+  // The content of the burst so far.
   struct News {
     uint64_t low = 0, high = 0;  // not reported yet
     uint64_t reported_low = 0;   // where that began

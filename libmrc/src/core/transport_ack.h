@@ -1,4 +1,4 @@
-// TransportAck: what a QP says of the messages that it has: a transport ACK, or the NAK that ends it [MRC-ACK-2].
+// TransportAck: a QP's acknowledgement of messages: a transport ACK, or the NAK that ends it [MRC-ACK-2].
 #pragma once
 
 #include <cstdint>

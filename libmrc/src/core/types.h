@@ -17,7 +17,7 @@ enum class QpState : uint8_t { kReset, kInit, kRtr, kRts, kError };
 // Access flags of memory regions and QPs, same values as IBV_ACCESS_*.
 inline constexpr uint32_t kAccessLocalWrite = 1;
 inline constexpr uint32_t kAccessRemoteWrite = 2;
-// Of a region only: writable by peers whatever the QP's access flags say (mrc_soft.h).
+// Of a region only: writable by peers regardless of the QP's access flags (mrc_soft.h).
 inline constexpr uint32_t kAccessAnyQp = 1u << 30;
 
 // The reserved key of mailboxes; the key table gives out none below 256.

@@ -1,4 +1,4 @@
-// Taking a burst apart and gathering parts of it anew, without copying what its iovecs point at.
+// Splitting a burst and gathering parts of it again, without copying the data of its iovecs.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace mrc::datapath {
 
-// An empty burst that goes where `from` goes.
+// An empty burst with the destination of `from`.
 inline void begin(core::TxBurst* part, const core::TxBurst& from) {
   part->flow = from.flow;
   part->plane = from.plane;

@@ -1,6 +1,6 @@
-// Datapath: what carries bursts between an endpoint and the network. Drivers (udp, mem, raw, dpdk) and decorators
-// (fault) implement it; the device drives it. No protocol decision is taken below this line: a driver does not look
-// into payloads.
+// Datapath: carries bursts between an endpoint and the network. Drivers (udp, mem, raw, dpdk) and decorators
+// (fault) implement it; the device drives it. No protocol decision is taken below this line: a driver does not inspect
+// payloads.
 //
 // Threads: one caller at a time (the device serialises, as for the endpoint). Only wait_fd() may be waited on by
 // another thread meanwhile. Nothing here blocks, and nothing allocates or logs per packet.
@@ -62,13 +62,13 @@ class Datapath {
   virtual ~Datapath() = default;
 
   // Up to `max` received bursts; returns how many. Their buffers belong to the datapath and are valid until the next
-  // rx_burst. Returning fewer than `max` does not mean that the queues are empty. Returning 0 means that there was
-  // nothing, or for a while nothing usable: wait_fds() tells when to ask again.
+  // rx_burst. Returning fewer than `max` does not mean that the queues are empty. Returning 0 means that no usable
+  // packet was found for now: wait_fds() signals when to call again.
   virtual int rx_burst(Instant now, core::RxBurst* out, int max) = 0;
 
   // Sends bursts in order; returns how many were taken. Fewer than `n` means that the plane of bursts[returned] has no
-  // room: that burst was not touched, offer it (or a newly polled one) again when planes_with_room() shows its plane.
-  // A taken burst needs its memory no more. Packets that the kernel refuses for good are counted and treated as lost.
+  // room: that burst was not changed, offer it (or a newly polled one) again when planes_with_room() shows its plane.
+  // The memory of a taken burst may be reused. Packets refused by the kernel are counted and treated as lost.
   virtual int tx_burst(Instant now, const core::TxBurst* const* bursts, int n) = 0;
   bool tx_one(Instant now, const core::TxBurst& burst) {
     const core::TxBurst* p = &burst;
@@ -83,12 +83,12 @@ class Datapath {
   // The udp driver has exactly one, an epoll descriptor over all its sockets.
   virtual int wait_fds(int* out, int max) const = 0;
 
-  // Around waiting on them: only in between need a sender wake this side. What rx_burst returned is not valid any more.
+  // Called before and after waiting on them: only in between must a sender wake this side. Invalidates received bursts.
   virtual void before_wait() {}
   virtual void after_wait() {}
 
-  // When the datapath itself wants rx_burst or tx_burst (n = 0 will do) to be called, whatever the descriptors say:
-  // delayed packets of fault injection. Instant::never() for the drivers.
+  // The time at which the datapath itself requires a call of rx_burst or tx_burst (with n = 0), regardless of the
+  // descriptors: delayed packets of fault injection. Instant::never() for the drivers.
   virtual Instant next_timeout() const { return Instant::never(); }
 
   // Limits for EndpointConfig::max_segments and max_burst_bytes: segments per burst that this driver sends at the cost
@@ -96,17 +96,17 @@ class Datapath {
   virtual uint32_t max_segments() const = 0;
   virtual uint32_t max_burst_bytes() const = 0;
 
-  // A packet that the network of this host refused as too long for the path since the last call: true, and where to it
-  // was going. The engine then searches the path's MTU.
+  // A packet that the network of this host refused as too long for the path since the last call: true, and its
+  // destination. The engine then searches the path's MTU.
   virtual bool take_too_long(uint8_t* /*plane*/, IpAddress* /*to*/) { return false; }
 
   // An id of RxBurst::pipe whose shared memory has ended since the last call, all bursts of it having been returned; 0:
-  // no further one. To be asked after rx_burst, before its bursts are handled.
+  // no further one. To be called after rx_burst, before its bursts are handled.
   virtual uint32_t take_ended_pipe() { return 0; }
 
   virtual const DatapathCounters& counters() = 0;
 
-  // A few lines for mrc-info and logs: driver, planes, offloads, buffer sizes obtained, what to raise.
+  // A few lines for mrc-info and logs: driver, planes, offloads, buffer sizes obtained, limits to raise.
   virtual std::string describe() const = 0;
 };
 

@@ -1,5 +1,5 @@
-// MRC_FAULT: a decorator that damages what a datapath sends, drawn from a seed. Each process has its own, so both
-// directions of a connection are covered by setting it at both ends.
+// MRC_FAULT: a decorator that injects faults into a datapath's packets, at random from a seed. Each process has its
+// own, so both directions of a connection are covered by setting it at both ends.
 //
 // Grammar (blanks around any token are ignored):
 //   spec    := clause (';' clause)*

@@ -1,4 +1,4 @@
-// What an MRC_FAULT text means, as rules; the grammar stands in fault.h.
+// The rules of an MRC_FAULT text; the grammar is in fault.h.
 #pragma once
 
 #include <cstdint>

@@ -15,10 +15,10 @@ class HeldQueue {
  public:
   static constexpr uint64_t kMaxHeldBytes = 256u << 20;
 
-  // Copies the burst. It goes at `due`, or, when after_burst is not 0, as soon as so many bursts have been sent. False:
-  // too much is held already.
+  // Copies the burst. It is sent at `due`, or, when after_burst is not 0, as soon as that number of bursts has been
+  // sent. False: the limit of held bytes is reached.
   bool hold(Instant due, const core::TxBurst& burst, uint64_t after_burst);
-  // Sends what is due; what finds no room stays.
+  // Sends the bursts that are due; those without room stay.
   void release(Instant now, Datapath* to);
   void release_overtaken(Instant now, uint64_t bursts, Datapath* to);
   Instant next_timeout() const;
@@ -30,7 +30,7 @@ class HeldQueue {
     uint16_t ev_index = 0;
     uint32_t segments = 0;
     uint32_t segment_size = 0;
-    uint64_t after_burst = 0;  // reordered: when so many bursts have been sent
+    uint64_t after_burst = 0;  // reordered: when that number of bursts has been sent
     std::vector<uint8_t> bytes;
   };
   using Due = std::pair<int64_t, uint64_t>;  // time, order of arrival

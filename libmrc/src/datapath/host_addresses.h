@@ -12,7 +12,7 @@ struct HostAddress {
   IpAddress ip;
   std::string interface;
 };
-// In the kernel's order; empty when it does not tell.
+// In the kernel's order; empty on an error of the kernel.
 std::vector<HostAddress> host_addresses();
 
 }  // namespace mrc::datapath

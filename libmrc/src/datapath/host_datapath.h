@@ -1,5 +1,5 @@
-// What the datapaths over this host's own interfaces have in common: the configuration of their planes and EVs, and
-// what the device asks of them beside sending and receiving.
+// The common part of the datapaths over this host's own interfaces: the configuration of their planes and EVs, and
+// the functions for the device beside sending and receiving.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace mrc::datapath {
 struct HostPlane {
   IpAddress addr;            // must be an address of this host
   uint16_t port = 0;         // receive port; 0: any free one, reported by HostDatapath::plane_port()
-  uint16_t second_port = 0;  // also received on where it is free, for peers that use 4971; 0: none
+  uint16_t second_port = 0;  // second receive port if it is free, for peers that use 4971; 0: none
   std::string interface;     // SO_BINDTODEVICE when not empty (needed for link-local addresses)
 };
 
@@ -26,10 +26,10 @@ struct HostConfig {
   // EV table, same order as EndpointConfig::evs. A source port (low half of value) of 0 is replaced when the datapath
   // opens: read the filled table back with HostDatapath::evs().
   std::vector<core::EvEntry> evs;
-  bool structured_ev = false;            // the high half of the EV travels in the IPv6 flow label
+  bool structured_ev = false;            // the high half of the EV is carried in the IPv6 flow label
   std::shared_ptr<const Srv6Plan> srv6;  // null: packets are addressed to the peer alone
-  uint32_t rcvbuf = 8u << 20;            // bytes wanted per receive socket
-  uint32_t sndbuf = 4u << 20;            // bytes wanted per transmit socket
+  uint32_t rcvbuf = 8u << 20;            // bytes requested per receive socket
+  uint32_t sndbuf = 4u << 20;            // bytes requested per transmit socket
 };
 
 class HostDatapath : public Datapath {
@@ -38,9 +38,9 @@ class HostDatapath : public Datapath {
   virtual const std::vector<core::EvEntry>& evs() const = 0;
   // Largest UDP payload that leaves plane unfragmented (interface MTU less all headers).
   virtual uint32_t plane_payload(uint8_t plane) const = 0;
-  // Sentences about things to raise (net.core.rmem_max and so on); empty when all is well.
+  // Sentences about limits to raise (net.core.rmem_max and so on); empty if there are none.
   virtual const std::vector<std::string>& advice() const = 0;
-  // What is not as it was asked for, and does no harm.
+  // Harmless deviations from the configuration.
   virtual const std::vector<std::string>& notes() const = 0;
 };
 

@@ -1,6 +1,6 @@
-// SimNet: an in-memory network of several planes in virtual time. Every packet that goes in comes out at a computed
-// time, changed or not at all, by the faults configured; everything is drawn from one seed, so a run can be repeated
-// exactly. The connection cannot tell it from sockets: bursts in, bursts out [spec/architecture.md, decision 1].
+// SimNet: an in-memory network of several planes in virtual time. Every packet that is sent arrives at a computed
+// time, changed or dropped by the configured faults; all random numbers come from one seed, so a run can be repeated
+// exactly. The connection sees no difference from sockets: bursts in, bursts out [spec/architecture.md, decision 1].
 //
 // Per plane and direction there is one link with a rate, a latency, a queue in bytes and switch behaviour (tail drop,
 // ECN mark, trimming). Single thread.
@@ -63,17 +63,17 @@ class SimNet {
   void add_outage(const Outage& o) { outages_.push_back(o); }
   // Loss on every packet that carries this source port, whatever its plane: one bad path.
   void set_ev_loss(uint16_t source_port, double loss) { ev_loss_[source_port] = loss; }
-  // Asked for every packet that is sent, before any fault is drawn; true: it vanishes. For tests that lose one kind of
-  // packet. heal() removes it.
+  // Called for every packet that is sent, before any fault is drawn; true: it is dropped. For tests that lose one kind
+  // of packet. heal() removes it.
   using Filter = std::function<bool(int node, int plane, const wire::Flow& flow, const std::vector<uint8_t>& bytes)>;
   void set_filter(Filter filter) { filter_ = std::move(filter); }
-  // Packets of one size and flow that arrive back to back are handed over as one burst, as GRO does.
+  // Packets of one size and flow that arrive back to back are delivered as one burst, as GRO does.
   void set_coalescing(bool on) { coalesce_ = on; }
-  // Faults off, latencies and rates kept; packets under way still arrive.
+  // Faults off, latencies and rates kept; packets in flight still arrive.
   void heal();
 
   void send(Instant now, int node, const core::TxBurst& burst);
-  // Puts one packet in, as if some node had sent it: tests of hostile senders.
+  // Injects one packet, as if a node had sent it: tests of hostile senders.
   void inject(Instant at, int to_node, int plane, const wire::Flow& flow, const std::vector<uint8_t>& bytes);
   Instant next_delivery() const {
     return queue_.empty() ? Instant::never() : Instant::from_ns(queue_.begin()->first.at);

@@ -7,7 +7,7 @@
 
 namespace mrc::wire {
 
-// ACK with the credit field for "no end-to-end credits", and the NAK codes in use [MRC-AETH-1].
+// ACK with the credit field saying "no end-to-end credits", and the NAK codes in use [MRC-AETH-1].
 constexpr uint8_t kSyndromeAck = 0x1F;
 constexpr uint8_t kSyndromeInvalidRequest = 0x61;
 constexpr uint8_t kSyndromeRemoteAccess = 0x62;

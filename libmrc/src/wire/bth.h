@@ -16,8 +16,8 @@ struct Bth {
   Opcode opcode = Opcode::kWriteOnly;
   uint8_t pad = 0;       // 0 to 3 bytes behind the payload
   uint8_t tver = 0;      // always 0
-  bool ack_req = false;  // SACK wanted now
-  bool rtx = false;      // sent before with this PSN
+  bool ack_req = false;  // requests an immediate SACK
+  bool rtx = false;      // retransmission of this PSN
   bool ts = false;       // TSETH follows METH
   uint16_t pkey = kDefaultPkey;
   uint32_t dqp = 0;  // 24 bits
@@ -34,7 +34,7 @@ struct Bth {
       field<&Bth::dqp>("dqp", 5, 7, 24, "Destination QPN").hex(),
       field<&Bth::ack_req>("ack_req", 8, 7, 1, "Acknowledge request (a)").text("a"),
       reserved(8, 6, 1),
-      field<&Bth::rtx>("rtx", 8, 5, 1, "Retransmission of this PSN"),
+      field<&Bth::rtx>("rtx", 8, 5, 1, "Sent before with this PSN"),
       field<&Bth::ts>("ts", 8, 4, 1, "TSETH follows METH"),
       reserved(8, 3, 4, "invariant_reserve"),
       field<&Bth::psn>("psn", 9, 7, 24, "PSN"),

@@ -106,7 +106,7 @@ static_assert(sizeof(Packet) <= 104 && std::is_trivially_copyable_v<Packet>);
 // Zeros behind an endpoint request that is as long as its response [MRC-EVP-6].
 inline constexpr uint32_t kEndpointPadding = Eeth::kSize - Erth::kSize;
 // Or, of EV probes that ask whether packets of a size get through, any number of bytes from this on [MRC-EVP-7].
-inline constexpr uint32_t kMinProbePadding = 64;
+inline constexpr uint32_t kLeastProbePadding = 64;
 
 // `packet` is a UDP payload: BTH to ICRC. *out is complete only when kOk is returned, and points into `packet`.
 [[nodiscard]] DecodeError decode(std::span<const uint8_t> packet, Packet* out);

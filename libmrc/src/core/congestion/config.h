@@ -1,4 +1,4 @@
-// What congestion control is configured with: an algorithm of the registry, facts of the network that any of them
+// Configuration of congestion control: an algorithm of the registry, properties of the network that any of them
 // needs, and parameters of the algorithm by name. The device fills it from its settings or from a CC profile, the
 // simulator from its transport map; a QP that starts makes its object from it [MRC-CC-11].
 #pragma once
@@ -21,7 +21,7 @@ struct CongestionConfig {
   Duration base_rtt = Duration::microseconds(12);  // R: unloaded RTT of one MTU packet over the longest path
   bool measure_rate = false;                       // line_rate_bps is a guess, to be measured [MRC-NSCC-26]
   bool measure_rtt = false;                        // base_rtt likewise
-  Duration host_jitter;                            // delay that is the host's own and no congestion [MRC-NSCC-5]
+  Duration host_jitter;                            // delay caused by the host itself and not by congestion [MRC-NSCC-5]
 
   // Parameters by the names of the algorithm's table; times in nanoseconds, sizes in bytes, flags 0 or 1. A name that
   // the algorithm does not have is ignored, one that is not set has its default.
@@ -34,10 +34,10 @@ struct CongestionConfig {
   std::vector<std::pair<std::string, double>> parameters_;
 };
 
-// What the QP adds.
+// Values of the QP.
 struct CongestionFlow {
   uint32_t mtu = 4160;         // nominal size of a full packet
-  uint32_t ack_bytes = 16384;  // after so many a receiver acknowledges unasked
+  uint32_t ack_bytes = 16384;  // number of bytes after which a receiver acknowledges without a request
   bool trimming = false;       // the fabric trims and the peer answers trimmed packets
 };
 

@@ -1,7 +1,7 @@
-// CongestionControl: what one QP may have in flight, over all paths and planes together [MRC-CC-10..15,
+// CongestionControl: the limit of one QP's bytes in flight, over all paths and planes together [MRC-CC-10..15,
 // spec/congestion.md]. One object per QP, made when the QP goes to RTS and used by the one thread that drives the QP.
-// Sans-IO: time comes in with each event. No event allocates. All sizes are nominal packet sizes in bytes (UDP length +
-// 40).
+// Sans-IO: time is an argument of each event. No event allocates. All sizes are nominal packet sizes in bytes (UDP
+// length + 40).
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct AckSample {
 struct NackSample {
   uint32_t nominal = 0;
   std::optional<Duration> rtt;
-  bool trimmed = false;  // false: refused by the responder, which says nothing about the path
+  bool trimmed = false;  // false: refused by the responder, which carries no information about the path
   bool may_lower_base = false;
 };
 
@@ -39,7 +39,7 @@ struct CongestionSnapshot {
   uint16_t steps = 0;  // WindowStep of the last event
 };
 
-// What the last event did, one bit each, for traces and tests. Names: core/trace_text.cc.
+// Effects of the last event, one bit each, for traces and tests. Names: core/trace_text.cc.
 enum WindowStep : uint16_t {
   kStepProportional = 1 << 0,
   kStepFast = 1 << 1,
@@ -65,18 +65,18 @@ class CongestionControl {
   // A packet was sent, the first time or again.
   virtual void on_sent(uint32_t nominal) = 0;
   virtual void on_ack(Instant now, const AckSample& sample) = 0;
-  // The peer did not accept a packet; it is sent again.
+  // The peer did not accept a packet; it is retransmitted.
   virtual void on_nack(Instant now, const NackSample& sample) = 0;
-  // One packet is taken for lost and no longer in flight.
+  // One packet counts as lost and is no longer in flight.
   virtual void on_loss(Instant now, uint32_t nominal, LossCause cause) = 0;
-  // A packet declared lost, and not sent again since, turned out to have arrived: rcvd_bytes removes it a second time.
+  // A packet declared lost, and not retransmitted since, proves to have arrived: rcvd_bytes removes it a second time.
   virtual void on_lost_packet_acked(uint32_t nominal) = 0;
   // Line rate and unloaded RTT (zero: as before) have been measured [MRC-NSCC-26].
   virtual void on_measured(double line_rate_bps, Duration base_rtt) = 0;
 
-  // The requester sends one packet without asking when nothing is in flight.
+  // The requester sends one packet without this check when nothing is in flight.
   virtual bool can_send(uint32_t nominal) const = 0;
-  // Whether to request an immediate ACK with the next packet; asked before on_sent().
+  // Whether to request an immediate ACK with the next packet; called before on_sent().
   virtual bool wants_ack(uint32_t nominal) const = 0;
   virtual CongestionSnapshot snapshot() const = 0;
 };

@@ -1,10 +1,10 @@
 // NSCC, the window of one QP over all paths and planes [MRC-NSCC-*, spec/nscc.md]. All sizes are nominal packet sizes
-// in bytes (UDP length + 40). Sans-IO: time comes in with each event. One object per QP, used by the one thread that
-// drives the QP; no allocation, small enough for thousands of idle QPs.
+// in bytes (UDP length + 40). Sans-IO: time is an argument of each event. One object per QP, used by the one thread
+// that drives the QP; no allocation, small enough for thousands of idle QPs.
 //
 // BasicNscc is the algorithm; `Rules` are the points in which the public reference simulator differs from the
-// specification. QPs use NsccRules, the specification. The tests have the simulator's, so that recordings of it replay
-// through the same code (tests/nscc-replay). Events: nscc_events.h; gains: nscc_gains.h; window: nscc_window.h.
+// specification. QPs use NsccRules, the specification. The tests have the simulator's rules, so that its recordings
+// replay through the same code (tests/nscc-replay). Events: nscc_events.h; gains: nscc_gains.h; window: nscc_window.h.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct NsccConfig {
   double line_rate_bps = 100e9;                    // min of both ends, all planes together
   Duration base_rtt = Duration::microseconds(12);  // R: unloaded RTT of one MTU packet over the longest path
   uint32_t mtu = 4160;                             // nominal
-  uint32_t ack_bytes = 16384;                      // after so many a receiver acknowledges unasked
+  uint32_t ack_bytes = 16384;                      // bytes after which a receiver acknowledges without request
   bool trimming = false;
   // 0 or negative: derive from rate, R and MTU by the table of the specification.
   int64_t max_cwnd = 0;
@@ -34,14 +34,14 @@ struct NsccConfig {
   int64_t adjust_bytes_threshold = 0;
   Duration adjust_period_threshold;
   bool disable_qa = false;
-  bool sticky_qa_trigger = false;  // true: as the text has it; false (default): see spec/nscc.md, choice on trap 9.1
+  bool sticky_qa_trigger = false;  // true: as in the text; false (default): see spec/nscc.md, choice on trap 9.1
   Duration target_delay_floor;     // T is at least this: the host's own jitter, set by the device [MRC-NSCC-5]
 };
 
-// What NSCC knows at one time; times in ticks. Read by traces, tests and the replay.
+// State of NSCC; times in ticks. Read by traces, tests and the replay.
 struct NsccState {
   int64_t cwnd = 0;
-  int64_t inflight = 0;  // signed on purpose: the 256-byte round-up makes it dip below 0
+  int64_t inflight = 0;  // signed on purpose: the 256-byte round-up makes it fall below 0
   int64_t saved_cwnd = 0;
   int64_t base_rtt = 0;
   int64_t max_wnd = 0;
@@ -63,7 +63,7 @@ struct NsccState {
   bool window_limited = false;  // the window was full at some time in this quick-adapt period
 };
 
-// Gains, set by hand or derived [MRC-NSCC-3], and what else is configured; times in ticks.
+// Gains, configured or derived [MRC-NSCC-3], and the rest of the configuration; times in ticks.
 struct NsccGains {
   double bytes_per_tick = 0;
   double alpha = 0;
@@ -77,7 +77,7 @@ struct NsccGains {
   uint32_t adjust_bytes = 0;
   uint32_t mtu = 0;
   uint32_t ack_bytes = 0;
-  uint16_t by_hand = 0;  // which of them were set by hand, see BasicNscc::ByHand
+  uint16_t by_hand = 0;  // the configured ones, see BasicNscc::ByHand
   uint8_t qa_gate = 0;
   bool disable_qa : 1 = false, trimming : 1 = false, sticky : 1 = false;
 };
@@ -94,7 +94,7 @@ struct NsccRules {
     constexpr int64_t kNearZeroShare = 9;  // 1 us of the reference network's target of 9 us
     return delay < std::max(kNearZeroNs, target / kNearZeroShare);
   }
-  // Weighted by time, so that the average covers about the last base_rtt whatever the ACK rate is [MRC-NSCC-CHOICE-3].
+  // Weighted by time, so that the average covers about the last base_rtt at any ACK rate [MRC-NSCC-CHOICE-3].
   static double average(const NsccState& s, int64_t now, int64_t delay, bool /*ecn_marked*/, int64_t /*target*/) {
     const int64_t elapsed = std::max<int64_t>(now - s.last_avg_time, 0);
     const double weight = std::min(1.0, static_cast<double>(elapsed) / static_cast<double>(s.base_rtt));
@@ -128,20 +128,20 @@ class BasicNscc {
   // packets, whose delay counts but which must not lower base_rtt.
   void on_ack(Instant now, uint32_t rcvd_bytes_24, std::optional<Duration> rtt, bool ecn_marked, uint8_t rcv_cwnd_pen,
               bool restore_cwnd, bool may_lower_base = true);
-  // `trimmed`: reason TRIMMED or TRIMMED_LASTHOP; other reasons only give back the packet's bytes.
+  // `trimmed`: reason TRIMMED or TRIMMED_LASTHOP; other reasons only subtract the packet's bytes.
   void on_nack(Instant now, uint32_t nominal, std::optional<Duration> rtt, bool trimmed, bool may_lower_base = true);
   // Timeout or inferred loss of one packet.
   void on_loss(Instant now, uint32_t nominal);
-  // A packet declared lost, and not sent again since, turned out to have arrived: rcvd_bytes removes it a second time.
+  // A packet declared lost, and not retransmitted since, proves to have arrived: rcvd_bytes removes it a second time.
   void on_lost_packet_acked(uint32_t nominal) { s_.inflight += nominal; }
 
   // [MRC-NSCC-CHOICE-8]
   bool can_send(uint32_t nominal) const { return s_.inflight <= 0 || s_.inflight + nominal <= s_.cwnd; }
-  // Whether to ask for an immediate ACK with the next packet; call before on_send().
+  // Whether to request an immediate ACK with the next packet; call before on_send().
   bool wants_ack(uint32_t nominal) const {
     return s_.cwnd - (s_.inflight + nominal) < g_.mtu || s_.cwnd < g_.ack_bytes;
   }
-  // Line rate and unloaded RTT (zero: as before) have been measured: gains that were not set by hand are derived anew.
+  // Line rate and unloaded RTT (zero: as before) have been measured: gains that are not configured are derived again.
   void set_measured(double line_rate_bps, Duration base_rtt);
 
   int64_t cwnd() const { return s_.cwnd; }
@@ -169,7 +169,7 @@ class BasicNscc {
     kEta = 1 << 4,
     kQaThreshold = 1 << 5,
     kAdjustPeriod = 1 << 6,
-    kRaisedByFloor = 1 << 7,  // not by hand: T was below the floor
+    kRaisedByFloor = 1 << 7,  // not configured: T was below the floor
   };
   friend struct NsccTestPeer;
   BasicNscc() = default;

@@ -1,9 +1,9 @@
-// NSCC, the events [MRC-NSCC-10..18, 24]: accounting of bytes in flight, RTT samples, receiver penalty, and which of
-// the window's rules (nscc_window.h) an event runs. Gains are derived in nscc_gains.h.
+// NSCC, the events [MRC-NSCC-10..18, 24]: accounting of bytes in flight, RTT samples, receiver penalty, and the rules
+// of the window (nscc_window.h) that an event runs. Gains are derived in nscc_gains.h.
 //
-// An ACK adds up increases, which a later batch applies divided by the window, so that a whole window of acknowledged
-// bytes has the effect that the gains are named for; decreases and the fast increase act at once. A trimmed packet
-// takes its own size from the window. What a period of about one loaded RTT delivered is the window of last resort
+// An ACK adds up increases, which a later batch applies divided by the window, so that a full window of acknowledged
+// bytes has the effect of one gain; decreases and the fast increase act at once. A trimmed packet
+// subtracts its own size from the window. The amount delivered in about one loaded RTT is the window of last resort
 // (quick adapt).
 #pragma once
 
@@ -76,7 +76,7 @@ void BasicNscc<Rules>::count_arrived(int64_t new_bytes) {
 }
 
 // Empty without a valid sample. `delay_below_base`: of a sample below a base RTT that it must not lower; such a packet
-// is no measure of the queues and leaves the average alone [MRC-NSCC-18].
+// is no measure of the queues and does not change the average [MRC-NSCC-18].
 template <class Rules>
 std::optional<int64_t> BasicNscc<Rules>::delay_of(int64_t now, int64_t rtt, bool ecn_marked, bool may_lower_base,
                                                   int64_t delay_below_base) {
@@ -94,7 +94,7 @@ template <class Rules>
 void BasicNscc<Rules>::nack_ticks(int64_t now, int64_t size, int64_t rtt, bool may_lower_base) {
   branches_ = 0;
   if (rtt > 0 && may_lower_base) sample_base_rtt(rtt);
-  feed_average(now, g_.r, true);  // R stands in for the full queue, which was not measured
+  feed_average(now, g_.r, true);  // R replaces the delay of the full queue, which was not measured
   s_.bytes_ignored += size;
   s_.trigger_qa = true;
   if (quick_adapt(now, true, true, 0)) return;
@@ -118,8 +118,8 @@ void BasicNscc<Rules>::sample_base_rtt(int64_t rtt) {
   if (!by_hand_max_wnd()) s_.max_wnd = derived_max_wnd(rtt);
 }
 
-// P > 0 holds the window at what is in flight and takes its share of the new bytes; then nothing may grow. The window
-// of before comes back when the receiver says so; otherwise the saved one is stale and forgotten
+// P > 0 limits the window to the bytes in flight and subtracts its share of the new bytes; then increases are blocked.
+// The earlier window is restored on the receiver's flag; otherwise the saved one is stale and discarded
 // [MRC-NSCC-CHOICE-4].
 template <class Rules>
 bool BasicNscc<Rules>::apply_penalty(int64_t new_bytes, uint8_t penalty, bool restore) {

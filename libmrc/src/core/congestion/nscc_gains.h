@@ -14,7 +14,7 @@ inline constexpr double kReferenceBdp = 150000;  // bytes
 inline constexpr double kReferenceRttNs = 12000;
 inline constexpr double kTargetWithTrimming = 0.75;  // of R
 inline constexpr int64_t kAdjustPackets = 8;
-inline constexpr int64_t kMinMeasuredPackets = 4;
+inline constexpr int64_t kLeastMeasuredPackets = 4;
 inline constexpr int kQaGate = 3;
 inline constexpr int kMaxQaGate = 62;
 
@@ -80,7 +80,7 @@ void BasicNscc<Rules>::derive(double bdp) {
   if (!is_by_hand(kQaThreshold)) g_.qa_threshold = Rules::qa_threshold(g_.trimming, g_.r, g_.target);
 }
 
-// 1.5 BDP; where the floor has raised T, enough for one flow to build up a delay of T [MRC-NSCC-5].
+// 1.5 BDP; if the floor has raised T, enough for one flow to reach a delay of T [MRC-NSCC-5].
 template <class Rules>
 int64_t BasicNscc<Rules>::derived_max_wnd(int64_t base_rtt) const {
   int64_t window = Rules::largest_window(g_.bytes_per_tick, base_rtt);
@@ -97,8 +97,8 @@ void BasicNscc<Rules>::set_measured(double line_rate_bps, Duration base_rtt) {
   derive(g_.bytes_per_tick * static_cast<double>(g_.r));
   if (by_hand_max_wnd()) return;
   const bool untouched = s_.cwnd == s_.max_wnd;
-  // A rate is measured by what the window lets through: one of a single packet would never let more be seen.
-  s_.max_wnd = std::max<int64_t>(derived_max_wnd(s_.base_rtt), nscc_gains::kMinMeasuredPackets * g_.mtu);
+  // A rate is measured through the window: a window of a single packet would never measure a higher one.
+  s_.max_wnd = std::max<int64_t>(derived_max_wnd(s_.base_rtt), nscc_gains::kLeastMeasuredPackets * g_.mtu);
   s_.cwnd = untouched ? s_.max_wnd : std::min(s_.cwnd, s_.max_wnd);
 }
 

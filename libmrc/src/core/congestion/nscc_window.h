@@ -1,4 +1,4 @@
-// NSCC, the rules that move the window [MRC-NSCC-19..25]: average delay, quick adapt, the four quadrants of mark and
+// NSCC, the rules that change the window [MRC-NSCC-19..25]: average delay, quick adapt, the four quadrants of mark and
 // delay, batch application.
 #pragma once
 
@@ -40,7 +40,7 @@ void BasicNscc<Rules>::window_update(int64_t now, int64_t new_bytes, int64_t del
   }
 }
 
-// True: the event is used up, nothing else may change the window.
+// True: the event is consumed, no other rule may change the window.
 template <class Rules>
 bool BasicNscc<Rules>::quick_adapt(int64_t now, bool loss, bool marked, int64_t delay) {
   if (g_.disable_qa) return false;
@@ -51,7 +51,7 @@ bool BasicNscc<Rules>::quick_adapt(int64_t now, bool loss, bool marked, int64_t 
   } else if (Rules::is_due(now, s_.qa_endtime)) {
     const bool under_gate = s_.achieved_bytes < (s_.max_wnd >> g_.qa_gate);
     const bool open = s_.qa_endtime != 0;
-    // A period in which the application never filled the window says nothing about the path [MRC-NSCC-CHOICE-1].
+    // A period in which the application never filled the window proves nothing about the path [MRC-NSCC-CHOICE-1].
     const bool counts = g_.sticky || s_.window_limited || is_window_full();
     if (open && counts && under_gate && (s_.trigger_qa || loss || delay > g_.qa_threshold)) {
       mark(kStepQuickAdapt);
@@ -61,7 +61,7 @@ bool BasicNscc<Rules>::quick_adapt(int64_t now, bool loss, bool marked, int64_t 
       s_.trigger_qa = false;
       handled = true;
     } else if (!g_.sticky) {
-      s_.trigger_qa = loss;  // an older trim is answered for; this one belongs to the period that opens now
+      s_.trigger_qa = loss;  // an older trim is settled; this one belongs to the period that begins now
     }
     s_.achieved_bytes = 0;
     s_.qa_endtime = now + s_.base_rtt + g_.target;
@@ -104,7 +104,7 @@ void BasicNscc<Rules>::add_increment(double bytes) {
   s_.inc_bytes = Rules::increments(s_.inc_bytes + static_cast<int64_t>(bytes));
 }
 
-// The packet's own delay asks for it, the average sizes it, at most once per base_rtt.
+// The packet's own delay triggers it, the average determines its size, at most once per base_rtt.
 template <class Rules>
 void BasicNscc<Rules>::decrease(int64_t now) {
   mark(kStepDecreaseAsked);
@@ -122,7 +122,7 @@ template <class Rules>
 void BasicNscc<Rules>::fulfil(int64_t now) {
   mark(kStepFulfil);
   s_.cwnd += s_.inc_bytes / s_.cwnd;
-  // A batch due by bytes does not move the time, so eta comes once a period however many batches there are.
+  // A batch due by bytes does not change the time, so eta is added once per period for any number of batches.
   if (Rules::is_due(now - s_.last_adjust_time, g_.adjust_period)) {
     mark(kStepEta);
     s_.last_adjust_time = now;

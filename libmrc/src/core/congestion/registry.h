@@ -1,4 +1,4 @@
-// The congestion control algorithms that exist. Settings, CC profiles and the simulator choose by name, and their
+// The available congestion control algorithms. Settings, CC profiles and the simulator choose by name, and their
 // messages list the names from here [MRC-CC-11]. How to add one: spec/congestion.md.
 #pragma once
 
@@ -20,7 +20,7 @@ struct CongestionParameter {
   const char* name;
   CongestionUnit unit;
   double low, high;
-  const char* unset;  // what applies when it is not set, for documentation
+  const char* unset;  // the default, for documentation
   const char* sentence;
 };
 
@@ -34,16 +34,16 @@ struct CongestionAlgorithm {
 
 // In the order of the table below.
 absl::Span<const CongestionAlgorithm* const> congestion_algorithms();
-// Null: there is none of that name.
+// Null: unknown name.
 const CongestionAlgorithm* find_congestion_algorithm(std::string_view name);
 // `name` null: no congestion control. Null: no profile can have it.
 const CongestionAlgorithm* find_profile_algorithm(const char* name);
 // With one space between.
 std::string congestion_algorithm_names();
-// The one that config names, or the default.
+// The configured one, or the default.
 const CongestionAlgorithm& chosen_algorithm(const CongestionConfig& config);
-// "gamma=0.5, target_delay=15us": parameters of config's algorithm, with spaces or commas between. False: `why` says
-// what is allowed, and some may be set.
+// "gamma=0.5, target_delay=15us": parameters of config's algorithm, separated by spaces or commas. False: `why` lists
+// the allowed ones, and some may be set already.
 bool set_congestion_parameters(std::string_view text, CongestionConfig* config, std::string* why);
 std::unique_ptr<CongestionControl> make_congestion_control(const CongestionConfig& config, const CongestionFlow& flow,
                                                            Instant now);

@@ -1,10 +1,10 @@
 // Swift: delay-based congestion control after Kumar et al., SIGCOMM 2020 [MRC-CC-20..27, spec/congestion.md]. The
-// window grows by `ai` packets per round trip while the round trip stays below a target, and falls in proportion to how
-// far it is above, at most once per round trip. The target has a part for the path (base and hops) and one that shrinks
-// as the window grows, so that many small flows may queue more than a few large ones. Losses and trims cut by
+// window grows by `ai` packets per round trip while the round trip stays below a target, and falls in proportion to the
+// excess, at most once per round trip. The target has a part for the path (base and hops) and one that shrinks
+// as the window grows, so that many small flows may queue more than a few large ones. Losses and trims reduce it by
 // `max_mdf`.
 //
-// What differs from the paper, since one QP sprays over many paths, and the reasons: spec/congestion.md, choices.
+// Differences from the paper, because one QP sprays over many paths, and the reasons: spec/congestion.md, choices.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class Swift final : public CongestionControl {
   }
   CongestionSnapshot snapshot() const override { return {window(), inflight_, max_wnd_, base_rtt_, steps_}; }
 
-  // Round trip that a window of so many packets aims at.
+  // Target round trip of a window of this many packets.
   Duration target_delay(double packets) const;
   double packets() const { return packets_; }
 

@@ -7,7 +7,7 @@
 
 namespace mrc::datapath {
 
-// What the checksum field must hold, the field itself being 0 in `data`; 0 when the field holds the right value.
+// The value of the checksum field if the field is 0 in `data`; 0 when the field has the correct value.
 uint16_t ipv6_checksum(const IpAddress& from, const IpAddress& to, uint8_t next_header, const uint8_t* data,
                        uint32_t bytes);
 

@@ -1,5 +1,5 @@
-// The entropy values of a datapath that makes whole frames, and the way that each of them takes to the peer it last
-// went to. One thread at a time, as the datapath. [MRC-SR-4..6, spec/srv6.md]
+// The entropy values of a datapath that builds complete frames, and the path of each of them to the peer of its last
+// packet. One thread at a time, as the datapath. [MRC-SR-4..6, spec/srv6.md]
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,19 @@ namespace mrc::datapath {
 
 class EvPaths {
  public:
-  // Gives a source port to each EV that has none: ports only tell paths apart here, so nothing is bound to them. False:
-  // an EV names a plane that is not there.
+  // Gives a source port to each EV that has none: ports only distinguish paths here, so no socket is bound to them.
+  // False: an EV has a plane that does not exist.
   bool open(const HostConfig& config, std::string* error);
   const std::vector<core::EvEntry>& evs() const { return evs_; }
-  // How a packet of that EV gets to the flow's destination. Valid until the next call.
+  // The addressing of a packet of that EV to the flow's destination. Valid until the next call.
   const SegmentPath& path(const wire::Flow& flow, uint8_t plane, uint16_t ev_index);
-  // The flow as its headers say it: without a label where labels carry nothing.
+  // The flow as it appears in headers: without a label if labels carry no EV.
   wire::Flow as_sent(const wire::Flow& flow) const;
 
  private:
   struct Way {
     uint32_t number = 0;  // of the EV among those of its plane
-    IpAddress peer;       // of the last packet, and the way there
+    IpAddress peer;       // of the last packet, and the path there
     SegmentPath path;
   };
 

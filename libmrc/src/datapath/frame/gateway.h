@@ -1,5 +1,5 @@
-// Where a datapath over a port of its own sends its frames: to a MAC address, to a router whose MAC address is asked
-// for, or, on a link without routers, to the packet's destination itself. [MRC-SR-20]
+// Next hop of a datapath over a port of its own: a MAC address, a router whose MAC address is
+// solicited, or, on a link without routers, the packet's destination itself. [MRC-SR-20]
 #pragma once
 
 #include <string>
@@ -17,11 +17,11 @@ struct Gateway {
   MacAddress mac{};
 };
 
-// A list with ';' between, one entry for each plane or one for all: "fe80::1", "02:00:00:00:00:01" or "link"; empty:
+// A list separated by ';', one entry for each plane or one for all: "fe80::1", "02:00:00:00:00:01" or "link"; empty:
 // "link" for all. False: a sentence in *why.
 bool parse_gateways(const std::string& text, uint32_t planes, std::vector<Gateway>* out, std::string* why);
 
-// The parts of a list with ';' or line ends between, without blanks around them and without empty ones.
+// The parts of a list separated by ';' or line ends, without blanks around them and without empty ones.
 std::vector<std::string> split_list(const std::string& text);
 
 }  // namespace mrc::datapath

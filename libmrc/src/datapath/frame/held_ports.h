@@ -1,5 +1,5 @@
-// UDP ports of a plane, held by sockets that receive nothing, for datapaths that take their packets beside the kernel's
-// sockets: so two processes do not take one port, and the host does not answer that nobody listens there.
+// UDP ports of a plane, held by sockets that receive nothing, for datapaths that bypass the kernel's
+// sockets: so that two processes do not use one port, and the host sends no "port unreachable".
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace mrc::datapath {
 
 class HeldPorts {
  public:
-  // False: a sentence in *error, errno; EADDRINUSE when another process has the first port. The second one is done
-  // without where it is taken.
+  // False: a sentence in *error, errno; EADDRINUSE when another process has the first port. The second one is
+  // omitted if it is taken.
   bool open(const HostPlane& plane, std::string* error);
   uint16_t port() const { return port_; }
   uint16_t second_port() const { return second_port_; }  // 0: none

@@ -1,6 +1,6 @@
-// Neighbour solicitations and advertisements (RFC 4861) as whole frames, for datapaths over ports that the kernel does
-// not know: they ask for the MAC addresses of next hops and answer for their own. Only what this needs: other options
-// are passed over, addresses are not checked for duplicates. [MRC-SR-20]
+// Neighbour solicitations and advertisements (RFC 4861) as complete frames, for datapaths over ports that the kernel
+// does not manage: they solicit the MAC addresses of next hops and answer for their own. Limited to this: other options
+// are skipped, addresses are not checked for duplicates. [MRC-SR-20]
 #pragma once
 
 #include <array>
@@ -21,12 +21,12 @@ struct NeighbourMessage {
   MacAddress mac{};
 };
 
-// False: something else, or not as RFC 4861 section 7.1 wants it: hop limit 255, a right checksum, options in bounds.
+// False: something else, or invalid by RFC 4861 section 7.1: hop limit 255, correct checksum, options in bounds.
 bool parse_neighbour(const uint8_t* frame, uint32_t bytes, NeighbourMessage* out);
 
-// Who has `target`? To its solicited-node group.
+// Solicitation for `target`, to its solicited-node group.
 void write_solicitation(const IpAddress& own, const MacAddress& own_mac, const IpAddress& target, NeighbourFrame* out);
-// `own` is at `own_mac`, to who asked; to all nodes where the question came from no address.
+// Advertisement of `own` at `own_mac`, to the solicitor; to all nodes if the solicitation had no source address.
 void write_advertisement(const IpAddress& own, const MacAddress& own_mac, const NeighbourMessage& question,
                          const MacAddress& asker, NeighbourFrame* out);
 

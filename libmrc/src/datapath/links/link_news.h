@@ -1,4 +1,4 @@
-// LinkNews: the kernel's word, by rtnetlink, on which interfaces of this network namespace have a link, as it changes.
+// LinkNews: the kernel's notifications, by rtnetlink, about the link state of the interfaces of this network namespace.
 //
 // One thread at a time.
 #pragma once
@@ -9,14 +9,14 @@
 
 namespace mrc::datapath {
 
-// Up, with a carrier where the driver knows of one, and not still waiting to be let in (802.1X), by the flags of
+// Up, with a carrier if the driver reports one, and not waiting for admission (802.1X), by the flags of
 // rtnetlink. Not by IFF_RUNNING, which follows a carrier only after up to 1 s.
 bool has_link(uint32_t interface_flags);
 
 struct LinkState {
   int interface;  // its index
   std::string_view name;
-  bool works;  // it is there and has a link
+  bool works;  // it exists and has a link
 };
 
 class LinkNews {
@@ -26,10 +26,10 @@ class LinkNews {
   LinkNews(const LinkNews&) = delete;
   LinkNews& operator=(const LinkNews&) = delete;
 
-  // The first news are the states of all interfaces. False: the kernel refuses, see errno.
+  // The first notifications are the states of all interfaces. False: an error of the kernel, see errno.
   bool open();
-  int fd() const { return fd_; }  // readable when there is news; -1 before open
-  // Takes in what the kernel has said, without waiting. What it says may be what was known already.
+  int fd() const { return fd_; }  // readable when there is a notification; -1 before open
+  // Reads the kernel's notifications without blocking. They may repeat known states.
   void read(const std::function<void(const LinkState&)>& change);
 
  private:
@@ -37,8 +37,8 @@ class LinkNews {
   void take(const char* message, size_t bytes, const std::function<void(const LinkState&)>& change);
 
   int fd_ = -1;
-  bool answering_ = false;  // the kernel takes no second question before the end of its answer
-  bool stale_ = false;      // news was lost: to be asked again
+  bool answering_ = false;  // the kernel accepts no second request before the end of its answer
+  bool stale_ = false;      // a notification was lost: to be requested again
 };
 
 }  // namespace mrc::datapath

@@ -1,10 +1,10 @@
-// How two processes of a host come by a pipe: Unix sockets in the abstract namespace, which belongs to the network
-// namespace as the addresses do. Whoever receives at ADDRESS and PORT listens under the name made of both; whoever
-// sends there connects, and hands over the memory of a pipe (Hello). The answer (Welcome) names every address and port
-// of the receiver. The connection stays: by a byte the sender wakes a receiver that sleeps, and its end tells that a
-// side has gone.
+// Set-up of a pipe between two processes of a host: Unix sockets in the abstract namespace, which belongs to the
+// network namespace as the addresses do. A receiver at ADDRESS and PORT listens under the name made of both; a sender
+// connects there and passes the memory of a pipe (Hello). The answer (Welcome) lists every address and port of the
+// receiver. The connection stays open: with a byte the sender wakes a sleeping receiver, and its end signals that a
+// side has ended.
 //
-// Both sides must belong to one user: whoever writes into the pipe is trusted with this user's data [MRC-LOCAL-1]
+// Both sides must belong to one user: the writer of the pipe is trusted with this user's data [MRC-LOCAL-1]
 // [MRC-LOCAL-3].
 #pragma once
 
@@ -41,13 +41,13 @@ struct Welcome {
 inline constexpr uint32_t kHelloMagic = 0x4D525031;    // "MRP1"
 inline constexpr uint32_t kWelcomeMagic = 0x4D525731;  // "MRW1"
 
-// Invalid: errno; EADDRINUSE when somebody else listens there.
+// Invalid: errno; EADDRINUSE when another process listens there.
 Fd listen_local(const LocalAddress& at);
-// Who does, for a message: ", taken by user ..."; empty when it is not known.
+// That process, for a message: ", taken by user ..."; empty if unknown.
 std::string listener_of(const LocalAddress& at);
-// Connected to a process of this user. Invalid: errno; ECONNREFUSED when nobody listens, EPERM when somebody else does.
+// Connected to a process of this user. Invalid: errno; ECONNREFUSED: no process listens, EPERM: another user's does.
 Fd connect_local(const LocalAddress& to);
-// The other side of a connection is a process of this user.
+// True if the other side of a connection is a process of this user.
 bool is_same_user(int socket);
 
 enum class Greeting : uint8_t { kMessage, kNothing, kBad };  // kBad: the other side has closed, or sent something else
@@ -57,7 +57,7 @@ Greeting receive_hello(int socket, Fd* memory);
 bool send_welcome(int socket, const Welcome& welcome);
 Greeting receive_welcome(int socket, Welcome* welcome);
 
-// One byte. A receiver that has not read the last ones is awake: nothing is lost when there is no room.
+// One byte. A receiver with unread bytes is awake, so that a full buffer is harmless.
 void send_wake(int socket);
 // Reads wakes. False: the other side has closed, or sent something else.
 bool receive_wakes(int socket);

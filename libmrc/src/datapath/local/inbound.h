@@ -1,4 +1,4 @@
-// The receiving side of the pipes of one device: who listens, who has connected, and what they have sent.
+// The receiving side of the pipes of one device: listening sockets, connected peers, and their bursts.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,23 @@ namespace mrc::datapath {
 
 class LocalInbound {
  public:
-  static constexpr size_t kMaxPeers = 512;  // connections at once; those above stay with their sockets
+  static constexpr size_t kMaxPeers = 512;  // connections at once; further peers use the sockets
   static constexpr int kAcceptsAtOnce = 16;
-  static constexpr Duration kGreetingTime = Duration::seconds(2);  // who connects and says nothing is shown out
-  static constexpr Duration kAcceptPause = Duration::seconds(1);   // when this process has no descriptor to spare
+  static constexpr Duration kGreetingTime = Duration::seconds(2);  // a connection without a greeting is closed
+  static constexpr Duration kAcceptPause = Duration::seconds(1);   // when this process has no free descriptor
 
-  // What is to be watched goes into `epoll_fd`.
+  // Descriptors to watch are added to `epoll_fd`.
   explicit LocalInbound(int epoll_fd) : epoll_fd_(epoll_fd) {}
-  // Listens at every one of `planes`, whose index is the plane's. False: at none, a sentence in *why.
+  // Listens at each of `planes`, by index. False: at none, a sentence in *why.
   bool open(std::vector<LocalAddress> planes, std::string* why);
-  // open() failed because somebody else listens at one of the names.
+  // open() failed because another process listens at one of the names.
   bool is_taken() const { return taken_; }
 
-  // Pipes have their first bursts: what was sent before them went by the driver, and is to be received first.
+  // Pipes have their first bursts: earlier packets were sent by the driver and must be received first.
   // begin_pipes() then lets receive() read those that this call has seen.
   bool pipes_begin();
   void begin_pipes();
-  // Bursts of one peer. Their buffers are lent until release(), which is to be called before the next receive() and
+  // Bursts of one peer. Their buffers are valid until release(), which is to be called before the next receive() and
   // before look().
   int receive(core::RxBurst* out, int max);
   void release();
@@ -40,7 +40,7 @@ class LocalInbound {
   uint32_t take_ended();
   uint64_t strays() const { return strays_; }  // packets for addresses that this device does not have
 
-  // Sees to what has become readable: new connections, greetings, wakes, ends. Allocates; not per packet.
+  // Handles readable descriptors: new connections, greetings, wakes, ends. Allocates; not per packet.
   void look(Instant now);
   bool must_look(Instant now) const { return unsettled_ || now >= next_deadline_; }  // whatever is readable
   // From now on a peer's next burst makes the epoll descriptor readable; it is so at once when there is one already.
@@ -53,8 +53,8 @@ class LocalInbound {
     Watched socket;
     Instant came;
     uint32_t id = 0;                                                         // of the pipe
-    std::unique_ptr<PipeReader> pipe;                                        // null: the greeting has not come
-    bool gone = false;                                                       // what is left in the pipe is still read
+    std::unique_ptr<PipeReader> pipe;                                        // null: the greeting has not arrived
+    bool gone = false;                                                       // the rest of the pipe is still read
     enum class State : uint8_t { kNew, kSeen, kBegun } state = State::kNew;  // only what has begun is read
   };
   void accept(Instant now);
@@ -74,7 +74,7 @@ class LocalInbound {
   uint32_t last_id_ = 0;            // of a pipe
   std::vector<uint32_t> ended_;     // ids of pipes
   PipeReader* lender_ = nullptr;    // whose buffers the last receive() returned
-  bool unsettled_ = false;          // a peer has gone or broken its pipe, and is to be forgotten
+  bool unsettled_ = false;          // a peer has ended or broken its pipe, and is to be removed
   Instant accept_again_ = Instant::never();
   Instant next_deadline_ = Instant::never();
   uint64_t strays_ = 0;

@@ -1,4 +1,4 @@
-// The sending side of the pipes of one device: which addresses belong to processes of this host, and the pipe to each.
+// The sending side of the pipes of one device: the addresses of processes of this host, and the pipe to each.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -18,21 +18,21 @@ namespace mrc::datapath {
 
 class LocalOutbound {
  public:
-  static constexpr Duration kFirstRetry = Duration::milliseconds(100);  // after nobody was found at an address
+  static constexpr Duration kFirstRetry = Duration::milliseconds(100);  // after no process was found at an address
   static constexpr Duration kLastRetry = Duration::seconds(30);         // doubling up to this
-  static constexpr Duration kAnswerTime = Duration::seconds(2);         // who does not answer is no peer
-  static constexpr size_t kMaxWays = 4096;                              // remembered; those that lead nowhere go first
+  static constexpr Duration kAnswerTime = Duration::seconds(2);         // a process that does not answer is no peer
+  static constexpr size_t kMaxWays = 4096;                              // those without a pipe are evicted first
 
-  // Reads the addresses of this host: nobody is asked at others. What is to be watched goes into `epoll_fd`.
+  // Reads the addresses of this host; others are not tried. Descriptors to watch are added to `epoll_fd`.
   explicit LocalOutbound(int epoll_fd);
 
   enum class Sent : uint8_t { kNotLocal, kYes, kFull };
-  // kNotLocal: no pipe leads there (yet), one is asked for. kFull: the receiver does not keep up, the burst was not
+  // kNotLocal: there is no pipe (yet), one is requested. kFull: the receiver does not keep up, the burst was not
   // taken.
   Sent send(Instant now, const core::TxBurst& burst);
   void meet(Instant now, const LocalAddress& to) { (void)way_to(now, to); }
 
-  // Sees to what has become readable: answers, and peers that have gone. Allocates; not per packet.
+  // Handles readable descriptors: answers, and peers that have ended. Allocates; not per packet.
   void look(Instant now);
   bool must_look(Instant now) const { return unsettled_ || now >= next_deadline_; }  // whatever is readable
   size_t peers() const { return peers_.size(); }
@@ -47,7 +47,7 @@ class LocalOutbound {
   };
   struct Way {
     Peer* peer = nullptr;  // may not have answered yet
-    Instant again;         // ask no earlier
+    Instant again;         // try no earlier
     Duration patience = kFirstRetry;
   };
   bool is_here(const IpAddress& addr) const;
@@ -61,7 +61,7 @@ class LocalOutbound {
   absl::flat_hash_set<IpAddress> hosts_;  // addresses of this host
   absl::flat_hash_map<LocalAddress, Way> ways_;
   std::vector<std::unique_ptr<Peer>> peers_;
-  bool unsettled_ = false;  // a peer has broken its pipe, and is to be forgotten
+  bool unsettled_ = false;  // a peer has broken its pipe, and is to be removed
   Instant next_deadline_ = Instant::never();
 };
 

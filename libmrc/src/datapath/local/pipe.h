@@ -1,13 +1,13 @@
 // A pipe: bursts from one process to another of the same host, through memory that both have mapped. The sender makes
-// the memory (a sealed memfd, so that it cannot shrink under the receiver) and hands its descriptor over.
+// the memory (a sealed memfd, so that it cannot shrink under the receiver) and passes its descriptor on.
 //
-// A burst lies in a buffer of its own. The sender fills a free buffer, the receiver's engine reads it in place, and the
-// receiver gives it back; the sender takes the buffer that came back last, so that as few as possible are in use and
-// stay in the cache. The engine copies each byte once on either side, and no system call is made but to wake a
-// receiver that sleeps.
+// A burst has a buffer of its own. The sender fills a free buffer, the receiver's engine reads it in place, and the
+// receiver returns it; the sender uses the buffer returned last, so that as few as possible are in use and
+// stay in the cache. The engine copies each byte once on either side, and the only system call is the one to wake a
+// sleeping receiver.
 //
-// Neither side trusts the other's numbers: what does not fit ends the pipe (broken()), and nothing outside of it is
-// touched. The engine checks the packets like any others [MRC-LOCAL-2].
+// Neither side trusts the other's numbers: an invalid one ends the pipe (broken()), and no memory outside of it is
+// accessed. The engine checks the packets like any others [MRC-LOCAL-2].
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@
 namespace mrc::datapath {
 
 // The memory's layout; both sides must have the same, which the greeting compares. Buffers come in three sizes, so that
-// thousands of small packets find room as in the receive buffer of a socket; what is never used is never touched.
+// thousands of small packets find room as in the receive buffer of a socket; unused ones are never accessed.
 struct PipeBuffers {
   uint32_t bytes;
   uint32_t count;
@@ -34,7 +34,7 @@ inline constexpr uint32_t kPipeBufferBytes = 512 * 4096 + 8192 * 512 + 65536 * 1
 inline constexpr uint32_t kPipeRing = 8192;  // a power of two above kPipeBufferCount
 static_assert(core::kMaxBurstBytes <= kPipeBuffers.back().bytes && kPipeBufferCount < kPipeRing);
 
-// Where buffer `number` lies and how long it is. number < kPipeBufferCount.
+// Offset and length of buffer `number`. number < kPipeBufferCount.
 struct PipePlace {
   size_t size_class;
   uint32_t offset;
@@ -51,9 +51,9 @@ struct PipeEntry {
 
 struct PipeMemory {
   alignas(64) std::atomic<uint32_t> written;   // bursts so far; the sender's
-  alignas(64) std::atomic<uint32_t> returned;  // buffers given back so far; the receiver's
-  alignas(64) std::atomic<uint32_t> asleep;    // 1: the receiver wants to be woken; set by it, cleared by the sender
-  alignas(64) PipeEntry entries[kPipeRing];    // by `written`; no more than there are buffers can be under way
+  alignas(64) std::atomic<uint32_t> returned;  // buffers returned so far; the receiver's
+  alignas(64) std::atomic<uint32_t> asleep;    // 1: the receiver requires a wake-up; set by it, cleared by the sender
+  alignas(64) PipeEntry entries[kPipeRing];    // by `written`; at most one entry per buffer can be queued
   alignas(64) uint16_t returns[kPipeRing];     // by `returned`: numbers of buffers
   alignas(4096) uint8_t buffers[kPipeBufferBytes];
 };
@@ -78,14 +78,14 @@ class PipeMapping {
 
 class PipeWriter {
  public:
-  // Null when the kernel gives no memory; errno.
+  // Null and errno if the kernel provides no memory.
   static std::unique_ptr<PipeWriter> make();
-  int fd() const { return fd_.get(); }  // to be handed to the receiver
-  void close_fd() { fd_ = Fd(); }       // it has it now
+  int fd() const { return fd_.get(); }  // to be passed to the receiver
+  void close_fd() { fd_ = Fd(); }       // the receiver has it now
 
   enum class Written : uint8_t { kYes, kYesWakeHim, kFull };
   Written write(const core::TxBurst& burst);
-  bool broken() const { return broken_; }  // the receiver gave back what it did not have
+  bool broken() const { return broken_; }  // the receiver returned a buffer that it did not have
 
  private:
   PipeWriter() = default;
@@ -107,13 +107,13 @@ class PipeReader {
   // Null when the descriptor is not such memory, or cannot be mapped.
   static std::unique_ptr<PipeReader> map(int fd);
 
-  // At most `max` bursts, and kMaxLent, whose buffers are lent until give_back(); their plane is left to the caller.
+  // At most `max` bursts, and kMaxLent, whose buffers are valid until give_back(); their plane is left to the caller.
   int read(core::RxBurst* out, int max);
   void give_back();
   bool empty() const { return broken_ || memory_.get()->written.load(std::memory_order_acquire) == read_; }
-  // From now on the sender wakes this side with its next burst. True: there is something already.
+  // From now on the sender wakes this side with its next burst. True: a burst is queued already.
   bool fall_asleep();
-  bool broken() const { return broken_; }  // the sender wrote what cannot be
+  bool broken() const { return broken_; }  // the sender wrote an invalid entry
 
  private:
   PipeReader() = default;

@@ -1,5 +1,5 @@
 // A descriptor in an epoll set. It leaves the set before it is closed: a copy that a forked child holds would otherwise
-// keep it there, readable for ever, with nobody left who could take it out.
+// keep it there, permanently readable, with no process left that could remove it.
 #pragma once
 
 #include <sys/epoll.h>
@@ -25,7 +25,7 @@ class Watched {
     watched_ = on && done;
   }
 
-  bool readable = false;  // noted from what epoll tells, cleared by whoever has read
+  bool readable = false;  // set from epoll's result, cleared by the reader
 
  private:
   int epoll_fd_;

@@ -1,4 +1,4 @@
-// Two datapaths joined back to back in one process, without sockets, time or loss: for tests and examples that want the
+// Two datapaths joined back to back in one process, without sockets, time or loss: for tests and examples that use the
 // device and the engine without the kernel. One thread.
 #pragma once
 
@@ -36,7 +36,7 @@ class MemDatapath final : public Datapath {
   };
 
   std::shared_ptr<Lane> in_, out_;
-  std::vector<Packet> lent_;  // what the last rx_burst handed out
+  std::vector<Packet> lent_;  // the bursts of the last rx_burst
   size_t next_plane_ = 0;
   DatapathCounters counters_;
 };

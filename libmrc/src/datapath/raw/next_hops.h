@@ -1,6 +1,6 @@
-// Which MAC address a frame to an IPv6 address needs: the kernel's routes and neighbour table, asked over rtnetlink and
-// remembered for a while. A neighbour that the kernel does not know, or has not heard of lately, is not resolved here:
-// the caller hands that packet to the kernel (an IPv6 raw socket), which resolves or confirms the neighbour, holds the
+// The MAC address for a frame to an IPv6 address: the kernel's routes and neighbour table, queried over rtnetlink and
+// remembered for a while. A neighbour that is unknown to the kernel, or stale, is not resolved here:
+// the caller passes that packet to the kernel (an IPv6 raw socket), which resolves or confirms the neighbour, holds the
 // packet meanwhile and sends it [MRC-SR-16].
 #pragma once
 
@@ -19,23 +19,23 @@ namespace mrc::datapath {
 class NextHops {
  public:
   bool open(uint32_t interface, std::string* error);
-  // Null: let the kernel send it.
+  // Null: the kernel must send it.
   const MacAddress* find(const IpAddress& to);
 
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::milliseconds kKnownFor{1000};
   static constexpr std::chrono::milliseconds kUnknownFor{2};
-  static constexpr size_t kMaxHops = 65536;  // destinations remembered before all are forgotten
+  static constexpr size_t kMaxHops = 65536;  // maximum cached destinations; then the cache is cleared
 
   struct Hop {
     MacAddress mac{};
     bool known = false;
     Clock::time_point until{};
   };
-  // The gateway on the way, or the address itself when it is on the link. False: no way by this interface, or our own.
+  // The gateway, or the address itself when it is on the link. False: no route by this interface, or our own address.
   bool route(const IpAddress& to, IpAddress* via);
-  // False: not in the table, or not certain enough to be used without asking.
+  // False: not in the table, or not fresh enough to be used.
   bool neighbour(const IpAddress& next, MacAddress* mac);
   bool request(void* message, uint32_t length, uint16_t answer_type);
 

@@ -73,7 +73,7 @@ bool PacketSockets::open(const HostPlane& plane, uint32_t rcvbuf, uint32_t sndbu
     errno = EAFNOSUPPORT;
     return false;
   }
-  if (!ports_.open(plane, error)) return false;  // says when no interface has the address
+  if (!ports_.open(plane, error)) return false;  // reports an address that no interface has
   interface_ = interface_of(plane.addr);
   ifreq request{};
   std::strncpy(request.ifr_name, interface_.name.c_str(), IFNAMSIZ - 1);

@@ -1,7 +1,7 @@
-// The sockets of one plane of the raw datapath: AF_PACKET for whole frames out and in, an IPv6 raw socket for packets
-// whose next hop the kernel is to find, and those that hold the ports. Needs CAP_NET_RAW.
+// The sockets of one plane of the raw datapath: AF_PACKET for complete frames out and in, an IPv6 raw socket for
+// packets whose next hop the kernel resolves, and those that hold the ports. Requires CAP_NET_RAW.
 //
-// Frames to this host's own address do not leave by the interface: they come in by loopback, on a socket of their own.
+// Frames to this host's own address do not leave by the interface: they arrive by loopback, on a socket of their own.
 #pragma once
 
 #include <sys/socket.h>

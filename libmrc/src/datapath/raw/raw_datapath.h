@@ -1,11 +1,11 @@
-// The datapath that makes whole frames: IPv6 in IPv6 with the path in the outer destination, and an SRH where the path
-// does not fit, as the specification of SRv6 EVs says [MRC-SR-11..17, spec/srv6.md]. Without an Srv6Plan it sends plain
-// IPv6 and UDP. IPv6 only; needs CAP_NET_RAW.
+// The datapath that builds complete frames: IPv6 in IPv6 with the path in the outer destination, and an SRH where the
+// path does not fit, as in the specification of SRv6 EVs [MRC-SR-11..17, spec/srv6.md]. Without an Srv6Plan it sends
+// plain IPv6 and UDP. IPv6 only; requires CAP_NET_RAW.
 //
-// Frames pass by AF_XDP where the interface and the kernel have it: an XDP program picks this plane's packets, the
-// kernel's stack never sees them. Else by AF_PACKET sockets: the stack sees incoming packets, too, drops the plain ones
-// quietly (held_ports.h), and may answer encapsulated ones with a few ICMP messages a second, which nobody here listens
-// to. [MRC-SR-22]
+// Frames use AF_XDP if the interface and the kernel support it: an XDP program picks this plane's packets, the
+// kernel's stack never receives them. Otherwise AF_PACKET sockets: the stack also receives the packets, drops the plain
+// ones silently (held_ports.h), and may answer encapsulated ones with a few ICMP messages a second, which are
+// ignored here. [MRC-SR-22]
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace mrc::datapath {
 
 enum class RawIo : uint8_t { kAuto, kXdp, kPacket };
 
-// Null and a sentence in *error when a socket cannot be had. errno in *err if given.
+// Null and a sentence in *error when a socket cannot be created. errno in *err if given.
 std::unique_ptr<HostDatapath> open_raw_datapath(const HostConfig& config, RawIo io, std::string* error,
                                                 int* err = nullptr);
 

@@ -1,5 +1,5 @@
-// Receiving half of the raw datapath: frames of all planes' packet sockets, headers taken off, what is not ours left
-// out. What a peer's segmentation offload sent in one piece over virtual links is given as one burst.
+// Receiving half of the raw datapath: frames of all planes' packet sockets, headers stripped, foreign packets
+// skipped. A packet sent unsplit by a peer's segmentation offload over virtual links is returned as one burst.
 #pragma once
 
 #include <sys/socket.h>
@@ -53,7 +53,7 @@ class RawReceiver {
   std::vector<const PacketSockets*> sockets_;
   std::vector<Source> sources_;
   std::bitset<kMaxSources> ready_;
-  uint32_t next_ = 0;  // source to ask first, for fairness
+  uint32_t next_ = 0;  // source to poll first, for fairness
   struct FreeBuffer {
     void operator()(uint8_t* p) const;
   };

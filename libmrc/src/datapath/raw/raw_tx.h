@@ -1,4 +1,4 @@
-// Sending half of the raw datapath: a packet is a header of ours and the payload where it lies, in one system call. A
+// Sending half of the raw datapath: a packet is our header and the payload in place, in one system call. A
 // socket without room blocks its plane until epoll shows it writable.
 #pragma once
 
@@ -23,7 +23,7 @@ class RawTransmitter {
   // `sockets`: one per plane, `xdp` likewise or null; they outlive this.
   bool open(const HostConfig& config, const std::vector<PacketSockets>& sockets,
             const std::vector<std::unique_ptr<XdpPlane>>& xdp, int epoll_fd, std::string* error);
-  // False: the plane has no room, the burst was not touched.
+  // False: the plane has no room, the burst was not changed.
   bool send(const core::TxBurst& burst, DatapathCounters* counters);
   uint32_t planes_with_room();
   void unblock(uint8_t plane) { blocked_ &= ~(1u << plane); }

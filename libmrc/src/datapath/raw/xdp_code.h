@@ -1,7 +1,7 @@
 // The XDP program of the raw datapath, as instructions: frames of one plane's MRC packets go to the AF_XDP socket of
-// the queue they came in by, everything else goes on to the kernel as if nothing were here [MRC-SR-22].
+// their receive queue, all other frames pass on to the kernel unchanged [MRC-SR-22].
 //
-// Written as instructions rather than compiled from C: it is short, and nobody needs a BPF compiler or library.
+// Written as instructions rather than compiled from C: it is short, and the build requires no BPF compiler or library.
 #pragma once
 
 #include <linux/bpf.h>

@@ -1,5 +1,5 @@
 // AF_XDP on the interface of one plane: a program that picks this plane's packets, a socket for each receive queue.
-// What is here besides is as before: frames to the host itself, and packets whose neighbour the kernel is to find.
+// Unchanged: frames to the host itself, and packets whose neighbour the kernel resolves.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace mrc::datapath {
 
 class XdpPlane {
  public:
-  // False: a sentence in *why; nothing is left behind.
-  // Where there are more queues than `most_queues`, packets of the others come by the packet socket.
+  // False: a sentence in *why, with no remains.
+  // Where there are more queues than `most_queues`, packets of the others arrive by the packet socket.
   bool open(const PacketSockets& sockets, const IpAddress& address, uint32_t most_queues, std::string* why);
 
   std::vector<std::unique_ptr<Xsk>>& queues() { return queues_; }

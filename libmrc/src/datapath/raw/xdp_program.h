@@ -1,5 +1,5 @@
-// Loads the XDP program (xdp_code.h) and attaches it to an interface by a BPF link: when the process ends, however it
-// does, its descriptors close and the program is gone with them. Needs CAP_NET_ADMIN and CAP_BPF (or root).
+// Loads the XDP program (xdp_code.h) and attaches it to an interface by a BPF link: when the process ends in any
+// way, its descriptors close and the program is removed with them. Requires CAP_NET_ADMIN and CAP_BPF (or root).
 #pragma once
 
 #include <cstdint>

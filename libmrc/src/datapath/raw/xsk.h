@@ -1,5 +1,5 @@
 // An AF_XDP socket on one queue of an interface: frames in and out by memory that is shared with the kernel, or with
-// the card itself where its driver can (zero-copy). By system calls alone: no library is needed where MRC runs. One
+// the card itself if its driver can (zero-copy). By system calls alone: no library is required at run time. One
 // thread.
 #pragma once
 
@@ -31,7 +31,7 @@ class Xsk {
   int fd() const { return fd_.get(); }
   bool zero_copy() const { return zero_copy_; }
   bool several_buffers() const { return several_buffers_; }
-  uint64_t dropped() const;  // received frames that found no room
+  uint64_t dropped() const;  // received frames dropped for lack of room
 
   struct Frame {
     const uint8_t* data = nullptr;
@@ -63,7 +63,7 @@ class Xsk {
   bool zero_copy_ = false;
   bool several_buffers_ = false;
   std::vector<uint64_t> free_;                      // frames to send in
-  std::vector<uint64_t> lent_;                      // received, not given back
+  std::vector<uint64_t> lent_;                      // received, not returned
   std::vector<std::unique_ptr<uint8_t[]>> joined_;  // of frames in several buffers
 };
 

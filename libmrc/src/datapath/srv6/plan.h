@@ -1,14 +1,14 @@
-// Srv6Plan: which switches lie on the paths to a destination, as the settings srv6_paths, srv6_loop and srv6_uplinks
-// write them down. The rule with the longest prefix that covers the destination gives its list of paths; entropy value
+// Srv6Plan: the switches on the paths to a destination, as the settings srv6_paths, srv6_loop and srv6_uplinks
+// define them. The rule with the longest prefix that covers the destination gives its list of paths; entropy value
 // number n of a plane takes path n modulo their number. The uSIDs of the host itself are not written: the address of
-// the destination follows the switches, so that it is what is left when the last switch has shifted.
+// the destination follows the switches, so that it remains when the last switch has shifted.
 //
 //     fcbb:bb0{plane}:100::/40 direct                            # hosts at our own T0: no switch is named
 //     fcbb:bb0{plane}:200::/40 via f{plane}{uplink:2}:e{plane}02 # by each T1 in turn to T0 2
 //
-// A rule per line, or several with ';' between. {plane} and {uplink} become hexadecimal digits, {plane:N} at least N of
+// A rule per line, or several separated by ';'. {plane} and {uplink} become hexadecimal digits, {plane:N} at least N of
 // them; a rule with {uplink} stands for one path for each number from 1 to srv6_uplinks. Several rules with one prefix
-// add their paths. Where no rule covers a destination it is addressed as it is. [MRC-SR-4..6, spec/wire.md]
+// add their paths. A destination without a rule is addressed unchanged. [MRC-SR-4..6, spec/wire.md]
 //
 // Immutable after parsing; shared by all threads.
 #pragma once
@@ -32,12 +32,12 @@ class Srv6Plan {
   // Null and a sentence in *why when the text is no plan. Planes count from 0; `planes` of them get their rules.
   static std::shared_ptr<const Srv6Plan> parse(const Text& text, uint32_t planes, std::string* why);
 
-  // How entropy value number `n` of a plane gets to an address of a peer. A path that is too long (possible only when
-  // the address holds many uSIDs) goes straight, too.
+  // The path of entropy value number `n` of a plane to an address of a peer. A path that is too long (possible only
+  // when the address holds many uSIDs) is also direct.
   SegmentPath path(uint8_t plane, uint32_t n, const IpAddress& to) const;
   // Some list is so long that with a peer's uSID it does not fit into one address.
   bool may_need_segment() const;
-  // How many different paths lead there.
+  // The number of different paths to it.
   uint32_t path_count(uint8_t plane, const IpAddress& to) const;
   // Paths from this host's address `own` back to it; empty without srv6_loop.
   std::vector<SegmentPath> loops(uint8_t plane, const IpAddress& own) const;

@@ -17,7 +17,7 @@ inline constexpr uint32_t kMaxUsids = 2 * kUsidsPerAddress;  // destination and 
 
 using UsidList = std::vector<uint16_t>;  // no zeros: a zero ends a list
 
-// How a packet is addressed so that it takes a path.
+// The addressing of a packet that takes a path.
 struct SegmentPath {
   IpAddress destination;     // of the (outer) IPv6 header
   IpAddress segment;         // the one entry of the SRH, when there is one
@@ -37,7 +37,7 @@ UsidList usids_of(const SegmentPath& path);
 // The path through `via`, in the block of `to`, which ends at the address `to`. False: too long even with an SRH.
 bool compose_path(const UsidList& via, const IpAddress& to, SegmentPath* out);
 
-// What a uN makes of an address.
+// The address after a uN.
 IpAddress shift_usid(const IpAddress& address);
 
 }  // namespace mrc::datapath

@@ -1,6 +1,6 @@
-// Finds out at opening on which planes UDP checksums and GSO survive SRv6: a burst and a single datagram go by each
-// loop of the plan through the fabric back to this host. The checksum covers the address with all its uSIDs, the
-// receiver sees it shifted: only where nobody fills the checksum in on the way (virtual links between namespaces) does
+// Detects at opening on which planes UDP checksums and GSO survive SRv6: a burst and a single datagram are sent over
+// each loop of the plan through the fabric back to this host. The checksum covers the address with all its uSIDs, the
+// receiver sees it shifted: only if the checksum is not filled in on the way (virtual links between namespaces) does
 // the datagram arrive [MRC-SR-8].
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace mrc::datapath {
 
-// Bit p: every loop of plane p brought everything back; never set for a plane without a loop. Waits for at most 1 s
-// in all, and only where something is missing.
+// Bit p: every loop of plane p returned everything; never set for a plane without a loop. Waits for at most 1 s
+// in all, and only if something is missing.
 uint32_t check_loops(const UdpSyscalls& sys, const std::vector<HostPlane>& planes, const Srv6Plan& plan);
 
 }  // namespace mrc::datapath

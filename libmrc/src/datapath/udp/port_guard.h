@@ -1,7 +1,7 @@
 // A port that one socket alone may send from. Linux lets a process send with any local source address from the port
-// that it has bound at another local address (IP_PKTINFO), so a socket bound to one address does not keep other users
-// of the host from sending with its address and port. A second socket, bound to the same port of every address, does
-// [MRC-SEC-12, spec/security.md].
+// that it has bound at another local address (IP_PKTINFO), so a socket bound to one address does not prevent other
+// users of the host from sending with its address and port. A second socket, bound to the same port of every address,
+// does [MRC-SEC-12, spec/security.md].
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace mrc::datapath {
 
 // As open_udp() on a free port of the system's choice. *guard holds that port on every address; nothing is read from
-// it. Invalid when the port could not be held; the socket itself is usable all the same.
+// it. Invalid when the port could not be held; the socket itself is usable nevertheless.
 Fd open_guarded_udp(const UdpSyscalls& sys, const IpAddress& addr, const std::string& interface, Fd* guard,
                     uint16_t* port, std::string* error);
 

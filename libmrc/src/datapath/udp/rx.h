@@ -1,5 +1,5 @@
 // Receiving half of the UDP driver: a socket per plane, polled through one epoll descriptor, into a small set of
-// buffers that are used again from the first one at every call, so that they stay in the cache and the engine's copy
+// buffers that are reused from the first one at every call, so that they stay in the cache and the engine's copy
 // into user memory is the only one in user space.
 #pragma once
 
@@ -23,17 +23,17 @@ class UdpReceiver {
 
   // Sockets of the planes, bound; registers them at `epoll_fd` with data = index of the socket.
   bool open(const UdpConfig& config, const UdpSyscalls& sys, bool gro, int epoll_fd, std::string* error);
-  // Marks socket `index` as worth asking; called with what epoll reports.
+  // Marks socket `index` as ready; called with the results of epoll.
   void set_ready(uint32_t index) { ready_ |= 1ull << index; }
   bool any_ready() const { return ready_ != 0; }
-  // Asks ready sockets in turn; at most `max` bursts.
+  // Reads ready sockets in turn; at most `max` bursts.
   int receive(core::RxBurst* out, int max, DatapathCounters* counters);
-  // Forgets that buffers are in use: call once per rx_burst.
+  // Marks all buffers as free: call once per rx_burst.
   void recycle() { used_ = 0; }
 
   uint32_t socket_count() const { return static_cast<uint32_t>(sockets_.size()); }
   uint16_t port(uint8_t plane) const { return sockets_[first_of_plane_[plane]].port; }
-  const std::vector<std::string>& notes() const { return notes_; }  // second ports that could not be had
+  const std::vector<std::string>& notes() const { return notes_; }  // second ports that were unavailable
   uint32_t granted() const { return granted_; }                     // smallest receive buffer obtained
 
  private:
@@ -50,7 +50,7 @@ class UdpReceiver {
 
   int receive_gro(Socket* s, core::RxBurst* out, DatapathCounters* counters);
   int receive_plain(Socket* s, core::RxBurst* out, int max, DatapathCounters* counters);
-  // Fills addresses, class, label and segment size from one message. False: nothing usable (cut short).
+  // Fills addresses, class, label and segment size from one message. False: unusable (truncated).
   bool fill(Socket* s, const msghdr& msg, const SockAddr& from, const uint8_t* data, uint32_t bytes, core::RxBurst* out,
             DatapathCounters* counters);
 
@@ -60,8 +60,8 @@ class UdpReceiver {
   std::vector<uint32_t> first_of_plane_;
   std::vector<std::string> notes_;
   uint64_t ready_ = 0;
-  uint32_t next_ = 0;  // socket to ask first, for fairness
-  uint32_t used_ = 0;  // buffers handed out since recycle()
+  uint32_t next_ = 0;  // socket to read first, for fairness
+  uint32_t used_ = 0;  // buffers returned since recycle()
   uint32_t buffers_ = 0;
   uint32_t granted_ = UINT32_MAX;
   struct FreeBuffer {

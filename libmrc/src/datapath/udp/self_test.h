@@ -1,4 +1,4 @@
-// Finds out at opening whether this kernel segments (GSO) and merges (GRO) UDP: two segments are sent to ourselves.
+// Detects at opening whether this kernel segments (GSO) and merges (GRO) UDP: two segments are sent to ourselves.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Small helpers around one UDP socket: owning descriptor, address conversion, options, what buffers were obtained.
+// Small helpers around one UDP socket: owning descriptor, address conversion, options, obtained buffer sizes.
 #pragma once
 
 #include <netinet/in.h>
@@ -13,7 +13,7 @@
 
 namespace mrc::datapath {
 
-// What a failed system call leaves to say: "what: reason of errno". Returns false, for the caller to pass on.
+// Message of a failed system call: "what: reason of errno". Returns false, for the caller to pass on.
 bool failed(const char* what, std::string* why);
 
 union SockAddr {
@@ -37,11 +37,11 @@ struct BindRequest {
 // A bound, non-blocking UDP socket of the address's family that never fragments. Invalid Fd: sentence in *error, errno.
 Fd open_udp(const UdpSyscalls& sys, const BindRequest& request, uint16_t* bound_port, std::string* error);
 
-// The bytes the kernel accounts for, asked for with the privileged option first. `receive`: SO_RCVBUF, else SO_SNDBUF.
+// The bytes the kernel accounts for, requested with the privileged option first. `receive`: SO_RCVBUF, else SO_SNDBUF.
 // The kernel reports twice what was granted, its own overhead included; this returns the granted half.
 uint32_t grow_buffer(const UdpSyscalls& sys, int fd, bool receive, uint32_t wanted);
 
-// Index, name and MTU of the interface that owns an address. MTU 0 when it cannot be told.
+// Index, name and MTU of the interface that owns an address. MTU 0 if unknown.
 struct Interface {
   std::string name;
   uint32_t index = 0;

@@ -3,10 +3,10 @@
 // segments is one sendmsg with UDP_SEGMENT, or one sendmmsg where the kernel or an interface cannot segment. A full
 // socket blocks its plane until it is writable again.
 //
-// A socket whose last bursts all went to one address is connected to it, which spares the kernel a route lookup per
+// A socket whose last bursts all went to one address is connected to it, which saves the kernel a route lookup per
 // call (about 0.5 us with IPv6); the traffic class is then a socket option, set when it changes, because ancillary data
-// of the IP level makes the kernel look the route up again. Bursts to other addresses still go out by the same socket
-// with the address and the class beside them, and move the connection when they last.
+// of the IP level makes the kernel look the route up again. Bursts to other addresses are still sent through the same
+// socket with explicit address and class, and the socket is reconnected when they continue.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ class UdpTransmitter {
 
   // `gso_planes`: planes that may segment. With SRv6 the sockets of the others send without a UDP checksum.
   bool open(const UdpConfig& config, const UdpSyscalls& sys, uint32_t gso_planes, int epoll_fd, std::string* error);
-  // False: the plane has no room, the burst was not touched.
+  // False: the plane has no room, the burst was not changed.
   bool send(const core::TxBurst& burst, DatapathCounters* counters);
   uint32_t planes_with_room(DatapathCounters* counters);
   void unblock(uint8_t plane) { blocked_ &= ~(1u << plane); }
@@ -92,7 +92,7 @@ class UdpTransmitter {
   bool flush_rest(Plane* plane, DatapathCounters* counters);
   void block(uint8_t plane, int fd);
   void note_error(int error);
-  void note_refusal(int error);  // by the kernel, for good, of what going_by_ and going_to_ say
+  void note_refusal(int error);  // refused permanently by the kernel, for going_by_ and going_to_
 
   const UdpSyscalls* sys_ = nullptr;
   int epoll_fd_ = -1;

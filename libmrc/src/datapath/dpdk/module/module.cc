@@ -21,7 +21,7 @@ class Dpdk final : public HostDatapath {
   int rx_burst(Instant now, core::RxBurst* out, int max) override;
   int tx_burst(Instant now, const core::TxBurst* const* bursts, int n) override;
   uint32_t planes_with_room() override;
-  int wait_fds(int*, int) const override { return 0; }  // polled; next_timeout() says how often
+  int wait_fds(int*, int) const override { return 0; }  // polled; next_timeout() sets the interval
   Instant next_timeout() const override { return polled_ + poll_; }
   uint32_t max_segments() const override { return 1; }  // a packet, an entropy value
   uint32_t max_burst_bytes() const override { return core::kMaxBurstBytes; }

@@ -19,7 +19,7 @@ namespace mrc::datapath {
 
 class DpdkPlane {
  public:
-  static constexpr uint16_t kBatch = 32;  // drivers with vector instructions want to be asked for so many at least
+  static constexpr uint16_t kBatch = 32;  // minimum request of drivers with vector instructions
 
   ~DpdkPlane();
   bool open(const HostPlane& plane, const Gateway& gateway, const Port::Wanted& wanted, std::string* error);
@@ -27,16 +27,16 @@ class DpdkPlane {
   // One packet; `flow` as it is sent. False: no room, nothing was taken.
   bool send(Instant now, const core::TxBurst& packet, const wire::Flow& flow, const SegmentPath& path,
             DatapathCounters* counters);
-  // Hands the port what waits for room.
+  // Passes the packets that wait for room to the port.
   void flush();
   bool has_room() const { return waiting_.size() < kMaxWaiting; }
-  // Asks again for neighbours that packets wait for.
+  // Repeats the solicitations of neighbours for which packets wait.
   void ask_again(Instant now, DatapathCounters* counters);
 
-  // Asks the port for frames when no packet is left for the engine; attends to neighbours' messages among them. True:
-  // there was something.
+  // Polls the port for frames when no packet is left for the engine; handles neighbours' messages among them. True:
+  // a frame was received.
   bool poll(Instant now, DatapathCounters* counters);
-  // At most `max` packets for the engine, of those that poll() found; their memory is given back by release().
+  // At most `max` packets for the engine, of those that poll() found; their memory is freed by release().
   int receive(core::RxBurst* out, int max, DatapathCounters* counters);
   void release();
 
@@ -48,7 +48,7 @@ class DpdkPlane {
 
  private:
   static constexpr size_t kMaxWaiting = 64;
-  static constexpr size_t kMaxHeld = 64;  // packets that wait for one neighbour; more are lost, as in a kernel
+  static constexpr size_t kMaxHeld = 64;  // packets that wait for one neighbour; more are dropped, as in a kernel
 
   bool build(const core::TxBurst& packet, const wire::Flow& flow, const SegmentPath& path, rte_mbuf* out);
   void put_checksum(const wire::Flow& flow, const SegmentPath& path, uint32_t udp_bytes, rte_mbuf* out) const;
@@ -66,7 +66,7 @@ class DpdkPlane {
   IpAddress own_;
   Gateway gateway_;
   bool checksum_ = true;
-  std::unique_ptr<HeldPorts> held_ports_;  // where the kernel has the address, too
+  std::unique_ptr<HeldPorts> held_ports_;  // if the kernel has the address, too
   uint16_t udp_port_ = 0;
   uint16_t second_port_ = 0;
 

@@ -17,7 +17,7 @@ constexpr uint16_t kDescriptors = 512;
 constexpr uint32_t kPackets = 4 * kDescriptors;  // in both rings, held, and lent to the engine
 constexpr int kStartTries = 100;
 constexpr unsigned int kStartEveryUs = 20000;
-constexpr uint32_t kFrameSlack = 512;  // room for drivers that want more than a frame, and for VLAN tags
+constexpr uint32_t kFrameSlack = 512;  // room for drivers that require more than a frame, and for VLAN tags
 
 bool fail(const std::string& what, int code, std::string* error) {
   *error = what + ": " + rte_strerror(code);
@@ -84,7 +84,7 @@ bool Port::configure(const Wanted& wanted, std::string* error) {
   uint32_t accepted = std::min<uint32_t>(mtu_, info.max_mtu);
   if (info.max_rx_pktlen > kEthernetBytes + 4) accepted = std::min(accepted, info.max_rx_pktlen - kEthernetBytes - 4);
   if (accepted < mtu_)
-    note_ = "port " + name_ + " says that it carries " + std::to_string(accepted) + " bytes, " + std::to_string(mtu_) +
+    note_ = "port " + name_ + " carries " + std::to_string(accepted) + " bytes, " + std::to_string(mtu_) +
             " are used as dpdk_mtu says";
   rte_eth_conf conf{};
   conf.rxmode.mtu = accepted;

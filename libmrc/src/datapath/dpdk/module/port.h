@@ -1,5 +1,5 @@
 // One DPDK port with one queue each way: found by its name or made from device arguments, configured, started, and
-// given back. Owned by one datapath at a time. [MRC-SR-18]
+// released. Owned by one datapath at a time. [MRC-SR-18]
 #pragma once
 
 #include <rte_ethdev.h>
@@ -15,8 +15,8 @@ namespace mrc::datapath {
 class Port {
  public:
   struct Wanted {
-    std::string name;  // PCI address, name of a port that is there, or device arguments
-    uint32_t mtu = 0;  // 0: what the port says
+    std::string name;  // PCI address, name of an existing port, or device arguments
+    uint32_t mtu = 0;  // 0: as reported by the port
     bool checksum = true;
   };
   Port() = default;
@@ -33,10 +33,10 @@ class Port {
   const MacAddress& mac() const { return mac_; }
   uint32_t mtu() const { return mtu_; }
   bool computes_checksums() const { return computes_checksums_; }
-  uint64_t missed() const;  // packets that found no room in the receive queue
+  uint64_t missed() const;  // packets dropped because the receive queue was full
   const std::string& name() const { return name_; }
   const std::string& driver() const { return driver_; }
-  const std::string& note() const { return note_; }  // what is not as it was asked for; may be empty
+  const std::string& note() const { return note_; }  // deviations from the request; may be empty
 
  private:
   bool find(const std::string& name, std::string* error);
