@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "connect.h"
+#include "listen.h"
 #include "log.h"
 #include "secure_environment.h"
 
@@ -102,6 +103,22 @@ void Attempts::clear() {
   std::map<uint64_t, std::shared_ptr<Attempt>> dropped;  // destroyed without the lock
   const MutexLock lock(mutex_);
   dropped.swap(attempts_);
+}
+
+void Listeners::add(Listener* listener) {
+  const MutexLock lock(mutex_);
+  listeners_.insert(listener);
+}
+
+void Listeners::remove(Listener* listener) {
+  const MutexLock lock(mutex_);
+  listeners_.erase(listener);
+}
+
+void Listeners::end_all() {
+  const MutexLock lock(mutex_);  // a listener that is being deleted waits for it
+  for (Listener* const listener : listeners_) listener->end();
+  listeners_.clear();
 }
 
 }  // namespace mrc::nccl

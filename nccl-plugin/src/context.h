@@ -11,6 +11,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "device.h"
 #include "mutex.h"
@@ -52,6 +53,21 @@ class Attempts {
   std::map<uint64_t, std::shared_ptr<Attempt>> attempts_ ABSL_GUARDED_BY(mutex_);
 };
 
+class Listener;  // listen.h
+
+// Listeners that NCCL has not closed.
+class Listeners {
+ public:
+  void add(Listener* listener) ABSL_LOCKS_EXCLUDED(mutex_);
+  void remove(Listener* listener) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Ends those that are left: NCCL closes its connections when it aborts an init, but not its listeners.
+  void end_all() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  Mutex mutex_;
+  std::set<Listener*> listeners_ ABSL_GUARDED_BY(mutex_);
+};
+
 struct Context {
   std::shared_ptr<Process> process;
   std::atomic<int> traffic_class{NCCL_NET_TRAFFIC_CLASS_UNDEF};
@@ -60,7 +76,8 @@ struct Context {
   std::atomic<int> recv_peers{0};
   std::atomic<int> send_flows{0};  // per peer
   std::atomic<int> recv_flows{0};
-  Attempts attempts;  // cleared when the communicator ends: each of them refers to the context
+  Attempts attempts;    // cleared when the communicator ends: each of them refers to the context
+  Listeners listeners;  // likewise
 };
 
 // Traffic class of a connection, as its sender says it: what the connect call says, else the communicator, else the

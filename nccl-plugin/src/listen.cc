@@ -18,9 +18,10 @@ std::unique_ptr<Listener> Listener::make(std::shared_ptr<Context> context, int n
              all.size(), settings.socket_ifname.c_str(), settings.socket_family.c_str());
     return nullptr;
   }
-  std::unique_ptr<Listener> listener(new Listener(std::move(context), number));
+  std::unique_ptr<Listener> listener(new Listener(context, number));
   SocketAddress address = interface->address;
   (address.any.sa_family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port) = 0;
+  const MutexLock lock(listener->mutex_);
   if (!listener->socket_.listen_at(&address)) {
     NET_WARN("Listening on %s (%s): %s", address.text().c_str(), interface->name.c_str(), std::strerror(errno));
     return nullptr;
@@ -32,15 +33,38 @@ std::unique_ptr<Listener> Listener::make(std::shared_ptr<Context> context, int n
   Handle made{};
   made.magic = kHandleMagic;
   made.version = kSetupVersion;
-  made.members = static_cast<uint16_t>(listener->context_->process->devices.virtual_device(number).members.size());
+  made.members = static_cast<uint16_t>(context->process->devices.virtual_device(number).members.size());
   made.cookie = listener->cookie_;
   made.address = address;
   std::memset(handle, 0, NCCL_NET_HANDLE_MAXSIZE);
   std::memcpy(handle, &made, sizeof made);
+  context->listeners.add(listener.get());
   return listener;
 }
 
+Listener::~Listener() {
+  std::shared_ptr<Context> context;
+  {
+    const MutexLock lock(mutex_);
+    context = context_;
+  }
+  if (context != nullptr) context->listeners.remove(this);
+}
+
+void Listener::end() {
+  const MutexLock lock(mutex_);
+  NET_INFO("A listener of a communicator that has ended was left open: closed");
+  socket_.close();
+  candidates_.clear();
+  context_.reset();
+}
+
 ncclResult_t Listener::accept(std::unique_ptr<RecvComm>* out) {
+  const MutexLock lock(mutex_);
+  if (context_ == nullptr) {
+    NET_WARN("Accepting for a communicator that has ended");
+    return ncclInvalidUsage;
+  }
   ncclResult_t result = take_candidates();
   for (auto it = candidates_.begin(); it != candidates_.end() && result == ncclSuccess && *out == nullptr;) {
     result = advance(*it);

@@ -2,7 +2,8 @@
 // cookie of the handle; a candidate that says something else, or nothing for too long, is dropped without effect on the
 // others. A peer that is the right one and fails later ends accept with an error: NCCL must not wait for it for ever.
 //
-// Threads: one at a time.
+// Threads: any. NCCL calls accept and close from its proxy's thread, but finalize, which ends a listener that was left
+// open, from another.
 #pragma once
 
 #include <chrono>
@@ -11,6 +12,7 @@
 
 #include "context.h"
 #include "handshake.h"
+#include "mutex.h"
 #include "recv_comm.h"
 
 namespace mrc::nccl {
@@ -22,7 +24,10 @@ class Listener {
 
   // *out stays null while nobody has come. An error of the listening socket itself (no more file descriptors) is told:
   // NCCL asks again for ever where nothing comes.
-  ncclResult_t accept(std::unique_ptr<RecvComm>* out);
+  ncclResult_t accept(std::unique_ptr<RecvComm>* out) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Its communicator has ended: closes the sockets and lets go of the context. The object stays until NCCL closes it.
+  void end() ABSL_LOCKS_EXCLUDED(mutex_);
+  ~Listener();
 
  private:
   enum class At { kHello, kAnswer, kReady, kDone, kDropped };
@@ -39,20 +44,21 @@ class Listener {
     std::unique_ptr<RecvComm> comm;
   };
 
-  Listener(std::shared_ptr<Context> context, int number) : context_(std::move(context)), number_(number) {}
-  ncclResult_t take_candidates();
-  ncclResult_t make_room();
-  ncclResult_t advance(Candidate& candidate);
-  ncclResult_t hear(Candidate& candidate);
-  ncclResult_t greeted(Candidate& candidate);
+  Listener(std::shared_ptr<Context> context, int number) : number_(number), context_(std::move(context)) {}
+  ncclResult_t take_candidates() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  ncclResult_t make_room() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  ncclResult_t advance(Candidate& candidate) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  ncclResult_t hear(Candidate& candidate) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  ncclResult_t greeted(Candidate& candidate) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ncclResult_t interrupted(Candidate& candidate, Io io);
   void drop(Candidate& candidate, const std::string& why);
 
-  const std::shared_ptr<Context> context_;
   const int number_;
   uint64_t cookie_ = 0;
-  Socket socket_;
-  std::list<Candidate> candidates_;
+  Mutex mutex_;
+  std::shared_ptr<Context> context_ ABSL_GUARDED_BY(mutex_);  // null: ended
+  Socket socket_ ABSL_GUARDED_BY(mutex_);
+  std::list<Candidate> candidates_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace mrc::nccl

@@ -88,6 +88,7 @@ ncclResult_t finalize(void* context) {
     if (context == nullptr) return ncclSuccess;
     auto* const handle = static_cast<ContextHandle*>(context);
     (*handle)->attempts.clear();
+    (*handle)->listeners.end_all();
     delete handle;
     Process::release();
     return ncclSuccess;

@@ -1,11 +1,14 @@
 // A net plugin that is the MRC plugin (NCCL_RIG_WRAPPED) under one ABI version alone, so that NCCL uses that version;
-// some builds change what the plugin says or does. Compiled with ABI=6 to 11, and CLAIM_CUDA or CORRUPT with the last
-// one.
+// some builds change what the plugin says or does. Compiled with ABI=6 to 11, and CLAIM_CUDA, CORRUPT or DIE with the
+// last one.
 #include <dlfcn.h>
 #include <net_abi.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
@@ -39,6 +42,32 @@ ncclResult_t send(void* comm, void* data, size_t size, int tag, void* memory, vo
   return wrapped.isend(comm, data, size, tag, memory, own, request);
 }
 #endif
+#ifdef DIE
+// The process is killed in the call that NCCL_RIG_DIES_IN names, as soon as NCCL_RIG_DIES is set: before the call,
+// after a first one that has begun the connection, or when the connection stands.
+void dies_in(const char* moment) {
+  const char* in = getenv("NCCL_RIG_DIES_IN");
+  if (getenv("NCCL_RIG_DIES") != nullptr && in != nullptr && strcmp(in, moment) == 0) kill(getpid(), SIGKILL);
+}
+ncclResult_t listen(void* context, int device, void* handle, void** comm) {
+  dies_in("listen");
+  const ncclResult_t result = wrapped.listen(context, device, handle, comm);
+  dies_in("listening");
+  return result;
+}
+ncclResult_t connect(void* context, int device, void* handle, void** comm, ncclNetDeviceHandle_v11_t** on_device) {
+  dies_in("connect");
+  const ncclResult_t result = wrapped.connect(context, device, handle, comm, on_device);
+  dies_in(*comm != nullptr ? "connected" : "connecting");
+  return result;
+}
+ncclResult_t accept(void* listener, void** comm, ncclNetDeviceHandle_v11_t** on_device) {
+  dies_in("accept");
+  const ncclResult_t result = wrapped.accept(listener, comm, on_device);
+  if (*comm != nullptr) dies_in("accepted");
+  return result;
+}
+#endif
 
 __attribute__((constructor)) void wrap() {
   const char* path = getenv("NCCL_RIG_WRAPPED");
@@ -56,6 +85,11 @@ __attribute__((constructor)) void wrap() {
 #endif
 #ifdef CORRUPT
   NET_SYMBOL.isend = send;
+#endif
+#ifdef DIE
+  NET_SYMBOL.listen = listen;
+  NET_SYMBOL.connect = connect;
+  NET_SYMBOL.accept = accept;
 #endif
 }
 

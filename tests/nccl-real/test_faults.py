@@ -1,5 +1,5 @@
 """Packets that are lost, doubled, late, damaged or trimmed, planes that die, and peers that stop or die."""
-from rig_suite import rig
+from rig_suite import rig, wrapped
 
 # An error must come in bounded time; these make it come soon.
 SOON = {"NCCL_MRC_TIMEOUT": 12, "NCCL_MRC_RETRY_CNT_LINEAR": 3, "NCCL_MRC_RETRY_CNT_EXP": 5}
@@ -32,6 +32,26 @@ def test_peer_killed_through_memory():
 def test_peer_killed_over_sockets():
     text = rig("--ranks", 3, "--case", "peer_killed", same_host="network")
     assert text.count("death was an error") == 2, text
+
+
+def killed_in(call):
+    """The survivors end by an error or an abort, and then work without the dead one."""
+    settings, plugin = wrapped("dies")
+    text = rig("--ranks", 3, "--case", "peer_killed_in_init", *plugin, same_host="network", NCCL_RIG_DIES_IN=call, **settings)
+    return "the death was an error" in text
+
+
+def test_peer_killed_before_it_connects():
+    assert killed_in("connect")
+
+
+def test_peer_killed_while_it_connects():
+    assert killed_in("connecting")
+
+
+def test_peer_killed_after_it_accepted():
+    """The transport has nothing under way: it is for NCCL's bootstrap to notice."""
+    killed_in("accepted")
 
 
 def test_peer_stopped():

@@ -15,7 +15,7 @@ def test_abort_again():
 
 
 def test_abort_init():
-    rig("--ranks", 2, "--case", "abort_init")
+    rig("--ranks", 2, "--case", "abort_init", same_host="network")
 
 
 def test_communicators_in_a_row():

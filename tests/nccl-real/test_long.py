@@ -1,9 +1,19 @@
 """What takes minutes: only in tools/test --long."""
-from rig_suite import played, rig
+from rig_suite import played, rig, wrapped
 
 
 def test_two_hundred_communicators():
     rig("--ranks", 2, "--case", "churn", "--repeat", 200, "-T", 880, same_host="network", NCCL_MAX_NCHANNELS=1)
+
+
+def test_aborted_inits():
+    rig("--ranks", 3, "--case", "abort_init", "--repeat", 12, "-T", 880, same_host="network")
+
+
+def test_peer_killed_in_any_call():
+    settings, plugin = wrapped("dies")
+    for call in ("listen", "listening", "connect", "connecting", "connected", "accept", "accepted"):
+        rig("--ranks", 3, "--case", "peer_killed_in_init", *plugin, same_host="network", NCCL_RIG_DIES_IN=call, **settings)
 
 
 def test_large_messages():

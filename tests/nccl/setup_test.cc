@@ -399,6 +399,32 @@ TEST_P(SetupTest, an_unfinished_connection_leaves_nothing_behind) {
   for (int i = 0; i < 3; ++i) ASSERT_EQ(net_->accept(listen_, &recv), ncclSuccess);
 }
 
+// As NCCL 2.28.9 does when it aborts an init. With a first communicator the devices stay open.
+TEST(NcclSetup, listeners_that_are_left_open_end_with_their_communicator) {
+  std::string why;
+  for (int version : {11, 12}) {
+    const auto first = Net::open(MRC_NCCL_PLUGIN, version, &why), second = Net::open(MRC_NCCL_PLUGIN, version, &why);
+    ASSERT_EQ(first->init(log_sink), ncclSuccess);
+    ASSERT_EQ(second->init(log_sink), ncclSuccess);
+    const int before = open_descriptors();
+    alignas(16) char handle[NCCL_NET_HANDLE_MAXSIZE] = {};
+    void *listener = nullptr, *other = nullptr, *comm = nullptr;
+    ASSERT_EQ(second->listen(0, handle, &listener), ncclSuccess);
+    ASSERT_EQ(second->listen(0, handle, &other), ncclSuccess);
+    Raw stranger(handle);
+    ASSERT_EQ(second->accept(other, &comm), ncclSuccess);
+    ASSERT_EQ(second->finalize(), ncclSuccess);
+    EXPECT_TRUE(eventually([&] { return stranger.closed(); }));
+    stranger.close();
+    EXPECT_EQ(open_descriptors(), before);
+    EXPECT_NE(first->accept(listener, &comm), ncclSuccess);
+    EXPECT_EQ(comm, nullptr);
+    EXPECT_EQ(first->close_listen(listener), ncclSuccess);
+    EXPECT_EQ(first->close_listen(other), ncclSuccess);
+    EXPECT_EQ(first->finalize(), ncclSuccess);
+  }
+}
+
 TEST(NcclSetup, the_address_is_suspected_only_where_it_may_be_wrong) {
   for (int error : {ECONNREFUSED, ETIMEDOUT, EHOSTUNREACH, ENETUNREACH})
     EXPECT_NE(nccl::tcp_failure(error).find(" (NCCL_SOCKET_IFNAME"), std::string::npos) << error;

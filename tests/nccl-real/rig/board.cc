@@ -46,10 +46,15 @@ void Board::barrier() {
   }
 }
 
+void Board::lose_process() {
+  barrier();
+  if (processes_ == all_) processes_ = all_ - 1;
+}
+
 double Board::maximum(int process, double value) {
   values_[process] = value;
   barrier();
-  const double result = *std::max_element(values_, values_ + all_);
+  const double result = *std::max_element(values_, values_ + processes_);
   barrier();
   return result;
 }
@@ -58,7 +63,7 @@ double Board::sum(int process, double value) {
   values_[process] = value;
   barrier();
   double total = 0;
-  for (int i = 0; i < all_; ++i) total += values_[i];
+  for (int i = 0; i < processes_; ++i) total += values_[i];
   barrier();
   return total;
 }

@@ -22,6 +22,8 @@ class Board {
   static Board* create(int processes, int* descriptor);
   static Board* attach(int descriptor);
 
+  // Every process calls it once, at the same point: barriers from now on are of all but the last process.
+  void lose_process();
   // Waits for every process. Throws PeerFailed where one has failed.
   void barrier();
   // The largest value of all processes; a barrier too.

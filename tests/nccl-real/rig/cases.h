@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 namespace mrc::nccl_rig {
 
@@ -15,7 +16,9 @@ struct Case {
   bool last_dies;              // the last process ends by SIGKILL
 };
 
-std::span<const Case> all_cases();
+std::span<const Case> life_cases();
+std::span<const Case> failure_cases();
+std::vector<Case> all_cases();
 const Case* find_case(const std::string& name);  // nullptr: none
 
 }  // namespace mrc::nccl_rig
