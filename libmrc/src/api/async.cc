@@ -54,7 +54,7 @@ void AsyncQueue::raise(const mrc_async_event& event) noexcept {
   eventfd_write(shared_fd_, 1);
 }
 
-// One event leaves the queue. The shared descriptor is the application's to look at, so it may have been read there.
+// One event leaves the queue. The application may read the shared descriptor, so its count may be gone already.
 void AsyncQueue::take_tokens() {
   take_event_token(fd_);
   take_event_token(shared_fd_);
@@ -100,7 +100,7 @@ void AsyncQueue::forget(const void* element) {
       std::remove_if(queue_.begin(), queue_.end(), [&](const mrc_async_event& e) { return element_of(e) == element; }),
       queue_.end());
   for (size_t i = queue_.size(); i < before; ++i) take_tokens();
-  // Looked up again each time: other elements come and go while this one waits.
+  // Looked up again each time: other elements may be added and removed while this one waits.
   while ((it = unacked_.find(element)) != unacked_.end() && it->second != 0) acked_.wait(mutex_);
   unacked_.erase(element);
 }
@@ -119,7 +119,7 @@ int mrc_get_async_event(mrc_context* mrc_ctx, mrc_async_event* event) {
 
 void mrc_ack_async_event(mrc_async_event* event) {
   if (event == nullptr) return;
-  // Only the object knows its context; port events need no acknowledgement.
+  // The context is reachable only through the object; port events need no acknowledgement.
   if (mrc::api::element_of(*event) == nullptr) return;
   mrc_context* context =
       event->event_type == IBV_EVENT_CQ_ERR ? event->element.cq->context() : event->element.qp->context();

@@ -29,12 +29,12 @@ mrc_context* mrc_create_context(ibv_context* vcontext, mrc_context_attr* context
                           "LD_PRELOAD=libmrc-verbs.so");
     return null_with(EOPNOTSUPP);
   }
-  // Every version is taken: programs pass 0, the protocol's number, or their own idea of current [API-VER-3].
+  // Every version is accepted: programs pass 0, the protocol's number, or their own value of current [API-VER-3].
   uint32_t version = context_attr != nullptr ? context_attr->mrc_api_version_used : 0;
   if (version == 0 || version > MRC_API_CURRENT_VERSION) version = MRC_API_CURRENT_VERSION;
   return mrc::api::or_enomem<mrc_context*>(nullptr, [&]() -> mrc_context* {
     auto made = std::make_unique<mrc_context>(soft, vcontext, version);
-    if (!made->async.open(vcontext->async_fd)) return nullptr;  // errno says why
+    if (!made->async.open(vcontext->async_fd)) return nullptr;  // errno is set
     soft->add(made.get());
     return made.release();
   });

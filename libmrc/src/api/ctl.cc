@@ -1,4 +1,4 @@
-// Controller API: what the device offers, and the administrative state of its ports. Profiles: profiles.cc, EV events:
+// Controller API: the device's features, and the administrative state of its ports. Profiles: profiles.cc, EV events:
 // ev_events.cc, endpoint operations: endpoint_ops.cc. [API-CTL-1]
 #include <algorithm>
 #include <cstring>
@@ -15,7 +15,7 @@ using mrc::api::SoftContext;
 
 namespace {
 
-// Names that a CC profile can have, NULL-terminated; lives as long as the library.
+// Names that a CC profile can have, NULL-terminated; valid as long as the library is loaded.
 const char** profile_algorithms() {
   static std::vector<const char*> names = [] {
     std::vector<const char*> made;

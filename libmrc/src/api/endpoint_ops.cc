@@ -17,7 +17,7 @@ namespace mrc::api {
 namespace {
 
 constexpr uint16_t kIds = 0x8000;
-constexpr auto kPause = std::chrono::microseconds(20);  // between looks at a device that had nothing
+constexpr auto kPause = std::chrono::microseconds(20);  // between polls of an idle device
 constexpr size_t kAtOnce = 16;  // requests that wait in the engine, as many as leave in one call
 
 // The engine's EV of a request: network order, four bytes of structured EV or the two of a UDP source port.
@@ -39,7 +39,7 @@ bool ev_value(const mrc_ctl_ep_req& req, uint32_t* out) {
 
 }  // namespace
 
-// However a batch ends, nothing may write into the caller's array after it.
+// After the end of a batch, in any case, no code may write into the caller's array.
 class EndpointOps::Cleanup {
  public:
   Cleanup(EndpointOps* ops, device::Device* device, const Batch* batch, const std::vector<Job>* jobs)
@@ -79,15 +79,15 @@ int EndpointOps::prepare(device::Device& device, mrc_ctl_ep_op_type type, const 
   job->ev_index = static_cast<uint16_t>(ev - evs.begin());
   job->port_status = type == MRC_CTL_EP_OP_PORT_STATUS_UPDATE;
   job->planes = job->port_status ? req.op.port_status_update.port_status >> 1 : 0;
-  // A sender without a port could not send, and a port that does not exist cannot work [MRC-PORT-1].
+  // A sender without a port could not send, and a port that does not exist cannot be up [MRC-PORT-1].
   if (job->port_status && (job->planes == 0 || (uint64_t{job->planes} >> device.planes()) != 0)) return EINVAL;
-  // Any process of the peer answers; the first slot's QP numbers stand for it.
+  // Any process of the peer answers; the first slot's QP numbers represent it.
   std::string why;
   job->peer = device.resolve_peer_locked(dgid, 0, &why);
   return job->peer == core::kNoPeer ? EINVAL : 0;
 }
 
-// Device and own mutex held. False: the engine takes no more.
+// Device and own mutex held. False: the engine accepts no more.
 bool EndpointOps::start(device::Device& device, const Job& job, Duration timeout, Batch* batch) {
   for (int tries = 0; tries < kIds; ++tries) {
     const uint16_t id = next_id_;

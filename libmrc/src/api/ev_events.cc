@@ -37,7 +37,7 @@ bool EvEvents::push(const ctl::EvChange& change, uint64_t losses) noexcept {
       try {
         order_.push_back(key);
       } catch (const std::bad_alloc&) {
-        waiting_.erase(found);  // else it would wait for ever, and its EV never report again
+        waiting_.erase(found);  // else it would stay queued for ever, and its EV would never report again
         return false;
       }
     }

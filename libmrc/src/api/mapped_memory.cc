@@ -1,4 +1,4 @@
-// Reads /proc/self/maps. mincore() was tried: its cost grows with the region (a page walk), and it does not tell
+// Reads /proc/self/maps. mincore() was tried: its cost grows with the region (a page walk), and it does not report
 // whether the memory may be written.
 #include "api/mapped_memory.h"
 

@@ -1,6 +1,6 @@
 // The function table of an ibv_context. libibverbs' inline functions call through it without a check, so no entry that
-// they use is null; a program that gets here has mixed verbs objects of another library with our device, and is told so
-// by EOPNOTSUPP. What needs no other object (device and port queries) works. [API-DEV-5]
+// they use is null; a program that calls these has mixed verbs objects of another library with our device, and gets
+// EOPNOTSUPP. Functions without other objects (device and port queries) work. [API-DEV-5]
 #include <cerrno>
 #include <cstring>
 
@@ -45,7 +45,7 @@ ibv_qp* no_create_qp_ex(ibv_context*, ibv_qp_init_attr_ex*) {
   return null_with(EOPNOTSUPP);
 }
 
-// The callers of these two give the size of the structure that they know.
+// The callers of these two pass the size of their version of the structure.
 int query_port(ibv_context* context, uint8_t port, ibv_port_attr* attr, size_t size) {
   ibv_port_attr full;
   if (const int error = mrc_soft_query_port(context, port, &full)) return error;

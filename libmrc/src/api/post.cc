@@ -1,5 +1,5 @@
-// Posting work requests. The device's lock is held for the whole list, and the packets go out before the call returns:
-// progress is inline, no other thread is needed for a program that keeps calling. [API-POST-*]
+// Posting work requests. The device's lock is held for the whole list, and the packets are sent before the call
+// returns: progress is inline, no other thread is needed for a program that keeps calling. [API-POST-*]
 #include <cerrno>
 
 #include "api/context.h"
@@ -39,7 +39,7 @@ int translate(const ibv_send_wr& in, const mrc_qp& qp, mrc::core::Sge* sges, mrc
     case IBV_WR_RDMA_WRITE_WITH_IMM:
       if ((qp.send_ops() & IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM) == 0) return EINVAL;
       out->op = mrc::core::SendOp::kWriteImm;
-      out->imm = in.imm_data;  // bit for bit, whatever order the caller thinks it is in (spec/clients.md rule 10)
+      out->imm = in.imm_data;  // bit for bit, regardless of the caller's byte order (spec/clients.md rule 10)
       break;
     default:
       return EINVAL;

@@ -16,7 +16,7 @@ namespace mrc::api {
 
 namespace {
 
-// libcap would do no more than this.
+// libcap would do the same.
 bool has_net_admin() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[2] = {};

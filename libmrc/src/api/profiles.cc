@@ -1,5 +1,5 @@
-// The profile functions of the controller API: privilege, and the device, which knows whether profiles are its own or
-// shared with other processes. Queries answer from what this process knows.
+// The profile functions of the controller API: privilege, and the device, whose profiles are its own or
+// shared with other processes. Queries are answered from this process's state.
 #include <cerrno>
 
 #include "api/context.h"
@@ -72,7 +72,7 @@ int mrc_ctl_query_cc_profile(mrc_context* mrc_ctx, uint64_t cc_profile_id, mrc_c
     if ((attr_mask & MRC_CTL_CC_PROFILE_ALGORITHM) != 0)
       attr->algorithm = mrc::core::find_profile_algorithm(attr->algorithm)->profile_name;  // outlives the profile
     if ((attr_mask & MRC_CTL_CC_PROFILE_CONFIG) == 0 || attr->cc_config == nullptr) return 0;
-    // The profile may change or go; the caller's copy does not.
+    // The profile may change or be removed; the caller's copy does not.
     static thread_local mrc_ctl_cc_nscc_cfg config;
     config = *static_cast<const mrc_ctl_cc_nscc_cfg*>(attr->cc_config);
     attr->cc_config = &config;

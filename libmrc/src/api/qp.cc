@@ -139,9 +139,9 @@ int mrc_qp::start() {
   return ENOMEM;
 }
 
-// What the QP owes its peer leaves first: a server destroys its QP right after its last receive completion, while the
-// client still waits for the ACK of that very write (spec/clients.md rule 2). If that ACK is lost on the way, the
-// engine answers for the destroyed QP for a while. [API-QP-8]
+// The QP's pending acknowledgements are sent first: a server destroys its QP right after its last receive completion,
+// while the client still waits for the ACK of that very write (spec/clients.md rule 2). If that ACK is lost on the way,
+// the engine answers for the destroyed QP for a while. [API-QP-8]
 void mrc_qp::stop() {
   mrc::device::Device& dev = device();
   const mrc::device::DeviceLock lock(dev.mutex());

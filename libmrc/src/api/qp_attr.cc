@@ -66,7 +66,7 @@ bool transition_exists(QpState from, QpState to) {
 
 // [API-QP-3]
 bool address_valid(const ibv_ah_attr& ah, const ModifyLimits& limits) {
-  if (!ah.is_global) return false;  // a peer is known by its GID only, as with RoCE
+  if (!ah.is_global) return false;  // a peer is identified by its GID only, as with RoCE
   if (ah.grh.sgid_index >= limits.gids || (limits.usable_gids >> ah.grh.sgid_index & 1) == 0) return false;
   if ((limits.reserved_dscps >> (ah.grh.traffic_class >> 2) & 1) != 0) return false;
   static constexpr uint8_t kZero[16] = {};
@@ -74,7 +74,7 @@ bool address_valid(const ibv_ah_attr& ah, const ModifyLimits& limits) {
 }
 
 // Verbs attributes that MRC honours. Late values, which could not take effect any more, are refused; the attributes
-// that MRC has no use for are copied without a look at their value, because programs set wild ones [API-QP-4].
+// unused by MRC are copied without a check of their value, because programs set arbitrary ones [API-QP-4].
 int take_verbs(const ibv_qp_attr& in, int mask, QpState from, QpState to, const ModifyLimits& limits, QpSettings* s) {
   ibv_qp_attr& out = s->verbs;
   const bool before_rtr = from == QpState::kReset || from == QpState::kInit;
@@ -147,7 +147,7 @@ int take_mrc(const mrc_qp_attr& in, int mask, QpState from, const ModifyLimits& 
     if (in.retry.linear_cnt > 7 || in.retry.exp_cnt > 25) return EINVAL;
     out.retry = in.retry;
   }
-  // Whether there are such profiles the device knows.
+  // The device checks whether such profiles exist.
   if (mask & MRC_QP_EV_PROFILE_ID) out.profile.ev_profile_id = in.profile.ev_profile_id;
   if (mask & MRC_QP_CC_PROFILE_ID) out.profile.cc_profile_id = in.profile.cc_profile_id;
   if (mask & MRC_QP_HINT) out.qp_hint = in.qp_hint;
@@ -157,7 +157,7 @@ int take_mrc(const mrc_qp_attr& in, int mask, QpState from, const ModifyLimits& 
   }
   if (mask & MRC_QP_VENDOR_CFG) std::memcpy(out.vendor_cfg, in.vendor_cfg, sizeof out.vendor_cfg);
 
-  // The windows are laid out when the QP starts. The same value again is no change, and some callers repeat it.
+  // The windows are set up when the QP starts. The same value again is no change, and some callers repeat it.
   if (from == QpState::kRtr || from == QpState::kRts) {
     if (out.mpr.mpr_dest != before.mpr.mpr_dest || out.wimm.max_wimm_dest != before.wimm.max_wimm_dest ||
         out.cap != before.cap || out.profile.ev_profile_id != before.profile.ev_profile_id ||

@@ -1,5 +1,5 @@
-// Attributes and states of a QP. The rules are in qp_attr.cc; here they meet the device: the peer is found from its GID
-// and QPN, the engine makes the transition, and queries answer from what was set.
+// Attributes and states of a QP. The rules are in qp_attr.cc; here they are applied to the device: the peer is found
+// from its GID and QPN, the engine makes the transition, and queries return the values set.
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -84,7 +84,7 @@ void mrc_qp::query(ibv_qp_attr* verbs, mrc_qp_attr* attr, int mrc_mask, mrc_qp_i
   mrc::device::Device& dev = device();
   const mrc::device::DeviceLock lock(dev.mutex());
   if (verbs != nullptr) {
-    // Verbs providers fill all they know, whatever the mask says, and programs rely on it.
+    // Verbs providers fill all members regardless of the mask, and programs rely on it.
     *verbs = settings_.verbs;
     verbs->qp_state = verbs->cur_qp_state = mrc::api::to_verbs(dev.endpoint().qp_state(engine_));
     verbs->cap = init_.cap;

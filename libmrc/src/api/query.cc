@@ -1,4 +1,4 @@
-// What the device can do, for mrc_query_device. Needs no MRC context (spec/clients.md rule 7).
+// The device's capabilities, for mrc_query_device. Requires no MRC context (spec/clients.md rule 7).
 #include <cstring>
 
 #include "api/context.h"

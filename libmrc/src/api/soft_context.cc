@@ -71,7 +71,7 @@ SoftContext* SoftContext::of(const ibv_context* context) {
 }
 
 SoftContext* SoftContext::open(ibv_device* device) {
-  std::string why;  // whoever found the reason has logged it
+  std::string why;  // the reason was logged where it was found
   int error = ENODEV;
   std::shared_ptr<device::Device> started;
   if (is_soft_device(device)) started = device::open_device(device->name, &why, &error);

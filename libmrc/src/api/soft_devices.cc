@@ -13,7 +13,7 @@ namespace mrc::api {
 
 namespace {
 
-// libibverbs and providers keep private members behind an ibv_device and look at them; they find zeros here.
+// libibverbs and providers keep private members behind an ibv_device and read them; these are zero here.
 struct SoftDevice {
   ibv_device device;
   char behind[1024];

@@ -1,5 +1,5 @@
-// Protection domains and memory regions of a software device: standard ibv structures, with what the library needs to
-// know behind them. lkey and rkey are the same number, from the engine's key table.
+// Protection domains and memory regions of a software device: standard ibv structures, with the library's own members
+// behind them. lkey and rkey are the same number, from the engine's key table.
 #include <atomic>
 #include <cstring>
 #include <memory>
@@ -29,7 +29,7 @@ std::atomic<uint32_t> next_pd_id{1};
 // Protection domains by address, handles among them.
 struct PdEntry {
   SoftPd* domain;
-  int users = 0;  // regions, QPs, and for the domain itself its handles and what is held through them
+  int users = 0;  // regions, QPs, and for the domain itself its handles and the objects held through them
 };
 mrc::Mutex pd_mutex;
 std::unordered_map<const ibv_pd*, PdEntry>& pds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(pd_mutex) {
@@ -161,7 +161,7 @@ ibv_mr* mrc_soft_reg_mr_iova(ibv_pd* pd, void* addr, size_t length, uint64_t iov
   });
 }
 
-// [API-MEM-1] spec/clients.md rule 16: this errno and no other, also for the probe with a descriptor of -1.
+// [API-MEM-1] spec/clients.md rule 16: only this errno, also for the probe with a descriptor of -1.
 ibv_mr* mrc_soft_reg_dmabuf_mr(ibv_pd*, uint64_t, size_t, uint64_t, int, int) {
   return null_with(EOPNOTSUPP);
 }

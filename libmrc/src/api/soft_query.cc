@@ -30,9 +30,9 @@ uint64_t guid_of(const mrc::device::DeviceConfig& config) {
   return hash | 1u << 25;
 }
 
-// Speeds of verbs are per lane, in powers of two of 2.5 Gb/s more or less; four lanes.
+// Speeds of verbs are per lane, roughly in powers of two of 2.5 Gb/s; four lanes.
 uint8_t speed_of(double gbps) {
-  if (gbps > 200) return 128;  // NDR, the most that eight bits hold
+  if (gbps > 200) return 128;  // NDR, the maximum that eight bits hold
   if (gbps > 100) return 64;   // HDR
   if (gbps > 40) return 32;    // EDR
   if (gbps > 0) return 4;      // QDR

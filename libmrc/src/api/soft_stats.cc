@@ -1,5 +1,5 @@
-// Reports and path control of mrc_soft.h. Texts are made by the device; the functions here follow snprintf: the size
-// that is needed comes back, and what fits is written, NUL-terminated.
+// Reports and path control of mrc_soft.h. The device makes the texts; the functions here follow snprintf: the required
+// size is returned, and the part that fits is written, NUL-terminated.
 #include <algorithm>
 #include <cstring>
 #include <string>

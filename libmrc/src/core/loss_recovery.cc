@@ -1,13 +1,14 @@
-// Loss recovery, fit for packets that overtake each other on hundreds of paths.
+// Loss recovery for packets that overtake each other on hundreds of paths.
 //
 // 1. Inference by time. LossDetector judges by send times, with a window that follows measured lateness; counting
-//    packets would take a burst that used a slow plane for a loss [MRC-LOSS-1, MRC-CHOICE-Q17].
-// 2. Probes. When nothing has been heard for a while, a reliability probe on another EV asks for the full state; with
-//    its answer, rule 1 judges everything sent before it. Tails are repaired so, not by the timeout [MRC-LOSS-2].
-// 3. Timeout. A packet older than the QP's timeout is sent again, its EV is retired, and the retry budget is charged:
+//    packets would mistake a burst on a slow plane for a loss [MRC-LOSS-1, MRC-CHOICE-Q17].
+// 2. Probes. After a silence, a reliability probe on another EV requests the full state; with
+//    its answer, rule 1 judges everything sent before it. This repairs the end of a transfer, not the timeout
+//    [MRC-LOSS-2].
+// 3. Timeout. A packet older than the QP's timeout is retransmitted, its EV retired, and the retry budget charged:
 //    first the linear attempts at a fixed interval, then doubling ones [MRC-LOSS-3].
 // 4. Budget. It is also charged for each interval without an answer [MRC-LOSS-4] and for each interval in which the
-//    oldest packet did not get through although it was repeated [MRC-LOSS-5].
+//    oldest packet was not delivered although it was retransmitted [MRC-LOSS-5].
 // NACKs are handled with the other answers in requester_ack.cc.
 #include <algorithm>
 
@@ -20,7 +21,7 @@
 
 namespace mrc::core {
 
-// How late was the packet that a SACK names? Only that is lateness for certain: what becomes known from another
+// Lateness of the packet that a SACK names. Only that is certain: a packet reported by another
 // packet's SACK may have arrived in time, and its own SACK was lost.
 void Requester::note_lateness(Instant now, const wire::Packet& p, const Named& named) {
   const TxRecord& r = sent_[named.seq];
@@ -30,8 +31,8 @@ void Requester::note_lateness(Instant now, const wire::Packet& p, const Named& n
     return;
   }
   if (r.sends < 2 || p.bth.rtx) return;
-  // The answer is to the first copy, and the packet has been sent again: needlessly. That copy's own send time counts,
-  // not the reflected timestamp, which returns every 8 ms. Its path carries packets after all.
+  // The answer is to the first copy, and the retransmission was needless. The first copy's own send time counts,
+  // not the reflected timestamp, which wraps every 8 ms. Its path does carry packets.
   ++qp_.engine.counters.spurious_retransmits;
   const Instant first = r.first_sent_at();
   detector_.on_round_trip(now - first);

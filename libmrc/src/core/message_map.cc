@@ -77,7 +77,7 @@ MessageMap::Verdict MessageMap::check_neighbours(const MessageClaim& p, uint64_t
     low = std::max(low, gap_below - (started_ ? 0 : 1));
     if (gap_below == 1) high = std::min<int64_t>(high, 1);
     if (low > high) {
-      Verdict v;  // a complete message is not in doubt, unless its record is unproven
+      Verdict v;  // a complete message is certain, unless its record is unproven
       v.fit = Fit::kMisfit;
       v.against_proven = true;
       if (const Record* r = record(base_); r != nullptr) v = misfit(p, at, *r);

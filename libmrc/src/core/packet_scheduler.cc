@@ -36,7 +36,7 @@ PacketScheduler::Next PacketScheduler::next(uint32_t path_mtu, uint16_t max_wimm
   return Next::kPacket;
 }
 
-// As many WriteIMMs are in flight as requests of them have begun and are not completed.
+// The WriteIMMs in flight are the requests that have begun and are not completed.
 void PacketScheduler::check() const {
   if constexpr (!kCheckInvariants) return;
   MRC_INVARIANT(cumulative_ <= sent_.nxt());

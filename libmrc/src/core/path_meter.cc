@@ -5,8 +5,8 @@
 namespace mrc::core {
 namespace {
 constexpr Duration kSpan = Duration::milliseconds(4);       // of one sample
-constexpr Duration kPause = Duration::milliseconds(2);      // a silence that spoils it
-constexpr Duration kMemory = Duration::milliseconds(1000);  // so long the largest sample counts, up to twice
+constexpr Duration kPause = Duration::milliseconds(2);      // a silence that invalidates it
+constexpr Duration kMemory = Duration::milliseconds(1000);  // time for which the largest sample counts, up to twice
 constexpr uint32_t kLeastSacks = 16;
 constexpr uint32_t kRttsToRaise = 256;
 constexpr double kMatters = 0.125;  // a smaller change of the rate is noise

@@ -9,8 +9,8 @@
 namespace mrc::core {
 
 namespace {
-// A port status update is repeated until it is answered: a peer that missed it would shun a good plane for ever, or
-// send into a dead one. The interval doubles up to this many times.
+// A port status update is repeated until it is answered: a peer that missed it would avoid a good plane for ever, or
+// send into a failed one. The interval doubles up to this many times.
 constexpr uint8_t kStatusDoublings = 5;
 }  // namespace
 
@@ -53,12 +53,12 @@ bool PathProber::send(Instant now, Outstanding* o) {
   erth.port_status_mask = o->op.port_status ? o->op.mask : 0;
   erth.timestamp.tx_timestamp = o->timestamp = wire::timestamp_of(now);
   constexpr uint32_t kLength = wire::packet_bytes(wire::Opcode::kEndpointRequest, false, 0);
-  uint32_t more = 0;     // zeros that are part of the packet as it waits
-  uint32_t padding = 0;  // and those that follow when it leaves
+  uint32_t more = 0;     // zeros that are part of the queued packet
+  uint32_t padding = 0;  // and those added when it is sent
   if (o->op.size_probe != 0) {
     padding = wire::packet_bytes(wire::Opcode::kWriteLastImm, engine_.config.timestamps, o->op.size_probe) - kLength;
   } else if (!to.description.nic) {
-    more = wire::kEndpointPadding;  // or strangers would not answer [MRC-EVP-6]
+    more = wire::kEndpointPadding;  // or unknown endpoints would not answer [MRC-EVP-6]
   }
   const auto encode = [&](std::span<uint8_t> out) {
     const uint32_t length = wire::encode_endpoint_request(out, bth, erth);
@@ -70,7 +70,7 @@ bool PathProber::send(Instant now, Outstanding* o) {
   return true;
 }
 
-// Every process of the host that sent it is a peer of its own. Impossible is what no honest sender could have sent: the
+// Every process of the sending host is a peer of its own. A mask is invalid if no honest sender could have sent it: the
 // port whose address it used is up. [MRC-PORT-1] [MRC-CHOICE-Q23]
 bool PathProber::on_port_status(Instant now, const wire::Flow& flow, uint32_t mask) {
   bool accepted = true;
@@ -107,7 +107,7 @@ void PathProber::on_request(Instant now, const wire::Flow& flow, uint8_t plane, 
     ++engine_.counters.port_status_refused;
     return;
   }
-  // The answer takes the plane of the request: it works at least one way, and the prober wants to know about it.
+  // The answer takes the plane of the request: it works at least one way, and it is the one that the prober tests.
   const uint16_t ev = draw_ev_of_plane(plane);
   if (ev == UINT16_MAX) return;
   const wire::Flow back = make_reply_flow(engine_.config, flow, plane, p.erth.vendor_info, ev);
@@ -127,8 +127,8 @@ void PathProber::on_request(Instant now, const wire::Flow& flow, uint8_t plane, 
 void PathProber::on_response(Instant now, const wire::Flow& flow, const wire::Packet& p) {
   const auto id = static_cast<uint16_t>(p.bth.psn.value());
   const auto it = std::find_if(ops_.begin(), ops_.end(), [&](const Outstanding& o) { return o.op.id == id; });
-  // Only the address that was asked may answer, and the timestamp must be ours: a stranger who forges the address has
-  // to guess both the id and the timestamp. Whether a NIC reflects it is learnt from its first answer that does
+  // Only the probed address may answer, and the timestamp must be ours: an attacker that forges the address has
+  // to guess both the id and the timestamp. A NIC's reflection of it is known from its first answer with one
   // [MRC-EVP-3..4].
   Peer* const from = it == ops_.end() ? nullptr : peers_.find(it->op.peer);
   const bool reflected = from != nullptr && p.eeth.tx_timestamp == it->timestamp;
@@ -151,11 +151,11 @@ void PathProber::on_response(Instant now, const wire::Flow& flow, const wire::Pa
   const bool was_bad = !from->paths.usable(o.op.ev);
   from->paths.on_probe_answer(now, o.op.ev, o.sent_at, o.overdue);
   from->rearm(&engine_.timers);
-  // It passes small packets. What retired it may have been that it does not pass full ones.
+  // It passes small packets. It may have been retired because it does not pass full ones.
   if (was_bad && from->paths.usable(o.op.ev)) suspect_path_mtu(now, from, o.plane, from->mtu.largest);
 }
 
-// Unpredictable. Callers of the controller API use the lower half. An id that is in use after all is refused by
+// Unpredictable. Callers of the controller API use the lower half. An id that is in use is refused by
 // start().
 uint16_t PathProber::new_id() {
   const auto used = [&](uint16_t id) {
@@ -211,7 +211,7 @@ void PathProber::resend_status(Instant now, Outstanding* o) {
   (void)send(now, o);
 }
 
-// The last QP to it is gone: its paths are not probed any more, until another one comes [MRC-EVS-8].
+// The last QP to it is destroyed: its paths are not probed any more, until another one is created [MRC-EVS-8].
 void PathProber::on_peer_left(Peer* p) {
   drop([&](const Outstanding& o) { return o.op.internal && o.op.peer == p->id; });
   p->paths.forget_probes();

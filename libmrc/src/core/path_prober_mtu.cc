@@ -1,7 +1,7 @@
-// The size of packets that the paths to a peer carry: searches (PathMtu) are run here, and their verdicts applied. A
-// plane that is too narrow for the packets in use is left as long as another one carries them. Where none does, QPs
-// whose packets do not pass fail with that reason, as their packets are numbered and cannot be cut anew, and new QPs
-// are offered the MTU that was found [MRC-MTU-1..5].
+// The path MTU towards a peer: searches (PathMtu) are run here, and their verdicts applied. A
+// plane that is too narrow for the packets in use is avoided while another one carries them. If none does, QPs
+// whose packets do not pass fail with that reason, because their packets are numbered and cannot be split again, and
+// new QPs are offered the MTU found [MRC-MTU-1..5].
 #include <algorithm>
 
 #include "core/path_prober.h"
@@ -27,7 +27,7 @@ void PathProber::suspect_path_mtu(Instant now, Peer* p, uint8_t plane, uint32_t 
   p->rearm(&engine_.timers);
 }
 
-// The driver says that a packet to that address does not fit the path: an interface or a router nearby is sure of it.
+// The driver reports that a packet to that address does not fit the path: the interface or a router reported it.
 void PathProber::on_packet_too_long(Instant now, uint8_t plane, const IpAddress& to) {
   ++engine_.counters.tx_too_long;
   peers_.for_each([&](Peer* p) {

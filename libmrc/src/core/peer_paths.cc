@@ -97,8 +97,8 @@ bool PeerPaths::pick_control(uint32_t planes_with_room, uint16_t* ev) {
   const auto plane_count = static_cast<uint8_t>(planes_.size());
   bool healthy = false;
   for (int relaxed = 0; relaxed < 2; ++relaxed) {
-    // A good plane that is only full for the moment is waited for: the bad ones have room just because nobody uses
-    // them.
+    // Waits for a good plane that is only full for the moment: the bad ones have room just because they are not
+    // used.
     if (relaxed != 0 && healthy) return false;
     for (uint8_t k = 0; k < plane_count; ++k) {
       const auto p = static_cast<uint8_t>((control_turn_ + k) % plane_count);
@@ -190,13 +190,13 @@ void PeerPaths::on_timeout(Instant now, uint16_t ev) {
 void PeerPaths::suspend_plane(Instant now, uint8_t plane, TraceTrigger why) {
   const uint32_t bit = 1u << plane;
   planes_[plane].streak = 0;
-  // A plane is left only for another one: with no other plane in use there is nothing to gain.
+  // A plane is retired only in favour of another one: without another plane in use there is no gain.
   if ((use_.usable() & ~bit) == 0 || (use_.suspended() & bit) != 0) return;
   use_.suspend(plane);
   refresh_usable();
   ++listeners_.counters.plane_suspensions;
   trace_plane(now, plane, false, why);
-  // Backups of a suspended plane must not be drawn in: retire inactive ones first.
+  // Backups of a suspended plane must not be activated: retire inactive ones first.
   for (int pass = 0; pass < 2; ++pass)
     for (uint16_t i = 0; i < health_.size(); ++i)
       if (health_[i].plane == plane && health_[i].active == (pass == 1))
@@ -226,8 +226,8 @@ void PeerPaths::set_state(Instant now, uint16_t ev, EvState to, TraceTrigger why
         now, 0, why, event::EvState{.ev = config_.evs[ev].value, .state = to, .plane = h.plane, .losses = h.losses}));
 }
 
-// Planes that are out of use count neither for the floor nor against it: an eighth of the planes may be all there is.
-// [MRC-EVS-6]
+// Planes that are out of use count neither for the floor nor against it: an eighth of the planes may be all that is
+// left. [MRC-EVS-6]
 bool PeerPaths::at_floor() const {
   uint32_t good = 0, nominal = 0;
   for (const EvHealth& h : health_) good += h.active && h.state == EvState::kGood && plane_usable(h.plane);
@@ -278,7 +278,7 @@ Duration PeerPaths::probe_patience(uint16_t ev) const {
   return std::min(std::max(usual, answer_time_ * 2), config_.ev_probe_interval * kMaxPatience);
 }
 
-// One path of a plane works again: the others are asked within an interval.
+// One path of a plane works again: the others are probed within an interval.
 void PeerPaths::hasten_probes(Instant now, uint8_t plane) {
   for (uint16_t i = 0; i < health_.size(); ++i) {
     EvHealth& h = health_[i];
@@ -318,9 +318,9 @@ bool PeerPaths::take_due_probe(Instant now, uint16_t* ev) {
     return true;
   }
   if (!inbound_.any) return false;
-  // Reverse paths: who only receives learns from its own probes which planes carry its SACKs. One check per plane and
-  // interval, then the next inbound packet starts another round. Any path of the plane is asked; when that one was
-  // silent, the reverse EV itself, which tells a dead path from a dead plane.
+  // Reverse paths: an endpoint that only receives learns from its own probes which planes carry its SACKs. One check
+  // per plane and interval, then the next inbound packet starts another round. Any path of the plane is probed; when
+  // that one was silent, the reverse EV itself, which distinguishes a failed path from a failed plane.
   bool waiting = false;
   for (uint8_t plane = 0; plane < planes_.size(); ++plane) {
     PlaneHealth& p = planes_[plane];
@@ -341,8 +341,8 @@ bool PeerPaths::take_due_probe(Instant now, uint16_t* ev) {
   return false;
 }
 
-// Proof of what the peer says about its ports. A port that is down may also have come back without a word: the process
-// that would have told us has ended, or its two updates overtook each other. [MRC-PORT-3..4]
+// Verification of the peer's port reports. A port that is down may also have recovered without a report: the process
+// that would have sent it has ended, or its two updates overtook each other. [MRC-PORT-3..4]
 bool PeerPaths::take_claim_probe(Instant now, uint16_t* ev) {
   uint8_t plane;
   while (claims_.take_due(now, &plane)) {
@@ -393,9 +393,9 @@ void PeerPaths::on_probe_lost(Instant now, uint16_t ev, Instant sent_at) {
     schedule_probe(now, ev, probe_patience(ev));
     return;
   }
-  if (!remotely_up(h.plane)) return;  // as the peer has said
-  // Two silent checks in a row retire the plane: who only receives has no other evidence, and another EV of a dead
-  // plane would swallow its SACKs for two checks more. [MRC-EVS-9]
+  if (!remotely_up(h.plane)) return;  // as the peer has reported
+  // Two silent checks in a row retire the plane: a receiver has no other evidence, and another EV of a failed
+  // plane would lose its SACKs for two checks more. [MRC-EVS-9]
   PlaneHealth& p = planes_[h.plane];
   const bool silent = p.checked == ev && sent_at > p.last_delivered_sent;
   const bool again = silent && sent_at > p.silent_check && p.silent_check > p.last_delivered_sent;
@@ -458,8 +458,8 @@ std::vector<EvStatus> PeerPaths::status() const {
   return all;
 }
 
-// Only GOOD EVs are active, and no more of a plane than the configuration has; a plane in use is one that nothing rules
-// out; what a plane remembers of its EVs is of its own.
+// Only GOOD EVs are active, and no more of a plane than the configuration has; a plane in use has no reason against
+// it; the EVs recorded for a plane are its own.
 void PeerPaths::check() const {
   if constexpr (!kCheckInvariants) return;
   claims_.check();

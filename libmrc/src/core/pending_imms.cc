@@ -30,7 +30,7 @@ void PendingImms::remove(PendingImm* imm) {
   any_delivered_ = true;
   imm->used = false;
   --count_;
-  hint_ = static_cast<uint32_t>(imm - slots_.data()) + 1;  // they come in the order of RQMSN
+  hint_ = static_cast<uint32_t>(imm - slots_.data()) + 1;  // they are taken in the order of RQMSN
 }
 
 void PendingImms::check() const {

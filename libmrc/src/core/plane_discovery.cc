@@ -1,12 +1,12 @@
-// A peer whose planes no rule gives is asked for them [MRC-EXT-1..6, spec/wire.md].
+// Queries a peer for its planes if no rule gives them [MRC-EXT-1..6, spec/wire.md].
 //
-// The first QP that goes to RTR towards the peer opens the question: one plane request per plane that we have beyond
+// The first QP that goes to RTR towards the peer starts the query: one plane request per local plane beyond
 // the first, sent to the peer's plane 0 (plane 1 in words) and repeated with a doubling pause until every plane is
-// answered or the tries are used up. Meanwhile, and for good where the peer knows nothing of this, plane 0 alone
-// carries the traffic. An answer names the peer's address, whose packets are accepted from then on, and tells whether
-// the peer accepts ours; only then the plane is used. A question from a peer about which we still ask makes us ask
-// again, so that the end that came first need not wait for its next try. A later QP opens the question again, so that a
-// peer that came back with other addresses, or that missed the first questions, is found.
+// answered or the tries are used up. Meanwhile, and permanently if the peer does not implement this, only plane 0
+// carries traffic. An answer contains the peer's address, whose packets are accepted from then on, and whether
+// the peer accepts ours; only then the plane is used. A request of a peer with an open query here repeats our query
+// at once, so that the end that started first need not wait for its next try. A later QP starts the query again, so
+// that a peer that restarted with other addresses, or that missed the first requests, is found.
 #include "core/plane_discovery.h"
 
 #include <algorithm>
@@ -21,14 +21,14 @@ namespace {
 
 constexpr uint32_t kMaxPlanes = 32;
 
-// An address to which packets may be sent at all: no peer may point us at a group or at nobody.
+// True if packets may be sent to the address: a peer's answer must not be a multicast or unspecified address.
 bool sendable(const IpAddress& addr) {
   if (addr.is_zero()) return false;
   if (!addr.is_v4()) return addr.bytes[0] != 0xFF;
   return addr.bytes[12] != 0 && addr.bytes[12] < 224;
 }
 
-// Is `peer` the one that asks? One host may run several processes, told apart by their slots.
+// True if `peer` is the requester. One host may run several processes, distinguished by their slots.
 bool is_asker(const Peer& peer, const wire::Flow& flow, const wire::Plth& ask) {
   const PeerDescription& d = peer.description;
   return !d.planes.empty() && d.planes[0].addr == flow.src && (!d.learn || d.slot == ask.slot);
@@ -103,7 +103,7 @@ uint16_t PlaneDiscovery::first_ev_of_plane(uint8_t plane) const {
   return it != evs.end() ? static_cast<uint16_t>(it - evs.begin()) : UINT16_MAX;
 }
 
-// Answered to any sender, in as many bytes as the question has [MRC-EXT-3].
+// Answered to any sender, in as many bytes as the request has [MRC-EXT-3].
 void PlaneDiscovery::on_request(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p) {
   if (p.plth.version != wire::Plth::kVersion || p.plth.plane >= kMaxPlanes) {
     ++engine_.counters.drop_stale;
@@ -126,7 +126,7 @@ void PlaneDiscovery::on_request(Instant now, const wire::Flow& flow, uint8_t pla
   ask_back(now, flow, p.plth);
 }
 
-// The answer to a question about one of our planes.
+// The answer to a request about one of our planes.
 wire::Plth PlaneDiscovery::describe_plane(const wire::Flow& flow, const wire::Plth& ask) const {
   const EndpointConfig& c = engine_.config;
   wire::Plth tell;
@@ -146,15 +146,15 @@ wire::Plth PlaneDiscovery::describe_plane(const wire::Flow& flow, const wire::Pl
   return tell;
 }
 
-// Would packets from the asker's address on that plane be taken for the asker's?
+// True if packets from the requester's address on that plane are accepted as the requester's.
 bool PlaneDiscovery::accepts(const wire::Flow& flow, const wire::Plth& ask) const {
   if (ask.addr.is_zero()) return false;
   return peers_.find_if([&](const Peer& p) { return is_asker(p, flow, ask) && p.owns(ask.addr, ask.plane); }) !=
          nullptr;
 }
 
-// A peer that asks is there, and accepts our packets soon: what we still want to know is asked again, once for each
-// question of the peer's, and no sooner than a first repetition would be, whatever arrives [MRC-EXT-7] [MRC-EXT-9].
+// A peer that sends a request is up, and accepts our packets soon: open queries are repeated, once for each request of
+// the peer, and no sooner than a first repetition would be, regardless of the arrivals [MRC-EXT-7] [MRC-EXT-9].
 void PlaneDiscovery::ask_back(Instant now, const wire::Flow& flow, const wire::Plth& ask) {
   const auto again = [&](Question* question) {
     question->restart(now);
@@ -170,7 +170,7 @@ void PlaneDiscovery::ask_back(Instant now, const wire::Flow& flow, const wire::P
   });
 }
 
-// Accepted only from the address that was asked, with the nonce of the open question, until the plane is settled
+// Accepted only from the queried address, with the nonce of the open query, until the plane is settled
 // [MRC-EXT-4].
 void PlaneDiscovery::on_response(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p) {
   const wire::Plth& told = p.plth;
@@ -190,7 +190,7 @@ void PlaneDiscovery::on_response(Instant now, const wire::Flow& flow, uint8_t pl
   use_plane(now, to, told.plane, told.ready);
 }
 
-// Takes over one plane of an answer; false when it makes no sense [MRC-EXT-5].
+// Applies one plane of an answer; false when it is invalid [MRC-EXT-5].
 bool PlaneDiscovery::learn_plane(Peer* to, const wire::Plth& told) {
   const EndpointConfig& c = engine_.config;
   if (told.plane >= to->description.planes.size() || told.plane >= c.planes.size()) return false;
@@ -238,7 +238,7 @@ void PlaneDiscovery::on_timer(Instant now) {
   engine_.timers.set(&timer_, next);
 }
 
-// What is to be asked again has a time at which it is.
+// A query that is to be repeated has a time for it.
 void PlaneDiscovery::check() const {
   if constexpr (!kCheckInvariants) return;
   peers_.for_each([&](const Peer* p) {

@@ -66,7 +66,7 @@ uint32_t PortClaims::expire(Instant now) {
   for (uint8_t plane = 0; plane < planes_.size(); ++plane) {
     const uint32_t bit = 1u << plane;
     if ((claimed_ & bit) == 0 || planes_[plane].claimed_at + kPatience > now) continue;
-    if (planes_[plane].asked == 0) {  // no probe left: nothing is proved
+    if (planes_[plane].asked == 0) {  // no probe was sent: no proof
       claimed_ &= ~bit;
       continue;
     }
@@ -111,7 +111,7 @@ void PortClaims::check() const {
     const bool claimed = (claimed_ >> plane & 1) != 0, down = (down_ >> plane & 1) != 0;
     MRC_INVARIANT(p.refuted <= kMaxHoldDoublings && p.to_ask + p.asked <= kProbes);
     MRC_INVARIANT(claimed || p.to_ask == 0);
-    MRC_INVARIANT(down == (p.next_ask < Instant::never()));  // it is asked some time
+    MRC_INVARIANT(down == (p.next_ask < Instant::never()));  // it is probed some time
   }
 }
 

@@ -68,7 +68,7 @@ void Qp::on_timer(Instant now) {
 void Qp::check() const {
   MRC_INVARIANT(peer != nullptr || !receiving());
   MRC_INVARIANT(!ready.linked || state == QpState::kRts);
-  // Nothing that is due is forgotten.
+  // Every due event has a timer.
   MRC_INVARIANT(deadline(QpHalf::kRequester) <= requester.deadline() || state != QpState::kRts);
   MRC_INVARIANT(deadline(QpHalf::kResponder) <= responder.deadline());
   MRC_INVARIANT(timer.deadline <= std::min(deadline(QpHalf::kRequester), deadline(QpHalf::kResponder)));

@@ -65,7 +65,7 @@ void QpTable::check() const {
     ++live;
     MRC_INVARIANT(find(qp->qpn) == qp);
     MRC_INVARIANT(qp->peer == nullptr || peers_.find(qp->peer->id) == qp->peer);
-    // Nothing that is due towards its peer is forgotten. When that is takes a look at each of the peer's EVs.
+    // Every due event towards its peer has a timer. Its time is computed over each of the peer's EVs.
     MRC_INVARIANT(!qp->receiving() || qp->peer == seen || qp->peer->timer.deadline <= qp->peer->next_time());
     if (qp->receiving()) seen = qp->peer;
     qp->check();

@@ -1,4 +1,4 @@
-// Sending: how a burst of the packets that may leave is laid out.
+// Sending: builds a burst of the packets that may be sent.
 //
 // A burst takes lost packets first, or new ones, as far as the congestion window, the peer's MPR window and the
 // WriteIMM limit allow. All of it leaves on one EV, which is chosen here, at send time. Packets of a burst have one
@@ -30,7 +30,7 @@ void Requester::start(Instant now) {
   CongestionFlow flow;
   flow.mtu = full_nominal();
   flow.trimming = c.trimming && qp_.attr.trim_nack;
-  flow.ack_bytes = c.sack_bytes;  // the peer's own is not known
+  flow.ack_bytes = c.sack_bytes;  // the peer's own is unknown
   congestion_ = make_congestion_control(congestion_config(), flow, now);
   meter_generation_ = 0;
   if (qp_.peer != nullptr) follow_meter();
@@ -67,8 +67,8 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
     const PacketScheduler::Next next = packets_.next(a.path_mtu, a.max_wimm, c.timestamps, &p);
     window_closed = next == PacketScheduler::Next::kWindowClosed;
     if (next != PacketScheduler::Next::kPacket || !fits(p, *out)) break;
-    // What congestion control counts as in flight comes from the receiver's byte count and lags when the last SACK is
-    // lost. With nothing really under way one packet may always leave, and its SACK puts the count right [MRC-NSCC-10].
+    // The bytes in flight of congestion control come from the receiver's byte count and lag when the last SACK is
+    // lost. With no packet in flight one packet may always be sent, and its SACK corrects the count [MRC-NSCC-10].
     window_closed = !congestion_->can_send(p.nominal()) && sent_.in_flight() > 0;
     if (window_closed || !builder->room(p.request->inline_data ? 1u : p.request->num_sge)) break;
     if (out->segments == 0 && !choose_path(now, planes_with_room, out)) return Build::kNoRoom;
@@ -76,7 +76,7 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
     iovec pieces[kMaxIov];
     const int n = sq_.gather(*p.request, p.offset, p.payload, qp_.engine.memory, qp_.pd, pieces,
                              static_cast<int>(kMaxIov - out->iov_count - 2));
-    if (n < 0 && out->segments > 0) break;  // what is laid out already may leave
+    if (n < 0 && out->segments > 0) break;  // the packets built already may be sent
     if (n < 0) return fail_local_protection(now, *p.request);
     builder->add(write_headers(now, p, builder->header()), pieces, n, p.payload);
     ask = ask || congestion_->wants_ack(p.nominal());
@@ -85,7 +85,7 @@ Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurs
   }
   if (out->segments == 0) return Build::kNothing;
 
-  // The window is closed or nearly so: an acknowledgement at once keeps it moving [MRC-NSCC-10]. [MRC-REQ-4]
+  // The window is closed or nearly so: an immediate acknowledgement keeps it open [MRC-NSCC-10]. [MRC-REQ-4]
   if (ask || (window_closed && sent_.nxt() < sq_.end_seq())) builder->set_ack_req_on_last();
   count_burst(*out);
   arm_rto(now);
@@ -111,14 +111,14 @@ bool Requester::choose_path(Instant now, uint32_t planes_with_room, TxBurst* out
                                     .plane = c.evs[ev].plane,
                                     .passed_skipped = rotation_.passed_skipped(),
                                     .passed_full = rotation_.passed_full()});
-  // Where switches trim they know the packets to be trimmed by code points that no AV may change [MRC-REQ-10].
+  // Trimming switches recognise trimmable packets by code points that no AV may change [MRC-REQ-10].
   uint8_t dscp = a.traffic_class != 0 ? static_cast<uint8_t>(a.traffic_class >> 2) : c.dscp.no_trim;
   if (c.trimming && a.trim_nack) dscp = packets_.retransmits() ? c.dscp.trimmable_retx : c.dscp.trimmable;
   set_flow(c, qp_.peer->description, ev, dscp, out);
   return true;
 }
 
-// A key or range of the request is not valid. Earlier requests are still on their way and may succeed: the error waits
+// A key or range of the request is not valid. Earlier requests are still outstanding and may succeed: the error waits
 // until this one is the oldest [MRC-REQ-8].
 Requester::Build Requester::fail_local_protection(Instant now, const Wqe& request) {
   if (&request == &sq_.front()) qp_.fail(now, WcStatus::kLocalProtection, AsyncEvent::kQpFatal);
@@ -229,7 +229,7 @@ void Requester::check() const {
   MRC_INVARIANT(sent_.nxt() <= sq_.end_seq());
   MRC_INVARIANT(sent_.all_arrived() || congestion_ != nullptr);
   MRC_INVARIANT(congestion_ == nullptr || congestion_->snapshot().cwnd > 0);
-  // Whatever is not known to have arrived is watched by a timer.
+  // Every packet that is not known to have arrived has a timer.
   MRC_INVARIANT(qp_.state != QpState::kRts || sent_.all_arrived() || deadline() < Instant::never());
 }
 

@@ -1,6 +1,6 @@
-// What comes back. SACK says which packets have arrived and frees them; the transport ACK says which messages are done
-// and completes work requests [MRC-ACK-1]. Both are stale as easily as they are fresh, so everything is compared with
-// what was really sent before it counts.
+// Acknowledgements. A SACK reports the packets that have arrived and frees them; the transport ACK reports complete
+// messages and completes work requests [MRC-ACK-1]. Both may be stale, so everything is compared with the record of
+// sent packets first.
 #include <algorithm>
 
 #include "core/path_prober.h"
@@ -17,8 +17,8 @@ int64_t Requester::seq_of(Psn psn) const {
 
 // The order of the steps matters. The named packet is read, and its lateness judged, before the SACK's own arrivals
 // change its record and the newest arrival. Congestion control then sees the window as it is after them. A probe's
-// answer comes before the search for losses, because it tells that all that was sent before the probe has been
-// reported. Timers and the wish to send depend on all of it.
+// answer comes before the search for losses, because it shows that everything sent before the probe has been
+// reported. Timers and the readiness to send depend on all of it.
 void Requester::on_sack(Instant now, const wire::Packet& p) {
   const wire::Seth& seth = p.sack.seth;
   const int64_t cack_next = seq_of(seth.cack_psn) + 1;
@@ -58,7 +58,7 @@ Requester::Named Requester::read_named(Instant now, const wire::Packet& p, int64
   if (!sent_.remembers(seq)) return named;
   named.seq = static_cast<uint64_t>(seq);
   const TxRecord& r = sent_[named.seq];
-  if (r.sends == 1) named.ev = r.ev;  // else the answer's entropy tells which copy it was
+  if (r.sends == 1) named.ev = r.ev;  // else the answer's entropy identifies the copy
   named.known = true;
   if (r.sends > 2 || (r.sends == 2) != p.bth.rtx) return named;
   if (r.sends == 2 && r.acked) return named;  // an answer to a third packet, or to a copy that the network made
@@ -72,8 +72,8 @@ Requester::Named Requester::read_named(Instant now, const wire::Packet& p, int64
   } else if (r.sends == 1) {
     named.rtt = since;
   }
-  // Short packets pass links and queues faster [MRC-NSCC-CHOICE-6]. One sent twice must not lower the base for good: a
-  // flag may also mean that the responder held the answer to the first copy for long.
+  // Short packets pass links and queues faster [MRC-NSCC-CHOICE-6]. One sent twice must not lower the base permanently:
+  // a flag may also mean that the responder held the answer to the first copy for long.
   named.measures_path = named.rtt > Duration() && r.sends == 1 && r.nominal >= full_nominal();
   return named;
 }
@@ -88,7 +88,7 @@ void Requester::on_arrived(Instant now, uint64_t seq) {
     congestion_->on_lost_packet_acked(r.nominal);
     if (r.sends == 1) ++counters.spurious_retransmits;
   }
-  // Of a packet sent twice nobody knows which copy arrived; an answer sooner than any round trip was to the first.
+  // The copy that arrived of a packet sent twice is unknown; an answer sooner than any round trip was to the first.
   const bool original = r.sends > 1 && now - r.sent_at < rtt_.least();
   if (original) {
     ++counters.spurious_retransmits;
@@ -104,7 +104,7 @@ void Requester::on_arrived_below(Instant now, uint64_t end) {
   sent_.advance_to(end);
 }
 
-// Frees what has arrived: all below `cack_next` and what the bitmap names.
+// Frees the packets that have arrived: all below `cack_next` and those in the bitmap.
 void Requester::take_arrivals(Instant now, const wire::Seth& seth, uint64_t cack_next) {
   const uint64_t una_before = sent_.una();
   on_arrived_below(now, cack_next);
@@ -173,7 +173,7 @@ void Requester::trace_window(Instant now, TraceTrigger why, Duration rtt) {
                                 .branches = {s.steps}});
 }
 
-// What the answer says of the path that the named packet took.
+// Applies the answer to the path of the named packet.
 void Requester::apply_path_verdict(Instant now, const wire::Seth& seth, const Named& named) {
   const uint16_t ev = named.ev != UINT16_MAX ? named.ev : qp_.engine.ev_index_of(seth.entropy);
   if (ev == UINT16_MAX) return;
@@ -194,8 +194,8 @@ void Requester::skip_path(Instant now, uint16_t ev, TraceTrigger why) {
                     event::EvState{.ev = c.evs[ev].value, .state = EvState::kSkip, .plane = c.evs[ev].plane});
 }
 
-// Where answers take longer than the pause between probes, only that to the first of them comes in time: without it a
-// peer that is slow would be asked for ever faster than it can answer [MRC-LOSS-2].
+// Where answers take longer than the pause between probes, only the one to the first of them is in time: without it a
+// slow peer would permanently be probed faster than it can answer [MRC-LOSS-2].
 void Requester::take_probe_answer(Instant now, uint16_t id) {
   const std::optional<ProbeTimer::Answer> answer = probe_.on_answer(id);
   if (!answer) return;
@@ -204,13 +204,13 @@ void Requester::take_probe_answer(Instant now, uint16_t id) {
     Duration& recent = qp_.peer->recent_rtt;
     recent = std::max(recent, recent + (now - sent_at - recent) / 4);
   }
-  // The peer lives and has everything: it holds the work for reasons of its own. While packets are missing an
-  // answered probe says only that small ones pass.
+  // The peer is up and has everything: it delays the completion for reasons of its own. While packets are missing, an
+  // answered probe only proves that small ones pass.
   if (sent_.all_arrived()) retry_.restore();
   qp_.peer->paths.on_delivered(answer->probe.ev, sent_at);
   detector_.on_delivered(now, sent_at);
   if (!sent_.all_arrived()) suspect_path_mtu(now);
-  // Everything sent before the probe has either been reported by now or is not coming.
+  // Everything sent before the probe has either been reported by now or is lost.
   sent_.on_all_reported();
 }
 
@@ -235,7 +235,7 @@ void Requester::on_ack(Instant now, uint64_t end) {
   }
   if (packets_.on_cumulative(end)) retry_.restore();
   complete_below(now, end);
-  if (completions_.undelivered()) {  // and with it the order that the application relies on is lost [MRC-ACK-5]
+  if (completions_.undelivered()) {  // and with it the order on which the application relies is lost [MRC-ACK-5]
     qp_.fail(now, WcStatus::kFlushed, AsyncEvent::kQpFatal);
     return;
   }
@@ -254,7 +254,7 @@ void Requester::on_nak(Instant now, int64_t seq, uint8_t syndrome) {
     ++qp_.engine.counters.drop_stale;
     return;
   }
-  // Everything before the fault is done; the request at fault gets the reason, the rest is flushed [MRC-ACK-4].
+  // Everything before the fault is complete; the request at fault gets the reason, the rest is flushed [MRC-ACK-4].
   complete_below(now, packets_.request_of(static_cast<uint64_t>(seq)).first_seq);
   WcStatus status = WcStatus::kRemoteOperation;
   if (syndrome == wire::kSyndromeInvalidRequest) status = WcStatus::kRemoteInvalidRequest;
@@ -280,7 +280,7 @@ void Requester::on_nack(Instant now, const wire::Packet& p) {
   }
 }
 
-// A packet in flight was trimmed, or refused by the responder: it is to be sent again.
+// A packet in flight was trimmed, or refused by the responder: it is to be retransmitted.
 void Requester::on_refused(Instant now, uint64_t seq, wire::NackReason reason) {
   const TxRecord& r = sent_[seq];
   const bool trimmed = reason == wire::NackReason::kTrimmed || reason == wire::NackReason::kTrimmedLastHop;
@@ -289,7 +289,7 @@ void Requester::on_refused(Instant now, uint64_t seq, wire::NackReason reason) {
   sample.nominal = r.nominal;
   sample.trimmed = trimmed;
   if (r.sends == 1 && trimmed) sample.rtt = now - r.sent_at;
-  sample.may_lower_base = false;  // what was trimmed passed the queues as a short packet
+  sample.may_lower_base = false;  // a trimmed packet passed the queues as a short one
   sent_.on_lost(seq, trimmed ? TraceTrigger::kTrimmed : TraceTrigger::kRejected);
   congestion_->on_nack(now, sample);
   trace_window(now, r.lost_by, sample.rtt.value_or(Duration()));

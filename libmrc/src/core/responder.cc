@@ -1,6 +1,6 @@
-// Receiving. Every request packet is placed the moment it arrives, in whatever order, after it was found to fit its
-// message and its key, range and access have been checked; what has to be in order, completions and the message count,
-// follows as the next expected packet moves on. [MRC-RSP-1..4, MRC-RSP-6..12, MRC-SEC-1..6]
+// Receiving. Every request packet is placed on arrival, in any order, after checks that it fits its
+// message and of its key, range and access; ordered effects, completions and the message count,
+// follow as the next expected packet advances. [MRC-RSP-1..4, MRC-RSP-6..12, MRC-SEC-1..6]
 #include "core/responder.h"
 
 #include <algorithm>
@@ -115,14 +115,14 @@ bool Responder::well_shaped(const wire::Packet& p, uint32_t packets) const {
   return (packets == 1) == begins && p.payload_len == p.req.reth.dmalen - (packets - 1) * mtu;
 }
 
-// Of a message that begins here and is next, it is the peer's mistake; anything else could be anybody's.
+// In a message that begins here and is next, it is the peer's mistake; any other packet could be forged.
 bool Responder::on_misshapen(Instant now, const wire::Packet& p, const MessageClaim& claim) {
   if (claim.seq == received_.expected() && messages_.is_next(claim.seq, claim.msn) && !messages_.knows(claim.msn))
     return refuse(now, p, claim.seq, wire::kSyndromeInvalidRequest);
   return on_misfit(now, p, {MessageMap::Fit::kMisfit, true, false, 0, 0}, claim.seq);
 }
 
-// Arrived before: never write again, repeat what is known [MRC-RSP-4].
+// Arrived before: never write again, repeat the acknowledgement [MRC-RSP-4].
 bool Responder::on_duplicate(Instant now, const wire::Flow& flow, const wire::Packet& p, uint64_t seq,
                              MessageMap::Fit fit, uint32_t udp_bytes) {
   if (p.req.reth.rkey == kMailboxKey && fit == MessageMap::Fit::kMember && !mailbox_content_.same(p, seq)) {
@@ -137,7 +137,7 @@ bool Responder::on_duplicate(Instant now, const wire::Flow& flow, const wire::Pa
 }
 
 // Writes a new packet's payload to `to` and adds it to its message. False, and nothing has changed: the peer has too
-// many WriteIMMs in flight. Allocations come first: without memory the packet is as good as lost, and is sent again.
+// many WriteIMMs in flight. Allocations come first: without memory the packet counts as lost, and is retransmitted.
 inline bool Responder::place(const wire::Packet& p, const MessageClaim& claim, const MessageMap::Verdict& verdict,
                              uint8_t* to) {
   const bool to_mailbox = p.req.reth.rkey == kMailboxKey;
@@ -145,7 +145,7 @@ inline bool Responder::place(const wire::Packet& p, const MessageClaim& claim, c
   messages_.make_room(claim, verdict);
   if (claim.with_imm && !add_imm(p, claim.seq)) return false;
   if (to != nullptr) {
-    if (!claim.ends) prefetch_for_write(to + p.payload_len, p.payload_len);  // where the next packet goes, most likely
+    if (!claim.ends) prefetch_for_write(to + p.payload_len, p.payload_len);  // likely destination of the next packet
     place_bytes(to, p.payload, p.payload_len);
   }
   if (to_mailbox && p.payload_len > 0) mailbox_content_.keep(p, claim.seq);
@@ -162,7 +162,7 @@ bool Responder::find_place(const wire::Packet& p, uint8_t** to) const {
     if (n > 0 && box.base != nullptr) *to = box.base + reth.va;
     return true;
   }
-  if (n == 0) return true;  // a write of nothing needs no key [MRC-RSP-6]
+  if (n == 0) return true;  // a write of zero bytes needs no key [MRC-RSP-6]
   const MemoryRegion* mr = qp_.engine.memory.find(reth.rkey);
   if (mr == nullptr || mr->pd != qp_.pd || (mr->access & kAccessRemoteWrite) == 0 ||
       ((qp_.attr.access & kAccessRemoteWrite) == 0 && (mr->access & kAccessAnyQp) == 0) || !mr->covers(reth.va, n))
@@ -171,8 +171,8 @@ bool Responder::find_place(const wire::Packet& p, uint8_t** to) const {
   return true;
 }
 
-// A packet that may not do what it asks for. It is answered when everything before it is complete, because only then is
-// it known to be the peer's; until then it changes nothing and the peer sends it again [MRC-RSP-7] [MRC-SEC-4].
+// A packet without permission. It is answered when everything before it is complete, because only then is
+// it proven to be the peer's; until then it has no effect and the peer retransmits it [MRC-RSP-7] [MRC-SEC-4].
 bool Responder::refuse(Instant now, const wire::Packet& p, uint64_t seq, uint8_t syndrome) {
   qp_.engine.report(now, qp_.qpn, TraceTrigger::kRefused, event::Drop{.psn = p.bth.psn});
   if (seq != received_.expected()) return false;
@@ -182,7 +182,7 @@ bool Responder::refuse(Instant now, const wire::Packet& p, uint64_t seq, uint8_t
 }
 
 // Either this packet or one that was accepted was not sent by the peer. A valid key decides; between packets that need
-// none, the one that could well be the peer's puts the other in doubt. All else is dropped [MRC-SEC-2] [MRC-SEC-3].
+// none, one that is plausibly the peer's puts the other in doubt. All others are dropped [MRC-SEC-2] [MRC-SEC-3].
 bool Responder::on_misfit(Instant now, const wire::Packet& p, const MessageMap::Verdict& v, uint64_t seq) {
   qp_.engine.report(now, qp_.qpn, TraceTrigger::kMisfit, event::Drop{.psn = p.bth.psn});
   uint8_t* to = nullptr;
@@ -213,8 +213,8 @@ void Responder::fail(Instant now, uint64_t seq, uint8_t syndrome, AsyncEvent eve
   qp_.fail(now, WcStatus::kFlushed, event);
 }
 
-// Two packets exclude each other, and one of them was accepted: what is in memory cannot be trusted. The peer is told
-// at the older of the doubtful packet and the first that is missing, so that nothing from there on succeeds
+// Two packets contradict each other, and one of them was accepted: the data in memory cannot be trusted. The peer gets
+// a NAK at the older of the doubtful packet and the first that is missing, so that nothing from there on succeeds
 // [MRC-SEC-3].
 void Responder::contradict(Instant now, uint64_t seq) {
   qp_.engine.report(now, qp_.qpn, TraceTrigger::kContradicted, event::Drop{.psn = psn_of(seq)});
@@ -266,7 +266,7 @@ bool Responder::finish_message(Instant now) {
         fail(now, last, wire::kSyndromeInvalidRequest, AsyncEvent::kQpRequestError);
         return false;
       }
-      // The packet stays the next one: the window closes by itself and the requester waits [MRC-RSP-8].
+      // The packet stays the next one: the window closes and the requester waits [MRC-RSP-8].
       ++qp_.engine.counters.wimm_held;
       held_ = true;
       return false;
@@ -334,7 +334,7 @@ void Responder::check() const {
   MRC_INVARIANT(imms_.count() <= received_.out_of_order());
   MRC_INVARIANT(!held_ || !qp_.receiving() || received_.next_arrived());
   MRC_INVARIANT(!owed_.scheduled || qp_.owing.linked);
-  // What is coalesced is due some time.
+  // Coalesced answers have a due time.
   MRC_INVARIANT(!owed_.sack || owed_.scheduled || ack_deadline_ < Instant::never());
 }
 

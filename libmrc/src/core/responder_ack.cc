@@ -1,6 +1,6 @@
-// What the responder answers. Everything that a QP owes leaves as one burst: SACKs (SackReport decides which), and
-// then, shorter and therefore last, the transport ACK. So a peer that sends a window of bursts gets a few datagrams
-// back, not one per packet. [MRC-SACK-1..9, MRC-ACK-2, MRC-PROBE-4]
+// The responder's answers. All pending answers of a QP leave as one burst: SACKs (chosen by SackReport), and
+// then, shorter and therefore last, the transport ACK. So a peer that sends a window of bursts receives a few datagrams
+// instead of one per packet. [MRC-SACK-1..9, MRC-ACK-2, MRC-PROBE-4]
 #include <algorithm>
 
 #include "core/burst_builder.h"
@@ -33,7 +33,7 @@ void Responder::trigger(Instant now, const wire::Flow& flow, const wire::Packet&
   sacks_.on_trigger(t);
   owed_.sack = true;
   if (p.bth.ack_req) owed_.ack = true;
-  // The triggers of [MRC-SACK-5]: bytes, AckReq, CE, retransmission; the probe has its own way.
+  // The triggers of [MRC-SACK-5]: bytes, AckReq, CE, retransmission; the probe is handled separately.
   const Instant latest = now + qp_.engine.config.ack_delay;
   if (at_once || p.bth.ack_req || t.ce || t.rtx) {
     schedule_ack();
@@ -93,7 +93,7 @@ uint32_t Responder::write_sack(std::span<uint8_t> out, Instant now, const SackTr
   bth.dqp = qp_.attr.dest_qpn;
   bth.pkey = qp_.attr.pkey;
   // The rtx flag keeps the requester from taking a round-trip sample: the trigger was a retransmission [MRC-CHOICE-Q9],
-  // or it came so long ago that the 16-bit timestamp cannot tell how long.
+  // or it arrived so long ago that the 16-bit timestamp has wrapped.
   bth.rtx = !probe_reply && (t.rtx || held >= kLongHold || t.seq < cumulative - INT16_MAX);
   bth.psn = psn_of(cumulative);
   wire::Seth s;
@@ -117,7 +117,7 @@ uint32_t Responder::write_sack(std::span<uint8_t> out, Instant now, const SackTr
 uint64_t Responder::sack_bitmap(uint64_t base) const {
   uint64_t bitmap = 0;
   for (uint32_t i = 0; i < wire::kSackBitmapBits; i += 8) {
-    // Bit by bit would do; stretches wholly below the next packet or above the last are the common ones.
+    // Bit by bit would suffice; ranges wholly below the next packet or above the last are the common ones.
     const uint64_t from = base + i;
     if (from + 8 <= received_.expected()) {
       bitmap |= 0xFFull << i;
@@ -132,7 +132,7 @@ uint64_t Responder::sack_bitmap(uint64_t base) const {
 // [MRC-CHOICE-Q12] [MRC-CHOICE-Q14]
 wire::CcState Responder::cc_state(const SackTrigger& t, Duration held) const {
   wire::CcState cc;
-  // The responder's ACK delay goes into the reflected timestamp, so it does not look like a long path [MRC-CC-4].
+  // The responder's ACK delay is added to the reflected timestamp, so it does not look like a long path [MRC-CC-4].
   if (t.has_timestamp) cc.tx_timestamp = static_cast<uint16_t>(t.timestamp + held.ns() / wire::kTimestampTickNs);
   cc.ooo_count = static_cast<uint16_t>(std::min<uint32_t>(received_.out_of_order(), 0x7FFF));
   cc.restore_cwnd = qp_.engine.receiver_penalty.restore_cwnd;
@@ -200,8 +200,8 @@ void Responder::append_ack(Instant now, BurstBuilder* builder, const TxBurst* bu
     if (choice != AckPiggybackPolicy::Choice::kTakeAlong) return;
   }
   add_ack(now, builder);
-  // The peer knows all that it waits for. The SACK is for its congestion control alone, which needs one per sack_bytes;
-  // a conversation of small messages is not to pay for one of its own each time [MRC-ACK-3].
+  // The peer has all the information it waits for. The SACK serves only its congestion control, which needs one per
+  // sack_bytes; an exchange of small messages must not cost a separate SACK each time [MRC-ACK-3].
   if (complete && owed_.sack) delay_ack(now + c.ack_delay * kAckedPatience);
 }
 
@@ -211,7 +211,7 @@ bool Responder::build(Instant now, uint32_t planes_with_room, TxBurst* out) {
   if (!qp_.peer->paths.pick_answer(planes_with_room, &ev)) return false;
   set_flow(engine.config, qp_.peer->description, ev, engine.config.dscp.control, out);
   BurstBuilder builder(out, engine.config.icrc);
-  // Where bursts are single packets, what does not fit stays owed and follows in order.
+  // Where bursts are single packets, the rest stays pending and follows in order.
   const uint32_t max_segments = engine.config.max_segments;
   const uint32_t limit = max_segments <= 1 ? 1 : std::min(std::max<uint32_t>(3, max_segments), kMaxSacks + 2);
   const auto room = [&](uint32_t reserve) { return out->segments + reserve < limit || out->segments == 0; };

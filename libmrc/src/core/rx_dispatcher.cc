@@ -35,7 +35,7 @@ void RxDispatcher::handle(Instant now, const RxBurst& burst) {
   }
 }
 
-// Cut packets have no ICRC; they can only ask for a retransmission [MRC-CHOICE-Q24].
+// Trimmed packets have no ICRC; they can only request a retransmission [MRC-CHOICE-Q24].
 void RxDispatcher::handle_trimmed(Instant now, const RxBurst& burst, const uint8_t* data, uint32_t bytes,
                                   bool last_hop) {
   wire::Packet p;
@@ -68,7 +68,7 @@ inline void RxDispatcher::handle_packet(Instant now, const RxBurst& burst, const
   dispatch(now, burst, p, bytes);
 }
 
-// Could the peer have sent it? Otherwise it is counted [MRC-SEC-9].
+// True if the peer could have sent it. Otherwise it is counted [MRC-SEC-9].
 bool RxDispatcher::is_from(Instant now, Peer* peer, const RxBurst& burst) {
   if (!peer->owns(burst.flow.src, burst.plane)) {
     ++engine_.counters.drop_source;
@@ -120,7 +120,7 @@ inline void RxDispatcher::dispatch_to_responder(Instant now, const RxBurst& burs
   const bool probe = p.bth.opcode == wire::Opcode::kProbe;
   if (probe) ++engine_.counters.rx_probes;
   if (qp->state == QpState::kError) return qp->responder.on_packet_in_error(now, flow, p);
-  if (!qp->receiving()) {  // not set up yet: silence, the sender tries again within milliseconds [MRC-QP-4] [API-QP-7]
+  if (!qp->receiving()) {  // not set up yet: no answer, the sender retries within milliseconds [MRC-QP-4] [API-QP-7]
     ++engine_.counters.drop_state;
     return;
   }
@@ -132,7 +132,7 @@ inline void RxDispatcher::dispatch_to_responder(Instant now, const RxBurst& burs
     return;
   }
   if (flow.ecn() == wire::Ecn::kCe) ++engine_.plane_counters[burst.plane].ecn_marks;
-  // The paths of answers follow those of the peer's packets, not of a stranger's.
+  // The paths of answers follow those of the peer's packets, not of other senders'.
   if (qp->responder.on_request(now, flow, p, bytes) && qp->peer->paths.on_inbound(now, burst.plane, wire::ev_of(flow)))
     qp->peer->rearm(&engine_.timers);
 }
@@ -158,7 +158,7 @@ void RxDispatcher::dispatch_to_requester(Instant now, Qp* qp, const wire::Packet
   }
 }
 
-// If the QP is gone, the peer's last ACK may have been lost: it is told again what had arrived [MRC-RSP-11].
+// If the QP is destroyed, the peer's last ACK may have been lost: it is retransmitted [MRC-RSP-11].
 void RxDispatcher::dispatch_without_qp(Instant now, const RxBurst& burst, const wire::Packet& p) {
   ++engine_.counters.drop_no_qp;
   const bool probe = p.bth.opcode == wire::Opcode::kProbe;

@@ -11,14 +11,14 @@ SackReport::News SackReport::begin(const ReceivedPackets& received) const {
   return news;
 }
 
-// Stretches that hold nothing are left out: a packet far ahead of the rest costs one SACK, not one per 64 PSNs.
+// Ranges without an arrival are left out: a packet far ahead of the rest costs one SACK, not one per 64 PSNs.
 void SackReport::skip_empty(News* news, const ReceivedPackets& received) {
   while (news->low < news->high && received.above(news->low) == 0) news->low += wire::kSackBitmapBits;
   while (news->low < news->high && !received.contains(news->low)) ++news->low;
 }
 
-// A SACK may be lost. Room that its bitmap has above the news is better used below: most packets are so reported by
-// several SACKs at no cost. A stretch that lies further back is reported once more, by the next burst [MRC-SACK-10].
+// A SACK may be lost. Bits of its bitmap above the new arrivals are better used below: most packets are so reported by
+// several SACKs at no cost. A range further back is reported again, by the next burst [MRC-SACK-10].
 uint64_t SackReport::base_for(const News& news, const ReceivedPackets& received, Psn first) {
   const uint64_t lowest = aligned(received.expected(), first);
   uint64_t base = aligned(news.low, first);
@@ -33,7 +33,7 @@ bool SackReport::must_repeat(News& news, const ReceivedPackets& received) {
   return news.repeat_due && news.low >= news.high && news.named == named_count_;
 }
 
-// Keeps what has not been told. True: there is some.
+// Keeps the unreported arrivals. True: there are some.
 bool SackReport::finish(const News& news) {
   if (again_low_ >= again_high_) {
     again_low_ = news.reported_low;

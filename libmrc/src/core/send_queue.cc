@@ -11,7 +11,7 @@ SendQueue::Slots::Slots(uint64_t slots, const QpCaps& caps)
       more_sges(caps.max_send_sge > 1 ? slots * (caps.max_send_sge - 1) : 0),
       inline_bytes(slots * caps.max_inline) {}
 
-// What can fail comes first: without memory nothing changes.
+// Operations that can fail come first: without memory nothing changes.
 void SendQueue::grow() {
   const uint64_t old_size = slots_.wqes.size();
   Slots larger(std::max(kInitialSlots, 2 * old_size), caps_);
@@ -71,7 +71,7 @@ PostResult SendQueue::post(const SendWr& wr, uint32_t mtu) {
       out += wr.sges[i].length;
     }
   } else {
-    // Empty elements take part in nothing, whatever their address and key say (spec/clients.md rule 11).
+    // Empty elements are ignored, regardless of their address and key (spec/clients.md rule 11).
     for (uint32_t i = 0; i < wr.num_sge; ++i) {
       if (wr.sges[i].length == 0) continue;
       if (w.num_sge == 0) {

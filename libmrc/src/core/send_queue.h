@@ -1,7 +1,7 @@
 // SendQueue: the posted work requests of one QP in posting order, from post to completion. Packets are numbered here,
 // in 64-bit sequence numbers (seq); the wire's PSN is sq_psn + seq modulo 2^24. A packet's payload is found again from
 // its seq, so that no per-packet state is needed for a retransmission [MRC-REQ-1]. The ring doubles until it holds the
-// most that was ever outstanding, so that an idle QP stays small whatever it was created for.
+// maximum that was ever outstanding, so that an idle QP stays small regardless of its configured size.
 #pragma once
 
 #include <sys/uio.h>
@@ -49,8 +49,8 @@ class SendQueue {
   uint64_t end_seq() const { return next_seq_; }  // one past the last packet posted
   const Wqe& front() const { return at(head_); }
   void pop_front() { ++head_; }
-  // The request that holds `seq`; seq must lie in [front().first_seq, end_seq()). `hint` is where the caller found the
-  // last one (absolute index), updated; sequential callers cost one comparison.
+  // The request that holds `seq`; seq must lie in [front().first_seq, end_seq()). `hint` is the position of the
+  // caller's previous result (absolute index), updated; sequential callers cost one comparison.
   const Wqe& find(uint64_t seq, uint64_t* hint) const;
   // Appends the iovecs of `bytes` bytes of the message from `offset`. Returns the count, 0 for no bytes, or -1 when a
   // key or range is bad (local protection error).
@@ -64,7 +64,7 @@ class SendQueue {
   void check() const;
 
  private:
-  // The places of one ring: requests, and what a request has beside, by the same slot.
+  // The slots of one ring: requests, and the other data of a request, by the same slot.
   struct Slots {
     Slots() = default;
     Slots(uint64_t slots, const QpCaps& caps);

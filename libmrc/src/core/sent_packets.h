@@ -1,6 +1,6 @@
-// SentPackets: which packets of one QP have been sent, have arrived, or are taken for lost, by sequence number.
-// Sans-IO. Records come from a pool with the first packet and go back when everything has arrived, so that an idle QP
-// stays small; nothing else allocates.
+// SentPackets: the packets of one QP that have been sent, have arrived, or count as lost, by sequence number.
+// Sans-IO. Records come from a pool with the first packet and return to it when everything has arrived, so that an idle
+// QP stays small; nothing else allocates.
 //
 //     una() <= highest_acked() <= nxt();  in_flight() + lost() + those acknowledged from una() on == nxt() - una()
 #pragma once
@@ -28,7 +28,7 @@ class SentPackets {
   }
   // Packets that may be between una() and nxt(); only while open().
   uint32_t capacity() const { return window_->size(); }
-  // Is there a record of `seq`? Also of packets that have arrived, as long as no other has taken their place.
+  // True if there is a record of `seq`, also of a packet that has arrived, until its slot is reused.
   bool remembers(int64_t seq) const {
     return open() && seq >= static_cast<int64_t>(first_) && seq < static_cast<int64_t>(nxt_) &&
            seq + static_cast<int64_t>(capacity()) >= static_cast<int64_t>(nxt_);
@@ -38,14 +38,14 @@ class SentPackets {
   uint64_t una() const { return una_; }                      // oldest packet not known to have arrived
   uint64_t nxt() const { return nxt_; }                      // next packet to be sent for the first time
   uint64_t highest_acked() const { return highest_acked_; }  // one past the highest packet known to have arrived
-  uint32_t in_flight() const { return in_flight_; }          // neither known to have arrived nor taken for lost
-  uint32_t lost() const { return lost_; }                    // taken for lost and not sent again yet
+  uint32_t in_flight() const { return in_flight_; }          // neither known to have arrived nor counted as lost
+  uint32_t lost() const { return lost_; }                    // counted as lost and not retransmitted yet
   bool all_arrived() const { return una_ == nxt_; }
-  // Is it between una() and nxt()?
+  // True if it is between una() and nxt().
   bool outstanding(int64_t seq) const { return seq >= static_cast<int64_t>(una_) && seq < static_cast<int64_t>(nxt_); }
 
   // --- sending ---
-  // The packet nxt() has been sent by that EV.
+  // The packet nxt() has been sent on that EV.
   void on_sent(Instant now, uint16_t ev, uint16_t nominal) {
     TxRecord& r = (*window_)[nxt_++];
     r.on_sent(now);
@@ -54,7 +54,7 @@ class SentPackets {
     ++in_flight_;
     check();
   }
-  // A packet that is lost() has been sent again.
+  // A packet that is lost() has been retransmitted.
   void on_sent_again(Instant now, uint64_t seq, uint16_t ev, uint16_t nominal) {
     TxRecord& r = (*window_)[seq];
     r.lost = false;
@@ -66,7 +66,7 @@ class SentPackets {
     lost_hint_ = seq + 1;
     check();
   }
-  // The first lost packet at or above `from`. Those below have been sent again or are not lost.
+  // The first lost packet at or above `from`. Those below have been retransmitted or are not lost.
   std::optional<uint64_t> next_lost(uint64_t from) {
     if (lost_ == 0) return std::nullopt;
     for (uint64_t s = std::max(from, lost_hint_); s < nxt_; ++s) {
@@ -77,9 +77,9 @@ class SentPackets {
     return std::nullopt;
   }
 
-  // --- news ---
+  // --- reports ---
   enum class Arrival : uint8_t { kKnown, kInFlight, kLost };
-  // An outstanding packet has arrived; returns what it was taken for.
+  // An outstanding packet has arrived; returns its former state.
   Arrival on_arrived(uint64_t seq) {
     TxRecord& r = (*window_)[seq];
     if (r.acked) return Arrival::kKnown;
@@ -90,7 +90,7 @@ class SentPackets {
     highest_acked_ = std::max(highest_acked_, seq + 1);
     return was_lost ? Arrival::kLost : Arrival::kInFlight;
   }
-  // Moves una() over what has arrived.
+  // Moves una() past the packets that have arrived.
   void advance() {
     while (una_ < nxt_ && (*window_)[una_].acked) ++una_;
     check();
@@ -100,7 +100,7 @@ class SentPackets {
     una_ = std::max(una_, end);
     check();
   }
-  // A packet in flight is taken for lost.
+  // A packet in flight counts as lost.
   void on_lost(uint64_t seq, TraceTrigger by) {
     TxRecord& r = (*window_)[seq];
     r.lost = true;
@@ -110,10 +110,10 @@ class SentPackets {
     lost_hint_ = std::min(lost_hint_, seq);
     check();
   }
-  // Whatever has been sent has been reported by now, or does not arrive.
+  // Every packet sent so far has been reported by now, or does not arrive.
   void on_all_reported() { highest_acked_ = nxt_; }
 
-  // Forgets everything; the next packet is `next`. close() comes first.
+  // Clears everything; the next packet is `next`. Call close() first.
   void restart(uint64_t next) {
     first_ = una_ = nxt_ = highest_acked_ = lost_hint_ = next;
     in_flight_ = lost_ = 0;

@@ -1,10 +1,10 @@
-// The source ports of a peer: asked for when a QP goes to RTR towards it, part by part, and compared with every packet
+// The source ports of a peer: queried when a QP goes to RTR towards it, part by part, and compared with every packet
 // for a QP once the whole set is known [MRC-EXT-8..11, spec/wire.md] [MRC-SEC-9, spec/security.md].
 //
 // One request is outstanding at a time; it is repeated with a doubling pause until it is answered or the tries are used
-// up. A peer that never answers (a NIC, or older software) is never compared. A packet from another port opens the
-// question again: the peer's process may have been restarted and have other ports. The old set stays in force until the
-// new one is complete, so that the loss of answers opens no door.
+// up. A peer that never answers (a NIC, or older software) is never compared. A packet from another port starts the
+// query again: the peer's process may have been restarted and have other ports. The old set stays in force until the
+// new one is complete, so that the loss of answers admits no other sender.
 #include "core/flows.h"
 #include "core/plane_discovery.h"
 
@@ -12,11 +12,11 @@ namespace mrc::core {
 
 namespace {
 
-constexpr Duration kStrayPause = Duration::milliseconds(100);  // so long no packet from another port asks again
+constexpr Duration kStrayPause = Duration::milliseconds(100);  // minimum time between queries
 
 }  // namespace
 
-// A question that ended because there was no QP to the peer any more is not too fresh.
+// A query that ended because there was no QP to the peer any more does not count as recent.
 void PlaneDiscovery::start_ports(Instant now, Peer* p) {
   if (!engine_.config.compare_source_ports || p->description.nic) return;
   const PortQuestion& q = p->port_question;
@@ -50,7 +50,7 @@ void PlaneDiscovery::ask_for_ports(Instant now, Peer* p) {
     ++engine_.counters.tx_port_requests;
 }
 
-// With the nonce of the open question, from an address of the peer that was asked, the part that is due; false: not.
+// True: it has the nonce of the open query, comes from an address of the queried peer, and is the part that is due.
 bool PlaneDiscovery::on_announced_ports(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p) {
   if (p.plth.version != wire::Plth::kVersion) return false;
   Peer* const to = peers_.find_if([&](const Peer& candidate) {
@@ -66,7 +66,7 @@ bool PlaneDiscovery::on_announced_ports(Instant now, const wire::Flow& flow, uin
       q.tries = 0;
       ask_for_ports(now, to);
       break;
-    case PeerSourcePorts::Part::kRestarted:  // the tries go on, or a peer could keep us asking for ever
+    case PeerSourcePorts::Part::kRestarted:  // tries keep counting, or a peer could keep the query open for ever
       ask_for_ports(now, to);
       break;
     case PeerSourcePorts::Part::kComplete:

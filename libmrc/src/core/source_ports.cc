@@ -45,7 +45,7 @@ PeerSourcePorts::Part PeerSourcePorts::take(uint8_t plane, uint32_t planes, uint
     if (part.ports[i] <= last) return Part::kRefused;
     last = part.ports[i];
   }
-  collected_.reserve(collected_.size() + n);  // before anything of the part is taken
+  collected_.reserve(collected_.size() + n);  // before any entry of the part is taken
   if (plane == 0 && part.first == 0) {
     set_ = part.set;
   } else if (part.set != set_) {  // the peer has restarted meanwhile
@@ -58,7 +58,7 @@ PeerSourcePorts::Part PeerSourcePorts::take(uint8_t plane, uint32_t planes, uint
   ++plane_;
   first_ = 0;
   if (plane_ < std::min(planes, wanted)) return Part::kTaken;
-  if (collected_.empty()) {  // no endpoint is without ports, and an empty set would shut the peer out
+  if (collected_.empty()) {  // no endpoint is without ports, and an empty set would exclude the peer
     begin();
     return Part::kRefused;
   }

@@ -13,7 +13,7 @@
 
 namespace mrc::core {
 
-// What the EV table makes of them: ascending per plane, each once. Fixed like the table.
+// Derived from the EV table: ascending per plane, each once. Fixed like the table.
 class OwnSourcePorts {
  public:
   explicit OwnSourcePorts(const EndpointConfig& config);
@@ -25,7 +25,7 @@ class OwnSourcePorts {
   uint32_t set_ = 0;
 };
 
-// Those of one peer. The set in force is replaced only by a whole new one.
+// Those of one peer. The set in force is replaced only by a complete new one.
 class PeerSourcePorts {
  public:
   static constexpr uint32_t kMaxPorts = 4096;  // of all planes; a longer list is refused

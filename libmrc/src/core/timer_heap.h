@@ -1,6 +1,6 @@
-// Deadlines of many objects. Each object embeds a TimerNode; set() moves its deadline, and moving it later costs
-// nothing: the heap keeps the earlier entry and sorts it out when it comes to the top. QPs re-arm on every burst, so
-// that matters.
+// Deadlines of many objects. Each object embeds a TimerNode; set() moves its deadline, and moving it later is
+// free: the heap keeps the earlier entry and corrects it when it reaches the top. QPs re-arm on every burst, so
+// this matters.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 namespace mrc::core {
 
 struct TimerNode {
-  Instant deadline = Instant::never();  // what the owner wants
-  Instant key = Instant::never();       // where the heap has it, never later than deadline
+  Instant deadline = Instant::never();  // the owner's deadline
+  Instant key = Instant::never();       // its key in the heap, never later than deadline
   uint32_t position = UINT32_MAX;       // in the heap; UINT32_MAX: not there
   void* owner = nullptr;
   bool is_qp = false;
@@ -41,12 +41,12 @@ class TimerHeap {
     if (n->position == UINT32_MAX) return;
     take(n->position);
   }
-  // The earliest wanted deadline; drops and re-sorts stale entries on the way.
+  // The earliest deadline; drops and re-sorts stale entries on the way.
   Instant next() {
     settle();
     return heap_.empty() ? Instant::never() : heap_[0]->key;
   }
-  // A node whose deadline has come, disarmed; null when none.
+  // A node whose deadline has passed, disarmed; null when none.
   TimerNode* pop_due(Instant now) {
     settle();
     if (heap_.empty() || heap_[0]->key > now) return nullptr;

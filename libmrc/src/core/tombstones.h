@@ -1,4 +1,4 @@
-// Tombstones: what remains of destroyed QPs, so that a peer whose last ACK or NAK was lost still gets one
+// Tombstones: records of destroyed QPs, so that a peer whose last ACK or NAK was lost still receives one
 // [MRC-RSP-11]. One per slot of the QP table; it is replaced when the slot's QP number is used again.
 #pragma once
 
@@ -29,9 +29,9 @@ class Tombstones {
   void put(uint32_t slot, const Tombstone& t);
   // The one of that QP, if it may be answered again now; null otherwise.
   Tombstone* find(Instant now, uint32_t slot, uint32_t qpn);
-  // Sends its ACK or NAK once more.
+  // Retransmits its ACK or NAK.
   void answer(Instant now, Tombstone* t);
-  // The same for all whose last request came at or after `since` [MRC-RSP-13].
+  // The same for all whose last request arrived at or after `since` [MRC-RSP-13].
   void repeat(Instant now, Instant since);
   // Tombstones that refer to the peer.
   uint32_t count(PeerId peer) const;

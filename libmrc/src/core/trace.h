@@ -1,11 +1,11 @@
-// Trace events and what triggers them, each declared once. MRC_TRACE_EVENTS makes a struct with named fields of each
+// Trace events and their triggers, each declared once. MRC_TRACE_EVENTS makes a struct with named fields of each
 // event (event::TxData and so on), the enumerators, the text (trace_text.h), what tests and the simulator read back
-// (TraceEntry::get), and which counter an event adds to. The test recorder, the simulator, the device's trace file
+// (TraceEntry::get), and the counter of an event. The test recorder, the simulator, the device's trace file
 // (mrclog reads it) and the determinism test get the same stream. Events carry the QPN (0 for the endpoint), and never
 // pointers. With no sink an event costs its counter and one branch.
 //
-// The type of a field says how it reads: Psn and unsigned integers as numbers, Duration as nanoseconds, bool as true or
-// false, enumerations by name, Hex, DropReason and WindowSteps as their comments say.
+// The type of a field determines its text: Psn and unsigned integers as numbers, Duration as nanoseconds, bool as true
+// or false, enumerations by name, Hex, DropReason and WindowSteps as in their comments.
 #pragma once
 
 #include <array>
@@ -209,7 +209,7 @@ constexpr void set_from_trace_number(uint64_t number, T* v) {
     *v = static_cast<T>(number);
 }
 
-// An event as it is recorded: its fields in their order.
+// An event as recorded: its fields in their order.
 struct TraceEntry {
   Instant at;
   std::array<uint64_t, 4> numbers{};

@@ -49,7 +49,7 @@ inline constexpr size_t kTraceJsonRoom = 1024;  // more than any entry needs
 // The object without anything around it; returns its length. Time is milliseconds since the Instant's origin, with all
 // nanoseconds. `out` has room for kTraceJsonRoom.
 size_t write_trace_json(char* out, const TraceEntry& entry);
-// The same of the event that stands for `count` events which were not kept.
+// The same for the event that represents `count` lost events.
 size_t write_trace_lost_json(char* out, Instant at, uint64_t count);
 
 }  // namespace mrc::core

@@ -1,4 +1,4 @@
-// Tracer: where the engine's parts leave trace events, as EngineContext::report does. Without a sink an event costs one
+// Tracer: receives the trace events of the engine's parts, by EngineContext::report. Without a sink an event costs one
 // branch.
 #pragma once
 

@@ -34,7 +34,7 @@ bool TxScheduler::answers_come_first() const {
 }
 
 bool TxScheduler::poll_data(Instant now, TxBurst* out, uint32_t planes_with_room) {
-  // A QP whose paths are all full must not hold up the others: it goes to the back, and one lap is enough.
+  // A QP whose paths are all full must not block the others: it moves to the back, and one lap is enough.
   QpContext* first_stuck = nullptr;
   for (QpContext* next = ready_.front(); next != nullptr && next != first_stuck; next = ready_.front()) {
     Qp* const qp = static_cast<Qp*>(next);
@@ -56,7 +56,7 @@ bool TxScheduler::poll_data(Instant now, TxBurst* out, uint32_t planes_with_room
   return false;
 }
 
-// One burst of what some QP owes.
+// One burst of a QP's pending answers.
 bool TxScheduler::poll_answers(Instant now, TxBurst* out, uint32_t planes_with_room) {
   QpContext* first_stuck = nullptr;
   for (QpContext* next = owing_.front(); next != nullptr && next != first_stuck; next = owing_.front()) {

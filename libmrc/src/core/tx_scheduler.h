@@ -1,6 +1,6 @@
-// TxScheduler: what leaves next. Single control packets first, then data with each QP taking one burst in turn, and the
-// SACKs and ACKs that QPs owe between them. A QP that sends data has its owed answers follow behind, so that a reply is
-// not held up by the acknowledgement of the request; but only behind a limited number of bursts [MRC-TX-1].
+// TxScheduler: the order of sending. Single control packets first, then data with each QP taking one burst in turn, and
+// the pending SACKs and ACKs of QPs between them. The pending answers of a QP that sends data follow the data, so that
+// a reply is not delayed by the acknowledgement of the request; but only behind a limited number of bursts [MRC-TX-1].
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ class TxScheduler {
   ControlQueue& control_;
   QpList<&QpContext::ready> ready_;
   QpList<&QpContext::owing> owing_;
-  uint32_t data_before_answers_ = 0;  // bursts of data that have left before owed answers
+  uint32_t data_before_answers_ = 0;  // bursts of data sent before pending answers
 };
 
 }  // namespace mrc::core

@@ -1,5 +1,5 @@
 // TxWindow: one record per packet between the oldest unacknowledged and the newest sent. Taken from a pool when a QP
-// starts to send and given back when everything is acknowledged, so that an idle QP stays small.
+// starts to send and returned when everything is acknowledged, so that an idle QP stays small.
 #pragma once
 
 #include <algorithm>
@@ -15,10 +15,10 @@ namespace mrc::core {
 struct TxRecord {
   Instant sent_at;
   uint16_t ev = 0;       // index into the EV table
-  uint16_t nominal = 0;  // nominal size, what NSCC counts
+  uint16_t nominal = 0;  // nominal size, counted by NSCC
   uint8_t sends = 0;     // transmissions so far, saturating
   bool acked : 1 = false;
-  bool lost : 1 = false;  // declared lost, waiting to be sent again; not in flight
+  bool lost : 1 = false;  // declared lost, waiting for retransmission; not in flight
   TraceTrigger lost_by : 6 = TraceTrigger::kNone;
 
   void on_sent(Instant now) {
@@ -57,7 +57,7 @@ class TxWindow {
   std::vector<TxRecord> records_;
 };
 
-// Windows not in use, by size. Bounded: what exceeds kKeep goes back to the heap.
+// Windows not in use, by size. Bounded: those beyond kKeep are freed.
 class TxWindowPool {
  public:
   std::unique_ptr<TxWindow> take(uint32_t packets) {

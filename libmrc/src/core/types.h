@@ -1,5 +1,5 @@
-// Vocabulary of the engine: what goes in (work requests, attributes) and what comes out (completions, events).
-// Nothing here is verbs: the API layer translates, so that ns-3 and tests drive the engine without libibverbs.
+// Types of the engine: input (work requests, attributes) and output (completions, events).
+// Independent of verbs: the API layer translates, so that ns-3 and tests drive the engine without libibverbs.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ inline constexpr uint32_t kAccessRemoteWrite = 2;
 // Of a region only: writable by peers regardless of the QP's access flags (mrc_soft.h).
 inline constexpr uint32_t kAccessAnyQp = 1u << 30;
 
-// The reserved key of mailboxes; the key table gives out none below 256.
+// The reserved key of mailboxes; the key table allocates none below 256.
 inline constexpr uint32_t kMailboxKey = 1;
 
 // Memory of a QP that the reserved key opens; absent: no such memory. [MRC-MBX-1]
@@ -43,7 +43,7 @@ struct SendWr {
   uint64_t wr_id = 0;
   SendOp op = SendOp::kWrite;
   bool signaled = false;
-  bool inline_data = false;  // copy the SGEs' bytes now; lkeys are not looked at
+  bool inline_data = false;  // copy the SGEs' bytes now; lkeys are not checked
   bool fence = false;        // accepted: MRC has no READ or atomic to wait for [MRC-REQ-9]
   const Sge* sges = nullptr;
   uint32_t num_sge = 0;
@@ -72,7 +72,7 @@ struct Completion {
   WcStatus status = WcStatus::kSuccess;
   bool is_recv = false;
   bool with_imm = false;
-  bool mailbox = false;  // a write with immediate to the mailbox: no receive request was taken
+  bool mailbox = false;  // a write with immediate to the mailbox: no receive request was consumed
   bool solicited = false;
   uint32_t qpn = 0;
   uint32_t byte_len = 0;
@@ -81,7 +81,7 @@ struct Completion {
   SendOp send_op = SendOp::kWrite;
 };
 
-// kQpContradicted: two packets excluded each other, so one that was accepted may have been forged [MRC-SEC-3].
+// kQpContradicted: two packets contradicted each other, so one that was accepted may have been forged [MRC-SEC-3].
 enum class AsyncEvent : uint8_t { kQpFatal, kQpRequestError, kQpAccessError, kQpContradicted, kPortDown, kPortUp };
 
 class Qp;
@@ -89,11 +89,11 @@ enum class EvState : uint8_t;
 struct EvChoice;
 struct CongestionConfig;
 
-// Identifies an interned peer: a remote NIC as one remote process (UDP port) sees it.
+// Identifies an interned peer: a remote NIC as used by one remote process (UDP port).
 using PeerId = uint32_t;
 inline constexpr PeerId kNoPeer = UINT32_MAX;
 
-// What the engine reports. Called from inside the engine's calls, on the caller's thread; must not call back into the
+// Reports of the engine. Called from inside the engine's calls, on the caller's thread; must not call back into the
 // engine.
 class Sink {
  public:
@@ -102,13 +102,13 @@ class Sink {
   virtual bool on_completion(void* cookie, const Completion& c) = 0;
   virtual void on_qp_event(void* cookie, AsyncEvent e) = 0;
   virtual void on_port_event(uint8_t plane, AsyncEvent e) = 0;
-  // Answer (or its absence: rtt infinite) to an EV probe or port status update asked for by start_endpoint_op.
+  // Answer (or its absence: rtt infinite) to an EV probe or port status update of start_endpoint_op.
   virtual void on_endpoint_response(uint16_t id, uint8_t plane, Duration rtt) = 0;
-  // An EV towards some peer went to another state; `losses` on it since the last such call. Never kSkip [MRC-EVS-1].
+  // An EV towards some peer changed its state; `losses` on it since the last such call. Never kSkip [MRC-EVS-1].
   virtual void on_ev_state(uint16_t /*ev_index*/, EvState /*to*/, uint64_t /*losses*/) {}
-  // A plane towards that peer carries packets of path MTU `carries` and not those of `wanted` [MRC-MTU-3].
+  // A plane towards that peer carries packets of path MTU `carries` but not those of `wanted` [MRC-MTU-3].
   virtual void on_path_mtu(PeerId /*peer*/, uint8_t /*plane*/, uint32_t /*carries*/, uint32_t /*wanted*/) {}
-  // A peer is new, or an address of it was learnt: what depends on its addresses is to be looked at.
+  // A peer is new, or an address of it was learnt: state that depends on its addresses must be updated.
   virtual void on_peer_addresses(PeerId /*peer*/) {}
 };
 
@@ -134,9 +134,9 @@ struct PlaneAddress {
 // One entry per plane, in plane order; a plane that the peer does not have holds a zero address.
 struct PeerDescription {
   std::vector<PlaneAddress> planes;
-  bool learn = false;  // only plane 0 is given; the peer is asked for the others [MRC-EXT-1]
+  bool learn = false;  // only plane 0 is given; the peer is queried for the others [MRC-EXT-1]
   uint8_t slot = 0;    // learn: process slot of the peer, for the ports of the planes to come
-  bool nic = false;    // no endpoint of ours: it is sent nothing but what OCP MRC has
+  bool nic = false;    // no endpoint of this software: it is sent only packets of OCP MRC
   friend bool operator==(const PeerDescription& a, const PeerDescription& b) {
     if (a.planes.size() != b.planes.size() || a.learn != b.learn || a.slot != b.slot || a.nic != b.nic) return false;
     for (size_t i = 0; i < a.planes.size(); ++i)

@@ -47,7 +47,7 @@ Json head(ProfileKind kind, uint64_t id, int mask) {
   return {{"kind", kKinds[static_cast<int>(kind)]}, {"id", id}, {"mask", mask}};
 }
 
-// A caller's count is not believed without its array.
+// A caller's count is ignored without its array.
 template <typename T>
 size_t length_of(const T* array, int count) {
   return array == nullptr || count < 0 ? 0 : static_cast<size_t>(count);
@@ -63,7 +63,7 @@ constexpr uint32_t mrc_ctl_cc_nscc_cfg::*kNumbers[] = {&mrc_ctl_cc_nscc_cfg::adj
                                                        &mrc_ctl_cc_nscc_cfg::qa_threshold,
                                                        &mrc_ctl_cc_nscc_cfg::target_delay};
 
-// JSON has no word for a number that is none: null, which the rules refuse as they refuse the number.
+// JSON has no representation of NaN and infinity: null, which the rules refuse as they refuse the number.
 Json config_json(const mrc_ctl_cc_nscc_cfg& c) {
   Json gains = Json::array(), numbers = Json::array();
   for (auto gain : kGains) gains.push_back(std::isfinite(c.*gain) ? Json(c.*gain) : Json());
@@ -86,7 +86,7 @@ Enum as_enum(const Json& j) {
   static_assert(sizeof(Enum) == sizeof(int));
   const int number = j.get<int>();
   Enum value;
-  std::memcpy(&value, &number, sizeof value);  // may be none of its values, as a caller's may
+  std::memcpy(&value, &number, sizeof value);  // may be none of its values, as in a caller's attributes
   return value;
 }
 
@@ -191,7 +191,7 @@ Json call_json(uint64_t id, const mrc_ctl_ev_profile_attr& a, int mask) {
   if (mask & MRC_CTL_EV_PROFILE_EVENT_MASK) j["event_mask"] = a.ev_event_mask;
   if (mask & MRC_CTL_EV_PROFILE_EV_OP) {
     j["op"] = number_of(a.ev_op.op);
-    // Null where count and array contradict each other, which the rules refuse.
+    // Null if count and array contradict each other, which the rules refuse.
     const bool sound = a.ev_op.entry_count == 0 || length_of(a.ev_op.entries, a.ev_op.entry_count) != 0;
     j["entries"] = sound ? Json::array() : Json();
     for (size_t i = 0; i < length_of(a.ev_op.entries, a.ev_op.entry_count); ++i) {
@@ -239,7 +239,7 @@ bool parse_call(const Json& j, ProfileCall* out) {
     if (made.kind == ProfileKind::kEv) parse_ev_call(j, &made);
     if (made.kind == ProfileKind::kCc) parse_cc(j, &made);
     *out = std::move(made);
-  } catch (const std::exception&) {  // a missing key, another type, an odd text
+  } catch (const std::exception&) {  // a missing key, another type, an invalid text
     return false;
   }
   return true;
@@ -252,7 +252,7 @@ int ProfileCall::apply(ProfileStore* store) const {
     case ProfileKind::kEv:
       return store->modify_ev(id, ev, mask);
     case ProfileKind::kCc: {
-      // A short text lies in the string itself and moves with it, so nothing points there before now.
+      // A short text is stored in the string itself and moves with it, so no pointer to it exists before now.
       mrc_ctl_cc_profile_attr attr = cc;
       attr.algorithm = algorithm.empty() ? nullptr : algorithm.c_str();
       attr.cc_config = config.empty() ? nullptr : config.data();

@@ -105,7 +105,7 @@ bool unused_bits_zero(const mrc_ctl_ev_t& value, EvFields fields) {
 std::vector<uint32_t> field_values(const mrc_ctl_ev_t& value, EvFields fields) {
   std::vector<uint32_t> values;
   values.reserve(fields.size());
-  uint32_t next = 0;  // most significant bit of the EV not taken yet
+  uint32_t next = 0;  // most significant bit of the EV not consumed yet
   for (const mrc_ctl_ev_field& field : fields) {
     uint32_t v = field.init_val;
     for (uint32_t bit = kMaxFieldBits; bit-- > 0;) {
@@ -136,9 +136,9 @@ uint64_t combinations(EvFields fields) {
   return product;
 }
 
-// The EVs are numbered with the last field running fastest, and every stride-th is taken. A stride near the golden
+// The EVs are numbered with the last field running fastest, and every stride-th is used. A stride near the golden
 // section of the whole spreads any count over all fields (counting up would vary only the last one), and having no
-// factor in common with the whole it comes back to no EV before all have been given.
+// factor in common with the whole it repeats no EV before all have been used.
 std::vector<mrc_ctl_ev> generate(EvFields fields, uint32_t count, uint8_t ports) {
   const uint64_t all = combinations(fields);
   uint64_t stride = std::max<uint64_t>(1, static_cast<uint64_t>(static_cast<double>(all >> 1) * 1.2360679775));

@@ -25,8 +25,8 @@ bool settable_state(int state) {
 
 }  // namespace
 
-// Attributes without operations. What changes the shape is free in OFFLINE only; ONLINE the optional feature gives
-// event mask, entries and fields, while state operations are always there. [MRC-PROF-2]
+// Attributes without operations. The structure can change in OFFLINE only; ONLINE the optional feature permits
+// event mask, entries and fields, while state operations are always allowed. [MRC-PROF-2]
 int EvProfile::take(const mrc_ctl_ev_profile_attr& attr, int mask, const EvSurroundings& around, Settings* s) const {
   const Limits& limits = around.limits;
   if (mask & MRC_CTL_EV_PROFILE_MODE) {
@@ -64,13 +64,13 @@ int EvProfile::take_fields(const mrc_ctl_ev_profile_attr& attr, Settings* s) con
   if (static_cast<uint32_t>(op.field_count) > kEvBits) return E2BIG;
   std::vector<mrc_ctl_ev_field> fields(op.fields, op.fields + op.field_count);
   if (const int error = check_fields(fields)) return error;
-  // The entries of an ONLINE profile stay what they are, so they must still make sense.
+  // The entries of an ONLINE profile are kept, so they must stay valid.
   if (s_.state == MRC_CTL_PROFILE_ONLINE && consumed_bits(fields) != consumed_bits(s_.fields)) return EINVAL;
   s->fields = std::move(fields);
   return 0;
 }
 
-// What the state needs, given the settings as they would be. [MRC-PROF-1] [MRC-PROF-3]
+// The requirements of the state, for the resulting settings. [MRC-PROF-1] [MRC-PROF-3]
 int EvProfile::check(const Settings& s, mrc_ctl_profile_state to, const EvSurroundings& around) const {
   const bool automatic = s.mode == MRC_CTL_EV_MODE_AUTO;
   if (s.mode == 0) return EINVAL;

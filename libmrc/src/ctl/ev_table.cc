@@ -66,7 +66,7 @@ int EvTable::set_state(const mrc_ctl_ev& ev, mrc_ctl_ev_state state, bool all) {
   auto found = places_.find(key_of(ev));
   if (found == places_.end()) return ENOENT;
   if (!all) {
-    // A copy that is not yet in that state: asked twice, two copies change.
+    // A copy that is not yet in that state: two requests change two copies.
     auto other = std::find_if(found->second.rbegin(), found->second.rend(),
                               [&](uint32_t place) { return entries_[place].state != state; });
     if (other != found->second.rend()) entries_[*other].state = state;

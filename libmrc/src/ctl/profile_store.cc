@@ -81,7 +81,7 @@ FormatUse ProfileStore::format_use(uint64_t id) const {
   return use;
 }
 
-// A profile in INIT is kept nowhere: made for the call, and forgotten when it is (or is again) in INIT afterwards.
+// A profile in INIT is not stored: created for the call, and discarded when it is (or is again) in INIT afterwards.
 // [MRC-CTL-2]
 template <typename Profile, typename Change>
 int ProfileStore::change(Table<Profile>* table, uint64_t id, uint32_t max, const Change& apply) {

@@ -1,5 +1,5 @@
-// A store as the calls that make it anew: each profile step by step through its states, long tables in pieces, so that
-// no process that applies the calls holds a lock for long.
+// A store as the calls that create it again: each profile step by step through its states, long tables in pieces, so
+// that no process that applies the calls holds a lock for long.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 

@@ -1,10 +1,10 @@
 // The decorator behind MRC_FAULT.
 //
 // A rule with a probability does not draw a number per packet: it draws the distance to its next event from the
-// geometric distribution, and counts packets down. A burst that no event hits goes to the inner datapath as it is. A
-// hit burst is gathered anew from the same memory: survivors stay one burst (they are all of one size, which is what
-// GSO wants), marked packets and duplicates become a burst of their own, trimmed packets one each. Only what is held
-// back or changed is copied.
+// geometric distribution, and counts packets down. A burst that no event hits is passed to the inner datapath
+// unchanged. A hit burst is assembled again from the same memory: survivors stay one burst (they are all of one size,
+// as GSO requires), marked packets and duplicates become a burst of their own, trimmed packets one each. Only held or
+// changed packets are copied.
 #include "datapath/fault.h"
 
 #include <algorithm>
@@ -76,7 +76,7 @@ class FaultDatapath final : public Datapath {
   DatapathCounters own_;
   DatapathCounters sum_;
   std::array<uint8_t, core::kMaxSegments> flags_;
-  std::vector<uint8_t> scratch_;  // bytes of changed packets of the burst at hand
+  std::vector<uint8_t> scratch_;  // bytes of changed packets of the current burst
   uint32_t scratch_used_ = 0;
   // Bursts are large objects: these are reused.
   core::TxBurst whole_, main_, marked_, copies_, single_;
@@ -129,7 +129,7 @@ bool FaultDatapath::send(Instant now, const core::TxBurst& burst) {
     }
   }
   if (hit || delay > Duration()) {
-    // Ask first: what has been drawn and damaged cannot be taken back.
+    // Check first: drawn events and changed packets cannot be undone.
     if ((inner_->planes_with_room() >> burst.plane & 1) == 0) return false;
     mark_segments(burst, since);
     if (!hit) {
@@ -258,7 +258,7 @@ void FaultDatapath::damage(core::TxBurst* part) {
   ++own_.fault_corrupted;
 }
 
-// Sends the head of a request packet or probe as a switch that trims would. False: not a packet that is trimmed.
+// Sends the head of a request packet or probe as a trimming switch does. False: not a trimmable packet.
 bool FaultDatapath::cut(Instant now, const core::TxBurst& part, Duration delay) {
   uint8_t head[core::kHeaderRoom];
   uint32_t have = 0;
@@ -283,7 +283,7 @@ bool FaultDatapath::cut(Instant now, const core::TxBurst& part, Duration delay) 
 }
 
 void FaultDatapath::emit(Instant now, const core::TxBurst& burst, Duration delay) {
-  // What finds no room at this late point waits with the delayed ones.
+  // Packets without room at this point wait with the delayed ones.
   if (delay == Duration() && inner_->tx_one(now, burst)) return;
   if (!held_.hold(now + delay, burst, 0)) own_.fault_dropped += burst.segments;
 }

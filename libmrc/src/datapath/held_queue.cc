@@ -62,7 +62,7 @@ void HeldQueue::release_overtaken(Instant now, uint64_t bursts, Datapath* to) {
 
 Instant HeldQueue::next_timeout() const {
   Instant next = Instant::never();
-  // What is due already waits for room, which the descriptors announce.
+  // Bursts already due wait for room, which the descriptors signal.
   for (const auto* queue : {&overtaken_, &delayed_}) {
     auto i = queue->upper_bound(Due(last_now_.ns(), UINT64_MAX));
     if (i != queue->end()) next = std::min(next, Instant::from_ns(i->first.first));

@@ -65,7 +65,7 @@ bool is_any(const IpAddress& a) {
   return a.is_zero() || a == any4;
 }
 
-// The process that has the socket open; 0 where /proc does not show it to us.
+// The process that has the socket open; 0 if /proc does not reveal it.
 pid_t process_of(uint64_t inode) {
   const std::string wanted = "socket:[" + std::to_string(inode) + "]";
   DIR* const processes = ::opendir("/proc");

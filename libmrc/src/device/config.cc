@@ -43,7 +43,7 @@ bool apply_environment(GetEnv env, Settings* settings, std::string* error) {
   return true;
 }
 
-// A GID table that programs with a fixed index are content with: entries 0, 1 and 3 usable (spec/clients.md, device
+// A GID table for programs with a fixed index: entries 0, 1 and 3 usable (spec/clients.md, device
 // attributes).
 void fill_gids(DeviceConfig* device) {
   std::vector<IpAddress>& gids = device->gids;
@@ -55,7 +55,7 @@ void fill_gids(DeviceConfig* device) {
   if (gids.size() == 3) gids.push_back(fourth);
 }
 
-// Planes that share an address need ports of their own; a plane with an address of its own uses the standard port.
+// Planes that share an address require separate ports; a plane with an address of its own uses the standard port.
 bool fill_ports(DeviceConfig* device, std::string* error) {
   std::vector<PlaneConfig>& planes = device->planes;
   const auto count = static_cast<uint32_t>(planes.size());
@@ -87,7 +87,7 @@ std::string origin_of(const DeviceConfig& device, const std::string& name) {
   return (set != device.settings.origins.end() ? set->second : "device '" + device.name + "': " + name) + ": ";
 }
 
-// A plane without an entropy value would never carry anything.
+// A plane without an entropy value would never carry a packet.
 bool check_ev_count(const DeviceConfig& device, std::string* error) {
   const Setting& setting = *find_setting("ev_count");
   const size_t planes = device.planes.size();
@@ -98,7 +98,7 @@ bool check_ev_count(const DeviceConfig& device, std::string* error) {
   return false;
 }
 
-// Every path would count as good for ever.
+// Every path would count as good permanently.
 bool check_min_active(const DeviceConfig& device, std::string* error) {
   const Setting& setting = *find_setting("ev_min_active");
   if (device.settings.ev_min_active <= device.settings.ev_count) return true;
@@ -108,7 +108,7 @@ bool check_min_active(const DeviceConfig& device, std::string* error) {
   return false;
 }
 
-// Receivers know a trimmed packet by its DSCP alone, and switches what they may trim. So these three groups must not
+// Receivers recognise a trimmed packet by its DSCP alone, and switches a trimmable one. So these three groups must not
 // overlap; within a group equal numbers are the deployment's choice [MRC-DSCP-1].
 bool check_dscps(const DeviceConfig& device, std::string* error) {
   const std::vector<std::vector<const char*>> groups = {{"dscp_no_trim", "dscp_control"},
@@ -120,7 +120,7 @@ bool check_dscps(const DeviceConfig& device, std::string* error) {
       for (const char* first : groups[g])
         for (const char* second : groups[h]) {
           if (value(first) != value(second)) continue;
-          // The one that somebody set is the one to change.
+          // The message names the setting that was changed from its default.
           const bool first_was_set = device.settings.origins.count(first) != 0;
           const char* wrong = first_was_set ? first : second;
           const char* other = first_was_set ? second : first;
@@ -167,7 +167,7 @@ bool check_srv6(const DeviceConfig& device, std::string* error) {
   if (!check_ipv6(device, "ev_mode", error)) return false;
   const auto planes = static_cast<uint32_t>(device.planes.size());
   for (const char* name : {"srv6_paths", "srv6_loop"}) {
-    Settings one = device.settings;  // the message is to name the setting that is wrong
+    Settings one = device.settings;  // the message must name the wrong setting
     (name == std::string("srv6_paths") ? one.srv6_loop : one.srv6_paths).clear();
     std::string why;
     if (srv6_plan(one, planes, &why) != nullptr) continue;
@@ -241,7 +241,7 @@ DeviceConfig loopback_config(const Settings& settings, bool ipv6) {
     plane.addr = ipv6 ? loopback : loopback4;
     plane.interface = "lo";
   }
-  std::string too_high;  // whoever loads a configuration asks again and reports it
+  std::string too_high;  // the code that loads a configuration checks again and reports it
   fill_ports(&device, &too_high);
   return device;
 }

@@ -228,7 +228,7 @@ bool read_config_file(const std::string& text, const std::string& file, Settings
     if (root.IsNull()) return true;
     YAML::Node devices;
     if (!reader.map(root, "file", {"devices"}, common, [&](const std::string&, const YAML::Node& value) {
-          devices = value;  // after all common settings, which may stand below
+          devices = value;  // after all common settings, which may follow below
           return true;
         }))
       return false;

@@ -25,13 +25,13 @@ using Json = nlohmann::json;
 
 constexpr int kWaiting = -1;
 constexpr std::chrono::seconds kPatience(3);    // for an answer
-constexpr size_t kMaxQueued = size_t{1} << 24;  // a daemon that does not read is taken for dead
+constexpr size_t kMaxQueued = size_t{1} << 24;  // a daemon that does not read is considered dead
 constexpr size_t kMaxLine = size_t{1} << 26;
 constexpr int kMaxParts = 1024;  // read at once
 constexpr int kAloneAfter = 5;   // seconds: a restart takes less
 constexpr uint64_t kSocketTag = 0, kTimerTag = 1;
 
-// Anybody may have made a socket of this name.
+// Any user may have made a socket of this name.
 bool trusted(int fd, const std::string& socket) {
   ucred peer{};
   socklen_t size = sizeof peer;
@@ -70,8 +70,8 @@ void DaemonLink::close() {
   timer_ = epoll_ = -1;
 }
 
-// The daemon knows a process by its connection: a copy in a child would keep the parent alive there. The epoll set is
-// shared with the parent and must not be changed.
+// The daemon identifies a process by its connection: a copy in a child would keep the parent registered. The epoll set
+// is shared with the parent and must not be changed.
 void DaemonLink::abandon() {
   if (fd_ >= 0) ::close(fd_);
   if (timer_ >= 0) ::close(timer_);
@@ -113,7 +113,7 @@ bool DaemonLink::connect() {
 }
 
 void DaemonLink::disconnect() {
-  if (fd_ >= 0) ::close(fd_);  // which takes it out of the epoll set
+  if (fd_ >= 0) ::close(fd_);  // which removes it from the epoll set
   fd_ = -1;
   out_.clear();
   connected_.store(false);
@@ -141,13 +141,13 @@ void DaemonLink::flush() {
   watching_out_ = more;
 }
 
-// Only the thread that reads may close; it finds the end of the stream.
+// Only the reading thread may close; it detects the end of the stream.
 void DaemonLink::give_up() {
   out_.clear();
   ::shutdown(fd_, SHUT_RDWR);
 }
 
-// One message may be as long as it has to be: what counts is how much was not read before it.
+// One message may have any length: the limit applies to the unread bytes before it.
 void DaemonLink::queue(const std::string& line) {
   if (out_.size() >= kMaxQueued) give_up();
   (out_ += line) += '\n';
@@ -177,7 +177,7 @@ int DaemonLink::request(Json message) {
 }
 
 // Handles complete lines as they arrive, so that a burst of short ones does not count as a long one. False: the daemon
-// is gone.
+// has ended.
 bool DaemonLink::read_some(int fd) {
   std::array<char, 65536> part;
   for (int parts = 0; parts < kMaxParts; ++parts) {  // the socket stays readable for the rest

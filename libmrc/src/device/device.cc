@@ -66,8 +66,8 @@ bool DeviceImpl::start_helper(std::string* error, int* err) {
   return false;
 }
 
-// A peer whose last acknowledgement got lost asks again, and somebody has to answer (spec/clients.md rule 2): so it
-// goes on until the line has been quiet for a while. A peer that is slow to ask is told again unasked [MRC-RSP-13].
+// A peer whose last acknowledgement was lost solicits it again and needs an answer (spec/clients.md rule 2): so this
+// continues until no packet has arrived for a while. Slow peers get the acknowledgement again unsolicited [MRC-RSP-13].
 void DeviceImpl::linger() {
   const Instant begin = clock_now();
   const Duration max = Duration::milliseconds(config.settings.linger_ms);
@@ -131,7 +131,7 @@ void DeviceImpl::on_ev_state(uint16_t ev_index, core::EvState to, uint64_t losse
       shared.on_ev_change_locked(change);
       tell(change);
     }
-  } catch (const std::bad_alloc&) {  // no event then: the state can be queried still
+  } catch (const std::bad_alloc&) {  // no event then: the state can still be queried
   }
 }
 void DeviceImpl::on_peer_addresses(core::PeerId peer) {
@@ -234,7 +234,7 @@ int Device::progress_locked() {
   return moved;
 }
 
-// Not counted as polling: a program that posts and never polls would otherwise keep the helper from receiving.
+// Not counted as polling: otherwise a program that posts and never polls would prevent the helper from receiving.
 int Device::transmit_locked() {
   return impl_->move(false, clock_now());
 }
@@ -264,7 +264,7 @@ core::PeerId Device::resolve_peer_locked(const IpAddress& dgid, uint32_t dest_qp
   return core::kNoPeer;
 }
 
-// A daemon that dies in between leaves the call undone or done; EIO says so, and nothing is done twice.
+// A daemon that ends in between may or may not have executed the call; the result is EIO, and no call is repeated.
 template <typename Attr, typename Local>
 int DeviceImpl::modify(uint64_t id, const Attr& attr, int mask, const Local& local) {
   if (!forked && shared.shared()) return shared.modify(ctl::call_json(id, attr, mask));
@@ -279,7 +279,7 @@ int Device::modify_format(uint64_t id, const mrc_ctl_ev_fmt_profile_attr& attr, 
 int Device::modify_ev(uint64_t id, const mrc_ctl_ev_profile_attr& attr, int mask) {
   return impl_->modify(id, attr, mask, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) {
     const int error = impl_->profiles.modify_ev(id, attr, mask);
-    // QPs that had no EV left have no timer either: whoever sleeps until their work is done waits for this call.
+    // QPs that had no EV left have no timer either: a thread that sleeps until their completion waits for this call.
     transmit_locked();
     return error;
   });

@@ -14,7 +14,7 @@ constexpr char kPrefix[] = "MRC_";
 
 // Variables beside the settings, which a user may have meant.
 constexpr const char* kOfPrograms[] = {"MRC_CONFIG", "MRC_PROVIDER", "MRC_SHIM_DEVICES", "MRC_LAB", "MRC_LAB_DIR"};
-// Those that only tests and scripts of this tree know.
+// Those of the tests and scripts of this tree.
 constexpr const char* kOfTests[] = {"MRC_FABRIC",          "MRC_GOLDEN_DIR", "MRC_MRCCTL",      "MRC_MRCD",
                                     "MRC_NCCL_BENCH",      "MRC_NCCL_PEER",  "MRC_NCCL_PLUGIN", "MRC_NCCL_RIG",
                                     "MRC_NET_DEFECT",      "MRC_PACKAGES",   "MRC_PERF",        "MRC_SHIM",
@@ -25,7 +25,7 @@ constexpr const char* kOfTests[] = {"MRC_FABRIC",          "MRC_GOLDEN_DIR", "MR
 
 std::vector<std::string> misspelt_variables(const char* const* environment) {
   constexpr size_t prefix = sizeof(kPrefix) - 1;
-  std::vector<std::string> candidates;  // without the prefix, which would make all of them near
+  std::vector<std::string> candidates;  // without the prefix, which would make all of them similar
   for (const Setting& setting : setting_table()) candidates.push_back(setting.environment.substr(prefix));
   for (const char* name : kOfPrograms) candidates.emplace_back(name + prefix);
   std::vector<std::string> sentences;

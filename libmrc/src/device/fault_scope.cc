@@ -16,7 +16,7 @@ std::shared_ptr<const datapath::FaultPlan> plan_of(const DeviceConfig& device) {
   return device.settings.fault.empty() ? nullptr : datapath::parse_fault(device.settings.fault, &checked_before);
 }
 
-// How many of what the rule's scope counts the device has.
+// The device's number of objects of the rule's scope.
 uint64_t count_in(const DeviceConfig& device, const FaultRule& rule) {
   if (rule.scope == FaultRule::Scope::kPlane) return device.planes.size();
   if (rule.scope == FaultRule::Scope::kEv)
@@ -24,7 +24,7 @@ uint64_t count_in(const DeviceConfig& device, const FaultRule& rule) {
   return UINT64_MAX;
 }
 
-// "concerns planes 5-9, and the device has 4". Planes count from 1 for those who write rules, EVs from 0.
+// "concerns planes 5-9, and the device has 4". Planes count from 1 in rules, EVs from 0.
 std::string sentence(const FaultRule& rule, uint64_t count) {
   const bool plane = rule.scope == FaultRule::Scope::kPlane;
   const auto number = [plane](uint64_t i) { return std::to_string(i + (plane ? 1 : 0)); };
@@ -50,7 +50,7 @@ bool check_fault(const std::vector<DeviceConfig>& devices, std::string* error) {
     const auto plan = plan_of(device);
     if (plan == nullptr) continue;
     for (const FaultRule& rule : plan->rules) {
-      // A setting for all devices may be meant for the one that has so many planes.
+      // A setting for all devices may be intended for the one with that many planes.
       if (std::any_of(devices.begin(), devices.end(), [&](const DeviceConfig& other) {
             return other.settings.fault == device.settings.fault && rule.low < count_in(other, rule);
           }))

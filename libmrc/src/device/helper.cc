@@ -63,7 +63,7 @@ void Helper::stop() {
 
 void Helper::count_armed(int delta) {
   last_armed_.store(clock_now().ns(), std::memory_order_relaxed);
-  // Either this sees the helper parked, or the helper, which looks again after it has said so, sees the CQ armed.
+  // Either this sees the helper parked, or the helper, which checks again after setting the flag, sees the CQ armed.
   const int before = armed_.fetch_add(delta);
   if (before > 0 || delta < 0 || !parked_.load()) return;
   const uint64_t one = 1;
@@ -86,7 +86,7 @@ HelperView Helper::view() const {
   return v;
 }
 
-// Of fds_[first] and what follows it, at least kOwnFds. `most` null: until one is readable.
+// Waits on fds_[first] and the following ones, at least kOwnFds. `max` null: until one is readable.
 void Helper::wait(size_t first, size_t count, const timespec* max) {
   const int n = ::ppoll(fds_.data() + first, count - first, max, nullptr);
   if (n <= 0) return;
@@ -105,7 +105,7 @@ void Helper::park(Duration nap) {
   parked_.store(false);
 }
 
-// Spins a little before it gives up: packets come in trains.
+// Spins a little before it stops: packets arrive in trains.
 int Helper::serve(Instant since) {
   int moved = work_->serve();
   while (moved == 0 && !stopping_.load() && clock_now() - since < timing_.spin) moved = work_->serve();
@@ -120,7 +120,7 @@ void Helper::run() {
     if (++serves % kServesPerLook == 0) wait(kEvent, kOwnFds, &kNow);
     const HelperView v = view();
     const int moved = helper_parks(v, timing_) ? HelperWork::kBusy : serve(v.now);
-    if (moved == HelperWork::kBusy) {  // the application is at it, or was a moment ago
+    if (moved == HelperWork::kBusy) {  // the application makes progress, or did recently
       park(nap);
       nap = std::min(nap * 2, timing_.park * kLongestNap);
       continue;

@@ -33,7 +33,7 @@ bool label_evs(const DeviceConfig& config, uint64_t seed, datapath::UdpConfig* o
   out->structured_ev = mode != "udp_port";
   if (mode == "structured") {
     Rng rng(seed);
-    for (core::EvEntry& ev : out->evs) ev.value = (1 + rng.below(0xFFFF)) << 16;  // the port comes with the opening
+    for (core::EvEntry& ev : out->evs) ev.value = (1 + rng.below(0xFFFF)) << 16;  // the port is known after the opening
   } else if (mode == "srv6") {
     out->srv6 = srv6_plan(config.settings, planes, error);
     if (out->srv6 == nullptr) return false;
@@ -70,7 +70,7 @@ bool dpdk_config(const DeviceConfig& config, datapath::DpdkConfig* out, std::str
   return datapath::parse_gateways(s.dpdk_gateway, static_cast<uint32_t>(config.planes.size()), &out->gateways, error);
 }
 
-// Where the switches on the way are chosen, a packet is meant to pass them even if it comes back to this host
+// If the switches of a path are chosen, a packet must pass them even if its destination is this host
 // [MRC-LOCAL-7].
 std::unique_ptr<datapath::HostDatapath> open_udp(const DeviceConfig& config, const datapath::UdpConfig& wanted,
                                                  std::string* error, int* err) {
@@ -86,10 +86,10 @@ void set_ports(const DeviceConfig& config, uint32_t slot, datapath::HostConfig* 
   }
 }
 
-constexpr uint32_t kSlotsNamed = 3;  // a line for each; who has the first has the others, mostly
+constexpr uint32_t kSlotsNamed = 3;  // one line for each; the holder of the first mostly holds the others
 
-// Names a port that a process of another user has, who may not even run this software. Peers that are NICs reach slot 0
-// alone, and others may be told the wrong one.
+// Reports a port held by another user's process, which may not even run this software. Peers that are NICs reach slot 0
+// alone, and others may use the wrong one.
 void warn_of_other_user(const DeviceConfig& config, const IpAddress& address, uint16_t port, const std::string& what) {
   const auto holder = port != 0 ? datapath::holder_of_udp_port(address, port) : std::nullopt;
   if (holder && holder->uid != ::geteuid())
@@ -115,7 +115,7 @@ std::unique_ptr<datapath::HostDatapath> open_host_datapath(const DeviceConfig& c
     *err = EINVAL;
     return nullptr;
   }
-  for (*slot = 0; *slot < kSlots; ++*slot) {  // binding decides who has which slot
+  for (*slot = 0; *slot < kSlots; ++*slot) {  // binding decides the owner of a slot
     set_ports(config, *slot, &wanted);
     std::unique_ptr<datapath::HostDatapath> opened;
     if (config.settings.datapath == "raw")

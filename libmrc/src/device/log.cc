@@ -42,7 +42,7 @@ void log_once(LogLevel level, const std::string& text) {
   if (!logs(level)) return;
   static Mutex mutex;
   static std::set<std::string>* const seen ABSL_PT_GUARDED_BY(mutex) =
-      new std::set<std::string>;  // lives through process exit
+      new std::set<std::string>;  // never destroyed, for use at process exit
   {
     const MutexLock lock(mutex);
     if (!seen->insert(text).second) return;

@@ -1,4 +1,4 @@
-// Which planes the engine may use: those that nobody has switched off and whose interface has a link [MRC-SR-23]
+// The planes that the engine may use: administratively enabled, with a link on the interface [MRC-SR-23]
 // [MRC-PORT-2].
 #include "device/device_impl.h"
 #include "device/interfaces.h"
@@ -42,9 +42,9 @@ void DeviceImpl::set_plane_admin(Instant now, uint8_t plane, bool enabled) {
   apply_planes(now);
 }
 
-// With the last link gone there is nobody left to tell and nothing to choose: then links count for nothing, so that a
-// driver which reports none although it has one does no harm. Planes come up before others go down, so that those who
-// have to be told can be reached.
+// When the last link is lost, no peer can be notified and no other plane used: then links are ignored, so that a
+// driver which reports none although it has one is harmless. Planes are enabled before others are disabled, so that
+// the peers to notify are reachable.
 void DeviceImpl::apply_planes(Instant now) {
   const auto count = static_cast<uint32_t>(config.planes.size());
   const uint32_t enabled = planes_enabled & (count == kMaxPlanes ? ~0u : (1u << count) - 1);

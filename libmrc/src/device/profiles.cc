@@ -16,13 +16,13 @@ uint64_t packet_key(uint32_t bits, uint32_t plane) {
   return uint64_t{plane} << 32 | bits;
 }
 
-// The EV in a packet of that format, as bits_of() gives it.
+// The EV in a packet of that format, as from bits_of().
 uint32_t leading(const mrc_ctl_ev_t& bytes, EvNaming naming) {
   const uint32_t high = static_cast<uint32_t>(bytes[0] << 8 | bytes[1]) << 16;
   return naming == EvNaming::kLabelAndPort ? high | static_cast<uint32_t>(bytes[2] << 8 | bytes[3]) : high;
 }
 
-// What the driver sends, or what of it counts, left-justified in 32 bits.
+// The driver's encoding, or its relevant part, left-justified in 32 bits.
 uint32_t bits_of(uint32_t value, EvNaming naming) {
   switch (naming) {
     case EvNaming::kPort:
@@ -93,9 +93,9 @@ uint16_t DeviceProfiles::index_of(const ctl::EvProfile& profile, const mrc_ctl_e
   return found == by_packet_.end() ? UINT16_MAX : found->second;
 }
 
-// Made anew at each change of an ONLINE profile. That is linear in its entries; filling a profile happens OFFLINE. What
-// the paths showed while the profile was not ONLINE, or the entry denied, enters it now [MRC-PROF-7]. Where memory runs
-// out the binding stays what it was.
+// Rebuilt at each change of an ONLINE profile. That is linear in its entries; filling a profile happens OFFLINE. States
+// observed while the profile was not ONLINE, or the entry denied, are applied now [MRC-PROF-7]. If memory runs
+// out, the binding stays unchanged.
 void DeviceProfiles::bind(uint64_t id) {
   const ctl::EvProfile* profile = store_.ev(id);
   if (profile == nullptr || profile->state() != MRC_CTL_PROFILE_ONLINE) {
@@ -202,7 +202,7 @@ void DeviceProfiles::replace(const std::vector<ctl::ProfileCall>& calls) {
   for (uint64_t id : ids) bind(id);
 }
 
-// What another process has seen is as good as what this one sees: the last counts [MRC-PROF-7].
+// Observations of other processes are equivalent to those of this one: the last one counts [MRC-PROF-7].
 void DeviceProfiles::show(uint64_t id, const mrc_ctl_ev& ev, mrc_ctl_ev_state state) {
   const ctl::EvProfile* profile = store_.ev(id);
   const uint16_t index = profile != nullptr ? index_of(*profile, ev) : UINT16_MAX;

@@ -1,8 +1,8 @@
-// Progress: receive, run due timers, send; in rounds, so that acknowledgements leave while more data comes in, and
-// bounded, so that a caller gets its thread back under any load.
+// Progress: receive, run due timers, send; in rounds, so that acknowledgements are sent while more data arrives, and
+// bounded, so that a call returns under any load.
 //
-// Time is read when something was received, again when it has been handled, and after every burst that is sent: round
-// trip times are measured as near to the socket as the process can. A call that finds nothing reads it once.
+// Time is read when packets were received, again when they have been handled, and after every burst that is sent: round
+// trip times are measured as close to the socket as possible. A call that finds nothing reads it once.
 #include "base/prefetch.h"
 #include "device/device_impl.h"
 
@@ -78,13 +78,13 @@ int DeviceImpl::move(bool receiving, Instant now) {
     for (int round = 0; round < kRounds; ++round) {
       const int received = receive(&now);
       if (received > 0) now = clock_now();
-      // Timers speak when the sockets are empty: what they wait for may lie there unread. A flood cannot silence them.
+      // Runs timers only once the sockets are drained: the awaited ACK may be queued. A flood cannot stop them.
       const Instant due = endpoint->next_timeout();
       if (due <= now && (received == 0 || now - due > kTimerPatience)) endpoint->handle_timeout(now);
       if (datapath->next_timeout() <= now) datapath->tx_burst(now, nullptr, 0);
       const int sent = transmit(kTxBatch, &now);
       moved += received + sent;
-      // Little moved: the caller, who may have got what it waits for, is not kept by asking empty sockets once more.
+      // Few bursts moved: the caller may have its completion, so another poll of empty sockets would only delay it.
       if (received <= 1 && sent < kTxBatch) break;
     }
   }
@@ -100,8 +100,8 @@ Instant DeviceImpl::deadline() const {
   return engine < driver ? engine : driver;
 }
 
-// The helper sleeps until the deadline that it knew. When the application's calls bring an earlier one, the helper's
-// timer is moved, yet not before the application has had its time to come back and do the work itself: one system call
+// The helper sleeps until the last known deadline. When the application's calls set an earlier one, the helper's
+// timer is moved, but not to before the application's next expected call: one system call
 // at the first of many calls, and no wake-up of another thread.
 void DeviceImpl::note_deadline(Instant now) {
   if (wake_at_ == kAwake) return;

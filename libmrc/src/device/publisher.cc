@@ -15,14 +15,14 @@ namespace mrc::device {
 
 namespace {
 
-constexpr int kWaiting = 8;  // readers in the queue
+constexpr int kWaiting = 8;  // queued readers
 
 bool fail(std::string* why, const std::string& what) {
   *why = what + ": " + std::strerror(errno);
   return false;
 }
 
-// Only a folder of our own, closed to others: anybody may have made one of this name below /tmp.
+// Only a folder owned by this user, closed to others: any user may have made one of this name below /tmp.
 bool own_folder(const std::string& path, std::string* why) {
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return fail(why, "cannot make " + path);
   struct stat s {};
@@ -44,8 +44,8 @@ bool Publisher::open(const std::string& folder, const std::string& device, std::
     if (c == '/') c = '_';
   const std::string file = std::to_string(::getpid()) + "." + name;
   const std::string path = own + "/" + file;
-  // Readers take a name that refuses connections for one that a crash left, and a socket refuses until it listens: it
-  // gets its name after that. They pass over names with a dot in front.
+  // Readers consider a name that refuses connections the remains of a crash, and a socket refuses until it listens: it
+  // gets its name after that. They skip names with a leading dot.
   const std::string unready = own + "/." + file;
   sockaddr_un at;
   socklen_t length;
@@ -56,7 +56,7 @@ bool Publisher::open(const std::string& folder, const std::string& device, std::
   if (!own_folder(own, why)) return false;
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return fail(why, "socket");
-  // Both names hold our process number, so what is there was left by a process that is gone.
+  // Both names contain our process number, so existing ones were left by a process that has ended.
   ::unlink(unready.c_str());
   if (::bind(fd, reinterpret_cast<const sockaddr*>(&at), length) != 0 || ::listen(fd, kWaiting) != 0 ||
       ::rename(unready.c_str(), path.c_str()) != 0) {
@@ -82,7 +82,7 @@ void Publisher::answer(const std::function<std::string()>& text) const {
     const int reader = ::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (reader < 0) return;
     const std::string all = text();
-    // Tens of kilobytes fit a fresh socket's buffer; a reader for whom they do not gets a text cut short.
+    // Tens of kilobytes fit a fresh socket's buffer; otherwise the text is truncated.
     [[maybe_unused]] const ssize_t sent = ::send(reader, all.data(), all.size(), MSG_NOSIGNAL);
     ::close(reader);
   }

@@ -13,7 +13,7 @@ constexpr uint32_t kNumbers = kQpIndexEnd - kFirstQpIndex;
 QpnAllocator::QpnAllocator(uint8_t slot, uint32_t limit, uint64_t key)
     : slot_(slot), limit_(std::clamp<uint32_t>(limit, 1, kNumbers)), key_(key), used_(kNumbers) {}
 
-// A Feistel network over 16 bits, walked until it leads to one of the numbers that are used.
+// A Feistel network over 16 bits, iterated until it yields one of the numbers in use.
 uint16_t QpnAllocator::permuted(uint32_t turn) const {
   do {
     uint32_t left = turn >> 8, right = turn & 0xFF;

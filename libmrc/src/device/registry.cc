@@ -17,7 +17,7 @@
 
 namespace mrc::device {
 
-// Lives through process exit: the exit handler and late closes need it.
+// Never destroyed: the exit handler and late closes use it.
 class Registry {
  public:
   static Registry& get() {
@@ -32,7 +32,7 @@ class Registry {
     if (!load_config(environment::variable, loaded.get(), &why)) {
       if (error_ && *error_ == why) return nullptr;
       error_ = std::make_unique<std::string>(why);
-      // The level is a setting of what was refused; the environment's word for it counts all the same.
+      // The level is a setting of the refused file; the environment's value still applies.
       if (const char* level = environment::variable("MRC_LOG")) set_log_level(log_level_of(level));
       log_line(LogLevel::kError, why);
       return nullptr;
@@ -41,7 +41,7 @@ class Registry {
     config_ = std::move(loaded);
     set_log_level(log_level_of(config_->devices.front().settings.log));
     for (const std::string& line : misspelt_variables(::environ)) log_once(LogLevel::kWarn, line);
-    // An error for the log: the program runs with another configuration than the one that its user asked for.
+    // Logged as an error: the program runs with another configuration than the one requested by its user.
     if (environment::is_ignored())
       if (const std::string line = ignored_variables(::environ); !line.empty()) log_once(LogLevel::kError, line);
     return config_.get();
@@ -81,7 +81,7 @@ class Registry {
 
  private:
   // At process exit: programs that never close still flush their acknowledgements. At fork: all locks are taken, so
-  // that the child gets them in a known state, and the child's copies are put out of use.
+  // that the child gets them in a known state, and the child's copies are disabled.
   void hook() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     if (hooked_) return;
     hooked_ = true;
@@ -98,7 +98,7 @@ class Registry {
     for (const std::shared_ptr<Device>& device : live) device->stop();
   }
 
-  // Not analysed: the locks of a changing number of devices, taken in one function and given back in the other.
+  // Not analysed: the locks of a changing number of devices, locked in one function and unlocked in the other.
   void before_fork() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     mutex.lock();
     forking_ = lock_all();

@@ -1,4 +1,4 @@
-// What a device says about itself: counters as "name value" lines, the resolved configuration as JSON.
+// Reports of a device: counters as "name value" lines, the resolved configuration as JSON.
 #include <errno.h>
 #include <unistd.h>
 
@@ -139,7 +139,7 @@ void DeviceImpl::answer() {
 
 namespace {
 
-// What the report is made of: plain values, so that the lock is held for copying alone.
+// Content of the report: plain values, so that the lock is held for copying only.
 struct ReportValues {
   struct PeerValues {
     core::PeerId id;
@@ -173,8 +173,8 @@ nlohmann::json ev_json(const core::EvStatus& ev) {
 
 }  // namespace
 
-// Round trips are those of data packets and probes, 0 where none was measured. The lock is given back after each peer:
-// a process with many of them must not stand still because somebody looks.
+// Round trips are those of data packets and probes, 0 where none was measured. The lock is released after each peer:
+// a process with many of them must not be stopped by a report.
 nlohmann::json DeviceImpl::report_json() {
   ReportValues values;
   std::vector<core::PeerId> peers;
@@ -224,7 +224,7 @@ std::string Device::describe_json() {
   j["name"] = c.name;
   j["process_slot"] = impl_->slot;
   j["mtu"] = impl_->mtu;
-  // In force, where `settings` has what was asked for: 0 is a rate that is measured, and then no plane has a card.
+  // The values in force, while `settings` has the configured ones: 0 is a measured rate, and then no plane has a card.
   j["line_rate_gbps"] = c.line_rate_gbps;
   for (const IpAddress& gid : c.gids) j["gids"].push_back(gid.is_zero() ? "" : gid.to_string());
   for (size_t p = 0; p < c.planes.size(); ++p) {

@@ -83,7 +83,7 @@ void SharedState::on_holds_locked() {
   const ctl::ProfileStore& store = device_.profiles.store();
   try {
     link_.post({{"holds", {{"ev", users_json(store.ev_users())}, {"cc", users_json(store.cc_users())}}}});
-  } catch (const std::bad_alloc&) {  // told with the next change
+  } catch (const std::bad_alloc&) {  // notified with the next change
   }
 }
 
@@ -115,7 +115,7 @@ void SharedState::wake_senders_locked() {
   device_.move(false, clock_now());
 }
 
-// A daemon of another version, or one that is none, ends nobody's program.
+// A daemon of another version, or another program, must not end the process.
 void SharedState::on_message(const Json& message) {
   try {
     for (const auto& [key, value] : message.items()) {
@@ -176,7 +176,7 @@ void SharedState::set_denies(std::vector<ctl::DenyRule> rules) {
   wake_senders_locked();
 }
 
-// What the monitor has denied it would have taken back some day; nobody else does [MRC-MRCD-1].
+// The monitor would have lifted its denies at some time; no other component does [MRC-MRCD-1].
 void SharedState::on_alone() {
   std::vector<ctl::DenyRule> rules;
   {
@@ -188,7 +188,7 @@ void SharedState::on_alone() {
   set_denies(std::move(rules));
 }
 
-// `all`: the daemon's state takes the place of what there was, else it is a change, and what is not in it stays.
+// `all`: the daemon's state replaces the current one; otherwise it is a change, and other parts stay.
 void SharedState::take_ports(const Json& down, bool all) {
   uint32_t mask = 0;
   for (const Json& port : down)

@@ -1,5 +1,5 @@
 // Starting a device: the engine's configuration from the settings, the sockets in the first free process slot, fault
-// injection around them, and what this host should raise.
+// injection around them, and the limits of this host to raise.
 #include <unistd.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ core::CongestionConfig congestion_config(const DeviceConfig& config) {
   c.base_rtt = c.measure_rtt ? kAssumedBaseRtt : from_us(s.base_rtt_us);
   c.host_jitter = from_us(s.host_jitter_us);
   std::string why;
-  core::set_congestion_parameters(s.congestion_parameters, &c, &why);  // looked at when the configuration was read
+  core::set_congestion_parameters(s.congestion_parameters, &c, &why);  // checked when the configuration was read
   return c;
 }
 
@@ -64,7 +64,7 @@ uint32_t fitting_mtu(const DeviceConfig& config, const datapath::HostDatapath& h
   return mtu;
 }
 
-// What differs from the defaults, as a JSON object of texts: with it a trace explains itself.
+// The non-default settings as a JSON object of texts, so that a trace is self-contained.
 std::string changed_settings(const Settings& s) {
   const Settings usual;
   nlohmann::json changed = nlohmann::json::object();

@@ -41,8 +41,8 @@ std::string path_of(const std::string& name, const std::string& device) {
   return replaced(replaced(folder ? name + "/mrc-%p-%d.sqlog" : name, "%p", std::to_string(::getpid())), "%d", safe);
 }
 
-// The file, empty and locked by us; -1 with errno, ENXIO for what is no regular file: whoever reads a pipe decides when
-// we can write, and a pipe without a reader does not even open.
+// The file, empty and locked by us; -1 with errno, ENXIO for what is no regular file: the reader of a pipe would
+// control when events are written, and a pipe without a reader does not open.
 int open_locked(const std::string& path) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
   if (fd < 0) return -1;
@@ -111,7 +111,7 @@ void TraceFile::finish() {
   }
 }
 
-// What the ring holds, and that something is missing behind it.
+// The content of the ring, and the gap behind it.
 void TraceFile::write_rest() {
   drain();
   const uint64_t lost = lost_.load(std::memory_order_relaxed) - lost_told_;
@@ -164,7 +164,7 @@ void TraceFile::run() {
 }
 
 bool TraceFile::write_all(const char* data, size_t size) {
-  const SignalsBlocked a_full_quota;  // is an error of ours, not the application's end
+  const SignalsBlocked a_full_quota;  // is an error here, and must not end the application
   while (size > 0 && !failed_) {
     const ssize_t n = ::write(fd_, data, size);
     if (n < 0 && errno == EINTR) continue;

@@ -9,7 +9,7 @@
 namespace mrc::simnet {
 
 namespace {
-// What a trimming switch leaves: BTH, METH and, where there is one, TSETH.
+// The rest of a packet after trimming: BTH, METH and, if present, TSETH.
 constexpr size_t kTrimBytes = wire::Bth::kSize + wire::Meth::kSize + wire::Tseth::kSize;
 constexpr size_t kMaxCoalesced = 15;
 }  // namespace
@@ -84,7 +84,7 @@ void SimNet::send_packet(Instant now, int node, const core::TxBurst& burst, std:
     ++counters_.trimmed;
     p.bytes.resize(kTrimBytes);
     p.flow.traffic_class = static_cast<uint8_t>(link.trimmed_dscp << 2 | (p.flow.traffic_class & 3));
-    // Cut packets overtake: they have a class of their own.
+    // Trimmed packets overtake: they have a class of their own.
     enqueue(now + link.latency, std::move(p));
     return;
   }

@@ -1,4 +1,4 @@
-// CC_STATE, 8 bytes behind SETH: what NSCC learns from the receiver [MRC-CC-1..4, spec/wire.md].
+// CC_STATE, 8 bytes behind SETH: the receiver's information for NSCC [MRC-CC-1..4, spec/wire.md].
 #pragma once
 
 #include <cstdint>

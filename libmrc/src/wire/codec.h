@@ -1,6 +1,6 @@
 // Encoding and decoding of one header by its field table (wire/fields.h). Everything about a field is a constant while
-// compiling: what is left are loads, stores, shifts and masks, as if written by hand. Reserved fields are sent as 0 and
-// not looked at [MRC-WIRE-6].
+// compiling: the result is loads, stores, shifts and masks, as if written by hand. Reserved fields are sent as 0 and
+// not checked [MRC-WIRE-6].
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace mrc::wire {
 
-// Values as bits, and how many bits a type can have at all.
+// Values as bits, and the number of bits of a type.
 template <typename T>
 constexpr uint64_t to_bits(T v) {
   if constexpr (std::is_same_v<T, Psn>)
@@ -109,13 +109,13 @@ template <typename Header, size_t I, uint32_t First, uint32_t End>
   }
 }
 
-// Does a carried field lie on both sides of bit `at`?
+// True if a carried field lies on both sides of bit `at`.
 template <typename Header, uint32_t At, size_t... I>
 consteval bool crossed(std::index_sequence<I...>) {
   return ((!FieldAt<Header, I>::path::kEmpty && FieldAt<Header, I>::kFirst < At && FieldAt<Header, I>::kEnd > At) ||
           ...);
 }
-// Is the bit `at` one of a field that is stored by itself: a 64-bit number or an array?
+// True if the bit `at` belongs to a field that is stored separately: a 64-bit number or an array.
 template <typename Header, uint32_t At, size_t... I>
 consteval bool stored_alone(std::index_sequence<I...>) {
   return ((!FieldAt<Header, I>::path::kEmpty && FieldAt<Header, I>::kRow.width >= 64 &&

@@ -29,7 +29,7 @@ constexpr ptrdiff_t kPiece = 16;
 constexpr ptrdiff_t kBlock = 128;
 constexpr size_t kWorthwhile = 128;  // shorter ones are as fast with ISA-L
 
-// Bytes one after the other, four at a time: for the few that fill no piece.
+// Single bytes, four at a time: for the rest that fills no piece.
 struct Tables {
   uint32_t of[4][256] = {};
   constexpr Tables() {
@@ -87,7 +87,7 @@ MRC_FOLD_TARGET inline uint32_t reduce(__m128i state) {
   return static_cast<uint32_t>(_mm_extract_epi32(_mm_xor_si128(state, t), 1));
 }
 
-// A load that leaves a copy behind: folding is limited by the multiplier, so the store is free.
+// A load that also stores a copy: folding is limited by the multiplier, so the store is free.
 template <bool kCopy>
 MRC_FOLD_TARGET inline __m256i take(const uint8_t* from, uint8_t* to) {
   const __m256i value = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
@@ -101,7 +101,7 @@ MRC_FOLD_TARGET inline __m128i take_piece(const uint8_t* from, uint8_t* to) {
   return value;
 }
 
-// len >= kPiece. What fills no piece goes first, so that the end needs no care. `to` is written with kCopy alone.
+// len >= kPiece. The rest that fills no piece goes first: no special case at the end. `to` is written with kCopy alone.
 template <bool kCopy>
 MRC_FOLD_TARGET uint32_t folded(uint32_t crc, const uint8_t* p, size_t len, uint8_t* to) {
   const size_t odd = len % kPiece;

@@ -1,9 +1,9 @@
-// CRC-32 of IEEE 802.3, the polynomial of the ICRC, at the speed of the processor at hand.
+// CRC-32 of IEEE 802.3, the polynomial of the ICRC, at the speed of the available processor.
 //
 // ISA-L has it with 512-bit registers (65 GB/s in cache) and with 128-bit ones (12 GB/s), but nothing between: on
 // processors that have VPCLMULQDQ without AVX-512, such as AMD's Zen 3, the ICRC would cost a third of a sender's time.
-// There the message is folded here with 256-bit registers (about 25 GB/s); everything else, and every short piece, is
-// left to ISA-L.
+// There the message is folded here with 256-bit registers (about 25 GB/s); all other processors, and every short piece,
+// are left to ISA-L.
 #pragma once
 
 #include <cstddef>

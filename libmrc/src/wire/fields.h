@@ -44,7 +44,7 @@ enum class FieldKind : uint8_t {
 
 enum class Show : uint8_t { kDecimal, kHex, kShortHex, kName, kNameAndHex };
 
-// What is known of a field without its type. Bits count from 7, the most significant one, to 0.
+// The properties of a field without its type. Bits count from 7, the most significant one, to 0.
 struct FieldRow {
   const char* name;   // in spec/wire.md and in the dissector's filters
   uint16_t byte;      // from the start of the header: that of the first bit
@@ -179,7 +179,7 @@ consteval uint32_t size_of(const std::tuple<Fields...>& fields) {
   return at / 8;
 }
 
-// Calls visit(row, member) for each field that `h` has now, in the order of the table.
+// Calls visit(row, member) for each field present in `h`, in the order of the table.
 template <typename Header, typename Visit>
 void for_each_field(const Header& h, Visit visit) {
   const auto one = [&]<typename P, typename C>(const Field<P, C>& f) {

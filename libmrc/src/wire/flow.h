@@ -1,4 +1,4 @@
-// Flow: what the IP and UDP headers around an MRC packet say. Sockets hide those headers, so both directions carry them
+// Flow: the IP and UDP headers around an MRC packet. Sockets hide those headers, so both directions carry them
 // beside the bytes: the ICRC covers them (masked) and the EV is read from them [MRC-ICRC-1, MRC-EV-1, spec/wire.md].
 #pragma once
 

@@ -1,5 +1,5 @@
-// See icrc.h. The IP header is rebuilt from the Flow because sockets do not show it; what a socket hides and a sender
-// fixes (IPv4 identification and fragment field) is taken as choice [MRC-ICRC-3] says.
+// See icrc.h. The IP header is rebuilt from the Flow because sockets do not return it; fields that a socket hides and a
+// sender fixes (IPv4 identification and fragment field) have the values of choice [MRC-ICRC-3].
 #include "wire/icrc.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ constexpr uint32_t kOnesBytes = 8;
 constexpr uint32_t kIpv6Bytes = 40;
 constexpr uint32_t kIpv4Bytes = 20;
 
-// Eight bytes of ones, IP header, UDP header, as the CRC sees them. Returns the length.
+// Eight bytes of ones, IP header, UDP header, as input of the CRC. Returns the length.
 uint32_t masked_prefix(const Flow& flow, uint32_t udp_payload_bytes, uint8_t* out) {
   const uint32_t udp_bytes = udp_payload_bytes + kUdpHeaderBytes;
   std::memset(out, 0xFF, kOnesBytes);

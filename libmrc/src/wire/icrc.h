@@ -26,7 +26,7 @@ uint32_t icrc_update_copy(uint32_t state, void* to, const void* data, size_t len
 // At least 12 bytes (a BTH); headers alone or headers with payload.
 uint32_t icrc_update_headers(uint32_t state, std::span<const uint8_t> headers);
 
-// The trailer's value. ISA-L inverts before and after each call, so nothing is left to do: the function marks the end.
+// The trailer's value. ISA-L inverts before and after each call, so no step is left: the function marks the end.
 inline uint32_t icrc_finish(uint32_t state) {
   return state;
 }

@@ -1,4 +1,4 @@
-// Which headers follow BTH, by opcode, and the sizes that follow from that [MRC-BTH-1, MRC-EXT-1, spec/wire.md].
+// The headers that follow BTH, by opcode, and the resulting sizes [MRC-BTH-1, MRC-EXT-1, spec/wire.md].
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ namespace mrc::wire {
 
 using AllHeaders = std::tuple<Bth, Meth, Tseth, Reth, ImmDt, Aeth, Seth, CcState, Neth, Peth, Erth, Eeth, Plth, Spth>;
 
-// Headers behind BTH, in order. TSETH is there only with BTH.ts, and an SPTH follows a PLTH whose `ports` is set.
+// Headers behind BTH, in order. TSETH is present only with BTH.ts, and an SPTH follows a PLTH whose `ports` is set.
 struct OpcodeLayout {
   Opcode opcode;
   const char* title;

@@ -1,4 +1,4 @@
-// See packet.h. Decoding goes header by header, so that a cut packet reports the header that is missing.
+// See packet.h. Decoding goes header by header, so that a truncated packet reports the missing header.
 #include "wire/packet.h"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 namespace mrc::wire {
 namespace {
 
-// Walks over the packet; `left` is what has not been decoded yet.
+// Walks over the packet; `left` is the part not decoded yet.
 struct Cursor {
   std::span<const uint8_t> left;
 
@@ -27,7 +27,7 @@ DecodeError decode_bth(Cursor* c, Bth* bth) {
   return DecodeError::kOk;
 }
 
-// Always inline: a call would keep the cursor in memory on the way of every data packet.
+// Always inline: a call would keep the cursor in memory for every data packet.
 [[gnu::always_inline]] inline DecodeError decode_message_numbers(Cursor* c, Packet* out) {
   if (!c->take(&out->meth)) return DecodeError::kShortMeth;
   if (out->bth.ts && !c->take(&out->tseth)) return DecodeError::kShortTseth;

@@ -1,5 +1,5 @@
-// See text.h. What each field looks like is in the field tables. Names of errors live here too, so that decoding
-// carries no strings.
+// See text.h. The format of each field is in the field tables. Names of errors are here too, so that decoding
+// contains no strings.
 #include "wire/text.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ __attribute__((format(printf, 2, 3))) void append(std::string* s, const char* fo
   if (n > 0) s->append(buffer, std::min(static_cast<size_t>(n), sizeof(buffer) - 1));
 }
 
-// " name=value" in the form that the field's row asks for.
+// " name=value" in the form given by the field's row.
 template <typename T>
 void append_value(std::string* s, const FieldRow& r, const T& value) {
   if (r.text == nullptr) return;
@@ -60,7 +60,7 @@ void append_header(std::string* s, const Header& h) {
   for_each_field(h, [&](const FieldRow& r, const auto& value) { append_value(s, r, value); });
 }
 
-// Not in the order of the bytes: what distinguishes packets comes first.
+// Not in the order of the bytes: the distinguishing fields come first.
 void append_bth(std::string* s, const Bth& b) {
   s->append(opcode_name(b.opcode));
   for (const std::string_view name : {"dqp", "psn", "ack_req", "rtx", "ts", "pad", "pkey"})

@@ -1,5 +1,5 @@
-// No congestion control: the peer's MPR window alone limits what is in flight [MRC-CC-14]. Bytes in flight are counted
-// for status and traces; the window that is reported is 1.5 BDP and limits nothing.
+// No congestion control: only the peer's MPR window limits the bytes in flight [MRC-CC-14]. Bytes in flight are counted
+// for status and traces; the reported window is 1.5 BDP and has no effect.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// NSCC as an entry of the registry: its parameters, and the object that a QP has.
+// NSCC as an entry of the registry: its parameters, and the object of a QP.
 #include "core/congestion/nscc.h"
 
 #include "core/congestion/nscc_events.h"

@@ -85,7 +85,7 @@ Duration Swift::target_delay(double packets) const {
   return path_target() + times(range, std::clamp(p_.fs_alpha / std::sqrt(packets) + p_.fs_beta, 0.0, 1.0));
 }
 
-// The largest window is what the line rate delivers in the target of a large flow [MRC-CC-24].
+// The maximum window is the amount that the line rate delivers in the target of a large flow [MRC-CC-24].
 void Swift::derive() {
   const double delivered = line_rate_bps_ / 8e9 * static_cast<double>(path_target().ns());
   max_wnd_ = std::max<int64_t>(p_.max_cwnd > 0 ? p_.max_cwnd : std::llround(delivered), p_.mtu);
@@ -97,7 +97,7 @@ void Swift::on_measured(double line_rate_bps, Duration base_rtt) {
   line_rate_bps_ = std::max(line_rate_bps, 1.0);
   if (base_rtt > Duration()) base_rtt_ = base_rtt;
   derive();
-  // A rate is measured by what the window lets through: one of a single packet would never let more be seen.
+  // A rate is measured through the window: a window of a single packet would never measure a higher one.
   if (p_.max_cwnd == 0) max_wnd_ = std::max<int64_t>(max_wnd_, kLeastMeasuredPackets * p_.mtu);
   packets_ = untouched ? max_packets() : std::min(packets_, max_packets());
 }

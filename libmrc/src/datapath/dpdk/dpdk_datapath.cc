@@ -11,7 +11,7 @@ namespace {
 
 constexpr char kModuleFile[] = "libmrc-dpdk.so";
 
-// The module that lies beside the library (or program) with this code, else a bare name for the linker's search.
+// The module in the folder of the library (or program) with this code, else a bare name for the linker's search.
 std::string module_file() {
   Dl_info self{};
   if (::dladdr(reinterpret_cast<const void*>(&module_file), &self) != 0 && self.dli_fname != nullptr) {

@@ -103,7 +103,7 @@ void set_macs(const MacAddress& to, const MacAddress& from, FrameHeader* out) {
   std::copy(from.begin(), from.end(), out->bytes.begin() + 6);
 }
 
-// Switches mark and trim by the header that they see: where the outer header is still there its class counts, but a CE
+// Switches mark and trim by the outermost header: if the outer header is still present its class counts, but a CE
 // mark of the inner one, set before the encapsulation, is not lost.
 bool parse_frame(const uint8_t* frame, uint32_t bytes, ParsedFrame* out) {
   if (bytes < kEthernetBytes || get16(frame + 12) != kEtherTypeIpv6) return false;

@@ -14,7 +14,7 @@ Neighbours::Answer Neighbours::find(const IpAddress& next, Instant now) {
   const bool all_asked = hop.asked >= kMaxAsked;
   const bool due = hop.asked == 0 || now - hop.asked_at >= (all_asked ? kAbsentFor : kAskEvery);
   if (due && all_asked) {
-    // A neighbour that has become silent is forgotten; one that never spoke gets another round.
+    // A neighbour that has become silent is removed; one that never answered gets another round.
     hop.asked = 0;
     hop.known = false;
   }

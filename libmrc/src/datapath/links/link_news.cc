@@ -1,7 +1,7 @@
 #include "datapath/links/link_news.h"
 
 #include <net/if.h>
-// The kernel's header leaves out what the one above has; the other way round they are at odds.
+// The kernel's header omits the definitions of the one above; in the opposite order they conflict.
 #include <linux/if.h>
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
@@ -45,7 +45,7 @@ bool LinkNews::open() {
   return ::bind(fd_, reinterpret_cast<const sockaddr*>(&own), sizeof own) == 0 && ask();
 }
 
-// The states of all; the answers come as if they were news.
+// The states of all; the answers have the form of notifications.
 bool LinkNews::ask() {
   struct {
     nlmsghdr header;
@@ -77,7 +77,7 @@ void LinkNews::read(const std::function<void(const LinkState&)>& change) {
 
 void LinkNews::take(const char* message, size_t bytes, const std::function<void(const LinkState&)>& change) {
   for (const auto* h = reinterpret_cast<const nlmsghdr*>(message); NLMSG_OK(h, bytes); h = NLMSG_NEXT(h, bytes)) {
-    if ((h->nlmsg_flags & NLM_F_DUMP_INTR) != 0) stale_ = true;  // interfaces came or went under the answer
+    if ((h->nlmsg_flags & NLM_F_DUMP_INTR) != 0) stale_ = true;  // interfaces were added or removed during the answer
     if (h->nlmsg_type == NLMSG_DONE || h->nlmsg_type == NLMSG_ERROR) answering_ = false;
     if (h->nlmsg_type != RTM_NEWLINK && h->nlmsg_type != RTM_DELLINK) continue;
     if (h->nlmsg_len < NLMSG_LENGTH(sizeof(ifinfomsg))) continue;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kBacklog = 128;
 constexpr int kWakesAtOnce = 16;
-constexpr uid_t kNobody = 65534;  // in a user namespace every user whom it does not know looks like this one
+constexpr uid_t kNobody = 65534;  // in a user namespace every unmapped user appears as this one
 
 socklen_t name_of(const LocalAddress& at, sockaddr_un* out) {
   *out = {};

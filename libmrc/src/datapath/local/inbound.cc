@@ -72,7 +72,7 @@ int LocalInbound::read_from(Peer* peer, core::RxBurst* out, int max) {
   return good;
 }
 
-// One peer at a time, so that its buffers come back to it soon and warm; the next call begins with the next.
+// One peer at a time, so that its buffers return to it soon and still cached; the next call begins with the next.
 int LocalInbound::receive(core::RxBurst* out, int max) {
   for (size_t i = 0; i < peers_.size(); ++i) {
     const size_t at = next_ < peers_.size() ? next_ : 0;
@@ -88,7 +88,7 @@ int LocalInbound::receive(core::RxBurst* out, int max) {
   return 0;
 }
 
-// A few at a time: what is left keeps the descriptor readable.
+// A few at a time: the rest keeps the descriptor readable.
 void LocalInbound::accept(Instant now) {
   for (const std::unique_ptr<Watched>& l : listening_) {
     if (!l->readable) continue;
@@ -108,7 +108,7 @@ void LocalInbound::accept(Instant now) {
   }
 }
 
-// False: this is no peer.
+// False: not a peer.
 bool LocalInbound::greet(Peer* peer) {
   Fd memory;
   const Greeting got = receive_hello(peer->socket.get(), &memory);
@@ -125,7 +125,7 @@ bool LocalInbound::greet(Peer* peer) {
   return send_welcome(peer->socket.get(), welcome);
 }
 
-// False: it is to be forgotten. What a peer sent before it went is read first.
+// False: it is to be removed. Bursts that a peer sent before its end are read first.
 bool LocalInbound::serve(Peer* peer, Instant now) {
   if (peer->socket.readable) {
     peer->socket.readable = false;

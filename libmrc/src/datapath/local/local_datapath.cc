@@ -14,9 +14,9 @@ namespace mrc::datapath {
 
 namespace {
 
-constexpr Duration kBetweenLooks = Duration::milliseconds(1);  // at the sockets, which move rarely
-constexpr int kTurnsPerDriver = 8;                             // bursts from pipes must not keep the driver waiting
-constexpr int kTurnsToBegin = 2;                               // while a pipe waits for the driver to have nothing
+constexpr Duration kBetweenLooks = Duration::milliseconds(1);  // at the sockets, which change rarely
+constexpr int kTurnsPerDriver = 8;                             // bursts from pipes must not starve the driver
+constexpr int kTurnsToBegin = 2;                               // while a pipe waits for the driver to be empty
 constexpr int kMaxTurnsToBegin = 64;                           // after which it waits no longer
 constexpr int kEventsAtOnce = 32;
 constexpr int kAtOnce = 4;  // bursts: what the engine reads next should still be in the cache
@@ -79,9 +79,9 @@ class Local final : public LocalDatapath {
   LocalOutbound out_;
   std::vector<std::string> notes_, advice_;
   Instant now_, next_look_;
-  bool pipes_ = false;  // can be had
+  bool pipes_ = false;  // available
   bool waiting_ = false;
-  int turns_ = 0;        // since the driver was asked
+  int turns_ = 0;        // since the driver was polled
   int begin_turns_ = 0;  // of the driver while a pipe waits to begin
   DatapathCounters own_;
   DatapathCounters sum_;
@@ -97,7 +97,7 @@ void Local::open(const HostConfig& config) {
     planes.push_back({config.planes[p].addr, inner_->plane_port(static_cast<uint8_t>(p))});
   }
   pipes_ = why.empty() && in_.open(std::move(planes), &why);
-  // The port is ours, so nobody else of this software listens at the name that goes with it.
+  // The port is ours, so no other process of this software listens at the corresponding name.
   if (!pipes_)
     (in_.is_taken() ? advice_ : notes_).push_back("no shared memory with other processes of this host: " + why);
 }
@@ -110,9 +110,9 @@ void Local::look(Instant now) {
   try {
     in_.look(now);
     out_.look(now);
-  } catch (const std::bad_alloc&) {  // whoever was to become a peer stays with the sockets
+  } catch (const std::bad_alloc&) {  // a new peer continues to use the sockets
   }
-  // Somebody waits still, and a wake meant for him may have been read just now: the next burst has to wake him again.
+  // A thread still waits, and its wake-up may have been read just now: the next burst has to wake it again.
   if (waiting_) in_.fall_asleep();
 }
 
@@ -123,7 +123,7 @@ int Local::rx_burst(Instant now, core::RxBurst* out, int max) {
     next_look_ = now + kBetweenLooks;
     look(now);
   }
-  // Each gets its turn first; who is not first is asked where the other has nothing.
+  // Each is polled first in turn; the other one is polled when the first is empty.
   const bool beginning = in_.pipes_begin();
   const bool driver_first = ++turns_ >= (beginning ? kTurnsToBegin : kTurnsPerDriver);
   int n = driver_first ? ask_driver(now, out, max, beginning) : ask_pipes(out, max);
@@ -154,7 +154,7 @@ int Local::ask_pipes(core::RxBurst* out, int max) {
 LocalOutbound::Sent Local::send_local(Instant now, const core::TxBurst& burst) {
   try {
     return out_.send(now, burst);
-  } catch (const std::bad_alloc&) {  // for asking: the burst has not been touched
+  } catch (const std::bad_alloc&) {  // for the request: the burst has not been changed
     return LocalOutbound::Sent::kNotLocal;
   }
 }

@@ -6,7 +6,7 @@
 
 namespace mrc::datapath {
 
-// The same link-local address may stand on two hosts, and on two links of this one.
+// The same link-local address may exist on two hosts, and on two links of this one.
 LocalOutbound::LocalOutbound(int epoll_fd) : epoll_fd_(epoll_fd) {
   for (const HostAddress& host : host_addresses())
     if (!host.ip.is_link_local()) hosts_.insert(host.ip);
@@ -33,8 +33,8 @@ LocalOutbound::Sent LocalOutbound::send(Instant now, const core::TxBurst& burst)
   return Sent::kNotLocal;
 }
 
-// Whoever does not listen is asked again ever more rarely. An address may be another plane of a peer that has been
-// asked already: which of its pipes is not needed turns out with the answers.
+// An address without a listener is retried at growing intervals. An address may be another plane of a peer that has
+// been tried already: the answers show which of its pipes is not needed.
 LocalOutbound::Peer* LocalOutbound::way_to(Instant now, const LocalAddress& to) {
   if (!is_here(to.addr)) return nullptr;
   const auto known = ways_.find(to);
@@ -50,7 +50,7 @@ LocalOutbound::Peer* LocalOutbound::way_to(Instant now, const LocalAddress& to) 
   return way.peer = peers_.back().get();
 }
 
-// Null: nobody there.
+// Null: no listener.
 std::unique_ptr<LocalOutbound::Peer> LocalOutbound::ask(Instant now, const LocalAddress& to) {
   Fd socket = connect_local(to);
   if (!socket) return nullptr;
@@ -62,13 +62,13 @@ std::unique_ptr<LocalOutbound::Peer> LocalOutbound::ask(Instant now, const Local
   return peer;
 }
 
-// False: nothing in it is new, for another address of the same process was asked at the same time and answered sooner.
+// False: it adds nothing new: another address of the same process was tried at the same time and answered sooner.
 bool LocalOutbound::take_welcome(Peer* peer, const Welcome& welcome) {
   peer->answered = true;
   bool wanted = false;
   for (uint32_t i = 0; i < welcome.count; ++i) {
     const LocalAddress& to = welcome.addresses[i];
-    if (!is_here(to.addr)) continue;  // not his to claim
+    if (!is_here(to.addr)) continue;  // not an address of this host
     Way& way = ways_[to];
     if (way.peer != nullptr && way.peer != peer && way.peer->answered) continue;
     way.peer = peer;
@@ -77,7 +77,7 @@ bool LocalOutbound::take_welcome(Peer* peer, const Welcome& welcome) {
   return wanted;
 }
 
-// False: it is to be forgotten.
+// False: it is to be removed.
 bool LocalOutbound::serve(Peer* peer, Instant now) {
   if (peer->socket.readable) {
     peer->socket.readable = false;

@@ -15,13 +15,13 @@ namespace {
 
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
-// What the other side can change at any time is read once: the value that is checked is the one that is used.
+// Values that the other side can change at any time are read once: the checked value is the one used.
 template <typename T>
 T read_once(const T& shared) {
   return *const_cast<const volatile T*>(&shared);
 }
 
-// What a datapath may hand to the engine.
+// The limits of a datapath's bursts.
 bool is_burst(uint32_t bytes, uint32_t segment_size) {
   return bytes > 0 && bytes <= core::kMaxBurstBytes && segment_size > 0 &&
          (bytes - 1) / segment_size < core::kMaxSegments;
@@ -98,8 +98,8 @@ PipeWriter::Written PipeWriter::write(const core::TxBurst& burst) {
     to += burst.iov[i].iov_len;
   }
   m.entries[written_ % kPipeRing] = {burst.flow, burst.bytes, burst.segment_size, buffer};
-  // Either this sees that the receiver sleeps, or the receiver, which looks again after it has said so, sees the burst:
-  // both write, then read, in the one order of all such operations.
+  // Either this sees that the receiver sleeps, or the receiver, which polls again after it has set the flag, sees the
+  // burst: both write, then read, in the one order of all such operations.
   m.written.store(++written_);
   if (m.asleep.load() == 0) return Written::kYes;
   return m.asleep.exchange(0) != 0 ? Written::kYesWakeHim : Written::kYes;

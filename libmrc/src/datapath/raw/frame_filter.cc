@@ -22,19 +22,19 @@ sock_filter jump(uint32_t code, uint32_t k, uint8_t yes, uint8_t no) {
 
 }  // namespace
 
-// A is what is compared, X the length of the SRH, 0 where there is none.
+// A is the value to compare, X the length of the SRH, 0 without one.
 std::vector<sock_filter> frame_filter(uint16_t port, uint16_t second_port) {
   return {
       statement(BPF_LDX | BPF_IMM, 0),
       statement(BPF_LD | BPF_B | BPF_ABS, kEthernetBytes + kNextHeaderField),
       jump(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_ROUTING, 0, 5),
-      // The header says its length in units of eight bytes behind the first eight.
+      // The header gives its length in units of eight bytes behind the first eight.
       statement(BPF_LD | BPF_B | BPF_ABS, kBehindOuter + 1),
       statement(BPF_ALU | BPF_ADD | BPF_K, 1),
       statement(BPF_ALU | BPF_LSH | BPF_K, 3),
       statement(BPF_MISC | BPF_TAX, 0),
       statement(BPF_LD | BPF_B | BPF_ABS, kBehindOuter),
-      // A: what follows, at kBehindOuter + X.
+      // A: the next header, at kBehindOuter + X.
       jump(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 5, 0),
       jump(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_IPV6, 0, 7),
       statement(BPF_LD | BPF_B | BPF_IND, kBehindOuter + kNextHeaderField),

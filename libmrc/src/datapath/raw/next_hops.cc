@@ -12,7 +12,7 @@ namespace mrc::datapath {
 
 namespace {
 
-// A question with address attributes behind its fixed part.
+// A request with address attributes behind its fixed part.
 template <typename Fixed>
 struct Question {
   nlmsghdr header{};
@@ -49,7 +49,7 @@ bool NextHops::open(uint32_t interface, std::string* error) {
   return false;
 }
 
-// The kernel answers such questions before sendto returns.
+// The kernel answers such requests before sendto returns.
 bool NextHops::request(void* message, uint32_t length, uint16_t answer_type) {
   auto* header = static_cast<nlmsghdr*>(message);
   header->nlmsg_len = length;
@@ -63,7 +63,7 @@ bool NextHops::request(void* message, uint32_t length, uint16_t answer_type) {
     const ssize_t n = ::recv(socket_.get(), answer_.data(), answer_.size(), MSG_DONTWAIT);
     if (n < static_cast<ssize_t>(sizeof(nlmsghdr))) return false;
     const auto* answer = reinterpret_cast<const nlmsghdr*>(answer_.data());
-    if (answer->nlmsg_seq != sequence_) continue;  // late answer to a question that was given up
+    if (answer->nlmsg_seq != sequence_) continue;  // late answer to an abandoned request
     answer_length_ = std::min(answer->nlmsg_len, static_cast<uint32_t>(n));
     return answer->nlmsg_type == answer_type;
   }
@@ -104,7 +104,7 @@ bool NextHops::neighbour(const IpAddress& next, MacAddress* mac) {
   const auto* fixed = static_cast<const ndmsg*>(NLMSG_DATA(header));
   const auto* first = reinterpret_cast<const rtattr*>(reinterpret_cast<const uint8_t*>(fixed) + sizeof(ndmsg));
   const rtattr* link = attribute(first, answer_length_ - NLMSG_LENGTH(sizeof(ndmsg)), NDA_LLADDR, 6);
-  // Stale ones are left to the kernel, which asks them again when it sends.
+  // Stale ones are left to the kernel, which solicits them again when it sends.
   if (link == nullptr || (fixed->ndm_state & (NUD_REACHABLE | NUD_PERMANENT | NUD_NOARP | NUD_DELAY | NUD_PROBE)) == 0)
     return false;
   std::memcpy(mac->data(), RTA_DATA(link), mac->size());

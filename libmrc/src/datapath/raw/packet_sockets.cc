@@ -34,12 +34,12 @@ sockaddr_ll link(uint32_t interface, uint16_t protocol) {
 
 }  // namespace
 
-// Bound to the protocol only after the filter stands: nothing else ever lies in the queue.
+// Bound to the protocol only after the filter is attached: no other packet is ever queued.
 bool PacketSockets::open_receiver(uint32_t interface, uint32_t rcvbuf, Fd* out, std::string* error) {
   *out = Fd(::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!*out) return fail("cannot create a packet socket", error);
   const int on = 1;
-  // The header tells of merged packets, which a peer's segmentation offload brings in one piece over virtual links.
+  // The header marks merged packets, which arrive unsplit over virtual links from a peer's segmentation offload.
   if (::setsockopt(out->get(), SOL_PACKET, PACKET_VNET_HDR, &on, sizeof(on)) != 0 ||
       !attach_filter(out->get(), frame_filter(ports_.port(), ports_.second_port())))
     return fail("cannot prepare a packet socket", error);

@@ -27,7 +27,7 @@ class Raw final : public HostDatapath {
     out[0] = epoll_.get();
     return 1;
   }
-  uint32_t max_segments() const override { return 1; }  // a packet, an entropy value
+  uint32_t max_segments() const override { return 1; }  // one entropy value per packet
   uint32_t max_burst_bytes() const override { return core::kMaxBurstBytes; }
   const DatapathCounters& counters() override;
   std::string describe() const override;

@@ -11,7 +11,7 @@ namespace mrc::datapath {
 
 namespace {
 
-// What PACKET_VNET_HDR puts before a frame, in host order. The kernel's own header for it is not C++.
+// The header that PACKET_VNET_HDR puts before a frame, in host order. The kernel's own header for it is not C++.
 struct OffloadHeader {
   uint8_t flags;
   uint8_t gso_type;
@@ -21,9 +21,9 @@ struct OffloadHeader {
   uint16_t checksum_offset;
 };
 static_assert(sizeof(OffloadHeader) == 10);
-constexpr uint8_t kGsoUdp = 5;  // UDP segments with headers of their own; kernels tell of it since 6.2
+constexpr uint8_t kGsoUdp = 5;  // UDP segments with headers of their own; reported by kernels since 6.2
 
-constexpr int kMaxEmpty = 64;  // looks into sources that hold nothing for us
+constexpr int kMaxEmpty = 64;  // polls of sources without packets for us
 
 }  // namespace
 
@@ -75,7 +75,7 @@ int RawReceiver::receive(core::RxBurst* out, int max, DatapathCounters* counters
   for (Source& source : sources_)
     if (source.xsk != nullptr) source.xsk->release();
   int got = 0;
-  // Others' frames end no call, but so many of them do: the engine has timers to look after.
+  // Foreign frames end no call, except many of them: the engine has timers to run.
   for (int empty = 0; ready_.any() && got == 0 && empty < kMaxEmpty; ++empty) {
     Source* source = next_source();
     got = source->xsk != nullptr ? receive_frames(source, out, max, counters)

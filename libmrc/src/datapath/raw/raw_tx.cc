@@ -49,7 +49,7 @@ bool RawTransmitter::send(const core::TxBurst& burst, DatapathCounters* counters
       ++counters->tx_no_room;
       return false;
     }
-    // The rest of a burst that did not fit is lost, as in a switch without room: bursts here are single packets.
+    // The rest of a burst that did not fit is dropped, as in a full switch: bursts here are single packets.
     if (sent == Sent::kNoRoom) {
       counters->tx_errors += burst.segments - i;
       break;
@@ -103,7 +103,7 @@ RawTransmitter::Sent RawTransmitter::send_by_xdp(Plane* plane, const core::TxBur
   plane->blocked_fd = plane->xsk_watch.get();
   const bool taken = plane->xsk->send(iov_.data(), packet.iov_count + 1, header_.length + packet.bytes);
   ++counters->tx_calls;
-  // The kernel takes what it has memory for. The rest stays in the ring for the next call.
+  // The kernel takes frames as far as it has memory. The rest stays in the ring for the next call.
   (void)plane->xsk->kick();
   unsent_ = unsent_ || plane->xsk->unsent();
   if (!taken) return Sent::kNoRoom;

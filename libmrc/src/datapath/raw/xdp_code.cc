@@ -12,7 +12,7 @@ namespace mrc::datapath {
 
 namespace {
 
-// r7 points so that an IPv6 header, first the outer and then the inner one, lies kEthernetBytes behind it.
+// r7 points kEthernetBytes before an IPv6 header, first the outer and then the inner one.
 enum Register : uint8_t { kResult = 0, kArg1 = 1, kArg2 = 2, kArg3 = 3, kContext = 6, kAt = 7, kEnd = 8 };
 enum Label : uint8_t { kPass, kRedirect, kUdp, kInner, kRoutingHeader, kLabels };
 
@@ -21,7 +21,7 @@ constexpr int16_t kNextHeader = kIp + 6;
 constexpr int16_t kDestination = kIp + 24;
 constexpr int16_t kBehindIp = kIp + kIpv6Bytes;
 constexpr int16_t kUdpPort = kBehindIp + 2;
-constexpr int32_t kHeadersTo = kUdpPort + 2;  // bytes that must be there
+constexpr int32_t kHeadersTo = kUdpPort + 2;  // bytes that must be present
 constexpr int32_t kRoutingTypeSegments = 4;
 
 class Code {
@@ -47,7 +47,7 @@ class Code {
   void call(int32_t function) { add(BPF_JMP | BPF_CALL, 0, 0, 0, function); }
   void leave() { add(BPF_JMP | BPF_EXIT, 0, 0, 0, 0); }
 
-  // The frame reaches at least so far behind kAt.
+  // The frame has at least this many bytes behind kAt.
   void need(int32_t bytes) {
     move(kArg2, kAt);
     plus(kArg2, bytes);

@@ -31,7 +31,7 @@ bool XdpProgram::open(uint32_t interface, uint32_t queues, const IpAddress& addr
   map.max_entries = queues;
   sockets_ = Fd(bpf(BPF_MAP_CREATE, &map));
   if (!sockets_) return failed("no map for AF_XDP", why);
-  // Without support for frames in several buffers only small MTUs do: better than nothing on older kernels.
+  // Without support for frames in several buffers only small MTUs work, which is still useful on older kernels.
   for (const bool fragments : {true, false})
     if (load(address, port, second_port, fragments, why) && attach(interface, why)) return true;
   return false;

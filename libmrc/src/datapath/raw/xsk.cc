@@ -17,7 +17,7 @@ constexpr uint32_t kContinued = 1;               // XDP_PKT_CONTD
 }  // namespace
 
 Xsk::~Xsk() {
-  fd_ = Fd();  // the kernel lets go of the memory first
+  fd_ = Fd();  // the kernel releases the memory first
   if (memory_ != nullptr) ::munmap(memory_, kFrames * kFrameBytes);
 }
 
@@ -58,7 +58,7 @@ bool Xsk::make_rings(std::string* why) {
   return failed("an AF_XDP ring cannot be mapped", why);
 }
 
-// The kernel takes zero-copy where the driver has it, else copies.
+// The kernel uses zero-copy if the driver supports it, else copies.
 bool Xsk::bind(uint32_t interface, uint32_t queue, bool several_buffers, std::string* why) {
   sockaddr_xdp address{};
   address.sxdp_family = AF_XDP;
@@ -94,7 +94,7 @@ bool Xsk::receive(Frame* out) {
     bytes += part.len;
     whole = (part.options & kContinued) == 0;
   }
-  if (!whole) return false;  // nothing, or the rest is still to come
+  if (!whole) return false;  // nothing, or incomplete
   out->bytes = bytes;
   out->data = at(rx_.peek(0).addr);
   if (parts > 1) {
@@ -111,7 +111,7 @@ bool Xsk::receive(Frame* out) {
 void Xsk::release() {
   joined_.clear();
   if (lent_.empty()) return;
-  for (const uint64_t address : lent_) fill_.next() = address;  // there is room: they came from there
+  for (const uint64_t address : lent_) fill_.next() = address;  // there is room: they were taken from it
   fill_.submit();
   lent_.clear();
 }

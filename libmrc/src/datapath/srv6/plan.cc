@@ -142,7 +142,7 @@ void Srv6Plan::longest_first(std::vector<Rule>* rules) {
   std::stable_sort(rules->begin(), rules->end(), [](const Rule& a, const Rule& b) { return a.length > b.length; });
 }
 
-// A bare list is one for every address.
+// A list without a prefix applies to every address.
 bool Srv6Plan::add_loops(const Text& text, uint32_t plane, Plane* out, std::string* why) {
   const bool bare = text.loop.find('/') == std::string::npos;
   for (const std::string& line : lines_of(text.loop))

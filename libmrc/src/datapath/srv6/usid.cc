@@ -18,7 +18,7 @@ void put_usid(uint16_t usid, uint32_t place, IpAddress* address) {
   address->bytes[at + 1] = static_cast<uint8_t>(usid);
 }
 
-// An address of the block of `to` that holds via[first, first + count) and then, when asked for, what `to` holds.
+// An address of the block of `to` that holds via[first, first + count) and then, if requested, the uSIDs of `to`.
 IpAddress carrier(const UsidList& via, uint32_t first, uint32_t count, const IpAddress& to, uint32_t tail) {
   IpAddress address;
   std::copy_n(to.bytes.begin(), kBlockBytes, address.bytes.begin());
@@ -49,7 +49,7 @@ UsidList usids_of(const SegmentPath& path) {
   return usids;
 }
 
-// A switch that finds nothing behind its own uSID goes on with the SRH, so the destination may be filled with uSIDs of
+// A switch that finds no uSID behind its own continues with the SRH, so the destination may be filled with uSIDs of
 // switches to the last place.
 bool compose_path(const UsidList& via, const IpAddress& to, SegmentPath* out) {
   const auto count = static_cast<uint32_t>(via.size());

@@ -22,7 +22,7 @@ constexpr uint32_t kSingle = 40;
 constexpr uint32_t kReceiveBytes = 4 << 20;  // all loops of a large fabric answer at once
 constexpr std::chrono::seconds kWait(1);
 
-// One plane: sockets of its own, and what is still to come by each loop.
+// One plane: sockets of its own, and the bytes still expected from each loop.
 class LoopCheck {
  public:
   bool open(const UdpSyscalls& sys, const HostPlane& plane, const Srv6Plan& plan, uint8_t number) {
@@ -110,7 +110,7 @@ uint32_t check_loops(const UdpSyscalls& sys, const std::vector<HostPlane>& plane
     std::vector<pollfd> fds;
     for (size_t p = 0; p < planes.size(); ++p)
       if ((waiting >> p & 1) != 0) fds.push_back({checks[p].fd(), POLLIN, 0});
-    // Looked at last when the time is over: a process that was held up has its answers all the same.
+    // Checked last when the time is over: a delayed process still has its answers.
     const auto left = std::max<int64_t>(
         std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count(), 0);
     const int ready = ::poll(fds.data(), fds.size(), static_cast<int>(left));
@@ -123,7 +123,7 @@ uint32_t check_loops(const UdpSyscalls& sys, const std::vector<HostPlane>& plane
       good |= 1u << p;
       waiting &= ~(1u << p);
     }
-    if (left == 0) break;  // all that was there is read
+    if (left == 0) break;  // everything queued is read
   }
   return good;
 }

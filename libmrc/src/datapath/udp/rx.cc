@@ -46,7 +46,7 @@ bool UdpReceiver::open(const UdpConfig& config, const UdpSyscalls& sys, bool gro
         want(IPPROTO_IP, IP_RECVTOS);
       } else {
         want(IPPROTO_IPV6, IPV6_RECVTCLASS);
-        want(SOL_UDP, UDP_NO_CHECK6_RX);  // the ICRC protects; peers with SRv6 and NICs send none [MRC-SR-8]
+        want(SOL_UDP, UDP_NO_CHECK6_RX);  // protected by the ICRC; peers with SRv6 and NICs send none [MRC-SR-8]
         if (config.structured_ev) want(IPPROTO_IPV6, IPV6_FLOWINFO);
       }
       want(SOL_SOCKET, SO_RXQ_OVFL);
@@ -76,7 +76,7 @@ bool UdpReceiver::open(const UdpConfig& config, const UdpSyscalls& sys, bool gro
     errno = ENOMEM;
     return false;
   }
-  std::memset(memory_.get(), 0, wanted);  // touch the pages now, not with the first packets
+  std::memset(memory_.get(), 0, wanted);  // fault the pages in now, not with the first packets
   return true;
 }
 
@@ -88,7 +88,7 @@ int UdpReceiver::receive(core::RxBurst* out, int max, DatapathCounters* counters
     uint32_t index = static_cast<uint32_t>(std::countr_zero(ahead != 0 ? ahead : ready_));
     Socket* s = &sockets_[index];
     int n = gro_ ? receive_gro(s, out + got, counters) : receive_plain(s, out + got, max - got, counters);
-    // With GRO one call usually takes all there is; epoll, asked again, tells cheaper than a call that finds nothing.
+    // With GRO one call usually reads everything; another epoll_wait is cheaper than a call that finds nothing.
     if (n < 0 || gro_ || n < max - got) ready_ &= ~(1ull << index);
     if (n < 0) continue;
     got += n;
@@ -97,7 +97,7 @@ int UdpReceiver::receive(core::RxBurst* out, int max, DatapathCounters* counters
   return got;
 }
 
-// -1: nothing there. 0: something was there but not usable. Otherwise the number of bursts.
+// -1: nothing queued. 0: only unusable datagrams. Otherwise the number of bursts.
 int UdpReceiver::receive_gro(Socket* s, core::RxBurst* out, DatapathCounters* counters) {
   uint8_t* buffer = memory_.get() + static_cast<size_t>(used_) * kGroBytes;
   iovec iov{buffer, kGroBytes};
@@ -145,7 +145,7 @@ int UdpReceiver::receive_plain(Socket* s, core::RxBurst* out, int max, DatapathC
     auto* data = static_cast<const uint8_t*>(iovs_[i].iov_base);
     if (fill(s, msgs_[i].msg_hdr, from_[i], data, msgs_[i].msg_len, out + good, counters)) ++good;
   }
-  // Buffers of nothing but unusable datagrams serve again at once: their sender must not use all of them up.
+  // Buffers of unusable datagrams are reused at once: their sender must not exhaust them.
   if (good > 0) used_ += static_cast<uint32_t>(n);
   return good;
 }

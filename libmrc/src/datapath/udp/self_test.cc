@@ -22,7 +22,7 @@ OffloadSupport test_offload(const UdpSyscalls& sys, const IpAddress& addr, const
   result.gro = sys.setsockopt(rx.get(), IPPROTO_UDP, UDP_GRO, &on, sizeof(on)) == 0;
 
   std::array<uint8_t, 96> payload{};
-  payload[64] = 1;  // tells the second segment from the first
+  payload[64] = 1;  // distinguishes the second segment from the first
   iovec iov{payload.data(), payload.size()};
   SockAddr to;
   msghdr msg{};
@@ -41,8 +41,8 @@ OffloadSupport test_offload(const UdpSyscalls& sys, const IpAddress& addr, const
   std::memcpy(CMSG_DATA(c), &segment, sizeof(segment));
   if (sys.sendmsg(tx.get(), &msg, MSG_DONTWAIT) != static_cast<ssize_t>(payload.size())) return result;
 
-  // With GRO one datagram of 96 bytes; without, two of 64 and 32. Our own host delivers at once: a short wait is
-  // plenty.
+  // With GRO one datagram of 96 bytes; without, two of 64 and 32. The own host delivers at once: a short wait is
+  // enough.
   pollfd wait{rx.get(), POLLIN, 0};
   if (::poll(&wait, 1, 200) != 1) return {false, false};
   std::array<uint8_t, 256> in;

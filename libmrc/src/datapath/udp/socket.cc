@@ -28,8 +28,8 @@ void set_int(const UdpSyscalls& sys, int fd, int level, int name, int value) {
   (void)sys.setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-// Unlike the C library's functions, what runs per burst is no point of cancellation: a thread that is cancelled there
-// would take the device's lock with it. It costs less, too.
+// Unlike the C library's functions, the calls made per burst are no cancellation points: a thread cancelled there
+// would keep the device's lock. They also cost less.
 ssize_t send_message(int fd, const msghdr* message, int flags) {
   return ::syscall(SYS_sendmsg, fd, message, flags);
 }

@@ -88,7 +88,7 @@ bool UdpTransmitter::use_connection(const wire::Flow& flow, Socket* socket) {
     socket->peer_port = flow.dst_port;
     socket->streak = 0;
   } else if (socket->streak < kConnectAfter && ++socket->streak == kConnectAfter) {
-    // Once per streak. When it fails, addresses go along explicitly as before.
+    // Once per streak. When it fails, addresses stay explicit as before.
     if (sys_->connect(socket->fd.get(), &to_.sa, to_length_) == 0) {
       socket->connected_to = flow.dst;
       socket->connected_port = flow.dst_port;
@@ -159,7 +159,7 @@ bool UdpTransmitter::send(const core::TxBurst& burst, DatapathCounters* counters
   if (sent == Sent::kUnsupported) {
     uint64_t errors = counters->tx_errors;
     if (send_split(&plane, socket, burst, to, counters)) sent = Sent::kAll;
-    // Packets that do not pass one by one either (longer than the MTU, say) are no reason to give GSO up.
+    // Packets that also fail singly (longer than the MTU, for example) are no reason to disable GSO.
     if (sent == Sent::kAll && counters->tx_errors == errors) no_gso_ |= bit;
   }
   if (sent == Sent::kAll) {
@@ -186,7 +186,7 @@ UdpTransmitter::Sent UdpTransmitter::send_one(int fd, const iovec* iov, uint32_t
   do {
     ++counters->tx_calls;
     n = sys_->sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
-    // ECONNREFUSED tells of an earlier packet (an ICMP message came for it); this one was not tried.
+    // ECONNREFUSED concerns an earlier packet (an ICMP message arrived for it); this one was not tried.
   } while (n < 0 && (errno == EINTR || (errno == ECONNREFUSED && ++tries == 1)));
   if (n >= 0) {
     counters->tx_packets += segments;
@@ -244,7 +244,7 @@ UdpTransmitter::Sent UdpTransmitter::send_many(int fd, uint32_t* first, uint32_t
       if (errno == EAGAIN) return Sent::kNoRoom;
       note_refusal(errno);
       ++counters->tx_errors;
-      n = 1;  // this one is lost; the others may get through
+      n = 1;  // this one is lost; the others may pass
     } else {
       counters->tx_packets += static_cast<uint32_t>(n);
       for (int i = 0; i < n; ++i) counters->tx_bytes += sizes_[*first + static_cast<uint32_t>(i)];

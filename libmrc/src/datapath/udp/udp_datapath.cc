@@ -43,10 +43,10 @@ class Udp final : public UdpDatapath {
   const std::vector<std::string>& notes() const override { return notes_; }
 
  private:
-  // One sendmmsg costs per packet, so that long bursts only spoil the spraying; a few spare most of the calls'
-  // overhead.
+  // The cost of one sendmmsg is per packet, so that long bursts only degrade the spraying; a few save most of the
+  // calls' overhead.
   static constexpr uint32_t kSegmentsWithoutGso = 8;
-  static constexpr int kUselessRounds = 16;  // of receiving nothing but unusable datagrams
+  static constexpr int kUselessRounds = 16;  // of receiving only unusable datagrams
 
   bool choose_offload(const UdpConfig& config, std::string* error);
   void choose_gso_planes(const UdpConfig& config);
@@ -109,7 +109,7 @@ bool Udp::start(const UdpConfig& config, std::string* error) {
     return false;
   }
   if (!choose_offload(config, error)) return false;
-  // The ports first: whoever finds them taken tries the next ones, and must not wait for loops each time.
+  // The ports first: a process that finds them taken tries the next ones, and must not wait for loops each time.
   if (!rx_.open(config, *config.syscalls, gro_, epoll_.get(), error)) return false;
   choose_gso_planes(config);
   if (!tx_.open(config, *config.syscalls, gso_planes_, epoll_.get(), error)) return false;
@@ -142,7 +142,7 @@ uint32_t Udp::plane_payload(uint8_t plane) const {
   return mtu > headers ? mtu - headers : 0;
 }
 
-// One epoll_wait asks all planes at once and costs less than one recvmsg that finds nothing. Tried instead: recvmsg on
+// One epoll_wait polls all planes at once and costs less than one recvmsg that finds nothing. Tried instead: recvmsg on
 // the four sockets in turn; half a round trip of small packets was 7.6 us instead of 6.0 (5.6 between two plain
 // sockets).
 void Udp::poll_sockets() {
@@ -159,7 +159,7 @@ void Udp::poll_sockets() {
 
 int Udp::rx_burst(Instant, core::RxBurst* out, int max) {
   rx_.recycle();
-  // A stream of unusable datagrams must not keep the caller from its timers and from sending.
+  // A stream of unusable datagrams must not prevent the caller from running timers and sending.
   for (int round = 0; round < kUselessRounds; ++round) {
     if (!rx_.any_ready()) poll_sockets();
     if (!rx_.any_ready()) return 0;

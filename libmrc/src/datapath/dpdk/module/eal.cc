@@ -50,7 +50,7 @@ int init(const std::string& arguments) {
   for (std::string& word : words) argv.push_back(word.data());
   const int count = static_cast<int>(argv.size());
   argv.push_back(nullptr);
-  // On a thread of its own: DPDK ties the thread that starts it to a processor for good.
+  // On a thread of its own: DPDK binds the thread that starts it to a processor permanently.
   int rc = -1;
   int why = 0;
   std::thread([&] {

@@ -23,7 +23,7 @@ class Dpdk final : public HostDatapath {
   uint32_t planes_with_room() override;
   int wait_fds(int*, int) const override { return 0; }  // polled; next_timeout() sets the interval
   Instant next_timeout() const override { return polled_ + poll_; }
-  uint32_t max_segments() const override { return 1; }  // a packet, an entropy value
+  uint32_t max_segments() const override { return 1; }  // one entropy value per packet
   uint32_t max_burst_bytes() const override { return core::kMaxBurstBytes; }
   const DatapathCounters& counters() override;
   std::string describe() const override;
@@ -42,7 +42,7 @@ class Dpdk final : public HostDatapath {
   std::vector<std::unique_ptr<DpdkPlane>> planes_;
   Duration poll_;
   Instant polled_;
-  uint32_t next_ = 0;  // plane to ask first, for fairness
+  uint32_t next_ = 0;  // plane to poll first, for fairness
   DatapathCounters counters_;
   std::vector<std::string> advice_, notes_;
 };
@@ -82,8 +82,8 @@ uint32_t Dpdk::plane_payload(uint8_t plane) const {
   return mtu > headers ? mtu - headers : 0;
 }
 
-// What the planes do by themselves: neighbours' questions and answers, and packets that waited for them or for room.
-// True: a port had frames.
+// The background work of the planes: neighbours' solicitations and answers, and packets that waited for them or for
+// room. True: a port had frames.
 bool Dpdk::attend(Instant now) {
   polled_ = now;
   bool any = false;

@@ -1,4 +1,4 @@
-// Receiving half of a plane: frames from the port, headers off, neighbours heard and answered.
+// Receiving half of a plane: frames from the port, headers stripped, neighbours' messages handled.
 #include <algorithm>
 #include <array>
 

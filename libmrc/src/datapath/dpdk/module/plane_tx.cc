@@ -27,7 +27,7 @@ DpdkPlane::~DpdkPlane() {
 }
 
 // Where the kernel has the address too (af_packet and the like) [MRC-SR-21], its ports are held as the raw datapath
-// does: several processes share the interface then, each with a process slot. Else the port is this process's alone.
+// does: several processes share the interface then, each with a process slot. Otherwise the process owns the port.
 bool DpdkPlane::open(const HostPlane& plane, const Gateway& gateway, const Port::Wanted& wanted, std::string* error) {
   if (plane.addr.is_v4()) {
     *error = "the DPDK datapath needs IPv6, the address is " + plane.addr.to_string();
@@ -60,7 +60,7 @@ bool DpdkPlane::send(Instant now, const core::TxBurst& packet, const wire::Flow&
   }
   ++counters->tx_packets;
   counters->tx_bytes += packet.bytes;
-  if (path.destination == own_) {  // no port brings it back
+  if (path.destination == own_) {  // no port returns it
     if (!keep(now, frame, counters)) rte_pktmbuf_free(frame);
     return true;
   }
@@ -85,8 +85,8 @@ bool DpdkPlane::build(const core::TxBurst& packet, const wire::Flow& flow, const
   return true;
 }
 
-// [MRC-SR-19] Addresses that the checksum covers are those of the inner header, so that it is right wherever the path
-// leads. Ports differ in what they make of an outer header: those packets get theirs here.
+// [MRC-SR-19] Addresses that the checksum covers are those of the inner header, so that it is correct wherever the path
+// leads. Ports differ in their handling of an outer header: the checksum of those packets is computed here.
 void DpdkPlane::put_checksum(const wire::Flow& flow, const SegmentPath& path, uint32_t udp_bytes, rte_mbuf* out) const {
   uint8_t* udp = rte_pktmbuf_mtod_offset(out, uint8_t*, header_.length - kUdpBytes);
   if (port_.computes_checksums() && !path.has_segment && path.destination == flow.dst) {
@@ -167,7 +167,7 @@ void DpdkPlane::answer(const NeighbourMessage& question, const MacAddress& asker
 
 void DpdkPlane::send_message(const NeighbourFrame& message) {
   rte_mbuf* frame = port_.allocate();
-  if (frame == nullptr) return;  // it is asked again
+  if (frame == nullptr) return;  // it is solicited again
   std::copy(message.begin(), message.end(),
             reinterpret_cast<uint8_t*>(rte_pktmbuf_append(frame, static_cast<uint16_t>(message.size()))));
   to_port(frame);

@@ -33,7 +33,7 @@ Port::~Port() {
   if (owner_ != 0) (void)rte_eth_dev_owner_unset(id_, owner_);
   rte_eth_dev_info info{};
   if (made_here_ && rte_eth_dev_info_get(id_, &info) == 0) (void)rte_dev_remove(info.device);
-  // A packet that another port still has (net_ring hands them on as they are) keeps its memory.
+  // A packet that another port still has (net_ring passes them on unchanged) keeps its memory.
   if (pool_ != nullptr && rte_mempool_full(pool_) == 1) rte_mempool_free(pool_);
 }
 
@@ -79,8 +79,8 @@ bool Port::configure(const Wanted& wanted, std::string* error) {
   uint16_t usual = 0;
   (void)rte_eth_dev_get_mtu(id_, &usual);
   mtu_ = wanted.mtu != 0 ? wanted.mtu : usual;
-  // Some drivers state a limit that they do not keep (af_packet sends what its interface takes): a larger MTU is the
-  // user's word for what the port carries.
+  // Some drivers report a limit that they do not enforce (af_packet sends what its interface accepts): a larger MTU is
+  // the user's statement of the port's capacity.
   uint32_t accepted = std::min<uint32_t>(mtu_, info.max_mtu);
   if (info.max_rx_pktlen > kEthernetBytes + 4) accepted = std::min(accepted, info.max_rx_pktlen - kEthernetBytes - 4);
   if (accepted < mtu_)
@@ -111,7 +111,7 @@ bool Port::start(std::string* error) {
   const auto socket = static_cast<unsigned int>(node);
   if (rc == 0) rc = rte_eth_rx_queue_setup(id_, 0, receive, socket, nullptr, pool_);
   if (rc == 0) rc = rte_eth_tx_queue_setup(id_, 0, send, socket, nullptr);
-  // One end of a shared memory starts only when the other one is there, which may be a process that starts just now.
+  // One end of a shared memory starts only when the other one exists, which may be a process that is starting.
   for (int tries = 0; rc == 0; ++tries) {
     rc = rte_eth_dev_start(id_);
     if (rc == 0 || tries == kStartTries) break;
@@ -120,7 +120,7 @@ bool Port::start(std::string* error) {
   }
   if (rc != 0) return fail("port '" + name_ + "' does not start", -rc, error);
   started_ = true;
-  // Neighbours ask by multicast. Virtual ports take everything and often refuse both.
+  // Neighbours solicit by multicast. Virtual ports accept everything and often refuse both.
   if (rte_eth_allmulticast_enable(id_) != 0) (void)rte_eth_promiscuous_enable(id_);
   rte_ether_addr mac{};
   if (rc = rte_eth_macaddr_get(id_, &mac); rc != 0) return fail("port '" + name_ + "' has no MAC address", -rc, error);
