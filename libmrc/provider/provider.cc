@@ -25,6 +25,7 @@ void fill_with_ours(Provider* p) {
   MRC_PROVIDER_VERBS(MRC_PROVIDER_ROW)
 #undef MRC_PROVIDER_ROW
   p->describe_device = &::mrc_soft_describe_device;
+  p->query_qp_stats = &::mrc_soft_query_qp_stats;
   p->config_error = &::mrc_soft_config_error;
   p->name = "libmrc";
 }
@@ -66,6 +67,7 @@ bool load_provider(const std::string& library, Provider* out, std::string* why) 
   if (dlsym(handle, "mrc_soft_open_device") != nullptr) {
     missing = fill_verbs(handle, "mrc_soft_", &out->verbs);
     look_up(handle, "mrc_soft_describe_device", &out->describe_device);
+    look_up(handle, "mrc_soft_query_qp_stats", &out->query_qp_stats);
     look_up(handle, "mrc_soft_config_error", &out->config_error);
   } else {
     const bool there = dlsym(RTLD_DEFAULT, "ibv_get_device_list") != nullptr;

@@ -40,6 +40,7 @@ struct Provider {
   // Only with software devices, else null.
   decltype(&::mrc_soft_describe_device) describe_device = nullptr;
   decltype(&::mrc_soft_config_error) config_error = nullptr;
+  decltype(&::mrc_soft_query_qp_stats) query_qp_stats = nullptr;
 
   std::string name;  // for messages
 };

@@ -5,6 +5,7 @@
 //   its process ended or closed: the set-up socket says so at once; requests then have peer_timeout_ms to complete
 //   its host or all paths died:  a write runs out of retries. Who only waits writes zero bytes to the peer after
 //                                keepalive_s without a completion, so that there is such a write
+// A connection that is slow is told of in NCCL's log (slow_watch.h).
 // A time-out of the set-up socket itself means nothing: its network may be dead while other planes work.
 //
 // After the first error the connection is broken for good: each call answers with the same result.
@@ -16,12 +17,14 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "context.h"
 #include "handshake.h"
 #include "memory.h"
+#include "slow_watch.h"
 #include "socket.h"
 
 namespace mrc::nccl {
@@ -75,6 +78,9 @@ class Connection {
   virtual size_t control_size() const = 0;
   virtual void completed(const ibv_wc& wc) = 0;
   virtual void started(const Hello& peer) = 0;
+  using Clock = std::chrono::steady_clock;
+  // When the oldest of what is under way to the peer was posted; none: nothing is.
+  virtual std::optional<Clock::time_point> oldest_posting() const = 0;
 
   // Takes completions and makes the device progress. Returns error().
   ncclResult_t progress();
@@ -83,6 +89,8 @@ class Connection {
   ncclResult_t post(Lane& lane, ibv_send_wr* list);
   ncclResult_t post_receives(int lane, uint32_t count);
   ncclResult_t fail(ncclResult_t result, const std::string& why);
+  // Of the queue pair with most work under way; empty where the device keeps no statistics.
+  QpSample sample() const;
 
   const provider::Provider& api_;
   std::vector<Lane> lanes_;
@@ -90,13 +98,12 @@ class Connection {
   uint64_t control_addr_ = 0;
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   ncclResult_t create_lane(Lane& lane, mrc_cq* cq);
   ncclResult_t connect_lane(Lane& lane, const Hello& peer, const LaneInfo& remote);
   void make_hint(int lanes_per_member);
   void broken(const ibv_wc& wc);
   void look_after_peer();
+  void look_at_speed(Clock::time_point now);
   void beat();
 
   const std::shared_ptr<Context> context_;
@@ -115,7 +122,8 @@ class Connection {
   bool quiet_ = true;     // no completion since the last look
   bool beating_ = false;  // a zero-byte write is under way
   bool gone_ = false;     // the peer's process has
-  Clock::time_point gone_at_, last_sign_, looked_at_;
+  Clock::time_point gone_at_, last_sign_, looked_at_, speed_looked_at_;
+  SlowWatch slow_watch_;
 };
 
 }  // namespace mrc::nccl

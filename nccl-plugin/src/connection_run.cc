@@ -1,4 +1,5 @@
 // A connection that stands: completions, errors, and the watch over the peer.
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -13,6 +14,7 @@ constexpr int kPollAtOnce = 16;
 constexpr uint32_t kPollsPerLook = 64;  // an idle poll is dear enough that the clock may be read so often
 constexpr uint32_t kReceivesAtOnce = 64;
 constexpr auto kBetweenLooks = std::chrono::milliseconds(5);  // at the socket: a system call
+constexpr auto kBetweenSpeedLooks = std::chrono::milliseconds(100);
 
 const char* text_of(ibv_wc_status status) {
   switch (status) {
@@ -88,6 +90,7 @@ void Connection::look_after_peer() {
   const Clock::time_point now = Clock::now();
   if (!quiet_) last_sign_ = now;
   quiet_ = true;
+  look_at_speed(now);
   if (gone_) {
     if (now - gone_at_ >= std::chrono::milliseconds(settings.peer_timeout_ms))
       fail(ncclRemoteError, "the peer has closed the connection or its process has ended");
@@ -104,6 +107,28 @@ void Connection::look_after_peer() {
     }
   }
   if (settings.keepalive_s > 0 && !beating_ && now - last_sign_ >= std::chrono::seconds(settings.keepalive_s)) beat();
+}
+
+void Connection::look_at_speed(Clock::time_point now) {
+  if (now - speed_looked_at_ < kBetweenSpeedLooks || api_.query_qp_stats == nullptr) return;
+  speed_looked_at_ = now;
+  const std::string line = slow_watch_.look(now, oldest_posting(), peer_, [this] { return sample(); });
+  if (!line.empty()) NET_WARN("%s", line.c_str());
+}
+
+QpSample Connection::sample() const {
+  if (api_.query_qp_stats == nullptr || lanes_.empty()) return {};
+  const auto busiest = std::max_element(lanes_.begin(), lanes_.end(),
+                                        [](const Lane& a, const Lane& b) { return a.in_flight < b.in_flight; });
+  if (busiest->qp == nullptr) return {};
+  std::string text(8192, '\0');
+  for (;;) {
+    const int size = api_.query_qp_stats(busiest->qp, text.data(), text.size());
+    if (size < 0) return {};
+    const bool whole = static_cast<size_t>(size) < text.size();
+    text.resize(static_cast<size_t>(size) + (whole ? 0 : 1024));  // between two calls a line may grow
+    if (whole) return parse_qp_stats(text);
+  }
 }
 
 void Connection::beat() {

@@ -60,6 +60,7 @@ ncclResult_t RecvComm::irecv(int n, void* const* data, const uint64_t* sizes, co
   made.ends_ = 0;
   made.state_ = RecvRequest::State::kPosted;
   if (post_slots(n) != ncclSuccess) return error();
+  slots_posted_at_ = Clock::now();
   ++row_;
   *request = &made;
   return ncclSuccess;

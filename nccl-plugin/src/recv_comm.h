@@ -46,6 +46,7 @@ class RecvComm final : public Connection {
   size_t control_size() const override { return sizeof records_; }
   void completed(const ibv_wc& wc) override;
   void started(const Hello& peer) override;
+  std::optional<Clock::time_point> oldest_posting() const override { return slots_posted_at_; }
 
   ncclResult_t post_slots(int n);
   void row_ended(uint32_t imm);
@@ -56,8 +57,10 @@ class RecvComm final : public Connection {
   std::array<RecvRequest, kRows> requests_;
   std::array<uint32_t, kMaxLanes> taken_{};  // receives to be posted again
   uint64_t row_ = 1;                         // next one
-  uint64_t rows_written_ = 0;                // all up to this one have reached the sender
-  uint32_t writes_ = 0, writes_done_ = 0;    // work requests for slots, ever
+  // Slots are acknowledged without a completion each: whether these are, the device knows.
+  std::optional<Clock::time_point> slots_posted_at_;
+  uint64_t rows_written_ = 0;              // all up to this one have reached the sender
+  uint32_t writes_ = 0, writes_done_ = 0;  // work requests for slots, ever
 };
 
 }  // namespace mrc::nccl

@@ -29,6 +29,30 @@ SendComm::SendComm(std::shared_ptr<Context> context, int number, int traffic_cla
   }
 }
 
+SendComm::~SendComm() {
+  log_latencies();
+  disconnect();
+}
+
+void SendComm::log_latencies() const {
+  if (latencies_.count() == 0) return;
+  const auto us = [this](double share) { return static_cast<double>(latencies_.quantile(share)) / 1e3; };
+  const QpSample last = sample();
+  NET_INFO(
+      "Connection with %s closes: %lu messages, completed after p50 %.1f p90 %.1f p99 %.1f p99.9 %.1f max %.1f us; "
+      "QP %u: %lu packets, %lu sent again, %lu timeouts",
+      peer().c_str(), static_cast<unsigned long>(latencies_.count()), us(0.5), us(0.9), us(0.99), us(0.999),
+      static_cast<double>(latencies_.max()) / 1e3, last.qpn, static_cast<unsigned long>(last.tx),
+      static_cast<unsigned long>(last.retransmits), static_cast<unsigned long>(last.timeouts));
+}
+
+std::optional<Connection::Clock::time_point> SendComm::oldest_posting() const {
+  std::optional<Clock::time_point> oldest;
+  for (const SendRequest& request : requests_)
+    if (request.pending_ != 0 && (!oldest || request.posted_ < *oldest)) oldest = request.posted_;
+  return oldest;
+}
+
 void SendComm::started(const Hello&) {
   records_memory_ =
       Memory::add(api_, process().devices, number(), records_.data(), sizeof records_, IBV_ACCESS_LOCAL_WRITE);
@@ -101,6 +125,7 @@ ncclResult_t SendComm::isend(const void* data, uint64_t size, int tag, const Mem
   SendRequest& made = requests_[index];
   made.size_ = size;
   made.pending_ = 0;
+  made.posted_ = Clock::now();
   made.place_ = static_cast<uint8_t>(place_of(row_));
   records_[place_of(row_)].sizes[r] = size;
   row_lanes_ = row_lanes;
@@ -180,7 +205,8 @@ ncclResult_t SendComm::post_piece(int lane_index, const Message& message, uint64
 void SendComm::completed(const ibv_wc& wc) {
   SendRequest& request = requests_[wc.wr_id & 0xFFFFFFFF];
   --lanes_[wc.wr_id >> 48 & 0xFF].in_flight;
-  --request.pending_;
+  if (--request.pending_ == 0)
+    latencies_.record(static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now() - request.posted_).count()));
   if (static_cast<Work>(wc.wr_id >> 56) == Work::kRecord) record_busy_.reset(request.place_);
 }
 

@@ -6,6 +6,7 @@
 #include <bitset>
 
 #include "connection.h"
+#include "latency_histogram.h"
 #include "protocol.h"
 #include "request.h"
 
@@ -22,13 +23,14 @@ class SendRequest final : public Request {
   SendComm* comm_ = nullptr;
   uint64_t size_ = 0;
   uint32_t pending_ = 0;  // work requests
+  std::chrono::steady_clock::time_point posted_;
   uint8_t place_ = 0;
 };
 
 class SendComm final : public Connection {
  public:
   SendComm(std::shared_ptr<Context> context, int number, int traffic_class, std::string peer);
-  ~SendComm() override { disconnect(); }
+  ~SendComm() override;
 
   // *request stays null when the receiver has not posted a buffer for this tag yet, or a queue is full.
   ncclResult_t isend(const void* data, uint64_t size, int tag, const Memory* memory, Request** request);
@@ -53,6 +55,8 @@ class SendComm final : public Connection {
   size_t control_size() const override { return sizeof fifo_; }
   void completed(const ibv_wc& wc) override;
   void started(const Hello& peer) override;
+  std::optional<Clock::time_point> oldest_posting() const override;
+  void log_latencies() const;
 
   bool row_ready();
   int find_slot(int tag) const;
@@ -68,6 +72,7 @@ class SendComm final : public Connection {
   std::unique_ptr<Memory> records_memory_;
   std::bitset<kRows> record_busy_;
   std::array<SendRequest, kRows> requests_;
+  LatencyHistogram latencies_;        // from isend to the last completion
   std::array<uint16_t, kRows> free_;  // a stack of indices
   uint32_t free_count_ = kRows;
   uint32_t split_bytes_ = 0;

@@ -1,4 +1,6 @@
 """Packets that are lost, doubled, late, damaged or trimmed, planes that die, and peers that stop or die."""
+import re
+
 from rig_suite import rig, wrapped
 
 # An error must come in bounded time; these make it come soon.
@@ -17,6 +19,19 @@ def test_bad_packets():
 def test_planes_die_in_turn():
     rig("--ranks", 2, "--sizes", "1M", "-n", 250, "-w", 0, "--out-of-place", same_host="network",
         MRC_FAULT="plane=1:blackhole@1s-2s;plane=2:blackhole@2s-3s;plane=3:blackhole@3s-4s")
+
+
+def test_a_slow_connection_is_told_of():
+    """No packet passes for 4 s; NCCL's log has one line when that is found and one when it is over."""
+    text = rig("--ranks", 2, "--sizes", "1M", "-n", 5, "-w", 0, "-D", 10, "--out-of-place", same_host="network",
+               MRC_FAULT="blackhole@4s-8s")
+    lines = [line for line in text.splitlines() if "low connection with" in line]
+    assert lines and all(re.search(r"NET/MRC: Slow connection with 127.0.0.1:\d+: QP \d+ to QP \d+, .* silence: \d+ packets .*"
+                                   r"worst path: plane \d, EV \d+", line) for line in lines), lines
+    ages = [float(re.search(r"under way for ([0-9.]+) s", line)[1]) for line in lines]
+    assert max(ages) <= 2, lines
+    over = [line for line in text.splitlines() if "is no longer slow" in line]
+    assert len(over) == len(lines), text
 
 
 def test_all_planes_dead():

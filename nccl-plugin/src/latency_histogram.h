@@ -1,0 +1,47 @@
+// LatencyHistogram: times in buckets that are at most an eighth wide, from 1 ns to hours. Fixed size; record() neither
+// allocates nor locks. Threads: one at a time.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+
+namespace mrc::nccl {
+
+class LatencyHistogram {
+ public:
+  void record(uint64_t ns) {
+    ++counts_[std::min(bucket_of(ns), counts_.size() - 1)];
+    ++total_;
+    most_ = std::max(most_, ns);
+  }
+  uint64_t count() const { return total_; }
+  uint64_t max() const { return most_; }
+  // At least `share` (0 to 1) of the times are at most this, which is the upper end of its bucket, or the largest time.
+  uint64_t quantile(double share) const {
+    const auto wanted = static_cast<uint64_t>(share * static_cast<double>(total_) + 0.999999);
+    uint64_t seen = 0;
+    for (size_t i = 0; i < counts_.size(); ++i)
+      if ((seen += counts_[i]) >= std::max<uint64_t>(wanted, 1)) return std::min(upper_end(i), most_);
+    return most_;
+  }
+
+ private:
+  static constexpr unsigned kSubBits = 3, kSub = 1u << kSubBits;
+  static size_t bucket_of(uint64_t ns) {
+    if (ns < kSub) return static_cast<size_t>(ns);
+    const unsigned shift = static_cast<unsigned>(std::bit_width(ns)) - kSubBits - 1;
+    return (shift + 1) * kSub + static_cast<size_t>(ns >> shift & (kSub - 1));
+  }
+  static uint64_t upper_end(size_t bucket) {
+    if (bucket < kSub) return bucket;
+    const size_t shift = bucket / kSub - 1;
+    return ((kSub + bucket % kSub + 1) << shift) - 1;
+  }
+
+  std::array<uint32_t, 44 * kSub> counts_{};  // to 2^46 ns
+  uint64_t total_ = 0, most_ = 0;
+};
+
+}  // namespace mrc::nccl

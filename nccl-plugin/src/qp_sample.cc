@@ -1,0 +1,55 @@
+#include "qp_sample.h"
+
+#include <cstdio>
+#include <cstring>
+#include <sstream>
+
+namespace mrc::nccl {
+
+namespace {
+
+bool parse_ev(const std::string& line, EvSample* out) {
+  unsigned ev = 0;
+  int plane = 0, active = 0;
+  char state[32] = "";
+  unsigned long long tx = 0, losses = 0, marks = 0;
+  if (std::sscanf(line.c_str(), "ev.%u plane %d state %31s active %d tx %llu loss %llu ecn %llu", &ev, &plane, state,
+                  &active, &tx, &losses, &marks) != 7)
+    return false;
+  *out = {ev, plane, state, tx, losses, marks};
+  return true;
+}
+
+}  // namespace
+
+QpSample parse_qp_stats(const std::string& text) {
+  QpSample sample;
+  uint64_t qpn = 0, dest_qpn = 0;
+  const std::pair<const char*, uint64_t*> fields[] = {{"qpn", &qpn},
+                                                      {"dest_qpn", &dest_qpn},
+                                                      {"cwnd", &sample.cwnd},
+                                                      {"inflight", &sample.inflight},
+                                                      {"outstanding_packets", &sample.outstanding},
+                                                      {"tx_packets", &sample.tx},
+                                                      {"retransmits", &sample.retransmits},
+                                                      {"timeouts", &sample.timeouts}};
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    EvSample ev;
+    if (parse_ev(line, &ev)) {
+      sample.evs.push_back(std::move(ev));
+      continue;
+    }
+    std::istringstream words(line);
+    std::string name;
+    uint64_t value = 0;
+    if (!(words >> name >> value)) continue;
+    for (const auto& [known, to] : fields)
+      if (name == known) *to = value;
+  }
+  sample.qpn = static_cast<uint32_t>(qpn);
+  sample.dest_qpn = static_cast<uint32_t>(dest_qpn);
+  return sample;
+}
+
+}  // namespace mrc::nccl
