@@ -1,5 +1,5 @@
-// Loading and unloading of the library. Loading does nothing: a program without verbs does not notice it. At exit, what
-// is owed to peers leaves. [VRB-INT-2]
+// Loading and unloading of the library. Loading has no effect on a program without verbs. At exit, pending
+// answers to peers are sent. [VRB-INT-2]
 #include <pthread.h>
 
 #include <atomic>

@@ -2,9 +2,9 @@
 // so that clang refuses code which touches guarded data without the lock (tools/dev/thread-safety). The library, the
 // shim, the plugin and the tools use these instead of the std types. Every function is an inlined call of the std one.
 //
-// How to annotate: ABSL_GUARDED_BY on each member that a lock protects; ABSL_EXCLUSIVE_LOCKS_REQUIRED on functions that
-// need the lock held, ABSL_LOCKS_EXCLUDED on functions that take it. The analysis follows one function at a time: a
-// lambda that is called with the lock held needs its own annotation, and a wait for a condition is a loop around
+// Annotations: ABSL_GUARDED_BY on each member that a lock protects; ABSL_EXCLUSIVE_LOCKS_REQUIRED on functions that
+// require the lock held, ABSL_LOCKS_EXCLUDED on functions that take it. The analysis follows one function at a time: a
+// lambda that is called with the lock held requires its own annotation, and a wait for a condition is a loop around
 // CondVar::wait().
 #pragma once
 

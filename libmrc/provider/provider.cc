@@ -46,7 +46,7 @@ bool load_provider(const std::string& library, Provider* out, std::string* why) 
     fill_with_ours(out);
     return true;
   }
-  // Never closed: its threads and its handlers live as long as the process.
+  // Never closed: its threads and handlers run until the process ends.
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     *why = std::string("MRC_PROVIDER cannot be loaded: ") + dlerror();

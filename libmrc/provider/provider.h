@@ -1,15 +1,15 @@
-// Provider: who implements MRC for the plugin and the shim. Without configuration it is this project's library; the
+// Provider: the MRC implementation for the plugin and the shim. Without configuration it is this project's library; the
 // environment variable MRC_PROVIDER names another one (a path, or a name for the dynamic linker) that exports the same
 // 41 functions, as the libraries of MRC NICs do [spec/architecture.md, decision 4].
 //
-// A table, because both may be in one process under the same names. Functions that a library of API 1.0.0 lacks, and
-// the controller's, may be null; the others are checked when the table is made.
+// A table, because both may be loaded in one process under the same names. Functions that a library of API 1.0.0 lacks,
+// and the controller's, may be null; the others are checked when the table is made.
 //
 // Devices, protection domains and memory regions are verbs objects. Ours come from mrc_soft.h; another provider's come
-// from libibverbs, which is looked for first in the process (the shim or the program may have brought it) and then
+// from libibverbs, which is searched first in the process (the shim or the program may have brought it) and then
 // opened by name. The functions have the same signatures in both.
 //
-// Threads: the table is made once, by whoever asks first; afterwards it is constant.
+// Threads: the table is made once, at the first call; afterwards it is constant.
 #pragma once
 
 #include <mrc_soft.h>
@@ -45,10 +45,10 @@ struct Provider {
   std::string name;  // for messages
 };
 
-// The process's provider. Null: MRC_PROVIDER could not be used, and *why says why; it stays so.
+// The process's provider. Null: MRC_PROVIDER could not be used; *why has the reason, also at later calls.
 const Provider* provider(std::string* why);
 
-// A table of one's own, of a given library; "" is ours.
+// A separate table of a given library; "" is ours.
 bool load_provider(const std::string& library, Provider* out, std::string* why);
 
 }  // namespace mrc::provider

@@ -1,9 +1,9 @@
-// What the adapters share: the plugin's operations in the shapes that the ABI versions give them. Versions differ in
-// the type of sizes (int up to 8, size_t from 9 on), in the members of the properties, and in arguments that came
-// later. Each vN.cc puts together what its version needs; nothing here knows a version.
+// Common parts of the adapters: the plugin's operations with the signatures of the ABI versions. Versions differ in
+// the type of sizes (int up to 8, size_t from 9 on), in the members of the properties, and in arguments added
+// later. Each vN.cc assembles the table of its version; the code here is independent of versions.
 //
 // getDeviceMr and irecvConsumed are null in every table. They are for networks with a device side, but NCCL (2.28.9)
-// calls irecvConsumed for each receive wherever it is not null, and takes a refusal for the end of the communicator.
+// calls irecvConsumed for each receive wherever it is not null, and treats a refusal as the end of the communicator.
 #pragma once
 
 #include <cstdint>

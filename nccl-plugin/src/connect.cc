@@ -10,7 +10,7 @@ namespace mrc::nccl {
 
 namespace {
 
-// The listener is there before its handle, so a refusal is a peer that died, or a full queue of a busy one.
+// The listener exists before its handle, so a refusal means that the peer has ended, or a full queue of a busy one.
 constexpr auto kRetryEvery = std::chrono::milliseconds(100);
 constexpr auto kRetryFor = std::chrono::seconds(3);
 
@@ -56,7 +56,7 @@ ncclResult_t Attempt::step(std::unique_ptr<SendComm>* out) {
   return result;
 }
 
-// Goes on for as long as nothing has to be waited for.
+// Continues as long as no step would block.
 ncclResult_t Attempt::advance() {
   ncclResult_t result = ncclSuccess;
   At before;
@@ -166,7 +166,7 @@ ncclResult_t connect_step(const std::shared_ptr<Context>& context, int number, i
   const ncclResult_t result = attempt->step(&comm);
   if (result != ncclSuccess || comm != nullptr) {
     context->attempts.remove(h.attempt);
-    h.attempt = 0;  // the handle may serve for another connection to the same listener
+    h.attempt = 0;  // the handle may be used for another connection to the same listener
     std::memcpy(handle, &h, sizeof h);
   }
   *out = comm.release();

@@ -1,6 +1,6 @@
-// Attempt: the connector's way through the set-up (handshake.h), one step per call of connect. Its number stands in the
-// handle between the calls, the attempt itself with the context: a number that is not known is a mistake of the caller
-// and never followed. Threads: one at a time per attempt; finding one takes the context's lock.
+// Attempt: the connector's side of the set-up (handshake.h), one step per call of connect. Its number is in the
+// handle between the calls, the attempt itself with the context: an unknown number is a mistake of the caller
+// and never dereferenced. Threads: one at a time per attempt; finding one takes the context's lock.
 #pragma once
 
 #include <chrono>
@@ -13,19 +13,19 @@
 
 namespace mrc::nccl {
 
-// Why there is no TCP connection; where the address may be the wrong one, with what chooses it.
+// The reason why there is no TCP connection; if the address may be wrong, with the setting that chooses it.
 std::string tcp_failure(int error);
 
 class Attempt {
  public:
   Attempt(std::shared_ptr<Context> context, int number, int traffic_class, const Handle& handle);
 
-  // *out stays null while the peer has not answered.
+  // *out stays null until the peer has answered.
   ncclResult_t step(std::unique_ptr<SendComm>* out);
 
   // The handle under which it began: the number within a handle comes over the network, and may be that of another.
   bool is_for(const Handle& handle) const;
-  // Its time is over since so long that whoever began it cannot be waiting.
+  // Its time has been over for so long that its caller cannot be waiting.
   bool abandoned() const;
 
  private:
@@ -52,7 +52,7 @@ class Attempt {
   std::unique_ptr<SendComm> comm_;
 };
 
-// The two halves of the plugin's connect: *out stays null until the connection stands.
+// The two halves of the plugin's connect: *out stays null until the connection is established.
 ncclResult_t connect_step(const std::shared_ptr<Context>& context, int number, int traffic_class, void* handle,
                           SendComm** out);
 

@@ -1,4 +1,4 @@
-// Set-up and end of a connection; its running stands in connection_run.cc.
+// Set-up and end of a connection; its operation is in connection_run.cc.
 #include "connection.h"
 
 #include <sys/random.h>
@@ -31,8 +31,8 @@ Connection::Connection(std::shared_ptr<Context> context, int number, int traffic
       role_(role),
       depth_(depth) {}
 
-// In this order nothing is destroyed while another object uses it. Destroying a QP sends what it owes, the ACKs and the
-// repetition of writes that were lost, so a peer that still waits for them gets them although this side leaves.
+// In this order nothing is destroyed while another object uses it. Destroying a QP sends its pending ACKs and
+// retransmits lost writes, so a peer that still waits for them receives them although this side ends.
 void Connection::disconnect() {
   for (const Lane& lane : lanes_)
     if (lane.qp != nullptr) api_.mrc_destroy_qp(lane.qp);

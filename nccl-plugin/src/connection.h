@@ -1,14 +1,14 @@
-// Connection: what a send and a receive communicator have in common: queue pairs ("lanes") on one or several devices,
-// their completion queues, the set-up socket, and the watch over the peer.
+// Connection: the common part of a send and a receive communicator: queue pairs ("lanes") on one or several devices,
+// their completion queues, the set-up socket, and the monitoring of the peer.
 //
-// How an end of the peer is found, from the surest sign to the last resort:
-//   its process ended or closed: the set-up socket says so at once; requests then have peer_timeout_ms to complete
-//   its host or all paths died:  a write runs out of retries. Who only waits writes zero bytes to the peer after
+// Detection of the peer's end, from the surest sign to the last resort:
+//   its process ended or closed: the set-up socket reports it at once; requests then have peer_timeout_ms to complete
+//   its host or all paths failed: a write exceeds its retries. An idle side writes zero bytes to the peer after
 //                                keepalive_s without a completion, so that there is such a write
 // A connection that is slow is told of in NCCL's log (slow_watch.h).
-// A time-out of the set-up socket itself means nothing: its network may be dead while other planes work.
+// A time-out of the set-up socket itself is ignored: its network may be down while other planes work.
 //
-// After the first error the connection is broken for good: each call answers with the same result.
+// After the first error the connection stays broken: each call returns the same result.
 //
 // Threads: all functions of one connection are called by one thread at a time, as NCCL's proxy does, but for process()
 // and number(), which memory is registered by. Nothing here
@@ -29,7 +29,7 @@
 
 namespace mrc::nccl {
 
-// Upper byte of wr_id: what a completion is about; the next byte: lane; the lower 32 bits belong to the kind.
+// Upper byte of wr_id: kind of the completion; the next byte: lane; the lower 32 bits belong to the kind.
 enum class Work : uint8_t { kSend = 1, kRecord = 2, kSlots = 3, kReceive = 4, kBeat = 5 };
 
 inline uint64_t work_id(Work kind, int lane, uint32_t detail) {
@@ -41,7 +41,7 @@ struct Lane {
   uint8_t member = 0;         // device of this side
   uint8_t remote_member = 0;  // and of the peer
   uint32_t psn = 0;
-  uint32_t in_flight = 0;  // work requests that hold a place in the send queue
+  uint32_t in_flight = 0;  // work requests that occupy a slot of the send queue
 };
 
 class Connection {
@@ -54,7 +54,7 @@ class Connection {
   ncclResult_t create(int lanes);
   // This side's half of `hello`, without cookie.
   void describe(Hello* hello) const;
-  // To RTS with the peer's half. The socket becomes the watch over the peer.
+  // To RTS with the peer's half. From then on the socket monitors the peer.
   ncclResult_t connect(const Hello& peer);
   void watch(Socket socket) { socket_ = std::move(socket); }
 
@@ -82,7 +82,7 @@ class Connection {
   // When the oldest of what is under way to the peer was posted; none: nothing is.
   virtual std::optional<Clock::time_point> oldest_posting() const = 0;
 
-  // Takes completions and makes the device progress. Returns error().
+  // Takes completions and drives the device's progress. Returns error().
   ncclResult_t progress();
   bool room(const Lane& lane, uint32_t wanted) const { return lane.in_flight + wanted <= depth_.sends; }
   // The list becomes part of the send queue; `count` of in_flight is the caller's.
@@ -119,9 +119,9 @@ class Connection {
   ncclResult_t error_ = ncclSuccess;
 
   uint32_t idle_polls_ = 0;
-  bool quiet_ = true;     // no completion since the last look
-  bool beating_ = false;  // a zero-byte write is under way
-  bool gone_ = false;     // the peer's process has
+  bool quiet_ = true;     // no completion since the last check
+  bool beating_ = false;  // a zero-byte write is in flight
+  bool gone_ = false;     // the peer's process has ended
   Clock::time_point gone_at_, last_sign_, looked_at_, speed_looked_at_;
   SlowWatch slow_watch_;
 };

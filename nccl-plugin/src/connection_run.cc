@@ -1,4 +1,4 @@
-// A connection that stands: completions, errors, and the watch over the peer.
+// An established connection: completions, errors, and the monitoring of the peer.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -11,7 +11,7 @@ namespace mrc::nccl {
 namespace {
 
 constexpr int kPollAtOnce = 16;
-constexpr uint32_t kPollsPerLook = 64;  // an idle poll is dear enough that the clock may be read so often
+constexpr uint32_t kPollsPerLook = 64;  // an idle poll is slow enough to read the clock this often
 constexpr uint32_t kReceivesAtOnce = 64;
 constexpr auto kBetweenLooks = std::chrono::milliseconds(5);  // at the socket: a system call
 constexpr auto kBetweenSpeedLooks = std::chrono::milliseconds(100);
@@ -133,7 +133,7 @@ QpSample Connection::sample() const {
 
 void Connection::beat() {
   Lane& lane = lanes_[0];
-  if (!room(lane, 1)) return;  // what fills the queue will find out, too
+  if (!room(lane, 1)) return;  // the requests that fill the queue will fail, too
   ibv_send_wr wr{};
   wr.wr_id = work_id(Work::kBeat, 0, 0);
   wr.opcode = IBV_WR_RDMA_WRITE;

@@ -18,9 +18,9 @@ std::shared_ptr<Process>* const the_process ABSL_PT_GUARDED_BY(process_mutex) =
     new std::shared_ptr<Process>();  // never closed by the end of the program
 int users ABSL_GUARDED_BY(process_mutex) = 0;
 
-// NSCC steers a window, so a starting and a least rate have nothing to act on. A highest rate would be a largest window
-// over a round trip, but that is measured while it runs; and the profiles of mrc_ctl.h, which could hold the window,
-// belong to the controller of the host and need its privilege. NICs take all three from their own configuration.
+// NSCC steers a window, so a starting and a minimum rate have no effect. A maximum rate would be a maximum window
+// over a round trip, but that is measured during operation; and the profiles of mrc_ctl.h, which could hold the window,
+// belong to the controller of the host and require its privilege. NICs take all three from their own configuration.
 void mention_rates(const Settings& s) {
   for (const auto& [rate, name] : {std::pair{s.cc_init_rate, "NCCL_MRC_CC_INIT_RATE"},
                                    {s.cc_min_rate, "NCCL_MRC_CC_MIN_RATE"},

@@ -1,8 +1,8 @@
-// Process: what all communicators share. Context: what one communicator asked for, its connections begin with it.
+// Process: state shared by all communicators. Context: parameters of one communicator and its connections.
 //
 // Up to ABI version 10 NCCL initialises a network once per process and never ends it; from version 11 on there is one
-// init and one finalize per communicator. Both are served by counting: devices are opened by the first init and closed
-// by the last finalize. They stay open where there is no finalize, and where devices have been joined: NCCL remembers
+// init and one finalize per communicator. Both are supported by counting: devices are opened by the first init and
+// closed by the last finalize. They stay open if there is no finalize, and if devices have been joined: NCCL remembers
 // the numbers of virtual devices for its next communicator, and does not join them again.
 //
 // Threads: the functions of Process may be called from any thread.
@@ -29,7 +29,7 @@ struct Process {
   Process(const provider::Provider& provider, const Settings& given)
       : api(provider), settings(given), devices(api, settings) {}
 
-  // Counts a user; null when nothing can be used here: the reason is in the log.
+  // Counts a user; null when no device is usable: the reason is in the log.
   static std::shared_ptr<Process> acquire();
   static void release();
   // The one that is in use, or null before init.
@@ -41,7 +41,7 @@ class Attempt;  // connect.h
 // Connections that are being made, by number. Numbers begin at 1 and are not used twice.
 class Attempts {
  public:
-  // Also lets go of those that nobody has called for long: NCCL does not come back when it gives up during set-up.
+  // Also discards attempts without a call for a long time: NCCL makes no further call when it gives up during set-up.
   uint64_t add(std::shared_ptr<Attempt> attempt) ABSL_LOCKS_EXCLUDED(mutex_);
   std::shared_ptr<Attempt> find(uint64_t number) ABSL_LOCKS_EXCLUDED(mutex_);  // null: unknown
   void remove(uint64_t number) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -71,7 +71,7 @@ class Listeners {
 struct Context {
   std::shared_ptr<Process> process;
   std::atomic<int> traffic_class{NCCL_NET_TRAFFIC_CLASS_UNDEF};
-  // Expectations told by setNetAttr; 0: not told.
+  // Expectations from setNetAttr; 0: not set.
   std::atomic<int> send_peers{0};
   std::atomic<int> recv_peers{0};
   std::atomic<int> send_flows{0};  // per peer
@@ -80,7 +80,7 @@ struct Context {
   Listeners listeners;  // likewise
 };
 
-// Traffic class of a connection, as its sender says it: what the connect call says, else the communicator, else the
+// Traffic class of a connection, chosen by its sender: that of the connect call, else of the communicator, else the
 // setting.
 inline int traffic_class_of(const Context& context, int of_call) {
   if (of_call != NCCL_NET_TRAFFIC_CLASS_UNDEF) return of_call;

@@ -60,9 +60,9 @@ void read_description(const std::string& text, Device* device) {
   const auto set = [&](const char* name, double otherwise) {
     return settings.contains(name) ? std::atof(settings[name].get<std::string>().c_str()) : otherwise;
   };
-  // The rate in force: as configured, or what the network cards have together. Zero stands for a rate or a round trip
-  // that is measured while it runs; then the port's nominal speed serves, and a latency of zero means to NCCL that it
-  // is not known.
+  // The rate in force: as configured, or the sum of the network cards. Zero means a rate or a round trip
+  // measured during operation; then the port's nominal speed is used, and a latency of zero means for NCCL that it
+  // is unknown.
   const double gbps = facts.value("line_rate_gbps", 0.0);
   if (gbps > 0) device->speed_mbps = static_cast<int>(std::lround(gbps * 1000));
   device->latency_us = set("base_rtt_us", 0) / 2;

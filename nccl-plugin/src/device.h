@@ -1,10 +1,10 @@
-// Devices: the MRC devices of this host as NCCL sees them, opened once per process and shared by all communicators.
+// Devices: the MRC devices of this host in NCCL's numbering, opened once per process and shared by all communicators.
 //
 // NCCL numbers virtual devices: first one for every MRC device, then those that makeVDevice joined. An MRC device spans
 // all its planes, so joining is for hosts with several MRC devices only.
 //
 // Threads: made under the plugin's lock, constant afterwards but for make_virtual, which the plugin serialises and
-// which others need not wait for: virtual devices never move or go, and are counted when they are complete.
+// without blocking others: virtual devices are never moved or removed, and are counted when they are complete.
 #pragma once
 
 #include <atomic>
@@ -36,11 +36,11 @@ struct Device {
   int max_qps = 0;
 };
 
-// What a software device says of itself beyond verbs, from its description as JSON: rate, round trip and interfaces of
-// its planes. Fields that are missing stay as they are.
+// Properties of a software device beyond verbs, from its description as JSON: rate, round trip and interfaces of
+// its planes. Missing fields stay unchanged.
 void read_description(const std::string& text, Device* device);
 
-// Where the PCI function of a network interface or RDMA device lies in sysfs, as NCCL wants it; empty: it has none.
+// Path in sysfs of the PCI function of a network interface or RDMA device, as NCCL requires it; empty: it has none.
 // `folder` is the class that names it: /sys/class/net, /sys/class/infiniband.
 std::string pci_path_of(const std::string& folder, const std::string& name);
 
@@ -56,7 +56,7 @@ class Devices {
   Devices(const Devices&) = delete;
   Devices& operator=(const Devices&) = delete;
 
-  // Opens every device that the filter lets through. False: there is none, and *why says why.
+  // Opens every device that passes the filter. False: there is none; *why has the reason.
   bool open(std::string* why);
 
   int count() const { return count_.load(std::memory_order_acquire); }
@@ -67,7 +67,7 @@ class Devices {
   const Device& member(int number, int m) const { return *devices_[virtual_[number].members[m]]; }
   bool have_pci_paths(const std::vector<int>& numbers) const;
   bool joined() const { return count() > static_cast<int>(devices_.size()); }  // some have been
-  // Joins virtual devices that stand for one device each. -1: not possible.
+  // Joins virtual devices that represent one device each. -1: not possible.
   int make_virtual(const std::vector<int>& numbers) ABSL_LOCKS_EXCLUDED(adding_);
 
  private:
@@ -82,7 +82,7 @@ class Devices {
   static constexpr int kMaxVirtual = 1024;
   int add_virtual(VirtualDevice made) ABSL_LOCKS_EXCLUDED(adding_);  // -1: too many
   Mutex adding_;
-  std::vector<VirtualDevice> virtual_{kMaxVirtual};  // of these count_ are there, and do not change any more
+  std::vector<VirtualDevice> virtual_{kMaxVirtual};  // the first count_ of these are valid and constant
   std::atomic<int> count_{0};
 };
 

@@ -1,5 +1,5 @@
 // Set-up on the wire: the handle that NCCL carries from listener to connector, and the one message that each side sends
-// over TCP. Both are plain structures of fixed size in the byte order of x86-64, the only architecture served.
+// over TCP. Both are plain structures of fixed size in the byte order of x86-64, the only architecture supported.
 //
 //   connector                      acceptor
 //   TCP connect            ->
@@ -8,7 +8,7 @@
 //   takes its QPs to RTS
 //   one byte: ready        ->
 //
-// The socket stays open and silent afterwards: its end tells that the peer's process has ended.
+// The socket stays open without traffic afterwards: its end signals that the peer's process has ended.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct Handle {
   uint32_t magic;
   uint16_t version;
   uint16_t members;  // devices of the listener
-  uint64_t cookie;   // a stranger does not know it
+  uint64_t cookie;   // unknown to other programs
   SocketAddress address;
   uint32_t unused;
   uint64_t attempt;  // 0, then the number of the connector's attempt: its state between calls of connect
@@ -60,15 +60,15 @@ struct Hello {
   uint8_t members;
   uint64_t cookie;
   uint64_t control_addr;  // sender: its FIFO; receiver: its size records (protocol.h)
-  uint32_t split_bytes;   // 0: messages are not cut. The sender's word
+  uint32_t split_bytes;   // 0: messages are not split. Chosen by the sender
   uint16_t lanes;
-  uint16_t traffic_class;  // of both directions. The sender's word: up to ABI version 10 only it hears NCCL's
+  uint16_t traffic_class;  // of both directions. Chosen by the sender: up to ABI version 10 only it gets NCCL's
   MemberInfo member[kMaxMembers];
   LaneInfo lane[kMaxLanes];
 };
 static_assert(sizeof(Hello) == 32 + kMaxMembers * 24 + kMaxLanes * 12 && std::is_trivially_copyable_v<Hello>);
 
-// Null, or what is wrong with a Hello from `role`. The cookie is looked at by the acceptor.
+// Null, or the fault of a Hello from `role`. The acceptor checks the cookie.
 const char* hello_fault(const Hello& hello, Role role);
 
 }  // namespace mrc::nccl

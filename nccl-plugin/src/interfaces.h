@@ -1,4 +1,4 @@
-// Which address the set-up sockets listen on, by the rules of NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY. [settings.h]
+// The address of the set-up sockets, by the rules of NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY. [settings.h]
 #pragma once
 
 #include <netinet/in.h>
@@ -27,8 +27,8 @@ struct Interface {
 
 // The first of `all` that the settings choose; null when there is none.
 const Interface* choose_interface(const std::vector<Interface>& all, const Settings& settings);
-// Interfaces that are up, one entry per usable address. Link-local IPv6 addresses mean nothing to a peer and are left
-// out.
+// Interfaces that are up, one entry per usable address. Link-local IPv6 addresses have no meaning for a peer and are
+// left out.
 std::vector<Interface> list_interfaces();
 
 }  // namespace mrc::nccl

@@ -95,8 +95,8 @@ ncclResult_t Listener::take_candidates() {
   }
 }
 
-// Strangers that hold their connections open must not keep the peer out: the longest silent one goes. It may have
-// spoken since it was last asked, and be the peer.
+// Foreign programs that hold their connections open must not block the peer: the connection with the longest silence is
+// closed. It may have sent data since the last check, and be the peer.
 ncclResult_t Listener::make_room() {
   for (auto it = candidates_.begin(); it != candidates_.end(); ++it) {
     if (it->at != At::kHello) continue;
@@ -114,7 +114,7 @@ void Listener::drop(Candidate& candidate, const std::string& why) {
   candidate.at = At::kDropped;
 }
 
-// The end of a connection during a step: of a stranger it means nothing, of the peer everything.
+// The end of a connection during a step: ignored for a foreign program, an error for the peer.
 ncclResult_t Listener::interrupted(Candidate& candidate, Io io) {
   if (io == Io::kAgain) return ncclSuccess;
   const std::string why = io == Io::kClosed ? "closed the connection during set-up" : std::strerror(errno);
@@ -127,10 +127,10 @@ ncclResult_t Listener::interrupted(Candidate& candidate, Io io) {
   return ncclRemoteError;
 }
 
-// Whoever has said nothing, or not all, stays in kHello.
+// A candidate whose Hello is missing or incomplete stays in kHello.
 ncclResult_t Listener::hear(Candidate& c) {
   const Io io = c.socket.receive_all(&c.hello, sizeof c.hello, &c.moved);
-  // What has come is looked at before it is complete: a stranger goes at its first words.
+  // An incomplete Hello is checked as well: a foreign program is dropped at its first bytes.
   if (c.moved >= sizeof c.hello.magic && c.hello.magic != kHelloMagic) {
     drop(c, "it does not speak this protocol");
     return ncclSuccess;

@@ -1,6 +1,6 @@
-// Listener: waits for connectors. Whoever connects to the port is a candidate until its Hello has come and bears the
-// cookie of the handle; a candidate that says something else, or nothing for too long, is dropped without effect on the
-// others. A peer that is the right one and fails later ends accept with an error: NCCL must not wait for it for ever.
+// Listener: waits for connectors. A connection to the port is a candidate until its Hello has arrived with the
+// cookie of the handle; a candidate that sends other data, or nothing for too long, is dropped without effect on the
+// others. If the genuine peer fails later, accept ends with an error: NCCL must not wait for it for ever.
 //
 // Threads: any. NCCL calls accept and close from its proxy's thread, but finalize, which ends a listener that was left
 // open, from another.
@@ -22,10 +22,10 @@ class Listener {
   // Null: the reason is in the log. Fills in the handle.
   static std::unique_ptr<Listener> make(std::shared_ptr<Context> context, int number, void* handle);
 
-  // *out stays null while nobody has come. An error of the listening socket itself (no more file descriptors) is told:
-  // NCCL asks again for ever where nothing comes.
+  // *out stays null until the peer has connected. An error of the listening socket itself (no more file descriptors) is
+  // returned: otherwise NCCL would call again for ever.
   ncclResult_t accept(std::unique_ptr<RecvComm>* out) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Its communicator has ended: closes the sockets and lets go of the context. The object stays until NCCL closes it.
+  // Its communicator has ended: closes the sockets and releases the context. The object stays until NCCL closes it.
   void end() ABSL_LOCKS_EXCLUDED(mutex_);
   ~Listener();
 

@@ -1,4 +1,4 @@
-// Registered memory: what NCCL's mhandle points to. One registration per member of the virtual device it was made for,
+// Registered memory: the object of NCCL's mhandle. One registration per member of the virtual device it was made for,
 // valid for every connection of that device.
 #pragma once
 

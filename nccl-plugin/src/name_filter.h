@@ -1,6 +1,6 @@
-// The way in which NCCL's variables choose among names (NCCL_SOCKET_IFNAME, NCCL_IB_HCA): a list separated by commas,
-// of prefixes, or of exact names when the list begins with '='; beginning with '^' (or '^=') it names what is not
-// wanted. A ":port" behind a name is accepted and ignored: an MRC device is used with all its planes.
+// The syntax in which NCCL's variables select names (NCCL_SOCKET_IFNAME, NCCL_IB_HCA): a list separated by commas,
+// of prefixes, or of exact names when the list begins with '='; beginning with '^' (or '^=') it lists the excluded
+// names. A ":port" behind a name is accepted and ignored: an MRC device is used with all its planes.
 #pragma once
 
 #include <string>

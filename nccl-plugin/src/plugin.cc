@@ -26,13 +26,13 @@ ncclResult_t guarded(Body&& body) noexcept {
 
 Mutex process_context_mutex;
 
-// For ABI versions that know no contexts. Never freed: connections and late callers may refer to it until the end.
+// For ABI versions without contexts. Never freed: connections and late callers may refer to it until the end.
 std::shared_ptr<Context>& process_context() ABSL_EXCLUSIVE_LOCKS_REQUIRED(process_context_mutex) {
   static auto* const context = new std::shared_ptr<Context>();
   return *context;
 }
 
-// What NCCL's void* of a context points to.
+// The object of NCCL's void* of a context.
 using ContextHandle = std::shared_ptr<Context>;
 
 std::shared_ptr<Context> context_of(void* handle) {
@@ -70,7 +70,7 @@ ncclResult_t init_process(ncclDebugLogger_t logger) {
 }
 
 ncclResult_t init_context(void** context, int traffic_class, ncclDebugLogger_t logger) {
-  *context = nullptr;  // NCCL gives back whatever stands here when init fails
+  *context = nullptr;  // NCCL passes this value back when init fails
   return guarded([&] {
     set_logger(logger);
     auto process = Process::acquire();
@@ -99,7 +99,7 @@ ncclResult_t set_attributes(void* context, const ncclNetAttr_v12_t& attributes) 
   return guarded([&] {
     const auto known = context_of(context);
     if (known == nullptr) return ncclInvalidUsage;
-    // NCCL_NET_ID_UNDEF-like values below zero mean that NCCL does not know, either.
+    // Values below zero, such as NCCL_NET_ID_UNDEF, mean unknown for NCCL, too.
     auto keep = [](std::atomic<int>& to, int value) { to = std::max(value, 0); };
     keep(known->send_peers, attributes.sendCommAttr.maxConcurrentPeers);
     keep(known->recv_peers, attributes.recvCommAttr.maxConcurrentPeers);
@@ -148,7 +148,7 @@ ncclResult_t properties(int number, ncclNetProperties_v12_t* out) {
     out->vProps.ndevs = static_cast<int>(joined.members.size());
     out->maxP2pBytes = out->maxCollBytes = kLargestMessage;
     out->maxMultiRequestSize = 1;
-    // Device i of one host is cabled like device i of the others; within it MRC uses all planes itself.
+    // Device i of one host is cabled like device i of the others; within a device MRC uses all planes.
     out->railId = static_cast<int16_t>(joined.members.size() == 1 ? joined.members[0] : NCCL_NET_ID_UNDEF);
     out->planeId = NCCL_NET_ID_UNDEF;
     return ncclSuccess;
@@ -160,8 +160,8 @@ ncclResult_t make_virtual(int* number, const int* members, int count) {
     const auto process = Process::current();
     if (process == nullptr) return ncclInvalidUsage;
     if (count < 1 || count > kMaxMembers) return ncclInvalidUsage;
-    // NCCL 2.28.9 puts the virtual device where its members' PCI function is. Without one it would lose it, and as it
-    // takes devices without one for ports of one card and joins them unasked, the job would be without a network.
+    // NCCL 2.28.9 places the virtual device at its members' PCI function. Without one it would lose the device, and as
+    // it considers devices without one ports of one card and joins them, the job would be without a network.
     if (process->settings.join_without_pci == 0 && !process->devices.have_pci_paths({members, members + count})) {
       NET_INFO("Devices without a PCI path are not joined (NCCL_MRC_JOIN_WITHOUT_PCI)");
       return ncclInvalidUsage;
@@ -284,7 +284,7 @@ ncclResult_t irecv(void* recv_comm, int n, void** data, const uint64_t* sizes, c
       handles[i] = static_cast<Memory*>(memory[i]);
       if (handles[i] == nullptr && sizes[i] != 0) return ncclInvalidArgument;
     }
-    // *request may ask for NCCL_NET_OPTIONAL_RECV_COMPLETION. A completion costs little here and carries the errors, so
+    // *request may be NCCL_NET_OPTIONAL_RECV_COMPLETION. A completion is cheap here and reports errors, so
     // such a receive completes like all others.
     const ncclResult_t result =
         static_cast<RecvComm*>(connection(recv_comm))->irecv(n, data, sizes, tags, handles, &made);

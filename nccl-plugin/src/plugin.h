@@ -1,6 +1,6 @@
-// The plugin's operations without an ABI version: what the adapters call. Arguments are the widest that any version
-// has; opaque pointers of NCCL are Context handles, Listeners, Connections, Memory and Requests of this plugin.
-// No exception leaves these functions. Threads: as net_abi.h says.
+// The plugin's operations independent of an ABI version, called by the adapters. Arguments are the widest that any
+// version has; opaque pointers of NCCL are Context handles, Listeners, Connections, Memory and Requests of this plugin.
+// No exception leaves these functions. Threads: as in net_abi.h.
 #pragma once
 
 #include <cstdint>

@@ -1,21 +1,21 @@
 // The data protocol between the two ends of a connection.
 //
 // For each group of receives (1..8 buffers) the receiver writes a row of slots into the sender's FIFO, one slot per
-// buffer. Rows are numbered from 1; row r stands at place r modulo kRows. A slot is valid when its `row` is the number
+// buffer. Rows are numbered from 1; row r has place r modulo kRows. A slot is valid when its `row` is the number
 // that the sender expects next: it is the slot's last word, and a packet is stored in ascending order [spec/clients.md
-// rule 14]. A write carries at most four slots, so that it is one packet whatever the MTU is and is stored in order as
+// rule 14]. A write carries at most four slots, so that it is one packet with any MTU and is stored in order as
 // a whole; slots of a row may still arrive one before the other, so each is checked.
 //
 // The sender writes each message straight to the address in its slot. The last message of a row ends it by a write with
-// immediate on every queue pair (lane) that carried a part of the row. The immediate names the row's place; in it, or
-// in a size record, stand the sizes:
+// immediate on every queue pair (lane) that carried a part of the row. The immediate gives the row's place; it, or
+// a size record, contains the sizes:
 //
 //   bits 31..24 place   bit 23: 0   bits 22..0: bytes of the one message, which this very write carried
 //   bits 31..24 place   bit 23: 1   bits  7..0: lanes that end this row, each by such an immediate; one of these writes
 //                                   carried the row's sizes (8 words of 64 bit) to the receiver's size records
 //
-// What comes before an immediate on its lane is in memory when the receiver gets its completion, so the row is complete
-// when all its immediates are there. A row's messages use one lane, chosen by its number, or are cut over all of them.
+// Data before an immediate on its lane is in memory when the receiver gets its completion, so the row is complete when
+// all its immediates have arrived. A row's messages use one lane, chosen by its number, or are split over all of them.
 #pragma once
 
 #include <cstdint>

@@ -109,8 +109,8 @@ void RecvComm::completed(const ibv_wc& wc) {
   row_ended(wc.imm_data);
 }
 
-// What the peer says is checked: it must not end a row that does not exist, nor twice, nor with more than was asked
-// for.
+// The peer's immediates are checked: it must not end a row that does not exist, nor twice, nor with more than was
+// requested.
 void RecvComm::row_ended(uint32_t imm) {
   const uint32_t place = imm >> 24;
   RecvRequest& request = requests_[place];

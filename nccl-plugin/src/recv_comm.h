@@ -31,14 +31,14 @@ class RecvComm final : public Connection {
   RecvComm(std::shared_ptr<Context> context, int number, int traffic_class, std::string peer);
   ~RecvComm() override { disconnect(); }
 
-  // One group of receives. *request stays null when kRows of them are under way.
+  // One group of receives. *request stays null when kRows of them are in flight.
   ncclResult_t irecv(int n, void* const* data, const uint64_t* sizes, const int* tags, Memory* const* memory,
                      Request** request);
 
  private:
   friend class RecvRequest;
   static constexpr uint32_t kSlotsDepth = 2 * kRows + 16;       // two writes per row, and a heartbeat
-  static constexpr uint32_t kReceiveDepth = 2 * kRows;          // immediates under way on a lane: one per row
+  static constexpr uint32_t kReceiveDepth = 2 * kRows;          // immediates in flight on a lane: one per row
   static constexpr uint32_t kReceivesBack = kReceiveDepth / 4;  // posted again together
   static constexpr uint32_t kRowsPerSignal = 16;
 

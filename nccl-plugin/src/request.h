@@ -1,4 +1,4 @@
-// Request: what NCCL holds between isend or irecv and the test that says done. Lives in its communicator's pool.
+// Request: held by NCCL from isend or irecv until a test reports done. Allocated from its communicator's pool.
 #pragma once
 
 #include "net_abi.h"
@@ -7,8 +7,8 @@ namespace mrc::nccl {
 
 class Request {
  public:
-  // ncclSuccess with *done 0 or 1; when done, sizes (null: not wanted) are filled in and the request goes back to its
-  // pool. An error is final: NCCL does not ask again.
+  // ncclSuccess with *done 0 or 1; when done, sizes (null: not requested) are filled in and the request returns to its
+  // pool. An error is final: NCCL does not test again.
   virtual ncclResult_t test(int* done, int* sizes) = 0;
 
  protected:

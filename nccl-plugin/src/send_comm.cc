@@ -59,7 +59,7 @@ void SendComm::started(const Hello&) {
   if (records_memory_ == nullptr) fail(ncclSystemError, std::string("registering memory: ") + std::strerror(errno));
 }
 
-// The peer writes the FIFO at any time: a slot is read only when its last word says that it is complete.
+// The peer writes the FIFO at any time: a slot is read only when its last word shows that it is complete.
 bool SendComm::row_ready() {
   if (row_count_ != 0) return true;
   const auto& slots = fifo_[place_of(row_)];
@@ -111,9 +111,9 @@ ncclResult_t SendComm::isend(const void* data, uint64_t size, int tag, const Mem
     if (error() != ncclSuccess || !row_ready()) return error();
   }
   const int r = find_slot(tag);
-  if (r < 0) return progress();  // its row comes after this one, which may wait for a peer that is dead
+  if (r < 0) return progress();  // its row follows this one, which may wait for a failed peer
   const Slot& slot = fifo_[place_of(row_)][r];
-  // A larger message is cut off, as NCCL's own networks do. The peer can write here at any time: read once.
+  // A larger message is truncated, as by NCCL's own networks. The peer can write here at any time: read once.
   size = std::min(size, __atomic_load_n(&slot.size, __ATOMIC_RELAXED));
   const LaneSet lanes = size == 0 ? LaneSet() : lanes_for(size);
   const bool last = row_posted_ == ((1u << row_count_) - 1) - (1u << r);
@@ -143,7 +143,7 @@ ncclResult_t SendComm::isend(const void* data, uint64_t size, int tag, const Mem
 // Posts the message on `lanes` and, when it is the last of its row, the row's end on every lane that the row used.
 ncclResult_t SendComm::post_message(const Message& message, const LaneSet& lanes, bool last) {
   const uint64_t pieces = std::max<size_t>(lanes.count(), 1);
-  // Pieces begin at multiples of the largest packet, so that cutting makes no short packets within.
+  // Pieces begin at multiples of the largest packet, so that splitting makes no short packets within.
   const uint64_t piece = ((message.size + pieces - 1) / pieces + 4095) / 4096 * 4096;
   uint64_t offset = 0;
   for (size_t i = 0; i < lanes_.size(); ++i) {

@@ -1,5 +1,5 @@
-// SendComm: the sending end. Waits for rows in its FIFO, writes messages to where their slots say, ends each row by
-// immediates (protocol.h). Threads: one at a time.
+// SendComm: the sending end. Waits for rows in its FIFO, writes messages to the addresses in their slots, ends each row
+// by immediates (protocol.h). Threads: one at a time.
 #pragma once
 
 #include <array>
@@ -62,7 +62,7 @@ class SendComm final : public Connection {
   int find_slot(int tag) const;
   bool cut(uint64_t size) const { return split_bytes_ != 0 && size >= split_bytes_ && lanes_.size() > 1; }
   LaneSet lanes_for(uint64_t size) const;
-  // Room on `lanes` for a message of `size` and the end of its row.
+  // True if `lanes` have room for a message of `size` and the end of its row.
   bool room_for(const LaneSet& lanes, uint64_t size) const;
   ncclResult_t post_message(const Message& message, const LaneSet& lanes, bool last);
   ncclResult_t post_piece(int lane, const Message& message, uint64_t offset, uint64_t size, bool last);

@@ -17,7 +17,7 @@ std::vector<std::string> words(const char* text) {
   return {std::istream_iterator<std::string>(in), {}};
 }
 
-// Numbers are written as NCCL reads its own: decimal, 0x and hexadecimal, 0 and octal.
+// Numbers have NCCL's own syntax: decimal, 0x and hexadecimal, 0 and octal.
 bool parse(const char* text, const Setting& setting, int64_t* out) {
   char* stopped = nullptr;
   errno = 0;
@@ -34,7 +34,7 @@ bool parse(const char* text, const Setting& setting, std::string* out) {
   return true;
 }
 
-// Of allowed values, in words.
+// The allowed values in words.
 std::string range(const Setting& s) {
   if (s.text != nullptr) {
     std::string text;

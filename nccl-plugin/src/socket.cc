@@ -16,7 +16,7 @@ Io after(ssize_t n) {
   return errno == ECONNRESET || errno == EPIPE ? Io::kClosed : Io::kFailed;
 }
 
-// What accept tells of a connection that it would have taken, not of the listener: Linux passes on the network's
+// Errors of accept about the pending connection, not about the listener: Linux passes on the network's
 // errors.
 bool is_of_the_connection(int error) {
   switch (error) {

@@ -10,7 +10,7 @@
 
 namespace mrc::nccl {
 
-enum class Io { kDone, kAgain, kClosed, kFailed };  // kFailed: errno says why
+enum class Io { kDone, kAgain, kClosed, kFailed };  // kFailed: errno is set
 
 class Socket {
  public:
@@ -36,8 +36,8 @@ class Socket {
   Io send_all(const void* data, size_t size, size_t* done);
   Io receive_all(void* data, size_t size, size_t* done);
 
-  // After set-up nothing is ever sent. kAgain: the connection stands; kClosed: the peer's process has closed it or has
-  // ended; kFailed: the network between the two says nothing certain of the peer.
+  // After set-up no data is sent. kAgain: the connection is up; kClosed: the peer's process has closed it or has
+  // ended; kFailed: an error of the network, which proves nothing about the peer.
   Io look() const;
 
  private:

@@ -140,16 +140,17 @@ class Checker:
                 if result.returncode:
                     self.fail(f"{header} alone as {'C++20' if cxx else 'C11'}:\n{result.stderr}")
 
-    def version_rules(self):
+    def version_rules(self, abi):
         """Each of the four numbers, on both sides of each limit: what is chosen by it, or why it is refused."""
-        numbers = [  # header, prefix of the macros, prefix of the version's name, current version
-            ("mrc_api_ver.h", "MRC_API_VER", "MRC_API", 0x01000001),
-            ("mrc_api_ver.h", "MRC_VENDOR_API_VER", "MRC_VENDOR_API", 0x01000000),
-            ("mrc_ctl_api_ver.h", "MRC_CTL_API_VER", "MRC_CTL_API", 0x01000001),
-            ("mrc_ctl_api_ver.h", "MRC_CTL_VENDOR_API_VER", "MRC_CTL_VENDOR_API", 0x01000000),
+        numbers = [  # header, prefix of the macros, prefix of the version's name
+            ("mrc_api_ver.h", "MRC_API_VER", "MRC_API"),
+            ("mrc_api_ver.h", "MRC_VENDOR_API_VER", "MRC_VENDOR_API"),
+            ("mrc_ctl_api_ver.h", "MRC_CTL_API_VER", "MRC_CTL_API"),
+            ("mrc_ctl_api_ver.h", "MRC_CTL_VENDOR_API_VER", "MRC_CTL_VENDOR_API"),
         ]
         latest = 0xFFFFFFFF
-        for header, macro, name, current in numbers:
+        for header, macro, name in numbers:
+            current = abi["macros"][f"{name}_CURRENT_VERSION"]
             cases = [  # what the includer defines, what it gets or None, text of the diagnostic
                 (None, current, None),
                 (f"{macro}_LATEST", current, None),
@@ -238,7 +239,7 @@ def main():
         checker.notices_falsified_facts(abi)
         checker.headers_declare_nothing_else(abi)
         checker.headers_stand_alone()
-        checker.version_rules()
+        checker.version_rules(abi)
         checker.version_fields()
         checker.hidden_members()
         checker.old_name()

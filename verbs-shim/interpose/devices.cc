@@ -1,4 +1,4 @@
-// Device list, opening, and what is asked of a device that is not open.
+// Device list, opening, and queries of a device that is not open.
 #include <infiniband/verbs.h>
 
 #include <cerrno>
@@ -17,7 +17,7 @@ using mrc::shim::is_our_device;
 
 extern "C" {
 
-// Real devices first, then ours. The list that libibverbs made lies hidden before the first entry: it is given back
+// Real devices first, then ours. libibverbs' own list is stored before the first entry: it is freed
 // with ours.
 MRC_EXPORT ibv_device** ibv_get_device_list(int* num_devices) {
   int real_count = 0;
@@ -33,7 +33,7 @@ MRC_EXPORT ibv_device** ibv_get_device_list(int* num_devices) {
   for (int i = 0; i < real_count; ++i) *list++ = real[i];
   for (ibv_device* device : ours) *list++ = device;
   if (num_devices != nullptr) *num_devices = static_cast<int>(total);
-  errno = 0;  // libibverbs' reason for having none is not ours
+  errno = 0;  // libibverbs' errno for an empty list does not apply to ours
   return all + 1;
 }
 

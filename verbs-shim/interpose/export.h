@@ -1,4 +1,4 @@
-// A symbol of the library: all else is hidden, and verbs.map gives it its version.
+// An exported symbol: all others are hidden, and verbs.map assigns its version.
 #pragma once
 
 #include <cerrno>

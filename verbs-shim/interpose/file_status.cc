@@ -22,7 +22,7 @@ using mrc::shim::watched_at;
 
 namespace {
 
-// Type, permissions and size are what programs look at.
+// Programs read type, permissions and size.
 template <typename Stat>
 void fill(const std::string& path, mode_t mode, size_t size, Stat* out) {
   std::memset(out, 0, sizeof *out);
@@ -41,7 +41,7 @@ void fill(const std::string& path, mode_t mode, size_t size, struct statx* out) 
   out->stx_size = size;
 }
 
-// Of a watched path: true when it was answered; else `*path` is what glibc is asked, perhaps a file of the hardware.
+// Of a watched path: true when it was answered; else `*path` is passed to glibc, and may be a file of the hardware.
 template <typename Stat>
 bool answer(std::string* path, bool follow, Stat* out) {
   const auto ours = find_ours(*path);
@@ -59,10 +59,10 @@ struct Asked {
   int folder;
   const char* path;
   int flags;
-  std::string other{};  // what glibc is asked instead
+  std::string other{};  // passed to glibc instead
 };
 
-// True when it was answered; else `asked` is what glibc is asked. The descriptor of a folder of ours may be asked by an
+// True when it was answered; else `asked` is passed to glibc. The descriptor of a folder of ours may be queried by an
 // empty path.
 template <typename Stat>
 bool answer_at(Asked* asked, Stat* out) {
@@ -104,7 +104,7 @@ ssize_t readlink_watched(const std::string& path, char* buffer, size_t size) {
 
 using RealPath = char* (*)(const char*, char*);
 
-// With the links of the tree followed, as a program computes it that follows them by itself.
+// With the links of the tree followed, as computed by a program that follows them itself.
 char* real_path_watched(const char* path, char* resolved) {
   const RealPath real = MRC_NEXT(realpath, RealPath);
   const auto ours = find_ours(path);
@@ -133,7 +133,7 @@ MRC_STAT(stat64, stat64, true)
 MRC_STAT(lstat64, stat64, false)
 #undef MRC_STAT
 
-// As programs call them that were compiled for glibc before 2.33.
+// As called by programs compiled for glibc before 2.33.
 #define MRC_XSTAT(name, type, follow)                                            \
   MRC_EXPORT int name(int version, const char* path, struct type* out) noexcept; \
   int name(int version, const char* path, struct type* out) noexcept {           \

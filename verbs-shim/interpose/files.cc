@@ -1,6 +1,6 @@
-// Opening files of our devices, for programs that read sysfs themselves: what they open below /sys/class/infiniband* is
-// a memory file with the answer, and /dev/infiniband/uverbs* of ours opens. Names with __ are those that programs call
-// that were compiled with checks of the C library. [VRB-SYS-2]
+// Opening files of our devices, for programs that read sysfs themselves: a file opened below /sys/class/infiniband* is
+// a memory file with the answer, and /dev/infiniband/uverbs* of ours opens. Names with __ are called by programs
+// compiled with checks of the C library. [VRB-SYS-2]
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -25,7 +25,7 @@ using Open = int (*)(const char*, int, ...);
 using OpenAt = int (*)(int, const char*, int, ...);
 using FOpen = FILE* (*)(const char*, const char*);
 
-// A descriptor of ours for a watched path. Empty: it is left to glibc, under `*path`, which may have changed to a file
+// A descriptor of ours for a watched path. Empty: it is passed to glibc, as `*path`, which may have changed to a file
 // of the hardware.
 std::optional<int> open_ours(std::string* path, int flags) {
   const auto ours = mrc::shim::find_ours(*path);

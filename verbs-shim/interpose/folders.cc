@@ -1,6 +1,6 @@
-// Listing folders of our devices. A DIR of ours is an object of the shim; all functions that take one tell it from
-// glibc's by a table of those that are open, which is looked at only while there are some. The two class folders list
-// the kernel's devices first. [VRB-SYS-3]
+// Listing folders of our devices. A DIR of ours is an object of the shim; all functions that take one distinguish it
+// from glibc's by a table of the open ones, which is checked only while there are some. The two class folders list the
+// kernel's devices first. [VRB-SYS-3]
 #include <dirent.h>
 #include <unistd.h>
 
@@ -29,7 +29,7 @@ struct Folder {
   std::string path;
   std::vector<dirent> entries;
   size_t at = 0;
-  int fd = -1;  // made when it is asked for
+  int fd = -1;  // created at the first use
 };
 
 std::atomic<int> open_count{0};

@@ -1,9 +1,9 @@
-// dlopen, for programs that open their libraries by name: libibverbs under any path is this file, so that they see our
+// dlopen, for programs that open their libraries by name: libibverbs under any path is this file, so that they find our
 // devices without a variable of their own; the names of MRC libraries lead to the process's MRC library. Every other
-// name goes to the dynamic linker after a comparison of its last part. [VRB-DLO-1]
+// name is passed to the dynamic linker after a comparison of its last part. [VRB-DLO-1]
 //
-// The dynamic linker searches along the RUNPATH of dlopen's caller, which it knows by the return address. So the call
-// is handed on by a jump: this file is compiled with sibling call optimisation in every build.
+// The dynamic linker searches along the RUNPATH of dlopen's caller, which it derives from the return address. So the
+// call is forwarded by a jump: this file is compiled with sibling call optimisation in every build.
 #include <dlfcn.h>
 
 #include <cstring>
@@ -34,7 +34,7 @@ bool is_compat_name(const char* file) {
   return is_library(file, "libnv_mrc.so") || is_library(file, "lib_mrc.so");
 }
 
-// A second copy of our library would know neither the devices nor the contexts of the first.
+// A second copy of our library would have neither the devices nor the contexts of the first.
 void* only_copy(void* opened, const char* path) {
   const mrc::shim::Provider* const first = mrc::shim::provider();
   void* const open_device = dlsym(opened, "mrc_soft_open_device");

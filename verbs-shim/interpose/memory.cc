@@ -56,7 +56,7 @@ MRC_EXPORT ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* addr, size_t length, uint6
   MRC_FORWARD(nullptr, ibv_reg_mr_iova2, "IBVERBS_1.8", pd, addr, length, iova, access);
 }
 
-// Programs ask with descriptor -1 whether it exists, and take any other error than this one for a yes.
+// Programs probe for it with descriptor -1, and interpret any other error as support.
 MRC_EXPORT ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access) {
   if (Context::is_ours(pd->context)) return refuse<ibv_mr>();
   MRC_FORWARD(nullptr, ibv_reg_dmabuf_mr, "IBVERBS_1.12", pd, offset, length, iova, fd, access);
@@ -104,7 +104,7 @@ MRC_EXPORT ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
   if (Context::is_ours(pd->context)) return mrc::shim::create_ah(pd, attr);
   MRC_FORWARD(nullptr, ibv_create_ah, "IBVERBS_1.1", pd, attr);
 }
-// What comes from a UD completion needs UD.
+// Completions of UD require UD.
 MRC_EXPORT ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* grh, uint8_t port) {
   if (Context::is_ours(pd->context)) return refuse<ibv_ah>();
   MRC_FORWARD(nullptr, ibv_create_ah_from_wc, "IBVERBS_1.1", pd, wc, grh, port);

@@ -1,6 +1,6 @@
 // The 41 functions of mrc.h and mrc_ctl.h under their own names, for programs that look them up in this file, or that
-// were built against another vendor's MRC library and are started with this one preloaded: each goes to the process's
-// MRC library. They have no version (verbs.map), so they stand before a function of any version. [VRB-MRC-2]
+// were built against another vendor's MRC library and are started with this one preloaded: each calls the process's
+// MRC library. They have no version (verbs.map), so they precede a function of any version. [VRB-MRC-2]
 //
 // Without an MRC library each fails with ENOSYS in the way in which it reports other errors; the reason was logged.
 #include <infiniband/verbs.h>
@@ -105,8 +105,8 @@ MRC_CALL(int, -1, mrc_ctl_ep_batch_send_wait,
 #undef MRC_CALL
 #undef MRC_VERSIONS
 
-// Programs ask a vendor's MRC library whether a device is an mlx5 one. Ours never are; of others libmlx5 knows, where
-// it is loaded.
+// Programs query a vendor's MRC library whether a device is an mlx5 one. Ours never are; for others libmlx5 is queried,
+// if it is loaded.
 bool mlx5dv_is_supported(ibv_device* device);
 MRC_EXPORT bool mlx5dv_is_supported(ibv_device* device) {
   if (device == nullptr || mrc::shim::is_our_device(device)) return false;

@@ -1,4 +1,4 @@
-// Structures of libibverbs that are newer than the headers of rdma-core 44, as far as the shim looks at them. They have
+// Structures of libibverbs that are newer than the headers of rdma-core 44, as far as the shim uses them. They have
 // names of their own so that newer headers compile, too.
 #pragma once
 
@@ -11,7 +11,7 @@ struct ibv_buf;
 
 namespace mrc::shim {
 
-// Argument of ibv_reg_mr_ex (rdma-core 59; `buf` since 64). A member counts when its bit stands in comp_mask.
+// Argument of ibv_reg_mr_ex (rdma-core 59; `buf` since 64). A member is valid when its bit is set in comp_mask.
 struct MrInitAttr {
   size_t length;
   int access;

@@ -27,7 +27,7 @@ bool starts_with(const char* text, const char* prefix) {
   return std::strncmp(text, prefix, std::strlen(prefix)) == 0;
 }
 
-// What /proc knows of a descriptor; empty when it is none.
+// The link of a descriptor in /proc; empty if it is none.
 std::string name_of(int fd) {
   using ReadLink = ssize_t (*)(const char*, char*, size_t);
   char link[64], target[PATH_MAX];

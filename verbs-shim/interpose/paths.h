@@ -1,4 +1,4 @@
-// How the functions of glibc that take a path know ours. Every other path costs the comparison of a prefix. [VRB-SYS-2]
+// Recognition of our paths in glibc's functions. Every other path costs the comparison of a prefix. [VRB-SYS-2]
 #pragma once
 
 #include <dlfcn.h>
@@ -13,11 +13,11 @@ namespace mrc::shim {
 
 // A path that may be ours: /sys/class/infiniband* or /dev/infiniband/*.
 bool is_watched(const char* path);
-// The watched path that a name relative to a folder stands for; empty when it is none. `folder` is a descriptor of ours
+// The watched path of a name relative to a folder; empty when it is none. `folder` is a descriptor of ours
 // (open_folder), or one of "/", which is how hwloc opens everything.
 std::optional<std::string> watched_at(int folder, const char* path);
 
-// What a watched path is. Empty: nothing of ours.
+// The kind of a watched path. Empty: not ours.
 struct OurFile {
   SysfsNode node;
   bool is_device = false;  // /dev/infiniband/uverbsN
@@ -25,7 +25,7 @@ struct OurFile {
 };
 std::optional<OurFile> find_ours(const std::string& path);
 
-// Descriptor of a file with this content, or of a folder: nothing but its path. -1 and errno.
+// Descriptor of a file with this content, or of a folder: only its path. -1 and errno.
 int open_content(const std::string& content, bool close_on_exec);
 int open_folder(const std::string& path, bool close_on_exec);
 // The path of a descriptor that open_folder made, or a copy of it; empty for any other.

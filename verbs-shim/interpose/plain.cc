@@ -1,5 +1,5 @@
-// Functions that look at no object: they are here because programs take every symbol from the library that they open by
-// path. The real library answers where there is one.
+// Functions without an object: they are here because programs take every symbol from the library that they open by
+// path. The real library answers if there is one.
 #include <infiniband/verbs.h>
 
 #include <cerrno>
@@ -35,7 +35,7 @@ MRC_NAME_OF(ibv_wc_status, ibv_wc_status_str)
 
 MRC_EXPORT int ibv_fork_init(void) {
   if (auto real = MRC_REAL(ibv_fork_init, "IBVERBS_1.1")) return real();
-  return 0;  // nothing is pinned: a fork copies as it copies all memory
+  return 0;  // no memory is pinned: a fork copies it like all memory
 }
 MRC_EXPORT ibv_fork_status ibv_is_fork_initialized(void) {
   if (auto real = MRC_REAL(ibv_is_fork_initialized, "IBVERBS_1.13")) return real();
@@ -74,7 +74,7 @@ MRC_COPY(ibv_copy_path_rec_to_kern, "IBVERBS_1.0", void)
 MRC_EXPORT const char* ibv_get_sysfs_path(void) {
   MRC_FORWARD("/sys", ibv_get_sysfs_path, "IBVERBS_1.0");
 }
-// Files of our devices: the answer, without the line's end as libibverbs gives it.
+// Files of our devices: the answer, without the line's end, as from libibverbs.
 MRC_EXPORT int ibv_read_sysfs_file(const char* dir, const char* file, char* buf, size_t size) {
   char path[512];
   std::snprintf(path, sizeof path, "%s/%s", dir, file);

@@ -43,7 +43,7 @@ EventCount* count_of(const ibv_async_event& event) {
   }
 }
 
-// The context of an event's object, whoever's it is; null for events of a port or device.
+// The context of an event's object, ours or another's; null for events of a port or device.
 ibv_context* context_of(const ibv_async_event& event) {
   switch (event.event_type) {
     case IBV_EVENT_CQ_ERR:
@@ -76,7 +76,7 @@ MRC_EXPORT int ibv_query_device(ibv_context* context, ibv_device_attr* attr) {
   if (Context::is_ours(context)) return with_errno(mrc::shim::query_device(context, attr));
   MRC_FORWARD(ENOSYS, ibv_query_device, "IBVERBS_1.1", context, attr);
 }
-// The symbol is the old function: its structure ends before what came later.
+// The symbol is the old function: its structure ends before the newer members.
 MRC_EXPORT int ibv_query_port(ibv_context* context, uint8_t port, struct _compat_ibv_port_attr* attr) {
   if (Context::is_ours(context)) {
     constexpr size_t kOldSize = offsetof(ibv_port_attr, port_cap_flags2);
@@ -150,7 +150,7 @@ MRC_EXPORT int ibv_get_async_event(ibv_context* context, ibv_async_event* event)
     Context* const ours = Context::of(context);
     auto& queue = ours->async;
     for (;;) {
-      // Without queue pairs no progress thread does this, and a port may change all the same.
+      // Without queue pairs no progress thread does this, but a port may still change.
       ours->take_mrc_events();
       if (queue.take(event, count_of)) return 0;
       const int flags = fcntl(queue.fd(), F_GETFL);

@@ -8,7 +8,7 @@ namespace mrc::shim {
 
 namespace {
 
-// Another name of this very library is no real one.
+// Another name of this library is not the real one.
 bool is_this_library(void* symbol) {
   Dl_info there, here;
   return dladdr(symbol, &there) != 0 && dladdr(reinterpret_cast<void*>(&real_symbol), &here) != 0 &&

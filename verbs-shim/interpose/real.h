@@ -1,5 +1,5 @@
-// The real libibverbs, for objects that are not ours: looked up once per symbol, with the version it has there. Behind
-// us in a preloaded process; opened by name where only we were opened. [VRB-INT-1]
+// The real libibverbs, for objects that are not ours: looked up once per symbol, with the version it has there. It
+// follows this library in a preloaded process; it is opened by name if only this library was opened. [VRB-INT-1]
 #pragma once
 
 namespace mrc::shim {

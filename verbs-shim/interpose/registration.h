@@ -1,4 +1,4 @@
-// Registration of memory with one of our protection domains, by whichever name of verbs.
+// Registration of memory with one of our protection domains, by any name of verbs.
 #pragma once
 
 #include <infiniband/verbs.h>

@@ -1,4 +1,4 @@
-// What is registered in this process on one device, by key: for what the shim itself does to memory on behalf of a peer
+// The regions of this process on one device, by key: for the shim's own accesses on behalf of a peer
 // (a SEND copied into a receive buffer, an atomic) or allows it to do (a READ, data on its way to a receive buffer).
 // The writes of the transport are checked by the MRC library, not here.
 //
@@ -25,7 +25,7 @@ class KeyTable {
     void* owner = nullptr;         // for LandingMaker
     uint32_t landing = 0;          // key by which a peer may write to it for one transfer; 0: not made yet
   };
-  // Makes the landing key of a region, which a peer uses with the addresses of this process. 0: cannot be had.
+  // Makes the landing key of a region, which a peer uses with the addresses of this process. 0: not possible.
   using LandingMaker = uint32_t (*)(void* owner);
 
   explicit KeyTable(LandingMaker maker) : maker_(maker) {}
@@ -33,9 +33,9 @@ class KeyTable {
   void add(uint32_t key, const Region& region);
   void remove(uint32_t key);
   bool allowed(uint32_t key, uint64_t addr, uint64_t length, unsigned access, const void* domain) const;
-  // Scatters `length` bytes over the SGEs, which must be locally writable. False: some is not, nothing more is written.
+  // Scatters `length` bytes over the SGEs, which must be locally writable. False: one is not; no more is written.
   bool scatter(const ibv_sge* sges, int count, const uint8_t* from, uint64_t length, const void* domain) const;
-  // Where a peer may write what belongs into this SGE. False: it is not locally writable.
+  // The destination for a peer's data of this SGE. False: it is not locally writable.
   bool landing(const ibv_sge& sge, const void* domain, Segment* out);
   // A fetch-add or compare-swap of eight bytes, atomic towards everything that uses the processor's atomics. `addr` is
   // a multiple of 8.

@@ -1,5 +1,5 @@
-// What the message protocol needs of the queue pair it runs on. The protocol itself has no socket, no thread and no
-// clock: it is called with what arrived, and calls this. Everything happens under the queue pair's lock.
+// The interface of the message protocol to its queue pair. The protocol itself has no socket, no thread and no
+// clock: it is called with arrivals, and calls this. All calls are made under the queue pair's lock.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -19,18 +19,18 @@ class Link {
  public:
   // Posts MRC writes; as mrc_post_send.
   virtual int post(ibv_send_wr* list, ibv_send_wr** bad) = 0;
-  // A finished request of the application, in the order of posting. `slots`: places of the send queue that are free
+  // A finished request of the application, in the order of posting. `slots`: slots of the send queue that are free
   // when the application has polled it.
   virtual void complete_send(const ibv_wc& wc, uint32_t slots) = 0;
   virtual void complete_receive(const ibv_wc& wc, bool solicited) = 0;
-  // The next receive request. False: there is none; the responder is asked to go on when there is.
+  // The next receive request. False: there is none; the responder is called again when there is.
   virtual bool take_receive(Receive* out) = 0;
-  // What the peer can be told with a message that goes to it anyway: the number up to which its requests were carried
-  // out. False: it was told already.
+  // The confirmation that can be piggybacked on a message to the peer: the number up to which its requests were carried
+  // out. False: it was sent already.
   virtual bool take_confirmation(uint32_t* number) = 0;
   // Requests of the peer wait while this is true: it has confirmed something whose completion is not out yet.
   virtual bool holds() = 0;
-  // The connection is lost: nothing more is carried out. Called once, after the completion that says why.
+  // The connection is lost: no more requests are carried out. Called once, after the completion with the reason.
   virtual void fail(ibv_event_type event) = 0;
   // A timer was set (1) or is over (-1): while there is one, tick() is called.
   virtual void count_timer(int by) = 0;

@@ -1,6 +1,6 @@
-// Outbox: what both halves of a connection need to write: room in the MRC send queue, staging memory for headers and
+// Outbox: common to both halves of a connection for writing: room in the MRC send queue, staging memory for headers and
 // replies, and notes. Requests of the application and messages of the protocol share one MRC send queue; the protocol's
-// are always signalled, so that room comes back.
+// are always signalled, so that room is freed.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -17,19 +17,19 @@ class Outbox {
  public:
   // Staging memory, registered by the owner: kStagingBytes of it.
   static constexpr uint32_t kStagingBytes = 2 * kWindow * kReplyBytes;
-  static constexpr uint32_t kInternal = UINT32_MAX;  // slot of what is nobody's request
+  static constexpr uint32_t kInternal = UINT32_MAX;  // slot of a write that belongs to no request
 
   // `slots`: size of the MRC send queue. `id`: upper half of the wr_id of everything posted; the lower is the slot.
   Outbox(Link* link, uint32_t slots, uint32_t id, uint8_t* staging, uint32_t staging_key);
 
-  // Writes that can be posted now; one place is kept for the note that refuses.
+  // Writes that can be posted now; one slot is reserved for the note of a refusal.
   uint32_t room() const {
     const uint64_t used = posted_ - released_ + kReserved;
     return used < slots_ ? static_cast<uint32_t>(slots_ - used) : 0;
   }
-  // Links the n requests and posts them; there is room. False: the MRC QP refuses, the connection is lost.
+  // Links the n requests and posts them; there is room. False: the MRC QP refuses them, the connection is lost.
   bool post(ibv_send_wr* requests, uint32_t n);
-  // A write of nothing with an immediate. False: no room (kRefused may use the kept place), or refused.
+  // A write of zero bytes with an immediate. False: no room (kRefused may use the reserved slot), or refused.
   bool note(const Immediate& immediate);
   // The reply in staging memory of that number, `bytes` long.
   bool reply(const Immediate& immediate, uint32_t bytes);
@@ -42,7 +42,7 @@ class Outbox {
 
   // A completion of the MRC send queue was polled. Completions come in the order of posting.
   void on_completion(uint32_t slot);
-  // Messages of the protocol that the peer may not have yet.
+  // Messages of the protocol that the peer may not have received yet.
   uint32_t own_in_flight() const { return own_in_flight_; }
   void reset();
 
@@ -55,7 +55,7 @@ class Outbox {
   uint8_t* const staging_;
   const uint32_t staging_key_;
   uint64_t posted_ = 0;          // since the beginning, all of them
-  uint64_t released_ = 0;        // whose place is free again
+  uint64_t released_ = 0;        // whose slot is free again
   std::vector<uint64_t> marks_;  // ring: value of posted_ after each signalled request in flight
   uint64_t marks_head_ = 0, marks_tail_ = 0;
   uint32_t own_in_flight_ = 0;

@@ -1,4 +1,4 @@
-// The ring of the send queue: posting, sending WRITEs and messages, giving data a place. Confirmations and completions
+// The ring of the send queue: posting, sending WRITEs and messages, placing data. Confirmations and completions
 // are in requester_done.cc.
 #include "mailbox/requester.h"
 
@@ -22,7 +22,7 @@ uint64_t ring_size(uint32_t wanted) {
 
 }  // namespace
 
-// Writes that are given to MRC together.
+// Maximum number of writes posted to MRC together.
 struct Requester::Batch {
   static constexpr uint32_t kMax = 16;
   explicit Batch(Outbox* o) : outbox(o) {}
@@ -301,7 +301,7 @@ bool Requester::write_data(uint64_t index, const Segment* segments, uint32_t cou
     wr.wr.rdma = {segments[i].addr, segments[i].key};
     if (!outbox_->post(&wr, 1)) return false;
   }
-  if (left > 0) return false;  // the receiver gave too little room
+  if (left > 0) return false;  // the receiver provided too little memory
   ibv_send_wr wr{};
   wr.wr_id = outbox_->wr_id(static_cast<uint32_t>(index & mask_));
   wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;

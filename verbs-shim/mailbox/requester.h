@@ -1,10 +1,10 @@
 // Requester: the send queue of a queue pair as verbs defines it for RC, on top of MRC writes.
 //
-// Requests wait in a ring until they may go. WRITE and WRITE_WITH_IMM go to MRC as they are, in batches. SEND, READ and
-// atomics become numbered messages to the peer's mailbox; at most kWindow of them are unanswered. A SEND of more than
-// kEagerBytes announces itself, is told where its data may go, and writes it there; SENDs behind it may overtake its
-// data, everything else waits. Requests leave the ring in order: a WRITE is done when MRC has completed it, a message
-// when MRC has completed it and the peer has confirmed it. [VRB-REQ-*]
+// Requests wait in a ring until they may be sent. WRITE and WRITE_WITH_IMM are passed to MRC unchanged, in batches.
+// SEND, READ and atomics become numbered messages to the peer's mailbox; at most kWindow of them are unanswered. A SEND
+// of more than kEagerBytes is announced, receives the destination of its data, and writes it there; SENDs behind it may
+// overtake its data, everything else waits. Requests leave the ring in order: a WRITE is done when MRC has completed
+// it, a message when MRC has completed it and the peer has confirmed it. [VRB-REQ-*]
 //
 // Under the queue pair's lock, but for slots_free() and release(). Time in nanoseconds, given by the caller.
 #pragma once
@@ -38,7 +38,7 @@ class Requester {
 
   // Takes one request into the ring; 0 or an errno value. advance() sends.
   int post(const ibv_send_wr& wr);
-  int would_take(const ibv_send_wr* list) const;  // what post() would say to the whole list
+  int would_take(const ibv_send_wr* list) const;  // the result that post() would have for the whole list
   void advance();
   // From the MRC completion queue: a request of this side, `slot` as posted.
   void on_completion(uint32_t slot, ibv_wc_status status);
@@ -46,8 +46,8 @@ class Requester {
   void on_note(const Immediate& note, const uint8_t* mailbox, uint64_t now);
   // The confirmation that a request of the peer carries.
   void on_confirmation(uint32_t number);
-  // The peer has confirmed a message, and MRC has yet to complete it. What the peer sends after a confirmation must not
-  // overtake the completion: with RC the acknowledgement comes first, too, and programs count on it. [VRB-RSP-9]
+  // The peer has confirmed a message, and MRC has yet to complete it. Messages of the peer after a confirmation must
+  // not overtake the completion: with RC the acknowledgement precedes them, too, and programs rely on it. [VRB-RSP-9]
   bool behind() const { return head_ < confirmed_end_; }
   // Gives up on a request whose receiver was not ready for too long. [VRB-RNR-1]
   void tick(uint64_t now);
@@ -58,7 +58,7 @@ class Requester {
     reply_psn_ = reply_psn;
     rnr_retry_ = rnr_retry;
   }
-  void flush();  // everything that is left completes as flushed, and so does what is posted later
+  void flush();  // all remaining requests complete as flushed, and so do later ones
   void reset();
   void release(uint32_t slots) { taken_.fetch_sub(slots, std::memory_order_release); }
   bool idle() const { return head_ == tail_; }
@@ -116,10 +116,10 @@ class Requester {
   std::unique_ptr<uint8_t[]> inline_;
   std::atomic<uint32_t> taken_{0};  // posted and not yet polled
   uint64_t head_ = 0;               // oldest that is not complete
-  uint64_t sent_ = 0;               // first that was not given to MRC
+  uint64_t sent_ = 0;               // first that was not passed to MRC
   uint64_t tail_ = 0;
   uint64_t written_ = 0;  // MRC has completed every WRITE before this index
-  uint32_t slots_ = 0;    // complete, unsignalled, not yet given back
+  uint32_t slots_ = 0;    // complete, unsignalled, not yet freed
 
   uint64_t next_ = 1;           // number of the next message
   uint64_t confirmed_ = 0;      // every message up to it is confirmed
@@ -132,7 +132,7 @@ class Requester {
   uint64_t rnr_number_ = 0;
   uint64_t rnr_deadline_ = UINT64_MAX;
 
-  // SENDs that announced themselves and whose data has not gone out, oldest first.
+  // Announced SENDs whose data has not been sent, oldest first.
   struct Announced {
     uint64_t number = 0;
     uint16_t count = 0;

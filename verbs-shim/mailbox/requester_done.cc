@@ -1,4 +1,4 @@
-// The end of requests: what MRC completed, what the peer confirmed or refused, and completions in order. [VRB-REQ-5..6]
+// The end of requests: completed by MRC, confirmed or refused by the peer, and completions in order. [VRB-REQ-5..6]
 #include <algorithm>
 #include <cstring>
 
@@ -38,7 +38,7 @@ void Requester::on_completion(uint32_t slot, ibv_wc_status status) {
   if (dead_) return;
   const uint64_t index = slot == Outbox::kInternal ? sent_ : head_ + ((slot - head_) & mask_);
   if (status != IBV_WC_SUCCESS) {
-    // A peer that has no mailbox refuses the key; what the application asked for is an operation it does not have.
+    // A peer without a mailbox refuses the key; the requested operation is one that it lacks.
     // [VRB-MBX-3]
     if (index < sent_ && at(index).message && status == IBV_WC_REM_ACCESS_ERR) status = IBV_WC_REM_INV_REQ_ERR;
     uint64_t culprit = index;
@@ -76,7 +76,7 @@ void Requester::confirm(uint64_t number) {
 
 void Requester::on_confirmation(uint32_t number) {
   const uint64_t full = extend(number);
-  if (dead_ || !outstanding(full)) return;  // an older one than what is known
+  if (dead_ || !outstanding(full)) return;  // older than the known one
   confirm(full);
   retire();
 }
@@ -123,7 +123,7 @@ void Requester::on_note(const Immediate& note, const uint8_t* mailbox, uint64_t 
     }
     case Note::kRefused:
       confirm(number - 1);
-      for (uint64_t i = head_; i <= index; ++i) at(i).delivered = true;  // the peer could not speak of them otherwise
+      for (uint64_t i = head_; i <= index; ++i) at(i).delivered = true;  // otherwise the peer could not refer to them
       written_ = std::max(written_, index);
       retire();
       give_up(index, static_cast<ibv_wc_status>(note.argument), IBV_EVENT_QP_FATAL);
@@ -179,7 +179,7 @@ void Requester::complete(Entry& e, ibv_wc_status status) {
 }
 
 // The request at `index` fails, everything else that is not done is flushed. Earlier requests are flushed, too, when
-// nobody can tell any more what became of them.
+// their outcome can no longer be determined.
 void Requester::give_up(uint64_t index, ibv_wc_status status, ibv_event_type event) {
   if (dead_) return;
   dead_ = true;

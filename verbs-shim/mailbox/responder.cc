@@ -34,7 +34,7 @@ void Responder::on_write_imm(const ibv_wc& wc) {
   e.with_imm = e.solicited = true;
   e.length = wc.byte_len;
   e.imm = wc.imm_data;
-  push(e);  // MRC has no more of them than it was given receive requests
+  push(e);  // MRC has at most as many of them as it has receive requests
   run();
 }
 
@@ -85,7 +85,7 @@ bool Responder::match(Entry* e) {
   }
   const Request request = decode_request(mailbox_ + request_offset(e->number));
   if (e->note == Note::kSend || e->note == Note::kReady) return match_send(e, request);
-  if (head_ != match_) return false;  // what came before is not complete
+  if (head_ != match_) return false;  // earlier requests are not complete
   return e->note == Note::kRead ? read(*e, request) && (e->done = true) : atomic(*e, request) && (e->done = true);
 }
 
@@ -138,7 +138,7 @@ bool Responder::match_send(Entry* e, const Request& request) {
   return false;
 }
 
-// Writes what the peer wants to read to where it wants it, then the note that it is there. [VRB-RSP-4]
+// Writes the data of a READ to its destination, then the note that it is in place. [VRB-RSP-4]
 bool Responder::read(const Entry& e, const Request& request) {
   if (request.segments > kMaxSegments) {
     refuse(e.number, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
@@ -225,7 +225,7 @@ void Responder::flush_ack() {
   if (outbox_->note({Note::kAck, 0, completed_})) acknowledged_ = completed_;
 }
 
-// The peer is told, and nothing more is carried out. [VRB-RSP-5]
+// The peer is notified, and no more requests are carried out. [VRB-RSP-5]
 void Responder::refuse(uint32_t number, ibv_wc_status status, ibv_event_type event) {
   if (dead_) return;
   dead_ = true;

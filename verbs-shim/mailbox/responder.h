@@ -1,10 +1,10 @@
-// Responder: carries out what the peer's messages ask, in their order: matches SENDs and immediates with receive
+// Responder: carries out the peer's requests, in their order: matches SENDs and immediates with receive
 // requests, serves READs and atomics, confirms. [VRB-RSP-*]
 //
-// What arrives waits in a ring. `match_` walks over it first: it gives SENDs and immediates their receive requests and
-// tells announced SENDs where their data may go, many at a time; `head_` follows and completes in order. Without a
-// receive request everything stands still, as an RNR NAK would make it; READs and atomics wait until all before them is
-// complete. Confirmations are collected: flush_ack() sends one for all of them.
+// Arrived requests wait in a ring. `match_` passes over it first: it assigns receive requests to SENDs and immediates
+// and sends announced SENDs the destination of their data, many at a time; `head_` follows and completes in order.
+// Without a receive request everything waits, as after an RNR NAK; READs and atomics wait until all before them is
+// complete. Confirmations are coalesced: flush_ack() sends one for all of them.
 //
 // Under the queue pair's lock.
 #pragma once
@@ -23,7 +23,7 @@ namespace mrc::shim {
 class Responder {
  public:
   struct Shape {
-    uint32_t immediates = 1;  // WRITEs WITH IMMEDIATE that can wait here: receive requests given to MRC
+    uint32_t immediates = 1;  // WRITEs WITH IMMEDIATE that can wait here: receive requests posted to MRC
     uint32_t qpn = 0;
     const void* domain = nullptr;
   };
@@ -38,7 +38,7 @@ class Responder {
   // A note of the peer's requester; `mailbox` is this side's.
   void on_note(const Immediate& note, const uint8_t* mailbox);
   void on_write_imm(const ibv_wc& wc);  // one that the MRC library delivered
-  // Goes on: there is a receive request, or room to write. Returns true while it waits for a receive request.
+  // Continues: there is a receive request, or room to write. Returns true while it waits for a receive request.
   bool run();
   bool starved() const { return starved_; }
   void flush_ack();
@@ -48,7 +48,7 @@ class Responder {
     return true;
   }
   bool owes_ack() const { return completed_ != acknowledged_ && !dead_; }
-  // Receive requests of the MRC queue that were used up, and are asked back by the caller.
+  // Consumed receive requests of the MRC queue, which the caller posts again.
   uint32_t take_used_up() {
     const uint32_t n = used_up_;
     used_up_ = 0;
@@ -91,7 +91,7 @@ class Responder {
   uint64_t head_ = 0, match_ = 0, tail_ = 0;
   uint32_t expected_ = 1;      // number of the next request
   uint32_t completed_ = 0;     // number of the last one carried out
-  uint32_t acknowledged_ = 0;  // that the peer was told of
+  uint32_t acknowledged_ = 0;  // that was confirmed to the peer
   uint32_t used_up_ = 0;
   uint32_t told_not_ready_ = UINT32_MAX;
   unsigned access_ = 0;

@@ -1,10 +1,10 @@
-// What software peers say to each other through their mailboxes: SEND, READ and atomics on top of MRC writes.
+// The protocol of software peers through their mailboxes: SEND, READ and atomics on top of MRC writes.
 //
 // A mailbox holds kWindow request slots and kWindow reply slots. Request number s, counted from 1 by each requester, is
 // written to request slot s mod kWindow; its reply, if it has one with content, to reply slot s mod kWindow. Every
-// message is announced by the immediate of the write that carries it: note (4 bits), argument (8), number (20). What
-// needs no content is a write of zero bytes with that immediate. All integers are little-endian, the immediate is
-// big-endian. spec/verbs.md has the protocol, rules VRB-MBX-*.
+// message is announced by the immediate of the write that carries it: note (4 bits), argument (8), number (20). A
+// message without content is a write of zero bytes with that immediate. All integers are little-endian, the immediate
+// is big-endian. spec/verbs.md has the protocol, rules VRB-MBX-*.
 #pragma once
 
 #include <arpa/inet.h>
@@ -17,7 +17,7 @@ namespace mrc::shim {
 inline constexpr uint32_t kWindow = 64;       // requests in flight, per direction [VRB-MBX-1]
 inline constexpr uint32_t kSlotBytes = 8192;  // request slot: header and, for an eager SEND, the data
 inline constexpr uint32_t kHeaderBytes = 64;  // of a request
-inline constexpr uint32_t kEagerBytes = kSlotBytes - kHeaderBytes;  // longest SEND that travels in its slot
+inline constexpr uint32_t kEagerBytes = kSlotBytes - kHeaderBytes;  // longest SEND that fits into its slot
 inline constexpr uint32_t kReplyBytes = 512;                        // reply slot
 inline constexpr uint32_t kMaxSegments = 16;                        // pieces of memory in one request or reply
 inline constexpr uint32_t kMailboxBytes = kWindow * (kSlotBytes + kReplyBytes);
@@ -28,16 +28,16 @@ enum class Note : uint8_t {
   kNone = 0,
   // From the requester.
   kSend = 1,    // a SEND, data in the slot
-  kReady = 2,   // a SEND whose data waits for a place to go: answered by kClear
+  kReady = 2,   // a SEND whose data waits for a destination: answered by kClear
   kRead = 3,    // RDMA READ
   kAtomic = 4,  // fetch-add or compare-swap
   kFinish = 5,  // the data of the kReady of that number is in place
-  // From the responder. All but kClear and kNotReady say that every request before it was carried out.
-  kAck = 8,          // so was this one
-  kClear = 9,        // where the data of a kReady is to go
+  // From the responder. All but kClear and kNotReady confirm that every request before it was carried out.
+  kAck = 8,          // this one was carried out, too
+  kClear = 9,        // destination of the data of a kReady
   kReadDone = 10,    // the data of a READ is in place
   kAtomicDone = 11,  // the value before is in the reply slot
-  kRefused = 12,     // argument: the status with which the request fails; nothing after it is carried out
+  kRefused = 12,     // argument: the status with which the request fails; no later request is carried out
   kNotReady = 13,    // a SEND waits for a receive request; argument: the responder's RNR timer code
 };
 
@@ -74,7 +74,7 @@ enum RequestFlags : uint8_t {
   kWithImmediate = 1,
   kSolicited = 2,
   kCompareSwap = 4,  // else fetch-add
-  kConfirms = 8,     // `confirmed` says what kAck would
+  kConfirms = 8,     // `confirmed` has the meaning of kAck
 };
 
 // The header of a request; segments follow it in kRead.

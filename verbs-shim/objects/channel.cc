@@ -1,5 +1,5 @@
-// Completion channels. Who sleeps in ibv_get_cq_event sleeps on two descriptors, the channel's and that of the MRC
-// completion queue, and pumps when the second speaks: one wake-up from the packet to the application.
+// Completion channels. A thread in ibv_get_cq_event sleeps on two descriptors, the channel's and that of the MRC
+// completion queue, and pumps when the second becomes readable: one wake-up from the packet to the application.
 #include <fcntl.h>
 #include <poll.h>
 
@@ -43,7 +43,7 @@ int Channel::get(Cq** cq) {
     context_->pump();
     if (take(cq)) return 0;
     pollfd wait[2] = {{events.fd(), POLLIN, 0}, {context_->pump_fd(), POLLIN, 0}};
-    // Another thread may take away what this one waits for, so it looks again from time to time.
+    // Another thread may take the event that this one waits for, so it checks again periodically.
     constexpr int kLookAgainMs = 20;
     if (::poll(wait, 2, kLookAgainMs) < 0) return errno;
     if ((wait[1].revents & POLLIN) != 0) {

@@ -122,7 +122,7 @@ int Context::close(Context* context) {
     delete context;
     return 0;
   }
-  // libibverbs closes all the same and leaves the rest to the kernel. What the application still holds stays valid.
+  // libibverbs closes nevertheless and leaves the rest to the kernel. Objects held by the application stay valid.
   context->stop_progress();
   log_info("ibv_close_device: %s had %d objects left", context->verbs()->device->name, context->children_.load());
   return 0;

@@ -1,9 +1,9 @@
 // An opened device: the ibv_context that the application holds, the software device and the MRC context behind it, and
-// the one MRC completion queue into which everything completes that is posted here. pump() takes completions out of it
-// and gives them to queue pairs, which give the application's own to the application's completion queues.
+// the MRC completion queue of everything posted here. pump() takes completions out of it
+// and passes them to queue pairs, which pass the application's own to the application's completion queues.
 //
 // The application's ibv_context is a handle of the software device's: MRC functions take it, too, wherever the program
-// has them from. [VRB-MRC-1]
+// takes them from. [VRB-MRC-1]
 //
 // Lock order: pump, queue pair, shared receive queue, completion queue, events.
 #pragma once
@@ -29,11 +29,11 @@ class Context {
  public:
   // Null and errno.
   static Context* open(ibv_device* device);
-  // EBUSY while MRC contexts exist that were made from it; 0 whatever verbs objects are left.
+  // EBUSY while MRC contexts exist that were made from it; 0 regardless of remaining verbs objects.
   static int close(Context* context);
   static bool is_ours(const ibv_context* context);
   static Context* of(const ibv_context* context);  // of one of ours
-  // What is owed to peers leaves before the process ends.
+  // Pending answers to peers are sent before the process ends.
   static void settle_all();
 
   ibv_context* verbs() { return &handle_.verbs.context; }
@@ -45,7 +45,7 @@ class Context {
   const Provider& api() const { return api_; }
   KeyTable& keys() { return keys_; }
 
-  // Completions are taken and served, unless another thread is at it (`wait`: when it is done). Bounded work; true when
+  // Completions are taken and served, unless another thread does it (`wait`: after it). Bounded work; true when
   // there were any.
   bool pump(bool wait = false) ABSL_LOCKS_EXCLUDED(pump_mutex_);
   // The same for the application's calls: the progress thread stays away while there are some.
@@ -54,26 +54,26 @@ class Context {
     pump();
   }
   uint64_t polls() const { return polls_.load(std::memory_order_relaxed); }
-  // The queue pair has something to do at the next pump(): confirmations to send, receive requests to give back. Wakes
+  // The queue pair has work at the next pump(): confirmations to send, receive requests to return. Wakes
   // a progress thread that sleeps.
   void defer(Qp* qp) ABSL_LOCKS_EXCLUDED(deferred_mutex_);
-  // Queue pairs that waited for a receive request go on.
+  // Queue pairs that waited for a receive request continue.
   void resume(std::vector<Qp*>* waiting) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);
   Mutex& pump_mutex() ABSL_LOCK_RETURNED(pump_mutex_) { return pump_mutex_; }
 
-  // Queue pairs by the number that stands in the upper half of their wr_ids.
+  // Queue pairs by the number in the upper half of their wr_ids.
   uint32_t add(Qp* qp, uint32_t completions)
       ABSL_LOCKS_EXCLUDED(pump_mutex_);  // makes room for its completions; UINT32_MAX and errno
   void remove(uint32_t id, uint32_t completions) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);
   void count_child(int by) { children_.fetch_add(by); }
   void start_progress() ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);
   void wake_progress();
-  // Somebody sleeps in ibv_get_cq_event and pumps by himself, and takes the events of the MRC completion queue.
+  // A thread sleeps in ibv_get_cq_event, pumps itself, and takes the events of the MRC completion queue.
   void begin_wait();
   void end_wait() { sleepers_.fetch_sub(1); }
   int sleepers() const { return sleepers_.load(); }
   uint64_t waits() const { return waits_.load(); }  // that have begun
-  // Of the progress thread, after it has said that it is asleep: nothing is left to do, and since `waits` nobody has
+  // For the progress thread, after it has set its sleep flag: no work is left, and since `waits` no thread has
   // taken events.
   bool may_sleep(uint64_t waits) ABSL_LOCKS_EXCLUDED(deferred_mutex_);
 
@@ -86,7 +86,7 @@ class Context {
 
   static uint64_t now();                                 // monotonic, nanoseconds
   uint64_t deadline() ABSL_LOCKS_EXCLUDED(pump_mutex_);  // of the earliest timer; UINT64_MAX: none
-  bool settled() ABSL_LOCKS_EXCLUDED(pump_mutex_);       // nothing is owed to any peer
+  bool settled() ABSL_LOCKS_EXCLUDED(pump_mutex_);       // no answer to a peer is pending
 
  private:
   struct Handle {
@@ -127,7 +127,7 @@ class Context {
   std::vector<Qp*> deferred_ ABSL_GUARDED_BY(deferred_mutex_);
   std::vector<Qp*> serving_ ABSL_GUARDED_BY(pump_mutex_);
   std::unique_ptr<ProgressThread> progress_ ABSL_GUARDED_BY(pump_mutex_);
-  std::atomic<ProgressThread*> waker_{nullptr};  // the same, for those who wake it without the lock
+  std::atomic<ProgressThread*> waker_{nullptr};  // the same, for threads that wake it without the lock
   Handle handle_;
 };
 

@@ -11,10 +11,10 @@ namespace mrc::shim {
 
 namespace {
 
-// Numbers far above those that the kernel gives, so that ours and real devices have different names.
+// Numbers far above those that the kernel assigns, so that ours and real devices have different names.
 constexpr int kFirstUverbs = 900;
 
-// libibverbs and providers keep private members behind an ibv_device and look at them; they find zeros here.
+// libibverbs and providers keep private members behind an ibv_device and read them; these are zero here.
 struct Device {
   ibv_device device;
   char behind[1024];
@@ -24,7 +24,7 @@ struct Device {
 struct All {
   std::deque<Device> devices;
   std::vector<ibv_device*> shown;
-  ibv_device** list = nullptr;  // the provider's, which stays: its devices are used for as long
+  ibv_device** list = nullptr;  // the provider's, which is kept: its devices stay in use
 };
 
 const All& all() {

@@ -1,5 +1,5 @@
 // A queue of events behind a descriptor that is readable exactly while an event waits (an eventfd in semaphore mode),
-// and the count of those that the application has still to acknowledge. Completion channels and asynchronous events are
+// and the count of events not yet acknowledged by the application. Completion channels and asynchronous events are
 // both of this kind. Any thread; its lock is taken last.
 //
 // The descriptor of a shared queue also counts the events of MRC contexts (mrc_soft_add_context_handle), so it may be
@@ -59,7 +59,7 @@ class EventQueue {
     count->acknowledged += n;
     acknowledged_.notify_all();
   }
-  // The object goes: its waiting events are dropped, those handed out are waited for.
+  // The object is destroyed: its waiting events are dropped; waits until those returned are acknowledged.
   template <typename IsOf>
   void forget(EventCount* count, IsOf&& is_of) ABSL_LOCKS_EXCLUDED(mutex_) {
     const MutexLock lock(mutex_);

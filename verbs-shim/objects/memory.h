@@ -1,4 +1,4 @@
-// Protection domains, parent domains, thread domains, memory regions and address handles: what of them the shim adds to
+// Protection domains, parent domains, thread domains, memory regions and address handles: the shim's additions to
 // those of the software device.
 #pragma once
 
@@ -34,7 +34,7 @@ class Pd {
   Handle handle_{};
 };
 
-// A memory region: the application's key, and once it is needed the landing key.
+// A memory region: the application's key, and, after the first use, the landing key.
 class Mr {
  public:
   static ibv_mr* create(ibv_pd* pd, void* addr, size_t length, uint64_t iova, int access);

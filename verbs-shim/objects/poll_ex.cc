@@ -1,4 +1,4 @@
-// The ibv_cq_ex interface: one completion at a time, looked at through functions.
+// The ibv_cq_ex interface: one completion at a time, read through functions.
 #include <time.h>
 
 #include "objects/completion_queue.h"
@@ -53,7 +53,7 @@ uint8_t read_sl(ibv_cq_ex* cq) {
 uint8_t read_dlid_path_bits(ibv_cq_ex* cq) {
   return current(cq).dlid_path_bits;
 }
-// The time at which it is looked at: completions carry none.
+// The time of reading: completions carry none.
 uint64_t read_wallclock(ibv_cq_ex*) {
   timespec t;
   clock_gettime(CLOCK_REALTIME, &t);

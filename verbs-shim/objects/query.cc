@@ -1,4 +1,4 @@
-// What the device says of itself: the software device's own answers, with what the message protocol adds. [VRB-DEV-2]
+// Device attributes: the software device's own, with the additions of the message protocol. [VRB-DEV-2]
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -18,7 +18,7 @@ int query_device(ibv_context* verbs, ibv_device_attr* attr) {
   attr->max_cqe = Cq::kMaxCqe;
   attr->max_qp_rd_atom = attr->max_qp_init_rd_atom = Qp::kMaxReads;
   attr->max_res_rd_atom = attr->max_qp * static_cast<int>(Qp::kMaxReads);
-  attr->atomic_cap = IBV_ATOMIC_HCA;  // GLOB would be true, too, but UCX wants this word
+  attr->atomic_cap = IBV_ATOMIC_HCA;  // GLOB would be correct, too, but UCX requires this value
   attr->max_srq = 65536;
   attr->max_srq_wr = kMaxSrqWr;
   attr->max_srq_sge = Qp::kMaxSge;

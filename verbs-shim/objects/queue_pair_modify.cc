@@ -93,7 +93,7 @@ int Qp::modify(const ibv_qp_attr& attr, int mask) {
 }
 
 // An application that only serves may stay in RTR: a responder of RC needs no more. Its answers are packets of its own
-// here, so MRC goes on to RTS with the packet number that the peer says it expects. [VRB-QP-3]
+// here, so MRC goes on to RTS with the packet number that the peer expects. [VRB-QP-3]
 void Qp::start_sending(uint32_t psn) {
   ibv_qp_attr attr{};
   attr.qp_state = IBV_QPS_RTS;
@@ -126,7 +126,7 @@ void Qp::enter(ibv_qp_state to) {
   }
 }
 
-// Into the error state: everything is flushed. MRC's queue pair follows, once what the peer must hear has reached it.
+// Into the error state: everything is flushed. MRC's queue pair follows once the refusal has reached the peer.
 void Qp::die() {
   if (state_ == IBV_QPS_ERR) return;
   state_ = handle_.base.qp_base.state = IBV_QPS_ERR;

@@ -1,5 +1,5 @@
 // Creation of objects with the checks of verbs, and the tables of a context that libibverbs' inline functions call
-// without a check: none that they use is null; what is refused says EOPNOTSUPP. [VRB-REF-1]
+// without a check: none that they use is null; unsupported ones return EOPNOTSUPP. [VRB-REF-1]
 #include "objects/verbs_ops.h"
 
 #include <algorithm>

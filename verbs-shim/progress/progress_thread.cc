@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kShortestParkMs = 1;
 constexpr int kLongestParkMs = 4;
-constexpr int kSleeperParkMs = 20;  // somebody else sleeps and pumps
+constexpr int kSleeperParkMs = 20;  // another thread sleeps and pumps
 
 }  // namespace
 

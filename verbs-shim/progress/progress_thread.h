@@ -16,9 +16,9 @@ class ProgressThread {
  public:
   explicit ProgressThread(Context* context);
   ~ProgressThread();  // joins
-  // Somebody armed a completion queue: events are wanted at once.
+  // A completion queue was armed: events are due at once.
   void wake();
-  // Something is left to do that no event of the MRC library announces, or somebody may take the event away.
+  // Work is left for which the MRC library raises no event, or another thread may take the event.
   void wake_if_asleep();
 
  private:

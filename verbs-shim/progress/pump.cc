@@ -34,7 +34,7 @@ void Context::defer(Qp* qp) {
 }
 
 // What the last batch left to do. Confirmations wait until here, so that one serves for many messages, and leave at the
-// latest when the application has looked at its completions and comes back for more.
+// latest when the application polls again after its completions.
 bool Context::serve_deferred() {
   {
     const MutexLock lock(deferred_mutex_);
@@ -83,8 +83,8 @@ bool Context::pump(bool wait) {
   ibv_wc wcs[kBatch];
   for (int round = 0; round < kRounds; ++round) {
     const int n = api_.mrc_poll_cq(pump_cq_, kBatch, wcs);
-    // Ends of own requests first: an answer and the acknowledgement of what it answers come together, and in this order
-    // no answer waits. Each kind by itself stays in order.
+    // Completions of own requests first: an answer and the acknowledgement of its request arrive together, and in this
+    // order no answer waits. Each kind by itself stays in order.
     for (const bool arrivals : {false, true}) dispatch(wcs, n, arrivals);
     any |= n > 0;
     if (n < kBatch) break;
@@ -126,7 +126,7 @@ void Context::take_mrc_events() {
   }
 }
 
-// The planes are one port to verbs: it is down when none is left. What happens to queue pairs is known here better and
+// The planes are one port to verbs: it is down when none is left. The state of queue pairs is known here better and
 // earlier than from these events.
 void Context::on_mrc_event(const mrc_async_event& event) {
   if (event.event_type != IBV_EVENT_PORT_ACTIVE && event.event_type != IBV_EVENT_PORT_ERR) return;

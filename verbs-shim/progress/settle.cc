@@ -8,7 +8,7 @@ namespace mrc::shim {
 
 void settle(Context* context, const std::function<bool()>& settled) {
   constexpr uint64_t kLongestNs = 500'000'000;
-  constexpr int kSpins = 200;  // then it sleeps between looks
+  constexpr int kSpins = 200;  // then it sleeps between checks
   const uint64_t until = Context::now() + kLongestNs;
   for (int i = 0; !settled() && Context::now() < until; ++i) {
     context->poll();

@@ -1,5 +1,5 @@
-// Before a queue pair goes, what it owes its peer has to arrive: confirmations and replies that are on their way would
-// vanish with it, and the peer would wait for ever. Bounded: a peer that is gone owes nothing. [VRB-END-1]
+// Before a queue pair is destroyed, its pending answers have to arrive: confirmations and replies in flight would
+// be lost with it, and the peer would wait for ever. Bounded in time, because the peer may have ended. [VRB-END-1]
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@ namespace mrc::shim {
 
 class Context;
 
-// Pumps until `settled` says so or the time is over.
+// Pumps until `settled` returns true or the time is over.
 void settle(Context* context, const std::function<bool()>& settled);
 
 }  // namespace mrc::shim

@@ -1,5 +1,5 @@
-// The dynamic linker's own dlopen, past the one that this library puts in front of it for the program, and this library
-// as the dynamic linker knows it. Any thread.
+// The dynamic linker's own dlopen, bypassing the one that this library exports to the program, and this library
+// in the dynamic linker's list. Any thread.
 #pragma once
 
 #include <string>
@@ -12,10 +12,10 @@ inline void* real_dlopen(const char* file, int mode) {
   return real_dlopen_function()(file, mode);
 }
 
-// One more reference to a library that is open, as dlopen of its name gives it.
+// One more reference to a library that is open, as from dlopen of its name.
 void* open_again(void* handle, int mode);
 
-// Under this name dlopen finds the library that is loaded, wherever the program has gone since it started.
+// Under this name dlopen finds the loaded library, regardless of later changes of the working directory.
 const char* name_of_this_library();
 // With the slash at its end; empty when the name has none.
 std::string folder_of_this_library();

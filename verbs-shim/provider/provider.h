@@ -1,9 +1,9 @@
-// The MRC library that the shim stands on, as a table: the 27 functions of mrc.h, the 14 of mrc_ctl.h, and those of
+// The MRC library used by the shim, as a table: the 27 functions of mrc.h, the 14 of mrc_ctl.h, and those of
 // mrc_soft.h that make devices, protection domains and memory regions where there is no RDMA hardware.
 //
-// The library is libmrc.so.1, or what the variable MRC_PROVIDER names. It is loaded when a program first asks for
-// devices or for an MRC function and stays loaded, so a program that never does is not touched. [VRB-PRV-1]
-// A libmrc.so.1 that the program has loaded already is taken, then the one beside this file, then the dynamic linker's:
+// The library is libmrc.so.1, or the one named by MRC_PROVIDER. It is loaded when a program first uses
+// devices or an MRC function and stays loaded, so a program that never does is not affected. [VRB-PRV-1]
+// A libmrc.so.1 that the program has loaded already is used, then the one beside this file, then the dynamic linker's:
 // a process has one libmrc, so that contexts of the shim are known wherever the program takes MRC functions from.
 // [VRB-PRV-2]
 #pragma once
@@ -21,7 +21,7 @@ namespace mrc::shim {
   F(mrc_soft_reg_mr_iova) F(mrc_soft_dereg_mr) F(mrc_soft_set_mailbox) F(mrc_soft_resize_cq)                            \
   F(mrc_soft_add_context_handle) F(mrc_soft_remove_context_handle) F(mrc_soft_add_pd_handle)                            \
   F(mrc_soft_remove_pd_handle)
-// For sysfs: without them a device has no interfaces and counts nothing.
+// For sysfs: without them a device has no interfaces and no counters.
 #define MRC_SHIM_SOFT_OPTIONAL(F) F(mrc_soft_describe_device) F(mrc_soft_query_stats)
 // clang-format on
 
@@ -38,7 +38,7 @@ struct Provider {
 // devices: the reason was logged, once. Any thread.
 const Provider* provider();
 
-// The same library for its MRC functions alone: it may be one without software devices, and of the optional functions
+// The same library for its MRC functions only: it may be one without software devices, and of the optional functions
 // some may be null. `handle` is dlopen's. Null: it cannot be loaded.
 struct MrcLibrary {
   Provider table;

@@ -1,4 +1,4 @@
-// What the shim says on stderr: one line, with the call that failed and the reason. Levels as MRC_LOG names them.
+// The shim's messages on stderr: one line, with the failed call and the reason. Levels as MRC_LOG names them.
 #pragma once
 
 namespace mrc::shim {

@@ -47,7 +47,7 @@ std::vector<std::pair<std::string, uint64_t>> counters_of(ibv_context* soft) {
   const auto query = provider()->mrc_soft_query_stats;
   const int size = query != nullptr ? query(soft, nullptr, 0) : -1;
   if (size <= 0) return all;
-  // Numbers may have grown by some digits at the second look.
+  // Numbers may have grown by some digits at the second read.
   std::string text(static_cast<size_t>(size) + 1024, '\0');
   query(soft, text.data(), text.size());
   std::istringstream lines(text.c_str());

@@ -1,5 +1,5 @@
-// Counters of a port, under the names that the kernel gives to those of every RDMA device (ports/1/counters) and under
-// libmrc's own names (ports/1/hw_counters). They count what this process does. [VRB-SYS-4]
+// Counters of a port, under the kernel's names for every RDMA device (ports/1/counters) and under
+// libmrc's own names (ports/1/hw_counters). They count this process's use. [VRB-SYS-4]
 #pragma once
 
 #include <infiniband/verbs.h>

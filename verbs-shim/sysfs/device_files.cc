@@ -63,7 +63,7 @@ std::string gid_text(const union ibv_gid& gid) {
   return text;
 }
 
-// As the kernel writes it: the speed, then lanes and their kind. The kind is the nearest that has a name.
+// As the kernel writes it: the speed, then lanes and their kind. The kind is the nearest one with a name.
 std::string rate_text(const Links& links, const ibv_port_attr& port) {
   const char* kind = port.active_speed == 4     ? "QDR"
                      : port.active_speed == 64  ? "HDR"

@@ -15,7 +15,7 @@ class DeviceFiles {
     std::string name;
     bool folder;
   };
-  // Opens the software device for as long as this object lives.
+  // Opens the software device until this object is destroyed.
   explicit DeviceFiles(const ibv_device* device);
   ~DeviceFiles();
   DeviceFiles(const DeviceFiles&) = delete;
@@ -23,9 +23,9 @@ class DeviceFiles {
 
   // Path relative to the device, for example "ports/1/gids/3": the line in it. Empty: no such file.
   std::optional<std::string> read(const std::string& file) const;
-  // What is in a folder, "" for the device's own; empty: no such folder.
+  // The entries of a folder, "" for the device's own; empty: no such folder.
   std::vector<Entry> entries(const std::string& folder) const;
-  // Real path of the folder of the hardware behind it; empty where there is none.
+  // Real path of the folder of the hardware behind it; empty if there is none.
   std::string hardware() const;
 
  private:

@@ -1,5 +1,5 @@
-/* What all versions of the NCCL net plugin interface share: results, pointer kinds, the logger, the profiler callback,
- * limits. Facts: spec/abi/nccl_net_abi.json. Names are NCCL's, because people look for them. */
+/* Common parts of all versions of the NCCL net plugin interface: results, pointer kinds, the logger, the profiler
+ * callback, limits. Facts: spec/abi/nccl_net_abi.json. Names are NCCL's, because readers search for them. */
 #ifndef MRC_NCCL_NET_ABI_COMMON_H
 #define MRC_NCCL_NET_ABI_COMMON_H
 

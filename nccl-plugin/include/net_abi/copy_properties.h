@@ -1,5 +1,5 @@
-// Properties of one ABI version in the shape of another: the members that both have. vProps, which differ in length,
-// are left to the caller. C++ only, and for those who translate between versions: a plugin needs net_abi.h alone.
+// Properties of one ABI version converted to another: the members that both have. vProps, which differ in length,
+// are left to the caller. C++ only, for code that translates between versions: a plugin needs net_abi.h only.
 #pragma once
 
 namespace mrc::nccl {

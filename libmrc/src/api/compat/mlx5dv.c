@@ -1,4 +1,4 @@
-/* Programs that load an NVIDIA MRC library ask it whether a device is an mlx5 one before they use mlx5's own
+/* Programs that load an NVIDIA MRC library query it whether a device is an mlx5 one before they use mlx5's own
  * extensions. Ours never is. The declaration of infiniband/mlx5dv.h is repeated, so that the header is not needed to
  * build.
  */
