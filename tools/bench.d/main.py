@@ -1,5 +1,5 @@
 """tools/bench: side by side, alternating, in one run. The order within a round is fixed and rounds follow each other, so that
-whatever else the machine does meets all programs alike; the median over the rounds is reported."""
+other load of the machine affects all programs alike; the median over the rounds is reported."""
 import argparse
 import json
 import os

@@ -217,7 +217,7 @@ def limit(place, seconds, memory=16 << 20, latency=False, size=None, burst=None)
 def tcp(place, seconds, size=1 << 20):
     if shutil.which("iperf3") is None:
         return {"error": "iperf3 is not installed"}
-    seconds = math.ceil(seconds)  # iperf3 takes 0.7 for 0, and 0 for ever
+    seconds = math.ceil(seconds)  # iperf3 truncates 0.7 to 0, which means no limit
     text, cpu, error = pair(place, ["iperf3", "-s", "-1", "-p", "18650"],
                             ["iperf3", "-c", place.out_of_band, "-p", "18650", "-t", str(seconds), "-l", str(min(size, 1 << 20)), "-J"], seconds)
     if error:

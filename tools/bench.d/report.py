@@ -1,5 +1,5 @@
 """Medians, ratios against the targets, and how they are printed. A ratio is the median of the ratios within each round;
-its least and most stand beside it, and of_medians in the JSON is the ratio of the two medians."""
+its minimum and maximum are given with it, and of_medians in the JSON is the ratio of the two medians."""
 import statistics
 
 # name, numerator, denominator (None: the figure itself counts), relation, bound; keys as main.py makes them.
@@ -48,7 +48,7 @@ def lookup(table, path):
 
 
 def of_rounds(table, top, bottom):
-    """The ratio within each round that has both figures. What else the machine does changes between rounds, and much less
+    """The ratio within each round that has both figures. Other load of the machine changes between rounds, and much less
     between neighbours of one round: the median of these ratios is steadier than the ratio of two medians."""
     (above, key), (below, other) = runs_of(table, top), runs_of(table, bottom)
     return [a[key] / b[other] for a, b in zip(above, below) if a.get(key) is not None and b.get(other)]

@@ -11,7 +11,7 @@ endif()
 if(MRC_SANITIZE)
   target_compile_options(mrc_options INTERFACE -fsanitize=${MRC_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
   target_link_options(mrc_options INTERFACE -fsanitize=${MRC_SANITIZE})
-  # A null pointer ends in a report of AddressSanitizer's anyway. Where no data of users goes, UBSan's own checks of every
+  # A null pointer ends in a report of AddressSanitizer's anyway. Outside of the data path, UBSan's own checks of every
   # pointer are left out: they take a third of the time in which tests compile.
   if(MRC_SANITIZE MATCHES "address,undefined")
     set(mrc_of_the_library "$<FILTER:$<TARGET_PROPERTY:SOURCE_DIR>,EXCLUDE,^${PROJECT_SOURCE_DIR}/(tests|tools|sim)>")
@@ -57,14 +57,14 @@ function(mrc_precompile target)
   endif()
 endfunction()
 
-# mrc_carries_data(SOURCE...): sources among those through which every message goes, or whose loops touch data.
+# mrc_carries_data(SOURCE...): sources in the path of every message, or with loops over data.
 function(mrc_carries_data)
   if(MRC_QUICK_BUILD AND NOT MRC_SANITIZE)
     set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -O2 SKIP_PRECOMPILE_HEADERS ON)
   endif()
 endfunction()
 
-# What nearly every tool includes: its command line and its JSON.
+# Common headers of the tools: command line and JSON.
 function(mrc_precompile_tool target)
   mrc_precompile(${target} <CLI/CLI.hpp> <nlohmann/json.hpp>)
 endfunction()

@@ -2,7 +2,7 @@
 
 # mrc_python_tests(SUITE HARNESS [FILES NAME...] [PROGRAMS NAME=TARGET...] [LONG] [PROPERTIES ...]): every function test_* of every
 # test_<file>.py of this folder, or of those named, is a test SUITE.<file>.<function>. HARNESS is the suite's module of helpers,
-# see tests/harness/run_one.py, which is told where those of the named targets are that are built.
+# see tests/harness/run_one.py, which gets the paths of those named targets that are built.
 # LONG: only ctest -C long runs them, as tools/test --long does.
 function(mrc_python_tests suite harness)
   cmake_parse_arguments(P "LONG" "" "FILES;PROGRAMS;PROPERTIES" ${ARGN})

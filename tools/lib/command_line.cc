@@ -66,7 +66,7 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-// The first word that no option and no command took; with fallthrough it is left at a command further out.
+// The first word that no option and no command consumed; with fallthrough it is left at an outer command.
 std::string unknown_word(const CLI::App* app, bool option) {
   for (; app != nullptr; app = app->get_parent())
     for (const std::string& word : app->remaining())

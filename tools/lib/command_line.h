@@ -1,5 +1,5 @@
-// The command line of a tool, on CLI11: --version, errors that name the mistyped word and the one that was meant, and
-// numbers with leading zeros, which CLI11 takes for octal ones.
+// The command line of a tool, on CLI11: --version, errors with the mistyped word and the likely one, and
+// numbers with leading zeros, which CLI11 interprets as octal.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,5 +1,5 @@
-// What a program says when the library has refused the configuration. The library has written why to stderr already,
-// but for MRC_LOG=off: said twice, it reads like two errors.
+// A program's message when the library has refused the configuration. The library has written the reason to stderr
+// already, except with MRC_LOG=off: printed twice, it would look like two errors.
 #pragma once
 
 #include <mrc_soft.h>

@@ -1,4 +1,4 @@
-"""Judges the report of tools/demo: every byte right, plane 2 left while it was dead, used again after its return.
+"""Judges the report of tools/demo: every byte correct, plane 2 unused while it was down, used again after its return.
 
 usage: demo_verdict.py REPORT.json DOWN_AT UP_AT (seconds from the first packet)
 """
@@ -7,7 +7,7 @@ import statistics
 import sys
 
 PLANE = 1  # plane 2, counted from zero
-SETTLE_UP = 1.0  # seconds within which a plane that came back must be used again
+SETTLE_UP = 1.0  # seconds within which a recovered plane must be used again
 
 
 def main():

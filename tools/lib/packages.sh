@@ -72,7 +72,7 @@ missing_packages() {
   done <<< "$MRC_PACKAGES"
 }
 
-# Runs a command as root, or says what a person with the rights has to run.
+# Runs a command as root, or prints the command that a user with the rights has to run.
 as_root() {
   if [[ $(id -u) -eq 0 ]]; then
     "$@"
@@ -85,7 +85,7 @@ as_root() {
   fi
 }
 
-# need_packages GROUP...: installs what is missing, says so, and fails with the command to run where it cannot.
+# need_packages GROUP...: installs and reports missing packages, or fails with the command to run.
 need_packages() {
   command -v dpkg-query >/dev/null || { say "Not a Debian system: packages are not checked (tools/lib/packages.sh lists them)"; return 0; }
   local missing log

@@ -1,5 +1,5 @@
 // Where --json writes. Opened before anything is measured, so that a long run does not end in "no such directory"; what
-// the file held stays until there is a report to put in its place.
+// the file contains is kept until a report replaces it.
 #pragma once
 
 #include <fcntl.h>

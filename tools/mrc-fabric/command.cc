@@ -40,7 +40,7 @@ void exchange(Pipe* in, Pipe* out, Pipe* err, const std::string& input, CommandR
   if (input.empty()) in->shut(1);
   while (out->ends[0] >= 0 || err->ends[0] >= 0) {
     pollfd fds[3] = {{in->ends[1], POLLOUT, 0}, {out->ends[0], POLLIN, 0}, {err->ends[0], POLLIN, 0}};
-    if (poll(fds, 3, -1) < 0) continue;  // interrupted: the caller's signal flag is looked at between commands
+    if (poll(fds, 3, -1) < 0) continue;  // interrupted: the caller's signal flag is checked between commands
     if (fds[0].revents != 0) {
       const ssize_t n = write(in->ends[1], input.data() + sent, input.size() - sent);
       if (n > 0) sent += static_cast<size_t>(n);
@@ -58,7 +58,7 @@ void exchange(Pipe* in, Pipe* out, Pipe* err, const std::string& input, CommandR
   }
 }
 
-// "Command failed -:7" names a line of the batch; a person wants to read it.
+// "Command failed -:7" gives a line number of the batch; its text is shown instead.
 std::string failed_line(const std::string& err, const std::string& input) {
   const size_t at = err.rfind("-:");
   if (at == std::string::npos || input.empty()) return "";

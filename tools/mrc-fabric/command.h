@@ -1,4 +1,4 @@
-// Runs programs (ip, tc) with text on their standard input, and looks after namespaces by name, which the kernel keeps
+// Runs programs (ip, tc) with text on their standard input, and manages namespaces by name, which the kernel keeps
 // as mounts in /run/netns. Single-threaded.
 #pragma once
 
@@ -18,7 +18,7 @@ struct CommandResult {
 
 // Waits for the end. Throws FabricError when the program is missing.
 CommandResult run_command(const std::vector<std::string>& words, const std::string& input = "");
-// The same, and throws FabricError with the program's words, and the line of the batch it stopped at, when it fails.
+// The same, and throws FabricError with the program's output and the line of the batch where it stopped, on failure.
 std::string need_command(const std::vector<std::string>& words, const std::string& input = "");
 // One batch inside a namespace ("ip" with -6, or "tc"); nothing happens for an empty one.
 void run_batch(const std::string& program, const std::string& netns, const std::string& batch);
@@ -29,7 +29,7 @@ std::vector<std::string> netns_list();
 void netns_remove(const std::string& name);
 // The calling thread moves into the namespace while `work` runs, and back. Throws FabricError.
 void inside_netns(const std::string& name, const std::function<void()>& work);
-// Moves for good.
+// Moves permanently.
 void enter_netns(const std::string& name);
 // Ends the processes in these namespaces: SIGTERM, after a second SIGKILL. Returns how many there were.
 size_t end_processes(const std::vector<std::string>& netns);

@@ -39,7 +39,7 @@ void declare_faults(CLI::App* fault, Options* o) {
   const auto kind = [&](const char* name, const char* sentence, const char* where) {
     CLI::App* c = fault->add_subcommand(name, sentence);
     c->add_option("where", o->where, where)->required();
-    c->fallthrough();  // --lab and --json may stand at the end, too
+    c->fallthrough();  // --lab and --json may follow at the end, too
     return c;
   };
   const auto state = [&](CLI::App* c) {
@@ -69,8 +69,8 @@ void declare_commands(CLI::App* app, Options* o) {
   app->description(kAbout);
   app->name("mrc-fabric");
   app->require_subcommand(1);
-  // On either side of the command. Not by fallthrough, which would take words of the programs of `run` and `exec`; and
-  // MRC_LAB is not CLI11's, which would have it win over the other side.
+  // On either side of the command. Not by fallthrough, which would consume words of the programs of `run` and `exec`;
+  // and MRC_LAB is not CLI11's, which would have it win over the other side.
   const auto common = [&](CLI::App* to) {
     to->add_option("-l,--lab", o->lab, "Name of the lab, else that of MRC_LAB");
     to->add_flag("--json", o->json, "The result as JSON");

@@ -1,4 +1,4 @@
-// The command line: what there is to say, and what each word does.
+// The command line: its options and commands.
 #pragma once
 
 #include <CLI/CLI.hpp>

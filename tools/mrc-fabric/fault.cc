@@ -24,7 +24,7 @@ Json entry(const Json& faults, const std::string& where, const char* key) {
   return found == faults.end() || !found->contains(key) ? Json() : (*found)[key];
 }
 
-// One entry of the list; null takes it out.
+// One entry of the list; null removes it.
 void change(LabState* state, const Topology& topology, const std::string& where, const Json& what,
             const std::vector<const Link*>& links, Aspect aspect, const NodeId* first = nullptr) {
   LabLock lock(state);
@@ -38,7 +38,7 @@ void change(LabState* state, const Topology& topology, const std::string& where,
     }
   }
   if (faults.contains(where) && faults[where].empty()) faults.erase(where);
-  state->set_faults(faults);  // first: who dies now leaves a list that `clear` can undo
+  state->set_faults(faults);  // first: a process killed now leaves a list that `clear` can undo
   keep_switches(*state, topology, faults);
   apply_faults(*state, topology, faults, links, aspect, first);
 }

@@ -35,7 +35,7 @@ std::vector<Part> by_node(const std::vector<const Link*>& links, const NodeId* f
   return parts;
 }
 
-// Routes over several ports are given without those that are down, which the kernel would refuse.
+// Routes over several ports are set without those that are down, which the kernel would refuse.
 void drop_dead_hops(const Topology& topology, const Json& faults, NodeConfig* node) {
   for (RouteConfig& r : node->routes) {
     if (r.hops.size() < 2) continue;
@@ -74,7 +74,7 @@ void apply_traffic(const LabState& state, const NodeConfig& node, bool soft, con
     } else {
       tc += render_rate(*i, rate);
     }
-    // The filter lives in a qdisc of its own beside the one that shapes; without the qdisc it is gone.
+    // The filter belongs to a qdisc of its own beside the shaper; it is removed with the qdisc.
     run_command({"tc", "-n", netns, "qdisc", "del", "dev", name, "clsact"});
     if (c.loss > 0)
       tc += "qdisc add dev " + name + " clsact\nfilter add dev " + name +

@@ -1,5 +1,5 @@
-// Makes ports as the list of faults (fault.h) says. One batch of commands per node: a switch loses all its ports within
-// a millisecond or two, as when its power fails, not one after the other.
+// Sets ports according to the list of faults (fault.h). One batch of commands per node: a switch loses all its ports
+// within a millisecond or two, as when its power fails, not one after the other.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace mrc::fabric {
 
-// What of a port follows from a fault.
+// The state of a port that follows from faults.
 enum class Aspect : uint8_t { kCarrier, kTraffic, kBoth };  // up or down; rate and loss
 
 // Both ends of these links; the node `first`, the switch that a fault is about, before all others.

@@ -12,8 +12,8 @@
 namespace mrc::fabric {
 namespace {
 
-// A lab that loses its parts is not complete from the first one on: whoever is killed halfway leaves a remainder that
-// the next `up` or `down` takes away.
+// A lab under removal counts as incomplete from its first missing part: a process killed halfway leaves a remainder
+// that the next `up` or `down` removes.
 void remove_all(LabState* state) {
   if (state->exists()) state->set_complete(false);
   const std::vector<std::string> names = state->namespaces();

@@ -1,5 +1,5 @@
-// Building and removing the lab. A lab is only ever complete or absent for those who ask: who dies in between leaves it
-// to the guardian, and where that dies as well the next `up` or `down` finds an incomplete lab and removes it.
+// Building and removing the lab. A lab appears either complete or absent: a process killed in between leaves it
+// to the guardian, and if that is killed as well the next `up` or `down` finds an incomplete lab and removes it.
 #pragma once
 
 #include <memory>

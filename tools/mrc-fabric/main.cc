@@ -10,11 +10,11 @@
 #include "secure_environment.h"
 
 int main(int argc, char** argv) {
-  signal(SIGPIPE, SIG_IGN);  // a program that stops reading its batch says why on stderr
+  signal(SIGPIPE, SIG_IGN);  // a program that stops reading its batch writes the reason to stderr
   CLI::App app;
   mrc::fabric::Options options;
   mrc::fabric::declare_commands(&app, &options);
-  // A program's own words are not for CLI11, which would look for our options in them.
+  // A program's own words are not passed to CLI11, which would parse our options in them.
   int ours = 1;
   while (ours < argc && std::strcmp(argv[ours], "--") != 0) ++ours;
   if (ours < argc) options.words.assign(argv + ours + 1, argv + argc);

@@ -102,7 +102,7 @@ void configure_host(const Topology& topology, NodeConfig* c) {
     i.addresses.push_back({address + "/128"});
     i.addresses.push_back({usid_address(f, own) + "/128", false});
     c->routes.push_back(via(plane_prefix(plan, plane), i.name, kUpperEnd, address));
-    // The first uSID of a list says what plane it leaves by. It is the own T0's, or that of a host below this T0.
+    // The first uSID of a list determines its plane. It is the own T0's, or that of a host below this T0.
     c->routes.push_back(via(plane_usids_prefix(f, plane), i.name, kUpperEnd, address));
     c->routes.push_back({RouteKind::kDecap, usid_list(f, own, kDecapUsid).to_string() + "/64", {{i.name, ""}}, ""});
   }
@@ -197,7 +197,7 @@ NodeConfig node_config(const Topology& topology, const NodeId& node) {
   } else {
     configure_t1(topology, &c);
   }
-  // What no table knows is dropped in silence, as a switch's chip does it.
+  // Packets without a table entry are silently dropped, as by a switch's chip.
   c.routes.push_back({RouteKind::kBlackhole, block_prefix(f), {}, "", "other uSIDs: dropped without an answer"});
   c.routes.push_back(
       {RouteKind::kBlackhole, plane_prefix(plan, node.plane), {}, "", "other addresses: dropped without an answer"});

@@ -1,4 +1,4 @@
-// NodeConfig: everything one node must be told so that the fabric forwards as planned, independent of who is told:
+// NodeConfig: the configuration of one node so that the fabric forwards as planned, independent of its format:
 // iproute2 in a namespace, FRR or SONiC on a switch. Static tables only: no routing protocol, no neighbour discovery
 // [spec/wire.md, SRv6].
 //

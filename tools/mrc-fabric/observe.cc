@@ -24,8 +24,8 @@ namespace mrc::fabric {
 namespace {
 
 constexpr size_t kIpHeader = 40, kUdpHeader = 8, kNonce = 16;
-constexpr uint32_t kBatch = 64;          // probes between two looks at the watchers
-constexpr int kWatcherBuffer = 4 << 20;  // a busy machine looks late
+constexpr uint32_t kBatch = 64;          // probes between two polls of the watchers
+constexpr int kWatcherBuffer = 4 << 20;  // a busy machine polls late
 
 struct Socket {
   int fd = -1;
@@ -79,7 +79,7 @@ Watcher watch(const LabState& state, const Topology& topology, const NodeId& nod
   setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &kWatcherBuffer, sizeof kWatcherBuffer);
   sockaddr_ll all{};
   all.sll_family = AF_PACKET;
-  all.sll_protocol = htons(ETH_P_ALL);  // ETH_P_IPV6 would not show what goes out
+  all.sll_protocol = htons(ETH_P_ALL);  // ETH_P_IPV6 would not show sent packets
   if (bind(fd, reinterpret_cast<sockaddr*>(&all), sizeof all) != 0)
     throw FabricError(std::string("packet socket: ") + std::strerror(errno));
   return w;

@@ -1,6 +1,6 @@
 // Owner: the mark of a lab that belongs to a `mrc-fabric run`. It is a lock on a file in the lab's folder, held by that
-// process and its guardian. When both were killed, the lock is free and the lab nobody's: the next `up` or `run` builds
-// anew instead of finding a lab that is "up already".
+// process and its guardian. When both were killed, the lock is free and the lab has no owner: the next `up` or `run`
+// builds it again instead of finding a lab that is "up already".
 #pragma once
 
 #include "state.h"
@@ -19,9 +19,9 @@ class Owner {
   int fd_ = -1;
 };
 
-// It had an owner, who is gone.
+// It had an owner, which has ended.
 bool is_orphan(const LabState& state);
-// From now on it belongs to nobody in particular: `mrc-fabric up`.
+// From now on it has no owner: `mrc-fabric up`.
 void disown(const LabState& state);
 
 }  // namespace mrc::fabric

@@ -48,7 +48,7 @@ std::string render_dot(const Topology& topology) {
   out << "}\n";
   for (const Link& l : topology.links()) {
     if (l.is_management()) continue;
-    // From above, so that T1s stand on top.
+    // From above, so that T1s are on top.
     out << "  \"" << node_name(l.upper.node) << "\" -- \"" << node_name(l.lower.node) << "\" [color=\""
         << colour(l.upper.node.plane) << "\", tooltip=\"" << port_name(l.lower) << " - " << port_name(l.upper) << " "
         << sim::format_rate(l.rate) << "\"];\n";

@@ -40,7 +40,7 @@ std::vector<std::string> prefixes_of(const FabricSpec& spec, uint32_t first, uin
   return all;
 }
 
-// One plane of a host: what leads to the hosts below each T0, and back to itself.
+// One plane of a host: the paths to the hosts below each T0, and back to itself.
 class PlanePaths {
  public:
   PlanePaths(const FabricPlan& plan, uint32_t plane, uint32_t host) : plan_(plan), plane_(plane), host_(host) {}
@@ -58,7 +58,7 @@ class PlanePaths {
       }
   }
 
-  // Over every T1, so that what holds for the loops holds for the paths.
+  // Over every T1, so that the result for the loops holds for the paths.
   void write_loops(std::ostream& out) const {
     const FabricSpec& f = plan_.spec();
     for (uint32_t t1 = 0; t1 < f.t1; ++t1)

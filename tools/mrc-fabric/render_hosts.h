@@ -1,4 +1,4 @@
-// What a host of the fabric needs besides its network: mrc.yaml for the MRC device, and names of all hosts in the form
+// Files of a host of the fabric besides its network: mrc.yaml for the MRC device, and names of all hosts in the form
 // of /etc/hosts (on the management network).
 #pragma once
 

@@ -5,7 +5,7 @@
 namespace mrc::fabric {
 namespace {
 
-// The End behaviour with next-csid: match BLOCK:OWN::/48, shift the list by one uSID, look again.
+// The End behaviour with next-csid: match BLOCK:OWN::/48, shift the list by one uSID, look up again.
 constexpr const char* kUn = "encap seg6local action End flavors next-csid lblen 32 nflen 16";
 // Local segments need a device that never goes down with a port. `dummy` is not in every kernel, veth is.
 constexpr const char* kSegmentDevice = "usid";
@@ -65,11 +65,11 @@ std::vector<KernelSetting> render_settings(const NodeConfig& node) {
   if (node.forwards) all.push_back({"net/ipv6/conf/all/forwarding", "1"});
   if (node.forwards) all.push_back({"net/ipv6/icmp/ratelimit", "0"});  // every probe of a trace is answered
   if (node.hashes) all.push_back({"net/ipv6/fib_multipath_hash_policy", "1"});
-  // Packets with a segment routing header are accepted where both `all` and the interface say so.
+  // Packets with a segment routing header are accepted if both `all` and the interface permit it.
   all.push_back({"net/ipv6/conf/all/seg6_enabled", "1"});
   for (const InterfaceConfig& i : node.interfaces) {
     all.push_back({"net/ipv6/conf/" + i.name + "/seg6_enabled", "1"});
-    all.push_back({"net/ipv6/conf/" + i.name + "/accept_ra", "0"});  // nobody announces, so nobody asks
+    all.push_back({"net/ipv6/conf/" + i.name + "/accept_ra", "0"});  // no router advertises, so no host solicits
   }
   return all;
 }

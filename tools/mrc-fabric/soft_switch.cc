@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 constexpr int kStartMs = 30000;  // a busy machine is slow
 
-// Beside us when installed, in the neighbouring folder of a build tree, else wherever PATH says.
+// In the same folder when installed, in the neighbouring folder of a build tree, else in PATH.
 std::string switch_program() {
   std::error_code ignored;
   const fs::path folder = fs::read_symlink("/proc/self/exe", ignored).parent_path();
@@ -61,7 +61,7 @@ std::string file_of(const LabState& state, const NodeId& node, const char* kind)
   _exit(kCannotStart);
 }
 
-// It says "ready" on its standard output.
+// It writes "ready" to its standard output.
 bool wait_until_ready(int from) {
   char word[16];
   pollfd ready{from, POLLIN, 0};
@@ -86,7 +86,7 @@ void start(const LabState& state, const NodeId& node) {
   throw FabricError(node_name(node) + ": mrc-switch does not start: " + read_text(file_of(state, node, "log")));
 }
 
-// Gone, or waiting to be collected. Its command line is gone earlier than its sockets are.
+// Ended, or a zombie. Its command line disappears earlier than its sockets.
 bool has_ended(pid_t pid) {
   const std::string stat = read_text("/proc/" + std::to_string(pid) + "/stat");
   const size_t state = stat.rfind(')') + 2;  // "PID (NAME) STATE ..."

@@ -1,6 +1,6 @@
 // A config_db.json in the making: every value is set together with the reason for it, because JSON has no comments and
 // SONiC refuses fields that it does not know. The values become the file, the reasons a text of one line per value that
-// lies beside it [MRC-SONIC-7].
+// is stored beside it [MRC-SONIC-7].
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -112,7 +112,7 @@ std::vector<std::string> LabState::namespaces() const {
 void LabState::create_folder() {
   std::error_code why;
   int tries = 0;
-  do {  // another lab's end may take the root away before there is a folder in it
+  do {  // the removal of another lab may delete the root before there is a folder in it
     fs::create_directories(folder_, why);
   } while (why == std::errc::no_such_file_or_directory && ++tries < kMaxTries);
   if (why) throw FabricError(folder_ + ": " + why.message());

@@ -1,4 +1,4 @@
-// What stands in a lab's folder, /run/mrc-fabric/LAB (or below MRC_LAB_DIR): the fabric it was built from, whether it
+// The content of a lab's folder, /run/mrc-fabric/LAB (or below MRC_LAB_DIR): the fabric it was built from, whether it
 // is complete, what faults are in force, and the hosts' configuration files. /run forgets at a reboot, as namespaces
 // do.
 //
@@ -40,7 +40,7 @@ class LabState {
   Json faults() const;
   void set_faults(const Json& faults);
 
-  // Namespaces of this lab that exist, whatever the state says.
+  // Namespaces of this lab that exist, regardless of the state.
   std::vector<std::string> namespaces() const;
   void create_folder();
   void remove_folder();
@@ -50,20 +50,20 @@ class LabState {
 };
 
 std::vector<std::string> known_labs();
-// The lab that a command means: `given`, else the only one. Throws FabricError.
+// The lab of a command: `given`, else the only one. Throws FabricError.
 std::string choose_lab(const std::string& given);
 void check_lab_name(const std::string& name);
 
 class LabLock {
  public:
-  // Makes the folder where there is none. Waits while another command holds it.
+  // Makes the folder if there is none. Waits while another command holds it.
   explicit LabLock(LabState* state);
   ~LabLock() { release(); }
   LabLock(const LabLock&) = delete;
   LabLock& operator=(const LabLock&) = delete;
   void release();
   // In the guardian, whose copy of the lock outlives its owner: takes it again. False when the lab that was locked is
-  // gone, even if there is a new one of that name.
+  // removed, even if there is a new one of that name.
   bool relock();
 
  private:

@@ -1,5 +1,5 @@
-// What a lab looks like now: every link with its state, rate, traffic in both directions, what its queues and faults
-// have dropped.
+// The state of a lab: every link with its state, rate, traffic in both directions, the packets that its queues and
+// faults have dropped.
 #pragma once
 
 #include <string>

@@ -11,7 +11,7 @@
 namespace mrc::fabric {
 namespace {
 
-constexpr int kPatienceMs = 5000;  // a busy machine looks late
+constexpr int kPatienceMs = 5000;  // a busy machine polls late
 
 }  // namespace
 

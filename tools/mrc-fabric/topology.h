@@ -21,7 +21,7 @@ namespace mrc::fabric {
 using sim::FabricPlan;
 using sim::FabricSpec;
 
-// What a user did wrong, or what the machine refused; main prints it.
+// A user's error, or a refusal of the machine; main prints it.
 struct FabricError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -69,7 +69,7 @@ class Topology {
   const std::vector<Link>& links() const { return links_; }
   std::vector<const Link*> links_of(const NodeId& node) const;
 
-  // These throw UsageError and say what exists.
+  // These throw UsageError with the existing names.
   NodeId node(const std::string& name) const;
   uint32_t host(const std::string& name) const;  // also a bare number
   const Link& link(const std::string& port) const;

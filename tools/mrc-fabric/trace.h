@@ -1,4 +1,4 @@
-// `mrc-fabric trace`: where a packet of one path goes, computed from the tables, and where it is seen to go.
+// `mrc-fabric trace`: the path of a packet, computed from the tables, and as observed.
 #pragma once
 
 #include <optional>

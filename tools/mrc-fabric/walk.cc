@@ -50,7 +50,7 @@ std::string hex_label(uint32_t label) {
   return text;
 }
 
-// Shifts out the node's own uSID, then decides where to. False: the way ends here, and *end says why.
+// Shifts out the node's own uSID, then chooses the next hop. False: the path ends here, and *end has the reason.
 bool forward(const FabricSpec& spec, const NodeConfig& node, Hop* hop, Walk* walk) {
   const RouteConfig* route = is_own(node, hop->leaves) ? nullptr : look_up(node, hop->leaves);
   if (route != nullptr && route->kind == RouteKind::kUn) {

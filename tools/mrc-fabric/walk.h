@@ -1,4 +1,4 @@
-// The way of one packet, computed from the tables that the nodes are given (node_config.h), hop by hop. Any destination
+// The path of one packet, computed from the nodes' tables (node_config.h), hop by hop. Any destination
 // can be followed: the list of a path, one that a person made up, or a plain address.
 #pragma once
 
@@ -12,8 +12,8 @@ namespace mrc::fabric {
 struct Hop {
   NodeId node;
   std::string in, out;  // ports; empty at the ends of the way
-  IpAddress arrives;    // destination address as it comes in
-  IpAddress leaves;     // and as it goes out, shifted by the node's own uSID
+  IpAddress arrives;    // destination address on arrival
+  IpAddress leaves;     // and as sent, shifted by the node's own uSID
 };
 
 struct Walk {
@@ -25,7 +25,7 @@ struct Walk {
 
 Walk walk_packet(const Topology& topology, uint32_t source, const IpAddress& destination);
 
-// What a user says about a path: "PLANE/T1", the number of an EV of the source's device (the file that hosts get
+// A user's description of a path: "PLANE/T1", the number of an EV of the source's device (the file that hosts get
 // spreads them over planes and T1s in turn), or an IPv6 address.
 struct PathChoice {
   IpAddress destination;

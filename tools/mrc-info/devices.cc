@@ -42,7 +42,7 @@ Json describe(ibv_context* context) {
   return j;
 }
 
-// Of the configuration: all, or the one that is asked for.
+// Of the configuration: all, or the requested one.
 std::vector<std::string> names_of_devices(const std::string& only) {
   int count = 0;
   ibv_device** list = mrc_soft_get_device_list(&count);

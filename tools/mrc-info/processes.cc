@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr int kPatienceMs = 1000;  // a process that is stopped, or whose child holds its socket, does not answer
 
-// The folders of this user, or of all users for root; others are not looked into.
+// The folders of this user, or of all users for root; others are not read.
 std::vector<fs::path> folders(const std::string& folder) {
   std::vector<fs::path> found;
   std::error_code ignored;
@@ -36,13 +36,13 @@ std::vector<fs::path> folders(const std::string& folder) {
   return found;
 }
 
-// The process whose number the name begins with. One in another namespace counts as gone, so this alone proves nothing.
+// The process whose number the name begins with. One in another namespace counts as ended, so this proves nothing.
 bool lives(const fs::path& path) {
   const auto pid = static_cast<pid_t>(std::strtol(path.filename().c_str(), nullptr, 10));
   return pid > 0 && (::kill(pid, 0) == 0 || errno == EPERM);
 }
 
-// What the process behind this name says; empty when there is none.
+// The report of the process behind this name; empty when there is none.
 std::string ask(const fs::path& path) {
   sockaddr_un at{};
   at.sun_family = AF_UNIX;
@@ -52,7 +52,7 @@ std::string ask(const fs::path& path) {
   if (fd < 0) return "";
   std::string text;
   if (::connect(fd, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) {
-    // A process that lives closes its device just now, and may open it again under this name.
+    // A running process closes its device just now, and may open it again under this name.
     if (errno == ECONNREFUSED && !lives(path)) ::unlink(path.c_str());
   } else {
     char part[16384];
@@ -74,7 +74,7 @@ Json running_processes(const std::string& folder, const std::string& only) {
   for (const fs::path& own : folders(folder)) {
     std::error_code ignored;
     for (const fs::directory_entry& entry : fs::directory_iterator(own, ignored)) {
-      if (entry.path().filename().native()[0] == '.') continue;  // of a process that is not ready to be asked
+      if (entry.path().filename().native()[0] == '.') continue;  // of a process that is not ready for requests
       Json process = Json::parse(ask(entry.path()), nullptr, false);
       if (!process.is_object() || !process.contains("counters")) continue;
       if (only.empty() || process.value("name", std::string()) == only) all.push_back(std::move(process));

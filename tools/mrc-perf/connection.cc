@@ -110,7 +110,7 @@ Connection::~Connection() {
 }
 
 void Connection::create_qps(const Options& o, const Device& device, const Plan& plan) {
-  // Sends: a full window, a notice per chunk and the credits given back. Receives: one per message at most.
+  // Sends: a full window, a notice per chunk and the returned credits. Receives: one per message at most.
   const uint32_t sends = plan.depth + 2 * plan.window + 2, receives = plan.depth + plan.window + 2;
   const uint64_t cqe = std::min<uint64_t>(uint64_t{o.qps} * (sends + receives), 1U << 22);
   cq_ = mrc_create_cq(device.mrc(), static_cast<int>(cqe), nullptr, nullptr, 0);

@@ -10,7 +10,7 @@
 
 namespace mrc::perf {
 
-// How one size is run: queue sizes and buffer layout, the same on both sides.
+// Parameters of the run of one size: queue sizes and buffer layout, the same on both sides.
 struct Plan {
   uint64_t size = 0;
   uint32_t depth = 1;    // messages in flight per QP

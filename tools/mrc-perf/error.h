@@ -16,7 +16,7 @@ class PerfError : public std::runtime_error {
   std::string advice_;
 };
 
-// What was asked for makes no sense, whoever asked.
+// The request is invalid, from the command line or the peer.
 class UsageError : public PerfError {
  public:
   using PerfError::PerfError;

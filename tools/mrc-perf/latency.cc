@@ -16,7 +16,7 @@ namespace {
 constexpr uint64_t kSignalEvery = 16, kQueue = 64;
 constexpr uint64_t kReceiveId = 1ULL << 56;
 constexpr uint32_t kReceives = 16;
-// A round that is under way when the time is over gets so long; the server waits for the client's word longer.
+// Time limit of the last round after the end of the duration; the server waits longer for the client's message.
 constexpr auto kLastRound = std::chrono::seconds(10), kLastWord = std::chrono::seconds(40);
 
 }  // namespace
@@ -70,7 +70,7 @@ void Latency::poll() {
     if (wc[i].wr_id == kReceiveId) {
       ibv_recv_wr wr{}, *bad = nullptr;
       wr.wr_id = kReceiveId;
-      const uint64_t qp = receives_seen_ % s_.connection.qps().size();  // the peer goes round in the same order
+      const uint64_t qp = receives_seen_ % s_.connection.qps().size();  // the peer uses the same order
       if (mrc_post_recv(s_.connection.qps()[qp], &wr, &bad) != 0)
         throw PerfError("mrc_post_recv failed", "use a larger --depth");
       ++receives_seen_;

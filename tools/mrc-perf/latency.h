@@ -1,6 +1,6 @@
-// Latency by ping-pong: the client writes, the server sees the write and writes back. Half the round trip is the
+// Latency by ping-pong: the client writes, the server detects the write and writes back. Half the round trip is the
 // figure. For plain writes both sides poll the last byte in memory and let the library make progress; for writes with
-// immediate they poll for the completion. The client counts rounds or goes by the clock, and tells the server
+// immediate they poll for the completion. The client counts rounds or uses the clock, and notifies the server
 // afterwards how many there were.
 #pragma once
 
@@ -48,7 +48,7 @@ class Latency {
   uint64_t posted_ = 0, released_ = 0, receives_seen_ = 0;
   uint64_t spins_ = 0;
   std::chrono::steady_clock::time_point limit_ = std::chrono::steady_clock::time_point::max();
-  uint64_t rounds_ = UINT64_MAX;  // server: all of the run, once the client has said so
+  uint64_t rounds_ = UINT64_MAX;  // server: all of the run, as reported by the client
   volatile uint8_t* last_byte_ = nullptr;
 };
 

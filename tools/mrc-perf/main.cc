@@ -43,7 +43,7 @@ int serve(const Options& o, const mrc::perf::Device& device, mrc::tools::ReportF
     try {
       mrc::perf::agree(&agreed, oob);
     } catch (const mrc::perf::PerfError& e) {
-      // Whoever looks what listens here, or speaks something else, must not take the place of the client.
+      // A port scanner, or another protocol, must not take the place of the client.
       std::fprintf(stderr, "mrc-perf: a connection that is no client's: %s\n", e.what());
       continue;
     }

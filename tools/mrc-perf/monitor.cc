@@ -17,7 +17,7 @@ double gbps(uint64_t bytes, double s) {
 // A plane that only carries probes is not in use: it needs a fiftieth of an equal share, and more than nothing.
 constexpr double kInUseShare = 0.02, kInUseLeastGbps = 0.001;
 
-// With fewer messages than this between two lines, whole ones say too little about the rate.
+// With fewer messages than this between two lines, whole ones are too coarse for the rate.
 constexpr uint64_t kEnoughMessages = 8;
 
 uint64_t sent_bytes(const Snapshot& stats) {

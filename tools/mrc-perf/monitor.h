@@ -1,4 +1,4 @@
-// What is shown while a run goes on: a line per second and, on request, the timeline. Called from the measuring loop,
+// The output during a run: a line per second and, on request, the timeline. Called from the measuring loop,
 // which passes the time and how far it is; reads statistics only when a line is due.
 #pragma once
 

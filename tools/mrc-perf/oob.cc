@@ -59,7 +59,7 @@ int listen_on(int family, uint16_t port) {
   return fd;
 }
 
-// Connects for at most so long: what swallows the first packet would hold a blocking connect for minutes. The socket
+// Connects within this time: if the first packet is dropped, a blocking connect would take minutes. The socket
 // blocks again afterwards. -1 and errno on failure.
 int connect_within(const addrinfo& to, Clock::duration limit) {
   const int fd = socket(to.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

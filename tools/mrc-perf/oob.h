@@ -39,7 +39,7 @@ class Oob {
   void look();
   // The peer closed the connection or its host refuses it.
   bool peer_gone() const { return gone_; }
-  // Both sides say the same word: neither goes on before the other is there.
+  // Both sides send the same word: neither continues before the other has arrived.
   void barrier(const std::string& word);
 
  private:

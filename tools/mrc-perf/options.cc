@@ -71,7 +71,7 @@ void choose_defaults(Options* o) {
   if (o->inline_bytes < 0) o->inline_bytes = o->test == Test::kBandwidth ? 0 : 64;
 }
 
-// What this side would not look at was meant for the other one.
+// An option that this side ignores was intended for the other one.
 void refuse_options(const std::vector<CLI::Option*>& options, const char* why, const char* advice) {
   for (const CLI::Option* option : options)
     if (option->count() > 0) throw UsageError(option->get_name() + " " + why, advice);

@@ -1,4 +1,4 @@
-// What the command line says. The client's test settings travel to the server, so only the client has to be told.
+// The command line. The client's test settings are sent to the server, so they are given to the client only.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct Word {
 inline constexpr Word<Op> kOps[] = {{Op::kWrite, "write"}, {Op::kWriteImm, "write-imm"}};
 inline constexpr Word<Test> kTests[] = {{Test::kBandwidth, "bw"}, {Test::kLatency, "lat"}, {Test::kRate, "rate"}};
 
-// False: no word of the table.
+// False: not in the table.
 template <typename E, size_t N>
 bool find_word(const Word<E> (&table)[N], const std::string& text, E* value) {
   for (const Word<E>& word : table)
@@ -36,7 +36,7 @@ std::string all_words(const Word<E> (&table)[N]) {
   return text;
 }
 
-// What the options allow, wherever they come from.
+// The limits of the options, from any source.
 inline constexpr uint32_t kMaxQps = 60000, kMaxDepth = 8192;
 inline constexpr int kMaxInline = 1024, kMaxTimeout = 24, kMaxLinear = 7, kMaxExponential = 25;
 inline constexpr double kMinSeconds = 0.01, kMaxSeconds = 86400;
@@ -53,7 +53,7 @@ struct Options {
   bool persistent = false;
   double wait_s = 10;  // how long the client tries to reach the server
 
-  // Of the test; the server takes over the client's.
+  // Of the test; the server uses the client's.
   Op op = Op::kWrite;
   Test test = Test::kBandwidth;
   std::vector<uint64_t> sizes;
@@ -77,7 +77,7 @@ struct Options {
   bool chosen_retries() const { return retry_exp >= 0 && retry_exp < 25; }  // given, and finite
 };
 
-// Parses argv. Prints help and exits where asked to, and for what CLI11 refuses; throws UsageError for the rest.
+// Parses argv. Prints help and exits on request, and on errors of CLI11; throws UsageError for other errors.
 Options parse_options(int argc, char** argv);
 
 // Throws UsageError for values that make no sense together.

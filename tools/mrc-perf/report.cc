@@ -56,7 +56,7 @@ void add_size(json* report, const Options& o, const Plan& plan, bool client, con
 
 namespace {
 
-// What is, not how often something happened: it is told as it is at the end.
+// A state and not a count: reported as at the end.
 bool is_state(const std::string& name) {
   return name == "up" || name == "qps";
 }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kProtocol = 3;
 
-// A client says who it is at once. While the server listens to somebody who says nothing, others wait.
+// A client identifies itself at once. While the server waits for a silent connection, others are blocked.
 constexpr double kHelloSeconds = 5;
 
 void hear_client(Options* o, Oob& oob) {
@@ -27,14 +27,14 @@ void hear_client(Options* o, Oob& oob) {
   test_from_json(hello.value("test", nlohmann::json()), o);
 }
 
-// Runs a part of the session; the other side hears of what this one throws. What it sent itself may be of any shape,
-// and is as much its fault as a value that makes no sense.
+// Runs a part of the session; an exception of this side is reported to the other one. The peer's messages may have any
+// form, and is as much its fault as a value that makes no sense.
 template <typename Part>
 auto telling_the_peer(Oob& oob, const Part& part) {
   const auto tell = [&oob](const std::exception& e) {
     try {
       oob.send({{"error", e.what()}});
-    } catch (const PerfError&) {  // the peer is gone: nobody left to tell
+    } catch (const PerfError&) {  // the peer has ended: no one to notify
     }
   };
   try {
@@ -93,7 +93,7 @@ class Session {
       add_size(&report_, o_, plan, !o_.is_server(), mine, theirs);
       ok_ = ok_ && mine.value("mismatches", 0) == 0 && theirs.value("mismatches", 0) == 0;
       add_paths(&report_, before, read_device_stats(device_.verbs()), read_qp_stats(connection.qps()[0]));
-      // Neither side takes its queue pairs down while the other still waits for an acknowledgement.
+      // Neither side destroys its queue pairs while the other still waits for an acknowledgement.
       oob_.barrier("end of size");
     }
     if (o_.json != "-") print_size(report_, stdout);

@@ -9,12 +9,12 @@
 
 namespace mrc::perf {
 
-// Server: takes over the test of whoever has connected; throws PerfError, after telling the other side, when that is no
-// client with a test that can be run. Client: tells its test.
+// Server: receives the test of the connected client; throws PerfError, after a message to the other side, when that is
+// no client with a test that can be run. Client: sends its test.
 void agree(Options* options, Oob& oob);
 
-// The report (see report.h); "ok" tells whether all data was right on both sides. Throws PerfError, after telling the
-// peer, when the run itself failed.
+// The report (see report.h); "ok" is true when all data was correct on both sides. Throws PerfError, after a message to
+// the peer, when the run itself failed.
 nlohmann::json run_session(const Options& options, const Device& device, Oob& oob);
 
 }  // namespace mrc::perf

@@ -67,7 +67,7 @@ uint32_t QpSnapshot::count(const std::string& state) const {
 Snapshot read_device_stats(ibv_context* context) {
   std::istringstream text(read_text([&](char* p, size_t n) { return mrc_soft_query_stats(context, p, n); }));
   Snapshot s;
-  std::map<unsigned, std::map<std::string, uint64_t>> planes;  // by the number in the name, whatever the first one is
+  std::map<unsigned, std::map<std::string, uint64_t>> planes;  // by the number in the name, with any first one
   for (std::string line; std::getline(text, line);) {
     std::istringstream words(line);
     std::string name;

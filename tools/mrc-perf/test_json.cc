@@ -18,7 +18,7 @@ using nlohmann::json;
   throw PerfError("the client's test has " + text + " for '" + key + "'", "use the same version on both sides");
 }
 
-// The library's own conversions would take true for 1, cut 1.5 and let 2^32 be 0.
+// The library's own conversions would convert true to 1, truncate 1.5 and wrap 2^32 to 0.
 uint64_t whole(const std::string& key, const json& value, uint64_t min, uint64_t max) {
   if (!value.is_number_unsigned() || value.get<uint64_t>() < min || value.get<uint64_t>() > max) refuse(key, value);
   return value.get<uint64_t>();
@@ -60,7 +60,7 @@ void read_sizes(const Reader& from, Options* o) {
   for (const json& size : *sizes) o->sizes.push_back(whole("sizes", size, 0, kMaxSize));
 }
 
-// One of the two: so many messages, or so many seconds.
+// One of the two: a number of messages, or of seconds.
 void read_length(const Reader& from, Options* o) {
   from.number("iters", 1, UINT64_MAX, &o->iters);
   const json* seconds = from.find("duration_s");

@@ -1,4 +1,4 @@
-// The test as JSON: what the client tells the server, and the report. Words are those of the command line; what
+// The test as JSON: from the client to the server, and in the report. Words are those of the command line; what
 // is left to the program or to the device is absent.
 #pragma once
 
@@ -10,7 +10,7 @@ namespace mrc::perf {
 
 nlohmann::json test_to_json(const Options& o);
 
-// Comes from whoever connected: throws PerfError for everything that the command line would have refused.
+// Received from any peer: throws PerfError for everything that the command line would refuse.
 void test_from_json(const nlohmann::json& j, Options* o);
 
 }  // namespace mrc::perf

@@ -19,10 +19,10 @@ namespace {
 // wr_id: kind in the top byte, queue pair below.
 constexpr uint64_t kChunk = 1ULL << 56, kCredit = 2ULL << 56, kReceive = 3ULL << 56, kKindMask = 0xFFULL << 56;
 
-constexpr auto kLook = std::chrono::microseconds(500);  // between looks at the TCP connection
+constexpr auto kLook = std::chrono::microseconds(500);  // between polls of the TCP connection
 
 // Once nothing new is sent: from one completion to the next, and in all. A side that only receives waits longer,
-// because the other one knows better what is missing.
+// because the other one can report better what is missing.
 constexpr auto kStall = std::chrono::seconds(10), kDrain = std::chrono::seconds(30);
 
 // The first interrupt of the client ends what is being sent, and the run ends well; the second one ends this program.
@@ -161,7 +161,7 @@ void Transfer::post_chunk(uint32_t qp) {
   ++chunks_in_flight_;
 }
 
-// Looks at a few queue pairs, starting after the last one looked at.
+// Checks a few queue pairs, starting after the last one checked.
 bool Transfer::post_round() {
   bool any = false;
   const uint32_t looks = std::min<uint32_t>(s_.options.qps, 64);
@@ -228,7 +228,7 @@ void Transfer::chunk_arrived(uint32_t qp) {
   give_credit(qp);
 }
 
-// The newest count replaces all older ones, so one that cannot be posted now goes with the next completion.
+// The newest count replaces all older ones, so one that cannot be posted now is sent with the next completion.
 void Transfer::give_credit(uint32_t qp) {
   Lane& lane = lanes_[qp];
   lane.credit_owed = lane.credits_in_flight >= s_.plan.window;
@@ -273,7 +273,7 @@ void Transfer::send_done() {
   s_.oob.send({{"done", sent_messages_}, {"interrupted", interrupted != 0}});
 }
 
-// With a duration, and after an interrupt, the run has an end whatever becomes of the packets.
+// With a duration, and after an interrupt, the run ends regardless of the packets.
 void Transfer::check_drain(Clock::time_point now) {
   const uint64_t done = sent_messages_ + result_.received;
   if (drain_begin_ == Clock::time_point()) drain_begin_ = drain_moved_ = now;
@@ -300,12 +300,12 @@ void Transfer::tick(Clock::time_point now) {
   nlohmann::json message;
   if (!peer_done_ && s_.oob.try_receive(&message)) {
     peer_sent_ = message.at("done").get<uint64_t>();
-    if (message.value("interrupted", false)) stop_ = true;  // what goes the other way ends, too
+    if (message.value("interrupted", false)) stop_ = true;  // the opposite direction ends, too
     peer_done_ = true;
   }
   if (peer_done_) s_.oob.look();
   if (!s_.oob.peer_gone() || (peer_done_ && chunks_in_flight_ == 0)) return;
-  // The transport decides first, if it is told to give up at all.
+  // The transport fails first, if its retries are limited.
   if (!gone_) gone_ = true, gone_since_ = now;
   const auto grace = s_.options.chosen_retries() && sender_ ? std::chrono::seconds(20) : std::chrono::seconds(1);
   if (now - gone_since_ > grace)

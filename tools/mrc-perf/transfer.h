@@ -3,9 +3,9 @@
 // Sending: chunks of messages are posted as one list, the last one signalled, round robin over the queue pairs, while a
 // window of chunks per queue pair is not full. Receiving: nothing to do for plain writes, completions for writes with
 // immediate. With verification the receiver learns of each finished chunk (by an empty write with immediate where the
-// operation itself carries none), compares every message, and gives credit back by an 8-byte write; the sender
-// overwrites a slot only after its credit came. When a side has sent all, it says so over TCP; the loop ends when both
-// are done.
+// operation itself carries none), compares every message, and returns credit by an 8-byte write; the sender
+// overwrites a slot only after its credit arrived. When a side has sent all, it reports that over TCP; the loop ends
+// when both are done.
 #pragma once
 
 #include <string>
@@ -42,7 +42,7 @@ struct TransferSetup {
 class Transfer {
  public:
   explicit Transfer(const TransferSetup& setup);
-  // Receives must stand before the peer starts: called before the barrier.
+  // Receives must be posted before the peer starts: called before the barrier.
   void post_first_receives();
   TransferResult run();
 
@@ -65,7 +65,7 @@ class Transfer {
   void give_credit(uint32_t qp);
   void verify_message(uint32_t qp, uint64_t message);
   void tick(Clock::time_point now);
-  void check_drain(Clock::time_point now);  // throws when what is under way takes too long
+  void check_drain(Clock::time_point now);  // throws when the rest takes too long
   void send_done();
   bool finished() const;
   uint64_t progress_bytes() const;
@@ -75,7 +75,7 @@ class Transfer {
   bool stop_ = false, done_sent_ = false, peer_done_ = false;
   uint64_t target_chunks_ = 0;  // per queue pair; UINT64_MAX: until the deadline
   uint64_t chunks_in_flight_ = 0, sends_in_flight_ = 0, sent_messages_ = 0;
-  uint64_t peer_sent_ = 0;  // messages the peer says it has sent
+  uint64_t peer_sent_ = 0;  // messages sent by the peer, as reported
   uint32_t next_qp_ = 0;
   uint64_t idle_ = 0;
   Clock::time_point begin_, deadline_, next_look_, last_done_, gone_since_;
@@ -90,7 +90,7 @@ class Transfer {
 };
 
 double process_cpu_seconds();
-// What a failed completion means and what to do; for transfer and latency.
+// Meaning of a failed completion and the remedy; for transfer and latency.
 [[noreturn]] void throw_failed(const ibv_wc& wc);
 
 }  // namespace mrc::perf

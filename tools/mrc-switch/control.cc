@@ -70,7 +70,7 @@ bool ControlServer::talk(Client* client, const Answer& answer) {
   const auto line = client->request.next();
   if (!line) return client->request.unfinished() > kMaxRequest;
   const std::string text = answer(std::string(*line)) + "\n";
-  // What does not fit shows as an answer without its line end.
+  // A truncated answer lacks its line end.
   (void)send(client->fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   return true;
 }

@@ -1,10 +1,10 @@
-// The control socket of a running switch: a Unix stream socket, one request in a line, one answer, then it closes. Who
-// may open the path (root) may ask. Never blocks: packets do not wait for a slow client.
+// The control socket of a running switch: a Unix stream socket, one request in a line, one answer, then it closes. A
+// client that may open the path (root) is allowed. Never blocks: packets do not wait for a slow client.
 //
 //     show                 counters, as JSON
 //     rate PORT BPS        another rate of a port, both directions
 //
-// An answer that begins with "error: " says what is wrong with the request.
+// An answer that begins with "error: " has the fault of the request.
 #pragma once
 
 #include <deque>
@@ -18,7 +18,7 @@ namespace mrc::softswitch {
 class ControlServer {
  public:
   using Answer = std::function<std::string(const std::string& request)>;
-  explicit ControlServer(const std::string& path);  // takes the place of a dead switch's socket; throws FabricError
+  explicit ControlServer(const std::string& path);  // replaces the socket of an ended switch; throws FabricError
   ~ControlServer();
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
@@ -32,7 +32,7 @@ class ControlServer {
     LineReader request;
   };
   void accept_all();
-  // True: it has been answered, or is gone.
+  // True: it has been answered, or has closed.
   bool talk(Client* client, const Answer& answer);
 
   std::string path_;

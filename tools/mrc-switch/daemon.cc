@@ -75,7 +75,7 @@ class Daemon {
   }
 
  private:
-  // With something under way the clock alone wakes us: what comes in meanwhile has its time stamp.
+  // While frames are queued only the clock wakes this thread: frames that arrive meanwhile have time stamps.
   void wait(const sigset_t& while_waiting) {
     pollfd fds[3] = {{control_.fd(), POLLIN, 0}, {links_.fd(), POLLIN, 0}, {socket_.fd(), POLLIN, 0}};
     const Instant next = switch_.next_event();
@@ -132,7 +132,7 @@ void run_daemon(const fabric::Topology& topology, const fabric::NodeConfig& node
     sigaction(s, &action, nullptr);
     sigaddset(&blocked, s);
   }
-  sigprocmask(SIG_BLOCK, &blocked, &before);  // they come while we wait, and at no other time
+  sigprocmask(SIG_BLOCK, &blocked, &before);  // they are delivered while this thread waits, and at no other time
   sigdelset(&before, SIGINT);
   sigdelset(&before, SIGTERM);
   prctl(PR_SET_TIMERSLACK, 1000);

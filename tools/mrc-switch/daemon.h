@@ -2,7 +2,7 @@
 // state and answers the control socket. Runs until SIGTERM or SIGINT.
 //
 // It wakes at most every `tick`, so that a busy switch moves bursts; what that delays is at most one tick on the way
-// out, and never a mark or a trim, which go by the frames' own time stamps. Where none is given it is what a packet of
+// out, and never a mark or a trim, which use the frames' own time stamps. The default is the duration of a packet of
 // 4 KiB takes on the fastest port, between 50 and 250 us.
 #pragma once
 

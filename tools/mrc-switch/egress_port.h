@@ -21,11 +21,11 @@ struct PortCounters {
   uint64_t tx_packets = 0, tx_bytes = 0, data_packets = 0, data_bytes = 0;
   uint64_t marked = 0, trimmed = 0;
   uint64_t data_drops = 0, trimmed_drops = 0, control_drops = 0;
-  uint64_t lost_down = 0;  // waited or came while the link was down
+  uint64_t lost_down = 0;  // queued or arrived while the link was down
   int64_t max_queue = 0;   // largest data queue, bytes
 };
 
-// Takes back what the switch no longer needs.
+// Receives the frames that the switch no longer needs.
 class FrameOwner {
  public:
   virtual ~FrameOwner() = default;
@@ -45,7 +45,7 @@ class EgressPort {
   // That frame, which is the caller's now; the next one takes the line.
   Frame* finish();
 
-  void set_up(bool up);  // a link that goes down loses what waits and what is on the line
+  void set_up(bool up);  // a link that goes down loses the queued frames and the one on the line
   bool up() const { return up_; }
   void set_rate(double bps);  // from the next frame on; 0: no limit
   double rate() const { return rate_; }

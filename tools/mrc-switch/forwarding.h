@@ -1,8 +1,8 @@
-// Forwarding: the static tables of one switch and what they say of a packet [spec/srv6.md, MRC-SR-2 and MRC-SR-3].
+// Forwarding: the static tables of one switch and their decision about a packet [spec/srv6.md, MRC-SR-2 and MRC-SR-3].
 //
 // A destination that begins with the switch's own uSID is shifted by one place and looked up again; then the longest
 // prefix decides. Routes with several ports spread flows by hash over those that are up. One switch is one hop
-// [MRC-SW-5]. What is addressed to the switch itself (its link-local addresses, its own uSID with an empty list,
+// [MRC-SW-5]. Packets addressed to the switch itself (its link-local addresses, its own uSID with an empty list,
 // multicast) is the kernel's: it has a copy of every frame and answers neighbour solicitations and pings.
 #pragma once
 

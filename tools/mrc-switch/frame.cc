@@ -104,7 +104,7 @@ bool mark_ce(Frame* f) {
   const uint8_t outer = class_at(*f, kEthernetHeader);
   if ((outer & kEct) == 0) return false;
   set_class_at(f, kEthernetHeader, outer | kEct);
-  // Who takes the outer header off may forget its mark.
+  // A decapsulating host may discard the outer mark.
   if (f->inner != 0 && (class_at(*f, f->inner) & kEct) != 0) set_class_at(f, f->inner, class_at(*f, f->inner) | kEct);
   return true;
 }

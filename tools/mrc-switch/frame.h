@@ -4,7 +4,7 @@
 // Trimming [spec/switch.md, MRC-SW-4, MRC-SW-CHOICE-1, MRC-SW-CHOICE-2, MRC-SW-CHOICE-3; spec/wire.md, MRC-CHOICE-Q24;
 // spec/srv6.md, MRC-SR-12 and MRC-SR-15]: the packet ends `trim_bytes` after
 // its first byte, or later, where BTH, METH and TSETH would not survive; every length is made that of what is left,
-// because a UDP socket takes nothing else; the UDP checksum becomes 0; all IPv6 headers get the new code point.
+// because a UDP socket accepts nothing else; the UDP checksum becomes 0; all IPv6 headers get the new code point.
 #pragma once
 
 #include <cstddef>
@@ -32,14 +32,14 @@ struct Frame {
   uint32_t bytes = 0;      // from the Ethernet header on, without preamble and check sequence
   uint32_t transport = 0;  // offset of a UDP header; 0: not UDP, never trimmed
   uint32_t inner = 0;      // offset of an inner IPv6 header; 0: none
-  uint16_t port = 0;       // by which it came in; later: by which it leaves
+  uint16_t port = 0;       // of arrival; later: of departure
   TrafficClass tc = TrafficClass::kData;
   bool trimmable = false;
   Instant arrived;  // last bit
   Frame* next = nullptr;
 };
 
-// What `frame` is. False: not a whole IPv6 packet. Cuts the padding of short frames.
+// The kind of `frame`. False: not a whole IPv6 packet. Cuts the padding of short frames.
 bool parse(Frame* frame, const CodePoints& dscp);
 
 IpAddress source(const Frame& f);
@@ -56,11 +56,11 @@ inline uint8_t next_header(const Frame& f) {
   return f.data[kEthernetHeader + 6];
 }
 uint8_t traffic_class(const Frame& f);
-// A CE mark on every header that says ECT. False: the outer one does not.
+// A CE mark on every header with ECT. False: the outer one has none.
 bool mark_ce(Frame* f);
 // Sets class, lengths and code point. `trim_bytes` counts as Frame::bytes does.
 void trim(Frame* f, uint32_t trim_bytes, uint8_t dscp);
-// Takes the next segment of an SRH that stands first behind the outer header. False: there is none left.
+// Consumes the next segment of an SRH that directly follows the outer header. False: none is left.
 bool advance_segment(Frame* f);
 // Addresses, flow label and ports of the outermost packet.
 uint64_t flow_hash(const Frame& f, uint64_t salt);

@@ -1,4 +1,4 @@
-// FramePool: buffers of one size, taken and given back singly; grows in chunks up to a limit and never shrinks.
+// FramePool: buffers of one size, allocated and freed singly; grows in chunks up to a limit and never shrinks.
 #pragma once
 
 #include <memory>

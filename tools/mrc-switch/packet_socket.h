@@ -1,4 +1,4 @@
-// PacketSocket: the one AF_PACKET socket by which a switch hears and speaks on all its ports. Frames come in the order
+// PacketSocket: the one AF_PACKET socket for sending and receiving on all ports of a switch. Frames arrive in the order
 // of their arrival over all ports, each with the kernel's time stamp; they leave by one system call for many ports.
 // Bursts only.
 //
@@ -13,9 +13,9 @@
 namespace mrc::softswitch {
 
 struct SocketCounters {
-  uint64_t overflow = 0;     // frames that came while the receive buffer was full
+  uint64_t overflow = 0;     // frames that arrived while the receive buffer was full
   uint64_t no_buffer = 0;    // while the pool was empty
-  uint64_t send_errors = 0;  // frames that the kernel did not take
+  uint64_t send_errors = 0;  // frames that the kernel did not accept
 };
 
 class PacketSocket {
@@ -31,7 +31,7 @@ class PacketSocket {
   // Hands what waits to the switch. Returns the time up to which everything has been seen: `now`, or earlier where
   // more is waiting than one call takes.
   Instant receive(Switch* to, FramePool* pool, Instant now);
-  // Sends and gives the frames back.
+  // Sends and frees the frames.
   void send(std::vector<Frame*>* frames, FramePool* pool);
   SocketCounters counters();
 

@@ -1,4 +1,4 @@
-// What a fabric file says of one switch, as mrc-switch needs it: ports with rates, queues and neighbours, and routes.
+// The part of a fabric file about one switch, for mrc-switch: ports with rates, queues and neighbours, and routes.
 //
 // Sizes in multiples of the BDP count the plan's own, of the rates that the file gives for real links. A lab whose
 // rates are scaled down by 100 thus has queues of as many bytes, and is the same fabric in slow motion

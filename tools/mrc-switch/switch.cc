@@ -7,7 +7,7 @@
 namespace mrc::softswitch {
 namespace {
 
-// How far the line may lag behind the sender. Senders are shaped to the line's rate; this holds those in check that
+// Maximum lag of the line behind the sender. Senders are shaped to the line's rate; this holds those in check that
 // are not, so that what they send too much waits in a queue that has a limit.
 constexpr Duration kMaxLag = Duration::milliseconds(20);
 
@@ -54,7 +54,7 @@ void Switch::run(Instant until, std::vector<Frame*>* out) {
   for (;;) {
     const Instant now = next_event();
     if (now > until || now == Instant::never()) return;
-    // What leaves makes room for what comes at the same instant.
+    // Departures free room for arrivals at the same instant.
     bool left = false;
     for (size_t i = 0; i < egress_.size(); ++i) {
       if (egress_[i]->line_free() > now) continue;
@@ -103,7 +103,7 @@ void Switch::forward(Frame* f, Instant now) {
   pool_->release(f);
 }
 
-// The frame becomes the answer, and goes the way of any other packet to its source.
+// The frame becomes the answer, and is forwarded like any other packet to its source.
 void Switch::say_time_exceeded(Frame* f, Instant now) {
   if (!make_time_exceeded(f, config_.address, pool_->buffer_bytes())) {
     pool_->release(f);

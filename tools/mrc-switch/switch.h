@@ -31,7 +31,7 @@ struct PortConfig {
 
 struct SwitchConfig {
   std::string name;
-  IpAddress address;  // its own uSID, the source of what it says itself
+  IpAddress address;  // its own uSID, the source of its own messages
   CodePoints dscp;
   uint64_t seed = 1;
   std::vector<PortConfig> ports;
@@ -42,7 +42,7 @@ struct IngressCounters {
 };
 
 struct SwitchCounters {
-  uint64_t malformed = 0;  // no whole IPv6 packet, or larger than the port takes
+  uint64_t malformed = 0;  // no whole IPv6 packet, or larger than the port's MTU
   uint64_t local = 0;      // left to the kernel
   uint64_t no_route = 0, hop_limit = 0, too_big = 0, link_down = 0;
 };
@@ -52,10 +52,10 @@ class Switch {
   Switch(const SwitchConfig& config, FramePool* pool);
 
   Forwarding& forwarding() { return forwarding_; }
-  // Takes the frame over. `at`: when its last bit was seen; before an earlier frame's: as if it came with that.
+  // Takes ownership of the frame. `at`: when its last bit was seen; before an earlier frame's: as if it came with that.
   void receive(Frame* f, uint16_t port, Instant at);
   // Everything up to `until`, inclusive. Frames that have left are appended to `out`, with `port` the one they leave
-  // by; the caller gives them back to the pool.
+  // by; the caller returns them to the pool.
   void run(Instant until, std::vector<Frame*>* out);
   Instant next_event() const;
 

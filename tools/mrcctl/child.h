@@ -16,9 +16,9 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // False: it has ended, or said nothing for so long.
+  // False: it has ended, or was silent for this time.
   bool read_line(std::string* line, int timeout_ms);
-  // All that it says until it ends; false when that takes longer.
+  // All its output until it ends; false when that takes longer.
   bool read_all(std::string* text, int timeout_ms);
   int wait();  // exit status, 128 + signal
 

@@ -1,4 +1,4 @@
-// The command line of mrcctl: each function adds some commands and says what runs when one was given.
+// The command line of mrcctl: each function adds some commands and the functions that run them.
 #pragma once
 
 #include <functional>

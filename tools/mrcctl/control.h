@@ -1,4 +1,4 @@
-// mrcctl ev deny | allow | replace, port up | down, events: what is asked of mrcd in one message.
+// mrcctl ev deny | allow | replace, port up | down, events: requests to mrcd in one message.
 #pragma once
 
 #include <cstdint>

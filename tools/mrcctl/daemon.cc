@@ -26,7 +26,7 @@ constexpr int kPatienceMs = 5000;
 
 constexpr const char* kSocketVariable = "MRC_MRCD_SOCKET";
 
-// What the environment said at the beginning.
+// The environment at the start.
 const std::optional<std::string>& own_variable() {
   static const std::optional<std::string> value = [] {
     const char* text = mrc::environment::variable(kSocketVariable);

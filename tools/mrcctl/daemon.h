@@ -1,4 +1,4 @@
-// The connection to mrcd of a program that asks: one request, one answer; or a stream of events. spec/mrcd.md.
+// The connection of a client to mrcd: one request, one answer; or a stream of events. spec/mrcd.md.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,9 +10,9 @@ namespace mrcctl {
 
 class Daemon {
  public:
-  // `socket` empty: where the settings say. Throws Error and says how to start one.
+  // `socket` empty: that of the settings. Throws Error with the way to start one.
   explicit Daemon(const std::string& socket);
-  ~Daemon();  // what was changed is in mrcd's file before; else it says so on standard error [MRC-MRCD-7]
+  ~Daemon();  // the changes are in mrcd's file before; else a message on standard error [MRC-MRCD-7]
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
@@ -20,7 +20,7 @@ class Daemon {
   nlohmann::json ask(nlohmann::json message);
   // 0 or the errno value that the daemon answered; *why: its sentence.
   int request(nlohmann::json message, nlohmann::json* data, std::string* why);
-  // The next message that nobody asked for; false when the daemon has gone.
+  // The next unsolicited message; false when the daemon has ended.
   bool next(nlohmann::json* message);
 
  private:
@@ -34,7 +34,7 @@ class Daemon {
 };
 
 // Devices that this program opens from now on do without the daemon: they try paths that are denied, too, and what they
-// are asked for is nobody else's business.
+// are requested concerns only this class.
 void keep_devices_out();
 
 }  // namespace mrcctl

@@ -14,7 +14,7 @@ namespace mrcctl {
 
 namespace {
 
-// Any number that the controller has not given out; the profile lives in this process for one call.
+// Any number that the controller has not assigned; the profile lives in this process for one call.
 constexpr uint64_t kScratchProfile = UINT64_MAX;
 
 [[noreturn]] void fail(const std::string& what) {
@@ -120,7 +120,7 @@ union ibv_gid parse_gid(const std::string& text) {
   union ibv_gid gid {};
   if (inet_pton(AF_INET6, text.c_str(), gid.raw) == 1) return gid;
   if (inet_pton(AF_INET, text.c_str(), gid.raw + 12) != 1)
-    // Names are not looked up: they stand for the address that hosts are managed by, which is no port of a device.
+    // Names are not resolved: they belong to the management address of a host, which is no port of a device.
     throw Error("'" + text +
                 "' is no GID: an IPv6 or IPv4 address of a device, as `mrcctl show devices` on that host "
                 "prints; host names are for `preflight --run`");

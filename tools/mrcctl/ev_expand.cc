@@ -125,7 +125,7 @@ Profile read_profile(const OrderedJson& in) {
   return p;
 }
 
-// The file's EVs, or as many as "count" says for a generated profile that lists none.
+// The file's EVs, or "count" of them for a generated profile that lists none.
 std::vector<mrc_ctl_ev> evs_of(const Profile& p, const OrderedJson& in) {
   std::vector<mrc_ctl_ev> evs;
   if (in.contains("evs")) {
@@ -154,7 +154,7 @@ OrderedJson expand_one(const Profile& p, const mrc_ctl_ev& ev) {
   return out;
 }
 
-// Numbers are the same whatever zeros stand before them, and bytes whatever zeros stand behind.
+// Numbers are equal with any leading zeros, and bytes with any trailing zeros.
 bool same_value(const std::string& key, const OrderedJson& got, const OrderedJson& expected) {
   if (key == "expanded") {
     mrc_ctl_ev_t a, b;
@@ -167,7 +167,7 @@ bool same_value(const std::string& key, const OrderedJson& got, const OrderedJso
                     [](const OrderedJson& a, const OrderedJson& b) { return number(a) == number(b); });
 }
 
-// What the file expects otherwise, in words; empty when it agrees or expects nothing.
+// The difference from the file's expectation, in words; empty without a difference or an expectation.
 std::string difference(const OrderedJson& got, const OrderedJson& expected) {
   std::string text;
   for (const char* key : {"expanded_fields", "expanded"})

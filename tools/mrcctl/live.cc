@@ -94,7 +94,7 @@ std::string nscc_text(const Json& config) {
   return text + (text.empty() ? ": everything derived" : ", the rest derived");
 }
 
-// The daemon tells of its profiles as the calls that make them; made here, they can be looked at.
+// The daemon sends its profiles as the calls that create them; created here, they can be queried.
 Json profiles_of(const Json& text) {
   mrc::mrcd::SharedDevice device(text["device"].get<std::string>(), text["planes"].get<uint32_t>(),
                                  text["ev_mode"].get<std::string>(), text["evs"].get<uint32_t>());
@@ -193,7 +193,7 @@ int show_profiles(const LiveOptions& options) {
                   text_of(p["mode"]).c_str(), p["fields"].dump().c_str());
     for (const Json& p : device["evs"]) {
       std::map<std::string, size_t> states;
-      std::map<std::string, std::string> named;  // those that are not as they should be
+      std::map<std::string, std::string> named;  // the faulty ones
       for (const Json& entry : p["entries"]) {
         const std::string state = text_of(entry["state"]);
         ++states[state];

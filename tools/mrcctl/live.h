@@ -1,4 +1,4 @@
-// mrcctl show ports | profiles | denies | qps | evs | monitor, and watch: what mrcd and the processes of this host say.
+// mrcctl show ports | profiles | denies | qps | evs | monitor, and watch: from mrcd and the processes of this host.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct LiveOptions {
   bool json = false;
 };
 
-// Of the processes that the options name, now.
+// Of the processes selected by the options, now.
 nlohmann::json reports_of(Daemon* daemon, const LiveOptions& options);
 
 int show_ports(const LiveOptions& options);
@@ -25,7 +25,7 @@ int show_denies(const LiveOptions& options);
 int show_qps(const LiveOptions& options);
 int show_evs(const LiveOptions& options);
 int show_monitor(const LiveOptions& options);
-// A table that is drawn anew every `interval_s`, `rounds` times (0: until interrupted).
+// A table that is refreshed every `interval_s`, `rounds` times (0: until interrupted).
 int watch(const LiveOptions& options, double interval_s, uint64_t rounds);
 
 }  // namespace mrcctl

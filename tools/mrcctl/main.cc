@@ -1,5 +1,5 @@
-// mrcctl: shows and steers the controller side of this host's MRC devices. Exit status 0: as asked, 1: what was looked
-// at is not as it should be, 2: bad usage or an error.
+// mrcctl: shows and changes the controller side of this host's MRC devices. Exit status 0: success, 1: the checked
+// state at is not as it should be, 2: bad usage or an error.
 #include <cstdio>
 #include <exception>
 #include <map>
@@ -19,7 +19,7 @@ int run(int argc, char** argv) {
   mrcctl::Common common;
   app.add_flag("--json", common.json, "Machine-readable output");
   app.add_option("--socket", common.socket, "Where mrcd listens, else as the setting mrcd_socket says");
-  app.fallthrough();  // these may stand anywhere
+  app.fallthrough();  // these may be anywhere
   std::map<const CLI::App*, mrcctl::Command> commands;
   mrcctl::add_show_commands(&app, &common, &commands);
   mrcctl::add_change_commands(&app, &common, &commands);

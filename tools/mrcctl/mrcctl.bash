@@ -4,7 +4,7 @@ _mrcctl() {
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     [[ "$word" == -* ]] || words+=("$word")
   done
-  # A word that is an argument ends the way down through the commands.
+  # A word that is an argument ends the descent through the commands.
   local help
   while help=$("${COMP_WORDS[0]}" "${words[@]}" --help 2>/dev/null); [[ -z "$help" && ${#words[@]} -gt 0 ]]; do
     unset 'words[-1]'

@@ -30,7 +30,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
   return text;
 }
 
-// This program, wherever it was started from.
+// This program's own path.
 std::string own_program() {
   std::array<char, PATH_MAX> path;
   const ssize_t n = ::readlink("/proc/self/exe", path.data(), path.size());
@@ -47,7 +47,7 @@ class Fleet {
   }
   std::string device_words() const { return o_.device.empty() ? "" : " --device " + shell_quoted(o_.device); }
 
-  // Everybody is there to answer, and has told its GID.
+  // All hosts respond, and have reported their GIDs.
   void gather() {
     for (const std::string& host : o_.hosts)
       responders_.push_back(std::make_unique<Child>(command(host, "respond" + device_words())));
@@ -73,7 +73,7 @@ class Fleet {
     }
   }
 
-  // What each host sees of the others.
+  // Each host's view of the others.
   std::vector<Json> probe() {
     std::vector<std::unique_ptr<Child>> probes;
     for (size_t i = 0; i < o_.hosts.size(); ++i) {

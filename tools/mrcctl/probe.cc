@@ -23,7 +23,7 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr uint32_t kNsPerMs = 1'000'000;
-constexpr size_t kBatch = 256;  // probes at once: a burst of thousands would lose some by itself
+constexpr size_t kBatch = 256;  // probes at once: a burst of thousands would itself cause losses
 constexpr auto kSilence = std::chrono::seconds(2), kProgressInterval = std::chrono::seconds(5);
 
 struct Chosen {
@@ -35,7 +35,7 @@ struct Chosen {
   uint32_t rtt = 0;       // least, ns
 };
 
-// What is left out means any; so does the port 0 of an EV whose label alone names the path.
+// Omitted parts mean any; so does the port 0 of an EV whose label alone identifies the path.
 bool is_ev(const mrc_ctl_ev& ev, mrc_ctl_ev_fmt_mode format, const mrc::ctl::DenyRule& wanted) {
   const auto high = static_cast<uint16_t>(ev.val[0] << 8 | ev.val[1]);
   const auto low = static_cast<uint16_t>(ev.val[2] << 8 | ev.val[3]);
@@ -62,7 +62,7 @@ std::vector<Chosen> chosen_evs(const Device& device, const ProbeOptions& options
   return chosen;
 }
 
-// Says on stderr how far it is, when that takes long; the standard output is for the result.
+// Shows the progress on stderr after a while; the standard output is for the result.
 class Progress {
  public:
   void round_done(const std::string& host, uint32_t rounds, uint32_t of, size_t dead, size_t paths) {
@@ -77,8 +77,8 @@ class Progress {
   std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + kSilence;
 };
 
-// Rounds of one probe over each path to each peer. A round waits for its slowest path, and for a dead one the whole
-// time; so all peers share the rounds, and a path that loses as many in a row as make it dead for mrcd's judge
+// Rounds of one probe over each path to each peer. A round waits for its slowest path, and for a failed one the whole
+// time; so all peers share the rounds, and a path that loses as many in a row as mrcd's judge requires
 // (judge.h) is probed no more: what is left of its probes counts as lost.
 class Rounds {
  public:
@@ -99,7 +99,7 @@ class Rounds {
     const std::string host = gid_text(device_.gid(0));
     Progress progress;
     for (uint32_t n = 0; n < options_.count && !open.empty(); ++n) {
-      // Those that may be dead together, so that few batches wait in vain.
+      // Paths that may have failed together, so that few batches wait in vain.
       std::stable_partition(open.begin(), open.end(), [](const Chosen* p) { return p->lost_run != 0; });
       for (size_t at = 0; at < open.size(); at += kBatch) batch(&open[at], std::min(kBatch, open.size() - at));
       std::erase_if(open, [](const Chosen* p) { return p->lost_run >= mrc::mrcd::JudgeConfig().dead; });
@@ -177,7 +177,7 @@ OrderedJson describe(size_t peer, const union ibv_gid& gid, const std::vector<Ch
   return j;
 }
 
-// There and back over this host's own switches; no peer is needed.
+// Over this host's own switches and back; requires no peer.
 OrderedJson probe_loops(const Paths& paths, const ProbeOptions& options) {
   std::string why;
   std::vector<mrc::mrcd::LoopPath> loops = mrc::mrcd::loop_paths(paths.config(), &why);

@@ -1,4 +1,4 @@
-// `mrcctl probe`: does every path of this host's device to the given peers answer, and how fast. `mrcctl respond`: be
+// `mrcctl probe`: probes every path of this host's device to the given peers, with round trips. `mrcctl respond`: be
 // there to answer.
 #pragma once
 
@@ -14,9 +14,9 @@ struct ProbeOptions {
   std::vector<uint8_t> ports;      // empty: all
   std::string ev;                  // empty: all
   uint32_t most = 0;               // EVs per port; 0: all
-  uint32_t count = 1;              // probes of each path; fewer of a dead one
+  uint32_t count = 1;              // probes of each path; fewer of a failed one
   double loss = 0.02;              // a path that loses more of them is bad
-  bool loops = false;              // also there and back over the own switches
+  bool loops = false;              // also over the own switches and back
   uint32_t timeout_ms = 1000;      // for one probe of all paths together; at most 4000
   bool json = false;
 };

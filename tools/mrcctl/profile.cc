@@ -93,7 +93,7 @@ class Editor {
   std::string why_;
 };
 
-// What a profile needs to be ONLINE and a file may leave out.
+// Parts that a profile requires to be ONLINE and a file may leave out.
 void complete(ProfileCall* c) {
   if (c->kind == ProfileKind::kEv) c->mask |= MRC_CTL_EV_PROFILE_MIN_ACTIVE | MRC_CTL_EV_PROFILE_EVENT_MASK;
   if (c->kind != ProfileKind::kCc || c->algorithm != mrc::ctl::kNsccName || !c->config.empty()) return;
@@ -140,7 +140,7 @@ int profile_create(const ProfileOptions& options) {
   return kGood;
 }
 
-// As it is where the device takes it, else by way of OFFLINE.
+// Directly if the device accepts it, else by way of OFFLINE.
 int profile_modify(const ProfileOptions& options) {
   std::vector<WrittenProfile> profiles = read_profiles(options.file);
   Editor editor(options);

@@ -21,7 +21,7 @@
 namespace mrcctl {
 
 struct WrittenProfile {
-  // What the file gives, without a state; arrays and configuration belong to it.
+  // The content of the file, without a state; arrays and configuration belong to it.
   mrc::ctl::ProfileCall call;
   bool online = true;  // where it shall end up
   std::string name;    // "EV profile 5"

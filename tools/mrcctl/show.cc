@@ -12,7 +12,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-constexpr int kGids = 4;  // every table has at least so many entries
+constexpr int kGids = 4;  // every table has at least this many entries
 
 OrderedJson names_of(uint32_t mask, std::initializer_list<std::pair<uint32_t, const char*>> names) {
   OrderedJson list = OrderedJson::array();

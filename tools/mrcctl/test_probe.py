@@ -36,7 +36,7 @@ def main():
     assert status == 2 and "MRC_EV_COUNT" in err, err
 
     # Process slot 0 of the device answers. On ports of its own that is this process itself: other tests, which run at
-    # the same time, hold those of the standard. Where somebody has just these, others are tried.
+    # the same time, hold those of the standard. If another process holds these, others are tried.
     gid = next(g for g in device["gids"] if g)
     own = {}
     for attempt in range(8):
@@ -54,15 +54,15 @@ def main():
     status, out, err = run(mrcctl, "probe", gid, **own)
     assert out.count("paths answer, round trip") >= 1, out + err
 
-    # With every packet dropped nobody answers.
+    # With every packet dropped there is no answer.
     status, out, err = run(mrcctl, "probe", gid, "--most", "2", "--port", "2", "--timeout-ms", "50", "--json",
                            MRC_FAULT="blackhole", **own)
     assert status == 1, out + err
     result = json.loads(out)
     assert result["silent"] == 2 and [p["port"] for p in result["peers"][0]["paths"]] == [2, 2], out
 
-    # A dead path is given up after as many losses in a row as mrcd takes for that, to all peers in the same rounds: 8
-    # times 400 ms and not 2 peers times 100 rounds of that. What was not sent counts as lost.
+    # A failed path is abandoned after as many losses in a row as mrcd requires, to all peers in the same rounds: 8
+    # times 400 ms and not 2 peers times 100 rounds of that. Unsent probes count as lost.
     begin = time.monotonic()
     status, out, err = run(mrcctl, "probe", gid, gid, "--most", "2", "--port", "2", "--count", "100", "--timeout-ms",
                            "400", "--json", MRC_FAULT="blackhole", **own)

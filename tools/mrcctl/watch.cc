@@ -1,4 +1,4 @@
-// mrcctl watch: throughput and health of every process of this host, drawn anew at an interval.
+// mrcctl watch: throughput and health of every process of this host, refreshed at an interval.
 #include <unistd.h>
 
 #include <chrono>
@@ -89,7 +89,7 @@ void print_live(const Json& rows) {
 int watch(const LiveOptions& options, double interval_s, uint64_t rounds) {
   Daemon daemon(options.socket);
   const auto clock = [] { return std::chrono::steady_clock::now(); };
-  // What is drawn first is of an interval, too: no rate follows from one sample.
+  // The first output also covers an interval: no rate follows from one sample.
   Sample before = sample_of(reports_of(&daemon, options));
   auto then = clock();
   for (uint64_t round = 0; rounds == 0 || round < rounds; ++round) {

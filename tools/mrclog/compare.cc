@@ -10,7 +10,7 @@ namespace mrc::log {
 
 namespace {
 
-// Times, ages and numbers that each process draws for itself say nothing about a decision.
+// Times, ages and random numbers of a process are irrelevant for a decision.
 nlohmann::json essence(const Event& e) {
   nlohmann::json d = e.data;
   for (const char* own : {"qpn", "wr_id", "rtt_ns", "age_ns"}) d.erase(own);

@@ -15,7 +15,7 @@ using nlohmann::json;
 constexpr char kRecordSeparator = '\x1e';
 constexpr double kNsPerMs = 1e6;
 
-// Events of an EV without its plane (SACKs, received packets) are filtered by the plane that others give it.
+// Events of an EV without its plane (SACKs, received packets) are filtered by the plane that other events give it.
 void learn_planes(Log* log) {
   for (const Event& e : log->events) {
     const auto ev = e.maybe("ev"), plane = e.maybe("plane");
@@ -87,7 +87,7 @@ Log read_log(const std::string& path) {
   Log log;
   log.path = path;
   std::string record;
-  std::getline(in, record, kRecordSeparator);  // what stands before the first separator is no record
+  std::getline(in, record, kRecordSeparator);  // text before the first separator is no record
   while (std::getline(in, record, kRecordSeparator)) add_record(&log, record);
   if (!log.header.is_object())
     throw std::runtime_error(path + ": no MRC trace: the header record is missing. Traces are made by MRC_TRACE=FILE");

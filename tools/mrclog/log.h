@@ -29,21 +29,21 @@ struct Log {
   nlohmann::json header;
   std::vector<Event> events;
   std::map<uint64_t, std::set<uint64_t>> planes_of_ev;  // from the events that name both
-  uint64_t damaged = 0;                                 // records that are no JSON: the writer died within one
+  uint64_t damaged = 0;                                 // records that are no JSON: the writer was killed within one
   uint64_t lost = 0;                                    // events that the traced process could not keep
   std::set<uint64_t> planes;                            // that events name, from 0
   bool has_plane(uint64_t plane) const { return planes.count(plane) != 0; }
   std::string planes_text() const;  // "planes 1, 2", for people
-  // None for an EV that several planes have, or of which no event tells.
+  // None for an EV that several planes have, or that no event contains.
   std::optional<uint64_t> plane_of(uint64_t ev) const;
   int64_t begin_ns() const { return events.empty() ? 0 : events.front().at_ns; }
   int64_t end_ns() const { return events.empty() ? 0 : events.back().at_ns; }
 };
 
-// Throws std::runtime_error with one sentence for a file that cannot be read or holds no trace.
+// Throws std::runtime_error with one sentence for a file that cannot be read or contains no trace.
 Log read_log(const std::string& path);
 
-// What to look at; fields that are not set let everything pass.
+// Filter; unset fields match everything.
 struct Filter {
   std::optional<uint64_t> qpn, plane, psn;
   std::optional<EvFilter> ev;

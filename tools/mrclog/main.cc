@@ -75,7 +75,7 @@ Log filtered(const std::string& path, const Options& o) {
   return log;
 }
 
-// With a word for people that `what` was cut short, so that nobody draws conclusions from what is missing.
+// Adds a note that `what` was truncated, so that readers draw no conclusions from missing entries.
 void warn(const Log& log) {
   if (log.lost > 0)
     std::fprintf(stderr, "mrclog: %s: %llu events were lost in the traced process\n", log.path.c_str(),

@@ -1,4 +1,4 @@
-// Names of events and triggers as they may be given, and what to say of one that is none.
+// Names of events and triggers on the command line, and the message for an unknown one.
 #pragma once
 
 #include <string>

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kWidth = 1080, kLeft = 80, kRight = 170;
 constexpr size_t kBuckets = 200;     // of the bar charts
-constexpr size_t kMaxPoints = 4000;  // of a line: more cannot be told apart
+constexpr size_t kMaxPoints = 4000;  // of a line: more cannot be distinguished
 constexpr const char* kColours[] = {"#4878a8", "#e08a3c", "#5a9e5a", "#b05a9e",
                                     "#8a7a50", "#50a0a0", "#c05050", "#707070"};
 
@@ -110,7 +110,7 @@ void windows(Picture* p, const Log& log) {
   std::map<uint64_t, std::vector<const Event*>> qps;
   for (const Event& e : log.events) {
     if (e.name != "cwnd_updated") continue;
-    // What is in flight may dip below 0 for a moment: the receiver counts in units of 256 bytes.
+    // The bytes in flight may fall below 0 for a moment: the receiver counts in units of 256 bytes.
     max = std::max(
         {max, static_cast<double>(e.number("cwnd")), static_cast<double>(static_cast<int64_t>(e.number("inflight")))});
     qps[e.number("qpn")].push_back(&e);

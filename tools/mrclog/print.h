@@ -9,7 +9,7 @@ namespace mrc::log {
 
 std::string to_text(const Event& e, int64_t begin_ns);
 
-// The record as it stands in the file, without separators.
+// The record as in the file, without separators.
 nlohmann::json to_json(const Event& e);
 
 }  // namespace mrc::log

@@ -1,4 +1,4 @@
-// What a trace amounts to: how often each decision was taken and why, how each path fared, what the windows did.
+// Summary of a trace: decisions by number and reason, statistics of each path, ranges of the windows.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace mrc::log {
 
 struct PathSummary {
   uint64_t sent = 0, retransmitted = 0, lost = 0, chosen = 0, state_changes = 0;
-  std::string state;  // the last one told; empty: never changed
+  std::string state;  // the last one reported; empty: never changed
 };
 
 struct WindowSummary {

@@ -1,5 +1,5 @@
-// What the conformance cases share: a pair of ranks with one connection, buffers with a known content, and requests
-// that are posted and finished with every rule of the interface checked on the way.
+// Common parts of the conformance cases: a pair of ranks with one connection, buffers with a known content, and
+// requests that are posted and finished with every rule of the interface checked on the way.
 #pragma once
 
 #include <deque>
@@ -35,21 +35,21 @@ class Buffer {
   Memory memory_;
 };
 
-// isend until it gives a request.
+// isend until it returns a request.
 void* send(Rank& rank, Net& net, void* comm, Buffer& buffer, size_t size, int tag);
-// irecv of one buffer or of a group, until it gives a request.
+// irecv of one buffer or of a group, until it returns a request.
 void* receive(Rank& rank, Net& net, void* comm, const std::vector<Buffer*>& buffers, const std::vector<int>& tags);
 // test until the request is done; the sizes, n of them.
 std::vector<int> finish(Rank& rank, Net& net, void* request, int n, const std::string& what);
 
-// One connection from rank 1 to rank 0 that lives as long as this, unless closed before.
+// One connection from rank 1 to rank 0 that is closed with this object, unless closed before.
 class Pair {
  public:
   explicit Pair(Rank& rank) : Pair(rank, rank.net()) {}
   Pair(Rank& rank, Net& net);
   void* comm() const { return comm_; }
   bool receives() const { return rank_.rank() == kReceiver; }
-  // A buffer registered until close(): as NCCL does, memory goes before its connection.
+  // A buffer registered until close(): as in NCCL, memory is released before its connection.
   Buffer& buffer(size_t size) { return buffers_.emplace_back(net_, comm_, size); }
   // A message through the connection, checked; shows that it works.
   void exchange_message(size_t size, int seed);

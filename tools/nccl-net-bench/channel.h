@@ -11,7 +11,7 @@ namespace mrc::net_bench {
 using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-// What ends a rank or the whole run, in words for the user.
+// The error that ends a rank or the whole run, as a message for the user.
 struct Fail : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -26,8 +26,8 @@ class Channel {
   Channel(const Channel&) = delete;
   ~Channel();
   int fd() const { return fd_; }
-  bool send(const Json& message);  // false: the other side is gone
-  // Nothing: the other side is gone, or the time is over.
+  bool send(const Json& message);  // false: the other side has ended
+  // Nothing: the other side has ended, or the time is over.
   std::optional<Json> receive(Clock::time_point until);
 
  private:

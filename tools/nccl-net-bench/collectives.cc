@@ -84,8 +84,8 @@ class Direct : public Collective {
   std::vector<char> input_, output_;
 };
 
-// What the two rings share: message number step * slices + k of a step is slice k of that step's chunk, and may go out
-// once the same slice has come in with the step before.
+// Common to the two rings: message number step * slices + k of a step is slice k of that step's chunk, and may be sent
+// once the same slice has arrived with the step before.
 class Ring : public Collective {
  public:
   explicit Ring(Rank& rank) : Collective(rank), n_(static_cast<size_t>(rank.ranks())) {
@@ -95,7 +95,7 @@ class Ring : public Collective {
   }
 
  protected:
-  // Index of the chunk that lies `back` places before this rank's.
+  // Index of the chunk `back` positions before this rank's.
   size_t chunk_before(size_t back) const { return (static_cast<size_t>(rank_.rank()) + 2 * n_ - back) % n_; }
   void add_sends(SendFlow& f, char* data, size_t chunk, size_t step) {
     const size_t each = (chunk + slice_of(rank_) - 1) / slice_of(rank_), count = std::max<size_t>(1, each);
@@ -155,7 +155,7 @@ class AllGather final : public Ring {
 };
 
 // Reduce-scatter, then all-gather, out of place. The values are small whole numbers, so that their sum in float is
-// exact whatever the order. Partial sums arrive in scratch slots; the sums of the second half go straight into place.
+// exact in any order. Partial sums arrive in scratch slots; the sums of the second half go straight into place.
 class AllReduce final : public Ring {
  public:
   using Ring::Ring;

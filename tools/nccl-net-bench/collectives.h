@@ -17,7 +17,7 @@ class Collective {
  public:
   virtual ~Collective() = default;
   static const std::vector<std::string>& names();
-  // Sizes are rounded down to a multiple of this: what the pattern can divide among so many ranks.
+  // Sizes are rounded down to a multiple of this: the size that the pattern can divide among the ranks.
   static size_t unit(const std::string& name, int ranks);
   static std::unique_ptr<Collective> make(const std::string& name, Rank& rank);
 

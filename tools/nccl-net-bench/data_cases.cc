@@ -17,7 +17,7 @@ std::string sizes(Rank& rank) {
   return {};
 }
 
-// What is sent is at most what was posted; the receiver learns the real size.
+// A message is at most as large as the posted buffer; the receiver gets the real size.
 std::string smaller_than_posted(Rank& rank) {
   Net& net = rank.net();
   Pair pair(rank);
@@ -39,7 +39,7 @@ std::string smaller_than_posted(Rank& rank) {
   return {};
 }
 
-// A receive that is not posted yet is no error: isend gives no request, or one that is done later.
+// A receive that is not posted yet is no error: isend returns no request, or one that is done later.
 std::string send_before_receive(Rank& rank) {
   Net& net = rank.net();
   Pair pair(rank);
@@ -167,7 +167,7 @@ std::string both_directions(Rank& rank) {
   return {};
 }
 
-// The same bytes registered twice and in overlapping pieces; one registration ends, the other goes on.
+// The same bytes registered twice and in overlapping pieces; one registration ends, the other continues.
 std::string registration(Rank& rank) {
   Net& net = rank.net();
   Pair pair(rank);
@@ -201,7 +201,7 @@ std::string registration(Rank& rank) {
   return {};
 }
 
-// NCCL stages through host memory only if it is told that device memory does not work.
+// NCCL stages through host memory only if the plugin reports that device memory does not work.
 std::string device_memory_refused(Rank& rank) {
   if (rank.properties().ptrSupport & NCCL_PTR_CUDA) return "the device supports CUDA pointers";
   Pair pair(rank);

@@ -1,4 +1,4 @@
-// Cases about a peer that is killed: whatever is pending ends within the limit, and the process goes on.
+// Cases with a killed peer: pending requests end within the limit, and the process continues.
 #include <signal.h>
 #include <unistd.h>
 
@@ -136,7 +136,7 @@ std::string killed_receiving(Rank& rank) {
   bool refused = false;
   for (Buffer* b : buffers) {
     void* request = nullptr;
-    // Some of these may already meet the dead peer.
+    // Some of these may already fail because of the ended peer.
     until(
         rank,
         [&] {
@@ -170,7 +170,7 @@ void isend_until_it_fails(Rank& rank, Pair& pair, Buffer& buffer, int tag) {
   }
 }
 
-// Nothing is posted at the sender: isend gives no request and must turn into an error.
+// Nothing is posted at the sender: isend returns no request and must eventually fail.
 std::string killed_before_posting(Rank& rank) {
   Pair pair(rank);
   if (pair.receives()) {
@@ -185,7 +185,7 @@ std::string killed_before_posting(Rank& rank) {
   return {};
 }
 
-// A group is there, but its member of this tag has been sent: isend gives no request and must turn into an error.
+// A group is posted, but its member of this tag has been sent: isend returns no request and must eventually fail.
 std::string killed_with_a_group(Rank& rank) {
   if (rank.properties().maxRecvs < 2) return "maxRecvs is 1";
   Net& net = rank.net();
@@ -204,7 +204,7 @@ std::string killed_with_a_group(Rank& rank) {
   return {};
 }
 
-// Rank 1 dies between connect and its acceptance; the listener still serves rank 2.
+// Rank 1 ends between connect and its acceptance; the listener still serves rank 2.
 std::string killed_in_setup(Rank& rank) {
   Net& net = rank.net();
   if (rank.rank() == 0) {

@@ -1,4 +1,4 @@
-// Cases about groups: several buffers posted as one request, told apart by tags.
+// Cases about groups: several buffers posted as one request, distinguished by tags.
 #include <algorithm>
 #include <deque>
 
@@ -140,7 +140,7 @@ std::string optional_completion(Rank& rank) {
       until(
           rank, [&] { return check(net.test(request, &done, &got), "test"), done != 0; },
           [] { return std::string("a receive with optional completion is never done"); });
-      // As LL protocols do: the data themselves tell that they are there.
+      // As in LL protocols: the data themselves show their arrival.
       const volatile char* const bytes = buffer.data();
       until(
           rank,
@@ -180,7 +180,7 @@ std::string flush(Rank& rank) {
   return {};
 }
 
-// NCCL says that it has copied a receive, wherever the table has the function for it, and takes anything but
+// NCCL reports that it has copied a receive, if the table has the function for it, and treats any result but
 // ncclSuccess for the end of the communicator.
 std::string consumed(Rank& rank) {
   if (rank.net().version() < 7) return "irecvConsumed exists from version 7 on";

@@ -1,5 +1,5 @@
 // Connections between ranks, made as NCCL makes them: listen, the handle copied to the peer byte for byte, connect and
-// accept called again and again until they give a communicator; memory registered on each communicator.
+// accept called again and again until they return a communicator; memory registered on each communicator.
 #pragma once
 
 #include <sched.h>
@@ -35,7 +35,7 @@ Listening listen_on(Rank& rank, Net& net);
 void* connect_to(Rank& rank, Net& net, Handle& handle, const std::string& whom);
 void* accept_from(Rank& rank, Net& net, void* listen_comm, const std::string& whom);
 
-// A region registered on one communicator for as long as this lives.
+// A region registered on one communicator until this object is destroyed.
 class Memory {
  public:
   Memory(Net& net, void* comm, void* data, size_t size);

@@ -1,4 +1,4 @@
-// nccl-net-bench: coordinator, or a rank when the coordinator starts it anew.
+// nccl-net-bench: coordinator, or a rank when the coordinator starts it again.
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>

@@ -73,7 +73,7 @@ class Versioned final : public Net {
     if (result != ncclSuccess) return result;
     nccl::copy_properties(props, out);
     if constexpr (requires { props.vProps; }) {
-      out->vProps.ndevs = props.vProps.ndevs;  // as the plugin says, also where that is impossible
+      out->vProps.ndevs = props.vProps.ndevs;  // as reported by the plugin, even if impossible
       for (int i = 0; i < std::min<int>(props.vProps.ndevs, std::size(props.vProps.devs)); ++i)
         out->vProps.devs[i] = props.vProps.devs[i];
     }

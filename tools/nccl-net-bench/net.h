@@ -23,7 +23,7 @@ class Net {
   static int newest(const std::string& library, std::string* why);
 
   virtual int version() const = 0;
-  // Names of the members that NCCL uses without asking and that are null in this table; empty: none. NCCL reads the
+  // Names of the members that NCCL uses without a check and that are null in this table; empty: none. NCCL reads the
   // name and init when it loads the plugin, and the rest once init has returned: init may fill it in.
   virtual std::vector<std::string> missing_before_init() const = 0;
   virtual std::vector<std::string> missing() const = 0;
@@ -46,8 +46,8 @@ class Net {
                              void** request) = 0;
   virtual ncclResult_t iflush(void* comm, int n, void** data, int* sizes, void** memory, void** request) = 0;
   virtual ncclResult_t test(void* request, int* done, int* sizes) = 0;
-  // NCCL's word that a receive, which is done, was copied from its buffers: said wherever the table has the function,
-  // whatever the type of the network. ncclSuccess where it is null or the version has none.
+  // NCCL's report that a finished receive was copied from its buffers: sent if the table has the function,
+  // for any type of network. ncclSuccess where it is null or the version has none.
   virtual ncclResult_t irecv_consumed(void* comm, int n, void* request) = 0;
   virtual ncclResult_t close_send(void* comm) = 0;
   virtual ncclResult_t close_recv(void* comm) = 0;

@@ -117,7 +117,7 @@ void check_names(const std::vector<std::string>& given, const Known& known, cons
     }
 }
 
-// What cannot be divided would be rounded down to nothing, and measured as such.
+// An indivisible size would be rounded down to zero, and measured as such.
 void check_sizes(const Options& o) {
   for (const std::string& test : o.tests)
     for (size_t size : o.sizes)

@@ -1,4 +1,4 @@
-// What the command line says.
+// The command line.
 #pragma once
 
 #include <string>
@@ -32,7 +32,7 @@ struct Options {
   double death_limit_s = 30;
 };
 
-// Prints help and exits where asked to; throws CannotRun for values that make no sense.
+// Prints help and exits on request; throws CannotRun for invalid values.
 Options parse_options(int argc, char** argv);
 
 }  // namespace mrc::net_bench

@@ -1,4 +1,4 @@
-// What a rank has: its number, its job, the plugin, and the way to the others through the coordinator.
+// A rank: its number, its job, the plugin, and the connection to the others through the coordinator.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ class Rank {
   int device() const { return device_; }
   const ncclNetProperties_v12_t& properties() const { return properties_; }
 
-  // What LD_PRELOAD names is in this process: the linker only warns where it is not. Throws CannotRun.
+  // Checks that the libraries of LD_PRELOAD are loaded: the linker only warns about missing ones. Throws CannotRun.
   void check_preload();
   // Opens the plugin, initialises it, chooses the device. Apart from the constructor so that errors can be sent.
   void open();
@@ -34,13 +34,13 @@ class Rank {
   // Gives `mine` to all and returns everyone's, by rank. Also a barrier.
   Json exchange(const Json& mine);
   void barrier() { exchange(nullptr); }
-  // What this rank is about to do, for the report if it never comes back.
+  // The next step of this rank, for the report if it does not return.
   void stage(const std::string& text);
   void progress(const Json& data) { channel_.send({{"type", "progress"}, {"data", data}}); }
   void result(const Json& data) { channel_.send({{"type", "result"}, {"data", data}}); }
   void error(const std::string& text, bool cannot_run);
 
-  // A rank gives up a little before the coordinator does, because it can say more about why.
+  // A rank times out a little before the coordinator does, because it can report the reason in more detail.
   bool time_is_over() const { return Clock::now() > until_; }
 
  private:

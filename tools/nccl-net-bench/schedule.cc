@@ -83,7 +83,7 @@ void Schedule::run(Rank& rank) {
     return true;
   };
   const auto turn = [&] {
-    // Every flow gets its turn before the process gives way; true ends the waiting.
+    // Every flow gets its turn before the process yields; true ends the waiting.
     for (bool moved = true; moved;) {
       moved = false;
       for (size_t i = 0; i < receives.size(); ++i) {

@@ -1,6 +1,6 @@
 // A collective as this rank sees it: for every connection the messages in their order, what must have been received
 // before a message may be sent, and what to do with what arrives. run() is the proxy loop: posts up to `depth` messages
-// on each connection, tests them in order, reduces, and gives way when nothing moves.
+// on each connection, tests them in order, reduces, and yields when nothing progresses.
 #pragma once
 
 #include <cstddef>

@@ -32,7 +32,7 @@ struct Process {
 // The first interrupt is for the ranks, which end well; the second one ends this program.
 volatile sig_atomic_t interrupt_came = 0;
 
-// Interrupts come while this program waits for the ranks and at no other time: one just before that would wait as well.
+// Interrupts are delivered only while this program waits for the ranks: an earlier one stays pending until then.
 class Interrupts {
  public:
   Interrupts() {
@@ -61,7 +61,7 @@ int wait_for(pid_t pid) {
   return status;
 }
 
-// Becomes the rank: this program again, by way of the words that put it in its place (another namespace, say).
+// Executes the rank: this program again, with the command prefix that places it (in another namespace, for example).
 [[noreturn]] void become_rank(const Environment& environment, int rank, const std::string& descriptor) {
   char self[PATH_MAX] = "";
   if (readlink("/proc/self/exe", self, sizeof self - 1) < 0) _exit(127);
@@ -188,7 +188,7 @@ class World {
     }
   }
 
-  // Gives everyone what everyone gave, when all that still live have given; null stands for a dead one.
+  // Sends all values to all ranks once every running rank has sent its value; null for an ended one.
   void join_exchange() {
     Json all = Json::array();
     bool any = false;

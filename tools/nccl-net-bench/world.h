@@ -1,6 +1,6 @@
 // The coordinator: starts the ranks of one job as processes of their own, joins their exchanges, collects their
 // results, and ends them all, whatever happens: at the time limit, when one of them fails, and when the coordinator
-// itself dies (PR_SET_PDEATHSIG). The coordinator never loads a plugin, so a plugin that crashes is reported, not
+// itself ends (PR_SET_PDEATHSIG). The coordinator never loads a plugin, so a plugin that crashes is reported, not
 // suffered.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace mrc::net_bench {
 struct Environment {
   std::string preload;                                   // LD_PRELOAD of the ranks; empty: as inherited
   std::vector<std::pair<std::string, std::string>> set;  // added to the ranks' environment
-  std::vector<std::string> launch;                       // words before a rank's program; "{rank}" is its number
+  std::vector<std::string> launch;                       // command prefix of a rank's program; "{rank}" is its number
 };
 
 struct Outcome {
@@ -25,7 +25,7 @@ struct Outcome {
   bool cannot_run = false;    // the error is about the plugin file or its ABI
 };
 
-// job["ranks"] processes run `job`; those listed in job["doomed"] may die by SIGKILL. `progress` gets what ranks say.
+// job["ranks"] processes run `job`; those listed in job["doomed"] may die by SIGKILL. `progress`: the ranks' messages.
 Outcome run_world(const Json& job, const Environment& environment, std::chrono::duration<double> limit,
                   const std::function<void(const Json&)>& progress = {});
 

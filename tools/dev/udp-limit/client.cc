@@ -1,4 +1,4 @@
-// Sending side of the bandwidth measurement and the asking side of the ping-pong; prints the result.
+// Sending side of the bandwidth measurement and the requesting side of the ping-pong; prints the result.
 #include <netinet/udp.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@ namespace udp_limit {
 
 namespace {
 
-constexpr uint64_t kStall = 20000000;  // no credit for so long: what is in flight was lost
+constexpr uint64_t kStall = 20000000;  // no credit for this time: the packets in flight were lost
 
 struct SendingPlane {
   std::vector<int> sources;
@@ -80,7 +80,7 @@ void Client::hello(SendingPlane* p) {
   fail("no answer from the server");
 }
 
-// True when something arrived; a message that is not a credit goes to *other.
+// True when something arrived; a message that is not a credit is stored in *other.
 bool Client::read_credit(SendingPlane* p, Header* other) {
   Header h;
   ssize_t n = ::recv(p->sources[0], &h, sizeof(h), 0);

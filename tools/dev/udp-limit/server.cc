@@ -1,4 +1,4 @@
-// Receiving side: polls its planes in turn, copies every burst into the large buffer, gives credit back.
+// Receiving side: polls its planes in turn, copies every burst into the large buffer, returns credit.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@ namespace udp_limit {
 namespace {
 
 constexpr size_t kBuffer = 65536;
-constexpr uint64_t kCreditStep = 128 * 1024;  // bytes received before a credit goes back, unless the queue ran empty
+constexpr uint64_t kCreditStep = 128 * 1024;  // bytes received before a credit is returned, unless the queue ran empty
 
 struct ReceivingPlane {
   int fd = -1;
@@ -151,7 +151,7 @@ void Server::serve() {
     } else if (last_busy == 0) {
       last_busy = now_ns();
     } else if (now_ns() - last_busy > 100000000) {
-      ::usleep(1000);  // nobody is measuring
+      ::usleep(1000);  // no client is measuring
     }
   }
 }

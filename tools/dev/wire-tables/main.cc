@@ -24,7 +24,7 @@ bool fail(const std::string& file, const std::string& why) {
   return false;
 }
 
-// Replaces what lies between the marks; `count` is how many sections there were.
+// Replaces the text between the marks; `count` is the number of sections.
 bool fill_in(const std::string& file, std::string* text, int* count) {
   const std::string open = "[wire-tables ";
   for (size_t at = 0; (at = text->find(open, at)) != std::string::npos; ++*count) {

@@ -1,4 +1,4 @@
-"""The lab that stands around this program: `mrc-fabric run FABRIC -- PROGRAM` has built it, says its name in MRC_LAB, and
+"""The lab that stands around this program: `mrc-fabric run FABRIC -- PROGRAM` has built it, puts its name in MRC_LAB, and
 removes it when this program ends, however it ends."""
 import json
 import os

@@ -1,4 +1,4 @@
-"""What a fault did to a transfer, from rows of throughput (streams.py): how deep, how long, how soon over.
+"""The effect of a fault on a transfer, from rows of throughput (streams.py): depth, duration, recovery.
 
 A level is the median Gb/s of a stretch. Throughput is at a level where the mean over WINDOW_S is at least SHARE of it, and
 steady once it has been there for HOLD_S. Times are those of the rows.

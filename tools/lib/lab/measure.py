@@ -18,7 +18,7 @@ from play import START_S, Break, Play
 from watch import Watch, settings
 
 DOWN_AT, UP_AT, SECONDS = 1.5, 3.0, 5.5
-# Name, words of the fault, what is left of the throughput; a fabric of two planes with two T1s each.
+# Name, words of the fault, remaining throughput; a fabric of two planes with two T1s each.
 FAULTS = {
     "t1": ("one of two T1s of a plane", ("switch", "p0-t1-0"), 1.0),
     "t0": ("the sender's T0 of a plane", ("switch", "p1-t0-0"), 0.5),

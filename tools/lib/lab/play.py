@@ -1,4 +1,4 @@
-"""Plays faults against one transfer across a fabric and says what they did to it.
+"""Injects faults during one transfer across a fabric and reports their effect.
 
 A Break is broken and mended at times counted from the first data. Its figures: throughput before, while broken and after;
 for how long throughput was below what the intact paths carry, and how long until it was steady there (judge.py), counted
@@ -33,7 +33,7 @@ class Play:
         env.update({"MRC_DATAPATH": datapath, **(settings or {})})
         self.fabric, self.breaks, self.seconds = fabric, breaks, seconds
         self.report = None
-        length = [] if seconds is None else ["--duration", seconds]  # else `more` says how long
+        length = [] if seconds is None else ["--duration", seconds]  # else `more` gives the duration
         self.stream = Stream(fabric.inside, perf, source, target, ["--verify", *STEADY, *length, *more], env,
                              interval_ms)
 

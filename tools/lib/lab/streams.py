@@ -1,4 +1,4 @@
-"""A transfer of mrc-perf between two hosts of a lab, watched while it runs: who needs it says what to run where, and reads
+"""A transfer of mrc-perf between two hosts of a lab, monitored while it runs: the caller chooses program and hosts, and reads
 rows of throughput with times on this process's clock, so that they can be laid beside what was broken and when.
 
 mrc-perf's server ends with its client. Times are seconds of time.monotonic(); rows carry Gb/s of payload.
@@ -13,7 +13,7 @@ import time
 ROW = re.compile(r"^ *(?P<ms>\d+) +(?P<gbps>[\d.]+) +(?P<planes>\d+)  (?P<per_plane>[\d. ]+?) +(?P<retx>\d+)  "
                  r"(?P<good>\d+)/(?P<skip>\d+)/(?P<bad>\d+)/(?P<denied>\d+)$")
 
-# Small messages, each of which says that it is done: rows of a few milliseconds show throughput and not its accounting.
+# Small messages, each with a completion: rows of a few milliseconds show throughput and not its accounting.
 STEADY = ["--size", "64K", "--signal-every", "1"]
 
 
