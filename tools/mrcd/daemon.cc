@@ -101,8 +101,8 @@ bool Daemon::start_monitors(Parts& p, std::string* why) {
   return true;
 }
 
-nlohmann::json Daemon::monitor_status(const Parts& p) {
-  return p.monitors.empty() ? nlohmann::json{{"running", false}} : p.monitors.front()->status();
+MonitorStatus Daemon::monitor_status(const Parts& p) {
+  return p.monitors.empty() ? MonitorStatus() : p.monitors.front()->status();
 }
 
 bool Daemon::start_web(Parts& p, std::string* why) {
@@ -145,7 +145,10 @@ bool Daemon::start(const Options& options, std::string* why, bool* busy) {
 
   nlohmann::json state;
   if (!load_state(p.state_path, &state, why)) return false;
-  p.service.restore(state);
+  if (!p.service.restore(state)) {
+    *why = p.state_path + ": not a state file of mrcd; move it away to begin without one";
+    return false;
+  }
   p.service.answer_with("save", [&p] {
     if (p.dirty) p.save();
     return nlohmann::json{{"saved", !p.dirty}, {"why", p.complaint}};

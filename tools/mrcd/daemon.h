@@ -2,10 +2,11 @@
 #pragma once
 
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace mrc::mrcd {
+
+struct MonitorStatus;
 
 struct Options {
   std::string socket;  // empty: as the settings say
@@ -25,7 +26,7 @@ class Daemon {
   struct Parts;
   static bool start_monitors(Parts& parts, std::string* why);
   static bool start_web(Parts& parts, std::string* why);
-  static nlohmann::json monitor_status(const Parts& parts);
+  static MonitorStatus monitor_status(const Parts& parts);
   std::unique_ptr<Parts> parts_;
 };
 

@@ -22,6 +22,10 @@ bool is_mine(const std::string& host, uint32_t plane, uint16_t t1, double share)
   return static_cast<double>(hash % 1000003) < share * 1000003;
 }
 
+Event event_of(const char* what, const std::string& text, const Finding& finding) {
+  return {.what = what, .text = text, .plane = finding.plane, .t0 = finding.t0, .t1 = finding.t1};
+}
+
 }  // namespace
 
 Monitor::Monitor(Loop* loop, Service* service, const device::DeviceConfig& config)
@@ -113,10 +117,9 @@ void Monitor::conclude(Instant now) {
     return std::find(list.begin(), list.end(), f) != list.end();
   };
   for (const Finding& f : found)
-    if (!among(f, findings_)) service_.event("fault", f.text(), {{"plane", f.plane}, {"t0", f.t0}, {"t1", f.t1}});
+    if (!among(f, findings_)) service_.event(event_of("fault", f.text(), f));
   for (const Finding& f : findings_)
-    if (!among(f, found))
-      service_.event("healed", f.text() + " is over", {{"plane", f.plane}, {"t0", f.t0}, {"t1", f.t1}});
+    if (!among(f, found)) service_.event(event_of("healed", f.text() + " is over", f));
   findings_ = std::move(found);
 
   SharedDevice* device = service_.device(config_.name);
@@ -136,33 +139,26 @@ std::vector<OwnPlane> Monitor::own_planes(const SharedDevice& device) const {
   return planes;
 }
 
-Monitor::Json Monitor::status() const {
-  Json planes = Json::array();
+MonitorStatus Monitor::status() const {
+  MonitorStatus status{true, host_, config_.name, {}, findings_, {}};
   for (uint32_t p = 1; p <= own_.size(); ++p) {
-    Json paths = Json::array();
+    PlaneStatus plane{p, own_[p - 1].t0, {}};
     for (size_t i = 0; i < paths_.size(); ++i) {
       const LoopPath& loop = prober_.paths()[i];
       if (loop.plane != p) continue;
       const Path& path = paths_[i];
-      paths.push_back({{"t1", loop.t1 != 0 ? usid_text(loop.t1) : ""},
-                       {"bad", path.judge.bad()},
-                       {"loss", path.judge.bad() ? path.judge.worst() : path.judge.loss()},
-                       {"rtt_us", path.rtt_us},
-                       {"sent", path.sent},
-                       {"lost", path.lost}});
+      plane.paths.push_back({loop.t1 != 0 ? usid_text(loop.t1) : "", path.judge.bad(),
+                             path.judge.bad() ? path.judge.worst() : path.judge.loss(), path.rtt_us, path.sent,
+                             path.lost});
     }
-    planes.push_back({{"plane", p}, {"t0", own_[p - 1].t0}, {"paths", paths}});
+    status.planes.push_back(std::move(plane));
   }
-  Json findings = Json::array(), hosts = Json::array();
-  for (const Finding& f : findings_) findings.push_back(finding_json(f));
   for (const auto& [entry, told] : told_) {
-    Json seen = Json::array();
-    for (const Observation& o : told.observations)
-      seen.push_back({{"plane", o.plane}, {"t0", o.t0}, {"t1", o.t1}, {"bad", o.bad}, {"loss", o.loss}});
-    hosts.push_back({{"host", told.host}, {"observations", seen}});
+    OtherHost& other = status.peers.emplace_back();
+    other.host = told.host;
+    for (const Observation& o : told.observations) other.observations.push_back({o.plane, o.t0, o.t1, o.bad, o.loss});
   }
-  return {{"running", true},  {"host", host_},        {"device", config_.name},
-          {"planes", planes}, {"findings", findings}, {"peers", hosts}};
+  return status;
 }
 
 }  // namespace mrc::mrcd

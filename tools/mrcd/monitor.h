@@ -4,7 +4,6 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "judge.h"
 #include "loop.h"
 #include "loop_prober.h"
+#include "monitor_status.h"
 #include "policy.h"
 #include "service.h"
 
@@ -19,14 +19,12 @@ namespace mrc::mrcd {
 
 class Monitor {
  public:
-  using Json = nlohmann::json;
-
   Monitor(Loop* loop, Service* service, const device::DeviceConfig& config);
   ~Monitor();
   // False and a sentence when there is nothing to probe.
   bool start(std::string* why);
   // What it sees, for mrcctl, the web page and the metrics.
-  Json status() const;
+  MonitorStatus status() const;
 
  private:
   struct Path {
@@ -51,7 +49,7 @@ class Monitor {
   bool open_peers(std::string* why);
   void tell_peers();
   void read_peers(Instant now);
-  void hear_one(Instant now, size_t entry, const Json& report);
+  void hear_one(Instant now, size_t entry, const Observed& report);
   std::vector<OwnPlane> own_planes(const SharedDevice& device) const;
 
   Loop& loop_;

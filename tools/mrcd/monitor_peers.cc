@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "ctl/peer_json.h"
 #include "datapath/holder.h"
 #include "device/peers.h"
 #include "log.h"
@@ -20,6 +21,7 @@ namespace mrc::mrcd {
 
 namespace {
 
+constexpr int kVersion = 1;
 constexpr size_t kMaxBytes = 60000;
 constexpr size_t kMaxObservations = 4096;
 constexpr int kMaxReportsAtOnce = 256;
@@ -61,9 +63,9 @@ bool Monitor::open_peers(std::string* why) {
 }
 
 void Monitor::tell_peers() {
-  Json seen = Json::array();
-  for (const Observation& o : observations()) seen.push_back({o.plane, o.t0, o.t1, o.bad, o.loss});
-  const std::string text = Json{{"mrcd", 1}, {"host", host_}, {"observations", seen}}.dump();
+  Observed report{kVersion, host_, {}};
+  for (const Observation& o : observations()) report.observations.emplace_back(o.plane, o.t0, o.t1, o.bad, o.loss);
+  const std::string text = nlohmann::json(report).dump();
   if (text.size() > kMaxBytes) {
     if (!too_long_)
       log_warning(std::to_string(paths_.size()) +
@@ -91,26 +93,22 @@ void Monitor::read_peers(Instant now) {
     const auto peer = std::find_if(peers_.begin(), peers_.end(), [&](const Peer& p) { return p.at == sender; });
     if (peer == peers_.end()) continue;
     try {
-      hear_one(now, peer->entry, Json::parse(part.data(), part.data() + n));
-    } catch (const Json::exception&) {
+      hear_one(now, peer->entry, ctl::parse_peer_json({part.data(), static_cast<size_t>(n)}).get<Observed>());
+    } catch (const nlohmann::json::exception&) {
       continue;  // of another version, or garbage
     }
   }
 }
 
-void Monitor::hear_one(Instant now, size_t entry, const Json& report) {
-  Told told{now, report.at("host").get<std::string>(), {}};
-  if (report.at("mrcd") != 1 || told.host.empty() || told.host == host_) return;
+void Monitor::hear_one(Instant now, size_t entry, const Observed& report) {
+  Told told{now, report.host, {}};
+  if (report.mrcd != kVersion || told.host.empty() || told.host == host_) return;
   for (const auto& [other, before] : told_)
     if ((other == entry) != (before.host == told.host)) return;
-  const Json& seen = report.at("observations");
-  if (seen.size() > kMaxObservations) return;
-  for (const Json& o : seen) {
-    const auto plane = o.at(0).get<uint32_t>();
-    const auto t0 = o.at(1).get<std::string>();
+  if (report.observations.size() > kMaxObservations) return;
+  for (const auto& [plane, t0, t1, bad, loss] : report.observations) {
     if (plane < 1 || plane > own_.size()) return;
-    told.observations.push_back(
-        {plane, told.host, t0, o.at(2).get<std::string>(), t0, told.host, o.at(3).get<bool>(), o.at(4).get<double>()});
+    told.observations.push_back({plane, told.host, t0, t1, t0, told.host, bad, loss});
   }
   told_[entry] = std::move(told);
 }

@@ -1,12 +1,16 @@
-// Is what a process tells of itself in the form in which everybody reads it? Asked once, where it comes in: the
-// metrics, the page and mrcctl rely on it.
+// What a process reports of itself, within limits that everybody who reads it relies on: the metrics, the page and
+// mrcctl. Asked once, where it comes in.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
+
+#include "ctl/messages.h"
 
 namespace mrc::mrcd {
 
-// Device, program, ports, QPs and peers are there and of their types.
+// None: not a report, or names and ports beyond any device's, or a path state that there is not.
+std::optional<ctl::DeviceReport> parse_report(const nlohmann::json& report);
 bool is_report(const nlohmann::json& report);
 
 }  // namespace mrc::mrcd

@@ -41,27 +41,25 @@ bool seen_in_file(const ctl::DenyRule& rule) {
 
 void Service::add_device(std::unique_ptr<SharedDevice> device) {
   const std::string name = device->name();
-  if (kept_.contains(name) && device->restore(kept_[name])) kept_.erase(name);
+  restore_kept(device.get());
   order_.push_back(name);
   devices_[name] = std::move(device);
 }
 
 // Anybody can name a device, so there are few of them; and what the file has for one is not lost to somebody who comes
 // with the same name and another shape.
-SharedDevice* Service::make_device(const std::string& name, const Json& hello) {
-  const auto planes = hello.at("planes").get<uint32_t>();
-  const auto ev_mode = hello.at("ev_mode").get<std::string>();
-  const uint32_t evs = std::min(hello.at("evs").get<uint32_t>(), kMaxEvs);
+SharedDevice* Service::make_device(const ctl::Hello& hello) {
+  const std::string& name = hello.device;
+  const uint32_t evs = std::min<uint32_t>(hello.evs, kMaxEvs);
   // Some may have outlived their processes for what was configured on them, and no longer is.
   for (const std::string& there : std::set<std::string>(made_)) drop_if_unused(devices_.at(there).get());
-  if (planes < 1 || planes > kMaxPlanes || ev_mode.size() > kMaxName || made_.size() >= kMaxMadeDevices) return nullptr;
-  auto device = std::make_unique<SharedDevice>(name, planes, ev_mode, evs);
-  if (kept_.contains(name)) {
-    if (device->restore(kept_[name]))
-      kept_.erase(name);
-    else
-      device = std::make_unique<SharedDevice>(name, planes, ev_mode, evs);
-  }
+  if (hello.planes < 1 || hello.planes > kMaxPlanes || hello.ev_mode.size() > kMaxName ||
+      made_.size() >= kMaxMadeDevices)
+    return nullptr;
+  const auto make = [&] { return std::make_unique<SharedDevice>(name, hello.planes, hello.ev_mode, evs); };
+  auto device = make();
+  restore_kept(device.get());
+  if (kept_.contains(name)) device = make();  // it does not fit: nothing of it, then
   made_.insert(name);
   order_.push_back(name);
   return (devices_[name] = std::move(device)).get();
@@ -75,6 +73,11 @@ void Service::drop_if_unused(SharedDevice* device) {
   made_.erase(name);
   order_.erase(std::find(order_.begin(), order_.end(), name));
   devices_.erase(name);
+}
+
+void Service::restore_kept(SharedDevice* device) {
+  const auto kept = kept_.find(device->name());
+  if (kept != kept_.end() && device->restore(kept->second)) kept_.erase(kept);
 }
 
 // From now on the file has what the device holds.
@@ -103,8 +106,7 @@ void Service::disconnect(ClientId id) {
   if (gathering_) std::erase(gathering_->missing, id);
   if (entry.device == nullptr) return;
   entry.device->forget(id);
-  event("process", entry.program + " (" + std::to_string(entry.peer.pid) + ") has gone",
-        {{"device", entry.device->name()}});
+  event({"process", entry.program + " (" + std::to_string(entry.peer.pid) + ") has gone", entry.device->name()});
   drop_if_unused(entry.device);
 }
 
@@ -118,13 +120,11 @@ void Service::tell_all(const SharedDevice* device, const Json& message, ClientId
     if (entry.device == device && id != but) entry.client->send(message);
 }
 
-void Service::event(const std::string& what, const std::string& text, Json more) {
-  more["time"] = wall_time();
-  more["what"] = what;
-  more["text"] = text;
+void Service::event(Event event) {
+  event.time = wall_time();
   for (auto& [id, entry] : clients_)
-    if (entry.follows) entry.client->send({{"event", more}});
-  events_.push_back(std::move(more));
+    if (entry.follows) entry.client->send({{"event", event}});
+  events_.push_back(std::move(event));
   if (events_.size() > kEventsKept) events_.pop_front();
 }
 
@@ -134,9 +134,10 @@ void Service::message(ClientId id, const Json& message, Instant now) {
   if (found == clients_.end() || !message.is_object()) return;
   Entry& entry = found->second;
   try {
-    if (message.contains("hello")) hello(id, &entry, message["hello"]);
-    if (message.contains("holds") && entry.device != nullptr) entry.device->set_holds(id, message["holds"]);
-    if (message.contains("path") && entry.device != nullptr) path(id, &entry, message["path"]);
+    if (message.contains("hello")) hello(id, &entry, message["hello"].get<ctl::Hello>());
+    if (message.contains("holds") && entry.device != nullptr)
+      entry.device->set_holds(id, message["holds"].get<ctl::Holds>());
+    if (message.contains("path") && entry.device != nullptr) path(id, &entry, message["path"].get<ctl::PathChange>());
     if (message.contains("report")) take_report(id, message["report"], now);
     if (message.contains("request")) request(id, &entry, message, now);
   } catch (const Json::exception& e) {
@@ -146,65 +147,57 @@ void Service::message(ClientId id, const Json& message, Instant now) {
   }
 }
 
-// Everything is read before anything is changed: what throws leaves no half of a process. [MRC-MRCD-4]
-void Service::hello(ClientId id, Entry* entry, const Json& hello) {
-  const auto name = hello.at("device").get<std::string>();
-  std::string program = hello.value("program", "?");
-  if (program.size() > kMaxName) program.resize(kMaxName);
-  if (name.empty() || name.size() > kMaxName) return;
+// [MRC-MRCD-4]
+void Service::hello(ClientId id, Entry* entry, ctl::Hello hello) {
+  const std::string& name = hello.device;
+  if (hello.program.size() > kMaxName) hello.program.resize(kMaxName);
+  if (name.empty() || name.size() > kMaxName) {
+    entry->client->send({{"error", EINVAL}, {"why", "hello names a device, by 64 bytes at most"}});
+    return;
+  }
   SharedDevice* now = device(name);
-  if (now == nullptr) now = make_device(name, hello);
+  if (now == nullptr) now = make_device(hello);
   if (now == nullptr) {
     entry->client->send({{"error", ENOSPC}, {"why", "no device of that shape, or too many that are not configured"}});
     return;
   }
   SharedDevice* before = entry->device;
-  entry->program = std::move(program);
+  entry->program = hello.program;
   entry->device = now;
   if (before != nullptr && before != now) {
     before->forget(id);
     drop_if_unused(before);
   }
   entry->client->send({{"state", now->state(false)}});
-  event("process", entry->program + " (" + std::to_string(entry->peer.pid) + ") opened " + name, {{"device", name}});
+  event({"process", entry->program + " (" + std::to_string(entry->peer.pid) + ") opened " + name, name});
 }
 
 // [MRC-MRCD-5]
-void Service::path(ClientId from, Entry* entry, const Json& path) {
+void Service::path(ClientId from, Entry* entry, const ctl::PathChange& path) {
   mrc_ctl_ev ev{};
-  const int state = path.at("state").get<int>();
-  if (!ctl::parse_ev_hex(path.at("ev").get<std::string>(), &ev.val)) return;
-  if (state != MRC_CTL_EV_GOOD && state != MRC_CTL_EV_ASSUMED_BAD) return;
-  ev.port = path.at("port").get<uint8_t>();
-  const auto profile = path.at("profile").get<uint64_t>();
-  entry->device->feed(profile, ev, static_cast<mrc_ctl_ev_state>(state));
-  // Made anew: whatever else stood in it is not multiplied by the number of processes.
-  tell_all(entry->device,
-           {{"path",
-             {{"profile", profile},
-              {"ev", ctl::ev_hex(ev.val)},
-              {"port", ev.port},
-              {"state", state},
-              {"losses", path.value("losses", uint64_t{0})}}}},
-           from);
-  event("path",
-        "EV " + ctl::ev_hex(ev.val) + " of profile " + std::to_string(profile) + " on port " + std::to_string(ev.port) +
-            (state == MRC_CTL_EV_GOOD ? " is good again" : " is assumed bad"),
-        {{"device", entry->device->name()}});
+  if (!ctl::parse_ev_hex(path.ev, &ev.val)) return;
+  if (path.state != MRC_CTL_EV_GOOD && path.state != MRC_CTL_EV_ASSUMED_BAD) return;
+  ev.port = path.port;
+  entry->device->feed(path.profile, ev, static_cast<mrc_ctl_ev_state>(path.state.number()));
+  tell_all(entry->device, {{"path", path}}, from);
+  event({"path",
+         "EV " + ctl::ev_hex(ev.val) + " of profile " + std::to_string(path.profile) + " on port " +
+             std::to_string(path.port) + (path.state == MRC_CTL_EV_GOOD ? " is good again" : " is assumed bad"),
+         entry->device->name()});
 }
 
 void Service::request(ClientId id, Entry* entry, const Json& message, Instant now) {
   Json answer = {{"answer", message["request"]}, {"error", 0}};
   const auto what = message.at("do").get<std::string>();
   if (what == "reports") {
-    gather(now, [this, id, answer](Json reports) mutable {
+    gather(now, [this, id, answer](const Reports& reports) mutable {
       const auto asker = clients_.find(id);
       if (asker == clients_.end()) return;
       // Who may not control sees its own user's processes.
       answer["data"] = Json::array();
-      for (Json& report : reports)
-        if (asker->second.peer.privileged || report.value("uid", -1) == static_cast<int>(asker->second.peer.uid))
-          answer["data"].push_back(std::move(report));
+      for (const ctl::DeviceReport& report : reports)
+        if (asker->second.peer.privileged || report.uid == int64_t{asker->second.peer.uid})
+          answer["data"].push_back(report);
       asker->second.client->send(answer);
     });
     return;
@@ -250,8 +243,7 @@ int Service::run(const std::string& what, const Entry& entry, const Json& messag
     *why = "no device '" + message.value("device", "") + "' is configured here or open in a process";
     return ENODEV;
   }
-  if (what == "port")
-    return change_port(on, message.at("port").get<uint32_t>(), message.at("up").get<bool>(), entry.peer.user, why);
+  if (what == "port") return change_port(on, message.get<ctl::PortChange>(), entry.peer.user, why);
   if (what == "modify") {
     ctl::ProfileCall call;
     if (!ctl::parse_call(message.at("call"), &call)) return EINVAL;
@@ -264,7 +256,7 @@ int Service::run(const std::string& what, const Entry& entry, const Json& messag
   if (what == "allow" && message.value("all", false)) {
     if (!on->allow_all()) return ENOENT;
     tell_all(on, {{"denies", Json::array()}});
-    event("allow", "every path, by " + entry.peer.user, {{"device", on->name()}});
+    event({"allow", "every path, by " + entry.peer.user, on->name()});
     changed(on);
     return 0;
   }
@@ -285,25 +277,25 @@ int Service::change_rule(SharedDevice* device, bool denies, const Json& given, c
   return error;
 }
 
-int Service::change_port(SharedDevice* device, uint32_t port, bool up, const std::string& by, std::string* why) {
-  *why = device->why_no_port(port);
-  return why->empty() ? set_port(device, port, up, by) : EINVAL;
+int Service::change_port(SharedDevice* device, const ctl::PortChange& change, const std::string& by, std::string* why) {
+  *why = device->why_no_port(change.port);
+  return why->empty() ? set_port(device, change.port, change.up, by) : EINVAL;
 }
 
 void Service::modify(SharedDevice* device, const Json& call, const ctl::ProfileCall& parsed, const std::string& by) {
   tell_all(device, {{"call", call}});
-  event("profile",
-        std::string(kKinds[static_cast<int>(parsed.kind)]) + " profile " + std::to_string(parsed.id) + " changed by " +
-            by,
-        {{"device", device->name()}});
+  event({"profile",
+         std::string(kKinds[static_cast<int>(parsed.kind)]) + " profile " + std::to_string(parsed.id) + " changed by " +
+             by,
+         device->name()});
   changed(device);
 }
 
 int Service::deny(SharedDevice* device, const ctl::DenyRule& rule) {
   if (!device->deny(rule)) return EEXIST;
   tell_all(device, {{"denies", device->denies_json(false)}});
-  event("deny", ctl::deny_text(rule) + ", by " + rule.by + (rule.why.empty() ? "" : ": " + rule.why),
-        {{"device", device->name()}, {"rule", ctl::deny_json(rule)}});
+  event({"deny", ctl::deny_text(rule) + ", by " + rule.by + (rule.why.empty() ? "" : ": " + rule.why), device->name(),
+         rule});
   if (seen_in_file(rule)) changed(device);
   return 0;
 }
@@ -314,8 +306,7 @@ int Service::allow(SharedDevice* device, const ctl::DenyRule& rule) {
   });
   if (!device->allow(rule)) return ENOENT;
   tell_all(device, {{"denies", device->denies_json(false)}});
-  event("allow", ctl::deny_text(rule) + ", by " + rule.by,
-        {{"device", device->name()}, {"rule", ctl::deny_json(rule)}});
+  event({"allow", ctl::deny_text(rule) + ", by " + rule.by, device->name(), rule});
   if (in_file) changed(device);
   return 0;
 }
@@ -323,12 +314,12 @@ int Service::allow(SharedDevice* device, const ctl::DenyRule& rule) {
 int Service::set_port(SharedDevice* device, uint32_t port, bool up, const std::string& by) {
   if (const int error = device->set_port(port, up)) return error;
   tell_all(device, {{"ports_down", device->ports_down()}});
-  event("port", "port " + std::to_string(port) + (up ? " on" : " off") + ", by " + by, {{"device", device->name()}});
+  event({"port", "port " + std::to_string(port) + (up ? " on" : " off") + ", by " + by, device->name()});
   changed(device);
   return 0;
 }
 
-void Service::gather(Instant now, std::function<void(Json)> done) {
+void Service::gather(Instant now, std::function<void(Reports)> done) {
   next_gathering_.push_back(std::move(done));
   if (gathering_) return;
   begin_gathering(now);
@@ -349,19 +340,18 @@ void Service::begin_gathering(Instant now) {
 }
 
 void Service::take_report(ClientId from, const Json& report, Instant now) {
-  if (!gathering_ || report.at("token").get<uint64_t>() != gathering_->token) return;
+  if (!gathering_ || report.at("token").get<ctl::Whole<uint64_t>>() != gathering_->token) return;
   Gathering& g = *gathering_;
   const auto waits = std::find(g.missing.begin(), g.missing.end(), from);
   if (waits == g.missing.end()) return;
   g.missing.erase(waits);
-  Json data = report.at("data");
-  if (is_report(data)) {
+  if (auto data = parse_report(report.at("data"))) {
     // A process may say anything of itself, but not who it is.
     const Entry& entry = clients_.at(from);
-    data["pid"] = entry.peer.pid;
-    data["uid"] = entry.peer.uid;
-    if (entry.device != nullptr) data["device"] = entry.device->name();
-    g.reports.push_back(std::move(data));
+    data->pid = entry.peer.pid;
+    data->uid = entry.peer.uid;
+    if (entry.device != nullptr) data->device = entry.device->name();
+    g.reports.push_back(std::move(*data));
   }
   tick(now);
 }
@@ -399,16 +389,20 @@ Json Service::show() const {
 }
 
 Json Service::file_state() const {
-  Json state = kept_;
+  std::map<std::string, ctl::DeviceState> state = kept_;
   for (const auto& [name, device] : devices_)
-    if (!state.contains(name) && (made_.count(name) == 0 || !device->unconfigured())) state[name] = device->state(true);
+    if (made_.count(name) == 0 || !device->unconfigured()) state.try_emplace(name, device->state(true));
   return {{"version", 1}, {"devices", state}};
 }
 
-void Service::restore(const Json& state) {
-  if (state.contains("devices") && state["devices"].is_object()) kept_ = state["devices"];
-  for (auto& [name, device] : devices_)
-    if (kept_.contains(name) && device->restore(kept_[name])) kept_.erase(name);
+bool Service::restore(const Json& state) {
+  try {
+    kept_ = state.value("devices", std::map<std::string, ctl::DeviceState>());
+  } catch (const Json::exception&) {
+    return false;
+  }
+  for (auto& [name, device] : devices_) restore_kept(device.get());
+  return true;
 }
 
 }  // namespace mrc::mrcd

@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "base/time.h"
+#include "ctl/messages.h"
+#include "event.h"
 #include "peer.h"
 #include "shared_device.h"
 
@@ -53,22 +55,24 @@ class Service {
 
   // What somebody asks for: deny, allow and port with a sentence for what is refused. 0 or an errno value.
   int change_rule(SharedDevice* device, bool denies, const Json& rule, const std::string& by, std::string* why);
-  int change_port(SharedDevice* device, uint32_t port, bool up, const std::string& by, std::string* why);
+  int change_port(SharedDevice* device, const ctl::PortChange& change, const std::string& by, std::string* why);
   // A change made by mrcd itself. 0 or an errno value.
   int deny(SharedDevice* device, const ctl::DenyRule& rule);
   int allow(SharedDevice* device, const ctl::DenyRule& rule);
   int set_port(SharedDevice* device, uint32_t port, bool up, const std::string& by);
   // Asks every process for its report; `done` gets those that came, with what each process is. A caller that asks while
   // reports are being gathered shares the next gathering, so that many visitors ask the processes no more often.
-  void gather(Instant now, std::function<void(Json reports)> done);
+  using Reports = std::vector<ctl::DeviceReport>;
+  void gather(Instant now, std::function<void(Reports)> done);
   // "monitor": what it sees; others that mrcd has to tell about itself.
   void answer_with(const std::string& what, std::function<Json()> data) { more_[what] = std::move(data); }
-  void event(const std::string& what, const std::string& text, Json more = Json::object());
-  const std::deque<Json>& events() const { return events_; }
+  void event(Event event);  // with the time of the call
+  const std::deque<Event>& events() const { return events_; }
   size_t processes() const;
 
   Json file_state() const;
-  void restore(const Json& state);
+  // False: that is no state of file_state(), and nothing is restored.
+  bool restore(const Json& state);
 
  private:
   static constexpr Duration kReportPatience = Duration::milliseconds(1000);
@@ -89,17 +93,18 @@ class Service {
     uint64_t token = 0;
     Instant until;
     std::vector<ClientId> missing;
-    Json reports = Json::array();
-    std::vector<std::function<void(Json)>> done;
+    Reports reports;
+    std::vector<std::function<void(Reports)>> done;
   };
-  void hello(ClientId id, Entry* entry, const Json& hello);
-  SharedDevice* make_device(const std::string& name, const Json& hello);
+  void hello(ClientId id, Entry* entry, ctl::Hello hello);
+  SharedDevice* make_device(const ctl::Hello& hello);
+  void restore_kept(SharedDevice* device);
   void drop_if_unused(SharedDevice* device);
   void changed(const SharedDevice* device);
   void request(ClientId id, Entry* entry, const Json& message, Instant now);
   int run(const std::string& what, const Entry& entry, const Json& message, std::string* why, Json* data);
   void modify(SharedDevice* device, const Json& call, const ctl::ProfileCall& parsed, const std::string& by);
-  void path(ClientId from, Entry* entry, const Json& path);
+  void path(ClientId from, Entry* entry, const ctl::PathChange& path);
   void begin_gathering(Instant now);
   void take_report(ClientId from, const Json& report, Instant now);
   void tell_all(const SharedDevice* device, const Json& message, ClientId but = 0);
@@ -111,11 +116,11 @@ class Service {
   std::set<std::string> made_;  // of them: those that the configuration does not name
   std::map<ClientId, Entry> clients_;
   std::optional<Gathering> gathering_;
-  std::vector<std::function<void(Json)>> next_gathering_;  // who waits for it
+  std::vector<std::function<void(Reports)>> next_gathering_;  // who waits for it
   std::map<std::string, std::function<Json()>> more_;
-  std::deque<Json> events_;
+  std::deque<Event> events_;
   // Of the file: devices that nobody has named yet, or only as devices of another shape.
-  Json kept_ = Json::object();
+  std::map<std::string, ctl::DeviceState> kept_;
   ClientId next_client_ = 1;
   uint64_t next_token_ = 1;
 };

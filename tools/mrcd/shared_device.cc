@@ -78,11 +78,8 @@ bool SharedDevice::allow_all() {
   return any;
 }
 
-void SharedDevice::set_holds(ClientId client, const Json& holds) {
-  std::pair<Users, Users> made;
-  for (const Json& entry : holds.at("ev")) made.first[entry.at(0).get<uint64_t>()] = entry.at(1).get<uint32_t>();
-  for (const Json& entry : holds.at("cc")) made.second[entry.at(0).get<uint64_t>()] = entry.at(1).get<uint32_t>();
-  holds_[client] = std::move(made);
+void SharedDevice::set_holds(ClientId client, const ctl::Holds& holds) {
+  holds_[client] = {{holds.ev.begin(), holds.ev.end()}, {holds.cc.begin(), holds.cc.end()}};
   count_users();
 }
 
@@ -102,15 +99,15 @@ void SharedDevice::count_users() {
   for (const auto& [id, count] : ccs) store_.set_cc_users(id, count);
 }
 
-Json SharedDevice::denies_json(bool for_file) const {
-  Json denies = Json::array();
+std::vector<Json> SharedDevice::denies_json(bool for_file) const {
+  std::vector<Json> denies;
   for (const ctl::DenyRule& rule : denies_)
     if (!for_file || rule.by != kMonitor) denies.push_back(ctl::deny_json(rule));
   return denies;
 }
 
-Json SharedDevice::state(bool for_file) const {
-  return {{"calls", ctl::calls_of(store_, !for_file)}, {"denies", denies_json(for_file)}, {"ports_down", ports_down_}};
+ctl::DeviceState SharedDevice::state(bool for_file) const {
+  return {ctl::calls_of(store_, !for_file), denies_json(for_file), {ports_down_.begin(), ports_down_.end()}};
 }
 
 bool SharedDevice::unconfigured() const {
@@ -118,25 +115,21 @@ bool SharedDevice::unconfigured() const {
          store_.cc_ids().empty();
 }
 
-bool SharedDevice::restore(const Json& state) {
+bool SharedDevice::restore(const ctl::DeviceState& state) {
   bool fits = true;
-  try {
-    for (const Json& text : state.at("calls"))
-      if (ctl::ProfileCall call; !ctl::parse_call(text, &call) || modify(call) != 0) fits = false;
-    for (const Json& text : state.at("denies")) {
-      ctl::DenyRule rule;
-      std::string why;
-      if (!ctl::parse_deny(text, &rule, &why))
-        fits = false;
-      else
-        deny(rule);
-    }
-    for (const Json& port : state.at("ports_down"))
-      if (set_port(port.get<uint32_t>(), false) != 0) fits = false;
-    return fits;
-  } catch (const Json::exception&) {
-    return false;
+  for (const Json& text : state.calls)
+    if (ctl::ProfileCall call; !ctl::parse_call(text, &call) || modify(call) != 0) fits = false;
+  for (const Json& text : state.denies) {
+    ctl::DenyRule rule;
+    std::string why;
+    if (!ctl::parse_deny(text, &rule, &why))
+      fits = false;
+    else
+      deny(rule);
   }
+  for (const uint32_t port : state.ports_down)
+    if (set_port(port, false) != 0) fits = false;
+  return fits;
 }
 
 }  // namespace mrc::mrcd

@@ -11,6 +11,7 @@
 
 #include "ctl/call.h"
 #include "ctl/deny.h"
+#include "ctl/messages.h"
 #include "ctl/profile_store.h"
 
 namespace mrc::mrcd {
@@ -49,15 +50,15 @@ class SharedDevice {
   }
 
   // What the QPs of one client hold, in place of what they did; nothing at all when it has gone.
-  void set_holds(ClientId client, const nlohmann::json& holds);
+  void set_holds(ClientId client, const ctl::Holds& holds);
   void forget(ClientId client);
 
   // What a process is told when it comes, and what the file remembers: the monitor's denies and what paths have shown
   // are left out there.
-  nlohmann::json state(bool for_file) const;
-  nlohmann::json denies_json(bool for_file) const;  // the denies of that
-  // False: not such a state, or not of a device of this shape. What does not fit is left out.
-  bool restore(const nlohmann::json& state);
+  ctl::DeviceState state(bool for_file) const;
+  std::vector<nlohmann::json> denies_json(bool for_file) const;  // the denies of that
+  // False: not of a device of this shape. What does not fit is left out.
+  bool restore(const ctl::DeviceState& state);
 
  private:
   using Users = std::map<uint64_t, uint32_t>;

@@ -1,75 +1,54 @@
 #include "totals.h"
 
-#include <map>
-#include <nlohmann/json.hpp>
-#include <set>
-#include <string>
 #include <tuple>
 
 namespace mrc::mrcd {
 
-namespace {
-
-using Json = nlohmann::json;
-
-constexpr const char* kSums[] = {"tx_bytes", "rx_bytes", "losses", "retransmits", "ecn_marks"};
-
-struct Sum {
-  std::set<int64_t> pids;
-  uint64_t qps = 0;
-  std::map<uint64_t, Json> ports;
-  std::map<std::string, uint64_t> paths = {{"GOOD", 0}, {"ASSUMED_BAD", 0}, {"DENIED", 0}};
-
-  void add(const Json& report) {
-    pids.insert(report.at("pid").get<int64_t>());
-    qps += report.at("qps").size();
-    for (const Json& port : report.at("ports")) add_port(port);
-    for (const Json& peer : report.at("peers"))
-      for (const Json& ev : peer.at("evs")) ++paths[ev.at("state").get<std::string>()];
+void Totals::add(const ctl::DeviceReport& report) {
+  pids.insert(report.pid);
+  qps += report.qps.size();
+  for (const ctl::PortReport& port : report.ports) {
+    ctl::PortReport& sum = ports[port.port];
+    sum.port = port.port;
+    sum.up = sum.up || port.up;
+    for (auto member : {&ctl::PortReport::tx_packets, &ctl::PortReport::tx_bytes, &ctl::PortReport::rx_packets,
+                        &ctl::PortReport::rx_bytes, &ctl::PortReport::losses, &ctl::PortReport::retransmits,
+                        &ctl::PortReport::ecn_marks})
+      sum.*member = sum.*member + port.*member;
   }
-  Json json() const {
-    Json list = Json::array();
-    for (const auto& [number, port] : ports) list.push_back(port);
-    return {{"qps", qps}, {"ports", list}, {"paths", paths}};
-  }
+  for (const ctl::PeerReport& peer : report.peers)
+    for (const ctl::EvReport& ev : peer.evs) ++paths[ev.state];
+}
 
- private:
-  // A port is up when it is for one connection at least.
-  void add_port(const Json& port) {
-    const auto number = port.at("port").get<uint64_t>();
-    Json& sum = ports.try_emplace(number, Json{{"port", number}, {"up", false}}).first->second;
-    sum["up"] = sum["up"].get<bool>() || port.at("up").get<bool>();
-    for (const char* key : kSums) sum[key] = sum.value(key, uint64_t{0}) + port.at(key).get<uint64_t>();
-  }
-};
+void to_json(nlohmann::json& j, const Totals& totals) {
+  j = {{"device", totals.device},
+       {"processes", totals.pids.size()},
+       {"qps", totals.qps},
+       {"paths", totals.paths},
+       {"ports", nlohmann::json::array()}};
+  for (const auto& [number, port] : totals.ports) j["ports"].push_back(port);
+}
 
-}  // namespace
-
-Json processes_of(const Json& reports) {
-  std::map<std::tuple<std::string, int64_t, std::string>, Sum> processes;
-  for (const Json& report : reports)
-    processes[{report.at("device").get<std::string>(), report.at("pid").get<int64_t>(),
-               report.at("program").get<std::string>()}]
-        .add(report);
-  Json all = Json::array();
-  for (const auto& [name, sum] : processes) {
-    Json process = sum.json();
-    std::tie(process["device"], process["pid"], process["program"]) = name;
-    all.push_back(std::move(process));
+std::vector<Totals> processes_of(const std::vector<ctl::DeviceReport>& reports) {
+  std::map<std::tuple<std::string, int64_t, std::string>, Totals> processes;
+  for (const ctl::DeviceReport& report : reports) {
+    Totals& sum = processes[{report.device, report.pid, report.program}];
+    std::tie(sum.device, sum.pid, sum.program) = std::tuple(report.device, report.pid.number(), report.program);
+    sum.add(report);
   }
+  std::vector<Totals> all;
+  for (auto& [name, sum] : processes) all.push_back(std::move(sum));
   return all;
 }
 
-Json totals_of(const Json& reports) {
-  std::map<std::string, Sum> devices;
-  for (const Json& report : reports) devices[report.at("device").get<std::string>()].add(report);
-  Json all = Json::array();
-  for (const auto& [name, sum] : devices) {
-    Json device = sum.json();
-    device["device"] = name;
-    device["processes"] = sum.pids.size();
-    all.push_back(std::move(device));
+std::vector<Totals> totals_of(const std::vector<ctl::DeviceReport>& reports) {
+  std::map<std::string, Totals> devices;
+  for (const ctl::DeviceReport& report : reports) {
+    devices[report.device].device = report.device;
+    devices[report.device].add(report);
   }
+  std::vector<Totals> all;
+  for (auto& [name, sum] : devices) all.push_back(std::move(sum));
   return all;
 }
 

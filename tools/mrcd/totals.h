@@ -1,15 +1,37 @@
 // What processes report of themselves, summed up. [MRC-MON-8]
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ctl/messages.h"
 
 namespace mrc::mrcd {
 
-// Each process on each device, all of its connections together: device, pid, program, number of QPs, counters of each
-// port, number of paths in each state. A device and a process appear once, as a metric's labels have to.
-nlohmann::json processes_of(const nlohmann::json& reports);
-// The same for each device, of all processes together: instead of who they are it has their number. For those who may
-// know what a host does, and not who does it.
-nlohmann::json totals_of(const nlohmann::json& reports);
+// Of some connections: how many QPs, counters of each port, how many paths in each state. A port is up when it is for
+// one of them.
+struct Totals {
+  std::string device;
+  int64_t pid = 0;      // of the one process that it is of; 0: of several
+  std::string program;  // of that process
+  std::set<int64_t> pids;
+  uint64_t qps = 0;
+  std::map<uint32_t, ctl::PortReport> ports;
+  std::map<std::string, uint64_t> paths = {{"GOOD", 0}, {"ASSUMED_BAD", 0}, {"DENIED", 0}};
+
+  void add(const ctl::DeviceReport& report);
+};
+// Of a device, for those who may know what a host does, and not who does it: instead of who its processes are it has
+// their number.
+void to_json(nlohmann::json& j, const Totals& totals);
+
+// Each process on each device, all of its connections together: they appear once, as a metric's labels have to.
+std::vector<Totals> processes_of(const std::vector<ctl::DeviceReport>& reports);
+// Each device, all of its processes together.
+std::vector<Totals> totals_of(const std::vector<ctl::DeviceReport>& reports);
 
 }  // namespace mrc::mrcd

@@ -44,8 +44,12 @@ std::string complaint_about_body(bool port, const Json& body) {
   if (!body.is_object() || (body.contains("device") && !body["device"].is_string())) return form;
   if (port) {
     if (std::string key = unknown(body, {"device", "port", "up"}); !key.empty()) return key + form;
-    const Json number = body.value("port", Json()), up = body.value("up", Json());
-    return number.is_number_unsigned() && number <= UINT32_MAX && up.is_boolean() ? "" : form;
+    try {
+      (void)body.get<ctl::PortChange>();
+    } catch (const Json::exception&) {
+      return form;
+    }
+    return "";
   }
   if (std::string key = unknown(body, {"device", "rule"}); !key.empty()) return key + form;
   const Json rule = body.value("rule", Json());
@@ -79,36 +83,27 @@ bool names_an_address(const std::string& host) {
 }
 
 Web::Json Web::health() const {
-  const Json monitor = monitor_();
+  const MonitorStatus monitor = monitor_();
   return {{"healthy", true},
           {"processes", service_.processes()},
-          {"monitor", monitor.value("running", false)},
-          {"faults", monitor.value("findings", Json::array()).size()}};
+          {"monitor", monitor.running},
+          {"faults", monitor.findings.size()}};
 }
 
-Web::Json Web::state(bool one_by_one, Json reports) const {
-  Json devices = Json::array();
-  for (const auto& [name, device] : service_.devices()) {
-    Json denies = Json::array();
-    for (const ctl::DenyRule& rule : device->denies()) {
-      denies.push_back(ctl::deny_json(rule));
-      denies.back()["text"] = ctl::deny_text(rule);
-    }
-    devices.push_back(
-        {{"device", name}, {"planes", device->planes()}, {"ports_down", device->ports_down()}, {"denies", denies}});
-  }
-  Json events = Json::array();
-  for (const Json& event : service_.events())
-    if (one_by_one || event["what"] != "process") events.push_back(event);
-  Json all = {{"devices", devices},
-              {"totals", totals_of(reports)},
-              {"reports", Json::array()},
-              {"monitor", monitor_()},
-              {"events", events},
-              {"processes", service_.processes()},
-              {"may_change", !token_.empty()}};
-  if (one_by_one) all["reports"] = std::move(reports);
-  return all;
+// Status of devices, monitor and processes, with the latter one by one or only as sums.
+WebState Web::state(bool one_by_one, Service::Reports reports) const {
+  WebState state;
+  for (const auto& [name, device] : service_.devices())
+    state.devices.push_back(
+        {name, device->planes(), {device->ports_down().begin(), device->ports_down().end()}, device->denies()});
+  state.totals = totals_of(reports);
+  if (one_by_one) state.reports = std::move(reports);
+  state.monitor = monitor_();
+  for (const Event& event : service_.events())
+    if (one_by_one || event.what != "process") state.events.push_back(event);
+  state.processes = service_.processes();
+  state.may_change = !token_.empty();
+  return state;
 }
 
 HttpReply Web::change(const HttpRequest& request) {
@@ -124,7 +119,7 @@ HttpReply Web::change(const HttpRequest& request) {
   if (device == nullptr)
     why = "no such device";
   else if (request.path == "/api/port")
-    error = service_.change_port(device, body["port"].get<uint32_t>(), body["up"].get<bool>(), "web page", &why);
+    error = service_.change_port(device, body.get<ctl::PortChange>(), "web page", &why);
   else
     error = service_.change_rule(device, request.path == "/api/deny", body["rule"], "web page", &why);
   if (error == 0) return json_reply(200, {{"done", true}});
@@ -146,9 +141,9 @@ HttpReply Web::read(const HttpRequest& request) {
 }
 
 // An exception on the loop would end mrcd, so that a report that cannot be shown is answered by an error.
-HttpReply Web::read_reports(const std::string& path, bool one_by_one, Json reports) const {
+HttpReply Web::read_reports(const std::string& path, bool one_by_one, Service::Reports reports) const {
   try {
-    const Json all = state(one_by_one, std::move(reports));
+    const WebState all = state(one_by_one, std::move(reports));
     if (path == "/metrics") return {200, "text/plain; version=0.0.4; charset=utf-8", metrics_text(all)};
     return json_reply(200, all);
   } catch (const std::exception& e) {
@@ -160,8 +155,9 @@ HttpReply Web::read_reports(const std::string& path, bool one_by_one, Json repor
 void Web::handle(const HttpRequest& request, const HttpServer::Reply& reply) {
   HttpReply now = read(request);
   if (now.status != 200 || !needs_reports(request.path)) return reply(std::move(now));
-  service_.gather(steady_now(), [this, path = request.path, one_by_one = knows_token(request.authorization),
-                                 reply](Json reports) { reply(read_reports(path, one_by_one, std::move(reports))); });
+  service_.gather(steady_now(),
+                  [this, path = request.path, one_by_one = knows_token(request.authorization),
+                   reply](Service::Reports reports) { reply(read_reports(path, one_by_one, std::move(reports))); });
 }
 
 }  // namespace mrc::mrcd

@@ -10,33 +10,33 @@
 
 #include "http.h"
 #include "service.h"
+#include "web_state.h"
 
 namespace mrc::mrcd {
 
 class Web {
  public:
   // `monitor` returns the monitor's status.
-  Web(Service* service, std::function<nlohmann::json()> monitor, std::string token)
+  Web(Service* service, std::function<MonitorStatus()> monitor, std::string token)
       : service_(*service), monitor_(std::move(monitor)), token_(std::move(token)) {}
   void handle(const HttpRequest& request, const HttpServer::Reply& reply);
 
  private:
   using Json = nlohmann::json;
   HttpReply read(const HttpRequest& request);
-  HttpReply read_reports(const std::string& path, bool one_by_one, Json reports) const;
-  // Status of devices, monitor and processes, with the latter one by one or only as sums.
-  Json state(bool one_by_one, Json reports) const;
+  HttpReply read_reports(const std::string& path, bool one_by_one, Service::Reports reports) const;
+  WebState state(bool one_by_one, Service::Reports reports) const;
   Json health() const;
   HttpReply change(const HttpRequest& request);
   bool knows_token(const std::string& authorization) const;
 
   Service& service_;
-  const std::function<Json()> monitor_;
+  const std::function<MonitorStatus()> monitor_;
   const std::string token_;
 };
 
-// Text format of Prometheus 0.0.4, from what state() gives: of each process, or of all together where it has none.
-std::string metrics_text(const nlohmann::json& state);
+// Text format of Prometheus 0.0.4: of each process, or of all of a device together where there are no reports.
+std::string metrics_text(const WebState& state);
 // A Host header that names an address or this machine itself. Any other name may be one whose owner points it here, for
 // a page of his own that a browser on this machine shows (DNS rebinding).
 bool names_an_address(const std::string& host);

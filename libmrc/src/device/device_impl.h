@@ -67,7 +67,7 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   void take_ev_change(uint64_t profile, const mrc_ctl_ev& ev, mrc_ctl_ev_state state, uint64_t losses)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   // The counters of this process, for tools.
-  nlohmann::json report_json() ABSL_LOCKS_EXCLUDED(device_lock);
+  ctl::DeviceReport report() ABSL_LOCKS_EXCLUDED(device_lock);
 
   // Through the daemon if there is one, else `local` with the mutex held.
   template <typename Attr, typename Local>

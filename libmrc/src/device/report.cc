@@ -151,31 +151,26 @@ struct ReportValues {
   std::vector<PeerValues> peers;
 };
 
-nlohmann::json qp_json(const core::QpStatus& qp) {
-  return {{"qpn", qp.qpn},
-          {"dest_qpn", qp.dest_qpn},
-          {"state", name_of(qp.state)},
-          {"peer", qp.peer},
-          {"cwnd", qp.cwnd},
-          {"inflight", qp.inflight},
-          {"rtt_ns", qp.srtt.ns()},
-          {"tx_packets", qp.tx_packets},
-          {"rx_packets", qp.rx_packets},
-          {"retransmits", qp.retransmits},
-          {"timeouts", qp.timeouts}};
+ctl::PortReport port_report(uint32_t port, const PlaneConfig& plane, const core::PlaneCounters& c, bool up) {
+  return {port,       up,       plane.addr.to_string(), c.tx_packets, c.tx_bytes, c.rx_packets,
+          c.rx_bytes, c.losses, c.retransmits,          c.ecn_marks};
 }
 
-nlohmann::json ev_json(const core::EvStatus& ev) {
-  return {{"ev", ev.value},          {"port", ev.plane + 1},  {"state", name_of(ev.state)},
-          {"active", ev.active},     {"rtt_ns", ev.rtt.ns()}, {"tx_packets", ev.tx_packets},
-          {"tx_bytes", ev.tx_bytes}, {"losses", ev.losses},   {"ecn_marks", ev.ecn_marks}};
+ctl::QpReport qp_report(const core::QpStatus& qp) {
+  return {qp.qpn,       qp.dest_qpn,   name_of(qp.state), qp.peer,        qp.cwnd,    qp.inflight,
+          qp.srtt.ns(), qp.tx_packets, qp.rx_packets,     qp.retransmits, qp.timeouts};
+}
+
+ctl::EvReport ev_report(const core::EvStatus& ev) {
+  return {ev.value,      ev.plane + 1u, name_of(ev.state), ev.active,   ev.rtt.ns(),
+          ev.tx_packets, ev.tx_bytes,   ev.losses,         ev.ecn_marks};
 }
 
 }  // namespace
 
 // Round trips are those of data packets and probes, 0 where none was measured. The lock is released after each peer:
 // a process with many of them must not be stopped by a report.
-nlohmann::json DeviceImpl::report_json() {
+ctl::DeviceReport DeviceImpl::report() {
   ReportValues values;
   std::vector<core::PeerId> peers;
   {
@@ -190,31 +185,26 @@ nlohmann::json DeviceImpl::report_json() {
     if (endpoint->has_peer(id))
       values.peers.push_back({id, endpoint->peer_description(id).planes, endpoint->ev_status(id)});
   }
-  nlohmann::json j = {{"pid", ::getpid()},
-                      {"program", program_invocation_short_name},
-                      {"device", config.name},
-                      {"slot", slot},
-                      {"ev_mode", config.settings.ev_mode},
-                      {"qps", nlohmann::json::array()},
-                      {"peers", nlohmann::json::array()}};
+  ctl::DeviceReport report;
+  report.pid = ::getpid();
+  report.uid = static_cast<int64_t>(::geteuid());
+  report.program = program_invocation_short_name;
+  report.device = config.name;
+  report.slot = slot;
+  report.ev_mode = config.settings.ev_mode;
   for (const IpAddress& gid : config.gids)
-    if (!gid.is_zero()) j["gids"].push_back(gid.to_string());
-  for (uint32_t p = 0; p < values.ports.size(); ++p) {
-    nlohmann::json plane = plane_json(values.ports[p].first);
-    plane["port"] = p + 1;
-    plane["up"] = values.ports[p].second;
-    plane["address"] = config.planes[p].addr.to_string();
-    j["ports"].push_back(std::move(plane));
-  }
-  for (const core::QpStatus& qp : values.qps) j["qps"].push_back(qp_json(qp));
+    if (!gid.is_zero()) report.gids.push_back(gid.to_string());
+  for (uint32_t p = 0; p < values.ports.size(); ++p)
+    report.ports.push_back(port_report(p + 1, config.planes[p], values.ports[p].first, values.ports[p].second));
+  for (const core::QpStatus& qp : values.qps) report.qps.push_back(qp_report(qp));
   for (const ReportValues::PeerValues& p : values.peers) {
-    nlohmann::json peer = {{"peer", p.id}, {"evs", nlohmann::json::array()}};
+    ctl::PeerReport& peer = report.peers.emplace_back();
+    peer.peer = p.id;
     for (const core::PlaneAddress& at : p.planes)
-      peer["addresses"].push_back(at.addr.is_zero() ? "" : at.addr.to_string());
-    for (const core::EvStatus& ev : p.evs) peer["evs"].push_back(ev_json(ev));
-    j["peers"].push_back(std::move(peer));
+      peer.addresses.push_back(at.addr.is_zero() ? "" : at.addr.to_string());
+    for (const core::EvStatus& ev : p.evs) peer.evs.push_back(ev_report(ev));
   }
-  return j;
+  return report;
 }
 
 std::string Device::describe_json() {

@@ -21,10 +21,9 @@ using Json = nlohmann::json;
 
 constexpr Duration kFirstWait = Duration::milliseconds(500);
 
-Json users_json(const std::vector<std::pair<uint64_t, uint32_t>>& users) {
-  Json list = Json::array();
-  for (const auto& [id, count] : users) list.push_back({id, count});
-  return list;
+ctl::Holds holds_of(const ctl::ProfileStore& store) {
+  const auto evs = store.ev_users(), ccs = store.cc_users();
+  return {{evs.begin(), evs.end()}, {ccs.begin(), ccs.end()}};
 }
 
 }  // namespace
@@ -43,16 +42,14 @@ void SharedState::start() {
 }
 
 Json SharedState::greeting() {
-  Json hello = {{"device", device_.config.name},
-                {"program", program_invocation_short_name},
-                {"slot", device_.slot},
-                {"planes", device_.config.planes.size()},
-                {"ev_mode", device_.config.settings.ev_mode},
-                {"evs", device_.evs.size()}};
+  const ctl::Hello hello = {device_.config.name,
+                            program_invocation_short_name,
+                            device_.slot,
+                            static_cast<uint32_t>(device_.config.planes.size()),
+                            device_.config.settings.ev_mode,
+                            static_cast<uint32_t>(device_.evs.size())};
   const DeviceLock lock(device_.mutex);
-  const ctl::ProfileStore& store = device_.profiles.store();
-  return {{"hello", std::move(hello)},
-          {"holds", {{"ev", users_json(store.ev_users())}, {"cc", users_json(store.cc_users())}}}};
+  return {{"hello", hello}, {"holds", holds_of(device_.profiles.store())}};
 }
 
 void SharedState::on_connected() {
@@ -65,24 +62,22 @@ int SharedState::modify(Json call) {
 }
 
 int SharedState::modify_port(uint32_t port, bool up) {
-  return link_.connected() ? link_.request({{"do", "port"}, {"port", port}, {"up", up}}) : EIO;
+  if (!link_.connected()) return EIO;
+  Json request = ctl::PortChange{port, up};
+  request["do"] = "port";
+  return link_.request(std::move(request));
 }
 
 void SharedState::on_ev_change_locked(const ctl::EvChange& change) {
   if (!link_.connected()) return;
-  link_.post({{"path",
-               {{"profile", change.profile_id},
-                {"ev", ctl::ev_hex(change.ev.val)},
-                {"port", change.ev.port},
-                {"state", static_cast<int>(change.state)},
-                {"losses", change.losses}}}});
+  link_.post({{"path", ctl::PathChange{change.profile_id, ctl::ev_hex(change.ev.val), change.ev.port,
+                                       static_cast<int>(change.state), change.losses}}});
 }
 
 void SharedState::on_holds_locked() {
   if (!link_.connected()) return;
-  const ctl::ProfileStore& store = device_.profiles.store();
   try {
-    link_.post({{"holds", {{"ev", users_json(store.ev_users())}, {"cc", users_json(store.cc_users())}}}});
+    link_.post({{"holds", holds_of(device_.profiles.store())}});
   } catch (const std::bad_alloc&) {  // notified with the next change
   }
 }
@@ -119,30 +114,31 @@ void SharedState::wake_senders_locked() {
 void SharedState::on_message(const Json& message) {
   try {
     for (const auto& [key, value] : message.items()) {
-      if (key == "state") take_state(value);
+      if (key == "state") take_state(value.get<ctl::DeviceState>());
       if (key == "call") take_call(value);
-      if (key == "denies") take_denies(value);
-      if (key == "ports_down") take_ports(value, false);
-      if (key == "path") take_path(value);
-      if (key == "want") link_.post({{"report", {{"token", value}, {"data", device_.report_json()}}}});
+      if (key == "denies") take_denies(value.get<std::vector<Json>>());
+      if (key == "ports_down") take_ports(value.get<std::vector<ctl::Whole<uint32_t>>>(), false);
+      if (key == "path") take_path(value.get<ctl::PathChange>());
+      if (key == "want")
+        link_.post({{"report", ctl::ReportAnswer{value.get<ctl::Whole<uint64_t>>(), device_.report()}}});
     }
   } catch (const std::exception& e) {
-    log_line(LogLevel::kWarn, std::string("mrcd says what is not understood: ") + e.what());
+    log_line(LogLevel::kWarn, std::string("malformed message from mrcd: ") + e.what());
   }
 }
 
 // [MRC-MRCD-4]
-void SharedState::take_state(const Json& state) {
+void SharedState::take_state(const ctl::DeviceState& state) {
   std::vector<ctl::ProfileCall> calls;
-  for (const Json& text : state.at("calls"))
+  for (const Json& text : state.calls)
     if (ctl::ProfileCall call; ctl::parse_call(text, &call)) calls.push_back(std::move(call));
   {
     const DeviceLock lock(device_.mutex);
     device_.profiles.replace(calls);
     wake_senders_locked();
   }
-  take_denies(state.at("denies"));
-  take_ports(state.at("ports_down"), true);
+  take_denies(state.denies);
+  take_ports(state.ports_down, true);
 }
 
 void SharedState::take_call(const Json& text) {
@@ -159,7 +155,7 @@ void SharedState::take_call(const Json& text) {
                                   std::to_string(call.id) + ": error " + std::to_string(error));
 }
 
-void SharedState::take_denies(const Json& rules) {
+void SharedState::take_denies(const std::vector<Json>& rules) {
   std::vector<ctl::DenyRule> made;
   std::string why;
   for (const Json& text : rules)
@@ -189,11 +185,10 @@ void SharedState::on_alone() {
 }
 
 // `all`: the daemon's state replaces the current one; otherwise it is a change, and other parts stay.
-void SharedState::take_ports(const Json& down, bool all) {
+void SharedState::take_ports(const std::vector<ctl::Whole<uint32_t>>& down, bool all) {
   uint32_t mask = 0;
-  for (const Json& port : down)
-    if (const uint32_t number = port.get<uint32_t>(); number >= 1 && number <= device_.config.planes.size())
-      mask |= 1u << (number - 1);
+  for (const uint32_t port : down)
+    if (port >= 1 && port <= device_.config.planes.size()) mask |= 1u << (port - 1);
   const DeviceLock lock(device_.mutex);
   const uint32_t changed = all ? UINT32_MAX : mask ^ ports_down_;
   ports_down_ = mask;
@@ -203,15 +198,13 @@ void SharedState::take_ports(const Json& down, bool all) {
 }
 
 // [MRC-MRCD-5]
-void SharedState::take_path(const Json& path) {
+void SharedState::take_path(const ctl::PathChange& path) {
   mrc_ctl_ev ev{};
-  if (!ctl::parse_ev_hex(path.at("ev").get<std::string>(), &ev.val)) return;
-  ev.port = path.at("port").get<uint8_t>();
-  const int state = path.at("state").get<int>();
-  if (state != MRC_CTL_EV_GOOD && state != MRC_CTL_EV_ASSUMED_BAD) return;
+  if (!ctl::parse_ev_hex(path.ev, &ev.val)) return;
+  ev.port = path.port;
+  if (path.state != MRC_CTL_EV_GOOD && path.state != MRC_CTL_EV_ASSUMED_BAD) return;
   const DeviceLock lock(device_.mutex);
-  device_.take_ev_change(path.at("profile").get<uint64_t>(), ev, static_cast<mrc_ctl_ev_state>(state),
-                         path.at("losses").get<uint64_t>());
+  device_.take_ev_change(path.profile, ev, static_cast<mrc_ctl_ev_state>(path.state.number()), path.losses);
 }
 
 }  // namespace mrc::device

@@ -8,12 +8,12 @@
 #pragma once
 
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "core/endpoint.h"
 #include "ctl/deny.h"
+#include "ctl/messages.h"
 #include "ctl/profile_store.h"
 #include "datapath/srv6/plan.h"
 #include "device/daemon_link.h"
@@ -54,12 +54,12 @@ class SharedState final : public LinkListener {
   void on_alone() override ABSL_LOCKS_EXCLUDED(device_lock);
 
  private:
-  void take_state(const nlohmann::json& state);
+  void take_state(const ctl::DeviceState& state);
   void take_call(const nlohmann::json& call);
-  void take_denies(const nlohmann::json& rules);
+  void take_denies(const std::vector<nlohmann::json>& rules);
   void set_denies(std::vector<ctl::DenyRule> rules);
-  void take_ports(const nlohmann::json& down, bool all);
-  void take_path(const nlohmann::json& path);
+  void take_ports(const std::vector<ctl::Whole<uint32_t>>& down, bool all);
+  void take_path(const ctl::PathChange& path);
   void deny_locked(core::PeerId peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void wake_senders_locked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
 

@@ -10,6 +10,7 @@
 #include "at.h"
 #include "metrics_check.h"
 #include "report_check.h"
+#include "reports.h"
 #include "web.h"
 
 namespace mrc::mrcd {
@@ -165,21 +166,8 @@ TEST(Service, the_file_has_what_was_decided_and_not_what_was_seen) {
   EXPECT_EQ(next.file_state(), state);
 }
 
-// What libmrc tells of itself.
 Json report() {
-  return {{"device", "mrc0"},
-          {"pid", 1},
-          {"program", "app"},
-          {"qps", Json::array()},
-          {"ports",
-           {{{"port", 1},
-             {"up", true},
-             {"tx_bytes", 5},
-             {"rx_bytes", 6},
-             {"losses", 0},
-             {"retransmits", 0},
-             {"ecn_marks", 0}}}},
-          {"peers", Json::array()}};
+  return device_report();
 }
 
 TEST(Service, reports_come_from_those_that_answer_in_time) {
@@ -204,7 +192,7 @@ TEST(Service, many_who_want_reports_ask_the_processes_twice) {
   };
   int answered = 0;
   for (int i = 0; i < 40; ++i)
-    rig.service.gather(at(i), [&](const Json& reports) { answered += static_cast<int>(reports.size()); });
+    rig.service.gather(at(i), [&](const Service::Reports& reports) { answered += static_cast<int>(reports.size()); });
   EXPECT_EQ(asked(), 1);
   rig.service.message(rig.app_id, {{"report", {{"token", rig.app.last("want")}, {"data", report()}}}}, at(50));
   EXPECT_EQ(answered, 1);
@@ -218,22 +206,17 @@ TEST(Service, a_report_that_is_none_is_left_out) {
   const Json no_ports = {{"device", "mrc0"}, {"program", "app"}};
   Json wrong_type = report(), missing = report(), no_name = report();
   wrong_type["ports"][0]["tx_bytes"] = "many";
-  missing["peers"] = {{{"addresses", Json::array()}, {"evs", {{{"port", 1}}}}}};
+  missing["peers"] = {{{"peer", 0}, {"addresses", Json::array()}, {"evs", {{{"port", 1}}}}}};
   no_name["program"] = std::string(1 << 20, 'x');
-  Json state = report();
-  state["peers"] = {{{"addresses", Json::array()},
-                     {"evs",
-                      {{{"ev", 1},
-                        {"port", 1},
-                        {"state", "GOOD"},
-                        {"active", true},
-                        {"rtt_ns", 0},
-                        {"tx_bytes", 0},
-                        {"losses", 0},
-                        {"ecn_marks", 0}}}}}};
+  Json state = report(), negative = report(), wide = report(), flag = report();
+  state["peers"] = {ctl::PeerReport{0, {}, {ev_report("GOOD")}}};
+  negative["ports"][0]["tx_bytes"] = -1;
+  wide["ports"][0]["port"] = (uint64_t{1} << 32) + 1;
+  flag["ports"][0]["up"] = 1;
   EXPECT_TRUE(is_report(state));
   state["peers"][0]["evs"][0]["state"] = "one of a million";
-  for (const Json& data : {Json(), Json(5), Json::array(), no_ports, wrong_type, missing, no_name, state}) {
+  for (const Json& data :
+       {Json(), Json(5), Json::array(), no_ports, wrong_type, missing, no_name, state, negative, wide, flag}) {
     Rig rig;
     rig.ask(rig.root_id, rig.root, {{"do", "reports"}});
     rig.service.message(rig.app_id, {{"report", {{"token", rig.app.last("want")}, {"data", data}}}}, at(10));
@@ -398,28 +381,46 @@ TEST(Service, nonsense_ends_nothing) {
   EXPECT_EQ(rig.ask(rig.root_id, rig.root, {{"do", "show"}}), 0);
 }
 
+// Numbers that another type would make something else of: refused with a reason, and nothing is done.
+TEST(Service, numbers_out_of_range_are_no_message) {
+  Rig rig;
+  const Json port_257 = {{"profile", 5}, {"ev", "0001"}, {"port", 257}, {"state", MRC_CTL_EV_GOOD}, {"losses", 3}};
+  Json port_half = port_257;
+  port_half["port"] = 0.5;
+  for (const Json& message : {Json{{"path", port_257}}, Json{{"path", port_half}},
+                              Json{{"holds", {{"ev", {{5, -1}}}, {"cc", Json::array()}}}},
+                              Json{{"hello", {{"device", "new"}, {"planes", -1}, {"ev_mode", "srv6"}, {"evs", 1}}}}}) {
+    rig.service.message(rig.app_id, message, at(0));
+    EXPECT_EQ(rig.app.error(), EINVAL) << message;
+    EXPECT_NE(rig.app.last("why").get<std::string>().find("number"), std::string::npos) << rig.app.last("why");
+    rig.app.heard.clear();
+  }
+  EXPECT_EQ(rig.ask(rig.root_id, rig.root, {{"do", "port"}, {"port", (uint64_t{1} << 32) + 1}, {"up", false}}), EINVAL);
+  EXPECT_TRUE(rig.service.device("")->ports_down().empty());
+}
+
+TEST(Service, a_file_of_another_form_restores_nothing) {
+  for (const Json& file : {Json{{"devices", 5}}, Json{{"devices", {{"mrc0", {{"calls", 5}}}}}}}) {
+    Service service([] {});
+    EXPECT_FALSE(service.restore(file)) << file;
+    EXPECT_EQ(service.file_state()["devices"].size(), 0u);
+  }
+}
+
 // [MRC-MON-8]
 TEST(Metrics, are_well_formed) {
-  Json one = report();
-  one["pid"] = 7;
-  one["program"] = "a\nb";
-  one["peers"] = {{{"evs", {{{"state", "GOOD"}}, {{"state", "DENIED"}}}}}};
+  ctl::DeviceReport one = device_report(7);
+  one.program = "a\nb";
+  one.peers = {{0, {}, {ev_report("GOOD"), ev_report("DENIED")}}};
   // A second connection of the process, a port that it reports twice, and two loops between the same switches.
-  Json again = one;
-  again["ports"].push_back(again["ports"][0]);
-  const Json state = {
-      {"processes", 1},
-      {"devices", {{{"device", "mrc\"0\\"}, {"planes", 2}, {"ports_down", {2}}, {"denies", Json::array()}}}},
-      {"reports", Json::array({one, again})},
-      {"monitor",
-       {{"running", true},
-        {"planes",
-         {{{"plane", 1},
-           {"t0", "e101"},
-           {"paths",
-            {{{"t1", "f101"}, {"bad", true}, {"loss", 0.05}, {"rtt_us", 20.0}, {"sent", 9}, {"lost", 1}},
-             {{"t1", "f101"}, {"bad", false}, {"loss", 0.0}, {"rtt_us", 20.0}, {"sent", 9}, {"lost", 0}}}}}}},
-        {"findings", Json::array()}}}};
+  ctl::DeviceReport again = one;
+  again.ports.push_back(again.ports[0]);
+  WebState state;
+  state.processes = 1;
+  state.devices = {{"mrc\"0\\", 2, {2}, {}}};
+  state.reports = {one, again};
+  state.monitor.running = true;
+  state.monitor.planes = {{1, "e101", {{"f101", true, 0.05, 20, 9, 1}, {"f101", false, 0, 20, 9, 0}}}};
   const std::string text = metrics_text(state);
   EXPECT_EQ(complaint_about(text), "") << text;
   EXPECT_NE(text.find("mrc_tx_bytes_total{device=\"mrc0\",pid=\"7\",program=\"a\\nb\",port=\"1\"} 15\n"),

@@ -8,6 +8,7 @@
 
 #include "http.h"
 #include "metrics_check.h"
+#include "reports.h"
 
 namespace mrc::mrcd {
 namespace {
@@ -32,18 +33,10 @@ class Process final : public Client {
 
  private:
   Json report() const {
-    return {{"device", "mrc0"},
-            {"program", "secret"},
-            {"qps", Json::array()},
-            {"ports",
-             {{{"port", 1},
-               {"up", true},
-               {"tx_bytes", 100 + pid_},
-               {"rx_bytes", 6},
-               {"losses", 1},
-               {"retransmits", 2},
-               {"ecn_marks", 3}}}},
-            {"peers", Json::array()}};
+    ctl::DeviceReport report = device_report(pid_, static_cast<uint64_t>(100 + pid_));
+    report.program = "secret";
+    report.ports[0].losses = 1;
+    return report;
   }
 
   Loop& loop_;
@@ -78,7 +71,7 @@ class WebTest : public testing::Test {
   Loop loop_;
   Service service_{[] {}};
   std::unique_ptr<Process> first_, second_;
-  Web web_{&service_, [] { return Json{{"running", false}}; }, "open-sesame"};
+  Web web_{&service_, [] { return MonitorStatus(); }, "open-sesame"};
   std::thread thread_;
 };
 

@@ -1,0 +1,139 @@
+// What the processes of a host and mrcd send each other, one struct for each message of spec/mrcd.md, used by both
+// sides. On the wire each is a JSON object with the names of the members as keys; calls and deny rules have the forms
+// of ctl/call.h and ctl/deny.h.
+//
+// Reading one throws nlohmann::json::exception where a key is missing, or a value is of another type or out of its
+// member's range; whoever reads catches it per message. Keys that are not named here are ignored, so that a newer peer
+// is understood. Plain values, any thread. [MRC-MRCD-2..6]
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace mrc::ctl {
+
+// A number that is refused unless it is a whole one in the range of T: nlohmann-json alone would make 4294967295 of -1
+// and 1 of 257.
+template <std::integral T>
+class Whole {
+ public:
+  constexpr Whole(T value = 0) : value_(value) {}
+  constexpr operator T() const { return value_; }
+  T number() const { return value_; }  // where nothing converts it, as in printf
+
+  friend void to_json(nlohmann::json& j, const Whole& from) { j = from.value_; }
+  friend void from_json(const nlohmann::json& j, Whole& to) {
+    if (!j.is_number_integer()) throw nlohmann::json::type_error::create(302, "not a whole number", &j);
+    const bool fits = j.is_number_unsigned() ? std::in_range<T>(j.template get<uint64_t>())
+                                             : std::in_range<T>(j.template get<int64_t>());
+    if (!fits) throw nlohmann::json::out_of_range::create(401, "number out of range", &j);
+    to.value_ = j.template get<T>();
+  }
+
+ private:
+  T value_;
+};
+
+// From a process: it has the device open.
+struct Hello {
+  std::string device;
+  std::string program = "?";
+  Whole<uint32_t> slot, planes;
+  std::string ev_mode;
+  Whole<uint32_t> evs;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Hello, device, program, slot, planes, ev_mode, evs)
+
+// From a process: profiles by id, and how many of its QPs hold each. All of them.
+struct Holds {
+  using Users = std::vector<std::pair<Whole<uint64_t>, Whole<uint32_t>>>;
+  Users ev, cc;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Holds, ev, cc)
+
+// Both ways: an entry of a profile has changed its state, as the paths of one process show.
+struct PathChange {
+  Whole<uint64_t> profile;
+  std::string ev;  // ev_hex()
+  Whole<uint8_t> port;
+  Whole<int> state;  // mrc_ctl_ev_state
+  Whole<uint64_t> losses;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PathChange, profile, ev, port, state, losses)
+
+// To a process: all there is of its device; also what mrcd's file has. Calls and rules are texts for parse_call() and
+// parse_deny(), because one that is not understood is left out alone.
+struct DeviceState {
+  std::vector<nlohmann::json> calls, denies;
+  std::vector<Whole<uint32_t>> ports_down;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceState, calls, denies, ports_down)
+
+// What a process reports of itself. States are GOOD, SKIP, ASSUMED_BAD and DENIED; round trips are 0 where none was
+// measured.
+struct PortReport {
+  Whole<uint32_t> port;
+  bool up = false;
+  std::string address;
+  Whole<uint64_t> tx_packets, tx_bytes, rx_packets, rx_bytes, losses, retransmits, ecn_marks;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PortReport, port, up, address, tx_packets, tx_bytes, rx_packets, rx_bytes, losses,
+                                   retransmits, ecn_marks)
+
+struct QpReport {
+  Whole<uint32_t> qpn, dest_qpn;
+  std::string state;
+  Whole<uint32_t> peer;
+  Whole<int64_t> cwnd, inflight, rtt_ns;
+  Whole<uint64_t> tx_packets, rx_packets, retransmits, timeouts;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(QpReport, qpn, dest_qpn, state, peer, cwnd, inflight, rtt_ns, tx_packets, rx_packets,
+                                   retransmits, timeouts)
+
+struct EvReport {
+  Whole<uint32_t> ev, port;
+  std::string state;
+  bool active = false;
+  Whole<int64_t> rtt_ns;
+  Whole<uint64_t> tx_packets, tx_bytes, losses, ecn_marks;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(EvReport, ev, port, state, active, rtt_ns, tx_packets, tx_bytes, losses, ecn_marks)
+
+struct PeerReport {
+  Whole<uint32_t> peer;
+  std::vector<std::string> addresses;  // of each plane; empty: not known
+  std::vector<EvReport> evs;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PeerReport, peer, addresses, evs)
+
+struct DeviceReport {
+  Whole<int64_t> pid, uid;  // mrcd overwrites them by what the kernel says
+  std::string program, device;
+  Whole<uint32_t> slot;
+  std::string ev_mode;
+  std::vector<std::string> gids;
+  std::vector<PortReport> ports;
+  std::vector<QpReport> qps;
+  std::vector<PeerReport> peers;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceReport, pid, uid, program, device, slot, ev_mode, gids, ports, qps, peers)
+
+// From a process: the answer to `want`, with its token.
+struct ReportAnswer {
+  Whole<uint64_t> token;
+  DeviceReport data;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ReportAnswer, token, data)
+
+// What the request `port` changes.
+struct PortChange {
+  Whole<uint32_t> port;
+  bool up = false;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PortChange, port, up)
+
+}  // namespace mrc::ctl
