@@ -1,11 +1,12 @@
 // A net plugin that is the MRC plugin (NCCL_RIG_WRAPPED) under one ABI version alone, so that NCCL uses that version;
-// some builds change what the plugin says or does. Compiled with ABI=6 to 11, and CLAIM_CUDA, CORRUPT or DIE with the
-// last one.
+// some builds change what the plugin says or does. Compiled with ABI=6 to 11, and CLAIM_CUDA, PCI, CORRUPT or DIE
+// with the last one.
 #include <dlfcn.h>
 #include <net_abi.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -24,7 +25,27 @@ namespace {
 
 NET_TYPE wrapped;
 
+#ifdef PCI
+// All devices are ports of the card at NCCL_RIG_PCI_PATH: NCCL joins them.
+ncclResult_t get_properties(int device, ncclNetProperties_v11_t* properties) {
+  const ncclResult_t result = wrapped.getProperties(device, properties);
+  if (char* path = getenv("NCCL_RIG_PCI_PATH")) properties->pciPath = path;
+  return result;
+}
+#endif
 #ifdef CLAIM_CUDA
+std::atomic<int> flushes, largest_group;
+std::atomic<size_t> largest_region;
+template <typename T>
+void raise(std::atomic<T>* largest, T value) {
+  for (T known = *largest; value > known && !largest->compare_exchange_weak(known, value);) continue;
+}
+// As a line of the rig's report.
+__attribute__((destructor)) void report() {
+  printf("\1# plugin: %d flushes, groups of up to %d receives, regions of up to %zu bytes\n", flushes.load(),
+         largest_group.load(), largest_region.load());
+}
+
 // Makes NCCL use GPUDirect RDMA: the stand-in's device memory is the host's, so the plugin may take it for such.
 ncclResult_t get_properties(int device, ncclNetProperties_v11_t* properties) {
   const ncclResult_t result = wrapped.getProperties(device, properties);
@@ -32,7 +53,18 @@ ncclResult_t get_properties(int device, ncclNetProperties_v11_t* properties) {
   return result;
 }
 ncclResult_t register_memory(void* comm, void* data, size_t size, int, void** handle) {
+  raise(&largest_region, size);
   return wrapped.regMr(comm, data, size, NCCL_PTR_HOST, handle);
+}
+ncclResult_t receive(void* comm, int n, void** data, size_t* sizes, int* tags, void** memory, void** own,
+                     void** request) {
+  const ncclResult_t result = wrapped.irecv(comm, n, data, sizes, tags, memory, own, request);
+  if (*request != nullptr) raise(&largest_group, n);
+  return result;
+}
+ncclResult_t flush(void* comm, int n, void** data, int* sizes, void** memory, void** request) {
+  ++flushes;
+  return wrapped.iflush(comm, n, data, sizes, memory, request);
 }
 #endif
 #ifdef CORRUPT
@@ -79,9 +111,14 @@ __attribute__((constructor)) void wrap() {
   }
   wrapped = *static_cast<NET_TYPE*>(symbol);
   NET_SYMBOL = wrapped;
+#ifdef PCI
+  NET_SYMBOL.getProperties = get_properties;
+#endif
 #ifdef CLAIM_CUDA
   NET_SYMBOL.getProperties = get_properties;
   NET_SYMBOL.regMr = register_memory;
+  NET_SYMBOL.irecv = receive;
+  NET_SYMBOL.iflush = flush;
 #endif
 #ifdef CORRUPT
   NET_SYMBOL.isend = send;

@@ -1,5 +1,5 @@
 """Communicators: several, split, aborted."""
-from rig_suite import rig, wrapped
+from rig_suite import rig
 
 
 def test_several():
@@ -20,10 +20,3 @@ def test_abort_init():
 
 def test_communicators_in_a_row():
     rig("--ranks", 2, "--case", "churn", "--repeat", 8, NCCL_MAX_NCHANNELS=1)
-
-
-def test_gpu_direct():
-    settings, plugin = wrapped("claims_cuda")
-    text = rig("--ranks", 2, "--test", "all_reduce,alltoall", "--sizes", "4,300K,8M", "-n", 1, *plugin, NCCL_DEBUG="INFO",
-               NCCL_RIG_GDR=1, NCCL_NET_GDR_LEVEL="SYS", **settings)
-    assert "via NET/MRC/0/GDRDMA" in text, text

@@ -93,8 +93,9 @@ Error get_attribute(int* value, int attribute, int device) {
 Error set_limit(int, size_t) {
   return kSuccess;
 }
+// NCCL_RIG_P2P: devices of a process reach each other's memory, which is one address space here.
 Error can_access_peer(int* can, int, int) {
-  *can = 0;
+  *can = getenv("NCCL_RIG_P2P") != nullptr ? 1 : 0;
   return kSuccess;
 }
 Error enable_peer_access(int, unsigned) {

@@ -90,20 +90,27 @@ void run_coll(const Block& block, const Function& function, const WorkColl& work
   fatal("algorithm of %s", function.name().c_str());
 }
 
+// All at once: NCCL gives each of them its own warps, and relies on it where receives of several peers are one group.
+void run_p2ps(const Block& block, const std::vector<Work>& works) {
+  std::vector<std::function<void()>> tasks;
+  for (const Work& work : works) {
+    WorkP2p p2p;
+    memcpy(&p2p, work.bytes, sizeof p2p);
+    count(p2p.send_net_reg || p2p.recv_net_reg ? "SendRecv_REGISTERED"
+          : p2p.send_ll || p2p.recv_ll         ? "SendRecv_LL"
+                                               : "SendRecv_SIMPLE");
+    tasks.emplace_back([block, p2p] { run_p2p(block, p2p); });
+  }
+  run_parallel(tasks);
+}
+
 void run_works(const Block& block, const Function& function, const std::vector<Work>& works) {
   for (const Work& work : works) {
     if ((work.type == kWorkP2p) != (function.collective == kSendRecv))
       fatal("a work of type %u for %s", work.type, function.name().c_str());
     if (work.type == kWorkCollReg)
       fatal("buffers registered for peers of the same host in %s", function.name().c_str());
-    if (work.type == kWorkP2p) {
-      WorkP2p p2p;
-      memcpy(&p2p, work.bytes, sizeof p2p);
-      count(p2p.send_net_reg || p2p.recv_net_reg ? "SendRecv_REGISTERED"
-            : p2p.send_ll || p2p.recv_ll         ? "SendRecv_LL"
-                                                 : "SendRecv_SIMPLE");
-      run_p2p(block, p2p);
-    } else {
+    if (work.type != kWorkP2p) {
       WorkColl coll;
       memcpy(&coll, work.bytes, sizeof coll);
       if (coll.net_registered) fatal("network-registered buffers in %s", function.name().c_str());
@@ -111,6 +118,7 @@ void run_works(const Block& block, const Function& function, const std::vector<W
       run_coll(block, function, coll);
     }
   }
+  if (function.collective == kSendRecv) run_p2ps(block, works);
 }
 
 // The first batch of a block is the block's own; the others are reached from there.

@@ -1,0 +1,84 @@
+"""What NCCL does with GPUDirect RDMA, with NICs that other GPUs are nearer to, and with NICs that it joins."""
+import os
+import re
+
+import rig_suite
+from rig_suite import rig, wrapped
+
+GDR = {"NCCL_RIG_GDR": 1, "NCCL_NET_GDR_LEVEL": "SYS"}
+
+PCI = ('<pci busid="0000:{}:00.0" class="{}" vendor="0x0" device="0x0" subsystem_vendor="0x0" subsystem_device="0x0" '
+       'link_speed="16.0 GT/s PCIe" link_width="16">')
+
+
+def pci(bus, kind, inner):
+    return PCI.format(bus, {"bridge": "0x060400", "gpu": "0x030200", "nic": "0x020000"}[kind]) + inner + "</pci>"
+
+
+def gpu(bus, number, other):
+    link = f'<nvlink target="0000:{other}:00.0" count="12" tclass="0x030200"/>'
+    return pci(bus, "gpu", f'<gpu dev="{number}" sm="80" rank="{number}" gdr="1">{link}</gpu>')
+
+
+def topology():
+    """A host of two GPUs joined by NVLink, whose NIC is at the first one."""
+    net = '<nic><net name="mrc0" dev="0" latency="0" speed="100000" port="1" guid="0x1" maxconn="65536" gdr="1"/></nic>'
+    tree = pci("08", "bridge", gpu("0a", 0, "0b") + pci("0c", "nic", net)) + pci("09", "bridge", gpu("0b", 1, "0a"))
+    path = os.path.join(rig_suite.FOLDER, "topology.xml")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write('<system version="1"><cpu host_hash="0x0" numaid="0" affinity="00000003" arch="x86_64" '
+                   f'vendor="GenuineIntel" familyid="6" modelid="85">{tree}</cpu></system>\n')
+    return path
+
+
+def seen(text):
+    """What the plugin was asked for: flushes, the largest group of receives, the largest region."""
+    found = re.findall(r"# plugin: (\d+) flushes, groups of up to (\d+) receives, regions of up to (\d+) bytes", text)
+    assert found, text
+    return tuple(max(int(line[i]) for line in found) for i in range(3))
+
+
+def test_gpu_direct():
+    settings, plugin = wrapped("claims_cuda")
+    text = rig("--ranks", 2, "--test", "all_reduce,alltoall", "--sizes", "4,300K,8M", "-n", 1, *plugin, NCCL_DEBUG="INFO",
+               **GDR, **settings)
+    assert "via NET/MRC/0/GDRDMA" in text, text
+    assert seen(text)[0] > 0, text
+
+
+def test_registered_buffer_of_128_mib():
+    """NCCL hands the whole buffer over: it is one region, and one message."""
+    settings, plugin = wrapped("claims_cuda")
+    text = rig("--ranks", 2, "-R", 1, "--test", "sendrecv", "--sizes", "128M", "-n", 0, "-w", 0, "--functions", *plugin,
+               **GDR, **settings)
+    assert "SendRecv_REGISTERED" in text and "SendRecv_SIMPLE" not in text, text
+    assert seen(text)[2] == 128 << 20, text
+
+
+def test_nic_of_another_gpu():
+    """The second GPU sends through the first one's proxy (PXN), and receives from two peers are one group."""
+    settings, plugin = wrapped("claims_cuda")
+    text = rig("--ranks", 2, "-g", 2, "--test", "all", "--sizes", "256,64K,1M", "-n", 1, *plugin, NCCL_DEBUG="INFO",
+               NCCL_TOPO_FILE=topology(), NCCL_RIG_P2P=1, NCCL_P2P_DISABLE=0, **GDR, **settings)
+    assert re.search(r"Channel 00/1 : 1\[1\] -> 2\[0\] \[send\] via NET/MRC/0\(0\)/GDRDMA/Shared", text), text
+    assert "via P2P/direct pointer" in text, text
+    assert seen(text)[1] == 2, text
+
+
+def test_joined_devices():
+    """Two devices that are ports of one card: NCCL joins them, messages are cut over both."""
+    card = os.path.join(rig_suite.FOLDER, "0000:0c:00.0")
+    os.makedirs(card)
+    os.makedirs(os.path.join(rig_suite.FOLDER, "bus", "pci"))
+    os.symlink("../bus/pci", os.path.join(card, "subsystem"))
+    config = os.path.join(rig_suite.FOLDER, "devices.yaml")
+    with open(config, "w", encoding="utf-8") as file:
+        file.write("devices:\n")
+        for number, name in ((1, "alpha0"), (2, "beta0")):
+            planes = ", ".join(f"{{address: 127.0.{number}.{plane}}}" for plane in (1, 2))
+            file.write(f'  - {{name: {name}, line_rate_gbps: 50, planes: [{planes}], peers: {{template: "127.0.{number}.{{plane}}"}}}}\n')
+    settings, plugin = wrapped("ports")
+    text = rig("--ranks", 2, "--test", "all_reduce,alltoall", "--sizes", "4,64K,4M", "-n", 1, *plugin, same_host="network",
+               NCCL_DEBUG="INFO", NCCL_MRC_JOIN_WITHOUT_PCI=1, NCCL_RIG_PCI_PATH=card, MRC_CONFIG=config, **settings)
+    assert "Made virtual device 2: alpha0+beta0" in text, text
+    assert "via NET/MRC/2" in text and "via NET/MRC/0" not in text and "via NET/MRC/1" not in text, text
