@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs every reproduction in sim/examples and writes sim/RESULTS.md from what came out, with the published figure beside.
+"""Runs every reproduction in sim/examples and writes sim/RESULTS.md from the results, beside the published figures.
 
 usage: make_results.py --sim build/dev/sim/mrc-sim [--out DIR] [--reuse] [--only REGEX]
 

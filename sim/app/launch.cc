@@ -85,7 +85,7 @@ bool run_in_children(const ScenarioFile& file, const std::vector<size_t>& mine, 
       const size_t index = mine[next++];
       const pid_t child = fork();
       if (child == 0) {
-        // Whoever ends us means our children, too; the parent may be gone before the first line.
+        // A signal that ends this process must end its children, too; the parent may have ended before the first line.
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent) _exit(2);
         int status = 0;
@@ -121,7 +121,7 @@ long environment(const char* name, long otherwise) {
 }
 
 // Ranks share the folder; what each has to do follows from its number alone. A number that is not below the count would
-// leave points to nobody.
+// leave points without an owner.
 std::vector<size_t> share(size_t points, const std::string& launcher) {
   long rank = 0, ranks = 1;
   if (launcher == "mpi") {

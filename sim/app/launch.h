@@ -1,6 +1,6 @@
 // Running the points of a scenario file: one after the other in this process, several at a time in child processes, or
 // this process's share of them under mpirun or in a Slurm array. A point is one run in one process, so the result is
-// the same whoever runs it; the last process to finish gathers.
+// the same in any process; the last process to finish merges.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// mrc-sim: what a job would feel on a multiplane fabric. Subcommands in their order of use; each prints what went wrong
+// mrc-sim: simulates jobs on a multiplane fabric. Subcommands in their order of use; each prints its errors
 // with file and line, and exits with 2 for bad input, 1 when a check fails.
 #include <cstdio>
 #include <thread>
@@ -66,7 +66,7 @@ int list(const std::string& fabric) {
     if (fabric.empty()) std::printf("%-18s %s\n", b.name, b.sentence);
     if (fabric == b.name) std::printf("%s", b.yaml);
   }
-  if (!fabric.empty()) load_fabric(fabric);  // says what is allowed when the name is wrong
+  if (!fabric.empty()) load_fabric(fabric);  // lists the allowed names on an error
   return 0;
 }
 

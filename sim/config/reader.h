@@ -1,10 +1,10 @@
-// Strict reading of YAML: a map may only hold keys that somebody asked for, and every value is checked where it is
-// read. What is refused is named by file, line, key, value and what is allowed instead.
+// Strict reading of YAML: a map may only contain keys that were read, and every value is checked where it is
+// read. A refusal names file, line, key, value and the allowed ones.
 //
 //     MapReader m(node, "switch", ctx);
 //     m.bytes("trim_size", &spec.trim_size, 64, 1500);
 //     m.choice("forwarding", {"srv6", "ecmp"}, &index);
-//     m.finish();                                     // complains about keys that nobody read
+//     m.finish();                                     // refuses keys that were not read
 #pragma once
 
 #include <yaml-cpp/yaml.h>
@@ -40,7 +40,7 @@ class Source {
   struct Part {
     YAML::Node root;
     std::string place;
-    bool has_lines;  // or the place is all there is to say, such as "--set seed=3"
+    bool has_lines;  // or only the place, such as "--set seed=3"
     bool whole;      // the tree below, too
   };
   std::string file_;
@@ -86,7 +86,7 @@ class MapReader {
 
   [[noreturn]] void bad(const std::string& key, const std::string& allowed);
   [[noreturn]] void missing(const std::string& key);
-  // Refuses keys that were not read, and says which may stand here.
+  // Refuses keys that were not read, and lists the allowed ones.
   void finish();
   const Source& source() const { return source_; }
   const YAML::Node& node() const { return node_; }

@@ -134,8 +134,8 @@ void check_usids(const FabricSpec& f, const YAML::Node& node, const Source& sour
 
 namespace {
 
-// A new map of the keys of both, those of `over` before those of `base`, map by map; its maps stand where `over` has
-// them.
+// A new map of the keys of both, those of `over` before those of `base`, map by map; its maps are placed where `over`
+// has them.
 YAML::Node merged(const YAML::Node& base, const YAML::Node& over, Source* source) {
   YAML::Node all(YAML::NodeType::Map);
   source->add_node(all, source->place(over));
@@ -155,7 +155,7 @@ bool is_path(const std::string& name) {
   return name.find('/') != std::string::npos || name.find('.') != std::string::npos;
 }
 
-// The name stands in file names, scripts and configuration of switches.
+// The name appears in file names, scripts and configuration of switches.
 bool usable_name(const std::string& name) {
   const auto usable = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||

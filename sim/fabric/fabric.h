@@ -1,4 +1,4 @@
-// FabricSpec: the one description of a fabric, as its YAML file gives it: planes, switches, NICs, links, queues, uSID
+// FabricSpec: the one description of a fabric, as in its YAML file: planes, switches, NICs, links, queues, uSID
 // numbering and EV format. Every plane is a two-tier Clos of its own: NIC n has one port per plane, on that plane's T0
 // number n / nics_per_t0; every T0 has one link to every T1 of its plane. Nothing here needs ns-3, so the device, the
 // namespace lab and the switch configuration can read the same file.
@@ -58,12 +58,12 @@ struct EvSpec {
   uint32_t backups = 0;  // further ones, all planes together
 };
 
-// What the lab in network namespaces does differently: real switches are faster than a kernel that plays all of them.
+// Differences of the lab in network namespaces: real switches are faster than a kernel that emulates all of them.
 struct LabSpec {
   double rate_scale = 1;     // times the links' rates
   uint32_t link_mtu = 9216;  // IP packets on every link
-  int64_t queue = 0;         // bytes a port holds before it drops; 0: 5 ms at the port's rate, at least 512 KiB
-  // Switches in user space that trim and mark as SwitchSpec says; the kernel plays the others.
+  int64_t queue = 0;         // bytes that a port queues before it drops; 0: 5 ms at the port's rate, at least 512 KiB
+  // Switches in user space that trim and mark according to SwitchSpec; the kernel emulates the others.
   bool mrc_switch_t0 = false, mrc_switch_t1 = false;
   std::vector<std::string> mrc_switches;  // by name, such as p0-t0-1
 };
@@ -96,9 +96,9 @@ struct FabricSpec {
 };
 
 // Reads and checks. `node` is the map of a fabric file; with the key `base`, the name of a built-in fabric, it only
-// says what is different from that one. Throws ConfigError.
+// gives the differences from that one. Throws ConfigError.
 FabricSpec read_fabric(const YAML::Node& node, const Source& source);
-// What `node` stands for, written out: a name or a path is replaced by the file's map, `base` by what it is based on;
+// `node` written out: a name or a path is replaced by the file's map, `base` by what it is based on;
 // and where its parts were read. `folder`: where relative paths start.
 struct ExpandedFabric {
   YAML::Node node;

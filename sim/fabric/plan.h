@@ -5,7 +5,7 @@
 //     uSID list of a path     <block>:<uN of T0>:<uN of T1>:<uN of far T0>:<NIC>::   (block 32 bits, uSID 16 bits)
 //     same T0                 <block>:<uN of T0>:<NIC>::
 //
-// A uN switch holds static /48 routes: its own uSID (shift the list by 16 bits and look again), those of its
+// A uN switch holds static /48 routes: its own uSID (shift the list by 16 bits and look up again), those of its
 // neighbours, and on a T0 those of its NICs. An EV of a NIC names plane and T1; its value also travels in the UDP
 // source port, from kEvPortBase, which structured-EV switches read and others hash.
 #pragma once

@@ -10,7 +10,7 @@
 namespace mrc::sim {
 namespace {
 
-// How many links or switches match, before they are thinned.
+// Number of links or switches that match, before sampling.
 int64_t matching(const FaultSpec& f, const FabricSpec& fabric) {
   const auto chosen = [](const std::vector<uint32_t>& given, uint32_t all) {
     return given.empty() ? int64_t{all} : static_cast<int64_t>(std::set<uint32_t>(given.begin(), given.end()).size());

@@ -1,14 +1,14 @@
 // FaultDriver: carries out the faults of a scenario. Each fault names targets (links, or switches with all their
 // links); targets are drawn and flap times are drawn from the run's seed, so the same seed gives the same faults.
 //
-//   down        the link loses what is on it and takes nothing; NICs see their carrier, switches do not reroute
+//   down        the link loses the packets on it and accepts none; NICs detect their carrier, switches do not reroute
 //   stuck       the switch swallows everything while its links stay up
 //   loss        every packet with a probability; `decay` raises it in 20 steps
 //   slow        rate of the link; latency: added propagation
 //   flap        up and down in turn, mean times, exponential or fixed; background: the same from drawn starting times
 //
-// Faults may overlap on a link. What holds is computed from all that are in force there: it is down while any holds it
-// down, losses are independent of each other, the slowest rate counts, latencies add up.
+// Faults may overlap on a link. The state is computed from all that are in force there: it is down while any of them
+// takes it down, losses are independent of each other, the slowest rate counts, latencies add up.
 #pragma once
 
 #include <functional>

@@ -18,7 +18,7 @@ QueueConfig Network::queue_config(bool last_hop) const {
   q.trimmed_limit = s.trimmed_queue.bytes(bdp);
   q.control_limit = s.control_queue.bytes(bdp);
   q.trimmed_share = s.trimmed_share;
-  // RoCE lives on marks, wherever they are made; MRC's last hop has none unless the fabric says so.
+  // RoCE needs marks on every hop; MRC's last hop has none unless the fabric enables them.
   if (!last_hop || s.ecn_last_hop || transport_.kind == TransportKind::kRoce) {
     q.ecn_min = s.ecn_min.bytes(bdp);
     q.ecn_max = s.ecn_max.bytes(bdp);

@@ -137,7 +137,7 @@ void Output::write_point(const ScenarioFile& file, size_t index, const RunResult
   write_file(folder + "/ev_states.csv", ev_csv(result));
   write_file(folder + "/throughput.svg", throughput_chart(result));
   write_file(folder + "/report.html", run_report(p.spec, p.label(), result));
-  write_file(folder + "/summary.json", summary.dump(1) + "\n");  // last: says that the point is complete
+  write_file(folder + "/summary.json", summary.dump(1) + "\n");  // last: marks the point as complete
 }
 
 bool Output::has_point(const ScenarioFile& file, size_t index) const {

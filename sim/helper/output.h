@@ -6,9 +6,9 @@
 //                    [trace/nic-NNNN.sqlog]
 //
 // Nothing in it depends on the machine or on the hour. Files are written under another name and renamed, so a directory
-// that several processes fill holds whole files only. A directory that was used before may be used again: who runs a
-// point removes what lies there of an earlier run, and a point counts only when it was made from what the file says
-// now.
+// written by several processes contains only complete files. A directory that was used before may be used again: who
+// runs a point removes what lies there of an earlier run, and a point counts only when it was made from what the file
+// says now.
 #pragma once
 
 #include <optional>

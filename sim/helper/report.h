@@ -18,7 +18,7 @@ std::string sweep_report(const ScenarioFile& file, const std::vector<Json>& summ
 std::vector<std::pair<std::string, std::string>> sweep_curves(const ScenarioFile& file,
                                                               const std::vector<Json>& summaries);
 std::string throughput_chart(const RunResult& result);
-// What a run did not get done, for people; empty when nothing is to be said.
+// The unfinished work of a run, as text; empty if there is none.
 std::string unfinished_text(const Json& summary);
 // Two sets of points beside each other, for `compare`.
 std::string compare_table(const std::vector<std::pair<std::string, Json>>& a,

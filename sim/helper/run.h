@@ -1,5 +1,5 @@
 // One run of one scenario: builds the network, posts the operations as their dependencies allow, carries out the
-// faults, samples, and says what happened. Deterministic: the result holds nothing of the machine, and the same
+// faults, samples, and returns the result. Deterministic: the result is independent of the machine, and the same
 // scenario with the same seed gives the same bytes.
 #pragma once
 

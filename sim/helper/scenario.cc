@@ -50,7 +50,7 @@ MeasureSpec read_measure(const YAML::Node& node, const Source& source) {
   return s;
 }
 
-// What comes after the end would never be seen: a mistake, and a silent one.
+// Events after the end would have no effect, silently: a mistake.
 void check_limit(const ScenarioSpec& s, MapReader* m) {
   const std::string allowed = "before the limit of " + format_time(s.limit);
   for (size_t i = 0; i < s.workloads.size(); ++i)

@@ -1,4 +1,4 @@
-// ScenarioSpec: what a scenario file says, checked. A file is a map:
+// ScenarioSpec: the checked content of a scenario file. A file is a map:
 //
 //     fabric:     name of a built-in one, path of a file, or a map            (fabric/fabric.h)
 //     transport:  kind mrc or roce, and its settings                          (transport_spec.cc)
@@ -7,7 +7,7 @@
 //     measure:    interval of the time series, windows to be averaged over
 //     limit, seed, repeat, sweep, checks                                      (sweep.h, check.h)
 //
-// Times count from the start of the run. What is not known is refused with file, line, key and what is allowed.
+// Times count from the start of the run. Unknown keys and values are refused with file, line, key and the allowed ones.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ struct WorkloadSpec {
   uint32_t rounds = 1;     // how often a collective is repeated, one after the other
   bool both_ways = false;  // flow, send_recv: the reverse direction too
   uint32_t src = 0, dst = 1;
-  uint32_t senders = 7;    // incast; fewer where there are not so many NICs
+  uint32_t senders = 7;    // incast; fewer if there are fewer NICs
   uint32_t shift = 0;      // permutation, send_recv: partner = rank + shift; 0: permutation drawn from the seed, ring
   double load = 0.5;       // random: share of the NICs' rate
   Ps duration = kPsPerMs;  // random: arrivals
@@ -59,9 +59,9 @@ struct FaultSpec {
   std::string where;                           // nic_link, spine_link, t0, t1
   std::vector<uint32_t> planes, nics, t0, t1;  // empty: all
   double sample = 1;                           // share of the matching targets, drawn from the seed; 0: none
-  uint32_t count = 0;                          // or so many of them
-  Ps at = 0, duration = 0;                     // 0: for good
-  Ps step = 0;                                 // each further target so much later
+  uint32_t count = 0;                          // or this number of them
+  Ps at = 0, duration = 0;                     // 0: until the end
+  Ps step = 0;                                 // delay of each further target
   double loss = 0, loss_to = 0;
   double rate = 0;
   Ps extra = 0;

@@ -1,4 +1,4 @@
-// Series: what a run looks like over time, one row per interval, and the state of every EV of a few sampled pairs.
+// Series: a run over time, one row per interval, and the state of every EV of a few sampled pairs.
 // Written as CSV and drawn in the report.
 #pragma once
 
@@ -28,7 +28,7 @@ struct EvMap {
 class Sampler {
  public:
   Sampler(Network* network, Ps interval) : net_(*network), interval_(interval) {}
-  void watch(uint32_t src, uint32_t dst);  // a pair whose EVs are looked at; the first few are kept
+  void watch(uint32_t src, uint32_t dst);  // a pair whose EVs are sampled; the first few are kept
   void start();
   void stop() { stopped_ = true; }
   const std::vector<Row>& rows() const { return rows_; }

@@ -88,7 +88,7 @@ Json window_summary(const ScenarioSpec& scenario, const Graph& graph, const Wind
   for (size_t p = 0; p < w.end.plane.size(); ++p)
     planes.push_back(rounded(gbps(static_cast<double>(w.end.plane[p] - w.begin.plane[p]), time)));
   j["plane_gbps"] = planes;
-  // What a job's receivers took in; exact where jobs share none.
+  // Bytes received by a job's receivers; exact if jobs share none.
   Json jobs;
   for (uint32_t job = 0; job < scenario.workloads.size(); ++job) {
     std::set<uint32_t> receivers;

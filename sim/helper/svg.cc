@@ -29,7 +29,7 @@ std::string tag(const char* format, double a, double b, double c, double d) {
   return out;
 }
 
-// Inside each chart, so that it also stands alone as a file.
+// Inside each chart, so that it is also valid as a separate file.
 const char* const kChartStyle =
     "<style>text{font:11px system-ui,sans-serif}.grid{stroke:#e3e3e3}.mark{stroke:#c1121f;stroke-dasharray:3 "
     "3}</style>";
@@ -199,7 +199,7 @@ std::string heat_map(const HeatMap& map) {
       s += text_at(kLeft + 84, kTop + row_height * (static_cast<double>(r) + 0.8), "end", map.rows[r]);
     double x = kLeft + 90;
     for (size_t c = 0; c < map.columns.size(); c += stride, x += cell) {
-      float v = -1;  // the worst of what one cell stands for
+      float v = -1;  // the worst of the values of one cell
       for (size_t k = c; k < std::min(c + stride, map.columns.size()); ++k) v = std::max(v, map.columns[k][r]);
       if (v <= 0) continue;
       char out[160];

@@ -75,7 +75,7 @@ std::string shown(const YAML::Node& value) {
   return out.c_str();
 }
 
-// What the command line changes, on the tree of one point. "sweep.transport.qps" is a key of `sweep`, dots and all.
+// Applies the command line to the tree of one point. "sweep.transport.qps" is a key of `sweep`, dots and all.
 void apply(const std::vector<Override>& overrides, YAML::Node root, Source* source) {
   for (const Override& o : overrides) {
     const YAML::Node key(o.key), value = load_yaml(Source{o.place}, o.value);
@@ -231,7 +231,7 @@ ScenarioFile load_scenario_file(const std::string& path, const std::vector<Overr
   for (const Axis& a : axes) combinations *= a.values.size();
   for (size_t i = 0; i < combinations; ++i)
     for (uint32_t r = 0; r < repeat; ++r) {
-      // Read anew for each point: nodes keep the lines that messages name, and nothing is shared.
+      // Read again for each point: nodes keep the lines for messages, and nothing is shared.
       Source here{path};
       YAML::Node node = load_yaml(here, text);
       apply(overrides, node, &here);

@@ -1,5 +1,5 @@
 // A scenario file as a list of points: every combination of the values under `sweep`, `repeat` times with seeds counted
-// up. And its checks, which look at the points' summaries.
+// up. And its checks, which read the points' summaries.
 //
 //     sweep:
 //       transport.qps: [1, 4, 16]          # dotted path into the file; a number is the index of a list
@@ -11,7 +11,7 @@
 //       - {metric: jobs.main.fct_us.max, max: 180, where: {cases: mrc}}
 //       - {metric: jobs.main.gbps, where: {cases: mrc}, over: {where: {cases: dcqcn}}, min: 1}     # a ratio
 //
-// A check on several points holds when it holds for each; `over` takes the mean of the points that it names.
+// A check on several points holds when it holds for each; `over` uses the mean of its points.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 // Engine events of every NIC of a run as traces that mrclog reads: one file per NIC, JSON text sequences in the shape
-// of qlog (spec/trace.md), times in simulated milliseconds. Nothing of the machine or of the day stands in them: the
-// same scenario and seed give the same bytes. Not safe for threads.
+// of qlog (spec/trace.md), times in simulated milliseconds. They contain nothing specific to the machine or the date:
+// the same scenario and seed give the same bytes. Not safe for threads.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace mrc::sim {
 
 class TraceWriter {
  public:
-  // `folder` exists and is empty; `title` stands in every file. Throws std::runtime_error when a file cannot be
+  // `folder` exists and is empty; `title` is written to every file. Throws std::runtime_error when a file cannot be
   // written.
   TraceWriter(std::string folder, std::string title);
   void add(uint32_t nic, const core::TraceEntry& entry);

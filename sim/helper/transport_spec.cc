@@ -1,6 +1,6 @@
-// The `transport` map. MRC takes every setting of the engine that means something without an operating system; defaults
+// The `transport` map. MRC has every setting of the engine that is meaningful without an operating system; defaults
 // are those of a NIC rather than of kernel sockets: single packets are sprayed, acknowledgements wait a microsecond.
-// The settings of both transports may stand in one map, so that a sweep over `kind` needs nothing else.
+// The settings of both transports may be given in one map, so that a sweep over `kind` requires no other change.
 #include <algorithm>
 #include <cmath>
 
@@ -77,7 +77,7 @@ void read_mrc(MapReader* m, const FabricSpec& fabric, MrcConfig* c) {
   e.congestion.base_rtt = to_duration(rtt);
   e.congestion.line_rate_bps = fabric.line_rate();
   core::QpAttr& q = c->qp;
-  q.retry_exp = 25;  // a run has an end of its own
+  q.retry_exp = 25;  // a run has its own time limit
   q.path_mtu = fabric.mtu;
   q.timeout = 8;  // 262 us
   // Room for twice the largest window, so that a few late packets do not close the PSN window.

@@ -96,7 +96,7 @@ class Builder {
     std::vector<uint32_t> to(n);
     for (uint32_t i = 0; i < n; ++i) to[i] = (i + w_.shift) % n;
     if (w_.shift == 0) {
-      // A cyclic permutation (Sattolo): nobody sends to itself.
+      // A cyclic permutation (Sattolo): no rank sends to itself.
       for (uint32_t i = n - 1; i > 0; --i) std::swap(to[i], to[rng_.below(i)]);
     }
     for (uint32_t i = 0; i < n; ++i) pipe(ranks_[i], ranks_[to[i]]);
@@ -117,7 +117,7 @@ class Builder {
     for (uint32_t step = 1; step < n; ++step)
       for (uint32_t r = 0; r < n; ++r) {
         const uint32_t op = add(ranks_[r], ranks_[(r + step) % n], w_.bytes, w_.start);
-        // A round begins at a rank when its part of the round before has come in.
+        // A round begins at a rank when its part of the round before has arrived.
         if (round_ > 0) after(previous_[(step - 1) * n + (r + n - step) % n], op);
         now.push_back(op);
       }

@@ -1,5 +1,5 @@
 // Workloads become operations: messages from NIC to NIC that begin at a time or when other messages have been received.
-// Every collective is such a graph, so one engine runs them all, several jobs at once on whatever NICs they were
+// Every collective is such a graph, so one engine runs them all, several jobs at once on any NICs where they were
 // placed.
 //
 //   flow            one pair, or one each way
@@ -8,7 +8,7 @@
 //   all_to_all      every rank to every other, `bytes` per pair, partners in rotated order
 //   ring_all_reduce, all_gather, reduce_scatter   ring steps of bytes / ranks
 //   tree_all_reduce binary tree, up and down
-//   send_recv       NCCL's: every rank to rank + shift, in chunks of which `depth` are under way
+//   send_recv       NCCL's: every rank to rank + shift, in chunks of which `depth` are in flight
 //   random          Poisson arrivals of messages between random ranks at a load
 //   trace           CSV: time_us,src,dst,bytes
 #pragma once

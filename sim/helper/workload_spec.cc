@@ -1,4 +1,4 @@
-// One entry of `workloads`: which keys each kind takes, and what must hold between them.
+// One entry of `workloads`: the keys of each kind, and the conditions between them.
 #include <algorithm>
 
 #include "sim/helper/scenario.h"

@@ -1,5 +1,5 @@
 // DCQCN, the rate control of RoCEv2, as published (SIGCOMM 2015): a sender cuts its rate by alpha/2 when a congestion
-// notification comes, alpha follows the frequency of notifications, and the rate recovers in stages: five fast steps
+// notification arrives, alpha follows the frequency of notifications, and the rate recovers in stages: five fast steps
 // half-way back to the rate before the cut, then additive, then hyper increase. Stages advance by time and by bytes.
 // Receivers send at most one notification per flow and 50 us. Rates in bits per second, times in picoseconds.
 #pragma once
@@ -53,7 +53,7 @@ class Dcqcn {
     increase();
   }
 
-  // Everything that has come due since the last call; no timer of its own.
+  // Everything that has become due since the last call; no timer of its own.
   void advance(Ps now) {
     if (!cut_) return;
     for (; alpha_at_ <= now; alpha_at_ += c_->alpha_period) alpha_ *= 1 - c_->g;

@@ -17,7 +17,7 @@ uint8_t* virtual_memory() {
   return &byte;
 }
 
-// One burst for all NICs: the simulator has one thread, and a burst is sent before the next one is asked for.
+// One burst for all NICs: the simulator has one thread, and a burst is sent before the next one is requested.
 core::TxBurst& shared_burst() {
   static const auto burst = std::make_unique<core::TxBurst>();
   return *burst;
@@ -147,7 +147,7 @@ void MrcNic::on_trace(const core::TraceEntry& e) {
   (*tracer_)(index_, e);
 }
 
-// Completions are told after the engine has returned: a listener may post at once.
+// Completions are reported after the engine has returned: a listener may post at once.
 void MrcNic::tell_listener() {
   while (!done_.empty()) {
     telling_.swap(done_);
@@ -261,7 +261,7 @@ void MrcNic::on_carrier(uint16_t plane, bool up) {
   });
 }
 
-// A wake-up that is too early costs one event; so the one pending is kept unless the engine wants an earlier one.
+// A wake-up that is too early costs one event; so the pending one is kept unless the engine needs an earlier one.
 void MrcNic::arm_timer() {
   const Ps want = from_instant(endpoint_->next_timeout());
   if (want >= timer_at_) return;

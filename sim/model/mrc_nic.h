@@ -1,8 +1,8 @@
-// MrcNic: the production engine (libmrc/src/core) as an ns-3 host. What a driver does, and nothing else: received
-// packets go into Endpoint::handle_rx, poll_tx is asked for more whenever a plane has room, handle_timeout is called
-// when next_timeout() has come. Every decision about paths, windows and losses is the engine's.
+// MrcNic: the production engine (libmrc/src/core) as an ns-3 host. Only the tasks of a driver: received
+// packets are passed to Endpoint::handle_rx, poll_tx is called whenever a plane has room, handle_timeout is called
+// when next_timeout() is reached. Every decision about paths, windows and losses is the engine's.
 //
-// Packets leave with an outer IPv6 destination that holds the uSID list of their EV, as the raw driver builds it.
+// Packets leave with an outer IPv6 destination that holds the uSID list of their EV, as built by the raw driver.
 // Payload is virtual: the memory regions have no bytes behind them, and ICRC is off.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace mrc::sim {
 struct MrcConfig {
   core::EndpointConfig endpoint;     // planes, EVs and seed are filled in per NIC
   core::QpAttr qp;                   // peer, QPNs and PSNs are filled in
-  Ps carrier_delay = 10 * kPsPerUs;  // until the NIC knows that a local link has gone down or come up
+  Ps carrier_delay = 10 * kPsPerUs;  // until the NIC detects that a local link has gone down or up
 };
 
 class MrcNic final : public NicBase, public core::Sink, public core::TraceSink {

@@ -1,4 +1,4 @@
-// NicBase: a NIC's ports, one per plane, each a link to that plane's T0. Data is pulled: a transport is asked for a
+// NicBase: a NIC's ports, one per plane, each a link to that plane's T0. Data is pulled: a transport is called for a
 // packet only when the line is about to be free, so that its choice of path is as late as in hardware and what waits
 // inside the NIC is one packet per plane. Control packets pass data.
 #pragma once
@@ -31,7 +31,7 @@ class NicBase : public Receiver, public PortOwner, public Transport {
   const NicPlaneCounters& plane_counters(uint32_t plane) const { return plane_counters_[plane]; }
   void set_listener(Listener* listener) { listener_ = listener; }
 
-  // Payload taken in, each packet once.
+  // Received payload, each packet once.
   virtual uint64_t goodput_bytes() const = 0;
   // Every counter of the transport, by name.
   virtual void each_counter(const std::function<void(const char*, uint64_t)>& f) const = 0;

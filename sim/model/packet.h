@@ -1,8 +1,8 @@
 // Packet: what links and switches carry. Headers are real bytes, as the engine wrote them; payload is only a length, so
-// a packet takes some 200 bytes whatever it carries. The outer IPv6 header is its destination (the uSID list, which
+// a packet takes some 200 bytes with any payload. The outer IPv6 header is its destination (the uSID list, which
 // switches shift) and, since both headers carry one, the traffic class of `flow`.
 //
-// Packets come from a pool and are chained by `next` in whatever queue they stand; nothing is allocated per packet once
+// Packets come from a pool and are chained by `next` in their queue; nothing is allocated per packet once
 // the pool has grown to the number in flight.
 #pragma once
 

@@ -30,7 +30,7 @@ void Port::drop(Packet* p, uint64_t* counter) {
   pool_->give(p);
 }
 
-// What stays of a packet is addressed and marked as before; the receiver sees that it was cut from its DSCP.
+// The rest of a packet is addressed and marked as before; the receiver recognises it by its DSCP.
 void Port::trim(Packet* p) {
   ++counters_.trimmed;
   if (owner_ != nullptr) owner_->on_left(*p);
@@ -84,7 +84,7 @@ void Port::transmit(Packet* p) {
     pool_->give(p);
     return;
   }
-  // A latency that shrinks must not let packets overtake on the wire.
+  // A decreasing latency must not make packets overtake on the wire.
   p->arrive_at = last_arrival_ = std::max(last_arrival_, free_at_ + delay_ + extra_delay_);
   const bool first = wire_.empty();
   wire_.push(p);

@@ -1,10 +1,10 @@
 // Port: one direction of a link with the queues before it, whose rules are those of sim/queue/switch_queue.h.
 //
 // The wire is a queue as well: what was sent arrives in order after serialisation and propagation. So a port needs two
-// reusable events, "line free" and "first packet on the wire arrives", whatever the number of packets; and "line free"
+// reusable events, "line free" and "first packet on the wire arrives", for any number of packets; and "line free"
 // is only scheduled when something waits.
 //
-// Faults live here: down, loss, rate, delay. All in picoseconds and bytes.
+// Faults are implemented here: down, loss, rate, delay. All in picoseconds and bytes.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class Receiver {
   virtual void receive(Packet* p, uint16_t port) = 0;
 };
 
-// Told when a port has sent something and may take more; and when a packet of a class that PFC counts has left.
+// Called when a port has sent a packet and may accept more; and when a packet of a class counted by PFC was sent.
 class PortOwner {
  public:
   virtual ~PortOwner() = default;
@@ -56,7 +56,7 @@ class Port {
   const PortCounters& counters() const { return counters_; }
   int64_t take_peak_queue();  // largest data queue since the last call
 
-  // Faults. A link that goes down loses what waits and what is on the wire.
+  // Faults. A link that goes down loses the queued packets and those on the wire.
   void set_up(bool up);
   void set_loss(double probability) { loss_ = probability; }
   void set_rate(double bps);
@@ -65,7 +65,7 @@ class Port {
   double loss() const { return loss_; }
   double rate() const { return rate_; }
   Ps extra_delay() const { return extra_delay_; }
-  void set_paused(bool paused);  // PFC: data stays, control goes
+  void set_paused(bool paused);  // PFC: data is held, control is sent
   bool paused() const { return paused_; }
   bool faulty() const { return !up_ || loss_ > 0 || extra_delay_ != 0 || rate_ != nominal_rate_; }
 

@@ -1,9 +1,9 @@
 // RoceNic: the baseline, RoCEv2 reliable connections. Every QP is one flow: packets in order, go-back-N, one source
-// port that the switches hash, so one path; with several planes a QP lives on one of them. Rate by DCQCN; PFC, where it
+// port that the switches hash, so one path; with several planes a QP uses one of them. Rate by DCQCN; PFC, where it
 // is on, pauses the port. Messages are taken by a QP in the order posted; a workload's messages are spread over the QPs
 // of a pair.
 //
-// Go-back-N as in NICs: the receiver drops what is out of order and sends one NAK per gap; the sender returns to the
+// Go-back-N as in NICs: the receiver drops packets out of order and sends one NAK per gap; the sender returns to the
 // PSN that is named. The timeout returns to the oldest unacknowledged packet. ACKs are coalesced.
 #pragma once
 

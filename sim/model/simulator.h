@@ -26,7 +26,7 @@ namespace detail {
 extern Ps simulator_now;
 }
 
-// The time of the event that is being carried out. The model asks some ten times per packet, so this is a load, and not
+// The time of the current event. The model reads it some ten times per packet, so this is a load, and not
 // a call of ns3::Simulator::Now().
 inline Ps now_ps() {
   return detail::simulator_now;
@@ -35,7 +35,7 @@ inline Ps now_ps() {
 // An event that is scheduled again and again without an allocation each. ns-3's own Schedule(member function) creates
 // an EventImpl per event; a link that carries a million packets would create two million. This one is allocated with
 // its owner and may be pending any number of times. It must not be destroyed before the run ends: a pending event would
-// call an owner that is gone.
+// call a destroyed owner.
 class RecurringEvent {
  public:
   using Call = void (*)(void* target);

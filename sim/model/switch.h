@@ -2,7 +2,7 @@
 // list and static /48 routes), structured EV (T0 takes the uplink from the EV in the UDP source port), ECMP (T0 hashes
 // addresses, ports and flow label with a salt of its own). A T1 has one port to every T0 and needs no choice.
 //
-// Without PFC a switch never holds anything back. With PFC it counts what waits per ingress port and pauses the
+// Without PFC a switch never holds packets back. With PFC it counts the queued bytes per ingress port and pauses the
 // neighbour beyond xoff until it is below xon again.
 #pragma once
 

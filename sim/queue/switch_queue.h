@@ -6,12 +6,12 @@
 //     data        beyond `data_limit` a packet that may be trimmed is trimmed; one that may not be is dropped beyond
 //                 `drop_limit` (without trimming: beyond `data_limit`)
 //
-// What does not fit into the control or trimmed queue is dropped. A data packet that begins to leave is marked CE with
-// a probability that rises from 0 to 1 between `ecn_min` and `ecn_max` of the data that it leaves behind
+// Packets beyond the limit of the control or trimmed queue are dropped. A data packet whose sending begins is marked CE
+// with a probability that rises from 0 to 1 between `ecn_min` and `ecn_max` of the data that it leaves behind
 // [spec/switch.md MRC-SW-1..3, spec/nscc.md, spec/wire.md MRC-DSCP-1].
 //
-// No clock, no line and no bytes of a packet: the owner trims, marks and drops as it is told. `Packet` has the members
-// bytes, next, tc and trimmable. Sizes are in bytes, counted as the owner counts them.
+// No clock, no line and no bytes of a packet: the owner trims, marks and drops according to the results. `Packet` has
+// the members bytes, next, tc and trimmable. Sizes are in bytes, counted as the owner counts them.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ enum class TrafficClass : uint8_t { kControl, kTrimmed, kData };
 struct QueueRules {
   bool trimming = false;
   bool trim_random = false;   // a toss between the arriving packet and the newest that waits
-  bool last_hop = false;      // to a host: trimmed packets say so
+  bool last_hop = false;      // to a host: trimmed packets are marked as such
   uint32_t trim_bytes = 128;  // of what is left of a trimmed packet
   int64_t data_limit = INT64_MAX;
   int64_t drop_limit = INT64_MAX;
@@ -42,7 +42,7 @@ class SwitchQueue {
  public:
   SwitchQueue(const QueueRules& rules, Rng* rng) : rules_(rules), rng_(rng) {}
 
-  // Queues `p`, whole or trimmed. Null, or the packet that finds no room and is the caller's again: `p`, or the newest
+  // Queues `p`, whole or trimmed. Null, or the packet without room, which the caller owns again: `p`, or the newest
   // one in whose place `p` waits. `trim(Packet*)` cuts a packet and makes it one of class kTrimmed.
   template <typename Trim>
   Packet* offer(Packet* p, const Trim& trim) {
@@ -58,7 +58,7 @@ class SwitchQueue {
     return nullptr;
   }
 
-  // The packet that takes the line; null: none may. `data_paused`: data has to stay (PFC).
+  // The packet to send; null: none may be sent. `data_paused`: data is held (PFC).
   Packet* next(bool data_paused = false) {
     if (Packet* p = control_.pop()) return p;
     const bool data_waits = !data_.empty() && !data_paused;
@@ -76,7 +76,7 @@ class SwitchQueue {
     return p;
   }
 
-  // Is the data packet that begins to leave now to be marked? For packets that say ECT.
+  // True if the data packet whose sending begins now is to be marked. For packets with ECT.
   bool marks() {
     const int64_t left = data_.bytes();
     if (left <= rules_.ecn_min) return false;
@@ -85,7 +85,7 @@ class SwitchQueue {
     return share >= 1 || rng_->unit() < share;
   }
 
-  // Takes everything out, for a link that goes down. Null: nothing is left.
+  // Removes a packet, for a link that goes down. Null: the queue is empty.
   Packet* take_any() {
     for (Fifo<Packet>* queue : {&control_, &trimmed_, &data_})
       if (Packet* p = queue->pop()) return p;

@@ -1,5 +1,5 @@
-// How soon a dead path is left: from the first loss that the engine infers on it to the last packet sent on it, by both
-// ends.
+// Time until a failed path is left: from the first loss that the engine infers on it to the last packet sent on it, by
+// both ends.
 #include <gtest/gtest.h>
 
 #include "sim/fabric/plan.h"
@@ -22,7 +22,7 @@ limit: 5ms
                                  source, ".");
   s.seed = static_cast<uint64_t>(GetParam());
   const FabricPlan plan(s.fabric);
-  // A round trip as it is under this load: the age of a packet whose loss others tell by overtaking it.
+  // A round trip under this load: the age of a packet whose loss is inferred from packets that overtook it.
   Ps first_loss = -1, round_trip = -1, last_state = -1, last_data = -1;
   RunOptions options;
   options.tracer = [&](uint32_t nic, const core::TraceEntry& entry) {

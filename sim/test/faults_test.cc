@@ -12,7 +12,7 @@ struct Seen {
   bool stuck;
 };
 
-// What NIC 0's link on plane 0, up and down, and its T0 look like at each of the times.
+// The state of NIC 0's link on plane 0, up and down, and of its T0 at each of the times.
 std::vector<std::pair<Seen, Seen>> watch(const std::string& faults, const std::vector<Ps>& times) {
   const Source source{"faults.yaml"};
   const ScenarioSpec s = read_scenario(

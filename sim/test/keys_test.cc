@@ -1,5 +1,5 @@
-// KEYS.md and the reader know the same keys: what the reader would have allowed is asked for by a key that it does not
-// know, map by map.
+// KEYS.md and the reader have the same keys: the reader's allowed keys are found by a key that it does not
+// have, map by map.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -37,7 +37,7 @@ Keys documented() {
   return all;
 }
 
-// What the message about the key `zzz` lists, added to the map that it names.
+// The keys listed by the message about the key `zzz`, added to the map in it.
 void ask(Keys* keys, const std::string& yaml) {
   const std::string file = testing::TempDir() + "/mrc-sim-keys-" + std::to_string(getpid()) + ".yaml";
   write_file(file, yaml);

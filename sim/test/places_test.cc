@@ -1,4 +1,4 @@
-// Where a message points when a scenario is put together from several places: a fabric's own file, a built-in fabric
+// The place in a message when a scenario is assembled from several places: a fabric's own file, a built-in fabric
 // below it, a key under `sweep`, the command line.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

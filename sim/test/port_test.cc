@@ -45,7 +45,7 @@ class PortTest : public testing::Test {
     p->trimmable = trimmable;
     return p;
   }
-  // What `f` does at time 0, then everything that follows.
+  // Runs `f` at time 0, then all following events.
   void run(const std::function<void()>& f) {
     schedule_in(0, f);
     run_simulator();

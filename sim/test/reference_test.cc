@@ -75,8 +75,8 @@ TEST_P(Reference, LongIncastOfSeven) {
 INSTANTIATE_TEST_SUITE_P(Rates, Reference, testing::Values(k100, k400),
                          [](const auto& i) { return std::string(i.param.fabric); });
 
-// Incasts at every rate. With 32 senders nearly all that a sender has under way is trimmed in the first round trip, and
-// most samples come from packets sent again [MRC-LOSS-6].
+// Incasts at every rate. With 32 senders nearly all packets that a sender has in flight are trimmed in the first round
+// trip, and most samples come from retransmitted packets [MRC-LOSS-6].
 struct Incast {
   const char* fabric;
   uint32_t senders;

@@ -1,4 +1,4 @@
-// Scenario files: what is refused and how it is said; sweeps; checks; and the same bytes from the same seed.
+// Scenario files: refusals and their messages; sweeps; checks; and the same bytes from the same seed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -142,7 +142,7 @@ checks:
   EXPECT_THAT(r[3].why, HasSubstr("no such metric"));
 }
 
-// Everything that is written, byte for byte, for both transports; another seed gives something else.
+// All output, byte for byte, for both transports; another seed gives other output.
 TEST_F(ScenarioTest, SameSeedSameBytes) {
   for (const char* kind : {"mrc", "roce"}) {
     const auto run_once = [&](const std::string& seed) {

@@ -211,7 +211,7 @@ class Checker:
                     self.fail(f"struct mrc_ctl_ev_event of {version} is not {size} bytes\n{result.stderr}")
 
     def old_name(self):
-        """Programs written for older headers say struct mrc_attr; mrc_compat.h serves them before and after mrc.h, and
+        """Programs written for older headers use struct mrc_attr; mrc_compat.h supports them before and after mrc.h, and
         forced in, where it must not choose among the C library's interfaces."""
         use = "int f(struct ibv_context *c, struct mrc_attr *a) { return mrc_query_device(c, a, 0) + (int)a->cap; }\n"
         gnu = ("#define _GNU_SOURCE\n#include <string.h>\n#include <sched.h>\n"

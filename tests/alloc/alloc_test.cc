@@ -221,7 +221,7 @@ void whole_life() {
 }
 
 TEST(AllocFailure, EveryAllocationFailsOnce) {
-  whole_life();  // whatever is allocated once per process
+  whole_life();  // everything allocated once per process
   for (uint64_t first = 0;; ++first) {
     set_failures(1, first);
     const int64_t before = live_blocks();

@@ -36,7 +36,7 @@ class ControllerMemory : public testing::Test {
     EXPECT_EQ(mrc_destroy_context(context_), 0);
     EXPECT_EQ(mrc_soft_close_device(verbs_), 0);
   }
-  // Repeats `body` with its first, second, ... allocation failing, until nothing fails; `body` says whether the call
+  // Repeats `body` with its first, second, ... allocation failing, until nothing fails; `body` returns whether the call
   // succeeded. What is armed is up to the body.
   template <typename Body>
   static void each_allocation(const Body& body) {
@@ -106,7 +106,7 @@ TEST_F(ControllerMemory, profile__online_and_held) {
   EXPECT_EQ(mrc_destroy_qp(qp), 0);
 }
 
-// Answers that come after a call has given up belong to nobody.
+// Answers that arrive after a call has timed out belong to no call.
 TEST_F(ControllerMemory, probes__given_up) {
   union ibv_gid gid;
   ASSERT_EQ(mrc_soft_query_gid(verbs_, 1, 3, &gid), 0);

@@ -7,7 +7,7 @@
 
 namespace mrc::alloc {
 
-// Forgets the counts; allocations inside Armed scopes fail as the mask says from here on.
+// Forgets the counts; from here on, allocations inside Armed scopes fail according to the mask.
 void set_failures(uint64_t mask, uint64_t first);
 uint64_t armed_allocations();  // inside Armed scopes since set_failures, failed ones included
 uint64_t failed_allocations();

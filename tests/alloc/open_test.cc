@@ -1,4 +1,4 @@
-// Opening a device when memory runs out: any allocation of it may fail, errno says ENOMEM, and nothing is left behind.
+// Opening a device when memory runs out: any allocation of it may fail, errno is ENOMEM, and nothing is left behind.
 #include <dirent.h>
 #include <gtest/gtest.h>
 

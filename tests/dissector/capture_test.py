@@ -89,10 +89,10 @@ def same(records, frames):
         if not trees and not any(payload[:32]):
             continue  # the self-test that looks for segmentation offload talks to itself; 0 is no opcode
         if not trees and flow.dst_port != 4791 and len(payload) <= 12:
-            continue  # cut to its BTH, on the port of a process slot: nothing tells it from other traffic
+            continue  # cut to its BTH, on the port of a process slot: nothing distinguishes it from other traffic
         assert trees, (flow, payload[:80].hex())
         at = 0
-        for tree in trees:  # where they are joined, the ICRC of each part says whether the dissector cut at the right places
+        for tree in trees:  # where they are joined, the ICRC of each part shows whether the dissector cut at the right places
             n = tree["mrc.nominal_size"] - 48
             wanted.append((flow, payload[at:at + n], tree.get("mrc.trimmed", 0) == 1))
             shown.append(tree)
@@ -140,7 +140,7 @@ def damaged_traffic(path):
     wanted = [(flow, payload, bool(trees) and trees[0].get("mrc.trimmed", 0) == 1) for (flow, payload), trees in zip(records, frames)]
     bad = 0
     for (flow, payload, _), ours, trees in zip(wanted, shark.decode(wanted), frames):
-        if not trees:  # on the port of a process slot a damaged packet is no MRC packet: only its ICRC could tell
+        if not trees:  # on the port of a process slot a damaged packet is no MRC packet: only its ICRC could show that
             assert flow.dst_port not in (4791, 4971) and ours["icrc"] != "good", (flow, payload.hex())
             continue
         found = shark.differences(ours, trees[0])

@@ -7,7 +7,7 @@ import sys
 
 SKIPPED = 77  # CMakeLists.txt tells ctest
 DISSECTOR = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "dissector", "mrc.lua")
-DECODER = "decode_packets"  # run() says where it is
+DECODER = "decode_packets"  # set by run()
 TEXTS = ("mrc.malformed", "mrc.icrc.status", "mrc.plth.addr")
 
 

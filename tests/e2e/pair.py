@@ -11,7 +11,7 @@ import socket
 import subprocess
 import time
 
-MRC_PERF, MRCLOG, MRCCTL = "mrc-perf", "mrclog", "mrcctl"  # prepare() says where they are
+MRC_PERF, MRCLOG, MRCCTL = "mrc-perf", "mrclog", "mrcctl"  # set by prepare()
 FOLDER = "."
 LIMIT_S = 60
 ROW = r"^ +\d+ +[\d.]+ +[1-9]\d*  "  # of a timeline, planes in use
@@ -28,7 +28,7 @@ class Skipped(Exception):
 
 def clean_environment(extra):
     """The caller's environment without its MRC_ settings, with ours. Processes of one host meet over the sockets, as those
-    of different hosts do, but where TEST_SAME_HOST says otherwise."""
+    of different hosts do, unless TEST_SAME_HOST is set."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("MRC_")}
     env["MRC_SAME_HOST"] = os.environ.get("TEST_SAME_HOST", "network")
     env.update(extra or {})

@@ -96,8 +96,8 @@ def test_no_server():
 
 
 def test_no_answer_from_the_host():
-    """A host that swallows the first packet, here because the queue of who wants to connect is full, does not hold the
-    client for longer than it is told to try."""
+    """A host that drops the first packet, here because its queue of connections is full, does not block the
+    client for longer than its time limit."""
     with socket.socket() as deaf, contextlib.ExitStack() as waiting:
         deaf.bind(("127.0.0.1", 0))
         deaf.listen(0)

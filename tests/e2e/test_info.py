@@ -33,7 +33,7 @@ def test_stats_of_killed_processes():
             assert process["program"] == "mrc-perf" and process["name"] == "mrc0", process
             assert {c["name"] for c in process["counters"]} >= {"tx_packets", "retransmits", "driver.tx_calls"}, process
             assert len(process["planes"]) == 4, process
-        while str(run.client.process.pid) not in mrc_info("--stats", env=env):  # each is asked anew, and may be too busy
+        while str(run.client.process.pid) not in mrc_info("--stats", env=env):  # each is queried again, and may be too busy
             assert run.client.process.poll() is None, run.client
         assert json.loads(mrc_info("--json", env={**env, "MRC_PUBLISH": ""}))["processes"] == []
     finally:

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-MRC_FABRIC = "mrc-fabric"  # prepare() says where it is
+MRC_FABRIC = "mrc-fabric"  # set by prepare()
 MRC_PERF = MRC_SWITCH = ""  # the same; empty: not built
 FOLDER = "."
 LIMIT_S = 60

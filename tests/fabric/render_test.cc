@@ -1,4 +1,4 @@
-// What is rendered, byte by byte: golden/ holds one file per format and role. MRC_WRITE_GOLDEN=1 writes them anew; read
+// Rendered files, byte by byte: golden/ has one file per format and role. MRC_WRITE_GOLDEN=1 writes them again; read
 // the difference before you commit it.
 #include "render_linux.h"
 

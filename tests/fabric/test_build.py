@@ -25,7 +25,7 @@ def test_up_and_down():
 def test_options_on_either_side_of_the_command():
     with Lab() as two, Lab(name=f"e2e{os.getpid()}x") as other:
         assert json.loads(tool("--json", "-l", two.name, "status").stdout)["lab"] == two.name
-        # What is said counts more than the environment, wherever it is said.
+        # Options take precedence over the environment, at any position.
         for words in (("-l", two.name, "status"), ("status", "-l", two.name)):
             assert json.loads(tool("--json", *words, env={"MRC_LAB": other.name}).stdout)["lab"] == two.name
         assert json.loads(tool("--json", "status", env={"MRC_LAB": other.name}).stdout)["lab"] == other.name

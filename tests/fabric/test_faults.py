@@ -43,7 +43,7 @@ def test_link_of_a_host():
     with Lab() as two:
         two("fault", "link", "h0:p1", "down")
         assert broken(two) == down((1, 0), (1, 1))
-        # ip tells of a lost carrier up to 1 s later.
+        # ip reports a lost carrier up to 1 s later.
         until(lambda: "NO-CARRIER" in two.run("h0", "ip", "link", "show", "p1"), "the host sees no lost carrier")
         two("fault", "clear", "p1-t0-0:h0")
         assert broken(two) == {} and broken(two, "h3", "h0") == {}

@@ -21,7 +21,7 @@ def test_incast_through_trimming_switches():
         for flow in flows:  # nothing was lost: what was sent again had been trimmed, or had arrived and was late
             ours, theirs = flow.report["counters"], flow.server_report["counters"]
             assert ours["retransmits"] <= theirs["rx_trimmed"] + theirs["rx_duplicates"], (ours, theirs)
-        # The victim's share is its whole line, and half of it already tells it from the flows of the incast; on a machine
+        # The victim's share is its whole line, and half of it already distinguishes it from the flows of the incast; on a machine
         # that is too busy to fill the incast's line it is at least no worse off than they are.
         victim, together = flows[-1].mbps(), sum(flow.mbps() for flow in flows[:-1])
         machine_keeps_up = together > 0.8 * incast.MBPS

@@ -8,7 +8,7 @@ import lab
 from lab import LIMIT_S, TWO, Lab, environment
 
 UDP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "udp.py")
-PACKETS = 200  # far more than what neighbours and routers say to each other
+PACKETS = 200  # far more than the messages of neighbours and routers
 
 
 class Receiver:

@@ -1,9 +1,9 @@
 // Any sequence of commands on two or three endpoints over a faulty network: queue pairs made, moved between states,
 // used and destroyed at any moment, bad keys and ranges, regions removed under traffic, planes down, EVs denied,
-// operations started. The bookkeeping here knows what each command promises: a full queue is refused and no other, each
-// request completes at most once and only while its queue pair lives, entering error flushes everything at once, reset
-// and destroy complete nothing, nothing outside registered memory is written, and in the end a fresh queue pair works
-// [MRC-QP-1, MRC-REQ-1].
+// operations started. The bookkeeping here models the contract of each command: a full queue is refused and no other,
+// each request completes at most once and only while its queue pair lives, entering error flushes everything at once,
+// reset and destroy complete nothing, nothing outside registered memory is written, and in the end a fresh queue pair
+// works [MRC-QP-1, MRC-REQ-1].
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -205,7 +205,7 @@ class World {
       require(settled(*u), "error left requests without completion");
   }
 
-  // Nothing outstanding but what succeeded unsignalled, of which nobody hears.
+  // Nothing outstanding except unsignalled successes, which have no completion.
   static bool settled(const User& u) {
     return u.receives.empty() && std::find(u.signaled.begin(), u.signaled.end(), true) == u.signaled.end();
   }
@@ -294,7 +294,7 @@ class World {
       u.receives.pop_front();
       return true;
     }
-    // Unsignalled ones before it are done with it, and say so by the number of slots.
+    // Unsignalled ones before it are done with it, as shown by the number of slots.
     uint32_t slots = 0;
     for (;;) {
       require(!u.sends.empty(), "send completion out of order or twice");

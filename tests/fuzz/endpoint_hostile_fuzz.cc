@@ -1,5 +1,5 @@
-// A connected pair of endpoints with traffic, and somebody who can forge packets from either: raw bytes, packets with
-// chosen fields near the window, genuine ones mutated or repeated, cut ones. ICRCs are made right, so that the
+// A connected pair of endpoints with traffic, and an attacker that can forge packets from either: raw bytes, packets
+// with chosen fields near the window, genuine ones mutated or repeated, cut ones. ICRCs are made right, so that the
 // forgeries get as deep as they can. Whatever comes, nothing outside registered memory changes, no work request
 // completes twice, and a fresh queue pair between the two still carries data when the forger has stopped [MRC-WIRE-1,
 // MRC-RX-1].

@@ -1,5 +1,5 @@
 // A pipe whose other side writes anything anywhere into it at any time: what is read lies inside of it, what is written
-// too, and a side that finds nonsense ends the pipe for good [MRC-LOCAL-2].
+// too, and a side that finds invalid data ends the pipe permanently [MRC-LOCAL-2].
 #include <cstring>
 
 #include "datapath/local/pipe.h"

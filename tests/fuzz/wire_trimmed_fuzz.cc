@@ -1,4 +1,4 @@
-// Any bytes said to be a trimmed packet: nothing is read outside, the header fields that survive are those that whole
+// Any bytes as a trimmed packet: nothing is read outside, the header fields that survive are those that whole
 // decoding finds, and the bytes behind them do not matter [MRC-CHOICE-Q24].
 #include <cstdint>
 #include <cstdio>

@@ -67,7 +67,7 @@ class Fabric {
   Instant now() const { return now_; }
   const FabricConfig& config() const { return config_; }
 
-  // A new process at the node's addresses: an endpoint that knows nothing of the old one, with EVs from that port on.
+  // A new process at the node's addresses: an endpoint without state of the old one, with EVs from that port on.
   void restart(int node, uint32_t first_ev);
   core::PeerDescription describe(int node) const;
   core::PeerId peer(int from, int to);

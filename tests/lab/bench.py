@@ -24,7 +24,7 @@ SOURCE, TARGET = "h0", "h3"
 
 
 class Transfer:
-    """Runs for `seconds`, with UNTIL_FINISHED until finish(), or with None as long as `more` says; leaving the block kills
+    """Runs for `seconds`, with UNTIL_FINISHED until finish(), or with None as long as `more` returns true; leaving the block kills
     what is left."""
 
     def __init__(self, two, seconds, datapath="udp", more=(), env=None, source=SOURCE, target=TARGET):

@@ -37,7 +37,7 @@ def ended_well(*processes):
 
 
 def break_and_mend(two, carrying):
-    """One fault after the other, while `carrying` says that data still moves: a T1, a T0 with its whole plane, a port of each
+    """One fault after the other, while `carrying` confirms that data still moves: a T1, a T0 with its whole plane, a port of each
     end, a link that flaps, one that loses packets."""
     for fault, broken, mended in (("switch", ("p0-t1-0", "down"), ("p0-t1-0", "up")), ("switch", ("p1-t0-0", "down"), ("p1-t0-0", "up")),
                                   ("port", ("h0:p0", "down"), ("h0:p0", "up")), ("port", ("h3:p1", "down"), ("h3:p1", "up")),

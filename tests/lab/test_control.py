@@ -25,7 +25,7 @@ def gray_link(link, finding, near, far):
         two("fault", "loss", link, "5%")
         watch.until(lambda: watch.denies(SOURCE) == [near] and watch.denies(TARGET) == [far], "the link is not denied")
         assert watch.findings(SOURCE) == [finding], watch.findings(SOURCE)
-        # One of four ways to the target is denied; the transfer has been told and goes on without it.
+        # One of four ways to the target is denied; the transfer has been notified and continues without it.
         watch.until(lambda: denied_paths(transfer) == 4, f"denied are {denied_paths(transfer)} of 16 paths")
         transfer.run_for(0.5)
         two("fault", "clear")
@@ -44,7 +44,7 @@ def test_gray_link_of_the_receivers_t0():
 
 def test_preflight_names_a_broken_link():
     with Lab(FABRIC) as two:
-        # A dead path loses all; what a busy machine answers too late is no matter here.
+        # A failed path loses everything; late answers of a busy machine are irrelevant here.
         run = " ".join(two.inside("{host}"))
 
         def preflight(code):

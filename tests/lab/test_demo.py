@@ -1,4 +1,4 @@
-"""The play of `tools/demo --fabric`: it ends with a verdict and a picture, and whatever of it is killed at whatever moment,
+"""`tools/demo --fabric`: it ends with a verdict and a picture, and whichever part of it is killed at any moment,
 nothing is left that keeps the next lab from being built."""
 import json
 import os
@@ -68,7 +68,7 @@ def test_verdict_and_picture():
     play = start(two)
     out, _ = play.communicate(timeout=LIMIT_S)
     nothing_left(two.name)
-    # How soon it recovers is for a quiet machine to say; that every byte is right is not.
+    # The recovery time is meaningful only on an idle machine; the correctness of every byte is not.
     assert "yes  every byte is right" in out and "is dead" in out and "is back" in out, out
     assert play.returncode == (0 if "PASSED" in out else 1), out
     with open(os.path.join(lab.FOLDER, "out", "demo-fabric.json"), encoding="utf-8") as report:

@@ -14,7 +14,7 @@ sys.path += [os.path.join(HERE, "..", "dissector"), os.path.join(HERE, "..", "e2
 import shark  # noqa: E402
 from capture_test import Recording  # noqa: E402
 
-# One plane, so that the receiver's one port sees whatever is sent again.
+# One plane, so that the receiver's one port sees all retransmissions.
 ONE_PLANE = FABRIC.replace("planes: 2", "planes: 1").replace("nics_per_t0: 2", "nics_per_t0: 1")
 SENT_AGAIN = 4  # how many the sender has counted before it ends: some arrive, whichever the link drops
 FIELDS = ("frame.protocols", "ipv6.dst", "mrc.bth.opcode", "mrc.bth.rtx", "mrc.icrc.status", "mrc.icrc.dst", "mrc.malformed",
@@ -38,7 +38,7 @@ def recorded(datapath):
             for (node, port), path in zip((("p0-t1-0", "t0-1"), ("h1", "p0")), paths):
                 recordings.append(Recording(two.inside(node), port, path, "ip6", environment()))
             two("fault", "loss", "p0-t0-0:t1-0", "5%", "--direction", "up")
-            # Frames of AF_XDP pass by whoever captures on the interface.
+            # Captures on the interface do not contain frames of AF_XDP.
             plain = {"MRC_GSO": "off", "MRC_GRO": "off", "MRC_RAW_IO": "packet"}
             with Transfer(two, UNTIL_FINISHED, datapath, (), plain, target="h1") as transfer:
                 transfer.run_until("packets sent again", lambda rows: sum(row.retransmits for row in rows) >= SENT_AGAIN)

@@ -1,4 +1,4 @@
-// What tools/dev/thread-safety must refuse, before what it says of the tree means anything: each line that is marked,
+// Code that tools/dev/thread-safety must refuse, so that its result for the tree is meaningful: each marked line,
 // and no other, is an error to clang's analysis of the annotations in mutex.h and device_lock.h.
 #include "device/device_lock.h"
 #include "mutex.h"

@@ -42,7 +42,7 @@ def test_answers_that_are_under_way_at_the_end_arrive():
         page = answer_to(visitor, b"GET /api/state HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         show = answer_to(link, b'{"request": 2, "do": "show"}\n')
         mrcd.process.send_signal(signal.SIGTERM)
-        # It has seen the signal: it takes no visitor more.
+        # It has received the signal: it accepts no more connections.
         until(lambda: mrcd.process.poll() is not None or refuses_visitors(), "it does not end")
         header, _, body = page().partition(b"\r\n\r\n")
         assert int(header.lower().split(b"content-length: ")[1].split()[0]) == len(body), header

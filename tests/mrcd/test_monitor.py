@@ -47,7 +47,7 @@ def test_round_trips_take_some_time():
 
 def test_a_gray_link_is_found_in_seconds():
     """[MRC-MON-1] [MRC-MON-3] [MRC-MON-5] One in twenty packets from T0 e202 to T1 f203 is lost. Host 1, whose own loops
-    over the T1 are good, is told, and avoids the way down there."""
+    over the T1 are good, is notified, and avoids the path down there."""
     with Watched() as fabric:
         until(lambda: len(fabric.json(1, "show", "monitor")["peers"]) == 1, "the other monitor says nothing")
         fabric.gray(2, "f203", 5, host=2)

@@ -4,7 +4,7 @@ import json
 import daemon
 from lab import Watched
 
-# A dead path loses all; what a busy machine answers too late is no matter here.
+# A failed path loses everything; late answers of a busy machine are irrelevant here.
 PROBES = ("--count", 20, "--loss", "0.5")
 
 
@@ -42,6 +42,6 @@ def test_from_here_alone():
         fabric.forget(1, "f101")
         peer = fabric.lab.address(1, 2)
         done = fabric.ctl(1, "--json", "preflight", peer, *PROBES, code=1)
-        # Nobody answers on host 2, so that all that can be said is that none of its paths is good.
+        # Host 2 does not answer, so that the only finding is that none of its paths is good.
         texts = [f["text"].partition(" (")[0] for f in json.loads(done.stdout)["faults"]]
         assert "plane 1: link between T0 e101 and T1 f101" in texts, texts

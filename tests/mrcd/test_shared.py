@@ -40,7 +40,7 @@ def test_the_functions_of_the_api_go_to_all():
         assert controller("auto", 9) == "0" and controller("state", 9) == "2"
         until(lambda: other("state", 9) == "2", "the other process is not told")
         assert other("qp", 9, 0) == "0"
-        assert other("auto", 10) == "0"  # by the same connection: what it holds has been told before
+        assert other("auto", 10) == "0"  # by the same connection: its holds have been reported before
         assert controller("offline", 9) == str(EBUSY)
         other("drop")
         until(lambda: controller("offline", 9) == "0", "it is still held")
@@ -64,7 +64,7 @@ def test_applications_survive_the_daemon_and_find_the_next():
             ctl("ev", "deny", "--plane", 2, "--why", "a test")
             until(lambda: app("state", 5) == "2", "the application is not told")
             assert app("qp", 5, 2) == "0"
-        # It was killed. Profiles stay, data flows, and nobody goes ways of its own.
+        # It was killed. Profiles stay, data flows, and no process changes its state alone.
         assert app("state", 5) == "2" and app("write", 20) == "0" and app("qp", 5, 0) == "0"
         until(lambda: app("auto", 9) == str(EIO), "a call goes through without a daemon")
         assert os.path.exists(daemon.FOLDER + "/mrcd.sock")
@@ -249,7 +249,7 @@ def test_what_one_process_sees_the_controller_is_told():
         assert controller("auto", 9) == "0" and controller("events") == "1"
         until(lambda: app("state", 9) == "2", "the application is not told")
         assert app("qp", 9, 0) == "0" and app("write", 200) == "0"
-        # On a busy machine other paths may seem bad for a moment, and are good again by and by; the dead one never is.
+        # On a busy machine other paths may appear bad for a moment, and become good again; the failed one never does.
         until(lambda: controller("poll") == "9 2", "no event came")
         until(lambda: controller("entries", 9).split()[1] == "1", "the controller is not told of the one bad path")
 

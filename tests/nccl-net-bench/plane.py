@@ -1,4 +1,4 @@
-"""The command of nccl-plugin/README.md in which a plane dies in mid-collective: every sum is right, and no request fails.
+"""The command of nccl-plugin/README.md in which a plane fails during a collective: every sum is correct, and no request fails.
 
 usage: plane.py NCCL_NET_BENCH PLUGIN MRC_INFO README
 """

@@ -38,7 +38,7 @@ expect(2, run(tcp, "--min-ratio", "1.2"), "--min-ratio requires --against")
 expect(2, run(tcp, "--rounds", "3"), "--rounds requires --against")
 expect(2, run(tcp, "--only", "sizes"), "--only requires --conformance")
 expect(2, run(tcp, "-s", "1K", "--json", "/nonexistent/x.json"), "cannot write /nonexistent/x.json")
-# AddressSanitizer wants to be the first library.
+# AddressSanitizer must be the first library.
 late = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
 for preload in ("/nonexistent.so", "libm.so.6:no-such-library.so", f"libm.so.6 {__file__}"):
     expect(2, run(tcp, "-s", "1K", "--preload", preload, **late), preload.replace(":", " ").split()[-1], "cannot be loaded")
@@ -55,7 +55,7 @@ for defect in "no-flush", "late-no-flush":
 expect(1, run(defective, "-s", "1K", MRC_NET_DEFECT="no-init"), "has no init before init")
 expect(0, run(defective, "-s", "1K", "-n", "1", MRC_NET_DEFECT="late"))
 
-# A plugin's log is filtered as NCCL filters it; what NCCL would drop is said beside the failure that it explains.
+# A plugin's log is filtered as NCCL filters it; messages that NCCL would drop are shown with the failure that they explain.
 DROPPED, SHOWN = "NCCL drops this by default", "NET WARN there is no card"
 for debug, subsystems, shown in ((None, None, False), ("WARN", None, False), ("WARN", "NET", True), ("info", "init,net", True),
                                  ("WARN", "^INIT", True), ("WARN", "^NET", False), ("VERSION", "NET", False), ("nonsense", "ALL", False)):

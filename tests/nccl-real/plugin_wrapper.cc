@@ -1,5 +1,5 @@
 // A net plugin that is the MRC plugin (NCCL_RIG_WRAPPED) under one ABI version alone, so that NCCL uses that version;
-// some builds change what the plugin says or does. Compiled with ABI=6 to 11, and CLAIM_CUDA, PCI, CORRUPT or DIE
+// some builds change the plugin's answers or effects. Compiled with ABI=6 to 11, and CLAIM_CUDA, PCI, CORRUPT or DIE
 // with the last one.
 #include <dlfcn.h>
 #include <net_abi.h>

@@ -56,7 +56,7 @@ class ConfigTest : public testing::Test {
     EXPECT_EQ(net->init(&context, 1, &config, log_sink, nullptr), ncclSystemError);
     return context;
   }
-  // A connection ends in errors on both sides, and the log says why.
+  // A connection ends in errors on both sides, and the log has the reason.
   void both_ends_refuse(const char* why);
   // Messages of all kinds of sizes, alone and in groups.
   void exchange(int device) {
@@ -284,7 +284,7 @@ TEST_F(ConfigTest, a_traffic_class_that_means_trimmed_is_refused) {
   both_ends_refuse("traffic class 64");
 }
 
-// In version 10 NCCL says it to the connecting side alone. The receiving side, which writes, too, hears it from there.
+// In version 10 NCCL passes it to the connecting side alone. The receiving side, which writes, too, gets it from there.
 TEST_F(ConfigTest, the_traffic_class_of_a_connect_is_that_of_both_ends) {
   ASSERT_EQ(start(10, 64), ncclSuccess);
   both_ends_refuse("traffic class 64");

@@ -1,4 +1,4 @@
-// Parts of the plugin's core that need no device: name filters, interface choice, what a device tells, settings.
+// Parts of the plugin's core that need no device: name filters, interface choice, a device's description, settings.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 
@@ -90,7 +90,7 @@ TEST(Interfaces, name_and_family_by_setting) {
   EXPECT_EQ(chosen(all, settings), "none");
 }
 
-// The device's own word goes before the speed of the port, which knows but a few steps.
+// The device's own rate takes precedence over the speed of the port, which has only a few steps.
 TEST(NcclDescription, the_line_rate_in_force_is_the_speed) {
   const auto speed = [](const std::string& text) {
     Device device;
@@ -195,7 +195,7 @@ TEST(NcclSettings, the_first_name_goes_before_the_second) {
   }
 }
 
-// A name of this plugin says more than one that other plugins heed, too.
+// A name of this plugin takes precedence over one that other plugins use, too.
 TEST(NcclSettings, the_plugins_own_name_is_the_first) {
   for (const Setting& s : setting_table()) {
     if (*s.second == '\0' || std::string(s.second).rfind("NCCL_MRC_", 0) == 0) continue;

@@ -56,11 +56,11 @@ class Pair {
   Buffer buffer(bool of_sender, std::vector<uint8_t> bytes);
   void release(bool of_sender, Buffer& buffer);
 
-  // Retries until the plugin takes the request. Null: an error, told to gtest.
+  // Retries until the plugin takes the request. Null: an error, reported to gtest.
   void* isend(Buffer& from, size_t size, int tag = 0, size_t offset = 0);
   void* irecv(const std::vector<Buffer*>& to, const std::vector<size_t>& sizes, const std::vector<int>& tags);
   void* irecv(Buffer& to, size_t size, int tag = 0) { return irecv({&to}, {size}, {tag}); }
-  // Waits; the sizes that were told.
+  // Waits; the reported sizes.
   std::vector<int> finish(void* request, int count = 1);
   // The result of the first test call that is an error or done.
   ncclResult_t outcome(void* request, std::chrono::milliseconds limit = kLimit);

@@ -1,4 +1,4 @@
-// nccl_peer: the other process of a test. Driven by its arguments, tells its handle on stdout.
+// nccl_peer: the other process of a test. Driven by its arguments, prints its handle on stdout.
 //
 //   nccl_peer VERSION send HANDLE SIZE COUNT    connects to the handle (hex) and sends COUNT messages, 0: for ever
 //   nccl_peer VERSION recv SIZE COUNT           prints a handle, accepts and receives, comparing each message

@@ -209,12 +209,12 @@ TEST_P(ProcessesTest, a_receiver_whose_sender_is_killed_in_mid_transfer_gets_err
 TEST_P(ProcessesTest, a_sender_whose_receiver_is_killed_gets_errors) {
   with_receiver(1 << 20, 0);
   reg(send_, 1 << 20);
-  bytes_ = pattern(1 << 20, 0);  // the registration is of the old bytes: made anew
+  bytes_ = pattern(1 << 20, 0);  // the registration is of the old bytes: repeated
   EXPECT_EQ(net_->dereg(send_, memory_), ncclSuccess);
   reg(send_, 1 << 20);
   std::vector<void*> requests;
   child_->kill();
-  // The receiver's buffers may have been posted before it died: what is taken fails, and in the end nothing is taken.
+  // The receiver's buffers may have been posted before its end: accepted sends fail, and later ones are not accepted.
   ncclResult_t last = ncclSuccess;
   ASSERT_TRUE(eventually([&] {
     void* request = isend(1 << 20);
@@ -236,7 +236,7 @@ TEST_P(ProcessesTest, a_sender_whose_receiver_is_killed_gets_errors) {
 
 INSTANTIATE_TEST_SUITE_P(Abi, ProcessesTest, testing::ValuesIn(kVersions), testing::PrintToStringParamName());
 
-// The transport alone must find out, as when the peer's host has died: the process is there but stands still.
+// The transport alone must detect it, as when the peer's host has failed: the process exists but is stopped.
 class SilentPeerTest : public ProcessesTest {
  protected:
   void SetUp() override {
@@ -289,7 +289,7 @@ TEST_P(LossTest, loss_is_repaired) {
 
 INSTANTIATE_TEST_SUITE_P(Abi, LossTest, testing::ValuesIn(kVersions), testing::PrintToStringParamName());
 
-// One plane of four dies for good while messages are under way: all arrive, and no request fails.
+// One plane of four fails permanently while messages are in flight: all arrive, and no request fails.
 class PlaneTest : public ProcessesTest {
  protected:
   void SetUp() override {

@@ -1,4 +1,4 @@
-"""tools/nccl-real on machines that lack something: it says what, and that is no failure. PyTorch is played by a file.
+"""tools/nccl-real on machines that lack something: it reports what, and that is no failure. A file stands in for PyTorch.
 
 usage: real_skips.py NCCL_REAL
 """

@@ -137,7 +137,7 @@ class SetupTest : public NetTest {
   void* listen_ = nullptr;
 };
 
-// The times that end somebody are short only where their end is the point: others may be held up for longer.
+// Time limits are short only where their effect is tested: other cases may be delayed for longer.
 class ShortHelloTest : public SetupTest {
  protected:
   void SetUp() override {

@@ -1,4 +1,4 @@
-// When a connection is called slow, what the line says of the reason, and the histogram of completion times.
+// The condition for a slow connection, the reason in the log line, and the histogram of completion times.
 #include "slow_watch.h"
 
 #include <gtest/gtest.h>

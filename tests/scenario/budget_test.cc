@@ -56,7 +56,7 @@ TEST(Budget, IsResetByProgress) {
   EXPECT_TRUE(p.arrived(0, 20 * 4096));
 }
 
-// A peer that holds a WriteIMM for want of a receive answers probes: it lives, and nobody gives it up.
+// A peer that holds a WriteIMM for want of a receive answers probes: it is up, and the QP does not fail.
 TEST(Budget, IsNotChargedByAPeerThatHoldsTheWork) {
   Pair p({}, short_budget(10));
   ASSERT_EQ(p.write_imm(1, 0, 5000, 7), PostResult::kOk);

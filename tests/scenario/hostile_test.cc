@@ -36,7 +36,7 @@ std::vector<uint8_t> nack(Pair& p, Psn psn) {
   return out;
 }
 
-// [MRC-RX-1]: a stranger who guesses QPN and PSN cannot end a connection; the peer itself can.
+// [MRC-RX-1]: an attacker that guesses QPN and PSN cannot end a connection; the peer itself can.
 TEST(Hostile, OnlyAddressesOfThePeerAreHeard) {
   Pair p;
   p.fabric.net().add_outage({-1, -1, p.fabric.now(), p.fabric.now() + Duration::milliseconds(3)});
@@ -52,7 +52,7 @@ TEST(Hostile, OnlyAddressesOfThePeerAreHeard) {
   EXPECT_TRUE(p.all_ok(1));
 }
 
-// [MRC-BTH-8]: the P_Key of a packet is nobody's business.
+// [MRC-BTH-8]: the P_Key of a packet is not compared.
 TEST(Hostile, ForeignPKeysAreAccepted) {
   QpAttr attr;
   attr.pkey = 0x8001;

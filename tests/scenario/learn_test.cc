@@ -1,4 +1,4 @@
-// Peers whose planes are asked for over plane 1 [MRC-EXT-1..7]. Node 0 learns; node 1 does too, or knows already.
+// Peers whose planes are queried over plane 1 [MRC-EXT-1..7]. Node 0 learns; node 1 does too, or is configured.
 #include <map>
 #include <tuple>
 
@@ -80,7 +80,7 @@ struct Learners {
   PeerId peers[2] = {};
 };
 
-// Both ask at the same moment, when neither knows the other yet: the first answers say so, the second ones are ready.
+// Both query at once, when neither has learned the other yet: the first answers are not ready, the second are.
 TEST(Learn, AllPlanesAreUsedOnceTheyAreKnown) {
   Learners l;
   l.pass(Duration::milliseconds(10));
@@ -108,7 +108,7 @@ TEST(Learn, APeerThatKnowsUsIsReadyAtOnce) {
   EXPECT_EQ(l.counters(1).plane_suspensions, 0u);
 }
 
-// While node 1 hears no answers it does not know our addresses: nothing is sent where it would be dropped.
+// While node 1 receives no answers it has not learned our addresses: no packet is sent that would be dropped.
 TEST(Learn, NothingIsSentWhereThePeerWouldNotHearIt) {
   Learners l([](Fabric* f) {
     f->net().set_filter([](int node, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {

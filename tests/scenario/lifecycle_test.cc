@@ -72,7 +72,7 @@ TEST(Lifecycle, ResetQueuePairsWorkAgain) {
   ASSERT_TRUE(p.fabric.to_state(1, p.link.qb, QpState::kReset, {}));
   EXPECT_EQ(p.fabric.write(0, p.link.qa, 2, p.source.data(), 1, p.lkey, p.target.data(), p.rkey),
             PostResult::kBadState);
-  p.pass(Duration::milliseconds(10));  // what was under way has died down
+  p.pass(Duration::milliseconds(10));  // the packets in flight have arrived
   QpAttr ab = towards(&p, 0, 1, p.link.qb), ba = towards(&p, 1, 0, p.link.qa);
   ab.sq_psn = ba.rq_psn = Psn(500000);
   to_rts(&p, 1, p.link.qb, ba);
@@ -121,7 +121,7 @@ TEST(Lifecycle, ADestroyedResponderStillAcknowledges) {
   EXPECT_TRUE(p.all_ok(1));
 }
 
-// [MRC-RSP-13] The ACK is lost, and the sender cannot ask: who is about to go says it again unasked.
+// [MRC-RSP-13] The ACK is lost, and the sender cannot solicit it: the ending process retransmits it unsolicited.
 TEST(Lifecycle, WhoGoesRepeatsItsLastAcks) {
   for (bool destroyed : {false, true}) {
     Pair p;

@@ -1,4 +1,4 @@
-// Faults of the network: whatever it does to packets, every byte arrives, once, and soon.
+// Faults of the network: with any of them, every byte arrives, once, and soon.
 #include "scenario/pair.h"
 
 namespace mrc::scenario {

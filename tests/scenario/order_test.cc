@@ -123,7 +123,7 @@ TEST(Order, AConversationNeedsFewPacketsOfItsOwn) {
   EXPECT_TRUE(p.all_ok(kRounds));
   EXPECT_LE(p.counters(1).tx_sacks, kRounds / 20);
   EXPECT_LE(p.counters(1).tx_acks, kRounds / 4);
-  p.pass(Duration::milliseconds(2));  // the last SACK comes by itself, and congestion control is told of everything
+  p.pass(Duration::milliseconds(2));  // the last SACK is sent separately, and congestion control gets everything
   EXPECT_GE(p.counters(1).tx_sacks, 1u);
   EXPECT_LE(p.fabric.at(0).qp_status(p.link.qa).inflight, 0);
 }

@@ -44,7 +44,7 @@ struct Pair {
     return fabric.write_imm(0, link.qa, id, &source[0] + offset, length, lkey, &target[0] + offset, rkey, imm,
                             signaled);
   }
-  // Exactly so long: the fabric jumps from one wake-up to the next, so a packet that nobody can read marks the end.
+  // Exactly so long: the fabric jumps from one wake-up to the next, so an unreadable packet marks the end.
   void pass(Duration time) {
     fabric.net().inject(fabric.now() + time, 0, 0, wire::Flow(), {0});
     fabric.run_for(time);

@@ -1,4 +1,4 @@
-// A path MTU that falls while data flow: nobody says so, small packets go on passing. [MRC-MTU-1..5]
+// A path MTU that falls while data flow: without any report, small packets still pass. [MRC-MTU-1..5]
 #include "scenario/pair.h"
 
 namespace mrc::scenario {
@@ -113,7 +113,7 @@ TEST(PathMtu, ANarrowPlaneIsLeftWhereOthersCarryFullPacketsAndComesBack) {
   EXPECT_EQ(w.counters(0).mtu_failures, 0u);
 }
 
-// [MRC-MTU-1]: the driver knows at the first packet.
+// [MRC-MTU-1]: the driver reports it at the first packet.
 TEST(PathMtu, APacketThatTheDriverRefusesStartsTheSearch) {
   World w;
   w.narrow(0xF);
@@ -141,7 +141,7 @@ TEST(PathMtu, LossAloneIsNotTakenForIt) {
   }
 }
 
-// A dead network is no narrow one.
+// A failed network is not a narrow one.
 TEST(PathMtu, SilenceIsLeftToTheRetries) {
   World w;
   w.fabric.net().add_outage({-1, -1, w.fabric.now(), w.fabric.now() + Duration::seconds(5)});

@@ -1,4 +1,4 @@
-// Planes and EVs: what is dead or bad is left, and comes back into use when it works again.
+// Planes and EVs: failed or bad ones are retired, and restored when they work again.
 #include "scenario/pair.h"
 #include "wire/icrc.h"
 #include "wire/packet.h"
@@ -165,7 +165,7 @@ TEST(Paths, PortStatusMovesThePeer) {
   EXPECT_TRUE(p.fabric.at(1).plane_up(2));
 }
 
-// A port status update as a stranger sends it, with the address of node 1 on `plane` as its source.
+// A port status update of an attacker, with the address of node 1 on `plane` as its source.
 void forge_port_status(Pair* p, uint8_t plane, uint32_t mask) {
   wire::Flow flow;
   flow.src = p->fabric.describe(1).planes[plane].addr;
@@ -185,8 +185,8 @@ void forge_port_status(Pair* p, uint8_t plane, uint32_t mask) {
   p->fabric.net().inject(p->fabric.now(), 0, plane, flow, out);
 }
 
-// [MRC-PORT-1] [MRC-PORT-5]: whatever a stranger says about the ports of the peer, and however often, the traffic stays
-// spread evenly: also where some packets, and so some probes, get lost.
+// [MRC-PORT-1] [MRC-PORT-5]: with any reports of an attacker about the ports of the peer, and any number of them, the
+// traffic stays spread evenly: also where some packets, and so some probes, get lost.
 TEST(Paths, ForgedPortStatusMovesNoTraffic) {
   for (const double loss : {0.0, 0.01}) {
     Pair p(single_packets());

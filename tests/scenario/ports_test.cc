@@ -83,7 +83,7 @@ uint16_t own_port(int plane) {
   return static_cast<uint16_t>(49152 + plane);
 }
 
-// Another QP between the nodes; node 0 knows it by the peer that it knows already.
+// Another QP between the nodes; node 0 has the peer already.
 Link another(Pair* p) {
   return p->fabric.connect(0, 1);
 }
@@ -108,7 +108,7 @@ TEST(Ports, AreAskedForWhenAQpGoesToRtr) {
   EXPECT_EQ(p.counters(0).port_sets_learnt, 2u);  // by a later QP it is
 }
 
-// [MRC-EXT-8]: no amplification, whoever asks.
+// [MRC-EXT-8]: no amplification, for any sender.
 TEST(Ports, QuestionAndAnswerHaveOneSize) {
   std::set<size_t> sizes;
   FabricConfig config;
@@ -169,7 +169,7 @@ TEST(Ports, WhatComesFromAnAnnouncedPortCounts) {
   EXPECT_EQ(p.state(0), QpState::kError);
 }
 
-// On that host another address' socket of the same number may be anybody's.
+// On that host another address' socket of the same number may belong to another process.
 TEST(Ports, AreThoseOfOneAddress) {
   Pair p;
   p.pass(Duration::milliseconds(1));
@@ -260,7 +260,7 @@ TEST(Ports, OfARestartedPeerAreLearntFromItsFirstPackets) {
   EXPECT_EQ(p.counters(0).qp_errors, 0u);
   const Forger f{&p};
   const uint64_t before = p.counters(0).drop_source_port;
-  f.send(f.probe(), f.flow(own_port(0)));  // the old process' port is anybody's now
+  f.send(f.probe(), f.flow(own_port(0)));  // the old process' port is free now
   EXPECT_EQ(p.counters(0).drop_source_port, before + 1);
 }
 

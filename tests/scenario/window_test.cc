@@ -7,7 +7,7 @@ namespace {
 
 class Windows : public testing::TestWithParam<int> {};
 
-// [MRC-PSN-2]: the responder takes cack + 1 .. cack + 128 * MPR; the requester goes by the cack that it has been told.
+// [MRC-PSN-2]: the responder takes cack + 1 .. cack + 128 * MPR; the requester uses the last reported cack.
 TEST_P(Windows, NeverMorePsnsUnderWayThanTheRespondersWindow) {
   QpAttr attr;
   attr.path_mtu = 256;
@@ -69,7 +69,7 @@ TEST(Window, TheLargestWindowIsUsedToItsEnd) {
   EXPECT_EQ(p.counters(1).drop_window, 0u);
 }
 
-// The same with queues that hold half of the window, for many seeds: whatever gets lost is repaired in a number of
+// The same with queues that hold half of the window, for many seeds: every loss is repaired in a number of
 // round trips (100 ms), and no seed stalls.
 TEST(Window, AWindowThatOverflowsTheQueuesIsRepairedInTimeWithAnySeed) {
   constexpr uint32_t kBytes = 256 * 128 * 4 + 8000;

@@ -346,7 +346,7 @@ def main():
         try:
             check(ctx, pd)
             print("passed", name)
-        except Exception as failure:  # the next group may still tell something
+        except Exception as failure:  # the next group may still give information
             failed += 1
             import traceback
             traceback.print_exc()

@@ -1,6 +1,6 @@
 /* Calls every function of names.txt with objects of the shim, in a process whose libibverbs is a stand-in that ends the
  * process when one of its functions is reached with an object (standin.c). So no object of ours ever reaches the real
- * library, whatever the function answers.
+ * library, for any answer of the function.
  *
  * Linked with the stand-in, run with the shim preloaded. usage: foreign names.txt */
 #define _GNU_SOURCE

@@ -207,7 +207,7 @@ TEST_F(MrcObjectsTest, events_of_either_kind_come_to_their_own_function) {
   EXPECT_EQ(of_cq, 1);
 }
 
-// A thread sits in ibv_get_async_event for the life of a plugin, which makes no verbs queue pair.
+// A thread blocks in ibv_get_async_event as long as a plugin runs, which makes no verbs queue pair.
 TEST_F(MrcObjectsTest, a_port_that_goes_ends_a_wait_for_verbs_events) {
   ibv_port_attr port;
   uint8_t planes = 0;

@@ -130,7 +130,7 @@ class Side {
   ibv_qp* qp_ = nullptr;
 };
 
-// Long enough for a progress thread to find that nobody polls, and to fall asleep.
+// Long enough for a progress thread to detect that no thread polls, and to sleep.
 void nobody_calls() {
   std::this_thread::sleep_for(100ms);
 }

@@ -9,7 +9,7 @@ import time
 
 LIMIT_S = 60
 SUPPRESSIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tsan.supp")
-SHIM = ""  # libmrc-verbs.so; run_one.py says where it is
+SHIM = ""  # libmrc-verbs.so; set by run_one.py
 COMPAT = ""  # libnv_mrc.so
 RUNTIME = ""  # a sanitizer's runtime, which has to come first
 
@@ -103,7 +103,7 @@ def run_pair(*args, **kwargs):
     """Server, then client as soon as the server listens. Returns both, ended."""
     for _ in range(5):
         server, client = run_pair_once(*args, **kwargs)
-        # perftest gives up, whatever the transport did, when other programs disturb its measurement of the processor's clock.
+        # perftest fails, regardless of the transport, when other programs disturb its measurement of the processor's clock.
         if "Can't produce a report" not in server.out + client.out:
             break
     return server, client

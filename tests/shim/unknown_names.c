@@ -56,7 +56,7 @@ int main(int argc, char** argv) {
   struct ibv_ah_attr ah = {.is_global = 1, .port_num = 1};
   REFUSED(ibv_create_ah(pd, &ah) == NULL);
   REFUSED(ibv_import_mr(pd, 1) == NULL);
-  /* Those that return an error number: errno tells. */
+  /* Those that return an error number: check errno. */
   struct ibv_device_attr device;
   ibv_query_device(ctx, &device);
   CHECK(errno == EOPNOTSUPP);

@@ -120,7 +120,7 @@ def check_environment(path, lines):
             yield number, f"{match.group(1)}: variables are read by mrc::environment::variable() (secure_environment.h)"
 
 
-# clang's analysis knows the locks of mutex.h alone.
+# clang's analysis covers the locks of mutex.h only.
 STD_LOCKS = re.compile(r"\bstd::(\w*mutex|lock_guard|unique_lock|scoped_lock|shared_lock|condition_variable\w*)\b")
 LOCKS = ("libmrc/environment/mutex.h", "libmrc/src/device/device_lock.h")
 

@@ -1,10 +1,10 @@
-// One seed of the swarm with a forger: somebody who sends from the peer's address and knows the QPN and, nearly or
+// One seed of the swarm with a forger: an attacker that sends from the peer's address with the QPN and, nearly or
 // exactly, PSN and MSN of what is under way, but no memory key. Safety: at the end there is no message of which the
 // sender saw success, the receiver's QP lives, and the bytes or the immediate are not the sender's. Liveness: when the
 // forger has stopped, every QP has finished or failed within a bounded virtual time. [MRC-SEC-1..6]
 //
 // Where packets may be lost, messages have at least two packets: a forged message of one packet of which the network
-// then loses the genuine one is what spec/security.md says remains.
+// then loses the genuine one is the remaining case of spec/security.md.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>

@@ -114,7 +114,7 @@ TEST_F(SwitchQueueTest, TrimmedAndControlHaveLimitsOfTheirOwn) {
   EXPECT_EQ(offer(control), control);
 }
 
-// The share counts in bytes, whatever their sizes.
+// The share counts in bytes, for any sizes.
 TEST_F(SwitchQueueTest, TrimmedPacketsHaveTheirShareOfTheBytesWhileDataWaits) {
   QueueRules rules;
   rules.trimmed_share = 0.25;

@@ -119,7 +119,7 @@ ncclResult_t accept(void* listen_comm, void** comm) {
     if (got > 0 && p.bytes < sizeof p.cookie) continue;
     const Pending ready = p;
     l->pending.erase(l->pending.begin() + static_cast<ptrdiff_t>(i--));
-    if (ready.bytes < sizeof ready.cookie || ready.cookie != l->cookie) {  // gone again, or a stranger
+    if (ready.bytes < sizeof ready.cookie || ready.cookie != l->cookie) {  // closed again, or a foreign program
       ::close(ready.fd);
       continue;
     }

@@ -69,7 +69,7 @@ ncclResult_t Comm::write_posts() {
   while (!outgoing.empty()) {
     const ssize_t sent = send(fd, outgoing.data(), outgoing.size(), MSG_NOSIGNAL);
     if (sent < 0 && (errno == EAGAIN || errno == EINTR)) return ncclSuccess;
-    // The sender may have closed after its last message, which is still to be read: reading tells, not writing.
+    // The sender may have closed after its last message, still to be read: reading detects the end.
     if (sent < 0 && (errno == EPIPE || errno == ECONNRESET)) return outgoing.clear(), ncclSuccess;
     if (sent < 0) return fail(errno);
     outgoing.erase(outgoing.begin(), outgoing.begin() + sent);

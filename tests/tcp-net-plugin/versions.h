@@ -47,7 +47,7 @@ template <typename... Args>
 ncclResult_t accept_all(Args...) {
   return ncclSuccess;
 }
-// Assigns a function that refuses or accepts whatever the arguments are.
+// Assigns a function that refuses or accepts any arguments.
 template <typename... Args>
 void set_refuse(ncclResult_t (*&slot)(Args...)) {
   slot = refuse<Args...>;

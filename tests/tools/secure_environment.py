@@ -68,7 +68,7 @@ def check(program, as_nobody):
         assert plain == "secure=0 none", (kind, variable, plain)
         secure, said = run(program, kind, library, as_nobody, **{variable: value})
         assert secure == "secure=1 device", (kind, variable, secure, said)
-        # Whoever set the variable learns why it has no effect.
+        # A message explains why the variable has no effect.
         assert "ignored" in said and variable in said or kind == "verbs", (kind, variable, said)
     trace = os.path.join(folder, "trace")
     run(program, "device", libmrc, as_nobody, MRC_TRACE=trace)

@@ -1,4 +1,4 @@
-// Opens libmrc, the shim or the plugin with dlopen and says what came of it: "secure=0 device", with secure=1 in a
+// Opens libmrc, the shim or the plugin with dlopen and prints the result: "secure=0 device", with secure=1 in a
 // process that has privileges which its user has not. usage: secure_probe device|verbs|plugin LIBRARY
 #include <dlfcn.h>
 #include <mrc_soft.h>

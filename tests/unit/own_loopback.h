@@ -15,7 +15,7 @@
 
 namespace mrc {
 
-// Runs on a thread that has the namespace. Without the rights for one there is nothing to be tested: nobody's links may
+// Runs on a thread that has the namespace. Without the rights for one there is nothing to be tested: no real links may
 // be taken down for a test.
 inline void with_own_loopback(const std::function<void()>& work) {
   std::thread thread([&] {

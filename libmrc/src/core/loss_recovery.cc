@@ -3,7 +3,7 @@
 // 1. Inference by time. LossDetector judges by send times, with a window that follows measured lateness; counting
 //    packets would mistake a burst on a slow plane for a loss [MRC-LOSS-1, MRC-CHOICE-Q17].
 // 2. Probes. After a silence, a reliability probe on another EV requests the full state; with
-//    its answer, rule 1 judges everything sent before it. This repairs the end of a transfer, not the timeout
+//    its answer, rule 1 judges everything sent before it. This repairs the tail, not the timeout
 //    [MRC-LOSS-2].
 // 3. Timeout. A packet older than the QP's timeout is retransmitted, its EV retired, and the retry budget charged:
 //    first the linear attempts at a fixed interval, then doubling ones [MRC-LOSS-3].

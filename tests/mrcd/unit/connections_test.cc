@@ -88,7 +88,7 @@ class Caller {
   const int fd_;
 };
 
-// Connects as somebody who may change nothing, by being that user until it is let go.
+// Connects as an unprivileged user, by switching to that user until it is destroyed.
 class AsNobody {
  public:
   AsNobody() { EXPECT_EQ(::seteuid(other_user()), 0); }
@@ -98,7 +98,7 @@ class AsNobody {
   const uid_t before_ = ::geteuid();
 };
 
-// A request that is as long as it is told.
+// A request of the given length.
 std::string request_of(size_t bytes) {
   return "{\"request\": 1, \"do\": \"events\", \"ballast\": \"" + std::string(bytes, 'x') + "\"}\n";
 }

@@ -1,4 +1,4 @@
-// The web server with visitors that keep their connections, and with a handler that fails.
+// The web server with clients that keep their connections, and with a handler that fails.
 #include "http.h"
 
 #include <arpa/inet.h>
@@ -199,7 +199,7 @@ TEST_F(SlowHttp, a_header_has_a_deadline_that_bytes_do_not_move) {
 // A user of this host holds what one origin may, with headers that never end, and another user is answered all the
 // same.
 TEST_F(SlowHttp, one_user_leaves_room_for_others) {
-  if (other_user() == ::geteuid()) return;  // there is nobody else to play
+  if (other_user() == ::geteuid()) return;  // there is no other user to act as
   HttpLimits limits;
   limits.of_origin = 8;
   limits.header = limits.visit = std::chrono::hours(1);
@@ -244,7 +244,7 @@ TEST_F(SlowHttp, the_limit_of_one_origin_and_of_all) {
   EXPECT_EQ(Visit(server_->port()).ask("/"), 0);
 }
 
-// What the look-up costs grows with the connections of the host, so a flood of visitors must not cause one each.
+// What the look-up costs grows with the connections of the host, so a flood of connections must not cause one each.
 TEST(HttpOrigin, is_asked_only_where_there_is_room) {
   HttpLimits limits;
   limits.connections = 2;
@@ -260,7 +260,7 @@ TEST(HttpOrigin, is_asked_only_where_there_is_room) {
   EXPECT_EQ(asked, 2);
 }
 
-// Of a visitor that has reset its connection before it is accepted, only the own end is known.
+// If a client has reset its connection before it is accepted, only the own end is known.
 TEST(HttpOrigin, a_visitor_that_has_gone_has_none) {
   const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in at{};

@@ -190,7 +190,7 @@ TEST(Localise, all_bad_from_one_host_is_its_link) {
   EXPECT_EQ(texts(all), Names{"plane 1: T0 a"});
 }
 
-// A host that hears nothing at all says nothing of the switches above.
+// A host that receives nothing at all gives no information about the switches above.
 TEST(Localise, a_cut_host_accuses_no_t1) {
   EXPECT_EQ(texts({loop("h1", "a", "", true), loop("h1", "a", "x", true), loop("h2", "b", "", false),
                    loop("h2", "b", "x", true), loop("h2", "b", "y", false)}),

@@ -42,7 +42,7 @@ TEST(LoopProber, rtt__is_never_zero) {
   EXPECT_EQ(looped.prober.open_probes(), 0u);
 }
 
-// The answer was there long before anybody looked: what the path took is what counts. The kernel begins to stamp what
+// The answer arrived long before it was read: only the time on the path counts. The kernel begins to stamp what
 // arrives a moment after it was asked to, so that the first ones may lack it.
 TEST(LoopProber, rtt__is_without_the_time_in_the_socket) {
   constexpr int kTries = 50;

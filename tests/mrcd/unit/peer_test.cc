@@ -1,4 +1,4 @@
-// Who may change what all share, of those who try to look like more than they are. [MRC-MRCD-2]
+// Privilege to change shared state, for clients that pretend to have more than they do. [MRC-MRCD-2]
 #include "peer.h"
 
 #include <gtest/gtest.h>
@@ -96,7 +96,7 @@ TEST(Peer, who_has_nothing_may_not) {
   EXPECT_FALSE(visitor.credentials().net_admin);
 }
 
-// There it has every capability, which says nothing here. Also when it goes there after it has connected. Where the
+// There it has every capability, which has no meaning here. Also when it enters it after it has connected. Where the
 // machine lets it have none, it is still in ours.
 TEST(Peer, capabilities_in_a_user_namespace_of_its_own_do_not_count) {
   const Visitor first(own_namespace, nothing), then(nothing, own_namespace);

@@ -61,7 +61,7 @@ TEST(Policy, never_what_is_left_beside_a_plane_that_is_off) {
   EXPECT_EQ(denies_for({finding(Part::kT1, 1, "", "", "f101")}, "h1", own).size(), 1u);
 }
 
-// [MRC-MON-6] Two T0s that are bad below the same hosts on all planes: whoever said so, these hosts stay in reach.
+// [MRC-MON-6] Two T0s that are bad below the same hosts on all planes: these hosts stay reachable in any case.
 TEST(Policy, never_all_ways_to_a_host) {
   Finding first = finding(Part::kT0, 1, "", "e102", ""), second = finding(Part::kT0, 2, "", "e202", "");
   first.hosts = {"h3", "h4"};

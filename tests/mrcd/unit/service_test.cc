@@ -1,4 +1,4 @@
-// Who is told what, without sockets. [MRC-MRCD-2..7]
+// Notifications and answers, without sockets. [MRC-MRCD-2..7]
 #include "service.h"
 
 #include <gtest/gtest.h>
@@ -181,7 +181,7 @@ TEST(Service, reports_come_from_those_that_answer_in_time) {
   EXPECT_TRUE(rig.root.last("answer").is_null());
   rig.service.tick(at(1100));
   ASSERT_EQ(rig.root.last("data").size(), 1u);
-  EXPECT_EQ(rig.root.last("data")[0]["pid"], 100);  // as the kernel says, not as it says itself
+  EXPECT_EQ(rig.root.last("data")[0]["pid"], 100);  // as the kernel reports, not as in its own message
 }
 
 // One asks the processes; all who come while they answer get the next reports together.
@@ -224,7 +224,7 @@ TEST(Service, a_report_that_is_none_is_left_out) {
   }
 }
 
-// Only while it was asked may a process have more to say than a line of a few hundred kilobytes.
+// Only while a report is requested may a process send more than a line of a few hundred kilobytes.
 TEST(Service, who_was_asked_for_its_report_is_awaited_for_a_while) {
   Rig rig;
   EXPECT_FALSE(rig.service.awaits_report(rig.app_id, at(0)));
@@ -351,7 +351,7 @@ TEST(Service, rules_of_the_monitor_save_nothing) {
   rule.by = "monitor";  // a user of that name
   EXPECT_EQ(rig.service.deny(rig.service.device(""), rule), 0);
   EXPECT_EQ(rig.service.file_state()["devices"]["mrc0"]["denies"].size(), 1u);
-  rule.by = kMonitor;  // takes a rule of the file away, whoever asks
+  rule.by = kMonitor;  // removes a rule of the file, for any client
   EXPECT_EQ(rig.service.allow(rig.service.device(""), rule), 0);
   EXPECT_EQ(rig.saves, 2);
 }

@@ -1,4 +1,4 @@
-// What visitors of the web server are shown, with and without the token. [MRC-MON-8]
+// Pages of the web server, with and without the token. [MRC-MON-8]
 #include "web.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A process that answers to every `want`, later, as one behind a socket does.
+// A process that answers every `want` later, like one behind a socket.
 class Process final : public Client {
  public:
   Process(Loop* loop, Service* service, pid_t pid) : loop_(*loop), service_(*service), pid_(pid) {
@@ -101,7 +101,7 @@ TEST_F(WebTest, with_the_token_every_process) {
       << metrics;
 }
 
-// Whoever asks for health every second asks no process.
+// A request for health every second queries no process.
 TEST_F(WebTest, health_is_the_daemons_own) {
   const HttpReply reply = get("/healthz");
   EXPECT_EQ(reply.status, 200u);
@@ -140,7 +140,7 @@ TEST_F(WebTest, changes_are_taken_word_by_word) {
   const std::string rule = R"({"device": "mrc0", "rule": {"plane": 2, "via": "f101", "why": "a test"}})";
   EXPECT_EQ(post("/api/deny", rule), "200 ");
   EXPECT_EQ(post("/api/deny", rule), "409 denied already: plane 2, via f101");
-  // As the page does it: with all that /api/state says of the rule.
+  // As the page does it: with all keys of the rule in /api/state.
   const Json shown = Json::parse(get("/api/state").body)["devices"][0]["denies"][0];
   EXPECT_EQ(post("/api/allow", Json{{"rule", shown}}.dump()), "200 ");
   EXPECT_EQ(post("/api/allow", rule), "409 not denied: plane 2, via f101");

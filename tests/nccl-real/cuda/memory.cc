@@ -14,7 +14,7 @@ namespace {
 
 struct Allocation {
   Range range;
-  void* mapping = nullptr;  // nullptr: registered memory of somebody else
+  void* mapping = nullptr;  // nullptr: registered memory of another owner
   size_t mapped = 0;
 };
 

@@ -47,7 +47,7 @@ void each_chunk(size_t bytes, size_t chunk, Each each) {  // once at least
   } while (at < bytes);
 }
 
-// Registered buffers: NCCL's proxy moves them whole, the kernel only says so and waits.
+// Registered buffers: NCCL's proxy moves them whole, the kernel only requests that and waits.
 void send_registered(const Block& block, ConnInfo* connection, size_t bytes) {
   const volatile uint32_t* aborted = block.comm->abort_flag;
   uint64_t step = connection->step;

@@ -57,7 +57,7 @@ struct Survival {
 };
 
 // As a job's watchdog: waits for an error of the init, and for no longer than a limit, a shorter one once another rank
-// has met an error; then aborts. A rank that waits for the dead one to connect cannot know of its death.
+// has met an error; then aborts. A rank that waits for the ended one to connect cannot detect its end.
 Survival survive_init(const Process& p, const NcclUniqueId& id) {
   constexpr double kLimit = 10, kAfterAnother = 2;
   const double began = now_s();
@@ -77,7 +77,7 @@ Survival survive_init(const Process& p, const NcclUniqueId& id) {
   return survival;
 }
 
-// The last rank dies in a call of its plugin, which NCCL_RIG_DIES_IN of plugin_wrapper.cc names. The others come to an
+// The last rank ends in a call of its plugin, which NCCL_RIG_DIES_IN of plugin_wrapper.cc names. The others come to an
 // end by an error or by an abort, and a communicator of them alone works.
 int peer_killed_in_init(const Process& p) {
   const NcclUniqueId id = new_id(p);

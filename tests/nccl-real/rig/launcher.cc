@@ -111,7 +111,7 @@ class Child {
     if (!ended_ && waitpid(pid_, &status_, WNOHANG) == pid_) ended_ = true;
     return ended_;
   }
-  // 128 + signal where a signal ended it; a death that the case wants is none.
+  // 128 + signal where a signal ended it; an end expected by the case is none.
   int code() const {
     if (WIFEXITED(status_)) return WEXITSTATUS(status_);
     const Case* of = find_case(options_.only_case);

@@ -1,5 +1,5 @@
 // What the ranks put in, and what must come out: small numbers that every type holds exactly, so that sums and products
-// are exact in whatever order they are made. Only averages of floating-point numbers have a tolerance.
+// are exact in any order. Only averages of floating-point numbers have a tolerance.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace mrc::nccl_rig {
 // Element `index` of rank `rank`'s input. `seed` differs from run to run, so that stale data are seen.
 double input_value(int type, int op, int rank, size_t index, unsigned seed);
 void fill(char* buffer, size_t count, int type, const std::function<double(size_t)>& value);
-// How many elements are not what `value` says.
+// Number of elements that differ from `value`.
 size_t compare(const char* buffer, size_t count, int type, const std::function<double(size_t)>& value,
                double tolerance);
 // Of the reduction of all ranks' inputs.

@@ -26,7 +26,7 @@
 
 enum { kQps = 4, kBurst = 128, kSignal = 64, kSlot = 64, kRounds = 20, kImmediates = 3, kBytes = 1 << 20 };
 
-struct end_point { /* what the two tell each other, per queue pair and for memory */
+struct end_point { /* the data that the two exchange, per queue pair and for memory */
   uint32_t qpn[kQps], psn[kQps], rkey;
   uint64_t address;
   union ibv_gid gid;
@@ -84,7 +84,7 @@ static void barrier(int s) {
   exchange(s, &a, &b, 1);
 }
 
-/* The first device whose MRC attributes say that it does MRC: asked before any MRC context exists. */
+/* The first device whose MRC attributes report support: queried before any MRC context exists. */
 static void find_device(void) {
   int n = 0;
   struct ibv_device** list = ibv_get_device_list(&n);

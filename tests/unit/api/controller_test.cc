@@ -289,7 +289,7 @@ TEST_F(ControllerTest, qps_hold_their_profiles) {
 TEST_F(ControllerTest, a_qp_uses_its_profiles_evs_alone) {
   const std::vector<mrc_ctl_ev> evs = device_evs();
   ASSERT_GT(evs.size(), 70u);
-  mrc_ctl_ev elsewhere{};  // source port 1, with which no socket was opened: nobody can send it
+  mrc_ctl_ev elsewhere{};  // source port 1, with which no socket was opened: it cannot be sent
   elsewhere.val[1] = elsewhere.port = 1;
   const mrc_ctl_ev &first = evs[2], &second = evs[evs.size() - 1];  // an active one and a backup
   ASSERT_EQ(make_profile(3, {first, elsewhere, second}), 0);
@@ -310,7 +310,7 @@ TEST_F(ControllerTest, a_qp_uses_its_profiles_evs_alone) {
   while (sent_by_port(a)[port_of(first)] == before) move(&a, b, 1);
 }
 
-// A QP without an EV waits for nothing that a timer brings: whoever allows one again starts it.
+// A QP without an EV has no timer: the call that allows one again starts it.
 TEST_F(ControllerTest, an_ev_allowed_again_wakes_whoever_sleeps) {
   const mrc_ctl_ev only = device_evs()[1];
   ASSERT_EQ(make_profile(3, {only}), 0);

@@ -15,10 +15,10 @@
 namespace mrc::api {
 namespace {
 
-// Whether nobody of this host receives on the UDP port.
+// True if no process of this host receives on the UDP port.
 bool is_free(uint16_t port) {
   const int fd = ::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return true;  // no IPv6: whoever starts finds out
+  if (fd < 0) return true;  // no IPv6: detected at the start
   sockaddr_in6 at{};
   at.sin6_family = AF_INET6;
   at.sin6_port = htons(port);

@@ -66,7 +66,7 @@ TEST_F(EvEventsTest, never_overruns) {
   std::vector<mrc_ctl_ev_event> events(2000);
   EXPECT_EQ(mrc_ctl_poll_ev_event(cq, 2000, events.data()), 1000);
   EXPECT_EQ(mrc_destroy_cq(cq), 0);
-  raise(1, 1, MRC_CTL_EV_GOOD, 0);  // nobody listens
+  raise(1, 1, MRC_CTL_EV_GOOD, 0);  // no CQ is subscribed
 }
 
 // spec/clients.md rule 19, [API-CTL-3]

@@ -144,7 +144,7 @@ TEST_F(EventsTest, non_blocking_descriptor_says_eagain) {
 }
 
 // [API-CQ-4] The descriptor is the application's to look at, and some read it as they would any eventfd. What was read
-// away costs nobody its event, and nobody waits for it with the channel's lock held.
+// away loses no event, and no thread waits for it with the channel's lock held.
 TEST_F(EventsTest, descriptor_read_by_the_application_blocks_nobody) {
   End a(context, pd, with_channel()), b(context, pd);
   connect(&a, &b);
@@ -229,7 +229,7 @@ TEST_F(EventsTest, arming_needs_a_channel) {
   EXPECT_EQ(mrc_req_notify_cq(nullptr, 0), EINVAL);
 }
 
-// A full ring: the QP fails, the CQ says so once. [API-CQ-2]
+// A full ring: the QP fails, the CQ reports it once. [API-CQ-2]
 TEST_F(EventsTest, overrun_cq_raises_an_error) {
   EndOptions small;
   small.cqe = 1;
@@ -286,7 +286,7 @@ TEST_F(EventsTest, states_that_mrc_does_not_have_raise_nothing) {
   EXPECT_FALSE(readable(verbs->async_fd));
 }
 
-// Port events go to every context, and the async descriptor of the verbs context tells of them. [API-ASY-1]
+// Port events go to every context, and the async descriptor of the verbs context signals them. [API-ASY-1]
 // A plane that is disabled reads as DOWN. [API-DEV-4]
 TEST_F(EventsTest, port_events_reach_every_context) {
   mrc_context* second = mrc_create_context(verbs, nullptr);
@@ -317,7 +317,7 @@ TEST_F(EventsTest, port_events_reach_every_context) {
   EXPECT_EQ(mrc_destroy_context(second), 0);
 }
 
-// Events of a QP that nobody fetched vanish with it. [API-ASY-2]
+// Unfetched events of a QP are discarded with it. [API-ASY-2]
 TEST_F(EventsTest, destroying_a_qp_drops_its_waiting_events) {
   {
     EndOptions local_only;

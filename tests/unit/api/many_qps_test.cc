@@ -80,7 +80,7 @@ TEST_F(ManyQpsTest, ten_thousand_can_be_created) {
 }
 
 // Connected, used once in both roles, and idle again: that is what a job has most of. What the first thousand left in
-// pools serves everybody, so the second thousand shows the cost of one.
+// pools is shared, so the second thousand shows the cost of one.
 TEST_F(ManyQpsTest, a_thousand_work_and_cost_little_when_idle) {
   End source(context, pd), target(context, pd);
   mrc_cq* cq = mrc_create_cq(context, 4096, nullptr, nullptr, 0);

@@ -53,7 +53,7 @@ TEST(DeviceListTest, opening_nothing_is_an_invalid_argument) {
   EXPECT_EQ(errno, ENODEV);
 }
 
-// A context that somebody else made is told by its address; what it points to is never looked at. [API-DEV-1]
+// A foreign context is recognised by its address, and never dereferenced. [API-DEV-1]
 TEST(ForeignContextTest, is_recognised_and_not_followed) {
   auto* foreign = static_cast<ibv_context*>(mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(foreign, MAP_FAILED);
@@ -287,7 +287,7 @@ TEST_F(ObjectsTest, the_largest_window_is_255_units) {
   EXPECT_EQ(device.mpr_attr.max_mpr, 255);
 }
 
-// [API-QP-3] A traffic class whose DSCP tells receivers that the packet is trimmed or control would not arrive as data.
+// [API-QP-3] Packets with a traffic class whose DSCP means trimmed or control would not arrive as data.
 TEST_F(ObjectsTest, traffic_classes_with_a_reserved_dscp_are_refused) {
   for (const int dscp : {12, 16, 46, 0, 4, 10}) {
     End a(context, pd);
@@ -308,7 +308,7 @@ TEST_F(ObjectsTest, traffic_classes_with_a_reserved_dscp_are_refused) {
   }
 }
 
-// Who first decides what the error is logs it, nobody else, and MRC_LOG silences it.
+// The code that first detects an error logs it, no other, and MRC_LOG silences it.
 TEST_F(ObjectsTest, a_failure_is_logged_once) {
   End a(context, pd);
   ASSERT_EQ(a.to_init(), 0);

@@ -164,7 +164,7 @@ struct End {
 class ApiTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    // Whoever runs the tests may use the controller functions.
+    // The user that runs the tests may use the controller functions.
     ::setenv("MRC_CTL_GROUP", std::to_string(::getegid()).c_str(), 1);
     verbs = mrc_soft_open_device_by_name(nullptr);
     ASSERT_NE(verbs, nullptr) << std::strerror(errno);

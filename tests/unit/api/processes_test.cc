@@ -76,7 +76,7 @@ struct Process {
 // Still reachable when the process exits, so that a leak checker sees no leak; volatile, or the compiler drops it.
 Process* volatile left_open = nullptr;
 
-// Spins on the last word of `n` bytes, as a program does that is told of nothing (spec/clients.md rule 14), until each
+// Spins on the last word of `n` bytes, like a program without completions (spec/clients.md rule 14), until each
 // of its bytes is `value`; `n` is a multiple of 8.
 template <typename Between>
 void spin_on_last_word(const std::vector<uint8_t>& buffer, size_t n, uint8_t value, Between&& between) {

@@ -181,7 +181,7 @@ TEST_F(QpAttrTest, address_must_be_global_with_a_usable_source) {
   verbs.ah_attr.grh.sgid_index = 2;  // an empty entry
   EXPECT_EQ(go(QpState::kInit, IBV_QPS_RTR, kRtrMask), EINVAL);
   verbs.ah_attr.grh.sgid_index = 0;
-  verbs.ah_attr.grh.dgid.raw[15] = 0;  // nobody
+  verbs.ah_attr.grh.dgid.raw[15] = 0;  // no peer
   EXPECT_EQ(go(QpState::kInit, IBV_QPS_RTR, kRtrMask), EINVAL);
   verbs.ah_attr.grh.dgid.raw[15] = 1;
   verbs.ah_attr.grh.hop_limit = 0;  // rule 9
@@ -271,7 +271,7 @@ TEST_F(QpAttrTest, mrc_values_on_both_sides_of_their_limits) {
   }
 }
 
-// [API-QP-5] Whether there is such a profile is the device's to say; here it only must not come too late.
+// [API-QP-5] The device checks whether there is such a profile; here it only must not be set too late.
 TEST_F(QpAttrTest, profile_ids_are_taken_before_rtr) {
   constexpr int kIds = MRC_QP_EV_PROFILE_ID | MRC_QP_CC_PROFILE_ID;
   attr.profile = {UINT64_MAX, 7};

@@ -98,7 +98,7 @@ TEST_F(WriteTest, gathers_and_inlines) {
   EXPECT_EQ(std::memcmp(b.buffer.data(), "inline!", 7), 0);
 }
 
-// spec/clients.md rule 12: the last slot is usable, one more is not, and bad_wr says which request it was. [API-POST-3]
+// spec/clients.md rule 12: the last slot is usable, one more is not, and bad_wr is the refused request. [API-POST-3]
 TEST_F(WriteTest, queues_are_usable_to_the_last_slot) {
   for (uint32_t depth : {1u, 8u}) {
     EndOptions options;

@@ -32,7 +32,7 @@ TEST(AckPiggybackPolicy, AckOfEveryEighthMessageForWhoGoesOn) {
   EXPECT_EQ(talk(&policy, static_cast<int>(wanted.size()), &msn), wanted);
 }
 
-// Who waits for each is kept waiting ever more rarely.
+// A peer that waits for each ACK is delayed at growing intervals.
 TEST(AckPiggybackPolicy, WhoWaitsHasItsAcksAndIsTriedEverMoreRarely) {
   AckPiggybackPolicy policy;
   uint32_t msn = 0;

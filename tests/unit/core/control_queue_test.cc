@@ -108,7 +108,7 @@ TEST_F(ControlQueueTest, AFullRingRefuses) {
 }
 
 TEST_F(ControlQueueTest, RepliesComeAfterOtherPacketsAndAreLimited) {
-  EXPECT_FALSE(reply(9, 27, 24));  // to a stranger: more bytes than it sent
+  EXPECT_FALSE(reply(9, 27, 24));  // to an unknown source: more bytes than it sent
   EXPECT_EQ(engine_.counters.drop_replies, 1u);
   EXPECT_TRUE(reply(2, 27, 24));  // a peer
   ASSERT_TRUE(push(0, 1));

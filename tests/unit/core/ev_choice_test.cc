@@ -1,4 +1,4 @@
-// QPs with an EV profile: which EVs they use, and what the endpoint tells of states. [MRC-EVS-10]
+// QPs with an EV profile: the EVs that they use, and the reported states. [MRC-EVS-10]
 #include "core/ev_choice.h"
 
 #include <gtest/gtest.h>

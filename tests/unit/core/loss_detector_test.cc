@@ -142,7 +142,7 @@ TEST_F(DetectTest, NamesThePacketsThatALaterOneHasOvertakenByTheWindow) {
 }
 
 TEST_F(DetectTest, TellsWhenTheNextOneWillBe) {
-  // Only time speaks against packet 2: a round trip, the window and twice the variation of 50 us.
+  // Only time indicates the loss of packet 2: a round trip, the window and twice the variation of 50 us.
   EXPECT_EQ(detect(100, 20), at(20 + 100 + 20 + 100));
   detect(239, 20);
   EXPECT_EQ(lost_, (Seqs{0, 1}));

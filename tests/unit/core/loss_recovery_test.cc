@@ -245,7 +245,7 @@ TEST_F(LossRecoveryTest, TheAnswerOfAProbeJudgesEverythingBeforeIt) {
   EXPECT_EQ(counters().retransmits, 2u);
 }
 
-// [MRC-LOSS-2]: a peer that takes longer than the pause between probes is heard all the same, and asked less often.
+// [MRC-LOSS-2]: a peer that takes longer than the pause between probes is still accepted, and probed less often.
 TEST_F(LossRecoveryTest, ALateAnswerToTheFirstProbeCounts) {
   start();
   one_round_trip(Duration::microseconds(40));
@@ -255,7 +255,7 @@ TEST_F(LossRecoveryTest, ALateAnswerToTheFirstProbeCounts) {
   ASSERT_EQ(probes(), 4u);
   wire::Packet late = sack(0, 0, 0b10);
   late.sack.seth.pr = true;
-  for (size_t which : {1u, 2u}) {  // of the others nobody knows any more when they were sent
+  for (size_t which : {1u, 2u}) {  // the send times of the others are no longer known
     late.sack.seth.probe_id = sent(wire::Opcode::kProbe)[which]->p.peth.probe_id;
     arrive(late);
     drain();
@@ -370,7 +370,7 @@ TEST_F(LossRecoveryTest, TheBudgetIsWholeAgainWhenCackMoves) {
   EXPECT_EQ(state(), QpState::kError);
 }
 
-// [MRC-LOSS-4]: everything has arrived, nothing is acknowledged, and nobody answers.
+// [MRC-LOSS-4]: everything has arrived, nothing is acknowledged, and probes are unanswered.
 TEST_F(LossRecoveryTest, APeerThatDiedAfterItsSackIsFoundOut) {
   attr_.timeout = 10;
   attr_.retry_linear = 2;

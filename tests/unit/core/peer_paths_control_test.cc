@@ -61,7 +61,7 @@ TEST_F(PeerPathsControlTest, pick_control__PlanesInTurn) {
   EXPECT_EQ(picked_plane(1 << 2), 2);
 }
 
-// A dead plane has room because nobody uses it: taking it then would lose every answer of a busy sender.
+// A failed plane has room because it is unused: taking it then would lose every answer of a busy sender.
 TEST_F(PeerPathsControlTest, pick_control__WaitsForGoodPlanesRatherThanTakeASuspendedOne) {
   lose(1);
   ASSERT_EQ(counters_.plane_suspensions, 1u);
@@ -80,7 +80,7 @@ TEST_F(PeerPathsControlTest, pick_control__TakesAnyPlaneWhenNoneIsGood) {
   EXPECT_EQ(picked_plane(1 << 2), 2);
 }
 
-// [MRC-EVS-9] The peer leaves a dead plane first, so its packets show which planes carry answers.
+// [MRC-EVS-9] The peer leaves a failed plane first, so its packets show which planes carry answers.
 TEST_F(PeerPathsControlTest, pick_answer__TakesThePlaneThatTheLastRequestCameBy) {
   for (uint8_t plane : {2, 0, 0, 1}) {
     paths_->on_inbound(Instant::from_ns(1), plane, 1);

@@ -87,7 +87,7 @@ TEST_F(PeerPathsTest, ADeliveryBetweenTwoLossesClearsTheFirst) {
   lose(0, 20);
   EXPECT_EQ(state(0), EvState::kGood);
   lose(2, 10);
-  paths_->on_delivered(2, us(9));  // sent before it: says nothing
+  paths_->on_delivered(2, us(9));  // sent before it: no evidence
   lose(2, 20);
   EXPECT_EQ(state(2), EvState::kAssumedBad);
 }

@@ -1,4 +1,4 @@
-// What a peer says about its ports against what probes prove: both sides of each threshold. [MRC-PORT-1]
+// A peer's reports about its ports against the results of probes: both sides of each threshold. [MRC-PORT-1]
 // [MRC-PORT-3..5]
 #include "core/port_claims.h"
 

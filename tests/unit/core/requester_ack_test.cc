@@ -218,7 +218,7 @@ TEST_F(RequesterAckTest, ARoundTripOfTwoCopiesIsCheckedByItsTimestampAndNoBase) 
   }
 }
 
-// [MRC-LOSS-6] An answer that comes once more says nothing of a round trip: it would be as long as one likes.
+// [MRC-LOSS-6] A repeated answer gives no information about a round trip: it would be as long as one likes.
 TEST_F(RequesterAckTest, TheSameAnswerOnceMoreIsNoRoundTripOfTwoCopies) {
   send(2);
   arrive(nack(0, wire::NackReason::kTrimmed));

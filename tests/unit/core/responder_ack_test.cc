@@ -151,7 +151,7 @@ TEST_F(ResponderAckTest, WhatIsOwedLeavesAsOneBurstTheAckLast) {
   EXPECT_EQ(sent_[2]->p.aeth.msn, 2u);  // [MRC-AETH-2]
 }
 
-// [MRC-SACK-10]: a SACK may be lost, and the next one tells what it said as far as its bitmap reaches.
+// [MRC-SACK-10]: a SACK may be lost, and the next one repeats its content as far as its bitmap reaches.
 TEST_F(ResponderAckTest, ABitmapReachesBackOverWhatWasReportedBefore) {
   start();
   for (int32_t k = 1; k <= 40; ++k) {
@@ -225,7 +225,7 @@ TEST_F(ResponderAckTest, InAConversationAcksAreLeftOutUntilThePeerIsSilent) {
   exchange();
   ASSERT_EQ(acks(), AckPiggybackPolicy::kFirstPause + 1u);
   EXPECT_EQ(sent(wire::Opcode::kAck).back()->p.bth.psn, attr_.rq_psn + (k - 1));  // for all of them
-  // The last word is acknowledged by the timer, as soon as that of a message that nobody answers.
+  // The last word is acknowledged by the timer, as soon as that of a message without a reply.
   exchange();
   EXPECT_EQ(acks(), AckPiggybackPolicy::kFirstPause + 1u);
   pass(config_.ack_delay - config_.ack_delay / 2);

@@ -1,4 +1,4 @@
-// Forged request packets: from the peer's address, well formed, with a right ICRC, by somebody who knows the QPN, the
+// Forged request packets: from the peer's address, well formed, with a correct ICRC, by an attacker with the QPN, the
 // neighbourhood of the PSN, and no key. [MRC-SEC-*, spec/security.md]
 #include "lone_endpoint.h"
 
@@ -148,7 +148,7 @@ TEST_F(ResponderForgedTest, WritesToTheMailboxAreComparedByTheirBytes) {
   }
 }
 
-// [MRC-SEC-2]: against what a key has proven nobody without one is believed.
+// [MRC-SEC-2]: a packet without a key never outweighs one proven by a key.
 TEST_F(ResponderForgedTest, AForgedDuplicateDoesNotFailTheQp) {
   start();
   arrive(write_packet(0));

@@ -211,7 +211,7 @@ TEST_F(ResponderTest, ADestroyedQpStillAcknowledgesWhatItHad) {
   pass(config_.ack_delay);
   endpoint_->destroy_qp(qp_);
   sent_.clear();
-  arrive(write_packet(2));  // new to it: nobody is there
+  arrive(write_packet(2));  // new to it: no such QP
   drain();
   EXPECT_TRUE(sent_.empty());
   arrive(write_packet(1));

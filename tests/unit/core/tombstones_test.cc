@@ -29,7 +29,7 @@ TEST_F(TombstonesTest, OneIsFoundByItsWholeNumber) {
   EXPECT_NE(tombstones_.find(now_, 0, 0x101), nullptr);
   EXPECT_EQ(tombstones_.find(now_, 0, 0x10101), nullptr);
   EXPECT_EQ(tombstones_.find(now_, 1, 0x101), nullptr);
-  EXPECT_EQ(tombstones_.find(now_, 1, 0), nullptr);  // an empty one is nobody's
+  EXPECT_EQ(tombstones_.find(now_, 1, 0), nullptr);  // an empty one belongs to no QP
   EXPECT_EQ(tombstones_.find(now_, UINT32_MAX, 0x101), nullptr);
 }
 

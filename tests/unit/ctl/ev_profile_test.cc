@@ -359,7 +359,7 @@ TEST_F(EvProfileTest, PathsChangeStatesAndRaiseWhatTheMaskAsksFor) {
   EXPECT_EQ(changes[0].state, MRC_CTL_EV_ASSUMED_BAD);
   EXPECT_EQ(f.ev_state(2, ev_of(1)), MRC_CTL_EV_ASSUMED_BAD);
   EXPECT_TRUE(f.store.on_path(MRC_CTL_EV_ASSUMED_BAD, name(ev_of(1, 1))).empty());   // it is already
-  EXPECT_TRUE(wanted(f.store.on_path(MRC_CTL_EV_GOOD, name(ev_of(1, 1)))).empty());  // nobody asked for this one
+  EXPECT_TRUE(wanted(f.store.on_path(MRC_CTL_EV_GOOD, name(ev_of(1, 1)))).empty());  // this one was not requested
   EXPECT_EQ(f.ev_state(1, ev_of(1)), MRC_CTL_EV_GOOD);
   EXPECT_TRUE(wanted(f.store.on_path(MRC_CTL_EV_ASSUMED_BAD, name(ev_of(2, 1)))).empty());
   EXPECT_EQ(f.ev_state(1, ev_of(2)), MRC_CTL_EV_DENIED);

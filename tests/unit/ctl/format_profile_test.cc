@@ -105,7 +105,7 @@ TEST_F(FormatProfileTest, BusyWhileAnEvProfileIsOnline) {
   EXPECT_EQ(EvCall().to(kOnline).on(&f.store, 7), EINVAL);  // and the other way round
 }
 
-// [MRC-FMT-2] What only refers to it holds it as well: a file could not say again what that profile is.
+// [MRC-FMT-2] A profile that only refers to it holds it as well: a file could not restore that profile.
 TEST_F(FormatProfileTest, StaysWhileAnEvProfileNamesIt) {
   ASSERT_EQ(f.explicit_online(7, 2), 0);
   ASSERT_EQ(EvCall().to(kOffline).on(&f.store, 7), 0);

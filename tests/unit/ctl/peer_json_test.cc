@@ -1,4 +1,4 @@
-// Text of somebody who is not trusted.
+// Text of an untrusted peer.
 #include "ctl/peer_json.h"
 
 #include <gtest/gtest.h>

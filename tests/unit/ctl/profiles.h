@@ -23,7 +23,7 @@ inline mrc_ctl_ev ev_of(uint16_t value, uint8_t port = 1) {
   return ev;
 }
 
-// A call in the making: attributes and the mask that says which of them are meant.
+// A call in the making: attributes and the mask that selects them.
 struct FormatCall {
   mrc_ctl_ev_fmt_profile_attr attr{};
   int mask = 0;

@@ -1,4 +1,4 @@
-// What every datapath must do, whatever it sends over: the promises of datapath.h, one test each. [MRC-UDP-2]
+// Requirements on every datapath: the contract of datapath.h, one test each. [MRC-UDP-2]
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <unistd.h>

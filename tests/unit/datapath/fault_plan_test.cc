@@ -1,4 +1,4 @@
-// The grammar of MRC_FAULT: what is accepted means what it says, and what is refused is refused at its position.
+// The grammar of MRC_FAULT: accepted texts give their rules, and others are refused at their position.
 #include "datapath/fault_plan.h"
 
 #include <gtest/gtest.h>

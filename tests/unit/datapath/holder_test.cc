@@ -1,4 +1,4 @@
-// Who holds a port, a name, a file or a lock, as far as the kernel tells.
+// The holder of a port, a name, a file or a lock, as reported by the kernel.
 #include "datapath/holder.h"
 
 #include <fcntl.h>
@@ -81,7 +81,7 @@ TEST(Holder, of_a_tcp_port_and_of_a_connection) {
   EXPECT_EQ(user_of_connection(IpAddress::v4(127, 0, 0, 2), port, bound.port()), std::nullopt);
 }
 
-// Another user's socket at the name that goes with our port: shared memory is off, and the advice, a warning, says who.
+// Another user's socket at the name that goes with our port: shared memory is off, and a warning names the holder.
 TEST(Holder, of_the_name_for_shared_memory) {
   const LocalAddress at{IpAddress::v4(127, 1, 2, 3), 4791};
   EXPECT_EQ(listener_of(at), "");

@@ -1,4 +1,4 @@
-// What the kernel says of links.
+// The kernel's notifications about links.
 #include "datapath/links/link_news.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace mrc::datapath {
 namespace {
 
-// Loopback's state once the kernel has nothing more to say: of the last news. False also when it says nothing at all.
+// Loopback's state after the kernel's last notification. False also without any notification.
 bool last_word(LinkNews* news) {
   bool works = false;
   const auto take = [&](const LinkState& link) {

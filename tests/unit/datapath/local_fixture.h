@@ -61,7 +61,7 @@ struct Listener {
   Fd accept() const { return Fd(::accept4(listening.get(), nullptr, nullptr, SOCK_NONBLOCK)); }
 };
 
-// A peer by hand: what it says and sends.
+// A scripted peer: its greetings and bursts.
 struct Stranger {
   Fd socket;
   std::unique_ptr<PipeWriter> pipe = PipeWriter::make();

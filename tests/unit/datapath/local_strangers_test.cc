@@ -17,7 +17,7 @@ namespace {
 
 using LocalStrangers = LocalEnds;
 
-// Who sends to a port that nobody of this device owns reaches nobody.
+// Packets to a port that this device does not own are dropped.
 TEST_F(LocalStrangers, bursts_for_others_are_dropped) {
   End b = open();
   Stranger s(b.port());

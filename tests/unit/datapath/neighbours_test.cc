@@ -1,4 +1,4 @@
-// Neighbour solicitations and advertisements byte by byte, and the table that says when to ask [MRC-SR-20].
+// Neighbour solicitations and advertisements byte by byte, and the table of solicitations [MRC-SR-20].
 #include "datapath/frame/neighbours.h"
 
 #include <gtest/gtest.h>

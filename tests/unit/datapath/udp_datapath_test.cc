@@ -193,7 +193,7 @@ INSTANTIATE_TEST_SUITE_P(
              (v.param.gro == Offload::kOn ? "_gro" : "_single");
     });
 
-// Between finding free ports and asking for them by number somebody else may get them.
+// Between finding free ports and requesting them by number another process may get them.
 constexpr int kMaxChoices = 20;
 
 TEST(Udp, explicit_ev_ports_are_shared_by_two_datapaths) {

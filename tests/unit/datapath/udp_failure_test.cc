@@ -266,7 +266,7 @@ TEST_F(UdpFailure, packets_that_are_too_long_do_not_end_segmentation) {
   auto b = open(true, true);
   TestBurst t(3, 100, 70, 1);
   t.address(*a, *b, 0, loopback(false));
-  g_sendmsg = {0b1, EINVAL, 0};  // some kernels say so when a segment exceeds the MTU
+  g_sendmsg = {0b1, EINVAL, 0};  // some kernels return this when a segment exceeds the MTU
   g_sendmmsg = {0b111, EMSGSIZE, 0};
   EXPECT_TRUE(a->tx_one(Instant(), t.burst));
   EXPECT_EQ(a->counters().tx_errors, 3u);

@@ -146,7 +146,7 @@ TEST_F(ConfigTest, fault__concerns_what_is_there) {
       "  - planes: [{address: 127.0.0.1}, {address: 127.0.0.2}]\n";
   EXPECT_EQ(parse("fault: 'plane=3:loss=1'\n" + two),
             "f.yaml:1: key 'fault': value is 'plane=3:loss=1', which concerns plane 3, and the device has 1");
-  // Of a setting for all devices one device needs to have the plane; the other one says so in the log.
+  // Of a setting for all devices one device needs to have the plane; the other one logs it.
   ASSERT_EQ(parse("fault: 'plane=2:loss=1'\n" + two), "");
   EXPECT_EQ(absent_in_fault(config.devices[0]),
             std::vector<std::string>{"fault 'plane=2:loss=1' concerns plane 2, and the device has 1"});

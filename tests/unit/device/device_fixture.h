@@ -1,4 +1,4 @@
-// Helpers for tests of whole devices: a QP with its memory that records what it is told, and devices on loopback.
+// Helpers for tests of whole devices: a QP with its memory that records its callbacks, and devices on loopback.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// From a path that dies to the observer of the device: what an EV profile with an event mask lets a controller see.
-// [MRC-EVT-2] [MRC-PROF-7]
+// From the failure of a path to the observer of the device: what an EV profile with an event mask lets a controller
+// see. [MRC-EVT-2] [MRC-PROF-7]
 #include <algorithm>
 #include <cstring>
 #include <vector>

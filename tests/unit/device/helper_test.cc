@@ -148,7 +148,7 @@ TEST_F(HelperTest, leaves_a_polling_application_alone_until_a_cq_is_armed) {
   helper.count_armed(-1);
 }
 
-// Somebody who wants to know what an application counts is not put off until the application stops polling.
+// A request for an application's counters is not delayed until the application stops polling.
 TEST_F(HelperTest, answers_while_it_is_parked_and_while_it_serves) {
   const HelperTiming for_ever{Duration::seconds(3600), Duration::seconds(3600), Duration()};
   work.ask = ::eventfd(0, EFD_NONBLOCK);

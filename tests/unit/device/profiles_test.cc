@@ -145,14 +145,14 @@ TEST(DeviceProfiles, what_the_paths_show_enters_the_profile) {
   EXPECT_EQ(profiles.store().ev(1)->table().entries()[4].state, MRC_CTL_EV_GOOD);
 }
 
-// [MRC-PROF-7] Also what happened while a profile could not be told.
+// [MRC-PROF-7] Also changes while a profile could not be notified.
 TEST(DeviceProfiles, what_the_paths_showed_before_enters_the_profile) {
   DeviceProfiles profiles(table(false), 2, EvNaming::kPort);
   EXPECT_TRUE(profiles.on_ev_state(4, core::EvState::kAssumedBad).empty());
   ASSERT_EQ(automatic(&profiles, 1, MRC_CTL_EV_GOOD), 0);
   EXPECT_EQ(state_of(profiles, 1, 3), MRC_CTL_EV_GOOD);
   EXPECT_EQ(state_of(profiles, 1, 4), MRC_CTL_EV_ASSUMED_BAD);
-  EXPECT_EQ(profiles.on_ev_state(4, core::EvState::kGood).size(), 1u);  // and its recovery is told
+  EXPECT_EQ(profiles.on_ev_state(4, core::EvState::kGood).size(), 1u);  // and its recovery is reported
 
   profiles.on_ev_state(4, core::EvState::kAssumedBad);
   ASSERT_EQ(to(&profiles, 1, MRC_CTL_PROFILE_OFFLINE), 0);

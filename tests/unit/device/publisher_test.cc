@@ -70,7 +70,7 @@ TEST_F(PublisherTest, answer__a_reader_that_left_does_no_harm) {
   publisher.answer([] { return std::string(100000, 'x'); });
 }
 
-// Whoever is refused takes the name away as one that a crash left, and the process would be seen by nobody for good.
+// A refused reader removes the name as the remains of a crash, and the process would stay invisible permanently.
 // While a name is taken away by its process it may refuse: that does no harm.
 TEST_F(PublisherTest, open__no_name_refuses_while_its_process_gets_ready) {
   const std::string path = own + "/" + std::to_string(::getpid()) + ".mrc0";

@@ -30,7 +30,7 @@ TEST(Registry, fork__the_child_starts_anew_and_leaves_the_parent_alone) {
   const pid_t pid = ::fork();
   ASSERT_GE(pid, 0);
   if (pid == 0) {
-    // No gtest in here: the exit status says what happened.
+    // No gtest in here: the exit status is the result.
     if (parent->progress() != 0) ::_exit(2);
     parent->count_armed(1);
     parent->stop();

@@ -1,4 +1,4 @@
-// What devices tell: counters, the resolved configuration, port events.
+// Reports of devices: counters, the resolved configuration, port events.
 #include <nlohmann/json.hpp>
 
 #include "device_fixture.h"

@@ -122,7 +122,7 @@ class MailboxTest : public ::testing::Test {
  protected:
   Side a{2}, b{3};
 
-  // Carries the oldest write of `from`; with `complete`, its sender hears that it has arrived.
+  // Carries the oldest write of `from`; with `complete`, its sender is notified of the arrival.
   void carry(Side* from, Side* to, bool complete = true) {
     Side::Write w = std::move(from->wire.front());
     from->wire.pop_front();

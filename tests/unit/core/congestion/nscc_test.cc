@@ -85,7 +85,7 @@ TEST_F(NsccTest, can_send_up_to_the_window) {
   s().cwnd = 1;
   s().inflight = 1;
   EXPECT_FALSE(nscc.can_send(kPacket));
-  s().inflight = 0;  // never stalls for good
+  s().inflight = 0;  // never stalls permanently
   EXPECT_TRUE(nscc.can_send(kPacket));
 }
 

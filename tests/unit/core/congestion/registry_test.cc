@@ -112,7 +112,7 @@ class EveryAlgorithm : public testing::TestWithParam<const CongestionAlgorithm*>
   int64_t arrived_ = 0;
 };
 
-// [MRC-CC-12]: whatever happens to a packet, its bytes leave the count once.
+// [MRC-CC-12]: with any fate of a packet, its bytes leave the count once.
 TEST_P(EveryAlgorithm, counts_bytes_in_flight) {
   for (int i = 0; i < 4; ++i) control->on_sent(flow.mtu);
   EXPECT_EQ(control->snapshot().inflight, 4 * flow.mtu);
@@ -130,7 +130,7 @@ TEST_P(EveryAlgorithm, counts_bytes_in_flight) {
   EXPECT_GT(control->snapshot().inflight, -256);
 }
 
-// [MRC-CC-13]: it never stalls, whatever the network does to it.
+// [MRC-CC-13]: it never stalls, for any behaviour of the network.
 TEST_P(EveryAlgorithm, lets_a_packet_leave_when_nothing_is_in_flight) {
   for (int i = 0; i < 2000; ++i) {
     control->on_sent(flow.mtu);
