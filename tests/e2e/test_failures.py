@@ -126,7 +126,7 @@ def test_port_in_use():
 
 
 def client_refused(words, *said):
-    """A client that cannot open its device says so before it connects: its server waits on, and serves the next one."""
+    """A client that cannot open its device reports it before it connects: its server keeps waiting and serves the next one."""
     port = free_port()
     server = Process(["--port", port, "--quiet"])
     try:

@@ -20,7 +20,7 @@ def mrc_info(*args, env):
 
 
 def test_stats_of_killed_processes():
-    """A killed process leaves its name behind; whoever asks takes it away."""
+    """A killed process leaves its name behind; the next reader removes it."""
     env = {"MRC_PUBLISH": pair.FOLDER}
     run = pair.Pair(["--size", "1M", "--duration", "60"], env)
     try:
@@ -63,7 +63,7 @@ def test_stats_while_it_runs():
 
 
 def test_publishing_is_no_condition():
-    """Somebody else's folder, or none: the device starts all the same."""
+    """Another user's folder, or none: the device starts nevertheless."""
     os.mkdir(os.path.join(pair.FOLDER, f"mrc-{os.geteuid()}"), 0o755)
     for folder in (pair.FOLDER, "/nonexistent", ""):
         env = {"MRC_PUBLISH": folder}

@@ -36,7 +36,7 @@ def test_all_planes_the_kernel_refuses():
 
 
 def test_all_planes_silently():
-    """The interface of the receiver: full packets vanish, and nobody says so."""
+    """The interface of the receiver: full packets vanish without any report."""
     failed_with_reason(*falls([0], (1, 2), "gso: off\n"))
 
 

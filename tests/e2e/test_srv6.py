@@ -70,7 +70,7 @@ def test_every_path_is_probed():
     """[MRC-SR-6] [MRC-CTL-5] The controller's names of SRv6 paths are flow label and source port, and each is probed."""
     with Lab() as lab:
         env = [config(lab.device(host), f"host{host}.yaml") for host in (1, 2)]
-        # Somebody at the other end has to answer.
+        # A process at the other end has to answer.
         running = Pair(["--test", "lat", "--duration", "60"], env[0], server_env=env[1],
                     prefixes=(lab.inside(2), lab.inside(1)), host=lab.address(1, 2))
         command = [*lab.inside(1), pair.MRCCTL, "probe", lab.address(1, 2), "--json"]

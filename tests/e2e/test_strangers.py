@@ -1,4 +1,4 @@
-"""Whoever connects to mrc-perf's TCP port without being a client: the server says so and waits on."""
+"""Connections to mrc-perf's TCP port that are no client's: the server reports them and keeps waiting."""
 import json
 import socket
 import struct

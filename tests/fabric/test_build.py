@@ -134,7 +134,7 @@ def test_killed_in_the_middle():
 
 
 def test_killed_with_its_guardian():
-    """Nobody is left to clean up: the next command does it."""
+    """No process is left to clean up: the next command does it."""
     two, builder = half_built()
     kill_all([builder.pid, *children(builder.pid)])
     builder.communicate(timeout=LIMIT_S)
@@ -154,7 +154,7 @@ def test_run_passes_the_exit_status_and_leaves_nothing():
 
 
 def test_run_killed_with_its_guardian():
-    """Nobody is left to clean up, and the lab is complete: it is nobody's, so the next `run` and the next `up` may have it."""
+    """No process is left to clean up, and the lab is complete: it has no owner, so the next `run` and the next `up` may have it."""
     two = Lab()
     for follow in (["run", two.fabric, "--lab", two.name, "--", "true"], ["up", two.fabric, "--lab", two.name]):
         marker = os.path.join(lab.FOLDER, "marker-" + follow[0])

@@ -1,4 +1,4 @@
-"""Incast through trimming switches: nothing is lost, only cut; the sender hears of it by NACKs and every byte is right."""
+"""Incast through trimming switches: nothing is lost, only cut; the sender is notified by NACKs and every byte is correct."""
 import incast
 import lab
 from lab import Lab

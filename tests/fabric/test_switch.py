@@ -152,7 +152,7 @@ def test_a_switch_that_goes_down_and_comes_back():
 
 
 def test_a_switch_that_is_killed():
-    """Its links stay up, so nobody learns of it: a silent hole, until it is started again."""
+    """Its links stay up, so it is not reported: a silent hole, until it is started again."""
     need_switch()
     with Lab(ALL) as trims:
         os.kill(show(trims)["p1-t1-1"]["pid"], signal.SIGKILL)

@@ -79,7 +79,7 @@ def test_port_of_the_sender():
 
 
 def test_port_of_the_receiver():
-    """The receiver says by port status update that its port is gone, so the sender leaves the plane [MRC-PORT-1..2]."""
+    """The receiver reports by port status update that its port is down, so the sender leaves the plane [MRC-PORT-1..2]."""
     down_and_up("udp", ("port", "h3:p1"), plane_is_left(1), ALL_BACK)
 
 

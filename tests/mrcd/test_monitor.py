@@ -80,7 +80,7 @@ def test_applications_leave_what_the_monitor_denies():
 
 
 def test_denies_of_a_monitor_that_was_killed_end():
-    """[MRC-MRCD-1] Nobody would take them back; those of people stay."""
+    """[MRC-MRCD-1] No component would lift them; administrators' rules stay."""
     with Watched(hosts=(1,)) as fabric, \
             App(fabric.lab.inside(1), fabric.environment(1)) as app:
         assert app("reach", fabric.lab.address(1, 2)) == "0"

@@ -17,7 +17,7 @@ def profile(number):
 
 
 def test_a_controller_configures_and_applications_use_the_ids():
-    """[MRC-MRCD-3] [MRC-MRCD-4] Whoever comes later knows them, too; who holds one keeps it from being taken away."""
+    """[MRC-MRCD-3] [MRC-MRCD-4] A later process gets them, too; a QP that holds one prevents its removal."""
     with Daemon(), App() as first:
         assert first("qp", 5, 0) == str(EINVAL)
         ctl("profile", "create", write("p.yaml", PROFILES))
@@ -197,7 +197,7 @@ def test_watch_begins_with_a_rate():
 
 
 def test_the_state_of_a_daemon_replaces_what_there_was():
-    """[MRC-MRCD-4] A port that the process has switched off by itself is up again when the daemon says so."""
+    """[MRC-MRCD-4] A port that the process has switched off by itself is up again when the daemon's state has it up."""
     with App() as app:
         assert app("disable", 2) == "0" and app("port", 2) == "0"
         with Daemon():
@@ -286,7 +286,7 @@ def test_who_may_not_is_refused():
 
 
 def test_root_of_a_user_namespace_is_nobody_here():
-    """[MRC-MRCD-2] Everybody may have one, with every capability in it."""
+    """[MRC-MRCD-2] Any user may have one, with every capability in it."""
     if os.geteuid() != 0:
         raise daemon.Skipped("another user is played by root only")
     os.chmod(daemon.FOLDER, 0o755)

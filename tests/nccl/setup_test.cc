@@ -16,7 +16,7 @@ namespace mrc::nccl_test {
 
 namespace {
 
-// A TCP connection that knows the handle, as a stranger may not and a peer does.
+// A TCP connection with the handle, which a peer has and an attacker may not have.
 class Raw {
  public:
   explicit Raw(const void* handle) {

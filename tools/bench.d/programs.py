@@ -27,7 +27,7 @@ def program(name):
 
 
 class Child:
-    """A process whose output goes to files, so that nobody waits for a pipe, and whose processor time is known."""
+    """A process whose output goes to files, so that no reader of a pipe is needed, and whose processor time is known."""
 
     def __init__(self, command, env=None):
         self.out, self.err = tempfile.TemporaryFile(), tempfile.TemporaryFile()

@@ -51,7 +51,7 @@ class Fleet {
   void gather() {
     for (const std::string& host : o_.hosts)
       responders_.push_back(std::make_unique<Child>(command(host, "respond" + device_words())));
-    // Nobody else opens the devices before: probes go to process slot 0, and who has that must stay to the end.
+    // No other process opens the devices before: probes go to process slot 0, whose owner must stay to the end.
     for (size_t i = 0; i < o_.hosts.size(); ++i) {
       std::string line;
       if (!responders_[i]->read_line(&line, kStartMs) || line != "ready")

@@ -28,12 +28,12 @@ namespace {
 
 constexpr int kBacklog = 64;
 constexpr size_t kMaxConnections = 4096;
-constexpr size_t kMaxOfUser = 256;  // who may not change anything
+constexpr size_t kMaxOfUser = 256;  // without the privilege to make changes
 constexpr size_t kMaxLine = size_t{1} << 20;
-constexpr size_t kMaxLongLine = size_t{1} << 24;        // reports, and whom we trust
-constexpr size_t kMaxUnread = size_t{1} << 20;          // of answers: who does not read them may not ask on
-constexpr Duration kFirstLine = Duration::seconds(10);  // until its end; programs of ours send it at once
-constexpr size_t kMaxQueued = size_t{1} << 24;          // who does not read at all is dropped with the next message
+constexpr size_t kMaxLongLine = size_t{1} << 24;        // reports, and privileged clients
+constexpr size_t kMaxUnread = size_t{1} << 20;          // of answers: beyond it no more requests are read
+constexpr Duration kFirstLine = Duration::seconds(10);  // until its end; our own programs send it at once
+constexpr size_t kMaxQueued = size_t{1} << 24;          // beyond it the connection is dropped with the next message
 
 bool fail(const std::string& what, std::string* why) {
   *why = what + ": " + std::strerror(errno);
@@ -42,7 +42,7 @@ bool fail(const std::string& what, std::string* why) {
 
 }  // namespace
 
-// What a peer can make us keep is limited both ways: the length of a line, and answers that it does not read. A
+// The memory that a peer can occupy is limited both ways: the length of a line, and unread answers. A
 // connection that fails inside send() is dropped later, from the loop, because the service may be in the middle of a
 // message to all.
 class Connections::Connection final : public Client, public std::enable_shared_from_this<Connection> {
@@ -113,7 +113,7 @@ class Connections::Connection final : public Client, public std::enable_shared_f
                              });
   }
 
-  // One part at a time: a peer that sends without a pause does not keep the others waiting.
+  // One part at a time: a peer that sends without a pause does not block the others.
   void read() {
     if (read_pending_ || failed_ || !may_ask()) return;
     read_pending_ = true;
@@ -124,7 +124,7 @@ class Connections::Connection final : public Client, public std::enable_shared_f
       self->read();
     });
   }
-  // False: the connection has ended, or the peer misuses it.
+  // False: the connection has ended, or the peer violates the protocol.
   bool read_part() {
     std::array<char, 65536> part;  // not a member: a thousand idle connections would hold one each
     boost::system::error_code error;
@@ -169,8 +169,8 @@ Connections::~Connections() {
   if (lock_ >= 0) ::close(lock_);
 }
 
-// The file stays, the lock goes with the process: removing the file would let two daemons hold locks on two files of
-// one name.
+// The file stays, the lock is released with the process: removing the file would let two daemons hold locks on two
+// files of one name.
 bool Connections::lock(const std::string& socket, std::string* why, bool* busy) {
   const std::string file = socket + ".lock";
   lock_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -199,8 +199,8 @@ bool Connections::listen(const std::string& socket, std::string* why, bool* busy
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return fail("socket", why);
   acceptor_.assign(Stream(), fd);
-  // With the lock in our hands a socket of that name is what a killed daemon left. Anything else is somebody's, and the
-  // setting a mistake.
+  // While this process holds the lock, a socket of that name was left by a killed daemon. Any other file has an owner,
+  // and the setting is a mistake.
   if (struct stat there; is_file && ::lstat(socket.c_str(), &there) == 0) {
     if (!S_ISSOCK(there.st_mode)) {
       *why = socket + " is there already and is no socket: mrcd does not replace it";
@@ -215,7 +215,7 @@ bool Connections::listen(const std::string& socket, std::string* why, bool* busy
     return false;
   }
   if (is_file) path_ = socket;
-  // Everybody may connect; what somebody may do is decided by who it is.
+  // Any user may connect; permissions depend on the user.
   if (is_file) ::chmod(socket.c_str(), 0666);
   if (::listen(fd, kBacklog) != 0) return fail(socket, why);
   accept();
@@ -265,7 +265,7 @@ bool Connections::idle() const {
   return std::all_of(connections_.begin(), connections_.end(), [](const auto& there) { return there->idle(); });
 }
 
-// No user takes all there are.
+// No user can take all of them.
 bool Connections::admits(const Peer& peer) const {
   if (peer.privileged) return true;
   const auto own = std::count_if(connections_.begin(), connections_.end(), [&](const auto& there) {

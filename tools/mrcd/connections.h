@@ -25,7 +25,7 @@ class Connections {
   // Called periodically: resumes accepting after a shortage of descriptors, and closes connections without a complete
   // line by their deadline.
   void resume(Instant now);
-  // Accepts no more connections and requests. Reports that were asked for are still read.
+  // Accepts no more connections and requests. Requested reports are still read.
   void finish();
   // Every answer has been passed to the kernel.
   bool idle() const;
@@ -44,7 +44,7 @@ class Connections {
   std::string path_;  // of the socket file
   int lock_ = -1;
   Stream::acceptor acceptor_;
-  const std::shared_ptr<bool> alive_ = std::make_shared<bool>();  // an accept may have come when this goes
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>();  // an accept may have completed when this is destroyed
   bool finishing_ = false;
   bool paused_ = false;  // accepting failed: without a free descriptor, as a rule
   std::set<std::shared_ptr<Connection>> connections_;

@@ -27,7 +27,7 @@ namespace {
 constexpr Duration kTick = Duration::milliseconds(50);
 constexpr Duration kFinish = Duration::milliseconds(2000);  // for answers; reports take up to one second
 
-// One for each process and visitor.
+// One for each process and web client.
 void raise_descriptor_limit() {
   rlimit limit;
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -40,7 +40,7 @@ void raise_descriptor_limit() {
 struct Daemon::Parts {
   Parts() : service([this] { changed(); }) {}
 
-  // A disk may take its time, so whoever made the change is answered first.
+  // A disk may be slow, so the client that made the change is answered first.
   void changed() {
     if (dirty) return;
     dirty = true;
@@ -76,7 +76,7 @@ struct Daemon::Parts {
 
   device::Config config;
   std::string state_path;
-  std::optional<Instant> end_at;  // a signal has come
+  std::optional<Instant> end_at;  // a signal was received
   std::string complaint;
   SavePace pace;
   bool dirty = false;

@@ -1,4 +1,4 @@
-// Daemon: mrcd put together: settings, devices, socket, state file, signals.
+// Daemon: the assembly of mrcd: settings, devices, socket, state file, signals.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@ namespace mrc::mrcd {
 struct MonitorStatus;
 
 struct Options {
-  std::string socket;  // empty: as the settings say
+  std::string socket;  // empty: that of the settings
   std::string state;
   bool verbose = false;
 };

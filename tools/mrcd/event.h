@@ -1,4 +1,4 @@
-// Event: something that has happened on this host, as `mrcctl events` and the web page show it.
+// Event: an entry of the event log of this host, as shown by `mrcctl events` and the web page.
 #pragma once
 
 #include <cstdint>

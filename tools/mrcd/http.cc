@@ -48,7 +48,7 @@ bool split(const std::string& text, std::string* address, uint16_t* port) {
 
 }  // namespace
 
-// How many connections there are, in total and of each origin.
+// Number of connections, in total and of each origin.
 class HttpVisitors {
  public:
   explicit HttpVisitors(const HttpLimits& limits) : limits_(limits) {}
@@ -73,11 +73,11 @@ class HttpVisitors {
   std::map<std::string, size_t> of_;
 };
 
-// What the server and its sessions share: a reply that is still outstanding may keep a session longer than the server.
+// State shared by the server and its sessions: an outstanding reply may keep a session longer than the server.
 struct HttpShared {
   HttpVisitors visitors;
   HttpServer::Handler handler;
-  size_t unanswered = 0;  // requests whose answer is not yet with the visitor
+  size_t unanswered = 0;  // requests whose answer was not sent completely
 };
 
 // One connection; the handlers that wait keep it alive.
@@ -111,7 +111,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     });
   }
 
-  // A request that fails ends nothing but itself.
+  // A failing request has no effect on others.
   void handle() {
     const http::request<http::string_body> request = parser_->release();
     const beast::string_view target = request.target();
@@ -133,7 +133,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     }
   }
 
-  // A second answer to a request, which may come after the next request, is ignored.
+  // A second answer to a request, which may arrive after the next request, is ignored.
   void answer(uint64_t number, HttpReply reply) {
     if (number != requests_ || !awaits_answer_) return;
     awaits_answer_ = false;
@@ -159,9 +159,9 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   boost::optional<http::request_parser<http::string_body>> parser_;
   http::response<http::string_body> response_;
   bool without_body_ = false;
-  uint64_t requests_ = 0;       // received; the last one is the only one that is not answered
+  uint64_t requests_ = 0;       // received; only the last one may be unanswered
   bool awaits_answer_ = false;  // of the handler
-  bool unanswered_ = false;     // until the visitor has taken the answer
+  bool unanswered_ = false;     // until the client has received the answer
   const std::shared_ptr<HttpShared> shared_;
   const std::string origin_;
 };
@@ -234,7 +234,7 @@ class HttpServer::Impl {
   asio::steady_timer again_;
   const OriginOf origin_of_;
   const std::shared_ptr<HttpShared> shared_;
-  const std::shared_ptr<bool> alive_ = std::make_shared<bool>();  // an accept may have come when this goes
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>();  // an accept may have completed when this is destroyed
 };
 
 HttpServer::HttpServer(Loop* loop, const HttpLimits& limits, OriginOf origin)

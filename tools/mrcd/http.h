@@ -1,5 +1,5 @@
-// HttpServer: HTTP/1.1 for a few visitors, on mrcd's loop. The handler answers at once or later, by calling the
-// function that it is given; an exception that it throws is answered by status 500, unless it has answered before. Only
+// HttpServer: HTTP/1.1 for a few clients, on mrcd's loop. The handler answers at once or later, by calling the
+// function passed to it; an exception that it throws is answered by status 500, unless it has answered before. Only
 // the first answer to a request is sent. Used on the loop's thread.
 #pragma once
 
@@ -26,13 +26,13 @@ struct HttpReply {
   std::string body;
 };
 
-// What visitors may hold. An origin is the user for a visitor on this host, else the address (of IPv6 its /64 network):
-// the connections of one origin, however slow it is, leave room for the others.
+// Limits of connections. An origin is the user for a client on this host, else the address (of IPv6 its /64 network):
+// the connections of one slow origin leave room for the others.
 struct HttpLimits {
   size_t connections = 512;
   size_t of_origin = 64;
   std::chrono::milliseconds header{5000};  // for the whole header of a request, and between two requests
-  std::chrono::milliseconds visit{10000};  // for the body, and for taking the answer
+  std::chrono::milliseconds visit{10000};  // for the body, and for receiving the answer
 };
 
 class HttpServer {
@@ -41,7 +41,7 @@ class HttpServer {
   // The request is valid during the call.
   using Handler = std::function<void(const HttpRequest&, Reply)>;
   using OriginOf = std::function<std::optional<std::string>(int socket)>;
-  // `origin`: asked only for visitors for which there is room in total.
+  // `origin`: called only for connections for which there is room in total.
   explicit HttpServer(Loop* loop, const HttpLimits& limits = {}, OriginOf origin = origin_of);
   ~HttpServer();
   // "127.0.0.1:9417" or "[::1]:9417"; port 0: any. False and a sentence.
@@ -49,7 +49,7 @@ class HttpServer {
   uint16_t port() const;
   // Accepts no more connections. Requests that have been received are still answered.
   void finish();
-  // No request waits for its answer, or for the visitor to take it.
+  // True if no request waits for its answer, or for the client to receive it.
   bool idle() const;
 
  private:

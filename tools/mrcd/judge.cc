@@ -65,7 +65,7 @@ bool PathJudge::add(Instant now, bool answered) {
   }
   const bool dead = lost_run_ >= config_.dead;
   if (!dead && (lost_ < config_.least_lost || loss() < config_.loss)) return false;
-  // A share of few probes is no share: 3 of 5 may be the beginning of 3 of 400.
+  // The loss ratio is meaningless for small samples: 3 of 5 may be the beginning of 3 of 400.
   if (!dead && seen_.size() < config_.window && lost_ < 2 * config_.least_lost) return false;
   bad_ = true;
   worst_ = dead ? 1 : loss();
@@ -148,7 +148,7 @@ std::vector<Finding> localise(const std::vector<Observation>& observations) {
                             hosts[host].least_loss,
                             {}});
   }
-  // What lies above, by hosts that are connected.
+  // Parts above the T0s, by hosts that are connected.
   std::map<std::tuple<uint32_t, std::string, std::string>, Tally> links;  // plane, T1, T0
   for (const Observation& o : observations) {
     if (o.t1.empty() || cut_hosts.count({o.plane, o.host}) != 0 || cut_hosts.count({o.plane, o.far_host}) != 0)

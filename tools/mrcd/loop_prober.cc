@@ -33,8 +33,8 @@ struct Payload {
 };
 static_assert(sizeof(Payload) == 24);
 
-// When the datagram came. The kernel's stamp is of the wall clock, which may be set at any time; so only the time since
-// then is taken from it, and that only where it fits between `sent` and `taken`, when it was received from the socket.
+// Arrival time of the datagram. The kernel's stamp is of the wall clock, which may be set at any time; so only the time
+// since then is taken from it, and only if it fits between `sent` and `taken`, when it was received from the socket.
 Instant arrival(msghdr* message, Instant sent, Instant taken) {
   for (cmsghdr* c = CMSG_FIRSTHDR(message); c != nullptr; c = CMSG_NXTHDR(message, c)) {
     if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_TIMESTAMPNS) continue;
@@ -98,7 +98,7 @@ bool LoopProber::open(const device::DeviceConfig& config, std::vector<LoopPath> 
     if (fd >= 0) sockets_.push_back(fd);
     const int one = 1;
     ::setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one);  // arrival() can do without
-    // The limit of the system may be lower; then it is what there is.
+    // The limit of the system may be lower; then the buffer is smaller.
     if (::setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBytes, sizeof kReceiveBytes) != 0)
       ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kReceiveBytes, sizeof kReceiveBytes);
     sockaddr_in6 at = socket_address(plane.addr, 0);
@@ -139,7 +139,7 @@ void LoopProber::receive(int socket) {
     const ssize_t n = ::recvmsg(socket, &message, MSG_DONTWAIT);
     const Instant taken = device::clock_now();
     if (n < 0 && errno == EAGAIN) return;
-    if (n < 0) continue;  // what an earlier probe met; the socket goes on
+    if (n < 0) continue;  // error of an earlier probe; the socket stays usable
     if (n != sizeof payload || payload.magic != kMagic || payload.nonce != nonce_ || payload.path >= states_.size())
       continue;
     for (Sent& sent : states_[payload.path].sent)

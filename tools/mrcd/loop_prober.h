@@ -1,7 +1,7 @@
-// LoopProber: probes that come back by themselves. A datagram whose destination names switches and then this host goes
-// there and back without anybody answering it: over the own T0 alone, or over T0 and a T1. One UDP socket per plane,
-// zero checksums, because the destination changes on the way. Round trips are from before the system call that sends to
-// the kernel's time stamp of the answer: neither the other probes of a round nor a busy mrcd count. [MRC-MON-4,
+// LoopProber: probes that return without a responder. A datagram whose destination lists switches and then this host
+// goes there and back without an answer: over the own T0 alone, or over T0 and a T1. One UDP socket per plane, zero
+// checksums, because the destination changes on the way. Round trips are from before the system call that sends to the
+// kernel's time stamp of the answer: neither the other probes of a round nor a busy mrcd count. [MRC-MON-4,
 // spec/srv6.md]
 //
 // Used by one thread.
@@ -27,7 +27,7 @@ struct LoopPath {
   IpAddress destination;
 };
 
-// From srv6_loop: each list of switches there, and the T0 alone by which it comes back. Empty without it.
+// From srv6_loop: each list of switches there, and the T0 alone by which it returns. Empty without it.
 std::vector<LoopPath> loop_paths(const device::DeviceConfig& config, std::string* why);
 std::string usid_text(uint16_t usid);
 
@@ -43,12 +43,12 @@ class LoopProber {
   // False and a sentence.
   bool open(const device::DeviceConfig& config, std::vector<LoopPath> paths, std::string* why);
   const std::vector<LoopPath>& paths() const { return paths_; }
-  const std::vector<int>& sockets() const { return sockets_; }  // readable when answers are there
+  const std::vector<int>& sockets() const { return sockets_; }  // readable when answers have arrived
 
   void send(size_t path);
-  // Takes what has come, and gives up what is overdue; fates of one path in the order of sending.
+  // Reads arrived probes, and counts overdue ones as lost; results of one path in the order of sending.
   void collect(const std::function<void(const Fate&)>& told);
-  // Probes whose fate is open.
+  // Outstanding probes.
   size_t open_probes() const;
 
   static constexpr Duration kPatience = Duration::milliseconds(250);
@@ -62,7 +62,7 @@ class LoopProber {
   };
   struct PathState {
     uint32_t next = 1;
-    std::deque<Sent> sent;  // in order; the front is told first
+    std::deque<Sent> sent;  // in order; the front is reported first
   };
   void receive(int socket);
 

@@ -1,4 +1,4 @@
-// mrcd: holds what the processes of a host share of their MRC devices, and watches the fabric. man mrcd.
+// mrcd: keeps the state shared by the processes of a host for their MRC devices, and monitors the fabric. man mrcd.
 // Exit status 0: ended by a signal, 1: another instance is running, 2: bad usage or an error.
 #include <signal.h>
 

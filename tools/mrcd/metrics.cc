@@ -25,8 +25,8 @@ constexpr double number(uint64_t count) {
 }
 
 // Samples of one metric stand together, under its help and type; prometheus-cpp writes the text. Prometheus refuses a
-// whole page for one sample that is there twice, so the first of two is kept: of two loops between the same switches,
-// say.
+// whole page for one duplicate sample, so the first of two is kept: of two loops between the same switches, for
+// example.
 class Metrics {
  public:
   void add(const char* name, MetricType type, const char* help, const Labels& labels, double value) {

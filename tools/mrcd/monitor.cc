@@ -16,7 +16,7 @@ constexpr Duration kConcludeTick = Duration::milliseconds(50);
 constexpr Duration kTellTick = Duration::milliseconds(250);
 constexpr Duration kToldLasts = Duration::seconds(5);
 
-// Which T1s are this host's to probe: the same at every start, another part on every host.
+// The T1s that this host probes: the same at every start, another part on every host.
 bool is_mine(const std::string& host, uint32_t plane, uint16_t t1, double share) {
   const size_t hash = std::hash<std::string>()(host + "/" + std::to_string(plane) + "/" + std::to_string(t1));
   return static_cast<double>(hash % 1000003) < share * 1000003;
@@ -69,7 +69,7 @@ bool Monitor::start(std::string* why) {
 
 void Monitor::probe(Instant now) {
   const auto interval = Duration::nanoseconds(static_cast<int64_t>(1e9 / config_.settings.mrcd_probe_rate));
-  // After a pause a path gets what is due in two ticks at most, or the answers would overrun the socket.
+  // After a pause a path gets the probes of two ticks at most, or the answers would overrun the socket.
   const auto max = static_cast<int>(2 * kProbeTick.ns() / std::max<int64_t>(interval.ns(), 1)) + 2;
   for (size_t i = 0; i < paths_.size(); ++i) {
     Path& path = paths_[i];
@@ -78,7 +78,7 @@ void Monitor::probe(Instant now) {
       ++path.sent;
       path.next = path.next + interval;
     }
-    path.next = std::max(path.next, now);  // what a pause has missed is not made up for
+    path.next = std::max(path.next, now);  // probes missed in a pause are not made up for
   }
   collect(now);
 }

@@ -1,6 +1,6 @@
-// Monitor: watches the fabric from this host. Probes its loops at a steady rate, judges them, names what is at fault
+// Monitor: monitors the fabric from this host. Probes its loops at a steady rate, judges them, names the faulty part
 // from its own observations and those of other hosts' monitors, and keeps the denies of its device accordingly. Judging
-// and naming are judge.h, what follows from it policy.h; here they meet sockets and time. [MRC-MON-4..7]
+// and naming are in judge.h, the resulting denies in policy.h; this adds sockets and time. [MRC-MON-4..7]
 #pragma once
 
 #include <map>
@@ -23,7 +23,7 @@ class Monitor {
   ~Monitor();
   // False and a sentence when there is nothing to probe.
   bool start(std::string* why);
-  // What it sees, for mrcctl, the web page and the metrics.
+  // Its observations, for mrcctl, the web page and the metrics.
   MonitorStatus status() const;
 
  private:
@@ -33,7 +33,7 @@ class Monitor {
     uint64_t sent = 0, lost = 0;
     double rtt_us = 0;  // smoothed
   };
-  struct Peer {  // an address that may speak for an entry of mrcd_peers
+  struct Peer {  // an address accepted for an entry of mrcd_peers
     IpAddress at;
     size_t entry;
   };
@@ -62,8 +62,8 @@ class Monitor {
   std::vector<Finding> findings_;
   int peer_socket_ = -1;
   std::vector<Peer> peers_;
-  bool too_long_ = false;        // to be told in one datagram; said once
-  std::map<size_t, Told> told_;  // by entry of mrcd_peers: one host each, so that nobody speaks for several
+  bool too_long_ = false;        // maximum in one datagram; logged once
+  std::map<size_t, Told> told_;  // by entry of mrcd_peers: one host each, so that no peer reports for several
 };
 
 }  // namespace mrc::mrcd

@@ -1,5 +1,5 @@
-// What monitors of different hosts tell each other: one datagram of JSON with the observations of its sender, some
-// times a second, to every address of every peer, so that a dead plane does not silence them. Believed from addresses
+// Exchange between monitors of different hosts: one datagram of JSON with the observations of its sender, some
+// times a second, to every address of every peer, so that a failed plane does not stop it. Accepted from addresses
 // of peers only, from each about one host, for some seconds. [MRC-MON-7]
 #include <netinet/in.h>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-// What the monitor reports: to mrcctl, the web page and the metrics, and to the monitors of other hosts. [MRC-MON-7,
+// The report of the monitor: to mrcctl, the web page and the metrics, and to the monitors of other hosts. [MRC-MON-7,
 // MRC-MON-8]
 #pragma once
 
@@ -29,7 +29,7 @@ struct PlaneStatus {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PlaneStatus, plane, t0, paths)
 
-// What the monitor of another host observes of one path.
+// The observation of one path by the monitor of another host.
 struct SeenPath {
   uint32_t plane = 1;
   std::string t0, t1;

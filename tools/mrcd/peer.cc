@@ -19,8 +19,8 @@ namespace mrc::mrcd {
 
 namespace {
 
-// The folder of a process in /proc, held open: what is read through it is of that process or fails, even when its
-// number has gone to another one meanwhile.
+// The folder of a process in /proc, held open: reads through it concern that process or fail, even when its
+// number was reused by another one meanwhile.
 class ProcessFolder {
  public:
   explicit ProcessFolder(const std::string& name) : fd_(::open(("/proc/" + name).c_str(), O_DIRECTORY | O_CLOEXEC)) {}
@@ -64,9 +64,9 @@ bool number_of(const std::string& status, const char* key, int index, int base, 
 }
 
 // The kernel does not pass capabilities with SO_PEERCRED, so they are read of the process as it is now. They count when
-// they are capabilities in our user namespace, and when the user is still the one that connected: else somebody might
-// connect and then run a set-uid program. The namespace is looked at last, because no process returns from one of its
-// own: one that gets its capabilities by going there is found there.
+// they are capabilities in our user namespace, and when the user is still the one that connected: otherwise a user
+// might connect and then run a set-uid program. The namespace is checked last, because no process returns from one of
+// its own: one that gets its capabilities by entering it is found there.
 bool has_net_admin(pid_t pid, uid_t uid) {
   constexpr int kEffective = 1;  // of real, effective, saved and file system user
   const ProcessFolder self("self"), peer(std::to_string(pid));

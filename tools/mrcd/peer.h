@@ -1,4 +1,4 @@
-// Who is at the other end of a Unix socket, and what it may do. [MRC-MRCD-2]
+// The peer of a Unix socket and its privileges. [MRC-MRCD-2]
 #pragma once
 
 #include <sys/types.h>
@@ -11,11 +11,11 @@ namespace mrc::mrcd {
 struct Peer {
   pid_t pid = 0;
   uid_t uid = 0;
-  bool privileged = false;  // may change what all processes share
+  bool privileged = false;  // may change the shared state
   std::string user;         // its name, or the number
 };
 
-// What the kernel says of it.
+// The kernel's data about it.
 struct Credentials {
   pid_t pid = 0;
   uid_t uid = 0;

@@ -16,7 +16,7 @@ bool usid_of(const std::string& text, uint16_t* out) {
   return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size() && *out != 0;
 }
 
-// Planes on which each host would be out of reach behind its T0.
+// Planes on which each host would be unreachable behind its T0.
 std::map<std::string, std::set<uint32_t>> cut_off(const std::vector<Finding>& findings) {
   std::map<std::string, std::set<uint32_t>> planes;
   for (const Finding& f : findings)
@@ -34,8 +34,8 @@ bool same(const ctl::DenyRule& a, const std::vector<ctl::DenyRule>& among) {
 std::vector<ctl::DenyRule> denies_for(const std::vector<Finding>& findings, const std::string& host,
                                       const std::vector<OwnPlane>& own) {
   std::vector<ctl::DenyRule> rules;
-  std::vector<std::set<uint16_t>> cut(own.size());  // T1s that would go
-  std::set<uint32_t> planes;                        // that would go
+  std::vector<std::set<uint16_t>> cut(own.size());  // T1s that would be denied
+  std::set<uint32_t> planes;                        // that would be denied
   for (uint32_t p = 0; p < own.size(); ++p)
     if (own[p].out) planes.insert(p + 1);
   const std::set<uint32_t> out = planes;
@@ -74,7 +74,7 @@ std::vector<ctl::DenyRule> denies_for(const std::vector<Finding>& findings, cons
         break;
       case Finding::Part::kLink:
         if (!usid_of(f.t1, &t1) || !usid_of(f.t0, &t0)) continue;
-        // The way up from here names the T1 alone, the way down names both.
+        // The path up from here contains the T1 alone, the path down both.
         rule.via = at_home ? std::vector<uint16_t>{t1} : std::vector<uint16_t>{t1, t0};
         if (at_home) cut[f.plane - 1].insert(t1);
         break;

@@ -1,4 +1,4 @@
-// What the monitor denies for what it has found. Pure. [MRC-MON-5, MRC-MON-6, spec/mrcd.md]
+// The monitor's denies for its findings. Pure. [MRC-MON-5, MRC-MON-6, spec/mrcd.md]
 #pragma once
 
 #include <string>
@@ -9,21 +9,21 @@
 
 namespace mrc::mrcd {
 
-// Where a host stands on one plane.
+// The position of a host on one plane.
 struct OwnPlane {
   std::string t0;
   uint32_t t1s = 0;  // above it
-  bool out = false;  // carries nothing already: its port is off, or people have denied all of it
+  bool out = false;  // unused already: its port is off, or an administrator has denied all of it
 };
 
 // Rules of the monitor for the host of that name. A plane whose own link or T0 is at fault is denied whole, a T1 or a
 // link by the uSIDs of the paths over it. Faults of other hosts' links are left to the transport. When on every plane
-// everything above the T0 would go, or is gone already, nothing does: then the fault is likelier here than there. Nor
+// everything above the T0 would be or is denied, nothing is: then the fault is more likely here than there. Nor
 // is a T0 denied below which a host would have no plane left.
 std::vector<ctl::DenyRule> denies_for(const std::vector<Finding>& findings, const std::string& host,
                                       const std::vector<OwnPlane>& own);
 
-// What has to change so that of the rules by the monitor there are exactly the wanted ones.
+// The changes that turn the monitor's present rules into the required ones.
 struct DenyChange {
   std::vector<ctl::DenyRule> add, remove;
 };

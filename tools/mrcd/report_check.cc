@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kMaxPorts = 32;
 constexpr size_t kMaxLabel = 256;  // it becomes a label of every sample
 
-// They are counted by state, so there are no others.
+// They are counted by state, so other states are invalid.
 bool is_state(const std::string& state) {
   return state == "GOOD" || state == "SKIP" || state == "ASSUMED_BAD" || state == "DENIED";
 }

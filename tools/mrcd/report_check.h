@@ -1,5 +1,5 @@
-// What a process reports of itself, within limits that everybody who reads it relies on: the metrics, the page and
-// mrcctl. Asked once, where it comes in.
+// Checks the format and the limits of a process's report. Called once, when it arrives: the metrics, the page and
+// mrcctl rely on it.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,7 +9,7 @@
 
 namespace mrc::mrcd {
 
-// None: not a report, or names and ports beyond any device's, or a path state that there is not.
+// None: not a report, or names and ports beyond any device's, or an unknown path state.
 std::optional<ctl::DeviceReport> parse_report(const nlohmann::json& report);
 bool is_report(const nlohmann::json& report);
 

@@ -17,7 +17,7 @@ constexpr uint32_t kMaxEvs = 4096;
 constexpr size_t kMaxName = 64;  // of devices, modes and programs that a process names
 constexpr const char* kKinds[] = {"format", "EV", "CC"};
 
-// Seconds since 1970, for people; nothing is decided by it.
+// Seconds since 1970, for people; not used for decisions.
 double wall_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
@@ -26,9 +26,9 @@ bool changes_something(const std::string& what) {
   return what == "modify" || what == "port" || what == "deny" || what == "allow";
 }
 
-// The errors after which part of a batch may be done: at an entry that is not there or makes no sense. What is refused
-// for its size, for what the device cannot do or for its users is refused before the first entry; and followers, who do
-// not count users, would do what was refused for them.
+// The errors after which part of a batch may be done: at a missing or invalid entry. A batch refused
+// for its size, for unsupported features or for its users is refused before the first entry; and followers, which do
+// not count users, would execute the refused call.
 bool stops_within_a_batch(int error) {
   return error == ENOENT || error == EINVAL;
 }
@@ -46,8 +46,8 @@ void Service::add_device(std::unique_ptr<SharedDevice> device) {
   devices_[name] = std::move(device);
 }
 
-// Anybody can name a device, so there are few of them; and what the file has for one is not lost to somebody who comes
-// with the same name and another shape.
+// Any process can name a device, so their number is limited; and the file's entry for one is not lost to a process
+// with the same device name and another shape.
 SharedDevice* Service::make_device(const ctl::Hello& hello) {
   const std::string& name = hello.device;
   const uint32_t evs = std::min<uint32_t>(hello.evs, kMaxEvs);
@@ -59,7 +59,7 @@ SharedDevice* Service::make_device(const ctl::Hello& hello) {
   const auto make = [&] { return std::make_unique<SharedDevice>(name, hello.planes, hello.ev_mode, evs); };
   auto device = make();
   restore_kept(device.get());
-  if (kept_.contains(name)) device = make();  // it does not fit: nothing of it, then
+  if (kept_.contains(name)) device = make();  // its entry does not fit: none of it is used
   made_.insert(name);
   order_.push_back(name);
   return (devices_[name] = std::move(device)).get();
@@ -80,7 +80,7 @@ void Service::restore_kept(SharedDevice* device) {
   if (kept != kept_.end() && device->restore(kept->second)) kept_.erase(kept);
 }
 
-// From now on the file has what the device holds.
+// From now on the file has the device's state.
 void Service::changed(const SharedDevice* device) {
   kept_.erase(device->name());
   changed_();
@@ -128,7 +128,7 @@ void Service::event(Event event) {
   if (events_.size() > kEventsKept) events_.pop_front();
 }
 
-// A peer's message ends nothing but itself.
+// A failing message of a peer has no other effect.
 void Service::message(ClientId id, const Json& message, Instant now) {
   const auto found = clients_.find(id);
   if (found == clients_.end() || !message.is_object()) return;
@@ -193,7 +193,7 @@ void Service::request(ClientId id, Entry* entry, const Json& message, Instant no
     gather(now, [this, id, answer](const Reports& reports) mutable {
       const auto asker = clients_.find(id);
       if (asker == clients_.end()) return;
-      // Who may not control sees its own user's processes.
+      // Unprivileged clients see only their own user's processes.
       answer["data"] = Json::array();
       for (const ctl::DeviceReport& report : reports)
         if (asker->second.peer.privileged || report.uid == int64_t{asker->second.peer.uid})
@@ -248,7 +248,7 @@ int Service::run(const std::string& what, const Entry& entry, const Json& messag
     ctl::ProfileCall call;
     if (!ctl::parse_call(message.at("call"), &call)) return EINVAL;
     const int error = on->modify(call);
-    // A batch that failed may have changed entries before the one that it failed at; followers fail there, too.
+    // A failed batch may have changed entries before the failing one; followers fail there, too.
     const bool batch = call.kind == ctl::ProfileKind::kEv && (call.mask & MRC_CTL_EV_PROFILE_EV_OP) != 0;
     if (error == 0 || (batch && stops_within_a_batch(error))) modify(on, message["call"], call, entry.peer.user);
     return error;
@@ -263,7 +263,7 @@ int Service::run(const std::string& what, const Entry& entry, const Json& messag
   return change_rule(on, what == "deny", message.at("rule"), entry.peer.user, why);
 }
 
-// What was denied before there was this refusal, or for another shape of the device, can be taken back.
+// A rule from before this refusal existed, or for another shape of the device, can be lifted.
 int Service::change_rule(SharedDevice* device, bool denies, const Json& given, const std::string& by,
                          std::string* why) {
   Json text = given;
@@ -346,7 +346,7 @@ void Service::take_report(ClientId from, const Json& report, Instant now) {
   if (waits == g.missing.end()) return;
   g.missing.erase(waits);
   if (auto data = parse_report(report.at("data"))) {
-    // A process may say anything of itself, but not who it is.
+    // A process may report anything except its own identity.
     const Entry& entry = clients_.at(from);
     data->pid = entry.peer.pid;
     data->uid = entry.peer.uid;

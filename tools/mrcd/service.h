@@ -1,5 +1,5 @@
-// Service: what mrcd answers and whom it tells of what: processes that have a device open, tools that look or change
-// something, followers of events. The messages are those of spec/mrcd.md. No sockets, no clock: connections are Client
+// Service: answers and notifications of mrcd: for processes that have a device open, tools that query or change
+// state, and followers of events. The messages are those of spec/mrcd.md. No sockets, no clock: connections are Client
 // objects, time is an argument.
 #pragma once
 
@@ -34,11 +34,11 @@ class Service {
  public:
   using Json = nlohmann::json;
 
-  // `changed`: something that the file remembers is different now.
+  // `changed`: state that is kept in the file has changed.
   explicit Service(std::function<void()> changed) : changed_(std::move(changed)) {}
 
-  // One that the configuration names; the first of them is meant where a message names none. Others are made by the
-  // processes that come with them.
+  // A device of the configuration; messages without a device mean the first of them. Others are made by the
+  // processes that use them.
   void add_device(std::unique_ptr<SharedDevice> device);
   SharedDevice* device(const std::string& name);  // null; empty: the first
   const std::map<std::string, std::unique_ptr<SharedDevice>>& devices() const { return devices_; }
@@ -46,25 +46,25 @@ class Service {
   ClientId connect(Client* client, const Peer& peer);
   void message(ClientId client, const Json& message, Instant now);
   void disconnect(ClientId client);
-  // Its report is under way, which may be longer than anything else that it has to say.
+  // Its report is outstanding, which may be longer than any other message of it.
   bool awaits_report(ClientId client, Instant now) const;
-  // Somebody waits for the reports of processes.
+  // A client waits for the reports of processes.
   bool is_gathering() const { return gathering_.has_value(); }
-  // Answers whoever waits for reports that do not come.
+  // Answers the clients that wait for missing reports.
   void tick(Instant now);
 
-  // What somebody asks for: deny, allow and port with a sentence for what is refused. 0 or an errno value.
+  // A client's request: deny, allow and port, with a sentence on a refusal. 0 or an errno value.
   int change_rule(SharedDevice* device, bool denies, const Json& rule, const std::string& by, std::string* why);
   int change_port(SharedDevice* device, const ctl::PortChange& change, const std::string& by, std::string* why);
   // A change made by mrcd itself. 0 or an errno value.
   int deny(SharedDevice* device, const ctl::DenyRule& rule);
   int allow(SharedDevice* device, const ctl::DenyRule& rule);
   int set_port(SharedDevice* device, uint32_t port, bool up, const std::string& by);
-  // Asks every process for its report; `done` gets those that came, with what each process is. A caller that asks while
-  // reports are being gathered shares the next gathering, so that many visitors ask the processes no more often.
+  // Requests every process's report; `done` gets those that arrived, with the process's data. A call while reports are
+  // being gathered shares the next gathering, so that many clients cause no more requests.
   using Reports = std::vector<ctl::DeviceReport>;
   void gather(Instant now, std::function<void(Reports)> done);
-  // "monitor": what it sees; others that mrcd has to tell about itself.
+  // "monitor": its observations; other state of mrcd itself.
   void answer_with(const std::string& what, std::function<Json()> data) { more_[what] = std::move(data); }
   void event(Event event);  // with the time of the call
   const std::deque<Event>& events() const { return events_; }
@@ -76,7 +76,7 @@ class Service {
 
  private:
   static constexpr Duration kReportPatience = Duration::milliseconds(1000);
-  // For the report of a process that is slower: it is not used any more, but is no misconduct.
+  // For the report of a process that is slower: it is ignored, but no violation of the protocol.
   static constexpr Duration kReportUnderWay = Duration::milliseconds(10000);
   static constexpr size_t kEventsKept = 512;
   static constexpr size_t kMaxMadeDevices = 16;
@@ -116,10 +116,10 @@ class Service {
   std::set<std::string> made_;  // of them: those that the configuration does not name
   std::map<ClientId, Entry> clients_;
   std::optional<Gathering> gathering_;
-  std::vector<std::function<void(Reports)>> next_gathering_;  // who waits for it
+  std::vector<std::function<void(Reports)>> next_gathering_;  // callers waiting for it
   std::map<std::string, std::function<Json()>> more_;
   std::deque<Event> events_;
-  // Of the file: devices that nobody has named yet, or only as devices of another shape.
+  // Of the file: devices not used yet, or only with another shape.
   std::map<std::string, ctl::DeviceState> kept_;
   ClientId next_client_ = 1;
   uint64_t next_token_ = 1;

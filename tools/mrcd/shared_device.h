@@ -1,4 +1,4 @@
-// SharedDevice: what mrcd holds for one device: profiles, denied paths, ports that are switched off, and who uses which
+// SharedDevice: mrcd's state of one device: profiles, denied paths, ports that are switched off, and the users of each
 // profile. Not thread-safe; no sockets. [MRC-MRCD-3..6]
 #pragma once
 
@@ -30,10 +30,10 @@ class SharedDevice {
   const ctl::ProfileStore& store() const { return store_; }
   const std::vector<ctl::DenyRule>& denies() const { return denies_; }
   const std::set<uint32_t>& ports_down() const { return ports_down_; }
-  // Nothing is lost with it.
+  // True if it has no state worth keeping.
   bool unconfigured() const;
 
-  // Why a rule of people covers no path of this device, whatever peers there are; empty where it may cover some.
+  // The reason why an administrator's rule covers no path of this device, for any peers; empty if it may cover some.
   std::string why_no_path(const ctl::DenyRule& rule) const;
   std::string why_no_port(uint32_t port) const;  // empty where there is one
 
@@ -49,15 +49,15 @@ class SharedDevice {
     return store_.feed(profile, ev, state).has_value();
   }
 
-  // What the QPs of one client hold, in place of what they did; nothing at all when it has gone.
+  // The profiles held by the QPs of one client, replacing the former ones; empty when it has ended.
   void set_holds(ClientId client, const ctl::Holds& holds);
   void forget(ClientId client);
 
-  // What a process is told when it comes, and what the file remembers: the monitor's denies and what paths have shown
+  // The state for a connecting process, and for the file: the monitor's denies and observed states of paths
   // are left out there.
   ctl::DeviceState state(bool for_file) const;
   std::vector<nlohmann::json> denies_json(bool for_file) const;  // the denies of that
-  // False: not of a device of this shape. What does not fit is left out.
+  // False: not of a device of this shape. Invalid parts are left out.
   bool restore(const ctl::DeviceState& state);
 
  private:

@@ -1,4 +1,4 @@
-// An IPv6 address and a UDP port as the socket calls take them.
+// An IPv6 address and a UDP port in the form of the socket calls.
 #pragma once
 
 #include <netinet/in.h>

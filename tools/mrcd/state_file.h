@@ -1,5 +1,5 @@
-// The file from which a restarted mrcd has its devices back. Written beside the old one and renamed over it, so that
-// there is always a whole one. [MRC-MRCD-7]
+// The file from which a restarted mrcd restores its devices. Written beside the old one and renamed over it, so that
+// there is always a complete one. [MRC-MRCD-7]
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

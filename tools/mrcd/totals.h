@@ -1,4 +1,4 @@
-// What processes report of themselves, summed up. [MRC-MON-8]
+// Sums of processes' reports. [MRC-MON-8]
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace mrc::mrcd {
 
-// Of some connections: how many QPs, counters of each port, how many paths in each state. A port is up when it is for
-// one of them.
+// Of some connections: number of QPs, counters of each port, number of paths in each state. A port is up when at least
+// one connection reports it up.
 struct Totals {
   std::string device;
-  int64_t pid = 0;      // of the one process that it is of; 0: of several
+  int64_t pid = 0;      // of the process if it is one; 0: of several
   std::string program;  // of that process
   std::set<int64_t> pids;
   uint64_t qps = 0;
@@ -25,8 +25,8 @@ struct Totals {
 
   void add(const ctl::DeviceReport& report);
 };
-// Of a device, for those who may know what a host does, and not who does it: instead of who its processes are it has
-// their number.
+// Of a device, with the number of its processes in place of their identity: for clients that may see a host's totals,
+// but not its processes.
 void to_json(nlohmann::json& j, const Totals& totals);
 
 // Each process on each device, all of its connections together: they appear once, as a metric's labels have to.

@@ -32,7 +32,7 @@ constexpr const char* kPortBody = "the body is {\"port\": NUMBER, \"up\": true o
 constexpr const char* kRuleBody =
     "the body is {\"rule\": {..}}, and \"device\" by name; a rule has plane (number), ev, via, to and why (texts)";
 
-// A key that nobody reads would be a path that is meant and not denied. What /api/state says of a rule may be sent
+// An ignored key would leave an intended path undenied. A rule as in /api/state may be sent
 // back.
 std::string complaint_about_body(bool port, const Json& body) {
   const auto unknown = [](const Json& object, std::initializer_list<const char*> known) -> std::string {
@@ -61,7 +61,7 @@ std::string complaint_about_body(bool port, const Json& body) {
 
 }  // namespace
 
-// The token's length may be learnt, nothing else, by how long this takes.
+// The duration reveals only the token's length.
 bool Web::knows_token(const std::string& authorization) const {
   if (token_.empty() || authorization.rfind(kBearer, 0) != 0) return false;
   const std::string given = authorization.substr(std::strlen(kBearer));
@@ -140,7 +140,7 @@ HttpReply Web::read(const HttpRequest& request) {
   return json_reply(200, path == "/healthz" ? health() : Json::object());
 }
 
-// An exception on the loop would end mrcd, so that a report that cannot be shown is answered by an error.
+// An exception on the loop would end mrcd, so that an unprintable report is answered by an error.
 HttpReply Web::read_reports(const std::string& path, bool one_by_one, Service::Reports reports) const {
   try {
     const WebState all = state(one_by_one, std::move(reports));

@@ -1,5 +1,5 @@
-// Web: what mrcd answers over HTTP: the page with the fabric map, what it shows as JSON, Prometheus metrics, health,
-// and changes for those who know the token. Who does not know it sees no single process, as at the socket, where
+// Web: mrcd's answers over HTTP: the page with the fabric map, its content as JSON, Prometheus metrics, health,
+// and changes with the token. A client without it gets no per-process data, as at the socket, where
 // processes are shown to their own user. [MRC-MON-8, MRC-MRCD-2, spec/mrcd.md]
 //
 // Used on the loop's thread: a reply that needs the reports of processes is made when these have arrived, or a second
@@ -38,7 +38,7 @@ class Web {
 // Text format of Prometheus 0.0.4: of each process, or of all of a device together where there are no reports.
 std::string metrics_text(const WebState& state);
 // A Host header that names an address or this machine itself. Any other name may be one whose owner points it here, for
-// a page of his own that a browser on this machine shows (DNS rebinding).
+// a page of the owner that a browser on this machine shows (DNS rebinding).
 bool names_an_address(const std::string& host);
 extern const char* const kPage;
 

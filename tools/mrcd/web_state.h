@@ -1,4 +1,4 @@
-// WebState: what the web page and the metrics show of this host, which is what /api/state answers. [MRC-MON-8]
+// WebState: the content of the web page and the metrics of this host, and the answer of /api/state. [MRC-MON-8]
 #pragma once
 
 #include <cstdint>

@@ -126,7 +126,7 @@ class World {
     for (int d : job.value("doomed", std::vector<int>{})) processes_[static_cast<size_t>(d)].doomed = true;
   }
 
-  // Nobody outlives the world.
+  // No rank outlives the world.
   ~World() {
     for (Process& p : processes_)
       if (p.pid > 0) kill(p.pid, SIGKILL), wait_for(p.pid);

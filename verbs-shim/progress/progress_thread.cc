@@ -90,8 +90,8 @@ void ProgressThread::run() {
       continue;
     }
     patience = kShortestParkMs;
-    // Waits for whoever pumps: what he took out of the completion queue before it was armed is announced by nothing,
-    // and he may have made his last call.
+    // Waits for the pumping thread: completions that it took out of the queue before the queue was armed raise no
+    // event, and that thread may have made its last call.
     context_->api().mrc_req_notify_cq(context_->pump_cq(), 0);
     if (context_->pump(/*wait=*/true)) continue;
     asleep_.store(true);

@@ -1,10 +1,10 @@
-// What the processes of a host and mrcd send each other, one struct for each message of spec/mrcd.md, used by both
+// The messages between the processes of a host and mrcd, one struct for each message of spec/mrcd.md, used by both
 // sides. On the wire each is a JSON object with the names of the members as keys; calls and deny rules have the forms
 // of ctl/call.h and ctl/deny.h.
 //
 // Reading one throws nlohmann::json::exception where a key is missing, or a value is of another type or out of its
-// member's range; whoever reads catches it per message. Keys that are not named here are ignored, so that a newer peer
-// is understood. Plain values, any thread. [MRC-MRCD-2..6]
+// member's range; the reader catches it per message. Keys that are not named here are ignored, so that messages of a
+// newer peer can be read. Plain values, any thread. [MRC-MRCD-2..6]
 #pragma once
 
 #include <concepts>
@@ -23,7 +23,7 @@ class Whole {
  public:
   constexpr Whole(T value = 0) : value_(value) {}
   constexpr operator T() const { return value_; }
-  T number() const { return value_; }  // where nothing converts it, as in printf
+  T number() const { return value_; }  // where no conversion happens, as in printf
 
   friend void to_json(nlohmann::json& j, const Whole& from) { j = from.value_; }
   friend void from_json(const nlohmann::json& j, Whole& to) {
@@ -48,14 +48,14 @@ struct Hello {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Hello, device, program, slot, planes, ev_mode, evs)
 
-// From a process: profiles by id, and how many of its QPs hold each. All of them.
+// From a process: all its profiles by id, and the number of its QPs that hold each.
 struct Holds {
   using Users = std::vector<std::pair<Whole<uint64_t>, Whole<uint32_t>>>;
   Users ev, cc;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Holds, ev, cc)
 
-// Both ways: an entry of a profile has changed its state, as the paths of one process show.
+// Both ways: an entry of a profile has changed its state on the paths of one process.
 struct PathChange {
   Whole<uint64_t> profile;
   std::string ev;  // ev_hex()
@@ -65,15 +65,15 @@ struct PathChange {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PathChange, profile, ev, port, state, losses)
 
-// To a process: all there is of its device; also what mrcd's file has. Calls and rules are texts for parse_call() and
-// parse_deny(), because one that is not understood is left out alone.
+// To a process: the whole state of its device; also the entry in mrcd's file. Calls and rules are texts for
+// parse_call() and parse_deny(), so that only an invalid one is left out.
 struct DeviceState {
   std::vector<nlohmann::json> calls, denies;
   std::vector<Whole<uint32_t>> ports_down;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceState, calls, denies, ports_down)
 
-// What a process reports of itself. States are GOOD, SKIP, ASSUMED_BAD and DENIED; round trips are 0 where none was
+// The report of a process. States are GOOD, SKIP, ASSUMED_BAD and DENIED; round trips are 0 where none was
 // measured.
 struct PortReport {
   Whole<uint32_t> port;
@@ -111,7 +111,7 @@ struct PeerReport {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PeerReport, peer, addresses, evs)
 
 struct DeviceReport {
-  Whole<int64_t> pid, uid;  // mrcd overwrites them by what the kernel says
+  Whole<int64_t> pid, uid;  // mrcd overwrites them by the kernel's data
   std::string program, device;
   Whole<uint32_t> slot;
   std::string ev_mode;
@@ -129,7 +129,7 @@ struct ReportAnswer {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ReportAnswer, token, data)
 
-// What the request `port` changes.
+// The change made by the request `port`.
 struct PortChange {
   Whole<uint32_t> port;
   bool up = false;

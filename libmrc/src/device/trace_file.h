@@ -2,8 +2,8 @@
 // one header record, then one record per event, as spec/trace.md says. mrclog reads it.
 //
 // The engine writes into a ring of fixed size and never waits: no allocation, no lock, no system call. A thread of its
-// own drains the ring every few milliseconds. When the ring is full, events are lost and counted, and the file says how
-// many and where. Events come from whichever thread drives the engine, one at a time (the device's mutex).
+// own drains the ring every few milliseconds. When the ring is full, events are lost and counted, and the file has
+// their many and where. Events come from whichever thread drives the engine, one at a time (the device's mutex).
 #pragma once
 
 #include <atomic>

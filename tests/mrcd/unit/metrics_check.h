@@ -1,5 +1,5 @@
-// Is a text what Prometheus reads: help and type before each family's samples, names and labels of allowed characters,
-// numbers as values, no sample twice. Empty when it is, else the first line that is not.
+// Checks a text for Prometheus: help and type before each family's samples, names and labels of allowed characters,
+// numbers as values, no sample twice. Empty if it is valid, else the first invalid line.
 #pragma once
 
 #include <cctype>

@@ -1,5 +1,5 @@
-// A user who may not change what all share, to be played by these tests: another one where they run as root, else the
-// one who runs them.
+// An unprivileged user for these tests, who may not change the shared state: another user if they run as root, else
+// the user who runs them.
 #pragma once
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// What libmrc reports of a process, as it stands in the message.
+// libmrc's report of a process, in the form of the message.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -266,7 +266,7 @@ TEST(Service, devices_that_only_processes_name_are_few_and_go_with_their_last_pr
   EXPECT_NE(rig.service.device("later"), nullptr);
 }
 
-// Somebody comes first with a device of that name and another shape: what the file has is for the one that fits.
+// Another process uses a device of that name and another shape first: the file's entry is for the one that fits.
 TEST(Service, what_the_file_has_waits_for_a_device_that_fits) {
   const Json file = {
       {"version", 1},

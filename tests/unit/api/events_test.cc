@@ -46,7 +46,7 @@ TEST_F(EventsTest, a_sleeper_is_woken_by_a_receive) {
   ASSERT_EQ(mrc_req_notify_cq(b.cq, 0), 0);
   EXPECT_FALSE(readable(fd_of(b.channel)));
   ASSERT_EQ(a.write(b, 1, 8, 0, true, 5), 0);
-  // Nobody polls: the helper thread receives.
+  // Without polling, the helper thread receives.
   mrc_cq* cq;
   void* cq_context;
   ASSERT_EQ(mrc_get_cq_event(b.channel, &cq, &cq_context), 0);

@@ -385,7 +385,7 @@ TEST_F(EndpointOpsTest, APortThatIsSaidToBeDownIsAskedNowAndThenAndTakenBackWhen
   EXPECT_TRUE(carries_plane_1());
 }
 
-// [MRC-EVS-8] Nobody is left who would use the answer.
+// [MRC-EVS-8] No QP is left that would use the answer.
 TEST_F(EndpointOpsTest, APeerWithoutQpsIsAskedNothing) {
   start();
   attr_.timeout = 10;

@@ -1,4 +1,4 @@
-// The messages between libmrc and mrcd: what is sent is understood, and what is malformed is refused with a reason.
+// The messages between libmrc and mrcd: each one sent can be read, and malformed ones are refused with a reason.
 // [MRC-MRCD-4]
 #include "ctl/messages.h"
 

@@ -363,7 +363,7 @@ TEST(Udp, describes_itself_and_says_what_to_raise) {
   EXPECT_GT(dp->plane_payload(0), 1400u);
 }
 
-// Nobody else sends from our address and port by binding the port at another address [MRC-SEC-12].
+// No other process can send from our address and port by binding the port at another address [MRC-SEC-12].
 TEST(Udp, source_ports_are_held_on_every_address) {
   auto dp = open_or_fail(loopback_config(true, 2, 8));
   ASSERT_NE(dp, nullptr);

@@ -119,7 +119,7 @@ TEST_F(PublisherTest, open__what_a_crash_left_is_replaced) {
   EXPECT_EQ(all_of(fd), "here");
 }
 
-// Anybody can make a folder of this name below /tmp before we do.
+// Any user can make a folder of this name below /tmp first.
 TEST_F(PublisherTest, open__a_folder_open_to_others_is_refused) {
   ASSERT_EQ(::mkdir(own.c_str(), 0700), 0);
   ASSERT_EQ(::chmod(own.c_str(), 0750), 0);

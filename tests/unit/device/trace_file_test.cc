@@ -171,7 +171,7 @@ TEST_F(TraceFileTest, AFileThatCannotBeSaysWhy) {
   EXPECT_NE(error.find("No such file"), std::string::npos) << error;
 }
 
-// Nobody may be reading a pipe, and then even opening it would wait.
+// A pipe may have no reader, and then even opening it would block.
 TEST_F(TraceFileTest, APipeIsRefused) {
   const std::string pipe = folder_ + "/pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);

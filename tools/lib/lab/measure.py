@@ -48,7 +48,7 @@ STRETCH_S = 2.0
 
 
 def gray(fabric, perf, programs, datapath):
-    """Seconds until the monitor's deny is in force and until it is lifted after the repair; Gb/s before, while nobody has
+    """Seconds until the monitor's deny is in force and until it is lifted after the repair; Gb/s before, while no one has
     found the link, and beside it. With one plane's T1 denied the other carries what the hosts can send."""
     play = None
     with tempfile.TemporaryDirectory(prefix="mrc-gray-") as folder, \
