@@ -125,7 +125,7 @@ void RecvComm::row_ended(uint32_t imm) {
   }
   for (int i = 0; i < request.count_; ++i) {
     if (sizes[i] > request.sizes_[i]) {
-      fail(ncclRemoteError, "the peer says that it sent more than was asked for");
+      fail(ncclRemoteError, "the peer reports that it sent more than was requested");
       return;
     }
     request.sizes_[i] = sizes[i];

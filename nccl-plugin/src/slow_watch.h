@@ -50,7 +50,7 @@ class SlowWatch {
   std::optional<Clock::time_point> idle_;  // the posting of a request of which the device has nothing under way
 };
 
-// What has gone on between two samples: "silence: ...", "loss: ...", with the path that has most of it.
+// The events between two samples: "silence: ...", "loss: ...", with the path that has most of it.
 std::string reason_of(const QpSample& before, const QpSample& after, double seconds);
 
 }  // namespace mrc::nccl

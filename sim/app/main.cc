@@ -81,7 +81,7 @@ int report(const std::string& folder) {
   const ScenarioFile file = load_scenario_file(folder + "/scenario.yaml");
   Output output(folder);
   const auto checks = output.gather(file);
-  if (!checks) throw ConfigError(folder + ": not every point has been run as its scenario.yaml says");
+  if (!checks) throw ConfigError(folder + ": not every point has been run with its present scenario.yaml");
   std::printf("%s/report.html\n", folder.c_str());
   return 0;
 }

@@ -7,8 +7,8 @@
 //
 // Nothing in it depends on the machine or on the hour. Files are written under another name and renamed, so a directory
 // written by several processes contains only complete files. A directory that was used before may be used again: who
-// runs a point removes what lies there of an earlier run, and a point counts only when it was made from what the file
-// says now.
+// runs a point removes what lies there of an earlier run, and a point counts only when it was made from the file's
+// present content.
 #pragma once
 
 #include <optional>

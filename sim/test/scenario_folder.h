@@ -24,7 +24,7 @@ class ScenarioFolder : public testing::Test {
     write("s.yaml", yaml);
     return load_scenario_file(folder_ + "/s.yaml", overrides);
   }
-  // Why loading is refused; empty when it is not.
+  // The reason why loading is refused; empty if it is not.
   std::string error_of(const std::string& yaml, const std::vector<Override>& overrides = {}) {
     try {
       load(yaml, overrides);

@@ -17,7 +17,7 @@ int main(void) {
   return version == MRC_API_CURRENT_VERSION && mrc_soft_is_soft_context(0) == 0 ? 0 : 1;
 }
 """
-# What a program for an MRC NIC has: the functions of mrc.h alone, under the name of the NIC's library.
+# The interface of a program for an MRC NIC: the functions of mrc.h alone, under the name of the NIC's library.
 PROGRAM_FOR_NICS = """
 #include <mrc.h>
 int main(void) {

@@ -1,4 +1,4 @@
-"""What tshark with the dissector says, and what the library's decoder says, in one form to be compared."""
+"""The output of tshark with the dissector and that of the library's decoder, in one form for comparison."""
 import json
 import os
 import shutil
@@ -12,7 +12,7 @@ TEXTS = ("mrc.malformed", "mrc.icrc.status", "mrc.plth.addr")
 
 
 class Skipped(Exception):
-    """The machine lacks what a test needs; the text says what."""
+    """The machine lacks a requirement of a test; the text names it."""
 
 
 def tshark(path, *options):

@@ -1,6 +1,6 @@
 """The dissector over the golden vectors: usage: vectors_test.py DECODER FUNCTION VECTORS
 
-Every packet of spec/vectors/wire_headers.json must read as the library reads it, every header as the vector says, and
+Every packet of spec/vectors/wire_headers.json must be decoded as by the library, every header as in the vector, and
 every packet that the decoder refuses must be flagged with the same words [MRC-WIRE-1..6].
 """
 import json
@@ -204,7 +204,7 @@ def joined_packets(path):
 
 
 def capture_that_cuts(path):
-    """What the capture did not keep is no fault of the packet."""
+    """Bytes cut off by the capture are no fault of the packet."""
     records = golden(load(path))
     with tempfile.TemporaryDirectory(prefix="mrc-dissector-") as folder:
         name = os.path.join(folder, "cut.pcap")

@@ -1,6 +1,6 @@
 """Two network namespaces joined by one veth pair per plane, made by the test that needs them and gone with it.
 
-Needs root and the `ip` program; where one is missing or the kernel refuses, the test is skipped and says why.
+Needs root and the `ip` program; where one is missing or the kernel refuses, the test is skipped with the reason.
 """
 import os
 import re

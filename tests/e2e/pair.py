@@ -23,7 +23,7 @@ def prepare(folder, built):
 
 
 class Skipped(Exception):
-    """The machine lacks what a test needs; the text says what. tests/harness/run_one.py prints it."""
+    """The machine lacks a requirement of a test; the text names it. tests/harness/run_one.py prints it."""
 
 
 def clean_environment(extra):

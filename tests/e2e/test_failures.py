@@ -1,4 +1,4 @@
-"""What ends badly must end: in bounded time, with a message and exit code 1."""
+"""Failing runs must end: in bounded time, with a message and exit code 1."""
 import contextlib
 import signal
 import socket

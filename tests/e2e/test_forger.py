@@ -77,8 +77,8 @@ def icrc(port, to, packet):
 
 
 def forge(told, slot_port):
-    """What only the server's peer should be able to send: the first message of the connection, with a key that opens the
-    server's memory, and a probe. From a socket of our own."""
+    """Packets that only the server's peer should be able to send: the first message of the connection, with a key
+    that opens the server's memory, and a probe. From a socket of our own."""
     qpn, psn = told["server"]["qpns"][0], told["client"]["psns"][0]
     length = 64
     bth = struct.pack(">BBHII", WRITE_ONLY, 0, 0xFFFF, qpn, psn)

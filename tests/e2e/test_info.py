@@ -127,7 +127,7 @@ def test_refusal_once():
 
 
 def test_manual_has_what_help_has():
-    """The manual page holds the grammar of faults as the library tells it, and the sections that a reader looks for."""
+    """The manual page holds the library's text on the grammar of faults, and the sections that a reader looks for."""
     path = os.path.join(os.path.dirname(__file__), "..", "..", "tools", "man", "mrc-info.1")
     with open(path, encoding="utf-8") as page:
         manual = page.read().replace("\\-", "-")

@@ -8,7 +8,7 @@ from pair import Pair, Process, free_port
 
 TEST = {"op": "write", "test": "bw", "sizes": [4096], "qps": 1, "bidirectional": False, "inline": 0, "iters": 8,
         "verify": False, "seed": 1, "sleepy_server": False}
-# What the command line would have refused, and shapes that no client sends.
+# Values that the command line would have refused, and shapes that no client sends.
 BAD_TESTS = [None, 7, [], {}, {**TEST, "op": 0}, {**TEST, "op": "read"}, {**TEST, "test": True}, {**TEST, "sizes": []},
              {**TEST, "sizes": [-1]}, {**TEST, "sizes": [(1 << 30) + 1]}, {**TEST, "sizes": 4096}, {**TEST, "qps": 0},
              {**TEST, "qps": 60001}, {**TEST, "qps": 1.5}, {**TEST, "qps": (1 << 32) + 1}, {**TEST, "depth": 8193},
@@ -34,7 +34,7 @@ def connect(port):
 
 
 def answer(port, said):
-    """What the server says to this before it closes."""
+    """The server's answer to this before it closes."""
     with connect(port) as s:
         s.sendall(said)
         heard = b""

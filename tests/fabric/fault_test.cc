@@ -1,4 +1,4 @@
-// What a list of faults means for each port.
+// The effect of a list of faults on each port.
 #include "fault.h"
 
 #include <gtest/gtest.h>

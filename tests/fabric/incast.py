@@ -83,7 +83,7 @@ def run(net, trimming, seconds):
 
 
 def lost_in(net):
-    """What the fabric's switches dropped in their queues, and what they trimmed and marked."""
+    """Packets that the fabric's switches dropped in their queues, trimmed and marked."""
     total = {"queue_drops": 0, "trimmed": 0, "marked": 0}
     for link in net.json("status")["links"]:
         for end in (link["up"], link["down"]):

@@ -1,6 +1,6 @@
 """A lab of mrc-fabric for one test: named after the process, with its state in the test's folder, and checked to be gone.
 
-Needs root and iproute2; where they are missing the test is skipped and says why.
+Needs root and iproute2; where they are missing the test is skipped with the reason.
 """
 import json
 import os
@@ -31,7 +31,7 @@ def prepare(folder, built):
 
 
 class Skipped(Exception):
-    """The machine lacks what a test needs; the text says what. tests/harness/run_one.py prints it."""
+    """The machine lacks a requirement of a test; the text names it. tests/harness/run_one.py prints it."""
 
 
 def need(condition, why):

@@ -67,7 +67,7 @@ TEST(Render, EveryNodeHasAFileOfItsFormat) {
 }
 
 TEST(Render, OnePortsCommandsAreAmongAll) {
-  // What a fault gives again when a port comes back.
+  // Restored by a fault when a port comes back.
   const NodeConfig node = node_config(two_planes(), {Role::kT0, 0, 0});
   const std::string all = render_ip(node), one = render_ip(node, "t1-1");
   std::istringstream lines(one);

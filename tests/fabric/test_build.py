@@ -18,7 +18,7 @@ def test_up_and_down():
         assert json.loads(tool("list", "--json").stdout) == [{"lab": two.name, "fabric": "two", "complete": True}]
         assert two.json("down") == [{"lab": two.name, "removed": 13}]
     assert json.loads(tool("list", "--json").stdout) == []
-    # What is down may be taken down again.
+    # A lab that is down may be taken down again.
     assert tool("down").stdout == "no lab is up\n" and json.loads(tool("down", "--json").stdout) == []
 
 
@@ -88,7 +88,7 @@ def test_down_ends_programs():
 
 
 def slow_programs():
-    """A folder with a `tc` that says that it runs, then waits: the lab is half built."""
+    """A folder with a `tc` that reports its start, then waits: the lab is half built."""
     folder = os.path.join(lab.FOLDER, "slow")
     os.makedirs(folder)
     started = os.path.join(lab.FOLDER, "started")

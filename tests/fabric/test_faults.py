@@ -1,4 +1,4 @@
-"""Each fault does to packets what it says, and to no others; what is mended works again."""
+"""Each fault has the described effect on its packets, and none on others; a mended part works again."""
 import json
 import subprocess
 import signal

@@ -13,7 +13,7 @@ def test_incast_through_trimming_switches():
             assert flow.report["ok"] and flow.report["sizes"][0]["mismatches"] == 0, flow.report
         switches = incast.lost_in(net)
         counters = [flow.report["counters"] for flow in flows]
-        # What may not be trimmed is dropped: EV probes, and where a host stood still for long, those of a size search.
+        # Packets that may not be trimmed are dropped: EV probes, and where a host stood still for long, those of a size search.
         may_drop = sum(c["tx_ev_probes"] for c in counters) if any(c["mtu_searches"] for c in counters) else 0
         assert switches["trimmed"] > 0 and switches["queue_drops"] <= may_drop, switches
         nacks = sum(flow.report["counters"]["rx_nacks"] for flow in flows[:-1])

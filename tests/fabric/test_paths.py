@@ -1,4 +1,4 @@
-"""Packets in the lab: each path by its uSID list, over the T1 that the plan says, as the kernel's counters have it."""
+"""Packets in the lab: each path by its uSID list, over the T1 of the plan, by the kernel's counters."""
 import json
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-// What tests write down as text: addresses, and bytes in hex.
+// Values that tests write as text: addresses, and bytes in hex.
 #pragma once
 
 #include <gtest/gtest.h>

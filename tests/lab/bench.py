@@ -1,5 +1,5 @@
-"""What the demonstrations share: a fabric of two planes with two T0s and two T1s in each and two hosts below each T0, links
-slow enough for two cores to fill, and a transfer from one T0 to the other whose every byte is compared."""
+"""The common part of the demonstrations: a fabric of two planes with two T0s and two T1s in each and two hosts below
+each T0, links slow enough for two cores to fill, and a transfer from one T0 to the other whose every byte is compared."""
 import signal
 import time
 

@@ -1,4 +1,4 @@
-"""What this suite is built of: programs and libraries by the names that CMakeLists.txt gives them, and the folders of other
+"""The parts of this suite: programs and libraries by the names that CMakeLists.txt gives them, and the folders of other
 suites whose modules it uses."""
 import os
 import shutil

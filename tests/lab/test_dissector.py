@@ -24,13 +24,13 @@ HOSTS = {"fcbb:bb00:c00::", "fcbb:bb00:c01::"}
 
 
 def read(path):
-    """What tshark says of each packet of MRC, by field; the dissector in Lua is slow, so it runs once."""
+    """tshark's output for each packet of MRC, by field; the dissector in Lua is slow, so it runs once."""
     options = ["-T", "fields", "-E", "separator=|", *[word for name in FIELDS for word in ("-e", name)], "-Y", "not icmpv6"]
     return [dict(zip(FIELDS, line.split("|"))) for line in shark.tshark(path, *options).splitlines()]
 
 
 def recorded(datapath):
-    """What passes a T1's port to the receiver's T0, and the receiver's port."""
+    """The packets at a T1's port to the receiver's T0, and at the receiver's port."""
     paths = [os.path.join(lab.FOLDER, name) for name in ("t1.pcap", "host.pcap")]
     with Lab(ONE_PLANE) as two:
         recordings = []

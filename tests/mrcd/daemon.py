@@ -21,7 +21,7 @@ def prepare(folder, built):
 
 
 class Skipped(Exception):
-    """The machine lacks what a test needs; the text says what. tests/harness/run_one.py prints it."""
+    """The machine lacks a requirement of a test; the text names it. tests/harness/run_one.py prints it."""
 
 
 def environment(**more):
@@ -118,7 +118,7 @@ def ctl_json(*words, **options):
 
 
 def device():
-    """What mrcd shares of the first device."""
+    """The state of the first device that mrcd shares."""
     return ctl_json("show", "profiles")["devices"][0]
 
 

@@ -90,7 +90,7 @@ publish: ""
     def denies(self, host):
         return [(d["plane"], d.get("via", "")) for d in self.json(host, "show", "denies")["devices"][0]["denies"]]
 
-    # What is done to the switches. A uSID is `e101`, `f102`..; the router of its plane plays them all.
+    # Changes of the switches. A uSID is `e101`, `f102`..; the router of its plane plays them all.
     def forget(self, plane, usid):
         self.route("del", plane, usid)
 

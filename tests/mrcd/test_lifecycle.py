@@ -1,4 +1,4 @@
-"""How mrcd starts and ends."""
+"""Start and end of mrcd."""
 import json
 import os
 import signal

@@ -8,7 +8,7 @@ FOLDER = ""
 
 
 class Skipped(Exception):
-    """What this machine lacks."""
+    """The requirements that this machine lacks."""
 
 
 def prepare(folder, built):
@@ -22,7 +22,7 @@ def prepare(folder, built):
 
 
 def rig(*arguments, code=0, same_host="memory", **settings):
-    """What nccl-rig prints; `settings` are environment variables. NCCL's log is in the failure's text."""
+    """The output of nccl-rig; `settings` are environment variables. NCCL's log is in the failure's text."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("NCCL_", "MRC_"))}
     environment.update({"MRC_CONFIG": "/dev/null", "MRC_MRCD_SOCKET": "", "MRC_SAME_HOST": same_host}, **{k: str(v) for k, v in settings.items()})
     done = subprocess.run([BUILT["NCCL_RIG"], *map(str, arguments)], env=environment, cwd=FOLDER, capture_output=True,

@@ -1,4 +1,4 @@
-"""What takes minutes: only in tools/test --long."""
+"""Tests that take minutes: only in tools/test --long."""
 from rig_suite import played, rig, wrapped
 
 

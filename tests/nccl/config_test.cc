@@ -1,5 +1,5 @@
-// What settings and configuration make of the plugin: lanes, cutting, several devices, properties. With the newest ABI
-// version alone. Each test needs a process of its own, as ctest gives it: libmrc reads its configuration once.
+// The effect of settings and configuration on the plugin: lanes, cutting, several devices, properties. With the newest
+// ABI version alone. Each test needs a process of its own, as ctest gives it: libmrc reads its configuration once.
 #include <dlfcn.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// What a message transfer must do, for every ABI version: sizes, tags, groups, many in flight, closing.
+// Requirements of a message transfer, for every ABI version: sizes, tags, groups, many in flight, closing.
 #include <algorithm>
 
 #include "fixture.h"

@@ -21,7 +21,7 @@ using nccl_net::Net;
 
 inline constexpr auto kLimit = std::chrono::seconds(60);
 
-// What the plugin logged, for assertions; warnings are also shown.
+// The plugin's log, for assertions; warnings are also shown.
 std::string logged();
 // The part of it that NCCL itself would print with NCCL_DEBUG=WARN and no NCCL_DEBUG_SUBSYS.
 std::string printed();

@@ -106,7 +106,7 @@ class SetupTest : public NetTest {
     if (send != nullptr) net_->close_send(send);
     if (recv != nullptr) net_->close_recv(recv);
   }
-  // What accept ends with; nothing must come of it.
+  // The result of accept, which must make nothing.
   ncclResult_t accept_until(const std::function<bool()>& enough) {
     ncclResult_t result = ncclSuccess;
     void* recv = nullptr;
@@ -352,7 +352,7 @@ TEST_P(SetupTest, a_handle_that_nobody_made_is_refused) {
   EXPECT_EQ(send, nullptr);
 }
 
-// What stands in a handle has come over the network.
+// The content of a handle was received over the network.
 TEST_P(SetupTest, a_handle_with_the_number_of_another_connection_is_refused) {
   char other[NCCL_NET_HANDLE_MAXSIZE];
   std::memcpy(other, handle_, sizeof other);

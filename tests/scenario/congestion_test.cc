@@ -20,7 +20,7 @@ class Congestion : public testing::TestWithParam<const CongestionAlgorithm*> {
     attr.congestion = profile;
     attr.mpr = attr.mpr_dest = 255;
   }
-  // What the sender had in flight at most, in bytes.
+  // The sender's maximum of bytes in flight.
   int64_t transfer(Pair* p) {
     std::vector<TraceRecord> trace;
     p->fabric.record(&trace);

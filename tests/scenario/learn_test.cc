@@ -231,7 +231,7 @@ TEST(Learn, ALearntPlaneThatDiesIsLeft) {
   EXPECT_LT((l.sent_on(2) - on_dead) * 4, l.sent_on(1) - on_other);
 }
 
-// What an attacker can send; each differs from a true answer in one way.
+// Messages of an attacker; each differs from a true answer in one way.
 TEST(Learn, ForgedAnswersChangeNothing) {
   uint64_t nonce = 0;
   Learners l([&](Fabric* f) {

@@ -1,4 +1,4 @@
-// Why the engine did what it did: each decision in the trace names its trigger, and the trigger is the true one.
+// Causes of the engine's decisions: each decision in the trace names its trigger, and the trigger is the true one.
 #include <map>
 #include <optional>
 

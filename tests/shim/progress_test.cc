@@ -1,4 +1,4 @@
-// What a queue pair owes its peer leaves though its application makes no more calls. [VRB-RSP-6, VRB-PRG-1]
+// Due answers of a queue pair are sent even if its application makes no more calls. [VRB-RSP-6, VRB-PRG-1]
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
 #include <signal.h>

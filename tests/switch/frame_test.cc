@@ -1,4 +1,4 @@
-// What a switch reads of a frame and does to it; both sides of every length
+// The fields of a frame that a switch reads, and its changes; both sides of every length
 // [MRC-SW-4] [MRC-SW-CHOICE-1] [MRC-SW-CHOICE-2] [MRC-SW-CHOICE-3].
 #include "frame.h"
 

@@ -26,7 +26,7 @@ LEAST_GOODPUT = 0.95  # of the rate before, with its paths denied
 
 
 def missing(mrc_fabric, mrc_perf):
-    """Why this cannot be measured here; empty: it can."""
+    """The reason why this cannot be measured here; empty: it can."""
     if os.geteuid() != 0:
         return "it needs root for network namespaces"
     if not shutil.which("ip") or not shutil.which("tc"):

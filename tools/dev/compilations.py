@@ -1,4 +1,4 @@
-"""What a configured build compiles, in terms that clang understands: for the scripts of this folder that parse the tree."""
+"""The compilations of a configured build, in terms that clang understands: for the scripts of this folder that parse the tree."""
 import concurrent.futures
 import json
 import os

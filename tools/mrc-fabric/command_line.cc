@@ -22,7 +22,7 @@ constexpr const char* kMore =
     "\nWithout root: mrc-fabric render tiny --frr -o out; mrc-fabric trace --fabric tiny h0 h4\n"
     "\nNames: hosts h0, h1 ..; switches p0-t0-1 (plane 0, T0 number 1), p0-t1-0; ports NODE:PORT, such as h0:p1,\n"
     "p0-t0-1:t1-0. A link is named by either of its ports. Everything counts from 0.\n"
-    "Namespaces are called LAB-NODE; LAB is the fabric's name unless --lab or MRC_LAB says otherwise, so several labs\n"
+    "Namespaces are called LAB-NODE; LAB is the fabric's name unless --lab or MRC_LAB names another, so several labs\n"
     "live side by side. `mrc-fabric down` finds what a killed command has left.\n"
     "Exit status: 0 done; 1 failed, or the fabric is not as it should be; 2 bad command line or fabric file.\n";
 

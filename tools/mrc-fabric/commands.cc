@@ -58,7 +58,7 @@ int run_with(const Options& o) {
   catch_signals();
   std::unique_ptr<Guardian> guardian;
   const UpResult lab = up(&state, text, o.replace, &guardian);
-  if (!lab.built) throw FabricError("lab '" + state.lab() + "' is up already; `run` wants one of its own, use --lab");
+  if (!lab.built) throw FabricError("lab '" + state.lab() + "' is up already; `run` needs one of its own, use --lab");
   return run_beside(state, o.words, [&] { guardian->close_in_child(); });
 }
 

@@ -64,7 +64,7 @@ void need_root(const char* what) {
 }
 
 std::string fabric_text(const std::string& name_or_path, double scale) {
-  // One that is up may be named by its file, a built-in name, or a file that says `base: NAME`.
+  // One that is up may be named by its file, a built-in name, or a file with `base: NAME`.
   const bool built_in = sim::find_builtin(name_or_path) != nullptr;
   const bool path =
       !built_in && (name_or_path.find_first_of("/.") != std::string::npos || access(name_or_path.c_str(), F_OK) == 0);

@@ -107,7 +107,7 @@ Json describe_devices(const std::string& only) {
     ibv_context* context = mrc_soft_open_device_by_name(name.c_str());
     if (context == nullptr)
       throw std::runtime_error("cannot open device " + name + ": " + std::strerror(errno) +
-                               " (MRC_LOG=error says why)");
+                               " (MRC_LOG=error logs the reason)");
     all.push_back(describe(context));
     mrc_soft_close_device(context);
   }

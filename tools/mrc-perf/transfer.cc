@@ -51,7 +51,7 @@ void throw_failed(const ibv_wc& wc) {
     case IBV_WC_RETRY_EXC_ERR:
       if (wc.vendor_err == MRC_SOFT_VENDOR_ERR_PATH_MTU) {
         what = "the packets are larger than any path to the peer carries";
-        advice = "raise the MTU along the path, or use a smaller --mtu: the log says how much it carries";
+        advice = "raise the MTU along the path, or use a smaller --mtu: the log has the path's limit";
         break;
       }
       what = "retries exceeded: the peer does not answer";

@@ -65,7 +65,7 @@ std::vector<std::pair<std::string, std::string>> sockets_of(const Options& o) {
     if (mrc::fabric::is_soft_switch(topology.spec(), node) && (asked || o.nodes.empty()))
       found.push_back({name, mrc::fabric::switch_socket(state, node)});
     else if (asked)
-      throw UsageError(name + " is not an mrc-switch; the fabric file says which are (lab: mrc_switch)");
+      throw UsageError(name + " is not an mrc-switch; the fabric file defines which are (lab: mrc_switch)");
   }
   if (found.empty()) throw FabricError("lab '" + state.lab() + "' has no mrc-switch (fabric file, lab: mrc_switch)");
   return found;

@@ -18,7 +18,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   mrcctl::Common common;
   app.add_flag("--json", common.json, "Machine-readable output");
-  app.add_option("--socket", common.socket, "Where mrcd listens, else as the setting mrcd_socket says");
+  app.add_option("--socket", common.socket, "Socket of mrcd (default: the setting mrcd_socket)");
   app.fallthrough();  // these may be anywhere
   std::map<const CLI::App*, mrcctl::Command> commands;
   mrcctl::add_show_commands(&app, &common, &commands);

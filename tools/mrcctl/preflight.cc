@@ -63,7 +63,7 @@ class Fleet {
       shows_[i]->read_all(&text, kStartMs);
       const Json shown = Json::parse(text, nullptr, false);
       if (!shown.is_object())
-        throw Error("host " + o_.hosts[i] + " says no GID to: " + command(o_.hosts[i], "show --json"));
+        throw Error("host " + o_.hosts[i] + " returns no GID to: " + command(o_.hosts[i], "show --json"));
       for (const Json& device : shown["devices"]) {
         if (!o_.device.empty() && device["name"] != o_.device) continue;
         gids_.push_back(device["gids"][0].get<std::string>());

@@ -26,7 +26,7 @@ def skip(reason):
 
 
 def why_not():
-    """What this machine lacks, or None."""
+    """The requirements that this machine lacks, or None."""
     try:
         import torch
     except ImportError:
@@ -109,7 +109,7 @@ def main():
         return 1
     library = os.path.abspath(options.plugin)
     try:
-        ctypes.CDLL(library)  # NCCL tells the reason only to those who look for it
+        ctypes.CDLL(library)  # for the reason, which NCCL does not log by default
     except OSError as why:
         print(f"nccl-real: {library} cannot be loaded: {why}")
         return 1

@@ -19,8 +19,8 @@ using mrc::shim::Context;
 using mrc::shim::MrInitAttr;
 using mrc::shim::OfContext;
 
-// A function of the given type, name and version whose parameters are `arguments`: `ours` for objects of ours, which
-// `test` tells, else the real library's answer, or `missing` with ENOSYS.
+// A function of the given type, name and version whose parameters are `arguments`: `ours` for objects of ours, as found
+// by `test`, else the real library's answer, or `missing` with ENOSYS.
 #define MRC_NEWER(type, name, version, parameters, arguments, test, ours, missing)                              \
   MRC_EXPORT type newer_##name parameters asm(#name);                                                           \
   type newer_##name parameters {                                                                                \

@@ -255,7 +255,7 @@ void Requester::stage(uint64_t index, Note note, const Request& request, const S
   encode_segments(segments, count, staged + kHeaderBytes);
   ibv_send_wr* const wr = batch->add();
   batch->own_sges()[0] = outbox_->request_sge(number, kHeaderBytes + count * kSegmentBytes);
-  // What completes an announced SEND is the write of its last note.
+  // An announced SEND is completed by the write of its last note.
   wr->wr_id = outbox_->wr_id(note == Note::kReady ? Outbox::kInternal : static_cast<uint32_t>(index & mask_));
   wr->opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
   wr->send_flags = IBV_SEND_SIGNALED | IBV_SEND_SOLICITED;

@@ -18,7 +18,7 @@
 
 namespace mrc::shim {
 
-// What an object that has events carries; guarded by the queue's lock.
+// The members of an object that has events; guarded by the queue's lock.
 struct EventCount {
   uint64_t handed_out = 0;
   uint64_t acknowledged = 0;

@@ -56,7 +56,7 @@ Qp::~Qp() {
   }
 }
 
-// What the queue pair may have in the MRC completion queue at a time.
+// The maximum of the queue pair's entries in the MRC completion queue.
 uint32_t Qp::completions() const {
   return mrc_slots_ + immediates_ + 4 * kWindow;
 }

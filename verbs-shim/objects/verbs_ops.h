@@ -1,5 +1,5 @@
-// What verbs can ask of one of our contexts, as functions of the C interface: those behind symbols are called by
-// interpose/, the rest stands in the context's tables.
+// The operations of verbs on one of our contexts, as functions of the C interface: those behind symbols are called by
+// interpose/, the rest is in the context's tables.
 #pragma once
 
 #include <infiniband/verbs.h>

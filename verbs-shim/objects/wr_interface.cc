@@ -11,7 +11,7 @@ namespace mrc::shim {
 
 namespace {
 
-// What is being collected, per thread: a builder belongs to who started it until it is completed.
+// The collected request, per thread: a builder belongs to the thread that started it until it is completed.
 struct Building {
   ibv_qp_ex* qp = nullptr;
   int error = 0;

@@ -33,8 +33,8 @@ void Context::defer(Qp* qp) {
   if (ProgressThread* const progress = waker_.load()) progress->wake_if_asleep();
 }
 
-// What the last batch left to do. Confirmations wait until here, so that one serves for many messages, and leave at the
-// latest when the application polls again after its completions.
+// The work left by the last batch. Confirmations wait until here, so that one serves for many messages, and leave at
+// the latest when the application polls again after its completions.
 bool Context::serve_deferred() {
   {
     const MutexLock lock(deferred_mutex_);

@@ -1,4 +1,4 @@
-// What lies under /sys/class/infiniband and /sys/class/infiniband_verbs of our devices, as if a kernel driver stood
+// The content of /sys/class/infiniband and /sys/class/infiniband_verbs for our devices, as if a kernel driver stood
 // behind them: folders, files and links, answered from the device at each look. Paths are taken as text: "..", "." and
 // double slashes are resolved first. [VRB-SYS-1]
 #pragma once

@@ -5,7 +5,7 @@
 
 namespace mrc::core {
 
-// What can fail comes first, here and in grow(): without memory nothing changes.
+// Allocations come first, here and in grow(): if one fails, nothing changes.
 void MessageMap::allocate() {
   present_.resize(kInitialRecords);
   records_.resize(kInitialRecords);

@@ -1,5 +1,5 @@
-// The holder of a name or a port that this process requires, for messages, so that a user can identify it. The kernel
-// tells an unprivileged process: the user of every socket (/proc/net), the process behind a Unix socket (SO_PEERCRED),
+// The holder of a name or a port that this process requires, for messages, so that a user can identify it. An
+// unprivileged process can read: the user of every socket (/proc/net), the process behind a Unix socket (SO_PEERCRED),
 // the owner of a file. The process behind a UDP or TCP port is only known for processes of one's own user, or to root.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Plane addresses and ports of the peer of (dgid, QPN). A pure function of the configuration; the result tells if the
+// Plane addresses and ports of the peer of (dgid, QPN). A pure function of the configuration; the result shows if the
 // peer has to be queried for its planes.
 #pragma once
 

@@ -15,7 +15,8 @@ class SignalsBlocked {
   SignalsBlocked() {
     sigset_t all;
     ::sigfillset(&all);
-    // What a thread's own instruction raises cannot wait: blocked, it kills without the application's handler.
+    // Signals raised by a thread's own instruction stay unblocked: blocked, they kill without the application's
+    // handler.
     for (int raised : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS}) ::sigdelset(&all, raised);
     ::pthread_sigmask(SIG_SETMASK, &all, &before_);
     sigset_t pending;

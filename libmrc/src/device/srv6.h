@@ -1,5 +1,5 @@
-// What the settings say about SRv6 paths: srv6_paths, srv6_loop and srv6_uplinks (settings.h) as the plan that a
-// datapath follows. [MRC-SR-4, spec/srv6.md]
+// The settings of SRv6 paths: srv6_paths, srv6_loop and srv6_uplinks (settings.h) as the plan that a datapath
+// follows. [MRC-SR-4, spec/srv6.md]
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace mrc::device {
 // Null and a sentence in *why when a setting is no plan.
 std::shared_ptr<const datapath::Srv6Plan> srv6_plan(const Settings& settings, uint32_t planes, std::string* why);
 
-// Upper halves of the EVs: entry n of each plane gets n + 1, so that a packet's flow label tells which path it took
+// Upper halves of the EVs: entry n of each plane gets n + 1, so that a packet's flow label shows the path that it took
 // when the destination has been shifted [MRC-SR-6].
 void label_paths(uint32_t planes, std::vector<core::EvEntry>* evs);
 

@@ -1,4 +1,4 @@
-// What a peer at the socket can make mrcd do and keep. [MRC-MRCD-1] [MRC-MRCD-2]
+// The effects that a peer at the socket can have on mrcd and its memory. [MRC-MRCD-1] [MRC-MRCD-2]
 #include "connections.h"
 
 #include <gtest/gtest.h>

@@ -244,7 +244,7 @@ TEST_F(SlowHttp, the_limit_of_one_origin_and_of_all) {
   EXPECT_EQ(Visit(server_->port()).ask("/"), 0);
 }
 
-// What the look-up costs grows with the connections of the host, so a flood of connections must not cause one each.
+// The cost of the look-up grows with the connections of the host, so a flood of connections must not cause one each.
 TEST(HttpOrigin, is_asked_only_where_there_is_room) {
   HttpLimits limits;
   limits.connections = 2;

@@ -73,7 +73,7 @@ int own_namespace() {
   return ::unshare(CLONE_NEWUSER) == 0 ? 0 : errno;
 }
 
-// What this process has itself.
+// The capabilities of this process itself.
 bool own_net_admin() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};

@@ -1,4 +1,4 @@
-// What is denied for what was found. [MRC-MON-5] [MRC-MON-6]
+// The denies for each finding. [MRC-MON-5] [MRC-MON-6]
 #include "policy.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// How often the state file is written. [MRC-MRCD-7]
+// The frequency of writing the state file. [MRC-MRCD-7]
 #include "save_pace.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// What collectives are made of: take from the own buffer and from peers, combine, give to the own buffer and to peers.
-// One class per protocol. A channel's thread owns the object; the connections' steps are written back by its
+// The building blocks of collectives: take from the own buffer and from peers, combine, give to the own buffer and to
+// peers. One class per protocol. A channel's thread owns the object; the connections' steps are written back by its
 // destructor.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What the cases have in common.
+// Parts shared by the cases.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ int init_result(const Process& p, NcclComm comm);
 // Process 0's new id, for the first communicator of all processes. A barrier.
 NcclUniqueId new_id(const Process& p);
 
-// What a process holds. NCCL's own sockets are not counted.
+// The resources held by a process. NCCL's own sockets are not counted.
 struct Resources {
   long descriptors, threads, resident_kib;
   size_t device_allocations;

@@ -50,7 +50,7 @@ int peer_killed(const Process& p) {
   throw std::runtime_error("a peer was killed, and no error within 60 s");
 }
 
-// How long the survivors of a peer's death during init took, and what they met.
+// The time that the survivors of a peer's death during init took, and their errors.
 struct Survival {
   double seconds;
   bool error;  // found by NCCL; else the survivor gave up waiting

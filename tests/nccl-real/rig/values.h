@@ -1,4 +1,4 @@
-// What the ranks put in, and what must come out: small numbers that every type holds exactly, so that sums and products
+// Inputs of the ranks and the expected results: small numbers that every type holds exactly, so that sums and products
 // are exact in any order. Only averages of floating-point numbers have a tolerance.
 #pragma once
 

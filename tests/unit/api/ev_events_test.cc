@@ -18,7 +18,7 @@ ctl::EvChange change(uint64_t profile, uint8_t value, mrc_ctl_ev_state state) {
   return c;
 }
 
-// What a caller of controller API 1.0.0 lays out.
+// The struct of a caller of controller API 1.0.0.
 struct OldEvent {
   uint64_t profile_id;
   mrc_ctl_ev ev;

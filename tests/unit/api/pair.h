@@ -83,7 +83,7 @@ struct End {
     attr.ah_attr.grh.dgid = dgid;
     attr.ah_attr.grh.sgid_index = 3;
     attr.ah_attr.port_num = 1;
-    // What programs written for verbs set besides (spec/clients.md rule 4).
+    // Set as well by programs written for verbs (spec/clients.md rule 4).
     attr.max_dest_rd_atomic = 16;
     attr.min_rnr_timer = 12;
     return mrc_modify_qp(qp, &attr,

@@ -27,7 +27,7 @@ struct Shared {
   std::atomic<bool> flag{false};
 };
 
-// What one process holds, in the order in which it is made.
+// The objects of one process, in the order in which they are made.
 struct Process {
   Process() {
     verbs = mrc_soft_open_device_by_name(nullptr);

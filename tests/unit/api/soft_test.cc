@@ -1,4 +1,4 @@
-// What mrc_soft.h adds for the verbs shim: mailboxes, regions for any queue pair, completion queues that grow.
+// Additions of mrc_soft.h for the verbs shim: mailboxes, regions for any queue pair, completion queues that grow.
 #include <cerrno>
 #include <cstring>
 #include <numeric>

@@ -38,7 +38,7 @@ class BareEngine : public testing::Test, public Sink {
 
   QpInit init(uint32_t qpn) { return {this, qpn, 1, {4, 4, 1, 0}}; }
   Qp* add_qp(uint32_t qpn) { return qps_.create(services_, init(qpn)); }
-  // What waits in the control queue, decoded; empties it.
+  // The packets in the control queue, decoded; empties it.
   std::vector<wire::Packet> queued(uint32_t planes = UINT32_MAX) {
     std::vector<wire::Packet> all;
     while (control_.pop(&burst_, planes)) {

@@ -1,4 +1,4 @@
-// How packets are laid into a burst: sizes, neighbouring pieces, pad, ICRC, and the late AckReq; by reference and
+// Packets in a burst: sizes, neighbouring pieces, pad, ICRC, and the late AckReq; by reference and
 // staged.
 #include "core/burst_builder.h"
 
@@ -143,7 +143,7 @@ TEST_F(BurstBuilderTest, AckReqOnTheLastOnlyAndCoveredByItsIcrc) {
 
 class StagedBurstTest : public BurstBuilderTest {
  protected:
-  // What was there before shows where a byte was left out.
+  // The former content shows where a byte was left out.
   void stage(uint8_t before) {
     room_.assign(kMaxBurstBytes + kHeaderRoom, before);
     burst_->staging = room_.data();

@@ -80,7 +80,7 @@ TEST_F(EndpointOpsTest, SilenceEndsAtItsTimeoutWithoutARepeat) {
   EXPECT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 2, 7, false, 0, Duration::milliseconds(5)));
 }
 
-// What finds no room is refused at once, rather than sent nowhere and reported as silence.
+// A probe without room is refused at once, rather than not sent and reported as unanswered.
 TEST_F(EndpointOpsTest, WhatFindsNoRoomIsRefused) {
   start();
   const auto begin = [&](uint16_t id) {

@@ -1,4 +1,4 @@
-// How many connectionless requests are answered. [MRC-SEC-11]
+// The number of connectionless requests that are answered. [MRC-SEC-11]
 #include "core/reply_limiter.h"
 
 #include "lone_endpoint.h"

@@ -1,5 +1,5 @@
-// What the requester sends: order, sizes, headers, windows. Answers are requester_ack_test.cc, silence is
-// loss_recovery_test.cc.
+// The packets of the requester: order, sizes, headers, windows. Answers are in requester_ack_test.cc, missing
+// ones in loss_recovery_test.cc.
 #include "core/requester.h"
 
 #include "lone_endpoint.h"

@@ -1,4 +1,4 @@
-// What the responder answers: when a SACK is due, what stands in it, and what leaves together. [MRC-SACK-*, MRC-CC-*]
+// The responder's answers: when a SACK is due, its content, and the answers that leave together. [MRC-SACK-*, MRC-CC-*]
 #include <set>
 
 #include "core/ack_piggyback_policy.h"
@@ -236,7 +236,7 @@ TEST_F(ResponderAckTest, InAConversationAcksAreLeftOutUntilThePeerIsSilent) {
   EXPECT_EQ(acks(), AckPiggybackPolicy::kFirstPause + 3u);
 }
 
-// [MRC-ACK-3]: who is short of an ACK asks for it.
+// [MRC-ACK-3]: a sender that needs an ACK requests it.
 TEST_F(ResponderAckTest, AnAckThatIsAskedForIsNotLeftOut) {
   start();
   for (int32_t k = 0; k < 30; ++k) {

@@ -1,4 +1,4 @@
-// What the responder accepts, refuses and completes, packet by packet. Its answers are responder_ack_test.cc.
+// Packets accepted, refused and completed by the responder. Its answers are in responder_ack_test.cc.
 // [MRC-RSP-*]
 #include "core/responder.h"
 
@@ -231,7 +231,7 @@ TEST_F(ResponderTest, ADestroyedQpStillAcknowledgesWhatItHad) {
   EXPECT_EQ(sent(wire::Opcode::kAck).size(), 2u);
 }
 
-// A verdict is reported when everything before it is complete, in ERROR as in RTS: a NAK says so.
+// A verdict is reported when everything before it is complete, in ERROR as in RTS: by a NAK.
 TEST_F(ResponderTest, InErrorAFaultThatItsTurnNeverCameToIsNoVerdict) {
   start();
   wire::Packet bad = write_packet(1);

@@ -1,4 +1,4 @@
-// What the endpoint lets in: each check has its own counter and no other effect. [MRC-RX-1] [MRC-WIRE-3]
+// The checks of received packets: each check has its own counter and no other effect. [MRC-RX-1] [MRC-WIRE-3]
 #include "lone_endpoint.h"
 
 namespace mrc::core {

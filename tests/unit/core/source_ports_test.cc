@@ -119,7 +119,7 @@ TEST(PeerSourcePorts, PartsOfTwoSetsAreNotMixed) {
   EXPECT_FALSE(p.contains(0, 50));
 }
 
-// What a hostile peer can send: nothing of it is taken, and the part that is due stays the same.
+// Messages of a hostile peer: nothing of them is accepted, and the part that is due stays the same.
 TEST(PeerSourcePorts, MalformedPartsAreRefused) {
   PeerSourcePorts p;
   p.begin();

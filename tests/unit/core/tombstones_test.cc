@@ -1,4 +1,4 @@
-// What destroyed QPs leave, and who is answered for them. [MRC-RSP-11] [MRC-RSP-13]
+// The remains of destroyed QPs, and the peers that are answered for them. [MRC-RSP-11] [MRC-RSP-13]
 #include "core/tombstones.h"
 
 #include "bare_engine.h"

@@ -111,7 +111,7 @@ TEST(TraceText, WhyAPacketWasDroppedOrRejected) {
       "TRIMMED");
 }
 
-// What is recorded of an event is read back as the same event and as no other one.
+// The record of an event is read back as the same event and as no other one.
 TEST(TraceText, EventsComeBack) {
   const event::Lost lost{.psn = Psn(5), .ev = 6, .plane = 1, .age = Duration::nanoseconds(-7)};
   const TraceEntry entry = TraceEntry::of(Instant(), 3, TraceTrigger::kOvertaken, lost);

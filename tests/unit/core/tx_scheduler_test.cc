@@ -1,4 +1,5 @@
-// What leaves next: order between control packets, data and owed answers; turns between QPs; planes with room.
+// The choice of the next packet: order between control packets, data and due answers; turns between QPs; planes with
+// room.
 // [MRC-TX-1]
 #include <string>
 

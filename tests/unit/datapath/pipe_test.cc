@@ -27,7 +27,7 @@ class Pipe : public ::testing::Test {
     t.burst.flow.src_port = static_cast<uint16_t>(salt);
     return writer_->write(t.burst);
   }
-  // What one call reads, as bytes; empty when nothing.
+  // The bytes read by one call; may be empty.
   std::vector<uint8_t> read_one() {
     core::RxBurst r;
     if (reader_->read(&r, 1) == 0) return {};

@@ -1,4 +1,4 @@
-// What a running process lets its user read. Every failure is a sentence and nothing more.
+// The state that a running process publishes to its user. Every failure is a sentence without further effect.
 #include "device/publisher.h"
 
 #include <gtest/gtest.h>

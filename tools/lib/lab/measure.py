@@ -82,7 +82,7 @@ def gray(fabric, perf, programs, datapath):
 
 
 def medians(rounds):
-    """By key; a None, which says "never", is greater than every number and stays None when it is the median."""
+    """By key; a None, which means "never", is greater than every number and stays None when it is the median."""
     result = {}
     for key in rounds[0]:
         values = sorted((r[key] for r in rounds), key=lambda v: float("inf") if v is None else v)

@@ -61,7 +61,7 @@ class Watch:
         return self._run(host, self.mrcctl, "--json", "show", "monitor").returncode in (0, 1)
 
     def peers(self, host):
-        """Other daemons that this one hears."""
+        """Other daemons whose messages this one receives."""
         return self._ask(host, "monitor")["peers"]
 
     def findings(self, host):

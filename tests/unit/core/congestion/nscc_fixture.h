@@ -1,5 +1,5 @@
-// What the NSCC tests share: access to the state, and the reference context of the hand-checkable vectors (400 Gb/s,
-// R = 8 us, MTU 4160, trimming; BDP 400,000, T 6 us) with a window of 300,000 and nothing due.
+// The common part of the NSCC tests: access to the state, and the reference context of the hand-checkable vectors (400
+// Gb/s, R = 8 us, MTU 4160, trimming; BDP 400,000, T 6 us) with a window of 300,000 and nothing due.
 #pragma once
 
 #include <gtest/gtest.h>
