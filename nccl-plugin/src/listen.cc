@@ -21,10 +21,12 @@ std::unique_ptr<Listener> Listener::make(std::shared_ptr<Context> context, int n
   std::unique_ptr<Listener> listener(new Listener(context, number));
   SocketAddress address = interface->address;
   (address.any.sa_family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port) = 0;
-  const MutexLock lock(listener->mutex_);
-  if (!listener->socket_.listen_at(&address)) {
-    NET_WARN("Listening on %s (%s): %s", address.text().c_str(), interface->name.c_str(), std::strerror(errno));
-    return nullptr;
+  {  // no longer: end_all() takes the two locks in the other order
+    const MutexLock lock(listener->mutex_);
+    if (!listener->socket_.listen_at(&address)) {
+      NET_WARN("Listening on %s (%s): %s", address.text().c_str(), interface->name.c_str(), std::strerror(errno));
+      return nullptr;
+    }
   }
   if (getrandom(&listener->cookie_, sizeof listener->cookie_, 0) != sizeof listener->cookie_) {
     NET_WARN("No random numbers: %s", std::strerror(errno));
