@@ -10,6 +10,7 @@
 #include <chrono>
 #include <exception>
 #include <map>
+#include <optional>
 
 #include "datapath/holder.h"
 #include "log.h"
@@ -35,15 +36,22 @@ IpAddress to_ip(const asio::ip::address& address) {
   return ip;
 }
 
-bool split(const std::string& text, std::string* address, uint16_t* port) {
+// "127.0.0.1:9417", "[::1]:9417"; port 0 means any free one. Nothing where either half does not parse: an
+// address that is left at its default would be that of all interfaces.
+std::optional<tcp::endpoint> endpoint_of(const std::string& text) {
   const size_t colon = text.rfind(':');
-  if (colon == std::string::npos) return false;
-  *address = text.substr(0, colon);
-  if (address->size() > 2 && address->front() == '[' && address->back() == ']')
-    *address = address->substr(1, address->size() - 2);
+  if (colon == std::string::npos) return std::nullopt;
+  std::string address = text.substr(0, colon);
+  if (address.size() > 2 && address.front() == '[' && address.back() == ']')
+    address = address.substr(1, address.size() - 2);
+  uint16_t port = 0;
   const char* end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data() + colon + 1, end, *port);
-  return parsed.ec == std::errc() && parsed.ptr == end;
+  const auto parsed = std::from_chars(text.data() + colon + 1, end, port);
+  if (parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
+  beast::error_code error;
+  const asio::ip::address ip = asio::ip::make_address(address, error);
+  if (error) return std::nullopt;
+  return tcp::endpoint(ip, port);
 }
 
 }  // namespace
@@ -174,25 +182,21 @@ class HttpServer::Impl {
         origin_of_(std::move(origin)),
         shared_(std::make_shared<HttpShared>(HttpShared{HttpVisitors(limits), nullptr})) {}
   bool start(const std::string& at, Handler handler, std::string* why) {
-    std::string address;
-    uint16_t port = 0;
-    beast::error_code error;
-    asio::ip::address parsed;
-    if (split(at, &address, &port)) parsed = asio::ip::make_address(address, error);
-    if (address.empty() || error) {
+    const auto endpoint = endpoint_of(at);
+    if (!endpoint) {
       *why = "mrcd_http: '" + at + "' is no ADDRESS:PORT";
       return false;
     }
     shared_->handler = std::move(handler);
-    const tcp::endpoint endpoint(parsed, port);
-    acceptor_.open(endpoint.protocol(), error);
+    beast::error_code error;
+    acceptor_.open(endpoint->protocol(), error);
     if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
-    if (!error) acceptor_.bind(endpoint, error);
+    if (!error) acceptor_.bind(*endpoint, error);
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
     if (error) {
       *why = "mrcd_http: " + at + ": " + error.message();
       if (error == asio::error::address_in_use)
-        *why += datapath::taken_by(datapath::holder_of_tcp_port(to_ip(parsed), port));
+        *why += datapath::taken_by(datapath::holder_of_tcp_port(to_ip(endpoint->address()), endpoint->port()));
       return false;
     }
     accept();

@@ -298,5 +298,17 @@ TEST_F(SlowHttp, a_port_that_is_taken_says_by_whom) {
       << why;
 }
 
+// A port that does not parse left the address at its default, which is that of all interfaces.
+TEST(HttpServerStart, an_address_that_does_not_parse_is_refused) {
+  Loop loop;
+  for (const char* at : {"127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:abc", "127.0.0.1:", "127.0.0.1:0x50",
+                         "127.0.0.1:0 ", "[::1]:70000", "127.0.0.1", ":9417", "localhost:9417", "1.2.3:80"}) {
+    HttpServer server(&loop);
+    std::string why;
+    EXPECT_FALSE(server.start(at, nullptr, &why)) << at;
+    EXPECT_EQ(why, "mrcd_http: '" + std::string(at) + "' is no ADDRESS:PORT");
+  }
+}
+
 }  // namespace
 }  // namespace mrc::mrcd
