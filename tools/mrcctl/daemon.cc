@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "ctl/printable.h"
 #include "device.h"
 #include "device/config.h"
 #include "device/unix_address.h"
@@ -45,6 +46,13 @@ std::string configured_socket() {
   std::string why;
   if (!mrc::device::load_config(environment, &config, &why)) throw Error(why);
   return config.devices.front().settings.mrcd_socket;
+}
+
+// Programs name themselves, and what mrcd says of them ends on root's terminal.
+void make_printable(Json* j) {
+  if (j->is_string()) *j = mrc::ctl::printable(j->get<std::string>());
+  if (j->is_structured())
+    for (Json& part : *j) make_printable(&part);
 }
 
 }  // namespace
@@ -114,6 +122,7 @@ int Daemon::request(Json message, Json* data, std::string* why) {
   for (std::string text; read_line(&text, kPatienceMs);) {
     Json answer = Json::parse(text, nullptr, false);
     if (!answer.is_object() || answer.value("answer", 0u) != id) continue;
+    make_printable(&answer);
     if (data != nullptr && answer.contains("data")) *data = std::move(answer["data"]);
     if (why != nullptr) *why = answer.value("why", "");
     const int error = answer.value("error", EIO);
@@ -135,6 +144,7 @@ bool Daemon::next(Json* message) {
   std::string line;
   if (!read_line(&line, -1)) return false;
   *message = Json::parse(line, nullptr, false);
+  make_printable(message);
   return true;
 }
 

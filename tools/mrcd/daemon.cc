@@ -146,7 +146,7 @@ bool Daemon::start(const Options& options, std::string* why, bool* busy) {
   nlohmann::json state;
   if (!load_state(p.state_path, &state, why)) return false;
   if (!p.service.restore(state)) {
-    *why = p.state_path + ": not a state file of mrcd; move it away to begin without one";
+    *why = p.state_path + ": not a state file of this version of mrcd; move it away to begin without one";
     return false;
   }
   p.service.answer_with("save", [&p] {

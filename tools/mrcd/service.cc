@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <chrono>
 
+#include "ctl/printable.h"
 #include "report_check.h"
 
 namespace mrc::mrcd {
@@ -14,6 +15,7 @@ using Json = nlohmann::json;
 
 constexpr uint32_t kMaxPlanes = 32;
 constexpr uint32_t kMaxEvs = 4096;
+constexpr int kFileVersion = 1;
 constexpr size_t kMaxName = 64;  // of devices, modes and programs that a process names
 constexpr const char* kKinds[] = {"format", "EV", "CC"};
 
@@ -151,8 +153,10 @@ void Service::message(ClientId id, const Json& message, Instant now) {
 void Service::hello(ClientId id, Entry* entry, ctl::Hello hello) {
   const std::string& name = hello.device;
   if (hello.program.size() > kMaxName) hello.program.resize(kMaxName);
-  if (name.empty() || name.size() > kMaxName) {
-    entry->client->send({{"error", EINVAL}, {"why", "hello names a device, by 64 bytes at most"}});
+  hello.program = ctl::printable(std::move(hello.program));
+  if (name.empty() || name.size() > kMaxName || !ctl::is_printable(name) || !ctl::is_printable(hello.ev_mode)) {
+    entry->client->send(
+        {{"error", EINVAL}, {"why", "hello names a device, by 64 bytes at most, without control characters"}});
     return;
   }
   SharedDevice* now = device(name);
@@ -178,7 +182,8 @@ void Service::path(ClientId from, Entry* entry, const ctl::PathChange& path) {
   if (!ctl::parse_ev_hex(path.ev, &ev.val)) return;
   if (path.state != MRC_CTL_EV_GOOD && path.state != MRC_CTL_EV_ASSUMED_BAD) return;
   ev.port = path.port;
-  entry->device->feed(path.profile, ev, static_cast<mrc_ctl_ev_state>(path.state.number()));
+  // Anybody may send this: without a change there is nothing to tell, and no event that would push out others.
+  if (!entry->device->feed(path.profile, ev, static_cast<mrc_ctl_ev_state>(path.state.number()))) return;
   tell_all(entry->device, {{"path", path}}, from);
   event({"path",
          "EV " + ctl::ev_hex(ev.val) + " of profile " + std::to_string(path.profile) + " on port " +
@@ -392,11 +397,12 @@ Json Service::file_state() const {
   std::map<std::string, ctl::DeviceState> state = kept_;
   for (const auto& [name, device] : devices_)
     if (made_.count(name) == 0 || !device->unconfigured()) state.try_emplace(name, device->state(true));
-  return {{"version", 1}, {"devices", state}};
+  return {{"version", kFileVersion}, {"devices", state}};
 }
 
 bool Service::restore(const Json& state) {
   try {
+    if (state.value("version", ctl::Whole<int>(kFileVersion)) != kFileVersion) return false;
     kept_ = state.value("devices", std::map<std::string, ctl::DeviceState>());
   } catch (const Json::exception&) {
     return false;

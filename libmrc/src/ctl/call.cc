@@ -8,6 +8,7 @@
 
 #include "ctl/profile_store.h"
 #include "ctl/transition.h"
+#include "ctl/whole.h"
 
 namespace mrc::ctl {
 
@@ -75,16 +76,16 @@ mrc_ctl_cc_nscc_cfg parse_config(const Json& j) {
   mrc_ctl_cc_nscc_cfg c{};
   for (size_t i = 0; i < std::size(kGains); ++i)
     c.*kGains[i] = j.at("gains").at(i).is_null() ? NAN : j.at("gains").at(i).get<float>();
-  for (size_t i = 0; i < std::size(kNumbers); ++i) c.*kNumbers[i] = j.at("numbers").at(i).get<uint32_t>();
-  c.disable_qa = j.at("disable_qa").get<uint8_t>();
-  c.qa_gate = j.at("qa_gate").get<uint8_t>();
+  for (size_t i = 0; i < std::size(kNumbers); ++i) c.*kNumbers[i] = j.at("numbers").at(i).get<Whole<uint32_t>>();
+  c.disable_qa = j.at("disable_qa").get<Whole<uint8_t>>();
+  c.qa_gate = j.at("qa_gate").get<Whole<uint8_t>>();
   return c;
 }
 
 template <typename Enum>
 Enum as_enum(const Json& j) {
   static_assert(sizeof(Enum) == sizeof(int));
-  const int number = j.get<int>();
+  const int number = j.get<Whole<int>>();
   Enum value;
   std::memcpy(&value, &number, sizeof value);  // may be none of its values, as in a caller's attributes
   return value;
@@ -93,7 +94,7 @@ Enum as_enum(const Json& j) {
 mrc_ctl_ev parse_ev(const Json& value, const Json& port) {
   mrc_ctl_ev ev{};
   if (!parse_ev_hex(value.get<std::string>(), &ev.val)) throw std::invalid_argument("EV");
-  ev.port = port.get<uint8_t>();
+  ev.port = port.get<Whole<uint8_t>>();
   return ev;
 }
 
@@ -103,7 +104,7 @@ void parse_format(const Json& j, ProfileCall* c) {
   if (c->mask & MRC_CTL_EV_FMT_PROFILE_CUR_STATE) a.cur_profile_state = as_enum<mrc_ctl_profile_state>(j.at("current"));
   if (c->mask & MRC_CTL_EV_FMT_PROFILE_MODE) a.ev_fmt_mode = as_enum<mrc_ctl_ev_fmt_mode>(j.at("mode"));
   if (c->mask & MRC_CTL_EV_FMT_PROFILE_OP) {
-    for (const Json& width : j.at("fields")) c->format_fields.push_back({width.get<uint8_t>()});
+    for (const Json& width : j.at("fields")) c->format_fields.push_back({width.get<Whole<uint8_t>>()});
     a.ev_fmt_op = {as_enum<mrc_ctl_ev_fmt_op>(j.at("op")), c->format_fields.data(),
                    static_cast<int>(c->format_fields.size())};
   }
@@ -117,21 +118,22 @@ void parse_ev_call(const Json& j, ProfileCall* c) {
   if (c->mask & MRC_CTL_EV_PROFILE_STATE) a.profile_state = as_enum<mrc_ctl_profile_state>(j.at("state"));
   if (c->mask & MRC_CTL_EV_PROFILE_CUR_STATE) a.cur_profile_state = as_enum<mrc_ctl_profile_state>(j.at("current"));
   if (c->mask & MRC_CTL_EV_PROFILE_MODE) a.ev_mode = as_enum<mrc_ctl_ev_mode>(j.at("mode"));
-  if (c->mask & MRC_CTL_EV_PROFILE_FMT_ID) a.ev_fmt_profile_id = j.at("format").get<uint64_t>();
-  if (c->mask & MRC_CTL_EV_PROFILE_COUNT) a.ev_count = j.at("count").get<uint32_t>();
-  if (c->mask & MRC_CTL_EV_PROFILE_MIN_ACTIVE) a.ev_min_active = j.at("min_active").get<uint32_t>();
-  if (c->mask & MRC_CTL_EV_PROFILE_EVENT_MASK) a.ev_event_mask = j.at("event_mask").get<int>();
+  if (c->mask & MRC_CTL_EV_PROFILE_FMT_ID) a.ev_fmt_profile_id = j.at("format").get<Whole<uint64_t>>();
+  if (c->mask & MRC_CTL_EV_PROFILE_COUNT) a.ev_count = j.at("count").get<Whole<uint32_t>>();
+  if (c->mask & MRC_CTL_EV_PROFILE_MIN_ACTIVE) a.ev_min_active = j.at("min_active").get<Whole<uint32_t>>();
+  if (c->mask & MRC_CTL_EV_PROFILE_EVENT_MASK) a.ev_event_mask = j.at("event_mask").get<Whole<int>>();
   if (c->mask & MRC_CTL_EV_PROFILE_EV_OP) {
     for (const Json& e : j.at("entries"))
       c->entries.push_back({parse_ev(e.at(0), e.at(1)), parse_ev(e.at(2), e.at(3)), as_enum<mrc_ctl_ev_state>(e.at(4)),
-                            e.at(5).get<uint32_t>()});
+                            e.at(5).get<Whole<uint32_t>>()});
     const bool none = j.at("entries").is_null();
     a.ev_op = {as_enum<mrc_ctl_ev_op>(j.at("op")), c->entries.data(), none ? -1 : static_cast<int>(c->entries.size())};
   }
   if (c->mask & MRC_CTL_EV_PROFILE_EV_FIELDS_OP) {
     for (const Json& f : j.at("fields"))
-      c->ev_fields.push_back({f.at(0).get<uint32_t>(), f.at(1).get<uint32_t>(), f.at(2).get<uint32_t>(),
-                              f.at(3).get<uint32_t>(), f.at(4).get<uint32_t>()});
+      c->ev_fields.push_back({f.at(0).get<Whole<uint32_t>>(), f.at(1).get<Whole<uint32_t>>(),
+                              f.at(2).get<Whole<uint32_t>>(), f.at(3).get<Whole<uint32_t>>(),
+                              f.at(4).get<Whole<uint32_t>>()});
     a.ev_fields_op = {as_enum<mrc_ctl_ev_fields_op>(j.at("fields_op")), c->ev_fields.data(),
                       static_cast<int>(c->ev_fields.size())};
   }
@@ -233,8 +235,8 @@ bool parse_call(const Json& j, ProfileCall* out) {
     if (known == std::end(kKinds)) return false;
     ProfileCall made;
     made.kind = static_cast<ProfileKind>(known - std::begin(kKinds));
-    made.id = j.at("id").get<uint64_t>();
-    made.mask = j.at("mask").get<int>();
+    made.id = j.at("id").get<Whole<uint64_t>>();
+    made.mask = j.at("mask").get<Whole<int>>();
     if (made.kind == ProfileKind::kFormat) parse_format(j, &made);
     if (made.kind == ProfileKind::kEv) parse_ev_call(j, &made);
     if (made.kind == ProfileKind::kCc) parse_cc(j, &made);

@@ -5,6 +5,9 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "ctl/printable.h"
+#include "ctl/whole.h"
+
 namespace mrc::ctl {
 
 namespace {
@@ -14,6 +17,7 @@ using Json = nlohmann::json;
 constexpr uint32_t kMaxUsids = 12;
 constexpr uint32_t kMaxPlane = 32;
 constexpr uint32_t kAddressBits = 128;
+constexpr size_t kMaxBy = 64, kMaxWhy = 256;
 
 std::string hex4(uint16_t value) {
   char text[8];
@@ -134,7 +138,7 @@ bool parse_deny(const Json& j, DenyRule* out, std::string* why) {
   DenyRule made;
   try {
     const std::string ev = j.value("ev", ""), via = j.value("via", ""), to = j.value("to", "");
-    made.plane = j.value("plane", 0u);
+    made.plane = j.value("plane", Whole<uint32_t>(0));
     made.by = j.value("by", "");
     made.why = j.value("why", "");
     if (made.plane > kMaxPlane)
@@ -145,6 +149,8 @@ bool parse_deny(const Json& j, DenyRule* out, std::string* why) {
       *why = "'" + via + "' is no list of uSIDs: f101 or f101:e102";
     else if (!to.empty() && !parse_prefix(to, &made))
       *why = "'" + to + "' is no address or prefix: fd00::1 or fd00::/16";
+    else if (made.by.size() > kMaxBy || made.why.size() > kMaxWhy || !is_printable(made.by) || !is_printable(made.why))
+      *why = "by and why are texts of at most 64 and 256 bytes, without control characters";
     else if (made.plane == 0 && ev.empty() && via.empty() && is_everybody(made))
       *why = "a rule names a plane, an EV, uSIDs or a peer: this one would leave no path at all";
     else {
@@ -152,7 +158,7 @@ bool parse_deny(const Json& j, DenyRule* out, std::string* why) {
       return true;
     }
   } catch (const Json::exception&) {
-    *why = "a rule has plane (number), ev, via, to, by and why (texts)";
+    *why = "a rule has plane (whole number), ev, via, to, by and why (texts)";
   }
   return false;
 }

@@ -399,8 +399,43 @@ TEST(Service, numbers_out_of_range_are_no_message) {
   EXPECT_TRUE(rig.service.device("")->ports_down().empty());
 }
 
+// Anybody on the host may open the socket: it must not fill the history of events, nor anybody's terminal.
+TEST(Service, a_path_of_no_profile_is_no_event) {
+  Rig rig;
+  const auto paths = [&](uint64_t profile, const char* ev) {
+    rig.service.message(
+        rig.app_id,
+        {{"path", {{"profile", profile}, {"ev", ev}, {"port", 1}, {"state", MRC_CTL_EV_ASSUMED_BAD}, {"losses", 3}}}},
+        at(0));
+    size_t count = 0;
+    rig.ask(rig.root_id, rig.root, {{"do", "events"}});
+    for (const Json& event : rig.root.last("data")) count += event["what"] == "path";
+    return count;
+  };
+  EXPECT_EQ(paths(5, "0001"), 0u);  // there is none
+  ASSERT_EQ(rig.modify(rig.automatic(5)), 0);
+  ASSERT_EQ(rig.modify(rig.go(5, MRC_CTL_PROFILE_ONLINE)), 0);
+  EXPECT_EQ(paths(5, "7777"), 0u);
+  EXPECT_EQ(paths(5, "0001"), 1u);
+  EXPECT_EQ(paths(5, "0001"), 1u);  // already so
+}
+
+TEST(Service, names_with_control_characters_reach_nobody) {
+  Rig rig;
+  const auto hello = [](const char* device, const char* program) {
+    return Json{{"hello", {{"device", device}, {"program", program}, {"planes", 2}, {"ev_mode", "srv6"}, {"evs", 16}}}};
+  };
+  rig.service.message(rig.app_id, hello("\x1b[32mdev", "app"), at(0));
+  EXPECT_EQ(rig.app.error(), EINVAL);
+  rig.service.message(rig.app_id, hello("mrc0", "\x1b[31mRED\nFAKE"), at(0));
+  rig.ask(rig.root_id, rig.root, {{"do", "events"}});
+  EXPECT_EQ(rig.root.last("data").dump().find("\\u001b"), std::string::npos);
+  EXPECT_NE(rig.root.last("data").dump().find("?[31mRED?FAKE"), std::string::npos);
+}
+
 TEST(Service, a_file_of_another_form_restores_nothing) {
-  for (const Json& file : {Json{{"devices", 5}}, Json{{"devices", {{"mrc0", {{"calls", 5}}}}}}}) {
+  for (const Json& file : {Json{{"version", 99}, {"devices", Json::object()}}, Json{{"version", 1.5}},
+                           Json{{"devices", 5}}, Json{{"devices", {{"mrc0", {{"calls", 5}}}}}}}) {
     Service service([] {});
     EXPECT_FALSE(service.restore(file)) << file;
     EXPECT_EQ(service.file_state()["devices"].size(), 0u);

@@ -219,5 +219,25 @@ TEST(ProfileStore, feed_tells_of_a_change_once) {
   EXPECT_FALSE(f.store.feed(7, ev_of(1, 1), MRC_CTL_EV_GOOD).has_value());
 }
 
+// A number that was cut to the width of its member meant something else: port 257 was port 1.
+TEST(ProfileCall, numbers_out_of_range_are_refused) {
+  Json call;
+  for (const Json& text : calls_of(Filled().store, true))
+    if (text.contains("entries") && !text["entries"].empty()) call = text;
+  ASSERT_FALSE(call.is_null());
+  ProfileCall parsed;
+  ASSERT_TRUE(parse_call(call, &parsed));
+  for (const Json& port : {Json(257), Json(-1), Json(1.5)}) {
+    Json changed = call;
+    changed["entries"][0][1] = port;
+    EXPECT_FALSE(parse_call(changed, &parsed)) << port;
+  }
+  for (const char* key : {"id", "mask"}) {
+    Json changed = call;
+    changed[key] = 2.5;
+    EXPECT_FALSE(parse_call(changed, &parsed)) << key;
+  }
+}
+
 }  // namespace
 }  // namespace mrc::ctl

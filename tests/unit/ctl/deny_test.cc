@@ -84,6 +84,7 @@ TEST(DenyRule, text_and_back) {
     EXPECT_EQ(deny_json(rule_of(text)), text);
   EXPECT_EQ(deny_text(rule_of({{"plane", 1}, {"ev", "0x0003"}, {"via", "f101:e102"}, {"to", "fd00::/16"}})),
             "plane 1, EV 0x0003, via f101:e102, to fd00::/16");
+  EXPECT_EQ(rule_of({{"plane", 1}, {"by", std::string(64, 'x')}, {"why", std::string(256, 'x')}}).why.size(), 256u);
   EXPECT_TRUE(rule_of({{"plane", 1}, {"by", "a"}}).same_paths(rule_of({{"plane", 1}, {"by", "b"}})));
   EXPECT_FALSE(rule_of({{"plane", 1}}).same_paths(rule_of({{"plane", 2}})));
 }
@@ -102,11 +103,32 @@ TEST(DenyRule, a_whole_plane_is_one_whoever_the_peer) {
 
 TEST(DenyRule, what_is_no_rule_is_refused) {
   DenyRule rule;
-  for (const Json& text :
-       {Json::object(), Json{{"plane", 0}}, Json{{"plane", 33}}, Json{{"plane", "x"}}, Json{{"ev", "0x12345"}},
-        Json{{"ev", "x"}}, Json{{"ev", "70000"}}, Json{{"via", "g1"}}, Json{{"via", "0"}}, Json{{"via", "f101:"}},
-        Json{{"to", "fd00::/129"}}, Json{{"to", "host"}}, Json{{"to", "::/0"}}, Json{{"to", "0.0.0.0/0"}},
-        Json{{"ev", "0"}}, Json{{"ev", "0x0"}}, Json{{"ev", "0x0:0"}}, Json{{"plane", 1}, {"ev", "0"}}, Json(5)}) {
+  for (const Json& text : {Json::object(),
+                           Json{{"plane", 0}},
+                           Json{{"plane", 33}},
+                           Json{{"plane", "x"}},
+                           Json{{"ev", "0x12345"}},
+                           Json{{"ev", "x"}},
+                           Json{{"ev", "70000"}},
+                           Json{{"via", "g1"}},
+                           Json{{"via", "0"}},
+                           Json{{"via", "f101:"}},
+                           Json{{"to", "fd00::/129"}},
+                           Json{{"to", "host"}},
+                           Json{{"to", "::/0"}},
+                           Json{{"to", "0.0.0.0/0"}},
+                           Json{{"ev", "0"}},
+                           Json{{"ev", "0x0"}},
+                           Json{{"ev", "0x0:0"}},
+                           Json{{"plane", 1}, {"ev", "0"}},
+                           Json(5),
+                           Json{{"plane", (uint64_t{1} << 32) + 1}},
+                           Json{{"plane", 1.9}},
+                           Json{{"plane", -1}},
+                           Json{{"plane", 1}, {"why", "\x1b[2J"}},
+                           Json{{"plane", 1}, {"by", "a\nb"}},
+                           Json{{"plane", 1}, {"why", std::string(257, 'x')}},
+                           Json{{"plane", 1}, {"by", std::string(65, 'x')}}}) {
     std::string why;
     EXPECT_FALSE(parse_deny(text, &rule, &why)) << text;
     EXPECT_FALSE(why.empty()) << text;
