@@ -62,7 +62,7 @@ void Sampler::sample_evs(Row* row) {
       const bool is_bad = e.state == core::EvState::kAssumedBad;
       row->bad_evs += is_bad;
       if (good.empty()) continue;
-      (is_bad ? bad : good)[e.plane * net_.spec().t1 + plan.t1_of(e.value)] += 1;
+      (is_bad ? bad : good)[e.plane.value() * net_.spec().t1 + plan.t1_of(e.value)] += 1;
     }
   }
   if (good.empty() || pairs_.empty()) return;

@@ -30,7 +30,7 @@ core::EndpointConfig endpoint_config(const MrcConfig& config, const FabricPlan& 
   c.icrc = false;
   c.compare_source_ports = false;  // there is no forger here, and only the protocol's own packets are measured
   for (uint32_t p = 0; p < plan.spec().planes; ++p) c.planes.push_back({plan.nic_address(p, index), 4791});
-  for (const Ev& e : evs) c.evs.push_back({e.value, e.plane});
+  for (const Ev& e : evs) c.evs.push_back({e.value, PlaneId(static_cast<uint8_t>(e.plane))});
   c.ev_active = plan.spec().ev.count;
   return c;
 }
@@ -173,10 +173,10 @@ void MrcNic::tell_listener() {
   }
 }
 
-uint32_t MrcNic::room_mask() const {
-  uint32_t mask = 0;
-  for (uint16_t p = 0; p < ports_.size(); ++p) mask |= static_cast<uint32_t>(has_room(p)) << p;
-  return mask;
+PlaneSet MrcNic::planes_with_room() const {
+  PlaneSet room;
+  for (const PlaneId p : PlaneSet::all(ports_.size())) room.set(p, has_room(p.value()));
+  return room;
 }
 
 void MrcNic::pump() {
@@ -186,8 +186,8 @@ void MrcNic::pump() {
   const Instant now = to_instant(now_ps());
   for (;;) {
     tell_listener();
-    const uint32_t mask = room_mask();
-    if (mask == 0 || !endpoint_->poll_tx(now, &burst, mask)) {
+    const PlaneSet room = planes_with_room();
+    if (room.empty() || !endpoint_->poll_tx(now, &burst, room)) {
       if (done_.empty()) break;
       continue;
     }
@@ -203,7 +203,7 @@ void MrcNic::transmit(const core::TxBurst& burst) {
       burst.flow.dscp() == config_.endpoint.dscp.trimmable || burst.flow.dscp() == config_.endpoint.dscp.trimmable_retx;
   uint32_t plane = 0, peer = 0;
   if (!plan_->nic_of(burst.flow.dst, &plane, &peer)) return;
-  const IpAddress path = plan_->path(burst.plane, index_, plan_->t1_of(evs_[burst.ev_index].value), peer);
+  const IpAddress path = plan_->path(burst.plane.value(), index_, plan_->t1_of(evs_[burst.ev_index].value), peer);
   uint32_t piece = 0, used = 0;  // where the next segment begins among the iovecs
   for (uint32_t offset = 0; offset < burst.bytes;) {
     const uint32_t n = std::min(burst.segment_size, burst.bytes - offset);
@@ -215,7 +215,7 @@ void MrcNic::transmit(const core::TxBurst& burst) {
     p->bytes = n + plan_->spec().overhead;
     p->tc = control ? TrafficClass::kControl : TrafficClass::kData;
     p->trimmable = trimmable;
-    p->plane = burst.plane;
+    p->plane = burst.plane.value();
     // Headers are the first piece of a segment; what follows is payload, which does not exist.
     const iovec& first = burst.iov[piece];
     p->header_bytes =
@@ -230,7 +230,7 @@ void MrcNic::transmit(const core::TxBurst& burst) {
         used = 0;
       }
     }
-    ports_[burst.plane]->enqueue(p);
+    ports_[burst.plane.value()]->enqueue(p);
   }
 }
 
@@ -241,7 +241,7 @@ void MrcNic::receive(Packet* p, uint16_t plane) {
   }
   core::RxBurst burst;
   burst.flow = p->flow;
-  burst.plane = static_cast<uint8_t>(plane);
+  burst.plane = PlaneId(static_cast<uint8_t>(plane));
   burst.data = p->header.data();
   burst.bytes = burst.segment_size = p->udp_bytes;
   endpoint_->handle_rx(to_instant(now_ps()), burst);
@@ -256,7 +256,7 @@ void MrcNic::on_room(uint16_t) {
 void MrcNic::on_carrier(uint16_t plane, bool up) {
   schedule_in(config_.carrier_delay, [this, plane, up] {
     if (ports_[plane]->up() != up) return;  // it has changed again meanwhile
-    endpoint_->set_plane_up(to_instant(now_ps()), static_cast<uint8_t>(plane), up);
+    endpoint_->set_plane_up(to_instant(now_ps()), PlaneId(static_cast<uint8_t>(plane)), up);
     pump();
   });
 }

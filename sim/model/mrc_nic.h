@@ -62,8 +62,8 @@ class MrcNic final : public NicBase, public core::Sink, public core::TraceSink {
 
   bool on_completion(void* cookie, const core::Completion& c) override;
   void on_qp_event(void*, core::AsyncEvent) override {}
-  void on_port_event(uint8_t, core::AsyncEvent) override {}
-  void on_endpoint_response(uint16_t, uint8_t, Duration) override {}
+  void on_port_event(PlaneId, core::AsyncEvent) override {}
+  void on_endpoint_response(uint16_t, PlaneId, Duration) override {}
   void on_trace(const core::TraceEntry& e) override;
 
   Connection* connection_to(uint32_t peer, uint32_t slot);
@@ -76,7 +76,7 @@ class MrcNic final : public NicBase, public core::Sink, public core::TraceSink {
   void transmit(const core::TxBurst& burst);
   void arm_timer();
   void on_timer();
-  uint32_t room_mask() const;
+  PlaneSet planes_with_room() const;
 
   const MrcConfig config_;
   const std::vector<std::unique_ptr<NicBase>>* const nics_;

@@ -35,7 +35,7 @@ limit: 5ms
     const auto changed = entry.get<core::event::EvState>();
     if (changed && changed->state == core::EvState::kAssumedBad) last_state = t;
     const auto sent = entry.get<core::event::TxData>();
-    if (sent && sent->plane == kPlane && plan.t1_of(sent->ev) == kT1) last_data = t;
+    if (sent && sent->plane.value() == kPlane && plan.t1_of(sent->ev) == kT1) last_data = t;
   };
   const RunResult r = run_scenario(s, options);
   ASSERT_TRUE(r.summary["finished"].get<bool>());

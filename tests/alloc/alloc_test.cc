@@ -27,8 +27,8 @@ struct Recorder : Sink {
     return true;
   }
   void on_qp_event(void*, AsyncEvent) override {}
-  void on_port_event(uint8_t, AsyncEvent) override {}
-  void on_endpoint_response(uint16_t, uint8_t, Duration) override {}
+  void on_port_event(PlaneId, AsyncEvent) override {}
+  void on_endpoint_response(uint16_t, PlaneId, Duration) override {}
   std::vector<Completion> done;
 };
 
@@ -58,7 +58,7 @@ class Joined {
       c.seed = 7u + static_cast<uint64_t>(n);
       for (int p = 0; p < kPlanes; ++p) c.planes.push_back({address(n, p), 4791});
       for (int i = 0; i < 8; ++i)
-        c.evs.push_back({49152u + static_cast<uint32_t>(i), static_cast<uint8_t>(i % kPlanes)});
+        c.evs.push_back({49152u + static_cast<uint32_t>(i), PlaneId(static_cast<uint8_t>(i % kPlanes))});
       ends_[n] = insist([&] { return std::make_unique<Endpoint>(c, &sinks_[n]); });
     }
   }

@@ -27,7 +27,7 @@ constexpr size_t kMaxForged = 200;
 
 struct Seen {
   int from = 0;
-  uint8_t plane = 0;
+  PlaneId plane;
   wire::Flow flow;
   std::vector<uint8_t> bytes;
 };
@@ -103,7 +103,7 @@ class World {
 
   void finish() {
     for (int p = 0; p < fabric_.config().planes; ++p)
-      for (int n = 0; n < 2; ++n) fabric_.at(n).set_plane_up(now_, static_cast<uint8_t>(p), true);
+      for (int n = 0; n < 2; ++n) fabric_.at(n).set_plane_up(now_, PlaneId(static_cast<uint8_t>(p)), true);
     run_for(Duration::milliseconds(3));
     check_guards();
     for (int n = 0; n < 2; ++n) {
@@ -278,7 +278,7 @@ class World {
   }
 
   void forge(Input& in, std::vector<uint8_t> bytes) {
-    const uint8_t plane = static_cast<uint8_t>(in.u8() % fabric_.config().planes);
+    const PlaneId plane(static_cast<uint8_t>(in.u8() % fabric_.config().planes));
     wire::Flow flow;
     flow.src = fabric_.describe(1 - victim_).planes[plane].addr;
     flow.dst = fabric_.describe(victim_).planes[plane].addr;
@@ -288,7 +288,7 @@ class World {
     inject(victim_, plane, flow, std::move(bytes), true);
   }
 
-  void inject(int to, uint8_t plane, const wire::Flow& flow, std::vector<uint8_t> bytes, bool seal) {
+  void inject(int to, PlaneId plane, const wire::Flow& flow, std::vector<uint8_t> bytes, bool seal) {
     if (bytes.empty()) return;
     if (seal && bytes.size() >= 16) wire::icrc_store(bytes.data() + bytes.size() - 4, wire::icrc_compute(flow, bytes));
     // An exact allocation: a read behind the packet is found.

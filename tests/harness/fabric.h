@@ -21,15 +21,15 @@ struct Node : core::Sink, core::TraceSink {
   explicit Node(int n) : index(n) {}
   bool on_completion(void* cookie, const core::Completion& c) override;
   void on_qp_event(void*, core::AsyncEvent e) override { events.push_back(e); }
-  void on_port_event(uint8_t, core::AsyncEvent e) override { events.push_back(e); }
-  void on_endpoint_response(uint16_t id, uint8_t plane, Duration rtt) override {
+  void on_port_event(PlaneId, core::AsyncEvent e) override { events.push_back(e); }
+  void on_endpoint_response(uint16_t id, PlaneId plane, Duration rtt) override {
     responses.push_back({id, plane, rtt});
   }
   void on_trace(const core::TraceEntry& e) override;
 
   struct Response {
     uint16_t id;
-    uint8_t plane;
+    PlaneId plane;
     Duration rtt;
   };
   int index;

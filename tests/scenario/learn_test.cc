@@ -58,7 +58,7 @@ struct Learners {
     return fabric.run_until([&] { return sends.size() >= wanted; }, Duration::seconds(20)) &&
            sends.back().status == WcStatus::kSuccess && source == target;
   }
-  uint64_t sent_on(uint8_t plane) { return fabric.at(0).plane_counters(plane).tx_packets; }
+  uint64_t sent_on(uint8_t plane) { return fabric.at(0).plane_counters(PlaneId(plane)).tx_packets; }
   void expect_calm() {
     for (int n = 0; n < 2; ++n) {
       EXPECT_EQ(counters(n).drop_source, 0u);

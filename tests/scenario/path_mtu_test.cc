@@ -52,7 +52,8 @@ TEST(PathMtu, AQpWhosePacketsPassNowhereFailsSoonAndNewOnesAreOfferedLess) {
   ASSERT_TRUE(w.until_sends(3));
   EXPECT_EQ(w.sends()[2].status, WcStatus::kSuccess);
   EXPECT_TRUE(w.arrived(0, 500000));
-  for (uint8_t plane = 0; plane < 4; ++plane) EXPECT_GT(w.fabric.at(0).plane_counters(plane).tx_bytes, 200000u);
+  for (uint8_t plane = 0; plane < 4; ++plane)
+    EXPECT_GT(w.fabric.at(0).plane_counters(PlaneId(plane)).tx_bytes, 200000u);
   EXPECT_EQ(w.fabric.at(0).found_path_mtu(w.fabric.now() + Duration::seconds(700)), UINT32_MAX);
 }
 
@@ -99,17 +100,17 @@ TEST(PathMtu, ANarrowPlaneIsLeftWhereOthersCarryFullPacketsAndComesBack) {
   World w;
   w.narrow(1 << 2);
   w.keep_writing(Duration::milliseconds(1500));
-  const uint64_t before = w.fabric.at(0).plane_counters(2).tx_bytes, lost = w.counters(0).retransmits;
+  const uint64_t before = w.fabric.at(0).plane_counters(2_plane).tx_bytes, lost = w.counters(0).retransmits;
   w.keep_writing(Duration::milliseconds(1000));
-  EXPECT_LT(w.fabric.at(0).plane_counters(2).tx_bytes - before, 200000u);  // searches, no data
+  EXPECT_LT(w.fabric.at(0).plane_counters(2_plane).tx_bytes - before, 200000u);  // searches, no data
   EXPECT_LT(w.counters(0).retransmits - lost, 20u);
   EXPECT_EQ(w.state(0), QpState::kRts);
   EXPECT_EQ(w.fabric.at(0).found_path_mtu(w.fabric.now()), UINT32_MAX);
   w.fabric.net().set_filter(nullptr);
   w.keep_writing(Duration::seconds(9));
-  const uint64_t back = w.fabric.at(0).plane_counters(2).tx_bytes;
+  const uint64_t back = w.fabric.at(0).plane_counters(2_plane).tx_bytes;
   w.keep_writing(Duration::milliseconds(500));
-  EXPECT_GT(w.fabric.at(0).plane_counters(2).tx_bytes - back, 4000000u);
+  EXPECT_GT(w.fabric.at(0).plane_counters(2_plane).tx_bytes - back, 4000000u);
   EXPECT_EQ(w.counters(0).mtu_failures, 0u);
 }
 

@@ -18,7 +18,7 @@ void traffic(Pair* p, Duration time) {
 }
 
 uint64_t sent_on(Pair* p, uint8_t plane) {
-  return p->fabric.at(0).plane_counters(plane).tx_packets;
+  return p->fabric.at(0).plane_counters(PlaneId(plane)).tx_packets;
 }
 
 FabricConfig single_packets() {
@@ -126,7 +126,7 @@ TEST(Paths, AMarkedEvIsSkipInTheViewOfItsQp) {
   for (const EvStatus& ev : p.fabric.at(0).ev_status(p.link.qa)) {
     if (ev.state != EvState::kSkip) continue;
     ++skip;
-    EXPECT_EQ(ev.plane, 1);
+    EXPECT_EQ(ev.plane, 1_plane);
   }
   EXPECT_GT(skip, 0u);
   for (const EvStatus& ev : p.fabric.at(0).ev_status(p.fabric.at(0).qp_status(p.link.qa).peer))
@@ -153,16 +153,16 @@ TEST(Paths, ALossyEvLeavesTheActiveSet) {
 TEST(Paths, PortStatusMovesThePeer) {
   Pair p(single_packets());
   traffic(&p, Duration::milliseconds(5));
-  p.fabric.at(1).set_plane_up(p.fabric.now(), 2, false);
+  p.fabric.at(1).set_plane_up(p.fabric.now(), 2_plane, false);
   p.pass(Duration::milliseconds(1));
   const uint64_t before = sent_on(&p, 2);
   traffic(&p, Duration::milliseconds(30));
   EXPECT_EQ(sent_on(&p, 2), before);
-  p.fabric.at(1).set_plane_up(p.fabric.now(), 2, true);
+  p.fabric.at(1).set_plane_up(p.fabric.now(), 2_plane, true);
   p.pass(Duration::milliseconds(1));
   traffic(&p, Duration::milliseconds(30));
   EXPECT_GT(sent_on(&p, 2), before + 50);
-  EXPECT_TRUE(p.fabric.at(1).plane_up(2));
+  EXPECT_TRUE(p.fabric.at(1).plane_up(2_plane));
 }
 
 // A port status update of an attacker, with the address of node 1 on `plane` as its source.
@@ -222,18 +222,18 @@ TEST(Paths, EvProbeAnswersOrTimesOut) {
   Pair p;
   const PeerId peer = p.fabric.peer(0, 1);
   p.fabric.net().add_outage({1, -1, p.fabric.now(), Instant::never()});
-  ASSERT_TRUE(p.fabric.at(0).start_endpoint_op(p.fabric.now(), peer, 0, 11, false, 0, Duration::milliseconds(10)));
-  ASSERT_TRUE(p.fabric.at(0).start_endpoint_op(p.fabric.now(), peer, 1, 12, false, 0, Duration::milliseconds(10)));
-  EXPECT_FALSE(p.fabric.at(0).start_endpoint_op(p.fabric.now(), peer, 2, 11, false, 0, Duration::milliseconds(10)));
+  ASSERT_TRUE(p.fabric.at(0).start_endpoint_op(p.fabric.now(), peer, 0, 11, false, {}, Duration::milliseconds(10)));
+  ASSERT_TRUE(p.fabric.at(0).start_endpoint_op(p.fabric.now(), peer, 1, 12, false, {}, Duration::milliseconds(10)));
+  EXPECT_FALSE(p.fabric.at(0).start_endpoint_op(p.fabric.now(), peer, 2, 11, false, {}, Duration::milliseconds(10)));
   p.pass(Duration::milliseconds(20));
   const auto& responses = p.fabric.node(0).responses;
   ASSERT_EQ(responses.size(), 2u);
   EXPECT_EQ(responses[0].id, 11);
-  EXPECT_EQ(responses[0].plane, 0);
+  EXPECT_EQ(responses[0].plane, 0_plane);
   EXPECT_GE(responses[0].rtt, Duration::microseconds(10));
   EXPECT_LE(responses[0].rtt, Duration::microseconds(20));
   EXPECT_EQ(responses[1].id, 12);
-  EXPECT_EQ(responses[1].plane, 1);
+  EXPECT_EQ(responses[1].plane, 1_plane);
   EXPECT_EQ(responses[1].rtt, Duration::infinite());
 }
 

@@ -53,7 +53,7 @@ void fill(mrc::device::Device& device, mrc_ctl_device_attr* attr) {
   attr->cc.cc_max_profiles = limits.cc_profiles;
   attr->cc.algorithms = profile_algorithms();
   attr->opt_attr = limits.options;
-  for (uint32_t plane = 0; plane < device.planes(); ++plane) attr->phy_port_mask |= 2u << plane;
+  attr->phy_port_mask |= mrc::PlaneSet::all(device.planes()).mask() << 1;
 }
 
 // 0, or an errno value.
@@ -101,8 +101,8 @@ int mrc_ctl_modify_port(mrc_context* context, uint8_t port_num, mrc_ctl_port_att
   const int wanted = mrc::api::raw(attr->port_admin_state);
   if (wanted != MRC_CTL_PORT_ADMIN_DISABLED && wanted != MRC_CTL_PORT_ADMIN_ENABLED) return minus_one(EINVAL);
   return mrc::api::or_enomem<int>(-1, [&] {
-    const int error =
-        context->device().enable_plane(static_cast<uint8_t>(port_num - 1), wanted == MRC_CTL_PORT_ADMIN_ENABLED);
+    const int error = context->device().enable_plane(mrc::PlaneId(static_cast<uint8_t>(port_num - 1)),
+                                                     wanted == MRC_CTL_PORT_ADMIN_ENABLED);
     return error == 0 ? 0 : minus_one(error);
   });
 }

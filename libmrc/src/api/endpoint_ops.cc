@@ -68,7 +68,7 @@ int EndpointOps::prepare(device::Device& device, mrc_ctl_ep_op_type type, const 
   // A flow label without a port names the path, as the entries of profiles do with SRv6 paths.
   const bool label_alone = value >> 16 != 0 && (value & 0xFFFF) == 0;
   auto ev = std::find_if(evs.begin(), evs.end(), [&](const core::EvEntry& e) {
-    return (label_alone ? e.value & 0xFFFF0000 : e.value) == value && e.plane + 1 == req.req_ev.port;
+    return (label_alone ? e.value & 0xFFFF0000 : e.value) == value && e.plane.value() + 1 == req.req_ev.port;
   });
   if (ev == evs.end()) return EINVAL;
   IpAddress sgid, dgid;
@@ -78,9 +78,10 @@ int EndpointOps::prepare(device::Device& device, mrc_ctl_ep_op_type type, const 
   job->req_id = req.req_id;
   job->ev_index = static_cast<uint16_t>(ev - evs.begin());
   job->port_status = type == MRC_CTL_EP_OP_PORT_STATUS_UPDATE;
-  job->planes = job->port_status ? req.op.port_status_update.port_status >> 1 : 0;
+  job->planes = PlaneSet::from_mask(job->port_status ? req.op.port_status_update.port_status >> 1 : 0);
   // A sender without a port could not send, and a port that does not exist cannot be up [MRC-PORT-1].
-  if (job->port_status && (job->planes == 0 || (uint64_t{job->planes} >> device.planes()) != 0)) return EINVAL;
+  if (job->port_status && (job->planes.empty() || !PlaneSet::all(device.planes()).contains_all(job->planes)))
+    return EINVAL;
   // Any process of the peer answers; the first slot's QP numbers represent it.
   std::string why;
   job->peer = device.resolve_peer_locked(dgid, 0, &why);
@@ -149,7 +150,7 @@ int EndpointOps::run(device::Device& device, uint8_t traffic_class, mrc_ctl_ep_o
   return error;
 }
 
-void EndpointOps::on_response(uint16_t id, uint8_t plane, Duration rtt) {
+void EndpointOps::on_response(uint16_t id, PlaneId plane, Duration rtt) {
   const MutexLock lock(mutex_);
   auto it = pending_.find(id);
   if (it == pending_.end()) return;
@@ -158,7 +159,7 @@ void EndpointOps::on_response(uint16_t id, uint8_t plane, Duration rtt) {
     mrc_ctl_ep_rsp& r = batch.rsp[batch.answered++];
     std::memset(&r, 0, sizeof r);
     r.req_id = it->second.req_id;
-    r.port = static_cast<uint8_t>(plane + 1);
+    r.port = static_cast<uint8_t>(plane.value() + 1);
     r.rtt = static_cast<unsigned int>(std::clamp<int64_t>(rtt.ns(), 0, UINT32_MAX));
   }
   --batch.outstanding;

@@ -20,7 +20,7 @@ class EndpointOps {
           Duration timeout, mrc_ctl_ep_rsp* rsp, int* n_rsp) ABSL_LOCKS_EXCLUDED(device::device_lock, mutex_);
 
   // From the device, with its lock held: an answer, or an infinite rtt for none.
-  void on_response(uint16_t id, uint8_t plane, Duration rtt) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device::device_lock)
+  void on_response(uint16_t id, PlaneId plane, Duration rtt) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device::device_lock)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -36,7 +36,7 @@ class EndpointOps {
     uint16_t ev_index;
     core::PeerId peer;  // interned
     bool port_status;
-    uint32_t planes;
+    PlaneSet planes;
   };
   class Cleanup;
   struct Pending {

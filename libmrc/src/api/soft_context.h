@@ -50,8 +50,8 @@ class SoftContext final : public device::DeviceObserver {
   void remove_ev_cq(mrc_cq* cq) ABSL_LOCKS_EXCLUDED(mutex_);  // not used any more when this returns
 
   // From the device, with its lock held.
-  void on_port_event(uint8_t plane, core::AsyncEvent event) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(device::device_lock);
-  void on_endpoint_response(uint16_t id, uint8_t plane, Duration rtt) override
+  void on_port_event(PlaneId plane, core::AsyncEvent event) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(device::device_lock);
+  void on_endpoint_response(uint16_t id, PlaneId plane, Duration rtt) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(device::device_lock) {
     endpoint_ops.on_response(id, plane, rtt);
   }

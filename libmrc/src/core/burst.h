@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 
+#include "base/planes.h"
 #include "base/time.h"
 #include "wire/flow.h"
 
@@ -22,7 +23,7 @@ inline constexpr uint32_t kHeaderRoom = 64;  // per segment: headers, pad and IC
 // on the same object, and before any other call into the endpoint that could complete the work requests.
 struct TxBurst {
   wire::Flow flow;
-  uint8_t plane = 0;      // local plane to leave by, 0-based
+  PlaneId plane;          // local plane to leave by, 0-based
   uint16_t ev_index = 0;  // into the device's EV table; drivers that keep a socket per EV index by it
   uint32_t segments = 0;
   uint32_t segment_size = 0;  // bytes of UDP payload of every segment but the last
@@ -37,7 +38,7 @@ struct TxBurst {
 
 struct RxBurst {
   wire::Flow flow;
-  uint8_t plane = 0;  // local plane it arrived on, 0-based
+  PlaneId plane;  // local plane it arrived on, 0-based
   const uint8_t* data = nullptr;
   uint32_t bytes = 0;
   uint32_t segment_size = 0;  // every segment but the last; equal to bytes when there is one

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/planes.h"
 #include "base/time.h"
 #include "core/congestion/config.h"
 #include "core/types.h"
@@ -16,7 +17,7 @@ namespace mrc::core {
 // both kinds should spread equally over the planes.
 struct EvEntry {
   uint32_t value = 0;  // UDP source port in the low half, flow label in the high half
-  uint8_t plane = 0;
+  PlaneId plane;
 };
 
 // DSCP code points; deployment configuration [MRC-DSCP-1]. [MRC-CHOICE-Q28]
@@ -37,11 +38,11 @@ struct SlotPorts {
 };
 
 struct EndpointConfig {
-  uint64_t seed = 1;                 // all randomness of the endpoint comes from it
-  std::vector<PlaneAddress> planes;  // local address and receive port per plane
-  std::vector<EvEntry> evs;          // EV table: active ones first, then backups
-  uint32_t ev_active = 0;            // 0: all of them
-  uint32_t ev_min_active = 0;        // 0: a quarter of those on the planes in use, at least one
+  uint64_t seed = 1;              // all randomness of the endpoint comes from it
+  PerPlane<PlaneAddress> planes;  // local address and receive port per plane
+  std::vector<EvEntry> evs;       // EV table: active ones first, then backups
+  uint32_t ev_active = 0;         // 0: all of them
+  uint32_t ev_min_active = 0;     // 0: a quarter of those on the planes in use, at least one
   DscpConfig dscp;
   bool trimming = false;       // the fabric trims: mark data TRIMMABLE
   bool icrc = true;            // compute and check; off only for simulation
@@ -67,7 +68,7 @@ struct EndpointConfig {
   // which slots listen. Answers to connectionless requests are addressed by it. Empty: the peer listens on the port
   // that this endpoint uses.
   uint8_t slot = 0;
-  std::vector<SlotPorts> slot_ports;
+  PerPlane<SlotPorts> slot_ports;
 
   static constexpr uint32_t kDefaultBurstBytes = 64000;
 };

@@ -19,13 +19,13 @@ void ControlQueue::seal(ControlPacket* p, const wire::Flow& flow, uint16_t ev, u
   wire::icrc_store(p->bytes.data() + headers, crc);
 }
 
-bool ControlQueue::pop(TxBurst* out, uint32_t planes_with_room) {
+bool ControlQueue::pop(TxBurst* out, PlaneSet planes_with_room) {
   return pop(&packets_, out, planes_with_room) || pop(&replies_, out, planes_with_room);
 }
 
-bool ControlQueue::pop(ControlRing* ring, TxBurst* out, uint32_t planes_with_room) {
+bool ControlQueue::pop(ControlRing* ring, TxBurst* out, PlaneSet planes_with_room) {
   while (ring->count() > 0 && !engine_.plane_up(ring->front().plane)) ring->pop();
-  if (ring->count() == 0 || !((planes_with_room >> ring->front().plane) & 1)) return false;
+  if (ring->count() == 0 || !planes_with_room.contains(ring->front().plane)) return false;
   const wire::Flow flow = ring->front().flow;
   const uint32_t size = ring->front().length;
   out->flow = flow;

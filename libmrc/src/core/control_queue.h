@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/invariant.h"
+#include "base/planes.h"
 #include "core/burst.h"
 #include "core/engine_context.h"
 #include "core/reply_limiter.h"
@@ -25,7 +26,7 @@ struct ControlPacket {
   wire::Flow flow;
   uint16_t ev_index = 0;
   uint16_t padding = 0;  // zeros between headers and ICRC; the ICRC is then computed when the packet is sent
-  uint8_t plane = 0;
+  PlaneId plane;
   uint8_t length = 0;  // headers and ICRC
   std::array<uint8_t, kControlRoom> bytes;
 };
@@ -88,7 +89,7 @@ class ControlQueue {
 
   // Moves the next packets into `out`: packets before replies, each ring in order. False: nothing is queued, or the
   // plane of the first packet has no room. Packets of a plane whose port is down are dropped.
-  bool pop(TxBurst* out, uint32_t planes_with_room);
+  bool pop(TxBurst* out, PlaneSet planes_with_room);
 
   size_t waiting() const { return packets_.count(); }  // without replies
   void check() const {
@@ -103,7 +104,7 @@ class ControlQueue {
     return std::span(p->bytes).first(kControlRoom - wire::kIcrcBytes);
   }
   void seal(ControlPacket* p, const wire::Flow& flow, uint16_t ev, uint32_t headers, uint32_t padding) const;
-  bool pop(ControlRing* ring, TxBurst* out, uint32_t planes_with_room);
+  bool pop(ControlRing* ring, TxBurst* out, PlaneSet planes_with_room);
   void take_padded(const ControlPacket& p, TxBurst* out);
 
   EngineContext& engine_;

@@ -36,7 +36,7 @@ void Endpoint::handle_rx(Instant now, const RxBurst& burst) {
   parts_->rx.handle(now, burst);
 }
 
-bool Endpoint::poll_tx(Instant now, TxBurst* out, uint32_t planes_with_room) {
+bool Endpoint::poll_tx(Instant now, TxBurst* out, PlaneSet planes_with_room) {
   const Checked checked(parts_.get());
   return parts_->scheduler.poll(now, out, planes_with_room);
 }
@@ -227,16 +227,16 @@ void Endpoint::set_receiver_penalty(uint8_t penalty, bool restore) {
 
 // --- paths ---------------------------------------------------------------------------------------------------------
 
-void Endpoint::set_plane_up(Instant now, uint8_t plane, bool up) {
+void Endpoint::set_plane_up(Instant now, PlaneId plane, bool up) {
   const Checked checked(parts_.get());
   parts_->prober.set_plane_up(now, plane, up);
 }
 
-bool Endpoint::plane_up(uint8_t plane) const {
+bool Endpoint::plane_up(PlaneId plane) const {
   return parts_->engine.plane_up(plane);
 }
 
-void Endpoint::on_packet_too_long(Instant now, uint8_t plane, const IpAddress& to) {
+void Endpoint::on_packet_too_long(Instant now, PlaneId plane, const IpAddress& to) {
   const Checked checked(parts_.get());
   parts_->prober.on_packet_too_long(now, plane, to);
 }
@@ -273,7 +273,7 @@ std::vector<EvStatus> Endpoint::ev_status(const Qp* qp) const {
 }
 
 bool Endpoint::start_endpoint_op(Instant now, PeerId peer, uint16_t ev_index, uint16_t id, bool port_status,
-                                 uint32_t mask, Duration timeout, uint8_t traffic_class) {
+                                 PlaneSet planes_up, Duration timeout, uint8_t traffic_class) {
   const Checked checked(parts_.get());
   EndpointRequest op;
   op.peer = peer;
@@ -281,7 +281,7 @@ bool Endpoint::start_endpoint_op(Instant now, PeerId peer, uint16_t ev_index, ui
   op.id = id;
   op.dscp = traffic_class != 0 ? static_cast<uint8_t>(traffic_class >> 2) : parts_->engine.config.dscp.no_trim;
   op.port_status = port_status;
-  op.mask = mask;
+  op.planes_up = planes_up;
   return parts_->prober.start(now, op, timeout);
 }
 
@@ -295,7 +295,7 @@ const Counters& Endpoint::counters() const {
   return parts_->engine.counters;
 }
 
-const PlaneCounters& Endpoint::plane_counters(uint8_t plane) const {
+const PlaneCounters& Endpoint::plane_counters(PlaneId plane) const {
   return parts_->engine.plane_counters[plane];
 }
 

@@ -28,7 +28,7 @@ enum class EvState : uint8_t { kGood, kSkip, kAssumedBad, kDenied };
 
 struct EvStatus {
   uint32_t value = 0;
-  uint8_t plane = 0;
+  PlaneId plane;
   bool active = false;
   EvState state = EvState::kGood;
   uint64_t tx_packets = 0;
@@ -60,9 +60,9 @@ class Endpoint {
 
   // --- driving -----------------------------------------------------------------------------------------------------
   void handle_rx(Instant now, const RxBurst& burst);
-  // Fills `out` and returns true, or returns false when nothing may be sent now. Bit p of `planes_with_room` (bit 0 =
-  // plane 0) means that the driver can take a burst on plane p.
-  bool poll_tx(Instant now, TxBurst* out, uint32_t planes_with_room = UINT32_MAX);
+  // Fills `out` and returns true, or returns false when nothing may be sent now. `planes_with_room`: those on which
+  // the driver can take a burst.
+  bool poll_tx(Instant now, TxBurst* out, PlaneSet planes_with_room = PlaneSet::all());
   Instant next_timeout() const;  // Instant::never() when nothing is pending
   void handle_timeout(Instant now);
 
@@ -106,10 +106,10 @@ class Endpoint {
 
   // --- paths -------------------------------------------------------------------------------------------------------
   // Local port state: a plane that is down is not used for sending; peers get a port status update [MRC-PORT-1].
-  void set_plane_up(Instant now, uint8_t plane, bool up);
-  bool plane_up(uint8_t plane) const;
+  void set_plane_up(Instant now, PlaneId plane, bool up);
+  bool plane_up(PlaneId plane) const;
   // The driver refused a packet to that address because it exceeds the MTU of the interface or of the route.
-  void on_packet_too_long(Instant now, uint8_t plane, const IpAddress& to);
+  void on_packet_too_long(Instant now, PlaneId plane, const IpAddress& to);
   // The shared memory of this RxBurst::pipe has ended, and all bursts in it have been delivered.
   // From now on packets of its peer are accepted from the network again [MRC-LOCAL-8].
   void on_pipe_ended(uint32_t pipe);
@@ -121,9 +121,9 @@ class Endpoint {
   std::vector<EvStatus> ev_status(PeerId peer) const;
   // The same for one QP: an EV that it skips at its next turn is SKIP [MRC-EVS-3].
   std::vector<EvStatus> ev_status(const Qp* qp) const;
-  // EV probe (mask = 0) or port status update; traffic class 0 means NO_TRIM. False when `id` is outstanding or too
-  // many control packets wait. The answer arrives at Sink.
-  bool start_endpoint_op(Instant now, PeerId peer, uint16_t ev_index, uint16_t id, bool port_status, uint32_t mask,
+  // EV probe or port status update, which tells `planes_up`; traffic class 0 means NO_TRIM. False when `id` is
+  // outstanding or too many control packets wait. The answer arrives at Sink.
+  bool start_endpoint_op(Instant now, PeerId peer, uint16_t ev_index, uint16_t id, bool port_status, PlaneSet planes_up,
                          Duration timeout, uint8_t traffic_class = 0);
   // Number of queued control packets: the round trip of an operation that is started counts from its start, so
   // a caller that measures starts few at a time.
@@ -131,7 +131,7 @@ class Endpoint {
 
   // --- measurement -------------------------------------------------------------------------------------------------
   const Counters& counters() const;
-  const PlaneCounters& plane_counters(uint8_t plane) const;
+  const PlaneCounters& plane_counters(PlaneId plane) const;
 
  private:
   struct Parts;  // core/endpoint_parts.h

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/planes.h"
 #include "base/rng.h"
 #include "core/config.h"
 #include "core/counters.h"
@@ -36,7 +37,7 @@ struct EngineContext {
   EngineContext(const EngineContext&) = delete;
   EngineContext& operator=(const EngineContext&) = delete;
 
-  uint32_t all_planes() const { return config.planes.size() >= 32 ? UINT32_MAX : (1u << config.planes.size()) - 1; }
+  PlaneSet all_planes() const { return config.planes.ids(); }
   // Records an event and adds to its counter, where MRC_TRACE_EVENTS names one.
   template <typename Event>
   void report(Instant now, uint32_t qpn, TraceTrigger why, const Event& e) {
@@ -47,7 +48,7 @@ struct EngineContext {
     }
     trace(now, qpn, why, e);
   }
-  bool plane_up(uint8_t plane) const { return (planes_up >> plane) & 1; }
+  bool plane_up(PlaneId plane) const { return planes_up.contains(plane); }
   // The EV of this value in a peer's packet; UINT16_MAX when unknown. [MRC-CHOICE-Q2]
   uint16_t ev_index_of(uint32_t value) const {
     const uint16_t found = ev_names.find(value);
@@ -62,11 +63,11 @@ struct EngineContext {
   const uint64_t message_secret;  // odd; prevents a sender from constructing two messages with equal hashes [MRC-SEC-1]
   MemoryTable memory;
   Counters counters;
-  std::vector<PlaneCounters> plane_counters;
+  PerPlane<PlaneCounters> plane_counters;
   TimerHeap timers;
   TxWindowPool windows;
   ReceiverPenalty receiver_penalty;
-  uint32_t planes_up = UINT32_MAX;  // bit per plane: this host's port is up
+  PlaneSet planes_up = PlaneSet::all();  // this host's port is up
 };
 
 }  // namespace mrc::core

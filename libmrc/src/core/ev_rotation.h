@@ -15,7 +15,7 @@ namespace mrc::core {
 class EvRotation {
  public:
   // The next EV whose plane has room, or false when no plane has. `choice`: of its profile; null: it has none.
-  bool next(PeerPaths* paths, uint32_t planes_with_room, uint16_t* ev, const EvChoice* choice = nullptr) {
+  bool next(PeerPaths* paths, PlaneSet planes_with_room, uint16_t* ev, const EvChoice* choice = nullptr) {
     passed_full_ = passed_skipped_ = 0;
     for (int lap = 0; lap < 2; ++lap) {
       const uint32_t choice_generation = choice != nullptr ? choice->generation : 0;
@@ -29,7 +29,7 @@ class EvRotation {
       // On the second lap SKIP is ignored: with every EV skipped, all are equivalent.
       while (position_ < lap_.size()) {
         const uint16_t candidate = lap_[position_++];
-        if (!((planes_with_room >> paths->plane_of(candidate)) & 1)) {
+        if (!planes_with_room.contains(paths->plane_of(candidate))) {
           ++passed_full_;
           continue;
         }

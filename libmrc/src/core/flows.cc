@@ -15,7 +15,7 @@ void set_entropy(uint32_t ev_value, uint8_t dscp, wire::Flow* flow) {
 
 bool make_flow(const EndpointConfig& config, const PeerDescription& peer, uint16_t ev, uint8_t dscp, wire::Flow* flow) {
   const EvEntry& e = config.evs[ev];
-  if (e.plane >= peer.planes.size() || e.plane >= config.planes.size()) return false;
+  if (!peer.planes.has(e.plane) || !config.planes.has(e.plane)) return false;
   flow->src = config.planes[e.plane].addr;
   flow->dst = peer.planes[e.plane].addr;
   flow->dst_port = peer.planes[e.plane].port;
@@ -29,12 +29,12 @@ void set_flow(const EndpointConfig& config, const PeerDescription& peer, uint16_
   out->ev_index = ev;
 }
 
-wire::Flow make_reply_flow(const EndpointConfig& config, const wire::Flow& request, uint8_t plane, uint8_t slot,
+wire::Flow make_reply_flow(const EndpointConfig& config, const wire::Flow& request, PlaneId plane, uint8_t slot,
                            uint16_t ev) {
   wire::Flow back;
   back.src = config.planes[plane].addr;
   back.dst = request.src;
-  back.dst_port = plane < config.slot_ports.size() ? config.slot_ports[plane].of(slot) : config.planes[plane].port;
+  back.dst_port = config.slot_ports.has(plane) ? config.slot_ports[plane].of(slot) : config.planes[plane].port;
   set_entropy(config.evs[ev].value, config.dscp.control, &back);
   return back;
 }

@@ -16,7 +16,7 @@ bool make_flow(const EndpointConfig& config, const PeerDescription& peer, uint16
 void set_flow(const EndpointConfig& config, const PeerDescription& peer, uint16_t ev, uint8_t dscp, TxBurst* out);
 
 // Back to the sender of a connectionless request that arrived on `plane` from the process of that slot.
-wire::Flow make_reply_flow(const EndpointConfig& config, const wire::Flow& request, uint8_t plane, uint8_t slot,
+wire::Flow make_reply_flow(const EndpointConfig& config, const wire::Flow& request, PlaneId plane, uint8_t slot,
                            uint16_t ev);
 
 }  // namespace mrc::core

@@ -181,7 +181,7 @@ void Requester::send_probe(Instant now, TraceTrigger why) {
   PeerPaths& paths = qp_.peer->paths;
   uint16_t ev;
   // Where no packet could be queued there is no silence: nothing has been asked.
-  if (rotation_.next(&paths, UINT32_MAX, &ev, qp_.attr.evs.get()) && queue_probe(now, why, ev)) {
+  if (rotation_.next(&paths, PlaneSet::all(), &ev, qp_.attr.evs.get()) && queue_probe(now, why, ev)) {
     // A probe that never came back is silence on its path, too. It is sent again before that is certain: its path is
     // blamed only when the answer is later than queues explain.
     if (probe_.unanswered_for(now, probe_patience())) paths.on_lost(now, probe_.latest().ev, probe_.latest().sent_at);

@@ -4,7 +4,7 @@
 
 namespace mrc::core {
 
-bool PathMtu::suspect(Instant now, uint8_t plane, uint32_t mtu) {
+bool PathMtu::suspect(Instant now, PlaneId plane, uint32_t mtu) {
   Plane& p = planes_[plane];
   if (p.searching || mtu <= kSmallest || (now < p.again && p.wanted == mtu)) return false;
   p.wanted = std::min(mtu, kLargest);
@@ -23,7 +23,7 @@ void PathMtu::begin_round(Instant now, Plane* p) {
 }
 
 bool PathMtu::take_due(Instant now, Probe* out) {
-  for (uint8_t i = 0; i < planes_.size(); ++i) {
+  for (const PlaneId i : planes_.ids()) {
     Plane& p = planes_[i];
     if (!p.searching && p.limit != 0 && p.again <= now) suspect(now, i, p.wanted);
     if (!p.searching || p.next_size == UINT32_MAX) continue;
@@ -40,7 +40,7 @@ bool PathMtu::take_due(Instant now, Probe* out) {
   return false;
 }
 
-void PathMtu::on_answer(uint8_t plane, uint32_t mtu) {
+void PathMtu::on_answer(PlaneId plane, uint32_t mtu) {
   Plane& p = planes_[plane];
   if (!p.searching) return;
   p.any = true;
@@ -48,8 +48,8 @@ void PathMtu::on_answer(uint8_t plane, uint32_t mtu) {
   p.full = p.full || mtu >= p.wanted;
 }
 
-PathMtu::Verdict PathMtu::conclude(Instant now, uint8_t* plane) {
-  for (uint8_t i = 0; i < planes_.size(); ++i) {
+PathMtu::Verdict PathMtu::conclude(Instant now, PlaneId* plane) {
+  for (const PlaneId i : planes_.ids()) {
     Plane& p = planes_[i];
     if (!p.searching || (!p.full && p.round_end > now)) continue;
     Verdict verdict = Verdict::kNone;

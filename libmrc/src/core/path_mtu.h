@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/invariant.h"
+#include "base/planes.h"
 #include "base/time.h"
 
 namespace mrc::core {
@@ -32,7 +33,7 @@ class PathMtu {
   static constexpr uint8_t kMaxRestDoublings = 6;          // of a narrow plane: 64 s
 
   struct Probe {
-    uint8_t plane = 0;
+    PlaneId plane;
     uint32_t mtu = 0;        // padded as a packet of that path MTU; 0: not padded
     bool new_round = false;  // choose another EV
   };
@@ -41,17 +42,17 @@ class PathMtu {
   PathMtu(size_t planes, Duration round) : planes_(planes), round_(round) {}
 
   // Packets of path MTU `mtu` appear not to pass. Starts a search, unless one runs or has just ended. True: started.
-  bool suspect(Instant now, uint8_t plane, uint32_t mtu);
+  bool suspect(Instant now, PlaneId plane, uint32_t mtu);
   // The next probe that is to be sent now; call until it returns false.
   bool take_due(Instant now, Probe* out);
-  void on_answer(uint8_t plane, uint32_t mtu);
+  void on_answer(PlaneId plane, uint32_t mtu);
   // After answers and when next_time() is reached: the end of a search, if one has ended on some plane.
-  Verdict conclude(Instant now, uint8_t* plane);
+  Verdict conclude(Instant now, PlaneId* plane);
 
   Instant next_time() const;
   // Largest path MTU that is known to pass where a larger one does not; 0: no limit is known.
-  uint32_t limit(uint8_t plane) const { return planes_[plane].limit; }
-  uint32_t wanted(uint8_t plane) const { return planes_[plane].wanted; }  // of the last search
+  uint32_t limit(PlaneId plane) const { return planes_[plane].limit; }
+  uint32_t wanted(PlaneId plane) const { return planes_[plane].wanted; }  // of the last search
   void check() const {
     if constexpr (!kCheckInvariants) return;
     for (const Plane& p : planes_) {
@@ -75,7 +76,7 @@ class PathMtu {
   };
   void begin_round(Instant now, Plane* p);
 
-  std::vector<Plane> planes_;
+  PerPlane<Plane> planes_;
   Duration round_;
 };
 

@@ -50,7 +50,7 @@ bool PathProber::send(Instant now, Outstanding* o) {
   wire::Erth erth;
   erth.op = o->op.port_status ? wire::EndpointOp::kPortStatus : wire::EndpointOp::kEvProbe;
   erth.vendor_info = engine_.config.slot;
-  erth.port_status_mask = o->op.port_status ? o->op.mask : 0;
+  erth.port_status_mask = o->op.port_status ? o->op.planes_up.mask() : 0;
   erth.timestamp.tx_timestamp = o->timestamp = wire::timestamp_of(now);
   constexpr uint32_t kLength = wire::packet_bytes(wire::Opcode::kEndpointRequest, false, 0);
   uint32_t more = 0;     // zeros that are part of the queued packet
@@ -72,25 +72,24 @@ bool PathProber::send(Instant now, Outstanding* o) {
 
 // Every process of the sending host is a peer of its own. A mask is invalid if no honest sender could have sent it: the
 // port whose address it used is up. [MRC-PORT-1] [MRC-CHOICE-Q23]
-bool PathProber::on_port_status(Instant now, const wire::Flow& flow, uint32_t mask) {
+bool PathProber::on_port_status(Instant now, const wire::Flow& flow, PlaneSet up) {
   bool accepted = true;
   // The first peer that the update contradicts ends the round.
   const Peer* const contradicted = peers_.find_if([&](Peer& p) {
-    uint32_t own = 0;
-    const std::vector<PlaneAddress>& planes = p.description.planes;
-    for (uint32_t i = 0; i < planes.size() && i < 32; ++i)
-      own |= static_cast<uint32_t>(planes[i].addr == flow.src) << i;
-    if (own == 0) return false;
-    if ((own & mask) == 0) return true;
-    if (!p.paths.on_port_status(now, mask)) accepted = false;
+    PlaneSet own;
+    const PerPlane<PlaneAddress>& planes = p.description.planes;
+    for (const PlaneId plane : planes.ids()) own.set(plane, planes[plane].addr == flow.src);
+    if (own.empty()) return false;
+    if (!own.intersects(up)) return true;
+    if (!p.paths.on_port_status(now, up)) accepted = false;
     if (!p.left()) probe_paths(now, &p);
     return false;
   });
-  return contradicted == nullptr && accepted && mask != 0;
+  return contradicted == nullptr && accepted && !up.empty();
 }
 
 // An EV of that plane, drawn anew each time; UINT16_MAX: the plane has none.
-uint16_t PathProber::draw_ev_of_plane(uint8_t plane) {
+uint16_t PathProber::draw_ev_of_plane(PlaneId plane) {
   const auto n = static_cast<uint32_t>(engine_.config.evs.size());
   const uint32_t start = n > 0 ? engine_.rng.below(n) : 0;
   for (uint32_t i = 0; i < n; ++i)
@@ -98,12 +97,13 @@ uint16_t PathProber::draw_ev_of_plane(uint8_t plane) {
   return UINT16_MAX;
 }
 
-void PathProber::on_request(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p, uint32_t bytes) {
+void PathProber::on_request(Instant now, const wire::Flow& flow, PlaneId plane, const wire::Packet& p, uint32_t bytes) {
   if (p.erth.op != wire::EndpointOp::kPortStatus && p.erth.op != wire::EndpointOp::kEvProbe) {  // [MRC-EVP-2]
     ++engine_.counters.drop_decode;
     return;
   }
-  if (p.erth.op == wire::EndpointOp::kPortStatus && !on_port_status(now, flow, p.erth.port_status_mask)) {
+  if (p.erth.op == wire::EndpointOp::kPortStatus &&
+      !on_port_status(now, flow, PlaneSet::from_mask(p.erth.port_status_mask))) {
     ++engine_.counters.port_status_refused;
     return;
   }
@@ -132,7 +132,7 @@ void PathProber::on_response(Instant now, const wire::Flow& flow, const wire::Pa
   // [MRC-EVP-3..4].
   Peer* const from = it == ops_.end() ? nullptr : peers_.find(it->op.peer);
   const bool reflected = from != nullptr && p.eeth.tx_timestamp == it->timestamp;
-  if (from == nullptr || it->plane >= from->description.planes.size() ||
+  if (from == nullptr || !from->description.planes.has(it->plane) ||
       from->description.planes[it->plane].addr != flow.src ||
       (!reflected && (from->reflects || p.eeth.tx_timestamp != 0))) {
     ++engine_.counters.drop_stale;
@@ -206,7 +206,7 @@ void PathProber::resend_status(Instant now, Outstanding* o) {
     o->op.ev = ev;
     o->plane = engine_.config.evs[ev].plane;
   }
-  o->op.mask = engine_.planes_up & engine_.all_planes();
+  o->op.planes_up = engine_.planes_up & engine_.all_planes();
   o->deadline = now + engine_.config.ev_probe_interval * (1 << o->resends);
   (void)send(now, o);
 }
@@ -237,9 +237,9 @@ void PathProber::probe_paths(Instant now, Peer* p) {
   p->rearm(&engine_.timers);
 }
 
-void PathProber::set_plane_up(Instant now, uint8_t plane, bool up) {
-  if (plane >= engine_.config.planes.size() || up == engine_.plane_up(plane)) return;
-  engine_.planes_up = up ? engine_.planes_up | 1u << plane : engine_.planes_up & ~(1u << plane);
+void PathProber::set_plane_up(Instant now, PlaneId plane, bool up) {
+  if (!engine_.config.planes.has(plane) || up == engine_.plane_up(plane)) return;
+  engine_.planes_up.set(plane, up);
   engine_.report(now, 0, TraceTrigger::kLocalPort, event::Plane{.plane = plane, .up = up});
   engine_.sink.on_port_event(plane, up ? AsyncEvent::kPortUp : AsyncEvent::kPortDown);
   peers_.for_each([&](Peer* p) {
@@ -253,7 +253,7 @@ void PathProber::set_plane_up(Instant now, uint8_t plane, bool up) {
     op.id = new_id();
     op.dscp = engine_.config.dscp.no_trim;
     op.internal = op.port_status = true;
-    op.mask = engine_.planes_up & engine_.all_planes();
+    op.planes_up = engine_.planes_up & engine_.all_planes();
     start(now, op, engine_.config.ev_probe_interval);
   });
   qps_.wake_senders();

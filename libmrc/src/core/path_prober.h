@@ -29,7 +29,7 @@ struct EndpointRequest {
   uint8_t dscp = 0;
   bool internal = false;  // the engine's own; otherwise the answer is reported to the Sink
   bool port_status = false;
-  uint32_t mask = 0;        // of a port status update
+  PlaneSet planes_up;       // of a port status update
   uint32_t size_probe = 0;  // of the search for the path MTU: padded as the largest packet of this path MTU
   bool of_search = false;   // it belongs to that search, padded or not
 };
@@ -43,17 +43,17 @@ class PathProber final : public PeerObserver {
   // Sends the requests due towards the peer: EV probes of its paths and of the search for its path MTU.
   void probe_paths(Instant now, Peer* p);
   // This host's port went up or down: every peer is notified [MRC-PORT-1].
-  void set_plane_up(Instant now, uint8_t plane, bool up);
+  void set_plane_up(Instant now, PlaneId plane, bool up);
 
-  void on_request(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p, uint32_t bytes);
+  void on_request(Instant now, const wire::Flow& flow, PlaneId plane, const wire::Packet& p, uint32_t bytes);
   void on_response(Instant now, const wire::Flow& flow, const wire::Packet& p);
   void on_timer(Instant now);
   const TimerNode* timer() const { return &timer_; }
 
   // Packets of path MTU `mtu` appear not to pass that plane: a search starts, or its result is applied [MRC-MTU-1].
-  void suspect_path_mtu(Instant now, Peer* p, uint8_t plane, uint32_t mtu);
+  void suspect_path_mtu(Instant now, Peer* p, PlaneId plane, uint32_t mtu);
   // As Endpoint::on_packet_too_long.
-  void on_packet_too_long(Instant now, uint8_t plane, const IpAddress& to);
+  void on_packet_too_long(Instant now, PlaneId plane, const IpAddress& to);
   // As Endpoint::found_path_mtu.
   uint32_t found_path_mtu(Instant now) const { return now < found_mtu_until_ ? found_mtu_ : UINT32_MAX; }
 
@@ -64,7 +64,7 @@ class PathProber final : public PeerObserver {
  private:
   struct Outstanding {
     EndpointRequest op;
-    uint8_t plane = 0;
+    PlaneId plane;
     uint8_t resends = 0;
     bool overdue = false;    // an EV probe of ours that was reported as lost; its answer still counts
     uint16_t timestamp = 0;  // in the packet
@@ -80,15 +80,14 @@ class PathProber final : public PeerObserver {
   }
   bool send(Instant now, Outstanding* o);  // false: no room in the queue
   uint16_t new_id();
-  bool on_port_status(Instant now, const wire::Flow& flow, uint32_t mask);  // false: refused, not to be answered
-  uint16_t draw_ev_of_plane(uint8_t plane);
+  bool on_port_status(Instant now, const wire::Flow& flow, PlaneSet up);  // false: refused, not to be answered
+  uint16_t draw_ev_of_plane(PlaneId plane);
   void resend_status(Instant now, Outstanding* o);
   void search_path_mtu(Instant now, Peer* p);
   void on_size_answer(Instant now, const Outstanding& o);
-  void apply_path_mtu(Instant now, Peer* p, uint8_t plane, PathMtu::Verdict verdict);
+  void apply_path_mtu(Instant now, Peer* p, PlaneId plane, PathMtu::Verdict verdict);
   uint32_t peer_path_mtu(const Peer& p) const;  // the MTU of its planes in use; 0: no limit is known
   void note_found_mtu(Instant now, const Peer* p, uint32_t found);
-  uint8_t plane_count() const { return static_cast<uint8_t>(std::min<size_t>(engine_.config.planes.size(), 32)); }
 
   EngineContext& engine_;
   PeerTable& peers_;

@@ -13,8 +13,8 @@ namespace {
 constexpr Duration kFoundMtuHolds = Duration::seconds(600);  // RFC 8899, PMTU_RAISE_TIMER
 }
 
-void PathProber::suspect_path_mtu(Instant now, Peer* p, uint8_t plane, uint32_t mtu) {
-  if (plane >= plane_count()) return;
+void PathProber::suspect_path_mtu(Instant now, Peer* p, PlaneId plane, uint32_t mtu) {
+  if (!engine_.config.planes.has(plane)) return;
   PathMtu& search = p->mtu.search;
   if (search.suspect(now, plane, mtu)) {
     ++engine_.counters.mtu_searches;
@@ -28,22 +28,21 @@ void PathProber::suspect_path_mtu(Instant now, Peer* p, uint8_t plane, uint32_t 
 }
 
 // The driver reports that a packet to that address does not fit the path: the interface or a router reported it.
-void PathProber::on_packet_too_long(Instant now, uint8_t plane, const IpAddress& to) {
+void PathProber::on_packet_too_long(Instant now, PlaneId plane, const IpAddress& to) {
   ++engine_.counters.tx_too_long;
   peers_.for_each([&](Peer* p) {
-    const std::vector<PlaneAddress>& planes = p->description.planes;
-    if (!p->left() && plane < planes.size() && planes[plane].addr == to)
-      suspect_path_mtu(now, p, plane, p->mtu.largest);
+    const PerPlane<PlaneAddress>& planes = p->description.planes;
+    if (!p->left() && planes.has(plane) && planes[plane].addr == to) suspect_path_mtu(now, p, plane, p->mtu.largest);
   });
 }
 
 void PathProber::search_path_mtu(Instant now, Peer* p) {
-  uint8_t plane;
+  PlaneId plane;
   for (PathMtu::Verdict v; (v = p->mtu.search.conclude(now, &plane)) != PathMtu::Verdict::kNone;)
     apply_path_mtu(now, p, plane, v);
   PathMtu::Probe probe;
   while (p->mtu.search.take_due(now, &probe)) {
-    uint16_t& ev = p->mtu.probe_ev[probe.plane];
+    uint16_t& ev = p->mtu.probe_ev[probe.plane.value()];
     if (probe.new_round) ev = p->paths.any_ev(probe.plane);
     if (ev == UINT16_MAX) continue;
     Outstanding o;
@@ -70,7 +69,7 @@ void PathProber::on_size_answer(Instant now, const Outstanding& o) {
 
 uint32_t PathProber::peer_path_mtu(const Peer& p) const {
   uint32_t found = 0;
-  for (uint8_t plane = 0; plane < plane_count(); ++plane) {
+  for (const PlaneId plane : engine_.all_planes()) {
     if (!p.paths.plane_could_carry(plane)) continue;
     const uint32_t limit = p.mtu.search.limit(plane);
     if (limit == 0) return 0;
@@ -79,21 +78,21 @@ uint32_t PathProber::peer_path_mtu(const Peer& p) const {
   return found;
 }
 
-void PathProber::apply_path_mtu(Instant now, Peer* p, uint8_t plane, PathMtu::Verdict verdict) {
+void PathProber::apply_path_mtu(Instant now, Peer* p, PlaneId plane, PathMtu::Verdict verdict) {
   if (verdict == PathMtu::Verdict::kUnknown) return;
   PathMtu& search = p->mtu.search;
-  uint32_t narrow = 0;
-  for (uint8_t i = 0; i < plane_count(); ++i) narrow |= static_cast<uint32_t>(search.limit(i) != 0) << i;
+  PlaneSet narrow;
+  for (const PlaneId i : engine_.all_planes()) narrow.set(i, search.limit(i) != 0);
   const uint32_t found = peer_path_mtu(*p);
   // With all of them narrow, QPs with smaller packets use them all.
-  p->paths.set_narrow_planes(found == 0 ? narrow : 0);
+  p->paths.set_narrow_planes(found == 0 ? narrow : PlaneSet());
   if (verdict == PathMtu::Verdict::kNarrow) {
     engine_.report(now, 0, TraceTrigger::kProbeAnswered,
                    event::PathMtu{.plane = plane, .carries = search.limit(plane), .wanted = search.wanted(plane)});
     engine_.sink.on_path_mtu(p->id, plane, search.limit(plane), search.wanted(plane));
   }
   // Planes change together more often than alone.
-  for (uint8_t i = 0; i < plane_count() && verdict == PathMtu::Verdict::kNarrow; ++i)
+  for (const PlaneId i : verdict == PathMtu::Verdict::kNarrow ? engine_.all_planes() : PlaneSet())
     if (search.limit(i) == 0 && p->paths.plane_could_carry(i) && search.suspect(now, i, search.wanted(plane)))
       ++engine_.counters.mtu_searches;
   qps_.wake_senders();

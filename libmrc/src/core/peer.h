@@ -29,8 +29,8 @@ struct PeerReferences {
 // The search for the path MTU to a peer.
 struct PeerMtu {
   PathMtu search;
-  uint32_t largest = 0;                 // path MTU of any QP to the peer
-  std::array<uint16_t, 32> probe_ev{};  // per plane: the EV of the current round
+  uint32_t largest = 0;                                   // path MTU of any QP to the peer
+  std::array<uint16_t, PlaneSet::kMaxPlanes> probe_ev{};  // per plane: the EV of the current round
 };
 
 struct Peer {
@@ -45,21 +45,21 @@ struct Peer {
   }
 
   // True if this is an address of the peer.
-  bool owns(const IpAddress& addr, uint8_t plane) const {
-    return any_plane_at(addr, plane, [](uint8_t) { return true; });
+  bool owns(const IpAddress& addr, PlaneId plane) const {
+    return any_plane_at(addr, plane, [](PlaneId) { return true; });
   }
   // While shared memory carries the peer's packets to that plane, packets from the network are not the peer's
   // [MRC-LOCAL-8].
-  bool comes_by(uint8_t plane, uint32_t pipe) {
-    uint32_t& standing = pipes[plane % pipes.size()];
+  bool comes_by(PlaneId plane, uint32_t pipe) {
+    uint32_t& standing = pipes[plane.value() % pipes.size()];
     if (pipe != 0) standing = pipe;
     return standing == pipe;
   }
   // True if packets from that address, one of the peer's, may have this source port. Ports are compared per address:
   // the same port of another address of that host may belong to another process [MRC-SEC-9].
-  bool sends_from(const IpAddress& addr, uint8_t plane, uint16_t port) const {
+  bool sends_from(const IpAddress& addr, PlaneId plane, uint16_t port) const {
     return !source_ports.announced() ||
-           any_plane_at(addr, plane, [&](uint8_t p) { return source_ports.contains(p, port); });
+           any_plane_at(addr, plane, [&](PlaneId p) { return source_ports.contains(p, port); });
   }
   // No QP is left: its paths are not probed and no query is sent.
   bool left() const { return refs.only_tombstones(); }
@@ -93,16 +93,17 @@ struct Peer {
   Duration recent_rtt;
   PathMeter meter;
   PeerMtu mtu;
-  std::array<uint32_t, 32> pipes{};  // per plane: RxBurst::pipe that carries the peer's packets; 0: none
+  std::array<uint32_t, PlaneSet::kMaxPlanes>
+      pipes{};  // per plane: RxBurst::pipe that carries the peer's packets; 0: none
 
  private:
   // True if `holds` for a plane of the peer with that address, which mostly is the plane of the packet's arrival.
   template <typename Holds>
-  bool any_plane_at(const IpAddress& addr, uint8_t likely, const Holds& holds) const {
-    const std::vector<PlaneAddress>& planes = description.planes;
-    if (likely < planes.size() && planes[likely].addr == addr && holds(likely)) return true;
-    for (size_t i = 0; i < planes.size(); ++i)
-      if (planes[i].addr == addr && holds(static_cast<uint8_t>(i))) return true;
+  bool any_plane_at(const IpAddress& addr, PlaneId likely, const Holds& holds) const {
+    const PerPlane<PlaneAddress>& planes = description.planes;
+    if (planes.has(likely) && planes[likely].addr == addr && holds(likely)) return true;
+    for (const PlaneId p : planes.ids())
+      if (planes[p].addr == addr && holds(p)) return true;
     return false;
   }
 };

@@ -15,12 +15,10 @@ PeerPaths::PeerPaths(const EndpointConfig& config, const EvNames& names, const P
       names_(names),
       listeners_{*counters, trace},
       rng_(rng),
-      claims_(std::min<size_t>(config.planes.size(), 32), config.ev_probe_interval * kAskEvery) {
-  const size_t plane_count = config.planes.size();
-  planes_.resize(plane_count);
-  uint32_t present = 0;
-  for (size_t p = 0; p < plane_count && p < peer.planes.size() && p < 32; ++p)
-    if (!peer.planes[p].addr.is_zero()) present |= 1u << p;
+      claims_(std::min(config.planes.size(), PlaneSet::kMaxPlanes), config.ev_probe_interval * kAskEvery) {
+  planes_.resize(config.planes.size());
+  PlaneSet present;
+  for (const PlaneId p : config.planes.ids() & peer.planes.ids()) present.set(p, !peer.planes[p].addr.is_zero());
   use_.set_present(present);
   health_.resize(config.evs.size());
   const size_t active =
@@ -41,10 +39,9 @@ void PeerPaths::refresh_usable() {
 
 void PeerPaths::draw_lap(std::vector<uint16_t>* lap, const EvChoice* choice) {
   lap->clear();
-  const size_t plane_count = planes_.size();
   // One shuffled run per plane in scratch_, described by its bounds.
-  uint16_t begin[32], count[32];
-  uint8_t order[32];
+  uint16_t begin[PlaneSet::kMaxPlanes], count[PlaneSet::kMaxPlanes];
+  uint8_t order[PlaneSet::kMaxPlanes];
   uint32_t used = 0;
   uint16_t longest = 0;
   scratch_.clear();
@@ -57,7 +54,7 @@ void PeerPaths::draw_lap(std::vector<uint16_t>* lap, const EvChoice* choice) {
     scratch_.clear();
     longest = 0;
     used = 0;
-    for (uint8_t p = 0; p < plane_count && p < 32; ++p) {
+    for (const PlaneId p : planes_.ids()) {
       if (relaxed != kAny ? !plane_usable(p) : !use_.present(p)) continue;
       const auto first = static_cast<uint16_t>(scratch_.size());
       for (uint16_t i = 0; i < health_.size(); ++i) {
@@ -85,7 +82,7 @@ void PeerPaths::draw_lap(std::vector<uint16_t>* lap, const EvChoice* choice) {
   }
 }
 
-bool PeerPaths::has_good_ev(uint8_t plane) const {
+bool PeerPaths::has_good_ev(PlaneId plane) const {
   const uint16_t reverse = planes_[plane].reverse;
   if (reverse != UINT16_MAX && health_[reverse].state == EvState::kGood) return true;
   return std::any_of(health_.begin(), health_.end(),
@@ -93,7 +90,7 @@ bool PeerPaths::has_good_ev(uint8_t plane) const {
 }
 
 // [MRC-CHOICE-Q22]
-bool PeerPaths::pick_control(uint32_t planes_with_room, uint16_t* ev) {
+bool PeerPaths::pick_control(PlaneSet planes_with_room, uint16_t* ev) {
   const auto plane_count = static_cast<uint8_t>(planes_.size());
   bool healthy = false;
   for (int relaxed = 0; relaxed < 2; ++relaxed) {
@@ -101,30 +98,30 @@ bool PeerPaths::pick_control(uint32_t planes_with_room, uint16_t* ev) {
     // used.
     if (relaxed != 0 && healthy) return false;
     for (uint8_t k = 0; k < plane_count; ++k) {
-      const auto p = static_cast<uint8_t>((control_turn_ + k) % plane_count);
+      const PlaneId p(static_cast<uint8_t>((control_turn_ + k) % plane_count));
       if (relaxed == 0 ? !plane_usable(p) : !use_.present(p)) continue;
-      if (!((planes_with_room >> p) & 1)) {
+      if (!planes_with_room.contains(p)) {
         healthy = healthy || (relaxed == 0 && has_good_ev(p));
         continue;
       }
       if (!reverse_ev(p, relaxed != 0, ev)) continue;
-      control_turn_ = static_cast<uint8_t>((p + 1) % plane_count);
+      control_turn_ = static_cast<uint8_t>((p.value() + 1) % plane_count);
       return true;
     }
   }
   return false;
 }
 
-bool PeerPaths::pick_answer(uint32_t planes_with_room, uint16_t* ev) {
-  const uint8_t p = inbound_.plane;
-  if (plane_usable(p) && ((planes_with_room >> p) & 1) != 0) {
+bool PeerPaths::pick_answer(PlaneSet planes_with_room, uint16_t* ev) {
+  const PlaneId p = inbound_.plane;
+  if (plane_usable(p) && planes_with_room.contains(p)) {
     follow_peer(p);
     if (reverse_ev(p, false, ev)) return true;
   }
   return pick_control(planes_with_room, ev);
 }
 
-bool PeerPaths::reverse_ev(uint8_t plane, bool bad_too, uint16_t* ev) {
+bool PeerPaths::reverse_ev(PlaneId plane, bool bad_too, uint16_t* ev) {
   uint16_t& reverse = planes_[plane].reverse;
   if (reverse == UINT16_MAX || (!bad_too && health_[reverse].state != EvState::kGood)) {
     const uint16_t drawn = draw_ev(plane, bad_too);
@@ -135,7 +132,7 @@ bool PeerPaths::reverse_ev(uint8_t plane, bool bad_too, uint16_t* ev) {
   return true;
 }
 
-void PeerPaths::follow_peer(uint8_t plane) {
+void PeerPaths::follow_peer(PlaneId plane) {
   PlaneHealth& p = planes_[plane];
   if (p.heard_ev == p.followed_ev) return;
   p.followed_ev = p.heard_ev;
@@ -146,7 +143,7 @@ void PeerPaths::follow_peer(uint8_t plane) {
   }
 }
 
-uint16_t PeerPaths::draw_ev(uint8_t plane, bool bad_too, bool idle_only) {
+uint16_t PeerPaths::draw_ev(PlaneId plane, bool bad_too, bool idle_only) {
   scratch_.clear();
   for (uint16_t i = 0; i < health_.size(); ++i) {
     const EvHealth& h = health_[i];
@@ -187,11 +184,10 @@ void PeerPaths::on_timeout(Instant now, uint16_t ev) {
 }
 
 // [MRC-EVS-5]
-void PeerPaths::suspend_plane(Instant now, uint8_t plane, TraceTrigger why) {
-  const uint32_t bit = 1u << plane;
+void PeerPaths::suspend_plane(Instant now, PlaneId plane, TraceTrigger why) {
   planes_[plane].streak = 0;
   // A plane is retired only in favour of another one: without another plane in use there is no gain.
-  if ((use_.usable() & ~bit) == 0 || (use_.suspended() & bit) != 0) return;
+  if (PlaneSet{plane}.contains_all(use_.usable()) || use_.suspended().contains(plane)) return;
   use_.suspend(plane);
   refresh_usable();
   ++listeners_.counters.plane_suspensions;
@@ -203,14 +199,14 @@ void PeerPaths::suspend_plane(Instant now, uint8_t plane, TraceTrigger why) {
         assume_bad(now, i, TraceTrigger::kPlaneSuspended);
 }
 
-void PeerPaths::resume_plane(Instant now, uint8_t plane, TraceTrigger why) {
-  if ((use_.suspended() & 1u << plane) == 0) return;
+void PeerPaths::resume_plane(Instant now, PlaneId plane, TraceTrigger why) {
+  if (!use_.suspended().contains(plane)) return;
   use_.resume(plane);
   refresh_usable();
   trace_plane(now, plane, true, why);
 }
 
-void PeerPaths::trace_plane(Instant now, uint8_t plane, bool up, TraceTrigger why) {
+void PeerPaths::trace_plane(Instant now, PlaneId plane, bool up, TraceTrigger why) {
   if (listeners_.trace != nullptr)
     listeners_.trace->on_trace(TraceEntry::of(now, 0, why, event::Plane{.plane = plane, .up = up}));
 }
@@ -231,7 +227,7 @@ void PeerPaths::set_state(Instant now, uint16_t ev, EvState to, TraceTrigger why
 bool PeerPaths::at_floor() const {
   uint32_t good = 0, nominal = 0;
   for (const EvHealth& h : health_) good += h.active && h.state == EvState::kGood && plane_usable(h.plane);
-  for (uint8_t p = 0; p < planes_.size(); ++p) nominal += plane_usable(p) ? planes_[p].nominal_active : 0;
+  for (const PlaneId p : planes_.ids()) nominal += plane_usable(p) ? planes_[p].nominal_active : 0;
   return good <= (config_.ev_min_active != 0 ? config_.ev_min_active : std::max(1u, nominal / 4));
 }
 
@@ -249,7 +245,7 @@ bool PeerPaths::assume_bad(Instant now, uint16_t ev, TraceTrigger why) {
   return true;
 }
 
-void PeerPaths::activate_backup(uint8_t plane) {
+void PeerPaths::activate_backup(PlaneId plane) {
   for (EvHealth& h : health_) {
     if (h.plane != plane || h.active || h.state != EvState::kGood) continue;
     h.active = true;
@@ -279,7 +275,7 @@ Duration PeerPaths::probe_patience(uint16_t ev) const {
 }
 
 // One path of a plane works again: the others are probed within an interval.
-void PeerPaths::hasten_probes(Instant now, uint8_t plane) {
+void PeerPaths::hasten_probes(Instant now, PlaneId plane) {
   for (uint16_t i = 0; i < health_.size(); ++i) {
     EvHealth& h = health_[i];
     if (h.plane != plane || h.state != EvState::kAssumedBad) continue;
@@ -304,7 +300,7 @@ Instant PeerPaths::next_probe_time() const {
 }
 
 bool PeerPaths::take_due_probe(Instant now, uint16_t* ev) {
-  if (claims_.expire(now) != 0) refresh_usable();
+  if (!claims_.expire(now).empty()) refresh_usable();
   if (take_claim_probe(now, ev)) return true;
   for (uint16_t i = 0; i < health_.size(); ++i) {
     EvHealth& h = health_[i];
@@ -322,7 +318,7 @@ bool PeerPaths::take_due_probe(Instant now, uint16_t* ev) {
   // per plane and interval, then the next inbound packet starts another round. Any path of the plane is probed; when
   // that one was silent, the reverse EV itself, which distinguishes a failed path from a failed plane.
   bool waiting = false;
-  for (uint8_t plane = 0; plane < planes_.size(); ++plane) {
+  for (const PlaneId plane : planes_.ids()) {
     PlaneHealth& p = planes_[plane];
     if (p.next_check > now) {
       waiting |= p.next_check < Instant::never();
@@ -344,7 +340,7 @@ bool PeerPaths::take_due_probe(Instant now, uint16_t* ev) {
 // Verification of the peer's port reports. A port that is down may also have recovered without a report: the process
 // that would have sent it has ended, or its two updates overtook each other. [MRC-PORT-3..4]
 bool PeerPaths::take_claim_probe(Instant now, uint16_t* ev) {
-  uint8_t plane;
+  PlaneId plane;
   while (claims_.take_due(now, &plane)) {
     uint16_t drawn = UINT16_MAX;
     if (use_.locally_up(plane) && use_.present(plane)) {
@@ -425,26 +421,25 @@ void PeerPaths::set_denied(Instant now, uint16_t ev, bool denied) {
   }
 }
 
-void PeerPaths::set_local_planes(uint32_t up) {
+void PeerPaths::set_local_planes(PlaneSet up) {
   use_.set_local(up);
   refresh_usable();
 }
 
-bool PeerPaths::on_port_status(Instant now, uint32_t up) {
-  const uint32_t before = claims_.claimed() | claims_.down();
+bool PeerPaths::on_port_status(Instant now, PlaneSet up) {
+  const PlaneSet before = claims_.claimed() | claims_.down();
   const bool heard = claims_.on_word(now, up, use_.askable());
-  const uint32_t called_down = (claims_.claimed() | claims_.down()) & ~before;
-  if (called_down != 0) refresh_usable();
-  for (uint8_t plane = 0; plane < planes_.size(); ++plane)
-    if (((called_down >> plane) & 1) != 0) trace_plane(now, plane, false, TraceTrigger::kPortStatus);
+  const PlaneSet called_down = (claims_.claimed() | claims_.down()) - before;
+  if (!called_down.empty()) refresh_usable();
+  for (const PlaneId plane : called_down) trace_plane(now, plane, false, TraceTrigger::kPortStatus);
   return heard;
 }
 
-void PeerPaths::set_narrow_planes(uint32_t narrow) {
+void PeerPaths::set_narrow_planes(PlaneSet narrow) {
   if (use_.set_narrow(narrow)) refresh_usable();
 }
 
-void PeerPaths::set_present_planes(uint32_t present) {
+void PeerPaths::set_present_planes(PlaneSet present) {
   use_.set_present(present);
   refresh_usable();
 }
@@ -466,16 +461,16 @@ void PeerPaths::check() const {
   use_.check(claims_.down());
   MRC_INVARIANT(answer_time_ >= Duration());
   if (!pace_.due(health_.size())) return;
-  std::array<uint32_t, 32> active{};  // planes are the bits of 32-bit masks; a check must not allocate
+  std::array<uint32_t, PlaneSet::kMaxPlanes> active{};  // a check must not allocate
   for (const EvHealth& h : health_) {
     MRC_INVARIANT(!h.active || h.state == EvState::kGood);
     MRC_INVARIANT(h.unanswered <= kProbeDoublings && h.losses_told <= h.losses);
     MRC_INVARIANT(h.state != EvState::kAssumedBad || h.next_probe < Instant::never());
-    active[h.plane] += h.active;
+    active[h.plane.value()] += h.active;
   }
-  for (size_t i = 0; i < planes_.size(); ++i) {
+  for (const PlaneId i : planes_.ids()) {
     const PlaneHealth& p = planes_[i];
-    MRC_INVARIANT(active[i] <= p.nominal_active);
+    MRC_INVARIANT(active[i.value()] <= p.nominal_active);
     MRC_INVARIANT(p.reverse == UINT16_MAX || health_[p.reverse].plane == i);
     MRC_INVARIANT(p.checked == UINT16_MAX || health_[p.checked].plane == i);
   }

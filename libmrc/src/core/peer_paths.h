@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/invariant.h"
+#include "base/planes.h"
 #include "base/rng.h"
 #include "base/time.h"
 #include "core/config.h"
@@ -39,7 +40,7 @@ struct EvHealth {
   EvState state = EvState::kGood;
   uint8_t streak = 0;
   uint8_t unanswered = 0;  // EV probes in a row
-  uint8_t plane = 0;
+  PlaneId plane;
   bool active = false;
   bool probing = false;  // an EV probe is outstanding
   uint64_t losses_told = 0;
@@ -58,18 +59,18 @@ class PeerPaths {
   uint32_t generation() const { return generation_; }  // incremented when the usable set changes
   bool usable(uint16_t ev) const { return health_[ev].state == EvState::kGood && plane_usable(health_[ev].plane); }
   // Both ends have it, neither end's port is down or reported down, and it is not suspended.
-  bool plane_usable(uint8_t plane) const { return use_.usable(plane); }
-  uint8_t plane_of(uint16_t ev) const { return health_[ev].plane; }
+  bool plane_usable(PlaneId plane) const { return use_.usable(plane); }
+  PlaneId plane_of(uint16_t ev) const { return health_[ev].plane; }
   // Active GOOD EVs of usable planes, equally many per plane, planes interleaved, order drawn anew. Falls back to every
   // EV that is not DENIED when nothing is GOOD: sending on a doubtful path is better than not sending. With a choice:
   // of those it allows, active or not, and bad ones too when the good ones are fewer than its minimum [MRC-EVS-10].
   void draw_lap(std::vector<uint16_t>* lap, const EvChoice* choice = nullptr);
   // An EV for a control packet: planes in turn, except known-bad ones [MRC-EVS-9]. False when the good ones
   // have no room; bad ones are taken only when there is no good one at all.
-  bool pick_control(uint32_t planes_with_room, uint16_t* ev);
+  bool pick_control(PlaneSet planes_with_room, uint16_t* ev);
   // An EV for the answer to requests: of the plane of the last one, and the same path if both ends name paths alike.
   // The peer's packets prove which paths work, and the peer leaves failed ones first [MRC-EVS-9]. Else as above.
-  bool pick_answer(uint32_t planes_with_room, uint16_t* ev);
+  bool pick_answer(PlaneSet planes_with_room, uint16_t* ev);
 
   // --- evidence ---
   void on_sent(uint16_t ev, uint32_t packets, uint32_t bytes) {
@@ -88,7 +89,7 @@ class PeerPaths {
   void on_always_skip(Instant now, uint16_t ev) { assume_bad(now, ev, TraceTrigger::kPeerVerdict); }
   // A request arrived, on this path of the peer. True when the peer's timer has to be set: traffic after a pause,
   // reverse paths are to be checked.
-  bool on_inbound(Instant now, uint8_t plane, uint32_t ev) {
+  bool on_inbound(Instant now, PlaneId plane, uint32_t ev) {
     inbound_.plane = plane;
     planes_[plane].heard_ev = ev;
     if (inbound_.any) return false;
@@ -114,15 +115,15 @@ class PeerPaths {
 
   // --- administration ---
   void set_denied(Instant now, uint16_t ev, bool denied);
-  void set_local_planes(uint32_t up);  // bit per plane
-  // A port status update of the peer: bit per plane, 1 = up. Probes are due at once. False: it must not be answered.
-  bool on_port_status(Instant now, uint32_t up);
-  void set_present_planes(uint32_t present);  // planes that both ends have, when the peer has reported them
+  void set_local_planes(PlaneSet up);
+  // A port status update of the peer: the planes that are up. Probes are due at once. False: it must not be answered.
+  bool on_port_status(Instant now, PlaneSet up);
+  void set_present_planes(PlaneSet present);  // planes that both ends have, when the peer has reported them
   // Planes that are too narrow for full packets are avoided if another one is in use [MRC-MTU-3].
-  void set_narrow_planes(uint32_t narrow);
+  void set_narrow_planes(PlaneSet narrow);
   // It is not reported down. It may be retired because of losses, which its MTU may cause.
-  bool plane_could_carry(uint8_t plane) const { return ((use_.askable() & ~claims_.down()) >> plane & 1) != 0; }
-  uint16_t any_ev(uint8_t plane) {  // GOOD if there is one; UINT16_MAX: there is none at all
+  bool plane_could_carry(PlaneId plane) const { return (use_.askable() - claims_.down()).contains(plane); }
+  uint16_t any_ev(PlaneId plane) {  // GOOD if there is one; UINT16_MAX: there is none at all
     const uint16_t good = draw_ev(plane, false);
     return good != UINT16_MAX ? good : draw_ev(plane, true);
   }
@@ -149,31 +150,31 @@ class PeerPaths {
     Sink* sink = nullptr;
   };
   struct Inbound {
-    uint8_t plane = 0;  // of the last request
-    bool any = false;   // since the last check of reverse paths
+    PlaneId plane;     // of the last request
+    bool any = false;  // since the last check of reverse paths
   };
   static constexpr uint32_t kEvStreak = 2;
   static constexpr uint32_t kPlaneStreak = 4;
   static constexpr uint8_t kProbeDoublings = 3;
   static_assert(1 << kProbeDoublings == kMaxPatience);
 
-  bool has_good_ev(uint8_t plane) const;
-  bool reverse_ev(uint8_t plane, bool bad_too, uint16_t* ev);  // false: the plane has none
-  void follow_peer(uint8_t plane);
+  bool has_good_ev(PlaneId plane) const;
+  bool reverse_ev(PlaneId plane, bool bad_too, uint16_t* ev);  // false: the plane has none
+  void follow_peer(PlaneId plane);
   // Any EV of the plane, of those that are not DENIED; UINT16_MAX: it has none.
-  uint16_t draw_ev(uint8_t plane, bool bad_too, bool idle_only = false);
+  uint16_t draw_ev(PlaneId plane, bool bad_too, bool idle_only = false);
   bool at_floor() const;
   bool assume_bad(Instant now, uint16_t ev, TraceTrigger why);
   void recover(Instant now, uint16_t ev, TraceTrigger why);
   void set_state(Instant now, uint16_t ev, EvState to, TraceTrigger why);
-  void trace_plane(Instant now, uint8_t plane, bool up, TraceTrigger why);
-  void suspend_plane(Instant now, uint8_t plane, TraceTrigger why);
-  void resume_plane(Instant now, uint8_t plane, TraceTrigger why);
-  void activate_backup(uint8_t plane);
-  void hasten_probes(Instant now, uint8_t plane);
+  void trace_plane(Instant now, PlaneId plane, bool up, TraceTrigger why);
+  void suspend_plane(Instant now, PlaneId plane, TraceTrigger why);
+  void resume_plane(Instant now, PlaneId plane, TraceTrigger why);
+  void activate_backup(PlaneId plane);
+  void hasten_probes(Instant now, PlaneId plane);
   void schedule_probe(Instant now, uint16_t ev, Duration wait);
   bool take_claim_probe(Instant now, uint16_t* ev);
-  bool remotely_up(uint8_t plane) const { return ((claims_.down() >> plane) & 1) == 0; }
+  bool remotely_up(PlaneId plane) const { return !claims_.down().contains(plane); }
   void refresh_usable();
 
   const EndpointConfig& config_;
@@ -181,7 +182,7 @@ class PeerPaths {
   Listeners listeners_;
   Rng* rng_;
   std::vector<EvHealth> health_;
-  std::vector<PlaneHealth> planes_;
+  PerPlane<PlaneHealth> planes_;
   PortClaims claims_;
   PlaneUse use_;
   uint32_t generation_ = 1;

@@ -52,7 +52,7 @@ void PeerTable::release_tombstone(PeerId id) {
 }
 
 bool PeerTable::has_address(const IpAddress& addr) const {
-  return find_if([&](const Peer& p) { return p.owns(addr, 0); }) != nullptr;
+  return find_if([&](const Peer& p) { return p.owns(addr, 0_plane); }) != nullptr;
 }
 
 std::vector<PeerId> PeerTable::ids() const {

@@ -19,8 +19,6 @@ namespace mrc::core {
 
 namespace {
 
-constexpr uint32_t kMaxPlanes = 32;
-
 // True if packets may be sent to the address: a peer's answer must not be a multicast or unspecified address.
 bool sendable(const IpAddress& addr) {
   if (addr.is_zero()) return false;
@@ -55,8 +53,7 @@ void PlaneDiscovery::start_planes(Instant now, Peer* p) {
   PlaneQuestion& q = p->plane_question;
   if (!p->description.learn || now - q.begun < Question::kFresh) return;
   q.begin(now, engine_.rng.next());
-  q.open = 0;
-  for (uint32_t plane = 1; plane < p->description.planes.size() && plane < kMaxPlanes; ++plane) q.open |= 1u << plane;
+  q.open = p->description.planes.ids() - 1_planes;
   ask_for_planes(now, p);
 }
 
@@ -68,44 +65,43 @@ bool PlaneDiscovery::count_try(Instant now, Question* question, bool open) {
   return true;
 }
 
-wire::Plth PlaneDiscovery::make_request(const Question& question, uint8_t plane) const {
+wire::Plth PlaneDiscovery::make_request(const Question& question, PlaneId plane) const {
   const EndpointConfig& c = engine_.config;
   wire::Plth ask;
-  ask.plane = plane;
+  ask.plane = plane.value();
   ask.planes = static_cast<uint8_t>(c.planes.size());
   ask.slot = c.slot;
   ask.nonce = question.nonce;
-  if (plane < c.planes.size()) ask.addr = c.planes[plane].addr;
+  if (c.planes.has(plane)) ask.addr = c.planes[plane].addr;
   return ask;
 }
 
 void PlaneDiscovery::ask_for_planes(Instant now, Peer* p) {
   PlaneQuestion& q = p->plane_question;
-  if (!count_try(now, &q, q.open != 0)) return;
+  if (!count_try(now, &q, !q.open.empty())) return;
   uint16_t ev;
   wire::Flow flow;
-  if (!p->paths.pick_control(1u, &ev) ||
+  if (!p->paths.pick_control(1_planes, &ev) ||
       !make_flow(engine_.config, p->description, ev, engine_.config.dscp.no_trim, &flow))
     return;
   wire::Bth bth;
   bth.dqp = wire::kEndpointQpn;
-  for (uint32_t plane = 1; plane < kMaxPlanes; ++plane) {
-    if (((q.open >> plane) & 1) == 0) continue;
-    const wire::Plth ask = make_request(q, static_cast<uint8_t>(plane));
+  for (const PlaneId plane : q.open) {
+    const wire::Plth ask = make_request(q, plane);
     if (control_.push(flow, ev, [&](std::span<uint8_t> out) { return wire::encode_plane_request(out, bth, ask); }))
       ++engine_.counters.tx_plane_requests;
   }
 }
 
-uint16_t PlaneDiscovery::first_ev_of_plane(uint8_t plane) const {
+uint16_t PlaneDiscovery::first_ev_of_plane(PlaneId plane) const {
   const std::vector<EvEntry>& evs = engine_.config.evs;
   const auto it = std::find_if(evs.begin(), evs.end(), [&](const EvEntry& e) { return e.plane == plane; });
   return it != evs.end() ? static_cast<uint16_t>(it - evs.begin()) : UINT16_MAX;
 }
 
 // Answered to any sender, in as many bytes as the request has [MRC-EXT-3].
-void PlaneDiscovery::on_request(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p) {
-  if (p.plth.version != wire::Plth::kVersion || p.plth.plane >= kMaxPlanes) {
+void PlaneDiscovery::on_request(Instant now, const wire::Flow& flow, PlaneId plane, const wire::Packet& p) {
+  if (p.plth.version != wire::Plth::kVersion || p.plth.plane >= PlaneSet::kMaxPlanes) {
     ++engine_.counters.drop_stale;
     return;
   }
@@ -116,7 +112,7 @@ void PlaneDiscovery::on_request(Instant now, const wire::Flow& flow, uint8_t pla
   bth.dqp = wire::kEndpointQpn;
   const wire::Plth tell = describe_plane(flow, p.plth);
   wire::Spth ports;
-  if (p.plth.ports) ports = own_ports_.part(p.plth.plane, p.spth().first);
+  if (p.plth.ports) ports = own_ports_.part(PlaneId(p.plth.plane), p.spth().first);
   const uint32_t asked = wire::packet_bytes(p.bth.opcode, false, p.payload_len);
   const auto encode = [&](std::span<uint8_t> out) {
     return wire::encode_plane_response(out, bth, tell, p.plth.ports ? &ports : nullptr);
@@ -149,8 +145,8 @@ wire::Plth PlaneDiscovery::describe_plane(const wire::Flow& flow, const wire::Pl
 // True if packets from the requester's address on that plane are accepted as the requester's.
 bool PlaneDiscovery::accepts(const wire::Flow& flow, const wire::Plth& ask) const {
   if (ask.addr.is_zero()) return false;
-  return peers_.find_if([&](const Peer& p) { return is_asker(p, flow, ask) && p.owns(ask.addr, ask.plane); }) !=
-         nullptr;
+  return peers_.find_if(
+             [&](const Peer& p) { return is_asker(p, flow, ask) && p.owns(ask.addr, PlaneId(ask.plane)); }) != nullptr;
 }
 
 // A peer that sends a request is up, and accepts our packets soon: open queries are repeated, once for each request of
@@ -161,33 +157,33 @@ void PlaneDiscovery::ask_back(Instant now, const wire::Flow& flow, const wire::P
     engine_.timers.set(&timer_, std::min(timer_.deadline, question->next));
   };
   peers_.for_each([&](Peer* p) {
-    if ((p->plane_question.open == 0 && !p->port_question.open) || ask.nonce == p->plane_question.heard ||
+    if ((p->plane_question.open.empty() && !p->port_question.open) || ask.nonce == p->plane_question.heard ||
         !is_asker(*p, flow, ask))
       return;
     p->plane_question.heard = ask.nonce;
-    if (p->plane_question.open != 0) again(&p->plane_question);
+    if (!p->plane_question.open.empty()) again(&p->plane_question);
     if (p->port_question.open) again(&p->port_question);
   });
 }
 
 // Accepted only from the queried address, with the nonce of the open query, until the plane is settled
 // [MRC-EXT-4].
-void PlaneDiscovery::on_response(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p) {
+void PlaneDiscovery::on_response(Instant now, const wire::Flow& flow, PlaneId plane, const wire::Packet& p) {
   const wire::Plth& told = p.plth;
   if (told.ports) {
     if (!on_announced_ports(now, flow, plane, p)) ++engine_.counters.drop_stale;
     return;
   }
   Peer* const to = peers_.find_if([&](const Peer& candidate) {
-    return candidate.plane_question.open != 0 && told.nonce == candidate.plane_question.nonce &&
+    return !candidate.plane_question.open.empty() && told.nonce == candidate.plane_question.nonce &&
            candidate.description.planes[0].addr == flow.src;
   });
-  if (to == nullptr || told.version != wire::Plth::kVersion || told.plane >= kMaxPlanes ||
-      ((to->plane_question.open >> told.plane) & 1) == 0 || !learn_plane(to, told)) {
+  if (to == nullptr || told.version != wire::Plth::kVersion || told.plane >= PlaneSet::kMaxPlanes ||
+      !to->plane_question.open.contains(PlaneId(told.plane)) || !learn_plane(to, told)) {
     ++engine_.counters.drop_stale;
     return;
   }
-  use_plane(now, to, told.plane, told.ready);
+  use_plane(now, to, PlaneId(told.plane), told.ready);
 }
 
 // Applies one plane of an answer; false when it is invalid [MRC-EXT-5].
@@ -213,14 +209,13 @@ bool PlaneDiscovery::learn_plane(Peer* to, const wire::Plth& told) {
 
 // After an answer: the plane is settled when the peer lacks it or accepts our packets on it; only then is it used
 // [MRC-EXT-6].
-void PlaneDiscovery::use_plane(Instant now, Peer* to, uint8_t plane, bool ready) {
+void PlaneDiscovery::use_plane(Instant now, Peer* to, PlaneId plane, bool ready) {
   PlaneQuestion& q = to->plane_question;
-  const uint32_t bit = 1u << plane;
   const bool lacking = to->description.planes[plane].addr.is_zero();
-  if (lacking || ready) q.open &= ~bit;
-  if (q.open == 0) q.next = Instant::never();
-  const uint32_t before = q.in_use;
-  q.in_use = ready && !lacking ? before | bit : before & ~bit;
+  if (lacking || ready) q.open.erase(plane);
+  if (q.open.empty()) q.next = Instant::never();
+  const PlaneSet before = q.in_use;
+  q.in_use.set(plane, ready && !lacking);
   if (q.in_use == before) return;
   to->paths.set_present_planes(q.in_use);
   engine_.report(now, 0, TraceTrigger::kLearnt, event::Plane{.plane = plane, .up = to->paths.plane_usable(plane)});
@@ -243,9 +238,9 @@ void PlaneDiscovery::check() const {
   if constexpr (!kCheckInvariants) return;
   peers_.for_each([&](const Peer* p) {
     MRC_INVARIANT(timer_.deadline <= std::min(p->plane_question.next, p->port_question.next));
-    MRC_INVARIANT(p->plane_question.open != 0 || p->plane_question.next == Instant::never());
+    MRC_INVARIANT(!p->plane_question.open.empty() || p->plane_question.next == Instant::never());
     MRC_INVARIANT(p->port_question.open || p->port_question.next == Instant::never());
-    MRC_INVARIANT(p->plane_question.in_use == 0 || p->description.planes.size() > 0);
+    MRC_INVARIANT(p->plane_question.in_use.empty() || p->description.planes.size() > 0);
   });
 }
 

@@ -23,8 +23,8 @@ class PlaneDiscovery {
 
   // A QP goes to RTR towards the peer: unknown values are queried.
   void on_qp_up(Instant now, Peer* p);
-  void on_request(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p);
-  void on_response(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p);
+  void on_request(Instant now, const wire::Flow& flow, PlaneId plane, const wire::Packet& p);
+  void on_response(Instant now, const wire::Flow& flow, PlaneId plane, const wire::Packet& p);
   // A packet for a QP from a port that the peer has not announced: counted, and the peer is queried again [MRC-SEC-9].
   void on_foreign_port(Instant now, Peer* p);
   void on_timer(Instant now);
@@ -38,17 +38,17 @@ class PlaneDiscovery {
   bool accepts(const wire::Flow& flow, const wire::Plth& ask) const;
   void ask_back(Instant now, const wire::Flow& flow, const wire::Plth& ask);
   bool learn_plane(Peer* to, const wire::Plth& told);
-  void use_plane(Instant now, Peer* to, uint8_t plane, bool ready);
+  void use_plane(Instant now, Peer* to, PlaneId plane, bool ready);
   wire::Plth describe_plane(const wire::Flow& flow, const wire::Plth& ask) const;
   // Counts a try and sets the timer. False: the query is not repeated.
   bool count_try(Instant now, Question* question, bool open);
-  wire::Plth make_request(const Question& question, uint8_t plane) const;
-  uint16_t first_ev_of_plane(uint8_t plane) const;
+  wire::Plth make_request(const Question& question, PlaneId plane) const;
+  uint16_t first_ev_of_plane(PlaneId plane) const;
   // source_port_discovery.cc
   void start_ports(Instant now, Peer* p);
   void open_ports(Instant now, Peer* p);
   void ask_for_ports(Instant now, Peer* p);
-  bool on_announced_ports(Instant now, const wire::Flow& flow, uint8_t plane, const wire::Packet& p);
+  bool on_announced_ports(Instant now, const wire::Flow& flow, PlaneId plane, const wire::Packet& p);
 
   EngineContext& engine_;
   PeerTable& peers_;

@@ -4,25 +4,24 @@
 
 namespace mrc::core {
 
-bool PortClaims::on_word(Instant now, uint32_t up, uint32_t askable) {
+bool PortClaims::on_word(Instant now, PlaneSet up, PlaneSet askable) {
   bool heard = true;
-  for (uint8_t plane = 0; plane < planes_.size(); ++plane) {
+  for (const PlaneId plane : planes_.ids()) {
     Plane& p = planes_[plane];
-    const uint32_t bit = 1u << plane;
-    const bool says_up = (up & bit) != 0;
-    if (((claimed_ | down_) & bit) == 0 && !says_up) {
-      if ((askable & bit) == 0) {
+    const bool says_up = up.contains(plane);
+    if (!(claimed_ | down_).contains(plane) && !says_up) {
+      if (!askable.contains(plane)) {
         leave(now, plane);
       } else if (now < p.hold_until) {
         heard = false;
         continue;
       } else {
-        claimed_ |= bit;
+        claimed_.insert(plane);
         p.claimed_at = now;
         p.to_ask = kProbes;
         p.asked = 0;
       }
-    } else if ((down_ & bit) != 0 && says_up) {
+    } else if (down_.contains(plane) && says_up) {
       p.next_ask = std::min(p.next_ask, std::max(now, p.asked_at + ask_interval_ / 8));
     }
     p.word_up = says_up;
@@ -30,17 +29,16 @@ bool PortClaims::on_word(Instant now, uint32_t up, uint32_t askable) {
   return heard;
 }
 
-void PortClaims::leave(Instant now, uint8_t plane) {
-  const uint32_t bit = 1u << plane;
+void PortClaims::leave(Instant now, PlaneId plane) {
   Plane& p = planes_[plane];
-  claimed_ &= ~bit;
-  down_ |= bit;
+  claimed_.erase(plane);
+  down_.insert(plane);
   p.to_ask = p.refuted = 0;
   p.next_ask = p.word_up ? now : now + ask_interval_;
 }
 
-bool PortClaims::take_due(Instant now, uint8_t* plane) {
-  for (uint8_t i = 0; i < planes_.size(); ++i) {
+bool PortClaims::take_due(Instant now, PlaneId* plane) {
+  for (const PlaneId i : planes_.ids()) {
     Plane& p = planes_[i];
     if (p.to_ask > 0) {
       --p.to_ask;
@@ -48,7 +46,7 @@ bool PortClaims::take_due(Instant now, uint8_t* plane) {
       *plane = i;
       return true;
     }
-    if (((down_ >> i) & 1) == 0 || p.next_ask > now) continue;
+    if (!down_.contains(i) || p.next_ask > now) continue;
     p.next_ask = now + ask_interval_;
     p.asked_at = now;
     *plane = i;
@@ -57,32 +55,30 @@ bool PortClaims::take_due(Instant now, uint8_t* plane) {
   return false;
 }
 
-void PortClaims::on_unsent(uint8_t plane) {
-  if (((claimed_ >> plane) & 1) != 0 && planes_[plane].asked > 0) --planes_[plane].asked;
+void PortClaims::on_unsent(PlaneId plane) {
+  if (claimed_.contains(plane) && planes_[plane].asked > 0) --planes_[plane].asked;
 }
 
-uint32_t PortClaims::expire(Instant now) {
-  uint32_t left = 0;
-  for (uint8_t plane = 0; plane < planes_.size(); ++plane) {
-    const uint32_t bit = 1u << plane;
-    if ((claimed_ & bit) == 0 || planes_[plane].claimed_at + kPatience > now) continue;
+PlaneSet PortClaims::expire(Instant now) {
+  PlaneSet left;
+  for (const PlaneId plane : planes_.ids()) {
+    if (!claimed_.contains(plane) || planes_[plane].claimed_at + kPatience > now) continue;
     if (planes_[plane].asked == 0) {  // no probe was sent: no proof
-      claimed_ &= ~bit;
+      claimed_.erase(plane);
       continue;
     }
     leave(now, plane);
-    left |= bit;
+    left.insert(plane);
   }
   return left;
 }
 
-bool PortClaims::on_answer(Instant now, uint8_t plane, Instant sent_at, bool* refuted) {
+bool PortClaims::on_answer(Instant now, PlaneId plane, Instant sent_at, bool* refuted) {
   Plane& p = planes_[plane];
-  const uint32_t bit = 1u << plane;
   *refuted = false;
-  if (((claimed_ | down_) & bit) == 0 || sent_at < p.claimed_at) return false;
-  claimed_ &= ~bit;
-  down_ &= ~bit;
+  if (!(claimed_ | down_).contains(plane) || sent_at < p.claimed_at) return false;
+  claimed_.erase(plane);
+  down_.erase(plane);
   p.next_ask = Instant::never();
   p.to_ask = 0;
   if (sent_at < p.claimed_at + kPatience) {
@@ -95,20 +91,20 @@ bool PortClaims::on_answer(Instant now, uint8_t plane, Instant sent_at, bool* re
 
 Instant PortClaims::next_time() const {
   Instant next = Instant::never();
-  for (uint8_t plane = 0; plane < planes_.size(); ++plane) {
+  for (const PlaneId plane : planes_.ids()) {
     const Plane& p = planes_[plane];
-    if (((claimed_ >> plane) & 1) != 0) next = std::min(next, p.claimed_at + kPatience);
-    if (((down_ >> plane) & 1) != 0) next = std::min(next, p.next_ask);
+    if (claimed_.contains(plane)) next = std::min(next, p.claimed_at + kPatience);
+    if (down_.contains(plane)) next = std::min(next, p.next_ask);
   }
   return next;
 }
 
 void PortClaims::check() const {
   if constexpr (!kCheckInvariants) return;
-  MRC_INVARIANT((claimed_ & down_) == 0);
-  for (uint8_t plane = 0; plane < planes_.size(); ++plane) {
+  MRC_INVARIANT(!claimed_.intersects(down_));
+  for (const PlaneId plane : planes_.ids()) {
     const Plane& p = planes_[plane];
-    const bool claimed = (claimed_ >> plane & 1) != 0, down = (down_ >> plane & 1) != 0;
+    const bool claimed = claimed_.contains(plane), down = down_.contains(plane);
     MRC_INVARIANT(p.refuted <= kMaxHoldDoublings && p.to_ask + p.asked <= kProbes);
     MRC_INVARIANT(claimed || p.to_ask == 0);
     MRC_INVARIANT(down == (p.next_ask < Instant::never()));  // it is probed some time

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/invariant.h"
+#include "base/planes.h"
 #include "base/time.h"
 
 namespace mrc::core {
@@ -30,22 +31,22 @@ class PortClaims {
   // A plane that is down is probed once per `ask_interval`.
   PortClaims(size_t planes, Duration ask_interval) : planes_(planes), ask_interval_(ask_interval) {}
 
-  // The peer's report: bit per plane, 1 = up. Planes outside of `askable` carry no probe and are not in use either; for
-  // them the report is accepted. False when some of it was ignored, too soon after a refuted claim: the update must not
-  // be answered, so that an honest peer repeats it.
-  bool on_word(Instant now, uint32_t up, uint32_t askable);
+  // The peer's report: the planes that are up. Planes outside of `askable` carry no probe and are not in use either;
+  // for them the report is accepted. False when some of it was ignored, too soon after a refuted claim: the update must
+  // not be answered, so that an honest peer repeats it.
+  bool on_word(Instant now, PlaneSet up, PlaneSet askable);
 
-  uint32_t claimed() const { return claimed_; }  // bit per plane: reported down, not proved yet
-  uint32_t down() const { return down_; }        // bit per plane: reported down, and no probe was answered
+  PlaneSet claimed() const { return claimed_; }  // reported down, not proved yet
+  PlaneSet down() const { return down_; }        // reported down, and no probe was answered
 
   // The next plane to probe now; call until it returns false.
-  bool take_due(Instant now, uint8_t* plane);
+  bool take_due(Instant now, PlaneId* plane);
   // The probe requested by take_due() could not be sent.
-  void on_unsent(uint8_t plane);
+  void on_unsent(PlaneId plane);
   // Claims whose probes have timed out. Returns the planes that are down now and were not before.
-  uint32_t expire(Instant now);
+  PlaneSet expire(Instant now);
   // A probe of that plane was answered. True when that restores the plane; *refuted: the claim was false.
-  bool on_answer(Instant now, uint8_t plane, Instant sent_at, bool* refuted);
+  bool on_answer(Instant now, PlaneId plane, Instant sent_at, bool* refuted);
 
   Instant next_time() const;
   void check() const;
@@ -61,11 +62,11 @@ class PortClaims {
     uint8_t refuted = 0;                                   // claims in a row
     bool word_up = true;                                   // the peer's last report
   };
-  void leave(Instant now, uint8_t plane);
+  void leave(Instant now, PlaneId plane);
 
-  std::vector<Plane> planes_;
+  PerPlane<Plane> planes_;
   Duration ask_interval_;
-  uint32_t claimed_ = 0, down_ = 0;
+  PlaneSet claimed_, down_;
 };
 
 }  // namespace mrc::core

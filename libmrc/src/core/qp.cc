@@ -46,7 +46,7 @@ void Qp::reset() {
   state = QpState::kReset;
 }
 
-Requester::Build Qp::build_data(Instant now, uint32_t planes_with_room, TxBurst* out) {
+Requester::Build Qp::build_data(Instant now, PlaneSet planes_with_room, TxBurst* out) {
   BurstBuilder builder(out, engine.config.icrc);
   const Requester::Build result = requester.build(now, planes_with_room, out, &builder);
   if (result != Requester::Build::kSent) return result;

@@ -20,7 +20,7 @@ class Qp final : public QpContext {
   void reset();
 
   // One burst of data, and behind it the QP's pending transport ACK, if useful.
-  Requester::Build build_data(Instant now, uint32_t planes_with_room, TxBurst* out);
+  Requester::Build build_data(Instant now, PlaneSet planes_with_room, TxBurst* out);
   void on_timer(Instant now);
   // Has data to send: joins the list of QPs that may send.
   void make_ready();

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/invariant.h"
+#include "base/planes.h"
 #include "base/time.h"
 
 namespace mrc::core {
@@ -43,9 +44,9 @@ struct Question {
 
 // For a peer's planes.
 struct PlaneQuestion : Question {
-  uint64_t heard = 0;   // nonce of the peer's latest question
-  uint32_t open = 0;    // bit per plane whose answer is missing or reports that our packets are not accepted there yet
-  uint32_t in_use = 1;  // bit per plane on which both ends accept each other's packets
+  uint64_t heard = 0;          // nonce of the peer's latest question
+  PlaneSet open;               // the answer is missing or reports that our packets are not accepted there yet
+  PlaneSet in_use = 1_planes;  // both ends accept each other's packets
 };
 
 // For a peer's source ports; the tries are those of the part that is due [MRC-EXT-9].

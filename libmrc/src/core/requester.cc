@@ -52,7 +52,7 @@ void Requester::reset() {
 }
 
 // [MRC-REQ-2] [MRC-REQ-3]
-Requester::Build Requester::build(Instant now, uint32_t planes_with_room, TxBurst* out, BurstBuilder* builder) {
+Requester::Build Requester::build(Instant now, PlaneSet planes_with_room, TxBurst* out, BurstBuilder* builder) {
   const EndpointConfig& c = qp_.engine.config;
   const QpAttr& a = qp_.attr;
   if (!sent_.open()) {
@@ -101,7 +101,7 @@ bool Requester::fits(const PacketScheduler::Packet& p, const TxBurst& burst) con
 }
 
 // False: no plane with a path has room.
-bool Requester::choose_path(Instant now, uint32_t planes_with_room, TxBurst* out) {
+bool Requester::choose_path(Instant now, PlaneSet planes_with_room, TxBurst* out) {
   const EndpointConfig& c = qp_.engine.config;
   const QpAttr& a = qp_.attr;
   uint16_t ev;

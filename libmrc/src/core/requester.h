@@ -41,7 +41,7 @@ class Requester {
   PostResult post(const SendWr& wr) { return sq_.post(wr, qp_.attr.path_mtu); }
   // Writes the packets that may be sent now into `out`. kSent: the caller finishes the builder, and may add a packet
   // before, as the last one has no ICRC yet. Otherwise nothing was added.
-  Build build(Instant now, uint32_t planes_with_room, TxBurst* out, BurstBuilder* builder);
+  Build build(Instant now, PlaneSet planes_with_room, TxBurst* out, BurstBuilder* builder);
 
   void on_sack(Instant now, const wire::Packet& p);
   void on_nack(Instant now, const wire::Packet& p);
@@ -74,7 +74,7 @@ class Requester {
 
   // requester.cc
   bool fits(const PacketScheduler::Packet& p, const TxBurst& burst) const;
-  bool choose_path(Instant now, uint32_t planes_with_room, TxBurst* out);
+  bool choose_path(Instant now, PlaneSet planes_with_room, TxBurst* out);
   Build fail_local_protection(Instant now, const Wqe& request);
   uint32_t write_headers(Instant now, const PacketScheduler::Packet& p, std::span<uint8_t> out) const;
   void note_sent(Instant now, const PacketScheduler::Packet& p, uint16_t ev);

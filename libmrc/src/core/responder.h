@@ -46,7 +46,7 @@ class Responder {
   void flush_acks();               // coalesced answers become due
   void repeat_ack(Instant since);  // the last answer becomes due again, if a request came since then [MRC-RSP-13]
   // All pending answers as one burst: SACKs, then the transport ACK. False when no plane has room.
-  bool build(Instant now, uint32_t planes_with_room, TxBurst* out);
+  bool build(Instant now, PlaneSet planes_with_room, TxBurst* out);
 
   // Puts the pending transport ACK behind the data of a burst that is being built, where it costs no system call of its
   // own; the SACK then waits for its timer. Only as a shorter last segment, and not where switches trim data. Behind a

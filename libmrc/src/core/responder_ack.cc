@@ -152,7 +152,7 @@ bool Responder::send_nack(Instant now, const wire::Flow& from, Psn psn, uint16_t
   EngineContext& engine = qp_.engine;
   uint16_t ev;
   wire::Flow flow;
-  if (!qp_.peer->paths.pick_answer(UINT32_MAX, &ev) ||
+  if (!qp_.peer->paths.pick_answer(PlaneSet::all(), &ev) ||
       !make_flow(engine.config, qp_.peer->description, ev, engine.config.dscp.control, &flow))
     return false;
   wire::Bth bth;
@@ -205,7 +205,7 @@ void Responder::append_ack(Instant now, BurstBuilder* builder, const TxBurst* bu
   if (complete && owed_.sack) delay_ack(now + c.ack_delay * kAckedPatience);
 }
 
-bool Responder::build(Instant now, uint32_t planes_with_room, TxBurst* out) {
+bool Responder::build(Instant now, PlaneSet planes_with_room, TxBurst* out) {
   EngineContext& engine = qp_.engine;
   uint16_t ev;
   if (!qp_.peer->paths.pick_answer(planes_with_room, &ev)) return false;

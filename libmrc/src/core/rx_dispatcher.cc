@@ -12,7 +12,7 @@
 namespace mrc::core {
 
 void RxDispatcher::handle(Instant now, const RxBurst& burst) {
-  if (burst.plane >= engine_.plane_counters.size() || burst.segment_size == 0) return;
+  if (!engine_.plane_counters.has(burst.plane) || burst.segment_size == 0) return;
   PlaneCounters& plane = engine_.plane_counters[burst.plane];
   const DscpConfig& dscp = engine_.config.dscp;
   const bool last_hop = burst.flow.dscp() == dscp.trimmed_lasthop;

@@ -7,7 +7,7 @@ namespace mrc::core {
 
 OwnSourcePorts::OwnSourcePorts(const EndpointConfig& config) : ports_(config.planes.size()) {
   for (const EvEntry& ev : config.evs)
-    if (ev.plane < ports_.size()) ports_[ev.plane].push_back(static_cast<uint16_t>(ev.value));
+    if (ports_.has(ev.plane)) ports_[ev.plane].push_back(static_cast<uint16_t>(ev.value));
   set_ = 0x811C9DC5u;  // FNV-1a over planes and ports
   const auto mix = [this](uint32_t value) { set_ = (set_ ^ value) * 0x01000193u; };
   for (std::vector<uint16_t>& plane : ports_) {
@@ -18,11 +18,11 @@ OwnSourcePorts::OwnSourcePorts(const EndpointConfig& config) : ports_(config.pla
   }
 }
 
-wire::Spth OwnSourcePorts::part(uint8_t plane, uint16_t first) const {
+wire::Spth OwnSourcePorts::part(PlaneId plane, uint16_t first) const {
   wire::Spth part;
   part.first = first;
   part.set = set_;
-  if (plane >= ports_.size()) return part;
+  if (!ports_.has(plane)) return part;
   const std::vector<uint16_t>& ports = ports_[plane];
   part.total = static_cast<uint16_t>(std::min<size_t>(ports.size(), UINT16_MAX));
   for (uint32_t i = 0; i < wire::Spth::kPorts && first + i < part.total; ++i) part.ports[i] = ports[first + i];
@@ -31,12 +31,12 @@ wire::Spth OwnSourcePorts::part(uint8_t plane, uint16_t first) const {
 
 void PeerSourcePorts::begin() {
   collected_.clear();
-  plane_ = 0;
+  plane_ = 0_plane;
   first_ = 0;
 }
 
-PeerSourcePorts::Part PeerSourcePorts::take(uint8_t plane, uint32_t planes, uint32_t wanted, const wire::Spth& part) {
-  if (plane != plane_ || part.first != first_ || planes <= plane) return Part::kRefused;
+PeerSourcePorts::Part PeerSourcePorts::take(PlaneId plane, uint32_t planes, uint32_t wanted, const wire::Spth& part) {
+  if (plane != plane_ || part.first != first_ || planes <= plane.value()) return Part::kRefused;
   if (part.total < part.first || (part.total == part.first && part.first != 0)) return Part::kRefused;
   const uint32_t n = std::min<uint32_t>(wire::Spth::kPorts, part.total - part.first);
   if (collected_.size() + part.total - part.first > kMaxPorts) return Part::kRefused;
@@ -46,7 +46,7 @@ PeerSourcePorts::Part PeerSourcePorts::take(uint8_t plane, uint32_t planes, uint
     last = part.ports[i];
   }
   collected_.reserve(collected_.size() + n);  // before any entry of the part is taken
-  if (plane == 0 && part.first == 0) {
+  if (plane == 0_plane && part.first == 0) {
     set_ = part.set;
   } else if (part.set != set_) {  // the peer has restarted meanwhile
     begin();
@@ -55,9 +55,9 @@ PeerSourcePorts::Part PeerSourcePorts::take(uint8_t plane, uint32_t planes, uint
   for (uint32_t i = 0; i < n; ++i) collected_.push_back(key(plane, part.ports[i]));
   first_ = static_cast<uint16_t>(first_ + n);
   if (first_ < part.total) return Part::kTaken;
-  ++plane_;
+  plane_ = PlaneId(static_cast<uint8_t>(plane_.value() + 1));
   first_ = 0;
-  if (plane_ < std::min(planes, wanted)) return Part::kTaken;
+  if (plane_.value() < std::min(planes, wanted)) return Part::kTaken;
   if (collected_.empty()) {  // no endpoint is without ports, and an empty set would exclude the peer
     begin();
     return Part::kRefused;
@@ -70,7 +70,7 @@ PeerSourcePorts::Part PeerSourcePorts::take(uint8_t plane, uint32_t planes, uint
 void PeerSourcePorts::check() const {
   if constexpr (!kCheckInvariants) return;
   MRC_INVARIANT(ports_.size() <= kMaxPorts && collected_.size() <= kMaxPorts);
-  MRC_INVARIANT(plane_ != 0 || collected_.size() == first_);
+  MRC_INVARIANT(plane_ != 0_plane || collected_.size() == first_);
   if (!pace_.due(ports_.size() + collected_.size())) return;
   for (const std::vector<uint32_t>* all : {&ports_, &collected_})  // each once
     MRC_INVARIANT(std::adjacent_find(all->begin(), all->end(), std::greater_equal<>()) == all->end());

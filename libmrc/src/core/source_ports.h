@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/invariant.h"
+#include "base/planes.h"
 #include "core/config.h"
 #include "wire/spth.h"
 
@@ -18,10 +19,10 @@ class OwnSourcePorts {
  public:
   explicit OwnSourcePorts(const EndpointConfig& config);
   // The part that begins at index `first` of the plane's ports; empty beyond their end.
-  wire::Spth part(uint8_t plane, uint16_t first) const;
+  wire::Spth part(PlaneId plane, uint16_t first) const;
 
  private:
-  std::vector<std::vector<uint16_t>> ports_;  // by plane
+  PerPlane<std::vector<uint16_t>> ports_;  // by plane
   uint32_t set_ = 0;
 };
 
@@ -32,14 +33,14 @@ class PeerSourcePorts {
 
   bool announced() const { return !ports_.empty(); }
   size_t count() const { return ports_.size(); }
-  bool contains(uint8_t plane, uint16_t port) const {
+  bool contains(PlaneId plane, uint16_t port) const {
     return std::binary_search(ports_.begin(), ports_.end(), key(plane, port));
   }
 
   // Starts a collection; the set in force stays.
   void begin();
   // The part that is due.
-  uint8_t plane() const { return plane_; }
+  PlaneId plane() const { return plane_; }
   uint16_t first() const { return first_; }
 
   enum class Part : uint8_t {
@@ -49,15 +50,15 @@ class PeerSourcePorts {
     kComplete    // the last part: the set is in force
   };
   // A part about `plane` from a peer that has `planes` planes, of which the first `wanted` are collected.
-  Part take(uint8_t plane, uint32_t planes, uint32_t wanted, const wire::Spth& part);
+  Part take(PlaneId plane, uint32_t planes, uint32_t wanted, const wire::Spth& part);
   void check() const;
 
  private:
-  static uint32_t key(uint8_t plane, uint16_t port) { return uint32_t{plane} << 16 | port; }
+  static uint32_t key(PlaneId plane, uint16_t port) { return uint32_t{plane.value()} << 16 | port; }
 
   std::vector<uint32_t> ports_, collected_;  // ascending
   uint32_t set_ = 0;
-  uint8_t plane_ = 0;
+  PlaneId plane_;
   uint16_t first_ = 0;
   mutable InvariantPace pace_;
 };

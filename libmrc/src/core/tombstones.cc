@@ -23,7 +23,7 @@ Tombstone* Tombstones::find(Instant now, uint32_t slot, uint32_t qpn) {
 void Tombstones::answer(Instant now, Tombstone* t) {
   Peer* const to = peers_.find(t->peer);
   uint16_t ev;
-  if (to == nullptr || !to->paths.pick_control(UINT32_MAX, &ev)) return;
+  if (to == nullptr || !to->paths.pick_control(PlaneSet::all(), &ev)) return;
   if (send_ack(now, &engine_, &control_, *to, ev, t->last)) t->answered = now;
 }
 

@@ -49,11 +49,11 @@ struct WindowSteps {  // bits of WindowStep (core/congestion/control.h)
 // X(Name, name, sentence, counter or nullptr, (type, field)...): one to four fields
 #define MRC_TRACE_EVENTS(X)                                                                                            \
   X(EvChosen, "ev_chosen", "path chosen for a burst", nullptr,                                                         \
-    (uint32_t, ev), (uint8_t, plane), (uint32_t, passed_skipped), (uint32_t, passed_full))                             \
+    (uint32_t, ev), (PlaneId, plane), (uint32_t, passed_skipped), (uint32_t, passed_full))                             \
   X(TxData, "packet_sent", "request packet sent", nullptr,                                                             \
-    (Psn, psn), (uint32_t, ev), (uint8_t, plane), (uint32_t, size))                                                    \
+    (Psn, psn), (uint32_t, ev), (PlaneId, plane), (uint32_t, size))                                                    \
   X(Retransmit, "packet_retransmitted", "request packet sent again", nullptr,                                          \
-    (Psn, psn), (uint32_t, ev), (uint8_t, plane), (uint32_t, transmission))                                            \
+    (Psn, psn), (uint32_t, ev), (PlaneId, plane), (uint32_t, transmission))                                            \
   X(RxData, "packet_received", "request packet placed", &Counters::rx_data,                                            \
     (Psn, psn), (uint32_t, ev), (uint32_t, size))                                                                      \
   X(Duplicate, "duplicate_received", "request packet had arrived before", &Counters::rx_duplicates,                    \
@@ -65,17 +65,17 @@ struct WindowSteps {  // bits of WindowStep (core/congestion/control.h)
   X(TxNack, "nack_sent", "NACK sent", &Counters::tx_nacks, (Psn, psn), (wire::NackReason, reason), (uint32_t, ev))     \
   X(RxNack, "nack_received", "NACK received", nullptr, (Psn, psn), (wire::NackReason, reason), (uint32_t, ev))         \
   X(TxProbe, "probe_sent", "reliability probe sent", &Counters::tx_probes,                                             \
-    (uint16_t, probe_id), (uint32_t, ev), (uint8_t, plane), (uint32_t, backoff))                                       \
+    (uint16_t, probe_id), (uint32_t, ev), (PlaneId, plane), (uint32_t, backoff))                                       \
   X(RxProbe, "probe_received", "reliability probe received", nullptr, (uint16_t, probe_id), (uint32_t, ev))            \
   X(Lost, "packet_lost", "packet inferred lost", nullptr,                                                              \
-    (Psn, psn), (uint32_t, ev), (uint8_t, plane), (Duration, age))                                                     \
+    (Psn, psn), (uint32_t, ev), (PlaneId, plane), (Duration, age))                                                     \
   X(Timeout, "packet_timed_out", "packet timed out", &Counters::timeouts,                                              \
     (Psn, psn), (uint32_t, attempt), (uint32_t, ev), (Duration, age))                                                  \
   X(EvState, "ev_state_changed", "EV changed state", nullptr,                                                          \
-    (uint32_t, ev), (core::EvState, state), (uint8_t, plane), (uint64_t, losses))                                      \
-  X(Plane, "plane_changed", "plane suspended or resumed", nullptr, (uint8_t, plane), (uint8_t, up))                    \
+    (uint32_t, ev), (core::EvState, state), (PlaneId, plane), (uint64_t, losses))                                      \
+  X(Plane, "plane_changed", "plane suspended or resumed", nullptr, (PlaneId, plane), (uint8_t, up))                    \
   X(PathMtu, "path_mtu_found", "full packets do not pass a plane", nullptr,                                            \
-    (uint8_t, plane), (uint32_t, carries), (uint32_t, wanted))                                                         \
+    (PlaneId, plane), (uint32_t, carries), (uint32_t, wanted))                                                         \
   X(Cwnd, "cwnd_updated", "congestion window", nullptr,                                                                \
     (uint64_t, cwnd), (int64_t, inflight), (Duration, rtt), (WindowSteps, branches))                                   \
   X(Complete, "work_completed", "work request completed", nullptr,                                                     \
@@ -188,7 +188,7 @@ constexpr CounterOf drop_counter(TraceTrigger why) {
 // Fields as the numbers that rings and files carry.
 template <typename T>
 constexpr uint64_t trace_number(const T& v) {
-  if constexpr (std::is_same_v<T, Psn>)
+  if constexpr (std::is_same_v<T, Psn> || kIsStrongId<T>)
     return v.value();
   else if constexpr (std::is_same_v<T, Duration>)
     return static_cast<uint64_t>(v.ns());
@@ -201,6 +201,8 @@ template <typename T>
 constexpr void set_from_trace_number(uint64_t number, T* v) {
   if constexpr (std::is_same_v<T, Psn>)
     *v = Psn(static_cast<uint32_t>(number));
+  else if constexpr (kIsStrongId<T>)
+    *v = T(static_cast<typename T::integer>(number));
   else if constexpr (std::is_same_v<T, Duration>)
     *v = Duration::nanoseconds(static_cast<int64_t>(number));
   else if constexpr (std::is_class_v<T>)

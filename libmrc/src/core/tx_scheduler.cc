@@ -14,13 +14,13 @@ void TxScheduler::count(const TxBurst& burst) {
   plane.tx_bytes += burst.bytes;
 }
 
-bool TxScheduler::poll(Instant now, TxBurst* out, uint32_t planes_with_room) {
+bool TxScheduler::poll(Instant now, TxBurst* out, PlaneSet planes_with_room) {
   planes_with_room &= engine_.planes_up;
   out->segments = 0;
-  const bool found =
-      control_.pop(out, planes_with_room) ||
-      (planes_with_room != 0 && ((answers_come_first() && poll_answers(now, out, planes_with_room)) ||
-                                 poll_data(now, out, planes_with_room) || poll_answers(now, out, planes_with_room)));
+  const bool found = control_.pop(out, planes_with_room) ||
+                     (!planes_with_room.empty() &&
+                      ((answers_come_first() && poll_answers(now, out, planes_with_room)) ||
+                       poll_data(now, out, planes_with_room) || poll_answers(now, out, planes_with_room)));
   if (found) count(*out);
   return found;
 }
@@ -33,7 +33,7 @@ bool TxScheduler::answers_come_first() const {
          (engine_.config.answers_first || !first->ready.linked || data_before_answers_ >= kMaxDataBeforeAnswers);
 }
 
-bool TxScheduler::poll_data(Instant now, TxBurst* out, uint32_t planes_with_room) {
+bool TxScheduler::poll_data(Instant now, TxBurst* out, PlaneSet planes_with_room) {
   // A QP whose paths are all full must not block the others: it moves to the back, and one lap is enough.
   QpContext* first_stuck = nullptr;
   for (QpContext* next = ready_.front(); next != nullptr && next != first_stuck; next = ready_.front()) {
@@ -57,7 +57,7 @@ bool TxScheduler::poll_data(Instant now, TxBurst* out, uint32_t planes_with_room
 }
 
 // One burst of a QP's pending answers.
-bool TxScheduler::poll_answers(Instant now, TxBurst* out, uint32_t planes_with_room) {
+bool TxScheduler::poll_answers(Instant now, TxBurst* out, PlaneSet planes_with_room) {
   QpContext* first_stuck = nullptr;
   for (QpContext* next = owing_.front(); next != nullptr && next != first_stuck; next = owing_.front()) {
     Qp* const qp = static_cast<Qp*>(next);

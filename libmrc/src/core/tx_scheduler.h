@@ -27,15 +27,15 @@ class TxScheduler {
   }
 
   // As Endpoint::poll_tx.
-  bool poll(Instant now, TxBurst* out, uint32_t planes_with_room);
+  bool poll(Instant now, TxBurst* out, PlaneSet planes_with_room);
   void check() const {
     ready_.check();
     owing_.check();
   }
 
  private:
-  bool poll_data(Instant now, TxBurst* out, uint32_t planes_with_room);
-  bool poll_answers(Instant now, TxBurst* out, uint32_t planes_with_room);
+  bool poll_data(Instant now, TxBurst* out, PlaneSet planes_with_room);
+  bool poll_answers(Instant now, TxBurst* out, PlaneSet planes_with_room);
   bool answers_come_first() const;
   void count(const TxBurst& burst);
 

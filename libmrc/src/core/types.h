@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/ip.h"
+#include "base/planes.h"
 #include "base/psn.h"
 #include "base/time.h"
 
@@ -101,13 +102,13 @@ class Sink {
   // `cookie` is QpInit::cookie. False: the completion cannot be delivered (CQ overrun) and the QP goes to error.
   virtual bool on_completion(void* cookie, const Completion& c) = 0;
   virtual void on_qp_event(void* cookie, AsyncEvent e) = 0;
-  virtual void on_port_event(uint8_t plane, AsyncEvent e) = 0;
+  virtual void on_port_event(PlaneId plane, AsyncEvent e) = 0;
   // Answer (or its absence: rtt infinite) to an EV probe or port status update of start_endpoint_op.
-  virtual void on_endpoint_response(uint16_t id, uint8_t plane, Duration rtt) = 0;
+  virtual void on_endpoint_response(uint16_t id, PlaneId plane, Duration rtt) = 0;
   // An EV towards some peer changed its state; `losses` on it since the last such call. Never kSkip [MRC-EVS-1].
   virtual void on_ev_state(uint16_t /*ev_index*/, EvState /*to*/, uint64_t /*losses*/) {}
   // A plane towards that peer carries packets of path MTU `carries` but not those of `wanted` [MRC-MTU-3].
-  virtual void on_path_mtu(PeerId /*peer*/, uint8_t /*plane*/, uint32_t /*carries*/, uint32_t /*wanted*/) {}
+  virtual void on_path_mtu(PeerId /*peer*/, PlaneId /*plane*/, uint32_t /*carries*/, uint32_t /*wanted*/) {}
   // A peer is new, or an address of it was learnt: state that depends on its addresses must be updated.
   virtual void on_peer_addresses(PeerId /*peer*/) {}
 };
@@ -133,7 +134,7 @@ struct PlaneAddress {
 
 // One entry per plane, in plane order; a plane that the peer does not have holds a zero address.
 struct PeerDescription {
-  std::vector<PlaneAddress> planes;
+  PerPlane<PlaneAddress> planes;
   bool learn = false;  // only plane 0 is given; the peer is queried for the others [MRC-EXT-1]
   uint8_t slot = 0;    // learn: process slot of the peer, for the ports of the planes to come
   bool nic = false;    // no endpoint of this software: it is sent only packets of OCP MRC

@@ -75,8 +75,8 @@ class Datapath {
     return tx_burst(now, &p, 1) == 1;
   }
 
-  // Bit p: plane p takes a burst now. Cheap while no plane is full.
-  virtual uint32_t planes_with_room() = 0;
+  // The planes that take a burst now. Cheap while no plane is full.
+  virtual PlaneSet planes_with_room() = 0;
 
   // Descriptors to wait on for reading (epoll or poll, level-triggered): readable while rx_burst would return something
   // or a plane that was full has room again. Returns how many were written; they stay the same for the datapath's life.
@@ -98,7 +98,7 @@ class Datapath {
 
   // A packet that the network of this host refused as too long for the path since the last call: true, and its
   // destination. The engine then searches the path's MTU.
-  virtual bool take_too_long(uint8_t* /*plane*/, IpAddress* /*to*/) { return false; }
+  virtual bool take_too_long(PlaneId* /*plane*/, IpAddress* /*to*/) { return false; }
 
   // An id of RxBurst::pipe whose shared memory has ended since the last call, all bursts of it having been returned; 0:
   // no further one. To be called after rx_burst, before its bursts are handled.

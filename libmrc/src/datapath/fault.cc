@@ -37,14 +37,14 @@ class FaultDatapath final : public Datapath {
     return inner_->rx_burst(now, out, max);
   }
   int tx_burst(Instant now, const core::TxBurst* const* bursts, int n) override;
-  uint32_t planes_with_room() override { return inner_->planes_with_room(); }
+  PlaneSet planes_with_room() override { return inner_->planes_with_room(); }
   int wait_fds(int* out, int max) const override { return inner_->wait_fds(out, max); }
   void before_wait() override { inner_->before_wait(); }
   void after_wait() override { inner_->after_wait(); }
   Instant next_timeout() const override { return std::min(inner_->next_timeout(), held_.next_timeout()); }
   uint32_t max_segments() const override { return inner_->max_segments(); }
   uint32_t max_burst_bytes() const override { return inner_->max_burst_bytes(); }
-  bool take_too_long(uint8_t* plane, IpAddress* to) override { return inner_->take_too_long(plane, to); }
+  bool take_too_long(PlaneId* plane, IpAddress* to) override { return inner_->take_too_long(plane, to); }
   uint32_t take_ended_pipe() override { return inner_->take_ended_pipe(); }
   const DatapathCounters& counters() override;
   std::string describe() const override { return inner_->describe() + "fault injection: " + plan_->text + "\n"; }
@@ -130,7 +130,7 @@ bool FaultDatapath::send(Instant now, const core::TxBurst& burst) {
   }
   if (hit || delay > Duration()) {
     // Check first: drawn events and changed packets cannot be undone.
-    if ((inner_->planes_with_room() >> burst.plane & 1) == 0) return false;
+    if (!inner_->planes_with_room().contains(burst.plane)) return false;
     mark_segments(burst, since);
     if (!hit) {
       own_.fault_delayed += burst.segments;

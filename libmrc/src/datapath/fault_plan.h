@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/planes.h"
 #include "base/time.h"
 
 namespace mrc::datapath {
@@ -25,9 +26,9 @@ struct FaultRule {
   Duration from;        // since the first burst
   Duration to = Duration::infinite();
 
-  bool concerns(uint8_t plane, uint16_t ev_index) const {
+  bool concerns(PlaneId plane, uint16_t ev_index) const {
     if (scope == Scope::kAll) return true;
-    uint32_t value = scope == Scope::kPlane ? plane : ev_index;
+    uint32_t value = scope == Scope::kPlane ? plane.value() : ev_index;
     return value >= low && value <= high;
   }
   bool active(Duration since_first) const { return since_first >= from && since_first < to; }

@@ -42,13 +42,13 @@ bool HeldQueue::let_go(Instant now, const Held& held, Datapath* to) {
 void HeldQueue::release(Instant now, Datapath* to) {
   last_now_ = now;
   for (auto* queue : {&overtaken_, &delayed_}) {
-    uint32_t full = 0;
+    PlaneSet full;
     for (auto i = queue->begin(); i != queue->end() && i->first.first <= now.ns();) {
-      bool tried = (full >> i->second.plane & 1) == 0;
+      bool tried = !full.contains(i->second.plane);
       if (tried && let_go(now, i->second, to)) {
         i = queue->erase(i);
       } else {
-        full |= 1u << i->second.plane;
+        full.insert(i->second.plane);
         ++i;
       }
     }

@@ -26,7 +26,7 @@ class HeldQueue {
  private:
   struct Held {
     wire::Flow flow;
-    uint8_t plane = 0;
+    PlaneId plane;
     uint16_t ev_index = 0;
     uint32_t segments = 0;
     uint32_t segment_size = 0;

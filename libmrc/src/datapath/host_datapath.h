@@ -22,7 +22,7 @@ struct HostPlane {
 };
 
 struct HostConfig {
-  std::vector<HostPlane> planes;
+  PerPlane<HostPlane> planes;
   // EV table, same order as EndpointConfig::evs. A source port (low half of value) of 0 is replaced when the datapath
   // opens: read the filled table back with HostDatapath::evs().
   std::vector<core::EvEntry> evs;
@@ -34,10 +34,10 @@ struct HostConfig {
 
 class HostDatapath : public Datapath {
  public:
-  virtual uint16_t plane_port(uint8_t plane) const = 0;
+  virtual uint16_t plane_port(PlaneId plane) const = 0;
   virtual const std::vector<core::EvEntry>& evs() const = 0;
   // Largest UDP payload that leaves plane unfragmented (interface MTU less all headers).
-  virtual uint32_t plane_payload(uint8_t plane) const = 0;
+  virtual uint32_t plane_payload(PlaneId plane) const = 0;
   // Sentences about limits to raise (net.core.rmem_max and so on); empty if there are none.
   virtual const std::vector<std::string>& advice() const = 0;
   // Harmless deviations from the configuration.

@@ -119,10 +119,10 @@ bool DeviceImpl::on_completion(void* cookie, const core::Completion& c) {
 void DeviceImpl::on_qp_event(void* cookie, core::AsyncEvent e) {
   static_cast<QpObserver*>(cookie)->on_event(e);
 }
-void DeviceImpl::on_port_event(uint8_t plane, core::AsyncEvent e) {
+void DeviceImpl::on_port_event(PlaneId plane, core::AsyncEvent e) {
   for (DeviceObserver* observer : observers) observer->on_port_event(plane, e);
 }
-void DeviceImpl::on_endpoint_response(uint16_t id, uint8_t plane, Duration rtt) {
+void DeviceImpl::on_endpoint_response(uint16_t id, PlaneId plane, Duration rtt) {
   for (DeviceObserver* observer : observers) observer->on_endpoint_response(id, plane, rtt);
 }
 void DeviceImpl::on_ev_state(uint16_t ev_index, core::EvState to, uint64_t losses) {
@@ -140,12 +140,12 @@ void DeviceImpl::on_peer_addresses(core::PeerId peer) {
   } catch (const std::bad_alloc&) {  // denied paths towards it then wait for the next change
   }
 }
-void DeviceImpl::on_path_mtu(core::PeerId peer, uint8_t plane, uint32_t carries, uint32_t wanted) {
+void DeviceImpl::on_path_mtu(core::PeerId peer, PlaneId plane, uint32_t carries, uint32_t wanted) {
   try {
     const std::string to = endpoint->peer_description(peer).planes[plane].addr.to_string();
-    log_once(LogLevel::kError, "device '" + config.name + "': plane " + std::to_string(plane + 1) + " to peer " + to +
-                                   " carries packets of path MTU " + std::to_string(carries) + " and not of " +
-                                   std::to_string(wanted) +
+    log_once(LogLevel::kError, "device '" + config.name + "': plane " + std::to_string(plane.value() + 1) +
+                                   " to peer " + to + " carries packets of path MTU " + std::to_string(carries) +
+                                   " and not of " + std::to_string(wanted) +
                                    ": queue pairs for which no other plane carries them fail with 'retries exceeded', "
                                    "new ones are offered " +
                                    std::to_string(carries) + "; raise the MTU along the path, or set mtu");
@@ -243,10 +243,10 @@ void Device::count_armed(int delta) {
   if (!impl_->forked) impl_->helper.count_armed(delta);
 }
 
-bool Device::plane_enabled_locked(uint8_t plane) const {
-  return (impl_->planes_enabled >> plane & 1) != 0;
+bool Device::plane_enabled_locked(PlaneId plane) const {
+  return impl_->planes_enabled.contains(plane);
 }
-void Device::enable_plane_locked(uint8_t plane, bool enabled) {
+void Device::enable_plane_locked(PlaneId plane, bool enabled) {
   impl_->set_plane_admin(clock_now(), plane, enabled);
 }
 
@@ -289,8 +289,8 @@ int Device::modify_cc(uint64_t id, const mrc_ctl_cc_profile_attr& attr, int mask
     return impl_->profiles.modify_cc(id, attr, mask);
   });
 }
-int Device::enable_plane(uint8_t plane, bool up) {
-  if (!impl_->forked && impl_->shared.shared()) return impl_->shared.modify_port(plane + 1u, up);
+int Device::enable_plane(PlaneId plane, bool up) {
+  if (!impl_->forked && impl_->shared.shared()) return impl_->shared.modify_port(plane.value() + 1u, up);
   const DeviceLock lock(impl_->mutex);
   enable_plane_locked(plane, up);
   transmit_locked();

@@ -41,9 +41,9 @@ class QpObserver {
 // One per context.
 class DeviceObserver {
  public:
-  virtual void on_port_event(uint8_t plane, core::AsyncEvent event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) = 0;
+  virtual void on_port_event(PlaneId plane, core::AsyncEvent event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) = 0;
   // Answer to start_endpoint_op, or its absence: rtt infinite.
-  virtual void on_endpoint_response(uint16_t id, uint8_t plane, Duration rtt)
+  virtual void on_endpoint_response(uint16_t id, PlaneId plane, Duration rtt)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) = 0;
   // An EV of a profile that asks for it has changed state, here or in another process of this host; `losses` on its
   // path since the profile was last notified.
@@ -93,8 +93,8 @@ class Device {
 
   // --- planes; mutex held ------------------------------------------------------------------------------------------
   // By administration; a plane without a link is not used, regardless of this.
-  bool plane_enabled_locked(uint8_t plane) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
-  void enable_plane_locked(uint8_t plane, bool enabled) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  bool plane_enabled_locked(PlaneId plane) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  void enable_plane_locked(PlaneId plane, bool enabled) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
 
   // --- objects; mutex held -----------------------------------------------------------------------------------------
   uint32_t allocate_qpn_locked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);  // 0: none left
@@ -108,7 +108,7 @@ class Device {
   int modify_format(uint64_t id, const mrc_ctl_ev_fmt_profile_attr& attr, int mask) ABSL_LOCKS_EXCLUDED(device_lock);
   int modify_ev(uint64_t id, const mrc_ctl_ev_profile_attr& attr, int mask) ABSL_LOCKS_EXCLUDED(device_lock);
   int modify_cc(uint64_t id, const mrc_ctl_cc_profile_attr& attr, int mask) ABSL_LOCKS_EXCLUDED(device_lock);
-  int enable_plane(uint8_t plane, bool up) ABSL_LOCKS_EXCLUDED(device_lock);
+  int enable_plane(PlaneId plane, bool up) ABSL_LOCKS_EXCLUDED(device_lock);
   DeviceProfiles& profiles() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   const core::CongestionConfig& congestion() const;  // of a QP without a CC profile
 

@@ -45,13 +45,13 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   // Sink: the engine calls these with the lock held.
   bool on_completion(void* cookie, const core::Completion& c) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void on_qp_event(void* cookie, core::AsyncEvent e) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
-  void on_port_event(uint8_t plane, core::AsyncEvent e) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
-  void on_endpoint_response(uint16_t id, uint8_t plane, Duration rtt) override
+  void on_port_event(PlaneId plane, core::AsyncEvent e) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  void on_endpoint_response(uint16_t id, PlaneId plane, Duration rtt) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void on_ev_state(uint16_t ev_index, core::EvState to, uint64_t losses) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void on_peer_addresses(core::PeerId peer) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
-  void on_path_mtu(core::PeerId peer, uint8_t plane, uint32_t carries, uint32_t wanted) override
+  void on_path_mtu(core::PeerId peer, PlaneId plane, uint32_t carries, uint32_t wanted) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   // HelperWork.
   int serve() override ABSL_LOCKS_EXCLUDED(device_lock);
@@ -61,7 +61,7 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   void links_changed() override ABSL_LOCKS_EXCLUDED(device_lock);
 
   // A plane is up when it is administratively enabled and its interface has a link.
-  void set_plane_admin(Instant now, uint8_t plane, bool enabled) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  void set_plane_admin(Instant now, PlaneId plane, bool enabled) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
 
   // Another process has observed a change of a path.
   void take_ev_change(uint64_t profile, const mrc_ctl_ev& ev, mrc_ctl_ev_state state, uint64_t losses)
@@ -88,7 +88,7 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   std::vector<DeviceObserver*> observers ABSL_GUARDED_BY(device_lock);
   Publisher publisher;
   SharedState shared;
-  uint32_t planes_enabled ABSL_GUARDED_BY(device_lock) = ~0u;  // by administration, bit per plane
+  PlaneSet planes_enabled ABSL_GUARDED_BY(device_lock) = PlaneSet::all();  // by administration
   LinkWatch links;
   Helper helper;
   std::atomic<bool> stopped{false};   // progress has no effect any more
@@ -128,8 +128,8 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   Instant moved_until_ ABSL_GUARDED_BY(device_lock) = Instant::from_ns(INT64_MIN / 4);
   int64_t wake_at_ ABSL_GUARDED_BY(device_lock) = kAwake;  // the time at which the sleeping helper wakes
   bool more_to_send_ ABSL_GUARDED_BY(device_lock) = false;
-  uint32_t held_planes_ ABSL_GUARDED_BY(device_lock) = 0;
-  uint32_t planes_linked_ ABSL_GUARDED_BY(device_lock) = ~0u;  // bit per plane whose interface has a link
+  PlaneSet held_planes_ ABSL_GUARDED_BY(device_lock);
+  PlaneSet planes_linked_ ABSL_GUARDED_BY(device_lock) = PlaneSet::all();  // whose interface has a link
   std::array<std::unique_ptr<Held>, kMaxPlanes> held_ ABSL_GUARDED_BY(device_lock);
   std::array<core::RxBurst, kRxBatch> rx_ ABSL_GUARDED_BY(device_lock);
   core::TxBurst tx_ ABSL_GUARDED_BY(device_lock);

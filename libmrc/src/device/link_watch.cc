@@ -4,16 +4,15 @@
 
 namespace mrc::device {
 
-bool LinkWatch::open(std::vector<std::string> interfaces) {
+bool LinkWatch::open(PerPlane<std::string> interfaces) {
   interfaces_ = std::move(interfaces);
   return news_.open();
 }
 
-uint32_t LinkWatch::read() {
+PlaneSet LinkWatch::read() {
   news_.read([this](const datapath::LinkState& link) {
-    for (size_t plane = 0; plane < interfaces_.size(); ++plane)
-      if (!link.name.empty() && interfaces_[plane] == link.name)
-        up_ = link.works ? up_ | 1u << plane : up_ & ~(1u << plane);
+    for (const PlaneId plane : interfaces_.ids())
+      if (!link.name.empty() && interfaces_[plane] == link.name) up_.set(plane, link.works);
   });
   return up_;
 }

@@ -5,10 +5,10 @@
 // One thread at a time.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "base/planes.h"
 #include "datapath/links/link_news.h"
 
 namespace mrc::device {
@@ -16,16 +16,16 @@ namespace mrc::device {
 class LinkWatch {
  public:
   // `interfaces`: of each plane; empty: none to watch, counts as up. False: an error of the kernel, see errno.
-  bool open(std::vector<std::string> interfaces);
+  bool open(PerPlane<std::string> interfaces);
   int fd() const { return news_.fd(); }  // readable when there is a notification; -1 before open
-  // Reads the kernel's notifications without blocking; bit per plane that has a link. Until the first answer has
+  // Reads the kernel's notifications without blocking; the planes that have a link. Until the first answer has
   // arrived all have.
-  uint32_t read();
+  PlaneSet read();
 
  private:
   datapath::LinkNews news_;
-  std::vector<std::string> interfaces_;
-  uint32_t up_ = ~0u;
+  PerPlane<std::string> interfaces_;
+  PlaneSet up_ = PlaneSet::all();
 };
 
 }  // namespace mrc::device

@@ -16,7 +16,7 @@ bool has_cable(const std::string& interface) {
 }  // namespace
 
 void DeviceImpl::watch_links() {
-  std::vector<std::string> names;
+  PerPlane<std::string> names;
   bool any = false;
   for (const PlaneConfig& plane : config.planes) {
     const std::string name = plane.interface.empty() ? interface_of_address(plane.addr) : plane.interface;
@@ -29,7 +29,7 @@ void DeviceImpl::watch_links() {
 }
 
 void DeviceImpl::links_changed() {
-  const uint32_t linked = links.read();
+  const PlaneSet linked = links.read();
   const DeviceLock lock(mutex);
   planes_linked_ = linked;
   const Instant now = clock_now();
@@ -37,8 +37,8 @@ void DeviceImpl::links_changed() {
   move(false, now);
 }
 
-void DeviceImpl::set_plane_admin(Instant now, uint8_t plane, bool enabled) {
-  planes_enabled = enabled ? planes_enabled | 1u << plane : planes_enabled & ~(1u << plane);
+void DeviceImpl::set_plane_admin(Instant now, PlaneId plane, bool enabled) {
+  planes_enabled.set(plane, enabled);
   apply_planes(now);
 }
 
@@ -46,15 +46,14 @@ void DeviceImpl::set_plane_admin(Instant now, uint8_t plane, bool enabled) {
 // driver which reports none although it has one is harmless. Planes are enabled before others are disabled, so that
 // the peers to notify are reachable.
 void DeviceImpl::apply_planes(Instant now) {
-  const auto count = static_cast<uint32_t>(config.planes.size());
-  const uint32_t enabled = planes_enabled & (count == kMaxPlanes ? ~0u : (1u << count) - 1);
-  const uint32_t wanted = (enabled & planes_linked_) != 0 ? enabled & planes_linked_ : enabled;
+  const PlaneSet all = PlaneSet::all(config.planes.size());
+  const PlaneSet enabled = planes_enabled & all;
+  const PlaneSet wanted = enabled.intersects(planes_linked_) ? enabled & planes_linked_ : enabled;
   for (const bool up : {true, false})
-    for (uint32_t p = 0; p < count; ++p) {
-      const auto plane = static_cast<uint8_t>(p);
-      if ((wanted >> p & 1) != static_cast<uint32_t>(up) || endpoint->plane_up(plane) == up) continue;
-      const bool off = (planes_enabled >> p & 1) == 0;
-      log_line(LogLevel::kInfo, "device '" + config.name + "': plane " + std::to_string(p + 1) +
+    for (const PlaneId plane : up ? wanted : all - wanted) {
+      if (endpoint->plane_up(plane) == up) continue;
+      const bool off = !planes_enabled.contains(plane);
+      log_line(LogLevel::kInfo, "device '" + config.name + "': plane " + std::to_string(plane.value() + 1) +
                                     (up    ? " is up"
                                      : off ? " is switched off"
                                            : " has lost its link"));

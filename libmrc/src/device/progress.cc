@@ -22,7 +22,7 @@ int DeviceImpl::receive(Instant* now) {
 }
 
 void DeviceImpl::hold(const core::TxBurst& burst) {
-  std::unique_ptr<Held>& held = held_[burst.plane];
+  std::unique_ptr<Held>& held = held_[burst.plane.value()];
   if (!held) held = std::make_unique<Held>();
   held->bytes.clear();
   held->bytes.reserve(burst.bytes);
@@ -39,29 +39,28 @@ void DeviceImpl::hold(const core::TxBurst& burst) {
   copy.bytes = burst.bytes;
   copy.iov_count = 1;
   copy.iov[0] = {held->bytes.data(), held->bytes.size()};
-  held_planes_ |= 1u << burst.plane;
+  held_planes_.insert(burst.plane);
 }
 
 void DeviceImpl::offer_held(Instant now) {
-  for (uint32_t p = 0; p < config.planes.size(); ++p)
-    if ((held_planes_ >> p & 1) != 0 && (datapath->planes_with_room() >> p & 1) != 0 &&
-        datapath->tx_one(now, held_[p]->burst))
-      held_planes_ &= ~(1u << p);
+  for (const PlaneId p : held_planes_)
+    if (datapath->planes_with_room().contains(p) && datapath->tx_one(now, held_[p.value()]->burst))
+      held_planes_.erase(p);
 }
 
 int DeviceImpl::transmit(int max, Instant* now) {
-  if (held_planes_ != 0) offer_held(*now);
+  if (!held_planes_.empty()) offer_held(*now);
   more_to_send_ = false;
   int sent = 0;
   while (sent < max) {
-    const uint32_t room = datapath->planes_with_room() & ~held_planes_;
-    if (room == 0 || !endpoint->poll_tx(*now, &tx_, room)) return sent;
+    const PlaneSet room = datapath->planes_with_room() - held_planes_;
+    if (room.empty() || !endpoint->poll_tx(*now, &tx_, room)) return sent;
     if (datapath->tx_one(*now, tx_))
       ++sent;
     else
       hold(tx_);
     *now = clock_now();
-    uint8_t plane;
+    PlaneId plane;
     IpAddress to;
     if (datapath->take_too_long(&plane, &to)) endpoint->on_packet_too_long(*now, plane, to);
   }

@@ -79,10 +79,10 @@ std::string Device::stats_text() {
 #define MRC_STATS_LINE(name, sentence) line(&text, "driver." #name, d.name);
   MRC_DATAPATH_COUNTERS(MRC_STATS_LINE)
 #undef MRC_STATS_LINE
-  for (uint32_t p = 0; p < planes(); ++p) {
-    const core::PlaneCounters& plane = impl_->endpoint->plane_counters(static_cast<uint8_t>(p));
-    const std::string prefix = "plane." + std::to_string(p + 1) + ".";
-    line(&text, prefix + "up", uint64_t{impl_->endpoint->plane_up(static_cast<uint8_t>(p))});
+  for (const PlaneId p : PlaneSet::all(planes())) {
+    const core::PlaneCounters& plane = impl_->endpoint->plane_counters(p);
+    const std::string prefix = "plane." + std::to_string(p.value() + 1) + ".";
+    line(&text, prefix + "up", uint64_t{impl_->endpoint->plane_up(p)});
     line(&text, prefix + "tx_packets", plane.tx_packets);
     line(&text, prefix + "tx_bytes", plane.tx_bytes);
     line(&text, prefix + "rx_packets", plane.rx_packets);
@@ -111,7 +111,7 @@ std::string Device::qp_stats_text(const core::Qp* qp) {
   line(&text, "retransmits", s.retransmits);
   line(&text, "timeouts", s.timeouts);
   for (const core::EvStatus& ev : impl_->endpoint->ev_status(qp))
-    text += "ev." + std::to_string(ev.value) + " plane " + std::to_string(ev.plane + 1) + " state " +
+    text += "ev." + std::to_string(ev.value) + " plane " + std::to_string(ev.plane.value() + 1) + " state " +
             name_of(ev.state) + " active " + (ev.active ? "1" : "0") + " tx " + std::to_string(ev.tx_packets) +
             " loss " + std::to_string(ev.losses) + " ecn " + std::to_string(ev.ecn_marks) + "\n";
   return text;
@@ -127,9 +127,9 @@ void DeviceImpl::answer() {
                                 {"process_slot", slot},
                                 {"qps", qpns.in_use()}};
     j["counters"] = counters_json(endpoint->counters(), datapath->counters());
-    for (size_t p = 0; p < config.planes.size(); ++p) {
-      nlohmann::ordered_json plane = {{"plane", p + 1}, {"up", endpoint->plane_up(static_cast<uint8_t>(p))}};
-      plane.update(plane_json(endpoint->plane_counters(static_cast<uint8_t>(p))));
+    for (const PlaneId p : PlaneSet::all(config.planes.size())) {
+      nlohmann::ordered_json plane = {{"plane", p.value() + 1}, {"up", endpoint->plane_up(p)}};
+      plane.update(plane_json(endpoint->plane_counters(p)));
       j["planes"].push_back(std::move(plane));
     }
     // Not every program's name is UTF-8.
@@ -143,7 +143,7 @@ namespace {
 struct ReportValues {
   struct PeerValues {
     core::PeerId id;
-    std::vector<core::PlaneAddress> planes;
+    PerPlane<core::PlaneAddress> planes;
     std::vector<core::EvStatus> evs;
   };
   std::vector<std::pair<core::PlaneCounters, bool>> ports;  // counters, and whether it is up
@@ -162,8 +162,8 @@ ctl::QpReport qp_report(const core::QpStatus& qp) {
 }
 
 ctl::EvReport ev_report(const core::EvStatus& ev) {
-  return {ev.value,      ev.plane + 1u, name_of(ev.state), ev.active,   ev.rtt.ns(),
-          ev.tx_packets, ev.tx_bytes,   ev.losses,         ev.ecn_marks};
+  return {ev.value,      ev.plane.value() + 1u, name_of(ev.state), ev.active,   ev.rtt.ns(),
+          ev.tx_packets, ev.tx_bytes,           ev.losses,         ev.ecn_marks};
 }
 
 }  // namespace
@@ -175,7 +175,7 @@ ctl::DeviceReport DeviceImpl::report() {
   std::vector<core::PeerId> peers;
   {
     const DeviceLock lock(mutex);
-    for (uint8_t p = 0; p < config.planes.size(); ++p)
+    for (const PlaneId p : PlaneSet::all(config.planes.size()))
       values.ports.emplace_back(endpoint->plane_counters(p), endpoint->plane_up(p));
     values.qps = endpoint->all_qp_status();
     peers = endpoint->peers();
@@ -223,11 +223,11 @@ std::string Device::describe_json() {
                            {"address", at.addr.to_string()},
                            {"port", at.port},
                            {"interface", c.planes[p].interface},
-                           {"up", impl_->endpoint->plane_up(static_cast<uint8_t>(p))}});
+                           {"up", impl_->endpoint->plane_up(PlaneId(static_cast<uint8_t>(p)))}});
   }
   j["ev_mode"] = c.settings.ev_mode;
   j["ev_active"] = impl_->endpoint_config.ev_active;
-  for (const core::EvEntry& ev : impl_->evs) j["evs"].push_back({{"value", ev.value}, {"plane", ev.plane + 1}});
+  for (const core::EvEntry& ev : impl_->evs) j["evs"].push_back({{"value", ev.value}, {"plane", ev.plane.value() + 1}});
   j["peer_template"] = c.peer_template.text();
   j["learn_peers"] = c.learn_peers;
   j["listed_peers"] = c.peers.size();

@@ -86,9 +86,9 @@ void SharedState::on_holds_locked() {
 void SharedState::deny_locked(core::PeerId peer) {
   core::Endpoint& endpoint = *device_.endpoint;
   const core::PeerDescription& description = endpoint.peer_description(peer);
-  std::vector<IpAddress> addresses;
+  PerPlane<IpAddress> addresses;
   for (const core::PlaneAddress& plane : description.planes) addresses.push_back(plane.addr);
-  std::vector<uint32_t> number(device_.config.planes.size());
+  PerPlane<uint32_t> number(device_.config.planes.size());
   const Instant now = clock_now();
   for (uint16_t i = 0; i < device_.evs.size(); ++i) {
     const core::EvEntry& ev = device_.evs[i];
@@ -96,9 +96,9 @@ void SharedState::deny_locked(core::PeerId peer) {
     bool denied = false;
     if (!denies_.empty()) {
       datapath::UsidList usids;
-      if (plan_ != nullptr && ev.plane < addresses.size() && !addresses[ev.plane].is_zero())
+      if (plan_ != nullptr && addresses.has(ev.plane) && !addresses[ev.plane].is_zero())
         usids = datapath::usids_of(plan_->path(ev.plane, n, addresses[ev.plane]));
-      const ctl::PathView view{ev.plane + 1u, ev.value, usids, addresses};
+      const ctl::PathView view{ev.plane.value() + 1u, ev.value, usids, addresses};
       for (const ctl::DenyRule& rule : denies_) denied = denied || ctl::covers(rule, view);
     }
     endpoint.set_ev_denied(now, peer, i, denied);
@@ -186,14 +186,14 @@ void SharedState::on_alone() {
 
 // `all`: the daemon's state replaces the current one; otherwise it is a change, and other parts stay.
 void SharedState::take_ports(const std::vector<ctl::Whole<uint32_t>>& down, bool all) {
-  uint32_t mask = 0;
+  PlaneSet planes;
   for (const uint32_t port : down)
-    if (port >= 1 && port <= device_.config.planes.size()) mask |= 1u << (port - 1);
+    if (port >= 1 && port <= device_.config.planes.size()) planes.insert(PlaneId(static_cast<uint8_t>(port - 1)));
   const DeviceLock lock(device_.mutex);
-  const uint32_t changed = all ? UINT32_MAX : mask ^ ports_down_;
-  ports_down_ = mask;
-  for (uint8_t plane = 0; plane < device_.config.planes.size(); ++plane)
-    if ((changed >> plane & 1) != 0) device_.set_plane_admin(clock_now(), plane, (mask >> plane & 1) == 0);
+  const PlaneSet changed = all ? PlaneSet::all() : planes ^ ports_down_;
+  ports_down_ = planes;
+  for (const PlaneId plane : PlaneSet::all(device_.config.planes.size()) & changed)
+    device_.set_plane_admin(clock_now(), plane, !planes.contains(plane));
   wake_senders_locked();
 }
 

@@ -67,7 +67,7 @@ class SharedState final : public LinkListener {
   DaemonLink link_;
   std::shared_ptr<const datapath::Srv6Plan> plan_;  // set by start()
   std::vector<ctl::DenyRule> denies_ ABSL_GUARDED_BY(device_lock);
-  uint32_t ports_down_ ABSL_GUARDED_BY(device_lock) = 0;  // bit per plane, by the daemon
+  PlaneSet ports_down_ ABSL_GUARDED_BY(device_lock);  // by the daemon
 };
 
 }  // namespace mrc::device

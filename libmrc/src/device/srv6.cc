@@ -11,7 +11,7 @@ std::shared_ptr<const datapath::Srv6Plan> srv6_plan(const Settings& settings, ui
 }
 
 void label_paths(uint32_t planes, std::vector<core::EvEntry>* evs) {
-  std::vector<uint32_t> count(planes);
+  PerPlane<uint32_t> count(planes);
   for (core::EvEntry& ev : *evs) ev.value = (ev.value & 0xFFFFu) | ++count[ev.plane] << 16;
 }
 

@@ -54,18 +54,18 @@ void SimNet::send_packet(Instant now, int node, const core::TxBurst& burst, std:
     ++counters_.unroutable;
     return;
   }
-  if (filter_ && filter_(node, burst.plane, burst.flow, bytes)) {
+  if (filter_ && filter_(node, burst.plane.value(), burst.flow, bytes)) {
     ++counters_.lost;
     return;
   }
-  LinkConfig& link = links_[burst.plane];
-  const std::pair<int, int> key{node, burst.plane};
+  LinkConfig& link = links_[burst.plane.value()];
+  const std::pair<int, int> key{node, burst.plane.value()};
   const auto ev_loss = ev_loss_.find(burst.flow.src_port);
   uint32_t& in_burst = in_burst_loss_[key];
   if (in_burst == 0 && rng_.chance(link.burst_loss)) in_burst = link.burst_length;
   const bool in_run = in_burst > 0;
   if (in_run) --in_burst;
-  if (silent(now, burst.plane, node) || in_run || rng_.chance(link.loss) ||
+  if (silent(now, burst.plane.value(), node) || in_run || rng_.chance(link.loss) ||
       (ev_loss != ev_loss_.end() && rng_.chance(ev_loss->second))) {
     ++counters_.lost;
     return;
@@ -125,12 +125,12 @@ bool SimNet::take(Instant now, Delivery* out) {
   queue_.erase(queue_.begin());
   out->node = first.node;
   out->burst.flow = first.flow;
-  out->burst.plane = static_cast<uint8_t>(first.plane);
+  out->burst.plane = PlaneId(static_cast<uint8_t>(first.plane));
   out->burst.segment_size = static_cast<uint32_t>(first.bytes.size());
   out->bytes = std::move(first.bytes);
   size_t count = 1;
   auto same_flow = [&](const Packet& p) {
-    return p.node == out->node && p.plane == out->burst.plane && p.flow.src == out->burst.flow.src &&
+    return p.node == out->node && p.plane == out->burst.plane.value() && p.flow.src == out->burst.flow.src &&
            p.flow.src_port == out->burst.flow.src_port && p.flow.traffic_class == out->burst.flow.traffic_class &&
            p.bytes.size() <= out->burst.segment_size;
   };

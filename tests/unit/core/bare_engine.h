@@ -19,7 +19,7 @@ namespace mrc::core {
 inline EndpointConfig bare_config() {
   EndpointConfig c;
   for (uint8_t plane = 0; plane < 2; ++plane) c.planes.push_back({IpAddress::v4(10, plane, 0, 1), 4791});
-  for (uint32_t i = 0; i < 4; ++i) c.evs.push_back({50000 + i, static_cast<uint8_t>(i % 2)});
+  for (uint32_t i = 0; i < 4; ++i) c.evs.push_back({50000 + i, PlaneId(static_cast<uint8_t>(i % 2))});
   return c;
 }
 
@@ -39,7 +39,7 @@ class BareEngine : public testing::Test, public Sink {
   QpInit init(uint32_t qpn) { return {this, qpn, 1, {4, 4, 1, 0}}; }
   Qp* add_qp(uint32_t qpn) { return qps_.create(services_, init(qpn)); }
   // The packets in the control queue, decoded; empties it.
-  std::vector<wire::Packet> queued(uint32_t planes = UINT32_MAX) {
+  std::vector<wire::Packet> queued(PlaneSet planes = PlaneSet::all()) {
     std::vector<wire::Packet> all;
     while (control_.pop(&burst_, planes)) {
       const auto* at = static_cast<const uint8_t*>(burst_.iov[0].iov_base);
@@ -58,8 +58,8 @@ class BareEngine : public testing::Test, public Sink {
     return true;
   }
   void on_qp_event(void*, AsyncEvent e) override { events_.push_back(e); }
-  void on_port_event(uint8_t, AsyncEvent e) override { events_.push_back(e); }
-  void on_endpoint_response(uint16_t id, uint8_t, Duration rtt) override { responses_.push_back({id, rtt}); }
+  void on_port_event(PlaneId, AsyncEvent e) override { events_.push_back(e); }
+  void on_endpoint_response(uint16_t id, PlaneId, Duration rtt) override { responses_.push_back({id, rtt}); }
 
   Instant now_ = Instant::from_ns(50000000);
   EngineContext engine_;

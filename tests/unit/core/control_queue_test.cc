@@ -33,7 +33,7 @@ class ControlQueueTest : public BareEngine {
     return control_.push_reply(now_, flow(0, host), 0, host == 2, asked, encode);
   }
   // First byte of each packet of the next burst; empty: nothing may leave.
-  std::vector<uint8_t> pop(uint32_t planes = UINT32_MAX) {
+  std::vector<uint8_t> pop(PlaneSet planes = PlaneSet::all()) {
     std::vector<uint8_t> marks;
     if (!control_.pop(&burst_, planes)) return marks;
     EXPECT_EQ(burst_.bytes, burst_.segments * burst_.segment_size);
@@ -75,16 +75,16 @@ TEST_F(ControlQueueTest, ABurstHasAtMostTheSegmentsOfTheDriver) {
 TEST_F(ControlQueueTest, PacketsWaitForRoomOnTheirPlaneInOrder) {
   ASSERT_TRUE(push(0, 1));
   ASSERT_TRUE(push(1, 2));
-  EXPECT_EQ(pop(0b10), Marks());  // the first one's plane is full
-  EXPECT_EQ(pop(0b01), (Marks{1}));
-  EXPECT_EQ(pop(0b01), Marks());
-  EXPECT_EQ(pop(0b10), (Marks{2}));
+  EXPECT_EQ(pop(0b10_planes), Marks());  // the first one's plane is full
+  EXPECT_EQ(pop(0b01_planes), (Marks{1}));
+  EXPECT_EQ(pop(0b01_planes), Marks());
+  EXPECT_EQ(pop(0b10_planes), (Marks{2}));
 }
 
 TEST_F(ControlQueueTest, PacketsOfAPlaneThatIsDownAreDropped) {
   ASSERT_TRUE(push(0, 1));
   ASSERT_TRUE(push(1, 2));
-  engine_.planes_up = 0b10;
+  engine_.planes_up = 0b10_planes;
   EXPECT_EQ(pop(), (Marks{2}));
   EXPECT_EQ(control_.waiting(), 0u);
 }

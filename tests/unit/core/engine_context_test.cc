@@ -11,8 +11,8 @@ namespace {
 struct Nothing final : Sink {
   bool on_completion(void*, const Completion&) override { return true; }
   void on_qp_event(void*, AsyncEvent) override {}
-  void on_port_event(uint8_t, AsyncEvent) override {}
-  void on_endpoint_response(uint16_t, uint8_t, Duration) override {}
+  void on_port_event(PlaneId, AsyncEvent) override {}
+  void on_endpoint_response(uint16_t, PlaneId, Duration) override {}
 };
 struct Recorder final : TraceSink {
   void on_trace(const TraceEntry& e) override { seen.push_back(e); }

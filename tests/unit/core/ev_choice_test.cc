@@ -27,7 +27,7 @@ class EvChoiceTest : public testing::Test, public Sink {
   // Two planes, four active EVs, then four backups.
   const EndpointConfig& config() {
     config_.planes = {address(0, 1), address(1, 1)};
-    for (uint32_t i = 0; i < 8; ++i) config_.evs.push_back({50000 + i, static_cast<uint8_t>(i % 2)});
+    for (uint32_t i = 0; i < 8; ++i) config_.evs.push_back({50000 + i, PlaneId(static_cast<uint8_t>(i % 2))});
     config_.ev_active = 4;
     config_.ev_min_active = 1;
     return config_;
@@ -45,8 +45,8 @@ class EvChoiceTest : public testing::Test, public Sink {
   }
   bool on_completion(void*, const Completion&) override { return true; }
   void on_qp_event(void*, AsyncEvent) override {}
-  void on_port_event(uint8_t, AsyncEvent) override {}
-  void on_endpoint_response(uint16_t, uint8_t, Duration) override {}
+  void on_port_event(PlaneId, AsyncEvent) override {}
+  void on_endpoint_response(uint16_t, PlaneId, Duration) override {}
   void on_ev_state(uint16_t ev, EvState to, uint64_t losses) override { told_.push_back({ev, to, losses}); }
 
   EndpointConfig config_;
@@ -76,14 +76,14 @@ TEST_F(EvChoiceTest, BadOnesAreLeftOutWhileThereAreEnoughGoodOnes) {
 TEST_F(EvChoiceTest, BadOnesOfADeadPlaneStayOut) {
   allow({0, 1, 2, 3});
   choice_.min_active = 3;
-  paths_.set_local_planes(0b01);
+  paths_.set_local_planes(0b01_planes);
   paths_.on_timeout(Instant(), 0);
   EXPECT_EQ(lap(), (std::set<uint16_t>{0, 2}));
 }
 
 TEST_F(EvChoiceTest, WithNothingGoodAnyIsTaken) {
   allow({0, 1});
-  paths_.set_local_planes(0);
+  paths_.set_local_planes({});
   EXPECT_EQ(lap(), (std::set<uint16_t>{0, 1}));
 }
 
@@ -100,14 +100,14 @@ TEST_F(EvChoiceTest, AChangeTakesEffectAtOnce) {
   EvRotation rotation;
   allow({0, 2, 4, 6});
   uint16_t ev;
-  ASSERT_TRUE(rotation.next(&paths_, UINT32_MAX, &ev, &choice_));
+  ASSERT_TRUE(rotation.next(&paths_, PlaneSet::all(), &ev, &choice_));
   allow({5});
   for (int i = 0; i < 4; ++i) {
-    ASSERT_TRUE(rotation.next(&paths_, UINT32_MAX, &ev, &choice_));
+    ASSERT_TRUE(rotation.next(&paths_, PlaneSet::all(), &ev, &choice_));
     EXPECT_EQ(ev, 5);
   }
   allow({});
-  EXPECT_FALSE(rotation.next(&paths_, UINT32_MAX, &ev, &choice_));
+  EXPECT_FALSE(rotation.next(&paths_, PlaneSet::all(), &ev, &choice_));
 }
 
 // [MRC-EVS-1]

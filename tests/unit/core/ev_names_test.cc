@@ -14,7 +14,7 @@ Indices namesakes(const EvNames& names, uint32_t value) {
 }
 
 TEST(EvNames, without_labels_the_value_is_the_name) {
-  const EvNames names({{50002, 0}, {50001, 1}, {50000, 0}});
+  const EvNames names({{50002, 0_plane}, {50001, 1_plane}, {50000, 0_plane}});
   EXPECT_EQ(names.find(50001), 1);
   EXPECT_EQ(names.find(50003), UINT16_MAX);
   EXPECT_EQ(namesakes(names, 50000), Indices{2});
@@ -23,7 +23,7 @@ TEST(EvNames, without_labels_the_value_is_the_name) {
 }
 
 TEST(EvNames, a_label_is_the_name_whatever_the_port) {
-  const EvNames names({{2u << 16 | 40001, 0}, {1u << 16 | 40002, 1}, {2u << 16 | 40003, 1}});
+  const EvNames names({{2u << 16 | 40001, 0_plane}, {1u << 16 | 40002, 1_plane}, {2u << 16 | 40003, 1_plane}});
   EXPECT_EQ(namesakes(names, 2u << 16 | 9), (Indices{0, 2}));
   EXPECT_EQ(namesakes(names, 1u << 16), Indices{1});
   EXPECT_EQ(names.find(2u << 16 | 40003), 2);

@@ -9,7 +9,7 @@
 namespace mrc::core {
 namespace {
 
-constexpr uint32_t kAnywhere = UINT32_MAX;
+constexpr PlaneSet kAnywhere = PlaneSet::all();
 
 class EvRotationTest : public testing::Test {
  protected:
@@ -17,12 +17,12 @@ class EvRotationTest : public testing::Test {
   static PlaneAddress address(uint8_t plane, uint8_t host) { return {IpAddress::v4(10, plane, 0, host), 4791}; }
   const EndpointConfig& config() {
     config_.planes = {address(0, 1), address(1, 1)};
-    for (uint32_t i = 0; i < 6; ++i) config_.evs.push_back({50000 + i, static_cast<uint8_t>(i % 2)});
+    for (uint32_t i = 0; i < 6; ++i) config_.evs.push_back({50000 + i, PlaneId(static_cast<uint8_t>(i % 2))});
     config_.ev_min_active = 1;
     return config_;
   }
   static PeerDescription peer() { return {{address(0, 2), address(1, 2)}}; }
-  uint16_t next(uint32_t room = kAnywhere) {
+  uint16_t next(PlaneSet room = kAnywhere) {
     uint16_t ev = UINT16_MAX;
     EXPECT_TRUE(rotation_.next(&paths_, room, &ev));
     return ev;
@@ -78,10 +78,10 @@ TEST_F(EvRotationTest, SkipOfOneRotationIsNotThatOfAnother) {
 }
 
 TEST_F(EvRotationTest, OnlyPlanesWithRoom) {
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(paths_.plane_of(next(1)), 0);
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(paths_.plane_of(next(2)), 1);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(paths_.plane_of(next(1_planes)), 0_plane);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(paths_.plane_of(next(2_planes)), 1_plane);
   uint16_t ev;
-  EXPECT_FALSE(rotation_.next(&paths_, 0, &ev));
+  EXPECT_FALSE(rotation_.next(&paths_, {}, &ev));
 }
 
 TEST_F(EvRotationTest, AChangeOfTheUsableSetIsSeenAtOnce) {

@@ -46,14 +46,14 @@ TEST(Flows, AReplyGoesToTheSlotThatAsked) {
   EndpointConfig c = bare_config();
   wire::Flow request;
   request.src = bare_peer(7).planes[1].addr;
-  wire::Flow back = make_reply_flow(c, request, 1, 3, 1);
+  wire::Flow back = make_reply_flow(c, request, 1_plane, 3, 1);
   EXPECT_EQ(back.dst, request.src);
   EXPECT_EQ(back.src, c.planes[1].addr);
   EXPECT_EQ(back.dst_port, 4791);  // without slots: the port that this endpoint uses
   EXPECT_EQ(back.dscp(), c.dscp.control);
   c.slot_ports = {{4791, 20000}, {4791, 21000}};
-  EXPECT_EQ(make_reply_flow(c, request, 1, 0, 1).dst_port, 4791);
-  EXPECT_EQ(make_reply_flow(c, request, 1, 3, 1).dst_port, 21003);
+  EXPECT_EQ(make_reply_flow(c, request, 1_plane, 0, 1).dst_port, 4791);
+  EXPECT_EQ(make_reply_flow(c, request, 1_plane, 3, 1).dst_port, 21003);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ inline constexpr uint32_t kOwnQpn = 0x101, kPeerQpn = 0x202;
 
 struct SentPacket {
   wire::Flow flow;
-  uint8_t plane;
+  PlaneId plane;
   uint16_t ev;
   uint32_t burst;  // packets of one burst have one number
   std::vector<uint8_t> bytes;
@@ -34,7 +34,7 @@ class LoneEndpoint : public testing::Test, public Sink {
       config_.planes.push_back({own(plane), 4791});
       peer_.planes.push_back({theirs(plane), 4791});
     }
-    for (uint32_t i = 0; i < 10; ++i) config_.evs.push_back({50000 + i, static_cast<uint8_t>(i % 2)});
+    for (uint32_t i = 0; i < 10; ++i) config_.evs.push_back({50000 + i, PlaneId(static_cast<uint8_t>(i % 2))});
     config_.ev_active = 8;
     config_.compare_source_ports = false;  // no peer answers the question
     attr_.path_mtu = 256;
@@ -67,7 +67,7 @@ class LoneEndpoint : public testing::Test, public Sink {
   uint64_t base() const { return reinterpret_cast<uint64_t>(memory_.data()); }
 
   // --- time and what leaves ---
-  void drain(uint32_t planes = UINT32_MAX) {
+  void drain(PlaneSet planes = PlaneSet::all()) {
     while (endpoint_->poll_tx(now_, &burst_, planes)) take_burst();
   }
   void pass(Duration time) {
@@ -113,7 +113,7 @@ class LoneEndpoint : public testing::Test, public Sink {
   }
   void receive_bytes(const std::vector<uint8_t>& bytes, const wire::Flow& flow, uint8_t plane = 0) {
     const auto n = static_cast<uint32_t>(bytes.size());
-    endpoint_->handle_rx(now_, {flow, plane, bytes.data(), n, n, pipe_});
+    endpoint_->handle_rx(now_, {flow, PlaneId(plane), bytes.data(), n, n, pipe_});
   }
   wire::Packet packet(wire::Opcode op, Psn psn = Psn(0)) const {
     wire::Packet p;
@@ -200,8 +200,8 @@ class LoneEndpoint : public testing::Test, public Sink {
     return completions_fit_;
   }
   void on_qp_event(void*, AsyncEvent e) override { events_.push_back(e); }
-  void on_port_event(uint8_t, AsyncEvent e) override { events_.push_back(e); }
-  void on_endpoint_response(uint16_t id, uint8_t, Duration rtt) override { responses_.push_back({id, rtt}); }
+  void on_port_event(PlaneId, AsyncEvent e) override { events_.push_back(e); }
+  void on_endpoint_response(uint16_t id, PlaneId, Duration rtt) override { responses_.push_back({id, rtt}); }
 
   EndpointConfig config_;
   PeerDescription peer_;

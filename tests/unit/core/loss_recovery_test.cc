@@ -451,7 +451,7 @@ TEST_F(LossRecoveryTest, TheBudgetIsChargedWhileNoPathIsLeft) {
   start();
   post(1, 8);
   drain();
-  for (uint8_t plane : {0, 1}) endpoint_->set_plane_up(now_, plane, false);
+  for (uint8_t plane : {0, 1}) endpoint_->set_plane_up(now_, PlaneId(plane), false);
   pass(Duration::seconds(1));
   EXPECT_EQ(state(), QpState::kError);
   ASSERT_EQ(sends_.size(), 1u);

@@ -24,15 +24,15 @@ class PathMtuTest : public testing::Test {
     return sizes;
   }
   Verdict conclude() {
-    uint8_t plane = 0;
+    PlaneId plane;
     const Verdict v = mtu_.conclude(now_, &plane);
-    EXPECT_EQ(plane, v != Verdict::kNone);
+    EXPECT_EQ(plane, v != Verdict::kNone ? 1_plane : 0_plane);
     return v;
   }
   // One round in which probes up to `carries` are answered; silent: none at all.
   Verdict round(uint32_t carries, bool silent = false) {
     for (uint32_t size : probes())
-      if (!silent && size <= carries) mtu_.on_answer(1, size);
+      if (!silent && size <= carries) mtu_.on_answer(1_plane, size);
     now_ = now_ + kRound;
     return conclude();
   }
@@ -43,49 +43,49 @@ class PathMtuTest : public testing::Test {
 
 TEST_F(PathMtuTest, take_due__AsksForEverySizeUpToTheOneInUse) {
   EXPECT_TRUE(probes().empty());
-  EXPECT_TRUE(mtu_.suspect(now_, 1, 2048));
+  EXPECT_TRUE(mtu_.suspect(now_, 1_plane, 2048));
   EXPECT_EQ(probes(), (std::vector<uint32_t>{0, 256, 512, 1024, 2048, 2048, 2048, 2048, 2048}));
   EXPECT_TRUE(probes().empty());
-  EXPECT_FALSE(mtu_.suspect(now_, 1, 2048));
+  EXPECT_FALSE(mtu_.suspect(now_, 1_plane, 2048));
 }
 
 TEST_F(PathMtuTest, take_due__EndsWithTheSizeInUseThoughItIsNoStandardOne) {
-  mtu_.suspect(now_, 1, 1500);
+  mtu_.suspect(now_, 1_plane, 1500);
   EXPECT_EQ(probes(), (std::vector<uint32_t>{0, 256, 512, 1024, 1500, 1500, 1500, 1500, 1500}));
 }
 
 TEST_F(PathMtuTest, suspect__TheSmallestSizeIsAboveSuspicion) {
-  EXPECT_FALSE(mtu_.suspect(now_, 1, PathMtu::kSmallest));
-  EXPECT_TRUE(mtu_.suspect(now_, 1, PathMtu::kSmallest + 4));
+  EXPECT_FALSE(mtu_.suspect(now_, 1_plane, PathMtu::kSmallest));
+  EXPECT_TRUE(mtu_.suspect(now_, 1_plane, PathMtu::kSmallest + 4));
 }
 
 TEST_F(PathMtuTest, conclude__AFullAnswerEndsTheSearchAtOnce) {
-  mtu_.suspect(now_, 1, 4096);
+  mtu_.suspect(now_, 1_plane, 4096);
   probes();
-  mtu_.on_answer(1, 2048);
+  mtu_.on_answer(1_plane, 2048);
   EXPECT_EQ(conclude(), Verdict::kNone);
-  mtu_.on_answer(1, 4096);
+  mtu_.on_answer(1_plane, 4096);
   EXPECT_EQ(conclude(), Verdict::kPasses);
-  EXPECT_EQ(mtu_.limit(1), 0u);
+  EXPECT_EQ(mtu_.limit(1_plane), 0u);
   EXPECT_EQ(mtu_.next_time(), Instant::never());
 }
 
 TEST_F(PathMtuTest, conclude__ThreeRoundsWithoutAFullAnswerGiveTheLargestOfAllOfThem) {
-  mtu_.suspect(now_, 1, 4096);
+  mtu_.suspect(now_, 1_plane, 4096);
   EXPECT_EQ(round(512), Verdict::kNone);
   EXPECT_EQ(round(1024), Verdict::kNone);
-  EXPECT_EQ(mtu_.limit(1), 0u);
+  EXPECT_EQ(mtu_.limit(1_plane), 0u);
   EXPECT_EQ(round(0), Verdict::kNarrow);
-  EXPECT_EQ(mtu_.limit(1), 1024u);
-  EXPECT_EQ(mtu_.wanted(1), 4096u);
-  EXPECT_EQ(mtu_.limit(0), 0u);
+  EXPECT_EQ(mtu_.limit(1_plane), 1024u);
+  EXPECT_EQ(mtu_.wanted(1_plane), 4096u);
+  EXPECT_EQ(mtu_.limit(0_plane), 0u);
 }
 
 TEST_F(PathMtuTest, conclude__ARoundLastsUntilItsEnd) {
-  mtu_.suspect(now_, 1, 4096);
+  mtu_.suspect(now_, 1_plane, 4096);
   const Instant begin = now_;
   for (uint32_t size : probes())
-    if (size < 4096) mtu_.on_answer(1, size);
+    if (size < 4096) mtu_.on_answer(1_plane, size);
   EXPECT_EQ(mtu_.next_time(), begin + kRound);
   now_ = begin + kRound - kInstantly;
   EXPECT_EQ(conclude(), Verdict::kNone);
@@ -96,43 +96,43 @@ TEST_F(PathMtuTest, conclude__ARoundLastsUntilItsEnd) {
 }
 
 TEST_F(PathMtuTest, conclude__SilenceProvesNothing) {
-  mtu_.suspect(now_, 1, 4096);
+  mtu_.suspect(now_, 1_plane, 4096);
   EXPECT_EQ(round(0, true), Verdict::kNone);
   EXPECT_EQ(round(2048), Verdict::kNone);
   EXPECT_EQ(round(0, true), Verdict::kNone);
   EXPECT_EQ(round(0, true), Verdict::kUnknown);
-  EXPECT_EQ(mtu_.limit(1), 0u);
+  EXPECT_EQ(mtu_.limit(1_plane), 0u);
 }
 
 // [MRC-CHOICE-Q32]
 TEST_F(PathMtuTest, conclude__APeerThatRefusesPaddingIsNotJudged) {
-  mtu_.suspect(now_, 1, 4096);
+  mtu_.suspect(now_, 1_plane, 4096);
   for (int i = 0; i < 2; ++i) EXPECT_EQ(round(0), Verdict::kNone);
   EXPECT_EQ(round(0), Verdict::kUnknown);
-  EXPECT_EQ(mtu_.limit(1), 0u);
+  EXPECT_EQ(mtu_.limit(1_plane), 0u);
 }
 
 TEST_F(PathMtuTest, suspect__APlaneRestsAfterASearch) {
-  mtu_.suspect(now_, 1, 4096);
+  mtu_.suspect(now_, 1_plane, 4096);
   round(4096);
   now_ = now_ - kRound;  // it ended at the answer; round() has moved the clock since
   const Instant end = now_ + kRound;
   now_ = end + PathMtu::kRest - kInstantly;
-  EXPECT_FALSE(mtu_.suspect(now_, 1, 4096));
-  EXPECT_TRUE(mtu_.suspect(now_, 0, 4096));
+  EXPECT_FALSE(mtu_.suspect(now_, 1_plane, 4096));
+  EXPECT_TRUE(mtu_.suspect(now_, 0_plane, 4096));
   now_ = now_ + kInstantly;
-  EXPECT_TRUE(mtu_.suspect(now_, 1, 4096));
+  EXPECT_TRUE(mtu_.suspect(now_, 1_plane, 4096));
 }
 
 TEST_F(PathMtuTest, suspect__ARestConcernsTheSizeThatWasSearched) {
-  mtu_.suspect(now_, 1, 2048);
+  mtu_.suspect(now_, 1_plane, 2048);
   round(2048);
-  EXPECT_FALSE(mtu_.suspect(now_, 1, 2048));
-  EXPECT_TRUE(mtu_.suspect(now_, 1, 4096));
+  EXPECT_FALSE(mtu_.suspect(now_, 1_plane, 2048));
+  EXPECT_TRUE(mtu_.suspect(now_, 1_plane, 4096));
 }
 
 TEST_F(PathMtuTest, take_due__ANarrowPlaneIsSearchedAgainUntilFullPacketsPass) {
-  mtu_.suspect(now_, 1, 4096);
+  mtu_.suspect(now_, 1_plane, 4096);
   for (int i = 0; i < PathMtu::kRounds; ++i) round(1024);
   Duration rest = PathMtu::kRest * 2;
   for (int search = 0; search < 8; ++search) {
@@ -141,12 +141,12 @@ TEST_F(PathMtuTest, take_due__ANarrowPlaneIsSearchedAgainUntilFullPacketsPass) {
     EXPECT_TRUE(probes().empty());
     now_ = now_ + kInstantly;
     for (int i = 0; i < PathMtu::kRounds; ++i) round(1024);
-    EXPECT_EQ(mtu_.limit(1), 1024u);
+    EXPECT_EQ(mtu_.limit(1_plane), 1024u);
     rest = std::min(rest * 2, PathMtu::kRest * 64);
   }
   now_ = now_ + rest;
   round(4096);
-  EXPECT_EQ(mtu_.limit(1), 0u);
+  EXPECT_EQ(mtu_.limit(1_plane), 0u);
   EXPECT_EQ(mtu_.next_time(), Instant::never());
 }
 

@@ -28,12 +28,12 @@ class EndpointOpsTest : public LoneEndpoint {
     receive(p, inbound(from_plane), from_plane);
   }
   // The planes that a backlog of new data uses.
-  uint32_t used_planes() {
+  PlaneSet used_planes() {
     sent_.clear();
     for (uint64_t i = 0; i < 8; ++i) post(i, 8);
     drain();
-    uint32_t used = 0;
-    for (const SentPacket* s : requests()) used |= 1u << s->plane;
+    PlaneSet used;
+    for (const SentPacket* s : requests()) used.insert(s->plane);
     arrive(ack(static_cast<int32_t>(endpoint_->qp_status(qp_).tx_packets) - 1));
     return used;
   }
@@ -48,9 +48,9 @@ class EndpointOpsTest : public LoneEndpoint {
 // [MRC-EVP-1] [MRC-EVP-4]
 TEST_F(EndpointOpsTest, AProbeIsAnsweredByIdFromTheAddressThatWasAsked) {
   start();
-  ASSERT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 2, 7, false, 0, Duration::milliseconds(5)));
-  EXPECT_FALSE(endpoint_->start_endpoint_op(now_, peer_id_, 3, 7, false, 0, Duration::milliseconds(5)));
-  EXPECT_FALSE(endpoint_->start_endpoint_op(now_, peer_id_, 10, 8, false, 0, Duration::milliseconds(5)));
+  ASSERT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 2, 7, false, {}, Duration::milliseconds(5)));
+  EXPECT_FALSE(endpoint_->start_endpoint_op(now_, peer_id_, 3, 7, false, {}, Duration::milliseconds(5)));
+  EXPECT_FALSE(endpoint_->start_endpoint_op(now_, peer_id_, 10, 8, false, {}, Duration::milliseconds(5)));
   drain();
   ASSERT_EQ(asked().size(), 1u);
   EXPECT_EQ(asked()[0]->p.bth.dqp, 2u);
@@ -69,7 +69,7 @@ TEST_F(EndpointOpsTest, AProbeIsAnsweredByIdFromTheAddressThatWasAsked) {
 
 TEST_F(EndpointOpsTest, SilenceEndsAtItsTimeoutWithoutARepeat) {
   start();
-  endpoint_->start_endpoint_op(now_, peer_id_, 2, 7, false, 0, Duration::milliseconds(5));
+  endpoint_->start_endpoint_op(now_, peer_id_, 2, 7, false, {}, Duration::milliseconds(5));
   drain();
   pass(Duration::milliseconds(5) - Duration::nanoseconds(1));
   EXPECT_TRUE(responses_.empty());
@@ -77,14 +77,14 @@ TEST_F(EndpointOpsTest, SilenceEndsAtItsTimeoutWithoutARepeat) {
   ASSERT_EQ(responses_.size(), 1u);
   EXPECT_EQ(responses_[0].second, Duration::infinite());
   EXPECT_EQ(asked().size(), 1u);
-  EXPECT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 2, 7, false, 0, Duration::milliseconds(5)));
+  EXPECT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 2, 7, false, {}, Duration::milliseconds(5)));
 }
 
 // A probe without room is refused at once, rather than not sent and reported as unanswered.
 TEST_F(EndpointOpsTest, WhatFindsNoRoomIsRefused) {
   start();
   const auto begin = [&](uint16_t id) {
-    return endpoint_->start_endpoint_op(now_, peer_id_, 2, id, false, 0, Duration::seconds(1));
+    return endpoint_->start_endpoint_op(now_, peer_id_, 2, id, false, {}, Duration::seconds(1));
   };
   uint16_t id = 0;
   while (id < 5000 && begin(id)) ++id;
@@ -115,7 +115,7 @@ TEST_F(EndpointOpsTest, ResponsesRepeatIdAndStampInTheControlClass) {
     EXPECT_EQ(s.p.eeth.tx_timestamp, 0x5678);
     EXPECT_EQ(s.flow.dscp(), config_.dscp.control);
     EXPECT_EQ(s.flow.dst, theirs(plane));
-    EXPECT_EQ(s.plane, plane);
+    EXPECT_EQ(s.plane, PlaneId(plane));
   }
 }
 
@@ -141,7 +141,7 @@ TEST_F(EndpointOpsTest, ResponsesGoToTheSlotThatAsked) {
     ASSERT_EQ(answered().size(), 1u);
     EXPECT_EQ(answered()[0]->flow.dst_port, port);
   }
-  endpoint_->start_endpoint_op(now_, peer_id_, 0, 9, false, 0, Duration::milliseconds(1));
+  endpoint_->start_endpoint_op(now_, peer_id_, 0, 9, false, {}, Duration::milliseconds(1));
   drain();
   EXPECT_EQ(asked()[0]->p.erth.vendor_info, 3);
 }
@@ -154,21 +154,21 @@ TEST_F(EndpointOpsTest, PortStatusMovesTrafficAtOnceAndForGoodWhenProbesGoUnansw
   port_status(1, 0);
   ASSERT_EQ(asked().size(), PortClaims::kProbes);
   for (const SentPacket* s : asked()) {
-    EXPECT_EQ(s->plane, 1);
+    EXPECT_EQ(s->plane, 1_plane);
     EXPECT_EQ(s->p.erth.op, wire::EndpointOp::kEvProbe);
   }
   EXPECT_EQ(answered().size(), 1u);
-  EXPECT_EQ(used_planes(), 1u);
+  EXPECT_EQ(used_planes(), 1_planes);
   pass(PortClaims::kPatience * 2);
-  EXPECT_EQ(used_planes(), 1u);
+  EXPECT_EQ(used_planes(), 1_planes);
   EXPECT_EQ(counters().port_status_refuted, 0u);
   port_status(3, 0);  // up again: asked at once, in use when it answers
-  EXPECT_EQ(used_planes(), 1u);
+  EXPECT_EQ(used_planes(), 1_planes);
   port_status(3, 0);
   pass(config_.ev_probe_interval);
   ASSERT_FALSE(asked().empty());
   answer(*asked().back(), 1);
-  EXPECT_EQ(used_planes(), 3u);
+  EXPECT_EQ(used_planes(), 3_planes);
 }
 
 // [MRC-PORT-1] [MRC-PORT-5]: a forged update costs the plane one round trip, and the next one nothing.
@@ -178,12 +178,12 @@ TEST_F(EndpointOpsTest, PortStatusThatAProbeRefutesMovesNothing) {
   port_status(1, 0);
   ASSERT_FALSE(asked().empty());
   answer(*asked().back(), 1);
-  EXPECT_EQ(used_planes(), 3u);
+  EXPECT_EQ(used_planes(), 3_planes);
   EXPECT_EQ(counters().port_status_refuted, 1u);
   port_status(1, 0);
   EXPECT_TRUE(answered().empty());  // so that an honest peer repeats it
   EXPECT_EQ(counters().port_status_refused, 1u);
-  EXPECT_EQ(used_planes(), 3u);
+  EXPECT_EQ(used_planes(), 3_planes);
 }
 
 // [MRC-PORT-1]: no port at all, or not the one by which the update came.
@@ -197,14 +197,14 @@ TEST_F(EndpointOpsTest, ImpossiblePortStatusIsRefusedAndNotAnswered) {
   EXPECT_EQ(counters().port_status_refused, 4u);
   EXPECT_TRUE(answered().empty());
   EXPECT_TRUE(asked().empty());
-  EXPECT_EQ(used_planes(), 3u);
+  EXPECT_EQ(used_planes(), 3_planes);
 }
 
 // [MRC-EVP-4]: who forges the address of the peer still has to guess the timestamp.
 TEST_F(EndpointOpsTest, AnAnswerMustReflectTheTimestampOnceThePeerHasDoneSo) {
   start();
   const auto answer_with = [&](uint16_t id, int change, bool zero = false) {
-    ASSERT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 2, id, false, 0, Duration::seconds(1)));
+    ASSERT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 2, id, false, {}, Duration::seconds(1)));
     drain();
     const SentPacket& s = *asked().back();
     wire::Packet p = packet(wire::Opcode::kEndpointResponse, s.p.bth.psn);
@@ -240,7 +240,7 @@ TEST_F(EndpointOpsTest, ProbesOfAPeerThatIsSlowToAnswerRetireNoPlane) {
       pass(Duration::milliseconds(1));
       while (asked_at.size() < asked().size()) asked_at.push_back(now_);
       while (answers < asked_at.size() && asked_at[answers] + rtt <= now_) {
-        answer(*asked()[answers], asked()[answers]->plane);
+        answer(*asked()[answers], asked()[answers]->plane.value());
         ++answers;
       }
       if (now_ < begin + rtt * 3) suspensions = counters().plane_suspensions;
@@ -268,7 +268,7 @@ TEST_F(EndpointOpsTest, IdsOfProbesAreDrawn) {
 TEST_F(EndpointOpsTest, PortStatusIsTracedPlaneByPlane) {
   struct Planes final : TraceSink {
     void on_trace(const TraceEntry& e) override {
-      if (const auto changed = e.get<event::Plane>()) seen.push_back({changed->plane, changed->up});
+      if (const auto changed = e.get<event::Plane>()) seen.push_back({changed->plane.value(), changed->up});
     }
     std::vector<std::pair<uint64_t, uint64_t>> seen;
   } planes;
@@ -283,11 +283,11 @@ TEST_F(EndpointOpsTest, PortStatusIsTracedPlaneByPlane) {
 // [MRC-PORT-2]
 TEST_F(EndpointOpsTest, APlaneThatGoesDownIsToldOverAnotherUntilAnswered) {
   start();
-  endpoint_->set_plane_up(now_, 0, false);
+  endpoint_->set_plane_up(now_, 0_plane, false);
   EXPECT_EQ(events_.back(), AsyncEvent::kPortDown);
   drain();
   ASSERT_EQ(asked().size(), 1u);
-  EXPECT_EQ(asked()[0]->plane, 1);
+  EXPECT_EQ(asked()[0]->plane, 1_plane);
   EXPECT_EQ(asked()[0]->p.erth.op, wire::EndpointOp::kPortStatus);
   EXPECT_EQ(asked()[0]->p.erth.port_status_mask, 2u);
   for (int i = 0; i < 3; ++i) {
@@ -301,10 +301,10 @@ TEST_F(EndpointOpsTest, APlaneThatGoesDownIsToldOverAnotherUntilAnswered) {
   const size_t told = asked().size();
   pass(Duration::seconds(10));
   EXPECT_EQ(asked().size(), told);
-  endpoint_->set_plane_up(now_, 0, true);
+  endpoint_->set_plane_up(now_, 0_plane, true);
   drain();
   EXPECT_EQ(asked().back()->p.erth.port_status_mask, 3u);
-  endpoint_->set_plane_up(now_, 0, true);  // no change, no word
+  endpoint_->set_plane_up(now_, 0_plane, true);  // no change, no word
   drain();
   EXPECT_EQ(asked().size(), told + 1);
 }
@@ -328,11 +328,11 @@ TEST_F(EndpointOpsTest, RetiredPathsAreProbedUntilTheyAnswer) {
   }
   ASSERT_GE(of_it.size(), 2u);
   EXPECT_NE(of_it[0]->p.bth.psn, of_it[1]->p.bth.psn);
-  const wire::Flow flow = inbound(of_it.back()->plane, wire::Ecn::kCe);
+  const wire::Flow flow = inbound(of_it.back()->plane.value(), wire::Ecn::kCe);
   wire::Packet p = packet(wire::Opcode::kEndpointResponse, of_it.back()->p.bth.psn);
   p.bth.dqp = wire::kEndpointQpn;
   p.eeth = wire::Eeth();
-  receive(p, flow, of_it.back()->plane);
+  receive(p, flow, of_it.back()->plane.value());
   EXPECT_EQ(ev(used).state, EvState::kGood);
   EXPECT_EQ(counters().ev_recovered, 1u);
 }
@@ -347,7 +347,7 @@ TEST_F(EndpointOpsTest, ARequestLeavesWithTheTrafficClassOfTheCaller) {
   uint16_t id = 1;
   for (const auto& c : cases) {
     sent_.clear();
-    ASSERT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 0, id++, false, 0, Duration::seconds(1), c.asked));
+    ASSERT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 0, id++, false, {}, Duration::seconds(1), c.asked));
     drain();
     ASSERT_EQ(asked().size(), 1u);
     EXPECT_EQ(asked()[0]->flow.traffic_class >> 2, c.dscp);
@@ -364,7 +364,7 @@ TEST_F(EndpointOpsTest, APortThatIsSaidToBeDownIsAskedNowAndThenAndTakenBackWhen
     post(1, 256 * 16);
     drain();
     for (const SentPacket* s : requests())
-      if (s->plane == 1) return true;
+      if (s->plane == 1_plane) return true;
     return false;
   };
   EXPECT_FALSE(carries_plane_1());
@@ -378,7 +378,7 @@ TEST_F(EndpointOpsTest, APortThatIsSaidToBeDownIsAskedNowAndThenAndTakenBackWhen
   EXPECT_TRUE(asked().empty());
   pass(pause * 2);
   ASSERT_GE(asked().size(), 2u);  // silence changes nothing
-  for (const SentPacket* s : asked()) EXPECT_EQ(s->plane, 1);
+  for (const SentPacket* s : asked()) EXPECT_EQ(s->plane, 1_plane);
   EXPECT_EQ(ev(1).state, EvState::kGood);
   pass(Duration::nanoseconds(1));
   answer(*asked().back(), 1);
@@ -400,10 +400,10 @@ TEST_F(EndpointOpsTest, APeerWithoutQpsIsAskedNothing) {
   sent_.clear();
   pass(Duration::seconds(10));
   EXPECT_TRUE(asked().empty());
-  endpoint_->set_plane_up(now_, 1, false);
+  endpoint_->set_plane_up(now_, 1_plane, false);
   pass(Duration::seconds(10));
   EXPECT_TRUE(asked().empty());
-  endpoint_->set_plane_up(now_, 1, true);
+  endpoint_->set_plane_up(now_, 1_plane, true);
   attr_.peer = peer_id_ = endpoint_->intern_peer(peer_);
   qp_ = make_qp(0x105);
   post(2, 8, SendOp::kWrite, true, qp_);
@@ -421,7 +421,7 @@ class PathProberTest : public BareEngine {
     r.ev = ev;
     r.id = id;
     r.port_status = port_status;
-    r.mask = 0b11;
+    r.planes_up = 0b11_planes;
     return r;
   }
   void answer(const wire::Packet& asked, uint8_t plane) {
@@ -493,15 +493,15 @@ TEST_F(PathProberTest, APeerThatIsLeftIsAskedByTheApplicationOnly) {
 // [MRC-PORT-1]
 TEST_F(PathProberTest, APlaneThatGoesDownIsReportedToEveryPeer) {
   peers_.intern(bare_peer(3));
-  prober_.set_plane_up(now_, 1, false);
+  prober_.set_plane_up(now_, 1_plane, false);
   EXPECT_EQ(events_, (std::vector<AsyncEvent>{AsyncEvent::kPortDown}));
   auto sent = queued();
   ASSERT_EQ(sent.size(), 2u);
   EXPECT_EQ(sent[0].erth.op, wire::EndpointOp::kPortStatus);
   EXPECT_EQ(sent[0].erth.port_status_mask, 0b01u);
-  prober_.set_plane_up(now_, 1, false);  // nothing new
+  prober_.set_plane_up(now_, 1_plane, false);  // nothing new
   EXPECT_TRUE(queued().empty());
-  prober_.set_plane_up(now_, 1, true);
+  prober_.set_plane_up(now_, 1_plane, true);
   EXPECT_EQ(prober_.outstanding(), 2u);  // the newest replaces the older one
   sent = queued();
   ASSERT_EQ(sent.size(), 2u);
@@ -511,10 +511,10 @@ TEST_F(PathProberTest, APlaneThatGoesDownIsReportedToEveryPeer) {
 // [MRC-MTU-1]
 TEST_F(PathProberTest, ASearchAsksWithEverySizeUpToTheOneInUse) {
   Peer* const p = peers_.find(peer_);
-  prober_.suspect_path_mtu(now_, p, 0, 512);
+  prober_.suspect_path_mtu(now_, p, 0_plane, 512);
   EXPECT_EQ(engine_.counters.mtu_searches, 1u);
   std::vector<uint32_t> sizes;
-  while (control_.pop(&burst_, UINT32_MAX)) sizes.push_back(burst_.bytes);
+  while (control_.pop(&burst_, PlaneSet::all())) sizes.push_back(burst_.bytes);
   const auto full = [](uint32_t mtu) { return wire::packet_bytes(wire::Opcode::kWriteLastImm, true, mtu); };
   const uint32_t small = wire::packet_bytes(wire::Opcode::kEndpointRequest, false, 0) + wire::kEndpointPadding;
   ASSERT_EQ(sizes.size(), 2u + PathMtu::kFullProbes);

@@ -17,7 +17,7 @@ class PeerPathsControlTest : public testing::Test {
       config_.planes.push_back({IpAddress::v4(10, p, 0, 1), 4791});
       peer_.planes.push_back({IpAddress::v4(10, p, 0, 2), 4791});
     }
-    for (uint32_t i = 0; i < 12; ++i) config_.evs.push_back({49152 + i, static_cast<uint8_t>(i % kPlanes)});
+    for (uint32_t i = 0; i < 12; ++i) config_.evs.push_back({49152 + i, PlaneId(static_cast<uint8_t>(i % kPlanes))});
     config_.ev_min_active = 1;
     make();
   }
@@ -31,18 +31,18 @@ class PeerPathsControlTest : public testing::Test {
       paths_->on_lost(Instant::from_ns(1000 + i), static_cast<uint16_t>(plane + kPlanes * (i % 4)),
                       Instant::from_ns(i));
   }
-  int picked_plane(uint32_t room) {
+  int picked_plane(PlaneSet room) {
     uint16_t ev = 0;
-    return paths_->pick_control(room, &ev) ? paths_->plane_of(ev) : -1;
+    return paths_->pick_control(room, &ev) ? paths_->plane_of(ev).value() : -1;
   }
 
   int answer() {
     uint16_t ev = 0;
-    return paths_->pick_answer(7, &ev) ? ev : -1;
+    return paths_->pick_answer(7_planes, &ev) ? ev : -1;
   }
-  int answered_plane(uint32_t room) {
+  int answered_plane(PlaneSet room) {
     uint16_t ev = 0;
-    return paths_->pick_answer(room, &ev) ? paths_->plane_of(ev) : -1;
+    return paths_->pick_answer(room, &ev) ? paths_->plane_of(ev).value() : -1;
   }
 
   EndpointConfig config_;
@@ -54,58 +54,58 @@ class PeerPathsControlTest : public testing::Test {
 };
 
 TEST_F(PeerPathsControlTest, pick_control__PlanesInTurn) {
-  EXPECT_EQ(picked_plane(7), 0);
-  EXPECT_EQ(picked_plane(7), 1);
-  EXPECT_EQ(picked_plane(7), 2);
-  EXPECT_EQ(picked_plane(7), 0);
-  EXPECT_EQ(picked_plane(1 << 2), 2);
+  EXPECT_EQ(picked_plane(7_planes), 0);
+  EXPECT_EQ(picked_plane(7_planes), 1);
+  EXPECT_EQ(picked_plane(7_planes), 2);
+  EXPECT_EQ(picked_plane(7_planes), 0);
+  EXPECT_EQ(picked_plane(0b100_planes), 2);
 }
 
 // A failed plane has room because it is unused: taking it then would lose every answer of a busy sender.
 TEST_F(PeerPathsControlTest, pick_control__WaitsForGoodPlanesRatherThanTakeASuspendedOne) {
   lose(1);
   ASSERT_EQ(counters_.plane_suspensions, 1u);
-  EXPECT_EQ(picked_plane(1 << 1), -1);
-  EXPECT_EQ(picked_plane(1 << 1 | 1 << 2), 2);
+  EXPECT_EQ(picked_plane(0b10_planes), -1);
+  EXPECT_EQ(picked_plane(0b110_planes), 2);
 }
 
 TEST_F(PeerPathsControlTest, pick_control__WaitsRatherThanTakeAPlaneThatThePeerCalledDown) {
-  paths_->on_port_status(Instant::from_ns(1), 1 << 0);
-  EXPECT_EQ(picked_plane(1 << 1 | 1 << 2), -1);
-  EXPECT_EQ(picked_plane(7), 0);
+  paths_->on_port_status(Instant::from_ns(1), 0b1_planes);
+  EXPECT_EQ(picked_plane(0b110_planes), -1);
+  EXPECT_EQ(picked_plane(7_planes), 0);
 }
 
 TEST_F(PeerPathsControlTest, pick_control__TakesAnyPlaneWhenNoneIsGood) {
-  paths_->set_local_planes(0);
-  EXPECT_EQ(picked_plane(1 << 2), 2);
+  paths_->set_local_planes({});
+  EXPECT_EQ(picked_plane(0b100_planes), 2);
 }
 
 // [MRC-EVS-9] The peer leaves a failed plane first, so its packets show which planes carry answers.
 TEST_F(PeerPathsControlTest, pick_answer__TakesThePlaneThatTheLastRequestCameBy) {
   for (uint8_t plane : {2, 0, 0, 1}) {
-    paths_->on_inbound(Instant::from_ns(1), plane, 1);
-    for (int i = 0; i < 2; ++i) EXPECT_EQ(answered_plane(7), plane);
+    paths_->on_inbound(Instant::from_ns(1), PlaneId(plane), 1);
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(answered_plane(7_planes), plane);
   }
 }
 
 TEST_F(PeerPathsControlTest, pick_answer__TakesAnotherPlaneWhenThatOneHasNoRoomOrIsBad) {
-  paths_->on_inbound(Instant::from_ns(1), 1, 1);
-  EXPECT_EQ(answered_plane(1 << 0 | 1 << 2), 0);
-  EXPECT_EQ(answered_plane(1 << 0 | 1 << 2), 2);
+  paths_->on_inbound(Instant::from_ns(1), 1_plane, 1);
+  EXPECT_EQ(answered_plane(0b101_planes), 0);
+  EXPECT_EQ(answered_plane(0b101_planes), 2);
   lose(1);
-  EXPECT_NE(answered_plane(7), 1);
-  EXPECT_EQ(answered_plane(1 << 1), -1);  // waits, as for any control packet
+  EXPECT_NE(answered_plane(7_planes), 1);
+  EXPECT_EQ(answered_plane(0b10_planes), -1);  // waits, as for any control packet
 }
 
 TEST_F(PeerPathsControlTest, pick_answer__TakesThePathOfTheSameName) {
-  paths_->on_inbound(Instant::from_ns(1), 1, 49152 + 4);
+  paths_->on_inbound(Instant::from_ns(1), 1_plane, 49152 + 4);
   EXPECT_EQ(answer(), 4);
-  paths_->on_inbound(Instant::from_ns(1), 1, 49152 + 10);
+  paths_->on_inbound(Instant::from_ns(1), 1_plane, 49152 + 10);
   EXPECT_EQ(answer(), 10);
-  paths_->on_inbound(Instant::from_ns(1), 1, 49152 + 3);  // which lies on plane 0 here
+  paths_->on_inbound(Instant::from_ns(1), 1_plane, 49152 + 3);  // which lies on plane 0 here
   EXPECT_EQ(answer(), 10);
   paths_->on_timeout(Instant::from_ns(1), 10);
-  paths_->on_inbound(Instant::from_ns(1), 1, 49152 + 10);
+  paths_->on_inbound(Instant::from_ns(1), 1_plane, 49152 + 10);
   EXPECT_NE(answer(), 10);
 }
 
@@ -114,7 +114,7 @@ TEST_F(PeerPathsControlTest, pick_answer__NamesAreTheUpperHalvesWhereThereAreAny
   for (size_t i = 0; i < config_.evs.size(); ++i)
     config_.evs[i].value = static_cast<uint32_t>((1 + i / kPlanes) << 16 | (40000 + i));
   make();
-  paths_->on_inbound(Instant::from_ns(1), 2, 3u << 16 | 50000);
+  paths_->on_inbound(Instant::from_ns(1), 2_plane, 3u << 16 | 50000);
   EXPECT_EQ(answer(), 2 + 2 * kPlanes);
 }
 

@@ -26,7 +26,7 @@ class PeerPathsTest : public testing::Test {
       if (p < peer_planes) peer.planes.push_back({IpAddress::v4(10, static_cast<uint8_t>(p), 0, 2), 4791});
     }
     for (int i = 0; i < (active + backups) * planes; ++i)
-      config_.evs.push_back({static_cast<uint32_t>(50000 + i), static_cast<uint8_t>(i % planes)});
+      config_.evs.push_back({static_cast<uint32_t>(50000 + i), PlaneId(static_cast<uint8_t>(i % planes))});
     config_.ev_active = static_cast<uint32_t>(active * planes);
     config_.ev_min_active = min_active;
     counters_ = Counters();
@@ -37,7 +37,7 @@ class PeerPathsTest : public testing::Test {
 
   EvState state(uint16_t ev) { return paths_->status()[ev].state; }
   bool active(uint16_t ev) { return paths_->status()[ev].active; }
-  size_t active_on(uint8_t plane) {
+  size_t active_on(PlaneId plane) {
     size_t n = 0;
     for (const EvStatus& s : paths_->status()) n += s.active && s.plane == plane;
     return n;
@@ -52,7 +52,7 @@ class PeerPathsTest : public testing::Test {
     return std::find(drawn.begin(), drawn.end(), ev) != drawn.end();
   }
   // The peer reports its ports, and what it calls down answers no probe.
-  void ports(uint32_t up) {
+  void ports(PlaneSet up) {
     paths_->on_port_status(us(0), up);
     uint16_t ev;
     while (paths_->take_due_probe(us(0), &ev)) {
@@ -120,10 +120,10 @@ TEST_F(PeerPathsTest, ABackupOfTheSamePlaneTakesOver) {
   paths_->on_timeout(us(1), 0);
   EXPECT_TRUE(active(8));
   EXPECT_FALSE(active(9));
-  EXPECT_EQ(active_on(0), 4u);
+  EXPECT_EQ(active_on(0_plane), 4u);
   paths_->on_timeout(us(2), 2);  // none is left on plane 0, and plane 1 lends none
-  EXPECT_EQ(active_on(0), 3u);
-  EXPECT_EQ(active_on(1), 4u);
+  EXPECT_EQ(active_on(0_plane), 3u);
+  EXPECT_EQ(active_on(1_plane), 4u);
 }
 
 TEST_F(PeerPathsTest, ABadBackupIsNotDrawnIn) {
@@ -131,7 +131,7 @@ TEST_F(PeerPathsTest, ABadBackupIsNotDrawnIn) {
   EXPECT_EQ(state(8), EvState::kAssumedBad);
   paths_->on_timeout(us(2), 0);
   EXPECT_FALSE(active(8));
-  EXPECT_EQ(active_on(0), 3u);
+  EXPECT_EQ(active_on(0_plane), 3u);
 }
 
 // [MRC-EVS-6]
@@ -152,21 +152,21 @@ TEST_F(PeerPathsTest, NoTransitionBelowTheLeastNumberOfActiveEvs) {
 TEST_F(PeerPathsTest, TheLeastNumberIsAQuarterUnlessSet) {
   make(1, 8, 0, 0);
   for (uint16_t ev = 0; ev < 8; ++ev) paths_->on_timeout(us(1), ev);
-  EXPECT_EQ(active_on(0), 2u);
+  EXPECT_EQ(active_on(0_plane), 2u);
 }
 
 TEST_F(PeerPathsTest, PlanesOutOfUseCountNeitherForTheFloorNorAgainstIt) {
   make(4, 8, 0, 0, 3);  // the peer has three
-  ports(0b1011);
-  paths_->set_local_planes(0b1101);  // plane 0 alone is left, with eight EVs
+  ports(0b1011_planes);
+  paths_->set_local_planes(0b1101_planes);  // plane 0 alone is left, with eight EVs
   for (uint16_t ev = 0; ev < 32; ev += 4) paths_->on_timeout(us(1), ev);
-  EXPECT_EQ(active_on(0), 2u);
-  for (uint16_t ev : lap()) EXPECT_EQ(paths_->plane_of(ev), 0);
-  paths_->set_local_planes(0b1111);  // sixteen in two planes: two are a quarter no more
+  EXPECT_EQ(active_on(0_plane), 2u);
+  for (uint16_t ev : lap()) EXPECT_EQ(paths_->plane_of(ev), 0_plane);
+  paths_->set_local_planes(0b1111_planes);  // sixteen in two planes: two are a quarter no more
   paths_->on_probe_answer(us(900), 0, us(800));
-  EXPECT_EQ(active_on(0), 3u);
+  EXPECT_EQ(active_on(0_plane), 3u);
   for (uint16_t ev = 1; ev < 32; ev += 4) paths_->on_timeout(us(1000), ev);
-  EXPECT_EQ(active_on(0) + active_on(1), 4u);
+  EXPECT_EQ(active_on(0_plane) + active_on(1_plane), 4u);
 }
 
 // [MRC-EVS-7] [MRC-CHOICE-Q21]
@@ -198,9 +198,9 @@ TEST_F(PeerPathsTest, DeniedFromEveryStateAndLeftByAdministrationAlone) {
 TEST_F(PeerPathsTest, ADeniedEvIsReplacedToo) {
   paths_->set_denied(us(1), 1, true);
   EXPECT_TRUE(active(9));
-  EXPECT_EQ(active_on(1), 4u);
+  EXPECT_EQ(active_on(1_plane), 4u);
   paths_->set_denied(us(2), 1, false);
-  EXPECT_EQ(active_on(1), 4u);
+  EXPECT_EQ(active_on(1_plane), 4u);
   EXPECT_FALSE(active(1));  // the plane has what it needs: it waits as a backup
 }
 
@@ -290,12 +290,12 @@ TEST_F(PeerPathsTest, ARecoveredEvIsActiveOnlyIfItsPlaneIsShort) {
   EXPECT_TRUE(active(0));
   paths_->on_probe_answer(us(10), 2, us(5));
   EXPECT_FALSE(active(2));
-  EXPECT_EQ(active_on(0), 4u);
+  EXPECT_EQ(active_on(0_plane), 4u);
 }
 
 TEST_F(PeerPathsTest, ALocalPortThatIsDownCarriesNoProbe) {
   paths_->on_timeout(us(0), 0);
-  paths_->set_local_planes(2);
+  paths_->set_local_planes(2_planes);
   const Instant due = paths_->next_probe_time();
   uint16_t ev;
   EXPECT_FALSE(paths_->take_due_probe(due, &ev));
@@ -311,9 +311,9 @@ TEST_F(PeerPathsTest, FourSilentBurstsRetireThePlane) {
   lose(evs[3], 20);
   EXPECT_EQ(counters_.plane_suspensions, 1u);
   for (uint16_t ev : {0, 2, 4, 6, 8}) EXPECT_EQ(state(ev), EvState::kAssumedBad) << ev;
-  EXPECT_EQ(active_on(0), 0u);  // no backup of the dead plane was drawn in
-  EXPECT_EQ(active_on(1), 4u);
-  for (uint16_t ev : lap()) EXPECT_EQ(paths_->plane_of(ev), 1);
+  EXPECT_EQ(active_on(0_plane), 0u);  // no backup of the dead plane was drawn in
+  EXPECT_EQ(active_on(1_plane), 4u);
+  for (uint16_t ev : lap()) EXPECT_EQ(paths_->plane_of(ev), 1_plane);
   // One answer lifts the suspension.
   paths_->on_probe_answer(us(1000), 4, us(900));
   EXPECT_TRUE(carries(4));
@@ -333,9 +333,10 @@ TEST_F(PeerPathsTest, APlaneIsLeftWhateverTheLeastNumberOfActiveEvs) {
     for (uint16_t dead = 0; dead < last; ++dead)
       for (int64_t sent = 10; sent < 14; ++sent) lose(dead, sent);
     EXPECT_EQ(counters_.plane_suspensions, static_cast<uint64_t>(last));
-    for (uint16_t ev : lap()) EXPECT_EQ(paths_->plane_of(ev), last) << c.planes << " planes, " << c.min_active;
+    for (uint16_t ev : lap())
+      EXPECT_EQ(paths_->plane_of(ev), PlaneId(static_cast<uint8_t>(last))) << c.planes << " planes, " << c.min_active;
     for (uint16_t dead = 0; dead < last; ++dead) {
-      EXPECT_EQ(active_on(static_cast<uint8_t>(dead)), 0u);
+      EXPECT_EQ(active_on(PlaneId(static_cast<uint8_t>(dead))), 0u);
       paths_->on_probe_answer(us(1000), dead, us(900));  // which was asked like any retired EV
       EXPECT_TRUE(carries(dead));
     }
@@ -351,7 +352,7 @@ TEST_F(PeerPathsTest, ADeliveryOnThePlaneStartsItsCountAnew) {
 }
 
 TEST_F(PeerPathsTest, TheOnlyPlaneIsNotLeft) {
-  paths_->set_local_planes(1);
+  paths_->set_local_planes(1_planes);
   for (uint16_t ev : {0, 2, 4, 6}) lose(ev, 10 + ev);
   EXPECT_EQ(counters_.plane_suspensions, 0u);
   for (uint16_t ev : {0, 2, 4, 6}) EXPECT_EQ(state(ev), EvState::kGood);
@@ -388,12 +389,12 @@ TEST_F(PeerPathsTest, InDoubtEverythingButDeniedIsTried) {
 // [MRC-PORT-1]
 TEST_F(PeerPathsTest, PlanesOfBothEndsBoundTheUsableSet) {
   const uint32_t before = paths_->generation();
-  ports(2);
+  ports(2_planes);
   EXPECT_NE(paths_->generation(), before);
-  EXPECT_FALSE(paths_->plane_usable(0));
-  EXPECT_TRUE(paths_->plane_usable(1));
-  for (uint16_t ev : lap()) EXPECT_EQ(paths_->plane_of(ev), 1);
-  ports(3);
+  EXPECT_FALSE(paths_->plane_usable(0_plane));
+  EXPECT_TRUE(paths_->plane_usable(1_plane));
+  for (uint16_t ev : lap()) EXPECT_EQ(paths_->plane_of(ev), 1_plane);
+  ports(3_planes);
   EXPECT_FALSE(carries(0));  // a word: an answer brings the plane back
   paths_->on_probe_answer(us(9000), 0, us(8000));
   EXPECT_TRUE(carries(0));
@@ -401,45 +402,45 @@ TEST_F(PeerPathsTest, PlanesOfBothEndsBoundTheUsableSet) {
 
 // [MRC-PORT-1] New data avoid the plane while the probes ask; the EVs and everything else stay as they are.
 TEST_F(PeerPathsTest, APlaneThatIsCalledDownIsAvoidedUntilAProbeOverItIsAnswered) {
-  EXPECT_TRUE(paths_->on_port_status(us(100), 2));
-  EXPECT_FALSE(paths_->plane_usable(0));
+  EXPECT_TRUE(paths_->on_port_status(us(100), 2_planes));
+  EXPECT_FALSE(paths_->plane_usable(0_plane));
   std::set<uint16_t> asked;
   uint16_t ev;
   while (paths_->take_due_probe(us(100), &ev)) {
-    EXPECT_EQ(paths_->plane_of(ev), 0);
+    EXPECT_EQ(paths_->plane_of(ev), 0_plane);
     asked.insert(ev);
   }
   EXPECT_EQ(asked.size(), PortClaims::kProbes);
   paths_->on_probe_answer(us(130), *asked.begin(), us(100));
-  EXPECT_TRUE(paths_->plane_usable(0));
+  EXPECT_TRUE(paths_->plane_usable(0_plane));
   EXPECT_EQ(counters_.port_status_refuted, 1u);
-  EXPECT_FALSE(paths_->on_port_status(us(200), 2));  // so soon after that
-  EXPECT_TRUE(paths_->plane_usable(0));
+  EXPECT_FALSE(paths_->on_port_status(us(200), 2_planes));  // so soon after that
+  EXPECT_TRUE(paths_->plane_usable(0_plane));
 }
 
 // With all other planes gone a word cannot make things better, so it is not followed until it is proved.
 TEST_F(PeerPathsTest, TheLastPlaneIsNotAvoidedForAWord) {
-  paths_->set_local_planes(0b01);
-  EXPECT_TRUE(paths_->on_port_status(us(100), 2));
-  EXPECT_TRUE(paths_->plane_usable(0));
+  paths_->set_local_planes(0b01_planes);
+  EXPECT_TRUE(paths_->on_port_status(us(100), 2_planes));
+  EXPECT_TRUE(paths_->plane_usable(0_plane));
 }
 
 // [MRC-EVS-9] [MRC-CHOICE-Q22]
 TEST_F(PeerPathsTest, ControlPacketsTakeThePlanesInTurnOnOneEvEach) {
   uint16_t first[2], again;
-  for (uint16_t& ev : first) ASSERT_TRUE(paths_->pick_control(3, &ev));
+  for (uint16_t& ev : first) ASSERT_TRUE(paths_->pick_control(3_planes, &ev));
   EXPECT_NE(paths_->plane_of(first[0]), paths_->plane_of(first[1]));
   for (int i = 0; i < 10; ++i) {
-    ASSERT_TRUE(paths_->pick_control(3, &again));
+    ASSERT_TRUE(paths_->pick_control(3_planes, &again));
     EXPECT_EQ(again, first[i % 2]);
   }
-  ASSERT_TRUE(paths_->pick_control(2, &again));
-  EXPECT_EQ(paths_->plane_of(again), 1);
-  EXPECT_FALSE(paths_->pick_control(0, &again));
+  ASSERT_TRUE(paths_->pick_control(2_planes, &again));
+  EXPECT_EQ(paths_->plane_of(again), 1_plane);
+  EXPECT_FALSE(paths_->pick_control(0_planes, &again));
   for (uint16_t ev : {0, 2, 4, 6}) lose(ev, 10 + ev);
   for (int i = 0; i < 4; ++i) {
-    ASSERT_TRUE(paths_->pick_control(3, &again));
-    EXPECT_EQ(paths_->plane_of(again), 1);
+    ASSERT_TRUE(paths_->pick_control(3_planes, &again));
+    EXPECT_EQ(paths_->plane_of(again), 1_plane);
   }
 }
 
@@ -448,7 +449,7 @@ TEST_F(PeerPathsTest, ControlPacketsFollowWhatIsDelivered) {
   for (uint16_t ev : {4, 3, 2, 5}) {
     paths_->on_delivered(ev, us(ev));
     uint16_t picked[2];
-    for (uint16_t& each : picked) ASSERT_TRUE(paths_->pick_control(3, &each));
+    for (uint16_t& each : picked) ASSERT_TRUE(paths_->pick_control(3_planes, &each));
     EXPECT_TRUE(picked[0] == ev || picked[1] == ev) << ev;
   }
   lose(2, 20);
@@ -457,33 +458,33 @@ TEST_F(PeerPathsTest, ControlPacketsFollowWhatIsDelivered) {
   paths_->on_delivered(2, us(19));  // an answer that was late: the path is no better for it
   for (int i = 0; i < 4; ++i) {
     uint16_t ev;
-    ASSERT_TRUE(paths_->pick_control(3, &ev));
+    ASSERT_TRUE(paths_->pick_control(3_planes, &ev));
     EXPECT_NE(ev, 2);
   }
 }
 
 TEST_F(PeerPathsTest, AReceiverAsksOnePathOfEachPlanePerInterval) {
   uint16_t ev;
-  for (int i = 0; i < 2; ++i) ASSERT_TRUE(paths_->pick_control(3, &ev));
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(paths_->pick_control(3_planes, &ev));
   std::set<uint16_t> seen;
   for (int64_t round = 0; round < 32; ++round) {
     const Instant start = us(round * 100000);
-    EXPECT_TRUE(paths_->on_inbound(start, 0, 0));
-    EXPECT_FALSE(paths_->on_inbound(start + Duration::microseconds(1), 0, 0));
+    EXPECT_TRUE(paths_->on_inbound(start, 0_plane, 0));
+    EXPECT_FALSE(paths_->on_inbound(start + Duration::microseconds(1), 0_plane, 0));
     EXPECT_EQ(paths_->next_probe_time(), start + interval());
-    std::set<uint8_t> planes;
+    std::set<PlaneId> planes;
     std::set<uint16_t> asked;
     while (paths_->take_due_probe(start + interval(), &ev)) {
       planes.insert(paths_->plane_of(ev));
       asked.insert(ev);
     }
     EXPECT_EQ(asked.size(), 2u);
-    EXPECT_EQ(planes, (std::set<uint8_t>{0, 1}));
+    EXPECT_EQ(planes, (std::set<PlaneId>{0_plane, 1_plane}));
     EXPECT_EQ(paths_->next_probe_time(), Instant::never());  // without traffic no further round
     for (uint16_t each : asked) paths_->on_probe_answer(start + interval(), each, start + interval());
     std::set<uint16_t> used;  // what answered carries the control packets
     for (int i = 0; i < 2; ++i) {
-      ASSERT_TRUE(paths_->pick_control(3, &ev));
+      ASSERT_TRUE(paths_->pick_control(3_planes, &ev));
       used.insert(ev);
     }
     EXPECT_EQ(used, asked);
@@ -496,17 +497,17 @@ TEST_F(PeerPathsTest, AReceiverAsksOnePathOfEachPlanePerInterval) {
 TEST_F(PeerPathsTest, ASilentCheckIsFollowedByOneOfTheReverseEv) {
   constexpr uint16_t kDead = 4;
   uint16_t ev;
-  for (int i = 0; i < 2; ++i) ASSERT_TRUE(paths_->pick_control(3, &ev));
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(paths_->pick_control(3_planes, &ev));
   paths_->on_delivered(0, us(1));
   bool was_silent = false;
   int silent = 0;
   for (int64_t round = 1; round < 200 && silent < 3; ++round) {
     const Instant sent = us(round * 100000) + interval();
     uint16_t reverse[2];
-    for (uint16_t& each : reverse) ASSERT_TRUE(paths_->pick_control(3, &each));
-    paths_->on_inbound(us(round * 100000), 0, 0);
+    for (uint16_t& each : reverse) ASSERT_TRUE(paths_->pick_control(3_planes, &each));
+    paths_->on_inbound(us(round * 100000), 0_plane, 0);
     while (paths_->take_due_probe(sent, &ev)) {
-      if (paths_->plane_of(ev) == 0 && state(kDead) == EvState::kGood) {
+      if (paths_->plane_of(ev) == 0_plane && state(kDead) == EvState::kGood) {
         EXPECT_TRUE(!was_silent || ev == reverse[0] || ev == reverse[1]) << ev;
         was_silent = ev == kDead;
         silent += was_silent;
@@ -517,7 +518,7 @@ TEST_F(PeerPathsTest, ASilentCheckIsFollowedByOneOfTheReverseEv) {
         paths_->on_probe_answer(sent + Duration::microseconds(10), ev, sent);
     }
     for (int i = 0; i < 2; ++i) {
-      ASSERT_TRUE(paths_->pick_control(3, &ev));
+      ASSERT_TRUE(paths_->pick_control(3_planes, &ev));
       EXPECT_NE(ev, kDead);
     }
   }
@@ -530,11 +531,11 @@ TEST_F(PeerPathsTest, SilentReverseChecksMoveTheAnswersToAnotherPlane) {
   int checks = 0;
   uint16_t ev;
   for (Instant now = us(0); counters_.plane_suspensions == 0 && checks < 10; now = now + interval() * 2) {
-    for (int i = 0; i < 2; ++i) ASSERT_TRUE(paths_->pick_control(3, &ev));
-    paths_->on_inbound(now, 0, 0);
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE(paths_->pick_control(3_planes, &ev));
+    paths_->on_inbound(now, 0_plane, 0);
     const Instant sent = now + interval();
     while (paths_->take_due_probe(sent, &ev)) {
-      if (paths_->plane_of(ev) == 0) {
+      if (paths_->plane_of(ev) == 0_plane) {
         checks += state(ev) == EvState::kGood;  // not the probes of what is retired already
         paths_->on_probe_lost(sent + interval(), ev, sent);
       } else {
@@ -548,8 +549,8 @@ TEST_F(PeerPathsTest, SilentReverseChecksMoveTheAnswersToAnotherPlane) {
   EXPECT_EQ(counters_.plane_suspensions, 1u);
   EXPECT_EQ(checks, 2);
   for (int i = 0; i < 4; ++i) {
-    ASSERT_TRUE(paths_->pick_control(3, &ev));
-    EXPECT_EQ(paths_->plane_of(ev), 1);
+    ASSERT_TRUE(paths_->pick_control(3_planes, &ev));
+    EXPECT_EQ(paths_->plane_of(ev), 1_plane);
   }
 }
 

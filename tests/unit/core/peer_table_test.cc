@@ -79,10 +79,10 @@ TEST_F(PeerTableTest, AddressesOfAnyPlane) {
 }
 
 TEST_F(PeerTableTest, ThePlanesOfThisHostAreKnownToANewPeer) {
-  engine_.planes_up = 0b10;
+  engine_.planes_up = 0b10_planes;
   const PeerId a = peers_.intern(bare_peer(2));
-  EXPECT_FALSE(peers_.find(a)->paths.plane_usable(0));
-  EXPECT_TRUE(peers_.find(a)->paths.plane_usable(1));
+  EXPECT_FALSE(peers_.find(a)->paths.plane_usable(0_plane));
+  EXPECT_TRUE(peers_.find(a)->paths.plane_usable(1_plane));
 }
 
 }  // namespace

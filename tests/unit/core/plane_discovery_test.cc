@@ -72,23 +72,23 @@ TEST_F(PlaneDiscoveryTest, AnAnswerIsUsedWhenThePeerAcceptsOurPackets) {
   discovery_.on_qp_up(now_, peer_);
   const wire::Packet question = asked(false)[0];
   const wire::Flow flow = from(bare_peer().planes[0].addr);
-  discovery_.on_response(now_, flow, 0, tell(question, false));
+  discovery_.on_response(now_, flow, 0_plane, tell(question, false));
   EXPECT_EQ(peer_->description.planes[1].addr, bare_peer().planes[1].addr);
-  EXPECT_FALSE(peer_->paths.plane_usable(1));
+  EXPECT_FALSE(peer_->paths.plane_usable(1_plane));
   EXPECT_EQ(engine_.counters.planes_learnt, 1u);
-  discovery_.on_response(now_, flow, 0, tell(question, true));
-  EXPECT_TRUE(peer_->paths.plane_usable(1));
-  discovery_.on_response(now_, flow, 0, tell(question, true));  // it is settled
+  discovery_.on_response(now_, flow, 0_plane, tell(question, true));
+  EXPECT_TRUE(peer_->paths.plane_usable(1_plane));
+  discovery_.on_response(now_, flow, 0_plane, tell(question, true));  // it is settled
   EXPECT_EQ(engine_.counters.drop_stale, 1u);
 }
 
 TEST_F(PlaneDiscoveryTest, AnAnswerOfAnotherAddressOrNonceIsDropped) {
   discovery_.on_qp_up(now_, peer_);
   wire::Packet answer = tell(asked(false)[0], true);
-  discovery_.on_response(now_, from(bare_peer(3).planes[0].addr), 0, answer);
+  discovery_.on_response(now_, from(bare_peer(3).planes[0].addr), 0_plane, answer);
   EXPECT_EQ(engine_.counters.drop_stale, 1u);
   answer.plth.nonce ^= 1;
-  discovery_.on_response(now_, from(bare_peer().planes[0].addr), 0, answer);
+  discovery_.on_response(now_, from(bare_peer().planes[0].addr), 0_plane, answer);
   EXPECT_EQ(engine_.counters.drop_stale, 2u);
   EXPECT_TRUE(peer_->description.planes[1].addr.is_zero());
 }
@@ -111,7 +111,7 @@ TEST_F(PlaneDiscoveryTest, AnybodyIsAnswered) {
   ask.plth.plane = 1;
   ask.plth.nonce = 77;
   ask.payload_len = 0;
-  discovery_.on_request(now_, from(IpAddress::v4(10, 0, 0, 99)), 0, ask);
+  discovery_.on_request(now_, from(IpAddress::v4(10, 0, 0, 99)), 0_plane, ask);
   const auto told = queued();
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].bth.opcode, wire::Opcode::kPlaneResponse);

@@ -8,8 +8,8 @@ namespace {
 
 class PlaneUseTest : public testing::Test {
  protected:
-  PlaneUseTest() { planes_.set_present(0b1111); }
-  uint32_t usable(uint32_t claimed = 0, uint32_t down = 0) {
+  PlaneUseTest() { planes_.set_present(0b1111_planes); }
+  PlaneSet usable(PlaneSet claimed = {}, PlaneSet down = {}) {
     planes_.refresh(claimed, down);
     planes_.check(down);
     return planes_.usable();
@@ -18,43 +18,43 @@ class PlaneUseTest : public testing::Test {
 };
 
 TEST_F(PlaneUseTest, PlanesThatBothEndsHaveAndWhosePortsAreUp) {
-  EXPECT_EQ(usable(), 0b1111u);
-  planes_.set_local(0b0111);
-  EXPECT_EQ(usable(), 0b0111u);
-  EXPECT_EQ(planes_.askable(), 0b0111u);
-  EXPECT_FALSE(planes_.locally_up(3));
-  EXPECT_TRUE(planes_.present(3));
-  planes_.set_present(0b0001);
-  EXPECT_EQ(usable(), 0b0001u);
-  EXPECT_FALSE(planes_.present(1));
+  EXPECT_EQ(usable(), 0b1111_planes);
+  planes_.set_local(0b0111_planes);
+  EXPECT_EQ(usable(), 0b0111_planes);
+  EXPECT_EQ(planes_.askable(), 0b0111_planes);
+  EXPECT_FALSE(planes_.locally_up(3_plane));
+  EXPECT_TRUE(planes_.present(3_plane));
+  planes_.set_present(0b0001_planes);
+  EXPECT_EQ(usable(), 0b0001_planes);
+  EXPECT_FALSE(planes_.present(1_plane));
 }
 
 TEST_F(PlaneUseTest, ASuspendedPlaneIsOutUntilItIsResumed) {
-  planes_.suspend(2);
-  EXPECT_EQ(usable(), 0b1011u);
-  EXPECT_EQ(planes_.suspended(), 0b0100u);
-  EXPECT_EQ(planes_.askable(), 0b1111u);
-  planes_.resume(2);
-  EXPECT_EQ(usable(), 0b1111u);
+  planes_.suspend(2_plane);
+  EXPECT_EQ(usable(), 0b1011_planes);
+  EXPECT_EQ(planes_.suspended(), 0b0100_planes);
+  EXPECT_EQ(planes_.askable(), 0b1111_planes);
+  planes_.resume(2_plane);
+  EXPECT_EQ(usable(), 0b1111_planes);
 }
 
 TEST_F(PlaneUseTest, PlanesThatAreDownAreOutEvenWhenNoneIsLeft) {
-  EXPECT_EQ(usable(0, 0b0011), 0b1100u);
-  EXPECT_EQ(usable(0, 0b1111), 0u);
+  EXPECT_EQ(usable({}, 0b0011_planes), 0b1100_planes);
+  EXPECT_EQ(usable({}, 0b1111_planes), PlaneSet());
 }
 
 TEST_F(PlaneUseTest, PlanesOnlyCalledDownAreOutWhileOthersAreLeft) {
-  EXPECT_EQ(usable(0b0111), 0b1000u);
-  EXPECT_EQ(usable(0b1111), 0b1111u);
-  EXPECT_EQ(usable(0b0001, 0b1110), 0b0001u);
+  EXPECT_EQ(usable(0b0111_planes), 0b1000_planes);
+  EXPECT_EQ(usable(0b1111_planes), 0b1111_planes);
+  EXPECT_EQ(usable(0b0001_planes, 0b1110_planes), 0b0001_planes);
 }
 
 TEST_F(PlaneUseTest, NarrowPlanesAreOutWhileOthersAreLeft) {
-  EXPECT_TRUE(planes_.set_narrow(0b0111));
-  EXPECT_FALSE(planes_.set_narrow(0b0111));
-  EXPECT_EQ(usable(), 0b1000u);
-  EXPECT_EQ(usable(0, 0b1000), 0b0111u);
-  EXPECT_EQ(usable(0b1000), 0b1000u);  // rather a full-sized plane in doubt than narrow ones
+  EXPECT_TRUE(planes_.set_narrow(0b0111_planes));
+  EXPECT_FALSE(planes_.set_narrow(0b0111_planes));
+  EXPECT_EQ(usable(), 0b1000_planes);
+  EXPECT_EQ(usable({}, 0b1000_planes), 0b0111_planes);
+  EXPECT_EQ(usable(0b1000_planes), 0b1000_planes);  // rather a full-sized plane in doubt than narrow ones
 }
 
 }  // namespace

@@ -12,17 +12,17 @@ constexpr Duration kTick = Duration::nanoseconds(1);
 
 class PortClaimsTest : public testing::Test {
  protected:
-  uint32_t asked() {
-    uint32_t planes = 0;
-    uint8_t plane;
+  PlaneSet asked() {
+    PlaneSet planes;
+    PlaneId plane;
     while (claims_.take_due(now_, &plane)) {
-      planes |= 1u << plane;
+      planes.insert(plane);
       ++probes_;
     }
     return planes;
   }
-  bool word(uint32_t up) { return claims_.on_word(now_, up, askable_); }
-  void refute(uint8_t plane, Duration age = kTick) {
+  bool word(PlaneSet up) { return claims_.on_word(now_, up, askable_); }
+  void refute(PlaneId plane, Duration age = kTick) {
     bool refuted = false;
     const Instant sent = now_;
     now_ = now_ + age;
@@ -30,7 +30,7 @@ class PortClaimsTest : public testing::Test {
     EXPECT_TRUE(refuted);
   }
   // Claimed and not answered.
-  void take_down(uint32_t up) {
+  void take_down(PlaneSet up) {
     word(up);
     asked();
     now_ = now_ + PortClaims::kPatience;
@@ -38,168 +38,168 @@ class PortClaimsTest : public testing::Test {
   }
 
   Instant now_ = Instant::from_ns(1000);
-  uint32_t askable_ = 0b1111;
+  PlaneSet askable_ = 0b1111_planes;
   int probes_ = 0;
   PortClaims claims_{4, kAsk};
 };
 
 TEST_F(PortClaimsTest, on_word__ClaimsAndAsksAtOnceAndOnce) {
-  EXPECT_TRUE(word(0b1011));
-  EXPECT_EQ(claims_.claimed(), 0b0100u);
-  EXPECT_EQ(claims_.down(), 0u);
-  EXPECT_EQ(asked(), 0b0100u);
+  EXPECT_TRUE(word(0b1011_planes));
+  EXPECT_EQ(claims_.claimed(), 0b0100_planes);
+  EXPECT_EQ(claims_.down(), PlaneSet());
+  EXPECT_EQ(asked(), 0b0100_planes);
   EXPECT_EQ(probes_, PortClaims::kProbes);
-  EXPECT_TRUE(word(0b1011));
-  EXPECT_EQ(asked(), 0u);
+  EXPECT_TRUE(word(0b1011_planes));
+  EXPECT_EQ(asked(), PlaneSet());
 }
 
 TEST_F(PortClaimsTest, expire__LeavesThePlaneWhenThePatienceIsOver) {
-  word(0b1011);
+  word(0b1011_planes);
   asked();
   now_ = now_ + PortClaims::kPatience - kTick;
-  EXPECT_EQ(claims_.expire(now_), 0u);
-  EXPECT_EQ(claims_.down(), 0u);
+  EXPECT_EQ(claims_.expire(now_), PlaneSet());
+  EXPECT_EQ(claims_.down(), PlaneSet());
   EXPECT_EQ(claims_.next_time(), now_ + kTick);
   now_ = now_ + kTick;
-  EXPECT_EQ(claims_.expire(now_), 0b0100u);
-  EXPECT_EQ(claims_.claimed(), 0u);
-  EXPECT_EQ(claims_.down(), 0b0100u);
-  EXPECT_EQ(claims_.expire(now_), 0u);
+  EXPECT_EQ(claims_.expire(now_), 0b0100_planes);
+  EXPECT_EQ(claims_.claimed(), PlaneSet());
+  EXPECT_EQ(claims_.down(), 0b0100_planes);
+  EXPECT_EQ(claims_.expire(now_), PlaneSet());
 }
 
 TEST_F(PortClaimsTest, expire__ProvesNothingWithoutAProbe) {
-  word(0b1011);
-  uint8_t plane;
+  word(0b1011_planes);
+  PlaneId plane;
   while (claims_.take_due(now_, &plane)) claims_.on_unsent(plane);
-  EXPECT_EQ(claims_.expire(now_ + PortClaims::kPatience), 0u);
-  EXPECT_EQ(claims_.claimed() | claims_.down(), 0u);
+  EXPECT_EQ(claims_.expire(now_ + PortClaims::kPatience), PlaneSet());
+  EXPECT_EQ(claims_.claimed() | claims_.down(), PlaneSet());
 }
 
 TEST_F(PortClaimsTest, on_word__IsTakenForPlanesThatCarryNoProbe) {
-  askable_ = 0b1011;
-  EXPECT_TRUE(word(0b1011));
-  EXPECT_EQ(claims_.down(), 0b0100u);
+  askable_ = 0b1011_planes;
+  EXPECT_TRUE(word(0b1011_planes));
+  EXPECT_EQ(claims_.down(), 0b0100_planes);
 }
 
 TEST_F(PortClaimsTest, on_answer__CountsWhenTheProbeWasSentAfterTheWord) {
-  word(0b1011);
+  word(0b1011_planes);
   bool refuted;
-  EXPECT_FALSE(claims_.on_answer(now_, 2, now_ - kTick, &refuted));
-  EXPECT_FALSE(claims_.on_answer(now_, 1, now_, &refuted));  // another plane
-  EXPECT_EQ(claims_.claimed(), 0b0100u);
-  EXPECT_TRUE(claims_.on_answer(now_, 2, now_, &refuted));
+  EXPECT_FALSE(claims_.on_answer(now_, 2_plane, now_ - kTick, &refuted));
+  EXPECT_FALSE(claims_.on_answer(now_, 1_plane, now_, &refuted));  // another plane
+  EXPECT_EQ(claims_.claimed(), 0b0100_planes);
+  EXPECT_TRUE(claims_.on_answer(now_, 2_plane, now_, &refuted));
   EXPECT_TRUE(refuted);
-  EXPECT_EQ(claims_.claimed(), 0u);
-  EXPECT_FALSE(claims_.on_answer(now_, 2, now_, &refuted));
+  EXPECT_EQ(claims_.claimed(), PlaneSet());
+  EXPECT_FALSE(claims_.on_answer(now_, 2_plane, now_, &refuted));
 }
 
 // A peer that is slow to answer loses its plane for no longer than its round trip.
 TEST_F(PortClaimsTest, on_answer__CountsWhenItIsLate) {
   const Instant sent = now_;
-  take_down(0b1011);
+  take_down(0b1011_planes);
   bool refuted;
-  EXPECT_TRUE(claims_.on_answer(now_ + kAsk, 2, sent, &refuted));
+  EXPECT_TRUE(claims_.on_answer(now_ + kAsk, 2_plane, sent, &refuted));
   EXPECT_TRUE(refuted);
-  EXPECT_EQ(claims_.down(), 0u);
+  EXPECT_EQ(claims_.down(), PlaneSet());
 }
 
 TEST_F(PortClaimsTest, on_answer__OfALaterProbeIsNoRefutation) {
-  take_down(0b1011);
+  take_down(0b1011_planes);
   bool refuted;
-  EXPECT_TRUE(claims_.on_answer(now_ + kTick, 2, now_, &refuted));
+  EXPECT_TRUE(claims_.on_answer(now_ + kTick, 2_plane, now_, &refuted));
   EXPECT_FALSE(refuted);
-  EXPECT_TRUE(word(0b1011));
-  EXPECT_EQ(claims_.claimed(), 0b0100u);
+  EXPECT_TRUE(word(0b1011_planes));
+  EXPECT_EQ(claims_.claimed(), 0b0100_planes);
 }
 
 TEST_F(PortClaimsTest, on_word__IsIgnoredForAWhileThatDoublesWithEachRefutation) {
   Duration hold = PortClaims::kFirstHold;
   for (int i = 0; i < 10; ++i) {
-    EXPECT_TRUE(word(0b1011)) << i;
+    EXPECT_TRUE(word(0b1011_planes)) << i;
     asked();
-    refute(2);
+    refute(2_plane);
     now_ = now_ + hold - kTick;
-    EXPECT_FALSE(word(0b1011)) << i;
-    EXPECT_EQ(claims_.claimed(), 0u);
-    EXPECT_TRUE(word(0b1111));
-    EXPECT_EQ(asked(), 0u);
+    EXPECT_FALSE(word(0b1011_planes)) << i;
+    EXPECT_EQ(claims_.claimed(), PlaneSet());
+    EXPECT_TRUE(word(0b1111_planes));
+    EXPECT_EQ(asked(), PlaneSet());
     now_ = now_ + kTick;
     if (i < PortClaims::kMaxHoldDoublings) hold = hold * 2;
   }
 }
 
 TEST_F(PortClaimsTest, on_word__OfOnePlaneIsNotHeldAgainstAnother) {
-  word(0b1011);
-  refute(2);
-  EXPECT_FALSE(word(0b0011));
-  EXPECT_EQ(claims_.claimed(), 0b1000u);
+  word(0b1011_planes);
+  refute(2_plane);
+  EXPECT_FALSE(word(0b0011_planes));
+  EXPECT_EQ(claims_.claimed(), 0b1000_planes);
 }
 
 TEST_F(PortClaimsTest, expire__ForgivesEarlierRefutations) {
   for (int i = 0; i < 3; ++i) {
-    word(0b1011);
+    word(0b1011_planes);
     asked();
-    refute(2);
+    refute(2_plane);
     now_ = now_ + Duration::seconds(10);
   }
-  take_down(0b1011);
+  take_down(0b1011_planes);
   bool refuted;
-  claims_.on_answer(now_, 2, now_, &refuted);
-  word(0b1011);
-  refute(2);
+  claims_.on_answer(now_, 2_plane, now_, &refuted);
+  word(0b1011_planes);
+  refute(2_plane);
   now_ = now_ + PortClaims::kFirstHold;
-  EXPECT_TRUE(word(0b1011));
+  EXPECT_TRUE(word(0b1011_planes));
 }
 
 // Probes of a claim that had not left are not sent after it was decided.
 TEST_F(PortClaimsTest, take_due__DropsTheProbesOfAClaimThatIsDecided) {
-  uint8_t plane;
+  PlaneId plane;
   bool refuted;
-  word(0b1011);
+  word(0b1011_planes);
   ASSERT_TRUE(claims_.take_due(now_, &plane));
-  EXPECT_TRUE(claims_.on_answer(now_, 2, now_, &refuted));
-  EXPECT_EQ(asked(), 0u);
+  EXPECT_TRUE(claims_.on_answer(now_, 2_plane, now_, &refuted));
+  EXPECT_EQ(asked(), PlaneSet());
   now_ = now_ + Duration::seconds(10);
-  word(0b1011);
+  word(0b1011_planes);
   ASSERT_TRUE(claims_.take_due(now_, &plane));
   now_ = now_ + PortClaims::kPatience;
-  EXPECT_EQ(claims_.expire(now_), 0b0100u);
-  EXPECT_EQ(asked(), 0u);
+  EXPECT_EQ(claims_.expire(now_), 0b0100_planes);
+  EXPECT_EQ(asked(), PlaneSet());
 }
 
 // [MRC-PORT-3]
 TEST_F(PortClaimsTest, take_due__AsksAPlaneThatIsDownOncePerInterval) {
-  take_down(0b1011);
-  EXPECT_EQ(asked(), 0u);
+  take_down(0b1011_planes);
+  EXPECT_EQ(asked(), PlaneSet());
   now_ = now_ + kAsk - kTick;
-  EXPECT_EQ(asked(), 0u);
+  EXPECT_EQ(asked(), PlaneSet());
   now_ = now_ + kTick;
-  EXPECT_EQ(asked(), 0b0100u);
-  EXPECT_EQ(asked(), 0u);
+  EXPECT_EQ(asked(), 0b0100_planes);
+  EXPECT_EQ(asked(), PlaneSet());
   EXPECT_EQ(claims_.next_time(), now_ + kAsk);
 }
 
 // [MRC-PORT-4]
 TEST_F(PortClaimsTest, take_due__AsksAtOnceWhenThePeerCallsThePlaneUpAndNotMuchMoreOften) {
-  take_down(0b1011);
-  word(0b1111);
-  EXPECT_EQ(claims_.down(), 0b0100u);
-  EXPECT_EQ(asked(), 0b0100u);
-  word(0b1111);
-  EXPECT_EQ(asked(), 0u);
+  take_down(0b1011_planes);
+  word(0b1111_planes);
+  EXPECT_EQ(claims_.down(), 0b0100_planes);
+  EXPECT_EQ(asked(), 0b0100_planes);
+  word(0b1111_planes);
+  EXPECT_EQ(asked(), PlaneSet());
   now_ = now_ + kAsk / 8 - kTick;
-  EXPECT_EQ(asked(), 0u);
+  EXPECT_EQ(asked(), PlaneSet());
   now_ = now_ + kTick;
-  EXPECT_EQ(asked(), 0b0100u);
+  EXPECT_EQ(asked(), 0b0100_planes);
 }
 
 TEST_F(PortClaimsTest, take_due__AsksAtOnceWhenTheWordWasTakenBackInTheMeantime) {
-  word(0b1011);
+  word(0b1011_planes);
   asked();
-  word(0b1111);
+  word(0b1111_planes);
   now_ = now_ + PortClaims::kPatience;
   claims_.expire(now_);
-  EXPECT_EQ(asked(), 0b0100u);
+  EXPECT_EQ(asked(), 0b0100_planes);
 }
 
 }  // namespace

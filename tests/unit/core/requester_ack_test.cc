@@ -368,7 +368,7 @@ TEST_F(RequesterAckTest, ANackOfAPacketThatIsLostAlreadyCountsOnce) {
   EXPECT_LT(once, before);
   for (int i = 0; i < 5; ++i) arrive(nack(1, wire::NackReason::kTrimmed));
   EXPECT_EQ(endpoint_->qp_status(qp_).inflight, once);
-  EXPECT_EQ(endpoint_->plane_counters(0).losses + endpoint_->plane_counters(1).losses, 1u);
+  EXPECT_EQ(endpoint_->plane_counters(0_plane).losses + endpoint_->plane_counters(1_plane).losses, 1u);
 }
 
 // [MRC-NACK-1]: the copy that a switch trimmed was not the only one.
@@ -378,7 +378,7 @@ TEST_F(RequesterAckTest, ANackOfAPacketThatHasArrivedIsNoLoss) {
   arrive(nack(1, wire::NackReason::kTrimmed));
   drain();
   EXPECT_EQ(requests().size(), 3u);
-  EXPECT_EQ(endpoint_->plane_counters(0).losses + endpoint_->plane_counters(1).losses, 0u);
+  EXPECT_EQ(endpoint_->plane_counters(0_plane).losses + endpoint_->plane_counters(1_plane).losses, 0u);
   arrive(ack(2));
   EXPECT_EQ(sends_.size(), 3u);
   EXPECT_EQ(outstanding(), 0u);

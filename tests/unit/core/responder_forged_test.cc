@@ -244,7 +244,7 @@ TEST_F(ResponderForgedTest, AMisfitDoesNotChooseThePathOfAnswers) {
   pass(config_.ack_delay * 20);
   arrive(write_packet(1, 64, 64));
   EXPECT_EQ(verdict(), wire::kSyndromeAck);
-  for (const SentPacket* s : sent(wire::Opcode::kAck)) EXPECT_EQ(s->plane, 0);
+  for (const SentPacket* s : sent(wire::Opcode::kAck)) EXPECT_EQ(s->plane, 0_plane);
 }
 
 }  // namespace

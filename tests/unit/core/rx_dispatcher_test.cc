@@ -146,18 +146,18 @@ TEST_F(EndpointRxTest, ABurstIsTakenApart) {
   wire::encode_packet(second, p);
   seal(&second, inbound());
   both.insert(both.end(), second.begin(), second.end());
-  endpoint_->handle_rx(now_, {inbound(), 0, both.data(), static_cast<uint32_t>(both.size()), size});
+  endpoint_->handle_rx(now_, {inbound(), 0_plane, both.data(), static_cast<uint32_t>(both.size()), size});
   EXPECT_EQ(counters().rx_data, 2u);
   EXPECT_EQ(counters().rx_packets, 2u);
-  EXPECT_EQ(endpoint_->plane_counters(0).rx_packets, 2u);
+  EXPECT_EQ(endpoint_->plane_counters(0_plane).rx_packets, 2u);
 }
 
 TEST_F(EndpointRxTest, BurstsWithoutSizeOrPlaneAreIgnored) {
   start();
   const auto bytes = good(inbound());
   const auto n = static_cast<uint32_t>(bytes.size());
-  endpoint_->handle_rx(now_, {inbound(), 0, bytes.data(), n, 0});
-  endpoint_->handle_rx(now_, {inbound(), 2, bytes.data(), n, n});
+  endpoint_->handle_rx(now_, {inbound(), 0_plane, bytes.data(), n, 0});
+  endpoint_->handle_rx(now_, {inbound(), 2_plane, bytes.data(), n, n});
   EXPECT_EQ(counters().rx_packets, 0u);
 }
 
@@ -185,8 +185,8 @@ TEST_F(EndpointRxTest, TrimmedPacketsThatAreNotAnswered) {
 TEST_F(EndpointRxTest, CeMarksAreCountedPerPlane) {
   start();
   receive(write_packet(0), inbound(1, wire::Ecn::kCe), 1);
-  EXPECT_EQ(endpoint_->plane_counters(1).ecn_marks, 1u);
-  EXPECT_EQ(endpoint_->plane_counters(0).ecn_marks, 0u);
+  EXPECT_EQ(endpoint_->plane_counters(1_plane).ecn_marks, 1u);
+  EXPECT_EQ(endpoint_->plane_counters(0_plane).ecn_marks, 0u);
   EXPECT_EQ(counters().rx_ecn, 1u);
 }
 

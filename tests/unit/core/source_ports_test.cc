@@ -28,8 +28,9 @@ wire::Spth part(uint16_t total, uint16_t first, uint16_t port, uint32_t set = 7)
 
 // [MRC-EXT-8]: the lower halves of the EVs, ascending, each once.
 TEST(OwnSourcePorts, AreThoseOfTheEvTable) {
-  const OwnSourcePorts own(table(2, {{0x50009, 0}, {7, 1}, {3, 0}, {0x10009, 0}, {8, 1}, {9, 3}}));
-  const wire::Spth p0 = own.part(0, 0), p1 = own.part(1, 0);
+  const OwnSourcePorts own(
+      table(2, {{0x50009, 0_plane}, {7, 1_plane}, {3, 0_plane}, {0x10009, 0_plane}, {8, 1_plane}, {9, 3_plane}}));
+  const wire::Spth p0 = own.part(0_plane, 0), p1 = own.part(1_plane, 0);
   EXPECT_EQ(p0.total, 2);
   EXPECT_EQ(p0.ports[0], 3);
   EXPECT_EQ(p0.ports[1], 9);
@@ -37,26 +38,26 @@ TEST(OwnSourcePorts, AreThoseOfTheEvTable) {
   EXPECT_EQ(p1.total, 2);
   EXPECT_EQ(p1.ports[0], 7);
   EXPECT_EQ(p0.set, p1.set);
-  EXPECT_EQ(own.part(2, 0).total, 0);
-  EXPECT_EQ(own.part(255, 65535).total, 0);
+  EXPECT_EQ(own.part(2_plane, 0).total, 0);
+  EXPECT_EQ(own.part(255_plane, 65535).total, 0);
 }
 
 TEST(OwnSourcePorts, AnotherTableIsAnotherSet) {
-  const uint32_t set = OwnSourcePorts(table(2, {{5, 0}, {6, 1}})).part(0, 0).set;
-  EXPECT_EQ(OwnSourcePorts(table(2, {{6, 1}, {5, 0}})).part(1, 0).set, set);
-  EXPECT_NE(OwnSourcePorts(table(2, {{5, 1}, {6, 1}})).part(0, 0).set, set);
-  EXPECT_NE(OwnSourcePorts(table(2, {{5, 0}, {7, 1}})).part(0, 0).set, set);
+  const uint32_t set = OwnSourcePorts(table(2, {{5, 0_plane}, {6, 1_plane}})).part(0_plane, 0).set;
+  EXPECT_EQ(OwnSourcePorts(table(2, {{6, 1_plane}, {5, 0_plane}})).part(1_plane, 0).set, set);
+  EXPECT_NE(OwnSourcePorts(table(2, {{5, 1_plane}, {6, 1_plane}})).part(0_plane, 0).set, set);
+  EXPECT_NE(OwnSourcePorts(table(2, {{5, 0_plane}, {7, 1_plane}})).part(0_plane, 0).set, set);
 }
 
 TEST(OwnSourcePorts, LongListsGoInParts) {
   EndpointConfig c = table(1, {});
-  for (uint32_t i = 0; i < 35; ++i) c.evs.push_back({1000 + i, 0});
+  for (uint32_t i = 0; i < 35; ++i) c.evs.push_back({1000 + i, 0_plane});
   const OwnSourcePorts own(c);
-  EXPECT_EQ(own.part(0, 0).total, 35);
-  EXPECT_EQ(own.part(0, 0).ports[33], 1033);
-  EXPECT_EQ(own.part(0, 34).ports[0], 1034);
-  EXPECT_EQ(own.part(0, 34).ports[1], 0);
-  EXPECT_EQ(own.part(0, 35).ports[0], 0);
+  EXPECT_EQ(own.part(0_plane, 0).total, 35);
+  EXPECT_EQ(own.part(0_plane, 0).ports[33], 1033);
+  EXPECT_EQ(own.part(0_plane, 34).ports[0], 1034);
+  EXPECT_EQ(own.part(0_plane, 34).ports[1], 0);
+  EXPECT_EQ(own.part(0_plane, 35).ports[0], 0);
 }
 
 // [MRC-EXT-10]
@@ -64,85 +65,85 @@ TEST(PeerSourcePorts, ASetIsInForceWhenItIsWhole) {
   PeerSourcePorts p;
   p.begin();
   EXPECT_FALSE(p.announced());
-  EXPECT_EQ(p.take(0, 2, 2, part(35, 0, 100)), Part::kTaken);
-  EXPECT_EQ(p.plane(), 0);
+  EXPECT_EQ(p.take(0_plane, 2, 2, part(35, 0, 100)), Part::kTaken);
+  EXPECT_EQ(p.plane(), 0_plane);
   EXPECT_EQ(p.first(), 34);
-  EXPECT_EQ(p.take(0, 2, 2, part(35, 34, 200)), Part::kTaken);
-  EXPECT_EQ(p.plane(), 1);
+  EXPECT_EQ(p.take(0_plane, 2, 2, part(35, 34, 200)), Part::kTaken);
+  EXPECT_EQ(p.plane(), 1_plane);
   EXPECT_FALSE(p.announced());
-  EXPECT_EQ(p.take(1, 2, 2, part(1, 0, 50)), Part::kComplete);
+  EXPECT_EQ(p.take(1_plane, 2, 2, part(1, 0, 50)), Part::kComplete);
   EXPECT_TRUE(p.announced());
   EXPECT_EQ(p.count(), 36u);
-  EXPECT_TRUE(p.contains(0, 100));
-  EXPECT_TRUE(p.contains(0, 200));
-  EXPECT_TRUE(p.contains(1, 50));
-  EXPECT_FALSE(p.contains(1, 100));
-  EXPECT_FALSE(p.contains(0, 101));
+  EXPECT_TRUE(p.contains(0_plane, 100));
+  EXPECT_TRUE(p.contains(0_plane, 200));
+  EXPECT_TRUE(p.contains(1_plane, 50));
+  EXPECT_FALSE(p.contains(1_plane, 100));
+  EXPECT_FALSE(p.contains(0_plane, 101));
 }
 
 TEST(PeerSourcePorts, PlanesBeyondOursAreNotWaitedFor) {
   PeerSourcePorts p;
   p.begin();
-  EXPECT_EQ(p.take(0, 4, 1, part(1, 0, 50)), Part::kComplete);
+  EXPECT_EQ(p.take(0_plane, 4, 1, part(1, 0, 50)), Part::kComplete);
 }
 
 TEST(PeerSourcePorts, APlaneMayHaveNone) {
   PeerSourcePorts p;
   p.begin();
-  EXPECT_EQ(p.take(0, 2, 2, part(0, 0, 0)), Part::kTaken);
-  EXPECT_EQ(p.take(1, 2, 2, part(1, 0, 50)), Part::kComplete);
-  EXPECT_FALSE(p.contains(0, 50));
+  EXPECT_EQ(p.take(0_plane, 2, 2, part(0, 0, 0)), Part::kTaken);
+  EXPECT_EQ(p.take(1_plane, 2, 2, part(1, 0, 50)), Part::kComplete);
+  EXPECT_FALSE(p.contains(0_plane, 50));
 }
 
 TEST(PeerSourcePorts, ANewSetReplacesTheOldOneOnlyWhenItIsWhole) {
   PeerSourcePorts p;
   p.begin();
-  EXPECT_EQ(p.take(0, 1, 1, part(1, 0, 50)), Part::kComplete);
+  EXPECT_EQ(p.take(0_plane, 1, 1, part(1, 0, 50)), Part::kComplete);
   p.begin();
-  EXPECT_EQ(p.take(0, 2, 2, part(1, 0, 60, 8)), Part::kTaken);
-  EXPECT_TRUE(p.contains(0, 50));
-  EXPECT_FALSE(p.contains(0, 60));
-  EXPECT_EQ(p.take(1, 2, 2, part(1, 0, 70, 8)), Part::kComplete);
-  EXPECT_FALSE(p.contains(0, 50));
-  EXPECT_TRUE(p.contains(0, 60));
+  EXPECT_EQ(p.take(0_plane, 2, 2, part(1, 0, 60, 8)), Part::kTaken);
+  EXPECT_TRUE(p.contains(0_plane, 50));
+  EXPECT_FALSE(p.contains(0_plane, 60));
+  EXPECT_EQ(p.take(1_plane, 2, 2, part(1, 0, 70, 8)), Part::kComplete);
+  EXPECT_FALSE(p.contains(0_plane, 50));
+  EXPECT_TRUE(p.contains(0_plane, 60));
 }
 
 TEST(PeerSourcePorts, PartsOfTwoSetsAreNotMixed) {
   PeerSourcePorts p;
   p.begin();
-  EXPECT_EQ(p.take(0, 2, 2, part(1, 0, 50, 7)), Part::kTaken);
-  EXPECT_EQ(p.take(1, 2, 2, part(1, 0, 60, 8)), Part::kRestarted);
-  EXPECT_EQ(p.plane(), 0);
+  EXPECT_EQ(p.take(0_plane, 2, 2, part(1, 0, 50, 7)), Part::kTaken);
+  EXPECT_EQ(p.take(1_plane, 2, 2, part(1, 0, 60, 8)), Part::kRestarted);
+  EXPECT_EQ(p.plane(), 0_plane);
   EXPECT_FALSE(p.announced());
-  EXPECT_EQ(p.take(0, 2, 2, part(1, 0, 80, 8)), Part::kTaken);
-  EXPECT_EQ(p.take(1, 2, 2, part(1, 0, 60, 8)), Part::kComplete);
-  EXPECT_FALSE(p.contains(0, 50));
+  EXPECT_EQ(p.take(0_plane, 2, 2, part(1, 0, 80, 8)), Part::kTaken);
+  EXPECT_EQ(p.take(1_plane, 2, 2, part(1, 0, 60, 8)), Part::kComplete);
+  EXPECT_FALSE(p.contains(0_plane, 50));
 }
 
 // Messages of a hostile peer: nothing of them is accepted, and the part that is due stays the same.
 TEST(PeerSourcePorts, MalformedPartsAreRefused) {
   PeerSourcePorts p;
   p.begin();
-  ASSERT_EQ(p.take(0, 2, 2, part(40, 0, 1000)), Part::kTaken);
+  ASSERT_EQ(p.take(0_plane, 2, 2, part(40, 0, 1000)), Part::kTaken);
   wire::Spth equal = part(40, 34, 5000), zero = equal, below = part(40, 34, 900), overlap = part(40, 34, 1066);
   equal.ports[3] = equal.ports[2];
   zero.ports[5] = 0;
   for (const wire::Spth& bad : {equal, zero, below, overlap, part(40, 0, 1000), part(40, 33, 5000), part(40, 35, 5000),
                                 part(34, 34, 5000), part(20, 34, 5000), part(65535, 34, 5000)}) {
-    EXPECT_EQ(p.take(0, 2, 2, bad), Part::kRefused);
+    EXPECT_EQ(p.take(0_plane, 2, 2, bad), Part::kRefused);
     EXPECT_EQ(p.first(), 34);
   }
-  EXPECT_EQ(p.take(1, 2, 2, part(40, 34, 5000)), Part::kRefused);
-  EXPECT_EQ(p.take(0, 0, 2, part(40, 34, 5000)), Part::kRefused);
-  EXPECT_EQ(p.take(0, 2, 2, part(40, 34, 5000)), Part::kTaken);
+  EXPECT_EQ(p.take(1_plane, 2, 2, part(40, 34, 5000)), Part::kRefused);
+  EXPECT_EQ(p.take(0_plane, 0, 2, part(40, 34, 5000)), Part::kRefused);
+  EXPECT_EQ(p.take(0_plane, 2, 2, part(40, 34, 5000)), Part::kTaken);
 }
 
 TEST(PeerSourcePorts, AnEmptySetIsRefused) {
   PeerSourcePorts p;
   p.begin();
-  EXPECT_EQ(p.take(0, 1, 1, part(0, 0, 0)), Part::kRefused);
+  EXPECT_EQ(p.take(0_plane, 1, 1, part(0, 0, 0)), Part::kRefused);
   EXPECT_FALSE(p.announced());
-  EXPECT_EQ(p.take(0, 1, 1, part(1, 0, 5)), Part::kComplete);
+  EXPECT_EQ(p.take(0_plane, 1, 1, part(1, 0, 5)), Part::kComplete);
 }
 
 TEST(PeerSourcePorts, AsManyAsTheLimitAndNoMore) {
@@ -151,7 +152,7 @@ TEST(PeerSourcePorts, AsManyAsTheLimitAndNoMore) {
     p.begin();
     Part last = Part::kTaken;
     for (uint16_t first = 0; last == Part::kTaken; first = p.first())
-      last = p.take(0, 1, 1, part(total, first, static_cast<uint16_t>(1 + 2 * first)));
+      last = p.take(0_plane, 1, 1, part(total, first, static_cast<uint16_t>(1 + 2 * first)));
     EXPECT_EQ(last, total > PeerSourcePorts::kMaxPorts ? Part::kRefused : Part::kComplete);
     EXPECT_EQ(p.count(), total > PeerSourcePorts::kMaxPorts ? 0u : total);
   }

@@ -78,14 +78,16 @@ TEST(TraceText, EveryEventIsJsonWhateverTheNumbers) {
 
 TEST(TraceText, NumbersAndWords) {
   constexpr auto kNone = TraceTrigger::kNone;
-  EXPECT_EQ(parsed(kNone, event::TxData{.psn = Psn(16777215), .ev = 0x0001c000, .plane = 3, .size = 4160})["data"],
-            json::parse(R"({"qpn":257,"psn":16777215,"ev":114688,"plane":3,"size":4160})"));
+  EXPECT_EQ(
+      parsed(kNone, event::TxData{.psn = Psn(16777215), .ev = 0x0001c000, .plane = 3_plane, .size = 4160})["data"],
+      json::parse(R"({"qpn":257,"psn":16777215,"ev":114688,"plane":3,"size":4160})"));
   EXPECT_EQ(
       parsed(kNone,
              event::RxSack{.cack = Psn(7), .bitmap = 0x8000000000000001, .base = Psn(8), .ev = 9})["data"]["bitmap"],
       "0x8000000000000001");
-  const json lost = parsed(TraceTrigger::kOvertaken,
-                           event::Lost{.psn = Psn(5), .ev = 6, .plane = 1, .age = Duration::microseconds(120)})["data"];
+  const json lost =
+      parsed(TraceTrigger::kOvertaken,
+             event::Lost{.psn = Psn(5), .ev = 6, .plane = 1_plane, .age = Duration::microseconds(120)})["data"];
   EXPECT_EQ(lost["age_ns"], 120000);
   EXPECT_EQ(lost["trigger"], "overtaken");
   EXPECT_EQ(parsed(TraceTrigger::kTimedOut, event::EvState{.ev = 5, .state = EvState::kAssumedBad})["data"]["state"],
@@ -113,7 +115,7 @@ TEST(TraceText, WhyAPacketWasDroppedOrRejected) {
 
 // The record of an event is read back as the same event and as no other one.
 TEST(TraceText, EventsComeBack) {
-  const event::Lost lost{.psn = Psn(5), .ev = 6, .plane = 1, .age = Duration::nanoseconds(-7)};
+  const event::Lost lost{.psn = Psn(5), .ev = 6, .plane = 1_plane, .age = Duration::nanoseconds(-7)};
   const TraceEntry entry = TraceEntry::of(Instant(), 3, TraceTrigger::kOvertaken, lost);
   EXPECT_EQ(entry.get<event::Lost>(), lost);
   EXPECT_EQ(entry.get<event::Timeout>(), std::nullopt);

@@ -46,22 +46,22 @@ TEST_F(EndpointTxTest, AQpWithoutAPathHoldsUpNobody) {
   Qp* stuck = make_qp(0x105);
   post(1, 8, SendOp::kWrite, true, stuck);
   post(2, 8);
-  drain(2);  // room on plane 1 only
+  drain(2_planes);  // room on plane 1 only
   ASSERT_EQ(requests().size(), 1u);
   EXPECT_EQ(requests()[0]->flow.dst, theirs(1));
-  drain(1);
+  drain(1_planes);
   ASSERT_EQ(requests().size(), 2u);
   EXPECT_EQ(requests()[1]->flow.dst, peer_.planes[0].addr);
 }
 
 TEST_F(EndpointTxTest, ControlPacketsWaitForRoomOnTheirPlane) {
   start();
-  ASSERT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 1, 5, false, 0, Duration::seconds(1)));
-  drain(1);
+  ASSERT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 1, 5, false, {}, Duration::seconds(1)));
+  drain(1_planes);
   EXPECT_TRUE(sent_.empty());
-  drain(2);
+  drain(2_planes);
   ASSERT_EQ(sent_.size(), 1u);
-  EXPECT_EQ(sent_[0]->plane, 1);
+  EXPECT_EQ(sent_[0]->plane, 1_plane);
 }
 
 // [MRC-EV-1] [MRC-EV-2] [MRC-UDP-2] [MRC-CHOICE-Q3]: the label carries the upper half over IPv6 only.
@@ -87,11 +87,11 @@ TEST_F(EndpointTxTest, WhereTheEvGoes) {
 
 TEST_F(EndpointTxTest, ADownPlaneSendsNothing) {
   start();
-  endpoint_->set_plane_up(now_, 0, false);
+  endpoint_->set_plane_up(now_, 0_plane, false);
   for (uint64_t i = 0; i < 20; ++i) post(i, 8);
   drain();
-  for (const auto& s : sent_) EXPECT_EQ(s->plane, 1);
-  EXPECT_EQ(endpoint_->plane_counters(0).tx_packets, 0u);
+  for (const auto& s : sent_) EXPECT_EQ(s->plane, 1_plane);
+  EXPECT_EQ(endpoint_->plane_counters(0_plane).tx_packets, 0u);
 }
 
 // Whatever a QP has to send, what it owes and what others owe leaves soon.

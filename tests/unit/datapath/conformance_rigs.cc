@@ -22,9 +22,9 @@ namespace {
 constexpr uint32_t kPlanes = 2;
 constexpr uint32_t kEvs = 8;
 
-Rig::End end_of(std::unique_ptr<HostDatapath> datapath, const std::vector<HostPlane>& planes) {
+Rig::End end_of(std::unique_ptr<HostDatapath> datapath, const PerPlane<HostPlane>& planes) {
   Rig::End end;
-  for (uint8_t p = 0; p < planes.size(); ++p) end.planes.push_back({planes[p].addr, datapath->plane_port(p)});
+  for (const PlaneId p : planes.ids()) end.planes.push_back({planes[p].addr, datapath->plane_port(p)});
   end.evs = datapath->evs();
   end.datapath = std::move(datapath);
   return end;

@@ -19,7 +19,7 @@ constexpr uint32_t kSize = 200;
 
 struct Arrived {
   std::vector<uint8_t> bytes;
-  uint8_t plane = 0;
+  PlaneId plane;
   wire::Flow flow;
   uint32_t number() const {
     uint32_t n = 0;
@@ -42,7 +42,7 @@ class Fault : public ::testing::Test {
   // A burst of numbered packets; the last is shorter. False when not taken.
   bool send(uint8_t plane = 0, uint16_t ev = 0, uint32_t segments = kSegments, uint8_t traffic_class = 2) {
     core::TxBurst& b = burst_;
-    b.plane = plane;
+    b.plane = PlaneId(plane);
     b.ev_index = ev;
     b.flow.traffic_class = traffic_class;
     b.segments = segments;
@@ -350,7 +350,7 @@ TEST_F(Fault, trim_keeps_the_headers_a_switch_keeps) {
     uint32_t n =
         wire::encode_request_headers(packet, wire::Opcode::kWriteOnly, bth, meth, ts ? &tseth : nullptr, reth, nullptr);
     core::TxBurst& b = burst_;
-    b.plane = 0;
+    b.plane = 0_plane;
     b.flow.traffic_class = 4 << 2 | 2;
     b.segments = 2;
     b.segment_size = n + 16;
@@ -387,7 +387,7 @@ TEST_F(Fault, a_full_plane_refuses_without_drawing) {
   for (int i = 0; i < 60; ++i) {
     while (!send()) {
       EXPECT_FALSE(send()) << "still full";
-      EXPECT_EQ(dp_->planes_with_room() & 1, 0u);
+      EXPECT_FALSE(dp_->planes_with_room().contains(0_plane));
       for (const Arrived& a : arrived()) with_refusals.push_back(a.number());
     }
   }

@@ -153,7 +153,7 @@ TEST_F(Local, a_receiver_that_does_not_read_loses_packets_and_keeps_nobody_else_
   EXPECT_EQ(a.path->counters().tx_local_full, 0u);
   send(a, stuck, 200);
   EXPECT_EQ(a.path->counters().tx_local_full, 2u);
-  EXPECT_EQ(a.path->planes_with_room(), 3u);
+  EXPECT_EQ(a.path->planes_with_room(), 0b11_planes);
   send(a, b, 5);
   EXPECT_EQ(take(b), bytes_of(5));
   EXPECT_EQ(take(stuck).size(), 600u * kMax);
@@ -235,8 +235,8 @@ TEST_F(Local, sockets_that_are_never_empty_keep_no_pipe_from_beginning) {
     send(old, b, 3, 1);
     core::RxBurst r;
     if (b.path->rx_burst(now(), &r, 1) == 0) continue;
-    from_new += r.bytes == 600 && r.plane == 0;
-    from_old += r.bytes == 600 && r.plane == 1;
+    from_new += r.bytes == 600 && r.plane == 0_plane;
+    from_old += r.bytes == 600 && r.plane == 1_plane;
     if (i == 20) {
       EXPECT_GT(from_old, 5) << "what has begun goes on meanwhile";
     }

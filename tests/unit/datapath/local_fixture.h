@@ -17,7 +17,7 @@ class LocalEnds : public ::testing::Test {
  protected:
   struct End {
     std::unique_ptr<LocalDatapath> path;
-    uint16_t port(uint8_t plane = 0) const { return path->plane_port(plane); }
+    uint16_t port(uint8_t plane = 0) const { return path->plane_port(PlaneId(plane)); }
   };
   static End open(uint16_t port = 0) {
     UdpConfig config = loopback_config(false, 2, 4);
@@ -56,7 +56,7 @@ class LocalEnds : public ::testing::Test {
 // Listens in the place of a device.
 struct Listener {
   std::unique_ptr<UdpDatapath> driver = open_or_fail(loopback_config(false, 1, 1));
-  LocalAddress at{loopback(false), driver->plane_port(0)};
+  LocalAddress at{loopback(false), driver->plane_port(0_plane)};
   Fd listening = listen_local(at);
   Fd accept() const { return Fd(::accept4(listening.get(), nullptr, nullptr, SOCK_NONBLOCK)); }
 };

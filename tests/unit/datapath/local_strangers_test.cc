@@ -38,7 +38,7 @@ TEST_F(LocalStrangers, bursts_for_others_are_dropped) {
   for (int i = 0; i < 10 && n == 0; ++i) n = b.path->rx_burst(now(), &r, 1);
   ASSERT_EQ(n, 1);
   EXPECT_EQ(r.flow.dst_port, b.port(1));
-  EXPECT_EQ(r.plane, 1);
+  EXPECT_EQ(r.plane, 1_plane);
   EXPECT_EQ(b.path->counters().rx_errors, 1u);
 }
 
@@ -247,7 +247,7 @@ TEST_F(LocalStrangers, planes_bound_to_an_interface_have_no_pipes) {
   ASSERT_EQ(path->notes().size(), 1u);
   EXPECT_NE(path->notes()[0].find("plane 1 is bound to an interface"), std::string::npos);
   EXPECT_EQ(path->describe().find("shared memory"), std::string::npos);
-  path->meet(now(), loopback(false), path->plane_port(0));
+  path->meet(now(), loopback(false), path->plane_port(0_plane));
 }
 
 // The process of another user listens, or asks.

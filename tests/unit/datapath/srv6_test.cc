@@ -75,12 +75,12 @@ std::shared_ptr<const Srv6Plan> parsed(const Srv6Plan::Text& text, uint32_t plan
 
 TEST(Srv6Plan, the_example_of_the_specification) {
   auto plan = parsed(example());
-  EXPECT_EQ(plan->path(0, 2, ip("fcbb:bb01:201::")).destination, ip("fcbb:bb01:f103:e102:201::"));
-  EXPECT_EQ(plan->path(1, 0, ip("fcbb:bb02:207::")).destination, ip("fcbb:bb02:f201:e202:207::"));
-  EXPECT_EQ(plan->path(0, 2, ip("fcbb:bb01:102::")).destination, ip("fcbb:bb01:102::"));
-  EXPECT_EQ(plan->path_count(0, ip("fcbb:bb01:201::")), 4u);
-  EXPECT_EQ(plan->path_count(0, ip("fcbb:bb01:102::")), 1u);
-  const std::vector<SegmentPath> loops = plan->loops(1, ip("fcbb:bb02:101::"));
+  EXPECT_EQ(plan->path(0_plane, 2, ip("fcbb:bb01:201::")).destination, ip("fcbb:bb01:f103:e102:201::"));
+  EXPECT_EQ(plan->path(1_plane, 0, ip("fcbb:bb02:207::")).destination, ip("fcbb:bb02:f201:e202:207::"));
+  EXPECT_EQ(plan->path(0_plane, 2, ip("fcbb:bb01:102::")).destination, ip("fcbb:bb01:102::"));
+  EXPECT_EQ(plan->path_count(0_plane, ip("fcbb:bb01:201::")), 4u);
+  EXPECT_EQ(plan->path_count(0_plane, ip("fcbb:bb01:102::")), 1u);
+  const std::vector<SegmentPath> loops = plan->loops(1_plane, ip("fcbb:bb02:101::"));
   ASSERT_EQ(loops.size(), 4u);
   EXPECT_EQ(loops[3].destination, ip("fcbb:bb02:f204:e201:101::"));
 }
@@ -89,8 +89,8 @@ TEST(Srv6Plan, entropy_values_take_the_paths_in_turn) {
   auto plan = parsed(example());
   std::set<std::string> different;
   for (uint32_t n = 0; n < 8; ++n) {
-    const IpAddress way = plan->path(0, n, ip("fcbb:bb01:201::")).destination;
-    EXPECT_EQ(way, plan->path(0, n + 4, ip("fcbb:bb01:201::")).destination);
+    const IpAddress way = plan->path(0_plane, n, ip("fcbb:bb01:201::")).destination;
+    EXPECT_EQ(way, plan->path(0_plane, n + 4, ip("fcbb:bb01:201::")).destination);
     different.insert(way.to_string());
   }
   EXPECT_EQ(different.size(), 4u);
@@ -100,7 +100,7 @@ TEST(Srv6Plan, the_longest_prefix_counts_whatever_the_order) {
   Srv6Plan::Text text;
   text.paths = "::/0 via 1 ; fc00:1::/32 via 2 ; fc00:1:8000::/33 via 3; fc00:1:8000::/34 via 4; fc00:1:9::/128 direct";
   auto plan = parsed(text, 1);
-  const auto first = [&](const char* to) { return plan->path(0, 0, ip(to)).destination; };
+  const auto first = [&](const char* to) { return plan->path(0_plane, 0, ip(to)).destination; };
   EXPECT_EQ(first("fd00:1:5::"), ip("fd00:1:1:5::"));
   EXPECT_EQ(first("fc00:1:7fff::"), ip("fc00:1:2:7fff::"));
   EXPECT_EQ(first("fc00:1:c000::"), ip("fc00:1:3:c000::"));
@@ -113,32 +113,33 @@ TEST(Srv6Plan, rules_of_one_prefix_add_their_paths) {
   text.paths = "fc00:1::/32 via a:b\nfc00:1::/32 via c\nfc00:1::/32 direct";
   auto plan = parsed(text, 1);
   const IpAddress to = ip("fc00:1:5::");
-  EXPECT_EQ(plan->path_count(0, to), 3u);
-  EXPECT_EQ(plan->path(0, 0, to).destination, ip("fc00:1:a:b:5::"));
-  EXPECT_EQ(plan->path(0, 1, to).destination, ip("fc00:1:c:5::"));
-  EXPECT_EQ(plan->path(0, 2, to).destination, to);
+  EXPECT_EQ(plan->path_count(0_plane, to), 3u);
+  EXPECT_EQ(plan->path(0_plane, 0, to).destination, ip("fc00:1:a:b:5::"));
+  EXPECT_EQ(plan->path(0_plane, 1, to).destination, ip("fc00:1:c:5::"));
+  EXPECT_EQ(plan->path(0_plane, 2, to).destination, to);
 }
 
 TEST(Srv6Plan, what_no_rule_covers_goes_straight) {
   auto plan = parsed(example());
   for (const char* to : {"fcbb:bb01:300::", "::1", "127.0.0.1"}) {
-    EXPECT_EQ(plan->path(0, 3, ip(to)).destination, ip(to));
-    EXPECT_EQ(plan->path_count(0, ip(to)), 1u);
+    EXPECT_EQ(plan->path(0_plane, 3, ip(to)).destination, ip(to));
+    EXPECT_EQ(plan->path_count(0_plane, ip(to)), 1u);
   }
-  EXPECT_EQ(plan->path(7, 0, ip("fcbb:bb01:201::")).destination, ip("fcbb:bb01:201::"));
-  EXPECT_TRUE(parsed({})->loops(0, ip("fcbb:bb01:101::")).empty());
+  EXPECT_EQ(plan->path(7_plane, 0, ip("fcbb:bb01:201::")).destination, ip("fcbb:bb01:201::"));
+  EXPECT_TRUE(parsed({})->loops(0_plane, ip("fcbb:bb01:101::")).empty());
 }
 
 TEST(Srv6Plan, loops_follow_the_hosts_own_address) {
   Srv6Plan::Text text;
   text.loop = "fc00:1:1000::/36 via 14:18:14; fc00:1:1000::/36 via 14:19:14; fc00:1::/36 via 4:8:4";
   auto plan = parsed(text, 2);
-  const std::vector<SegmentPath> one = plan->loops(0, ip("fc00:1:c::")), two = plan->loops(1, ip("fc00:1:100c::"));
+  const std::vector<SegmentPath> one = plan->loops(0_plane, ip("fc00:1:c::")),
+                                 two = plan->loops(1_plane, ip("fc00:1:100c::"));
   ASSERT_EQ(one.size(), 1u);
   EXPECT_EQ(one[0].destination, ip("fc00:1:4:8:4:c::"));
   ASSERT_EQ(two.size(), 2u);
   EXPECT_EQ(two[1].destination, ip("fc00:1:14:19:14:100c::"));
-  EXPECT_TRUE(plan->loops(0, ip("fc00:2:c::")).empty());
+  EXPECT_TRUE(plan->loops(0_plane, ip("fc00:2:c::")).empty());
 }
 
 TEST(Srv6Plan, says_what_is_wrong) {

@@ -102,12 +102,12 @@ TEST_P(UdpVariant, planes_and_source_ports) {
   for (uint16_t ev = 0; ev < 8; ++ev) {
     TestBurst t(2, 100, 60, ev);
     t.address(*a, *b, ev, ip());
-    EXPECT_EQ(t.burst.plane, ev % 4);
+    EXPECT_EQ(t.burst.plane, PlaneId(static_cast<uint8_t>(ev % 4)));
     ASSERT_TRUE(a->tx_one(Instant(), t.burst));
     auto got = receive(*b, 2);
     ASSERT_FALSE(got.empty());
     for (const Got& g : got) {
-      EXPECT_EQ(g.plane, ev % 4);
+      EXPECT_EQ(g.plane, PlaneId(static_cast<uint8_t>(ev % 4)));
       EXPECT_EQ(g.flow.src_port, a->evs()[ev].value);
       EXPECT_EQ(g.flow.src, ip());
       EXPECT_EQ(g.flow.dst, ip());
@@ -133,7 +133,7 @@ TEST_P(UdpVariant, bursts_of_many_planes_in_one_call) {
   for (uint8_t p = 0; p < 4; ++p) {
     std::vector<uint8_t> bytes;
     for (const Got& g : got)
-      if (g.plane == p) bytes.insert(bytes.end(), g.bytes.begin(), g.bytes.end());
+      if (g.plane == PlaneId(p)) bytes.insert(bytes.end(), g.bytes.begin(), g.bytes.end());
     EXPECT_EQ(bytes, bursts[p]->payload) << "plane " << int{p};
   }
 }
@@ -246,7 +246,7 @@ TEST(Udp, second_port_is_received_on) {
   for (int i = 0; i < kMaxChoices && (b == nullptr || !b->notes().empty()); ++i) {
     b.reset();
     config.planes[1].second_port = 0;
-    config.planes[1].second_port = open_or_fail(config)->plane_port(1);
+    config.planes[1].second_port = open_or_fail(config)->plane_port(1_plane);
     b = open_or_fail(config);
   }
   auto a = open_or_fail(loopback_config(true, 2, 2));
@@ -256,20 +256,20 @@ TEST(Udp, second_port_is_received_on) {
   ASSERT_TRUE(a->tx_one(Instant(), t.burst));
   auto got = receive(*b, 1);
   ASSERT_EQ(got.size(), 1u);
-  EXPECT_EQ(got[0].plane, 1);
+  EXPECT_EQ(got[0].plane, 1_plane);
   EXPECT_EQ(got[0].flow.dst_port, config.planes[1].second_port);
-  EXPECT_NE(b->plane_port(1), config.planes[1].second_port);
+  EXPECT_NE(b->plane_port(1_plane), config.planes[1].second_port);
 }
 
 // Peers that use it are the exception, and another program may have it: no reason not to start.
 TEST(Udp, second_port_that_is_taken_is_done_without) {
   UdpConfig config = loopback_config(true, 2, 2);
   auto owner = open_or_fail(config);
-  config.planes[1].second_port = owner->plane_port(0);
+  config.planes[1].second_port = owner->plane_port(0_plane);
   auto b = open_or_fail(config);
   ASSERT_EQ(b->notes().size(), 1u);
   EXPECT_EQ(b->notes()[0],
-            "plane 2 receives on port 0 alone: port " + std::to_string(owner->plane_port(0)) + " is taken");
+            "plane 2 receives on port 0 alone: port " + std::to_string(owner->plane_port(0_plane)) + " is taken");
   auto a = open_or_fail(loopback_config(true, 2, 2));
   TestBurst t(1, 80, 80, 9);
   t.address(*a, *b, 1, loopback(true));
@@ -277,7 +277,7 @@ TEST(Udp, second_port_that_is_taken_is_done_without) {
   EXPECT_EQ(receive(*b, 1).size(), 1u);
   // The first port is not to be done without.
   config.planes[1] = config.planes[0];
-  config.planes[0].port = owner->plane_port(0);
+  config.planes[0].port = owner->plane_port(0_plane);
   std::string error;
   int err = 0;
   EXPECT_EQ(UdpDatapath::open(config, &error, &err), nullptr);
@@ -310,7 +310,7 @@ TEST(Udp, empty_datagrams_use_no_buffers_up) {
   const int fd = ::socket(AF_INET6, SOCK_DGRAM, 0);
   sockaddr_in6 to{};
   to.sin6_family = AF_INET6;
-  to.sin6_port = htons(b->plane_port(0));
+  to.sin6_port = htons(b->plane_port(0_plane));
   to.sin6_addr = in6addr_loopback;
   for (int i = 0; i < 100; ++i) ASSERT_EQ(::sendto(fd, "", 0, 0, reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
   ::close(fd);
@@ -336,7 +336,7 @@ TEST(Udp, foreign_address_is_refused_with_the_plane_named) {
 TEST(Udp, port_in_use_is_refused) {
   auto first = open_or_fail(loopback_config(false, 1, 1));
   UdpConfig config = loopback_config(false, 1, 1);
-  config.planes[0].port = first->plane_port(0);
+  config.planes[0].port = first->plane_port(0_plane);
   std::string error;
   int err = 0;
   EXPECT_EQ(UdpDatapath::open(config, &error, &err), nullptr);
@@ -345,7 +345,7 @@ TEST(Udp, port_in_use_is_refused) {
 
 TEST(Udp, ev_on_a_missing_plane_is_refused) {
   UdpConfig config = loopback_config(false, 2, 2);
-  config.evs[1].plane = 2;
+  config.evs[1].plane = 2_plane;
   std::string error;
   EXPECT_EQ(UdpDatapath::open(config, &error), nullptr);
   EXPECT_NE(error.find("no plane 3"), std::string::npos) << error;
@@ -357,10 +357,11 @@ TEST(Udp, describes_itself_and_says_what_to_raise) {
   auto dp = open_or_fail(config);
   std::string text = dp->describe();
   EXPECT_NE(text.find("2 planes, 6 EVs"), std::string::npos) << text;
-  EXPECT_NE(text.find("plane 2: ::1 port " + std::to_string(dp->plane_port(1)) + " on lo, MTU"), std::string::npos)
+  EXPECT_NE(text.find("plane 2: ::1 port " + std::to_string(dp->plane_port(1_plane)) + " on lo, MTU"),
+            std::string::npos)
       << text;
-  EXPECT_EQ(dp->plane_payload(0), dp->plane_payload(1));
-  EXPECT_GT(dp->plane_payload(0), 1400u);
+  EXPECT_EQ(dp->plane_payload(0_plane), dp->plane_payload(1_plane));
+  EXPECT_GT(dp->plane_payload(0_plane), 1400u);
 }
 
 // No other process can send from our address and port by binding the port at another address [MRC-SEC-12].
@@ -392,7 +393,7 @@ TEST(Udp, guards_need_descriptors) {
 TEST(Udp, auto_evs_spread_equally) {
   auto evs = auto_evs(64, 4);
   std::array<int, 4> count{};
-  for (const auto& ev : evs) ++count[ev.plane];
+  for (const auto& ev : evs) ++count[ev.plane.value()];
   EXPECT_EQ(count, (std::array<int, 4>{16, 16, 16, 16}));
 }
 

@@ -136,7 +136,7 @@ TEST_F(UdpFailure, full_socket_blocks_its_plane_only) {
   first.address(*a, *b, 0, loopback(false));
   TestBurst second(3, 100, 100, 2);
   second.address(*a, *b, 1, loopback(false));
-  EXPECT_EQ(a->planes_with_room(), 0b11u);
+  EXPECT_EQ(a->planes_with_room(), 0b11_planes);
   g_sendmsg = {0b1, EAGAIN, 0};
   const core::TxBurst* list[] = {&first.burst, &second.burst};
   EXPECT_EQ(a->tx_burst(Instant(), list, 2), 0);
@@ -144,7 +144,7 @@ TEST_F(UdpFailure, full_socket_blocks_its_plane_only) {
   EXPECT_EQ(a->tx_burst(Instant(), list, 1), 0) << "the plane stays blocked until it is asked for";
   EXPECT_EQ(g_sendmsg.calls, 1u) << "and no system call is wasted on it";
   EXPECT_EQ(a->tx_burst(Instant(), list + 1, 1), 1) << "the other plane is not concerned";
-  EXPECT_EQ(a->planes_with_room(), 0b11u) << "the socket is writable in truth";
+  EXPECT_EQ(a->planes_with_room(), 0b11_planes) << "the socket is writable in truth";
   EXPECT_EQ(a->tx_burst(Instant(), list, 1), 1);
   EXPECT_EQ(receive(*b, 6).size(), 2u);
 }
@@ -176,11 +176,11 @@ TEST_F(UdpFailure, refused_packets_are_lost_and_counted) {
     EXPECT_TRUE(a->tx_one(Instant(), t.burst));
     EXPECT_EQ(a->counters().tx_errors, before + 5);
     // [MRC-MTU-1]
-    uint8_t plane = 99;
+    PlaneId plane(99);
     IpAddress to;
     EXPECT_EQ(a->take_too_long(&plane, &to), error == EMSGSIZE);
     if (error == EMSGSIZE) {
-      EXPECT_EQ(plane, 0);
+      EXPECT_EQ(plane, 0_plane);
       EXPECT_EQ(to, t.burst.flow.dst);
       EXPECT_FALSE(a->take_too_long(&plane, &to)) << "once";
     }
@@ -233,7 +233,7 @@ TEST_F(UdpFailure, refused_by_a_peer_that_comes_back) {
     t.address(*a, *b, 0, loopback(false));
     for (int i = 0; i < 10; ++i) ASSERT_TRUE(a->tx_one(Instant(), t.burst));
     receive(*b, 30);
-    uint16_t port = b->plane_port(0);
+    uint16_t port = b->plane_port(0_plane);
     b.reset();
     for (int i = 0; i < 10; ++i) EXPECT_TRUE(a->tx_one(Instant(), t.burst));
     UdpConfig config = loopback_config(false, 1, 1);
@@ -241,7 +241,7 @@ TEST_F(UdpFailure, refused_by_a_peer_that_comes_back) {
     auto again = open_or_fail(config);
     ASSERT_TRUE(a->tx_one(Instant(), t.burst));
     EXPECT_EQ(joined(receive(*again, 3)), t.payload);
-    EXPECT_EQ(a->planes_with_room(), 1u);
+    EXPECT_EQ(a->planes_with_room(), 1_planes);
   }
 }
 
@@ -289,8 +289,8 @@ TEST_F(UdpFailure, part_of_a_burst_taken_then_full) {
   EXPECT_EQ(a->counters().tx_packets, 2u);
   std::fill(first.payload.begin() + 216, first.payload.end(), 0);  // the caller may use its memory again
   EXPECT_FALSE(a->tx_one(Instant(), second.burst));
-  EXPECT_EQ(a->planes_with_room(), 0u) << "writable, but the rest did not go";
-  EXPECT_EQ(a->planes_with_room(), 1u);
+  EXPECT_EQ(a->planes_with_room(), 0_planes) << "writable, but the rest did not go";
+  EXPECT_EQ(a->planes_with_room(), 1_planes);
   EXPECT_TRUE(a->tx_one(Instant(), second.burst));
   auto bytes = joined(receive(*b, 7));
   ASSERT_EQ(bytes.size(), 430u + 120u);
@@ -306,7 +306,7 @@ TEST_F(UdpFailure, nothing_taken_leaves_the_burst_to_the_caller) {
   TestBurst t(5, 100, 30, 1);
   t.address(*a, *b, 0, loopback(false));
   EXPECT_FALSE(a->tx_one(Instant(), t.burst));
-  EXPECT_EQ(a->planes_with_room(), 1u);
+  EXPECT_EQ(a->planes_with_room(), 1_planes);
   EXPECT_TRUE(a->tx_one(Instant(), t.burst));
   EXPECT_EQ(joined(receive(*b, 5)), t.payload);
 }

@@ -18,7 +18,7 @@ namespace mrc::datapath {
 // A received burst with its bytes copied out.
 struct Got {
   wire::Flow flow;
-  uint8_t plane = 0;
+  PlaneId plane;
   uint32_t segment_size = 0;
   std::vector<uint8_t> bytes;
 };

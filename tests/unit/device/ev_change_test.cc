@@ -15,8 +15,8 @@ struct Listener final : DeviceObserver {
     ctl::EvChange change;
     uint64_t losses;
   };
-  void on_port_event(uint8_t, core::AsyncEvent) override {}
-  void on_endpoint_response(uint16_t, uint8_t, Duration) override {}
+  void on_port_event(PlaneId, core::AsyncEvent) override {}
+  void on_endpoint_response(uint16_t, PlaneId, Duration) override {}
   void on_ev_change(const ctl::EvChange& change, uint64_t losses) override { heard.push_back({change, losses}); }
   std::vector<Heard> heard;
 };

@@ -12,7 +12,7 @@ namespace mrc::device {
 namespace {
 
 // False when the state does not come within a time far above what a busy machine needs.
-bool becomes(LinkWatch* watch, uint32_t wanted) {
+bool becomes(LinkWatch* watch, PlaneSet wanted) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (watch->read() != wanted) {
     if (std::chrono::steady_clock::now() > until) return false;
@@ -26,11 +26,11 @@ TEST(LinkWatch, follows_interfaces_by_name) {
   with_own_loopback([] {
     LinkWatch watch;
     ASSERT_TRUE(watch.open({"lo", "", "none-of-that-name", "lo"}));
-    EXPECT_TRUE(becomes(&watch, ~0b1001u));
+    EXPECT_TRUE(becomes(&watch, PlaneSet::all() - 0b1001_planes));
     ASSERT_TRUE(set_loopback(true));
-    EXPECT_TRUE(becomes(&watch, ~0u));
+    EXPECT_TRUE(becomes(&watch, PlaneSet::all()));
     ASSERT_TRUE(set_loopback(false));
-    EXPECT_TRUE(becomes(&watch, ~0b1001u));
+    EXPECT_TRUE(becomes(&watch, PlaneSet::all() - 0b1001_planes));
   });
 }
 

@@ -15,7 +15,7 @@ namespace {
 std::vector<core::EvEntry> table(bool structured) {
   std::vector<core::EvEntry> evs;
   for (uint32_t i = 0; i < 6; ++i)
-    evs.push_back({(structured ? (0x0A00u + i) << 16 : 0u) | (0x4000u + i), static_cast<uint8_t>(i % 2)});
+    evs.push_back({(structured ? (0x0A00u + i) << 16 : 0u) | (0x4000u + i), PlaneId(static_cast<uint8_t>(i % 2))});
   return evs;
 }
 
@@ -207,7 +207,7 @@ TEST(DeviceProfiles, denials_are_traced) {
     ASSERT_TRUE(e.get<core::event::EvState>());
     EXPECT_EQ(e.trigger, core::TraceTrigger::kOperator);
     EXPECT_EQ(e.get<core::event::EvState>()->ev, 0x4003u);
-    EXPECT_EQ(e.get<core::event::EvState>()->plane, 1u);
+    EXPECT_EQ(e.get<core::event::EvState>()->plane, 1_plane);
   }
   EXPECT_EQ(told.seen[0].get<core::event::EvState>()->state, core::EvState::kDenied);
   EXPECT_EQ(told.seen[1].get<core::event::EvState>()->state, core::EvState::kAssumedBad);

@@ -7,9 +7,9 @@ namespace mrc::device {
 namespace {
 
 struct PortWatcher final : DeviceObserver {
-  void on_port_event(uint8_t plane, core::AsyncEvent e) override { seen.push_back({plane, e}); }
-  void on_endpoint_response(uint16_t, uint8_t, Duration) override {}
-  std::vector<std::pair<uint8_t, core::AsyncEvent>> seen;
+  void on_port_event(PlaneId plane, core::AsyncEvent e) override { seen.push_back({plane, e}); }
+  void on_endpoint_response(uint16_t, PlaneId, Duration) override {}
+  std::vector<std::pair<PlaneId, core::AsyncEvent>> seen;
 };
 
 TEST(Device, observers__are_told_of_ports_until_they_are_removed) {
@@ -18,15 +18,15 @@ TEST(Device, observers__are_told_of_ports_until_they_are_removed) {
   a->add_observer(&watcher);
   const auto set = [&](bool up) {
     std::lock_guard lock(a->mutex());
-    a->endpoint().set_plane_up(a->now(), 2, up);
+    a->endpoint().set_plane_up(a->now(), 2_plane, up);
   };
   set(false);
   set(true);
   a->remove_observer(&watcher);
   set(false);
   ASSERT_EQ(watcher.seen.size(), 2u);
-  EXPECT_EQ(watcher.seen[0], std::make_pair(uint8_t{2}, core::AsyncEvent::kPortDown));
-  EXPECT_EQ(watcher.seen[1], std::make_pair(uint8_t{2}, core::AsyncEvent::kPortUp));
+  EXPECT_EQ(watcher.seen[0], std::make_pair(2_plane, core::AsyncEvent::kPortDown));
+  EXPECT_EQ(watcher.seen[1], std::make_pair(2_plane, core::AsyncEvent::kPortUp));
 }
 
 TEST(Device, reports__tell_the_line_rate_in_force) {

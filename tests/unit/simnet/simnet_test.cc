@@ -40,7 +40,7 @@ class SimNetTest : public testing::Test {
     burst_.flow.dst = address(1 - node, plane);
     burst_.flow.src_port = port;
     burst_.flow.traffic_class = static_cast<uint8_t>(dscp << 2 | static_cast<uint8_t>(ecn));
-    burst_.plane = static_cast<uint8_t>(plane);
+    burst_.plane = PlaneId(static_cast<uint8_t>(plane));
     burst_.segments = count;
     burst_.segment_size = count == 1 ? static_cast<uint32_t>(data_.size()) : size;
     burst_.bytes = static_cast<uint32_t>(data_.size());
@@ -294,7 +294,7 @@ TEST_F(SimNetTest, InjectedPacketsArriveAsGiven) {
   const auto out = drain();
   ASSERT_EQ(out.size(), 1u);
   EXPECT_EQ(out[0].at, us(3));
-  EXPECT_EQ(out[0].d.burst.plane, 1);
+  EXPECT_EQ(out[0].d.burst.plane, 1_plane);
   EXPECT_EQ(out[0].d.burst.flow.src_port, 7);
   EXPECT_EQ(out[0].d.bytes, (std::vector<uint8_t>{1, 2, 3}));
 }

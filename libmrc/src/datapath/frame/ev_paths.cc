@@ -16,11 +16,11 @@ bool EvPaths::open(const HostConfig& config, std::string* error) {
   srv6_ = config.srv6;
   labels_ = config.structured_ev;
   evs_ = config.evs;
-  std::vector<uint32_t> evs_of_plane(config.planes.size());
+  PerPlane<uint32_t> evs_of_plane(config.planes.size());
   for (size_t i = 0; i < evs_.size(); ++i) {
     core::EvEntry& ev = evs_[i];
-    if (ev.plane >= evs_of_plane.size()) {
-      *error = "EV " + std::to_string(i) + ": no plane " + std::to_string(ev.plane + 1);
+    if (!evs_of_plane.has(ev.plane)) {
+      *error = "EV " + std::to_string(i) + ": no plane " + std::to_string(ev.plane.value() + 1);
       errno = EINVAL;
       return false;
     }
@@ -31,7 +31,7 @@ bool EvPaths::open(const HostConfig& config, std::string* error) {
   return true;
 }
 
-const SegmentPath& EvPaths::path(const wire::Flow& flow, uint8_t plane, uint16_t ev_index) {
+const SegmentPath& EvPaths::path(const wire::Flow& flow, PlaneId plane, uint16_t ev_index) {
   assert(ev_index < ways_.size());
   Way& way = ways_[ev_index];
   if (flow.dst == way.peer) return way.path;

@@ -20,7 +20,7 @@ class EvPaths {
   bool open(const HostConfig& config, std::string* error);
   const std::vector<core::EvEntry>& evs() const { return evs_; }
   // The addressing of a packet of that EV to the flow's destination. Valid until the next call.
-  const SegmentPath& path(const wire::Flow& flow, uint8_t plane, uint16_t ev_index);
+  const SegmentPath& path(const wire::Flow& flow, PlaneId plane, uint16_t ev_index);
   // The flow as it appears in headers: without a label if labels carry no EV.
   wire::Flow as_sent(const wire::Flow& flow) const;
 

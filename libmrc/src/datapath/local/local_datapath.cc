@@ -35,7 +35,7 @@ class Local final : public LocalDatapath {
 
   int rx_burst(Instant now, core::RxBurst* out, int max) override;
   int tx_burst(Instant now, const core::TxBurst* const* bursts, int n) override;
-  uint32_t planes_with_room() override { return inner_->planes_with_room(); }
+  PlaneSet planes_with_room() override { return inner_->planes_with_room(); }
   void before_wait() override;
   void after_wait() override {
     waiting_ = false;
@@ -50,7 +50,7 @@ class Local final : public LocalDatapath {
   Instant next_timeout() const override { return inner_->next_timeout(); }
   uint32_t max_segments() const override { return inner_->max_segments(); }
   uint32_t max_burst_bytes() const override { return inner_->max_burst_bytes(); }
-  bool take_too_long(uint8_t* plane, IpAddress* to) override { return inner_->take_too_long(plane, to); }
+  bool take_too_long(PlaneId* plane, IpAddress* to) override { return inner_->take_too_long(plane, to); }
   uint32_t take_ended_pipe() override { return in_.take_ended(); }
   const DatapathCounters& counters() override;
   std::string describe() const override;
@@ -61,9 +61,9 @@ class Local final : public LocalDatapath {
   size_t pipes_out() const override { return out_.peers(); }
   size_t pipes_in() const override { return in_.peers(); }
 
-  uint16_t plane_port(uint8_t plane) const override { return inner_->plane_port(plane); }
+  uint16_t plane_port(PlaneId plane) const override { return inner_->plane_port(plane); }
   const std::vector<core::EvEntry>& evs() const override { return inner_->evs(); }
-  uint32_t plane_payload(uint8_t plane) const override { return inner_->plane_payload(plane); }
+  uint32_t plane_payload(PlaneId plane) const override { return inner_->plane_payload(plane); }
   const std::vector<std::string>& advice() const override { return advice_; }
   const std::vector<std::string>& notes() const override { return notes_; }
 
@@ -94,7 +94,7 @@ void Local::open(const HostConfig& config) {
   std::string why = epoll_ ? "" : std::string("epoll: ") + std::strerror(errno);
   for (size_t p = 0; p < config.planes.size(); ++p) {
     if (!config.planes[p].interface.empty()) why = "plane " + std::to_string(p + 1) + " is bound to an interface";
-    planes.push_back({config.planes[p].addr, inner_->plane_port(static_cast<uint8_t>(p))});
+    planes.push_back({config.planes[p].addr, inner_->plane_port(PlaneId(static_cast<uint8_t>(p)))});
   }
   pipes_ = why.empty() && in_.open(std::move(planes), &why);
   // The port is ours, so no other process of this software listens at the corresponding name.

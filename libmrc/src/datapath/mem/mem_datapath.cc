@@ -10,8 +10,8 @@ std::pair<std::unique_ptr<MemDatapath>, std::unique_ptr<MemDatapath>> MemDatapat
                                                                                              uint32_t depth) {
   auto a = std::make_unique<MemDatapath>();
   auto b = std::make_unique<MemDatapath>();
-  a->in_ = b->out_ = std::make_shared<Lane>(Lane{std::vector<std::deque<Packet>>(planes), depth});
-  b->in_ = a->out_ = std::make_shared<Lane>(Lane{std::vector<std::deque<Packet>>(planes), depth});
+  a->in_ = b->out_ = std::make_shared<Lane>(Lane{PerPlane<std::deque<Packet>>(planes), depth});
+  b->in_ = a->out_ = std::make_shared<Lane>(Lane{PerPlane<std::deque<Packet>>(planes), depth});
   return {std::move(a), std::move(b)};
 }
 
@@ -61,10 +61,9 @@ int MemDatapath::tx_burst(Instant, const core::TxBurst* const* bursts, int n) {
   return n;
 }
 
-uint32_t MemDatapath::planes_with_room() {
-  uint32_t room = 0;
-  for (size_t p = 0; p < out_->planes.size(); ++p)
-    if (out_->planes[p].size() < out_->depth) room |= 1u << p;
+PlaneSet MemDatapath::planes_with_room() {
+  PlaneSet room;
+  for (const PlaneId p : out_->planes.ids()) room.set(p, out_->planes[p].size() < out_->depth);
   return room;
 }
 

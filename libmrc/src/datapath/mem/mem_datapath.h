@@ -18,7 +18,7 @@ class MemDatapath final : public Datapath {
 
   int rx_burst(Instant now, core::RxBurst* out, int max) override;
   int tx_burst(Instant now, const core::TxBurst* const* bursts, int n) override;
-  uint32_t planes_with_room() override;
+  PlaneSet planes_with_room() override;
   int wait_fds(int*, int) const override { return 0; }
   uint32_t max_segments() const override { return core::kMaxSegments; }
   uint32_t max_burst_bytes() const override { return core::kMaxBurstBytes; }
@@ -31,7 +31,7 @@ class MemDatapath final : public Datapath {
     std::vector<uint8_t> bytes;
   };
   struct Lane {
-    std::vector<std::deque<Packet>> planes;
+    PerPlane<std::deque<Packet>> planes;
     uint32_t depth = 0;
   };
 

@@ -21,7 +21,7 @@ class Raw final : public HostDatapath {
 
   int rx_burst(Instant now, core::RxBurst* out, int max) override;
   int tx_burst(Instant now, const core::TxBurst* const* bursts, int n) override;
-  uint32_t planes_with_room() override { return tx_.planes_with_room(); }
+  PlaneSet planes_with_room() override { return tx_.planes_with_room(); }
   int wait_fds(int* out, int max) const override {
     if (max < 1) return 0;
     out[0] = epoll_.get();
@@ -32,9 +32,9 @@ class Raw final : public HostDatapath {
   const DatapathCounters& counters() override;
   std::string describe() const override;
 
-  uint16_t plane_port(uint8_t plane) const override { return sockets_[plane].ports().port(); }
+  uint16_t plane_port(PlaneId plane) const override { return sockets_[plane].ports().port(); }
   const std::vector<core::EvEntry>& evs() const override { return tx_.evs(); }
-  uint32_t plane_payload(uint8_t plane) const override;
+  uint32_t plane_payload(PlaneId plane) const override;
   const std::vector<std::string>& advice() const override { return advice_; }
   const std::vector<std::string>& notes() const override { return notes_; }
 
@@ -43,8 +43,8 @@ class Raw final : public HostDatapath {
 
   Fd epoll_;
   HostConfig config_;
-  std::vector<PacketSockets> sockets_;
-  std::vector<std::unique_ptr<XdpPlane>> xdp_;  // null: AF_PACKET
+  PerPlane<PacketSockets> sockets_;
+  PerPlane<std::unique_ptr<XdpPlane>> xdp_;  // null: AF_PACKET
   std::vector<std::string> why_packet_;
   uint64_t xdp_dropped_ = 0;  // counted already
   RawTransmitter tx_;
@@ -118,7 +118,7 @@ const DatapathCounters& Raw::counters() {
   return counters_;
 }
 
-uint32_t Raw::plane_payload(uint8_t plane) const {
+uint32_t Raw::plane_payload(PlaneId plane) const {
   uint32_t headers = kIpv6Bytes + kUdpBytes;
   if (config_.srv6 != nullptr) headers += kIpv6Bytes + (config_.srv6->may_need_segment() ? kSrhBytes : 0);
   uint32_t mtu = sockets_[plane].interface().mtu;
@@ -135,7 +135,7 @@ int Raw::rx_burst(Instant, core::RxBurst* out, int max) {
       for (int i = 0; i < n; ++i) {
         const uint64_t tag = events[i].data.u64;
         if (tag >= RawTransmitter::kEpollTag)
-          tx_.unblock(static_cast<uint8_t>(tag - RawTransmitter::kEpollTag));
+          tx_.unblock(PlaneId(static_cast<uint8_t>(tag - RawTransmitter::kEpollTag)));
         else
           rx_.set_ready(static_cast<uint32_t>(tag));
       }

@@ -61,7 +61,7 @@ bool RawReceiver::add_source(int fd, size_t plane, Xsk* xsk, int epoll_fd, std::
     *error = std::string("epoll: ") + std::strerror(errno);
     return false;
   }
-  sources_.push_back({fd, static_cast<uint8_t>(plane), 0, xsk});
+  sources_.push_back({fd, PlaneId(static_cast<uint8_t>(plane)), 0, xsk});
   return true;
 }
 

@@ -35,7 +35,7 @@ class RawReceiver {
  private:
   struct Source {
     int fd = -1;
-    uint8_t plane = 0;
+    PlaneId plane;
     uint32_t overflow = 0;  // last value of the kernel's running count
     Xsk* xsk = nullptr;     // null: a packet socket
   };
@@ -49,8 +49,8 @@ class RawReceiver {
   bool take(Source* source, const msghdr& msg, const uint8_t* data, uint32_t bytes, core::RxBurst* out,
             DatapathCounters* counters);
 
-  std::vector<HostPlane> planes_;
-  std::vector<const PacketSockets*> sockets_;
+  PerPlane<HostPlane> planes_;
+  PerPlane<const PacketSockets*> sockets_;
   std::vector<Source> sources_;
   std::bitset<kMaxSources> ready_;
   uint32_t next_ = 0;  // source to poll first, for fairness

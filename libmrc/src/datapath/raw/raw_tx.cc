@@ -29,8 +29,8 @@ bool RawTransmitter::open(const HostConfig& config, const std::vector<PacketSock
 }
 
 bool RawTransmitter::send(const core::TxBurst& burst, DatapathCounters* counters) {
-  assert(burst.plane < planes_.size());
-  if ((blocked_ >> burst.plane & 1) != 0) {
+  assert(planes_.has(burst.plane));
+  if (blocked_.contains(burst.plane)) {
     ++counters->tx_no_room;
     return false;
   }
@@ -122,24 +122,22 @@ void RawTransmitter::kick_again() {
   }
 }
 
-uint32_t RawTransmitter::planes_with_room() {
+PlaneSet RawTransmitter::planes_with_room() {
   kick_again();
-  const uint32_t all = planes_.size() >= 32 ? UINT32_MAX : (1u << planes_.size()) - 1;
-  for (size_t p = 0; blocked_ != 0 && p < planes_.size(); ++p) {
-    if ((blocked_ >> p & 1) == 0) continue;
+  for (const PlaneId p : blocked_) {
     pollfd check{planes_[p].blocked_fd, POLLOUT, 0};
-    if (::poll(&check, 1, 0) == 1) unblock(static_cast<uint8_t>(p));
+    if (::poll(&check, 1, 0) == 1) unblock(p);
   }
-  return all & ~blocked_;
+  return planes_.ids() - blocked_;
 }
 
-void RawTransmitter::block(uint8_t plane) {
+void RawTransmitter::block(PlaneId plane) {
   Plane& p = planes_[plane];
-  blocked_ |= 1u << plane;
+  blocked_.insert(plane);
   const bool packet_socket = p.blocked_fd == p.sockets->packet_fd();
   epoll_event event{};
   event.events = EPOLLOUT | EPOLLONESHOT;
-  event.data.u64 = kEpollTag + plane;
+  event.data.u64 = kEpollTag + plane.value();
   bool& known = p.armed[packet_socket ? 1 : 0];
   (void)::epoll_ctl(epoll_fd_, known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, p.blocked_fd, &event);
   known = true;

@@ -25,8 +25,8 @@ class RawTransmitter {
             const std::vector<std::unique_ptr<XdpPlane>>& xdp, int epoll_fd, std::string* error);
   // False: the plane has no room, the burst was not changed.
   bool send(const core::TxBurst& burst, DatapathCounters* counters);
-  uint32_t planes_with_room();
-  void unblock(uint8_t plane) { blocked_ &= ~(1u << plane); }
+  PlaneSet planes_with_room();
+  void unblock(PlaneId plane) { blocked_.erase(plane); }
 
   // Frames that the kernel did not take when it was woken for them.
   void kick_again();
@@ -47,12 +47,12 @@ class RawTransmitter {
 
   Sent send_packet(Plane* plane, const core::TxBurst& packet, const SegmentPath& path, DatapathCounters* counters);
   Sent send_by_xdp(Plane* plane, const core::TxBurst& packet, DatapathCounters* counters);
-  void block(uint8_t plane);
+  void block(PlaneId plane);
 
   int epoll_fd_ = -1;
   EvPaths paths_;
-  std::vector<Plane> planes_;
-  uint32_t blocked_ = 0;
+  PerPlane<Plane> planes_;
+  PlaneSet blocked_;
   bool unsent_ = false;  // some AF_XDP socket has frames that the kernel did not take
   std::string first_error_;
   FrameHeader header_;

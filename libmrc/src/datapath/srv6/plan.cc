@@ -171,11 +171,11 @@ const Srv6Plan::Rule* Srv6Plan::find(const std::vector<Rule>& rules, const IpAdd
   return nullptr;
 }
 
-const Srv6Plan::Rule* Srv6Plan::find(uint8_t plane, const IpAddress& to) const {
-  return plane < planes_.size() ? find(planes_[plane].rules, to) : nullptr;
+const Srv6Plan::Rule* Srv6Plan::find(PlaneId plane, const IpAddress& to) const {
+  return planes_.has(plane) ? find(planes_[plane].rules, to) : nullptr;
 }
 
-SegmentPath Srv6Plan::path(uint8_t plane, uint32_t n, const IpAddress& to) const {
+SegmentPath Srv6Plan::path(PlaneId plane, uint32_t n, const IpAddress& to) const {
   SegmentPath result;
   const Rule* rule = find(plane, to);
   if (rule == nullptr || !compose_path(rule->paths[n % rule->paths.size()], to, &result)) {
@@ -193,14 +193,14 @@ bool Srv6Plan::may_need_segment() const {
   return false;
 }
 
-uint32_t Srv6Plan::path_count(uint8_t plane, const IpAddress& to) const {
+uint32_t Srv6Plan::path_count(PlaneId plane, const IpAddress& to) const {
   const Rule* rule = find(plane, to);
   return rule == nullptr ? 1 : static_cast<uint32_t>(rule->paths.size());
 }
 
-std::vector<SegmentPath> Srv6Plan::loops(uint8_t plane, const IpAddress& own) const {
+std::vector<SegmentPath> Srv6Plan::loops(PlaneId plane, const IpAddress& own) const {
   std::vector<SegmentPath> result;
-  if (plane >= planes_.size()) return result;
+  if (!planes_.has(plane)) return result;
   const Rule* rule = find(planes_[plane].loops, own);
   if (rule == nullptr) return result;
   for (const UsidList& usids : rule->paths) {

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "base/planes.h"
 #include "datapath/srv6/usid.h"
 
 namespace mrc::datapath {
@@ -34,13 +35,13 @@ class Srv6Plan {
 
   // The path of entropy value number `n` of a plane to an address of a peer. A path that is too long (possible only
   // when the address holds many uSIDs) is also direct.
-  SegmentPath path(uint8_t plane, uint32_t n, const IpAddress& to) const;
+  SegmentPath path(PlaneId plane, uint32_t n, const IpAddress& to) const;
   // Some list is so long that with a peer's uSID it does not fit into one address.
   bool may_need_segment() const;
   // The number of different paths to it.
-  uint32_t path_count(uint8_t plane, const IpAddress& to) const;
+  uint32_t path_count(PlaneId plane, const IpAddress& to) const;
   // Paths from this host's address `own` back to it; empty without srv6_loop.
-  std::vector<SegmentPath> loops(uint8_t plane, const IpAddress& own) const;
+  std::vector<SegmentPath> loops(PlaneId plane, const IpAddress& own) const;
 
  private:
   struct Rule {
@@ -57,9 +58,9 @@ class Srv6Plan {
   static bool add_loops(const Text& text, uint32_t plane, Plane* out, std::string* why);
   static void longest_first(std::vector<Rule>* rules);
   static const Rule* find(const std::vector<Rule>& rules, const IpAddress& to);
-  const Rule* find(uint8_t plane, const IpAddress& to) const;
+  const Rule* find(PlaneId plane, const IpAddress& to) const;
 
-  std::vector<Plane> planes_;
+  PerPlane<Plane> planes_;
 };
 
 }  // namespace mrc::datapath

@@ -25,7 +25,7 @@ constexpr std::chrono::seconds kWait(1);
 // One plane: sockets of its own, and the bytes still expected from each loop.
 class LoopCheck {
  public:
-  bool open(const UdpSyscalls& sys, const HostPlane& plane, const Srv6Plan& plan, uint8_t number) {
+  bool open(const UdpSyscalls& sys, const HostPlane& plane, const Srv6Plan& plan, PlaneId number) {
     std::string error;
     uint16_t tx_port = 0;
     sys_ = &sys;
@@ -99,29 +99,26 @@ class LoopCheck {
 
 }  // namespace
 
-uint32_t check_loops(const UdpSyscalls& sys, const std::vector<HostPlane>& planes, const Srv6Plan& plan) {
-  std::vector<LoopCheck> checks(planes.size());
-  uint32_t waiting = 0;
-  for (size_t p = 0; p < planes.size(); ++p)
-    if (checks[p].open(sys, planes[p], plan, static_cast<uint8_t>(p)) && checks[p].send()) waiting |= 1u << p;
-  uint32_t good = 0;
+PlaneSet check_loops(const UdpSyscalls& sys, const PerPlane<HostPlane>& planes, const Srv6Plan& plan) {
+  PerPlane<LoopCheck> checks(planes.size());
+  PlaneSet waiting;
+  for (const PlaneId p : planes.ids()) waiting.set(p, checks[p].open(sys, planes[p], plan, p) && checks[p].send());
+  PlaneSet good;
   const auto until = std::chrono::steady_clock::now() + kWait;
-  while (waiting != 0) {
+  while (!waiting.empty()) {
     std::vector<pollfd> fds;
-    for (size_t p = 0; p < planes.size(); ++p)
-      if ((waiting >> p & 1) != 0) fds.push_back({checks[p].fd(), POLLIN, 0});
+    for (const PlaneId p : waiting) fds.push_back({checks[p].fd(), POLLIN, 0});
     // Checked last when the time is over: a delayed process still has its answers.
     const auto left = std::max<int64_t>(
         std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count(), 0);
     const int ready = ::poll(fds.data(), fds.size(), static_cast<int>(left));
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) break;
-    for (size_t p = 0; p < planes.size(); ++p) {
-      if ((waiting >> p & 1) == 0) continue;
+    for (const PlaneId p : waiting) {
       checks[p].receive();
       if (!checks[p].complete()) continue;
-      good |= 1u << p;
-      waiting &= ~(1u << p);
+      good.insert(p);
+      waiting.erase(p);
     }
     if (left == 0) break;  // everything queued is read
   }

@@ -13,8 +13,8 @@
 
 namespace mrc::datapath {
 
-// Bit p: every loop of plane p returned everything; never set for a plane without a loop. Waits for at most 1 s
+// The planes of which every loop returned everything; never a plane without a loop. Waits for at most 1 s
 // in all, and only if something is missing.
-uint32_t check_loops(const UdpSyscalls& sys, const std::vector<HostPlane>& planes, const Srv6Plan& plan);
+PlaneSet check_loops(const UdpSyscalls& sys, const PerPlane<HostPlane>& planes, const Srv6Plan& plan);
 
 }  // namespace mrc::datapath

@@ -28,7 +28,7 @@ bool UdpReceiver::open(const UdpConfig& config, const UdpSyscalls& sys, bool gro
         continue;
       Socket s;
       s.addr = plane.addr;
-      s.plane = static_cast<uint8_t>(p);
+      s.plane = PlaneId(static_cast<uint8_t>(p));
       s.fd = open_udp(sys, {plane.addr, port, plane.interface, false}, &s.port, error);
       if (!s.fd && port == plane.second_port && socket_count() > first_of_plane_[p] && errno == EADDRINUSE) {
         notes_.push_back("plane " + std::to_string(p + 1) + " receives on port " + std::to_string(plane.port) +

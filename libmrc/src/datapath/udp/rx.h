@@ -32,7 +32,7 @@ class UdpReceiver {
   void recycle() { used_ = 0; }
 
   uint32_t socket_count() const { return static_cast<uint32_t>(sockets_.size()); }
-  uint16_t port(uint8_t plane) const { return sockets_[first_of_plane_[plane]].port; }
+  uint16_t port(PlaneId plane) const { return sockets_[first_of_plane_[plane]].port; }
   const std::vector<std::string>& notes() const { return notes_; }  // second ports that were unavailable
   uint32_t granted() const { return granted_; }                     // smallest receive buffer obtained
 
@@ -41,7 +41,7 @@ class UdpReceiver {
     Fd fd;
     IpAddress addr;
     uint16_t port = 0;
-    uint8_t plane = 0;
+    PlaneId plane;
     uint32_t overflow = 0;  // last value of the kernel's running count
   };
   struct alignas(8) Control {
@@ -57,7 +57,7 @@ class UdpReceiver {
   const UdpSyscalls* sys_ = nullptr;
   bool gro_ = false;
   std::vector<Socket> sockets_;
-  std::vector<uint32_t> first_of_plane_;
+  PerPlane<uint32_t> first_of_plane_;
   std::vector<std::string> notes_;
   uint64_t ready_ = 0;
   uint32_t next_ = 0;  // socket to read first, for fairness

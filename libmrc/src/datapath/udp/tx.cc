@@ -19,21 +19,21 @@ constexpr uint32_t kSmallestBuffer = 2304;  // the kernel's minimum; nothing is 
 
 }  // namespace
 
-bool UdpTransmitter::open(const UdpConfig& config, const UdpSyscalls& sys, uint32_t gso_planes, int epoll_fd,
+bool UdpTransmitter::open(const UdpConfig& config, const UdpSyscalls& sys, PlaneSet gso_planes, int epoll_fd,
                           std::string* error) {
   sys_ = &sys;
   epoll_fd_ = epoll_fd;
-  no_gso_ = ~gso_planes;
+  no_gso_ = PlaneSet::all() - gso_planes;
   evs_ = config.evs;
   srv6_ = config.srv6;
   planes_.resize(config.planes.size());
-  std::vector<uint32_t> evs_of_plane(planes_.size());
+  PerPlane<uint32_t> evs_of_plane(planes_.size());
   const bool guarded = guards_fit(evs_.size());
   for (size_t p = 0; p < planes_.size(); ++p) planes_[p].scope = interface_of(config.planes[p].addr).index;
   for (size_t i = 0; i < evs_.size(); ++i) {
     core::EvEntry& ev = evs_[i];
-    if (ev.plane >= config.planes.size()) {
-      *error = "EV " + std::to_string(i) + ": no plane " + std::to_string(ev.plane + 1);
+    if (!config.planes.has(ev.plane)) {
+      *error = "EV " + std::to_string(i) + ": no plane " + std::to_string(ev.plane.value() + 1);
       errno = EINVAL;
       return false;
     }
@@ -44,7 +44,7 @@ bool UdpTransmitter::open(const UdpConfig& config, const UdpSyscalls& sys, uint3
     Fd fd = port == 0 && guarded ? open_guarded_udp(sys, plane.addr, plane.interface, &guard, &bound, error)
                                  : open_udp(sys, {plane.addr, port, plane.interface, port != 0}, &bound, error);
     if (!fd) {
-      *error = "EV " + std::to_string(i) + " on plane " + std::to_string(ev.plane + 1) + ": " + *error;
+      *error = "EV " + std::to_string(i) + " on plane " + std::to_string(ev.plane.value() + 1) + ": " + *error;
       return false;
     }
     ev.value = (ev.value & 0xFFFF0000u) | bound;
@@ -53,7 +53,7 @@ bool UdpTransmitter::open(const UdpConfig& config, const UdpSyscalls& sys, uint3
     (void)sys.setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
     if (config.structured_ev && !plane.addr.is_v4()) lease_flow_label(sys, fd.get(), ev.value >> 16);
     int on = 1;
-    if (srv6_ != nullptr && (gso_planes >> ev.plane & 1) == 0 &&
+    if (srv6_ != nullptr && !gso_planes.contains(ev.plane) &&
         sys.setsockopt(fd.get(), SOL_UDP, UDP_NO_CHECK6_TX, &on, sizeof(on)) != 0) {
       *error = std::string("cannot send without a UDP checksum, as SRv6 needs: ") + std::strerror(errno);
       return false;
@@ -67,7 +67,7 @@ bool UdpTransmitter::open(const UdpConfig& config, const UdpSyscalls& sys, uint3
   return true;
 }
 
-bool UdpTransmitter::find_way(const wire::Flow& flow, uint8_t plane, Socket* socket, IpAddress* to) {
+bool UdpTransmitter::find_way(const wire::Flow& flow, PlaneId plane, Socket* socket, IpAddress* to) {
   *to = flow.dst;
   if (srv6_ == nullptr) return true;
   if (flow.dst != socket->peer || socket->peer_via.is_zero()) {
@@ -132,10 +132,9 @@ void UdpTransmitter::add_control(int level, int type, const void* value, size_t 
 }
 
 bool UdpTransmitter::send(const core::TxBurst& burst, DatapathCounters* counters) {
-  assert(burst.ev_index < sockets_.size() && burst.plane < planes_.size());
+  assert(burst.ev_index < sockets_.size() && planes_.has(burst.plane));
   Plane& plane = planes_[burst.plane];
-  uint32_t bit = 1u << burst.plane;
-  if ((blocked_ & bit) != 0 || (plane.rest_bytes != 0 && !flush_rest(&plane, counters))) {
+  if (blocked_.contains(burst.plane) || (plane.rest_bytes != 0 && !flush_rest(burst.plane, counters))) {
     ++counters->tx_no_room;
     return false;
   }
@@ -152,7 +151,7 @@ bool UdpTransmitter::send(const core::TxBurst& burst, DatapathCounters* counters
     return true;
   }
   Sent sent = Sent::kUnsupported;
-  if (!many || (no_gso_ & bit) == 0) {
+  if (!many || !no_gso_.contains(burst.plane)) {
     prepare(burst.flow, to, plane.scope, many ? burst.segment_size : 0, socket);
     sent = send_one(fd, burst.iov.data(), burst.iov_count, burst.segments, burst.bytes, counters);
   }
@@ -160,7 +159,7 @@ bool UdpTransmitter::send(const core::TxBurst& burst, DatapathCounters* counters
     uint64_t errors = counters->tx_errors;
     if (send_split(&plane, socket, burst, to, counters)) sent = Sent::kAll;
     // Packets that also fail singly (longer than the MTU, for example) are no reason to disable GSO.
-    if (sent == Sent::kAll && counters->tx_errors == errors) no_gso_ |= bit;
+    if (sent == Sent::kAll && counters->tx_errors == errors) no_gso_.insert(burst.plane);
   }
   if (sent == Sent::kAll) {
     ++counters->tx_bursts;
@@ -280,8 +279,9 @@ bool UdpTransmitter::send_split(Plane* plane, Socket* socket, const core::TxBurs
   return true;
 }
 
-bool UdpTransmitter::flush_rest(Plane* plane, DatapathCounters* counters) {
-  going_by_ = static_cast<uint8_t>(plane - planes_.data());
+bool UdpTransmitter::flush_rest(PlaneId id, DatapathCounters* counters) {
+  Plane* const plane = &planes_[id];
+  going_by_ = id;
   going_to_ = plane->rest_flow.dst;
   prepare(plane->rest_flow, plane->rest_to, plane->scope, 0, nullptr);
   iovec whole{plane->rest.data(), plane->rest_bytes};
@@ -295,32 +295,27 @@ bool UdpTransmitter::flush_rest(Plane* plane, DatapathCounters* counters) {
   uint32_t done = std::min(first * plane->rest_segment, plane->rest_bytes);
   std::memmove(plane->rest.data(), plane->rest.data() + done, plane->rest_bytes - done);
   plane->rest_bytes -= done;
-  block(static_cast<uint8_t>(plane - planes_.data()), plane->rest_fd);
+  block(id, plane->rest_fd);
   return false;
 }
 
-uint32_t UdpTransmitter::planes_with_room(DatapathCounters* counters) {
-  uint32_t all = planes_.size() >= 32 ? UINT32_MAX : (1u << planes_.size()) - 1;
-  if (blocked_ != 0) {
-    for (size_t p = 0; p < planes_.size(); ++p) {
-      if ((blocked_ >> p & 1) == 0) continue;
-      pollfd check{planes_[p].blocked_fd, POLLOUT, 0};
-      if (::poll(&check, 1, 0) != 1) continue;
-      unblock(static_cast<uint8_t>(p));
-    }
+PlaneSet UdpTransmitter::planes_with_room(DatapathCounters* counters) {
+  for (const PlaneId p : blocked_) {
+    pollfd check{planes_[p].blocked_fd, POLLOUT, 0};
+    if (::poll(&check, 1, 0) == 1) unblock(p);
   }
-  for (Plane& plane : planes_)
-    if (plane.rest_bytes != 0 && (blocked_ >> (&plane - planes_.data()) & 1) == 0) flush_rest(&plane, counters);
-  return all & ~blocked_;
+  for (const PlaneId p : planes_.ids())
+    if (planes_[p].rest_bytes != 0 && !blocked_.contains(p)) flush_rest(p, counters);
+  return planes_.ids() - blocked_;
 }
 
-void UdpTransmitter::block(uint8_t plane, int fd) {
+void UdpTransmitter::block(PlaneId plane, int fd) {
   Plane& p = planes_[plane];
-  blocked_ |= 1u << plane;
+  blocked_.insert(plane);
   p.blocked_fd = fd;
   epoll_event event{};
   event.events = EPOLLOUT | EPOLLONESHOT;
-  event.data.u64 = kEpollTag + plane;
+  event.data.u64 = kEpollTag + plane.value();
   bool known = std::find(p.armed.begin(), p.armed.end(), fd) != p.armed.end();
   if (!known) p.armed.push_back(fd);
   (void)::epoll_ctl(epoll_fd_, known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event);

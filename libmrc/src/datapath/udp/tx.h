@@ -25,21 +25,21 @@ class UdpTransmitter {
   static constexpr uint64_t kEpollTag = 1ull << 32;  // epoll data of plane p's blocked socket: kEpollTag + p
 
   // `gso_planes`: planes that may segment. With SRv6 the sockets of the others send without a UDP checksum.
-  bool open(const UdpConfig& config, const UdpSyscalls& sys, uint32_t gso_planes, int epoll_fd, std::string* error);
+  bool open(const UdpConfig& config, const UdpSyscalls& sys, PlaneSet gso_planes, int epoll_fd, std::string* error);
   // False: the plane has no room, the burst was not changed.
   bool send(const core::TxBurst& burst, DatapathCounters* counters);
-  uint32_t planes_with_room(DatapathCounters* counters);
-  void unblock(uint8_t plane) { blocked_ &= ~(1u << plane); }
+  PlaneSet planes_with_room(DatapathCounters* counters);
+  void unblock(PlaneId plane) { blocked_.erase(plane); }
 
   const std::vector<core::EvEntry>& evs() const { return evs_; }
   uint32_t granted() const { return granted_; }
   uint32_t unguarded() const { return unguarded_; }  // sockets from whose ports others may send too [MRC-SEC-12]
   // GSO is given up plane by plane when an interface refuses it (no checksum offload).
-  uint32_t planes_without_gso() const { return no_gso_; }
+  PlaneSet planes_without_gso() const { return no_gso_; }
   const std::string& first_error() const { return first_error_; }
 
   // See Datapath::take_too_long().
-  bool take_too_long(uint8_t* plane, IpAddress* to) {
+  bool take_too_long(PlaneId* plane, IpAddress* to) {
     if (!too_long_) return false;
     too_long_ = false;
     *plane = too_long_by_;
@@ -76,7 +76,7 @@ class UdpTransmitter {
   enum class Sent : uint8_t { kAll, kNoRoom, kUnsupported };
 
   // Where datagrams of the flow are addressed to, answers too [MRC-SR-10]. False: no address that a socket can send to.
-  bool find_way(const wire::Flow& flow, uint8_t plane, Socket* socket, IpAddress* to);
+  bool find_way(const wire::Flow& flow, PlaneId plane, Socket* socket, IpAddress* to);
   // Address and ancillary data of the next messages. `socket` null: always explicit, whatever the socket is connected
   // to.
   void prepare(const wire::Flow& flow, const IpAddress& to, uint32_t scope, uint32_t gso_segment, Socket* socket);
@@ -89,8 +89,8 @@ class UdpTransmitter {
   bool send_split(Plane* plane, Socket* socket, const core::TxBurst& burst, const IpAddress& to,
                   DatapathCounters* counters);
   uint32_t split(const iovec* iov, uint32_t iov_count, uint32_t segment_size, uint32_t bytes);
-  bool flush_rest(Plane* plane, DatapathCounters* counters);
-  void block(uint8_t plane, int fd);
+  bool flush_rest(PlaneId plane, DatapathCounters* counters);
+  void block(PlaneId plane, int fd);
   void note_error(int error);
   void note_refusal(int error);  // refused permanently by the kernel, for going_by_ and going_to_
 
@@ -99,13 +99,13 @@ class UdpTransmitter {
   std::vector<Socket> sockets_;  // by EV index
   std::vector<core::EvEntry> evs_;
   std::shared_ptr<const Srv6Plan> srv6_;
-  std::vector<Plane> planes_;
-  uint32_t blocked_ = 0;
-  uint32_t no_gso_ = 0;
+  PerPlane<Plane> planes_;
+  PlaneSet blocked_;
+  PlaneSet no_gso_;
   uint32_t unguarded_ = 0;
   uint32_t granted_ = UINT32_MAX;
   std::string first_error_;
-  uint8_t going_by_ = 0, too_long_by_ = 0;
+  PlaneId going_by_, too_long_by_;
   IpAddress going_to_, too_long_to_;
   bool too_long_ = false;
   SockAddr to_;

@@ -22,7 +22,7 @@ class Udp final : public UdpDatapath {
 
   int rx_burst(Instant now, core::RxBurst* out, int max) override;
   int tx_burst(Instant now, const core::TxBurst* const* bursts, int n) override;
-  uint32_t planes_with_room() override { return tx_.planes_with_room(&counters_); }
+  PlaneSet planes_with_room() override { return tx_.planes_with_room(&counters_); }
   int wait_fds(int* out, int max) const override {
     if (max < 1) return 0;
     out[0] = epoll_.get();
@@ -30,15 +30,15 @@ class Udp final : public UdpDatapath {
   }
   uint32_t max_segments() const override { return gso_ ? core::kMaxSegments : kSegmentsWithoutGso; }
   uint32_t max_burst_bytes() const override { return core::kMaxBurstBytes; }
-  bool take_too_long(uint8_t* plane, IpAddress* to) override { return tx_.take_too_long(plane, to); }
+  bool take_too_long(PlaneId* plane, IpAddress* to) override { return tx_.take_too_long(plane, to); }
   const DatapathCounters& counters() override { return counters_; }
   std::string describe() const override;
 
-  uint16_t plane_port(uint8_t plane) const override { return rx_.port(plane); }
+  uint16_t plane_port(PlaneId plane) const override { return rx_.port(plane); }
   const std::vector<core::EvEntry>& evs() const override { return tx_.evs(); }
-  bool gso() const override { return gso_ && (tx_.planes_without_gso() & gso_planes_) == 0; }
+  bool gso() const override { return gso_ && !tx_.planes_without_gso().intersects(gso_planes_); }
   bool gro() const override { return gro_; }
-  uint32_t plane_payload(uint8_t plane) const override;
+  uint32_t plane_payload(PlaneId plane) const override;
   const std::vector<std::string>& advice() const override { return advice_; }
   const std::vector<std::string>& notes() const override { return notes_; }
 
@@ -57,11 +57,11 @@ class Udp final : public UdpDatapath {
   UdpReceiver rx_;
   UdpTransmitter tx_;
   DatapathCounters counters_;
-  std::vector<HostPlane> planes_;
-  std::vector<Interface> interfaces_;
+  PerPlane<HostPlane> planes_;
+  PerPlane<Interface> interfaces_;
   std::vector<std::string> advice_;
   std::vector<std::string> notes_;
-  uint32_t gso_planes_ = 0;
+  PlaneSet gso_planes_;
   bool gso_ = false;
   bool gro_ = false;
   bool srv6_ = false;
@@ -84,16 +84,15 @@ bool Udp::choose_offload(const UdpConfig& config, std::string* error) {
 }
 
 void Udp::choose_gso_planes(const UdpConfig& config) {
-  gso_planes_ = gso_ ? UINT32_MAX : 0;
+  gso_planes_ = gso_ ? PlaneSet::all() : PlaneSet();
   srv6_ = config.srv6 != nullptr;
   if (!srv6_ || !gso_ || config.gso == Offload::kOn) return;
   gso_planes_ = check_loops(*config.syscalls, config.planes, *config.srv6);
-  for (size_t p = 0; p < config.planes.size(); ++p)
-    if ((gso_planes_ >> p & 1) == 0)
-      notes_.push_back("plane " + std::to_string(p + 1) +
-                       " sends packet by packet without UDP checksum: no loop through the fabric showed that checksums "
-                       "survive the shifting of uSIDs");
-  gso_ = gso_planes_ != 0;
+  for (const PlaneId p : config.planes.ids() - gso_planes_)
+    notes_.push_back("plane " + std::to_string(p.value() + 1) +
+                     " sends packet by packet without UDP checksum: no loop through the fabric showed that checksums "
+                     "survive the shifting of uSIDs");
+  gso_ = !gso_planes_.empty();
 }
 
 bool Udp::start(const UdpConfig& config, std::string* error) {
@@ -136,7 +135,7 @@ void Udp::advise(const UdpConfig& config) {
     advice_.push_back("no UDP receive offload (GRO, Linux 5.0): receiving packet by packet");
 }
 
-uint32_t Udp::plane_payload(uint8_t plane) const {
+uint32_t Udp::plane_payload(PlaneId plane) const {
   uint32_t mtu = interfaces_[plane].mtu;
   uint32_t headers = planes_[plane].addr.is_v4() ? 28 : 48;
   return mtu > headers ? mtu - headers : 0;
@@ -151,7 +150,7 @@ void Udp::poll_sockets() {
   for (int i = 0; i < n; ++i) {
     uint64_t tag = events[i].data.u64;
     if (tag >= UdpTransmitter::kEpollTag)
-      tx_.unblock(static_cast<uint8_t>(tag - UdpTransmitter::kEpollTag));
+      tx_.unblock(PlaneId(static_cast<uint8_t>(tag - UdpTransmitter::kEpollTag)));
     else
       rx_.set_ready(static_cast<uint32_t>(tag));
   }
@@ -179,14 +178,14 @@ std::string Udp::describe() const {
                      std::to_string(tx_.evs().size()) + " EVs, GSO " + (gso() ? "on" : "off") + ", GRO " +
                      (gro_ ? "on" : "off") + ", receive buffer " + std::to_string(rx_.granted()) + ", send buffer " +
                      std::to_string(tx_.granted()) + " bytes\n";
-  for (size_t p = 0; p < planes_.size(); ++p) {
+  for (const PlaneId p : planes_.ids()) {
     const Interface& i = interfaces_[p];
-    text += "plane " + std::to_string(p + 1) + ": " + planes_[p].addr.to_string() + " port " +
-            std::to_string(rx_.port(static_cast<uint8_t>(p))) + " on " + (i.name.empty() ? "?" : i.name) + ", MTU " +
-            std::to_string(i.mtu) +
-            (srv6_ ? (gso_planes_ >> p & 1) != 0 ? ", UDP checksums" : ", no UDP checksums" : "") + "\n";
+    text += "plane " + std::to_string(p.value() + 1) + ": " + planes_[p].addr.to_string() + " port " +
+            std::to_string(rx_.port(p)) + " on " + (i.name.empty() ? "?" : i.name) + ", MTU " + std::to_string(i.mtu) +
+            (srv6_ ? gso_planes_.contains(p) ? ", UDP checksums" : ", no UDP checksums" : "") + "\n";
   }
-  if ((tx_.planes_without_gso() & gso_planes_) != 0) text += "an interface refused segmentation: GSO given up there\n";
+  if (tx_.planes_without_gso().intersects(gso_planes_))
+    text += "an interface refused segmentation: GSO given up there\n";
   if (!tx_.first_error().empty()) text += "first send error: " + tx_.first_error() + "\n";
   return text;
 }

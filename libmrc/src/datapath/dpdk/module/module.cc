@@ -20,7 +20,7 @@ class Dpdk final : public HostDatapath {
 
   int rx_burst(Instant now, core::RxBurst* out, int max) override;
   int tx_burst(Instant now, const core::TxBurst* const* bursts, int n) override;
-  uint32_t planes_with_room() override;
+  PlaneSet planes_with_room() override;
   int wait_fds(int*, int) const override { return 0; }  // polled; next_timeout() sets the interval
   Instant next_timeout() const override { return polled_ + poll_; }
   uint32_t max_segments() const override { return 1; }  // one entropy value per packet
@@ -28,9 +28,9 @@ class Dpdk final : public HostDatapath {
   const DatapathCounters& counters() override;
   std::string describe() const override;
 
-  uint16_t plane_port(uint8_t plane) const override { return planes_[plane]->udp_port(); }
+  uint16_t plane_port(PlaneId plane) const override { return planes_[plane]->udp_port(); }
   const std::vector<core::EvEntry>& evs() const override { return paths_.evs(); }
-  uint32_t plane_payload(uint8_t plane) const override;
+  uint32_t plane_payload(PlaneId plane) const override;
   const std::vector<std::string>& advice() const override { return advice_; }
   const std::vector<std::string>& notes() const override { return notes_; }
 
@@ -39,7 +39,7 @@ class Dpdk final : public HostDatapath {
 
   HostConfig config_;
   EvPaths paths_;
-  std::vector<std::unique_ptr<DpdkPlane>> planes_;
+  PerPlane<std::unique_ptr<DpdkPlane>> planes_;
   Duration poll_;
   Instant polled_;
   uint32_t next_ = 0;  // plane to poll first, for fairness
@@ -75,7 +75,7 @@ bool Dpdk::start(const HostConfig& config, const DpdkConfig& dpdk, std::string* 
   return true;
 }
 
-uint32_t Dpdk::plane_payload(uint8_t plane) const {
+uint32_t Dpdk::plane_payload(PlaneId plane) const {
   uint32_t headers = kIpv6Bytes + kUdpBytes;
   if (config_.srv6 != nullptr) headers += kIpv6Bytes + (config_.srv6->may_need_segment() ? kSrhBytes : 0);
   const uint32_t mtu = planes_[plane]->port().mtu();
@@ -103,7 +103,7 @@ int Dpdk::rx_burst(Instant now, core::RxBurst* out, int max) {
       const uint32_t p = next_;
       next_ = (p + 1) % static_cast<uint32_t>(planes_.size());
       const int n = planes_[p]->receive(out + got, max - got, &counters_);
-      for (int i = 0; i < n; ++i) out[got + i].plane = static_cast<uint8_t>(p);
+      for (int i = 0; i < n; ++i) out[got + i].plane = PlaneId(static_cast<uint8_t>(p));
       got += n;
     }
   }
@@ -113,7 +113,7 @@ int Dpdk::rx_burst(Instant now, core::RxBurst* out, int max) {
 int Dpdk::tx_burst(Instant now, const core::TxBurst* const* bursts, int n) {
   if (n == 0) attend(now);
   int taken = 0;
-  uint32_t used = 0;
+  PlaneSet used;
   for (; taken < n; ++taken) {
     const core::TxBurst& burst = *bursts[taken];
     DpdkPlane& plane = *planes_[burst.plane];
@@ -123,20 +123,20 @@ int Dpdk::tx_burst(Instant now, const core::TxBurst* const* bursts, int n) {
       break;
     }
     ++counters_.tx_bursts;
-    used |= 1u << burst.plane;
+    used.insert(burst.plane);
   }
-  for (; used != 0; used &= used - 1) {
+  for (const PlaneId p : used) {
     ++counters_.tx_calls;
-    planes_[static_cast<size_t>(std::countr_zero(used))]->flush();
+    planes_[p]->flush();
   }
   return taken;
 }
 
-uint32_t Dpdk::planes_with_room() {
-  uint32_t room = 0;
-  for (size_t p = 0; p < planes_.size(); ++p) {
+PlaneSet Dpdk::planes_with_room() {
+  PlaneSet room;
+  for (const PlaneId p : planes_.ids()) {
     if (!planes_[p]->has_room()) planes_[p]->flush();
-    if (planes_[p]->has_room()) room |= 1u << p;
+    room.set(p, planes_[p]->has_room());
   }
   return room;
 }
