@@ -24,35 +24,47 @@ bool ControlQueue::pop(TxBurst* out, PlaneSet planes_with_room) {
 }
 
 bool ControlQueue::pop(ControlRing* ring, TxBurst* out, PlaneSet planes_with_room) {
-  while (ring->count() > 0 && !engine_.plane_up(ring->front().plane)) ring->pop();
-  if (ring->count() == 0 || !planes_with_room.contains(ring->front().plane)) return false;
-  const wire::Flow flow = ring->front().flow;
-  const uint32_t size = ring->front().length;
-  out->flow = flow;
-  out->plane = ring->front().plane;
-  out->ev_index = ring->front().ev_index;
-  if (ring->front().padding != 0) {
-    take_padded(ring->front(), out);
-    ring->pop();
-    return true;
+  while (ring->count() > 0 && !engine_.plane_up(ring->packet(ring->front()).plane)) ring->take(ring->front());
+  if (ring->count() == 0) return false;
+  const ControlPacket& first = ring->packet(ring->front());
+  if (!planes_with_room.contains(first.plane)) return false;
+  out->flow = first.flow;
+  out->plane = first.plane;
+  out->ev_index = first.ev_index;
+  if (first.padding == 0) {
+    copy_flow(ring, out);
+  } else {
+    copy_padded(first, out);
+    ring->take(ring->front());
   }
+  return true;
+}
+
+// The first packet and the following ones of its flow, up to one of another size or with padding: packets of one flow
+// never overtake each other.
+void ControlQueue::copy_flow(ControlRing* ring, TxBurst* out) const {
+  uint32_t number = ring->front();
+  const uint32_t size = ring->packet(number).length;
   const uint32_t limit = std::min<uint32_t>({std::max<uint32_t>(1, engine_.config.max_segments), kMaxSegments,
                                              static_cast<uint32_t>(out->headers.size()) / size});
   out->segments = 0;
-  do {
-    std::memcpy(out->headers.data() + out->segments * size, ring->front().bytes.data(), size);
+  for (bool more = true; more && out->segments < limit;) {
+    const ControlPacket& p = ring->packet(number);
+    if (p.length != size || p.padding != 0) break;
+    std::memcpy(out->headers.data() + out->segments * size, p.bytes.data(), size);
     ++out->segments;
-    ring->pop();
-  } while (out->segments < limit && ring->count() > 0 && ring->front().length == size && ring->front().padding == 0 &&
-           ring->front().ev_index == out->ev_index && ring->front().flow == flow);
+    uint32_t next;
+    more = ring->next_of_flow(number, &next);
+    ring->take(number);
+    number = next;
+  }
   out->segment_size = size;
   out->bytes = out->segments * size;
   out->iov_count = 1;
   out->iov[0] = {out->headers.data(), out->bytes};
-  return true;
 }
 
-void ControlQueue::take_padded(const ControlPacket& p, TxBurst* out) {
+void ControlQueue::copy_padded(const ControlPacket& p, TxBurst* out) {
   padded_.assign(p.length + size_t{p.padding}, 0);
   std::memcpy(padded_.data(), p.bytes.data(), p.length - wire::kIcrcBytes);
   const auto n = static_cast<uint32_t>(padded_.size());

@@ -1,10 +1,10 @@
 // ControlQueue: queued control packets other than SACKs, until poll_tx: NACKs, probes, transport ACKs
 // sent separately, endpoint and plane requests, and, in a ring of their own, the answers to connectionless requests
 // of others. A packet is encoded in its slot, ICRC included, and copied once, into the burst that carries it.
-// Adjacent packets in the ring with one flow and one size leave as one burst.
+// Packets of one flow and one size leave as one burst, in their order, even if those of other flows are queued
+// between them (core/control_ring.h).
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -13,6 +13,7 @@
 #include "base/invariant.h"
 #include "base/planes.h"
 #include "core/burst.h"
+#include "core/control_ring.h"
 #include "core/engine_context.h"
 #include "core/reply_limiter.h"
 #include "wire/flow.h"
@@ -20,40 +21,9 @@
 
 namespace mrc::core {
 
-inline constexpr uint32_t kControlRoom = 128;  // the largest control packet, SPTH and ICRC included, is as long
-
-struct ControlPacket {
-  wire::Flow flow;
-  uint16_t ev_index = 0;
-  uint16_t padding = 0;  // zeros between headers and ICRC; the ICRC is then computed when the packet is sent
-  PlaneId plane;
-  uint8_t length = 0;  // headers and ICRC
-  std::array<uint8_t, kControlRoom> bytes;
-};
-
-// Fixed ring of them.
-class ControlRing {
- public:
-  explicit ControlRing(size_t capacity) : slots_(capacity) {}
-  size_t count() const { return count_; }
-  bool full() const { return count_ == slots_.size(); }
-  ControlPacket& next_free() { return slots_[(head_ + count_) % slots_.size()]; }
-  void push() { ++count_; }  // the packet written to next_free()
-  const ControlPacket& front() const { return slots_[head_]; }
-  void pop() {
-    head_ = (head_ + 1) % slots_.size();
-    --count_;
-  }
-  void check() const { MRC_INVARIANT(head_ < slots_.size() && count_ <= slots_.size()); }
-
- private:
-  std::vector<ControlPacket> slots_;
-  size_t head_ = 0, count_ = 0;
-};
-
 class ControlQueue {
  public:
-  static constexpr size_t kMaxPackets = 1024, kMaxReplies = 256;
+  static constexpr uint32_t kMaxPackets = 1024, kMaxReplies = 256;
 
   explicit ControlQueue(EngineContext* engine) : engine_(*engine), limiter_(engine->message_secret) {}
 
@@ -87,8 +57,9 @@ class ControlQueue {
     return false;
   }
 
-  // Moves the next packets into `out`: packets before replies, each ring in order. False: nothing is queued, or the
-  // plane of the first packet has no room. Packets of a plane whose port is down are dropped.
+  // Moves the next packets into `out`: packets before replies, each ring in order, except that packets of the first
+  // one's flow leave with it. False: nothing is queued, or the plane of the first packet has no room. Packets of a
+  // plane whose port is down are dropped.
   bool pop(TxBurst* out, PlaneSet planes_with_room);
 
   size_t waiting() const { return packets_.count(); }  // without replies
@@ -105,7 +76,8 @@ class ControlQueue {
   }
   void seal(ControlPacket* p, const wire::Flow& flow, uint16_t ev, uint32_t headers, uint32_t padding) const;
   bool pop(ControlRing* ring, TxBurst* out, PlaneSet planes_with_room);
-  void take_padded(const ControlPacket& p, TxBurst* out);
+  void copy_padded(const ControlPacket& p, TxBurst* out);
+  void copy_flow(ControlRing* ring, TxBurst* out) const;
 
   EngineContext& engine_;
   ControlRing packets_{kMaxPackets};

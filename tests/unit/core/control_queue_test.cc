@@ -65,6 +65,53 @@ TEST_F(ControlQueueTest, NeighboursOfOneFlowAndSizeLeaveAsOneBurst) {
   EXPECT_EQ(control_.waiting(), 0u);
 }
 
+// [MRC-TX-1]
+TEST_F(ControlQueueTest, PacketsOfInterleavedFlowsLeaveAsOneBurstPerFlow) {
+  constexpr uint16_t kFlows = 4;
+  constexpr uint8_t kEach = 8;
+  for (uint8_t i = 0; i < kEach; ++i)
+    for (uint16_t ev = 0; ev < kFlows; ++ev) ASSERT_TRUE(push(ev, static_cast<uint8_t>(16 * ev + i)));
+  for (uint16_t ev = 0; ev < kFlows; ++ev) {
+    Marks expected;
+    for (uint8_t i = 0; i < kEach; ++i) expected.push_back(static_cast<uint8_t>(16 * ev + i));
+    EXPECT_EQ(pop(), expected);
+    EXPECT_EQ(burst_.ev_index, ev);
+    control_.check();
+  }
+  EXPECT_EQ(pop(), Marks());
+  EXPECT_EQ(control_.waiting(), 0u);
+}
+
+TEST_F(ControlQueueTest, PacketsOfOneFlowDoNotOvertakeEachOther) {
+  ASSERT_TRUE(push(0, 1));
+  ASSERT_TRUE(push(1, 2));
+  ASSERT_TRUE(push(0, 3, 28));  // another size
+  ASSERT_TRUE(push(0, 4));
+  ASSERT_TRUE(push(1, 5, 24, 1000));  // padded
+  ASSERT_TRUE(push(1, 6));
+  EXPECT_EQ(pop(), (Marks{1}));
+  EXPECT_EQ(pop(), (Marks{2}));
+  EXPECT_EQ(pop(), (Marks{3}));
+  EXPECT_EQ(pop(), (Marks{4}));
+  EXPECT_EQ(pop(), (Marks{5}));
+  EXPECT_EQ(pop(), (Marks{6}));
+}
+
+TEST_F(ControlQueueTest, PacketsBeyondOneBurstFollowInOrder) {
+  const uint32_t max = engine_.config.max_segments;
+  for (uint32_t i = 0; i < 2 * max; ++i) {
+    ASSERT_TRUE(push(0, static_cast<uint8_t>(i)));
+    ASSERT_TRUE(push(1, static_cast<uint8_t>(100 + i)));
+  }
+  EXPECT_EQ(pop().back(), max - 1);  // of flow 0
+  EXPECT_EQ(pop().back(), 100 + max - 1);
+  ASSERT_TRUE(push(0, 99));
+  EXPECT_EQ(pop().front(), max);
+  EXPECT_EQ(pop().front(), 100 + max);
+  EXPECT_EQ(pop(), (Marks{99}));
+  EXPECT_EQ(pop(), Marks());
+}
+
 TEST_F(ControlQueueTest, ABurstHasAtMostTheSegmentsOfTheDriver) {
   const uint32_t most = engine_.config.max_segments;
   for (uint32_t i = 0; i <= most; ++i) ASSERT_TRUE(push(0, static_cast<uint8_t>(i)));

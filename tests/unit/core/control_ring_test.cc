@@ -1,0 +1,117 @@
+// [MRC-TX-1]
+#include "core/control_ring.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "base/rng.h"
+
+namespace mrc::core {
+namespace {
+
+void push(ControlRing* ring, uint16_t flow, uint8_t mark = 0) {
+  ControlPacket& p = ring->next_free();
+  p.flow = {};
+  p.flow.dst = IpAddress::v4(10, 0, 0, static_cast<uint8_t>(flow));
+  p.ev_index = flow;
+  p.bytes[0] = mark;
+  ring->push();
+  ring->check();
+}
+
+// Takes the first packet and all that are linked behind it; their marks.
+std::vector<int> take_flow(ControlRing* ring) {
+  std::vector<int> marks;
+  uint32_t number = ring->front(), next;
+  for (bool more = true; more; number = next) {
+    marks.push_back(ring->packet(number).bytes[0]);
+    more = ring->next_of_flow(number, &next);
+    ring->take(number);
+    ring->check();
+  }
+  return marks;
+}
+
+TEST(ControlRing, LinksPacketsOfOneFlow) {
+  ControlRing ring(8);
+  push(&ring, 1, 10);
+  push(&ring, 2, 20);
+  push(&ring, 1, 11);
+  push(&ring, 1, 12);
+  push(&ring, 2, 21);
+  EXPECT_EQ(ring.count(), 5u);
+  EXPECT_EQ(take_flow(&ring), (std::vector<int>{10, 11, 12}));
+  EXPECT_EQ(ring.count(), 2u);
+  EXPECT_EQ(take_flow(&ring), (std::vector<int>{20, 21}));
+  EXPECT_EQ(ring.count(), 0u);
+}
+
+TEST(ControlRing, DoesNotLinkBehindATakenPacket) {
+  ControlRing ring(8);
+  push(&ring, 2, 20);
+  push(&ring, 1, 10);
+  push(&ring, 2, 21);
+  EXPECT_EQ(take_flow(&ring), (std::vector<int>{20, 21}));
+  push(&ring, 2, 22);
+  EXPECT_EQ(take_flow(&ring), (std::vector<int>{10}));
+  EXPECT_EQ(take_flow(&ring), (std::vector<int>{22}));
+}
+
+TEST(ControlRing, DistinguishesFlowsOfOneEv) {
+  ControlRing ring(8);
+  push(&ring, 1, 10);
+  ControlPacket& p = ring.next_free();
+  p.flow = {};
+  p.flow.dst = IpAddress::v4(10, 0, 0, 9);
+  p.ev_index = 1;
+  p.bytes[0] = 90;
+  ring.push();
+  EXPECT_EQ(take_flow(&ring), (std::vector<int>{10}));
+  EXPECT_EQ(take_flow(&ring), (std::vector<int>{90}));
+}
+
+TEST(ControlRing, KeepsSlotsUntilThePacketsBeforeAreTaken) {
+  ControlRing ring(4);
+  push(&ring, 1, 10);
+  push(&ring, 2, 20);
+  push(&ring, 1, 11);
+  push(&ring, 1, 12);
+  EXPECT_TRUE(ring.full());
+  EXPECT_EQ(take_flow(&ring), (std::vector<int>{10, 11, 12}));
+  EXPECT_FALSE(ring.full());  // the first slot is free, those behind packet 20 are not yet
+  push(&ring, 3, 30);
+  EXPECT_TRUE(ring.full());
+  EXPECT_EQ(take_flow(&ring), (std::vector<int>{20}));
+  for (uint8_t i = 0; i < 3; ++i) push(&ring, 3, static_cast<uint8_t>(31 + i));
+  EXPECT_EQ(take_flow(&ring), (std::vector<int>{30, 31, 32, 33}));
+}
+
+// More flows than the table has entries, pushed and taken at random: each flow keeps its order, and nothing is lost.
+TEST(ControlRing, KeepsTheOrderOfEveryFlow) {
+  ControlRing ring(256);
+  Rng rng(1);
+  std::map<uint16_t, uint8_t> pushed, taken;
+  uint64_t in = 0, out = 0;
+  for (int step = 0; step < 200000; ++step) {
+    if (rng.below(8) != 0) {
+      if (ring.full()) continue;
+      const auto flow = static_cast<uint16_t>(rng.below(rng.below(2) == 0 ? 4 : 1000));
+      push(&ring, flow, pushed[flow]++);
+      ++in;
+    } else if (ring.count() > 0) {
+      const uint16_t flow = ring.packet(ring.front()).ev_index;
+      for (const int mark : take_flow(&ring)) {
+        ASSERT_EQ(mark, taken[flow]++) << "flow " << flow << ", step " << step;
+        ++out;
+      }
+    }
+    ASSERT_EQ(ring.count(), in - out);
+  }
+  EXPECT_GT(out, 10000u);
+}
+
+}  // namespace
+}  // namespace mrc::core
