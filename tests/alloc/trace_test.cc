@@ -14,9 +14,9 @@ TEST(Trace, events__need_no_memory) {
   char folder[] = "/tmp/mrc-trace-XXXXXX";
   ASSERT_NE(::mkdtemp(folder), nullptr);
   const std::string path = std::string(folder) + "/a.sqlog";
-  std::string error;
-  auto file = device::TraceFile::open(path, {"mrc0", "{}"}, &error, 1 << 12);
-  ASSERT_NE(file, nullptr) << error;
+  auto opened = device::TraceFile::open(path, {"mrc0", "{}"}, 1 << 12);
+  ASSERT_TRUE(opened) << opened.error().text;
+  auto file = *std::move(opened);
   core::TraceEntry entry;
   file->on_trace(entry);
   file->drain();  // the table of names is made at the first event that is written

@@ -42,10 +42,9 @@ const char* environment(const char* name) {
 }
 
 std::string configured_socket() {
-  mrc::device::Config config;
-  std::string why;
-  if (!mrc::device::load_config(environment, &config, &why)) throw Error(why);
-  return config.devices.front().settings.mrcd_socket;
+  const mrc::Result<mrc::device::Config> config = mrc::device::load_config(environment);
+  if (!config) throw Error(config.error().text);
+  return config->devices.front().settings.mrcd_socket;
 }
 
 // Programs name themselves, and what mrcd says of them ends on root's terminal.

@@ -16,17 +16,18 @@ using mrc::IpAddress;
 using mrc::datapath::usids_of;
 
 Paths::Paths(const std::string& device) {
-  mrc::device::Config all;
-  std::string why;
-  if (!mrc::device::load_config(mrc::environment::variable, &all, &why)) throw Error(why);
-  const auto found = std::find_if(all.devices.begin(), all.devices.end(),
+  const mrc::Result<mrc::device::Config> all = mrc::device::load_config(mrc::environment::variable);
+  if (!all) throw Error(all.error().text);
+  const auto found = std::find_if(all->devices.begin(), all->devices.end(),
                                   [&](const auto& d) { return device.empty() || d.name == device; });
-  if (found == all.devices.end()) throw Error("no device '" + device + "' in the configuration");
+  if (found == all->devices.end()) throw Error("no device '" + device + "' in the configuration");
   config_ = *found;
   own_t0s_.resize(config_.planes.size());
   if (config_.settings.ev_mode != "srv6") return;
-  plan_ = mrc::device::srv6_plan(config_.settings, static_cast<uint32_t>(config_.planes.size()), &why);
-  if (plan_ == nullptr) throw Error(why);
+  auto plan = mrc::device::srv6_plan(config_.settings, static_cast<uint32_t>(config_.planes.size()));
+  if (!plan) throw Error(plan.error().text);
+  plan_ = *std::move(plan);
+  std::string why;
   for (const mrc::mrcd::LoopPath& loop : mrc::mrcd::loop_paths(config_, &why))
     own_t0s_[loop.plane - 1] = mrc::mrcd::usid_text(loop.t0);
 }
@@ -42,10 +43,9 @@ PathNames Paths::names(uint8_t port, uint32_t n, const union ibv_gid& peer) cons
   if (plan_ == nullptr || port < 1 || port > config_.planes.size()) return names;
   IpAddress gid;
   std::memcpy(gid.bytes.data(), peer.raw, gid.bytes.size());
-  mrc::core::PeerDescription description;
-  std::string why;
-  if (!mrc::device::resolve_peer(config_, 0, gid, 0, &description, &why)) return names;
-  const IpAddress& to = description.planes[port - 1u].addr;
+  const mrc::Result<mrc::core::PeerDescription> description = mrc::device::resolve_peer(config_, 0, gid, 0);
+  if (!description) return names;
+  const IpAddress& to = description->planes[port - 1u].addr;
   mrc::datapath::UsidList usids = usids_of(plan_->path(mrc::PlaneId(static_cast<uint8_t>(port - 1)), n, to));
   usids.resize(usids.size() - std::min(usids.size(), usids_of(to).size()));
   if (usids.empty()) return names;

@@ -126,7 +126,12 @@ bool Daemon::start(const Options& options, std::string* why, bool* busy) {
   *busy = false;
   start_log(options.verbose);
   raise_descriptor_limit();
-  if (!device::load_config(environment::variable, &p.config, why)) return false;
+  Result<device::Config> loaded = device::load_config(environment::variable);
+  if (!loaded) {
+    *why = loaded.error().text;
+    return false;
+  }
+  p.config = *std::move(loaded);
   const device::Settings& settings = p.config.devices.front().settings;
   for (const std::string& line : device::misspelt_variables(::environ)) log_warning(line);
   if (const std::string line = device::ignored_variables(::environ); environment::is_ignored() && !line.empty())

@@ -63,8 +63,12 @@ std::vector<LoopPath> loop_paths(const device::DeviceConfig& config, std::string
     *why = "device '" + config.name + "' has no loops: they need ev_mode srv6 and srv6_loop";
     return paths;
   }
-  const auto plan = device::srv6_plan(config.settings, planes, why);
-  if (plan == nullptr) return paths;
+  const auto parsed = device::srv6_plan(config.settings, planes);
+  if (!parsed) {
+    *why = parsed.error().text;
+    return paths;
+  }
+  const datapath::Srv6Plan* const plan = parsed->get();
   for (uint32_t p = 0; p < planes; ++p) {
     const IpAddress& own = config.planes[p].addr;
     const size_t tail = datapath::usids_of(own).size();

@@ -38,15 +38,15 @@ bool Monitor::open_peers(std::string* why) {
     at = end + 1;
     if (text.empty()) continue;
     IpAddress gid;
-    core::PeerDescription peer;
     if (!IpAddress::parse(text, &gid)) {
       *why = "mrcd_peers: '" + text + "' is no address";
       return false;
     }
     const size_t entry = entries++;
     peers_.push_back({gid, entry});
-    if (!device::resolve_peer(config_, 0, gid, 0, &peer, why)) continue;
-    for (const core::PlaneAddress& plane : peer.planes)
+    const Result<core::PeerDescription> peer = device::resolve_peer(config_, 0, gid, 0);
+    if (!peer) continue;
+    for (const core::PlaneAddress& plane : peer->planes)
       if (!plane.addr.is_zero() && plane.addr != gid) peers_.push_back({plane.addr, entry});
   }
   if (peers_.empty()) return true;

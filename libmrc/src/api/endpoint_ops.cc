@@ -83,9 +83,10 @@ int EndpointOps::prepare(device::Device& device, mrc_ctl_ep_op_type type, const 
   if (job->port_status && (job->planes.empty() || !PlaneSet::all(device.planes()).contains_all(job->planes)))
     return EINVAL;
   // Any process of the peer answers; the first slot's QP numbers represent it.
-  std::string why;
-  job->peer = device.resolve_peer_locked(dgid, 0, &why);
-  return job->peer == core::kNoPeer ? EINVAL : 0;
+  const Result<core::PeerId> peer = device.resolve_peer_locked(dgid, 0);
+  if (!peer) return EINVAL;
+  job->peer = *peer;
+  return 0;
 }
 
 // Device and own mutex held. False: the engine accepts no more.

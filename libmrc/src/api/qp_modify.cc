@@ -41,12 +41,12 @@ int mrc_qp::modify(const ibv_qp_attr* verbs, int verbs_mask, const mrc_qp_attr* 
   if (to == QpState::kRtr) {
     mrc::IpAddress dgid;
     std::memcpy(dgid.bytes.data(), next.verbs.ah_attr.grh.dgid.raw, dgid.bytes.size());
-    std::string why;
-    peer = dev.resolve_peer_locked(dgid, next.verbs.dest_qp_num, &why);
-    if (peer == mrc::core::kNoPeer) {
+    const mrc::Result<mrc::core::PeerId> resolved = dev.resolve_peer_locked(dgid, next.verbs.dest_qp_num);
+    if (!resolved) {
       profiles.release(hold);
-      return ENETUNREACH;
+      return resolved.error().code;
     }
+    peer = *resolved;
   }
   engine_attr.peer = peer;
   if (!dev.endpoint().modify_qp(dev.now(), engine_, to, engine_attr)) {

@@ -43,7 +43,7 @@ ModifyLimits limits_of(const device::Device& device) {
 
 }  // namespace
 
-SoftContext::SoftContext(std::shared_ptr<device::Device> device, ibv_device* verbs_device, OwnedFd async_fd)
+SoftContext::SoftContext(std::shared_ptr<device::Device> device, ibv_device* verbs_device, datapath::Fd async_fd)
     : device_(std::move(device)), limits_(limits_of(*device_)), async_fd_(std::move(async_fd)) {
   std::memset(&verbs_, 0, sizeof verbs_);
   verbs_.sz = sizeof verbs_;
@@ -71,14 +71,12 @@ SoftContext* SoftContext::of(const ibv_context* context) {
 }
 
 SoftContext* SoftContext::open(ibv_device* device) {
-  std::string why;  // the reason was logged where it was found
-  int error = ENODEV;
-  std::shared_ptr<device::Device> started;
-  if (is_soft_device(device)) started = device::open_device(device->name, &why, &error);
-  if (!started) return null_with(error);
-  OwnedFd async_fd(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
-  if (async_fd.get() < 0) return nullptr;
-  std::unique_ptr<SoftContext> made(new SoftContext(std::move(started), device, std::move(async_fd)));
+  if (!is_soft_device(device)) return null_with(ENODEV);
+  Result<std::shared_ptr<device::Device>> started = device::open_device(device->name);  // logs its failures
+  if (!started) return null_with(started.error().code);
+  datapath::Fd async_fd(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
+  if (!async_fd) return nullptr;
+  std::unique_ptr<SoftContext> made(new SoftContext(*std::move(started), device, std::move(async_fd)));
   const MutexLock lock(open_mutex);
   open_contexts()[made->verbs()] = made.get();
   return made.release();

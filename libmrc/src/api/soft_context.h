@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "api/endpoint_ops.h"
-#include "api/owned_fd.h"
 #include "api/public.h"
 #include "api/qp_attr.h"
+#include "datapath/fd.h"
 #include "device/device.h"
 #include "mutex.h"
 
@@ -61,13 +61,13 @@ class SoftContext final : public device::DeviceObserver {
   EndpointOps endpoint_ops;
 
  private:
-  SoftContext(std::shared_ptr<device::Device> device, ibv_device* verbs_device, OwnedFd async_fd);
+  SoftContext(std::shared_ptr<device::Device> device, ibv_device* verbs_device, datapath::Fd async_fd);
   bool made_from(const ibv_context* handle)
       ABSL_LOCKS_EXCLUDED(mutex_);  // true if an MRC context was made through this handle
 
   const std::shared_ptr<device::Device> device_;
   ModifyLimits limits_;
-  OwnedFd async_fd_;
+  datapath::Fd async_fd_;
   std::atomic<int> children_{0};
   Mutex mutex_;  // taken after the device's lock
   std::vector<mrc_context*> contexts_ ABSL_GUARDED_BY(mutex_);

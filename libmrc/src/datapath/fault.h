@@ -20,6 +20,7 @@
 #include <memory>
 #include <string>
 
+#include "base/result.h"
 #include "core/config.h"
 #include "datapath/datapath.h"
 
@@ -27,8 +28,8 @@ namespace mrc::datapath {
 
 struct FaultPlan;
 
-// Null and "position N: expected ..., got ..." in *error when the text does not follow the grammar.
-std::shared_ptr<const FaultPlan> parse_fault(const std::string& text, std::string* error);
+// EINVAL with "position N: expected ..., got ..." when the text does not follow the grammar.
+Result<std::shared_ptr<const FaultPlan>> parse_fault(const std::string& text);
 
 // The grammar with examples, for --help.
 const char* fault_help();

@@ -216,12 +216,11 @@ class Parser {
 
 }  // namespace
 
-std::shared_ptr<const FaultPlan> parse_fault(const std::string& text, std::string* error) {
+Result<std::shared_ptr<const FaultPlan>> parse_fault(const std::string& text) {
   auto plan = std::make_shared<FaultPlan>();
   Parser parser(text);
   if (parser.parse(plan.get())) return plan;
-  *error = "MRC_FAULT " + parser.error();
-  return nullptr;
+  return invalid("MRC_FAULT " + parser.error());
 }
 
 const char* fault_help() {

@@ -1,6 +1,7 @@
 #include "device/address_template.h"
 
 #include <charconv>
+#include <optional>
 #include <vector>
 
 namespace mrc::device {
@@ -18,42 +19,41 @@ std::vector<std::string> split(const std::string& text, char by) {
   return parts;
 }
 
-bool to_int(const std::string& text, int base, int32_t min, int32_t max, int32_t* out) {
+std::optional<int32_t> to_int(const std::string& text, int base, int32_t min, int32_t max) {
+  int32_t number = 0;
   const char* end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, *out, base);
-  return error == std::errc() && stopped == end && *out >= min && *out <= max;
+  const auto [stopped, error] = std::from_chars(text.data(), end, number, base);
+  if (error != std::errc() || stopped != end || number < min || number > max) return std::nullopt;
+  return number;
 }
 
 }  // namespace
 
-bool AddressTemplate::parse_part(const std::string& text, bool v4, Part* out, std::string* why) {
+Result<AddressTemplate::Part> AddressTemplate::parse_part(const std::string& text, bool v4) {
   const bool plane = text.rfind("{plane", 0) == 0, host = text.rfind("{host", 0) == 0;
   if ((plane || host) && text.back() == '}') {
-    out->kind = plane ? Kind::kPlane : Kind::kHost;
+    const Kind kind = plane ? Kind::kPlane : Kind::kHost;
     const size_t name = plane ? 6 : 5;
     std::string shift = text.substr(name, text.size() - name - 1);
-    if (shift.empty()) return true;
+    if (shift.empty()) return Part{kind, 0};
     const bool signed_number = shift.size() > 1 && (shift[0] == '+' || shift[0] == '-');
     if (shift[0] == '+') shift.erase(0, 1);
-    if (signed_number && to_int(shift, 10, -65535, 65535, &out->value)) return true;
-  } else if (to_int(text, v4 ? 10 : 16, 0, v4 ? 255 : 65535, &out->value)) {
-    return true;
+    const std::optional<int32_t> by = to_int(shift, 10, -65535, 65535);
+    if (signed_number && by) return Part{kind, *by};
+  } else if (const std::optional<int32_t> number = to_int(text, v4 ? 10 : 16, 0, v4 ? 255 : 65535)) {
+    return Part{Kind::kLiteral, *number};
   }
-  *why = "'" + text + "' is neither a number nor {plane}, {plane+N}, {plane-N}, {host}, {host+N} or {host-N}";
-  return false;
+  return invalid("'" + text + "' is neither a number nor {plane}, {plane+N}, {plane-N}, {host}, {host+N} or {host-N}");
 }
 
-bool AddressTemplate::parse(const std::string& text, AddressTemplate* out, std::string* why) {
+Result<AddressTemplate> AddressTemplate::parse(const std::string& text) {
   AddressTemplate t;
   t.text_ = text;
   t.v4_ = text.find(':') == std::string::npos;
   std::vector<std::string> parts;
   if (t.v4_) {
     parts = split(text, '.');
-    if (parts.size() != 4) {
-      *why = "an IPv4 template has 4 parts, this one has " + std::to_string(parts.size());
-      return false;
-    }
+    if (parts.size() != 4) return invalid("an IPv4 template has 4 parts, this one has " + std::to_string(parts.size()));
   } else {
     const size_t gap = text.find("::");
     if (gap == std::string::npos) {
@@ -65,15 +65,16 @@ bool AddressTemplate::parse(const std::string& text, AddressTemplate* out, std::
       while (parts.size() + tail.size() < 8) parts.push_back("0");
       parts.insert(parts.end(), tail.begin(), tail.end());
     }
-    if (parts.size() != 8) {
-      *why = "an IPv6 template has 8 groups or one '::', this one has " + std::to_string(parts.size()) + " groups";
-      return false;
-    }
+    if (parts.size() != 8)
+      return invalid("an IPv6 template has 8 groups or one '::', this one has " + std::to_string(parts.size()) +
+                     " groups");
   }
-  for (size_t i = 0; i < parts.size(); ++i)
-    if (!parse_part(parts[i], t.v4_, &t.parts_[i], why)) return false;
-  *out = t;
-  return true;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    Result<Part> part = parse_part(parts[i], t.v4_);
+    if (!part) return std::move(part).error();
+    t.parts_[i] = *part;
+  }
+  return t;
 }
 
 IpAddress AddressTemplate::apply(const IpAddress& gid, uint32_t plane) const {

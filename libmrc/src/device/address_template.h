@@ -12,13 +12,14 @@
 #include <string>
 
 #include "base/ip.h"
+#include "base/result.h"
 
 namespace mrc::device {
 
 class AddressTemplate {
  public:
-  // False and a sentence in *why when the text is no template.
-  static bool parse(const std::string& text, AddressTemplate* out, std::string* why);
+  // EINVAL when the text is no template.
+  static Result<AddressTemplate> parse(const std::string& text);
   bool empty() const { return text_.empty(); }
   const std::string& text() const { return text_; }
   // `plane` counts from 0.
@@ -30,7 +31,7 @@ class AddressTemplate {
     Kind kind = Kind::kLiteral;
     int32_t value = 0;  // literal; added to the plane number; added to the host with every further plane
   };
-  static bool parse_part(const std::string& text, bool v4, Part* out, std::string* why);
+  static Result<Part> parse_part(const std::string& text, bool v4);
 
   std::string text_;
   bool v4_ = false;

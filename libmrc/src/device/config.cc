@@ -23,24 +23,18 @@ constexpr const char* kSystemFile = "/etc/mrc/mrc.yaml";
 constexpr uint32_t kLoopbackPlanes = 4;
 constexpr uint32_t kLastSlot = 255;
 
-bool apply_environment(GetEnv env, Settings* settings, std::string* error) {
-  for (const FormerSetting& former : former_settings()) {
-    if (env(former.environment) == nullptr) continue;
-    *error = std::string("environment: ") + former.environment + " has been replaced by " + former.now;
-    return false;
-  }
+Status apply_environment(GetEnv env, Settings* settings) {
+  for (const FormerSetting& former : former_settings())
+    if (env(former.environment) != nullptr)
+      return invalid(std::string("environment: ") + former.environment + " has been replaced by " + former.now);
   for (const Setting& setting : setting_table()) {
     const char* value = env(setting.environment.c_str());
-    std::string why;
     if (value == nullptr) continue;
-    if (apply_setting(setting, value, settings, &why)) {
-      settings->origins[setting.name] = "environment: " + setting.environment;
-      continue;
-    }
-    *error = "environment: " + setting.environment + ": " + why;
-    return false;
+    if (Status applied = apply_setting(setting, value, settings); !applied)
+      return std::move(applied).error().under("environment: " + setting.environment + ": ");
+    settings->origins[setting.name] = "environment: " + setting.environment;
   }
-  return true;
+  return {};
 }
 
 // A GID table for programs with a fixed index: entries 0, 1 and 3 usable (spec/clients.md, device
@@ -56,16 +50,14 @@ void fill_gids(DeviceConfig* device) {
 }
 
 // Planes that share an address require separate ports; a plane with an address of its own uses the standard port.
-bool fill_ports(DeviceConfig* device, std::string* error) {
+Status fill_ports(DeviceConfig* device) {
   std::vector<PlaneConfig>& planes = device->planes;
   const auto count = static_cast<uint32_t>(planes.size());
   const auto base = static_cast<uint32_t>(device->settings.port_base);
   const uint32_t max = 65535 - kLastSlot - (count - 1) * kSlotsPerPlane;
-  if (base > max) {
-    *error = "device '" + device->name + "': port_base: value is '" + std::to_string(base) + "', allowed with " +
-             std::to_string(count) + " planes: 1024.." + std::to_string(max);
-    return false;
-  }
+  if (base > max)
+    return invalid("device '" + device->name + "': port_base: value is '" + std::to_string(base) + "', allowed with " +
+                   std::to_string(count) + " planes: 1024.." + std::to_string(max));
   for (uint32_t p = 0; p < count; ++p) {
     planes[p].port_base = static_cast<uint16_t>(base + p * kSlotsPerPlane);
     const bool shared = std::any_of(planes.begin(), planes.begin() + p,
@@ -73,13 +65,11 @@ bool fill_ports(DeviceConfig* device, std::string* error) {
     if (planes[p].port == 0)
       planes[p].port = shared ? planes[p].port_base : static_cast<uint16_t>(device->settings.port);
     for (uint32_t q = 0; q < p; ++q)
-      if (planes[q].addr == planes[p].addr && planes[q].port == planes[p].port) {
-        *error = "device '" + device->name + "': planes " + std::to_string(q + 1) + " and " + std::to_string(p + 1) +
-                 " have the same address and port";
-        return false;
-      }
+      if (planes[q].addr == planes[p].addr && planes[q].port == planes[p].port)
+        return invalid("device '" + device->name + "': planes " + std::to_string(q + 1) + " and " +
+                       std::to_string(p + 1) + " have the same address and port");
   }
-  return true;
+  return {};
 }
 
 std::string origin_of(const DeviceConfig& device, const std::string& name) {
@@ -88,29 +78,27 @@ std::string origin_of(const DeviceConfig& device, const std::string& name) {
 }
 
 // A plane without an entropy value would never carry a packet.
-bool check_ev_count(const DeviceConfig& device, std::string* error) {
+Status check_ev_count(const DeviceConfig& device) {
   const Setting& setting = *find_setting("ev_count");
   const size_t planes = device.planes.size();
-  if (static_cast<size_t>(device.settings.ev_count) >= planes) return true;
-  *error = origin_of(device, setting.name) + "value is '" + setting.show(device.settings) + "', allowed with " +
-           std::to_string(planes) + " planes: " + std::to_string(planes) + ".." + std::to_string(setting.int_max) +
-           " " + setting.unit;
-  return false;
+  if (static_cast<size_t>(device.settings.ev_count) >= planes) return {};
+  return invalid(origin_of(device, setting.name) + "value is '" + setting.show(device.settings) + "', allowed with " +
+                 std::to_string(planes) + " planes: " + std::to_string(planes) + ".." +
+                 std::to_string(setting.int_max) + " " + setting.unit);
 }
 
 // Every path would count as good permanently.
-bool check_min_active(const DeviceConfig& device, std::string* error) {
+Status check_min_active(const DeviceConfig& device) {
   const Setting& setting = *find_setting("ev_min_active");
-  if (device.settings.ev_min_active <= device.settings.ev_count) return true;
-  *error = origin_of(device, setting.name) + "value is '" + setting.show(device.settings) +
-           "', allowed with ev_count " + std::to_string(device.settings.ev_count) + ": 0.." +
-           std::to_string(device.settings.ev_count) + " " + setting.unit;
-  return false;
+  if (device.settings.ev_min_active <= device.settings.ev_count) return {};
+  return invalid(origin_of(device, setting.name) + "value is '" + setting.show(device.settings) +
+                 "', allowed with ev_count " + std::to_string(device.settings.ev_count) + ": 0.." +
+                 std::to_string(device.settings.ev_count) + " " + setting.unit);
 }
 
 // Receivers recognise a trimmed packet by its DSCP alone, and switches a trimmable one. So these three groups must not
 // overlap; within a group equal numbers are the deployment's choice [MRC-DSCP-1].
-bool check_dscps(const DeviceConfig& device, std::string* error) {
+Status check_dscps(const DeviceConfig& device) {
   const std::vector<std::vector<const char*>> groups = {{"dscp_no_trim", "dscp_control"},
                                                         {"dscp_trimmable", "dscp_trimmable_retx"},
                                                         {"dscp_trimmed", "dscp_trimmed_lasthop"}};
@@ -124,67 +112,57 @@ bool check_dscps(const DeviceConfig& device, std::string* error) {
           const bool first_was_set = device.settings.origins.count(first) != 0;
           const char* wrong = first_was_set ? first : second;
           const char* other = first_was_set ? second : first;
-          *error = origin_of(device, wrong) + "value is '" + std::to_string(value(wrong)) + "', which " + other +
-                   " has, too: the two kinds of packets could not be told apart";
-          return false;
+          return invalid(origin_of(device, wrong) + "value is '" + std::to_string(value(wrong)) + "', which " + other +
+                         " has, too: the two kinds of packets could not be told apart");
         }
-  return true;
+  return {};
 }
 
-bool check_ipv6(const DeviceConfig& device, const char* setting, std::string* error) {
+Status check_ipv6(const DeviceConfig& device, const char* setting) {
   for (size_t p = 0; p < device.planes.size(); ++p)
-    if (device.planes[p].addr.is_v4()) {
-      *error = origin_of(device, setting) + "value is '" + find_setting(setting)->show(device.settings) +
-               "', but plane " + std::to_string(p + 1) + " has the IPv4 address " + device.planes[p].addr.to_string();
-      return false;
-    }
-  return true;
+    if (device.planes[p].addr.is_v4())
+      return invalid(origin_of(device, setting) + "value is '" + find_setting(setting)->show(device.settings) +
+                     "', but plane " + std::to_string(p + 1) + " has the IPv4 address " +
+                     device.planes[p].addr.to_string());
+  return {};
 }
 
 // Every plane has a DPDK port and a gateway that is one.
-bool check_dpdk(const DeviceConfig& device, std::string* error) {
-  if (device.settings.datapath != "dpdk") return true;
-  if (!check_ipv6(device, "datapath", error)) return false;
+Status check_dpdk(const DeviceConfig& device) {
+  if (device.settings.datapath != "dpdk") return {};
+  if (Status ipv6 = check_ipv6(device, "datapath"); !ipv6) return ipv6;
   const size_t ports = datapath::split_list(device.settings.dpdk_ports).size();
-  if (ports != device.planes.size()) {
-    *error = origin_of(device, "dpdk_ports") + "value is '" + device.settings.dpdk_ports + "', which are " +
-             std::to_string(ports) + " ports for " + std::to_string(device.planes.size()) +
-             " planes: write one for each, ';' between";
-    return false;
-  }
-  std::vector<datapath::Gateway> gateways;
-  std::string why;
-  if (datapath::parse_gateways(device.settings.dpdk_gateway, static_cast<uint32_t>(ports), &gateways, &why))
-    return true;
-  *error = origin_of(device, "dpdk_gateway") + why;
-  return false;
+  if (ports != device.planes.size())
+    return invalid(origin_of(device, "dpdk_ports") + "value is '" + device.settings.dpdk_ports + "', which are " +
+                   std::to_string(ports) + " ports for " + std::to_string(device.planes.size()) +
+                   " planes: write one for each, ';' between");
+  auto gateways = datapath::parse_gateways(device.settings.dpdk_gateway, static_cast<uint32_t>(ports));
+  if (!gateways) return std::move(gateways).error().under(origin_of(device, "dpdk_gateway"));
+  return {};
 }
 
 // With ev_mode srv6 the texts that name the switches must be a plan for these planes.
-bool check_srv6(const DeviceConfig& device, std::string* error) {
-  if (device.settings.datapath == "raw" && !check_ipv6(device, "datapath", error)) return false;
-  if (device.settings.ev_mode != "srv6") return true;
-  if (!check_ipv6(device, "ev_mode", error)) return false;
+Status check_srv6(const DeviceConfig& device) {
+  if (device.settings.datapath == "raw")
+    if (Status ipv6 = check_ipv6(device, "datapath"); !ipv6) return ipv6;
+  if (device.settings.ev_mode != "srv6") return {};
+  if (Status ipv6 = check_ipv6(device, "ev_mode"); !ipv6) return ipv6;
   const auto planes = static_cast<uint32_t>(device.planes.size());
   for (const char* name : {"srv6_paths", "srv6_loop"}) {
     Settings one = device.settings;  // the message must name the wrong setting
     (name == std::string("srv6_paths") ? one.srv6_loop : one.srv6_paths).clear();
-    std::string why;
-    if (srv6_plan(one, planes, &why) != nullptr) continue;
-    *error = origin_of(device, name) + why;
-    return false;
+    if (auto plan = srv6_plan(one, planes); !plan) return std::move(plan).error().under(origin_of(device, name));
   }
-  return true;
+  return {};
 }
 
 // The parameters are those of the algorithm.
-bool check_congestion(const DeviceConfig& device, std::string* error) {
+Status check_congestion(const DeviceConfig& device) {
   core::CongestionConfig config;
   config.algorithm = core::find_congestion_algorithm(device.settings.congestion_control);
-  std::string why;
-  if (core::set_congestion_parameters(device.settings.congestion_parameters, &config, &why)) return true;
-  *error = origin_of(device, "congestion_parameters") + why;
-  return false;
+  Status set = core::set_congestion_parameters(device.settings.congestion_parameters, &config);
+  if (!set) return std::move(set).error().under(origin_of(device, "congestion_parameters"));
+  return {};
 }
 
 void fill_line_rate(DeviceConfig* device) {
@@ -192,22 +170,21 @@ void fill_line_rate(DeviceConfig* device) {
   if (device->line_rate_gbps == 0) device->line_rate_gbps = cards_gbps(device->planes);
 }
 
-bool finish(Config* config, const Settings& common, GetEnv env, std::string* error) {
+Status finish(Config* config, const Settings& common, GetEnv env) {
   if (config->devices.empty()) {
     Settings settings = common;
-    if (!apply_environment(env, &settings, error)) return false;
+    if (Status applied = apply_environment(env, &settings); !applied) return applied;
     config->devices.push_back(loopback_config(settings, ipv6_loopback_works()));
   }
   for (DeviceConfig& device : config->devices) {
-    if (!apply_environment(env, &device.settings, error)) return false;
+    if (Status applied = apply_environment(env, &device.settings); !applied) return applied;
     fill_gids(&device);
     fill_line_rate(&device);
-    if (!fill_ports(&device, error) || !check_ev_count(device, error) || !check_min_active(device, error) ||
-        !check_dscps(device, error) || !check_srv6(device, error) || !check_dpdk(device, error) ||
-        !check_congestion(device, error))
-      return false;
+    if (Status filled = fill_ports(&device); !filled) return filled;
+    for (const auto check : {check_ev_count, check_min_active, check_dscps, check_srv6, check_dpdk, check_congestion})
+      if (Status checked = check(device); !checked) return checked;
   }
-  return check_fault(config->devices, error);
+  return check_fault(config->devices);
 }
 
 }  // namespace
@@ -241,35 +218,35 @@ DeviceConfig loopback_config(const Settings& settings, bool ipv6) {
     plane.addr = ipv6 ? loopback : loopback4;
     plane.interface = "lo";
   }
-  std::string too_high;  // the code that loads a configuration checks again and reports it
-  fill_ports(&device, &too_high);
+  (void)fill_ports(&device);  // refused again, and then reported, when a configuration is loaded
   return device;
 }
 
-bool parse_config(const std::string& text, const std::string& file, GetEnv env, Config* out, std::string* error) {
-  *out = Config();
-  out->file = file;
+Result<Config> parse_config(const std::string& text, const std::string& file, GetEnv env) {
+  Config config;
+  config.file = file;
   Settings common;
-  return read_config_file(text, file, &common, out, error) && finish(out, common, env, error);
+  if (Status read = read_config_file(text, file, &common, &config); !read) return std::move(read).error();
+  if (Status finished = finish(&config, common, env); !finished) return std::move(finished).error();
+  return config;
 }
 
-bool load_config(GetEnv env, Config* out, std::string* error) {
+Result<Config> load_config(GetEnv env) {
   const char* named = env("MRC_CONFIG");
   if (named != nullptr && *named == 0) named = nullptr;
   const std::string file = named != nullptr ? named : kSystemFile;
   if (named == nullptr && ::access(kSystemFile, F_OK) != 0) {
-    *out = Config();
-    return finish(out, Settings(), env, error);
+    Config config;
+    if (Status finished = finish(&config, Settings(), env); !finished) return std::move(finished).error();
+    return config;
   }
   errno = 0;
   std::ifstream in(file);
   const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (!in.is_open() || in.bad() || errno == EISDIR) {
-    *error = "cannot read the configuration file " + file + ": " + std::strerror(errno) +
-             (named != nullptr ? " (MRC_CONFIG names it)" : "");
-    return false;
-  }
-  return parse_config(text, file, env, out, error);
+  if (!in.is_open() || in.bad() || errno == EISDIR)
+    return invalid("cannot read the configuration file " + file + ": " + std::strerror(errno) +
+                   (named != nullptr ? " (MRC_CONFIG names it)" : ""));
+  return parse_config(text, file, env);
 }
 
 }  // namespace mrc::device

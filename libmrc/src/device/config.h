@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/ip.h"
+#include "base/result.h"
 #include "device/address_template.h"
 #include "device/settings.h"
 
@@ -54,11 +55,11 @@ struct Config {
 // The environment; injected so that tests need not change the real one.
 using GetEnv = const char* (*)(const char* name);
 
-// Reads MRC_CONFIG, else /etc/mrc/mrc.yaml when it exists, else the defaults; the environment overrides the file. False
-// and one sentence in *error: file, line, key, value and the allowed values.
-bool load_config(GetEnv env, Config* out, std::string* error);
+// Reads MRC_CONFIG, else /etc/mrc/mrc.yaml when it exists, else the defaults; the environment overrides the file. The
+// error names file, line, key, value and the allowed values.
+Result<Config> load_config(GetEnv env);
 // The same from text; `file` is for messages. Interfaces named in it are looked up on this host.
-bool parse_config(const std::string& text, const std::string& file, GetEnv env, Config* out, std::string* error);
+Result<Config> parse_config(const std::string& text, const std::string& file, GetEnv env);
 // The sum of the rates of all planes' network cards; 0 if a plane has none. `sysfs`: see card_speed_gbps().
 double cards_gbps(const std::vector<PlaneConfig>& planes, const std::string& sysfs = "/sys/class/net");
 // mrc0 with four planes on loopback, IPv6 where it works, else IPv4.

@@ -16,13 +16,13 @@ namespace {
 
 class Reader {
  public:
-  Reader(const std::string& file, std::string* error) : file_(file), error_(error) {}
+  explicit Reader(const std::string& file) : file_(file) {}
 
-  using Handler = std::function<bool(const std::string& key, const YAML::Node& value)>;
+  using Handler = std::function<Status(const std::string& key, const YAML::Node& value)>;
 
   // Calls the handler for every key that is in `known` or, when `settings` is given, sets the setting of that name.
-  bool map(const YAML::Node& node, const std::string& what, const std::vector<std::string>& known, Settings* settings,
-           const Handler& handler) {
+  Status map(const YAML::Node& node, const std::string& what, const std::vector<std::string>& known, Settings* settings,
+             const Handler& handler) const {
     if (!node.IsMap()) return refuse(node, what, "allowed: a map of " + list(known));
     std::set<std::string> seen;
     for (const auto& entry : node) {
@@ -30,55 +30,56 @@ class Reader {
       const std::string key = entry.first.Scalar();
       if (!seen.insert(key).second) return at(entry.first, "key '" + key + "' is given twice");
       if (std::find(known.begin(), known.end(), key) != known.end()) {
-        if (!handler(key, entry.second)) return false;
+        if (Status handled = handler(key, entry.second); !handled) return handled;
         continue;
       }
       const Setting* setting = settings != nullptr ? find_setting(key) : nullptr;
       if (setting == nullptr) return unknown(entry.first, key, known, settings != nullptr);
-      std::string why;
       if (!entry.second.IsScalar()) return refuse(entry.second, key, "allowed: " + setting->allowed());
-      if (!apply_setting(*setting, entry.second.Scalar(), settings, &why)) return refuse(entry.second, key, why);
+      if (Status applied = apply_setting(*setting, entry.second.Scalar(), settings); !applied)
+        return refuse(entry.second, key, applied.error().text);
       settings->origins[key] = where(entry.second) + ": key '" + key + "'";
     }
-    return true;
+    return {};
   }
 
-  bool sequence(const YAML::Node& node, const std::string& key, const std::function<bool(const YAML::Node&)>& each) {
+  Status sequence(const YAML::Node& node, const std::string& key,
+                  const std::function<Status(const YAML::Node&)>& each) const {
     if (!node.IsSequence()) return refuse(node, key, "allowed: a list");
     for (const YAML::Node& item : node)
-      if (!each(item)) return false;
-    return true;
+      if (Status taken = each(item); !taken) return taken;
+    return {};
   }
 
-  bool text(const YAML::Node& node, const std::string& key, std::string* out) {
+  // The value of a key, into *out; these are handlers' last statements.
+  Status text(const YAML::Node& node, const std::string& key, std::string* out) const {
     if (!node.IsScalar() || node.Scalar().empty()) return refuse(node, key, "allowed: text");
     *out = node.Scalar();
-    return true;
+    return {};
   }
 
-  bool address(const YAML::Node& node, const std::string& key, IpAddress* out) {
-    if (node.IsScalar() && IpAddress::parse(node.Scalar(), out)) return true;
+  Status address(const YAML::Node& node, const std::string& key, IpAddress* out) const {
+    if (node.IsScalar() && IpAddress::parse(node.Scalar(), out)) return {};
     return refuse(node, key, value_is(node) + "allowed: an IPv6 or IPv4 address");
   }
 
-  bool flag(const YAML::Node& node, const std::string& key, bool* out) {
-    if (node.IsScalar() && (node.Scalar() == "true" || node.Scalar() == "false")) {
-      *out = node.Scalar() == "true";
-      return true;
-    }
-    return refuse(node, key, value_is(node) + "allowed: true or false");
+  Status flag(const YAML::Node& node, const std::string& key, bool* out) const {
+    if (!node.IsScalar() || (node.Scalar() != "true" && node.Scalar() != "false"))
+      return refuse(node, key, value_is(node) + "allowed: true or false");
+    *out = node.Scalar() == "true";
+    return {};
   }
 
-  bool port(const YAML::Node& node, const std::string& key, uint16_t* out) {
+  Status port(const YAML::Node& node, const std::string& key, uint16_t* out) const {
     Settings scratch;
-    std::string why;
     if (!node.IsScalar()) return refuse(node, key, "allowed: 1..65535");
-    if (!set_setting(*find_setting("port"), node.Scalar(), &scratch, &why)) return refuse(node, key, why);
+    if (Status set = set_setting(*find_setting("port"), node.Scalar(), &scratch); !set)
+      return refuse(node, key, set.error().text);
     *out = static_cast<uint16_t>(scratch.port);
-    return true;
+    return {};
   }
 
-  bool refuse(const YAML::Node& node, const std::string& key, const std::string& why) {
+  Error refuse(const YAML::Node& node, const std::string& key, const std::string& why) const {
     return at(node, "key '" + key + "': " + why);
   }
   static std::string value_is(const YAML::Node& node) {
@@ -86,17 +87,15 @@ class Reader {
   }
 
  private:
-  bool at(const YAML::Node& node, const std::string& text) {
-    *error_ = where(node) + ": " + text;
-    return false;
-  }
+  Error at(const YAML::Node& node, const std::string& text) const { return invalid(where(node) + ": " + text); }
   std::string where(const YAML::Node& node) const { return file_ + ":" + std::to_string(node.Mark().line + 1); }
   static std::string list(const std::vector<std::string>& words) {
     std::string text;
     for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
     return text;
   }
-  bool unknown(const YAML::Node& node, const std::string& key, const std::vector<std::string>& known, bool settings) {
+  Error unknown(const YAML::Node& node, const std::string& key, const std::vector<std::string>& known,
+                bool settings) const {
     if (settings)
       for (const FormerSetting& former : former_settings())
         if (key == former.name) return at(node, "key '" + key + "' has been replaced by " + former.now);
@@ -110,143 +109,146 @@ class Reader {
   }
 
   const std::string& file_;
-  std::string* error_;
 };
 
-bool read_plane(Reader* r, const YAML::Node& node, PlaneConfig* plane) {
+Status read_plane(const Reader& r, const YAML::Node& node, PlaneConfig* plane) {
   bool have_address = false;
-  if (!r->map(node, "planes", {"address", "interface", "port", "bind"}, nullptr,
-              [&](const std::string& key, const YAML::Node& value) {
-                if (key == "interface") return r->text(value, key, &plane->interface);
-                if (key == "port") return r->port(value, key, &plane->port);
-                if (key == "bind") return r->flag(value, key, &plane->bind_interface);
-                have_address = true;
-                return r->address(value, key, &plane->addr);
-              }))
-    return false;
+  Status read = r.map(node, "planes", {"address", "interface", "port", "bind"}, nullptr,
+                      [&](const std::string& key, const YAML::Node& value) {
+                        if (key == "interface") return r.text(value, key, &plane->interface);
+                        if (key == "port") return r.port(value, key, &plane->port);
+                        if (key == "bind") return r.flag(value, key, &plane->bind_interface);
+                        have_address = true;
+                        return r.address(value, key, &plane->addr);
+                      });
+  if (!read) return read;
   if (plane->interface.empty()) {
-    if (!have_address) return r->refuse(node, "planes", "a plane needs an address or an interface");
+    if (!have_address) return r.refuse(node, "planes", "a plane needs an address or an interface");
     if (plane->bind_interface || plane->addr.is_link_local())
-      return r->refuse(node, "planes", "bind and link-local addresses need an interface");
-    return true;
+      return r.refuse(node, "planes", "bind and link-local addresses need an interface");
+    return {};
   }
   if (!have_address && !address_of_interface(plane->interface, &plane->addr))
-    return r->refuse(node["interface"], "interface",
-                     "value is '" + plane->interface + "', allowed: interfaces with an address: " + interface_names());
+    return r.refuse(node["interface"], "interface",
+                    "value is '" + plane->interface + "', allowed: interfaces with an address: " + interface_names());
   if (plane->addr.is_link_local()) plane->bind_interface = true;
-  return true;
+  return {};
 }
 
-bool read_peer(Reader* r, const YAML::Node& node, PeerConfig* peer) {
+Status read_peer(const Reader& r, const YAML::Node& node, PeerConfig* peer) {
   bool have_gid = false;
-  if (!r->map(node, "list", {"gid", "nic", "planes"}, nullptr, [&](const std::string& key, const YAML::Node& value) {
-        if (key == "nic") return r->flag(value, key, &peer->nic);
+  Status read =
+      r.map(node, "list", {"gid", "nic", "planes"}, nullptr, [&](const std::string& key, const YAML::Node& value) {
+        if (key == "nic") return r.flag(value, key, &peer->nic);
         if (key == "gid") {
           have_gid = true;
-          return r->address(value, key, &peer->gid);
+          return r.address(value, key, &peer->gid);
         }
-        return r->sequence(value, key, [&](const YAML::Node& item) {
+        return r.sequence(value, key, [&](const YAML::Node& item) {
           peer->planes.emplace_back();
-          return r->address(item, key, &peer->planes.back());
+          return r.address(item, key, &peer->planes.back());
         });
-      }))
-    return false;
-  return have_gid || r->refuse(node, "list", "a peer needs a gid");
+      });
+  if (!read) return read;
+  if (!have_gid) return r.refuse(node, "list", "a peer needs a gid");
+  return {};
 }
 
-bool read_device(Reader* r, const YAML::Node& node, DeviceConfig* device) {
+Status read_peers(const Reader& r, const YAML::Node& node, DeviceConfig* device, bool* learn_given) {
+  return r.map(node, "peers", {"template", "list", "learn", "nic"}, nullptr,
+               [&](const std::string& key, const YAML::Node& value) -> Status {
+                 if (key == "nic") return r.flag(value, key, &device->peers_are_nics);
+                 if (key == "learn") {
+                   *learn_given = true;
+                   return r.flag(value, key, &device->learn_peers);
+                 }
+                 if (key == "list")
+                   return r.sequence(value, key, [&](const YAML::Node& item) {
+                     device->peers.emplace_back();
+                     return read_peer(r, item, &device->peers.back());
+                   });
+                 std::string text;
+                 if (Status read = r.text(value, key, &text); !read) return read;
+                 Result<AddressTemplate> parsed = AddressTemplate::parse(text);
+                 if (!parsed) return r.refuse(value, key, "value is '" + text + "': " + parsed.error().text);
+                 device->peer_template = *std::move(parsed);
+                 return {};
+               });
+}
+
+Status read_name(const Reader& r, const YAML::Node& node, const std::string& key, DeviceConfig* device) {
+  if (Status read = r.text(node, key, &device->name); !read) return read;
+  if (device->name.size() > kMaxDeviceName)
+    return r.refuse(node, key,
+                    Reader::value_is(node) + "allowed: 1 to " + std::to_string(kMaxDeviceName) + " characters");
+  return {};
+}
+
+Status read_device(const Reader& r, const YAML::Node& node, DeviceConfig* device) {
   YAML::Node peers;
   bool learn_given = false;
-  if (!r->map(node, "devices", {"name", "gids", "planes", "peers"}, &device->settings,
-              [&](const std::string& key, const YAML::Node& value) {
-                if (key == "name") {
-                  if (!r->text(value, key, &device->name)) return false;
-                  return device->name.size() <= kMaxDeviceName ||
-                         r->refuse(value, key,
-                                   Reader::value_is(value) + "allowed: 1 to " + std::to_string(kMaxDeviceName) +
-                                       " characters");
-                }
-                if (key == "gids")
-                  return r->sequence(value, key, [&](const YAML::Node& item) {
-                    device->gids.emplace_back();
-                    return r->address(item, key, &device->gids.back());
-                  });
-                if (key == "planes")
-                  return r->sequence(value, key, [&](const YAML::Node& item) {
-                    device->planes.emplace_back();
-                    return read_plane(r, item, &device->planes.back());
-                  });
-                peers = value;
-                return r->map(value, key, {"template", "list", "learn", "nic"}, nullptr,
-                              [&](const std::string& inner, const YAML::Node& part) {
-                                if (inner == "nic") return r->flag(part, inner, &device->peers_are_nics);
-                                if (inner == "learn") {
-                                  learn_given = true;
-                                  return r->flag(part, inner, &device->learn_peers);
-                                }
-                                if (inner == "list")
-                                  return r->sequence(part, inner, [&](const YAML::Node& item) {
-                                    device->peers.emplace_back();
-                                    return read_peer(r, item, &device->peers.back());
-                                  });
-                                std::string text, why;
-                                if (!r->text(part, inner, &text)) return false;
-                                return AddressTemplate::parse(text, &device->peer_template, &why) ||
-                                       r->refuse(part, inner, "value is '" + text + "': " + why);
-                              });
-              }))
-    return false;
+  Status read = r.map(node, "devices", {"name", "gids", "planes", "peers"}, &device->settings,
+                      [&](const std::string& key, const YAML::Node& value) {
+                        if (key == "name") return read_name(r, value, key, device);
+                        if (key == "gids")
+                          return r.sequence(value, key, [&](const YAML::Node& item) {
+                            device->gids.emplace_back();
+                            return r.address(item, key, &device->gids.back());
+                          });
+                        if (key == "planes")
+                          return r.sequence(value, key, [&](const YAML::Node& item) {
+                            device->planes.emplace_back();
+                            return read_plane(r, item, &device->planes.back());
+                          });
+                        peers = value;
+                        return read_peers(r, value, device, &learn_given);
+                      });
+  if (!read) return read;
   if (device->planes.empty() || device->planes.size() > kMaxPlanes)
-    return r->refuse(node, "planes",
-                     "device '" + device->name + "' has " + std::to_string(device->planes.size()) +
-                         " planes, allowed: 1.." + std::to_string(kMaxPlanes));
+    return r.refuse(node, "planes",
+                    "device '" + device->name + "' has " + std::to_string(device->planes.size()) +
+                        " planes, allowed: 1.." + std::to_string(kMaxPlanes));
   if (!learn_given) device->learn_peers = device->peer_template.empty() && device->peers.empty();
   for (const PeerConfig& peer : device->peers)
     if (peer.planes.size() > device->planes.size())
-      return r->refuse(peers, "peers", "peer " + peer.gid.to_string() + " has more planes than the device");
-  return true;
+      return r.refuse(peers, "peers", "peer " + peer.gid.to_string() + " has more planes than the device");
+  return {};
 }
 
 }  // namespace
 
-bool apply_setting(const Setting& setting, const std::string& text, Settings* settings, std::string* why) {
-  if (setting.text_value == &Settings::fault && !text.empty()) {
-    std::string reason;
-    if (datapath::parse_fault(text, &reason) == nullptr) {
-      *why = "value is '" + text + "': " + reason;
-      return false;
-    }
-  }
-  return set_setting(setting, text, settings, why);
+Status apply_setting(const Setting& setting, const std::string& text, Settings* settings) {
+  if (setting.text_value == &Settings::fault && !text.empty())
+    if (const auto plan = datapath::parse_fault(text); !plan)
+      return invalid("value is '" + text + "': " + plan.error().text);
+  return set_setting(setting, text, settings);
 }
 
-bool read_config_file(const std::string& text, const std::string& file, Settings* common, Config* out,
-                      std::string* error) {
-  Reader reader(file, error);
+Status read_config_file(const std::string& text, const std::string& file, Settings* common, Config* out) {
+  const Reader reader(file);
   try {
     const YAML::Node root = YAML::Load(text);
-    if (root.IsNull()) return true;
+    if (root.IsNull()) return {};
     YAML::Node devices;
-    if (!reader.map(root, "file", {"devices"}, common, [&](const std::string&, const YAML::Node& value) {
-          devices = value;  // after all common settings, which may follow below
-          return true;
-        }))
-      return false;
-    if (!devices.IsDefined() || devices.IsNull()) return true;
+    Status read = reader.map(root, "file", {"devices"}, common, [&](const std::string&, const YAML::Node& value) {
+      devices = value;  // after all common settings, which may follow below
+      return Status();
+    });
+    if (!read) return read;
+    if (!devices.IsDefined() || devices.IsNull()) return {};
     std::set<std::string> names;
-    return reader.sequence(devices, "devices", [&](const YAML::Node& node) {
+    return reader.sequence(devices, "devices", [&](const YAML::Node& node) -> Status {
       DeviceConfig device;
       device.name = "mrc" + std::to_string(out->devices.size());
       device.settings = *common;
-      if (!read_device(&reader, node, &device)) return false;
+      if (Status taken = read_device(reader, node, &device); !taken) return taken;
       if (!names.insert(device.name).second)
         return reader.refuse(node, "name", "two devices have the name '" + device.name + "'");
       out->devices.push_back(std::move(device));
-      return true;
+      return {};
     });
   } catch (const YAML::Exception& e) {
-    *error = file + ":" + std::to_string(e.mark.line + 1) + ": " + e.msg;
-    return false;
+    return invalid(file + ":" + std::to_string(e.mark.line + 1) + ": " + e.msg);
   }
 }
 

@@ -24,10 +24,9 @@ namespace mrc::device {
 
 // Fills everything except values from the environment and ports. Without `devices` the list stays empty and *common
 // holds the top level's settings.
-bool read_config_file(const std::string& text, const std::string& file, Settings* common, Config* out,
-                      std::string* error);
+Status read_config_file(const std::string& text, const std::string& file, Settings* common, Config* out);
 
-// One value for one setting, with the checks beyond those of the table. False: *why as set_setting.
-bool apply_setting(const Setting& setting, const std::string& text, Settings* settings, std::string* why);
+// As set_setting(), with the checks beyond those of the table.
+Status apply_setting(const Setting& setting, const std::string& text, Settings* settings);
 
 }  // namespace mrc::device

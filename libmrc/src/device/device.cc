@@ -53,17 +53,15 @@ std::vector<int> DeviceImpl::wait_fds() {
   return {fds.begin(), fds.begin() + n};
 }
 
-bool DeviceImpl::start_helper(std::string* error, int* err) {
+Status DeviceImpl::start_helper() {
   const std::vector<int> fds = wait_fds();
   shared.start();
   const Settings& s = config.settings;
   const HelperTiming timing{Duration::microseconds(s.helper_idle_us), Duration::microseconds(s.helper_park_us),
                             Duration::microseconds(s.helper_spin_us)};
   if (config.settings.watch_links) watch_links();
-  if (helper.start(this, timing, fds, publisher.fd(), links.fd(), shared.fd())) return true;
-  *err = errno;
-  *error = "cannot start the helper thread";
-  return false;
+  if (helper.start(this, timing, fds, publisher.fd(), links.fd(), shared.fd())) return {};
+  return Error{errno, "cannot start the helper thread"};
 }
 
 // A peer whose last acknowledgement was lost solicits it again and needs an answer (spec/clients.md rule 2): so this
@@ -257,11 +255,11 @@ void Device::release_qpn_locked(uint32_t qpn) {
   impl_->qpns.give(qpn);
 }
 
-core::PeerId Device::resolve_peer_locked(const IpAddress& dgid, uint32_t dest_qpn, std::string* error) {
-  core::PeerDescription peer;
-  if (resolve_peer(impl_->config, impl_->slot, dgid, dest_qpn, &peer, error)) return impl_->endpoint->intern_peer(peer);
-  log_line(LogLevel::kError, *error);
-  return core::kNoPeer;
+Result<core::PeerId> Device::resolve_peer_locked(const IpAddress& dgid, uint32_t dest_qpn) {
+  Result<core::PeerDescription> peer = resolve_peer(impl_->config, impl_->slot, dgid, dest_qpn);
+  if (peer) return impl_->endpoint->intern_peer(*peer);
+  log_line(LogLevel::kError, peer.error().text);
+  return std::move(peer).error();
 }
 
 // A daemon that ends in between may or may not have executed the call; the result is EIO, and no call is repeated.

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "base/time.h"
 #include "core/endpoint.h"
 #include "ctl/profile_store.h"
@@ -56,9 +57,8 @@ class DeviceObserver {
 
 class Device {
  public:
-  // Starts sockets and helper thread in the first free process slot. Null, a sentence in *error and an errno value in
-  // *err on failure.
-  static std::shared_ptr<Device> start(const DeviceConfig& config, std::string* error, int* err);
+  // Starts sockets and helper thread in the first free process slot.
+  static Result<std::shared_ptr<Device>> start(const DeviceConfig& config);
   // The same over a given datapath and slot (tests, in-process use). `helper`: with a helper thread.
   static std::shared_ptr<Device> start_over(const DeviceConfig& config, std::unique_ptr<datapath::Datapath> datapath,
                                             std::vector<core::EvEntry> evs, uint8_t slot, bool helper);
@@ -99,9 +99,9 @@ class Device {
   // --- objects; mutex held -----------------------------------------------------------------------------------------
   uint32_t allocate_qpn_locked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);  // 0: none left
   void release_qpn_locked(uint32_t qpn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
-  // The peer that (dgid, dest_qpn) means, interned: release with endpoint().release_peer(). kNoPeer and a sentence in
-  // *error when no rule of the configuration covers it.
-  core::PeerId resolve_peer_locked(const IpAddress& dgid, uint32_t dest_qpn, std::string* error)
+  // The peer that (dgid, dest_qpn) means, interned: release with endpoint().release_peer(). ENETUNREACH, logged, when
+  // no rule of the configuration covers it.
+  Result<core::PeerId> resolve_peer_locked(const IpAddress& dgid, uint32_t dest_qpn)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
 
   // The calls of a controller, for all processes of this host where mrcd runs. 0 or an errno value; mutex not held.

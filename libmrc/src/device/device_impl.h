@@ -31,7 +31,7 @@ class DeviceImpl final : public core::Sink, public HelperWork {
 
   // Makes the engine; once, before anything else is called.
   void make_endpoint(std::unique_ptr<TraceFile> events) ABSL_LOCKS_EXCLUDED(device_lock);
-  bool start_helper(std::string* error, int* err);
+  Status start_helper();
   void stop();
 
   // Progress. `receive` false: only sends.

@@ -12,8 +12,9 @@ namespace {
 using datapath::FaultRule;
 
 std::shared_ptr<const datapath::FaultPlan> plan_of(const DeviceConfig& device) {
-  std::string checked_before;
-  return device.settings.fault.empty() ? nullptr : datapath::parse_fault(device.settings.fault, &checked_before);
+  if (device.settings.fault.empty()) return nullptr;
+  auto plan = datapath::parse_fault(device.settings.fault);  // checked when the configuration was read
+  return plan ? *std::move(plan) : nullptr;
 }
 
 // The device's number of objects of the rule's scope.
@@ -45,7 +46,7 @@ std::vector<std::string> absent_in_fault(const DeviceConfig& device) {
   return absent;
 }
 
-bool check_fault(const std::vector<DeviceConfig>& devices, std::string* error) {
+Status check_fault(const std::vector<DeviceConfig>& devices) {
   for (const DeviceConfig& device : devices) {
     const auto plan = plan_of(device);
     if (plan == nullptr) continue;
@@ -56,12 +57,11 @@ bool check_fault(const std::vector<DeviceConfig>& devices, std::string* error) {
           }))
         continue;
       const auto set = device.settings.origins.find("fault");
-      *error = (set != device.settings.origins.end() ? set->second : "device '" + device.name + "': fault") +
-               ": value is '" + device.settings.fault + "', which " + sentence(rule, count_in(device, rule));
-      return false;
+      return invalid((set != device.settings.origins.end() ? set->second : "device '" + device.name + "': fault") +
+                     ": value is '" + device.settings.fault + "', which " + sentence(rule, count_in(device, rule)));
     }
   }
-  return true;
+  return {};
 }
 
 }  // namespace mrc::device

@@ -11,7 +11,7 @@ namespace mrc::device {
 // One sentence for each rule of the device's setting `fault` that names planes or EVs which the device lacks.
 std::vector<std::string> absent_in_fault(const DeviceConfig& device);
 
-// False and a sentence when a rule matches nothing on any device with this setting.
-bool check_fault(const std::vector<DeviceConfig>& devices, std::string* error);
+// EINVAL when a rule matches nothing on any device with this setting.
+Status check_fault(const std::vector<DeviceConfig>& devices);
 
 }  // namespace mrc::device

@@ -27,7 +27,7 @@ datapath::RawIo raw_io(const std::string& word) {
   return word == "xdp" ? datapath::RawIo::kXdp : word == "packet" ? datapath::RawIo::kPacket : datapath::RawIo::kAuto;
 }
 
-bool label_evs(const DeviceConfig& config, uint64_t seed, datapath::UdpConfig* out, std::string* error) {
+Status label_evs(const DeviceConfig& config, uint64_t seed, datapath::UdpConfig* out) {
   const auto planes = static_cast<uint32_t>(config.planes.size());
   const std::string& mode = config.settings.ev_mode;
   out->structured_ev = mode != "udp_port";
@@ -35,48 +35,56 @@ bool label_evs(const DeviceConfig& config, uint64_t seed, datapath::UdpConfig* o
     Rng rng(seed);
     for (core::EvEntry& ev : out->evs) ev.value = (1 + rng.below(0xFFFF)) << 16;  // the port is known after the opening
   } else if (mode == "srv6") {
-    out->srv6 = srv6_plan(config.settings, planes, error);
-    if (out->srv6 == nullptr) return false;
+    Result<std::shared_ptr<const datapath::Srv6Plan>> plan = srv6_plan(config.settings, planes);
+    if (!plan) return std::move(plan).error();
+    out->srv6 = *std::move(plan);
     label_paths(planes, &out->evs);
   }
-  return true;
+  return {};
 }
 
-bool host_config(const DeviceConfig& config, uint64_t seed, datapath::UdpConfig* out, std::string* error) {
+Result<datapath::UdpConfig> host_config(const DeviceConfig& config, uint64_t seed) {
   const Settings& s = config.settings;
+  datapath::UdpConfig out;
   for (const PlaneConfig& plane : config.planes) {
-    datapath::HostPlane& p = out->planes.emplace_back();
+    datapath::HostPlane& p = out.planes.emplace_back();
     p.addr = plane.addr;
     if (plane.bind_interface) p.interface = plane.interface;
   }
-  out->evs =
+  out.evs =
       datapath::auto_evs(static_cast<uint32_t>(s.ev_count + s.ev_backups), static_cast<uint32_t>(config.planes.size()));
-  out->gso = offload_of(s.gso);
-  out->gro = offload_of(s.gro);
-  out->rcvbuf = static_cast<uint32_t>(s.rcvbuf);
-  out->sndbuf = static_cast<uint32_t>(s.sndbuf);
-  out->rx_buffers = static_cast<uint32_t>(s.rx_buffers);
-  return label_evs(config, seed, out, error);
+  out.gso = offload_of(s.gso);
+  out.gro = offload_of(s.gro);
+  out.rcvbuf = static_cast<uint32_t>(s.rcvbuf);
+  out.sndbuf = static_cast<uint32_t>(s.sndbuf);
+  out.rx_buffers = static_cast<uint32_t>(s.rx_buffers);
+  if (Status labelled = label_evs(config, seed, &out); !labelled) return std::move(labelled).error();
+  return out;
 }
 
-bool dpdk_config(const DeviceConfig& config, datapath::DpdkConfig* out, std::string* error) {
+Result<datapath::DpdkConfig> dpdk_config(const DeviceConfig& config) {
   const Settings& s = config.settings;
-  out->module = s.dpdk_module;
-  out->eal = s.dpdk_eal;
-  out->ports = datapath::split_list(s.dpdk_ports);
-  out->mtu = static_cast<uint32_t>(s.dpdk_mtu);
-  out->checksum = s.dpdk_checksum;
-  out->poll = Duration::microseconds(s.dpdk_poll_us);
-  return datapath::parse_gateways(s.dpdk_gateway, static_cast<uint32_t>(config.planes.size()), &out->gateways, error);
+  datapath::DpdkConfig out;
+  out.module = s.dpdk_module;
+  out.eal = s.dpdk_eal;
+  out.ports = datapath::split_list(s.dpdk_ports);
+  out.mtu = static_cast<uint32_t>(s.dpdk_mtu);
+  out.checksum = s.dpdk_checksum;
+  out.poll = Duration::microseconds(s.dpdk_poll_us);
+  auto gateways = datapath::parse_gateways(s.dpdk_gateway, static_cast<uint32_t>(config.planes.size()));
+  if (!gateways) return std::move(gateways).error();
+  out.gateways = *std::move(gateways);
+  return out;
 }
 
 // If the switches of a path are chosen, a packet must pass them even if its destination is this host
 // [MRC-LOCAL-7].
-std::unique_ptr<datapath::HostDatapath> open_udp(const DeviceConfig& config, const datapath::UdpConfig& wanted,
-                                                 std::string* error, int* err) {
-  std::unique_ptr<datapath::HostDatapath> udp = datapath::UdpDatapath::open(wanted, error, err);
-  if (udp == nullptr || config.settings.same_host != "memory" || wanted.srv6 != nullptr) return udp;
-  return datapath::LocalDatapath::make(std::move(udp), wanted);
+Result<std::unique_ptr<datapath::HostDatapath>> open_udp(const DeviceConfig& config,
+                                                         const datapath::UdpConfig& wanted) {
+  Result<std::unique_ptr<datapath::UdpDatapath>> udp = datapath::UdpDatapath::open(wanted);
+  if (!udp) return std::move(udp).error();
+  if (config.settings.same_host != "memory" || wanted.srv6 != nullptr) return *std::move(udp);
+  return datapath::LocalDatapath::make(*std::move(udp), wanted);
 }
 
 void set_ports(const DeviceConfig& config, uint32_t slot, datapath::HostConfig* out) {
@@ -105,31 +113,35 @@ void warn_of_other_users(const DeviceConfig& config, const IpAddress& address, u
                        "process slot " + std::to_string(k));
 }
 
+Result<std::unique_ptr<datapath::HostDatapath>> open_chosen(const DeviceConfig& config,
+                                                            const datapath::UdpConfig& wanted,
+                                                            const datapath::DpdkConfig& dpdk) {
+  if (config.settings.datapath == "raw") return datapath::open_raw_datapath(wanted, raw_io(config.settings.raw_io));
+  if (config.settings.datapath == "dpdk") return datapath::open_dpdk_datapath(wanted, dpdk);
+  return open_udp(config, wanted);
+}
+
 }  // namespace
 
-std::unique_ptr<datapath::HostDatapath> open_host_datapath(const DeviceConfig& config, uint64_t seed, uint32_t* slot,
-                                                           std::string* error, int* err) {
-  datapath::UdpConfig wanted;
-  datapath::DpdkConfig dpdk;
-  if (!host_config(config, seed, &wanted, error) || !dpdk_config(config, &dpdk, error)) {
-    *err = EINVAL;
-    return nullptr;
+Result<HostPath> open_host_datapath(const DeviceConfig& config, uint64_t seed) {
+  Result<datapath::UdpConfig> wanted = host_config(config, seed);
+  if (!wanted) return std::move(wanted).error();
+  Result<datapath::DpdkConfig> dpdk = dpdk_config(config);
+  if (!dpdk) return std::move(dpdk).error();
+  Error last;
+  for (uint32_t slot = 0; slot < kSlots; ++slot) {  // binding decides the owner of a slot
+    set_ports(config, slot, &*wanted);
+    Result<std::unique_ptr<datapath::HostDatapath>> opened = open_chosen(config, *wanted, *dpdk);
+    if (opened) {
+      warn_of_other_users(config, wanted->planes.front().addr, slot);
+      return HostPath{*std::move(opened), slot};
+    }
+    last = std::move(opened).error();
+    if (last.code != EADDRINUSE) return last;
   }
-  for (*slot = 0; *slot < kSlots; ++*slot) {  // binding decides the owner of a slot
-    set_ports(config, *slot, &wanted);
-    std::unique_ptr<datapath::HostDatapath> opened;
-    if (config.settings.datapath == "raw")
-      opened = datapath::open_raw_datapath(wanted, raw_io(config.settings.raw_io), error, err);
-    else if (config.settings.datapath == "dpdk")
-      opened = datapath::open_dpdk_datapath(wanted, dpdk, error, err);
-    else
-      opened = open_udp(config, wanted, error, err);
-    if (opened != nullptr) warn_of_other_users(config, wanted.planes.front().addr, *slot);
-    if (opened != nullptr || *err != EADDRINUSE) return opened;
-  }
-  *error = "all " + std::to_string(kSlots) + " process slots are taken; the last: " + *error +
-           datapath::taken_by(datapath::holder_of_udp_port(wanted.planes.front().addr, wanted.planes.front().port));
-  return nullptr;
+  const datapath::HostPlane& first = wanted->planes.front();
+  last.text += datapath::taken_by(datapath::holder_of_udp_port(first.addr, first.port));
+  return std::move(last).under("all " + std::to_string(kSlots) + " process slots are taken; the last: ");
 }
 
 }  // namespace mrc::device

@@ -3,15 +3,18 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 
+#include "base/result.h"
 #include "datapath/host_datapath.h"
 #include "device/config.h"
 
 namespace mrc::device {
 
-// Null and a sentence in *error, errno in *err. `seed` determines the flow labels of structured EVs.
-std::unique_ptr<datapath::HostDatapath> open_host_datapath(const DeviceConfig& config, uint64_t seed, uint32_t* slot,
-                                                           std::string* error, int* err);
+struct HostPath {
+  std::unique_ptr<datapath::HostDatapath> datapath;
+  uint32_t slot = 0;
+};
+// `seed` determines the flow labels of structured EVs. EADDRINUSE: no slot is free.
+Result<HostPath> open_host_datapath(const DeviceConfig& config, uint64_t seed);
 
 }  // namespace mrc::device

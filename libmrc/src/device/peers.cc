@@ -1,6 +1,7 @@
 #include "device/peers.h"
 
 #include <algorithm>
+#include <cerrno>
 
 #include "device/qpn.h"
 
@@ -16,25 +17,23 @@ const PeerConfig* listed_peer(const DeviceConfig& config, const IpAddress& dgid)
 
 }  // namespace
 
-bool resolve_peer(const DeviceConfig& config, uint8_t slot, const IpAddress& dgid, uint32_t dest_qpn,
-                  core::PeerDescription* out, std::string* error) {
-  if (dgid.is_zero()) {
-    *error = "the destination GID is empty";
-    return false;
-  }
+Result<core::PeerDescription> resolve_peer(const DeviceConfig& config, uint8_t slot, const IpAddress& dgid,
+                                           uint32_t dest_qpn) {
+  if (dgid.is_zero()) return Error{ENETUNREACH, "the destination GID is empty"};
   const PeerConfig* listed = listed_peer(config, dgid);
   const bool own = listed == nullptr && config.is_own_gid(dgid);
   const bool nic = listed != nullptr ? listed->nic : !own && config.peers_are_nics;
   const IpAddress& gid = listed != nullptr ? listed->gid : dgid;
   const bool told = listed != nullptr && !listed->planes.empty();
   const bool learn = !told && !own && config.peer_template.empty() && config.planes.size() > 1 && config.learn_peers;
-  out->planes.assign(config.planes.size(), core::PlaneAddress());
-  out->nic = nic;
-  out->learn = learn && !nic;  // a NIC would not answer: it is reached over plane 1
-  out->slot = out->learn ? slot_of(dest_qpn) : uint8_t{0};
+  core::PeerDescription peer;
+  peer.planes.assign(config.planes.size(), core::PlaneAddress());
+  peer.nic = nic;
+  peer.learn = learn && !nic;  // a NIC would not answer: it is reached over plane 1
+  peer.slot = peer.learn ? slot_of(dest_qpn) : uint8_t{0};
   for (uint32_t p = 0; p < config.planes.size(); ++p) {
     const PlaneConfig& plane = config.planes[p];
-    core::PlaneAddress& to = out->planes[p];
+    core::PlaneAddress& to = peer.planes[p];
     if (told) {
       if (p < listed->planes.size()) to.addr = listed->planes[p];
     } else if (own) {
@@ -46,28 +45,25 @@ bool resolve_peer(const DeviceConfig& config, uint8_t slot, const IpAddress& dgi
     } else if (learn) {
       if (p == 0) to.addr = gid;
     } else {
-      *error = "no way to GID " + dgid.to_string() + ": it is not a GID of device '" + config.name +
-               "', and the configuration has neither peers.template nor an entry for it in peers.list, and peers.learn "
-               "is false";
-      return false;
+      return Error{ENETUNREACH, "no way to GID " + dgid.to_string() + ": it is not a GID of device '" + config.name +
+                                    "', and the configuration has neither peers.template nor an entry for it in "
+                                    "peers.list, and peers.learn is false"};
     }
     if (to.addr.is_zero()) continue;
-    if (to.addr.is_v4() != plane.addr.is_v4()) {
-      *error = "GID " + dgid.to_string() + " leads to " + to.addr.to_string() + " on plane " + std::to_string(p + 1) +
-               ", whose own address " + plane.addr.to_string() + " is of the other IP version";
-      return false;
-    }
+    if (to.addr.is_v4() != plane.addr.is_v4())
+      return Error{ENETUNREACH, "GID " + dgid.to_string() + " leads to " + to.addr.to_string() + " on plane " +
+                                    std::to_string(p + 1) + ", whose own address " + plane.addr.to_string() +
+                                    " is of the other IP version"};
     const uint8_t peer_slot = slot_of(dest_qpn);
     to.port = nic              ? static_cast<uint16_t>(config.settings.port)
               : peer_slot == 0 ? plane.port
                                : static_cast<uint16_t>(plane.port_base + peer_slot);
   }
-  if (nic && slot != 0) {
-    *error = "GID " + dgid.to_string() + " is a NIC, which sends to port " + std::to_string(config.settings.port) +
-             " only, and another process of this host has it";
-    return false;
-  }
-  return true;
+  if (nic && slot != 0)
+    return Error{ENETUNREACH, "GID " + dgid.to_string() + " is a NIC, which sends to port " +
+                                  std::to_string(config.settings.port) +
+                                  " only, and another process of this host has it"};
+  return peer;
 }
 
 }  // namespace mrc::device

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
+#include "base/result.h"
 #include "core/types.h"
 #include "device/config.h"
 
@@ -12,9 +12,9 @@ namespace mrc::device {
 
 // The rules, first match: a peer that the file lists; a GID of this device itself (another process of this host, or
 // this one); the template; with a single plane, the GID as the address; with several and peers.learn, the GID as the
-// address on plane 1, the others to be queried [MRC-EXT-1]. False and a sentence in *error when none matches. `slot`
-// is that of this process: NICs only reach slot 0.
-bool resolve_peer(const DeviceConfig& config, uint8_t slot, const IpAddress& dgid, uint32_t dest_qpn,
-                  core::PeerDescription* out, std::string* error);
+// address on plane 1, the others to be queried [MRC-EXT-1]. ENETUNREACH when none matches. `slot` is that of this
+// process: NICs only reach slot 0.
+Result<core::PeerDescription> resolve_peer(const DeviceConfig& config, uint8_t slot, const IpAddress& dgid,
+                                           uint32_t dest_qpn);
 
 }  // namespace mrc::device

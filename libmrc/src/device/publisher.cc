@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include "datapath/holder.h"
 #include "device/log.h"
@@ -17,27 +16,21 @@ namespace {
 
 constexpr int kWaiting = 8;  // queued readers
 
-bool fail(std::string* why, const std::string& what) {
-  *why = what + ": " + std::strerror(errno);
-  return false;
-}
-
 // Only a folder owned by this user, closed to others: any user may have made one of this name below /tmp.
-bool own_folder(const std::string& path, std::string* why) {
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return fail(why, "cannot make " + path);
+Status own_folder(const std::string& path) {
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return failed_call("cannot make " + path);
   struct stat s {};
-  if (::lstat(path.c_str(), &s) != 0) return fail(why, path);
-  if (S_ISDIR(s.st_mode) && s.st_uid == ::geteuid() && (s.st_mode & 0077) == 0) return true;
-  *why = path + " is not a folder of this user alone";
+  if (::lstat(path.c_str(), &s) != 0) return failed_call(path);
+  if (S_ISDIR(s.st_mode) && s.st_uid == ::geteuid() && (s.st_mode & 0077) == 0) return {};
   if (s.st_uid != ::geteuid())
     log_once(LogLevel::kWarn,
              path + " cannot hold this process's counters" + datapath::taken_by(datapath::Holder{s.st_uid, 0}));
-  return false;
+  return Error{EACCES, path + " is not a folder of this user alone"};
 }
 
 }  // namespace
 
-bool Publisher::open(const std::string& folder, const std::string& device, std::string* why) {
+Status Publisher::open(const std::string& folder, const std::string& device) {
   const std::string own = folder + "/mrc-" + std::to_string(::geteuid());
   std::string name = device;
   for (char& c : name)
@@ -49,25 +42,23 @@ bool Publisher::open(const std::string& folder, const std::string& device, std::
   const std::string unready = own + "/." + file;
   sockaddr_un at;
   socklen_t length;
-  if (!unix_address(unready, &at, &length)) {
-    *why = "the name " + path + " is too long for a socket";
-    return false;
-  }
-  if (!own_folder(own, why)) return false;
+  if (!unix_address(unready, &at, &length))
+    return Error{ENAMETOOLONG, "the name " + path + " is too long for a socket"};
+  if (Status folder_made = own_folder(own); !folder_made) return folder_made;
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) return fail(why, "socket");
+  if (fd < 0) return failed_call("socket");
   // Both names contain our process number, so existing ones were left by a process that has ended.
   ::unlink(unready.c_str());
   if (::bind(fd, reinterpret_cast<const sockaddr*>(&at), length) != 0 || ::listen(fd, kWaiting) != 0 ||
       ::rename(unready.c_str(), path.c_str()) != 0) {
-    fail(why, path);
+    Error error = failed_call(path);
     ::unlink(unready.c_str());
     ::close(fd);
-    return false;
+    return error;
   }
   fd_ = fd;
   path_ = path;
-  return true;
+  return {};
 }
 
 void Publisher::close() {

@@ -9,6 +9,8 @@
 #include <functional>
 #include <string>
 
+#include "base/result.h"
+
 namespace mrc::device {
 
 class Publisher {
@@ -18,8 +20,8 @@ class Publisher {
   Publisher(const Publisher&) = delete;
   Publisher& operator=(const Publisher&) = delete;
 
-  // False and a sentence on failure.
-  bool open(const std::string& folder, const std::string& device, std::string* why);
+  // The error is that of the system call, EACCES for a folder that others may enter.
+  Status open(const std::string& folder, const std::string& device);
   void close();
   int fd() const { return fd_; }  // readable when a client connects; -1: not open
   const std::string& path() const { return path_; }

@@ -27,9 +27,9 @@ class Registry {
 
   const Config* config() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     if (config_) return config_.get();
-    auto loaded = std::make_unique<Config>();
-    std::string why;
-    if (!load_config(environment::variable, loaded.get(), &why)) {
+    Result<Config> loaded = load_config(environment::variable);
+    if (!loaded) {
+      const std::string& why = loaded.error().text;
       if (error_ && *error_ == why) return nullptr;
       error_ = std::make_unique<std::string>(why);
       // The level is a setting of the refused file; the environment's value still applies.
@@ -38,7 +38,7 @@ class Registry {
       return nullptr;
     }
     error_.reset();
-    config_ = std::move(loaded);
+    config_ = std::make_unique<Config>(*std::move(loaded));
     set_log_level(log_level_of(config_->devices.front().settings.log));
     for (const std::string& line : misspelt_variables(::environ)) log_once(LogLevel::kWarn, line);
     // Logged as an error: the program runs with another configuration than the one requested by its user.
@@ -47,32 +47,29 @@ class Registry {
     return config_.get();
   }
 
-  std::shared_ptr<Device> open(const char* name, std::string* error, int* err) ABSL_LOCKS_EXCLUDED(mutex) {
+  Result<std::shared_ptr<Device>> open(const char* name) ABSL_LOCKS_EXCLUDED(mutex) {
     const MutexLock lock(mutex);
     const Config* all = config();
-    if (all == nullptr) {
-      *error = *error_;
-      *err = EINVAL;
-      return nullptr;
-    }
+    if (all == nullptr) return invalid(*error_);
     const std::string wanted = name != nullptr && *name != 0 ? name : all->devices.front().name;
     const auto found =
         std::find_if(all->devices.begin(), all->devices.end(), [&](const DeviceConfig& d) { return d.name == wanted; });
     if (found == all->devices.end()) {
-      *error = "no device '" + wanted + "' in the configuration";
-      *err = ENODEV;
-      log_line(LogLevel::kError, *error);
-      return nullptr;
+      Error error{ENODEV, "no device '" + wanted + "' in the configuration"};
+      log_line(LogLevel::kError, error.text);
+      return error;
     }
     open_.erase(std::remove_if(open_.begin(), open_.end(), [](const auto& d) { return d.expired(); }), open_.end());
     for (const std::weak_ptr<Device>& weak : open_)
       if (std::shared_ptr<Device> device = weak.lock(); device != nullptr && device->config().name == wanted)
         return device;
     hook();
-    std::shared_ptr<Device> device = Device::start(*found, error, err);
-    if (device != nullptr) open_.push_back(device);
-    if (device == nullptr) log_line(LogLevel::kError, *error);
-    return device;
+    Result<std::shared_ptr<Device>> started = Device::start(*found);
+    if (started)
+      open_.push_back(*started);
+    else
+      log_line(LogLevel::kError, started.error().text);
+    return started;
   }
 
   const char* error() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) { return error_ ? error_->c_str() : nullptr; }
@@ -145,8 +142,8 @@ const char* config_error() {
   return registry.error();
 }
 
-std::shared_ptr<Device> open_device(const char* name, std::string* error, int* err) {
-  return Registry::get().open(name, error, err);
+Result<std::shared_ptr<Device>> open_device(const char* name) {
+  return Registry::get().open(name);
 }
 
 }  // namespace mrc::device

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
+#include "base/result.h"
 #include "device/config.h"
 #include "device/device.h"
 
@@ -17,8 +17,7 @@ const Config* process_config();
 const char* config_error();
 
 // Opens by name (null or empty: the first device), starting it unless it is open in this process. Release every
-// pointer: the release of the last one stops the device. Null: sentence in *error, errno value in *err
-// (ENODEV, EINVAL, EADDRINUSE, ...).
-std::shared_ptr<Device> open_device(const char* name, std::string* error, int* err);
+// pointer: the release of the last one stops the device. Failures are logged here: ENODEV, EINVAL, EADDRINUSE, ...
+Result<std::shared_ptr<Device>> open_device(const char* name);
 
 }  // namespace mrc::device

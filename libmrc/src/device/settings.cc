@@ -158,7 +158,7 @@ std::string Setting::show(const Settings& settings) const {
   return settings.*text_value;
 }
 
-bool set_setting(const Setting& setting, const std::string& text, Settings* settings, std::string* why) {
+Status set_setting(const Setting& setting, const std::string& text, Settings* settings) {
   bool good = false;
   switch (setting.type) {
     case SettingType::kInt:
@@ -179,8 +179,8 @@ bool set_setting(const Setting& setting, const std::string& text, Settings* sett
       settings->*setting.text_value = text;
       break;
   }
-  if (!good) *why = "value is '" + text + "', allowed: " + setting.allowed();
-  return good;
+  if (!good) return invalid("value is '" + text + "', allowed: " + setting.allowed());
+  return {};
 }
 
 std::string settings_json(const Settings& current) {

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
+
 namespace mrc::device {
 
 // clang-format off
@@ -143,8 +145,8 @@ struct FormerSetting {
 };
 const std::vector<FormerSetting>& former_settings();
 
-// Sets one value from text. False: *why is "value is X, allowed: Y" with the table's range; settings untouched.
-bool set_setting(const Setting& setting, const std::string& text, Settings* settings, std::string* why);
+// Sets one value from text. EINVAL: "value is X, allowed: Y" with the table's range; settings untouched.
+Status set_setting(const Setting& setting, const std::string& text, Settings* settings);
 
 std::string settings_json(const Settings& current);  // all of the table with current values
 std::string settings_markdown();                     // spec/settings.md

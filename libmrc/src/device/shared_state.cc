@@ -31,8 +31,8 @@ ctl::Holds holds_of(const ctl::ProfileStore& store) {
 void SharedState::start() {
   const Settings& s = device_.config.settings;
   if (s.mrcd_socket.empty()) return;
-  std::string ignored;
-  if (s.ev_mode == "srv6") plan_ = srv6_plan(s, static_cast<uint32_t>(device_.config.planes.size()), &ignored);
+  if (s.ev_mode == "srv6")  // checked when the configuration was read
+    if (auto plan = srv6_plan(s, static_cast<uint32_t>(device_.config.planes.size()))) plan_ = *std::move(plan);
   {
     const DeviceLock lock(device_.mutex);
     device_.profiles.tell_holds([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) { on_holds_locked(); });

@@ -2,12 +2,12 @@
 
 namespace mrc::device {
 
-std::shared_ptr<const datapath::Srv6Plan> srv6_plan(const Settings& settings, uint32_t planes, std::string* why) {
+Result<std::shared_ptr<const datapath::Srv6Plan>> srv6_plan(const Settings& settings, uint32_t planes) {
   datapath::Srv6Plan::Text text;
   text.paths = settings.srv6_paths;
   text.loop = settings.srv6_loop;
   text.uplinks = static_cast<uint32_t>(settings.srv6_uplinks);
-  return datapath::Srv6Plan::parse(text, planes, why);
+  return datapath::Srv6Plan::parse(text, planes);
 }
 
 void label_paths(uint32_t planes, std::vector<core::EvEntry>* evs) {

@@ -13,8 +13,8 @@
 
 namespace mrc::device {
 
-// Null and a sentence in *why when a setting is no plan.
-std::shared_ptr<const datapath::Srv6Plan> srv6_plan(const Settings& settings, uint32_t planes, std::string* why);
+// EINVAL when a setting is no plan.
+Result<std::shared_ptr<const datapath::Srv6Plan>> srv6_plan(const Settings& settings, uint32_t planes);
 
 // Upper halves of the EVs: entry n of each plane gets n + 1, so that a packet's flow label shows the path that it took
 // when the destination has been shifted [MRC-SR-6].

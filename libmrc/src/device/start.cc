@@ -43,8 +43,7 @@ core::CongestionConfig congestion_config(const DeviceConfig& config) {
   c.measure_rtt = s.base_rtt_us == 0;
   c.base_rtt = c.measure_rtt ? kAssumedBaseRtt : from_us(s.base_rtt_us);
   c.host_jitter = from_us(s.host_jitter_us);
-  std::string why;
-  core::set_congestion_parameters(s.congestion_parameters, &c, &why);  // checked when the configuration was read
+  (void)core::set_congestion_parameters(s.congestion_parameters, &c);  // checked when the configuration was read
   return c;
 }
 
@@ -123,64 +122,65 @@ std::shared_ptr<Device> Device::start_over(const DeviceConfig& config, std::uniq
       std::make_unique<DeviceImpl>(config, std::move(datapath), evs, slot,
                                    static_cast<uint32_t>(std::stoul(config.settings.mtu)), std::vector<std::string>());
   impl->make_endpoint(nullptr);
-  std::string error;
-  int err = 0;
-  if (helper && !impl->start_helper(&error, &err)) return nullptr;
+  if (helper && !impl->start_helper()) return nullptr;
   return std::shared_ptr<Device>(new Device(std::move(impl)));
 }
 
-std::shared_ptr<Device> Device::start(const DeviceConfig& config, std::string* error, int* err) {
-  uint32_t slot = 0;
-  std::unique_ptr<datapath::HostDatapath> host =
-      open_host_datapath(config, seed_of(config.settings), &slot, error, err);
-  if (host == nullptr) {
-    *error = "device '" + config.name + "': " + *error;
-    return nullptr;
-  }
+namespace {
+
+std::string named(const DeviceConfig& config) {
+  return "device '" + config.name + "': ";
+}
+
+// `path` with the faults of the settings injected, if there are any.
+Result<std::unique_ptr<datapath::Datapath>> with_faults(const DeviceConfig& config,
+                                                        std::unique_ptr<datapath::Datapath> path) {
+  if (config.settings.fault.empty()) return path;
+  Result<std::shared_ptr<const datapath::FaultPlan>> plan = datapath::parse_fault(config.settings.fault);
+  if (!plan) return std::move(plan).error().under(named(config) + "fault: ");
+  core::DscpConfig dscp;
+  dscp.trimmed = static_cast<uint8_t>(config.settings.dscp_trimmed);
+  log_line(LogLevel::kWarn, named(config) + "injecting faults: " + config.settings.fault);
+  for (const std::string& line : absent_in_fault(config)) log_line(LogLevel::kWarn, named(config) + line);
+  return datapath::make_fault_datapath(std::move(path), *std::move(plan), dscp);
+}
+
+// Null: the settings ask for no trace.
+Result<std::unique_ptr<TraceFile>> open_trace(const DeviceConfig& config) {
+  if (config.settings.trace.empty()) return nullptr;
+  Result<std::unique_ptr<TraceFile>> trace =
+      TraceFile::open(config.settings.trace, {config.name, changed_settings(config.settings)});
+  if (!trace) return std::move(trace).error().under(named(config));
+  if (!(*trace)->start()) return Error{EAGAIN, named(config) + "cannot start the thread that writes the trace"};
+  log_line(LogLevel::kInfo, named(config) + "engine events go to " + (*trace)->path());
+  return trace;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Device>> Device::start(const DeviceConfig& config) {
+  Result<HostPath> opened = open_host_datapath(config, seed_of(config.settings));
+  if (!opened) return std::move(opened).error().under(named(config));
+  const std::unique_ptr<datapath::HostDatapath>& host = opened->datapath;
+  const uint32_t slot = opened->slot;
   std::vector<std::string> advice = host->advice();
   const uint32_t mtu = fitting_mtu(config, *host, &advice);
-  for (const std::string& line : advice) log_once(LogLevel::kWarn, "device '" + config.name + "': " + line);
-  for (const std::string& line : host->notes()) log_line(LogLevel::kDebug, "device '" + config.name + "': " + line);
+  for (const std::string& line : advice) log_once(LogLevel::kWarn, named(config) + line);
+  for (const std::string& line : host->notes()) log_line(LogLevel::kDebug, named(config) + line);
   const std::vector<core::EvEntry> evs = host->evs();
-  std::unique_ptr<datapath::Datapath> path = std::move(host);
-  if (!config.settings.fault.empty()) {
-    std::shared_ptr<const datapath::FaultPlan> plan = datapath::parse_fault(config.settings.fault, error);
-    if (plan == nullptr) {
-      *error = "device '" + config.name + "': fault: " + *error;
-      *err = EINVAL;
-      return nullptr;
-    }
-    core::DscpConfig dscp;
-    dscp.trimmed = static_cast<uint8_t>(config.settings.dscp_trimmed);
-    path = datapath::make_fault_datapath(std::move(path), std::move(plan), dscp);
-    log_line(LogLevel::kWarn, "device '" + config.name + "': injecting faults: " + config.settings.fault);
-    for (const std::string& line : absent_in_fault(config))
-      log_line(LogLevel::kWarn, "device '" + config.name + "': " + line);
-  }
-  std::unique_ptr<TraceFile> trace;
-  if (!config.settings.trace.empty()) {
-    trace = TraceFile::open(config.settings.trace, {config.name, changed_settings(config.settings)}, error);
-    if (trace == nullptr) {
-      *error = "device '" + config.name + "': " + *error;
-      *err = EINVAL;
-      return nullptr;
-    }
-    if (!trace->start()) {
-      *error = "device '" + config.name + "': cannot start the thread that writes the trace";
-      *err = EAGAIN;
-      return nullptr;
-    }
-    log_line(LogLevel::kInfo, "device '" + config.name + "': engine events go to " + trace->path());
-  }
-  const std::string driver = path->describe();
-  auto impl = std::make_unique<DeviceImpl>(config, std::move(path), evs, static_cast<uint8_t>(slot), mtu, advice);
-  impl->make_endpoint(std::move(trace));
-  log_line(LogLevel::kInfo, "device '" + config.name + "': process slot " + std::to_string(slot) + ", path MTU " +
+  Result<std::unique_ptr<datapath::Datapath>> path = with_faults(config, std::move(opened->datapath));
+  if (!path) return std::move(path).error();
+  Result<std::unique_ptr<TraceFile>> trace = open_trace(config);
+  if (!trace) return std::move(trace).error();
+  const std::string driver = (*path)->describe();
+  auto impl = std::make_unique<DeviceImpl>(config, *std::move(path), evs, static_cast<uint8_t>(slot), mtu, advice);
+  impl->make_endpoint(*std::move(trace));
+  log_line(LogLevel::kInfo, named(config) + "process slot " + std::to_string(slot) + ", path MTU " +
                                 std::to_string(mtu) + ", " + driver);
-  std::string unpublished;
-  if (!config.settings.publish.empty() && !impl->publisher.open(config.settings.publish, config.name, &unpublished))
-    log_line(LogLevel::kDebug, "device '" + config.name + "': counters are not published: " + unpublished);
-  if (!impl->start_helper(error, err)) return nullptr;
+  if (!config.settings.publish.empty())
+    if (Status published = impl->publisher.open(config.settings.publish, config.name); !published)
+      log_line(LogLevel::kDebug, named(config) + "counters are not published: " + published.error().text);
+  if (Status started = impl->start_helper(); !started) return std::move(started).error();
   return std::shared_ptr<Device>(new Device(std::move(impl)));
 }
 

@@ -65,8 +65,7 @@ std::string wall_clock() {
 
 }  // namespace
 
-std::unique_ptr<TraceFile> TraceFile::open(const std::string& name, const About& about, std::string* error,
-                                           size_t ring_entries) {
+Result<std::unique_ptr<TraceFile>> TraceFile::open(const std::string& name, const About& about, size_t ring_entries) {
   const std::string wanted = path_of(name, about.device);
   std::string path = wanted;
   int fd = open_locked(path);
@@ -74,11 +73,9 @@ std::unique_ptr<TraceFile> TraceFile::open(const std::string& name, const About&
     path = wanted + "." + std::to_string(copy);
     fd = open_locked(path);
   }
-  if (fd < 0) {
-    *error = "cannot write the trace to " + path + ": " +
-             (errno == ENXIO ? "it is no regular file; name a file or a folder" : std::strerror(errno));
-    return nullptr;
-  }
+  if (fd < 0)
+    return invalid("cannot write the trace to " + path + ": " +
+                   (errno == ENXIO ? "it is no regular file; name a file or a folder" : std::strerror(errno)));
   size_t entries = 1;
   while (entries < ring_entries) entries *= 2;
   std::unique_ptr<TraceFile> file(new TraceFile(fd, path, entries));

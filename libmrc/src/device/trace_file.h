@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 
+#include "base/result.h"
 #include "core/trace.h"
 #include "mutex.h"
 
@@ -25,10 +26,10 @@ class TraceFile final : public core::TraceSink {
   };
 
   // `name` may hold %p for the process number and %d for the device; a folder gets the file mrc-%p-%d.sqlog. A file
-  // that another process is writing to is left alone: ".2", ".3" ... is put behind the name. Null and *error when it
+  // that another process is writing to is left alone: ".2", ".3" ... is put behind the name. EINVAL when it
   // cannot be.
-  static std::unique_ptr<TraceFile> open(const std::string& name, const About& about, std::string* error,
-                                         size_t ring_entries = kRingEntries);
+  static Result<std::unique_ptr<TraceFile>> open(const std::string& name, const About& about,
+                                                 size_t ring_entries = kRingEntries);
   ~TraceFile() override;  // finishes
   TraceFile(const TraceFile&) = delete;
   TraceFile& operator=(const TraceFile&) = delete;

@@ -57,13 +57,17 @@ UdpConfig udp(bool v4, Offload offload) {
   return config;
 }
 
+std::shared_ptr<const Srv6Plan> plan_of(const std::string& paths) {
+  const auto plan = Srv6Plan::parse({paths, "", 1}, kPlanes);
+  EXPECT_TRUE(plan) << plan.error().text;
+  return plan ? *plan : nullptr;
+}
+
 // Every EV has a label; the plan leads straight to the peer, without checksums as over a fabric that rewrites
 // addresses.
 UdpConfig udp_srv6() {
   UdpConfig config = udp(false, Offload::kOff);
-  std::string why;
-  config.srv6 = Srv6Plan::parse({"::/0 direct", "", 1}, kPlanes, &why);
-  EXPECT_NE(config.srv6, nullptr) << why;
+  config.srv6 = plan_of("::/0 direct");
   config.structured_ev = true;
   for (uint32_t i = 0; i < kEvs; ++i) config.evs[i].value = (i + 1) << 16;
   return config;
@@ -93,14 +97,11 @@ void make_local(Rig* rig, bool standing) {
 
 // By the switch that link.h puts between the hosts: it shifts its uSID away, the outer header stays.
 std::shared_ptr<const Srv6Plan> encapsulating(const std::string& switches) {
-  std::string why;
-  auto plan = Srv6Plan::parse({"fc00:{plane}::/32 via " + switches, "", 1}, kPlanes, &why);
-  EXPECT_NE(plan, nullptr) << why;
-  return plan;
+  return plan_of("fc00:{plane}::/32 via " + switches);
 }
 
 // Opens one end of a pair of hosts.
-using Open = std::function<std::unique_ptr<HostDatapath>(const HostConfig& config, int side, std::string* error)>;
+using Open = std::function<Result<std::unique_ptr<HostDatapath>>(const HostConfig& config, int side)>;
 
 HostConfig host_config(std::shared_ptr<const Srv6Plan> plan) {
   HostConfig config;
@@ -118,19 +119,17 @@ void make_linked(Rig* rig, std::shared_ptr<const Srv6Plan> plan, const Open& ope
   HostConfig config = host_config(std::move(plan));
   for (int side : {0, 1}) {
     for (uint32_t p = 0; p < kPlanes; ++p) config.planes[p].addr = link->address(p, side);
-    std::string error;
-    std::unique_ptr<HostDatapath> datapath;
-    link->inside(side, [&] { datapath = open(config, side, &error); });
-    ASSERT_NE(datapath, nullptr) << error;
-    (side == 0 ? rig->a : rig->b) = end_of(std::move(datapath), config.planes);
+    Result<std::unique_ptr<HostDatapath>> datapath = Error{ENODEV, "not opened"};
+    link->inside(side, [&] { datapath = open(config, side); });
+    ASSERT_TRUE(datapath) << datapath.error().text;
+    (side == 0 ? rig->a : rig->b) = end_of(*std::move(datapath), config.planes);
   }
   rig->surroundings = link;
   rig->carries_labels = true;
 }
 
 void make_raw(Rig* rig, std::shared_ptr<const Srv6Plan> plan, RawIo io) {
-  make_linked(rig, std::move(plan),
-              [io](const HostConfig& config, int, std::string* error) { return open_raw_datapath(config, io, error); });
+  make_linked(rig, std::move(plan), [io](const HostConfig& config, int) { return open_raw_datapath(config, io); });
 }
 
 #ifdef MRC_DPDK_MODULE
@@ -145,14 +144,16 @@ DpdkConfig dpdk_config() {
 
 // Over the interfaces of the hosts, by the switch.
 void make_dpdk_linked(Rig* rig, std::shared_ptr<const Srv6Plan> plan) {
-  make_linked(rig, std::move(plan), [](const HostConfig& config, int side, std::string* error) {
+  make_linked(rig, std::move(plan), [](const HostConfig& config, int side) {
     DpdkConfig dpdk = dpdk_config();
     std::string gateway = "fe80::" + std::to_string(side + 1);
-    EXPECT_TRUE(parse_gateways(gateway, kPlanes, &dpdk.gateways, error)) << *error;
+    const auto gateways = parse_gateways(gateway, kPlanes);
+    EXPECT_TRUE(gateways) << gateways.error().text;
+    if (gateways) dpdk.gateways = *gateways;
     for (uint32_t p = 0; p < kPlanes; ++p)
       dpdk.ports.push_back("net_af_packet" + std::to_string(2 * side + p) + ",iface=plane" + std::to_string(p) +
                            ",framesz=9216,blocksz=36864,framecnt=512");
-    return open_dpdk_datapath(config, dpdk, error);
+    return open_dpdk_datapath(config, dpdk);
   });
 }
 
@@ -168,10 +169,9 @@ void make_dpdk_ring(Rig* rig, bool checksum) {
       EXPECT_TRUE(IpAddress::parse(address, &config.planes[p].addr));
       dpdk.ports.push_back(ring_port(dpdk.eal, p, side));
     }
-    std::string error;
-    std::unique_ptr<HostDatapath> datapath = open_dpdk_datapath(config, dpdk, &error);
-    ASSERT_NE(datapath, nullptr) << error;
-    (side == 0 ? rig->a : rig->b) = end_of(std::move(datapath), config.planes);
+    Result<std::unique_ptr<HostDatapath>> datapath = open_dpdk_datapath(config, dpdk);
+    ASSERT_TRUE(datapath) << datapath.error().text;
+    (side == 0 ? rig->a : rig->b) = end_of(*std::move(datapath), config.planes);
   }
   rig->carries_labels = true;
 }

@@ -9,16 +9,15 @@ namespace mrc::datapath {
 namespace {
 
 std::shared_ptr<const FaultPlan> good(const std::string& text) {
-  std::string error;
-  auto plan = parse_fault(text, &error);
-  EXPECT_NE(plan, nullptr) << text << ": " << error;
-  return plan != nullptr ? plan : std::make_shared<const FaultPlan>();
+  auto plan = parse_fault(text);
+  EXPECT_TRUE(plan) << text << ": " << plan.error().text;
+  return plan ? *plan : std::make_shared<const FaultPlan>();
 }
 
 std::string bad(const std::string& text) {
-  std::string error;
-  EXPECT_EQ(parse_fault(text, &error), nullptr) << text;
-  return error;
+  const auto plan = parse_fault(text);
+  EXPECT_FALSE(plan) << text;
+  return plan ? "" : plan.error().text;
 }
 
 TEST(FaultPlan, everything_at_once) {

@@ -31,11 +31,10 @@ struct Arrived {
 class Fault : public ::testing::Test {
  protected:
   void open(const std::string& text, uint32_t depth = 1u << 20) {
-    std::string error;
-    auto plan = parse_fault(text, &error);
-    ASSERT_NE(plan, nullptr) << error;
+    const auto plan = parse_fault(text);
+    ASSERT_TRUE(plan) << plan.error().text;
     auto pair = MemDatapath::make_pair(4, depth);
-    dp_ = make_fault_datapath(std::move(pair.first), plan, core::DscpConfig());
+    dp_ = make_fault_datapath(std::move(pair.first), *plan, core::DscpConfig());
     peer_ = std::move(pair.second);
     sent_ = 0;
   }

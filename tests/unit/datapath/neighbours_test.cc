@@ -171,20 +171,22 @@ TEST(Neighbours, what_nobody_asked_for_is_not_remembered) {
 }
 
 TEST(Gateway, addresses_and_words) {
-  std::vector<Gateway> got;
-  std::string why;
-  ASSERT_TRUE(parse_gateways("", 2, &got, &why));
-  EXPECT_EQ(got[1].kind, Gateway::Kind::kNone);
-  ASSERT_TRUE(parse_gateways("fe80::1", 2, &got, &why));
-  EXPECT_EQ(got[1].kind, Gateway::Kind::kAddress);
-  EXPECT_EQ(got[1].address, ip("fe80::1"));
-  ASSERT_TRUE(parse_gateways(" 02:00:00:00:0a:Ff ;\n link ", 2, &got, &why));
-  EXPECT_EQ(got[0].kind, Gateway::Kind::kMac);
-  EXPECT_EQ(got[0].mac, (MacAddress{2, 0, 0, 0, 10, 255}));
-  EXPECT_EQ(got[1].kind, Gateway::Kind::kNone);
+  auto got = parse_gateways("", 2);
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->at(1).kind, Gateway::Kind::kNone);
+  got = parse_gateways("fe80::1", 2);
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->at(1).kind, Gateway::Kind::kAddress);
+  EXPECT_EQ(got->at(1).address, ip("fe80::1"));
+  got = parse_gateways(" 02:00:00:00:0a:Ff ;\n link ", 2);
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->at(0).kind, Gateway::Kind::kMac);
+  EXPECT_EQ(got->at(0).mac, (MacAddress{2, 0, 0, 0, 10, 255}));
+  EXPECT_EQ(got->at(1).kind, Gateway::Kind::kNone);
   for (const char* bad : {"fe80::1;link;link", "10.0.0.1", "02:00:00:00:00", "02:00:00:00:00:0g", "gateway"}) {
-    EXPECT_FALSE(parse_gateways(bad, 2, &got, &why)) << bad;
-    EXPECT_FALSE(why.empty());
+    got = parse_gateways(bad, 2);
+    ASSERT_FALSE(got) << bad;
+    EXPECT_FALSE(got.error().text.empty());
   }
 }
 

@@ -67,10 +67,9 @@ Srv6Plan::Text example() {
 }
 
 std::shared_ptr<const Srv6Plan> parsed(const Srv6Plan::Text& text, uint32_t planes = 2) {
-  std::string why;
-  auto plan = Srv6Plan::parse(text, planes, &why);
-  EXPECT_NE(plan, nullptr) << why;
-  return plan;
+  const auto plan = Srv6Plan::parse(text, planes);
+  EXPECT_TRUE(plan) << plan.error().text;
+  return plan ? *plan : nullptr;
 }
 
 TEST(Srv6Plan, the_example_of_the_specification) {
@@ -167,24 +166,23 @@ TEST(Srv6Plan, says_what_is_wrong) {
   for (const auto& [rule, expected] : wrong) {
     Srv6Plan::Text text;
     text.paths = rule;
-    std::string why;
-    EXPECT_EQ(Srv6Plan::parse(text, 1, &why), nullptr) << rule;
-    EXPECT_NE(why.find(expected), std::string::npos) << rule << ": " << why;
+    const auto plan = Srv6Plan::parse(text, 1);
+    ASSERT_FALSE(plan) << rule;
+    EXPECT_NE(plan.error().text.find(expected), std::string::npos) << rule << ": " << plan.error().text;
   }
   Srv6Plan::Text loop;
   loop.loop = "f00:";
-  std::string why;
-  EXPECT_EQ(Srv6Plan::parse(loop, 1, &why), nullptr);
+  EXPECT_FALSE(Srv6Plan::parse(loop, 1));
 }
 
 TEST(Srv6Plan, numbers_that_outgrow_their_place_are_refused) {
   Srv6Plan::Text text = example();
   text.uplinks = 256;
-  std::string why;
-  EXPECT_EQ(Srv6Plan::parse(text, 2, &why), nullptr);
-  EXPECT_NE(why.find("'f1100' is not a uSID"), std::string::npos) << why;
+  const auto plan = Srv6Plan::parse(text, 2);
+  ASSERT_FALSE(plan);
+  EXPECT_NE(plan.error().text.find("'f1100' is not a uSID"), std::string::npos) << plan.error().text;
   text.uplinks = 255;
-  EXPECT_NE(Srv6Plan::parse(text, 2, &why), nullptr) << why;
+  EXPECT_TRUE(Srv6Plan::parse(text, 2));
 }
 
 }  // namespace

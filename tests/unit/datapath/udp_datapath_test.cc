@@ -211,10 +211,12 @@ TEST(Udp, explicit_ev_ports_are_shared_by_two_datapaths) {
     UdpConfig config = loopback_config(false, 1, 2);
     config.evs[0].value = first;
     config.evs[1].value = 0x50000u | second;  // the high half is the flow label and stays
-    a = UdpDatapath::open(config, &error);
-    if (a != nullptr) c = UdpDatapath::open(config, &error);
+    auto opened = UdpDatapath::open(config);
+    if (!opened) continue;
+    a = *std::move(opened);
+    if (auto second_opened = UdpDatapath::open(config)) c = *std::move(second_opened);
   }
-  ASSERT_NE(c, nullptr) << error;
+  ASSERT_NE(c, nullptr);
   EXPECT_EQ(a->evs()[0].value, first);
   EXPECT_EQ(c->evs()[1].value, 0x50000u | second);
 }
@@ -278,10 +280,7 @@ TEST(Udp, second_port_that_is_taken_is_done_without) {
   // The first port is not to be done without.
   config.planes[1] = config.planes[0];
   config.planes[0].port = owner->plane_port(0_plane);
-  std::string error;
-  int err = 0;
-  EXPECT_EQ(UdpDatapath::open(config, &error, &err), nullptr);
-  EXPECT_EQ(err, EADDRINUSE);
+  EXPECT_EQ(refusal(config).code, EADDRINUSE);
 }
 
 TEST(Udp, overflow_of_the_receive_buffer_is_counted) {
@@ -325,30 +324,24 @@ TEST(Udp, empty_datagrams_use_no_buffers_up) {
 TEST(Udp, foreign_address_is_refused_with_the_plane_named) {
   UdpConfig config = loopback_config(true, 2, 2);
   ASSERT_TRUE(IpAddress::parse("192.0.2.77", &config.planes[1].addr));
-  std::string error;
-  int err = 0;
-  EXPECT_EQ(UdpDatapath::open(config, &error, &err), nullptr);
-  EXPECT_EQ(err, EADDRNOTAVAIL);
-  EXPECT_NE(error.find("plane 2"), std::string::npos) << error;
-  EXPECT_NE(error.find("192.0.2.77"), std::string::npos) << error;
+  const Error error = refusal(config);
+  EXPECT_EQ(error.code, EADDRNOTAVAIL);
+  EXPECT_NE(error.text.find("plane 2"), std::string::npos) << error.text;
+  EXPECT_NE(error.text.find("192.0.2.77"), std::string::npos) << error.text;
 }
 
 TEST(Udp, port_in_use_is_refused) {
   auto first = open_or_fail(loopback_config(false, 1, 1));
   UdpConfig config = loopback_config(false, 1, 1);
   config.planes[0].port = first->plane_port(0_plane);
-  std::string error;
-  int err = 0;
-  EXPECT_EQ(UdpDatapath::open(config, &error, &err), nullptr);
-  EXPECT_EQ(err, EADDRINUSE);
+  EXPECT_EQ(refusal(config).code, EADDRINUSE);
 }
 
 TEST(Udp, ev_on_a_missing_plane_is_refused) {
   UdpConfig config = loopback_config(false, 2, 2);
   config.evs[1].plane = 2_plane;
-  std::string error;
-  EXPECT_EQ(UdpDatapath::open(config, &error), nullptr);
-  EXPECT_NE(error.find("no plane 3"), std::string::npos) << error;
+  const Error error = refusal(config);
+  EXPECT_NE(error.text.find("no plane 3"), std::string::npos) << error.text;
 }
 
 TEST(Udp, describes_itself_and_says_what_to_raise) {
@@ -373,11 +366,9 @@ TEST(Udp, source_ports_are_held_on_every_address) {
       IpAddress addr;
       ASSERT_TRUE(IpAddress::parse(other, &addr));
       for (const bool reuse : {false, true}) {
-        uint16_t port = 0;
-        std::string error;
-        EXPECT_FALSE(open_udp(kernel_syscalls(), {addr, static_cast<uint16_t>(ev.value), "", reuse}, &port, &error))
-            << other << " port " << ev.value;
-        EXPECT_TRUE(!addr.is_v4() || errno == EADDRINUSE);
+        const auto bound = open_udp(kernel_syscalls(), {addr, static_cast<uint16_t>(ev.value), "", reuse});
+        ASSERT_FALSE(bound) << other << " port " << ev.value;
+        EXPECT_TRUE(!addr.is_v4() || bound.error().code == EADDRINUSE);
       }
     }
 }

@@ -70,19 +70,17 @@ TEST_F(UdpFailure, every_socket_and_bind_at_opening) {
       UdpConfig config = loopback_config(false, 2, 4);
       config.gso = config.gro = Offload::kOff;  // the self-test tolerates its own failures
       config.syscalls = &kFailing;
-      std::string error;
-      int err = 0;
-      auto dp = UdpDatapath::open(config, &error, &err);
-      if (f->calls > n && dp != nullptr) {  // a guard: the EV does without [MRC-SEC-12]
+      const auto dp = UdpDatapath::open(config);
+      if (f->calls > n && dp) {  // a guard: the EV does without [MRC-SEC-12]
         ++wanted;
-        EXPECT_EQ(dp->notes().size(), 1u);
+        EXPECT_EQ((*dp)->notes().size(), 1u);
       } else if (f->calls > n) {
         ++needed;
-        EXPECT_EQ(err, EMFILE);
-        EXPECT_NE(error.find("ulimit"), std::string::npos) << error;
+        EXPECT_EQ(dp.error().code, EMFILE);
+        EXPECT_NE(dp.error().text.find("ulimit"), std::string::npos) << dp.error().text;
       } else {
-        EXPECT_NE(dp, nullptr) << error;
-        EXPECT_TRUE(dp == nullptr || dp->notes().empty());
+        EXPECT_TRUE(dp) << dp.error().text;
+        EXPECT_TRUE(!dp || (*dp)->notes().empty());
       }
     }
     EXPECT_EQ(needed, 6);  // two planes, four EVs
@@ -111,11 +109,9 @@ TEST_F(UdpFailure, offload_that_settings_insist_on_is_an_error) {
   UdpConfig config = loopback_config(false, 1, 1);
   config.gso = Offload::kOn;
   config.syscalls = &kFailing;
-  std::string error;
-  int err = 0;
-  EXPECT_EQ(UdpDatapath::open(config, &error, &err), nullptr);
-  EXPECT_EQ(err, EOPNOTSUPP);
-  EXPECT_NE(error.find("GSO"), std::string::npos) << error;
+  const Error error = refusal(config);
+  EXPECT_EQ(error.code, EOPNOTSUPP);
+  EXPECT_NE(error.text.find("GSO"), std::string::npos) << error.text;
 }
 
 TEST_F(UdpFailure, interrupted_send_is_repeated) {

@@ -38,10 +38,16 @@ inline UdpConfig loopback_config(bool v4, uint32_t planes, uint32_t evs) {
 }
 
 inline std::unique_ptr<UdpDatapath> open_or_fail(const UdpConfig& config) {
-  std::string error;
-  auto dp = UdpDatapath::open(config, &error);
-  EXPECT_NE(dp, nullptr) << error;
-  return dp;
+  auto dp = UdpDatapath::open(config);
+  EXPECT_TRUE(dp) << dp.error().text;
+  return dp ? *std::move(dp) : nullptr;
+}
+
+// Why it does not open; no error when it does.
+inline Error refusal(const UdpConfig& config) {
+  const auto dp = UdpDatapath::open(config);
+  EXPECT_FALSE(dp);
+  return dp ? Error() : dp.error();
 }
 
 // Byte i of a burst's payload: differs between bursts by `salt` and between segments.

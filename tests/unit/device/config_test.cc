@@ -28,11 +28,16 @@ const char* fake_env(const char* name) {
 struct ConfigTest : ::testing::Test {
   void SetUp() override { variables = &env; }
   // Empty when accepted.
-  std::string parse(const std::string& text) {
-    std::string error;
-    const bool accepted = parse_config(text, "f.yaml", fake_env, &config, &error);
-    EXPECT_EQ(accepted, error.empty());
-    return error;
+  std::string parse(const std::string& text) { return taken(parse_config(text, "f.yaml", fake_env)); }
+  std::string load() { return taken(load_config(fake_env)); }
+  std::string taken(Result<Config> result) {
+    if (!result) {
+      EXPECT_EQ(result.error().code, EINVAL);
+      EXPECT_FALSE(result.error().text.empty());
+      return result.error().text;
+    }
+    config = *std::move(result);
+    return "";
   }
   std::map<std::string, std::string> env;
   Config config;
@@ -349,8 +354,7 @@ TEST_F(ConfigTest, examples__are_accepted) {
   for (const auto& entry : std::filesystem::directory_iterator(MRC_SOURCE_DIR "/tools/examples")) {
     if (entry.path().extension() != ".yaml") continue;  // programs have their examples there, too
     env["MRC_CONFIG"] = entry.path();
-    std::string error;
-    EXPECT_TRUE(load_config(fake_env, &config, &error)) << error;
+    EXPECT_EQ(load(), "");
     ++count;
   }
   EXPECT_GE(count, 3);
@@ -358,8 +362,7 @@ TEST_F(ConfigTest, examples__are_accepted) {
 
 TEST_F(ConfigTest, examples__loopback_is_the_default_written_down) {
   env["MRC_CONFIG"] = MRC_SOURCE_DIR "/tools/examples/loopback.yaml";
-  std::string error;
-  ASSERT_TRUE(load_config(fake_env, &config, &error)) << error;
+  ASSERT_EQ(load(), "");
   const DeviceConfig builtin = loopback_config(Settings(), true);
   const DeviceConfig& written = config.devices.at(0);
   EXPECT_EQ(written.gids, builtin.gids);
@@ -373,9 +376,7 @@ TEST_F(ConfigTest, examples__loopback_is_the_default_written_down) {
 
 TEST_F(ConfigTest, load__names_the_file_that_cannot_be_read) {
   env["MRC_CONFIG"] = "/no/such/file.yaml";
-  std::string error;
-  EXPECT_FALSE(load_config(fake_env, &config, &error));
-  EXPECT_EQ(error,
+  EXPECT_EQ(load(),
             "cannot read the configuration file /no/such/file.yaml: No such file or directory (MRC_CONFIG names it)");
 }
 
@@ -386,12 +387,10 @@ TEST_F(ConfigTest, load__reads_the_named_file) {
   ::close(fd);
   std::ofstream(name) << kTwoPlanes;
   env["MRC_CONFIG"] = name;
-  std::string error;
-  EXPECT_TRUE(load_config(fake_env, &config, &error)) << error;
+  EXPECT_EQ(load(), "");
   EXPECT_EQ(config.devices[0].name, "nic");
   std::ofstream(name) << "ev_count: none\n";
-  EXPECT_FALSE(load_config(fake_env, &config, &error));
-  EXPECT_EQ(error, std::string(name) + ":1: key 'ev_count': value is 'none', allowed: 1..1024 EVs");
+  EXPECT_EQ(load(), std::string(name) + ":1: key 'ev_count': value is 'none', allowed: 1..1024 EVs");
   ::unlink(name);
 }
 

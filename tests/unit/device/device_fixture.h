@@ -42,9 +42,9 @@ struct End final : QpObserver {
   void connect(const End& peer, const IpAddress& gid) {
     std::lock_guard lock(device->mutex());
     core::QpAttr attr = device->default_qp_attr();
-    std::string error;
-    attr.peer = device->resolve_peer_locked(gid, peer.qpn, &error);
-    ASSERT_NE(attr.peer, core::kNoPeer) << error;
+    const Result<core::PeerId> resolved = device->resolve_peer_locked(gid, peer.qpn);
+    ASSERT_TRUE(resolved) << resolved.error().text;
+    attr.peer = *resolved;
     attr.dest_qpn = peer.qpn;
     attr.access = core::kAccessLocalWrite | core::kAccessRemoteWrite;
     for (core::QpState to : {core::QpState::kInit, core::QpState::kRtr, core::QpState::kRts})
@@ -93,11 +93,9 @@ inline DeviceConfig test_config() {
 }
 
 inline std::shared_ptr<Device> start(const DeviceConfig& config) {
-  std::string error;
-  int err = 0;
-  std::shared_ptr<Device> device = Device::start(config, &error, &err);
-  EXPECT_NE(device, nullptr) << error << " " << err;
-  return device;
+  Result<std::shared_ptr<Device>> device = Device::start(config);
+  EXPECT_TRUE(device) << device.error().text << " " << device.error().code;
+  return device ? *std::move(device) : nullptr;
 }
 
 }  // namespace mrc::device

@@ -179,11 +179,11 @@ TEST(Device, stop__the_peer_still_gets_its_acknowledgement) {
 TEST(Device, start__explains_an_address_that_is_not_here) {
   DeviceConfig config = test_config();
   IpAddress::parse("192.0.2.1", &config.planes[1].addr);
-  std::string error;
-  int err = 0;
-  EXPECT_EQ(Device::start(config, &error, &err), nullptr);
-  EXPECT_EQ(err, EADDRNOTAVAIL);
-  EXPECT_EQ(error.rfind("device 'mrc0': plane 2: cannot bind for 192.0.2.1", 0), 0u) << error;
+  const auto device = Device::start(config);
+  ASSERT_FALSE(device);
+  EXPECT_EQ(device.error().code, EADDRNOTAVAIL);
+  EXPECT_EQ(device.error().text.rfind("device 'mrc0': plane 2: cannot bind for 192.0.2.1", 0), 0u)
+      << device.error().text;
 }
 
 }  // namespace

@@ -10,12 +10,9 @@ std::string opened(const Settings& settings) {
   DeviceConfig config = loopback_config(settings, true);
   for (PlaneConfig& plane : config.planes) plane.port = 0, plane.port_base = 0;  // any free one
   config.settings.second_port = 0;
-  uint32_t slot = 0;
-  std::string error;
-  int err = 0;
-  const auto datapath = open_host_datapath(config, 1, &slot, &error, &err);
-  EXPECT_NE(datapath, nullptr) << error;
-  return datapath == nullptr ? "" : datapath->describe();
+  const auto path = open_host_datapath(config, 1);
+  EXPECT_TRUE(path) << path.error().text;
+  return path ? path->datapath->describe() : "";
 }
 
 bool through_memory(const Settings& settings) {

@@ -12,10 +12,9 @@ namespace {
 using testing_text::ip;
 
 AddressTemplate make_template(const std::string& text) {
-  AddressTemplate t;
-  std::string why;
-  EXPECT_TRUE(AddressTemplate::parse(text, &t, &why)) << why;
-  return t;
+  const auto t = AddressTemplate::parse(text);
+  EXPECT_TRUE(t) << t.error().text;
+  return t ? *t : AddressTemplate();
 }
 
 TEST(AddressTemplate, apply__plane_and_host) {
@@ -35,18 +34,17 @@ TEST(AddressTemplate, apply__plane_and_host) {
 }
 
 TEST(AddressTemplate, parse__what_is_refused) {
-  AddressTemplate t;
-  std::string why;
-  EXPECT_FALSE(AddressTemplate::parse("10.0.{plane}", &t, &why));
-  EXPECT_EQ(why, "an IPv4 template has 4 parts, this one has 3");
-  EXPECT_FALSE(AddressTemplate::parse("fd00:{plane}:1", &t, &why));
-  EXPECT_EQ(why, "an IPv6 template has 8 groups or one '::', this one has 3 groups");
+  auto t = AddressTemplate::parse("10.0.{plane}");
+  ASSERT_FALSE(t);
+  EXPECT_EQ(t.error().text, "an IPv4 template has 4 parts, this one has 3");
+  t = AddressTemplate::parse("fd00:{plane}:1");
+  ASSERT_FALSE(t);
+  EXPECT_EQ(t.error().text, "an IPv6 template has 8 groups or one '::', this one has 3 groups");
   for (const char* bad : {"10.0.0.256", "10.0.0.", "fd00::10000", "fd00::{plane+}", "fd00::{plane*2}", "fd00::{host*2}",
                           "fd00::{host+}", "fd00::{hostess}", "fd00::{plane", "fd00::{}", "1::2::3", "fd00::-1"})
-    EXPECT_FALSE(AddressTemplate::parse(bad, &t, &why)) << bad;
-  EXPECT_TRUE(t.empty());
-  EXPECT_TRUE(AddressTemplate::parse("10.0.0.255", &t, &why));
-  EXPECT_TRUE(AddressTemplate::parse("fd00::ffff", &t, &why));
+    EXPECT_FALSE(AddressTemplate::parse(bad)) << bad;
+  EXPECT_TRUE(AddressTemplate::parse("10.0.0.255"));
+  EXPECT_TRUE(AddressTemplate::parse("fd00::ffff"));
 }
 
 struct PeersTest : ::testing::Test {
@@ -62,7 +60,14 @@ struct PeersTest : ::testing::Test {
     config.gids = {ip("fd00:0:1::7"), IpAddress()};
   }
   bool resolve(const std::string& gid, uint32_t qpn, uint8_t slot = 0) {
-    return resolve_peer(config, slot, ip(gid), qpn, &peer, &error);
+    const auto resolved = resolve_peer(config, slot, ip(gid), qpn);
+    if (resolved) {
+      peer = *resolved;
+    } else {
+      EXPECT_EQ(resolved.error().code, ENETUNREACH);
+      error = resolved.error().text;
+    }
+    return resolved.has_value();
   }
   std::string shown() const {
     std::string text;

@@ -44,12 +44,17 @@ class PublisherTest : public ::testing::Test {
     ::close(fd);
     return text;
   }
+  bool open(const std::string& below, const std::string& device) {
+    const Status opened = publisher.open(below, device);
+    if (!opened) why = opened.error().text;
+    return opened.has_value();
+  }
   std::string folder, own, why;
   Publisher publisher;
 };
 
 TEST_F(PublisherTest, answer__everybody_who_waits_gets_the_text_and_the_end) {
-  ASSERT_TRUE(publisher.open(folder, "mrc0", &why)) << why;
+  ASSERT_TRUE(open(folder, "mrc0")) << why;
   EXPECT_EQ(publisher.path(), own + "/" + std::to_string(::getpid()) + ".mrc0");
   publisher.answer([]() -> std::string {
     ADD_FAILURE() << "nobody has asked";
@@ -65,7 +70,7 @@ TEST_F(PublisherTest, answer__everybody_who_waits_gets_the_text_and_the_end) {
 }
 
 TEST_F(PublisherTest, answer__a_reader_that_left_does_no_harm) {
-  ASSERT_TRUE(publisher.open(folder, "mrc0", &why)) << why;
+  ASSERT_TRUE(open(folder, "mrc0")) << why;
   ::close(connected(publisher.path()));
   publisher.answer([] { return std::string(100000, 'x'); });
 }
@@ -88,7 +93,7 @@ TEST_F(PublisherTest, open__no_name_refuses_while_its_process_gets_ready) {
   });
   bool opened = true;
   for (int i = 0; opened && (i < 2000 || accepted == 0); ++i) {
-    opened = publisher.open(folder, "mrc0", &why);
+    opened = open(folder, "mrc0");
     publisher.answer([] { return std::string(); });
     ++closings;
     publisher.close();
@@ -101,7 +106,7 @@ TEST_F(PublisherTest, open__no_name_refuses_while_its_process_gets_ready) {
 }
 
 TEST_F(PublisherTest, close__takes_the_name_away) {
-  ASSERT_TRUE(publisher.open(folder, "rack/7", &why)) << why;
+  ASSERT_TRUE(open(folder, "rack/7")) << why;
   const std::string path = publisher.path();
   EXPECT_TRUE(std::filesystem::exists(path));
   publisher.close();
@@ -112,7 +117,7 @@ TEST_F(PublisherTest, close__takes_the_name_away) {
 TEST_F(PublisherTest, open__what_a_crash_left_is_replaced) {
   ASSERT_EQ(::mkdir(own.c_str(), 0700), 0);
   std::ofstream(own + "/" + std::to_string(::getpid()) + ".mrc0") << "left";
-  ASSERT_TRUE(publisher.open(folder, "mrc0", &why)) << why;
+  ASSERT_TRUE(open(folder, "mrc0")) << why;
   const int fd = connected(publisher.path());
   ASSERT_GE(fd, 0);
   publisher.answer([] { return std::string("here"); });
@@ -123,17 +128,17 @@ TEST_F(PublisherTest, open__what_a_crash_left_is_replaced) {
 TEST_F(PublisherTest, open__a_folder_open_to_others_is_refused) {
   ASSERT_EQ(::mkdir(own.c_str(), 0700), 0);
   ASSERT_EQ(::chmod(own.c_str(), 0750), 0);
-  EXPECT_FALSE(publisher.open(folder, "mrc0", &why));
+  EXPECT_FALSE(open(folder, "mrc0"));
   EXPECT_EQ(why, own + " is not a folder of this user alone");
   ASSERT_EQ(::rmdir(own.c_str()), 0);
   ASSERT_EQ(::symlink("/tmp", own.c_str()), 0);
-  EXPECT_FALSE(publisher.open(folder, "mrc0", &why));
+  EXPECT_FALSE(open(folder, "mrc0"));
 }
 
 TEST_F(PublisherTest, open__says_why_not) {
-  EXPECT_FALSE(publisher.open(folder + "/none", "mrc0", &why));
+  EXPECT_FALSE(open(folder + "/none", "mrc0"));
   EXPECT_EQ(why, "cannot make " + folder + "/none/mrc-" + std::to_string(::geteuid()) + ": No such file or directory");
-  EXPECT_FALSE(publisher.open(folder, std::string(120, 'n'), &why));
+  EXPECT_FALSE(open(folder, std::string(120, 'n')));
   EXPECT_NE(why.find("too long"), std::string::npos);
   EXPECT_EQ(publisher.fd(), -1);
 }

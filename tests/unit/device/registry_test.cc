@@ -12,21 +12,21 @@ namespace mrc::device {
 namespace {
 
 TEST(Registry, open__shares_and_knows_its_names) {
-  std::string error;
-  int err = 0;
-  const auto a = open_device(nullptr, &error, &err);
-  ASSERT_NE(a, nullptr) << error;
-  EXPECT_EQ(open_device("mrc0", &error, &err), a);
-  EXPECT_EQ(open_device("mrc7", &error, &err), nullptr);
-  EXPECT_EQ(err, ENODEV);
-  EXPECT_EQ(error, "no device 'mrc7' in the configuration");
+  const auto a = open_device(nullptr);
+  ASSERT_TRUE(a) << a.error().text;
+  const auto b = open_device("mrc0");
+  ASSERT_TRUE(b);
+  EXPECT_EQ(*b, *a);
+  const auto none = open_device("mrc7");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ENODEV);
+  EXPECT_EQ(none.error().text, "no device 'mrc7' in the configuration");
 }
 
 TEST(Registry, fork__the_child_starts_anew_and_leaves_the_parent_alone) {
-  std::string error;
-  int err = 0;
-  auto parent = open_device(nullptr, &error, &err);
-  ASSERT_NE(parent, nullptr) << error;
+  auto opened = open_device(nullptr);
+  ASSERT_TRUE(opened) << opened.error().text;
+  std::shared_ptr<Device> parent = *std::move(opened);
   const pid_t pid = ::fork();
   ASSERT_GE(pid, 0);
   if (pid == 0) {
@@ -36,8 +36,9 @@ TEST(Registry, fork__the_child_starts_anew_and_leaves_the_parent_alone) {
     parent->stop();
 // TSan cannot start a thread after a fork, and ASan's own locks may be held by the parent's helper at the fork.
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
-    auto own = open_device(nullptr, &error, &err);
-    if (own == nullptr) ::_exit(3);
+    auto reopened = open_device(nullptr);
+    if (!reopened) ::_exit(3);
+    std::shared_ptr<Device> own = *std::move(reopened);
     if (own == parent || own->slot() == parent->slot()) ::_exit(4);
     own->progress();
     own.reset();

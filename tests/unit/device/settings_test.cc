@@ -16,10 +16,9 @@ namespace {
 
 bool accepts(const Setting& s, const std::string& text, std::string* why = nullptr) {
   Settings settings;
-  std::string reason;
-  const bool good = set_setting(s, text, &settings, &reason);
-  if (why != nullptr) *why = reason;
-  EXPECT_EQ(good, reason.empty()) << s.name;
+  const Status set = set_setting(s, text, &settings);
+  const bool good = set.has_value();
+  if (!good && why != nullptr) *why = set.error().text;
   if (good && s.type != SettingType::kFlag && s.type != SettingType::kReal) {
     EXPECT_EQ(s.show(settings), text) << s.name;
   }
@@ -94,15 +93,14 @@ TEST(Settings, set__words_and_flags) {
     }
     if (s.type == SettingType::kFlag) {
       Settings settings;
-      std::string why;
       for (const char* word : {"true", "yes", "on", "1"}) {
         settings.*s.flag_value = false;
-        EXPECT_TRUE(set_setting(s, word, &settings, &why));
+        EXPECT_TRUE(set_setting(s, word, &settings));
         EXPECT_TRUE(settings.*s.flag_value);
       }
       for (const char* word : {"false", "no", "off", "0"}) {
         settings.*s.flag_value = true;
-        EXPECT_TRUE(set_setting(s, word, &settings, &why));
+        EXPECT_TRUE(set_setting(s, word, &settings));
         EXPECT_FALSE(settings.*s.flag_value);
       }
       for (const char* bad : {"", "2", "maybe", "TRUE"}) EXPECT_FALSE(accepts(s, bad)) << s.name;

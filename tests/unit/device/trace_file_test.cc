@@ -36,11 +36,13 @@ class TraceFileTest : public testing::Test {
     EXPECT_EQ(::rmdir(folder_.c_str()), 0) << "a file that no test knows of";
   }
   std::unique_ptr<TraceFile> open(const std::string& name, size_t entries = 64, std::string* error = nullptr) {
-    std::string why;
-    auto file =
-        TraceFile::open(folder_ + name, {"mrc0", R"({"ev_count":"16"})"}, error != nullptr ? error : &why, entries);
-    if (file != nullptr) made_.push_back(file->path());
-    return file;
+    auto file = TraceFile::open(folder_ + name, {"mrc0", R"({"ev_count":"16"})"}, entries);
+    if (!file) {
+      if (error != nullptr) *error = file.error().text;
+      return nullptr;
+    }
+    made_.push_back((*file)->path());
+    return *std::move(file);
   }
   // Records of a file: each begins with RS, ends with LF and is JSON.
   static std::vector<json> records(const std::string& path) {
@@ -176,9 +178,9 @@ TEST_F(TraceFileTest, APipeIsRefused) {
   const std::string pipe = folder_ + "/pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   for (const std::string& path : {pipe, std::string("/dev/null")}) {
-    std::string error;
-    EXPECT_EQ(TraceFile::open(path, {"mrc0", "{}"}, &error), nullptr);
-    EXPECT_NE(error.find("no regular file"), std::string::npos) << error;
+    const auto file = TraceFile::open(path, {"mrc0", "{}"});
+    ASSERT_FALSE(file);
+    EXPECT_NE(file.error().text.find("no regular file"), std::string::npos) << file.error().text;
   }
   ::unlink(pipe.c_str());
 }
@@ -187,10 +189,8 @@ TEST_F(TraceFileTest, NamesThatAreNotUtf8) {
   DeviceConfig config = test_config();
   config.settings.trace = folder_ + "/caf\xe9.sqlog";
   made_.push_back(config.settings.trace);
-  std::string error;
-  int err = 0;
-  const auto device = Device::start(config, &error, &err);
-  ASSERT_NE(device, nullptr) << error;
+  const auto device = start(config);
+  ASSERT_NE(device, nullptr);
   EXPECT_NE(device->describe_json().find("caf\xef\xbf\xbd.sqlog"), std::string::npos);
   device->stop();
   EXPECT_EQ(records(config.settings.trace)[0]["trace"]["mrc_settings"]["trace"], folder_ + "/caf\xef\xbf\xbd.sqlog");
@@ -240,11 +240,10 @@ TEST_F(TraceFileTest, TheLimitOfFileSizesEndsTheTraceAlone) {
 TEST_F(TraceFileTest, ADeviceThatMayNotTraceDoesNotStart) {
   DeviceConfig config = test_config();
   config.settings.trace = folder_ + "/missing/a.sqlog";
-  std::string error;
-  int err = 0;
-  EXPECT_EQ(Device::start(config, &error, &err), nullptr);
-  EXPECT_EQ(err, EINVAL);
-  EXPECT_NE(error.find("missing/a.sqlog"), std::string::npos) << error;
+  const auto device = Device::start(config);
+  ASSERT_FALSE(device);
+  EXPECT_EQ(device.error().code, EINVAL);
+  EXPECT_NE(device.error().text.find("missing/a.sqlog"), std::string::npos) << device.error().text;
 }
 
 }  // namespace

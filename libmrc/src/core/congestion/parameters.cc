@@ -1,6 +1,8 @@
 // Parameters of an algorithm as text: "gamma=0.5, target_delay=15us".
 #include <charconv>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "core/congestion/registry.h"
 
@@ -13,32 +15,38 @@ struct TimeUnit {
 };
 constexpr TimeUnit kTimeUnits[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
 
-bool read_number(std::string_view text, double* out, std::string_view* rest) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
-  *rest = text.substr(static_cast<size_t>(end - text.data()));
-  return error == std::errc() && std::isfinite(*out);
+// A finite number, and what follows it in the text.
+std::optional<std::pair<double, std::string_view>> read_number(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || !std::isfinite(number)) return std::nullopt;
+  return std::pair(number, text.substr(static_cast<size_t>(end - text.data())));
 }
 
-bool read_value(const CongestionParameter& p, std::string_view text, double* out) {
-  if (p.unit == CongestionUnit::kFlag && (text == "true" || text == "false")) {
-    *out = text == "true" ? 1 : 0;
-    return true;
+// In nanoseconds; only 0 needs no unit.
+std::optional<double> in_ns(double number, std::string_view suffix) {
+  if (number == 0 && suffix.empty()) return 0;
+  for (const TimeUnit& unit : kTimeUnits)
+    if (suffix == unit.suffix) return number * unit.ns;
+  return std::nullopt;
+}
+
+std::optional<double> read_value(const CongestionParameter& p, std::string_view text) {
+  if (p.unit == CongestionUnit::kFlag) {
+    if (text != "true" && text != "false") return std::nullopt;
+    return text == "true" ? 1 : 0;
   }
-  std::string_view rest;
-  if (p.unit == CongestionUnit::kFlag || !read_number(text, out, &rest)) return false;
-  if (p.unit == CongestionUnit::kTime) {
-    bool known = *out == 0 && rest.empty();
-    for (const TimeUnit& unit : kTimeUnits) {
-      if (rest != unit.suffix) continue;
-      *out *= unit.ns;
-      known = true;
-    }
-    if (!known) return false;
-  } else if (!rest.empty()) {
-    return false;
-  }
+  const auto read = read_number(text);
+  if (!read) return std::nullopt;
+  const auto [number, rest] = *read;
+  std::optional<double> value = number;
+  if (p.unit == CongestionUnit::kTime)
+    value = in_ns(number, rest);
+  else if (!rest.empty())
+    return std::nullopt;
   const bool whole = p.unit == CongestionUnit::kBytes || p.unit == CongestionUnit::kCount;
-  return *out >= p.low && *out <= p.high && (!whole || *out == std::floor(*out));
+  if (!value || *value < p.low || *value > p.high || (whole && *value != std::floor(*value))) return std::nullopt;
+  return value;
 }
 
 std::string short_number(double v) {
@@ -55,7 +63,7 @@ std::string allowed(const CongestionParameter& p) {
 
 }  // namespace
 
-bool set_congestion_parameters(std::string_view text, CongestionConfig* config, std::string* why) {
+Status set_congestion_parameters(std::string_view text, CongestionConfig* config) {
   const CongestionAlgorithm& algorithm = chosen_algorithm(*config);
   constexpr std::string_view kBetween = " ,\t\n";
   for (size_t at = 0; (at = text.find_first_not_of(kBetween, at)) != text.npos;) {
@@ -69,19 +77,14 @@ bool set_congestion_parameters(std::string_view text, CongestionConfig* config, 
       if (name == p.name) found = &p;
       names += (names.empty() ? "" : ", ") + std::string(p.name);
     }
-    if (found == nullptr || equals == word.npos) {
-      *why = "'" + std::string(word) + "' is no parameter of " + algorithm.name +
-             ", allowed: " + (names.empty() ? "none" : "NAME=VALUE with " + names);
-      return false;
-    }
-    double value = 0;
-    if (!read_value(*found, word.substr(equals + 1), &value)) {
-      *why = "value is '" + std::string(word) + "', allowed: " + found->name + "=" + allowed(*found);
-      return false;
-    }
-    config->set(found->name, value);
+    if (found == nullptr || equals == word.npos)
+      return invalid("'" + std::string(word) + "' is no parameter of " + algorithm.name +
+                     ", allowed: " + (names.empty() ? "none" : "NAME=VALUE with " + names));
+    const std::optional<double> value = read_value(*found, word.substr(equals + 1));
+    if (!value) return invalid("value is '" + std::string(word) + "', allowed: " + found->name + "=" + allowed(*found));
+    config->set(found->name, *value);
   }
-  return true;
+  return {};
 }
 
 }  // namespace mrc::core

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "core/congestion/config.h"
 #include "core/congestion/control.h"
 
@@ -42,9 +43,9 @@ const CongestionAlgorithm* find_profile_algorithm(const char* name);
 std::string congestion_algorithm_names();
 // The configured one, or the default.
 const CongestionAlgorithm& chosen_algorithm(const CongestionConfig& config);
-// "gamma=0.5, target_delay=15us": parameters of config's algorithm, separated by spaces or commas. False: `why` lists
-// the allowed ones, and some may be set already.
-bool set_congestion_parameters(std::string_view text, CongestionConfig* config, std::string* why);
+// "gamma=0.5, target_delay=15us": parameters of config's algorithm, separated by spaces or commas. EINVAL
+// lists the allowed ones, and some may be set already.
+Status set_congestion_parameters(std::string_view text, CongestionConfig* config);
 std::unique_ptr<CongestionControl> make_congestion_control(const CongestionConfig& config, const CongestionFlow& flow,
                                                            Instant now);
 

@@ -25,27 +25,27 @@ std::string module_file() {
   return kModuleFile;
 }
 
-DpdkModuleEntry* load(const std::string& wanted, std::string* error) {
+Result<DpdkModuleEntry*> load(const std::string& wanted) {
   const std::string file = wanted.empty() ? module_file() : wanted;
   // Never unloaded: DPDK's threads and exit handlers outlive any datapath.
   void* module = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   void* entry = module == nullptr ? nullptr : ::dlsym(module, kDpdkModuleEntry);
   if (entry != nullptr) return reinterpret_cast<DpdkModuleEntry*>(entry);
   const char* why = ::dlerror();
-  *error = std::string("no DPDK datapath: ") + (why != nullptr ? why : "no such module") +
-           " (built where libdpdk-dev is installed, lies beside libmrc.so; the setting dpdk_module names another file)";
-  return nullptr;
+  return Error{
+      ELIBACC,
+      std::string("no DPDK datapath: ") + (why != nullptr ? why : "no such module") +
+          " (built where libdpdk-dev is installed, lies beside libmrc.so; the setting dpdk_module names another file)"};
 }
 
 }  // namespace
 
-std::unique_ptr<HostDatapath> open_dpdk_datapath(const HostConfig& config, const DpdkConfig& dpdk, std::string* error,
-                                                 int* err) {
-  DpdkModuleEntry* const open = load(dpdk.module, error);
-  int code = ELIBACC;
-  std::unique_ptr<HostDatapath> opened;
-  if (open != nullptr) opened.reset(open(kDpdkModuleVersion, config, dpdk, error, &code));
-  if (opened == nullptr && err != nullptr) *err = code;
+Result<std::unique_ptr<HostDatapath>> open_dpdk_datapath(const HostConfig& config, const DpdkConfig& dpdk) {
+  Result<DpdkModuleEntry*> open = load(dpdk.module);
+  if (!open) return std::move(open).error();
+  Error error{ELIBACC, {}};
+  std::unique_ptr<HostDatapath> opened((*open)(kDpdkModuleVersion, config, dpdk, &error.text, &error.code));
+  if (opened == nullptr) return error;
   return opened;
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "base/time.h"
 #include "datapath/frame/gateway.h"
 #include "datapath/host_datapath.h"
@@ -26,14 +27,14 @@ struct DpdkConfig {
 };
 
 // The module's export under kDpdkModuleEntry. `version` is kDpdkModuleVersion of the caller: module and library
-// must come from one build, because they share C++ types.
+// must come from one build, because they share C++ types. Null: sentence and errno value in *error and *err, not a
+// Result: modules of all versions agree on these two types, and report a wrong version by them.
 inline constexpr char kDpdkModuleEntry[] = "mrc_dpdk_open";
 inline constexpr uint32_t kDpdkModuleVersion = 1 + 16 * (sizeof(HostConfig) + sizeof(DpdkConfig));
 using DpdkModuleEntry = HostDatapath*(uint32_t version, const HostConfig& config, const DpdkConfig& dpdk,
                                       std::string* error, int* err);
 
-// Null and a sentence in *error when the module or a port is unavailable. errno in *err if given.
-std::unique_ptr<HostDatapath> open_dpdk_datapath(const HostConfig& config, const DpdkConfig& dpdk, std::string* error,
-                                                 int* err = nullptr);
+// Fails when the module or a port is unavailable; EADDRINUSE when a UDP port is taken.
+Result<std::unique_ptr<HostDatapath>> open_dpdk_datapath(const HostConfig& config, const DpdkConfig& dpdk);
 
 }  // namespace mrc::datapath

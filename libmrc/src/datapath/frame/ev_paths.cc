@@ -1,7 +1,6 @@
 #include "datapath/frame/ev_paths.h"
 
 #include <cassert>
-#include <cerrno>
 
 namespace mrc::datapath {
 
@@ -12,23 +11,20 @@ constexpr uint32_t kSourcePorts = 16384;
 
 }  // namespace
 
-bool EvPaths::open(const HostConfig& config, std::string* error) {
+Status EvPaths::open(const HostConfig& config) {
   srv6_ = config.srv6;
   labels_ = config.structured_ev;
   evs_ = config.evs;
   PerPlane<uint32_t> evs_of_plane(config.planes.size());
   for (size_t i = 0; i < evs_.size(); ++i) {
     core::EvEntry& ev = evs_[i];
-    if (!evs_of_plane.has(ev.plane)) {
-      *error = "EV " + std::to_string(i) + ": no plane " + std::to_string(ev.plane.value() + 1);
-      errno = EINVAL;
-      return false;
-    }
+    if (!evs_of_plane.has(ev.plane))
+      return invalid("EV " + std::to_string(i) + ": no plane " + std::to_string(ev.plane.value() + 1));
     if ((ev.value & 0xFFFFu) == 0) ev.value |= kFirstSourcePort + static_cast<uint32_t>(i) % kSourcePorts;
     ways_.emplace_back();
     ways_.back().number = evs_of_plane[ev.plane]++;
   }
-  return true;
+  return {};
 }
 
 const SegmentPath& EvPaths::path(const wire::Flow& flow, PlaneId plane, uint16_t ev_index) {

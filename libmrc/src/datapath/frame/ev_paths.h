@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "datapath/host_datapath.h"
 #include "datapath/srv6/usid.h"
 #include "wire/flow.h"
@@ -16,8 +17,8 @@ namespace mrc::datapath {
 class EvPaths {
  public:
   // Gives a source port to each EV that has none: ports only distinguish paths here, so no socket is bound to them.
-  // False: an EV has a plane that does not exist.
-  bool open(const HostConfig& config, std::string* error);
+  // EINVAL: an EV has a plane that does not exist.
+  Status open(const HostConfig& config);
   const std::vector<core::EvEntry>& evs() const { return evs_; }
   // The addressing of a packet of that EV to the flow's destination. Valid until the next call.
   const SegmentPath& path(const wire::Flow& flow, PlaneId plane, uint16_t ev_index);

@@ -2,30 +2,35 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 
 namespace mrc::datapath {
 
 namespace {
 
-bool parse_mac(const std::string& text, MacAddress* out) {
+std::optional<MacAddress> parse_mac(const std::string& text) {
   constexpr size_t kLength = 17;  // 02:00:00:00:00:01
-  if (text.size() != kLength) return false;
-  for (size_t i = 0; i < out->size(); ++i) {
+  if (text.size() != kLength) return std::nullopt;
+  MacAddress mac{};
+  for (size_t i = 0; i < mac.size(); ++i) {
     const char* at = text.data() + 3 * i;
-    const auto [end, error] = std::from_chars(at, at + 2, (*out)[i], 16);
-    if (error != std::errc() || end != at + 2 || (i + 1 < out->size() && *end != ':')) return false;
+    const auto [end, error] = std::from_chars(at, at + 2, mac[i], 16);
+    if (error != std::errc() || end != at + 2 || (i + 1 < mac.size() && *end != ':')) return std::nullopt;
   }
-  return true;
+  return mac;
 }
 
-bool parse_one(const std::string& text, Gateway* out) {
-  if (text == "link") return true;
-  if (parse_mac(text, &out->mac)) {
-    out->kind = Gateway::Kind::kMac;
-    return true;
+std::optional<Gateway> parse_one(const std::string& text) {
+  Gateway gateway;
+  if (text == "link") return gateway;
+  if (const std::optional<MacAddress> mac = parse_mac(text)) {
+    gateway.kind = Gateway::Kind::kMac;
+    gateway.mac = *mac;
+    return gateway;
   }
-  out->kind = Gateway::Kind::kAddress;
-  return IpAddress::parse(text, &out->address) && !out->address.is_v4();
+  gateway.kind = Gateway::Kind::kAddress;
+  if (!IpAddress::parse(text, &gateway.address) || gateway.address.is_v4()) return std::nullopt;
+  return gateway;
 }
 
 }  // namespace
@@ -42,23 +47,22 @@ std::vector<std::string> split_list(const std::string& text) {
   return parts;
 }
 
-bool parse_gateways(const std::string& text, uint32_t planes, std::vector<Gateway>* out, std::string* why) {
+Result<std::vector<Gateway>> parse_gateways(const std::string& text, uint32_t planes) {
   const std::vector<std::string> parts = split_list(text);
-  out->assign(planes, Gateway());
-  if (parts.empty()) return true;
-  if (parts.size() != 1 && parts.size() != planes) {
-    *why = std::to_string(parts.size()) + " gateways for " + std::to_string(planes) +
-           " planes: write one for all or one for each, ';' between";
-    return false;
-  }
+  std::vector<Gateway> gateways(planes);
+  if (parts.empty()) return gateways;
+  if (parts.size() != 1 && parts.size() != planes)
+    return invalid(std::to_string(parts.size()) + " gateways for " + std::to_string(planes) +
+                   " planes: write one for all or one for each, ';' between");
   for (uint32_t p = 0; p < planes; ++p) {
     const std::string& part = parts[parts.size() == 1 ? 0 : p];
-    if (parse_one(part, &(*out)[p])) continue;
-    *why =
-        "'" + part + "' is no gateway: allowed are an IPv6 address, a MAC address such as 02:00:00:00:00:01, and link";
-    return false;
+    const std::optional<Gateway> gateway = parse_one(part);
+    if (!gateway)
+      return invalid("'" + part +
+                     "' is no gateway: allowed are an IPv6 address, a MAC address such as 02:00:00:00:00:01, and link");
+    gateways[p] = *gateway;
   }
-  return true;
+  return gateways;
 }
 
 }  // namespace mrc::datapath

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/ip.h"
+#include "base/result.h"
 #include "datapath/frame/frame.h"
 
 namespace mrc::datapath {
@@ -18,8 +19,8 @@ struct Gateway {
 };
 
 // A list separated by ';', one entry for each plane or one for all: "fe80::1", "02:00:00:00:00:01" or "link"; empty:
-// "link" for all. False: a sentence in *why.
-bool parse_gateways(const std::string& text, uint32_t planes, std::vector<Gateway>* out, std::string* why);
+// "link" for all. One for each of `planes`, or EINVAL.
+Result<std::vector<Gateway>> parse_gateways(const std::string& text, uint32_t planes);
 
 // The parts of a list separated by ';' or line ends, without blanks around them and without empty ones.
 std::vector<std::string> split_list(const std::string& text);

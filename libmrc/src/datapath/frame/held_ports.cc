@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <cstring>
 
 namespace mrc::datapath {
 
@@ -18,26 +17,21 @@ bool silence(int fd) {
 
 }  // namespace
 
-bool HeldPorts::open(const HostPlane& plane, std::string* error) {
+Status HeldPorts::open(const HostPlane& plane) {
   for (uint16_t port : {plane.port, plane.second_port}) {
     const bool second = !held_.empty();
     if (second && (port == 0 || port == plane.port)) continue;
-    uint16_t bound = 0;
-    Fd fd = open_udp(kernel_syscalls(), {plane.addr, port, plane.interface, false}, &bound, error);
-    if (!fd && second && errno == EADDRINUSE) {
+    Result<BoundUdp> bound = open_udp(kernel_syscalls(), {plane.addr, port, plane.interface, false});
+    if (!bound && second && bound.error().code == EADDRINUSE) {
       second_port_taken_ = true;
-      error->clear();
       continue;
     }
-    if (!fd) return false;
-    if (!silence(fd.get())) {
-      *error = std::string("cannot silence the port's socket: ") + std::strerror(errno);
-      return false;
-    }
-    (second ? second_port_ : port_) = bound;
-    held_.push_back(std::move(fd));
+    if (!bound) return std::move(bound).error();
+    if (!silence(bound->fd.get())) return failed_call("cannot silence the port's socket");
+    (second ? second_port_ : port_) = bound->port;
+    held_.push_back(std::move(bound->fd));
   }
-  return true;
+  return {};
 }
 
 }  // namespace mrc::datapath

@@ -13,9 +13,8 @@ namespace mrc::datapath {
 
 class HeldPorts {
  public:
-  // False: a sentence in *error, errno; EADDRINUSE when another process has the first port. The second one is
-  // omitted if it is taken.
-  bool open(const HostPlane& plane, std::string* error);
+  // EADDRINUSE when another process has the first port. The second one is omitted if it is taken.
+  Status open(const HostPlane& plane);
   uint16_t port() const { return port_; }
   uint16_t second_port() const { return second_port_; }  // 0: none
   bool second_port_taken() const { return second_port_taken_; }

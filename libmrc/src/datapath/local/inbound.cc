@@ -5,29 +5,22 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 namespace mrc::datapath {
 
-bool LocalInbound::open(std::vector<LocalAddress> planes, std::string* why) {
+Status LocalInbound::open(std::vector<LocalAddress> planes) {
   latch_ = std::make_unique<Watched>(epoll_fd_, Fd(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)));
-  bool good = latch_->is_watched();
-  if (!good) *why = std::string("eventfd: ") + std::strerror(errno);
-  for (size_t i = 0; i < planes.size() && good; ++i) {
-    listening_.push_back(std::make_unique<Watched>(epoll_fd_, listen_local(planes[i])));
-    good = listening_.back()->is_watched();
-    if (!good) {
-      taken_ = errno == EADDRINUSE;
-      *why = "address " + planes[i].addr.to_string() + ", port " + std::to_string(planes[i].port) + ": " +
-             std::strerror(errno) + (taken_ ? listener_of(planes[i]) : "");
-    }
-  }
-  if (!good) {
+  if (!latch_->is_watched()) return failed_call("eventfd");
+  for (const LocalAddress& plane : planes) {
+    listening_.push_back(std::make_unique<Watched>(epoll_fd_, listen_local(plane)));
+    if (listening_.back()->is_watched()) continue;
+    Error error = failed_call("address " + plane.addr.to_string() + ", port " + std::to_string(plane.port));
+    if (error.code == EADDRINUSE) error.text += listener_of(plane);
     listening_.clear();  // a Welcome names all planes
-    return false;
+    return error;
   }
   planes_ = std::move(planes);
-  return true;
+  return {};
 }
 
 bool LocalInbound::pipes_begin() {

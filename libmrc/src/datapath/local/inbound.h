@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "base/time.h"
 #include "core/burst.h"
 #include "datapath/local/greeting.h"
@@ -23,10 +24,8 @@ class LocalInbound {
 
   // Descriptors to watch are added to `epoll_fd`.
   explicit LocalInbound(int epoll_fd) : epoll_fd_(epoll_fd) {}
-  // Listens at each of `planes`, by index. False: at none, a sentence in *why.
-  bool open(std::vector<LocalAddress> planes, std::string* why);
-  // open() failed because another process listens at one of the names.
-  bool is_taken() const { return taken_; }
+  // Listens at each of `planes`, by index, or at none. EADDRINUSE: another process listens at one of the names.
+  Status open(std::vector<LocalAddress> planes);
 
   // Pipes have their first bursts: earlier packets were sent by the driver and must be received first.
   // begin_pipes() then lets receive() read those that this call has seen.
@@ -65,7 +64,6 @@ class LocalInbound {
 
   int epoll_fd_;
   std::vector<LocalAddress> planes_;
-  bool taken_ = false;
   std::vector<std::unique_ptr<Watched>> listening_;
   std::vector<std::unique_ptr<Peer>> peers_;
   std::unique_ptr<Watched> latch_;  // an eventfd of our own: makes the epoll descriptor readable

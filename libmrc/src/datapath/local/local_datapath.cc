@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <new>
 
 #include "datapath/local/inbound.h"
@@ -91,15 +90,18 @@ class Local final : public LocalDatapath {
 // of it would not be unique.
 void Local::open(const HostConfig& config) {
   std::vector<LocalAddress> planes;
-  std::string why = epoll_ ? "" : std::string("epoll: ") + std::strerror(errno);
+  Status opened = epoll_ ? Status() : failed_call("epoll");
   for (size_t p = 0; p < config.planes.size(); ++p) {
-    if (!config.planes[p].interface.empty()) why = "plane " + std::to_string(p + 1) + " is bound to an interface";
+    if (!config.planes[p].interface.empty())
+      opened = Error{EOPNOTSUPP, "plane " + std::to_string(p + 1) + " is bound to an interface"};
     planes.push_back({config.planes[p].addr, inner_->plane_port(PlaneId(static_cast<uint8_t>(p)))});
   }
-  pipes_ = why.empty() && in_.open(std::move(planes), &why);
+  if (opened) opened = in_.open(std::move(planes));
+  pipes_ = opened.has_value();
+  if (pipes_) return;
   // The port is ours, so no other process of this software listens at the corresponding name.
-  if (!pipes_)
-    (in_.is_taken() ? advice_ : notes_).push_back("no shared memory with other processes of this host: " + why);
+  (opened.error().code == EADDRINUSE ? advice_ : notes_)
+      .push_back("no shared memory with other processes of this host: " + opened.error().text);
 }
 
 void Local::look(Instant now) {

@@ -5,7 +5,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 namespace mrc::datapath {
@@ -41,12 +40,11 @@ const rtattr* attribute(const rtattr* first, uint32_t bytes, uint16_t type, uint
 
 }  // namespace
 
-bool NextHops::open(uint32_t interface, std::string* error) {
+Status NextHops::open(uint32_t interface) {
   interface_ = interface;
   socket_ = Fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
-  if (socket_) return true;
-  *error = std::string("rtnetlink: ") + std::strerror(errno);
-  return false;
+  if (!socket_) return failed_call("rtnetlink");
+  return {};
 }
 
 // The kernel answers such requests before sendto returns.

@@ -18,7 +18,7 @@ namespace mrc::datapath {
 
 class NextHops {
  public:
-  bool open(uint32_t interface, std::string* error);
+  Status open(uint32_t interface);
   // Null: the kernel must send it.
   const MacAddress* find(const IpAddress& to);
 

@@ -19,8 +19,7 @@ namespace mrc::datapath {
 
 class PacketSockets {
  public:
-  // False: a sentence in *error, errno.
-  bool open(const HostPlane& plane, uint32_t rcvbuf, uint32_t sndbuf, std::string* error);
+  Status open(const HostPlane& plane, uint32_t rcvbuf, uint32_t sndbuf);
 
   // Descriptors that become readable with frames: the interface's, then loopback's.
   const std::array<Fd, 2>& receivers() const { return rx_; }
@@ -32,8 +31,8 @@ class PacketSockets {
   uint32_t granted_receive() const { return granted_receive_; }
 
  private:
-  bool open_receiver(uint32_t interface, uint32_t rcvbuf, Fd* out, std::string* error);
-  bool open_senders(const HostPlane& plane, uint32_t sndbuf, std::string* error);
+  Result<Fd> open_receiver(uint32_t interface, uint32_t rcvbuf);
+  Status open_senders(const HostPlane& plane, uint32_t sndbuf);
 
   std::array<Fd, 2> rx_;
   Fd tx_, ip_;

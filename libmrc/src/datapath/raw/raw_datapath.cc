@@ -3,8 +3,6 @@
 #include <sys/epoll.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 
 #include "datapath/raw/packet_sockets.h"
 #include "datapath/raw/raw_rx.h"
@@ -17,7 +15,7 @@ namespace {
 
 class Raw final : public HostDatapath {
  public:
-  bool start(const HostConfig& config, RawIo io, std::string* error);
+  Status start(const HostConfig& config, RawIo io);
 
   int rx_burst(Instant now, core::RxBurst* out, int max) override;
   int tx_burst(Instant now, const core::TxBurst* const* bursts, int n) override;
@@ -39,7 +37,7 @@ class Raw final : public HostDatapath {
   const std::vector<std::string>& notes() const override { return notes_; }
 
  private:
-  bool open_xdp(size_t plane, RawIo io, std::string* error);
+  Status open_xdp(size_t plane, RawIo io);
 
   Fd epoll_;
   HostConfig config_;
@@ -54,58 +52,50 @@ class Raw final : public HostDatapath {
   uint32_t granted_ = UINT32_MAX;
 };
 
-bool Raw::start(const HostConfig& config, RawIo io, std::string* error) {
-  if (config.planes.empty() || config.planes.size() > 32 || config.evs.empty()) {
-    *error = "a raw datapath needs 1 to 32 planes and at least one EV";
-    errno = EINVAL;
-    return false;
-  }
+Status Raw::start(const HostConfig& config, RawIo io) {
+  if (config.planes.empty() || config.planes.size() > 32 || config.evs.empty())
+    return invalid("a raw datapath needs 1 to 32 planes and at least one EV");
   config_ = config;
   epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
-  if (!epoll_) {
-    *error = std::string("epoll: ") + std::strerror(errno);
-    return false;
-  }
+  if (!epoll_) return failed_call("epoll");
   sockets_.resize(config.planes.size());
   xdp_.resize(config.planes.size());
   why_packet_.resize(config.planes.size());
   for (size_t p = 0; p < sockets_.size(); ++p) {
-    if (!sockets_[p].open(config.planes[p], config.rcvbuf, config.sndbuf, error)) {
-      *error = "plane " + std::to_string(p + 1) + ": " + *error;
-      return false;
-    }
+    if (Status opened = sockets_[p].open(config.planes[p], config.rcvbuf, config.sndbuf); !opened)
+      return std::move(opened).error().under("plane " + std::to_string(p + 1) + ": ");
     if (sockets_[p].ports().second_port_taken())
       notes_.push_back("plane " + std::to_string(p + 1) + " receives on port " +
                        std::to_string(sockets_[p].ports().port()) + " alone: port " +
                        std::to_string(config.planes[p].second_port) + " is taken");
     granted_ = std::min(granted_, sockets_[p].granted_receive());
-    if (!open_xdp(p, io, error)) return false;
+    if (Status opened = open_xdp(p, io); !opened) return opened;
   }
   if (granted_ < config.rcvbuf)
     advice_.push_back("receive buffers are " + std::to_string(granted_) + " bytes instead of " +
                       std::to_string(config.rcvbuf) + ": sysctl -w net.core.rmem_max=" + std::to_string(config.rcvbuf));
-  return tx_.open(config, sockets_, xdp_, epoll_.get(), error) && rx_.open(config, sockets_, xdp_, epoll_.get(), error);
+  if (Status opened = tx_.open(config, sockets_, xdp_, epoll_.get()); !opened) return opened;
+  return rx_.open(config, sockets_, xdp_, epoll_.get());
 }
 
-bool Raw::open_xdp(size_t plane, RawIo io, std::string* error) {
-  std::string why = "raw_io asks for it";
+Status Raw::open_xdp(size_t plane, RawIo io) {
   if (io == RawIo::kPacket || sockets_[plane].interface().name == "lo") {
-    if (io != RawIo::kPacket) why = "there is no XDP worth the name on loopback";
-    why_packet_[plane] = why;
-    return true;
+    why_packet_[plane] = io == RawIo::kPacket ? "raw_io asks for it" : "there is no XDP worth the name on loopback";
+    return {};
   }
   auto xdp = std::make_unique<XdpPlane>();
   const auto most_queues = static_cast<uint32_t>(RawReceiver::kMaxSources / sockets_.size()) - 2;
-  if (xdp->open(sockets_[plane], config_.planes[plane].addr, std::max(most_queues, 1u), &why)) {
+  Status opened = xdp->open(sockets_[plane], config_.planes[plane].addr, std::max(most_queues, 1u));
+  if (opened) {
     xdp_[plane] = std::move(xdp);
-    return true;
+    return {};
   }
   if (io == RawIo::kAuto) {
-    why_packet_[plane] = why;
-    return true;
+    why_packet_[plane] = std::move(opened).error().text;
+    return {};
   }
-  *error = "plane " + std::to_string(plane + 1) + ": no AF_XDP on " + sockets_[plane].interface().name + ": " + why;
-  return false;
+  return std::move(opened).error().under("plane " + std::to_string(plane + 1) + ": no AF_XDP on " +
+                                         sockets_[plane].interface().name + ": ");
 }
 
 const DatapathCounters& Raw::counters() {
@@ -167,12 +157,10 @@ std::string Raw::describe() const {
 
 }  // namespace
 
-std::unique_ptr<HostDatapath> open_raw_datapath(const HostConfig& config, RawIo io, std::string* error, int* err) {
+Result<std::unique_ptr<HostDatapath>> open_raw_datapath(const HostConfig& config, RawIo io) {
   auto raw = std::make_unique<Raw>();
-  errno = 0;
-  if (raw->start(config, io, error)) return raw;
-  if (err != nullptr) *err = errno;
-  return nullptr;
+  if (Status started = raw->start(config, io); !started) return std::move(started).error();
+  return raw;
 }
 
 }  // namespace mrc::datapath

@@ -12,14 +12,14 @@
 #include <memory>
 #include <string>
 
+#include "base/result.h"
 #include "datapath/host_datapath.h"
 
 namespace mrc::datapath {
 
 enum class RawIo : uint8_t { kAuto, kXdp, kPacket };
 
-// Null and a sentence in *error when a socket cannot be created. errno in *err if given.
-std::unique_ptr<HostDatapath> open_raw_datapath(const HostConfig& config, RawIo io, std::string* error,
-                                                int* err = nullptr);
+// Fails when a socket cannot be created, with the plane; EADDRINUSE when a port is taken.
+Result<std::unique_ptr<HostDatapath>> open_raw_datapath(const HostConfig& config, RawIo io);
 
 }  // namespace mrc::datapath

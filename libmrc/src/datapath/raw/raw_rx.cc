@@ -31,8 +31,8 @@ void RawReceiver::FreeBuffer::operator()(uint8_t* p) const {
   std::free(p);
 }
 
-bool RawReceiver::open(const HostConfig& config, const std::vector<PacketSockets>& sockets,
-                       const std::vector<std::unique_ptr<XdpPlane>>& xdp, int epoll_fd, std::string* error) {
+Status RawReceiver::open(const HostConfig& config, const std::vector<PacketSockets>& sockets,
+                         const std::vector<std::unique_ptr<XdpPlane>>& xdp, int epoll_fd) {
   planes_ = config.planes;
   for (size_t p = 0; p < sockets.size(); ++p) {
     sockets_.push_back(&sockets[p]);
@@ -40,29 +40,24 @@ bool RawReceiver::open(const HostConfig& config, const std::vector<PacketSockets
       if (!fd) continue;
       const int on = 1;
       (void)::setsockopt(fd.get(), SOL_SOCKET, SO_RXQ_OVFL, &on, sizeof(on));
-      if (!add_source(fd.get(), p, nullptr, epoll_fd, error)) return false;
+      if (Status added = add_source(fd.get(), p, nullptr, epoll_fd); !added) return added;
     }
     if (xdp[p] == nullptr) continue;
     for (const auto& queue : xdp[p]->queues())
-      if (!add_source(queue->fd(), p, queue.get(), epoll_fd, error)) return false;
+      if (Status added = add_source(queue->fd(), p, queue.get(), epoll_fd); !added) return added;
   }
   memory_.reset(static_cast<uint8_t*>(std::aligned_alloc(4096, (kBatch * kFrameBytes + 4095) / 4096 * 4096)));
-  if (memory_) return true;
-  *error = "no memory for receive buffers";
-  errno = ENOMEM;
-  return false;
+  if (!memory_) return Error{ENOMEM, "no memory for receive buffers"};
+  return {};
 }
 
-bool RawReceiver::add_source(int fd, size_t plane, Xsk* xsk, int epoll_fd, std::string* error) {
+Status RawReceiver::add_source(int fd, size_t plane, Xsk* xsk, int epoll_fd) {
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.u64 = sources_.size();
-  if (::epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
-    *error = std::string("epoll: ") + std::strerror(errno);
-    return false;
-  }
+  if (::epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) return failed_call("epoll");
   sources_.push_back({fd, PlaneId(static_cast<uint8_t>(plane)), 0, xsk});
-  return true;
+  return {};
 }
 
 // The first that is ready, from where the last call ended.

@@ -25,8 +25,8 @@ class RawReceiver {
 
   // `planes`: own addresses; `sockets`: one per plane, `xdp` likewise or null, they outlive this. Epoll data is the
   // index of the source.
-  bool open(const HostConfig& config, const std::vector<PacketSockets>& sockets,
-            const std::vector<std::unique_ptr<XdpPlane>>& xdp, int epoll_fd, std::string* error);
+  Status open(const HostConfig& config, const std::vector<PacketSockets>& sockets,
+              const std::vector<std::unique_ptr<XdpPlane>>& xdp, int epoll_fd);
   void set_ready(uint32_t index) { ready_.set(index); }
   bool any_ready() const { return ready_.any(); }
   // At most `max` bursts; their buffers are valid until the next call.
@@ -39,7 +39,7 @@ class RawReceiver {
     uint32_t overflow = 0;  // last value of the kernel's running count
     Xsk* xsk = nullptr;     // null: a packet socket
   };
-  bool add_source(int fd, size_t plane, Xsk* xsk, int epoll_fd, std::string* error);
+  Status add_source(int fd, size_t plane, Xsk* xsk, int epoll_fd);
   Source* next_source();
   int receive_packets(Source* source, core::RxBurst* out, int max, DatapathCounters* counters);
   int receive_frames(Source* source, core::RxBurst* out, int max, DatapathCounters* counters);

@@ -13,19 +13,19 @@
 
 namespace mrc::datapath {
 
-bool RawTransmitter::open(const HostConfig& config, const std::vector<PacketSockets>& sockets,
-                          const std::vector<std::unique_ptr<XdpPlane>>& xdp, int epoll_fd, std::string* error) {
+Status RawTransmitter::open(const HostConfig& config, const std::vector<PacketSockets>& sockets,
+                            const std::vector<std::unique_ptr<XdpPlane>>& xdp, int epoll_fd) {
   epoll_fd_ = epoll_fd;
   planes_.resize(sockets.size());
   for (size_t p = 0; p < planes_.size(); ++p) {
     planes_[p].sockets = &sockets[p];
-    if (!planes_[p].hops.open(sockets[p].interface().index, error)) return false;
+    if (Status opened = planes_[p].hops.open(sockets[p].interface().index); !opened) return opened;
     if (xdp[p] == nullptr) continue;
     planes_[p].xsk = &xdp[p]->sender();
     planes_[p].xsk_watch = Fd(::dup(planes_[p].xsk->fd()));
     (void)grow_buffer(kernel_syscalls(), planes_[p].xsk->fd(), false, config.sndbuf);
   }
-  return paths_.open(config, error);
+  return paths_.open(config);
 }
 
 bool RawTransmitter::send(const core::TxBurst& burst, DatapathCounters* counters) {

@@ -21,8 +21,8 @@ class RawTransmitter {
   static constexpr uint64_t kEpollTag = 1ull << 32;  // epoll data of plane p: kEpollTag + p
 
   // `sockets`: one per plane, `xdp` likewise or null; they outlive this.
-  bool open(const HostConfig& config, const std::vector<PacketSockets>& sockets,
-            const std::vector<std::unique_ptr<XdpPlane>>& xdp, int epoll_fd, std::string* error);
+  Status open(const HostConfig& config, const std::vector<PacketSockets>& sockets,
+              const std::vector<std::unique_ptr<XdpPlane>>& xdp, int epoll_fd);
   // False: the plane has no room, the burst was not changed.
   bool send(const core::TxBurst& burst, DatapathCounters* counters);
   PlaneSet planes_with_room();

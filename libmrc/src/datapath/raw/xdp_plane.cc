@@ -24,18 +24,18 @@ uint32_t receive_queues(const PacketSockets& sockets) {
 
 }  // namespace
 
-bool XdpPlane::open(const PacketSockets& sockets, const IpAddress& address, uint32_t most_queues, std::string* why) {
+Status XdpPlane::open(const PacketSockets& sockets, const IpAddress& address, uint32_t most_queues) {
   const uint32_t interface = sockets.interface().index;
   const uint32_t queues = std::min(receive_queues(sockets), most_queues);
-  if (!program_.open(interface, queues, address, sockets.ports().port(), sockets.ports().second_port(), why))
-    return false;
+  if (Status opened = program_.open(interface, queues, address, sockets.ports().port(), sockets.ports().second_port());
+      !opened)
+    return opened;
   for (uint32_t queue = 0; queue < queues; ++queue) {
     queues_.push_back(std::make_unique<Xsk>());
-    if (!queues_.back()->open(interface, queue, program_.several_buffers(), why) ||
-        !program_.add(queue, queues_.back()->fd(), why))
-      return false;
+    if (Status opened = queues_.back()->open(interface, queue, program_.several_buffers()); !opened) return opened;
+    if (Status added = program_.add(queue, queues_.back()->fd()); !added) return added;
   }
-  return true;
+  return {};
 }
 
 uint32_t XdpPlane::largest_frame() const {

@@ -15,9 +15,9 @@ namespace mrc::datapath {
 
 class XdpPlane {
  public:
-  // False: a sentence in *why, with no remains.
+  // A failure leaves no remains.
   // Where there are more queues than `most_queues`, packets of the others arrive by the packet socket.
-  bool open(const PacketSockets& sockets, const IpAddress& address, uint32_t most_queues, std::string* why);
+  Status open(const PacketSockets& sockets, const IpAddress& address, uint32_t most_queues);
 
   std::vector<std::unique_ptr<Xsk>>& queues() { return queues_; }
   Xsk& sender() { return *queues_.front(); }

@@ -13,16 +13,15 @@ namespace mrc::datapath {
 class XdpProgram {
  public:
   // False: a sentence in *why. `queues`: receive queues of the interface.
-  bool open(uint32_t interface, uint32_t queues, const IpAddress& address, uint16_t port, uint16_t second_port,
-            std::string* why);
+  Status open(uint32_t interface, uint32_t queues, const IpAddress& address, uint16_t port, uint16_t second_port);
   // Packets of that queue go to this AF_XDP socket.
-  bool add(uint32_t queue, int socket, std::string* why);
+  Status add(uint32_t queue, int socket);
   bool in_driver() const { return in_driver_; }        // else in the kernel's generic layer
   bool several_buffers() const { return fragments_; }  // frames larger than a page reach it
 
  private:
-  bool load(const IpAddress& address, uint16_t port, uint16_t second_port, bool fragments, std::string* why);
-  bool attach(uint32_t interface, std::string* why);
+  Status load(const IpAddress& address, uint16_t port, uint16_t second_port, bool fragments);
+  Status attach(uint32_t interface);
 
   Fd sockets_, program_, link_;
   bool in_driver_ = false;

@@ -21,45 +21,45 @@ Xsk::~Xsk() {
   if (memory_ != nullptr) ::munmap(memory_, kFrames * kFrameBytes);
 }
 
-bool Xsk::open(uint32_t interface, uint32_t queue, bool several_buffers, std::string* why) {
+Status Xsk::open(uint32_t interface, uint32_t queue, bool several_buffers) {
   fd_ = Fd(::socket(AF_XDP, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd_) return failed("no AF_XDP socket", why);
+  if (!fd_) return failed_call("no AF_XDP socket");
   void* p = ::mmap(nullptr, kFrames * kFrameBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (p == MAP_FAILED) return failed("no memory for AF_XDP", why);
+  if (p == MAP_FAILED) return failed_call("no memory for AF_XDP");
   memory_ = static_cast<uint8_t*>(p);
   xdp_umem_reg memory{};
   memory.addr = reinterpret_cast<uint64_t>(memory_);
   memory.len = kFrames * kFrameBytes;
   memory.chunk_size = kFrameBytes;
   if (::setsockopt(fd_.get(), SOL_XDP, XDP_UMEM_REG, &memory, sizeof(memory)) != 0)
-    return failed("AF_XDP does not take the memory (ulimit -l)", why);
-  if (!make_rings(why)) return false;
+    return failed_call("AF_XDP does not take the memory (ulimit -l)");
+  if (Status made = make_rings(); !made) return made;
   for (uint32_t i = 0; i < kRing; ++i) {
     fill_.next() = uint64_t{i} * kFrameBytes;
     free_.push_back((uint64_t{kRing} + i) * kFrameBytes);
   }
   fill_.submit();
-  return bind(interface, queue, several_buffers, why);
+  return bind(interface, queue, several_buffers);
 }
 
-bool Xsk::make_rings(std::string* why) {
+Status Xsk::make_rings() {
   const uint32_t entries = kRing;
   for (int ring : {XDP_UMEM_FILL_RING, XDP_UMEM_COMPLETION_RING, XDP_RX_RING, XDP_TX_RING})
-    if (::setsockopt(fd_.get(), SOL_XDP, ring, &entries, sizeof(entries)) != 0) return failed("no AF_XDP ring", why);
+    if (::setsockopt(fd_.get(), SOL_XDP, ring, &entries, sizeof(entries)) != 0) return failed_call("no AF_XDP ring");
   xdp_mmap_offsets offsets{};
   socklen_t length = sizeof(offsets);
   if (::getsockopt(fd_.get(), SOL_XDP, XDP_MMAP_OFFSETS, &offsets, &length) != 0 || length != sizeof(offsets))
-    return failed("AF_XDP of another kernel than this was built for", why);
+    return failed_call("AF_XDP of another kernel than this was built for");
   if (fill_.map(fd_.get(), XDP_UMEM_PGOFF_FILL_RING, offsets.fr, kRing) &&
       completion_.map(fd_.get(), XDP_UMEM_PGOFF_COMPLETION_RING, offsets.cr, kRing) &&
       rx_.map(fd_.get(), XDP_PGOFF_RX_RING, offsets.rx, kRing) &&
       tx_.map(fd_.get(), XDP_PGOFF_TX_RING, offsets.tx, kRing))
-    return true;
-  return failed("an AF_XDP ring cannot be mapped", why);
+    return {};
+  return failed_call("an AF_XDP ring cannot be mapped");
 }
 
 // The kernel uses zero-copy if the driver supports it, else copies.
-bool Xsk::bind(uint32_t interface, uint32_t queue, bool several_buffers, std::string* why) {
+Status Xsk::bind(uint32_t interface, uint32_t queue, bool several_buffers) {
   sockaddr_xdp address{};
   address.sxdp_family = AF_XDP;
   address.sxdp_ifindex = interface;
@@ -73,9 +73,9 @@ bool Xsk::bind(uint32_t interface, uint32_t queue, bool several_buffers, std::st
     socklen_t length = sizeof(options);
     if (::getsockopt(fd_.get(), SOL_XDP, XDP_OPTIONS, &options, &length) == 0)
       zero_copy_ = (options.flags & XDP_OPTIONS_ZEROCOPY) != 0;
-    return true;
+    return {};
   }
-  return failed("the AF_XDP socket cannot be bound to the queue", why);
+  return failed_call("the AF_XDP socket cannot be bound to the queue");
 }
 
 uint64_t Xsk::dropped() const {

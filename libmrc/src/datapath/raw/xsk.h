@@ -26,7 +26,7 @@ class Xsk {
   Xsk(const Xsk&) = delete;
   // `several_buffers`: try to have frames of more than kFrameBytes, in several buffers. False: a sentence in *why,
   // errno.
-  bool open(uint32_t interface, uint32_t queue, bool several_buffers, std::string* why);
+  Status open(uint32_t interface, uint32_t queue, bool several_buffers);
 
   int fd() const { return fd_.get(); }
   bool zero_copy() const { return zero_copy_; }
@@ -51,8 +51,8 @@ class Xsk {
   static constexpr uint32_t kRing = 2048;
   static constexpr uint32_t kFrames = 2 * kRing;  // half for each direction
 
-  bool make_rings(std::string* why);
-  bool bind(uint32_t interface, uint32_t queue, bool several_buffers, std::string* why);
+  Status make_rings();
+  Status bind(uint32_t interface, uint32_t queue, bool several_buffers);
   uint8_t* at(uint64_t address) const { return memory_ + address; }
   void reclaim();
 

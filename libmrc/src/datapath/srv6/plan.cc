@@ -2,16 +2,19 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <sstream>
 
 namespace mrc::datapath {
 
 namespace {
 
-bool parse_number(const std::string& text, int base, uint32_t min, uint32_t max, uint32_t* out) {
+std::optional<uint32_t> parse_number(const std::string& text, int base, uint32_t min, uint32_t max) {
+  uint32_t number = 0;
   const char* end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, *out, base);
-  return error == std::errc() && stopped == end && *out >= min && *out <= max;
+  const auto [stopped, error] = std::from_chars(text.data(), end, number, base);
+  if (error != std::errc() || stopped != end || number < min || number > max) return std::nullopt;
+  return number;
 }
 
 std::string hex(uint32_t value, size_t digits) {
@@ -21,77 +24,72 @@ std::string hex(uint32_t value, size_t digits) {
 }
 
 // Puts the numbers into {plane}, {plane:N}, {uplink} and {uplink:N}.
-bool fill_holes(const std::string& text, uint32_t plane, uint32_t uplink, std::string* out, std::string* why) {
-  out->clear();
+Result<std::string> fill_holes(const std::string& text, uint32_t plane, uint32_t uplink) {
+  std::string filled;
   for (size_t at = 0; at < text.size(); ++at) {
     if (text[at] != '{') {
-      *out += text[at];
+      filled += text[at];
       continue;
     }
     const size_t end = std::min(text.find('}', at), text.size() - 1);
     const std::string hole = text.substr(at, end - at + 1);
     const size_t colon = std::min(hole.find(':'), hole.size() - 1);
     const std::string name = hole.substr(1, colon - 1);
-    uint32_t digits = 1;
-    const bool good_width =
-        colon == hole.size() - 1 || parse_number(hole.substr(colon + 1, hole.size() - colon - 2), 10, 1, 4, &digits);
-    if (hole.back() != '}' || !good_width || (name != "plane" && name != "uplink")) {
-      *why = "'" + hole + "' is neither {plane}, {uplink}, {plane:N} nor {uplink:N} with N digits, 1 to 4";
-      return false;
-    }
-    *out += hex(name == "plane" ? plane + 1 : uplink, digits);
+    std::optional<uint32_t> digits = 1;
+    if (colon != hole.size() - 1) digits = parse_number(hole.substr(colon + 1, hole.size() - colon - 2), 10, 1, 4);
+    if (hole.back() != '}' || !digits || (name != "plane" && name != "uplink"))
+      return invalid("'" + hole + "' is neither {plane}, {uplink}, {plane:N} nor {uplink:N} with N digits, 1 to 4");
+    filled += hex(name == "plane" ? plane + 1 : uplink, *digits);
     at = end;
   }
-  return true;
+  return filled;
 }
 
-bool parse_usids(const std::string& text, UsidList* out, std::string* why) {
-  out->clear();
+Result<UsidList> parse_usids(const std::string& text) {
+  UsidList usids;
   std::istringstream in(text);
   for (std::string part; std::getline(in, part, ':');) {
-    uint32_t usid = 0;
-    if (!parse_number(part, 16, 1, 0xFFFF, &usid)) {
-      *why = "'" + part + "' is not a uSID, allowed: 1..ffff";
-      return false;
-    }
-    out->push_back(static_cast<uint16_t>(usid));
+    const std::optional<uint32_t> usid = parse_number(part, 16, 1, 0xFFFF);
+    if (!usid) return invalid("'" + part + "' is not a uSID, allowed: 1..ffff");
+    usids.push_back(static_cast<uint16_t>(*usid));
   }
-  if (!out->empty() && text.back() != ':' && out->size() < kMaxUsids) return true;
-  *why = "'" + text + "' is not a list of 1 to " + std::to_string(kMaxUsids - 1) + " uSIDs with ':' between";
-  return false;
+  if (!usids.empty() && text.back() != ':' && usids.size() < kMaxUsids) return usids;
+  return invalid("'" + text + "' is not a list of 1 to " + std::to_string(kMaxUsids - 1) + " uSIDs with ':' between");
 }
 
 // One list, or with {uplink} one for each number.
-bool expand(const std::string& text, uint32_t plane, uint32_t uplinks, std::vector<UsidList>* out, std::string* why) {
+Result<std::vector<UsidList>> expand(const std::string& text, uint32_t plane, uint32_t uplinks) {
+  std::vector<UsidList> lists;
   const uint32_t last = text.find("{uplink") == std::string::npos ? 1 : uplinks;
   for (uint32_t uplink = 1; uplink <= last; ++uplink) {
-    std::string filled;
-    UsidList usids;
-    if (!fill_holes(text, plane, uplink, &filled, why) || !parse_usids(filled, &usids, why)) return false;
-    out->push_back(std::move(usids));
+    const Result<std::string> filled = fill_holes(text, plane, uplink);
+    if (!filled) return filled.error();
+    Result<UsidList> usids = parse_usids(*filled);
+    if (!usids) return std::move(usids).error();
+    lists.push_back(*std::move(usids));
   }
-  return true;
+  return lists;
 }
 
-bool parse_prefix(const std::string& text, uint32_t plane, IpAddress* prefix, uint32_t* length, std::string* why) {
-  std::string filled;
-  if (text.find("{uplink") != std::string::npos) {
-    *why = "'" + text + "': a prefix has no uplink";
-    return false;
-  }
-  if (!fill_holes(text, plane, 0, &filled, why)) return false;
-  const size_t slash = filled.find('/');
-  if (slash == std::string::npos || !IpAddress::parse(filled.substr(0, slash), prefix) || prefix->is_v4() ||
-      !parse_number(filled.substr(slash + 1), 10, 0, 128, length)) {
-    *why = "'" + filled + "' is not an IPv6 prefix with its length";
-    return false;
-  }
+struct Prefix {
+  IpAddress address;
+  uint32_t length = 0;  // bits
+};
+
+Result<Prefix> parse_prefix(const std::string& text, uint32_t plane) {
+  if (text.find("{uplink") != std::string::npos) return invalid("'" + text + "': a prefix has no uplink");
+  const Result<std::string> filled = fill_holes(text, plane, 0);
+  if (!filled) return filled.error();
+  const size_t slash = filled->find('/');
+  IpAddress address;
+  std::optional<uint32_t> length;
+  if (slash != std::string::npos && IpAddress::parse(filled->substr(0, slash), &address) && !address.is_v4())
+    length = parse_number(filled->substr(slash + 1), 10, 0, 128);
+  if (!length) return invalid("'" + *filled + "' is not an IPv6 prefix with its length");
   for (uint32_t bit = *length; bit < 128; ++bit)
-    if ((prefix->bytes[bit / 8] >> (7 - bit % 8) & 1) != 0) {
-      *why = "'" + filled + "' has bits behind its length";
-      return false;
-    }
-  return true;
+    if ((address.bytes[bit / 8] >> (7 - bit % 8) & 1) != 0)
+      return invalid("'" + *filled + "' has bits behind its length");
+  return Prefix{address, *length};
 }
 
 std::vector<std::string> lines_of(std::string text) {
@@ -112,30 +110,30 @@ bool Srv6Plan::Rule::covers(const IpAddress& address) const {
   return rest == 0 || ((prefix.bytes[bytes] ^ address.bytes[bytes]) >> (8 - rest)) == 0;
 }
 
-bool Srv6Plan::add_rule(const std::string& line, uint32_t uplinks, uint32_t plane, std::vector<Rule>* out,
-                        std::string* why) {
+Status Srv6Plan::add_rule(const std::string& line, uint32_t uplinks, uint32_t plane, std::vector<Rule>* out) {
   std::istringstream in(line);
   std::string prefix, word, list, more;
   in >> prefix >> word >> list >> more;
   const bool direct = word == "direct" && list.empty();
-  if (!direct && (word != "via" || list.empty() || !more.empty())) {
-    *why = "'" + line + "' is neither 'PREFIX/LENGTH via USIDS' nor 'PREFIX/LENGTH direct'";
-    return false;
-  }
-  Rule rule;
-  if (!parse_prefix(prefix, plane, &rule.prefix, &rule.length, why)) return false;
+  if (!direct && (word != "via" || list.empty() || !more.empty()))
+    return invalid("'" + line + "' is neither 'PREFIX/LENGTH via USIDS' nor 'PREFIX/LENGTH direct'");
+  const Result<Prefix> parsed = parse_prefix(prefix, plane);
+  if (!parsed) return parsed.error();
+  Rule rule{parsed->address, parsed->length, {}};
   if (direct) {
     rule.paths.emplace_back();
-  } else if (!expand(list, plane, uplinks, &rule.paths, why)) {
-    return false;
+  } else {
+    Result<std::vector<UsidList>> lists = expand(list, plane, uplinks);
+    if (!lists) return std::move(lists).error();
+    rule.paths = *std::move(lists);
   }
   for (Rule& known : *out)
     if (known.prefix == rule.prefix && known.length == rule.length) {
       known.paths.insert(known.paths.end(), rule.paths.begin(), rule.paths.end());
-      return true;
+      return {};
     }
   out->push_back(std::move(rule));
-  return true;
+  return {};
 }
 
 void Srv6Plan::longest_first(std::vector<Rule>* rules) {
@@ -143,22 +141,23 @@ void Srv6Plan::longest_first(std::vector<Rule>* rules) {
 }
 
 // A list without a prefix applies to every address.
-bool Srv6Plan::add_loops(const Text& text, uint32_t plane, Plane* out, std::string* why) {
+Status Srv6Plan::add_loops(const Text& text, uint32_t plane, Plane* out) {
   const bool bare = text.loop.find('/') == std::string::npos;
   for (const std::string& line : lines_of(text.loop))
-    if (!add_rule(bare ? "::/0 via " + line : line, text.uplinks, plane, &out->loops, why)) return false;
+    if (Status added = add_rule(bare ? "::/0 via " + line : line, text.uplinks, plane, &out->loops); !added)
+      return added;
   longest_first(&out->loops);
-  return true;
+  return {};
 }
 
-std::shared_ptr<const Srv6Plan> Srv6Plan::parse(const Text& text, uint32_t planes, std::string* why) {
+Result<std::shared_ptr<const Srv6Plan>> Srv6Plan::parse(const Text& text, uint32_t planes) {
   auto plan = std::make_shared<Srv6Plan>();
   const std::vector<std::string> lines = lines_of(text.paths);
   for (uint32_t p = 0; p < planes; ++p) {
     Plane plane;
     for (const std::string& line : lines)
-      if (!add_rule(line, text.uplinks, p, &plane.rules, why)) return nullptr;
-    if (!add_loops(text, p, &plane, why)) return nullptr;
+      if (Status added = add_rule(line, text.uplinks, p, &plane.rules); !added) return std::move(added).error();
+    if (Status added = add_loops(text, p, &plane); !added) return std::move(added).error();
     longest_first(&plane.rules);
     plan->planes_.push_back(std::move(plane));
   }

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/planes.h"
+#include "base/result.h"
 #include "datapath/srv6/usid.h"
 
 namespace mrc::datapath {
@@ -30,8 +31,8 @@ class Srv6Plan {
     std::string loop;  // switches that lead back to this host: a list, or rules as above; may be empty
     uint32_t uplinks = 1;
   };
-  // Null and a sentence in *why when the text is no plan. Planes count from 0; `planes` of them get their rules.
-  static std::shared_ptr<const Srv6Plan> parse(const Text& text, uint32_t planes, std::string* why);
+  // EINVAL when the text is no plan. Planes count from 0; `planes` of them get their rules.
+  static Result<std::shared_ptr<const Srv6Plan>> parse(const Text& text, uint32_t planes);
 
   // The path of entropy value number `n` of a plane to an address of a peer. A path that is too long (possible only
   // when the address holds many uSIDs) is also direct.
@@ -53,9 +54,8 @@ class Srv6Plan {
   struct Plane {
     std::vector<Rule> rules, loops;  // longest prefix first
   };
-  static bool add_rule(const std::string& line, uint32_t uplinks, uint32_t plane, std::vector<Rule>* out,
-                       std::string* why);
-  static bool add_loops(const Text& text, uint32_t plane, Plane* out, std::string* why);
+  static Status add_rule(const std::string& line, uint32_t uplinks, uint32_t plane, std::vector<Rule>* out);
+  static Status add_loops(const Text& text, uint32_t plane, Plane* out);
   static void longest_first(std::vector<Rule>* rules);
   static const Rule* find(const std::vector<Rule>& rules, const IpAddress& to);
   const Rule* find(PlaneId plane, const IpAddress& to) const;

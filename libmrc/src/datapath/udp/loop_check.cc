@@ -26,16 +26,18 @@ constexpr std::chrono::seconds kWait(1);
 class LoopCheck {
  public:
   bool open(const UdpSyscalls& sys, const HostPlane& plane, const Srv6Plan& plan, PlaneId number) {
-    std::string error;
-    uint16_t tx_port = 0;
     sys_ = &sys;
     loops_ = plan.loops(number, plane.addr);
     if (loops_.empty()) return false;
-    tx_ = open_udp(sys, {plane.addr, 0, plane.interface, false}, &tx_port, &error);
-    rx_ = open_udp(sys, {plane.addr, 0, plane.interface, false}, &port_, &error);
+    Result<BoundUdp> sender = open_udp(sys, {plane.addr, 0, plane.interface, false});
+    Result<BoundUdp> receiver = open_udp(sys, {plane.addr, 0, plane.interface, false});
     missing_.assign(loops_.size(), kBurst + kSingle);
-    if (rx_) (void)grow_buffer(sys, rx_.get(), true, kReceiveBytes);
-    return tx_ && rx_;
+    if (!sender || !receiver) return false;
+    tx_ = std::move(sender->fd);
+    rx_ = std::move(receiver->fd);
+    port_ = receiver->port;
+    (void)grow_buffer(sys, rx_.get(), true, kReceiveBytes);
+    return true;
   }
 
   bool send() {

@@ -15,7 +15,7 @@ void set_reuse_port(const UdpSyscalls& sys, int fd, int on) {
 }
 
 // Bound to any free port of all addresses, IPv4 and, unless the kernel has none, IPv6.
-Fd open_guard(const UdpSyscalls& sys, uint16_t* port) {
+BoundUdp open_guard(const UdpSyscalls& sys) {
   for (const IpAddress& any : {IpAddress(), IpAddress::v4(0, 0, 0, 0)}) {
     const int family = any.is_v4() ? AF_INET : AF_INET6;
     Fd fd(sys.socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP));
@@ -30,31 +30,32 @@ Fd open_guard(const UdpSyscalls& sys, uint16_t* port) {
     length = sizeof(addr);
     if (::getsockname(fd.get(), &addr.sa, &length) != 0) break;
     IpAddress ip;
-    from_sockaddr(addr, &ip, port);
-    return fd;
+    BoundUdp bound{std::move(fd)};
+    from_sockaddr(addr, &ip, &bound.port);
+    return bound;
   }
-  return Fd();
+  return {};
 }
 
 }  // namespace
 
-Fd open_guarded_udp(const UdpSyscalls& sys, const IpAddress& addr, const std::string& interface, Fd* guard,
-                    uint16_t* port, std::string* error) {
-  *guard = open_guard(sys, port);
-  if (*guard) {
+Result<GuardedUdp> open_guarded_udp(const UdpSyscalls& sys, const IpAddress& addr, const std::string& interface) {
+  BoundUdp guard = open_guard(sys);
+  if (guard.fd) {
     // Both allow sharing for the moment of the second bind, which the kernel grants to sockets of one user only.
-    set_reuse_port(sys, guard->get(), 1);
-    const uint16_t held = *port;
-    Fd fd = open_udp(sys, {addr, held, interface, true}, port, error);
-    if (fd) set_reuse_port(sys, fd.get(), 0);
-    if (fd || errno != EADDRINUSE) {
-      set_reuse_port(sys, guard->get(), 0);
-      return fd;
+    set_reuse_port(sys, guard.fd.get(), 1);
+    Result<BoundUdp> bound = open_udp(sys, {addr, guard.port, interface, true});
+    if (!bound && bound.error().code != EADDRINUSE) return std::move(bound).error();
+    if (bound) {
+      set_reuse_port(sys, bound->fd.get(), 0);
+      set_reuse_port(sys, guard.fd.get(), 0);
+      return GuardedUdp{*std::move(bound), std::move(guard.fd)};
     }
-    *guard = Fd();  // its option was refused
-    error->clear();
+    guard.fd = Fd();  // its option was refused
   }
-  return open_udp(sys, {addr, 0, interface, false}, port, error);
+  Result<BoundUdp> bound = open_udp(sys, {addr, 0, interface, false});
+  if (!bound) return std::move(bound).error();
+  return GuardedUdp{*std::move(bound), Fd()};
 }
 
 bool guards_fit(size_t sockets) {

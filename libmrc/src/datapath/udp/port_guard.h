@@ -12,10 +12,13 @@
 
 namespace mrc::datapath {
 
-// As open_udp() on a free port of the system's choice. *guard holds that port on every address; nothing is read from
-// it. Invalid when the port could not be held; the socket itself is usable nevertheless.
-Fd open_guarded_udp(const UdpSyscalls& sys, const IpAddress& addr, const std::string& interface, Fd* guard,
-                    uint16_t* port, std::string* error);
+struct GuardedUdp : BoundUdp {
+  // Holds the port on every address; nothing is read from it. Invalid when the port could not be held: the socket
+  // itself is usable nevertheless.
+  Fd guard;
+};
+// As open_udp() on a free port of the system's choice.
+Result<GuardedUdp> open_guarded_udp(const UdpSyscalls& sys, const IpAddress& addr, const std::string& interface);
 
 // False: with a guard for each of `sockets` sockets, few descriptors would remain for the application.
 bool guards_fit(size_t sockets);

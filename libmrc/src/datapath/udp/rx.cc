@@ -17,7 +17,7 @@ void UdpReceiver::FreeBuffer::operator()(uint8_t* p) const {
   std::free(p);
 }
 
-bool UdpReceiver::open(const UdpConfig& config, const UdpSyscalls& sys, bool gro, int epoll_fd, std::string* error) {
+Status UdpReceiver::open(const UdpConfig& config, const UdpSyscalls& sys, bool gro, int epoll_fd) {
   sys_ = &sys;
   gro_ = gro;
   for (size_t p = 0; p < config.planes.size(); ++p) {
@@ -29,17 +29,16 @@ bool UdpReceiver::open(const UdpConfig& config, const UdpSyscalls& sys, bool gro
       Socket s;
       s.addr = plane.addr;
       s.plane = PlaneId(static_cast<uint8_t>(p));
-      s.fd = open_udp(sys, {plane.addr, port, plane.interface, false}, &s.port, error);
-      if (!s.fd && port == plane.second_port && socket_count() > first_of_plane_[p] && errno == EADDRINUSE) {
+      Result<BoundUdp> bound = open_udp(sys, {plane.addr, port, plane.interface, false});
+      if (!bound && port == plane.second_port && socket_count() > first_of_plane_[p] &&
+          bound.error().code == EADDRINUSE) {
         notes_.push_back("plane " + std::to_string(p + 1) + " receives on port " + std::to_string(plane.port) +
                          " alone: port " + std::to_string(port) + " is taken");
-        error->clear();
         continue;
       }
-      if (!s.fd) {
-        *error = "plane " + std::to_string(p + 1) + ": " + *error;
-        return false;
-      }
+      if (!bound) return std::move(bound).error().under("plane " + std::to_string(p + 1) + ": ");
+      s.fd = std::move(bound->fd);
+      s.port = bound->port;
       int on = 1;
       auto want = [&](int level, int name) { (void)sys.setsockopt(s.fd.get(), level, name, &on, sizeof(on)); };
       if (plane.addr.is_v4()) {
@@ -55,29 +54,18 @@ bool UdpReceiver::open(const UdpConfig& config, const UdpSyscalls& sys, bool gro
       epoll_event event{};
       event.events = EPOLLIN;
       event.data.u64 = socket_count();
-      if (::epoll_ctl(epoll_fd, EPOLL_CTL_ADD, s.fd.get(), &event) != 0) {
-        *error = std::string("epoll: ") + std::strerror(errno);
-        return false;
-      }
+      if (::epoll_ctl(epoll_fd, EPOLL_CTL_ADD, s.fd.get(), &event) != 0) return failed_call("epoll");
       sockets_.push_back(std::move(s));
     }
   }
-  if (sockets_.size() > 64) {
-    *error = "more than 64 receive sockets";
-    errno = EINVAL;
-    return false;
-  }
+  if (sockets_.size() > 64) return invalid("more than 64 receive sockets");
   uint32_t slot = gro ? kGroBytes : kPlainBytes;
   uint32_t wanted = std::clamp<uint32_t>(config.rx_buffers, 1, 256) * kGroBytes;
   buffers_ = gro ? wanted / slot : std::min<uint32_t>(wanted / slot, kMaxBatch);
   memory_.reset(static_cast<uint8_t*>(std::aligned_alloc(4096, wanted)));
-  if (!memory_) {
-    *error = "no memory for receive buffers";
-    errno = ENOMEM;
-    return false;
-  }
+  if (!memory_) return Error{ENOMEM, "no memory for receive buffers"};
   std::memset(memory_.get(), 0, wanted);  // fault the pages in now, not with the first packets
-  return true;
+  return {};
 }
 
 int UdpReceiver::receive(core::RxBurst* out, int max, DatapathCounters* counters) {

@@ -22,7 +22,7 @@ class UdpReceiver {
   static constexpr int kMaxBatch = 64;
 
   // Sockets of the planes, bound; registers them at `epoll_fd` with data = index of the socket.
-  bool open(const UdpConfig& config, const UdpSyscalls& sys, bool gro, int epoll_fd, std::string* error);
+  Status open(const UdpConfig& config, const UdpSyscalls& sys, bool gro, int epoll_fd);
   // Marks socket `index` as ready; called with the results of epoll.
   void set_ready(uint32_t index) { ready_ |= 1ull << index; }
   bool any_ready() const { return ready_ != 0; }

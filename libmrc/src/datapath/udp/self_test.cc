@@ -12,12 +12,10 @@ namespace mrc::datapath {
 
 OffloadSupport test_offload(const UdpSyscalls& sys, const IpAddress& addr, const std::string& interface) {
   OffloadSupport result;
-  std::string error;
-  uint16_t tx_port = 0;
-  uint16_t rx_port = 0;
-  Fd tx = open_udp(sys, {addr, 0, interface, false}, &tx_port, &error);
-  Fd rx = open_udp(sys, {addr, 0, interface, false}, &rx_port, &error);
-  if (!tx || !rx) return result;
+  const Result<BoundUdp> sender = open_udp(sys, {addr, 0, interface, false});
+  const Result<BoundUdp> receiver = open_udp(sys, {addr, 0, interface, false});
+  if (!sender || !receiver) return result;
+  const Fd &tx = sender->fd, &rx = receiver->fd;
   int on = 1;
   result.gro = sys.setsockopt(rx.get(), IPPROTO_UDP, UDP_GRO, &on, sizeof(on)) == 0;
 
@@ -26,7 +24,7 @@ OffloadSupport test_offload(const UdpSyscalls& sys, const IpAddress& addr, const
   iovec iov{payload.data(), payload.size()};
   SockAddr to;
   msghdr msg{};
-  msg.msg_namelen = to_sockaddr(addr, rx_port, interface_of(addr).index, 0, &to);
+  msg.msg_namelen = to_sockaddr(addr, receiver->port, interface_of(addr).index, 0, &to);
   msg.msg_name = &to;
   msg.msg_iov = &iov;
   msg.msg_iovlen = 1;

@@ -51,11 +51,6 @@ const UdpSyscalls& kernel_syscalls() {
   return table;
 }
 
-bool failed(const char* what, std::string* why) {
-  *why = std::string(what) + ": " + std::strerror(errno);
-  return false;
-}
-
 socklen_t to_sockaddr(const IpAddress& ip, uint16_t port, uint32_t scope, uint32_t flow_label, SockAddr* out) {
   if (ip.is_v4()) {
     std::memset(&out->v4, 0, sizeof(out->v4));
@@ -85,17 +80,16 @@ void from_sockaddr(const SockAddr& in, IpAddress* ip, uint16_t* port) {
   }
 }
 
-Fd open_udp(const UdpSyscalls& sys, const BindRequest& request, uint16_t* bound_port, std::string* error) {
+Result<BoundUdp> open_udp(const UdpSyscalls& sys, const BindRequest& request) {
   bool v4 = request.addr.is_v4();
-  auto fail = [&](const char* what) {
-    int saved = errno;
-    *error = std::string(what) + " for " + request.addr.to_string() + " port " + std::to_string(request.port) + ": " +
-             std::strerror(saved);
-    if (saved == EADDRNOTAVAIL) *error += " (no interface of this host has this address)";
-    if (saved == EADDRINUSE) *error += " (another program uses this port)";
-    if (saved == EMFILE) *error += " (raise the limit of open files, ulimit -n)";
-    errno = saved;
-    return Fd();
+  auto fail = [&](const std::string& what) {
+    const int code = errno;
+    Error error =
+        failed_call(what + " for " + request.addr.to_string() + " port " + std::to_string(request.port), code);
+    if (code == EADDRNOTAVAIL) error.text += " (no interface of this host has this address)";
+    if (code == EADDRINUSE) error.text += " (another program uses this port)";
+    if (code == EMFILE) error.text += " (raise the limit of open files, ulimit -n)";
+    return error;
   };
   Fd fd(sys.socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP));
   if (!fd) return fail("cannot create a UDP socket");
@@ -103,11 +97,11 @@ Fd open_udp(const UdpSyscalls& sys, const BindRequest& request, uint16_t* bound_
   if (!v4) set_int(sys, fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 1);
   if (!request.interface.empty()) {
     scope = if_nametoindex(request.interface.c_str());
-    if (scope == 0) return fail(("no interface " + request.interface).c_str());
+    if (scope == 0) return fail("no interface " + request.interface);
     // Since Linux 5.7 this needs no privilege on a socket that is not bound to a device yet.
     if (sys.setsockopt(fd.get(), SOL_SOCKET, SO_BINDTODEVICE, request.interface.c_str(),
                        static_cast<socklen_t>(request.interface.size())) != 0)
-      return fail(("cannot bind to interface " + request.interface).c_str());
+      return fail("cannot bind to interface " + request.interface);
   }
   if (request.reuse_port) set_int(sys, fd.get(), SOL_SOCKET, SO_REUSEPORT, 1);
   if (v4) {
@@ -122,8 +116,9 @@ Fd open_udp(const UdpSyscalls& sys, const BindRequest& request, uint16_t* bound_
   length = sizeof(addr);
   if (::getsockname(fd.get(), &addr.sa, &length) != 0) return fail("cannot read the bound port");
   IpAddress ip;
-  from_sockaddr(addr, &ip, bound_port);
-  return fd;
+  BoundUdp bound{std::move(fd)};
+  from_sockaddr(addr, &ip, &bound.port);
+  return bound;
 }
 
 uint32_t grow_buffer(const UdpSyscalls& sys, int fd, bool receive, uint32_t wanted) {

@@ -8,13 +8,11 @@
 #include <string>
 
 #include "base/ip.h"
+#include "base/result.h"
 #include "datapath/fd.h"
 #include "datapath/udp/syscalls.h"
 
 namespace mrc::datapath {
-
-// Message of a failed system call: "what: reason of errno". Returns false, for the caller to pass on.
-bool failed(const char* what, std::string* why);
 
 union SockAddr {
   sockaddr sa;
@@ -34,8 +32,12 @@ struct BindRequest {
   bool reuse_port = false;  // several processes may send from the same explicit EV port
 };
 
-// A bound, non-blocking UDP socket of the address's family that never fragments. Invalid Fd: sentence in *error, errno.
-Fd open_udp(const UdpSyscalls& sys, const BindRequest& request, uint16_t* bound_port, std::string* error);
+struct BoundUdp {
+  Fd fd;
+  uint16_t port = 0;
+};
+// A bound, non-blocking UDP socket of the address's family that never fragments. The error is the system call's.
+Result<BoundUdp> open_udp(const UdpSyscalls& sys, const BindRequest& request);
 
 // The bytes the kernel accounts for, requested with the privileged option first. `receive`: SO_RCVBUF, else SO_SNDBUF.
 // The kernel reports twice what was granted, its own overhead included; this returns the granted half.

@@ -17,10 +17,15 @@ namespace {
 
 constexpr uint32_t kSmallestBuffer = 2304;  // the kernel's minimum; nothing is ever read from a transmit socket
 
+Result<GuardedUdp> open_unguarded(const UdpSyscalls& sys, const HostPlane& plane, uint16_t port) {
+  Result<BoundUdp> bound = open_udp(sys, {plane.addr, port, plane.interface, port != 0});
+  if (!bound) return std::move(bound).error();
+  return GuardedUdp{*std::move(bound), Fd()};
+}
+
 }  // namespace
 
-bool UdpTransmitter::open(const UdpConfig& config, const UdpSyscalls& sys, PlaneSet gso_planes, int epoll_fd,
-                          std::string* error) {
+Status UdpTransmitter::open(const UdpConfig& config, const UdpSyscalls& sys, PlaneSet gso_planes, int epoll_fd) {
   sys_ = &sys;
   epoll_fd_ = epoll_fd;
   no_gso_ = PlaneSet::all() - gso_planes;
@@ -32,39 +37,32 @@ bool UdpTransmitter::open(const UdpConfig& config, const UdpSyscalls& sys, Plane
   for (size_t p = 0; p < planes_.size(); ++p) planes_[p].scope = interface_of(config.planes[p].addr).index;
   for (size_t i = 0; i < evs_.size(); ++i) {
     core::EvEntry& ev = evs_[i];
-    if (!config.planes.has(ev.plane)) {
-      *error = "EV " + std::to_string(i) + ": no plane " + std::to_string(ev.plane.value() + 1);
-      errno = EINVAL;
-      return false;
-    }
+    if (!config.planes.has(ev.plane))
+      return invalid("EV " + std::to_string(i) + ": no plane " + std::to_string(ev.plane.value() + 1));
     const HostPlane& plane = config.planes[ev.plane];
     uint16_t port = static_cast<uint16_t>(ev.value);
-    uint16_t bound = 0;
-    Fd guard;
-    Fd fd = port == 0 && guarded ? open_guarded_udp(sys, plane.addr, plane.interface, &guard, &bound, error)
-                                 : open_udp(sys, {plane.addr, port, plane.interface, port != 0}, &bound, error);
-    if (!fd) {
-      *error = "EV " + std::to_string(i) + " on plane " + std::to_string(ev.plane.value() + 1) + ": " + *error;
-      return false;
-    }
-    ev.value = (ev.value & 0xFFFF0000u) | bound;
+    Result<GuardedUdp> opened =
+        port == 0 && guarded ? open_guarded_udp(sys, plane.addr, plane.interface) : open_unguarded(sys, plane, port);
+    if (!opened)
+      return std::move(opened).error().under("EV " + std::to_string(i) + " on plane " +
+                                             std::to_string(ev.plane.value() + 1) + ": ");
+    Fd &fd = opened->fd, &guard = opened->guard;
+    ev.value = (ev.value & 0xFFFF0000u) | opened->port;
     granted_ = std::min(granted_, grow_buffer(sys, fd.get(), false, config.sndbuf));
     int small = kSmallestBuffer;
     (void)sys.setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
     if (config.structured_ev && !plane.addr.is_v4()) lease_flow_label(sys, fd.get(), ev.value >> 16);
     int on = 1;
     if (srv6_ != nullptr && !gso_planes.contains(ev.plane) &&
-        sys.setsockopt(fd.get(), SOL_UDP, UDP_NO_CHECK6_TX, &on, sizeof(on)) != 0) {
-      *error = std::string("cannot send without a UDP checksum, as SRv6 needs: ") + std::strerror(errno);
-      return false;
-    }
+        sys.setsockopt(fd.get(), SOL_UDP, UDP_NO_CHECK6_TX, &on, sizeof(on)) != 0)
+      return failed_call("cannot send without a UDP checksum, as SRv6 needs");
     sockets_.emplace_back();
     sockets_.back().fd = std::move(fd);
     if (port == 0 && !guard) ++unguarded_;
     sockets_.back().guard = std::move(guard);
     sockets_.back().number = evs_of_plane[ev.plane]++;
   }
-  return true;
+  return {};
 }
 
 bool UdpTransmitter::find_way(const wire::Flow& flow, PlaneId plane, Socket* socket, IpAddress* to) {

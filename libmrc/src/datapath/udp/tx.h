@@ -25,7 +25,7 @@ class UdpTransmitter {
   static constexpr uint64_t kEpollTag = 1ull << 32;  // epoll data of plane p's blocked socket: kEpollTag + p
 
   // `gso_planes`: planes that may segment. With SRv6 the sockets of the others send without a UDP checksum.
-  bool open(const UdpConfig& config, const UdpSyscalls& sys, PlaneSet gso_planes, int epoll_fd, std::string* error);
+  Status open(const UdpConfig& config, const UdpSyscalls& sys, PlaneSet gso_planes, int epoll_fd);
   // False: the plane has no room, the burst was not changed.
   bool send(const core::TxBurst& burst, DatapathCounters* counters);
   PlaneSet planes_with_room(DatapathCounters* counters);

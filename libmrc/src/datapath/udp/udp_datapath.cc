@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include "datapath/udp/loop_check.h"
 #include "datapath/udp/rx.h"
@@ -18,7 +17,7 @@ namespace {
 
 class Udp final : public UdpDatapath {
  public:
-  bool start(const UdpConfig& config, std::string* error);
+  Status start(const UdpConfig& config);
 
   int rx_burst(Instant now, core::RxBurst* out, int max) override;
   int tx_burst(Instant now, const core::TxBurst* const* bursts, int n) override;
@@ -48,7 +47,7 @@ class Udp final : public UdpDatapath {
   static constexpr uint32_t kSegmentsWithoutGso = 8;
   static constexpr int kUselessRounds = 16;  // of receiving only unusable datagrams
 
-  bool choose_offload(const UdpConfig& config, std::string* error);
+  Status choose_offload(const UdpConfig& config);
   void choose_gso_planes(const UdpConfig& config);
   void advise(const UdpConfig& config);
   void poll_sockets();
@@ -67,20 +66,17 @@ class Udp final : public UdpDatapath {
   bool srv6_ = false;
 };
 
-bool Udp::choose_offload(const UdpConfig& config, std::string* error) {
+Status Udp::choose_offload(const UdpConfig& config) {
   const UdpSyscalls& sys = *config.syscalls;
   OffloadSupport found;
   if (config.gso != Offload::kOff || config.gro != Offload::kOff)
     found = test_offload(sys, config.planes[0].addr, config.planes[0].interface);
   gso_ = config.gso != Offload::kOff && found.gso;
   gro_ = config.gro != Offload::kOff && found.gro;
-  if ((config.gso == Offload::kOn && !gso_) || (config.gro == Offload::kOn && !gro_)) {
-    *error = std::string("the kernel does not offer UDP ") + (gso_ || config.gso != Offload::kOn ? "GRO" : "GSO") +
-             ", which the settings ask for";
-    errno = EOPNOTSUPP;
-    return false;
-  }
-  return true;
+  if ((config.gso == Offload::kOn && !gso_) || (config.gro == Offload::kOn && !gro_))
+    return Error{EOPNOTSUPP, std::string("the kernel does not offer UDP ") +
+                                 (gso_ || config.gso != Offload::kOn ? "GRO" : "GSO") + ", which the settings ask for"};
+  return {};
 }
 
 void Udp::choose_gso_planes(const UdpConfig& config) {
@@ -95,23 +91,17 @@ void Udp::choose_gso_planes(const UdpConfig& config) {
   gso_ = !gso_planes_.empty();
 }
 
-bool Udp::start(const UdpConfig& config, std::string* error) {
-  if (config.planes.empty() || config.planes.size() > 32 || config.evs.empty()) {
-    *error = "a UDP datapath needs 1 to 32 planes and at least one EV";
-    errno = EINVAL;
-    return false;
-  }
+Status Udp::start(const UdpConfig& config) {
+  if (config.planes.empty() || config.planes.size() > 32 || config.evs.empty())
+    return invalid("a UDP datapath needs 1 to 32 planes and at least one EV");
   planes_ = config.planes;
   epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
-  if (!epoll_) {
-    *error = std::string("epoll: ") + std::strerror(errno);
-    return false;
-  }
-  if (!choose_offload(config, error)) return false;
+  if (!epoll_) return failed_call("epoll");
+  if (Status chosen = choose_offload(config); !chosen) return chosen;
   // The ports first: a process that finds them taken tries the next ones, and must not wait for loops each time.
-  if (!rx_.open(config, *config.syscalls, gro_, epoll_.get(), error)) return false;
+  if (Status opened = rx_.open(config, *config.syscalls, gro_, epoll_.get()); !opened) return opened;
   choose_gso_planes(config);
-  if (!tx_.open(config, *config.syscalls, gso_planes_, epoll_.get(), error)) return false;
+  if (Status opened = tx_.open(config, *config.syscalls, gso_planes_, epoll_.get()); !opened) return opened;
   notes_.insert(notes_.end(), rx_.notes().begin(), rx_.notes().end());
   if (tx_.unguarded() > 0)
     notes_.push_back("other users of this host may send from " + std::to_string(tx_.unguarded()) + " of " +
@@ -119,7 +109,7 @@ bool Udp::start(const UdpConfig& config, std::string* error) {
                      " source ports too: they could not be held on all addresses (ulimit -n)");
   for (const HostPlane& plane : planes_) interfaces_.push_back(interface_of(plane.addr));
   advise(config);
-  return true;
+  return {};
 }
 
 void Udp::advise(const UdpConfig& config) {
@@ -192,15 +182,11 @@ std::string Udp::describe() const {
 
 }  // namespace
 
-std::unique_ptr<UdpDatapath> UdpDatapath::open(const UdpConfig& config, std::string* error, int* err) {
+Result<std::unique_ptr<UdpDatapath>> UdpDatapath::open(const UdpConfig& config) {
   UdpConfig full = config;
   if (full.syscalls == nullptr) full.syscalls = &kernel_syscalls();
   auto udp = std::make_unique<Udp>();
-  errno = 0;
-  if (!udp->start(full, error)) {
-    if (err != nullptr) *err = errno;
-    return nullptr;
-  }
+  if (Status started = udp->start(full); !started) return std::move(started).error();
   return udp;
 }
 

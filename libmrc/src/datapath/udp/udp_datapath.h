@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 
+#include "base/result.h"
 #include "datapath/host_datapath.h"
 
 namespace mrc::datapath {
@@ -31,8 +32,8 @@ struct UdpConfig : HostConfig {
 
 class UdpDatapath : public HostDatapath {
  public:
-  // Null and a sentence in *error when a socket cannot be created, with plane and remedy. errno in *err if given.
-  static std::unique_ptr<UdpDatapath> open(const UdpConfig& config, std::string* error, int* err = nullptr);
+  // Fails when a socket cannot be created, with plane and remedy; EADDRINUSE when a port is taken.
+  static Result<std::unique_ptr<UdpDatapath>> open(const UdpConfig& config);
 
   virtual bool gso() const = 0;
   virtual bool gro() const = 0;

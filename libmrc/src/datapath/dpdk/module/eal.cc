@@ -63,7 +63,7 @@ int init(const std::string& arguments) {
 
 }  // namespace
 
-bool start_eal(const std::string& arguments, std::string* error) {
+Status start_eal(const std::string& arguments) {
   static Mutex mutex;
   static bool tried ABSL_GUARDED_BY(mutex) = false;
   static int result ABSL_GUARDED_BY(mutex) = 0;
@@ -74,15 +74,12 @@ bool start_eal(const std::string& arguments, std::string* error) {
     first = arguments;
     result = init(arguments);
   } else if (arguments != first) {
-    *error = "DPDK runs in this process already, with the arguments '" + first + "' instead of '" + arguments + "'";
-    errno = EBUSY;
-    return false;
+    return Error{
+        EBUSY, "DPDK runs in this process already, with the arguments '" + first + "' instead of '" + arguments + "'"};
   }
-  if (result == 0) return true;
-  *error = std::string("DPDK does not start with the arguments '") + first + "': " + rte_strerror(result) +
-           " (its own words are on stderr; the setting dpdk_eal has the arguments)";
-  errno = result;
-  return false;
+  if (result == 0) return {};
+  return Error{result, "DPDK does not start with the arguments '" + first + "': " + rte_strerror(result) +
+                           " (its own words are on stderr; the setting dpdk_eal has the arguments)"};
 }
 
 }  // namespace mrc::datapath

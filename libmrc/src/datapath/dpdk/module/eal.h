@@ -4,11 +4,13 @@
 
 #include <string>
 
+#include "base/result.h"
+
 namespace mrc::datapath {
 
 // Arguments separated by blanks. If they select no processors, DPDK gets one logical core that may run wherever this
-// process may: the datapath polls on its callers' threads and requires no others. False: a sentence in *error. A second
-// call requires the same arguments.
-bool start_eal(const std::string& arguments, std::string* error);
+// process may: the datapath polls on its callers' threads and requires no others. A second call requires the same
+// arguments: EBUSY.
+Status start_eal(const std::string& arguments);
 
 }  // namespace mrc::datapath

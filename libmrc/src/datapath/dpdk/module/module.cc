@@ -16,7 +16,7 @@ namespace {
 
 class Dpdk final : public HostDatapath {
  public:
-  bool start(const HostConfig& config, const DpdkConfig& dpdk, std::string* error);
+  Status start(const HostConfig& config, const DpdkConfig& dpdk);
 
   int rx_burst(Instant now, core::RxBurst* out, int max) override;
   int tx_burst(Instant now, const core::TxBurst* const* bursts, int n) override;
@@ -47,32 +47,29 @@ class Dpdk final : public HostDatapath {
   std::vector<std::string> advice_, notes_;
 };
 
-bool Dpdk::start(const HostConfig& config, const DpdkConfig& dpdk, std::string* error) {
+Status Dpdk::start(const HostConfig& config, const DpdkConfig& dpdk) {
   if (config.planes.empty() || config.planes.size() > 32 || config.evs.empty() ||
-      dpdk.ports.size() != config.planes.size() || dpdk.gateways.size() != config.planes.size()) {
-    *error = "a DPDK datapath needs 1 to 32 planes, a port for each (the setting dpdk_ports has " +
-             std::to_string(dpdk.ports.size()) + " for " + std::to_string(config.planes.size()) +
-             " planes), and at least one EV";
-    errno = EINVAL;
-    return false;
-  }
+      dpdk.ports.size() != config.planes.size() || dpdk.gateways.size() != config.planes.size())
+    return invalid("a DPDK datapath needs 1 to 32 planes, a port for each (the setting dpdk_ports has " +
+                   std::to_string(dpdk.ports.size()) + " for " + std::to_string(config.planes.size()) +
+                   " planes), and at least one EV");
   config_ = config;
   poll_ = dpdk.poll;
-  if (!start_eal(dpdk.eal, error) || !paths_.open(config, error)) return false;
+  if (Status started = start_eal(dpdk.eal); !started) return started;
+  if (Status opened = paths_.open(config); !opened) return opened;
   for (size_t p = 0; p < config.planes.size(); ++p) {
     const std::string name = "plane " + std::to_string(p + 1);
     planes_.push_back(std::make_unique<DpdkPlane>());
     DpdkPlane& plane = *planes_.back();
-    if (!plane.open(config.planes[p], dpdk.gateways[p], {dpdk.ports[p], dpdk.mtu, dpdk.checksum}, error)) {
-      *error = name + ": " + *error;
-      return false;
-    }
+    if (Status opened = plane.open(config.planes[p], dpdk.gateways[p], {dpdk.ports[p], dpdk.mtu, dpdk.checksum});
+        !opened)
+      return std::move(opened).error().under(name + ": ");
     if (!plane.port().note().empty()) notes_.push_back(name + ": " + plane.port().note());
     if (plane.second_port_taken())
       notes_.push_back(name + " receives on port " + std::to_string(plane.udp_port()) + " alone: port " +
                        std::to_string(config.planes[p].second_port) + " is taken");
   }
-  return true;
+  return {};
 }
 
 uint32_t Dpdk::plane_payload(PlaneId plane) const {
@@ -175,8 +172,9 @@ extern "C" __attribute__((visibility("default"))) mrc::datapath::HostDatapath* m
     return nullptr;
   }
   auto opened = std::make_unique<mrc::datapath::Dpdk>();
-  errno = 0;
-  if (opened->start(config, dpdk, error)) return opened.release();
-  *err = errno;
+  mrc::Status started = opened->start(config, dpdk);
+  if (started) return opened.release();
+  *error = started.error().text;
+  *err = started.error().code;
   return nullptr;
 }

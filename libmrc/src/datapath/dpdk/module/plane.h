@@ -22,7 +22,7 @@ class DpdkPlane {
   static constexpr uint16_t kBatch = 32;  // minimum request of drivers with vector instructions
 
   ~DpdkPlane();
-  bool open(const HostPlane& plane, const Gateway& gateway, const Port::Wanted& wanted, std::string* error);
+  Status open(const HostPlane& plane, const Gateway& gateway, const Port::Wanted& wanted);
 
   // One packet; `flow` as it is sent. False: no room, nothing was taken.
   bool send(Instant now, const core::TxBurst& packet, const wire::Flow& flow, const SegmentPath& path,

@@ -28,12 +28,9 @@ DpdkPlane::~DpdkPlane() {
 
 // Where the kernel has the address too (af_packet and the like) [MRC-SR-21], its ports are held as the raw datapath
 // does: several processes share the interface then, each with a process slot. Otherwise the process owns the port.
-bool DpdkPlane::open(const HostPlane& plane, const Gateway& gateway, const Port::Wanted& wanted, std::string* error) {
-  if (plane.addr.is_v4()) {
-    *error = "the DPDK datapath needs IPv6, the address is " + plane.addr.to_string();
-    errno = EAFNOSUPPORT;
-    return false;
-  }
+Status DpdkPlane::open(const HostPlane& plane, const Gateway& gateway, const Port::Wanted& wanted) {
+  if (plane.addr.is_v4())
+    return Error{EAFNOSUPPORT, "the DPDK datapath needs IPv6, the address is " + plane.addr.to_string()};
   own_ = plane.addr;
   gateway_ = gateway;
   checksum_ = wanted.checksum;
@@ -41,11 +38,11 @@ bool DpdkPlane::open(const HostPlane& plane, const Gateway& gateway, const Port:
   second_port_ = plane.second_port;
   if (!interface_of(own_).name.empty()) {
     held_ports_ = std::make_unique<HeldPorts>();
-    if (!held_ports_->open(plane, error)) return false;
+    if (Status held = held_ports_->open(plane); !held) return held;
     udp_port_ = held_ports_->port();
     second_port_ = held_ports_->second_port();
   }
-  return port_.open(wanted, error);
+  return port_.open(wanted);
 }
 
 bool DpdkPlane::send(Instant now, const core::TxBurst& packet, const wire::Flow& flow, const SegmentPath& path,

@@ -19,10 +19,8 @@ constexpr int kStartTries = 100;
 constexpr unsigned int kStartEveryUs = 20000;
 constexpr uint32_t kFrameSlack = 512;  // room for drivers that require more than a frame, and for VLAN tags
 
-bool fail(const std::string& what, int code, std::string* error) {
-  *error = what + ": " + rte_strerror(code);
-  errno = code;
-  return false;
+Error fail(const std::string& what, int code) {
+  return {code, what + ": " + rte_strerror(code)};
 }
 
 }  // namespace
@@ -37,44 +35,48 @@ Port::~Port() {
   if (pool_ != nullptr && rte_mempool_full(pool_) == 1) rte_mempool_free(pool_);
 }
 
-bool Port::open(const Wanted& wanted, std::string* error) {
-  return find(wanted.name, error) && claim(error) && configure(wanted, error) && start(error);
+Status Port::open(const Wanted& wanted) {
+  Status done = find(wanted.name);
+  if (done) done = claim();
+  if (done) done = configure(wanted);
+  if (done) done = start();
+  return done;
 }
 
-bool Port::find(const std::string& name, std::string* error) {
+Status Port::find(const std::string& name) {
   name_ = name.substr(0, name.find(','));
-  if (rte_eth_dev_get_port_by_name(name_.c_str(), &id_) == 0) return true;
+  if (rte_eth_dev_get_port_by_name(name_.c_str(), &id_) == 0) return {};
   id_ = kNone;
   if (const int rc = rte_dev_probe(name.c_str()); rc != 0)
-    return fail("DPDK has no port '" + name + "'", rc == -1 ? ENODEV : -rc, error);
+    return fail("DPDK has no port '" + name + "'", rc == -1 ? ENODEV : -rc);
   made_here_ = true;
-  if (rte_eth_dev_get_port_by_name(name_.c_str(), &id_) == 0) return true;
+  if (rte_eth_dev_get_port_by_name(name_.c_str(), &id_) == 0) return {};
   rte_dev_iterator iterator;  // a card's ports may have names of their own
   RTE_ETH_FOREACH_MATCHING_DEV(id_, name.c_str(), &iterator) {
     rte_eth_iterator_cleanup(&iterator);
-    return true;
+    return {};
   }
   id_ = kNone;
-  return fail("device '" + name + "' has no port", ENODEV, error);
+  return fail("device '" + name + "' has no port", ENODEV);
 }
 
-bool Port::claim(std::string* error) {
+Status Port::claim() {
   rte_eth_dev_owner owner{};
   std::strncpy(owner.name, "mrc", sizeof(owner.name) - 1);
   int rc = rte_eth_dev_owner_new(&owner.id);
   if (rc == 0) rc = rte_eth_dev_owner_set(id_, &owner);
   if (rc != 0) {
     id_ = kNone;
-    return fail("port '" + name_ + "' is used by another device of this process", EBUSY, error);
+    return fail("port '" + name_ + "' is used by another device of this process", EBUSY);
   }
   owner_ = owner.id;
-  return true;
+  return {};
 }
 
-bool Port::configure(const Wanted& wanted, std::string* error) {
+Status Port::configure(const Wanted& wanted) {
   rte_eth_dev_info info{};
   if (const int rc = rte_eth_dev_info_get(id_, &info); rc != 0)
-    return fail("port '" + name_ + "' tells nothing of itself", -rc, error);
+    return fail("port '" + name_ + "' tells nothing of itself", -rc);
   driver_ = info.driver_name;
   uint16_t usual = 0;
   (void)rte_eth_dev_get_mtu(id_, &usual);
@@ -91,21 +93,19 @@ bool Port::configure(const Wanted& wanted, std::string* error) {
   computes_checksums_ = wanted.checksum && (info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_UDP_CKSUM) != 0;
   if (computes_checksums_) conf.txmode.offloads |= RTE_ETH_TX_OFFLOAD_UDP_CKSUM;
   if (const int rc = rte_eth_dev_configure(id_, 1, 1, &conf); rc != 0)
-    return fail("port '" + name_ + "' cannot be configured for packets of " + std::to_string(accepted) + " bytes", -rc,
-                error);
-  return true;
+    return fail("port '" + name_ + "' cannot be configured for packets of " + std::to_string(accepted) + " bytes", -rc);
+  return {};
 }
 
-bool Port::start(std::string* error) {
+Status Port::start() {
   static std::atomic<uint32_t> pools{0};
   const std::string pool = "mrc-" + std::to_string(pools++);
   const uint32_t room = RTE_PKTMBUF_HEADROOM + kEthernetBytes + mtu_ + kFrameSlack;
-  if (room > UINT16_MAX) return fail("packets of " + std::to_string(mtu_) + " bytes", EMSGSIZE, error);
+  if (room > UINT16_MAX) return fail("packets of " + std::to_string(mtu_) + " bytes", EMSGSIZE);
   const int node = rte_eth_dev_socket_id(id_);
   pool_ = rte_pktmbuf_pool_create(pool.c_str(), kPackets - 1, 0, 0, static_cast<uint16_t>(room), node);
   if (pool_ == nullptr)
-    return fail("no memory for the packets of port '" + name_ + "' (more with -m in the setting dpdk_eal)", rte_errno,
-                error);
+    return fail("no memory for the packets of port '" + name_ + "' (more with -m in the setting dpdk_eal)", rte_errno);
   uint16_t receive = kDescriptors, send = kDescriptors;
   int rc = rte_eth_dev_adjust_nb_rx_tx_desc(id_, &receive, &send);
   const auto socket = static_cast<unsigned int>(node);
@@ -118,14 +118,14 @@ bool Port::start(std::string* error) {
     rte_delay_us_sleep(kStartEveryUs);
     rc = 0;
   }
-  if (rc != 0) return fail("port '" + name_ + "' does not start", -rc, error);
+  if (rc != 0) return fail("port '" + name_ + "' does not start", -rc);
   started_ = true;
   // Neighbours solicit by multicast. Virtual ports accept everything and often refuse both.
   if (rte_eth_allmulticast_enable(id_) != 0) (void)rte_eth_promiscuous_enable(id_);
   rte_ether_addr mac{};
-  if (rc = rte_eth_macaddr_get(id_, &mac); rc != 0) return fail("port '" + name_ + "' has no MAC address", -rc, error);
+  if (rc = rte_eth_macaddr_get(id_, &mac); rc != 0) return fail("port '" + name_ + "' has no MAC address", -rc);
   std::copy_n(mac.addr_bytes, mac_.size(), mac_.begin());
-  return true;
+  return {};
 }
 
 uint64_t Port::missed() const {

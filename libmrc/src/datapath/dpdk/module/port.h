@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/result.h"
 #include "datapath/frame/frame.h"
 
 namespace mrc::datapath {
@@ -23,8 +24,7 @@ class Port {
   ~Port();
   Port(const Port&) = delete;
 
-  // False: a sentence in *error, errno.
-  bool open(const Wanted& wanted, std::string* error);
+  Status open(const Wanted& wanted);
 
   uint16_t receive(rte_mbuf** out, uint16_t max) { return rte_eth_rx_burst(id_, 0, out, max); }
   uint16_t send(rte_mbuf** packets, uint16_t count) { return rte_eth_tx_burst(id_, 0, packets, count); }
@@ -39,10 +39,10 @@ class Port {
   const std::string& note() const { return note_; }  // deviations from the request; may be empty
 
  private:
-  bool find(const std::string& name, std::string* error);
-  bool claim(std::string* error);
-  bool configure(const Wanted& wanted, std::string* error);
-  bool start(std::string* error);
+  Status find(const std::string& name);
+  Status claim();
+  Status configure(const Wanted& wanted);
+  Status start();
 
   static constexpr uint16_t kNone = RTE_MAX_ETHPORTS;
   uint16_t id_ = kNone;
