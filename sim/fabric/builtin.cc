@@ -5,9 +5,9 @@
 
 namespace mrc::sim {
 
-const std::vector<Builtin>& builtin_fabrics() {
-  static const std::vector<Builtin> all = {
-      {"tiny", "2 planes x 100G, 2 T0, 2 T1, 8 NICs", R"(name: tiny
+namespace {
+
+constexpr const char* kTIny = R"(name: tiny
 planes: 2
 t0: 2
 t1: 2
@@ -15,9 +15,9 @@ nics_per_t0: 4
 nic_link: {rate: 100G, delay: 500ns}
 switch: {latency: 300ns}
 ev: {count: 16}
-)"},
-      {"reference64", "1 plane x 100G, 8 T0, 8 T1, 64 NICs: the leaves, spines and hosts of the reference simulator",
-       R"(name: reference64
+)";
+
+constexpr const char* kREference64 = R"(name: reference64
 planes: 1
 t0: 8
 t1: 8
@@ -38,9 +38,9 @@ switch:
   trimmed_share: 1
   control_queue: 2bdp
 ev: {count: 64}
-)"},
-      {"reference64_400g", "1 plane x 400G, 8 T0, 8 T1, 64 NICs: the same at 400G",
-       R"(name: reference64_400g
+)";
+
+constexpr const char* kREference64400g = R"(name: reference64_400g
 planes: 1
 t0: 8
 t1: 8
@@ -61,9 +61,9 @@ switch:
   trimmed_share: 1
   control_queue: 2bdp
 ev: {count: 64}
-)"},
-      {"reference64_800g", "1 plane x 800G, 8 T0, 8 T1, 64 NICs: the same at 800G",
-       R"(name: reference64_800g
+)";
+
+constexpr const char* kREference64800g = R"(name: reference64_800g
 planes: 1
 t0: 8
 t1: 8
@@ -84,8 +84,9 @@ switch:
   trimmed_share: 1
   control_queue: 2bdp
 ev: {count: 64}
-)"},
-      {"planes4x512", "4 planes x 100G, 16 T0, 32 T1, 512 NICs", R"(name: planes4x512
+)";
+
+constexpr const char* kPLanes4x512 = R"(name: planes4x512
 planes: 4
 t0: 16
 t1: 32
@@ -93,8 +94,9 @@ nics_per_t0: 32
 nic_link: {rate: 100G, delay: 500ns}
 switch: {latency: 300ns}
 ev: {count: 128}
-)"},
-      {"planes8x512", "8 planes x 100G, 16 T0, 32 T1, 512 NICs", R"(name: planes8x512
+)";
+
+constexpr const char* kPLanes8x512 = R"(name: planes8x512
 planes: 8
 t0: 16
 t1: 32
@@ -102,8 +104,9 @@ nics_per_t0: 32
 nic_link: {rate: 100G, delay: 500ns}
 switch: {latency: 300ns}
 ev: {count: 256}
-)"},
-      {"planes8x1024", "8 planes x 100G, 32 T0, 32 T1, 1,024 NICs", R"(name: planes8x1024
+)";
+
+constexpr const char* kPLanes8x1024 = R"(name: planes8x1024
 planes: 8
 t0: 32
 t1: 32
@@ -111,8 +114,9 @@ nics_per_t0: 32
 nic_link: {rate: 100G, delay: 500ns}
 switch: {latency: 300ns}
 ev: {count: 256}
-)"},
-      {"cluster64", "4 planes x 100G, 8 T0, 8 T1, 64 NICs: the shape of a 64-GPU test bed", R"(name: cluster64
+)";
+
+constexpr const char* kCLuster64 = R"(name: cluster64
 planes: 4
 t0: 8
 t1: 8
@@ -120,9 +124,9 @@ nics_per_t0: 8
 nic_link: {rate: 100G, delay: 500ns}
 switch: {latency: 300ns}
 ev: {count: 128}
-)"},
-      {"full131072", "8 planes x 100G, 512 T0, 256 T1, 131,072 NICs: planned and checked, not simulated by packet",
-       R"(name: full131072
+)";
+
+constexpr const char* kFUll131072 = R"(name: full131072
 planes: 8
 t0: 512
 t1: 256
@@ -130,7 +134,23 @@ nics_per_t0: 256
 nic_link: {rate: 100G, delay: 500ns}
 switch: {latency: 300ns}
 ev: {count: 256}
-)"},
+)";
+
+}  // namespace
+
+const std::vector<Builtin>& builtin_fabrics() {
+  static const std::vector<Builtin> all = {
+      {"tiny", "2 planes x 100G, 2 T0, 2 T1, 8 NICs", kTIny},
+      {"reference64", "1 plane x 100G, 8 T0, 8 T1, 64 NICs: the leaves, spines and hosts of the reference simulator",
+       kREference64},
+      {"reference64_400g", "1 plane x 400G, 8 T0, 8 T1, 64 NICs: the same at 400G", kREference64400g},
+      {"reference64_800g", "1 plane x 800G, 8 T0, 8 T1, 64 NICs: the same at 800G", kREference64800g},
+      {"planes4x512", "4 planes x 100G, 16 T0, 32 T1, 512 NICs", kPLanes4x512},
+      {"planes8x512", "8 planes x 100G, 16 T0, 32 T1, 512 NICs", kPLanes8x512},
+      {"planes8x1024", "8 planes x 100G, 32 T0, 32 T1, 1,024 NICs", kPLanes8x1024},
+      {"cluster64", "4 planes x 100G, 8 T0, 8 T1, 64 NICs: the shape of a 64-GPU test bed", kCLuster64},
+      {"full131072", "8 planes x 100G, 512 T0, 256 T1, 131,072 NICs: planned and checked, not simulated by packet",
+       kFUll131072},
   };
   return all;
 }

@@ -102,53 +102,67 @@ std::string escape_html(const std::string& text) {
   return out;
 }
 
-std::string line_chart(const Chart& chart) {
+namespace {
+
+// What of the plot is where.
+struct Axes {
   double x0 = 1e300, x1 = -1e300, y1 = 0;
-  for (const Curve& c : chart.curves)
-    for (const auto& [x, y] : c.points) {
-      x0 = std::min(x0, x);
-      x1 = std::max(x1, x);
-      y1 = std::max(y1, y);
-    }
-  if (x0 > x1) return "";
-  if (x0 == x1) x1 = x0 + 1;
-  if (y1 == 0) y1 = 1;
-  y1 *= 1.05;
-  const auto sx = [&](double x) {
-    const double part = chart.log_x ? std::log(x / x0) / std::log(x1 / x0) : (x - x0) / (x1 - x0);
-    return kLeft + part * (kWidth - kLeft - kRight);
-  };
-  const auto sy = [&](double y) { return kHeight - kBottom - y / y1 * (kHeight - kTop - kBottom); };
-  const std::vector<Mark> marks = marks_between(chart, x0, x1);
-  const bool numbered = marks.size() > kMarkTexts;
-  const size_t lines = numbered ? (std::min(marks.size(), kMaxLegend) + kLegendColumns - 1) / kLegendColumns : 0;
-  const double height = kHeight + kLegendLine * static_cast<double>(lines) + (numbered ? 8 : 0);
-  std::string s =
-      tag("<svg viewBox=\"0 0 %.0f %.0f\" xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\">", kWidth, height, 0, 0);
-  s += kChartStyle + text_at(kLeft, 16, "start", chart.title);
-  for (double y = 0; y <= y1; y += tick_step(y1)) {
-    s += tag("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"grid\"/>", kLeft, sy(y), kWidth - kRight,
-             sy(y));
-    s += text_at(kLeft - 6, sy(y) + 4, "end", format_number(y));
+  bool log_x = false;
+
+  explicit Axes(const Chart& chart) : log_x(chart.log_x) {
+    for (const Curve& c : chart.curves)
+      for (const auto& [x, y] : c.points) {
+        x0 = std::min(x0, x);
+        x1 = std::max(x1, x);
+        y1 = std::max(y1, y);
+      }
+    if (x0 == x1) x1 = x0 + 1;
+    if (y1 == 0) y1 = 1;
+    y1 *= 1.05;
   }
+  bool empty() const { return x0 > x1; }
+  double x_of(double x) const {
+    const double part = log_x ? std::log(x / x0) / std::log(x1 / x0) : (x - x0) / (x1 - x0);
+    return kLeft + part * (kWidth - kLeft - kRight);
+  }
+  double y_of(double y) const { return kHeight - kBottom - y / y1 * (kHeight - kTop - kBottom); }
+};
+
+std::string grid(const Axes& axes) {
+  std::string s;
+  for (double y = 0; y <= axes.y1; y += tick_step(axes.y1)) {
+    s += tag("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"grid\"/>", kLeft, axes.y_of(y),
+             kWidth - kRight, axes.y_of(y));
+    s += text_at(kLeft - 6, axes.y_of(y) + 4, "end", format_number(y));
+  }
+  return s;
+}
+
+// On a logarithmic axis every point is named.
+std::string x_ticks(const Chart& chart, const Axes& axes) {
+  std::string s;
+  const double below = kHeight - kBottom + 16;
   if (chart.log_x) {
     std::vector<double> seen;
     for (const Curve& c : chart.curves)
       for (const auto& [x, y] : c.points)
         if (std::find(seen.begin(), seen.end(), x) == seen.end()) {
           seen.push_back(x);
-          s += text_at(sx(x), kHeight - kBottom + 16, "middle", format_number(x));
+          s += text_at(axes.x_of(x), below, "middle", format_number(x));
         }
-  } else {
-    const double step = tick_step(x1 - x0);
-    for (double x = std::ceil(x0 / step) * step; x <= x1 + step * 1e-6; x += step)
-      s += text_at(sx(x), kHeight - kBottom + 16, "middle", format_number(std::fabs(x) < step * 1e-6 ? 0 : x));
+    return s;
   }
-  s += text_at((kLeft + kWidth - kRight) / 2, kHeight - 6, "middle", chart.x_label);
-  s += text_at(4, 28, "start", chart.y_label);
+  const double step = tick_step(axes.x1 - axes.x0);
+  for (double x = std::ceil(axes.x0 / step) * step; x <= axes.x1 + step * 1e-6; x += step)
+    s += text_at(axes.x_of(x), below, "middle", format_number(std::fabs(x) < step * 1e-6 ? 0 : x));
+  return s;
+}
+
+std::string mark_lines(const std::vector<Mark>& marks, const Axes& axes, bool numbered) {
+  std::string s;
   double free_from = 0;  // where a number does not touch the one before
   for (size_t i = 0; i < marks.size(); ++i) {
-    const double x = sx(marks[i].x);
+    const double x = axes.x_of(marks[i].x);
     std::string title;
     for (const std::string& text : marks[i].texts) title += (title.empty() ? "" : "\n") + text;
     s += tag("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"mark\"><title>", x, kTop, x,
@@ -162,23 +176,43 @@ std::string line_chart(const Chart& chart) {
       free_from = x + 4 + 7 * static_cast<double>(number.size());
     }
   }
+  return s;
+}
+
+// The i-th curve, and its line of the legend.
+std::string curve(const Curve& c, size_t i, const Axes& axes, bool dots) {
+  const std::string colour = curve_colour(i);
+  const size_t stride = std::max<size_t>(1, c.points.size() / kMaxPoints);
+  std::string s = "<polyline fill=\"none\" stroke=\"" + colour + "\" stroke-width=\"1.5\" points=\"";
+  for (size_t k = 0; k < c.points.size(); k += stride)
+    s += tag("%.1f,%.1f ", axes.x_of(c.points[k].first), axes.y_of(c.points[k].second), 0, 0);
+  s += "\"/>";
+  if (dots)
+    for (const auto& [x, y] : c.points)
+      s += tag("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"", axes.x_of(x), axes.y_of(y), 0, 0) + colour + "\"/>";
+  const double y = kTop + 8 + 15 * static_cast<double>(i);
+  s += tag("<rect x=\"%.1f\" y=\"%.1f\" width=\"10\" height=\"10\" fill=\"", kWidth - kRight + 10, y - 9, 0, 0) +
+       colour + "\"/>";
+  return s + text_at(kWidth - kRight + 25, y, "start", c.name);
+}
+
+}  // namespace
+
+std::string line_chart(const Chart& chart) {
+  const Axes axes(chart);
+  if (axes.empty()) return "";
+  const std::vector<Mark> marks = marks_between(chart, axes.x0, axes.x1);
+  const bool numbered = marks.size() > kMarkTexts;
+  const size_t lines = numbered ? (std::min(marks.size(), kMaxLegend) + kLegendColumns - 1) / kLegendColumns : 0;
+  const double height = kHeight + kLegendLine * static_cast<double>(lines) + (numbered ? 8 : 0);
+  std::string s =
+      tag("<svg viewBox=\"0 0 %.0f %.0f\" xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\">", kWidth, height, 0, 0);
+  s += kChartStyle + text_at(kLeft, 16, "start", chart.title) + grid(axes) + x_ticks(chart, axes);
+  s += text_at((kLeft + kWidth - kRight) / 2, kHeight - 6, "middle", chart.x_label);
+  s += text_at(4, 28, "start", chart.y_label);
+  s += mark_lines(marks, axes, numbered);
   if (numbered) s += mark_legend(marks, kHeight);
-  for (size_t i = 0; i < chart.curves.size(); ++i) {
-    const Curve& c = chart.curves[i];
-    const std::string colour = curve_colour(i);
-    const size_t stride = std::max<size_t>(1, c.points.size() / kMaxPoints);
-    s += "<polyline fill=\"none\" stroke=\"" + colour + "\" stroke-width=\"1.5\" points=\"";
-    for (size_t k = 0; k < c.points.size(); k += stride)
-      s += tag("%.1f,%.1f ", sx(c.points[k].first), sy(c.points[k].second), 0, 0);
-    s += "\"/>";
-    if (chart.dots)
-      for (const auto& [x, y] : c.points)
-        s += tag("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"", sx(x), sy(y), 0, 0) + colour + "\"/>";
-    const double y = kTop + 8 + 15 * static_cast<double>(i);
-    s += tag("<rect x=\"%.1f\" y=\"%.1f\" width=\"10\" height=\"10\" fill=\"", kWidth - kRight + 10, y - 9, 0, 0) +
-         colour + "\"/>";
-    s += text_at(kWidth - kRight + 25, y, "start", c.name);
-  }
+  for (size_t i = 0; i < chart.curves.size(); ++i) s += curve(chart.curves[i], i, axes, chart.dots);
   return s + "</svg>\n";
 }
 

@@ -299,9 +299,4 @@ void MrcNic::each_counter(const std::function<void(const char*, uint64_t)>& f) c
 #undef MRC_SIM_COUNTER
 }
 
-void MrcNic::each_qp(const std::function<void(const core::QpStatus&)>& f) const {
-  for (const auto& c : connections_)
-    if (c.second->qp != nullptr) f(endpoint_->qp_status(c.second->qp));
-}
-
 }  // namespace mrc::sim

@@ -43,8 +43,6 @@ class MrcNic final : public NicBase, public core::Sink, public core::TraceSink {
   uint64_t goodput_bytes() const override;
   void each_counter(const std::function<void(const char*, uint64_t)>& f) const override;
   uint32_t qp_errors() const override { return qp_errors_; }
-  // For every QP with work outstanding.
-  void each_qp(const std::function<void(const core::QpStatus&)>& f) const;
 
  private:
   struct Connection {

@@ -96,7 +96,25 @@ static void* symbol(const char* name, const char* version) {
   }
   return found;
 }
-#define TAKE(name, version) __typeof__(name)* const p_##name = (__typeof__(name)*)symbol(#name, version)
+#define EACH_TAKEN(TAKE)                    \
+  TAKE(ibv_get_device_list, "IBVERBS_1.1")  \
+  TAKE(ibv_free_device_list, "IBVERBS_1.1") \
+  TAKE(ibv_open_device, "IBVERBS_1.1")      \
+  TAKE(ibv_close_device, "IBVERBS_1.1")     \
+  TAKE(ibv_query_gid, "IBVERBS_1.1")        \
+  TAKE(ibv_alloc_pd, "IBVERBS_1.1")         \
+  TAKE(ibv_dealloc_pd, "IBVERBS_1.1")       \
+  TAKE(ibv_reg_mr, "IBVERBS_1.1")           \
+  TAKE(ibv_dereg_mr, "IBVERBS_1.1")         \
+  TAKE(ibv_reg_dmabuf_mr, "IBVERBS_1.12")   \
+  TAKE(ibv_create_cq, "IBVERBS_1.1")        \
+  TAKE(ibv_destroy_cq, "IBVERBS_1.1")       \
+  TAKE(ibv_create_qp, "IBVERBS_1.1")        \
+  TAKE(ibv_modify_qp, "IBVERBS_1.1")        \
+  TAKE(ibv_destroy_qp, "IBVERBS_1.1")
+#define DECLARE(name, version) static __typeof__(name)* p_##name;
+#define TAKE(name, version) p_##name = (__typeof__(name)*)symbol(#name, version);
+EACH_TAKEN(DECLARE)
 #define CHECK(what)  \
   do {               \
     if (!(what)) {   \
@@ -105,27 +123,54 @@ static void* symbol(const char* name, const char* version) {
     }                \
   } while (0)
 
+static char from[] = "a queue pair connected to itself", to[64];
+
+static int connect_to_itself(struct ibv_qp* qp, const union ibv_gid* gid) {
+  struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_READ};
+  CHECK(p_ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0);
+  struct ibv_qp_attr rtr = {.qp_state = IBV_QPS_RTR,
+                            .path_mtu = IBV_MTU_4096,
+                            .dest_qp_num = qp->qp_num,
+                            .rq_psn = 7,
+                            .max_dest_rd_atomic = 1,
+                            .min_rnr_timer = 12,
+                            .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = *gid, .sgid_index = 3}}};
+  CHECK(p_ibv_modify_qp(qp, &rtr,
+                        IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                            IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0);
+  struct ibv_qp_attr rts = {
+      .qp_state = IBV_QPS_RTS, .sq_psn = 7, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 1};
+  CHECK(p_ibv_modify_qp(qp, &rts,
+                        IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                            IBV_QP_MAX_QP_RD_ATOMIC) == 0);
+  return 0;
+}
+
+/* The READ to itself with which plugins for GPU memory make writes visible. */
+static int read_from_itself(struct ibv_qp* qp, struct ibv_cq* cq, const struct ibv_mr* source,
+                            const struct ibv_mr* target) {
+  struct ibv_sge sge = {(uintptr_t)to, sizeof from, target->lkey};
+  struct ibv_send_wr wr = {.sg_list = &sge,
+                           .num_sge = 1,
+                           .opcode = IBV_WR_RDMA_READ,
+                           .send_flags = IBV_SEND_SIGNALED,
+                           .wr = {.rdma = {.remote_addr = (uintptr_t)from, .rkey = source->rkey}}},
+                     *bad;
+  CHECK(ibv_post_send(qp, &wr, &bad) == 0);
+  struct ibv_wc wc;
+  while (ibv_poll_cq(cq, 1, &wc) == 0) {
+  }
+  CHECK(wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_RDMA_READ && strcmp(from, to) == 0);
+  return 0;
+}
+
 int main(int argc, char** argv) {
   if (argc != 2 || (library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL)) == NULL) {
     fprintf(stderr, "%s\n", argc == 2 ? dlerror() : "usage: dlopen_all LIBRARY");
     return 1;
   }
   for (size_t i = 0; i < sizeof kSymbols / sizeof kSymbols[0]; ++i) symbol(kSymbols[i][0], kSymbols[i][1]);
-  TAKE(ibv_get_device_list, "IBVERBS_1.1");
-  TAKE(ibv_free_device_list, "IBVERBS_1.1");
-  TAKE(ibv_open_device, "IBVERBS_1.1");
-  TAKE(ibv_close_device, "IBVERBS_1.1");
-  TAKE(ibv_query_gid, "IBVERBS_1.1");
-  TAKE(ibv_alloc_pd, "IBVERBS_1.1");
-  TAKE(ibv_dealloc_pd, "IBVERBS_1.1");
-  TAKE(ibv_reg_mr, "IBVERBS_1.1");
-  TAKE(ibv_dereg_mr, "IBVERBS_1.1");
-  TAKE(ibv_reg_dmabuf_mr, "IBVERBS_1.12");
-  TAKE(ibv_create_cq, "IBVERBS_1.1");
-  TAKE(ibv_destroy_cq, "IBVERBS_1.1");
-  TAKE(ibv_create_qp, "IBVERBS_1.1");
-  TAKE(ibv_modify_qp, "IBVERBS_1.1");
-  TAKE(ibv_destroy_qp, "IBVERBS_1.1");
+  EACH_TAKEN(TAKE)
 
   int devices = 0;
   struct ibv_device** list = p_ibv_get_device_list(&devices);
@@ -137,7 +182,6 @@ int main(int argc, char** argv) {
   CHECK(pd != NULL);
   errno = 0;
   CHECK(p_ibv_reg_dmabuf_mr(pd, 0, 4096, 0, -1, 0) == NULL && errno == EOPNOTSUPP);
-  static char from[] = "a queue pair connected to itself", to[64];
   struct ibv_mr* source = p_ibv_reg_mr(pd, from, sizeof from, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
   struct ibv_mr* target = p_ibv_reg_mr(pd, to, sizeof to, IBV_ACCESS_LOCAL_WRITE);
   CHECK(source != NULL && target != NULL);
@@ -151,36 +195,7 @@ int main(int argc, char** argv) {
   CHECK(qp != NULL);
   union ibv_gid gid;
   CHECK(p_ibv_query_gid(context, 1, 3, &gid) == 0);
-  struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_READ};
-  CHECK(p_ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0);
-  struct ibv_qp_attr rtr = {.qp_state = IBV_QPS_RTR,
-                            .path_mtu = IBV_MTU_4096,
-                            .dest_qp_num = qp->qp_num,
-                            .rq_psn = 7,
-                            .max_dest_rd_atomic = 1,
-                            .min_rnr_timer = 12,
-                            .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = gid, .sgid_index = 3}}};
-  CHECK(p_ibv_modify_qp(qp, &rtr,
-                        IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                            IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0);
-  struct ibv_qp_attr rts = {
-      .qp_state = IBV_QPS_RTS, .sq_psn = 7, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 1};
-  CHECK(p_ibv_modify_qp(qp, &rts,
-                        IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                            IBV_QP_MAX_QP_RD_ATOMIC) == 0);
-  /* The READ to itself with which plugins for GPU memory make writes visible. */
-  struct ibv_sge sge = {(uintptr_t)to, sizeof from, target->lkey};
-  struct ibv_send_wr wr = {.sg_list = &sge,
-                           .num_sge = 1,
-                           .opcode = IBV_WR_RDMA_READ,
-                           .send_flags = IBV_SEND_SIGNALED,
-                           .wr = {.rdma = {.remote_addr = (uintptr_t)from, .rkey = source->rkey}}},
-                     *bad;
-  CHECK(ibv_post_send(qp, &wr, &bad) == 0);
-  struct ibv_wc wc;
-  while (ibv_poll_cq(cq, 1, &wc) == 0) {
-  }
-  CHECK(wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_RDMA_READ && strcmp(from, to) == 0);
+  if (connect_to_itself(qp, &gid) != 0 || read_from_itself(qp, cq, source, target) != 0) return 1;
   CHECK(p_ibv_destroy_qp(qp) == 0 && p_ibv_destroy_cq(cq) == 0 && p_ibv_dereg_mr(source) == 0 &&
         p_ibv_dereg_mr(target) == 0 && p_ibv_dealloc_pd(pd) == 0 && p_ibv_close_device(context) == 0);
   printf("%s\n", to);

@@ -22,6 +22,7 @@ LAYERS = {
 SANS_IO = ("base", "wire", "core", "simnet", "ctl")
 MAX_LINES = 600
 MAX_FUNCTION = 70
+MAX_MEMBERS = 15
 TOP_LEVEL = {"CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md", "libmrc", "nccl-plugin", "sim", "spec", "tests", "tools", "verbs-shim"}
 # Outside libmrc these may look below the public headers: the simulator and the switch, tests, and tools that decode or replay.
 INSIDERS = ("sim/", "tests/", "tools/mrclog/", "tools/dissector/", "tools/dev/wire-tables/", "tools/mrc-info/", "tools/mrcctl/", "tools/mrcd/", "tools/mrc-switch/", "tools/lib/")
@@ -143,9 +144,7 @@ def check_length(path, lines):
 NO_FUNCTION = re.compile(r"\s*(namespace|class|struct|enum|union|extern|using|#|\})")
 
 
-def check_functions(path, lines):
-    if not path.startswith("libmrc/src/"):
-        return
+def check_functions(_path, lines):
     begin = None
     for number, line in enumerate(lines, 1):
         if begin is None and re.match(r"\S.*\(|    \S.*\) (?:const )?\{$", line) and line.endswith("{") and not NO_FUNCTION.match(line):
@@ -154,6 +153,48 @@ def check_functions(path, lines):
             if line == "}" and number - begin + 1 > MAX_FUNCTION:
                 yield begin, f"a function of {number - begin + 1} lines, at most {MAX_FUNCTION}: split it by step"
             begin = None
+
+
+# The classes of the engine. Structs are exempt: configuration, attributes, counters, statuses and the parts from which an
+# endpoint is put together are lists of values without behaviour, as long as what they describe.
+CLASS = re.compile(r"\bclass\s+(?:\w+\([^)]*\)\s+)?(\w+)(?:\s+final)?(?:\s*:[^{};()]*)?\s*\{")
+BRACES = re.compile(r"(\)|\bconst|\boverride|\bnoexcept)?(\s*)\{[^{}]*\}")
+MEMBER = re.compile(r"\b[a-z]\w*_(?=\s*(?:=|,|\[|ABSL_|$))")
+
+
+def body_at(text, begin):
+    """What is between the brace at `begin` and its counterpart."""
+    depth = 0
+    for at in range(begin, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[at], 0)
+        if depth == 0:
+            return text[begin + 1:at]
+    return text[begin + 1:]
+
+
+def data_members(body):
+    """Names of the data members of a class: names that end in an underscore, in declarations that are no functions."""
+    body = re.sub(r"^\s*(public|protected|private):", ";", body, flags=re.M)
+    inner = None
+    while inner != body:  # bodies of functions and nested types end a declaration, initialisers are a part of one
+        inner, body = body, BRACES.sub(lambda found: ";" if found.group(1) else "", body)
+    members = []
+    for declaration in body.split(";"):
+        if re.search(r"\)\s*:[^:]", declaration) or re.match(r"\s*(?:using|friend|static_assert)\b", declaration):
+            continue
+        members += MEMBER.findall(declaration.split("=")[0] if "," not in declaration else declaration)
+    return members
+
+
+def check_members(path, lines):
+    if not path.startswith("libmrc/src/core/"):
+        return
+    text = "\n".join(lines)
+    for found in CLASS.finditer(text):
+        members = data_members(body_at(text, found.end() - 1))
+        if len(members) > MAX_MEMBERS:
+            yield text.count("\n", 0, found.start()) + 1, (
+                f"class {found.group(1)} has {len(members)} data members, at most {MAX_MEMBERS}: split it by concern")
 
 
 def check_unfinished(_path, lines):
@@ -181,7 +222,7 @@ def complaints(path, lines):
     found = list(check_place(path, lines))
     if path.endswith((".h", ".cc", ".c")):
         for rule in (check_layers, check_ambient, check_outsiders, check_ns3, check_environment, check_locks, check_length,
-                     check_functions, check_pragma):
+                     check_functions, check_members, check_pragma):
             found += rule(path, code)
     if not path.startswith("tests/style/"):
         found += check_unfinished(path, lines)
@@ -199,10 +240,15 @@ def self_test():
         "sim/model/a.h": ["#include <ns3/simulator.h>"],
         "verbs-shim/objects/a.h": ["std::mutex m;", "std::lock_guard lock(m);", "std::condition_variable_any c;", "// std::mutex"],
         "libmrc/src/core/c.cc": ["void f(int x) {"] + ["  g();"] * (MAX_FUNCTION - 1) + ["}"],
+        "tools/mrc-perf/c.cc": ["void f(int x) {"] + ["  g();"] * (MAX_FUNCTION - 1) + ["}"],
+        "libmrc/src/core/wide.h": ["#pragma once", "class Wide final : public Base<int> {", " public:", "  explicit Wide(int x) : a_(x), b_{x} {}",
+                                   "  int f() const { return a_; }", " private:", "  int a_, b_ = 0;"] +
+                                  [f"  std::map<int, std::pair<int, int>> m{i}_{{1, {{2}}}};" for i in range(MAX_MEMBERS - 1)] + ["};"],
         "README.md": ["see /work" + "/main"],
         "cmake/a.cmake": ["set(x 1)"],
     }
     expected = {"libmrc/src/core/a.cc": 5, "libmrc/src/wire/a.h": 3, "tools/mrc-perf/a.cc": 4, "libmrc/src/api/long.cc": 1, "libmrc/src/core/c.cc": 1,
+                "tools/mrc-perf/c.cc": 1, "libmrc/src/core/wide.h": 1,
                 "libmrc/src/base/b.cc": 1, "sim/model/a.h": 1, "verbs-shim/objects/a.h": 3, "README.md": 1, "cmake/a.cmake": 1}
     good = {
         "libmrc/src/core/a.cc": ['#include "wire/packet.h"', "// no clock here, rand() is forbidden", 'Instant time_of(x); f.time(3); "rand()";'],
@@ -210,6 +256,10 @@ def self_test():
         "libmrc/src/api/short.cc": ["int z;"] * MAX_LINES,
         "libmrc/src/core/d.cc": ["struct A {", "};"] + (["void f(int x) {"] + ["  g();"] * (MAX_FUNCTION - 2) + ["}"]) * 2,
         NS3_SOURCE: ["#include <ns3/simulator.h>"],
+        "libmrc/src/core/narrow.h": ["#pragma once", "class Narrow {", "  Narrow(int x) : a_(x), b_{x} {}", "  void f(int x_, int y_) { a_ = x_; }",
+                                     "  struct Config {", "    int c_ = 0, d_ = 0;", "  };", "  using T = int;", "  int a_, b_ = 0;"] +
+                                    [f"  std::function<void(int)> m{i}_;" for i in range(MAX_MEMBERS - 2)] + ["};"],
+        "libmrc/src/core/config.h": ["#pragma once", "struct Config {"] + [f"  int m{i}_ = 0;" for i in range(MAX_MEMBERS + 1)] + ["};"],
     }
     for path, lines in bad.items():
         found = complaints(path, lines)

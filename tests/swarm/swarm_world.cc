@@ -48,6 +48,7 @@ class World {
  public:
   explicit World(uint64_t seed) : rng_(seed), seed_(seed) {}
   Outcome run();
+  std::string stuck_streams() const;  // how far each has come
 
  private:
   FabricConfig draw_fabric();
@@ -313,6 +314,19 @@ void World::meddle() {
   }
 }
 
+std::string World::stuck_streams() const {
+  std::string stuck;
+  for (auto& s : streams_)
+    if (!s->destroyed)
+      stuck += " [" + std::to_string(s->send_done) + "/" + std::to_string(s->messages.size()) + " posted " +
+               std::to_string(s->posted) + " imms " + std::to_string(s->imms_done) + " recvs " +
+               std::to_string(s->receives_posted) + " inflight " +
+               std::to_string(fabric_->at(s->from).qp_status(s->sender).inflight) + " cwnd " +
+               std::to_string(fabric_->at(s->from).qp_status(s->sender).cwnd) + " unacked " +
+               std::to_string(fabric_->at(s->from).qp_status(s->sender).outstanding_packets) + "]";
+  return stuck;
+}
+
 Outcome World::run() {
   const FabricConfig config = draw_fabric();
   fabric_ = std::make_unique<Fabric>(config);
@@ -359,18 +373,7 @@ Outcome World::run() {
       if (!fabric_->step()) break;
     }
   }
-  if (outcome_.ok && !finished()) {
-    std::string stuck;
-    for (auto& s : streams_)
-      if (!s->destroyed)
-        stuck += " [" + std::to_string(s->send_done) + "/" + std::to_string(s->messages.size()) + " posted " +
-                 std::to_string(s->posted) + " imms " + std::to_string(s->imms_done) + " recvs " +
-                 std::to_string(s->receives_posted) + " inflight " +
-                 std::to_string(fabric_->at(s->from).qp_status(s->sender).inflight) + " cwnd " +
-                 std::to_string(fabric_->at(s->from).qp_status(s->sender).cwnd) + " unacked " +
-                 std::to_string(fabric_->at(s->from).qp_status(s->sender).outstanding_packets) + "]";
-    fail("not finished 20 s after the faults:" + stuck);
-  }
+  if (outcome_.ok && !finished()) fail("not finished 20 s after the faults:" + stuck_streams());
   for (auto& s : streams_) check_memory(*s, !s->destroyed);
   const simnet::SimNetCounters& n = fabric_->net().counters();
   uint64_t retransmits = 0;

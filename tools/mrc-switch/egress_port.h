@@ -51,7 +51,6 @@ class EgressPort {
   double rate() const { return rate_; }
   int64_t queued_bytes() const { return queue_.data().bytes(); }
   int64_t trimmed_bytes() const { return queue_.trimmed().bytes(); }
-  int64_t control_bytes() const { return queue_.control().bytes(); }
   const QueueConfig& queue() const { return q_; }
   const PortCounters& counters() const { return counters_; }
 

@@ -45,11 +45,6 @@ const std::vector<uint16_t>* Forwarding::find(const IpAddress& to) const {
   return nullptr;
 }
 
-bool Forwarding::is_local(const IpAddress& to) const {
-  const bool link_local = to.bytes[0] == 0xFE && (to.bytes[1] & 0xC0) == 0x80;
-  return to.bytes[0] == 0xFF || link_local || std::find(local_.begin(), local_.end(), to) != local_.end();
-}
-
 // uN: the list moves up by one place, zeros follow.
 bool Forwarding::shift_own(Frame* f) const {
   IpAddress to = destination(*f);
@@ -64,7 +59,7 @@ Decision Forwarding::decide(Frame* f) const {
   const IpAddress to = destination(*f);
   const bool ends_here = has_own_ && to == own_;
   if (ends_here && !advance_segment(f)) return {Verdict::kLocal};
-  if (!ends_here && is_local(to)) return {Verdict::kLocal};
+  if (!ends_here && (to.bytes[0] == 0xFF || to.is_link_local())) return {Verdict::kLocal};
   if (hop_limit(*f) <= 1) return {Verdict::kHopLimit};
   set_hop_limit(f, static_cast<uint8_t>(hop_limit(*f) - 1));
   shift_own(f);

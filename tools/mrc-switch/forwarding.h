@@ -32,7 +32,6 @@ class Forwarding {
  public:
   // Own uSID: block (32 bits) and the 16 bits behind it, of `address`.
   void set_own(const IpAddress& address) { own_ = address, has_own_ = true; }
-  void add_local(const IpAddress& address) { local_.push_back(address); }
   // Several ports: by hash. None: a blackhole.
   void add_route(const IpAddress& prefix, uint32_t length, std::vector<uint16_t> ports);
   void set_up(uint16_t port, bool up);
@@ -50,12 +49,10 @@ class Forwarding {
     std::unordered_map<IpAddress, std::vector<uint16_t>, Hash> routes;
   };
   const std::vector<uint16_t>* find(const IpAddress& to) const;
-  bool is_local(const IpAddress& to) const;
   bool shift_own(Frame* f) const;
 
   IpAddress own_;
   bool has_own_ = false;
-  std::vector<IpAddress> local_;
   std::vector<Table> tables_;  // longest prefix first
   std::vector<bool> down_;
   uint64_t salt_ = 0;

@@ -97,7 +97,9 @@ void add_show_commands(CLI::App* app, Common* common, Commands* commands) {
   (*commands)[events] = [=] { return mrcctl::events(common->socket, *follow, *most, common->json); };
 }
 
-void add_change_commands(CLI::App* app, Common* common, Commands* commands) {
+namespace {
+
+void add_profile_commands(CLI::App* app, Common* common, Commands* commands) {
   CLI::App* profile = group(app, "profile", "Profiles, for all processes of this host");
   auto p = std::make_shared<ProfileOptions>();
   const auto with = [=](int (*run)(const ProfileOptions&)) {
@@ -126,8 +128,9 @@ void add_change_commands(CLI::App* app, Common* common, Commands* commands) {
     p->socket = common->socket;
     return profile_delete(*p, *kind, *id);
   };
+}
 
-  CLI::App* ev = group(app, "ev", "Entropy values");
+void add_deny_commands(CLI::App* ev, Common* common, Commands* commands) {
   auto d = std::make_shared<DenyOptions>();
   for (bool denies : {true, false}) {
     CLI::App* command = add(ev, denies ? "deny" : "allow",
@@ -149,6 +152,10 @@ void add_change_commands(CLI::App* app, Common* common, Commands* commands) {
       return ev_deny(*d, denies, common->json);
     };
   }
+}
+
+void add_entry_commands(CLI::App* ev, Common* common, Commands* commands) {
+  auto d = std::make_shared<DenyOptions>();
   CLI::App* replace = add(ev, "replace", "Put another EV in the place of an entry of an explicit profile");
   auto from = std::make_shared<std::string>(), to = std::make_shared<std::string>();
   replace->add_option("profile", d->profile, "Number of the EV profile")->required();
@@ -162,16 +169,29 @@ void add_change_commands(CLI::App* app, Common* common, Commands* commands) {
       add(ev, "expand", "Expand the EV profiles of a JSON file; exit 1 where the file expects otherwise");
   expand->add_option("file", *file, "Form: spec/vectors/ev_expansion.json")->required();
   (*commands)[expand] = [=] { return expand_file(*file, common->json); };
+}
 
+void add_port_commands(CLI::App* app, Common* common, Commands* commands) {
   CLI::App* port = group(app, "port", "Ports");
+  auto device = std::make_shared<std::string>();
   auto number = std::make_shared<uint32_t>();
   for (bool up : {true, false}) {
     CLI::App* command = add(port, up ? "up" : "down",
                             up ? "Use a port again, in all processes" : "Use a port no more, in all processes");
     command->add_option("port", *number, "From 1")->required()->check(CLI::Range(1, 32));
-    add_device(command, &d->device);
-    (*commands)[command] = [=] { return set_port(common->socket, d->device, *number, up, common->json); };
+    add_device(command, device.get());
+    (*commands)[command] = [=] { return set_port(common->socket, *device, *number, up, common->json); };
   }
+}
+
+}  // namespace
+
+void add_change_commands(CLI::App* app, Common* common, Commands* commands) {
+  add_profile_commands(app, common, commands);
+  CLI::App* ev = group(app, "ev", "Entropy values");
+  add_deny_commands(ev, common, commands);
+  add_entry_commands(ev, common, commands);
+  add_port_commands(app, common, commands);
 }
 
 void add_probe_commands(CLI::App* app, Common* common, Commands* commands) {

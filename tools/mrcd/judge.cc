@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -99,88 +100,122 @@ nlohmann::json finding_json(const Finding& finding) {
           {"text", finding.text()}};
 }
 
-std::vector<Finding> localise(const std::vector<Observation>& observations) {
-  std::vector<Finding> findings;
-  // Hosts and their T0s.
-  std::map<Name, Tally> hosts;
-  std::map<Name, std::string> t0_of;
-  std::map<Name, const Observation*> near;  // that turns at the T0
-  for (const Observation& o : observations) {
-    if (o.t1.empty() && o.far_host == o.host) near[{o.plane, o.host}] = &o;
-    hosts[{o.plane, o.host}].add(o);
-    t0_of[{o.plane, o.host}] = o.t0;
-    if (o.far_host == o.host) continue;
-    hosts[{o.plane, o.far_host}].add(o);
-    t0_of[{o.plane, o.far_host}] = o.far_t0;
+namespace {
+
+// The T0/T1 rule in its steps, over one set of observations.
+class Localiser {
+ public:
+  explicit Localiser(const std::vector<Observation>& observations) : observations_(observations) {}
+  std::vector<Finding> run() {
+    add_hosts();
+    for (const auto& [t0, hosts] : below_) judge_t0(t0, hosts);
+    add_links();
+    for (auto first = links_.begin(); first != links_.end();) {
+      const auto end =
+          std::find_if(first, links_.end(), [&](const auto& link) { return t1_of(link) != t1_of(*first); });
+      judge_t1(first, end);
+      first = end;
+    }
+    std::sort(findings_.begin(), findings_.end(), [](const Finding& a, const Finding& b) {
+      return std::tie(a.plane, a.part, a.t0, a.t1, a.host) < std::tie(b.plane, b.part, b.t0, b.t1, b.host);
+    });
+    return std::move(findings_);
   }
-  const auto cut = [&](const Name& host) {
-    const auto own = near.find(host);
-    return hosts[host].suspect() || (own != near.end() && own->second->bad);
-  };
-  const auto explains = [&](const Name& host, const Observation& o) {
-    const auto own = near.find(host);
-    return o.bad && own != near.end() && 2 * own->second->loss >= o.loss;
-  };
-  std::map<Name, std::vector<Name>> below;  // T0 -> its hosts
-  for (const auto& [host, t0] : t0_of) below[{host.first, t0}].push_back(host);
-  std::set<Name> cut_hosts;
-  for (const auto& [t0, all] : below) {
-    double loss = 1;
-    for (const Name& host : all)
-      if (cut(host)) {
-        cut_hosts.insert(host);
-        loss = std::min(loss, hosts[host].least_loss);
+
+ private:
+  using Links = std::map<std::tuple<uint32_t, std::string, std::string>, Tally>;  // plane, T1, T0
+
+  static Name t1_of(const Links::value_type& link) { return {std::get<0>(link.first), std::get<1>(link.first)}; }
+
+  void add_host(uint32_t plane, const std::string& host, const std::string& t0, const Observation& o) {
+    hosts_[{plane, host}].add(o);
+    t0_of_[{plane, host}] = t0;
+  }
+  void add_hosts() {
+    for (const Observation& o : observations_) {
+      if (o.t1.empty() && o.far_host == o.host) near_[{o.plane, o.host}] = &o;
+      add_host(o.plane, o.host, o.t0, o);
+      if (o.far_host != o.host) add_host(o.plane, o.far_host, o.far_t0, o);
+    }
+    for (const auto& [host, t0] : t0_of_) below_[{host.first, t0}].push_back(host);
+  }
+
+  // Its own link to the T0 carries nothing, or the T0 does not.
+  bool is_cut(const Name& host) const {
+    const auto own = near_.find(host);
+    return hosts_.at(host).suspect() || (own != near_.end() && own->second->bad);
+  }
+  // The loss of the host's own link accounts for that of the path.
+  bool explains(const Name& host, const Observation& o) const {
+    const auto own = near_.find(host);
+    return o.bad && own != near_.end() && 2 * own->second->loss >= o.loss;
+  }
+
+  void judge_t0(const Name& t0, const std::vector<Name>& hosts) {
+    std::vector<Name> cut;
+    std::copy_if(hosts.begin(), hosts.end(), std::back_inserter(cut), [&](const Name& host) { return is_cut(host); });
+    cut_.insert(cut.begin(), cut.end());
+    if (hosts.size() > 1 && cut.size() == hosts.size()) {
+      Finding found{Finding::Part::kT0, t0.first, "", t0.second, "", false, 1, {}};
+      for (const Name& host : hosts) {
+        found.loss = std::min(found.loss, hosts_.at(host).least_loss);
+        found.hosts.push_back(host.second);
       }
-    if (all.size() > 1 && std::all_of(all.begin(), all.end(), cut)) {
-      Finding found{Finding::Part::kT0, t0.first, "", t0.second, "", false, loss, {}};
-      for (const Name& host : all) found.hosts.push_back(host.second);
-      findings.push_back(std::move(found));
-      continue;
+      findings_.push_back(std::move(found));
+      return;
     }
-    for (const Name& host : all)
-      if (cut(host))
-        findings.push_back({Finding::Part::kHostLink,
-                            t0.first,
-                            host.second,
-                            t0.second,
-                            "",
-                            all.size() == 1,
-                            hosts[host].least_loss,
-                            {}});
+    for (const Name& host : cut)
+      findings_.push_back({Finding::Part::kHostLink,
+                           t0.first,
+                           host.second,
+                           t0.second,
+                           "",
+                           hosts.size() == 1,
+                           hosts_.at(host).least_loss,
+                           {}});
   }
+
   // Parts above the T0s, by hosts that are connected.
-  std::map<std::tuple<uint32_t, std::string, std::string>, Tally> links;  // plane, T1, T0
-  for (const Observation& o : observations) {
-    if (o.t1.empty() || cut_hosts.count({o.plane, o.host}) != 0 || cut_hosts.count({o.plane, o.far_host}) != 0)
-      continue;
-    if (explains({o.plane, o.host}, o) || explains({o.plane, o.far_host}, o)) continue;
-    links[{o.plane, o.t1, o.t0}].add(o);
-    if (o.far_t0 != o.t0) links[{o.plane, o.t1, o.far_t0}].add(o);
-  }
-  for (auto at = links.begin(); at != links.end();) {
-    const auto [plane, t1, first_t0] = at->first;
-    auto end = at;
-    size_t all = 0, suspects = 0;
-    double loss = 1;
-    for (; end != links.end() && std::get<0>(end->first) == plane && std::get<1>(end->first) == t1; ++end) {
-      ++all;
-      suspects += end->second.suspect();
-      if (end->second.suspect()) loss = std::min(loss, end->second.least_loss);
+  void add_links() {
+    for (const Observation& o : observations_) {
+      const Name host{o.plane, o.host}, far{o.plane, o.far_host};
+      if (o.t1.empty() || cut_.count(host) != 0 || cut_.count(far) != 0 || explains(host, o) || explains(far, o))
+        continue;
+      links_[{o.plane, o.t1, o.t0}].add(o);
+      if (o.far_t0 != o.t0) links_[{o.plane, o.t1, o.far_t0}].add(o);
     }
-    if (suspects == all && all > 1) {
-      findings.push_back({Finding::Part::kT1, plane, "", "", t1, false, loss, {}});
-    } else {
-      for (auto link = at; link != end; ++link)
-        if (link->second.suspect())
-          findings.push_back(
-              {Finding::Part::kLink, plane, "", std::get<2>(link->first), t1, false, link->second.least_loss, {}});
-    }
-    at = end;
   }
-  std::sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
-    return std::tie(a.plane, a.part, a.t0, a.t1, a.host) < std::tie(b.plane, b.part, b.t0, b.t1, b.host);
-  });
-  return findings;
+
+  // All links of one T1.
+  void judge_t1(Links::const_iterator first, Links::const_iterator end) {
+    const auto [plane, t1] = t1_of(*first);
+    const auto suspect = [](const auto& link) { return link.second.suspect(); };
+    if (std::distance(first, end) > 1 && std::all_of(first, end, suspect)) {
+      double loss = 1;
+      for (auto link = first; link != end; ++link) loss = std::min(loss, link->second.least_loss);
+      findings_.push_back({Finding::Part::kT1, plane, "", "", t1, false, loss, {}});
+      return;
+    }
+    for (auto link = first; link != end; ++link)
+      if (suspect(*link))
+        findings_.push_back(
+            {Finding::Part::kLink, plane, "", std::get<2>(link->first), t1, false, link->second.least_loss, {}});
+  }
+
+  const std::vector<Observation>& observations_;
+  std::map<Name, Tally> hosts_;
+  std::map<Name, std::string> t0_of_;        // by host
+  std::map<Name, const Observation*> near_;  // the path of each host that turns at its T0
+  std::map<Name, std::vector<Name>> below_;  // T0 -> its hosts
+  std::set<Name> cut_;                       // hosts
+  Links links_;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace
+
+std::vector<Finding> localise(const std::vector<Observation>& observations) {
+  return Localiser(observations).run();
 }
 
 }  // namespace mrc::mrcd

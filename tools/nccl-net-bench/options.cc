@@ -126,23 +126,21 @@ void check_sizes(const Options& o) {
                         " bytes: give 0, or at least " + std::to_string(min));
 }
 
-}  // namespace
-
-Options parse_options(int argc, char** argv) {
-  Options o;
-  CLI::App app{kAbout};
-  app.footer(kExamples);
+// Options as they are typed; read after all of them are there.
+struct Texts {
   std::string sizes = "64K,1M,16M,64M", abi = "newest";
   std::vector<std::string> set, against_set;
   std::string launch;
   bool list = false, no_check = false;
-  o.tests = {"all-reduce"};
+};
+
+void add_run_options(CLI::App& app, Options& o, Texts& texts) {
   app.add_option("PLUGIN", o.plugin, "Library file, or the name that NCCL_NET_PLUGIN would have");
   app.add_option("-t,--test", o.tests, "p2p, all-reduce, all-gather, all-to-all, send-recv (comma-separated), or all")
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("-r,--ranks", o.ranks, "Processes")->check(CLI::Range(1, 64))->capture_default_str();
-  app.add_option("-s,--sizes", sizes, "Sizes (64K,1M) or a sweep by fours (64K-64M)")->capture_default_str();
+  app.add_option("-s,--sizes", texts.sizes, "Sizes (64K,1M) or a sweep by fours (64K-64M)")->capture_default_str();
   app.add_option("-n,--iterations", o.iterations, "Timed runs of each size")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
@@ -151,7 +149,8 @@ Options parse_options(int argc, char** argv) {
                  "makes the batch under way the last")
       ->check(CLI::Range(0.0, 86400.0));
   app.add_option("-w,--warm-up", o.warm_up, "Runs before them")->check(CLI::Range(0, 1000000))->capture_default_str();
-  app.add_option("--abi", abi, "Version of the interface: 6 to 12, a list, all, or newest")->capture_default_str();
+  app.add_option("--abi", texts.abi, "Version of the interface: 6 to 12, a list, all, or newest")
+      ->capture_default_str();
   app.add_option("-d,--device", o.device, "Number of the plugin's device")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
@@ -162,7 +161,10 @@ Options parse_options(int argc, char** argv) {
   app.add_option("--depth", o.depth, "Messages in flight on a connection (NCCL's steps: 8)")
       ->check(CLI::Range(1, NCCL_NET_MAX_REQUESTS))
       ->capture_default_str();
-  app.add_flag("--no-check", no_check, "Do not compare results");
+  app.add_flag("--no-check", texts.no_check, "Do not compare results");
+}
+
+void add_comparison_options(CLI::App& app, Options& o, Texts& texts) {
   auto* against = app.add_option("--against", o.against, "A second plugin, driven by turns with the first for a ratio");
   app.add_option("--rounds", o.rounds, "With --against: runs of each")
       ->needs(against)
@@ -173,37 +175,33 @@ Options parse_options(int argc, char** argv) {
   app.add_option("--preload", o.environment.preload,
                  "LD_PRELOAD of the first plugin's processes, for example a verbs shim");
   app.add_option("--against-preload", o.against_environment.preload, "The same for the second")->needs(against);
-  app.add_option("--launch", launch,
+  app.add_option("--launch", texts.launch,
                  "Words that start a process elsewhere on this machine, with {rank}: \"mrc-fabric exec h{rank} --\"");
-  app.add_option("--env", set, "NAME=VALUE for the first plugin's processes; may be repeated");
-  app.add_option("--against-env", against_set, "The same for the second")->needs(against);
+  app.add_option("--env", texts.set, "NAME=VALUE for the first plugin's processes; may be repeated");
+  app.add_option("--against-env", texts.against_set, "The same for the second")->needs(against);
+}
+
+void add_conformance_options(CLI::App& app, Options& o, Texts& texts) {
   auto* conformance =
       app.add_flag("--conformance", o.conformance, "Test the plugin against the rules of the interface");
   app.add_option("--only", o.only, "With --conformance: these cases (comma-separated)")
       ->delimiter(',')
       ->needs(conformance);
-  app.add_flag("--list", list, "List the conformance cases");
+  app.add_flag("--list", texts.list, "List the conformance cases");
   app.add_option("--death-limit", o.death_limit_s, "Seconds within which requests must fail after a peer's death")
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();
-  app.add_option("--timeout", o.limit_s, "Seconds after which a run, or one conformance case, is ended")
-      ->check(CLI::Range(1.0, 86400.0))
-      ->capture_default_str();
-  app.add_option("--json", o.json, "Write the report as JSON to this file, or - for standard output");
-  if (const auto status = tools::parse_command_line(&app, "nccl-net-bench", argc, argv)) exit(*status);
-  if (list) {
-    for (const Case& c : all_cases()) printf("%-28s %s\n", c.name, c.rule);
-    exit(0);
-  }
-  if (o.plugin.empty()) throw CannotRun("which plugin? nccl-net-bench --help shows examples");
+}
+
+void finish_options(const Texts& texts, Options& o) {
   o.plugin = library_of(o.plugin);
   if (!o.against.empty()) o.against = library_of(o.against);
-  o.sizes = parse_sizes(sizes);
-  o.abis = parse_abis(abi);
-  o.check = !no_check;
-  parse_environment(set, &o.environment);
-  parse_environment(against_set, &o.against_environment);
-  std::istringstream words(launch);
+  o.sizes = parse_sizes(texts.sizes);
+  o.abis = parse_abis(texts.abi);
+  o.check = !texts.no_check;
+  parse_environment(texts.set, &o.environment);
+  parse_environment(texts.against_set, &o.against_environment);
+  std::istringstream words(texts.launch);
   for (std::string word; words >> word;) o.environment.launch.push_back(word);
   o.against_environment.launch = o.environment.launch;
   if (o.tests == std::vector<std::string>{"all"}) o.tests = Collective::names();
@@ -215,6 +213,30 @@ Options parse_options(int argc, char** argv) {
   if (!o.against.empty() && (o.conformance || o.abis.size() > 1))
     throw CannotRun("--against goes with one ABI version and without --conformance");
   o.slice &= ~size_t{3};  // whole floats
+}
+
+}  // namespace
+
+Options parse_options(int argc, char** argv) {
+  Options o;
+  Texts texts;
+  CLI::App app{kAbout};
+  app.footer(kExamples);
+  o.tests = {"all-reduce"};
+  add_run_options(app, o, texts);
+  add_comparison_options(app, o, texts);
+  add_conformance_options(app, o, texts);
+  app.add_option("--timeout", o.limit_s, "Seconds after which a run, or one conformance case, is ended")
+      ->check(CLI::Range(1.0, 86400.0))
+      ->capture_default_str();
+  app.add_option("--json", o.json, "Write the report as JSON to this file, or - for standard output");
+  if (const auto status = tools::parse_command_line(&app, "nccl-net-bench", argc, argv)) exit(*status);
+  if (texts.list) {
+    for (const Case& c : all_cases()) printf("%-28s %s\n", c.name, c.rule);
+    exit(0);
+  }
+  if (o.plugin.empty()) throw CannotRun("which plugin? nccl-net-bench --help shows examples");
+  finish_options(texts, o);
   return o;
 }
 

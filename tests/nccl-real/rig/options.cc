@@ -118,17 +118,17 @@ const char* op_name(int op) {
   return kOpNames[op];
 }
 
-Options parse_options(int argc, char** argv) {
-  Options o;
-  CLI::App app{kAbout, "nccl-rig"};
-  app.footer(kExamples);
-  app.set_version_flag("--version", std::string("nccl-rig ") + MRC_VERSION + ", for NCCL 2.28.9");
-  o.tests = {"all_reduce"};
-  o.plugin = MRC_NCCL_PLUGIN;
+namespace {
+
+// Options as they are typed; read after all of them are there.
+struct Texts {
   std::string sizes, begin = "32M", end, step, types = "float", ops = "sum", launch;
   double factor = 0;
   int check = 1, local_register = 0;
   bool out_of_place = false, library = false;
+};
+
+void add_size_options(CLI::App& app, Options& o, Texts& texts) {
   app.add_option("--ranks,--np", o.processes, "Processes, each with -g devices")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
@@ -140,12 +140,15 @@ Options parse_options(int argc, char** argv) {
          "all_reduce, all_gather, reduce_scatter, broadcast, reduce, alltoall, sendrecv (comma-separated), or all")
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("--sizes", sizes,
+  app.add_option("--sizes", texts.sizes,
                  "Sizes in bytes instead of -b and -e: 4,1K,1M or a sweep 4..64M (by fours, or by -f)");
-  app.add_option("-b,--minbytes", begin, "Smallest size")->capture_default_str();
-  app.add_option("-e,--maxbytes", end, "Largest size (default: the smallest)");
-  app.add_option("-i,--stepbytes", step, "Sizes grow by this much (default: 1M, where there is no -f)");
-  app.add_option("-f,--stepfactor", factor, "Sizes grow by this factor")->check(CLI::Range(1.01, 1e6));
+  app.add_option("-b,--minbytes", texts.begin, "Smallest size")->capture_default_str();
+  app.add_option("-e,--maxbytes", texts.end, "Largest size (default: the smallest)");
+  app.add_option("-i,--stepbytes", texts.step, "Sizes grow by this much (default: 1M, where there is no -f)");
+  app.add_option("-f,--stepfactor", texts.factor, "Sizes grow by this factor")->check(CLI::Range(1.01, 1e6));
+}
+
+void add_run_options(CLI::App& app, Options& o, Texts& texts) {
   app.add_option("-n,--iters", o.iterations, "Timed runs of each size")
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
@@ -157,15 +160,15 @@ Options parse_options(int argc, char** argv) {
          "Seconds for each size, in batches of --iters of which each is checked; an interrupt (Ctrl-C) makes the batch "
          "under way the last")
       ->check(CLI::Range(0.0, 86400.0));
-  app.add_option("-c,--check", check, "1: compare every element, 0: do not")
+  app.add_option("-c,--check", texts.check, "1: compare every element, 0: do not")
       ->check(CLI::Range(0, 1))
       ->capture_default_str();
-  app.add_option("-d,--datatype", types, "int8 ... f8e5m2 (comma-separated), or all")->capture_default_str();
-  app.add_option("-o,--op", ops, "sum, prod, max, min, avg, or all")->capture_default_str();
+  app.add_option("-d,--datatype", texts.types, "int8 ... f8e5m2 (comma-separated), or all")->capture_default_str();
+  app.add_option("-o,--op", texts.ops, "sum, prod, max, min, avg, or all")->capture_default_str();
   app.add_option("-r,--root", o.root, "Root of broadcast and reduce")
       ->check(CLI::Range(0, 1023))
       ->capture_default_str();
-  app.add_option("-R,--local_register", local_register, "1: register the buffers with the communicator")
+  app.add_option("-R,--local_register", texts.local_register, "1: register the buffers with the communicator")
       ->check(CLI::Range(0, 1));
   app.add_option("-T,--timeout", o.limit_s, "Seconds after which the run is ended as failed")
       ->check(CLI::Range(1.0, 86400.0))
@@ -174,25 +177,63 @@ Options parse_options(int argc, char** argv) {
                  "Compute capability of the devices: 80, or 90, from which on NCCL reduces f8e4m3 and f8e5m2")
       ->check(CLI::IsMember({80, 90}))
       ->capture_default_str();
-  app.add_flag("--out-of-place", out_of_place, "Do not run in place as well");
+}
+
+void add_other_options(CLI::App& app, Options& o, Texts& texts) {
+  app.add_flag("--out-of-place", texts.out_of_place, "Do not run in place as well");
   app.add_option("--case", o.only_case, "One of the cases about the life of communicators instead; 'list' lists them");
   app.add_option("--repeat", o.repeat, "Of a case: how often")->check(CLI::Range(1, 1000000));
   app.add_option("--plugin", o.plugin, "NCCL_NET_PLUGIN; 'socket' for NCCL's own transport")->capture_default_str();
   app.add_option("--expect-net", o.expect_net, "Name that the log must have after 'Assigned NET plugin' (MRC; Socket)");
-  app.add_option("--launch", launch, "Words that start a process elsewhere on this machine, with {rank}");
+  app.add_option("--launch", texts.launch, "Words that start a process elsewhere on this machine, with {rank}");
   app.add_option("--env", o.environment, "NAME=VALUE for the ranks, with {rank}; may be repeated");
   app.add_option("--log", o.log_folder, "Folder for NCCL's whole log, a file per rank");
   app.add_option("--json", o.json, "Write the report as JSON to this file, or - for standard output");
-  app.add_flag("--library", library,
+  app.add_flag("--library", texts.library,
                "Print which libnccl would be loaded; exit code 77 with the reason where none can be");
   app.add_flag("--functions", o.functions, "Print which functions of NCCL's kernels were played, and how often");
+}
+
+void finish_options(const Texts& texts, Options& o) {
+  if (!o.only_case.empty() && find_case(o.only_case) == nullptr)
+    throw BadOption("'" + o.only_case + "' is no case; --case list lists them");
+  if (!texts.sizes.empty())
+    o.sizes = parse_sizes(texts.sizes, texts.factor > 0 ? texts.factor : 4);
+  else
+    add_sweep(parse_size(texts.begin), parse_size(texts.end.empty() ? texts.begin : texts.end),
+              texts.factor > 0 ? 0 : parse_size(texts.step.empty() ? "1M" : texts.step), texts.factor, &o.sizes);
+  o.types = parse_names(texts.types, kTypeNames, "type");
+  o.ops = parse_names(texts.ops, kOpNames, "operator");
+  o.check = texts.check != 0;
+  o.register_buffers = texts.local_register != 0;
+  o.in_place = !texts.out_of_place;
+  check_tests(&o);
+  if (o.root >= o.ranks()) throw BadOption("there is no rank " + std::to_string(o.root) + " to be the root");
+  if (o.expect_net.empty()) o.expect_net = o.plugin == "socket" ? "Socket" : "MRC";
+  std::istringstream words(texts.launch);
+  for (std::string word; words >> word;) o.launch.push_back(word);
+}
+
+}  // namespace
+
+Options parse_options(int argc, char** argv) {
+  Options o;
+  Texts texts;
+  CLI::App app{kAbout, "nccl-rig"};
+  app.footer(kExamples);
+  app.set_version_flag("--version", std::string("nccl-rig ") + MRC_VERSION + ", for NCCL 2.28.9");
+  o.tests = {"all_reduce"};
+  o.plugin = MRC_NCCL_PLUGIN;
+  add_size_options(app, o, texts);
+  add_run_options(app, o, texts);
+  add_other_options(app, o, texts);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     const int code = app.exit(e);
     exit(code == 0 ? 0 : 2);
   }
-  if (library) {
+  if (texts.library) {
     const std::string path = find_library();
     require_library(path);
     printf("%s\n", path.c_str());
@@ -202,23 +243,7 @@ Options parse_options(int argc, char** argv) {
     for (const Case& c : all_cases()) printf("%-20s %s\n", c.name, c.what);
     exit(0);
   }
-  if (!o.only_case.empty() && find_case(o.only_case) == nullptr)
-    throw BadOption("'" + o.only_case + "' is no case; --case list lists them");
-  if (!sizes.empty())
-    o.sizes = parse_sizes(sizes, factor > 0 ? factor : 4);
-  else
-    add_sweep(parse_size(begin), parse_size(end.empty() ? begin : end),
-              factor > 0 ? 0 : parse_size(step.empty() ? "1M" : step), factor, &o.sizes);
-  o.types = parse_names(types, kTypeNames, "type");
-  o.ops = parse_names(ops, kOpNames, "operator");
-  o.check = check != 0;
-  o.register_buffers = local_register != 0;
-  o.in_place = !out_of_place;
-  check_tests(&o);
-  if (o.root >= o.ranks()) throw BadOption("there is no rank " + std::to_string(o.root) + " to be the root");
-  if (o.expect_net.empty()) o.expect_net = o.plugin == "socket" ? "Socket" : "MRC";
-  std::istringstream words(launch);
-  for (std::string word; words >> word;) o.launch.push_back(word);
+  finish_options(texts, o);
   return o;
 }
 

@@ -163,85 +163,84 @@ struct Refusal {
   const char* message;
 };
 
+const Refusal kRefusals[] = {
+    {"ev_count: 0\n", "f.yaml:1: key 'ev_count': value is '0', allowed: 1..1024 EVs"},
+    {"icrc: true\n\nmtu: 1500\n",
+     "f.yaml:3: key 'mtu': value is '1500', allowed: 256, 512, 1024, 2048, 4096 or 8192 bytes"},
+    {"mtu: [4096]\n", "f.yaml:1: key 'mtu': allowed: 256, 512, 1024, 2048, 4096 or 8192 bytes"},
+    {"ev_cuont: 1\n",
+     "f.yaml:1: unknown key 'ev_cuont', did you mean 'ev_count'? Allowed: devices and the settings that mrc-info "
+     "--params lists"},
+    {"icrc: true\nicrc: false\n", "f.yaml:2: key 'icrc' is given twice"},
+    {"- 1\n", "f.yaml:1: key 'file': allowed: a map of devices"},
+    {"devices: 7\n", "f.yaml:1: key 'devices': allowed: a list"},
+    {"devices: [7]\n", "f.yaml:1: key 'devices': allowed: a map of name, gids, planes, peers"},
+    {"devices:\n  - name: a\n", "f.yaml:2: key 'planes': device 'a' has 0 planes, allowed: 1..32"},
+    {"devices:\n  - planes:\n      - {port: 5}\n", "f.yaml:3: key 'planes': a plane needs an address or an interface"},
+    {"devices:\n  - planes:\n      - {address: here}\n",
+     "f.yaml:3: key 'address': value is 'here', allowed: an IPv6 or IPv4 address"},
+    {"devices:\n  - planes:\n      - {address: \"::1\", port: 0}\n",
+     "f.yaml:3: key 'port': value is '0', allowed: 1..65535"},
+    {"devices:\n  - planes:\n      - {address: \"fe80::1\"}\n",
+     "f.yaml:3: key 'planes': bind and link-local addresses need an interface"},
+    {"devices:\n  - planes:\n      - {address: \"::1\", bind: perhaps}\n",
+     "f.yaml:3: key 'bind': value is 'perhaps', allowed: true or false"},
+    {"devices:\n  - planes:\n      - {addres: \"::1\"}\n",
+     "f.yaml:3: unknown key 'addres', did you mean 'address'? Allowed: address, interface, port, bind"},
+    {"devices:\n  - planes: [{address: \"::1\"}]\n    gids: [7]\n",
+     "f.yaml:3: key 'gids': value is '7', allowed: an IPv6 or IPv4 address"},
+    {"devices:\n  - planes: [{address: \"::1\"}]\n    name: a\n  - planes: [{address: \"::1\"}]\n    name: a\n",
+     "f.yaml:4: key 'name': two devices have the name 'a'"},
+    {"devices:\n  - planes: [{address: \"::1\"}]\n    peers:\n      template: \"fd00:{plain}::1\"\n",
+     "f.yaml:4: key 'template': value is 'fd00:{plain}::1': '{plain}' is neither a number nor {plane}, {plane+N}, "
+     "{plane-N}, {host}, {host+N} or {host-N}"},
+    {"devices:\n  - planes: [{address: \"::1\"}]\n    peers:\n      ask: true\n",
+     "f.yaml:4: unknown key 'ask'. Allowed: template, list, learn, nic"},
+    {"devices:\n  - planes: [{address: \"::1\"}]\n    peers:\n      list: [{nic: true}]\n",
+     "f.yaml:4: key 'list': a peer needs a gid"},
+    {"devices:\n  - planes: [{address: \"::1\"}]\n    peers:\n      list: [{gid: \"::2\", planes: [\"::2\", "
+     "\"::3\"]}]\n",
+     "f.yaml:4: key 'peers': peer ::2 has more planes than the device"},
+    {"devices:\n  - planes: [{address: \"::1\", port: 5}, {address: \"::1\", port: 5}]\n",
+     "device 'mrc0': planes 1 and 2 have the same address and port"},
+    {"port_base: 63233\ndevices:\n  - planes: [{address: \"::1\"}, {address: \"::1\"}, {address: \"::1\"}]\n",
+     "device 'mrc0': port_base: value is '63233', allowed with 3 planes: 1024..63232"},
+    {"ev_count: 1\ndevices:\n  - planes: [{address: \"::1\"}, {address: \"::1\"}]\n",
+     "f.yaml:1: key 'ev_count': value is '1', allowed with 2 planes: 2..1024 EVs"},
+    {"devices:\n  - planes: [{address: \"::1\"}, {address: \"::1\"}]\n    ev_count: 1\n",
+     "f.yaml:3: key 'ev_count': value is '1', allowed with 2 planes: 2..1024 EVs"},
+    {"ev_min_active: 65\ndevices:\n  - planes: [{address: \"::1\"}]\n",
+     "f.yaml:1: key 'ev_min_active': value is '65', allowed with ev_count 64: 0..64 EVs"},
+    {"devices:\n  - planes: [{address: \"::1\"}]\n"
+     "    name: a123456789012345678901234567890123456789012345678901234567890123\n",
+     "f.yaml:3: key 'name': value is 'a123456789012345678901234567890123456789012345678901234567890123', allowed: 1 "
+     "to 63 characters"},
+    {"ev_mode: srv6\ndevices:\n  - planes: [{address: 127.0.0.1}]\n",
+     "f.yaml:1: key 'ev_mode': value is 'srv6', but plane 1 has the IPv4 address 127.0.0.1"},
+    {"ev_mode: srv6\nsrv6_paths: \"::/0 over 1\"\ndevices:\n  - planes: [{address: \"::1\"}]\n",
+     "f.yaml:2: key 'srv6_paths': '::/0 over 1' is neither 'PREFIX/LENGTH via USIDS' nor 'PREFIX/LENGTH direct'"},
+    {"ev_mode: srv6\nsrv6_loop: \"{row}\"\ndevices:\n  - planes: [{address: \"::1\"}]\n",
+     "f.yaml:2: key 'srv6_loop': '{row}' is neither {plane}, {uplink}, {plane:N} nor {uplink:N} with N digits, 1 to "
+     "4"},
+    {"dscp_trimmed: 46\ndevices:\n  - planes: [{address: \"::1\"}]\n",
+     "f.yaml:1: key 'dscp_trimmed': value is '46', which dscp_control has, too: the two kinds of packets could not "
+     "be told apart"},
+    {"dscp_control: 4\ndevices:\n  - planes: [{address: \"::1\"}]\n",
+     "f.yaml:1: key 'dscp_control': value is '4', which dscp_trimmable has, too: the two kinds of packets could not "
+     "be told apart"},
+    {"congestion_parameters: gamma=2\ndevices:\n  - planes: [{address: \"::1\"}]\n",
+     "f.yaml:1: key 'congestion_parameters': value is 'gamma=2', allowed: gamma=0..1"},
+    {"congestion_control: swift\ndevices:\n  - planes: [{address: \"::1\"}]\n    congestion_parameters: eta=1\n",
+     "f.yaml:4: key 'congestion_parameters': 'eta=1' is no parameter of swift, allowed: NAME=VALUE with base_target, "
+     "hop_target, hops, fs_range, fs_min_cwnd, fs_max_cwnd, ai, beta, max_mdf, max_cwnd, retx_threshold"},
+    {"nscc_gamma: 0.5\n", "f.yaml:1: key 'nscc_gamma' has been replaced by congestion_parameters: gamma=NUMBER"},
+    {"nscc_target_floor_us: 9\n", "f.yaml:1: key 'nscc_target_floor_us' has been replaced by host_jitter_us"},
+    {"fault: loss\n", "f.yaml:1: key 'fault': value is 'loss': MRC_FAULT position "},  // the rest is the fault parser's
+    {"a: [\n", "f.yaml:2: "},                                                          // and this the YAML parser's
+};
+
 TEST_F(ConfigTest, file__what_is_refused_and_how) {
-  const Refusal refusals[] = {
-      {"ev_count: 0\n", "f.yaml:1: key 'ev_count': value is '0', allowed: 1..1024 EVs"},
-      {"icrc: true\n\nmtu: 1500\n",
-       "f.yaml:3: key 'mtu': value is '1500', allowed: 256, 512, 1024, 2048, 4096 or 8192 bytes"},
-      {"mtu: [4096]\n", "f.yaml:1: key 'mtu': allowed: 256, 512, 1024, 2048, 4096 or 8192 bytes"},
-      {"ev_cuont: 1\n",
-       "f.yaml:1: unknown key 'ev_cuont', did you mean 'ev_count'? Allowed: devices and the settings that mrc-info "
-       "--params lists"},
-      {"icrc: true\nicrc: false\n", "f.yaml:2: key 'icrc' is given twice"},
-      {"- 1\n", "f.yaml:1: key 'file': allowed: a map of devices"},
-      {"devices: 7\n", "f.yaml:1: key 'devices': allowed: a list"},
-      {"devices: [7]\n", "f.yaml:1: key 'devices': allowed: a map of name, gids, planes, peers"},
-      {"devices:\n  - name: a\n", "f.yaml:2: key 'planes': device 'a' has 0 planes, allowed: 1..32"},
-      {"devices:\n  - planes:\n      - {port: 5}\n",
-       "f.yaml:3: key 'planes': a plane needs an address or an interface"},
-      {"devices:\n  - planes:\n      - {address: here}\n",
-       "f.yaml:3: key 'address': value is 'here', allowed: an IPv6 or IPv4 address"},
-      {"devices:\n  - planes:\n      - {address: \"::1\", port: 0}\n",
-       "f.yaml:3: key 'port': value is '0', allowed: 1..65535"},
-      {"devices:\n  - planes:\n      - {address: \"fe80::1\"}\n",
-       "f.yaml:3: key 'planes': bind and link-local addresses need an interface"},
-      {"devices:\n  - planes:\n      - {address: \"::1\", bind: perhaps}\n",
-       "f.yaml:3: key 'bind': value is 'perhaps', allowed: true or false"},
-      {"devices:\n  - planes:\n      - {addres: \"::1\"}\n",
-       "f.yaml:3: unknown key 'addres', did you mean 'address'? Allowed: address, interface, port, bind"},
-      {"devices:\n  - planes: [{address: \"::1\"}]\n    gids: [7]\n",
-       "f.yaml:3: key 'gids': value is '7', allowed: an IPv6 or IPv4 address"},
-      {"devices:\n  - planes: [{address: \"::1\"}]\n    name: a\n  - planes: [{address: \"::1\"}]\n    name: a\n",
-       "f.yaml:4: key 'name': two devices have the name 'a'"},
-      {"devices:\n  - planes: [{address: \"::1\"}]\n    peers:\n      template: \"fd00:{plain}::1\"\n",
-       "f.yaml:4: key 'template': value is 'fd00:{plain}::1': '{plain}' is neither a number nor {plane}, {plane+N}, "
-       "{plane-N}, {host}, {host+N} or {host-N}"},
-      {"devices:\n  - planes: [{address: \"::1\"}]\n    peers:\n      ask: true\n",
-       "f.yaml:4: unknown key 'ask'. Allowed: template, list, learn, nic"},
-      {"devices:\n  - planes: [{address: \"::1\"}]\n    peers:\n      list: [{nic: true}]\n",
-       "f.yaml:4: key 'list': a peer needs a gid"},
-      {"devices:\n  - planes: [{address: \"::1\"}]\n    peers:\n      list: [{gid: \"::2\", planes: [\"::2\", "
-       "\"::3\"]}]\n",
-       "f.yaml:4: key 'peers': peer ::2 has more planes than the device"},
-      {"devices:\n  - planes: [{address: \"::1\", port: 5}, {address: \"::1\", port: 5}]\n",
-       "device 'mrc0': planes 1 and 2 have the same address and port"},
-      {"port_base: 63233\ndevices:\n  - planes: [{address: \"::1\"}, {address: \"::1\"}, {address: \"::1\"}]\n",
-       "device 'mrc0': port_base: value is '63233', allowed with 3 planes: 1024..63232"},
-      {"ev_count: 1\ndevices:\n  - planes: [{address: \"::1\"}, {address: \"::1\"}]\n",
-       "f.yaml:1: key 'ev_count': value is '1', allowed with 2 planes: 2..1024 EVs"},
-      {"devices:\n  - planes: [{address: \"::1\"}, {address: \"::1\"}]\n    ev_count: 1\n",
-       "f.yaml:3: key 'ev_count': value is '1', allowed with 2 planes: 2..1024 EVs"},
-      {"ev_min_active: 65\ndevices:\n  - planes: [{address: \"::1\"}]\n",
-       "f.yaml:1: key 'ev_min_active': value is '65', allowed with ev_count 64: 0..64 EVs"},
-      {"devices:\n  - planes: [{address: \"::1\"}]\n"
-       "    name: a123456789012345678901234567890123456789012345678901234567890123\n",
-       "f.yaml:3: key 'name': value is 'a123456789012345678901234567890123456789012345678901234567890123', allowed: 1 "
-       "to 63 characters"},
-      {"ev_mode: srv6\ndevices:\n  - planes: [{address: 127.0.0.1}]\n",
-       "f.yaml:1: key 'ev_mode': value is 'srv6', but plane 1 has the IPv4 address 127.0.0.1"},
-      {"ev_mode: srv6\nsrv6_paths: \"::/0 over 1\"\ndevices:\n  - planes: [{address: \"::1\"}]\n",
-       "f.yaml:2: key 'srv6_paths': '::/0 over 1' is neither 'PREFIX/LENGTH via USIDS' nor 'PREFIX/LENGTH direct'"},
-      {"ev_mode: srv6\nsrv6_loop: \"{row}\"\ndevices:\n  - planes: [{address: \"::1\"}]\n",
-       "f.yaml:2: key 'srv6_loop': '{row}' is neither {plane}, {uplink}, {plane:N} nor {uplink:N} with N digits, 1 to "
-       "4"},
-      {"dscp_trimmed: 46\ndevices:\n  - planes: [{address: \"::1\"}]\n",
-       "f.yaml:1: key 'dscp_trimmed': value is '46', which dscp_control has, too: the two kinds of packets could not "
-       "be told apart"},
-      {"dscp_control: 4\ndevices:\n  - planes: [{address: \"::1\"}]\n",
-       "f.yaml:1: key 'dscp_control': value is '4', which dscp_trimmable has, too: the two kinds of packets could not "
-       "be told apart"},
-      {"congestion_parameters: gamma=2\ndevices:\n  - planes: [{address: \"::1\"}]\n",
-       "f.yaml:1: key 'congestion_parameters': value is 'gamma=2', allowed: gamma=0..1"},
-      {"congestion_control: swift\ndevices:\n  - planes: [{address: \"::1\"}]\n    congestion_parameters: eta=1\n",
-       "f.yaml:4: key 'congestion_parameters': 'eta=1' is no parameter of swift, allowed: NAME=VALUE with base_target, "
-       "hop_target, hops, fs_range, fs_min_cwnd, fs_max_cwnd, ai, beta, max_mdf, max_cwnd, retx_threshold"},
-      {"nscc_gamma: 0.5\n", "f.yaml:1: key 'nscc_gamma' has been replaced by congestion_parameters: gamma=NUMBER"},
-      {"nscc_target_floor_us: 9\n", "f.yaml:1: key 'nscc_target_floor_us' has been replaced by host_jitter_us"},
-      {"fault: loss\n",
-       "f.yaml:1: key 'fault': value is 'loss': MRC_FAULT position "},  // the rest is the fault parser's
-      {"a: [\n", "f.yaml:2: "},                                         // and this the YAML parser's
-  };
-  for (const Refusal& refusal : refusals) {
+  for (const Refusal& refusal : kRefusals) {
     const std::string error = parse(refusal.text);
     const std::string expected = refusal.message;
     if (expected.back() == ' ')
