@@ -54,3 +54,13 @@ def test_tree():
         text = rig("--ranks", 4, "--sizes", "4,10000,2M", "-n", 1, "--functions", NCCL_ALGO="Tree", NCCL_PROTO=protocol,
                    NCCL_MAX_NCHANNELS=2)
         assert played(text) == {f"AllReduce_Sum_f32_TREE_{protocol.upper()}"}, text
+
+
+def test_pat():
+    """Two ranks: at 256 KiB NCCL takes PAT by itself."""
+    text = rig("--ranks", 2, "--test", "all_gather,reduce_scatter", "--sizes", "64K,256K,1M", "-n", 1, "--functions", same_host="network")
+    functions = played(text)
+    assert {"AllGather_PAT_SIMPLE", "ReduceScatter_Sum_f32_PAT_SIMPLE"} <= functions, functions
+    text = rig("--ranks", 2, "--test", "all_gather,reduce_scatter", "--sizes", "4,1000,5M", "-n", 1, "-d", "int8,double", "--functions",
+               NCCL_ALGO="PAT", same_host="network")
+    assert {name.split("_")[-2] for name in played(text)} == {"PAT"}, text

@@ -33,5 +33,5 @@ def test_wrong_data_are_found():
 
 
 def test_what_is_not_played_is_named():
-    text = rig("--ranks", 2, "--test", "all_gather", "--sizes", "64K", "-n", 1, code=70, NCCL_PAT_ENABLE=1, NCCL_ALGO="PAT")
+    text = rig("--ranks", 3, "--test", "all_gather", "--sizes", "64K", "-n", 1, code=70, NCCL_PAT_ENABLE=1, NCCL_ALGO="PAT")
     assert "AllGather_PAT_SIMPLE" in text, text

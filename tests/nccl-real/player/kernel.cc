@@ -87,6 +87,7 @@ void run_coll(const Block& block, const Function& function, const WorkColl& work
           unsigned{own.channel_hi});
   if (function.algorithm == kRing) return run_ring(block, function, own);
   if (function.algorithm == kTree) return run_tree(block, function, own);
+  if (function.algorithm == kPat) return run_pat(block, function, own);
   fatal("algorithm of %s", function.name().c_str());
 }
 
@@ -152,6 +153,11 @@ Part part_of(const WorkColl& work, const Function& function, int channel) {
   if (channel == work.channel_hi)
     return {work.count_lo + middle * work.count_mid, work.count_hi, work.grains_hi * per_grain};
   return {work.count_lo + middle * work.count_mid, work.count_mid, work.grains_mid * per_grain};
+}
+
+size_t per_rank(const WorkColl& work) {
+  const size_t middle = work.channel_hi > work.channel_lo + 1 ? work.channel_hi - work.channel_lo - 1 : 0;
+  return work.count_lo + (work.channel_lo == work.channel_hi ? 0 : work.count_hi + middle * work.count_mid);
 }
 
 void run_kernel(const std::vector<char>& bytes, const void*, unsigned blocks) {

@@ -42,12 +42,6 @@ void all_reduce(const Run& r) {
   }
 }
 
-// Elements of one rank; block q of the whole lies at q times that.
-size_t per_rank(const WorkColl& work) {
-  const size_t middle = work.channel_hi > work.channel_lo + 1 ? work.channel_hi - work.channel_lo - 1 : 0;
-  return work.count_lo + (work.channel_lo == work.channel_hi ? 0 : work.count_hi + middle * work.count_mid);
-}
-
 void all_gather(const Run& r) {
   const size_t count = per_rank(r.work);
   const auto block = [&](size_t place) { return static_cast<size_t>(r.ring.user_ranks[place]) * count; };

@@ -18,9 +18,12 @@ struct Part {
   size_t offset, count, chunk;
 };
 Part part_of(const WorkColl& work, const Function& function, int channel);
+// Elements of one rank, all channels; block q of the whole lies at q times that.
+size_t per_rank(const WorkColl& work);
 
 void run_ring(const Block& block, const Function& function, const WorkColl& work);
 void run_tree(const Block& block, const Function& function, const WorkColl& work);
+void run_pat(const Block& block, const Function& function, const WorkColl& work);
 void run_p2p(const Block& block, const WorkP2p& work);
 
 }  // namespace mrc::nccl_rig::player
