@@ -128,12 +128,34 @@ int churn(const Process& p) {
   return 0;
 }
 
+// NCCL finalizes the plugin with the last communicator: its devices must be closed then, and open again with the next
+// one.
+int unload(const Process& p) {
+  constexpr long kOfNccl = 16;  // pipes and event descriptors that NCCL keeps
+  const Resources before = resources();
+  for (unsigned i = 0; i < 3; ++i) {
+    std::vector<Gpu> gpus = make_gpus(p);
+    reduce_once(p, &gpus, i, "after the plugin was finalized");
+    const Resources during = resources();
+    p.board.barrier();
+    free_gpus(p, &gpus);
+    const Resources after = resources();
+    if (p.number == 0)
+      say("# descriptors %ld, with a communicator %ld, without %ld; threads %ld, %ld, %ld", before.descriptors,
+          during.descriptors, after.descriptors, before.threads, during.threads, after.threads);
+    if (after.descriptors > before.descriptors + kOfNccl) throw std::runtime_error("the plugin keeps its devices open");
+    p.board.barrier();
+  }
+  return 0;
+}
+
 constexpr Case kCases[] = {
     {"several", "two communicators at a time", several, false},
     {"split", "ncclCommSplit, then collectives on the halves and on the whole", split, false},
     {"abort_again", "ncclCommAbort during a collective that cannot end, then a new communicator", abort_again, false},
     {"abort_init", "ncclCommAbort during a non-blocking init, at moments spread over it: nothing may leak", abort_init,
      false},
+    {"unload", "without a communicator the plugin's devices are closed; then another communicator", unload, false},
     {"churn", "--repeat communicators in a row, some aborted, some during init: nothing may leak", churn, false},
 };
 
