@@ -5,7 +5,7 @@
 //   its process ended or closed: the set-up socket reports it at once; requests then have peer_timeout_ms to complete
 //   its host or all paths failed: a write exceeds its retries. An idle side writes zero bytes to the peer after
 //                                keepalive_s without a completion, so that there is such a write
-// A connection that is slow is told of in NCCL's log (slow_watch.h).
+// A slow connection is reported in NCCL's log (slow_watch.h).
 // A time-out of the set-up socket itself is ignored: its network may be down while other planes work.
 //
 // After the first error the connection stays broken: each call returns the same result.

@@ -181,7 +181,7 @@ ncclResult_t Listener::advance(Candidate& c) {
 
 ncclResult_t Listener::greeted(Candidate& c) {
   const char* fault = hello_fault(c.hello, Role::kSender);
-  if (fault == nullptr && c.hello.cookie != cookie_) fault = "it does not know the cookie of the handle";
+  if (fault == nullptr && c.hello.cookie != cookie_) fault = "it lacks the cookie of the handle";
   if (fault != nullptr) {
     drop(c, fault);
     return ncclSuccess;

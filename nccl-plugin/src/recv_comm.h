@@ -57,7 +57,7 @@ class RecvComm final : public Connection {
   std::array<RecvRequest, kRows> requests_;
   std::array<uint32_t, kMaxLanes> taken_{};  // receives to be posted again
   uint64_t row_ = 1;                         // next one
-  // Slots are acknowledged without a completion each: whether these are, the device knows.
+  // Slots are acknowledged without a completion each: the device has the state of these.
   std::optional<Clock::time_point> slots_posted_at_;
   uint64_t rows_written_ = 0;              // all up to this one have reached the sender
   uint32_t writes_ = 0, writes_done_ = 0;  // work requests for slots, ever

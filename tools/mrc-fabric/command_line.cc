@@ -23,8 +23,8 @@ constexpr const char* kMore =
     "\nNames: hosts h0, h1 ..; switches p0-t0-1 (plane 0, T0 number 1), p0-t1-0; ports NODE:PORT, such as h0:p1,\n"
     "p0-t0-1:t1-0. A link is named by either of its ports. Everything counts from 0.\n"
     "Namespaces are called LAB-NODE; LAB is the fabric's name unless --lab or MRC_LAB names another, so several labs\n"
-    "live side by side. `mrc-fabric down` finds what a killed command has left.\n"
-    "Exit status: 0 done; 1 failed, or the fabric is not as it should be; 2 bad command line or fabric file.\n";
+    "can be up at the same time. `mrc-fabric down` also removes the remains of a killed command.\n"
+    "Exit status: 0 done; 1 failed, or the fabric differs from its file; 2 bad command line or fabric file.\n";
 
 const char* format_help(const std::string& format) {
   if (format == "linux") return "A shell script of iproute2 commands per switch and host";
@@ -50,9 +50,9 @@ void declare_faults(CLI::App* fault, Options* o) {
   state(kind("port", "A port taken down by its owner", "The port"));
   state(kind("switch", "A switch: all its ports", "Such as p0-t1-0"));
   CLI::App* flap = kind("flap", "A link goes down and comes back, again and again; ends up", link);
-  flap->add_option("--down", o->down_time, "How long it is down, such as 50ms");
-  flap->add_option("--up", o->up_time, "How long it is up");
-  flap->add_option("-n,--count", o->count, "How often")->check(CLI::Range(1, 1000000));
+  flap->add_option("--down", o->down_time, "Time that it is down, such as 50ms");
+  flap->add_option("--up", o->up_time, "Time that it is up");
+  flap->add_option("-n,--count", o->count, "Number of times")->check(CLI::Range(1, 1000000));
   CLI::App* loss = kind("loss", "Gray loss: drops a share of the packets in silence", link);
   loss->add_option("share", o->share, "Such as 5% or 0.05; 0 lifts it")->required();
   loss->add_option("--direction", o->direction, "up: towards the T1s; down: towards the hosts")
@@ -82,12 +82,12 @@ void declare_commands(CLI::App* app, Options* o) {
   };
   const auto builds = [&](CLI::App* c) {
     c->add_option("fabric", o->fabric, "Name of a built-in fabric, or the path of a fabric file")->required();
-    c->add_option("--scale", o->scale, "Times the links' rates, over what the file says: 0.01 makes 100G 1G")
+    c->add_option("--scale", o->scale, "Factor of the links' rates, in place of the file's: 0.01 makes 100G 1G")
         ->check(CLI::Range(1e-6, 1000.0));
     c->add_flag("--replace", o->replace, "Rebuild a lab of that name");
   };
   builds(command("up", "Build a lab; does nothing when it is up"));
-  CLI::App* run = command("run", "Build a lab, run a program beside it, and remove the lab, whatever ends first");
+  CLI::App* run = command("run", "Build a lab, run a program beside it, and remove the lab at the end of either");
   builds(run);
   run->prefix_command();
   run->footer("The program and its words follow the fabric: mrc-fabric run tiny -- mrc-fabric exec h0 -- ip link");
@@ -97,7 +97,7 @@ void declare_commands(CLI::App* app, Options* o) {
   exec->add_option("node", o->node, "Such as h0 or p0-t0-1")->required();
   exec->prefix_command();
   exec->footer("The program and its words follow the node: mrc-fabric exec h0 -- mrc-perf h3");
-  CLI::App* trace = command("trace", "The way of a path, hop by hop: computed, and seen in the lab where one is up");
+  CLI::App* trace = command("trace", "The hops of a path: computed, and observed in the lab if it is up");
   trace->add_option("source", o->source, "Host")->required();
   trace->add_option("target", o->target, "Host")->required();
   trace->add_option("path", o->path,
@@ -105,7 +105,7 @@ void declare_commands(CLI::App* app, Options* o) {
   trace->add_option("--fabric", o->fabric, "Only compute, for this fabric; needs neither a lab nor root");
   trace->add_option("-n,--count", o->count, "Probes to send")->check(CLI::Range(1, 100000));
   trace->add_option("--wait", o->wait_ms, "Longest time to wait for them, ms")->check(CLI::Range(1, 60000));
-  declare_faults(command("fault", "Break something, or mend it"), o);
+  declare_faults(command("fault", "Make or clear a fault"), o);
   CLI::App* render = command("render", "The same fabric as configuration of switches and hosts, or as a drawing");
   render->add_option("fabric", o->fabric, "Name of a built-in fabric, or the path of a fabric file")->required();
   for (const char* format : {"linux", "frr", "sonic", "hosts", "dot"})

@@ -32,7 +32,7 @@ constexpr const char* kMore =
     "      peers:\n"
     "        template: 'fd00:0:{plane}::{host}'    # {host}: the same 16 bits of the peer's GID\n"
     "\n"
-    "Counters are those of one process. A program reads its own with mrc_soft_query_stats; --stats asks every process\n"
+    "Counters are those of one process. A program reads its own with mrc_soft_query_stats; --stats queries every process\n"
     "of this user (root: of all users) that publishes them, which MRC_PUBLISH= (empty) turns off.\n"
     "Exit code 0: all is well; 1: the configuration is refused, or a device does not exist or start; 2: bad command "
     "line.\n";

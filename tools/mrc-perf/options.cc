@@ -92,7 +92,7 @@ Options parse_options(int argc, char** argv) {
   app.footer(kExamples);
   std::string size, sizes, retry;
   app.add_option("HOST", o.host, "Host name of the server; without it this process is the server");
-  app.add_option("-p,--port", o.port, "TCP port on which the two sides find each other")->capture_default_str();
+  app.add_option("-p,--port", o.port, "TCP port of the server")->capture_default_str();
   app.add_option("-d,--device", o.device, "Device name (mrc-info lists them); default: the first");
   app.add_option("-x,--gid-index", o.gid_index, "Index of the source GID; default: 3, or the first that is not zero");
   app.add_option("--json", o.json, "Write the report as JSON to this file, or - for standard output");
@@ -113,14 +113,14 @@ Options parse_options(int argc, char** argv) {
   group->add_option("--qps", o.qps, "Queue pairs")->check(CLI::Range(1U, kMaxQps))->capture_default_str();
   group->add_option("--depth", o.depth, "Messages in flight per queue pair; default by size")
       ->check(CLI::Range(1U, kMaxDepth));
-  group->add_option("--signal-every", o.signal_every, "Ask for a completion every so many messages; default by depth")
+  group->add_option("--signal-every", o.signal_every, "Request a completion every so many messages; default by depth")
       ->check(CLI::Range(1U, kMaxDepth));
   auto* iters = group->add_option("-n,--iters", o.iters, "Messages per queue pair")->check(CLI::PositiveNumber);
   group->add_option("-t,--duration", o.duration_s, "Seconds per size; default 2")
       ->check(CLI::Range(kMinSeconds, kMaxSeconds))
       ->excludes(iters);
   group->add_flag("-b,--bidirectional", o.bidirectional, "Both sides send (bw and rate)");
-  group->add_option("--mtu", o.mtu, "Path MTU: payload bytes per packet; default: the most that both devices carry")
+  group->add_option("--mtu", o.mtu, "Path MTU: payload bytes per packet; default: the maximum of both devices")
       ->check(CLI::Validator([](std::string& t) { return one_of_mtus(t); }, "MTU"));
   group
       ->add_option("--inline", o.inline_bytes,

@@ -1,5 +1,5 @@
 // mrc-switch: a switch in user space with queues, ECN marks and packet trimming, for the lab of mrc-fabric.
-// Exit status: 0 done; 1 failed, or no switch answers; 2 bad command line or fabric file.
+// Exit status: 0 done; 1 failed, or no switch replies; 2 bad command line or fabric file.
 #include <signal.h>
 
 #include <cstdio>
@@ -34,7 +34,7 @@ constexpr const char* kMore =
     "  mrc-fabric fault switch p0-t0-0 down          ends it; up starts it again\n"
     "\nWithout trimming (switch: {trimming: false}) it drops beyond drop_queue, and marks as before.\n"
     "Sizes in bdp are those of the fabric's real rates, so a lab at a hundredth of them is the fabric in slow motion.\n"
-    "Exit status: 0 done; 1 failed, or no switch answers; 2 bad command line or fabric file.\n";
+    "Exit status: 0 done; 1 failed, or no switch replies; 2 bad command line or fabric file.\n";
 
 struct Options {
   std::string lab, fabric, node, socket;
@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
   CLI::App app(kAbout, "mrc-switch");
   Options o;
   app.require_subcommand(1);
-  CLI::App* runs = app.add_subcommand("run", "Be the switch NODE of FABRIC, in the namespace that has its interfaces");
+  CLI::App* runs = app.add_subcommand("run", "Run the switch NODE of FABRIC, in the namespace that has its interfaces");
   runs->add_option("fabric", o.fabric, "Name of a built-in fabric, or the path of a fabric file")->required();
   runs->add_option("node", o.node, "Such as p0-t0-1")->required();
   runs->add_option("--socket", o.socket, "Path of the control socket (default /run/mrc-switch-NODE.sock)");

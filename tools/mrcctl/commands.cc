@@ -36,7 +36,7 @@ void add_device(CLI::App* command, std::string* device) {
 }  // namespace
 
 void add_show_commands(CLI::App* app, Common* common, Commands* commands) {
-  CLI::App* show = add(app, "show", "What there is; without a word more: devices");
+  CLI::App* show = add(app, "show", "Show the state; without a further word: devices");
   show->require_subcommand(0, 1);
   auto o = std::make_shared<LiveOptions>();
   const auto live = [=](int (*run)(const LiveOptions&)) {
@@ -46,7 +46,7 @@ void add_show_commands(CLI::App* app, Common* common, Commands* commands) {
       return run(*o);
     };
   };
-  CLI::App* devices = add(show, "devices", "Devices, and what they offer to a controller (no daemon needed)");
+  CLI::App* devices = add(show, "devices", "Devices and their features for a controller (no daemon needed)");
   const Command show_devices = [=] { return mrcctl::show(common->json); };
   (*commands)[devices] = show_devices;
   const struct {
@@ -77,23 +77,24 @@ void add_show_commands(CLI::App* app, Common* common, Commands* commands) {
     return show_devices();
   };
 
-  CLI::App* watch = add(app, "watch", "Throughput and health of every process, drawn anew");
+  CLI::App* watch = add(app, "watch", "Throughput and health of every process, updated");
   auto interval = std::make_shared<double>(1.0);
   auto rounds = std::make_shared<uint64_t>(0);
   add_device(watch, &o->device);
   watch->add_option("--interval", *interval, "Seconds")->check(CLI::Range(0.1, 3600.0))->capture_default_str();
-  watch->add_option("--rounds", *rounds, "Draw so often, then end; 0: until interrupted")->capture_default_str();
+  watch->add_option("--rounds", *rounds, "Number of updates; 0: until interrupted")->capture_default_str();
   (*commands)[watch] = [=] {
     o->json = common->json;
     o->socket = common->socket;
     return mrcctl::watch(*o, *interval, *rounds);
   };
 
-  CLI::App* events = add(app, "events", "What has happened: changes, paths that fail and recover, processes");
+  CLI::App* events = add(app, "events", "Events: changes, paths that fail and recover, processes");
   auto follow = std::make_shared<bool>(false);
   auto most = std::make_shared<uint64_t>(0);
-  events->add_flag("--follow,-f", *follow, "Wait for what happens from now on");
-  events->add_option("--most", *most, "With --follow: end after so many; 0: never")->capture_default_str();
+  events->add_flag("--follow,-f", *follow, "Wait for new events");
+  events->add_option("--most", *most, "With --follow: end after this number of events; 0: never")
+      ->capture_default_str();
   (*commands)[events] = [=] { return mrcctl::events(common->socket, *follow, *most, common->json); };
 }
 
@@ -109,15 +110,16 @@ void add_profile_commands(CLI::App* app, Common* common, Commands* commands) {
       return run(*p);
     };
   };
-  CLI::App* create = add(profile, "create", "Make the profiles of a YAML file (man mrcctl has the form)");
-  CLI::App* modify = add(profile, "modify", "Change what a YAML file gives; by way of OFFLINE where that is needed");
+  CLI::App* create = add(profile, "create", "Create the profiles of a YAML file (man mrcctl has the form)");
+  CLI::App* modify =
+      add(profile, "modify", "Change the members in a YAML file; through OFFLINE where that is required");
   for (CLI::App* command : {create, modify}) {
     command->add_option("file", p->file, "YAML file")->required();
     add_device(command, &p->device);
   }
   (*commands)[create] = with(profile_create);
   (*commands)[modify] = with(profile_modify);
-  CLI::App* remove = add(profile, "delete", "Forget a profile that no QP uses");
+  CLI::App* remove = add(profile, "delete", "Delete a profile that no QP uses");
   auto kind = std::make_shared<std::string>();
   auto id = std::make_shared<unsigned long long>();
   remove->add_option("kind", *kind, "format, ev or cc")->required()->check(CLI::IsMember({"format", "ev", "cc"}));
@@ -136,14 +138,14 @@ void add_deny_commands(CLI::App* ev, Common* common, Commands* commands) {
     CLI::App* command = add(ev, denies ? "deny" : "allow",
                             denies ? "Take paths out of use: in all processes by plane, EV, switches and peer; or an "
                                      "entry of a profile"
-                                   : "Take a deny back, as it was given");
+                                   : "Remove a deny, by the same options");
     add_device(command, &d->device);
     command->add_option("--plane", d->plane, "Of this plane (port), from 1")->check(CLI::Range(1, 32));
     command->add_option("--ev", d->ev, "EV on the wire: source port 49152, flow label 0x0003, or 0x0003:49152");
     command->add_option("--via", d->via, "Paths over these uSIDs in a row: f101 (a switch), f101:e102 (a link)");
     command->add_option("--to", d->to, "Towards peers with an address below this prefix");
-    if (denies) command->add_option("--why", d->why, "A sentence for those who look");
-    if (!denies) command->add_flag("--all", d->all, "Every deny there is");
+    if (denies) command->add_option("--why", d->why, "The reason, one sentence for users");
+    if (!denies) command->add_flag("--all", d->all, "All denies");
     CLI::Option* profile_id = command->add_option("--profile", d->profile, "In this EV profile only, with --entry");
     profile_id->needs(command->add_option("--entry", d->entry, "Entry of the profile: hexadecimal value@port, 0001@2"));
     (*commands)[command] = [=] {
@@ -156,17 +158,17 @@ void add_deny_commands(CLI::App* ev, Common* common, Commands* commands) {
 
 void add_entry_commands(CLI::App* ev, Common* common, Commands* commands) {
   auto d = std::make_shared<DenyOptions>();
-  CLI::App* replace = add(ev, "replace", "Put another EV in the place of an entry of an explicit profile");
+  CLI::App* replace = add(ev, "replace", "Replace an entry of an explicit profile by another EV");
   auto from = std::make_shared<std::string>(), to = std::make_shared<std::string>();
   replace->add_option("profile", d->profile, "Number of the EV profile")->required();
   replace->add_option("from", *from, "Entry there: hexadecimal value@port, 0001@2")->required();
-  replace->add_option("to", *to, "What takes its place")->required();
+  replace->add_option("to", *to, "The new entry")->required();
   add_device(replace, &d->device);
   (*commands)[replace] = [=] { return ev_replace(common->socket, d->device, d->profile, *from, *to, common->json); };
 
   auto file = std::make_shared<std::string>();
   CLI::App* expand =
-      add(ev, "expand", "Expand the EV profiles of a JSON file; exit 1 where the file expects otherwise");
+      add(ev, "expand", "Expand the EV profiles of a JSON file; exit 1 if a result differs from the file's");
   expand->add_option("file", *file, "Form: spec/vectors/ev_expansion.json")->required();
   (*commands)[expand] = [=] { return expand_file(*file, common->json); };
 }
@@ -177,7 +179,7 @@ void add_port_commands(CLI::App* app, Common* common, Commands* commands) {
   auto number = std::make_shared<uint32_t>();
   for (bool up : {true, false}) {
     CLI::App* command = add(port, up ? "up" : "down",
-                            up ? "Use a port again, in all processes" : "Use a port no more, in all processes");
+                            up ? "Use a port again, in all processes" : "Stop using a port, in all processes");
     command->add_option("port", *number, "From 1")->required()->check(CLI::Range(1, 32));
     add_device(command, device.get());
     (*commands)[command] = [=] { return set_port(common->socket, *device, *number, up, common->json); };
@@ -196,7 +198,7 @@ void add_change_commands(CLI::App* app, Common* common, Commands* commands) {
 
 void add_probe_commands(CLI::App* app, Common* common, Commands* commands) {
   auto o = std::make_shared<ProbeOptions>();
-  CLI::App* probe = add(app, "probe", "Probe every path to the given peers; exit 1 where one does not answer");
+  CLI::App* probe = add(app, "probe", "Probe every path to the given peers; exit 1 if one does not answer");
   probe->add_option("peer", o->peers, "GIDs")->required();
   add_device(probe, &o->device);
   probe->add_option("--port", o->ports, "Only from these ports")->check(CLI::Range(1, 32));
@@ -206,7 +208,7 @@ void add_probe_commands(CLI::App* app, Common* common, Commands* commands) {
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   probe->add_flag("--loops", o->loops, "Also there and back over the own T0 and each T1 (ev_mode srv6 and srv6_loop)");
-  probe->add_option("--most", o->most, "At most so many EVs of each port, else all");
+  probe->add_option("--most", o->most, "Maximum of EVs of each port; default: all");
   probe->add_option("--timeout-ms", o->timeout_ms, "Longest wait for one probe of all paths")
       ->check(CLI::Range(1u, kMaxTimeoutMs))
       ->capture_default_str();
@@ -222,11 +224,12 @@ void add_probe_commands(CLI::App* app, Common* common, Commands* commands) {
 
   auto p = std::make_shared<PreflightOptions>();
   CLI::App* preflight = add(app, "preflight",
-                            "Before a job: probe every path between hosts and name what is broken; exit 1 where "
-                            "something is");
+                            "Before a job: probe every path between hosts and name the broken parts; exit 1 if "
+                            "there are any");
   preflight->add_option("host", p->hosts, "GIDs to be probed from here; with --run names of hosts")->required();
-  preflight->add_option("--run", p->run, "How a command gets to a host, which stands as {host}: 'ssh {host}'");
-  preflight->add_option("--program", p->program, "mrcctl as it is called there, else 'mrcctl'; without --run this one");
+  preflight->add_option("--run", p->run,
+                        "Command that runs another one on a host, with {host} for its name: 'ssh {host}'");
+  preflight->add_option("--program", p->program, "Path of mrcctl there, else 'mrcctl'; without --run this one");
   preflight->add_option("--count", p->count, "Probes of each path")
       ->check(CLI::Range(1u, 100000u))
       ->capture_default_str();

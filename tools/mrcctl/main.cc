@@ -13,7 +13,7 @@ namespace {
 
 int run(int argc, char** argv) {
   CLI::App app{
-      "Shows and steers the controller side of this host's MRC devices. What concerns all processes of the host goes\n"
+      "Shows and controls the controller side of this host's MRC devices. Changes for all processes of the host go\n"
       "through mrcd; `probe` and `ev expand` need no daemon. man mrcctl has examples."};
   app.require_subcommand(1);
   mrcctl::Common common;

@@ -16,14 +16,14 @@ constexpr int kBusy = 1, kBad = 2;
 
 int run(int argc, char** argv) {
   CLI::App app{
-      "Holds what the processes of this host share of their MRC devices: profiles, denied paths, port states.\n"
-      "Processes find it by the setting mrcd_socket and go on without it when it is gone. mrcctl asks and steers it.\n"
-      "Settings come from the configuration file and the environment like those of every MRC program\n"
-      "(mrc-info --params); the options below go over them."};
+      "Holds the state that the processes of this host share for their MRC devices: profiles, denied paths, port\n"
+      "states. Processes find it by the setting mrcd_socket and continue without it when it has ended. mrcctl queries\n"
+      "and controls it. Settings come from the configuration file and the environment like those of every MRC program\n"
+      "(mrc-info --params); the options below override them."};
   mrc::mrcd::Options options;
   app.add_option("--socket", options.socket, "Unix socket to listen on; @NAME: abstract (setting mrcd_socket)");
-  app.add_option("--state", options.state, "File that remembers profiles over a restart (setting mrcd_state)");
-  app.add_flag("--verbose,-v", options.verbose, "Say on stderr what happens");
+  app.add_option("--state", options.state, "File that keeps profiles over a restart (setting mrcd_state)");
+  app.add_flag("--verbose,-v", options.verbose, "Log to stderr");
   if (const auto status = mrc::tools::parse_command_line(&app, "mrcd", argc, argv)) return *status;
   mrc::mrcd::Daemon daemon;
   std::string why;

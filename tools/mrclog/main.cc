@@ -29,7 +29,7 @@ struct Options {
 };
 
 void add_filters(CLI::App* app, Options* o) {
-  app->add_option("--qp", o->qpn, "only this queue pair (0x... or decimal); 0: what concerns the whole endpoint");
+  app->add_option("--qp", o->qpn, "only this queue pair (0x... or decimal); 0: events of the whole endpoint");
   const auto among = [](const std::vector<std::string>& known) {
     return [known](const std::string& given) { return mrc::log::complaint(given, known); };
   };

@@ -24,7 +24,7 @@ class Collective {
   virtual double factor() const = 0;
   // Buffers and messages for this size.
   virtual void prepare(size_t bytes) = 0;
-  virtual void clear() = 0;            // forget the output, so that a check sees this run's
+  virtual void clear() = 0;            // clears the output, so that a check reads this run's
   virtual uint64_t count_wrong() = 0;  // elements of the output that are not what they must be
   void run();
   void close();

@@ -116,7 +116,7 @@ std::string foreign_tag(Rank& rank) {
 
 // The caller does not wait for the completion; the request is finished later all the same.
 std::string optional_completion(Rank& rank) {
-  if (rank.net().version() < 9) return "NCCL asks for optional completion from version 9 on";
+  if (rank.net().version() < 9) return "NCCL requests optional completion from version 9 on";
   Net& net = rank.net();
   Pair pair(rank);
   constexpr int kMessages = 100;

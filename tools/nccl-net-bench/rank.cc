@@ -69,7 +69,7 @@ const char* result_name(ncclResult_t result) {
     case ncclRemoteError:
       return "ncclRemoteError";
   }
-  return "a result that NCCL does not know";
+  return "a result unknown to NCCL";
 }
 
 void check(ncclResult_t result, const std::string& call) {

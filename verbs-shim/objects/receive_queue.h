@@ -47,7 +47,7 @@ class Srq {
   ReceiveQueue& queue() { return queue_; }
 
   int post(ibv_recv_wr* wr, ibv_recv_wr** bad) ABSL_LOCKS_EXCLUDED(mutex_);
-  bool take(Receive* out, Qp* who) ABSL_LOCKS_EXCLUDED(mutex_);  // false: `who` goes on when there is one
+  bool take(Receive* out, Qp* who) ABSL_LOCKS_EXCLUDED(mutex_);  // false: `who` continues when there is one
   void forget(Qp* who) ABSL_LOCKS_EXCLUDED(mutex_);
   int modify(const ibv_srq_attr& attr, int mask) ABSL_LOCKS_EXCLUDED(mutex_);
   ibv_srq_attr query() ABSL_LOCKS_EXCLUDED(mutex_);

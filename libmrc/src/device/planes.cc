@@ -24,8 +24,9 @@ void DeviceImpl::watch_links() {
     any = any || !names.back().empty();
   }
   if (any && !links.open(std::move(names)))
-    log_line(LogLevel::kWarn, "device '" + config.name +
-                                  "': the kernel tells nothing of links, so a lost one is noticed by its packets only");
+    log_line(LogLevel::kWarn,
+             "device '" + config.name +
+                 "': the kernel reports no link states, so a lost link is noticed by its packets only");
 }
 
 void DeviceImpl::links_changed() {

@@ -80,7 +80,7 @@ Status Raw::start(const HostConfig& config, RawIo io) {
 
 Status Raw::open_xdp(size_t plane, RawIo io) {
   if (io == RawIo::kPacket || sockets_[plane].interface().name == "lo") {
-    why_packet_[plane] = io == RawIo::kPacket ? "raw_io asks for it" : "there is no XDP worth the name on loopback";
+    why_packet_[plane] = io == RawIo::kPacket ? "raw_io requires it" : "there is no XDP worth the name on loopback";
     return {};
   }
   auto xdp = std::make_unique<XdpPlane>();

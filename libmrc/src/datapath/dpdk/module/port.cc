@@ -76,7 +76,7 @@ Status Port::claim() {
 Status Port::configure(const Wanted& wanted) {
   rte_eth_dev_info info{};
   if (const int rc = rte_eth_dev_info_get(id_, &info); rc != 0)
-    return fail("port '" + name_ + "' tells nothing of itself", -rc);
+    return fail("port '" + name_ + "' has no device information", -rc);
   driver_ = info.driver_name;
   uint16_t usual = 0;
   (void)rte_eth_dev_get_mtu(id_, &usual);
@@ -87,7 +87,7 @@ Status Port::configure(const Wanted& wanted) {
   if (info.max_rx_pktlen > kEthernetBytes + 4) accepted = std::min(accepted, info.max_rx_pktlen - kEthernetBytes - 4);
   if (accepted < mtu_)
     note_ = "port " + name_ + " carries " + std::to_string(accepted) + " bytes, " + std::to_string(mtu_) +
-            " are used as dpdk_mtu says";
+            " are used by the setting dpdk_mtu";
   rte_eth_conf conf{};
   conf.rxmode.mtu = accepted;
   computes_checksums_ = wanted.checksum && (info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_UDP_CKSUM) != 0;
