@@ -79,7 +79,7 @@ TEST(Loss, ALateDuplicateNeverWrites) {
     packet.insert(packet.end(), bytes, bytes + burst->iov[i].iov_len);
   }
   const wire::Flow flow = burst->flow;
-  const int plane = burst->plane;
+  const int plane = burst->plane.value();
   p.fabric.net().send(p.fabric.now(), 0, *burst);
   ASSERT_TRUE(p.until_sends(1));
   ASSERT_TRUE(p.arrived(0, 1000));

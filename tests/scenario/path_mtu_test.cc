@@ -77,7 +77,7 @@ TEST(PathMtu, ARefusedPacketOnANarrowPlaneSearchesTheOthersAtOnce) {
   w.keep_writing(Duration::milliseconds(1000));
   for (int i = 0; i < 100; ++i) {
     w.keep_writing(Duration::milliseconds(10));
-    w.fabric.at(0).on_packet_too_long(w.fabric.now(), 2, w.fabric.describe(1).planes[2].addr);
+    w.fabric.at(0).on_packet_too_long(w.fabric.now(), 2_plane, w.fabric.describe(1).planes[2].addr);
   }
   for (const Completion& c : w.sends()) ASSERT_EQ(c.status, WcStatus::kSuccess);
 }
@@ -121,7 +121,7 @@ TEST(PathMtu, APacketThatTheDriverRefusesStartsTheSearch) {
   ASSERT_EQ(w.write(1, 0, 100000), PostResult::kOk);
   w.fabric.pump();
   for (uint8_t plane = 0; plane < 4; ++plane)
-    w.fabric.at(0).on_packet_too_long(w.fabric.now(), plane, w.fabric.describe(1).planes[plane].addr);
+    w.fabric.at(0).on_packet_too_long(w.fabric.now(), PlaneId(plane), w.fabric.describe(1).planes[plane].addr);
   EXPECT_EQ(w.counters(0).tx_too_long, 4u);
   EXPECT_EQ(w.counters(0).mtu_searches, 4u);
   ASSERT_TRUE(w.until_sends(1, Duration::milliseconds(400)));

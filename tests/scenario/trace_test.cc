@@ -95,7 +95,7 @@ TEST(Trace, APlaneThatDiesTakesItsPathsAlong) {
   for (const TraceRecord& r : t.all) {
     const auto changed = r.get<event::EvState>();
     if (r.node != 0 || !changed) continue;
-    EXPECT_EQ(changed->plane, 2u) << "only paths of the dead plane";
+    EXPECT_EQ(changed->plane, 2_plane) << "only paths of the dead plane";
     EXPECT_NE(r.trigger, TraceTrigger::kNone);
   }
 }

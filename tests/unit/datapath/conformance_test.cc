@@ -34,10 +34,10 @@ class Conformance : public ::testing::TestWithParam<RigKind> {
     const core::EvEntry& entry = from.evs[ev];
     burst->plane = entry.plane;
     burst->ev_index = ev;
-    burst->flow.src = from.planes[entry.plane].addr;
-    burst->flow.dst = to.planes[entry.plane].addr;
+    burst->flow.src = from.planes[entry.plane.value()].addr;
+    burst->flow.dst = to.planes[entry.plane.value()].addr;
     burst->flow.src_port = static_cast<uint16_t>(entry.value);
-    burst->flow.dst_port = to.planes[entry.plane].port;
+    burst->flow.dst_port = to.planes[entry.plane.value()].port;
     burst->flow.flow_label = burst->flow.dst.is_v4() ? 0 : entry.value >> 16;
     burst->flow.traffic_class = 0;
   }
