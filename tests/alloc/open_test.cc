@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <cstdlib>
 
 #include "alloc/counted_new.h"
 #include "mrc_soft.h"
@@ -16,6 +17,34 @@ int open_descriptors() {
   while (::readdir(folder) != nullptr) ++n;
   ::closedir(folder);
   return n;
+}
+
+// The device is started and stopped by each attempt, so that any part of it may be missing when it is taken down.
+// Every seventh allocation, because each attempt takes milliseconds.
+TEST(Open, first__no_failed_allocation_leaves_anything_behind) {
+  ::setenv("MRC_LINGER_MS", "0", 1);
+  ASSERT_EQ(mrc_soft_close_device(mrc_soft_open_device_by_name(nullptr)), 0);
+  const int descriptors = open_descriptors();
+  bool opened = false;
+  uint64_t failures = 0;
+  for (uint64_t nth = 0; !opened; nth += 7) {
+    set_failures(1, nth);
+    errno = 0;
+    {
+      Armed on;
+      ibv_context* const context = mrc_soft_open_device_by_name(nullptr);
+      opened = context != nullptr && failed_allocations() == 0;
+      if (context != nullptr) {
+        EXPECT_EQ(mrc_soft_close_device(context), 0);
+      } else {
+        EXPECT_EQ(errno, ENOMEM) << nth;
+      }
+    }
+    failures += failed_allocations();
+    ASSERT_EQ(open_descriptors(), descriptors) << "allocation " << nth;
+  }
+  EXPECT_GE(failures, 100u);
+  set_failures(0, 0);
 }
 
 TEST(Open, device__no_failed_allocation_leaves_anything_behind) {

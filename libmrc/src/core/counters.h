@@ -59,7 +59,8 @@ namespace mrc::core {
   X(mtu_searches, "searches for the path MTU of a plane")                                         \
   X(mtu_failures, "QPs that failed: their packets exceed the path MTU")                           \
   X(wimm_held, "WriteIMMs that waited for a receive work request")                                \
-  X(qp_errors, "QPs that went to error")
+  X(qp_errors, "QPs that went to error")                                                          \
+  X(out_of_memory, "packets dropped and transmissions delayed: memory ran out")
 
 struct Counters {
 #define MRC_COUNTER_FIELD(name, sentence) uint64_t name = 0;

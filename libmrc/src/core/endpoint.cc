@@ -295,6 +295,10 @@ const Counters& Endpoint::counters() const {
   return parts_->engine.counters;
 }
 
+void Endpoint::count_out_of_memory() {
+  ++parts_->engine.counters.out_of_memory;
+}
+
 const PlaneCounters& Endpoint::plane_counters(PlaneId plane) const {
   return parts_->engine.plane_counters[plane];
 }

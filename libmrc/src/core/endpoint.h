@@ -131,6 +131,7 @@ class Endpoint {
 
   // --- measurement -------------------------------------------------------------------------------------------------
   const Counters& counters() const;
+  void count_out_of_memory();  // a call threw std::bad_alloc, and its caller goes on
   const PlaneCounters& plane_counters(PlaneId plane) const;
 
  private:

@@ -19,75 +19,77 @@ EvTable::Key EvTable::key_of(const mrc_ctl_ev& ev) {
   return key;
 }
 
-// From the back, so that equal entries are taken in their order.
-void EvTable::index() {
-  places_.clear();
-  for (uint32_t i = size(); i-- > 0;) places_[key_of(entries_[i].ev)].push_back(i);
+// Indexed from the back, so that equal entries are taken in their order.
+void EvTable::set(std::vector<Entry> entries) {
+  Places places;
+  for (auto i = static_cast<uint32_t>(entries.size()); i-- > 0;) places[key_of(entries[i].ev)].push_back(i);
+  entries_ = std::move(entries);
+  places_ = std::move(places);
 }
 
 void EvTable::assign_unpopulated(uint32_t count) {
-  entries_.assign(count, Entry());
-  index();
+  set(std::vector<Entry>(count));
 }
 
 void EvTable::assign(const std::vector<mrc_ctl_ev>& evs) {
-  entries_.clear();
-  for (const mrc_ctl_ev& ev : evs) entries_.push_back({ev, MRC_CTL_EV_GOOD});
-  index();
+  std::vector<Entry> entries;
+  entries.reserve(evs.size());
+  for (const mrc_ctl_ev& ev : evs) entries.push_back({ev, MRC_CTL_EV_GOOD});
+  set(std::move(entries));
+}
+
+// Null: no entry holds it.
+const std::vector<uint32_t>* EvTable::places_of(const mrc_ctl_ev& ev) const {
+  const auto found = places_.find(key_of(ev));
+  return found == places_.end() || found->second.empty() ? nullptr : &found->second;
 }
 
 uint32_t EvTable::unpopulated() const {
-  auto found = places_.find(Key{});
-  return found == places_.end() ? 0 : static_cast<uint32_t>(found->second.size());
+  const std::vector<uint32_t>* const places = places_of(mrc_ctl_ev{});
+  return places == nullptr ? 0 : static_cast<uint32_t>(places->size());
 }
 
 int EvTable::replace(const mrc_ctl_ev& ev, const mrc_ctl_ev& to, mrc_ctl_ev_state state, bool all) {
-  auto found = places_.find(key_of(ev));
-  if (found == places_.end()) return ENOENT;
+  if (places_of(ev) == nullptr) return ENOENT;
   const mrc_ctl_ev_state kept = is_unpopulated(to) ? MRC_CTL_EV_UNKNOWN : state;
-  std::vector<uint32_t> moved;
-  if (all) {
-    moved = std::move(found->second);
-    places_.erase(found);
-  } else {
-    moved.push_back(found->second.back());
-    found->second.pop_back();
-    if (found->second.empty()) places_.erase(found);
+  std::vector<uint32_t>& target = places_[key_of(to)];
+  std::vector<uint32_t>& source = places_.at(key_of(ev));
+  const auto count = static_cast<ptrdiff_t>(all ? source.size() : 1);
+  if (&source != &target) {
+    target.insert(target.end(), source.end() - count, source.end());
+    source.resize(source.size() - static_cast<size_t>(count));
   }
-  std::vector<uint32_t>& places = places_[key_of(to)];
-  for (uint32_t place : moved) {
-    entries_[place] = {to, kept};
-    places.push_back(place);
-  }
+  for (auto place = target.end() - count; place != target.end(); ++place) entries_[*place] = {to, kept};
+  if (source.empty()) places_.erase(key_of(ev));
   return 0;
 }
 
 int EvTable::set_state(const mrc_ctl_ev& ev, mrc_ctl_ev_state state, bool all) {
-  auto found = places_.find(key_of(ev));
-  if (found == places_.end()) return ENOENT;
+  const std::vector<uint32_t>* const places = places_of(ev);
+  if (places == nullptr) return ENOENT;
   if (!all) {
     // A copy that is not yet in that state: two requests change two copies.
-    auto other = std::find_if(found->second.rbegin(), found->second.rend(),
+    auto other = std::find_if(places->rbegin(), places->rend(),
                               [&](uint32_t place) { return entries_[place].state != state; });
-    if (other != found->second.rend()) entries_[*other].state = state;
+    if (other != places->rend()) entries_[*other].state = state;
     return 0;
   }
-  for (uint32_t place : found->second) entries_[place].state = state;
+  for (uint32_t place : *places) entries_[place].state = state;
   return 0;
 }
 
 int EvTable::state_of(const mrc_ctl_ev& ev, mrc_ctl_ev_state* state) const {
-  auto found = places_.find(key_of(ev));
-  if (found == places_.end()) return ENOENT;
-  *state = entries_[found->second.back()].state;
+  const std::vector<uint32_t>* const places = places_of(ev);
+  if (places == nullptr) return ENOENT;
+  *state = entries_[places->back()].state;
   return 0;
 }
 
 bool EvTable::feed_state(const mrc_ctl_ev& ev, mrc_ctl_ev_state state) {
-  auto found = places_.find(key_of(ev));
-  if (found == places_.end()) return false;
+  const std::vector<uint32_t>* const places = places_of(ev);
+  if (places == nullptr) return false;
   bool changed = false;
-  for (uint32_t place : found->second) {
+  for (uint32_t place : *places) {
     Entry& entry = entries_[place];
     if (entry.state == MRC_CTL_EV_DENIED || entry.state == state) continue;
     entry.state = state;

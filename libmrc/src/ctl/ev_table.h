@@ -1,12 +1,13 @@
 // EvTable: the entries of one EV profile with their states. Several entries may have the same EV. An index by EV
 // makes every operation on one entry constant in the size of the table: controllers fill a table of thousands one call
-// at a time.
+// at a time. A call that throws std::bad_alloc has changed nothing.
 #pragma once
 
-#include <absl/container/flat_hash_map.h>
+#include <absl/hash/hash.h>
 
 #include <array>
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "ctl/vocabulary.h"
@@ -37,11 +38,14 @@ class EvTable {
 
  private:
   using Key = std::array<uint8_t, sizeof(mrc_ctl_ev)>;
+  // The last one is taken first. None is the same as an absent key.
+  using Places = std::unordered_map<Key, std::vector<uint32_t>, absl::Hash<Key>>;
   static Key key_of(const mrc_ctl_ev& ev);
-  void index();
+  void set(std::vector<Entry> entries);
+  const std::vector<uint32_t>* places_of(const mrc_ctl_ev& ev) const;
 
   std::vector<Entry> entries_;
-  absl::flat_hash_map<Key, std::vector<uint32_t>> places_;  // the last one is taken first
+  Places places_;
 };
 
 bool is_unpopulated(const mrc_ctl_ev& ev);

@@ -4,11 +4,10 @@
 // Not thread-safe: the owner serialises. Every `int` is 0 or an errno value. [spec/controller.md]
 #pragma once
 
-#include <absl/container/flat_hash_map.h>
-
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -85,7 +84,7 @@ class ProfileStore {
     uint32_t users = 0;
   };
   template <typename Profile>
-  using Table = absl::flat_hash_map<uint64_t, std::unique_ptr<Held<Profile>>>;
+  using Table = std::unordered_map<uint64_t, std::unique_ptr<Held<Profile>>>;
 
   template <typename Profile, typename Change>
   int change(Table<Profile>* table, uint64_t id, uint32_t max, const Change& change);

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <memory>
 
 namespace mrc::datapath {
 
@@ -65,26 +66,26 @@ bool is_any(const IpAddress& a) {
   return a.is_zero() || a == any4;
 }
 
+using Folder = std::unique_ptr<DIR, int (*)(DIR*)>;
+
 // The process that has the socket open; 0 if /proc does not reveal it.
 pid_t process_of(uint64_t inode) {
   const std::string wanted = "socket:[" + std::to_string(inode) + "]";
-  DIR* const processes = ::opendir("/proc");
+  const Folder processes(::opendir("/proc"), &::closedir);
   if (processes == nullptr) return 0;
   pid_t found = 0;
-  while (const dirent* process = found == 0 ? ::readdir(processes) : nullptr) {
+  while (const dirent* process = found == 0 ? ::readdir(processes.get()) : nullptr) {
     const pid_t pid = static_cast<pid_t>(std::strtol(process->d_name, nullptr, 10));
     if (pid <= 0) continue;
     const std::string folder = std::string("/proc/") + process->d_name + "/fd";
-    DIR* const files = ::opendir(folder.c_str());
+    const Folder files(::opendir(folder.c_str()), &::closedir);
     if (files == nullptr) continue;
-    while (const dirent* file = ::readdir(files)) {
+    while (const dirent* file = ::readdir(files.get())) {
       char target[64] = {};
       if (::readlink((folder + "/" + file->d_name).c_str(), target, sizeof target - 1) > 0 && wanted == target)
         found = pid;
     }
-    ::closedir(files);
   }
-  ::closedir(processes);
   return found;
 }
 

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ctl/peer_json.h"
+#include "datapath/fd.h"
 #include "datapath/holder.h"
 #include "device/clock.h"
 #include "device/log.h"
@@ -84,18 +85,15 @@ bool DaemonLink::connect() {
   sockaddr_un at;
   socklen_t length;
   if (!unix_address(socket_, &at, &length)) return false;
-  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) return false;
-  if (::connect(fd, reinterpret_cast<const sockaddr*>(&at), length) != 0 || !trusted(fd, socket_)) {
-    ::close(fd);
+  datapath::Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd || ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&at), length) != 0 || !trusted(fd.get(), socket_))
     return false;
-  }
   epoll_event event{EPOLLIN, {}};
   event.data.u64 = kSocketTag;
   const std::string hello = listener_->greeting().dump(-1, ' ', false, Json::error_handler_t::replace);
   {
     const MutexLock lock(mutex_);
-    fd_ = fd;
+    fd_ = fd.release();
     in_.clear();
     out_.clear();
     watching_out_ = false;

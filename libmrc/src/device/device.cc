@@ -46,15 +46,15 @@ DeviceImpl::~DeviceImpl() {
   stop();
 }
 
-std::vector<int> DeviceImpl::wait_fds() {
+int DeviceImpl::wait_fds(WaitFds* fds) {
   const DeviceLock lock(mutex);
-  std::array<int, 8> fds;
-  const int n = datapath->wait_fds(fds.data(), static_cast<int>(fds.size()));
-  return {fds.begin(), fds.begin() + n};
+  return datapath->wait_fds(fds->data(), static_cast<int>(fds->size()));
 }
 
 Status DeviceImpl::start_helper() {
-  const std::vector<int> fds = wait_fds();
+  WaitFds descriptors;
+  const int count = wait_fds(&descriptors);
+  const std::vector<int> fds(descriptors.begin(), descriptors.begin() + count);
   shared.start();
   const Settings& s = config.settings;
   const HelperTiming timing{Duration::microseconds(s.helper_idle_us), Duration::microseconds(s.helper_park_us),
@@ -70,8 +70,10 @@ void DeviceImpl::linger() {
   const Instant begin = clock_now();
   const Duration max = Duration::milliseconds(config.settings.linger_ms);
   const Duration quiet = Duration::milliseconds(config.settings.linger_quiet_ms);
-  std::vector<pollfd> waits;
-  for (const int fd : wait_fds()) waits.push_back({fd, POLLIN, 0});
+  WaitFds fds;
+  std::array<pollfd, std::tuple_size<WaitFds>::value> waits;
+  const int count = wait_fds(&fds);
+  for (int i = 0; i < count; ++i) waits[i] = {fds[i], POLLIN, 0};
   int repeats = 0;
   for (;;) {
     bool idle;
@@ -88,10 +90,10 @@ void DeviceImpl::linger() {
     if (idle && repeats < kAckRepeats && now - std::max(heard, begin) >= quiet * (repeats + 1) / (kAckRepeats + 1)) {
       ++repeats;
       const DeviceLock lock(mutex);
-      endpoint->repeat_acks(now, begin - max);
+      attempt([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) { endpoint->repeat_acks(now, begin - max); });
       continue;
     }
-    if (idle) ::poll(waits.data(), waits.size(), kLingerStepMs);
+    if (idle) ::poll(waits.data(), static_cast<nfds_t>(count), kLingerStepMs);
   }
 }
 
@@ -100,12 +102,14 @@ void DeviceImpl::stop() {
   helper.stop();
   publisher.close();
   shared.stop();
+  bool made = false;  // otherwise make_endpoint() has failed
   {
     const DeviceLock lock(mutex);
     wake_at_ = kAwake;
-    endpoint->flush_all_acks();
+    made = endpoint != nullptr;
+    if (made) attempt([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) { endpoint->flush_all_acks(); });
   }
-  linger();
+  if (made) linger();
   const DeviceLock lock(mutex);
   stopped.store(true);
   if (trace != nullptr) trace->finish();

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -106,6 +107,7 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   static constexpr int kRounds = 8;     // of receiving and sending in one call
   static constexpr int kTxAtPost = 16;  // bursts sent by the thread that posts
   static constexpr int64_t kAwake = INT64_MIN;
+  static constexpr Duration kMemoryWait = Duration::milliseconds(1);  // after memory ran out
 
   // A burst that a plane had no room for. Its payload is copied, because the engine may release the user's memory
   // before the plane has room; a full plane is rare and expensive anyway.
@@ -114,12 +116,18 @@ class DeviceImpl final : public core::Sink, public HelperWork {
     std::vector<uint8_t> bytes;
   };
 
+  // Runs `body`, a call of the engine or of the datapath; false when memory ran out in it. The engine is consistent
+  // then: the packet in hand counts as lost, and timers and transmissions are repeated after kMemoryWait [API-ERR-3].
+  template <typename Body>
+  bool attempt(const Body& body) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   int receive(Instant* now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   int transmit(int max, Instant* now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  void run_timers(Instant now, bool drained) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void offer_held(Instant now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void hold(const core::TxBurst& burst) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   Instant deadline() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
-  std::vector<int> wait_fds() ABSL_LOCKS_EXCLUDED(device_lock);
+  using WaitFds = std::array<int, 8>;
+  int wait_fds(WaitFds* fds) ABSL_LOCKS_EXCLUDED(device_lock);  // how many there are
   void linger() ABSL_LOCKS_EXCLUDED(device_lock);
   void watch_links();
   void apply_planes(Instant now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
@@ -127,6 +135,7 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   Instant last_rx_ ABSL_GUARDED_BY(device_lock) = Instant::from_ns(INT64_MIN / 4);
   Instant moved_until_ ABSL_GUARDED_BY(device_lock) = Instant::from_ns(INT64_MIN / 4);
   int64_t wake_at_ ABSL_GUARDED_BY(device_lock) = kAwake;  // the time at which the sleeping helper wakes
+  Instant not_before_ ABSL_GUARDED_BY(device_lock) = Instant::from_ns(INT64_MIN / 4);  // timers and transmissions
   bool more_to_send_ ABSL_GUARDED_BY(device_lock) = false;
   PlaneSet held_planes_ ABSL_GUARDED_BY(device_lock);
   PlaneSet planes_linked_ ABSL_GUARDED_BY(device_lock) = PlaneSet::all();  // whose interface has a link
@@ -135,6 +144,18 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   core::TxBurst tx_ ABSL_GUARDED_BY(device_lock);
   std::unique_ptr<uint8_t[]> staging_;  // of tx_
 };
+
+template <typename Body>
+bool DeviceImpl::attempt(const Body& body) {
+  try {
+    body();
+    return true;
+  } catch (const std::bad_alloc&) {
+    endpoint->count_out_of_memory();
+    not_before_ = clock_now() + kMemoryWait;
+    return false;
+  }
+}
 
 // EndpointConfig from settings; also used by tools and tests that show it.
 core::EndpointConfig endpoint_config(const DeviceConfig& config, const datapath::Datapath& datapath,

@@ -34,7 +34,7 @@ void DeviceImpl::links_changed() {
   const DeviceLock lock(mutex);
   planes_linked_ = linked;
   const Instant now = clock_now();
-  apply_planes(now);
+  attempt([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) { apply_planes(now); });
   move(false, now);
 }
 

@@ -3,20 +3,25 @@
 //
 // Time is read when packets were received, again when they have been handled, and after every burst that is sent: round
 // trip times are measured as close to the socket as possible. A call that finds nothing reads it once.
+#include <algorithm>
+
 #include "base/prefetch.h"
 #include "device/device_impl.h"
 
 namespace mrc::device {
 
 int DeviceImpl::receive(Instant* now) {
-  const int n = datapath->rx_burst(*now, rx_.data(), kRxBatch);
-  while (const uint32_t pipe = datapath->take_ended_pipe()) endpoint->on_pipe_ended(pipe);
+  int n = 0;
+  attempt([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) {
+    n = datapath->rx_burst(*now, rx_.data(), kRxBatch);
+    while (const uint32_t pipe = datapath->take_ended_pipe()) endpoint->on_pipe_ended(pipe);
+  });
   if (n == 0) return 0;
   *now = clock_now();
   last_rx_ = *now;
   for (int i = 0; i < n; ++i) {
     if (i + 1 < n) prefetch(rx_[i + 1].data, rx_[i + 1].segment_size);
-    endpoint->handle_rx(*now, rx_[i]);
+    attempt([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) { endpoint->handle_rx(*now, rx_[i]); });
   }
   return n;
 }
@@ -49,23 +54,38 @@ void DeviceImpl::offer_held(Instant now) {
 }
 
 int DeviceImpl::transmit(int max, Instant* now) {
-  if (!held_planes_.empty()) offer_held(*now);
-  more_to_send_ = false;
   int sent = 0;
-  while (sent < max) {
-    const PlaneSet room = datapath->planes_with_room() - held_planes_;
-    if (room.empty() || !endpoint->poll_tx(*now, &tx_, room)) return sent;
-    if (datapath->tx_one(*now, tx_))
-      ++sent;
-    else
-      hold(tx_);
-    *now = clock_now();
-    PlaneId plane;
-    IpAddress to;
-    if (datapath->take_too_long(&plane, &to)) endpoint->on_packet_too_long(*now, plane, to);
-  }
   more_to_send_ = true;
+  if (*now < not_before_) return sent;
+  attempt([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) {
+    if (!held_planes_.empty()) offer_held(*now);
+    while (sent < max) {
+      const PlaneSet room = datapath->planes_with_room() - held_planes_;
+      if (room.empty() || !endpoint->poll_tx(*now, &tx_, room)) {
+        more_to_send_ = false;
+        return;
+      }
+      if (datapath->tx_one(*now, tx_))
+        ++sent;
+      else
+        hold(tx_);
+      *now = clock_now();
+      PlaneId plane;
+      IpAddress to;
+      if (datapath->take_too_long(&plane, &to)) endpoint->on_packet_too_long(*now, plane, to);
+    }
+  });
   return sent;
+}
+
+// Runs timers only once the sockets are drained: the awaited ACK may be queued. A flood cannot stop them.
+void DeviceImpl::run_timers(Instant now, bool drained) {
+  if (now < not_before_) return;
+  attempt([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) {
+    const Instant due = endpoint->next_timeout();
+    if (due <= now && (drained || now - due > kTimerPatience)) endpoint->handle_timeout(now);
+    if (datapath->next_timeout() <= now) datapath->tx_burst(now, nullptr, 0);
+  });
 }
 
 int DeviceImpl::move(bool receiving, Instant now) {
@@ -77,10 +97,7 @@ int DeviceImpl::move(bool receiving, Instant now) {
     for (int round = 0; round < kRounds; ++round) {
       const int received = receive(&now);
       if (received > 0) now = clock_now();
-      // Runs timers only once the sockets are drained: the awaited ACK may be queued. A flood cannot stop them.
-      const Instant due = endpoint->next_timeout();
-      if (due <= now && (received == 0 || now - due > kTimerPatience)) endpoint->handle_timeout(now);
-      if (datapath->next_timeout() <= now) datapath->tx_burst(now, nullptr, 0);
+      run_timers(now, received == 0);
       const int sent = transmit(kTxBatch, &now);
       moved += received + sent;
       // Few bursts moved: the caller may have its completion, so another poll of empty sockets would only delay it.
@@ -93,10 +110,8 @@ int DeviceImpl::move(bool receiving, Instant now) {
 }
 
 Instant DeviceImpl::deadline() const {
-  if (more_to_send_) return Instant::from_ns(0);
-  const Instant engine = endpoint->next_timeout();
-  const Instant driver = datapath->next_timeout();
-  return engine < driver ? engine : driver;
+  if (more_to_send_) return std::max(Instant::from_ns(0), not_before_);
+  return std::max(std::min(endpoint->next_timeout(), datapath->next_timeout()), not_before_);
 }
 
 // The helper sleeps until the last known deadline. When the application's calls set an earlier one, the helper's

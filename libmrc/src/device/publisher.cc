@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "datapath/fd.h"
 #include "datapath/holder.h"
 #include "device/log.h"
 #include "device/unix_address.h"
@@ -70,12 +71,11 @@ void Publisher::close() {
 
 void Publisher::answer(const std::function<std::string()>& text) const {
   for (int i = 0; i < kWaiting; ++i) {
-    const int reader = ::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (reader < 0) return;
+    const datapath::Fd reader(::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!reader) return;
     const std::string all = text();
     // Tens of kilobytes fit a fresh socket's buffer; otherwise the text is truncated.
-    [[maybe_unused]] const ssize_t sent = ::send(reader, all.data(), all.size(), MSG_NOSIGNAL);
-    ::close(reader);
+    [[maybe_unused]] const ssize_t sent = ::send(reader.get(), all.data(), all.size(), MSG_NOSIGNAL);
   }
 }
 

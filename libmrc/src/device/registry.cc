@@ -59,14 +59,15 @@ class Registry {
       log_line(LogLevel::kError, error.text);
       return error;
     }
-    open_.erase(std::remove_if(open_.begin(), open_.end(), [](const auto& d) { return d.expired(); }), open_.end());
-    for (const std::weak_ptr<Device>& weak : open_)
-      if (std::shared_ptr<Device> device = weak.lock(); device != nullptr && device->config().name == wanted)
+    open_.erase(std::remove_if(open_.begin(), open_.end(), [](const Entry& e) { return e.device.expired(); }),
+                open_.end());
+    for (const Entry& entry : open_)
+      if (std::shared_ptr<Device> device = entry.device.lock(); device != nullptr && device->config().name == wanted)
         return device;
     hook();
     Result<std::shared_ptr<Device>> started = Device::start(*found);
     if (started)
-      open_.push_back(*started);
+      open_.push_back({*started, nullptr});
     else
       log_line(LogLevel::kError, started.error().text);
     return started;
@@ -86,47 +87,59 @@ class Registry {
     ::pthread_atfork([] { get().before_fork(); }, [] { get().after_fork(false); }, [] { get().after_fork(true); });
   }
 
-  void stop_all() ABSL_LOCKS_EXCLUDED(mutex) {
-    std::vector<std::shared_ptr<Device>> live;
-    {
-      const MutexLock lock(mutex);
-      live = lock_all();
-    }
-    for (const std::shared_ptr<Device>& device : live) device->stop();
+  // The handlers allocate nothing: memory may have run out, and an exception would end the process in them.
+  void stop_all() {
+    while (const std::shared_ptr<Device> device = first_running()) device->stop();
+  }
+
+  // Null: every device has been stopped.
+  std::shared_ptr<Device> first_running() ABSL_LOCKS_EXCLUDED(mutex) {
+    const MutexLock lock(mutex);
+    for (const Entry& entry : open_)
+      if (std::shared_ptr<Device> device = entry.device.lock();
+          device != nullptr && !device->impl_->forked && !device->impl_->stopping.load())
+        return device;
+    return nullptr;
   }
 
   // Not analysed: the locks of a changing number of devices, locked in one function and unlocked in the other.
   void before_fork() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     mutex.lock();
-    forking_ = lock_all();
-    for (const std::shared_ptr<Device>& device : forking_) device->mutex().lock();
+    for (Entry& entry : open_)
+      if ((entry.forking = entry.device.lock()) != nullptr) entry.forking->mutex().lock();
   }
 
   void after_fork(bool child) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    for (const std::shared_ptr<Device>& device : forking_) {
+    for (const Entry& entry : open_) {
+      if (entry.forking == nullptr) continue;
       if (child) {
-        device->impl_->forked = true;
-        device->impl_->shared.abandon();
+        entry.forking->impl_->forked = true;
+        entry.forking->impl_->shared.abandon();
       }
-      device->mutex().unlock();
+      entry.forking->mutex().unlock();
     }
     if (child) open_.clear();
-    std::vector<std::shared_ptr<Device>> done = std::move(forking_);
-    forking_.clear();
     mutex.unlock();
+    while (take_forked() != nullptr) {
+    }
   }
 
-  std::vector<std::shared_ptr<Device>> lock_all() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    std::vector<std::shared_ptr<Device>> live;
-    for (const std::weak_ptr<Device>& weak : open_)
-      if (std::shared_ptr<Device> device = weak.lock()) live.push_back(std::move(device));
-    return live;
+  // One of the references taken before the fork, to be released without the lock: it may be a device's last one.
+  std::shared_ptr<Device> take_forked() ABSL_LOCKS_EXCLUDED(mutex) {
+    const MutexLock lock(mutex);
+    for (Entry& entry : open_)
+      if (entry.forking != nullptr) return std::move(entry.forking);
+    return nullptr;
   }
+
+  struct Entry {
+    std::weak_ptr<Device> device;
+    std::shared_ptr<Device> forking;  // held while the process forks
+  };
 
   std::unique_ptr<Config> config_ ABSL_GUARDED_BY(mutex);
   std::unique_ptr<std::string> error_ ABSL_GUARDED_BY(mutex);
-  std::vector<std::weak_ptr<Device>> open_ ABSL_GUARDED_BY(mutex);
-  std::vector<std::shared_ptr<Device>> forking_ ABSL_GUARDED_BY(mutex);
+  std::vector<Entry> open_ ABSL_GUARDED_BY(mutex);
   bool hooked_ ABSL_GUARDED_BY(mutex) = false;
 };
 

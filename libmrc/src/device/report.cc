@@ -117,7 +117,8 @@ std::string Device::qp_stats_text(const core::Qp* qp) {
   return text;
 }
 
-void DeviceImpl::answer() {
+// The helper thread must survive a lack of memory: mrcd and the tools ask again.
+void DeviceImpl::answer() try {
   shared.serve();
   publisher.answer([this] {
     const DeviceLock lock(mutex);
@@ -135,6 +136,7 @@ void DeviceImpl::answer() {
     // Not every program's name is UTF-8.
     return j.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   });
+} catch (const std::bad_alloc&) {
 }
 
 namespace {

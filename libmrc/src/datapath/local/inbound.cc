@@ -133,20 +133,22 @@ bool LocalInbound::serve(Peer* peer, Instant now) {
   return !peer->pipe->broken() && !(peer->gone && peer->pipe->empty());
 }
 
+// When memory runs out half-way, everything is examined again at the next call.
 void LocalInbound::settle(Instant now) {
-  unsettled_ = false;
+  unsettled_ = true;
   next_deadline_ = accept_again_;
   for (size_t i = 0; i < peers_.size();) {
     Peer& peer = *peers_[i];
     if (!serve(&peer, now)) {
-      if (peer.pipe != nullptr && peer.state != Peer::State::kBegun) --not_begun_;
       if (peer.state == Peer::State::kBegun) ended_.push_back(peer.id);
+      if (peer.pipe != nullptr && peer.state != Peer::State::kBegun) --not_begun_;
       peers_.erase(peers_.begin() + static_cast<ptrdiff_t>(i));
       continue;
     }
     if (peer.pipe == nullptr) next_deadline_ = std::min(next_deadline_, peer.came + kGreetingTime);
     ++i;
   }
+  unsettled_ = false;
 }
 
 uint32_t LocalInbound::take_ended() {

@@ -39,7 +39,7 @@ LocalOutbound::Peer* LocalOutbound::way_to(Instant now, const LocalAddress& to) 
   if (!is_here(to.addr)) return nullptr;
   const auto known = ways_.find(to);
   if (known != ways_.end() && (known->second.peer != nullptr || now < known->second.again)) return known->second.peer;
-  if (ways_.size() >= kMaxWays) absl::erase_if(ways_, [](const auto& way) { return way.second.peer == nullptr; });
+  if (ways_.size() >= kMaxWays) std::erase_if(ways_, [](const auto& way) { return way.second.peer == nullptr; });
   Way& way = ways_[to];
   way.again = now + way.patience;
   way.patience = std::min(way.patience * 2, kLastRetry);
@@ -97,8 +97,9 @@ void LocalOutbound::forget(const Peer* peer, Instant now) {
   }
 }
 
+// When memory runs out half-way, everything is examined again at the next call.
 void LocalOutbound::look(Instant now) {
-  unsettled_ = false;
+  unsettled_ = true;
   next_deadline_ = Instant::never();
   for (size_t i = 0; i < peers_.size();) {
     Peer& peer = *peers_[i];
@@ -110,6 +111,7 @@ void LocalOutbound::look(Instant now) {
     if (!peer.answered) next_deadline_ = std::min(next_deadline_, peer.asked + kAnswerTime);
     ++i;
   }
+  unsettled_ = false;
 }
 
 }  // namespace mrc::datapath

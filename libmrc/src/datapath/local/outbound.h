@@ -1,11 +1,12 @@
 // The sending side of the pipes of one device: the addresses of processes of this host, and the pipe to each.
 #pragma once
 
-#include <absl/container/flat_hash_map.h>
-#include <absl/container/flat_hash_set.h>
+#include <absl/hash/hash.h>
 
 #include <cstdint>
 #include <memory>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/time.h"
@@ -58,8 +59,9 @@ class LocalOutbound {
   void forget(const Peer* peer, Instant now);
 
   int epoll_fd_;
-  absl::flat_hash_set<IpAddress> hosts_;  // addresses of this host
-  absl::flat_hash_map<LocalAddress, Way> ways_;
+  // Not absl::flat_hash_map: when memory runs out as it grows, its destructor frees a pointer that was never allocated.
+  std::unordered_set<IpAddress, absl::Hash<IpAddress>> hosts_;  // addresses of this host
+  std::unordered_map<LocalAddress, Way, absl::Hash<LocalAddress>> ways_;
   std::vector<std::unique_ptr<Peer>> peers_;
   bool unsettled_ = false;  // a peer has broken its pipe, and is to be removed
   Instant next_deadline_ = Instant::never();
