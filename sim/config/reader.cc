@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <fstream>
 #include <set>
 #include <sstream>
 
@@ -73,12 +72,10 @@ YAML::Node load_yaml(const Source& source, const std::string& text) {
   }
 }
 
-std::string read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw ConfigError(path + ": cannot be read");
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
+std::string read_file(const std::string& path, size_t max) {
+  std::string text, why;
+  if (!read_text_file(path, &text, &why, max)) throw ConfigError(path + ": cannot be read: " + why);
+  return text;
 }
 
 MapReader::MapReader(const YAML::Node& node, std::string what, const Source& source)

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "sim/config/units.h"
+#include "text_file.h"
 
 namespace mrc::sim {
 
@@ -54,7 +55,9 @@ class Source {
 
 // Parses text; a syntax error becomes a ConfigError with file and line.
 YAML::Node load_yaml(const Source& source, const std::string& text);
-std::string read_file(const std::string& path);  // throws ConfigError
+// Throws ConfigError; so it does for a file of more than `max` bytes.
+std::string read_file(const std::string& path, size_t max = kMaxTextFile);
+inline constexpr size_t kMaxDataFile = size_t{1} << 30;  // results, and lists of messages
 
 class MapReader {
  public:

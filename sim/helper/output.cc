@@ -104,7 +104,7 @@ void Output::begin(const ScenarioFile& file, const std::vector<size_t>& mine) {
   make_folder(folder_ + "/points");
   if (used) {
     std::vector<fs::path> old = {folder_ + "/summary.json", folder_ + "/report.html"};
-    if (read_file(kept) != file.text)
+    if (read_file(kept, kMaxDataFile) != file.text)
       for (const auto& entry : fs::directory_iterator(folder_))
         if (entry.path().extension() == ".svg") old.push_back(entry.path());
     for (const auto& entry : fs::directory_iterator(folder_ + "/points")) {
@@ -144,14 +144,14 @@ bool Output::has_point(const ScenarioFile& file, size_t index) const {
   const std::string folder = point_folder(index);
   return access((folder + "/summary.json").c_str(), R_OK) == 0 &&
          access((folder + "/resolved.yaml").c_str(), R_OK) == 0 &&
-         read_file(folder + "/resolved.yaml") == file.points[index].resolved;
+         read_file(folder + "/resolved.yaml", kMaxDataFile) == file.points[index].resolved;
 }
 
 std::optional<std::vector<CheckResult>> Output::gather(const ScenarioFile& file) {
   std::vector<Json> summaries;
   for (size_t i = 0; i < file.points.size(); ++i) {
     if (!has_point(file, i)) return std::nullopt;
-    summaries.push_back(Json::parse(read_file(point_folder(i) + "/summary.json")));
+    summaries.push_back(Json::parse(read_file(point_folder(i) + "/summary.json", kMaxDataFile)));
   }
   const std::vector<CheckResult> checks = run_checks(file, summaries);
   Json all;
@@ -170,7 +170,7 @@ std::optional<std::vector<CheckResult>> Output::gather(const ScenarioFile& file)
 std::vector<std::pair<std::string, Json>> read_points(const std::string& folder) {
   Json all;
   try {
-    all = Json::parse(read_file(folder + "/summary.json"));
+    all = Json::parse(read_file(folder + "/summary.json", kMaxDataFile));
   } catch (const nlohmann::json::exception& e) {
     throw ConfigError(folder + "/summary.json: " + e.what());
   }

@@ -194,7 +194,7 @@ class Builder {
   }
 
   void trace() {
-    std::istringstream in(read_file(w_.file));
+    std::istringstream in(read_file(w_.file, kMaxDataFile));
     std::string line;
     for (int number = 1; std::getline(in, line); ++number) {
       if (line.empty() || line[0] == '#' || (number == 1 && line.find("src") != std::string::npos)) continue;

@@ -293,7 +293,7 @@ def test_refusals():
     assert "allowed here: srv6, ecmp" in tool("render", write("s.yaml", "switch: {forwarding: stev}\n"), "--linux", code=2).stderr
     nosuch = tool("render", "tyny", "--dot", code=2).stderr
     assert nosuch.startswith("mrc-fabric: 'tyny' is neither a file nor a built-in fabric; those are tiny, "), nosuch
-    assert tool("render", "./tyny", "--dot", code=2).stderr == "mrc-fabric: ./tyny: cannot be read\n"
+    assert tool("render", "./tyny", "--dot", code=2).stderr == "mrc-fabric: ./tyny: cannot be read: No such file or directory\n"
     for words, text in ((("h0", "h99"), "there is no node 'h99'"), (("h0", "h7", "9/1"), "allowed: PLANE/T1"),
                         (("h0", "p0-t0-0"), "is not a host"), (("h0", "h0"), "the same host"),
                         (("h0", "h7", "::zz"), "is not an IPv6 address")):

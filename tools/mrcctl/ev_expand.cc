@@ -2,17 +2,16 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <vector>
 
 #include "ctl/ev_expand.h"
+#include "text_file.h"
 
 namespace mrcctl {
 
@@ -211,15 +210,15 @@ void print_text(const OrderedJson& profiles, size_t differences) {
 }  // namespace
 
 int expand_file(const std::string& file, bool json) {
-  std::ifstream in(file);
-  if (!in) {
-    std::fprintf(stderr, "mrcctl: cannot read %s: %s\n", file.c_str(), std::strerror(errno));
+  std::string text, why;
+  if (!mrc::read_text_file(file, &text, &why)) {
+    std::fprintf(stderr, "mrcctl: cannot read %s: %s\n", file.c_str(), why.c_str());
     return kBad;
   }
   try {
     OrderedJson profiles = OrderedJson::array();
     size_t differences = 0;
-    const OrderedJson document = OrderedJson::parse(in);
+    const OrderedJson document = OrderedJson::parse(text);
     if (!document.is_array()) throw std::runtime_error("not an array of profiles");
     for (const OrderedJson& profile : document) profiles.push_back(expand_profile(profile, &differences));
     if (json)

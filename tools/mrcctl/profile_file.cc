@@ -4,15 +4,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
-#include <ios>
-#include <iterator>
 #include <map>
 
 #include "core/congestion/registry.h"
 #include "ctl/limits.h"
 #include "device.h"
 #include "nscc_keys.h"
+#include "text_file.h"
 
 namespace mrcctl {
 
@@ -210,20 +208,16 @@ mrc_ctl_ev parse_profile_ev(const std::string& text) {
 
 std::vector<WrittenProfile> read_profiles(const std::string& file) {
   std::vector<WrittenProfile> profiles;
-  std::error_code ignored;
-  if (std::filesystem::is_directory(file, ignored)) throw Error(file + " is a folder, not a file of profiles");
+  std::string text, why;
+  if (!mrc::read_text_file(file, &text, &why)) throw Error("cannot read " + file + ": " + why);
   try {
-    const YAML::Node all = YAML::LoadFile(file);
+    const YAML::Node all = YAML::Load(text);
     if (!all.IsSequence()) throw Error("the file is a list of profiles; man mrcctl has an example");
     for (const YAML::Node& node : all) profiles.push_back(read_one(node));
-  } catch (const YAML::BadFile&) {
-    throw Error("cannot read " + file);
   } catch (const YAML::Exception& e) {
     throw Error(file + ": " + e.what());
   } catch (const Error& e) {
     throw Error(file + ": " + e.what());
-  } catch (const std::ios_base::failure&) {
-    throw Error("cannot read " + file);
   }
   return profiles;
 }

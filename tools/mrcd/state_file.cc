@@ -6,23 +6,25 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
+
+#include "text_file.h"
 
 namespace mrc::mrcd {
 
+namespace {
+constexpr size_t kMaxState = size_t{64} << 20;  // thousands of profiles with full tables
+}
+
 bool load_state(const std::string& path, nlohmann::json* out, std::string* why) {
   *out = nlohmann::json::object();
-  std::ifstream in(path);
-  if (!in) {
+  std::string text, reason;
+  if (!read_text_file(path, &text, &reason, kMaxState)) {
     if (errno == ENOENT) return true;
-    *why = path + ": " + std::strerror(errno);
+    *why = path + ": " + reason;
     return false;
   }
-  std::ostringstream text;
-  text << in.rdbuf();
-  nlohmann::json read = nlohmann::json::parse(text.str(), nullptr, false);
+  nlohmann::json read = nlohmann::json::parse(text, nullptr, false);
   if (!read.is_object()) {
     *why = path + ": not a state file of mrcd; move it away to begin without one";
     return false;

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <new>
 
 namespace mrc::api {
@@ -37,13 +38,17 @@ inline decltype(nullptr) null_with(int error) {
 }
 
 // [API-ERR-3]
-// Runs `body`; when memory runs out, sets errno to ENOMEM and returns `failure`.
+// Runs `body`; when memory runs out, sets errno to ENOMEM and returns `failure`, and with EIO after any other exception:
+// none is expected, but a library must not end its program.
 template <typename Result, typename Body>
 Result or_enomem(Result failure, Body&& body) noexcept {
   try {
     return body();
   } catch (const std::bad_alloc&) {
     errno = ENOMEM;
+    return failure;
+  } catch (const std::exception&) {
+    errno = EIO;
     return failure;
   }
 }

@@ -69,8 +69,8 @@ int EvTable::set_state(const mrc_ctl_ev& ev, mrc_ctl_ev_state state, bool all) {
   if (places == nullptr) return ENOENT;
   if (!all) {
     // A copy that is not yet in that state: two requests change two copies.
-    auto other = std::find_if(places->rbegin(), places->rend(),
-                              [&](uint32_t place) { return entries_[place].state != state; });
+    auto other =
+        std::find_if(places->rbegin(), places->rend(), [&](uint32_t place) { return entries_[place].state != state; });
     if (other != places->rend()) entries_[*other].state = state;
     return 0;
   }

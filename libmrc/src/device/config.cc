@@ -3,10 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 
 #include "core/congestion/registry.h"
 #include "datapath/frame/gateway.h"
@@ -14,6 +10,7 @@
 #include "device/fault_scope.h"
 #include "device/interfaces.h"
 #include "device/srv6.h"
+#include "text_file.h"
 
 namespace mrc::device {
 
@@ -240,11 +237,9 @@ Result<Config> load_config(GetEnv env) {
     if (Status finished = finish(&config, Settings(), env); !finished) return std::move(finished).error();
     return config;
   }
-  errno = 0;
-  std::ifstream in(file);
-  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (!in.is_open() || in.bad() || errno == EISDIR)
-    return invalid("cannot read the configuration file " + file + ": " + std::strerror(errno) +
+  std::string text, why;
+  if (!read_text_file(file, &text, &why))
+    return invalid("cannot read the configuration file " + file + ": " + why +
                    (named != nullptr ? " (MRC_CONFIG names it)" : ""));
   return parse_config(text, file, env);
 }

@@ -1,0 +1,63 @@
+// The reader of every text file that a user names: configuration, fabrics, profiles, state. Only regular files are read
+// and only up to a limit, so that a folder, a device, a FIFO or a file of a terabyte is refused and neither blocks the
+// program nor fills its memory. Without exceptions other than std::bad_alloc; from any thread.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <string>
+
+namespace mrc {
+
+inline constexpr size_t kMaxTextFile = size_t{16} << 20;
+
+namespace text_file {
+
+// Closes by itself, because the text below may run out of memory.
+struct Descriptor {
+  explicit Descriptor(int number) : fd(number) {}
+  ~Descriptor() {
+    if (fd >= 0) ::close(fd);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  const int fd;
+};
+
+inline bool refuse(int error, const std::string& text, std::string* why) {
+  *why = text;
+  errno = error;
+  return false;
+}
+
+}  // namespace text_file
+
+// False: errno is set, and *why says what is wrong and what to do, without the name of the file.
+inline bool read_text_file(const std::string& path, std::string* text, std::string* why, size_t max = kMaxTextFile) {
+  using text_file::refuse;
+  text->clear();
+  const text_file::Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  struct stat s {};
+  if (file.fd < 0 || ::fstat(file.fd, &s) != 0) return refuse(errno, std::strerror(errno), why);
+  if (S_ISDIR(s.st_mode)) return refuse(EISDIR, "it is a folder; name a file", why);
+  if (!S_ISREG(s.st_mode)) return refuse(EINVAL, "it is not a regular file; name one", why);
+  const std::string limit =
+      "it is larger than " + std::to_string(max >> 20) + " MiB, the most that is read; shorten it";
+  if (s.st_size > 0 && static_cast<size_t>(s.st_size) > max) return refuse(EFBIG, limit, why);
+  char part[1 << 14];
+  for (;;) {  // files of /proc have no size
+    const ssize_t n = ::read(file.fd, part, sizeof part);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return refuse(errno, std::strerror(errno), why);
+    if (n == 0) return true;
+    if (text->size() + static_cast<size_t>(n) > max) return refuse(EFBIG, limit, why);
+    text->append(part, static_cast<size_t>(n));
+  }
+}
+
+}  // namespace mrc
