@@ -1,5 +1,8 @@
 #include "mailbox/outbox.h"
 
+#include <algorithm>
+#include <cerrno>
+
 #include "mrc_soft.h"
 
 namespace mrc::shim {
@@ -10,7 +13,8 @@ Outbox::Outbox(Link* link, uint32_t slots, uint32_t id, uint8_t* staging, uint32
       id_(static_cast<uint64_t>(id) << 32),
       staging_(staging),
       staging_key_(staging_key),
-      marks_(slots) {}
+      marks_(slots),
+      waiting_(new Waiting[kMaxWaiting]) {}
 
 bool Outbox::post(ibv_send_wr* requests, uint32_t n) {
   if (n == 0) return true;
@@ -22,8 +26,41 @@ bool Outbox::post(ibv_send_wr* requests, uint32_t n) {
       if (static_cast<uint32_t>(requests[i].wr_id) == kInternal) ++own_in_flight_;
     }
   }
-  ibv_send_wr* bad = nullptr;
-  return link_->post(requests, &bad) == 0;
+  if (waits()) return keep(requests);
+  ibv_send_wr* bad = requests;
+  const int error = link_->post(requests, &bad);
+  return error == 0 || (error == ENOMEM && keep(bad));
+}
+
+// Copied with their lists of memory, which may be on the caller's stack.
+bool Outbox::keep(const ibv_send_wr* list) {
+  const bool first = !waits();
+  if (first) waiting_head_ = waiting_tail_ = 0;
+  for (; list != nullptr; list = list->next) {
+    if (waiting_tail_ == kMaxWaiting || list->num_sge > static_cast<int>(kMaxSegments + 1)) return false;
+    Waiting& to = waiting_[waiting_tail_++];
+    to.wr = *list;
+    std::copy_n(list->sg_list, list->num_sge, to.sges);
+    to.wr.sg_list = to.sges;
+    to.wr.next = nullptr;
+  }
+  if (first) link_->count_timer(1);
+  return true;
+}
+
+bool Outbox::retry() {
+  while (waits()) {
+    ibv_send_wr* bad = nullptr;
+    const int error = link_->post(&waiting_[waiting_head_].wr, &bad);
+    if (error == ENOMEM) return true;
+    if (error != 0) {
+      drop();
+      own_in_flight_ = 0;  // nothing will complete any more
+      return false;
+    }
+    if (++waiting_head_ == waiting_tail_) link_->count_timer(-1);
+  }
+  return true;
 }
 
 bool Outbox::note(const Immediate& immediate) {
@@ -52,6 +89,11 @@ bool Outbox::reply(const Immediate& immediate, uint32_t bytes) {
   return post(&wr, 1);
 }
 
+void Outbox::drop() {
+  if (waits()) link_->count_timer(-1);
+  waiting_head_ = waiting_tail_ = 0;
+}
+
 void Outbox::on_completion(uint32_t slot) {
   if (marks_head_ == marks_tail_) return;
   released_ = marks_[marks_head_++ % slots_];
@@ -59,6 +101,7 @@ void Outbox::on_completion(uint32_t slot) {
 }
 
 void Outbox::reset() {
+  drop();
   posted_ = released_ = marks_head_ = marks_tail_ = 0;
   own_in_flight_ = 0;
 }

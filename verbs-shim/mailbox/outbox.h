@@ -6,6 +6,7 @@
 #include <infiniband/verbs.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "mailbox/link.h"
@@ -25,10 +26,16 @@ class Outbox {
   // Writes that can be posted now; one slot is reserved for the note of a refusal.
   uint32_t room() const {
     const uint64_t used = posted_ - released_ + kReserved;
+    if (waits()) return 0;
     return used < slots_ ? static_cast<uint32_t>(slots_ - used) : 0;
   }
-  // Links the n requests and posts them; there is room. False: the MRC QP refuses them, the connection is lost.
+  // Links the n requests and posts them; there is room. While MRC has no memory for them they wait here, in order, and
+  // there is no room for more. False: the MRC QP refuses them, the connection is lost.
   bool post(ibv_send_wr* requests, uint32_t n);
+  bool waits() const { return waiting_head_ != waiting_tail_; }
+  // Posts the waiting requests as far as memory allows; the result is that of post().
+  bool retry();
+  void drop();  // the connection ends without them
   // A write of zero bytes with an immediate. False: no room (kRefused may use the reserved slot), or refused.
   bool note(const Immediate& immediate);
   // The reply in staging memory of that number, `bytes` long.
@@ -48,6 +55,13 @@ class Outbox {
 
  private:
   static constexpr uint64_t kReserved = 1;
+  // What one call of either half posts without asking for room() again, and the note of a refusal.
+  static constexpr uint32_t kMaxWaiting = 2 * kMaxSegments + 8;
+  struct Waiting {
+    ibv_send_wr wr;
+    ibv_sge sges[kMaxSegments + 1];
+  };
+  bool keep(const ibv_send_wr* list);
 
   Link* const link_;
   const uint64_t slots_;
@@ -59,6 +73,8 @@ class Outbox {
   std::vector<uint64_t> marks_;  // ring: value of posted_ after each signalled request in flight
   uint64_t marks_head_ = 0, marks_tail_ = 0;
   uint32_t own_in_flight_ = 0;
+  std::unique_ptr<Waiting[]> waiting_;  // not initialised: most connections never touch it
+  uint32_t waiting_head_ = 0, waiting_tail_ = 0;
 };
 
 }  // namespace mrc::shim

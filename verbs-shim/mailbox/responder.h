@@ -54,6 +54,7 @@ class Responder {
     used_up_ = 0;
     return n;
   }
+  void return_used_up(uint32_t n) { used_up_ += n; }  // they could not be posted
   uint32_t used_up() const { return used_up_; }
 
   void flush();  // receive requests that were matched and are not complete

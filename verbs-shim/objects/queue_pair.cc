@@ -16,6 +16,7 @@ namespace {
 constexpr uint32_t kMrcSlots = 32768;  // largest send queue of MRC
 constexpr size_t kQpMemory = kMailboxBytes + Outbox::kStagingBytes;
 constexpr uint32_t kAckEarly = kWindow / 4;
+constexpr uint64_t kMemoryWait = 1000000;  // nanoseconds from one attempt to post to the next
 
 }  // namespace
 
@@ -158,6 +159,10 @@ int Qp::destroy(Qp* qp) {
     if (qp->srq_ != nullptr) qp->srq_->forget(qp);
     context->api().mrc_destroy_qp(qp->mrc_);
     qp->mrc_ = nullptr;
+    {
+      const MutexLock lock(qp->mutex_);
+      qp->outbox_->drop();
+    }
     context->remove(qp->id_, qp->completions());
     qp->id_ = UINT32_MAX;
     qp->send_cq_->purge(qp);
@@ -232,10 +237,15 @@ void Qp::dispatch(const ibv_wc& wc) {
   }
 }
 
-// After a batch: what could not go before may go now.
-void Qp::end() {
+// What could not go before may go now.
+void Qp::go_on() {
   if (state_ == IBV_QPS_RTS) requester_->advance();
   if (state_ != IBV_QPS_ERR) responder_->run();
+}
+
+// After a batch.
+void Qp::end() {
+  go_on();
   if (responder_->used_up() * 2 >= immediates_) give_receives(responder_->take_used_up());
   if (responder_->owes_ack() || responder_->used_up() > 0) context_->defer(this);
   mutex_.unlock();
@@ -245,7 +255,7 @@ void Qp::serve() {
   const MutexLock lock(mutex_);
   if (const uint32_t n = responder_->take_used_up()) give_receives(n);
   responder_->flush_ack();
-  if (responder_->owes_ack()) context_->defer(this);  // no room: once more
+  if (responder_->owes_ack() || responder_->used_up() > 0) context_->defer(this);  // no room or memory: once more
 }
 
 void Qp::give_receives(uint32_t n) {
@@ -259,7 +269,11 @@ void Qp::give_receives(uint32_t n) {
       wrs[i].next = i + 1 < now ? &wrs[i + 1] : nullptr;
     }
     ibv_recv_wr* bad;
-    if (context_->api().mrc_post_recv(mrc_, wrs, &bad) != 0) return;
+    if (context_->api().mrc_post_recv(mrc_, wrs, &bad) != 0) {
+      // No memory: once more. Any other error means that the MRC queue pair has failed.
+      if (errno == ENOMEM) responder_->return_used_up(n - static_cast<uint32_t>(bad - wrs));
+      return;
+    }
     n -= now;
   }
 }
@@ -267,11 +281,18 @@ void Qp::give_receives(uint32_t n) {
 void Qp::tick(uint64_t now) {
   const MutexLock lock(mutex_);
   requester_->tick(now);
+  if (!outbox_->waits()) return;
+  if (!outbox_->retry()) {
+    fail(IBV_EVENT_QP_FATAL);
+    if (kill_later_) kill_mrc();
+  } else if (!outbox_->waits()) {
+    go_on();
+  }
 }
 
 uint64_t Qp::deadline() {
   const MutexLock lock(mutex_);
-  return requester_->deadline();
+  return outbox_->waits() ? Context::now() + kMemoryWait : requester_->deadline();
 }
 
 bool Qp::settled() {
@@ -293,23 +314,23 @@ int Qp::post(ibv_send_wr* list, ibv_send_wr** bad) {
 
 void Qp::complete_send(const ibv_wc& wc, uint32_t slots) {
   if (send_cq_->push(wc, this, slots, false)) return;
-  if (send_cq_->mark_overrun()) {
-    ibv_async_event event{};
-    event.element.cq = send_cq_->verbs();
-    event.event_type = IBV_EVENT_CQ_ERR;
-    context_->raise(event);
-  }
   release_slots(slots);
+  overrun(send_cq_);
 }
 
 void Qp::complete_receive(const ibv_wc& wc, bool solicited) {
-  if (recv_cq_->push(wc, this, 0, solicited)) return;
-  if (recv_cq_->mark_overrun()) {
+  if (!recv_cq_->push(wc, this, 0, solicited)) overrun(recv_cq_);
+}
+
+// A completion is lost, so the application would wait for it for ever.
+void Qp::overrun(Cq* cq) {
+  if (cq->mark_overrun()) {
     ibv_async_event event{};
-    event.element.cq = recv_cq_->verbs();
+    event.element.cq = cq->verbs();
     event.event_type = IBV_EVENT_CQ_ERR;
     context_->raise(event);
   }
+  fail(IBV_EVENT_QP_FATAL);
 }
 
 bool Qp::take_receive(Receive* out) {
@@ -317,6 +338,7 @@ bool Qp::take_receive(Receive* out) {
 }
 
 void Qp::fail(ibv_event_type event) {
+  if (state_ == IBV_QPS_ERR) return;
   raise(event);
   die();
 }

@@ -91,6 +91,8 @@ class Qp final : public Link {
   void give_receives(uint32_t n) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void die() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void flush_receives() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void go_on() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void overrun(Cq* cq) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void kill_mrc() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Context* const context_;

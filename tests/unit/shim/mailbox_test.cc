@@ -2,6 +2,7 @@
 // order of events can be had. [VRB-MBX-*, VRB-REQ-*, VRB-RSP-*]
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -50,8 +51,13 @@ struct Side final : Link {
     ibv_send_wr wr;
     std::vector<uint8_t> bytes;
   };
-  int post(ibv_send_wr* list, ibv_send_wr**) override {
+  int post(ibv_send_wr* list, ibv_send_wr** bad) override {
     for (; list != nullptr; list = list->next) {
+      if (memory_for == 0) {
+        *bad = list;
+        return ENOMEM;
+      }
+      --memory_for;
       Write w{*list, {}};
       for (int i = 0; i < list->num_sge; ++i) {
         const auto* from = reinterpret_cast<const uint8_t*>(list->sg_list[i].addr);
@@ -116,6 +122,7 @@ struct Side final : Link {
   std::vector<ibv_wc> sent, received;
   bool failed = false;
   int timers = 0;
+  uint32_t memory_for = UINT32_MAX;  // writes that can still be posted
 };
 
 class MailboxTest : public ::testing::Test {
@@ -203,6 +210,38 @@ TEST_F(MailboxTest, sends_of_every_kind_arrive_in_order) {
     EXPECT_EQ(a.sent[i].wr_id, i);
     EXPECT_EQ(a.sent[i].status, IBV_WC_SUCCESS);
   }
+}
+
+// Each turn of each side finds memory for one write.
+TEST_F(MailboxTest, writes_for_which_memory_runs_out_are_posted_later_in_order) {
+  const ibv_wr_opcode opcodes[] = {IBV_WR_SEND, IBV_WR_SEND, IBV_WR_RDMA_WRITE,          IBV_WR_RDMA_READ,
+                                   IBV_WR_SEND, IBV_WR_SEND, IBV_WR_ATOMIC_FETCH_AND_ADD};
+  const uint32_t sizes[] = {1, kEagerBytes + 1, 100, 100, 200000, 3, 8};
+  a.memory_for = b.memory_for = 0;
+  for (uint64_t i = 0; i < 7; ++i) b.receive(10 + i, 300000);
+  for (uint64_t i = 0; i < 7; ++i) ASSERT_EQ(a.request(i, opcodes[i], sizes[i], b.address(), 1), 0);
+  EXPECT_TRUE(a.outbox.waits());
+  EXPECT_EQ(a.timers, 1);
+  EXPECT_EQ(a.outbox.room(), 0u);
+  for (int turn = 0; turn < 200 && a.sent.size() < 7; ++turn)
+    for (Side* side : {&a, &b}) {
+      side->memory_for = 1;
+      ASSERT_TRUE(side->outbox.retry());
+      side->requester.advance();
+      side->responder.run();
+      side->responder.flush_ack();
+      while (!side->wire.empty()) carry(side, side == &a ? &b : &a);
+    }
+  ASSERT_EQ(a.sent.size(), 7u);
+  for (uint64_t i = 0; i < 7; ++i) {
+    EXPECT_EQ(a.sent[i].wr_id, i);
+    EXPECT_EQ(a.sent[i].status, IBV_WC_SUCCESS);
+  }
+  ASSERT_EQ(b.received.size(), 4u);
+  EXPECT_FALSE(a.failed || b.failed);
+  a.memory_for = b.memory_for = UINT32_MAX;
+  EXPECT_TRUE(a.outbox.retry() && b.outbox.retry());
+  EXPECT_EQ(a.timers + b.timers, 0);
 }
 
 // [VRB-MBX-1]
