@@ -19,7 +19,7 @@ constexpr uint8_t kGid = 3;
 // A device opened for itself, so with a progress thread of its own, and one queue pair.
 class Side {
  public:
-  explicit Side(bool shared_receives = false) {
+  explicit Side(bool shared_receives = false, int completions = 16) {
     int count = 0;
     ibv_device** const devices = ibv_get_device_list(&count);
     if (count > 0) context_ = ibv_open_device(devices[0]);
@@ -27,7 +27,7 @@ class Side {
     if (context_ == nullptr) throw std::runtime_error("no device");
     pd_ = ibv_alloc_pd(context_);
     channel_ = ibv_create_comp_channel(context_);
-    cq_ = ibv_create_cq(context_, 16, nullptr, channel_, 0);
+    cq_ = ibv_create_cq(context_, completions, nullptr, channel_, 0);
     memory = static_cast<char*>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     mr_ = ibv_reg_mr(pd_, memory, kBytes, IBV_ACCESS_LOCAL_WRITE);
     ibv_qp_init_attr init{};
@@ -108,6 +108,13 @@ class Side {
     return IBV_WC_GENERAL_ERR;
   }
 
+  ibv_qp_state state() {
+    ibv_qp_attr attr;
+    ibv_qp_init_attr init;
+    EXPECT_EQ(ibv_query_qp(qp_, &attr, IBV_QP_STATE, &init), 0);
+    return attr.qp_state;
+  }
+
   void wait_for_event() {
     ibv_cq* cq;
     void* unused;
@@ -133,6 +140,19 @@ class Side {
 // Long enough for a progress thread to detect that no thread polls, and to sleep.
 void nobody_calls() {
   std::this_thread::sleep_for(100ms);
+}
+
+// The second completion is lost: the application would wait for it for ever.
+TEST(Overrun, a_lost_completion_fails_the_queue_pair) {
+  Side requester, responder(false, 1);
+  requester.connect(responder);
+  responder.connect(requester);
+  for (int i = 0; i < 2; ++i) responder.receive();
+  for (int i = 0; i < 2; ++i) requester.send();
+  const auto until = std::chrono::steady_clock::now() + 10s;
+  while (responder.state() != IBV_QPS_ERR && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(responder.state(), IBV_QPS_ERR);
+  EXPECT_EQ(responder.completion(), IBV_WC_SUCCESS);  // the first one is still there
 }
 
 // The SEND waits for a receive request. The receiver posts one and makes no other call.

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "interpose/export.h"
+#include "interpose/out_of_memory.h"
 #include "interpose/real.h"
 #include "objects/context.h"
 #include "objects/device.h"
@@ -24,7 +25,10 @@ MRC_EXPORT ibv_device** ibv_get_device_list(int* num_devices) {
   ibv_device** real = nullptr;
   if (auto real_list = MRC_REAL(ibv_get_device_list, "IBVERBS_1.1")) real = real_list(&real_count);
   if (real == nullptr) real_count = 0;
-  const auto& ours = mrc::shim::devices();
+  // Without memory for ours the list has the real devices alone, as libibverbs returns them.
+  static const std::vector<ibv_device*> none;
+  const auto& ours =
+      *mrc::shim::or_enomem<const std::vector<ibv_device*>*>(&none, [] { return &mrc::shim::devices(); });
   const size_t total = static_cast<size_t>(real_count) + ours.size();
   auto** all = static_cast<ibv_device**>(std::calloc(total + 2, sizeof(ibv_device*)));
   if (all == nullptr) return nullptr;
@@ -62,7 +66,7 @@ MRC_EXPORT __be64 ibv_get_device_guid(ibv_device* device) {
 
 MRC_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
   if (is_our_device(device)) {
-    Context* context = Context::open(device);
+    Context* context = mrc::shim::or_enomem<Context*>(nullptr, [&] { return Context::open(device); });
     return context != nullptr ? context->verbs() : nullptr;
   }
   auto real = MRC_REAL(ibv_open_device, "IBVERBS_1.1");

@@ -11,12 +11,14 @@
 #include <cstring>
 
 #include "interpose/export.h"
+#include "interpose/out_of_memory.h"
 #include "interpose/paths.h"
 
 #undef realpath
 
 using mrc::shim::find_ours;
 using mrc::shim::is_watched;
+using mrc::shim::or_real;
 using mrc::shim::OurFile;
 using mrc::shim::watched_at;
 
@@ -124,8 +126,11 @@ extern "C" {
   MRC_EXPORT int name(const char* path, struct type* out) noexcept {      \
     const auto real = MRC_NEXT(name, int (*)(const char*, struct type*)); \
     if (!is_watched(path)) return real(path, out);                        \
-    std::string asked = path;                                             \
-    return answer(&asked, follow, out) ? 0 : real(asked.c_str(), out);    \
+    const auto ours = [&] {                                               \
+      std::string asked = path;                                           \
+      return answer(&asked, follow, out) ? 0 : real(asked.c_str(), out);  \
+    };                                                                    \
+    return or_real(ours, [&] { return real(path, out); });                \
   }
 MRC_STAT(stat, stat, true)
 MRC_STAT(lstat, stat, false)
@@ -134,13 +139,16 @@ MRC_STAT(lstat64, stat64, false)
 #undef MRC_STAT
 
 // As called by programs compiled for glibc before 2.33.
-#define MRC_XSTAT(name, type, follow)                                            \
-  MRC_EXPORT int name(int version, const char* path, struct type* out) noexcept; \
-  int name(int version, const char* path, struct type* out) noexcept {           \
-    const auto real = MRC_NEXT(name, int (*)(int, const char*, struct type*));   \
-    if (!is_watched(path)) return real(version, path, out);                      \
-    std::string asked = path;                                                    \
-    return answer(&asked, follow, out) ? 0 : real(version, asked.c_str(), out);  \
+#define MRC_XSTAT(name, type, follow)                                             \
+  MRC_EXPORT int name(int version, const char* path, struct type* out) noexcept;  \
+  int name(int version, const char* path, struct type* out) noexcept {            \
+    const auto real = MRC_NEXT(name, int (*)(int, const char*, struct type*));    \
+    if (!is_watched(path)) return real(version, path, out);                       \
+    const auto ours = [&] {                                                       \
+      std::string asked = path;                                                   \
+      return answer(&asked, follow, out) ? 0 : real(version, asked.c_str(), out); \
+    };                                                                            \
+    return or_real(ours, [&] { return real(version, path, out); });               \
   }
 MRC_XSTAT(__xstat, stat, true)
 MRC_XSTAT(__lxstat, stat, false)
@@ -148,39 +156,47 @@ MRC_XSTAT(__xstat64, stat64, true)
 MRC_XSTAT(__lxstat64, stat64, false)
 #undef MRC_XSTAT
 
-#define MRC_FSTAT(name, type)                                              \
-  MRC_EXPORT int name(int fd, struct type* out) noexcept {                 \
-    const auto path = mrc::shim::folder_of(fd);                            \
-    if (!path) return MRC_NEXT(name, int (*)(int, struct type*))(fd, out); \
-    fill(*path, S_IFDIR | 0755, 0, out);                                   \
-    return 0;                                                              \
+#define MRC_FSTAT(name, type)                                                              \
+  MRC_EXPORT int name(int fd, struct type* out) noexcept {                                 \
+    const auto next = [&] { return MRC_NEXT(name, int (*)(int, struct type*))(fd, out); }; \
+    const auto ours = [&] {                                                                \
+      const auto path = mrc::shim::folder_of(fd);                                          \
+      if (!path) return next();                                                            \
+      fill(*path, S_IFDIR | 0755, 0, out);                                                 \
+      return 0;                                                                            \
+    };                                                                                     \
+    return or_real(ours, next);                                                            \
   }
 MRC_FSTAT(fstat, stat)
 MRC_FSTAT(fstat64, stat64)
 #undef MRC_FSTAT
 
-#define MRC_FSTATAT(name, type)                                                             \
-  MRC_EXPORT int name(int folder, const char* path, struct type* out, int flags) noexcept { \
-    Asked asked{folder, path, flags};                                                       \
-    if (answer_at(&asked, out)) return 0;                                                   \
-    using Real = int (*)(int, const char*, struct type*, int);                              \
-    return MRC_NEXT(name, Real)(asked.folder, asked.path, out, flags);                      \
+#define MRC_FSTATAT(name, type)                                                                       \
+  MRC_EXPORT int name(int folder, const char* path, struct type* out, int flags) noexcept {           \
+    using Real = int (*)(int, const char*, struct type*, int);                                        \
+    const auto ours = [&] {                                                                           \
+      Asked asked{folder, path, flags};                                                               \
+      return answer_at(&asked, out) ? 0 : MRC_NEXT(name, Real)(asked.folder, asked.path, out, flags); \
+    };                                                                                                \
+    return or_real(ours, [&] { return MRC_NEXT(name, Real)(folder, path, out, flags); });             \
   }
 MRC_FSTATAT(fstatat, stat)
 MRC_FSTATAT(fstatat64, stat64)
 #undef MRC_FSTATAT
 
 MRC_EXPORT int statx(int folder, const char* path, int flags, unsigned mask, struct statx* out) noexcept {
-  Asked asked{folder, path, flags};
-  if (answer_at(&asked, out)) return 0;
   using Real = int (*)(int, const char*, int, unsigned, struct statx*);
-  return MRC_NEXT(statx, Real)(asked.folder, asked.path, flags, mask, out);
+  const auto ours = [&] {
+    Asked asked{folder, path, flags};
+    return answer_at(&asked, out) ? 0 : MRC_NEXT(statx, Real)(asked.folder, asked.path, flags, mask, out);
+  };
+  return or_real(ours, [&] { return MRC_NEXT(statx, Real)(folder, path, flags, mask, out); });
 }
 
-#define MRC_ACCESS(name)                                          \
-  MRC_EXPORT int name(const char* path, int mode) noexcept {      \
-    if (is_watched(path)) return access_watched(path, mode);      \
-    return MRC_NEXT(name, int (*)(const char*, int))(path, mode); \
+#define MRC_ACCESS(name)                                                                          \
+  MRC_EXPORT int name(const char* path, int mode) noexcept {                                      \
+    const auto next = [&] { return MRC_NEXT(name, int (*)(const char*, int))(path, mode); };      \
+    return is_watched(path) ? or_real([&] { return access_watched(path, mode); }, next) : next(); \
   }
 MRC_ACCESS(access)
 MRC_ACCESS(eaccess)
@@ -188,35 +204,57 @@ MRC_ACCESS(euidaccess)
 #undef MRC_ACCESS
 
 MRC_EXPORT int faccessat(int folder, const char* path, int mode, int flags) noexcept {
-  if (const auto watched = watched_at(folder, path)) return access_watched(*watched, mode);
-  return MRC_NEXT(faccessat, int (*)(int, const char*, int, int))(folder, path, mode, flags);
+  const auto next = [&] { return MRC_NEXT(faccessat, int (*)(int, const char*, int, int))(folder, path, mode, flags); };
+  const auto ours = [&] {
+    const auto watched = watched_at(folder, path);
+    return watched ? access_watched(*watched, mode) : next();
+  };
+  return or_real(ours, next);
 }
 
 MRC_EXPORT ssize_t readlink(const char* path, char* buffer, size_t size) noexcept {
-  if (is_watched(path)) return readlink_watched(path, buffer, size);
-  return MRC_NEXT(readlink, ssize_t(*)(const char*, char*, size_t))(path, buffer, size);
+  const auto next = [&] { return MRC_NEXT(readlink, ssize_t(*)(const char*, char*, size_t))(path, buffer, size); };
+  return is_watched(path) ? or_real([&] { return readlink_watched(path, buffer, size); }, next) : next();
 }
 MRC_EXPORT ssize_t __readlink_chk(const char* path, char* buffer, size_t size, size_t room) noexcept {
-  if (is_watched(path) && size <= room) return readlink_watched(path, buffer, size);
-  return MRC_NEXT(__readlink_chk, ssize_t(*)(const char*, char*, size_t, size_t))(path, buffer, size, room);
+  const auto next = [&] {
+    return MRC_NEXT(__readlink_chk, ssize_t(*)(const char*, char*, size_t, size_t))(path, buffer, size, room);
+  };
+  if (!is_watched(path) || size > room) return next();
+  return or_real([&] { return readlink_watched(path, buffer, size); }, next);
 }
 MRC_EXPORT ssize_t readlinkat(int folder, const char* path, char* buffer, size_t size) noexcept {
-  if (const auto watched = watched_at(folder, path)) return readlink_watched(*watched, buffer, size);
-  return MRC_NEXT(readlinkat, ssize_t(*)(int, const char*, char*, size_t))(folder, path, buffer, size);
+  const auto next = [&] {
+    return MRC_NEXT(readlinkat, ssize_t(*)(int, const char*, char*, size_t))(folder, path, buffer, size);
+  };
+  const auto ours = [&] {
+    const auto watched = watched_at(folder, path);
+    return watched ? readlink_watched(*watched, buffer, size) : next();
+  };
+  return or_real(ours, next);
 }
 MRC_EXPORT ssize_t __readlinkat_chk(int folder, const char* path, char* buffer, size_t size, size_t room) noexcept {
-  if (size <= room)
-    if (const auto watched = watched_at(folder, path)) return readlink_watched(*watched, buffer, size);
-  return MRC_NEXT(__readlinkat_chk, ssize_t(*)(int, const char*, char*, size_t, size_t))(folder, path, buffer, size,
-                                                                                         room);
+  const auto next = [&] {
+    using Real = ssize_t (*)(int, const char*, char*, size_t, size_t);
+    return MRC_NEXT(__readlinkat_chk, Real)(folder, path, buffer, size, room);
+  };
+  const auto ours = [&] {
+    const auto watched = size <= room ? watched_at(folder, path) : std::nullopt;
+    return watched ? readlink_watched(*watched, buffer, size) : next();
+  };
+  return or_real(ours, next);
 }
 
 MRC_EXPORT char* realpath(const char* path, char* resolved) noexcept {
-  return is_watched(path) ? real_path_watched(path, resolved) : MRC_NEXT(realpath, RealPath)(path, resolved);
+  const auto next = [&] { return MRC_NEXT(realpath, RealPath)(path, resolved); };
+  return is_watched(path) ? or_real([&] { return real_path_watched(path, resolved); }, next) : next();
 }
 MRC_EXPORT char* __realpath_chk(const char* path, char* resolved, size_t room) noexcept {
-  if (is_watched(path) && room >= PATH_MAX) return real_path_watched(path, resolved);
-  return MRC_NEXT(__realpath_chk, char* (*)(const char*, char*, size_t))(path, resolved, room);
+  const auto next = [&] {
+    return MRC_NEXT(__realpath_chk, char* (*)(const char*, char*, size_t))(path, resolved, room);
+  };
+  if (!is_watched(path) || room < PATH_MAX) return next();
+  return or_real([&] { return real_path_watched(path, resolved); }, next);
 }
 MRC_EXPORT char* canonicalize_file_name(const char* path) noexcept {
   return realpath(path, nullptr);

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "interpose/export.h"
+#include "interpose/out_of_memory.h"
 #include "interpose/paths.h"
 
 #undef open
@@ -18,6 +19,8 @@
 #undef openat64
 #undef fopen
 #undef fopen64
+
+using mrc::shim::or_real;
 
 namespace {
 
@@ -68,57 +71,67 @@ mode_t mode_of(int flags, va_list arguments) {
 
 extern "C" {
 
-#define MRC_OPEN(name)                                                             \
-  MRC_EXPORT int name(const char* path, int flags, ...) {                          \
-    va_list arguments;                                                             \
-    va_start(arguments, flags);                                                    \
-    const mode_t mode = mode_of(flags, arguments);                                 \
-    va_end(arguments);                                                             \
-    const Open real = MRC_NEXT(name, Open);                                        \
-    if (mrc::shim::is_watched(path)) return open_watched(real, path, flags, mode); \
-    return real(path, flags, mode);                                                \
+#define MRC_OPEN(name)                                                           \
+  MRC_EXPORT int name(const char* path, int flags, ...) {                        \
+    va_list arguments;                                                           \
+    va_start(arguments, flags);                                                  \
+    const mode_t mode = mode_of(flags, arguments);                               \
+    va_end(arguments);                                                           \
+    const Open real = MRC_NEXT(name, Open);                                      \
+    const auto next = [&] { return real(path, flags, mode); };                   \
+    if (!mrc::shim::is_watched(path)) return next();                             \
+    return or_real([&] { return open_watched(real, path, flags, mode); }, next); \
   }
 MRC_OPEN(open)
 MRC_OPEN(open64)
 #undef MRC_OPEN
 
-#define MRC_OPENAT(name, plain)                                          \
-  MRC_EXPORT int name(int folder, const char* path, int flags, ...) {    \
-    va_list arguments;                                                   \
-    va_start(arguments, flags);                                          \
-    const mode_t mode = mode_of(flags, arguments);                       \
-    va_end(arguments);                                                   \
-    if (const auto watched = mrc::shim::watched_at(folder, path))        \
-      return open_watched(MRC_NEXT(plain, Open), *watched, flags, mode); \
-    return MRC_NEXT(name, OpenAt)(folder, path, flags, mode);            \
+#define MRC_OPENAT(name, plain)                                                             \
+  MRC_EXPORT int name(int folder, const char* path, int flags, ...) {                       \
+    va_list arguments;                                                                      \
+    va_start(arguments, flags);                                                             \
+    const mode_t mode = mode_of(flags, arguments);                                          \
+    va_end(arguments);                                                                      \
+    const auto next = [&] { return MRC_NEXT(name, OpenAt)(folder, path, flags, mode); };    \
+    const auto ours = [&] {                                                                 \
+      const auto watched = mrc::shim::watched_at(folder, path);                             \
+      return watched ? open_watched(MRC_NEXT(plain, Open), *watched, flags, mode) : next(); \
+    };                                                                                      \
+    return or_real(ours, next);                                                             \
   }
 MRC_OPENAT(openat, open)
 MRC_OPENAT(openat64, open64)
 #undef MRC_OPENAT
 
-#define MRC_OPEN_2(name, plain)                                                                  \
-  MRC_EXPORT int name(const char* path, int flags) {                                             \
-    if (mrc::shim::is_watched(path)) return open_watched(MRC_NEXT(plain, Open), path, flags, 0); \
-    return MRC_NEXT(name, int (*)(const char*, int))(path, flags);                               \
+#define MRC_OPEN_2(name, plain)                                                                \
+  MRC_EXPORT int name(const char* path, int flags) {                                           \
+    const auto next = [&] { return MRC_NEXT(name, int (*)(const char*, int))(path, flags); };  \
+    if (!mrc::shim::is_watched(path)) return next();                                           \
+    return or_real([&] { return open_watched(MRC_NEXT(plain, Open), path, flags, 0); }, next); \
   }
 MRC_OPEN_2(__open_2, open)
 MRC_OPEN_2(__open64_2, open64)
 #undef MRC_OPEN_2
 
-#define MRC_OPENAT_2(name, plain)                                               \
-  MRC_EXPORT int name(int folder, const char* path, int flags) {                \
-    if (const auto watched = mrc::shim::watched_at(folder, path))               \
-      return open_watched(MRC_NEXT(plain, Open), *watched, flags, 0);           \
-    return MRC_NEXT(name, int (*)(int, const char*, int))(folder, path, flags); \
+#define MRC_OPENAT_2(name, plain)                                                                          \
+  MRC_EXPORT int name(int folder, const char* path, int flags) {                                           \
+    const auto next = [&] { return MRC_NEXT(name, int (*)(int, const char*, int))(folder, path, flags); }; \
+    const auto ours = [&] {                                                                                \
+      const auto watched = mrc::shim::watched_at(folder, path);                                            \
+      return watched ? open_watched(MRC_NEXT(plain, Open), *watched, flags, 0) : next();                   \
+    };                                                                                                     \
+    return or_real(ours, next);                                                                            \
   }
 MRC_OPENAT_2(__openat_2, open)
 MRC_OPENAT_2(__openat64_2, open64)
 #undef MRC_OPENAT_2
 
-#define MRC_FOPEN(name)                                                                      \
-  MRC_EXPORT FILE* name(const char* path, const char* mode) {                                \
-    const FOpen real = MRC_NEXT(name, FOpen);                                                \
-    return mrc::shim::is_watched(path) ? fopen_watched(real, path, mode) : real(path, mode); \
+#define MRC_FOPEN(name)                                                    \
+  MRC_EXPORT FILE* name(const char* path, const char* mode) {              \
+    const FOpen real = MRC_NEXT(name, FOpen);                              \
+    const auto next = [&] { return real(path, mode); };                    \
+    if (!mrc::shim::is_watched(path)) return next();                       \
+    return or_real([&] { return fopen_watched(real, path, mode); }, next); \
   }
 MRC_FOPEN(fopen)
 MRC_FOPEN(fopen64)

@@ -14,9 +14,12 @@
 #include <vector>
 
 #include "interpose/export.h"
+#include "interpose/out_of_memory.h"
 #include "interpose/paths.h"
 #include "mutex.h"
 
+using mrc::shim::or_enomem;
+using mrc::shim::or_real;
 using mrc::shim::SysfsEntry;
 using Kind = mrc::shim::SysfsNode::Kind;
 
@@ -123,6 +126,7 @@ int scan_watched(const std::string& path, Entry*** list, int (*filter)(const Ent
   while (const auto* entry = reinterpret_cast<const Entry*>(readdir(dir))) {
     if (filter != nullptr && filter(entry) == 0) continue;
     auto* copy = static_cast<Entry*>(std::malloc(sizeof *entry));
+    if (copy == nullptr) break;  // a shorter list
     std::memcpy(copy, entry, std::min<size_t>(entry->d_reclen, sizeof *entry));
     chosen.push_back(copy);
   }
@@ -139,15 +143,20 @@ int scan_watched(const std::string& path, Entry*** list, int (*filter)(const Ent
 extern "C" {
 
 MRC_EXPORT DIR* opendir(const char* path) {
-  return mrc::shim::is_watched(path) ? open_watched(path) : MRC_NEXT(opendir, OpenDir)(path);
+  const auto next = [&] { return MRC_NEXT(opendir, OpenDir)(path); };
+  return mrc::shim::is_watched(path) ? or_real([&] { return open_watched(path); }, next) : next();
 }
 
 MRC_EXPORT DIR* fdopendir(int fd) {
-  const auto path = mrc::shim::folder_of(fd);
-  if (!path) return MRC_NEXT(fdopendir, DIR * (*)(int))(fd);
-  Folder* const folder = make_folder(*path);
-  folder->fd = fd;  // which belongs to the DIR from now on
-  return as_dir(folder);
+  const auto next = [&] { return MRC_NEXT(fdopendir, DIR * (*)(int))(fd); };
+  const auto ours = [&]() -> DIR* {
+    const auto path = mrc::shim::folder_of(fd);
+    if (!path) return next();
+    Folder* const folder = make_folder(*path);
+    folder->fd = fd;  // which belongs to the DIR from now on
+    return as_dir(folder);
+  };
+  return or_real(ours, next);
 }
 
 MRC_EXPORT int closedir(DIR* dir) {
@@ -196,17 +205,20 @@ MRC_EXPORT void seekdir(DIR* dir, long at) noexcept {
 MRC_EXPORT int dirfd(DIR* dir) noexcept {
   Folder* const folder = ours(dir);
   if (folder == nullptr) return MRC_NEXT(dirfd, int (*)(DIR*))(dir);
-  if (folder->fd < 0) folder->fd = mrc::shim::open_folder(folder->path, true);
+  if (folder->fd < 0) folder->fd = or_enomem(-1, [&] { return mrc::shim::open_folder(folder->path, true); });
   return folder->fd;
 }
 
 #define MRC_SCANDIR(name, type)                                                                            \
   MRC_EXPORT int name(const char* path, type*** list, int (*filter)(const type*),                          \
                       int (*compare)(const type**, const type**)) {                                        \
-    if (mrc::shim::is_watched(path) && mrc::shim::find_ours(path))                                         \
-      return scan_watched<type>(path, list, filter, compare);                                              \
     using Scan = int (*)(const char*, type***, int (*)(const type*), int (*)(const type**, const type**)); \
-    return MRC_NEXT(name, Scan)(path, list, filter, compare);                                              \
+    const auto next = [&] { return MRC_NEXT(name, Scan)(path, list, filter, compare); };                   \
+    if (!mrc::shim::is_watched(path)) return next();                                                       \
+    const auto ours = [&] {                                                                                \
+      return mrc::shim::find_ours(path) ? scan_watched<type>(path, list, filter, compare) : next();        \
+    };                                                                                                     \
+    return or_real(ours, next);                                                                            \
   }
 MRC_SCANDIR(scandir, dirent)
 MRC_SCANDIR(scandir64, dirent64)

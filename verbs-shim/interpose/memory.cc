@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "interpose/export.h"
+#include "interpose/out_of_memory.h"
 #include "interpose/real.h"
 #include "interpose/registration.h"
 #include "objects/context.h"
@@ -31,7 +32,8 @@ T* refuse() {
 extern "C" {
 
 MRC_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* context) {
-  if (Context::is_ours(context)) return Pd::create(Context::of(context));
+  if (Context::is_ours(context))
+    return mrc::shim::or_enomem<ibv_pd*>(nullptr, [&] { return Pd::create(Context::of(context)); });
   MRC_FORWARD(nullptr, ibv_alloc_pd, "IBVERBS_1.1", context);
 }
 

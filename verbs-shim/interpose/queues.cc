@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "interpose/export.h"
+#include "interpose/out_of_memory.h"
 #include "interpose/real.h"
 #include "objects/completion_queue.h"
 #include "objects/queue_pair.h"
@@ -22,7 +23,9 @@ namespace {}  // namespace
 extern "C" {
 
 MRC_EXPORT ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
-  if (Context::is_ours(context)) return (new Channel(Context::of(context)))->verbs();
+  if (Context::is_ours(context))
+    return mrc::shim::or_enomem<ibv_comp_channel*>(nullptr,
+                                                   [&] { return (new Channel(Context::of(context)))->verbs(); });
   MRC_FORWARD(nullptr, ibv_create_comp_channel, "IBVERBS_1.0", context);
 }
 MRC_EXPORT int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
@@ -40,7 +43,10 @@ MRC_EXPORT ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void* cq_context
   MRC_FORWARD(nullptr, ibv_create_cq, "IBVERBS_1.1", context, cqe, cq_context, channel, comp_vector);
 }
 MRC_EXPORT int ibv_resize_cq(ibv_cq* cq, int cqe) {
-  if (Context::is_ours(cq->context)) return with_errno(cqe < 1 || cqe > Cq::kMaxCqe ? EINVAL : Cq::of(cq)->resize(cqe));
+  if (Context::is_ours(cq->context))
+    return with_errno(cqe < 1 || cqe > Cq::kMaxCqe ? EINVAL : mrc::shim::or_enomem<int>(ENOMEM, [&] {
+      return Cq::of(cq)->resize(cqe);
+    }));
   MRC_FORWARD(ENOSYS, ibv_resize_cq, "IBVERBS_1.1", cq, cqe);
 }
 MRC_EXPORT int ibv_destroy_cq(ibv_cq* cq) {

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include "interpose/out_of_memory.h"
 #include "objects/memory.h"
 
 namespace mrc::shim {
@@ -16,7 +17,7 @@ inline ibv_mr* register_ours(ibv_pd* pd, void* addr, size_t length, uint64_t iov
     errno = EOPNOTSUPP;
     return nullptr;
   }
-  return Mr::create(pd, addr, length, iova, static_cast<int>(access));
+  return or_enomem<ibv_mr*>(nullptr, [&] { return Mr::create(pd, addr, length, iova, static_cast<int>(access)); });
 }
 
 }  // namespace mrc::shim

@@ -135,6 +135,13 @@ void Context::settle_all() {
 
 uint32_t Context::add(Qp* qp, uint32_t completions) {
   const MutexLock lock(pump_mutex_);
+  auto free = std::find(qps_.begin(), qps_.end(), nullptr);
+  if (free == qps_.end()) free = qps_.insert(free, nullptr);
+  {
+    const MutexLock deferred(deferred_mutex_);
+    for (std::vector<Qp*>* list : {&deferred_, &serving_})  // defer() must not need memory
+      if (list->capacity() < qps_.size()) list->reserve(2 * qps_.size());
+  }
   completions_wanted_ += completions;
   if (completions_wanted_ > completions_room_) {
     uint64_t room = completions_room_;
@@ -146,8 +153,6 @@ uint32_t Context::add(Qp* qp, uint32_t completions) {
     }
     completions_room_ = room;
   }
-  auto free = std::find(qps_.begin(), qps_.end(), nullptr);
-  if (free == qps_.end()) free = qps_.insert(free, nullptr);
   *free = qp;
   return static_cast<uint32_t>(free - qps_.begin());
 }

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <deque>
+#include <new>
 
 #include "mutex.h"
 
@@ -39,7 +40,11 @@ class EventQueue {
   int own_fd() const { return own_fd_; }  // readable exactly while this queue holds an event
   void raise(const Event& event) ABSL_LOCKS_EXCLUDED(mutex_) {
     const MutexLock lock(mutex_);
-    events_.push_back(event);
+    try {
+      events_.push_back(event);
+    } catch (const std::bad_alloc&) {  // the event is lost, not the program
+      return;
+    }
     eventfd_write(fd_, 1);
     if (own_fd_ != fd_) eventfd_write(own_fd_, 1);
   }

@@ -1,24 +1,26 @@
 #include "objects/memory.h"
 
 #include <cerrno>
+#include <memory>
 #include <new>
 
 namespace mrc::shim {
 
 ibv_pd* Pd::create(Context* context) {
+  std::unique_ptr<Pd> pd(new Pd);
   ibv_pd* const soft = context->api().mrc_soft_alloc_pd(context->soft());
   if (soft == nullptr) return nullptr;
-  auto* pd = new Pd;
   pd->context_ = context;
   pd->soft_ = soft;
-  pd->handle_ = {{context->verbs(), soft->handle}, pd};
+  pd->handle_ = {{context->verbs(), soft->handle}, pd.get()};
   if (!pd->make_known()) {
+    const int error = errno;
     context->api().mrc_soft_dealloc_pd(soft);
-    delete pd;
+    errno = error;
     return nullptr;
   }
   context->count_child(1);
-  return &pd->handle_.base;
+  return &pd.release()->handle_.base;
 }
 
 // [VRB-MRC-1]
@@ -58,25 +60,31 @@ int Pd::destroy(ibv_pd* verbs) {
 ibv_mr* Mr::create(ibv_pd* pd, void* addr, size_t length, uint64_t iova, int access) {
   Pd* const domain = Pd::of(pd);
   Context* const context = domain->context();
+  std::unique_ptr<Mr> mr(new Mr);
   ibv_mr* const soft = context->api().mrc_soft_reg_mr_iova(domain->soft(), addr, length, iova, access);
   if (soft == nullptr) return nullptr;
-  auto* mr = new Mr;
   mr->pd_ = domain;
   mr->soft_ = soft;
   mr->handle_.base = *soft;
   mr->handle_.base.context = context->verbs();
   mr->handle_.base.pd = pd;
-  mr->handle_.self = mr;
-  ++domain->users;
+  mr->handle_.self = mr.get();
   KeyTable::Region region;
   region.base = static_cast<uint8_t*>(addr);
   region.iova = iova;
   region.length = length;
   region.access = static_cast<unsigned>(access);
   region.domain = domain->root();
-  region.owner = mr;
-  context->keys().add(soft->lkey, region);
-  return &mr->handle_.base;
+  region.owner = mr.get();
+  try {
+    context->keys().add(soft->lkey, region);
+  } catch (const std::bad_alloc&) {
+    context->api().mrc_soft_dereg_mr(soft);
+    errno = ENOMEM;
+    return nullptr;
+  }
+  ++domain->users;
+  return &mr.release()->handle_.base;
 }
 
 int Mr::destroy(ibv_mr* verbs) {

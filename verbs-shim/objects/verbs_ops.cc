@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "interpose/out_of_memory.h"
 #include "objects/completion_queue.h"
 #include "objects/memory.h"
 #include "objects/queue_pair.h"
@@ -37,21 +38,24 @@ ibv_cq* create_cq(ibv_context* verbs, int cqe, void* cq_context, ibv_comp_channe
   if (cqe < 1 || cqe > Cq::kMaxCqe || comp_vector < 0 || comp_vector >= verbs->num_comp_vectors ||
       (channel != nullptr && channel->context != verbs))
     return null_with<ibv_cq>(EINVAL);
-  auto* cq = new Cq(Context::of(verbs), cqe, cq_context, channel != nullptr ? Channel::of(channel) : nullptr, wc_flags);
-  return cq->verbs();
+  Channel* const ours = channel != nullptr ? Channel::of(channel) : nullptr;
+  return or_enomem<ibv_cq*>(nullptr,
+                            [&] { return (new Cq(Context::of(verbs), cqe, cq_context, ours, wc_flags))->verbs(); });
 }
 
 ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* init) {
   if (init->attr.max_wr == 0 || init->attr.max_wr > static_cast<uint32_t>(kMaxSrqWr) ||
       init->attr.max_sge > Qp::kMaxSge)
     return null_with<ibv_srq>(EINVAL);
-  auto* srq = new Srq(Context::of(pd->context), pd, init->srq_context, init->attr);
-  init->attr.max_sge = srq->queue().max_sge();
-  return srq->verbs();
+  return or_enomem<ibv_srq*>(nullptr, [&] {
+    auto* srq = new Srq(Context::of(pd->context), pd, init->srq_context, init->attr);
+    init->attr.max_sge = srq->queue().max_sge();
+    return srq->verbs();
+  });
 }
 
 ibv_qp* create_qp(ibv_context* context, ibv_qp_init_attr_ex* init) {
-  Qp* const qp = Qp::create(Context::of(context), init);
+  Qp* const qp = or_enomem<Qp*>(nullptr, [&] { return Qp::create(Context::of(context), init); });
   return qp != nullptr ? qp->verbs() : nullptr;
 }
 
@@ -60,7 +64,8 @@ ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
   if (attr == nullptr || !attr->is_global || attr->port_num != 1 ||
       query_gid(pd->context, 1, attr->grh.sgid_index, &gid) != 0)
     return null_with<ibv_ah>(EINVAL);
-  auto* ah = new ibv_ah{};
+  auto* ah = new (std::nothrow) ibv_ah{};
+  if (ah == nullptr) return null_with<ibv_ah>(ENOMEM);
   ah->context = pd->context;
   ah->pd = pd;
   return ah;
@@ -132,8 +137,10 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* init) {
 
 ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* init) {
   if (init == nullptr || init->comp_mask != 0) return null_with<ibv_td>(EINVAL);
+  auto* td = new (std::nothrow) ibv_td{context};
+  if (td == nullptr) return null_with<ibv_td>(ENOMEM);
   Context::of(context)->count_child(1);
-  return new ibv_td{context};
+  return td;
 }
 int dealloc_td(ibv_td* td) {
   Context::of(td->context)->count_child(-1);
@@ -143,7 +150,7 @@ int dealloc_td(ibv_td* td) {
 ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* init) {
   if (init == nullptr || init->pd == nullptr || init->pd->context != context) return null_with<ibv_pd>(EINVAL);
   if ((init->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) != 0) return null_with<ibv_pd>(EOPNOTSUPP);
-  return Pd::create_parent(Context::of(context), init->pd);
+  return or_enomem<ibv_pd*>(nullptr, [&] { return Pd::create_parent(Context::of(context), init->pd); });
 }
 int modify_cq(ibv_cq*, ibv_modify_cq_attr*) {
   return error_with(EOPNOTSUPP);  // no moderation
