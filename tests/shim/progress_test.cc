@@ -142,7 +142,7 @@ void nobody_calls() {
   std::this_thread::sleep_for(100ms);
 }
 
-// The second completion is lost: the application would wait for it for ever.
+// The second completion is lost: the application would wait for it for ever. [VRB-CQ-1]
 TEST(Overrun, a_lost_completion_fails_the_queue_pair) {
   Side requester, responder(false, 1);
   requester.connect(responder);

@@ -107,6 +107,8 @@ bool Qp::make() {
   serving.domain = pd_->root();
   responder_ = std::make_unique<Responder>(this, outbox_.get(), &context_->keys(), serving);
   fill_handle();
+  const MutexLock lock(mutex_);
+  made_ = true;
   return true;
 }
 
@@ -280,6 +282,7 @@ void Qp::give_receives(uint32_t n) {
 
 void Qp::tick(uint64_t now) {
   const MutexLock lock(mutex_);
+  if (!made_) return;
   requester_->tick(now);
   if (!outbox_->waits()) return;
   if (!outbox_->retry()) {
@@ -292,6 +295,7 @@ void Qp::tick(uint64_t now) {
 
 uint64_t Qp::deadline() {
   const MutexLock lock(mutex_);
+  if (!made_) return UINT64_MAX;
   return outbox_->waits() ? Context::now() + kMemoryWait : requester_->deadline();
 }
 
@@ -322,7 +326,7 @@ void Qp::complete_receive(const ibv_wc& wc, bool solicited) {
   if (!recv_cq_->push(wc, this, 0, solicited)) overrun(recv_cq_);
 }
 
-// A completion is lost, so the application would wait for it for ever.
+// A completion is lost, so the application would wait for it for ever. [VRB-CQ-1]
 void Qp::overrun(Cq* cq) {
   if (cq->mark_overrun()) {
     ibv_async_event event{};

@@ -111,6 +111,7 @@ class Qp final : public Link {
   struct mrc_qp* mrc_ = nullptr;
   ibv_qp_attr attr_ ABSL_GUARDED_BY(mutex_){};
   ibv_qp_state state_ ABSL_GUARDED_BY(mutex_) = IBV_QPS_RESET;
+  bool made_ ABSL_GUARDED_BY(mutex_) = false;        // timers of other queue pairs visit it before
   bool mrc_alive_ ABSL_GUARDED_BY(mutex_) = false;   // not yet in MRC's error state
   bool mrc_sends_ ABSL_GUARDED_BY(mutex_) = false;   // in MRC's RTS
   bool kill_later_ ABSL_GUARDED_BY(mutex_) = false;  // when the last message has gone out

@@ -38,8 +38,8 @@ inline decltype(nullptr) null_with(int error) {
 }
 
 // [API-ERR-3]
-// Runs `body`; when memory runs out, sets errno to ENOMEM and returns `failure`, and with EIO after any other exception:
-// none is expected, but a library must not end its program.
+// Runs `body`; when memory runs out, sets errno to ENOMEM and returns `failure`, and with EIO after any other
+// exception: none is expected, but a library must not end its program.
 template <typename Result, typename Body>
 Result or_enomem(Result failure, Body&& body) noexcept {
   try {
