@@ -47,6 +47,17 @@ TEST(Open, first__no_failed_allocation_leaves_anything_behind) {
   set_failures(0, 0);
 }
 
+// The exit handler stops a device that was never closed.
+TEST(Open, exit__needs_no_memory) {
+  const auto leave = [] {
+    if (mrc_soft_open_device_by_name(nullptr) == nullptr) std::_Exit(1);
+    set_failures(UINT64_MAX, 0);
+    const Armed on;
+    std::exit(0);
+  };
+  EXPECT_EXIT(leave(), ::testing::ExitedWithCode(0), "");
+}
+
 TEST(Open, device__no_failed_allocation_leaves_anything_behind) {
   // Held open, so that only the context is made below; and once before, so that what is made once exists.
   ibv_context* first = mrc_soft_open_device_by_name(nullptr);
