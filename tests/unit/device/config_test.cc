@@ -381,9 +381,7 @@ TEST_F(ConfigTest, load__names_the_file_that_cannot_be_read) {
 
 TEST_F(ConfigTest, load__refuses_a_folder) {
   env["MRC_CONFIG"] = "/tmp";
-  std::string error;
-  EXPECT_FALSE(load_config(fake_env, &config, &error));
-  EXPECT_EQ(error, "cannot read the configuration file /tmp: it is a folder; name a file (MRC_CONFIG names it)");
+  EXPECT_EQ(load(), "cannot read the configuration file /tmp: it is a folder; name a file (MRC_CONFIG names it)");
 }
 
 TEST_F(ConfigTest, load__reads_the_named_file) {
