@@ -1,10 +1,13 @@
-// The reader of every text file that a user names: configuration, fabrics, profiles, state. Only regular files are read
-// and only up to a limit, so that a folder, a device, a FIFO or a file of a terabyte is refused and neither blocks the
-// program nor fills its memory. Without exceptions other than std::bad_alloc; from any thread.
+// The reader of every text file that a user names: configuration, fabrics, profiles, state. Regular files are read,
+// what comes through a pipe without a long pause, and /dev/null, which is empty; and only up to a limit. So a folder, a
+// device, a FIFO without a writer or a file of a terabyte is refused and neither blocks the program nor fills its
+// memory. Without exceptions other than std::bad_alloc; from any thread.
 #pragma once
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -29,6 +32,12 @@ struct Descriptor {
   const int fd;
 };
 
+inline constexpr int kPipePauseMs = 5000;
+
+inline bool is_null_device(const struct stat& s) {
+  return S_ISCHR(s.st_mode) && s.st_rdev == makedev(1, 3);
+}
+
 inline bool refuse(int error, const std::string& text, std::string* why) {
   *why = text;
   errno = error;
@@ -45,7 +54,9 @@ inline bool read_text_file(const std::string& path, std::string* text, std::stri
   struct stat s {};
   if (file.fd < 0 || ::fstat(file.fd, &s) != 0) return refuse(errno, std::strerror(errno), why);
   if (S_ISDIR(s.st_mode)) return refuse(EISDIR, "it is a folder; name a file", why);
-  if (!S_ISREG(s.st_mode)) return refuse(EINVAL, "it is not a regular file; name one", why);
+  if (text_file::is_null_device(s)) return true;
+  const bool pipe = S_ISFIFO(s.st_mode);
+  if (!S_ISREG(s.st_mode) && !pipe) return refuse(EINVAL, "it is neither a regular file nor a pipe; name one", why);
   const std::string limit =
       "it is larger than " + std::to_string(max >> 20) + " MiB, the most that is read; shorten it";
   if (s.st_size > 0 && static_cast<size_t>(s.st_size) > max) return refuse(EFBIG, limit, why);
@@ -53,6 +64,12 @@ inline bool read_text_file(const std::string& path, std::string* text, std::stri
   for (;;) {  // files of /proc have no size
     const ssize_t n = ::read(file.fd, part, sizeof part);
     if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) {
+      pollfd wait{file.fd, POLLIN, 0};
+      if (::poll(&wait, 1, text_file::kPipePauseMs) != 0) continue;
+      return refuse(ETIMEDOUT, "nothing has come through the pipe for 5 s", why);
+    }
+    if (n == 0 && pipe && text->empty()) return refuse(EINVAL, "nothing has come through the pipe", why);
     if (n < 0) return refuse(errno, std::strerror(errno), why);
     if (n == 0) return true;
     if (text->size() + static_cast<size_t>(n) > max) return refuse(EFBIG, limit, why);

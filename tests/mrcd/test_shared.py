@@ -31,7 +31,7 @@ def test_a_controller_configures_and_applications_use_the_ids():
         ctl("profile", "delete", "ev", 5)
         until(lambda: first("state", 5) == "0", "the application is not told of the end")
         assert "exists already" in ctl("profile", "create", daemon.FOLDER + "/p.yaml", code=2)
-        assert f"{daemon.FOLDER} is a folder" in ctl("profile", "create", daemon.FOLDER, code=2)
+        assert f"cannot read {daemon.FOLDER}: it is a folder" in ctl("profile", "create", daemon.FOLDER, code=2)
 
 
 def test_the_functions_of_the_api_go_to_all():

@@ -182,7 +182,7 @@ void Service::path(ClientId from, Entry* entry, const ctl::PathChange& path) {
   if (!ctl::parse_ev_hex(path.ev, &ev.val)) return;
   if (path.state != MRC_CTL_EV_GOOD && path.state != MRC_CTL_EV_ASSUMED_BAD) return;
   ev.port = path.port;
-  // Anybody may send this: without a change there is nothing to tell, and no event that would push out others.
+  // Every user may send this: without a change no process is notified, and no event pushes out others.
   if (!entry->device->feed(path.profile, ev, static_cast<mrc_ctl_ev_state>(path.state.number()))) return;
   tell_all(entry->device, {{"path", path}}, from);
   event({"path",

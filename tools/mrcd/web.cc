@@ -30,7 +30,7 @@ HttpReply json_reply(unsigned status, const Json& body) {
 
 constexpr const char* kPortBody = "the body is {\"port\": NUMBER, \"up\": true or false}, and \"device\" by name";
 constexpr const char* kRuleBody =
-    "the body is {\"rule\": {..}}, and \"device\" by name; a rule has plane (number), ev, via, to and why (texts)";
+    "the body is {\"rule\": {..}}, and \"device\" by name; a rule has plane (whole number), ev, via, to and why (texts)";
 
 // An ignored key would leave an intended path undenied. A rule as in /api/state may be sent
 // back.

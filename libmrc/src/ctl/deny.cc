@@ -17,7 +17,6 @@ using Json = nlohmann::json;
 constexpr uint32_t kMaxUsids = 12;
 constexpr uint32_t kMaxPlane = 32;
 constexpr uint32_t kAddressBits = 128;
-constexpr size_t kMaxBy = 64, kMaxWhy = 256;
 
 std::string hex4(uint16_t value) {
   char text[8];
@@ -149,8 +148,8 @@ bool parse_deny(const Json& j, DenyRule* out, std::string* why) {
       *why = "'" + via + "' is no list of uSIDs: f101 or f101:e102";
     else if (!to.empty() && !parse_prefix(to, &made))
       *why = "'" + to + "' is no address or prefix: fd00::1 or fd00::/16";
-    else if (made.by.size() > kMaxBy || made.why.size() > kMaxWhy || !is_printable(made.by) || !is_printable(made.why))
-      *why = "by and why are texts of at most 64 and 256 bytes, without control characters";
+    else if (!is_printable(made.by) || !is_printable(made.why))
+      *why = "by and why are texts without control characters";
     else if (made.plane == 0 && ev.empty() && via.empty() && is_everybody(made))
       *why = "a rule names a plane, an EV, uSIDs or a peer: this one would leave no path at all";
     else {

@@ -232,15 +232,15 @@ const char* fault_help() {
            ev=3, ev=0-15, ev=*            index in the table of EVs, from 0; no scope: every packet
   ACTION   loss=P          drop packets with probability P (0 to 1; 1e-6 is fine)
            burstloss=P/N   drop N packets in a row, starting with probability P
-           dup=P           send twice
+           dup=P           duplicate packets
            reorder=P       let one to four later bursts (or 1 ms) pass first
-           delay=D[/D]     hold back for D, or for something between the two (units ns, us, ms, s)
+           delay=D[/D]     delay by D, or by a random time between the two (units ns, us, ms, s)
            corrupt=P       flip one bit
-           ecn=P           mark congestion experienced, where the packet is ECN-capable
+           ecn=P           mark congestion experienced, if the packet is ECN-capable
            trim=P          cut the payload of data packets and set the TRIMMED code point, as a switch does
            blackhole       drop everything
            each may end in @FROM-[TO]: only in that time, counted from the first burst that this process sends
-  seed=N   start of the random numbers (1)
+  seed=N   seed of the random numbers (1)
 
   MRC_FAULT="plane=2:blackhole@2s-5s"
   MRC_FAULT="plane=*:loss=0.001;ev=3:dup=0.01,reorder=0.02,delay=200us;corrupt=1e-6;burstloss=0.001/8;seed=7"

@@ -131,7 +131,7 @@ TEST_F(WebTest, changes_are_taken_word_by_word) {
       {R"([])", "400 the body is {\"rule\""},
       {R"({"device": "mrc7", "rule": {"plane": 2}})", "400 no such device"},
       {R"({"rule": {}})", "400 a rule names a plane"},
-      {R"({"rule": {"plane": "2"}})", "400 a rule has plane (number)"},
+      {R"({"rule": {"plane": "2"}})", "400 a rule has plane (whole number)"},
       {R"({"rule": {"plane": 3}})", "400 device 'mrc0' has no plane 3: it has 1 to 2"}};
   for (const auto& [body, error] : refused) {
     const std::string answer = post("/api/deny", body);

@@ -84,7 +84,6 @@ TEST(DenyRule, text_and_back) {
     EXPECT_EQ(deny_json(rule_of(text)), text);
   EXPECT_EQ(deny_text(rule_of({{"plane", 1}, {"ev", "0x0003"}, {"via", "f101:e102"}, {"to", "fd00::/16"}})),
             "plane 1, EV 0x0003, via f101:e102, to fd00::/16");
-  EXPECT_EQ(rule_of({{"plane", 1}, {"by", std::string(64, 'x')}, {"why", std::string(256, 'x')}}).why.size(), 256u);
   EXPECT_TRUE(rule_of({{"plane", 1}, {"by", "a"}}).same_paths(rule_of({{"plane", 1}, {"by", "b"}})));
   EXPECT_FALSE(rule_of({{"plane", 1}}).same_paths(rule_of({{"plane", 2}})));
 }
@@ -126,9 +125,7 @@ TEST(DenyRule, what_is_no_rule_is_refused) {
                            Json{{"plane", 1.9}},
                            Json{{"plane", -1}},
                            Json{{"plane", 1}, {"why", "\x1b[2J"}},
-                           Json{{"plane", 1}, {"by", "a\nb"}},
-                           Json{{"plane", 1}, {"why", std::string(257, 'x')}},
-                           Json{{"plane", 1}, {"by", std::string(65, 'x')}}}) {
+                           Json{{"plane", 1}, {"by", "a\nb"}}}) {
     std::string why;
     EXPECT_FALSE(parse_deny(text, &rule, &why)) << text;
     EXPECT_FALSE(why.empty()) << text;

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 namespace mrc {
 namespace {
@@ -43,10 +45,29 @@ TEST_F(TextFile, read__refuses_what_is_no_regular_file) {
   EXPECT_EQ(read(folder_), EISDIR);
   EXPECT_EQ(why_, "it is a folder; name a file");
   EXPECT_EQ(read("/dev/zero"), EINVAL);
-  EXPECT_EQ(why_, "it is not a regular file; name one");
+  EXPECT_EQ(why_, "it is neither a regular file nor a pipe; name one");
   const std::string fifo = folder_ + "/fifo";
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
   EXPECT_EQ(read(fifo), EINVAL);  // without waiting for a writer
+}
+
+// "mrcctl profile create <(generate)", MRC_CONFIG=/dev/null.
+TEST_F(TextFile, read__takes_pipes_and_the_null_device) {
+  EXPECT_EQ(read("/dev/null"), 0);
+  EXPECT_EQ(text_, "");
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  std::thread writer([&] {
+    for (int i = 0; i < 3; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      EXPECT_EQ(::write(ends[1], "line\n", 5), 5);
+    }
+    ::close(ends[1]);
+  });
+  EXPECT_EQ(read("/dev/fd/" + std::to_string(ends[0])), 0) << why_;
+  writer.join();
+  ::close(ends[0]);
+  EXPECT_EQ(text_, "line\nline\nline\n");
 }
 
 TEST_F(TextFile, read__reports_errors_of_the_system) {
