@@ -5,6 +5,7 @@
 #include <net/if.h>
 
 #include <cstring>
+#include <memory>
 
 #include "name_filter.h"
 
@@ -36,9 +37,10 @@ const Interface* choose_interface(const std::vector<Interface>& all, const Setti
 
 std::vector<Interface> list_interfaces() {
   std::vector<Interface> found;
-  ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) return found;
-  for (const ifaddrs* i = list; i != nullptr; i = i->ifa_next) {
+  ifaddrs* first = nullptr;
+  if (getifaddrs(&first) != 0) return found;
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> list(first, freeifaddrs);
+  for (const ifaddrs* i = first; i != nullptr; i = i->ifa_next) {
     if (i->ifa_addr == nullptr || (i->ifa_flags & IFF_UP) == 0) continue;
     Interface interface {
       i->ifa_name, {}
@@ -53,7 +55,6 @@ std::vector<Interface> list_interfaces() {
     }
     found.push_back(interface);
   }
-  freeifaddrs(list);
   return found;
 }
 

@@ -3,6 +3,7 @@
 #include <ifaddrs.h>
 
 #include <cstring>
+#include <memory>
 
 #include "datapath/udp/socket.h"
 
@@ -10,9 +11,10 @@ namespace mrc::datapath {
 
 std::vector<HostAddress> host_addresses() {
   std::vector<HostAddress> all;
-  ifaddrs* list = nullptr;
-  if (::getifaddrs(&list) != 0) return all;
-  for (const ifaddrs* i = list; i != nullptr; i = i->ifa_next) {
+  ifaddrs* first = nullptr;
+  if (::getifaddrs(&first) != 0) return all;
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> list(first, ::freeifaddrs);
+  for (const ifaddrs* i = first; i != nullptr; i = i->ifa_next) {
     if (i->ifa_addr == nullptr || (i->ifa_addr->sa_family != AF_INET && i->ifa_addr->sa_family != AF_INET6)) continue;
     SockAddr from;
     std::memcpy(&from, i->ifa_addr, i->ifa_addr->sa_family == AF_INET ? sizeof(from.v4) : sizeof(from.v6));
@@ -21,7 +23,6 @@ std::vector<HostAddress> host_addresses() {
     from_sockaddr(from, &a.ip, &port);
     a.interface = i->ifa_name;
   }
-  ::freeifaddrs(list);
   return all;
 }
 
