@@ -46,7 +46,7 @@ inline bool refuse(int error, const std::string& text, std::string* why) {
 
 }  // namespace text_file
 
-// False: errno is set, and *why says what is wrong and what to do, without the name of the file.
+// False: errno is set, and *why is what is wrong and what to do, without the name of the file.
 inline bool read_text_file(const std::string& path, std::string* text, std::string* why, size_t max = kMaxTextFile) {
   using text_file::refuse;
   text->clear();

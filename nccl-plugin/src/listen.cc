@@ -102,7 +102,7 @@ ncclResult_t Listener::take_candidates() {
 ncclResult_t Listener::make_room() {
   for (auto it = candidates_.begin(); it != candidates_.end(); ++it) {
     if (it->at != At::kHello) continue;
-    const ncclResult_t result = hear(*it);
+    const ncclResult_t result = receive_hello(*it);
     if (it->at == At::kHello) drop(*it, "too many strangers at once");
     const bool gone = it->at == At::kDropped;
     if (gone) candidates_.erase(it);
@@ -130,7 +130,7 @@ ncclResult_t Listener::interrupted(Candidate& candidate, Io io) {
 }
 
 // A candidate whose Hello is missing or incomplete stays in kHello.
-ncclResult_t Listener::hear(Candidate& c) {
+ncclResult_t Listener::receive_hello(Candidate& c) {
   const Io io = c.socket.receive_all(&c.hello, sizeof c.hello, &c.moved);
   // An incomplete Hello is checked as well: a foreign program is dropped at its first bytes.
   if (c.moved >= sizeof c.hello.magic && c.hello.magic != kHelloMagic) {
@@ -151,7 +151,7 @@ ncclResult_t Listener::hear(Candidate& c) {
 
 ncclResult_t Listener::advance(Candidate& c) {
   if (c.at == At::kHello) {
-    const ncclResult_t result = hear(c);
+    const ncclResult_t result = receive_hello(c);
     if (result != ncclSuccess || c.at == At::kHello || c.at == At::kDropped) return result;
   }
   if (c.at == At::kAnswer) {

@@ -48,7 +48,7 @@ class Listener {
   ncclResult_t take_candidates() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ncclResult_t make_room() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ncclResult_t advance(Candidate& candidate) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  ncclResult_t hear(Candidate& candidate) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  ncclResult_t receive_hello(Candidate& candidate) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ncclResult_t greeted(Candidate& candidate) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ncclResult_t interrupted(Candidate& candidate, Io io);
   void drop(Candidate& candidate, const std::string& why);

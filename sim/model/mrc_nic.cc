@@ -30,7 +30,7 @@ core::EndpointConfig endpoint_config(const MrcConfig& config, const FabricPlan& 
   c.icrc = false;
   c.compare_source_ports = false;  // there is no forger here, and only the protocol's own packets are measured
   for (uint32_t p = 0; p < plan.spec().planes; ++p) c.planes.push_back({plan.nic_address(p, index), 4791});
-  for (const Ev& e : evs) c.evs.push_back({e.value, PlaneId(static_cast<uint8_t>(e.plane))});
+  for (const Ev& e : evs) c.evs.push_back({e.value, plane_at(e.plane)});
   c.ev_active = plan.spec().ev.count;
   return c;
 }
@@ -241,7 +241,7 @@ void MrcNic::receive(Packet* p, uint16_t plane) {
   }
   core::RxBurst burst;
   burst.flow = p->flow;
-  burst.plane = PlaneId(static_cast<uint8_t>(plane));
+  burst.plane = plane_at(plane);
   burst.data = p->header.data();
   burst.bytes = burst.segment_size = p->udp_bytes;
   endpoint_->handle_rx(to_instant(now_ps()), burst);
@@ -256,7 +256,7 @@ void MrcNic::on_room(uint16_t) {
 void MrcNic::on_carrier(uint16_t plane, bool up) {
   schedule_in(config_.carrier_delay, [this, plane, up] {
     if (ports_[plane]->up() != up) return;  // it has changed again meanwhile
-    endpoint_->set_plane_up(to_instant(now_ps()), PlaneId(static_cast<uint8_t>(plane)), up);
+    endpoint_->set_plane_up(to_instant(now_ps()), plane_at(plane), up);
     pump();
   });
 }

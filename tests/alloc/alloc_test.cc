@@ -57,8 +57,7 @@ class Joined {
       EndpointConfig c;
       c.seed = 7u + static_cast<uint64_t>(n);
       for (int p = 0; p < kPlanes; ++p) c.planes.push_back({address(n, p), 4791});
-      for (int i = 0; i < 8; ++i)
-        c.evs.push_back({49152u + static_cast<uint32_t>(i), PlaneId(static_cast<uint8_t>(i % kPlanes))});
+      for (int i = 0; i < 8; ++i) c.evs.push_back({49152u + static_cast<uint32_t>(i), plane_at(i % kPlanes)});
       ends_[n] = insist([&] { return std::make_unique<Endpoint>(c, &sinks_[n]); });
     }
   }

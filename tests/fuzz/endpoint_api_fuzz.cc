@@ -89,8 +89,7 @@ class World {
   void finish() {
     fabric_.net().heal();
     for (int n = 0; n < nodes(); ++n) {
-      for (int p = 0; p < fabric_.config().planes; ++p)
-        fabric_.at(n).set_plane_up(fabric_.now(), PlaneId(static_cast<uint8_t>(p)), true);
+      for (int p = 0; p < fabric_.config().planes; ++p) fabric_.at(n).set_plane_up(fabric_.now(), plane_at(p), true);
       fabric_.at(n).set_receiver_penalty(0, true);
     }
     while (!users_.empty()) destroy(users_.back().get());
@@ -317,7 +316,7 @@ class World {
     const PeerId peer = in_.below(3);
     switch (in_.below(6)) {
       case 0:
-        e.set_plane_up(now, PlaneId(static_cast<uint8_t>(in_.below(4))), in_.below(2));
+        e.set_plane_up(now, plane_at(in_.below(4)), in_.below(2));
         break;
       case 1:
         e.set_ev_denied(now, peer, static_cast<uint16_t>(in_.below(12)), in_.below(2));

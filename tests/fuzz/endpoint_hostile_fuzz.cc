@@ -103,7 +103,7 @@ class World {
 
   void finish() {
     for (int p = 0; p < fabric_.config().planes; ++p)
-      for (int n = 0; n < 2; ++n) fabric_.at(n).set_plane_up(now_, PlaneId(static_cast<uint8_t>(p)), true);
+      for (int n = 0; n < 2; ++n) fabric_.at(n).set_plane_up(now_, plane_at(p), true);
     run_for(Duration::milliseconds(3));
     check_guards();
     for (int n = 0; n < 2; ++n) {

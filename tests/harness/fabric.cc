@@ -41,7 +41,7 @@ void Fabric::start(int n, uint64_t seed, uint32_t first_ev) {
   for (int p = 0; p < config_.planes; ++p) c.planes.push_back({address(n, p), 4791});
   for (int i = 0; i < config_.evs_per_plane + config_.backups_per_plane; ++i)
     for (int p = 0; p < config_.planes; ++p)
-      c.evs.push_back({first_ev + static_cast<uint32_t>(i * config_.planes + p), PlaneId(static_cast<uint8_t>(p))});
+      c.evs.push_back({first_ev + static_cast<uint32_t>(i * config_.planes + p), plane_at(p)});
   c.ev_active = static_cast<uint32_t>(config_.evs_per_plane * config_.planes);
   node(n).endpoint = std::make_unique<Endpoint>(c, &node(n), &node(n));
 }

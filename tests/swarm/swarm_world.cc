@@ -289,8 +289,7 @@ void World::meddle() {
     }
     case 1:
       if (fabric_->config().planes > 1)
-        e.set_plane_up(fabric_->now(),
-                       PlaneId(static_cast<uint8_t>(rng_.below(static_cast<uint32_t>(fabric_->config().planes)))),
+        e.set_plane_up(fabric_->now(), plane_at(rng_.below(static_cast<uint32_t>(fabric_->config().planes))),
                        rng_.chance(0.5));
       break;
     case 2:
@@ -353,8 +352,7 @@ Outcome World::run() {
   // Faults stop; planes come up, denials are lifted, and everything must finish.
   fabric_->net().heal();
   for (int n = 0; n < config.nodes; ++n) {
-    for (int p = 0; p < config.planes; ++p)
-      fabric_->at(n).set_plane_up(fabric_->now(), PlaneId(static_cast<uint8_t>(p)), true);
+    for (int p = 0; p < config.planes; ++p) fabric_->at(n).set_plane_up(fabric_->now(), plane_at(p), true);
     fabric_->at(n).set_receiver_penalty(0, true);
   }
   for (auto& s : streams_) {

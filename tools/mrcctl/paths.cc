@@ -46,7 +46,7 @@ PathNames Paths::names(uint8_t port, uint32_t n, const union ibv_gid& peer) cons
   const mrc::Result<mrc::core::PeerDescription> description = mrc::device::resolve_peer(config_, 0, gid, 0);
   if (!description) return names;
   const IpAddress& to = description->planes[port - 1u].addr;
-  mrc::datapath::UsidList usids = usids_of(plan_->path(mrc::PlaneId(static_cast<uint8_t>(port - 1)), n, to));
+  mrc::datapath::UsidList usids = usids_of(plan_->path(mrc::plane_of_port(port), n, to));
   usids.resize(usids.size() - std::min(usids.size(), usids_of(to).size()));
   if (usids.empty()) return names;
   names.far_t0 = mrc::mrcd::usid_text(usids.back());

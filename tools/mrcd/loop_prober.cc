@@ -73,7 +73,7 @@ std::vector<LoopPath> loop_paths(const device::DeviceConfig& config, std::string
     const IpAddress& own = config.planes[p].addr;
     const size_t tail = datapath::usids_of(own).size();
     std::set<uint16_t> t0s;
-    for (const datapath::SegmentPath& loop : plan->loops(mrc::PlaneId(static_cast<uint8_t>(p)), own)) {
+    for (const datapath::SegmentPath& loop : plan->loops(mrc::plane_at(p), own)) {
       datapath::UsidList usids = datapath::usids_of(loop.destination);
       if (loop.has_segment || usids.size() <= tail) continue;
       usids.resize(usids.size() - tail);

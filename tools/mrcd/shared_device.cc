@@ -17,7 +17,7 @@ using Json = nlohmann::json;
 // labels of its own, and automatic profiles are the same in number only.
 std::vector<mrc_ctl_ev> names(uint32_t planes, const std::string& ev_mode, uint32_t count) {
   std::vector<core::EvEntry> evs;
-  for (uint32_t i = 0; i < count; ++i) evs.push_back({i / planes + 1, PlaneId(static_cast<uint8_t>(i % planes))});
+  for (uint32_t i = 0; i < count; ++i) evs.push_back({i / planes + 1, plane_at(i % planes)});
   const device::EvNaming naming = device::naming_of(ev_mode);
   if (naming != device::EvNaming::kPort) device::label_paths(planes, &evs);
   return device::ev_names(evs, naming);

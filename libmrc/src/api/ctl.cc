@@ -101,8 +101,8 @@ int mrc_ctl_modify_port(mrc_context* context, uint8_t port_num, mrc_ctl_port_att
   const int wanted = mrc::api::raw(attr->port_admin_state);
   if (wanted != MRC_CTL_PORT_ADMIN_DISABLED && wanted != MRC_CTL_PORT_ADMIN_ENABLED) return minus_one(EINVAL);
   return mrc::api::or_enomem<int>(-1, [&] {
-    const int error = context->device().enable_plane(mrc::PlaneId(static_cast<uint8_t>(port_num - 1)),
-                                                     wanted == MRC_CTL_PORT_ADMIN_ENABLED);
+    const int error =
+        context->device().enable_plane(mrc::plane_of_port(port_num), wanted == MRC_CTL_PORT_ADMIN_ENABLED);
     return error == 0 ? 0 : minus_one(error);
   });
 }

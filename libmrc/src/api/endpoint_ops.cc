@@ -68,7 +68,7 @@ int EndpointOps::prepare(device::Device& device, mrc_ctl_ep_op_type type, const 
   // A flow label without a port names the path, as the entries of profiles do with SRv6 paths.
   const bool label_alone = value >> 16 != 0 && (value & 0xFFFF) == 0;
   auto ev = std::find_if(evs.begin(), evs.end(), [&](const core::EvEntry& e) {
-    return (label_alone ? e.value & 0xFFFF0000 : e.value) == value && e.plane.value() + 1 == req.req_ev.port;
+    return (label_alone ? e.value & 0xFFFF0000 : e.value) == value && port_of(e.plane) == req.req_ev.port;
   });
   if (ev == evs.end()) return EINVAL;
   IpAddress sgid, dgid;
@@ -160,7 +160,7 @@ void EndpointOps::on_response(uint16_t id, PlaneId plane, Duration rtt) {
     mrc_ctl_ep_rsp& r = batch.rsp[batch.answered++];
     std::memset(&r, 0, sizeof r);
     r.req_id = it->second.req_id;
-    r.port = static_cast<uint8_t>(plane.value() + 1);
+    r.port = static_cast<uint8_t>(port_of(plane));
     r.rtt = static_cast<unsigned int>(std::clamp<int64_t>(rtt.ns(), 0, UINT32_MAX));
   }
   --batch.outstanding;

@@ -124,17 +124,17 @@ bool SoftContext::made_from(const ibv_context* handle) {
 // [API-DEV-4]
 bool SoftContext::plane_enabled(uint8_t port) {
   const device::DeviceLock lock(device_->mutex());
-  return device_->plane_enabled_locked(PlaneId(static_cast<uint8_t>(port - 1)));
+  return device_->plane_enabled_locked(plane_of_port(port));
 }
 
 bool SoftContext::plane_works(uint8_t port) {
   const device::DeviceLock lock(device_->mutex());
-  return device_->endpoint().plane_up(PlaneId(static_cast<uint8_t>(port - 1)));
+  return device_->endpoint().plane_up(plane_of_port(port));
 }
 
 void SoftContext::enable_plane(uint8_t port, bool enabled) {
   const device::DeviceLock lock(device_->mutex());
-  device_->enable_plane_locked(PlaneId(static_cast<uint8_t>(port - 1)), enabled);
+  device_->enable_plane_locked(plane_of_port(port), enabled);
   device_->transmit_locked();
 }
 
@@ -154,7 +154,7 @@ void SoftContext::remove(mrc_context* context) {
 
 void SoftContext::on_port_event(PlaneId plane, core::AsyncEvent event) {
   mrc_async_event out{};
-  out.element.port_num = plane.value() + 1;
+  out.element.port_num = port_of(plane);
   out.event_type = event == core::AsyncEvent::kPortUp ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR;
   const MutexLock lock(mutex_);
   for (mrc_context* context : contexts_) context->async.raise(out);

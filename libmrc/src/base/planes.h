@@ -17,6 +17,18 @@ namespace mrc {
 
 using PlaneId = StrongId<struct PlaneTag, uint8_t>;
 
+// The plane with an index from 0, as loops over vectors have it.
+constexpr PlaneId plane_at(size_t index) {
+  return PlaneId(static_cast<uint8_t>(index));
+}
+// Planes as users, the controller API and log lines number them, from 1.
+constexpr PlaneId plane_of_port(uint32_t port) {
+  return plane_at(port - 1);
+}
+constexpr uint32_t port_of(PlaneId plane) {
+  return plane.value() + 1u;
+}
+
 class PlaneSet {
  public:
   static constexpr size_t kMaxPlanes = 32;
@@ -43,7 +55,7 @@ class PlaneSet {
   constexpr bool empty() const { return mask_ == 0; }
   constexpr int count() const { return std::popcount(mask_); }
   // The lowest one; the set must not be empty.
-  constexpr PlaneId first() const { return PlaneId(static_cast<uint8_t>(std::countr_zero(mask_))); }
+  constexpr PlaneId first() const { return plane_at(static_cast<size_t>(std::countr_zero(mask_))); }
 
   constexpr void insert(PlaneId plane) { mask_ |= bit(plane); }
   constexpr void erase(PlaneId plane) { mask_ &= ~bit(plane); }
@@ -104,7 +116,7 @@ class PlaneSet {
 
 // 1_plane is the plane with index 1, 0b101_planes the set of the planes 0 and 2.
 consteval PlaneId operator""_plane(unsigned long long index) {
-  return PlaneId(static_cast<uint8_t>(index));
+  return plane_at(index);
 }
 consteval PlaneSet operator""_planes(unsigned long long mask) {
   return PlaneSet::from_mask(static_cast<uint32_t>(mask));

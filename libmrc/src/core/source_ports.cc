@@ -55,7 +55,7 @@ PeerSourcePorts::Part PeerSourcePorts::take(PlaneId plane, uint32_t planes, uint
   for (uint32_t i = 0; i < n; ++i) collected_.push_back(key(plane, part.ports[i]));
   first_ = static_cast<uint16_t>(first_ + n);
   if (first_ < part.total) return Part::kTaken;
-  plane_ = PlaneId(static_cast<uint8_t>(plane_.value() + 1));
+  plane_ = plane_at(plane_.value() + 1u);
   first_ = 0;
   if (plane_.value() < std::min(planes, wanted)) return Part::kTaken;
   if (collected_.empty()) {  // no endpoint is without ports, and an empty set would exclude the peer

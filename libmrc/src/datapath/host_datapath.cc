@@ -4,7 +4,7 @@ namespace mrc::datapath {
 
 std::vector<core::EvEntry> auto_evs(uint32_t total, uint32_t planes) {
   std::vector<core::EvEntry> evs(total);
-  for (uint32_t i = 0; i < total; ++i) evs[i].plane = PlaneId(static_cast<uint8_t>(i % planes));
+  for (uint32_t i = 0; i < total; ++i) evs[i].plane = plane_at(i % planes);
   return evs;
 }
 

@@ -145,9 +145,9 @@ void DeviceImpl::on_peer_addresses(core::PeerId peer) {
 void DeviceImpl::on_path_mtu(core::PeerId peer, PlaneId plane, uint32_t carries, uint32_t wanted) {
   try {
     const std::string to = endpoint->peer_description(peer).planes[plane].addr.to_string();
-    log_once(LogLevel::kError, "device '" + config.name + "': plane " + std::to_string(plane.value() + 1) +
-                                   " to peer " + to + " carries packets of path MTU " + std::to_string(carries) +
-                                   " and not of " + std::to_string(wanted) +
+    log_once(LogLevel::kError, "device '" + config.name + "': plane " + std::to_string(port_of(plane)) + " to peer " +
+                                   to + " carries packets of path MTU " + std::to_string(carries) + " and not of " +
+                                   std::to_string(wanted) +
                                    ": queue pairs for which no other plane carries them fail with 'retries exceeded', "
                                    "new ones are offered " +
                                    std::to_string(carries) + "; raise the MTU along the path, or set mtu");
@@ -292,7 +292,7 @@ int Device::modify_cc(uint64_t id, const mrc_ctl_cc_profile_attr& attr, int mask
   });
 }
 int Device::enable_plane(PlaneId plane, bool up) {
-  if (!impl_->forked && impl_->shared.shared()) return impl_->shared.modify_port(plane.value() + 1u, up);
+  if (!impl_->forked && impl_->shared.shared()) return impl_->shared.modify_port(port_of(plane), up);
   const DeviceLock lock(impl_->mutex);
   enable_plane_locked(plane, up);
   transmit_locked();

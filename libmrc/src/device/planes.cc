@@ -54,7 +54,7 @@ void DeviceImpl::apply_planes(Instant now) {
     for (const PlaneId plane : up ? wanted : all - wanted) {
       if (endpoint->plane_up(plane) == up) continue;
       const bool off = !planes_enabled.contains(plane);
-      log_line(LogLevel::kInfo, "device '" + config.name + "': plane " + std::to_string(plane.value() + 1) +
+      log_line(LogLevel::kInfo, "device '" + config.name + "': plane " + std::to_string(port_of(plane)) +
                                     (up    ? " is up"
                                      : off ? " is switched off"
                                            : " has lost its link"));

@@ -47,7 +47,7 @@ std::vector<mrc_ctl_ev> ev_names(const std::vector<core::EvEntry>& evs, EvNaming
     mrc_ctl_ev name{};
     const uint32_t bits = bits_of(ev.value, naming);
     for (int i = 0; i < 4; ++i) name.val[i] = static_cast<uint8_t>(bits >> (24 - 8 * i));
-    name.port = static_cast<uint8_t>(ev.plane.value() + 1);
+    name.port = static_cast<uint8_t>(port_of(ev.plane));
     names.push_back(name);
   }
   return names;
@@ -89,7 +89,7 @@ uint16_t DeviceProfiles::index_of(const ctl::EvProfile& profile, const mrc_ctl_e
   const ctl::FormatProfile* format =
       profile.mode() != MRC_CTL_EV_MODE_AUTO ? store_.format(profile.format_id()) : nullptr;
   if (format != nullptr) ctl::expand(ev.val, profile.fields(), format->fields(), &packet);
-  const auto found = by_packet_.find(packet_key(leading(packet, naming_), PlaneId(static_cast<uint8_t>(ev.port - 1u))));
+  const auto found = by_packet_.find(packet_key(leading(packet, naming_), plane_of_port(ev.port)));
   return found == by_packet_.end() ? UINT16_MAX : found->second;
 }
 

@@ -111,7 +111,7 @@ std::string Device::qp_stats_text(const core::Qp* qp) {
   line(&text, "retransmits", s.retransmits);
   line(&text, "timeouts", s.timeouts);
   for (const core::EvStatus& ev : impl_->endpoint->ev_status(qp))
-    text += "ev." + std::to_string(ev.value) + " plane " + std::to_string(ev.plane.value() + 1) + " state " +
+    text += "ev." + std::to_string(ev.value) + " plane " + std::to_string(port_of(ev.plane)) + " state " +
             name_of(ev.state) + " active " + (ev.active ? "1" : "0") + " tx " + std::to_string(ev.tx_packets) +
             " loss " + std::to_string(ev.losses) + " ecn " + std::to_string(ev.ecn_marks) + "\n";
   return text;
@@ -164,8 +164,8 @@ ctl::QpReport qp_report(const core::QpStatus& qp) {
 }
 
 ctl::EvReport ev_report(const core::EvStatus& ev) {
-  return {ev.value,      ev.plane.value() + 1u, name_of(ev.state), ev.active,   ev.rtt.ns(),
-          ev.tx_packets, ev.tx_bytes,           ev.losses,         ev.ecn_marks};
+  return {ev.value,      port_of(ev.plane), name_of(ev.state), ev.active,   ev.rtt.ns(),
+          ev.tx_packets, ev.tx_bytes,       ev.losses,         ev.ecn_marks};
 }
 
 }  // namespace
@@ -225,11 +225,11 @@ std::string Device::describe_json() {
                            {"address", at.addr.to_string()},
                            {"port", at.port},
                            {"interface", c.planes[p].interface},
-                           {"up", impl_->endpoint->plane_up(PlaneId(static_cast<uint8_t>(p)))}});
+                           {"up", impl_->endpoint->plane_up(plane_at(p))}});
   }
   j["ev_mode"] = c.settings.ev_mode;
   j["ev_active"] = impl_->endpoint_config.ev_active;
-  for (const core::EvEntry& ev : impl_->evs) j["evs"].push_back({{"value", ev.value}, {"plane", ev.plane.value() + 1}});
+  for (const core::EvEntry& ev : impl_->evs) j["evs"].push_back({{"value", ev.value}, {"plane", port_of(ev.plane)}});
   j["peer_template"] = c.peer_template.text();
   j["learn_peers"] = c.learn_peers;
   j["listed_peers"] = c.peers.size();

@@ -98,7 +98,7 @@ void SharedState::deny_locked(core::PeerId peer) {
       datapath::UsidList usids;
       if (plan_ != nullptr && addresses.has(ev.plane) && !addresses[ev.plane].is_zero())
         usids = datapath::usids_of(plan_->path(ev.plane, n, addresses[ev.plane]));
-      const ctl::PathView view{ev.plane.value() + 1u, ev.value, usids, addresses};
+      const ctl::PathView view{port_of(ev.plane), ev.value, usids, addresses};
       for (const ctl::DenyRule& rule : denies_) denied = denied || ctl::covers(rule, view);
     }
     endpoint.set_ev_denied(now, peer, i, denied);
@@ -188,7 +188,7 @@ void SharedState::on_alone() {
 void SharedState::take_ports(const std::vector<ctl::Whole<uint32_t>>& down, bool all) {
   PlaneSet planes;
   for (const uint32_t port : down)
-    if (port >= 1 && port <= device_.config.planes.size()) planes.insert(PlaneId(static_cast<uint8_t>(port - 1)));
+    if (port >= 1 && port <= device_.config.planes.size()) planes.insert(plane_of_port(port));
   const DeviceLock lock(device_.mutex);
   const PlaneSet changed = all ? PlaneSet::all() : planes ^ ports_down_;
   ports_down_ = planes;

@@ -52,7 +52,7 @@ uint32_t fitting_mtu(const DeviceConfig& config, const datapath::HostDatapath& h
   const auto wanted = static_cast<uint32_t>(std::stoul(config.settings.mtu));
   uint32_t mtu = wanted;
   for (uint32_t p = 0; p < config.planes.size(); ++p) {
-    const uint32_t payload = host.plane_payload(PlaneId(static_cast<uint8_t>(p)));
+    const uint32_t payload = host.plane_payload(plane_at(p));
     if (payload == 0 || payload >= wanted + kPacketOverhead) continue;
     while (mtu > 256 && payload < mtu + kPacketOverhead) mtu /= 2;
     advice->push_back("plane " + std::to_string(p + 1) + " carries packets of " + std::to_string(payload) +

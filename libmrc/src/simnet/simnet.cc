@@ -125,7 +125,7 @@ bool SimNet::take(Instant now, Delivery* out) {
   queue_.erase(queue_.begin());
   out->node = first.node;
   out->burst.flow = first.flow;
-  out->burst.plane = PlaneId(static_cast<uint8_t>(first.plane));
+  out->burst.plane = plane_at(first.plane);
   out->burst.segment_size = static_cast<uint32_t>(first.bytes.size());
   out->bytes = std::move(first.bytes);
   size_t count = 1;

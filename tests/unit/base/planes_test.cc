@@ -110,5 +110,13 @@ TEST(PerPlane, IsReachedByPlane) {
   EXPECT_EQ(PerPlane<int>(40).ids(), PlaneSet::all());
 }
 
+TEST(PlaneId, PortsCountFromOneAndIndicesFromZero) {
+  EXPECT_EQ(plane_at(0), 0_plane);
+  EXPECT_EQ(plane_of_port(1), 0_plane);
+  EXPECT_EQ(plane_of_port(32), 31_plane);
+  EXPECT_EQ(port_of(0_plane), 1u);
+  EXPECT_EQ(port_of(31_plane), 32u);
+}
+
 }  // namespace
 }  // namespace mrc

@@ -19,7 +19,7 @@ namespace mrc::core {
 inline EndpointConfig bare_config() {
   EndpointConfig c;
   for (uint8_t plane = 0; plane < 2; ++plane) c.planes.push_back({IpAddress::v4(10, plane, 0, 1), 4791});
-  for (uint32_t i = 0; i < 4; ++i) c.evs.push_back({50000 + i, PlaneId(static_cast<uint8_t>(i % 2))});
+  for (uint32_t i = 0; i < 4; ++i) c.evs.push_back({50000 + i, plane_at(i % 2)});
   return c;
 }
 

@@ -27,7 +27,7 @@ class EvChoiceTest : public testing::Test, public Sink {
   // Two planes, four active EVs, then four backups.
   const EndpointConfig& config() {
     config_.planes = {address(0, 1), address(1, 1)};
-    for (uint32_t i = 0; i < 8; ++i) config_.evs.push_back({50000 + i, PlaneId(static_cast<uint8_t>(i % 2))});
+    for (uint32_t i = 0; i < 8; ++i) config_.evs.push_back({50000 + i, plane_at(i % 2)});
     config_.ev_active = 4;
     config_.ev_min_active = 1;
     return config_;

@@ -17,7 +17,7 @@ class EvRotationTest : public testing::Test {
   static PlaneAddress address(uint8_t plane, uint8_t host) { return {IpAddress::v4(10, plane, 0, host), 4791}; }
   const EndpointConfig& config() {
     config_.planes = {address(0, 1), address(1, 1)};
-    for (uint32_t i = 0; i < 6; ++i) config_.evs.push_back({50000 + i, PlaneId(static_cast<uint8_t>(i % 2))});
+    for (uint32_t i = 0; i < 6; ++i) config_.evs.push_back({50000 + i, plane_at(i % 2)});
     config_.ev_min_active = 1;
     return config_;
   }

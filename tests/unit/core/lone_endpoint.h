@@ -34,7 +34,7 @@ class LoneEndpoint : public testing::Test, public Sink {
       config_.planes.push_back({own(plane), 4791});
       peer_.planes.push_back({theirs(plane), 4791});
     }
-    for (uint32_t i = 0; i < 10; ++i) config_.evs.push_back({50000 + i, PlaneId(static_cast<uint8_t>(i % 2))});
+    for (uint32_t i = 0; i < 10; ++i) config_.evs.push_back({50000 + i, plane_at(i % 2)});
     config_.ev_active = 8;
     config_.compare_source_ports = false;  // no peer answers the question
     attr_.path_mtu = 256;

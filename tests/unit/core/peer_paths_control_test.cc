@@ -17,7 +17,7 @@ class PeerPathsControlTest : public testing::Test {
       config_.planes.push_back({IpAddress::v4(10, p, 0, 1), 4791});
       peer_.planes.push_back({IpAddress::v4(10, p, 0, 2), 4791});
     }
-    for (uint32_t i = 0; i < 12; ++i) config_.evs.push_back({49152 + i, PlaneId(static_cast<uint8_t>(i % kPlanes))});
+    for (uint32_t i = 0; i < 12; ++i) config_.evs.push_back({49152 + i, plane_at(i % kPlanes)});
     config_.ev_min_active = 1;
     make();
   }

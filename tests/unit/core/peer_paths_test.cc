@@ -26,7 +26,7 @@ class PeerPathsTest : public testing::Test {
       if (p < peer_planes) peer.planes.push_back({IpAddress::v4(10, static_cast<uint8_t>(p), 0, 2), 4791});
     }
     for (int i = 0; i < (active + backups) * planes; ++i)
-      config_.evs.push_back({static_cast<uint32_t>(50000 + i), PlaneId(static_cast<uint8_t>(i % planes))});
+      config_.evs.push_back({static_cast<uint32_t>(50000 + i), plane_at(i % planes)});
     config_.ev_active = static_cast<uint32_t>(active * planes);
     config_.ev_min_active = min_active;
     counters_ = Counters();
@@ -334,9 +334,9 @@ TEST_F(PeerPathsTest, APlaneIsLeftWhateverTheLeastNumberOfActiveEvs) {
       for (int64_t sent = 10; sent < 14; ++sent) lose(dead, sent);
     EXPECT_EQ(counters_.plane_suspensions, static_cast<uint64_t>(last));
     for (uint16_t ev : lap())
-      EXPECT_EQ(paths_->plane_of(ev), PlaneId(static_cast<uint8_t>(last))) << c.planes << " planes, " << c.min_active;
+      EXPECT_EQ(paths_->plane_of(ev), plane_at(last)) << c.planes << " planes, " << c.min_active;
     for (uint16_t dead = 0; dead < last; ++dead) {
-      EXPECT_EQ(active_on(PlaneId(static_cast<uint8_t>(dead))), 0u);
+      EXPECT_EQ(active_on(plane_at(dead)), 0u);
       paths_->on_probe_answer(us(1000), dead, us(900));  // which was asked like any retired EV
       EXPECT_TRUE(carries(dead));
     }

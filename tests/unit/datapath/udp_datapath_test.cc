@@ -102,12 +102,12 @@ TEST_P(UdpVariant, planes_and_source_ports) {
   for (uint16_t ev = 0; ev < 8; ++ev) {
     TestBurst t(2, 100, 60, ev);
     t.address(*a, *b, ev, ip());
-    EXPECT_EQ(t.burst.plane, PlaneId(static_cast<uint8_t>(ev % 4)));
+    EXPECT_EQ(t.burst.plane, plane_at(ev % 4));
     ASSERT_TRUE(a->tx_one(Instant(), t.burst));
     auto got = receive(*b, 2);
     ASSERT_FALSE(got.empty());
     for (const Got& g : got) {
-      EXPECT_EQ(g.plane, PlaneId(static_cast<uint8_t>(ev % 4)));
+      EXPECT_EQ(g.plane, plane_at(ev % 4));
       EXPECT_EQ(g.flow.src_port, a->evs()[ev].value);
       EXPECT_EQ(g.flow.src, ip());
       EXPECT_EQ(g.flow.dst, ip());

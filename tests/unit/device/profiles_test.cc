@@ -15,7 +15,7 @@ namespace {
 std::vector<core::EvEntry> table(bool structured) {
   std::vector<core::EvEntry> evs;
   for (uint32_t i = 0; i < 6; ++i)
-    evs.push_back({(structured ? (0x0A00u + i) << 16 : 0u) | (0x4000u + i), PlaneId(static_cast<uint8_t>(i % 2))});
+    evs.push_back({(structured ? (0x0A00u + i) << 16 : 0u) | (0x4000u + i), plane_at(i % 2)});
   return evs;
 }
 

@@ -40,7 +40,7 @@ class SimNetTest : public testing::Test {
     burst_.flow.dst = address(1 - node, plane);
     burst_.flow.src_port = port;
     burst_.flow.traffic_class = static_cast<uint8_t>(dscp << 2 | static_cast<uint8_t>(ecn));
-    burst_.plane = PlaneId(static_cast<uint8_t>(plane));
+    burst_.plane = plane_at(plane);
     burst_.segments = count;
     burst_.segment_size = count == 1 ? static_cast<uint32_t>(data_.size()) : size;
     burst_.bytes = static_cast<uint32_t>(data_.size());

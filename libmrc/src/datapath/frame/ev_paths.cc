@@ -19,7 +19,7 @@ Status EvPaths::open(const HostConfig& config) {
   for (size_t i = 0; i < evs_.size(); ++i) {
     core::EvEntry& ev = evs_[i];
     if (!evs_of_plane.has(ev.plane))
-      return invalid("EV " + std::to_string(i) + ": no plane " + std::to_string(ev.plane.value() + 1));
+      return invalid("EV " + std::to_string(i) + ": no plane " + std::to_string(port_of(ev.plane)));
     if ((ev.value & 0xFFFFu) == 0) ev.value |= kFirstSourcePort + static_cast<uint32_t>(i) % kSourcePorts;
     ways_.emplace_back();
     ways_.back().number = evs_of_plane[ev.plane]++;

@@ -59,7 +59,7 @@ int LocalInbound::read_from(Peer* peer, core::RxBurst* out, int max) {
     }
     if (good != i) out[good] = out[i];
     out[good].pipe = peer->id;
-    out[good++].plane = PlaneId(static_cast<uint8_t>(plane - planes_.begin()));
+    out[good++].plane = plane_at(plane - planes_.begin());
   }
   if (good == 0) peer->pipe->give_back();
   return good;

@@ -94,7 +94,7 @@ void Local::open(const HostConfig& config) {
   for (size_t p = 0; p < config.planes.size(); ++p) {
     if (!config.planes[p].interface.empty())
       opened = Error{EOPNOTSUPP, "plane " + std::to_string(p + 1) + " is bound to an interface"};
-    planes.push_back({config.planes[p].addr, inner_->plane_port(PlaneId(static_cast<uint8_t>(p)))});
+    planes.push_back({config.planes[p].addr, inner_->plane_port(plane_at(p))});
   }
   if (opened) opened = in_.open(std::move(planes));
   pipes_ = opened.has_value();

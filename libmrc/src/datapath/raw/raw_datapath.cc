@@ -125,7 +125,7 @@ int Raw::rx_burst(Instant, core::RxBurst* out, int max) {
       for (int i = 0; i < n; ++i) {
         const uint64_t tag = events[i].data.u64;
         if (tag >= RawTransmitter::kEpollTag)
-          tx_.unblock(PlaneId(static_cast<uint8_t>(tag - RawTransmitter::kEpollTag)));
+          tx_.unblock(plane_at(tag - RawTransmitter::kEpollTag));
         else
           rx_.set_ready(static_cast<uint32_t>(tag));
       }

@@ -56,7 +56,7 @@ Status RawReceiver::add_source(int fd, size_t plane, Xsk* xsk, int epoll_fd) {
   event.events = EPOLLIN;
   event.data.u64 = sources_.size();
   if (::epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) return failed_call("epoll");
-  sources_.push_back({fd, PlaneId(static_cast<uint8_t>(plane)), 0, xsk});
+  sources_.push_back({fd, plane_at(plane), 0, xsk});
   return {};
 }
 

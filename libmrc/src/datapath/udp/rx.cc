@@ -28,7 +28,7 @@ Status UdpReceiver::open(const UdpConfig& config, const UdpSyscalls& sys, bool g
         continue;
       Socket s;
       s.addr = plane.addr;
-      s.plane = PlaneId(static_cast<uint8_t>(p));
+      s.plane = plane_at(p);
       Result<BoundUdp> bound = open_udp(sys, {plane.addr, port, plane.interface, false});
       if (!bound && port == plane.second_port && socket_count() > first_of_plane_[p] &&
           bound.error().code == EADDRINUSE) {

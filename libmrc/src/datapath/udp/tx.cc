@@ -38,14 +38,14 @@ Status UdpTransmitter::open(const UdpConfig& config, const UdpSyscalls& sys, Pla
   for (size_t i = 0; i < evs_.size(); ++i) {
     core::EvEntry& ev = evs_[i];
     if (!config.planes.has(ev.plane))
-      return invalid("EV " + std::to_string(i) + ": no plane " + std::to_string(ev.plane.value() + 1));
+      return invalid("EV " + std::to_string(i) + ": no plane " + std::to_string(port_of(ev.plane)));
     const HostPlane& plane = config.planes[ev.plane];
     uint16_t port = static_cast<uint16_t>(ev.value);
     Result<GuardedUdp> opened =
         port == 0 && guarded ? open_guarded_udp(sys, plane.addr, plane.interface) : open_unguarded(sys, plane, port);
     if (!opened)
       return std::move(opened).error().under("EV " + std::to_string(i) + " on plane " +
-                                             std::to_string(ev.plane.value() + 1) + ": ");
+                                             std::to_string(port_of(ev.plane)) + ": ");
     Fd &fd = opened->fd, &guard = opened->guard;
     ev.value = (ev.value & 0xFFFF0000u) | opened->port;
     granted_ = std::min(granted_, grow_buffer(sys, fd.get(), false, config.sndbuf));

@@ -140,7 +140,7 @@ void Udp::poll_sockets() {
   for (int i = 0; i < n; ++i) {
     uint64_t tag = events[i].data.u64;
     if (tag >= UdpTransmitter::kEpollTag)
-      tx_.unblock(PlaneId(static_cast<uint8_t>(tag - UdpTransmitter::kEpollTag)));
+      tx_.unblock(plane_at(tag - UdpTransmitter::kEpollTag));
     else
       rx_.set_ready(static_cast<uint32_t>(tag));
   }

@@ -100,7 +100,7 @@ int Dpdk::rx_burst(Instant now, core::RxBurst* out, int max) {
       const uint32_t p = next_;
       next_ = (p + 1) % static_cast<uint32_t>(planes_.size());
       const int n = planes_[p]->receive(out + got, max - got, &counters_);
-      for (int i = 0; i < n; ++i) out[got + i].plane = PlaneId(static_cast<uint8_t>(p));
+      for (int i = 0; i < n; ++i) out[got + i].plane = plane_at(p);
       got += n;
     }
   }
