@@ -6,9 +6,12 @@
 #include <set>
 
 #include "sim/helper/svg.h"
+#include "xml_text.h"
 
 namespace mrc::sim {
 namespace {
+
+using tools::escape_xml;
 
 const char* kStyle = R"(<!doctype html><html lang="en"><head><meta charset="utf-8"><style>
 body{font:14px/1.45 system-ui,sans-serif;margin:2em auto;max-width:920px;color:#1d1d1f}h1{font-size:1.5em}h2{font-size:1.15em;margin-top:2em}
@@ -18,8 +21,8 @@ table{border-collapse:collapse;margin:1em 0}td,th{border-bottom:1px solid #ddd;p
 )";
 
 std::string head(const std::string& title, const std::string& about) {
-  return std::string(kStyle) + "<title>" + escape_html(title) + "</title></head><body><h1>" + escape_html(title) +
-         "</h1><p>" + escape_html(about) + "</p>\n";
+  return std::string(kStyle) + "<title>" + escape_xml(title) + "</title></head><body><h1>" + escape_xml(title) +
+         "</h1><p>" + escape_xml(about) + "</p>\n";
 }
 
 std::string queue_chart(const RunResult& r) {
@@ -108,7 +111,7 @@ std::string counters_table(const Json& summary) {
 
 std::string unfinished_paragraph(const std::string& label, const Json& summary) {
   const std::string text = unfinished_text(summary);
-  return text.empty() ? "" : "<p class=\"bad\">" + escape_html(label + ": " + text) + "</p>\n";
+  return text.empty() ? "" : "<p class=\"bad\">" + escape_xml(label + ": " + text) + "</p>\n";
 }
 
 std::string table(const std::vector<std::pair<std::string, Json>>& rows) {
@@ -116,10 +119,10 @@ std::string table(const std::vector<std::pair<std::string, Json>>& rows) {
   for (const auto& r : rows) summaries.push_back(r.second);
   const std::vector<TableColumn> columns = table_columns(summaries);
   std::string s = "<table><tr><th></th>";
-  for (const TableColumn& c : columns) s += "<th>" + escape_html(c.title) + "</th>";
+  for (const TableColumn& c : columns) s += "<th>" + escape_xml(c.title) + "</th>";
   s += "</tr>";
   for (const auto& [label, summary] : rows) {
-    s += "<tr><td>" + escape_html(label) + "</td>";
+    s += "<tr><td>" + escape_xml(label) + "</td>";
     for (const TableColumn& c : columns) s += "<td>" + table_value(summary, c) + "</td>";
     s += "</tr>";
   }
@@ -200,9 +203,9 @@ std::string table_value(const Json& summary, const TableColumn& column) {
 
 std::string run_report(const ScenarioSpec& s, const std::string& label, const RunResult& r) {
   std::string html = head(s.name, s.about);
-  html += "<p>" + escape_html(label) + ". Fabric " + escape_html(s.fabric.name) + ": " +
-          std::to_string(s.fabric.planes) + " planes of " + format_rate(s.fabric.nic_link.rate) + ", " +
-          std::to_string(s.fabric.nics()) + " NICs. Seed " + std::to_string(s.seed) + ".</p>\n";
+  html += "<p>" + escape_xml(label) + ". Fabric " + escape_xml(s.fabric.name) + ": " + std::to_string(s.fabric.planes) +
+          " planes of " + format_rate(s.fabric.nic_link.rate) + ", " + std::to_string(s.fabric.nics()) +
+          " NICs. Seed " + std::to_string(s.seed) + ".</p>\n";
   html += unfinished_paragraph(label, r.summary);
   html += table({{label, r.summary}});
   html += "<h2>Throughput</h2>" + throughput_chart(r);
@@ -276,8 +279,8 @@ std::string sweep_report(const ScenarioFile& file, const std::vector<Json>& summ
   if (!checks.empty()) {
     html += "<h2>Checks</h2><table><tr><th>check</th><th>worst value</th><th></th></tr>";
     for (const CheckResult& c : checks)
-      html += "<tr><td>" + escape_html(c.text) + "</td><td>" +
-              (c.why.empty() ? format_number(c.value) : escape_html(c.why)) + "</td><td class=\"" +
+      html += "<tr><td>" + escape_xml(c.text) + "</td><td>" +
+              (c.why.empty() ? format_number(c.value) : escape_xml(c.why)) + "</td><td class=\"" +
               (c.passed ? "ok\">holds" : "bad\">fails") + "</td></tr>";
     html += "</table>\n";
   }
@@ -285,7 +288,7 @@ std::string sweep_report(const ScenarioFile& file, const std::vector<Json>& summ
   for (size_t i = 0; i < summaries.size(); ++i) rows.push_back({file.points[i].label(), summaries[i]});
   html += "<h2>Points</h2>" + table(rows);
   for (const auto& [name, svg] : sweep_curves(file, summaries)) html += svg;
-  html += "<h2>Scenario</h2><pre>" + escape_html(file.text) + "</pre>";
+  html += "<h2>Scenario</h2><pre>" + escape_xml(file.text) + "</pre>";
   return html + "</body></html>\n";
 }
 
@@ -305,7 +308,7 @@ std::string compare_table(const std::vector<std::pair<std::string, Json>>& a,
       const std::string cells[] = {label, c.title, va ? format_number(*va) : "-", vb ? format_number(*vb) : "-", ratio};
       if (html) s += "<tr>";
       for (size_t k = 0; k < 5; ++k)
-        s += html ? "<td>" + escape_html(cells[k]) + "</td>" : cells[k] + (k < 4 ? "\t" : "\n");
+        s += html ? "<td>" + escape_xml(cells[k]) + "</td>" : cells[k] + (k < 4 ? "\t" : "\n");
       if (html) s += "</tr>";
     }
   return s + (html ? "</table>\n" : "");

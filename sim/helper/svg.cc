@@ -5,8 +5,12 @@
 #include <cstdio>
 #include <map>
 
+#include "xml_text.h"
+
 namespace mrc::sim {
 namespace {
+
+using tools::escape_xml;
 
 constexpr double kWidth = 860, kHeight = 260, kLeft = 70, kRight = 150, kTop = 30, kBottom = 42;
 constexpr size_t kMaxPoints = 2000;
@@ -54,7 +58,7 @@ std::vector<Mark> marks_between(const Chart& chart, double x0, double x1) {
 std::string text_at(double x, double y, const char* anchor, const std::string& text) {
   char out[120];
   std::snprintf(out, sizeof(out), "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
-  return out + escape_html(text) + "</text>";
+  return out + escape_xml(text) + "</text>";
 }
 
 // "1  at 1000: down plane 0 T0 0-T1 3", three to a line, below `top`.
@@ -81,24 +85,6 @@ const char* curve_colour(size_t i) {
 std::string format_number(double v) {
   char out[40];
   std::snprintf(out, sizeof(out), std::fabs(v) >= 1e6 || (v != 0 && std::fabs(v) < 1e-3) ? "%.3g" : "%.6g", v);
-  return out;
-}
-
-std::string escape_html(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '<') {
-      out += "&lt;";
-    } else if (c == '>') {
-      out += "&gt;";
-    } else if (c == '&') {
-      out += "&amp;";
-    } else if (c == '"') {
-      out += "&quot;";
-    } else {
-      out += c;
-    }
-  }
   return out;
 }
 
@@ -167,7 +153,7 @@ std::string mark_lines(const std::vector<Mark>& marks, const Axes& axes, bool nu
     for (const std::string& text : marks[i].texts) title += (title.empty() ? "" : "\n") + text;
     s += tag("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"mark\"><title>", x, kTop, x,
              kHeight - kBottom) +
-         escape_html(title) + "</title></line>";
+         escape_xml(title) + "</title></line>";
     if (!numbered) {
       s += text_at(x + 3, kTop + 10 + 10 * static_cast<double>(i), "start", marks[i].text());
     } else if (x >= free_from) {

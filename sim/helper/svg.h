@@ -30,7 +30,6 @@ struct HeatMap {
 };
 std::string heat_map(const HeatMap& map);
 
-std::string escape_html(const std::string& text);
 std::string format_number(double v);
 const char* curve_colour(size_t i);
 

@@ -23,7 +23,7 @@ Paths::Paths(const std::string& device) {
   if (found == all->devices.end()) throw Error("no device '" + device + "' in the configuration");
   config_ = *found;
   own_t0s_.resize(config_.planes.size());
-  if (config_.settings.ev_mode != "srv6") return;
+  if (config_.settings.ev_mode != mrc::device::EvMode::kSrv6) return;
   auto plan = mrc::device::srv6_plan(config_.settings, static_cast<uint32_t>(config_.planes.size()));
   if (!plan) throw Error(plan.error().text);
   plan_ = *std::move(plan);

@@ -160,7 +160,7 @@ bool Daemon::start(const Options& options, std::string* why, bool* busy) {
   });
   for (const device::DeviceConfig& d : p.config.devices)
     p.service.add_device(
-        std::make_unique<SharedDevice>(d.name, static_cast<uint32_t>(d.planes.size()), d.settings.ev_mode,
+        std::make_unique<SharedDevice>(d.name, static_cast<uint32_t>(d.planes.size()), device::word_of(d.settings.ev_mode),
                                        static_cast<uint32_t>(d.settings.ev_count + d.settings.ev_backups)));
   p.restored = true;
 

@@ -59,7 +59,7 @@ std::string usid_text(uint16_t usid) {
 std::vector<LoopPath> loop_paths(const device::DeviceConfig& config, std::string* why) {
   std::vector<LoopPath> paths;
   const auto planes = static_cast<uint32_t>(config.planes.size());
-  if (config.settings.ev_mode != "srv6" || config.settings.srv6_loop.empty()) {
+  if (config.settings.ev_mode != device::EvMode::kSrv6 || config.settings.srv6_loop.empty()) {
     *why = "device '" + config.name + "' has no loops: they need ev_mode srv6 and srv6_loop";
     return paths;
   }

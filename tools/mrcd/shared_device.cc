@@ -13,12 +13,17 @@ namespace {
 
 using Json = nlohmann::json;
 
+// `ev_mode` is reported by a process: an unknown word counts as the default.
+device::EvNaming naming_of(const std::string& ev_mode) {
+  return device::naming_of(device::value_of<device::EvMode>(ev_mode).value_or(device::EvMode::kUdpPort));
+}
+
 // The names of a device's EVs. With SRv6 paths they are those that every process has; else a process has ports or
 // labels of its own, and automatic profiles are the same in number only.
 std::vector<mrc_ctl_ev> names(uint32_t planes, const std::string& ev_mode, uint32_t count) {
   std::vector<core::EvEntry> evs;
   for (uint32_t i = 0; i < count; ++i) evs.push_back({i / planes + 1, plane_at(i % planes)});
-  const device::EvNaming naming = device::naming_of(ev_mode);
+  const device::EvNaming naming = naming_of(ev_mode);
   if (naming != device::EvNaming::kPort) device::label_paths(planes, &evs);
   return device::ev_names(evs, naming);
 }
@@ -30,7 +35,7 @@ SharedDevice::SharedDevice(std::string name, uint32_t planes, const std::string&
       planes_(planes),
       ev_mode_(ev_mode),
       evs_(evs),
-      store_(device::controller_limits(planes, device::naming_of(ev_mode)), names(planes, ev_mode, evs)) {}
+      store_(device::controller_limits(planes, naming_of(ev_mode)), names(planes, ev_mode, evs)) {}
 
 std::string SharedDevice::why_no_port(uint32_t port) const {
   if (port >= 1 && port <= planes_) return "";
@@ -43,7 +48,7 @@ std::string SharedDevice::why_no_path(const ctl::DenyRule& rule) const {
            std::to_string(planes_);
   if (!rule.via.empty() && ev_mode_ != "srv6")
     return "no path of device '" + name_ + "' goes via uSIDs: its ev_mode is " + ev_mode_;
-  if (rule.label != 0 && device::naming_of(ev_mode_) == device::EvNaming::kPort)
+  if (rule.label != 0 && naming_of(ev_mode_) == device::EvNaming::kPort)
     return "no EV of device '" + name_ + "' has a flow label: its ev_mode is " + ev_mode_;
   return "";
 }

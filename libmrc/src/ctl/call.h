@@ -40,7 +40,7 @@ struct ProfileCall {
   ProfileCall& operator=(const ProfileCall&) = delete;
 
   // 0, or an errno value, as the function of mrc_ctl.h would give it.
-  int apply(ProfileStore* store) const;
+  [[nodiscard]] int apply(ProfileStore* store) const;
 };
 
 // From a caller's attributes and mask. Members outside the mask are not read, and null arrays are empty ones.
@@ -48,11 +48,11 @@ nlohmann::json call_json(uint64_t id, const mrc_ctl_ev_fmt_profile_attr& attr, i
 nlohmann::json call_json(uint64_t id, const mrc_ctl_ev_profile_attr& attr, int mask);
 nlohmann::json call_json(uint64_t id, const mrc_ctl_cc_profile_attr& attr, int mask);
 // False: not in that format. The values are checked by apply().
-bool parse_call(const nlohmann::json& text, ProfileCall* out);
+[[nodiscard]] bool parse_call(const nlohmann::json& text, ProfileCall* out);
 
 // "0003c001": bytes of an EV without the zeros at the end; empty for an EV of zeros.
 std::string ev_hex(const mrc_ctl_ev_t& value);
-bool parse_ev_hex(const std::string& text, mrc_ctl_ev_t* out);
+[[nodiscard]] bool parse_ev_hex(const std::string& text, mrc_ctl_ev_t* out);
 
 // The calls that make this store from an empty one of the same limits. `paths` false: entries that observation has
 // found bad are written as good, because an observation is no decision.

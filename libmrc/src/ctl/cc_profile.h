@@ -21,9 +21,9 @@ class CcProfile {
   const mrc_ctl_cc_nscc_cfg& config() const { return config_; }
 
   // 0, or an errno value with nothing changed. `users`: QPs with this profile.
-  int modify(const mrc_ctl_cc_profile_attr& attr, int mask, const Limits& limits, uint32_t users);
+  [[nodiscard]] int modify(const mrc_ctl_cc_profile_attr& attr, int mask, const Limits& limits, uint32_t users);
   // cc_config points to this profile's own configuration afterwards, or is null where there is none.
-  int query(mrc_ctl_cc_profile_attr* attr, int mask) const;
+  [[nodiscard]] int query(mrc_ctl_cc_profile_attr* attr, int mask) const;
 
  private:
   mrc_ctl_profile_state state_ = MRC_CTL_PROFILE_INIT;
@@ -35,6 +35,6 @@ class CcProfile {
 };
 
 // EINVAL for impossible parameters of NSCC; zero and negative numbers mean that a value is derived. [MRC-CCP-3]
-int check_nscc(const mrc_ctl_cc_nscc_cfg& config);
+[[nodiscard]] int check_nscc(const mrc_ctl_cc_nscc_cfg& config);
 
 }  // namespace mrc::ctl

@@ -26,12 +26,12 @@ inline constexpr uint32_t kEvBits = 8 * MRC_CTL_EV_MAX_BYTES;
 uint32_t format_bits(int mode);
 
 // EINVAL: no fields, or one of no width; E2BIG: more bits than the mode has. [MRC-EVX-2]
-int check_format(int mode, FormatFields format);
+[[nodiscard]] int check_format(int mode, FormatFields format);
 // Each description by itself. EINVAL: a width of 0 or above 32; init_val or mask wider than the field; a range that is
 // empty, or wider than the mask has bits. [MRC-EVX-3]
-int check_fields(EvFields fields);
+[[nodiscard]] int check_fields(EvFields fields);
 // E2BIG: more fields than the format has, or one wider than its place in it. [MRC-EVX-2]
-int check_fit(EvFields fields, FormatFields format);
+[[nodiscard]] int check_fit(EvFields fields, FormatFields format);
 
 // Bits of an EV that the fields consume.
 uint32_t consumed_bits(EvFields fields);

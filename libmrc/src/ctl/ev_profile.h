@@ -38,8 +38,8 @@ class EvProfile {
   const EvTable& table() const { return table_; }
 
   // 0, or an errno value. After an error only the entries of a batch before the failed one are changed [MRC-PROF-5].
-  int modify(const mrc_ctl_ev_profile_attr& attr, int mask, const EvSurroundings& around);
-  int query(mrc_ctl_ev_profile_attr* attr, int mask, const Limits& limits) const;
+  [[nodiscard]] int modify(const mrc_ctl_ev_profile_attr& attr, int mask, const EvSurroundings& around);
+  [[nodiscard]] int query(mrc_ctl_ev_profile_attr* attr, int mask, const Limits& limits) const;
   // The observed state of a path; true when an entry changed.
   bool feed_state(const mrc_ctl_ev& ev, mrc_ctl_ev_state state) { return table_.feed_state(ev, state); }
 
@@ -56,11 +56,12 @@ class EvProfile {
     std::array<uint8_t, MRC_CTL_MAX_VENDOR_CFG_SIZE> vendor{};
   };
 
-  int take(const mrc_ctl_ev_profile_attr& attr, int mask, const EvSurroundings& around, Settings* s) const;
-  int take_fields(const mrc_ctl_ev_profile_attr& attr, Settings* s) const;
-  int check(const Settings& s, mrc_ctl_profile_state to, const EvSurroundings& around) const;
+  [[nodiscard]] int take(const mrc_ctl_ev_profile_attr& attr, int mask, const EvSurroundings& around,
+                         Settings* s) const;
+  [[nodiscard]] int take_fields(const mrc_ctl_ev_profile_attr& attr, Settings* s) const;
+  [[nodiscard]] int check(const Settings& s, mrc_ctl_profile_state to, const EvSurroundings& around) const;
   void fill_table(const Settings& s, const EvSurroundings& around);
-  int run_op(const mrc_ctl_ev_profile_attr& attr, const Settings& s, const EvSurroundings& around);
+  [[nodiscard]] int run_op(const mrc_ctl_ev_profile_attr& attr, const Settings& s, const EvSurroundings& around);
 
   Settings s_;
   EvTable table_;

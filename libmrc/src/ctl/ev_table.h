@@ -30,9 +30,9 @@ class EvTable {
   uint32_t unpopulated() const;
 
   // One entry that holds `ev`, or all of them; ENOENT when there is none. An unpopulated `to` keeps no state.
-  int replace(const mrc_ctl_ev& ev, const mrc_ctl_ev& to, mrc_ctl_ev_state state, bool all);
-  int set_state(const mrc_ctl_ev& ev, mrc_ctl_ev_state state, bool all);
-  int state_of(const mrc_ctl_ev& ev, mrc_ctl_ev_state* state) const;
+  [[nodiscard]] int replace(const mrc_ctl_ev& ev, const mrc_ctl_ev& to, mrc_ctl_ev_state state, bool all);
+  [[nodiscard]] int set_state(const mrc_ctl_ev& ev, mrc_ctl_ev_state state, bool all);
+  [[nodiscard]] int state_of(const mrc_ctl_ev& ev, mrc_ctl_ev_state* state) const;
   // Entries of this EV that are not DENIED get the state; true when one had another.
   bool feed_state(const mrc_ctl_ev& ev, mrc_ctl_ev_state state);
 

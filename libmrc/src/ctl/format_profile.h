@@ -20,8 +20,8 @@ class FormatProfile {
   FormatFields fields() const { return fields_; }
 
   // 0, or an errno value with nothing changed.
-  int modify(const mrc_ctl_ev_fmt_profile_attr& attr, int mask, const Limits& limits, FormatUse use);
-  int query(mrc_ctl_ev_fmt_profile_attr* attr, int mask) const;
+  [[nodiscard]] int modify(const mrc_ctl_ev_fmt_profile_attr& attr, int mask, const Limits& limits, FormatUse use);
+  [[nodiscard]] int query(mrc_ctl_ev_fmt_profile_attr* attr, int mask) const;
 
  private:
   mrc_ctl_profile_state state_ = MRC_CTL_PROFILE_INIT;

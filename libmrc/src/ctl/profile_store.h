@@ -34,18 +34,18 @@ class ProfileStore {
   const Limits& limits() const { return limits_; }
   uint32_t free_evs() const;
 
-  int modify_format(uint64_t id, const mrc_ctl_ev_fmt_profile_attr& attr, int mask);
-  int query_format(uint64_t id, mrc_ctl_ev_fmt_profile_attr* attr, int mask) const;
-  int modify_ev(uint64_t id, const mrc_ctl_ev_profile_attr& attr, int mask);
-  int query_ev(uint64_t id, mrc_ctl_ev_profile_attr* attr, int mask) const;
-  int modify_cc(uint64_t id, const mrc_ctl_cc_profile_attr& attr, int mask);
-  int query_cc(uint64_t id, mrc_ctl_cc_profile_attr* attr, int mask) const;
+  [[nodiscard]] int modify_format(uint64_t id, const mrc_ctl_ev_fmt_profile_attr& attr, int mask);
+  [[nodiscard]] int query_format(uint64_t id, mrc_ctl_ev_fmt_profile_attr* attr, int mask) const;
+  [[nodiscard]] int modify_ev(uint64_t id, const mrc_ctl_ev_profile_attr& attr, int mask);
+  [[nodiscard]] int query_ev(uint64_t id, mrc_ctl_ev_profile_attr* attr, int mask) const;
+  [[nodiscard]] int modify_cc(uint64_t id, const mrc_ctl_cc_profile_attr& attr, int mask);
+  [[nodiscard]] int query_cc(uint64_t id, mrc_ctl_cc_profile_attr* attr, int mask) const;
 
   // For a QP: EINVAL unless the profile is ONLINE. Without such a profile, id 0 is the device's own default and no
   // error. *counted: there is a profile, to be released. [MRC-CTL-4]
-  int hold_ev(uint64_t id, bool* counted);
+  [[nodiscard]] int hold_ev(uint64_t id, bool* counted);
   void release_ev(uint64_t id);
-  int hold_cc(uint64_t id, bool* counted);
+  [[nodiscard]] int hold_cc(uint64_t id, bool* counted);
   void release_cc(uint64_t id);
   // Null: in INIT.
   const EvProfile* ev(uint64_t id) const;
@@ -87,7 +87,7 @@ class ProfileStore {
   using Table = std::unordered_map<uint64_t, std::unique_ptr<Held<Profile>>>;
 
   template <typename Profile, typename Change>
-  int change(Table<Profile>* table, uint64_t id, uint32_t max, const Change& change);
+  [[nodiscard]] int change(Table<Profile>* table, uint64_t id, uint32_t max, const Change& change);
   FormatUse format_use(uint64_t id) const;
 
   const Limits limits_;

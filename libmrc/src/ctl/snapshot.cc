@@ -14,11 +14,12 @@ using Json = nlohmann::json;
 
 constexpr size_t kPiece = 1024;  // entries in one call
 
+// The results of queries are not looked at below: by a mask of attributes that the profile has they cannot fail.
 void add_format(const ProfileStore& store, uint64_t id, std::vector<Json>* out) {
   const FormatProfile& profile = *store.format(id);
   mrc_ctl_ev_fmt_profile_attr attr{};
   std::vector<mrc_ctl_ev_fmt_field> fields(profile.fields().begin(), profile.fields().end());
-  profile.query(&attr, MRC_CTL_EV_FMT_PROFILE_MODE | MRC_CTL_EV_FMT_VENDOR_CFG);
+  (void)profile.query(&attr, MRC_CTL_EV_FMT_PROFILE_MODE | MRC_CTL_EV_FMT_VENDOR_CFG);
   int mask = MRC_CTL_EV_FMT_PROFILE_STATE | MRC_CTL_EV_FMT_PROFILE_MODE | MRC_CTL_EV_FMT_VENDOR_CFG;
   attr.profile_state = MRC_CTL_PROFILE_OFFLINE;
   if (!fields.empty()) {
@@ -45,7 +46,7 @@ void add_ev(const ProfileStore& store, uint64_t id, bool paths, std::vector<Json
                          MRC_CTL_EV_PROFILE_MIN_ACTIVE | MRC_CTL_EV_PROFILE_EVENT_MASK | MRC_CTL_EV_PROFILE_VENDOR_CFG;
   mrc_ctl_ev_profile_attr attr{};
   int mask = profile.given() & kPlain;
-  profile.query(&attr, mask, store.limits());
+  (void)profile.query(&attr, mask, store.limits());
   attr.profile_state = MRC_CTL_PROFILE_OFFLINE;
   std::vector<mrc_ctl_ev_field> fields(profile.fields().begin(), profile.fields().end());
   if (!fields.empty()) {
@@ -71,7 +72,7 @@ void add_ev(const ProfileStore& store, uint64_t id, bool paths, std::vector<Json
 void add_cc(const ProfileStore& store, uint64_t id, std::vector<Json>* out) {
   const CcProfile& profile = *store.cc(id);
   mrc_ctl_cc_profile_attr attr{};
-  profile.query(&attr, MRC_CTL_CC_PROFILE_ALGORITHM | MRC_CTL_CC_PROFILE_CONFIG | MRC_CTL_CC_PROFILE_VENDOR_CFG);
+  (void)profile.query(&attr, MRC_CTL_CC_PROFILE_ALGORITHM | MRC_CTL_CC_PROFILE_CONFIG | MRC_CTL_CC_PROFILE_VENDOR_CFG);
   int mask = MRC_CTL_CC_PROFILE_STATE | MRC_CTL_CC_PROFILE_ALGORITHM | MRC_CTL_CC_PROFILE_VENDOR_CFG;
   if (attr.cc_config != nullptr) mask |= MRC_CTL_CC_PROFILE_CONFIG;
   attr.profile_state = MRC_CTL_PROFILE_OFFLINE;

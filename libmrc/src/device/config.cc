@@ -126,7 +126,7 @@ Status check_ipv6(const DeviceConfig& device, const char* setting) {
 
 // Every plane has a DPDK port and a gateway that is one.
 Status check_dpdk(const DeviceConfig& device) {
-  if (device.settings.datapath != "dpdk") return {};
+  if (device.settings.datapath != DatapathKind::kDpdk) return {};
   if (Status ipv6 = check_ipv6(device, "datapath"); !ipv6) return ipv6;
   const size_t ports = datapath::split_list(device.settings.dpdk_ports).size();
   if (ports != device.planes.size())
@@ -140,9 +140,9 @@ Status check_dpdk(const DeviceConfig& device) {
 
 // With ev_mode srv6 the texts that name the switches must be a plan for these planes.
 Status check_srv6(const DeviceConfig& device) {
-  if (device.settings.datapath == "raw")
+  if (device.settings.datapath == DatapathKind::kRaw)
     if (Status ipv6 = check_ipv6(device, "datapath"); !ipv6) return ipv6;
-  if (device.settings.ev_mode != "srv6") return {};
+  if (device.settings.ev_mode != EvMode::kSrv6) return {};
   if (Status ipv6 = check_ipv6(device, "ev_mode"); !ipv6) return ipv6;
   const auto planes = static_cast<uint32_t>(device.planes.size());
   for (const char* name : {"srv6_paths", "srv6_loop"}) {

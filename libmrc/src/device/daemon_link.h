@@ -38,7 +38,7 @@ class DaemonLink {
 
   // `socket`: a path, or @NAME in the abstract namespace of this network namespace. False: errno; a missing daemon
   // is no failure.
-  bool open(const std::string& socket, LinkListener* listener);
+  [[nodiscard]] bool open(const std::string& socket, LinkListener* listener);
   void close() ABSL_LOCKS_EXCLUDED(mutex_);
   // In a child after fork: the connection is the parent's. Takes no lock: the thread that held it at the fork does not
   // exist in the child, and no other thread does.
@@ -54,7 +54,7 @@ class DaemonLink {
 
   // Adds an id, sends, waits for the daemon's answer: 0 or an errno value; EIO when none arrives in time. Not on the
   // helper thread, and with no lock of the device held.
-  int request(nlohmann::json message) ABSL_LOCKS_EXCLUDED(mutex_);
+  [[nodiscard]] int request(nlohmann::json message) ABSL_LOCKS_EXCLUDED(mutex_);
   // Dropped when there is no daemon.
   void post(const nlohmann::json& message) ABSL_LOCKS_EXCLUDED(mutex_);
 

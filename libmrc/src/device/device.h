@@ -105,10 +105,13 @@ class Device {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
 
   // The calls of a controller, for all processes of this host where mrcd runs. 0 or an errno value; mutex not held.
-  int modify_format(uint64_t id, const mrc_ctl_ev_fmt_profile_attr& attr, int mask) ABSL_LOCKS_EXCLUDED(device_lock);
-  int modify_ev(uint64_t id, const mrc_ctl_ev_profile_attr& attr, int mask) ABSL_LOCKS_EXCLUDED(device_lock);
-  int modify_cc(uint64_t id, const mrc_ctl_cc_profile_attr& attr, int mask) ABSL_LOCKS_EXCLUDED(device_lock);
-  int enable_plane(PlaneId plane, bool up) ABSL_LOCKS_EXCLUDED(device_lock);
+  [[nodiscard]] int modify_format(uint64_t id, const mrc_ctl_ev_fmt_profile_attr& attr, int mask)
+      ABSL_LOCKS_EXCLUDED(device_lock);
+  [[nodiscard]] int modify_ev(uint64_t id, const mrc_ctl_ev_profile_attr& attr, int mask)
+      ABSL_LOCKS_EXCLUDED(device_lock);
+  [[nodiscard]] int modify_cc(uint64_t id, const mrc_ctl_cc_profile_attr& attr, int mask)
+      ABSL_LOCKS_EXCLUDED(device_lock);
+  [[nodiscard]] int enable_plane(PlaneId plane, bool up) ABSL_LOCKS_EXCLUDED(device_lock);
   DeviceProfiles& profiles() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   const core::CongestionConfig& congestion() const;  // of a QP without a CC profile
 

@@ -62,8 +62,8 @@ class Helper {
   ~Helper();
   // `fds`: readable when there is work; `ask` and `daemon`: on a request, `links`: on a notification
   // about links, all three also watched while parked; -1: none. False: errno.
-  bool start(HelperWork* work, const HelperTiming& timing, const std::vector<int>& fds, int ask = -1, int links = -1,
-             int daemon = -1);
+  [[nodiscard]] bool start(HelperWork* work, const HelperTiming& timing, const std::vector<int>& fds, int ask = -1,
+                           int links = -1, int daemon = -1);
   void stop();  // joins
   bool running() const { return thread_.joinable(); }
 

@@ -19,22 +19,14 @@ namespace mrc::device {
 
 namespace {
 
-datapath::Offload offload_of(const std::string& word) {
-  return word == "on" ? datapath::Offload::kOn : word == "off" ? datapath::Offload::kOff : datapath::Offload::kAuto;
-}
-
-datapath::RawIo raw_io(const std::string& word) {
-  return word == "xdp" ? datapath::RawIo::kXdp : word == "packet" ? datapath::RawIo::kPacket : datapath::RawIo::kAuto;
-}
-
 Status label_evs(const DeviceConfig& config, uint64_t seed, datapath::UdpConfig* out) {
   const auto planes = static_cast<uint32_t>(config.planes.size());
-  const std::string& mode = config.settings.ev_mode;
-  out->structured_ev = mode != "udp_port";
-  if (mode == "structured") {
+  const EvMode mode = config.settings.ev_mode;
+  out->structured_ev = mode != EvMode::kUdpPort;
+  if (mode == EvMode::kStructured) {
     Rng rng(seed);
     for (core::EvEntry& ev : out->evs) ev.value = (1 + rng.below(0xFFFF)) << 16;  // the port is known after the opening
-  } else if (mode == "srv6") {
+  } else if (mode == EvMode::kSrv6) {
     Result<std::shared_ptr<const datapath::Srv6Plan>> plan = srv6_plan(config.settings, planes);
     if (!plan) return std::move(plan).error();
     out->srv6 = *std::move(plan);
@@ -53,8 +45,8 @@ Result<datapath::UdpConfig> host_config(const DeviceConfig& config, uint64_t see
   }
   out.evs =
       datapath::auto_evs(static_cast<uint32_t>(s.ev_count + s.ev_backups), static_cast<uint32_t>(config.planes.size()));
-  out.gso = offload_of(s.gso);
-  out.gro = offload_of(s.gro);
+  out.gso = s.gso;
+  out.gro = s.gro;
   out.rcvbuf = static_cast<uint32_t>(s.rcvbuf);
   out.sndbuf = static_cast<uint32_t>(s.sndbuf);
   out.rx_buffers = static_cast<uint32_t>(s.rx_buffers);
@@ -83,7 +75,7 @@ Result<std::unique_ptr<datapath::HostDatapath>> open_udp(const DeviceConfig& con
                                                          const datapath::UdpConfig& wanted) {
   Result<std::unique_ptr<datapath::UdpDatapath>> udp = datapath::UdpDatapath::open(wanted);
   if (!udp) return std::move(udp).error();
-  if (config.settings.same_host != "memory" || wanted.srv6 != nullptr) return *std::move(udp);
+  if (config.settings.same_host != SameHost::kMemory || wanted.srv6 != nullptr) return *std::move(udp);
   return datapath::LocalDatapath::make(*std::move(udp), wanted);
 }
 
@@ -116,8 +108,9 @@ void warn_of_other_users(const DeviceConfig& config, const IpAddress& address, u
 Result<std::unique_ptr<datapath::HostDatapath>> open_chosen(const DeviceConfig& config,
                                                             const datapath::UdpConfig& wanted,
                                                             const datapath::DpdkConfig& dpdk) {
-  if (config.settings.datapath == "raw") return datapath::open_raw_datapath(wanted, raw_io(config.settings.raw_io));
-  if (config.settings.datapath == "dpdk") return datapath::open_dpdk_datapath(wanted, dpdk);
+  if (config.settings.datapath == DatapathKind::kRaw)
+    return datapath::open_raw_datapath(wanted, config.settings.raw_io);
+  if (config.settings.datapath == DatapathKind::kDpdk) return datapath::open_dpdk_datapath(wanted, dpdk);
   return open_udp(config, wanted);
 }
 

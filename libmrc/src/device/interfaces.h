@@ -9,7 +9,7 @@ namespace mrc::device {
 
 // The address of a plane on this interface: a global IPv6 address, else an IPv4 address, else a link-local one.
 // False when there is none.
-bool address_of_interface(const std::string& name, IpAddress* out);
+[[nodiscard]] bool address_of_interface(const std::string& name, IpAddress* out);
 // The interface that has this address, or empty.
 std::string interface_of_address(const IpAddress& ip);
 // Speed of the network card behind an interface in Gb/s; 0 where there is none (loopback, veth) or the link is down.

@@ -11,17 +11,9 @@ namespace mrc::device {
 
 namespace {
 
-constexpr const char* kNames[] = {"off", "error", "warn", "info", "debug"};
-
 std::atomic<LogLevel> threshold{LogLevel::kError};
 
 }  // namespace
-
-LogLevel log_level_of(const std::string& word) {
-  for (uint8_t i = 0; i < std::size(kNames); ++i)
-    if (word == kNames[i]) return static_cast<LogLevel>(i);
-  return LogLevel::kError;
-}
 
 void set_log_level(LogLevel level) {
   threshold.store(level, std::memory_order_relaxed);
@@ -33,7 +25,7 @@ bool logs(LogLevel level) {
 
 void log_line(LogLevel level, const std::string& text) {
   if (!logs(level)) return;
-  const std::string line = std::string("mrc: ") + kNames[static_cast<int>(level)] + ": " + text + "\n";
+  const std::string line = std::string("mrc: ") + word_of(level) + ": " + text + "\n";
   // One write, so that lines of several threads and processes do not mix.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }

@@ -2,15 +2,12 @@
 // Nothing is logged per packet. Any thread.
 #pragma once
 
-#include <cstdint>
 #include <string>
+
+#include "device/setting_words.h"
 
 namespace mrc::device {
 
-enum class LogLevel : uint8_t { kOff, kError, kWarn, kInfo, kDebug };
-
-// "off", "error", "warn", "info" or "debug"; anything else counts as error.
-LogLevel log_level_of(const std::string& word);
 void set_log_level(LogLevel level);
 bool logs(LogLevel level);
 // One line, "mrc: warn: text".

@@ -37,8 +37,16 @@ uint32_t bits_of(uint32_t value, EvNaming naming) {
 
 }  // namespace
 
-EvNaming naming_of(const std::string& ev_mode) {
-  return ev_mode == "srv6" ? EvNaming::kLabel : ev_mode == "structured" ? EvNaming::kLabelAndPort : EvNaming::kPort;
+EvNaming naming_of(EvMode mode) {
+  switch (mode) {
+    case EvMode::kUdpPort:
+      return EvNaming::kPort;
+    case EvMode::kStructured:
+      return EvNaming::kLabelAndPort;
+    case EvMode::kSrv6:
+      return EvNaming::kLabel;
+  }
+  return EvNaming::kPort;
 }
 
 std::vector<mrc_ctl_ev> ev_names(const std::vector<core::EvEntry>& evs, EvNaming naming) {

@@ -24,12 +24,13 @@
 #include "core/trace.h"
 #include "ctl/call.h"
 #include "ctl/profile_store.h"
+#include "device/setting_words.h"
 
 namespace mrc::device {
 
 // The parts of an EV that a profile's entry specifies.
 enum class EvNaming : uint8_t { kPort, kLabelAndPort, kLabel };
-EvNaming naming_of(const std::string& ev_mode);
+EvNaming naming_of(EvMode mode);
 
 class DeviceProfiles {
  public:
@@ -39,11 +40,13 @@ class DeviceProfiles {
   void trace_to(core::TraceSink* sink) { trace_ = sink; }
 
   const ctl::ProfileStore& store() const { return store_; }
-  int modify_format(uint64_t id, const mrc_ctl_ev_fmt_profile_attr& attr, int mask) {
+  [[nodiscard]] int modify_format(uint64_t id, const mrc_ctl_ev_fmt_profile_attr& attr, int mask) {
     return store_.modify_format(id, attr, mask);
   }
-  int modify_ev(uint64_t id, const mrc_ctl_ev_profile_attr& attr, int mask);
-  int modify_cc(uint64_t id, const mrc_ctl_cc_profile_attr& attr, int mask) { return store_.modify_cc(id, attr, mask); }
+  [[nodiscard]] int modify_ev(uint64_t id, const mrc_ctl_ev_profile_attr& attr, int mask);
+  [[nodiscard]] int modify_cc(uint64_t id, const mrc_ctl_cc_profile_attr& attr, int mask) {
+    return store_.modify_cc(id, attr, mask);
+  }
 
   // The profiles that one QP holds; default: none.
   struct Hold {
@@ -56,13 +59,13 @@ class DeviceProfiles {
     std::shared_ptr<const ctl::CcProfile> cc_profile;
   };
   // Both profiles, or neither. EINVAL also for an EV profile of which the driver can send no EV, ENOMEM. [MRC-CTL-4]
-  int hold(uint64_t ev_id, uint64_t cc_id, Hold* out);
+  [[nodiscard]] int hold(uint64_t ev_id, uint64_t cc_id, Hold* out);
   void release(const Hold& hold);
   // Called at every hold and release.
   void tell_holds(std::function<void()> changed) { holds_changed_ = std::move(changed); }
 
   // From the daemon: one call, or the whole state. Calls that do not apply to this device are skipped.
-  int apply(const ctl::ProfileCall& call);
+  [[nodiscard]] int apply(const ctl::ProfileCall& call);
   void replace(const std::vector<ctl::ProfileCall>& calls);
   std::optional<ctl::EvChange> feed(uint64_t id, const mrc_ctl_ev& ev, mrc_ctl_ev_state state);
 
@@ -87,7 +90,7 @@ class DeviceProfiles {
   void bind(uint64_t id);
   // UINT16_MAX: none.
   uint16_t index_of(const ctl::EvProfile& profile, const mrc_ctl_ev& ev) const;
-  int check_sendable(uint64_t ev_id);
+  [[nodiscard]] int check_sendable(uint64_t ev_id);
   void show(uint64_t id, const mrc_ctl_ev& ev, mrc_ctl_ev_state state);
   void trace_operator(uint16_t ev_index, bool denied) const;
 

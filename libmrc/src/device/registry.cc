@@ -33,13 +33,14 @@ class Registry {
       if (error_ && *error_ == why) return nullptr;
       error_ = std::make_unique<std::string>(why);
       // The level is a setting of the refused file; the environment's value still applies.
-      if (const char* level = environment::variable("MRC_LOG")) set_log_level(log_level_of(level));
+      if (const char* level = environment::variable("MRC_LOG"))
+        set_log_level(value_of<LogLevel>(level).value_or(LogLevel::kError));
       log_line(LogLevel::kError, why);
       return nullptr;
     }
     error_.reset();
     config_ = std::make_unique<Config>(*std::move(loaded));
-    set_log_level(log_level_of(config_->devices.front().settings.log));
+    set_log_level(config_->devices.front().settings.log);
     for (const std::string& line : misspelt_variables(::environ)) log_once(LogLevel::kWarn, line);
     // Logged as an error: the program runs with another configuration than the one requested by its user.
     if (environment::is_ignored())

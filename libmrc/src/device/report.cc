@@ -193,7 +193,7 @@ ctl::DeviceReport DeviceImpl::report() {
   report.program = program_invocation_short_name;
   report.device = config.name;
   report.slot = slot;
-  report.ev_mode = config.settings.ev_mode;
+  report.ev_mode = word_of(config.settings.ev_mode);
   for (const IpAddress& gid : config.gids)
     if (!gid.is_zero()) report.gids.push_back(gid.to_string());
   for (uint32_t p = 0; p < values.ports.size(); ++p)
@@ -227,7 +227,7 @@ std::string Device::describe_json() {
                            {"interface", c.planes[p].interface},
                            {"up", impl_->endpoint->plane_up(plane_at(p))}});
   }
-  j["ev_mode"] = c.settings.ev_mode;
+  j["ev_mode"] = word_of(c.settings.ev_mode);
   j["ev_active"] = impl_->endpoint_config.ev_active;
   for (const core::EvEntry& ev : impl_->evs) j["evs"].push_back({{"value", ev.value}, {"plane", port_of(ev.plane)}});
   j["peer_template"] = c.peer_template.text();

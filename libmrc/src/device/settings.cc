@@ -4,6 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <type_traits>
+#include <utility>
 
 #include "core/congestion/registry.h"
 #include "datapath/fault.h"
@@ -11,6 +13,14 @@
 namespace mrc::device {
 
 namespace {
+
+// The words are listed in the order of the enumerators; these enums are defined elsewhere.
+static_assert(value_of<datapath::Offload>("auto") == datapath::Offload::kAuto);
+static_assert(value_of<datapath::Offload>("on") == datapath::Offload::kOn);
+static_assert(value_of<datapath::Offload>("off") == datapath::Offload::kOff);
+static_assert(value_of<datapath::RawIo>("auto") == datapath::RawIo::kAuto);
+static_assert(value_of<datapath::RawIo>("xdp") == datapath::RawIo::kXdp);
+static_assert(value_of<datapath::RawIo>("packet") == datapath::RawIo::kPacket);
 
 std::vector<std::string> split_words(const std::string& text) {
   std::istringstream in(text);
@@ -62,6 +72,16 @@ Setting make(std::string Settings::*value, const char* name, const std::string& 
   return s;
 }
 
+template <auto kMember>
+Setting make_word(const char* name, const char* unit, const char* sentence) {
+  using Word = std::remove_reference_t<decltype(std::declval<Settings&>().*kMember)>;
+  Setting s = base(name, SettingType::kWord, unit, sentence);
+  s.words.assign(words_of<Word>.begin(), words_of<Word>.end());
+  s.word_index = [](const Settings& settings) { return static_cast<size_t>(settings.*kMember); };
+  s.set_word = [](Settings* settings, size_t index) { settings->*kMember = static_cast<Word>(index); };
+  return s;
+}
+
 Setting make(std::string Settings::*value, const char* name, const char* sentence) {
   Setting s = base(name, SettingType::kText, "", sentence);
   s.text_value = value;
@@ -95,9 +115,11 @@ bool parse_number(const std::string& text, T min, T max, T* out) {
 
 const std::vector<Setting>& setting_table() {
 #define MRC_SETTING_ROW(name, value, ...) make(&Settings::name, #name, __VA_ARGS__),
-  static const std::vector<Setting> table = {
-      MRC_SETTINGS(MRC_SETTING_ROW, MRC_SETTING_ROW, MRC_SETTING_ROW, MRC_SETTING_ROW, MRC_SETTING_ROW)};
+#define MRC_SETTING_WORD_ROW(name, type, value, ...) make_word<&Settings::name>(#name, __VA_ARGS__),
+  static const std::vector<Setting> table = {MRC_SETTINGS(MRC_SETTING_ROW, MRC_SETTING_ROW, MRC_SETTING_ROW,
+                                                          MRC_SETTING_WORD_ROW, MRC_SETTING_ROW, MRC_SETTING_ROW)};
 #undef MRC_SETTING_ROW
+#undef MRC_SETTING_WORD_ROW
   return table;
 }
 
@@ -155,6 +177,7 @@ std::string Setting::show(const Settings& settings) const {
   if (int_value != nullptr) return std::to_string(settings.*int_value);
   if (real_value != nullptr) return number(settings.*real_value);
   if (flag_value != nullptr) return settings.*flag_value ? "true" : "false";
+  if (word_index != nullptr) return words[word_index(settings)];
   return settings.*text_value;
 }
 
@@ -171,8 +194,14 @@ Status set_setting(const Setting& setting, const std::string& text, Settings* se
       good = parse_flag(text, &(settings->*setting.flag_value));
       break;
     case SettingType::kWord:
-      for (const std::string& word : setting.words) good = good || word == text;
-      if (good) settings->*setting.text_value = text;
+      for (size_t i = 0; i < setting.words.size(); ++i) {
+        if (setting.words[i] != text) continue;
+        good = true;
+        if (setting.set_word != nullptr)
+          setting.set_word(settings, i);
+        else
+          settings->*setting.text_value = text;
+      }
       break;
     case SettingType::kText:
       good = true;
@@ -192,7 +221,7 @@ std::string settings_json(const Settings& current) {
       if (s.int_value != nullptr) return from.*s.int_value;
       if (s.real_value != nullptr) return from.*s.real_value;
       if (s.flag_value != nullptr) return from.*s.flag_value;
-      return from.*s.text_value;
+      return s.show(from);
     };
     row["value"] = value_of(current);
     row["default"] = value_of(defaults);

@@ -11,14 +11,18 @@
 #include <vector>
 
 #include "base/result.h"
+#include "datapath/raw/raw_datapath.h"
+#include "datapath/udp/udp_datapath.h"
+#include "device/setting_words.h"
 
 namespace mrc::device {
 
 // clang-format off
 // INT(name, default, min, max, unit, sentence)   REAL likewise   FLAG(name, default, sentence)
-// WORD(name, default, "allowed words", unit, sentence)              TEXT(name, default, sentence)
-#define MRC_SETTINGS(INT, REAL, FLAG, WORD, TEXT)                                                                       \
-  WORD(log, "error", "off error warn info debug", "", "Lowest severity of messages written to stderr")                    \
+// WORD(name, enum of setting_words.h, default, unit, sentence)      TEXT(name, default, sentence)
+// NAME(name, default, names as text, unit, sentence): a word whose allowed values another table has
+#define MRC_SETTINGS(INT, REAL, FLAG, WORD, NAME, TEXT)                                                                       \
+  WORD(log, LogLevel, kError, "", "Lowest severity of messages written to stderr")                    \
   TEXT(fault, "", "Faults injected into the packets that this process sends, see mrc-info --help; empty: none")                     \
   TEXT(publish, "/tmp", "Folder below which a process publishes its counters to its user, see mrc-info --stats; empty: none") \
   TEXT(trace, "", "File for the engine's trace events, see mrclog --help; %p: process, %d: device; in a folder the file is mrc-%p-%d.sqlog; empty: none") \
@@ -33,9 +37,9 @@ namespace mrc::device {
   TEXT(mrcd_peers, "", "ADDRESSes of hosts whose mrcd receives this mrcd's observations, separated by spaces or commas; empty: none") \
   INT(mrcd_peer_port, 9418, 1, 65535, "", "UDP port on which the mrcds of different hosts exchange observations") \
   INT(seed, 0, 0, INT64_MAX, "", "Seed of the engine's random numbers; 0: a new one at every start")                    \
-  WORD(datapath, "udp", "udp raw dpdk", "", "udp: kernel UDP sockets; raw: complete frames, with SRv6 by encapsulation (IPv6, CAP_NET_RAW); dpdk: such frames over DPDK ports") \
-  WORD(same_host, "memory", "memory network", "", "Transport between processes of the same user, host and network namespace, with datapath udp: shared memory, or the network as to any other host") \
-  WORD(raw_io, "auto", "auto xdp packet", "", "Interface for complete frames, with datapath raw: AF_XDP (CAP_NET_ADMIN, CAP_BPF), AF_PACKET, or auto: AF_XDP where available") \
+  WORD(datapath, DatapathKind, kUdp, "", "udp: kernel UDP sockets; raw: complete frames, with SRv6 by encapsulation (IPv6, CAP_NET_RAW); dpdk: such frames over DPDK ports") \
+  WORD(same_host, SameHost, kMemory, "", "Transport between processes of the same user, host and network namespace, with datapath udp: shared memory, or the network as to any other host") \
+  WORD(raw_io, ::mrc::datapath::RawIo, kAuto, "", "Interface for complete frames, with datapath raw: AF_XDP (CAP_NET_ADMIN, CAP_BPF), AF_PACKET, or auto: AF_XDP where available") \
   TEXT(dpdk_ports, "", "DPDK port of each plane, separated by ';': PCI address, port name or device arguments such as net_memif0,role=client") \
   TEXT(dpdk_gateway, "", "Next hop of frames on DPDK ports, one for all planes or one for each, separated by ';': IPv6 or MAC address, or link: the peers are on the link; empty: link") \
   TEXT(dpdk_eal, "--no-huge --no-shconf --no-pci --no-telemetry -m 512 --log-level=4", "Arguments of DPDK's environment; for network cards: huge pages and -a PCI-ADDRESS instead of --no-huge and --no-pci") \
@@ -43,7 +47,7 @@ namespace mrc::device {
   FLAG(dpdk_checksum, true, "UDP checksums on DPDK ports, computed by the port where it can, else in software; false: 0") \
   INT(dpdk_poll_us, 20, 1, 1000000, "us", "Maximum interval between polls of DPDK ports while the application does not poll") \
   TEXT(dpdk_module, "", "File of the DPDK datapath; empty: libmrc-dpdk.so beside libmrc.so, else the dynamic linker's search path") \
-  WORD(ev_mode, "udp_port", "udp_port structured srv6", "", "Encoding of the entropy value: the UDP source port (16 bit), port and IPv6 flow label (32 bit), or these and the switches of an SRv6 path") \
+  WORD(ev_mode, EvMode, kUdpPort, "", "Encoding of the entropy value: the UDP source port (16 bit), port and IPv6 flow label (32 bit), or these and the switches of an SRv6 path") \
   TEXT(srv6_paths, "", "Switches on each path, with ev_mode srv6: 'PREFIX/LENGTH via USID:USID...' or 'PREFIX/LENGTH direct', one per line or separated by ';'; {plane} and {uplink} are replaced, see spec/srv6.md") \
   INT(srv6_uplinks, 1, 1, 1024, "", "Number of uplinks: {uplink} in srv6_paths and srv6_loop runs from 1 to it")                  \
   TEXT(srv6_loop, "", "'USID:USID...', or lines as in srv6_paths, through the fabric and back to this host, tested at start: if UDP checksums survive it, segmentation offload is used; empty: one packet per send") \
@@ -51,7 +55,7 @@ namespace mrc::device {
   INT(ev_count, 64, 1, 1024, "EVs", "Entropy values in the active set towards each peer, spread equally over the planes") \
   INT(ev_backups, 16, 0, 1024, "EVs", "Entropy values held back to replace bad ones")                                   \
   INT(ev_min_active, 0, 0, 1024, "EVs", "Minimum number of active entropy values that single losses may leave; 0: a quarter of those on the planes in use") \
-  WORD(mtu, "4096", "256 512 1024 2048 4096 8192", "bytes", "Largest path MTU offered; lowered to the MTU that all planes carry. 8192 is an extension") \
+  WORD(mtu, PathMtu, k4096, "bytes", "Largest path MTU offered; lowered to the MTU that all planes carry. 8192 is an extension") \
   INT(port, 4791, 1, 65535, "", "UDP port that process slot 0 and real NICs listen on")                                  \
   INT(second_port, 4971, 0, 65535, "", "Second UDP port on which process slot 0 receives if it is free: some deployments use 4971; 0: none") \
   INT(port_base, 20000, 1024, 64000, "", "Process slot k > 0 listens on port_base + 1024 * (plane - 1) + k")            \
@@ -79,14 +83,14 @@ namespace mrc::device {
   INT(timeout, 14, 0, 24, "", "Default packet timeout of a QP: 1.024 us * 2^timeout")                            \
   INT(retry_linear, 7, 0, 7, "", "Default number of timeouts of equal length of a QP, before they grow")                   \
   INT(retry_exp, 15, 0, 25, "", "Default number of timeouts of doubling length (17 s at most) of a QP; 15: it fails after two minutes of silence; 25: never") \
-  WORD(congestion_control, "nscc", core::congestion_algorithm_names(), "", "Congestion control of QPs without a CC profile (spec/congestion.md); none: the window is limited by mpr alone") \
+  NAME(congestion_control, "nscc", core::congestion_algorithm_names(), "", "Congestion control of QPs without a CC profile (spec/congestion.md); none: the window is limited by mpr alone") \
   REAL(line_rate_gbps, 0, 0, 10000, "Gb/s", "Rate of all planes together, the lower one of both ends; 0: the rate of the planes' network cards where all report one, else measured") \
   REAL(base_rtt_us, 0, 0, 1000000, "us", "Round trip of one packet over the longest path of an idle fabric; 0: measured") \
   TEXT(congestion_parameters, "", "Parameters of congestion_control, NAME=VALUE separated by spaces or commas, times with their unit: gamma=0.5 target_delay=15us; spec/congestion.md lists them; empty: the defaults") \
   REAL(host_jitter_us, 150, 0, 1000000, "us", "Delay caused by the hosts' own scheduling: lower bound of congestion control's delay target") \
   INT(max_qps, 65532, 1, 65532, "QPs", "Maximum number of QPs of this process on one device")                                             \
-  WORD(gso, "auto", "auto on off", "", "UDP segmentation offload; auto: by a self-test; on: with SRv6 also declares that UDP checksums survive the fabric") \
-  WORD(gro, "auto", "auto on off", "", "UDP receive offload; auto: by a self-test")                             \
+  WORD(gso, ::mrc::datapath::Offload, kAuto, "", "UDP segmentation offload; auto: by a self-test; on: with SRv6 also declares that UDP checksums survive the fabric") \
+  WORD(gro, ::mrc::datapath::Offload, kAuto, "", "UDP receive offload; auto: by a self-test")                             \
   INT(rcvbuf, 8388608, 65536, 1073741824, "bytes", "Receive buffer requested per plane; may need net.core.rmem_max")       \
   INT(sndbuf, 4194304, 65536, 1073741824, "bytes", "Send buffer requested per entropy value; may need net.core.wmem_max")  \
   INT(rx_buffers, 4, 1, 256, "64 KiB", "Maximum number of received bursts read from the kernel per call")                        \
@@ -102,11 +106,14 @@ struct Settings {
 #define MRC_SETTING_INT(name, value, ...) int64_t name = value;
 #define MRC_SETTING_REAL(name, value, ...) double name = value;
 #define MRC_SETTING_FLAG(name, value, ...) bool name = value;
+#define MRC_SETTING_WORD(name, type, value, ...) type name = type::value;
 #define MRC_SETTING_TEXT(name, value, ...) std::string name = value;
-  MRC_SETTINGS(MRC_SETTING_INT, MRC_SETTING_REAL, MRC_SETTING_FLAG, MRC_SETTING_TEXT, MRC_SETTING_TEXT)
+  MRC_SETTINGS(MRC_SETTING_INT, MRC_SETTING_REAL, MRC_SETTING_FLAG, MRC_SETTING_WORD, MRC_SETTING_TEXT,
+               MRC_SETTING_TEXT)
 #undef MRC_SETTING_INT
 #undef MRC_SETTING_REAL
 #undef MRC_SETTING_FLAG
+#undef MRC_SETTING_WORD
 #undef MRC_SETTING_TEXT
   // Where a value that is not the default was set, for messages about values that exclude each other:
   // "f.yaml:3: key 'ev_count'" or "environment: MRC_EV_COUNT".
@@ -124,11 +131,13 @@ struct Setting {
   std::vector<std::string> words;    // kWord
   const char* unit = "";
   const char* sentence = "";
-  // Exactly one is set.
+  // Exactly one is set; both functions of a word.
   int64_t Settings::*int_value = nullptr;
   double Settings::*real_value = nullptr;
   bool Settings::*flag_value = nullptr;
   std::string Settings::*text_value = nullptr;
+  size_t (*word_index)(const Settings& settings) = nullptr;  // into `words`
+  void (*set_word)(Settings* settings, size_t index) = nullptr;
 
   // "1..1024 EVs", "auto, on or off", "true or false", "text".
   std::string allowed() const;

@@ -31,7 +31,7 @@ ctl::Holds holds_of(const ctl::ProfileStore& store) {
 void SharedState::start() {
   const Settings& s = device_.config.settings;
   if (s.mrcd_socket.empty()) return;
-  if (s.ev_mode == "srv6")  // checked when the configuration was read
+  if (s.ev_mode == EvMode::kSrv6)  // checked when the configuration was read
     if (auto plan = srv6_plan(s, static_cast<uint32_t>(device_.config.planes.size()))) plan_ = *std::move(plan);
   {
     const DeviceLock lock(device_.mutex);
@@ -46,7 +46,7 @@ Json SharedState::greeting() {
                             program_invocation_short_name,
                             device_.slot,
                             static_cast<uint32_t>(device_.config.planes.size()),
-                            device_.config.settings.ev_mode,
+                            word_of(device_.config.settings.ev_mode),
                             static_cast<uint32_t>(device_.evs.size())};
   const DeviceLock lock(device_.mutex);
   return {{"hello", hello}, {"holds", holds_of(device_.profiles.store())}};

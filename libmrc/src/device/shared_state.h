@@ -38,8 +38,8 @@ class SharedState final : public LinkListener {
   // Is a change the daemon's to make? True also while it is gone: who has followed it does not go ways of its own.
   bool shared() const { return link_.was_connected(); }
   // 0 or an errno value: EIO when the daemon does not answer.
-  int modify(nlohmann::json call) ABSL_LOCKS_EXCLUDED(device_lock);
-  int modify_port(uint32_t port, bool up) ABSL_LOCKS_EXCLUDED(device_lock);
+  [[nodiscard]] int modify(nlohmann::json call) ABSL_LOCKS_EXCLUDED(device_lock);
+  [[nodiscard]] int modify_port(uint32_t port, bool up) ABSL_LOCKS_EXCLUDED(device_lock);
 
   void on_ev_change_locked(const ctl::EvChange& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void on_holds_locked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);

@@ -49,7 +49,7 @@ core::CongestionConfig congestion_config(const DeviceConfig& config) {
 
 // The largest MTU of the standard ones that every plane carries in one packet, at most what the settings offer.
 uint32_t fitting_mtu(const DeviceConfig& config, const datapath::HostDatapath& host, std::vector<std::string>* advice) {
-  const auto wanted = static_cast<uint32_t>(std::stoul(config.settings.mtu));
+  const auto wanted = bytes_of(config.settings.mtu);
   uint32_t mtu = wanted;
   for (uint32_t p = 0; p < config.planes.size(); ++p) {
     const uint32_t payload = host.plane_payload(plane_at(p));
@@ -118,9 +118,8 @@ void DeviceImpl::make_endpoint(std::unique_ptr<TraceFile> events) {
 
 std::shared_ptr<Device> Device::start_over(const DeviceConfig& config, std::unique_ptr<datapath::Datapath> datapath,
                                            std::vector<core::EvEntry> evs, uint8_t slot, bool helper) {
-  auto impl =
-      std::make_unique<DeviceImpl>(config, std::move(datapath), evs, slot,
-                                   static_cast<uint32_t>(std::stoul(config.settings.mtu)), std::vector<std::string>());
+  auto impl = std::make_unique<DeviceImpl>(config, std::move(datapath), evs, slot, bytes_of(config.settings.mtu),
+                                           std::vector<std::string>());
   impl->make_endpoint(nullptr);
   if (helper && !impl->start_helper()) return nullptr;
   return std::shared_ptr<Device>(new Device(std::move(impl)));

@@ -50,7 +50,7 @@ class TraceFile final : public core::TraceSink {
   }
 
   // The writing thread; without it, events are written by drain() alone. False when the host has no thread to give.
-  bool start();
+  [[nodiscard]] bool start();
   void finish();  // writes what is left and ends the thread; events after it are not written
   void drain();   // one thread at a time
   const std::string& path() const { return path_; }

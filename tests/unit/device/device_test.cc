@@ -85,7 +85,7 @@ TEST(Device, write_imm__over_ipv4) {
 
 TEST(Device, write_imm__structured_evs_travel_in_the_flow_label) {
   DeviceConfig config = test_config();
-  if (!config.planes[0].addr.is_v4()) config.settings.ev_mode = "structured";
+  if (!config.planes[0].addr.is_v4()) config.settings.ev_mode = EvMode::kStructured;
   const auto a = start(config);
   const auto b = start(config);
   if (!config.planes[0].addr.is_v4()) {

@@ -22,15 +22,15 @@ bool through_memory(const Settings& settings) {
 TEST(HostPath, processes_of_this_host_through_memory_unless_told_otherwise) {
   Settings settings;
   EXPECT_TRUE(through_memory(settings));
-  settings.same_host = "network";
+  settings.same_host = SameHost::kNetwork;
   EXPECT_FALSE(through_memory(settings));
 }
 
 TEST(HostPath, where_switches_are_named_packets_pass_them) {
   Settings settings;
-  settings.ev_mode = "structured";
+  settings.ev_mode = EvMode::kStructured;
   EXPECT_TRUE(through_memory(settings));
-  settings.ev_mode = "srv6";
+  settings.ev_mode = EvMode::kSrv6;
   settings.srv6_paths = "::/0 direct";
   EXPECT_FALSE(through_memory(settings));
 }

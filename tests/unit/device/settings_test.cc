@@ -37,8 +37,9 @@ TEST(Settings, table__names_units_and_sentences) {
     for (const char* c = s.name; *c != 0; ++c) environment += static_cast<char>(std::toupper(*c));
     EXPECT_EQ(s.environment, environment);
     EXPECT_EQ(find_setting(s.name), &s);
-    EXPECT_EQ(
-        (s.int_value != nullptr) + (s.real_value != nullptr) + (s.flag_value != nullptr) + (s.text_value != nullptr), 1)
+    EXPECT_EQ((s.int_value != nullptr) + (s.real_value != nullptr) + (s.flag_value != nullptr) +
+                  (s.text_value != nullptr) + (s.word_index != nullptr),
+              1)
         << s.name;
   }
   EXPECT_EQ(find_setting("no_such_setting"), nullptr);
@@ -125,10 +126,26 @@ TEST(Settings, set__says_value_and_range) {
   EXPECT_EQ(why, "value is '2', allowed: 0..1");
 }
 
+// Code compares enums; their words are what people write and read.
+TEST(Settings, words__stand_for_the_values_of_their_enums) {
+  EXPECT_EQ(value_of<EvMode>("srv6"), EvMode::kSrv6);
+  EXPECT_EQ(value_of<EvMode>("SRv6"), std::nullopt);
+  EXPECT_EQ(value_of<EvMode>(""), std::nullopt);
+  EXPECT_STREQ(word_of(LogLevel::kDebug), "debug");
+  for (const char* word : words_of<PathMtu>) EXPECT_EQ(std::to_string(bytes_of(value_of<PathMtu>(word).value())), word);
+  Settings settings;
+  const Setting& gso = *find_setting("gso");
+  ASSERT_TRUE(set_setting(gso, "off", &settings));
+  EXPECT_EQ(settings.gso, datapath::Offload::kOff);
+  EXPECT_EQ(gso.show(settings), "off");
+  EXPECT_FALSE(set_setting(gso, "of", &settings));
+  EXPECT_EQ(settings.gso, datapath::Offload::kOff) << "a refused word changes nothing";
+}
+
 TEST(Settings, json__one_object_per_setting_with_current_value) {
   Settings current;
   current.ev_count = 17;
-  current.gso = "off";
+  current.gso = datapath::Offload::kOff;
   const auto all = nlohmann::json::parse(settings_json(current));
   ASSERT_EQ(all.size(), setting_table().size());
   for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i]["name"], setting_table()[i].name);
