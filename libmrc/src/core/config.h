@@ -30,7 +30,7 @@ struct DscpConfig {
   uint8_t control = 46;
 };
 
-// Slot 0 listens on `standard`, slot k > 0 on `base` + k. [MRC-CHOICE-Q1]
+// Slot 0 listens on `standard`, slot k > 0 on `base` + k. [MRC-UDP-1, MRC-CHOICE-Q1]
 struct SlotPorts {
   uint16_t standard = 4791;
   uint16_t base = 20000;

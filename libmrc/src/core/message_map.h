@@ -98,7 +98,6 @@ class MessageMap {
   // True if a packet of message `msn` at `seq` would directly follow the last complete message.
   bool is_next(uint64_t seq, uint16_t msn) const;
   bool knows(uint16_t msn) const { return record(unwrap(msn)) != nullptr; }
-  uint16_t last_complete() const { return static_cast<uint16_t>(base_); }
   size_t bytes() const { return records_.size() * sizeof(Record); }
   void check() const;
 

@@ -242,6 +242,7 @@ TEST(Udp, flow_label_travels_in_structured_mode_only) {
   }
 }
 
+// [MRC-UDP-1]
 TEST(Udp, second_port_is_received_on) {
   UdpConfig config = loopback_config(true, 2, 2);
   std::unique_ptr<UdpDatapath> b;

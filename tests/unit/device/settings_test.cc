@@ -14,6 +14,12 @@
 namespace mrc::device {
 namespace {
 
+// Two numbers are in circulation; both are received on unless they are changed. [MRC-UDP-1] [MRC-CHOICE-Q1]
+TEST(Settings, both_ports_of_mrc_are_the_defaults) {
+  EXPECT_EQ(Settings().port, 4791);
+  EXPECT_EQ(Settings().second_port, 4971);
+}
+
 bool accepts(const Setting& s, const std::string& text, std::string* why = nullptr) {
   Settings settings;
   const Status set = set_setting(s, text, &settings);

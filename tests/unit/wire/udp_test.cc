@@ -7,15 +7,6 @@
 namespace mrc::wire {
 namespace {
 
-// [MRC-CHOICE-Q1]
-TEST(Udp, BothPortsAreAccepted) {  // [MRC-UDP-1]
-  EXPECT_TRUE(is_mrc_port(4791));
-  EXPECT_TRUE(is_mrc_port(4971));
-  EXPECT_FALSE(is_mrc_port(4790));
-  EXPECT_FALSE(is_mrc_port(4792));
-  EXPECT_EQ(kUdpPort, 4791);
-}
-
 TEST(Udp, NominalSizeIsUdpLengthPlus40) {  // [MRC-UDP-3]
   EXPECT_EQ(nominal_size(0), 48u);
   EXPECT_EQ(nominal_size(4096 + 40), 4096u + 40 + 8 + 40);

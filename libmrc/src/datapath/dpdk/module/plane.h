@@ -43,7 +43,6 @@ class DpdkPlane {
   const Port& port() const { return port_; }
   uint16_t udp_port() const { return udp_port_; }
   bool second_port_taken() const { return held_ports_ && held_ports_->second_port_taken(); }
-  bool shares_kernel_address() const { return held_ports_ != nullptr; }
   const std::string& first_error() const { return first_error_; }
 
  private:
