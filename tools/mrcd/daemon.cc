@@ -159,9 +159,9 @@ bool Daemon::start(const Options& options, std::string* why, bool* busy) {
     return nlohmann::json{{"saved", !p.dirty}, {"why", p.complaint}};
   });
   for (const device::DeviceConfig& d : p.config.devices)
-    p.service.add_device(
-        std::make_unique<SharedDevice>(d.name, static_cast<uint32_t>(d.planes.size()), device::word_of(d.settings.ev_mode),
-                                       static_cast<uint32_t>(d.settings.ev_count + d.settings.ev_backups)));
+    p.service.add_device(std::make_unique<SharedDevice>(
+        d.name, static_cast<uint32_t>(d.planes.size()), device::word_of(d.settings.ev_mode),
+        static_cast<uint32_t>(d.settings.ev_count + d.settings.ev_backups)));
   p.restored = true;
 
   ::signal(SIGPIPE, SIG_IGN);

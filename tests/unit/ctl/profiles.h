@@ -169,7 +169,7 @@ struct StoreFixture {
   std::vector<mrc_ctl_ev_op_entry> array(uint64_t id) {
     mrc_ctl_ev_profile_attr attr{};
     attr.ev_op = {MRC_CTL_EV_OP_QUERY_EV_ARRAY, nullptr, 0};
-    store.query_ev(id, &attr, MRC_CTL_EV_PROFILE_EV_OP);
+    (void)store.query_ev(id, &attr, MRC_CTL_EV_PROFILE_EV_OP);  // refused, with the number of entries
     std::vector<mrc_ctl_ev_op_entry> entries(static_cast<size_t>(attr.ev_op.entry_count));
     attr.ev_op.entries = entries.data();
     return store.query_ev(id, &attr, MRC_CTL_EV_PROFILE_EV_OP) == 0 ? entries : std::vector<mrc_ctl_ev_op_entry>();
