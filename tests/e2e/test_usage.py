@@ -23,6 +23,13 @@ def test_bad_command_lines():
     refused_client(["--retry", "8,1"], "7,25")
     refused_client(["--test", "lat", "--verify"], "--test bw")
     refused_client(["--iters", "5", "--duration", "5"], "--duration")
+    for number in ["0", "-1", "18446744073709551615", "99999999999999999999", "1e3", "nan"]:
+        refused_client(["--iters", number], f"'{number}' is not a number from 1 to 1099511627776")
+    refused_client(["--seed", "-1"], "'-1' is not a number from 0")
+    refused_client(["--duration", "nan"], "'nan' is not a number from")
+    refused_client(["--wait", "nan"], "'nan' is not a number from")
+    refused_client(["--port", "0"], "'0' is not a number from 1 to 65535")
+    refused([""], code=2, words=["HOST is empty"])
 
 
 def test_options_of_the_other_side():

@@ -24,12 +24,15 @@ endif()
 
 # With MRC_QUICK_BUILD: options for what runs once or is compiled often: configuration, JSON, command lines, tests. Programs
 # have no line numbers either, unless a sanitizer reports them; what programs of others load keeps its own.
+# A release is compiled source by source; command lines at -O3 would be half of its time.
+set(MRC_QUICK_TOOL -O1)
 if(MRC_QUICK_BUILD)
   set(MRC_QUICK -Og)
   set(MRC_QUICK_PROGRAM -Og)
   if(NOT MRC_SANITIZE)
     list(APPEND MRC_QUICK_PROGRAM -g0)
   endif()
+  set(MRC_QUICK_TOOL ${MRC_QUICK_PROGRAM})
 endif()
 
 # mrc_layer(NAME SOURCES ... DEPENDS ...): one static library per layer of the design.
@@ -59,8 +62,8 @@ endfunction()
 
 # mrc_carries_data(SOURCE...): sources in the path of every message, or with loops over data.
 function(mrc_carries_data)
-  if(MRC_QUICK_BUILD AND NOT MRC_SANITIZE)
-    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -O2 SKIP_PRECOMPILE_HEADERS ON)
+  if(NOT MRC_SANITIZE)
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS $<IF:$<BOOL:${MRC_QUICK_BUILD}>,-O2,-O3> SKIP_PRECOMPILE_HEADERS ON)
   endif()
 endfunction()
 

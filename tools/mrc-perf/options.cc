@@ -91,15 +91,17 @@ Options parse_options(int argc, char** argv) {
   CLI::App app{kAbout};
   app.footer(kExamples);
   std::string size, sizes, retry;
-  app.add_option("HOST", o.host, "Host name of the server; without it this process is the server");
-  app.add_option("-p,--port", o.port, "TCP port of the server")->capture_default_str();
+  auto* host = app.add_option("HOST", o.host, "Host name of the server; without it this process is the server");
+  app.add_option("-p,--port", o.port, "TCP port of the server")
+      ->check(tools::in_range(1, 65535))
+      ->capture_default_str();
   app.add_option("-d,--device", o.device, "Device name (mrc-info lists them); default: the first");
   app.add_option("-x,--gid-index", o.gid_index, "Index of the source GID; default: 3, or the first that is not zero");
   app.add_option("--json", o.json, "Write the report as JSON to this file, or - for standard output");
   app.add_flag("-q,--quiet", o.quiet, "No line per second");
   auto* persistent = app.add_flag("--persistent", o.persistent, "Server: serve one client after the other until ended");
   auto* wait = app.add_option("--wait", o.wait_s, "Client: seconds during which it tries to reach the server")
-                   ->check(CLI::Range(0.0, kMaxSeconds))
+                   ->check(tools::in_range(0.0, kMaxSeconds))
                    ->capture_default_str();
 
   auto* group = app.add_option_group("Test", "given to the client, which tells the server");
@@ -110,14 +112,15 @@ Options parse_options(int argc, char** argv) {
       group->add_option("-s,--size", size, "Message size, for example 64K; default 1M (bw), 2 (lat), 64 (rate)");
   group->add_option("--sizes", sizes, "Several sizes: a list 4K,1M or a sweep 4K-64M in steps of four")
       ->excludes(size_option);
-  group->add_option("--qps", o.qps, "Queue pairs")->check(CLI::Range(1U, kMaxQps))->capture_default_str();
+  group->add_option("--qps", o.qps, "Queue pairs")->check(tools::in_range(1U, kMaxQps))->capture_default_str();
   group->add_option("--depth", o.depth, "Messages in flight per queue pair; default by size")
-      ->check(CLI::Range(1U, kMaxDepth));
+      ->check(tools::in_range(1U, kMaxDepth));
   group->add_option("--signal-every", o.signal_every, "Request a completion every so many messages; default by depth")
-      ->check(CLI::Range(1U, kMaxDepth));
-  auto* iters = group->add_option("-n,--iters", o.iters, "Messages per queue pair")->check(CLI::PositiveNumber);
+      ->check(tools::in_range(1U, kMaxDepth));
+  auto* iters = group->add_option("-n,--iters", o.iters, "Messages per queue pair")
+                    ->check(tools::in_range(uint64_t{1}, kMaxIters));
   group->add_option("-t,--duration", o.duration_s, "Seconds per size; default 2")
-      ->check(CLI::Range(kMinSeconds, kMaxSeconds))
+      ->check(tools::in_range(kMinSeconds, kMaxSeconds))
       ->excludes(iters);
   group->add_flag("-b,--bidirectional", o.bidirectional, "Both sides send (bw and rate)");
   group->add_option("--mtu", o.mtu, "Path MTU: payload bytes per packet; default: the maximum of both devices")
@@ -125,14 +128,16 @@ Options parse_options(int argc, char** argv) {
   group
       ->add_option("--inline", o.inline_bytes,
                    "Messages up to this size are copied when posted; default 64 for lat and rate")
-      ->check(CLI::Range(0, kMaxInline));
+      ->check(tools::in_range(0, kMaxInline));
   group->add_flag("--verify", o.verify, "Pseudo-random data, every byte compared at the receiver (bw and rate)");
-  group->add_option("--seed", o.seed, "Seed of that data")->capture_default_str();
+  group->add_option("--seed", o.seed, "Seed of that data")
+      ->check(tools::in_range(uint64_t{0}, UINT64_MAX))
+      ->capture_default_str();
   group
       ->add_option("--timeline", o.timeline_ms, "Print a line each so many milliseconds: throughput, planes, EV states")
-      ->check(CLI::Range(1, 60000));
+      ->check(tools::in_range(1, 60000));
   group->add_option("--timeout", o.timeout, "Packet timeout exponent n: 1.024 us * 2^n")
-      ->check(CLI::Range(0, kMaxTimeout));
+      ->check(tools::in_range(0, kMaxTimeout));
   group->add_option(
       "--retry", retry,
       "Repetitions LINEAR,EXPONENTIAL before giving up, at most 7,25; 25 is for ever, the default 15 two minutes");
@@ -140,6 +145,8 @@ Options parse_options(int argc, char** argv) {
                   "The server sleeps instead of polling: the library's helper thread receives");
 
   if (const auto status = tools::parse_command_line(&app, "mrc-perf", argc, argv)) std::exit(*status);
+  if (host->count() > 0 && o.host.empty())
+    throw UsageError("HOST is empty", "name the server's host, or leave the word out to start the server");
   if (!size.empty()) o.sizes = {parse_size(size)};
   if (!sizes.empty()) o.sizes = parse_sizes(sizes);
   if (!retry.empty()) parse_retry(retry, &o);

@@ -38,6 +38,7 @@ std::string all_words(const Word<E> (&table)[N]) {
 
 // The limits of the options, from any source.
 inline constexpr uint32_t kMaxQps = 60000, kMaxDepth = 8192;
+inline constexpr uint64_t kMaxIters = uint64_t{1} << 40;
 inline constexpr int kMaxInline = 1024, kMaxTimeout = 24, kMaxLinear = 7, kMaxExponential = 25;
 inline constexpr double kMinSeconds = 0.01, kMaxSeconds = 86400;
 inline constexpr uint32_t kMtus[] = {256, 512, 1024, 2048, 4096, 8192};

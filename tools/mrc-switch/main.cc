@@ -103,7 +103,7 @@ int main(int argc, char** argv) {
   runs->add_option("--socket", o.socket, "Path of the control socket (default /run/mrc-switch-NODE.sock)");
   runs->add_option("--tick", o.tick_us, "Sends at most every so many microseconds; 0: by the ports' rates, 50 to 250")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 10000.0));
+      ->check(mrc::tools::in_range(0.0, 10000.0));
   CLI::App* shows = app.add_subcommand("show", "Counters and queues of running switches");
   shows->add_option("node", o.nodes, "Only these");
   shows->add_option("-l,--lab", o.lab, "Name of the lab, else that of MRC_LAB");

@@ -40,7 +40,7 @@ void add_filters(CLI::App* app, Options* o) {
       ->delimiter(',')
       ->check(among(mrc::log::trigger_names()));
   app->add_option("--ev", o->ev, "only this entropy value: source port 49152, flow label 0x0003, or 0x0003:49152");
-  app->add_option("--plane", o->plane, "only this plane, from 1")->check(CLI::PositiveNumber);
+  app->add_option("--plane", o->plane, "only this plane, from 1")->check(mrc::tools::in_range(1, 32));
   app->add_option("--psn", o->filter.psn, "only this packet");
   app->add_option("--from", o->filter.from_ms, "milliseconds after the first event")->check(CLI::NonNegativeNumber);
   app->add_option("--to", o->filter.to_ms, "milliseconds after the first event")->check(CLI::NonNegativeNumber);

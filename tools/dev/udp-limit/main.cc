@@ -13,23 +13,29 @@ void declare_options(CLI::App* to, udp_limit::Options* o) {
       ->delimiter(',')
       ->capture_default_str();
   to->add_option("--port", o->port, "UDP port of plane 1, the others follow")
-      ->check(CLI::Range(1, 65000))
+      ->check(mrc::tools::in_range(1, 65000))
       ->capture_default_str();
-  to->add_option("--planes", o->planes, "Sockets at the receiver")->check(CLI::Range(1, 32))->capture_default_str();
+  to->add_option("--planes", o->planes, "Sockets at the receiver")
+      ->check(mrc::tools::in_range(1, 32))
+      ->capture_default_str();
   to->add_option("--sources", o->sources, "Sending sockets per plane")
-      ->check(CLI::Range(1, 1024))
+      ->check(mrc::tools::in_range(1, 1024))
       ->capture_default_str();
   to->add_option("--size", o->size, "UDP payload of a packet in bytes: 4096 and 48 of headers")
-      ->check(CLI::Range(40, 65487))
+      ->check(mrc::tools::in_range(40, 65487))
       ->capture_default_str();
-  to->add_option("--burst", o->burst, "Packets per send, by GSO")->check(CLI::Range(1, 64))->capture_default_str();
+  to->add_option("--burst", o->burst, "Packets per send, by GSO")
+      ->check(mrc::tools::in_range(1, 64))
+      ->capture_default_str();
   to->add_option("--window", o->window, "Bytes in flight per plane")
-      ->check(CLI::Range(65536, 1 << 30))
+      ->check(mrc::tools::in_range(65536, 1 << 30))
       ->capture_default_str();
   to->add_option("--memory", o->memory, "Bytes of memory sent from and copied into, cyclically")
-      ->check(CLI::Range(uint64_t{65536}, uint64_t{1} << 36))
+      ->check(mrc::tools::in_range(uint64_t{65536}, uint64_t{1} << 36))
       ->capture_default_str();
-  to->add_option("--seconds", o->seconds, "Duration")->check(CLI::Range(0.001, 86400.0))->capture_default_str();
+  to->add_option("--seconds", o->seconds, "Duration")
+      ->check(mrc::tools::in_range(0.001, 86400.0))
+      ->capture_default_str();
   to->add_flag("--latency", o->latency, "Ping-pong of 2 bytes, both sides polling: half round trip");
   to->add_flag("--json", o->json, "One JSON object on standard output");
 }
