@@ -67,7 +67,7 @@ MrcNic::Connection* MrcNic::make_connection(MrcNic* peer) {
   c->nic = this;
   core::QpInit init;
   init.cookie = c.get();
-  init.qpn = c->qpn = next_qpn_++;
+  init.qpn = c->qpn = Qpn(next_qpn_++);
   init.pd = 1;
   init.caps = {kSendQueue, kReceiveQueue, 1, 0};
   c->qp = endpoint_->create_qp(init);
@@ -76,7 +76,7 @@ MrcNic::Connection* MrcNic::make_connection(MrcNic* peer) {
   return passive_.back().get();
 }
 
-void MrcNic::bring_up(Connection* c, MrcNic* peer, uint32_t peer_qpn, core::PeerId peer_id) {
+void MrcNic::bring_up(Connection* c, MrcNic* peer, Qpn peer_qpn, core::PeerId peer_id) {
   (void)peer;
   core::QpAttr a = config_.qp;
   a.peer = peer_id;

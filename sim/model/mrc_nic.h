@@ -48,7 +48,7 @@ class MrcNic final : public NicBase, public core::Sink, public core::TraceSink {
   struct Connection {
     MrcNic* nic = nullptr;
     core::Qp* qp = nullptr;
-    uint32_t qpn = 0;
+    Qpn qpn;
     bool failed = false;
     std::deque<Message> waiting;  // beyond the send queue
   };
@@ -67,7 +67,7 @@ class MrcNic final : public NicBase, public core::Sink, public core::TraceSink {
   Connection* connection_to(uint32_t peer, uint32_t slot);
   Connection* make_connection(MrcNic* peer);
   core::PeerId intern(uint32_t nic);
-  void bring_up(Connection* c, MrcNic* peer, uint32_t peer_qpn, core::PeerId peer_id);
+  void bring_up(Connection* c, MrcNic* peer, Qpn peer_qpn, core::PeerId peer_id);
   void post(Connection* c, const Message& m);
   void pump();
   void tell_listener();
@@ -86,7 +86,7 @@ class MrcNic final : public NicBase, public core::Sink, public core::TraceSink {
   std::unordered_map<uint32_t, core::PeerId> peers_;
   std::vector<Done> done_, telling_;
   uint32_t next_qpn_ = 0x100;
-  uint32_t local_key_ = 0, remote_key_ = 0;
+  Key local_key_, remote_key_;
   uint32_t qp_errors_ = 0;
   bool pumping_ = false;
   Ps timer_at_ = INT64_MAX;

@@ -68,13 +68,13 @@ class Joined {
       PeerDescription d;
       for (int p = 0; p < kPlanes; ++p) d.planes.push_back({address(1 - n, p), 4791});
       QpInit init;
-      init.qpn = 0x200u + static_cast<uint32_t>(n);
+      init.qpn = Qpn(0x200u + static_cast<uint32_t>(n));
       init.pd = 1;
       init.caps = caps;
       qps_[n] = insist([&] { return ends_[n]->create_qp(init); });
       ASSERT_NE(qps_[n], nullptr);
       attr[n].peer = insist([&] { return ends_[n]->intern_peer(d); });
-      attr[n].dest_qpn = 0x200u + static_cast<uint32_t>(1 - n);
+      attr[n].dest_qpn = Qpn(0x200u + static_cast<uint32_t>(1 - n));
       attr[n].path_mtu = 1024;
       attr[n].timeout = 10;
       attr[n].access = 3;
@@ -86,13 +86,12 @@ class Joined {
     for (int n = 0; n < 2; ++n) ends_[n]->release_peer(attr[n].peer);
   }
 
-  uint32_t add(int n, std::vector<uint8_t>& m) {
+  Key add(int n, std::vector<uint8_t>& m) {
     return insist(
         [&] { return ends_[n]->memory().add(m.data(), reinterpret_cast<uint64_t>(m.data()), m.size(), 3, 1); });
   }
 
-  PostResult write(uint64_t id, std::vector<uint8_t>& from, uint32_t lkey, std::vector<uint8_t>& to, uint32_t rkey,
-                   bool imm) {
+  PostResult write(uint64_t id, std::vector<uint8_t>& from, Key lkey, std::vector<uint8_t>& to, Key rkey, bool imm) {
     Sge sge{reinterpret_cast<uint64_t>(from.data()), static_cast<uint32_t>(from.size()), lkey};
     SendWr wr;
     wr.wr_id = id;
@@ -205,7 +204,7 @@ void whole_life() {
   j.sink(0).done.reserve(16);
   j.sink(1).done.reserve(16);
   ASSERT_NO_FATAL_FAILURE(j.connect({8, 8, 2, 0}));
-  const uint32_t lkey = j.add(0, source), rkey = j.add(1, target);
+  const Key lkey = j.add(0, source), rkey = j.add(1, target);
   for (uint64_t i = 0; i < 3; ++i) ASSERT_EQ(j.receive(i), PostResult::kOk);
   for (uint64_t i = 0; i < 6; ++i) ASSERT_EQ(j.write(i, source, lkey, target, rkey, i % 2 == 1), PostResult::kOk);
   ASSERT_TRUE(j.run(6, 3, 23)) << j.sink(0).done.size() << " sends, " << j.sink(1).done.size() << " receives";
@@ -256,7 +255,7 @@ void steady(uint32_t drop) {
   j.sink(0).done.reserve(kRounds);
   j.sink(1).done.reserve(kRounds);
   ASSERT_NO_FATAL_FAILURE(j.connect({8, 8, 2, 0}));
-  const uint32_t lkey = j.add(0, source), rkey = j.add(1, target);
+  const Key lkey = j.add(0, source), rkey = j.add(1, target);
   uint64_t at_warm = 0;
   for (uint64_t i = 0; i < kRounds; ++i) {
     if (i == kWarm) at_warm = armed_allocations();

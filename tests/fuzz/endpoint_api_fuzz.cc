@@ -28,7 +28,7 @@ constexpr uint32_t kMtus[] = {256, 1024, 4096, 8192};
 struct User {
   int node = 0;
   Qp* qp = nullptr;
-  uint32_t qpn = 0;
+  Qpn qpn;
   QpCaps caps;
   QpAttr attr;
   std::deque<uint64_t> sends, receives;  // posted and not completed, in order; unsignalled ones included
@@ -40,7 +40,7 @@ class World {
   explicit World(Input* in) : in_(*in), fabric_(config(in)) {
     for (int n = 0; n < nodes(); ++n) {
       memory_.emplace_back(kRegion + 2 * kGuard, kQuiet);
-      keys_.push_back(0);
+      keys_.emplace_back();
       add_region(n);
       fabric_.node(n).on_done = [this, n](const Completion& c) { return done(n, c); };
     }
@@ -105,7 +105,7 @@ class World {
     }
     std::vector<uint8_t> source(9000), target(9000);
     for (size_t i = 0; i < source.size(); ++i) source[i] = static_cast<uint8_t>(i * 11 + 3);
-    const uint32_t lkey = fabric_.register_memory(0, source), rkey = fabric_.register_memory(1, target);
+    const Key lkey = fabric_.register_memory(0, source), rkey = fabric_.register_memory(1, target);
     fresh_ = true;
     require(fabric_.write(0, fresh.qa, 5, source.data(), 9000, lkey, target.data(), rkey) == PostResult::kOk,
             "post refused afterwards");
@@ -130,7 +130,7 @@ class World {
   int nodes() const { return fabric_.config().nodes; }
   User* pick() { return users_.empty() ? nullptr : users_[in_.below(static_cast<uint32_t>(users_.size()))].get(); }
   uint64_t address(int n) const { return reinterpret_cast<uint64_t>(memory_[static_cast<size_t>(n)].data()) + kGuard; }
-  uint32_t key(int n) const { return keys_[static_cast<size_t>(n)]; }
+  Key key(int n) const { return keys_[static_cast<size_t>(n)]; }
   QpState state(const User& u) { return fabric_.at(u.node).qp_state(u.qp); }
 
   void add_region(int n) {
@@ -158,7 +158,7 @@ class World {
     u->attr.access = in_.below(8) == 0 ? 0 : 3;
     u->attr.sq_psn = Psn(in_.below(2) ? 0xFFFFFF : in_.u16());
     u->attr.rq_psn = Psn(in_.u8());
-    u->attr.dest_qpn = 0x100 + in_.below(4);
+    u->attr.dest_qpn = Qpn(0x100 + in_.below(4));
     users_.push_back(std::move(u));
     return users_.back().get();
   }
@@ -232,7 +232,7 @@ class World {
                  key(u->node)};
       if (in_.below(4) == 0) sges[i].length %= 64;
       length += sges[i].length;
-      if (in_.below(64) == 0) sges[i].lkey += 0x100;
+      if (in_.below(64) == 0) sges[i].lkey = Key(sges[i].lkey.value() + 0x100);
     }
     wr.wr_id = next_id_++;
     wr.op = in_.below(3) == 0 ? SendOp::kWriteImm : SendOp::kWrite;
@@ -371,7 +371,7 @@ class World {
   Input& in_;
   harness::Fabric fabric_;
   std::vector<std::vector<uint8_t>> memory_;
-  std::vector<uint32_t> keys_;
+  std::vector<Key> keys_;
   std::vector<std::unique_ptr<User>> users_;
   uint64_t next_id_ = 1000;
   bool fresh_ = false, fresh_done_ = false;

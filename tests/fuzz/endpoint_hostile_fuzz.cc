@@ -116,8 +116,8 @@ class World {
     const harness::Link fresh = fabric_.connect(0, 1, attr, {4, 4, 1, 0});
     std::vector<uint8_t> source(5000), target(5000);
     for (size_t i = 0; i < source.size(); ++i) source[i] = static_cast<uint8_t>(i * 7 + 1);
-    const uint32_t lkey = fabric_.register_memory(0, source);
-    const uint32_t rkey = fabric_.register_memory(1, target);
+    const Key lkey = fabric_.register_memory(0, source);
+    const Key rkey = fabric_.register_memory(1, target);
     fresh_ = true;
     fresh_done_ = false;
     require(fabric_.write(0, fresh.qa, 77, source.data(), 5000, lkey, target.data(), rkey) == PostResult::kOk,
@@ -169,7 +169,7 @@ class World {
     victim_ = static_cast<int>(in.below(2));
     wire::Packet p;
     p.bth.opcode = kOps[in.below(std::size(kOps))];
-    p.bth.dqp = 0x100 + (in.below(8) == 0 ? in.u8() : 0u);
+    p.bth.dqp = Qpn(0x100 + (in.below(8) == 0 ? in.u8() : 0u));
     p.bth.ack_req = in.below(4) == 0;
     p.bth.rtx = in.below(4) == 0;
     p.bth.ts = in.below(2);
@@ -216,21 +216,21 @@ class World {
         break;
       case wire::Opcode::kEndpointRequest:
         p.erth = {};
-        p.bth.dqp = 2;
+        p.bth.dqp = wire::kEndpointQpn;
         p.erth.op = static_cast<wire::EndpointOp>(in.below(4));
         p.erth.port_status_mask = in.u32();
         p.erth.vendor_info = in.u8();
         break;
       case wire::Opcode::kEndpointResponse:
         p.eeth = {};
-        p.bth.dqp = 2;
+        p.bth.dqp = wire::kEndpointQpn;
         p.bth.psn = Psn(0x8000 + in.u8());
         p.eeth.op = static_cast<wire::EndpointOp>(in.below(4));
         break;
       case wire::Opcode::kPlaneRequest:
       case wire::Opcode::kPlaneResponse:
         p.plth = {};
-        p.bth.dqp = 2;
+        p.bth.dqp = wire::kEndpointQpn;
         p.plth.version = in.below(8) == 0 ? in.u8() : wire::Plth::kVersion;
         p.plth.plane = in.below(8) == 0 ? in.u8() : static_cast<uint8_t>(in.below(5));
         p.plth.planes = static_cast<uint8_t>(in.below(6));
@@ -267,7 +267,8 @@ class World {
             in.below(6) == 0 ? reinterpret_cast<uint64_t>(locked_[victim_].data()) : address(victim_);
         p.req.reth.va = start + static_cast<uint64_t>(static_cast<int64_t>(static_cast<int16_t>(in.u16()) / 2));
         if (in.below(16) == 0) p.req.reth.va = UINT64_MAX - in.u8();
-        p.req.reth.rkey = in.below(6) == 0 ? locked_key_[victim_] : key_[victim_] + (in.below(16) == 0 ? in.u16() : 0u);
+        p.req.reth.rkey =
+            in.below(6) == 0 ? locked_key_[victim_] : Key(key_[victim_].value() + (in.below(16) == 0 ? in.u16() : 0u));
         p.req.imm.data = in.u8();
         break;
       }
@@ -311,7 +312,7 @@ class World {
     const uint32_t first = in.below(2) ? length : length / 2;
     sges[0] = {address(n), first, key_[n]};
     sges[1] = {address(n) + first, length - first, key_[n]};
-    if (in.below(16) == 0) sges[0].lkey ^= 0x100;
+    if (in.below(16) == 0) sges[0].lkey = Key(sges[0].lkey.value() ^ 0x100);
     SendWr wr;
     wr.wr_id = next_wr_++;
     wr.op = in.below(3) == 0 ? SendOp::kWriteImm : SendOp::kWrite;
@@ -390,7 +391,7 @@ class World {
   Instant now_;
   TxBurst burst_;
   std::vector<uint8_t> memory_[2], locked_[2];
-  uint32_t key_[2] = {}, locked_key_[2] = {};
+  Key key_[2] = {}, locked_key_[2] = {};
   QpAttr attr_;
   harness::Link link_;
   std::deque<Seen> genuine_;

@@ -62,7 +62,7 @@ PeerId Fabric::peer(int from, int to) {
 
 Qp* Fabric::make_qp(int node, const QpCaps& caps) {
   QpInit init;
-  init.qpn = this->node(node).next_qpn++;
+  init.qpn = Qpn(this->node(node).next_qpn++);
   init.pd = 1;
   init.caps = caps;
   return at(node).create_qp(init);
@@ -95,12 +95,12 @@ Link Fabric::connect(int a, int b, QpAttr attr, const QpCaps& caps) {
   return link;
 }
 
-uint32_t Fabric::register_memory(int node, std::vector<uint8_t>& memory, uint32_t access) {
+Key Fabric::register_memory(int node, std::vector<uint8_t>& memory, uint32_t access) {
   return at(node).memory().add(memory.data(), reinterpret_cast<uint64_t>(memory.data()), memory.size(), access, 1);
 }
 
-PostResult Fabric::write(int node, Qp* qp, uint64_t wr_id, const void* from, uint32_t length, uint32_t lkey,
-                         const void* to, uint32_t rkey, bool signaled) {
+PostResult Fabric::write(int node, Qp* qp, uint64_t wr_id, const void* from, uint32_t length, Key lkey, const void* to,
+                         Key rkey, bool signaled) {
   Sge sge{reinterpret_cast<uint64_t>(from), length, lkey};
   SendWr wr;
   wr.wr_id = wr_id;
@@ -112,8 +112,8 @@ PostResult Fabric::write(int node, Qp* qp, uint64_t wr_id, const void* from, uin
   return at(node).post_send(now_, qp, wr);
 }
 
-PostResult Fabric::write_imm(int node, Qp* qp, uint64_t wr_id, const void* from, uint32_t length, uint32_t lkey,
-                             const void* to, uint32_t rkey, uint32_t imm, bool signaled) {
+PostResult Fabric::write_imm(int node, Qp* qp, uint64_t wr_id, const void* from, uint32_t length, Key lkey,
+                             const void* to, Key rkey, uint32_t imm, bool signaled) {
   Sge sge{reinterpret_cast<uint64_t>(from), length, lkey};
   SendWr wr;
   wr.wr_id = wr_id;

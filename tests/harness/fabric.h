@@ -75,12 +75,12 @@ class Fabric {
   // Both to RTS; `attr` gives everything but peer, QPN and PSNs, which are set here unless `psns` is false.
   Link connect(int a, int b, core::QpAttr attr = {}, const core::QpCaps& caps = {128, 128, 4, 64});
   bool to_state(int node, core::Qp* qp, core::QpState state, const core::QpAttr& attr);
-  uint32_t register_memory(int node, std::vector<uint8_t>& memory, uint32_t access = 3);
+  Key register_memory(int node, std::vector<uint8_t>& memory, uint32_t access = 3);
 
-  core::PostResult write(int node, core::Qp* qp, uint64_t wr_id, const void* from, uint32_t length, uint32_t lkey,
-                         const void* to, uint32_t rkey, bool signaled = true);
-  core::PostResult write_imm(int node, core::Qp* qp, uint64_t wr_id, const void* from, uint32_t length, uint32_t lkey,
-                             const void* to, uint32_t rkey, uint32_t imm, bool signaled = true);
+  core::PostResult write(int node, core::Qp* qp, uint64_t wr_id, const void* from, uint32_t length, Key lkey,
+                         const void* to, Key rkey, bool signaled = true);
+  core::PostResult write_imm(int node, core::Qp* qp, uint64_t wr_id, const void* from, uint32_t length, Key lkey,
+                             const void* to, Key rkey, uint32_t imm, bool signaled = true);
   void post_receives(int node, core::Qp* qp, uint64_t first_id, int count);
 
   // One step: deliver, time out, send; then to the next wake-up. False when nothing is pending.

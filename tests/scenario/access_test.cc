@@ -15,12 +15,12 @@ class Remote : public testing::TestWithParam<Refused> {};
 TEST_P(Remote, RefusedByTheResponder) {
   Pair p;
   std::vector<uint8_t> closed(4096, kFill);
-  const uint32_t closed_key = p.fabric.register_memory(1, closed, kAccessLocalWrite);
+  const Key closed_key = p.fabric.register_memory(1, closed, kAccessLocalWrite);
   uint8_t* to = p.target.data() + 40000;
-  uint32_t key = p.rkey;
+  Key key = p.rkey;
   switch (GetParam().kind) {
     case 0:
-      key ^= 0x40;
+      key = Key(key.value() ^ 0x40);
       break;
     case 1:
       to = p.target.data() + p.target.size() - 99;
@@ -32,7 +32,7 @@ TEST_P(Remote, RefusedByTheResponder) {
       to = closed.data(), key = closed_key;
       break;
     case 4:
-      key = 0;
+      key = Key();
       break;
   }
   for (uint64_t i = 0; i < 4; ++i) ASSERT_EQ(p.write(i, i * 10000, 10000), PostResult::kOk);
@@ -95,10 +95,10 @@ TEST(Access, BadLocalKeyIsALocalProtectionError) {
     Pair p;
     ASSERT_EQ(p.write(1, 0, 5000), PostResult::kOk);
     ASSERT_TRUE(p.until_sends(1));
-    const PostResult posted =
-        kind == 0 ? p.fabric.write(0, p.link.qa, 2, p.source.data(), 10, p.lkey ^ 0x40, p.target.data() + 5000, p.rkey)
-                  : p.fabric.write(0, p.link.qa, 2, p.source.data() + p.source.size() - 9, 10, p.lkey,
-                                   p.target.data() + 5000, p.rkey);
+    const PostResult posted = kind == 0 ? p.fabric.write(0, p.link.qa, 2, p.source.data(), 10,
+                                                         Key(p.lkey.value() ^ 0x40), p.target.data() + 5000, p.rkey)
+                                        : p.fabric.write(0, p.link.qa, 2, p.source.data() + p.source.size() - 9, 10,
+                                                         p.lkey, p.target.data() + 5000, p.rkey);
     ASSERT_EQ(posted, PostResult::kOk);
     ASSERT_EQ(p.write(3, 6000, 10), PostResult::kOk);
     ASSERT_TRUE(p.until_sends(3));

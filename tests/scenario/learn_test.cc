@@ -75,7 +75,7 @@ struct Learners {
 
   Fabric fabric{FabricConfig()};
   std::vector<uint8_t> source, target;
-  uint32_t lkey = 0, rkey = 0;
+  Key lkey, rkey;
   Qp* qps[2] = {};
   PeerId peers[2] = {};
 };
@@ -139,7 +139,7 @@ TEST(Learn, AQuestionFromThePeerOpensOursAgain) {
   l.fabric.net().heal();
   QpAttr attr;
   attr.peer = l.peers[1];
-  attr.dest_qpn = 0x999;
+  attr.dest_qpn = Qpn(0x999);
   Qp* qp = l.fabric.make_qp(1);
   EXPECT_TRUE(l.fabric.to_state(1, qp, QpState::kInit, attr));
   EXPECT_TRUE(l.fabric.to_state(1, qp, QpState::kRtr, attr));
@@ -209,7 +209,7 @@ TEST(Learn, ALaterQpAsksAgain) {
   for (int n = 0; n < 2; ++n) {
     QpAttr attr;
     attr.peer = l.peers[n];
-    attr.dest_qpn = 0x999;
+    attr.dest_qpn = Qpn(0x999);
     Qp* qp = l.fabric.make_qp(n);
     EXPECT_TRUE(l.fabric.to_state(n, qp, QpState::kInit, attr));
     EXPECT_TRUE(l.fabric.to_state(n, qp, QpState::kRtr, attr));

@@ -78,9 +78,9 @@ uint8_t dscp_of_first_answer(bool answers_first) {
   config.endpoint.answers_first = answers_first;
   Pair pair(without_questions(config));
   std::vector<uint8_t> back(4096);
-  const uint32_t lkey = pair.fabric.register_memory(1, back);
+  const Key lkey = pair.fabric.register_memory(1, back);
   std::vector<uint8_t> sink(4096);
-  const uint32_t rkey = pair.fabric.register_memory(0, sink);
+  const Key rkey = pair.fabric.register_memory(0, sink);
   pair.fabric.write(1, pair.link.qb, 1, back.data(), 4096, lkey, sink.data(), rkey);
   pair.write(2, 0, 1 << 20);
   const Instant now = pair.fabric.now();
@@ -109,7 +109,7 @@ TEST(Order, AnswersPassDataOnlyWhereTheDriverSendsSinglePackets) {
 // [MRC-ACK-3]: in a conversation the ACKs ride behind the answers, and a SACK leaves once in many messages.
 TEST(Order, AConversationNeedsFewPacketsOfItsOwn) {
   Pair p;
-  const uint32_t back_lkey = p.fabric.register_memory(1, p.source), back_rkey = p.fabric.register_memory(0, p.target);
+  const Key back_lkey = p.fabric.register_memory(1, p.source), back_rkey = p.fabric.register_memory(0, p.target);
   constexpr size_t kRounds = 100;
   for (size_t i = 0; i < kRounds; ++i) {
     ASSERT_EQ(p.fabric.write(0, p.link.qa, i, &p.source[i], 1, p.lkey, &p.target[i], p.rkey), PostResult::kOk);

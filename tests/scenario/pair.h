@@ -76,7 +76,7 @@ struct Pair {
 
   Fabric fabric;
   std::vector<uint8_t> source, target;
-  uint32_t lkey = 0, rkey = 0;
+  Key lkey, rkey;
   Link link;
 };
 

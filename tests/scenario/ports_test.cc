@@ -204,7 +204,7 @@ TEST(Ports, OfADeclaredNicAreNotAskedFor) {
   nic.nic = true;
   QpAttr attr;
   attr.peer = fabric.at(0).intern_peer(nic);
-  attr.dest_qpn = 0x100;
+  attr.dest_qpn = Qpn(0x100);
   Qp* qp = fabric.make_qp(0);
   EXPECT_TRUE(fabric.to_state(0, qp, QpState::kInit, attr));
   EXPECT_TRUE(fabric.to_state(0, qp, QpState::kRtr, attr));
@@ -234,7 +234,7 @@ TEST(Ports, AQuestionOfThePeerOpensOursAgain) {
   p.fabric.net().heal();
   QpAttr attr;
   attr.peer = p.fabric.peer(1, 0);
-  attr.dest_qpn = 0x999;
+  attr.dest_qpn = Qpn(0x999);
   Qp* qp = p.fabric.make_qp(1);
   EXPECT_TRUE(p.fabric.to_state(1, qp, QpState::kInit, attr));
   EXPECT_TRUE(p.fabric.to_state(1, qp, QpState::kRtr, attr));

@@ -149,7 +149,7 @@ TEST(Transfer, PsnWrapsInsideAMessage) {
 TEST(Transfer, BothDirectionsOfOneQp) {
   Pair p;
   std::vector<uint8_t> back_source(300000, 0x77), back_target(300000, kFill);
-  const uint32_t lkey = p.fabric.register_memory(1, back_source), rkey = p.fabric.register_memory(0, back_target);
+  const Key lkey = p.fabric.register_memory(1, back_source), rkey = p.fabric.register_memory(0, back_target);
   for (int plane = 0; plane < 4; ++plane) p.fabric.net().link(plane).loss = 0.01;
   for (uint64_t i = 0; i < 30; ++i) {
     ASSERT_EQ(p.write(i, i * 10000, 10000), PostResult::kOk);

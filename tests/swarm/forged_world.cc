@@ -70,7 +70,7 @@ class ForgedWorld {
   Link link_;
   QpAttr attr_;
   std::vector<uint8_t> source_, target_, box_, box_source_;
-  uint32_t lkey_ = 0, box_lkey_ = 0, rkey_ = 0;
+  Key lkey_, box_lkey_, rkey_;
   std::vector<Write> messages_;
   size_t posted_ = 0, receives_ = 0;
   uint64_t next_receive_ = 0;
@@ -111,7 +111,7 @@ void ForgedWorld::build() {
   link_.qa = fabric_->make_qp(0);
   link_.qb = fabric_->make_qp(1);
   fabric_->at(1).set_mailbox(link_.qb, {box_.data(), box_.size(), kMailboxId, true});
-  const uint32_t qpn[2] = {fabric_->at(0).qp_status(link_.qa).qpn, fabric_->at(1).qp_status(link_.qb).qpn};
+  const Qpn qpn[2] = {fabric_->at(0).qp_status(link_.qa).qpn, fabric_->at(1).qp_status(link_.qb).qpn};
   for (int n = 0; n < 2; ++n) {
     QpAttr a = attr_;
     a.peer = fabric_->peer(n, 1 - n);
@@ -213,7 +213,7 @@ void ForgedWorld::forge() {
     p.req.reth.dmalen = length;
   }
   p.req.reth.va = near * kMailboxBytes + (at - m.first_packet) * kMtu;
-  p.req.reth.rkey = mailbox ? kMailboxKey : static_cast<uint32_t>(rng_.next()) | 0x80000000u;
+  p.req.reth.rkey = mailbox ? kMailboxKey : Key(static_cast<uint32_t>(rng_.next()) | 0x80000000u);
   p.payload = junk.data();
   p.payload_len = n;
   p.bth.pad = wire::pad_for(n);

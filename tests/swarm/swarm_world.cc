@@ -32,9 +32,9 @@ struct Stream {
   int from = 0, to = 1;
   Qp* sender = nullptr;
   Qp* receiver = nullptr;
-  uint32_t sender_qpn = 0, receiver_qpn = 0;
+  Qpn sender_qpn, receiver_qpn;
   std::vector<uint8_t> source, target;
-  uint32_t lkey = 0, rkey = 0;
+  Key lkey, rkey;
   std::vector<Message> messages;
   size_t posted = 0;
   size_t send_done = 0;  // signalled completions seen
@@ -64,7 +64,7 @@ class World {
     outcome_.ok = false;
   }
   uint8_t pattern(const Stream& s, uint32_t i) const {
-    return static_cast<uint8_t>((i * 131 + (i >> 7) + s.sender_qpn * 17 + seed_) | 1);
+    return static_cast<uint8_t>((i * 131 + (i >> 7) + s.sender_qpn.value() * 17 + seed_) | 1);
   }
 
   Rng rng_;
@@ -72,7 +72,7 @@ class World {
   Outcome outcome_;
   std::unique_ptr<Fabric> fabric_;
   std::vector<std::unique_ptr<Stream>> streams_;
-  std::map<std::pair<int, uint32_t>, Stream*> by_sender_, by_receiver_;
+  std::map<std::pair<int, Qpn>, Stream*> by_sender_, by_receiver_;
   QpCaps caps_;
   QpAttr attr_;
 };

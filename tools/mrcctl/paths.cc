@@ -43,7 +43,7 @@ PathNames Paths::names(uint8_t port, uint32_t n, const union ibv_gid& peer) cons
   if (plan_ == nullptr || port < 1 || port > config_.planes.size()) return names;
   IpAddress gid;
   std::memcpy(gid.bytes.data(), peer.raw, gid.bytes.size());
-  const mrc::Result<mrc::core::PeerDescription> description = mrc::device::resolve_peer(config_, 0, gid, 0);
+  const mrc::Result<mrc::core::PeerDescription> description = mrc::device::resolve_peer(config_, 0, gid, mrc::Qpn());
   if (!description) return names;
   const IpAddress& to = description->planes[port - 1u].addr;
   mrc::datapath::UsidList usids = usids_of(plan_->path(mrc::plane_of_port(port), n, to));

@@ -44,7 +44,7 @@ bool Monitor::open_peers(std::string* why) {
     }
     const size_t entry = entries++;
     peers_.push_back({gid, entry});
-    const Result<core::PeerDescription> peer = device::resolve_peer(config_, 0, gid, 0);
+    const Result<core::PeerDescription> peer = device::resolve_peer(config_, 0, gid, Qpn());
     if (!peer) continue;
     for (const core::PlaneAddress& plane : peer->planes)
       if (!plane.addr.is_zero() && plane.addr != gid) peers_.push_back({plane.addr, entry});

@@ -83,7 +83,7 @@ int EndpointOps::prepare(device::Device& device, mrc_ctl_ep_op_type type, const 
   if (job->port_status && (job->planes.empty() || !PlaneSet::all(device.planes()).contains_all(job->planes)))
     return EINVAL;
   // Any process of the peer answers; the first slot's QP numbers represent it.
-  const Result<core::PeerId> peer = device.resolve_peer_locked(dgid, 0);
+  const Result<core::PeerId> peer = device.resolve_peer_locked(dgid, Qpn());
   if (!peer) return EINVAL;
   job->peer = *peer;
   return 0;

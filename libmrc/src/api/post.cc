@@ -48,7 +48,8 @@ int translate(const ibv_send_wr& in, const mrc_qp& qp, mrc::core::Sge* sges, mrc
   if (in.num_sge < 0 || static_cast<uint32_t>(in.num_sge) > qp.cap().max_send_sge ||
       (in.num_sge > 0 && in.sg_list == nullptr))
     return EINVAL;
-  for (int i = 0; i < in.num_sge; ++i) sges[i] = {in.sg_list[i].addr, in.sg_list[i].length, in.sg_list[i].lkey};
+  for (int i = 0; i < in.num_sge; ++i)
+    sges[i] = {in.sg_list[i].addr, in.sg_list[i].length, mrc::Key(in.sg_list[i].lkey)};
   out->wr_id = in.wr_id;
   out->signaled = (in.send_flags & IBV_SEND_SIGNALED) != 0 || qp.signal_all();
   out->inline_data = (in.send_flags & IBV_SEND_INLINE) != 0;
@@ -56,7 +57,7 @@ int translate(const ibv_send_wr& in, const mrc_qp& qp, mrc::core::Sge* sges, mrc
   out->sges = sges;
   out->num_sge = static_cast<uint32_t>(in.num_sge);
   out->remote_addr = in.wr.rdma.remote_addr;
-  out->rkey = in.wr.rdma.rkey;
+  out->rkey = mrc::Key(in.wr.rdma.rkey);
   return 0;
 }
 

@@ -127,7 +127,7 @@ int mrc_qp::start() {
   mrc::device::Device& dev = device();
   const mrc::device::DeviceLock lock(dev.mutex());
   qpn_ = dev.allocate_qpn_locked();
-  if (qpn_ == 0) return ENOMEM;
+  if (qpn_ == mrc::Qpn()) return ENOMEM;
   mrc::core::QpInit init;
   init.cookie = static_cast<mrc::device::QpObserver*>(this);
   init.qpn = qpn_;
@@ -160,7 +160,7 @@ bool mrc_qp::on_completion(const mrc::core::Completion& c) {
   wc.wr_id = c.wr_id;
   wc.status = to_verbs(c.status);
   if (c.status == WcStatus::kPathMtu) wc.vendor_err = MRC_SOFT_VENDOR_ERR_PATH_MTU;
-  wc.qp_num = qpn_;
+  wc.qp_num = qpn_.value();
   wc.byte_len = c.byte_len;
   if (c.is_recv) {
     wc.opcode = c.with_imm || c.status == WcStatus::kSuccess ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
@@ -229,7 +229,7 @@ int mrc_destroy_qp(mrc_qp* qp) {
 
 int mrc_get_qpn(mrc_qp* qp, uint32_t* qpn) {
   if (qp == nullptr || qpn == nullptr) return minus_one(EINVAL);
-  *qpn = qp->qpn();
+  *qpn = qp->qpn().value();
   return 0;
 }
 

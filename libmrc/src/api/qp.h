@@ -10,6 +10,7 @@
 #include "api/public.h"
 #include "api/qp_attr.h"
 #include "api/soft_memory.h"
+#include "base/ids.h"
 #include "device/device.h"
 #include "device/profiles.h"
 
@@ -32,7 +33,7 @@ struct mrc_qp final : mrc::device::QpObserver {
   mrc::device::Device& device() const;
   mrc::core::Qp* engine() const { return engine_; }
   mrc::core::PeerId peer() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mrc::device::device_lock) { return peer_; }
-  uint32_t qpn() const { return qpn_; }
+  mrc::Qpn qpn() const { return qpn_; }
   const ibv_qp_cap& cap() const { return init_.cap; }
   bool signal_all() const { return init_.sq_sig_all != 0; }
   uint64_t send_ops() const { return init_.send_ops_flags; }
@@ -60,6 +61,6 @@ struct mrc_qp final : mrc::device::QpObserver {
   mrc::core::Qp* engine_ = nullptr;  // set by start(); the object behind it is guarded by the device's lock
   mrc::core::PeerId peer_ ABSL_GUARDED_BY(mrc::device::device_lock) = mrc::core::kNoPeer;
   mrc::device::DeviceProfiles::Hold profiles_ ABSL_GUARDED_BY(mrc::device::device_lock);
-  uint32_t qpn_ = 0;
+  mrc::Qpn qpn_;
   std::atomic<uint32_t> slots_taken_{0};
 };

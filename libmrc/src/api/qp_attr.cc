@@ -224,7 +224,7 @@ int check_modify(const QpSettings& now, QpState state, const ModifyLimits& limit
 void apply_settings(const QpSettings& settings, core::QpAttr* out) {
   const ibv_qp_attr& v = settings.verbs;
   const mrc_qp_attr& m = settings.mrc;
-  out->dest_qpn = v.dest_qp_num;
+  out->dest_qpn = Qpn(v.dest_qp_num);
   if (settings.verbs_set & IBV_QP_PATH_MTU) out->path_mtu = mtu_bytes(v.path_mtu);
   out->sq_psn = Psn(v.sq_psn);
   out->rq_psn = Psn(v.rq_psn);

@@ -41,7 +41,7 @@ int mrc_qp::modify(const ibv_qp_attr* verbs, int verbs_mask, const mrc_qp_attr* 
   if (to == QpState::kRtr) {
     mrc::IpAddress dgid;
     std::memcpy(dgid.bytes.data(), next.verbs.ah_attr.grh.dgid.raw, dgid.bytes.size());
-    const mrc::Result<mrc::core::PeerId> resolved = dev.resolve_peer_locked(dgid, next.verbs.dest_qp_num);
+    const mrc::Result<mrc::core::PeerId> resolved = dev.resolve_peer_locked(dgid, mrc::Qpn(next.verbs.dest_qp_num));
     if (!resolved) {
       profiles.release(hold);
       return resolved.error().code;

@@ -149,8 +149,9 @@ ibv_mr* mrc_soft_reg_mr_iova(ibv_pd* pd, void* addr, size_t length, uint64_t iov
     mrc::device::Device& device = made->soft->device();
     {
       const mrc::device::DeviceLock lock(device.mutex());
-      made->mr.lkey = made->mr.rkey = device.endpoint().memory().add(static_cast<uint8_t*>(addr), iova, length,
-                                                                     static_cast<uint32_t>(access), domain->id);
+      const mrc::Key key = device.endpoint().memory().add(static_cast<uint8_t*>(addr), iova, length,
+                                                          static_cast<uint32_t>(access), domain->id);
+      made->mr.lkey = made->mr.rkey = key.value();
     }
     made->mr.context = domain->pd.context;
     made->mr.pd = pd;
@@ -173,7 +174,7 @@ int mrc_soft_dereg_mr(ibv_mr* mr) {
   {
     // Under the device's lock no packet is being placed, so the memory is the caller's again when this returns.
     const mrc::device::DeviceLock lock(device.mutex());
-    device.endpoint().memory().remove(mr->lkey);
+    device.endpoint().memory().remove(mrc::Key(mr->lkey));
   }
   delete region;
   return 0;

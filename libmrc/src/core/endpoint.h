@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/ids.h"
 #include "core/burst.h"
 #include "core/config.h"
 #include "core/counters.h"
@@ -39,8 +40,8 @@ struct EvStatus {
 };
 
 struct QpStatus {
-  uint32_t qpn = 0;
-  uint32_t dest_qpn = 0;
+  Qpn qpn;
+  Qpn dest_qpn;
   QpState state = QpState::kReset;
   PeerId peer = kNoPeer;
   int64_t cwnd = 0;

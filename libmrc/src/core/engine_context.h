@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/planes.h"
 #include "base/rng.h"
 #include "core/config.h"
@@ -40,7 +41,7 @@ struct EngineContext {
   PlaneSet all_planes() const { return config.planes.ids(); }
   // Records an event and adds to its counter, where MRC_TRACE_EVENTS names one.
   template <typename Event>
-  void report(Instant now, uint32_t qpn, TraceTrigger why, const Event& e) {
+  void report(Instant now, Qpn qpn, TraceTrigger why, const Event& e) {
     if constexpr (Event::kEvent == TraceEvent::kDrop) {
       if (const event::CounterOf counter = event::drop_counter(why)) ++(counters.*counter);
     } else if constexpr (Event::kCounter != nullptr) {

@@ -202,8 +202,8 @@ bool Requester::queue_probe(Instant now, TraceTrigger why, uint16_t ev) {
   bth.pkey = qp_.attr.pkey;
   wire::Peth peth;
   peth.probe_id = probe_.next_id();
-  peth.spdcid = static_cast<uint16_t>(qp_.qpn);
-  peth.dpdcid = static_cast<uint16_t>(qp_.attr.dest_qpn);
+  peth.spdcid = static_cast<uint16_t>(qp_.qpn.value());
+  peth.dpdcid = static_cast<uint16_t>(qp_.attr.dest_qpn.value());
   peth.timestamp.tx_timestamp = wire::timestamp_of(now);
   if (!qp_.services.control.push(flow, ev, [&](std::span<uint8_t> out) { return wire::encode_probe(out, bth, peth); }))
     return false;

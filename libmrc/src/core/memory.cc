@@ -11,24 +11,24 @@ namespace mrc::core {
 // kept by a peer after deregistration does not open the next region in the same slot until every tag was used.
 namespace {
 
-constexpr uint32_t kFirstKey = 256;  // those below are reserved [MRC-MBX-1]
+constexpr Key kFirstKey = Key(256);  // those below are reserved [MRC-MBX-1]
 constexpr uint32_t kSlotBits[4] = {12, 18, 24, 0};
 
 constexpr uint32_t size_class(uint32_t slot) {
   return slot < 1u << 12 ? 0 : slot < 1u << 18 ? 1 : 2;
 }
-constexpr uint32_t make_key(uint32_t slot, uint32_t tag) {
+constexpr Key make_key(uint32_t slot, uint32_t tag) {
   const uint32_t c = size_class(slot);
-  return tag << (2 + kSlotBits[c]) | slot << 2 | c;
+  return Key(tag << (2 + kSlotBits[c]) | slot << 2 | c);
 }
-uint32_t slot_of(uint32_t key) {
-  const uint32_t bits = kSlotBits[key & 3];
-  return (key >> 2) & ((1u << bits) - 1);
+uint32_t slot_of(Key key) {
+  const uint32_t bits = kSlotBits[key.value() & 3];
+  return (key.value() >> 2) & ((1u << bits) - 1);
 }
 
 }  // namespace
 
-uint32_t MemoryTable::add(uint8_t* base, uint64_t iova, uint64_t length, uint32_t access, uint32_t pd) {
+Key MemoryTable::add(uint8_t* base, uint64_t iova, uint64_t length, uint32_t access, uint32_t pd) {
   uint32_t slot;
   if (free_.empty()) {
     slot = static_cast<uint32_t>(regions_.size());
@@ -45,7 +45,7 @@ uint32_t MemoryTable::add(uint8_t* base, uint64_t iova, uint64_t length, uint32_
     free_.pop_back();
   }
   Tag& tag = tags_[slot];
-  uint32_t key;
+  Key key;
   do {
     key = make_key(slot, tag.next);
     tag.next += tag.step;
@@ -55,7 +55,7 @@ uint32_t MemoryTable::add(uint8_t* base, uint64_t iova, uint64_t length, uint32_
   return key;
 }
 
-bool MemoryTable::remove(uint32_t key) {
+bool MemoryTable::remove(Key key) {
   if (find(key) == nullptr) return false;
   const uint32_t slot = slot_of(key);
   MemoryRegion& mr = regions_[slot];
@@ -68,7 +68,7 @@ bool MemoryTable::remove(uint32_t key) {
   return true;
 }
 
-const MemoryRegion* MemoryTable::find(uint32_t key) const {
+const MemoryRegion* MemoryTable::find(Key key) const {
   const uint32_t slot = slot_of(key);
   if (slot >= regions_.size()) return nullptr;
   const MemoryRegion& mr = regions_[slot];

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/rng.h"
 
 namespace mrc::core {
@@ -15,7 +16,7 @@ struct MemoryRegion {
   uint64_t length = 0;
   uint32_t access = 0;  // kAccess*
   uint32_t pd = 0;
-  uint32_t key = 0;
+  Key key;
 
   bool covers(uint64_t va, uint64_t bytes) const {
     return va >= iova && bytes <= length && va - iova <= length - bytes;
@@ -28,10 +29,10 @@ class MemoryTable {
   // The bits of a key that do not name its slot come from `seed`: a sender cannot guess them [MRC-SEC-8].
   explicit MemoryTable(uint64_t seed) : rng_(seed) {}
   // Returns the key (never 0); access and pd as given.
-  uint32_t add(uint8_t* base, uint64_t iova, uint64_t length, uint32_t access, uint32_t pd);
-  bool remove(uint32_t key);
+  Key add(uint8_t* base, uint64_t iova, uint64_t length, uint32_t access, uint32_t pd);
+  bool remove(Key key);
   // Null for an unknown or removed key. The pointer is valid until the next add or remove.
-  const MemoryRegion* find(uint32_t key) const;
+  const MemoryRegion* find(Key key) const;
   uint32_t size() const { return live_; }
   void check() const;
 

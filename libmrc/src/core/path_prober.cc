@@ -240,7 +240,7 @@ void PathProber::probe_paths(Instant now, Peer* p) {
 void PathProber::set_plane_up(Instant now, PlaneId plane, bool up) {
   if (!engine_.config.planes.has(plane) || up == engine_.plane_up(plane)) return;
   engine_.planes_up.set(plane, up);
-  engine_.report(now, 0, TraceTrigger::kLocalPort, event::Plane{.plane = plane, .up = up});
+  engine_.report(now, Qpn(), TraceTrigger::kLocalPort, event::Plane{.plane = plane, .up = up});
   engine_.sink.on_port_event(plane, up ? AsyncEvent::kPortUp : AsyncEvent::kPortDown);
   peers_.for_each([&](Peer* p) {
     p->paths.set_local_planes(engine_.planes_up);

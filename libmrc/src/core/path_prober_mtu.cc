@@ -87,7 +87,7 @@ void PathProber::apply_path_mtu(Instant now, Peer* p, PlaneId plane, PathMtu::Ve
   // With all of them narrow, QPs with smaller packets use them all.
   p->paths.set_narrow_planes(found == 0 ? narrow : PlaneSet());
   if (verdict == PathMtu::Verdict::kNarrow) {
-    engine_.report(now, 0, TraceTrigger::kProbeAnswered,
+    engine_.report(now, Qpn(), TraceTrigger::kProbeAnswered,
                    event::PathMtu{.plane = plane, .carries = search.limit(plane), .wanted = search.wanted(plane)});
     engine_.sink.on_path_mtu(p->id, plane, search.limit(plane), search.wanted(plane));
   }

@@ -208,7 +208,7 @@ void PeerPaths::resume_plane(Instant now, PlaneId plane, TraceTrigger why) {
 
 void PeerPaths::trace_plane(Instant now, PlaneId plane, bool up, TraceTrigger why) {
   if (listeners_.trace != nullptr)
-    listeners_.trace->on_trace(TraceEntry::of(now, 0, why, event::Plane{.plane = plane, .up = up}));
+    listeners_.trace->on_trace(TraceEntry::of(now, Qpn(), why, event::Plane{.plane = plane, .up = up}));
 }
 
 void PeerPaths::set_state(Instant now, uint16_t ev, EvState to, TraceTrigger why) {
@@ -218,8 +218,9 @@ void PeerPaths::set_state(Instant now, uint16_t ev, EvState to, TraceTrigger why
   if (listeners_.sink != nullptr) listeners_.sink->on_ev_state(ev, to, h.losses - h.losses_told);
   h.losses_told = h.losses;
   if (listeners_.trace != nullptr)
-    listeners_.trace->on_trace(TraceEntry::of(
-        now, 0, why, event::EvState{.ev = config_.evs[ev].value, .state = to, .plane = h.plane, .losses = h.losses}));
+    listeners_.trace->on_trace(
+        TraceEntry::of(now, Qpn(), why,
+                       event::EvState{.ev = config_.evs[ev].value, .state = to, .plane = h.plane, .losses = h.losses}));
 }
 
 // Planes that are out of use count neither for the floor nor against it: an eighth of the planes may be all that is

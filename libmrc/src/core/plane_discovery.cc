@@ -218,7 +218,7 @@ void PlaneDiscovery::use_plane(Instant now, Peer* to, PlaneId plane, bool ready)
   q.in_use.set(plane, ready && !lacking);
   if (q.in_use == before) return;
   to->paths.set_present_planes(q.in_use);
-  engine_.report(now, 0, TraceTrigger::kLearnt, event::Plane{.plane = plane, .up = to->paths.plane_usable(plane)});
+  engine_.report(now, Qpn(), TraceTrigger::kLearnt, event::Plane{.plane = plane, .up = to->paths.plane_usable(plane)});
   to->rearm(&engine_.timers);
   qps_.wake_senders();
 }

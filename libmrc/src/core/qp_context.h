@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 
+#include "base/ids.h"
 #include "core/engine_context.h"
 #include "core/timer_heap.h"
 #include "core/types.h"
@@ -57,7 +58,7 @@ class QpContext {
   const QpServices& services;
   EngineContext& engine;
   void* const cookie;
-  const uint32_t qpn;
+  const Qpn qpn;
   const uint32_t pd;
   QpState state = QpState::kReset;
   QpAttr attr;

@@ -13,7 +13,7 @@ void QpTable::clear() {
 
 Qp* QpTable::create(const QpServices& services, const QpInit& init) {
   if (slots_.empty()) slots_.resize(1u << 16);
-  uint16_t& slot = slots_[init.qpn & 0xFFFF];
+  uint16_t& slot = slots_[init.qpn.value() & 0xFFFF];
   const uint32_t i = slot != 0 ? slot - 1u : static_cast<uint32_t>(qps_.size());
   if (i >= UINT16_MAX || live_ >= engine_.config.max_qps) return nullptr;
   if (slot == 0) {

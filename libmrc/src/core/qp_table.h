@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/ids.h"
 #include "core/engine_context.h"
 #include "core/peer_table.h"
 #include "core/qp.h"
@@ -28,14 +29,14 @@ class QpTable {
   // Exchanges the peer of a QP, and the references; kNoPeer: none.
   void set_peer(Qp* qp, PeerId id);
 
-  Qp* find(uint32_t qpn) const {
+  Qp* find(Qpn qpn) const {
     const uint32_t i = slot_of(qpn);
     Qp* const qp = i < qps_.size() ? qps_[i] : nullptr;
     return qp != nullptr && qp->qpn == qpn ? qp : nullptr;
   }
   // UINT32_MAX: the number was never used.
-  uint32_t slot_of(uint32_t qpn) const {
-    const uint32_t i = qpn & 0xFFFF;
+  uint32_t slot_of(Qpn qpn) const {
+    const uint32_t i = qpn.value() & 0xFFFF;
     return i < slots_.size() ? slots_[i] - 1u : UINT32_MAX;
   }
   template <typename Visit>

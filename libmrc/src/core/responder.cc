@@ -97,8 +97,8 @@ inline MessageClaim Responder::claim_of(const wire::Packet& p, uint64_t seq) con
   MessageClaim claim;
   claim.seq = seq;
   claim.packets = packets_of(p);
-  claim.identity = reth.va - seq * qp_.attr.path_mtu +
-                   (static_cast<uint64_t>(reth.rkey) << 32 | reth.dmalen) * qp_.engine.message_secret;
+  claim.identity =
+      reth.va - seq * qp_.attr.path_mtu + (uint64_t{reth.rkey.value()} << 32 | reth.dmalen) * qp_.engine.message_secret;
   claim.msn = p.meth.msn;
   claim.begins = wire::begins_message(p.bth.opcode);
   claim.ends = wire::ends_message(p.bth.opcode);

@@ -105,8 +105,8 @@ uint32_t Responder::write_sack(std::span<uint8_t> out, Instant now, const SackTr
   s.ack_psn_offset = behind >= INT16_MIN && behind <= INT16_MAX ? static_cast<int16_t>(behind) : 0;
   s.entropy = t.ev;
   // [MRC-CHOICE-Q8]
-  s.spdcid = static_cast<uint16_t>(qp_.qpn);
-  s.dpdcid = static_cast<uint16_t>(qp_.attr.dest_qpn);
+  s.spdcid = static_cast<uint16_t>(qp_.qpn.value());
+  s.dpdcid = static_cast<uint16_t>(qp_.attr.dest_qpn.value());
   s.cack_psn = bth.psn;
   s.mpr = qp_.attr.dynamic_mpr ? qp_.attr.mpr_dest : 0;
   s.sack_offset = static_cast<int16_t>(static_cast<int64_t>(base - cumulative));
@@ -163,8 +163,8 @@ bool Responder::send_nack(Instant now, const wire::Flow& from, Psn psn, uint16_t
   wire::Neth neth;
   neth.reason = reason;
   neth.entropy = wire::ev_of(from);
-  neth.spdcid = static_cast<uint16_t>(qp_.qpn);
-  neth.dpdcid = static_cast<uint16_t>(qp_.attr.dest_qpn);
+  neth.spdcid = static_cast<uint16_t>(qp_.qpn.value());
+  neth.dpdcid = static_cast<uint16_t>(qp_.attr.dest_qpn.value());
   neth.nack_psn = psn;
   neth.tx_timestamp = timestamp;
   if (!qp_.services.control.push(flow, ev, [&](std::span<uint8_t> out) { return wire::encode_nack(out, bth, neth); }))

@@ -54,14 +54,14 @@ inline void RxDispatcher::handle_packet(Instant now, const RxBurst& burst, const
   wire::Packet p;
   const wire::DecodeError error = wire::decode({data, bytes}, &p);
   if (error != wire::DecodeError::kOk) {
-    engine_.report(now, 0, TraceTrigger::kUndecodable, event::Drop{.reason = error});
+    engine_.report(now, Qpn(), TraceTrigger::kUndecodable, event::Drop{.reason = error});
     return;
   }
   if (engine_.config.icrc) {
     if (bytes != prefix->bytes) *prefix = {wire::icrc_start(burst.flow, bytes), bytes};
     const uint32_t crc = wire::icrc_update_headers(prefix->state, {data, bytes - wire::kIcrcBytes});
     if (wire::icrc_finish(crc) != wire::icrc_load(data + bytes - wire::kIcrcBytes)) {
-      engine_.report(now, 0, TraceTrigger::kIcrc, event::Drop{.psn = p.bth.psn});
+      engine_.report(now, Qpn(), TraceTrigger::kIcrc, event::Drop{.psn = p.bth.psn});
       return;
     }
   }

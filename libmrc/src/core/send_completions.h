@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/ids.h"
 #include "core/send_queue.h"
 #include "core/types.h"
 
@@ -13,7 +14,7 @@ namespace mrc::core {
 class SendCompletions {
  public:
   // `w` is finished. Nothing: no completion is due.
-  std::optional<Completion> on_finished(const Wqe& w, WcStatus status, uint32_t qpn) {
+  std::optional<Completion> on_finished(const Wqe& w, WcStatus status, Qpn qpn) {
     ++slots_;
     if (status == WcStatus::kSuccess && !w.signaled) return std::nullopt;
     Completion done;

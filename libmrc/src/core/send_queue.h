@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/invariant.h"
 #include "core/memory.h"
 #include "core/types.h"
@@ -22,7 +23,7 @@ struct Wqe {
   uint64_t first_seq = 0;
   uint32_t packets = 1;
   uint32_t length = 0;
-  uint32_t rkey = 0;
+  Key rkey;
   uint32_t imm = 0;
   uint16_t msn = 0;
   uint16_t rqmsn = 0;

@@ -79,7 +79,7 @@ bool PlaneDiscovery::on_announced_ports(Instant now, const wire::Flow& flow, Pla
 }
 
 void PlaneDiscovery::on_foreign_port(Instant now, Peer* p) {
-  engine_.report(now, 0, TraceTrigger::kSourcePort, event::Drop{});
+  engine_.report(now, Qpn(), TraceTrigger::kSourcePort, event::Drop{});
   PortQuestion& q = p->port_question;
   if (now - q.asked < kStrayPause) return;
   if (!q.open) {

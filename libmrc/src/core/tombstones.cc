@@ -13,7 +13,7 @@ void Tombstones::put(uint32_t slot, const Tombstone& t) {
   if (old != kNoPeer) peers_.release_tombstone(old);
 }
 
-Tombstone* Tombstones::find(Instant now, uint32_t slot, uint32_t qpn) {
+Tombstone* Tombstones::find(Instant now, uint32_t slot, Qpn qpn) {
   if (slot >= by_slot_.size()) return nullptr;
   Tombstone& t = by_slot_[slot];
   if (t.peer == kNoPeer || t.last.qpn != qpn || now - t.answered < engine_.config.ack_delay) return nullptr;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/ids.h"
 #include "core/control_queue.h"
 #include "core/engine_context.h"
 #include "core/peer_table.h"
@@ -28,7 +29,7 @@ class Tombstones {
   // Replaces the slot's tombstone, which may be none: kNoPeer.
   void put(uint32_t slot, const Tombstone& t);
   // The one of that QP, if it may be answered again now; null otherwise.
-  Tombstone* find(Instant now, uint32_t slot, uint32_t qpn);
+  Tombstone* find(Instant now, uint32_t slot, Qpn qpn);
   // Retransmits its ACK or NAK.
   void answer(Instant now, Tombstone* t);
   // The same for all whose last request arrived at or after `since` [MRC-RSP-13].

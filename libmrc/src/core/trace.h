@@ -13,6 +13,7 @@
 #include <optional>
 #include <type_traits>
 
+#include "base/ids.h"
 #include "base/psn.h"
 #include "base/time.h"
 #include "core/counters.h"
@@ -215,12 +216,12 @@ constexpr void set_from_trace_number(uint64_t number, T* v) {
 struct TraceEntry {
   Instant at;
   std::array<uint64_t, 4> numbers{};
-  uint32_t qpn = 0;
+  Qpn qpn;
   TraceEvent event = TraceEvent::kTxData;
   TraceTrigger trigger = TraceTrigger::kNone;
 
   template <typename Event>
-  static TraceEntry of(Instant at, uint32_t qpn, TraceTrigger trigger, Event e) {
+  static TraceEntry of(Instant at, Qpn qpn, TraceTrigger trigger, Event e) {
     TraceEntry entry{at, {}, qpn, Event::kEvent, trigger};
     size_t i = 0;
     e.for_each([&](const char*, const auto& v) { entry.numbers[i++] = trace_number(v); });

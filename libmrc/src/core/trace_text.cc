@@ -172,7 +172,7 @@ size_t write_trace_json(char* out, const TraceEntry& e) {
   t.add(",\"name\":\"mrc:");
   t.add(info.name);
   t.add("\",\"data\":{\"qpn\":");
-  t.number(e.qpn);
+  t.number(e.qpn.value());
   for (size_t i = 0; i < e.numbers.size(); ++i) {
     if (info.fields[i].name[0] == '\0') continue;
     t.add(",\"");

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "base/ids.h"
 #include "core/trace.h"
 
 namespace mrc::core {
@@ -13,7 +14,7 @@ class Tracer {
   explicit Tracer(TraceSink* sink) : sink_(sink) {}
   // `qpn` is 0 for events of the endpoint.
   template <typename Event>
-  void operator()(Instant now, uint32_t qpn, TraceTrigger why, const Event& e) const {
+  void operator()(Instant now, Qpn qpn, TraceTrigger why, const Event& e) const {
     if (__builtin_expect(sink_ != nullptr, 0)) sink_->on_trace(TraceEntry::of(now, qpn, why, e));
   }
   bool on() const { return sink_ != nullptr; }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/ids.h"
 #include "base/psn.h"
 #include "base/time.h"
 #include "wire/aeth.h"
@@ -15,8 +16,8 @@ struct EngineContext;
 struct Peer;
 
 struct TransportAck {
-  uint32_t qpn = 0;
-  uint32_t dest_qpn = 0;
+  Qpn qpn;
+  Qpn dest_qpn;
   uint16_t pkey = 0;
   Psn psn;
   uint32_t msn = 0;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/ip.h"
 #include "base/planes.h"
 #include "base/psn.h"
@@ -22,7 +23,7 @@ inline constexpr uint32_t kAccessRemoteWrite = 2;
 inline constexpr uint32_t kAccessAnyQp = 1u << 30;
 
 // The reserved key of mailboxes; the key table allocates none below 256.
-inline constexpr uint32_t kMailboxKey = 1;
+inline constexpr Key kMailboxKey = Key(1);
 
 // Memory of a QP that the reserved key opens; absent: no such memory. [MRC-MBX-1]
 struct Mailbox {
@@ -37,7 +38,7 @@ enum class SendOp : uint8_t { kWrite, kWriteImm };
 struct Sge {
   uint64_t addr = 0;
   uint32_t length = 0;
-  uint32_t lkey = 0;
+  Key lkey;
 };
 
 struct SendWr {
@@ -49,7 +50,7 @@ struct SendWr {
   const Sge* sges = nullptr;
   uint32_t num_sge = 0;
   uint64_t remote_addr = 0;
-  uint32_t rkey = 0;
+  Key rkey;
   uint32_t imm = 0;  // 32 opaque bits in memory order
 };
 
@@ -75,7 +76,7 @@ struct Completion {
   bool with_imm = false;
   bool mailbox = false;  // a write with immediate to the mailbox: no receive request was consumed
   bool solicited = false;
-  uint32_t qpn = 0;
+  Qpn qpn;
   uint32_t byte_len = 0;
   uint32_t imm = 0;
   uint32_t slots = 1;
@@ -122,8 +123,8 @@ struct QpCaps {
 
 struct QpInit {
   void* cookie = nullptr;
-  uint32_t qpn = 0;  // chosen by the device: process slot in the top bits
-  uint32_t pd = 0;   // protection domain id
+  Qpn qpn;          // chosen by the device: process slot in the top bits
+  uint32_t pd = 0;  // protection domain id
   QpCaps caps;
 };
 
@@ -150,7 +151,7 @@ struct PeerDescription {
 // caller that sets none of the MRC attributes (spec/clients.md rule 5).
 struct QpAttr {
   PeerId peer = kNoPeer;
-  uint32_t dest_qpn = 0;
+  Qpn dest_qpn;
   uint32_t path_mtu = 4096;
   Psn sq_psn;
   Psn rq_psn;

@@ -252,14 +252,14 @@ void Device::enable_plane_locked(PlaneId plane, bool enabled) {
   impl_->set_plane_admin(clock_now(), plane, enabled);
 }
 
-uint32_t Device::allocate_qpn_locked() {
+Qpn Device::allocate_qpn_locked() {
   return impl_->qpns.take();
 }
-void Device::release_qpn_locked(uint32_t qpn) {
+void Device::release_qpn_locked(Qpn qpn) {
   impl_->qpns.give(qpn);
 }
 
-Result<core::PeerId> Device::resolve_peer_locked(const IpAddress& dgid, uint32_t dest_qpn) {
+Result<core::PeerId> Device::resolve_peer_locked(const IpAddress& dgid, Qpn dest_qpn) {
   Result<core::PeerDescription> peer = resolve_peer(impl_->config, impl_->slot, dgid, dest_qpn);
   if (peer) return impl_->endpoint->intern_peer(*peer);
   log_line(LogLevel::kError, peer.error().text);

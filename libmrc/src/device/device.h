@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "core/endpoint.h"
@@ -97,11 +98,11 @@ class Device {
   void enable_plane_locked(PlaneId plane, bool enabled) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
 
   // --- objects; mutex held -----------------------------------------------------------------------------------------
-  uint32_t allocate_qpn_locked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);  // 0: none left
-  void release_qpn_locked(uint32_t qpn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  Qpn allocate_qpn_locked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);  // 0: none left
+  void release_qpn_locked(Qpn qpn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   // The peer that (dgid, dest_qpn) means, interned: release with endpoint().release_peer(). ENETUNREACH, logged, when
   // no rule of the configuration covers it.
-  Result<core::PeerId> resolve_peer_locked(const IpAddress& dgid, uint32_t dest_qpn)
+  Result<core::PeerId> resolve_peer_locked(const IpAddress& dgid, Qpn dest_qpn)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
 
   // The calls of a controller, for all processes of this host where mrcd runs. 0 or an errno value; mutex not held.

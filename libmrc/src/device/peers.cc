@@ -18,7 +18,7 @@ const PeerConfig* listed_peer(const DeviceConfig& config, const IpAddress& dgid)
 }  // namespace
 
 Result<core::PeerDescription> resolve_peer(const DeviceConfig& config, uint8_t slot, const IpAddress& dgid,
-                                           uint32_t dest_qpn) {
+                                           Qpn dest_qpn) {
   if (dgid.is_zero()) return Error{ENETUNREACH, "the destination GID is empty"};
   const PeerConfig* listed = listed_peer(config, dgid);
   const bool own = listed == nullptr && config.is_own_gid(dgid);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "base/ids.h"
 #include "base/result.h"
 #include "core/types.h"
 #include "device/config.h"
@@ -15,6 +16,6 @@ namespace mrc::device {
 // address on plane 1, the others to be queried [MRC-EXT-1]. ENETUNREACH when none matches. `slot` is that of this
 // process: NICs only reach slot 0.
 Result<core::PeerDescription> resolve_peer(const DeviceConfig& config, uint8_t slot, const IpAddress& dgid,
-                                           uint32_t dest_qpn);
+                                           Qpn dest_qpn);
 
 }  // namespace mrc::device

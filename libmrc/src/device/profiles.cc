@@ -148,7 +148,7 @@ void DeviceProfiles::trace_operator(uint16_t ev_index, bool denied) const {
                               : shown_[ev_index] == MRC_CTL_EV_ASSUMED_BAD ? core::EvState::kAssumedBad
                                                                            : core::EvState::kGood;
   trace_->on_trace(core::TraceEntry::of(
-      clock_now(), 0, core::TraceTrigger::kOperator,
+      clock_now(), Qpn(), core::TraceTrigger::kOperator,
       core::event::EvState{.ev = evs_[ev_index].value, .state = state, .plane = evs_[ev_index].plane}));
 }
 

@@ -28,8 +28,8 @@ uint16_t QpnAllocator::permuted(uint32_t turn) const {
   return static_cast<uint16_t>(turn);
 }
 
-uint32_t QpnAllocator::take() {
-  if (in_use_ == limit_) return 0;
+Qpn QpnAllocator::take() {
+  if (in_use_ == limit_) return Qpn();
   uint32_t index;
   do {
     index = permuted(turn_);
@@ -40,7 +40,7 @@ uint32_t QpnAllocator::take() {
   return make_qpn(slot_, static_cast<uint16_t>(index + kFirstQpIndex));
 }
 
-void QpnAllocator::give(uint32_t qpn) {
+void QpnAllocator::give(Qpn qpn) {
   const uint32_t index = index_of(qpn) - kFirstQpIndex;
   if (slot_of(qpn) != slot_ || index >= kNumbers || !used_[index]) return;
   used_[index] = false;

@@ -6,20 +6,22 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/ids.h"
+
 namespace mrc::device {
 
 inline constexpr uint32_t kSlots = 256;
 inline constexpr uint32_t kFirstQpIndex = 3;     // QPN 0, 1 and 2 are never a QP's (SMI, GSI, endpoint operations)
 inline constexpr uint32_t kQpIndexEnd = 0xFFFF;  // 0xFFFFFF is the multicast QPN: index 0xFFFF is not used
 
-constexpr uint32_t make_qpn(uint8_t slot, uint16_t index) {
-  return static_cast<uint32_t>(slot) << 16 | index;
+constexpr Qpn make_qpn(uint8_t slot, uint16_t index) {
+  return Qpn(static_cast<uint32_t>(slot) << 16 | index);
 }
-constexpr uint8_t slot_of(uint32_t qpn) {
-  return static_cast<uint8_t>(qpn >> 16);
+constexpr uint8_t slot_of(Qpn qpn) {
+  return static_cast<uint8_t>(qpn.value() >> 16);
 }
-constexpr uint16_t index_of(uint32_t qpn) {
-  return static_cast<uint16_t>(qpn);
+constexpr uint16_t index_of(Qpn qpn) {
+  return static_cast<uint16_t>(qpn.value());
 }
 
 // Allocates QP numbers of one slot in rotation, so that a number is reused as late as possible and packets for its
@@ -29,8 +31,8 @@ class QpnAllocator {
  public:
   // At most `limit` numbers at a time.
   QpnAllocator(uint8_t slot, uint32_t limit, uint64_t key);
-  uint32_t take();  // 0: all are in use
-  void give(uint32_t qpn);
+  Qpn take();  // 0: all are in use
+  void give(Qpn qpn);
   uint32_t in_use() const { return in_use_; }
 
  private:

@@ -99,8 +99,8 @@ std::string Device::qp_stats_text(const core::Qp* qp) {
   const DeviceLock lock(impl_->mutex);
   const core::QpStatus s = impl_->endpoint->qp_status(qp);
   std::string text;
-  line(&text, "qpn", uint64_t{s.qpn});
-  line(&text, "dest_qpn", uint64_t{s.dest_qpn});
+  line(&text, "qpn", uint64_t{s.qpn.value()});
+  line(&text, "dest_qpn", uint64_t{s.dest_qpn.value()});
   line(&text, "cwnd", s.cwnd);
   line(&text, "inflight", s.inflight);
   line(&text, "srtt_ns", s.srtt.ns());
@@ -159,8 +159,8 @@ ctl::PortReport port_report(uint32_t port, const PlaneConfig& plane, const core:
 }
 
 ctl::QpReport qp_report(const core::QpStatus& qp) {
-  return {qp.qpn,       qp.dest_qpn,   name_of(qp.state), qp.peer,        qp.cwnd,    qp.inflight,
-          qp.srtt.ns(), qp.tx_packets, qp.rx_packets,     qp.retransmits, qp.timeouts};
+  return {qp.qpn.value(), qp.dest_qpn.value(), name_of(qp.state), qp.peer,        qp.cwnd,    qp.inflight,
+          qp.srtt.ns(),   qp.tx_packets,       qp.rx_packets,     qp.retransmits, qp.timeouts};
 }
 
 ctl::EvReport ev_report(const core::EvStatus& ev) {

@@ -3,13 +3,14 @@
 
 #include <cstdint>
 
+#include "base/ids.h"
 #include "wire/codec.h"
 #include "wire/opcodes.h"
 
 namespace mrc::wire {
 
 // Destination QPN of endpoint requests and responses [MRC-BTH-5].
-constexpr uint32_t kEndpointQpn = 0x000002;
+constexpr Qpn kEndpointQpn = Qpn(0x000002);
 constexpr uint16_t kDefaultPkey = 0xFFFF;
 
 struct Bth {
@@ -20,7 +21,7 @@ struct Bth {
   bool rtx = false;      // retransmission of this PSN
   bool ts = false;       // TSETH follows METH
   uint16_t pkey = kDefaultPkey;
-  uint32_t dqp = 0;  // 24 bits
+  Qpn dqp;
   Psn psn;
 
   static constexpr auto kFields = std::tuple{

@@ -12,6 +12,7 @@
 
 #include "base/ip.h"
 #include "base/psn.h"
+#include "base/strong_id.h"
 #include "wire/bytes.h"
 #include "wire/fields.h"
 
@@ -20,7 +21,7 @@ namespace mrc::wire {
 // Values as bits, and the number of bits of a type.
 template <typename T>
 constexpr uint64_t to_bits(T v) {
-  if constexpr (std::is_same_v<T, Psn>)
+  if constexpr (std::is_same_v<T, Psn> || kIsStrongId<T>)
     return v.value();
   else if constexpr (std::is_enum_v<T>)
     return static_cast<std::underlying_type_t<T>>(v);
@@ -33,6 +34,8 @@ template <typename T>
 constexpr T from_bits(uint64_t bits) {
   if constexpr (std::is_same_v<T, Psn>)
     return Psn(static_cast<uint32_t>(bits));
+  else if constexpr (kIsStrongId<T>)
+    return T(static_cast<typename T::integer>(bits));
   else if constexpr (std::is_same_v<T, bool>)
     return bits != 0;
   else

@@ -3,13 +3,14 @@
 
 #include <cstdint>
 
+#include "base/ids.h"
 #include "wire/codec.h"
 
 namespace mrc::wire {
 
 struct Reth {
   uint64_t va = 0;  // of this packet's payload, not of the message
-  uint32_t rkey = 0;
+  Key rkey;
   uint32_t dmalen = 0;  // of the whole message
 
   static constexpr auto kFields = std::tuple{

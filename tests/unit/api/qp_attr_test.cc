@@ -60,7 +60,7 @@ TEST_F(QpAttrTest, walks_up_to_rts) {
   EXPECT_EQ(state, QpState::kRts);
   core::QpAttr out;
   apply_settings(settings, &out);
-  EXPECT_EQ(out.dest_qpn, 0x123456u);
+  EXPECT_EQ(out.dest_qpn, Qpn(0x123456));
   EXPECT_EQ(out.path_mtu, 4096u);
   EXPECT_EQ(out.rq_psn.value(), 0x111111u);
   EXPECT_EQ(out.sq_psn.value(), 0x222222u);

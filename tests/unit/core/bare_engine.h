@@ -36,7 +36,7 @@ class BareEngine : public testing::Test, public Sink {
   }
   ~BareEngine() override { peers_.set_observer(nullptr); }
 
-  QpInit init(uint32_t qpn) { return {this, qpn, 1, {4, 4, 1, 0}}; }
+  QpInit init(uint32_t qpn) { return {this, Qpn(qpn), 1, {4, 4, 1, 0}}; }
   Qp* add_qp(uint32_t qpn) { return qps_.create(services_, init(qpn)); }
   // The packets in the control queue, decoded; empties it.
   std::vector<wire::Packet> queued(PlaneSet planes = PlaneSet::all()) {

@@ -21,7 +21,7 @@ TEST_F(EndpointTest, OnlyTheTransitionsOfTheStateMachine) {
   uint32_t qpn = 0x200;
   for (QpState from : all)
     for (QpState to : all) {
-      Qp* qp = endpoint_->create_qp({this, qpn++, 1, {4, 4, 1, 0}});
+      Qp* qp = endpoint_->create_qp({this, Qpn(qpn++), 1, {4, 4, 1, 0}});
       ASSERT_NE(qp, nullptr);
       for (QpState s : {QpState::kInit, QpState::kRtr, QpState::kRts})
         if (from != QpState::kReset && from != QpState::kError && s <= from) endpoint_->modify_qp(now_, qp, s, attr_);
@@ -78,8 +78,8 @@ TEST_F(EndpointTest, NumbersAreTakenOnceAndOnlyUpToTheLimit) {
   config_.max_qps = 2;
   start();
   EXPECT_EQ(endpoint_->create_qp({this, kOwnQpn, 1, {1, 1, 1, 0}}), nullptr);
-  EXPECT_NE(endpoint_->create_qp({this, 0xFFFE, 1, {1, 1, 1, 0}}), nullptr);
-  EXPECT_EQ(endpoint_->create_qp({this, 0x100, 1, {1, 1, 1, 0}}), nullptr);
+  EXPECT_NE(endpoint_->create_qp({this, Qpn(0xFFFE), 1, {1, 1, 1, 0}}), nullptr);
+  EXPECT_EQ(endpoint_->create_qp({this, Qpn(0x100), 1, {1, 1, 1, 0}}), nullptr);
 }
 
 TEST_F(EndpointTest, PeersAreInternedByDescription) {

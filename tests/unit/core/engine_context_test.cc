@@ -23,12 +23,12 @@ TEST(EngineContext, ReportedEventsAddToTheirCounter) {
   Nothing sink;
   Recorder recorder;
   EngineContext engine(EndpointConfig(), &sink, &recorder);
-  engine.report(Instant::from_ns(7), 9, TraceTrigger::kNone, event::TxAck{.psn = Psn(5)});
-  engine.report(Instant(), 9, TraceTrigger::kNone, event::RxAck{});  // counted where it is received
+  engine.report(Instant::from_ns(7), Qpn(9), TraceTrigger::kNone, event::TxAck{.psn = Psn(5)});
+  engine.report(Instant(), Qpn(9), TraceTrigger::kNone, event::RxAck{});  // counted where it is received
   EXPECT_EQ(engine.counters.tx_acks, 1u);
   EXPECT_EQ(engine.counters.rx_acks, 0u);
   ASSERT_EQ(recorder.seen.size(), 2u);
-  EXPECT_EQ(recorder.seen[0], TraceEntry::of(Instant::from_ns(7), 9, TraceTrigger::kNone, event::TxAck{.psn = Psn(5)}));
+  EXPECT_EQ(recorder.seen[0], TraceEntry::of(Instant::from_ns(7), Qpn(9), TraceTrigger::kNone, event::TxAck{.psn = Psn(5)}));
 }
 
 TEST(EngineContext, DroppedPacketsAreCountedByTheirReason) {
@@ -37,7 +37,7 @@ TEST(EngineContext, DroppedPacketsAreCountedByTheirReason) {
   for (const TraceTrigger why :
        {TraceTrigger::kUndecodable, TraceTrigger::kIcrc, TraceTrigger::kSourcePort, TraceTrigger::kOutside,
         TraceTrigger::kRefused, TraceTrigger::kMisfit, TraceTrigger::kContradicted})
-    engine.report(Instant(), 0, why, event::Drop{});
+    engine.report(Instant(), Qpn(0), why, event::Drop{});
   const Counters& c = engine.counters;
   for (const uint64_t n :
        {c.drop_decode, c.drop_icrc, c.drop_source_port, c.drop_window, c.drop_access, c.drop_misfit, c.contradictions})

@@ -15,7 +15,7 @@
 
 namespace mrc::core {
 
-inline constexpr uint32_t kOwnQpn = 0x101, kPeerQpn = 0x202;
+inline constexpr Qpn kOwnQpn = Qpn(0x101), kPeerQpn = Qpn(0x202);
 
 struct SentPacket {
   wire::Flow flow;
@@ -52,7 +52,7 @@ class LoneEndpoint : public testing::Test, public Sink {
     key_ = endpoint_->memory().add(memory_.data(), base(), memory_.size(), 3, 1);
     qp_ = make_qp(kOwnQpn);
   }
-  Qp* make_qp(uint32_t qpn, QpState last = QpState::kRts) {
+  Qp* make_qp(Qpn qpn, QpState last = QpState::kRts) {
     Qp* qp = endpoint_->create_qp({this, qpn, 1, {64, 64, 2, 64}});
     EXPECT_NE(qp, nullptr);
     bring_up(qp, last);
@@ -178,8 +178,8 @@ class LoneEndpoint : public testing::Test, public Sink {
 
   // --- what is posted ---
   PostResult post(uint64_t id, uint32_t n, SendOp op = SendOp::kWrite, bool signaled = true, Qp* qp = nullptr,
-                  uint32_t lkey = 0) {
-    Sge sge{base(), n, lkey == 0 ? key_ : lkey};
+                  Key lkey = {}) {
+    Sge sge{base(), n, lkey == Key() ? key_ : lkey};
     SendWr wr;
     wr.wr_id = id;
     wr.op = op;
@@ -187,7 +187,7 @@ class LoneEndpoint : public testing::Test, public Sink {
     wr.sges = &sge;
     wr.num_sge = 1;
     wr.remote_addr = 0x5000;
-    wr.rkey = 77;
+    wr.rkey = Key(77);
     wr.fence = fence_;
     return endpoint_->post_send(now_, qp == nullptr ? qp_ : qp, wr);
   }
@@ -211,7 +211,7 @@ class LoneEndpoint : public testing::Test, public Sink {
   std::unique_ptr<Endpoint> endpoint_;
   Qp* qp_ = nullptr;
   PeerId peer_id_ = kNoPeer;
-  uint32_t key_ = 0;
+  Key key_;
   uint32_t pipe_ = 0;  // that what is received comes from
   Instant now_ = Instant::from_ns(50000000);
   TxBurst burst_;

@@ -33,8 +33,8 @@ TEST(MemoryRegion, NoWrapAround) {
 TEST(MemoryTable, KeepsWhatWasRegistered) {
   MemoryTable t(7);
   uint8_t bytes[16];
-  const uint32_t key = t.add(bytes, 0x5000, sizeof bytes, 3, 9);
-  ASSERT_NE(key, 0u);
+  const Key key = t.add(bytes, 0x5000, sizeof bytes, 3, 9);
+  ASSERT_NE(key, Key());
   const MemoryRegion* r = t.find(key);
   ASSERT_NE(r, nullptr);
   EXPECT_EQ(r->key, key);
@@ -46,19 +46,20 @@ TEST(MemoryTable, KeepsWhatWasRegistered) {
 
 TEST(MemoryTable, OtherKeysAreUnknown) {
   MemoryTable t(7);
-  const uint32_t key = t.add(nullptr, 0, 1, 3, 1);
-  for (uint32_t wrong : {0u, 1u, 0xFFu, key + 1, key ^ 0x80u, key + 0x100, key - 0x100, UINT32_MAX})
-    EXPECT_EQ(t.find(wrong), nullptr) << wrong;
+  const Key key = t.add(nullptr, 0, 1, 3, 1);
+  const uint32_t v = key.value();
+  for (uint32_t wrong : {0u, 1u, 0xFFu, v + 1, v ^ 0x80u, v + 0x100, v - 0x100, UINT32_MAX})
+    EXPECT_EQ(t.find(Key(wrong)), nullptr) << wrong;
 }
 
 // The same slot under a new tag, for as many reuses as there are tags.
 TEST(MemoryTable, ARemovedKeyStaysShut) {
   MemoryTable t(200);
-  std::set<uint32_t> used;
+  std::set<Key> used;
   for (int i = 0; i < 256; ++i) {
-    const uint32_t key = t.add(nullptr, 0, 1, 3, 1);
+    const Key key = t.add(nullptr, 0, 1, 3, 1);
     EXPECT_TRUE(used.insert(key).second) << i;
-    for (uint32_t old : used) EXPECT_EQ(t.find(old) != nullptr, old == key);
+    for (Key old : used) EXPECT_EQ(t.find(old) != nullptr, old == key);
     EXPECT_TRUE(t.remove(key));
     EXPECT_FALSE(t.remove(key));
     EXPECT_EQ(t.find(key), nullptr);
@@ -68,20 +69,20 @@ TEST(MemoryTable, ARemovedKeyStaysShut) {
 
 TEST(MemoryTable, ManyRegionsHaveTheirOwnKeys) {
   MemoryTable t(0);
-  std::set<uint32_t> keys;
+  std::set<Key> keys;
   for (uint64_t i = 0; i < 1000; ++i) keys.insert(t.add(nullptr, i << 12, 4096, 3, 1));
   EXPECT_EQ(keys.size(), 1000u);
-  EXPECT_EQ(keys.count(0), 0u);
+  EXPECT_EQ(keys.count(Key()), 0u);
   EXPECT_EQ(t.size(), 1000u);
 }
 
 // [MRC-SEC-8] [MRC-MBX-1]: by what bits of the keys of ten thousand tables differ.
 TEST(MemoryTable, TheKeyOfAFirstRegionCannotBeGuessed) {
-  std::set<uint32_t> keys;
+  std::set<Key> keys;
   for (uint64_t seed = 0; seed < 10000; ++seed) {
     MemoryTable t(seed);
-    const uint32_t key = t.add(nullptr, 0, 1, 3, 1);
-    EXPECT_GE(key, 256u);
+    const Key key = t.add(nullptr, 0, 1, 3, 1);
+    EXPECT_GE(key, Key(256));
     keys.insert(key);
   }
   EXPECT_GT(keys.size(), 9500u);

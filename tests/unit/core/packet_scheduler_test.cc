@@ -17,7 +17,7 @@ class PacketSchedulerTest : public testing::Test {
     packets_.set_window(128);
   }
   void post(uint32_t length, SendOp op = SendOp::kWrite) {
-    Sge sge{0x1000, length, 1};
+    Sge sge{0x1000, length, Key(1)};
     SendWr wr;
     wr.op = op;
     wr.sges = &sge;

@@ -53,7 +53,7 @@ TEST_F(EndpointOpsTest, AProbeIsAnsweredByIdFromTheAddressThatWasAsked) {
   EXPECT_FALSE(endpoint_->start_endpoint_op(now_, peer_id_, 10, 8, false, {}, Duration::milliseconds(5)));
   drain();
   ASSERT_EQ(asked().size(), 1u);
-  EXPECT_EQ(asked()[0]->p.bth.dqp, 2u);
+  EXPECT_EQ(asked()[0]->p.bth.dqp, wire::kEndpointQpn);
   EXPECT_EQ(asked()[0]->p.bth.psn, Psn(7));
   EXPECT_EQ(asked()[0]->ev, 2);
   now_ = now_ + Duration::microseconds(30);
@@ -110,7 +110,7 @@ TEST_F(EndpointOpsTest, ResponsesRepeatIdAndStampInTheControlClass) {
     ASSERT_EQ(answered().size(), 1u);
     const SentPacket& s = *answered()[0];
     EXPECT_EQ(s.p.bth.psn, Psn(0x1234));
-    EXPECT_EQ(s.p.bth.dqp, 2u);
+    EXPECT_EQ(s.p.bth.dqp, wire::kEndpointQpn);
     EXPECT_EQ(s.p.eeth.op, wire::EndpointOp::kEvProbe);
     EXPECT_EQ(s.p.eeth.tx_timestamp, 0x5678);
     EXPECT_EQ(s.flow.dscp(), config_.dscp.control);
@@ -405,7 +405,7 @@ TEST_F(EndpointOpsTest, APeerWithoutQpsIsAskedNothing) {
   EXPECT_TRUE(asked().empty());
   endpoint_->set_plane_up(now_, 1_plane, true);
   attr_.peer = peer_id_ = endpoint_->intern_peer(peer_);
-  qp_ = make_qp(0x105);
+  qp_ = make_qp(Qpn(0x105));
   post(2, 8, SendOp::kWrite, true, qp_);
   drain();
   EXPECT_FALSE(requests().empty());

@@ -18,11 +18,11 @@ class QpTableTest : public BareEngine {
 };
 
 TEST_F(QpTableTest, ANumberIsTakenOnce) {
-  EXPECT_EQ(qps_.slot_of(0x101), UINT32_MAX);
+  EXPECT_EQ(qps_.slot_of(Qpn(0x101)), UINT32_MAX);
   Qp* const qp = add_qp(0x101);
   ASSERT_NE(qp, nullptr);
-  EXPECT_EQ(qps_.find(0x101), qp);
-  EXPECT_EQ(qps_.find(0x102), nullptr);
+  EXPECT_EQ(qps_.find(Qpn(0x101)), qp);
+  EXPECT_EQ(qps_.find(Qpn(0x102)), nullptr);
   EXPECT_EQ(add_qp(0x101), nullptr);
   EXPECT_EQ(qps_.count(), 1u);
   qps_.check();
@@ -31,24 +31,24 @@ TEST_F(QpTableTest, ANumberIsTakenOnce) {
 // The upper bits are the process's slot: the same in all numbers of one endpoint, but not in what a peer sends.
 TEST_F(QpTableTest, TheUpperBitsOfANumberAreCompared) {
   ASSERT_NE(add_qp(0x20101), nullptr);
-  EXPECT_EQ(qps_.find(0x101), nullptr);
-  EXPECT_EQ(qps_.find(0x30101), nullptr);
+  EXPECT_EQ(qps_.find(Qpn(0x101)), nullptr);
+  EXPECT_EQ(qps_.find(Qpn(0x30101)), nullptr);
   EXPECT_EQ(add_qp(0x30101), nullptr);
 }
 
 TEST_F(QpTableTest, ANumberThatIsFreeAgainKeepsItsSlot) {
   qps_.destroy(add_qp(0x101));
-  EXPECT_EQ(qps_.find(0x101), nullptr);
-  const uint32_t slot = qps_.slot_of(0x101);
+  EXPECT_EQ(qps_.find(Qpn(0x101)), nullptr);
+  const uint32_t slot = qps_.slot_of(Qpn(0x101));
   ASSERT_NE(add_qp(0x30101), nullptr);
-  EXPECT_EQ(qps_.slot_of(0x30101), slot);
+  EXPECT_EQ(qps_.slot_of(Qpn(0x30101)), slot);
   EXPECT_EQ(qps_.count(), 1u);
 }
 
 TEST_F(QpTableTest, AtMostAsManyAsConfigured) {
   for (uint32_t i = 0; i < 3; ++i) ASSERT_NE(add_qp(0x100 + i), nullptr);
   EXPECT_EQ(add_qp(0x103), nullptr);
-  qps_.destroy(qps_.find(0x101));
+  qps_.destroy(qps_.find(Qpn(0x101)));
   EXPECT_NE(add_qp(0x103), nullptr);
 }
 

@@ -134,7 +134,7 @@ TEST_F(RequesterAckTest, VerdictsOnThePath) {
   EXPECT_FALSE(ev(used).active);
   EXPECT_EQ(counters().ev_assumed_bad, 1u);
   sent_.clear();
-  Qp* other = make_qp(0x103);
+  Qp* other = make_qp(Qpn(0x103));
   for (uint64_t i = 0; i < 40; ++i) post(100 + i, 8, SendOp::kWrite, true, other);
   drain();
   for (const SentPacket* s : requests()) EXPECT_NE(s->ev, used);

@@ -27,7 +27,7 @@ TEST_F(RequesterTest, EveryPacketCanBePlacedAlone) {
     EXPECT_EQ(out[i]->p.bth.pkey, 0x7FFF);
     EXPECT_TRUE(out[i]->p.bth.ts);
     EXPECT_EQ(out[i]->p.req.reth.va, 0x5000 + 256 * i);
-    EXPECT_EQ(out[i]->p.req.reth.rkey, 77u);
+    EXPECT_EQ(out[i]->p.req.reth.rkey, Key(77));
     EXPECT_EQ(out[i]->p.req.reth.dmalen, 1000u);
     EXPECT_EQ(out[i]->p.meth.msn, 0);
     EXPECT_EQ(out[i]->p.payload_len, i < 3 ? 256u : 232u);
@@ -152,7 +152,7 @@ TEST_F(RequesterTest, HoldsTheWriteImmThatIsTooMany) {
 TEST_F(RequesterTest, ABadLocalKeyWaitsForItsTurn) {
   start();
   post(1, 8);
-  post(2, 8, SendOp::kWrite, true, nullptr, key_ + 1);
+  post(2, 8, SendOp::kWrite, true, nullptr, Key(key_.value() + 1));
   post(3, 8);
   drain();
   EXPECT_EQ(requests().size(), 1u);

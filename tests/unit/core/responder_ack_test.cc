@@ -76,8 +76,8 @@ TEST_F(ResponderAckTest, FieldsOfASackForAPacketBehindAGap) {
   }
   EXPECT_EQ(seth.entropy, 60000u);
   EXPECT_EQ(seth.cc_type, 0);
-  EXPECT_EQ(seth.spdcid, kOwnQpn);
-  EXPECT_EQ(seth.dpdcid, kPeerQpn);
+  EXPECT_EQ(seth.spdcid, kOwnQpn.value());
+  EXPECT_EQ(seth.dpdcid, kPeerQpn.value());
   EXPECT_FALSE(seth.pr);
   EXPECT_EQ(s.p.sack.cc.ooo_count, 1);  // [MRC-CC-1]
   EXPECT_EQ(s.flow.dscp(), config_.dscp.control);

@@ -25,7 +25,7 @@ class ResponderForgedTest : public LoneEndpoint {
     wire::Packet p = imm ? imm_packet(k, 0) : write_packet(k, 0);
     p.meth.msn = msn;
     p.req.reth.va = 0;
-    p.req.reth.rkey = 0x1234;
+    p.req.reth.rkey = Key(0x1234);
     return p;
   }
   bool landed(int32_t k) const {
@@ -159,7 +159,7 @@ TEST_F(ResponderForgedTest, AForgedDuplicateDoesNotFailTheQp) {
       arrive(nothing(k, msn, true));
       wire::Packet p = write_packet(k, 256, 4096);
       p.meth.msn = msn;
-      p.req.reth.rkey = 0xBAD;
+      p.req.reth.rkey = Key(0xBAD);
       arrive(p);
     }
   EXPECT_EQ(state(), QpState::kRts);
@@ -176,7 +176,7 @@ TEST_F(ResponderForgedTest, AWrongKeyFailsTheQpOnlyFromTheNextMessage) {
   auto wrong = [&](int32_t k, uint16_t msn) {
     wire::Packet p = write_packet(k, 256);
     p.meth.msn = msn;
-    p.req.reth.rkey = 0xBAD;
+    p.req.reth.rkey = Key(0xBAD);
     return p;
   };
   for (int32_t k = 0; k < 100; ++k)

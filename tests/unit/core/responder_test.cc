@@ -92,11 +92,11 @@ TEST_F(ResponderTest, WhatArrivedBeforeIsNeverWrittenAgain) {
 TEST_F(ResponderTest, AWriteOfNothingNeedsNoKey) {
   start();
   wire::Packet p = write_packet(0, 0);
-  p.req.reth.rkey = 0xBAD;
+  p.req.reth.rkey = Key(0xBAD);
   arrive(p);
   EXPECT_EQ(verdict(), wire::kSyndromeAck);
   p = write_packet(1, 1);
-  p.req.reth.rkey = 0xBAD;
+  p.req.reth.rkey = Key(0xBAD);
   arrive(p);
   EXPECT_EQ(verdict(), wire::kSyndromeRemoteAccess);
 }
@@ -105,7 +105,7 @@ TEST_F(ResponderTest, AWriteOfNothingNeedsNoKey) {
 TEST_F(ResponderTest, AFaultIsReportedInItsTurn) {
   start();
   wire::Packet bad = write_packet(1);
-  bad.req.reth.rkey = key_ + 1;
+  bad.req.reth.rkey = Key(key_.value() + 1);
   arrive(bad);
   EXPECT_EQ(counters().drop_access, 1u);
   EXPECT_EQ(verdict(), 0);
@@ -181,7 +181,7 @@ TEST_F(ResponderTest, MoreImmediatesThanAgreedAreAnInvalidRequest) {
 TEST_F(ResponderTest, AQpInErrorRepeatsItsVerdict) {
   start();
   wire::Packet bad = write_packet(0);
-  bad.req.reth.rkey = 0;
+  bad.req.reth.rkey = Key(0);
   arrive(bad);
   EXPECT_EQ(verdict(), wire::kSyndromeRemoteAccess);
   sent_.clear();
@@ -235,7 +235,7 @@ TEST_F(ResponderTest, ADestroyedQpStillAcknowledgesWhatItHad) {
 TEST_F(ResponderTest, InErrorAFaultThatItsTurnNeverCameToIsNoVerdict) {
   start();
   wire::Packet bad = write_packet(1);
-  bad.req.reth.rkey = 0;
+  bad.req.reth.rkey = Key(0);
   arrive(bad);
   endpoint_->modify_qp(now_, qp_, QpState::kError, attr_);
   sent_.clear();
@@ -293,7 +293,7 @@ TEST_F(ResponderTest, AQpDestroyedWithAVerdictStillTellsIt) {
   start();
   arrive(write_packet(0));
   wire::Packet bad = write_packet(1);
-  bad.req.reth.rkey = 0;
+  bad.req.reth.rkey = Key(0);
   arrive(bad);
   EXPECT_EQ(verdict(), wire::kSyndromeRemoteAccess);
   endpoint_->destroy_qp(qp_);
@@ -338,7 +338,7 @@ TEST_F(ResponderTest, AResetForgetsTheFault) {
     sent_.clear();
     start();
     wire::Packet bad = write_packet(0);
-    bad.req.reth.rkey = 0;
+    bad.req.reth.rkey = Key(0);
     arrive(bad);
     ASSERT_EQ(state(), QpState::kError);
     if (told) drain();
@@ -374,7 +374,7 @@ TEST_F(ResponderTest, QpsThatAreGoneAnswerAtALimitedRateAndThePeerAlone) {
     start();
     arrive(write_packet(0));
     wire::Packet bad = write_packet(1);
-    bad.req.reth.rkey = 0;
+    bad.req.reth.rkey = Key(0);
     arrive(bad);
     drain();
     if (destroyed) endpoint_->destroy_qp(qp_);

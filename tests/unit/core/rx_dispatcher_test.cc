@@ -62,7 +62,7 @@ TEST_F(EndpointRxTest, WrongIcrcUnlessItIsOff) {
 TEST_F(EndpointRxTest, UnknownQpn) {
   start();
   wire::Packet p = write_packet(0);
-  p.bth.dqp = kOwnQpn + 0x10000;  // the same place in the table, another number
+  p.bth.dqp = Qpn(kOwnQpn.value() + 0x10000);  // the same place in the table, another number
   arrive(p);
   EXPECT_EQ(counters().drop_no_qp, 1u);
   expect_silence();
@@ -168,7 +168,7 @@ TEST_F(EndpointRxTest, TrimmedPacketsThatAreNotAnswered) {
   const auto cut = [&] { return inbound(0, wire::Ecn::kEct0, config_.dscp.trimmed); };
   receive(write_packet(128), cut());
   wire::Packet p = write_packet(0);
-  p.bth.dqp = 0x999;
+  p.bth.dqp = Qpn(0x999);
   receive(p, cut());
   wire::Flow foreign = cut();
   foreign.src = IpAddress::v4(10, 0, 0, 9);

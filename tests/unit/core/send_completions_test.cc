@@ -16,21 +16,21 @@ Wqe request(uint64_t id, bool signaled) {
 
 TEST(SendCompletions, UnsignaledOnesAreFreedByTheNext) {
   SendCompletions c;
-  EXPECT_FALSE(c.on_finished(request(1, false), WcStatus::kSuccess, 5));
-  EXPECT_FALSE(c.on_finished(request(2, false), WcStatus::kSuccess, 5));
-  const auto third = c.on_finished(request(3, true), WcStatus::kSuccess, 5);
+  EXPECT_FALSE(c.on_finished(request(1, false), WcStatus::kSuccess, Qpn(5)));
+  EXPECT_FALSE(c.on_finished(request(2, false), WcStatus::kSuccess, Qpn(5)));
+  const auto third = c.on_finished(request(3, true), WcStatus::kSuccess, Qpn(5));
   ASSERT_TRUE(third);
   EXPECT_EQ(third->wr_id, 3u);
   EXPECT_EQ(third->slots, 3u);
-  EXPECT_EQ(third->qpn, 5u);
+  EXPECT_EQ(third->qpn, Qpn(5));
   EXPECT_EQ(third->byte_len, 100u);
-  EXPECT_EQ(c.on_finished(request(4, true), WcStatus::kSuccess, 5)->slots, 1u);
+  EXPECT_EQ(c.on_finished(request(4, true), WcStatus::kSuccess, Qpn(5))->slots, 1u);
 }
 
 TEST(SendCompletions, AFailureIsAlwaysReported) {
   SendCompletions c;
-  EXPECT_FALSE(c.on_finished(request(1, false), WcStatus::kSuccess, 5));
-  const auto failed = c.on_finished(request(2, false), WcStatus::kFlushed, 5);
+  EXPECT_FALSE(c.on_finished(request(1, false), WcStatus::kSuccess, Qpn(5)));
+  const auto failed = c.on_finished(request(2, false), WcStatus::kFlushed, Qpn(5));
   ASSERT_TRUE(failed);
   EXPECT_EQ(failed->status, WcStatus::kFlushed);
   EXPECT_EQ(failed->slots, 2u);
@@ -38,12 +38,12 @@ TEST(SendCompletions, AFailureIsAlwaysReported) {
 
 TEST(SendCompletions, AResetForgetsWhatWasNotReported) {
   SendCompletions c;
-  EXPECT_FALSE(c.on_finished(request(1, false), WcStatus::kSuccess, 5));
+  EXPECT_FALSE(c.on_finished(request(1, false), WcStatus::kSuccess, Qpn(5)));
   c.on_undelivered();
   EXPECT_TRUE(c.undelivered());
   c.reset();
   EXPECT_FALSE(c.undelivered());
-  EXPECT_EQ(c.on_finished(request(2, true), WcStatus::kSuccess, 5)->slots, 1u);
+  EXPECT_EQ(c.on_finished(request(2, true), WcStatus::kSuccess, Qpn(5))->slots, 1u);
 }
 
 }  // namespace

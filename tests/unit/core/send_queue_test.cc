@@ -51,7 +51,7 @@ class SendQueueTest : public testing::Test {
   std::array<uint8_t, 4096> bytes_;
   MemoryTable table_;
   SendQueue q_;
-  uint32_t key_;
+  Key key_;
   uint64_t next_id_ = 0;
   std::array<iovec, 8> iov_;
 };
@@ -80,8 +80,8 @@ TEST_F(SendQueueTest, RefusesWhatIsTooMuch) {
   const Sge one{base(), 1, key_};
   EXPECT_EQ(post({one, one, one}), PostResult::kOk);
   EXPECT_EQ(post({one, one, one, one}), PostResult::kTooManySges);
-  EXPECT_EQ(post({{base(), 32, 0}}, false, true), PostResult::kOk);
-  EXPECT_EQ(post({{base(), 33, 0}}, false, true), PostResult::kInlineTooLong);
+  EXPECT_EQ(post({{base(), 32, Key()}}, false, true), PostResult::kOk);
+  EXPECT_EQ(post({{base(), 33, Key()}}, false, true), PostResult::kInlineTooLong);
   EXPECT_EQ(post({{base(), kLongest, key_}}), PostResult::kOk);
   EXPECT_EQ(post({{base(), kLongest, key_}, one}), PostResult::kTooLong);
   EXPECT_EQ(q_.size(), 3u);  // a refusal leaves nothing behind
@@ -126,7 +126,7 @@ TEST_F(SendQueueTest, FindsTheRequestOfAPacketWhateverTheHint) {
 
 TEST_F(SendQueueTest, GathersAcrossElementsAndSkipsEmptyOnes) {
   const uint64_t nowhere = 0xDEAD;
-  post({{base() + 10, 5, key_}, {nowhere, 0, 12345}, {base() + 100, 300, key_}});
+  post({{base() + 10, 5, key_}, {nowhere, 0, Key(12345)}, {base() + 100, 300, key_}});
   const Wqe& w = q_.front();
   EXPECT_EQ(w.num_sge, 2);
   EXPECT_EQ(w.length, 305u);
@@ -139,7 +139,7 @@ TEST_F(SendQueueTest, GathersAcrossElementsAndSkipsEmptyOnes) {
 }
 
 TEST_F(SendQueueTest, InlineDataIsTakenAtOnceWithoutKeys) {
-  post({{base(), 3, 0}, {base() + 50, 4, 0}}, false, true);
+  post({{base(), 3, Key()}, {base() + 50, 4, Key()}}, false, true);
   std::vector<uint8_t> want(bytes_.begin(), bytes_.begin() + 3);
   want.insert(want.end(), bytes_.begin() + 50, bytes_.begin() + 54);
   bytes_.fill(0);
@@ -178,7 +178,7 @@ TEST_F(SendQueueTest, KeepsRequestsWhenItGrows) {
 }
 
 TEST_F(SendQueueTest, BadKeysAndRangesAreFoundWhenGathering) {
-  EXPECT_EQ(post({{base(), 10, key_ + 1}}), PostResult::kOk);
+  EXPECT_EQ(post({{base(), 10, Key(key_.value() + 1)}}), PostResult::kOk);
   EXPECT_EQ(count(q_.front(), 0, 10), -1);
   q_.pop_front();
   post({{base() + 4090, 6, key_}});
@@ -187,7 +187,7 @@ TEST_F(SendQueueTest, BadKeysAndRangesAreFoundWhenGathering) {
   post({{base() + 4090, 7, key_}});
   EXPECT_EQ(count(q_.front(), 0, 1), -1);  // the whole element counts, not the part that is sent first
   q_.pop_front();
-  const uint32_t other_pd = table_.add(bytes_.data(), base(), 10, 1, kPd + 1);
+  const Key other_pd = table_.add(bytes_.data(), base(), 10, 1, kPd + 1);
   post({{base(), 10, other_pd}});
   EXPECT_EQ(count(q_.front(), 0, 10), -1);
 }

@@ -14,8 +14,8 @@ class TombstonesTest : public BareEngine {
   }
   Tombstone stone(uint32_t qpn, Instant heard = Instant()) const {
     Tombstone t;
-    t.last.qpn = qpn;
-    t.last.dest_qpn = 0x202;
+    t.last.qpn = Qpn(qpn);
+    t.last.dest_qpn = Qpn(0x202);
     t.last.psn = Psn(7);
     t.peer = peer_;
     t.heard = heard;
@@ -26,11 +26,11 @@ class TombstonesTest : public BareEngine {
 
 TEST_F(TombstonesTest, OneIsFoundByItsWholeNumber) {
   tombstones_.put(0, stone(0x101));
-  EXPECT_NE(tombstones_.find(now_, 0, 0x101), nullptr);
-  EXPECT_EQ(tombstones_.find(now_, 0, 0x10101), nullptr);
-  EXPECT_EQ(tombstones_.find(now_, 1, 0x101), nullptr);
-  EXPECT_EQ(tombstones_.find(now_, 1, 0), nullptr);  // an empty one belongs to no QP
-  EXPECT_EQ(tombstones_.find(now_, UINT32_MAX, 0x101), nullptr);
+  EXPECT_NE(tombstones_.find(now_, 0, Qpn(0x101)), nullptr);
+  EXPECT_EQ(tombstones_.find(now_, 0, Qpn(0x10101)), nullptr);
+  EXPECT_EQ(tombstones_.find(now_, 1, Qpn(0x101)), nullptr);
+  EXPECT_EQ(tombstones_.find(now_, 1, Qpn()), nullptr);  // an empty one belongs to no QP
+  EXPECT_EQ(tombstones_.find(now_, UINT32_MAX, Qpn(0x101)), nullptr);
 }
 
 TEST_F(TombstonesTest, ItRefersToItsPeerUntilItIsReplaced) {
@@ -50,15 +50,15 @@ TEST_F(TombstonesTest, ItRefersToItsPeerUntilItIsReplaced) {
 
 TEST_F(TombstonesTest, AnAnswerRepeatsTheLastAckAndNoneFollowsAtOnce) {
   tombstones_.put(0, stone(0x101));
-  tombstones_.answer(now_, tombstones_.find(now_, 0, 0x101));
+  tombstones_.answer(now_, tombstones_.find(now_, 0, Qpn(0x101)));
   const auto sent = queued();
   ASSERT_EQ(sent.size(), 1u);
   EXPECT_EQ(sent[0].bth.opcode, wire::Opcode::kAck);
-  EXPECT_EQ(sent[0].bth.dqp, 0x202u);
+  EXPECT_EQ(sent[0].bth.dqp, Qpn(0x202));
   EXPECT_EQ(sent[0].bth.psn, Psn(7));
   const Duration pause = engine_.config.ack_delay;
-  EXPECT_EQ(tombstones_.find(now_ + pause - Duration::nanoseconds(1), 0, 0x101), nullptr);
-  EXPECT_NE(tombstones_.find(now_ + pause, 0, 0x101), nullptr);
+  EXPECT_EQ(tombstones_.find(now_ + pause - Duration::nanoseconds(1), 0, Qpn(0x101)), nullptr);
+  EXPECT_NE(tombstones_.find(now_ + pause, 0, Qpn(0x101)), nullptr);
 }
 
 TEST_F(TombstonesTest, WhatWasAskedSinceIsRepeated) {
@@ -87,7 +87,7 @@ TEST_F(TombstonesTest, OnlyAQpThatHasReceivedLeavesOne) {
   qps_.destroy(qp);
   qps_.destroy(silent);
   EXPECT_EQ(tombstones_.count(peer_), 1u);
-  EXPECT_NE(tombstones_.find(now_, qps_.slot_of(0x101), 0x101), nullptr);
+  EXPECT_NE(tombstones_.find(now_, qps_.slot_of(Qpn(0x101)), Qpn(0x101)), nullptr);
   ASSERT_NE(add_qp(0x101), nullptr);  // the number is used again
   EXPECT_EQ(tombstones_.count(peer_), 0u);
 }

@@ -27,7 +27,7 @@ json parsed(const TraceEntry& e) {
 
 template <typename Event>
 json parsed(TraceTrigger why, const Event& e) {
-  return parsed(TraceEntry::of(Instant::from_ns(1234567890123456), 0x101, why, e));
+  return parsed(TraceEntry::of(Instant::from_ns(1234567890123456), Qpn(0x101), why, e));
 }
 
 bool snake_case(const char* s) {
@@ -66,7 +66,7 @@ TEST(TraceText, EveryEventIsJsonWhateverTheNumbers) {
         const auto event = static_cast<TraceEvent>(i);
         char text[kTraceJsonRoom];
         const size_t n = write_trace_json(
-            text, {Instant::from_ns(1234567890123456), {v, v, v, v}, 0x101, event, static_cast<TraceTrigger>(t)});
+            text, {Instant::from_ns(1234567890123456), {v, v, v, v}, Qpn(0x101), event, static_cast<TraceTrigger>(t)});
         ASSERT_LE(n, sizeof(text) / 2) << "room to spare";
         const json e = json::parse(text, text + n);
         EXPECT_EQ(e["name"], std::string("mrc:") + trace_event_info(event).name);
@@ -116,19 +116,19 @@ TEST(TraceText, WhyAPacketWasDroppedOrRejected) {
 // The record of an event is read back as the same event and as no other one.
 TEST(TraceText, EventsComeBack) {
   const event::Lost lost{.psn = Psn(5), .ev = 6, .plane = 1_plane, .age = Duration::nanoseconds(-7)};
-  const TraceEntry entry = TraceEntry::of(Instant(), 3, TraceTrigger::kOvertaken, lost);
+  const TraceEntry entry = TraceEntry::of(Instant(), Qpn(3), TraceTrigger::kOvertaken, lost);
   EXPECT_EQ(entry.get<event::Lost>(), lost);
   EXPECT_EQ(entry.get<event::Timeout>(), std::nullopt);
   const event::Cwnd window{.cwnd = UINT64_MAX, .inflight = -192, .rtt = Duration::microseconds(9), .branches = {5}};
-  EXPECT_EQ(TraceEntry::of(Instant(), 0, TraceTrigger::kSack, window).get<event::Cwnd>(), window);
+  EXPECT_EQ(TraceEntry::of(Instant(), Qpn(0), TraceTrigger::kSack, window).get<event::Cwnd>(), window);
   const event::Drop drop{.reason = wire::NackReason::kNoResource, .psn = Psn(0xFFFFFF)};
-  EXPECT_EQ(TraceEntry::of(Instant(), 0, TraceTrigger::kOutside, drop).get<event::Drop>(), drop);
+  EXPECT_EQ(TraceEntry::of(Instant(), Qpn(0), TraceTrigger::kOutside, drop).get<event::Drop>(), drop);
 }
 
 TEST(TraceText, TimeKeepsItsNanoseconds) {
   const auto text = [](int64_t ns) {
     char out[kTraceJsonRoom];
-    TraceEntry e = TraceEntry::of(Instant(), 0x101, TraceTrigger::kNone, event::TxAck{});
+    TraceEntry e = TraceEntry::of(Instant(), Qpn(0x101), TraceTrigger::kNone, event::TxAck{});
     e.at = Instant::from_ns(ns);
     const std::string all(out, write_trace_json(out, e));
     return all.substr(8, all.find(',') - 8);

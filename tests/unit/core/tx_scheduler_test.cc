@@ -12,7 +12,7 @@ class EndpointTxTest : public LoneEndpoint {};
 
 TEST_F(EndpointTxTest, SinglePacketsThenAnswersThenData) {
   start();
-  Qp* sender = make_qp(0x105);
+  Qp* sender = make_qp(Qpn(0x105));
   post(1, 8, SendOp::kWrite, true, sender);
   wire::Packet p = write_packet(0);
   p.bth.ack_req = true;
@@ -29,13 +29,13 @@ TEST_F(EndpointTxTest, SinglePacketsThenAnswersThenData) {
 TEST_F(EndpointTxTest, QpsTakeTurnsBurstByBurst) {
   config_.max_segments = 2;
   start();
-  attr_.dest_qpn = 0x303;
-  Qp* other = make_qp(0x105);
+  attr_.dest_qpn = Qpn(0x303);
+  Qp* other = make_qp(Qpn(0x105));
   post(1, 256 * 6);
   post(1, 256 * 6, SendOp::kWrite, true, other);
   drain();
   ASSERT_EQ(requests().size(), 12u);
-  for (size_t i = 0; i < 12; ++i) EXPECT_EQ(requests()[i]->p.bth.dqp, i / 2 % 2 == 0 ? kPeerQpn : 0x303u) << i;
+  for (size_t i = 0; i < 12; ++i) EXPECT_EQ(requests()[i]->p.bth.dqp, i / 2 % 2 == 0 ? kPeerQpn : Qpn(0x303)) << i;
 }
 
 TEST_F(EndpointTxTest, AQpWithoutAPathHoldsUpNobody) {
@@ -43,7 +43,7 @@ TEST_F(EndpointTxTest, AQpWithoutAPathHoldsUpNobody) {
   peer_.planes[1].addr = IpAddress();  // another peer, on plane 0 alone
   peer_.planes[0].addr = IpAddress::v4(10, 0, 0, 7);
   attr_.peer = endpoint_->intern_peer(peer_);
-  Qp* stuck = make_qp(0x105);
+  Qp* stuck = make_qp(Qpn(0x105));
   post(1, 8, SendOp::kWrite, true, stuck);
   post(2, 8);
   drain(2_planes);  // room on plane 1 only
@@ -99,10 +99,10 @@ TEST_F(EndpointTxTest, OwedAnswersAreNotStarvedByData) {
   attr_.congestion = congestion_of("none");
   config_.max_segments = 4;
   start();
-  Qp* other = make_qp(0x105);
+  Qp* other = make_qp(Qpn(0x105));
   ASSERT_NE(other, nullptr);
   post(1, 256 * 400);
-  for (const uint32_t qpn : {kOwnQpn, 0x105u}) {
+  for (const Qpn qpn : {kOwnQpn, Qpn(0x105)}) {
     wire::Packet p = write_packet(0);
     p.bth.dqp = qpn;
     p.bth.ack_req = true;

@@ -73,8 +73,8 @@ struct End final : QpObserver {
 
   Device* device;
   core::Qp* qp = nullptr;
-  uint32_t qpn = 0;
-  uint32_t rkey = 0;
+  Qpn qpn;
+  Key rkey;
   std::vector<uint8_t> memory = std::vector<uint8_t>(1 << 20);
   std::vector<core::Completion> sent, received;
   std::vector<core::AsyncEvent> events;

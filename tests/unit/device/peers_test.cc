@@ -59,7 +59,7 @@ struct PeersTest : ::testing::Test {
     }
     config.gids = {ip("fd00:0:1::7"), IpAddress()};
   }
-  bool resolve(const std::string& gid, uint32_t qpn, uint8_t slot = 0) {
+  bool resolve(const std::string& gid, Qpn qpn, uint8_t slot = 0) {
     const auto resolved = resolve_peer(config, slot, ip(gid), qpn);
     if (resolved) {
       peer = *resolved;
@@ -111,7 +111,7 @@ TEST_F(PeersTest, list__goes_before_the_template) {
   config.peers.push_back({ip("fd00:0:1::9"), true, {}});
   config.peers.push_back({ip("fd00:0:1::8"), false, {ip("fd00:5::8"), IpAddress()}});
   config.peers.push_back({ip("fd00:0:1::6"), false, {ip("fd00:5::6")}});
-  ASSERT_TRUE(resolve("fd00:0:1::9", 0x123456));
+  ASSERT_TRUE(resolve("fd00:0:1::9", Qpn(0x123456)));
   EXPECT_EQ(shown(), "fd00:0:1::9/4791 fd00:0:2::9/4791");
   ASSERT_TRUE(resolve("fd00:0:1::8", make_qpn(0, 5)));
   EXPECT_EQ(shown(), "fd00:5::8/4791 ::/0");
@@ -136,7 +136,7 @@ TEST_F(PeersTest, learn__plane_1_is_the_gid_and_the_others_are_asked_for) {
   EXPECT_EQ(shown(), "fd00:9::9/20003 ::/0");
   EXPECT_TRUE(peer.learn);
   EXPECT_EQ(peer.slot, 3);
-  EXPECT_FALSE(resolve("10.0.0.1", 5));  // the other IP version
+  EXPECT_FALSE(resolve("10.0.0.1", Qpn(5)));  // the other IP version
   ASSERT_TRUE(resolve("fd00:0:1::7", make_qpn(3, 5)));
   EXPECT_FALSE(peer.learn);  // our own planes are known
 }
@@ -144,7 +144,7 @@ TEST_F(PeersTest, learn__plane_1_is_the_gid_and_the_others_are_asked_for) {
 TEST_F(PeersTest, learn__rules_go_first_and_nics_are_not_asked) {
   config.learn_peers = true;
   config.peers.push_back({ip("fd00:0:1::6"), false, {ip("fd00:5::6")}});
-  ASSERT_TRUE(resolve("fd00:0:1::6", 5));
+  ASSERT_TRUE(resolve("fd00:0:1::6", Qpn(5)));
   EXPECT_FALSE(peer.learn);
   EXPECT_EQ(shown(), "fd00:5::6/4791 ::/0");
   config.peers_are_nics = true;
@@ -152,16 +152,16 @@ TEST_F(PeersTest, learn__rules_go_first_and_nics_are_not_asked) {
   EXPECT_EQ(shown(), "fd00:9::9/4791 ::/0");
   EXPECT_FALSE(peer.learn);
   config.peer_template = make_template("fd00:0:{plane}::{host}");
-  ASSERT_TRUE(resolve("fd00:9::9", 5));
+  ASSERT_TRUE(resolve("fd00:9::9", Qpn(5)));
   EXPECT_FALSE(peer.learn);
 }
 
 TEST_F(PeersTest, nothing_matches) {
-  EXPECT_FALSE(resolve("fd00:0:1::9", 5));
+  EXPECT_FALSE(resolve("fd00:0:1::9", Qpn(5)));
   EXPECT_EQ(error,
             "no way to GID fd00:0:1::9: it is not a GID of device 'nic', and the configuration has neither "
             "peers.template nor an entry for it in peers.list, and peers.learn is false");
-  EXPECT_FALSE(resolve("::", 5));
+  EXPECT_FALSE(resolve("::", Qpn(5)));
   EXPECT_EQ(error, "the destination GID is empty");
 }
 

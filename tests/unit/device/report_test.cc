@@ -50,7 +50,7 @@ TEST(Device, reports__are_well_formed) {
   EXPECT_EQ(a->stats_text().rfind("tx_packets 0\n", 0), 0u);
   EXPECT_EQ(a->qp_stats_text(nullptr), "");
   End end(a.get(), 1);
-  EXPECT_EQ(a->qp_stats_text(end.qp).rfind("qpn " + std::to_string(end.qpn) + "\n", 0), 0u);
+  EXPECT_EQ(a->qp_stats_text(end.qp).rfind("qpn " + std::to_string(end.qpn.value()) + "\n", 0), 0u);
 }
 
 }  // namespace

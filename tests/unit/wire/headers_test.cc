@@ -23,7 +23,7 @@ void from_json(const json& f, Bth* h) {
   h->pad = f.at("pad");
   h->tver = f.at("tver");
   h->pkey = f.at("pkey");
-  h->dqp = f.at("dqp");
+  h->dqp = Qpn(f.at("dqp").get<uint32_t>());
   h->ack_req = f.at("ack_req") == 1;
   h->rtx = f.at("rtx") == 1;
   h->ts = f.at("ts") == 1;
@@ -34,7 +34,7 @@ json to_json(const Bth& h) {
           {"pad", h.pad},
           {"tver", h.tver},
           {"pkey", h.pkey},
-          {"dqp", h.dqp},
+          {"dqp", h.dqp.value()},
           {"ack_req", int{h.ack_req}},
           {"rtx", int{h.rtx}},
           {"ts", int{h.ts}},
@@ -57,11 +57,11 @@ json to_json(const Tseth& h) {
 }
 void from_json(const json& f, Reth* h) {
   h->va = wide(f.at("va"));
-  h->rkey = f.at("rkey");
+  h->rkey = Key(f.at("rkey").get<uint32_t>());
   h->dmalen = f.at("dmalen");
 }
 json to_json(const Reth& h) {
-  return {{"va", wide_text(h.va)}, {"rkey", h.rkey}, {"dmalen", h.dmalen}};
+  return {{"va", wide_text(h.va)}, {"rkey", h.rkey.value()}, {"dmalen", h.dmalen}};
 }
 void from_json(const json& f, ImmDt* h) {
   h->data = f.at("data");
@@ -280,7 +280,7 @@ TEST(Headers, ValuesWiderThanTheirFieldAreCutNotSpread) {
   Bth bth;
   bth.pad = 7;
   bth.tver = 0x1F;
-  bth.dqp = 0xAB123456;
+  bth.dqp = Qpn(0xAB123456);
   bth.encode(room<Bth>(p));
   EXPECT_EQ(p[1], 0x3F);
   EXPECT_EQ(p[4], 0);

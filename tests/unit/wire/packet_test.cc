@@ -35,7 +35,7 @@ DecodeError trimmed_exact(const Bytes& bytes) {
 
 Bytes request(Opcode op, uint32_t payload, uint32_t dmalen, bool ts = true) {
   Bth bth;
-  bth.dqp = 0x123;
+  bth.dqp = Qpn(0x123);
   bth.pad = pad_for(payload);
   Tseth tseth;
   Reth reth;
@@ -78,7 +78,7 @@ TEST(Packet, FieldsLandInTheirHeaders) {
   EXPECT_EQ(p.meth.rqmsn, 7);
   EXPECT_EQ(p.meth.msn, 9);
   EXPECT_EQ(p.tseth.tx_timestamp, 0xBEEF);
-  EXPECT_EQ(p.req.reth.rkey, 0xAABBCCDDu);
+  EXPECT_EQ(p.req.reth.rkey, Key(0xAABBCCDD));
   EXPECT_EQ(p.payload_len, 5u);
   EXPECT_EQ(p.payload[4], 0xEE);
   EXPECT_EQ(p.payload - packets[2].bytes.data(), 36);
