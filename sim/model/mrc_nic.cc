@@ -203,7 +203,8 @@ void MrcNic::transmit(const core::TxBurst& burst) {
       burst.flow.dscp() == config_.endpoint.dscp.trimmable || burst.flow.dscp() == config_.endpoint.dscp.trimmable_retx;
   uint32_t plane = 0, peer = 0;
   if (!plan_->nic_of(burst.flow.dst, &plane, &peer)) return;
-  const IpAddress path = plan_->path(burst.plane.value(), index_, plan_->t1_of(evs_[burst.ev_index].value), peer);
+  const IpAddress path =
+      plan_->path(burst.plane.value(), index_, plan_->t1_of(evs_[burst.ev_index.value()].value), peer);
   uint32_t piece = 0, used = 0;  // where the next segment begins among the iovecs
   for (uint32_t offset = 0; offset < burst.bytes;) {
     const uint32_t n = std::min(burst.segment_size, burst.bytes - offset);

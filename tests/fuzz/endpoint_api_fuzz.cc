@@ -99,7 +99,7 @@ class World {
     require(fresh.qa != nullptr && fresh.qb != nullptr, "no queue pair afterwards");
     const PeerId p = fabric_.at(0).qp_status(fresh.qa).peer;
     const PeerId back = fabric_.at(1).qp_status(fresh.qb).peer;
-    for (uint16_t ev = 0; ev < 16; ++ev) {
+    for (const EvIndex ev : EvRange(16)) {
       fabric_.at(0).set_ev_denied(fabric_.now(), p, ev, false);
       fabric_.at(1).set_ev_denied(fabric_.now(), back, ev, false);
     }
@@ -319,7 +319,7 @@ class World {
         e.set_plane_up(now, plane_at(in_.below(4)), in_.below(2));
         break;
       case 1:
-        e.set_ev_denied(now, peer, static_cast<uint16_t>(in_.below(12)), in_.below(2));
+        e.set_ev_denied(now, peer, ev_at(in_.below(12)), in_.below(2));
         break;
       case 2:
         e.set_receiver_penalty(in_.u8(), in_.below(2));
@@ -328,8 +328,8 @@ class World {
         e.flush_all_acks();
         break;
       case 4:
-        e.start_endpoint_op(now, peer, static_cast<uint16_t>(in_.below(12)), in_.u16(), in_.below(2),
-                            PlaneSet::from_mask(in_.u8()), Duration::microseconds(in_.u16()));
+        e.start_endpoint_op(now, peer, ev_at(in_.below(12)), in_.u16(), in_.below(2), PlaneSet::from_mask(in_.u8()),
+                            Duration::microseconds(in_.u16()));
         break;
       default:
         e.ev_status(peer);

@@ -222,9 +222,9 @@ TEST(Paths, EvProbeAnswersOrTimesOut) {
   Pair p;
   const PeerId peer = p.fabric.peer(0, 1);
   p.fabric.net().add_outage({1, -1, p.fabric.now(), Instant::never()});
-  ASSERT_TRUE(p.fabric.at(0).start_endpoint_op(p.fabric.now(), peer, 0, 11, false, {}, Duration::milliseconds(10)));
-  ASSERT_TRUE(p.fabric.at(0).start_endpoint_op(p.fabric.now(), peer, 1, 12, false, {}, Duration::milliseconds(10)));
-  EXPECT_FALSE(p.fabric.at(0).start_endpoint_op(p.fabric.now(), peer, 2, 11, false, {}, Duration::milliseconds(10)));
+  ASSERT_TRUE(p.fabric.at(0).start_endpoint_op(p.fabric.now(), peer, 0_ev, 11, false, {}, Duration::milliseconds(10)));
+  ASSERT_TRUE(p.fabric.at(0).start_endpoint_op(p.fabric.now(), peer, 1_ev, 12, false, {}, Duration::milliseconds(10)));
+  EXPECT_FALSE(p.fabric.at(0).start_endpoint_op(p.fabric.now(), peer, 2_ev, 11, false, {}, Duration::milliseconds(10)));
   p.pass(Duration::milliseconds(20));
   const auto& responses = p.fabric.node(0).responses;
   ASSERT_EQ(responses.size(), 2u);
@@ -241,13 +241,13 @@ TEST(Paths, ADeniedEvCarriesNothingUntilAllowed) {
   Pair p(single_packets());
   const PeerId peer = p.fabric.peer(0, 1);
   traffic(&p, Duration::milliseconds(5));
-  p.fabric.at(0).set_ev_denied(p.fabric.now(), peer, 3, true);
+  p.fabric.at(0).set_ev_denied(p.fabric.now(), peer, 3_ev, true);
   const uint64_t before = p.fabric.at(0).ev_status(peer)[3].tx_packets;
   EXPECT_GT(before, 0u);
   traffic(&p, Duration::milliseconds(20));
   EXPECT_EQ(p.fabric.at(0).ev_status(peer)[3].tx_packets, before);
   EXPECT_EQ(p.fabric.at(0).ev_status(peer)[3].state, EvState::kDenied);
-  p.fabric.at(0).set_ev_denied(p.fabric.now(), peer, 3, false);
+  p.fabric.at(0).set_ev_denied(p.fabric.now(), peer, 3_ev, false);
   EXPECT_EQ(p.fabric.at(0).ev_status(peer)[3].state, EvState::kGood);
 }
 

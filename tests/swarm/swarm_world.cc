@@ -201,7 +201,7 @@ void World::post_some(Stream& s) {
     const uint64_t base = reinterpret_cast<uint64_t>(s.source.data()) + m.offset;
     const uint32_t first = m.length > 0 && rng_.chance(0.3) ? rng_.below(m.length) : m.length;
     if (first > 0) sges[n++] = {base, first, s.lkey};
-    if (rng_.chance(0.2)) sges[n++] = {0, 0, 0};
+    if (rng_.chance(0.2)) sges[n++] = {0, 0, Key()};
     if (first < m.length) sges[n++] = {base + first, m.length - first, s.lkey};
     SendWr wr;
     wr.wr_id = m.wr_id;
@@ -283,8 +283,7 @@ void World::meddle() {
     case 0: {
       Stream& s = *streams_[0];
       if (s.from != node || s.destroyed) break;
-      e.set_ev_denied(fabric_->now(), e.qp_status(s.sender).peer, static_cast<uint16_t>(rng_.below(4)),
-                      rng_.chance(0.5));
+      e.set_ev_denied(fabric_->now(), e.qp_status(s.sender).peer, ev_at(rng_.below(4)), rng_.chance(0.5));
       break;
     }
     case 1:
@@ -358,7 +357,7 @@ Outcome World::run() {
   for (auto& s : streams_) {
     if (s->destroyed) continue;
     const PeerId p = fabric_->at(s->from).qp_status(s->sender).peer;
-    for (uint16_t ev = 0; ev < 4; ++ev) fabric_->at(s->from).set_ev_denied(fabric_->now(), p, ev, false);
+    for (const EvIndex ev : EvRange(4)) fabric_->at(s->from).set_ev_denied(fabric_->now(), p, ev, false);
   }
   const Instant limit = fabric_->now() + Duration::seconds(20);
   while (outcome_.ok && !finished() && fabric_->now() < limit) {

@@ -21,7 +21,7 @@ device::EvNaming naming_of(const std::string& ev_mode) {
 // The names of a device's EVs. With SRv6 paths they are those that every process has; else a process has ports or
 // labels of its own, and automatic profiles are the same in number only.
 std::vector<mrc_ctl_ev> names(uint32_t planes, const std::string& ev_mode, uint32_t count) {
-  std::vector<core::EvEntry> evs;
+  PerEv<core::EvEntry> evs;
   for (uint32_t i = 0; i < count; ++i) evs.push_back({i / planes + 1, plane_at(i % planes)});
   const device::EvNaming naming = naming_of(ev_mode);
   if (naming != device::EvNaming::kPort) device::label_paths(planes, &evs);

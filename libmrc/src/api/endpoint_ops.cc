@@ -64,7 +64,7 @@ class EndpointOps::Cleanup {
 int EndpointOps::prepare(device::Device& device, mrc_ctl_ep_op_type type, const mrc_ctl_ep_req& req, Job* job) {
   uint32_t value;
   if (!ev_value(req, &value)) return ENOTSUP;
-  const std::vector<core::EvEntry>& evs = device.evs();
+  const PerEv<core::EvEntry>& evs = device.evs();
   // A flow label without a port names the path, as the entries of profiles do with SRv6 paths.
   const bool label_alone = value >> 16 != 0 && (value & 0xFFFF) == 0;
   auto ev = std::find_if(evs.begin(), evs.end(), [&](const core::EvEntry& e) {
@@ -76,7 +76,7 @@ int EndpointOps::prepare(device::Device& device, mrc_ctl_ep_op_type type, const 
   if (!sgid.is_zero() && !device.config().is_own_gid(sgid)) return EINVAL;
   std::memcpy(dgid.bytes.data(), req.dgid.raw, dgid.bytes.size());
   job->req_id = req.req_id;
-  job->ev_index = static_cast<uint16_t>(ev - evs.begin());
+  job->ev_index = evs.id_of(ev);
   job->port_status = type == MRC_CTL_EP_OP_PORT_STATUS_UPDATE;
   job->planes = PlaneSet::from_mask(job->port_status ? req.op.port_status_update.port_status >> 1 : 0);
   // A sender without a port could not send, and a port that does not exist cannot be up [MRC-PORT-1].

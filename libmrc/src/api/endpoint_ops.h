@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/public.h"
+#include "base/ids.h"
 #include "device/device.h"
 #include "mutex.h"
 
@@ -33,7 +34,7 @@ class EndpointOps {
   // A request in the engine's representation.
   struct Job {
     uint16_t req_id;
-    uint16_t ev_index;
+    EvIndex ev_index;
     core::PeerId peer;  // interned
     bool port_status;
     PlaneSet planes;

@@ -65,10 +65,10 @@ int mrc_soft_deny_ev(mrc_qp* qp, uint32_t ev, int denied) {
   mrc::device::Device& device = qp->device();
   const mrc::device::DeviceLock lock(device.mutex());
   if (qp->peer() == mrc::core::kNoPeer) return errno_value(EINVAL);
-  const std::vector<mrc::core::EvEntry>& evs = device.evs();
+  const mrc::PerEv<mrc::core::EvEntry>& evs = device.evs();
   auto found = std::find_if(evs.begin(), evs.end(), [&](const mrc::core::EvEntry& e) { return e.value == ev; });
   if (found == evs.end()) return errno_value(ENOENT);
-  device.endpoint().set_ev_denied(device.now(), qp->peer(), static_cast<uint16_t>(found - evs.begin()), denied != 0);
+  device.endpoint().set_ev_denied(device.now(), qp->peer(), evs.id_of(found), denied != 0);
   device.transmit_locked();
   return 0;
 }

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 
+#include "base/ids.h"
 #include "base/planes.h"
 #include "base/time.h"
 #include "wire/flow.h"
@@ -23,8 +24,8 @@ inline constexpr uint32_t kHeaderRoom = 64;  // per segment: headers, pad and IC
 // on the same object, and before any other call into the endpoint that could complete the work requests.
 struct TxBurst {
   wire::Flow flow;
-  PlaneId plane;          // local plane to leave by, 0-based
-  uint16_t ev_index = 0;  // into the device's EV table; drivers that keep a socket per EV index by it
+  PlaneId plane;     // local plane to leave by, 0-based
+  EvIndex ev_index;  // drivers that keep a socket per EV index by it
   uint32_t segments = 0;
   uint32_t segment_size = 0;  // bytes of UDP payload of every segment but the last
   uint32_t bytes = 0;         // bytes of UDP payload of the whole burst

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/planes.h"
 #include "base/time.h"
 #include "core/congestion/config.h"
@@ -40,7 +41,7 @@ struct SlotPorts {
 struct EndpointConfig {
   uint64_t seed = 1;              // all randomness of the endpoint comes from it
   PerPlane<PlaneAddress> planes;  // local address and receive port per plane
-  std::vector<EvEntry> evs;       // EV table: active ones first, then backups
+  PerEv<EvEntry> evs;             // EV table: active ones first, then backups
   uint32_t ev_active = 0;         // 0: all of them
   uint32_t ev_min_active = 0;     // 0: a quarter of those on the planes in use, at least one
   DscpConfig dscp;

@@ -7,7 +7,7 @@
 
 namespace mrc::core {
 
-void ControlQueue::seal(ControlPacket* p, const wire::Flow& flow, uint16_t ev, uint32_t headers,
+void ControlQueue::seal(ControlPacket* p, const wire::Flow& flow, EvIndex ev, uint32_t headers,
                         uint32_t padding) const {
   p->flow = flow;
   p->plane = engine_.config.evs[ev].plane;
@@ -48,15 +48,15 @@ void ControlQueue::copy_flow(ControlRing* ring, TxBurst* out) const {
   const uint32_t limit = std::min<uint32_t>({std::max<uint32_t>(1, engine_.config.max_segments), kMaxSegments,
                                              static_cast<uint32_t>(out->headers.size()) / size});
   out->segments = 0;
-  for (bool more = true; more && out->segments < limit;) {
+  while (out->segments < limit) {
     const ControlPacket& p = ring->packet(number);
     if (p.length != size || p.padding != 0) break;
     std::memcpy(out->headers.data() + out->segments * size, p.bytes.data(), size);
     ++out->segments;
-    uint32_t next;
-    more = ring->next_of_flow(number, &next);
+    const std::optional<uint32_t> next = ring->next_of_flow(number);
     ring->take(number);
-    number = next;
+    if (!next) break;
+    number = *next;
   }
   out->segment_size = size;
   out->bytes = out->segments * size;

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/invariant.h"
 #include "base/planes.h"
 #include "core/burst.h"
@@ -30,7 +31,7 @@ class ControlQueue {
   // Queues one packet. `encode(std::span<uint8_t> out)` writes its headers and returns their length; `padding` zeros
   // and the ICRC follow them. False, and nothing is sent, when too many packets are queued.
   template <typename Encode>
-  [[nodiscard]] bool push(const wire::Flow& flow, uint16_t ev, const Encode& encode, uint32_t padding = 0) {
+  [[nodiscard]] bool push(const wire::Flow& flow, EvIndex ev, const Encode& encode, uint32_t padding = 0) {
     if (packets_.full()) return false;
     ControlPacket& p = packets_.next_free();
     const uint32_t headers = encode(room(&p));
@@ -42,7 +43,7 @@ class ControlQueue {
   // Queues the answer to a connectionless request of `asked` bytes, whose source is not proven: within the limits of
   // ReplyLimiter [MRC-SEC-11]. `to_peer`: flow.dst is an address of a peer. False: not answered, and counted.
   template <typename Encode>
-  [[nodiscard]] bool push_reply(Instant now, const wire::Flow& flow, uint16_t ev, bool to_peer, uint32_t asked,
+  [[nodiscard]] bool push_reply(Instant now, const wire::Flow& flow, EvIndex ev, bool to_peer, uint32_t asked,
                                 const Encode& encode) {
     if (!replies_.full()) {
       ControlPacket& p = replies_.next_free();
@@ -74,7 +75,7 @@ class ControlQueue {
   static std::span<uint8_t> room(ControlPacket* p) {
     return std::span(p->bytes).first(kControlRoom - wire::kIcrcBytes);
   }
-  void seal(ControlPacket* p, const wire::Flow& flow, uint16_t ev, uint32_t headers, uint32_t padding) const;
+  void seal(ControlPacket* p, const wire::Flow& flow, EvIndex ev, uint32_t headers, uint32_t padding) const;
   bool pop(ControlRing* ring, TxBurst* out, PlaneSet planes_with_room);
   void copy_padded(const ControlPacket& p, TxBurst* out);
   void copy_flow(ControlRing* ring, TxBurst* out) const;

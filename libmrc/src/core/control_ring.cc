@@ -5,7 +5,7 @@ namespace mrc::core {
 size_t ControlRing::hash(const ControlPacket& p) {
   uint64_t low = 0;
   std::memcpy(&low, &p.flow.dst.bytes[8], sizeof(low));
-  const uint64_t rest = uint64_t{p.flow.dst_port} << 24 | uint64_t{p.flow.traffic_class} << 16 | p.ev_index;
+  const uint64_t rest = uint64_t{p.flow.dst_port} << 24 | uint64_t{p.flow.traffic_class} << 16 | p.ev_index.value();
   return ((low ^ rest << 20) * 0x9E3779B97F4A7C15u >> 32) % kFlows;
 }
 

@@ -9,8 +9,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/invariant.h"
 #include "base/planes.h"
 #include "wire/flow.h"
@@ -21,7 +23,7 @@ inline constexpr uint32_t kControlRoom = 128;  // the largest control packet, SP
 
 struct ControlPacket {
   wire::Flow flow;
-  uint16_t ev_index = 0;
+  EvIndex ev_index;
   uint16_t padding = 0;  // zeros between headers and ICRC; the ICRC is then computed when the packet is sent
   PlaneId plane;
   uint8_t length = 0;  // headers and ICRC
@@ -44,10 +46,10 @@ class ControlRing {
   const ControlPacket& packet(uint32_t number) const { return at(number).packet; }
   // Removes a packet. It stays readable until the next push().
   void take(uint32_t number);
-  // The next packet of the same flow: true, and its number. Valid until that packet is taken.
-  bool next_of_flow(uint32_t number, uint32_t* next) const {
-    *next = number + at(number).to_next;
-    return at(number).to_next != 0;
+  // The next packet of the same flow. Valid until that packet is taken.
+  std::optional<uint32_t> next_of_flow(uint32_t number) const {
+    const uint16_t to_next = at(number).to_next;
+    return to_next != 0 ? std::optional(number + to_next) : std::nullopt;
   }
   void check() const;
 

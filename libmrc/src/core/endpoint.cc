@@ -250,29 +250,28 @@ uint32_t Endpoint::found_path_mtu(Instant now) const {
   return parts_->prober.found_path_mtu(now);
 }
 
-void Endpoint::set_ev_denied(Instant now, PeerId id, uint16_t ev_index, bool denied) {
+void Endpoint::set_ev_denied(Instant now, PeerId id, EvIndex ev_index, bool denied) {
   const Checked checked(parts_.get());
   Peer* const p = parts_->peers.find(id);
-  if (p == nullptr || ev_index >= parts_->engine.config.evs.size()) return;
+  if (p == nullptr || !parts_->engine.config.evs.has(ev_index)) return;
   p->paths.set_denied(now, ev_index, denied);
   p->rearm(&parts_->engine.timers);
 }
 
-std::vector<EvStatus> Endpoint::ev_status(PeerId id) const {
+PerEv<EvStatus> Endpoint::ev_status(PeerId id) const {
   const Peer* const p = parts_->peers.find(id);
-  return p != nullptr ? p->paths.status() : std::vector<EvStatus>();
+  return p != nullptr ? p->paths.status() : PerEv<EvStatus>();
 }
 
-std::vector<EvStatus> Endpoint::ev_status(const Qp* qp) const {
+PerEv<EvStatus> Endpoint::ev_status(const Qp* qp) const {
   if (qp->peer == nullptr) return {};
-  std::vector<EvStatus> all = qp->peer->paths.status();
-  for (size_t i = 0; i < all.size(); ++i)
-    if (all[i].state == EvState::kGood && qp->requester.rotation().skipped(static_cast<uint16_t>(i)))
-      all[i].state = EvState::kSkip;
+  PerEv<EvStatus> all = qp->peer->paths.status();
+  for (const EvIndex i : all.ids())
+    if (all[i].state == EvState::kGood && qp->requester.rotation().skipped(i)) all[i].state = EvState::kSkip;
   return all;
 }
 
-bool Endpoint::start_endpoint_op(Instant now, PeerId peer, uint16_t ev_index, uint16_t id, bool port_status,
+bool Endpoint::start_endpoint_op(Instant now, PeerId peer, EvIndex ev_index, uint16_t id, bool port_status,
                                  PlaneSet planes_up, Duration timeout, uint8_t traffic_class) {
   const Checked checked(parts_.get());
   EndpointRequest op;

@@ -118,13 +118,13 @@ class Endpoint {
   // limit [MRC-MTU-5].
   uint32_t found_path_mtu(Instant now) const;
   // Administrative deny or allow of one EV towards one peer [MRC-EVS-7].
-  void set_ev_denied(Instant now, PeerId peer, uint16_t ev_index, bool denied);
-  std::vector<EvStatus> ev_status(PeerId peer) const;
+  void set_ev_denied(Instant now, PeerId peer, EvIndex ev_index, bool denied);
+  PerEv<EvStatus> ev_status(PeerId peer) const;
   // The same for one QP: an EV that it skips at its next turn is SKIP [MRC-EVS-3].
-  std::vector<EvStatus> ev_status(const Qp* qp) const;
+  PerEv<EvStatus> ev_status(const Qp* qp) const;
   // EV probe or port status update, which tells `planes_up`; traffic class 0 means NO_TRIM. False when `id` is
   // outstanding or too many control packets wait. The answer arrives at Sink.
-  bool start_endpoint_op(Instant now, PeerId peer, uint16_t ev_index, uint16_t id, bool port_status, PlaneSet planes_up,
+  bool start_endpoint_op(Instant now, PeerId peer, EvIndex ev_index, uint16_t id, bool port_status, PlaneSet planes_up,
                          Duration timeout, uint8_t traffic_class = 0);
   // Number of queued control packets: the round trip of an operation that is started counts from its start, so
   // a caller that measures starts few at a time.

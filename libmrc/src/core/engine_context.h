@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/ids.h"
@@ -50,10 +51,10 @@ struct EngineContext {
     trace(now, qpn, why, e);
   }
   bool plane_up(PlaneId plane) const { return planes_up.contains(plane); }
-  // The EV of this value in a peer's packet; UINT16_MAX when unknown. [MRC-CHOICE-Q2]
-  uint16_t ev_index_of(uint32_t value) const {
-    const uint16_t found = ev_names.find(value);
-    return found != UINT16_MAX ? found : ev_names.find(value >> 16 | value << 16);
+  // The EV of this value in a peer's packet. [MRC-CHOICE-Q2]
+  std::optional<EvIndex> ev_index_of(uint32_t value) const {
+    const std::optional<EvIndex> found = ev_names.find(value);
+    return found ? found : ev_names.find(value >> 16 | value << 16);
   }
 
   const EndpointConfig config;

@@ -4,16 +4,17 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+
+#include "base/ids.h"
 
 namespace mrc::core {
 
 struct EvChoice {
-  std::vector<bool> allowed;  // by index into EndpointConfig::evs
-  uint32_t min_active = 0;    // with fewer good ones than this, those assumed bad are used again
+  PerEv<bool> allowed;
+  uint32_t min_active = 0;  // with fewer good ones than this, those assumed bad are used again
   uint32_t generation = 1;
 
-  bool allows(uint16_t ev) const { return ev < allowed.size() && allowed[ev]; }
+  bool allows(EvIndex ev) const { return allowed.has(ev) && allowed[ev]; }
 };
 
 }  // namespace mrc::core

@@ -12,14 +12,14 @@ uint32_t name_of(uint32_t ev) {
 
 }  // namespace
 
-EvNames::EvNames(const std::vector<EvEntry>& evs) {
-  for (size_t i = 0; i < evs.size() && i < UINT16_MAX; ++i) evs_.push_back(static_cast<uint16_t>(i));
+EvNames::EvNames(const PerEv<EvEntry>& evs) {
+  for (const EvIndex ev : evs.ids()) evs_.push_back(ev);
   std::stable_sort(evs_.begin(), evs_.end(),
-                   [&](uint16_t a, uint16_t b) { return name_of(evs[a].value) < name_of(evs[b].value); });
-  for (uint16_t ev : evs_) names_.push_back({name_of(evs[ev].value), evs[ev].value});
+                   [&](EvIndex a, EvIndex b) { return name_of(evs[a].value) < name_of(evs[b].value); });
+  for (const EvIndex ev : evs_) names_.push_back({name_of(evs[ev].value), evs[ev].value});
 }
 
-absl::Span<const uint16_t> EvNames::namesakes(uint32_t value) const {
+absl::Span<const EvIndex> EvNames::namesakes(uint32_t value) const {
   const uint32_t name = name_of(value);
   const auto first = std::lower_bound(names_.begin(), names_.end(), name,
                                       [](const Named& n, uint32_t wanted) { return n.name < wanted; });
@@ -28,10 +28,10 @@ absl::Span<const uint16_t> EvNames::namesakes(uint32_t value) const {
                                            static_cast<size_t>(last - first));
 }
 
-uint16_t EvNames::find(uint32_t value) const {
-  for (const uint16_t& ev : namesakes(value))
+std::optional<EvIndex> EvNames::find(uint32_t value) const {
+  for (const EvIndex& ev : namesakes(value))
     if (names_[static_cast<size_t>(&ev - evs_.data())].value == value) return ev;
-  return UINT16_MAX;
+  return std::nullopt;
 }
 
 }  // namespace mrc::core

@@ -5,26 +5,28 @@
 #include <absl/types/span.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "base/ids.h"
 #include "core/config.h"
 
 namespace mrc::core {
 
 class EvNames {
  public:
-  explicit EvNames(const std::vector<EvEntry>& evs);
-  // The EV of just this value, by its index; UINT16_MAX when there is none.
-  uint16_t find(uint32_t value) const;
-  // Indices of those, on any plane, that have the name of this value, in ascending order.
-  absl::Span<const uint16_t> namesakes(uint32_t value) const;
+  explicit EvNames(const PerEv<EvEntry>& evs);
+  // The EV of just this value.
+  std::optional<EvIndex> find(uint32_t value) const;
+  // Those, on any plane, that have the name of this value, in ascending order.
+  absl::Span<const EvIndex> namesakes(uint32_t value) const;
 
  private:
   struct Named {
     uint32_t name, value;
   };
-  std::vector<uint16_t> evs_;  // in the order of their names
-  std::vector<Named> names_;   // of these
+  std::vector<EvIndex> evs_;  // in the order of their names
+  std::vector<Named> names_;  // of these
 };
 
 }  // namespace mrc::core

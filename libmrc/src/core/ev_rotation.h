@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/invariant.h"
 #include "core/peer_paths.h"
 #include "core/trace.h"
@@ -14,8 +16,8 @@ namespace mrc::core {
 
 class EvRotation {
  public:
-  // The next EV whose plane has room, or false when no plane has. `choice`: of its profile; null: it has none.
-  bool next(PeerPaths* paths, PlaneSet planes_with_room, uint16_t* ev, const EvChoice* choice = nullptr) {
+  // The next EV whose plane has room; none when no plane has. `choice`: of its profile; null: it has none.
+  std::optional<EvIndex> next(PeerPaths* paths, PlaneSet planes_with_room, const EvChoice* choice = nullptr) {
     passed_full_ = passed_skipped_ = 0;
     for (int lap = 0; lap < 2; ++lap) {
       const uint32_t choice_generation = choice != nullptr ? choice->generation : 0;
@@ -24,11 +26,11 @@ class EvRotation {
         generation_ = paths->generation();
         choice_generation_ = choice_generation;
         position_ = 0;
-        if (lap_.empty()) return false;
+        if (lap_.empty()) return std::nullopt;
       }
       // On the second lap SKIP is ignored: with every EV skipped, all are equivalent.
       while (position_ < lap_.size()) {
-        const uint16_t candidate = lap_[position_++];
+        const EvIndex candidate = lap_[position_++];
         if (!planes_with_room.contains(paths->plane_of(candidate))) {
           ++passed_full_;
           continue;
@@ -38,18 +40,16 @@ class EvRotation {
           continue;
         }
         second_lap_ = lap != 0;
-        *ev = candidate;
-        return true;
+        return candidate;
       }
     }
-    return false;
+    return std::nullopt;
   }
   // True when the EV was not skipped already.
-  bool skip(uint16_t ev) {
-    if (skip_.size() <= ev / 64u) skip_.resize(ev / 64u + 1);
-    const uint64_t bit = 1ull << (ev % 64);
-    if (skip_[ev / 64] & bit) return false;
-    skip_[ev / 64] |= bit;
+  bool skip(EvIndex ev) {
+    if (skip_.size() <= word_of(ev)) skip_.resize(word_of(ev) + 1);
+    if (skip_[word_of(ev)] & bit_of(ev)) return false;
+    skip_[word_of(ev)] |= bit_of(ev);
     return true;
   }
   // The reason of the last choice, and the number of EVs skipped before it.
@@ -60,7 +60,7 @@ class EvRotation {
   }
   uint32_t passed_skipped() const { return passed_skipped_; }
   uint32_t passed_full() const { return passed_full_; }
-  bool skipped(uint16_t ev) const { return ev / 64u < skip_.size() && ((skip_[ev / 64] >> (ev % 64)) & 1); }
+  bool skipped(EvIndex ev) const { return word_of(ev) < skip_.size() && (skip_[word_of(ev)] & bit_of(ev)) != 0; }
   void reset() {
     lap_.clear();
     skip_.clear();
@@ -69,12 +69,14 @@ class EvRotation {
   void check() const { MRC_INVARIANT(position_ <= lap_.size()); }
 
  private:
-  bool take_skip(uint16_t ev) {
+  static size_t word_of(EvIndex ev) { return ev.value() / 64u; }
+  static uint64_t bit_of(EvIndex ev) { return uint64_t{1} << (ev.value() % 64); }
+  bool take_skip(EvIndex ev) {
     if (!skipped(ev)) return false;
-    skip_[ev / 64] &= ~(1ull << (ev % 64));
+    skip_[word_of(ev)] &= ~bit_of(ev);
     return true;
   }
-  std::vector<uint16_t> lap_;
+  std::vector<EvIndex> lap_;
   std::vector<uint64_t> skip_;
   size_t position_ = 0;
   uint32_t generation_ = 0;

@@ -11,26 +11,35 @@ void set_entropy(uint32_t ev_value, uint8_t dscp, wire::Flow* flow) {
   flow->traffic_class = static_cast<uint8_t>(dscp << 2 | static_cast<uint8_t>(wire::Ecn::kEct0));
 }
 
-}  // namespace
-
-bool make_flow(const EndpointConfig& config, const PeerDescription& peer, uint16_t ev, uint8_t dscp, wire::Flow* flow) {
-  const EvEntry& e = config.evs[ev];
-  if (!peer.planes.has(e.plane) || !config.planes.has(e.plane)) return false;
-  flow->src = config.planes[e.plane].addr;
-  flow->dst = peer.planes[e.plane].addr;
-  flow->dst_port = peer.planes[e.plane].port;
-  set_entropy(e.value, dscp, flow);
-  return true;
+// Both ends have the EV's plane.
+void fill_flow(const EndpointConfig& config, const PeerDescription& peer, const EvEntry& ev, uint8_t dscp,
+               wire::Flow* flow) {
+  flow->src = config.planes[ev.plane].addr;
+  flow->dst = peer.planes[ev.plane].addr;
+  flow->dst_port = peer.planes[ev.plane].port;
+  set_entropy(ev.value, dscp, flow);
 }
 
-void set_flow(const EndpointConfig& config, const PeerDescription& peer, uint16_t ev, uint8_t dscp, TxBurst* out) {
-  make_flow(config, peer, ev, dscp, &out->flow);
-  out->plane = config.evs[ev].plane;
+}  // namespace
+
+std::optional<wire::Flow> make_flow(const EndpointConfig& config, const PeerDescription& peer, EvIndex ev,
+                                    uint8_t dscp) {
+  const EvEntry& e = config.evs[ev];
+  if (!peer.planes.has(e.plane) || !config.planes.has(e.plane)) return std::nullopt;
+  std::optional<wire::Flow> flow(std::in_place);
+  fill_flow(config, peer, e, dscp, &*flow);
+  return flow;
+}
+
+void set_flow(const EndpointConfig& config, const PeerDescription& peer, EvIndex ev, uint8_t dscp, TxBurst* out) {
+  const EvEntry& e = config.evs[ev];
+  fill_flow(config, peer, e, dscp, &out->flow);
+  out->plane = e.plane;
   out->ev_index = ev;
 }
 
 wire::Flow make_reply_flow(const EndpointConfig& config, const wire::Flow& request, PlaneId plane, uint8_t slot,
-                           uint16_t ev) {
+                           EvIndex ev) {
   wire::Flow back;
   back.src = config.planes[plane].addr;
   back.dst = request.src;

@@ -37,8 +37,8 @@ void Requester::note_lateness(Instant now, const wire::Packet& p, const Named& n
   const Instant first = r.first_sent_at();
   detector_.on_round_trip(now - first);
   detector_.on_late(now, detector_.lateness(first), rtt_);
-  const uint16_t ev = qp_.engine.ev_index_of(p.sack.seth.entropy);
-  if (ev != UINT16_MAX) qp_.peer->paths.on_delivered(ev, first);
+  if (const std::optional<EvIndex> ev = qp_.engine.ev_index_of(p.sack.seth.entropy))
+    qp_.peer->paths.on_delivered(*ev, first);
 }
 
 void Requester::mark_lost(Instant now, uint64_t seq, LossCause cause) {
@@ -179,23 +179,24 @@ Duration Requester::probe_patience() const {
 void Requester::send_probe(Instant now, TraceTrigger why) {
   probe_.on_due();
   PeerPaths& paths = qp_.peer->paths;
-  uint16_t ev;
   // Where no packet could be queued there is no silence: nothing has been asked.
-  if (rotation_.next(&paths, PlaneSet::all(), &ev, qp_.attr.evs.get()) && queue_probe(now, why, ev)) {
+  const std::optional<EvIndex> ev = rotation_.next(&paths, PlaneSet::all(), qp_.attr.evs.get());
+  if (ev && queue_probe(now, why, *ev)) {
     // A probe that never came back is silence on its path, too. It is sent again before that is certain: its path is
     // blamed only when the answer is later than queues explain.
     if (probe_.unanswered_for(now, probe_patience())) paths.on_lost(now, probe_.latest().ev, probe_.latest().sent_at);
-    probe_.on_sent(now, ev);
+    probe_.on_sent(now, *ev);
     qp_.peer->rearm(&qp_.engine.timers);
   }
   arm_probe(now);
 }
 
 // False: too many control packets wait.
-bool Requester::queue_probe(Instant now, TraceTrigger why, uint16_t ev) {
+bool Requester::queue_probe(Instant now, TraceTrigger why, EvIndex ev) {
   const EndpointConfig& c = qp_.engine.config;
-  wire::Flow flow;
-  if (!make_flow(c, qp_.peer->description, ev, c.trimming ? c.dscp.trimmable : c.dscp.no_trim, &flow)) return true;
+  const std::optional<wire::Flow> flow =
+      make_flow(c, qp_.peer->description, ev, c.trimming ? c.dscp.trimmable : c.dscp.no_trim);
+  if (!flow) return true;
   wire::Bth bth;
   bth.opcode = wire::Opcode::kProbe;
   bth.dqp = qp_.attr.dest_qpn;
@@ -205,7 +206,7 @@ bool Requester::queue_probe(Instant now, TraceTrigger why, uint16_t ev) {
   peth.spdcid = static_cast<uint16_t>(qp_.qpn.value());
   peth.dpdcid = static_cast<uint16_t>(qp_.attr.dest_qpn.value());
   peth.timestamp.tx_timestamp = wire::timestamp_of(now);
-  if (!qp_.services.control.push(flow, ev, [&](std::span<uint8_t> out) { return wire::encode_probe(out, bth, peth); }))
+  if (!qp_.services.control.push(*flow, ev, [&](std::span<uint8_t> out) { return wire::encode_probe(out, bth, peth); }))
     return false;
   qp_.engine.report(
       now, qp_.qpn, why,

@@ -22,12 +22,12 @@ void PathMtu::begin_round(Instant now, Plane* p) {
   p->round_end = now + round_;
 }
 
-bool PathMtu::take_due(Instant now, Probe* out) {
+std::optional<PathMtu::Probe> PathMtu::take_due(Instant now) {
   for (const PlaneId i : planes_.ids()) {
     Plane& p = planes_[i];
     if (!p.searching && p.limit != 0 && p.again <= now) suspect(now, i, p.wanted);
     if (!p.searching || p.next_size == UINT32_MAX) continue;
-    *out = {i, p.next_size, p.next_size == 0};
+    const Probe due{i, p.next_size, p.next_size == 0};
     if (p.next_size < p.wanted) {
       p.next_size = std::min(std::max(kSmallest, p.next_size * 2), p.wanted);
     } else if (p.full_left > 0) {
@@ -35,9 +35,9 @@ bool PathMtu::take_due(Instant now, Probe* out) {
     } else {
       p.next_size = UINT32_MAX;
     }
-    return true;
+    return due;
   }
-  return false;
+  return std::nullopt;
 }
 
 void PathMtu::on_answer(PlaneId plane, uint32_t mtu) {

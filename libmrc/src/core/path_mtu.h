@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/invariant.h"
@@ -43,8 +44,8 @@ class PathMtu {
 
   // Packets of path MTU `mtu` appear not to pass. Starts a search, unless one runs or has just ended. True: started.
   bool suspect(Instant now, PlaneId plane, uint32_t mtu);
-  // The next probe that is to be sent now; call until it returns false.
-  bool take_due(Instant now, Probe* out);
+  // The next probe that is to be sent now; call until it returns none.
+  std::optional<Probe> take_due(Instant now);
   void on_answer(PlaneId plane, uint32_t mtu);
   // After answers and when next_time() is reached: the end of a search, if one has ended on some plane.
   Verdict conclude(Instant now, PlaneId* plane);

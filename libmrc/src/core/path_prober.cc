@@ -21,7 +21,7 @@ PathProber::PathProber(EngineContext* engine, PeerTable* peers, QpTable* qps, Co
 }
 
 bool PathProber::start(Instant now, const EndpointRequest& op, Duration timeout) {
-  if (peers_.find(op.peer) == nullptr || op.ev >= engine_.config.evs.size()) return false;
+  if (peers_.find(op.peer) == nullptr || !engine_.config.evs.has(op.ev)) return false;
   for (const Outstanding& o : ops_)
     if (o.op.id == op.id) return false;
   Outstanding o;
@@ -41,8 +41,8 @@ bool PathProber::start(Instant now, const EndpointRequest& op, Duration timeout)
 bool PathProber::send(Instant now, Outstanding* o) {
   o->sent_at = now;
   const Peer& to = *peers_.find(o->op.peer);
-  wire::Flow flow;
-  if (!make_flow(engine_.config, to.description, o->op.ev, o->op.dscp, &flow)) return true;  // no such plane: no answer
+  const std::optional<wire::Flow> flow = make_flow(engine_.config, to.description, o->op.ev, o->op.dscp);
+  if (!flow) return true;  // no such plane: no answer
   wire::Bth bth;
   bth.opcode = wire::Opcode::kEndpointRequest;
   bth.dqp = wire::kEndpointQpn;
@@ -65,7 +65,7 @@ bool PathProber::send(Instant now, Outstanding* o) {
     std::fill_n(out.begin() + length, more, uint8_t{0});
     return length + more;
   };
-  if (!control_.push(flow, o->op.ev, encode, padding)) return false;
+  if (!control_.push(*flow, o->op.ev, encode, padding)) return false;
   if (!o->op.port_status) ++engine_.counters.tx_ev_probes;
   return true;
 }
@@ -88,13 +88,13 @@ bool PathProber::on_port_status(Instant now, const wire::Flow& flow, PlaneSet up
   return contradicted == nullptr && accepted && !up.empty();
 }
 
-// An EV of that plane, drawn anew each time; UINT16_MAX: the plane has none.
-uint16_t PathProber::draw_ev_of_plane(PlaneId plane) {
+// An EV of that plane, drawn anew each time.
+std::optional<EvIndex> PathProber::draw_ev_of_plane(PlaneId plane) {
   const auto n = static_cast<uint32_t>(engine_.config.evs.size());
   const uint32_t start = n > 0 ? engine_.rng.below(n) : 0;
   for (uint32_t i = 0; i < n; ++i)
-    if (engine_.config.evs[(start + i) % n].plane == plane) return static_cast<uint16_t>((start + i) % n);
-  return UINT16_MAX;
+    if (engine_.config.evs[(start + i) % n].plane == plane) return ev_at((start + i) % n);
+  return std::nullopt;
 }
 
 void PathProber::on_request(Instant now, const wire::Flow& flow, PlaneId plane, const wire::Packet& p, uint32_t bytes) {
@@ -108,9 +108,9 @@ void PathProber::on_request(Instant now, const wire::Flow& flow, PlaneId plane, 
     return;
   }
   // The answer takes the plane of the request: it works at least one way, and it is the one that the prober tests.
-  const uint16_t ev = draw_ev_of_plane(plane);
-  if (ev == UINT16_MAX) return;
-  const wire::Flow back = make_reply_flow(engine_.config, flow, plane, p.erth.vendor_info, ev);
+  const std::optional<EvIndex> ev = draw_ev_of_plane(plane);
+  if (!ev) return;
+  const wire::Flow back = make_reply_flow(engine_.config, flow, plane, p.erth.vendor_info, *ev);
   wire::Bth bth;
   bth.opcode = wire::Opcode::kEndpointResponse;
   bth.dqp = wire::kEndpointQpn;
@@ -118,7 +118,7 @@ void PathProber::on_request(Instant now, const wire::Flow& flow, PlaneId plane, 
   wire::Eeth eeth;
   eeth.op = p.erth.op;
   eeth.tx_timestamp = p.erth.timestamp.tx_timestamp;
-  if (!control_.push_reply(now, back, ev, peers_.has_address(back.dst), bytes,
+  if (!control_.push_reply(now, back, *ev, peers_.has_address(back.dst), bytes,
                            [&](std::span<uint8_t> out) { return wire::encode_endpoint_response(out, bth, eeth); }))
     return;
   if (p.erth.op == wire::EndpointOp::kEvProbe) ++engine_.counters.rx_ev_probes;
@@ -201,10 +201,9 @@ void PathProber::on_timer(Instant now) {
 // With the state of the ports as it is now, by another EV if there is one.
 void PathProber::resend_status(Instant now, Outstanding* o) {
   if (o->resends < kStatusDoublings) ++o->resends;
-  uint16_t ev;
-  if (peers_.find(o->op.peer)->paths.pick_control(engine_.planes_up, &ev)) {
-    o->op.ev = ev;
-    o->plane = engine_.config.evs[ev].plane;
+  if (const std::optional<EvIndex> ev = peers_.find(o->op.peer)->paths.pick_control(engine_.planes_up)) {
+    o->op.ev = *ev;
+    o->plane = engine_.config.evs[*ev].plane;
   }
   o->op.planes_up = engine_.planes_up & engine_.all_planes();
   o->deadline = now + engine_.config.ev_probe_interval * (1 << o->resends);
@@ -223,15 +222,14 @@ void PathProber::on_peer_gone(Peer* p) {
 }
 
 void PathProber::probe_paths(Instant now, Peer* p) {
-  uint16_t ev;
-  while (p->paths.take_due_probe(now, &ev)) {
+  while (const std::optional<EvIndex> ev = p->paths.take_due_probe(now)) {
     EndpointRequest op;
     op.peer = p->id;
-    op.ev = ev;
+    op.ev = *ev;
     op.id = new_id();
     op.dscp = engine_.config.dscp.no_trim;
     op.internal = true;
-    if (!start(now, op, p->paths.probe_patience(ev))) p->paths.on_probe_unsent(now, ev);
+    if (!start(now, op, p->paths.probe_patience(*ev))) p->paths.on_probe_unsent(now, *ev);
   }
   search_path_mtu(now, p);
   p->rearm(&engine_.timers);
@@ -247,9 +245,11 @@ void PathProber::set_plane_up(Instant now, PlaneId plane, bool up) {
     if (p->left()) return;
     // The newest state replaces an update that is still unanswered.
     drop([&](const Outstanding& o) { return o.op.internal && o.op.port_status && o.op.peer == p->id; });
+    const std::optional<EvIndex> ev = p->paths.pick_control(engine_.planes_up);
+    if (!ev) return;
     EndpointRequest op;
-    if (!p->paths.pick_control(engine_.planes_up, &op.ev)) return;
     op.peer = p->id;
+    op.ev = *ev;
     op.id = new_id();
     op.dscp = engine_.config.dscp.no_trim;
     op.internal = op.port_status = true;
@@ -262,7 +262,7 @@ void PathProber::set_plane_up(Instant now, PlaneId plane, bool up) {
 void PathProber::check() const {
   for (const Outstanding& o : ops_) {
     MRC_INVARIANT(peers_.find(o.op.peer) != nullptr);
-    MRC_INVARIANT(o.op.ev < engine_.config.evs.size());
+    MRC_INVARIANT(engine_.config.evs.has(o.op.ev));
     MRC_INVARIANT(timer_.deadline <= o.deadline);
   }
 }

@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "base/ids.h"
 #include "core/control_queue.h"
 #include "core/engine_context.h"
 #include "core/path_mtu.h"
@@ -24,7 +26,7 @@ class QpTable;
 // The parameters of an endpoint request.
 struct EndpointRequest {
   PeerId peer = kNoPeer;
-  uint16_t ev = 0;
+  EvIndex ev;
   uint16_t id = 0;
   uint8_t dscp = 0;
   bool internal = false;  // the engine's own; otherwise the answer is reported to the Sink
@@ -81,7 +83,7 @@ class PathProber final : public PeerObserver {
   bool send(Instant now, Outstanding* o);  // false: no room in the queue
   uint16_t new_id();
   bool on_port_status(Instant now, const wire::Flow& flow, PlaneSet up);  // false: refused, not to be answered
-  uint16_t draw_ev_of_plane(PlaneId plane);
+  std::optional<EvIndex> draw_ev_of_plane(PlaneId plane);
   void resend_status(Instant now, Outstanding* o);
   void search_path_mtu(Instant now, Peer* p);
   void on_size_answer(Instant now, const Outstanding& o);

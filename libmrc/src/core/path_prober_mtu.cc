@@ -40,19 +40,18 @@ void PathProber::search_path_mtu(Instant now, Peer* p) {
   PlaneId plane;
   for (PathMtu::Verdict v; (v = p->mtu.search.conclude(now, &plane)) != PathMtu::Verdict::kNone;)
     apply_path_mtu(now, p, plane, v);
-  PathMtu::Probe probe;
-  while (p->mtu.search.take_due(now, &probe)) {
-    uint16_t& ev = p->mtu.probe_ev[probe.plane.value()];
-    if (probe.new_round) ev = p->paths.any_ev(probe.plane);
-    if (ev == UINT16_MAX) continue;
+  while (const std::optional<PathMtu::Probe> probe = p->mtu.search.take_due(now)) {
+    std::optional<EvIndex>& ev = p->mtu.probe_ev[probe->plane.value()];
+    if (probe->new_round) ev = p->paths.any_ev(probe->plane);
+    if (!ev) continue;
     Outstanding o;
     o.op.id = new_id();
     o.op.peer = p->id;
-    o.op.ev = ev;
+    o.op.ev = *ev;
     o.op.dscp = engine_.config.dscp.no_trim;
     o.op.internal = o.op.of_search = true;
-    o.op.size_probe = probe.mtu;
-    o.plane = probe.plane;
+    o.op.size_probe = probe->mtu;
+    o.plane = probe->plane;
     o.deadline = now + engine_.config.ev_probe_interval;
     if (!send(now, &o)) continue;
     ops_.push_back(o);

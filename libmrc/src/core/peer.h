@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/invariant.h"
 #include "core/engine_context.h"
 #include "core/path_meter.h"
@@ -29,8 +31,8 @@ struct PeerReferences {
 // The search for the path MTU to a peer.
 struct PeerMtu {
   PathMtu search;
-  uint32_t largest = 0;                                   // path MTU of any QP to the peer
-  std::array<uint16_t, PlaneSet::kMaxPlanes> probe_ev{};  // per plane: the EV of the current round
+  uint32_t largest = 0;                                               // path MTU of any QP to the peer
+  std::array<std::optional<EvIndex>, PlaneSet::kMaxPlanes> probe_ev;  // per plane: the EV of the current round
 };
 
 struct Peer {

@@ -23,9 +23,9 @@ PeerPaths::PeerPaths(const EndpointConfig& config, const EvNames& names, const P
   health_.resize(config.evs.size());
   const size_t active =
       config.ev_active == 0 ? config.evs.size() : std::min<size_t>(config.ev_active, config.evs.size());
-  for (size_t i = 0; i < health_.size(); ++i) {
+  for (const EvIndex i : health_.ids()) {
     health_[i].plane = config.evs[i].plane;
-    health_[i].active = i < active;
+    health_[i].active = i.value() < active;
     if (health_[i].active) ++planes_[health_[i].plane].nominal_active;
   }
   scratch_.reserve(health_.size());
@@ -37,7 +37,7 @@ void PeerPaths::refresh_usable() {
   ++generation_;
 }
 
-void PeerPaths::draw_lap(std::vector<uint16_t>* lap, const EvChoice* choice) {
+void PeerPaths::draw_lap(std::vector<EvIndex>* lap, const EvChoice* choice) {
   lap->clear();
   // One shuffled run per plane in scratch_, described by its bounds.
   uint16_t begin[PlaneSet::kMaxPlanes], count[PlaneSet::kMaxPlanes];
@@ -57,7 +57,7 @@ void PeerPaths::draw_lap(std::vector<uint16_t>* lap, const EvChoice* choice) {
     for (const PlaneId p : planes_.ids()) {
       if (relaxed != kAny ? !plane_usable(p) : !use_.present(p)) continue;
       const auto first = static_cast<uint16_t>(scratch_.size());
-      for (uint16_t i = 0; i < health_.size(); ++i) {
+      for (const EvIndex i : health_.ids()) {
         if (health_[i].plane != p) continue;
         if (choice != nullptr && !choice->allows(i)) continue;
         const bool in_use = choice != nullptr || health_[i].active;
@@ -83,20 +83,20 @@ void PeerPaths::draw_lap(std::vector<uint16_t>* lap, const EvChoice* choice) {
 }
 
 bool PeerPaths::has_good_ev(PlaneId plane) const {
-  const uint16_t reverse = planes_[plane].reverse;
-  if (reverse != UINT16_MAX && health_[reverse].state == EvState::kGood) return true;
+  const std::optional<EvIndex> reverse = planes_[plane].reverse;
+  if (reverse && health_[*reverse].state == EvState::kGood) return true;
   return std::any_of(health_.begin(), health_.end(),
                      [&](const EvHealth& h) { return h.plane == plane && h.state == EvState::kGood; });
 }
 
 // [MRC-CHOICE-Q22]
-bool PeerPaths::pick_control(PlaneSet planes_with_room, uint16_t* ev) {
+std::optional<EvIndex> PeerPaths::pick_control(PlaneSet planes_with_room) {
   const auto plane_count = static_cast<uint8_t>(planes_.size());
   bool healthy = false;
   for (int relaxed = 0; relaxed < 2; ++relaxed) {
     // Waits for a good plane that is only full for the moment: the bad ones have room just because they are not
     // used.
-    if (relaxed != 0 && healthy) return false;
+    if (relaxed != 0 && healthy) return std::nullopt;
     for (uint8_t k = 0; k < plane_count; ++k) {
       const PlaneId p(static_cast<uint8_t>((control_turn_ + k) % plane_count));
       if (relaxed == 0 ? !plane_usable(p) : !use_.present(p)) continue;
@@ -104,56 +104,57 @@ bool PeerPaths::pick_control(PlaneSet planes_with_room, uint16_t* ev) {
         healthy = healthy || (relaxed == 0 && has_good_ev(p));
         continue;
       }
-      if (!reverse_ev(p, relaxed != 0, ev)) continue;
+      const std::optional<EvIndex> ev = reverse_ev(p, relaxed != 0);
+      if (!ev) continue;
       control_turn_ = static_cast<uint8_t>((p.value() + 1) % plane_count);
-      return true;
+      return ev;
     }
   }
-  return false;
+  return std::nullopt;
 }
 
-bool PeerPaths::pick_answer(PlaneSet planes_with_room, uint16_t* ev) {
+std::optional<EvIndex> PeerPaths::pick_answer(PlaneSet planes_with_room) {
   const PlaneId p = inbound_.plane;
   if (plane_usable(p) && planes_with_room.contains(p)) {
     follow_peer(p);
-    if (reverse_ev(p, false, ev)) return true;
+    if (const std::optional<EvIndex> ev = reverse_ev(p, false)) return ev;
   }
-  return pick_control(planes_with_room, ev);
+  return pick_control(planes_with_room);
 }
 
-bool PeerPaths::reverse_ev(PlaneId plane, bool bad_too, uint16_t* ev) {
-  uint16_t& reverse = planes_[plane].reverse;
-  if (reverse == UINT16_MAX || (!bad_too && health_[reverse].state != EvState::kGood)) {
-    const uint16_t drawn = draw_ev(plane, bad_too);
-    if (drawn == UINT16_MAX) return false;
+std::optional<EvIndex> PeerPaths::reverse_ev(PlaneId plane, bool bad_too) {
+  std::optional<EvIndex>& reverse = planes_[plane].reverse;
+  if (!reverse || (!bad_too && health_[*reverse].state != EvState::kGood)) {
+    const std::optional<EvIndex> drawn = draw_ev(plane, bad_too);
+    if (!drawn) return std::nullopt;
     reverse = drawn;
   }
-  *ev = reverse;
-  return true;
+  return reverse;
 }
 
 void PeerPaths::follow_peer(PlaneId plane) {
   PlaneHealth& p = planes_[plane];
   if (p.heard_ev == p.followed_ev) return;
   p.followed_ev = p.heard_ev;
-  for (uint16_t ev : names_.namesakes(p.heard_ev)) {
+  for (const EvIndex ev : names_.namesakes(p.heard_ev)) {
     if (health_[ev].plane != plane || health_[ev].state != EvState::kGood) continue;
     p.reverse = ev;
     return;
   }
 }
 
-uint16_t PeerPaths::draw_ev(PlaneId plane, bool bad_too, bool idle_only) {
+std::optional<EvIndex> PeerPaths::draw_ev(PlaneId plane, bool bad_too, bool idle_only) {
   scratch_.clear();
-  for (uint16_t i = 0; i < health_.size(); ++i) {
+  for (const EvIndex i : health_.ids()) {
     const EvHealth& h = health_[i];
     if (h.plane != plane || (idle_only && h.probing)) continue;
     if (h.state == EvState::kGood || (bad_too && (!idle_only || h.state != EvState::kDenied))) scratch_.push_back(i);
   }
-  return scratch_.empty() ? UINT16_MAX : scratch_[rng_->below(static_cast<uint32_t>(scratch_.size()))];
+  if (scratch_.empty()) return std::nullopt;
+  return scratch_[rng_->below(static_cast<uint32_t>(scratch_.size()))];
 }
 
-void PeerPaths::on_delivered(uint16_t ev, Instant sent_at) {
+void PeerPaths::on_delivered(EvIndex ev, Instant sent_at) {
   EvHealth& h = health_[ev];
   if (sent_at > h.last_delivered_sent) h.last_delivered_sent = sent_at;
   if (h.streak != 0 && sent_at >= h.last_loss_sent) h.streak = 0;
@@ -164,7 +165,7 @@ void PeerPaths::on_delivered(uint16_t ev, Instant sent_at) {
 }
 
 // [MRC-CHOICE-Q19]
-void PeerPaths::on_lost(Instant now, uint16_t ev, Instant sent_at) {
+void PeerPaths::on_lost(Instant now, EvIndex ev, Instant sent_at) {
   EvHealth& h = health_[ev];
   ++h.losses;
   PlaneHealth& p = planes_[h.plane];
@@ -178,7 +179,7 @@ void PeerPaths::on_lost(Instant now, uint16_t ev, Instant sent_at) {
   }
 }
 
-void PeerPaths::on_timeout(Instant now, uint16_t ev) {
+void PeerPaths::on_timeout(Instant now, EvIndex ev) {
   ++health_[ev].losses;
   assume_bad(now, ev, TraceTrigger::kTimedOut);
 }
@@ -194,7 +195,7 @@ void PeerPaths::suspend_plane(Instant now, PlaneId plane, TraceTrigger why) {
   trace_plane(now, plane, false, why);
   // Backups of a suspended plane must not be activated: retire inactive ones first.
   for (int pass = 0; pass < 2; ++pass)
-    for (uint16_t i = 0; i < health_.size(); ++i)
+    for (const EvIndex i : health_.ids())
       if (health_[i].plane == plane && health_[i].active == (pass == 1))
         assume_bad(now, i, TraceTrigger::kPlaneSuspended);
 }
@@ -211,7 +212,7 @@ void PeerPaths::trace_plane(Instant now, PlaneId plane, bool up, TraceTrigger wh
     listeners_.trace->on_trace(TraceEntry::of(now, Qpn(), why, event::Plane{.plane = plane, .up = up}));
 }
 
-void PeerPaths::set_state(Instant now, uint16_t ev, EvState to, TraceTrigger why) {
+void PeerPaths::set_state(Instant now, EvIndex ev, EvState to, TraceTrigger why) {
   EvHealth& h = health_[ev];
   h.state = to;
   ++generation_;
@@ -232,7 +233,7 @@ bool PeerPaths::at_floor() const {
   return good <= (config_.ev_min_active != 0 ? config_.ev_min_active : std::max(1u, nominal / 4));
 }
 
-bool PeerPaths::assume_bad(Instant now, uint16_t ev, TraceTrigger why) {
+bool PeerPaths::assume_bad(Instant now, EvIndex ev, TraceTrigger why) {
   EvHealth& h = health_[ev];
   if (h.state != EvState::kGood) return false;
   if (h.active && plane_usable(h.plane) && at_floor()) return false;
@@ -254,7 +255,7 @@ void PeerPaths::activate_backup(PlaneId plane) {
   }
 }
 
-void PeerPaths::recover(Instant now, uint16_t ev, TraceTrigger why) {
+void PeerPaths::recover(Instant now, EvIndex ev, TraceTrigger why) {
   EvHealth& h = health_[ev];
   h.streak = h.unanswered = 0;
   h.next_probe = Instant::never();
@@ -270,14 +271,14 @@ void PeerPaths::recover(Instant now, uint16_t ev, TraceTrigger why) {
   if (active < p.nominal_active) h.active = true;
 }
 
-Duration PeerPaths::probe_patience(uint16_t ev) const {
+Duration PeerPaths::probe_patience(EvIndex ev) const {
   const Duration usual = config_.ev_probe_interval * (int64_t{1} << std::min(health_[ev].unanswered, kProbeDoublings));
   return std::min(std::max(usual, answer_time_ * 2), config_.ev_probe_interval * kMaxPatience);
 }
 
 // One path of a plane works again: the others are probed within an interval.
 void PeerPaths::hasten_probes(Instant now, PlaneId plane) {
-  for (uint16_t i = 0; i < health_.size(); ++i) {
+  for (const EvIndex i : health_.ids()) {
     EvHealth& h = health_[i];
     if (h.plane != plane || h.state != EvState::kAssumedBad) continue;
     h.unanswered = 0;
@@ -285,7 +286,7 @@ void PeerPaths::hasten_probes(Instant now, PlaneId plane) {
   }
 }
 
-void PeerPaths::schedule_probe(Instant now, uint16_t ev, Duration wait) {
+void PeerPaths::schedule_probe(Instant now, EvIndex ev, Duration wait) {
   const auto spread = static_cast<uint64_t>(std::max(wait, config_.ev_probe_interval).ns() / 4 + 1);
   health_[ev].next_probe = now + wait + Duration::nanoseconds(static_cast<int64_t>(rng_->next() % spread));
 }
@@ -300,10 +301,10 @@ Instant PeerPaths::next_probe_time() const {
   return std::min(next, claims_.next_time());
 }
 
-bool PeerPaths::take_due_probe(Instant now, uint16_t* ev) {
+std::optional<EvIndex> PeerPaths::take_due_probe(Instant now) {
   if (!claims_.expire(now).empty()) refresh_usable();
-  if (take_claim_probe(now, ev)) return true;
-  for (uint16_t i = 0; i < health_.size(); ++i) {
+  if (const std::optional<EvIndex> claimed = take_claim_probe(now)) return claimed;
+  for (const EvIndex i : health_.ids()) {
     EvHealth& h = health_[i];
     if (h.state != EvState::kAssumedBad || h.probing || h.next_probe > now) continue;
     if (!use_.locally_up(h.plane) || !use_.present(h.plane)) {  // a local port that is down carries no probe
@@ -311,10 +312,9 @@ bool PeerPaths::take_due_probe(Instant now, uint16_t* ev) {
       continue;
     }
     h.probing = true;
-    *ev = i;
-    return true;
+    return i;
   }
-  if (!inbound_.any) return false;
+  if (!inbound_.any) return std::nullopt;
   // Reverse paths: an endpoint that only receives learns from its own probes which planes carry its SACKs. One check
   // per plane and interval, then the next inbound packet starts another round. Any path of the plane is probed; when
   // that one was silent, the reverse EV itself, which distinguishes a failed path from a failed plane.
@@ -326,37 +326,34 @@ bool PeerPaths::take_due_probe(Instant now, uint16_t* ev) {
       continue;
     }
     p.next_check = Instant::never();
-    if (p.reverse == UINT16_MAX || health_[p.reverse].state != EvState::kGood) continue;
+    if (!p.reverse || health_[*p.reverse].state != EvState::kGood) continue;
     const bool in_doubt = p.silent_check > p.last_delivered_sent;
     p.checked = in_doubt ? p.reverse : draw_ev(plane, false);
-    if (health_[p.checked].probing) continue;
-    health_[p.checked].probing = true;
-    *ev = p.checked;
-    return true;
+    if (health_[*p.checked].probing) continue;
+    health_[*p.checked].probing = true;
+    return p.checked;
   }
   inbound_.any = waiting;
-  return false;
+  return std::nullopt;
 }
 
 // Verification of the peer's port reports. A port that is down may also have recovered without a report: the process
 // that would have sent it has ended, or its two updates overtook each other. [MRC-PORT-3..4]
-bool PeerPaths::take_claim_probe(Instant now, uint16_t* ev) {
-  PlaneId plane;
-  while (claims_.take_due(now, &plane)) {
-    uint16_t drawn = UINT16_MAX;
-    if (use_.locally_up(plane) && use_.present(plane)) {
-      drawn = draw_ev(plane, false, true);
-      if (drawn == UINT16_MAX) drawn = draw_ev(plane, true, true);
+std::optional<EvIndex> PeerPaths::take_claim_probe(Instant now) {
+  while (const std::optional<PlaneId> plane = claims_.take_due(now)) {
+    std::optional<EvIndex> drawn;
+    if (use_.locally_up(*plane) && use_.present(*plane)) {
+      drawn = draw_ev(*plane, false, true);
+      if (!drawn) drawn = draw_ev(*plane, true, true);
     }
-    if (drawn == UINT16_MAX) {
-      claims_.on_unsent(plane);
+    if (!drawn) {
+      claims_.on_unsent(*plane);
       continue;
     }
-    health_[drawn].probing = true;
-    *ev = drawn;
-    return true;
+    health_[*drawn].probing = true;
+    return drawn;
   }
-  return false;
+  return std::nullopt;
 }
 
 void PeerPaths::forget_probes() {
@@ -364,16 +361,15 @@ void PeerPaths::forget_probes() {
 }
 
 // [MRC-CHOICE-Q20]
-void PeerPaths::on_probe_answer(Instant now, uint16_t ev, Instant sent_at, bool overdue) {
+void PeerPaths::on_probe_answer(Instant now, EvIndex ev, Instant sent_at, bool overdue) {
   EvHealth& h = health_[ev];
   if (!overdue) h.probing = false;
   const Duration took = now - sent_at;
   answer_time_ = took > answer_time_ ? took : answer_time_ - (answer_time_ - took) / 8;
   on_delivered(ev, sent_at);
   on_rtt(ev, took);
-  bool refuted = false;
-  if (claims_.on_answer(now, h.plane, sent_at, &refuted)) {
-    listeners_.counters.port_status_refuted += refuted;
+  if (const PortClaims::Proof proof = claims_.on_answer(now, h.plane, sent_at); proof != PortClaims::Proof::kNone) {
+    listeners_.counters.port_status_refuted += proof == PortClaims::Proof::kRefuted;
     refresh_usable();
     hasten_probes(now, h.plane);
     trace_plane(now, h.plane, true, TraceTrigger::kProbeAnswered);
@@ -382,7 +378,7 @@ void PeerPaths::on_probe_answer(Instant now, uint16_t ev, Instant sent_at, bool 
   if (h.state == EvState::kAssumedBad && !outdated) recover(now, ev, TraceTrigger::kProbeAnswered);
 }
 
-void PeerPaths::on_probe_lost(Instant now, uint16_t ev, Instant sent_at) {
+void PeerPaths::on_probe_lost(Instant now, EvIndex ev, Instant sent_at) {
   EvHealth& h = health_[ev];
   h.probing = false;
   if (h.state == EvState::kAssumedBad) {
@@ -401,14 +397,14 @@ void PeerPaths::on_probe_lost(Instant now, uint16_t ev, Instant sent_at) {
   if (again) suspend_plane(now, h.plane, TraceTrigger::kSilence);
 }
 
-void PeerPaths::on_probe_unsent(Instant now, uint16_t ev) {
+void PeerPaths::on_probe_unsent(Instant now, EvIndex ev) {
   health_[ev].probing = false;
   claims_.on_unsent(health_[ev].plane);
   if (health_[ev].state == EvState::kAssumedBad) schedule_probe(now, ev, probe_patience(ev));
 }
 
 // [MRC-CHOICE-Q21]
-void PeerPaths::set_denied(Instant now, uint16_t ev, bool denied) {
+void PeerPaths::set_denied(Instant now, EvIndex ev, bool denied) {
   EvHealth& h = health_[ev];
   if (denied == (h.state == EvState::kDenied)) return;
   if (denied) {
@@ -445,9 +441,9 @@ void PeerPaths::set_present_planes(PlaneSet present) {
   refresh_usable();
 }
 
-std::vector<EvStatus> PeerPaths::status() const {
-  std::vector<EvStatus> all(health_.size());
-  for (size_t i = 0; i < health_.size(); ++i) {
+PerEv<EvStatus> PeerPaths::status() const {
+  PerEv<EvStatus> all(health_.size());
+  for (const EvIndex i : health_.ids()) {
     const EvHealth& h = health_[i];
     all[i] = {config_.evs[i].value, h.plane, h.active, h.state, h.tx_packets, h.losses, h.ecn_marks, h.tx_bytes, h.rtt};
   }
@@ -472,8 +468,8 @@ void PeerPaths::check() const {
   for (const PlaneId i : planes_.ids()) {
     const PlaneHealth& p = planes_[i];
     MRC_INVARIANT(active[i.value()] <= p.nominal_active);
-    MRC_INVARIANT(p.reverse == UINT16_MAX || health_[p.reverse].plane == i);
-    MRC_INVARIANT(p.checked == UINT16_MAX || health_[p.checked].plane == i);
+    MRC_INVARIANT(!p.reverse || health_[*p.reverse].plane == i);
+    MRC_INVARIANT(!p.checked || health_[*p.checked].plane == i);
   }
 }
 

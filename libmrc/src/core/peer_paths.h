@@ -11,8 +11,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/invariant.h"
 #include "base/planes.h"
 #include "base/rng.h"
@@ -57,36 +59,36 @@ class PeerPaths {
 
   // --- choosing ---
   uint32_t generation() const { return generation_; }  // incremented when the usable set changes
-  bool usable(uint16_t ev) const { return health_[ev].state == EvState::kGood && plane_usable(health_[ev].plane); }
+  bool usable(EvIndex ev) const { return health_[ev].state == EvState::kGood && plane_usable(health_[ev].plane); }
   // Both ends have it, neither end's port is down or reported down, and it is not suspended.
   bool plane_usable(PlaneId plane) const { return use_.usable(plane); }
-  PlaneId plane_of(uint16_t ev) const { return health_[ev].plane; }
+  PlaneId plane_of(EvIndex ev) const { return health_[ev].plane; }
   // Active GOOD EVs of usable planes, equally many per plane, planes interleaved, order drawn anew. Falls back to every
   // EV that is not DENIED when nothing is GOOD: sending on a doubtful path is better than not sending. With a choice:
   // of those it allows, active or not, and bad ones too when the good ones are fewer than its minimum [MRC-EVS-10].
-  void draw_lap(std::vector<uint16_t>* lap, const EvChoice* choice = nullptr);
-  // An EV for a control packet: planes in turn, except known-bad ones [MRC-EVS-9]. False when the good ones
+  void draw_lap(std::vector<EvIndex>* lap, const EvChoice* choice = nullptr);
+  // An EV for a control packet: planes in turn, except known-bad ones [MRC-EVS-9]. None when the good ones
   // have no room; bad ones are taken only when there is no good one at all.
-  bool pick_control(PlaneSet planes_with_room, uint16_t* ev);
+  std::optional<EvIndex> pick_control(PlaneSet planes_with_room);
   // An EV for the answer to requests: of the plane of the last one, and the same path if both ends name paths alike.
   // The peer's packets prove which paths work, and the peer leaves failed ones first [MRC-EVS-9]. Else as above.
-  bool pick_answer(PlaneSet planes_with_room, uint16_t* ev);
+  std::optional<EvIndex> pick_answer(PlaneSet planes_with_room);
 
   // --- evidence ---
-  void on_sent(uint16_t ev, uint32_t packets, uint32_t bytes) {
+  void on_sent(EvIndex ev, uint32_t packets, uint32_t bytes) {
     health_[ev].tx_packets += packets;
     health_[ev].tx_bytes += bytes;
   }
-  void on_delivered(uint16_t ev, Instant sent_at);
+  void on_delivered(EvIndex ev, Instant sent_at);
   // A round trip of a packet that was sent once. For tools only.
-  void on_rtt(uint16_t ev, Duration rtt) {
+  void on_rtt(EvIndex ev, Duration rtt) {
     Duration& smoothed = health_[ev].rtt;
     smoothed = smoothed == Duration() ? rtt : smoothed + (rtt - smoothed) / 8;
   }
-  void on_lost(Instant now, uint16_t ev, Instant sent_at);
-  void on_timeout(Instant now, uint16_t ev);
-  void on_ecn(uint16_t ev) { ++health_[ev].ecn_marks; }
-  void on_always_skip(Instant now, uint16_t ev) { assume_bad(now, ev, TraceTrigger::kPeerVerdict); }
+  void on_lost(Instant now, EvIndex ev, Instant sent_at);
+  void on_timeout(Instant now, EvIndex ev);
+  void on_ecn(EvIndex ev) { ++health_[ev].ecn_marks; }
+  void on_always_skip(Instant now, EvIndex ev) { assume_bad(now, ev, TraceTrigger::kPeerVerdict); }
   // A request arrived, on this path of the peer. True when the peer's timer has to be set: traffic after a pause,
   // reverse paths are to be checked.
   bool on_inbound(Instant now, PlaneId plane, uint32_t ev) {
@@ -100,21 +102,21 @@ class PeerPaths {
 
   // --- probing ---
   Instant next_probe_time() const;
-  // EVs to be probed now; call until it returns false.
-  bool take_due_probe(Instant now, uint16_t* ev);
+  // The next EV to be probed now; call until it returns none.
+  std::optional<EvIndex> take_due_probe(Instant now);
   // Time after which a probe of this EV without an answer is evidence against it: the interval, doubled for each that
   // went unanswered, and at least twice as long as the peer's answers take now; at most kMaxPatience intervals
   // [MRC-EVS-8].
   static constexpr int64_t kMaxPatience = 8;
-  Duration probe_patience(uint16_t ev) const;
+  Duration probe_patience(EvIndex ev) const;
   // `overdue`: on_probe_lost() was called for that probe, and another one may be outstanding.
-  void on_probe_answer(Instant now, uint16_t ev, Instant sent_at, bool overdue = false);
-  void on_probe_lost(Instant now, uint16_t ev, Instant sent_at);
-  void on_probe_unsent(Instant now, uint16_t ev);  // no evidence
-  void forget_probes();                            // none of the outstanding ones will be answered
+  void on_probe_answer(Instant now, EvIndex ev, Instant sent_at, bool overdue = false);
+  void on_probe_lost(Instant now, EvIndex ev, Instant sent_at);
+  void on_probe_unsent(Instant now, EvIndex ev);  // no evidence
+  void forget_probes();                           // none of the outstanding ones will be answered
 
   // --- administration ---
-  void set_denied(Instant now, uint16_t ev, bool denied);
+  void set_denied(Instant now, EvIndex ev, bool denied);
   void set_local_planes(PlaneSet up);
   // A port status update of the peer: the planes that are up. Probes are due at once. False: it must not be answered.
   bool on_port_status(Instant now, PlaneSet up);
@@ -123,11 +125,11 @@ class PeerPaths {
   void set_narrow_planes(PlaneSet narrow);
   // It is not reported down. It may be retired because of losses, which its MTU may cause.
   bool plane_could_carry(PlaneId plane) const { return (use_.askable() - claims_.down()).contains(plane); }
-  uint16_t any_ev(PlaneId plane) {  // GOOD if there is one; UINT16_MAX: there is none at all
-    const uint16_t good = draw_ev(plane, false);
-    return good != UINT16_MAX ? good : draw_ev(plane, true);
+  std::optional<EvIndex> any_ev(PlaneId plane) {  // GOOD if there is one
+    const std::optional<EvIndex> good = draw_ev(plane, false);
+    return good ? good : draw_ev(plane, true);
   }
-  std::vector<EvStatus> status() const;
+  PerEv<EvStatus> status() const;
   void check() const;
 
  private:
@@ -137,10 +139,10 @@ class PeerPaths {
     Instant silent_check = kLongAgo;  // when the last unanswered check was sent
     uint32_t streak = 0;
     uint16_t nominal_active = 0;
-    uint16_t reverse = UINT16_MAX;  // the EV that carries control packets on this plane: the last that is known to work
-    uint32_t heard_ev = 0;          // the peer's EV of the last request
-    uint32_t followed_ev = 0;       // the one that `reverse` was chosen by
-    uint16_t checked = UINT16_MAX;  // the EV probed by the last check of the plane
+    std::optional<EvIndex> reverse;  // carries control packets on this plane: the last that is known to work
+    std::optional<EvIndex> checked;  // probed by the last check of the plane
+    uint32_t heard_ev = 0;           // the peer's EV of the last request, by its value
+    uint32_t followed_ev = 0;        // the one that `reverse` was chosen by
     Instant next_check = Instant::never();
   };
   // Receiver of reported changes.
@@ -159,21 +161,21 @@ class PeerPaths {
   static_assert(1 << kProbeDoublings == kMaxPatience);
 
   bool has_good_ev(PlaneId plane) const;
-  bool reverse_ev(PlaneId plane, bool bad_too, uint16_t* ev);  // false: the plane has none
+  std::optional<EvIndex> reverse_ev(PlaneId plane, bool bad_too);
   void follow_peer(PlaneId plane);
-  // Any EV of the plane, of those that are not DENIED; UINT16_MAX: it has none.
-  uint16_t draw_ev(PlaneId plane, bool bad_too, bool idle_only = false);
+  // Any EV of the plane, of those that are not DENIED.
+  std::optional<EvIndex> draw_ev(PlaneId plane, bool bad_too, bool idle_only = false);
   bool at_floor() const;
-  bool assume_bad(Instant now, uint16_t ev, TraceTrigger why);
-  void recover(Instant now, uint16_t ev, TraceTrigger why);
-  void set_state(Instant now, uint16_t ev, EvState to, TraceTrigger why);
+  bool assume_bad(Instant now, EvIndex ev, TraceTrigger why);
+  void recover(Instant now, EvIndex ev, TraceTrigger why);
+  void set_state(Instant now, EvIndex ev, EvState to, TraceTrigger why);
   void trace_plane(Instant now, PlaneId plane, bool up, TraceTrigger why);
   void suspend_plane(Instant now, PlaneId plane, TraceTrigger why);
   void resume_plane(Instant now, PlaneId plane, TraceTrigger why);
   void activate_backup(PlaneId plane);
   void hasten_probes(Instant now, PlaneId plane);
-  void schedule_probe(Instant now, uint16_t ev, Duration wait);
-  bool take_claim_probe(Instant now, uint16_t* ev);
+  void schedule_probe(Instant now, EvIndex ev, Duration wait);
+  std::optional<EvIndex> take_claim_probe(Instant now);
   bool remotely_up(PlaneId plane) const { return !claims_.down().contains(plane); }
   void refresh_usable();
 
@@ -181,7 +183,7 @@ class PeerPaths {
   const EvNames& names_;
   Listeners listeners_;
   Rng* rng_;
-  std::vector<EvHealth> health_;
+  PerEv<EvHealth> health_;
   PerPlane<PlaneHealth> planes_;
   PortClaims claims_;
   PlaneUse use_;
@@ -189,7 +191,7 @@ class PeerPaths {
   Duration answer_time_;  // round trips of probes: the longest, decaying
   uint8_t control_turn_ = 0;
   Inbound inbound_;
-  std::vector<uint16_t> scratch_;
+  std::vector<EvIndex> scratch_;
   mutable InvariantPace pace_;
 };
 

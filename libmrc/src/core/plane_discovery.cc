@@ -79,24 +79,23 @@ wire::Plth PlaneDiscovery::make_request(const Question& question, PlaneId plane)
 void PlaneDiscovery::ask_for_planes(Instant now, Peer* p) {
   PlaneQuestion& q = p->plane_question;
   if (!count_try(now, &q, !q.open.empty())) return;
-  uint16_t ev;
-  wire::Flow flow;
-  if (!p->paths.pick_control(1_planes, &ev) ||
-      !make_flow(engine_.config, p->description, ev, engine_.config.dscp.no_trim, &flow))
-    return;
+  const std::optional<EvIndex> ev = p->paths.pick_control(1_planes);
+  if (!ev) return;
+  const std::optional<wire::Flow> flow = make_flow(engine_.config, p->description, *ev, engine_.config.dscp.no_trim);
+  if (!flow) return;
   wire::Bth bth;
   bth.dqp = wire::kEndpointQpn;
   for (const PlaneId plane : q.open) {
     const wire::Plth ask = make_request(q, plane);
-    if (control_.push(flow, ev, [&](std::span<uint8_t> out) { return wire::encode_plane_request(out, bth, ask); }))
+    if (control_.push(*flow, *ev, [&](std::span<uint8_t> out) { return wire::encode_plane_request(out, bth, ask); }))
       ++engine_.counters.tx_plane_requests;
   }
 }
 
-uint16_t PlaneDiscovery::first_ev_of_plane(PlaneId plane) const {
-  const std::vector<EvEntry>& evs = engine_.config.evs;
+std::optional<EvIndex> PlaneDiscovery::first_ev_of_plane(PlaneId plane) const {
+  const PerEv<EvEntry>& evs = engine_.config.evs;
   const auto it = std::find_if(evs.begin(), evs.end(), [&](const EvEntry& e) { return e.plane == plane; });
-  return it != evs.end() ? static_cast<uint16_t>(it - evs.begin()) : UINT16_MAX;
+  return it != evs.end() ? std::optional(evs.id_of(it)) : std::nullopt;
 }
 
 // Answered to any sender, in as many bytes as the request has [MRC-EXT-3].
@@ -105,9 +104,9 @@ void PlaneDiscovery::on_request(Instant now, const wire::Flow& flow, PlaneId pla
     ++engine_.counters.drop_stale;
     return;
   }
-  const uint16_t ev = first_ev_of_plane(plane);
-  if (ev == UINT16_MAX) return;
-  const wire::Flow back = make_reply_flow(engine_.config, flow, plane, p.plth.slot, ev);
+  const std::optional<EvIndex> ev = first_ev_of_plane(plane);
+  if (!ev) return;
+  const wire::Flow back = make_reply_flow(engine_.config, flow, plane, p.plth.slot, *ev);
   wire::Bth bth;
   bth.dqp = wire::kEndpointQpn;
   const wire::Plth tell = describe_plane(flow, p.plth);
@@ -117,7 +116,7 @@ void PlaneDiscovery::on_request(Instant now, const wire::Flow& flow, PlaneId pla
   const auto encode = [&](std::span<uint8_t> out) {
     return wire::encode_plane_response(out, bth, tell, p.plth.ports ? &ports : nullptr);
   };
-  if (control_.push_reply(now, back, ev, peers_.has_address(back.dst), asked, encode))
+  if (control_.push_reply(now, back, *ev, peers_.has_address(back.dst), asked, encode))
     ++(p.plth.ports ? engine_.counters.rx_port_requests : engine_.counters.rx_plane_requests);
   ask_back(now, flow, p.plth);
 }

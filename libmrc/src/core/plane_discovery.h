@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "base/ids.h"
 #include "core/control_queue.h"
 #include "core/engine_context.h"
 #include "core/peer_table.h"
@@ -43,7 +45,7 @@ class PlaneDiscovery {
   // Counts a try and sets the timer. False: the query is not repeated.
   bool count_try(Instant now, Question* question, bool open);
   wire::Plth make_request(const Question& question, PlaneId plane) const;
-  uint16_t first_ev_of_plane(PlaneId plane) const;
+  std::optional<EvIndex> first_ev_of_plane(PlaneId plane) const;
   // source_port_discovery.cc
   void start_ports(Instant now, Peer* p);
   void open_ports(Instant now, Peer* p);

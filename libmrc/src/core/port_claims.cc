@@ -37,22 +37,20 @@ void PortClaims::leave(Instant now, PlaneId plane) {
   p.next_ask = p.word_up ? now : now + ask_interval_;
 }
 
-bool PortClaims::take_due(Instant now, PlaneId* plane) {
+std::optional<PlaneId> PortClaims::take_due(Instant now) {
   for (const PlaneId i : planes_.ids()) {
     Plane& p = planes_[i];
     if (p.to_ask > 0) {
       --p.to_ask;
       ++p.asked;
-      *plane = i;
-      return true;
+      return i;
     }
     if (!down_.contains(i) || p.next_ask > now) continue;
     p.next_ask = now + ask_interval_;
     p.asked_at = now;
-    *plane = i;
-    return true;
+    return i;
   }
-  return false;
+  return std::nullopt;
 }
 
 void PortClaims::on_unsent(PlaneId plane) {
@@ -73,20 +71,17 @@ PlaneSet PortClaims::expire(Instant now) {
   return left;
 }
 
-bool PortClaims::on_answer(Instant now, PlaneId plane, Instant sent_at, bool* refuted) {
+PortClaims::Proof PortClaims::on_answer(Instant now, PlaneId plane, Instant sent_at) {
   Plane& p = planes_[plane];
-  *refuted = false;
-  if (!(claimed_ | down_).contains(plane) || sent_at < p.claimed_at) return false;
+  if (!(claimed_ | down_).contains(plane) || sent_at < p.claimed_at) return Proof::kNone;
   claimed_.erase(plane);
   down_.erase(plane);
   p.next_ask = Instant::never();
   p.to_ask = 0;
-  if (sent_at < p.claimed_at + kPatience) {
-    *refuted = true;
-    p.hold_until = now + kFirstHold * (int64_t{1} << std::min(p.refuted, kMaxHoldDoublings));
-    if (p.refuted < kMaxHoldDoublings) ++p.refuted;
-  }
-  return true;
+  if (sent_at >= p.claimed_at + kPatience) return Proof::kRestored;
+  p.hold_until = now + kFirstHold * (int64_t{1} << std::min(p.refuted, kMaxHoldDoublings));
+  if (p.refuted < kMaxHoldDoublings) ++p.refuted;
+  return Proof::kRefuted;
 }
 
 Instant PortClaims::next_time() const {

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/invariant.h"
@@ -39,14 +40,16 @@ class PortClaims {
   PlaneSet claimed() const { return claimed_; }  // reported down, not proved yet
   PlaneSet down() const { return down_; }        // reported down, and no probe was answered
 
-  // The next plane to probe now; call until it returns false.
-  bool take_due(Instant now, PlaneId* plane);
+  // The next plane to probe now; call until it returns none.
+  std::optional<PlaneId> take_due(Instant now);
   // The probe requested by take_due() could not be sent.
   void on_unsent(PlaneId plane);
   // Claims whose probes have timed out. Returns the planes that are down now and were not before.
   PlaneSet expire(Instant now);
-  // A probe of that plane was answered. True when that restores the plane; *refuted: the claim was false.
-  bool on_answer(Instant now, PlaneId plane, Instant sent_at, bool* refuted);
+  // What an answered probe proves: nothing; that the plane works again; that the peer's report was false.
+  enum class Proof : uint8_t { kNone, kRestored, kRefuted };
+  // A probe of that plane was answered. Restored and refuted planes are neither claimed() nor down() any more.
+  Proof on_answer(Instant now, PlaneId plane, Instant sent_at);
 
   Instant next_time() const;
   void check() const;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/ids.h"
 #include "base/invariant.h"
 #include "base/time.h"
 
@@ -20,7 +21,7 @@ class ProbeTimer {
 
   struct Probe {
     uint16_t id = 0;
-    uint16_t ev = 0;
+    EvIndex ev;
     Instant sent_at;
   };
   struct Answer {
@@ -45,7 +46,7 @@ class ProbeTimer {
   uint8_t backoff() const { return backoff_; }
 
   uint16_t next_id() const { return static_cast<uint16_t>(latest_.id + 1); }
-  void on_sent(Instant now, uint16_t ev) {
+  void on_sent(Instant now, EvIndex ev) {
     latest_ = {next_id(), ev, now};
     if (!outstanding_) first_ = latest_;
     outstanding_ = true;

@@ -104,17 +104,17 @@ bool Requester::fits(const PacketScheduler::Packet& p, const TxBurst& burst) con
 bool Requester::choose_path(Instant now, PlaneSet planes_with_room, TxBurst* out) {
   const EndpointConfig& c = qp_.engine.config;
   const QpAttr& a = qp_.attr;
-  uint16_t ev;
-  if (!rotation_.next(&qp_.peer->paths, planes_with_room, &ev, a.evs.get())) return false;
+  const std::optional<EvIndex> ev = rotation_.next(&qp_.peer->paths, planes_with_room, a.evs.get());
+  if (!ev) return false;
   qp_.engine.report(now, qp_.qpn, rotation_.why(),
-                    event::EvChosen{.ev = c.evs[ev].value,
-                                    .plane = c.evs[ev].plane,
+                    event::EvChosen{.ev = c.evs[*ev].value,
+                                    .plane = c.evs[*ev].plane,
                                     .passed_skipped = rotation_.passed_skipped(),
                                     .passed_full = rotation_.passed_full()});
   // Trimming switches recognise trimmable packets by code points that no AV may change [MRC-REQ-10].
   uint8_t dscp = a.traffic_class != 0 ? static_cast<uint8_t>(a.traffic_class >> 2) : c.dscp.no_trim;
   if (c.trimming && a.trim_nack) dscp = packets_.retransmits() ? c.dscp.trimmable_retx : c.dscp.trimmable;
-  set_flow(c, qp_.peer->description, ev, dscp, out);
+  set_flow(c, qp_.peer->description, *ev, dscp, out);
   return true;
 }
 
@@ -147,7 +147,7 @@ uint32_t Requester::write_headers(Instant now, const PacketScheduler::Packet& p,
                                       &imm);
 }
 
-void Requester::note_sent(Instant now, const PacketScheduler::Packet& p, uint16_t ev) {
+void Requester::note_sent(Instant now, const PacketScheduler::Packet& p, EvIndex ev) {
   const EvEntry& entry = qp_.engine.config.evs[ev];
   if (packets_.retransmits()) {
     sent_.on_sent_again(now, p.seq, ev, p.nominal());

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 
+#include "base/ids.h"
 #include "base/time.h"
 #include "core/burst.h"
 #include "core/congestion/config.h"
@@ -63,7 +64,7 @@ class Requester {
   // The information of a SACK about the packet that caused it.
   struct Named {
     uint64_t seq = 0;
-    uint16_t ev = UINT16_MAX;    // that it took; UINT16_MAX: unknown
+    std::optional<EvIndex> ev;   // that it took, where known
     bool known = false;          // it is in the window's records
     Duration rtt;                // zero: no sample
     bool measures_path = false;  // its round trip may lower the base RTT
@@ -77,7 +78,7 @@ class Requester {
   bool choose_path(Instant now, PlaneSet planes_with_room, TxBurst* out);
   Build fail_local_protection(Instant now, const Wqe& request);
   uint32_t write_headers(Instant now, const PacketScheduler::Packet& p, std::span<uint8_t> out) const;
-  void note_sent(Instant now, const PacketScheduler::Packet& p, uint16_t ev);
+  void note_sent(Instant now, const PacketScheduler::Packet& p, EvIndex ev);
   void count_burst(const TxBurst& burst);
   const CongestionConfig& congestion_config() const;  // of the profile, or as the endpoint is configured
   uint32_t full_nominal() const;                      // nominal size of a full packet
@@ -95,7 +96,7 @@ class Requester {
   void take_sample(Duration rtt);
   void follow_meter();
   void apply_path_verdict(Instant now, const wire::Seth& seth, const Named& named);
-  void skip_path(Instant now, uint16_t ev, TraceTrigger why);
+  void skip_path(Instant now, EvIndex ev, TraceTrigger why);
   void take_probe_answer(Instant now, uint16_t id);
   void on_ack(Instant now, uint64_t end);
   void on_nak(Instant now, int64_t seq, uint8_t syndrome);
@@ -113,7 +114,7 @@ class Requester {
   Duration rto_interval() const;
   void arm_probe(Instant now);
   void send_probe(Instant now, TraceTrigger why);
-  bool queue_probe(Instant now, TraceTrigger why, uint16_t ev);
+  bool queue_probe(Instant now, TraceTrigger why, EvIndex ev);
   Duration probe_patience() const;  // age at which an unanswered probe counts against its path
   void suspect_path_mtu(Instant now);
   bool outstanding() const { return !sent_.all_arrived() || !sq_.empty(); }

@@ -175,18 +175,18 @@ void Requester::trace_window(Instant now, TraceTrigger why, Duration rtt) {
 
 // Applies the answer to the path of the named packet.
 void Requester::apply_path_verdict(Instant now, const wire::Seth& seth, const Named& named) {
-  const uint16_t ev = named.ev != UINT16_MAX ? named.ev : qp_.engine.ev_index_of(seth.entropy);
-  if (ev == UINT16_MAX) return;
+  const std::optional<EvIndex> ev = named.ev ? named.ev : qp_.engine.ev_index_of(seth.entropy);
+  if (!ev) return;
   if (seth.m == wire::PathVerdict::kSkipOnce) {
-    skip_path(now, ev, TraceTrigger::kMarked);
-    qp_.peer->paths.on_ecn(ev);
+    skip_path(now, *ev, TraceTrigger::kMarked);
+    qp_.peer->paths.on_ecn(*ev);
   } else if (seth.m == wire::PathVerdict::kAlwaysSkip) {
-    qp_.peer->paths.on_always_skip(now, ev);
+    qp_.peer->paths.on_always_skip(now, *ev);
     qp_.peer->rearm(&qp_.engine.timers);
   }
 }
 
-void Requester::skip_path(Instant now, uint16_t ev, TraceTrigger why) {
+void Requester::skip_path(Instant now, EvIndex ev, TraceTrigger why) {
   const EndpointConfig& c = qp_.engine.config;
   if (c.oblivious || !rotation_.skip(ev)) return;
   ++qp_.engine.counters.ev_skips;

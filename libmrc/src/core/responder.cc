@@ -308,9 +308,9 @@ void Responder::on_packet_in_error(Instant now, const wire::Flow& flow, const wi
     owed_.ack = true;
     return trigger(now, flow, p, seq_of(delta), true);
   }
-  uint16_t ev;
-  if (received_.expected() != kOrigin && qp_.peer->paths.pick_answer(PlaneSet::all(), &ev))
-    send_ack(now, &qp_.engine, &qp_.services.control, *qp_.peer, ev, transport_ack(false));
+  if (received_.expected() != kOrigin)
+    if (const std::optional<EvIndex> ev = qp_.peer->paths.pick_answer(PlaneSet::all()))
+      send_ack(now, &qp_.engine, &qp_.services.control, *qp_.peer, *ev, transport_ack(false));
   send_nack(now, flow, psn_of(received_.expected()), 0, wire::NackReason::kUnexpEvent);
 }
 

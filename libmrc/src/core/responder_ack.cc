@@ -150,11 +150,11 @@ TransportAck Responder::transport_ack(bool nak) const {
 
 bool Responder::send_nack(Instant now, const wire::Flow& from, Psn psn, uint16_t timestamp, wire::NackReason reason) {
   EngineContext& engine = qp_.engine;
-  uint16_t ev;
-  wire::Flow flow;
-  if (!qp_.peer->paths.pick_answer(PlaneSet::all(), &ev) ||
-      !make_flow(engine.config, qp_.peer->description, ev, engine.config.dscp.control, &flow))
-    return false;
+  const std::optional<EvIndex> ev = qp_.peer->paths.pick_answer(PlaneSet::all());
+  if (!ev) return false;
+  const std::optional<wire::Flow> flow =
+      make_flow(engine.config, qp_.peer->description, *ev, engine.config.dscp.control);
+  if (!flow) return false;
   wire::Bth bth;
   bth.opcode = wire::Opcode::kNack;
   bth.dqp = qp_.attr.dest_qpn;
@@ -167,7 +167,7 @@ bool Responder::send_nack(Instant now, const wire::Flow& from, Psn psn, uint16_t
   neth.dpdcid = static_cast<uint16_t>(qp_.attr.dest_qpn.value());
   neth.nack_psn = psn;
   neth.tx_timestamp = timestamp;
-  if (!qp_.services.control.push(flow, ev, [&](std::span<uint8_t> out) { return wire::encode_nack(out, bth, neth); }))
+  if (!qp_.services.control.push(*flow, *ev, [&](std::span<uint8_t> out) { return wire::encode_nack(out, bth, neth); }))
     return false;
   engine.report(now, qp_.qpn, TraceTrigger::kNone,
                 event::TxNack{.psn = psn, .reason = reason, .ev = wire::ev_of(from)});
@@ -207,9 +207,9 @@ void Responder::append_ack(Instant now, BurstBuilder* builder, const TxBurst* bu
 
 bool Responder::build(Instant now, PlaneSet planes_with_room, TxBurst* out) {
   EngineContext& engine = qp_.engine;
-  uint16_t ev;
-  if (!qp_.peer->paths.pick_answer(planes_with_room, &ev)) return false;
-  set_flow(engine.config, qp_.peer->description, ev, engine.config.dscp.control, out);
+  const std::optional<EvIndex> ev = qp_.peer->paths.pick_answer(planes_with_room);
+  if (!ev) return false;
+  set_flow(engine.config, qp_.peer->description, *ev, engine.config.dscp.control, out);
   BurstBuilder builder(out, engine.config.icrc);
   // Where bursts are single packets, the rest stays pending and follows in order.
   const uint32_t max_segments = engine.config.max_segments;

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/ids.h"
 #include "base/invariant.h"
 #include "core/tx_window.h"
 
@@ -46,7 +47,7 @@ class SentPackets {
 
   // --- sending ---
   // The packet nxt() has been sent on that EV.
-  void on_sent(Instant now, uint16_t ev, uint16_t nominal) {
+  void on_sent(Instant now, EvIndex ev, uint16_t nominal) {
     TxRecord& r = (*window_)[nxt_++];
     r.on_sent(now);
     r.ev = ev;
@@ -55,7 +56,7 @@ class SentPackets {
     check();
   }
   // A packet that is lost() has been retransmitted.
-  void on_sent_again(Instant now, uint64_t seq, uint16_t ev, uint16_t nominal) {
+  void on_sent_again(Instant now, uint64_t seq, EvIndex ev, uint16_t nominal) {
     TxRecord& r = (*window_)[seq];
     r.lost = false;
     r.on_sent_again(now);

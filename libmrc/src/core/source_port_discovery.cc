@@ -36,17 +36,17 @@ void PlaneDiscovery::open_ports(Instant now, Peer* p) {
 void PlaneDiscovery::ask_for_ports(Instant now, Peer* p) {
   PortQuestion& q = p->port_question;
   if (!count_try(now, &q, q.open && !p->left())) return;
-  uint16_t ev;
-  wire::Flow flow;
-  if (!p->paths.pick_control(engine_.planes_up, &ev) ||
-      !make_flow(engine_.config, p->description, ev, engine_.config.dscp.no_trim, &flow))
-    return;
+  const std::optional<EvIndex> ev = p->paths.pick_control(engine_.planes_up);
+  if (!ev) return;
+  const std::optional<wire::Flow> flow = make_flow(engine_.config, p->description, *ev, engine_.config.dscp.no_trim);
+  if (!flow) return;
   wire::Bth bth;
   bth.dqp = wire::kEndpointQpn;
   const wire::Plth ask = make_request(q, p->source_ports.plane());
   wire::Spth part;
   part.first = p->source_ports.first();
-  if (control_.push(flow, ev, [&](std::span<uint8_t> out) { return wire::encode_plane_request(out, bth, ask, &part); }))
+  if (control_.push(*flow, *ev,
+                    [&](std::span<uint8_t> out) { return wire::encode_plane_request(out, bth, ask, &part); }))
     ++engine_.counters.tx_port_requests;
 }
 

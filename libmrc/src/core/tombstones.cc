@@ -22,9 +22,9 @@ Tombstone* Tombstones::find(Instant now, uint32_t slot, Qpn qpn) {
 
 void Tombstones::answer(Instant now, Tombstone* t) {
   Peer* const to = peers_.find(t->peer);
-  uint16_t ev;
-  if (to == nullptr || !to->paths.pick_control(PlaneSet::all(), &ev)) return;
-  if (send_ack(now, &engine_, &control_, *to, ev, t->last)) t->answered = now;
+  if (to == nullptr) return;
+  const std::optional<EvIndex> ev = to->paths.pick_control(PlaneSet::all());
+  if (ev && send_ack(now, &engine_, &control_, *to, *ev, t->last)) t->answered = now;
 }
 
 void Tombstones::repeat(Instant now, Instant since) {

@@ -19,12 +19,10 @@ uint32_t TransportAck::encode(std::span<uint8_t> out) const {
   return wire::encode_ack(out, bth, aeth);
 }
 
-bool send_ack(Instant now, EngineContext* engine, ControlQueue* control, const Peer& to, uint16_t ev,
+bool send_ack(Instant now, EngineContext* engine, ControlQueue* control, const Peer& to, EvIndex ev,
               const TransportAck& ack) {
-  wire::Flow flow;
-  if (!make_flow(engine->config, to.description, ev, engine->config.dscp.control, &flow) ||
-      !control->push(flow, ev, [&](std::span<uint8_t> out) { return ack.encode(out); }))
-    return false;
+  const std::optional<wire::Flow> flow = make_flow(engine->config, to.description, ev, engine->config.dscp.control);
+  if (!flow || !control->push(*flow, ev, [&](std::span<uint8_t> out) { return ack.encode(out); })) return false;
   engine->report(now, ack.qpn, TraceTrigger::kNone, event::TxAck{.psn = ack.psn, .syndrome = ack.syndrome});
   return true;
 }

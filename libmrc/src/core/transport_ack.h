@@ -27,7 +27,7 @@ struct TransportAck {
 };
 
 // Queues it as a packet of its own. False: there is no path by that EV, or too many control packets wait.
-bool send_ack(Instant now, EngineContext* engine, ControlQueue* control, const Peer& to, uint16_t ev,
+bool send_ack(Instant now, EngineContext* engine, ControlQueue* control, const Peer& to, EvIndex ev,
               const TransportAck& ack);
 
 }  // namespace mrc::core

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/time.h"
 #include "core/trace.h"
 
@@ -14,7 +15,7 @@ namespace mrc::core {
 
 struct TxRecord {
   Instant sent_at;
-  uint16_t ev = 0;       // index into the EV table
+  EvIndex ev;
   uint16_t nominal = 0;  // nominal size, counted by NSCC
   uint8_t sends = 0;     // transmissions so far, saturating
   bool acked : 1 = false;

@@ -107,7 +107,7 @@ class Sink {
   // Answer (or its absence: rtt infinite) to an EV probe or port status update of start_endpoint_op.
   virtual void on_endpoint_response(uint16_t id, PlaneId plane, Duration rtt) = 0;
   // An EV towards some peer changed its state; `losses` on it since the last such call. Never kSkip [MRC-EVS-1].
-  virtual void on_ev_state(uint16_t /*ev_index*/, EvState /*to*/, uint64_t /*losses*/) {}
+  virtual void on_ev_state(EvIndex /*ev_index*/, EvState /*to*/, uint64_t /*losses*/) {}
   // A plane towards that peer carries packets of path MTU `carries` but not those of `wanted` [MRC-MTU-3].
   virtual void on_path_mtu(PeerId /*peer*/, PlaneId /*plane*/, uint32_t /*carries*/, uint32_t /*wanted*/) {}
   // A peer is new, or an address of it was learnt: state that depends on its addresses must be updated.

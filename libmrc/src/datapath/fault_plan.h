@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/planes.h"
 #include "base/time.h"
 
@@ -26,9 +27,9 @@ struct FaultRule {
   Duration from;        // since the first burst
   Duration to = Duration::infinite();
 
-  bool concerns(PlaneId plane, uint16_t ev_index) const {
+  bool concerns(PlaneId plane, EvIndex ev_index) const {
     if (scope == Scope::kAll) return true;
-    uint32_t value = scope == Scope::kPlane ? plane.value() : ev_index;
+    const uint32_t value = scope == Scope::kPlane ? plane.value() : ev_index.value();
     return value >= low && value <= high;
   }
   bool active(Duration since_first) const { return since_first >= from && since_first < to; }

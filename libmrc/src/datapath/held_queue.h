@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/ids.h"
 #include "datapath/datapath.h"
 
 namespace mrc::datapath {
@@ -27,7 +28,7 @@ class HeldQueue {
   struct Held {
     wire::Flow flow;
     PlaneId plane;
-    uint16_t ev_index = 0;
+    EvIndex ev_index;
     uint32_t segments = 0;
     uint32_t segment_size = 0;
     uint64_t after_burst = 0;  // reordered: when that number of bursts has been sent

@@ -2,8 +2,8 @@
 
 namespace mrc::datapath {
 
-std::vector<core::EvEntry> auto_evs(uint32_t total, uint32_t planes) {
-  std::vector<core::EvEntry> evs(total);
+PerEv<core::EvEntry> auto_evs(uint32_t total, uint32_t planes) {
+  PerEv<core::EvEntry> evs(total);
   for (uint32_t i = 0; i < total; ++i) evs[i].plane = plane_at(i % planes);
   return evs;
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/ip.h"
 #include "core/config.h"
 #include "datapath/datapath.h"
@@ -25,7 +26,7 @@ struct HostConfig {
   PerPlane<HostPlane> planes;
   // EV table, same order as EndpointConfig::evs. A source port (low half of value) of 0 is replaced when the datapath
   // opens: read the filled table back with HostDatapath::evs().
-  std::vector<core::EvEntry> evs;
+  PerEv<core::EvEntry> evs;
   bool structured_ev = false;            // the high half of the EV is carried in the IPv6 flow label
   std::shared_ptr<const Srv6Plan> srv6;  // null: packets are addressed to the peer alone
   uint32_t rcvbuf = 8u << 20;            // bytes requested per receive socket
@@ -35,7 +36,7 @@ struct HostConfig {
 class HostDatapath : public Datapath {
  public:
   virtual uint16_t plane_port(PlaneId plane) const = 0;
-  virtual const std::vector<core::EvEntry>& evs() const = 0;
+  virtual const PerEv<core::EvEntry>& evs() const = 0;
   // Largest UDP payload that leaves plane unfragmented (interface MTU less all headers).
   virtual uint32_t plane_payload(PlaneId plane) const = 0;
   // Sentences about limits to raise (net.core.rmem_max and so on); empty if there are none.
@@ -45,6 +46,6 @@ class HostDatapath : public Datapath {
 };
 
 // Spreads `total` EV entries with free source ports equally over `planes`: entry i belongs to plane i % planes.
-std::vector<core::EvEntry> auto_evs(uint32_t total, uint32_t planes);
+PerEv<core::EvEntry> auto_evs(uint32_t total, uint32_t planes);
 
 }  // namespace mrc::datapath

@@ -27,7 +27,7 @@ uint64_t random_key() {
 
 }  // namespace
 
-DeviceImpl::DeviceImpl(const DeviceConfig& c, std::unique_ptr<datapath::Datapath> d, std::vector<core::EvEntry> table,
+DeviceImpl::DeviceImpl(const DeviceConfig& c, std::unique_ptr<datapath::Datapath> d, PerEv<core::EvEntry> table,
                        uint8_t s, uint32_t m, std::vector<std::string> raise)
     : config(c),
       evs(std::move(table)),
@@ -127,7 +127,7 @@ void DeviceImpl::on_port_event(PlaneId plane, core::AsyncEvent e) {
 void DeviceImpl::on_endpoint_response(uint16_t id, PlaneId plane, Duration rtt) {
   for (DeviceObserver* observer : observers) observer->on_endpoint_response(id, plane, rtt);
 }
-void DeviceImpl::on_ev_state(uint16_t ev_index, core::EvState to, uint64_t losses) {
+void DeviceImpl::on_ev_state(EvIndex ev_index, core::EvState to, uint64_t losses) {
   try {
     for (const ctl::EvChange& change : profiles.on_ev_state(ev_index, to, losses)) {
       shared.on_ev_change_locked(change);
@@ -188,7 +188,7 @@ uint32_t Device::active_mtu() {
   const DeviceLock lock(impl_->mutex);
   return std::min(impl_->mtu, impl_->endpoint->found_path_mtu(clock_now()));
 }
-const std::vector<core::EvEntry>& Device::evs() const {
+const PerEv<core::EvEntry>& Device::evs() const {
   return impl_->evs;
 }
 

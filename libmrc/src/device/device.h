@@ -62,7 +62,7 @@ class Device {
   static Result<std::shared_ptr<Device>> start(const DeviceConfig& config);
   // The same over a given datapath and slot (tests, in-process use). `helper`: with a helper thread.
   static std::shared_ptr<Device> start_over(const DeviceConfig& config, std::unique_ptr<datapath::Datapath> datapath,
-                                            std::vector<core::EvEntry> evs, uint8_t slot, bool helper);
+                                            PerEv<core::EvEntry> evs, uint8_t slot, bool helper);
   ~Device();  // stop()
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -74,7 +74,7 @@ class Device {
   // The path MTU for new QPs: max_mtu(), or less if searches found that a path carries less. Takes the mutex.
   uint32_t active_mtu() ABSL_LOCKS_EXCLUDED(device_lock);
   uint32_t max_mtu() const;  // largest path MTU that every plane carries: 256..4096, or 8192
-  const std::vector<core::EvEntry>& evs() const;
+  const PerEv<core::EvEntry>& evs() const;
   // Attributes of a QP that sets none.
   core::QpAttr default_qp_attr() const;
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/ids.h"
 #include "core/endpoint.h"
 #include "datapath/datapath.h"
 #include "device/clock.h"
@@ -26,7 +27,7 @@ namespace mrc::device {
 
 class DeviceImpl final : public core::Sink, public HelperWork {
  public:
-  DeviceImpl(const DeviceConfig& config, std::unique_ptr<datapath::Datapath> datapath, std::vector<core::EvEntry> evs,
+  DeviceImpl(const DeviceConfig& config, std::unique_ptr<datapath::Datapath> datapath, PerEv<core::EvEntry> evs,
              uint8_t slot, uint32_t mtu, std::vector<std::string> advice);
   ~DeviceImpl();
 
@@ -49,7 +50,7 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   void on_port_event(PlaneId plane, core::AsyncEvent e) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void on_endpoint_response(uint16_t id, PlaneId plane, Duration rtt) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
-  void on_ev_state(uint16_t ev_index, core::EvState to, uint64_t losses) override
+  void on_ev_state(EvIndex ev_index, core::EvState to, uint64_t losses) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void on_peer_addresses(core::PeerId peer) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void on_path_mtu(core::PeerId peer, PlaneId plane, uint32_t carries, uint32_t wanted) override
@@ -75,7 +76,7 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   int modify(uint64_t id, const Attr& attr, int mask, const Local& local) ABSL_LOCKS_EXCLUDED(device_lock);
 
   const DeviceConfig config;
-  const std::vector<core::EvEntry> evs;
+  const PerEv<core::EvEntry> evs;
   const uint8_t slot;
   const uint32_t mtu;                     // largest path MTU
   const std::vector<std::string> advice;  // limits of this host to raise
@@ -159,6 +160,6 @@ bool DeviceImpl::attempt(const Body& body) {
 
 // EndpointConfig from settings; also used by tools and tests that show it.
 core::EndpointConfig endpoint_config(const DeviceConfig& config, const datapath::Datapath& datapath,
-                                     const std::vector<core::EvEntry>& evs, uint8_t slot, uint64_t seed);
+                                     const PerEv<core::EvEntry>& evs, uint8_t slot, uint64_t seed);
 
 }  // namespace mrc::device

@@ -49,7 +49,7 @@ EvNaming naming_of(EvMode mode) {
   return EvNaming::kPort;
 }
 
-std::vector<mrc_ctl_ev> ev_names(const std::vector<core::EvEntry>& evs, EvNaming naming) {
+std::vector<mrc_ctl_ev> ev_names(const PerEv<core::EvEntry>& evs, EvNaming naming) {
   std::vector<mrc_ctl_ev> names;
   for (const core::EvEntry& ev : evs) {
     mrc_ctl_ev name{};
@@ -72,16 +72,15 @@ ctl::Limits controller_limits(uint32_t planes, EvNaming naming) {
   return limits;
 }
 
-DeviceProfiles::DeviceProfiles(const std::vector<core::EvEntry>& evs, uint32_t planes, EvNaming naming)
+DeviceProfiles::DeviceProfiles(const PerEv<core::EvEntry>& evs, uint32_t planes, EvNaming naming)
     : evs_(evs),
       naming_(naming),
       shown_(evs.size(), MRC_CTL_EV_GOOD),
       store_(controller_limits(planes, naming), ev_names(evs, naming)) {
-  for (uint16_t i = 0; i < evs_.size(); ++i)
-    by_packet_.emplace(packet_key(bits_of(evs_[i].value, naming), evs_[i].plane), i);
+  for (const EvIndex i : evs_.ids()) by_packet_.emplace(packet_key(bits_of(evs_[i].value, naming), evs_[i].plane), i);
 }
 
-mrc_ctl_ev DeviceProfiles::name_of(uint16_t ev_index) const {
+mrc_ctl_ev DeviceProfiles::name_of(EvIndex ev_index) const {
   return ev_names({evs_[ev_index]}, naming_)[0];
 }
 
@@ -91,14 +90,14 @@ int DeviceProfiles::modify_ev(uint64_t id, const mrc_ctl_ev_profile_attr& attr, 
   return error;
 }
 
-uint16_t DeviceProfiles::index_of(const ctl::EvProfile& profile, const mrc_ctl_ev& ev) const {
+std::optional<EvIndex> DeviceProfiles::index_of(const ctl::EvProfile& profile, const mrc_ctl_ev& ev) const {
   mrc_ctl_ev_t packet;
   std::copy(std::begin(ev.val), std::end(ev.val), packet);
   const ctl::FormatProfile* format =
       profile.mode() != MRC_CTL_EV_MODE_AUTO ? store_.format(profile.format_id()) : nullptr;
   if (format != nullptr) ctl::expand(ev.val, profile.fields(), format->fields(), &packet);
   const auto found = by_packet_.find(packet_key(leading(packet, naming_), plane_of_port(ev.port)));
-  return found == by_packet_.end() ? UINT16_MAX : found->second;
+  return found != by_packet_.end() ? std::optional(found->second) : std::nullopt;
 }
 
 // Rebuilt at each change of an ONLINE profile. That is linear in its entries; filling a profile happens OFFLINE. States
@@ -112,16 +111,16 @@ void DeviceProfiles::bind(uint64_t id) {
   }
   const auto before = bindings_.find(id);
   Binding made;
-  std::vector<bool> allowed(evs_.size(), false);
+  PerEv<bool> allowed(evs_.size(), false);
   for (const ctl::EvTable::Entry& entry : profile->table().entries()) {
-    const uint16_t index = index_of(*profile, entry.ev);
-    if (index == UINT16_MAX) continue;
-    made.names.try_emplace(index, Name{entry.ev});
+    const std::optional<EvIndex> index = index_of(*profile, entry.ev);
+    if (!index) continue;
+    made.names.try_emplace(*index, Name{entry.ev});
     if (entry.state == MRC_CTL_EV_DENIED) continue;
-    allowed[index] = true;
-    if (entry.state != shown_[index]) store_.feed_state(id, entry.ev, shown_[index]);
+    allowed[*index] = true;
+    if (entry.state != shown_[*index]) store_.feed_state(id, entry.ev, shown_[*index]);
   }
-  std::vector<uint16_t> turned;  // denied or allowed by this change
+  std::vector<EvIndex> turned;  // denied or allowed by this change
   for (auto& [index, name] : made.names) {
     bool denied = false;
     if (before != bindings_.end())
@@ -138,11 +137,11 @@ void DeviceProfiles::bind(uint64_t id) {
   ++made.choice->generation;
   binding = std::move(made);
   std::sort(turned.begin(), turned.end());
-  for (uint16_t index : turned) trace_operator(index, !binding.choice->allows(index));
+  for (const EvIndex index : turned) trace_operator(index, !binding.choice->allows(index));
 }
 
 // [MRC-PROF-9]
-void DeviceProfiles::trace_operator(uint16_t ev_index, bool denied) const {
+void DeviceProfiles::trace_operator(EvIndex ev_index, bool denied) const {
   if (trace_ == nullptr) return;
   const core::EvState state = denied                                       ? core::EvState::kDenied
                               : shown_[ev_index] == MRC_CTL_EV_ASSUMED_BAD ? core::EvState::kAssumedBad
@@ -213,8 +212,8 @@ void DeviceProfiles::replace(const std::vector<ctl::ProfileCall>& calls) {
 // Observations of other processes are equivalent to those of this one: the last one counts [MRC-PROF-7].
 void DeviceProfiles::show(uint64_t id, const mrc_ctl_ev& ev, mrc_ctl_ev_state state) {
   const ctl::EvProfile* profile = store_.ev(id);
-  const uint16_t index = profile != nullptr ? index_of(*profile, ev) : UINT16_MAX;
-  if (index != UINT16_MAX) shown_[index] = state;
+  if (profile == nullptr) return;
+  if (const std::optional<EvIndex> index = index_of(*profile, ev)) shown_[*index] = state;
 }
 
 std::optional<ctl::EvChange> DeviceProfiles::feed(uint64_t id, const mrc_ctl_ev& ev, mrc_ctl_ev_state state) {
@@ -252,7 +251,7 @@ std::shared_ptr<const core::CongestionConfig> DeviceProfiles::congestion(const H
 }
 
 // [MRC-PROF-7] [MRC-EVT-2]
-std::vector<ctl::EvChange> DeviceProfiles::on_ev_state(uint16_t ev_index, core::EvState to, uint64_t losses) {
+std::vector<ctl::EvChange> DeviceProfiles::on_ev_state(EvIndex ev_index, core::EvState to, uint64_t losses) {
   for (auto& [id, binding] : bindings_)
     if (const auto name = binding.names.find(ev_index); name != binding.names.end()) name->second.losses += losses;
   if (to != core::EvState::kGood && to != core::EvState::kAssumedBad) return {};

@@ -18,6 +18,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/ids.h"
 #include "core/config.h"
 #include "core/endpoint.h"
 #include "core/ev_choice.h"
@@ -34,7 +35,7 @@ EvNaming naming_of(EvMode mode);
 
 class DeviceProfiles {
  public:
-  DeviceProfiles(const std::vector<core::EvEntry>& evs, uint32_t planes, EvNaming naming);
+  DeviceProfiles(const PerEv<core::EvEntry>& evs, uint32_t planes, EvNaming naming);
 
   // Receives the paths that the controller denies or allows; may be null.
   void trace_to(core::TraceSink* sink) { trace_ = sink; }
@@ -73,9 +74,9 @@ class DeviceProfiles {
   std::shared_ptr<const core::CongestionConfig> congestion(const Hold& hold, const core::CongestionConfig& base) const;
 
   // From the engine, with the losses since it last reported this EV: the entries that changed with it.
-  std::vector<ctl::EvChange> on_ev_state(uint16_t ev_index, core::EvState to, uint64_t losses = 0);
+  std::vector<ctl::EvChange> on_ev_state(EvIndex ev_index, core::EvState to, uint64_t losses = 0);
   // The name of an EV of the table in the device's own format.
-  mrc_ctl_ev name_of(uint16_t ev_index) const;
+  mrc_ctl_ev name_of(EvIndex ev_index) const;
 
  private:
   struct Name {
@@ -85,19 +86,18 @@ class DeviceProfiles {
   // An ONLINE profile and the table.
   struct Binding {
     std::shared_ptr<core::EvChoice> choice;
-    std::unordered_map<uint16_t, Name> names;  // by index: the entry for it
+    std::unordered_map<EvIndex, Name> names;  // the entry for it
   };
   void bind(uint64_t id);
-  // UINT16_MAX: none.
-  uint16_t index_of(const ctl::EvProfile& profile, const mrc_ctl_ev& ev) const;
+  std::optional<EvIndex> index_of(const ctl::EvProfile& profile, const mrc_ctl_ev& ev) const;
   [[nodiscard]] int check_sendable(uint64_t ev_id);
   void show(uint64_t id, const mrc_ctl_ev& ev, mrc_ctl_ev_state state);
-  void trace_operator(uint16_t ev_index, bool denied) const;
+  void trace_operator(EvIndex ev_index, bool denied) const;
 
-  const std::vector<core::EvEntry> evs_;
+  const PerEv<core::EvEntry> evs_;
   const EvNaming naming_;
-  std::unordered_map<uint64_t, uint16_t> by_packet_;  // the driver's encoding and the plane -> index
-  std::vector<mrc_ctl_ev_state> shown_;               // by index: the last observed state
+  std::unordered_map<uint64_t, EvIndex> by_packet_;  // by the driver's encoding and the plane
+  PerEv<mrc_ctl_ev_state> shown_;                    // the last observed state
   core::TraceSink* trace_ = nullptr;
   ctl::ProfileStore store_;
   std::unordered_map<uint64_t, Binding> bindings_;
@@ -106,6 +106,6 @@ class DeviceProfiles {
 
 // The limits reported to a controller, and the names of EVs.
 ctl::Limits controller_limits(uint32_t planes, EvNaming naming);
-std::vector<mrc_ctl_ev> ev_names(const std::vector<core::EvEntry>& evs, EvNaming naming);
+std::vector<mrc_ctl_ev> ev_names(const PerEv<core::EvEntry>& evs, EvNaming naming);
 
 }  // namespace mrc::device

@@ -146,7 +146,7 @@ struct ReportValues {
   struct PeerValues {
     core::PeerId id;
     PerPlane<core::PlaneAddress> planes;
-    std::vector<core::EvStatus> evs;
+    PerEv<core::EvStatus> evs;
   };
   std::vector<std::pair<core::PlaneCounters, bool>> ports;  // counters, and whether it is up
   std::vector<core::QpStatus> qps;

@@ -90,7 +90,7 @@ void SharedState::deny_locked(core::PeerId peer) {
   for (const core::PlaneAddress& plane : description.planes) addresses.push_back(plane.addr);
   PerPlane<uint32_t> number(device_.config.planes.size());
   const Instant now = clock_now();
-  for (uint16_t i = 0; i < device_.evs.size(); ++i) {
+  for (const EvIndex i : device_.evs.ids()) {
     const core::EvEntry& ev = device_.evs[i];
     const uint32_t n = number[ev.plane]++;
     bool denied = false;

@@ -10,7 +10,7 @@ Result<std::shared_ptr<const datapath::Srv6Plan>> srv6_plan(const Settings& sett
   return datapath::Srv6Plan::parse(text, planes);
 }
 
-void label_paths(uint32_t planes, std::vector<core::EvEntry>* evs) {
+void label_paths(uint32_t planes, PerEv<core::EvEntry>* evs) {
   PerPlane<uint32_t> count(planes);
   for (core::EvEntry& ev : *evs) ev.value = (ev.value & 0xFFFFu) | ++count[ev.plane] << 16;
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/ids.h"
 #include "core/config.h"
 #include "datapath/srv6/plan.h"
 #include "device/settings.h"
@@ -18,6 +19,6 @@ Result<std::shared_ptr<const datapath::Srv6Plan>> srv6_plan(const Settings& sett
 
 // Upper halves of the EVs: entry n of each plane gets n + 1, so that a packet's flow label shows the path that it took
 // when the destination has been shifted [MRC-SR-6].
-void label_paths(uint32_t planes, std::vector<core::EvEntry>* evs);
+void label_paths(uint32_t planes, PerEv<core::EvEntry>* evs);
 
 }  // namespace mrc::device

@@ -75,7 +75,7 @@ std::string changed_settings(const Settings& s) {
 }  // namespace
 
 core::EndpointConfig endpoint_config(const DeviceConfig& config, const datapath::Datapath& datapath,
-                                     const std::vector<core::EvEntry>& evs, uint8_t slot, uint64_t seed) {
+                                     const PerEv<core::EvEntry>& evs, uint8_t slot, uint64_t seed) {
   const Settings& s = config.settings;
   core::EndpointConfig e;
   e.seed = seed;
@@ -117,7 +117,7 @@ void DeviceImpl::make_endpoint(std::unique_ptr<TraceFile> events) {
 }
 
 std::shared_ptr<Device> Device::start_over(const DeviceConfig& config, std::unique_ptr<datapath::Datapath> datapath,
-                                           std::vector<core::EvEntry> evs, uint8_t slot, bool helper) {
+                                           PerEv<core::EvEntry> evs, uint8_t slot, bool helper) {
   auto impl = std::make_unique<DeviceImpl>(config, std::move(datapath), evs, slot, bytes_of(config.settings.mtu),
                                            std::vector<std::string>());
   impl->make_endpoint(nullptr);
@@ -166,7 +166,7 @@ Result<std::shared_ptr<Device>> Device::start(const DeviceConfig& config) {
   const uint32_t mtu = fitting_mtu(config, *host, &advice);
   for (const std::string& line : advice) log_once(LogLevel::kWarn, named(config) + line);
   for (const std::string& line : host->notes()) log_line(LogLevel::kDebug, named(config) + line);
-  const std::vector<core::EvEntry> evs = host->evs();
+  const PerEv<core::EvEntry> evs = host->evs();
   Result<std::unique_ptr<datapath::Datapath>> path = with_faults(config, std::move(opened->datapath));
   if (!path) return std::move(path).error();
   Result<std::unique_ptr<TraceFile>> trace = open_trace(config);

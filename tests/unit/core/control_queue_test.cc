@@ -11,12 +11,10 @@ namespace {
 
 class ControlQueueTest : public BareEngine {
  protected:
-  wire::Flow flow(uint16_t ev, uint8_t host = 2) {
-    wire::Flow f;
-    EXPECT_TRUE(make_flow(engine_.config, bare_peer(host), ev, engine_.config.dscp.control, &f));
-    return f;
+  wire::Flow flow(EvIndex ev, uint8_t host = 2) {
+    return make_flow(engine_.config, bare_peer(host), ev, engine_.config.dscp.control).value();
   }
-  bool push(uint16_t ev, uint8_t mark, uint32_t length = 24, uint32_t padding = 0) {
+  bool push(EvIndex ev, uint8_t mark, uint32_t length = 24, uint32_t padding = 0) {
     return control_.push(
         flow(ev), ev,
         [&](std::span<uint8_t> out) {
@@ -30,7 +28,7 @@ class ControlQueueTest : public BareEngine {
       std::memset(out.data(), 0xAB, length);
       return length;
     };
-    return control_.push_reply(now_, flow(0, host), 0, host == 2, asked, encode);
+    return control_.push_reply(now_, flow(0_ev, host), 0_ev, host == 2, asked, encode);
   }
   // First byte of each packet of the next burst; empty: nothing may leave.
   std::vector<uint8_t> pop(PlaneSet planes = PlaneSet::all()) {
@@ -50,16 +48,16 @@ class ControlQueueTest : public BareEngine {
 };
 
 TEST_F(ControlQueueTest, NeighboursOfOneFlowAndSizeLeaveAsOneBurst) {
-  for (uint8_t i = 1; i <= 3; ++i) ASSERT_TRUE(push(0, i));
-  ASSERT_TRUE(push(2, 4));  // same plane, another EV
-  ASSERT_TRUE(push(2, 5, 28));
-  ASSERT_TRUE(push(2, 6, 28));
+  for (uint8_t i = 1; i <= 3; ++i) ASSERT_TRUE(push(0_ev, i));
+  ASSERT_TRUE(push(2_ev, 4));  // same plane, another EV
+  ASSERT_TRUE(push(2_ev, 5, 28));
+  ASSERT_TRUE(push(2_ev, 6, 28));
   EXPECT_EQ(control_.waiting(), 6u);
   EXPECT_EQ(pop(), (Marks{1, 2, 3}));
-  EXPECT_EQ(burst_.ev_index, 0);
+  EXPECT_EQ(burst_.ev_index, 0_ev);
   EXPECT_EQ(burst_.segment_size, 28u);
   EXPECT_EQ(pop(), (Marks{4}));
-  EXPECT_EQ(burst_.ev_index, 2);
+  EXPECT_EQ(burst_.ev_index, 2_ev);
   EXPECT_EQ(pop(), (Marks{5, 6}));
   EXPECT_EQ(pop(), Marks());
   EXPECT_EQ(control_.waiting(), 0u);
@@ -67,13 +65,13 @@ TEST_F(ControlQueueTest, NeighboursOfOneFlowAndSizeLeaveAsOneBurst) {
 
 // [MRC-TX-1]
 TEST_F(ControlQueueTest, PacketsOfInterleavedFlowsLeaveAsOneBurstPerFlow) {
-  constexpr uint16_t kFlows = 4;
+  constexpr size_t kFlows = 4;
   constexpr uint8_t kEach = 8;
   for (uint8_t i = 0; i < kEach; ++i)
-    for (uint16_t ev = 0; ev < kFlows; ++ev) ASSERT_TRUE(push(ev, static_cast<uint8_t>(16 * ev + i)));
-  for (uint16_t ev = 0; ev < kFlows; ++ev) {
+    for (const EvIndex ev : EvRange(kFlows)) ASSERT_TRUE(push(ev, static_cast<uint8_t>(16 * ev.value() + i)));
+  for (const EvIndex ev : EvRange(kFlows)) {
     Marks expected;
-    for (uint8_t i = 0; i < kEach; ++i) expected.push_back(static_cast<uint8_t>(16 * ev + i));
+    for (uint8_t i = 0; i < kEach; ++i) expected.push_back(static_cast<uint8_t>(16 * ev.value() + i));
     EXPECT_EQ(pop(), expected);
     EXPECT_EQ(burst_.ev_index, ev);
     control_.check();
@@ -83,12 +81,12 @@ TEST_F(ControlQueueTest, PacketsOfInterleavedFlowsLeaveAsOneBurstPerFlow) {
 }
 
 TEST_F(ControlQueueTest, PacketsOfOneFlowDoNotOvertakeEachOther) {
-  ASSERT_TRUE(push(0, 1));
-  ASSERT_TRUE(push(1, 2));
-  ASSERT_TRUE(push(0, 3, 28));  // another size
-  ASSERT_TRUE(push(0, 4));
-  ASSERT_TRUE(push(1, 5, 24, 1000));  // padded
-  ASSERT_TRUE(push(1, 6));
+  ASSERT_TRUE(push(0_ev, 1));
+  ASSERT_TRUE(push(1_ev, 2));
+  ASSERT_TRUE(push(0_ev, 3, 28));  // another size
+  ASSERT_TRUE(push(0_ev, 4));
+  ASSERT_TRUE(push(1_ev, 5, 24, 1000));  // padded
+  ASSERT_TRUE(push(1_ev, 6));
   EXPECT_EQ(pop(), (Marks{1}));
   EXPECT_EQ(pop(), (Marks{2}));
   EXPECT_EQ(pop(), (Marks{3}));
@@ -100,12 +98,12 @@ TEST_F(ControlQueueTest, PacketsOfOneFlowDoNotOvertakeEachOther) {
 TEST_F(ControlQueueTest, PacketsBeyondOneBurstFollowInOrder) {
   const uint32_t max = engine_.config.max_segments;
   for (uint32_t i = 0; i < 2 * max; ++i) {
-    ASSERT_TRUE(push(0, static_cast<uint8_t>(i)));
-    ASSERT_TRUE(push(1, static_cast<uint8_t>(100 + i)));
+    ASSERT_TRUE(push(0_ev, static_cast<uint8_t>(i)));
+    ASSERT_TRUE(push(1_ev, static_cast<uint8_t>(100 + i)));
   }
   EXPECT_EQ(pop().back(), max - 1);  // of flow 0
   EXPECT_EQ(pop().back(), 100 + max - 1);
-  ASSERT_TRUE(push(0, 99));
+  ASSERT_TRUE(push(0_ev, 99));
   EXPECT_EQ(pop().front(), max);
   EXPECT_EQ(pop().front(), 100 + max);
   EXPECT_EQ(pop(), (Marks{99}));
@@ -114,14 +112,14 @@ TEST_F(ControlQueueTest, PacketsBeyondOneBurstFollowInOrder) {
 
 TEST_F(ControlQueueTest, ABurstHasAtMostTheSegmentsOfTheDriver) {
   const uint32_t most = engine_.config.max_segments;
-  for (uint32_t i = 0; i <= most; ++i) ASSERT_TRUE(push(0, static_cast<uint8_t>(i)));
+  for (uint32_t i = 0; i <= most; ++i) ASSERT_TRUE(push(0_ev, static_cast<uint8_t>(i)));
   EXPECT_EQ(pop().size(), most);
   EXPECT_EQ(pop().size(), 1u);
 }
 
 TEST_F(ControlQueueTest, PacketsWaitForRoomOnTheirPlaneInOrder) {
-  ASSERT_TRUE(push(0, 1));
-  ASSERT_TRUE(push(1, 2));
+  ASSERT_TRUE(push(0_ev, 1));
+  ASSERT_TRUE(push(1_ev, 2));
   EXPECT_EQ(pop(0b10_planes), Marks());  // the first one's plane is full
   EXPECT_EQ(pop(0b01_planes), (Marks{1}));
   EXPECT_EQ(pop(0b01_planes), Marks());
@@ -129,17 +127,17 @@ TEST_F(ControlQueueTest, PacketsWaitForRoomOnTheirPlaneInOrder) {
 }
 
 TEST_F(ControlQueueTest, PacketsOfAPlaneThatIsDownAreDropped) {
-  ASSERT_TRUE(push(0, 1));
-  ASSERT_TRUE(push(1, 2));
+  ASSERT_TRUE(push(0_ev, 1));
+  ASSERT_TRUE(push(1_ev, 2));
   engine_.planes_up = 0b10_planes;
   EXPECT_EQ(pop(), (Marks{2}));
   EXPECT_EQ(control_.waiting(), 0u);
 }
 
 TEST_F(ControlQueueTest, APaddedPacketLeavesAlone) {
-  ASSERT_TRUE(push(0, 1));
-  ASSERT_TRUE(push(0, 2, 24, 1000));
-  ASSERT_TRUE(push(0, 3));
+  ASSERT_TRUE(push(0_ev, 1));
+  ASSERT_TRUE(push(0_ev, 2, 24, 1000));
+  ASSERT_TRUE(push(0_ev, 3));
   EXPECT_EQ(pop(), (Marks{1}));
   EXPECT_EQ(pop(), (Marks{2}));
   EXPECT_EQ(burst_.bytes, 24u + 1000u + 4u);
@@ -147,18 +145,18 @@ TEST_F(ControlQueueTest, APaddedPacketLeavesAlone) {
 }
 
 TEST_F(ControlQueueTest, AFullRingRefuses) {
-  for (size_t i = 0; i < ControlQueue::kMaxPackets; ++i) ASSERT_TRUE(push(0, 1)) << i;
-  EXPECT_FALSE(push(0, 1));
+  for (size_t i = 0; i < ControlQueue::kMaxPackets; ++i) ASSERT_TRUE(push(0_ev, 1)) << i;
+  EXPECT_FALSE(push(0_ev, 1));
   EXPECT_TRUE(reply(2, 100, 24));  // a ring of its own
   pop();
-  EXPECT_TRUE(push(0, 1));
+  EXPECT_TRUE(push(0_ev, 1));
 }
 
 TEST_F(ControlQueueTest, RepliesComeAfterOtherPacketsAndAreLimited) {
   EXPECT_FALSE(reply(9, 27, 24));  // to an unknown source: more bytes than it sent
   EXPECT_EQ(engine_.counters.drop_replies, 1u);
   EXPECT_TRUE(reply(2, 27, 24));  // a peer
-  ASSERT_TRUE(push(0, 1));
+  ASSERT_TRUE(push(0_ev, 1));
   EXPECT_EQ(pop(), (Marks{1}));
   EXPECT_EQ(pop(), (Marks{0xAB}));
   for (size_t i = 0; i < ControlQueue::kMaxReplies; ++i) ASSERT_TRUE(reply(2, 27, 24)) << i;

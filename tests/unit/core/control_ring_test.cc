@@ -16,7 +16,7 @@ void push(ControlRing* ring, uint16_t flow, uint8_t mark = 0) {
   ControlPacket& p = ring->next_free();
   p.flow = {};
   p.flow.dst = IpAddress::v4(10, 0, 0, static_cast<uint8_t>(flow));
-  p.ev_index = flow;
+  p.ev_index = EvIndex(flow);
   p.bytes[0] = mark;
   ring->push();
   ring->check();
@@ -25,12 +25,12 @@ void push(ControlRing* ring, uint16_t flow, uint8_t mark = 0) {
 // Takes the first packet and all that are linked behind it; their marks.
 std::vector<int> take_flow(ControlRing* ring) {
   std::vector<int> marks;
-  uint32_t number = ring->front(), next;
-  for (bool more = true; more; number = next) {
-    marks.push_back(ring->packet(number).bytes[0]);
-    more = ring->next_of_flow(number, &next);
-    ring->take(number);
+  for (std::optional<uint32_t> number = ring->front(); number;) {
+    marks.push_back(ring->packet(*number).bytes[0]);
+    const std::optional<uint32_t> next = ring->next_of_flow(*number);
+    ring->take(*number);
     ring->check();
+    number = next;
   }
   return marks;
 }
@@ -66,7 +66,7 @@ TEST(ControlRing, DistinguishesFlowsOfOneEv) {
   ControlPacket& p = ring.next_free();
   p.flow = {};
   p.flow.dst = IpAddress::v4(10, 0, 0, 9);
-  p.ev_index = 1;
+  p.ev_index = 1_ev;
   p.bytes[0] = 90;
   ring.push();
   EXPECT_EQ(take_flow(&ring), (std::vector<int>{10}));
@@ -102,7 +102,7 @@ TEST(ControlRing, KeepsTheOrderOfEveryFlow) {
       push(&ring, flow, pushed[flow]++);
       ++in;
     } else if (ring.count() > 0) {
-      const uint16_t flow = ring.packet(ring.front()).ev_index;
+      const uint16_t flow = ring.packet(ring.front()).ev_index.value();
       for (const int mark : take_flow(&ring)) {
         ASSERT_EQ(mark, taken[flow]++) << "flow " << flow << ", step " << step;
         ++out;

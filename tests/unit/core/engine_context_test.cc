@@ -28,7 +28,8 @@ TEST(EngineContext, ReportedEventsAddToTheirCounter) {
   EXPECT_EQ(engine.counters.tx_acks, 1u);
   EXPECT_EQ(engine.counters.rx_acks, 0u);
   ASSERT_EQ(recorder.seen.size(), 2u);
-  EXPECT_EQ(recorder.seen[0], TraceEntry::of(Instant::from_ns(7), Qpn(9), TraceTrigger::kNone, event::TxAck{.psn = Psn(5)}));
+  EXPECT_EQ(recorder.seen[0],
+            TraceEntry::of(Instant::from_ns(7), Qpn(9), TraceTrigger::kNone, event::TxAck{.psn = Psn(5)}));
 }
 
 TEST(EngineContext, DroppedPacketsAreCountedByTheirReason) {

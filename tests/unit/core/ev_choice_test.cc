@@ -14,7 +14,7 @@ namespace {
 class EvChoiceTest : public testing::Test, public Sink {
  protected:
   struct Told {
-    uint16_t ev;
+    EvIndex ev;
     EvState to;
     uint64_t losses;
     friend bool operator==(const Told&, const Told&) = default;
@@ -33,21 +33,21 @@ class EvChoiceTest : public testing::Test, public Sink {
     return config_;
   }
   static PeerDescription peer() { return {{address(0, 2), address(1, 2)}}; }
-  std::set<uint16_t> lap() {
-    std::vector<uint16_t> drawn;
+  std::set<EvIndex> lap() {
+    std::vector<EvIndex> drawn;
     paths_.draw_lap(&drawn, &choice_);
     return {drawn.begin(), drawn.end()};
   }
-  void allow(std::initializer_list<uint16_t> evs) {
+  void allow(std::initializer_list<EvIndex> evs) {
     choice_.allowed.assign(8, false);
-    for (uint16_t ev : evs) choice_.allowed[ev] = true;
+    for (const EvIndex ev : evs) choice_.allowed[ev] = true;
     ++choice_.generation;
   }
   bool on_completion(void*, const Completion&) override { return true; }
   void on_qp_event(void*, AsyncEvent) override {}
   void on_port_event(PlaneId, AsyncEvent) override {}
   void on_endpoint_response(uint16_t, PlaneId, Duration) override {}
-  void on_ev_state(uint16_t ev, EvState to, uint64_t losses) override { told_.push_back({ev, to, losses}); }
+  void on_ev_state(EvIndex ev, EvState to, uint64_t losses) override { told_.push_back({ev, to, losses}); }
 
   EndpointConfig config_;
   Counters counters_;
@@ -59,66 +59,65 @@ class EvChoiceTest : public testing::Test, public Sink {
 };
 
 TEST_F(EvChoiceTest, ActiveOrNot) {
-  allow({1, 4, 6});
-  EXPECT_EQ(lap(), (std::set<uint16_t>{1, 4, 6}));
+  allow({1_ev, 4_ev, 6_ev});
+  EXPECT_EQ(lap(), (std::set<EvIndex>{1_ev, 4_ev, 6_ev}));
 }
 
 TEST_F(EvChoiceTest, BadOnesAreLeftOutWhileThereAreEnoughGoodOnes) {
-  allow({0, 1, 2, 3});
+  allow({0_ev, 1_ev, 2_ev, 3_ev});
   choice_.min_active = 2;
-  paths_.on_timeout(Instant(), 0);
-  paths_.on_timeout(Instant(), 1);
-  EXPECT_EQ(lap(), (std::set<uint16_t>{2, 3}));
-  paths_.on_timeout(Instant(), 2);
-  EXPECT_EQ(lap(), (std::set<uint16_t>{0, 1, 2, 3}));
+  paths_.on_timeout(Instant(), 0_ev);
+  paths_.on_timeout(Instant(), 1_ev);
+  EXPECT_EQ(lap(), (std::set<EvIndex>{2_ev, 3_ev}));
+  paths_.on_timeout(Instant(), 2_ev);
+  EXPECT_EQ(lap(), (std::set<EvIndex>{0_ev, 1_ev, 2_ev, 3_ev}));
 }
 
 TEST_F(EvChoiceTest, BadOnesOfADeadPlaneStayOut) {
-  allow({0, 1, 2, 3});
+  allow({0_ev, 1_ev, 2_ev, 3_ev});
   choice_.min_active = 3;
   paths_.set_local_planes(0b01_planes);
-  paths_.on_timeout(Instant(), 0);
-  EXPECT_EQ(lap(), (std::set<uint16_t>{0, 2}));
+  paths_.on_timeout(Instant(), 0_ev);
+  EXPECT_EQ(lap(), (std::set<EvIndex>{0_ev, 2_ev}));
 }
 
 TEST_F(EvChoiceTest, WithNothingGoodAnyIsTaken) {
-  allow({0, 1});
+  allow({0_ev, 1_ev});
   paths_.set_local_planes({});
-  EXPECT_EQ(lap(), (std::set<uint16_t>{0, 1}));
+  EXPECT_EQ(lap(), (std::set<EvIndex>{0_ev, 1_ev}));
 }
 
 TEST_F(EvChoiceTest, DeniedOnesNever) {
-  allow({0, 1});
+  allow({0_ev, 1_ev});
   choice_.min_active = 2;
-  paths_.set_denied(Instant(), 0, true);
-  EXPECT_EQ(lap(), (std::set<uint16_t>{1}));
+  paths_.set_denied(Instant(), 0_ev, true);
+  EXPECT_EQ(lap(), (std::set<EvIndex>{1_ev}));
   allow({});
   EXPECT_TRUE(lap().empty());
 }
 
 TEST_F(EvChoiceTest, AChangeTakesEffectAtOnce) {
   EvRotation rotation;
-  allow({0, 2, 4, 6});
-  uint16_t ev;
-  ASSERT_TRUE(rotation.next(&paths_, PlaneSet::all(), &ev, &choice_));
-  allow({5});
+  allow({0_ev, 2_ev, 4_ev, 6_ev});
+  ASSERT_TRUE(rotation.next(&paths_, PlaneSet::all(), &choice_));
+  allow({5_ev});
   for (int i = 0; i < 4; ++i) {
-    ASSERT_TRUE(rotation.next(&paths_, PlaneSet::all(), &ev, &choice_));
-    EXPECT_EQ(ev, 5);
+    EXPECT_EQ(rotation.next(&paths_, PlaneSet::all(), &choice_), 5_ev);
   }
   allow({});
-  EXPECT_FALSE(rotation.next(&paths_, PlaneSet::all(), &ev, &choice_));
+  EXPECT_FALSE(rotation.next(&paths_, PlaneSet::all(), &choice_));
 }
 
 // [MRC-EVS-1]
 TEST_F(EvChoiceTest, StatesAreToldWithTheLossesSince) {
   const auto us = [](int64_t n) { return Instant::from_ns(n * 1000); };
-  paths_.on_lost(us(20), 0, us(10));
+  paths_.on_lost(us(20), 0_ev, us(10));
   EXPECT_TRUE(told_.empty());
-  paths_.on_lost(us(30), 0, us(20));
-  paths_.on_probe_answer(us(50), 0, us(40));
-  paths_.set_denied(us(60), 3, true);
-  EXPECT_EQ(told_, (std::vector<Told>{{0, EvState::kAssumedBad, 2}, {0, EvState::kGood, 0}, {3, EvState::kDenied, 0}}));
+  paths_.on_lost(us(30), 0_ev, us(20));
+  paths_.on_probe_answer(us(50), 0_ev, us(40));
+  paths_.set_denied(us(60), 3_ev, true);
+  EXPECT_EQ(told_, (std::vector<Told>{
+                       {0_ev, EvState::kAssumedBad, 2}, {0_ev, EvState::kGood, 0}, {3_ev, EvState::kDenied, 0}}));
 }
 
 }  // namespace

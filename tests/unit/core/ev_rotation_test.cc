@@ -22,13 +22,13 @@ class EvRotationTest : public testing::Test {
     return config_;
   }
   static PeerDescription peer() { return {{address(0, 2), address(1, 2)}}; }
-  uint16_t next(PlaneSet room = kAnywhere) {
-    uint16_t ev = UINT16_MAX;
-    EXPECT_TRUE(rotation_.next(&paths_, room, &ev));
-    return ev;
+  EvIndex next(PlaneSet room = kAnywhere) {
+    const std::optional<EvIndex> ev = rotation_.next(&paths_, room);
+    EXPECT_TRUE(ev);
+    return ev.value_or(EvIndex());
   }
-  std::multiset<uint16_t> take(int n) {
-    std::multiset<uint16_t> taken;
+  std::multiset<EvIndex> take(int n) {
+    std::multiset<EvIndex> taken;
     for (int i = 0; i < n; ++i) taken.insert(next());
     return taken;
   }
@@ -43,68 +43,66 @@ class EvRotationTest : public testing::Test {
 
 // [MRC-EVS-2]
 TEST_F(EvRotationTest, EachLapVisitsEveryEvOnce) {
-  for (int lap = 0; lap < 5; ++lap) EXPECT_EQ(take(6), (std::multiset<uint16_t>{0, 1, 2, 3, 4, 5}));
+  for (int lap = 0; lap < 5; ++lap) EXPECT_EQ(take(6), (std::multiset<EvIndex>{0_ev, 1_ev, 2_ev, 3_ev, 4_ev, 5_ev}));
 }
 
 // [MRC-EVS-3]
 TEST_F(EvRotationTest, ASkippedEvIsPassedOverOnce) {
-  EXPECT_TRUE(rotation_.skip(4));
-  EXPECT_FALSE(rotation_.skip(4));  // skipped already: no second transition
-  EXPECT_TRUE(rotation_.skipped(4));
-  EXPECT_EQ(take(5).count(4), 0u);
-  EXPECT_FALSE(rotation_.skipped(4));  // GOOD again
-  EXPECT_EQ(take(6).count(4), 1u);
+  EXPECT_TRUE(rotation_.skip(4_ev));
+  EXPECT_FALSE(rotation_.skip(4_ev));  // skipped already: no second transition
+  EXPECT_TRUE(rotation_.skipped(4_ev));
+  EXPECT_EQ(take(5).count(4_ev), 0u);
+  EXPECT_FALSE(rotation_.skipped(4_ev));  // GOOD again
+  EXPECT_EQ(take(6).count(4_ev), 1u);
 }
 
 TEST_F(EvRotationTest, WithEveryEvSkippedAnyIsAsGoodAsAnother) {
-  for (uint16_t ev = 0; ev < 6; ++ev) rotation_.skip(ev);
-  EXPECT_LT(next(), 6);
-  for (uint16_t ev = 0; ev < 6; ++ev) EXPECT_FALSE(rotation_.skipped(ev));
+  for (const EvIndex ev : EvRange(6)) rotation_.skip(ev);
+  EXPECT_LT(next(), 6_ev);
+  for (const EvIndex ev : EvRange(6)) EXPECT_FALSE(rotation_.skipped(ev));
 }
 
 // [MRC-EVS-1]
 TEST_F(EvRotationTest, SkipOfOneRotationIsNotThatOfAnother) {
   EvRotation other;
-  rotation_.skip(2);
-  EXPECT_FALSE(other.skipped(2));
-  std::set<uint16_t> visited;
-  uint16_t ev;
+  rotation_.skip(2_ev);
+  EXPECT_FALSE(other.skipped(2_ev));
+  std::set<EvIndex> visited;
   for (int i = 0; i < 6; ++i) {
-    ASSERT_TRUE(other.next(&paths_, kAnywhere, &ev));
-    visited.insert(ev);
+    const std::optional<EvIndex> ev = other.next(&paths_, kAnywhere);
+    ASSERT_TRUE(ev);
+    visited.insert(*ev);
   }
-  EXPECT_EQ(visited.count(2), 1u);
-  EXPECT_TRUE(paths_.usable(2));
+  EXPECT_EQ(visited.count(2_ev), 1u);
+  EXPECT_TRUE(paths_.usable(2_ev));
 }
 
 TEST_F(EvRotationTest, OnlyPlanesWithRoom) {
   for (int i = 0; i < 10; ++i) EXPECT_EQ(paths_.plane_of(next(1_planes)), 0_plane);
   for (int i = 0; i < 10; ++i) EXPECT_EQ(paths_.plane_of(next(2_planes)), 1_plane);
-  uint16_t ev;
-  EXPECT_FALSE(rotation_.next(&paths_, {}, &ev));
+  EXPECT_FALSE(rotation_.next(&paths_, {}));
 }
 
 TEST_F(EvRotationTest, AChangeOfTheUsableSetIsSeenAtOnce) {
   next();
-  paths_.on_timeout(Instant::from_ns(1), 3);
-  EXPECT_EQ(take(24).count(3), 0u);
-  paths_.on_probe_answer(Instant::from_ns(3), 3, Instant::from_ns(2));
-  EXPECT_EQ(take(6).count(3), 1u);
+  paths_.on_timeout(Instant::from_ns(1), 3_ev);
+  EXPECT_EQ(take(24).count(3_ev), 0u);
+  paths_.on_probe_answer(Instant::from_ns(3), 3_ev, Instant::from_ns(2));
+  EXPECT_EQ(take(6).count(3_ev), 1u);
 }
 
 TEST_F(EvRotationTest, NothingToChooseFrom) {
-  for (uint16_t ev = 0; ev < 6; ++ev) paths_.set_denied(Instant(), ev, true);
-  uint16_t ev;
-  EXPECT_FALSE(rotation_.next(&paths_, kAnywhere, &ev));
+  for (const EvIndex ev : EvRange(6)) paths_.set_denied(Instant(), ev, true);
+  EXPECT_FALSE(rotation_.next(&paths_, kAnywhere));
 }
 
 // [MRC-QP-3]
 TEST_F(EvRotationTest, ResetForgetsSkipAndLap) {
   next();
-  rotation_.skip(1);
+  rotation_.skip(1_ev);
   rotation_.reset();
-  EXPECT_FALSE(rotation_.skipped(1));
-  EXPECT_EQ(take(6), (std::multiset<uint16_t>{0, 1, 2, 3, 4, 5}));
+  EXPECT_FALSE(rotation_.skipped(1_ev));
+  EXPECT_EQ(take(6), (std::multiset<EvIndex>{0_ev, 1_ev, 2_ev, 3_ev, 4_ev, 5_ev}));
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ inline constexpr Qpn kOwnQpn = Qpn(0x101), kPeerQpn = Qpn(0x202);
 struct SentPacket {
   wire::Flow flow;
   PlaneId plane;
-  uint16_t ev;
+  EvIndex ev;
   uint32_t burst;  // packets of one burst have one number
   std::vector<uint8_t> bytes;
   wire::Packet p;  // points into `bytes`
@@ -191,7 +191,7 @@ class LoneEndpoint : public testing::Test, public Sink {
     wr.fence = fence_;
     return endpoint_->post_send(now_, qp == nullptr ? qp_ : qp, wr);
   }
-  EvStatus ev(uint16_t index) const { return endpoint_->ev_status(peer_id_)[index]; }
+  EvStatus ev(EvIndex index) const { return endpoint_->ev_status(peer_id_)[index]; }
   const Counters& counters() const { return endpoint_->counters(); }
   QpState state() const { return endpoint_->qp_state(qp_); }
 

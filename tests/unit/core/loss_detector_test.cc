@@ -119,7 +119,7 @@ class DetectTest : public LossDetectorTest {
  protected:
   DetectTest() {
     sent_.open(&pool_, 64);
-    for (int64_t i = 0; i < 4; ++i) sent_.on_sent(at(10 * i), 0, 1000);
+    for (int64_t i = 0; i < 4; ++i) sent_.on_sent(at(10 * i), 0_ev, 1000);
     sent_.on_arrived(3);
     detector_.on_delivered(at(100), at(30));
   }
@@ -151,7 +151,7 @@ TEST_F(DetectTest, TellsWhenTheNextOneWillBe) {
 }
 
 TEST_F(DetectTest, LeavesOutWhatHasArrivedOrIsLostOrLiesAboveTheHighestArrival) {
-  sent_.on_sent(at(31), 0, 1000);
+  sent_.on_sent(at(31), 0_ev, 1000);
   sent_.on_arrived(0);
   sent_.on_lost(1, TraceTrigger::kTrimmed);
   EXPECT_EQ(detect(10000, 1), Instant::never());

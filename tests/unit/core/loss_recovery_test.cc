@@ -344,7 +344,7 @@ TEST_F(LossRecoveryTest, ATimeoutRetiresItsPathAndTheRetransmissionTakesAnother)
   start();
   post(1, 8);
   drain();
-  const uint16_t used = requests()[0]->ev;
+  const EvIndex used = requests()[0]->ev;
   pass(Duration::nanoseconds(1024ll << 10));
   ASSERT_EQ(requests().size(), 2u);
   EXPECT_EQ(ev(used).state, EvState::kAssumedBad);
@@ -466,7 +466,7 @@ TEST_F(LossRecoveryTest, PathsThatEndAQpAreAskedAllTheSame) {
   start();
   post(1, 8);
   drain();
-  const uint16_t bad = requests()[0]->ev;
+  const EvIndex bad = requests()[0]->ev;
   pass(Duration::microseconds(1100));
   ASSERT_EQ(state(), QpState::kError);
   ASSERT_EQ(ev(bad).state, EvState::kAssumedBad);

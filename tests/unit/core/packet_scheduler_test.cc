@@ -28,9 +28,9 @@ class PacketSchedulerTest : public testing::Test {
   void send() {
     if (!sent_.open()) sent_.open(&pool_, 256);
     if (packets_.retransmits()) {
-      sent_.on_sent_again(Instant(), p_.seq, 0, 1);
+      sent_.on_sent_again(Instant(), p_.seq, 0_ev, 1);
     } else {
-      sent_.on_sent(Instant(), 0, 1);
+      sent_.on_sent(Instant(), 0_ev, 1);
     }
     packets_.on_sent(p_);
   }

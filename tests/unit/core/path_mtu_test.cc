@@ -16,10 +16,9 @@ class PathMtuTest : public testing::Test {
  protected:
   std::vector<uint32_t> probes() {
     std::vector<uint32_t> sizes;
-    PathMtu::Probe p;
-    while (mtu_.take_due(now_, &p)) {
-      EXPECT_EQ(p.new_round, p.mtu == 0);
-      sizes.push_back(p.mtu);
+    while (const std::optional<PathMtu::Probe> p = mtu_.take_due(now_)) {
+      EXPECT_EQ(p->new_round, p->mtu == 0);
+      sizes.push_back(p->mtu);
     }
     return sizes;
   }

@@ -48,14 +48,14 @@ class EndpointOpsTest : public LoneEndpoint {
 // [MRC-EVP-1] [MRC-EVP-4]
 TEST_F(EndpointOpsTest, AProbeIsAnsweredByIdFromTheAddressThatWasAsked) {
   start();
-  ASSERT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 2, 7, false, {}, Duration::milliseconds(5)));
-  EXPECT_FALSE(endpoint_->start_endpoint_op(now_, peer_id_, 3, 7, false, {}, Duration::milliseconds(5)));
-  EXPECT_FALSE(endpoint_->start_endpoint_op(now_, peer_id_, 10, 8, false, {}, Duration::milliseconds(5)));
+  ASSERT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 2_ev, 7, false, {}, Duration::milliseconds(5)));
+  EXPECT_FALSE(endpoint_->start_endpoint_op(now_, peer_id_, 3_ev, 7, false, {}, Duration::milliseconds(5)));
+  EXPECT_FALSE(endpoint_->start_endpoint_op(now_, peer_id_, 10_ev, 8, false, {}, Duration::milliseconds(5)));
   drain();
   ASSERT_EQ(asked().size(), 1u);
   EXPECT_EQ(asked()[0]->p.bth.dqp, wire::kEndpointQpn);
   EXPECT_EQ(asked()[0]->p.bth.psn, Psn(7));
-  EXPECT_EQ(asked()[0]->ev, 2);
+  EXPECT_EQ(asked()[0]->ev, 2_ev);
   now_ = now_ + Duration::microseconds(30);
   answer(*asked()[0], 1);  // another address of the peer: not the one that was asked
   EXPECT_TRUE(responses_.empty());
@@ -69,7 +69,7 @@ TEST_F(EndpointOpsTest, AProbeIsAnsweredByIdFromTheAddressThatWasAsked) {
 
 TEST_F(EndpointOpsTest, SilenceEndsAtItsTimeoutWithoutARepeat) {
   start();
-  endpoint_->start_endpoint_op(now_, peer_id_, 2, 7, false, {}, Duration::milliseconds(5));
+  endpoint_->start_endpoint_op(now_, peer_id_, 2_ev, 7, false, {}, Duration::milliseconds(5));
   drain();
   pass(Duration::milliseconds(5) - Duration::nanoseconds(1));
   EXPECT_TRUE(responses_.empty());
@@ -77,14 +77,14 @@ TEST_F(EndpointOpsTest, SilenceEndsAtItsTimeoutWithoutARepeat) {
   ASSERT_EQ(responses_.size(), 1u);
   EXPECT_EQ(responses_[0].second, Duration::infinite());
   EXPECT_EQ(asked().size(), 1u);
-  EXPECT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 2, 7, false, {}, Duration::milliseconds(5)));
+  EXPECT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 2_ev, 7, false, {}, Duration::milliseconds(5)));
 }
 
 // A probe without room is refused at once, rather than not sent and reported as unanswered.
 TEST_F(EndpointOpsTest, WhatFindsNoRoomIsRefused) {
   start();
   const auto begin = [&](uint16_t id) {
-    return endpoint_->start_endpoint_op(now_, peer_id_, 2, id, false, {}, Duration::seconds(1));
+    return endpoint_->start_endpoint_op(now_, peer_id_, 2_ev, id, false, {}, Duration::seconds(1));
   };
   uint16_t id = 0;
   while (id < 5000 && begin(id)) ++id;
@@ -141,7 +141,7 @@ TEST_F(EndpointOpsTest, ResponsesGoToTheSlotThatAsked) {
     ASSERT_EQ(answered().size(), 1u);
     EXPECT_EQ(answered()[0]->flow.dst_port, port);
   }
-  endpoint_->start_endpoint_op(now_, peer_id_, 0, 9, false, {}, Duration::milliseconds(1));
+  endpoint_->start_endpoint_op(now_, peer_id_, 0_ev, 9, false, {}, Duration::milliseconds(1));
   drain();
   EXPECT_EQ(asked()[0]->p.erth.vendor_info, 3);
 }
@@ -204,7 +204,7 @@ TEST_F(EndpointOpsTest, ImpossiblePortStatusIsRefusedAndNotAnswered) {
 TEST_F(EndpointOpsTest, AnAnswerMustReflectTheTimestampOnceThePeerHasDoneSo) {
   start();
   const auto answer_with = [&](uint16_t id, int change, bool zero = false) {
-    ASSERT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 2, id, false, {}, Duration::seconds(1)));
+    ASSERT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 2_ev, id, false, {}, Duration::seconds(1)));
     drain();
     const SentPacket& s = *asked().back();
     wire::Packet p = packet(wire::Opcode::kEndpointResponse, s.p.bth.psn);
@@ -315,7 +315,7 @@ TEST_F(EndpointOpsTest, RetiredPathsAreProbedUntilTheyAnswer) {
   start();
   post(1, 8);
   drain();
-  const uint16_t used = requests()[0]->ev;
+  const EvIndex used = requests()[0]->ev;
   pass(Duration::nanoseconds(1024ll << 10));
   ASSERT_EQ(ev(used).state, EvState::kAssumedBad);
   arrive(ack(0));
@@ -347,7 +347,7 @@ TEST_F(EndpointOpsTest, ARequestLeavesWithTheTrafficClassOfTheCaller) {
   uint16_t id = 1;
   for (const auto& c : cases) {
     sent_.clear();
-    ASSERT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 0, id++, false, {}, Duration::seconds(1), c.asked));
+    ASSERT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 0_ev, id++, false, {}, Duration::seconds(1), c.asked));
     drain();
     ASSERT_EQ(asked().size(), 1u);
     EXPECT_EQ(asked()[0]->flow.traffic_class >> 2, c.dscp);
@@ -379,7 +379,7 @@ TEST_F(EndpointOpsTest, APortThatIsSaidToBeDownIsAskedNowAndThenAndTakenBackWhen
   pass(pause * 2);
   ASSERT_GE(asked().size(), 2u);  // silence changes nothing
   for (const SentPacket* s : asked()) EXPECT_EQ(s->plane, 1_plane);
-  EXPECT_EQ(ev(1).state, EvState::kGood);
+  EXPECT_EQ(ev(1_ev).state, EvState::kGood);
   pass(Duration::nanoseconds(1));
   answer(*asked().back(), 1);
   EXPECT_TRUE(carries_plane_1());
@@ -415,7 +415,7 @@ TEST_F(EndpointOpsTest, APeerWithoutQpsIsAskedNothing) {
 class PathProberTest : public BareEngine {
  protected:
   PathProberTest() : peer_(peers_.intern(bare_peer())) {}
-  EndpointRequest request(uint16_t id, uint16_t ev = 0, bool port_status = false) const {
+  EndpointRequest request(uint16_t id, EvIndex ev = {}, bool port_status = false) const {
     EndpointRequest r;
     r.peer = peer_;
     r.ev = ev;
@@ -440,8 +440,8 @@ class PathProberTest : public BareEngine {
 
 TEST_F(PathProberTest, OneOperationPerId) {
   EXPECT_TRUE(prober_.start(now_, request(7), kTimeout));
-  EXPECT_FALSE(prober_.start(now_, request(7, 1), kTimeout));
-  EXPECT_TRUE(prober_.start(now_, request(8, 1), kTimeout));
+  EXPECT_FALSE(prober_.start(now_, request(7, 1_ev), kTimeout));
+  EXPECT_TRUE(prober_.start(now_, request(8, 1_ev), kTimeout));
   EXPECT_EQ(prober_.outstanding(), 2u);
   prober_.check();
   const auto asked = queued();
@@ -458,8 +458,8 @@ TEST_F(PathProberTest, UnknownPeersAndEvsAreRefused) {
   EndpointRequest nobody = request(1);
   nobody.peer = peer_ + 1;
   EXPECT_FALSE(prober_.start(now_, nobody, kTimeout));
-  EXPECT_TRUE(prober_.start(now_, request(1, 3), kTimeout));
-  EXPECT_FALSE(prober_.start(now_, request(2, 4), kTimeout));
+  EXPECT_TRUE(prober_.start(now_, request(1, 3_ev), kTimeout));
+  EXPECT_FALSE(prober_.start(now_, request(2, 4_ev), kTimeout));
 }
 
 TEST_F(PathProberTest, ATimeoutIsReportedWhenItHasCome) {

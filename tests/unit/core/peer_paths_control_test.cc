@@ -28,21 +28,18 @@ class PeerPathsControlTest : public testing::Test {
   // Silence on a plane, packet after packet.
   void lose(uint8_t plane) {
     for (int64_t i = 1; i <= 8; ++i)
-      paths_->on_lost(Instant::from_ns(1000 + i), static_cast<uint16_t>(plane + kPlanes * (i % 4)),
+      paths_->on_lost(Instant::from_ns(1000 + i), ev_at(static_cast<size_t>(plane + kPlanes * (i % 4))),
                       Instant::from_ns(i));
   }
   int picked_plane(PlaneSet room) {
-    uint16_t ev = 0;
-    return paths_->pick_control(room, &ev) ? paths_->plane_of(ev).value() : -1;
+    const std::optional<EvIndex> ev = paths_->pick_control(room);
+    return ev ? paths_->plane_of(*ev).value() : -1;
   }
 
-  int answer() {
-    uint16_t ev = 0;
-    return paths_->pick_answer(7_planes, &ev) ? ev : -1;
-  }
+  std::optional<EvIndex> answer() { return paths_->pick_answer(7_planes); }
   int answered_plane(PlaneSet room) {
-    uint16_t ev = 0;
-    return paths_->pick_answer(room, &ev) ? paths_->plane_of(ev).value() : -1;
+    const std::optional<EvIndex> ev = paths_->pick_answer(room);
+    return ev ? paths_->plane_of(*ev).value() : -1;
   }
 
   EndpointConfig config_;
@@ -99,14 +96,14 @@ TEST_F(PeerPathsControlTest, pick_answer__TakesAnotherPlaneWhenThatOneHasNoRoomO
 
 TEST_F(PeerPathsControlTest, pick_answer__TakesThePathOfTheSameName) {
   paths_->on_inbound(Instant::from_ns(1), 1_plane, 49152 + 4);
-  EXPECT_EQ(answer(), 4);
+  EXPECT_EQ(answer(), 4_ev);
   paths_->on_inbound(Instant::from_ns(1), 1_plane, 49152 + 10);
-  EXPECT_EQ(answer(), 10);
+  EXPECT_EQ(answer(), 10_ev);
   paths_->on_inbound(Instant::from_ns(1), 1_plane, 49152 + 3);  // which lies on plane 0 here
-  EXPECT_EQ(answer(), 10);
-  paths_->on_timeout(Instant::from_ns(1), 10);
+  EXPECT_EQ(answer(), 10_ev);
+  paths_->on_timeout(Instant::from_ns(1), 10_ev);
   paths_->on_inbound(Instant::from_ns(1), 1_plane, 49152 + 10);
-  EXPECT_NE(answer(), 10);
+  EXPECT_NE(answer(), 10_ev);
 }
 
 // Where the EV's upper half names the path, the port in its lower half differs from host to host.
@@ -115,7 +112,7 @@ TEST_F(PeerPathsControlTest, pick_answer__NamesAreTheUpperHalvesWhereThereAreAny
     config_.evs[i].value = static_cast<uint32_t>((1 + i / kPlanes) << 16 | (40000 + i));
   make();
   paths_->on_inbound(Instant::from_ns(1), 2_plane, 3u << 16 | 50000);
-  EXPECT_EQ(answer(), 2 + 2 * kPlanes);
+  EXPECT_EQ(answer(), ev_at(2 + 2 * kPlanes));
 }
 
 }  // namespace

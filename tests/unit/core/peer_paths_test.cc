@@ -35,32 +35,37 @@ class PeerPathsTest : public testing::Test {
   }
   void SetUp() override { make(); }
 
-  EvState state(uint16_t ev) { return paths_->status()[ev].state; }
-  bool active(uint16_t ev) { return paths_->status()[ev].active; }
+  EvState state(EvIndex ev) { return paths_->status()[ev].state; }
+  bool active(EvIndex ev) { return paths_->status()[ev].active; }
   size_t active_on(PlaneId plane) {
     size_t n = 0;
     for (const EvStatus& s : paths_->status()) n += s.active && s.plane == plane;
     return n;
   }
-  std::vector<uint16_t> lap() {
-    std::vector<uint16_t> drawn;
+  std::vector<EvIndex> lap() {
+    std::vector<EvIndex> drawn;
     paths_->draw_lap(&drawn);
     return drawn;
   }
-  bool carries(uint16_t ev) {
+  bool carries(EvIndex ev) {
     const auto drawn = lap();
     return std::find(drawn.begin(), drawn.end(), ev) != drawn.end();
   }
   // The peer reports its ports, and what it calls down answers no probe.
   void ports(PlaneSet up) {
     paths_->on_port_status(us(0), up);
-    uint16_t ev;
-    while (paths_->take_due_probe(us(0), &ev)) {
+    while (paths_->take_due_probe(us(0))) {
     }
-    paths_->take_due_probe(us(0) + PortClaims::kPatience, &ev);
+    paths_->take_due_probe(us(0) + PortClaims::kPatience);
     paths_->forget_probes();
   }
-  void lose(uint16_t ev, int64_t sent) { paths_->on_lost(us(sent + 100), ev, us(sent)); }
+  // The EV of the next control packet, which is expected to leave.
+  EvIndex control(PlaneSet room = 3_planes) {
+    const std::optional<EvIndex> ev = paths_->pick_control(room);
+    EXPECT_TRUE(ev);
+    return ev.value_or(EvIndex());
+  }
+  void lose(EvIndex ev, int64_t sent) { paths_->on_lost(us(sent + 100), ev, us(sent)); }
   Duration interval() const { return config_.ev_probe_interval; }
 
   EndpointConfig config_;
@@ -72,86 +77,86 @@ class PeerPathsTest : public testing::Test {
 
 // [MRC-EVS-4] [MRC-CHOICE-Q19]
 TEST_F(PeerPathsTest, LossesOfOneSendTimeAreOnePieceOfEvidence) {
-  for (int i = 0; i < 5; ++i) lose(0, 10);
-  EXPECT_EQ(state(0), EvState::kGood);
+  for (int i = 0; i < 5; ++i) lose(0_ev, 10);
+  EXPECT_EQ(state(0_ev), EvState::kGood);
   EXPECT_EQ(paths_->status()[0].losses, 5u);
-  lose(0, 11);
-  EXPECT_EQ(state(0), EvState::kAssumedBad);
+  lose(0_ev, 11);
+  EXPECT_EQ(state(0_ev), EvState::kAssumedBad);
   EXPECT_EQ(counters_.ev_assumed_bad, 1u);
-  EXPECT_FALSE(carries(0));
+  EXPECT_FALSE(carries(0_ev));
 }
 
 TEST_F(PeerPathsTest, ADeliveryBetweenTwoLossesClearsTheFirst) {
-  lose(0, 10);
-  paths_->on_delivered(0, us(10));  // sent no earlier than the lost one
-  lose(0, 20);
-  EXPECT_EQ(state(0), EvState::kGood);
-  lose(2, 10);
-  paths_->on_delivered(2, us(9));  // sent before it: no evidence
-  lose(2, 20);
-  EXPECT_EQ(state(2), EvState::kAssumedBad);
+  lose(0_ev, 10);
+  paths_->on_delivered(0_ev, us(10));  // sent no earlier than the lost one
+  lose(0_ev, 20);
+  EXPECT_EQ(state(0_ev), EvState::kGood);
+  lose(2_ev, 10);
+  paths_->on_delivered(2_ev, us(9));  // sent before it: no evidence
+  lose(2_ev, 20);
+  EXPECT_EQ(state(2_ev), EvState::kAssumedBad);
 }
 
 TEST_F(PeerPathsTest, LossesFromBeforeTheLastDeliveryDoNotCount) {
-  paths_->on_delivered(0, us(50));
-  lose(0, 40);
-  lose(0, 50);
-  EXPECT_EQ(state(0), EvState::kGood);
-  lose(0, 51);
-  EXPECT_EQ(state(0), EvState::kGood);
-  lose(0, 52);
-  EXPECT_EQ(state(0), EvState::kAssumedBad);
+  paths_->on_delivered(0_ev, us(50));
+  lose(0_ev, 40);
+  lose(0_ev, 50);
+  EXPECT_EQ(state(0_ev), EvState::kGood);
+  lose(0_ev, 51);
+  EXPECT_EQ(state(0_ev), EvState::kGood);
+  lose(0_ev, 52);
+  EXPECT_EQ(state(0_ev), EvState::kAssumedBad);
 }
 
 TEST_F(PeerPathsTest, OneTimeoutIsEnoughAndSoIsAlwaysSkip) {
-  paths_->on_timeout(us(1), 0);
-  paths_->on_always_skip(us(1), 1);
-  EXPECT_EQ(state(0), EvState::kAssumedBad);
-  EXPECT_EQ(state(1), EvState::kAssumedBad);
+  paths_->on_timeout(us(1), 0_ev);
+  paths_->on_always_skip(us(1), 1_ev);
+  EXPECT_EQ(state(0_ev), EvState::kAssumedBad);
+  EXPECT_EQ(state(1_ev), EvState::kAssumedBad);
   EXPECT_EQ(counters_.ev_assumed_bad, 2u);
-  paths_->on_timeout(us(2), 0);  // bad already: no second transition
+  paths_->on_timeout(us(2), 0_ev);  // bad already: no second transition
   EXPECT_EQ(counters_.ev_assumed_bad, 2u);
 }
 
 // [MRC-EVS-8]
 TEST_F(PeerPathsTest, ABackupOfTheSamePlaneTakesOver) {
-  ASSERT_FALSE(active(8));
-  ASSERT_FALSE(active(9));
-  paths_->on_timeout(us(1), 0);
-  EXPECT_TRUE(active(8));
-  EXPECT_FALSE(active(9));
+  ASSERT_FALSE(active(8_ev));
+  ASSERT_FALSE(active(9_ev));
+  paths_->on_timeout(us(1), 0_ev);
+  EXPECT_TRUE(active(8_ev));
+  EXPECT_FALSE(active(9_ev));
   EXPECT_EQ(active_on(0_plane), 4u);
-  paths_->on_timeout(us(2), 2);  // none is left on plane 0, and plane 1 lends none
+  paths_->on_timeout(us(2), 2_ev);  // none is left on plane 0, and plane 1 lends none
   EXPECT_EQ(active_on(0_plane), 3u);
   EXPECT_EQ(active_on(1_plane), 4u);
 }
 
 TEST_F(PeerPathsTest, ABadBackupIsNotDrawnIn) {
-  paths_->on_always_skip(us(1), 8);
-  EXPECT_EQ(state(8), EvState::kAssumedBad);
-  paths_->on_timeout(us(2), 0);
-  EXPECT_FALSE(active(8));
+  paths_->on_always_skip(us(1), 8_ev);
+  EXPECT_EQ(state(8_ev), EvState::kAssumedBad);
+  paths_->on_timeout(us(2), 0_ev);
+  EXPECT_FALSE(active(8_ev));
   EXPECT_EQ(active_on(0_plane), 3u);
 }
 
 // [MRC-EVS-6]
 TEST_F(PeerPathsTest, NoTransitionBelowTheLeastNumberOfActiveEvs) {
   make(2, 4, 0, 7);
-  paths_->on_timeout(us(1), 0);  // eight to seven
-  EXPECT_EQ(state(0), EvState::kAssumedBad);
-  paths_->on_timeout(us(1), 1);
-  paths_->on_always_skip(us(1), 2);
-  lose(3, 10);
-  lose(3, 20);
-  for (uint16_t ev : {1, 2, 3}) EXPECT_EQ(state(ev), EvState::kGood) << ev;
+  paths_->on_timeout(us(1), 0_ev);  // eight to seven
+  EXPECT_EQ(state(0_ev), EvState::kAssumedBad);
+  paths_->on_timeout(us(1), 1_ev);
+  paths_->on_always_skip(us(1), 2_ev);
+  lose(3_ev, 10);
+  lose(3_ev, 20);
+  for (const EvIndex ev : {1_ev, 2_ev, 3_ev}) EXPECT_EQ(state(ev), EvState::kGood) << ev;
   EXPECT_EQ(counters_.ev_assumed_bad, 1u);
-  paths_->set_denied(us(2), 1, true);  // administration is not bound by it
-  EXPECT_EQ(state(1), EvState::kDenied);
+  paths_->set_denied(us(2), 1_ev, true);  // administration is not bound by it
+  EXPECT_EQ(state(1_ev), EvState::kDenied);
 }
 
 TEST_F(PeerPathsTest, TheLeastNumberIsAQuarterUnlessSet) {
   make(1, 8, 0, 0);
-  for (uint16_t ev = 0; ev < 8; ++ev) paths_->on_timeout(us(1), ev);
+  for (const EvIndex ev : EvRange(8)) paths_->on_timeout(us(1), ev);
   EXPECT_EQ(active_on(0_plane), 2u);
 }
 
@@ -159,20 +164,20 @@ TEST_F(PeerPathsTest, PlanesOutOfUseCountNeitherForTheFloorNorAgainstIt) {
   make(4, 8, 0, 0, 3);  // the peer has three
   ports(0b1011_planes);
   paths_->set_local_planes(0b1101_planes);  // plane 0 alone is left, with eight EVs
-  for (uint16_t ev = 0; ev < 32; ev += 4) paths_->on_timeout(us(1), ev);
+  for (size_t ev = 0; ev < 32; ev += 4) paths_->on_timeout(us(1), ev_at(ev));
   EXPECT_EQ(active_on(0_plane), 2u);
-  for (uint16_t ev : lap()) EXPECT_EQ(paths_->plane_of(ev), 0_plane);
+  for (const EvIndex ev : lap()) EXPECT_EQ(paths_->plane_of(ev), 0_plane);
   paths_->set_local_planes(0b1111_planes);  // sixteen in two planes: two are a quarter no more
-  paths_->on_probe_answer(us(900), 0, us(800));
+  paths_->on_probe_answer(us(900), 0_ev, us(800));
   EXPECT_EQ(active_on(0_plane), 3u);
-  for (uint16_t ev = 1; ev < 32; ev += 4) paths_->on_timeout(us(1000), ev);
+  for (size_t ev = 1; ev < 32; ev += 4) paths_->on_timeout(us(1000), ev_at(ev));
   EXPECT_EQ(active_on(0_plane) + active_on(1_plane), 4u);
 }
 
 // [MRC-EVS-7] [MRC-CHOICE-Q21]
 TEST_F(PeerPathsTest, DeniedFromEveryStateAndLeftByAdministrationAlone) {
-  paths_->on_timeout(us(1), 2);
-  for (uint16_t ev : {0, 2, 8}) {  // GOOD, ASSUMED_BAD, backup
+  paths_->on_timeout(us(1), 2_ev);
+  for (const EvIndex ev : {0_ev, 2_ev, 8_ev}) {  // GOOD, ASSUMED_BAD, backup
     paths_->set_denied(us(2), ev, true);
     EXPECT_EQ(state(ev), EvState::kDenied);
     EXPECT_FALSE(active(ev));
@@ -186,64 +191,61 @@ TEST_F(PeerPathsTest, DeniedFromEveryStateAndLeftByAdministrationAlone) {
     paths_->on_probe_lost(us(500), ev, us(450));
     EXPECT_EQ(state(ev), EvState::kDenied) << ev;
   }
-  uint16_t due;
-  EXPECT_FALSE(paths_->take_due_probe(us(1000000), &due));  // a denied path is not asked either
-  paths_->set_denied(us(600), 0, false);
-  EXPECT_EQ(state(0), EvState::kGood);
-  EXPECT_TRUE(active(0));  // its plane is short
-  paths_->set_denied(us(600), 0, false);
+  EXPECT_FALSE(paths_->take_due_probe(us(1000000)));  // a denied path is not asked either
+  paths_->set_denied(us(600), 0_ev, false);
+  EXPECT_EQ(state(0_ev), EvState::kGood);
+  EXPECT_TRUE(active(0_ev));  // its plane is short
+  paths_->set_denied(us(600), 0_ev, false);
   EXPECT_EQ(counters_.ev_recovered, 1u);
 }
 
 TEST_F(PeerPathsTest, ADeniedEvIsReplacedToo) {
-  paths_->set_denied(us(1), 1, true);
-  EXPECT_TRUE(active(9));
+  paths_->set_denied(us(1), 1_ev, true);
+  EXPECT_TRUE(active(9_ev));
   EXPECT_EQ(active_on(1_plane), 4u);
-  paths_->set_denied(us(2), 1, false);
+  paths_->set_denied(us(2), 1_ev, false);
   EXPECT_EQ(active_on(1_plane), 4u);
-  EXPECT_FALSE(active(1));  // the plane has what it needs: it waits as a backup
+  EXPECT_FALSE(active(1_ev));  // the plane has what it needs: it waits as a backup
 }
 
 // [MRC-EVS-8]
 TEST_F(PeerPathsTest, ABadPathIsProbedSoonThenPeriodically) {
-  paths_->on_timeout(us(0), 0);
+  paths_->on_timeout(us(0), 0_ev);
   const Instant first = paths_->next_probe_time();
   EXPECT_GE(first, us(0) + interval() / 8);
   EXPECT_LE(first, us(0) + interval() / 8 + interval() / 4 + Duration::nanoseconds(1));
-  uint16_t ev = 99;
-  EXPECT_FALSE(paths_->take_due_probe(first - Duration::nanoseconds(1), &ev));
-  ASSERT_TRUE(paths_->take_due_probe(first, &ev));
-  EXPECT_EQ(ev, 0);
-  EXPECT_FALSE(paths_->take_due_probe(first, &ev));  // one at a time
+  EXPECT_FALSE(paths_->take_due_probe(first - Duration::nanoseconds(1)));
+  EXPECT_EQ(paths_->take_due_probe(first), 0_ev);
+  EXPECT_FALSE(paths_->take_due_probe(first));  // one at a time
   EXPECT_EQ(paths_->next_probe_time(), Instant::never());
   Instant asked = first;
   Duration patience = interval();
   for (int round = 0; round < 5; ++round) {
-    EXPECT_EQ(paths_->probe_patience(0), patience);
+    EXPECT_EQ(paths_->probe_patience(0_ev), patience);
     const Instant lost = asked + patience;
-    paths_->on_probe_lost(lost, 0, asked);
+    paths_->on_probe_lost(lost, 0_ev, asked);
     patience = std::min(patience * 2, interval() * 8);
     asked = paths_->next_probe_time();
     EXPECT_GE(asked, lost + patience);
     EXPECT_LE(asked, lost + patience + patience / 4 + Duration::nanoseconds(1));
-    ASSERT_TRUE(paths_->take_due_probe(asked, &ev));
+    ASSERT_TRUE(paths_->take_due_probe(asked));
   }
-  EXPECT_EQ(state(0), EvState::kAssumedBad);
-  paths_->on_probe_answer(asked + interval() / 2, 0, asked);
-  EXPECT_EQ(state(0), EvState::kGood);
-  EXPECT_EQ(paths_->probe_patience(0), interval());
+  EXPECT_EQ(state(0_ev), EvState::kAssumedBad);
+  paths_->on_probe_answer(asked + interval() / 2, 0_ev, asked);
+  EXPECT_EQ(state(0_ev), EvState::kGood);
+  EXPECT_EQ(paths_->probe_patience(0_ev), interval());
   EXPECT_EQ(counters_.ev_recovered, 1u);
   EXPECT_EQ(paths_->next_probe_time(), Instant::never());
 }
 
 // [MRC-EVS-8]
 TEST_F(PeerPathsTest, AnswersThatTakeLongAreWaitedForTwiceAsLong) {
-  paths_->on_probe_answer(us(0) + interval() * 2, 0, us(0));
-  EXPECT_EQ(paths_->probe_patience(1), interval() * 4);
-  paths_->on_probe_answer(us(0) + interval() * 5, 0, us(0));
-  EXPECT_EQ(paths_->probe_patience(1), interval() * 8);  // the most
-  for (int i = 0; i < 40; ++i) paths_->on_probe_answer(us(1), 0, us(0));
-  EXPECT_EQ(paths_->probe_patience(1), interval());
+  paths_->on_probe_answer(us(0) + interval() * 2, 0_ev, us(0));
+  EXPECT_EQ(paths_->probe_patience(1_ev), interval() * 4);
+  paths_->on_probe_answer(us(0) + interval() * 5, 0_ev, us(0));
+  EXPECT_EQ(paths_->probe_patience(1_ev), interval() * 8);  // the most
+  for (int i = 0; i < 40; ++i) paths_->on_probe_answer(us(1), 0_ev, us(0));
+  EXPECT_EQ(paths_->probe_patience(1_ev), interval());
 }
 
 // An overdue answer proves that its path worked when the probe was sent, and that it still works only if no packet
@@ -251,73 +253,69 @@ TEST_F(PeerPathsTest, AnswersThatTakeLongAreWaitedForTwiceAsLong) {
 TEST_F(PeerPathsTest, AnOverdueAnswerRestoresThePathUnlessItIsOutdated) {
   for (bool outdated : {false, true}) {
     make();
-    lose(0, 100);
-    lose(0, 200);
-    ASSERT_EQ(state(0), EvState::kAssumedBad);
-    uint16_t ev;
-    ASSERT_TRUE(paths_->take_due_probe(us(100000), &ev));
-    paths_->on_probe_answer(us(100000), 0, us(outdated ? 199 : 200), true);
-    EXPECT_EQ(state(0), outdated ? EvState::kAssumedBad : EvState::kGood);
-    EXPECT_FALSE(paths_->take_due_probe(us(100000), &ev));  // one at a time
+    lose(0_ev, 100);
+    lose(0_ev, 200);
+    ASSERT_EQ(state(0_ev), EvState::kAssumedBad);
+    ASSERT_TRUE(paths_->take_due_probe(us(100000)));
+    paths_->on_probe_answer(us(100000), 0_ev, us(outdated ? 199 : 200), true);
+    EXPECT_EQ(state(0_ev), outdated ? EvState::kAssumedBad : EvState::kGood);
+    EXPECT_FALSE(paths_->take_due_probe(us(100000)));  // one at a time
   }
 }
 
 // The others of its plane are asked soon when one works again; those of another plane wait.
 TEST_F(PeerPathsTest, OneAnswerHastensTheOtherProbesOfItsPlane) {
-  for (uint16_t ev : {0, 1, 2}) paths_->on_timeout(us(0), ev);
+  for (const EvIndex ev : {0_ev, 1_ev, 2_ev}) paths_->on_timeout(us(0), ev);
   Instant now = us(0);
-  uint16_t due;
   for (int round = 0; round < 5; ++round) {
     now = now + interval() * 20;
-    std::set<uint16_t> asked;
-    while (paths_->take_due_probe(now, &due)) asked.insert(due);
-    EXPECT_EQ(asked, (std::set<uint16_t>{0, 1, 2}));
+    std::set<EvIndex> asked;
+    while (const auto due = paths_->take_due_probe(now)) asked.insert(*due);
+    EXPECT_EQ(asked, (std::set<EvIndex>{0_ev, 1_ev, 2_ev}));
     now = now + interval() * 8;
-    for (uint16_t ev : asked) paths_->on_probe_lost(now, ev, now - interval() * 8);
+    for (const EvIndex ev : asked) paths_->on_probe_lost(now, ev, now - interval() * 8);
   }
-  paths_->on_probe_answer(now, 0, now - interval());
+  paths_->on_probe_answer(now, 0_ev, now - interval());
   const Instant soon = paths_->next_probe_time();
   EXPECT_LE(soon, now + interval());
-  ASSERT_TRUE(paths_->take_due_probe(soon, &due));
-  EXPECT_EQ(due, 2);
-  EXPECT_FALSE(paths_->take_due_probe(now + interval() * 7, &due));
+  EXPECT_EQ(paths_->take_due_probe(soon), 2_ev);
+  EXPECT_FALSE(paths_->take_due_probe(now + interval() * 7));
 }
 
 TEST_F(PeerPathsTest, ARecoveredEvIsActiveOnlyIfItsPlaneIsShort) {
-  paths_->on_timeout(us(0), 0);
-  paths_->on_timeout(us(0), 2);
-  paths_->on_probe_answer(us(10), 0, us(5));
-  EXPECT_TRUE(active(0));
-  paths_->on_probe_answer(us(10), 2, us(5));
-  EXPECT_FALSE(active(2));
+  paths_->on_timeout(us(0), 0_ev);
+  paths_->on_timeout(us(0), 2_ev);
+  paths_->on_probe_answer(us(10), 0_ev, us(5));
+  EXPECT_TRUE(active(0_ev));
+  paths_->on_probe_answer(us(10), 2_ev, us(5));
+  EXPECT_FALSE(active(2_ev));
   EXPECT_EQ(active_on(0_plane), 4u);
 }
 
 TEST_F(PeerPathsTest, ALocalPortThatIsDownCarriesNoProbe) {
-  paths_->on_timeout(us(0), 0);
+  paths_->on_timeout(us(0), 0_ev);
   paths_->set_local_planes(2_planes);
   const Instant due = paths_->next_probe_time();
-  uint16_t ev;
-  EXPECT_FALSE(paths_->take_due_probe(due, &ev));
+  EXPECT_FALSE(paths_->take_due_probe(due));
   EXPECT_GE(paths_->next_probe_time(), due + interval());
 }
 
 // [MRC-EVS-5]
 TEST_F(PeerPathsTest, FourSilentBurstsRetireThePlane) {
-  const uint16_t evs[] = {0, 2, 4, 6};
+  const EvIndex evs[] = {0_ev, 2_ev, 4_ev, 6_ev};
   for (int i = 0; i < 3; ++i) lose(evs[i], 10 + i);
   EXPECT_EQ(counters_.plane_suspensions, 0u);
-  for (uint16_t ev : evs) EXPECT_EQ(state(ev), EvState::kGood);
+  for (const EvIndex ev : evs) EXPECT_EQ(state(ev), EvState::kGood);
   lose(evs[3], 20);
   EXPECT_EQ(counters_.plane_suspensions, 1u);
-  for (uint16_t ev : {0, 2, 4, 6, 8}) EXPECT_EQ(state(ev), EvState::kAssumedBad) << ev;
+  for (const EvIndex ev : {0_ev, 2_ev, 4_ev, 6_ev, 8_ev}) EXPECT_EQ(state(ev), EvState::kAssumedBad) << ev;
   EXPECT_EQ(active_on(0_plane), 0u);  // no backup of the dead plane was drawn in
   EXPECT_EQ(active_on(1_plane), 4u);
-  for (uint16_t ev : lap()) EXPECT_EQ(paths_->plane_of(ev), 1_plane);
+  for (const EvIndex ev : lap()) EXPECT_EQ(paths_->plane_of(ev), 1_plane);
   // One answer lifts the suspension.
-  paths_->on_probe_answer(us(1000), 4, us(900));
-  EXPECT_TRUE(carries(4));
-  for (uint16_t ev : evs) lose(ev, 2000 + ev);
+  paths_->on_probe_answer(us(1000), 4_ev, us(900));
+  EXPECT_TRUE(carries(4_ev));
+  for (const EvIndex ev : evs) lose(ev, 2000 + ev.value());
   EXPECT_EQ(counters_.plane_suspensions, 2u);
 }
 
@@ -329,14 +327,14 @@ TEST_F(PeerPathsTest, APlaneIsLeftWhateverTheLeastNumberOfActiveEvs) {
   } const cases[] = {{8, 8, 0}, {8, 2, 0}, {2, 2, 8}, {2, 2, 100}};
   for (const auto& c : cases) {
     make(c.planes, 4, 0, c.min_active, c.peer_planes);
-    const int last = c.peer_planes - 1;
-    for (uint16_t dead = 0; dead < last; ++dead)
+    const auto last = static_cast<size_t>(c.peer_planes - 1);
+    for (const EvIndex dead : EvRange(last))
       for (int64_t sent = 10; sent < 14; ++sent) lose(dead, sent);
-    EXPECT_EQ(counters_.plane_suspensions, static_cast<uint64_t>(last));
-    for (uint16_t ev : lap())
+    EXPECT_EQ(counters_.plane_suspensions, last);
+    for (const EvIndex ev : lap())
       EXPECT_EQ(paths_->plane_of(ev), plane_at(last)) << c.planes << " planes, " << c.min_active;
-    for (uint16_t dead = 0; dead < last; ++dead) {
-      EXPECT_EQ(active_on(plane_at(dead)), 0u);
+    for (const EvIndex dead : EvRange(last)) {
+      EXPECT_EQ(active_on(plane_at(dead.value())), 0u);
       paths_->on_probe_answer(us(1000), dead, us(900));  // which was asked like any retired EV
       EXPECT_TRUE(carries(dead));
     }
@@ -344,45 +342,46 @@ TEST_F(PeerPathsTest, APlaneIsLeftWhateverTheLeastNumberOfActiveEvs) {
 }
 
 TEST_F(PeerPathsTest, ADeliveryOnThePlaneStartsItsCountAnew) {
-  for (uint16_t ev : {0, 2, 4}) lose(ev, 10 + ev);
-  paths_->on_delivered(6, us(30));
-  for (uint16_t ev : {0, 2, 4}) paths_->on_delivered(ev, us(30));
-  for (uint16_t ev : {0, 2, 4}) lose(ev, 40 + ev);
+  for (const EvIndex ev : {0_ev, 2_ev, 4_ev}) lose(ev, 10 + ev.value());
+  paths_->on_delivered(6_ev, us(30));
+  for (const EvIndex ev : {0_ev, 2_ev, 4_ev}) paths_->on_delivered(ev, us(30));
+  for (const EvIndex ev : {0_ev, 2_ev, 4_ev}) lose(ev, 40 + ev.value());
   EXPECT_EQ(counters_.plane_suspensions, 0u);
 }
 
 TEST_F(PeerPathsTest, TheOnlyPlaneIsNotLeft) {
   paths_->set_local_planes(1_planes);
-  for (uint16_t ev : {0, 2, 4, 6}) lose(ev, 10 + ev);
+  for (const EvIndex ev : {0_ev, 2_ev, 4_ev, 6_ev}) lose(ev, 10 + ev.value());
   EXPECT_EQ(counters_.plane_suspensions, 0u);
-  for (uint16_t ev : {0, 2, 4, 6}) EXPECT_EQ(state(ev), EvState::kGood);
+  for (const EvIndex ev : {0_ev, 2_ev, 4_ev, 6_ev}) EXPECT_EQ(state(ev), EvState::kGood);
 }
 
 // [MRC-EVS-2]
 TEST_F(PeerPathsTest, ALapIsEqualPerPlaneAndDrawnAnew) {
-  std::set<std::vector<uint16_t>> seen;
+  std::set<std::vector<EvIndex>> seen;
   for (int i = 0; i < 20; ++i) {
     const auto drawn = lap();
     ASSERT_EQ(drawn.size(), 8u);
-    EXPECT_EQ(std::set<uint16_t>(drawn.begin(), drawn.end()), (std::set<uint16_t>{0, 1, 2, 3, 4, 5, 6, 7}));
+    EXPECT_EQ(std::set<EvIndex>(drawn.begin(), drawn.end()),
+              (std::set<EvIndex>{0_ev, 1_ev, 2_ev, 3_ev, 4_ev, 5_ev, 6_ev, 7_ev}));
     for (size_t k = 0; k < 8; k += 2) EXPECT_NE(paths_->plane_of(drawn[k]), paths_->plane_of(drawn[k + 1]));
     seen.insert(drawn);
   }
   EXPECT_GT(seen.size(), 10u);
-  paths_->on_timeout(us(1), 0);
-  paths_->on_timeout(us(1), 2);  // plane 0 has three left
+  paths_->on_timeout(us(1), 0_ev);
+  paths_->on_timeout(us(1), 2_ev);  // plane 0 has three left
   const auto uneven = lap();
-  const auto first = std::count_if(uneven.begin(), uneven.end(), [&](uint16_t ev) { return ev % 2 == 0; });
+  const auto first = std::count_if(uneven.begin(), uneven.end(), [&](EvIndex ev) { return ev.value() % 2 == 0; });
   EXPECT_EQ(uneven.size(), 8u);
   EXPECT_EQ(first, 4);
 }
 
 TEST_F(PeerPathsTest, InDoubtEverythingButDeniedIsTried) {
   make(1, 2, 0, 1);
-  paths_->on_timeout(us(1), 0);
-  paths_->set_denied(us(1), 1, true);
-  EXPECT_EQ(lap(), (std::vector<uint16_t>{0}));
-  paths_->set_denied(us(1), 0, true);
+  paths_->on_timeout(us(1), 0_ev);
+  paths_->set_denied(us(1), 1_ev, true);
+  EXPECT_EQ(lap(), (std::vector<EvIndex>{0_ev}));
+  paths_->set_denied(us(1), 0_ev, true);
   EXPECT_TRUE(lap().empty());
 }
 
@@ -393,20 +392,20 @@ TEST_F(PeerPathsTest, PlanesOfBothEndsBoundTheUsableSet) {
   EXPECT_NE(paths_->generation(), before);
   EXPECT_FALSE(paths_->plane_usable(0_plane));
   EXPECT_TRUE(paths_->plane_usable(1_plane));
-  for (uint16_t ev : lap()) EXPECT_EQ(paths_->plane_of(ev), 1_plane);
+  for (const EvIndex ev : lap()) EXPECT_EQ(paths_->plane_of(ev), 1_plane);
   ports(3_planes);
-  EXPECT_FALSE(carries(0));  // a word: an answer brings the plane back
-  paths_->on_probe_answer(us(9000), 0, us(8000));
-  EXPECT_TRUE(carries(0));
+  EXPECT_FALSE(carries(0_ev));  // a word: an answer brings the plane back
+  paths_->on_probe_answer(us(9000), 0_ev, us(8000));
+  EXPECT_TRUE(carries(0_ev));
 }
 
 // [MRC-PORT-1] New data avoid the plane while the probes ask; the EVs and everything else stay as they are.
 TEST_F(PeerPathsTest, APlaneThatIsCalledDownIsAvoidedUntilAProbeOverItIsAnswered) {
   EXPECT_TRUE(paths_->on_port_status(us(100), 2_planes));
   EXPECT_FALSE(paths_->plane_usable(0_plane));
-  std::set<uint16_t> asked;
-  uint16_t ev;
-  while (paths_->take_due_probe(us(100), &ev)) {
+  std::set<EvIndex> asked;
+  while (const std::optional<EvIndex> due = paths_->take_due_probe(us(100))) {
+    const EvIndex ev = *due;
     EXPECT_EQ(paths_->plane_of(ev), 0_plane);
     asked.insert(ev);
   }
@@ -427,65 +426,59 @@ TEST_F(PeerPathsTest, TheLastPlaneIsNotAvoidedForAWord) {
 
 // [MRC-EVS-9] [MRC-CHOICE-Q22]
 TEST_F(PeerPathsTest, ControlPacketsTakeThePlanesInTurnOnOneEvEach) {
-  uint16_t first[2], again;
-  for (uint16_t& ev : first) ASSERT_TRUE(paths_->pick_control(3_planes, &ev));
+  EvIndex first[2];
+  for (EvIndex& ev : first) ev = control();
   EXPECT_NE(paths_->plane_of(first[0]), paths_->plane_of(first[1]));
   for (int i = 0; i < 10; ++i) {
-    ASSERT_TRUE(paths_->pick_control(3_planes, &again));
-    EXPECT_EQ(again, first[i % 2]);
+    EXPECT_EQ(control(), first[i % 2]);
   }
-  ASSERT_TRUE(paths_->pick_control(2_planes, &again));
-  EXPECT_EQ(paths_->plane_of(again), 1_plane);
-  EXPECT_FALSE(paths_->pick_control(0_planes, &again));
-  for (uint16_t ev : {0, 2, 4, 6}) lose(ev, 10 + ev);
+  EXPECT_EQ(paths_->plane_of(control(2_planes)), 1_plane);
+  EXPECT_FALSE(paths_->pick_control(0_planes));
+  for (const EvIndex ev : {0_ev, 2_ev, 4_ev, 6_ev}) lose(ev, 10 + ev.value());
   for (int i = 0; i < 4; ++i) {
-    ASSERT_TRUE(paths_->pick_control(3_planes, &again));
-    EXPECT_EQ(paths_->plane_of(again), 1_plane);
+    EXPECT_EQ(paths_->plane_of(control()), 1_plane);
   }
 }
 
 // [MRC-EVS-9] All answers on one path would load it more than its neighbours.
 TEST_F(PeerPathsTest, ControlPacketsFollowWhatIsDelivered) {
-  for (uint16_t ev : {4, 3, 2, 5}) {
-    paths_->on_delivered(ev, us(ev));
-    uint16_t picked[2];
-    for (uint16_t& each : picked) ASSERT_TRUE(paths_->pick_control(3_planes, &each));
+  for (const EvIndex ev : {4_ev, 3_ev, 2_ev, 5_ev}) {
+    paths_->on_delivered(ev, us(ev.value()));
+    EvIndex picked[2];
+    for (EvIndex& each : picked) each = control();
     EXPECT_TRUE(picked[0] == ev || picked[1] == ev) << ev;
   }
-  lose(2, 20);
-  lose(2, 21);
-  ASSERT_EQ(state(2), EvState::kAssumedBad);
-  paths_->on_delivered(2, us(19));  // an answer that was late: the path is no better for it
+  lose(2_ev, 20);
+  lose(2_ev, 21);
+  ASSERT_EQ(state(2_ev), EvState::kAssumedBad);
+  paths_->on_delivered(2_ev, us(19));  // an answer that was late: the path is no better for it
   for (int i = 0; i < 4; ++i) {
-    uint16_t ev;
-    ASSERT_TRUE(paths_->pick_control(3_planes, &ev));
-    EXPECT_NE(ev, 2);
+    EXPECT_NE(control(), 2_ev);
   }
 }
 
 TEST_F(PeerPathsTest, AReceiverAsksOnePathOfEachPlanePerInterval) {
-  uint16_t ev;
-  for (int i = 0; i < 2; ++i) ASSERT_TRUE(paths_->pick_control(3_planes, &ev));
-  std::set<uint16_t> seen;
+  for (int i = 0; i < 2; ++i) control();
+  std::set<EvIndex> seen;
   for (int64_t round = 0; round < 32; ++round) {
     const Instant start = us(round * 100000);
     EXPECT_TRUE(paths_->on_inbound(start, 0_plane, 0));
     EXPECT_FALSE(paths_->on_inbound(start + Duration::microseconds(1), 0_plane, 0));
     EXPECT_EQ(paths_->next_probe_time(), start + interval());
     std::set<PlaneId> planes;
-    std::set<uint16_t> asked;
-    while (paths_->take_due_probe(start + interval(), &ev)) {
+    std::set<EvIndex> asked;
+    while (const std::optional<EvIndex> due = paths_->take_due_probe(start + interval())) {
+      const EvIndex ev = *due;
       planes.insert(paths_->plane_of(ev));
       asked.insert(ev);
     }
     EXPECT_EQ(asked.size(), 2u);
     EXPECT_EQ(planes, (std::set<PlaneId>{0_plane, 1_plane}));
     EXPECT_EQ(paths_->next_probe_time(), Instant::never());  // without traffic no further round
-    for (uint16_t each : asked) paths_->on_probe_answer(start + interval(), each, start + interval());
-    std::set<uint16_t> used;  // what answered carries the control packets
+    for (const EvIndex each : asked) paths_->on_probe_answer(start + interval(), each, start + interval());
+    std::set<EvIndex> used;  // what answered carries the control packets
     for (int i = 0; i < 2; ++i) {
-      ASSERT_TRUE(paths_->pick_control(3_planes, &ev));
-      used.insert(ev);
+      used.insert(control());
     }
     EXPECT_EQ(used, asked);
     seen.insert(asked.begin(), asked.end());
@@ -495,18 +488,18 @@ TEST_F(PeerPathsTest, AReceiverAsksOnePathOfEachPlanePerInterval) {
 
 // [MRC-EVS-9] One dead path among many is no dead plane: the check after it asks the path that carries the answers.
 TEST_F(PeerPathsTest, ASilentCheckIsFollowedByOneOfTheReverseEv) {
-  constexpr uint16_t kDead = 4;
-  uint16_t ev;
-  for (int i = 0; i < 2; ++i) ASSERT_TRUE(paths_->pick_control(3_planes, &ev));
-  paths_->on_delivered(0, us(1));
+  constexpr EvIndex kDead = 4_ev;
+  for (int i = 0; i < 2; ++i) control();
+  paths_->on_delivered(0_ev, us(1));
   bool was_silent = false;
   int silent = 0;
   for (int64_t round = 1; round < 200 && silent < 3; ++round) {
     const Instant sent = us(round * 100000) + interval();
-    uint16_t reverse[2];
-    for (uint16_t& each : reverse) ASSERT_TRUE(paths_->pick_control(3_planes, &each));
+    EvIndex reverse[2];
+    for (EvIndex& each : reverse) each = control();
     paths_->on_inbound(us(round * 100000), 0_plane, 0);
-    while (paths_->take_due_probe(sent, &ev)) {
+    while (const std::optional<EvIndex> due = paths_->take_due_probe(sent)) {
+      const EvIndex ev = *due;
       if (paths_->plane_of(ev) == 0_plane && state(kDead) == EvState::kGood) {
         EXPECT_TRUE(!was_silent || ev == reverse[0] || ev == reverse[1]) << ev;
         was_silent = ev == kDead;
@@ -518,8 +511,7 @@ TEST_F(PeerPathsTest, ASilentCheckIsFollowedByOneOfTheReverseEv) {
         paths_->on_probe_answer(sent + Duration::microseconds(10), ev, sent);
     }
     for (int i = 0; i < 2; ++i) {
-      ASSERT_TRUE(paths_->pick_control(3_planes, &ev));
-      EXPECT_NE(ev, kDead);
+      EXPECT_NE(control(), kDead);
     }
   }
   EXPECT_EQ(silent, 2);  // these retire the path
@@ -529,12 +521,12 @@ TEST_F(PeerPathsTest, ASilentCheckIsFollowedByOneOfTheReverseEv) {
 
 TEST_F(PeerPathsTest, SilentReverseChecksMoveTheAnswersToAnotherPlane) {
   int checks = 0;
-  uint16_t ev;
   for (Instant now = us(0); counters_.plane_suspensions == 0 && checks < 10; now = now + interval() * 2) {
-    for (int i = 0; i < 2; ++i) ASSERT_TRUE(paths_->pick_control(3_planes, &ev));
+    for (int i = 0; i < 2; ++i) control();
     paths_->on_inbound(now, 0_plane, 0);
     const Instant sent = now + interval();
-    while (paths_->take_due_probe(sent, &ev)) {
+    while (const std::optional<EvIndex> due = paths_->take_due_probe(sent)) {
+      const EvIndex ev = *due;
       if (paths_->plane_of(ev) == 0_plane) {
         checks += state(ev) == EvState::kGood;  // not the probes of what is retired already
         paths_->on_probe_lost(sent + interval(), ev, sent);
@@ -549,8 +541,7 @@ TEST_F(PeerPathsTest, SilentReverseChecksMoveTheAnswersToAnotherPlane) {
   EXPECT_EQ(counters_.plane_suspensions, 1u);
   EXPECT_EQ(checks, 2);
   for (int i = 0; i < 4; ++i) {
-    ASSERT_TRUE(paths_->pick_control(3_planes, &ev));
-    EXPECT_EQ(paths_->plane_of(ev), 1_plane);
+    EXPECT_EQ(paths_->plane_of(control()), 1_plane);
   }
 }
 

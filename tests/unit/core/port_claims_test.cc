@@ -10,24 +10,23 @@ namespace {
 constexpr Duration kAsk = Duration::milliseconds(400);
 constexpr Duration kTick = Duration::nanoseconds(1);
 
+using Proof = PortClaims::Proof;
+
 class PortClaimsTest : public testing::Test {
  protected:
   PlaneSet asked() {
     PlaneSet planes;
-    PlaneId plane;
-    while (claims_.take_due(now_, &plane)) {
-      planes.insert(plane);
+    while (const std::optional<PlaneId> plane = claims_.take_due(now_)) {
+      planes.insert(*plane);
       ++probes_;
     }
     return planes;
   }
   bool word(PlaneSet up) { return claims_.on_word(now_, up, askable_); }
   void refute(PlaneId plane, Duration age = kTick) {
-    bool refuted = false;
     const Instant sent = now_;
     now_ = now_ + age;
-    EXPECT_TRUE(claims_.on_answer(now_, plane, sent, &refuted));
-    EXPECT_TRUE(refuted);
+    EXPECT_EQ(claims_.on_answer(now_, plane, sent), Proof::kRefuted);
   }
   // Claimed and not answered.
   void take_down(PlaneSet up) {
@@ -69,8 +68,7 @@ TEST_F(PortClaimsTest, expire__LeavesThePlaneWhenThePatienceIsOver) {
 
 TEST_F(PortClaimsTest, expire__ProvesNothingWithoutAProbe) {
   word(0b1011_planes);
-  PlaneId plane;
-  while (claims_.take_due(now_, &plane)) claims_.on_unsent(plane);
+  while (const std::optional<PlaneId> plane = claims_.take_due(now_)) claims_.on_unsent(*plane);
   EXPECT_EQ(claims_.expire(now_ + PortClaims::kPatience), PlaneSet());
   EXPECT_EQ(claims_.claimed() | claims_.down(), PlaneSet());
 }
@@ -83,31 +81,25 @@ TEST_F(PortClaimsTest, on_word__IsTakenForPlanesThatCarryNoProbe) {
 
 TEST_F(PortClaimsTest, on_answer__CountsWhenTheProbeWasSentAfterTheWord) {
   word(0b1011_planes);
-  bool refuted;
-  EXPECT_FALSE(claims_.on_answer(now_, 2_plane, now_ - kTick, &refuted));
-  EXPECT_FALSE(claims_.on_answer(now_, 1_plane, now_, &refuted));  // another plane
+  EXPECT_EQ(claims_.on_answer(now_, 2_plane, now_ - kTick), Proof::kNone);
+  EXPECT_EQ(claims_.on_answer(now_, 1_plane, now_), Proof::kNone);  // another plane
   EXPECT_EQ(claims_.claimed(), 0b0100_planes);
-  EXPECT_TRUE(claims_.on_answer(now_, 2_plane, now_, &refuted));
-  EXPECT_TRUE(refuted);
+  EXPECT_EQ(claims_.on_answer(now_, 2_plane, now_), Proof::kRefuted);
   EXPECT_EQ(claims_.claimed(), PlaneSet());
-  EXPECT_FALSE(claims_.on_answer(now_, 2_plane, now_, &refuted));
+  EXPECT_EQ(claims_.on_answer(now_, 2_plane, now_), Proof::kNone);
 }
 
 // A peer that is slow to answer loses its plane for no longer than its round trip.
 TEST_F(PortClaimsTest, on_answer__CountsWhenItIsLate) {
   const Instant sent = now_;
   take_down(0b1011_planes);
-  bool refuted;
-  EXPECT_TRUE(claims_.on_answer(now_ + kAsk, 2_plane, sent, &refuted));
-  EXPECT_TRUE(refuted);
+  EXPECT_EQ(claims_.on_answer(now_ + kAsk, 2_plane, sent), Proof::kRefuted);
   EXPECT_EQ(claims_.down(), PlaneSet());
 }
 
 TEST_F(PortClaimsTest, on_answer__OfALaterProbeIsNoRefutation) {
   take_down(0b1011_planes);
-  bool refuted;
-  EXPECT_TRUE(claims_.on_answer(now_ + kTick, 2_plane, now_, &refuted));
-  EXPECT_FALSE(refuted);
+  EXPECT_EQ(claims_.on_answer(now_ + kTick, 2_plane, now_), Proof::kRestored);
   EXPECT_TRUE(word(0b1011_planes));
   EXPECT_EQ(claims_.claimed(), 0b0100_planes);
 }
@@ -143,8 +135,7 @@ TEST_F(PortClaimsTest, expire__ForgivesEarlierRefutations) {
     now_ = now_ + Duration::seconds(10);
   }
   take_down(0b1011_planes);
-  bool refuted;
-  claims_.on_answer(now_, 2_plane, now_, &refuted);
+  EXPECT_EQ(claims_.on_answer(now_, 2_plane, now_), Proof::kRestored);
   word(0b1011_planes);
   refute(2_plane);
   now_ = now_ + PortClaims::kFirstHold;
@@ -153,15 +144,13 @@ TEST_F(PortClaimsTest, expire__ForgivesEarlierRefutations) {
 
 // Probes of a claim that had not left are not sent after it was decided.
 TEST_F(PortClaimsTest, take_due__DropsTheProbesOfAClaimThatIsDecided) {
-  PlaneId plane;
-  bool refuted;
   word(0b1011_planes);
-  ASSERT_TRUE(claims_.take_due(now_, &plane));
-  EXPECT_TRUE(claims_.on_answer(now_, 2_plane, now_, &refuted));
+  ASSERT_TRUE(claims_.take_due(now_));
+  EXPECT_EQ(claims_.on_answer(now_, 2_plane, now_), Proof::kRefuted);
   EXPECT_EQ(asked(), PlaneSet());
   now_ = now_ + Duration::seconds(10);
   word(0b1011_planes);
-  ASSERT_TRUE(claims_.take_due(now_, &plane));
+  ASSERT_TRUE(claims_.take_due(now_));
   now_ = now_ + PortClaims::kPatience;
   EXPECT_EQ(claims_.expire(now_), 0b0100_planes);
   EXPECT_EQ(asked(), PlaneSet());

@@ -49,11 +49,11 @@ TEST(ProbeTimer, ALongRoundTripRaisesTheLimitToTwiceItself) {
 TEST(ProbeTimer, TheAnswerToTheLatestEndsTheWait) {
   ProbeTimer t;
   EXPECT_FALSE(t.on_answer(0));  // nothing has been asked
-  t.on_sent(kBegin, 4);
+  t.on_sent(kBegin, 4_ev);
   EXPECT_TRUE(t.outstanding());
   const auto answer = t.on_answer(1);
   ASSERT_TRUE(answer);
-  EXPECT_EQ(answer->probe.ev, 4);
+  EXPECT_EQ(answer->probe.ev, 4_ev);
   EXPECT_EQ(answer->probe.sent_at, kBegin);
   EXPECT_FALSE(answer->late);
   EXPECT_FALSE(t.outstanding());
@@ -62,14 +62,14 @@ TEST(ProbeTimer, TheAnswerToTheLatestEndsTheWait) {
 
 TEST(ProbeTimer, ALateAnswerToTheFirstCountsAndTheOthersDoNot) {
   ProbeTimer t;
-  t.on_sent(kBegin, 1);
-  t.on_sent(kBegin + kPauseFloor, 2);
-  t.on_sent(kBegin + kPauseFloor * 2, 3);
+  t.on_sent(kBegin, 1_ev);
+  t.on_sent(kBegin + kPauseFloor, 2_ev);
+  t.on_sent(kBegin + kPauseFloor * 2, 3_ev);
   EXPECT_FALSE(t.on_answer(2));
   const auto late = t.on_answer(1);
   ASSERT_TRUE(late);
   EXPECT_TRUE(late->late);
-  EXPECT_EQ(late->probe.ev, 1);
+  EXPECT_EQ(late->probe.ev, 1_ev);
   EXPECT_TRUE(t.outstanding());
   EXPECT_FALSE(t.on_answer(1));
   const auto latest = t.on_answer(3);
@@ -80,14 +80,14 @@ TEST(ProbeTimer, ALateAnswerToTheFirstCountsAndTheOthersDoNot) {
 TEST(ProbeTimer, UnansweredForCountsFromTheLatest) {
   ProbeTimer t;
   EXPECT_FALSE(t.unanswered_for(kBegin, Duration()));
-  t.on_sent(kBegin, 1);
+  t.on_sent(kBegin, 1_ev);
   EXPECT_FALSE(t.unanswered_for(kBegin + Duration::nanoseconds(99), Duration::nanoseconds(100)));
   EXPECT_TRUE(t.unanswered_for(kBegin + Duration::nanoseconds(100), Duration::nanoseconds(100)));
 }
 
 TEST(ProbeTimer, IdsGoOnAfterAReset) {
   ProbeTimer t;
-  t.on_sent(kBegin, 1);
+  t.on_sent(kBegin, 1_ev);
   t.reset();
   EXPECT_FALSE(t.outstanding());
   EXPECT_FALSE(t.on_answer(1));

@@ -71,7 +71,7 @@ TEST_F(ReplyTest, AFloodOfRequestsLeavesRoomForOurOwnPackets) {
   for (int i = 0; i < 5000; ++i) receive(p, flow);
   EXPECT_EQ(endpoint_->control_waiting(), 0u);
   EXPECT_GT(counters().drop_replies, 4000u);
-  EXPECT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 0, 5, false, {}, Duration::seconds(1)));
+  EXPECT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 0_ev, 5, false, {}, Duration::seconds(1)));
   drain();
   uint64_t bytes = 0;
   for (const SentPacket* s : sent(wire::Opcode::kEndpointResponse)) bytes += s->bytes.size();
@@ -86,7 +86,7 @@ TEST_F(ReplyTest, AFloodOfRequestsLeavesRoomForOurOwnPackets) {
 TEST_F(ReplyTest, ARequestToANicIsNotPadded) {
   peer_.nic = true;
   start();
-  endpoint_->start_endpoint_op(now_, peer_id_, 0, 5, false, {}, Duration::seconds(1));
+  endpoint_->start_endpoint_op(now_, peer_id_, 0_ev, 5, false, {}, Duration::seconds(1));
   drain();
   EXPECT_EQ(sent(wire::Opcode::kEndpointRequest)[0]->bytes.size(), 32u);
 }
@@ -96,7 +96,7 @@ TEST_F(ReplyTest, WhatFindsNoRoomIsNotCountedAsSent) {
   attr_.mpr_dest = 1;
   start();
   uint16_t id = 1;
-  while (endpoint_->start_endpoint_op(now_, peer_id_, 0, id, false, {}, Duration::seconds(9))) ++id;
+  while (endpoint_->start_endpoint_op(now_, peer_id_, 0_ev, id, false, {}, Duration::seconds(9))) ++id;
   EXPECT_EQ(endpoint_->control_waiting(), 1024u);
   arrive(write_packet(128));  // outside of the window
   EXPECT_EQ(counters().drop_window, 1u);
@@ -105,7 +105,7 @@ TEST_F(ReplyTest, WhatFindsNoRoomIsNotCountedAsSent) {
   while (counters().tx_data == 0) {  // the data leaves behind all of them
     ASSERT_TRUE(endpoint_->poll_tx(now_, &burst_, PlaneSet::all()));
   }
-  while (endpoint_->start_endpoint_op(now_, peer_id_, 0, id, false, {}, Duration::seconds(9))) ++id;
+  while (endpoint_->start_endpoint_op(now_, peer_id_, 0_ev, id, false, {}, Duration::seconds(9))) ++id;
   for (int i = 0; i < 10; ++i) {
     now_ = now_ + Duration::milliseconds(1);
     endpoint_->handle_timeout(now_);

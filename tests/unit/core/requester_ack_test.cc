@@ -118,7 +118,7 @@ TEST_F(RequesterAckTest, OnlyTrimsInsideTheFabricSkipThePath) {
 // [MRC-SACK-4] [MRC-EVS-1]: SKIP_ONCE is the QP's own, ALWAYS_SKIP is for all QPs to that peer.
 TEST_F(RequesterAckTest, VerdictsOnThePath) {
   send(1);
-  const uint16_t used = requests()[0]->ev;
+  const EvIndex used = requests()[0]->ev;
   wire::Packet p = sack(-1, 0);
   p.sack.seth.m = wire::PathVerdict::kSkipOnce;
   arrive(p);
@@ -149,10 +149,10 @@ TEST_F(RequesterAckTest, PathsAreFoundByEntropyWhateverTheOrderOfItsHalves) {
   p.sack.seth.m = wire::PathVerdict::kAlwaysSkip;
   p.sack.seth.entropy = 50003;
   arrive(p);
-  EXPECT_EQ(ev(3).state, EvState::kAssumedBad);
+  EXPECT_EQ(ev(3_ev).state, EvState::kAssumedBad);
   p.sack.seth.entropy = 50004u << 16;
   arrive(p);
-  EXPECT_EQ(ev(4).state, EvState::kAssumedBad);
+  EXPECT_EQ(ev(4_ev).state, EvState::kAssumedBad);
   p.sack.seth.entropy = 12345;
   arrive(p);
   EXPECT_EQ(counters().ev_assumed_bad, 2u);

@@ -12,7 +12,7 @@ class SentPacketsTest : public testing::Test {
  protected:
   void send(int n) {
     if (!sent_.open()) sent_.open(&pool_, 64);
-    for (int i = 0; i < n; ++i) sent_.on_sent(now_, 3, 1000);
+    for (int i = 0; i < n; ++i) sent_.on_sent(now_, 3_ev, 1000);
   }
   void arrive(std::initializer_list<uint64_t> seqs) {
     for (const uint64_t s : seqs) sent_.on_arrived(s);
@@ -31,7 +31,7 @@ TEST_F(SentPacketsTest, WhatIsSentIsInFlight) {
   EXPECT_EQ(sent_.nxt(), 3u);
   EXPECT_EQ(sent_.in_flight(), 3u);
   EXPECT_EQ(sent_.highest_acked(), 0u);
-  EXPECT_EQ(sent_[2].ev, 3);
+  EXPECT_EQ(sent_[2].ev, 3_ev);
   EXPECT_EQ(sent_[2].sends, 1);
   EXPECT_TRUE(sent_.outstanding(2));
   EXPECT_FALSE(sent_.outstanding(3));
@@ -69,11 +69,11 @@ TEST_F(SentPacketsTest, LostPacketsAreFoundInOrderAndOnce) {
   EXPECT_EQ(sent_.in_flight(), 4u);
   EXPECT_EQ(sent_.next_lost(0), 1u);
   EXPECT_EQ(sent_.next_lost(0), 1u);  // until it is sent
-  sent_.on_sent_again(now_, 1, 5, 1000);
+  sent_.on_sent_again(now_, 1, 5_ev, 1000);
   EXPECT_EQ(sent_[1].sends, 2);
-  EXPECT_EQ(sent_[1].ev, 5);
+  EXPECT_EQ(sent_[1].ev, 5_ev);
   EXPECT_EQ(sent_.next_lost(0), 4u);
-  sent_.on_sent_again(now_, 4, 5, 1000);
+  sent_.on_sent_again(now_, 4, 5_ev, 1000);
   EXPECT_FALSE(sent_.next_lost(0));
   sent_.on_lost(1, TraceTrigger::kTimedOut);  // once more, below the last one
   EXPECT_EQ(sent_.next_lost(0), 1u);
@@ -133,7 +133,7 @@ TEST_F(SentPacketsTest, EachPacketIsCountedOnceWhateverHappens) {
         if (range > 0 && !sent_[seq].acked && !sent_[seq].lost) sent_.on_lost(seq, TraceTrigger::kOvertaken);
         break;
       default:
-        if (const auto lost = sent_.next_lost(sent_.una())) sent_.on_sent_again(now_, *lost, 1, 1000);
+        if (const auto lost = sent_.next_lost(sent_.una())) sent_.on_sent_again(now_, *lost, 1_ev, 1000);
     }
     uint64_t acked = 0;
     for (uint64_t s = sent_.una(); s < sent_.nxt(); ++s) acked += sent_[s].acked;

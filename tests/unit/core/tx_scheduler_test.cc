@@ -56,7 +56,7 @@ TEST_F(EndpointTxTest, AQpWithoutAPathHoldsUpNobody) {
 
 TEST_F(EndpointTxTest, ControlPacketsWaitForRoomOnTheirPlane) {
   start();
-  ASSERT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 1, 5, false, {}, Duration::seconds(1)));
+  ASSERT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 1_ev, 5, false, {}, Duration::seconds(1)));
   drain(1_planes);
   EXPECT_TRUE(sent_.empty());
   drain(2_planes);

@@ -18,7 +18,7 @@ struct Rig {
   struct End {
     std::unique_ptr<Datapath> datapath;
     std::vector<core::PlaneAddress> planes;
-    std::vector<core::EvEntry> evs;
+    PerEv<core::EvEntry> evs;
   };
   End a, b;
   std::shared_ptr<void> surroundings;  // namespaces and the like, gone after the ends

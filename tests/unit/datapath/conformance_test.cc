@@ -30,7 +30,7 @@ class Conformance : public ::testing::TestWithParam<RigKind> {
   uint16_t evs() const { return static_cast<uint16_t>(rig_.a.evs.size()); }
   uint32_t most_segments() { return std::min(a().max_segments(), a().max_burst_bytes() / 1000); }
 
-  static void address(core::TxBurst* burst, const Rig::End& from, const Rig::End& to, uint16_t ev) {
+  static void address(core::TxBurst* burst, const Rig::End& from, const Rig::End& to, EvIndex ev) {
     const core::EvEntry& entry = from.evs[ev];
     burst->plane = entry.plane;
     burst->ev_index = ev;
@@ -95,7 +95,7 @@ TEST_P(Conformance, bursts_of_every_length_arrive_unchanged) {
   for (uint32_t segments = 1; segments <= most_segments(); segments = segments * 2 + 1) {
     for (uint32_t last : {1000u, 64u}) {
       TestBurst t(segments, segments == 1 ? last : 1000, last, segments + last);
-      address(&t.burst, rig_.a, rig_.b, 0);
+      address(&t.burst, rig_.a, rig_.b, 0_ev);
       send(rig_.a, t.burst);
       EXPECT_EQ(joined(take(b(), segments)), t.payload) << segments << " segments, the last of " << last;
     }
@@ -105,7 +105,7 @@ TEST_P(Conformance, bursts_of_every_length_arrive_unchanged) {
 TEST_P(Conformance, packets_of_every_size) {
   for (uint32_t size : {1u, 16u, 64u, 1000u, rig_.largest_packet}) {
     TestBurst t(1, size, size, size);
-    address(&t.burst, rig_.a, rig_.b, 1);
+    address(&t.burst, rig_.a, rig_.b, 1_ev);
     send(rig_.a, t.burst);
     const std::vector<Got> got = take(b(), 1);
     ASSERT_EQ(got.size(), 1u) << size;
@@ -116,8 +116,8 @@ TEST_P(Conformance, packets_of_every_size) {
 
 TEST_P(Conformance, every_entropy_value_arrives_on_its_plane_and_can_be_echoed) {
   std::set<std::pair<PlaneId, uint32_t>> seen;
-  for (uint16_t ev = 0; ev < evs(); ++ev) {
-    TestBurst t(1, 200, 200, ev);
+  for (const EvIndex ev : rig_.a.evs.ids()) {
+    TestBurst t(1, 200, 200, ev.value());
     address(&t.burst, rig_.a, rig_.b, ev);
     send(rig_.a, t.burst);
     const std::vector<Got> got = take(b(), 1);
@@ -138,7 +138,7 @@ TEST_P(Conformance, every_entropy_value_arrives_on_its_plane_and_can_be_echoed) 
 TEST_P(Conformance, traffic_class_and_ecn_arrive) {
   for (uint8_t traffic_class : {0, 46 << 2, 4 << 2 | 1, 4 << 2 | 2, 4 << 2 | 3}) {
     TestBurst t(1, 300, 300, traffic_class);
-    address(&t.burst, rig_.a, rig_.b, 0);
+    address(&t.burst, rig_.a, rig_.b, 0_ev);
     t.burst.flow.traffic_class = traffic_class;
     send(rig_.a, t.burst);
     const std::vector<Got> got = take(b(), 1);
@@ -149,8 +149,8 @@ TEST_P(Conformance, traffic_class_and_ecn_arrive) {
 
 TEST_P(Conformance, both_directions_do_not_mix) {
   TestBurst there(1, 500, 500, 1), back(1, 500, 500, 2);
-  address(&there.burst, rig_.a, rig_.b, 0);
-  address(&back.burst, rig_.b, rig_.a, 0);
+  address(&there.burst, rig_.a, rig_.b, 0_ev);
+  address(&back.burst, rig_.b, rig_.a, 0_ev);
   send(rig_.a, there.burst);
   send(rig_.b, back.burst);
   EXPECT_EQ(joined(take(b(), 1)), there.payload);
@@ -163,7 +163,7 @@ TEST_P(Conformance, the_packets_of_one_path_keep_their_order) {
   const uint32_t segments = std::min<uint32_t>(most_segments(), 4);
   for (uint32_t i = 0; i < kBursts; ++i) {
     TestBurst t(segments, 500, 500, i);
-    address(&t.burst, rig_.a, rig_.b, static_cast<uint16_t>(i % evs()));
+    address(&t.burst, rig_.a, rig_.b, ev_at(i % evs()));
     send(rig_.a, t.burst);
     std::vector<uint8_t>& path = sent[t.burst.flow.src_port];
     path.insert(path.end(), t.payload.begin(), t.payload.end());
@@ -180,8 +180,8 @@ TEST_P(Conformance, the_packets_of_one_path_keep_their_order) {
 TEST_P(Conformance, counters_agree_with_what_was_moved) {
   const uint32_t segments = std::min<uint32_t>(most_segments(), 3);
   uint64_t bytes = 0;
-  for (uint16_t ev = 0; ev < evs(); ++ev) {
-    TestBurst t(segments, 700, 70, ev);
+  for (const EvIndex ev : rig_.a.evs.ids()) {
+    TestBurst t(segments, 700, 70, ev.value());
     if (segments == 1) t.burst.segment_size = t.burst.bytes;
     address(&t.burst, rig_.a, rig_.b, ev);
     send(rig_.a, t.burst);
@@ -201,7 +201,7 @@ TEST_P(Conformance, no_more_than_asked_for_and_nothing_when_empty) {
   EXPECT_EQ(b().rx_burst(now(), &none, 1), 0);
   for (uint32_t i = 0; i < 5; ++i) {
     TestBurst t(1, 100, 100, i);
-    address(&t.burst, rig_.a, rig_.b, 0);
+    address(&t.burst, rig_.a, rig_.b, 0_ev);
     send(rig_.a, t.burst);
   }
   EXPECT_EQ(joined(take(b(), 5, 1)).size(), 500u);
@@ -214,7 +214,7 @@ TEST_P(Conformance, descriptors_stay_and_tell_of_packets) {
   b().before_wait();
   EXPECT_EQ(::poll(fds.data(), fds.size(), 0), 0);
   TestBurst t(1, 100, 100, 9);
-  address(&t.burst, rig_.a, rig_.b, 0);
+  address(&t.burst, rig_.a, rig_.b, 0_ev);
   send(rig_.a, t.burst);
   EXPECT_EQ(::poll(fds.data(), fds.size(), 2000), rig_.told_by);
   take(b(), 1);

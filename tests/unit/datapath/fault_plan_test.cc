@@ -29,21 +29,21 @@ TEST(FaultPlan, everything_at_once) {
   const FaultRule& hole = plan->rules[0];
   EXPECT_EQ(hole.kind, FaultKind::kBlackhole);
   EXPECT_EQ(hole.scope, FaultRule::Scope::kPlane);
-  EXPECT_TRUE(hole.concerns(1_plane, 99));
-  EXPECT_FALSE(hole.concerns(0_plane, 1));
-  EXPECT_FALSE(hole.concerns(2_plane, 1));
+  EXPECT_TRUE(hole.concerns(1_plane, 99_ev));
+  EXPECT_FALSE(hole.concerns(0_plane, 1_ev));
+  EXPECT_FALSE(hole.concerns(2_plane, 1_ev));
   EXPECT_FALSE(hole.active(Duration::nanoseconds(1999999999)));
   EXPECT_TRUE(hole.active(Duration::seconds(2)));
   EXPECT_TRUE(hole.active(Duration::nanoseconds(4999999999)));
   EXPECT_FALSE(hole.active(Duration::seconds(5)));
-  EXPECT_TRUE(plan->rules[1].concerns(31_plane, 0));
+  EXPECT_TRUE(plan->rules[1].concerns(31_plane, 0_ev));
   EXPECT_DOUBLE_EQ(plan->rules[1].probability, 0.001);
   EXPECT_TRUE(plan->rules[1].active(Duration::seconds(1000000)));
   for (size_t i = 2; i < 5; ++i) {
     EXPECT_EQ(plan->rules[i].scope, FaultRule::Scope::kEv);
-    EXPECT_TRUE(plan->rules[i].concerns(0_plane, 3));
-    EXPECT_FALSE(plan->rules[i].concerns(0_plane, 2));
-    EXPECT_FALSE(plan->rules[i].concerns(0_plane, 4));
+    EXPECT_TRUE(plan->rules[i].concerns(0_plane, 3_ev));
+    EXPECT_FALSE(plan->rules[i].concerns(0_plane, 2_ev));
+    EXPECT_FALSE(plan->rules[i].concerns(0_plane, 4_ev));
   }
   EXPECT_EQ(plan->rules[4].delay, Duration::microseconds(200));
   EXPECT_EQ(plan->rules[4].delay_most, Duration::microseconds(200));
@@ -59,12 +59,12 @@ TEST(FaultPlan, blanks_ranges_open_ends_jitter_and_units) {
   EXPECT_EQ(plan->rules[0].delay_most, Duration::milliseconds(2));
   EXPECT_EQ(plan->rules[0].from, Duration::milliseconds(10));
   EXPECT_EQ(plan->rules[0].to, Duration::infinite());
-  EXPECT_TRUE(plan->rules[1].concerns(3_plane, 0));
-  EXPECT_FALSE(plan->rules[1].concerns(4_plane, 0));
+  EXPECT_TRUE(plan->rules[1].concerns(3_plane, 0_ev));
+  EXPECT_FALSE(plan->rules[1].concerns(4_plane, 0_ev));
   EXPECT_EQ(plan->rules[2].from, Duration::nanoseconds(100));
   EXPECT_EQ(plan->rules[2].to, Duration::milliseconds(1));
-  EXPECT_TRUE(plan->rules[2].concerns(0_plane, 15));
-  EXPECT_FALSE(plan->rules[2].concerns(0_plane, 16));
+  EXPECT_TRUE(plan->rules[2].concerns(0_plane, 15_ev));
+  EXPECT_FALSE(plan->rules[2].concerns(0_plane, 16_ev));
   EXPECT_TRUE(good("")->rules.empty());
   EXPECT_EQ(good("seed=18446744073709551615")->seed, UINT64_MAX);
 }

@@ -39,7 +39,7 @@ class Fault : public ::testing::Test {
     sent_ = 0;
   }
   // A burst of numbered packets; the last is shorter. False when not taken.
-  bool send(uint8_t plane = 0, uint16_t ev = 0, uint32_t segments = kSegments, uint8_t traffic_class = 2) {
+  bool send(uint8_t plane = 0, EvIndex ev = {}, uint32_t segments = kSegments, uint8_t traffic_class = 2) {
     core::TxBurst& b = burst_;
     b.plane = PlaneId(plane);
     b.ev_index = ev;
@@ -153,7 +153,7 @@ TEST_F(Fault, same_seed_same_losses_other_seed_others) {
 TEST_F(Fault, losses_do_not_depend_on_how_packets_are_grouped) {
   auto survivors = [&](uint32_t group) {
     open("loss=0.05;seed=5");
-    for (uint32_t i = 0; i < 1200 / group; ++i) EXPECT_TRUE(send(0, 0, group));
+    for (uint32_t i = 0; i < 1200 / group; ++i) EXPECT_TRUE(send(0, 0_ev, group));
     std::vector<uint32_t> numbers;
     for (const Arrived& a : arrived()) numbers.push_back(a.number());
     return numbers;
@@ -181,12 +181,12 @@ TEST_F(Fault, burst_loss_takes_so_many_in_a_row) {
 
 TEST_F(Fault, scope_by_plane_and_by_ev) {
   open("plane=2:loss=1;ev=7-8:loss=1");
-  ASSERT_TRUE(send(0, 0));
-  ASSERT_TRUE(send(1, 0));
-  ASSERT_TRUE(send(2, 6));
-  ASSERT_TRUE(send(2, 7));
-  ASSERT_TRUE(send(3, 8));
-  ASSERT_TRUE(send(3, 9));
+  ASSERT_TRUE(send(0, 0_ev));
+  ASSERT_TRUE(send(1, 0_ev));
+  ASSERT_TRUE(send(2, 6_ev));
+  ASSERT_TRUE(send(2, 7_ev));
+  ASSERT_TRUE(send(3, 8_ev));
+  ASSERT_TRUE(send(3, 9_ev));
   std::set<uint32_t> bursts;
   for (const Arrived& a : arrived()) bursts.insert(a.number() / kSegments);
   EXPECT_EQ(bursts, (std::set<uint32_t>{0, 2, 5}));
@@ -248,7 +248,7 @@ TEST_F(Fault, reordered_packets_come_one_to_four_bursts_later) {
 
 TEST_F(Fault, the_last_packet_reordered_goes_after_a_millisecond) {
   open("reorder=1");
-  ASSERT_TRUE(send(0, 0, 1));
+  ASSERT_TRUE(send(0, 0_ev, 1));
   EXPECT_TRUE(arrived().empty());
   EXPECT_EQ(dp_->next_timeout(), now_ + Duration::milliseconds(1));
   now_ = now_ + Duration::nanoseconds(999999);
@@ -281,7 +281,7 @@ TEST_F(Fault, delay_is_exact_and_wakes_the_driver) {
 
 TEST_F(Fault, jitter_stays_between_its_bounds_and_reorders) {
   open("delay=100us/300us;seed=8");
-  for (int i = 0; i < 200; ++i) ASSERT_TRUE(send(0, 0, 1));
+  for (int i = 0; i < 200; ++i) ASSERT_TRUE(send(0, 0_ev, 1));
   Instant start = now_;
   std::vector<uint32_t> order;
   int64_t first = 0;
@@ -322,7 +322,7 @@ TEST_F(Fault, corruption_flips_exactly_one_bit) {
 
 TEST_F(Fault, ecn_marks_capable_packets_only) {
   open("ecn=0.1;seed=13");
-  for (int i = 0; i < 500; ++i) ASSERT_TRUE(send(0, 0, kSegments, 46 << 2 | 2));
+  for (int i = 0; i < 500; ++i) ASSERT_TRUE(send(0, 0_ev, kSegments, 46 << 2 | 2));
   uint64_t marked = 0;
   auto got = arrived();
   ASSERT_EQ(got.size(), sent_);
@@ -334,7 +334,7 @@ TEST_F(Fault, ecn_marks_capable_packets_only) {
   expect_about(marked, sent_, 0.1);
   EXPECT_EQ(counters().fault_marked, marked);
   open("ecn=1");
-  ASSERT_TRUE(send(0, 0, kSegments, 46 << 2));
+  ASSERT_TRUE(send(0, 0_ev, kSegments, 46 << 2));
   for (const Arrived& a : arrived()) EXPECT_EQ(a.flow.traffic_class, 46 << 2);
 }
 
@@ -412,7 +412,7 @@ TEST_F(Fault, what_finds_no_room_late_waits_and_is_not_lost) {
 TEST_F(Fault, all_kinds_together_lose_only_what_is_counted) {
   open("loss=0.01;burstloss=0.001/5;dup=0.01;reorder=0.01;delay=10us/50us;ecn=0.05;plane=2:corrupt=0.01;seed=99");
   for (uint32_t i = 0; i < 3000; ++i) {
-    ASSERT_TRUE(send(static_cast<uint8_t>(i % 4), static_cast<uint16_t>(i % 64)));
+    ASSERT_TRUE(send(static_cast<uint8_t>(i % 4), ev_at(static_cast<size_t>(i % 64))));
     now_ = now_ + Duration::microseconds(1);
   }
   now_ = now_ + Duration::seconds(1);

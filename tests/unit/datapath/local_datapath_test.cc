@@ -13,7 +13,7 @@ TEST_F(Local, the_first_burst_takes_the_driver_and_those_behind_it_the_pipe) {
   EXPECT_EQ(take(b), bytes_of(1));
   take(a);
   send(a, b, 2);
-  send(a, b, 3, 1);  // the other plane: the same pipe
+  send(a, b, 3, 1_ev);  // the other plane: the same pipe
   std::vector<uint8_t> both = bytes_of(2);
   for (uint8_t byte : bytes_of(3)) both.push_back(byte);
   EXPECT_EQ(take(b), both);
@@ -48,7 +48,7 @@ TEST_F(Local, bursts_name_their_pipe_and_its_end_is_reported_once_they_are_read)
   UdpConfig config = loopback_config(false, 2, 4);
   std::unique_ptr<UdpDatapath> other = open_or_fail(config);
   TestBurst by_network(2, 300, 300, 1);
-  by_network.address(*other, *b.path, 0, loopback(false));
+  by_network.address(*other, *b.path, 0_ev, loopback(false));
   ASSERT_TRUE(other->tx_one(now(), by_network.burst));
   core::RxBurst r[8];
   r[0].pipe = 99;  // of an earlier burst
@@ -68,8 +68,8 @@ TEST_F(Local, bursts_name_their_pipe_and_its_end_is_reported_once_they_are_read)
 
 TEST_F(Local, bursts_on_several_planes_before_the_answer_leave_one_pipe) {
   End a = open(), b = open();
-  send(a, b, 1, 0);
-  send(a, b, 2, 1);
+  send(a, b, 1, 0_ev);
+  send(a, b, 2, 1_ev);
   for (int i = 0; i < 3; ++i) take(b), take(a);
   EXPECT_EQ(a.path->pipes_out(), 1u);
   EXPECT_EQ(b.path->pipes_in(), 1u);
@@ -82,7 +82,7 @@ TEST_F(Local, what_took_the_driver_is_received_before_what_took_the_pipe) {
   UdpConfig config = loopback_config(false, 2, 4);
   std::unique_ptr<UdpDatapath> other = open_or_fail(config);
   TestBurst first(2, 300, 300, 1);
-  first.address(*other, *b.path, 0, loopback(false));
+  first.address(*other, *b.path, 0_ev, loopback(false));
   ASSERT_TRUE(other->tx_one(now(), first.burst));
   send(a, b, 2);
   std::vector<uint8_t> both = first.payload;
@@ -227,12 +227,12 @@ TEST_F(Local, sockets_that_are_never_empty_keep_no_pipe_from_beginning) {
   UdpConfig config = loopback_config(false, 2, 4);
   std::unique_ptr<UdpDatapath> other = open_or_fail(config);
   TestBurst flood(1, 100, 100, 1);
-  flood.address(*other, *b.path, 0, loopback(false));
+  flood.address(*other, *b.path, 0_ev, loopback(false));
   int from_new = 0, from_old = 0;
   for (int i = 0; i < 400; ++i) {
     ASSERT_TRUE(other->tx_one(now(), flood.burst));
-    send(a, b, 2, 0);
-    send(old, b, 3, 1);
+    send(a, b, 2, 0_ev);
+    send(old, b, 3, 1_ev);
     core::RxBurst r;
     if (b.path->rx_burst(now(), &r, 1) == 0) continue;
     from_new += r.bytes == 600 && r.plane == 0_plane;

@@ -25,8 +25,8 @@ class LocalEnds : public ::testing::Test {
     return {LocalDatapath::make(open_or_fail(config), config)};
   }
   Instant now() { return now_ = now_ + Duration::milliseconds(10); }  // so that every call looks
-  void send(End& from, End& to, uint32_t salt, uint16_t ev = 0) { send(from, to.port(ev % 2), salt, ev); }
-  void send(End& from, uint16_t port, uint32_t salt, uint16_t ev = 0) {
+  void send(End& from, End& to, uint32_t salt, EvIndex ev = {}) { send(from, to.port(ev.value() % 2), salt, ev); }
+  void send(End& from, uint16_t port, uint32_t salt, EvIndex ev = {}) {
     TestBurst t(2, 300, 300, salt);
     t.address(*from.path, *from.path, ev, loopback(false));
     t.burst.flow.dst_port = port;

@@ -28,7 +28,7 @@ TEST_F(LocalStrangers, bursts_for_others_are_dropped) {
   EXPECT_EQ(welcome.count, 2u);
   EXPECT_EQ(welcome.addresses[1].port, b.port(1));
   TestBurst t(1, 100, 100, 1);
-  t.address(*b.path, *b.path, 0, loopback(false));
+  t.address(*b.path, *b.path, 0_ev, loopback(false));
   t.burst.flow.dst_port = 1;
   s.pipe->write(t.burst);
   t.burst.flow.dst_port = b.port(1);
@@ -216,7 +216,7 @@ TEST_F(LocalStrangers, an_answer_may_claim_addresses_of_this_host_alone) {
   take(a);
   EXPECT_EQ(a.path->pipes_out(), 1u);
   TestBurst t(1, 100, 100, 1);
-  t.address(*a.path, *a.path, 0, loopback(false));
+  t.address(*a.path, *a.path, 0_ev, loopback(false));
   t.burst.flow.dst_port = l.at.port;
   a.path->tx_one(now(), t.burst);
   EXPECT_EQ(a.path->counters().tx_local, 1u);

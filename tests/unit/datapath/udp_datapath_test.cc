@@ -34,7 +34,7 @@ TEST_P(UdpVariant, carries_a_burst_unchanged) {
   auto a = open_or_fail(config(1, 1));
   auto b = open_or_fail(config(1, 1));
   TestBurst t(15, 4144, 100, 1);
-  t.address(*a, *b, 0, ip());
+  t.address(*a, *b, 0_ev, ip());
   ASSERT_TRUE(a->tx_one(Instant(), t.burst));
   auto got = receive(*b, 15);
   EXPECT_EQ(joined(got), t.payload);
@@ -58,7 +58,7 @@ TEST_P(UdpVariant, largest_burst) {
   auto b = open_or_fail(config(1, 1));
   TestBurst t(64, 1015, 1015, 2);
   static_assert(64 * 1015 <= core::kMaxBurstBytes);
-  t.address(*a, *b, 0, ip());
+  t.address(*a, *b, 0_ev, ip());
   ASSERT_TRUE(a->tx_one(Instant(), t.burst));
   EXPECT_EQ(joined(receive(*b, 64)), t.payload);
   EXPECT_EQ(a->counters().tx_errors, 0u);
@@ -69,7 +69,7 @@ TEST_P(UdpVariant, single_packets_and_shorter_last) {
   auto b = open_or_fail(config(1, 1));
   for (uint32_t size : {1u, 40u, 64u, 4144u, 8240u}) {
     TestBurst t(1, size, size, size);
-    t.address(*a, *b, 0, ip());
+    t.address(*a, *b, 0_ev, ip());
     ASSERT_TRUE(a->tx_one(Instant(), t.burst));
     auto got = receive(*b, 1);
     ASSERT_EQ(got.size(), 1u);
@@ -86,7 +86,7 @@ TEST_P(UdpVariant, traffic_class_both_ways) {
     for (uint32_t segments : {1u, 3u}) {
       TestBurst t(segments, 200, 50, tc);
       if (segments == 1) t.burst.segment_size = t.burst.bytes;
-      t.address(*a, *b, 0, ip(), tc);
+      t.address(*a, *b, 0_ev, ip(), tc);
       ASSERT_TRUE(a->tx_one(Instant(), t.burst));
       auto got = receive(*b, segments);
       ASSERT_FALSE(got.empty());
@@ -99,15 +99,15 @@ TEST_P(UdpVariant, planes_and_source_ports) {
   auto a = open_or_fail(config(4, 8));
   auto b = open_or_fail(config(4, 8));
   std::set<uint16_t> ports;
-  for (uint16_t ev = 0; ev < 8; ++ev) {
-    TestBurst t(2, 100, 60, ev);
+  for (const EvIndex ev : EvRange(8)) {
+    TestBurst t(2, 100, 60, ev.value());
     t.address(*a, *b, ev, ip());
-    EXPECT_EQ(t.burst.plane, plane_at(ev % 4));
+    EXPECT_EQ(t.burst.plane, plane_at(ev.value() % 4));
     ASSERT_TRUE(a->tx_one(Instant(), t.burst));
     auto got = receive(*b, 2);
     ASSERT_FALSE(got.empty());
     for (const Got& g : got) {
-      EXPECT_EQ(g.plane, plane_at(ev % 4));
+      EXPECT_EQ(g.plane, plane_at(ev.value() % 4));
       EXPECT_EQ(g.flow.src_port, a->evs()[ev].value);
       EXPECT_EQ(g.flow.src, ip());
       EXPECT_EQ(g.flow.dst, ip());
@@ -123,8 +123,8 @@ TEST_P(UdpVariant, bursts_of_many_planes_in_one_call) {
   auto b = open_or_fail(config(4, 4));
   std::vector<std::unique_ptr<TestBurst>> bursts;
   std::vector<const core::TxBurst*> list;
-  for (uint16_t ev = 0; ev < 4; ++ev) {
-    bursts.push_back(std::make_unique<TestBurst>(4, 500, 500, ev));
+  for (const EvIndex ev : EvRange(4)) {
+    bursts.push_back(std::make_unique<TestBurst>(4, 500, 500, ev.value()));
     bursts.back()->address(*a, *b, ev, ip());
     list.push_back(&bursts.back()->burst);
   }
@@ -145,7 +145,7 @@ TEST_P(UdpVariant, wait_fd_is_readable_exactly_while_there_is_something) {
   ASSERT_EQ(b->wait_fds(&wait.fd, 1), 1);
   EXPECT_EQ(::poll(&wait, 1, 0), 0);
   TestBurst t(1, 100, 100, 3);
-  t.address(*a, *b, 1, ip());
+  t.address(*a, *b, 1_ev, ip());
   ASSERT_TRUE(a->tx_one(Instant(), t.burst));
   EXPECT_EQ(::poll(&wait, 1, 2000), 1);
   core::RxBurst in[4];
@@ -164,7 +164,7 @@ TEST_P(UdpVariant, alternating_peers_and_classes_before_and_after_a_streak) {
   auto send = [&](UdpDatapath& to, uint8_t tc) {
     for (uint32_t segments : {1u, 3u}) {
       TestBurst t(segments, 120, 120, ++salt);
-      t.address(*a, to, 0, ip(), tc);
+      t.address(*a, to, 0_ev, ip(), tc);
       ASSERT_TRUE(a->tx_one(Instant(), t.burst));
       auto got = receive(to, segments);
       ASSERT_EQ(joined(got), t.payload);
@@ -230,13 +230,13 @@ TEST(Udp, flow_label_travels_in_structured_mode_only) {
     auto a = open_or_fail(config);
     auto b = open_or_fail(config);
     for (uint16_t i = 0; i < 24; ++i) {  // long enough for the sockets to connect themselves
-      uint16_t ev = i % 2;
+      const EvIndex ev = ev_at(i % 2);
       TestBurst t(2, 100, 100, 1);
       t.address(*a, *b, ev, loopback(false), 46 << 2);
       ASSERT_TRUE(a->tx_one(Instant(), t.burst));
       auto got = receive(*b, 2);
       ASSERT_FALSE(got.empty());
-      EXPECT_EQ(got[0].flow.flow_label, structured && ev == 0 ? 0xABCDu : 0u);
+      EXPECT_EQ(got[0].flow.flow_label, structured && ev == 0_ev ? 0xABCDu : 0u);
       EXPECT_EQ(got[0].flow.traffic_class, 46 << 2);
     }
   }
@@ -254,7 +254,7 @@ TEST(Udp, second_port_is_received_on) {
   }
   auto a = open_or_fail(loopback_config(true, 2, 2));
   TestBurst t(1, 80, 80, 9);
-  t.address(*a, *b, 1, loopback(true));
+  t.address(*a, *b, 1_ev, loopback(true));
   t.burst.flow.dst_port = config.planes[1].second_port;
   ASSERT_TRUE(a->tx_one(Instant(), t.burst));
   auto got = receive(*b, 1);
@@ -275,7 +275,7 @@ TEST(Udp, second_port_that_is_taken_is_done_without) {
             "plane 2 receives on port 0 alone: port " + std::to_string(owner->plane_port(0_plane)) + " is taken");
   auto a = open_or_fail(loopback_config(true, 2, 2));
   TestBurst t(1, 80, 80, 9);
-  t.address(*a, *b, 1, loopback(true));
+  t.address(*a, *b, 1_ev, loopback(true));
   ASSERT_TRUE(a->tx_one(Instant(), t.burst));
   EXPECT_EQ(receive(*b, 1).size(), 1u);
   // The first port is not to be done without.
@@ -290,7 +290,7 @@ TEST(Udp, overflow_of_the_receive_buffer_is_counted) {
   auto a = open_or_fail(loopback_config(false, 1, 1));
   auto b = open_or_fail(small);
   TestBurst t(15, 4144, 4144, 1);
-  t.address(*a, *b, 0, loopback(false));
+  t.address(*a, *b, 0_ev, loopback(false));
   uint64_t sent = 0;
   for (int i = 0; i < 50; ++i, sent += 15) ASSERT_TRUE(a->tx_one(Instant(), t.burst));
   uint64_t got = 0;
@@ -316,7 +316,7 @@ TEST(Udp, empty_datagrams_use_no_buffers_up) {
   ::close(fd);
   auto a = open_or_fail(loopback_config(false, 1, 1));
   TestBurst t(1, 100, 100, 1);
-  t.address(*a, *b, 0, loopback(false));
+  t.address(*a, *b, 0_ev, loopback(false));
   ASSERT_TRUE(a->tx_one(Instant(), t.burst));
   EXPECT_EQ(receive(*b, 1).size(), 1u);
   EXPECT_EQ(b->counters().rx_errors, 100u);

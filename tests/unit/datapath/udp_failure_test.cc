@@ -119,7 +119,7 @@ TEST_F(UdpFailure, interrupted_send_is_repeated) {
   auto b = open(true, true);
   g_sendmsg = {0b011, EINTR, 0};
   TestBurst t(3, 100, 100, 1);
-  t.address(*a, *b, 0, loopback(false));
+  t.address(*a, *b, 0_ev, loopback(false));
   ASSERT_TRUE(a->tx_one(Instant(), t.burst));
   EXPECT_EQ(g_sendmsg.calls, 3u);
   EXPECT_EQ(joined(receive(*b, 3)), t.payload);
@@ -129,9 +129,9 @@ TEST_F(UdpFailure, full_socket_blocks_its_plane_only) {
   auto a = open(true, true, 2);
   auto b = open(true, true, 2);
   TestBurst first(3, 100, 100, 1);
-  first.address(*a, *b, 0, loopback(false));
+  first.address(*a, *b, 0_ev, loopback(false));
   TestBurst second(3, 100, 100, 2);
-  second.address(*a, *b, 1, loopback(false));
+  second.address(*a, *b, 1_ev, loopback(false));
   EXPECT_EQ(a->planes_with_room(), 0b11_planes);
   g_sendmsg = {0b1, EAGAIN, 0};
   const core::TxBurst* list[] = {&first.burst, &second.burst};
@@ -149,7 +149,7 @@ TEST_F(UdpFailure, wait_fd_tells_when_a_blocked_plane_is_writable) {
   auto a = open(true, true);
   auto b = open(true, true);
   TestBurst t(1, 100, 100, 1);
-  t.address(*a, *b, 0, loopback(false));
+  t.address(*a, *b, 0_ev, loopback(false));
   g_sendmsg = {0b1, EAGAIN, 0};
   EXPECT_FALSE(a->tx_one(Instant(), t.burst));
   pollfd wait{-1, POLLIN, 0};
@@ -168,7 +168,7 @@ TEST_F(UdpFailure, refused_packets_are_lost_and_counted) {
     g_sendmsg = {0b1, error, 0};
     uint64_t before = a->counters().tx_errors;
     TestBurst t(5, 100, 100, 1);
-    t.address(*a, *b, 0, loopback(false));
+    t.address(*a, *b, 0_ev, loopback(false));
     EXPECT_TRUE(a->tx_one(Instant(), t.burst));
     EXPECT_EQ(a->counters().tx_errors, before + 5);
     // [MRC-MTU-1]
@@ -193,7 +193,7 @@ TEST_F(UdpFailure, connects_once_per_streak_and_does_without_when_refused) {
     uint32_t options = g_setsockopt.calls;
     for (uint32_t i = 0; i < 20; ++i) {
       TestBurst t(2, 100, 100, i);
-      t.address(*a, *b, 0, loopback(false), 0x2C);
+      t.address(*a, *b, 0_ev, loopback(false), 0x2C);
       ASSERT_TRUE(a->tx_one(Instant(), t.burst));
       auto got = receive(*b, 2);
       ASSERT_EQ(joined(got), t.payload);
@@ -210,7 +210,7 @@ TEST_F(UdpFailure, class_that_cannot_be_set_travels_beside_the_data) {
   g_setsockopt = {~0ull, EPERM, 0};
   for (uint32_t i = 0; i < 12; ++i) {
     TestBurst t(2, 100, 100, i);
-    t.address(*a, *b, 0, loopback(false), static_cast<uint8_t>(i << 2));
+    t.address(*a, *b, 0_ev, loopback(false), static_cast<uint8_t>(i << 2));
     ASSERT_TRUE(a->tx_one(Instant(), t.burst));
     auto got = receive(*b, 2);
     ASSERT_FALSE(got.empty());
@@ -226,7 +226,7 @@ TEST_F(UdpFailure, refused_by_a_peer_that_comes_back) {
     auto a = open(gso, true);
     auto b = open(gso, true);
     TestBurst t(3, 100, 100, 5);
-    t.address(*a, *b, 0, loopback(false));
+    t.address(*a, *b, 0_ev, loopback(false));
     for (int i = 0; i < 10; ++i) ASSERT_TRUE(a->tx_one(Instant(), t.burst));
     receive(*b, 30);
     uint16_t port = b->plane_port(0_plane);
@@ -247,7 +247,7 @@ TEST_F(UdpFailure, interface_without_checksum_offload_gets_single_packets) {
   g_sendmsg = {0b1, EIO, 0};
   for (uint32_t round = 0; round < 2; ++round) {
     TestBurst t(5, 100, 70, round);
-    t.address(*a, *b, 0, loopback(false));
+    t.address(*a, *b, 0_ev, loopback(false));
     ASSERT_TRUE(a->tx_one(Instant(), t.burst));
     EXPECT_EQ(joined(receive(*b, 5)), t.payload);
   }
@@ -261,7 +261,7 @@ TEST_F(UdpFailure, packets_that_are_too_long_do_not_end_segmentation) {
   auto a = open(true, true);
   auto b = open(true, true);
   TestBurst t(3, 100, 70, 1);
-  t.address(*a, *b, 0, loopback(false));
+  t.address(*a, *b, 0_ev, loopback(false));
   g_sendmsg = {0b1, EINVAL, 0};  // some kernels return this when a segment exceeds the MTU
   g_sendmmsg = {0b111, EMSGSIZE, 0};
   EXPECT_TRUE(a->tx_one(Instant(), t.burst));
@@ -278,9 +278,9 @@ TEST_F(UdpFailure, part_of_a_burst_taken_then_full) {
   g_sendmmsg_most = 2;
   g_sendmmsg = {0b110, EAGAIN, 0};  // two packets, full, full again, then two by two
   TestBurst first(5, 100, 30, 1);
-  first.address(*a, *b, 0, loopback(false));
+  first.address(*a, *b, 0_ev, loopback(false));
   TestBurst second(2, 60, 60, 2);
-  second.address(*a, *b, 0, loopback(false));
+  second.address(*a, *b, 0_ev, loopback(false));
   EXPECT_TRUE(a->tx_one(Instant(), first.burst)) << "taken: the rest is kept";
   EXPECT_EQ(a->counters().tx_packets, 2u);
   std::fill(first.payload.begin() + 216, first.payload.end(), 0);  // the caller may use its memory again
@@ -300,7 +300,7 @@ TEST_F(UdpFailure, nothing_taken_leaves_the_burst_to_the_caller) {
   auto b = open(false, true);
   g_sendmmsg = {0b1, EAGAIN, 0};
   TestBurst t(5, 100, 30, 1);
-  t.address(*a, *b, 0, loopback(false));
+  t.address(*a, *b, 0_ev, loopback(false));
   EXPECT_FALSE(a->tx_one(Instant(), t.burst));
   EXPECT_EQ(a->planes_with_room(), 1_planes);
   EXPECT_TRUE(a->tx_one(Instant(), t.burst));
@@ -313,7 +313,7 @@ TEST_F(UdpFailure, one_bad_packet_does_not_take_the_others_along) {
   g_sendmmsg_most = 2;
   g_sendmmsg = {0b10, ENOBUFS, 0};  // packets 0 and 1, packet 2 lost, 3 and 4
   TestBurst t(5, 100, 100, 1);
-  t.address(*a, *b, 0, loopback(false));
+  t.address(*a, *b, 0_ev, loopback(false));
   EXPECT_TRUE(a->tx_one(Instant(), t.burst));
   auto bytes = joined(receive(*b, 4));
   std::vector<uint8_t> expected = t.payload;
@@ -329,7 +329,7 @@ TEST_F(UdpFailure, receive_errors_are_survived) {
     auto b = open(true, gro);
     (gro ? g_recvmsg : g_recvmmsg) = {0b0101, ENOMEM, 0};
     TestBurst t(4, 100, 100, 1);
-    t.address(*a, *b, 0, loopback(false));
+    t.address(*a, *b, 0_ev, loopback(false));
     ASSERT_TRUE(a->tx_one(Instant(), t.burst));
     EXPECT_EQ(joined(receive(*b, 4)), t.payload);
     EXPECT_GE(b->counters().rx_errors, 1u);
@@ -342,7 +342,7 @@ TEST_F(UdpFailure, interrupted_receive_is_repeated) {
     auto b = open(true, gro);
     (gro ? g_recvmsg : g_recvmmsg) = {0b1, EINTR, 0};
     TestBurst t(4, 100, 100, 1);
-    t.address(*a, *b, 0, loopback(false));
+    t.address(*a, *b, 0_ev, loopback(false));
     ASSERT_TRUE(a->tx_one(Instant(), t.burst));
     EXPECT_EQ(joined(receive(*b, 4)), t.payload);
     EXPECT_EQ(b->counters().rx_errors, 0u);

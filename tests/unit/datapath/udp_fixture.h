@@ -80,8 +80,7 @@ struct TestBurst {
   }
   TestBurst(const TestBurst&) = delete;
 
-  void address(HostDatapath& from, HostDatapath& to, uint16_t ev_index, const IpAddress& ip,
-               uint8_t traffic_class = 0) {
+  void address(HostDatapath& from, HostDatapath& to, EvIndex ev_index, const IpAddress& ip, uint8_t traffic_class = 0) {
     const core::EvEntry& ev = from.evs()[ev_index];
     burst.plane = ev.plane;
     burst.ev_index = ev_index;

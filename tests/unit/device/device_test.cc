@@ -140,7 +140,7 @@ TEST(Device, write_imm__with_faults) {
 TEST(Device, write_imm__over_a_datapath_that_is_often_full) {
   DeviceConfig config = test_config();
   auto pair = datapath::MemDatapath::make_pair(4, 1);  // one burst per plane
-  std::vector<core::EvEntry> evs;
+  PerEv<core::EvEntry> evs;
   for (uint32_t i = 0; i < 16; ++i) evs.push_back({1000 + i, plane_at(i % 4)});
   const auto a = Device::start_over(config, std::move(pair.first), evs, 0, false);
   const auto b = Device::start_over(config, std::move(pair.second), evs, 1, false);

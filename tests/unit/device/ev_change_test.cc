@@ -41,7 +41,7 @@ TEST(EvChange, a_dead_path_is_reported_once_with_its_losses) {
               0);
     attr.profile_state = MRC_CTL_PROFILE_ONLINE;
     ASSERT_EQ(a->profiles().modify_ev(1, attr, MRC_CTL_EV_PROFILE_STATE), 0);
-    dead = a->profiles().name_of(2);
+    dead = a->profiles().name_of(2_ev);
   }
   {
     End from(a.get(), 1), to(b.get(), 1);

@@ -12,8 +12,8 @@ namespace mrc::device {
 namespace {
 
 // Six EVs on two planes: source ports 0x4000..0x4005, and as structured EVs flow label 0x0A00 + i before them.
-std::vector<core::EvEntry> table(bool structured) {
-  std::vector<core::EvEntry> evs;
+PerEv<core::EvEntry> table(bool structured) {
+  PerEv<core::EvEntry> evs;
   for (uint32_t i = 0; i < 6; ++i)
     evs.push_back({(structured ? (0x0A00u + i) << 16 : 0u) | (0x4000u + i), plane_at(i % 2)});
   return evs;
@@ -68,7 +68,7 @@ int to(DeviceProfiles* profiles, uint64_t id, mrc_ctl_profile_state state) {
   return profiles->modify_ev(id, attr, MRC_CTL_EV_PROFILE_STATE);
 }
 
-int set_state(DeviceProfiles* profiles, uint64_t id, uint16_t index, mrc_ctl_ev_state state) {
+int set_state(DeviceProfiles* profiles, uint64_t id, EvIndex index, mrc_ctl_ev_state state) {
   mrc_ctl_ev_op_entry entry{profiles->name_of(index), {}, state, 0};
   mrc_ctl_ev_profile_attr attr{};
   attr.ev_op = {MRC_CTL_EV_OP_MODIFY_EV_STATE, &entry, 1};
@@ -84,12 +84,12 @@ size_t allowed(const core::EvChoice& choice) {
 }
 
 TEST(DeviceProfiles, names_its_evs_in_its_own_format) {
-  const mrc_ctl_ev udp = DeviceProfiles(table(false), 2, EvNaming::kPort).name_of(3);
+  const mrc_ctl_ev udp = DeviceProfiles(table(false), 2, EvNaming::kPort).name_of(3_ev);
   EXPECT_EQ(udp.val[0], 0x40);
   EXPECT_EQ(udp.val[1], 0x03);
   EXPECT_EQ(udp.val[2], 0);
   EXPECT_EQ(udp.port, 2);
-  const mrc_ctl_ev structured = DeviceProfiles(table(true), 2, EvNaming::kLabelAndPort).name_of(3);
+  const mrc_ctl_ev structured = DeviceProfiles(table(true), 2, EvNaming::kLabelAndPort).name_of(3_ev);
   EXPECT_EQ(structured.val[0], 0x0A);
   EXPECT_EQ(structured.val[1], 0x03);
   EXPECT_EQ(structured.val[2], 0x40);
@@ -133,41 +133,41 @@ TEST(DeviceProfiles, what_the_paths_show_enters_the_profile) {
   DeviceProfiles profiles(table(false), 2, EvNaming::kPort);
   ASSERT_EQ(automatic(&profiles, 1, MRC_CTL_EV_ASSUMED_BAD), 0);
   ASSERT_EQ(automatic(&profiles, 2, 0), 0);
-  const std::vector<ctl::EvChange> changes = profiles.on_ev_state(4, core::EvState::kAssumedBad);
+  const std::vector<ctl::EvChange> changes = profiles.on_ev_state(4_ev, core::EvState::kAssumedBad);
   ASSERT_EQ(changes.size(), 2u);
   for (const ctl::EvChange& change : changes) {
     EXPECT_EQ(change.wanted, change.profile_id == 1);
     EXPECT_EQ(change.ev.val[1], 4);
   }
   EXPECT_EQ(profiles.store().ev(2)->table().entries()[4].state, MRC_CTL_EV_ASSUMED_BAD);
-  EXPECT_TRUE(profiles.on_ev_state(4, core::EvState::kDenied).empty());
-  for (const ctl::EvChange& change : profiles.on_ev_state(4, core::EvState::kGood)) EXPECT_FALSE(change.wanted);
+  EXPECT_TRUE(profiles.on_ev_state(4_ev, core::EvState::kDenied).empty());
+  for (const ctl::EvChange& change : profiles.on_ev_state(4_ev, core::EvState::kGood)) EXPECT_FALSE(change.wanted);
   EXPECT_EQ(profiles.store().ev(1)->table().entries()[4].state, MRC_CTL_EV_GOOD);
 }
 
 // [MRC-PROF-7] Also changes while a profile could not be notified.
 TEST(DeviceProfiles, what_the_paths_showed_before_enters_the_profile) {
   DeviceProfiles profiles(table(false), 2, EvNaming::kPort);
-  EXPECT_TRUE(profiles.on_ev_state(4, core::EvState::kAssumedBad).empty());
+  EXPECT_TRUE(profiles.on_ev_state(4_ev, core::EvState::kAssumedBad).empty());
   ASSERT_EQ(automatic(&profiles, 1, MRC_CTL_EV_GOOD), 0);
   EXPECT_EQ(state_of(profiles, 1, 3), MRC_CTL_EV_GOOD);
   EXPECT_EQ(state_of(profiles, 1, 4), MRC_CTL_EV_ASSUMED_BAD);
-  EXPECT_EQ(profiles.on_ev_state(4, core::EvState::kGood).size(), 1u);  // and its recovery is reported
+  EXPECT_EQ(profiles.on_ev_state(4_ev, core::EvState::kGood).size(), 1u);  // and its recovery is reported
 
-  profiles.on_ev_state(4, core::EvState::kAssumedBad);
+  profiles.on_ev_state(4_ev, core::EvState::kAssumedBad);
   ASSERT_EQ(to(&profiles, 1, MRC_CTL_PROFILE_OFFLINE), 0);
-  profiles.on_ev_state(4, core::EvState::kGood);
-  profiles.on_ev_state(5, core::EvState::kAssumedBad);
+  profiles.on_ev_state(4_ev, core::EvState::kGood);
+  profiles.on_ev_state(5_ev, core::EvState::kAssumedBad);
   ASSERT_EQ(to(&profiles, 1, MRC_CTL_PROFILE_ONLINE), 0);
   EXPECT_EQ(state_of(profiles, 1, 4), MRC_CTL_EV_GOOD);
   EXPECT_EQ(state_of(profiles, 1, 5), MRC_CTL_EV_ASSUMED_BAD);
 
-  ASSERT_EQ(set_state(&profiles, 1, 3, MRC_CTL_EV_DENIED), 0);
-  profiles.on_ev_state(3, core::EvState::kAssumedBad);
+  ASSERT_EQ(set_state(&profiles, 1, 3_ev, MRC_CTL_EV_DENIED), 0);
+  profiles.on_ev_state(3_ev, core::EvState::kAssumedBad);
   EXPECT_EQ(state_of(profiles, 1, 3), MRC_CTL_EV_DENIED);
-  ASSERT_EQ(set_state(&profiles, 1, 3, MRC_CTL_EV_GOOD), 0);
+  ASSERT_EQ(set_state(&profiles, 1, 3_ev, MRC_CTL_EV_GOOD), 0);
   EXPECT_EQ(state_of(profiles, 1, 3), MRC_CTL_EV_ASSUMED_BAD);
-  ASSERT_EQ(set_state(&profiles, 1, 0, MRC_CTL_EV_ASSUMED_BAD), 0);
+  ASSERT_EQ(set_state(&profiles, 1, 0_ev, MRC_CTL_EV_ASSUMED_BAD), 0);
   EXPECT_EQ(state_of(profiles, 1, 0), MRC_CTL_EV_GOOD);  // what the controller believes is not what is shown
 }
 
@@ -178,12 +178,12 @@ TEST(DeviceProfiles, losses_count_since_the_profile_was_told) {
   ASSERT_EQ(automatic(&profiles, 2, MRC_CTL_EV_GOOD | MRC_CTL_EV_ASSUMED_BAD), 0);
   const auto losses = [&](core::EvState state, uint64_t lost) {
     uint64_t of_profile[3] = {99, 99, 99};
-    for (const ctl::EvChange& change : profiles.on_ev_state(4, state, lost))
+    for (const ctl::EvChange& change : profiles.on_ev_state(4_ev, state, lost))
       if (change.wanted) of_profile[change.profile_id] = change.losses;
     return std::pair{of_profile[1], of_profile[2]};
   };
   EXPECT_EQ(losses(core::EvState::kAssumedBad, 3), (std::pair<uint64_t, uint64_t>{99, 3}));
-  ASSERT_EQ(set_state(&profiles, 1, 0, MRC_CTL_EV_DENIED), 0);  // another entry's change forgets nothing
+  ASSERT_EQ(set_state(&profiles, 1, 0_ev, MRC_CTL_EV_DENIED), 0);  // another entry's change forgets nothing
   EXPECT_EQ(losses(core::EvState::kGood, 0), (std::pair<uint64_t, uint64_t>{3, 0}));
   EXPECT_EQ(losses(core::EvState::kAssumedBad, 2), (std::pair<uint64_t, uint64_t>{99, 2}));
   EXPECT_EQ(losses(core::EvState::kGood, 1), (std::pair<uint64_t, uint64_t>{3, 1}));
@@ -199,9 +199,9 @@ TEST(DeviceProfiles, denials_are_traced) {
   profiles.trace_to(&told);
   ASSERT_EQ(automatic(&profiles, 1, 0), 0);
   EXPECT_TRUE(told.seen.empty());
-  ASSERT_EQ(set_state(&profiles, 1, 3, MRC_CTL_EV_DENIED), 0);
-  profiles.on_ev_state(3, core::EvState::kAssumedBad);  // the engine traces its own
-  ASSERT_EQ(set_state(&profiles, 1, 3, MRC_CTL_EV_GOOD), 0);
+  ASSERT_EQ(set_state(&profiles, 1, 3_ev, MRC_CTL_EV_DENIED), 0);
+  profiles.on_ev_state(3_ev, core::EvState::kAssumedBad);  // the engine traces its own
+  ASSERT_EQ(set_state(&profiles, 1, 3_ev, MRC_CTL_EV_GOOD), 0);
   ASSERT_EQ(told.seen.size(), 2u);
   for (const core::TraceEntry& e : told.seen) {
     ASSERT_TRUE(e.get<core::event::EvState>());
@@ -221,12 +221,12 @@ TEST(DeviceProfiles, a_deny_reaches_those_who_hold_the_profile) {
   const auto choice = hold.choice;
   EXPECT_EQ(allowed(*choice), 6u);
   const uint32_t before = choice->generation;
-  mrc_ctl_ev_op_entry entry{profiles.name_of(5), {}, MRC_CTL_EV_DENIED, 0};
+  mrc_ctl_ev_op_entry entry{profiles.name_of(5_ev), {}, MRC_CTL_EV_DENIED, 0};
   mrc_ctl_ev_profile_attr attr{};
   attr.ev_op = {MRC_CTL_EV_OP_MODIFY_EV_STATE, &entry, 1};
   ASSERT_EQ(profiles.modify_ev(1, attr, MRC_CTL_EV_PROFILE_EV_OP), 0);
   EXPECT_EQ(allowed(*choice), 5u);
-  EXPECT_FALSE(choice->allows(5));
+  EXPECT_FALSE(choice->allows(5_ev));
   EXPECT_NE(choice->generation, before);
   profiles.release(hold);
 }

@@ -60,7 +60,7 @@ class TraceFileTest : public testing::Test {
   }
   static TraceEntry sent(uint64_t psn) {
     return TraceEntry::of(
-        Instant::from_ns(static_cast<int64_t>(psn) * 1000), 5, TraceTrigger::kNone,
+        Instant::from_ns(static_cast<int64_t>(psn) * 1000), Qpn(5), TraceTrigger::kNone,
         core::event::TxData{.psn = Psn(static_cast<uint32_t>(psn)), .ev = 50000, .plane = 1_plane, .size = 4160});
   }
   std::string folder_;

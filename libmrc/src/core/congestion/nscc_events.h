@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 
 #include "core/congestion/nscc.h"
 

@@ -27,8 +27,8 @@ Status EvPaths::open(const HostConfig& config) {
   return {};
 }
 
-const SegmentPath& EvPaths::path(const wire::Flow& flow, PlaneId plane, uint16_t ev_index) {
-  assert(ev_index < ways_.size());
+const SegmentPath& EvPaths::path(const wire::Flow& flow, PlaneId plane, EvIndex ev_index) {
+  assert(ways_.has(ev_index));
   Way& way = ways_[ev_index];
   if (flow.dst == way.peer) return way.path;
   way.peer = flow.dst;

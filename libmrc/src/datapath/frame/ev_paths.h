@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/result.h"
 #include "datapath/host_datapath.h"
 #include "datapath/srv6/usid.h"
@@ -19,9 +20,9 @@ class EvPaths {
   // Gives a source port to each EV that has none: ports only distinguish paths here, so no socket is bound to them.
   // EINVAL: an EV has a plane that does not exist.
   Status open(const HostConfig& config);
-  const std::vector<core::EvEntry>& evs() const { return evs_; }
+  const PerEv<core::EvEntry>& evs() const { return evs_; }
   // The addressing of a packet of that EV to the flow's destination. Valid until the next call.
-  const SegmentPath& path(const wire::Flow& flow, PlaneId plane, uint16_t ev_index);
+  const SegmentPath& path(const wire::Flow& flow, PlaneId plane, EvIndex ev_index);
   // The flow as it appears in headers: without a label if labels carry no EV.
   wire::Flow as_sent(const wire::Flow& flow) const;
 
@@ -34,8 +35,8 @@ class EvPaths {
 
   std::shared_ptr<const Srv6Plan> srv6_;
   bool labels_ = false;
-  std::vector<core::EvEntry> evs_;
-  std::vector<Way> ways_;
+  PerEv<core::EvEntry> evs_;
+  PerEv<Way> ways_;
 };
 
 }  // namespace mrc::datapath

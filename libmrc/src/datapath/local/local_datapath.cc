@@ -61,7 +61,7 @@ class Local final : public LocalDatapath {
   size_t pipes_in() const override { return in_.peers(); }
 
   uint16_t plane_port(PlaneId plane) const override { return inner_->plane_port(plane); }
-  const std::vector<core::EvEntry>& evs() const override { return inner_->evs(); }
+  const PerEv<core::EvEntry>& evs() const override { return inner_->evs(); }
   uint32_t plane_payload(PlaneId plane) const override { return inner_->plane_payload(plane); }
   const std::vector<std::string>& advice() const override { return advice_; }
   const std::vector<std::string>& notes() const override { return notes_; }

@@ -31,7 +31,7 @@ class Raw final : public HostDatapath {
   std::string describe() const override;
 
   uint16_t plane_port(PlaneId plane) const override { return sockets_[plane].ports().port(); }
-  const std::vector<core::EvEntry>& evs() const override { return tx_.evs(); }
+  const PerEv<core::EvEntry>& evs() const override { return tx_.evs(); }
   uint32_t plane_payload(PlaneId plane) const override;
   const std::vector<std::string>& advice() const override { return advice_; }
   const std::vector<std::string>& notes() const override { return notes_; }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/ids.h"
 #include "datapath/datapath.h"
 #include "datapath/frame/ev_paths.h"
 #include "datapath/raw/next_hops.h"
@@ -31,7 +32,7 @@ class RawTransmitter {
   // Frames that the kernel did not take when it was woken for them.
   void kick_again();
 
-  const std::vector<core::EvEntry>& evs() const { return paths_.evs(); }
+  const PerEv<core::EvEntry>& evs() const { return paths_.evs(); }
   const std::string& first_error() const { return first_error_; }
 
  private:

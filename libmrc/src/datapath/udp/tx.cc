@@ -130,7 +130,7 @@ void UdpTransmitter::add_control(int level, int type, const void* value, size_t 
 }
 
 bool UdpTransmitter::send(const core::TxBurst& burst, DatapathCounters* counters) {
-  assert(burst.ev_index < sockets_.size() && planes_.has(burst.plane));
+  assert(sockets_.has(burst.ev_index) && planes_.has(burst.plane));
   Plane& plane = planes_[burst.plane];
   if (blocked_.contains(burst.plane) || (plane.rest_bytes != 0 && !flush_rest(burst.plane, counters))) {
     ++counters->tx_no_room;

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/ids.h"
 #include "datapath/udp/socket.h"
 #include "datapath/udp/udp_datapath.h"
 
@@ -31,7 +32,7 @@ class UdpTransmitter {
   PlaneSet planes_with_room(DatapathCounters* counters);
   void unblock(PlaneId plane) { blocked_.erase(plane); }
 
-  const std::vector<core::EvEntry>& evs() const { return evs_; }
+  const PerEv<core::EvEntry>& evs() const { return evs_; }
   uint32_t granted() const { return granted_; }
   uint32_t unguarded() const { return unguarded_; }  // sockets from whose ports others may send too [MRC-SEC-12]
   // GSO is given up plane by plane when an interface refuses it (no checksum offload).
@@ -96,8 +97,8 @@ class UdpTransmitter {
 
   const UdpSyscalls* sys_ = nullptr;
   int epoll_fd_ = -1;
-  std::vector<Socket> sockets_;  // by EV index
-  std::vector<core::EvEntry> evs_;
+  PerEv<Socket> sockets_;
+  PerEv<core::EvEntry> evs_;
   std::shared_ptr<const Srv6Plan> srv6_;
   PerPlane<Plane> planes_;
   PlaneSet blocked_;

@@ -34,7 +34,7 @@ class Udp final : public UdpDatapath {
   std::string describe() const override;
 
   uint16_t plane_port(PlaneId plane) const override { return rx_.port(plane); }
-  const std::vector<core::EvEntry>& evs() const override { return tx_.evs(); }
+  const PerEv<core::EvEntry>& evs() const override { return tx_.evs(); }
   bool gso() const override { return gso_ && !tx_.planes_without_gso().intersects(gso_planes_); }
   bool gro() const override { return gro_; }
   uint32_t plane_payload(PlaneId plane) const override;
