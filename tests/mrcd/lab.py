@@ -49,11 +49,12 @@ class Watched:
     def write_config(self, host):
         other = self.lab.address(1, 3 - host)
         daemon.write(f"h{host}.yaml", self.lab.device(host, more=f"""mrcd_socket: "{daemon.FOLDER}/h{host}.sock"
-mrcd_state: "{daemon.FOLDER}/h{host}.json"
-mrcd_http: "{HTTP}"
-mrcd_token: "{TOKEN}"
-mrcd_probe_rate: {self.rate}
-mrcd_peers: "{other}"
+mrcd:
+  state: "{daemon.FOLDER}/h{host}.json"
+  http: "{HTTP}"
+  token: "{TOKEN}"
+  probe_rate: {self.rate}
+  peers: "{other}"
 ev_count: 32
 ev_backups: 0
 publish: ""

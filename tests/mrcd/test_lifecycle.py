@@ -5,7 +5,7 @@ import signal
 import socket
 import subprocess
 
-from daemon import Daemon, ctl, environment, until
+from daemon import App, Daemon, ctl, environment, until
 import daemon
 
 LONG = "x" * (5 << 20)  # longer than what the kernel holds of an answer that is not read
@@ -67,7 +67,7 @@ def test_who_does_not_read_does_not_keep_it():
 def test_a_folder_that_is_not_there_is_not_made():
     """[MRC-MRCD-1] [MRC-MRCD-7] A path may be mistyped: refused, with what to do. That of the defaults is made."""
     missing = daemon.FOLDER + "/missing/"
-    for word, setting in (("--socket", "mrcd_socket"), ("--state", "mrcd_state")):
+    for word, setting in (("--socket", "mrcd_socket"), ("--state", "state of mrcd")):
         done = subprocess.run([daemon.MRCD, word, missing + "x"], env=environment(), capture_output=True, text=True,
                               timeout=60, check=False)
         assert done.returncode == 2 and f"mkdir -p {missing}" in done.stderr, done
@@ -76,3 +76,27 @@ def test_a_folder_that_is_not_there_is_not_made():
         assert not os.path.exists(daemon.FOLDER + "/mrcd.sock")
     with Daemon():
         assert "denies" in ctl("--json", "show", "denies")
+
+
+def test_the_section_of_the_configuration_file_is_checked_by_mrcd_alone():
+    """[MRC-MRCD-8] An application opens its devices with any content of the section; mrcd names file, line and key."""
+    def refusal(text):
+        path = daemon.write("mrc.yaml", text)
+        done = subprocess.run([daemon.MRCD], env=environment(MRC_CONFIG=path), capture_output=True, text=True, timeout=60,
+                              check=False)
+        assert done.returncode == 2, done
+        return done.stderr.partition(path)[2]
+
+    assert refusal("mrcd:\n  state: x\n  probe_rat: 1\n").startswith(
+        ":3: unknown key 'probe_rat', did you mean 'probe_rate'? Allowed: state, http,")
+    with App(MRC_CONFIG=os.path.join(daemon.FOLDER, "mrc.yaml")):
+        pass
+    assert refusal("mrcd: {probe_share: 2}\n").startswith(":1: key 'probe_share': value is '2', allowed: 0..1")
+    assert refusal("mrcd_probe_rate: 1\n").startswith(
+        ":1: key 'mrcd_probe_rate' has been replaced by mrcd: {probe_rate: NUMBER}")
+    state = daemon.FOLDER + "/of_the_section.json"
+    good = daemon.write("mrc.yaml", f"mrcd:\n  state: {state}\n")
+    with Daemon(MRC_CONFIG=good, MRC_MRCD_STATE=None) as mrcd:
+        ctl("ev", "deny", "--plane", "2")
+        mrcd.end()
+    assert os.path.exists(state)

@@ -17,6 +17,7 @@ constexpr const char* kMore =
     "\nExamples:\n"
     "  mrc-info                          devices, planes, GIDs, limits, and what this host should raise\n"
     "  mrc-info --params                 every setting: value in force, default, range, meaning\n"
+    "  mrcd --help                       the settings of mrcd alone\n"
     "  mrc-info --stats                  the counters of every process that has a device open\n"
     "  mrc-info --json | jq '.devices[0].planes'\n"
     "  MRC_CONFIG=lab.yaml mrc-info      checks a configuration file: exit code 1 and a sentence when it is refused\n"

@@ -270,7 +270,7 @@ int show_monitor(const LiveOptions& options) {
   const Json monitor = Daemon(options.socket).ask({{"do", "monitor"}});
   if (options.json) return print_json(monitor);
   if (!monitor.value("running", false)) {
-    std::printf("mrcd does not watch the fabric: set mrcd_probe_rate, with ev_mode srv6 and srv6_loop\n");
+    std::printf("mrcd does not watch the fabric: set probe_rate of mrcd, with ev_mode srv6 and srv6_loop\n");
     return kGood;
   }
   for (const Json& plane : monitor["planes"]) {

@@ -6,6 +6,7 @@
 
 #include <boost/asio/signal_set.hpp>
 #include <optional>
+#include <vector>
 
 #include "connections.h"
 #include "device/config.h"
@@ -17,6 +18,7 @@
 #include "save_pace.h"
 #include "secure_environment.h"
 #include "service.h"
+#include "settings.h"
 #include "state_file.h"
 #include "web.h"
 
@@ -74,7 +76,20 @@ struct Daemon::Parts {
     if (end_at && (now >= *end_at || (!service.is_gathering() && connections->idle() && http.idle()))) loop.stop();
   }
 
+  Status read_configuration() {
+    const Result<device::ConfigText> text = device::read_config_text(environment::variable);
+    if (!text) return text.error();
+    Result<device::Config> common = device::parse_config(text->text, text->file, environment::variable);
+    if (!common) return std::move(common).error();
+    config = *std::move(common);
+    auto own = parse_settings(text->text, text->file, config.devices.size(), environment::variable);
+    if (!own) return std::move(own).error();
+    settings = *std::move(own);
+    return {};
+  }
+
   device::Config config;
+  std::vector<Settings> settings;  // by device
   std::string state_path;
   std::optional<Instant> end_at;  // a signal was received
   std::string complaint;
@@ -92,9 +107,9 @@ struct Daemon::Parts {
 
 // The first device with loops is shown as the fabric.
 bool Daemon::start_monitors(Parts& p, std::string* why) {
-  for (const device::DeviceConfig& d : p.config.devices) {
-    if (d.settings.mrcd_probe_rate <= 0) continue;
-    p.monitors.push_back(std::make_unique<Monitor>(&p.loop, &p.service, d));
+  for (size_t d = 0; d < p.config.devices.size(); ++d) {
+    if (p.settings[d].probe_rate <= 0) continue;
+    p.monitors.push_back(std::make_unique<Monitor>(&p.loop, &p.service, p.config.devices[d], p.settings[d]));
     if (!p.monitors.back()->start(why)) return false;
   }
   p.service.answer_with("monitor", [&p] { return monitor_status(p); });
@@ -106,13 +121,16 @@ MonitorStatus Daemon::monitor_status(const Parts& p) {
 }
 
 bool Daemon::start_web(Parts& p, std::string* why) {
-  const device::Settings& s = p.config.devices.front().settings;
+  const Settings& s = p.settings.front();
   p.web = std::make_unique<Web>(
-      &p.service, [&p] { return monitor_status(p); }, s.mrcd_token);
-  return s.mrcd_http.empty() ||
-         p.http.start(
-             s.mrcd_http,
-             [&p](const HttpRequest& request, const HttpServer::Reply& reply) { p.web->handle(request, reply); }, why);
+      &p.service, [&p] { return monitor_status(p); }, s.token);
+  if (s.http.empty() ||
+      p.http.start(
+          s.http, [&p](const HttpRequest& request, const HttpServer::Reply& reply) { p.web->handle(request, reply); },
+          why))
+    return true;
+  *why = s.origin_of("http") + ": " + *why;
+  return false;
 }
 
 Daemon::Daemon() : parts_(std::make_unique<Parts>()) {}
@@ -126,25 +144,24 @@ bool Daemon::start(const Options& options, std::string* why, bool* busy) {
   *busy = false;
   start_log(options.verbose);
   raise_descriptor_limit();
-  Result<device::Config> loaded = device::load_config(environment::variable);
-  if (!loaded) {
-    *why = loaded.error().text;
+  if (Status read = p.read_configuration(); !read) {
+    *why = read.error().text;
     return false;
   }
-  p.config = *std::move(loaded);
+  const Settings& own = p.settings.front();
   const device::Settings& settings = p.config.devices.front().settings;
   for (const std::string& line : device::misspelt_variables(::environ)) log_warning(line);
   if (const std::string line = device::ignored_variables(::environ); environment::is_ignored() && !line.empty())
     log_warning(line);
   const std::string socket = options.socket.empty() ? settings.mrcd_socket : options.socket;
-  p.state_path = options.state.empty() ? settings.mrcd_state : options.state;
+  p.state_path = options.state.empty() ? own.state : options.state;
   if (socket.empty()) {
     *why = "the setting mrcd_socket is empty: no process of this host would look for a daemon";
     return false;
   }
-  const device::Settings defaults;
-  if (socket[0] != '@' && !has_folder(socket, defaults.mrcd_socket, "mrcd_socket", "--socket", why)) return false;
-  if (!has_folder(p.state_path, defaults.mrcd_state, "mrcd_state", "--state", why)) return false;
+  if (socket[0] != '@' && !has_folder(socket, device::Settings().mrcd_socket, "mrcd_socket", "--socket", why))
+    return false;
+  if (!has_folder(p.state_path, Settings().state, "state of mrcd", "--state", why)) return false;
   p.connections = std::make_unique<Connections>(&p.loop, &p.service, settings.ctl_group);
   if (!p.connections->listen(socket, why, busy)) return false;
 

@@ -184,7 +184,7 @@ class HttpServer::Impl {
   bool start(const std::string& at, Handler handler, std::string* why) {
     const auto endpoint = endpoint_of(at);
     if (!endpoint) {
-      *why = "mrcd_http: '" + at + "' is no ADDRESS:PORT";
+      *why = "'" + at + "' is no ADDRESS:PORT";
       return false;
     }
     shared_->handler = std::move(handler);
@@ -194,7 +194,7 @@ class HttpServer::Impl {
     if (!error) acceptor_.bind(*endpoint, error);
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
     if (error) {
-      *why = "mrcd_http: " + at + ": " + error.message();
+      *why = at + ": " + error.message();
       if (error == asio::error::address_in_use)
         *why += datapath::taken_by(datapath::holder_of_tcp_port(to_ip(endpoint->address()), endpoint->port()));
       return false;

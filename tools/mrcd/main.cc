@@ -9,6 +9,7 @@
 
 #include "command_line.h"
 #include "daemon.h"
+#include "settings.h"
 
 namespace {
 
@@ -19,10 +20,11 @@ int run(int argc, char** argv) {
       "Holds the state that the processes of this host share for their MRC devices: profiles, denied paths, port\n"
       "states. Processes find it by the setting mrcd_socket and continue without it when it has ended. mrcctl queries\n"
       "and controls it. Settings come from the configuration file and the environment like those of every MRC program\n"
-      "(mrc-info --params); the options below override them."};
+      "(mrc-info --params); those of mrcd alone are listed below. The options override them."};
+  app.footer([] { return "\n" + mrc::mrcd::settings_help(); });
   mrc::mrcd::Options options;
   app.add_option("--socket", options.socket, "Unix socket to listen on; @NAME: abstract (setting mrcd_socket)");
-  app.add_option("--state", options.state, "File that keeps profiles over a restart (setting mrcd_state)");
+  app.add_option("--state", options.state, "File that keeps profiles over a restart (setting state of mrcd)");
   app.add_flag("--verbose,-v", options.verbose, "Log to stderr");
   if (const auto status = mrc::tools::parse_command_line(&app, "mrcd", argc, argv)) return *status;
   mrc::mrcd::Daemon daemon;

@@ -28,8 +28,8 @@ Event event_of(const char* what, const std::string& text, const Finding& finding
 
 }  // namespace
 
-Monitor::Monitor(Loop* loop, Service* service, const device::DeviceConfig& config)
-    : loop_(*loop), service_(*service), config_(config), host_(config.gids.front().to_string()) {}
+Monitor::Monitor(Loop* loop, Service* service, const device::DeviceConfig& config, const Settings& settings)
+    : loop_(*loop), service_(*service), config_(config), settings_(settings), host_(config.gids.front().to_string()) {}
 
 Monitor::~Monitor() {
   for (int fd : prober_.sockets()) loop_.unwatch(fd);
@@ -39,24 +39,24 @@ Monitor::~Monitor() {
 }
 
 bool Monitor::start(std::string* why) {
-  const device::Settings& s = config_.settings;
   std::vector<LoopPath> loops = loop_paths(config_, why);
   own_.resize(config_.planes.size());
   for (const LoopPath& loop : loops) {
     own_[loop.plane - 1].t0 = usid_text(loop.t0);
     if (loop.t1 != 0) ++own_[loop.plane - 1].t1s;
   }
-  loops.erase(std::remove_if(
-                  loops.begin(), loops.end(),
-                  [&](const LoopPath& l) { return l.t1 != 0 && !is_mine(host_, l.plane, l.t1, s.mrcd_probe_share); }),
+  loops.erase(std::remove_if(loops.begin(), loops.end(),
+                             [&](const LoopPath& l) {
+                               return l.t1 != 0 && !is_mine(host_, l.plane, l.t1, settings_.probe_share);
+                             }),
               loops.end());
   if (loops.empty()) return false;
   if (!prober_.open(config_, std::move(loops), why) || !open_peers(why)) return false;
   JudgeConfig judge;
-  judge.loss = s.mrcd_probe_loss;
+  judge.loss = settings_.probe_loss;
   const Instant now = steady_now();
   const size_t count = prober_.paths().size();
-  const auto interval = Duration::nanoseconds(static_cast<int64_t>(1e9 / s.mrcd_probe_rate));
+  const auto interval = Duration::nanoseconds(static_cast<int64_t>(1e9 / settings_.probe_rate));
   for (size_t i = 0; i < count; ++i)  // not all at once
     paths_.push_back({PathJudge(judge), now + Duration::nanoseconds(interval.ns() / static_cast<int64_t>(count) *
                                                                     static_cast<int64_t>(i))});
@@ -68,7 +68,7 @@ bool Monitor::start(std::string* why) {
 }
 
 void Monitor::probe(Instant now) {
-  const auto interval = Duration::nanoseconds(static_cast<int64_t>(1e9 / config_.settings.mrcd_probe_rate));
+  const auto interval = Duration::nanoseconds(static_cast<int64_t>(1e9 / settings_.probe_rate));
   // After a pause a path gets the probes of two ticks at most, or the answers would overrun the socket.
   const auto max = static_cast<int>(2 * kProbeTick.ns() / std::max<int64_t>(interval.ns(), 1)) + 2;
   for (size_t i = 0; i < paths_.size(); ++i) {

@@ -14,12 +14,13 @@
 #include "monitor_status.h"
 #include "policy.h"
 #include "service.h"
+#include "settings.h"
 
 namespace mrc::mrcd {
 
 class Monitor {
  public:
-  Monitor(Loop* loop, Service* service, const device::DeviceConfig& config);
+  Monitor(Loop* loop, Service* service, const device::DeviceConfig& config, const Settings& settings);
   ~Monitor();
   // False and a sentence when there is nothing to probe.
   bool start(std::string* why);
@@ -33,7 +34,7 @@ class Monitor {
     uint64_t sent = 0, lost = 0;
     double rtt_us = 0;  // smoothed
   };
-  struct Peer {  // an address accepted for an entry of mrcd_peers
+  struct Peer {  // an address accepted for an entry of the setting peers
     IpAddress at;
     size_t entry;
   };
@@ -55,6 +56,7 @@ class Monitor {
   Loop& loop_;
   Service& service_;
   const device::DeviceConfig config_;
+  const Settings settings_;
   const std::string host_;
   LoopProber prober_;
   std::vector<Path> paths_;
@@ -63,7 +65,7 @@ class Monitor {
   int peer_socket_ = -1;
   std::vector<Peer> peers_;
   bool too_long_ = false;        // maximum in one datagram; logged once
-  std::map<size_t, Told> told_;  // by entry of mrcd_peers: one host each, so that no peer reports for several
+  std::map<size_t, Told> told_;  // by entry of the setting peers: one host each, so that no peer reports for several
 };
 
 }  // namespace mrc::mrcd

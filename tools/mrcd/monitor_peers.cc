@@ -29,7 +29,7 @@ constexpr int kMaxReportsAtOnce = 256;
 }  // namespace
 
 bool Monitor::open_peers(std::string* why) {
-  std::string list = config_.settings.mrcd_peers;
+  std::string list = settings_.peers;
   std::replace(list.begin(), list.end(), ',', ' ');
   size_t entries = 0;
   for (size_t at = 0; at < list.size();) {
@@ -39,7 +39,7 @@ bool Monitor::open_peers(std::string* why) {
     if (text.empty()) continue;
     IpAddress gid;
     if (!IpAddress::parse(text, &gid)) {
-      *why = "mrcd_peers: '" + text + "' is no address";
+      *why = settings_.origin_of("peers") + ": '" + text + "' is no address";
       return false;
     }
     const size_t entry = entries++;
@@ -51,10 +51,11 @@ bool Monitor::open_peers(std::string* why) {
   }
   if (peers_.empty()) return true;
   peer_socket_ = ::socket(AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  const sockaddr_in6 at = socket_address(IpAddress(), static_cast<uint16_t>(config_.settings.mrcd_peer_port));
+  const sockaddr_in6 at = socket_address(IpAddress(), static_cast<uint16_t>(settings_.peer_port));
   if (peer_socket_ < 0 || ::bind(peer_socket_, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) {
     const bool taken = errno == EADDRINUSE;
-    *why = "mrcd_peer_port " + std::to_string(config_.settings.mrcd_peer_port) + ": " + std::strerror(errno);
+    *why = settings_.origin_of("peer_port") + ": port " + std::to_string(settings_.peer_port) + ": " +
+           std::strerror(errno);
     if (taken) *why += datapath::taken_by(datapath::holder_of_udp_port(IpAddress(), ntohs(at.sin6_port)));
     return false;
   }
@@ -69,12 +70,12 @@ void Monitor::tell_peers() {
   if (text.size() > kMaxBytes) {
     if (!too_long_)
       log_warning(std::to_string(paths_.size()) +
-                  " paths do not fit into one datagram to peers: lower mrcd_probe_share to probe fewer");
+                  " paths do not fit into one datagram to peers: lower probe_share to probe fewer");
     too_long_ = true;
     return;
   }
   for (const Peer& peer : peers_) {
-    const sockaddr_in6 to = socket_address(peer.at, static_cast<uint16_t>(config_.settings.mrcd_peer_port));
+    const sockaddr_in6 to = socket_address(peer.at, static_cast<uint16_t>(settings_.peer_port));
     [[maybe_unused]] const ssize_t sent = ::sendto(peer_socket_, text.data(), text.size(), MSG_DONTWAIT,
                                                    reinterpret_cast<const sockaddr*>(&to), sizeof to);
   }

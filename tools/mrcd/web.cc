@@ -107,7 +107,7 @@ WebState Web::state(bool one_by_one, Service::Reports reports) const {
 }
 
 HttpReply Web::change(const HttpRequest& request) {
-  if (token_.empty()) return json_reply(403, {{"error", "this page only shows: the setting mrcd_token is empty"}});
+  if (token_.empty()) return json_reply(403, {{"error", "this page only shows: the setting token of mrcd is empty"}});
   if (!knows_token(request.authorization))
     return json_reply(401, {{"error", "the token is missing or wrong: Authorization: Bearer TOKEN"}});
   const Json body = ctl::parse_peer_json(request.body);

@@ -20,20 +20,6 @@ constexpr const char* kSystemFile = "/etc/mrc/mrc.yaml";
 constexpr uint32_t kLoopbackPlanes = 4;
 constexpr uint32_t kLastSlot = 255;
 
-Status apply_environment(GetEnv env, Settings* settings) {
-  for (const FormerSetting& former : former_settings())
-    if (env(former.environment) != nullptr)
-      return invalid(std::string("environment: ") + former.environment + " has been replaced by " + former.now);
-  for (const Setting& setting : setting_table()) {
-    const char* value = env(setting.environment.c_str());
-    if (value == nullptr) continue;
-    if (Status applied = apply_setting(setting, value, settings); !applied)
-      return std::move(applied).error().under("environment: " + setting.environment + ": ");
-    settings->origins[setting.name] = "environment: " + setting.environment;
-  }
-  return {};
-}
-
 // A GID table for programs with a fixed index: entries 0, 1 and 3 usable (spec/clients.md, device
 // attributes).
 void fill_gids(DeviceConfig* device) {
@@ -170,11 +156,11 @@ void fill_line_rate(DeviceConfig* device) {
 Status finish(Config* config, const Settings& common, GetEnv env) {
   if (config->devices.empty()) {
     Settings settings = common;
-    if (Status applied = apply_environment(env, &settings); !applied) return applied;
+    if (Status applied = read_environment(setting_keys(&settings), env); !applied) return applied;
     config->devices.push_back(loopback_config(settings, ipv6_loopback_works()));
   }
   for (DeviceConfig& device : config->devices) {
-    if (Status applied = apply_environment(env, &device.settings); !applied) return applied;
+    if (Status applied = read_environment(setting_keys(&device.settings), env); !applied) return applied;
     fill_gids(&device);
     fill_line_rate(&device);
     if (Status filled = fill_ports(&device); !filled) return filled;
@@ -228,20 +214,22 @@ Result<Config> parse_config(const std::string& text, const std::string& file, Ge
   return config;
 }
 
-Result<Config> load_config(GetEnv env) {
+Result<ConfigText> read_config_text(GetEnv env) {
   const char* named = env("MRC_CONFIG");
   if (named != nullptr && *named == 0) named = nullptr;
-  const std::string file = named != nullptr ? named : kSystemFile;
-  if (named == nullptr && ::access(kSystemFile, F_OK) != 0) {
-    Config config;
-    if (Status finished = finish(&config, Settings(), env); !finished) return std::move(finished).error();
-    return config;
-  }
-  std::string text, why;
-  if (!read_text_file(file, &text, &why))
-    return invalid("cannot read the configuration file " + file + ": " + why +
+  if (named == nullptr && ::access(kSystemFile, F_OK) != 0) return ConfigText();
+  ConfigText config{named != nullptr ? named : kSystemFile, ""};
+  std::string why;
+  if (!read_text_file(config.file, &config.text, &why))
+    return invalid("cannot read the configuration file " + config.file + ": " + why +
                    (named != nullptr ? " (MRC_CONFIG names it)" : ""));
-  return parse_config(text, file, env);
+  return config;
+}
+
+Result<Config> load_config(GetEnv env) {
+  const Result<ConfigText> config = read_config_text(env);
+  if (!config) return config.error();
+  return parse_config(config->text, config->file, env);
 }
 
 }  // namespace mrc::device

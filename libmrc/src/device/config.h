@@ -52,11 +52,15 @@ struct Config {
   std::string file;  // empty: built-in defaults
 };
 
-// The environment; injected so that tests need not change the real one.
-using GetEnv = const char* (*)(const char* name);
+// A configuration file; without a name if there is none.
+struct ConfigText {
+  std::string file, text;
+};
 
-// Reads MRC_CONFIG, else /etc/mrc/mrc.yaml when it exists, else the defaults; the environment overrides the file. The
-// error names file, line, key, value and the allowed values.
+// The file that MRC_CONFIG names, else /etc/mrc/mrc.yaml when it exists, else none.
+Result<ConfigText> read_config_text(GetEnv env);
+// The configuration of that file, else the defaults; the environment overrides the file. The error names file, line,
+// key, value and the allowed values.
 Result<Config> load_config(GetEnv env);
 // The same from text; `file` is for messages. Interfaces named in it are looked up on this host.
 Result<Config> parse_config(const std::string& text, const std::string& file, GetEnv env);

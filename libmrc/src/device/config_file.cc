@@ -1,117 +1,17 @@
 #include "device/config_file.h"
 
-#include <yaml-cpp/yaml.h>
-
-#include <algorithm>
-#include <functional>
 #include <set>
+#include <utility>
 
-#include "base/nearest.h"
 #include "datapath/fault.h"
 #include "device/interfaces.h"
+#include "device/yaml_reader.h"
 
 namespace mrc::device {
 
 namespace {
 
-class Reader {
- public:
-  explicit Reader(const std::string& file) : file_(file) {}
-
-  using Handler = std::function<Status(const std::string& key, const YAML::Node& value)>;
-
-  // Calls the handler for every key that is in `known` or, when `settings` is given, sets the setting of that name.
-  Status map(const YAML::Node& node, const std::string& what, const std::vector<std::string>& known, Settings* settings,
-             const Handler& handler) const {
-    if (!node.IsMap()) return refuse(node, what, "allowed: a map of " + list(known));
-    std::set<std::string> seen;
-    for (const auto& entry : node) {
-      if (!entry.first.IsScalar()) return refuse(entry.first, what, "a key must be a word");
-      const std::string key = entry.first.Scalar();
-      if (!seen.insert(key).second) return at(entry.first, "key '" + key + "' is given twice");
-      if (std::find(known.begin(), known.end(), key) != known.end()) {
-        if (Status handled = handler(key, entry.second); !handled) return handled;
-        continue;
-      }
-      const Setting* setting = settings != nullptr ? find_setting(key) : nullptr;
-      if (setting == nullptr) return unknown(entry.first, key, known, settings != nullptr);
-      if (!entry.second.IsScalar()) return refuse(entry.second, key, "allowed: " + setting->allowed());
-      if (Status applied = apply_setting(*setting, entry.second.Scalar(), settings); !applied)
-        return refuse(entry.second, key, applied.error().text);
-      settings->origins[key] = where(entry.second) + ": key '" + key + "'";
-    }
-    return {};
-  }
-
-  Status sequence(const YAML::Node& node, const std::string& key,
-                  const std::function<Status(const YAML::Node&)>& each) const {
-    if (!node.IsSequence()) return refuse(node, key, "allowed: a list");
-    for (const YAML::Node& item : node)
-      if (Status taken = each(item); !taken) return taken;
-    return {};
-  }
-
-  // The value of a key, into *out; these are handlers' last statements.
-  Status text(const YAML::Node& node, const std::string& key, std::string* out) const {
-    if (!node.IsScalar() || node.Scalar().empty()) return refuse(node, key, "allowed: text");
-    *out = node.Scalar();
-    return {};
-  }
-
-  Status address(const YAML::Node& node, const std::string& key, IpAddress* out) const {
-    if (node.IsScalar() && IpAddress::parse(node.Scalar(), out)) return {};
-    return refuse(node, key, value_is(node) + "allowed: an IPv6 or IPv4 address");
-  }
-
-  Status flag(const YAML::Node& node, const std::string& key, bool* out) const {
-    if (!node.IsScalar() || (node.Scalar() != "true" && node.Scalar() != "false"))
-      return refuse(node, key, value_is(node) + "allowed: true or false");
-    *out = node.Scalar() == "true";
-    return {};
-  }
-
-  Status port(const YAML::Node& node, const std::string& key, uint16_t* out) const {
-    Settings scratch;
-    if (!node.IsScalar()) return refuse(node, key, "allowed: 1..65535");
-    if (Status set = set_setting(*find_setting("port"), node.Scalar(), &scratch); !set)
-      return refuse(node, key, set.error().text);
-    *out = static_cast<uint16_t>(scratch.port);
-    return {};
-  }
-
-  Error refuse(const YAML::Node& node, const std::string& key, const std::string& why) const {
-    return at(node, "key '" + key + "': " + why);
-  }
-  static std::string value_is(const YAML::Node& node) {
-    return node.IsScalar() ? "value is '" + node.Scalar() + "', " : "";
-  }
-
- private:
-  Error at(const YAML::Node& node, const std::string& text) const { return invalid(where(node) + ": " + text); }
-  std::string where(const YAML::Node& node) const { return file_ + ":" + std::to_string(node.Mark().line + 1); }
-  static std::string list(const std::vector<std::string>& words) {
-    std::string text;
-    for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-    return text;
-  }
-  Error unknown(const YAML::Node& node, const std::string& key, const std::vector<std::string>& known,
-                bool settings) const {
-    if (settings)
-      for (const FormerSetting& former : former_settings())
-        if (key == former.name) return at(node, "key '" + key + "' has been replaced by " + former.now);
-    std::vector<std::string> candidates = known;
-    if (settings)
-      for (const Setting& s : setting_table()) candidates.push_back(s.name);
-    const std::string meant = nearest(key, candidates);
-    return at(node, "unknown key '" + key + "'" + (meant.empty() ? "." : ", did you mean '" + meant + "'?") +
-                        " Allowed: " + list(known) +
-                        (settings ? " and the settings that mrc-info --params lists" : ""));
-  }
-
-  const std::string& file_;
-};
-
-Status read_plane(const Reader& r, const YAML::Node& node, PlaneConfig* plane) {
+Status read_plane(const YamlReader& r, const YAML::Node& node, PlaneConfig* plane) {
   bool have_address = false;
   Status read = r.map(node, "planes", {"address", "interface", "port", "bind"}, nullptr,
                       [&](const std::string& key, const YAML::Node& value) {
@@ -135,7 +35,7 @@ Status read_plane(const Reader& r, const YAML::Node& node, PlaneConfig* plane) {
   return {};
 }
 
-Status read_peer(const Reader& r, const YAML::Node& node, PeerConfig* peer) {
+Status read_peer(const YamlReader& r, const YAML::Node& node, PeerConfig* peer) {
   bool have_gid = false;
   Status read =
       r.map(node, "list", {"gid", "nic", "planes"}, nullptr, [&](const std::string& key, const YAML::Node& value) {
@@ -154,7 +54,7 @@ Status read_peer(const Reader& r, const YAML::Node& node, PeerConfig* peer) {
   return {};
 }
 
-Status read_peers(const Reader& r, const YAML::Node& node, DeviceConfig* device, bool* learn_given) {
+Status read_peers(const YamlReader& r, const YAML::Node& node, DeviceConfig* device, bool* learn_given) {
   return r.map(node, "peers", {"template", "list", "learn", "nic"}, nullptr,
                [&](const std::string& key, const YAML::Node& value) -> Status {
                  if (key == "nic") return r.flag(value, key, &device->peers_are_nics);
@@ -176,19 +76,27 @@ Status read_peers(const Reader& r, const YAML::Node& node, DeviceConfig* device,
                });
 }
 
-Status read_name(const Reader& r, const YAML::Node& node, const std::string& key, DeviceConfig* device) {
+Status read_name(const YamlReader& r, const YAML::Node& node, const std::string& key, DeviceConfig* device) {
   if (Status read = r.text(node, key, &device->name); !read) return read;
   if (device->name.size() > kMaxDeviceName)
     return r.refuse(node, key,
-                    Reader::value_is(node) + "allowed: 1 to " + std::to_string(kMaxDeviceName) + " characters");
+                    YamlReader::value_is(node) + "allowed: 1 to " + std::to_string(kMaxDeviceName) + " characters");
   return {};
 }
 
-Status read_device(const Reader& r, const YAML::Node& node, DeviceConfig* device) {
+// Only mrcd checks its settings, so that its table need not be here. [MRC-MRCD-8]
+Status check_section(const YamlReader& r, const YAML::Node& node) {
+  if (node.IsMap() || node.IsNull()) return {};
+  return r.refuse(node, kDaemonSection, "allowed: a map of mrcd's settings, which mrcd --help lists");
+}
+
+Status read_device(const YamlReader& r, const YAML::Node& node, DeviceConfig* device) {
   YAML::Node peers;
   bool learn_given = false;
-  Status read = r.map(node, "devices", {"name", "gids", "planes", "peers"}, &device->settings,
+  const SettingKeys settings = setting_keys(&device->settings);
+  Status read = r.map(node, "devices", {"name", "gids", "planes", "peers", kDaemonSection}, &settings,
                       [&](const std::string& key, const YAML::Node& value) {
+                        if (key == kDaemonSection) return check_section(r, value);
                         if (key == "name") return read_name(r, value, key, device);
                         if (key == "gids")
                           return r.sequence(value, key, [&](const YAML::Node& item) {
@@ -217,23 +125,32 @@ Status read_device(const Reader& r, const YAML::Node& node, DeviceConfig* device
 
 }  // namespace
 
-Status apply_setting(const Setting& setting, const std::string& text, Settings* settings) {
-  if (setting.text_value == &Settings::fault && !text.empty())
-    if (const auto plan = datapath::parse_fault(text); !plan)
-      return invalid("value is '" + text + "': " + plan.error().text);
-  return set_setting(setting, text, settings);
+SettingKeys setting_keys(Settings* settings) {
+  SettingKeys keys = keys_of(setting_table(), settings);
+  keys.former = &former_settings();
+  keys.listed_by = "mrc-info --params";
+  keys.set = [set = std::move(keys.set)](const SettingRow& row, const std::string& text,
+                                         const std::string& origin) -> Status {
+    if (&row == find_setting("fault") && !text.empty())
+      if (const auto plan = datapath::parse_fault(text); !plan)
+        return invalid("value is '" + text + "': " + plan.error().text);
+    return set(row, text, origin);
+  };
+  return keys;
 }
 
 Status read_config_file(const std::string& text, const std::string& file, Settings* common, Config* out) {
-  const Reader reader(file);
-  try {
-    const YAML::Node root = YAML::Load(text);
+  const YamlReader reader(file);
+  return reader.document(text, [&](const YAML::Node& root) -> Status {
     if (root.IsNull()) return {};
     YAML::Node devices;
-    Status read = reader.map(root, "file", {"devices"}, common, [&](const std::string&, const YAML::Node& value) {
-      devices = value;  // after all common settings, which may follow below
-      return Status();
-    });
+    const SettingKeys settings = setting_keys(common);
+    Status read = reader.map(root, "file", {"devices", kDaemonSection}, &settings,
+                             [&](const std::string& key, const YAML::Node& value) -> Status {
+                               if (key == kDaemonSection) return check_section(reader, value);
+                               devices = value;  // after all common settings, which may follow below
+                               return {};
+                             });
     if (!read) return read;
     if (!devices.IsDefined() || devices.IsNull()) return {};
     std::set<std::string> names;
@@ -247,9 +164,7 @@ Status read_config_file(const std::string& text, const std::string& file, Settin
       out->devices.push_back(std::move(device));
       return {};
     });
-  } catch (const YAML::Exception& e) {
-    return invalid(file + ":" + std::to_string(e.mark.line + 1) + ": " + e.msg);
-  }
+  });
 }
 
 }  // namespace mrc::device

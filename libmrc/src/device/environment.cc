@@ -27,6 +27,8 @@ std::vector<std::string> misspelt_variables(const char* const* environment) {
   constexpr size_t prefix = sizeof(kPrefix) - 1;
   std::vector<std::string> candidates;  // without the prefix, which would make all of them similar
   for (const Setting& setting : setting_table()) candidates.push_back(setting.environment.substr(prefix));
+  for (const FormerSetting& former : former_settings())
+    if (former.only_key) candidates.emplace_back(former.environment + prefix);
   for (const char* name : kOfPrograms) candidates.emplace_back(name + prefix);
   std::vector<std::string> sentences;
   for (; environment != nullptr && *environment != nullptr; ++environment) {

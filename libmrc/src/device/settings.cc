@@ -1,11 +1,6 @@
 #include "device/settings.h"
 
-#include <charconv>
-#include <cmath>
 #include <nlohmann/json.hpp>
-#include <sstream>
-#include <type_traits>
-#include <utility>
 
 #include "core/congestion/registry.h"
 #include "datapath/fault.h"
@@ -22,111 +17,17 @@ static_assert(value_of<datapath::RawIo>("auto") == datapath::RawIo::kAuto);
 static_assert(value_of<datapath::RawIo>("xdp") == datapath::RawIo::kXdp);
 static_assert(value_of<datapath::RawIo>("packet") == datapath::RawIo::kPacket);
 
-std::vector<std::string> split_words(const std::string& text) {
-  std::istringstream in(text);
-  std::vector<std::string> words;
-  for (std::string word; in >> word;) words.push_back(word);
-  return words;
-}
-
-Setting base(const char* name, SettingType type, const char* unit, const char* sentence) {
-  Setting s;
-  s.name = name;
-  s.type = type;
-  s.unit = unit;
-  s.sentence = sentence;
-  s.environment = "MRC_";
-  for (const char* c = name; *c != 0; ++c) s.environment += static_cast<char>(*c >= 'a' && *c <= 'z' ? *c - 32 : *c);
-  return s;
-}
-
-Setting make(int64_t Settings::*value, const char* name, int64_t min, int64_t max, const char* unit,
-             const char* sentence) {
-  Setting s = base(name, SettingType::kInt, unit, sentence);
-  s.int_value = value;
-  s.int_min = min;
-  s.int_max = max;
-  return s;
-}
-
-Setting make(double Settings::*value, const char* name, double min, double max, const char* unit,
-             const char* sentence) {
-  Setting s = base(name, SettingType::kReal, unit, sentence);
-  s.real_value = value;
-  s.min = min;
-  s.max = max;
-  return s;
-}
-
-Setting make(bool Settings::*value, const char* name, const char* sentence) {
-  Setting s = base(name, SettingType::kFlag, "", sentence);
-  s.flag_value = value;
-  return s;
-}
-
-Setting make(std::string Settings::*value, const char* name, const std::string& words, const char* unit,
-             const char* sentence) {
-  Setting s = base(name, SettingType::kWord, unit, sentence);
-  s.text_value = value;
-  s.words = split_words(words);
-  return s;
-}
-
-template <auto kMember>
-Setting make_word(const char* name, const char* unit, const char* sentence) {
-  using Word = std::remove_reference_t<decltype(std::declval<Settings&>().*kMember)>;
-  Setting s = base(name, SettingType::kWord, unit, sentence);
-  s.words.assign(words_of<Word>.begin(), words_of<Word>.end());
-  s.word_index = [](const Settings& settings) { return static_cast<size_t>(settings.*kMember); };
-  s.set_word = [](Settings* settings, size_t index) { settings->*kMember = static_cast<Word>(index); };
-  return s;
-}
-
-Setting make(std::string Settings::*value, const char* name, const char* sentence) {
-  Setting s = base(name, SettingType::kText, "", sentence);
-  s.text_value = value;
-  return s;
-}
-
-std::string number(double v) {
-  char buffer[32];
-  return std::string(buffer, std::to_chars(buffer, buffer + sizeof(buffer), v, std::chars_format::fixed).ptr);
-}
-
-bool parse_flag(const std::string& text, bool* out) {
-  for (const char* word : {"true", "yes", "on", "1"})
-    if (text == word) return *out = true;
-  for (const char* word : {"false", "no", "off", "0"})
-    if (text == word) return *out = false, true;
-  return false;
-}
-
-template <typename T>
-bool parse_number(const std::string& text, T min, T max, T* out) {
-  T value{};
-  const char* end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stopped != end || !(value >= min && value <= max)) return false;
-  *out = value;
-  return true;
-}
-
 }  // namespace
 
 const std::vector<Setting>& setting_table() {
-#define MRC_SETTING_ROW(name, value, ...) make(&Settings::name, #name, __VA_ARGS__),
-#define MRC_SETTING_WORD_ROW(name, type, value, ...) make_word<&Settings::name>(#name, __VA_ARGS__),
-  static const std::vector<Setting> table = {MRC_SETTINGS(MRC_SETTING_ROW, MRC_SETTING_ROW, MRC_SETTING_ROW,
-                                                          MRC_SETTING_WORD_ROW, MRC_SETTING_ROW, MRC_SETTING_ROW)};
-#undef MRC_SETTING_ROW
-#undef MRC_SETTING_WORD_ROW
+  using Values = Settings;
+  const SettingMaker<Settings> make("MRC_");
+  static const std::vector<Setting> table = {MRC_SETTING_ROWS(MRC_SETTINGS)};
   return table;
 }
 
 const Setting* find_setting(const std::string& name) {
-  for (const Setting& s : setting_table())
-    if (name == s.name) return &s;
-  return nullptr;
+  return find_setting(setting_table(), name);
 }
 
 const std::vector<FormerSetting>& former_settings() {
@@ -146,70 +47,16 @@ const std::vector<FormerSetting>& former_settings() {
       {"nscc_quick_adapt", "MRC_NSCC_QUICK_ADAPT", "congestion_parameters: disable_qa=true"},
       {"nscc_sticky_qa_trigger", "MRC_NSCC_STICKY_QA_TRIGGER", "congestion_parameters: sticky_qa_trigger=true"},
       {"nscc_mode", "MRC_NSCC_MODE", "nothing: there is the specification's arithmetic only"},
+      {"mrcd_state", "MRC_MRCD_STATE", "mrcd: {state: FILE}", true},
+      {"mrcd_http", "MRC_MRCD_HTTP", "mrcd: {http: 'ADDRESS:PORT'}", true},
+      {"mrcd_token", "MRC_MRCD_TOKEN", "mrcd: {token: TOKEN}", true},
+      {"mrcd_probe_rate", "MRC_MRCD_PROBE_RATE", "mrcd: {probe_rate: NUMBER}", true},
+      {"mrcd_probe_share", "MRC_MRCD_PROBE_SHARE", "mrcd: {probe_share: NUMBER}", true},
+      {"mrcd_probe_loss", "MRC_MRCD_PROBE_LOSS", "mrcd: {probe_loss: NUMBER}", true},
+      {"mrcd_peers", "MRC_MRCD_PEERS", "mrcd: {peers: 'ADDRESS ADDRESS'}", true},
+      {"mrcd_peer_port", "MRC_MRCD_PEER_PORT", "mrcd: {peer_port: PORT}", true},
   };
   return table;
-}
-
-std::string Setting::allowed() const {
-  std::string text;
-  switch (type) {
-    case SettingType::kInt:
-      text = std::to_string(int_min) + ".." + std::to_string(int_max);
-      break;
-    case SettingType::kReal:
-      text = number(min) + ".." + number(max);
-      break;
-    case SettingType::kFlag:
-      text = "true or false";
-      break;
-    case SettingType::kWord:
-      for (size_t i = 0; i < words.size(); ++i)
-        text += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
-      break;
-    case SettingType::kText:
-      text = "text";
-      break;
-  }
-  return *unit == 0 ? text : text + " " + unit;
-}
-
-std::string Setting::show(const Settings& settings) const {
-  if (int_value != nullptr) return std::to_string(settings.*int_value);
-  if (real_value != nullptr) return number(settings.*real_value);
-  if (flag_value != nullptr) return settings.*flag_value ? "true" : "false";
-  if (word_index != nullptr) return words[word_index(settings)];
-  return settings.*text_value;
-}
-
-Status set_setting(const Setting& setting, const std::string& text, Settings* settings) {
-  bool good = false;
-  switch (setting.type) {
-    case SettingType::kInt:
-      good = parse_number(text, setting.int_min, setting.int_max, &(settings->*setting.int_value));
-      break;
-    case SettingType::kReal:
-      good = parse_number(text, setting.min, setting.max, &(settings->*setting.real_value));
-      break;
-    case SettingType::kFlag:
-      good = parse_flag(text, &(settings->*setting.flag_value));
-      break;
-    case SettingType::kWord:
-      for (size_t i = 0; i < setting.words.size(); ++i) {
-        if (setting.words[i] != text) continue;
-        good = true;
-        if (setting.set_word != nullptr)
-          setting.set_word(settings, i);
-        else
-          settings->*setting.text_value = text;
-      }
-      break;
-    case SettingType::kText:
-      good = true;
-      settings->*setting.text_value = text;
-      break;
-  }
-  if (!good) return invalid("value is '" + text + "', allowed: " + setting.allowed());
-  return {};
 }
 
 std::string settings_json(const Settings& current) {
@@ -237,7 +84,6 @@ std::string settings_json(const Settings& current) {
 }
 
 std::string settings_markdown() {
-  const Settings defaults;
   std::string text =
       "# Settings\n\n"
       "Generated from the table in `libmrc/src/device/settings.h`; regenerate it with\n"
@@ -246,24 +92,10 @@ std::string settings_markdown() {
       "or in the environment. The environment overrides the file, a device's entry the top level, and each of them\n"
       "the default. The file is the one named by `MRC_CONFIG`, else `/etc/mrc/mrc.yaml` if it exists. A value that is\n"
       "not allowed is refused, and so is an unknown key. A variable that looks like a misspelt setting is\n"
-      "named in the log (`MRC_LOG=warn`).\n\n"
-      "| setting | environment | default | allowed | meaning |\n|---|---|---|---|---|\n";
-  for (const Setting& s : setting_table()) {
-    const std::string value = s.show(defaults);
-    text += std::string("| `") + s.name + "` | `" + s.environment + "` | " + (value.empty() ? "(empty)" : value) +
-            " | " + s.allowed() + " | " + s.sentence + " |\n";
-  }
-  return text;
-}
-
-std::string settings_help() {
-  const Settings defaults;
-  std::string text;
-  for (const Setting& s : setting_table()) {
-    const std::string value = s.show(defaults);
-    text += s.environment + "\n    " + s.sentence + ".\n    Default " + (value.empty() ? "(empty)" : value) +
-            ", allowed: " + s.allowed() + ".\n";
-  }
+      "named in the log (`MRC_LOG=warn`).\n"
+      "Settings of the daemon alone are in `tools/mrcd/SETTINGS.md`.\n\n";
+  text += kSettingColumns;
+  for (const Setting& s : setting_table()) text += setting_markdown(s);
   return text;
 }
 

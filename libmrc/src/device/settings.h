@@ -1,5 +1,6 @@
-// Every setting of the software, declared once: name, type, default, range or allowed words, unit and sentence. Parser,
-// messages, `mrc-info --params`, JSON and spec/settings.md come from this table.
+// Every setting of libmrc, declared once: name, type, default, range or allowed words, unit and sentence. Parser,
+// messages, `mrc-info --params`, JSON and spec/settings.md come from this table. Those that only mrcd reads are in
+// tools/mrcd/settings.h.
 //
 // The environment name is MRC_ and the name in capitals. Precedence: environment, then the device's entry in the file,
 // then the file's top level, then the default.
@@ -13,6 +14,8 @@
 #include "base/result.h"
 #include "datapath/raw/raw_datapath.h"
 #include "datapath/udp/udp_datapath.h"
+#include "device/setting_keys.h"
+#include "device/setting_table.h"
 #include "device/setting_words.h"
 
 namespace mrc::device {
@@ -28,14 +31,6 @@ namespace mrc::device {
   TEXT(trace, "", "File for the engine's trace events, see mrclog --help; %p: process, %d: device; in a folder the file is mrc-%p-%d.sqlog; empty: none") \
   TEXT(ctl_group, "", "Unix group, name or number, whose members may use the controller functions in addition to processes with CAP_NET_ADMIN; empty: none") \
   TEXT(mrcd_socket, "/run/mrc/mrcd.sock", "Unix socket of mrcd, which keeps the state shared by the processes of a host; @NAME: in the abstract namespace of the network namespace; empty: no daemon") \
-  TEXT(mrcd_state, "/var/lib/mrc/mrcd.json", "File in which mrcd keeps profiles, denied paths and port states across restarts") \
-  TEXT(mrcd_http, "127.0.0.1:9417", "ADDRESS:PORT of mrcd's web page, metrics and health; empty: none") \
-  TEXT(mrcd_token, "", "Bearer token for mrcd's web API: required to view per-process data and to make changes; empty: neither is possible") \
-  REAL(mrcd_probe_rate, 0, 0, 100000, "1/s", "Rate of mrcd's loop probes per path (to the switches and back), with ev_mode srv6 and srv6_loop; 0: mrcd does not monitor the fabric") \
-  REAL(mrcd_probe_share, 1, 0, 1, "", "Fraction of the T1s that mrcd of this host probes; hosts below one T0 share the work") \
-  REAL(mrcd_probe_loss, 0.02, 0.001, 1, "", "Probe loss ratio from which mrcd considers a path bad") \
-  TEXT(mrcd_peers, "", "ADDRESSes of hosts whose mrcd receives this mrcd's observations, separated by spaces or commas; empty: none") \
-  INT(mrcd_peer_port, 9418, 1, 65535, "", "UDP port on which the mrcds of different hosts exchange observations") \
   INT(seed, 0, 0, INT64_MAX, "", "Seed of the engine's random numbers; 0: a new one at every start")                    \
   WORD(datapath, DatapathKind, kUdp, "", "udp: kernel UDP sockets; raw: complete frames, with SRv6 by encapsulation (IPv6, CAP_NET_RAW); dpdk: such frames over DPDK ports") \
   WORD(same_host, SameHost, kMemory, "", "Transport between processes of the same user, host and network namespace, with datapath udp: shared memory, or the network as to any other host") \
@@ -103,62 +98,20 @@ namespace mrc::device {
 
 // The values.
 struct Settings {
-#define MRC_SETTING_INT(name, value, ...) int64_t name = value;
-#define MRC_SETTING_REAL(name, value, ...) double name = value;
-#define MRC_SETTING_FLAG(name, value, ...) bool name = value;
-#define MRC_SETTING_WORD(name, type, value, ...) type name = type::value;
-#define MRC_SETTING_TEXT(name, value, ...) std::string name = value;
-  MRC_SETTINGS(MRC_SETTING_INT, MRC_SETTING_REAL, MRC_SETTING_FLAG, MRC_SETTING_WORD, MRC_SETTING_TEXT,
-               MRC_SETTING_TEXT)
-#undef MRC_SETTING_INT
-#undef MRC_SETTING_REAL
-#undef MRC_SETTING_FLAG
-#undef MRC_SETTING_WORD
-#undef MRC_SETTING_TEXT
+  MRC_SETTING_MEMBERS(MRC_SETTINGS)
   // Where a value that is not the default was set, for messages about values that exclude each other:
   // "f.yaml:3: key 'ev_count'" or "environment: MRC_EV_COUNT".
   std::map<std::string, std::string> origins;
 };
 
-enum class SettingType : uint8_t { kInt, kReal, kFlag, kWord, kText };
-
-struct Setting {
-  const char* name = "";
-  std::string environment;
-  SettingType type = SettingType::kText;
-  double min = 0, max = 0;           // kReal
-  int64_t int_min = 0, int_max = 0;  // kInt
-  std::vector<std::string> words;    // kWord
-  const char* unit = "";
-  const char* sentence = "";
-  // Exactly one is set; both functions of a word.
-  int64_t Settings::*int_value = nullptr;
-  double Settings::*real_value = nullptr;
-  bool Settings::*flag_value = nullptr;
-  std::string Settings::*text_value = nullptr;
-  size_t (*word_index)(const Settings& settings) = nullptr;  // into `words`
-  void (*set_word)(Settings* settings, size_t index) = nullptr;
-
-  // "1..1024 EVs", "auto, on or off", "true or false", "text".
-  std::string allowed() const;
-  std::string show(const Settings& settings) const;
-};
+using Setting = TypedSetting<Settings>;
 
 const std::vector<Setting>& setting_table();
 const Setting* find_setting(const std::string& name);
 // Settings of earlier versions. `now` is the replacement, as a key with its value.
-struct FormerSetting {
-  const char* name;
-  const char* environment;
-  const char* now;
-};
 const std::vector<FormerSetting>& former_settings();
-
-// Sets one value from text. EINVAL: "value is X, allowed: Y" with the table's range; settings untouched.
-Status set_setting(const Setting& setting, const std::string& text, Settings* settings);
 
 std::string settings_json(const Settings& current);  // all of the table with current values
 std::string settings_markdown();                     // spec/settings.md
-std::string settings_help();                         // for a terminal
 
 }  // namespace mrc::device

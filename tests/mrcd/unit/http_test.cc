@@ -306,7 +306,7 @@ TEST(HttpServerStart, an_address_that_does_not_parse_is_refused) {
     HttpServer server(&loop);
     std::string why;
     EXPECT_FALSE(server.start(at, nullptr, &why)) << at;
-    EXPECT_EQ(why, "mrcd_http: '" + std::string(at) + "' is no ADDRESS:PORT");
+    EXPECT_EQ(why, "'" + std::string(at) + "' is no ADDRESS:PORT");
   }
 }
 

@@ -102,10 +102,34 @@ TEST_F(ConfigTest, precedence__environment_over_device_over_top_level) {
 TEST_F(ConfigTest, environment__a_former_setting_is_refused_with_what_replaces_it) {
   for (const FormerSetting& former : former_settings()) {
     EXPECT_EQ(find_setting(former.name), nullptr) << former.name;
+    env.clear();
+    EXPECT_EQ(parse(std::string(former.name) + ": 1\n"),
+              std::string("f.yaml:1: key '") + former.name + "' has been replaced by " + former.now);
+    if (former.only_key) continue;
     env = {{former.environment, "20"}};
     EXPECT_EQ(parse(""), std::string("environment: ") + former.environment + " has been replaced by " + former.now);
   }
   env = {{"MRC_CONGESTION_PARAMETERS", "target_delay=20us"}};
+  EXPECT_EQ(parse(""), "");
+}
+
+// What is in the section is checked by mrcd alone. [MRC-MRCD-8]
+TEST_F(ConfigTest, section_of_mrcd__is_ignored_and_must_be_a_map) {
+  ASSERT_EQ(parse("mrcd: {probe_rate: 100, no_such_setting: [1]}\nev_count: 8\n"), "");
+  EXPECT_EQ(config.devices[0].settings.ev_count, 8);
+  ASSERT_EQ(parse("mrcd: {token: secret}\n"), "");
+  EXPECT_EQ(settings_json(config.devices[0].settings).find("secret"), std::string::npos);
+  ASSERT_EQ(parse("mrcd:\n"), "");
+  ASSERT_EQ(parse("devices:\n  - planes: [{address: \"::1\"}]\n    mrcd: {peers: fd00::1}\n"), "");
+  for (const char* other : {"mrcd: 7\n", "mrcd: [probe_rate]\n", "mrcd: ''\n"})
+    EXPECT_EQ(parse(other), "f.yaml:1: key 'mrcd': allowed: a map of mrcd's settings, which mrcd --help lists");
+  EXPECT_EQ(parse("devices:\n  - planes: [{address: \"::1\"}]\n    mrcd: 7\n"),
+            "f.yaml:3: key 'mrcd': allowed: a map of mrcd's settings, which mrcd --help lists");
+}
+
+// The variables of mrcd's settings have kept their names: libmrc ignores them.
+TEST_F(ConfigTest, section_of_mrcd__its_variables_are_not_libmrcs) {
+  env = {{"MRC_MRCD_PROBE_RATE", "often"}};
   EXPECT_EQ(parse(""), "");
 }
 
@@ -169,12 +193,12 @@ const Refusal kRefusals[] = {
      "f.yaml:3: key 'mtu': value is '1500', allowed: 256, 512, 1024, 2048, 4096 or 8192 bytes"},
     {"mtu: [4096]\n", "f.yaml:1: key 'mtu': allowed: 256, 512, 1024, 2048, 4096 or 8192 bytes"},
     {"ev_cuont: 1\n",
-     "f.yaml:1: unknown key 'ev_cuont', did you mean 'ev_count'? Allowed: devices and the settings that mrc-info "
+     "f.yaml:1: unknown key 'ev_cuont', did you mean 'ev_count'? Allowed: devices, mrcd and the settings that mrc-info "
      "--params lists"},
     {"icrc: true\nicrc: false\n", "f.yaml:2: key 'icrc' is given twice"},
-    {"- 1\n", "f.yaml:1: key 'file': allowed: a map of devices"},
+    {"- 1\n", "f.yaml:1: key 'file': allowed: a map of devices, mrcd"},
     {"devices: 7\n", "f.yaml:1: key 'devices': allowed: a list"},
-    {"devices: [7]\n", "f.yaml:1: key 'devices': allowed: a map of name, gids, planes, peers"},
+    {"devices: [7]\n", "f.yaml:1: key 'devices': allowed: a map of name, gids, planes, peers, mrcd"},
     {"devices:\n  - name: a\n", "f.yaml:2: key 'planes': device 'a' has 0 planes, allowed: 1..32"},
     {"devices:\n  - planes:\n      - {port: 5}\n", "f.yaml:3: key 'planes': a plane needs an address or an interface"},
     {"devices:\n  - planes:\n      - {address: here}\n",
