@@ -26,6 +26,8 @@ namespace {
 
 constexpr uint64_t kMaxBody = 1 << 20;
 constexpr size_t kMaxHeader = 16 << 10;
+constexpr size_t kDrained = 4096;  // bytes at a time
+constexpr unsigned kHttp11 = 11;
 constexpr auto kShortage = std::chrono::milliseconds(100);  // of descriptors: when it is tried again
 
 IpAddress to_ip(const asio::ip::address& address) {
@@ -57,9 +59,9 @@ std::optional<tcp::endpoint> endpoint_of(const std::string& text) {
 }  // namespace
 
 // Number of connections, in total and of each origin.
-class HttpVisitors {
+class HttpConnectionCount {
  public:
-  explicit HttpVisitors(const HttpLimits& limits) : limits_(limits) {}
+  explicit HttpConnectionCount(const HttpLimits& limits) : limits_(limits) {}
   const HttpLimits& limits() const { return limits_; }
   bool full() const { return count_ >= limits_.connections; }
   bool admit(const std::string& origin) {
@@ -83,7 +85,7 @@ class HttpVisitors {
 
 // State shared by the server and its sessions: an outstanding reply may keep a session longer than the server.
 struct HttpShared {
-  HttpVisitors visitors;
+  HttpConnectionCount connections;
   HttpServer::Handler handler;
   size_t unanswered = 0;  // requests whose answer was not sent completely
 };
@@ -95,7 +97,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
       : stream_(std::move(socket)), shared_(std::move(shared)), origin_(std::move(origin)) {}
   ~HttpSession() {
     if (unanswered_) --shared_->unanswered;
-    shared_->visitors.leave(origin_);
+    shared_->connections.leave(origin_);
   }
 
   // The deadlines are for the whole header and for the whole body, however slowly they arrive.
@@ -105,18 +107,42 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     parser_->header_limit(kMaxHeader);
     stream_.expires_after(limits().header);
     http::async_read_header(stream_, buffer_, *parser_, [self = shared_from_this()](beast::error_code error, size_t) {
-      if (!error) self->read_body();
+      error ? self->refuse(error) : self->read_body();
     });
   }
 
  private:
-  const HttpLimits& limits() const { return shared_->visitors.limits(); }
+  const HttpLimits& limits() const { return shared_->connections.limits(); }
 
   void read_body() {
-    stream_.expires_after(limits().visit);
+    stream_.expires_after(limits().transfer);
     http::async_read(stream_, buffer_, *parser_, [self = shared_from_this()](beast::error_code error, size_t) {
-      if (!error) self->handle();
+      error ? self->refuse(error) : self->handle();
     });
+  }
+
+  // A malformed request is answered, and ends the connection, because the next one cannot be found behind it. An end of
+  // the connection and a deadline are not answered.
+  void refuse(beast::error_code error) {
+    if (error.category() != beast::error_code(http::error::bad_value).category() ||
+        error == http::error::end_of_stream || error == http::error::partial_message)
+      return;
+    const auto status = error == http::error::header_limit ? http::status::request_header_fields_too_large
+                        : error == http::error::body_limit ? http::status::payload_too_large
+                                                           : http::status::bad_request;
+    drains_ = true;
+    expect_answer({http::status::ok, kHttp11}, false, false);
+    answer(requests_, {static_cast<unsigned>(status), "application/json",
+                       "{\"error\":\"malformed or too large request: " + error.message() + "\"}\n"});
+  }
+
+  void expect_answer(http::response<http::string_body> response, bool keep_alive, bool without_body) {
+    response_ = std::move(response);
+    response_.keep_alive(keep_alive);
+    without_body_ = without_body;
+    ++requests_;
+    awaits_answer_ = unanswered_ = true;
+    ++shared_->unanswered;
   }
 
   // A failing request has no effect on others.
@@ -124,12 +150,8 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     const http::request<http::string_body> request = parser_->release();
     const beast::string_view target = request.target();
     const beast::string_view authorization = request[http::field::authorization], host = request[http::field::host];
-    response_ = {http::status::ok, request.version()};
-    response_.keep_alive(request.keep_alive());
-    without_body_ = request.method() == http::verb::head;
-    const uint64_t number = ++requests_;
-    awaits_answer_ = unanswered_ = true;
-    ++shared_->unanswered;
+    expect_answer({http::status::ok, request.version()}, request.keep_alive(), request.method() == http::verb::head);
+    const uint64_t number = requests_;
     const HttpRequest given{std::string(request.method_string()), std::string(target.substr(0, target.find('?'))),
                             request.body(), std::string(authorization), std::string(host)};
     try {
@@ -150,15 +172,25 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     response_.set(http::field::cache_control, "no-store");
     response_.set("X-Content-Type-Options", "nosniff");
     response_.set("X-Frame-Options", "DENY");
+    response_.content_length(reply.body.size());  // of HEAD as of GET
     if (!without_body_) response_.body() = std::move(reply.body);
-    response_.prepare_payload();
-    stream_.expires_after(limits().visit);
+    stream_.expires_after(limits().transfer);
     http::async_write(stream_, response_, [self = shared_from_this()](beast::error_code error, size_t) {
       if (error) return;
       self->unanswered_ = false;
       --self->shared_->unanswered;
       if (self->response_.keep_alive()) return self->read();
       self->stream_.socket().shutdown(tcp::socket::shutdown_send, error);
+      if (self->drains_) self->drain();
+    });
+  }
+
+  // Reads and ignores the rest of a malformed request until the client closes or the deadline of the answer: closing
+  // the socket before would reset the connection, and the client might lose the answer.
+  void drain() {
+    buffer_.clear();
+    stream_.async_read_some(buffer_.prepare(kDrained), [self = shared_from_this()](beast::error_code error, size_t) {
+      if (!error) self->drain();
     });
   }
 
@@ -167,6 +199,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   boost::optional<http::request_parser<http::string_body>> parser_;
   http::response<http::string_body> response_;
   bool without_body_ = false;
+  bool drains_ = false;         // after the answer
   uint64_t requests_ = 0;       // received; only the last one may be unanswered
   bool awaits_answer_ = false;  // of the handler
   bool unanswered_ = false;     // until the client has received the answer
@@ -180,7 +213,7 @@ class HttpServer::Impl {
       : acceptor_(loop->context()),
         again_(loop->context()),
         origin_of_(std::move(origin)),
-        shared_(std::make_shared<HttpShared>(HttpShared{HttpVisitors(limits), nullptr})) {}
+        shared_(std::make_shared<HttpShared>(HttpShared{HttpConnectionCount(limits), nullptr})) {}
   bool start(const std::string& at, Handler handler, std::string* why) {
     const auto endpoint = endpoint_of(at);
     if (!endpoint) {
@@ -215,9 +248,9 @@ class HttpServer::Impl {
 
  private:
   void admit(tcp::socket socket) {
-    if (shared_->visitors.full()) return;
+    if (shared_->connections.full()) return;
     const auto origin = origin_of_(socket.native_handle());
-    if (origin && shared_->visitors.admit(*origin))
+    if (origin && shared_->connections.admit(*origin))
       std::make_shared<HttpSession>(std::move(socket), shared_, *origin)->read();
   }
   void accept() {

@@ -31,8 +31,8 @@ struct HttpReply {
 struct HttpLimits {
   size_t connections = 512;
   size_t of_origin = 64;
-  std::chrono::milliseconds header{5000};  // for the whole header of a request, and between two requests
-  std::chrono::milliseconds visit{10000};  // for the body, and for receiving the answer
+  std::chrono::milliseconds header{5000};     // for the whole header of a request, and between two requests
+  std::chrono::milliseconds transfer{10000};  // for the body, and for receiving the answer
 };
 
 class HttpServer {
