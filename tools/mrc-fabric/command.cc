@@ -12,6 +12,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "text_file.h"
 #include "topology.h"
 
 namespace mrc::fabric {
@@ -118,10 +119,9 @@ void run_batch(const std::string& program, const std::string& netns, const std::
 }
 
 std::string read_text(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  if (in) text << in.rdbuf();
-  return text.str();
+  std::string text, why;
+  if (!read_text_file(path, &text, &why)) text.clear();
+  return text;
 }
 
 void write_text(const std::string& path, const std::string& text) {

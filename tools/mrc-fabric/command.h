@@ -34,7 +34,7 @@ void enter_netns(const std::string& name);
 // Ends the processes in these namespaces: SIGTERM, after a second SIGKILL. Returns how many there were.
 size_t end_processes(const std::vector<std::string>& netns);
 
-std::string read_text(const std::string& path);                     // empty when it cannot be read
+std::string read_text(const std::string& path);                     // empty when text_file.h refuses it
 void write_text(const std::string& path, const std::string& text);  // whole or not at all; throws FabricError
 
 }  // namespace mrc::fabric

@@ -12,8 +12,11 @@
 
 #include "command_line.h"
 #include "plot.h"
+#include "text_file.h"
 
 namespace {
+
+constexpr size_t kMaxReport = size_t{256} << 20;
 
 int run(int argc, char** argv) {
   CLI::App app("Draws the timeline of a report made by: mrc-perf HOST --timeline 100 --json REPORT.json",
@@ -25,12 +28,12 @@ int run(int argc, char** argv) {
   app.add_option("FROM TO LABEL", shaded,
                  "Shades a stretch of time, in seconds, for example an injected fault; several may follow");
   if (const auto status = mrc::tools::parse_command_line(&app, "mrc-timeline", argc, argv)) return *status;
-  std::ifstream in(file);
-  if (!in) {
-    std::fprintf(stderr, "mrc-timeline: cannot read %s: %s\n", file.c_str(), std::strerror(errno));
+  std::string text, why;
+  if (!mrc::read_text_file(file, &text, &why, kMaxReport)) {
+    std::fprintf(stderr, "mrc-timeline: cannot read %s: %s\n", file.c_str(), why.c_str());
     return 1;
   }
-  const auto report = nlohmann::json::parse(in, nullptr, false);
+  const auto report = nlohmann::json::parse(text, nullptr, false);
   if (!report.is_object() || !report.contains("timeline")) {
     std::fprintf(stderr,
                  "mrc-timeline: %s is no report with a timeline; make one with mrc-perf --timeline MS --json FILE\n",

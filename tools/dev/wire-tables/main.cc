@@ -5,12 +5,12 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
 #include "command_line.h"
 #include "sections.h"
+#include "text_file.h"
 
 namespace {
 
@@ -45,9 +45,8 @@ bool fill_in(const std::string& file, std::string* text, int* count) {
 }
 
 bool handle(const std::string& file, bool check) {
-  std::ifstream in(file);
-  const std::string before{std::istreambuf_iterator<char>(in), {}};
-  if (!in) return fail(file, std::string("cannot be read: ") + std::strerror(errno));
+  std::string before, why;
+  if (!mrc::read_text_file(file, &before, &why)) return fail(file, "cannot be read: " + why);
   std::string text = before;
   int count = 0;
   if (!fill_in(file, &text, &count)) return false;
