@@ -91,11 +91,10 @@ void add_show_commands(CLI::App* app, Common* common, Commands* commands) {
 
   CLI::App* events = add(app, "events", "Events: changes, paths that fail and recover, processes");
   auto follow = std::make_shared<bool>(false);
-  auto most = std::make_shared<uint64_t>(0);
+  auto max = std::make_shared<uint64_t>(0);
   events->add_flag("--follow,-f", *follow, "Wait for new events");
-  events->add_option("--most", *most, "With --follow: end after this number of events; 0: never")
-      ->capture_default_str();
-  (*commands)[events] = [=] { return mrcctl::events(common->socket, *follow, *most, common->json); };
+  events->add_option("--max", *max, "With --follow: end after this number of events; 0: never")->capture_default_str();
+  (*commands)[events] = [=] { return mrcctl::events(common->socket, *follow, *max, common->json); };
 }
 
 namespace {
@@ -208,7 +207,7 @@ void add_probe_commands(CLI::App* app, Common* common, Commands* commands) {
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   probe->add_flag("--loops", o->loops, "Also there and back over the own T0 and each T1 (ev_mode srv6 and srv6_loop)");
-  probe->add_option("--most", o->most, "Maximum of EVs of each port; default: all");
+  probe->add_option("--max", o->max_evs, "Maximum of EVs of each port; default: all");
   probe->add_option("--timeout-ms", o->timeout_ms, "Longest wait for one probe of all paths")
       ->check(CLI::Range(1u, kMaxTimeoutMs))
       ->capture_default_str();

@@ -81,9 +81,9 @@ int ev_deny(const DenyOptions& o, bool deny, bool json) {
     if (!value->empty()) rule[key] = *value;
   std::string why, text = "every path";
   if (!o.all || deny) {
-    mrc::ctl::DenyRule parsed;
-    if (!mrc::ctl::parse_deny(rule, &parsed, &why)) throw Error(why);
-    text = mrc::ctl::deny_text(parsed);
+    const auto parsed = mrc::ctl::parse_deny(rule);
+    if (!parsed) throw Error(parsed.error().text);
+    text = mrc::ctl::deny_text(*parsed);
   }
   const int error = Daemon(o.socket).request(
       {{"do", deny ? "deny" : "allow"}, {"device", o.device}, {"rule", rule}, {"all", o.all}}, nullptr, &why);
@@ -114,7 +114,7 @@ int set_port(const std::string& socket, const std::string& device, uint32_t port
   return report(json, "port " + std::to_string(port) + (up ? " up" : " down"));
 }
 
-int events(const std::string& socket, bool follow, uint64_t most, bool json) {
+int events(const std::string& socket, bool follow, uint64_t max, bool json) {
   Daemon daemon(socket);
   uint64_t printed = 0;
   if (follow) daemon.ask({{"do", "follow"}});
@@ -122,12 +122,12 @@ int events(const std::string& socket, bool follow, uint64_t most, bool json) {
     for (const Json& event : daemon.ask({{"do", "events"}})) print_event(event, json);
     return kGood;
   }
-  for (Json message; (most == 0 || printed < most) && daemon.next(&message);) {
+  for (Json message; (max == 0 || printed < max) && daemon.next(&message);) {
     if (!message.is_object() || !message.contains("event")) continue;
     print_event(message["event"], json);
     ++printed;
   }
-  if (most != 0 && printed < most) throw Error("mrcd has gone");
+  if (max != 0 && printed < max) throw Error("mrcd has ended");
   return kGood;
 }
 

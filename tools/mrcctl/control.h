@@ -19,7 +19,7 @@ int ev_deny(const DenyOptions& options, bool deny, bool json);
 int ev_replace(const std::string& socket, const std::string& device, uint64_t profile, const std::string& from,
                const std::string& to, bool json);
 int set_port(const std::string& socket, const std::string& device, uint32_t port, bool up, bool json);
-// Past events, or with `follow` also those to come, until mrcd ends or `most` have been printed (0: any number).
-int events(const std::string& socket, bool follow, uint64_t most, bool json);
+// Past events, or with `follow` also those to come, until mrcd ends or `max` have been printed (0: any number).
+int events(const std::string& socket, bool follow, uint64_t max, bool json);
 
 }  // namespace mrcctl

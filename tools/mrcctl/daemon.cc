@@ -115,7 +115,7 @@ int Daemon::request(Json message, Json* data, std::string* why) {
   const std::string line = message.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   for (size_t at = 0; at < line.size();) {
     const ssize_t n = ::send(fd_, line.data() + at, line.size() - at, MSG_NOSIGNAL);
-    if (n <= 0 && errno != EINTR) throw Error("mrcd has gone");
+    if (n <= 0 && errno != EINTR) throw Error("mrcd has ended");
     if (n > 0) at += static_cast<size_t>(n);
   }
   for (std::string text; read_line(&text, kPatienceMs);) {

@@ -220,11 +220,10 @@ int show_denies(const LiveOptions& options) {
   if (options.json) return print_json({{"devices", all}});
   for (const Json& device : all)
     for (const Json& text : device["denies"]) {
-      mrc::ctl::DenyRule rule;
-      std::string why;
-      if (!mrc::ctl::parse_deny(text, &rule, &why)) continue;
-      std::printf("%s  %s  by %s%s%s\n", text_of(device["device"]).c_str(), mrc::ctl::deny_text(rule).c_str(),
-                  rule.by.c_str(), rule.why.empty() ? "" : ": ", rule.why.c_str());
+      const auto rule = mrc::ctl::parse_deny(text);
+      if (!rule) continue;
+      std::printf("%s  %s  by %s%s%s\n", text_of(device["device"]).c_str(), mrc::ctl::deny_text(*rule).c_str(),
+                  rule->by.c_str(), rule->why.empty() ? "" : ": ", rule->why.c_str());
     }
   return kGood;
 }

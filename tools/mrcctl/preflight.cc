@@ -86,8 +86,8 @@ class Fleet {
     std::vector<Json> seen;
     for (size_t i = 0; i < probes.size(); ++i) {
       std::string text;
-      const uint64_t most = kStartMs + uint64_t{o_.count} * o_.timeout_ms * o_.hosts.size() * 4;
-      probes[i]->read_all(&text, static_cast<int>(std::min<uint64_t>(most, INT32_MAX)));
+      const uint64_t max_ms = kStartMs + uint64_t{o_.count} * o_.timeout_ms * o_.hosts.size() * 4;
+      probes[i]->read_all(&text, static_cast<int>(std::min<uint64_t>(max_ms, INT32_MAX)));
       seen.push_back(Json::parse(text, nullptr, false));
       if (!seen.back().is_object()) throw Error("host " + o_.hosts[i] + " cannot probe");
       seen.back()["host"] = o_.hosts[i];

@@ -32,7 +32,7 @@ struct Chosen {
   size_t peer = 0;
   uint32_t received = 0;
   uint32_t lost_run = 0;  // in a row, to the last
-  uint32_t rtt = 0;       // least, ns
+  uint32_t rtt = 0;       // minimum, ns
 };
 
 // Omitted parts mean any; so does the port 0 of an EV whose label alone identifies the path.
@@ -45,8 +45,11 @@ bool is_ev(const mrc_ctl_ev& ev, mrc_ctl_ev_fmt_mode format, const mrc::ctl::Den
 
 std::vector<Chosen> chosen_evs(const Device& device, const ProbeOptions& options) {
   mrc::ctl::DenyRule wanted;  // the words for an EV are the same as those of `ev deny`
-  std::string why;
-  if (!options.ev.empty() && !mrc::ctl::parse_deny({{"plane", 1}, {"ev", options.ev}}, &wanted, &why)) throw Error(why);
+  if (!options.ev.empty()) {
+    auto parsed = mrc::ctl::parse_deny({{"plane", 1}, {"ev", options.ev}});
+    if (!parsed) throw Error(parsed.error().text);
+    wanted = *std::move(parsed);
+  }
   std::vector<Chosen> chosen;
   std::map<uint8_t, uint32_t> seen, taken;
   for (const mrc_ctl_ev& ev : device.evs()) {
@@ -54,7 +57,7 @@ std::vector<Chosen> chosen_evs(const Device& device, const ProbeOptions& options
     if (!options.ports.empty() && std::find(options.ports.begin(), options.ports.end(), ev.port) == options.ports.end())
       continue;
     if (!options.ev.empty() && !is_ev(ev, device.ev_format(), wanted)) continue;
-    if (options.most != 0 && taken[ev.port] == options.most) continue;
+    if (options.max_evs != 0 && taken[ev.port] == options.max_evs) continue;
     ++taken[ev.port];
     chosen.push_back({ev, number});
   }
@@ -228,8 +231,8 @@ void print(const OrderedJson& peer) {
     std::sort(times.begin(), times.end());
     std::printf("  port %2d: %zu of %zu paths answer", port, times.size(), count);
     if (!times.empty())
-      std::printf(", round trip %.1f / %.1f / %.1f us (least, median, most)", times.front(), times[times.size() / 2],
-                  times.back());
+      std::printf(", round trip %.1f / %.1f / %.1f us (minimum, median, maximum)", times.front(),
+                  times[times.size() / 2], times.back());
     std::printf("\n");
     for (const std::string& ev : bad[port]) std::printf("    bad: EV %s\n", ev.c_str());
   }

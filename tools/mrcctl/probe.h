@@ -13,7 +13,7 @@ struct ProbeOptions {
   std::vector<std::string> peers;  // GIDs
   std::vector<uint8_t> ports;      // empty: all
   std::string ev;                  // empty: all
-  uint32_t most = 0;               // EVs per port; 0: all
+  uint32_t max_evs = 0;            // EVs per port; 0: all
   uint32_t count = 1;              // probes of each path; fewer of a failed one
   double loss = 0.02;              // a path that loses more of them is bad
   bool loops = false;              // also over the own switches and back

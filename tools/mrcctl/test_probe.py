@@ -42,7 +42,7 @@ def main():
     for attempt in range(8):
         base = 27000 + (os.getpid() + 131 * attempt) % 1000
         own = {"MRC_PORT": str(base + 4200), "MRC_PORT_BASE": str(base), "MRC_SECOND_PORT": "0"}
-        status, out, err = run(mrcctl, "probe", gid, "--most", "3", "--timeout-ms", "2000", "--json", **own)
+        status, out, err = run(mrcctl, "probe", gid, "--max", "3", "--timeout-ms", "2000", "--json", **own)
         assert status in (0, 1), out + err
         if status == 0:
             break
@@ -55,7 +55,7 @@ def main():
     assert out.count("paths answer, round trip") >= 1, out + err
 
     # With every packet dropped there is no answer.
-    status, out, err = run(mrcctl, "probe", gid, "--most", "2", "--port", "2", "--timeout-ms", "50", "--json",
+    status, out, err = run(mrcctl, "probe", gid, "--max", "2", "--port", "2", "--timeout-ms", "50", "--json",
                            MRC_FAULT="blackhole", **own)
     assert status == 1, out + err
     result = json.loads(out)
@@ -64,7 +64,7 @@ def main():
     # A failed path is abandoned after as many losses in a row as mrcd requires, to all peers in the same rounds: 8
     # times 400 ms and not 2 peers times 100 rounds of that. Unsent probes count as lost.
     begin = time.monotonic()
-    status, out, err = run(mrcctl, "probe", gid, gid, "--most", "2", "--port", "2", "--count", "100", "--timeout-ms",
+    status, out, err = run(mrcctl, "probe", gid, gid, "--max", "2", "--port", "2", "--count", "100", "--timeout-ms",
                            "400", "--json", MRC_FAULT="blackhole", **own)
     assert status == 1 and time.monotonic() - begin < 2 * 100 * 0.4, out + err
     assert [[(p["sent"], p["received"]) for p in peer["paths"]] for peer in json.loads(out)["peers"]] == \

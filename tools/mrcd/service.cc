@@ -17,6 +17,8 @@ constexpr uint32_t kMaxPlanes = 32;
 constexpr uint32_t kMaxEvs = 4096;
 constexpr int kFileVersion = 1;
 constexpr size_t kMaxName = 64;  // of devices, modes and programs that a process names
+constexpr const char* kNoPrivilege =
+    "this needs CAP_NET_ADMIN, or membership of the group that the setting ctl_group names";
 constexpr const char* kKinds[] = {"format", "EV", "CC"};
 
 // Seconds since 1970, for people; not used for decisions.
@@ -33,6 +35,10 @@ bool changes_something(const std::string& what) {
 // not count users, would execute the refused call.
 bool stops_within_a_batch(int error) {
   return error == ENOENT || error == EINVAL;
+}
+
+Status status_of(int error) {
+  return error == 0 ? Status() : Error{error, ""};
 }
 
 bool seen_in_file(const ctl::DenyRule& rule) {
@@ -117,7 +123,7 @@ bool Service::awaits_report(ClientId id, Instant now) const {
   return found != clients_.end() && found->second.reports_until > now;
 }
 
-void Service::tell_all(const SharedDevice* device, const Json& message, ClientId but) {
+void Service::notify_all(const SharedDevice* device, const Json& message, ClientId but) {
   for (auto& [id, entry] : clients_)
     if (entry.device == device && id != but) entry.client->send(message);
 }
@@ -184,7 +190,7 @@ void Service::path(ClientId from, Entry* entry, const ctl::PathChange& path) {
   ev.port = path.port;
   // Every user may send this: without a change no process is notified, and no event pushes out others.
   if (!entry->device->feed(path.profile, ev, static_cast<mrc_ctl_ev_state>(path.state.number()))) return;
-  tell_all(entry->device, {{"path", path}}, from);
+  notify_all(entry->device, {{"path", path}}, from);
   event({"path",
          "EV " + ctl::ev_hex(ev.val) + " of profile " + std::to_string(path.profile) + " on port " +
              std::to_string(path.port) + (path.state == MRC_CTL_EV_GOOD ? " is good again" : " is assumed bad"),
@@ -212,83 +218,69 @@ void Service::request(ClientId id, Entry* entry, const Json& message, Instant no
     entry->client->send(answer);
     return;
   }
-  std::string why;
-  Json data;
-  int error = EPERM;
-  if (!changes_something(what) || entry->peer.privileged)
-    error = run(what, *entry, message, &why, &data);
-  else
-    why = "this needs CAP_NET_ADMIN, or membership of the group that the setting ctl_group names";
-  answer["error"] = error;
-  if (!why.empty()) answer["why"] = why;
-  if (!data.is_null()) answer["data"] = std::move(data);
+  Result<Json> done = Error{EPERM, kNoPrivilege};
+  if (!changes_something(what) || entry->peer.privileged) done = run(what, *entry, message);
+  answer["error"] = done ? 0 : done.error().code;
+  if (!done && !done.error().text.empty()) answer["why"] = done.error().text;
+  if (done && !done->is_null()) answer["data"] = *std::move(done);
   const auto asker = clients_.find(id);
   if (asker != clients_.end()) asker->second.client->send(answer);
 }
 
-int Service::run(const std::string& what, const Entry& entry, const Json& message, std::string* why, Json* data) {
-  if (what == "show") {
-    *data = show();
-    return 0;
-  }
-  if (what == "events") {
-    *data = Json(events_);
-    return 0;
-  }
-  if (const auto more = more_.find(what); more != more_.end()) {
-    *data = more->second();
-    return 0;
-  }
-  if (!changes_something(what)) {
-    *why = "unknown request '" + what + "'";
-    return ENOSYS;
-  }
+Result<Service::Json> Service::run(const std::string& what, const Entry& entry, const Json& message) {
+  if (what == "show") return show();
+  if (what == "events") return Json(events_);
+  if (const auto more = more_.find(what); more != more_.end()) return more->second();
+  if (!changes_something(what)) return Error{ENOSYS, "unknown request '" + what + "'"};
   SharedDevice* on = entry.device != nullptr ? entry.device : device(message.value("device", ""));
-  if (on == nullptr) {
-    *why = "no device '" + message.value("device", "") + "' is configured here or open in a process";
-    return ENODEV;
-  }
-  if (what == "port") return change_port(on, message.get<ctl::PortChange>(), entry.peer.user, why);
+  if (on == nullptr)
+    return Error{ENODEV, "no device '" + message.value("device", "") + "' is configured here or open in a process"};
+  if (Status changed = change(what, on, entry, message); !changed) return std::move(changed).error();
+  return Json();
+}
+
+Status Service::change(const std::string& what, SharedDevice* on, const Entry& entry, const Json& message) {
+  if (what == "port") return change_port(on, message.get<ctl::PortChange>(), entry.peer.user);
   if (what == "modify") {
     ctl::ProfileCall call;
-    if (!ctl::parse_call(message.at("call"), &call)) return EINVAL;
+    if (!ctl::parse_call(message.at("call"), &call)) return Error{EINVAL, ""};
     const int error = on->modify(call);
     // A failed batch may have changed entries before the failing one; followers fail there, too.
     const bool batch = call.kind == ctl::ProfileKind::kEv && (call.mask & MRC_CTL_EV_PROFILE_EV_OP) != 0;
     if (error == 0 || (batch && stops_within_a_batch(error))) modify(on, message["call"], call, entry.peer.user);
-    return error;
+    return status_of(error);
   }
   if (what == "allow" && message.value("all", false)) {
-    if (!on->allow_all()) return ENOENT;
-    tell_all(on, {{"denies", Json::array()}});
+    if (!on->allow_all()) return status_of(ENOENT);
+    notify_all(on, {{"denies", Json::array()}});
     event({"allow", "every path, by " + entry.peer.user, on->name()});
     changed(on);
-    return 0;
+    return {};
   }
-  return change_rule(on, what == "deny", message.at("rule"), entry.peer.user, why);
+  return change_rule(on, what == "deny", message.at("rule"), entry.peer.user);
 }
 
 // A rule from before this refusal existed, or for another shape of the device, can be lifted.
-int Service::change_rule(SharedDevice* device, bool denies, const Json& given, const std::string& by,
-                         std::string* why) {
+Status Service::change_rule(SharedDevice* device, bool denies, const Json& given, const std::string& by) {
   Json text = given;
   text["by"] = by;
-  ctl::DenyRule rule;
-  if (!ctl::parse_deny(text, &rule, why)) return EINVAL;
-  if (denies && !(*why = device->why_no_path(rule)).empty()) return EINVAL;
-  const int error = denies ? deny(device, rule) : allow(device, rule);
-  if (error == EEXIST) *why = "denied already: " + ctl::deny_text(rule);
-  if (error == ENOENT) *why = "not denied: " + ctl::deny_text(rule);
-  return error;
+  const Result<ctl::DenyRule> rule = ctl::parse_deny(text);
+  if (!rule) return rule.error();
+  if (denies)
+    if (std::string why = device->why_no_path(*rule); !why.empty()) return invalid(std::move(why));
+  const int error = denies ? deny(device, *rule) : allow(device, *rule);
+  if (error == EEXIST) return Error{error, "denied already: " + ctl::deny_text(*rule)};
+  if (error == ENOENT) return Error{error, "not denied: " + ctl::deny_text(*rule)};
+  return status_of(error);
 }
 
-int Service::change_port(SharedDevice* device, const ctl::PortChange& change, const std::string& by, std::string* why) {
-  *why = device->why_no_port(change.port);
-  return why->empty() ? set_port(device, change.port, change.up, by) : EINVAL;
+Status Service::change_port(SharedDevice* device, const ctl::PortChange& change, const std::string& by) {
+  if (std::string why = device->why_no_port(change.port); !why.empty()) return invalid(std::move(why));
+  return status_of(set_port(device, change.port, change.up, by));
 }
 
 void Service::modify(SharedDevice* device, const Json& call, const ctl::ProfileCall& parsed, const std::string& by) {
-  tell_all(device, {{"call", call}});
+  notify_all(device, {{"call", call}});
   event({"profile",
          std::string(kKinds[static_cast<int>(parsed.kind)]) + " profile " + std::to_string(parsed.id) + " changed by " +
              by,
@@ -298,7 +290,7 @@ void Service::modify(SharedDevice* device, const Json& call, const ctl::ProfileC
 
 int Service::deny(SharedDevice* device, const ctl::DenyRule& rule) {
   if (!device->deny(rule)) return EEXIST;
-  tell_all(device, {{"denies", device->denies_json(false)}});
+  notify_all(device, {{"denies", device->denies_json(false)}});
   event({"deny", ctl::deny_text(rule) + ", by " + rule.by + (rule.why.empty() ? "" : ": " + rule.why), device->name(),
          rule});
   if (seen_in_file(rule)) changed(device);
@@ -310,7 +302,7 @@ int Service::allow(SharedDevice* device, const ctl::DenyRule& rule) {
     return there.same_paths(rule) && seen_in_file(there);
   });
   if (!device->allow(rule)) return ENOENT;
-  tell_all(device, {{"denies", device->denies_json(false)}});
+  notify_all(device, {{"denies", device->denies_json(false)}});
   event({"allow", ctl::deny_text(rule) + ", by " + rule.by, device->name(), rule});
   if (in_file) changed(device);
   return 0;
@@ -318,7 +310,7 @@ int Service::allow(SharedDevice* device, const ctl::DenyRule& rule) {
 
 int Service::set_port(SharedDevice* device, uint32_t port, bool up, const std::string& by) {
   if (const int error = device->set_port(port, up)) return error;
-  tell_all(device, {{"ports_down", device->ports_down()}});
+  notify_all(device, {{"ports_down", device->ports_down()}});
   event({"port", "port " + std::to_string(port) + (up ? " on" : " off") + ", by " + by, device->name()});
   changed(device);
   return 0;

@@ -54,8 +54,8 @@ class Service {
   void tick(Instant now);
 
   // A client's request: deny, allow and port, with a sentence on a refusal. 0 or an errno value.
-  int change_rule(SharedDevice* device, bool denies, const Json& rule, const std::string& by, std::string* why);
-  int change_port(SharedDevice* device, const ctl::PortChange& change, const std::string& by, std::string* why);
+  Status change_rule(SharedDevice* device, bool denies, const Json& rule, const std::string& by);
+  Status change_port(SharedDevice* device, const ctl::PortChange& change, const std::string& by);
   // A change made by mrcd itself. 0 or an errno value.
   int deny(SharedDevice* device, const ctl::DenyRule& rule);
   int allow(SharedDevice* device, const ctl::DenyRule& rule);
@@ -102,12 +102,14 @@ class Service {
   void drop_if_unused(SharedDevice* device);
   void changed(const SharedDevice* device);
   void request(ClientId id, Entry* entry, const Json& message, Instant now);
-  int run(const std::string& what, const Entry& entry, const Json& message, std::string* why, Json* data);
+  // What was asked for; null after a change. The text of an error may be empty.
+  Result<Json> run(const std::string& what, const Entry& entry, const Json& message);
+  Status change(const std::string& what, SharedDevice* on, const Entry& entry, const Json& message);
   void modify(SharedDevice* device, const Json& call, const ctl::ProfileCall& parsed, const std::string& by);
   void path(ClientId from, Entry* entry, const ctl::PathChange& path);
   void begin_gathering(Instant now);
   void take_report(ClientId from, const Json& report, Instant now);
-  void tell_all(const SharedDevice* device, const Json& message, ClientId but = 0);
+  void notify_all(const SharedDevice* device, const Json& message, ClientId but = 0);
   Json show() const;
 
   std::function<void()> changed_;

@@ -125,12 +125,10 @@ bool SharedDevice::restore(const ctl::DeviceState& state) {
   for (const Json& text : state.calls)
     if (ctl::ProfileCall call; !ctl::parse_call(text, &call) || modify(call) != 0) fits = false;
   for (const Json& text : state.denies) {
-    ctl::DenyRule rule;
-    std::string why;
-    if (!ctl::parse_deny(text, &rule, &why))
-      fits = false;
+    if (const Result<ctl::DenyRule> rule = ctl::parse_deny(text))
+      deny(*rule);
     else
-      deny(rule);
+      fits = false;
   }
   for (const uint32_t port : state.ports_down)
     if (set_port(port, false) != 0) fits = false;

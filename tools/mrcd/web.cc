@@ -113,16 +113,13 @@ HttpReply Web::change(const HttpRequest& request) {
   const Json body = ctl::parse_peer_json(request.body);
   if (const std::string wrong = complaint_about_body(request.path == "/api/port", body); !wrong.empty())
     return json_reply(400, {{"error", wrong}});
-  std::string why;
-  int error = EINVAL;
   SharedDevice* device = service_.device(body.value("device", ""));
-  if (device == nullptr)
-    why = "no such device";
-  else if (request.path == "/api/port")
-    error = service_.change_port(device, body.get<ctl::PortChange>(), "web page", &why);
-  else
-    error = service_.change_rule(device, request.path == "/api/deny", body["rule"], "web page", &why);
-  if (error == 0) return json_reply(200, {{"done", true}});
+  if (device == nullptr) return json_reply(400, {{"error", "no such device"}});
+  const Status done = request.path == "/api/port"
+                          ? service_.change_port(device, body.get<ctl::PortChange>(), "web page")
+                          : service_.change_rule(device, request.path == "/api/deny", body["rule"], "web page");
+  if (done) return json_reply(200, {{"done", true}});
+  const auto& [error, why] = done.error();
   return json_reply(error == EEXIST || error == ENOENT ? 409 : 400,
                     {{"error", why.empty() ? std::strerror(error) : why}});
 }

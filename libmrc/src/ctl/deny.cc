@@ -133,33 +133,26 @@ Json deny_json(const DenyRule& rule) {
   return j;
 }
 
-bool parse_deny(const Json& j, DenyRule* out, std::string* why) {
+Result<DenyRule> parse_deny(const Json& j) {
   DenyRule made;
   try {
     const std::string ev = j.value("ev", ""), via = j.value("via", ""), to = j.value("to", "");
     made.plane = j.value("plane", Whole<uint32_t>(0));
     made.by = j.value("by", "");
     made.why = j.value("why", "");
-    if (made.plane > kMaxPlane)
-      *why = "a plane is a number from 1 to 32, or 0 for all";
-    else if (!ev.empty() && !parse_ev(ev, &made))
-      *why = "'" + ev + "' is no EV: 49152, 0x0003 or 0x0003:49152";
-    else if (!parse_via(via, &made))
-      *why = "'" + via + "' is no list of uSIDs: f101 or f101:e102";
-    else if (!to.empty() && !parse_prefix(to, &made))
-      *why = "'" + to + "' is no address or prefix: fd00::1 or fd00::/16";
-    else if (!is_printable(made.by) || !is_printable(made.why))
-      *why = "by and why are texts without control characters";
-    else if (made.plane == 0 && ev.empty() && via.empty() && is_everybody(made))
-      *why = "a rule names a plane, an EV, uSIDs or a peer: this one would leave no path at all";
-    else {
-      *out = std::move(made);
-      return true;
-    }
+    if (made.plane > kMaxPlane) return invalid("a plane is a number from 1 to 32, or 0 for all");
+    if (!ev.empty() && !parse_ev(ev, &made)) return invalid("'" + ev + "' is no EV: 49152, 0x0003 or 0x0003:49152");
+    if (!parse_via(via, &made)) return invalid("'" + via + "' is no list of uSIDs: f101 or f101:e102");
+    if (!to.empty() && !parse_prefix(to, &made))
+      return invalid("'" + to + "' is no address or prefix: fd00::1 or fd00::/16");
+    if (!is_printable(made.by) || !is_printable(made.why))
+      return invalid("by and why are texts without control characters");
+    if (made.plane == 0 && ev.empty() && via.empty() && is_everybody(made))
+      return invalid("a rule names a plane, an EV, uSIDs or a peer: this one would leave no path at all");
+    return made;
   } catch (const Json::exception&) {
-    *why = "a rule has plane (whole number), ev, via, to, by and why (texts)";
+    return invalid("a rule has plane (whole number), ev, via, to, by and why (texts)");
   }
-  return false;
 }
 
 std::string deny_text(const DenyRule& rule) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/ip.h"
+#include "base/result.h"
 
 namespace mrc::ctl {
 
@@ -44,8 +45,8 @@ bool covers(const DenyRule& rule, const PathView& path);
 bool in_prefix(const IpAddress& address, const IpAddress& prefix, uint32_t bits);
 
 nlohmann::json deny_json(const DenyRule& rule);
-// False and a sentence when it is no rule, or one that would deny all paths to all peers.
-[[nodiscard]] bool parse_deny(const nlohmann::json& j, DenyRule* out, std::string* why);
+// EINVAL and a sentence when it is no rule, or one that would deny all paths to all peers.
+Result<DenyRule> parse_deny(const nlohmann::json& j);
 // "plane 1, EV 0x0003, via f101:e102, to fd00::/16": for people.
 std::string deny_text(const DenyRule& rule);
 

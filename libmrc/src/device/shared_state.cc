@@ -157,9 +157,8 @@ void SharedState::take_call(const Json& text) {
 
 void SharedState::take_denies(const std::vector<Json>& rules) {
   std::vector<ctl::DenyRule> made;
-  std::string why;
   for (const Json& text : rules)
-    if (ctl::DenyRule rule; ctl::parse_deny(text, &rule, &why)) made.push_back(std::move(rule));
+    if (Result<ctl::DenyRule> rule = ctl::parse_deny(text)) made.push_back(*std::move(rule));
   set_denies(std::move(made));
 }
 

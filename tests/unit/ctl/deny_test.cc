@@ -17,10 +17,9 @@ IpAddress address(const char* text) {
 }
 
 DenyRule rule_of(const Json& text) {
-  DenyRule rule;
-  std::string why;
-  EXPECT_TRUE(parse_deny(text, &rule, &why)) << text << ": " << why;
-  return rule;
+  const Result<DenyRule> rule = parse_deny(text);
+  EXPECT_TRUE(rule) << text << ": " << rule.error().text;
+  return rule ? *rule : DenyRule();
 }
 
 // Plane 2, the third path, over f202 to e203.
@@ -101,7 +100,6 @@ TEST(DenyRule, a_whole_plane_is_one_whoever_the_peer) {
 }
 
 TEST(DenyRule, what_is_no_rule_is_refused) {
-  DenyRule rule;
   for (const Json& text : {Json::object(),
                            Json{{"plane", 0}},
                            Json{{"plane", 33}},
@@ -126,9 +124,10 @@ TEST(DenyRule, what_is_no_rule_is_refused) {
                            Json{{"plane", -1}},
                            Json{{"plane", 1}, {"why", "\x1b[2J"}},
                            Json{{"plane", 1}, {"by", "a\nb"}}}) {
-    std::string why;
-    EXPECT_FALSE(parse_deny(text, &rule, &why)) << text;
-    EXPECT_FALSE(why.empty()) << text;
+    const Result<DenyRule> rule = parse_deny(text);
+    ASSERT_FALSE(rule) << text;
+    EXPECT_EQ(rule.error().code, EINVAL);
+    EXPECT_FALSE(rule.error().text.empty()) << text;
   }
 }
 
