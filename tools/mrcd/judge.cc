@@ -21,10 +21,10 @@ using Name = std::pair<uint32_t, std::string>;  // plane and name
 // Of the paths over one part.
 struct Tally {
   uint32_t good = 0, bad = 0;
-  double least_loss = 1;
+  double min_loss = 1;
   void add(const Observation& o) {
     ++(o.bad ? bad : good);
-    if (o.bad) least_loss = std::min(least_loss, o.loss);
+    if (o.bad) min_loss = std::min(min_loss, o.loss);
   }
   bool suspect() const { return bad > 0 && good == 0; }
 };
@@ -65,9 +65,9 @@ bool PathJudge::add(Instant now, bool answered) {
     return true;
   }
   const bool dead = lost_run_ >= config_.dead;
-  if (!dead && (lost_ < config_.least_lost || loss() < config_.loss)) return false;
+  if (!dead && (lost_ < config_.min_lost || loss() < config_.loss)) return false;
   // The loss ratio is meaningless for small samples: 3 of 5 may be the beginning of 3 of 400.
-  if (!dead && seen_.size() < config_.window && lost_ < 2 * config_.least_lost) return false;
+  if (!dead && seen_.size() < config_.window && lost_ < 2 * config_.min_lost) return false;
   bad_ = true;
   worst_ = dead ? 1 : loss();
   relapses_ = now - good_since_ < config_.relapse ? std::min(relapses_ + 1, kMaxRelapses) : 0;
@@ -158,7 +158,7 @@ class Localiser {
     if (hosts.size() > 1 && cut.size() == hosts.size()) {
       Finding found{Finding::Part::kT0, t0.first, "", t0.second, "", false, 1, {}};
       for (const Name& host : hosts) {
-        found.loss = std::min(found.loss, hosts_.at(host).least_loss);
+        found.loss = std::min(found.loss, hosts_.at(host).min_loss);
         found.hosts.push_back(host.second);
       }
       findings_.push_back(std::move(found));
@@ -171,7 +171,7 @@ class Localiser {
                            t0.second,
                            "",
                            hosts.size() == 1,
-                           hosts_.at(host).least_loss,
+                           hosts_.at(host).min_loss,
                            {}});
   }
 
@@ -192,14 +192,14 @@ class Localiser {
     const auto suspect = [](const auto& link) { return link.second.suspect(); };
     if (std::distance(first, end) > 1 && std::all_of(first, end, suspect)) {
       double loss = 1;
-      for (auto link = first; link != end; ++link) loss = std::min(loss, link->second.least_loss);
+      for (auto link = first; link != end; ++link) loss = std::min(loss, link->second.min_loss);
       findings_.push_back({Finding::Part::kT1, plane, "", "", t1, false, loss, {}});
       return;
     }
     for (auto link = first; link != end; ++link)
       if (suspect(*link))
         findings_.push_back(
-            {Finding::Part::kLink, plane, "", std::get<2>(link->first), t1, false, link->second.least_loss, {}});
+            {Finding::Part::kLink, plane, "", std::get<2>(link->first), t1, false, link->second.min_loss, {}});
   }
 
   const std::vector<Observation>& observations_;

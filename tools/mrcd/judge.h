@@ -26,7 +26,7 @@ namespace mrc::mrcd {
 struct JudgeConfig {
   double loss = 0.02;                        // from here a path is bad
   uint32_t window = 400;                     // probes that are evaluated
-  uint32_t least_lost = 3;                   // fewer losses are chance
+  uint32_t min_lost = 3;                     // fewer losses are chance
   uint32_t dead = 8;                         // this number of losses in a row is enough
   Duration memory = Duration::seconds(60);   // older probes are ignored
   Duration relapse = Duration::seconds(30);  // bad again within this time: more probes required

@@ -154,7 +154,7 @@ void LoopProber::receive(int socket) {
   }
 }
 
-void LoopProber::collect(const std::function<void(const Fate&)>& told) {
+void LoopProber::collect(const std::function<void(const Fate&)>& report) {
   for (int socket : sockets_) receive(socket);
   const Instant end = device::clock_now();
   for (size_t path = 0; path < states_.size(); ++path) {
@@ -162,7 +162,7 @@ void LoopProber::collect(const std::function<void(const Fate&)>& told) {
     while (!sent.empty() && (sent.front().answered || end - sent.front().at >= kPatience)) {
       const Sent first = sent.front();
       sent.pop_front();
-      told({path, first.answered, first.rtt});
+      report({path, first.answered, first.rtt});
     }
   }
 }

@@ -47,7 +47,7 @@ class LoopProber {
 
   void send(size_t path);
   // Reads arrived probes, and counts overdue ones as lost; results of one path in the order of sending.
-  void collect(const std::function<void(const Fate&)>& told);
+  void collect(const std::function<void(const Fate&)>& report);
   // Outstanding probes.
   size_t open_probes() const;
 

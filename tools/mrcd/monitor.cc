@@ -13,8 +13,8 @@ namespace {
 
 constexpr Duration kProbeTick = Duration::milliseconds(5);
 constexpr Duration kConcludeTick = Duration::milliseconds(50);
-constexpr Duration kTellTick = Duration::milliseconds(250);
-constexpr Duration kToldLasts = Duration::seconds(5);
+constexpr Duration kSendTick = Duration::milliseconds(250);
+constexpr Duration kReportLifetime = Duration::seconds(5);
 
 // The T1s that this host probes: the same at every start, another part on every host.
 bool is_mine(const std::string& host, uint32_t plane, uint16_t t1, double share) {
@@ -63,7 +63,7 @@ bool Monitor::start(std::string* why) {
   for (int fd : prober_.sockets()) loop_.watch(fd, [this] { collect(steady_now()); });
   loop_.every(kProbeTick, [this](Instant t) { probe(t); });
   loop_.every(kConcludeTick, [this](Instant t) { conclude(t); });
-  if (!peers_.empty()) loop_.every(kTellTick, [this](Instant) { tell_peers(); });
+  if (!peers_.empty()) loop_.every(kSendTick, [this](Instant) { send_to_peers(); });
   return true;
 }
 
@@ -109,9 +109,11 @@ std::vector<Observation> Monitor::observations() const {
 }
 
 void Monitor::conclude(Instant now) {
-  for (auto at = told_.begin(); at != told_.end();) at = now - at->second.at > kToldLasts ? told_.erase(at) : ++at;
+  for (auto at = reports_.begin(); at != reports_.end();)
+    at = now - at->second.at > kReportLifetime ? reports_.erase(at) : ++at;
   std::vector<Observation> all = observations();
-  for (const auto& [entry, told] : told_) all.insert(all.end(), told.observations.begin(), told.observations.end());
+  for (const auto& [entry, report] : reports_)
+    all.insert(all.end(), report.observations.begin(), report.observations.end());
   std::vector<Finding> found = localise(all);
   const auto among = [](const Finding& f, const std::vector<Finding>& list) {
     return std::find(list.begin(), list.end(), f) != list.end();
@@ -153,10 +155,10 @@ MonitorStatus Monitor::status() const {
     }
     status.planes.push_back(std::move(plane));
   }
-  for (const auto& [entry, told] : told_) {
+  for (const auto& [entry, report] : reports_) {
     OtherHost& other = status.peers.emplace_back();
-    other.host = told.host;
-    for (const Observation& o : told.observations) other.observations.push_back({o.plane, o.t0, o.t1, o.bad, o.loss});
+    other.host = report.host;
+    for (const Observation& o : report.observations) other.observations.push_back({o.plane, o.t0, o.t1, o.bad, o.loss});
   }
   return status;
 }

@@ -38,7 +38,7 @@ class Monitor {
     IpAddress at;
     size_t entry;
   };
-  struct Told {  // by another host
+  struct PeerReport {  // of another host
     Instant at;
     std::string host;
     std::vector<Observation> observations;
@@ -48,9 +48,9 @@ class Monitor {
   void conclude(Instant now);
   std::vector<Observation> observations() const;
   bool open_peers(std::string* why);
-  void tell_peers();
+  void send_to_peers();
   void read_peers(Instant now);
-  void hear_one(Instant now, size_t entry, const Observed& report);
+  void take_report(Instant now, size_t entry, const Observed& report);
   std::vector<OwnPlane> own_planes(const SharedDevice& device) const;
 
   Loop& loop_;
@@ -64,8 +64,9 @@ class Monitor {
   std::vector<Finding> findings_;
   int peer_socket_ = -1;
   std::vector<Peer> peers_;
-  bool too_long_ = false;        // maximum in one datagram; logged once
-  std::map<size_t, Told> told_;  // by entry of the setting peers: one host each, so that no peer reports for several
+  bool too_long_ = false;  // maximum in one datagram; logged once
+  std::map<size_t, PeerReport>
+      reports_;  // by entry of the setting peers: one host each, so that no peer reports for several
 };
 
 }  // namespace mrc::mrcd

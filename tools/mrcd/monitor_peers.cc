@@ -63,7 +63,7 @@ bool Monitor::open_peers(std::string* why) {
   return true;
 }
 
-void Monitor::tell_peers() {
+void Monitor::send_to_peers() {
   Observed report{kVersion, host_, {}};
   for (const Observation& o : observations()) report.observations.emplace_back(o.plane, o.t0, o.t1, o.bad, o.loss);
   const std::string text = nlohmann::json(report).dump();
@@ -94,24 +94,24 @@ void Monitor::read_peers(Instant now) {
     const auto peer = std::find_if(peers_.begin(), peers_.end(), [&](const Peer& p) { return p.at == sender; });
     if (peer == peers_.end()) continue;
     try {
-      hear_one(now, peer->entry, ctl::parse_peer_json({part.data(), static_cast<size_t>(n)}).get<Observed>());
+      take_report(now, peer->entry, ctl::parse_peer_json({part.data(), static_cast<size_t>(n)}).get<Observed>());
     } catch (const nlohmann::json::exception&) {
       continue;  // of another version, or garbage
     }
   }
 }
 
-void Monitor::hear_one(Instant now, size_t entry, const Observed& report) {
-  Told told{now, report.host, {}};
-  if (report.mrcd != kVersion || told.host.empty() || told.host == host_) return;
-  for (const auto& [other, before] : told_)
-    if ((other == entry) != (before.host == told.host)) return;
-  if (report.observations.size() > kMaxObservations) return;
-  for (const auto& [plane, t0, t1, bad, loss] : report.observations) {
+void Monitor::take_report(Instant now, size_t entry, const Observed& observed) {
+  PeerReport report{now, observed.host, {}};
+  if (observed.mrcd != kVersion || report.host.empty() || report.host == host_) return;
+  for (const auto& [other, before] : reports_)
+    if ((other == entry) != (before.host == report.host)) return;
+  if (observed.observations.size() > kMaxObservations) return;
+  for (const auto& [plane, t0, t1, bad, loss] : observed.observations) {
     if (plane < 1 || plane > own_.size()) return;
-    told.observations.push_back({plane, told.host, t0, t1, t0, told.host, bad, loss});
+    report.observations.push_back({plane, report.host, t0, t1, t0, report.host, bad, loss});
   }
-  told_[entry] = std::move(told);
+  reports_[entry] = std::move(report);
 }
 
 }  // namespace mrc::mrcd

@@ -111,9 +111,9 @@ void TraceFile::finish() {
 // The content of the ring, and the gap behind it.
 void TraceFile::write_rest() {
   drain();
-  const uint64_t lost = lost_.load(std::memory_order_relaxed) - lost_told_;
+  const uint64_t lost = lost_.load(std::memory_order_relaxed) - lost_reported_;
   if (lost == 0) return;
-  lost_told_ += lost;
+  lost_reported_ += lost;
   char text[core::kTraceJsonRoom + 2];
   write_all(text, static_cast<size_t>(write_lost(text, lost) - text));
 }
@@ -192,7 +192,7 @@ void TraceFile::drain() {
     const Slot& slot = ring_[tail & mask_];
     if (slot.lost_before != 0) {
       end = write_lost(end, slot.lost_before);
-      lost_told_ += slot.lost_before;
+      lost_reported_ += slot.lost_before;
     }
     last_at_ = slot.entry.at;
     *end++ = kRecordSeparator;

@@ -76,11 +76,11 @@ class TraceFile final : public core::TraceSink {
   const uint64_t mask_;
   const std::unique_ptr<Slot[]> ring_;
   const std::unique_ptr<char[]> text_;
-  uint64_t tail_seen_ = 0;   // producer's copy of tail_
-  uint64_t lost_since_ = 0;  // producer: since the last event that was kept
-  uint64_t lost_told_ = 0;   // consumer: the number of lost ones reported in the file
-  Instant last_at_;          // consumer: of the last event that was written
-  bool failed_ = false;      // consumer: nothing more is written
+  uint64_t tail_seen_ = 0;      // producer's copy of tail_
+  uint64_t lost_since_ = 0;     // producer: since the last event that was kept
+  uint64_t lost_reported_ = 0;  // consumer: the number of lost ones reported in the file
+  Instant last_at_;             // consumer: of the last event that was written
+  bool failed_ = false;         // consumer: nothing more is written
   alignas(64) std::atomic<uint64_t> head_{0};
   std::atomic<uint64_t> lost_{0};
   alignas(64) std::atomic<uint64_t> tail_{0};

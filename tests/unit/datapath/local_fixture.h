@@ -62,10 +62,10 @@ struct Listener {
 };
 
 // A scripted peer: its greetings and bursts.
-struct Stranger {
+struct ScriptedPeer {
   Fd socket;
   std::unique_ptr<PipeWriter> pipe = PipeWriter::make();
-  explicit Stranger(uint16_t port) : socket(connect_local({loopback(false), port})) { EXPECT_TRUE(socket); }
+  explicit ScriptedPeer(uint16_t port) : socket(connect_local({loopback(false), port})) { EXPECT_TRUE(socket); }
   bool hello() { return send_hello(socket.get(), pipe->fd()); }
 };
 

@@ -15,12 +15,12 @@
 namespace mrc::datapath {
 namespace {
 
-using LocalStrangers = LocalEnds;
+using LocalInvalidPeers = LocalEnds;
 
 // Packets to a port that this device does not own are dropped.
-TEST_F(LocalStrangers, bursts_for_others_are_dropped) {
+TEST_F(LocalInvalidPeers, bursts_for_others_are_dropped) {
   End b = open();
-  Stranger s(b.port());
+  ScriptedPeer s(b.port());
   ASSERT_TRUE(s.hello());
   take(b);
   Welcome welcome;
@@ -42,31 +42,31 @@ TEST_F(LocalStrangers, bursts_for_others_are_dropped) {
   EXPECT_EQ(b.path->counters().rx_errors, 1u);
 }
 
-TEST_F(LocalStrangers, strangers_are_shown_out_and_do_no_harm) {
+TEST_F(LocalInvalidPeers, invalid_peers_are_disconnected_and_do_no_harm) {
   End a = open(), b = open();
   meet(a, b);
-  const auto gone = [&](const Stranger& s) {
+  const auto gone = [&](const ScriptedPeer& s) {
     take(b);
     char byte;
     return ::recv(s.socket.get(), &byte, 1, MSG_DONTWAIT) == 0;
   };
-  Stranger silent(b.port());
+  ScriptedPeer silent(b.port());
   EXPECT_FALSE(gone(silent)) << "it may still greet";
-  Stranger words(b.port());
+  ScriptedPeer words(b.port());
   ASSERT_EQ(::send(words.socket.get(), "hello", 5, MSG_NOSIGNAL), 5);
   EXPECT_TRUE(gone(words));
-  Stranger empty_handed(b.port());
+  ScriptedPeer empty_handed(b.port());
   const Hello good{kHelloMagic, sizeof(PipeMemory)};
   ASSERT_EQ(::send(empty_handed.socket.get(), &good, sizeof good, MSG_NOSIGNAL), static_cast<ssize_t>(sizeof good));
   EXPECT_TRUE(gone(empty_handed));
-  Stranger other_version(b.port());
+  ScriptedPeer other_version(b.port());
   const Hello bad{kHelloMagic, sizeof(PipeMemory) + 1};
   ASSERT_EQ(::send(other_version.socket.get(), &bad, sizeof bad, MSG_NOSIGNAL), static_cast<ssize_t>(sizeof bad));
   EXPECT_TRUE(gone(other_version));
-  Stranger no_memory(b.port());
+  ScriptedPeer no_memory(b.port());
   ASSERT_TRUE(send_hello(no_memory.socket.get(), no_memory.socket.get()));
   EXPECT_TRUE(gone(no_memory));
-  Stranger talkative(b.port());
+  ScriptedPeer talkative(b.port());
   ASSERT_TRUE(talkative.hello());
   take(b);
   Welcome welcome;
@@ -79,14 +79,14 @@ TEST_F(LocalStrangers, strangers_are_shown_out_and_do_no_harm) {
   EXPECT_EQ(take(b), bytes_of(4));
 }
 
-TEST_F(LocalStrangers, descriptors_that_come_unasked_are_closed) {
+TEST_F(LocalInvalidPeers, descriptors_that_come_unasked_are_closed) {
   const auto open_descriptors = [] {
     return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
   };
   End b = open();
   const auto before = open_descriptors();
   for (int i = 0; i < 5; ++i) {
-    Stranger s(b.port());
+    ScriptedPeer s(b.port());
     const Hello hello{kHelloMagic, sizeof(PipeMemory)};
     const int two[2] = {s.pipe->fd(), s.pipe->fd()};
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof two)] = {};
@@ -109,7 +109,7 @@ TEST_F(LocalStrangers, descriptors_that_come_unasked_are_closed) {
 }
 
 // As a worker of a data loader does, which lives on when its parent's connections end.
-TEST_F(LocalStrangers, copies_of_descriptors_in_a_child_keep_nobody_awake) {
+TEST_F(LocalInvalidPeers, copies_of_descriptors_in_a_child_do_not_wake_the_device) {
   End a = open(), b = open();
   meet(a, b);
   int ends[2];
@@ -125,7 +125,7 @@ TEST_F(LocalStrangers, copies_of_descriptors_in_a_child_keep_nobody_awake) {
   send(a, b, 1);
   take(b);
   UdpConfig config = loopback_config(false, 2, 4);
-  Stranger s(b.port());
+  ScriptedPeer s(b.port());
   ASSERT_TRUE(s.hello());
   take(b);
   ASSERT_EQ(::send(s.socket.get(), "no wake", 7, MSG_NOSIGNAL), 7);
@@ -142,7 +142,7 @@ TEST_F(LocalStrangers, copies_of_descriptors_in_a_child_keep_nobody_awake) {
   EXPECT_EQ(status, 0);
 }
 
-TEST_F(LocalStrangers, without_descriptors_to_spare_it_rests_and_tries_again) {
+TEST_F(LocalInvalidPeers, without_free_descriptors_it_pauses_and_tries_again) {
   End b = open();
   int fds[8];
   ASSERT_EQ(b.path->wait_fds(fds, 8), 2);
@@ -150,7 +150,7 @@ TEST_F(LocalStrangers, without_descriptors_to_spare_it_rests_and_tries_again) {
   take(b);  // a sanitizer needs descriptors to look at types that it has not seen
   b.path->before_wait();
   b.path->after_wait();
-  Stranger s(b.port());
+  ScriptedPeer s(b.port());
   ASSERT_TRUE(s.hello());
   rlimit usual;
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &usual), 0);
@@ -169,9 +169,9 @@ TEST_F(LocalStrangers, without_descriptors_to_spare_it_rests_and_tries_again) {
   EXPECT_EQ(b.path->pipes_in(), 1u);
 }
 
-TEST_F(LocalStrangers, a_sender_that_breaks_its_pipe_loses_it) {
+TEST_F(LocalInvalidPeers, a_sender_that_breaks_its_pipe_loses_it) {
   End b = open();
-  Stranger s(b.port());
+  ScriptedPeer s(b.port());
   PipeMapping memory(s.pipe->fd());
   ASSERT_TRUE(s.hello());
   take(b);
@@ -181,7 +181,7 @@ TEST_F(LocalStrangers, a_sender_that_breaks_its_pipe_loses_it) {
   EXPECT_EQ(b.path->pipes_in(), 0u);
 }
 
-TEST_F(LocalStrangers, an_answer_that_makes_no_sense_ends_the_pipe) {
+TEST_F(LocalInvalidPeers, an_answer_that_makes_no_sense_ends_the_pipe) {
   End a = open();
   const Listener l;
   Welcome more{};
@@ -200,7 +200,7 @@ TEST_F(LocalStrangers, an_answer_that_makes_no_sense_ends_the_pipe) {
   }
 }
 
-TEST_F(LocalStrangers, an_answer_may_claim_addresses_of_this_host_alone) {
+TEST_F(LocalInvalidPeers, an_answer_may_claim_addresses_of_this_host_alone) {
   End a = open();
   const Listener l;
   a.path->meet(now(), l.at.addr, l.at.port);
@@ -226,7 +226,7 @@ TEST_F(LocalStrangers, an_answer_may_claim_addresses_of_this_host_alone) {
   EXPECT_EQ(a.path->counters().tx_local, 1u);
 }
 
-TEST_F(LocalStrangers, who_does_not_answer_is_no_peer) {
+TEST_F(LocalInvalidPeers, a_peer_that_does_not_answer_is_dropped) {
   End a = open();
   const Listener l;
   a.path->meet(now(), l.at.addr, l.at.port);
@@ -239,7 +239,7 @@ TEST_F(LocalStrangers, who_does_not_answer_is_no_peer) {
   EXPECT_EQ(a.path->pipes_out(), 0u);
 }
 
-TEST_F(LocalStrangers, planes_bound_to_an_interface_have_no_pipes) {
+TEST_F(LocalInvalidPeers, planes_bound_to_an_interface_have_no_pipes) {
   UdpConfig config = loopback_config(false, 1, 1);
   std::unique_ptr<UdpDatapath> driver = open_or_fail(config);
   config.planes[0].interface = "lo";
@@ -251,7 +251,7 @@ TEST_F(LocalStrangers, planes_bound_to_an_interface_have_no_pipes) {
 }
 
 // The process of another user listens, or asks.
-TEST_F(LocalStrangers, no_pipe_between_users) {
+TEST_F(LocalInvalidPeers, no_pipe_between_users) {
   if (::geteuid() != 0) {
     std::fprintf(stderr, "not run: becoming another user needs root\n");
     return;
@@ -282,7 +282,7 @@ TEST_F(LocalStrangers, no_pipe_between_users) {
     if (::connect(s, reinterpret_cast<sockaddr*>(&name), length) != 0) ::_exit(3);
     if (::write(ends[1], "c", 1) != 1) ::_exit(4);
     char byte;
-    ::_exit(::recv(s, &byte, 1, 0) == 0 ? 0 : 1);  // shown out
+    ::_exit(::recv(s, &byte, 1, 0) == 0 ? 0 : 1);  // disconnected
   }
   ::close(ends[1]);
   char byte;
