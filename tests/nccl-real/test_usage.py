@@ -1,5 +1,5 @@
 """The rig itself: help, refusals, and that it finds what it is there to find."""
-from rig_suite import rig, wrapped
+from rig_suite import report, rig, wrapped
 
 
 def test_help():
@@ -25,6 +25,17 @@ def test_other_library_is_skipped():
 def test_other_transport_is_found():
     text = rig("--ranks", 2, "--sizes", "4", "-n", 1, "--plugin", "socket", "--expect-net", "MRC", code=1)
     assert "used transport Socket, not MRC" in text, text
+
+
+def test_timeline_has_every_batch_and_check():
+    """In the order of time, none within another; without the option there is none."""
+    arguments = ("--ranks", 2, "--sizes", "64K", "-n", 3, "-D", 0.5, "--out-of-place")
+    (line,) = report(*arguments, "--timeline")
+    times, runs = [at for begin, end, _ in line["timeline"] for at in (begin, end)], [runs for *_, runs in line["timeline"]]
+    assert len(runs) >= 2 and runs == [3, 1] * (len(runs) // 2), runs
+    assert times == sorted(times) and times[-1] - times[0] >= 0.4, times
+    (line,) = report(*arguments)
+    assert "timeline" not in line, line
 
 
 def test_wrong_data_are_found():

@@ -1,5 +1,6 @@
 """tools/bench: side by side, alternating, in one run. The order within a round is fixed and rounds follow each other, so that
-other load of the machine affects all programs alike; the median over the rounds is reported."""
+other load of the machine affects all programs alike; the median over the rounds is reported. The part nccl runs NVIDIA's NCCL
+without a GPU, over MRC and over its own sockets, where libnccl.so.2 2.28.9 is present, as root."""
 import argparse
 import json
 import os
@@ -7,12 +8,13 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import fabric  # noqa: E402
+import nccl  # noqa: E402
 import places  # noqa: E402
 import programs  # noqa: E402
 import report  # noqa: E402
 
 KIB, MIB = 1 << 10, 1 << 20
-PARTS = ("bandwidth", "latency", "sizes", "rate", "qps", "loss", "recovery", "collectives", "fabric")
+PARTS = ("bandwidth", "latency", "sizes", "rate", "qps", "loss", "recovery", "collectives", "fabric", "nccl")
 SIZES = [4 * KIB * 4**k for k in range(8)]
 
 
@@ -116,6 +118,16 @@ def measure_fabric(options):
     return {"datapaths": figures, "ratios": rows}
 
 
+def measure_nccl(options):
+    figures = nccl.measure(options)
+    if "error" in figures:
+        print(f"tools/bench: nccl is left out: {figures['error']}", file=sys.stderr)
+    elif not options.json:
+        nccl.show(figures["places"])
+        report.print_ratios(figures["ratios"])
+    return figures
+
+
 def main():
     parser = argparse.ArgumentParser(prog="tools/bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="3 rounds of 1 s and half the sweeps instead of 5 of 2 s")
@@ -125,12 +137,17 @@ def main():
     parser.add_argument("--rounds", type=int, help="alternating runs, of which the median counts")
     parser.add_argument("--seconds", type=float, help="length of each run")
     parser.add_argument("--seed", type=int, default=1, help="of the random losses")
+    parser.add_argument("--nccl-sizes", help="of the part nccl: 8,64K,16M, or 8..256M by fours")
+    parser.add_argument("--nccl-losses", default="0,0.1,1", help="of the part nccl, in percent (default: 0,0.1,1)")
+    parser.add_argument("--nccl-ranks", type=int, default=2, help="of the part nccl on loopback; over veth 2 (default: 2)")
     parser.add_argument("--build", default="build/release", help="build folder")
     parser.add_argument("--no-build", action="store_true", help="measure what is built already")
     parser.add_argument("--verbose", action="store_true", help="show every command")
     options = parser.parse_args()
     options.rounds = options.rounds or (3 if options.quick else 5)
     options.seconds = options.seconds or (1 if options.quick else 2)
+    options.nccl_sizes = options.nccl_sizes or ("8,64K,16M" if options.quick else "8,4K,64K,1M,16M,64M")
+    options.nccl_seconds = options.seconds / 4  # of each size of each collective
     options.parts = options.parts.split(",")
     unknown = set(options.parts) - set(PARTS)
     if unknown:
@@ -140,7 +157,9 @@ def main():
     result = {"rounds": options.rounds, "seconds": options.seconds, "cpus": os.cpu_count(), "kernel": os.uname().release, "places": {}}
     if "fabric" in options.parts:
         result["fabric"] = measure_fabric(options)
-    if options.parts == ["fabric"]:
+    if "nccl" in options.parts:
+        result["nccl"] = measure_nccl(options)
+    if not set(options.parts) - {"fabric", "nccl"}:
         options.place = "none"
     wanted = [places.Loopback] if options.place in ("loopback", "all") else []
     if options.place in ("veth", "all"):
@@ -160,7 +179,7 @@ def main():
     if options.json:
         print(json.dumps(result, indent=1))
     missed = [r for p in result["places"].values() for r in p["ratios"] if r["met"] is False]
-    missed += [r for r in result.get("fabric", {}).get("ratios", ()) if not r["met"]]
+    missed += [r for part in ("fabric", "nccl") for r in result.get(part, {}).get("ratios", ()) if not r["met"]]
     return 1 if missed else 0
 
 

@@ -143,7 +143,7 @@ void set_current_device(int device) {
 }
 
 std::string bus_id(int device) {
-  char id[16];
+  char id[24];
   snprintf(id, sizeof id, "0000:%02x:00.0", 10 + device);
   return id;
 }

@@ -2,6 +2,8 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <tuple>
+#include <vector>
 
 #include "cuda/device.h"
 #include "player/reduce.h"
@@ -105,8 +107,9 @@ class Measurement {
 };
 
 struct Figures {
-  double seconds = 0;
+  double seconds = 0;  // of one run; the mean over the batches
   size_t wrong = 0;
+  std::vector<std::tuple<double, double, int>> batches;  // when each began and ended, now_s(), and its runs
 };
 
 Figures measure(const Process& process, std::vector<Gpu>* gpus, Measurement* m, unsigned seed) {
@@ -116,13 +119,23 @@ Figures measure(const Process& process, std::vector<Gpu>* gpus, Measurement* m, 
   m->prepare(seed);
   if (o.warm_up > 0) m->time(o.warm_up);
   bool again = false;
+  int batches = 0;
+  const auto add = [&figures, &o](double from, double to, int runs) {
+    if (o.timeline) figures.batches.emplace_back(from, to, runs);
+  };
   do {
-    if (o.iterations > 0) figures.seconds = m->time(o.iterations);
+    if (o.iterations > 0) {
+      const double seconds = m->time(o.iterations), end = now_s();
+      figures.seconds += (seconds - figures.seconds) / ++batches;
+      add(end - seconds * o.iterations, end, o.iterations);
+    }
     if (o.check) {
       m->prepare(++seed);  // a run in place has changed its input
       process.board.barrier();
+      const double start = now_s();
       m->start();
       wait_for(process, gpus);
+      add(start, now_s(), 1);
       figures.wrong += static_cast<size_t>(process.board.sum(process.number, static_cast<double>(m->wrong())));
     }
     again = process.number == 0 && now_s() - began < o.duration_s && !process.board.finishing();
@@ -166,6 +179,7 @@ bool run_line(const Process& process, std::vector<Gpu>* gpus, const std::string&
     right &= f.wrong == 0;
     text[in_place] = columns(f, moved, factor, o.check);
     json[in_place ? "in_place" : "out_of_place"] = as_json(f, moved, factor);
+    if (o.timeline) json["timeline"] = f.batches;
   }
   if (process.number == 0) {
     say("%12zu %12zu %8s %6s %5d%s%s", moved, count, type_name(type), what.reduces() ? op_name(op) : "none",

@@ -157,8 +157,8 @@ void add_run_options(CLI::App& app, Options& o, Texts& texts) {
       ->capture_default_str();
   app.add_option(
          "-D,--duration", o.duration_s,
-         "Seconds for each size, in batches of --iters of which each is checked; an interrupt (Ctrl-C) makes the batch "
-         "under way the last")
+         "Seconds for each size, in batches of --iters of which each is checked; the time is their mean; an interrupt "
+         "(Ctrl-C) makes the batch under way the last")
       ->check(CLI::Range(0.0, 86400.0));
   app.add_option("-c,--check", texts.check, "1: compare every element, 0: do not")
       ->check(CLI::Range(0, 1))
@@ -191,6 +191,9 @@ void add_other_options(CLI::App& app, Options& o, Texts& texts) {
   app.add_option("--json", o.json, "Write the report as JSON to this file, or - for standard output");
   app.add_flag("--library", texts.library,
                "Print which libnccl would be loaded; exit code 77 with the reason where none can be");
+  app.add_flag(
+      "--timeline", o.timeline,
+      "Add to the JSON report when each batch, and each check, began and ended, in seconds of CLOCK_MONOTONIC, and its runs");
   app.add_flag("--functions", o.functions, "Print which functions of NCCL's kernels were played, and how often");
 }
 
