@@ -1,5 +1,6 @@
-// mrc-timeline: draws what `mrc-perf --timeline MS --json REPORT.json` recorded. Exit status 0: drawn, 1: not a report,
-// or the picture cannot be written, 2: bad command line.
+// mrc-timeline: draws what `mrc-perf --timeline MS --json REPORT.json` recorded, or panels of steps:
+// {"title": ..., "panels": [{"title": ..., "steps": [[from, to, value], ...]}, ...]}, times in seconds.
+// Exit status 0: drawn, 1: not a report, or the picture cannot be written, 2: bad command line.
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -18,6 +19,24 @@ namespace {
 
 constexpr size_t kMaxReport = size_t{256} << 20;
 
+int write(const std::string& picture, const std::string& svg) {
+  std::ofstream out(picture);
+  out << svg;
+  out.close();
+  if (out) return 0;
+  std::fprintf(stderr, "mrc-timeline: cannot write %s: %s\n", picture.c_str(), std::strerror(errno));
+  return 1;
+}
+
+std::string panels_of(const nlohmann::json& report, const std::vector<mrc::timeline::Mark>& marks) {
+  std::vector<mrc::timeline::Panel> panels;
+  for (const auto& panel : report.at("panels")) {
+    panels.push_back({panel.at("title"), {}});
+    for (const auto& step : panel.at("steps")) panels.back().steps.push_back({step.at(0), step.at(1), step.at(2)});
+  }
+  return mrc::timeline::draw_panels(report.at("title"), panels, marks);
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Draws the timeline of a report made by: mrc-perf HOST --timeline 100 --json REPORT.json",
                "mrc-timeline");
@@ -34,6 +53,9 @@ int run(int argc, char** argv) {
     return 1;
   }
   const auto report = nlohmann::json::parse(text, nullptr, false);
+  std::vector<mrc::timeline::Mark> marks;
+  for (const auto& [from, to, label] : shaded) marks.push_back({from, to, label});
+  if (report.is_object() && report.contains("panels")) return write(picture, panels_of(report, marks));
   if (!report.is_object() || !report.contains("timeline")) {
     std::fprintf(stderr,
                  "mrc-timeline: %s is no report with a timeline; make one with mrc-perf --timeline MS --json FILE\n",
@@ -44,19 +66,10 @@ int run(int argc, char** argv) {
   for (const auto& r : report.at("timeline"))
     rows.push_back({r.at("t"), r.at("gbps"), r.at("plane_gbps"), r.at("planes_in_use"), r.at("retransmits"),
                     r.at("good"), r.at("skip"), r.at("assumed_bad"), r.at("denied")});
-  std::vector<mrc::timeline::Mark> marks;
-  for (const auto& [from, to, label] : shaded) marks.push_back({from, to, label});
   const std::string title = "mrc-perf, " + report.value("op", std::string("write")) + " on " +
                             report.value("device", std::string("mrc0")) + ": one transfer over " +
                             std::to_string(rows.empty() ? 0 : rows[0].plane_gbps.size()) + " planes";
-  std::ofstream out(picture);
-  out << mrc::timeline::draw(title, rows, marks);
-  out.close();
-  if (!out) {
-    std::fprintf(stderr, "mrc-timeline: cannot write %s: %s\n", picture.c_str(), std::strerror(errno));
-    return 1;
-  }
-  return 0;
+  return write(picture, mrc::timeline::draw(title, rows, marks));
 }
 
 }  // namespace

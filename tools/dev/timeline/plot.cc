@@ -96,6 +96,12 @@ void paths(PanelPicture* p, double top, const std::vector<Row>& rows) {
   }
 }
 
+void seconds_axis(PanelPicture* p, double end, double y) {
+  const double step = round_up(end / 12);
+  for (double t = 0; t <= end * 1.0001; t += step) p->tick(t, y, tools::short_number(t));
+  p->axis_name(y + 18, "seconds");
+}
+
 }  // namespace
 
 std::string draw(const std::string& title, const std::vector<Row>& rows, const std::vector<Mark>& marks) {
@@ -107,9 +113,32 @@ std::string draw(const std::string& title, const std::vector<Row>& rows, const s
   bars(&p, 304, 60, "planes in use", rows, &Row::planes_in_use, "#8fb0d0");
   bars(&p, 394, 80, "packets sent again, per interval", rows, &Row::retransmits, "#c98a5a");
   paths(&p, 504, rows);
-  const double step = round_up(end / 12);
-  for (double t = 0; t <= end * 1.0001; t += step) p.tick(t, 610, tools::short_number(t));
-  p.axis_name(628, "seconds");
+  seconds_axis(&p, end, 610);
+  return p.svg();
+}
+
+std::string draw_panels(const std::string& title, const std::vector<Panel>& panels, const std::vector<Mark>& marks) {
+  constexpr double kFirst = 60, kHeight = 150, kEach = 190;
+  double end = 0, max = 0;
+  for (const Panel& panel : panels)
+    for (const Step& step : panel.steps) {
+      end = std::max(end, step.to);
+      max = std::max(max, step.value);
+    }
+  const double bottom = kFirst + kEach * static_cast<double>(panels.size());
+  PanelPicture p({960, bottom + 10, 70, 30}, 0, end > 0 ? end : 1);
+  p.title(title);
+  for (const Mark& m : marks) p.shade(m.from, m.to);
+  for (size_t i = 0; i < panels.size(); ++i) {
+    const double top = kFirst + kEach * static_cast<double>(i);
+    p.panel(top, kHeight, panels[i].title, round_up(max));
+    PanelPicture::Points line;
+    for (const Step& step : panels[i].steps)
+      line.insert(line.end(), {{p.x(step.from), p.y(step.value)}, {p.x(step.to), p.y(step.value)}});
+    p.polyline(line, tools::series_colour(i), 1.5);
+    for (const Mark& m : marks) p.text(p.x(m.from) + 3, top + 12, m.label, " fill=\"#a03030\"");
+  }
+  seconds_axis(&p, end, bottom - 20);
   return p.svg();
 }
 
