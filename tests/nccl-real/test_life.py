@@ -1,4 +1,6 @@
-"""Communicators: several, split, aborted."""
+"""Communicators: several, split, aborted, and what their connections log as they close."""
+import re
+
 from rig_suite import rig
 
 
@@ -24,3 +26,27 @@ def test_unload():
 
 def test_communicators_in_a_row():
     rig("--ranks", 2, "--case", "churn", "--repeat", 8, NCCL_MAX_NCHANNELS=1)
+
+
+CLOSES = re.compile(r"NET/MRC: Connection with \S+ closes: (\d+) messages, completed after p50 ([\d.]+) p90 ([\d.]+) p99 ([\d.]+) "
+                    r"p99\.9 ([\d.]+) max ([\d.]+) us; QP \d+: (\d+) packets, (\d+) sent again, (\d+) timeouts")
+
+
+def closing_lines(**settings):
+    """(messages, [times in us], packets, sent again) of each connection that a rank has sent over."""
+    text = rig("--ranks", 2, "--test", "all_reduce", "--sizes", "1M", "-n", 10, "--out-of-place", same_host="network", **settings)
+    lines = [CLOSES.search(line) for line in text.splitlines() if " closes: " in line]
+    assert all(lines), text
+    return [(int(m[1]), [float(m[k]) for k in range(2, 7)], int(m[7]), int(m[8])) for m in lines]
+
+
+def test_a_connection_closes_with_its_completion_times():
+    lines = closing_lines(NCCL_DEBUG="INFO")
+    assert len(lines) >= 2, lines
+    for messages, times, packets, sent_again in lines:
+        assert messages > 0 and packets >= messages and sent_again < packets, lines
+        assert 0 < times[0] and times == sorted(times), lines
+
+
+def test_a_closing_connection_has_counted_what_was_lost():
+    assert sum(sent_again for *_, sent_again in closing_lines(NCCL_DEBUG="INFO", MRC_FAULT="loss=0.05")) > 0
