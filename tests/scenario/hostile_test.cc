@@ -52,6 +52,49 @@ TEST(Hostile, OnlyAddressesOfThePeerAreHeard) {
   EXPECT_TRUE(p.all_ok(1));
 }
 
+std::vector<uint8_t> sack_all(Pair& p) {
+  std::vector<uint8_t> out(64);
+  wire::Bth bth;
+  bth.opcode = wire::Opcode::kSack;
+  bth.dqp = p.fabric.at(0).qp_status(p.link.qa).qpn;
+  wire::Seth seth;
+  seth.cack_psn = QpAttr().sq_psn + 4;
+  out.resize(wire::encode_sack(out, bth, seth, wire::CcState()));
+  return out;
+}
+
+// Packets 0 to 4 are sent; the first of them is lost, and `forged` acknowledges all.
+void lose_first_and_inject(Pair* p, std::vector<uint8_t> (*forged)(Pair&)) {
+  bool lost = false;
+  p->fabric.net().set_filter([&lost](int node, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
+    wire::Packet packet;
+    const bool first = node == 0 && !lost && wire::decode(bytes, &packet) == wire::DecodeError::kOk &&
+                       packet.bth.psn == QpAttr().sq_psn;
+    lost = lost || first;
+    return first;
+  });
+  ASSERT_EQ(p->write(1, 0, 5 * 4096), PostResult::kOk);
+  p->fabric.pump();
+  if (forged != nullptr) inject(p, 0, flow_to(*p, 0, p->fabric.describe(1).planes[0].addr), forged(*p));
+}
+
+// [MRC-SEC-13]: a forged SACK of a lost packet would let its sender and the responder wait for each other without end.
+TEST(Hostile, ForgedSackOfALostPacketFailsTheQp) {
+  Pair p(without_questions());
+  lose_first_and_inject(&p, sack_all);
+  EXPECT_TRUE(p.fabric.run_until([&] { return p.state(0) == QpState::kError; }, Duration::seconds(1)));
+  ASSERT_TRUE(p.until_sends(1));
+  EXPECT_EQ(p.sends()[0].status, WcStatus::kRemoteOperation);
+  EXPECT_EQ(p.counters(0).contradictions, 1u);
+}
+TEST(Hostile, LostPacketWithoutAForgedSackIsRetransmitted) {
+  Pair p(without_questions());
+  lose_first_and_inject(&p, nullptr);
+  ASSERT_TRUE(p.until_sends(1));
+  EXPECT_TRUE(p.all_ok(1));
+  EXPECT_EQ(p.counters(0).contradictions, 0u);
+}
+
 // [MRC-BTH-8]: the P_Key of a packet is not compared.
 TEST(Hostile, ForeignPKeysAreAccepted) {
   QpAttr attr;

@@ -5,61 +5,61 @@
 
 namespace mrc::core {
 
-#define MRC_COUNTERS(X)                                                                           \
-  X(tx_packets, "packets sent, data and control")                                                 \
-  X(tx_bytes, "UDP payload bytes sent")                                                           \
-  X(tx_bursts, "bursts handed to the driver")                                                     \
-  X(rx_packets, "packets received, before any check")                                             \
-  X(rx_bytes, "UDP payload bytes received")                                                       \
-  X(tx_data, "request packets sent, retransmissions included")                                    \
-  X(rx_data, "request packets accepted and placed")                                               \
-  X(retransmits, "request packets sent again")                                                    \
-  X(fast_retransmits, "packets declared lost by SACK before their timer")                         \
-  X(timeouts, "packets declared lost by their timer")                                             \
-  X(spurious_retransmits, "retransmitted packets whose original had arrived")                     \
-  X(tx_sacks, "SACKs sent")                                                                       \
-  X(rx_sacks, "SACKs received")                                                                   \
-  X(tx_nacks, "NACKs sent")                                                                       \
-  X(rx_nacks, "NACKs received")                                                                   \
-  X(tx_acks, "transport ACKs and NAKs sent")                                                      \
-  X(rx_acks, "transport ACKs and NAKs received")                                                  \
-  X(tx_probes, "reliability probes sent")                                                         \
-  X(rx_probes, "reliability probes answered")                                                     \
-  X(tx_ev_probes, "EV probes sent")                                                               \
-  X(rx_ev_probes, "EV probes answered")                                                           \
-  X(tx_plane_requests, "questions for a peer's planes sent")                                      \
-  X(rx_plane_requests, "questions for our planes answered")                                       \
-  X(planes_learnt, "planes of peers learnt or corrected by their answers")                        \
-  X(tx_port_requests, "questions for a peer's source ports sent")                                 \
-  X(rx_port_requests, "questions for our source ports answered")                                  \
-  X(port_sets_learnt, "sets of source ports announced by peers")                                  \
-  X(rx_duplicates, "request packets that had already arrived")                                    \
-  X(rx_trimmed, "trimmed packets received")                                                       \
-  X(rx_ecn, "request packets received with a CE mark")                                            \
-  X(drop_decode, "packets dropped: not an MRC packet or cut short")                               \
-  X(drop_icrc, "packets dropped: ICRC wrong")                                                     \
-  X(drop_no_qp, "packets dropped: no such QP")                                                    \
-  X(drop_source, "packets dropped: not from an address of the QP's peer")                         \
-  X(drop_source_port, "packets dropped: from a port not announced by the peer")                   \
-  X(drop_beside_pipe, "packets dropped: from the network, while shared memory brings the peer's") \
-  X(drop_state, "packets dropped: QP not ready for them")                                         \
-  X(drop_window, "packets dropped or NACKed: PSN outside the window")                             \
-  X(drop_access, "request packets refused: key, range or access")                                 \
-  X(drop_misfit, "request packets refused: they do not fit their message")                        \
-  X(contradictions, "QPs failed because two request packets excluded each other")                 \
-  X(drop_replies, "connectionless requests not answered: too many")                               \
-  X(drop_stale, "control packets ignored: stale or inconsistent")                                 \
-  X(ev_assumed_bad, "transitions of an EV to ASSUMED_BAD")                                        \
-  X(ev_recovered, "transitions of an EV from ASSUMED_BAD to GOOD")                                \
-  X(ev_skips, "transitions of an EV to SKIP")                                                     \
-  X(port_status_refused, "port status updates refused: impossible, or early")                     \
-  X(port_status_refuted, "planes called down whose EV probe was answered")                        \
-  X(plane_suspensions, "planes left because their paths failed together")                         \
-  X(tx_too_long, "bursts that the driver refused: longer than the path MTU")                      \
-  X(mtu_searches, "searches for the path MTU of a plane")                                         \
-  X(mtu_failures, "QPs that failed: their packets exceed the path MTU")                           \
-  X(wimm_held, "WriteIMMs that waited for a receive work request")                                \
-  X(qp_errors, "QPs that went to error")                                                          \
+#define MRC_COUNTERS(X)                                                                            \
+  X(tx_packets, "packets sent, data and control")                                                  \
+  X(tx_bytes, "UDP payload bytes sent")                                                            \
+  X(tx_bursts, "bursts passed to the driver")                                                      \
+  X(rx_packets, "packets received, before any check")                                              \
+  X(rx_bytes, "UDP payload bytes received")                                                        \
+  X(tx_data, "request packets sent, retransmissions included")                                     \
+  X(rx_data, "request packets accepted and placed")                                                \
+  X(retransmits, "request packets retransmitted")                                                  \
+  X(fast_retransmits, "packets declared lost by SACK before their timer")                          \
+  X(timeouts, "packets declared lost by their timer")                                              \
+  X(spurious_retransmits, "retransmitted packets whose original had arrived")                      \
+  X(tx_sacks, "SACKs sent")                                                                        \
+  X(rx_sacks, "SACKs received")                                                                    \
+  X(tx_nacks, "NACKs sent")                                                                        \
+  X(rx_nacks, "NACKs received")                                                                    \
+  X(tx_acks, "transport ACKs and NAKs sent")                                                       \
+  X(rx_acks, "transport ACKs and NAKs received")                                                   \
+  X(tx_probes, "reliability probes sent")                                                          \
+  X(rx_probes, "reliability probes answered")                                                      \
+  X(tx_ev_probes, "EV probes sent")                                                                \
+  X(rx_ev_probes, "EV probes answered")                                                            \
+  X(tx_plane_requests, "queries of a peer's planes sent")                                          \
+  X(rx_plane_requests, "queries of our planes answered")                                           \
+  X(planes_learnt, "planes of peers learnt or corrected by their answers")                         \
+  X(tx_port_requests, "queries of a peer's source ports sent")                                     \
+  X(rx_port_requests, "queries of our source ports answered")                                      \
+  X(port_sets_learnt, "sets of source ports announced by peers")                                   \
+  X(rx_duplicates, "request packets that had already arrived")                                     \
+  X(rx_trimmed, "trimmed packets received")                                                        \
+  X(rx_ecn, "request packets received with a CE mark")                                             \
+  X(drop_decode, "packets dropped: not an MRC packet or truncated")                                \
+  X(drop_icrc, "packets dropped: ICRC wrong")                                                      \
+  X(drop_no_qp, "packets dropped: no such QP")                                                     \
+  X(drop_source, "packets dropped: not from an address of the QP's peer")                          \
+  X(drop_source_port, "packets dropped: from a port not announced by the peer")                    \
+  X(drop_beside_pipe, "packets dropped: from the network, while shared memory carries the peer's") \
+  X(drop_state, "packets dropped: QP not ready for them")                                          \
+  X(drop_window, "packets dropped or NACKed: PSN outside the window")                              \
+  X(drop_access, "request packets refused: key, range or access")                                  \
+  X(drop_misfit, "request packets refused: they do not fit their message")                         \
+  X(contradictions, "QPs failed because packets of the peer contradicted each other")              \
+  X(drop_replies, "connectionless requests not answered: too many")                                \
+  X(drop_stale, "control packets ignored: stale or inconsistent")                                  \
+  X(ev_assumed_bad, "transitions of an EV to ASSUMED_BAD")                                         \
+  X(ev_recovered, "transitions of an EV from ASSUMED_BAD to GOOD")                                 \
+  X(ev_skips, "transitions of an EV to SKIP")                                                      \
+  X(port_status_refused, "port status updates refused: invalid, or early")                         \
+  X(port_status_refuted, "planes reported down whose EV probe was answered")                       \
+  X(plane_suspensions, "planes retired because their paths failed together")                       \
+  X(tx_too_long, "bursts refused by the driver: longer than the path MTU")                         \
+  X(mtu_searches, "searches for the path MTU of a plane")                                          \
+  X(mtu_failures, "QPs that failed: their packets exceed the path MTU")                            \
+  X(wimm_held, "WriteIMMs that waited for a receive work request")                                 \
+  X(qp_errors, "QPs that went to error")                                                           \
   X(out_of_memory, "packets dropped and transmissions delayed: memory ran out")
 
 struct Counters {

@@ -185,7 +185,7 @@ void Requester::send_probe(Instant now, TraceTrigger why) {
     // A probe that never came back is silence on its path, too. It is sent again before that is certain: its path is
     // blamed only when the answer is later than queues explain.
     if (probe_.unanswered_for(now, probe_patience())) paths.on_lost(now, probe_.latest().ev, probe_.latest().sent_at);
-    probe_.on_sent(now, *ev);
+    probe_.on_sent(now, *ev, sent_.una());
     qp_.peer->rearm(&qp_.engine.timers);
   }
   arm_probe(now);

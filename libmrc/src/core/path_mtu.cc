@@ -1,15 +1,28 @@
 #include "core/path_mtu.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace mrc::core {
+
+namespace {
+
+// Bit 0: not padded, bit 1: kSmallest, each further one twice the size.
+uint8_t size_bit(uint32_t mtu) {
+  return static_cast<uint8_t>(std::bit_floor(std::clamp<uint32_t>(mtu, 128, PathMtu::kLargest)) / 128);
+}
+bool has_gap(uint8_t answered) {
+  return (answered & (answered + 1)) != 0;
+}
+
+}  // namespace
 
 bool PathMtu::suspect(Instant now, PlaneId plane, uint32_t mtu) {
   Plane& p = planes_[plane];
   if (p.searching || mtu <= kSmallest || (now < p.again && p.wanted == mtu)) return false;
   p.wanted = std::min(mtu, kLargest);
   p.best = 0;
-  p.narrow_rounds = p.silent_rounds = 0;
+  p.narrow_rounds = p.silent_rounds = p.lossy_rounds = 0;
   p.searching = true;
   begin_round(now, &p);
   return true;
@@ -18,7 +31,8 @@ bool PathMtu::suspect(Instant now, PlaneId plane, uint32_t mtu) {
 void PathMtu::begin_round(Instant now, Plane* p) {
   p->next_size = 0;
   p->full_left = kFullProbes - 1;
-  p->any = p->full = false;
+  p->full = false;
+  p->answered = 0;
   p->round_end = now + round_;
 }
 
@@ -43,7 +57,7 @@ std::optional<PathMtu::Probe> PathMtu::take_due(Instant now) {
 void PathMtu::on_answer(PlaneId plane, uint32_t mtu) {
   Plane& p = planes_[plane];
   if (!p.searching) return;
-  p.any = true;
+  p.answered |= size_bit(mtu);
   p.best = std::max(p.best, mtu);
   p.full = p.full || mtu >= p.wanted;
 }
@@ -55,8 +69,10 @@ PathMtu::Verdict PathMtu::conclude(Instant now, PlaneId* plane) {
     Verdict verdict = Verdict::kNone;
     if (p.full) {
       verdict = Verdict::kPasses;
-    } else if (!p.any) {
+    } else if (p.answered == 0) {
       if (++p.silent_rounds >= kRounds) verdict = Verdict::kUnknown;
+    } else if (has_gap(p.answered)) {
+      if (++p.lossy_rounds >= kMaxLossyRounds) verdict = Verdict::kUnknown;
     } else if (++p.narrow_rounds >= kRounds) {
       verdict = p.best >= kSmallest ? Verdict::kNarrow : Verdict::kUnknown;
     }

@@ -4,9 +4,10 @@
 // that answers and accepts nothing. So if there is a reason to suspect the MTU, a search runs: rounds of EV probes
 // over one EV of the plane, one for each path MTU up to the one in use, padded to the size of the largest data packet
 // of that MTU, and one that is not padded. An answer to a full one ends the search without a finding. kRounds
-// rounds in which a smaller one was answered and no full one give the verdict: the largest size that was answered in
-// any of them. Rounds without any answer prove nothing about the size: after kRounds of them the search ends without a
-// verdict.
+// rounds in which every size up to one below the full one was answered, and none above it, give the verdict: the
+// largest size that was answered in any of them. Rounds without any answer prove nothing about the size: after kRounds
+// of them the search ends without a verdict. So do rounds in which a size was answered and a smaller one was not: that
+// is loss, and kMaxLossyRounds of them end the search.
 //
 // A peer that answers no padded probe at all gives no verdict either: it may be an implementation that refuses them
 // [MRC-CHOICE-Q32]. A plane that is too narrow is searched again periodically, until full packets pass. [MRC-MTU-1..5]
@@ -29,6 +30,7 @@ class PathMtu {
  public:
   static constexpr uint32_t kSmallest = 256, kLargest = 8192;
   static constexpr uint8_t kRounds = 3;
+  static constexpr uint8_t kMaxLossyRounds = 8;
   static constexpr uint8_t kFullProbes = 5;  // per round: if full packets pass occasionally, one of them is answered
   static constexpr Duration kRest = Duration::seconds(1);  // between searches of a plane
   static constexpr uint8_t kMaxRestDoublings = 6;          // of a narrow plane: 64 s
@@ -61,6 +63,7 @@ class PathMtu {
       MRC_INVARIANT(p.limit == 0 || p.limit >= kSmallest);
       MRC_INVARIANT(p.full_left < kFullProbes && p.rests <= kMaxRestDoublings);
       MRC_INVARIANT(!p.searching || (p.narrow_rounds < kRounds && p.silent_rounds < kRounds));
+      MRC_INVARIANT(!p.searching || p.lossy_rounds < kMaxLossyRounds);
     }
   }
 
@@ -69,9 +72,10 @@ class PathMtu {
     uint32_t limit = 0, wanted = 0;
     uint32_t next_size = 0;  // of this round; UINT32_MAX: all were sent
     uint32_t best = 0;       // largest that was answered in this search
-    bool searching = false, any = false, full = false;
+    bool searching = false, full = false;
+    uint8_t answered = 0;   // sizes of this round, a bit each, the smallest one lowest
     uint8_t full_left = 0;  // of this round, beside the first
-    uint8_t narrow_rounds = 0, silent_rounds = 0, rests = 0;
+    uint8_t narrow_rounds = 0, silent_rounds = 0, lossy_rounds = 0, rests = 0;
     Instant round_end = Instant::never();
     Instant again = Instant::from_ns(INT64_MIN / 4);  // no search before; of a narrow plane, one then
   };

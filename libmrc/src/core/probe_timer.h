@@ -23,6 +23,7 @@ class ProbeTimer {
     uint16_t id = 0;
     EvIndex ev;
     Instant sent_at;
+    uint64_t una = 0;  // first packet that was not acknowledged then: its answer acknowledges at least those before
   };
   struct Answer {
     Probe probe;
@@ -46,8 +47,8 @@ class ProbeTimer {
   uint8_t backoff() const { return backoff_; }
 
   uint16_t next_id() const { return static_cast<uint16_t>(latest_.id + 1); }
-  void on_sent(Instant now, EvIndex ev) {
-    latest_ = {next_id(), ev, now};
+  void on_sent(Instant now, EvIndex ev, uint64_t una) {
+    latest_ = {next_id(), ev, now, una};
     if (!outstanding_) first_ = latest_;
     outstanding_ = true;
   }

@@ -37,7 +37,7 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
   follow_peer_window(seth.mpr);
   update_congestion(now, p, named);
   apply_path_verdict(now, seth, named);
-  if (seth.pr) take_probe_answer(now, seth.probe_id);
+  if (seth.pr && !take_probe_answer(now, seth.probe_id, static_cast<uint64_t>(cack_next))) return;
   detect_losses(now);
   after_progress(now);
 }
@@ -195,10 +195,17 @@ void Requester::skip_path(Instant now, EvIndex ev, TraceTrigger why) {
 }
 
 // Where answers take longer than the pause between probes, only the one to the first of them is in time: without it a
-// slow peer would permanently be probed faster than it can answer [MRC-LOSS-2].
-void Requester::take_probe_answer(Instant now, uint16_t id) {
+// slow peer would permanently be probed faster than it can answer [MRC-LOSS-2]. False: the QP has failed, because the
+// answer denies what had been acknowledged before the probe was sent: one of the two is forged, and the responder waits
+// for a packet that is not retransmitted any more [MRC-SEC-13].
+bool Requester::take_probe_answer(Instant now, uint16_t id, uint64_t cack_next) {
   const std::optional<ProbeTimer::Answer> answer = probe_.on_answer(id);
-  if (!answer) return;
+  if (!answer) return true;
+  if (cack_next < answer->probe.una) {
+    ++qp_.engine.counters.contradictions;
+    qp_.fail(now, WcStatus::kRemoteOperation, AsyncEvent::kQpFatal);
+    return false;
+  }
   const Instant sent_at = answer->probe.sent_at;
   if (answer->late) {
     Duration& recent = qp_.peer->recent_rtt;
@@ -212,6 +219,7 @@ void Requester::take_probe_answer(Instant now, uint16_t id) {
   if (!sent_.all_arrived()) suspect_path_mtu(now);
   // Everything sent before the probe has either been reported by now or is lost.
   sent_.on_all_reported();
+  return true;
 }
 
 void Requester::on_transport_ack(Instant now, const wire::Packet& p) {

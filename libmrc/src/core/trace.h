@@ -53,7 +53,7 @@ struct WindowSteps {  // bits of WindowStep (core/congestion/control.h)
     (uint32_t, ev), (PlaneId, plane), (uint32_t, passed_skipped), (uint32_t, passed_full))                             \
   X(TxData, "packet_sent", "request packet sent", nullptr,                                                             \
     (Psn, psn), (uint32_t, ev), (PlaneId, plane), (uint32_t, size))                                                    \
-  X(Retransmit, "packet_retransmitted", "request packet sent again", nullptr,                                          \
+  X(Retransmit, "packet_retransmitted", "request packet retransmitted", nullptr,                                          \
     (Psn, psn), (uint32_t, ev), (PlaneId, plane), (uint32_t, transmission))                                            \
   X(RxData, "packet_received", "request packet placed", &Counters::rx_data,                                            \
     (Psn, psn), (uint32_t, ev), (uint32_t, size))                                                                      \
@@ -87,35 +87,35 @@ struct WindowSteps {  // bits of WindowStep (core/congestion/control.h)
 // X(enumerator, name, sentence)
 #define MRC_TRACE_TRIGGERS(X)                                                                    \
   X(kNone, "", "")                                                                               \
-  X(kTurn, "turn", "the path's turn in the lap")                                                 \
-  X(kSkipped, "others_skipped", "paths before it had been marked or trimmed")                    \
-  X(kFull, "others_full", "the planes of paths before it had no room")                           \
-  X(kAllSkipped, "all_skipped", "every path was to be skipped, so any is as good")               \
+  X(kTurn, "turn", "next path in the rotation")                                                 \
+  X(kSkipped, "others_skipped", "earlier paths in the rotation had been marked or trimmed")                    \
+  X(kFull, "others_full", "the planes of earlier paths in the rotation were full")                           \
+  X(kAllSkipped, "all_skipped", "all paths were marked to be skipped")               \
   X(kOvertaken, "overtaken", "a packet sent a reordering window later has arrived")              \
   X(kTrimmed, "trimmed", "a switch trimmed the packet")                                          \
   X(kRejected, "rejected", "the responder refused the packet")                                   \
   X(kTimedOut, "timeout", "no answer within the packet timeout")                                 \
-  X(kSilence, "silence", "nothing was heard for a while")                                        \
+  X(kSilence, "silence", "nothing was received for a while")                                        \
   X(kStandstill, "standstill", "acknowledged data, unfinished work and no answer to the probe")  \
   X(kSack, "sack", "a SACK without a mark")                                                      \
   X(kMarked, "marked", "a SACK of a packet that was marked CE")                                  \
   X(kLosses, "losses", "losses of different send times without a delivery between them")         \
-  X(kPeerVerdict, "peer_verdict", "the responder says that the path is bad")                     \
-  X(kPlaneSuspended, "plane_suspended", "the plane that the path belongs to was left")           \
+  X(kPeerVerdict, "peer_verdict", "the responder reported the path as bad")                     \
+  X(kPlaneSuspended, "plane_suspended", "the plane of the path was retired")           \
   X(kProbeAnswered, "probe_answered", "a probe over the path was answered")                      \
   X(kOperator, "operator", "denied or allowed by the controller")                                \
   X(kPortStatus, "port_status", "the peer reports its ports")                                    \
   X(kLocalPort, "local_port", "a port of this host went up or down")                             \
-  X(kLearnt, "learnt", "the peer told its planes")                                               \
+  X(kLearnt, "learnt", "the peer announced its planes")                                               \
   X(kUndecodable, "undecodable", "the packet is malformed")                                      \
   X(kIcrc, "icrc", "the ICRC is wrong")                                                          \
   X(kSourcePort, "source_port", "the peer has not announced the source port")                    \
   X(kOutside, "outside_window", "the PSN is outside the window")                                 \
   X(kRefused, "refused", "the packet's key, range or form is not allowed")                        \
   X(kMisfit, "misfit", "the packet does not fit the message that it claims to belong to")        \
-  X(kContradicted, "contradicted", "two packets exclude each other: one of them was forged")     \
-  X(kApplication, "application", "asked for by the application")                                 \
-  X(kFatal, "fatal", "an error that the queue pair does not survive")
+  X(kContradicted, "contradicted", "two packets contradict each other: one of them was forged")     \
+  X(kApplication, "application", "requested by the application")                                 \
+  X(kFatal, "fatal", "an error that fails the queue pair")
 // clang-format on
 
 // Calls m(type, field) for each of one to four (type, field).
@@ -238,7 +238,7 @@ struct TraceEntry {
   }
   friend bool operator==(const TraceEntry&, const TraceEntry&) = default;
 };
-static_assert(sizeof(TraceEntry) == 48, "rings of traces are made of these");
+static_assert(sizeof(TraceEntry) == 48, "the size of a trace ring's element");
 
 class TraceSink {
  public:

@@ -1,5 +1,5 @@
-// Encoding and decoding of one header by its field table (wire/fields.h). Everything about a field is a constant while
-// compiling: the result is loads, stores, shifts and masks, as if written by hand. Reserved fields are sent as 0 and
+// Encoding and decoding of one header by its field table (wire/fields.h). All properties of a field are compile-time
+// constants: the result is loads, stores, shifts and masks, as if written by hand. Reserved fields are sent as 0 and
 // not checked [MRC-WIRE-6].
 #pragma once
 
@@ -46,7 +46,7 @@ inline constexpr uint32_t kValueBits = std::is_same_v<T, Psn>    ? 24
                                        : std::is_same_v<T, bool> ? 1
                                                                  : 8 * sizeof(T);
 
-// Fields that are arrays of bytes or of 16-bit numbers; they fill whole words.
+// True for fields that are arrays of bytes or of 16-bit numbers; these fill whole words.
 template <typename T>
 inline constexpr bool kIsArray = false;
 template <>
@@ -99,7 +99,7 @@ constexpr uint64_t low_bits(uint64_t v) {
     return v & ((uint64_t{1} << Width) - 1);
 }
 
-// What field I contributes to the bits [First, End) of its header, which are at most 32.
+// The contribution of field I to the bits [First, End) of its header, at most 32.
 template <typename Header, size_t I, uint32_t First, uint32_t End>
 [[gnu::always_inline]] inline uint32_t part(const Header& h) {
   using F = FieldAt<Header, I>;

@@ -1,5 +1,5 @@
-// Packet: one decoded MRC packet, and the encoders the engine uses. decode() compares every length before it reads and
-// names the check that failed; a peer's bytes never assert [MRC-WIRE-1..6, spec/wire.md]. The ICRC is not checked here,
+// Packet: one decoded MRC packet, and the encoders the engine uses. decode() checks every length before it reads and
+// returns the check that failed; no input triggers an assertion [MRC-WIRE-1..6, spec/wire.md]. The ICRC is not checked here,
 // see icrc.h.
 #pragma once
 
@@ -35,7 +35,7 @@ enum class DecodeError : uint8_t {
   kBadPad,         // pad count does not fit the bytes between headers and ICRC, or is not allowed here
   kBadPayload,     // payload length contradicts opcode and RETH.dmalen
   kTrailingBytes,  // control packet with bytes between headers and ICRC
-  kBadQpn,         // endpoint operation to another QPN than 2
+  kBadQpn,         // endpoint operation with a QPN other than 2
   kNotRequest,     // decode_trimmed: only request packets and probes are trimmable
 };
 
@@ -50,8 +50,8 @@ struct SackHeaders {
   CcState cc;
 };
 
-// Which union member is valid follows from bth.opcode. Meth and Tseth stand outside because trimmed packets have them
-// too.
+// Which union member is valid follows from bth.opcode. Meth and Tseth are outside of the union because trimmed packets
+// have them, too.
 struct Packet {
   Packet() : req() {}
 
@@ -103,15 +103,15 @@ void for_each_control_header(const Packet& p, Visit visit) {
 
 static_assert(sizeof(Packet) <= 104 && std::is_trivially_copyable_v<Packet>);
 
-// Zeros behind an endpoint request that is as long as its response [MRC-EVP-6].
+// Zeros after an endpoint request, which make it as long as its response [MRC-EVP-6].
 inline constexpr uint32_t kEndpointPadding = Eeth::kSize - Erth::kSize;
-// Or, of EV probes that ask whether packets of a size get through, any number of bytes from this on [MRC-EVP-7].
+// EV probes that test the path MTU have any number of zeros from this on [MRC-EVP-7].
 inline constexpr uint32_t kLeastProbePadding = 64;
 
 // `packet` is a UDP payload: BTH to ICRC. *out is complete only when kOk is returned, and points into `packet`.
 [[nodiscard]] DecodeError decode(std::span<const uint8_t> packet, Packet* out);
 
-// For packets whose DSCP says that a switch trimmed them: takes BTH, METH and, with BTH.ts, TSETH; whatever follows is
+// For packets with the DSCP of trimmed packets: decodes BTH, METH and, with BTH.ts, TSETH; the rest is
 // ignored, and there is no ICRC [MRC-CHOICE-Q24]. A trimmed probe keeps only its BTH.
 [[nodiscard]] DecodeError decode_trimmed(std::span<const uint8_t> packet, Packet* out);
 
@@ -125,7 +125,7 @@ constexpr uint32_t packet_bytes(Opcode op, bool ts, uint32_t payload_len) {
   return header_bytes(op, ts) + payload_len + pad_for(payload_len) + kIcrcBytes;
 }
 
-// Writes headers one behind the other. Room is the caller's business and asserted.
+// Writes consecutive headers. The caller provides enough room, which is asserted.
 class HeaderWriter {
  public:
   explicit HeaderWriter(std::span<uint8_t> out) : out_(out) {}
@@ -169,7 +169,7 @@ uint32_t encode_endpoint_response(std::span<uint8_t> out, const Bth& bth, const 
 uint32_t encode_plane_request(std::span<uint8_t> out, const Bth& bth, const Plth& plth, const Spth* spth = nullptr);
 uint32_t encode_plane_response(std::span<uint8_t> out, const Bth& bth, const Plth& plth, const Spth* spth = nullptr);
 
-// A whole decoded packet again, payload and pad included, ICRC not; for tools and tests. `out` needs
+// Encodes a decoded packet, with payload and pad, without the ICRC; for tools and tests. `out` needs
 // packet_bytes(...) room. Returns the length written.
 uint32_t encode_packet(std::span<uint8_t> out, const Packet& packet);
 

@@ -103,6 +103,18 @@ TEST_F(PathMtuTest, conclude__SilenceProvesNothing) {
   EXPECT_EQ(mtu_.limit(1_plane), 0u);
 }
 
+// Loss takes probes of any size; a limit takes only those above it.
+TEST_F(PathMtuTest, conclude__RoundsWithAGapBelowAnAnswerAreLossAndNoLimit) {
+  mtu_.suspect(now_, 1_plane, 4096);
+  for (int i = 0; i < PathMtu::kMaxLossyRounds; ++i) {
+    for (uint32_t size : probes())
+      if (size == 0 || size == 1024) mtu_.on_answer(1_plane, size);
+    now_ = now_ + kRound;
+    EXPECT_EQ(conclude(), i + 1 < PathMtu::kMaxLossyRounds ? Verdict::kNone : Verdict::kUnknown) << i;
+  }
+  EXPECT_EQ(mtu_.limit(1_plane), 0u);
+}
+
 // [MRC-CHOICE-Q32]
 TEST_F(PathMtuTest, conclude__APeerThatRefusesPaddingIsNotJudged) {
   mtu_.suspect(now_, 1_plane, 4096);

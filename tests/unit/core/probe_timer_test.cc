@@ -49,7 +49,7 @@ TEST(ProbeTimer, ALongRoundTripRaisesTheLimitToTwiceItself) {
 TEST(ProbeTimer, TheAnswerToTheLatestEndsTheWait) {
   ProbeTimer t;
   EXPECT_FALSE(t.on_answer(0));  // nothing has been asked
-  t.on_sent(kBegin, 4_ev);
+  t.on_sent(kBegin, 4_ev, 0);
   EXPECT_TRUE(t.outstanding());
   const auto answer = t.on_answer(1);
   ASSERT_TRUE(answer);
@@ -62,9 +62,9 @@ TEST(ProbeTimer, TheAnswerToTheLatestEndsTheWait) {
 
 TEST(ProbeTimer, ALateAnswerToTheFirstCountsAndTheOthersDoNot) {
   ProbeTimer t;
-  t.on_sent(kBegin, 1_ev);
-  t.on_sent(kBegin + kPauseFloor, 2_ev);
-  t.on_sent(kBegin + kPauseFloor * 2, 3_ev);
+  t.on_sent(kBegin, 1_ev, 0);
+  t.on_sent(kBegin + kPauseFloor, 2_ev, 0);
+  t.on_sent(kBegin + kPauseFloor * 2, 3_ev, 0);
   EXPECT_FALSE(t.on_answer(2));
   const auto late = t.on_answer(1);
   ASSERT_TRUE(late);
@@ -80,14 +80,14 @@ TEST(ProbeTimer, ALateAnswerToTheFirstCountsAndTheOthersDoNot) {
 TEST(ProbeTimer, UnansweredForCountsFromTheLatest) {
   ProbeTimer t;
   EXPECT_FALSE(t.unanswered_for(kBegin, Duration()));
-  t.on_sent(kBegin, 1_ev);
+  t.on_sent(kBegin, 1_ev, 0);
   EXPECT_FALSE(t.unanswered_for(kBegin + Duration::nanoseconds(99), Duration::nanoseconds(100)));
   EXPECT_TRUE(t.unanswered_for(kBegin + Duration::nanoseconds(100), Duration::nanoseconds(100)));
 }
 
 TEST(ProbeTimer, IdsGoOnAfterAReset) {
   ProbeTimer t;
-  t.on_sent(kBegin, 1_ev);
+  t.on_sent(kBegin, 1_ev, 0);
   t.reset();
   EXPECT_FALSE(t.outstanding());
   EXPECT_FALSE(t.on_answer(1));
