@@ -26,7 +26,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr int kBacklog = 64;
+constexpr int kBacklog = 1024;
+constexpr int kRequestsPerTurn = 16;  // of a connection, before those of others
 constexpr size_t kMaxConnections = 4096;
 constexpr size_t kMaxOfUser = 256;  // without the privilege to make changes
 constexpr size_t kMaxLine = size_t{1} << 20;
@@ -65,7 +66,7 @@ class Connections::Connection final : public Client, public std::enable_shared_f
   }
   const Peer& peer() const { return peer_; }
   // Connected, and no complete line has been received in time.
-  bool is_overdue(Instant now) const { return !heard_ && now - since_ > kFirstLine; }
+  bool is_overdue(Instant now) const { return !first_line_taken_ && now - since_ > kFirstLine; }
 
   bool idle() const { return failed_ || unread() == 0; }
 
@@ -113,13 +114,13 @@ class Connections::Connection final : public Client, public std::enable_shared_f
                              });
   }
 
-  // One part at a time: a peer that sends without a pause does not block the others.
+  // One part at a time, and few requests of it: a peer that sends without a pause does not block the others.
   void read() {
-    if (read_pending_ || failed_ || !may_ask()) return;
+    if (read_pending_ || turn_pending_ || failed_ || !may_ask()) return;
     read_pending_ = true;
     socket_.async_wait(Stream::socket::wait_read, [self = shared_from_this()](const boost::system::error_code& error) {
       self->read_pending_ = false;
-      if (self->ended_ || self->failed_ || !self->may_ask()) return;
+      if (self->ended_ || self->failed_ || self->turn_pending_ || !self->may_ask()) return;
       if (error || !self->read_part()) return self->drop();
       self->read();
     });
@@ -140,12 +141,23 @@ class Connections::Connection final : public Client, public std::enable_shared_f
   }
 
   void take_lines() {
-    while (!failed_ && may_ask()) {
+    if (turn_pending_) return;
+    for (int taken = 0; !failed_ && may_ask(); ++taken) {
+      if (taken == kRequestsPerTurn) return await_turn();
       const auto line = lines_.next();
       if (!line) return;
-      heard_ = true;
+      first_line_taken_ = true;
       owner_.service_.message(id_, ctl::parse_peer_json(*line), steady_now());
     }
+  }
+  void await_turn() {
+    turn_pending_ = true;
+    asio::post(socket_.get_executor(), [self = shared_from_this()] {
+      self->turn_pending_ = false;
+      if (self->ended_ || self->failed_) return;
+      self->take_lines();
+      self->read();
+    });
   }
 
   Connections& owner_;
@@ -155,8 +167,8 @@ class Connections::Connection final : public Client, public std::enable_shared_f
   LineReader lines_;
   std::string out_, writing_;  // not yet passed to the socket; being sent
   size_t written_ = 0;         // bytes of writing_
-  bool read_pending_ = false, write_pending_ = false;
-  bool failed_ = false, ended_ = false, heard_ = false;
+  bool read_pending_ = false, write_pending_ = false, turn_pending_ = false;
+  bool failed_ = false, ended_ = false, first_line_taken_ = false;
   const Instant since_ = steady_now();
 };
 

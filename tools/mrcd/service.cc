@@ -395,6 +395,8 @@ Json Service::file_state() const {
 bool Service::restore(const Json& state) {
   try {
     if (state.value("version", ctl::Whole<int>(kFileVersion)) != kFileVersion) return false;
+    for (const auto& [key, value] : state.items())  // a misspelt key would drop all that is denied
+      if (key != "version" && key != "devices") return false;
     kept_ = state.value("devices", std::map<std::string, ctl::DeviceState>());
   } catch (const Json::exception&) {
     return false;

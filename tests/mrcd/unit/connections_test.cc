@@ -253,6 +253,33 @@ TEST(Connections, who_reads_late_gets_everything) {
   asks.join();
 }
 
+// Both connections have been waiting when the loop begins; the requests of the first fill one part of its stream.
+TEST(Connections, many_requests_of_one_peer_do_not_delay_those_of_others) {
+  const std::string name = "@mrcd-test-turns-" + std::to_string(::getpid());
+  Loop loop;
+  Service service([] {});
+  service.add_device(std::make_unique<SharedDevice>("mrc0", 2, "srv6", 16));
+  Connections connections(&loop, &service, "");
+  std::string why;
+  bool busy;
+  ASSERT_TRUE(connections.listen(name, &why, &busy)) << why;
+  const Caller first(name), other(name);
+  constexpr size_t kHellos = 400;
+  std::string hellos;
+  for (size_t i = 0; i < kHellos; ++i)
+    hellos +=
+        "{\"hello\": {\"device\": \"mrc0\", \"program\": \"app\", \"planes\": 2, \"ev_mode\": \"srv6\", \"evs\": 16}}\n";
+  ASSERT_TRUE(first.send(hellos));
+  ASSERT_TRUE(other.send("{\"request\": 1, \"do\": \"events\"}\n"));
+  std::thread thread([&] { loop.run(); });
+  const std::string answer = other.line();
+  loop.stop();
+  thread.join();
+  size_t events = 0;
+  for (size_t at = answer.find("\"what\""); at != std::string::npos; at = answer.find("\"what\"", at + 1)) ++events;
+  EXPECT_LT(events, kHellos) << "the other request was answered last";
+}
+
 // The handler of an accept that has succeeded already runs afterwards.
 TEST(Connections, may_go_while_somebody_is_being_accepted) {
   const std::string name = "@mrcd-test-going-" + std::to_string(::getpid());

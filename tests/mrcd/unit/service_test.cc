@@ -436,8 +436,9 @@ TEST(Service, names_with_control_characters_reach_nobody) {
 }
 
 TEST(Service, a_file_of_another_form_restores_nothing) {
-  for (const Json& file : {Json{{"version", 99}, {"devices", Json::object()}}, Json{{"version", 1.5}},
-                           Json{{"devices", 5}}, Json{{"devices", {{"mrc0", {{"calls", 5}}}}}}}) {
+  for (const Json& file :
+       {Json{{"version", 99}, {"devices", Json::object()}}, Json{{"version", 1.5}}, Json{{"devices", 5}},
+        Json{{"devices", {{"mrc0", {{"calls", 5}}}}}}, Json{{"eevices", Json::object()}}}) {
     Service service([] {});
     EXPECT_FALSE(service.restore(file)) << file;
     EXPECT_EQ(service.file_state()["devices"].size(), 0u);
