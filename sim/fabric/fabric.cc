@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 
 namespace mrc::sim {
 // Out: four links and their serialisation, three switches. Back: a control packet the same way.
@@ -55,7 +56,9 @@ void read_usid(const YAML::Node& node, const Source& source, UsidSpec* u) {
   const auto beyond = [&] {
     return std::any_of(u->block.bytes.begin() + 4, u->block.bytes.end(), [](uint8_t b) { return b != 0; });
   };
-  if (!IpAddress::parse(block, &u->block) || u->block.is_v4() || beyond())
+  const std::optional<IpAddress> parsed = IpAddress::parse(block);
+  if (parsed) u->block = *parsed;
+  if (!parsed || u->block.is_v4() || beyond())
     m.bad("block", "an IPv6 address of which only the first 32 bits, the block, are set, such as fcbb:bb00::");
   m.integer("plane_shift", &u->plane_shift, 0, 15);
   m.integer("t0_base", &u->t0_base, 1, 0xFFFF);

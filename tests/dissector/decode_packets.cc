@@ -6,6 +6,7 @@
 #include <charconv>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <type_traits>
@@ -72,7 +73,10 @@ json describe(const std::string& line) {
   Flow flow;
   bool trimmed = false;
   in >> src >> dst >> flow.src_port >> flow.dst_port >> flow.flow_label >> trimmed >> hex;
-  if (!IpAddress::parse(src, &flow.src) || !IpAddress::parse(dst, &flow.dst)) return {{"usage", line}};
+  const std::optional<IpAddress> from = IpAddress::parse(src), to = IpAddress::parse(dst);
+  if (!from || !to) return {{"usage", line}};
+  flow.src = *from;
+  flow.dst = *to;
   std::vector<uint8_t> bytes(hex.size() / 2);
   for (size_t i = 0; i < bytes.size(); ++i) {
     const char* at = hex.data() + 2 * i;

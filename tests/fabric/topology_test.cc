@@ -104,10 +104,9 @@ TEST(Walk, PlainAddressesArriveOnTheirPlane) {
 
 TEST(Walk, SaysWhyAPacketDoesNotArrive) {
   const Topology t = two_planes();
-  IpAddress unknown_t1, other_block, for_decap;
-  ASSERT_TRUE(IpAddress::parse("fcbb:bb00:400:8ff::", &unknown_t1));
-  ASSERT_TRUE(IpAddress::parse("2001:db8::1", &other_block));
-  ASSERT_TRUE(IpAddress::parse("fcbb:bb00:400:801:401:c03:ffff::", &for_decap));
+  const IpAddress unknown_t1 = IpAddress::parse("fcbb:bb00:400:8ff::").value();
+  const IpAddress other_block = IpAddress::parse("2001:db8::1").value();
+  const IpAddress for_decap = IpAddress::parse("fcbb:bb00:400:801:401:c03:ffff::").value();
   EXPECT_THAT(walk_packet(t, 0, unknown_t1).end, HasSubstr("no table knows"));
   EXPECT_EQ(walk_packet(t, 0, other_block).end, "no route");
   EXPECT_EQ(walk_packet(t, 0, for_decap).end, "arrived, to be decapsulated");
@@ -115,8 +114,7 @@ TEST(Walk, SaysWhyAPacketDoesNotArrive) {
 
 TEST(Walk, AListThatEndsAtASwitchIsForTheSwitch) {
   const Topology t = two_planes();
-  IpAddress list;
-  ASSERT_TRUE(IpAddress::parse("fcbb:bb00:400:801::", &list));
+  const IpAddress list = IpAddress::parse("fcbb:bb00:400:801::").value();
   const Walk w = walk_packet(t, 0, list);
   EXPECT_TRUE(w.arrived);
   EXPECT_EQ(w.hops.back().node, (NodeId{Role::kT1, 0, 1}));

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 
 #include "base/ip.h"
@@ -10,9 +11,9 @@
 namespace mrc::testing_text {
 
 inline IpAddress ip(const std::string& text) {
-  IpAddress address;
-  EXPECT_TRUE(IpAddress::parse(text, &address)) << text;
-  return address;
+  const std::optional<IpAddress> address = IpAddress::parse(text);
+  EXPECT_TRUE(address) << text;
+  return address.value_or(IpAddress());
 }
 
 inline std::string hex(const uint8_t* bytes, size_t n) {

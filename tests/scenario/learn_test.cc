@@ -267,8 +267,7 @@ TEST(Learn, ForgedAnswersChangeNothing) {
   good.addr = peer.planes[1].addr;
   good.port = peer.planes[1].port;
   good.ready = true;
-  IpAddress group, stranger;
-  ASSERT_TRUE(IpAddress::parse("ff02::1", &group) && IpAddress::parse("2001:db8::bad", &stranger));
+  const IpAddress group = IpAddress::parse("ff02::1").value(), stranger = IpAddress::parse("2001:db8::bad").value();
   std::vector<wire::Plth> forged(9, good);
   forged[0].nonce ^= 1;
   forged[1].version = 2;

@@ -22,9 +22,7 @@ struct FrameSpec {
 };
 
 inline IpAddress ip(const std::string& text) {
-  IpAddress a;
-  IpAddress::parse(text, &a);
-  return a;
+  return IpAddress::parse(text).value();
 }
 
 inline void append16(std::vector<uint8_t>* out, uint32_t v) {

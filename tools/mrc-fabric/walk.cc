@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include "render_hosts.h"
 
@@ -14,11 +15,11 @@ constexpr size_t kMaxHops = 16;  // loops end; the longest way of two tiers has 
 
 bool matches(const IpAddress& address, const std::string& prefix, int* length) {
   const size_t slash = prefix.find('/');
-  IpAddress base;
-  if (!IpAddress::parse(prefix.substr(0, slash), &base)) return false;
+  const std::optional<IpAddress> base = IpAddress::parse(prefix.substr(0, slash));
+  if (!base) return false;
   *length = std::atoi(prefix.c_str() + slash + 1);
   for (int bit = 0; bit < *length; ++bit)
-    if (((address.bytes[static_cast<size_t>(bit / 8)] ^ base.bytes[static_cast<size_t>(bit / 8)]) >> (7 - bit % 8) &
+    if (((address.bytes[static_cast<size_t>(bit / 8)] ^ base->bytes[static_cast<size_t>(bit / 8)]) >> (7 - bit % 8) &
          1) != 0)
       return false;
   return true;
@@ -119,7 +120,9 @@ PathChoice choose_path(const Topology& topology, uint32_t source, uint32_t targe
   const FabricSpec& f = plan.spec();
   PathChoice choice;
   if (text.find(':') != std::string::npos) {
-    if (!IpAddress::parse(text, &choice.destination)) throw UsageError("'" + text + "' is not an IPv6 address");
+    const std::optional<IpAddress> destination = IpAddress::parse(text);
+    if (!destination) throw UsageError("'" + text + "' is not an IPv6 address");
+    choice.destination = *destination;
     choice.words = "by its address";
     return choice;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 
 namespace mrc::softswitch {
 namespace {
@@ -24,9 +25,9 @@ Mac mac_of(const std::string& text) {
 }
 
 IpAddress address_of(const std::string& text) {
-  IpAddress a;
-  if (!IpAddress::parse(text, &a)) throw FabricError("'" + text + "' is no address");
-  return a;
+  const std::optional<IpAddress> a = IpAddress::parse(text);
+  if (!a) throw FabricError("'" + text + "' is no address");
+  return *a;
 }
 
 QueueConfig queue_config(const fabric::FabricSpec& f, bool last_hop) {

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include "ctl/peer_json.h"
 #include "datapath/holder.h"
@@ -37,17 +38,17 @@ bool Monitor::open_peers(std::string* why) {
     const std::string text = list.substr(at, end - at);
     at = end + 1;
     if (text.empty()) continue;
-    IpAddress gid;
-    if (!IpAddress::parse(text, &gid)) {
+    const std::optional<IpAddress> gid = IpAddress::parse(text);
+    if (!gid) {
       *why = settings_.origin_of("peers") + ": '" + text + "' is no address";
       return false;
     }
     const size_t entry = entries++;
-    peers_.push_back({gid, entry});
-    const Result<core::PeerDescription> peer = device::resolve_peer(config_, 0, gid, Qpn());
+    peers_.push_back({*gid, entry});
+    const Result<core::PeerDescription> peer = device::resolve_peer(config_, 0, *gid, Qpn());
     if (!peer) continue;
     for (const core::PlaneAddress& plane : peer->planes)
-      if (!plane.addr.is_zero() && plane.addr != gid) peers_.push_back({plane.addr, entry});
+      if (!plane.addr.is_zero() && plane.addr != *gid) peers_.push_back({plane.addr, entry});
   }
   if (peers_.empty()) return true;
   peer_socket_ = ::socket(AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

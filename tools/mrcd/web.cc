@@ -78,8 +78,7 @@ bool names_an_address(const std::string& host) {
   if (const size_t colon = host.rfind(':'); colon != std::string::npos && (!bracketed || host[colon - 1] == ']'))
     name = host.substr(0, colon);
   if (bracketed && name.size() > 2 && name.back() == ']') name = name.substr(1, name.size() - 2);
-  IpAddress address;
-  return ::strcasecmp(name.c_str(), "localhost") == 0 || IpAddress::parse(name, &address);
+  return ::strcasecmp(name.c_str(), "localhost") == 0 || IpAddress::parse(name).has_value();
 }
 
 Web::Json Web::health() const {

@@ -3,21 +3,16 @@
 #include <arpa/inet.h>
 
 #include <cstring>
+#include <optional>
 
 namespace mrc {
 
-bool IpAddress::parse(const std::string& text, IpAddress* out) {
-  in6_addr v6{};
-  if (inet_pton(AF_INET6, text.c_str(), &v6) == 1) {
-    std::memcpy(out->bytes.data(), &v6, 16);
-    return true;
-  }
-  in_addr v4addr{};
-  if (inet_pton(AF_INET, text.c_str(), &v4addr) != 1) return false;
+std::optional<IpAddress> IpAddress::parse(const std::string& text) {
+  IpAddress address;
+  if (inet_pton(AF_INET6, text.c_str(), address.bytes.data()) == 1) return address;
   uint8_t b[4];
-  std::memcpy(b, &v4addr, 4);
-  *out = v4(b[0], b[1], b[2], b[3]);
-  return true;
+  if (inet_pton(AF_INET, text.c_str(), b) != 1) return std::nullopt;
+  return v4(b[0], b[1], b[2], b[3]);
 }
 
 std::string IpAddress::to_string() const {

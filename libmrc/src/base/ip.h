@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace mrc {
@@ -15,8 +16,8 @@ struct IpAddress {
     ip.bytes = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, a, b, c, d};
     return ip;
   }
-  // Accepts "127.0.0.1" and "fd00::1"; false when the text is no address. Only parses, never resolves names.
-  static bool parse(const std::string& text, IpAddress* out);
+  // Accepts "127.0.0.1" and "fd00::1". Only parses, never resolves names.
+  static std::optional<IpAddress> parse(const std::string& text);
   std::string to_string() const;
   bool is_v4() const;
   bool is_zero() const;

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "ctl/printable.h"
 #include "ctl/whole.h"
@@ -76,7 +77,9 @@ bool parse_via(const std::string& text, DenyRule* out) {
 // An IPv4 prefix counts its bits from the front of the IPv4 address.
 bool parse_prefix(const std::string& text, DenyRule* out) {
   const size_t slash = text.find('/');
-  if (!IpAddress::parse(text.substr(0, slash), &out->to)) return false;
+  const std::optional<IpAddress> address = IpAddress::parse(text.substr(0, slash));
+  if (!address) return false;
+  out->to = *address;
   const uint32_t front = out->to.is_v4() ? kAddressBits - 32 : 0;
   out->to_bits = kAddressBits - front;
   if (slash != std::string::npos && !parse_number(text.substr(slash + 1), 10, &out->to_bits)) return false;

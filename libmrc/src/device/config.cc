@@ -190,10 +190,9 @@ double cards_gbps(const std::vector<PlaneConfig>& planes, const std::string& sys
 DeviceConfig loopback_config(const Settings& settings, bool ipv6) {
   DeviceConfig device;
   device.settings = settings;
-  IpAddress link_local, unique_local, loopback;
-  IpAddress::parse("fe80::6d72:63ff:fe00:1", &link_local);
-  IpAddress::parse("fd6d:7263::1", &unique_local);
-  IpAddress::parse("::1", &loopback);
+  const IpAddress link_local = IpAddress::parse("fe80::6d72:63ff:fe00:1").value();
+  const IpAddress unique_local = IpAddress::parse("fd6d:7263::1").value();
+  const IpAddress loopback = IpAddress::parse("::1").value();
   const IpAddress loopback4 = IpAddress::v4(127, 0, 0, 1);
   device.gids = {link_local, unique_local, IpAddress(), loopback4};
   device.planes.resize(kLoopbackPlanes);

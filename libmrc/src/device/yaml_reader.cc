@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <set>
 
 #include "base/nearest.h"
@@ -63,8 +64,10 @@ Status YamlReader::text(const YAML::Node& node, const std::string& key, std::str
 }
 
 Status YamlReader::address(const YAML::Node& node, const std::string& key, IpAddress* out) const {
-  if (node.IsScalar() && IpAddress::parse(node.Scalar(), out)) return {};
-  return refuse(node, key, value_is(node) + "allowed: an IPv6 or IPv4 address");
+  const std::optional<IpAddress> parsed = node.IsScalar() ? IpAddress::parse(node.Scalar()) : std::nullopt;
+  if (!parsed) return refuse(node, key, value_is(node) + "allowed: an IPv6 or IPv4 address");
+  *out = *parsed;
+  return {};
 }
 
 Status YamlReader::flag(const YAML::Node& node, const std::string& key, bool* out) const {

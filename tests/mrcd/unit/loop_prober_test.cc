@@ -13,8 +13,7 @@ namespace {
 
 struct Looped {
   Looped() {
-    IpAddress self;
-    EXPECT_TRUE(IpAddress::parse("::1", &self));
+    const IpAddress self = IpAddress::parse("::1").value();
     config.planes.resize(1);
     config.planes[0].addr = self;
     std::string why;

@@ -26,12 +26,10 @@ TEST(Ip, V6KeepsNetworkOrder) {
   EXPECT_EQ(a.to_string(), "fd00:1::2");
 }
 
-TEST(Ip, ParseRefusesWhatIsNoAddressAndLeavesTheResult) {
-  IpAddress out = IpAddress::v4(1, 2, 3, 4);
+TEST(Ip, ParseRefusesWhatIsNoAddress) {
   for (const char* text : {"", "localhost", "1.2.3", "1.2.3.256", "fd00::1%lo", " 1.2.3.4", "1.2.3.4 ", "::1/128"}) {
-    EXPECT_FALSE(IpAddress::parse(text, &out)) << text;
+    EXPECT_FALSE(IpAddress::parse(text)) << text;
   }
-  EXPECT_EQ(out, IpAddress::v4(1, 2, 3, 4));
 }
 
 TEST(Ip, ZeroAndMappedZeroDiffer) {

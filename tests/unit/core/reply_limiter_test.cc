@@ -141,11 +141,7 @@ class LearnTest : public LoneEndpoint {
     EXPECT_EQ(endpoint_->peer_description(peer_id_).planes[1].addr, learnt ? addr : IpAddress()) << addr.to_string();
     return learnt;
   }
-  static IpAddress ip(const char* text) {
-    IpAddress addr;
-    EXPECT_TRUE(IpAddress::parse(text, &addr)) << text;
-    return addr;
-  }
+  static IpAddress ip(const char* text) { return IpAddress::parse(text).value(); }
 };
 
 // [MRC-EXT-5]

@@ -75,8 +75,8 @@ TEST_F(EndpointTxTest, WhereTheEvGoes) {
   sent_.clear();
   for (uint8_t plane = 0; plane < 2; ++plane) {
     const std::string prefix = "fd00:" + std::to_string(plane) + "::";
-    ASSERT_TRUE(IpAddress::parse(prefix + "1", &config_.planes[plane].addr));
-    ASSERT_TRUE(IpAddress::parse(prefix + "2", &peer_.planes[plane].addr));
+    config_.planes[plane].addr = IpAddress::parse(prefix + "1").value();
+    peer_.planes[plane].addr = IpAddress::parse(prefix + "2").value();
   }
   start();
   post(1, 8);

@@ -11,9 +11,7 @@ namespace {
 using Json = nlohmann::json;
 
 IpAddress address(const char* text) {
-  IpAddress a;
-  EXPECT_TRUE(IpAddress::parse(text, &a));
-  return a;
+  return IpAddress::parse(text).value();
 }
 
 DenyRule rule_of(const Json& text) {

@@ -166,7 +166,7 @@ void make_dpdk_ring(Rig* rig, bool checksum) {
     for (uint32_t p = 0; p < kPlanes; ++p) {
       // Addresses that no interface of this machine has: their ports would be held.
       const std::string address = "2001:db8:" + std::to_string(p) + "::" + std::to_string(side + 1);
-      EXPECT_TRUE(IpAddress::parse(address, &config.planes[p].addr));
+      config.planes[p].addr = IpAddress::parse(address).value();
       dpdk.ports.push_back(ring_port(dpdk.eal, p, side));
     }
     Result<std::unique_ptr<HostDatapath>> datapath = open_dpdk_datapath(config, dpdk);

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <optional>
 
 #include "datapath/local/greeting.h"
 #include "datapath/udp/socket.h"
@@ -30,8 +31,7 @@ void expect_this_process(const std::optional<Holder>& holder) {
 class Bound {
  public:
   Bound(const char* address, int type) {
-    IpAddress ip;
-    EXPECT_TRUE(IpAddress::parse(address, &ip));
+    const IpAddress ip = IpAddress::parse(address).value();
     SockAddr at;
     const socklen_t length = to_sockaddr(ip, 0, 0, 0, &at);
     fd_ = Fd(::socket(at.sa.sa_family, type | SOCK_CLOEXEC, 0));

@@ -84,9 +84,7 @@ std::string Link::name(int place) const {
 }
 
 IpAddress Link::address(uint32_t plane, int side) const {
-  IpAddress address;
-  EXPECT_TRUE(IpAddress::parse(block(plane) + (side == 0 ? ":1::" : ":2::"), &address));
-  return address;
+  return IpAddress::parse(block(plane) + (side == 0 ? ":1::" : ":2::")).value();
 }
 
 void Link::inside(int place, const std::function<void()>& what) const {

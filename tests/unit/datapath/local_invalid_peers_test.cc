@@ -210,7 +210,7 @@ TEST_F(LocalInvalidPeers, an_answer_may_claim_addresses_of_this_host_alone) {
   welcome.magic = kWelcomeMagic;
   welcome.count = 2;
   welcome.addresses[0] = l.at;
-  ASSERT_TRUE(IpAddress::parse("2001:db8::1", &welcome.addresses[1].addr));
+  welcome.addresses[1].addr = IpAddress::parse("2001:db8::1").value();
   welcome.addresses[1].port = 4791;
   ASSERT_TRUE(send_welcome(s.get(), welcome));
   take(a);

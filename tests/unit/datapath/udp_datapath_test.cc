@@ -324,7 +324,7 @@ TEST(Udp, empty_datagrams_use_no_buffers_up) {
 
 TEST(Udp, foreign_address_is_refused_with_the_plane_named) {
   UdpConfig config = loopback_config(true, 2, 2);
-  ASSERT_TRUE(IpAddress::parse("192.0.2.77", &config.planes[1].addr));
+  config.planes[1].addr = IpAddress::parse("192.0.2.77").value();
   const Error error = refusal(config);
   EXPECT_EQ(error.code, EADDRNOTAVAIL);
   EXPECT_NE(error.text.find("plane 2"), std::string::npos) << error.text;
@@ -364,8 +364,7 @@ TEST(Udp, source_ports_are_held_on_every_address) {
   ASSERT_NE(dp, nullptr);
   for (const core::EvEntry& ev : dp->evs())
     for (const char* other : {"127.0.0.9", "::1", "0.0.0.0", "::"}) {
-      IpAddress addr;
-      ASSERT_TRUE(IpAddress::parse(other, &addr));
+      const IpAddress addr = IpAddress::parse(other).value();
       for (const bool reuse : {false, true}) {
         const auto bound = open_udp(kernel_syscalls(), {addr, static_cast<uint16_t>(ev.value), "", reuse});
         ASSERT_FALSE(bound) << other << " port " << ev.value;

@@ -24,9 +24,7 @@ struct Got {
 };
 
 inline IpAddress loopback(bool v4) {
-  IpAddress ip;
-  EXPECT_TRUE(IpAddress::parse(v4 ? "127.0.0.1" : "::1", &ip));
-  return ip;
+  return IpAddress::parse(v4 ? "127.0.0.1" : "::1").value();
 }
 
 inline UdpConfig loopback_config(bool v4, uint32_t planes, uint32_t evs) {

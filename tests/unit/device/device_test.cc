@@ -178,7 +178,7 @@ TEST(Device, stop__the_peer_still_gets_its_acknowledgement) {
 
 TEST(Device, start__explains_an_address_that_is_not_here) {
   DeviceConfig config = test_config();
-  IpAddress::parse("192.0.2.1", &config.planes[1].addr);
+  config.planes[1].addr = IpAddress::parse("192.0.2.1").value();
   const auto device = Device::start(config);
   ASSERT_FALSE(device);
   EXPECT_EQ(device.error().code, EADDRNOTAVAIL);

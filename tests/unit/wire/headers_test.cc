@@ -179,7 +179,7 @@ void from_json(const json& f, Plth* h) {
   h->planes = f.at("planes");
   h->slot = f.at("slot");
   h->nonce = std::stoull(f.at("nonce").get<std::string>());
-  EXPECT_TRUE(IpAddress::parse(f.at("addr"), &h->addr));
+  h->addr = IpAddress::parse(f.at("addr")).value();
   h->port = f.at("port");
   h->port_base = f.at("port_base");
   h->ready = f.at("ready") == 1;

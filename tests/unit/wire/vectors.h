@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,10 @@ inline std::vector<GoldenPacket> golden_packets() {
     GoldenPacket p;
     p.name = v.at("name");
     p.bytes = from_hex(v.at("hex"));
-    if (!IpAddress::parse(v.at("src"), &p.flow.src) || !IpAddress::parse(v.at("dst"), &p.flow.dst)) return {};
+    const std::optional<IpAddress> src = IpAddress::parse(v.at("src")), dst = IpAddress::parse(v.at("dst"));
+    if (!src || !dst) return {};
+    p.flow.src = *src;
+    p.flow.dst = *dst;
     p.flow.src_port = v.at("src_port");
     p.flow.dst_port = v.at("dst_port");
     packets.push_back(p);

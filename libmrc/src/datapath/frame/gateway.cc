@@ -28,8 +28,10 @@ std::optional<Gateway> parse_one(const std::string& text) {
     gateway.mac = *mac;
     return gateway;
   }
+  const std::optional<IpAddress> address = IpAddress::parse(text);
+  if (!address || address->is_v4()) return std::nullopt;
   gateway.kind = Gateway::Kind::kAddress;
-  if (!IpAddress::parse(text, &gateway.address) || gateway.address.is_v4()) return std::nullopt;
+  gateway.address = *address;
   return gateway;
 }
 

@@ -81,15 +81,15 @@ Result<Prefix> parse_prefix(const std::string& text, uint32_t plane) {
   const Result<std::string> filled = fill_holes(text, plane, 0);
   if (!filled) return filled.error();
   const size_t slash = filled->find('/');
-  IpAddress address;
+  std::optional<IpAddress> address;
   std::optional<uint32_t> length;
-  if (slash != std::string::npos && IpAddress::parse(filled->substr(0, slash), &address) && !address.is_v4())
-    length = parse_number(filled->substr(slash + 1), 10, 0, 128);
+  if (slash != std::string::npos) address = IpAddress::parse(filled->substr(0, slash));
+  if (address && !address->is_v4()) length = parse_number(filled->substr(slash + 1), 10, 0, 128);
   if (!length) return invalid("'" + *filled + "' is not an IPv6 prefix with its length");
   for (uint32_t bit = *length; bit < 128; ++bit)
-    if ((address.bytes[bit / 8] >> (7 - bit % 8) & 1) != 0)
+    if ((address->bytes[bit / 8] >> (7 - bit % 8) & 1) != 0)
       return invalid("'" + *filled + "' has bits behind its length");
-  return Prefix{address, *length};
+  return Prefix{*address, *length};
 }
 
 std::vector<std::string> lines_of(std::string text) {
