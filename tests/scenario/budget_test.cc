@@ -45,7 +45,7 @@ TEST(Budget, RunsOutInSilence) {
 
 // Progress, however slow, resets it: far more intervals pass than there are retries.
 TEST(Budget, IsResetByProgress) {
-  Pair p(without_questions(), short_budget(10));
+  Pair p(without_queries(), short_budget(10));
   int full = 0;
   p.fabric.net().set_filter([&full](int node, int plane, const wire::Flow& flow, const std::vector<uint8_t>& bytes) {
     return full_packet(node, plane, flow, bytes) && ++full % 5 != 0;

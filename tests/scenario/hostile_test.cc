@@ -79,7 +79,7 @@ void lose_first_and_inject(Pair* p, std::vector<uint8_t> (*forged)(Pair&)) {
 
 // [MRC-SEC-13]: a forged SACK of a lost packet would let its sender and the responder wait for each other without end.
 TEST(Hostile, ForgedSackOfALostPacketFailsTheQp) {
-  Pair p(without_questions());
+  Pair p(without_queries());
   lose_first_and_inject(&p, sack_all);
   EXPECT_TRUE(p.fabric.run_until([&] { return p.state(0) == QpState::kError; }, Duration::seconds(1)));
   ASSERT_TRUE(p.until_sends(1));
@@ -87,7 +87,7 @@ TEST(Hostile, ForgedSackOfALostPacketFailsTheQp) {
   EXPECT_EQ(p.counters(0).contradictions, 1u);
 }
 TEST(Hostile, LostPacketWithoutAForgedSackIsRetransmitted) {
-  Pair p(without_questions());
+  Pair p(without_queries());
   lose_first_and_inject(&p, nullptr);
   ASSERT_TRUE(p.until_sends(1));
   EXPECT_TRUE(p.all_ok(1));
@@ -110,7 +110,7 @@ TEST(Hostile, ForeignPKeysAreAccepted) {
 
 // [MRC-EVP-2]: of the four that the field can hold, operations 0 and 1 are answered.
 TEST(Hostile, UnknownEndpointOperationsGetNoAnswer) {
-  Pair p(without_questions());
+  Pair p(without_queries());
   const IpAddress from = p.fabric.describe(1).planes[0].addr;
   for (int op = 0; op < 4; ++op) {
     std::vector<uint8_t> out(64);

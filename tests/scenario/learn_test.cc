@@ -93,7 +93,7 @@ TEST(Learn, AllPlanesAreUsedOnceTheyAreKnown) {
   for (uint8_t p = 0; p < 4; ++p) EXPECT_GT(l.sent_on(p), 100u) << int{p};
   l.expect_calm();
   l.pass(Duration::seconds(3));
-  EXPECT_EQ(l.counters(0).tx_plane_requests, 6u);  // settled questions are not repeated
+  EXPECT_EQ(l.counters(0).tx_plane_requests, 6u);  // settled queries are not repeated
 }
 
 TEST(Learn, APeerThatKnowsUsIsReadyAtOnce) {
@@ -127,7 +127,7 @@ TEST(Learn, NothingIsSentWhereThePeerWouldNotHearIt) {
   l.expect_calm();
 }
 
-// Node 0 has given up long before the other end is there; the other end's question wakes it.
+// Node 0 has given up long before the other end is there; the other end's query wakes it.
 TEST(Learn, AQuestionFromThePeerOpensOursAgain) {
   Learners l([](Fabric* f) {
     f->net().set_filter([](int node, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
@@ -149,7 +149,7 @@ TEST(Learn, AQuestionFromThePeerOpensOursAgain) {
   l.expect_calm();
 }
 
-// Every question and every answer about every plane is lost twice before one gets through.
+// Every query and every answer about every plane is lost twice before one gets through.
 TEST(Learn, LostQuestionsAndAnswersAreRepeated) {
   std::map<std::tuple<int, uint8_t, uint8_t>, int> sent;
   Learners l([&](Fabric* f) {
@@ -190,7 +190,7 @@ TEST(Learn, OlderSoftwareTellsItsPlanesAndNoSourcePorts) {
   l.pass(Duration::seconds(10));
   for (int n = 0; n < 2; ++n) {
     EXPECT_EQ(l.counters(n).planes_learnt, 3u);
-    EXPECT_EQ(l.counters(n).tx_port_requests, 13u);  // one more by a question of the peer
+    EXPECT_EQ(l.counters(n).tx_port_requests, 13u);  // one more by a query of the peer
     EXPECT_EQ(l.counters(n).port_sets_learnt, 0u);
   }
   EXPECT_TRUE(l.transfer(4));

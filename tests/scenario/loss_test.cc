@@ -69,7 +69,7 @@ TEST(Loss, TailIsRepairedByAProbe) {
 
 // [MRC-PSN-2]: behind the window is a duplicate, and a duplicate never writes memory, however late it comes.
 TEST(Loss, ALateDuplicateNeverWrites) {
-  Pair p(without_questions());
+  Pair p(without_queries());
   ASSERT_EQ(p.write(1, 0, 1000), PostResult::kOk);
   auto burst = std::make_unique<TxBurst>();
   ASSERT_TRUE(p.fabric.at(0).poll_tx(p.fabric.now(), burst.get()));

@@ -76,7 +76,7 @@ uint8_t dscp_of_first_answer(bool answers_first) {
   config.endpoint.max_segments = 1;
   config.endpoint.sack_bytes = 1;
   config.endpoint.answers_first = answers_first;
-  Pair pair(without_questions(config));
+  Pair pair(without_queries(config));
   std::vector<uint8_t> back(4096);
   const Key lkey = pair.fabric.register_memory(1, back);
   std::vector<uint8_t> sink(4096);

@@ -21,8 +21,8 @@ namespace event = core::event;
 
 inline constexpr uint8_t kFill = 0xEE;  // what the target holds before anything has arrived
 
-// For tests that count or time each packet: no questions for source ports at the start.
-inline FabricConfig without_questions(FabricConfig config = {}) {
+// For tests that count or time each packet: no queries for source ports at the start.
+inline FabricConfig without_queries(FabricConfig config = {}) {
   config.endpoint.compare_source_ports = false;
   return config;
 }

@@ -102,7 +102,7 @@ TEST(Ports, AreAskedForWhenAQpGoesToRtr) {
   EXPECT_TRUE(p.all_ok(16));
   for (int n = 0; n < 2; ++n) EXPECT_EQ(p.counters(n).drop_source_port, 0u);
   p.pass(Duration::seconds(3));
-  EXPECT_EQ(p.counters(0).tx_port_requests, 4u);  // an answered question is not repeated
+  EXPECT_EQ(p.counters(0).tx_port_requests, 4u);  // an answered query is not repeated
   another(&p);
   p.pass(Duration::milliseconds(1));
   EXPECT_EQ(p.counters(0).port_sets_learnt, 2u);  // by a later QP it is
@@ -264,7 +264,7 @@ TEST(Ports, OfARestartedPeerAreLearntFromItsFirstPackets) {
   EXPECT_EQ(p.counters(0).drop_source_port, before + 1);
 }
 
-// Losing the answers does not let a forger in, and does not end the question.
+// Losing the answers does not let a forger in, and does not end the query.
 TEST(Ports, TheOldSetHoldsUntilThereIsANewOne) {
   Pair p;
   p.pass(Duration::milliseconds(500));
@@ -317,7 +317,7 @@ TEST(Ports, ForgeriesDoNotMakeUsAskOften) {
   EXPECT_EQ(p.counters(0).rx_probes, 0u);
 }
 
-// [MRC-EXT-10]: what a spoofer who does not see the question can send.
+// [MRC-EXT-10]: what a spoofer who does not see the query can send.
 TEST(Ports, AnAnnouncementNeedsTheNonceAndThePeersAddress) {
   Pair p;
   uint64_t nonce = 0;

@@ -39,7 +39,7 @@ Traced run(const FabricConfig& config, Change change) {
 }
 
 TEST(Trace, EveryBurstSaysWhyItTakesItsPath) {
-  const Traced t = run(without_questions(), [](Pair*) {});
+  const Traced t = run(without_queries(), [](Pair*) {});
   std::optional<event::EvChosen> chosen;
   for (const TraceRecord& r : t.all) {
     if (r.node != 0) continue;

@@ -13,7 +13,7 @@
 #include <sstream>
 
 #include "control.h"
-#include "datapath/links/link_news.h"
+#include "datapath/links/link_monitor.h"
 #include "packet_socket.h"
 #include "report.h"
 
@@ -114,7 +114,7 @@ class Daemon {
   FramePool pool_;
   Switch switch_;
   PacketSocket socket_;
-  datapath::LinkNews links_;
+  datapath::LinkMonitor links_;
   ControlServer control_;
   const Duration tick_;
   const Instant started_;

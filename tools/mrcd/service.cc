@@ -202,14 +202,14 @@ void Service::request(ClientId id, Entry* entry, const Json& message, Instant no
   const auto what = message.at("do").get<std::string>();
   if (what == "reports") {
     gather(now, [this, id, answer](const Reports& reports) mutable {
-      const auto asker = clients_.find(id);
-      if (asker == clients_.end()) return;
+      const auto requester = clients_.find(id);
+      if (requester == clients_.end()) return;
       // Unprivileged clients see only their own user's processes.
       answer["data"] = Json::array();
       for (const ctl::DeviceReport& report : reports)
-        if (asker->second.peer.privileged || report.uid == int64_t{asker->second.peer.uid})
+        if (requester->second.peer.privileged || report.uid == int64_t{requester->second.peer.uid})
           answer["data"].push_back(report);
-      asker->second.client->send(answer);
+      requester->second.client->send(answer);
     });
     return;
   }
@@ -223,8 +223,8 @@ void Service::request(ClientId id, Entry* entry, const Json& message, Instant no
   answer["error"] = done ? 0 : done.error().code;
   if (!done && !done.error().text.empty()) answer["why"] = done.error().text;
   if (done && !done->is_null()) answer["data"] = *std::move(done);
-  const auto asker = clients_.find(id);
-  if (asker != clients_.end()) asker->second.client->send(answer);
+  const auto requester = clients_.find(id);
+  if (requester != clients_.end()) requester->second.client->send(answer);
 }
 
 Result<Service::Json> Service::run(const std::string& what, const Entry& entry, const Json& message) {

@@ -30,6 +30,11 @@ bool IpAddress::is_link_local() const {
   return bytes[0] == 0xFE && (bytes[1] & 0xC0) == 0x80;
 }
 
+bool IpAddress::is_unicast() const {
+  if (is_v4()) return *this != v4(0, 0, 0, 0) && bytes[12] < 224;
+  return !is_zero() && bytes[0] != 0xFF;
+}
+
 bool IpAddress::is_loopback_v4() const {
   return is_v4() && bytes[12] == 127;
 }

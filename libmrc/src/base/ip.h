@@ -22,6 +22,7 @@ struct IpAddress {
   bool is_v4() const;
   bool is_zero() const;
   bool is_link_local() const;   // fe80::/10: has no meaning without an interface
+  bool is_unicast() const;      // neither unspecified, multicast nor IPv4's broadcast
   bool is_loopback_v4() const;  // 127.0.0.0/8, all of which answers though lo lists one
   friend bool operator==(const IpAddress& a, const IpAddress& b) { return a.bytes == b.bytes; }
   friend bool operator!=(const IpAddress& a, const IpAddress& b) { return !(a == b); }

@@ -10,13 +10,13 @@
 namespace mrc {
 
 inline constexpr size_t kCacheLine = 64;
-inline constexpr size_t kMostPrefetched = 8192;  // of one call: more would evict data in use
+inline constexpr size_t kMaxPrefetched = 8192;  // of one call: more would evict data in use
 
 // Prefetches the `size` bytes at `data`, which may be any value, even an invalid address: there is no access.
 template <bool kForWrite = false>
 inline void prefetch(const void* data, size_t size) {
   const auto at = reinterpret_cast<uintptr_t>(data);
-  for (size_t i = 0, most = std::min(size, kMostPrefetched); i < most; i += kCacheLine)
+  for (size_t i = 0, most = std::min(size, kMaxPrefetched); i < most; i += kCacheLine)
     __builtin_prefetch(reinterpret_cast<const void*>(at + i), kForWrite ? 1 : 0);
 }
 inline void prefetch_for_write(const void* data, size_t size) {

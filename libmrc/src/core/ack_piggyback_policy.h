@@ -20,7 +20,7 @@ class AckPiggybackPolicy {
   Choice choose(uint32_t msn) {
     if (left_out_ > 0 && msn == last_left_out_) return Choice::kLeftOutBefore;  // more data, but no more messages
     const bool try_it = left_out_ == 0 && ++taken_along_ > pause_;
-    if (left_out_ == kMost || !(goes_on_ || try_it)) return Choice::kTakeAlong;
+    if (left_out_ == kMaxLeftOut || !(goes_on_ || try_it)) return Choice::kTakeAlong;
     ++left_out_;
     last_left_out_ = msn;
     return Choice::kLeaveOut;
@@ -44,7 +44,7 @@ class AckPiggybackPolicy {
   // An ACK was sent, for any reason.
   void on_sent() { left_out_ = 0; }
 
-  static constexpr uint8_t kMost = 7;
+  static constexpr uint8_t kMaxLeftOut = 7;
   static constexpr uint16_t kFirstPause = 8;  // ACKs piggybacked before one is left out again
   static constexpr int kLongestPause = 4096;
 

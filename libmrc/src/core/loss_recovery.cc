@@ -124,7 +124,7 @@ void Requester::handle_rto(Instant now) {
   Instant oldest = Instant::never();
   const bool any = time_out_packets(now, interval, &oldest);
   // Nothing in flight, yet work is not acknowledged and the last probe has had its time: a peer that died after its
-  // SACK is found out so. Each charge follows a question of its own [MRC-LOSS-4].
+  // SACK is found out so. Each charge follows a query of its own [MRC-LOSS-4].
   const bool silent =
       !any && sent_.in_flight() == 0 && sent_.lost() == 0 && sent_.nxt() > 0 && probe_.unanswered_for(now, interval);
   // The oldest packet has been sent again and again, by inference or NACK, and the interval has passed all the same:

@@ -7,18 +7,18 @@ namespace {
 constexpr Duration kSpan = Duration::milliseconds(4);       // of one sample
 constexpr Duration kPause = Duration::milliseconds(2);      // a silence that invalidates it
 constexpr Duration kMemory = Duration::milliseconds(1000);  // time for which the largest sample counts, up to twice
-constexpr uint32_t kLeastSacks = 16;
+constexpr uint32_t kMinSacks = 16;
 constexpr uint32_t kRttsToRaise = 256;
 constexpr double kMatters = 0.125;  // a smaller change of the rate is noise
 }  // namespace
 
 void PathMeter::on_rtt(Duration rtt) {
-  least_rtt_ = std::min(least_rtt_, rtt);
+  min_rtt_ = std::min(min_rtt_, rtt);
   if (rtts_ < kRttsToRaise) ++rtts_;
-  const bool falls = least_rtt_ < rtt_ - rtt_ / 8;
-  const bool was_too_low = rtts_ == kRttsToRaise && least_rtt_ > rtt_;
+  const bool falls = min_rtt_ < rtt_ - rtt_ / 8;
+  const bool was_too_low = rtts_ == kRttsToRaise && min_rtt_ > rtt_;
   if (!falls && !was_too_low) return;
-  rtt_ = least_rtt_;
+  rtt_ = min_rtt_;
   ++generation_;
 }
 
@@ -39,7 +39,7 @@ void PathMeter::on_sack(Instant now, bool backlog, bool cut) {
   if (!running_) return begin(now);
   always_cut_ = always_cut_ && cut;
   const Duration span = now - began_;
-  if (++sacks_ < kLeastSacks || span < kSpan) return;
+  if (++sacks_ < kMinSacks || span < kSpan) return;
   // SACKs that report nothing new, as behind a window that the receiver has closed, measure no link.
   if (bytes_ != 0) on_sample(now, static_cast<double>(bytes_) * 8e9 / static_cast<double>(span.ns()));
   begin(now);

@@ -41,7 +41,7 @@ class PathMeter {
 
   double rate_;
   Duration rtt_;
-  Duration least_rtt_ = Duration::infinite();
+  Duration min_rtt_ = Duration::infinite();
   uint64_t bytes_ = 0;
   uint32_t sacks_ = 0;
   uint32_t rtts_ = 0;

@@ -14,7 +14,7 @@
 #include "core/path_meter.h"
 #include "core/path_mtu.h"
 #include "core/peer_paths.h"
-#include "core/question.h"
+#include "core/pending_query.h"
 #include "core/source_ports.h"
 #include "core/timer_heap.h"
 
@@ -76,8 +76,8 @@ struct Peer {
     mtu.search.check();
     meter.check();
     source_ports.check();
-    plane_question.check();
-    port_question.check();
+    plane_query.check();
+    port_query.check();
   }
 
   const PeerId id;
@@ -86,8 +86,8 @@ struct Peer {
   PeerDescription description;     // including the values reported by the peer itself
   PeerPaths paths;
   TimerNode timer;
-  PlaneQuestion plane_question;
-  PortQuestion port_question;
+  PlaneQuery plane_query;
+  PortQuery port_query;
   PeerSourcePorts source_ports;
   bool reflects = false;  // it repeats the timestamp of an endpoint request [MRC-EVP-4]
   // Recent round trips of any QP to this peer: a QP without samples of its own, or with old ones, must not mistake the

@@ -261,7 +261,7 @@ void PeerPaths::recover(Instant now, EvIndex ev, TraceTrigger why) {
   h.next_probe = Instant::never();
   ++listeners_.counters.ev_recovered;
   set_state(now, ev, EvState::kGood, why);
-  hasten_probes(now, h.plane);
+  expedite_probes(now, h.plane);
   PlaneHealth& p = planes_[h.plane];
   p.streak = 0;
   p.silent_check = kLongAgo;
@@ -277,7 +277,7 @@ Duration PeerPaths::probe_patience(EvIndex ev) const {
 }
 
 // One path of a plane works again: the others are probed within an interval.
-void PeerPaths::hasten_probes(Instant now, PlaneId plane) {
+void PeerPaths::expedite_probes(Instant now, PlaneId plane) {
   for (const EvIndex i : health_.ids()) {
     EvHealth& h = health_[i];
     if (h.plane != plane || h.state != EvState::kAssumedBad) continue;
@@ -371,7 +371,7 @@ void PeerPaths::on_probe_answer(Instant now, EvIndex ev, Instant sent_at, bool o
   if (const PortClaims::Proof proof = claims_.on_answer(now, h.plane, sent_at); proof != PortClaims::Proof::kNone) {
     listeners_.counters.port_status_refuted += proof == PortClaims::Proof::kRefuted;
     refresh_usable();
-    hasten_probes(now, h.plane);
+    expedite_probes(now, h.plane);
     trace_plane(now, h.plane, true, TraceTrigger::kProbeAnswered);
   }
   const bool outdated = overdue && sent_at < h.last_loss_sent;

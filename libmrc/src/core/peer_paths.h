@@ -173,7 +173,7 @@ class PeerPaths {
   void suspend_plane(Instant now, PlaneId plane, TraceTrigger why);
   void resume_plane(Instant now, PlaneId plane, TraceTrigger why);
   void activate_backup(PlaneId plane);
-  void hasten_probes(Instant now, PlaneId plane);
+  void expedite_probes(Instant now, PlaneId plane);
   void schedule_probe(Instant now, EvIndex ev, Duration wait);
   std::optional<EvIndex> take_claim_probe(Instant now);
   bool remotely_up(PlaneId plane) const { return !claims_.down().contains(plane); }

@@ -50,34 +50,34 @@ void PlaneDiscovery::on_qp_up(Instant now, Peer* p) {
 }
 
 void PlaneDiscovery::start_planes(Instant now, Peer* p) {
-  PlaneQuestion& q = p->plane_question;
-  if (!p->description.learn || now - q.begun < Question::kFresh) return;
+  PlaneQuery& q = p->plane_query;
+  if (!p->description.learn || now - q.begun < PendingQuery::kFresh) return;
   q.begin(now, engine_.rng.next());
   q.open = p->description.planes.ids() - 1_planes;
   ask_for_planes(now, p);
 }
 
-bool PlaneDiscovery::count_try(Instant now, Question* question, bool open) {
-  question->next = Instant::never();
-  if (!open || question->exhausted()) return false;
-  question->count_try(now);
-  engine_.timers.set(&timer_, std::min(timer_.deadline, question->next));
+bool PlaneDiscovery::count_try(Instant now, PendingQuery* query, bool open) {
+  query->next = Instant::never();
+  if (!open || query->exhausted()) return false;
+  query->count_try(now);
+  engine_.timers.set(&timer_, std::min(timer_.deadline, query->next));
   return true;
 }
 
-wire::Plth PlaneDiscovery::make_request(const Question& question, PlaneId plane) const {
+wire::Plth PlaneDiscovery::make_request(const PendingQuery& query, PlaneId plane) const {
   const EndpointConfig& c = engine_.config;
   wire::Plth ask;
   ask.plane = plane.value();
   ask.planes = static_cast<uint8_t>(c.planes.size());
   ask.slot = c.slot;
-  ask.nonce = question.nonce;
+  ask.nonce = query.nonce;
   if (c.planes.has(plane)) ask.addr = c.planes[plane].addr;
   return ask;
 }
 
 void PlaneDiscovery::ask_for_planes(Instant now, Peer* p) {
-  PlaneQuestion& q = p->plane_question;
+  PlaneQuery& q = p->plane_query;
   if (!count_try(now, &q, !q.open.empty())) return;
   const std::optional<EvIndex> ev = p->paths.pick_control(1_planes);
   if (!ev) return;
@@ -151,54 +151,54 @@ bool PlaneDiscovery::accepts(const wire::Flow& flow, const wire::Plth& ask) cons
 // A peer that sends a request is up, and accepts our packets soon: open queries are repeated, once for each request of
 // the peer, and no sooner than a first repetition would be, regardless of the arrivals [MRC-EXT-7] [MRC-EXT-9].
 void PlaneDiscovery::ask_back(Instant now, const wire::Flow& flow, const wire::Plth& ask) {
-  const auto again = [&](Question* question) {
-    question->restart(now);
-    engine_.timers.set(&timer_, std::min(timer_.deadline, question->next));
+  const auto again = [&](PendingQuery* query) {
+    query->restart(now);
+    engine_.timers.set(&timer_, std::min(timer_.deadline, query->next));
   };
   peers_.for_each([&](Peer* p) {
-    if ((p->plane_question.open.empty() && !p->port_question.open) || ask.nonce == p->plane_question.heard ||
+    if ((p->plane_query.open.empty() && !p->port_query.open) || ask.nonce == p->plane_query.peer_nonce ||
         !is_asker(*p, flow, ask))
       return;
-    p->plane_question.heard = ask.nonce;
-    if (!p->plane_question.open.empty()) again(&p->plane_question);
-    if (p->port_question.open) again(&p->port_question);
+    p->plane_query.peer_nonce = ask.nonce;
+    if (!p->plane_query.open.empty()) again(&p->plane_query);
+    if (p->port_query.open) again(&p->port_query);
   });
 }
 
 // Accepted only from the queried address, with the nonce of the open query, until the plane is settled
 // [MRC-EXT-4].
 void PlaneDiscovery::on_response(Instant now, const wire::Flow& flow, PlaneId plane, const wire::Packet& p) {
-  const wire::Plth& told = p.plth;
-  if (told.ports) {
+  const wire::Plth& announced = p.plth;
+  if (announced.ports) {
     if (!on_announced_ports(now, flow, plane, p)) ++engine_.counters.drop_stale;
     return;
   }
   Peer* const to = peers_.find_if([&](const Peer& candidate) {
-    return !candidate.plane_question.open.empty() && told.nonce == candidate.plane_question.nonce &&
+    return !candidate.plane_query.open.empty() && announced.nonce == candidate.plane_query.nonce &&
            candidate.description.planes[0].addr == flow.src;
   });
-  if (to == nullptr || told.version != wire::Plth::kVersion || told.plane >= PlaneSet::kMaxPlanes ||
-      !to->plane_question.open.contains(PlaneId(told.plane)) || !learn_plane(to, told)) {
+  if (to == nullptr || announced.version != wire::Plth::kVersion || announced.plane >= PlaneSet::kMaxPlanes ||
+      !to->plane_query.open.contains(PlaneId(announced.plane)) || !learn_plane(to, announced)) {
     ++engine_.counters.drop_stale;
     return;
   }
-  use_plane(now, to, PlaneId(told.plane), told.ready);
+  use_plane(now, to, PlaneId(announced.plane), announced.ready);
 }
 
 // Applies one plane of an answer; false when it is invalid [MRC-EXT-5].
-bool PlaneDiscovery::learn_plane(Peer* to, const wire::Plth& told) {
+bool PlaneDiscovery::learn_plane(Peer* to, const wire::Plth& announced) {
   const EndpointConfig& c = engine_.config;
-  if (told.plane >= to->description.planes.size() || told.plane >= c.planes.size()) return false;
+  if (announced.plane >= to->description.planes.size() || announced.plane >= c.planes.size()) return false;
   PlaneAddress next;
-  if (told.plane < told.planes || !told.addr.is_zero()) {
+  if (announced.plane < announced.planes || !announced.addr.is_zero()) {
     const uint8_t slot = to->description.slot;
-    const uint32_t port = slot == 0 || told.port_base == 0 ? told.port : uint32_t{told.port_base} + slot;
-    if (!sendable(told.addr) || told.addr.is_v4() != c.planes[told.plane].addr.is_v4() || port == 0 ||
+    const uint32_t port = slot == 0 || announced.port_base == 0 ? announced.port : uint32_t{announced.port_base} + slot;
+    if (!sendable(announced.addr) || announced.addr.is_v4() != c.planes[announced.plane].addr.is_v4() || port == 0 ||
         port > UINT16_MAX)
       return false;
-    next = {told.addr, static_cast<uint16_t>(port)};
+    next = {announced.addr, static_cast<uint16_t>(port)};
   }
-  PlaneAddress& at = to->description.planes[told.plane];
+  PlaneAddress& at = to->description.planes[announced.plane];
   if (at.addr == next.addr && at.port == next.port) return true;
   at = next;
   ++engine_.counters.planes_learnt;
@@ -209,7 +209,7 @@ bool PlaneDiscovery::learn_plane(Peer* to, const wire::Plth& told) {
 // After an answer: the plane is settled when the peer lacks it or accepts our packets on it; only then is it used
 // [MRC-EXT-6].
 void PlaneDiscovery::use_plane(Instant now, Peer* to, PlaneId plane, bool ready) {
-  PlaneQuestion& q = to->plane_question;
+  PlaneQuery& q = to->plane_query;
   const bool lacking = to->description.planes[plane].addr.is_zero();
   if (lacking || ready) q.open.erase(plane);
   if (q.open.empty()) q.next = Instant::never();
@@ -225,9 +225,9 @@ void PlaneDiscovery::use_plane(Instant now, Peer* to, PlaneId plane, bool ready)
 void PlaneDiscovery::on_timer(Instant now) {
   Instant next = Instant::never();
   peers_.for_each([&](Peer* p) {
-    if (p->plane_question.next <= now) ask_for_planes(now, p);
-    if (p->port_question.next <= now) ask_for_ports(now, p);
-    next = std::min({next, p->plane_question.next, p->port_question.next});
+    if (p->plane_query.next <= now) ask_for_planes(now, p);
+    if (p->port_query.next <= now) ask_for_ports(now, p);
+    next = std::min({next, p->plane_query.next, p->port_query.next});
   });
   engine_.timers.set(&timer_, next);
 }
@@ -236,10 +236,10 @@ void PlaneDiscovery::on_timer(Instant now) {
 void PlaneDiscovery::check() const {
   if constexpr (!kCheckInvariants) return;
   peers_.for_each([&](const Peer* p) {
-    MRC_INVARIANT(timer_.deadline <= std::min(p->plane_question.next, p->port_question.next));
-    MRC_INVARIANT(!p->plane_question.open.empty() || p->plane_question.next == Instant::never());
-    MRC_INVARIANT(p->port_question.open || p->port_question.next == Instant::never());
-    MRC_INVARIANT(p->plane_question.in_use.empty() || p->description.planes.size() > 0);
+    MRC_INVARIANT(timer_.deadline <= std::min(p->plane_query.next, p->port_query.next));
+    MRC_INVARIANT(!p->plane_query.open.empty() || p->plane_query.next == Instant::never());
+    MRC_INVARIANT(p->port_query.open || p->port_query.next == Instant::never());
+    MRC_INVARIANT(p->plane_query.in_use.empty() || p->description.planes.size() > 0);
   });
 }
 

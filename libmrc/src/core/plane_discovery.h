@@ -10,7 +10,7 @@
 #include "core/control_queue.h"
 #include "core/engine_context.h"
 #include "core/peer_table.h"
-#include "core/question.h"
+#include "core/pending_query.h"
 #include "core/source_ports.h"
 #include "core/timer_heap.h"
 #include "wire/packet.h"
@@ -39,12 +39,12 @@ class PlaneDiscovery {
   void ask_for_planes(Instant now, Peer* p);
   bool accepts(const wire::Flow& flow, const wire::Plth& ask) const;
   void ask_back(Instant now, const wire::Flow& flow, const wire::Plth& ask);
-  bool learn_plane(Peer* to, const wire::Plth& told);
+  bool learn_plane(Peer* to, const wire::Plth& announced);
   void use_plane(Instant now, Peer* to, PlaneId plane, bool ready);
   wire::Plth describe_plane(const wire::Flow& flow, const wire::Plth& ask) const;
   // Counts a try and sets the timer. False: the query is not repeated.
-  bool count_try(Instant now, Question* question, bool open);
-  wire::Plth make_request(const Question& question, PlaneId plane) const;
+  bool count_try(Instant now, PendingQuery* query, bool open);
+  wire::Plth make_request(const PendingQuery& query, PlaneId plane) const;
   std::optional<EvIndex> first_ev_of_plane(PlaneId plane) const;
   // source_port_discovery.cc
   void start_ports(Instant now, Peer* p);

@@ -25,7 +25,9 @@ class Qp final : public QpContext {
   // Has data to send: joins the list of QPs that may send.
   void make_ready();
   // An answer to the peer is pending, or sends are not completed.
-  bool busy() const { return !requester.idle() || responder.owes() || responder.deadline() < Instant::never(); }
+  bool busy() const {
+    return !requester.idle() || responder.has_pending_acks() || responder.deadline() < Instant::never();
+  }
   void check() const;
 
   Requester requester;

@@ -65,8 +65,8 @@ class QpContext {
   Mailbox mailbox;  // stays through a reset
   Peer* peer = nullptr;
   TimerNode timer;
-  QpLink ready;  // has data to send
-  QpLink owing;  // has pending SACKs or ACKs
+  QpLink ready;         // has data to send
+  QpLink acks_pending;  // has pending SACKs or ACKs
 
  protected:
   ~QpContext() = default;

@@ -19,21 +19,21 @@ class ReplyLimiter {
  public:
   // Answers per second, and how many of them at once.
   static constexpr int64_t kPeerRate = 20000, kPeerBurst = 4096;
-  static constexpr int64_t kStrangerRate = 2000, kStrangerBurst = 512;
-  static constexpr int64_t kAllStrangersRate = 20000, kAllStrangersBurst = 2048;
+  static constexpr int64_t kUnverifiedRate = 2000, kUnverifiedBurst = 512;
+  static constexpr int64_t kAllUnverifiedRate = 20000, kAllUnverifiedBurst = 2048;
   static constexpr uint32_t kMaxSavedBytes = 4096;
 
   explicit ReplyLimiter(uint64_t secret) : secret_(secret) {}
 
   bool allow(Instant now, const IpAddress& from, bool is_peer, uint32_t request_bytes, uint32_t reply_bytes) {
     Source& s = find(from);
-    const int64_t rate = is_peer ? kPeerRate : kStrangerRate, burst = is_peer ? kPeerBurst : kStrangerBurst;
+    const int64_t rate = is_peer ? kPeerRate : kUnverifiedRate, burst = is_peer ? kPeerBurst : kUnverifiedBurst;
     s.bytes = std::min(s.bytes + request_bytes, kMaxSavedBytes);
     if (!is_peer && s.bytes < reply_bytes) return false;
     if (!s.tokens.has(now, rate, burst)) return false;
     if (!is_peer) {
-      if (!strangers_.has(now, kAllStrangersRate, kAllStrangersBurst)) return false;
-      strangers_.take();
+      if (!unverified_.has(now, kAllUnverifiedRate, kAllUnverifiedBurst)) return false;
+      unverified_.take();
       s.bytes -= reply_bytes;
     }
     s.tokens.take();
@@ -41,7 +41,7 @@ class ReplyLimiter {
   }
   void check() const {
     if (!kCheckInvariants || !pace_.due(kSources)) return;
-    MRC_INVARIANT(strangers_.given >= 0 && strangers_.given <= kAllStrangersBurst * Bucket::kOne);
+    MRC_INVARIANT(unverified_.given >= 0 && unverified_.given <= kAllUnverifiedBurst * Bucket::kOne);
     for (const Source& s : sources_) {
       MRC_INVARIANT(s.bytes <= kMaxSavedBytes);
       MRC_INVARIANT(s.tokens.given >= 0 && s.tokens.given <= kPeerBurst * Bucket::kOne);
@@ -86,7 +86,7 @@ class ReplyLimiter {
   }
 
   const uint64_t secret_;
-  Bucket strangers_;
+  Bucket unverified_;
   std::array<Source, kSources> sources_;
   mutable InvariantPace pace_;
 };

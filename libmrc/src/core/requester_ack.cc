@@ -89,7 +89,7 @@ void Requester::on_arrived(Instant now, uint64_t seq) {
     if (r.sends == 1) ++counters.spurious_retransmits;
   }
   // The copy that arrived of a packet sent twice is unknown; an answer sooner than any round trip was to the first.
-  const bool original = r.sends > 1 && now - r.sent_at < rtt_.least();
+  const bool original = r.sends > 1 && now - r.sent_at < rtt_.min();
   if (original) {
     ++counters.spurious_retransmits;
     return;

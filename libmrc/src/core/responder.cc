@@ -27,7 +27,7 @@ void Responder::reset() {
   imms_.reset();
   recv_queue_.reset();
   sacks_.reset();
-  owed_ = Owed();
+  pending_acks_ = PendingAcks();
   piggyback_ = AckPiggybackPolicy();
   fault_.present = false;
   ack_deadline_ = Instant::never();
@@ -131,7 +131,7 @@ bool Responder::on_duplicate(Instant now, const wire::Flow& flow, const wire::Pa
   }
   qp_.engine.report(now, qp_.qpn, TraceTrigger::kNone,
                     event::Duplicate{.psn = p.bth.psn, .ev = wire::ev_of(flow), .size = wire::nominal_size(udp_bytes)});
-  if (seq < received_.expected()) owed_.ack = true;
+  if (seq < received_.expected()) pending_acks_.ack = true;
   trigger(now, flow, p, seq, true);
   return true;
 }
@@ -208,7 +208,7 @@ bool Responder::add_imm(const wire::Packet& p, uint64_t seq) {
 
 void Responder::fail(Instant now, uint64_t seq, uint8_t syndrome, AsyncEvent event) {
   fault_ = {seq, syndrome, true};
-  owed_.nak = true;
+  pending_acks_.nak = true;
   schedule_ack();
   qp_.fail(now, WcStatus::kFlushed, event);
 }
@@ -279,7 +279,7 @@ bool Responder::finish_message(Instant now) {
   }
   messages_.finish_front();
   msn_ = (msn_ + 1) & Psn::kMask;
-  owed_.ack = true;
+  pending_acks_.ack = true;
   piggyback_.on_message();
   return true;
 }
@@ -296,7 +296,7 @@ void Responder::on_packet_in_error(Instant now, const wire::Flow& flow, const wi
   if (now - last_refusal_ < qp_.engine.config.ack_delay) return;
   last_refusal_ = now;
   if (faulted()) {
-    owed_.nak = true;
+    pending_acks_.nak = true;
     schedule_ack();
     return;
   }
@@ -305,7 +305,7 @@ void Responder::on_packet_in_error(Instant now, const wire::Flow& flow, const wi
   if (!wire::is_request(p.bth.opcode)) {
     on_probe(now, flow, p);
   } else if (const int32_t delta = p.bth.psn - psn_of(received_.expected()); delta < 0) {
-    owed_.ack = true;
+    pending_acks_.ack = true;
     return trigger(now, flow, p, seq_of(delta), true);
   }
   if (received_.expected() != kOrigin)
@@ -333,9 +333,9 @@ void Responder::check() const {
   sacks_.check();
   MRC_INVARIANT(imms_.count() <= received_.out_of_order());
   MRC_INVARIANT(!held_ || !qp_.receiving() || received_.next_arrived());
-  MRC_INVARIANT(!owed_.scheduled || qp_.owing.linked);
+  MRC_INVARIANT(!pending_acks_.scheduled || qp_.acks_pending.linked);
   // Coalesced answers have a due time.
-  MRC_INVARIANT(!owed_.sack || owed_.scheduled || ack_deadline_ < Instant::never());
+  MRC_INVARIANT(!pending_acks_.sack || pending_acks_.scheduled || ack_deadline_ < Instant::never());
 }
 
 }  // namespace mrc::core

@@ -42,7 +42,7 @@ class Responder {
   void on_timer(Instant now);
   Instant deadline() const { return ack_deadline_; }
 
-  bool owes() const { return owed_.scheduled; }
+  bool has_pending_acks() const { return pending_acks_.scheduled; }
   void flush_acks();               // coalesced answers become due
   void repeat_ack(Instant since);  // the last answer becomes due again, if a request came since then [MRC-RSP-13]
   // All pending answers as one burst: SACKs, then the transport ACK. False when no plane has room.
@@ -54,7 +54,7 @@ class Responder {
   void append_ack(Instant now, BurstBuilder* builder, const TxBurst* burst);
   // Data was sent: an ACK that did not fit follows at once.
   void flush_behind_data() {
-    if (owed_.ack && !piggyback_.left_out()) schedule_ack();
+    if (pending_acks_.ack && !piggyback_.left_out()) schedule_ack();
   }
 
   void flush();  // receive queue, with flush errors
@@ -70,7 +70,7 @@ class Responder {
   static constexpr uint32_t kMaxSacks = 16;                      // of one burst
 
   // Answers that are due or being coalesced.
-  struct Owed {
+  struct PendingAcks {
     bool sack = false, ack = false, nak = false;
     bool scheduled = false;  // in the scheduler's list
   };
@@ -119,7 +119,7 @@ class Responder {
   PendingImms imms_;
   RecvQueue recv_queue_;
   SackReport sacks_;
-  Owed owed_;
+  PendingAcks pending_acks_;
   AckPiggybackPolicy piggyback_;
   Fault fault_;
   Instant ack_deadline_ = Instant::never();

@@ -31,21 +31,21 @@ void Responder::trigger(Instant now, const wire::Flow& flow, const wire::Packet&
   t.arrived = now;
   if (t.ce) ++qp_.engine.counters.rx_ecn;
   sacks_.on_trigger(t);
-  owed_.sack = true;
-  if (p.bth.ack_req) owed_.ack = true;
+  pending_acks_.sack = true;
+  if (p.bth.ack_req) pending_acks_.ack = true;
   // The triggers of [MRC-SACK-5]: bytes, AckReq, CE, retransmission; the probe is handled separately.
   const Instant latest = now + qp_.engine.config.ack_delay;
   if (at_once || p.bth.ack_req || t.ce || t.rtx) {
     schedule_ack();
-  } else if (!owed_.scheduled && ack_deadline_ > latest) {
+  } else if (!pending_acks_.scheduled && ack_deadline_ > latest) {
     delay_ack(latest);
   }
 }
 
 void Responder::schedule_ack() {
-  owed_.sack = true;
-  owed_.scheduled = true;
-  qp_.services.scheduler.make_owing(&qp_);
+  pending_acks_.sack = true;
+  pending_acks_.scheduled = true;
+  qp_.services.scheduler.add_pending_acks(&qp_);
 }
 
 void Responder::delay_ack(Instant until) {
@@ -54,12 +54,12 @@ void Responder::delay_ack(Instant until) {
 }
 
 void Responder::flush_acks() {
-  if (owed_.sack || owed_.ack) schedule_ack();
+  if (pending_acks_.sack || pending_acks_.ack) schedule_ack();
 }
 
 void Responder::repeat_ack(Instant since) {
   if (received_.expected() == kOrigin || last_request() < since) return;
-  owed_.ack = true;
+  pending_acks_.ack = true;
   schedule_ack();
 }
 
@@ -78,7 +78,7 @@ void Responder::on_probe(Instant now, const wire::Flow& flow, const wire::Packet
   t.ce = flow.ecn() == wire::Ecn::kCe;
   t.arrived = now;
   sacks_.on_probe(t, p.peth.probe_id, received_);
-  owed_.ack = true;  // the answer is complete, and so the transport ACK is repeated, too [MRC-PROBE-4]
+  pending_acks_.ack = true;  // the answer is complete, and so the transport ACK is repeated, too [MRC-PROBE-4]
   schedule_ack();
 }
 
@@ -178,18 +178,18 @@ bool Responder::send_nack(Instant now, const wire::Flow& from, Psn psn, uint16_t
 
 // [MRC-CHOICE-Q29]
 void Responder::add_ack(Instant now, BurstBuilder* builder) {
-  const TransportAck ack = transport_ack(owed_.nak);
+  const TransportAck ack = transport_ack(pending_acks_.nak);
   builder->add(ack.encode(builder->header()), nullptr, 0, 0);
   qp_.engine.report(now, qp_.qpn, TraceTrigger::kNone, event::TxAck{.psn = ack.psn, .syndrome = ack.syndrome});
-  owed_.ack = owed_.nak = false;
+  pending_acks_.ack = pending_acks_.nak = false;
   piggyback_.on_sent();
 }
 
 void Responder::append_ack(Instant now, BurstBuilder* builder, const TxBurst* burst) {
   constexpr uint32_t kAckBytes = wire::packet_bytes(wire::Opcode::kAck, false, 0);
   const EndpointConfig& c = qp_.engine.config;
-  if (!owed_.ack || owed_.nak || owed_.scheduled || c.trimming || burst->segments >= c.max_segments ||
-      !builder->room(0))
+  if (!pending_acks_.ack || pending_acks_.nak || pending_acks_.scheduled || c.trimming ||
+      burst->segments >= c.max_segments || !builder->room(0))
     return;
   const bool last_is_full = burst->bytes == burst->segments * burst->segment_size;
   if (!last_is_full || burst->segment_size < kAckBytes || burst->bytes + kAckBytes > c.max_burst_bytes) return;
@@ -202,7 +202,7 @@ void Responder::append_ack(Instant now, BurstBuilder* builder, const TxBurst* bu
   add_ack(now, builder);
   // The peer has all the information it waits for. The SACK serves only its congestion control, which needs one per
   // sack_bytes; an exchange of small messages must not cost a separate SACK each time [MRC-ACK-3].
-  if (complete && owed_.sack) delay_ack(now + c.ack_delay * kAckedPatience);
+  if (complete && pending_acks_.sack) delay_ack(now + c.ack_delay * kAckedPatience);
 }
 
 bool Responder::build(Instant now, PlaneSet planes_with_room, TxBurst* out) {
@@ -220,10 +220,10 @@ bool Responder::build(Instant now, PlaneSet planes_with_room, TxBurst* out) {
     engine.report(now, qp_.qpn, TraceTrigger::kNone,
                   event::TxSack{.cack = psn_of(received_.expected() - 1), .base = psn_of(base)});
   };
-  owed_.sack = owed_.sack && sacks_.write(received_, psn_of(kOrigin), room, add_sack);
-  if (!owed_.sack && (owed_.ack || owed_.nak) && room(0)) add_ack(now, &builder);
+  pending_acks_.sack = pending_acks_.sack && sacks_.write(received_, psn_of(kOrigin), room, add_sack);
+  if (!pending_acks_.sack && (pending_acks_.ack || pending_acks_.nak) && room(0)) add_ack(now, &builder);
   builder.finish();
-  owed_.scheduled = owed_.sack || owed_.ack || owed_.nak;
+  pending_acks_.scheduled = pending_acks_.sack || pending_acks_.ack || pending_acks_.nak;
   sacks_.on_reported();
   delay_ack(Instant::never());
   return out->segments > 0;

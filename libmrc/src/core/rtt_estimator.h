@@ -12,7 +12,7 @@ class RttEstimator {
  public:
   // A round trip that is known to be of one copy of one packet [MRC-LOSS-6].
   void on_sample(Duration rtt) {
-    least_ = std::min(least_, rtt);
+    min_ = std::min(min_, rtt);
     if (!known()) {
       smoothed_ = rtt;
       variation_ = rtt / 2;
@@ -26,11 +26,11 @@ class RttEstimator {
   bool known() const { return smoothed_ > Duration(); }
   Duration smoothed() const { return smoothed_; }    // zero until known
   Duration variation() const { return variation_; }  // zero until known
-  Duration least() const { return least_; }          // infinite until known
-  void check() const { MRC_INVARIANT(!known() || (least_ <= smoothed_ && variation_ >= Duration())); }
+  Duration min() const { return min_; }              // infinite until known
+  void check() const { MRC_INVARIANT(!known() || (min_ <= smoothed_ && variation_ >= Duration())); }
 
  private:
-  Duration smoothed_, variation_, least_ = Duration::infinite();
+  Duration smoothed_, variation_, min_ = Duration::infinite();
 };
 
 }  // namespace mrc::core

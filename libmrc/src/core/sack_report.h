@@ -69,40 +69,40 @@ class SackReport {
   // for one and for `reserve` packets behind it. Returns true when more are due.
   template <typename Room, typename Add>
   bool write(const ReceivedPackets& received, Psn first, const Room& room, const Add& add) {
-    News news = begin(received);
-    while ((news.low < news.high || news.named < named_count_) && room(2)) {
-      const uint64_t base =
-          news.low < news.high ? base_for(news, received, first) : aligned(received.expected(), first);
-      add(news.named < named_count_ ? named_[news.named++] : newest_, base, false);
-      news.any = true;
-      if (news.low < news.high) {
-        news.covered_low = std::min(news.covered_low, base);
-        news.low = base + wire::kSackBitmapBits;
+    Unreported unreported = begin(received);
+    while ((unreported.low < unreported.high || unreported.named < named_count_) && room(2)) {
+      const uint64_t base = unreported.low < unreported.high ? base_for(unreported, received, first)
+                                                             : aligned(received.expected(), first);
+      add(unreported.named < named_count_ ? named_[unreported.named++] : newest_, base, false);
+      unreported.any = true;
+      if (unreported.low < unreported.high) {
+        unreported.covered_low = std::min(unreported.covered_low, base);
+        unreported.low = base + wire::kSackBitmapBits;
       }
-      skip_empty(&news, received);
+      skip_empty(&unreported, received);
     }
-    if (must_repeat(news, received) && room(2)) {
+    if (must_repeat(unreported, received) && room(2)) {
       const uint64_t base = aligned(again_low_, first);
       add(newest_, base, false);
-      news.any = news.repeated = true;
+      unreported.any = unreported.repeated = true;
       again_low_ = base + wire::kSackBitmapBits;  // the rest of a long range follows the next new arrivals
     }
-    bool more = finish(news);
+    bool more = finish(unreported);
     if (probe_pending_ && !more && room(1)) {
       // Last, so that everything sent before the probe has been reported before the requester evaluates it.
       add(probe_, aligned(received.expected(), first), true);
-      news.any = true;
+      unreported.any = true;
       probe_pending_ = false;
     }
     more = more || probe_pending_;
-    if (!news.any) add(newest_, aligned(received.expected(), first), false);
+    if (!unreported.any) add(newest_, aligned(received.expected(), first), false);
     return more;
   }
   void check() const { MRC_INVARIANT(named_count_ <= kMaxNamed && (low_ == UINT64_MAX || low_ <= high_)); }
 
  private:
   // The content of the burst so far.
-  struct News {
+  struct Unreported {
     uint64_t low = 0, high = 0;  // not reported yet
     uint64_t reported_low = 0;   // where that began
     uint64_t covered_low = UINT64_MAX;
@@ -110,11 +110,11 @@ class SackReport {
     bool repeat_due = false, repeated = false;
     bool any = false;
   };
-  News begin(const ReceivedPackets& received) const;
-  static void skip_empty(News* news, const ReceivedPackets& received);
-  static uint64_t base_for(const News& news, const ReceivedPackets& received, Psn first);
-  bool must_repeat(News& news, const ReceivedPackets& received);
-  bool finish(const News& news);
+  Unreported begin(const ReceivedPackets& received) const;
+  static void skip_empty(Unreported* unreported, const ReceivedPackets& received);
+  static uint64_t base_for(const Unreported& unreported, const ReceivedPackets& received, Psn first);
+  bool must_repeat(Unreported& unreported, const ReceivedPackets& received);
+  bool finish(const Unreported& unreported);
 
   uint64_t low_ = UINT64_MAX, high_ = 0;     // received above expected() since the last SACK
   uint64_t again_low_ = 0, again_high_ = 0;  // reported once above expected(), in a SACK that may be lost

@@ -19,14 +19,14 @@ constexpr Duration kStrayPause = Duration::milliseconds(100);  // minimum time b
 // A query that ended because there was no QP to the peer any more does not count as recent.
 void PlaneDiscovery::start_ports(Instant now, Peer* p) {
   if (!engine_.config.compare_source_ports || p->description.nic) return;
-  const PortQuestion& q = p->port_question;
+  const PortQuery& q = p->port_query;
   const bool interrupted = q.open && q.next == Instant::never() && !q.exhausted();
-  if (!interrupted && now - q.begun < Question::kFresh) return;
+  if (!interrupted && now - q.begun < PendingQuery::kFresh) return;
   open_ports(now, p);
 }
 
 void PlaneDiscovery::open_ports(Instant now, Peer* p) {
-  PortQuestion& q = p->port_question;
+  PortQuery& q = p->port_query;
   q.begin(now, nonces_.next());
   q.open = true;
   p->source_ports.begin();
@@ -34,7 +34,7 @@ void PlaneDiscovery::open_ports(Instant now, Peer* p) {
 }
 
 void PlaneDiscovery::ask_for_ports(Instant now, Peer* p) {
-  PortQuestion& q = p->port_question;
+  PortQuery& q = p->port_query;
   if (!count_try(now, &q, q.open && !p->left())) return;
   const std::optional<EvIndex> ev = p->paths.pick_control(engine_.planes_up);
   if (!ev) return;
@@ -53,11 +53,10 @@ void PlaneDiscovery::ask_for_ports(Instant now, Peer* p) {
 // True: it has the nonce of the open query, comes from an address of the queried peer, and is the part that is due.
 bool PlaneDiscovery::on_announced_ports(Instant now, const wire::Flow& flow, PlaneId plane, const wire::Packet& p) {
   if (p.plth.version != wire::Plth::kVersion) return false;
-  Peer* const to = peers_.find_if([&](const Peer& candidate) {
-    return candidate.port_question.open && p.plth.nonce == candidate.port_question.nonce;
-  });
+  Peer* const to = peers_.find_if(
+      [&](const Peer& candidate) { return candidate.port_query.open && p.plth.nonce == candidate.port_query.nonce; });
   if (to == nullptr || !to->owns(flow.src, plane)) return false;
-  PortQuestion& q = to->port_question;
+  PortQuery& q = to->port_query;
   const auto planes = static_cast<uint32_t>(to->description.planes.size());
   switch (to->source_ports.take(PlaneId(p.plth.plane), p.plth.planes, planes, p.spth())) {
     case PeerSourcePorts::Part::kRefused:
@@ -80,7 +79,7 @@ bool PlaneDiscovery::on_announced_ports(Instant now, const wire::Flow& flow, Pla
 
 void PlaneDiscovery::on_foreign_port(Instant now, Peer* p) {
   engine_.report(now, Qpn(), TraceTrigger::kSourcePort, event::Drop{});
-  PortQuestion& q = p->port_question;
+  PortQuery& q = p->port_query;
   if (now - q.asked < kStrayPause) return;
   if (!q.open) {
     open_ports(now, p);

@@ -28,7 +28,7 @@ bool TxScheduler::poll(Instant now, TxBurst* out, PlaneSet planes_with_room) {
 // Answers leave first, except where the QP is about to send data itself: then they follow the data, unless the driver
 // sends single packets.
 bool TxScheduler::answers_come_first() const {
-  const QpContext* first = owing_.front();
+  const QpContext* first = acks_pending_.front();
   return first != nullptr &&
          (engine_.config.answers_first || !first->ready.linked || data_before_answers_ >= kMaxDataBeforeAnswers);
 }
@@ -50,7 +50,7 @@ bool TxScheduler::poll_data(Instant now, TxBurst* out, PlaneSet planes_with_room
       continue;
     }
     qp->responder.flush_behind_data();
-    if (!owing_.empty()) ++data_before_answers_;
+    if (!acks_pending_.empty()) ++data_before_answers_;
     return true;
   }
   return false;
@@ -59,19 +59,19 @@ bool TxScheduler::poll_data(Instant now, TxBurst* out, PlaneSet planes_with_room
 // One burst of a QP's pending answers.
 bool TxScheduler::poll_answers(Instant now, TxBurst* out, PlaneSet planes_with_room) {
   QpContext* first_stuck = nullptr;
-  for (QpContext* next = owing_.front(); next != nullptr && next != first_stuck; next = owing_.front()) {
+  for (QpContext* next = acks_pending_.front(); next != nullptr && next != first_stuck; next = acks_pending_.front()) {
     Qp* const qp = static_cast<Qp*>(next);
     out->segments = 0;
     const bool sent = qp->peer != nullptr && qp->responder.build(now, planes_with_room, out);
-    owing_.remove(qp);
-    if (qp->peer != nullptr && qp->responder.owes()) owing_.push_back(qp);
+    acks_pending_.remove(qp);
+    if (qp->peer != nullptr && qp->responder.has_pending_acks()) acks_pending_.push_back(qp);
     if constexpr (kCheckInvariants) qp->check();
     if (sent) {
       data_before_answers_ = 0;
       return true;
     }
     if (first_stuck == nullptr) first_stuck = qp;
-    if (!qp->owing.linked) first_stuck = nullptr;
+    if (!qp->acks_pending.linked) first_stuck = nullptr;
   }
   return false;
 }

@@ -19,18 +19,18 @@ class TxScheduler {
   TxScheduler(EngineContext* engine, ControlQueue* control) : engine_(*engine), control_(*control) {}
 
   void make_ready(QpContext* qp) { ready_.push_back(qp); }
-  void make_owing(QpContext* qp) { owing_.push_back(qp); }
+  void add_pending_acks(QpContext* qp) { acks_pending_.push_back(qp); }
   void remove_ready(QpContext* qp) { ready_.remove(qp); }
   void remove(QpContext* qp) {
     ready_.remove(qp);
-    owing_.remove(qp);
+    acks_pending_.remove(qp);
   }
 
   // As Endpoint::poll_tx.
   bool poll(Instant now, TxBurst* out, PlaneSet planes_with_room);
   void check() const {
     ready_.check();
-    owing_.check();
+    acks_pending_.check();
   }
 
  private:
@@ -42,7 +42,7 @@ class TxScheduler {
   EngineContext& engine_;
   ControlQueue& control_;
   QpList<&QpContext::ready> ready_;
-  QpList<&QpContext::owing> owing_;
+  QpList<&QpContext::acks_pending> acks_pending_;
   uint32_t data_before_answers_ = 0;  // bursts of data sent before pending answers
 };
 

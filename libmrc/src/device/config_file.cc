@@ -11,6 +11,12 @@ namespace mrc::device {
 
 namespace {
 
+Status read_own_address(const YamlReader& r, const YAML::Node& node, const std::string& key, IpAddress* out) {
+  if (Status read = r.address(node, key, out); !read) return read;
+  if (out->is_unicast()) return {};
+  return r.refuse(node, key, "value is '" + node.Scalar() + "', allowed: a unicast address of this host");
+}
+
 Status read_plane(const YamlReader& r, const YAML::Node& node, PlaneConfig* plane) {
   bool have_address = false;
   Status read = r.map(node, "planes", {"address", "interface", "port", "bind"}, nullptr,
@@ -19,7 +25,7 @@ Status read_plane(const YamlReader& r, const YAML::Node& node, PlaneConfig* plan
                         if (key == "port") return r.port(value, key, &plane->port);
                         if (key == "bind") return r.flag(value, key, &plane->bind_interface);
                         have_address = true;
-                        return r.address(value, key, &plane->addr);
+                        return read_own_address(r, value, key, &plane->addr);
                       });
   if (!read) return read;
   if (plane->interface.empty()) {
@@ -101,7 +107,7 @@ Status read_device(const YamlReader& r, const YAML::Node& node, DeviceConfig* de
                         if (key == "gids")
                           return r.sequence(value, key, [&](const YAML::Node& item) {
                             device->gids.emplace_back();
-                            return r.address(item, key, &device->gids.back());
+                            return read_own_address(r, item, key, &device->gids.back());
                           });
                         if (key == "planes")
                           return r.sequence(value, key, [&](const YAML::Node& item) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/planes.h"
-#include "datapath/links/link_news.h"
+#include "datapath/links/link_monitor.h"
 
 namespace mrc::device {
 
@@ -23,7 +23,7 @@ class LinkWatch {
   PlaneSet read();
 
  private:
-  datapath::LinkNews news_;
+  datapath::LinkMonitor news_;
   PerPlane<std::string> interfaces_;
   PlaneSet up_ = PlaneSet::all();
 };

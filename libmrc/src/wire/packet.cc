@@ -95,7 +95,7 @@ DecodeError decode_control(Cursor* c, Packet* out) {
     const uint32_t padding = c->bytes() - kIcrcBytes;
     const bool may =
         bth.opcode == Opcode::kEndpointRequest &&
-        (padding == kEndpointPadding || (padding >= kLeastProbePadding && out->erth.op == EndpointOp::kEvProbe));
+        (padding == kEndpointPadding || (padding >= kMinProbePadding && out->erth.op == EndpointOp::kEvProbe));
     if (!may) return DecodeError::kTrailingBytes;
   }
   if (bth.pad != 0) return DecodeError::kBadPad;

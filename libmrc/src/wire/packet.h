@@ -1,6 +1,6 @@
 // Packet: one decoded MRC packet, and the encoders the engine uses. decode() checks every length before it reads and
-// returns the check that failed; no input triggers an assertion [MRC-WIRE-1..6, spec/wire.md]. The ICRC is not checked here,
-// see icrc.h.
+// returns the check that failed; no input triggers an assertion [MRC-WIRE-1..6, spec/wire.md]. The ICRC is not checked
+// here, see icrc.h.
 #pragma once
 
 #include <cassert>
@@ -106,7 +106,7 @@ static_assert(sizeof(Packet) <= 104 && std::is_trivially_copyable_v<Packet>);
 // Zeros after an endpoint request, which make it as long as its response [MRC-EVP-6].
 inline constexpr uint32_t kEndpointPadding = Eeth::kSize - Erth::kSize;
 // EV probes that test the path MTU have any number of zeros from this on [MRC-EVP-7].
-inline constexpr uint32_t kLeastProbePadding = 64;
+inline constexpr uint32_t kMinProbePadding = 64;
 
 // `packet` is a UDP payload: BTH to ICRC. *out is complete only when kOk is returned, and points into `packet`.
 [[nodiscard]] DecodeError decode(std::span<const uint8_t> packet, Packet* out);

@@ -40,6 +40,13 @@ TEST(Ip, ZeroAndMappedZeroDiffer) {
   EXPECT_FALSE(ip("::1").is_v4());
 }
 
+TEST(Ip, Unicast) {
+  for (const char* text : {"0.0.0.1", "127.0.0.1", "223.255.255.255", "::1", "fe80::1", "feff::1"})
+    EXPECT_TRUE(IpAddress::parse(text)->is_unicast()) << text;
+  for (const char* text : {"0.0.0.0", "224.0.0.0", "255.255.255.255", "::", "ff00::", "ff02::1"})
+    EXPECT_FALSE(IpAddress::parse(text)->is_unicast()) << text;
+}
+
 TEST(Ip, Order) {
   EXPECT_TRUE(ip("fd00::1") < ip("fd00::2"));
   EXPECT_FALSE(ip("fd00::2") < ip("fd00::1"));

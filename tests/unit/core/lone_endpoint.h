@@ -36,7 +36,7 @@ class LoneEndpoint : public testing::Test, public Sink {
     }
     for (uint32_t i = 0; i < 10; ++i) config_.evs.push_back({50000 + i, plane_at(i % 2)});
     config_.ev_active = 8;
-    config_.compare_source_ports = false;  // no peer answers the question
+    config_.compare_source_ports = false;  // no peer answers the query
     attr_.path_mtu = 256;
     attr_.sq_psn = Psn(0xFFFFFE);  // every test crosses the wrap
     attr_.rq_psn = Psn(0xFFFFFD);

@@ -46,12 +46,12 @@ class PlaneDiscoveryTest : public BareEngine {
 
 TEST_F(PlaneDiscoveryTest, EveryPlaneBeyondTheFirstIsAskedFor) {
   discovery_.on_qp_up(now_, peer_);
-  const auto questions = asked(false);
-  ASSERT_EQ(questions.size(), 1u);
-  EXPECT_EQ(questions[0].plth.plane, 1);
-  EXPECT_EQ(questions[0].plth.addr, engine_.config.planes[1].addr);
+  const auto queries = asked(false);
+  ASSERT_EQ(queries.size(), 1u);
+  EXPECT_EQ(queries[0].plth.plane, 1);
+  EXPECT_EQ(queries[0].plth.addr, engine_.config.planes[1].addr);
   EXPECT_EQ(engine_.counters.tx_plane_requests, 1u);
-  EXPECT_EQ(discovery_.timer()->deadline, now_ + Question::kFirstPause);
+  EXPECT_EQ(discovery_.timer()->deadline, now_ + PendingQuery::kFirstPause);
 }
 
 TEST_F(PlaneDiscoveryTest, APeerThatIsDescribedInFullIsNotAskedForPlanes) {
@@ -62,23 +62,23 @@ TEST_F(PlaneDiscoveryTest, APeerThatIsDescribedInFullIsNotAskedForPlanes) {
 TEST_F(PlaneDiscoveryTest, AnotherQpAsksAgainWhenTheQuestionIsNotFresh) {
   discovery_.on_qp_up(now_, peer_);
   queued();
-  discovery_.on_qp_up(now_ + Question::kFresh - Duration::nanoseconds(1), peer_);
+  discovery_.on_qp_up(now_ + PendingQuery::kFresh - Duration::nanoseconds(1), peer_);
   EXPECT_TRUE(asked(false).empty());
-  discovery_.on_qp_up(now_ + Question::kFresh, peer_);
+  discovery_.on_qp_up(now_ + PendingQuery::kFresh, peer_);
   EXPECT_EQ(asked(false).size(), 1u);
 }
 
 TEST_F(PlaneDiscoveryTest, AnAnswerIsUsedWhenThePeerAcceptsOurPackets) {
   discovery_.on_qp_up(now_, peer_);
-  const wire::Packet question = asked(false)[0];
+  const wire::Packet query = asked(false)[0];
   const wire::Flow flow = from(bare_peer().planes[0].addr);
-  discovery_.on_response(now_, flow, 0_plane, tell(question, false));
+  discovery_.on_response(now_, flow, 0_plane, tell(query, false));
   EXPECT_EQ(peer_->description.planes[1].addr, bare_peer().planes[1].addr);
   EXPECT_FALSE(peer_->paths.plane_usable(1_plane));
   EXPECT_EQ(engine_.counters.planes_learnt, 1u);
-  discovery_.on_response(now_, flow, 0_plane, tell(question, true));
+  discovery_.on_response(now_, flow, 0_plane, tell(query, true));
   EXPECT_TRUE(peer_->paths.plane_usable(1_plane));
-  discovery_.on_response(now_, flow, 0_plane, tell(question, true));  // it is settled
+  discovery_.on_response(now_, flow, 0_plane, tell(query, true));  // it is settled
   EXPECT_EQ(engine_.counters.drop_stale, 1u);
 }
 
@@ -95,13 +95,13 @@ TEST_F(PlaneDiscoveryTest, AnAnswerOfAnotherAddressOrNonceIsDropped) {
 
 TEST_F(PlaneDiscoveryTest, QuestionsAreRepeatedUntilTheTriesAreUsedUp) {
   discovery_.on_qp_up(now_, peer_);
-  size_t questions = asked(false).size();
+  size_t queries = asked(false).size();
   while (discovery_.timer()->deadline < Instant::never()) {
     now_ = discovery_.timer()->deadline;
     discovery_.on_timer(now_);
-    questions += asked(false).size();
+    queries += asked(false).size();
   }
-  EXPECT_EQ(questions, size_t{Question::kMaxTries});
+  EXPECT_EQ(queries, size_t{PendingQuery::kMaxTries});
 }
 
 TEST_F(PlaneDiscoveryTest, AnybodyIsAnswered) {
@@ -124,7 +124,7 @@ TEST_F(PlaneDiscoveryTest, AnybodyIsAnswered) {
 TEST_F(PlaneDiscoveryTest, APacketFromAnotherPortOpensTheQuestionAgainNowAndThen) {
   discovery_.on_qp_up(now_, peer_);
   EXPECT_EQ(asked(true).size(), 1u);
-  peer_->port_question.open = false;  // answered
+  peer_->port_query.open = false;  // answered
   discovery_.on_foreign_port(now_ + Duration::milliseconds(99), peer_);
   EXPECT_TRUE(asked(true).empty());
   discovery_.on_foreign_port(now_ + Duration::milliseconds(100), peer_);

@@ -17,10 +17,10 @@ int allowed(ReplyLimiter* limiter, Instant now, const IpAddress& from, bool peer
 
 TEST(ReplyLimiter, SoManyAtOnceAndSoManyPerSecond) {
   ReplyLimiter limiter(1);
-  EXPECT_EQ(allowed(&limiter, kStart, kFrom, false, 10000), ReplyLimiter::kStrangerBurst);
+  EXPECT_EQ(allowed(&limiter, kStart, kFrom, false, 10000), ReplyLimiter::kUnverifiedBurst);
   EXPECT_EQ(allowed(&limiter, kStart + Duration::milliseconds(10), kFrom, false, 10000),
-            ReplyLimiter::kStrangerRate / 100);
-  EXPECT_EQ(allowed(&limiter, kStart + Duration::seconds(9), kFrom, false, 10000), ReplyLimiter::kStrangerBurst);
+            ReplyLimiter::kUnverifiedRate / 100);
+  EXPECT_EQ(allowed(&limiter, kStart + Duration::seconds(9), kFrom, false, 10000), ReplyLimiter::kUnverifiedBurst);
   EXPECT_EQ(allowed(&limiter, kStart, IpAddress::v4(10, 0, 0, 8), true, 10000), ReplyLimiter::kPeerBurst);
 }
 
@@ -54,7 +54,7 @@ TEST(ReplyLimiter, ManyAddressesShareALimit) {
     n += limiter.allow(
         kStart, IpAddress::v4(11, static_cast<uint8_t>(i >> 16), static_cast<uint8_t>(i >> 8), static_cast<uint8_t>(i)),
         false, 52, 52);
-  EXPECT_EQ(n, ReplyLimiter::kAllStrangersBurst);
+  EXPECT_EQ(n, ReplyLimiter::kAllUnverifiedBurst);
 }
 
 class ReplyTest : public LoneEndpoint {};

@@ -297,10 +297,10 @@ TEST_F(ResponderTest, AQpDestroyedWithAVerdictStillTellsIt) {
   arrive(bad);
   EXPECT_EQ(verdict(), wire::kSyndromeRemoteAccess);
   endpoint_->destroy_qp(qp_);
-  for (const wire::Packet& question : {write_packet(0), bad, probe(1)}) {
+  for (const wire::Packet& query : {write_packet(0), bad, probe(1)}) {
     sent_.clear();
     now_ = now_ + config_.ack_delay;
-    arrive(question);
+    arrive(query);
     drain();
     ASSERT_EQ(sent(wire::Opcode::kAck).size(), 1u);
     EXPECT_EQ(sent(wire::Opcode::kAck)[0]->p.bth.psn, attr_.rq_psn + 1);

@@ -86,7 +86,7 @@ void make_local(Rig* rig, bool standing) {
     *end = end_of(std::move(local), config.planes);
   }
   if (!standing) {
-    rig->told_by = 2;  // the burst by the driver, and the question for a pipe
+    rig->told_by = 2;  // the burst by the driver, and the query for a pipe
     return;
   }
   ends[0]->meet(Instant(), rig->b.planes[0].addr, rig->b.planes[0].port);

@@ -74,11 +74,11 @@ TEST(NeighbourMessage, a_solicitation) {
 }
 
 TEST(NeighbourMessage, an_advertisement_goes_to_who_asked) {
-  NeighbourMessage question;
-  question.from = ip("fd00::1");
-  question.target = ip("fd00::2");
+  NeighbourMessage query;
+  query.from = ip("fd00::1");
+  query.target = ip("fd00::2");
   NeighbourFrame frame;
-  write_advertisement(ip("fd00::2"), kOther, question, kOwn, &frame);
+  write_advertisement(ip("fd00::2"), kOther, query, kOwn, &frame);
   EXPECT_EQ(hex(frame.data(), 12), "020000000001020000000002");
   EXPECT_EQ(frame[54], 136);
   EXPECT_EQ(frame[58], 0x60);  // solicited, override
@@ -90,10 +90,10 @@ TEST(NeighbourMessage, an_advertisement_goes_to_who_asked) {
 }
 
 TEST(NeighbourMessage, who_checks_for_duplicates_is_answered_at_all_nodes) {
-  NeighbourMessage question;
-  question.target = ip("fd00::2");
+  NeighbourMessage query;
+  query.target = ip("fd00::2");
   NeighbourFrame frame;
-  write_advertisement(ip("fd00::2"), kOther, question, kOwn, &frame);
+  write_advertisement(ip("fd00::2"), kOther, query, kOwn, &frame);
   EXPECT_EQ(hex(frame.data(), 6), "333300000001");
   EXPECT_EQ(hex(frame.data() + 38, 16), "ff020000000000000000000000000001");
   EXPECT_EQ(frame[58], 0x20);

@@ -236,10 +236,10 @@ TEST(Packet, AnEvProbeMayBeAsLongAsADataPacket) {  // [MRC-EVP-7]
     if (!is_control(op)) continue;
     SCOPED_TRACE(g.name);
     const bool ev_probe = op == Opcode::kEndpointRequest && (g.bytes[Bth::kSize + 1] & 3) == 1;
-    for (size_t more : {size_t{kLeastProbePadding} - 1, size_t{kLeastProbePadding}, size_t{8300}}) {
+    for (size_t more : {size_t{kMinProbePadding} - 1, size_t{kMinProbePadding}, size_t{8300}}) {
       Bytes b = g.bytes;
       b.resize(b.size() + more);
-      const bool good = ev_probe && more >= kLeastProbePadding;
+      const bool good = ev_probe && more >= kMinProbePadding;
       EXPECT_EQ(decode_exact(b), good ? DecodeError::kOk : DecodeError::kTrailingBytes);
     }
   }

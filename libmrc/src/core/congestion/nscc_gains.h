@@ -14,7 +14,7 @@ inline constexpr double kReferenceBdp = 150000;  // bytes
 inline constexpr double kReferenceRttNs = 12000;
 inline constexpr double kTargetWithTrimming = 0.75;  // of R
 inline constexpr int64_t kAdjustPackets = 8;
-inline constexpr int64_t kLeastMeasuredPackets = 4;
+inline constexpr int64_t kMinMeasuredPackets = 4;
 inline constexpr int kQaGate = 3;
 inline constexpr int kMaxQaGate = 62;
 
@@ -98,7 +98,7 @@ void BasicNscc<Rules>::set_measured(double line_rate_bps, Duration base_rtt) {
   if (by_hand_max_wnd()) return;
   const bool untouched = s_.cwnd == s_.max_wnd;
   // A rate is measured through the window: a window of a single packet would never measure a higher one.
-  s_.max_wnd = std::max<int64_t>(derived_max_wnd(s_.base_rtt), nscc_gains::kLeastMeasuredPackets * g_.mtu);
+  s_.max_wnd = std::max<int64_t>(derived_max_wnd(s_.base_rtt), nscc_gains::kMinMeasuredPackets * g_.mtu);
   s_.cwnd = untouched ? s_.max_wnd : std::min(s_.cwnd, s_.max_wnd);
 }
 

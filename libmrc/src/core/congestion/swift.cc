@@ -19,7 +19,7 @@ constexpr int kRetxThreshold = 5;
 constexpr int kHops = 4;
 constexpr int kHopShare = 8;  // of the base RTT, per hop
 constexpr int kFsShare = 5;   // times the base RTT
-constexpr int64_t kLeastMeasuredPackets = 4;
+constexpr int64_t kMinMeasuredPackets = 4;
 constexpr double kFloor = 1;  // packets
 
 using Unit = CongestionUnit;
@@ -98,7 +98,7 @@ void Swift::on_measured(double line_rate_bps, Duration base_rtt) {
   if (base_rtt > Duration()) base_rtt_ = base_rtt;
   derive();
   // A rate is measured through the window: a window of a single packet would never measure a higher one.
-  if (p_.max_cwnd == 0) max_wnd_ = std::max<int64_t>(max_wnd_, kLeastMeasuredPackets * p_.mtu);
+  if (p_.max_cwnd == 0) max_wnd_ = std::max<int64_t>(max_wnd_, kMinMeasuredPackets * p_.mtu);
   packets_ = untouched ? max_packets() : std::min(packets_, max_packets());
 }
 

@@ -116,11 +116,11 @@ void write_solicitation(const IpAddress& own, const MacAddress& own_mac, const I
   write({own, to, own_mac, multicast_mac(to)}, kSolicitation, 0, target, kSourceLinkAddress, out);
 }
 
-void write_advertisement(const IpAddress& own, const MacAddress& own_mac, const NeighbourMessage& question,
-                         const MacAddress& asker, NeighbourFrame* out) {
-  const bool to_all = question.from.is_zero();
-  const IpAddress to = to_all ? group(2, 1) : question.from;
-  const MacAddress to_mac = to_all ? multicast_mac(to) : question.has_mac ? question.mac : asker;
+void write_advertisement(const IpAddress& own, const MacAddress& own_mac, const NeighbourMessage& query,
+                         const MacAddress& requester, NeighbourFrame* out) {
+  const bool to_all = query.from.is_zero();
+  const IpAddress to = to_all ? group(2, 1) : query.from;
+  const MacAddress to_mac = to_all ? multicast_mac(to) : query.has_mac ? query.mac : requester;
   write({own, to, own_mac, to_mac}, kAdvertisement, to_all ? kOverride : kSolicited | kOverride, own,
         kTargetLinkAddress, out);
 }

@@ -27,7 +27,7 @@ bool parse_neighbour(const uint8_t* frame, uint32_t bytes, NeighbourMessage* out
 // Solicitation for `target`, to its solicited-node group.
 void write_solicitation(const IpAddress& own, const MacAddress& own_mac, const IpAddress& target, NeighbourFrame* out);
 // Advertisement of `own` at `own_mac`, to the solicitor; to all nodes if the solicitation had no source address.
-void write_advertisement(const IpAddress& own, const MacAddress& own_mac, const NeighbourMessage& question,
-                         const MacAddress& asker, NeighbourFrame* out);
+void write_advertisement(const IpAddress& own, const MacAddress& own_mac, const NeighbourMessage& query,
+                         const MacAddress& requester, NeighbourFrame* out);
 
 }  // namespace mrc::datapath

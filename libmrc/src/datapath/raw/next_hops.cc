@@ -13,7 +13,7 @@ namespace {
 
 // A request with address attributes behind its fixed part.
 template <typename Fixed>
-struct Question {
+struct NetlinkQuery {
   nlmsghdr header{};
   Fixed fixed{};
   std::array<uint8_t, 64> attributes{};
@@ -68,14 +68,13 @@ bool NextHops::request(void* message, uint32_t length, uint16_t answer_type) {
 }
 
 bool NextHops::route(const IpAddress& to, IpAddress* via) {
-  Question<rtmsg> question;
-  question.header.nlmsg_type = RTM_GETROUTE;
-  question.fixed.rtm_family = AF_INET6;
-  question.fixed.rtm_dst_len = 128;
-  question.add(RTA_DST, to.bytes.data(), 16);
-  question.add(RTA_OIF, &interface_, sizeof(interface_));
-  if (!request(&question, question.length(), RTM_NEWROUTE) || answer_length_ < NLMSG_LENGTH(sizeof(rtmsg)))
-    return false;
+  NetlinkQuery<rtmsg> query;
+  query.header.nlmsg_type = RTM_GETROUTE;
+  query.fixed.rtm_family = AF_INET6;
+  query.fixed.rtm_dst_len = 128;
+  query.add(RTA_DST, to.bytes.data(), 16);
+  query.add(RTA_OIF, &interface_, sizeof(interface_));
+  if (!request(&query, query.length(), RTM_NEWROUTE) || answer_length_ < NLMSG_LENGTH(sizeof(rtmsg))) return false;
   const auto* header = reinterpret_cast<const nlmsghdr*>(answer_.data());
   const auto* fixed = static_cast<const rtmsg*>(NLMSG_DATA(header));
   const rtattr* first = RTM_RTA(fixed);
@@ -91,13 +90,12 @@ bool NextHops::route(const IpAddress& to, IpAddress* via) {
 }
 
 bool NextHops::neighbour(const IpAddress& next, MacAddress* mac) {
-  Question<ndmsg> question;
-  question.header.nlmsg_type = RTM_GETNEIGH;
-  question.fixed.ndm_family = AF_INET6;
-  question.fixed.ndm_ifindex = static_cast<int>(interface_);
-  question.add(NDA_DST, next.bytes.data(), 16);
-  if (!request(&question, question.length(), RTM_NEWNEIGH) || answer_length_ < NLMSG_LENGTH(sizeof(ndmsg)))
-    return false;
+  NetlinkQuery<ndmsg> query;
+  query.header.nlmsg_type = RTM_GETNEIGH;
+  query.fixed.ndm_family = AF_INET6;
+  query.fixed.ndm_ifindex = static_cast<int>(interface_);
+  query.add(NDA_DST, next.bytes.data(), 16);
+  if (!request(&query, query.length(), RTM_NEWNEIGH) || answer_length_ < NLMSG_LENGTH(sizeof(ndmsg))) return false;
   const auto* header = reinterpret_cast<const nlmsghdr*>(answer_.data());
   const auto* fixed = static_cast<const ndmsg*>(NLMSG_DATA(header));
   const auto* first = reinterpret_cast<const rtattr*>(reinterpret_cast<const uint8_t*>(fixed) + sizeof(ndmsg));

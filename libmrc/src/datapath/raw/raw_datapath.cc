@@ -84,8 +84,8 @@ Status Raw::open_xdp(size_t plane, RawIo io) {
     return {};
   }
   auto xdp = std::make_unique<XdpPlane>();
-  const auto most_queues = static_cast<uint32_t>(RawReceiver::kMaxSources / sockets_.size()) - 2;
-  Status opened = xdp->open(sockets_[plane], config_.planes[plane].addr, std::max(most_queues, 1u));
+  const auto max_queues = static_cast<uint32_t>(RawReceiver::kMaxSources / sockets_.size()) - 2;
+  Status opened = xdp->open(sockets_[plane], config_.planes[plane].addr, std::max(max_queues, 1u));
   if (opened) {
     xdp_[plane] = std::move(xdp);
     return {};

@@ -24,9 +24,9 @@ uint32_t receive_queues(const PacketSockets& sockets) {
 
 }  // namespace
 
-Status XdpPlane::open(const PacketSockets& sockets, const IpAddress& address, uint32_t most_queues) {
+Status XdpPlane::open(const PacketSockets& sockets, const IpAddress& address, uint32_t max_queues) {
   const uint32_t interface = sockets.interface().index;
-  const uint32_t queues = std::min(receive_queues(sockets), most_queues);
+  const uint32_t queues = std::min(receive_queues(sockets), max_queues);
   if (Status opened = program_.open(interface, queues, address, sockets.ports().port(), sockets.ports().second_port());
       !opened)
     return opened;

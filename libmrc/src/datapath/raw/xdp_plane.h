@@ -16,8 +16,8 @@ namespace mrc::datapath {
 class XdpPlane {
  public:
   // A failure leaves no remains.
-  // Where there are more queues than `most_queues`, packets of the others arrive by the packet socket.
-  Status open(const PacketSockets& sockets, const IpAddress& address, uint32_t most_queues);
+  // Where there are more queues than `max_queues`, packets of the others arrive by the packet socket.
+  Status open(const PacketSockets& sockets, const IpAddress& address, uint32_t max_queues);
 
   std::vector<std::unique_ptr<Xsk>>& queues() { return queues_; }
   Xsk& sender() { return *queues_.front(); }

@@ -54,7 +54,7 @@ class DpdkPlane {
   void to_neighbour(Instant now, const IpAddress& next, rte_mbuf* frame, DatapathCounters* counters);
   void to_port(rte_mbuf* frame) { waiting_.push_back(frame); }
   void ask(const IpAddress& next);
-  void answer(const NeighbourMessage& question, const MacAddress& asker);
+  void answer(const NeighbourMessage& query, const MacAddress& requester);
   void learn(Instant now, const IpAddress& next, const MacAddress& mac);
   void send_message(const NeighbourFrame& message);
   void lose(const IpAddress& next, DatapathCounters* counters);

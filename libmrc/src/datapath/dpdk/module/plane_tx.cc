@@ -156,9 +156,9 @@ void DpdkPlane::ask(const IpAddress& next) {
   send_message(message);
 }
 
-void DpdkPlane::answer(const NeighbourMessage& question, const MacAddress& asker) {
+void DpdkPlane::answer(const NeighbourMessage& query, const MacAddress& requester) {
   NeighbourFrame message;
-  write_advertisement(own_, port_.mac(), question, asker, &message);
+  write_advertisement(own_, port_.mac(), query, requester, &message);
   send_message(message);
 }
 

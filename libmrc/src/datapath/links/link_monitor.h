@@ -1,4 +1,5 @@
-// LinkNews: the kernel's notifications, by rtnetlink, about the link state of the interfaces of this network namespace.
+// LinkMonitor: the kernel's notifications, by rtnetlink, about the link state of the interfaces of this network
+// namespace.
 //
 // One thread at a time.
 #pragma once
@@ -19,12 +20,12 @@ struct LinkState {
   bool works;  // it exists and has a link
 };
 
-class LinkNews {
+class LinkMonitor {
  public:
-  LinkNews() = default;
-  ~LinkNews();
-  LinkNews(const LinkNews&) = delete;
-  LinkNews& operator=(const LinkNews&) = delete;
+  LinkMonitor() = default;
+  ~LinkMonitor();
+  LinkMonitor(const LinkMonitor&) = delete;
+  LinkMonitor& operator=(const LinkMonitor&) = delete;
 
   // The first notifications are the states of all interfaces. False: an error of the kernel, see errno.
   bool open();

@@ -1,4 +1,4 @@
-// Question: a request to a peer that is repeated with a doubling pause until it is answered or the tries are used up
+// PendingQuery: a query to a peer that is repeated with a doubling pause until it is answered or the tries are used up
 // [MRC-EXT-2].
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace mrc::core {
 
-struct Question {
+struct PendingQuery {
   static constexpr uint8_t kMaxTries = 12;
   static constexpr Duration kFirstPause = Duration::milliseconds(5);
   static constexpr uint8_t kMaxDoublings = 7;               // 640 ms between the last ones
@@ -43,14 +43,14 @@ struct Question {
 };
 
 // For a peer's planes.
-struct PlaneQuestion : Question {
-  uint64_t heard = 0;          // nonce of the peer's latest question
+struct PlaneQuery : PendingQuery {
+  uint64_t peer_nonce = 0;     // of the peer's latest query
   PlaneSet open;               // the answer is missing or reports that our packets are not accepted there yet
   PlaneSet in_use = 1_planes;  // both ends accept each other's packets
 };
 
 // For a peer's source ports; the tries are those of the part that is due [MRC-EXT-9].
-struct PortQuestion : Question {
+struct PortQuery : PendingQuery {
   bool open = false;
 };
 

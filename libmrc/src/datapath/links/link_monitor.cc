@@ -1,4 +1,4 @@
-#include "datapath/links/link_news.h"
+#include "datapath/links/link_monitor.h"
 
 #include <net/if.h>
 // The kernel's header omits the definitions of the one above; in the opposite order they conflict.
@@ -32,11 +32,11 @@ bool has_link(uint32_t interface_flags) {
          (interface_flags & IFF_DORMANT) == 0;
 }
 
-LinkNews::~LinkNews() {
+LinkMonitor::~LinkMonitor() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-bool LinkNews::open() {
+bool LinkMonitor::open() {
   fd_ = ::socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
   if (fd_ < 0) return false;
   sockaddr_nl own{};
@@ -46,21 +46,21 @@ bool LinkNews::open() {
 }
 
 // The states of all; the answers have the form of notifications.
-bool LinkNews::ask() {
+bool LinkMonitor::ask() {
   struct {
     nlmsghdr header;
     ifinfomsg link;
-  } question{};
-  question.header.nlmsg_len = sizeof question;
-  question.header.nlmsg_type = RTM_GETLINK;
-  question.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-  question.link.ifi_family = AF_UNSPEC;
-  answering_ = ::send(fd_, &question, sizeof question, 0) == static_cast<ssize_t>(sizeof question);
+  } query{};
+  query.header.nlmsg_len = sizeof query;
+  query.header.nlmsg_type = RTM_GETLINK;
+  query.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+  query.link.ifi_family = AF_UNSPEC;
+  answering_ = ::send(fd_, &query, sizeof query, 0) == static_cast<ssize_t>(sizeof query);
   stale_ = !answering_;
   return answering_;
 }
 
-void LinkNews::read(const std::function<void(const LinkState&)>& change) {
+void LinkMonitor::read(const std::function<void(const LinkState&)>& change) {
   alignas(nlmsghdr) std::array<char, kLargestMessage> buffer;
   for (;;) {
     const ssize_t n = ::recv(fd_, buffer.data(), buffer.size(), MSG_DONTWAIT);
@@ -75,7 +75,7 @@ void LinkNews::read(const std::function<void(const LinkState&)>& change) {
   }
 }
 
-void LinkNews::take(const char* message, size_t bytes, const std::function<void(const LinkState&)>& change) {
+void LinkMonitor::take(const char* message, size_t bytes, const std::function<void(const LinkState&)>& change) {
   for (const auto* h = reinterpret_cast<const nlmsghdr*>(message); NLMSG_OK(h, bytes); h = NLMSG_NEXT(h, bytes)) {
     if ((h->nlmsg_flags & NLM_F_DUMP_INTR) != 0) stale_ = true;  // interfaces were added or removed during the answer
     if (h->nlmsg_type == NLMSG_DONE || h->nlmsg_type == NLMSG_ERROR) answering_ = false;

@@ -1,5 +1,5 @@
 // The kernel's notifications about links.
-#include "datapath/links/link_news.h"
+#include "datapath/links/link_monitor.h"
 
 #include <gtest/gtest.h>
 #include <linux/if.h>
@@ -13,7 +13,7 @@ namespace mrc::datapath {
 namespace {
 
 // Loopback's state after the kernel's last notification. False also without any notification.
-bool last_word(LinkNews* news) {
+bool last_word(LinkMonitor* news) {
   bool works = false;
   const auto take = [&](const LinkState& link) {
     if (link.name != "lo") return;  // some kernels put tunnels into every namespace
@@ -28,7 +28,7 @@ bool last_word(LinkNews* news) {
 }
 
 // For up to 1 s after a cable is there the kernel leaves out IFF_RUNNING.
-TEST(LinkNews, an_interface_has_a_link_from_its_carrier_on) {
+TEST(LinkMonitor, an_interface_has_a_link_from_its_carrier_on) {
   EXPECT_TRUE(has_link(IFF_UP | IFF_LOWER_UP | IFF_RUNNING));
   EXPECT_TRUE(has_link(IFF_UP | IFF_LOWER_UP));
   EXPECT_FALSE(has_link(IFF_UP | IFF_RUNNING));
@@ -37,10 +37,10 @@ TEST(LinkNews, an_interface_has_a_link_from_its_carrier_on) {
   EXPECT_FALSE(has_link(IFF_UP | IFF_LOWER_UP | IFF_DORMANT));
 }
 
-TEST(LinkNews, what_is_comes_first_then_what_changes) {
+TEST(LinkMonitor, what_is_comes_first_then_what_changes) {
   with_own_loopback([] {
     ASSERT_TRUE(set_loopback(true));
-    LinkNews news;
+    LinkMonitor news;
     ASSERT_TRUE(news.open());
     EXPECT_TRUE(last_word(&news));
     ASSERT_TRUE(set_loopback(false));
@@ -48,11 +48,11 @@ TEST(LinkNews, what_is_comes_first_then_what_changes) {
   });
 }
 
-// While its first answer is not read to the end the kernel drops news that finds no room, and takes no second question:
+// While its first answer is not read to the end the kernel drops news that finds no room, and takes no second query:
 // what was lost must be asked for after that.
-TEST(LinkNews, asks_again_when_news_was_lost) {
+TEST(LinkMonitor, asks_again_when_news_was_lost) {
   with_own_loopback([] {
-    LinkNews news;
+    LinkMonitor news;
     ASSERT_TRUE(news.open());
     const int min = 1;
     ASSERT_EQ(::setsockopt(news.fd(), SOL_SOCKET, SO_RCVBUF, &min, sizeof min), 0);
