@@ -100,10 +100,11 @@ def told(result):
         print(f"{result['transport']}: the run did not end well, and has no timeline; its last words:\n{result['output']}")
         return seen
     longest = max(steps, key=lambda step: step[1] - step[0])
-    if longest[0] < returned:
-        seen["back_s"] = max(0.0, longest[1] - returned)
+    if DIES - 1 < longest[0] < returned < longest[1]:
+        seen["back_s"] = longest[1] - returned
     print(f"{result['transport']}: {seen['before_gbps']:.2f} Gb/s before, {seen['dead_gbps']:.2f} while plane {result['plane'] + 1} was dead, "
           f"{seen['after_gbps']:.2f} after its return; the longest batch took {seen['longest_s']:.2f} s, from {longest[0]:.1f} to {longest[1]:.1f} s"
+          + ("" if seen["back_s"] is None else f", {seen['back_s']:.1f} s after the plane's return")
           + ("" if result["ok"] else "; THE RUN FAILED: " + result["output"][-300:]))
     return seen
 
