@@ -137,8 +137,9 @@ def main():
     parser.add_argument("--rounds", type=int, help="alternating runs, of which the median counts")
     parser.add_argument("--seconds", type=float, help="length of each run")
     parser.add_argument("--seed", type=int, default=1, help="of the random losses")
-    parser.add_argument("--nccl-sizes", help="of the part nccl: 8,64K,16M, or 8..256M by fours")
-    parser.add_argument("--nccl-losses", default="0,0.1,1", help="of the part nccl, in percent (default: 0,0.1,1)")
+    parser.add_argument("--nccl-sizes", type=nccl.sizes_of, help="of the part nccl, in bytes, for example 8..256M: by fours "
+                        "(default: 8,4K,64K,1M,16M,64M, and with --quick 8,64K,16M)")
+    parser.add_argument("--nccl-losses", type=nccl.losses_of, default=[0, 0.1, 1], help="of the part nccl, in percent (default: 0,0.1,1)")
     parser.add_argument("--nccl-ranks", type=int, default=2, help="of the part nccl on loopback; over veth 2 (default: 2)")
     parser.add_argument("--build", default="build/release", help="build folder")
     parser.add_argument("--no-build", action="store_true", help="measure what is built already")
@@ -146,7 +147,7 @@ def main():
     options = parser.parse_args()
     options.rounds = options.rounds or (3 if options.quick else 5)
     options.seconds = options.seconds or (1 if options.quick else 2)
-    options.nccl_sizes = options.nccl_sizes or ("8,64K,16M" if options.quick else "8,4K,64K,1M,16M,64M")
+    options.nccl_sizes = options.nccl_sizes or nccl.sizes_of("8,64K,16M" if options.quick else "8,4K,64K,1M,16M,64M")
     options.nccl_seconds = options.seconds / 4  # of each size of each collective
     options.parts = options.parts.split(",")
     unknown = set(options.parts) - set(PARTS)

@@ -1,6 +1,7 @@
 """The part `nccl` of tools/bench: NVIDIA's own libnccl.so.2 in nccl-rig, by turns over NCCL's Socket transport, a plain TCP
 plugin and MRC. A slice is one run of nccl-rig: all collectives, for some sizes. Where packets are lost, nftables drops them at
-the inputs of the namespaces, whatever they carry."""
+the inputs of the namespaces, whatever they carry; segmentation offload is off then, else a drop would take up to 64 KiB. That alone
+costs MRC, whose packets are smaller than TCP's, half of its bandwidth and more: --nccl-losses 0.001,1 shows what the loss costs."""
 import json
 import os
 import shutil
@@ -51,15 +52,26 @@ def size_in_bytes(text):
 
 
 def sizes_of(text):
-    """"8,64K" or "8..256M", by fours as nccl-rig has it."""
+    """"8,64K" or "8..256M", by fours and with the last."""
     sizes = []
     for item in text.split(","):
         first, dots, last = item.partition("..")
         size = size_in_bytes(first)
+        if size <= 0:
+            raise ValueError
         sizes.append(size)
-        while dots and (size := size * 4) <= size_in_bytes(last):
+        while dots and size < size_in_bytes(last):
+            size = min(size * 4, size_in_bytes(last))
             sizes.append(size)
     return sizes
+
+
+def losses_of(text):
+    """"0,0.1,1", in percent."""
+    losses = [float(item) for item in text.split(",")]
+    if not all(0 <= percent <= 100 for percent in losses):
+        raise ValueError
+    return losses
 
 
 def size_name(size):
@@ -172,7 +184,7 @@ def measure_site(kind, percent, options):
             return {"error": error}
         chosen = tuned(site, options.nccl_seconds, title)
         for turn in range(options.rounds):
-            for sizes, iterations, warm_up in classes(sizes_of(options.nccl_sizes)):
+            for sizes, iterations, warm_up in classes(options.nccl_sizes):
                 name = "small" if sizes[-1] <= SMALL else "large"
                 transports = site.transports(chosen[name])
                 if percent and site.loopback:
@@ -222,7 +234,8 @@ def show(places_measured):
             if "error" in result:
                 print(f"\nnccl, {place}, loss {percent} %: {result['error']}")
                 continue
-            print(f"\nnccl, {place}, loss {percent} %, {result['ranks']} ranks: us of the median round (bus bandwidth in Gb/s);\n"
+            offloads = "" if percent == "0" else ", segmentation offload off"
+            print(f"\nnccl, {place}, loss {percent} %{offloads}, {result['ranks']} ranks: us of the median round (bus bandwidth in Gb/s);\n"
                   f"behind it how often the transport ends while NCCL Socket ends once: median of the rounds, least .. most")
             for name, variables in result["socket"].items():
                 print(f"  NCCL Socket, {name} sizes: {in_words(variables)}")
@@ -235,7 +248,7 @@ def show(places_measured):
 def cell(table, measurement, transport, figures):
     if "error" in figures:
         return "- (" + figures["error"][:150] + ")"
-    text = f"{figures['time_us']:>12,.0f} us ({figures['gbps']:.3f} Gb/s)"
+    text = f"{figures['time_us']:>12,.0f} us" + (f" ({figures['gbps']:.2f} Gb/s)" if figures["gbps"] >= 0.005 else "")
     ratios = speed_ratio(table, measurement, transport)
     if transport != SOCKET and ratios:
         text += f"   x {statistics.median(ratios):.2f}, {min(ratios):.2f} .. {max(ratios):.2f}"
@@ -249,6 +262,6 @@ def measure(options):
         return {"error": why}
     kinds = {"loopback": places.OwnLoopback, "veth": places.Veth}
     wanted = kinds if options.place == "all" else {name: kind for name, kind in kinds.items() if name == options.place}
-    measured = {name: {f"{float(percent):g}": measure_site(kind, float(percent), options) for percent in options.nccl_losses.split(",")}
+    measured = {name: {f"{percent:g}": measure_site(kind, percent, options) for percent in options.nccl_losses}
                 for name, kind in wanted.items()}
-    return {"places": measured, "ratios": judged(measured, sizes_of(options.nccl_sizes))}
+    return {"places": measured, "ratios": judged(measured, options.nccl_sizes)}
