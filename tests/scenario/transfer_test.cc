@@ -43,7 +43,7 @@ TEST(Transfer, EmptyWriteImmIsASignal) {
   wr.wr_id = 1;
   wr.imm = 0xA1B2C3D4;
   ASSERT_EQ(p.fabric.at(0).post_send(p.fabric.now(), p.link.qa, wr), PostResult::kOk);
-  const Sge none{0, 0, 0};
+  const Sge none{0, 0, Key()};
   wr.sges = &none;
   wr.num_sge = 1;
   wr.wr_id = 2;
@@ -63,8 +63,8 @@ TEST(Transfer, EmptyWriteImmIsASignal) {
 TEST(Transfer, GathersFromSeveralRegions) {
   Pair p;
   std::vector<uint8_t> one(5001, 1), two(1, 2), three(9000, 3);
-  const uint32_t k1 = p.fabric.register_memory(0, one), k2 = p.fabric.register_memory(0, two),
-                 k3 = p.fabric.register_memory(0, three);
+  const Key k1 = p.fabric.register_memory(0, one), k2 = p.fabric.register_memory(0, two),
+            k3 = p.fabric.register_memory(0, three);
   auto va = [](std::vector<uint8_t>& v) { return reinterpret_cast<uint64_t>(v.data()); };
   const Sge sges[] = {{va(one), 5001, k1}, {va(two), 1, k2}, {va(one), 0, k1}, {va(three), 9000, k3}};
   SendWr wr;
@@ -90,7 +90,7 @@ TEST(Transfer, InlineDataMayBeOverwrittenAfterPost) {
   p.fabric.net().add_outage({-1, 0, p.fabric.now(), p.fabric.now() + Duration::milliseconds(2)});
   uint8_t text[64];
   std::memset(text, 0x5A, sizeof text);
-  const Sge sge{reinterpret_cast<uint64_t>(text), 64, 0};
+  const Sge sge{reinterpret_cast<uint64_t>(text), 64, Key()};
   SendWr wr;
   wr.signaled = wr.inline_data = true;
   wr.sges = &sge;

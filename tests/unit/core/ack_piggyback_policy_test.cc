@@ -23,7 +23,7 @@ std::string talk(AckPiggybackPolicy* policy, int messages, uint32_t* msn) {
 }
 
 const std::string kFirst(AckPiggybackPolicy::kFirstPause, 'a');
-const std::string kCycle = std::string(AckPiggybackPolicy::kMost, '-') + 'a';
+const std::string kCycle = std::string(AckPiggybackPolicy::kMaxLeftOut, '-') + 'a';
 
 TEST(AckPiggybackPolicy, AckOfEveryEighthMessageForWhoGoesOn) {
   AckPiggybackPolicy policy;
@@ -63,7 +63,7 @@ TEST(AckPiggybackPolicy, MoreDataWithoutANewMessageChangesNothing) {
   uint32_t msn = 0;
   talk(&policy, AckPiggybackPolicy::kFirstPause + 1, &msn);
   for (int i = 0; i < 100; ++i) ASSERT_EQ(policy.choose(msn), Choice::kLeftOutBefore);
-  EXPECT_EQ(talk(&policy, AckPiggybackPolicy::kMost, &msn), kCycle.substr(1));
+  EXPECT_EQ(talk(&policy, AckPiggybackPolicy::kMaxLeftOut, &msn), kCycle.substr(1));
 }
 
 // An ACK that left for another reason, for example with a SACK: nothing is left out any more, and the peer is not

@@ -220,7 +220,7 @@ TEST_F(ResponderAckTest, InAConversationAcksAreLeftOutUntilThePeerIsSilent) {
   const auto acks = [&] { return sent(wire::Opcode::kAck).size(); };
   for (uint32_t i = 0; i < AckPiggybackPolicy::kFirstPause; ++i) exchange();
   EXPECT_EQ(acks(), AckPiggybackPolicy::kFirstPause);
-  for (uint32_t i = 0; i < AckPiggybackPolicy::kMost; ++i) exchange();
+  for (uint32_t i = 0; i < AckPiggybackPolicy::kMaxLeftOut; ++i) exchange();
   EXPECT_EQ(acks(), AckPiggybackPolicy::kFirstPause);
   exchange();
   ASSERT_EQ(acks(), AckPiggybackPolicy::kFirstPause + 1u);
