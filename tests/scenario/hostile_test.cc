@@ -86,6 +86,20 @@ TEST(Hostile, ForgedSackOfALostPacketFailsTheQp) {
   EXPECT_EQ(p.sends()[0].status, WcStatus::kRemoteOperation);
   EXPECT_EQ(p.counters(0).contradictions, 1u);
 }
+// The cumulative acknowledgement stays below a WriteIMM that waits for a receive work request; the bitmap names it.
+TEST(Hostile, ProbesOfAWaitingWriteImmAreNoContradiction) {
+  Pair p(without_queries());
+  SendWr wr;
+  wr.op = SendOp::kWriteImm;
+  wr.signaled = true;
+  wr.wr_id = 1;
+  ASSERT_EQ(p.fabric.at(0).post_send(p.fabric.now(), p.link.qa, wr), PostResult::kOk);
+  EXPECT_TRUE(p.fabric.run_until([&] { return p.counters(1).rx_probes >= 3; }, Duration::seconds(1)));
+  EXPECT_EQ(p.counters(0).contradictions, 0u);
+  p.fabric.post_receives(1, p.link.qb, 70, 1);
+  ASSERT_TRUE(p.until_sends(1));
+  EXPECT_TRUE(p.all_ok(1));
+}
 TEST(Hostile, LostPacketWithoutAForgedSackIsRetransmitted) {
   Pair p(without_queries());
   lose_first_and_inject(&p, nullptr);

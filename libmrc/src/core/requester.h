@@ -97,7 +97,7 @@ class Requester {
   void follow_meter();
   void apply_path_verdict(Instant now, const wire::Seth& seth, const Named& named);
   void skip_path(Instant now, EvIndex ev, TraceTrigger why);
-  [[nodiscard]] bool take_probe_answer(Instant now, uint16_t id, uint64_t cack_next);
+  [[nodiscard]] bool take_probe_answer(Instant now, const wire::Seth& seth, uint64_t cack_next);
   void on_ack(Instant now, uint64_t end);
   void on_nak(Instant now, int64_t seq, uint8_t syndrome);
   void on_refused(Instant now, uint64_t seq, wire::NackReason reason);

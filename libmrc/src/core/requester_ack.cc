@@ -10,6 +10,17 @@
 
 namespace mrc::core {
 
+namespace {
+
+// True if the bitmap covers the first packet above the cumulative acknowledgement and that has not arrived. One that
+// has arrived is a WriteIMM that waits for a receive work request.
+bool reports_missing(const wire::Seth& seth) {
+  const int64_t bit = 1 - int64_t{seth.sack_offset};
+  return bit >= 0 && bit < int64_t{wire::kSackBitmapBits} && (seth.sack_bitmap >> bit & 1) == 0;
+}
+
+}  // namespace
+
 // Sequence number of a PSN near the window; negative for what lies before the first packet.
 int64_t Requester::seq_of(Psn psn) const {
   return static_cast<int64_t>(sent_.una()) + (psn - psn_of(sent_.una()));
@@ -37,7 +48,7 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
   follow_peer_window(seth.mpr);
   update_congestion(now, p, named);
   apply_path_verdict(now, seth, named);
-  if (seth.pr && !take_probe_answer(now, seth.probe_id, static_cast<uint64_t>(cack_next))) return;
+  if (seth.pr && !take_probe_answer(now, seth, static_cast<uint64_t>(cack_next))) return;
   detect_losses(now);
   after_progress(now);
 }
@@ -198,10 +209,10 @@ void Requester::skip_path(Instant now, EvIndex ev, TraceTrigger why) {
 // slow peer would permanently be probed faster than it can answer [MRC-LOSS-2]. False: the QP has failed, because the
 // answer denies what had been acknowledged before the probe was sent: one of the two is forged, and the responder waits
 // for a packet that is not retransmitted any more [MRC-SEC-13].
-bool Requester::take_probe_answer(Instant now, uint16_t id, uint64_t cack_next) {
-  const std::optional<ProbeTimer::Answer> answer = probe_.on_answer(id);
+bool Requester::take_probe_answer(Instant now, const wire::Seth& seth, uint64_t cack_next) {
+  const std::optional<ProbeTimer::Answer> answer = probe_.on_answer(seth.probe_id);
   if (!answer) return true;
-  if (cack_next < answer->probe.una) {
+  if (cack_next < answer->probe.una && reports_missing(seth)) {
     ++qp_.engine.counters.contradictions;
     qp_.fail(now, WcStatus::kRemoteOperation, AsyncEvent::kQpFatal);
     return false;
