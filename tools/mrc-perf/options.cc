@@ -77,6 +77,53 @@ void refuse_options(const std::vector<CLI::Option*>& options, const char* why, c
     if (option->count() > 0) throw UsageError(option->get_name() + " " + why, advice);
 }
 
+// Words of several parts, parsed once the command line is complete.
+struct Given {
+  std::string size, sizes, retry;
+};
+
+void add_test_options(CLI::App* group, Options* o, Given* given) {
+  add_word(group, "--test", kTests, &o->test,
+           "bw: bandwidth, lat: latency by ping-pong, rate: small messages per second");
+  add_word(group, "--op", kOps, &o->op, "write, or write-imm (the receiver gets a completion for each)");
+  auto* size_option =
+      group->add_option("-s,--size", given->size, "Message size, for example 64K; default 1M (bw), 2 (lat), 64 (rate)");
+  group->add_option("--sizes", given->sizes, "Several sizes: a list 4K,1M or a sweep 4K-64M in steps of four")
+      ->excludes(size_option);
+  group->add_option("--qps", o->qps, "Queue pairs")->check(tools::in_range(1U, kMaxQps))->capture_default_str();
+  group->add_option("--depth", o->depth, "Messages in flight per queue pair; default by size")
+      ->check(tools::in_range(1U, kMaxDepth));
+  group->add_option("--signal-every", o->signal_every, "Request a completion every so many messages; default by depth")
+      ->check(tools::in_range(1U, kMaxDepth));
+  auto* iters = group->add_option("-n,--iters", o->iters, "Messages per queue pair")
+                    ->check(tools::in_range(uint64_t{1}, kMaxIters));
+  group->add_option("-t,--duration", o->duration_s, "Seconds per size; default 2")
+      ->check(tools::in_range(kMinSeconds, kMaxSeconds))
+      ->excludes(iters);
+  group->add_flag("-b,--bidirectional", o->bidirectional, "Both sides send (bw and rate)");
+  group->add_option("--mtu", o->mtu, "Path MTU: payload bytes per packet; default: the maximum of both devices")
+      ->check(CLI::Validator([](std::string& t) { return one_of_mtus(t); }, "MTU"));
+  group
+      ->add_option("--inline", o->inline_bytes,
+                   "Messages up to this size are copied when posted; default 64 for lat and rate")
+      ->check(tools::in_range(0, kMaxInline));
+  group->add_flag("--verify", o->verify, "Pseudo-random data, every byte compared at the receiver (bw and rate)");
+  group->add_option("--seed", o->seed, "Seed of that data")
+      ->check(tools::in_range(uint64_t{0}, UINT64_MAX))
+      ->capture_default_str();
+  group
+      ->add_option("--timeline", o->timeline_ms,
+                   "Print a line each so many milliseconds: throughput, planes, EV states")
+      ->check(tools::in_range(1, 60000));
+  group->add_option("--timeout", o->timeout, "Packet timeout exponent n: 1.024 us * 2^n")
+      ->check(tools::in_range(0, kMaxTimeout));
+  group->add_option(
+      "--retry", given->retry,
+      "Repetitions LINEAR,EXPONENTIAL before giving up, at most 7,25; 25 is for ever, the default 15 two minutes");
+  group->add_flag("--sleepy-server", o->sleepy_server,
+                  "The server sleeps instead of polling: the library's helper thread receives");
+}
+
 }  // namespace
 
 const char* op_name(Op op) {
@@ -90,7 +137,7 @@ Options parse_options(int argc, char** argv) {
   Options o;
   CLI::App app{kAbout};
   app.footer(kExamples);
-  std::string size, sizes, retry;
+  Given given;
   auto* host = app.add_option("HOST", o.host, "Host name of the server; without it this process is the server");
   app.add_option("-p,--port", o.port, "TCP port of the server")
       ->check(tools::in_range(1, 65535))
@@ -104,52 +151,15 @@ Options parse_options(int argc, char** argv) {
                    ->check(tools::in_range(0.0, kMaxSeconds))
                    ->capture_default_str();
 
-  auto* group = app.add_option_group("Test", "given to the client, which tells the server");
-  add_word(group, "--test", kTests, &o.test,
-           "bw: bandwidth, lat: latency by ping-pong, rate: small messages per second");
-  add_word(group, "--op", kOps, &o.op, "write, or write-imm (the receiver gets a completion for each)");
-  auto* size_option =
-      group->add_option("-s,--size", size, "Message size, for example 64K; default 1M (bw), 2 (lat), 64 (rate)");
-  group->add_option("--sizes", sizes, "Several sizes: a list 4K,1M or a sweep 4K-64M in steps of four")
-      ->excludes(size_option);
-  group->add_option("--qps", o.qps, "Queue pairs")->check(tools::in_range(1U, kMaxQps))->capture_default_str();
-  group->add_option("--depth", o.depth, "Messages in flight per queue pair; default by size")
-      ->check(tools::in_range(1U, kMaxDepth));
-  group->add_option("--signal-every", o.signal_every, "Request a completion every so many messages; default by depth")
-      ->check(tools::in_range(1U, kMaxDepth));
-  auto* iters = group->add_option("-n,--iters", o.iters, "Messages per queue pair")
-                    ->check(tools::in_range(uint64_t{1}, kMaxIters));
-  group->add_option("-t,--duration", o.duration_s, "Seconds per size; default 2")
-      ->check(tools::in_range(kMinSeconds, kMaxSeconds))
-      ->excludes(iters);
-  group->add_flag("-b,--bidirectional", o.bidirectional, "Both sides send (bw and rate)");
-  group->add_option("--mtu", o.mtu, "Path MTU: payload bytes per packet; default: the maximum of both devices")
-      ->check(CLI::Validator([](std::string& t) { return one_of_mtus(t); }, "MTU"));
-  group
-      ->add_option("--inline", o.inline_bytes,
-                   "Messages up to this size are copied when posted; default 64 for lat and rate")
-      ->check(tools::in_range(0, kMaxInline));
-  group->add_flag("--verify", o.verify, "Pseudo-random data, every byte compared at the receiver (bw and rate)");
-  group->add_option("--seed", o.seed, "Seed of that data")
-      ->check(tools::in_range(uint64_t{0}, UINT64_MAX))
-      ->capture_default_str();
-  group
-      ->add_option("--timeline", o.timeline_ms, "Print a line each so many milliseconds: throughput, planes, EV states")
-      ->check(tools::in_range(1, 60000));
-  group->add_option("--timeout", o.timeout, "Packet timeout exponent n: 1.024 us * 2^n")
-      ->check(tools::in_range(0, kMaxTimeout));
-  group->add_option(
-      "--retry", retry,
-      "Repetitions LINEAR,EXPONENTIAL before giving up, at most 7,25; 25 is for ever, the default 15 two minutes");
-  group->add_flag("--sleepy-server", o.sleepy_server,
-                  "The server sleeps instead of polling: the library's helper thread receives");
+  CLI::App* group = app.add_option_group("Test", "given to the client, which tells the server");
+  add_test_options(group, &o, &given);
 
   if (const auto status = tools::parse_command_line(&app, "mrc-perf", argc, argv)) std::exit(*status);
   if (host->count() > 0 && o.host.empty())
     throw UsageError("HOST is empty", "name the server's host, or leave the word out to start the server");
-  if (!size.empty()) o.sizes = {parse_size(size)};
-  if (!sizes.empty()) o.sizes = parse_sizes(sizes);
-  if (!retry.empty()) parse_retry(retry, &o);
+  if (!given.size.empty()) o.sizes = {parse_size(given.size)};
+  if (!given.sizes.empty()) o.sizes = parse_sizes(given.sizes);
+  if (!given.retry.empty()) parse_retry(given.retry, &o);
   if (o.is_server()) {
     refuse_options(group->get_options(), "is an option of the client, which tells the server",
                    "give the server's host name first, or leave the option to the client");

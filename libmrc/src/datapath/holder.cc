@@ -90,9 +90,12 @@ pid_t process_of(uint64_t inode) {
 }
 
 std::optional<Holder> holder_of_port(const char* protocol, const IpAddress& address, uint16_t port) {
-  const auto entry = find(protocol, [&](const Entry& e) {
+  const auto is_wanted = [&](const Entry& e) {
     return e.local_port == port && e.remote_port == 0 && (e.local == address || is_any(e.local) || is_any(address));
-  });
+  };
+  // The kernel prints the table in pieces and passes over entries when others end meanwhile.
+  std::optional<Entry> entry = find(protocol, is_wanted);
+  for (int again = 0; !entry && again < 4; ++again) entry = find(protocol, is_wanted);
   if (!entry) return std::nullopt;
   return Holder{entry->uid, process_of(entry->inode)};
 }

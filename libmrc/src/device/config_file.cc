@@ -17,6 +17,13 @@ Status read_own_address(const YamlReader& r, const YAML::Node& node, const std::
   return r.refuse(node, key, "value is '" + node.Scalar() + "', allowed: a unicast address of this host");
 }
 
+// "::" keeps an index of the table without a GID.
+Status read_gid(const YamlReader& r, const YAML::Node& node, const std::string& key, IpAddress* out) {
+  if (Status read = r.address(node, key, out); !read) return read;
+  if (out->is_unicast() || out->is_zero()) return {};
+  return r.refuse(node, key, "value is '" + node.Scalar() + "', allowed: a unicast address, or :: for none");
+}
+
 Status read_plane(const YamlReader& r, const YAML::Node& node, PlaneConfig* plane) {
   bool have_address = false;
   Status read = r.map(node, "planes", {"address", "interface", "port", "bind"}, nullptr,
@@ -107,7 +114,7 @@ Status read_device(const YamlReader& r, const YAML::Node& node, DeviceConfig* de
                         if (key == "gids")
                           return r.sequence(value, key, [&](const YAML::Node& item) {
                             device->gids.emplace_back();
-                            return read_own_address(r, item, key, &device->gids.back());
+                            return read_gid(r, item, key, &device->gids.back());
                           });
                         if (key == "planes")
                           return r.sequence(value, key, [&](const YAML::Node& item) {
