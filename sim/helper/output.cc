@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "absl/strings/str_cat.h"
 #include "sim/helper/report.h"
 #include "version.h"
 
@@ -42,10 +43,10 @@ std::string series_csv(const RunResult& r) {
   s += ",retransmits,trimmed,dropped,marked,queue_t0_nic_bytes,queue_t0_t1_bytes,queue_t1_t0_bytes,assumed_bad_evs\n";
   for (const Row& row : r.rows) {
     s += us_text(row.at);
-    for (const double g : row.plane_gbps) s += "," + number(g);
-    for (const uint64_t v : {row.retransmits, row.trimmed, row.dropped, row.marked}) s += "," + std::to_string(v);
-    for (const int64_t q : row.peak_queue) s += "," + std::to_string(q);
-    s += "," + std::to_string(row.bad_evs) + "\n";
+    for (const double g : row.plane_gbps) absl::StrAppend(&s, ",", number(g));
+    for (const uint64_t v : {row.retransmits, row.trimmed, row.dropped, row.marked}) absl::StrAppend(&s, ",", v);
+    for (const int64_t q : row.peak_queue) absl::StrAppend(&s, ",", q);
+    absl::StrAppend(&s, ",", row.bad_evs, "\n");
   }
   return s;
 }
@@ -69,11 +70,12 @@ std::string links_csv(const RunResult& r) {
 
 std::string ev_csv(const RunResult& r) {
   std::string s = "time_us";
-  for (const std::string& row : r.ev_map.rows) s += "," + row;
+  for (const std::string& row : r.ev_map.rows) absl::StrAppend(&s, ",", row);
   s += "\n";
   for (size_t i = 0; i < r.ev_map.columns.size() && i < r.rows.size(); ++i) {
     s += us_text(r.rows[i].at);
-    for (const float v : r.ev_map.columns[i]) s += "," + (v < 0 ? std::string() : number(static_cast<double>(v)));
+    for (const float v : r.ev_map.columns[i])
+      absl::StrAppend(&s, ",", v < 0 ? std::string() : number(static_cast<double>(v)));
     s += "\n";
   }
   return s;

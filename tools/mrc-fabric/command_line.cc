@@ -1,3 +1,5 @@
+#include "tools/lib/command_line.h"
+
 #include "commands.h"
 
 namespace mrc::fabric {
