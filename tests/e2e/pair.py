@@ -11,9 +11,10 @@ import socket
 import subprocess
 import time
 
+from limits import LIMIT_S
+
 MRC_PERF, MRCLOG, MRCCTL = "mrc-perf", "mrclog", "mrcctl"  # set by prepare()
 FOLDER = "."
-LIMIT_S = 60
 ROW = r"^ +\d+ +[\d.]+ +[1-9]\d*  "  # of a timeline, planes in use
 
 

@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 
+from limits import SCALE
+
 import lab
 from lab import Lab, environment
 
@@ -31,7 +33,7 @@ switch: {queue: 32000, queue_last_hop: 32000, ecn_min: 8000, ecn_max: 24000, dro
 TRIMS = FABRIC + "lab: {mrc_switch: t0}\n"
 DROPS = FABRIC.replace("switch: {", "switch: {trimming: false, ") + "lab: {mrc_switch: t0}\n"
 KERNEL = FABRIC + "lab: {queue: 80000}\n"  # also before the hosts' own ports, so not less than a window
-LIMIT_S = 90
+LIMIT_S = 90 * SCALE
 
 
 class Flow:

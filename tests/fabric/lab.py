@@ -10,10 +10,11 @@ import signal
 import subprocess
 import time
 
+from limits import LIMIT_S
+
 MRC_FABRIC = "mrc-fabric"  # set by prepare()
 MRC_PERF = MRC_SWITCH = ""  # the same; empty: not built
 FOLDER = "."
-LIMIT_S = 60
 
 TWO = """name: two
 planes: 2

@@ -6,12 +6,14 @@ import signal
 import subprocess
 import time
 
+from limits import SCALE
+
 import lab
 import programs
 from bench import FABRIC, Lab
 from lab import environment, until
 
-LIMIT_S = 100
+LIMIT_S = 100 * SCALE
 PERFTEST_PORT = 18600
 
 

@@ -6,6 +6,8 @@ import signal
 import subprocess
 import time
 
+from limits import SCALE
+
 import lab
 import programs
 from bench import FABRIC, Lab, Transfer
@@ -13,7 +15,7 @@ from lab import environment, kill_all, namespaces, nothing_left
 
 PLAY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "demo.d", "fabric.py")
 TINY = FABRIC.replace("nics_per_t0: 2", "nics_per_t0: 4")  # the play's hosts are h0 and h7
-LIMIT_S = 100
+LIMIT_S = 100 * SCALE
 NODES = 8 + 8 + 1
 
 

@@ -26,13 +26,14 @@
 #include <thread>
 #include <vector>
 
+#include "harness/limits.h"
 #include "mrc_ctl.h"
 #include "mrc_soft.h"
 
 namespace {
 
 constexpr uint32_t kBytes = 4096;
-constexpr auto kPatience = std::chrono::seconds(10);
+const auto kPatience = mrc::harness::limit(std::chrono::seconds(10));
 
 int result(int rc) {
   return rc == 0 ? 0 : rc > 0 ? rc : errno;

@@ -10,9 +10,10 @@ import signal
 import subprocess
 import time
 
+from limits import LIMIT_S
+
 MRCD = MRCCTL = APP = ""
 FOLDER = "."
-LIMIT_S = 60
 
 
 def prepare(folder, built):

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <numeric>
 
+#include "harness/limits.h"
 #include "net.h"
 
 namespace mrc::nccl_test {
@@ -19,7 +20,7 @@ namespace mrc::nccl_test {
 using nccl_net::kVersions;
 using nccl_net::Net;
 
-inline constexpr auto kLimit = std::chrono::seconds(60);
+inline const auto kLimit = harness::limit(std::chrono::seconds(60));
 
 // The plugin's log, for assertions; warnings are also shown.
 std::string logged();

@@ -10,8 +10,9 @@ import subprocess
 import sys
 import tempfile
 
+from limits import LIMIT_S
+
 MAX_LINES = 120
-LIMIT_S = 60
 BLOCK = re.compile(r"^<!-- run -->\n```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "harness/limits.h"
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -103,7 +105,7 @@ class Side {
   // The status of the next completion; IBV_WC_GENERAL_ERR when there is none for ten seconds.
   ibv_wc_status completion() {
     ibv_wc wc;
-    for (const auto until = std::chrono::steady_clock::now() + 10s; std::chrono::steady_clock::now() < until;)
+    for (const auto until = std::chrono::steady_clock::now() + mrc::harness::limit(10s); std::chrono::steady_clock::now() < until;)
       if (ibv_poll_cq(cq_, 1, &wc) == 1) return wc.status;
     return IBV_WC_GENERAL_ERR;
   }
@@ -149,7 +151,7 @@ TEST(Overrun, a_lost_completion_fails_the_queue_pair) {
   responder.connect(requester);
   for (int i = 0; i < 2; ++i) responder.receive();
   for (int i = 0; i < 2; ++i) requester.send();
-  const auto until = std::chrono::steady_clock::now() + 10s;
+  const auto until = std::chrono::steady_clock::now() + mrc::harness::limit(10s);
   while (responder.state() != IBV_QPS_ERR && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(1ms);
   EXPECT_EQ(responder.state(), IBV_QPS_ERR);
   EXPECT_EQ(responder.completion(), IBV_WC_SUCCESS);  // the first one is still there

@@ -7,7 +7,8 @@ import signal
 import subprocess
 import time
 
-LIMIT_S = 60
+from limits import LIMIT_S
+
 SUPPRESSIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tsan.supp")
 SHIM = ""  # libmrc-verbs.so; set by run_one.py
 COMPAT = ""  # libnv_mrc.so

@@ -1,16 +1,141 @@
-# Tests in Python: real programs of ours, run by ctest one function at a time.
+# Declares tests. A test has a tier, which is a label of ctest:
+#
+#   fast    everything in virtual time, in one process and without sockets. Never run a second time.
+#   facts   looks at sources and built objects.
+#   system  real processes, sockets and clocks. Each runs in a world of its own (tests/harness/world).
+#
+# mrc_test(NAME TIER COMMAND ... [CORES n] [LIMIT seconds] [SANITIZE address thread] [NEVER address thread] [LONG] [TARGETS NAME...]
+#          [ENVIRONMENT NAME=VALUE...])
+#
+# CORES:    how many processors it keeps busy; 0 for a test that mostly waits, and by default 1.
+# LIMIT:    seconds until it is ended, 120 by default. A sanitizer and a loaded machine (MRC_TEST_SCALE) multiply it, and the
+#           test finds that factor in the variable TEST_SCALE: every limit of its own is multiplied by it.
+# SANITIZE: the sanitizers under which `tools/test --sanitizers` runs it; under the others `tools/test --long --sanitizers` does,
+#           but for those in NEVER.
+# LONG:     only `tools/test --long` runs it.
+# TARGETS:  what has to be built for it, for builds of the sanitizers' tests alone (target `sanitized_tests`).
+#
+# A second label is the product's folder that the test is about (tools/test --area): MRC_TEST_AREA, where tests/CMakeLists.txt sets it.
+# Exit status 77 is a skip; the output names what is missing.
 
-# mrc_python_tests(SUITE HARNESS [FILES NAME...] [PROGRAMS NAME=TARGET...] [LONG] [PROPERTIES ...]): every function test_* of every
-# test_<file>.py of this folder, or of those named, is a test SUITE.<file>.<function>. HARNESS is the suite's module of helpers,
-# see tests/harness/run_one.py, which gets the paths of those named targets that are built.
-# LONG: only ctest -C long runs them, as tools/test --long does.
-function(mrc_python_tests suite harness)
-  cmake_parse_arguments(P "LONG" "" "FILES;PROGRAMS;PROPERTIES" ${ARGN})
-  set(configurations "")
-  if(P_LONG)
-    set(configurations CONFIGURATIONS long)
+# The interpreter itself, where `python3` is a script that looks for it each time.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+execute_process(COMMAND ${Python3_EXECUTABLE} -c "import sys; print(sys.executable)" OUTPUT_VARIABLE mrc_python OUTPUT_STRIP_TRAILING_WHITESPACE)
+set(Python3_EXECUTABLE ${mrc_python})
+
+if(MRC_SANITIZE MATCHES "thread")
+  set(mrc_sanitizer thread)
+  set(mrc_test_scale 8)
+elseif(MRC_SANITIZE)
+  set(mrc_sanitizer address)
+  set(mrc_test_scale 4)
+else()
+  set(mrc_sanitizer "")
+  set(mrc_test_scale 1)
+endif()
+if(DEFINED ENV{MRC_TEST_SCALE})
+  math(EXPR mrc_test_scale "${mrc_test_scale} * $ENV{MRC_TEST_SCALE}")
+endif()
+if(NOT TARGET sanitized_tests)
+  add_custom_target(sanitized_tests)
+endif()
+
+# The arguments that all declarations share, in the caller's scope: P_*, and `skipped` where this build does not run the test;
+# then `properties` for set_tests_properties, `world` for before the command, and `long` for after add_test's name.
+macro(mrc_test_arguments tier)
+  cmake_parse_arguments(P "LONG" "CORES;LIMIT" "SANITIZE;NEVER;TARGETS;ENVIRONMENT;COMMAND;${mrc_more_arguments}" ${ARGN})
+  if(NOT "${tier}" MATCHES "^(fast|facts|system)$")
+    message(FATAL_ERROR "a test's tier is fast, facts or system, not '${tier}'")
   endif()
-  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  if(NOT DEFINED P_CORES)
+    set(P_CORES 1)
+  endif()
+  if(NOT DEFINED P_LIMIT)
+    set(P_LIMIT 120)
+  endif()
+  set(skipped FALSE)
+  if(mrc_sanitizer)
+    if(mrc_sanitizer IN_LIST P_NEVER OR "${tier}" STREQUAL "facts")
+      set(skipped TRUE)
+    elseif(NOT mrc_sanitizer IN_LIST P_SANITIZE)
+      set(P_LONG TRUE)
+    endif()
+  endif()
+  set(long "")
+  if(P_LONG)
+    set(long CONFIGURATIONS long)
+  elseif(mrc_sanitizer AND P_TARGETS AND NOT skipped)
+    add_dependencies(sanitized_tests ${P_TARGETS})
+  endif()
+  set(world "")
+  if("${tier}" STREQUAL "system")
+    set(world ${PROJECT_SOURCE_DIR}/tests/harness/world ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} --)
+  endif()
+  math(EXPR timeout "${P_LIMIT} * ${mrc_test_scale}")
+  # Half processors, so that what waits can run beside others. tools/test starts two at a time for each processor.
+  math(EXPR slots "${P_CORES} * 2")
+  if(slots EQUAL 0)
+    set(slots 1)
+  endif()
+  set(environment TEST_SCALE=${mrc_test_scale} PYTHONPATH=${PROJECT_SOURCE_DIR}/tests/harness ${P_ENVIRONMENT})
+  set(labels ${tier} ${MRC_TEST_AREA})
+  string(REPLACE ";" "\\;" several_labels "${labels}")
+  string(REPLACE ";" "\\;" several_variables "${environment}")
+  set(properties TIMEOUT ${timeout} SKIP_RETURN_CODE 77 LABELS "${several_labels}" PROCESSORS ${slots} ENVIRONMENT "${several_variables}")
+endmacro()
+
+function(mrc_test name tier)
+  mrc_test_arguments(${tier} ${ARGN})
+  if(skipped)
+    return()
+  endif()
+  add_test(NAME ${name} ${long} COMMAND ${world} ${P_COMMAND})
+  set_tests_properties(${name} PROPERTIES ${properties})
+endfunction()
+
+# mrc_gtests(TARGET TIER [PREFIX text] [FILTER expression] ...): a test for each suite of a GoogleTest program, TARGET.SUITE; the
+# summary of tools/test counts their cases.
+function(mrc_gtests target tier)
+  set(mrc_more_arguments PREFIX FILTER)
+  mrc_test_arguments(${tier} ${ARGN} TARGETS ${target})
+  get_target_property(used ${target} MRC_USED)
+  if(skipped)
+    if(NOT used)
+      set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL TRUE)
+    endif()
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL FALSE MRC_USED TRUE)
+  set(list ${CMAKE_CURRENT_BINARY_DIR}/${P_PREFIX}${target}_suites.cmake)
+  set(condition TRUE)
+  if(P_LONG)
+    set(condition "CTEST_CONFIGURATION_TYPE STREQUAL long")
+  endif()
+  list(JOIN environment "^" environment)
+  list(JOIN labels "^" labels)
+  set(properties TIMEOUT ${timeout} SKIP_RETURN_CODE 77 LABELS "${labels}" PROCESSORS ${slots} ENVIRONMENT "${environment}")
+  list(JOIN properties "|" properties)
+  list(JOIN world "|" world)
+  add_custom_command(TARGET ${target} POST_BUILD BYPRODUCTS ${list} VERBATIM
+    COMMAND ${CMAKE_COMMAND} -D program=$<TARGET_FILE:${target}> -D target=${target} "-Dprefix=${P_PREFIX}" "-Dfilter=${P_FILTER}"
+            "-Dcondition=${condition}" "-Dproperties=${properties}" "-Dworld=${world}" "-Denvironment=${environment}" -D list=${list}
+            -P ${PROJECT_SOURCE_DIR}/tools/cmake/ListSuites.cmake)
+  # Without the list the program was not built: a failure, but for programs that a build of sanitized tests leaves out.
+  set(unbuilt ${CMAKE_CURRENT_BINARY_DIR}/${P_PREFIX}${target}_suites_or_none.cmake)
+  file(WRITE ${unbuilt} "if(EXISTS \"${list}\")\n  include(\"${list}\")\nelseif(${condition})\n"
+                        "  add_test(${P_PREFIX}${target}_NOT_BUILT ${P_PREFIX}${target}_NOT_BUILT)\nendif()\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${unbuilt})
+endfunction()
+
+# mrc_python_tests(SUITE HARNESS [FILES NAME...] [PROGRAMS NAME=TARGET...] ...): every function test_* of every test_<file>.py of this
+# folder, or of those named, is a test SUITE.<file>.<function> of the system tier. HARNESS is the suite's module of helpers, see
+# tests/harness/run_one.py, which gets the paths of those named targets that are built. Functions in LATER are LONG.
+function(mrc_python_tests suite harness)
+  set(mrc_more_arguments FILES PROGRAMS LATER)
+  mrc_test_arguments(system ${ARGN})
+  if(skipped)
+    return()
+  endif()
   set(built "")
   foreach(program IN LISTS P_PROGRAMS)
     string(REPLACE "=" ";" program ${program})
@@ -32,10 +157,18 @@ function(mrc_python_tests suite harness)
     foreach(line ${functions})
       string(REGEX REPLACE "^def (test_[a-z0-9_]+).*" "\\1" function "${line}")
       string(REPLACE "test_" "" name ${function})
-      add_test(NAME ${suite}.${area}.${name} ${configurations}
-               COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tests/harness/run_one.py
+      set(when ${long})
+      if("${area}.${name}" IN_LIST P_LATER)
+        set(when CONFIGURATIONS long)
+        list(REMOVE_ITEM P_LATER ${area}.${name})
+      endif()
+      add_test(NAME ${suite}.${area}.${name} ${when}
+               COMMAND ${world} ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tests/harness/run_one.py
                        ${CMAKE_CURRENT_SOURCE_DIR}/${harness} ${module} ${function} ${built})
-      set_tests_properties(${suite}.${area}.${name} PROPERTIES TIMEOUT 180 SKIP_RETURN_CODE 77 ${P_PROPERTIES})
+      set_tests_properties(${suite}.${area}.${name} PROPERTIES ${properties})
     endforeach()
   endforeach()
+  if(P_LATER)
+    message(FATAL_ERROR "no tests of ${suite}: ${P_LATER}")
+  endif()
 endfunction()

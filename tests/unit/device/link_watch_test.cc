@@ -6,6 +6,7 @@
 
 #include <chrono>
 
+#include "harness/limits.h"
 #include "unit/own_loopback.h"
 
 namespace mrc::device {
@@ -13,7 +14,7 @@ namespace {
 
 // False when the state does not come within a time far above what a busy machine needs.
 bool becomes(LinkWatch* watch, PlaneSet wanted) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  const auto until = std::chrono::steady_clock::now() + harness::limit(std::chrono::seconds(20));
   while (watch->read() != wanted) {
     if (std::chrono::steady_clock::now() > until) return false;
     pollfd one{watch->fd(), POLLIN, 0};

@@ -1,0 +1,15 @@
+// Limits of tests, far above what a busy machine needs: none of them judges by speed. A sanitizer and MRC_TEST_SCALE multiply
+// them (tools/cmake/MrcTests.cmake).
+#pragma once
+
+#include <chrono>
+#include <cstdlib>
+
+namespace mrc::harness {
+
+inline std::chrono::milliseconds limit(std::chrono::milliseconds quiet) {
+  const char* scale = std::getenv("TEST_SCALE");
+  return scale == nullptr ? quiet : quiet * std::atoi(scale);
+}
+
+}  // namespace mrc::harness
