@@ -1,3 +1,4 @@
+#include "command_line.h"
 #include "commands.h"
 
 namespace mrc::fabric {

@@ -3,6 +3,7 @@
 
 #include "options.h"
 #include "rank.h"
+#include "report_file.h"
 
 namespace mrc::net_bench {
 
