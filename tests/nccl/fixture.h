@@ -9,6 +9,8 @@
 #include <chrono>
 #include <cstring>
 #include <functional>
+#include <iterator>
+#include <memory>
 #include <mutex>
 #include <numeric>
 
@@ -18,8 +20,13 @@ namespace mrc::nccl_test {
 
 using nccl_net::kVersions;
 using nccl_net::Net;
+// For tests that need one version alone.
+inline constexpr int kNewest = kVersions[std::size(kVersions) - 1];
 
 inline constexpr auto kLimit = std::chrono::seconds(60);
+
+// The plugin at one version; null, and the test has failed, when it cannot be opened.
+std::unique_ptr<Net> open_plugin(int version);
 
 // The plugin's log, for assertions; warnings are also shown.
 std::string logged();
