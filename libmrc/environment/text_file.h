@@ -15,6 +15,8 @@
 #include <cstring>
 #include <string>
 
+#include "result.h"
+
 namespace mrc {
 
 inline constexpr size_t kMaxTextFile = size_t{16} << 20;
@@ -38,28 +40,22 @@ inline bool is_null_device(const struct stat& s) {
   return S_ISCHR(s.st_mode) && s.st_rdev == makedev(1, 3);
 }
 
-inline bool refuse(int error, const std::string& text, std::string* why) {
-  *why = text;
-  errno = error;
-  return false;
-}
-
 }  // namespace text_file
 
-// False: errno is set, and *why is what is wrong and what to do, without the name of the file.
-inline bool read_text_file(const std::string& path, std::string* text, std::string* why, size_t max = kMaxTextFile) {
-  using text_file::refuse;
-  text->clear();
+// The text of an error is what is wrong and what to do, without the name of the file.
+inline Result<std::string> read_text_file(const std::string& path, size_t max = kMaxTextFile) {
+  const auto failed = [](int error) { return Error{error, std::strerror(error)}; };
+  std::string text;
   const text_file::Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   struct stat s {};
-  if (file.fd < 0 || ::fstat(file.fd, &s) != 0) return refuse(errno, std::strerror(errno), why);
-  if (S_ISDIR(s.st_mode)) return refuse(EISDIR, "it is a folder; name a file", why);
-  if (text_file::is_null_device(s)) return true;
+  if (file.fd < 0 || ::fstat(file.fd, &s) != 0) return failed(errno);
+  if (S_ISDIR(s.st_mode)) return Error{EISDIR, "it is a folder; name a file"};
+  if (text_file::is_null_device(s)) return text;
   const bool pipe = S_ISFIFO(s.st_mode);
-  if (!S_ISREG(s.st_mode) && !pipe) return refuse(EINVAL, "it is neither a regular file nor a pipe; name one", why);
-  const std::string limit =
-      "it is larger than " + std::to_string(max >> 20) + " MiB, the most that is read; shorten it";
-  if (s.st_size > 0 && static_cast<size_t>(s.st_size) > max) return refuse(EFBIG, limit, why);
+  if (!S_ISREG(s.st_mode) && !pipe) return invalid("it is neither a regular file nor a pipe; name one");
+  const Error too_large{EFBIG,
+                        "it is larger than " + std::to_string(max >> 20) + " MiB, the most that is read; shorten it"};
+  if (s.st_size > 0 && static_cast<size_t>(s.st_size) > max) return too_large;
   char part[1 << 14];
   for (;;) {  // files of /proc have no size
     const ssize_t n = ::read(file.fd, part, sizeof part);
@@ -67,13 +63,13 @@ inline bool read_text_file(const std::string& path, std::string* text, std::stri
     if (n < 0 && errno == EAGAIN) {
       pollfd wait{file.fd, POLLIN, 0};
       if (::poll(&wait, 1, text_file::kPipePauseMs) != 0) continue;
-      return refuse(ETIMEDOUT, "nothing has come through the pipe for 5 s", why);
+      return Error{ETIMEDOUT, "nothing has come through the pipe for 5 s"};
     }
-    if (n == 0 && pipe && text->empty()) return refuse(EINVAL, "nothing has come through the pipe", why);
-    if (n < 0) return refuse(errno, std::strerror(errno), why);
-    if (n == 0) return true;
-    if (text->size() + static_cast<size_t>(n) > max) return refuse(EFBIG, limit, why);
-    text->append(part, static_cast<size_t>(n));
+    if (n == 0 && pipe && text.empty()) return invalid("nothing has come through the pipe");
+    if (n < 0) return failed(errno);
+    if (n == 0) return text;
+    if (text.size() + static_cast<size_t>(n) > max) return too_large;
+    text.append(part, static_cast<size_t>(n));
   }
 }
 

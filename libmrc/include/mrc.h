@@ -93,11 +93,11 @@ int mrc_query_device_ex(struct ibv_context* context, struct mrc_context* mcontex
  */
 
 struct mrc_context_attr {
-  uint32_t mrc_api_version_used;        /* MRC_API_VER_USED of the caller; 0: unspecified, the newest is assumed */
+  uint32_t mrc_api_version_used;        /* MRC_API_VER_USED of the caller; below 1.0.0: unspecified, 1.0.1 is assumed */
   uint32_t mrc_vendor_api_version_used; /* same for the vendor twin */
 };
 
-/* Parent of all other objects. context_attr may be NULL; unknown versions are taken as the newest.
+/* Parent of all other objects. context_attr may be NULL; versions above the current one count as the current one.
  * Several contexts may exist for one device. Errors: EOPNOTSUPP (device without MRC), ENOMEM. */
 struct mrc_context* mrc_create_context(struct ibv_context* vcontext, struct mrc_context_attr* context_attr);
 /* EBUSY while a channel, CQ or QP of it exists; hints may outlive it. */

@@ -85,14 +85,68 @@ int mrc_soft_remove_context_handle(struct ibv_context* handle);
 int mrc_soft_add_pd_handle(struct ibv_pd* pd, struct ibv_pd* handle);
 int mrc_soft_remove_pd_handle(struct ibv_pd* handle);
 
+/* Datagram queue pairs: UD of RoCEv2 beside MRC. A datagram is one packet of at most the path MTU (active_mtu of
+ * ibv_query_port when the queue pair is created); it may be lost, duplicated or overtaken by another one. It takes the
+ * healthy planes in turn. Completions arrive in the completion queues of mrc.h.
+ *
+ * States are those of verbs, set by mrc_soft_modify_ud_qp: INIT requires pkey_index, port_num and qkey, RTS sq_psn; SQD
+ * and SQE do not exist. Requests are posted as ibv_post_send takes them: IBV_WR_SEND or IBV_WR_SEND_WITH_IMM with
+ * wr.ud.ah of mrc_soft_create_ah, from a domain of the same context or handle as that of the queue pair. A remote_qkey
+ * with its highest bit set means the Q_Key of the queue pair. A request completes when its datagram has left this host.
+ *
+ * Receive buffers begin with 40 bytes for an IP header with the GIDs of both ends (IPv4 in the last 20 bytes). A
+ * datagram with another Q_Key, without a receive request or longer than it is dropped and counted. A completion has
+ * src_qp, IBV_WC_GRH, imm_data with IBV_WC_WITH_IMM, and vendor_err MRC_SOFT_UD_SOLICITED if the sender set
+ * IBV_SEND_SOLICITED. Memory that is not valid completes with IBV_WC_LOC_PROT_ERR, and the queue pair goes to ERR.
+ *
+ * Errors: as the functions of mrc.h; EINVAL for a foreign object, ENETUNREACH when no rule of the configuration leads
+ * to the destination, EBUSY while queue pairs use a shared receive queue. */
+struct mrc_soft_ud_qp;
+struct mrc_soft_ud_srq;
+struct mrc_soft_ud_init_attr {
+  struct ibv_pd* pd;
+  struct mrc_cq* send_cq;
+  struct mrc_cq* recv_cq;
+  struct mrc_soft_ud_srq* srq; /* or NULL: a receive queue of its own, of cap.max_recv_wr and max_recv_sge */
+  struct ibv_qp_cap cap;       /* replaced by what the queue pair has */
+  int sq_sig_all;
+};
+#define MRC_SOFT_UD_SOLICITED 0x534Fu
+/* sl of a received datagram's completion: the form of its header, in the numbers of NICs, which UCX compares. */
+#define MRC_SOFT_UD_IPV6 1
+#define MRC_SOFT_UD_IPV4 2
+struct mrc_soft_ud_qp* mrc_soft_create_ud_qp(struct mrc_context* context, struct mrc_soft_ud_init_attr* attr);
+int mrc_soft_destroy_ud_qp(struct mrc_soft_ud_qp* qp);
+uint32_t mrc_soft_ud_qpn(struct mrc_soft_ud_qp* qp);
+int mrc_soft_modify_ud_qp(struct mrc_soft_ud_qp* qp, const struct ibv_qp_attr* attr, int attr_mask);
+int mrc_soft_post_ud_send(struct mrc_soft_ud_qp* qp, struct ibv_send_wr* wr, struct ibv_send_wr** bad_wr);
+int mrc_soft_post_ud_recv(struct mrc_soft_ud_qp* qp, struct ibv_recv_wr* wr, struct ibv_recv_wr** bad_wr);
+struct mrc_soft_ud_srq* mrc_soft_create_ud_srq(struct ibv_pd* pd, uint32_t max_wr, uint32_t max_sge);
+int mrc_soft_destroy_ud_srq(struct mrc_soft_ud_srq* srq);
+int mrc_soft_post_ud_srq_recv(struct mrc_soft_ud_srq* srq, struct ibv_recv_wr* wr, struct ibv_recv_wr** bad_wr);
+/* The address vector must be global. An address handle may be destroyed while requests to it are posted. */
+struct ibv_ah* mrc_soft_create_ah(struct ibv_pd* pd, struct ibv_ah_attr* attr);
+int mrc_soft_destroy_ah(struct ibv_ah* ah);
+/* Multicast: the queue pair receives the datagrams to a group, whose GID is ff00::/8 or an IPv4 group as
+ * ::ffff:a.b.c.d; those of its own process too. Sent with an address handle of the group's GID to QPN 0xFFFFFF, at the
+ * hop limit of the address vector, at least 1. Attaching a second time has no effect. A queue pair that is attached
+ * cannot be destroyed (EBUSY). Errors: EINVAL (no multicast GID; detaching what is not attached), ENOMEM (limits of
+ * ibv_query_device), EOPNOTSUPP (the datapath carries no multicast), EADDRNOTAVAIL (a group of one link or interface),
+ * errors of the sockets. */
+int mrc_soft_attach_mcast(struct mrc_soft_ud_qp* qp, const union ibv_gid* gid);
+int mrc_soft_detach_mcast(struct mrc_soft_ud_qp* qp, const union ibv_gid* gid);
+
 /* Makes room for at least cqe completions; those already queued stay. EINVAL when more are queued. Errors: ENOMEM. */
 int mrc_soft_resize_cq(struct mrc_cq* cq, int cqe);
 
 /* Statistics. `text` receives one "name value" line per counter of the device (mrc-info --stats shows the sentences),
  * then "plane.<n>.<name> value" lines; the needed size is returned, as snprintf does. -1 and errno on error. */
 int mrc_soft_query_stats(struct ibv_context* context, char* text, size_t size);
-/* Same for one QP: cwnd, inflight, srtt_ns, retransmits..., then one line per EV towards its peer:
- * "ev.<value> plane <p> state <GOOD|SKIP|ASSUMED_BAD|DENIED> active <0|1> tx <n> loss <n> ecn <n>". */
+/* Same for one QP: cwnd, inflight, srtt_ns, retransmits... Where a packet that was sent again has arrived, then
+ * "retransmission_delay.count", "retransmission_delay.max_ns" and "retransmission_delay.le_<ns> <packets>": packets
+ * whose first transmission was acknowledged after at most that time, and after more than the next smaller one, for
+ * those times that occurred. Then one line per EV towards its peer: "ev.<value> plane <p> state
+ * <GOOD|SKIP|ASSUMED_BAD|DENIED> active <0|1> tx <n> loss <n> ecn <n>". */
 int mrc_soft_query_qp_stats(struct mrc_qp* qp, char* text, size_t size);
 
 /* Deny or allow one EV of the peer of a QP (DENIED is never left without a call). ENOENT for an unknown EV. */

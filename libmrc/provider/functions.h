@@ -1,4 +1,4 @@
-// The 41 functions of the OCP MRC API 1.0.1 as lists, for tables of them: those that every MRC library must have, and
+// The functions of the OCP MRC API as lists, for tables of them: those that every MRC library must have, and
 // those that a library of API 1.0.0 lacks, or that only a controller calls.
 #pragma once
 

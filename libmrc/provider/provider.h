@@ -9,7 +9,7 @@
 // from libibverbs, which is searched first in the process (the shim or the program may have brought it) and then
 // opened by name. The functions have the same signatures in both.
 //
-// Threads: the table is made once, at the first call; afterwards it is constant.
+// Threads: a table is constant once it is made.
 #pragma once
 
 #include <mrc_soft.h>
@@ -17,6 +17,7 @@
 #include <string>
 
 #include "functions.h"
+#include "result.h"
 
 namespace mrc::provider {
 
@@ -45,10 +46,7 @@ struct Provider {
   std::string name;  // for messages
 };
 
-// The process's provider. Null: MRC_PROVIDER could not be used; *why has the reason, also at later calls.
-const Provider* provider(std::string* why);
-
-// A separate table of a given library; "" is ours.
-bool load_provider(const std::string& library, Provider* out, std::string* why);
+// The table of a given library; "" is ours.
+Result<Provider> load_provider(const std::string& library);
 
 }  // namespace mrc::provider

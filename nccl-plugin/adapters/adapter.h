@@ -19,7 +19,7 @@ namespace mrc::nccl {
 // Properties of any version: members that it lacks are left out.
 template <typename Props>
 ncclResult_t get_properties(int number, Props* out) {
-  ncclNetProperties_v12_t all;
+  ncclNetProperties_t all;
   if (const ncclResult_t result = properties(number, &all); result != ncclSuccess) return result;
   *out = {};
   copy_properties(all, out);
@@ -73,9 +73,8 @@ ncclResult_t reg_mr(void* comm, void* data, Size size, int type, void** handle) 
   if (negative(size)) return ncclInvalidArgument;
   return register_memory(comm, data, static_cast<uint64_t>(size), type, handle);
 }
-inline ncclResult_t reg_dma_buf(void*, void*, size_t, int, uint64_t, int, void** handle) {
-  if (handle != nullptr) *handle = nullptr;
-  return refuse_dma_buf();
+inline ncclResult_t reg_dma_buf(void* comm, void* data, size_t size, int type, uint64_t offset, int fd, void** handle) {
+  return register_dma_buf(comm, data, size, type, offset, fd, handle);
 }
 inline ncclResult_t dereg_mr(void*, void* handle) {
   return deregister_memory(handle);
@@ -84,39 +83,45 @@ inline ncclResult_t dereg_mr(void*, void* handle) {
 template <typename Size>
 ncclResult_t send_plain(void* comm, void* data, Size size, int tag, void* memory, void** request) {
   if (negative(size)) return ncclInvalidArgument;
-  return isend(comm, data, static_cast<uint64_t>(size), tag, memory, request);
+  return isend(comm, data, static_cast<uint64_t>(size), tag, memory, nullptr, request);
 }
 template <typename Size>
-ncclResult_t recv_plain(void* comm, int n, void** data, Size* sizes, int* tags, void** memory, void** request) {
+ncclResult_t recv_profiles(void* comm, int n, void** data, Size* sizes, int* tags, void** memory, void** profiles,
+                           void** request) {
   constexpr int max = 8;
   uint64_t wide[max] = {};
   for (int i = 0; i < n && i < max; ++i) {
     if (negative(sizes[i])) return ncclInvalidArgument;
     wide[i] = static_cast<uint64_t>(sizes[i]);
   }
-  return irecv(comm, n, data, wide, tags, memory, request);
+  return irecv(comm, n, data, wide, tags, memory, profiles, request);
 }
-// Profiler handles are not used: NCCL's own network events cover these requests.
-inline ncclResult_t send_profiled(void* comm, void* data, size_t size, int tag, void* memory, void*, void** request) {
-  return send_plain<size_t>(comm, data, size, tag, memory, request);
+template <typename Size>
+ncclResult_t recv_plain(void* comm, int n, void** data, Size* sizes, int* tags, void** memory, void** request) {
+  return recv_profiles<Size>(comm, n, data, sizes, tags, memory, nullptr, request);
 }
-inline ncclResult_t recv_profiled(void* comm, int n, void** data, size_t* sizes, int* tags, void** memory, void**,
+inline ncclResult_t send_profiled(void* comm, void* data, size_t size, int tag, void* memory, void* profile,
                                   void** request) {
-  return recv_plain<size_t>(comm, n, data, sizes, tags, memory, request);
+  return isend(comm, data, size, tag, memory, profile, request);
 }
-inline ncclResult_t flush(void*, int, void**, int*, void**, void** request) {
-  return iflush(request);
+inline ncclResult_t recv_profiled(void* comm, int n, void** data, size_t* sizes, int* tags, void** memory,
+                                  void** profiles, void** request) {
+  return recv_profiles<size_t>(comm, n, data, sizes, tags, memory, profiles, request);
+}
+inline ncclResult_t flush(void*, int n, void** data, int* sizes, void** memory, void** request) {
+  return iflush(n, data, sizes, memory, request);
 }
 
 template <typename Config>
 ncclResult_t init_with_context(void** context, uint64_t, Config* config, ncclDebugLogger_t logger,
-                               ncclProfilerCallback_t) {
+                               ncclProfilerCallback_t profiler) {
+  use_profiler(profiler);
   return init_context(context, config != nullptr ? config->trafficClass : NCCL_NET_TRAFFIC_CLASS_UNDEF, logger);
 }
 template <typename Attributes>
 ncclResult_t set_net_attr(void* context, Attributes* attributes) {
   if (attributes == nullptr) return ncclInvalidArgument;
-  ncclNetAttr_v12_t wide{};
+  ncclNetAttr_t wide{};
   wide.sendCommAttr.maxConcurrentPeers = attributes->sendCommAttr.maxConcurrentPeers;
   wide.sendCommAttr.maxFlowsPerPeer = attributes->sendCommAttr.maxFlowsPerPeer;
   wide.recvCommAttr.maxConcurrentPeers = attributes->recvCommAttr.maxConcurrentPeers;

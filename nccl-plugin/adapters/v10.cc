@@ -5,7 +5,8 @@ namespace mrc::nccl {
 
 namespace {
 
-ncclResult_t init_profiled(ncclDebugLogger_t logger, ncclProfilerCallback_t) {
+ncclResult_t init_profiled(ncclDebugLogger_t logger, ncclProfilerCallback_t profiler) {
+  use_profiler(profiler);
   return init_process(logger);
 }
 

@@ -12,9 +12,9 @@
  * devices      number of devices; getProperties describes one
  * makeVDevice  joins devices into a virtual one and returns its number (v9 on)
  * setNetAttr   the communicator's expectations: peers and flows per peer (v11 on)
- * listen       fills the handle, which NCCL carries to the peer byte for byte connect      never blocks: *sendComm
- * stays NULL until the connection is established; called again with the same handle
- *              memory, whose bytes the plugin may change to keep its state
+ * listen       fills the handle, which NCCL carries to the peer byte for byte
+ * connect      never blocks: *sendComm stays NULL until the connection is established; called again with the same
+ *              handle memory, whose bytes the plugin may change to keep its state
  * accept       the same for *recvComm
  * regMr        memory of later transfers; regMrDmaBuf for device memory by file descriptor
  * isend        *request NULL: the receiver has not posted yet, try again. tag chooses among the members of a group
@@ -34,10 +34,15 @@
 #include "net_abi/v8.h"
 #include "net_abi/v9.h"
 
+/* Every version, the newest last. */
+#define MRC_NET_VERSIONS(X) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
+
+/* The newest version, whose types code that is independent of versions has. */
 typedef ncclNet_v12_t ncclNet_t;
 typedef ncclNetProperties_v12_t ncclNetProperties_t;
 typedef ncclNetVDeviceProps_v12_t ncclNetVDeviceProps_t;
 typedef ncclNetCommConfig_v12_t ncclNetCommConfig_t;
 typedef ncclNetDeviceHandle_v12_t ncclNetDeviceHandle_t;
+typedef ncclNetAttr_v12_t ncclNetAttr_t;
 
 #endif

@@ -31,7 +31,7 @@ Attempt::Attempt(std::shared_ptr<Context> context, int number, int traffic_class
       comm_(std::make_unique<SendComm>(context_, number, traffic_class, peer_)) {}
 
 bool Attempt::is_for(const Handle& handle) const {
-  return handle.cookie == handle_.cookie && std::memcmp(&handle.address, &handle_.address, sizeof handle.address) == 0;
+  return handle.cookie == handle_.cookie && handle.address.text() == peer_;
 }
 
 bool Attempt::abandoned() const {

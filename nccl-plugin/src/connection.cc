@@ -88,6 +88,7 @@ ncclResult_t Connection::create_lane(Lane& lane, mrc_cq* cq) {
   init.cap.max_send_sge = init.cap.max_recv_sge = 1;
   lane.qp = api_.mrc_create_qp(device.mrc, &init);
   if (lane.qp == nullptr) return fail(ncclSystemError, "mrc_create_qp on " + device.name + ": " + std::strerror(errno));
+  api_.mrc_get_qpn(lane.qp, &lane.qpn);
   if (getrandom(&lane.psn, sizeof lane.psn, 0) != sizeof lane.psn) lane.psn = static_cast<uint32_t>(errno);
   lane.psn &= 0xFFFFFF;
   ibv_qp_attr verbs{};
@@ -126,9 +127,7 @@ void Connection::describe(Hello* hello) const {
     hello->member[m].mtu = device.mtu;
   }
   for (size_t i = 0; i < lanes_.size(); ++i) {
-    uint32_t qpn = 0;
-    api_.mrc_get_qpn(lanes_[i].qp, &qpn);
-    hello->lane[i] = {qpn, lanes_[i].psn, lanes_[i].member, {}};
+    hello->lane[i] = {lanes_[i].qpn, lanes_[i].psn, lanes_[i].member, {}};
   }
 }
 

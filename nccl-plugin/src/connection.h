@@ -24,6 +24,7 @@
 #include "context.h"
 #include "handshake.h"
 #include "memory.h"
+#include "profile.h"
 #include "slow_watch.h"
 #include "socket.h"
 
@@ -40,6 +41,7 @@ struct Lane {
   mrc_qp* qp = nullptr;
   uint8_t member = 0;         // device of this side
   uint8_t remote_member = 0;  // and of the peer
+  uint32_t qpn = 0;
   uint32_t psn = 0;
   uint32_t in_flight = 0;  // work requests that occupy a slot of the send queue
 };
@@ -81,6 +83,9 @@ class Connection {
   using Clock = std::chrono::steady_clock;
   // When the oldest of what is under way to the peer was posted; none: nothing is.
   virtual std::optional<Clock::time_point> oldest_posting() const = 0;
+  // Is something under way for which a profiler has an event? Then it learns of these.
+  virtual bool profiled() const { return false; }
+  virtual void update_events(const PathDescription&) {}
 
   // Takes completions and drives the device's progress. Returns error().
   ncclResult_t progress();
@@ -91,6 +96,7 @@ class Connection {
   ncclResult_t fail(ncclResult_t result, const std::string& why);
   // Of the queue pair with most work under way; empty where the device keeps no statistics.
   QpSample sample() const;
+  QpSample sample_of(const Lane& lane) const;
 
   const provider::Provider& api_;
   std::vector<Lane> lanes_;
@@ -102,8 +108,9 @@ class Connection {
   ncclResult_t connect_lane(Lane& lane, const Hello& peer, const LaneInfo& remote);
   void make_hint(int lanes_per_member);
   void broken(const ibv_wc& wc);
-  void look_after_peer();
+  void look_after_peer(Clock::time_point now);
   void look_at_speed(Clock::time_point now);
+  void look_at_paths();
   void beat();
 
   const std::shared_ptr<Context> context_;
@@ -118,12 +125,12 @@ class Connection {
   Socket socket_;
   ncclResult_t error_ = ncclSuccess;
 
-  uint32_t idle_polls_ = 0;
   bool quiet_ = true;     // no completion since the last check
   bool beating_ = false;  // a zero-byte write is in flight
   bool gone_ = false;     // the peer's process has ended
   Clock::time_point gone_at_, last_sign_, looked_at_, speed_looked_at_;
   SlowWatch slow_watch_;
+  PathDescription profiled_paths_{};  // as the last update had them
 };
 
 }  // namespace mrc::nccl

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 
 #include "connection.h"
 #include "log.h"
@@ -11,9 +12,8 @@ namespace mrc::nccl {
 namespace {
 
 constexpr int kPollAtOnce = 16;
-constexpr uint32_t kPollsPerLook = 64;  // an idle poll is slow enough to read the clock this often
 constexpr uint32_t kReceivesAtOnce = 64;
-constexpr auto kBetweenLooks = std::chrono::milliseconds(5);  // at the socket: a system call
+constexpr auto kBetweenLooks = std::chrono::milliseconds(5);  // after the peer: a system call
 constexpr auto kBetweenSpeedLooks = std::chrono::milliseconds(100);
 
 const char* text_of(ibv_wc_status status) {
@@ -40,6 +40,14 @@ const char* text_of(ibv_wc_status status) {
 bool is_remote(ibv_wc_status status) {
   return status == IBV_WC_RETRY_EXC_ERR || status == IBV_WC_RNR_RETRY_EXC_ERR || status == IBV_WC_REM_ACCESS_ERR ||
          status == IBV_WC_REM_INV_REQ_ERR || status == IBV_WC_REM_OP_ERR || status == IBV_WC_REM_ABORT_ERR;
+}
+
+// The time of the kernel's last tick, which every idle poll can afford to read. A number of polls is no measure of
+// time: where many threads share a processor, 64 of them take a second.
+std::chrono::steady_clock::time_point coarse_now() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+  return std::chrono::steady_clock::time_point(std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec));
 }
 
 }  // namespace
@@ -78,16 +86,16 @@ ncclResult_t Connection::progress() {
   }
   if (any) {
     quiet_ = false;
-  } else if (++idle_polls_ >= kPollsPerLook) {
-    idle_polls_ = 0;
-    look_after_peer();
+    return error_;
   }
+  const Clock::time_point now = coarse_now();
+  if (now - looked_at_ >= kBetweenLooks) look_after_peer(now);
   return error_;
 }
 
-void Connection::look_after_peer() {
+void Connection::look_after_peer(Clock::time_point now) {
   const Settings& settings = process().settings;
-  const Clock::time_point now = Clock::now();
+  looked_at_ = now;
   if (!quiet_) last_sign_ = now;
   quiet_ = true;
   look_at_speed(now);
@@ -96,10 +104,9 @@ void Connection::look_after_peer() {
       fail(ncclRemoteError, "the peer has closed the connection or its process has ended");
     return;
   }
-  if (socket_.open() && now - looked_at_ >= kBetweenLooks) {
-    looked_at_ = now;
+  if (socket_.open()) {
     const Io io = socket_.look();
-    if (io == Io::kClosed) gone_ = true, gone_at_ = now;
+    if (io == Io::kClosed) gone_ = true, gone_at_ = Clock::now();  // not the last tick: the whole time is the requests'
     if (io == Io::kFailed) {
       NET_INFO("The set-up socket to %s failed: %s. The connection goes on without it", peer_.c_str(),
                std::strerror(errno));
@@ -114,16 +121,38 @@ void Connection::look_at_speed(Clock::time_point now) {
   speed_looked_at_ = now;
   const std::string line = slow_watch_.look(now, oldest_posting(), peer_, [this] { return sample(); });
   if (!line.empty()) NET_WARN("%s", line.c_str());
+  if (profiled()) look_at_paths();
+}
+
+// Before the first update all planes are taken for good.
+void Connection::look_at_paths() {
+  const QpSample now = sample();
+  uint64_t good = 0, all = 0;
+  for (const EvSample& ev : now.evs) {
+    if (ev.plane < 1 || ev.plane > 63) continue;
+    all |= 1ULL << ev.plane;
+    if (ev.state == "GOOD") good |= 1ULL << ev.plane;
+  }
+  PathDescription& last = profiled_paths_;
+  const uint64_t good_before = last.qp_num == 0 ? all : last.good_planes;
+  const int type =
+      (now.retransmits > last.retransmits ? kProfileRetransmit : 0) | (good != good_before ? kProfilePathChange : 0);
+  last = {static_cast<uint8_t>(type), static_cast<int>(now.qpn), now.retransmits, now.timeouts, good};
+  if (type != 0) update_events(last);
 }
 
 QpSample Connection::sample() const {
-  if (api_.query_qp_stats == nullptr || lanes_.empty()) return {};
+  if (lanes_.empty()) return {};
   const auto busiest = std::max_element(lanes_.begin(), lanes_.end(),
                                         [](const Lane& a, const Lane& b) { return a.in_flight < b.in_flight; });
-  if (busiest->qp == nullptr) return {};
+  return sample_of(*busiest);
+}
+
+QpSample Connection::sample_of(const Lane& lane) const {
+  if (api_.query_qp_stats == nullptr || lane.qp == nullptr) return {};
   std::string text(8192, '\0');
   for (;;) {
-    const int size = api_.query_qp_stats(busiest->qp, text.data(), text.size());
+    const int size = api_.query_qp_stats(lane.qp, text.data(), text.size());
     if (size < 0) return {};
     const bool whole = static_cast<size_t>(size) < text.size();
     text.resize(static_cast<size_t>(size) + (whole ? 0 : 1024));  // between two calls a line may grow

@@ -1,5 +1,8 @@
 #include "context.h"
 
+#include <unistd.h>
+
+#include <cstddef>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -32,29 +35,63 @@ void mention_rates(const Settings& s) {
           name);
 }
 
+void choose_gpu_access(Process* process) {
+  const std::string& wanted = process->settings.gpu;
+  std::string why = "NCCL_MRC_GPU=off";
+  if (wanted == "dmabuf") process->maps_dma_bufs = true;
+  if (wanted == "auto" || wanted == "gdrcopy") {
+    Result<std::unique_ptr<Gdr>> gdr = Gdr::open();
+    if (!gdr) why = gdr.error().text;
+    if (gdr) process->gdr = *std::move(gdr);
+  }
+  if (process->gdr != nullptr) {
+    NET_INFO("GPU memory is registered through gdrcopy");
+  } else if (process->maps_dma_bufs) {
+    NET_INFO("GPU memory is registered as dma-bufs that the CPU maps");
+  } else if (wanted == "gdrcopy") {
+    NET_WARN("NCCL_MRC_GPU=gdrcopy: %s. NCCL stages through host memory", why.c_str());
+  } else {
+    NET_INFO("GPU memory is not registered (%s): NCCL stages through host memory", why.c_str());
+  }
+}
+
+// The CPU reads from a GPU slowly. Read by NCCL when it first plans a connection, after this; not before there are
+// devices, for without them NCCL uses another transport.
+void prefer_staged_sends(const Process& process) {
+  if (process.devices.count() > 0 && (process.gdr != nullptr || process.maps_dma_bufs))
+    setenv("NCCL_NET_GDR_READ", "0", 0);
+}
+
+// NCCL says nothing of the network that it uses instead.
+std::nullptr_t no_network(const std::string& why) {
+  const char* const demanded = environment::variable("NCCL_NET");
+  NET_WARN("%s%s", why.c_str(),
+           demanded != nullptr && *demanded != '\0'
+               ? ""
+               : ". NCCL goes on over another network, its sockets as a rule; NCCL_NET=MRC forbids that");
+  return nullptr;
+}
+
 }  // namespace
 
 std::shared_ptr<Process> Process::acquire() {
   const MutexLock lock(process_mutex);
   if (*the_process == nullptr) {
-    std::string why;
     const char* library = environment::variable("MRC_PROVIDER");
-    provider::Provider api;
-    if (!provider::load_provider(library != nullptr ? library : "", &api, &why)) {
-      NET_WARN("%s", why.c_str());
-      return nullptr;
-    }
+    const Result<provider::Provider> api = provider::load_provider(library != nullptr ? library : "");
+    if (!api) return no_network(api.error().text);
     std::vector<std::string> complaints;
-    auto made = std::make_shared<Process>(api, settings_from_environment(&complaints));
+    auto made = std::make_shared<Process>(*api, settings_from_environment(&complaints));
     for (const std::string& complaint : complaints) NET_WARN("%s", complaint.c_str());
+    if (!environment::is_ignored())
+      for (const std::string& sentence : unread_variables(::environ)) NET_WARN("%s", sentence.c_str());
     mention_rates(made->settings);
-    if (!made->devices.open(&why)) {
-      NET_WARN("%s", why.c_str());
-      return nullptr;
-    }
+    choose_gpu_access(made.get());
+    if (const Status opened = made->devices.open(); !opened) return no_network(opened.error().text);
+    prefer_staged_sends(*made);
     for (int i = 0; i < made->devices.count(); ++i) {
       const Device& d = made->devices.device(i);
-      NET_INFO("Using %s of %s, %d Mb/s, GID index %d", d.name.c_str(), api.name.c_str(), d.speed_mbps, d.gid_index);
+      NET_INFO("Using %s of %s, %d Mb/s, GID index %d", d.name.c_str(), api->name.c_str(), d.speed_mbps, d.gid_index);
     }
     *the_process = std::move(made);
   }

@@ -14,6 +14,7 @@
 #include <set>
 
 #include "device.h"
+#include "gpu_memory.h"
 #include "mutex.h"
 #include "net_abi.h"
 #include "provider.h"
@@ -25,6 +26,8 @@ struct Process {
   const provider::Provider api;
   Settings settings;
   Devices devices;
+  std::unique_ptr<Gdr> gdr;    // GPU memory is registered through it
+  bool maps_dma_bufs = false;  // or through these
 
   Process(const provider::Provider& provider, const Settings& given)
       : api(provider), settings(given), devices(api, settings) {}

@@ -84,48 +84,51 @@ void Devices::close(Device* device) {
   if (device->verbs != nullptr) api_.verbs.close_device(device->verbs);
 }
 
-bool Devices::open(std::string* why) {
+Status Devices::open() {
   int found = 0;
   ibv_device** list = api_.verbs.get_device_list(&found);
   if (list == nullptr) {
     const char* reason = api_.config_error != nullptr ? api_.config_error() : nullptr;
-    *why = reason != nullptr ? std::string("the configuration was refused: ") + reason
-                             : std::string("no devices can be listed: ") + std::strerror(errno);
-    return false;
+    return reason != nullptr ? invalid(std::string("the configuration was refused: ") + reason)
+                             : failed_call("no devices can be listed");
   }
   std::string names;
+  bool is_any_chosen = false;
   for (int i = 0; i < found; ++i) {
     const std::string name = api_.verbs.get_device_name(list[i]);
     names += (names.empty() ? "" : ", ") + name;
-    std::string reason;
-    if (name_chosen(settings_.hca, name) && !open_one(list[i], &reason))
-      NET_WARN("%s is not used: %s", name.c_str(), reason.c_str());
+    if (!name_chosen(settings_.hca, name)) continue;
+    is_any_chosen = true;
+    if (const Status opened = open_one(list[i]); !opened)
+      NET_WARN("%s is not used: %s", name.c_str(), opened.error().text.c_str());
   }
   api_.verbs.free_device_list(list);
-  if (!devices_.empty()) return true;
-  *why = names.empty() ? "there is no device"
-                       : "none of the devices (" + names + ") can be used" +
-                             (settings_.hca.empty() ? "" : "; NCCL_MRC_HCA is " + settings_.hca);
-  return false;
+  if (!devices_.empty()) return {};
+  if (names.empty()) return Error{ENODEV, "there is no device"};
+  return Error{ENODEV, is_any_chosen
+                           ? "none of the devices (" + names + ") can be used"
+                           : "NCCL_MRC_HCA=" + settings_.hca + " chooses none of the devices (" + names + ")"};
 }
 
-bool Devices::open_one(ibv_device* found, std::string* why) {
+Status Devices::open_one(ibv_device* found) {
   auto device = std::make_unique<Device>();
   device->name = api_.verbs.get_device_name(found);
-  auto failed = [&](const char* call) {
-    *why = std::string(call) + ": " + std::strerror(errno);
+  auto failed = [&](const char* call, int code = errno) {
+    Error error = failed_call(call, code);
     close(device.get());
-    return false;
+    return error;
   };
   device->verbs = api_.verbs.open_device(found);
-  if (device->verbs == nullptr) return failed("opening it");
+  if (device->verbs == nullptr) {
+    Error error = failed("opening it");
+    if (api_.config_error != nullptr) error.text += "; the line \"mrc: error\" on standard error has the reason";
+    return error;
+  }
   int supported = 0;
   mrc_device_attr attributes{};
   if (api_.mrc_query_device(device->verbs, &attributes, &supported) != 0) return failed("mrc_query_device");
-  errno = EOPNOTSUPP;
-  if (supported == 0) return failed("MRC");
-  errno = EADDRNOTAVAIL;
-  if (!find_gid(device.get())) return failed("no usable GID");
+  if (supported == 0) return failed("MRC", EOPNOTSUPP);
+  if (!find_gid(device.get())) return failed("no usable GID", EADDRNOTAVAIL);
   mrc_context_attr context{};
   context.mrc_api_version_used = MRC_API_VER_USED;
   device->mrc = api_.mrc_create_context(device->verbs, &context);
@@ -133,9 +136,9 @@ bool Devices::open_one(ibv_device* found, std::string* why) {
   device->pd = api_.verbs.alloc_pd(device->verbs);
   if (device->pd == nullptr) return failed("allocating a protection domain");
   describe(device.get());
-  if (add_virtual({device->name, {static_cast<int>(devices_.size())}}) < 0) return errno = ENOSPC, failed("too many");
+  if (add_virtual({device->name, {static_cast<int>(devices_.size())}}) < 0) return failed("too many", ENOSPC);
   devices_.push_back(std::move(device));
-  return true;
+  return {};
 }
 
 bool Devices::find_gid(Device* device) const {

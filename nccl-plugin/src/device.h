@@ -15,11 +15,12 @@
 #include "mutex.h"
 #include "net_abi.h"
 #include "provider.h"
+#include "result.h"
 #include "settings.h"
 
 namespace mrc::nccl {
 
-inline constexpr int kMaxMembers = 8;  // devices joined in a virtual one, as in ncclNetVDeviceProps_v12_t
+inline constexpr int kMaxMembers = 8;  // devices joined in a virtual one, as in ncclNetVDeviceProps_t
 
 struct Device {
   ibv_context* verbs = nullptr;
@@ -56,8 +57,8 @@ class Devices {
   Devices(const Devices&) = delete;
   Devices& operator=(const Devices&) = delete;
 
-  // Opens every device that passes the filter. False: there is none; *why has the reason.
-  bool open(std::string* why);
+  // Opens every device that passes the filter; an error if there is none.
+  Status open();
 
   int count() const { return count_.load(std::memory_order_acquire); }
   bool valid(int number) const { return number >= 0 && number < count(); }
@@ -71,7 +72,7 @@ class Devices {
   int make_virtual(const std::vector<int>& numbers) ABSL_LOCKS_EXCLUDED(adding_);
 
  private:
-  bool open_one(ibv_device* found, std::string* why);
+  Status open_one(ibv_device* found);
   bool find_gid(Device* device) const;
   void describe(Device* device) const;
   void close(Device* device);

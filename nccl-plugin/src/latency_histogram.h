@@ -11,9 +11,9 @@ namespace mrc::nccl {
 
 class LatencyHistogram {
  public:
-  void record(uint64_t ns) {
-    ++counts_[std::min(bucket_of(ns), counts_.size() - 1)];
-    ++total_;
+  void record(uint64_t ns, uint64_t times = 1) {
+    counts_[std::min(bucket_of(ns), counts_.size() - 1)] += times;
+    total_ += times;
     most_ = std::max(most_, ns);
   }
   uint64_t count() const { return total_; }
@@ -40,7 +40,7 @@ class LatencyHistogram {
     return ((kSub + bucket % kSub + 1) << shift) - 1;
   }
 
-  std::array<uint32_t, 44 * kSub> counts_{};  // to 2^46 ns
+  std::array<uint64_t, 44 * kSub> counts_{};  // to 2^46 ns
   uint64_t total_ = 0, most_ = 0;
 };
 

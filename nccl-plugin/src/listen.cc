@@ -9,7 +9,7 @@
 
 namespace mrc::nccl {
 
-std::unique_ptr<Listener> Listener::make(std::shared_ptr<Context> context, int number, void* handle) {
+std::unique_ptr<Listener> Listener::make(const std::shared_ptr<Context>& context, int number, void* handle) {
   const Settings& settings = context->process->settings;
   const std::vector<Interface> all = list_interfaces();
   const Interface* interface = choose_interface(all, settings);
@@ -23,10 +23,12 @@ std::unique_ptr<Listener> Listener::make(std::shared_ptr<Context> context, int n
   (address.any.sa_family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port) = 0;
   {  // no longer: end_all() takes the two locks in the other order
     const MutexLock lock(listener->mutex_);
-    if (!listener->socket_.listen_at(&address)) {
-      NET_WARN("Listening on %s (%s): %s", address.text().c_str(), interface->name.c_str(), std::strerror(errno));
+    const Result<SocketAddress> bound = listener->socket_.listen_at(address);
+    if (!bound) {
+      NET_WARN("%s (%s)", bound.error().text.c_str(), interface->name.c_str());
       return nullptr;
     }
+    address = *bound;
   }
   if (getrandom(&listener->cookie_, sizeof listener->cookie_, 0) != sizeof listener->cookie_) {
     NET_WARN("No random numbers: %s", std::strerror(errno));

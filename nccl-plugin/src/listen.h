@@ -20,7 +20,7 @@ namespace mrc::nccl {
 class Listener {
  public:
   // Null: the reason is in the log. Fills in the handle.
-  static std::unique_ptr<Listener> make(std::shared_ptr<Context> context, int number, void* handle);
+  static std::unique_ptr<Listener> make(const std::shared_ptr<Context>& context, int number, void* handle);
 
   // *out stays null until the peer has connected. An error of the listening socket itself (no more file descriptors) is
   // returned: otherwise NCCL would call again for ever.

@@ -1,5 +1,8 @@
 #include "memory.h"
 
+#include <bit>
+#include <utility>
+
 namespace mrc::nccl {
 
 std::unique_ptr<Memory> Memory::add(const provider::Provider& api, const Devices& devices, int number, void* data,
@@ -12,6 +15,25 @@ std::unique_ptr<Memory> Memory::add(const provider::Provider& api, const Devices
     memory->regions_[memory->members_++] = region;
   }
   return memory;
+}
+
+std::unique_ptr<Memory> Memory::add_gpu(const provider::Provider& api, const Devices& devices, int number, void* data,
+                                        size_t size, int access, std::unique_ptr<GpuMapping> mapping) {
+  auto memory = add(api, devices, number, mapping->at(data), size, access);
+  if (memory != nullptr) memory->gpu_ = std::move(mapping);
+  return memory;
+}
+
+void* Staging::room(const provider::Provider& api, const Devices& devices, int number, size_t size) {
+  if (size <= size_) return bytes_.get();
+  memory_.reset();
+  size_ = 0;
+  const size_t wanted = std::bit_ceil(size);
+  bytes_ = std::make_unique_for_overwrite<char[]>(wanted);
+  memory_ = Memory::add(api, devices, number, bytes_.get(), wanted, IBV_ACCESS_LOCAL_WRITE);
+  if (memory_ == nullptr) return nullptr;
+  size_ = wanted;
+  return bytes_.get();
 }
 
 Memory::~Memory() {

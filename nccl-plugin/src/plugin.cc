@@ -9,6 +9,7 @@
 #include "listen.h"
 #include "log.h"
 #include "mutex.h"
+#include "profile.h"
 
 namespace mrc::nccl {
 
@@ -51,6 +52,10 @@ ncclResult_t bad_device(int number) {
 }
 
 }  // namespace
+
+void use_profiler(ncclProfilerCallback_t profiler) {
+  set_profiler(profiler);
+}
 
 ncclResult_t init_process(ncclDebugLogger_t logger) {
   return guarded([&] {
@@ -95,7 +100,7 @@ ncclResult_t finalize(void* context) {
   });
 }
 
-ncclResult_t set_attributes(void* context, const ncclNetAttr_v12_t& attributes) {
+ncclResult_t set_attributes(void* context, const ncclNetAttr_t& attributes) {
   return guarded([&] {
     const auto known = context_of(context);
     if (known == nullptr) return ncclInvalidUsage;
@@ -118,7 +123,7 @@ ncclResult_t devices(int* count) {
   });
 }
 
-ncclResult_t properties(int number, ncclNetProperties_v12_t* out) {
+ncclResult_t properties(int number, ncclNetProperties_t* out) {
   return guarded([&] {
     const auto process = Process::current();
     if (process == nullptr) return ncclInvalidUsage;
@@ -130,7 +135,9 @@ ncclResult_t properties(int number, ncclNetProperties_v12_t* out) {
     out->name = const_cast<char*>(joined.name.c_str());
     out->pciPath = first.pci_path.empty() ? nullptr : const_cast<char*>(first.pci_path.c_str());
     out->guid = first.guid;
-    out->ptrSupport = NCCL_PTR_HOST;  // GPU memory cannot be registered; NCCL stages through host memory
+    out->ptrSupport = NCCL_PTR_HOST;
+    if (process->gdr != nullptr) out->ptrSupport |= NCCL_PTR_CUDA;
+    if (process->maps_dma_bufs) out->ptrSupport |= NCCL_PTR_CUDA | NCCL_PTR_DMABUF;
     out->regIsGlobal = 1;
     out->port = 1;
     out->maxComms = first.max_qps;
@@ -233,28 +240,59 @@ ncclResult_t close_listen(void* listen_comm) {
   });
 }
 
+namespace {
+
+constexpr int kRemoteWrite = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+
+ncclResult_t registered(std::unique_ptr<Memory> made, uint64_t size, void** handle) {
+  if (made == nullptr) {
+    NET_WARN("Registering %lu bytes: %s", static_cast<unsigned long>(size), std::strerror(errno));
+    return ncclSystemError;
+  }
+  *handle = made.release();
+  return ncclSuccess;
+}
+
+ncclResult_t register_mapping(const Connection& c, void* data, uint64_t size,
+                              Result<std::unique_ptr<GpuMapping>> mapping, void** handle) {
+  if (!mapping) {
+    NET_WARN("Registering %lu bytes of a GPU: %s", static_cast<unsigned long>(size), mapping.error().text.c_str());
+    return ncclSystemError;
+  }
+  return registered(
+      Memory::add_gpu(c.process().api, c.process().devices, c.number(), data, size, kRemoteWrite, *std::move(mapping)),
+      size, handle);
+}
+
+}  // namespace
+
 ncclResult_t register_memory(void* comm, void* data, uint64_t size, int type, void** handle) {
   return guarded([&] {
     *handle = nullptr;
+    const Connection& c = *connection(comm);
+    size = std::max<uint64_t>(size, 1);
+    if (type == NCCL_PTR_CUDA && c.process().gdr != nullptr)
+      return register_mapping(c, data, size, c.process().gdr->map(data, size), handle);
     if (type != NCCL_PTR_HOST) {
       NET_WARN("Memory of type %d cannot be registered, only host memory (ptrSupport says so)", type);
       return ncclInvalidUsage;
     }
-    const Connection& c = *connection(comm);
-    auto made = Memory::add(c.process().api, c.process().devices, c.number(), data, std::max<uint64_t>(size, 1),
-                            IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-    if (made == nullptr) {
-      NET_WARN("Registering %lu bytes: %s", static_cast<unsigned long>(size), std::strerror(errno));
-      return ncclSystemError;
-    }
-    *handle = made.release();
-    return ncclSuccess;
+    return registered(Memory::add(c.process().api, c.process().devices, c.number(), data, size, kRemoteWrite), size,
+                      handle);
   });
 }
 
-ncclResult_t refuse_dma_buf() {
-  NET_WARN("DMA-BUF memory cannot be registered, only host memory (ptrSupport says so)");
-  return ncclInvalidUsage;
+ncclResult_t register_dma_buf(void* comm, void* data, uint64_t size, int type, uint64_t offset, int fd, void** handle) {
+  return guarded([&] {
+    if (handle != nullptr) *handle = nullptr;
+    const Connection& c = *connection(comm);
+    if (type != NCCL_PTR_CUDA || !c.process().maps_dma_bufs) {
+      NET_WARN("DMA-BUF memory cannot be registered (ptrSupport says so)");
+      return ncclInvalidUsage;
+    }
+    size = std::max<uint64_t>(size, 1);
+    return register_mapping(c, data, size, GpuMapping::of_dma_buf(data, size, offset, fd), handle);
+  });
 }
 
 ncclResult_t deregister_memory(void* handle) {
@@ -264,19 +302,19 @@ ncclResult_t deregister_memory(void* handle) {
   });
 }
 
-ncclResult_t isend(void* send_comm, void* data, uint64_t size, int tag, void* memory, void** request) {
+ncclResult_t isend(void* send_comm, void* data, uint64_t size, int tag, void* memory, void* profile, void** request) {
   return guarded([&] {
     Request* made = nullptr;
     if (memory == nullptr && size != 0) return ncclInvalidArgument;
-    const ncclResult_t result =
-        static_cast<SendComm*>(connection(send_comm))->isend(data, size, tag, static_cast<Memory*>(memory), &made);
+    const ncclResult_t result = static_cast<SendComm*>(connection(send_comm))
+                                    ->isend(data, size, tag, static_cast<Memory*>(memory), profile, &made);
     *request = made;
     return result;
   });
 }
 
 ncclResult_t irecv(void* recv_comm, int n, void** data, const uint64_t* sizes, const int* tags, void** memory,
-                   void** request) {
+                   void** profiles, void** request) {
   return guarded([&] {
     Request* made = nullptr;
     Memory* handles[kMaxRecvs] = {};
@@ -287,15 +325,22 @@ ncclResult_t irecv(void* recv_comm, int n, void** data, const uint64_t* sizes, c
     // *request may be NCCL_NET_OPTIONAL_RECV_COMPLETION. A completion is cheap here and reports errors, so
     // such a receive completes like all others.
     const ncclResult_t result =
-        static_cast<RecvComm*>(connection(recv_comm))->irecv(n, data, sizes, tags, handles, &made);
+        static_cast<RecvComm*>(connection(recv_comm))->irecv(n, data, sizes, tags, handles, profiles, &made);
     *request = made;
     return result;
   });
 }
 
-ncclResult_t iflush(void** request) {
-  *request = nullptr;  // the processor stored the data: it is visible before the receive completes
-  return ncclSuccess;
+// The processor stored the data: those in host memory are visible before the receive completes.
+ncclResult_t iflush(int n, void* const* data, const int* sizes, void* const* memory, void** request) {
+  return guarded([&] {
+    *request = nullptr;
+    for (int i = 0; i < n; ++i) {
+      const auto* const to = static_cast<const Memory*>(memory[i]);
+      if (to != nullptr && to->gpu() != nullptr && sizes[i] > 0) to->gpu()->flush(data[i]);
+    }
+    return ncclSuccess;
+  });
 }
 
 ncclResult_t test(void* request, int* done, int* sizes) {

@@ -11,14 +11,15 @@ namespace mrc::nccl {
 
 inline constexpr char kName[] = "MRC";
 
+void use_profiler(ncclProfilerCallback_t profiler);   // from version 10 on, before init
 ncclResult_t init_process(ncclDebugLogger_t logger);  // up to version 10
 ncclResult_t init_context(void** context, int traffic_class, ncclDebugLogger_t logger);
 ncclResult_t finalize(void* context);
 // `context` NULL: that of the process, here and below.
-ncclResult_t set_attributes(void* context, const ncclNetAttr_v12_t& attributes);
+ncclResult_t set_attributes(void* context, const ncclNetAttr_t& attributes);
 
 ncclResult_t devices(int* count);
-ncclResult_t properties(int number, ncclNetProperties_v12_t* out);
+ncclResult_t properties(int number, ncclNetProperties_t* out);
 ncclResult_t make_virtual(int* number, const int* members, int count);
 
 ncclResult_t listen(void* context, int number, void* handle, void** listen_comm);
@@ -29,13 +30,14 @@ ncclResult_t close_recv(void* recv_comm);
 ncclResult_t close_listen(void* listen_comm);
 
 ncclResult_t register_memory(void* comm, void* data, uint64_t size, int type, void** handle);
-ncclResult_t refuse_dma_buf();
+ncclResult_t register_dma_buf(void* comm, void* data, uint64_t size, int type, uint64_t offset, int fd, void** handle);
 ncclResult_t deregister_memory(void* handle);
 
-ncclResult_t isend(void* send_comm, void* data, uint64_t size, int tag, void* memory, void** request);
+// `profile`, `profiles` (one for each member): handles of the profiler's parent events, or null.
+ncclResult_t isend(void* send_comm, void* data, uint64_t size, int tag, void* memory, void* profile, void** request);
 ncclResult_t irecv(void* recv_comm, int n, void** data, const uint64_t* sizes, const int* tags, void** memory,
-                   void** request);
-ncclResult_t iflush(void** request);
+                   void** profiles, void** request);
+ncclResult_t iflush(int n, void* const* data, const int* sizes, void* const* memory, void** request);
 ncclResult_t test(void* request, int* done, int* sizes);
 
 }  // namespace mrc::nccl

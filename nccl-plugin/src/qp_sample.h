@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "latency_histogram.h"
+
 namespace mrc::nccl {
 
 struct EvSample {
@@ -21,9 +23,18 @@ struct QpSample {
   uint64_t outstanding = 0;         // packets sent and not acknowledged
   uint64_t tx = 0, retransmits = 0, timeouts = 0;
   std::vector<EvSample> evs;
+  // Of packets that were sent again, from the first transmission to the acknowledgement: how many took at most so many
+  // ns, and longer than those before [MRC-LAT-2].
+  struct Delays {
+    uint64_t ns = 0, packets = 0;
+  };
+  std::vector<Delays> retransmission_delays;
+  uint64_t retransmission_delay_max = 0;  // ns
 
   // Packets that the peer has acknowledged, ever.
   uint64_t acknowledged() const { return tx - retransmits - outstanding; }
+  // The device counts by quarters of an octave, so a quantile of `to` is at most a quarter too large.
+  void add_delays(LatencyHistogram* to) const;
 };
 
 // Lines that are not known are skipped.

@@ -14,6 +14,7 @@ ncclResult_t RecvRequest::test(int* done, int* sizes) {
     if (state_ != State::kDone) return result;
   }
   *done = 1;
+  for (int i = 0; i < count_; ++i) events_[i].stop();
   if (sizes != nullptr)
     for (int i = 0; i < count_; ++i) sizes[i] = static_cast<int>(sizes_[i]);
   state_ = State::kFree;
@@ -32,7 +33,7 @@ void RecvComm::started(const Hello&) {
 }
 
 ncclResult_t RecvComm::irecv(int n, void* const* data, const uint64_t* sizes, const int* tags, Memory* const* memory,
-                             Request** request) {
+                             void* const* profiles, Request** request) {
   *request = nullptr;
   if (error() != ncclSuccess) return error();
   if (n < 1 || n > kMaxRecvs) {
@@ -47,7 +48,7 @@ ncclResult_t RecvComm::irecv(int n, void* const* data, const uint64_t* sizes, co
   auto& slots = slots_[place_of(row_)];
   for (int i = 0; i < n; ++i) {
     Slot& slot = slots[i];
-    slot.addr = reinterpret_cast<uint64_t>(data[i]);
+    slot.addr = memory[i] != nullptr ? memory[i]->address(data[i]) : reinterpret_cast<uint64_t>(data[i]);
     slot.size = sizes[i];
     slot.tag = tags != nullptr ? tags[i] : 0;
     slot.count = static_cast<uint32_t>(n);
@@ -60,6 +61,9 @@ ncclResult_t RecvComm::irecv(int n, void* const* data, const uint64_t* sizes, co
   made.ends_ = 0;
   made.state_ = RecvRequest::State::kPosted;
   if (post_slots(n) != ncclSuccess) return error();
+  for (int i = 0; profiles != nullptr && i < n; ++i)
+    made.events_[i].start(profiles[i], {kProfileQp, number(), place_of(row_), IBV_WR_RDMA_WRITE,
+                                        static_cast<int>(lanes_[0].qpn), sizes[i]});
   slots_posted_at_ = Clock::now();
   ++row_;
   *request = &made;

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "connection.h"
+#include "profile.h"
 #include "protocol.h"
 #include "request.h"
 
@@ -24,6 +25,7 @@ class RecvRequest final : public Request {
   uint8_t count_ = 0;
   uint8_t ends_ = 0;  // lanes that have ended the row
   uint64_t sizes_[kMaxRecvs] = {};
+  NetEvent events_[kMaxRecvs];
 };
 
 class RecvComm final : public Connection {
@@ -33,7 +35,7 @@ class RecvComm final : public Connection {
 
   // One group of receives. *request stays null when kRows of them are in flight.
   ncclResult_t irecv(int n, void* const* data, const uint64_t* sizes, const int* tags, Memory* const* memory,
-                     Request** request);
+                     void* const* profiles, Request** request);
 
  private:
   friend class RecvRequest;

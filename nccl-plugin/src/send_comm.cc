@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 #include "log.h"
@@ -16,6 +17,7 @@ ncclResult_t SendRequest::test(int* done, int* sizes) {
     if (pending_ != 0) return result;
   }
   *done = 1;
+  event_.stop();
   if (sizes != nullptr) sizes[0] = static_cast<int>(size_);
   comm_->free_[comm_->free_count_++] = static_cast<uint16_t>(this - comm_->requests_.data());
   return ncclSuccess;
@@ -31,19 +33,39 @@ SendComm::SendComm(std::shared_ptr<Context> context, int number, int traffic_cla
 
 SendComm::~SendComm() {
   log_latencies();
+  log_retransmissions();
   disconnect();
 }
 
+namespace {
+
+std::string quantiles_of(const LatencyHistogram& times) {
+  const auto us = [&times](double share) { return static_cast<double>(times.quantile(share)) / 1e3; };
+  char text[128];
+  std::snprintf(text, sizeof text, "p50 %.1f p90 %.1f p99 %.1f p99.9 %.1f max %.1f us", us(0.5), us(0.9), us(0.99),
+                us(0.999), static_cast<double>(times.max()) / 1e3);
+  return text;
+}
+
+}  // namespace
+
 void SendComm::log_latencies() const {
   if (latencies_.count() == 0) return;
-  const auto us = [this](double share) { return static_cast<double>(latencies_.quantile(share)) / 1e3; };
   const QpSample last = sample();
   NET_INFO(
-      "Connection with %s closes: %lu messages, completed after p50 %.1f p90 %.1f p99 %.1f p99.9 %.1f max %.1f us; "
-      "QP %u: %lu packets, %lu sent again, %lu timeouts",
-      peer().c_str(), static_cast<unsigned long>(latencies_.count()), us(0.5), us(0.9), us(0.99), us(0.999),
-      static_cast<double>(latencies_.max()) / 1e3, last.qpn, static_cast<unsigned long>(last.tx),
-      static_cast<unsigned long>(last.retransmits), static_cast<unsigned long>(last.timeouts));
+      "Connection with %s closes: %lu messages, completed after %s; QP %u: %lu packets, %lu sent again, %lu timeouts",
+      peer().c_str(), static_cast<unsigned long>(latencies_.count()), quantiles_of(latencies_).c_str(), last.qpn,
+      static_cast<unsigned long>(last.tx), static_cast<unsigned long>(last.retransmits),
+      static_cast<unsigned long>(last.timeouts));
+}
+
+// Of all queue pairs together.
+void SendComm::log_retransmissions() const {
+  LatencyHistogram delays;
+  for (const Lane& lane : lanes_) sample_of(lane).add_delays(&delays);
+  if (delays.count() == 0) return;
+  NET_INFO("Connection with %s closes: %lu packets sent again were acknowledged %s after their first transmission",
+           peer().c_str(), static_cast<unsigned long>(delays.count()), quantiles_of(delays).c_str());
 }
 
 std::optional<Connection::Clock::time_point> SendComm::oldest_posting() const {
@@ -57,6 +79,16 @@ void SendComm::started(const Hello&) {
   records_memory_ =
       Memory::add(api_, process().devices, number(), records_.data(), sizeof records_, IBV_ACCESS_LOCAL_WRITE);
   if (records_memory_ == nullptr) fail(ncclSystemError, std::string("registering memory: ") + std::strerror(errno));
+}
+
+bool SendComm::profiled() const {
+  return std::any_of(requests_.begin(), requests_.end(),
+                     [](const SendRequest& r) { return r.pending_ != 0 && r.event_.open(); });
+}
+
+void SendComm::update_events(const PathDescription& path) {
+  for (SendRequest& request : requests_)
+    if (request.pending_ != 0) request.event_.update(path);
 }
 
 // The peer writes the FIFO at any time: a slot is read only when its last word shows that it is complete.
@@ -98,7 +130,8 @@ bool SendComm::room_for(const LaneSet& lanes, uint64_t size) const {
   return true;
 }
 
-ncclResult_t SendComm::isend(const void* data, uint64_t size, int tag, const Memory* memory, Request** request) {
+ncclResult_t SendComm::isend(const void* data, uint64_t size, int tag, const Memory* memory, void* profile,
+                             Request** request) {
   *request = nullptr;
   if (error() != ncclSuccess) return error();
   if (size > kLargestMessage) {
@@ -129,13 +162,22 @@ ncclResult_t SendComm::isend(const void* data, uint64_t size, int tag, const Mem
   made.place_ = static_cast<uint8_t>(place_of(row_));
   records_[place_of(row_)].sizes[r] = size;
   row_lanes_ = row_lanes;
-  const Message message{&slot, reinterpret_cast<uint64_t>(data), size, memory, index};
+  Message message{&slot, reinterpret_cast<uint64_t>(data), size, memory, index};
+  if (size != 0 && memory->gpu() != nullptr) {
+    void* const room = made.staging_.room(api_, process().devices, number(), size);
+    if (room == nullptr) return fail(ncclSystemError, std::string("registering memory: ") + std::strerror(errno));
+    memory->gpu()->read(room, data, size);
+    message.data = reinterpret_cast<uint64_t>(room);
+    message.memory = made.staging_.memory();
+  }
   if (post_message(message, lanes, last) != ncclSuccess) return error();
   row_posted_ |= 1u << r;
   if (last) {
     ++row_;
     row_count_ = 0;
   }
+  made.event_.start(profile, {kProfileQp, number(), index, IBV_WR_RDMA_WRITE,
+                              static_cast<int>(lanes_[row_lanes._Find_first()].qpn), size});
   *request = &made;
   return ncclSuccess;
 }

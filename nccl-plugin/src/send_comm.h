@@ -7,6 +7,7 @@
 
 #include "connection.h"
 #include "latency_histogram.h"
+#include "profile.h"
 #include "protocol.h"
 #include "request.h"
 
@@ -25,6 +26,8 @@ class SendRequest final : public Request {
   uint32_t pending_ = 0;  // work requests
   std::chrono::steady_clock::time_point posted_;
   uint8_t place_ = 0;
+  NetEvent event_;
+  Staging staging_;
 };
 
 class SendComm final : public Connection {
@@ -33,7 +36,7 @@ class SendComm final : public Connection {
   ~SendComm() override;
 
   // *request stays null when the receiver has not posted a buffer for this tag yet, or a queue is full.
-  ncclResult_t isend(const void* data, uint64_t size, int tag, const Memory* memory, Request** request);
+  ncclResult_t isend(const void* data, uint64_t size, int tag, const Memory* memory, void* profile, Request** request);
 
   void set_split(uint32_t bytes) { split_bytes_ = bytes; }
   uint32_t split_bytes() const { return split_bytes_; }
@@ -56,7 +59,10 @@ class SendComm final : public Connection {
   void completed(const ibv_wc& wc) override;
   void started(const Hello& peer) override;
   std::optional<Clock::time_point> oldest_posting() const override;
+  bool profiled() const override;
+  void update_events(const PathDescription& path) override;
   void log_latencies() const;
+  void log_retransmissions() const;
 
   bool row_ready();
   int find_slot(int tag) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <iterator>
 #include <sstream>
 
@@ -57,7 +58,8 @@ Made from the table in `nccl-plugin/src/settings.h`; write it anew with
 
 All of them are environment variables, read when NCCL initialises its first communicator. Of two names,
 the first takes precedence. Numbers are decimal, hexadecimal after 0x, octal after 0, as in NCCL's own
-variables. A value that is not allowed is reported in NCCL's log and the default is used.
+variables. A value that is not allowed is reported in NCCL's log (`NCCL_DEBUG=WARN`) and the default is used; a variable
+`NCCL_MRC_*` that nothing reads is named there.
 
 The environment is their only source, as it is for NCCL's own variables. Before it loads a plugin, NCCL adds to it the
 assignments of `/etc/nccl.conf` and of the file that `NCCL_CONF_FILE` names (observed with 2.28.9), so that they may be
@@ -66,7 +68,7 @@ and have one file, which `MRC_CONFIG` names: planes, MTU, congestion control, fa
 `MRC_*` (`spec/settings.md`). Settings of a job under NCCL are not in that file, because they differ from job to job.
 
 Three of NCCL's own variables matter here (as of 2.28.9). `NCCL_NET=MRC` makes it an error when the plugin cannot be
-used; without it NCCL silently falls back to TCP. `NCCL_NET_PLUGIN_REF_COUNT=1` is for programs that destroy all their
+used; without it NCCL falls back to TCP, and only the plugin's warning tells. `NCCL_NET_PLUGIN_REF_COUNT=1` is for programs that destroy all their
 communicators and make new ones: NCCL otherwise forgets the plugin chosen. `NCCL_PROTO` must not demand
 LL128, which NCCL itself chooses only where a network writes into GPU memory: its lines of 128 bytes would have to arrive
 in order.
@@ -88,6 +90,19 @@ const std::vector<Setting>& setting_table() {
 #undef NCCL_MRC_TEXT
   };
   return table;
+}
+
+std::vector<std::string> unread_variables(const char* const* environment) {
+  constexpr char kPrefix[] = "NCCL_MRC_";
+  std::vector<std::string> sentences;
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
+    const std::string name(*environment, std::strcspn(*environment, "="));
+    const auto read = [&](const Setting& s) { return name == s.name || name == s.second; };
+    const std::vector<Setting>& table = setting_table();
+    if (name.rfind(kPrefix, 0) != 0 || std::any_of(table.begin(), table.end(), read)) continue;
+    sentences.push_back("Nothing reads " + name + ": man nccl-net-mrc and nccl-plugin/SETTINGS.md list the variables");
+  }
+  return sentences;
 }
 
 Settings settings_from_environment(std::vector<std::string>* complaints) {

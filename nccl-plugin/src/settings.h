@@ -27,6 +27,7 @@ namespace mrc::nccl {
   INT(hello_timeout_ms, "NCCL_MRC_HELLO_TIMEOUT_MS", "", 60000, 1, 3600000, "ms", "A connection to the listening port that has not identified itself within this time is closed") \
   TEXT(socket_ifname, "NCCL_SOCKET_IFNAME", "", "", "", "Interface of the set-up sockets: prefixes separated by commas, = in front: exact names, ^ in front: all but these; empty: ib*, then any but docker* and lo, then docker*, lo, virbr*") \
   TEXT(socket_family, "NCCL_SOCKET_FAMILY", "", "", "AF_INET AF_INET6", "Address family of the set-up sockets; empty: either") \
+  TEXT(gpu, "NCCL_MRC_GPU", "", "auto", "auto gdrcopy dmabuf off", "Registration of GPU memory, which received data are then written to directly: auto: by gdrcopy if libgdrapi.so.2 and its kernel module are there, else not at all; gdrcopy: likewise, with a warning; dmabuf: by mapping dma-bufs for the CPU, which few drivers can, and which fails only when NCCL registers memory; off: NCCL stages through host memory. With it, NCCL_NET_GDR_READ becomes 0 unless it is set, because the CPU reads from a GPU slowly") \
   INT(qps, "NCCL_MRC_QPS_PER_CONNECTION", "NCCL_IB_QPS_PER_CONNECTION", 1, 1, 128, "QPs", "Queue pairs of a connection, per device. One QP uses all paths already, so that more of them add cost and rarely throughput") \
   INT(split, "NCCL_MRC_SPLIT_DATA_ON_QPS", "NCCL_IB_SPLIT_DATA_ON_QPS", 0, 0, 1, "", "1: large messages are split over all QPs of the connection; 0: messages take the QPs in turn. Messages of a connection over several devices are always split") \
   INT(split_bytes, "NCCL_MRC_SPLIT_BYTES", "", 131072, 4096, 1073741824, "bytes", "Messages below this size are not split") \
@@ -61,6 +62,9 @@ const std::vector<Setting>& setting_table();
 // From the environment. A value that is not allowed is reported and the default is used, as NCCL does with its
 // own. Complaints: one sentence each.
 Settings settings_from_environment(std::vector<std::string>* complaints);
+
+// The variables NCCL_MRC_* that are no setting, misspelt ones for example. One sentence each.
+std::vector<std::string> unread_variables(const char* const* environment);
 
 std::string settings_markdown();  // nccl-plugin/SETTINGS.md
 

@@ -48,11 +48,13 @@ void Socket::close() {
   fd_ = -1;
 }
 
-bool Socket::listen_at(SocketAddress* address) {
-  fd_ = socket(address->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  socklen_t size = address->size();
-  return fd_ >= 0 && bind(fd_, &address->any, size) == 0 && ::listen(fd_, 1024) == 0 &&
-         getsockname(fd_, &address->any, &size) == 0;
+Result<SocketAddress> Socket::listen_at(SocketAddress address) {
+  fd_ = socket(address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  socklen_t size = address.size();
+  if (fd_ < 0 || bind(fd_, &address.any, size) != 0 || ::listen(fd_, 1024) != 0 ||
+      getsockname(fd_, &address.any, &size) != 0)
+    return failed_call("Listening on " + address.text());
+  return address;
 }
 
 bool Socket::start_connect(const SocketAddress& to) {

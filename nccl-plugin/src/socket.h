@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "interfaces.h"
+#include "result.h"
 
 namespace mrc::nccl {
 
@@ -26,9 +27,9 @@ class Socket {
   bool open() const { return fd_ >= 0; }
   void close();
 
-  // False: errno.
-  bool listen_at(SocketAddress* address);  // fills in the port
-  bool start_connect(const SocketAddress& to);
+  // The address with the port, where the given one has none.
+  Result<SocketAddress> listen_at(SocketAddress address);
+  [[nodiscard]] bool start_connect(const SocketAddress& to);  // false: errno is set
   Io finish_connect();
   Io accept_from(Socket* out, SocketAddress* from);
 

@@ -1,18 +1,23 @@
 #include "launch.h"
 
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 
 #include "secure_environment.h"
+#include "sim/helper/progress.h"
 #include "sim/helper/report.h"
 #include "sim/helper/svg.h"
 #include "sim/helper/trace_writer.h"
@@ -20,17 +25,35 @@
 namespace mrc::sim {
 namespace {
 
-// Simulated time, speed, and an estimate by whichever is further: the operations done, or the time limit.
-void show_progress(const ScenarioSpec& s, Ps now, uint64_t events, double done, double wall) {
-  const double by_time = static_cast<double>(now) / static_cast<double>(s.limit);
-  const double share = std::max(done, by_time);
-  std::fprintf(stderr, "\r  %3.0f%%  simulated %-10s  %.2f M events/s  left about %.0f s   ", share * 100,
-               format_time(now).c_str(), static_cast<double>(events) / wall / 1e6,
-               share > 0 ? wall * (1 - share) / share : 0.0);
-  std::fflush(stderr);
-}
+using Report = std::function<void(Ps simulated, uint64_t events, double share)>;
 
-bool run_point(const ScenarioFile& file, size_t index, Output* output, const LaunchOptions& o, bool progress) {
+// The share of each point that is done, written by the processes that run them.
+class Shares {
+ public:
+  explicit Shares(size_t points) : points_(points) {
+    void* memory = mmap(nullptr, bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw ConfigError("no memory for the progress of the points");
+    millionths_ = static_cast<std::atomic<uint32_t>*>(memory);
+  }
+  ~Shares() { munmap(millionths_, bytes()); }
+  Shares(const Shares&) = delete;
+  Shares& operator=(const Shares&) = delete;
+
+  void set(size_t point, double share) { millionths_[point] = static_cast<uint32_t>(1e6 * std::min(share, 1.0)); }
+  double of_all() const {
+    double sum = 0;
+    for (size_t i = 0; i < points_; ++i) sum += millionths_[i];
+    return sum / 1e6 / static_cast<double>(points_);
+  }
+
+ private:
+  size_t bytes() const { return points_ * sizeof(std::atomic<uint32_t>); }
+  const size_t points_;
+  std::atomic<uint32_t>* millionths_;  // zeros are what mmap gives
+  static_assert(std::atomic<uint32_t>::is_always_lock_free);
+};
+
+void run_point(const ScenarioFile& file, size_t index, Output* output, const LaunchOptions& o, const Report& report) {
   const Point& p = file.points[index];
   RunOptions options;
   std::unique_ptr<TraceWriter> trace;
@@ -41,16 +64,10 @@ bool run_point(const ScenarioFile& file, size_t index, Output* output, const Lau
     trace = std::make_unique<TraceWriter>(trace_part, p.spec.name + ", " + p.label());
     options.tracer = [&trace](uint32_t nic, const core::TraceEntry& entry) { trace->add(nic, entry); };
   }
-  timespec begin{};
-  clock_gettime(CLOCK_MONOTONIC, &begin);
-  if (progress)
-    options.progress = [&](Ps now, uint64_t events, double done) {
-      timespec t{};
-      clock_gettime(CLOCK_MONOTONIC, &t);
-      show_progress(
-          p.spec, now, events, done,
-          static_cast<double>(t.tv_sec - begin.tv_sec) + static_cast<double>(t.tv_nsec - begin.tv_nsec) / 1e9);
-    };
+  // The share by whichever is further: the operations done, or the time limit.
+  options.progress = [&](Ps now, uint64_t events, double done) {
+    report(now, events, std::max(done, static_cast<double>(now) / static_cast<double>(p.spec.limit)));
+  };
   const RunResult r = run_scenario(p.spec, options);
   output->write_point(file, index, r);
   if (const std::string text = unfinished_text(r.summary); !text.empty())
@@ -61,7 +78,6 @@ bool run_point(const ScenarioFile& file, size_t index, Output* output, const Lau
     std::filesystem::remove_all(there);
     std::filesystem::rename(trace_part, there);
   }
-  if (progress) std::fprintf(stderr, "\r%70s\r", "");
   if (o.perf) {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
@@ -69,49 +85,86 @@ bool run_point(const ScenarioFile& file, size_t index, Output* output, const Lau
                 r.wall_seconds, static_cast<double>(r.packets) / r.wall_seconds / 1e6,
                 static_cast<double>(r.events) / r.wall_seconds / 1e6, static_cast<double>(usage.ru_maxrss) / 1024);
   }
-  return true;
 }
+
+// In a child.
+int run_point_alone(const ScenarioFile& file, size_t index, Output* output, const LaunchOptions& o,
+                    const Report& report) {
+  int status = 0;
+  try {
+    run_point(file, index, output, o, report);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s: %s\n", file.points[index].label().c_str(), e.what());
+    status = 2;
+  }
+  std::fflush(nullptr);
+  return status;
+}
+
+// SIGCHLD waits for sigtimedwait as long as this lives.
+class ChildSignals {
+ public:
+  ChildSignals() {
+    sigemptyset(&set_);
+    sigaddset(&set_, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &set_, &before_);
+  }
+  ~ChildSignals() { restore(); }
+  ChildSignals(const ChildSignals&) = delete;
+  ChildSignals& operator=(const ChildSignals&) = delete;
+
+  void restore() const { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  // Until a child may have ended, or a third of a second has passed.
+  void wait() const {
+    const timespec third{0, 333000000};
+    sigtimedwait(&set_, nullptr, &third);
+  }
+
+ private:
+  sigset_t set_{}, before_{};
+};
 
 // A child per point: runs do not share memory, and ns-3 has one simulator per process.
 bool run_in_children(const ScenarioFile& file, const std::vector<size_t>& mine, Output* output,
                      const LaunchOptions& o) {
-  std::map<pid_t, size_t> running;
+  std::map<pid_t, size_t> running;  // positions in `mine`
   size_t next = 0, done = 0;
   bool ok = true;
   const pid_t parent = getpid();
+  Shares shares(mine.size());
+  Progress progress(!o.quiet);
+  const ChildSignals signals;
   std::fflush(nullptr);
   while (next < mine.size() || !running.empty()) {
     while (next < mine.size() && running.size() < o.jobs) {
-      const size_t index = mine[next++];
+      const size_t at = next++;
       const pid_t child = fork();
       if (child == 0) {
         // A signal that ends this process must end its children, too; the parent may have ended before the first line.
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent) _exit(2);
-        int status = 0;
-        try {
-          run_point(file, index, output, o, false);
-        } catch (const std::exception& e) {
-          std::fprintf(stderr, "%s: %s\n", file.points[index].label().c_str(), e.what());
-          status = 2;
-        }
-        std::fflush(nullptr);
-        _exit(status);
+        signals.restore();
+        _exit(run_point_alone(file, mine[at], output, o, [&](Ps, uint64_t, double share) { shares.set(at, share); }));
       }
       if (child < 0) return false;
-      running[child] = index;
+      running[child] = at;
     }
     int status = 0;
-    const pid_t ended = waitpid(-1, &status, 0);
-    if (running.count(ended) == 0) continue;
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-      std::fprintf(stderr, "point %zu (%s) failed\n", running[ended], file.points[running[ended]].label().c_str());
-      ok = false;
+    const pid_t ended = waitpid(-1, &status, WNOHANG);
+    if (ended == 0) signals.wait();
+    if (const auto it = running.find(ended); it != running.end()) {
+      if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+        const size_t index = mine[it->second];
+        progress.clear();
+        std::fprintf(stderr, "point %zu (%s) failed\n", index, file.points[index].label().c_str());
+        ok = false;
+      }
+      shares.set(it->second, 1);
+      ++done;
+      running.erase(it);
     }
-    running.erase(ended);
-    if (!o.quiet && isatty(2) != 0) std::fprintf(stderr, "\r  %zu of %zu points done ", ++done, mine.size());
+    progress.sweep(done, mine.size(), shares.of_all());
   }
-  if (!o.quiet && isatty(2) != 0) std::fprintf(stderr, "\r%40s\r", "");
   return ok;
 }
 
@@ -154,7 +207,9 @@ int launch(const ScenarioFile& file, const LaunchOptions& o) {
   Output output(o.out);
   output.begin(file, mine);
   if (mine.size() == 1) {
-    run_point(file, mine[0], &output, o, !o.quiet && isatty(2) != 0);
+    Progress progress(!o.quiet);
+    run_point(file, mine[0], &output, o,
+              [&](Ps now, uint64_t events, double share) { progress.run(now, events, share); });
   } else if (!run_in_children(file, mine, &output, o)) {
     return 2;
   }
@@ -167,8 +222,10 @@ int launch(const ScenarioFile& file, const LaunchOptions& o) {
       std::printf("%s  %s: %s\n", c.passed ? "holds" : "FAILS", c.text.c_str(),
                   c.why.empty() ? format_number(c.value).c_str() : c.why.c_str());
   }
+  if (!o.quiet) std::printf("%s\n", output.sentence().c_str());
   if (!o.quiet)
-    std::printf("%zu points in %s, report in %s/report.html\n", file.points.size(), o.out.c_str(), o.out.c_str());
+    std::printf("%s in %s, report in %s/report.html\n", plural(file.points.size(), "point", "points").c_str(),
+                o.out.c_str(), o.out.c_str());
   return failed == 0 ? 0 : 1;
 }
 

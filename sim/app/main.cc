@@ -13,6 +13,16 @@ namespace {
 
 using Overrides = std::vector<Override>;
 
+Where parse_only(const std::vector<std::string>& texts) {
+  Where only;
+  for (const std::string& t : texts) {
+    const size_t equals = t.find('=');
+    if (equals == std::string::npos || equals == 0) throw ConfigError("--only " + t + ": allowed: KEY=VALUE of sweep");
+    only.push_back({t.substr(0, equals), t.substr(equals + 1)});
+  }
+  return only;
+}
+
 Overrides parse_overrides(const std::vector<std::string>& texts) {
   Overrides all;
   for (const std::string& t : texts) {
@@ -50,14 +60,18 @@ int check_fabric(const std::string& name, uint32_t pairs) {
   return 0;
 }
 
-int check_scenario(const std::string& path, const Overrides& overrides) {
-  const ScenarioFile file = load_scenario_file(path, overrides);
+int check_scenario(const std::string& path, const Overrides& overrides, const Where& only) {
+  const ScenarioFile file = load_scenario_file(path, overrides, only);
+  check_metrics(file);
   for (size_t i = 0; i < file.points.size(); ++i) {
     const ScenarioSpec& s = file.points[i].spec;
-    std::printf("%3zu  %s: %u NICs, %zu messages, %zu faults, limit %s\n", i, file.points[i].label().c_str(),
-                s.fabric.nics(), build_graph(s).ops.size(), s.faults.size(), format_time(s.limit).c_str());
+    std::printf("%3zu  %s: %s, %s, %s, limit %s\n", i, file.points[i].label().c_str(),
+                plural(s.fabric.nics(), "NIC", "NICs").c_str(),
+                plural(build_graph(s).ops.size(), "message", "messages").c_str(),
+                plural(s.faults.size(), "fault", "faults").c_str(), format_time(s.limit).c_str());
   }
-  std::printf("%zu points, %zu checks\n", file.points.size(), file.checks.size());
+  std::printf("%s, %s\n", plural(file.points.size(), "point", "points").c_str(),
+              plural(file.checks.size(), "check", "checks").c_str());
   return 0;
 }
 
@@ -90,7 +104,7 @@ int run(int argc, char** argv) {
   CLI::App app{"Simulates MRC on a multiplane two-tier fabric: the production engine on ns-3."};
   app.require_subcommand(1);
   std::string path, second, html, fabric;
-  std::vector<std::string> sets;
+  std::vector<std::string> sets, only_texts;
   LaunchOptions o;
   o.jobs = std::max(1u, std::thread::hardware_concurrency());
   uint32_t pairs = 200;
@@ -101,6 +115,7 @@ int run(int argc, char** argv) {
     c->add_option("-o,--out", o.out, "output directory; default: the scenario's name with .out");
     c->add_option("-j,--jobs", o.jobs, "points at a time")->check(CLI::Range(1, 1024));
     c->add_option("-s,--set", sets, "path.to.key=value, for every point; may be repeated");
+    c->add_option("--only", only_texts, "KEY=VALUE: of this key of sweep only that value; may be repeated");
     c->add_option("--seed", seed, "another seed");
     c->add_flag("-q,--quiet", o.quiet, "print failed checks only");
     c->add_flag("--trace", o.trace, "engine events of every NIC into trace/, for mrclog");
@@ -116,6 +131,7 @@ int run(int argc, char** argv) {
   check->add_option("--fabric", fabric, "fabric file or built-in name: its plan is walked");
   check->add_option("--pairs", pairs, "pairs of NICs to walk");
   check->add_option("-s,--set", sets, "path.to.key=value");
+  check->add_option("--only", only_texts, "KEY=VALUE: of this key of sweep only that value");
   CLI::App* list_command = app.add_subcommand("list", "built-in fabrics");
   list_command->add_option("--fabric", fabric, "print this one as a file");
   CLI::App* report_command = app.add_subcommand("report", "make the summary and report of an output directory again");
@@ -130,13 +146,15 @@ int run(int argc, char** argv) {
   if (report_command->parsed()) return report(path);
   if (compare_command->parsed()) return compare(path, second, html);
   Overrides overrides = parse_overrides(sets);
+  const Where only = parse_only(only_texts);
   if (check->parsed()) {
     if (!fabric.empty()) return check_fabric(fabric, pairs);
     if (path.empty()) throw ConfigError("check needs a scenario file or --fabric");
-    return check_scenario(path, overrides);
+    return check_scenario(path, overrides, only);
   }
   if (!seed.empty()) overrides.push_back({"seed", seed, "--seed " + seed});
-  const ScenarioFile file = load_scenario_file(path, overrides);
+  const ScenarioFile file = load_scenario_file(path, overrides, only);
+  check_metrics(file);
   if (o.out.empty()) {
     const size_t slash = path.rfind('/'), dot = path.rfind('.');
     const size_t from = slash == std::string::npos ? 0 : slash + 1;

@@ -73,9 +73,9 @@ YAML::Node load_yaml(const Source& source, const std::string& text) {
 }
 
 std::string read_file(const std::string& path, size_t max) {
-  std::string text, why;
-  if (!read_text_file(path, &text, &why, max)) throw ConfigError(path + ": cannot be read: " + why);
-  return text;
+  Result<std::string> text = read_text_file(path, max);
+  if (!text) throw ConfigError(path + ": cannot be read: " + text.error().text);
+  return *std::move(text);
 }
 
 MapReader::MapReader(const YAML::Node& node, std::string what, const Source& source)

@@ -42,6 +42,7 @@ void read_switch(const YAML::Node& node, const Source& source, SwitchSpec* s) {
   m.size("drop_queue", &s->drop_queue);
   m.size("ecn_min", &s->ecn_min);
   m.size("ecn_max", &s->ecn_max);
+  m.number("ecn_share", &s->ecn_share, 0.001, 1.0);
   m.flag("ecn_last_hop", &s->ecn_last_hop);
   m.size("trimmed_queue", &s->trimmed_queue);
   m.number("trimmed_share", &s->trimmed_share, 0.01, 1.0);
@@ -65,6 +66,19 @@ void read_usid(const YAML::Node& node, const Source& source, UsidSpec* u) {
   m.integer("t1_base", &u->t1_base, 1, 0xFFFF);
   m.integer("nic_base", &u->nic_base, 1, 0xFFFF);
   m.finish();
+}
+
+// The rate of the NICs below a T0 over that of its uplinks: another way to give the uplinks' rate.
+void read_oversubscription(MapReader* m, FabricSpec* f) {
+  double ratio = 1;
+  if (!m->number("oversubscription", &ratio, 0.01, 1000)) return;
+  const YAML::Node spine = m->get("spine_link");
+  if (spine.IsDefined() && spine.IsMap() && spine["rate"].IsDefined())
+    m->bad("oversubscription", "only without the `rate` of spine_link, which says the same");
+  f->spine_link.rate = f->nics_per_t0 * f->nic_link.rate / (f->t1 * ratio);
+  if (f->spine_link.rate < 1e6 || f->spine_link.rate > 1e14)
+    m->bad("oversubscription",
+           "a ratio with uplinks from 1 Mb/s to 100 Tb/s; they would be of " + format_rate(f->spine_link.rate));
 }
 
 // A queue must hold one packet of its class, or the class has no queue at all.
@@ -246,6 +260,7 @@ FabricSpec read_fabric(const YAML::Node& given, const Source& given_source) {
   read_link(m.get("nic_link"), "nic_link", source, &f.nic_link);
   f.spine_link = f.nic_link;
   read_link(m.get("spine_link"), "spine_link", source, &f.spine_link);
+  read_oversubscription(&m, &f);
   m.integer("overhead", &f.overhead, 8, 512);
   if (m.integer("mtu", &f.mtu, 256, 8192) && f.mtu % 4 != 0) m.bad("mtu", "a multiple of 4 from 256 to 8192");
   read_switch(m.get("switch"), source, &f.sw);

@@ -39,6 +39,7 @@ struct SwitchSpec {
   Size drop_queue = {5.0, true};      // without trimming: data beyond this is dropped
   Size ecn_min = {0.2, true};         // marking at dequeue begins here
   Size ecn_max = {0.8, true};         // and is certain from here on
+  double ecn_share = 1;               // probability that it has just before
   bool ecn_last_hop = false;          // MRC: no marks on ports to NICs
   Size trimmed_queue = {1.0, true};   // trimmed packets beyond this are dropped
   double trimmed_share = 0.25;        // of the link, while data waits

@@ -41,12 +41,10 @@ IpAddress FabricPlan::nic_address(uint32_t plane, uint32_t nic) const {
   return a;
 }
 
-bool FabricPlan::nic_of(const IpAddress& a, uint32_t* plane, uint32_t* nic) const {
+std::optional<FabricPlan::NicPort> FabricPlan::nic_of(const IpAddress& a) const {
   const uint32_t p = get16(a, 2) - 1, t0 = get16(a, 4), host = get16(a, 14) - 1;
-  if (a.bytes[0] != 0xFD || p >= spec_.planes || t0 >= spec_.t0 || host >= spec_.nics_per_t0) return false;
-  *plane = p;
-  *nic = t0 * spec_.nics_per_t0 + host;
-  return true;
+  if (a.bytes[0] != 0xFD || p >= spec_.planes || t0 >= spec_.t0 || host >= spec_.nics_per_t0) return std::nullopt;
+  return NicPort{p, t0 * spec_.nics_per_t0 + host};
 }
 
 uint16_t FabricPlan::usid(uint32_t plane, Tier tier, uint32_t index) const {

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,8 +58,11 @@ class FabricPlan {
   const FabricSpec& spec() const { return spec_; }
 
   IpAddress nic_address(uint32_t plane, uint32_t nic) const;
-  // Inverse; false when no NIC has it.
-  bool nic_of(const IpAddress& address, uint32_t* plane, uint32_t* nic) const;
+  // Inverse; none when no NIC has it.
+  struct NicPort {
+    uint32_t plane, nic;
+  };
+  std::optional<NicPort> nic_of(const IpAddress& address) const;
 
   uint16_t usid(uint32_t plane, Tier tier, uint32_t index) const;
   uint16_t nic_usid(uint32_t plane, uint32_t nic) const;

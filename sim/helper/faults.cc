@@ -13,8 +13,19 @@ bool among(const std::vector<uint32_t>& chosen, uint32_t i) {
   return chosen.empty() || std::find(chosen.begin(), chosen.end(), i) != chosen.end();
 }
 
-const char* kind_name(FaultKind k) {
-  switch (k) {
+std::vector<Port*> ports(const FaultSpec& f, const std::vector<Link*>& links) {
+  std::vector<Port*> all;
+  for (const Link* l : links) {
+    if (f.toward_high) all.push_back(l->up);
+    if (f.toward_low) all.push_back(l->down);
+  }
+  return all;
+}
+
+}  // namespace
+
+const char* fault_kind_name(FaultKind kind) {
+  switch (kind) {
     case FaultKind::kDown:
       return "down";
     case FaultKind::kStuck:
@@ -34,17 +45,6 @@ const char* kind_name(FaultKind k) {
   }
   return "";
 }
-
-std::vector<Port*> ports(const FaultSpec& f, const std::vector<Link*>& links) {
-  std::vector<Port*> all;
-  for (const Link* l : links) {
-    if (f.toward_high) all.push_back(l->up);
-    if (f.toward_low) all.push_back(l->down);
-  }
-  return all;
-}
-
-}  // namespace
 
 FaultDriver::FaultDriver(const ScenarioSpec& scenario, Network* network)
     : scenario_(scenario), net_(*network), rng_(scenario.seed * 15485863 + 3), down_(network->links().size()) {}
@@ -124,10 +124,6 @@ void FaultDriver::schedule() {
       } else if (end_at != 0) {
         at(end_at, [this, &f, &t] { end(f, t); });
       }
-      if (marks_.size() < kMaxMarks) {
-        marks_.push_back({begin_at, std::string(kind_name(f.kind)) + " " + t.name});
-        if (end_at != 0 && f.kind != FaultKind::kDecay) marks_.push_back({end_at, "end " + t.name});
-      }
     }
   }
 }
@@ -180,7 +176,22 @@ void FaultDriver::set_down(const Target& t, bool down) {
   }
 }
 
+// A link or switch goes down and up, whatever the fault; the others begin and end.
+void FaultDriver::record(const FaultSpec& f, const Target& t, bool begins) {
+  if (begins) {
+    FaultTally& tally = tallies_[static_cast<size_t>(f.kind)];
+    ++tally.times;
+    (t.sw != nullptr ? tally.switches : tally.links).insert(t.name);
+  }
+  if (marks_.size() == kMaxMarks) return;
+  const bool goes_down = f.kind == FaultKind::kDown || f.kind == FaultKind::kFlap || f.kind == FaultKind::kBackground;
+  const std::string name = fault_kind_name(f.kind);
+  marks_.push_back(
+      {now_ps(), (goes_down ? (begins ? "down" : "up") : (begins ? name : "end of " + name)) + " " + t.name});
+}
+
 void FaultDriver::begin(const FaultSpec& f, const Target& t) {
+  record(f, t, true);
   switch (f.kind) {
     case FaultKind::kDown:
       set_down(t, true);
@@ -201,6 +212,7 @@ void FaultDriver::begin(const FaultSpec& f, const Target& t) {
 }
 
 void FaultDriver::end(const FaultSpec& f, const Target& t) {
+  record(f, t, false);
   switch (f.kind) {
     case FaultKind::kDown:
       set_down(t, false);
@@ -228,7 +240,7 @@ Ps FaultDriver::draw(Ps mean, bool exponential) {
 void FaultDriver::flap(const FaultSpec& f, const Target& t, bool down, Ps stop) {
   const Ps now = now_ps();
   set_down(t, down);
-  if (down && marks_.size() < kMaxMarks) marks_.push_back({now, "flap " + t.name});
+  record(f, t, down);
   if (!down && now >= stop) return;
   Ps next = now + draw(down ? f.mean_down : f.mean_up, f.exponential);
   if (down) next = std::min(next, std::max(stop, now + 1));  // never left down

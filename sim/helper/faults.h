@@ -11,8 +11,10 @@
 // takes it down, losses are independent of each other, the slowest rate counts, latencies add up.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,14 +25,23 @@ namespace mrc::sim {
 
 struct FaultMark {
   Ps at = 0;
-  std::string text;
+  std::string text;  // "down plane 0 T1 3", "up plane 0 T1 3"
 };
+
+// What has happened of one kind of fault.
+struct FaultTally {
+  uint64_t times = 0;
+  std::set<std::string> links, switches;  // that it has hit
+};
+
+const char* fault_kind_name(FaultKind kind);
 
 class FaultDriver {
  public:
   FaultDriver(const ScenarioSpec& scenario, Network* network);
-  void schedule();  // before the run
-  const std::vector<FaultMark>& marks() const { return marks_; }
+  void schedule();                                                // before the run
+  const std::vector<FaultMark>& marks() const { return marks_; }  // in the order of time
+  const FaultTally& tally(FaultKind kind) const { return tallies_[static_cast<size_t>(kind)]; }
 
  private:
   struct Target {
@@ -54,6 +65,7 @@ class FaultDriver {
   void set_stuck(const Target& t, bool stuck);
   void set_down(const Target& t, bool down);
   Ps draw(Ps mean, bool exponential);
+  void record(const FaultSpec& f, const Target& t, bool begins);
   static void at(Ps when, std::function<void()> f);
 
   const ScenarioSpec& scenario_;
@@ -64,6 +76,7 @@ class FaultDriver {
   std::map<const Switch*, uint32_t> stuck_;   // faults that hold it so
   std::map<const Port*, std::vector<InForce>> in_force_;
   std::vector<FaultMark> marks_;
+  std::array<FaultTally, 8> tallies_;  // by kind
 };
 
 }  // namespace mrc::sim

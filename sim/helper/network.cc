@@ -22,6 +22,7 @@ QueueConfig Network::queue_config(bool last_hop) const {
   if (!last_hop || s.ecn_last_hop || transport_.kind == TransportKind::kRoce) {
     q.ecn_min = s.ecn_min.bytes(bdp);
     q.ecn_max = s.ecn_max.bytes(bdp);
+    q.ecn_share = s.ecn_share;
   }
   q.trimmed_dscp = dscp.trimmed;
   q.trimmed_lasthop_dscp = dscp.trimmed_lasthop;
@@ -37,8 +38,9 @@ void Network::each_switch(const std::function<void(Switch&)>& f) {
 }
 
 void Network::cable(Link link, Receiver* high, uint16_t high_port, Receiver* low, uint16_t low_port) {
-  link.up->connect(high, high_port);
-  link.down->connect(low, low_port);
+  const Ps latency = spec().sw.latency;
+  link.up->connect(high, high_port, latency);
+  link.down->connect(low, low_port, link.kind == Link::Kind::kNic ? 0 : latency);
   links_.push_back(link);
 }
 

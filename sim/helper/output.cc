@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "sim/helper/overview.h"
 #include "sim/helper/report.h"
 #include "version.h"
 
@@ -36,17 +37,21 @@ std::string us_text(Ps t) {
   return out;
 }
 
-std::string series_csv(const RunResult& r) {
+std::string series_csv(const ScenarioSpec& scenario, const RunResult& r) {
   std::string s = "time_us";
   const size_t planes = r.rows.empty() ? 0 : r.rows[0].plane_gbps.size();
   for (size_t p = 0; p < planes; ++p) s += ",plane" + std::to_string(p) + "_gbps";
-  s += ",retransmits,trimmed,dropped,marked,queue_t0_nic_bytes,queue_t0_t1_bytes,queue_t1_t0_bytes,assumed_bad_evs\n";
+  s += ",retransmits,trimmed,dropped,marked,queue_t0_nic_bytes,queue_t0_t1_bytes,queue_t1_t0_bytes,assumed_bad_evs";
+  for (const WorkloadSpec& w : scenario.workloads) s += "," + w.name + kReceiversColumn;
+  s += "\n";
   for (const Row& row : r.rows) {
     s += us_text(row.at);
     for (const double g : row.plane_gbps) absl::StrAppend(&s, ",", number(g));
     for (const uint64_t v : {row.retransmits, row.trimmed, row.dropped, row.marked}) absl::StrAppend(&s, ",", v);
     for (const int64_t q : row.peak_queue) absl::StrAppend(&s, ",", q);
-    absl::StrAppend(&s, ",", row.bad_evs, "\n");
+    absl::StrAppend(&s, ",", row.bad_evs);
+    for (const double g : row.receivers_gbps) absl::StrAppend(&s, ",", number(g));
+    s += "\n";
   }
   return s;
 }
@@ -65,6 +70,12 @@ std::string links_csv(const RunResult& r) {
   for (const LinkRecord& l : r.links)
     s += l.name + "," + std::to_string(l.lost) + "," + std::to_string(l.dropped) + "," + std::to_string(l.trimmed) +
          "," + std::to_string(l.marked) + "," + std::to_string(l.max_queue) + "\n";
+  return s;
+}
+
+std::string faults_csv(const RunResult& r) {
+  std::string s = "time_us,what\n";
+  for (const FaultMark& m : r.marks) s += us_text(m.at) + "," + m.text + "\n";
   return s;
 }
 
@@ -133,9 +144,10 @@ void Output::write_point(const ScenarioFile& file, size_t index, const RunResult
   summary["label"] = p.label();
   for (const auto& [key, value] : result.summary.items()) summary[key] = value;
   write_file(folder + "/resolved.yaml", p.resolved);
-  write_file(folder + "/series.csv", series_csv(result));
+  write_file(folder + "/series.csv", series_csv(p.spec, result));
   write_file(folder + "/messages.csv", messages_csv(p.spec, result));
   write_file(folder + "/links.csv", links_csv(result));
+  write_file(folder + "/faults.csv", faults_csv(result));
   write_file(folder + "/ev_states.csv", ev_csv(result));
   write_file(folder + "/throughput.svg", throughput_chart(result));
   write_file(folder + "/report.html", run_report(p.spec, p.label(), result));
@@ -155,16 +167,27 @@ std::optional<std::vector<CheckResult>> Output::gather(const ScenarioFile& file)
     if (!has_point(file, i)) return std::nullopt;
     summaries.push_back(Json::parse(read_file(point_folder(i) + "/summary.json", kMaxDataFile)));
   }
-  const std::vector<CheckResult> checks = run_checks(file, summaries);
+  std::vector<CheckResult> checks = run_checks(file, summaries);
+  sentence_ = overview_sentence(file, summaries);
   Json all;
   all["scenario"] = file.points[0].spec.name;
   all["version"] = tools::version();
+  all["sentence"] = sentence_;
   all["checks"] = Json::array();
   for (const CheckResult& c : checks)
     all["checks"].push_back({{"text", c.text}, {"passed", c.passed}, {"value", c.value}, {"why", c.why}});
   all["points"] = summaries;
   for (const auto& [name, svg] : sweep_curves(file, summaries)) write_file(folder_ + "/" + name + ".svg", svg);
-  write_file(folder_ + "/report.html", sweep_report(file, summaries, checks));
+  const auto series = [&](size_t i) {
+    return parse_series(read_file(point_folder(i) + "/series.csv", kMaxDataFile),
+                        read_file(point_folder(i) + "/faults.csv", kMaxDataFile));
+  };
+  for (size_t i = 0; i < file.points.size(); ++i)
+    if (const auto& baseline = file.points[i].baseline)
+      write_file(point_folder(i) + "/baseline.svg", baseline_chart("Payload received", series(*baseline), series(i)));
+  const std::string picture = overview_picture(file, summaries, series);
+  if (!picture.empty()) write_file(folder_ + "/picture.svg", picture);
+  write_file(folder_ + "/report.html", sweep_report(file, summaries, checks, sentence_, picture));
   write_file(folder_ + "/summary.json", all.dump(1) + "\n");
   return checks;
 }

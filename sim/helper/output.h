@@ -1,9 +1,9 @@
 // The output directory of a run or sweep:
 //
 //     scenario.yaml  summary.json  report.html              of the whole file; summary.json holds version and checks
-//     points/000/    resolved.yaml summary.json report.html series.csv messages.csv links.csv ev_states.csv
-//     throughput.svg
-//                    [trace/nic-NNNN.sqlog]
+//     points/000/    resolved.yaml summary.json report.html series.csv messages.csv links.csv faults.csv
+//                    ev_states.csv throughput.svg
+//                    [baseline.svg: of a run with faults, over that without] [trace/nic-NNNN.sqlog]
 //
 // Nothing in it depends on the machine or on the hour. Files are written under another name and renamed, so a directory
 // written by several processes contains only complete files. A directory that was used before may be used again: who
@@ -31,9 +31,10 @@ class Output {
   bool has_point(const ScenarioFile& file, size_t index) const;
   // When every point is there: checks, summary and report of the whole. Empty when some are missing.
   std::optional<std::vector<CheckResult>> gather(const ScenarioFile& file);
+  const std::string& sentence() const { return sentence_; }  // that opens the report; after gather
 
  private:
-  std::string folder_;
+  std::string folder_, sentence_;
 };
 
 // Label and summary of every point of an output directory.

@@ -16,13 +16,13 @@ using tools::escape_xml;
 const char* kStyle = R"(<!doctype html><html lang="en"><head><meta charset="utf-8"><style>
 body{font:14px/1.45 system-ui,sans-serif;margin:2em auto;max-width:920px;color:#1d1d1f}h1{font-size:1.5em}h2{font-size:1.15em;margin-top:2em}
 table{border-collapse:collapse;margin:1em 0}td,th{border-bottom:1px solid #ddd;padding:3px 10px;text-align:right}td:first-child,th:first-child{text-align:left}
-.chart{width:100%;margin:.6em 0}
-.ok{color:#2e933c}.bad{color:#c1121f;font-weight:bold}pre{background:#f5f5f5;padding:1em;overflow:auto}</style>
+th{vertical-align:bottom}td:first-child{overflow-wrap:anywhere}.chart{width:100%;margin:.6em 0}.first{font-size:1.2em}
+.ok{color:#006d4f}.bad{color:#b34700;font-weight:bold}pre{background:#f5f5f5;padding:1em;overflow:auto;white-space:pre-wrap}</style>
 )";
 
 std::string head(const std::string& title, const std::string& about) {
   return std::string(kStyle) + "<title>" + escape_xml(title) + "</title></head><body><h1>" + escape_xml(title) +
-         "</h1><p>" + escape_xml(about) + "</p>\n";
+         "</h1>" + (about.empty() ? "" : "<p>" + escape_xml(about) + "</p>") + "\n";
 }
 
 std::string queue_chart(const RunResult& r) {
@@ -114,22 +114,33 @@ std::string unfinished_paragraph(const std::string& label, const Json& summary) 
   return text.empty() ? "" : "<p class=\"bad\">" + escape_xml(label + ": " + text) + "</p>\n";
 }
 
+constexpr size_t kColumns = 7;  // more do not fit on the page: a further table below
+
 std::string table(const std::vector<std::pair<std::string, Json>>& rows) {
   std::vector<Json> summaries;
   for (const auto& r : rows) summaries.push_back(r.second);
   const std::vector<TableColumn> columns = table_columns(summaries);
-  std::string s = "<table><tr><th></th>";
-  for (const TableColumn& c : columns) s += "<th>" + escape_xml(c.title) + "</th>";
-  s += "</tr>";
-  for (const auto& [label, summary] : rows) {
-    s += "<tr><td>" + escape_xml(label) + "</td>";
-    for (const TableColumn& c : columns) s += "<td>" + table_value(summary, c) + "</td>";
+  std::string s;
+  for (size_t from = 0; from < std::max<size_t>(columns.size(), 1); from += kColumns) {
+    const size_t to = std::min(from + kColumns, columns.size());
+    s += "<table><tr><th></th>";
+    for (size_t k = from; k < to; ++k) s += "<th>" + escape_xml(columns[k].title) + "</th>";
     s += "</tr>";
+    for (const auto& [label, summary] : rows) {
+      s += "<tr><td>" + escape_xml(label) + "</td>";
+      for (size_t k = from; k < to; ++k) s += "<td>" + table_value(summary, columns[k]) + "</td>";
+      s += "</tr>";
+    }
+    s += "</table>\n";
   }
-  return s + "</table>\n";
+  return s;
 }
 
 }  // namespace
+
+std::string plural(uint64_t n, const char* one, const char* many) {
+  return std::to_string(n) + " " + (n == 1 ? one : many);
+}
 
 std::string unfinished_text(const Json& summary) {
   const auto unfinished = summary.value("unfinished", uint64_t{0}), errors = summary.value("qp_errors", uint64_t{0});
@@ -227,53 +238,80 @@ std::string run_report(const ScenarioSpec& s, const std::string& label, const Ru
   return html + "</body></html>\n";
 }
 
+namespace {
+
+// The points' metric over the values of a parameter, a curve for each setting of the others, with the mean of the
+// seeds. A run without the parameter is the baseline of all its values.
+Chart parameter_chart(const ScenarioFile& file, const std::vector<Json>& summaries, const std::string& key,
+                      const std::set<double>& xs, const TableColumn& column) {
+  std::map<std::string, std::map<double, std::pair<double, int>>> curves;
+  for (size_t i = 0; i < summaries.size(); ++i) {
+    const auto y = metric_of(summaries[i], column.metric);
+    if (!y) continue;
+    std::set<double> at = xs;
+    Point other;
+    for (const auto& param : file.points[i].params) {
+      if (param.first == key) {
+        at = {*parse_number(param.second)};
+      } else if (param.first != kSeed) {
+        other.params.push_back(param);
+      }
+    }
+    for (const double x : at) {
+      auto& cell = curves[other.label()][x];
+      cell.first += *y;
+      ++cell.second;
+    }
+  }
+  Chart c;
+  c.title = column.title;
+  c.x_label = key;
+  c.dots = true;
+  c.log_x = *xs.begin() > 0 && *xs.rbegin() / *xs.begin() >= 8;
+  for (const auto& [name, points] : curves) {
+    Curve curve{name, {}};
+    for (const auto& [x, y] : points) curve.points.push_back({x, y.first / y.second});
+    c.curves.push_back(std::move(curve));
+  }
+  return c;
+}
+
+}  // namespace
+
 std::vector<std::pair<std::string, std::string>> sweep_curves(const ScenarioFile& file,
                                                               const std::vector<Json>& summaries) {
   std::vector<std::pair<std::string, std::string>> all;
-  const auto& params = file.points[0].params;
-  for (size_t k = 0; k < params.size(); ++k) {
+  const auto fewer = [](const Point& a, const Point& b) { return a.params.size() < b.params.size(); };
+  for (const auto& param : std::max_element(file.points.begin(), file.points.end(), fewer)->params) {
+    const std::string& key = param.first;
+    if (key == kSeed) continue;
     std::set<double> xs;
     bool numbers = true;
-    for (const Point& p : file.points) {
-      const auto v = parse_number(p.params[k].second);
-      numbers &= v.has_value();
-      if (v) xs.insert(*v);
-    }
+    for (const Point& p : file.points)
+      for (const auto& [name, value] : p.params) {
+        if (name != key) continue;
+        const auto v = parse_number(value);
+        numbers &= v.has_value();
+        if (v) xs.insert(*v);
+      }
     if (!numbers || xs.size() < 3) continue;
     for (const TableColumn& column : table_columns(summaries)) {
-      std::map<std::string, std::map<double, std::pair<double, int>>> curves;
-      for (size_t i = 0; i < summaries.size(); ++i) {
-        Point other = file.points[i];
-        other.params.erase(other.params.begin() + static_cast<std::ptrdiff_t>(k));
-        const auto y = metric_of(summaries[i], column.metric);
-        if (!y) continue;
-        auto& cell = curves[other.label()][*parse_number(file.points[i].params[k].second)];
-        cell.first += *y;
-        ++cell.second;
-      }
-      Chart c;
-      c.title = column.title;
-      c.x_label = params[k].first;
-      c.dots = true;
-      c.log_x = *xs.begin() > 0 && *xs.rbegin() / *xs.begin() >= 8;
-      for (const auto& [name, points] : curves) {
-        Curve curve{name, {}};
-        for (const auto& [x, y] : points) curve.points.push_back({x, y.first / y.second});
-        c.curves.push_back(std::move(curve));
-      }
-      const size_t dot = params[k].first.rfind('.');
-      std::string name = params[k].first.substr(dot == std::string::npos ? 0 : dot + 1) + "-" + column.metric;
+      const size_t dot = key.rfind('.');
+      std::string name = key.substr(dot == std::string::npos ? 0 : dot + 1) + "-" + column.metric;
       std::replace(name.begin(), name.end(), ' ', '_');
-      all.push_back({name, line_chart(c)});
+      all.push_back({name, line_chart(parameter_chart(file, summaries, key, xs, column))});
     }
   }
   return all;
 }
 
 std::string sweep_report(const ScenarioFile& file, const std::vector<Json>& summaries,
-                         const std::vector<CheckResult>& checks) {
+                         const std::vector<CheckResult>& checks, const std::string& sentence,
+                         const std::string& picture) {
   const ScenarioSpec& first = file.points[0].spec;
-  std::string html = head(first.name, first.about);
+  std::string html = head(first.name, "");
+  html += "<p class=\"first\">" + escape_xml(sentence) + "</p>\n" + picture;
+  if (!first.about.empty()) html += "<p>" + escape_xml(first.about) + "</p>\n";
   for (size_t i = 0; i < summaries.size(); ++i)
     html += unfinished_paragraph("point " + std::to_string(i) + ", " + file.points[i].label(), summaries[i]);
   if (!checks.empty()) {

@@ -18,7 +18,7 @@ class Runner final : public Listener {
         graph_(build_graph(scenario)),
         net_(scenario.fabric, scenario.transport, scenario.seed, options.tracer),
         faults_(scenario, &net_),
-        sampler_(&net_, scenario.measure.interval),
+        sampler_(&net_, scenario.measure.interval, receivers_by_job(graph_, scenario.workloads.size())),
         parts_(scenario.transport.qps) {}
 
   RunResult run() {
@@ -28,6 +28,8 @@ class Runner final : public Listener {
         sampler_.watch(graph_.ops[i].src, graph_.ops[i].dst);
     faults_.schedule();
     sampler_.start();
+    for (uint32_t job = 0; job < scenario_.workloads.size(); ++job)
+      if (const Ps at = scenario_.workloads[job].connect; at >= 0) schedule_in(at, [this, job] { connect(job); });
     for (uint32_t i = 0; i < graph_.ops.size(); ++i)
       if (graph_.ops[i].waits == 0) begin_at(i, graph_.ops[i].start);
     for (const Window& w : scenario_.measure.windows) {
@@ -51,6 +53,12 @@ class Runner final : public Listener {
     const auto failed = std::count_if(graph_.ops.begin(), graph_.ops.end(), [](const Op& op) { return op.failed; });
     r.summary = summarise(scenario_, net_, graph_, windows_, end, done_ == graph_.ops.size(),
                           graph_.ops.size() - done_ + static_cast<size_t>(failed));
+    for (const FaultSpec& f : scenario_.faults) {
+      const FaultTally& t = faults_.tally(f.kind);
+      Json& j = r.summary["faults"][fault_kind_name(f.kind)];
+      j = {{"times", t.times}, {"links", t.links.size()}, {"switches", t.switches.size()}};
+      if (t.links.size() + t.switches.size() == 1) j["only"] = t.links.empty() ? *t.switches.begin() : *t.links.begin();
+    }
     r.links = link_records(net_);
     for (const Link& l : net_.links()) r.packets += l.kind == Link::Kind::kNic ? l.up->counters().tx_packets : 0;
     destroy_simulator();
@@ -75,12 +83,22 @@ class Runner final : public Listener {
     }
   }
 
+  // The QPs that a job's messages will use.
+  void connect(uint32_t job) {
+    for (const Op& op : graph_.ops)
+      for (uint32_t k = 0; op.job == job && k < parts_of(op); ++k) net_.nic(op.src).connect(op.dst, k);
+  }
+
   // One message per QP, as NCCL splits its buffers; small ones are not split.
+  uint32_t parts_of(const Op& op) const {
+    const uint64_t packets = (op.bytes + scenario_.fabric.mtu - 1) / scenario_.fabric.mtu;
+    return static_cast<uint32_t>(std::clamp<uint64_t>(packets, 1, parts_));
+  }
+
   void post(uint32_t index) {
     Op& op = graph_.ops[index];
     if (op.posted < 0) op.posted = now_ps();
-    const uint64_t packets = (op.bytes + scenario_.fabric.mtu - 1) / scenario_.fabric.mtu;
-    const auto parts = static_cast<uint32_t>(std::clamp<uint64_t>(packets, 1, parts_));
+    const uint32_t parts = parts_of(op);
     op.parts_to_send = op.parts_to_receive = parts;
     uint64_t left = op.bytes;
     for (uint32_t k = 0; k < parts; ++k) {
@@ -95,7 +113,7 @@ class Runner final : public Listener {
     Op& op = graph_.ops[index];
     if (--op.parts_to_send != 0) return;
     op.sent = now_ps();
-    ++op.repeats;
+    if (++op.repeats == 1) release(op, true);
     if (now_ps() < op.until && op.parts_to_receive == 0) {
       post(index);
       return;
@@ -108,12 +126,16 @@ class Runner final : public Listener {
     Op& op = graph_.ops[index];
     if (--op.parts_to_receive != 0) return;
     op.received = now_ps();
-    if (op.repeats == 0 || op.until == 0)
-      for (uint32_t i = 0; i < op.next_count; ++i) {
-        const uint32_t n = graph_.next[op.first_next + i];
-        if (--graph_.ops[n].waits == 0) begin_at(n, graph_.ops[n].start);
-      }
+    if (op.repeats == 0 || op.until == 0) release(op, false);
     if (op.parts_to_send == 0) finish(index);
+  }
+
+  // What waits for this operation until it has been sent, or received.
+  void release(const Op& op, bool sent) {
+    for (uint32_t i = 0; i < op.next_count; ++i) {
+      const Successor& next = graph_.next[op.first_next + i];
+      if (next.when_sent == sent && --graph_.ops[next.op].waits == 0) begin_at(next.op, graph_.ops[next.op].start);
+    }
   }
 
   void on_failed(uint32_t id) override {

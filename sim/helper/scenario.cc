@@ -105,7 +105,7 @@ ScenarioSpec read_scenario(const YAML::Node& node, const Source& source, const s
   m.time("limit", &s.limit, kPsPerUs, 3600 * kPsPerSecond);
   check_limit(s, &m);
   m.integer("seed", &s.seed, 0, INT64_MAX);
-  for (const char* key : {"sweep", "repeat", "checks"}) m.get(key);
+  for (const char* key : {"sweep", "repeat", "baseline", "checks", "picture"}) m.get(key);
   m.finish();
   return s;
 }

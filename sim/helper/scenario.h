@@ -5,7 +5,7 @@
 //     workloads:  list of maps, each with a kind                              (workload.h)
 //     faults:     list of maps, each with a kind                              (faults.h)
 //     measure:    interval of the time series, windows to be averaged over
-//     limit, seed, repeat, sweep, checks                                      (sweep.h, check.h)
+//     limit, seed, repeat, sweep, baseline, checks                                    (sweep.h, check.h)
 //
 // Times count from the start of the run. Unknown keys and values are refused with file, line, key and the allowed ones.
 #pragma once
@@ -19,19 +19,26 @@
 
 namespace mrc::sim {
 
-enum class WorkloadKind : uint8_t {
-  kFlow,
-  kPermutation,
-  kIncast,
-  kAllToAll,
-  kRingAllReduce,
-  kTreeAllReduce,
-  kAllGather,
-  kReduceScatter,
-  kSendRecv,
-  kRandom,
-  kTrace
-};
+// Every kind with its word in scenario files. Reader, messages and tests have their lists from here; workload.h
+// describes the kinds.
+#define MRC_WORKLOAD_KINDS(K)          \
+  K(kFlow, "flow")                     \
+  K(kPermutation, "permutation")       \
+  K(kIncast, "incast")                 \
+  K(kAllToAll, "all_to_all")           \
+  K(kRingAllReduce, "ring_all_reduce") \
+  K(kTreeAllReduce, "tree_all_reduce") \
+  K(kAllGather, "all_gather")          \
+  K(kReduceScatter, "reduce_scatter")  \
+  K(kSendRecv, "send_recv")            \
+  K(kRandom, "random")                 \
+  K(kTrace, "trace")
+#define MRC_WORKLOAD_ENUMERATOR(enumerator, word) enumerator,
+enum class WorkloadKind : uint8_t { MRC_WORKLOAD_KINDS(MRC_WORKLOAD_ENUMERATOR) };
+#undef MRC_WORKLOAD_ENUMERATOR
+#define MRC_WORKLOAD_WORD(enumerator, word) word,
+inline constexpr const char* kWorkloadWords[] = {MRC_WORKLOAD_KINDS(MRC_WORKLOAD_WORD)};  // by WorkloadKind
+#undef MRC_WORKLOAD_WORD
 
 struct WorkloadSpec {
   WorkloadKind kind = WorkloadKind::kFlow;
@@ -40,6 +47,7 @@ struct WorkloadSpec {
   bool shuffle = false;        // ranks in an order drawn from the seed
   uint64_t bytes = 1000000;
   Ps start = 0;
+  Ps connect = -1;         // when all its QPs connect; -1: each with its first message
   Ps until = 0;            // repeat every message until then (flow, permutation, send_recv, incast)
   uint32_t depth = 1;      // messages outstanding per pair
   uint32_t rounds = 1;     // how often a collective is repeated, one after the other
@@ -49,7 +57,8 @@ struct WorkloadSpec {
   uint32_t shift = 0;      // permutation, send_recv: partner = rank + shift; 0: permutation drawn from the seed, ring
   double load = 0.5;       // random: share of the NICs' rate
   Ps duration = kPsPerMs;  // random: arrivals
-  std::string file;        // trace
+  bool next_when_sent = false;  // ring steps, trace: what follows a message begins when it is sent, else when received
+  std::string file;             // trace
 };
 
 enum class FaultKind : uint8_t { kDown, kStuck, kLoss, kSlow, kLatency, kFlap, kDecay, kBackground };
@@ -92,8 +101,8 @@ struct ScenarioSpec {
   uint64_t seed = 1;
 };
 
-// `folder`: where relative paths in the file start. Reads everything but sweep, repeat and checks, which are the
-// sweep's.
+// `folder`: where relative paths in the file start. Reads everything but sweep, repeat, baseline and checks,
+// which are the sweep's.
 ScenarioSpec read_scenario(const YAML::Node& node, const Source& source, const std::string& folder);
 
 // Parts of it.

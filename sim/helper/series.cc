@@ -43,6 +43,7 @@ void Sampler::watch(uint32_t src, uint32_t dst) {
 
 void Sampler::start() {
   plane_bytes_.assign(net_.spec().planes, 0);
+  job_bytes_.assign(receivers_.size(), 0);
   const FabricSpec& f = net_.spec();
   if (f.planes * f.t1 <= kMaxEvRows)
     for (uint32_t p = 0; p < f.planes; ++p)
@@ -86,6 +87,12 @@ void Sampler::sample() {
   for (uint32_t p = 0; p < f.planes; ++p)
     row.plane_gbps.push_back(static_cast<double>(bytes[p] - plane_bytes_[p]) * 8 / seconds / 1e9);
   plane_bytes_ = bytes;
+  for (size_t job = 0; job < receivers_.size(); ++job) {
+    uint64_t accepted = 0;
+    for (const uint32_t n : receivers_[job]) accepted += net_.nic(n).goodput_bytes();
+    row.receivers_gbps.push_back(static_cast<double>(accepted - job_bytes_[job]) * 8 / seconds / 1e9);
+    job_bytes_[job] = accepted;
+  }
   for (const Link& l : net_.links()) {
     const bool nic = l.kind == Link::Kind::kNic;
     int64_t& down = row.peak_queue[nic ? 0 : 2];

@@ -4,7 +4,9 @@
 
 #include <array>
 #include <cstdint>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/helper/network.h"
@@ -17,6 +19,7 @@ struct Row {
   uint64_t retransmits = 0, trimmed = 0, dropped = 0, marked = 0;  // in the interval
   std::array<int64_t, 3> peak_queue{};                             // bytes: T0 to NIC, T0 to T1, T1 to T0
   uint32_t bad_evs = 0;                                            // of the sampled pairs
+  std::vector<double> receivers_gbps;                              // per job: payload that its receivers accepted
 };
 
 // Share of ASSUMED_BAD among the sampled pairs' EVs, per plane and T1, per interval; -1: no EV.
@@ -27,7 +30,9 @@ struct EvMap {
 
 class Sampler {
  public:
-  Sampler(Network* network, Ps interval) : net_(*network), interval_(interval) {}
+  // `receivers`: the NICs of each job.
+  Sampler(Network* network, Ps interval, std::vector<std::set<uint32_t>> receivers)
+      : net_(*network), interval_(interval), receivers_(std::move(receivers)) {}
   void watch(uint32_t src, uint32_t dst);  // a pair whose EVs are sampled; the first few are kept
   void start();
   void stop() { stopped_ = true; }
@@ -40,8 +45,9 @@ class Sampler {
 
   Network& net_;
   const Ps interval_;
+  const std::vector<std::set<uint32_t>> receivers_;
   bool stopped_ = false;
-  std::vector<uint64_t> plane_bytes_;
+  std::vector<uint64_t> plane_bytes_, job_bytes_;
   uint64_t retransmits_ = 0, trimmed_ = 0, dropped_ = 0, marked_ = 0;
   std::vector<std::pair<uint32_t, uint32_t>> pairs_;
   std::vector<Row> rows_;

@@ -90,12 +90,10 @@ Json window_summary(const ScenarioSpec& scenario, const Graph& graph, const Wind
   j["plane_gbps"] = planes;
   // Bytes received by a job's receivers; exact if jobs share none.
   Json jobs;
+  const std::vector<std::set<uint32_t>> receivers = receivers_by_job(graph, scenario.workloads.size());
   for (uint32_t job = 0; job < scenario.workloads.size(); ++job) {
-    std::set<uint32_t> receivers;
-    for (const Op& op : graph.ops)
-      if (op.job == job) receivers.insert(op.dst);
     double bytes = 0;
-    for (const uint32_t n : receivers) bytes += per_nic[n];
+    for (const uint32_t n : receivers[job]) bytes += per_nic[n];
     jobs[scenario.workloads[job].name] = rounded(gbps(bytes, time));
   }
   j["receivers_gbps"] = jobs;

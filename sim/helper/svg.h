@@ -13,7 +13,8 @@ struct Curve {
 };
 
 struct Chart {
-  std::string title, x_label, y_label;
+  std::string title;
+  std::string x_label, y_label;  // those that end with a unit, such as "time, us", get the unit that fits the values
   std::vector<Curve> curves;
   // Vertical lines, such as faults: with their text where they are few, else with a number and a legend below.
   std::vector<std::pair<double, std::string>> marks;
@@ -21,6 +22,12 @@ struct Chart {
   bool dots = false;  // draw the points as well
 };
 std::string line_chart(const Chart& chart);
+
+struct BarChart {
+  std::string title;
+  std::vector<std::pair<std::string, double>> bars;  // from the top
+};
+std::string bar_chart(const BarChart& chart);
 
 struct HeatMap {
   std::string title, x_label;

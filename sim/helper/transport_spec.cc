@@ -106,6 +106,9 @@ void read_mrc(MapReader* m, const FabricSpec& fabric, MrcConfig* c) {
 }
 
 void read_roce(MapReader* m, const FabricSpec& fabric, RoceConfig* c, PfcConfig* pfc) {
+  std::string recovery = "go_back_n";
+  m->choice("roce_recovery", {"go_back_n", "selective"}, &recovery);
+  c->recovery = recovery == "selective" ? RoceRecovery::kSelective : RoceRecovery::kGoBackN;
   m->integer("roce_window", &c->window_packets, 1, 1 << 20);
   m->time("roce_timeout", &c->timeout, kPsPerUs, 10 * kPsPerSecond);
   m->integer("roce_ack_every", &c->ack_every, 1, 64);

@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
+
+#include "sim/helper/trace_reader.h"
 
 namespace mrc::sim {
 namespace {
 
 class Builder {
  public:
-  Builder(const ScenarioSpec& scenario, uint32_t job, Graph* graph, std::vector<std::pair<uint32_t, uint32_t>>* edges)
+  Builder(const ScenarioSpec& scenario, uint32_t job, Graph* graph, std::vector<std::pair<uint32_t, Successor>>* edges)
       : s_(scenario),
         w_(scenario.workloads[job]),
         job_(job),
@@ -80,9 +81,9 @@ class Builder {
     return static_cast<uint32_t>(graph_.ops.size() - 1);
   }
 
-  void after(uint32_t before, uint32_t op) {
+  void after(uint32_t before, uint32_t op, bool when_sent = false) {
     if (before == kNone) return;
-    edges_.push_back({before, op});
+    edges_.push_back({before, {op, when_sent}});
     ++graph_.ops[op].waits;
   }
 
@@ -124,7 +125,7 @@ class Builder {
     previous_ = now;
   }
 
-  // Step k of rank r sends what it received in step k - 1.
+  // Step k of rank r sends what it received in step k - 1; it may begin when the sender of that is done.
   void ring(uint32_t steps) {
     const uint32_t n = size();
     std::vector<uint32_t> last(n, kNone), now(n);
@@ -133,7 +134,7 @@ class Builder {
       for (uint32_t k = 0; k < steps; ++k) {
         for (uint32_t r = 0; r < n; ++r) {
           now[r] = add(ranks_[r], ranks_[(r + 1) % n], chunk, w_.start);
-          after(last[(r + n - 1) % n], now[r]);
+          after(last[(r + n - 1) % n], now[r], w_.next_when_sent);
         }
         last = now;
       }
@@ -194,19 +195,10 @@ class Builder {
   }
 
   void trace() {
-    std::istringstream in(read_file(w_.file, kMaxDataFile));
-    std::string line;
-    for (int number = 1; std::getline(in, line); ++number) {
-      if (line.empty() || line[0] == '#' || (number == 1 && line.find("src") != std::string::npos)) continue;
-      double us = 0, bytes = 0;
-      unsigned long src = 0, dst = 0;
-      if (std::sscanf(line.c_str(), "%lf,%lu,%lu,%lf", &us, &src, &dst, &bytes) != 4 || us < 0 || bytes < 0 ||
-          bytes > 1e9 || src >= s_.fabric.nics() || dst >= s_.fabric.nics() || src == dst)
-        throw ConfigError(w_.file + ":" + std::to_string(number) + ": line is '" + line +
-                          "', allowed: time_us,src,dst,bytes with two different NICs below " +
-                          std::to_string(s_.fabric.nics()));
-      add(static_cast<uint32_t>(src), static_cast<uint32_t>(dst), static_cast<uint64_t>(bytes),
-          w_.start + static_cast<Ps>(us * kPsPerUs));
+    const auto first = static_cast<uint32_t>(graph_.ops.size());
+    for (const TraceMessage& m : read_trace(w_.file, s_.fabric.nics(), w_.next_when_sent)) {
+      const uint32_t op = add(m.src, m.dst, m.bytes, w_.start + m.at);
+      for (const Successor& before : m.after) after(first + before.op, op, before.when_sent);
     }
   }
 
@@ -214,7 +206,7 @@ class Builder {
   const WorkloadSpec& w_;
   const uint32_t job_;
   Graph& graph_;
-  std::vector<std::pair<uint32_t, uint32_t>>& edges_;
+  std::vector<std::pair<uint32_t, Successor>>& edges_;
   Rng rng_;
   std::vector<uint32_t> ranks_, previous_;
   uint32_t round_ = 0;
@@ -222,9 +214,15 @@ class Builder {
 
 }  // namespace
 
+std::vector<std::set<uint32_t>> receivers_by_job(const Graph& graph, size_t jobs) {
+  std::vector<std::set<uint32_t>> receivers(jobs);
+  for (const Op& op : graph.ops) receivers[op.job].insert(op.dst);
+  return receivers;
+}
+
 Graph build_graph(const ScenarioSpec& scenario) {
   Graph g;
-  std::vector<std::pair<uint32_t, uint32_t>> edges;
+  std::vector<std::pair<uint32_t, Successor>> edges;
   for (uint32_t job = 0; job < scenario.workloads.size(); ++job) Builder(scenario, job, &g, &edges).build();
   std::stable_sort(edges.begin(), edges.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   g.next.reserve(edges.size());

@@ -10,10 +10,11 @@
 //   tree_all_reduce binary tree, up and down
 //   send_recv       NCCL's: every rank to rank + shift, in chunks of which `depth` are in flight
 //   random          Poisson arrivals of messages between random ranks at a load
-//   trace           CSV: time_us,src,dst,bytes
+//   trace           CSV: time_us,src,dst,bytes[,id[,after]]                          (trace_reader.h)
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -27,7 +28,7 @@ struct Op {
   Ps start = 0;                             // not before
   Ps until = 0;                             // sent again until then
   uint32_t job = 0;                         // index of the workload
-  uint32_t waits = 0;                       // operations that must be received first
+  uint32_t waits = 0;                       // operations that must be done first
   uint32_t first_next = 0, next_count = 0;  // into Graph::next
   // Filled in by the run.
   uint32_t parts_to_send = 0, parts_to_receive = 0;
@@ -36,10 +37,19 @@ struct Op {
   bool failed = false;
 };
 
+// An operation that waits for another one, until that has been sent and acknowledged, or until it has been received.
+struct Successor {
+  uint32_t op = 0;
+  bool when_sent = false;
+};
+
 struct Graph {
   std::vector<Op> ops;
-  std::vector<uint32_t> next;
+  std::vector<Successor> next;
 };
+
+// The NICs that each job's messages are for; as many sets as `jobs`.
+std::vector<std::set<uint32_t>> receivers_by_job(const Graph& graph, size_t jobs);
 
 // Throws ConfigError for a trace that cannot be read.
 Graph build_graph(const ScenarioSpec& scenario);

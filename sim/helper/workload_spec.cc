@@ -1,26 +1,12 @@
 // One entry of `workloads`: the keys of each kind, and the conditions between them.
 #include <algorithm>
+#include <iterator>
 
 #include "sim/helper/scenario.h"
 
 namespace mrc::sim {
 namespace {
 
-struct KindName {
-  const char* name;
-  WorkloadKind kind;
-};
-constexpr KindName kKinds[] = {{"flow", WorkloadKind::kFlow},
-                               {"permutation", WorkloadKind::kPermutation},
-                               {"incast", WorkloadKind::kIncast},
-                               {"all_to_all", WorkloadKind::kAllToAll},
-                               {"ring_all_reduce", WorkloadKind::kRingAllReduce},
-                               {"tree_all_reduce", WorkloadKind::kTreeAllReduce},
-                               {"all_gather", WorkloadKind::kAllGather},
-                               {"reduce_scatter", WorkloadKind::kReduceScatter},
-                               {"send_recv", WorkloadKind::kSendRecv},
-                               {"random", WorkloadKind::kRandom},
-                               {"trace", WorkloadKind::kTrace}};
 constexpr int64_t kMaxMessage = 1000000000;
 
 }  // namespace
@@ -29,15 +15,14 @@ WorkloadSpec read_workload(const YAML::Node& node, const Source& source, const F
                            const std::string& folder, size_t index) {
   WorkloadSpec w;
   MapReader m(node, "workload", source);
-  std::vector<std::string> names;
-  for (const KindName& k : kKinds) names.push_back(k.name);
+  const std::vector<std::string> words(std::begin(kWorkloadWords), std::end(kWorkloadWords));
   std::string kind;
-  if (!m.choice("kind", names, &kind)) m.missing("kind");
-  for (const KindName& k : kKinds)
-    if (kind == k.name) w.kind = k.kind;
+  if (!m.choice("kind", words, &kind)) m.missing("kind");
+  w.kind = static_cast<WorkloadKind>(std::find(words.begin(), words.end(), kind) - words.begin());
   w.name = kind + (index == 0 ? "" : std::to_string(index));
   m.text("name", &w.name);
   m.time("start", &w.start, 0, 3600 * kPsPerSecond);
+  m.time("connect", &w.connect, 0, w.start);
 
   using K = WorkloadKind;
   size_t ranks = fabric.nics();
@@ -83,6 +68,11 @@ WorkloadSpec read_workload(const YAML::Node& node, const Source& source, const F
   if (w.kind == K::kRandom) {
     m.number("load", &w.load, 0.001, 2);
     m.time("duration", &w.duration, kPsPerUs, 100 * kPsPerSecond);
+  }
+  if (ring || w.kind == K::kTrace) {
+    std::string next = "received";
+    m.choice("next", {"received", "sent"}, &next);
+    w.next_when_sent = next == "sent";
   }
   if (w.kind == K::kTrace) {
     if (!m.text("file", &w.file)) m.missing("file");

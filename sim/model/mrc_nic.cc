@@ -30,7 +30,9 @@ core::EndpointConfig endpoint_config(const MrcConfig& config, const FabricPlan& 
   c.icrc = false;
   c.compare_source_ports = false;  // there is no forger here, and only the protocol's own packets are measured
   for (uint32_t p = 0; p < plan.spec().planes; ++p) c.planes.push_back({plan.nic_address(p, index), 4791});
-  for (const Ev& e : evs) c.evs.push_back({e.value, plane_at(e.plane)});
+  // A hash of the EV names no T1.
+  const bool named = plan.spec().sw.forwarding != Forwarding::kEcmp;
+  for (const Ev& e : evs) c.evs.push_back({e.value, plane_at(e.plane), named ? plan.t1_of(e.value) + 1 : 0});
   c.ev_active = plan.spec().ev.count;
   return c;
 }
@@ -102,6 +104,13 @@ MrcNic::Connection* MrcNic::connection_to(uint32_t peer, uint32_t slot) {
   bring_up(ours, other, theirs->qpn, peers_[peer]);
   other->bring_up(theirs, this, ours->qpn, other->peers_[index_]);
   return ours;
+}
+
+// Both ends test their paths from now on.
+void MrcNic::connect(uint32_t dst, uint32_t qp) {
+  connection_to(dst, qp);
+  pump();
+  static_cast<MrcNic*>((*nics_)[dst].get())->pump();
 }
 
 void MrcNic::send(const Message& m) {
@@ -201,10 +210,10 @@ void MrcNic::transmit(const core::TxBurst& burst) {
   const bool control = burst.flow.dscp() == config_.endpoint.dscp.control;
   const bool trimmable =
       burst.flow.dscp() == config_.endpoint.dscp.trimmable || burst.flow.dscp() == config_.endpoint.dscp.trimmable_retx;
-  uint32_t plane = 0, peer = 0;
-  if (!plan_->nic_of(burst.flow.dst, &plane, &peer)) return;
+  const auto peer = plan_->nic_of(burst.flow.dst);
+  if (!peer) return;
   const IpAddress path =
-      plan_->path(burst.plane.value(), index_, plan_->t1_of(evs_[burst.ev_index.value()].value), peer);
+      plan_->path(burst.plane.value(), index_, plan_->t1_of(evs_[burst.ev_index.value()].value), peer->nic);
   uint32_t piece = 0, used = 0;  // where the next segment begins among the iovecs
   for (uint32_t offset = 0; offset < burst.bytes;) {
     const uint32_t n = std::min(burst.segment_size, burst.bytes - offset);

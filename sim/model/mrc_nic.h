@@ -31,6 +31,7 @@ class MrcNic final : public NicBase, public core::Sink, public core::TraceSink {
          const std::vector<std::unique_ptr<NicBase>>* nics, const Tracer* tracer);
   ~MrcNic() override;
 
+  void connect(uint32_t dst, uint32_t qp) override;
   void send(const Message& m) override;
   void receive(Packet* p, uint16_t plane) override;
   void on_room(uint16_t plane) override;

@@ -1,6 +1,7 @@
 #include "sim/model/port.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace mrc::sim {
 namespace {
@@ -10,13 +11,13 @@ constexpr uint32_t kTrimKeeps = 20;  // BTH, METH and TSETH must survive a cut
 }  // namespace
 
 Port::Port(PacketPool* pool, Rng* rng, double rate_bps, Ps delay, const QueueConfig& queue)
-    : pool_(pool), rng_(rng), q_(queue), nominal_rate_(rate_bps), delay_(delay), queue_(queue, rng) {
+    : q_(queue), nominal_rate_(rate_bps), pool_(pool), rng_(rng), queue_(queue, rng), delay_(delay) {
   set_rate(rate_bps);
 }
 
 Port::~Port() {
   while (Packet* p = queue_.take_any()) pool_->give(p);
-  while (Packet* p = wire_.pop()) pool_->give(p);
+  while (!wire_.empty()) pool_->give(wire_.pop().packet);
 }
 
 void Port::set_rate(double bps) {
@@ -72,7 +73,7 @@ void Port::transmit(Packet* p) {
   if (p->tc == TrafficClass::kData) {
     ++counters_.data_packets;
     counters_.data_bytes += p->bytes;
-    if ((p->flow.traffic_class & 3) != 0 && queue_.marks()) {
+    if (queue_.marks() && (p->flow.traffic_class & 3) != 0) {  // the header is in another cache line
       p->flow.traffic_class |= 3;
       ++counters_.marked;
     }
@@ -85,10 +86,10 @@ void Port::transmit(Packet* p) {
     return;
   }
   // A decreasing latency must not make packets overtake on the wire.
-  p->arrive_at = last_arrival_ = std::max(last_arrival_, free_at_ + delay_ + extra_delay_);
-  const bool first = wire_.empty();
-  wire_.push(p);
-  if (first) arrive_event_.schedule_at(p->arrive_at);
+  last_arrival_ = std::max(last_arrival_, free_at_ + delay_ + extra_delay_);
+  const Ps at = last_arrival_ + latency_there_;
+  if (wire_.empty()) arrive_event_.schedule_at(at);
+  wire_.push({at, p});
 }
 
 void Port::line_free() {
@@ -110,11 +111,18 @@ void Port::line_free() {
 }
 
 void Port::arrive() {
-  Packet* p = wire_.front();
-  if (p == nullptr || p->arrive_at > now_ps()) return;  // the link was down in between
-  wire_.pop();
-  if (!wire_.empty()) arrive_event_.schedule_at(wire_.front()->arrive_at);
+  if (wire_.empty() || wire_.front().at > now_ps()) return;  // the link was down in between
+  Packet* const p = wire_.pop().packet;
+  if (!wire_.empty()) arrive_event_.schedule_at(wire_.front().at);
   to_->receive(p, port_there_);
+}
+
+void Port::expect_arrival() const {
+  if (!wire_.empty()) __builtin_prefetch(wire_.front().packet);
+}
+
+void Port::expect_line() const {
+  if (!queue_.data().empty()) __builtin_prefetch(queue_.data().front());
 }
 
 void Port::set_up(bool up) {
@@ -125,10 +133,17 @@ void Port::set_up(bool up) {
     return;
   }
   while (Packet* p = queue_.take_any()) drop(p, &counters_.lost_down);
-  while (Packet* p = wire_.pop()) {
+  Wire received;
+  while (!wire_.empty()) {
+    const Wire::Arrival a = wire_.pop();
+    if (a.at - latency_there_ <= now_ps()) {
+      received.push(a);
+      continue;
+    }
     ++counters_.lost_down;
-    pool_->give(p);
+    pool_->give(a.packet);
   }
+  wire_ = std::move(received);
   paused_ = false;
 }
 

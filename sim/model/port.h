@@ -12,6 +12,7 @@
 #include "base/rng.h"
 #include "sim/model/event.h"
 #include "sim/model/packet.h"
+#include "sim/model/wire.h"
 
 namespace mrc::sim {
 
@@ -44,7 +45,10 @@ class Port {
  public:
   Port(PacketPool* pool, Rng* rng, double rate_bps, Ps delay, const QueueConfig& queue);
   ~Port();
-  void connect(Receiver* to, uint16_t port_there) { to_ = to, port_there_ = port_there; }
+  // `latency`: of the switch that receives, added behind the wire, so that it needs no event of its own.
+  void connect(Receiver* to, uint16_t port_there, Ps latency = 0) {
+    to_ = to, port_there_ = port_there, latency_there_ = latency;
+  }
   void set_owner(PortOwner* owner, uint16_t index) { owner_ = owner, index_ = index; }
 
   void enqueue(Packet* p);
@@ -56,7 +60,7 @@ class Port {
   const PortCounters& counters() const { return counters_; }
   int64_t take_peak_queue();  // largest data queue since the last call
 
-  // Faults. A link that goes down loses the queued packets and those on the wire.
+  // Faults. A link that goes down loses the queued packets and those on the wire, not those that a switch has received.
   void set_up(bool up);
   void set_loss(double probability) { loss_ = probability; }
   void set_rate(double bps);
@@ -75,25 +79,29 @@ class Port {
   void transmit(Packet* p);
   void line_free();
   void arrive();
+  void expect_arrival() const;
+  void expect_line() const;
   Ps serialisation(uint32_t bytes) const { return static_cast<Ps>(static_cast<double>(bytes) * ps_per_byte_ + 0.5); }
 
+  // What every packet needs stands together, beside the events, which are fetched ahead with what is before them.
+  const QueueConfig q_;
+  PortCounters counters_;
+  double nominal_rate_, rate_;
   PacketPool* const pool_;
   Rng* const rng_;
-  const QueueConfig q_;
-  Receiver* to_ = nullptr;
-  PortOwner* owner_ = nullptr;
-  uint16_t port_there_ = 0, index_ = 0;
-  double nominal_rate_, rate_, ps_per_byte_;
-  Ps delay_, extra_delay_ = 0;
-  double loss_ = 0;
-  bool up_ = true, paused_ = false, line_event_ = false;
-  Ps free_at_ = 0, last_arrival_ = 0;
-  queueing::SwitchQueue<Packet> queue_;
-  PacketFifo wire_;
   int64_t peak_ = 0;
-  PortCounters counters_;
-  Recurring<Port, &Port::line_free> line_free_event_{this};
-  Recurring<Port, &Port::arrive> arrive_event_{this};
+  queueing::SwitchQueue<Packet> queue_;
+  double ps_per_byte_, loss_ = 0;
+  PortOwner* owner_ = nullptr;
+  uint16_t index_ = 0;
+  bool up_ = true, paused_ = false, line_event_ = false;
+  Ps delay_, extra_delay_ = 0, latency_there_ = 0;
+  Ps free_at_ = 0, last_arrival_ = 0;
+  Recurring<Port, &Port::line_free, &Port::expect_line> line_free_event_{this};
+  Receiver* to_ = nullptr;
+  uint16_t port_there_ = 0;
+  Wire wire_;
+  Recurring<Port, &Port::arrive, &Port::expect_arrival> arrive_event_{this};
 };
 
 }  // namespace mrc::sim

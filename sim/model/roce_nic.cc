@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
+
+#include "sim/model/selective_repeat.h"
 
 namespace mrc::sim {
 namespace {
@@ -22,7 +25,8 @@ struct RoceNic::Header {
   uint32_t from = 0;  // sending NIC of the data
   uint32_t qp = 0;    // its QP
   uint32_t message = 0;
-  uint64_t psn = 0;
+  uint64_t psn = 0;   // of the data; of an answer, what the receiver expects next
+  uint64_t held = 0;  // NAK: the packet that was out of order
 };
 
 struct RoceNic::Qp {
@@ -35,6 +39,7 @@ struct RoceNic::Qp {
   uint16_t plane = 0, source_port = 0;
   uint64_t una = 0, next = 0, posted = 0, highest = 0;
   std::deque<Work> work;
+  SelectiveRepeat sent;
   Dcqcn dcqcn;
   Ps free_at = 0;  // pacing
   Ps deadline = INT64_MAX;
@@ -84,7 +89,8 @@ void RoceNic::send(const Message& m) {
 }
 
 bool RoceNic::eligible(Qp* q, Ps now, Ps* later) const {
-  if (q->failed || q->next >= q->posted || q->next - q->una >= window_) return false;
+  const bool may_send_new = q->next < q->posted && q->next - q->una < window_;
+  if (q->failed || (!may_send_new && !q->sent.lost())) return false;
   if (q->free_at > now) {
     *later = std::min(*later, q->free_at);
     return false;
@@ -116,16 +122,17 @@ void RoceNic::pump(uint16_t plane) {
 void RoceNic::transmit(Qp* q) {
   const Ps now = now_ps();
   const FabricSpec& f = plan_->spec();
+  const uint64_t psn = q->sent.lost().value_or(q->next);
   size_t i = 0;
-  while (q->work[i].end <= q->next) ++i;
+  while (q->work[i].end <= psn) ++i;
   const Qp::Work& w = q->work[i];
-  const uint64_t k = q->next - w.first;
+  const uint64_t k = psn - w.first;
   Header h;
   h.from = index_;
   h.qp = q->number;
   h.message = w.m.id;
-  h.psn = q->next;
-  h.last = q->next + 1 == w.end;
+  h.psn = psn;
+  h.last = psn + 1 == w.end;
   const auto payload = static_cast<uint32_t>(w.m.bytes == 0 ? 0 : std::min<uint64_t>(f.mtu, w.m.bytes - k * f.mtu));
   Packet* p = pool_->take();
   p->flow = wire::Flow();
@@ -144,8 +151,9 @@ void RoceNic::transmit(Qp* q) {
   static_assert(sizeof(Header) <= sizeof(p->header));
   std::memcpy(p->header.data(), &h, sizeof(h));
   ++counters_.tx_data;
-  if (q->next < q->highest) ++counters_.retransmits;
-  ++q->next;
+  if (psn < q->highest) ++counters_.retransmits;
+  if (selective()) q->sent.on_sent(psn);
+  if (psn == q->next) ++q->next;
   q->highest = std::max(q->highest, q->next);
   q->dcqcn.on_sent(now, p->bytes);
   q->free_at = now + static_cast<Ps>(p->bytes * 8.0 * kPsPerSecond / q->dcqcn.rate());
@@ -170,8 +178,7 @@ void RoceNic::receive(Packet* p, uint16_t plane) {
       break;
     case Header::Kind::kNak:
       ++counters_.naks;
-      on_ack(qps_[h.qp].get(), h.psn);
-      go_back(qps_[h.qp].get(), h.psn);
+      on_nak(qps_[h.qp].get(), h);
       break;
     case Header::Kind::kNotification:
       ++counters_.notifications;
@@ -184,61 +191,88 @@ void RoceNic::receive(Packet* p, uint16_t plane) {
 
 void RoceNic::on_data(const Packet& p, const Header& h) {
   Inbound& in = inbound_[static_cast<uint64_t>(h.from) << 32 | h.qp];
-  Header answer = h;
-  if ((p.flow.traffic_class & 3) == kCe && config_.dcqcn.enabled &&
-      now_ps() - in.last_cnp >= config_.dcqcn.cnp_interval) {
-    in.last_cnp = now_ps();
-    answer.kind = Header::Kind::kNotification;
-    send_control(p, answer);
-  }
-  answer.psn = in.expected;
-  if (h.psn > in.expected) {
-    ++counters_.out_of_order;
-    if (in.nak_sent) return;  // one per gap
-    in.nak_sent = true;
-    answer.kind = Header::Kind::kNak;
-    send_control(p, answer);
-    return;
-  }
+  notify_congestion(p, h, &in);
+  if (h.psn > in.expected) return out_of_order(p, h, &in);
   if (h.psn == in.expected) {
-    ++in.expected;
-    ++counters_.rx_data;
-    accepted_bytes_ += p.udp_bytes - kDataHeaders;
-    in.nak_sent = false;
-    ++in.since_ack;
-    if (h.last && listener_ != nullptr) listener_->on_received(h.message);
+    in_order(p, h, &in);
     if (!h.last && in.since_ack < config_.ack_every) return;
   }
   in.since_ack = 0;
+  Header answer = h;
   answer.kind = Header::Kind::kAck;
   answer.psn = in.expected;
   send_control(p, answer);
 }
 
+void RoceNic::notify_congestion(const Packet& p, const Header& h, Inbound* in) {
+  if ((p.flow.traffic_class & 3) != kCe || !config_.dcqcn.enabled ||
+      now_ps() - in->last_cnp < config_.dcqcn.cnp_interval)
+    return;
+  in->last_cnp = now_ps();
+  Header answer = h;
+  answer.kind = Header::Kind::kNotification;
+  send_control(p, answer);
+}
+
+void RoceNic::out_of_order(const Packet& p, const Header& h, Inbound* in) {
+  ++counters_.out_of_order;
+  if (selective()) {
+    if (in->early.insert({h.psn, {h.message, h.last}}).second) {
+      ++counters_.rx_data;
+      accepted_bytes_ += p.udp_bytes - kDataHeaders;
+    }
+  } else if (in->nak_sent) {
+    return;  // one per gap
+  }
+  in->nak_sent = true;
+  Header answer = h;
+  answer.kind = Header::Kind::kNak;
+  answer.psn = in->expected;
+  answer.held = h.psn;
+  send_control(p, answer);
+}
+
+void RoceNic::in_order(const Packet& p, const Header& h, Inbound* in) {
+  ++in->expected;
+  ++counters_.rx_data;
+  accepted_bytes_ += p.udp_bytes - kDataHeaders;
+  in->nak_sent = false;
+  ++in->since_ack;
+  if (h.last && listener_ != nullptr) listener_->on_received(h.message);
+  while (!in->early.empty() && in->early.begin()->first == in->expected) {
+    const Early next = in->early.begin()->second;
+    in->early.erase(in->early.begin());
+    ++in->expected;
+    in->since_ack = config_.ack_every;  // the sender waits for news of the gap
+    if (next.last && listener_ != nullptr) listener_->on_received(next.message);
+  }
+}
+
 void RoceNic::send_control(const Packet& to, const Header& h) {
-  uint32_t plane = 0, nic = 0;
-  if (!plan_->nic_of(to.flow.src, &plane, &nic)) return;
+  const auto peer = plan_->nic_of(to.flow.src);
+  if (!peer) return;
   Packet* p = pool_->take();
   p->flow = wire::Flow();
   p->flow.src = to.flow.dst;
   p->flow.dst = to.flow.src;
   p->flow.src_port = to.flow.src_port;
   p->flow.dst_port = kRocePort;
-  p->path = plan_->path(plane, index_, plan_->t1_of(to.flow.src_port), nic);
+  p->path = plan_->path(peer->plane, index_, plan_->t1_of(to.flow.src_port), peer->nic);
   p->udp_bytes = kControlBytes;
   p->bytes = kControlBytes + plan_->spec().overhead;
   p->tc = TrafficClass::kControl;
   p->trimmable = false;
-  p->plane = static_cast<uint8_t>(plane);
+  p->plane = static_cast<uint8_t>(peer->plane);
   p->header_bytes = sizeof(h);
   std::memcpy(p->header.data(), &h, sizeof(h));
-  ports_[plane]->enqueue(p);
+  ports_[peer->plane]->enqueue(p);
 }
 
 void RoceNic::on_ack(Qp* q, uint64_t next) {
   if (next <= q->una || next > q->highest) return;
   q->una = next;
   q->next = std::max(q->next, next);
+  if (selective()) q->sent.on_ack(next);
   q->timeouts = 0;
   q->deadline = q->una < q->posted ? now_ps() + config_.timeout : INT64_MAX;
   if (q->deadline != INT64_MAX) arm_timer(q->deadline);
@@ -249,9 +283,10 @@ void RoceNic::on_ack(Qp* q, uint64_t next) {
   }
 }
 
-void RoceNic::go_back(Qp* q, uint64_t psn) {
-  if (psn < q->una || psn >= q->next) return;
-  q->next = psn;
+void RoceNic::on_nak(Qp* q, const Header& h) {
+  on_ack(q, h.psn);
+  if (selective()) return q->sent.on_held(h.held);
+  if (h.psn >= q->una && h.psn < q->next) q->next = h.psn;
 }
 
 void RoceNic::on_room(uint16_t plane) {
@@ -289,7 +324,10 @@ void RoceNic::on_timer() {
     if (q->deadline <= now) {
       ++counters_.timeouts;
       q->deadline = now + config_.timeout;
-      q->next = q->una;
+      if (selective())
+        q->sent.on_timeout();
+      else
+        q->next = q->una;
       if (config_.retries != 0 && ++q->timeouts > config_.retries) {
         q->failed = true;
         ++qp_errors_;
@@ -302,7 +340,7 @@ void RoceNic::on_timer() {
     next = std::min(next, q->deadline);
   }
   if (next != INT64_MAX) arm_timer(next);
-  for (uint16_t plane = 0; plane < by_plane_.size(); ++plane) pump(plane);
+  for (size_t plane = 0; plane < by_plane_.size(); ++plane) pump(static_cast<uint16_t>(plane));
 }
 
 }  // namespace mrc::sim

@@ -4,10 +4,11 @@
 // of a pair.
 //
 // Go-back-N as in NICs: the receiver drops packets out of order and sends one NAK per gap; the sender returns to the
-// PSN that is named. The timeout returns to the oldest unacknowledged packet. ACKs are coalesced.
+// PSN that is named. The timeout returns to the oldest unacknowledged packet. Selective repeat: the receiver keeps
+// packets out of order, names each in a NAK, and the sender repeats what is missing. ACKs are coalesced.
 #pragma once
 
-#include <deque>
+#include <map>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -17,7 +18,10 @@
 
 namespace mrc::sim {
 
+enum class RoceRecovery : uint8_t { kGoBackN, kSelective };
+
 struct RoceConfig {
+  RoceRecovery recovery = RoceRecovery::kGoBackN;
   DcqcnConfig dcqcn;
   uint32_t window_packets = 0;  // 0: two bandwidth-delay products
   Ps timeout = 500 * kPsPerUs;
@@ -46,13 +50,18 @@ class RoceNic final : public NicBase {
 
  private:
   struct Qp;
+  struct Header;
+  struct Early {  // a packet that is kept until those before it have arrived
+    uint32_t message;
+    bool last;
+  };
   struct Inbound {
     uint64_t expected = 0;
     uint32_t since_ack = 0;
     bool nak_sent = false;
+    std::map<uint64_t, Early> early;  // by PSN; selective repeat alone
     Ps last_cnp = -kPsPerSecond;
   };
-  struct Header;
 
   Qp* qp_to(uint32_t peer, uint32_t slot);
   void pump(uint16_t plane);
@@ -60,8 +69,12 @@ class RoceNic final : public NicBase {
   void transmit(Qp* q);
   void send_control(const Packet& to, const Header& h);
   void on_data(const Packet& p, const Header& h);
+  void notify_congestion(const Packet& p, const Header& h, Inbound* in);
+  void out_of_order(const Packet& p, const Header& h, Inbound* in);
+  void in_order(const Packet& p, const Header& h, Inbound* in);
   void on_ack(Qp* q, uint64_t next);
-  void go_back(Qp* q, uint64_t psn);
+  void on_nak(Qp* q, const Header& h);
+  bool selective() const { return config_.recovery == RoceRecovery::kSelective; }
   void arm_timer(Ps when);
   void on_timer();
   uint32_t packets_of(uint64_t bytes) const;

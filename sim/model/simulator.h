@@ -4,6 +4,7 @@
 // One simulator per process, on one thread. Times are picoseconds since the start of the run.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 
@@ -33,13 +34,14 @@ inline Ps now_ps() {
 }
 
 // An event that is scheduled again and again without an allocation each. ns-3's own Schedule(member function) creates
-// an EventImpl per event; a link that carries a million packets would create two million. This one is allocated with
-// its owner and may be pending any number of times. It must not be destroyed before the run ends: a pending event would
-// call a destroyed owner.
+// an EventImpl per event; a link that carries a million packets would create two million. This one is a part of
+// its owner, beside what it will read, and may be pending any number of times. It must not be destroyed before the run
+// ends: a pending event would call a destroyed owner.
 class RecurringEvent {
  public:
   using Call = void (*)(void* target);
-  RecurringEvent(void* target, Call call);
+  // `expect`, where there is one, is called shortly before `call`.
+  RecurringEvent(void* target, Call call, Call expect = nullptr);
   RecurringEvent(const RecurringEvent&) = delete;
   RecurringEvent& operator=(const RecurringEvent&) = delete;
   ~RecurringEvent();
@@ -49,7 +51,10 @@ class RecurringEvent {
 
  private:
   class Impl;
-  Impl* impl_;  // one reference is ours, one belongs to each pending event
+  friend class QuickScheduler;
+  Impl* impl();
+
+  alignas(8) std::byte impl_[48];  // an Impl; one reference is ours, one belongs to each pending event
 };
 
 }  // namespace mrc::sim

@@ -1,5 +1,6 @@
 #include "sim/model/switch.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace mrc::sim {
@@ -51,12 +52,12 @@ void Switch::set_upstream(uint16_t i, Port* upstream, Ps delay) {
 }
 
 uint16_t Switch::route_by_address(const Packet& p) const {
-  uint32_t plane = 0, nic = 0;
-  if (!plan_->nic_of(p.flow.dst, &plane, &nic) || plane != plane_) return kNoPort;
+  const auto to = plan_->nic_of(p.flow.dst);
+  if (!to || to->plane != plane_) return kNoPort;
   const FabricSpec& spec = plan_->spec();
-  const uint32_t t0 = spec.t0_of(nic);
+  const uint32_t t0 = spec.t0_of(to->nic);
   if (tier_ == Tier::kT1) return static_cast<uint16_t>(t0);
-  if (t0 == index_) return static_cast<uint16_t>(nic % spec.nics_per_t0);
+  if (t0 == index_) return static_cast<uint16_t>(to->nic % spec.nics_per_t0);
   const uint32_t uplink = spec.sw.forwarding == Forwarding::kStev
                               ? plan_->t1_of(p.flow.src_port)
                               : static_cast<uint32_t>(hash_flow(p.flow, salt_) % spec.t1);
@@ -81,20 +82,6 @@ void Switch::receive(Packet* p, uint16_t ingress) {
     in.waiting += p->bytes;
     if (!in.paused && in.waiting > pfc_.xoff) pause(ingress, true);
   }
-  // A fixed latency keeps the order, so one queue and one event do for all packets inside.
-  p->arrive_at = now_ps() + latency_;
-  const bool first = pipeline_.empty();
-  pipeline_.push(p);
-  if (latency_ == 0) {
-    after_latency();
-  } else if (first) {
-    pipeline_event_.schedule_in(latency_);
-  }
-}
-
-void Switch::after_latency() {
-  Packet* p = pipeline_.pop();
-  if (!pipeline_.empty()) pipeline_event_.schedule_at(pipeline_.front()->arrive_at);
   const uint16_t out = route(p);
   if (out >= ports_.size()) {
     ++counters_.unroutable;
@@ -119,7 +106,8 @@ void Switch::pause(uint16_t ingress, bool on) {
   if (on) ++counters_.pauses;
   if (in.upstream == nullptr) return;
   Port* upstream = in.upstream;
-  schedule_in(in.delay, [upstream, on] { upstream->set_paused(on); });
+  // What fills the queue is counted `latency_` late.
+  schedule_in(on ? std::max<Ps>(0, in.delay - latency_) : in.delay, [upstream, on] { upstream->set_paused(on); });
 }
 
 }  // namespace mrc::sim

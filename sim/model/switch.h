@@ -34,6 +34,7 @@ class Switch final : public Receiver, public PortOwner {
   // The neighbour's port that sends to our port i: the one to be paused.
   void set_upstream(uint16_t i, Port* upstream, Ps delay);
 
+  // A packet that has spent the switch's latency, which its link adds [Port::connect].
   void receive(Packet* p, uint16_t ingress) override;
   void on_left(const Packet& p) override;
 
@@ -47,7 +48,6 @@ class Switch final : public Receiver, public PortOwner {
  private:
   uint16_t route(Packet* p);
   uint16_t route_by_address(const Packet& p) const;
-  void after_latency();
   void pause(uint16_t ingress, bool on);
 
   PacketPool* const pool_;
@@ -70,9 +70,7 @@ class Switch final : public Receiver, public PortOwner {
   };
   std::vector<Ingress> ingress_;
   bool stuck_ = false;
-  PacketFifo pipeline_;  // packets inside the switch's latency
   SwitchCounters counters_;
-  Recurring<Switch, &Switch::after_latency> pipeline_event_{this};
 };
 
 }  // namespace mrc::sim

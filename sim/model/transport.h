@@ -26,6 +26,8 @@ class Listener {
 class Transport {
  public:
   virtual ~Transport() = default;
+  // Sets up the connection of that number to a NIC before its first message. No effect where connections need no time.
+  virtual void connect(uint32_t /*dst*/, uint32_t /*qp*/) {}
   virtual void send(const Message& m) = 0;
 };
 

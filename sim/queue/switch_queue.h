@@ -7,8 +7,8 @@
 //                 `drop_limit` (without trimming: beyond `data_limit`)
 //
 // Packets beyond the limit of the control or trimmed queue are dropped. A data packet whose sending begins is marked CE
-// with a probability that rises from 0 to 1 between `ecn_min` and `ecn_max` of the data that it leaves behind
-// [spec/switch.md MRC-SW-1..3, spec/nscc.md, spec/wire.md MRC-DSCP-1].
+// with a probability that rises from 0 to `ecn_share` between `ecn_min` and `ecn_max` of the data that it leaves
+// behind, and beyond `ecn_max` for certain [spec/switch.md MRC-SW-1..3, spec/nscc.md, spec/wire.md MRC-DSCP-1].
 //
 // No clock, no line and no bytes of a packet: the owner trims, marks and drops according to the results. `Packet` has
 // the members bytes, next, tc and trimmable. Sizes are in bytes, counted as the owner counts them.
@@ -35,6 +35,7 @@ struct QueueRules {
   int64_t control_limit = INT64_MAX;
   double trimmed_share = 0.25;
   int64_t ecn_min = INT64_MAX, ecn_max = INT64_MAX;
+  double ecn_share = 1;
 };
 
 template <typename Packet>
@@ -82,7 +83,7 @@ class SwitchQueue {
     if (left <= rules_.ecn_min) return false;
     const double share = static_cast<double>(left - rules_.ecn_min) /
                          static_cast<double>(std::max<int64_t>(1, rules_.ecn_max - rules_.ecn_min));
-    return share >= 1 || rng_->unit() < share;
+    return share >= 1 || rng_->unit() < share * rules_.ecn_share;
   }
 
   // Removes a packet, for a link that goes down. Null: the queue is empty.

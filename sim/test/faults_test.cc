@@ -96,5 +96,35 @@ TEST(Faults, ASwitchIsStuckUntilTheLastFaultEnds) {
   EXPECT_FALSE(seen[2].first.stuck);
 }
 
+TEST(Faults, MarksNameBothEndsAndEveryFlapIsCounted) {
+  const Source source{"faults.yaml"};
+  const ScenarioSpec s = read_scenario(
+      load_yaml(source,
+                "fabric: tiny\nworkloads: [{kind: flow}]\nfaults: [{kind: flap, where: t1, plane: 0, "
+                "t1: 1, at: 1us, mean_up: 2us, mean_down: 1us, distribution: fixed, for: 6us}, {kind: loss, "
+                "where: nic_link, plane: 1, nic: 0-1, loss: 1%, at: 2us, for: 1us}, {kind: down, where: "
+                "nic_link, nic: 0, plane: 1, at: 11ms}]\n"
+                "limit: 12ms\n"),
+      source, ".");
+  prepare_simulator();
+  Network net(s.fabric, s.transport, s.seed);
+  FaultDriver driver(s, &net);
+  driver.schedule();
+  stop_simulator_in(10 * kPsPerMs);
+  run_simulator();
+  destroy_simulator();
+  std::vector<std::string> texts;
+  for (const FaultMark& m : driver.marks()) texts.push_back(std::to_string(m.at / kPsPerUs) + " " + m.text);
+  EXPECT_EQ(texts,
+            (std::vector<std::string>{"1 down plane 0 T1 1", "2 loss plane 1 NIC 0", "2 loss plane 1 NIC 1",
+                                      "2 up plane 0 T1 1", "3 end of loss plane 1 NIC 0", "3 end of loss plane 1 NIC 1",
+                                      "4 down plane 0 T1 1", "5 up plane 0 T1 1"}));
+  EXPECT_EQ(driver.tally(FaultKind::kFlap).times, 2u);
+  EXPECT_EQ(driver.tally(FaultKind::kFlap).switches.size(), 1u);
+  EXPECT_EQ(driver.tally(FaultKind::kLoss).times, 2u);
+  EXPECT_EQ(driver.tally(FaultKind::kLoss).links.size(), 2u);
+  EXPECT_EQ(driver.tally(FaultKind::kDown).times, 0u) << "after the end";
+}
+
 }  // namespace
 }  // namespace mrc::sim

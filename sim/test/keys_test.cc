@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 
+#include "core/congestion/registry.h"
 #include "sim/helper/output.h"
 #include "sim/helper/scenario.h"
 #include "sim/helper/sweep.h"
@@ -61,13 +62,14 @@ Keys known() {
     const std::string inner = *map == 0 ? "zzz: 1" : std::string(map) + "{zzz: 1}";
     ask(&keys, "fabric: {" + inner + "}\n" + flow);
   }
-  for (const char* more : {"zzz: 1", "transport: {zzz: 1}", "transport: {nscc: {zzz: 1}}",
-                           "transport: {swift: {zzz: 1}}", "transport: {dcqcn: {zzz: 1}}", "measure: {zzz: 1}",
+  for (const char* more : {"zzz: 1", "transport: {zzz: 1}", "transport: {dcqcn: {zzz: 1}}", "measure: {zzz: 1}",
                            "checks: [{metric: x, zzz: 1}]", "checks: [{metric: x, over: {zzz: 1}}]"})
     ask(&keys, tiny + more + "\n");
-  for (const char* kind : {"flow", "permutation", "incast", "all_to_all", "ring_all_reduce", "tree_all_reduce",
-                           "all_gather", "reduce_scatter", "send_recv", "random", "trace, file: x.csv"})
-    ask(&keys, std::string("fabric: tiny\nworkloads: [{zzz: 1, kind: ") + kind + "}]\n");
+  for (const core::CongestionAlgorithm* a : core::congestion_algorithms())
+    if (!a->parameters.empty()) ask(&keys, tiny + "transport: {" + a->name + ": {zzz: 1}}\n");
+  for (const char* kind : kWorkloadWords)
+    ask(&keys, "fabric: tiny\nworkloads: [{zzz: 1, kind: " + std::string(kind) +
+                   (kind == std::string("trace") ? ", file: x.csv" : "") + "}]\n");
   for (const char* fault :
        {"down, where: nic_link", "down, where: spine_link", "flap, mean_up: 1us, mean_down: 1us, where: t0",
         "background, mean_up: 1us, mean_down: 1us, where: nic_link", "stuck, where: t1",
@@ -80,7 +82,32 @@ Keys known() {
 TEST(Scenario, EveryKeyIsDocumentedAndEveryDocumentedKeyIsKnown) {
   Keys page = documented();
   EXPECT_EQ(page["fabric"].erase("base"), 1u) << "replaced before the map is read";
-  EXPECT_EQ(page, known());
+  Keys read = known();
+  for (const Keys& side : {page, read})
+    for (const auto& [section, keys] : side)
+      for (const std::string& key : keys) {
+        EXPECT_TRUE(page[section].count(key)) << "sim/KEYS.md lacks '" << key << "' in the section `" << section << "`";
+        EXPECT_TRUE(read[section].count(key)) << "sim/KEYS.md, section `" << section << "`: no reader knows " << key;
+      }
+}
+
+// The row of a key: "| `kind` | choice | `flow`, ...".
+std::string row_of(const std::string& section, const std::string& key) {
+  const std::string page = read_file(std::string(MRC_SOURCE_DIR "/sim") + "/KEYS.md");
+  const size_t head = page.find("## `" + section + "`"), row = page.find("\n| `" + key + "` |", head);
+  EXPECT_NE(head, std::string::npos) << section;
+  EXPECT_NE(row, std::string::npos) << section << " " << key;
+  return row == std::string::npos ? "" : page.substr(row + 1, page.find('\n', row + 1) - row - 1);
+}
+
+TEST(Scenario, EveryWorkloadAndAlgorithmIsInItsListOfTheDocumentation) {
+  const std::string readme = read_file(std::string(MRC_SOURCE_DIR "/sim") + "/README.md");
+  for (const char* kind : kWorkloadWords) {
+    EXPECT_THAT(row_of("workload", "kind"), testing::HasSubstr("`" + std::string(kind) + "`"));
+    EXPECT_THAT(readme.substr(readme.find("Workloads: ")), testing::HasSubstr(kind)) << "sim/README.md";
+  }
+  for (const core::CongestionAlgorithm* a : core::congestion_algorithms())
+    EXPECT_THAT(row_of("transport", "congestion"), testing::HasSubstr("`" + std::string(a->name) + "`"));
 }
 
 }  // namespace

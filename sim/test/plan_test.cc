@@ -61,13 +61,12 @@ TEST(Plan, ANameIsOneThatFilesAndScriptsMayHold) {
 TEST(Plan, NicAddressesAreTheirOwnInverse) {
   const FabricPlan plan(load_fabric("full131072"));
   for (const uint32_t nic : {0u, 255u, 256u, 131071u}) {
-    uint32_t plane = 0, back = 0;
-    ASSERT_TRUE(plan.nic_of(plan.nic_address(5, nic), &plane, &back));
-    EXPECT_EQ(plane, 5u);
-    EXPECT_EQ(back, nic);
+    const auto back = plan.nic_of(plan.nic_address(5, nic));
+    ASSERT_TRUE(back.has_value());
+    EXPECT_EQ(back->plane, 5u);
+    EXPECT_EQ(back->nic, nic);
   }
-  uint32_t plane = 0, nic = 0;
-  EXPECT_FALSE(plan.nic_of(IpAddress::v4(10, 0, 0, 1), &plane, &nic));
+  EXPECT_FALSE(plan.nic_of(IpAddress::v4(10, 0, 0, 1)).has_value());
 }
 
 TEST(Plan, EvsAreEquallyManyPerPlaneAndDistinct) {
@@ -122,6 +121,22 @@ TEST(FabricFile, NamesFileLineKeyValueAndWhatIsAllowed) {
   EXPECT_THAT(error_of("switch: {trimmed_queue: 0bdp}\n"), ::testing::HasSubstr("at least 128 bytes"));
   EXPECT_EQ(error_of("switch: {queue: 4262}\n"), "");
   EXPECT_THAT(error_of("usid: {block: 'fcbb:bb00:1::'}\n"), ::testing::HasSubstr("only the first 32 bits"));
+}
+
+TEST(FabricFile, OversubscriptionSetsTheRateOfTheUplinks) {
+  const Source source{"f.yaml"};
+  const auto uplink = [&](const std::string& yaml) {
+    return read_fabric(load_yaml(source, yaml), source).spine_link.rate;
+  };
+  EXPECT_EQ(uplink("{t1: 4, nics_per_t0: 8, nic_link: {rate: 100G}, oversubscription: 2}"), 100e9);
+  EXPECT_EQ(uplink("{t1: 8, nics_per_t0: 8, nic_link: {rate: 100G}, oversubscription: 1, spine_link: {delay: 1us}}"),
+            100e9);
+  EXPECT_EQ(uplink("{base: tiny, oversubscription: 4}"), 50e9) << "4 NICs of 100 Gb/s, 2 uplinks";
+  EXPECT_THAT(error_of("oversubscription: 2\nspine_link: {rate: 100G}"),
+              testing::HasSubstr("f.yaml:1: key 'oversubscription': value is '2', allowed: only without the `rate`"));
+  EXPECT_THAT(error_of("{oversubscription: 0}"), testing::HasSubstr("a number from 0.01 to 1000"));
+  EXPECT_THAT(error_of("{oversubscription: 1000, nic_link: {rate: 1M}}"),
+              testing::HasSubstr("they would be of 2 kb/s"));
 }
 
 TEST(FabricFile, UsidRangesMustFitAndNotOverlap) {

@@ -142,6 +142,26 @@ TEST_F(PortTest, ALinkThatGoesDownLosesWhatIsOnItAndTakesNothing) {
   EXPECT_EQ(pool_.live(), 0);
 }
 
+// 100 ns a packet on the line, 1 us on the wire, then 300 ns inside the switch.
+TEST_F(PortTest, ASwitchKeepsWhatItHasReceivedWhenItsLinkGoesDown) {
+  Port& port = make({});
+  port.connect(&sink_, 0, 300 * kPsPerNs);
+  run([&] {
+    for (int i = 0; i < 4; ++i) port.enqueue(packet());
+    schedule_in(1250 * kPsPerNs, [&] {
+      port.set_up(false);
+      port.set_up(true);
+      port.enqueue(packet());
+    });
+  });
+  ASSERT_EQ(sink_.arrivals.size(), 3u);
+  EXPECT_EQ(sink_.arrivals[0].at, 1400 * kPsPerNs);
+  EXPECT_EQ(sink_.arrivals[1].at, 1500 * kPsPerNs);
+  EXPECT_EQ(sink_.arrivals[2].at, 2650 * kPsPerNs);
+  EXPECT_EQ(port.counters().lost_down, 2u);
+  EXPECT_EQ(pool_.live(), 0);
+}
+
 TEST_F(PortTest, PauseHoldsDataButNotControl) {
   Port& port = make({});
   run([&] {

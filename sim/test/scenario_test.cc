@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "sim/helper/report.h"
 #include "sim/helper/svg.h"
 #include "sim/test/scenario_folder.h"
@@ -70,6 +72,8 @@ TEST_F(ScenarioTest, RefusesWhatComesAfterTheLimit) {
   EXPECT_THAT(error_of(head + ", start: 10us}\n"),
               HasSubstr("s.yaml:4: key 'start': value is '10us', allowed: before the limit of 10 us"));
   EXPECT_EQ(error_of(head + ", start: 9us}\n"), "");
+  EXPECT_EQ(error_of(head + ", start: 9us, connect: 9us}\n"), "");
+  EXPECT_THAT(error_of(head + ", start: 9us, connect: 9001ns}\n"), HasSubstr("s.yaml:4: key 'connect'"));
   EXPECT_THAT(error_of(head + "}\nfaults:\n  - {kind: down, where: t1, at: 11us}\n"), HasSubstr("s.yaml:6: key 'at'"));
   EXPECT_THAT(error_of(head + "}\nmeasure:\n  windows:\n    late: [5us, 11us]\n"),
               HasSubstr("s.yaml:7: key 'late': allowed: a window that ends by the limit of 10 us"));
@@ -128,10 +132,13 @@ checks:
   - {metric: v, where: {transport.qps: 2}, over: {where: {transport.qps: 1}}, min: 2, max: 2}
   - {metric: v, max: 15}
   - {metric: w, max: 15}
+  - {metric: v, over: {metric: u}, min: 4, max: 5}
 )");
   Json a, b;
   a["v"] = 10;
+  a["u"] = 2;
   b["v"] = 20;
+  b["u"] = 5;
   const auto r = run_checks(f, {a, b});
   EXPECT_TRUE(r[0].passed);
   EXPECT_EQ(r[0].value, 10);
@@ -140,6 +147,197 @@ checks:
   EXPECT_EQ(r[2].value, 20);
   EXPECT_FALSE(r[3].passed);
   EXPECT_THAT(r[3].why, HasSubstr("no such metric"));
+  EXPECT_TRUE(r[4].passed) << "each over its own";
+}
+
+const char* const kFlaps = R"(fabric: tiny
+baseline: true
+workloads: [{kind: ring_all_reduce, name: job, bytes: 800KB}]
+faults: [{kind: flap, where: t1, plane: 0, t1: 1, at: 5us, mean_up: 10us, mean_down: 10us, distribution: fixed, for: 60us}]
+sweep: {transport.qps: [1, 2]}
+)";
+
+TEST_F(ScenarioTest, ABaselineRunsEachPointWithoutItsFaultsToo) {
+  const ScenarioFile f = load(std::string(kFlaps) + "repeat: 2\n");
+  ASSERT_EQ(f.points.size(), 8u);
+  for (size_t i = 0; i < 8; i += 2) {
+    const Point &healthy = f.points[i], &faulty = f.points[i + 1];
+    EXPECT_TRUE(healthy.spec.faults.empty());
+    EXPECT_FALSE(healthy.baseline.has_value());
+    EXPECT_EQ(faulty.spec.faults.size(), 1u);
+    EXPECT_EQ(faulty.baseline, i);
+    EXPECT_EQ(healthy.spec.seed, faulty.spec.seed);
+    EXPECT_EQ(healthy.setting(), faulty.setting());
+    EXPECT_EQ(load(faulty.resolved).points[0].resolved, faulty.resolved);
+  }
+  EXPECT_EQ(f.points[6].label(), "qps 2, seed 2, healthy");
+  EXPECT_EQ(f.points[7].label(), "qps 2, seed 2, faulty");
+  EXPECT_THAT(error_of("fabric: tiny\nbaseline: true\nworkloads: [{kind: flow}]\n"),
+              HasSubstr("s.yaml:2: key 'baseline': value is 'true', allowed: false where there are no faults"));
+}
+
+TEST_F(ScenarioTest, PointsThatDifferInFaultsAloneShareTheirBaseline) {
+  const ScenarioFile f = load(R"(fabric: tiny
+baseline: true
+workloads: [{kind: ring_all_reduce, name: job, bytes: 800KB}]
+faults: [{kind: loss, where: spine_link, loss: 1%}]
+sweep: {transport.qps: [1, 2], faults.0.loss: [0.01, 0.02, 0.04]}
+checks:
+  - {metric: v, over: {baseline: true}, max: 4}
+  - {metric: v, where: {run: healthy, transport.qps: 2, faults.0.loss: 0.02}, min: 10, max: 10}
+)");
+  ASSERT_EQ(f.points.size(), 8u);
+  std::vector<Json> summaries(8);
+  for (size_t i = 0; i < 8; ++i) {
+    const size_t healthy = i < 4 ? 0 : 4;
+    EXPECT_EQ(f.points[i].baseline, i == healthy ? std::nullopt : std::optional<size_t>(healthy));
+    summaries[i]["v"] = summaries[i]["jobs"]["job"]["duration_us"] = i == 0 ? 5 : i == 4 ? 10 : 20;
+  }
+  EXPECT_EQ(f.points[4].label(), "qps 2, healthy");
+  EXPECT_EQ(f.points[7].label(), "qps 2, loss 0.04, faulty");
+  const auto r = run_checks(f, summaries);
+  EXPECT_TRUE(r[0].passed) << r[0].why;
+  EXPECT_EQ(r[0].value, 4);
+  EXPECT_TRUE(r[1].passed) << r[1].value << r[1].why;
+  const auto curves = sweep_curves(f, summaries);
+  ASSERT_EQ(curves.size(), 1u);
+  EXPECT_EQ(curves[0].first, "loss-jobs.job.duration_us");
+  for (const char* name : {">qps 1, healthy<", ">qps 1, faulty<", ">qps 2, healthy<", ">qps 2, faulty<"})
+    EXPECT_THAT(curves[0].second, HasSubstr(name));
+  size_t dots = 0;
+  for (size_t at = 0; (at = curves[0].second.find("<circle", at)) != std::string::npos; ++at) ++dots;
+  EXPECT_EQ(dots, 12u) << "a run without faults counts for each of its points";
+}
+
+TEST_F(ScenarioTest, CurvesOverANumberAreMeansOfTheSeeds) {
+  const ScenarioFile f = load(
+      "fabric: tiny\nrepeat: 3\nworkloads: [{kind: flow, name: job}]\nsweep: {transport.qps: [1, 2, 4], cases: [{name: "
+      "a}, {name: b}]}\n");
+  ASSERT_EQ(f.points.size(), 18u);
+  Json took;
+  took["jobs"]["job"]["duration_us"] = 5;
+  const auto curves = sweep_curves(f, std::vector<Json>(18, took));
+  ASSERT_EQ(curves.size(), 1u) << "none over the seed";
+  EXPECT_EQ(curves[0].first, "qps-jobs.job.duration_us");
+  EXPECT_THAT(curves[0].second, testing::AllOf(HasSubstr(">a</text>"), HasSubstr(">b</text>")));
+  EXPECT_THAT(curves[0].second, testing::Not(HasSubstr("seed")));
+}
+
+const char* const kSweep = R"(fabric: tiny
+workloads: [{kind: flow, bytes: 1KB}]
+sweep:
+  cases: [{name: a}, {name: b b, transport.kind: roce}, {name: c, seed: 9}]
+  cases.size: [{name: small}, {name: large, workloads.0: {kind: flow, bytes: 5KB}}]
+  transport.qps: [1, 2]
+picture: {job: flow, where: {transport.qps: 2}}
+checks:
+  - {metric: finished, min: 1}
+  - {metric: finished, where: {cases: c}, min: 1}
+  - {metric: finished, where: {cases: b b, cases.size: large}, min: 1}
+  - {metric: finished, where: {cases: [a, b b]}, min: 1}
+  - {metric: finished, where: {transport.qps: 1}, over: {where: {transport.qps: 2}}, min: 1}
+)";
+
+TEST_F(ScenarioTest, SeveralListsOfCases) {
+  const ScenarioFile f = load(kSweep);
+  ASSERT_EQ(f.points.size(), 12u);
+  EXPECT_EQ(f.points[11].label(), "c, large, qps 2");
+  EXPECT_EQ(f.points[11].spec.seed, 9u);
+  EXPECT_EQ(f.points[11].spec.workloads[0].bytes, 5000u);
+  EXPECT_THAT(error_of("fabric: tiny\nworkloads: [{kind: flow}]\nsweep: {cases.size: [3]}\n"),
+              HasSubstr("key 'cases.size': value is '3', allowed: maps with a name and dotted paths"));
+}
+
+TEST_F(ScenarioTest, OnlySomeOfTheSweptValues) {
+  const auto only = [&](const Where& chosen) {
+    load(kSweep);
+    return load_scenario_file(folder_ + "/s.yaml", {}, chosen);
+  };
+  const ScenarioFile one = only({{"cases", "b b"}, {"transport.qps", "1"}, {"cases.size", "large"}});
+  ASSERT_EQ(one.points.size(), 1u);
+  EXPECT_EQ(one.points[0].label(), "b b, large, qps 1");
+  EXPECT_EQ(one.checks.size(), 2u) << "without those of other values";
+  EXPECT_FALSE(one.picture.has_value());
+  EXPECT_EQ(load(one.text).points.size(), 1u) << "the text is that of a scenario of its own";
+  const ScenarioFile two = only({{"cases", "a"}, {"cases", "b b"}});
+  EXPECT_EQ(two.points.size(), 8u);
+  EXPECT_EQ(two.checks.size(), 4u);
+  EXPECT_TRUE(two.picture.has_value());
+  const auto why = [&](const Where& chosen) {
+    try {
+      only(chosen);
+    } catch (const ConfigError& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(why({{"cases", "d"}}), "--only cases=d: allowed: a, b b, c");
+  EXPECT_EQ(why({{"case", "a"}}), "--only case=a: 'case' is not among the keys of sweep");
+}
+
+TEST_F(ScenarioTest, ChecksMeanTheRunsWithFaultsAndCompareWithTheirBaseline) {
+  const std::string checks = R"(checks:
+  - {metric: jobs.job.bytes, max: 20}
+  - {metric: jobs.job.bytes, over: {baseline: true}, min: 2, max: 2}
+  - {metric: jobs.job.bytes, where: {run: healthy}, max: 10}
+  - {metric: jobs.job.bytes, over: {where: {run: healthy}}, max: 2.5}
+)";
+  const ScenarioFile f = load(kFlaps + checks);
+  std::vector<Json> summaries(4);
+  for (size_t i = 0; i < 4; ++i) summaries[i]["jobs"]["job"]["bytes"] = std::vector<int>{5, 10, 10, 20}[i];
+  const auto r = run_checks(f, summaries);
+  ASSERT_EQ(r.size(), 4u);
+  EXPECT_TRUE(r[0].passed);
+  EXPECT_TRUE(r[1].passed) << r[1].value << r[1].why;
+  EXPECT_TRUE(r[2].passed);
+  EXPECT_EQ(r[2].value, 10);
+  EXPECT_FALSE(r[3].passed) << "divided by the mean of the healthy ones";
+  EXPECT_THAT(error_of("fabric: tiny\nworkloads: [{kind: flow}]\nchecks:\n  - {metric: finished, min: 1, over: "
+                       "{baseline: true}}\n"),
+              HasSubstr("s.yaml:4: key 'baseline': value is 'true', allowed: false, because the scenario has no"));
+  EXPECT_THAT(error_of(std::string(kFlaps) +
+                       "checks: [{metric: finished, min: 1, over: {baseline: true, where: {run: healthy}}}]\n"),
+              HasSubstr("allowed: false where `where` chooses the points"));
+}
+
+TEST_F(ScenarioTest, RefusesChecksOfMetricsThatDoNotExist) {
+  const auto why = [&](const std::string& check) {
+    try {
+      check_metrics(load(std::string(kSmall) + "checks:\n  - {min: 1, " + check + "}\n"));
+    } catch (const ConfigError& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  for (const char* metric :
+       {"finished", "jobs.main.fct_us.max", "windows.all.plane_gbps.1", "windows.all.receivers_gbps.ring",
+        "counters.retransmits", "network.lost", "faults.down.times", "faults.loss.links", "fabric.line_rate_gbps"})
+    EXPECT_EQ(why(std::string("metric: ") + metric), "");
+  EXPECT_THAT(why("metric: jobs.man.fct_us.max"),
+              HasSubstr("s.yaml:12: metric 'jobs.man.fct_us.max' does not exist: 'man' is not in 'jobs', did you mean "
+                        "'main'? Allowed: main, ring"));
+  EXPECT_THAT(why("metric: windows.all.plane_gbps.2"), HasSubstr("Allowed: 0, 1"));
+  EXPECT_THAT(why("metric: faults.flap.times"), HasSubstr("Allowed: loss, down"));
+  EXPECT_THAT(why("metric: finished, max: 0.5"), HasSubstr("s.yaml:12: max is below min"));
+  EXPECT_THAT(why("metric: jobs.main"), HasSubstr("it is not a number, but a group of several"));
+  EXPECT_THAT(why("metric: scenario"), HasSubstr("it is not a number"));
+  EXPECT_THAT(why("metric: finished, over: {metric: finishd}"), HasSubstr("did you mean 'finished'?"));
+}
+
+// Every number of a run's summary may be checked.
+TEST_F(ScenarioTest, EveryNumberOfASummaryIsAMetric) {
+  for (const char* kind : {"mrc", "roce"}) {
+    const ScenarioFile f = load(std::string(kSmall) + "transport: {kind: " + kind + "}\n");
+    const Json flat = run_scenario(f.points[0].spec).summary.flatten();
+    std::string checks = "checks:\n";
+    for (const auto& [pointer, value] : flat.items()) {
+      if (!value.is_number()) continue;
+      std::string path = pointer.substr(1);
+      std::replace(path.begin(), path.end(), '/', '.');
+      checks += "  - {metric: '" + path + "', min: 0}\n";
+    }
+    EXPECT_NO_THROW(check_metrics(load(std::string(kSmall) + "transport: {kind: " + kind + "}\n" + checks)));
+  }
 }
 
 // All output, byte for byte, for both transports; another seed gives other output.
@@ -205,6 +403,24 @@ TEST(Chart, ManyMarksAreNumberedWithALegend) {
   EXPECT_THAT(svg, HasSubstr(">and 31 more, as far as number 90</text>"));
   EXPECT_THAT(svg, HasSubstr("viewBox=\"0 0 860 548\""));
   EXPECT_THAT(svg, testing::Not(HasSubstr(">4</text>"))) << "would lie on 3";
+}
+
+TEST(Chart, AxesHaveTheUnitThatFits) {
+  const auto chart = [](double x, double y) {
+    Chart c;
+    c.x_label = "time, us";
+    c.y_label = "Gb/s";
+    c.curves = {{"a", {{0, 0}, {x, y}}}};
+    c.marks = {{x / 2, "down"}};
+    return line_chart(c);
+  };
+  EXPECT_THAT(chart(9000, 100), testing::AllOf(HasSubstr(">time, us</text>"), HasSubstr(">Gb/s</text>")));
+  const std::string large = chart(60000, 12000);
+  EXPECT_THAT(large, testing::AllOf(HasSubstr(">time, ms</text>"), HasSubstr(">Tb/s</text>"), HasSubstr(">60</text>")));
+  EXPECT_THAT(large, HasSubstr("x1=\"390.0\"")) << "the mark, in the middle";
+  EXPECT_THAT(chart(2e7, 0.5), testing::AllOf(HasSubstr(">time, s</text>"), HasSubstr(">Mb/s</text>")));
+  EXPECT_THAT(chart(0.5, 100), HasSubstr(">time, ns</text>"));
+  EXPECT_THAT(chart(100, 0), HasSubstr(">Gb/s</text>")) << "nothing to fit";
 }
 
 }  // namespace

@@ -76,9 +76,65 @@ class Cli(unittest.TestCase):
                 done = run("check", os.path.join(FOLDER, "examples", name))
                 self.assertEqual(done.returncode, 0, done.stderr)
 
-    def test_the_files_in_the_readme_can_be_read(self):
+    def readme_page(self):
+        """The section for newcomers, and the rest."""
         with open(os.path.join(FOLDER, "README.md"), encoding="utf-8") as source:
-            fabric, scenario = re.findall(r"^```yaml\n(.*?)^```", source.read(), re.S | re.M)
+            before, page, after = re.split(r"^## (?:Healthy against faulty in a page|Fabric file)\n", source.read(), flags=re.M)
+        return page, before + after
+
+    def test_the_page_for_newcomers_works_to_the_letter(self):
+        page, _ = self.readme_page()
+        self.assertLess(len(page.splitlines()), 60, "longer than a page")
+        (name,) = re.findall(r"Write this as `(.*?)`", page)
+        (scenario,) = re.findall(r"^```yaml\n(.*?)^```", page, re.S | re.M)
+        with open(self.path(name), "w", encoding="utf-8") as out:
+            out.write(scenario)
+        os.symlink(PROGRAM, self.path("mrc-sim"))
+        commands = re.findall(r"^```sh\n(.*?)^```", page, re.S | re.M)
+        self.assertEqual(len(commands), 3)
+        printed = []
+        for command in commands:
+            done = subprocess.run(["sh", "-ec", command], cwd=self.folder, capture_output=True, text=True, timeout=100,
+                                  env=dict(os.environ, PATH=self.folder + ":" + os.environ["PATH"]))
+            self.assertEqual(done.returncode, 0, command + done.stdout + done.stderr)
+            printed.append(done.stdout)
+        self.assertIn("2 points, 2 checks", printed[0])
+        sentence = re.search(r"^The job ran [\d.]+ % longer, [\d.]+ us lost to \d+ flaps of plane 0 T1 1 .*$", printed[1], re.M)
+        self.assertIsNotNone(sentence, printed[1])
+        for report in re.findall(r"`(\S+/report.html)`", page):
+            with open(self.path(report), encoding="utf-8") as text:
+                text = text.read()
+            if report == "flaps.out/report.html":
+                self.assertIn(f'<p class="first">{sentence[0]}</p>\n<svg', text)
+                for mark in ("healthy", "faulty", "down plane 0 T1 1", "up plane 0 T1 1"):
+                    self.assertIn(mark, text)
+        self.assertRegex(printed[2], r"(?m)^At worst \(qps [12]\) the job ran ")
+        self.assertIn("4 points in qps.out", printed[2])
+
+    def test_check_refuses_a_metric_that_does_not_exist(self):
+        with open(self.scenario, "w", encoding="utf-8") as out:
+            out.write(SWEEP.replace("metric: finished", "metric: jobs.main.fct_us.maximum"))
+        for command in (("check", self.scenario), ("run", self.scenario, "-o", self.path("out"))):
+            done = run(*command)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("s.yaml:9: metric 'jobs.main.fct_us.maximum' does not exist: 'maximum' is not in 'jobs.main.fct_us'. "
+                          "Allowed: min, p50, p99, max, mean", done.stderr)
+        self.assertFalse(os.path.exists(self.path("out")))
+
+    def test_ranks_share_a_sweep_with_a_baseline(self):
+        with open(self.scenario, "w", encoding="utf-8") as out:
+            out.write(SWEEP + "baseline: true\n")
+        self.assertEqual(run("run", self.scenario, "-o", self.path("one"), "-j", "1", "-q").returncode, 0)
+        for rank in (1, 0):
+            done = run("sweep", self.scenario, "--launcher", "mpi", "-o", self.path("mpi"), "-q",
+                       env={"OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_SIZE": "2"})
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_same(self.path("one"), self.path("mpi"))
+        self.assertEqual(run("report", self.path("mpi")).returncode, 0)
+        self.assert_same(self.path("one"), self.path("mpi"))
+
+    def test_the_files_in_the_readme_can_be_read(self):
+        fabric, scenario = re.findall(r"^```yaml\n(.*?)^```", self.readme_page()[1], re.S | re.M)
         for name, text, arguments in (("fabric.yaml", fabric, ("--fabric",)), ("scenario.yaml", scenario, ())):
             with open(self.path(name), "w", encoding="utf-8") as out:
                 out.write(text)
@@ -180,6 +236,21 @@ class Cli(unittest.TestCase):
         done = run("report", self.path("set"))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assert_same(self.path("before"), self.path("set"))
+
+    def test_some_of_the_swept_values_run_alone(self):
+        out = self.path("only")
+        done = run("run", self.scenario, "-o", out, "-q", "--only", "transport.kind=roce", "--only", "fabric.ev.count=8", "--only",
+                   "fabric.ev.count=2")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(os.path.join(out, "summary.json"), encoding="utf-8") as source:
+            labels = [point["label"] for point in json.load(source)["points"]]
+        self.assertEqual(labels, ["kind roce, count 2", "kind roce, count 8"])
+        self.assertEqual(run("report", out).returncode, 0)
+        for only, says in (("fabric.ev.count=3", "allowed: 2, 8, 16"), ("fabric.count=2", "not among the keys of sweep"), ("=2", "KEY=VALUE")):
+            done = run("check", self.scenario, "--only", only)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f"--only {only}: ", done.stderr)
+            self.assertIn(says, done.stderr)
 
     def test_what_is_not_finished_is_said(self):
         done = run("run", self.scenario, "-o", self.path("out"), "-q", "--set", "limit=5us", "--set", "checks=[]")

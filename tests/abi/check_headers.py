@@ -2,9 +2,10 @@
 """Compares the public headers with spec/abi/mrc_abi.json, by the compiler's own account of them.
 
 A C program is generated that knows every fact of the file (sizes, offsets, member types, enumerators, macros, function
-signatures), compiled against the headers and run; each mismatch is one line. Further checks: every header compiles alone
-as C11 and as C++20, the version macros refuse, warn and hide as documented [API-VER-1] [API-VER-2], and the comparison itself notices a fact
-that was falsified.
+signatures), compiled against the headers and run, once for each version that an includer can choose; each mismatch is one
+line. What the headers declare beyond the facts is a mismatch, too. Further checks: every header compiles alone as C11 and as
+C++20, the version macros refuse, warn and hide as documented [API-VER-1] [API-VER-2], and the comparison itself notices a
+fact that was falsified.
 """
 import argparse
 import copy
@@ -16,6 +17,48 @@ import sys
 import tempfile
 
 PUBLIC = ["mrc.h", "mrc_ctl.h", "mrc_api_ver.h", "mrc_ctl_api_ver.h", "mrc_soft.h", "mrc_compat.h"]
+
+USED = {"mrc.h": "MRC_API_VER_USED", "mrc_ctl.h": "MRC_CTL_API_VER_USED"}  # an includer's choice
+FIRST = "1.0.0"  # of what has no version among the facts
+
+
+def number(version):
+    major, minor, sub = (int(part) for part in version.split("."))
+    return major << 24 | minor << 16 | sub
+
+
+def since(fact):
+    """The version, as a number, from which on a function or a member exists."""
+    return number(fact.get("since", FIRST) if isinstance(fact, dict) else (fact[4:] or [FIRST])[0])
+
+
+def additions(abi):
+    """Functions and members that the first version lacks, as (header, fact, C line that needs it)."""
+    for function in abi["functions"]:
+        if since(function) > number(FIRST):
+            yield function["header"], function, f"void *f = (void *){function['name']};"
+    for struct in abi["structs"]:
+        for member in struct["members"]:
+            if since(member) > number(FIRST):
+                yield struct["header"], member, f"int n = sizeof(((struct {struct['name']} *)0)->{member[0]});"
+
+
+def named(facts, name):
+    return next(fact for fact in facts if fact["name"] == name)
+
+
+def as_of(abi, version):
+    """The facts for an includer that chose this version, a number."""
+    facts = copy.deepcopy(abi)
+    facts["macros"] = {}  # the same in every version
+    facts["functions"] = [f for f in facts["functions"] if since(f) <= version]
+    for struct in facts["structs"]:
+        grown = [since(member) for member in struct["members"]]
+        struct["members"] = [m for m in struct["members"] if since(m) <= version]
+        if max(grown) > version:
+            known = [(number(v), size) for v, size in struct.get("sizes", {}).items() if number(v) <= version]
+            struct["size"] = max(known, default=(0, 0))[1]  # 0: the fact is missing
+    return facts
 
 
 def program(abi):
@@ -48,7 +91,7 @@ def program(abi):
     for struct in abi["structs"]:
         kind = f"struct {struct['name']}"
         add(f'  fact("sizeof({kind})", sizeof({kind}), {struct["size"]});')
-        for member, mtype, offset, size in struct["members"]:
+        for member, mtype, offset, size, *_ in struct["members"]:
             what = f"{kind}.{member}"
             add(f'  fact("offset of {what}", offsetof({kind}, {member}), {offset});')
             add(f'  fact("size of {what}", sizeof((({kind} *)0)->{member}), {size});')
@@ -59,6 +102,33 @@ def program(abi):
     add("  return bad;")
     add("}")
     return "\n".join(out) + "\n"
+
+
+def members(body):
+    """Names of a structure's members in order, those of nested structures with the outer name in front."""
+    names, at = [], 0
+    while match := re.compile(r"\s*(?:(?:struct|union)\s*\{|([^;{}]+);)").match(body, at):
+        at = match.end()
+        if match[1]:  # a member: its name is the last word outside of brackets
+            names.append(re.search(r"(\w+)\s*(?:\[[^;]*)?$", match[1])[1])
+            continue
+        depth, inner = 1, at
+        while depth:
+            depth += {"{": 1, "}": -1}.get(body[at], 0)
+            at += 1
+        outer = re.compile(r"\s*(\w*)\s*;").match(body, at)
+        names += [f"{outer[1]}.{name}" if outer[1] else name for name in members(body[inner:at - 1])]
+        at = outer.end()
+    assert not body[at:].strip(), body
+    return names
+
+
+def declarations(text):
+    """Structures with their members and enumerations with their values, of preprocessed text, by name."""
+    structs = {m[1]: members(m[2]) for m in re.finditer(r"\bstruct (mrc_\w+) \{(.*?)\n\};", text, re.S)}
+    enums = {m[1]: re.findall(r"(\w+)(?:\s*=[^,}]*)?(?:,|$)", " ".join(m[2].split()))
+             for m in re.finditer(r"\benum (mrc_\w+) \{(.*?)\}", text, re.S)}
+    return structs, enums
 
 
 class Checker:
@@ -77,11 +147,11 @@ class Checker:
         command += ["-o", str(program)] if program else ["-fsyntax-only"]
         return subprocess.run(command + [str(source)], capture_output=True, text=True)
 
-    def facts(self, abi):
+    def facts(self, abi, flags=()):
         """Lines of mismatch; None when the program does not even compile."""
         binary = self.folder / "facts"
         # Functions are only compared by type, so nothing needs to be linked.
-        built = self.compile(program(abi), flags=["-O1"], program=binary)
+        built = self.compile(program(abi), flags=["-O1", *flags], program=binary)
         if built.returncode:
             return None, built.stderr
         run = subprocess.run([str(binary)], capture_output=True, text=True)
@@ -96,22 +166,22 @@ class Checker:
 
     def notices_falsified_facts(self, abi):
         def member(a):
-            a["structs"][5]["members"][6][2] += 1
+            named(a["structs"], "mrc_qp_attr")["members"][6][2] += 1
 
         def size(a):
-            a["structs"][0]["size"] += 4
+            named(a["structs"], "mrc_device_attr")["size"] += 4
 
         def kind(a):
-            a["structs"][0]["members"][0][1] = "int32_t"
+            named(a["structs"], "mrc_device_attr")["members"][0][1] = "int32_t"
 
         def value(a):
-            a["enums"][3]["values"][2][1] += 1
+            named(a["enums"], "mrc_qp_attr_mask")["values"][2][1] += 1
 
         def macro(a):
             a["macros"]["MRC_API_CURRENT_VERSION"] += 1
 
         def signature(a):
-            a["functions"][1]["params"][0] = "struct mrc_context *"
+            named(a["functions"], "mrc_query_device")["params"][0] = "struct mrc_context *"
 
         for falsify in (member, size, kind, value, macro, signature):
             wrong = copy.deepcopy(abi)
@@ -131,6 +201,24 @@ class Checker:
                 self.fail(f"{header} declares {sorted(declared - known)}, which the API does not have")
             if wanted - declared:
                 self.fail(f"{header} lacks {sorted(wanted - declared)}")
+
+        text = "".join(f'#include "{header}"\n' for header in ("mrc.h", "mrc_ctl.h"))
+        source = self.folder / "unit.c"
+        source.write_text(text)
+        expanded = subprocess.run([self.args.cc, "-std=c11", "-E", "-P", "-I", self.args.include, str(source)], capture_output=True,
+                                  text=True, check=True).stdout
+        structs, enums = declarations(expanded)
+        self.same("members", structs, {s["name"]: [m[0] for m in s["members"]] for s in abi["structs"]})
+        self.same("values", enums, {e["name"]: [v[0] for v in e["values"]] for e in abi["enums"]})
+        for header in ("mrc.h", "mrc_ctl.h", "mrc_api_ver.h", "mrc_ctl_api_ver.h"):
+            for name in re.findall(r"^#define (\w+)[ (]", (pathlib.Path(self.args.include) / header).read_text(), re.M):
+                if not any(known.split("(")[0] == name for known in abi["macros"]) and not name.endswith("_USED"):
+                    self.fail(f"{header} defines {name}, which is not among the facts")
+
+    def same(self, what, found, facts):
+        for name in sorted(found.keys() | facts.keys()):
+            if found.get(name) != facts.get(name):
+                self.fail(f"{what} of {name}: {found.get(name)} in the headers, {facts.get(name)} in the facts")
 
     def headers_stand_alone(self):
         for header in PUBLIC:
@@ -189,26 +277,37 @@ class Checker:
                 if result.returncode:
                     self.fail(f"offsets of {prefix}:\n{result.stderr}")
 
-    def hidden_members(self):
-        hidden = [  # with 1.0.0 the text compiles, or not
-            ("mrc.h", "MRC_API_VER_USED", "int (*f)(struct ibv_context *, struct mrc_context *, struct mrc_device_attr *,"
-             " int *) = mrc_query_device_ex;"),
-            ("mrc_ctl.h", "MRC_CTL_API_VER_USED", "int (*f)(struct ibv_context *, struct mrc_context *,"
-             " struct mrc_ctl_device_attr *, int *) = mrc_ctl_query_device_ex;"),
-            ("mrc_ctl.h", "MRC_CTL_API_VER_USED", "int n = sizeof(((struct mrc_ctl_ev_event *)0)->state);"),
-        ]
-        for header, macro, text in hidden:
-            for minor, visible in ((1, True), (0, False)):
-                result = self.compile(f'#define {macro} 0x0100000{minor}\n#include "{header}"\n{text}\n')
+    def earlier_versions(self, abi):
+        """What was added after the first version is hidden from includers of an earlier one, and nothing else changes."""
+        if abi["macros"]["MRC_API_CURRENT_VERSION"] != abi["macros"]["MRC_CTL_API_CURRENT_VERSION"]:
+            return self.fail("MRC_API_CURRENT_VERSION and MRC_CTL_API_CURRENT_VERSION differ: a context has one version for both")
+        for header, fact, text in additions(abi):
+            for version, visible in ((since(fact), True), (since(fact) - 1, False)):
+                result = self.compile(f'#define {USED[header]} {version:#x}\n#include "{header}"\n{text}\n')
                 if (result.returncode == 0) != visible:
-                    self.fail(f"{macro} 1.0.{minor}: {text} is {'hidden' if visible else 'visible'}")
-        for version, size in (("MRC_CTL_API_VER_LATEST", 56), ("0x01000001", 56), ("0x01000000", 48)):
-            for cxx in (False, True):
-                text = (f'#define MRC_CTL_API_VER_USED {version}\n#include "mrc_ctl.h"\n'
-                        f"enum {{ size = 1 / (sizeof(struct mrc_ctl_ev_event) == {size}) }};\n")
-                result = self.compile(text, cxx, ["-Werror"])
-                if result.returncode:
-                    self.fail(f"struct mrc_ctl_ev_event of {version} is not {size} bytes\n{result.stderr}")
+                    self.fail(f"{USED[header]} {version:#x}: {text} is {'hidden' if visible else 'visible'}\n{result.stderr}")
+        added = {since(fact) for _, fact, _ in additions(abi)}
+        for version in sorted({number(FIRST)} | added | {v - 1 for v in added}):
+            for line in self.mismatches(abi, version):
+                self.fail(f"version {version:#x}: {line}")
+
+        def size(a):
+            named(a["structs"], "mrc_ctl_ev_event")["sizes"][FIRST] += 8
+
+        def member(a):
+            named(a["structs"], "mrc_context_attr")["members"][-1].append("1.0.1")
+
+        for falsify in () if self.failures else (size, member):
+            wrong = copy.deepcopy(abi)
+            falsify(wrong)
+            lines = self.mismatches(wrong, number(FIRST))
+            if len(lines) != 1:
+                self.fail(f"a falsified {falsify.__name__} of an earlier version gave {lines}")
+
+    def mismatches(self, abi, version):
+        flags = [f"-D{macro}={version:#x}" for macro in USED.values()]
+        lines, error = self.facts(as_of(abi, version), flags)
+        return [line for line in error.splitlines() if "error:" in line] if lines is None else lines
 
     def old_name(self):
         """Programs written for older headers use struct mrc_attr; mrc_compat.h supports them before and after mrc.h, and
@@ -236,12 +335,13 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         checker = Checker(args, folder)
         checker.headers_match(abi)
-        checker.notices_falsified_facts(abi)
         checker.headers_declare_nothing_else(abi)
+        if not checker.failures:
+            checker.notices_falsified_facts(abi)
+            checker.version_rules(abi)  # what follows from a wrong fact would hide it
+            checker.earlier_versions(abi)
         checker.headers_stand_alone()
-        checker.version_rules(abi)
         checker.version_fields()
-        checker.hidden_members()
         checker.old_name()
     print(f"{len(checker.failures)} failures")
     return 1 if checker.failures else 0

@@ -2,7 +2,8 @@
 """Compares nccl-plugin/include/net_abi.h with spec/abi/nccl_net_abi.json, by the compiler's own account.
 
 A C program is generated that knows every fact (sizes, offsets, member types, enumerators, macros, typedefs), compiled
-against the header and run; each mismatch is one line. The header must also stand alone as C11 and C++20, and the
+against the header and run; each mismatch is one line. What the headers declare beyond the facts, and a version that has
+no header, adapter or exported symbol, are mismatches too. The header must also stand alone as C11 and C++20, and the
 comparison must notice facts that were falsified.
 """
 import argparse
@@ -48,6 +49,58 @@ def program(abi):
     return "\n".join(out + ["  return bad;", "}"]) + "\n"
 
 
+# The layout is that of clang-format: one member, or one function pointer over several lines, to a declaration.
+STRUCT = re.compile(r"typedef struct \w*\s*\{([^}]*)\}\s*(\w+);")
+ENUM = re.compile(r"typedef enum \w*\s*\{([^}]*)\}\s*(\w*);|\benum\s*\{([^}]*)\};")
+ALIAS = re.compile(r"typedef (\w+) (\w+);|typedef [^;{]*\(\*(\w+)\)\(")
+MEMBER = re.compile(r"\(\*(\w+)\)|(\w+)(?:\[[^\]]*\])?$")
+
+
+def text_of(path):
+    return re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.S)
+
+
+def declared(text):
+    """Names that a header declares: structures with their members in order, enumerators and other types."""
+    structs = {}
+    for body, name in STRUCT.findall(text):
+        members = [MEMBER.search(" ".join(d.split())) for d in body.split(";") if d.strip()]
+        structs[name] = [m[1] or m[2] for m in members]
+    values = [re.match(r"\s*(\w+)", v)[1] for found in ENUM.findall(text) for v in (found[0] or found[2]).split(",") if v.strip()]
+    types = [a or b for _, a, b in ALIAS.findall(text)]
+    return structs, values, types
+
+
+def beyond(abi, include):
+    """What the headers have and the facts lack."""
+    known = {s["name"]: [m[0] for m in s["members"]] for s in abi["structs"]}
+    values = {v[0] for e in abi["enums"] for v in e["values"]}
+    types = {t["name"] for t in abi["typedefs"]} | {e["name"] for e in abi["enums"]}
+    for path in [include / "net_abi.h", *sorted((include / "net_abi").glob("*.h"))]:
+        structs, found_values, found_types = declared(text_of(path))
+        for name, members in structs.items():
+            if members != known.get(name):
+                yield f"{path.name}: members of {name} are {members}, in the facts {known.get(name)}"
+        for kind, found, expected in (("enumerator", found_values, values), ("type", found_types, types)):
+            for name in found:
+                if name not in expected:
+                    yield f"{path.name}: {kind} {name} is not in the facts"
+
+
+def versions(abi, include):
+    """A version has a place in the list, a header, an adapter and a symbol, or none of them."""
+    listed = [f"v{n}" for n in re.findall(r"X\((\d+)\)", re.search(r"define MRC_NET_VERSIONS\(X\)(.*)", text_of(include / "net_abi.h"))[1])]
+    adapters = include.parent / "adapters"
+    exported = {path.stem for path in adapters.glob("v*.cc") if f"ncclNetPlugin_{path.stem} =" in path.read_text()}
+    places = {"spec/abi/nccl_net_abi.json, exported_symbols": {n.removeprefix("ncclNetPlugin_") for n in abi["exported_symbols"]},
+              "an adapter in nccl-plugin/adapters": exported,
+              "an #include in net_abi.h": set(re.findall(r'"net_abi/(v\d+)\.h"', (include / "net_abi.h").read_text())),
+              "a header in net_abi/": {path.stem for path in (include / "net_abi").glob("v*.h")}}
+    for place, found in places.items():
+        for name in sorted(set(listed) ^ found):
+            yield f"{name} is in one only of MRC_NET_VERSIONS and {place}"
+
+
 class Checker:
     def __init__(self, args, folder):
         self.args, self.folder = args, pathlib.Path(folder)
@@ -68,10 +121,11 @@ class Checker:
 
     def falsified(self, abi):
         """Every kind of fact, made wrong once, must be noticed as exactly one mismatch."""
-        def size(a): a["structs"][1]["size"] += 4
-        def offset(a): a["structs"][3]["members"][6][2] += 1
-        def member(a): a["structs"][3]["members"][2][1] = "int64_t"
-        def function(a): a["structs"][-1]["members"][5][1] = "ncclResult_t (*)(int, void *, void *)"
+        def struct(a, name): return next(s for s in a["structs"] if s["name"] == name)
+        def size(a): struct(a, "ncclNetVDeviceProps_v12_t")["size"] += 4
+        def offset(a): struct(a, "ncclNetProperties_v12_t")["members"][6][2] += 1
+        def member(a): struct(a, "ncclNetProperties_v12_t")["members"][2][1] = "int64_t"
+        def function(a): struct(a, "ncclNet_v6_t")["members"][5][1] = "ncclResult_t (*)(int, void *, void *)"
         def value(a): a["enums"][0]["values"][6][1] += 1
         def macro(a): a["macros"]["NCCL_NET_MAX_REQUESTS"] += 1
         for falsify in (size, offset, member, function, value, macro):
@@ -96,7 +150,9 @@ def main():
     abi = json.loads(pathlib.Path(args.abi).read_text())
     with tempfile.TemporaryDirectory() as folder:
         checker = Checker(args, folder)
-        failures = [*checker.facts(abi), *checker.falsified(abi), *checker.stands_alone()]
+        include = pathlib.Path(args.include)
+        failures = [*checker.facts(abi), *beyond(abi, include), *versions(abi, include), *checker.stands_alone()]
+        failures = failures or [*checker.falsified(abi)]
     for failure in failures:
         print("FAIL " + failure)
     print(f"{len(abi['structs'])} structures, {len(failures)} failures")

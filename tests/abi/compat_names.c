@@ -4,6 +4,7 @@
  */
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
+#include <mrc_api_ver.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,7 +28,7 @@ int main(int argc, char** argv) {
   uint32_t current = 0;
   version(&current, NULL, NULL, NULL);
   struct ibv_device device;
-  if (current != 0x01000001 || supported(&device)) {
+  if (current != MRC_API_CURRENT_VERSION || supported(&device)) {
     printf("version %x\n", current);
     return 1;
   }

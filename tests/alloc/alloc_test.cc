@@ -251,7 +251,7 @@ TEST(AllocFailure, GroupsByBitMask) {
 void steady(uint32_t drop) {
   Joined j;
   std::vector<uint8_t> source = pattern(100000), target(100000);
-  constexpr size_t kRounds = 200, kWarm = 40;
+  constexpr size_t kRounds = 300, kWarm = 140;  // the map of messages has its size after the first 128
   j.sink(0).done.reserve(kRounds);
   j.sink(1).done.reserve(kRounds);
   ASSERT_NO_FATAL_FAILURE(j.connect({8, 8, 2, 0}));

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "alloc/counted_new.h"
+#include "alloc/open_device.h"
 #include "mrc_soft.h"
 
 namespace mrc::alloc {
@@ -67,13 +68,7 @@ TEST(Open, device__no_failed_allocation_leaves_anything_behind) {
   bool opened = false;
   uint64_t failures = 0;
   for (uint64_t nth = 0; !opened; ++nth) {
-    set_failures(1, nth);
-    errno = 0;
-    ibv_context* context;
-    {
-      Armed on;
-      context = mrc_soft_open_device_by_name(nullptr);
-    }
+    ibv_context* const context = open_with_failure(nth);
     failures += failed_allocations();
     opened = context != nullptr;
     if (opened) {

@@ -61,6 +61,10 @@ json fields_of(const Packet& p) {
       if (with_imm(p.bth.opcode)) put(&f, p.req.imm);
       f["mrc.payload_len"] = p.payload_len;
     }
+  } else if (is_datagram(p.bth.opcode)) {
+    put(&f, p.ud.deth);
+    if (with_imm(p.bth.opcode)) put(&f, p.ud.imm);
+    f["mrc.payload_len"] = p.payload_len;
   } else if (!p.trimmed) {
     for_each_control_header(p, [&](const auto& header) { put(&f, header); });
   }

@@ -1,9 +1,11 @@
 """Capture files made and read by hand: Ethernet, IPv4 or IPv6, UDP, and what lies inside.
 
 A record is one UDP datagram: (flow, payload). Flow has what the ICRC and the EV are made of.
+usage: packets.py SRC DST SRC_PORT DST_PORT HEX     prints a packet, BTH to pad, with its ICRC, for spec/vectors
 """
 import ipaddress
 import struct
+import sys
 import zlib
 from dataclasses import dataclass, replace
 
@@ -105,3 +107,7 @@ def with_icrc(flow, packet):
         head = struct.pack(">BBHHHBBH", 0x45, 0xFF, udp + 20, 0, 0x4000, 0xFF, 17, 0xFFFF)
     head = b"\xff" * 8 + head + src + dst + struct.pack(">HHHH", flow.src_port, flow.dst_port, udp, 0xFFFF)
     return packet + struct.pack("<I", zlib.crc32(head + packet[:4] + b"\xff" + packet[5:]))
+
+
+if __name__ == "__main__":  # SRC DST SRC_PORT DST_PORT HEX
+    print(with_icrc(Flow(*sys.argv[1:3], *map(int, sys.argv[3:5])), bytes.fromhex(sys.argv[5])).hex())

@@ -1,5 +1,5 @@
 """The DPDK datapath between processes, without huge pages, over the interfaces of two hosts and the kernel's switches
-[MRC-SR-18..21]. Not over shared memory: net_memif of DPDK 22.11 often does not connect two processes that start together."""
+[MRC-SR-18..21]. Not over shared memory: net_memif of DPDK 22.11 may crash a process whose peer ends."""
 import os
 
 import pair

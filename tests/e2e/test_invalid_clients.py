@@ -15,7 +15,7 @@ BAD_TESTS = [None, 7, [], {}, {**TEST, "op": 0}, {**TEST, "op": "read"}, {**TEST
              {**TEST, "signal_every": 0}, {**TEST, "iters": 0}, {**TEST, "duration_s": 1}, {**TEST, "mtu": 1500},
              {**TEST, "inline": 1025}, {**TEST, "verify": 1}, {**TEST, "seed": "x"}, {**TEST, "timeout": 25},
              {**TEST, "retry": [8, 1]}, {**TEST, "retry": "3,4"}, {**TEST, "test": "lat", "verify": True},
-             {**{k: v for k, v in TEST.items() if k != "iters"}, "duration_s": 1e9}]
+             {**{k: v for k, v in TEST.items() if k != "iters"}, "duration_s": 1e9}, {**TEST, "slices": 1}, {**TEST, "slices": True}]
 
 
 def message(value):
@@ -50,9 +50,9 @@ def test_one_shot_server_waits_for_a_client():
     run.client.process.communicate()
     try:
         connect(run.port).close()
-        hello = {"mrc_perf": 3}
+        hello = {"mrc_perf": 4}
         for said in (b"GET / HTTP/1.1\r\n\r\n", message(b"{"), message(b"\xff\xff"), message(3), message({}), message(hello),
-                     message({"mrc_perf": "x"}), message({"mrc_perf": 2, "test": TEST}), message({"error": {}})):
+                     message({"mrc_perf": "x"}), message({"mrc_perf": 3, "test": TEST}), message({"error": {}})):
             assert answer(run.port, said)["error"], said
         for test in BAD_TESTS:
             assert answer(run.port, message({**hello, "test": test}))["error"], test
@@ -69,7 +69,7 @@ def test_persistent_server_outlives_its_clients():
     port = free_port()
     server = Process(["--port", port, "--persistent", "--quiet"])
     try:
-        hello = message({"mrc_perf": 3, "test": TEST})
+        hello = message({"mrc_perf": 4, "test": TEST})
         for then in ({}, {"gid": 1}, {"gid": "zz", "qpns": [1], "psns": [1], "mtu": 1024, "addr": 0, "rkey": 0}, {"error": 5}):
             with connect(port) as s:
                 s.sendall(hello + message(then))
@@ -78,6 +78,64 @@ def test_persistent_server_outlives_its_clients():
         client = Process(["localhost", "--port", port, "--iters", "8", "--quiet"])
         assert client.wait() == 0, client
         assert server.process.poll() is None
+    finally:
+        server.kill()
+        server.process.communicate()
+
+
+def received(s):
+    """The next message of the server."""
+    length = struct.unpack(">I", exactly(s, 4))[0]
+    return json.loads(exactly(s, length))
+
+
+def exactly(s, count):
+    data = b""
+    while len(data) < count:
+        part = s.recv(count - len(data))
+        assert part, data
+        data += part
+    return data
+
+
+def test_slices_of_no_length():
+    """A client that is connected asks for a slice that no line of its input could."""
+    port = free_port()
+    server = Process(["--port", port, "--persistent", "--quiet"])
+    test = {**{k: v for k, v in TEST.items() if k != "iters"}, "duration_s": 0.1, "slices": True}
+    try:
+        for wrong in ({"slice": -1}, {"slice": 0.009}, {"slice": 61}, {"slice": "0.1"}, {"slice": None}, {}):
+            with connect(port) as s:
+                s.sendall(message({"mrc_perf": 4, "test": test}))
+                s.sendall(message(received(s)))  # as if this client had the server's own queue pair
+                assert received(s) == {"barrier": "slices"}
+                s.sendall(message({"barrier": "slices"}) + message(wrong))
+                assert "error" in received(s), wrong
+        client = Process(["localhost", "--port", port, "--iters", "8", "--quiet"])
+        assert client.wait() == 0, client
+        assert server.process.poll() is None
+    finally:
+        server.kill()
+        server.process.communicate()
+
+
+def test_strangers_do_not_prolong_the_wait_for_a_clients_threads():
+    """A client that promises two threads and opens one connection: the server gives it up, however many others come."""
+    port = free_port()
+    server = Process(["--port", port, "--quiet"])
+    try:
+        with connect(port) as s:
+            s.sendall(message({"mrc_perf": 5, "session": "1", "test": {**TEST, "qps": 2, "threads": 2}}))
+            until = time.monotonic() + 60
+            while server.process.poll() is None and time.monotonic() < until:
+                try:
+                    socket.create_connection(("localhost", port), timeout=20).close()
+                except OSError:  # it listens no more
+                    break
+                time.sleep(0.2)
+            assert time.monotonic() < until, "it still waits for the second thread"
+            assert server.wait() == 1, server
+            assert "a connection for each thread" in server.err, server
     finally:
         server.kill()
         server.process.communicate()

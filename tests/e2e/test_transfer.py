@@ -57,6 +57,20 @@ def test_eight_queue_pairs():
     assert report["sizes"][0]["messages"] >= 8 * 64
 
 
+def test_threads():
+    """Threads with queue pairs of their own, over one engine and over one for each."""
+    for shards in ("1", "2"):
+        report = verified(["--qps", "4", "--threads", "2", "--size", "256K", "--iters", "64"], {"MRC_SHARDS": shards})
+        assert report["sizes"][0]["messages"] >= 4 * 64
+
+
+def test_shards_of_one_side():
+    """A peer needs to know nothing of shards."""
+    report = verified(["--bidirectional", "--qps", "5", "--size", "64K", "--iters", "100"], {"MRC_SHARDS": "3"},
+                      server_env={"MRC_SHARDS": "1"})
+    assert report["sizes"][0]["messages"] >= 5 * 100
+
+
 def test_many_queue_pairs():
     verified(["--qps", "256", "--size", "16K", "--iters", "8"])
 

@@ -28,6 +28,9 @@ def test_bad_command_lines():
     refused_client(["--seed", "-1"], "'-1' is not a number from 0")
     refused_client(["--duration", "nan"], "'nan' is not a number from")
     refused_client(["--wait", "nan"], "'nan' is not a number from")
+    refused_client(["--slices", "--iters", "5"], "--iters excludes --slices")
+    refused_client(["--slices", "--sizes", "4K,1M"], "--slices measures one size")
+    refused_client(["--slices", "--json", "-"], "--slices prints a JSON line for each slice")
     refused_client(["--port", "0"], "'0' is not a number from 1 to 65535")
     refused([""], code=2, words=["HOST is empty"])
 
@@ -35,6 +38,7 @@ def test_bad_command_lines():
 def test_options_of_the_other_side():
     refused(["--verify"], code=2, words=["--verify is an option of the client"])
     refused(["--size", "4K", "--quiet"], code=2, words=["--size is an option of the client"])
+    refused(["--slices"], code=2, words=["--slices is an option of the client"])
     refused(["--wait", "3"], code=2, words=["--wait is an option of the client"])
     refused_client(["--persistent"], "--persistent is an option of the server")
 

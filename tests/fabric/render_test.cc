@@ -87,6 +87,21 @@ TEST(Render, EcmpUsesAllT1s) {
   EXPECT_THAT(render_settings(node), ::testing::Contains(KernelSetting("net/ipv6/fib_multipath_hash_policy", "1")));
 }
 
+TEST(Render, HostsEncapsulateUnlessThatTakesTooManyRoutes) {  // [MRC-SR-26]
+  const auto host = [](const std::string& nics) {
+    return node_config(
+        Topology(fabric_of("planes: 1\nt0: 2\nt1: 64\nnics_per_t0: " + nics + "\nnic_link: {rate: 1G}\n")),
+        {Role::kHost, 0, 0});
+  };
+  const NodeConfig most = host("64"), more = host("65");  // 4096 and 4160 routes
+  EXPECT_EQ(most.rules.size(), 64u);
+  EXPECT_EQ(most.rules[63].source_ports.first, 48896u);
+  EXPECT_EQ(most.rules[63].source_ports.last, 49151u);
+  EXPECT_TRUE(more.rules.empty());
+  EXPECT_EQ(render_ip(more).find("encap seg6 "), std::string::npos);
+  EXPECT_EQ(render_marks(more), "");
+}
+
 TEST(Render, StructuredEvsAreRefused) {
   EXPECT_THAT(error_of([] {
                 node_config(two_planes("switch: {forwarding: stev}\n"), {Role::kT0, 0, 0});

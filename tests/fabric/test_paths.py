@@ -1,5 +1,6 @@
 """Packets in the lab: each path by its uSID list, over the T1 of the plan, by the kernel's counters."""
 import json
+import shutil
 import subprocess
 import sys
 import os
@@ -8,12 +9,14 @@ import lab
 from lab import LIMIT_S, TWO, Lab, environment
 
 UDP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "udp.py")
+BURSTS = 100
 PACKETS = 200  # far more than the messages of neighbours and routers
 
 
 class Receiver:
-    def __init__(self, two, node, count, port=5000):
-        self.process = subprocess.Popen([*two.inside(node), sys.executable, "-B", UDP, "receive", str(port), str(count)],
+    def __init__(self, two, node, count, port=5000, words=None):
+        words = words or ["receive", str(port), str(count)]
+        self.process = subprocess.Popen([*two.inside(node), sys.executable, "-B", UDP, *words],
                                         env=environment(), stdout=subprocess.PIPE, text=True)
         assert self.process.stdout.readline() == "listening\n"
 
@@ -84,6 +87,55 @@ def test_encapsulation_by_a_kernel_route():
                 "fcbb:bb00:1400:1800:1401:1c03:ffff::", "dev", "p1", "src", "fd00:2::1")
         ports = spread(two, "h0", "h3", "fd00:2:1::2", "fd00:2:1::2")
         assert ports["p1-t1-0:t0-1"] >= PACKETS, ports
+
+
+def by_source_port(two, segments):
+    """Each T1's part of the source ports, at both ends: bursts to the peer's own address cross that T1 alone [MRC-SR-26]."""
+    for plane in (0, 1):
+        own = f"fcbb:bb00:{plane}c03::".replace(":0", ":")
+        for t1, port in ((0, 32768), (0, 40959), (1, 40960), (1, 49151)):
+            receiver = Receiver(two, "h3", BURSTS * segments)
+            before = two.sent()
+            two.run("h0", sys.executable, "-B", UDP, "bursts", own, "5000", str(BURSTS), str(port), str(segments))
+            assert receiver.came() == {own: BURSTS * segments}
+            sent = {name: count - before[name] for name, count in two.sent().items() if "-t1-" in name.split(":")[0]}
+            expected = f"p{plane}-t1-{t1}:t0-1"
+            assert BURSTS <= sent[expected] < BURSTS * 5 / 4, (plane, port, sent)  # not segmented on the way
+            assert all(count < BURSTS / 4 for name, count in sent.items() if name != expected), (plane, port, sent)
+
+
+def test_the_source_port_chooses_the_t1():
+    with Lab() as two:
+        by_source_port(two, 8)
+        receiver = Receiver(two, "h1", BURSTS)
+        before = two.sent()
+        two.run("h0", sys.executable, "-B", UDP, "bursts", "fcbb:bb00:c01::", "5000", str(BURSTS), "40960", "1")
+        assert receiver.came() == {"fcbb:bb00:c01::": BURSTS}
+        after = two.sent()
+        assert all(after[name] - before[name] < BURSTS / 4 for name in after if "-t1-" in name.split(":")[0]), after
+
+
+def test_the_source_port_chooses_the_t1_with_checksums_by_software():
+    with Lab() as two:
+        two.software_checksums()
+        by_source_port(two, 1)
+
+
+def test_the_mark_of_an_outer_header_arrives():
+    """[MRC-SR-28]"""
+    lab.need(shutil.which("nft"), "the program nft is missing (apt-get install nftables)")
+    with Lab() as two:
+        receiver = Receiver(two, "h3", 3, words=["marks"])
+        two.run("h0", sys.executable, "-B", UDP, "wrapped", "fcbb:bb00:c00::", "fcbb:bb00:c03::",
+                "fcbb:bb00:400:800:401:c03:ffff:0")
+        assert receiver.came() == [0x02, 0x03, 0x13]
+
+
+def test_rules_and_routes_return_with_the_port():
+    with Lab() as two:
+        two("fault", "port", "h0:p0", "down")
+        two("fault", "clear")
+        by_source_port(two, 8)
 
 
 def test_hosts_reach_each_other_by_name():

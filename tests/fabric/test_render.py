@@ -11,7 +11,7 @@ import time
 
 import frr_grammar
 import lab
-from lab import LIMIT_S, TWO, Lab, environment, need, tool, write
+from lab import LIMIT_S, TWO, Lab, environment, need, tool, until, write
 from sonic_schema import complaints, crossing, mark, trimmed_queues
 
 ECMP = "switch: {forwarding: ecmp}\n"
@@ -139,6 +139,8 @@ def test_a_script_configures_a_bare_node():
         two("trace", "h0", "h3", "0/0", "--wait", "50", code=1)
         for _ in range(2):
             two.run("p0-t1-0", "sh", script)
+            for t0 in ("p0-t0-0", "p0-t0-1"):  # whose ports take a moment to see that the other end is up
+                until(lambda t0=t0: "LOWER_UP" in two.run(t0, "ip", "-br", "link", "show", "t1-0"), f"{t0} sees no T1")
             two("trace", "h0", "h3", "0/0")
 
 

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <set>
 
+#include "core/datagram_receive_queue.h"
 #include "fuzz/fuzz_input.h"
 #include "harness/fabric.h"
 #include "wire/icrc.h"
@@ -24,6 +25,9 @@ constexpr size_t kGuard = 512;
 constexpr size_t kRegion = 8192;
 constexpr uint8_t kQuiet = 0x5C;
 constexpr size_t kMaxForged = 200;
+constexpr Qpn kDatagramQpn = Qpn(0x180);
+constexpr uint32_t kQkey = 7;
+constexpr IpAddress kGroup = IpAddress::v4(239, 1, 2, 3);
 
 struct Seen {
   int from = 0;
@@ -43,6 +47,13 @@ class World {
       locked_key_[n] = fabric_.at(n).memory().add(locked_[n].data(), reinterpret_cast<uint64_t>(locked_[n].data()),
                                                   kRegion, kAccessLocalWrite, 1);
       fabric_.node(n).on_done = [this, n](const Completion& c) { return done(n, c); };
+      datagrams_[n] = std::make_unique<DatagramReceiveQueue>(16, 1, 1, false);
+      datagram_qp_[n] = fabric_.at(n).create_datagram_qp(
+          DatagramQpInit{&fabric_.node(n), kDatagramQpn, 1, {16, 16, 1, 0}, datagrams_[n].get()});
+      for (QpState s : {QpState::kInit, QpState::kRtr, QpState::kRts})
+        require(fabric_.at(n).modify_datagram_qp(now_, datagram_qp_[n], s, {kQkey, 1024, Psn(0), 0xFFFF}),
+                "a transition failed");
+      require(fabric_.at(n).attach_datagram_qp(datagram_qp_[n], kGroup) == Attached::kNow, "no room in a group");
     }
     QpAttr attr;
     attr.path_mtu = options & 1 ? 1024 : 256;
@@ -159,16 +170,9 @@ class World {
 
   // A packet with chosen fields, from the peer of a chosen node.
   std::vector<uint8_t> composed(Input& in) {
-    static constexpr wire::Opcode kOps[] = {wire::Opcode::kWriteFirst,   wire::Opcode::kWriteMiddle,
-                                            wire::Opcode::kWriteLast,    wire::Opcode::kWriteLastImm,
-                                            wire::Opcode::kWriteOnly,    wire::Opcode::kWriteOnlyImm,
-                                            wire::Opcode::kAck,          wire::Opcode::kSack,
-                                            wire::Opcode::kNack,         wire::Opcode::kEndpointRequest,
-                                            wire::Opcode::kProbe,        wire::Opcode::kEndpointResponse,
-                                            wire::Opcode::kPlaneRequest, wire::Opcode::kPlaneResponse};
     victim_ = static_cast<int>(in.below(2));
     wire::Packet p;
-    p.bth.opcode = kOps[in.below(std::size(kOps))];
+    p.bth.opcode = wire::kLayouts[in.below(std::size(wire::kLayouts))].opcode;
     p.bth.dqp = Qpn(0x100 + (in.below(8) == 0 ? in.u8() : 0u));
     p.bth.ack_req = in.below(4) == 0;
     p.bth.rtx = in.below(4) == 0;
@@ -209,6 +213,18 @@ class World {
         p.neth.nack_psn = other;
         p.neth.entropy = in.u32();
         p.neth.tx_timestamp = in.u16();
+        break;
+      case wire::Opcode::kDatagram:
+      case wire::Opcode::kDatagramImm:
+        p.ud = {};
+        if (in.below(8) != 0) p.bth.dqp = kDatagramQpn;
+        p.bth.solicited = in.below(2);
+        p.ud.deth.qkey = in.below(8) == 0 ? in.u32() : kQkey;
+        p.ud.deth.src_qpn = Qpn(in.u16());
+        payload = in.bytes(in.below(2) ? in.below(1100) : in.below(300));
+        p.payload = payload.data();
+        p.payload_len = static_cast<uint32_t>(payload.size());
+        p.bth.pad = wire::pad_for(p.payload_len);
         break;
       case wire::Opcode::kProbe:
         p.peth = {};
@@ -283,7 +299,10 @@ class World {
     wire::Flow flow;
     flow.src = fabric_.describe(1 - victim_).planes[plane].addr;
     flow.dst = fabric_.describe(victim_).planes[plane].addr;
-    flow.src_port = static_cast<uint16_t>(49152 + in.u8() % 8);
+    const uint8_t port = in.u8();
+    flow.src_port = static_cast<uint16_t>(49152 + port % 8);
+    if (port >= 224) flow.dst = kGroup;
+    if (port >= 240 && bytes.size() >= 8) std::fill_n(bytes.begin() + 5, 3, uint8_t{0xFF});  // the multicast number
     flow.dst_port = 4791;
     flow.traffic_class = static_cast<uint8_t>(in.below(8) == 0 ? in.u8() : in.below(4) == 0 ? 3 : 2);
     inject(victim_, plane, flow, std::move(bytes), true);
@@ -338,6 +357,14 @@ class World {
       --posted_[n];
     }
     ++next_wr_;
+    const Sge sge{address(n), 400, key_[n]};
+    outstanding_[n].insert(next_wr_);
+    ++posted_[n];
+    if (fabric_.at(n).post_datagram_recv(datagram_qp_[n], next_wr_, &sge, 1) != PostResult::kOk) {
+      outstanding_[n].erase(next_wr_);
+      --posted_[n];
+    }
+    ++next_wr_;
     pump();
   }
 
@@ -368,8 +395,7 @@ class World {
     const Instant end = now_ + time;
     for (int steps = 0;; ++steps) {
       require(steps < 200000, "time does not pass");
-      simnet::Delivery d;
-      while (fabric_.net().take(now_, &d)) fabric_.at(d.node).handle_rx(now_, d.burst);
+      while (const auto due = fabric_.net().take(now_)) fabric_.at(due->node).handle_rx(now_, due->burst);
       pump();
       Instant next = fabric_.net().next_delivery();
       for (int n = 0; n < 2; ++n) next = std::min(next, fabric_.at(n).next_timeout());
@@ -387,6 +413,8 @@ class World {
     }
   }
 
+  std::unique_ptr<DatagramReceiveQueue> datagrams_[2];
+  DatagramQp* datagram_qp_[2] = {};
   harness::Fabric fabric_;
   Instant now_;
   TxBurst burst_;

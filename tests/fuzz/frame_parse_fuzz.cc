@@ -26,11 +26,11 @@ void read_again(const ParsedFrame& first) {
   write_header(first.flow, path, first.payload_bytes, &header);
   std::vector<uint8_t> bytes(header.bytes.begin(), header.bytes.begin() + header.length);
   bytes.insert(bytes.end(), first.payload, first.payload + first.payload_bytes);
-  ParsedFrame second;
-  require(parse_frame(bytes.data(), static_cast<uint32_t>(bytes.size()), &second), "own frame is refused");
-  require(same(first.flow, second.flow), "flow differs");
-  require(second.payload_bytes == first.payload_bytes &&
-              std::memcmp(second.payload, first.payload, first.payload_bytes) == 0,
+  const auto second = parse_frame(bytes.data(), static_cast<uint32_t>(bytes.size()));
+  require(second.has_value(), "own frame is refused");
+  require(same(first.flow, second->flow), "flow differs");
+  require(second->payload_bytes == first.payload_bytes &&
+              std::memcmp(second->payload, first.payload, first.payload_bytes) == 0,
           "payload differs");
 }
 
@@ -40,13 +40,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // A copy of exactly that size: the sanitizer sees the first byte that is read behind it.
   const std::vector<uint8_t> frame(data, data + size);
   const auto bytes = static_cast<uint32_t>(size);
-  NeighbourMessage message;
-  (void)parse_neighbour(frame.data(), bytes, &message);
-  ParsedFrame parsed;
-  if (!parse_frame(frame.data(), bytes, &parsed)) return 0;
-  require(parsed.payload >= frame.data() && parsed.payload + parsed.payload_bytes <= frame.data() + size,
+  (void)parse_neighbour(frame.data(), bytes);
+  const auto parsed = parse_frame(frame.data(), bytes);
+  if (!parsed) return 0;
+  require(parsed->payload >= frame.data() && parsed->payload + parsed->payload_bytes <= frame.data() + size,
           "payload outside the frame");
-  (void)is_for(parsed, parsed.flow.dst, parsed.flow.dst_port, 0);
-  if (parsed.payload_bytes + kUdpBytes + kIpv6Bytes <= UINT16_MAX) read_again(parsed);
+  (void)is_for(*parsed, parsed->flow.dst, parsed->flow.dst_port, 0);
+  if (parsed->payload_bytes + kUdpBytes + kIpv6Bytes <= UINT16_MAX) read_again(*parsed);
   return 0;
 }

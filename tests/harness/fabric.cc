@@ -41,7 +41,8 @@ void Fabric::start(int n, uint64_t seed, uint32_t first_ev) {
   for (int p = 0; p < config_.planes; ++p) c.planes.push_back({address(n, p), 4791});
   for (int i = 0; i < config_.evs_per_plane + config_.backups_per_plane; ++i)
     for (int p = 0; p < config_.planes; ++p)
-      c.evs.push_back({first_ev + static_cast<uint32_t>(i * config_.planes + p), plane_at(p)});
+      c.evs.push_back({first_ev + static_cast<uint32_t>(i * config_.planes + p), plane_at(p),
+                       config_.evs_per_link == 0 ? 0 : static_cast<uint32_t>(1 + i / config_.evs_per_link)});
   c.ev_active = static_cast<uint32_t>(config_.evs_per_plane * config_.planes);
   node(n).endpoint = std::make_unique<Endpoint>(c, &node(n), &node(n));
 }
@@ -132,8 +133,7 @@ void Fabric::post_receives(int node, Qp* qp, uint64_t first_id, int count) {
 }
 
 void Fabric::pump() {
-  simnet::Delivery d;
-  while (net_.take(now_, &d)) at(d.node).handle_rx(now_, d.burst);
+  while (const auto due = net_.take(now_)) at(due->node).handle_rx(now_, due->burst);
   for (auto& n : nodes_) {
     if (n->endpoint->next_timeout() <= now_) n->endpoint->handle_timeout(now_);
     while (n->endpoint->poll_tx(now_, burst_.get())) net_.send(now_, n->index, *burst_);

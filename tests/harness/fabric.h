@@ -47,6 +47,7 @@ struct FabricConfig {
   int planes = 4;
   int evs_per_plane = 8;
   int backups_per_plane = 2;
+  int evs_per_link = 0;  // so many of a plane, in their order, name one T1; 0: they name none
   uint64_t seed = 1;
   core::EndpointConfig endpoint;  // planes and evs are filled in
 };

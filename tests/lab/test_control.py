@@ -2,6 +2,8 @@
 that back; mrcctl preflight names a link that is broken. How soon, and what is left of the throughput, is measured by
 `tools/bench --parts fabric`."""
 import json
+import os
+import subprocess
 
 import lab
 import programs
@@ -58,3 +60,38 @@ def test_preflight_names_a_broken_link():
         bad = preflight(1)
         found = [f["text"].partition(" (")[0] for f in bad["faults"]]
         assert found == ["plane 2: link between T0 1401 and T1 1801"], bad["faults"]
+
+
+SIXTEEN = """name: sixteen
+planes: 2
+t0: 4
+t1: 2
+nics_per_t0: 4
+nic_link: {rate: 0.5G, delay: 500ns}
+ev: {count: 16}
+"""
+
+
+def test_preflight_of_a_job_names_a_slow_host_and_a_gray_link():
+    """On a machine that does much else a pair may be slow, too: only what must be named is asked for."""
+    programs.path("MRC_INFO")  # on the hosts, beside nccl-net-bench: the addresses of the planes
+    with Lab(SIXTEEN) as lab16:
+        lab16("fault", "rate", "h5:p0", "25M")
+        lab16("fault", "rate", "h5:p1", "25M")
+        lab16("fault", "loss", "p0-t0-1:t1-0", "10%")
+        lab16.run("h7", "ip", "link", "set", "p0", "mtu", "8000")
+        path = os.path.join(lab.FOLDER, "preflight.json")
+        done = subprocess.run([programs.path("MRC_NCCL_BENCH"), programs.path("MRC_NCCL_PLUGIN"), "--hosts", ",".join(f"h{i}" for i in range(16)),
+                               "--launch", " ".join(lab16.inside("{host}")), "--path-prober", programs.path("MRC_MRCCTL"),
+                               "--env", "NCCL_SOCKET_IFNAME=oob", "-s", "1M", "-n", "2", "--json", path],
+                              env=environment(), capture_output=True, text=True, timeout=280, check=False)
+        assert done.returncode == 1, done.stdout + done.stderr
+        with open(path, encoding="utf-8") as text:
+            report = json.load(text)
+        assert len(report["pairs"]) == 16 * 15 / 2 and len(report["runs"]) == 1, report
+        facts = [host["facts"] for host in report["hosts"]]
+        assert len({json.dumps(f["addresses"]) for f in facts}) == 16 and len(facts[0]["addresses"]) == 2, facts
+        found = [(f["kind"], f["text"]) for f in report["findings"]]
+        assert any(kind == "slow host" and text.startswith("h5 sends at ") for kind, text in found), found
+        assert any(kind == "path" and text.startswith("plane 1: link between T0 0401 and T1 0800") for kind, text in found), found
+        assert any(text.startswith("h7: mrc0 plane 1 MTU is 8000, ") and text.endswith(" on 15 of 16 hosts") for _, text in found), found

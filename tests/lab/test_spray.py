@@ -1,26 +1,43 @@
-"""One queue pair uses all paths of the fabric alike: as many bytes over each T1 of each plane [MRC-SR-4] [MRC-SR-6]."""
+"""One queue pair uses all paths of a plane alike, as many bytes over each T1, and the planes by their load [MRC-SR-4] [MRC-SR-6]
+[MRC-EVS-11]."""
 from bench import FABRIC, Lab, Transfer, t1_ports
 
 WITHIN = 0.10
 
 
-def spray(datapath, words):
+def spray(datapath, words, env=None, prepare=None):
     with Lab(FABRIC) as two:
+        if prepare:
+            prepare(two)
         before = t1_ports(two)
         # Both ways, so that ports to either T0 carry data; as many bytes both ways.
-        with Transfer(two, None, datapath, ["--iters", "1600", "--bidirectional"], {"MRC_LOG": "info"}) as transfer:
+        with Transfer(two, None, datapath, ["--iters", "1600", "--bidirectional"], {"MRC_LOG": "info", **(env or {})}) as transfer:
             report = transfer.finish()
         sent = {port: count - before[port] for port, count in t1_ports(two).items()}
         assert len(sent) == 8, sent
-        assert max(sent.values()) <= (1 + WITHIN) * min(sent.values()), sent
+        planes = [[count for port, count in sent.items() if port.startswith(plane)] for plane in ("p0-", "p1-")]
+        for ports in planes:
+            assert len(ports) == 4 and max(ports) <= (1 + WITHIN) * min(ports), sent
+        assert max(map(sum, planes)) <= 2 * min(map(sum, planes)), sent
         assert sum(sent.values()) > report["sizes"][-1]["bytes"], (sent, report["sizes"])
         assert words in transfer.stream.words(), transfer.stream.words()
+        assert "no routing rule" not in transfer.stream.words(), transfer.stream.words()
         for name in ("drop_icrc", "drop_source"):
             assert report["counters"][name] == 0, report["counters"]
 
 
 def test_sockets_with_segmentation_offload():
     spray("udp", "GSO on")
+
+
+def test_encapsulated_by_the_kernel():
+    """[MRC-SR-25] [MRC-SR-27] Plain bursts, for which each host's routes name the switches."""
+    spray("udp", "udp with SRv6 by the kernel: 2 planes, 16 EVs, GSO on", {"MRC_SRV6_ENCAP": "kernel"})
+
+
+def test_encapsulated_by_the_kernel_with_checksums_by_software():
+    """[MRC-SR-27]"""
+    spray("udp", "udp with SRv6 by the kernel: 2 planes, 16 EVs, GSO off", {"MRC_SRV6_ENCAP": "kernel"}, Lab.software_checksums)
 
 
 def test_frames_of_our_own():

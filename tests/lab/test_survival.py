@@ -41,8 +41,8 @@ def some_paths_are_bad(rows):
     return bool(rows) and all(r.evs["bad"] > 0 for r in rows)
 
 
-def down_and_up(datapath, fault, seen, mended, more_seen=()):
-    with Lab(FABRIC) as two, Transfer(two, UNTIL_FINISHED, datapath) as transfer:
+def down_and_up(datapath, fault, seen, mended, more_seen=(), env=None):
+    with Lab(FABRIC) as two, Transfer(two, UNTIL_FINISHED, datapath, env=env) as transfer:
         transfer.run_for(0.5)
         two("fault", *fault, "down")
         eventually(transfer, "the dead part is left", seen)
@@ -64,6 +64,17 @@ def test_t1_over_sockets():
 
 def test_t1_with_frames_of_our_own():
     down_and_up("raw", ("switch", "p0-t1-0"), some_paths_are_bad, ALL_BACK, [("plane 0 goes on over its other T1", plane_carries(0))])
+
+
+def test_t1_encapsulated_by_the_kernel():
+    """[MRC-SR-26]"""
+    down_and_up("udp", ("switch", "p0-t1-0"), some_paths_are_bad, ALL_BACK, [("plane 0 goes on over its other T1", plane_carries(0))],
+                {"MRC_SRV6_ENCAP": "kernel"})
+
+
+def test_port_of_the_sender_that_encapsulates():
+    """Its routes leave with the port and return with it."""
+    down_and_up("udp", ("port", "h0:p0"), plane_is_left(0), ALL_BACK, env={"MRC_SRV6_ENCAP": "kernel"})
 
 
 def test_t0_over_sockets():

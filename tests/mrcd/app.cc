@@ -41,6 +41,19 @@ int result(int rc) {
 
 class App {
  public:
+  App() = default;
+  App(const App&) = delete;
+  App& operator=(const App&) = delete;
+  ~App() {
+    if (verbs_ == nullptr) return;
+    drop();
+    if (events_ != nullptr) mrc_destroy_cq(events_);
+    if (mr_ != nullptr) mrc_soft_dereg_mr(mr_);
+    if (cq_ != nullptr) mrc_destroy_cq(cq_);
+    if (pd_ != nullptr) mrc_soft_dealloc_pd(pd_);
+    if (context_ != nullptr) mrc_destroy_context(context_);
+    mrc_soft_close_device(verbs_);
+  }
   bool open() {
     verbs_ = mrc_soft_open_device_by_name(nullptr);
     if (verbs_ == nullptr) return false;

@@ -100,6 +100,11 @@ class App:
         assert answer.split(" ")[0] == str(words[0]), f"{text}: {answer}"
         return answer.partition(" ")[2]
 
+    def end(self):
+        """It closes its device."""
+        self.process.stdin.close()
+        assert self.process.wait(LIMIT_S) == 0
+
     def kill(self):
         self.process.kill()
         self.process.wait(LIMIT_S)

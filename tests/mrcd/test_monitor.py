@@ -123,6 +123,10 @@ def test_the_page_shows_the_map_and_its_buttons_work():
                                {{getAttribute: () => 'none'}}).getAttribute('class')""")
         until(lambda: link(1, "e101:f102") == "link good" and link(2, "e201:f204") == "link good", "no map")
         assert link(1, "host:e101") == "link good" and page.js("document.getElementById('status').className") == "good"
+        assert page.js("document.getElementById('status').textContent") == "no faults"
+        assert page.js("[0, 1, 2].map(faultsText).join()") == "no faults,1 fault,2 faults"
+        rates = page.js("[0, 999, 1000, 12345678, 999600000, 4e13].map(rateText).join()")
+        assert rates == "0 b/s,999 b/s,1 kb/s,12.3 Mb/s,1 Gb/s,40 Tb/s", rates
         fabric.forget(1, "f102")
         until(lambda: page.js("document.getElementById('faults').textContent").startswith("plane 1: "), "no fault")
         assert page.js("document.getElementById('status').className") == "bad"

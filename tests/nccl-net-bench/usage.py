@@ -4,10 +4,15 @@ usage: usage.py NCCL_NET_BENCH TCP_PLUGIN DEFECTIVE_PLUGIN
 """
 import json
 import os
+import pathlib
+import re
 import subprocess
 import sys
+import tempfile
 
 bench, tcp, defective = sys.argv[1:]
+header = pathlib.Path(__file__).parents[2] / "nccl-plugin/include/net_abi.h"
+newest = int(re.search(r"define MRC_NET_VERSIONS.*X\((\d+)\)", header.read_text())[1])
 
 clean = {name: value for name, value in os.environ.items() if not name.startswith("NCCL_DEBUG")}
 
@@ -74,7 +79,7 @@ ran = run(tcp, "-t", "all-gather", "-r", "3", "-s", "3K", "-n", "2", "--json", "
 expect(0, ran)
 (measured,) = json.loads(ran.stdout)["runs"]
 (line,) = measured["results"]
-assert measured["abi"] == 12 and measured["test"] == "all-gather" and line["bytes"] == 3072 and line["wrong"] == 0, measured
+assert measured["abi"] == newest and measured["test"] == "all-gather" and line["bytes"] == 3072 and line["wrong"] == 0, measured
 assert abs(line["busbw_GBps"] - line["algbw_GBps"] * 2 / 3) < 1e-9, line
 
 # For a time: whole batches, one at least.
@@ -84,3 +89,42 @@ for seconds, most in (("0.000001", 3), ("0.5", 1000000)):
     ((line,),) = [one["results"] for one in json.loads(ran.stdout)["runs"]]
     assert line["iterations"] % 3 == 0 and line["iterations"] <= most and line["wrong"] == 0, line
 assert line["iterations"] > 3, line
+
+# A preflight: ranks on "hosts", over standard input and output, with a greeting among the messages.
+HERE = ["--hosts", "red,green,blue", "-s", "96K", "-n", "1", "--env", "NCCL_SOCKET_IFNAME=lo", "--json", "-"]
+with tempfile.TemporaryDirectory() as folder:
+    at = pathlib.Path(folder, "at")
+    at.write_text("""#!/bin/sh
+[ "$1" != grey ] || exit 255
+echo "Welcome to $1"
+shift
+exec "$@"
+""")
+    at.chmod(0o755)
+    ran = run(tcp, *HERE, "--launch", f"{at} {{host}}")
+    unreachable = run(tcp, "--hosts", "red,grey", "-s", "96K", "-n", "1", "--launch", f"{at} {{host}}")
+expect(1, unreachable, "unreachable host: grey exited with 255 while starting", "not fit for a job")
+assert "unreachable host: red" not in unreachable.stdout, unreachable.stdout
+assert "Welcome to green" in ran.stderr, ran.stderr
+whole = json.loads(ran.stdout)
+# Hosts that share two processors may differ by more than hosts of a job should.
+kinds = {f["kind"] for f in whole["findings"]}
+assert kinds <= {"slow host", "slow pair", "slow under load"}, whole
+if not kinds:
+    expect(0, ran, "all hosts and paths are well")
+elif kinds == {"slow under load"}:
+    expect(3, ran, "nothing is bad, hosts differ")
+else:
+    expect(1, ran, "not fit for a job")
+assert [(p["a"], p["b"]) for p in sorted(whole["pairs"], key=lambda p: (p["a"], p["b"]))] == [(0, 1), (0, 2), (1, 2)], whole
+assert all(p["a_to_b_Gbps"] > 0 and p["b_to_a_Gbps"] > 0 and p["rtt_us"] > 0 and abs(p["clock_ahead_us"]) < 1e6 for p in whole["pairs"]), whole
+assert [h["host"] for h in whole["hosts"]] == ["red", "green", "blue"] and whole["exit_code"] == ran.returncode, whole
+for host in whole["hosts"]:
+    compared = host["facts"]["compare"]
+    assert {"kernel", "processors", "plugin", "plugin ABI", "plugin build", "nccl-net-bench version"} <= set(compared), compared
+assert whole["runs"][0]["wrong"] == 0, whole
+expect(2, run(tcp, "--hosts", "red"), "--hosts needs 2")
+expect(2, run(tcp, "--hosts", "red,red", "--launch", "ssh {host}"), "'red' is empty or there twice")
+expect(2, run(tcp, "--hosts", "red,blue", "--launch", "ssh red"), "--launch with {host}")
+expect(2, run(tcp, "--hosts", "red,blue", "--launch", "ssh {host}", "--conformance"), "--hosts goes with")
+expect(2, run(tcp, "--program", "/bin/true"), "--program requires --hosts")

@@ -82,3 +82,27 @@ def test_joined_devices():
                NCCL_DEBUG="INFO", NCCL_MRC_JOIN_WITHOUT_PCI=1, NCCL_RIG_PCI_PATH=card, MRC_CONFIG=config, **settings)
     assert "Made virtual device 2: alpha0+beta0" in text, text
     assert "via NET/MRC/2" in text and "via NET/MRC/0" not in text and "via NET/MRC/1" not in text, text
+
+
+def over_gdrcopy(**more):
+    """(pinned ever, pinned at the end, bytes read) of each rank, and the log."""
+    settings = {"NCCL_RIG_GDR": 1, "NCCL_NET_GDR_LEVEL": "SYS", "LD_LIBRARY_PATH": os.path.dirname(rig_suite.BUILT["GDRAPI"])}
+    text = rig("--ranks", 2, "--test", "all_reduce,alltoall", "--sizes", "4,300K,8M", "-n", 1, NCCL_DEBUG="INFO", same_host="network",
+               **settings, **more)
+    assert "NET/MRC: GPU memory is registered through gdrcopy" in text, text
+    found = re.findall(r"# gdrcopy: (\d+) buffers pinned, (\d+) of them still, (\d+) bytes read", text)
+    assert len(found) == 2, text
+    return [tuple(map(int, line)) for line in found], text
+
+
+def test_gdrcopy_for_received_data_alone():
+    """The way that is fast: what is sent is staged by NCCL."""
+    ranks, text = over_gdrcopy()
+    assert re.search(r"\[receive\] via NET/MRC/0/GDRDMA", text) and not re.search(r"\[send\] via NET/MRC/0/GDRDMA", text), text
+    assert all(ever > 0 and still == 0 and read == 0 for ever, still, read in ranks), ranks
+
+
+def test_gdrcopy_for_sent_data_too():
+    ranks, text = over_gdrcopy(NCCL_NET_GDR_READ=1)
+    assert re.search(r"\[send\] via NET/MRC/0/GDRDMA", text), text
+    assert all(still == 0 and read > 0 for _, still, read in ranks), ranks

@@ -1,4 +1,7 @@
-"""The rig itself: help, refusals, and that it finds what it is there to find."""
+"""The rig itself: help, refusals, and that it finds what it is there to find; what NCCL's log has of wrong settings."""
+import os
+
+import rig_suite
 from rig_suite import report, rig, wrapped
 
 
@@ -46,3 +49,25 @@ def test_wrong_data_are_found():
 def test_what_is_not_played_is_named():
     text = rig("--ranks", 3, "--test", "all_gather", "--sizes", "64K", "-n", 1, code=70, NCCL_PAT_ENABLE=1, NCCL_ALGO="PAT")
     assert "AllGather_PAT_SIMPLE" in text, text
+
+
+def test_wrong_settings_are_named_in_the_log_of_nccl():
+    """With NCCL_DEBUG=WARN and nothing else. Those of the plugin have a default; without devices there is no network."""
+    def write(name, text):
+        with open(os.path.join(rig_suite.FOLDER, name), "w", encoding="utf-8") as file:
+            file.write(text)
+        return file.name
+    unknown = write("unknown.yaml", "devices:\n  - name: mrc0\n    plane: [{address: 127.0.1.1}]\n")
+    foreign = write("foreign.yaml", "devices:\n  - name: mrc0\n    planes: [{address: 192.0.2.77}]\n")
+    run = ("--ranks", 2, "--sizes", "4", "-n", 1)
+    text = rig(*run, NCCL_DEBUG="WARN", NCCL_MRC_GPU="gdr", NCCL_MRC_TIMOUT=9)
+    for words in ("NCCL_MRC_GPU=gdr is not in auto, gdrcopy, dmabuf, off; auto is used", "Nothing reads NCCL_MRC_TIMOUT: "):
+        assert f"NCCL WARN NET/MRC: {words}" in text, text
+    for settings, words in (({"NCCL_MRC_HCA": "mlx5"}, "NCCL_MRC_HCA=mlx5 chooses none of the devices (mrc0)"),
+                            ({"MRC_CONFIG": "/nowhere.yaml"}, "cannot read the configuration file /nowhere.yaml: No such file"),
+                            ({"MRC_CONFIG": unknown}, f"{unknown}:3: unknown key 'plane', did you mean 'planes'?"),
+                            ({"MRC_CONFIG": foreign}, 'mrc0 is not used: opening it: Cannot assign requested address; the line "mrc: error"')):
+        text = rig(*run, code=1, NCCL_DEBUG="WARN", **settings)
+        warnings = [line for line in text.splitlines() if "NCCL WARN NET/MRC: " in line]
+        assert any(words in line for line in warnings), warnings
+    assert "mrc: error: " in text and "192.0.2.77" in text, text

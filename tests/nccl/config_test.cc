@@ -1,10 +1,15 @@
 // The effect of settings and configuration on the plugin: lanes, cutting, several devices, properties. With the newest
 // ABI version alone. Each test needs a process of its own, as ctest gives it: libmrc reads its configuration once.
 #include <dlfcn.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <string>
 
 #include "fixture.h"
 
@@ -32,17 +37,15 @@ class ConfigTest : public testing::Test {
     std::ofstream(file_) << yaml;
     set("MRC_CONFIG", file_);
   }
-  ncclResult_t start(int version = 12, int traffic_class = NCCL_NET_TRAFFIC_CLASS_UNDEF) {
+  ncclResult_t start(int version = kNewest, int traffic_class = NCCL_NET_TRAFFIC_CLASS_UNDEF) {
     clear_log();
-    std::string why;
-    net_ = Net::open(MRC_NCCL_PLUGIN, version, &why);
-    EXPECT_NE(net_, nullptr) << why;
+    net_ = open_plugin(version);
     const ncclResult_t result = net_->init(log_sink, traffic_class);
     if (result != ncclSuccess) net_.reset();
     return result;
   }
-  ncclNetProperties_v12_t properties(int device) {
-    ncclNetProperties_v12_t p{};
+  ncclNetProperties_t properties(int device) {
+    ncclNetProperties_t p{};
     EXPECT_EQ(net_->properties(device, &p), ncclSuccess);
     return p;
   }
@@ -125,7 +128,7 @@ TEST_F(ConfigTest, properties_of_the_device_without_configuration) {
   int count = 0;
   ASSERT_EQ(net_->devices(&count), ncclSuccess);
   EXPECT_EQ(count, 1);
-  const ncclNetProperties_v12_t p = properties(0);
+  const ncclNetProperties_t p = properties(0);
   EXPECT_STREQ(p.name, "mrc0");
   EXPECT_EQ(p.pciPath, nullptr);
   EXPECT_EQ(p.speed, 100000);
@@ -179,7 +182,7 @@ TEST_F(ConfigTest, devices_of_a_file_and_a_virtual_one_over_both) {
   EXPECT_NE(properties(0).guid, properties(1).guid);
   int both = -1;
   ASSERT_EQ(net_->make_virtual(&both, {0, 1}), ncclSuccess);
-  const ncclNetProperties_v12_t p = properties(both);
+  const ncclNetProperties_t p = properties(both);
   EXPECT_STREQ(p.name, "alpha0+beta0");
   EXPECT_EQ(p.speed, 80000);
   EXPECT_EQ(p.vProps.ndevs, 2);
@@ -205,7 +208,7 @@ TEST_F(ConfigTest, a_filter_chooses_devices) {
 TEST_F(ConfigTest, no_device_is_no_network) {
   set("NCCL_MRC_HCA", "=mlx5_0");
   EXPECT_EQ(start(), ncclSystemError);
-  EXPECT_NE(logged().find("NCCL_MRC_HCA is =mlx5_0"), std::string::npos);
+  EXPECT_NE(logged().find("NCCL_MRC_HCA==mlx5_0 chooses none of the devices (mrc0)"), std::string::npos);
   EXPECT_EQ(context_after_failed_init(), nullptr);
 }
 
@@ -213,6 +216,29 @@ TEST_F(ConfigTest, a_configuration_that_is_wrong_is_no_network_and_says_why) {
   configure("devices: 17\n");
   EXPECT_EQ(start(), ncclSystemError);
   EXPECT_NE(logged().find("configuration was refused"), std::string::npos);
+}
+
+TEST_F(ConfigTest, a_plugin_that_cannot_be_used_warns_of_what_nccl_does_then) {
+  constexpr const char* kGoesOn = "NCCL goes on over another network";
+  set("NCCL_MRC_HCA", "=mlx5_0");
+  unsetenv("NCCL_NET");
+  EXPECT_EQ(start(), ncclSystemError);
+  EXPECT_NE(logged().find(kGoesOn), std::string::npos) << logged();
+  set("NCCL_NET", "MRC");
+  EXPECT_EQ(start(), ncclSystemError);
+  EXPECT_EQ(logged().find(kGoesOn), std::string::npos) << logged();
+}
+
+// libmrc writes the reason, the address and the plane, to standard error.
+TEST_F(ConfigTest, an_address_of_another_host_is_no_network_and_says_where_the_reason_is) {
+  configure("devices:\n  - {name: mrc0, planes: [{address: 192.0.2.77}]}\n");
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(start(), ncclSystemError);
+  const std::string written = testing::internal::GetCapturedStderr();
+  EXPECT_NE(logged().find("mrc0 is not used: opening it: "), std::string::npos) << logged();
+  EXPECT_NE(logged().find("\"mrc: error\" on standard error"), std::string::npos) << logged();
+  EXPECT_NE(written.find("mrc: error: "), std::string::npos) << written;
+  EXPECT_NE(written.find("192.0.2.77"), std::string::npos) << written;
 }
 
 TEST_F(ConfigTest, a_provider_that_is_none_is_refused) {
@@ -262,6 +288,53 @@ TEST_F(ConfigTest, large_messages_are_cut_over_lanes) {
   exchange(0);
 }
 
+// The number of queue pairs that an engine of this process reports to tools; -1: there is no such engine.
+int reported_qps(const std::string& folder, const std::string& engine) {
+  const std::string path = folder + "/mrc-" + std::to_string(geteuid()) + "/" + std::to_string(getpid()) + "." + engine;
+  sockaddr_un at{};
+  at.sun_family = AF_UNIX;
+  path.copy(at.sun_path, sizeof at.sun_path - 1);
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  std::string text;
+  if (connect(fd, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0) {
+    char part[4096];
+    for (ssize_t n; (n = read(fd, part, sizeof part)) > 0;) text.append(part, static_cast<size_t>(n));
+  }
+  close(fd);
+  const std::string name = "\"qps\":";
+  const size_t found = text.find(name);
+  return found != std::string::npos ? std::atoi(text.c_str() + found + name.size()) : -1;
+}
+
+// Over a device of several engines the lanes of a connection are of all of them, and where each has one lane alone, the
+// connections are.
+TEST_F(ConfigTest, lanes_and_connections_take_the_engines_of_a_device_in_turn) {
+  for (const int lanes : {4, 1}) {
+    char folder[] = "/tmp/mrc-nccl-XXXXXX";
+    ASSERT_NE(mkdtemp(folder), nullptr);
+    const pid_t child = fork();  // libmrc reads its configuration once
+    ASSERT_GE(child, 0);
+    if (child != 0) {
+      int status = 0;
+      ASSERT_EQ(waitpid(child, &status, 0), child);
+      EXPECT_EQ(status, 0) << "with " << lanes << " lanes";
+      std::filesystem::remove_all(folder);
+      continue;
+    }
+    set("MRC_SHARDS", "2");
+    set("MRC_PUBLISH", folder);
+    set("NCCL_MRC_QPS_PER_CONNECTION", std::to_string(lanes));
+    if (start() != ncclSuccess) _exit(1);
+    {
+      Pair pair(*net_);
+      pair.join();
+      if (reported_qps(folder, "mrc0") != lanes || reported_qps(folder, "mrc0.shard1") != lanes) _exit(2);
+    }
+    exchange(0);
+    _exit(HasFailure() ? 3 : 0);
+  }
+}
+
 TEST_F(ConfigTest, the_most_lanes_that_can_be_had) {
   set("NCCL_IB_QPS_PER_CONNECTION", "128");
   set("NCCL_IB_SPLIT_DATA_ON_QPS", "1");
@@ -291,7 +364,8 @@ TEST_F(ConfigTest, the_traffic_class_of_a_connect_is_that_of_both_ends) {
 }
 
 TEST_F(ConfigTest, a_traffic_class_above_a_byte_is_refused) {
-  for (const int version : {10, 11, 12}) {
+  for (const int version : kVersions) {
+    if (version < 10) continue;  // without a traffic class
     ASSERT_EQ(start(version, 256), ncclSuccess);
     char handle[NCCL_NET_HANDLE_MAXSIZE];
     void *listen = nullptr, *send = nullptr;
@@ -316,8 +390,7 @@ TEST_F(ConfigTest, packets_of_all_mtus) {
 
 TEST_F(ConfigTest, two_communicators_have_contexts_of_their_own) {
   ASSERT_EQ(start(), ncclSuccess);
-  std::string why;
-  auto other = Net::open(MRC_NCCL_PLUGIN, 11, &why);
+  auto other = open_plugin(11);
   ASSERT_EQ(other->init(log_sink, 104), ncclSuccess);
   exchange(0);
   ASSERT_EQ(net_->finalize(), ncclSuccess);

@@ -1,13 +1,18 @@
 // Parts of the plugin's core that need no device: name filters, interface choice, a device's description, settings.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "device.h"
+#include "gpu_memory.h"
 #include "interfaces.h"
 #include "name_filter.h"
 #include "settings.h"
@@ -181,6 +186,31 @@ TEST(NcclSettings, a_word_that_is_not_allowed_is_complained_about) {
   for (const char* wrong : {"AF_INET5", "inet", "AF_INET AF_INET6", " "}) EXPECT_EQ(with(wrong, 1), "") << wrong;
 }
 
+TEST(NcclSettings, a_wrong_word_is_named_with_the_words_that_there_are) {
+  std::vector<std::string> said;
+  setenv("NCCL_MRC_GPU", "gdr", 1);
+  EXPECT_EQ(settings_from_environment(&said).gpu, "auto");
+  unsetenv("NCCL_MRC_GPU");
+  EXPECT_EQ(said, std::vector<std::string>{"NCCL_MRC_GPU=gdr is not in auto, gdrcopy, dmabuf, off; auto is used"});
+}
+
+TEST(NcclSettings, variables_that_nothing_reads_are_named) {
+  EXPECT_TRUE(unread_variables(nullptr).empty());
+  std::vector<std::string> read = {"NCCL_MRC=1", "NCCL_DEBUG=INFO", "MY_NCCL_MRC_GPU=1", "PATH"};
+  for (const Setting& s : setting_table()) {
+    read.push_back(s.name + std::string("=1"));
+    read.push_back(s.second + std::string("=1"));
+  }
+  read.insert(read.end(), {"NCCL_MRC_TIMOUT=1", "NCCL_MRC_"});
+  std::vector<const char*> variables;
+  for (const std::string& variable : read) variables.push_back(variable.c_str());
+  variables.push_back(nullptr);
+  const std::vector<std::string> sentences = unread_variables(variables.data());
+  ASSERT_EQ(sentences.size(), 2u);
+  EXPECT_EQ(sentences[0].rfind("Nothing reads NCCL_MRC_TIMOUT: ", 0), 0u) << sentences[0];
+  EXPECT_EQ(sentences[1].rfind("Nothing reads NCCL_MRC_: ", 0), 0u) << sentences[1];
+}
+
 TEST(NcclSettings, the_first_name_goes_before_the_second) {
   for (const Setting& s : setting_table()) {
     if (*s.second == '\0') continue;
@@ -220,6 +250,28 @@ TEST(NcclSettings, numbers_are_written_as_nccl_reads_them) {
   EXPECT_EQ(with("", 0), 0);
   for (const char* wrong : {"two", "0x", "0x100", "09", "8 ", "60h", " ", "99999999999999999999"})
     EXPECT_EQ(with(wrong, 1), 0) << wrong;
+}
+
+TEST(GpuMapping, a_dma_buf_is_reached_from_any_offset) {
+  constexpr size_t kOffset = 5000, kSize = 3000;
+  const int fd = memfd_create("dma-buf", MFD_CLOEXEC);
+  ASSERT_EQ(ftruncate(fd, 16384), 0);
+  ASSERT_EQ(pwrite(fd, "device", 6, kOffset + 10), 6);
+  char* const data = reinterpret_cast<char*>(uintptr_t{0x7f0000001000} + kOffset);  // nothing is there
+  const auto made = GpuMapping::of_dma_buf(data, kSize, kOffset, fd);
+  ASSERT_TRUE(made) << made.error().text;
+  const std::unique_ptr<GpuMapping>& mapping = *made;
+  char text[6];
+  mapping->read(text, data + 10, sizeof text);
+  EXPECT_EQ(std::memcmp(text, "device", sizeof text), 0);
+  std::copy_n("end", 3, static_cast<char*>(mapping->at(data + kSize - 3)));
+  mapping->flush(data + kSize - 1);
+  ASSERT_EQ(pread(fd, text, 3, kOffset + kSize - 3), 3);
+  EXPECT_EQ(std::memcmp(text, "end", 3), 0);
+  close(fd);
+  const auto without = GpuMapping::of_dma_buf(data, kSize, kOffset, -1);
+  ASSERT_FALSE(without);
+  EXPECT_NE(without.error().text.find("Bad file descriptor"), std::string::npos) << without.error().text;
 }
 
 TEST(NcclSettings, markdown__page_is_current) {

@@ -155,11 +155,17 @@ ncclResult_t Pair::outcome(void* request, std::chrono::milliseconds limit) {
   return result;
 }
 
+std::unique_ptr<Net> open_plugin(int version) {
+  Result<std::unique_ptr<Net>> opened = Net::open(MRC_NCCL_PLUGIN, version);
+  if (opened) return *std::move(opened);
+  ADD_FAILURE() << opened.error().text;
+  return nullptr;
+}
+
 void NetTest::SetUp() {
   clear_log();
-  std::string why;
-  net_ = Net::open(MRC_NCCL_PLUGIN, GetParam(), &why);
-  ASSERT_NE(net_, nullptr) << why;
+  net_ = open_plugin(GetParam());
+  ASSERT_NE(net_, nullptr);
   ASSERT_EQ(net_->init(log_sink), ncclSuccess);
 }
 

@@ -9,6 +9,8 @@
 #include <chrono>
 #include <cstring>
 #include <functional>
+#include <iterator>
+#include <memory>
 #include <mutex>
 #include <numeric>
 
@@ -19,8 +21,13 @@ namespace mrc::nccl_test {
 
 using nccl_net::kVersions;
 using nccl_net::Net;
+// For tests that need one version alone.
+inline constexpr int kNewest = kVersions[std::size(kVersions) - 1];
 
 inline const auto kLimit = harness::limit(std::chrono::seconds(60));
+
+// The plugin at one version; null, and the test has failed, when it cannot be opened.
+std::unique_ptr<Net> open_plugin(int version);
 
 // The plugin's log, for assertions; warnings are also shown.
 std::string logged();

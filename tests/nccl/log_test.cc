@@ -67,10 +67,8 @@ class WarningTest : public testing::Test {
       EXPECT_EQ(net_->finalize(), ncclSuccess);
     }
   }
-  ncclResult_t start(int version = 12, int traffic_class = NCCL_NET_TRAFFIC_CLASS_UNDEF) {
-    std::string why;
-    net_ = Net::open(MRC_NCCL_PLUGIN, version, &why);
-    EXPECT_NE(net_, nullptr) << why;
+  ncclResult_t start(int version = kNewest, int traffic_class = NCCL_NET_TRAFFIC_CLASS_UNDEF) {
+    net_ = open_plugin(version);
     const ncclResult_t result = net_->init(log_sink, traffic_class);
     if (result != ncclSuccess) net_.reset();
     return result;

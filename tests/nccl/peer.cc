@@ -124,9 +124,9 @@ class Peer {
 
 int run(int argc, char** argv) {
   if (argc < 4) die("arguments");
-  std::string why;
-  const auto net = Net::open(MRC_NCCL_PLUGIN, std::atoi(argv[1]), &why);
-  if (net == nullptr) die(why.c_str());
+  const auto opened = Net::open(MRC_NCCL_PLUGIN, std::atoi(argv[1]));
+  if (!opened) die(opened.error().text.c_str());
+  const std::unique_ptr<Net>& net = *opened;
   check(net->init(log_sink), "init");
   const std::string role = argv[2];
   auto number = [&](int index) { return argc > index ? std::strtoull(argv[index], nullptr, 10) : 0; };

@@ -67,9 +67,7 @@ class NoMoreFiles {
  public:
   NoMoreFiles() {
     EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &before_), 0);
-    const int lowest = dup(STDERR_FILENO);
-    close(lowest);
-    const rlimit none{static_cast<rlim_t>(lowest), before_.rlim_max};
+    const rlimit none{static_cast<rlim_t>(lowest_free()), before_.rlim_max};
     EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
   }
   ~NoMoreFiles() { EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before_), 0); }
@@ -77,6 +75,16 @@ class NoMoreFiles {
   NoMoreFiles& operator=(const NoMoreFiles&) = delete;
 
  private:
+  // That stays the lowest: the helper closes the descriptors of a greeting a moment after they came.
+  static int lowest_free() {
+    for (int last = -1;;) {
+      const int lowest = dup(STDERR_FILENO);
+      close(lowest);
+      if (lowest == last) return lowest;
+      last = lowest;
+      usleep(50000);
+    }
+  }
   rlimit before_{};
 };
 
@@ -385,7 +393,7 @@ TEST_P(SetupTest, an_unknown_device_is_refused) {
   char handle[NCCL_NET_HANDLE_MAXSIZE];
   void* comm = nullptr;
   for (int device : {-1, count, 1000}) {
-    ncclNetProperties_v12_t props;
+    ncclNetProperties_t props;
     EXPECT_NE(net_->listen(device, handle, &comm), ncclSuccess);
     EXPECT_NE(net_->connect(device, handle_, &comm), ncclSuccess);
     EXPECT_NE(net_->properties(device, &props), ncclSuccess);
@@ -401,9 +409,9 @@ TEST_P(SetupTest, an_unfinished_connection_leaves_nothing_behind) {
 
 // As NCCL 2.28.9 does when it aborts an init. With a first communicator the devices stay open.
 TEST(NcclSetup, listeners_that_are_left_open_end_with_their_communicator) {
-  std::string why;
-  for (int version : {11, 12}) {
-    const auto first = Net::open(MRC_NCCL_PLUGIN, version, &why), second = Net::open(MRC_NCCL_PLUGIN, version, &why);
+  for (int version : kVersions) {
+    if (version < 11) continue;  // without contexts
+    const auto first = open_plugin(version), second = open_plugin(version);
     ASSERT_EQ(first->init(log_sink), ncclSuccess);
     ASSERT_EQ(second->init(log_sink), ncclSuccess);
     const int before = open_descriptors();

@@ -15,6 +15,8 @@ using std::chrono::seconds;
 constexpr const char* kStats =
     "qpn 17\ndest_qpn 4711\ncwnd 65536\ninflight 8192\nsrtt_ns 12000\nbase_rtt_ns 9000\noutstanding_packets 8\n"
     "tx_packets 1000\nrx_packets 900\nretransmits 20\ntimeouts 2\n"
+    "retransmission_delay.count 20\nretransmission_delay.max_ns 70000\nretransmission_delay.le_40960 19\n"
+    "retransmission_delay.le_81920 1\n"
     "ev.257 plane 1 state GOOD active 1 tx 600 loss 3 ecn 1\n"
     "ev.513 plane 2 state ASSUMED_BAD active 0 tx 400 loss 17 ecn 0\nunknown line\n";
 
@@ -31,6 +33,10 @@ TEST(QpSample, the_devices_text_is_understood) {
   EXPECT_EQ(s.evs[1].plane, 2);
   EXPECT_EQ(s.evs[1].state, "ASSUMED_BAD");
   EXPECT_EQ(s.evs[1].losses, 17u);
+  EXPECT_EQ(s.retransmission_delay_max, 70000u);
+  ASSERT_EQ(s.retransmission_delays.size(), 2u);
+  EXPECT_EQ(s.retransmission_delays[0].ns, 40960u);
+  EXPECT_EQ(s.retransmission_delays[0].packets, 19u);
   EXPECT_EQ(parse_qp_stats("").evs.size(), 0u);
 }
 
@@ -139,6 +145,27 @@ TEST(LatencyHistogram, quantiles_are_at_most_an_eighth_too_large) {
     EXPECT_LE(static_cast<double>(h.quantile(share)), exact * 1.125) << share;
   }
   EXPECT_EQ(h.quantile(1), 1000000u);
+}
+
+TEST(LatencyHistogram, takes_the_counts_of_another_one) {
+  LatencyHistogram h;
+  h.record(1000, 99);
+  h.record(50000, 1);
+  EXPECT_EQ(h.count(), 100u);
+  EXPECT_LT(h.quantile(0.99), 1200u);
+  EXPECT_EQ(h.quantile(1), 50000u);
+}
+
+// 40960 ns is the end of a bucket of the device, and the first time of one of the histogram.
+TEST(QpSample, quantiles_of_delays_are_at_most_a_quarter_too_large) {
+  LatencyHistogram h;
+  parse_qp_stats(kStats).add_delays(&h);
+  EXPECT_EQ(h.count(), 20u);
+  EXPECT_EQ(h.quantile(0.5), 40959u);
+  EXPECT_EQ(h.quantile(1), 70000u);
+  LatencyHistogram of_one;
+  parse_qp_stats("retransmission_delay.max_ns 40960\nretransmission_delay.le_40960 1\n").add_delays(&of_one);
+  EXPECT_LE(of_one.quantile(1), 40960u);
 }
 
 TEST(LatencyHistogram, holds_what_is_very_short_or_very_long) {

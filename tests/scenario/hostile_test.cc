@@ -64,14 +64,14 @@ std::vector<uint8_t> sack_all(Pair& p) {
 
 // Packets 0 to 4 are sent; the first of them is lost, and `forged` acknowledges all.
 void lose_first_and_inject(Pair* p, std::vector<uint8_t> (*forged)(Pair&)) {
-  bool lost = false;
-  p->fabric.net().set_filter([&lost](int node, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
-    wire::Packet packet;
-    const bool first = node == 0 && !lost && wire::decode(bytes, &packet) == wire::DecodeError::kOk &&
-                       packet.bth.psn == QpAttr().sq_psn;
-    lost = lost || first;
-    return first;
-  });
+  p->fabric.net().set_filter(
+      [lost = false](int node, int, const wire::Flow&, const std::vector<uint8_t>& bytes) mutable {
+        wire::Packet packet;
+        const bool first = node == 0 && !lost && wire::decode(bytes, &packet) == wire::DecodeError::kOk &&
+                           packet.bth.psn == QpAttr().sq_psn;
+        lost = lost || first;
+        return first;
+      });
   ASSERT_EQ(p->write(1, 0, 5 * 4096), PostResult::kOk);
   p->fabric.pump();
   if (forged != nullptr) inject(p, 0, flow_to(*p, 0, p->fabric.describe(1).planes[0].addr), forged(*p));

@@ -57,7 +57,8 @@ TEST(Paths, ABadPlaneWhoseAnswersAreSlowComesBack) {
   traffic(&p, Duration::milliseconds(1000));
   const uint64_t asked = p.counters(0).tx_ev_probes;
   traffic(&p, Duration::milliseconds(1500));
-  const auto evs = static_cast<uint64_t>(p.fabric.config().evs_per_plane + p.fabric.config().backups_per_plane);
+  const int paths = p.fabric.config().evs_per_plane + p.fabric.config().backups_per_plane;
+  const auto evs = static_cast<uint64_t>(paths);
   EXPECT_LE(p.counters(0).tx_ev_probes - asked, evs * 3);  // one per EV in 800 ms, and those of the reverse paths
   p.fabric.net().link(1).latency = Duration::milliseconds(40);
   traffic(&p, Duration::milliseconds(3000));

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "first_device.h"
+
 extern "C" void* __libc_malloc(size_t size);
 
 namespace {
@@ -38,13 +40,6 @@ extern "C" void* malloc(size_t size) {
 }
 
 namespace {
-
-ibv_context* open_first() {
-  ibv_device** const devices = ibv_get_device_list(nullptr);
-  ibv_context* const context = devices != nullptr && devices[0] != nullptr ? ibv_open_device(devices[0]) : nullptr;
-  ibv_free_device_list(devices);
-  return context;
-}
 
 template <typename Object>
 void take_down(Object* object, int (*destroy)(Object*)) {
@@ -91,7 +86,7 @@ void use_paths(ibv_context*) {
 
 // Fails each allocation of `body` once.
 void fail_each(void (*body)(ibv_context*)) {
-  ibv_context* const context = open_first();
+  ibv_context* const context = open_first_device();
   ASSERT_NE(context, nullptr);
   body(context);
   uint64_t nth = 0;
@@ -113,7 +108,7 @@ TEST(Memory, functions_with_paths_do_what_the_real_ones_do) {
 }
 
 TEST(Memory, a_shared_receive_queue_that_does_not_fit_is_refused) {
-  ibv_context* const context = open_first();
+  ibv_context* const context = open_first_device();
   ASSERT_NE(context, nullptr);
   ibv_pd* const pd = ibv_alloc_pd(context);
   ibv_srq_init_attr init{};

@@ -10,23 +10,18 @@
 #include <thread>
 #include <vector>
 
+#include "connected_qp.h"
+#include "first_device.h"
 #include "pair.h"
 
 namespace mrc::api {
 namespace {
 
-ibv_context* open_first() {
-  ibv_device** const devices = ibv_get_device_list(nullptr);
-  ibv_context* const opened = devices != nullptr && devices[0] != nullptr ? ibv_open_device(devices[0]) : nullptr;
-  ibv_free_device_list(devices);
-  return opened;
-}
-
 // As ApiTest, with everything from libibverbs.
 class MrcObjectsTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    verbs = open_first();
+    verbs = open_first_device();
     ASSERT_NE(verbs, nullptr);
     context = mrc_create_context(verbs, nullptr);
     ASSERT_NE(context, nullptr);
@@ -98,7 +93,7 @@ TEST_F(MrcObjectsTest, parent_domains_serve_queue_pairs) {
 }
 
 TEST_F(MrcObjectsTest, a_domain_of_another_opened_device_is_refused) {
-  ibv_context* const other = open_first();
+  ibv_context* const other = open_first_device();
   ibv_pd* const foreign = ibv_alloc_pd(other);
   mrc_cq* const cq = mrc_create_cq(context, 1, nullptr, nullptr, 0);
   mrc_qp_init_attr init{};
@@ -143,31 +138,8 @@ TEST_F(MrcObjectsTest, a_verbs_queue_pair_shares_domain_and_region) {
   init.cap = {1, 1, 1, 1, 0};
   ibv_qp* const flush = ibv_create_qp(pd, &init);
   ASSERT_NE(flush, nullptr);
-  ibv_qp_attr attr{};
-  attr.qp_state = IBV_QPS_INIT;
-  attr.port_num = 1;
-  attr.qp_access_flags = IBV_ACCESS_REMOTE_READ;
-  ASSERT_EQ(ibv_modify_qp(flush, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), 0);
-  attr.qp_state = IBV_QPS_RTR;
-  attr.path_mtu = IBV_MTU_4096;
-  attr.dest_qp_num = flush->qp_num;
-  attr.max_dest_rd_atomic = attr.max_rd_atomic = 1;
-  attr.min_rnr_timer = 12;
-  attr.ah_attr.is_global = 1;
-  attr.ah_attr.port_num = 1;
-  attr.ah_attr.grh.dgid = gid;
-  attr.ah_attr.grh.sgid_index = 3;
-  ASSERT_EQ(ibv_modify_qp(flush, &attr,
-                          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                              IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
-            0);
-  attr.qp_state = IBV_QPS_RTS;
-  attr.timeout = 14;
-  attr.retry_cnt = attr.rnr_retry = 7;
-  ASSERT_EQ(ibv_modify_qp(flush, &attr,
-                          IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                              IBV_QP_MAX_QP_RD_ATOMIC),
-            0);
+  ASSERT_NO_FATAL_FAILURE(
+      connect_rc(flush, {.dest_qpn = flush->qp_num, .access = IBV_ACCESS_REMOTE_READ, .min_rnr_timer = 12}));
   ibv_mr* const target = ibv_reg_mr(pd, b.buffer.data(), 64, IBV_ACCESS_LOCAL_WRITE);
   sge = {reinterpret_cast<uint64_t>(b.buffer.data()), 1, target->lkey};
   wr.opcode = IBV_WR_RDMA_READ;
@@ -229,7 +201,7 @@ TEST(MrcThreadsTest, each_thread_opens_connects_and_closes) {
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([] {
       for (int i = 0; i < kRounds; ++i) {
-        ibv_context* const verbs = open_first();
+        ibv_context* const verbs = open_first_device();
         ASSERT_NE(verbs, nullptr);
         mrc_context* const context = mrc_create_context(verbs, nullptr);
         ibv_pd* const pd = ibv_alloc_pd(verbs);

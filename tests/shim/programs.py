@@ -17,7 +17,7 @@ class Row:
     output: str = ""  # must appear in the client's output
     refusal: str = ""  # must appear in either's output, and the client must fail
     slow_peer: float = 0  # the client starts so many seconds late
-    refusal_until: tuple = ()  # with (package, version): from that version of the package on it works
+    rdma_cm: bool = False  # it connects by rdma_cm, by the address of the host
 
     @property
     def program(self):
@@ -28,9 +28,11 @@ def row(name, operation, command, **more):
     return Row(name, operation, tuple(command.split()), **more)
 
 
-# UCX connects by tcp what goes over rc_verbs: its other ways need UD or rdma_cm. UCX 1.16 and newer can.
-MPI = (("UCX_TLS", "rc_verbs,tcp,self"), ("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"))
-NO_WAY_TO_CONNECT = {"refusal": "no auxiliary transport", "refusal_until": ("libucx0", "1.16")}
+# UCX as it comes, but for its shared memory, which two processes on one host would use.
+NETWORK = (("UCX_TLS", "^sysv,posix,cma"),)
+MPI = NETWORK + (("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"))
+# Debian's MPICH cannot unpack a part of an element: fragments have to end where elements do, over TCP as well.
+MPICH = NETWORK + (("UCX_RC_VERBS_SEG_SIZE", "8201"),)
 LOSS = (("MRC_FAULT", "seed=11;loss=0.01"),)
 # For programs that end without a last word to each other: who is done first answers until the other has all it waits for.
 STAYS = (("MRC_LINGER_QUIET_MS", "1000"), ("MRC_LINGER_MS", "10000"))
@@ -49,7 +51,9 @@ ROWS = (
     row("uc_pingpong_events", "SEND, UC, completion events", "ibv_uc_pingpong -g 3 -e -c"),
     row("srq_pingpong", "SEND, 16 QPs on a shared receive queue", "ibv_srq_pingpong -g 3 -c"),
     row("srq_pingpong_events", "the same with completion events", "ibv_srq_pingpong -g 3 -e -c"),
-    row("ud_pingpong", "SEND, UD", "ibv_ud_pingpong -g 3", refusal="Couldn't create QP"),
+    row("xsrq_pingpong", "XRC", "ibv_xsrq_pingpong -g 3", pair=False, refusal="Couldn't Open the XRC Domain"),
+    row("ud_pingpong", "SEND, UD", "ibv_ud_pingpong -g 3 -c"),
+    row("ud_pingpong_events", "SEND, UD, completion events", "ibv_ud_pingpong -g 3 -e -c"),
     row("write_bw", "WRITE", f"ib_write_bw {SMALL}"),
     row("write_bw_qps", "WRITE, 8 QPs", f"ib_write_bw -q 8 {SMALL}"),
     row("write_bw_list", "WRITE, lists of 8", "ib_write_bw -l 8 -n 304"),
@@ -69,7 +73,11 @@ ROWS = (
     row("send_bw_small_queue", "SEND, receive queue of 8", "ib_send_bw -r 8 -s 4096 -n 1000"),
     row("send_bw_srq", "SEND, shared receive queue", f"ib_send_bw --use-srq {SMALL}"),
     row("send_bw_uc", "SEND, UC", f"ib_send_bw -c UC {SMALL}"),
-    row("send_bw_ud", "SEND, UD", f"ib_send_bw -c UD {SMALL}", refusal="Unable to create QP"),
+    row("send_bw_ud", "SEND, UD", f"ib_send_bw -c UD -r 512 -s 1024 {SMALL}"),
+    # One queue pair: perftest posts no more receives to a shared queue than one queue pair sends datagrams, and waits for
+    # those of the others that found none.
+    row("send_bw_ud_srq", "SEND, UD, shared receive queue", f"ib_send_bw -c UD --use-srq -r 512 -s 1024 {SMALL}"),
+    row("send_lat_ud", "SEND, UD, latency", f"ib_send_lat -c UD {SMALL}"),
     row("send_lat", "SEND, latency", f"ib_send_lat {SMALL}"),
     row("send_lat_events", "SEND, latency, completion events", f"ib_send_lat -e {SMALL}"),
     row("read_bw", "READ", f"ib_read_bw {SMALL}"),
@@ -87,6 +95,13 @@ ROWS = (
     row("ucx_add", "UCT rc_verbs, atomic add", "ucx_perftest -d mrc0:1 -x rc_verbs -t add_mr -s 8 -n 300 -w 10"),
     row("ucx_fadd", "UCT rc_verbs, fetch-add", "ucx_perftest -d mrc0:1 -x rc_verbs -t fadd -s 8 -n 300 -w 10"),
     row("ucx_cswap", "UCT rc_verbs, compare-swap", "ucx_perftest -d mrc0:1 -x rc_verbs -t cswap -s 8 -n 300 -w 10"),
+    row("ucx_ud_am", "UCT ud_verbs, active messages", "ucx_perftest -d mrc0:1 -x ud_verbs -t am_lat -D short -s 8 -n 300 -w 10"),
+    row("ucp_default", "UCP without any setting, tagged messages", "ucx_perftest -t tag_lat -s 8 -n 300 -w 10"),
+    row("ucp_tag", "UCP, tagged messages", "ucx_perftest -t tag_bw -s 100000 -n 100 -w 10", env=NETWORK),
+    row("ucp_stream", "UCP, streams", "ucx_perftest -t stream_lat -s 4096 -n 300 -w 10", env=NETWORK),
+    row("ucp_am", "UCP, active messages", "ucx_perftest -t ucp_am_lat -s 4096 -n 300 -w 10", env=NETWORK),
+    row("ucp_put", "UCP, put", "ucx_perftest -t ucp_put_lat -s 65536 -n 100 -w 10", env=NETWORK),
+    row("ucp_get", "UCP, get", "ucx_perftest -t ucp_get -s 65536 -n 100 -w 10", env=NETWORK),
     row("write_bw_old_post", "WRITE by ibv_post_send", f"ib_write_bw --use_old_post_send {SMALL}"),
     row("write_bw_warm", "WRITE, warmed up, a region and a completion for each request of 4 QPs",
         f"ib_write_bw -q 4 --mr_per_qp --perform_warm_up -Q 1 --report_gbits {SMALL}"),
@@ -95,20 +110,28 @@ ROWS = (
     row("write_bw_counters", "WRITE, port counters from sysfs", f"ib_write_bw -W counters/port_xmit_packets {SMALL}",
         output="port_xmit_packets"),
     row("send_bw_post_lists", "SEND, lists of 8 on both sides", "ib_send_bw -l 8 --recv_post_list=8 -n 304"),
-    row("write_bw_rdma_cm", "WRITE, connected by rdma_cm", f"ib_write_bw -R {SMALL}", refusal="Unable to create RDMA_CM resources"),
+    row("write_bw_rdma_cm", "WRITE, connected by rdma_cm", f"ib_write_bw -R {SMALL}", rdma_cm=True),
+    row("send_lat_rdma_cm", "SEND, latency, connected by rdma_cm", f"ib_send_lat -R {SMALL}", rdma_cm=True),
     row("ibstat", "device and port by libibumad", "ibstat mrc0", pair=False, output="State: Active"),
     row("hwloc", "the device in the host's topology", "lstopo-no-graphics --of console --whole-io", pair=False, output="mrc0"),
-    row("mpi_openmpi", "Open MPI over UCX, 2 ranks, all-to-all and sum, every element checked",
-        "mpirun.openmpi --oversubscribe -np 2 --mca pml ucx --mca osc ^ucx --mca btl ^openib @PROGRAMS@/mpi_check.openmpi",
-        pair=False, env=MPI, output="2 ranks, 0 wrong elements", **NO_WAY_TO_CONNECT),
-    row("mpi_mpich", "MPICH over UCX, 2 ranks, all-to-all and sum, every element checked",
-        "mpirun.mpich -np 2 @PROGRAMS@/mpi_check.mpich",
-        pair=False, env=MPI, output="2 ranks, 0 wrong elements", **NO_WAY_TO_CONNECT),
+    row("mpi_openmpi", "Open MPI over UCX, 2 ranks: ping-pong, every collective, one-sided; every element checked",
+        "mpirun.openmpi --oversubscribe -np 2 --mca pml ucx --mca osc ucx --mca btl ^openib @PROGRAMS@/mpi_check.openmpi",
+        pair=False, env=MPI, output="2 ranks, 0 wrong elements"),
+    row("mpi_openmpi_four", "the same with 4 ranks",
+        "mpirun.openmpi --oversubscribe -np 4 --mca pml ucx --mca osc ucx --mca btl ^openib @PROGRAMS@/mpi_check.openmpi",
+        pair=False, env=MPI, output="4 ranks, 0 wrong elements"),
+    row("mpi_mpich", "MPICH over UCX, 2 ranks: the same", "mpirun.mpich -np 2 @PROGRAMS@/mpi_check.mpich",
+        pair=False, env=MPICH, output="2 ranks, 0 wrong elements"),
+    row("mpi_mpich_four", "the same with 4 ranks", "mpirun.mpich -np 4 @PROGRAMS@/mpi_check.mpich", pair=False, env=MPICH,
+        output="4 ranks, 0 wrong elements"),
     row("late_client", "SEND, the client two seconds late", "ib_send_bw -n 200", slow_peer=2.0),
     row("loss_write", "WRITE, 1 % loss", f"ib_write_bw {SMALL}", env=LOSS),
     row("loss_send", "SEND, 1 % loss, data checked", "ibv_rc_pingpong -g 3 -s 20000 -n 300 -c", env=LOSS + STAYS),
     row("loss_read", "READ, 1 % loss", f"ib_read_bw {SMALL}", env=LOSS),
     row("loss_atomic", "fetch-add, 1 % loss", f"ib_atomic_bw {SMALL}", env=LOSS),
+    row("loss_ucp", "UCP, connected by UD, 1 % loss", "ucx_perftest -t tag_lat -s 4096 -n 300 -w 10", env=NETWORK + LOSS),
+    row("dead_plane_ud", "UCT ud_verbs, a plane dead", "ucx_perftest -d mrc0:1 -x ud_verbs -t am_lat -D short -s 8 -n 300 -w 10",
+        env=(("MRC_FAULT", "seed=5;plane=2:blackhole"),)),
     row("dead_plane", "SEND, a plane dead, data checked", "ibv_rc_pingpong -g 3 -s 100000 -n 300 -c", env=(("MRC_FAULT", "seed=5;plane=2:blackhole"),)),
     row("dying_plane", "WRITE for three seconds, a plane dies after one", "ib_write_bw -D 3", env=(("MRC_FAULT", "plane=3:blackhole@1s-60s"),)),
     row("other_provider", "SEND over the library's vendor-style name", f"ib_send_bw {SMALL}", env=(("MRC_PROVIDER", "@COMPAT@"),)),

@@ -1,6 +1,7 @@
 // Due answers of a queue pair are sent even if its application makes no more calls. [VRB-RSP-6, VRB-PRG-1]
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -9,6 +10,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "connected_qp.h"
+#include "first_device.h"
 #include "harness/limits.h"
 
 namespace {
@@ -16,16 +19,11 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr size_t kBytes = 4096;
-constexpr uint8_t kGid = 3;
-
 // A device opened for itself, so with a progress thread of its own, and one queue pair.
 class Side {
  public:
   explicit Side(bool shared_receives = false, int completions = 16) {
-    int count = 0;
-    ibv_device** const devices = ibv_get_device_list(&count);
-    if (count > 0) context_ = ibv_open_device(devices[0]);
-    ibv_free_device_list(devices);
+    context_ = open_first_device();
     if (context_ == nullptr) throw std::runtime_error("no device");
     pd_ = ibv_alloc_pd(context_);
     channel_ = ibv_create_comp_channel(context_);
@@ -57,33 +55,7 @@ class Side {
   Side(const Side&) = delete;
   Side& operator=(const Side&) = delete;
 
-  void connect(const Side& peer) {
-    ibv_qp_attr attr{};
-    attr.qp_state = IBV_QPS_INIT;
-    attr.port_num = 1;
-    ASSERT_EQ(ibv_modify_qp(qp_, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), 0);
-    attr.qp_state = IBV_QPS_RTR;
-    attr.path_mtu = IBV_MTU_4096;
-    attr.dest_qp_num = peer.qp_->qp_num;
-    attr.max_dest_rd_atomic = attr.max_rd_atomic = 1;
-    attr.min_rnr_timer = 1;
-    attr.ah_attr.is_global = 1;
-    attr.ah_attr.port_num = 1;
-    attr.ah_attr.grh.sgid_index = kGid;
-    attr.ah_attr.grh.hop_limit = 64;
-    ASSERT_EQ(ibv_query_gid(context_, 1, kGid, &attr.ah_attr.grh.dgid), 0);
-    ASSERT_EQ(ibv_modify_qp(qp_, &attr,
-                            IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                                IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
-              0);
-    attr.qp_state = IBV_QPS_RTS;
-    attr.timeout = 14;
-    attr.retry_cnt = attr.rnr_retry = 7;
-    ASSERT_EQ(ibv_modify_qp(qp_, &attr,
-                            IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-                                IBV_QP_MAX_QP_RD_ATOMIC),
-              0);
-  }
+  void connect(const Side& peer) { connect_rc(qp_, {.dest_qpn = peer.qp_->qp_num}); }
 
   void send() {
     ibv_sge sge = whole();
@@ -102,13 +74,7 @@ class Side {
     ASSERT_EQ(srq_ != nullptr ? ibv_post_srq_recv(srq_, &wr, &bad) : ibv_post_recv(qp_, &wr, &bad), 0);
   }
 
-  // The status of the next completion; IBV_WC_GENERAL_ERR when there is none for ten seconds.
-  ibv_wc_status completion() {
-    ibv_wc wc;
-    for (const auto until = std::chrono::steady_clock::now() + mrc::harness::limit(10s); std::chrono::steady_clock::now() < until;)
-      if (ibv_poll_cq(cq_, 1, &wc) == 1) return wc.status;
-    return IBV_WC_GENERAL_ERR;
-  }
+  ibv_wc_status completion() { return status_within(cq_, mrc::harness::limit(10s)); }
 
   ibv_qp_state state() {
     ibv_qp_attr attr;
@@ -207,6 +173,28 @@ void interrupted(int, siginfo_t* info, void*) {
 
 // The receiver is interrupted inside ibv_poll_cq until the progress thread takes it for one that does not poll. It gets
 // its completion and makes no other call.
+// rping cancels the thread that waits for completions. The unwinding passes through the library.
+TEST(Progress, a_thread_that_waits_for_an_event_can_be_cancelled) {
+  ibv_context* const context = open_first_device();
+  ASSERT_NE(context, nullptr);
+  ibv_comp_channel* const channel = ibv_create_comp_channel(context);
+  pthread_t waits;
+  const auto wait = [](void* of) -> void* {
+    ibv_cq* cq;
+    void* cq_context;
+    ibv_get_cq_event(static_cast<ibv_comp_channel*>(of), &cq, &cq_context);
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&waits, nullptr, wait, channel), 0);
+  std::this_thread::sleep_for(50ms);  // most likely it sleeps by now; it may be cancelled before as well
+  ASSERT_EQ(pthread_cancel(waits), 0);
+  void* result = nullptr;
+  ASSERT_EQ(pthread_join(waits, &result), 0);
+  EXPECT_EQ(result, PTHREAD_CANCELED);
+  EXPECT_EQ(ibv_destroy_comp_channel(channel), 0);
+  EXPECT_EQ(ibv_close_device(context), 0);
+}
+
 TEST(Progress, an_interrupted_poll_does_not_hold_back_the_confirmation) {
   struct sigaction action {
   }, before;

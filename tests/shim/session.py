@@ -31,9 +31,11 @@ def environment(extra=(), preload=True):
     # The programs are not ours, and what they lose at exit is theirs.
     env["ASAN_OPTIONS"] = "detect_leaks=0:" + env.get("ASAN_OPTIONS", "").replace("detect_leaks=1", "detect_leaks=0")
     # perftest opens a file in its signal handler.
-    env["TSAN_OPTIONS"] = f"report_signal_unsafe=0:suppressions={SUPPRESSIONS}:" + env.get("TSAN_OPTIONS", "")
+    env["TSAN_OPTIONS"] = f"report_signal_unsafe=0:die_after_fork=0:suppressions={SUPPRESSIONS}:" + env.get("TSAN_OPTIONS", "")
     if RUNTIME:
-        env["UCX_MEM_MMAP_HOOK_MODE"] = "none"  # UCX rewrites the very functions that the sanitizer has taken over
+        # UCX and libfabric rewrite the very functions that the sanitizer has taken over, and are called by threads that it has left.
+        env["UCX_MEM_MMAP_HOOK_MODE"] = "none"
+        env["FI_MR_CACHE_MONITOR"] = "disabled"
     env["UCX_WARN_UNUSED_ENV_VARS"] = "n"
     return env
 
@@ -86,10 +88,23 @@ def listening(port):
     return False
 
 
+def bound(port):
+    """Is a UDP socket bound to it? So a listener of rdma_cm waits."""
+    wanted = f":{port:04X}"
+    for table in ("/proc/net/udp", "/proc/net/udp6"):
+        try:
+            with open(table, encoding="ascii") as lines:
+                if any(line.split()[1].endswith(wanted) for line in list(lines)[1:]):
+                    return True
+        except OSError:
+            pass
+    return False
+
+
 def free_port():
     for _ in range(1000):
         port = random.randrange(24000, 32000)
-        if not listening(port):
+        if not listening(port) and not bound(port):
             return port
     raise AssertionError("no free port")
 
@@ -110,17 +125,18 @@ def run_pair(*args, **kwargs):
     return server, client
 
 
-def run_pair_once(command, extra=(), client_extra=None, late=0.0, prefix=()):
+def run_pair_once(command, extra=(), client_extra=None, late=0.0, prefix=(), rdma_cm=False):
     port = free_port()
     command = [*prefix, *command, "-p", port]
     server = Process(command, environment(extra))
     client = None
     try:
         deadline = time.monotonic() + LIMIT_S
-        while not listening(port) and server.process.poll() is None and time.monotonic() < deadline:
+        ready = bound if rdma_cm else listening
+        while not ready(port) and server.process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.02)
         time.sleep(late)
-        client = Process([*command, "localhost"], environment(extra if client_extra is None else client_extra))
+        client = Process([*command, "127.0.0.1" if rdma_cm else "localhost"], environment(extra if client_extra is None else client_extra))
         client.wait()
         if client.process.returncode != 0:
             time.sleep(0.2)

@@ -118,6 +118,11 @@ def check_functions_of_checked_programs():
     assert buffer.raw[:n].endswith(b"/infiniband/mrc0")
     for name in ("__xstat", "__lxstat64"):
         assert getattr(libc, name)(1, (PORT + "/lid").encode(), buffer) == 0
+    fd = os.open(PORT, os.O_RDONLY | os.O_DIRECTORY)
+    for name in ("__fxstat", "__fxstat64"):
+        buffer.raw = bytes(4096)
+        assert getattr(libc, name)(1, fd, buffer) == 0 and stat.S_ISDIR(int.from_bytes(buffer.raw[24:28], "little"))
+    os.close(fd)
 
 
 def main():

@@ -52,8 +52,6 @@ def test_every_listed_name_exists():
 
 def test_folders_by_every_call():
     """[VRB-SYS-3]"""
-    if "tsan" in session.RUNTIME:  # ThreadSanitizer's own fstat() stands before ours; AddressSanitizer has none
-        return
     out = output(["/usr/bin/python3", "-B", os.path.join(HERE, "sysfs_calls.py")])
     assert out == "ok\n", out
 

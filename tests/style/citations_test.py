@@ -8,7 +8,7 @@ import os
 import re
 import sys
 
-from style_test import files
+from style_test import conclude, files
 
 FOLDERS = r"\.ci|\.github|cmake|libmrc|nccl-plugin|sim|spec|tests|tools|verbs-shim"
 PATH = re.compile(rf"(?<![\w./$}}-])((?:{FOLDERS})/[\w./-]*\.(?:cc|cmake|csv|h|json|lua|map|md|py|sh|svg|txt|yaml))(?![\w*])")
@@ -73,10 +73,7 @@ def main():
             with open(os.path.join(root, path), encoding="utf-8") as source:
                 tree[path] = source.read().split("\n")
     found = list(complaints(tree, names))
-    for text in found:
-        print(text)
-    print(f"{len(tree)} files, {len(found)} complaints")
-    return 1 if found or not tree else 0
+    return conclude(found, len(tree), "files")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Rules of spec/ and their citations: every rule is cited by the code that follows it and by a test that checks it.
 
 usage: rules_test.py SOURCE_DIR
-A rule is defined in spec/*.md as the first cell of a table row, in bold at the head of a line, or at the head of a
-paragraph. A citation is the id itself, or a range such as MRC-SACK-1..9; MRC-SACK-* names a family in a header comment
+A rule is defined in spec/*.md as the first cell of a table row, in bold at the head of a line or of an item (in brackets), or
+at the head of a paragraph. A citation is the id itself, or a range such as MRC-SACK-1..9; MRC-SACK-* names a family in a header comment
 and counts for nothing. Complaints: citations of rules that do not exist, ids that are defined twice, rules that no code
 or no test cites, and exceptions below that are not needed any more.
 """
@@ -11,9 +11,9 @@ import os
 import re
 import sys
 
-from style_test import files
+from style_test import conclude, files
 
-DEFINED = re.compile(r"^(?:\| (?P<row>(?:MRC|API|VRB)-[A-Z0-9-]+) \||- \*\*\[(?P<item>API-[A-Z]+-\d+)\]\*\*|"
+DEFINED = re.compile(r"^(?:\| (?P<row>(?:MRC|API|VRB)-[A-Z0-9-]+) \||- \*\*\[(?P<item>(?:MRC|API|VRB)-[A-Z]+-\d+)\]\*\*|"
                      r"\*\*(?P<bold>MRC-[A-Z]+-\d+)\*\*|(?P<head>MRC-[A-Z]+-\d+)\. )")
 CITED = re.compile(r"\b((?:MRC|API|VRB)-(?:[A-Z]+-)+)(Q?)(\d+)(?:\.\.(?:(?:MRC|API|VRB)-(?:[A-Z]+-)+)?Q?(\d+))?")
 SOURCES = (".h", ".cc", ".c", ".py", ".sh", ".cmake", ".map", ".txt", ".in")
@@ -59,7 +59,7 @@ def complaints(tree):
         if path.startswith("spec/") and path.endswith(".md") or role(path) and path.endswith(SOURCES):
             for number, rule in cited(lines):
                 if rule not in rules:
-                    found.append(f"{path}:{number}: {rule} is no rule of spec/")
+                    found.append(f"{path}:{number}: {rule} is no rule of spec/*.md, which define one as '| ID |' or '- **[ID]**' at the head of a line")
                 elif role(path):
                     uses[role(path)][rule] += 1
     for kind, excused in (("code", NO_CODE), ("test", NO_TEST)):
@@ -99,10 +99,7 @@ def main():
             with open(os.path.join(root, path), encoding="utf-8") as source:
                 tree[path] = source.read().split("\n")
     count, found = complaints(tree)
-    for text in found:
-        print(text)
-    print(f"{count} rules, {len(found)} complaints")
-    return 1 if found or not count else 0
+    return conclude(found, count, "rules")
 
 
 if __name__ == "__main__":

@@ -52,6 +52,14 @@ def files(root):
     return [n for n in names if n and os.path.isfile(os.path.join(root, n))]
 
 
+def conclude(found, count, what):
+    """Prints the complaints and their number beside that of what was looked at; the exit status."""
+    for text in found:
+        print(text)
+    print(f"{count} {what}, {len(found)} complaints")
+    return 1 if found or not count else 0
+
+
 def strip_comments(lines):
     """Code alone: comments and string literals become blank, line numbers stay."""
     text = "\n".join(lines)

@@ -378,7 +378,7 @@ Outcome World::run() {
   std::snprintf(
       text, sizeof text,
       "; packets %llu lost %llu trimmed %llu corrupted %llu duplicated %llu marked %llu retransmitted %llu, %.3f ms",
-      static_cast<unsigned long long>(n.sent), static_cast<unsigned long long>(n.lost + n.queue_drops),
+      static_cast<unsigned long long>(n.sent), static_cast<unsigned long long>(n.lost) + n.queue_drops,
       static_cast<unsigned long long>(n.trimmed), static_cast<unsigned long long>(n.corrupted),
       static_cast<unsigned long long>(n.duplicated), static_cast<unsigned long long>(n.marked),
       static_cast<unsigned long long>(retransmits), static_cast<double>(fabric_->now().ns()) / 1e6);

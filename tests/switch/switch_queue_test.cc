@@ -167,6 +167,23 @@ TEST_F(SwitchQueueTest, MarksFromNeverToAlwaysByWhatIsLeft) {
   EXPECT_EQ(marked_of_1000(), 1000);
 }
 
+TEST_F(SwitchQueueTest, MarksAShareBelowTheUpperThresholdAndAllBeyond) {
+  QueueRules rules;
+  rules.ecn_min = 0;
+  rules.ecn_max = 2000;
+  rules.ecn_share = 0.1;
+  make(rules);
+  const auto marked_of_10000 = [&] {
+    int n = 0;
+    for (int i = 0; i < 10000; ++i) n += queue_.back().marks();
+    return n;
+  };
+  offer(item());
+  EXPECT_NEAR(marked_of_10000(), 500, 100);
+  offer(item());
+  EXPECT_EQ(marked_of_10000(), 10000);
+}
+
 TEST_F(SwitchQueueTest, TheTossCutsTheNewestOrTheArrivingOne) {
   QueueRules rules;
   rules.trimming = rules.trim_random = true;

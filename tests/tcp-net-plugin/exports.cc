@@ -6,11 +6,5 @@
       mrc::tcp_net::make_table<v, ncclNet_v##v##_t, ncclNetProperties_v##v##_t>();
 
 extern "C" {
-MRC_EXPORT(6)
-MRC_EXPORT(7)
-MRC_EXPORT(8)
-MRC_EXPORT(9)
-MRC_EXPORT(10)
-MRC_EXPORT(11)
-MRC_EXPORT(12)
+MRC_NET_VERSIONS(MRC_EXPORT)
 }

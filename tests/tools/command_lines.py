@@ -52,10 +52,11 @@ for tool, words, wrong, meant in (
         ("mrclog", ["pritn", "file"], "pritn", "print"), ("mrclog", ["sumary", "file", "--plane", "2"], "sumary", "summary"),
         ("mrc-fabric", ["stauts"], "stauts", "status"), ("mrc-fabric", ["fault", "lnik", "h0:p1", "down"], "lnik", "link"),
         ("mrc-fabric", ["ecex", "h0", "--", "ls", "-l"], "ecex", "exec"), ("mrc-switch", ["shwo"], "shwo", "show"),
-        ("mrc-sim", ["rnu", "x.yaml"], "rnu", "run"), ("mrc-udp-limit", ["sever"], "sever", "server")):
+        ("mrc-sim", ["rnu", "x.yaml"], "rnu", "run"), ("mrc-udp-limit", ["sever"], "sever", "server"),
+        ("mrc-socket-limit", ["clinet"], "clinet", "client"), ("mrc-xdp-limit", ["clinet"], "clinet", "client")):
     if tool in tools:
         refused(tool, *words, says=[f"'{wrong}' is no command of {tool}", f"did you mean '{meant}'?", "Commands: "])
-for tool in ("mrcctl", "mrclog", "mrc-fabric", "mrc-switch", "mrc-sim", "mrc-udp-limit"):
+for tool in ("mrcctl", "mrclog", "mrc-fabric", "mrc-switch", "mrc-sim", "mrc-socket-limit", "mrc-udp-limit", "mrc-xdp-limit", "mrc-rte-limit"):
     if tool in tools:
         refused(tool, says=[f"{tool}: a command is required: "])
         refused(tool, "qwertzuiop", says=[f"'qwertzuiop' is no command of {tool}\n", "Commands: "])  # near to none

@@ -1,77 +1,78 @@
-"""tools/bench: side by side, alternating, in one run. The order within a round is fixed and rounds follow each other, so that
-other load of the machine affects all programs alike; the median over the rounds is reported. The part nccl runs NVIDIA's NCCL
-without a GPU, over MRC and over its own sockets, where libnccl.so.2 2.28.9 is present, as root."""
+"""Measures MRC beside the raw limit of this machine's UDP sockets and TCP, and revisions of this tree beside each other.
+
+Contenders stay up and are measured in slices of 100 to 200 ms, all of a round in random order. A ratio is the median of the
+ratios within each round; its 95 % bootstrap interval is printed with it, and "faster" or "slower" only where the whole
+interval is on one side of 1. Beside every bandwidth: processor seconds of both ends per GB (1e9 bytes) of payload, which differs
+less from machine to machine. MRC uses the kernel's sockets unless a line names shared memory or another datapath.
+"""
 import argparse
 import json
 import os
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import applications  # noqa: E402
+import compare  # noqa: E402
 import fabric  # noqa: E402
 import nccl  # noqa: E402
+import paired  # noqa: E402
 import places  # noqa: E402
+import plan  # noqa: E402
 import programs  # noqa: E402
 import report  # noqa: E402
+import slices  # noqa: E402
+import srv6  # noqa: E402
 
-KIB, MIB = 1 << 10, 1 << 20
-PARTS = ("bandwidth", "latency", "sizes", "rate", "qps", "loss", "recovery", "collectives", "fabric", "nccl")
-SIZES = [4 * KIB * 4**k for k in range(8)]
+MIB = 1 << 20
+OWN_ROUNDS = ("loss", "recovery", "collectives", "fabric", "nccl", "applications")  # whole runs instead of slices
+PARTS = (*plan.PARTS, "srv6", "idle", *OWN_ROUNDS)
+RUN_OVERHEAD_S = 2
+IDLE_QPS, IDLE_BYTES, IDLE_S = 10000, 8192, 30
+MIN_SLICES = 60
+
+EPILOG = """
+parts, by slices:
+  bandwidth    1 MiB over one queue pair; 64 KiB and 8 KiB over four: raw limit, MRC, one and four TCP streams
+  latency      half round trip of 2 B: p50, p99, p99.9
+  sizes        4 KiB to 64 MiB over one queue pair, beside one TCP stream
+  rate         messages of 64 B, beside raw packets
+  qps          1 to 1024 queue pairs
+  srv6         across an SRv6 fabric in namespaces: encapsulated by the kernel beside plain UDP
+  datapaths    raw frames and DPDK beside sockets, over veth, by short runs
+  drivers      raw frames and DPDK beside bare AF_XDP and bare DPDK ports, over veth and memif
+once:
+  idle         memory of each of 10,000 queue pairs, connected and used
+by rounds of whole runs (--rounds, --seconds):
+  loss, recovery, collectives, fabric, nccl
+  applications ib_send_bw and MPI over the verbs shim, beside mrc-perf with messages of 64 KiB and 1 MiB, on loopback
+
+examples:
+  tools/bench --parts bandwidth,latency --place loopback
+  tools/bench --compare HEAD~1            is this tree faster than the last commit?
+  tools/bench --compare v1.0 --slices 200 --json
+
+Exit code 0: no target is missed. 1: one is, or it could not be measured. 2: bad command line.
+"""
 
 
-def size_name(size):
-    return f"{size // MIB} MiB" if size >= MIB else f"{size // KIB} KiB" if size >= KIB else f"{size} B"
-
-
-def plan(options, place):
-    """The measurements of one round at one place: (measurement, program, call)."""
-    s, mrc, limit = options.seconds, programs.mrc, programs.limit
-    steps = []
-    if "bandwidth" in options.parts:
-        # The same span of memory for all: the raw limit copies into as many bytes as mrc-perf writes to.
-        steps += [("bandwidth", "limit", lambda: limit(place, s, memory=16 * MIB)),
-                  ("bandwidth", "mrc", lambda: mrc(place, s, MIB, depth=16)),
-                  ("bandwidth", "tcp", lambda: programs.tcp(place, s)),
-                  ("bandwidth", "fi_pingpong", lambda: programs.fi(place, MIB, 300 * round(s)))]
-    if "latency" in options.parts:
-        steps += [("latency", "limit", lambda: limit(place, s, latency=True)),
-                  ("latency", "mrc", lambda: mrc(place, s, 2, latency=True)),
-                  ("latency", "fi_pingpong", lambda: programs.fi(place, 2, 10000 * round(s)))]
-    for name, over in place.datapaths.items():
-        if "bandwidth" in options.parts:
-            steps.append(("bandwidth", f"mrc {name}", lambda over=over: mrc(place, s, MIB, depth=16, over=over)))
-        if "latency" in options.parts:
-            steps.append(("latency", f"mrc {name}", lambda over=over: mrc(place, s, 2, latency=True, over=over)))
-    if "rate" in options.parts:
-        # 64 bytes of payload beside 48 of headers; one packet per send is what the raw sockets can do for packets of
-        # their own.
-        steps += [("messages of 64 B", "limit", lambda: limit(place, s, size=112, burst=1)),
-                  ("messages of 64 B", "mrc", lambda: mrc(place, s, 64, depth=256))]
-    if "sizes" in options.parts:
-        # A stream has no messages: iperf3's size is that of its writes, and past 1 MiB it is the same.
-        sizes = SIZES[::2] if options.quick else SIZES
-        for size in sizes:
-            name, depth = f"writes of {size_name(size)}", max(2, min(256, 16 * MIB // size))
-            steps += [(name, "mrc", lambda size=size, depth=depth: mrc(place, s, size, depth=depth)),
-                      (name, "tcp", lambda size=size: programs.tcp(place, s, size))]
-    if "qps" in options.parts:
-        for qps in (1, 16, 1024) if options.quick else (1, 4, 16, 64, 256, 1024):
-            depth = 4 if qps > 16 else 16
-            steps += [(f"{qps} QPs", "mrc", lambda qps=qps, depth=depth: mrc(place, s, 64 * KIB, depth=depth, qps=qps)),
-                      (f"{qps} QPs, messages of 64 B", "mrc", lambda qps=qps, depth=depth: mrc(place, s, 64, depth=depth, qps=qps))]
+def whole_runs(options, place):
+    """What is measured in rounds of whole runs: (measurement, program, call)."""
+    s, steps = options.seconds, []
     if "recovery" in options.parts:
         steps.append(("a plane dies and returns", "mrc", lambda: programs.mrc_dead_plane(place)))
     if "loss" in options.parts:
         for percent in (0, 0.1, 1):
             name = f"loss {percent} %"
             fault = f"loss={percent / 100:g};seed={options.seed}" if percent else None
-            steps.append((name, "mrc", lambda fault=fault: mrc(place, s, 4 * MIB, depth=8, fault=fault)))
+            steps.append((name, "mrc", lambda fault=fault: programs.mrc(place, s, 4 * MIB, depth=8, fault=fault)))
             steps.append((name, "tcp", lambda percent=percent: tcp_with_loss(place, s, percent / 100)))
     if "collectives" in options.parts and place.name == "loopback":
-        ring, memory = "ring all-reduce, 4 ranks", place.datapaths["memory"]
-        steps += [(ring, "mrc memory", lambda: programs.all_reduce(s, programs.MRC_PLUGIN, over=memory)),
+        ring, memory, shared = "ring all-reduce, 4 ranks", place.datapaths["memory"], "mrc shared memory"
+        steps += [(ring, shared, lambda: programs.all_reduce(s, programs.MRC_PLUGIN, over=memory)),
                   (ring, "tcp plugin", lambda: programs.all_reduce(s, programs.TCP_PLUGIN)),
                   (ring, "mrc", lambda: programs.all_reduce(s, programs.MRC_PLUGIN))]
-        for way, over in (("mrc memory", memory), ("mrc", None)):  # each rank draws for itself: with a seed all would lose alike
+        for way, over in ((shared, memory), ("mrc", None)):  # each rank draws for itself: with a seed all would lose alike
             steps.append((f"{ring}, loss 0.1 %", way, lambda over=over: programs.all_reduce(
                 s, programs.MRC_PLUGIN, fault="loss=0.001", over=over)))
     return steps
@@ -88,21 +89,55 @@ def tcp_with_loss(place, seconds, probability):
         place.no_tcp_loss()
 
 
-def measure(options, place):
+def planned_s(options, place):
+    return (sum(slices.planned_s(group, options) for group in plan.groups(place, options)) +
+            options.rounds * len(whole_runs(options, place)) * (options.seconds + RUN_OVERHEAD_S))
+
+
+def measure_rounds(options, place, progress):
     runs = []
-
-    def step(measurement, name, call):
-        try:
-            result = call()
-        except (OSError, ValueError, KeyError, TypeError) as e:
-            result = {"error": f"{type(e).__name__}: {e}"}
-        runs.append((measurement, name, result))
-        print(f"  {place.name}: {measurement}, {name}: {report.figure(result)}", file=sys.stderr, flush=True)
-
-    for _ in range(options.rounds):
-        for measurement, name, call in plan(options, place):
-            step(measurement, name, call)
+    for turn in range(options.rounds):
+        for measurement, name, call in whole_runs(options, place):
+            begin = time.monotonic()
+            try:
+                result = call()
+            except (OSError, ValueError, KeyError, TypeError) as e:
+                result = {"error": f"{type(e).__name__}: {e}"}
+            runs.append((measurement, name, result))
+            progress.took(options.seconds + RUN_OVERHEAD_S, time.monotonic() - begin)
+            progress.show(f"{place.name}, round {turn + 1} of {options.rounds}: {measurement}, {name}: {report.figure(result)}", always=True)
     return report.medians(runs)
+
+
+def measure_place(options, place, progress):
+    """Prints each group when it is done."""
+    result = {"groups": {}, "measurements": {}, "ratios": []}
+    if not options.json:
+        print(f"\n{place.name}")
+    for group in plan.groups(place, options):
+        done = slices.measure(group, options, progress, place.name)
+        result["groups"][group.name] = done
+        if not options.json:
+            report.print_group(group.name, done)
+            sys.stdout.flush()
+    table = measure_rounds(options, place, progress)
+    result["measurements"], result["ratios"] = table, report.ratios(table)
+    if table and not options.json:
+        report.print_table(table)
+        report.print_ratios(result["ratios"])
+    return result
+
+
+def measure_idle(options):
+    print(f"  idle: {IDLE_QPS} queue pairs", file=sys.stderr, flush=True)
+    figures = programs.idle_qps(IDLE_QPS)
+    value = figures.get("idle_bytes")
+    row = {"ratio": f"bytes of an idle queue pair, one of {IDLE_QPS:,}", "value": value, "target": f"<= {IDLE_BYTES}",
+           "met": value is not None and paired.meets(value, "<=", IDLE_BYTES)}
+    if not options.json:
+        print("\nmemory of a process with many idle queue pairs" + (f": {figures['error']}" if "error" in figures else ""))
+        report.print_ratios([row])
+    return {**figures, "ratios": [row]}
 
 
 def measure_fabric(options):
@@ -118,6 +153,23 @@ def measure_fabric(options):
     return {"datapaths": figures, "ratios": rows}
 
 
+def measure_srv6(options):
+    why = srv6.missing()
+    if why:
+        print(f"tools/bench: srv6 is left out: {why}", file=sys.stderr)
+        return {"error": why}
+    lab = srv6.Lab()
+    try:
+        group = srv6.group(lab)
+        done = slices.measure(group, options, slices.Progress(slices.planned_s(group, options)), lab.name)
+    finally:
+        lab.close()
+    if not options.json:
+        print("\nSRv6 fabric in namespaces")
+        report.print_group(group.name, done)
+    return done
+
+
 def measure_nccl(options):
     figures = nccl.measure(options)
     if "error" in figures:
@@ -128,15 +180,57 @@ def measure_nccl(options):
     return figures
 
 
-def main():
-    parser = argparse.ArgumentParser(prog="tools/bench", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="3 rounds of 1 s and half the sweeps instead of 5 of 2 s")
-    parser.add_argument("--json", action="store_true", help="one JSON object on standard output instead of tables")
-    parser.add_argument("--place", choices=("loopback", "veth", "all"), default="all", help="veth needs root (default: all)")
-    parser.add_argument("--parts", default=",".join(PARTS), help="some of " + ",".join(PARTS))
-    parser.add_argument("--rounds", type=int, help="alternating runs, of which the median counts")
-    parser.add_argument("--seconds", type=float, help="length of each run")
-    parser.add_argument("--seed", type=int, default=1, help="of the random losses")
+def measure_applications(options):
+    figures = applications.measure(options, lambda text: print(f"  {text}", file=sys.stderr, flush=True))
+    if "error" in figures:
+        print(f"tools/bench: applications are left out: {figures['error']}", file=sys.stderr)
+    elif not options.json:
+        applications.show(figures)
+        report.print_ratios(figures["ratios"])
+    return figures
+
+
+def compare_revisions(options):
+    """Ratios of this tree to the other revision; none has a target."""
+    place = places.Veth() if options.place == "veth" else places.Loopback()
+    try:
+        groups, stays_up = compare.groups(place, options.compare, options.no_build)
+        how = ("processes that stay up" if stays_up else
+               "short runs for both, because one of the revisions has no mrc-perf --slices: each slice starts its processes anew")
+        if not stays_up:
+            options.slice_ms = max(options.slice_ms, 200)
+        progress = slices.Progress(sum(slices.planned_s(group, options) for group in groups))
+        if not options.json:
+            print(f"{plan.THIS} / {options.compare}, {place.name}, {options.slices} slices of {options.slice_ms} ms each, by {how}\n"
+                  f"'faster' and 'less': {plan.THIS} is better than {options.compare}; of equal revisions, one line in twenty is called "
+                  f"either by chance,\nand a claim that counts holds with another --seed as well")
+        result = {"compare": options.compare, "slices": options.slices, "slice_ms": options.slice_ms, "place": place.name,
+                  "stays_up": stays_up, "groups": {}}
+        for group in groups:
+            done = result["groups"][group.name] = slices.measure(group, options, progress, f"{plan.THIS} / {options.compare}")
+            if not options.json:
+                report.print_group(group.name, done)
+                sys.stdout.flush()
+    finally:
+        place.close()
+    if options.json:
+        print(json.dumps(result, indent=1))
+    return 0 if all(row["value"] is not None for group in result["groups"].values() for row in group["ratios"]) else 1
+
+
+def parse():
+    parser = argparse.ArgumentParser(prog="tools/bench", description=__doc__, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--compare", metavar="REV", help="measure this tree and that revision by turns, over loopback unless --place "
+                        "is veth; the revision is built in build/compare")
+    parser.add_argument("--parts", help="some of " + ",".join(PARTS) + " (default: all)")
+    parser.add_argument("--place", choices=("loopback", "veth", "all"), help="veth needs root (default: all)")
+    parser.add_argument("--quick", action="store_true", help="slices of 100 ms, half the sweeps, 3 rounds of 1 s")
+    parser.add_argument("--slices", type=int, default=MIN_SLICES, help=f"of each contender (default: {MIN_SLICES})")
+    parser.add_argument("--slice-ms", type=int, help="length of each (default: 150, with --quick 100)")
+    parser.add_argument("--rounds", type=int, help="of whole runs, of which the median counts (default: 5, with --quick 3)")
+    parser.add_argument("--seconds", type=float, help="length of a whole run (default: 2, with --quick 1)")
+    parser.add_argument("--seed", type=int, default=1, help="of the order of slices, the intervals and the losses")
+    parser.add_argument("--json", action="store_true", help="one JSON object on standard output instead of tables: every slice, too")
     parser.add_argument("--nccl-sizes", type=nccl.sizes_of, help="of the part nccl, in bytes, for example 8..256M: by fours "
                         "(default: 8,4K,64K,1M,16M,64M, and with --quick 8,64K,16M)")
     parser.add_argument("--nccl-losses", type=nccl.losses_of, default=[0, 0.1, 1], help="of the part nccl, in percent (default: 0,0.1,1)")
@@ -147,42 +241,81 @@ def main():
     options = parser.parse_args()
     options.rounds = options.rounds or (3 if options.quick else 5)
     options.seconds = options.seconds or (1 if options.quick else 2)
+    options.slice_ms = options.slice_ms or (100 if options.quick else 150)
     options.nccl_sizes = options.nccl_sizes or nccl.sizes_of("8,64K,16M" if options.quick else "8,4K,64K,1M,16M,64M")
     options.nccl_seconds = options.seconds / 4  # of each size of each collective
-    options.parts = options.parts.split(",")
+    if options.compare and (options.parts or options.place == "all"):
+        parser.error("--compare has parts of its own, and takes one place")
+    options.parts = options.parts.split(",") if options.parts else list(PARTS)
+    options.place = options.place or "all"
     unknown = set(options.parts) - set(PARTS)
     if unknown:
         parser.error(f"unknown part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    if options.slices < 1 or not 10 <= options.slice_ms <= 60000:
+        parser.error("--slices is at least 1, --slice-ms 10 to 60000")
+    if options.rounds < 1 or not 0.1 <= options.seconds <= 3600:
+        parser.error("--rounds is at least 1, --seconds 0.1 to 3600")
     programs.build, programs.verbose = options.build, options.verbose
+    return options
 
-    result = {"rounds": options.rounds, "seconds": options.seconds, "cpus": os.cpu_count(), "kernel": os.uname().release, "places": {}}
-    if "fabric" in options.parts:
-        result["fabric"] = measure_fabric(options)
-    if "nccl" in options.parts:
-        result["nccl"] = measure_nccl(options)
-    if not set(options.parts) - {"fabric", "nccl"}:
-        options.place = "none"
+
+def wanted_places(options):
+    if not set(options.parts) - {"srv6", "fabric", "nccl", "idle", "applications"}:
+        return []
     wanted = [places.Loopback] if options.place in ("loopback", "all") else []
     if options.place in ("veth", "all"):
         if os.geteuid() == 0:
             wanted.append(places.Veth)
         else:
             print("tools/bench: veth is left out, it needs root for network namespaces", file=sys.stderr)
-    for kind in wanted:
-        place = kind()
-        try:
-            table = measure(options, place)
-        finally:
+    return wanted
+
+
+def measure_all(options):
+    result = {"slices": options.slices, "slice_ms": options.slice_ms, "seed": options.seed, "rounds": options.rounds,
+              "seconds": options.seconds, "cpus": os.cpu_count(), "kernel": os.uname().release, "places": {}}
+    for part, call in (("idle", measure_idle), ("srv6", measure_srv6), ("fabric", measure_fabric), ("nccl", measure_nccl),
+                       ("applications", measure_applications)):
+        if part in options.parts:
+            result[part] = call(options)
+    made = []
+    try:
+        for kind in wanted_places(options):
+            made.append(kind())
+        progress = slices.Progress(sum(planned_s(options, place) for place in made))
+        for place in made:
+            result["places"][place.name] = measure_place(options, place, progress)
+    finally:
+        for place in made:
             place.close()
-        result["places"][place.name] = {"measurements": table, "ratios": report.ratios(table)}
-        if not options.json:
-            report.print_place(place.name, table)
+    return result
+
+
+def all_rows(result):
+    for part in ("idle", "srv6", "fabric", "nccl", "applications"):
+        yield from result.get(part, {}).get("ratios", ())
+    for place in result["places"].values():
+        for group in place["groups"].values():
+            yield from group["ratios"]
+        yield from place["ratios"]
+
+
+def main():
+    options = parse()
+    if options.compare:
+        try:
+            return compare_revisions(options)
+        except compare.CannotCompare as e:
+            print(f"tools/bench: {e}", file=sys.stderr)
+            return 2
+    result = measure_all(options)
     if options.json:
         print(json.dumps(result, indent=1))
-    missed = [r for p in result["places"].values() for r in p["ratios"] if r["met"] is False]
-    missed += [r for part in ("fabric", "nccl") for r in result.get(part, {}).get("ratios", ()) if not r["met"]]
-    return 1 if missed else 0
+    return 1 if any(row["met"] is False for row in all_rows(result)) else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("tools/bench: interrupted")

@@ -120,9 +120,9 @@ class Veth(Namespaces):
             ip("netns", "add", ns)
             ip("-n", ns, "link", "set", "lo", "up")
             self.sysctl(ns, "net.ipv6.conf.all.accept_dad=0", "net.ipv6.conf.default.accept_dad=0")
+        self.bare = []
         for p in range(1, PLANES + 1):
-            ip("link", "add", f"p{p}", "mtu", "9000", "netns", self.S, "type", "veth",
-               "peer", "name", f"p{p}", "mtu", "9000", "netns", self.C)
+            self.cable(f"p{p}")
             for ns, host in ((self.S, 1), (self.C, 2)):
                 ip("-n", ns, "address", "add", f"fd00:6d72:{p}::{host}/64", "dev", f"p{p}", "nodad")
                 ip("-n", ns, "address", "add", f"10.114.{p}.{9 + host}/24", "dev", f"p{p}")
@@ -137,6 +137,29 @@ class Veth(Namespaces):
         self.client = ["ip", "netns", "exec", self.C]
         self.server_env = {"MRC_CONFIG": self.config("server", 1)}
         self.client_env = {"MRC_CONFIG": self.config("client", 2)}
+
+    def cable(self, name):
+        ip("link", "add", name, "mtu", "9000", "netns", self.S, "type", "veth", "peer", "name", name, "mtu", "9000", "netns", self.C)
+
+    def bare_interfaces(self):
+        """As many further cables as there are planes, for programs that need an interface for themselves."""
+        if not self.bare:
+            self.bare = [f"q{p}" for p in range(1, PLANES + 1)]
+            for name in self.bare:
+                self.cable(name)
+                for ns in self.namespaces:
+                    ip("-n", ns, "link", "set", name, "up")
+        return self.bare
+
+    def memif(self, name):
+        """DPDK's device arguments of the server's and of the client's ports, one per plane, by shared memory."""
+        return [[f"net_memif{p},role={role},id={p},socket={self.files.name}/{name}{p},socket-abstract=no,bsize=9216"
+                 for p in range(1, PLANES + 1)] for role in ("server", "client")]
+
+    @staticmethod
+    def bare_eal(name):
+        processors = ",".join(map(str, sorted(os.sched_getaffinity(0))))
+        return f"--no-huge --no-shconf --no-pci --no-telemetry -m 512 --log-level=4 --lcores 0@({processors}) --file-prefix {name}"
 
     def wait_for_links(self):
         """The kernel declares links up a moment later; until then NCCL does not use them."""

@@ -1,13 +1,10 @@
-"""The programs that are measured: how each is started at both ends, and how its answer is read.
+"""The programs that are measured in whole runs: how each is started at both ends, and how its answer is read.
 
-Every function returns a dictionary with some of: gbps (payload received), rate (messages per second), p50_us, p99_us, p999_us,
-mean_us (half round trip), cpu_s_per_gb (processor seconds of both ends per 1e9 bytes of payload); or {"error": sentence}.
+Every function returns a dictionary with some of: gbps (payload received), rate (messages per second), cpu_s_per_gb (processor
+seconds of both ends per 1e9 bytes of payload); or {"error": sentence}.
 """
 import json
-import math
 import os
-import re
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -19,7 +16,7 @@ verbose = False
 
 def program(name):
     """Path of a program of ours in the build folder."""
-    for folder in (f"dev/{name.replace('mrc-', '')}", name, "."):
+    for folder in (f"dev/{name.replace('mrc-', '')}", "dev/frame-limit", "dev/mpi-bandwidth", name, "."):
         path = os.path.join(build, "tools", folder, name)
         if os.path.isfile(path):
             return os.path.abspath(path)
@@ -106,32 +103,20 @@ def last_json(text):
     raise ValueError("no JSON in the output: " + text[-200:])
 
 
-def per_gb(cpu, gbps, seconds):
-    gigabytes = gbps * seconds / 8
-    return cpu / gigabytes if gigabytes > 0 else None
-
-
 SOCKETS = {"MRC_SAME_HOST": "network"}  # as between hosts, although both processes are on one
 
 
-def mrc(place, seconds, size, depth=None, qps=1, latency=False, fault=None, over=None):
-    """`over`: environment that chooses a datapath."""
+def mrc(place, seconds, size, depth, fault=None, over=None):
+    """Bandwidth of one queue pair; `over`: variables that choose another datapath than the kernel's sockets."""
     binary = program("mrc-perf")
     if binary is None:
         return {"error": "mrc-perf is not built"}
     env = {**SOCKETS, **(over or {}), **({"MRC_FAULT": fault} if fault else {})}
-    test = "lat" if latency else "rate" if size <= 64 else "bw"
-    client = [binary, place.out_of_band, "--quiet", "--test", test, "--size", str(size), "--qps", str(qps), "--json", "-",
-              "--duration", str(seconds)]
-    if depth:
-        client += ["--depth", str(depth)]
-    server = [binary, "--quiet"]  # serves one client
-    text, cpu, error = pair(place, server, client, seconds, {**place.server_env, **env}, {**place.client_env, **env})
+    client = [binary, place.out_of_band, "--quiet", "--size", str(size), "--depth", str(depth), "--json", "-", "--duration", str(seconds)]
+    text, _, error = pair(place, [binary, "--quiet"], client, seconds, {**place.server_env, **env}, {**place.client_env, **env})
     if error:
         return {"error": error}
     result = last_json(text)["sizes"][0]
-    if latency:
-        return {key: result["latency"][key] for key in ("p50_us", "p99_us", "p999_us")}
     return {"gbps": result["gbps"], "rate": result["message_rate"], "cpu_s_per_gb": result["cpu_s_per_gb"]}
 
 
@@ -193,54 +178,29 @@ def all_reduce(seconds, plugin, ranks=4, fault=None, over=None):
         child.stop()
 
 
-def limit(place, seconds, memory=16 << 20, latency=False, size=None, burst=None):
-    binary = program("mrc-udp-limit")
+def tcp(place, seconds):
+    """One TCP stream."""
+    binary = program("mrc-socket-limit")
     if binary is None:
-        return {"error": "mrc-udp-limit is not built"}
-    addresses = ["--addr", ",".join(place.addresses), "--planes", str(len(place.addresses))]
-    client = [binary, "client", *addresses, "--seconds", str(seconds), "--memory", str(memory), "--json"]
-    if latency:
-        client += ["--latency"]
-    if size:
-        client += ["--size", str(size)]
-    if burst:
-        client += ["--burst", str(burst)]
-    text, cpu, error = pair(place, [binary, "server", "--once", *addresses], client, seconds)
+        return {"error": "mrc-socket-limit is not built"}
+    both = ["--addr", place.out_of_band, "--port", "18650"]
+    text, _, error = pair(place, [binary, "server", "--once", *both], [binary, "client", *both, "--seconds", str(seconds)], seconds)
     if error:
         return {"error": error}
     j = last_json(text)
-    if latency:
-        return {"p50_us": j["half_rtt_us_p50"], "p99_us": j["half_rtt_us_p99"]}
-    return {"gbps": j["gbps"], "rate": j["packets_per_second"], "cpu_s_per_gb": per_gb(cpu, j["gbps"], seconds)}
+    cpu = j["cpu_s"]["client"] + j["cpu_s"]["server"]
+    return {"gbps": j["bytes"] * 8e-9 / j["seconds"], "cpu_s_per_gb": cpu / (j["bytes"] * 1e-9)}
 
 
-def tcp(place, seconds, size=1 << 20):
-    if shutil.which("iperf3") is None:
-        return {"error": "iperf3 is not installed"}
-    seconds = math.ceil(seconds)  # iperf3 truncates 0.7 to 0, which means no limit
-    text, cpu, error = pair(place, ["iperf3", "-s", "-1", "-p", "18650"],
-                            ["iperf3", "-c", place.out_of_band, "-p", "18650", "-t", str(seconds), "-l", str(min(size, 1 << 20)), "-J"], seconds)
-    if error:
-        return {"error": error}
-    j = last_json(text)
-    if "error" in j:
-        return {"error": j["error"]}
-    gbps = j["end"]["sum_received"]["bits_per_second"] / 1e9
-    return {"gbps": gbps, "cpu_s_per_gb": per_gb(cpu, gbps, seconds)}
-
-
-def fi(place, size, iterations):
-    """fi_pingpong over libfabric's tcp provider: a ping-pong, so its bandwidth is that of one message at a time."""
-    if shutil.which("fi_pingpong") is None:
-        return {"error": "fi_pingpong is not installed"}
-    common = ["fi_pingpong", "-p", "tcp", "-e", "msg", "-I", str(iterations), "-S", str(size)]
-    if ":" in place.out_of_band:
-        common.append("-6")
-    text, _, error = pair(place, common, [*common, place.out_of_band], 30)
-    if error:
-        return {"error": error}
-    # bytes  #sent  #ack  total  time  MB/sec  usec/xfer  Mxfers/sec
-    m = re.findall(r"^\S+\s+\S+\s+\S+\s+\S+\s+\S+s\s+([\d.]+)\s+([\d.]+)\s+[\d.]+\s*$", text, re.M)
-    if not m:
-        return {"error": "unexpected output of fi_pingpong: " + text[-200:]}
-    return {"gbps": float(m[-1][0]) * 8 / 1000, "mean_us": float(m[-1][1])}
+def idle_qps(qps):
+    """Bytes of each queue pair, connected and used, of a process that has so many."""
+    binary = program("mrc-idle-qps")
+    if binary is None:
+        return {"error": "mrc-idle-qps is not built"}
+    child = Child([binary, "--qps", str(qps)], SOCKETS)
+    try:
+        if not child.wait(600):
+            return {"error": "timeout"}
+        return last_json(child.text()) if child.code == 0 else {"error": f"exit {child.code}: {child.text('err').strip()[-300:]}"}
+    finally:
+        child.stop()

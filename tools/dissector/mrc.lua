@@ -19,9 +19,11 @@ local ENDPOINT_QPN = 2
 
 -- Value names ---------------------------------------------------------------------------------------------------------
 
-local REQUEST, CONTROL, ENDPOINT = 1, 2, 3
+local REQUEST, CONTROL, ENDPOINT, DATAGRAM = 1, 2, 3, 4
 -- [wire-tables opcodes]
 local OPCODES = {
+  [0x64] = { name = "DATAGRAM", kind = DATAGRAM, headers = { "deth" } },
+  [0x65] = { name = "DATAGRAM_IMM", kind = DATAGRAM, headers = { "deth", "immdt" } },
   [0xC6] = { name = "WRITE_FIRST", kind = REQUEST, headers = { "meth", "tseth", "reth" } },
   [0xC7] = { name = "WRITE_MIDDLE", kind = REQUEST, headers = { "meth", "tseth", "reth" } },
   [0xC8] = { name = "WRITE_LAST", kind = REQUEST, headers = { "meth", "tseth", "reth" }, ends = true },
@@ -42,6 +44,12 @@ local OPCODE_NAMES = {}
 for code, o in pairs(OPCODES) do OPCODE_NAMES[code] = o.name end
 
 -- [wire-tables values]
+local SYNDROMES = {
+  [0x61] = "NAK invalid request",
+  [0x62] = "NAK remote access error",
+  [0x63] = "NAK remote operation error",
+}
+for value = 0x00, 0x1F do SYNDROMES[value] = "ACK" end
 local VERDICTS = {
   [0x00] = "none",
   [0x01] = "skip_once",
@@ -57,12 +65,6 @@ local REASONS = {
   [0x0B] = "PSN_OOR_WINDOW",
   [0x19] = "UNEXP_EVENT",
 }
-local SYNDROMES = {
-  [0x61] = "NAK invalid request",
-  [0x62] = "NAK remote access error",
-  [0x63] = "NAK remote operation error",
-}
-for value = 0x00, 0x1F do SYNDROMES[value] = "ACK" end
 local ENDPOINT_OPS = {
   [0x00] = "port_status",
   [0x01] = "ev_probe",
@@ -77,7 +79,7 @@ local OP_EV_PROBE = 1
 local HEADERS = {
   bth = { bytes = 12, name = "BTH", text = "Base Transport Header", fields = {
     { 0, 1, "opcode", "Opcode", nil, OPCODE_NAMES },
-    { 1, 1, "se", "Solicited event", 0x80 },
+    { 1, 1, "se", "Solicited event (datagrams)", 0x80 },
     { 1, 1, "m", "Migration", 0x40 },
     { 1, 1, "pad", "Pad count", 0x30 },
     { 1, 1, "tver", "Transport version", 0x0F },
@@ -217,6 +219,11 @@ local HEADERS = {
     { 2, 2, "first", "Index of the first one here" },
     { 4, 4, "set", "Identifier of the list", hex = true },
     { 8, 68, "ports", "Source ports" },
+  } },
+  deth = { bytes = 8, name = "DETH", text = "Datagram Header", fields = {
+    { 0, 4, "qkey", "Q_Key", hex = true },
+    { 4, 1, "reserved", "Reserved", reserved = true },
+    { 5, 3, "src_qpn", "Source QPN", hex = true },
   } },
 }
 -- [end of headers]
@@ -422,7 +429,7 @@ end
 local function packet_bytes(flow, data)
   local o = OPCODES[data:byte(1)]
   if not o then return #data end
-  if o.kind ~= REQUEST then  -- of known length; the rest is a packet of its own when the ICRC says so
+  if o.kind ~= REQUEST and o.kind ~= DATAGRAM then  -- of known length; the rest is a packet of its own when the ICRC says so
     local n = BTH + ICRC
     for _, key in ipairs(o.headers) do n = n + HEADERS[key].bytes end
     return n < #data and icrc_fits(flow, data, n) and n or #data
@@ -499,6 +506,7 @@ local SPEAK = {
   meth = function(w, v) w:say("msn=%d", v.msn) end,
   reth = function(w, v) w.dmalen = v.dmalen; w:say("len=%d", v.dmalen) end,
   immdt = function(w, v) w:say("imm=0x%08x", v.data) end,
+  deth = function(w, v) w:say("from=0x%06x qkey=0x%08x", v.src_qpn, v.qkey) end,
   aeth = function(w, v, tree)
     w:say("%s msn=%d", SYNDROMES[v.syndrome] or ("syndrome 0x%02x"):format(v.syndrome), v.msn)
     if v.syndrome > 0x1F then tree:add_proto_expert_info(E.nak.expert) end
@@ -542,13 +550,13 @@ function Walk:header(key)
   return values
 end
 
--- Behind the last header: payload and pad on requests, nothing on others, then the ICRC [MRC-WIRE-2..5].
+-- Behind the last header: payload and pad on requests and datagrams, nothing on others, then the ICRC [MRC-WIRE-2..5].
 function Walk:body(o)
   local left = self.whole - self.at
   local b = self.bth
   if left < ICRC then return self:refuse(E.no_icrc) end
   local body = left - ICRC
-  if o.kind ~= REQUEST then
+  if o.kind ~= REQUEST and o.kind ~= DATAGRAM then
     -- An endpoint request may be as long as its response, an EV probe as long as a data packet [MRC-EVP-6..7].
     local may_be_padded = b.opcode == 0xD8 and (body == 20 or (body >= 64 and self.op == OP_EV_PROBE))
     if body > 0 and not may_be_padded then
@@ -558,7 +566,7 @@ function Walk:body(o)
     elseif o.kind == ENDPOINT and b.dqp ~= ENDPOINT_QPN then
       self:refuse(E.qpn)
     end
-  elseif body % 4 ~= 0 or b.pad > body or (b.pad ~= 0 and not o.ends) then
+  elseif body % 4 ~= 0 or b.pad > body or (b.pad ~= 0 and o.kind == REQUEST and not o.ends) then
     self:refuse(E.pad)
   else
     local n = body - b.pad
@@ -566,8 +574,8 @@ function Walk:body(o)
     if n > 0 and #self.data > self.at then self.tree:add(F.payload, self.tvb(self.at, math.min(n, #self.data - self.at))) end
     if b.pad > 0 and #self.data >= self.at + body then self.tree:add(F.pad, self.tvb(self.at + n, b.pad)) end
     local fits = n == self.dmalen
-    if not o.only then fits = n > 0 and n < self.dmalen end
-    if not fits then self:refuse(E.payload) end
+    if o.kind == REQUEST and not o.only then fits = n > 0 and n < self.dmalen end
+    if o.kind == REQUEST and not fits then self:refuse(E.payload) end
   end
   self:trailer()
 end

@@ -2,7 +2,7 @@
 #
 # Sourced by tools/test, tools/demo and tools/bench, which then call: need_packages GROUP...
 # Groups: build (compile the library and the tools), test (compile and run the tests), fuzz (the libFuzzer targets),
-# long (what only `tools/test --long` runs), bench (programs that the benchmark compares with), lab (network namespaces).
+# long (what only `tools/test --long` runs), bench (what only the benchmark needs), lab (network namespaces).
 # Everything comes from Debian 12 (bookworm) main.
 
 # package | groups | what for
@@ -25,19 +25,24 @@ libdpdk-dev       | test bench  | the DPDK datapath, which is left out without i
 ns3               | test        | simulator: ns-3 and its CMake package
 libns3-dev        | test        | its headers
 libgsl-dev        | test        | the CMake package of ns-3 names it
-openmpi-bin       | test        | mpirun, which shares a sweep of the simulator and runs MPI over the shim
-libopenmpi-dev    | test        | compiles an MPI program for it
-mpich             | test        | another MPI over the shim
-libmpich-dev      | test        | compiles for that
+openmpi-bin       | test bench  | mpirun, which shares a sweep of the simulator and runs MPI over the shim
+libopenmpi-dev    | test bench  | compiles an MPI program for it
+mpich             | test bench  | another MPI over the shim
+libmpich-dev      | test bench  | compiles for that
 libgtest-dev      | test        | unit tests
 libgmock-dev      | test        | their matchers
 python3           | build test  | tests of two processes, style test, ABI test
-git               | test        | lists the files that the style test looks at
+git               | test bench  | lists the files that the style test looks at; other revisions to compare with
 binutils          | test        | lists the exported symbols
 iproute2          | test bench lab | namespaces and veth pairs
 ibverbs-utils     | test        | verbs programs over the shim: ibv_devinfo, ibv_*_pingpong
-perftest          | test        | verbs programs over the shim: ib_write_bw and its kin
+perftest          | test bench  | verbs programs over the shim: ib_write_bw and its kin
 ucx-utils         | test        | ucx_perftest over the shim
+libucx-dev        | test        | its example ucp_client_server over the shim
+fio               | test        | its RDMA engine over the shim
+qemu-system-x86   | test        | the migration of a machine by RDMA over the shim
+rdmacm-utils      | test        | rdma_cm programs over the shim: rping, ucmatose, rstream
+qperf             | test        | qperf over the shim by rdma_cm
 infiniband-diags  | test        | ibstat over the shim
 hwloc-nox         | test        | lstopo over the shim
 frr               | test        | reads and runs the static routes that mrc-fabric renders for it
@@ -49,9 +54,8 @@ clang-14          | fuzz        | compiler with libFuzzer and the analysis of lo
 libclang-rt-14-dev| fuzz        | its run-time libraries
 llvm-14           | fuzz        | readable stacks in reports
 clang-tidy-14     | long        | static analysis of the whole tree (tools/dev/tidy)
-iperf3            | bench       | one TCP stream to compare with
 nftables          | test bench  | random loss: a gray link for the monitor, and under one TCP stream
-libfabric-bin     | bench       | fi_* tests to compare with
+libfabric-bin     | test        | fi_* over the shim
 '
 
 say() { printf '%s\n' "== $*"; }

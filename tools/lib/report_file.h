@@ -21,7 +21,7 @@ class ReportFile {
   ReportFile& operator=(const ReportFile&) = delete;
 
   // "-" is standard output, empty nowhere. False and errno when it cannot be written.
-  bool open(const std::string& name) {
+  [[nodiscard]] bool open(const std::string& name) {
     if (name.empty()) return true;
     if (name == "-") {
       out_ = stdout;
@@ -33,7 +33,7 @@ class ReportFile {
   }
 
   // Replaces what was written before. False and errno on failure.
-  bool write(const std::string& text) {
+  [[nodiscard]] bool write(const std::string& text) {
     if (out_ == nullptr) return true;
     // A pipe has no beginning to go back to, and a device no length; neither needs them.
     if (out_ != stdout && std::fseek(out_, 0, SEEK_SET) == 0 && ::ftruncate(::fileno(out_), 0) != 0 && errno != EINVAL)

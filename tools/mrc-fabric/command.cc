@@ -119,9 +119,8 @@ void run_batch(const std::string& program, const std::string& netns, const std::
 }
 
 std::string read_text(const std::string& path) {
-  std::string text, why;
-  if (!read_text_file(path, &text, &why)) text.clear();
-  return text;
+  Result<std::string> text = read_text_file(path);
+  return text ? *std::move(text) : std::string();
 }
 
 void write_text(const std::string& path, const std::string& text) {

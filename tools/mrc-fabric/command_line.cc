@@ -1,5 +1,4 @@
-#include "tools/lib/command_line.h"
-
+#include "command_line.h"
 #include "commands.h"
 
 namespace mrc::fabric {

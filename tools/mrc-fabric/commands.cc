@@ -30,7 +30,7 @@ std::string lab_name(const Options& o, const FabricSpec& spec) {
 
 // The program follows "--", or without that consists of the unknown words.
 std::vector<std::string> program_words(const CLI::App& command, const Options& o) {
-  const std::vector<std::string> words = o.words.empty() ? command.remaining() : o.words;
+  std::vector<std::string> words = o.words.empty() ? command.remaining() : o.words;
   if (words.empty()) throw UsageError("which program? " + command.get_footer());
   return words;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "carrier.h"
 #include "command.h"
 #include "fault.h"
 #include "render_linux.h"
@@ -95,6 +96,7 @@ void apply_faults(const LabState& state, const Topology& topology, const Json& f
     if (aspect != Aspect::kTraffic) run_batch("ip", state.netns(part.node), carrier_commands(node, part, faults));
     if (aspect != Aspect::kCarrier) apply_traffic(state, planned, soft, part, faults);
   }
+  if (aspect != Aspect::kTraffic) wait_for_carriers(state, faults, links);
 }
 
 }  // namespace mrc::fabric

@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "carrier.h"
 #include "command.h"
 #include "render_hosts.h"
 #include "render_linux.h"
@@ -32,6 +33,13 @@ void apply_settings(const std::string& netns, const NodeConfig& config) {
   });
 }
 
+// Without nft only mrc-switch's marks are lost, the kernel's queues have none.
+void keep_marks(const std::string& netns, const NodeConfig& config) {
+  static const bool installed = run_command({"sh", "-c", "command -v nft || exit 1"}).status == 0;
+  const std::string marks = render_marks(config);
+  if (installed && !marks.empty()) need_command({"ip", "netns", "exec", netns, "nft", "-f", "-"}, marks);
+}
+
 void stop_if_asked() {
   if (caught_signal() != 0) throw FabricError("interrupted");
 }
@@ -44,6 +52,9 @@ void build(LabState* state, const Topology& topology) {
   }
   turn_off_offloads(*state, topology);
   keep_switches(*state, topology, Json::object());
+  std::vector<const Link*> links;
+  for (const Link& l : topology.links()) links.push_back(&l);
+  wait_for_carriers(*state, Json::object(), links);
   for (uint32_t n = 0; n < topology.spec().nics(); ++n) write_text(state->host_file(n), render_host(topology, n));
   write_text(state->names_file(), render_names(topology));
 }
@@ -91,6 +102,7 @@ void configure_node(const LabState& state, const Topology& topology, const NodeI
   apply_settings(netns, config);
   run_batch("ip", netns, render_ip(config));
   run_batch("tc", netns, render_tc(config));
+  keep_marks(netns, config);
 }
 
 UpResult up(LabState* state, const std::string& fabric, bool replace, std::unique_ptr<Guardian>* kept) {

@@ -8,6 +8,7 @@ namespace {
 
 constexpr const char* kUpperEnd = "fe80::1";
 constexpr const char* kLowerEnd = "fe80::2";
+constexpr uint64_t kMaxEncapRoutes = 4096;  // of a host; the largest labs would have a million of them together
 
 void put16(IpAddress* a, size_t at, uint32_t v) {
   a->bytes[at] = static_cast<uint8_t>(v >> 8);
@@ -86,6 +87,27 @@ void add_interfaces(const Topology& topology, NodeConfig* c) {
   }
 }
 
+// The list that `path` is, with one more uSID, which makes the receiving host decapsulate.
+std::string decapsulated_path(const FabricPlan& plan, uint32_t plane, uint32_t source, uint32_t t1, uint32_t target) {
+  IpAddress list = plan.path(plane, source, t1, target);
+  put16(&list, 12, kDecapUsid);
+  return list.to_string();
+}
+
+// Hosts below the own T0 have no route here, so that main sends to them directly.
+void add_encapsulation(const FabricPlan& plan, uint32_t plane, NodeConfig* c) {
+  const FabricSpec& f = plan.spec();
+  const std::string interface = "p" + std::to_string(plane);
+  for (uint32_t t1 = 0; t1 < f.t1; ++t1)
+    for (uint32_t target = 0; target < f.nics(); ++target) {
+      if (f.t0_of(target) == f.t0_of(c->id.index)) continue;
+      RouteConfig r{RouteKind::kEncap, usid_address(f, plan.nic_usid(plane, target)) + "/128", {{interface, ""}}, ""};
+      r.segments = decapsulated_path(plan, plane, c->id.index, t1, target);
+      r.table = kFirstTable + t1;
+      c->routes.push_back(std::move(r));
+    }
+}
+
 void configure_host(const Topology& topology, NodeConfig* c) {
   const FabricPlan& plan = topology.plan();
   const FabricSpec& f = plan.spec();
@@ -105,7 +127,10 @@ void configure_host(const Topology& topology, NodeConfig* c) {
     // The first uSID of a list determines its plane. It is the own T0's, or that of a host below this T0.
     c->routes.push_back(via(plane_usids_prefix(f, plane), i.name, kUpperEnd, address));
     c->routes.push_back({RouteKind::kDecap, usid_list(f, own, kDecapUsid).to_string() + "/64", {{i.name, ""}}, ""});
+    if (hosts_encapsulate(f)) add_encapsulation(plan, plane, c);
   }
+  for (uint32_t t1 = 0; hosts_encapsulate(f) && t1 < f.t1; ++t1)
+    c->rules.push_back({source_ports_of(f, t1), kFirstTable + t1});
 }
 
 void configure_t0(const Topology& topology, NodeConfig* c) {
@@ -151,6 +176,17 @@ void configure_t1(const Topology& topology, NodeConfig* c) {
 }
 
 }  // namespace
+
+bool hosts_encapsulate(const FabricSpec& spec) {
+  const uint64_t routes = uint64_t{spec.planes} * spec.t1 * (spec.nics() - spec.nics_per_t0);
+  return spec.sw.forwarding == sim::Forwarding::kSrv6 && spec.nic_usids_are_unique() && routes > 0 &&
+         routes <= kMaxEncapRoutes;
+}
+
+PortSpan source_ports_of(const FabricSpec& spec, uint32_t t1) {
+  const uint32_t width = (kSourcePorts.last - kSourcePorts.first + 1) / spec.t1;
+  return {kSourcePorts.first + t1 * width, kSourcePorts.first + (t1 + 1) * width - 1};
+}
 
 std::string usid_address(const FabricSpec& spec, uint16_t usid) {
   return usid_list(spec, usid).to_string();

@@ -7,6 +7,8 @@
 //     BLOCK:OWN::           of a switch: who answers when the list ends here, and the source of its ICMP errors
 //     BLOCK:NIC::           of a host on each plane: what a uSID list has become when it arrives
 //     BLOCK:NIC:ffff::/64   of a host on each plane: decapsulates IPv6-in-IPv6 (End.DT6), for lists made by a kernel
+//     table 10000+J         of a host: the paths over T1 number J to the hosts below other T0s, encapsulated; a rule
+//                           for each by UDP source port [MRC-SR-25, spec/srv6.md]
 //     route fd00::N+1             of host N on the management network
 #pragma once
 
@@ -18,6 +20,14 @@
 namespace mrc::fabric {
 
 inline constexpr uint16_t kDecapUsid = 0xFFFF;
+inline constexpr uint32_t kFirstTable = 10000;
+
+// UDP ports, both inclusive.
+struct PortSpan {
+  uint32_t first = 0, last = 0;
+};
+// All source ports by which hosts choose among encapsulated paths, and the part of one T1.
+inline constexpr PortSpan kSourcePorts{32768, 49151};
 
 struct AddressConfig {
   std::string text;       // with prefix length
@@ -34,7 +44,7 @@ struct InterfaceConfig {
   std::string peer;                    // NODE:PORT, for people
 };
 
-enum class RouteKind : uint8_t { kVia, kUn, kDecap, kBlackhole };
+enum class RouteKind : uint8_t { kVia, kUn, kDecap, kEncap, kBlackhole };
 
 struct NextHop {
   std::string interface, via;
@@ -46,6 +56,13 @@ struct RouteConfig {
   std::vector<NextHop> hops;  // several: by hash of the flow
   std::string source;         // preferred source address; empty: the kernel's choice
   std::string purpose{};      // of a switch's route: one line for the comments of rendered files
+  std::string segments{};     // the uSID list of kEncap
+  uint32_t table = 0;         // of kEncap; 0: main
+};
+
+struct RuleConfig {
+  PortSpan source_ports;  // of UDP datagrams that this host sends
+  uint32_t table = 0;     // also the rule's preference
 };
 
 struct NodeConfig {
@@ -57,10 +74,15 @@ struct NodeConfig {
   uint16_t usid = 0;     // of a switch
   std::vector<InterfaceConfig> interfaces;
   std::vector<RouteConfig> routes;
+  std::vector<RuleConfig> rules;
 };
 
 // Throws FabricError where the fabric cannot be made of ordinary switches.
 NodeConfig node_config(const Topology& topology, const NodeId& node);
+
+// Hosts have rules and routes by which their kernel encapsulates: they need one for each path to each peer.
+bool hosts_encapsulate(const FabricSpec& spec);
+PortSpan source_ports_of(const FabricSpec& spec, uint32_t t1);
 
 // BLOCK:U::, and the /48 that a switch matches.
 std::string usid_address(const FabricSpec& spec, uint16_t usid);

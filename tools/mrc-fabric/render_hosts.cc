@@ -82,6 +82,8 @@ void write_srv6(const FabricPlan& plan, uint32_t host, std::ostream& out) {
   for (uint32_t p = 0; p < planes; ++p) PlanePaths(plan, p, host).write_paths(out);
   out << "srv6_loop: |\n";
   for (uint32_t p = 0; p < planes; ++p) PlanePaths(plan, p, host).write_loops(out);
+  if (hosts_encapsulate(plan.spec()))
+    out << "srv6_source_ports: " << kSourcePorts.first << "-" << kSourcePorts.last << "\n";
 }
 
 void write_device(const FabricPlan& plan, uint32_t host, bool srv6, std::ostream& out) {

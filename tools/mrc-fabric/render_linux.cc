@@ -21,6 +21,9 @@ std::string render_route(const RouteConfig& r) {
       return head + r.prefix + " " + kUn + " dev " + kSegmentDevice + "\n";
     case RouteKind::kDecap:
       return head + r.prefix + " encap seg6local action End.DT6 table 255 dev " + r.hops[0].interface + "\n";
+    case RouteKind::kEncap:
+      return head + r.prefix + " encap seg6 mode encap.red segs " + r.segments + " dev " + r.hops[0].interface +
+             " table " + std::to_string(r.table) + "\n";
     case RouteKind::kBlackhole:
       return "route replace blackhole " + r.prefix + " metric 4096\n";
     case RouteKind::kVia:
@@ -38,6 +41,13 @@ std::string render_interface(const InterfaceConfig& i) {
   for (const AddressConfig& a : i.addresses)
     text += "address replace " + a.text + " dev " + i.name + " nodad" + (a.preferred ? "" : " preferred_lft 0") + "\n";
   return text + "neighbour replace " + i.peer_address + " lladdr " + i.peer_mac + " nud permanent dev " + i.name + "\n";
+}
+
+// `rule add` would add it again.
+std::string render_rule(const RuleConfig& r) {
+  const std::string table = std::to_string(r.table);
+  return "rule flush table " + table + "\nrule add pref " + table + " iif lo ipproto udp sport " +
+         std::to_string(r.source_ports.first) + "-" + std::to_string(r.source_ports.last) + " table " + table + "\n";
 }
 
 std::string bits(double rate) {
@@ -86,7 +96,17 @@ std::string render_ip(const NodeConfig& node, const std::string& only) {
     if (only.empty() || only == i.name) text += render_interface(i);
   for (const RouteConfig& r : node.routes)
     if (only.empty() || uses(r, only)) text += render_route(r);
+  if (only.empty())
+    for (const RuleConfig& r : node.rules) text += render_rule(r);
   return text;
+}
+
+std::string render_marks(const NodeConfig& node) {
+  if (node.rules.empty()) return "";
+  // The first two lines make what follows replace an older table.
+  return "table ip6 mrc_marks\ndelete table ip6 mrc_marks\ntable ip6 mrc_marks {\n"
+         "  chain outer { type filter hook prerouting priority raw; ip6 nexthdr ipv6 ip6 ecn ce meta mark set 0x6d72; }\n"
+         "  chain inner { type filter hook input priority mangle; meta mark 0x6d72 ip6 ecn set ce; }\n}\n";
 }
 
 std::string render_rate(const InterfaceConfig& i, double rate) {
@@ -123,6 +143,8 @@ std::string render_script(const FabricSpec& spec, const NodeConfig& node) {
   };
   feed("ip -6", render_ip(node));
   feed("tc", render_tc(node));
+  if (const std::string marks = render_marks(node); !marks.empty())
+    text += "if command -v nft >/dev/null; then nft -f - <<'EOF'\n" + marks + "EOF\nfi\n";
   return text;
 }
 

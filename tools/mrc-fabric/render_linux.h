@@ -19,6 +19,9 @@ std::vector<KernelSetting> render_settings(const NodeConfig& node);
 // Addresses, neighbours and routes, for `ip -6 -batch`. `only`: what belongs to one interface; empty: everything.
 std::string render_ip(const NodeConfig& node, const std::string& only = "");
 std::string render_tc(const NodeConfig& node);
+// For `nft -f`: on hosts that decapsulate, the congestion mark of an outer header passes to the inner one, which
+// End.DT6 leaves as it was [MRC-SR-28]. Empty for others.
+std::string render_marks(const NodeConfig& node);
 // Rate limit of one interface at `rate` bits per second.
 std::string render_rate(const InterfaceConfig& interface, double rate);
 // The same for a real machine, as a script; interfaces must have the names of the plan.

@@ -2,12 +2,8 @@
 
 #include <fcntl.h>
 #include <linux/ethtool.h>
-#include <linux/sockios.h>
-#include <net/if.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +13,7 @@
 
 #include "command.h"
 #include "fault.h"
+#include "interface_requests.h"
 #include "switch_client.h"
 
 namespace mrc::fabric {
@@ -103,15 +100,6 @@ void stop(const LabState& state, const NodeId& node) {
   for (int tries = 0; tries < 500 && !has_ended(pid); ++tries) usleep(2000);
 }
 
-void set_feature(int fd, const std::string& interface, uint32_t command) {
-  ethtool_value value{command, 0};
-  ifreq request{};
-  std::strncpy(request.ifr_name, interface.c_str(), IFNAMSIZ - 1);
-  request.ifr_data = reinterpret_cast<char*>(&value);
-  if (ioctl(fd, SIOCETHTOOL, &request) != 0 && errno != EOPNOTSUPP)
-    throw FabricError("offloads of " + interface + ": " + std::strerror(errno));
-}
-
 }  // namespace
 
 bool is_soft_switch(const FabricSpec& spec, const NodeId& node) {
@@ -141,11 +129,9 @@ NodeConfig kernel_part(NodeConfig node) {
 void turn_off_offloads(const LabState& state, const Topology& topology) {
   const auto at = [&](const Port& port) {
     inside_netns(state.netns(port.node), [&] {
-      const int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-      if (fd < 0) throw FabricError(std::string("socket: ") + std::strerror(errno));
+      const InterfaceRequests requests;
       for (const uint32_t what : {ETHTOOL_SGRO, ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_STXCSUM})
-        set_feature(fd, port.name, what);
-      close(fd);
+        requests.turn_off(port.name, what);
     });
   };
   for (const Link& l : topology.links())

@@ -61,7 +61,8 @@ void add_marking(const SwitchSpec& sw, double bdp, SonicDb* db) {
   set("wred_green_enable", "true", "green is the colour of all packets that no policer has coloured");
   set("green_min_threshold", std::to_string(sw.ecn_min.bytes(bdp)), "ecn_min: bytes in the queue where marking begins");
   set("green_max_threshold", std::to_string(sw.ecn_max.bytes(bdp)), "ecn_max: bytes where every packet is marked");
-  set("green_drop_probability", "100", "percent at the upper threshold");
+  set("green_drop_probability", std::to_string(std::max(1l, std::lround(sw.ecn_share * 100))),
+      "ecn_share: percent at the upper threshold");
 }
 
 struct Profile {

@@ -75,13 +75,11 @@ uint64_t drops_of(const Json& port, const char* kind) {
   return port.is_null() ? 0 : port[kind].get<uint64_t>();
 }
 
-}  // namespace
-
-Json port_counters(const LabState& state, const Topology& topology) {
-  Json counters = Json::object();
-  for (const auto& [name, port] : describe_ports(state, topology)) counters[name] = port["tx_packets"];
-  return counters;
+uint64_t drops_of_link(const Json& link, const char* kind) {
+  return drops_of(link["up"], kind) + drops_of(link["down"], kind);
 }
+
+}  // namespace
 
 Json describe_lab(const LabState& state, const Topology& topology) {
   const FabricSpec& f = topology.spec();
@@ -145,13 +143,12 @@ std::string status_table(const Json& lab) {
   text += line;
   for (const Json& l : lab["links"]) {
     if (l["kind"] == "management") continue;
-    std::snprintf(
-        line, sizeof line, "%-18s %-18s %-5s %8s %10s %10s %8llu %8llu\n", l["lower"].get<std::string>().c_str(),
-        l["upper"].get<std::string>().c_str(), l["state"].get<std::string>().c_str(),
-        sim::format_rate(l["rate_bps"].get<double>()).c_str(), bytes_text(l["up"]).c_str(),
-        bytes_text(l["down"]).c_str(),
-        static_cast<unsigned long long>(drops_of(l["up"], "queue_drops") + drops_of(l["down"], "queue_drops")),
-        static_cast<unsigned long long>(drops_of(l["up"], "fault_drops") + drops_of(l["down"], "fault_drops")));
+    std::snprintf(line, sizeof line, "%-18s %-18s %-5s %8s %10s %10s %8llu %8llu\n",
+                  l["lower"].get<std::string>().c_str(), l["upper"].get<std::string>().c_str(),
+                  l["state"].get<std::string>().c_str(), sim::format_rate(l["rate_bps"].get<double>()).c_str(),
+                  bytes_text(l["up"]).c_str(), bytes_text(l["down"]).c_str(),
+                  static_cast<unsigned long long>(drops_of_link(l, "queue_drops")),
+                  static_cast<unsigned long long>(drops_of_link(l, "fault_drops")));
     text += line;
   }
   for (const auto& [where, what] : lab["faults"].items()) text += "fault: " + where + " " + what.dump() + "\n";

@@ -13,7 +13,5 @@ Json describe_lab(const LabState& state, const Topology& topology);
 // Nothing is missing, and every mrc-switch runs that no fault has ended.
 bool lab_ok(const Json& lab);
 std::string status_table(const Json& lab);
-// Packets that the interface has sent so far, per port name ("p0-t1-1:t0-0").
-Json port_counters(const LabState& state, const Topology& topology);
 
 }  // namespace mrc::fabric

@@ -29,7 +29,7 @@ const RouteConfig* look_up(const NodeConfig& node, const IpAddress& address) {
   const RouteConfig* best = nullptr;
   int best_length = -1;
   for (const RouteConfig& r : node.routes)
-    if (int length = 0; matches(address, r.prefix, &length) && length > best_length) {
+    if (int length = 0; r.table == 0 && matches(address, r.prefix, &length) && length > best_length) {
       best = &r;
       best_length = length;
     }

@@ -78,18 +78,25 @@ Plan make_plan(const Options& o, uint64_t size) {
   return p;
 }
 
-Connection::Connection(const Options& o, const Device& device, const Plan& plan, const Memory& buffer, Oob& oob) {
-  create_qps(o, device, plan);
+// Sends: a full window, a notice per chunk and the returned credits. Receives: one per message at most.
+Connection::Connection(const Options& o, const Device& device, const Plan& plan)
+    : o_(o), device_(device), sends_(plan.depth + 2 * plan.window + 2), receives_(plan.depth + plan.window + 2) {
+  const uint64_t cqe = std::min<uint64_t>(uint64_t{o.qps} * (sends_ + receives_), 1U << 22);
+  cq_ = mrc_create_cq(device.mrc(), static_cast<int>(cqe), nullptr, nullptr, 0);
+  if (cq_ == nullptr) check(errno, "mrc_create_cq", "use fewer --qps or a smaller --depth");
+}
+
+void Connection::connect(const Memory& buffer, Oob& oob) {
   std::mt19937 random{std::random_device{}()};
   std::vector<uint32_t> qpns(qps_.size()), psns(qps_.size());
   for (size_t i = 0; i < qps_.size(); ++i) {
     check(mrc_get_qpn(qps_[i], &qpns[i]), "mrc_get_qpn", "this is a defect of the library");
     psns[i] = random() & 0xFFFFFF;
   }
-  oob.send({{"gid", gid_text(device.gid())},
+  oob.send({{"gid", gid_text(device_.gid())},
             {"qpns", qpns},
             {"psns", psns},
-            {"mtu", device.active_mtu()},
+            {"mtu", device_.active_mtu()},
             {"addr", reinterpret_cast<uint64_t>(buffer.data())},
             {"rkey", buffer.mr().rkey}});
   const nlohmann::json peer = oob.receive(60);
@@ -98,10 +105,10 @@ Connection::Connection(const Options& o, const Device& device, const Plan& plan,
              peer_psns = peer.at("psns").get<std::vector<uint32_t>>();
   if (peer_qpns.size() != qps_.size() || peer_psns.size() != qps_.size())
     throw PerfError("the two sides made different numbers of queue pairs", "use the same version on both sides");
-  mtu_ = o.mtu != 0 ? o.mtu : std::min(device.active_mtu(), peer.at("mtu").get<uint32_t>());
+  mtu_ = o_.mtu != 0 ? o_.mtu : std::min(device_.active_mtu(), peer.at("mtu").get<uint32_t>());
   peer.at("addr").get_to(remote_addr_);
   peer.at("rkey").get_to(rkey_);
-  for (size_t i = 0; i < qps_.size(); ++i) connect_qp(o, device, qps_[i], dgid, peer_qpns[i], psns[i], peer_psns[i]);
+  for (size_t i = 0; i < qps_.size(); ++i) connect_qp(qps_[i], dgid, peer_qpns[i], psns[i], peer_psns[i]);
 }
 
 Connection::~Connection() {
@@ -109,37 +116,29 @@ Connection::~Connection() {
   if (cq_ != nullptr) mrc_destroy_cq(cq_);
 }
 
-void Connection::create_qps(const Options& o, const Device& device, const Plan& plan) {
-  // Sends: a full window, a notice per chunk and the returned credits. Receives: one per message at most.
-  const uint32_t sends = plan.depth + 2 * plan.window + 2, receives = plan.depth + plan.window + 2;
-  const uint64_t cqe = std::min<uint64_t>(uint64_t{o.qps} * (sends + receives), 1U << 22);
-  cq_ = mrc_create_cq(device.mrc(), static_cast<int>(cqe), nullptr, nullptr, 0);
-  if (cq_ == nullptr) check(errno, "mrc_create_cq", "use fewer --qps or a smaller --depth");
-  for (uint32_t i = 0; i < o.qps; ++i) {
-    mrc_qp_init_attr init{};
-    init.send_cq = init.recv_cq = cq_;
-    init.pd = device.pd();
-    init.cap.max_send_wr = sends;
-    init.cap.max_recv_wr = receives;
-    init.cap.max_send_sge = init.cap.max_recv_sge = 1;
-    init.cap.max_inline_data = static_cast<uint32_t>(std::max(8, o.inline_bytes));
-    mrc_qp* qp = mrc_create_qp(device.mrc(), &init);
-    if (qp == nullptr)
-      check(errno, ("mrc_create_qp, number " + std::to_string(i + 1)).c_str(),
-            "use fewer --qps, a smaller --depth or --inline; mrc-info shows the limits");
-    qps_.push_back(qp);
-    max_inline_ = init.cap.max_inline_data;
-    ibv_qp_attr attr{};
-    attr.qp_state = IBV_QPS_INIT;
-    attr.port_num = 1;
-    attr.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-    check(mrc_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, nullptr, 0),
-          "mrc_modify_qp to INIT", "this is a defect of the library");
-  }
+void Connection::create_qp() {
+  mrc_qp_init_attr init{};
+  init.send_cq = init.recv_cq = cq_;
+  init.pd = device_.pd();
+  init.cap.max_send_wr = sends_;
+  init.cap.max_recv_wr = receives_;
+  init.cap.max_send_sge = init.cap.max_recv_sge = 1;
+  init.cap.max_inline_data = static_cast<uint32_t>(std::max(8, o_.inline_bytes));
+  mrc_qp* qp = mrc_create_qp(device_.mrc(), &init);
+  if (qp == nullptr)
+    check(errno, ("mrc_create_qp, number " + std::to_string(qps_.size() + 1)).c_str(),
+          "use fewer --qps, a smaller --depth or --inline; mrc-info shows the limits");
+  qps_.push_back(qp);
+  max_inline_ = init.cap.max_inline_data;
+  ibv_qp_attr attr{};
+  attr.qp_state = IBV_QPS_INIT;
+  attr.port_num = 1;
+  attr.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+  check(mrc_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, nullptr, 0),
+        "mrc_modify_qp to INIT", "this is a defect of the library");
 }
 
-void Connection::connect_qp(const Options& o, const Device& device, mrc_qp* qp, const ibv_gid& dgid, uint32_t dest_qpn,
-                            uint32_t sq_psn, uint32_t rq_psn) {
+void Connection::connect_qp(mrc_qp* qp, const ibv_gid& dgid, uint32_t dest_qpn, uint32_t sq_psn, uint32_t rq_psn) {
   ibv_qp_attr attr{};
   attr.qp_state = IBV_QPS_RTR;
   attr.path_mtu = static_cast<ibv_mtu>(mtu_enum(mtu_));
@@ -148,7 +147,7 @@ void Connection::connect_qp(const Options& o, const Device& device, mrc_qp* qp, 
   attr.ah_attr.is_global = 1;
   attr.ah_attr.port_num = 1;
   attr.ah_attr.grh.dgid = dgid;
-  attr.ah_attr.grh.sgid_index = static_cast<uint8_t>(device.gid_index());
+  attr.ah_attr.grh.sgid_index = static_cast<uint8_t>(device_.gid_index());
   attr.ah_attr.grh.hop_limit = 64;
   check(mrc_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN, nullptr,
                       0),
@@ -161,10 +160,10 @@ void Connection::connect_qp(const Options& o, const Device& device, mrc_qp* qp, 
   rts.sq_psn = sq_psn;
   mrc_qp_attr extra{};
   int mask = 0;
-  if (o.timeout >= 0) extra.timeout = static_cast<uint8_t>(o.timeout), mask |= MRC_QP_TIMEOUT;
-  if (o.retry_linear >= 0) {
-    extra.retry.linear_cnt = static_cast<uint8_t>(o.retry_linear);
-    extra.retry.exp_cnt = static_cast<uint8_t>(o.retry_exp);
+  if (o_.timeout >= 0) extra.timeout = static_cast<uint8_t>(o_.timeout), mask |= MRC_QP_TIMEOUT;
+  if (o_.retry_linear >= 0) {
+    extra.retry.linear_cnt = static_cast<uint8_t>(o_.retry_linear);
+    extra.retry.exp_cnt = static_cast<uint8_t>(o_.retry_exp);
     mask |= MRC_QP_RETRY_CNT;
   }
   check(mrc_modify_qp(qp, &rts, IBV_QP_STATE | IBV_QP_SQ_PSN, mask != 0 ? &extra : nullptr, mask),

@@ -29,10 +29,14 @@ Plan make_plan(const Options& o, uint64_t size);
 
 class Connection {
  public:
-  Connection(const Options& o, const Device& device, const Plan& plan, const Memory& buffer, Oob& oob);
+  // Makes the completion queue. Then create_qp() for each queue pair, and connect().
+  Connection(const Options& o, const Device& device, const Plan& plan);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
+
+  void create_qp();
+  void connect(const Memory& buffer, Oob& oob);
 
   const std::vector<mrc_qp*>& qps() const { return qps_; }
   mrc_cq* cq() const { return cq_; }
@@ -42,10 +46,11 @@ class Connection {
   uint32_t mtu() const { return mtu_; }  // path MTU, bytes
 
  private:
-  void create_qps(const Options& o, const Device& device, const Plan& plan);
-  void connect_qp(const Options& o, const Device& device, mrc_qp* qp, const ibv_gid& dgid, uint32_t dest_qpn,
-                  uint32_t sq_psn, uint32_t rq_psn);
+  void connect_qp(mrc_qp* qp, const ibv_gid& dgid, uint32_t dest_qpn, uint32_t sq_psn, uint32_t rq_psn);
 
+  const Options& o_;
+  const Device& device_;
+  const uint32_t sends_, receives_;  // of each queue pair
   mrc_cq* cq_ = nullptr;
   std::vector<mrc_qp*> qps_;
   uint64_t remote_addr_ = 0;

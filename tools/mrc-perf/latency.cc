@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "error.h"
+#include "process_time.h"
 #include "transfer.h"
 
 namespace mrc::perf {
@@ -16,6 +17,7 @@ namespace {
 constexpr uint64_t kSignalEvery = 16, kQueue = 64;
 constexpr uint64_t kReceiveId = 1ULL << 56;
 constexpr uint32_t kReceives = 16;
+constexpr uint64_t kWarmUp = 1000, kSliceWarmUp = 100;  // rounds
 // Time limit of the last round after the end of the duration; the server waits longer for the client's message.
 constexpr auto kLastRound = std::chrono::seconds(10), kLastWord = std::chrono::seconds(40);
 
@@ -90,8 +92,8 @@ void Latency::look_at_peer() {
   if (s_.oob.peer_gone()) throw PerfError("the peer process is gone", "look at the output of the other mrc-perf");
   // The client only listens for an error, which throws, and for the end of the connection.
   if (s_.client) return s_.oob.look();
-  nlohmann::json message;
-  if (rounds_ == UINT64_MAX && s_.oob.try_receive(&message)) message.at("rounds").get_to(rounds_);
+  if (rounds_ != UINT64_MAX) return;
+  if (const auto message = s_.oob.try_receive()) message->at("rounds").get_to(rounds_);
 }
 
 bool Latency::wait(uint64_t round) {
@@ -104,42 +106,43 @@ bool Latency::wait(uint64_t round) {
   return !stopped_before(round);
 }
 
-void Latency::run_client(std::vector<uint32_t>* samples) {
-  constexpr uint64_t kWarmUp = 1000;
+void Latency::run_client(double seconds, std::vector<uint32_t>* samples) {
   const uint64_t wanted = s_.options.iters;
-  const uint64_t warm_up = wanted != 0 ? std::min(kWarmUp, wanted / 10 + 1) : kWarmUp;
-  const auto length = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(s_.options.duration_s));
+  const uint64_t most = s_.options.slices ? kSliceWarmUp : kWarmUp;
+  const uint64_t warm_up = wanted != 0 ? std::min(most, wanted / 10 + 1) : most;
+  const auto length = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   const auto until = Clock::now() + length;
   samples->reserve(wanted != 0 ? wanted : 1U << 20);
-  uint64_t round = 0;
-  for (auto end = Clock::now(); wanted != 0 ? round < wanted + warm_up : end < until; ++round) {
+  uint64_t done = 0;
+  for (auto end = Clock::now(); wanted != 0 ? done < wanted + warm_up : done == 0 || end < until; ++done, ++round_) {
     const auto start = Clock::now();
-    post(round);
-    wait(round);
+    post(round_);
+    wait(round_);
     end = Clock::now();
     const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(end - start).count();
     // On a path so slow that the time is over before the warm-up, all rounds count.
-    if (round == warm_up) samples->clear();
+    if (done == warm_up) samples->clear();
     samples->push_back(static_cast<uint32_t>(std::min<int64_t>(ns / 2, UINT32_MAX)));
   }
-  s_.oob.send({{"rounds", round}});
+  s_.oob.send({{"rounds", round_}});
 }
 
-LatencyResult Latency::run() {
+LatencyResult Latency::run(double seconds) {
   std::vector<uint32_t> samples;
-  const double cpu = process_cpu_seconds();
+  const double cpu = tools::cpu_seconds();
   const auto begin = Clock::now();
-  if (s_.options.iters == 0)
+  rounds_ = UINT64_MAX;
+  if (seconds != 0)
     limit_ = begin + (s_.client ? kLastRound : kLastWord) +
-             std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(s_.options.duration_s));
+             std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   if (s_.client) {
-    run_client(&samples);
+    run_client(seconds, &samples);
   } else {
-    for (uint64_t round = 0; wait(round); ++round) post(round);
+    for (; wait(round_); ++round_) post(round_);
   }
   LatencyResult result = summarise(&samples);
   result.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  result.cpu_s = process_cpu_seconds() - cpu;
+  result.cpu_s = tools::cpu_seconds() - cpu;
   return result;
 }
 

@@ -1,7 +1,7 @@
 // Latency by ping-pong: the client writes, the server detects the write and writes back. Half the round trip is the
 // figure. For plain writes both sides poll the last byte in memory and let the library make progress; for writes with
 // immediate they poll for the completion. The client counts rounds or uses the clock, and notifies the server
-// afterwards how many there were.
+// afterwards how many there were. Further runs continue the numbering of rounds.
 #pragma once
 
 #include <chrono>
@@ -33,7 +33,7 @@ class Latency {
  public:
   explicit Latency(const LatencySetup& setup);
   void post_first_receives();
-  LatencyResult run();
+  LatencyResult run(double seconds);  // 0: the rounds of the options
 
  private:
   void post(uint64_t round);
@@ -42,13 +42,14 @@ class Latency {
   void poll();
   void look_at_peer();
   bool stopped_before(uint64_t round) const { return round >= rounds_; }
-  void run_client(std::vector<uint32_t>* samples);
+  void run_client(double seconds, std::vector<uint32_t>* samples);
 
   const LatencySetup s_;
   uint64_t posted_ = 0, released_ = 0, receives_seen_ = 0;
   uint64_t spins_ = 0;
   std::chrono::steady_clock::time_point limit_ = std::chrono::steady_clock::time_point::max();
-  uint64_t rounds_ = UINT64_MAX;  // server: all of the run, as reported by the client
+  uint64_t round_ = 0;            // of all runs
+  uint64_t rounds_ = UINT64_MAX;  // server: number of the round after the run's last one, as reported by the client
   volatile uint8_t* last_byte_ = nullptr;
 };
 

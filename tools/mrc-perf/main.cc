@@ -2,6 +2,8 @@
 // line.
 #include <cstdio>
 #include <exception>
+#include <string>
+#include <vector>
 
 #include "device.h"
 #include "error.h"
@@ -9,6 +11,7 @@
 #include "options.h"
 #include "report.h"
 #include "session.h"
+#include "workers.h"
 
 namespace {
 
@@ -25,9 +28,19 @@ void print_error(const mrc::perf::PerfError& e) {
   std::fprintf(stderr, "mrc-perf: %s\n  what to do: %s\n", e.what(), e.advice().c_str());
 }
 
-int serve_client(const Options& o, const mrc::perf::Device& device, mrc::perf::Oob& oob, mrc::tools::ReportFile* json) {
+// `listener`: of the server; null in the client.
+nlohmann::json run(const Options& agreed, const std::string& session, const mrc::perf::Device& device,
+                   mrc::perf::Oob& oob, mrc::perf::Listener* listener) {
+  const auto more = mrc::perf::open_channels(agreed, session, listener);
+  std::vector<mrc::perf::Oob*> channels = {&oob};
+  for (const auto& channel : more) channels.push_back(channel.get());
+  return mrc::perf::run_session(agreed, device, std::move(channels));
+}
+
+int serve_client(const Options& o, const std::string& session, const mrc::perf::Device& device, mrc::perf::Oob& oob,
+                 mrc::perf::Listener* listener, mrc::tools::ReportFile* json) {
   try {
-    return finish(o, mrc::perf::run_session(o, device, oob), json);
+    return finish(o, run(o, session, device, oob, listener), json);
   } catch (const mrc::perf::PerfError& e) {
     print_error(e);
     return 1;
@@ -40,14 +53,15 @@ int serve(const Options& o, const mrc::perf::Device& device, mrc::tools::ReportF
   for (;;) {
     mrc::perf::Oob oob(listener.accept_one());
     Options agreed = o;
+    std::string session;
     try {
-      mrc::perf::agree(&agreed, oob);
+      session = mrc::perf::agree(&agreed, oob);
     } catch (const mrc::perf::PerfError& e) {
       // A port scanner, or another protocol, must not take the place of the client.
       std::fprintf(stderr, "mrc-perf: a connection that is no client's: %s\n", e.what());
       continue;
     }
-    const int status = serve_client(agreed, device, oob, json);
+    const int status = serve_client(agreed, session, device, oob, &listener, json);
     if (!o.persistent) return status;
   }
 }
@@ -63,8 +77,8 @@ int main(int argc, char** argv) {
     if (o.is_server()) return serve(o, device, &json);
     mrc::perf::Oob oob(mrc::perf::Oob::connect_to(o.host, o.port, o.wait_s));
     Options agreed = o;
-    mrc::perf::agree(&agreed, oob);
-    return finish(o, mrc::perf::run_session(agreed, device, oob), &json);
+    const std::string session = mrc::perf::agree(&agreed, oob);
+    return finish(o, run(agreed, session, device, oob, nullptr), &json);
   } catch (const mrc::perf::UsageError& e) {
     print_error(e);
     return 2;

@@ -32,7 +32,7 @@ constexpr auto kMinTry = std::chrono::milliseconds(100);  // for one connect, wi
 }
 
 int listen_on(int family, uint16_t port) {
-  const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return -1;
   const int on = 1, off = 0;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -95,11 +95,29 @@ Listener::~Listener() {
 
 int Listener::accept_one() {
   for (;;) {
-    const int fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC);
-    if (fd >= 0) return fd;
-    if (errno != EINTR && errno != ECONNABORTED)
-      throw PerfError(std::string("accept: ") + std::strerror(errno), "start the server again");
+    if (const int fd = try_accept(-1); fd >= 0) return fd;
   }
+}
+
+int Listener::accept_one(double limit_s) {
+  const auto until = Clock::now() + std::chrono::duration<double>(limit_s);
+  for (;;) {
+    const double left_ms = std::chrono::duration<double, std::milli>(until - Clock::now()).count();
+    if (left_ms <= 0)
+      throw PerfError("the client did not open a connection for each thread",
+                      "look at the output of the other mrc-perf");
+    if (const int fd = try_accept(static_cast<int>(left_ms) + 1); fd >= 0) return fd;
+  }
+}
+
+// A connection may be gone again when it is to be accepted: the socket does not block, so that the limit holds.
+int Listener::try_accept(int limit_ms) {
+  pollfd wait = {fd_, POLLIN, 0};
+  if (poll(&wait, 1, limit_ms) < 1) return -1;
+  const int fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC);
+  if (fd < 0 && errno != EINTR && errno != ECONNABORTED && errno != EAGAIN)
+    throw PerfError(std::string("accept: ") + std::strerror(errno), "start the server again");
+  return fd;
 }
 
 Oob::Oob(int fd) : fd_(fd) {
@@ -174,39 +192,39 @@ void Oob::fill(bool block, double limit_s) {
     gone_ = true;
 }
 
-bool Oob::take(nlohmann::json* message) {
+std::optional<nlohmann::json> Oob::take() {
   uint32_t length = 0;
-  if (in_.size() < sizeof length) return false;
+  if (in_.size() < sizeof length) return std::nullopt;
   std::memcpy(&length, in_.data(), sizeof length);
   length = ntohl(length);
   if (length > kMaxMessage) throw_stranger();
-  if (in_.size() < sizeof length + length) return false;
-  *message = nlohmann::json::parse(in_.begin() + sizeof length, in_.begin() + sizeof length + length, nullptr, false);
+  if (in_.size() < sizeof length + length) return std::nullopt;
+  nlohmann::json message =
+      nlohmann::json::parse(in_.begin() + sizeof length, in_.begin() + sizeof length + length, nullptr, false);
   in_.erase(0, sizeof length + length);
-  if (!message->is_object()) throw_stranger();
-  if (const auto error = message->find("error"); error != message->end())
+  if (!message.is_object()) throw_stranger();
+  if (const auto error = message.find("error"); error != message.end())
     throw PerfError("the other side failed: " + (error->is_string() ? error->get<std::string>() : error->dump()),
                     "look at the output of the other mrc-perf");
-  return true;
+  return message;
 }
 
 void Oob::look() {
   fill(false, 0);
   const std::string kept = in_;
-  nlohmann::json message;
-  if (take(&message)) in_ = kept;
+  if (take()) in_ = kept;
 }
 
-bool Oob::try_receive(nlohmann::json* message) {
-  if (take(message)) return true;
+std::optional<nlohmann::json> Oob::try_receive() {
+  if (auto message = take()) return message;
   fill(false, 0);
-  return take(message);
+  return take();
 }
 
 nlohmann::json Oob::receive(double limit_s) {
   const auto until = Clock::now() + std::chrono::duration<double>(limit_s);
-  nlohmann::json message;
-  while (!take(&message)) {
+  for (;;) {
+    if (auto message = take()) return *std::move(message);
     if (gone_) throw PerfError("the peer has closed the TCP connection", "look at the output of the other mrc-perf");
     const double left = std::chrono::duration<double>(until - Clock::now()).count();
     if (left <= 0)
@@ -214,7 +232,6 @@ nlohmann::json Oob::receive(double limit_s) {
                       "look at the output of the other mrc-perf, and start both again");
     fill(true, left);
   }
-  return message;
 }
 
 void Oob::barrier(const std::string& word) {

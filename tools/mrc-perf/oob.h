@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 namespace mrc::perf {
@@ -15,8 +16,11 @@ class Listener {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
   int accept_one();
+  int accept_one(double limit_s);  // throws PerfError when no client connects
 
  private:
+  int try_accept(int limit_ms);  // -1: there is no connection, or it is gone again; -1 ms: no limit
+
   int fd_ = -1;
 };
 
@@ -33,8 +37,8 @@ class Oob {
   void send(const nlohmann::json& message);
   // The next message; throws when the peer has closed, reported an error, or stays silent for longer than limit_s.
   nlohmann::json receive(double limit_s);
-  // True and *message when a whole message is there. An error message of the peer throws.
-  bool try_receive(nlohmann::json* message);
+  // A message, when a whole one is there. An error message of the peer throws.
+  std::optional<nlohmann::json> try_receive();
   // Notices a closed connection and an error message; leaves any other message where it is.
   void look();
   // The peer closed the connection or its host refuses it.
@@ -44,7 +48,7 @@ class Oob {
 
  private:
   void fill(bool block, double limit_s);
-  bool take(nlohmann::json* message);
+  std::optional<nlohmann::json> take();
 
   int fd_;
   bool gone_ = false;

@@ -6,6 +6,7 @@
 #include "command_line.h"
 #include "error.h"
 #include "size_text.h"
+#include "slices.h"
 
 namespace mrc::perf {
 
@@ -26,6 +27,7 @@ constexpr const char* kExamples =
     "  mrc-perf localhost --op write-imm --verify --duration 5     every byte checked at the receiver\n"
     "  MRC_FAULT='plane=2:blackhole@1s-2s' mrc-perf localhost --duration 4 --timeline 100\n"
     "                                             watch a plane die and come back (set it on both sides)\n"
+    "  printf '0.1\\n0.1\\n' | mrc-perf localhost --slices     two slices of 0.1 s over the same queue pair\n"
     "\nReading the result: Gb/s are payload bits; 'CPU s/GB' adds both processes; planes and EVs (paths) are those\n"
     "of the side that prints them. 'in packets': so few messages end in a second that the line counts packets' bytes.\n"
     "Exit code 0: all went well; 1: wrong data or an error; 2: bad command line.\n"
@@ -43,8 +45,9 @@ std::string one_of_mtus(const std::string& text) {
 template <typename E, size_t N>
 CLI::Option* add_word(CLI::App* to, const char* name, const Word<E> (&table)[N], E* value, const char* what) {
   const auto set = [name, &table, value](const std::string& text) {
-    if (!find_word(table, text, value))
-      throw CLI::ValidationError(name, "'" + text + "' is none of " + all_words(table));
+    const std::optional<E> found = find_word(table, text);
+    if (!found) throw CLI::ValidationError(name, "'" + text + "' is none of " + all_words(table));
+    *value = *found;
   };
   std::string type;
   for (const Word<E>& word : table) type += (type.empty() ? "" : "|") + std::string(word.text);
@@ -63,7 +66,9 @@ void parse_retry(const std::string& text, Options* o) {
 void choose_defaults(Options* o) {
   if (o->sizes.empty()) o->sizes = {o->test == Test::kBandwidth ? 1048576U : o->test == Test::kLatency ? 2U : 64U};
   if (o->iters == 0 && o->duration_s == 0) {
-    if (o->test == Test::kLatency)
+    if (o->slices)
+      o->duration_s = tools::kSliceSeconds;
+    else if (o->test == Test::kLatency)
       o->iters = 20000;
     else
       o->duration_s = o->sizes.size() > 1 ? 1 : 2;
@@ -91,13 +96,19 @@ void add_test_options(CLI::App* group, Options* o, Given* given) {
   group->add_option("--sizes", given->sizes, "Several sizes: a list 4K,1M or a sweep 4K-64M in steps of four")
       ->excludes(size_option);
   group->add_option("--qps", o->qps, "Queue pairs")->check(tools::in_range(1U, kMaxQps))->capture_default_str();
+  group
+      ->add_option("--threads", o->threads,
+                   "Threads of each side, each with an equal part of the queue pairs (bw and rate); to use as many "
+                   "processors, start both sides with MRC_SHARDS of that number")
+      ->check(tools::in_range(1U, kMaxThreads))
+      ->capture_default_str();
   group->add_option("--depth", o->depth, "Messages in flight per queue pair; default by size")
       ->check(tools::in_range(1U, kMaxDepth));
   group->add_option("--signal-every", o->signal_every, "Request a completion every so many messages; default by depth")
       ->check(tools::in_range(1U, kMaxDepth));
   auto* iters = group->add_option("-n,--iters", o->iters, "Messages per queue pair")
                     ->check(tools::in_range(uint64_t{1}, kMaxIters));
-  group->add_option("-t,--duration", o->duration_s, "Seconds per size; default 2")
+  group->add_option("-t,--duration", o->duration_s, "Seconds per size; default 2, with --slices 0.15")
       ->check(tools::in_range(kMinSeconds, kMaxSeconds))
       ->excludes(iters);
   group->add_flag("-b,--bidirectional", o->bidirectional, "Both sides send (bw and rate)");
@@ -111,10 +122,10 @@ void add_test_options(CLI::App* group, Options* o, Given* given) {
   group->add_option("--seed", o->seed, "Seed of that data")
       ->check(tools::in_range(uint64_t{0}, UINT64_MAX))
       ->capture_default_str();
-  group
-      ->add_option("--timeline", o->timeline_ms,
-                   "Print a line each so many milliseconds: throughput, planes, EV states")
-      ->check(tools::in_range(1, 60000));
+  auto* timeline = group
+                       ->add_option("--timeline", o->timeline_ms,
+                                    "Print a line each so many milliseconds: throughput, planes, EV states")
+                       ->check(tools::in_range(1, 60000));
   group->add_option("--timeout", o->timeout, "Packet timeout exponent n: 1.024 us * 2^n")
       ->check(tools::in_range(0, kMaxTimeout));
   group->add_option(
@@ -122,6 +133,12 @@ void add_test_options(CLI::App* group, Options* o, Given* given) {
       "Repetitions LINEAR,EXPONENTIAL before giving up, at most 7,25; 25 is for ever, the default 15 two minutes");
   group->add_flag("--sleepy-server", o->sleepy_server,
                   "The server sleeps instead of polling: the library's helper thread receives");
+  group
+      ->add_flag("--slices", o->slices,
+                 "Connect once; each line on standard input, a number of seconds or empty, runs the test for that long "
+                 "and prints one JSON line: bytes, seconds, CPU seconds of both sides, latency")
+      ->excludes(iters)
+      ->excludes(timeline);
 }
 
 }  // namespace
@@ -169,6 +186,8 @@ Options parse_options(int argc, char** argv) {
   refuse_options({persistent}, "is an option of the server", "leave it out, or the host name");
   choose_defaults(&o);
   check_test(o);
+  if (o.slices && !o.json.empty())
+    throw UsageError("--slices prints a JSON line for each slice, and no report", "leave --json out");
   return o;
 }
 
@@ -178,6 +197,14 @@ void check_test(const Options& o) {
       throw UsageError("a write of 0 bytes cannot be seen at the receiver", "use --op write-imm, or a --size above 0");
   if (o.test == Test::kLatency && (o.verify || o.bidirectional))
     throw UsageError("--verify and --bidirectional do not go with --test lat", "use --test bw");
+  if (o.qps % o.threads != 0)
+    throw UsageError(
+        std::to_string(o.qps) + " queue pairs cannot be divided among " + std::to_string(o.threads) + " threads",
+        "give a --qps that is a multiple of --threads");
+  if (o.threads > 1 && (o.test == Test::kLatency || o.timeline_ms != 0))
+    throw UsageError("--threads does not go with --test lat or --timeline", "use --test bw or rate");
+  if (o.slices && (o.sizes.size() != 1 || o.iters != 0))
+    throw UsageError("--slices measures one size, for a time", "start a pair of processes for each size");
 }
 
 }  // namespace mrc::perf

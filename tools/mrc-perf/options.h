@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,12 +21,11 @@ struct Word {
 inline constexpr Word<Op> kOps[] = {{Op::kWrite, "write"}, {Op::kWriteImm, "write-imm"}};
 inline constexpr Word<Test> kTests[] = {{Test::kBandwidth, "bw"}, {Test::kLatency, "lat"}, {Test::kRate, "rate"}};
 
-// False: not in the table.
 template <typename E, size_t N>
-bool find_word(const Word<E> (&table)[N], const std::string& text, E* value) {
+std::optional<E> find_word(const Word<E> (&table)[N], const std::string& text) {
   for (const Word<E>& word : table)
-    if (text == word.text) return *value = word.value, true;
-  return false;
+    if (text == word.text) return word.value;
+  return std::nullopt;
 }
 
 // "bw, lat or rate".
@@ -37,7 +37,7 @@ std::string all_words(const Word<E> (&table)[N]) {
 }
 
 // The limits of the options, from any source.
-inline constexpr uint32_t kMaxQps = 60000, kMaxDepth = 8192;
+inline constexpr uint32_t kMaxQps = 60000, kMaxDepth = 8192, kMaxThreads = 64;
 inline constexpr uint64_t kMaxIters = uint64_t{1} << 40;
 inline constexpr int kMaxInline = 1024, kMaxTimeout = 24, kMaxLinear = 7, kMaxExponential = 25;
 inline constexpr double kMinSeconds = 0.01, kMaxSeconds = 86400;
@@ -59,6 +59,7 @@ struct Options {
   Test test = Test::kBandwidth;
   std::vector<uint64_t> sizes;
   uint32_t qps = 1;
+  uint32_t threads = 1;       // of each side; each has an equal part of the queue pairs
   uint32_t depth = 0;         // messages in flight per QP; 0: chosen
   uint32_t signal_every = 0;  // 0: chosen
   uint64_t iters = 0;         // messages per QP; 0: by duration
@@ -73,6 +74,7 @@ struct Options {
   int retry_linear = -1;
   int retry_exp = -1;
   bool sleepy_server = false;
+  bool slices = false;
 
   bool is_server() const { return host.empty(); }
   bool chosen_retries() const { return retry_exp >= 0 && retry_exp < 25; }  // given, and finite

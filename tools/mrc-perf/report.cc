@@ -54,6 +54,23 @@ void add_size(json* report, const Options& o, const Plan& plan, bool client, con
   (*report)["sizes"].push_back(entry);
 }
 
+json slice_line(const Options& o, const Plan& plan, const json& mine, const json& theirs) {
+  json line{{"seconds", std::max(mine.at("seconds").get<double>(), theirs.at("seconds").get<double>())},
+            {"cpu_s", {{"client", mine.at("cpu_s")}, {"server", theirs.at("cpu_s")}}}};
+  if (o.test == Test::kLatency) {
+    line["seconds"] = mine.at("seconds");
+    for (const char* figure : {"samples", "min_us", "p50_us", "p90_us", "p99_us", "p999_us", "max_us", "mean_us"})
+      line["latency"][figure] = mine.at(figure);
+    return line;
+  }
+  const uint64_t messages = mine.at("sent").get<uint64_t>() + theirs.at("sent").get<uint64_t>();
+  line["messages"] = messages;
+  line["bytes"] = messages * plan.size;
+  const uint64_t wrong = mine.at("mismatches").get<uint64_t>() + theirs.at("mismatches").get<uint64_t>();
+  if (o.verify || o.op == Op::kWriteImm) line["mismatches"] = wrong;
+  return line;
+}
+
 namespace {
 
 // A state and not a count: reported as at the end.

@@ -17,6 +17,8 @@ namespace mrc::perf {
 nlohmann::json make_report(const Options& o, const std::string& device, int gid_index);
 void add_size(nlohmann::json* report, const Options& o, const Plan& plan, bool client, const nlohmann::json& mine,
               const nlohmann::json& theirs);
+// Of a slice: see tools/lib/slices.h.
+nlohmann::json slice_line(const Options& o, const Plan& plan, const nlohmann::json& mine, const nlohmann::json& theirs);
 // Counters are those of the device during the last size; path states are those of the first queue pair's peer.
 void add_paths(nlohmann::json* report, const Snapshot& before, const Snapshot& after, const QpSnapshot& qp);
 

@@ -2,29 +2,38 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
+#include <random>
 
 #include "error.h"
 #include "latency.h"
 #include "report.h"
+#include "slices.h"
 #include "test_json.h"
 #include "transfer.h"
+#include "workers.h"
 
 namespace mrc::perf {
 
 namespace {
 
-constexpr int kProtocol = 3;
+constexpr int kProtocol = 4;
+constexpr int kThreadsProtocol = 5;  // of a client with threads, which needs a connection for each
+
+// From one slice to the next: the program that drives the client measures others in between.
+constexpr double kSliceWaitSeconds = 86400;
 
 // A client identifies itself at once. While the server waits for a silent connection, others are blocked.
 constexpr double kHelloSeconds = 5;
 
-void hear_client(Options* o, Oob& oob) {
+std::string hear_client(Options* o, Oob& oob) {
   const nlohmann::json hello = oob.receive(kHelloSeconds);
   const auto version = hello.find("mrc_perf");
   if (version == hello.end()) throw PerfError("it is no mrc-perf", "start the client with this --port");
-  if (*version != kProtocol)
+  if (*version != kProtocol && *version != kThreadsProtocol)
     throw PerfError("the client is another version of mrc-perf", "use the same version on both sides");
   test_from_json(hello.value("test", nlohmann::json()), o);
+  return hello.value("session", "");
 }
 
 // Runs a part of the session; an exception of this side is reported to the other one. The peer's messages may have any
@@ -67,26 +76,34 @@ nlohmann::json to_json(const LatencyResult& r) {
 
 class Session {
  public:
-  Session(const Options& o, const Device& device, Oob& oob)
-      : o_(o), oob_(oob), device_(device), report_(make_report(o, device.name(), device.gid_index())) {}
+  Session(const Options& o, const Device& device, std::vector<Oob*> channels)
+      : o_(o),
+        share_(share_of(o)),
+        channels_(std::move(channels)),
+        oob_(*channels_[0]),
+        device_(device),
+        report_(make_report(o, device.name(), device.gid_index())) {}
 
   nlohmann::json run() {
-    for (uint64_t size : o_.sizes) run_size(size);
+    if (o_.slices)
+      run_slices(o_.sizes[0]);
+    else
+      for (uint64_t size : o_.sizes) run_size(size);
     report_["ok"] = ok_;
     return std::move(report_);
   }
 
  private:
   void run_size(uint64_t size) {
-    const Plan plan = make_plan(o_, size);
-    Memory buffer(device_, plan.buffer_bytes);
+    const Plan plan = make_plan(share_, size);
     Pattern pattern(o_.seed, std::max<uint64_t>(size, 64));
     Memory source(device_, pattern.data(), pattern.size());
     const Snapshot before = read_device_stats(device_.verbs());
     {
-      Connection connection(o_, device_, plan, buffer, oob_);
-      nlohmann::json mine = o_.test == Test::kLatency ? latency(plan, connection, source, buffer)
-                                                      : transfer(plan, connection, pattern, source, buffer);
+      Workers workers(share_, plan, device_, channels_);
+      const Connection& connection = workers.connection();
+      nlohmann::json mine = o_.test == Test::kLatency ? latency(plan, connection, source, workers.buffer())
+                                                      : transfer(plan, &workers, pattern, source);
       oob_.send({{"result", mine}});
       const nlohmann::json theirs = oob_.receive(60).at("result");
       report_["mtu"] = connection.mtu();
@@ -99,15 +116,14 @@ class Session {
     if (o_.json != "-") print_size(report_, stdout);
   }
 
-  nlohmann::json transfer(const Plan& plan, const Connection& connection, const Pattern& pattern, const Memory& source,
-                          const Memory& buffer) {
+  nlohmann::json transfer(const Plan& plan, Workers* workers, const Pattern& pattern, const Memory& source) {
     const bool shows = !o_.is_server() || o_.bidirectional;
-    Monitor monitor(device_.verbs(), connection.qps()[0], plan.size, shows && !o_.quiet && o_.timeline_ms == 0,
-                    shows ? o_.timeline_ms : 0, o_.json == "-" ? stderr : stdout);
-    Transfer t({o_, plan, connection, pattern, source, buffer, oob_, monitor, !o_.is_server()});
-    t.post_first_receives();
+    Monitor monitor(device_.verbs(), workers->connection().qps()[0], plan.size,
+                    shows && !o_.quiet && o_.timeline_ms == 0 && o_.threads == 1, shows ? o_.timeline_ms : 0,
+                    o_.json == "-" ? stderr : stdout);
+    workers->start(pattern, source, monitor, !o_.is_server());
     oob_.barrier("start");
-    const nlohmann::json result = to_json(t.run());
+    nlohmann::json result = to_json(workers->run(o_.duration_s));
     if (!monitor.timeline().empty()) report_["timeline"] = timeline_to_json(monitor.timeline());
     return result;
   }
@@ -116,10 +132,60 @@ class Session {
     Latency l({o_, plan, connection, source, buffer, oob_, !o_.is_server()});
     l.post_first_receives();
     oob_.barrier("start");
-    return to_json(l.run());
+    return to_json(l.run(o_.duration_s));
   }
 
-  const Options o_;
+  // Set up once; then a run for each slice that the client asks for.
+  void run_slices(uint64_t size) {
+    const Plan plan = make_plan(share_, size);
+    Pattern pattern(o_.seed, std::max<uint64_t>(size, 64));
+    Memory source(device_, pattern.data(), pattern.size());
+    Workers workers(share_, plan, device_, channels_);
+    const Connection& connection = workers.connection();
+    Monitor monitor(device_.verbs(), connection.qps()[0], plan.size, false, 0, stderr);
+    const bool client = !o_.is_server();
+    Latency latency({o_, plan, connection, source, workers.buffer(), oob_, client});
+    const bool ping_pong = o_.test == Test::kLatency;
+    ping_pong ? latency.post_first_receives() : workers.start(pattern, source, monitor, client);
+    oob_.barrier("slices");
+    if (client) tools::print_slices_ready();
+    while (const std::optional<double> seconds = client ? asked_slice() : announced_slice()) {
+      oob_.barrier("slice");
+      const nlohmann::json mine = ping_pong ? to_json(latency.run(*seconds)) : to_json(workers.run(*seconds));
+      oob_.send({{"result", mine}});
+      const nlohmann::json theirs = oob_.receive(60).at("result");
+      ok_ = ok_ && mine.value("mismatches", 0) == 0 && theirs.value("mismatches", 0) == 0;
+      if (client) tools::print_slice(slice_line(o_, plan, mine, theirs).dump());
+    }
+    oob_.barrier("end of slices");
+  }
+
+  // Of the client: from its standard input, passed on to the server.
+  std::optional<double> asked_slice() {
+    std::string error;
+    const std::optional<double> seconds = tools::next_slice(o_.duration_s, &error);
+    if (!error.empty()) throw UsageError(error, "write a number of seconds on each line, or nothing");
+    oob_.send({{"slice", seconds.value_or(0)}});
+    return seconds;
+  }
+
+  std::optional<double> announced_slice() {
+    const double seconds = oob_.receive(kSliceWaitSeconds).at("slice").get<double>();
+    if (seconds == 0) return std::nullopt;
+    if (!(seconds >= tools::kMinSliceSeconds && seconds <= tools::kMaxSliceSeconds))
+      throw PerfError("the client asks for a slice of " + std::to_string(seconds) + " s",
+                      "use the same version on both sides");
+    return seconds;
+  }
+
+  // What each thread does.
+  static Options share_of(Options o) {
+    o.qps /= o.threads;
+    return o;
+  }
+
+  const Options o_, share_;
+  const std::vector<Oob*> channels_;
   Oob& oob_;
   const Device& device_;
   nlohmann::json report_;
@@ -128,17 +194,21 @@ class Session {
 
 }  // namespace
 
-void agree(Options* options, Oob& oob) {
-  telling_the_peer(oob, [&] {
-    if (options->is_server())
-      hear_client(options, oob);
-    else
-      oob.send({{"mrc_perf", kProtocol}, {"test", test_to_json(*options)}});
+std::string agree(Options* options, Oob& oob) {
+  return telling_the_peer(oob, [&]() -> std::string {
+    if (options->is_server()) return hear_client(options, oob);
+    std::random_device random;
+    const std::string session = std::to_string(uint64_t{random()} << 32 | random());
+    oob.send({{"mrc_perf", options->threads > 1 ? kThreadsProtocol : kProtocol},
+              {"session", session},
+              {"test", test_to_json(*options)}});
+    return session;
   });
 }
 
-nlohmann::json run_session(const Options& options, const Device& device, Oob& oob) {
-  return telling_the_peer(oob, [&] { return Session(options, device, oob).run(); });
+nlohmann::json run_session(const Options& options, const Device& device, std::vector<Oob*> channels) {
+  Oob& oob = *channels[0];
+  return telling_the_peer(oob, [&] { return Session(options, device, std::move(channels)).run(); });
 }
 
 }  // namespace mrc::perf

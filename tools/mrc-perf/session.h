@@ -2,6 +2,8 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "device.h"
 #include "oob.h"
@@ -10,11 +12,12 @@
 namespace mrc::perf {
 
 // Server: receives the test of the connected client; throws PerfError, after a message to the other side, when that is
-// no client with a test that can be run. Client: sends its test.
-void agree(Options* options, Oob& oob);
+// no client with a test that can be run. Client: sends its test. Returns what names this session to both sides.
+std::string agree(Options* options, Oob& oob);
 
 // The report (see report.h); "ok" is true when all data was correct on both sides. Throws PerfError, after a message to
 // the peer, when the run itself failed.
-nlohmann::json run_session(const Options& options, const Device& device, Oob& oob);
+// `channels`: the first connection, and one more for each thread but the first.
+nlohmann::json run_session(const Options& options, const Device& device, std::vector<Oob*> channels);
 
 }  // namespace mrc::perf

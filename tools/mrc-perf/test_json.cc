@@ -45,8 +45,10 @@ class Reader {
   template <typename E, size_t N>
   void word(const char* key, const Word<E> (&table)[N], E* out) const {
     const json* value = find(key);
-    if (value != nullptr && !(value->is_string() && find_word(table, value->get<std::string>(), out)))
-      refuse(key, *value);
+    if (value == nullptr) return;
+    const auto found = value->is_string() ? find_word(table, value->get<std::string>()) : std::nullopt;
+    if (!found) refuse(key, *value);
+    *out = *found;
   }
 
  private:
@@ -74,15 +76,10 @@ void read_length(const Reader& from, Options* o) {
 }  // namespace
 
 json test_to_json(const Options& o) {
-  json j = {{"op", op_name(o.op)},
-            {"test", test_name(o.test)},
-            {"sizes", o.sizes},
-            {"qps", o.qps},
-            {"bidirectional", o.bidirectional},
-            {"inline", o.inline_bytes},
-            {"verify", o.verify},
-            {"seed", o.seed},
-            {"sleepy_server", o.sleepy_server}};
+  json j = {
+      {"op", op_name(o.op)},  {"test", test_name(o.test)},        {"sizes", o.sizes},         {"qps", o.qps},
+      {"threads", o.threads}, {"bidirectional", o.bidirectional}, {"inline", o.inline_bytes}, {"verify", o.verify},
+      {"seed", o.seed},       {"sleepy_server", o.sleepy_server}, {"slices", o.slices}};
   if (o.depth != 0) j["depth"] = o.depth;
   if (o.signal_every != 0) j["signal_every"] = o.signal_every;
   if (o.iters != 0) j["iters"] = o.iters;
@@ -101,6 +98,7 @@ void test_from_json(const json& j, Options* o) {
   read_sizes(from, o);
   read_length(from, o);
   from.number("qps", 1, kMaxQps, &o->qps);
+  from.number("threads", 1, kMaxThreads, &o->threads);
   from.number("depth", 1, kMaxDepth, &o->depth);
   from.number("signal_every", 1, kMaxDepth, &o->signal_every);
   from.flag("bidirectional", &o->bidirectional);
@@ -117,6 +115,7 @@ void test_from_json(const json& j, Options* o) {
     o->retry_exp = static_cast<int>(whole("retry", retry->at(1), 0, kMaxExponential));
   }
   from.flag("sleepy_server", &o->sleepy_server);
+  from.flag("slices", &o->slices);
   check_test(*o);
 }
 

@@ -1,7 +1,6 @@
 #include "transfer.h"
 
 #include <signal.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 
 #include "error.h"
 #include "mrc_soft.h"
+#include "process_time.h"
 
 namespace mrc::perf {
 
@@ -36,13 +36,6 @@ void end_well_when_interrupted() {
 }
 
 }  // namespace
-
-double process_cpu_seconds() {
-  rusage u{};
-  getrusage(RUSAGE_SELF, &u);
-  auto s = [](const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6; };
-  return s(u.ru_utime) + s(u.ru_stime);
-}
 
 void throw_failed(const ibv_wc& wc) {
   std::string advice = "mrc-info --stats on both sides shows what was dropped and why";
@@ -297,10 +290,9 @@ void Transfer::tick(Clock::time_point now) {
   if (stop_) check_drain(now);
   if (now < next_look_) return;
   next_look_ = now + kLook;
-  nlohmann::json message;
-  if (!peer_done_ && s_.oob.try_receive(&message)) {
-    peer_sent_ = message.at("done").get<uint64_t>();
-    if (message.value("interrupted", false)) stop_ = true;  // the opposite direction ends, too
+  if (const auto message = peer_done_ ? std::nullopt : s_.oob.try_receive()) {
+    peer_sent_ = message->at("done").get<uint64_t>();
+    if (message->value("interrupted", false)) stop_ = true;  // the opposite direction ends, too
     peer_done_ = true;
   }
   if (peer_done_) s_.oob.look();
@@ -317,15 +309,21 @@ bool Transfer::finished() const {
   return !receiver_ || !counts_receives_ || result_.received >= peer_sent_;
 }
 
-TransferResult Transfer::run() {
-  const double cpu = process_cpu_seconds();
+void Transfer::start_run(double seconds) {
+  stop_ = done_sent_ = peer_done_ = gone_ = false;
+  sent_messages_ = peer_sent_ = drain_done_ = 0;
+  drain_begin_ = drain_moved_ = {};
+  result_ = {};
   begin_ = last_done_ = Clock::now();
-  deadline_ =
-      s_.options.iters != 0
-          ? Clock::time_point::max()
-          : begin_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(s_.options.duration_s));
+  const auto length = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  deadline_ = seconds == 0 ? Clock::time_point::max() : begin_ + length;
   s_.monitor.start(begin_);
-  if (s_.client && interrupted == 0) end_well_when_interrupted();
+  if (s_.client && interrupted == 0 && !s_.options.slices) end_well_when_interrupted();
+}
+
+TransferResult Transfer::run(double seconds) {
+  const double cpu = tools::cpu_seconds();
+  start_run(seconds);
   const bool sleepy = s_.options.sleepy_server && !sender_ && !counts_receives_;
   ibv_wc wc[64];
   if (!sender_) send_done();
@@ -344,7 +342,7 @@ TransferResult Transfer::run() {
         (stop_ || std::all_of(lanes_.begin(), lanes_.end(), [&](const Lane& l) { return l.posted >= target_chunks_; })))
       send_done();
   }
-  result_.cpu_s = process_cpu_seconds() - cpu;
+  result_.cpu_s = tools::cpu_seconds() - cpu;
   return result_;
 }
 

@@ -5,7 +5,7 @@
 // immediate. With verification the receiver learns of each finished chunk (by an empty write with immediate where the
 // operation itself carries none), compares every message, and returns credit by an 8-byte write; the sender
 // overwrites a slot only after its credit arrived. When a side has sent all, it reports that over TCP; the loop ends
-// when both are done.
+// when both are done. Further runs over the same queue pairs continue the numbering of messages.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ namespace mrc::perf {
 struct TransferResult {
   uint64_t sent = 0;      // messages completed
   double send_s = 0;      // from the first post to the last completion
-  double cpu_s = 0;       // of the whole process, both its threads
+  double cpu_s = 0;       // of the whole process, all its threads
   uint64_t received = 0;  // messages known to have arrived: by completion or by check
   uint64_t checked = 0;
   uint64_t mismatches = 0;
@@ -44,7 +44,7 @@ class Transfer {
   explicit Transfer(const TransferSetup& setup);
   // Receives must be posted before the peer starts: called before the barrier.
   void post_first_receives();
-  TransferResult run();
+  TransferResult run(double seconds);  // 0: all messages of the options
 
  private:
   struct Lane {                                   // one queue pair
@@ -55,6 +55,7 @@ class Transfer {
     uint32_t recv_slack = 0;  // receives to post again
   };
 
+  void start_run(double seconds);
   bool may_post(uint32_t qp) const;
   void post_chunk(uint32_t qp);
   bool post_round();
@@ -89,7 +90,6 @@ class Transfer {
   TransferResult result_;
 };
 
-double process_cpu_seconds();
 // Meaning of a failed completion and the remedy; for transfer and latency.
 [[noreturn]] void throw_failed(const ibv_wc& wc);
 

@@ -47,7 +47,8 @@ Json port_report(const Switch& s, size_t i) {
             {"trimmed", limit(q.trimmed_limit)},
             {"control", limit(q.control_limit)},
             {"ecn_min", limit(q.ecn_min)},
-            {"ecn_max", limit(q.ecn_max)}}}};
+            {"ecn_max", limit(q.ecn_max)},
+            {"ecn_share", q.ecn_share}}}};
 }
 
 std::string bytes_text(const Json& bytes) {

@@ -46,6 +46,7 @@ QueueConfig queue_config(const fabric::FabricSpec& f, bool last_hop) {
   if (!last_hop || s.ecn_last_hop) {
     q.ecn_min = s.ecn_min.bytes(bdp);
     q.ecn_max = s.ecn_max.bytes(bdp);
+    q.ecn_share = s.ecn_share;
   }
   return q;
 }

@@ -64,25 +64,21 @@ bool Child::read_some(int timeout_ms) {
   return true;
 }
 
-bool Child::read_line(std::string* line, int timeout_ms) {
+std::optional<std::string> Child::read_line(int timeout_ms) {
   for (;;) {
-    if (const auto next = lines_.next()) {
-      *line = *next;
-      return true;
-    }
-    if (!read_some(timeout_ms)) return false;
+    if (const auto next = lines_.next()) return std::string(*next);
+    if (!read_some(timeout_ms)) return std::nullopt;
   }
 }
 
-bool Child::read_all(std::string* text, int timeout_ms) {
+std::string Child::read_all(int timeout_ms) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
   const auto left = [&] {
     return static_cast<int>((until - std::chrono::steady_clock::now()) / std::chrono::milliseconds(1));
   };
   while (left() > 0 && read_some(left())) {
   }
-  *text = lines_.rest();
-  return left() > 0;
+  return std::string(lines_.rest());
 }
 
 int Child::wait() {

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 
 #include "base/line_reader.h"
@@ -16,10 +17,10 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // False: it has ended, or was silent for this time.
-  bool read_line(std::string* line, int timeout_ms);
-  // All its output until it ends; false when that takes longer.
-  bool read_all(std::string* text, int timeout_ms);
+  // None: it has ended, or was silent for this time.
+  std::optional<std::string> read_line(int timeout_ms);
+  // Its output until it ends, or for this time.
+  std::string read_all(int timeout_ms);
   int wait();  // exit status, 128 + signal
 
  private:

@@ -6,6 +6,7 @@
 #include <ctime>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "ctl/call.h"
 #include "ctl/deny.h"
@@ -32,16 +33,16 @@ int in_profile(const DenyOptions& options, mrc_ctl_ev_op op, mrc_ctl_ev_op_entry
   mrc_ctl_ev_profile_attr attr{};
   entry.flags = MRC_CTL_EV_OP_F_ALL_COPIES;
   attr.ev_op = {op, &entry, 1};
-  std::string why;
-  const int error = Daemon(options.socket)
-                        .request({{"do", "modify"},
-                                  {"device", options.device},
-                                  {"call", mrc::ctl::call_json(options.profile, attr, MRC_CTL_EV_PROFILE_EV_OP)}},
-                                 nullptr, &why);
-  if (error == 0) return report(json, what);
-  if (why.empty() && error == ENOENT) why = "the profile has no such EV (mrcctl show profiles)";
-  if (why.empty() && error == EINVAL) why = "there is no such profile, or it does not take this in its present state";
-  throw Error("EV profile " + std::to_string(options.profile) + ": " + (why.empty() ? std::strerror(error) : why));
+  const auto answer = Daemon(options.socket)
+                          .request({{"do", "modify"},
+                                    {"device", options.device},
+                                    {"call", mrc::ctl::call_json(options.profile, attr, MRC_CTL_EV_PROFILE_EV_OP)}});
+  if (answer) return report(json, what);
+  mrc::Error error = answer.error();
+  if (error.text.empty() && error.code == ENOENT) error.text = "the profile has no such EV (mrcctl show profiles)";
+  if (error.text.empty() && error.code == EINVAL)
+    error.text = "there is no such profile, or it does not take this in its present state";
+  throw Error("EV profile " + std::to_string(options.profile) + ": " + sentence_of(error));
 }
 
 std::string clock_text(double time) {
@@ -79,16 +80,17 @@ int ev_deny(const DenyOptions& o, bool deny, bool json) {
       {"ev", &o.ev}, {"via", &o.via}, {"to", &o.to}, {"why", &o.why}};
   for (const auto& [key, value] : parts)
     if (!value->empty()) rule[key] = *value;
-  std::string why, text = "every path";
+  std::string text = "every path";
   if (!o.all || deny) {
     const auto parsed = mrc::ctl::parse_deny(rule);
     if (!parsed) throw Error(parsed.error().text);
     text = mrc::ctl::deny_text(*parsed);
   }
-  const int error = Daemon(o.socket).request(
-      {{"do", deny ? "deny" : "allow"}, {"device", o.device}, {"rule", rule}, {"all", o.all}}, nullptr, &why);
-  if (error == ENOENT) throw Error("not denied: " + text + " (mrcctl show denies lists what is)");
-  if (error != 0) throw Error(why.empty() ? std::strerror(error) : why);
+  const auto answer =
+      Daemon(o.socket).request({{"do", deny ? "deny" : "allow"}, {"device", o.device}, {"rule", rule}, {"all", o.all}});
+  if (!answer && answer.error().code == ENOENT)
+    throw Error("not denied: " + text + " (mrcctl show denies lists what is)");
+  if (!answer) throw Error(sentence_of(answer.error()));
   return report(json, std::string(done) + ": " + text);
 }
 
@@ -107,10 +109,7 @@ int ev_replace(const std::string& socket, const std::string& device, uint64_t pr
 }
 
 int set_port(const std::string& socket, const std::string& device, uint32_t port, bool up, bool json) {
-  std::string why;
-  const int error =
-      Daemon(socket).request({{"do", "port"}, {"device", device}, {"port", port}, {"up", up}}, nullptr, &why);
-  if (error != 0) throw Error(why.empty() ? std::strerror(error) : why);
+  Daemon(socket).ask({{"do", "port"}, {"device", device}, {"port", port}, {"up", up}});
   return report(json, "port " + std::to_string(port) + (up ? " up" : " down"));
 }
 
@@ -122,9 +121,11 @@ int events(const std::string& socket, bool follow, uint64_t max, bool json) {
     for (const Json& event : daemon.ask({{"do", "events"}})) print_event(event, json);
     return kGood;
   }
-  for (Json message; (max == 0 || printed < max) && daemon.next(&message);) {
-    if (!message.is_object() || !message.contains("event")) continue;
-    print_event(message["event"], json);
+  while (max == 0 || printed < max) {
+    const std::optional<Json> message = daemon.next();
+    if (!message) break;
+    if (!message->is_object() || !message->contains("event")) continue;
+    print_event(message->at("event"), json);
     ++printed;
   }
   if (max != 0 && printed < max) throw Error("mrcd has ended");

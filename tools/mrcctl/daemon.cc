@@ -63,13 +63,11 @@ void keep_devices_out() {
 
 Daemon::Daemon(const std::string& given) {
   const std::string socket = given.empty() ? configured_socket() : given;
-  sockaddr_un at;
-  socklen_t length;
   if (socket.empty()) throw Error("the setting mrcd_socket is empty, so no process of this host uses a daemon");
-  if (!mrc::device::unix_address(socket, &at, &length))
-    throw Error("'" + socket + "' is too long for the name of a socket");
+  const auto at = mrc::device::unix_address(socket);
+  if (!at) throw Error("'" + socket + "' is too long for the name of a socket");
   fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd_ >= 0 && ::connect(fd_, reinterpret_cast<const sockaddr*>(&at), length) == 0) return;
+  if (fd_ >= 0 && ::connect(fd_, at->get(), at->length) == 0) return;
   const int error = errno;
   if (fd_ >= 0) ::close(fd_);
   throw Error("no mrcd answers at " + socket + " (" + std::strerror(error) +
@@ -91,24 +89,21 @@ void Daemon::settle() noexcept {
   }
 }
 
-bool Daemon::read_line(std::string* line, int timeout_ms) {
+std::optional<std::string> Daemon::read_line(int timeout_ms) {
   for (;;) {
-    if (const auto next = in_.next()) {
-      *line = *next;
-      return true;
-    }
+    if (const auto line = in_.next()) return std::string(*line);
     pollfd wait{fd_, POLLIN, 0};
     const int ready = ::poll(&wait, 1, timeout_ms);
     if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return false;
+    if (ready <= 0) return std::nullopt;
     std::array<char, 65536> part;
     const ssize_t n = ::recv(fd_, part.data(), part.size(), 0);
-    if (n <= 0) return false;
+    if (n <= 0) return std::nullopt;
     in_.append({part.data(), static_cast<size_t>(n)});
   }
 }
 
-int Daemon::request(Json message, Json* data, std::string* why) {
+mrc::Result<Json> Daemon::request(Json message) {
   const unsigned id = next_request_++;
   const auto what = message.at("do").get<std::string>();
   message["request"] = id;
@@ -118,33 +113,33 @@ int Daemon::request(Json message, Json* data, std::string* why) {
     if (n <= 0 && errno != EINTR) throw Error("mrcd has ended");
     if (n > 0) at += static_cast<size_t>(n);
   }
-  for (std::string text; read_line(&text, kPatienceMs);) {
-    Json answer = Json::parse(text, nullptr, false);
+  while (const auto text = read_line(kPatienceMs)) {
+    Json answer = Json::parse(*text, nullptr, false);
     if (!answer.is_object() || answer.value("answer", 0u) != id) continue;
     make_printable(&answer);
-    if (data != nullptr && answer.contains("data")) *data = std::move(answer["data"]);
-    if (why != nullptr) *why = answer.value("why", "");
-    const int error = answer.value("error", EIO);
-    if (error == 0 && (what == "modify" || what == "port" || what == "deny" || what == "allow")) changed_ = true;
-    return error;
+    if (const int error = answer.value("error", EIO); error != 0) return mrc::Error{error, answer.value("why", "")};
+    if (what == "modify" || what == "port" || what == "deny" || what == "allow") changed_ = true;
+    return answer.value("data", Json());
   }
   throw Error("mrcd does not answer");
 }
 
-Json Daemon::ask(Json message) {
-  Json data;
-  std::string why;
-  const int error = request(std::move(message), &data, &why);
-  if (error != 0) throw Error(why.empty() ? std::strerror(error) : why);
-  return data;
+std::string sentence_of(const mrc::Error& error) {
+  return error.text.empty() ? std::strerror(error.code) : error.text;
 }
 
-bool Daemon::next(Json* message) {
-  std::string line;
-  if (!read_line(&line, -1)) return false;
-  *message = Json::parse(line, nullptr, false);
-  make_printable(message);
-  return true;
+Json Daemon::ask(Json message) {
+  mrc::Result<Json> answer = request(std::move(message));
+  if (!answer) throw Error(sentence_of(answer.error()));
+  return *std::move(answer);
+}
+
+std::optional<Json> Daemon::next() {
+  const std::optional<std::string> line = read_line(-1);
+  if (!line) return std::nullopt;
+  Json message = Json::parse(*line, nullptr, false);
+  make_printable(&message);
+  return message;
 }
 
 }  // namespace mrcctl

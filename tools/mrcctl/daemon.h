@@ -2,9 +2,11 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "base/line_reader.h"
+#include "result.h"
 
 namespace mrcctl {
 
@@ -18,13 +20,13 @@ class Daemon {
 
   // The answer's data. Throws Error with the daemon's reason.
   nlohmann::json ask(nlohmann::json message);
-  // 0 or the errno value that the daemon answered; *why: its sentence.
-  int request(nlohmann::json message, nlohmann::json* data, std::string* why);
-  // The next unsolicited message; false when the daemon has ended.
-  bool next(nlohmann::json* message);
+  // The same, with an error that the daemon answered: its errno value, and its sentence, which may be empty.
+  mrc::Result<nlohmann::json> request(nlohmann::json message);
+  // The next unsolicited message; none when the daemon has ended.
+  std::optional<nlohmann::json> next();
 
  private:
-  bool read_line(std::string* line, int timeout_ms);
+  std::optional<std::string> read_line(int timeout_ms);
   void settle() noexcept;
 
   int fd_ = -1;
@@ -32,6 +34,9 @@ class Daemon {
   unsigned next_request_ = 1;
   mrc::LineReader in_;
 };
+
+// The sentence of an error that the daemon answered, or that of its errno value.
+std::string sentence_of(const mrc::Error& error);
 
 // Devices that this program opens from now on do without the daemon: they try paths that are denied, too, and what they
 // are requested concerns only this class.

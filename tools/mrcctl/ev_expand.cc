@@ -210,15 +210,15 @@ void print_text(const OrderedJson& profiles, size_t differences) {
 }  // namespace
 
 int expand_file(const std::string& file, bool json) {
-  std::string text, why;
-  if (!mrc::read_text_file(file, &text, &why)) {
-    std::fprintf(stderr, "mrcctl: cannot read %s: %s\n", file.c_str(), why.c_str());
+  const mrc::Result<std::string> text = mrc::read_text_file(file);
+  if (!text) {
+    std::fprintf(stderr, "mrcctl: cannot read %s: %s\n", file.c_str(), text.error().text.c_str());
     return kBad;
   }
   try {
     OrderedJson profiles = OrderedJson::array();
     size_t differences = 0;
-    const OrderedJson document = OrderedJson::parse(text);
+    const OrderedJson document = OrderedJson::parse(*text);
     if (!document.is_array()) throw std::runtime_error("not an array of profiles");
     for (const OrderedJson& profile : document) profiles.push_back(expand_profile(profile, &differences));
     if (json)

@@ -98,7 +98,7 @@ std::string nscc_text(const Json& config) {
 Json profiles_of(const Json& text) {
   mrc::mrcd::SharedDevice device(text["device"].get<std::string>(), text["planes"].get<uint32_t>(),
                                  text["ev_mode"].get<std::string>(), text["evs"].get<uint32_t>());
-  device.restore(text.get<mrc::ctl::DeviceState>());
+  (void)device.restore(text.get<mrc::ctl::DeviceState>());  // what does not fit is not shown
   const mrc::ctl::ProfileStore& store = device.store();
   Json all = {{"device", device.name()}, {"formats", Json::array()}, {"evs", Json::array()}, {"ccs", Json::array()}};
   for (uint64_t id : store.format_ids()) {

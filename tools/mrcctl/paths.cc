@@ -27,9 +27,9 @@ Paths::Paths(const std::string& device) {
   auto plan = mrc::device::srv6_plan(config_.settings, static_cast<uint32_t>(config_.planes.size()));
   if (!plan) throw Error(plan.error().text);
   plan_ = *std::move(plan);
-  std::string why;
-  for (const mrc::mrcd::LoopPath& loop : mrc::mrcd::loop_paths(config_, &why))
-    own_t0s_[loop.plane - 1] = mrc::mrcd::usid_text(loop.t0);
+  const auto loops = mrc::mrcd::loop_paths(config_);
+  if (!loops) return;  // none are configured
+  for (const mrc::mrcd::LoopPath& loop : *loops) own_t0s_[loop.plane - 1] = mrc::mrcd::usid_text(loop.t0);
 }
 
 std::string Paths::own_t0(uint8_t port) const {

@@ -53,15 +53,12 @@ class Fleet {
       responders_.push_back(std::make_unique<Child>(command(host, "respond" + device_words())));
     // No other process opens the devices before: probes go to process slot 0, whose owner must stay to the end.
     for (size_t i = 0; i < o_.hosts.size(); ++i) {
-      std::string line;
-      if (!responders_[i]->read_line(&line, kStartMs) || line != "ready")
+      if (responders_[i]->read_line(kStartMs) != "ready")
         throw Error("host " + o_.hosts[i] + " does not answer to: " + command(o_.hosts[i], "respond"));
     }
     for (const std::string& host : o_.hosts) shows_.push_back(std::make_unique<Child>(command(host, "show --json")));
     for (size_t i = 0; i < o_.hosts.size(); ++i) {
-      std::string text;
-      shows_[i]->read_all(&text, kStartMs);
-      const Json shown = Json::parse(text, nullptr, false);
+      const Json shown = Json::parse(shows_[i]->read_all(kStartMs), nullptr, false);
       if (!shown.is_object())
         throw Error("host " + o_.hosts[i] + " returns no GID to: " + command(o_.hosts[i], "show --json"));
       for (const Json& device : shown["devices"]) {
@@ -85,9 +82,8 @@ class Fleet {
     }
     std::vector<Json> seen;
     for (size_t i = 0; i < probes.size(); ++i) {
-      std::string text;
       const uint64_t max_ms = kStartMs + uint64_t{o_.count} * o_.timeout_ms * o_.hosts.size() * 4;
-      probes[i]->read_all(&text, static_cast<int>(std::min<uint64_t>(max_ms, INT32_MAX)));
+      const std::string text = probes[i]->read_all(static_cast<int>(std::min<uint64_t>(max_ms, INT32_MAX)));
       seen.push_back(Json::parse(text, nullptr, false));
       if (!seen.back().is_object()) throw Error("host " + o_.hosts[i] + " cannot probe");
       seen.back()["host"] = o_.hosts[i];
@@ -109,9 +105,7 @@ std::vector<Json> probe_from_here(const PreflightOptions& o) {
   if (!o.device.empty()) words += " --device " + shell_quoted(o.device);
   for (const std::string& host : o.hosts) words += " " + shell_quoted(host);
   Child probe((o.program.empty() ? own_program() : o.program) + " " + words);
-  std::string text;
-  probe.read_all(&text, INT32_MAX);
-  const Json seen = Json::parse(text, nullptr, false);
+  const Json seen = Json::parse(probe.read_all(INT32_MAX), nullptr, false);
   if (!seen.is_object()) throw Error("probing failed");
   return {seen};
 }

@@ -182,12 +182,12 @@ OrderedJson describe(size_t peer, const union ibv_gid& gid, const std::vector<Ch
 
 // Over this host's own switches and back; requires no peer.
 OrderedJson probe_loops(const Paths& paths, const ProbeOptions& options) {
-  std::string why;
-  std::vector<mrc::mrcd::LoopPath> loops = mrc::mrcd::loop_paths(paths.config(), &why);
   OrderedJson all = OrderedJson::array();
-  if (loops.empty()) return all;
+  const auto configured = mrc::mrcd::loop_paths(paths.config());
+  if (!configured || configured->empty()) return all;
+  const std::vector<mrc::mrcd::LoopPath>& loops = *configured;
   mrc::mrcd::LoopProber prober;
-  if (!prober.open(paths.config(), loops, &why)) throw Error(why);
+  if (const mrc::Status opened = prober.open(paths.config(), loops); !opened) throw Error(opened.error().text);
   std::vector<uint32_t> received(loops.size());
   const auto collect = [&] {
     prober.collect([&](const mrc::mrcd::LoopProber::Fate& fate) { received[fate.path] += fate.answered; });

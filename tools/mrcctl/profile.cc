@@ -65,12 +65,13 @@ class Editor {
  public:
   explicit Editor(const ProfileOptions& options) : options_(options), daemon_(options.socket) {}
 
-  int call(Json text) {
-    why_.clear();
-    return daemon_.request({{"do", "modify"}, {"device", options_.device}, {"call", std::move(text)}}, nullptr, &why_);
+  mrc::Status call(Json text) {
+    auto answer = daemon_.request({{"do", "modify"}, {"device", options_.device}, {"call", std::move(text)}});
+    if (!answer) return std::move(answer).error();
+    return {};
   }
-  [[noreturn]] void fail(const std::string& name, int error) {
-    throw Error(name + ": " + (why_.empty() ? reason(error) : why_));
+  [[noreturn]] static void fail(const std::string& name, const mrc::Error& error) {
+    throw Error(name + ": " + (error.text.empty() ? reason(error.code) : error.text));
   }
 
   mrc_ctl_profile_state state_of(const ProfileCall& profile) {
@@ -90,7 +91,6 @@ class Editor {
  private:
   const ProfileOptions& options_;
   Daemon daemon_;
-  std::string why_;
 };
 
 // Parts that a profile requires to be ONLINE and a file may leave out.
@@ -124,15 +124,15 @@ int profile_create(const ProfileOptions& options) {
       throw Error(p.name + ": exists already; change it with `mrcctl profile modify`");
     complete(&p.call);
     const int entries = p.call.kind == ProfileKind::kEv ? p.call.mask & MRC_CTL_EV_PROFILE_EV_OP : 0;
-    int error = editor.call(text_of(&p.call, p.call.mask & ~entries, MRC_CTL_PROFILE_INIT, MRC_CTL_PROFILE_OFFLINE));
-    if (error == 0 && entries != 0)  // a call takes either fields or entries
-      error = editor.call(text_of(&p.call, entries, MRC_CTL_PROFILE_OFFLINE, MRC_CTL_PROFILE_OFFLINE));
-    if (error == 0 && p.online)
-      error = editor.call(text_of(&p.call, 0, MRC_CTL_PROFILE_OFFLINE, MRC_CTL_PROFILE_ONLINE));
-    if (error != 0) {
+    mrc::Status made =
+        editor.call(text_of(&p.call, p.call.mask & ~entries, MRC_CTL_PROFILE_INIT, MRC_CTL_PROFILE_OFFLINE));
+    if (made && entries != 0)  // a call takes either fields or entries
+      made = editor.call(text_of(&p.call, entries, MRC_CTL_PROFILE_OFFLINE, MRC_CTL_PROFILE_OFFLINE));
+    if (made && p.online) made = editor.call(text_of(&p.call, 0, MRC_CTL_PROFILE_OFFLINE, MRC_CTL_PROFILE_ONLINE));
+    if (!made) {
       // Nothing is left half made.
-      editor.call(text_of(&p.call, 0, MRC_CTL_PROFILE_OFFLINE, MRC_CTL_PROFILE_INIT));
-      editor.fail(p.name, error);
+      (void)editor.call(text_of(&p.call, 0, MRC_CTL_PROFILE_OFFLINE, MRC_CTL_PROFILE_INIT));
+      editor.fail(p.name, made.error());
     }
     tell(options, &done, p.name, "created");
   }
@@ -151,14 +151,14 @@ int profile_modify(const ProfileOptions& options) {
     if (p.call.kind == ProfileKind::kEv && (p.call.mask & MRC_CTL_EV_PROFILE_EV_OP) != 0)
       throw Error(p.name + ": entries change one by one (mrcctl ev replace), or all by delete and create");
     const mrc_ctl_profile_state then = p.online ? MRC_CTL_PROFILE_ONLINE : MRC_CTL_PROFILE_OFFLINE;
-    int error = editor.call(text_of(&p.call, p.call.mask, now, then));
-    if (error != 0 && now == MRC_CTL_PROFILE_ONLINE) {
-      error = editor.call(text_of(&p.call, 0, now, MRC_CTL_PROFILE_OFFLINE));
-      if (error != 0) editor.fail(p.name, error);
-      error = editor.call(text_of(&p.call, p.call.mask, MRC_CTL_PROFILE_OFFLINE, then));
-      if (error != 0) editor.call(text_of(&p.call, 0, MRC_CTL_PROFILE_OFFLINE, MRC_CTL_PROFILE_ONLINE));
+    mrc::Status changed = editor.call(text_of(&p.call, p.call.mask, now, then));
+    if (!changed && now == MRC_CTL_PROFILE_ONLINE) {
+      changed = editor.call(text_of(&p.call, 0, now, MRC_CTL_PROFILE_OFFLINE));
+      if (!changed) editor.fail(p.name, changed.error());
+      changed = editor.call(text_of(&p.call, p.call.mask, MRC_CTL_PROFILE_OFFLINE, then));
+      if (!changed) (void)editor.call(text_of(&p.call, 0, MRC_CTL_PROFILE_OFFLINE, MRC_CTL_PROFILE_ONLINE));
     }
-    if (error != 0) editor.fail(p.name, error);
+    if (!changed) editor.fail(p.name, changed.error());
     tell(options, &done, p.name, "modified");
   }
   finish(options, done);
@@ -173,11 +173,11 @@ int profile_delete(const ProfileOptions& options, const std::string& kind, unsig
   const std::string name = kind + " profile " + std::to_string(id);
   const mrc_ctl_profile_state now = editor.state_of(profile);
   if (now == MRC_CTL_PROFILE_INIT) throw Error(name + ": there is none");
-  int error = 0;
+  mrc::Status deleted;
   if (now == MRC_CTL_PROFILE_ONLINE)
-    error = editor.call(text_of(&profile, 0, MRC_CTL_PROFILE_ONLINE, MRC_CTL_PROFILE_OFFLINE));
-  if (error == 0) error = editor.call(text_of(&profile, 0, MRC_CTL_PROFILE_OFFLINE, MRC_CTL_PROFILE_INIT));
-  if (error != 0) editor.fail(name, error);
+    deleted = editor.call(text_of(&profile, 0, MRC_CTL_PROFILE_ONLINE, MRC_CTL_PROFILE_OFFLINE));
+  if (deleted) deleted = editor.call(text_of(&profile, 0, MRC_CTL_PROFILE_OFFLINE, MRC_CTL_PROFILE_INIT));
+  if (!deleted) editor.fail(name, deleted.error());
   Json done = Json::array();
   tell(options, &done, name, "deleted");
   finish(options, done);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <optional>
 
 #include "core/congestion/registry.h"
 #include "ctl/limits.h"
@@ -196,22 +197,22 @@ WrittenProfile read_one(const YAML::Node& node) {
 
 mrc_ctl_ev parse_profile_ev(const std::string& text) {
   const size_t at = text.find('@');
-  mrc_ctl_ev ev{};
   unsigned port = 0;
+  std::optional<mrc_ctl_ev> ev;
   const char* end = text.data() + text.size();
-  if (at == std::string::npos || !mrc::ctl::parse_ev_hex(text.substr(0, at), &ev.val) ||
-      std::from_chars(text.data() + at + 1, end, port).ptr != end || port < 1 || port > 255)
-    throw Error("'" + text + "' is no EV of a profile: hexadecimal value and port, such as 0001@2");
-  ev.port = static_cast<uint8_t>(port);
-  return ev;
+  if (at != std::string::npos && std::from_chars(text.data() + at + 1, end, port).ptr == end && port >= 1 &&
+      port <= 255)
+    ev = mrc::ctl::parse_ev_hex(text.substr(0, at), static_cast<uint8_t>(port));
+  if (!ev) throw Error("'" + text + "' is no EV of a profile: hexadecimal value and port, such as 0001@2");
+  return *ev;
 }
 
 std::vector<WrittenProfile> read_profiles(const std::string& file) {
   std::vector<WrittenProfile> profiles;
-  std::string text, why;
-  if (!mrc::read_text_file(file, &text, &why)) throw Error("cannot read " + file + ": " + why);
+  const mrc::Result<std::string> text = mrc::read_text_file(file);
+  if (!text) throw Error("cannot read " + file + ": " + text.error().text);
   try {
-    const YAML::Node all = YAML::Load(text);
+    const YAML::Node all = YAML::Load(*text);
     if (!all.IsSequence()) throw Error("the file is a list of profiles; man mrcctl has an example");
     for (const YAML::Node& node : all) profiles.push_back(read_one(node));
   } catch (const YAML::Exception& e) {

@@ -36,11 +36,6 @@ constexpr size_t kMaxUnread = size_t{1} << 20;          // of answers: beyond it
 constexpr Duration kFirstLine = Duration::seconds(10);  // until its end; our own programs send it at once
 constexpr size_t kMaxQueued = size_t{1} << 24;          // beyond it the connection is dropped with the next message
 
-bool fail(const std::string& what, std::string* why) {
-  *why = what + ": " + std::strerror(errno);
-  return false;
-}
-
 }  // namespace
 
 // The memory that a peer can occupy is limited both ways: the length of a line, and unread answers. A
@@ -71,7 +66,7 @@ class Connections::Connection final : public Client, public std::enable_shared_f
   bool idle() const { return failed_ || unread() == 0; }
 
   void send(const nlohmann::json& message) override {
-    if (failed_ || ended_) return;
+    if (failed_ || ended_ || deaf_) return;
     if (unread() > kMaxQueued) return fail();
     out_ += message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     out_ += '\n';
@@ -106,12 +101,23 @@ class Connections::Connection final : public Client, public std::enable_shared_f
                              [self = shared_from_this()](const boost::system::error_code& error, size_t n) {
                                self->write_pending_ = false;
                                if (self->ended_ || self->failed_) return;
-                               if (error) return self->drop();
-                               self->written_ += n;
+                               if (error)
+                                 self->stop_writing();
+                               else
+                                 self->written_ += n;
                                self->write();
                                self->take_lines();  // that waited until there was room for answers
                                self->read();
                              });
+  }
+
+  // A process that has closed its device no longer reads, but its last report may still be unread here: the connection
+  // ends with the end of what it has sent.
+  void stop_writing() {
+    deaf_ = true;
+    out_.clear();
+    writing_.clear();
+    written_ = 0;
   }
 
   // One part at a time, and few requests of it: a peer that sends without a pause does not block the others.
@@ -168,6 +174,7 @@ class Connections::Connection final : public Client, public std::enable_shared_f
   std::string out_, writing_;  // not yet passed to the socket; being sent
   size_t written_ = 0;         // bytes of writing_
   bool read_pending_ = false, write_pending_ = false, turn_pending_ = false;
+  bool deaf_ = false;  // nothing can be sent to it any more
   bool failed_ = false, ended_ = false, first_line_taken_ = false;
   const Instant since_ = steady_now();
 };
@@ -183,55 +190,48 @@ Connections::~Connections() {
 
 // The file stays, the lock is released with the process: removing the file would let two daemons hold locks on two
 // files of one name.
-bool Connections::lock(const std::string& socket, std::string* why, bool* busy) {
+Status Connections::lock(const std::string& socket) {
   const std::string file = socket + ".lock";
   lock_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (lock_ < 0) {
-    fail(file, why);
-    *why += datapath::taken_by(datapath::holder_of_file(file));
-    return false;
+    Error error = failed_call(file);
+    error.text += datapath::taken_by(datapath::holder_of_file(file));
+    return error;
   }
-  if (::flock(lock_, LOCK_EX | LOCK_NB) == 0) return true;
-  *busy = errno == EWOULDBLOCK;
-  *why = *busy ? "another mrcd holds " + file + datapath::taken_by(datapath::holder_of_lock(lock_))
-               : file + ": " + std::strerror(errno);
-  return false;
+  if (::flock(lock_, LOCK_EX | LOCK_NB) == 0) return {};
+  if (errno != EWOULDBLOCK) return failed_call(file);
+  return Error{EALREADY, "another mrcd holds " + file + datapath::taken_by(datapath::holder_of_lock(lock_))};
 }
 
-bool Connections::listen(const std::string& socket, std::string* why, bool* busy) {
-  *busy = false;
-  sockaddr_un at;
-  socklen_t length;
-  if (!device::unix_address(socket, &at, &length)) {
-    *why = "'" + socket + "' is too long for the name of a socket";
-    return false;
-  }
+Status Connections::listen(const std::string& socket) {
+  const auto at = device::unix_address(socket);
+  if (!at) return invalid("'" + socket + "' is too long for the name of a socket");
   const bool is_file = socket[0] != '@';
-  if (is_file && !lock(socket, why, busy)) return false;
+  if (is_file)
+    if (Status locked = lock(socket); !locked) return locked;
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) return fail("socket", why);
+  if (fd < 0) return failed_call("socket");
   acceptor_.assign(Stream(), fd);
   // While this process holds the lock, a socket of that name was left by a killed daemon. Any other file has an owner,
   // and the setting is a mistake.
   if (struct stat there; is_file && ::lstat(socket.c_str(), &there) == 0) {
-    if (!S_ISSOCK(there.st_mode)) {
-      *why = socket + " is there already and is no socket: mrcd does not replace it";
-      return false;
-    }
+    if (!S_ISSOCK(there.st_mode))
+      return invalid(socket + " is there already and is no socket: mrcd does not replace it");
     ::unlink(socket.c_str());
   }
-  if (::bind(fd, reinterpret_cast<const sockaddr*>(&at), length) != 0) {
-    *busy = errno == EADDRINUSE;
-    fail(socket, why);
-    if (*busy) *why += datapath::taken_by(datapath::holder_of_unix_name(at, length, SOCK_STREAM));
-    return false;
+  if (::bind(fd, at->get(), at->length) != 0) {
+    Error error = failed_call(socket);
+    if (error.code != EADDRINUSE) return error;
+    error.code = EALREADY;
+    error.text += datapath::taken_by(datapath::holder_of_unix_name(at->name, at->length, SOCK_STREAM));
+    return error;
   }
   if (is_file) path_ = socket;
   // Any user may connect; permissions depend on the user.
   if (is_file) ::chmod(socket.c_str(), 0666);
-  if (::listen(fd, kBacklog) != 0) return fail(socket, why);
+  if (::listen(fd, kBacklog) != 0) return failed_call(socket);
   accept();
-  return true;
+  return {};
 }
 
 // Without a free descriptor the connection stays in the queue and the listener readable: accepting pauses until
@@ -248,9 +248,10 @@ void Connections::accept() {
 }
 
 void Connections::admit(Stream::socket socket) {
-  Credentials who;
-  if (connections_.size() >= kMaxConnections || !credentials_of(socket.native_handle(), &who)) return;
-  const Peer peer = peer_of(who, group_);
+  if (connections_.size() >= kMaxConnections) return;
+  const std::optional<Credentials> who = credentials_of(socket.native_handle());
+  if (!who) return;
+  const Peer peer = peer_of(*who, group_);
   if (!admits(peer)) return;
   const auto connection = std::make_shared<Connection>(this, std::move(socket), peer);
   connections_.insert(connection);

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "loop.h"
+#include "result.h"
 #include "service.h"
 
 namespace mrc::mrcd {
@@ -20,8 +21,8 @@ class Connections {
   Connections(Loop* loop, Service* service, std::string group);
   ~Connections();
 
-  // `socket`: a path, or @NAME in the abstract namespace. False and a sentence; *busy: another instance has it.
-  bool listen(const std::string& socket, std::string* why, bool* busy);
+  // `socket`: a path, or @NAME in the abstract namespace. EALREADY: another instance has it.
+  Status listen(const std::string& socket);
   // Called periodically: resumes accepting after a shortage of descriptors, and closes connections without a complete
   // line by their deadline.
   void resume(Instant now);
@@ -33,7 +34,7 @@ class Connections {
  private:
   using Stream = boost::asio::local::stream_protocol;
   class Connection;
-  bool lock(const std::string& socket, std::string* why, bool* busy);
+  Status lock(const std::string& socket);
   void accept();
   void admit(Stream::socket socket);
   bool admits(const Peer& peer) const;

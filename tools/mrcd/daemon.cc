@@ -54,9 +54,10 @@ struct Daemon::Parts {
   }
 
   void save() {
-    std::string why;
     const Instant begin = steady_now();
-    if (save_state(state_path, service.file_state(), &why))
+    const Status saved = save_state(state_path, service.file_state());
+    const std::string why = saved ? "" : saved.error().text;
+    if (saved)
       dirty = false;
     else if (why != complaint)
       log_warning(why + "; it is tried again");
@@ -106,31 +107,29 @@ struct Daemon::Parts {
 };
 
 // The first device with loops is shown as the fabric.
-bool Daemon::start_monitors(Parts& p, std::string* why) {
+Status Daemon::start_monitors(Parts& p) {
   for (size_t d = 0; d < p.config.devices.size(); ++d) {
     if (p.settings[d].probe_rate <= 0) continue;
     p.monitors.push_back(std::make_unique<Monitor>(&p.loop, &p.service, p.config.devices[d], p.settings[d]));
-    if (!p.monitors.back()->start(why)) return false;
+    if (Status started = p.monitors.back()->start(); !started) return started;
   }
   p.service.answer_with("monitor", [&p] { return monitor_status(p); });
-  return true;
+  return {};
 }
 
 MonitorStatus Daemon::monitor_status(const Parts& p) {
   return p.monitors.empty() ? MonitorStatus() : p.monitors.front()->status();
 }
 
-bool Daemon::start_web(Parts& p, std::string* why) {
+Status Daemon::start_web(Parts& p) {
   const Settings& s = p.settings.front();
   p.web = std::make_unique<Web>(
       &p.service, [&p] { return monitor_status(p); }, s.token);
-  if (s.http.empty() ||
-      p.http.start(
-          s.http, [&p](const HttpRequest& request, const HttpServer::Reply& reply) { p.web->handle(request, reply); },
-          why))
-    return true;
-  *why = s.origin_of("http") + ": " + *why;
-  return false;
+  if (s.http.empty()) return {};
+  Status started = p.http.start(
+      s.http, [&p](const HttpRequest& request, const HttpServer::Reply& reply) { p.web->handle(request, reply); });
+  if (!started) return std::move(started).error().under(s.origin_of("http") + ": ");
+  return {};
 }
 
 Daemon::Daemon() : parts_(std::make_unique<Parts>()) {}
@@ -139,15 +138,11 @@ Daemon::~Daemon() {
   if (parts_->dirty) parts_->save();
 }
 
-bool Daemon::start(const Options& options, std::string* why, bool* busy) {
+Status Daemon::start(const Options& options) {
   Parts& p = *parts_;
-  *busy = false;
   start_log(options.verbose);
   raise_descriptor_limit();
-  if (Status read = p.read_configuration(); !read) {
-    *why = read.error().text;
-    return false;
-  }
+  if (Status read = p.read_configuration(); !read) return read;
   const Settings& own = p.settings.front();
   const device::Settings& settings = p.config.devices.front().settings;
   for (const std::string& line : device::misspelt_variables(::environ)) log_warning(line);
@@ -155,22 +150,19 @@ bool Daemon::start(const Options& options, std::string* why, bool* busy) {
     log_warning(line);
   const std::string socket = options.socket.empty() ? settings.mrcd_socket : options.socket;
   p.state_path = options.state.empty() ? own.state : options.state;
-  if (socket.empty()) {
-    *why = "the setting mrcd_socket is empty: no process of this host would look for a daemon";
-    return false;
-  }
-  if (socket[0] != '@' && !has_folder(socket, device::Settings().mrcd_socket, "mrcd_socket", "--socket", why))
-    return false;
-  if (!has_folder(p.state_path, Settings().state, "state of mrcd", "--state", why)) return false;
+  if (socket.empty())
+    return invalid("the setting mrcd_socket is empty: no process of this host would look for a daemon");
+  if (socket[0] != '@')
+    if (Status there = have_folder(socket, device::Settings().mrcd_socket, "mrcd_socket", "--socket"); !there)
+      return there;
+  if (Status there = have_folder(p.state_path, Settings().state, "state of mrcd", "--state"); !there) return there;
   p.connections = std::make_unique<Connections>(&p.loop, &p.service, settings.ctl_group);
-  if (!p.connections->listen(socket, why, busy)) return false;
+  if (Status listening = p.connections->listen(socket); !listening) return listening;
 
-  nlohmann::json state;
-  if (!load_state(p.state_path, &state, why)) return false;
-  if (!p.service.restore(state)) {
-    *why = p.state_path + ": not a state file of this version of mrcd; move it away to begin without one";
-    return false;
-  }
+  Result<nlohmann::json> state = load_state(p.state_path);
+  if (!state) return std::move(state).error();
+  if (!p.service.restore(*state))
+    return invalid(p.state_path + ": not a state file of this version of mrcd; move it away to begin without one");
   p.service.answer_with("save", [&p] {
     if (p.dirty) p.save();
     return nlohmann::json{{"saved", !p.dirty}, {"why", p.complaint}};
@@ -191,9 +183,10 @@ bool Daemon::start(const Options& options, std::string* why, bool* busy) {
     p.save_if_due(now);
     p.stop_if_answered(now);
   });
-  if (!start_monitors(p, why) || !start_web(p, why)) return false;
+  if (Status started = start_monitors(p); !started) return started;
+  if (Status started = start_web(p); !started) return started;
   log_info("listening on " + socket + ", state in " + p.state_path);
-  return true;
+  return {};
 }
 
 void Daemon::run() {

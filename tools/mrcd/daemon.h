@@ -4,6 +4,8 @@
 #include <memory>
 #include <string>
 
+#include "result.h"
+
 namespace mrc::mrcd {
 
 struct MonitorStatus;
@@ -18,14 +20,14 @@ class Daemon {
  public:
   Daemon();
   ~Daemon();
-  // False and a sentence; *busy: another instance is running.
-  bool start(const Options& options, std::string* why, bool* busy);
+  // EALREADY: another instance is running.
+  Status start(const Options& options);
   void run();  // until SIGTERM or SIGINT
 
  private:
   struct Parts;
-  static bool start_monitors(Parts& parts, std::string* why);
-  static bool start_web(Parts& parts, std::string* why);
+  static Status start_monitors(Parts& parts);
+  static Status start_web(Parts& parts);
   static MonitorStatus monitor_status(const Parts& parts);
   std::unique_ptr<Parts> parts_;
 };

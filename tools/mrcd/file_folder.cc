@@ -16,17 +16,17 @@ std::string folder_of(const std::string& file) {
 
 }  // namespace
 
-bool has_folder(const std::string& file, const std::string& standard, const std::string& setting,
-                const std::string& option, std::string* why) {
+Status have_folder(const std::string& file, const std::string& standard, const std::string& setting,
+                   const std::string& option) {
   const std::string folder = folder_of(file);
-  if (folder.empty()) return true;
+  if (folder.empty()) return {};
   if (folder == folder_of(standard)) ::mkdir(folder.c_str(), 0755);
   struct stat there;
   const int error = ::stat(folder.c_str(), &there) != 0 ? errno : S_ISDIR(there.st_mode) ? 0 : ENOTDIR;
-  if (error == 0) return true;
-  *why = "the folder of '" + file + "' cannot be used: " + std::strerror(error) + "; create it (mkdir -p " + folder +
-         "), or name another file by " + option + " or the setting " + setting;
-  return false;
+  if (error == 0) return {};
+  return Error{error, "the folder of '" + file + "' cannot be used: " + std::strerror(error) +
+                          "; create it (mkdir -p " + folder + "), or name another file by " + option +
+                          " or the setting " + setting};
 }
 
 }  // namespace mrc::mrcd

@@ -214,12 +214,9 @@ class HttpServer::Impl {
         again_(loop->context()),
         origin_of_(std::move(origin)),
         shared_(std::make_shared<HttpShared>(HttpShared{HttpConnectionCount(limits), nullptr})) {}
-  bool start(const std::string& at, Handler handler, std::string* why) {
+  Status start(const std::string& at, Handler handler) {
     const auto endpoint = endpoint_of(at);
-    if (!endpoint) {
-      *why = "'" + at + "' is no ADDRESS:PORT";
-      return false;
-    }
+    if (!endpoint) return invalid("'" + at + "' is no ADDRESS:PORT");
     shared_->handler = std::move(handler);
     beast::error_code error;
     acceptor_.open(endpoint->protocol(), error);
@@ -227,13 +224,13 @@ class HttpServer::Impl {
     if (!error) acceptor_.bind(*endpoint, error);
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
     if (error) {
-      *why = at + ": " + error.message();
+      Error failure{error.value(), at + ": " + error.message()};
       if (error == asio::error::address_in_use)
-        *why += datapath::taken_by(datapath::holder_of_tcp_port(to_ip(endpoint->address()), endpoint->port()));
-      return false;
+        failure.text += datapath::taken_by(datapath::holder_of_tcp_port(to_ip(endpoint->address()), endpoint->port()));
+      return failure;
     }
     accept();
-    return true;
+    return {};
   }
   uint16_t port() const {
     beast::error_code error;
@@ -277,8 +274,8 @@ class HttpServer::Impl {
 HttpServer::HttpServer(Loop* loop, const HttpLimits& limits, OriginOf origin)
     : impl_(std::make_unique<Impl>(loop, limits, std::move(origin))) {}
 HttpServer::~HttpServer() = default;
-bool HttpServer::start(const std::string& address, Handler handler, std::string* why) {
-  return impl_->start(address, std::move(handler), why);
+Status HttpServer::start(const std::string& address, Handler handler) {
+  return impl_->start(address, std::move(handler));
 }
 uint16_t HttpServer::port() const {
   return impl_->port();

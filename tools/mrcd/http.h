@@ -13,6 +13,7 @@
 
 #include "http_origin.h"
 #include "loop.h"
+#include "result.h"
 
 namespace mrc::mrcd {
 
@@ -44,8 +45,8 @@ class HttpServer {
   // `origin`: called only for connections for which there is room in total.
   explicit HttpServer(Loop* loop, const HttpLimits& limits = {}, OriginOf origin = origin_of);
   ~HttpServer();
-  // "127.0.0.1:9417" or "[::1]:9417"; port 0: any. False and a sentence.
-  bool start(const std::string& address, Handler handler, std::string* why);
+  // "127.0.0.1:9417" or "[::1]:9417"; port 0: any.
+  Status start(const std::string& address, Handler handler);
   uint16_t port() const;
   // Accepts no more connections. Requests that have been received are still answered.
   void finish();

@@ -9,7 +9,7 @@ namespace {
 
 spdlog::logger& logger() {
   static const std::shared_ptr<spdlog::logger> made = [] {
-    const auto log = std::make_shared<spdlog::logger>("mrcd", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    auto log = std::make_shared<spdlog::logger>("mrcd", std::make_shared<spdlog::sinks::stderr_sink_mt>());
     log->set_pattern("%n: %v");  // the journal adds the time
     log->set_level(spdlog::level::warn);
     log->flush_on(spdlog::level::trace);

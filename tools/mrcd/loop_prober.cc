@@ -56,18 +56,13 @@ std::string usid_text(uint16_t usid) {
   return text;
 }
 
-std::vector<LoopPath> loop_paths(const device::DeviceConfig& config, std::string* why) {
+Result<std::vector<LoopPath>> loop_paths(const device::DeviceConfig& config) {
   std::vector<LoopPath> paths;
   const auto planes = static_cast<uint32_t>(config.planes.size());
-  if (config.settings.ev_mode != device::EvMode::kSrv6 || config.settings.srv6_loop.empty()) {
-    *why = "device '" + config.name + "' has no loops: they need ev_mode srv6 and srv6_loop";
-    return paths;
-  }
+  if (config.settings.ev_mode != device::EvMode::kSrv6 || config.settings.srv6_loop.empty())
+    return invalid("device '" + config.name + "' has no loops: they need ev_mode srv6 and srv6_loop");
   const auto parsed = device::srv6_plan(config.settings, planes);
-  if (!parsed) {
-    *why = parsed.error().text;
-    return paths;
-  }
+  if (!parsed) return parsed.error();
   const datapath::Srv6Plan* const plan = parsed->get();
   for (uint32_t p = 0; p < planes; ++p) {
     const IpAddress& own = config.planes[p].addr;
@@ -78,10 +73,8 @@ std::vector<LoopPath> loop_paths(const device::DeviceConfig& config, std::string
       if (loop.has_segment || usids.size() <= tail) continue;
       usids.resize(usids.size() - tail);
       const uint16_t t0 = usids.back();
-      if (t0s.insert(t0).second) {
-        datapath::SegmentPath near;
-        if (datapath::compose_path({t0}, own, &near)) paths.push_back({p + 1, t0, 0, near.destination});
-      }
+      if (t0s.insert(t0).second)
+        if (const auto near = datapath::compose_path({t0}, own)) paths.push_back({p + 1, t0, 0, near->destination});
       if (usids.size() > 1) paths.push_back({p + 1, t0, usids[usids.size() - 2], loop.destination});
     }
   }
@@ -92,7 +85,7 @@ LoopProber::~LoopProber() {
   for (int fd : sockets_) ::close(fd);
 }
 
-bool LoopProber::open(const device::DeviceConfig& config, std::vector<LoopPath> paths, std::string* why) {
+Status LoopProber::open(const device::DeviceConfig& config, std::vector<LoopPath> paths) {
   paths_ = std::move(paths);
   states_.resize(paths_.size());
   std::random_device random;
@@ -110,13 +103,11 @@ bool LoopProber::open(const device::DeviceConfig& config, std::vector<LoopPath> 
     if (fd < 0 || ::setsockopt(fd, SOL_UDP, UDP_NO_CHECK6_TX, &one, sizeof one) != 0 ||
         ::setsockopt(fd, SOL_UDP, UDP_NO_CHECK6_RX, &one, sizeof one) != 0 ||
         ::bind(fd, reinterpret_cast<sockaddr*>(&at), sizeof at) != 0 ||
-        ::getsockname(fd, reinterpret_cast<sockaddr*>(&at), &size) != 0) {
-      *why = "probes of plane " + plane.addr.to_string() + ": " + std::strerror(errno);
-      return false;
-    }
+        ::getsockname(fd, reinterpret_cast<sockaddr*>(&at), &size) != 0)
+      return failed_call("probes of plane " + plane.addr.to_string());
     ports_.push_back(ntohs(at.sin6_port));
   }
-  return true;
+  return {};
 }
 
 // A probe that cannot be sent is a lost one: the host's own port is part of the path.

@@ -16,6 +16,7 @@
 #include "base/ip.h"
 #include "base/time.h"
 #include "device/config.h"
+#include "result.h"
 
 namespace mrc::mrcd {
 
@@ -27,8 +28,8 @@ struct LoopPath {
   IpAddress destination;
 };
 
-// From srv6_loop: each list of switches there, and the T0 alone by which it returns. Empty without it.
-std::vector<LoopPath> loop_paths(const device::DeviceConfig& config, std::string* why);
+// From srv6_loop: each list of switches there, and the T0 alone by which it returns. An error without it.
+Result<std::vector<LoopPath>> loop_paths(const device::DeviceConfig& config);
 std::string usid_text(uint16_t usid);
 
 class LoopProber {
@@ -40,8 +41,7 @@ class LoopProber {
   };
 
   ~LoopProber();
-  // False and a sentence.
-  bool open(const device::DeviceConfig& config, std::vector<LoopPath> paths, std::string* why);
+  Status open(const device::DeviceConfig& config, std::vector<LoopPath> paths);
   const std::vector<LoopPath>& paths() const { return paths_; }
   const std::vector<int>& sockets() const { return sockets_; }  // readable when answers have arrived
 

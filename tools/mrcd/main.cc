@@ -2,6 +2,7 @@
 // Exit status 0: ended by a signal, 1: another instance is running, 2: bad usage or an error.
 #include <signal.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -28,11 +29,9 @@ int run(int argc, char** argv) {
   app.add_flag("--verbose,-v", options.verbose, "Log to stderr");
   if (const auto status = mrc::tools::parse_command_line(&app, "mrcd", argc, argv)) return *status;
   mrc::mrcd::Daemon daemon;
-  std::string why;
-  bool busy = false;
-  if (!daemon.start(options, &why, &busy)) {
-    std::fprintf(stderr, "mrcd: %s\n", why.c_str());
-    return busy ? kBusy : kBad;
+  if (const mrc::Status started = daemon.start(options); !started) {
+    std::fprintf(stderr, "mrcd: %s\n", started.error().text.c_str());
+    return started.error().code == EALREADY ? kBusy : kBad;
   }
   daemon.run();
   return 0;

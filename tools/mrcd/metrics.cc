@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/delay_histogram.h"
 #include "web.h"
 
 namespace mrc::mrcd {
@@ -30,17 +31,37 @@ constexpr double number(uint64_t count) {
 class Metrics {
  public:
   void add(const char* name, MetricType type, const char* help, const Labels& labels, double value) {
-    const auto [at, fresh] = index_.try_emplace(name, families_.size());
-    if (fresh) families_.push_back({name, help, type, {}});
-    if (!there_.insert({name, labels}).second) return;
     prometheus::ClientMetric sample;
-    for (const auto& [key, text] : labels) sample.label.push_back({key, text});
     (type == MetricType::Counter ? sample.counter.value : sample.gauge.value) = value;
-    families_[at->second].metric.push_back(std::move(sample));
+    add_sample(name, type, help, labels, std::move(sample));
+  }
+  void add(const char* name, const char* help, const Labels& labels, const ctl::DelayReport& delays) {
+    prometheus::ClientMetric sample;
+    uint64_t seen = 0;
+    for (size_t i = 0; i < ctl::DelayReport::kCounts; ++i) {  // buckets are there before the first sample
+      if (!delays.counts.empty()) seen = sum_of(seen, delays.counts[i]);
+      if (i < kFirstOctave || i > kLastOctave) continue;
+      const double end = static_cast<double>(core::DelayHistogram::octave_end(i).ns()) / 1e9;
+      sample.histogram.bucket.push_back({seen, end});
+    }
+    sample.histogram.sample_count = seen;
+    sample.histogram.sample_sum = number(delays.sum_ns) / 1e9;
+    add_sample(name, MetricType::Histogram, help, labels, std::move(sample));
   }
   std::string text() const { return prometheus::TextSerializer().Serialize(families_); }
 
  private:
+  static constexpr size_t kFirstOctave = 2, kLastOctave = 24;  // ends of the buckets: 4 us to 17 s
+
+  void add_sample(const char* name, MetricType type, const char* help, const Labels& labels,
+                  prometheus::ClientMetric sample) {
+    const auto [at, fresh] = index_.try_emplace(name, families_.size());
+    if (fresh) families_.push_back({name, help, type, {}});
+    if (!there_.insert({name, labels}).second) return;
+    for (const auto& [key, text] : labels) sample.label.push_back({key, text});
+    families_[at->second].metric.push_back(std::move(sample));
+  }
+
   std::vector<prometheus::MetricFamily> families_;
   std::map<std::string, size_t> index_;
   std::set<std::pair<std::string, Labels>> there_;
@@ -69,6 +90,17 @@ void add_processes(const Totals& sums, Metrics* m) {
     of_state.push_back({"state", state});
     m->add("mrc_paths", kGauge, "Paths to all peers by state", of_state, number(count));
   }
+}
+
+void add_latency(const LatencyByDevice& latency, Metrics* m) {
+  for (const auto& [device, peers] : latency)
+    for (const auto& [peer, delays] : peers) {
+      const Labels labels = {{"device", device}, {"peer", peer}};
+      m->add("mrc_completion_latency_seconds", "Time from posting a request to its success", labels, delays.completion);
+      m->add("mrc_retransmission_delay_seconds",
+             "Time from the first transmission to the acknowledgement of packets that were sent again", labels,
+             delays.retransmission);
+    }
 }
 
 void add_monitor(const MonitorStatus& monitor, Metrics* m) {
@@ -103,6 +135,7 @@ std::string metrics_text(const WebState& state) {
   for (const Totals& process : processes_of(state.reports)) add_processes(process, &m);
   if (state.reports.empty())
     for (const Totals& total : state.totals) add_processes(total, &m);
+  add_latency(state.latency, &m);
   add_monitor(state.monitor, &m);
   return m.text();
 }

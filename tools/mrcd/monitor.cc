@@ -38,8 +38,10 @@ Monitor::~Monitor() {
   ::close(peer_socket_);
 }
 
-bool Monitor::start(std::string* why) {
-  std::vector<LoopPath> loops = loop_paths(config_, why);
+Status Monitor::start() {
+  Result<std::vector<LoopPath>> found = loop_paths(config_);
+  if (!found) return std::move(found).error();
+  std::vector<LoopPath> loops = *std::move(found);
   own_.resize(config_.planes.size());
   for (const LoopPath& loop : loops) {
     own_[loop.plane - 1].t0 = usid_text(loop.t0);
@@ -50,8 +52,9 @@ bool Monitor::start(std::string* why) {
                                return l.t1 != 0 && !is_mine(host_, l.plane, l.t1, settings_.probe_share);
                              }),
               loops.end());
-  if (loops.empty()) return false;
-  if (!prober_.open(config_, std::move(loops), why) || !open_peers(why)) return false;
+  if (loops.empty()) return invalid("device '" + config_.name + "': srv6_loop has no loop for its addresses");
+  if (Status opened = prober_.open(config_, std::move(loops)); !opened) return opened;
+  if (Status opened = open_peers(); !opened) return opened;
   JudgeConfig judge;
   judge.loss = settings_.probe_loss;
   const Instant now = steady_now();
@@ -64,7 +67,7 @@ bool Monitor::start(std::string* why) {
   loop_.every(kProbeTick, [this](Instant t) { probe(t); });
   loop_.every(kConcludeTick, [this](Instant t) { conclude(t); });
   if (!peers_.empty()) loop_.every(kSendTick, [this](Instant) { send_to_peers(); });
-  return true;
+  return {};
 }
 
 void Monitor::probe(Instant now) {

@@ -22,8 +22,8 @@ class Monitor {
  public:
   Monitor(Loop* loop, Service* service, const device::DeviceConfig& config, const Settings& settings);
   ~Monitor();
-  // False and a sentence when there is nothing to probe.
-  bool start(std::string* why);
+  // An error when there is nothing to probe.
+  Status start();
   // Its observations, for mrcctl, the web page and the metrics.
   MonitorStatus status() const;
 
@@ -47,7 +47,7 @@ class Monitor {
   void collect(Instant now);
   void conclude(Instant now);
   std::vector<Observation> observations() const;
-  bool open_peers(std::string* why);
+  Status open_peers();
   void send_to_peers();
   void read_peers(Instant now);
   void take_report(Instant now, size_t entry, const Observed& report);

@@ -29,7 +29,7 @@ constexpr int kMaxReportsAtOnce = 256;
 
 }  // namespace
 
-bool Monitor::open_peers(std::string* why) {
+Status Monitor::open_peers() {
   std::string list = settings_.peers;
   std::replace(list.begin(), list.end(), ',', ' ');
   size_t entries = 0;
@@ -39,10 +39,7 @@ bool Monitor::open_peers(std::string* why) {
     at = end + 1;
     if (text.empty()) continue;
     const std::optional<IpAddress> gid = IpAddress::parse(text);
-    if (!gid) {
-      *why = settings_.origin_of("peers") + ": '" + text + "' is no address";
-      return false;
-    }
+    if (!gid) return invalid(settings_.origin_of("peers") + ": '" + text + "' is no address");
     const size_t entry = entries++;
     peers_.push_back({*gid, entry});
     const Result<core::PeerDescription> peer = device::resolve_peer(config_, 0, *gid, Qpn());
@@ -50,18 +47,18 @@ bool Monitor::open_peers(std::string* why) {
     for (const core::PlaneAddress& plane : peer->planes)
       if (!plane.addr.is_zero() && plane.addr != *gid) peers_.push_back({plane.addr, entry});
   }
-  if (peers_.empty()) return true;
+  if (peers_.empty()) return {};
   peer_socket_ = ::socket(AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   const sockaddr_in6 at = socket_address(IpAddress(), static_cast<uint16_t>(settings_.peer_port));
   if (peer_socket_ < 0 || ::bind(peer_socket_, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) {
-    const bool taken = errno == EADDRINUSE;
-    *why = settings_.origin_of("peer_port") + ": port " + std::to_string(settings_.peer_port) + ": " +
-           std::strerror(errno);
-    if (taken) *why += datapath::taken_by(datapath::holder_of_udp_port(IpAddress(), ntohs(at.sin6_port)));
-    return false;
+    Error error =
+        failed_call("port " + std::to_string(settings_.peer_port)).under(settings_.origin_of("peer_port") + ": ");
+    if (error.code == EADDRINUSE)
+      error.text += datapath::taken_by(datapath::holder_of_udp_port(IpAddress(), ntohs(at.sin6_port)));
+    return error;
   }
   loop_.watch(peer_socket_, [this] { read_peers(steady_now()); });
-  return true;
+  return {};
 }
 
 void Monitor::send_to_peers() {

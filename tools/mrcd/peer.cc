@@ -49,18 +49,19 @@ class ProcessFolder {
 };
 
 // Number `index` of the line that begins with `key`.
-bool number_of(const std::string& status, const char* key, int index, int base, uint64_t* out) {
+std::optional<uint64_t> number_of(const std::string& status, const char* key, int index, int base) {
   size_t at = status.find(std::string("\n") + key + ":");
-  if (at == std::string::npos) return false;
+  if (at == std::string::npos) return std::nullopt;
   at += std::strlen(key) + 2;
+  uint64_t number = 0;
   for (; index >= 0; --index) {
     at = status.find_first_not_of(" \t", at);
-    if (at == std::string::npos) return false;
-    const auto parsed = std::from_chars(status.data() + at, status.data() + status.size(), *out, base);
-    if (parsed.ec != std::errc()) return false;
+    if (at == std::string::npos) return std::nullopt;
+    const auto parsed = std::from_chars(status.data() + at, status.data() + status.size(), number, base);
+    if (parsed.ec != std::errc()) return std::nullopt;
     at = static_cast<size_t>(parsed.ptr - status.data());
   }
-  return true;
+  return number;
 }
 
 // The kernel does not pass capabilities with SO_PEERCRED, so they are read of the process as it is now. They count when
@@ -71,50 +72,40 @@ bool has_net_admin(pid_t pid, uid_t uid) {
   constexpr int kEffective = 1;  // of real, effective, saved and file system user
   const ProcessFolder self("self"), peer(std::to_string(pid));
   const std::string status = peer.status();
-  uint64_t user = 0, capabilities = 0;
-  return number_of(status, "Uid", kEffective, 10, &user) && user == uid &&
-         number_of(status, "CapEff", 0, 16, &capabilities) && (capabilities >> CAP_NET_ADMIN & 1) != 0 &&
-         peer.same_user_namespace(self);
+  const std::optional<uint64_t> user = number_of(status, "Uid", kEffective, 10);
+  const std::optional<uint64_t> capabilities = number_of(status, "CapEff", 0, 16);
+  return user == uid && capabilities && (*capabilities >> CAP_NET_ADMIN & 1) != 0 && peer.same_user_namespace(self);
+}
+
+// By its name or number.
+std::optional<gid_t> group_id(const std::string& name) {
+  gid_t number = 0;
+  const auto parsed = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (!name.empty() && parsed.ec == std::errc() && parsed.ptr == name.data() + name.size()) return number;
+  const group* found = ::getgrnam(name.c_str());
+  return found != nullptr ? std::optional(found->gr_gid) : std::nullopt;
 }
 
 }  // namespace
 
-bool credentials_of(int socket, Credentials* out) {
+std::optional<Credentials> credentials_of(int socket) {
   ucred who{};
   socklen_t size = sizeof who;
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0) return false;
-  out->pid = who.pid;
-  out->uid = who.uid;
-  out->gid = who.gid;
-  out->groups.resize(64);
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0) return std::nullopt;
+  Credentials peer{who.pid, who.uid, who.gid, std::vector<gid_t>(64), has_net_admin(who.pid, who.uid)};
   for (;;) {
-    size = static_cast<socklen_t>(out->groups.size() * sizeof(gid_t));
-    const int error = ::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, out->groups.data(), &size) == 0 ? 0 : errno;
-    out->groups.resize(error == 0 || error == ERANGE ? size / sizeof(gid_t) : 0);
-    if (error != ERANGE) break;
+    size = static_cast<socklen_t>(peer.groups.size() * sizeof(gid_t));
+    const int error = ::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, peer.groups.data(), &size) == 0 ? 0 : errno;
+    peer.groups.resize(error == 0 || error == ERANGE ? size / sizeof(gid_t) : 0);
+    if (error != ERANGE) return peer;
   }
-  out->net_admin = has_net_admin(who.pid, who.uid);
-  return true;
-}
-
-bool group_id(const std::string& name, gid_t* out) {
-  gid_t number = 0;
-  const auto parsed = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (!name.empty() && parsed.ec == std::errc() && parsed.ptr == name.data() + name.size()) {
-    *out = number;
-    return true;
-  }
-  const group* found = ::getgrnam(name.c_str());
-  if (found == nullptr) return false;
-  *out = found->gr_gid;
-  return true;
 }
 
 bool may_control(const Credentials& who, const std::string& group) {
   if (who.net_admin) return true;
-  gid_t wanted;
-  if (group.empty() || !group_id(group, &wanted)) return false;
-  return who.gid == wanted || std::find(who.groups.begin(), who.groups.end(), wanted) != who.groups.end();
+  if (group.empty()) return false;
+  const std::optional<gid_t> wanted = group_id(group);
+  return wanted && (who.gid == *wanted || std::find(who.groups.begin(), who.groups.end(), *wanted) != who.groups.end());
 }
 
 Peer peer_of(const Credentials& who, const std::string& group) {

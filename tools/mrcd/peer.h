@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,11 +24,10 @@ struct Credentials {
   std::vector<gid_t> groups;
   bool net_admin = false;  // CAP_NET_ADMIN in our user namespace
 };
-bool credentials_of(int socket, Credentials* out);
+std::optional<Credentials> credentials_of(int socket);
 
 // CAP_NET_ADMIN, or membership of the group (name or number; empty: none).
 bool may_control(const Credentials& who, const std::string& group);
-bool group_id(const std::string& name, gid_t* out);
 
 Peer peer_of(const Credentials& who, const std::string& group);
 

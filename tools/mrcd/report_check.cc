@@ -15,10 +15,15 @@ bool is_state(const std::string& state) {
   return state == "GOOD" || state == "SKIP" || state == "ASSUMED_BAD" || state == "DENIED";
 }
 
+bool is_whole(const ctl::DelayReport& delays) {
+  return delays.counts.empty() || delays.counts.size() == ctl::DelayReport::kCounts;
+}
+
 bool within_limits(const ctl::DeviceReport& report) {
   return report.device.size() <= kMaxLabel && report.program.size() <= kMaxLabel && report.ports.size() <= kMaxPorts &&
          std::all_of(report.peers.begin(), report.peers.end(), [](const ctl::PeerReport& peer) {
-           return std::all_of(peer.evs.begin(), peer.evs.end(),
+           return is_whole(peer.completion) && is_whole(peer.retransmission) &&
+                  std::all_of(peer.evs.begin(), peer.evs.end(),
                               [](const ctl::EvReport& ev) { return is_state(ev.state); });
          });
 }

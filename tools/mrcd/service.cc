@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <optional>
 
+#include "ctl/delays.h"
 #include "ctl/printable.h"
 #include "report_check.h"
 
@@ -81,6 +83,7 @@ void Service::drop_if_unused(SharedDevice* device) {
   made_.erase(name);
   order_.erase(std::find(order_.begin(), order_.end(), name));
   devices_.erase(name);
+  latencies_.drop(name);
 }
 
 void Service::restore_kept(SharedDevice* device) {
@@ -114,6 +117,7 @@ void Service::disconnect(ClientId id) {
   if (gathering_) std::erase(gathering_->missing, id);
   if (entry.device == nullptr) return;
   entry.device->forget(id);
+  latencies_.end(id);
   event({"process", entry.program + " (" + std::to_string(entry.peer.pid) + ") has gone", entry.device->name()});
   drop_if_unused(entry.device);
 }
@@ -176,6 +180,7 @@ void Service::hello(ClientId id, Entry* entry, ctl::Hello hello) {
   entry->device = now;
   if (before != nullptr && before != now) {
     before->forget(id);
+    latencies_.end(id);
     drop_if_unused(before);
   }
   entry->client->send({{"state", now->state(false)}});
@@ -184,15 +189,14 @@ void Service::hello(ClientId id, Entry* entry, ctl::Hello hello) {
 
 // [MRC-MRCD-5]
 void Service::path(ClientId from, Entry* entry, const ctl::PathChange& path) {
-  mrc_ctl_ev ev{};
-  if (!ctl::parse_ev_hex(path.ev, &ev.val)) return;
+  const std::optional<mrc_ctl_ev> ev = ctl::parse_ev_hex(path.ev, path.port);
+  if (!ev) return;
   if (path.state != MRC_CTL_EV_GOOD && path.state != MRC_CTL_EV_ASSUMED_BAD) return;
-  ev.port = path.port;
   // Every user may send this: without a change no process is notified, and no event pushes out others.
-  if (!entry->device->feed(path.profile, ev, static_cast<mrc_ctl_ev_state>(path.state.number()))) return;
+  if (!entry->device->feed(path.profile, *ev, static_cast<mrc_ctl_ev_state>(path.state.number()))) return;
   notify_all(entry->device, {{"path", path}}, from);
   event({"path",
-         "EV " + ctl::ev_hex(ev.val) + " of profile " + std::to_string(path.profile) + " on port " +
+         "EV " + ctl::ev_hex(ev->val) + " of profile " + std::to_string(path.profile) + " on port " +
              std::to_string(path.port) + (path.state == MRC_CTL_EV_GOOD ? " is good again" : " is assumed bad"),
          entry->device->name()});
 }
@@ -242,12 +246,12 @@ Result<Service::Json> Service::run(const std::string& what, const Entry& entry, 
 Status Service::change(const std::string& what, SharedDevice* on, const Entry& entry, const Json& message) {
   if (what == "port") return change_port(on, message.get<ctl::PortChange>(), entry.peer.user);
   if (what == "modify") {
-    ctl::ProfileCall call;
-    if (!ctl::parse_call(message.at("call"), &call)) return Error{EINVAL, ""};
-    const int error = on->modify(call);
+    const std::optional<ctl::ProfileCall> call = ctl::parse_call(message.at("call"));
+    if (!call) return Error{EINVAL, ""};
+    const int error = on->modify(*call);
     // A failed batch may have changed entries before the failing one; followers fail there, too.
-    const bool batch = call.kind == ctl::ProfileKind::kEv && (call.mask & MRC_CTL_EV_PROFILE_EV_OP) != 0;
-    if (error == 0 || (batch && stops_within_a_batch(error))) modify(on, message["call"], call, entry.peer.user);
+    const bool batch = call->kind == ctl::ProfileKind::kEv && (call->mask & MRC_CTL_EV_PROFILE_EV_OP) != 0;
+    if (error == 0 || (batch && stops_within_a_batch(error))) modify(on, message["call"], *call, entry.peer.user);
     return status_of(error);
   }
   if (what == "allow" && message.value("all", false)) {
@@ -337,17 +341,25 @@ void Service::begin_gathering(Instant now) {
 }
 
 void Service::take_report(ClientId from, const Json& report, Instant now) {
-  if (!gathering_ || report.at("token").get<ctl::Whole<uint64_t>>() != gathering_->token) return;
+  const uint64_t token = report.at("token").get<ctl::Whole<uint64_t>>();
+  const Entry& entry = clients_.at(from);
+  const bool is_last = token == ctl::kLastFigures;
+  if (!is_last && entry.reports_until <= now) return;
+  auto data = parse_report(report.at("data"));
+  if (data && entry.device != nullptr) {
+    data->device = entry.device->name();
+    if (is_last) return latencies_.last(from, data->device, data->peers);
+    latencies_.report(from, data->device, data->peers);  // also one that is too late for those that requested it
+  }
+  if (is_last || !gathering_ || token != gathering_->token) return;
   Gathering& g = *gathering_;
   const auto waits = std::find(g.missing.begin(), g.missing.end(), from);
   if (waits == g.missing.end()) return;
   g.missing.erase(waits);
-  if (auto data = parse_report(report.at("data"))) {
+  if (data) {
     // A process may report anything except its own identity.
-    const Entry& entry = clients_.at(from);
     data->pid = entry.peer.pid;
     data->uid = entry.peer.uid;
-    if (entry.device != nullptr) data->device = entry.device->name();
     g.reports.push_back(std::move(*data));
   }
   tick(now);

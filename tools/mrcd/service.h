@@ -18,6 +18,7 @@
 #include "ctl/messages.h"
 #include "event.h"
 #include "peer.h"
+#include "peer_latency.h"
 #include "shared_device.h"
 
 namespace mrc::mrcd {
@@ -69,10 +70,11 @@ class Service {
   void event(Event event);  // with the time of the call
   const std::deque<Event>& events() const { return events_; }
   size_t processes() const;
+  const LatencySeries& latencies() const { return latencies_; }  // of all reports that have arrived
 
   Json file_state() const;
   // False: that is no state of file_state(), and nothing is restored.
-  bool restore(const Json& state);
+  [[nodiscard]] bool restore(const Json& state);
 
  private:
   static constexpr Duration kReportPatience = Duration::milliseconds(1000);
@@ -90,7 +92,7 @@ class Service {
     Instant reports_until = Instant::from_ns(INT64_MIN / 4);
   };
   struct Gathering {
-    uint64_t token = 0;
+    uint64_t token;  // no initialiser: clang would refuse optional::emplace() in this class
     Instant until;
     std::vector<ClientId> missing;
     Reports reports;
@@ -121,6 +123,7 @@ class Service {
   std::vector<std::function<void(Reports)>> next_gathering_;  // callers waiting for it
   std::map<std::string, std::function<Json()>> more_;
   std::deque<Event> events_;
+  LatencySeries latencies_;
   // Of the file: devices not used yet, or only with another shape.
   std::map<std::string, ctl::DeviceState> kept_;
   ClientId next_client_ = 1;

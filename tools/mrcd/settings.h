@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "base/result.h"
 #include "device/setting_keys.h"
 #include "device/setting_table.h"
+#include "result.h"
 
 namespace mrc::mrcd {
 

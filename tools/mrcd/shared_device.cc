@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "device/profiles.h"
 #include "device/srv6.h"
@@ -123,7 +124,7 @@ bool SharedDevice::unconfigured() const {
 bool SharedDevice::restore(const ctl::DeviceState& state) {
   bool fits = true;
   for (const Json& text : state.calls)
-    if (ctl::ProfileCall call; !ctl::parse_call(text, &call) || modify(call) != 0) fits = false;
+    if (const std::optional<ctl::ProfileCall> call = ctl::parse_call(text); !call || modify(*call) != 0) fits = false;
   for (const Json& text : state.denies) {
     if (const Result<ctl::DenyRule> rule = ctl::parse_deny(text))
       deny(*rule);

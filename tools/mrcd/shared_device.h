@@ -38,7 +38,7 @@ class SharedDevice {
   std::string why_no_port(uint32_t port) const;  // empty where there is one
 
   // 0 or an errno value.
-  int modify(const ctl::ProfileCall& call) { return call.apply(&store_); }
+  [[nodiscard]] int modify(const ctl::ProfileCall& call) { return call.apply(&store_); }
   int set_port(uint32_t port, bool up);
   // False: there already, or not there.
   bool deny(const ctl::DenyRule& rule);
@@ -58,7 +58,7 @@ class SharedDevice {
   ctl::DeviceState state(bool for_file) const;
   std::vector<nlohmann::json> denies_json(bool for_file) const;  // the denies of that
   // False: not of a device of this shape. Invalid parts are left out.
-  bool restore(const ctl::DeviceState& state);
+  [[nodiscard]] bool restore(const ctl::DeviceState& state);
 
  private:
   using Users = std::map<uint64_t, uint32_t>;

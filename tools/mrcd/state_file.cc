@@ -5,7 +5,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "text_file.h"
@@ -16,24 +15,16 @@ namespace {
 constexpr size_t kMaxState = size_t{64} << 20;  // thousands of profiles with full tables
 }
 
-bool load_state(const std::string& path, nlohmann::json* out, std::string* why) {
-  *out = nlohmann::json::object();
-  std::string text, reason;
-  if (!read_text_file(path, &text, &reason, kMaxState)) {
-    if (errno == ENOENT) return true;
-    *why = path + ": " + reason;
-    return false;
-  }
-  nlohmann::json read = nlohmann::json::parse(text, nullptr, false);
-  if (!read.is_object()) {
-    *why = path + ": not a state file of mrcd; move it away to begin without one";
-    return false;
-  }
-  *out = std::move(read);
-  return true;
+Result<nlohmann::json> load_state(const std::string& path) {
+  Result<std::string> text = read_text_file(path, kMaxState);
+  if (!text && text.error().code == ENOENT) return nlohmann::json::object();
+  if (!text) return std::move(text).error().under(path + ": ");
+  nlohmann::json read = nlohmann::json::parse(*text, nullptr, false);
+  if (!read.is_object()) return invalid(path + ": not a state file of mrcd; move it away to begin without one");
+  return read;
 }
 
-bool save_state(const std::string& path, const nlohmann::json& state, std::string* why) {
+Status save_state(const std::string& path, const nlohmann::json& state) {
   const std::string beside = path + ".new";
   const std::string text = state.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   const int fd = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -48,9 +39,8 @@ bool save_state(const std::string& path, const nlohmann::json& state, std::strin
   if (error == 0 && ::fdatasync(fd) != 0) error = errno;
   if (fd >= 0 && ::close(fd) != 0 && error == 0) error = errno;
   if (error == 0 && std::rename(beside.c_str(), path.c_str()) != 0) error = errno;
-  if (error == 0) return true;
-  *why = path + ": " + std::strerror(error);
-  return false;
+  if (error != 0) return failed_call(path, error);
+  return {};
 }
 
 }  // namespace mrc::mrcd

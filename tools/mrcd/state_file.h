@@ -5,10 +5,12 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "result.h"
+
 namespace mrc::mrcd {
 
-// False and a sentence. An absent file is an empty object.
-bool load_state(const std::string& path, nlohmann::json* out, std::string* why);
-bool save_state(const std::string& path, const nlohmann::json& state, std::string* why);
+// An absent file is an empty object.
+Result<nlohmann::json> load_state(const std::string& path);
+Status save_state(const std::string& path, const nlohmann::json& state);
 
 }  // namespace mrc::mrcd

@@ -90,12 +90,13 @@ Web::Json Web::health() const {
 }
 
 // Status of devices, monitor and processes, with the latter one by one or only as sums.
-WebState Web::state(bool one_by_one, Service::Reports reports) const {
+WebState Web::state(bool one_by_one, Service::Reports reports) {
   WebState state;
   for (const auto& [name, device] : service_.devices())
     state.devices.push_back(
         {name, device->planes(), {device->ports_down().begin(), device->ports_down().end()}, device->denies()});
   state.totals = totals_of(reports);
+  state.latency = one_by_one ? service_.latencies().by_peer() : service_.latencies().all_peers();
   if (one_by_one) state.reports = std::move(reports);
   state.monitor = monitor_();
   for (const Event& event : service_.events())
@@ -137,7 +138,7 @@ HttpReply Web::read(const HttpRequest& request) {
 }
 
 // An exception on the loop would end mrcd, so that an unprintable report is answered by an error.
-HttpReply Web::read_reports(const std::string& path, bool one_by_one, Service::Reports reports) const {
+HttpReply Web::read_reports(const std::string& path, bool one_by_one, Service::Reports reports) {
   try {
     const WebState all = state(one_by_one, std::move(reports));
     if (path == "/metrics") return {200, "text/plain; version=0.0.4; charset=utf-8", metrics_text(all)};

@@ -24,8 +24,8 @@ class Web {
  private:
   using Json = nlohmann::json;
   HttpReply read(const HttpRequest& request);
-  HttpReply read_reports(const std::string& path, bool one_by_one, Service::Reports reports) const;
-  WebState state(bool one_by_one, Service::Reports reports) const;
+  HttpReply read_reports(const std::string& path, bool one_by_one, Service::Reports reports);
+  WebState state(bool one_by_one, Service::Reports reports);
   Json health() const;
   HttpReply change(const HttpRequest& request);
   bool knows_token(const std::string& authorization) const;

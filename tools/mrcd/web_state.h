@@ -10,6 +10,7 @@
 #include "ctl/messages.h"
 #include "event.h"
 #include "monitor_status.h"
+#include "peer_latency.h"
 #include "totals.h"
 
 namespace mrc::mrcd {
@@ -27,6 +28,7 @@ struct WebState {
   std::vector<WebDevice> devices;
   std::vector<Totals> totals;              // of all processes of each device
   std::vector<ctl::DeviceReport> reports;  // of single processes; empty without the token
+  LatencyByDevice latency;                 // for the metrics alone
   MonitorStatus monitor;
   std::vector<Event> events;
   size_t processes = 0;

@@ -113,7 +113,7 @@ std::string to_text(const Summary& s) {
   if (!s.paths.empty()) out += "\n          EV  plane    chosen      sent     again      lost  state\n";
   for (const auto& [path, p] : s.paths)
     line(&out, "%12s  %5llu %9llu %9llu %9llu %9llu  %s\n", wire::ev_text(static_cast<uint32_t>(path.second)).c_str(),
-         static_cast<unsigned long long>(path.first + 1), static_cast<unsigned long long>(p.chosen),
+         static_cast<unsigned long long>(path.first) + 1, static_cast<unsigned long long>(p.chosen),
          static_cast<unsigned long long>(p.sent), static_cast<unsigned long long>(p.retransmitted),
          static_cast<unsigned long long>(p.lost), p.state.empty() ? "-" : p.state.c_str());
   for (const auto& [qpn, w] : s.windows) {

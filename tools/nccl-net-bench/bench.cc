@@ -1,22 +1,15 @@
 #include "bench.h"
 
 #include <signal.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 
 #include "collectives.h"
+#include "process_time.h"
 
 namespace mrc::net_bench {
 
 namespace {
-
-double cpu_seconds() {
-  rusage u{};
-  getrusage(RUSAGE_SELF, &u);
-  return static_cast<double>(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-         static_cast<double>(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
-}
 
 volatile sig_atomic_t interrupted = 0;
 
@@ -41,10 +34,10 @@ void measure(Rank& rank, Collective& collective, size_t bytes) {
     rank.barrier();
     rank.stage("running " + text);
     const Clock::time_point start = Clock::now();
-    const double cpu = cpu_seconds();
+    const double cpu = tools::cpu_seconds();
     for (int i = 0; i < times; ++i) collective.run();
     const std::pair<double, double> spent(std::chrono::duration<double>(Clock::now() - start).count(),
-                                          cpu_seconds() - cpu);
+                                          tools::cpu_seconds() - cpu);
     if (checks) rank.stage("checking " + text);
     if (checks && times > 0) wrong += collective.count_wrong();
     return spent;
@@ -80,9 +73,7 @@ void measure(Rank& rank, Collective& collective, size_t bytes) {
 
 }  // namespace
 
-Json run_bench(Rank& rank) {
-  if (rank.job().at("duration_s") > 0) signal(SIGINT, [](int) { interrupted = 1; });
-  rank.open();
+void run_collective(Rank& rank) {
   const std::unique_ptr<Collective> collective = Collective::make(rank.job().at("test"), rank);
   if (rank.rank() == 0)
     rank.progress({{"plugin", rank.net().name()},
@@ -94,6 +85,12 @@ Json run_bench(Rank& rank) {
     measure(rank, *collective, bytes / unit * unit);
   rank.barrier();
   collective->close();
+}
+
+Json run_bench(Rank& rank) {
+  if (rank.job().at("duration_s") > 0) signal(SIGINT, [](int) { interrupted = 1; });
+  rank.open();
+  run_collective(rank);
   rank.close();
   return {{"done", true}};
 }

@@ -1,10 +1,12 @@
-// Messages between the coordinator and a rank: JSON over a SOCK_SEQPACKET pair, so that boundaries stay.
+// Messages between the coordinator and a rank: JSON, one message a line, over a socket pair or, for a rank on another
+// host, over the standard input and output of the command that starts it there.
 #pragma once
 
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
+#include <string>
 
 namespace mrc::net_bench {
 
@@ -22,16 +24,25 @@ struct CannotRun : Fail {
 
 class Channel {
  public:
-  explicit Channel(int fd) : fd_(fd) {}
+  explicit Channel(int fd) : Channel(fd, fd) {}
+  Channel(int in, int out) : in_(in), out_(out) {}
   Channel(const Channel&) = delete;
   ~Channel();
-  int fd() const { return fd_; }
+  int fd() const { return in_; }
   bool send(const Json& message);  // false: the other side has ended
-  // Nothing: the other side has ended, or the time is over.
+  // Nothing: the other side has ended(), or the time is over, perhaps with a part of a message here. Lines that are no
+  // JSON, such as a login's greeting, go to standard error.
   std::optional<Json> receive(Clock::time_point until);
+  bool ended() const { return ended_; }
+  // A whole message is here already, which poll() on fd() does not report.
+  bool pending() const { return buffer_.find('\n') != std::string::npos; }
 
  private:
-  int fd_;
+  bool fill(Clock::time_point until);
+
+  int in_, out_;
+  bool ended_ = false;
+  std::string buffer_;
 };
 
 }  // namespace mrc::net_bench

@@ -7,10 +7,8 @@
 
 namespace mrc::net_bench {
 
-namespace {
-
 FILE* table(const Options& o) {
-  return o.json == "-" ? stderr : stdout;  // JSON on standard output stays alone
+  return o.json == "-" ? stderr : stdout;
 }
 
 Json job_of(const Options& o, const std::string& library, int abi, const std::string& test) {
@@ -38,6 +36,8 @@ void print_line(FILE* out, const Json& r, const std::string& test) {
   fflush(out);
 }
 
+namespace {
+
 struct Measured {
   Json report = Json::object();
   std::vector<Json> lines;
@@ -50,7 +50,7 @@ Measured measure(const Options& o, const std::string& library, const Environment
   Measured m;
   FILE* const out = table(o);
   const Outcome outcome = run_world(job_of(o, library, abi, test), environment,
-                                    std::chrono::duration<double>(o.limit_s), [&](const Json& data) {
+                                    std::chrono::duration<double>(o.limit_s), [&](size_t, const Json& data) {
                                       if (data.contains("plugin"))
                                         return m.report = data, print_head(out, o, test, data);
                                       m.lines.push_back(data);

@@ -66,7 +66,7 @@ void send_groups(Rank& rank, Net& net, void* comm, size_t count) {
 }
 
 std::string run_groups(Rank& rank, size_t count) {
-  if (const std::string why = single_only(rank); !why.empty()) return why;
+  if (std::string why = single_only(rank); !why.empty()) return why;
   Pair pair(rank);
   if (pair.receives())
     receive_groups(rank, rank.net(), pair.comm(), count);

@@ -66,7 +66,7 @@ class Versioned final : public Net {
   ncclResult_t devices(int* count) override {
     return p_.devices(count);
   }
-  ncclResult_t properties(int device, ncclNetProperties_v12_t* out) override {
+  ncclResult_t properties(int device, ncclNetProperties_t* out) override {
     Props props{};
     const ncclResult_t result = p_.getProperties(device, &props);
     *out = {};
@@ -186,35 +186,33 @@ class Versioned final : public Net {
 
 }  // namespace
 
-int Net::newest(const std::string& library, std::string* why) {
-  void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) return *why = dlerror(), 0;
-  for (int i = std::size(kVersions) - 1; i >= 0; --i)
-    if (dlsym(handle, ("ncclNetPlugin_v" + std::to_string(kVersions[i])).c_str()) != nullptr) return kVersions[i];
-  return *why = library + " exports none of ncclNetPlugin_v6 to v12", 0;
+std::string version_range() {
+  return std::to_string(kVersions[0]) + " to " + std::to_string(kVersions[std::size(kVersions) - 1]);
 }
 
-std::unique_ptr<Net> Net::open(const std::string& library, int version, std::string* why) {
+Result<int> Net::newest(const std::string& library) {
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) return *why = dlerror(), nullptr;
+  if (handle == nullptr) return invalid(dlerror());
+  for (int i = std::size(kVersions) - 1; i >= 0; --i)
+    if (dlsym(handle, ("ncclNetPlugin_v" + std::to_string(kVersions[i])).c_str()) != nullptr) return kVersions[i];
+  return invalid(library + " exports no ncclNetPlugin_vN with N of " + version_range());
+}
+
+Result<std::unique_ptr<Net>> Net::open(const std::string& library, int version) {
+  void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) return invalid(dlerror());
   const std::string symbol = "ncclNetPlugin_v" + std::to_string(version);
   const void* found = dlsym(handle, symbol.c_str());
-  if (found == nullptr) return *why = symbol + " is not exported", nullptr;
+  if (found == nullptr) return invalid(symbol + " is not exported");
   switch (version) {
-#define CASE(v)                                                                          \
+#define MRC_NET_CASE(v)                                                                  \
   case v:                                                                                \
     return std::make_unique<Versioned<v, ncclNet_v##v##_t, ncclNetProperties_v##v##_t>>( \
         *static_cast<const ncclNet_v##v##_t*>(found));
-    CASE(6)
-    CASE(7)
-    CASE(8)
-    CASE(9)
-    CASE(10)
-    CASE(11)
-    CASE(12)
-#undef CASE
+    MRC_NET_VERSIONS(MRC_NET_CASE)
+#undef MRC_NET_CASE
     default:
-      return *why = "unknown version", nullptr;
+      return invalid("unknown version");
   }
 }
 

@@ -9,18 +9,24 @@
 #include <string>
 #include <vector>
 
+#include "result.h"
+
 namespace mrc::nccl_net {
 
-inline constexpr int kVersions[] = {6, 7, 8, 9, 10, 11, 12};
+#define MRC_NET_VERSION(v) v,
+inline constexpr int kVersions[] = {MRC_NET_VERSIONS(MRC_NET_VERSION)};
+#undef MRC_NET_VERSION
+// "6 to 12", for messages.
+std::string version_range();
 
 class Net {
  public:
   virtual ~Net() = default;
-  // Null: *why. The library stays open.
-  static std::unique_ptr<Net> open(const std::string& library, int version, std::string* why);
+  // The library stays open.
+  static Result<std::unique_ptr<Net>> open(const std::string& library, int version);
 
-  // The newest version that the library exports, as NCCL chooses it; 0 with *why when there is none.
-  static int newest(const std::string& library, std::string* why);
+  // The newest version that the library exports, as NCCL chooses it.
+  static Result<int> newest(const std::string& library);
 
   virtual int version() const = 0;
   // Names of the members that NCCL uses without a check and that are null in this table; empty: none. NCCL reads the
@@ -32,7 +38,7 @@ class Net {
   virtual ncclResult_t init(ncclDebugLogger_t logger, int traffic_class = NCCL_NET_TRAFFIC_CLASS_UNDEF) = 0;
   virtual ncclResult_t finalize() = 0;  // ncclSuccess where the version has none
   virtual ncclResult_t devices(int* count) = 0;
-  virtual ncclResult_t properties(int device, ncclNetProperties_v12_t* out) = 0;  // members that are missing: zero
+  virtual ncclResult_t properties(int device, ncclNetProperties_t* out) = 0;  // members that are missing: zero
   virtual ncclResult_t make_virtual(int* device, const std::vector<int>& members) = 0;
   virtual ncclResult_t set_attributes(int peers, int flows) = 0;
   virtual ncclResult_t listen(int device, void* handle, void** comm) = 0;

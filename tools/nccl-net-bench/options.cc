@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kAbout =
     "Drives a network plugin of NCCL or RCCL as NCCL's proxy threads do, over host memory, without a GPU: opens any\n"
-    "library that exports ncclNetPlugin_v6 to v12, runs collectives between processes of this machine, checks every\n"
+    "library that exports ncclNetPlugin_vN (--abi), runs collectives between processes of this machine, checks every\n"
     "element of the result, and prints bandwidth as nccl-tests does. With --conformance it tests the plugin instead.\n";
 
 constexpr const char* kExamples =
@@ -31,6 +31,7 @@ constexpr const char* kExamples =
     "  nccl-net-bench mrc --conformance --only peer-killed-sending\n"
     "  nccl-net-bench ./libvendor-net.so --preload ./libmrc-verbs.so --env NCCL_IB_HCA=mrc0\n"
     "  nccl-net-bench mrc -r 2 --launch 'mrc-fabric exec h{rank} --'    rank r on host r of the lab\n"
+    "  nccl-net-bench mrc --hosts n1,n2,n3 --launch 'ssh {host}'        before a job: the slow host and the bad path\n"
     "  MRC_FAULT='plane=1:blackhole@1s-' nccl-net-bench mrc -r 4 -s 16M -n 5 -D 4    a plane dies in mid-collective\n"
     "\nReading the table: algbw is bytes divided by time; busbw corrects for the pattern, so that it compares with "
     "the\n"
@@ -38,8 +39,12 @@ constexpr const char* kExamples =
     "all-to-all,\n"
     "x 1 for p2p and send-recv. GB are 10^9 bytes. The time is that of the slowest rank; CPU adds all ranks.\n"
     "#wrong counts elements that are not what they must be.\n"
-    "\nExit code 0: all well. 1: wrong data, an error, a failed case, a ratio below --min-ratio. 2: bad command line,\n"
-    "or the plugin cannot be used at all. NCCL_DEBUG=WARN or INFO shows what the plugin logs,\n"
+    "\n--hosts: the facts of each host and how they differ; every pair of hosts, many at a time, both ways; with MRC every\n"
+    "path of every plane (mrcctl preflight); the collective of --test over all hosts. Slow hosts, slow pairs and broken\n"
+    "links are named.\n"
+    "\nExit code 0: all well. 1: wrong data, an error, a failed case, a ratio below --min-ratio, with --hosts a host, pair\n"
+    "or path that is bad. 2: bad command line, or the plugin cannot be used at all. 3: with --hosts nothing is bad, but\n"
+    "hosts differ in their facts. NCCL_DEBUG=WARN or INFO shows what the plugin logs,\n"
     "filtered by NCCL_DEBUG_SUBSYS as in NCCL.\n";
 
 // As NCCL resolves NCCL_NET_PLUGIN: a path as it is, a name as libnccl-net-NAME.so.
@@ -93,7 +98,7 @@ void parse_environment(const std::vector<std::string>& from, Environment* to) {
 }
 
 std::vector<int> parse_abis(const std::string& text) {
-  const std::vector<int> all(std::begin(nccl_net::kVersions), std::end(nccl_net::kVersions));
+  std::vector<int> all(std::begin(nccl_net::kVersions), std::end(nccl_net::kVersions));
   if (text == "newest") return {0};
   if (text == "all") return all;
   std::vector<int> abis;
@@ -101,7 +106,7 @@ std::vector<int> parse_abis(const std::string& text) {
   for (std::string item; std::getline(in, item, ',');) {
     const int v = atoi(item.c_str() + (item[0] == 'v' ? 1 : 0));
     if (std::find(all.begin(), all.end(), v) == all.end())
-      throw CannotRun("'" + item + "' is no ABI version: 6 to 12, all, or newest");
+      throw CannotRun("'" + item + "' is no ABI version: " + nccl_net::version_range() + ", all, or newest");
     abis.push_back(v);
   }
   return abis;
@@ -151,7 +156,8 @@ void add_run_options(CLI::App& app, Options& o, Texts& texts) {
   app.add_option("-w,--warm-up", o.warm_up, "Runs before them")
       ->check(tools::in_range(0, 1000000))
       ->capture_default_str();
-  app.add_option("--abi", texts.abi, "Version of the interface: 6 to 12, a list, all, or newest")
+  app.add_option("--abi", texts.abi,
+                 "Version of the interface: " + nccl_net::version_range() + ", a list, all, or newest")
       ->capture_default_str();
   app.add_option("-d,--device", o.device, "Number of the plugin's device")
       ->check(tools::in_range(0, 1024))
@@ -183,6 +189,32 @@ void add_comparison_options(CLI::App& app, Options& o, Texts& texts) {
   app.add_option("--against-env", texts.against_set, "The same for the second")->needs(against);
 }
 
+void add_preflight_options(CLI::App& app, Options& o) {
+  auto* hosts = app.add_option("--hosts", o.environment.hosts,
+                               "Check these hosts before a job (comma-separated), one rank on each; --launch starts a "
+                               "program there: \"ssh {host}\", \"kubectl exec -i {host} --\"")
+                    ->delimiter(',');
+  app.add_option("--program", o.environment.program,
+                 "With --hosts: path of nccl-net-bench there, else the same as here")
+      ->needs(hosts);
+  app.add_option("--path-prober", o.path_prober,
+                 "With --hosts: mrcctl, here and there, which probes each path of plugin MRC; empty: no such probes")
+      ->needs(hosts)
+      ->capture_default_str();
+}
+
+void check_hosts(const Texts& texts, const Options& o) {
+  const std::vector<std::string>& hosts = o.environment.hosts;
+  if (hosts.size() < 2 || hosts.size() > 1024) throw CannotRun("--hosts needs 2 to 1024 of them");
+  for (const std::string& host : hosts)
+    if (host.empty() || std::count(hosts.begin(), hosts.end(), host) > 1)
+      throw CannotRun("--hosts: '" + host + "' is empty or there twice");
+  if (texts.launch.find("{host}") == std::string::npos)
+    throw CannotRun("--hosts needs --launch with {host}, such as 'ssh {host}'");
+  if (o.conformance || !o.against.empty() || !o.environment.preload.empty() || o.abis.size() > 1 || o.tests.size() > 1)
+    throw CannotRun("--hosts goes with one --test and one ABI, without --conformance, --against and --preload");
+}
+
 void add_conformance_options(CLI::App& app, Options& o, Texts& texts) {
   auto* conformance =
       app.add_flag("--conformance", o.conformance, "Test the plugin against the rules of the interface");
@@ -208,6 +240,10 @@ void finish_options(const Texts& texts, Options& o) {
   o.against_environment.launch = o.environment.launch;
   if (o.tests == std::vector<std::string>{"all"}) o.tests = Collective::names();
   check_names(o.tests, Collective::names(), "test");
+  if (!o.environment.hosts.empty()) {
+    check_hosts(texts, o);
+    o.ranks = static_cast<int>(o.environment.hosts.size());
+  }
   check_names(o.only, case_names(), "conformance case");
   if (!o.conformance) check_sizes(o);
   if (!o.conformance && o.ranks < 2) throw CannotRun("a collective needs at least 2 ranks");
@@ -228,6 +264,7 @@ Options parse_options(int argc, char** argv) {
   add_run_options(app, o, texts);
   add_comparison_options(app, o, texts);
   add_conformance_options(app, o, texts);
+  add_preflight_options(app, o);
   app.add_option("--timeout", o.limit_s, "Seconds after which a run, or one conformance case, is ended")
       ->check(tools::in_range(1.0, 86400.0))
       ->capture_default_str();

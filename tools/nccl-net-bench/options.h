@@ -30,6 +30,7 @@ struct Options {
   bool conformance = false;
   std::vector<std::string> only;  // cases; empty: all
   double death_limit_s = 30;
+  std::string path_prober = "mrcctl";  // of a preflight, on its hosts too; empty: none
 };
 
 // Prints help and exits on request; throws CannotRun for invalid values.

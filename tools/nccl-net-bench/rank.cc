@@ -1,6 +1,7 @@
 #include "rank.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +13,11 @@
 
 #include "bench.h"
 #include "conformance.h"
+#include "host_checks.h"
 #include "log_filter.h"
 #include "mutex.h"
 #include "secure_environment.h"
+#include "world.h"
 
 namespace mrc::net_bench {
 
@@ -24,6 +27,19 @@ constexpr size_t kWarningsKept = 3;
 constexpr const char* kLost = " (NCCL drops this by default: the flags share no bit with INIT, BOOTSTRAP and ENV)";
 Mutex log_mutex;  // plugins log from threads of their own
 std::deque<std::string> warnings ABSL_GUARDED_BY(log_mutex);
+
+Json run_job(Rank& rank) {
+  if (rank.job().contains("case")) return run_case(rank);
+  return rank.job().contains("preflight") ? run_host_checks(rank) : run_bench(rank);
+}
+
+// What else writes to standard output, such as the plugin, must not get between the messages.
+std::unique_ptr<Channel> channel_of(const std::string& descriptor) {
+  if (descriptor != kStandard) return std::make_unique<Channel>(atoi(descriptor.c_str()));
+  const int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  dup2(STDERR_FILENO, STDOUT_FILENO);
+  return std::make_unique<Channel>(in, out);
+}
 
 }  // namespace
 
@@ -76,22 +92,29 @@ void check(ncclResult_t result, const std::string& call) {
   if (result != ncclSuccess) throw Fail(call + " returned " + result_name(result) + last_warnings());
 }
 
-Rank::Rank(int channel_fd) : channel_(channel_fd) {
-  std::optional<Json> job = channel_.receive(Clock::now() + std::chrono::seconds(30));
+Rank::Rank(std::unique_ptr<Channel> channel) : channel_(std::move(channel)) {
+  std::optional<Json> job = channel_->receive(Clock::now() + std::chrono::seconds(30));
   if (!job) throw Fail("the coordinator is gone");
   job_ = std::move(*job);
   rank_ = job_.at("rank");
   ranks_ = job_.at("ranks");
+  // On another host, which has not inherited it.
+  for (const Json& set : job_.value("environment", Json::array()))
+    setenv(set.at(0).get<std::string>().c_str(), set.at(1).get<std::string>().c_str(), 1);
   until_ = Clock::now() + std::chrono::milliseconds(static_cast<int64_t>(job_.at("limit_s").get<double>() * 950));
 }
 
 std::unique_ptr<Net> Rank::another() {
-  std::string why;
   const std::string library = job_.at("library");
   int version = job_.at("abi");
-  if (version == 0) version = Net::newest(library, &why);
-  std::unique_ptr<Net> net = version != 0 ? Net::open(library, version, &why) : nullptr;
-  if (net == nullptr) throw CannotRun(why);
+  if (version == 0) {
+    const Result<int> newest = Net::newest(library);
+    if (!newest) throw CannotRun(newest.error().text);
+    version = *newest;
+  }
+  Result<std::unique_ptr<Net>> opened = Net::open(library, version);
+  if (!opened) throw CannotRun(opened.error().text);
+  std::unique_ptr<Net> net = *std::move(opened);
   const auto require_all = [version](const std::vector<std::string>& missing, const char* when) {
     if (missing.empty()) return;
     throw Fail("ncclNetPlugin_v" + std::to_string(version) + " has no " + missing.front() + " " + when +
@@ -137,24 +160,24 @@ void Rank::close() {
 }
 
 Json Rank::exchange(const Json& mine) {
-  channel_.send({{"type", "exchange"}, {"data", mine}});
-  std::optional<Json> all = channel_.receive(until_);
+  channel_->send({{"type", "exchange"}, {"data", mine}});
+  std::optional<Json> all = channel_->receive(until_);
   if (!all) throw Fail("waited for the other ranks in vain");
   return std::move(*all);
 }
 
 void Rank::stage(const std::string& text) {
-  channel_.send({{"type", "stage"}, {"text", text}});
+  channel_->send({{"type", "stage"}, {"text", text}});
 }
 
 void Rank::error(const std::string& text, bool cannot_run) {
-  channel_.send({{"type", "error"}, {"text", text}, {"cannot_run", cannot_run}});
+  channel_->send({{"type", "error"}, {"text", text}, {"cannot_run", cannot_run}});
 }
 
-int rank_main(int channel_fd) {
-  Rank rank(channel_fd);
+int rank_main(const std::string& descriptor) {
+  Rank rank(channel_of(descriptor));
   try {
-    rank.result(rank.job().contains("case") ? run_case(rank) : run_bench(rank));
+    rank.result(run_job(rank));
     return 0;
   } catch (const CannotRun& e) {
     rank.error(e.what(), true);

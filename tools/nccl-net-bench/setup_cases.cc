@@ -13,7 +13,7 @@ std::string properties(Rank& rank) {
   check(rank.net().devices(&count), "devices");
   require(rank.net().name()[0] != '\0', "the plugin's name is empty");
   for (int i = 0; i < count; ++i) {
-    ncclNetProperties_v12_t p;
+    ncclNetProperties_t p;
     check(rank.net().properties(i, &p), "getProperties");
     const std::string device = "device " + std::to_string(i) + ": ";
     require(p.name != nullptr && p.name[0] != '\0', device + "no name");

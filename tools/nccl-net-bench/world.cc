@@ -19,13 +19,22 @@ namespace mrc::net_bench {
 
 namespace {
 
+constexpr char kStarting[] = "starting";
+
+// Texts of other hosts go into messages that scripts read by the line.
+std::string one_line(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  return text;
+}
+
 struct Process {
   pid_t pid = -1;
   std::unique_ptr<Channel> channel;
   bool gone = false;       // its end of the channel is closed
   bool delivered = false;  // its result is there
   bool doomed = false;
-  std::string stage = "starting";
+  std::string stage = kStarting;
   std::optional<Json> exchange;
 };
 
@@ -61,14 +70,21 @@ int wait_for(pid_t pid) {
   return status;
 }
 
+void replace_all(std::string* text, const std::string& from, const std::string& to) {
+  for (size_t at = 0; (at = text->find(from, at)) != std::string::npos; at += to.size())
+    text->replace(at, from.size(), to);
+}
+
 // Executes the rank: this program again, with the command prefix that places it (in another namespace, for example).
 [[noreturn]] void become_rank(const Environment& environment, int rank, const std::string& descriptor) {
   char self[PATH_MAX] = "";
   if (readlink("/proc/self/exe", self, sizeof self - 1) < 0) _exit(127);
   std::vector<std::string> words = environment.launch;
-  for (std::string& word : words)
-    for (size_t at; (at = word.find("{rank}")) != std::string::npos;) word.replace(at, 6, std::to_string(rank));
-  words.insert(words.end(), {self, kRankArgument, descriptor});
+  for (std::string& word : words) {
+    replace_all(&word, "{rank}", std::to_string(rank));
+    if (!environment.hosts.empty()) replace_all(&word, "{host}", environment.hosts[static_cast<size_t>(rank)]);
+  }
+  words.insert(words.end(), {environment.program.empty() ? self : environment.program, kRankArgument, descriptor});
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -77,13 +93,23 @@ int wait_for(pid_t pid) {
   _exit(127);
 }
 
+// The child's end of the channel, and the argument that names it.
+std::string place_channel(const Environment& environment, int fd) {
+  if (environment.hosts.empty()) {
+    fcntl(fd, F_SETFD, 0);
+    return std::to_string(fd);
+  }
+  dup2(fd, STDIN_FILENO);
+  dup2(fd, STDOUT_FILENO);
+  return kStandard;
+}
+
 Process start(const Environment& environment, int rank, const sigset_t* mask) {
   int pair[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
     throw Fail(std::string("socketpair: ") + strerror(errno));
   const int big = 1 << 20;
   for (int fd : pair) setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &big, sizeof big);
-  const std::string number = std::to_string(pair[1]);
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) throw Fail(std::string("fork: ") + strerror(errno));
@@ -91,10 +117,10 @@ Process start(const Environment& environment, int rank, const sigset_t* mask) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(126);
     if (mask != nullptr) pthread_sigmask(SIG_SETMASK, mask, nullptr);
-    fcntl(pair[1], F_SETFD, 0);
+    const std::string descriptor = place_channel(environment, pair[1]);
     if (!environment.preload.empty()) setenv("LD_PRELOAD", environment.preload.c_str(), 1);
     for (const auto& [name, value] : environment.set) setenv(name.c_str(), value.c_str(), 1);
-    become_rank(environment, rank, number);
+    become_rank(environment, rank, descriptor);
   }
   close(pair[1]);
   Process p;
@@ -110,9 +136,11 @@ std::string how_it_ended(int status) {
 
 class World {
  public:
-  World(const Json& job, const Environment& environment, std::chrono::duration<double> limit,
-        const std::function<void(const Json&)>& progress)
-      : progress_(progress), until_(Clock::now() + std::chrono::duration_cast<Clock::duration>(limit)), limit_(limit) {
+  World(const Json& job, const Environment& environment, std::chrono::duration<double> limit, const Progress& progress)
+      : progress_(progress),
+        hosts_(environment.hosts),
+        until_(Clock::now() + std::chrono::duration_cast<Clock::duration>(limit)),
+        limit_(limit) {
     const int ranks = job.at("ranks");
     if (job.value("duration_s", 0.0) > 0) interrupts_.emplace();
     outcome_.results.resize(static_cast<size_t>(ranks));
@@ -121,6 +149,7 @@ class World {
       Json mine = job;
       mine["rank"] = i;
       mine["preload"] = environment.preload;
+      if (!environment.hosts.empty()) mine["environment"] = environment.set;
       processes_[static_cast<size_t>(i)].channel->send(mine);
     }
     for (int d : job.value("doomed", std::vector<int>{})) processes_[static_cast<size_t>(d)].doomed = true;
@@ -161,30 +190,51 @@ class World {
         if (p.pid > 0 && !p.gone) kill(p.pid, SIGINT);
     }
     for (size_t k = 0; ready > 0 && k < fds.size(); ++k)
-      if (fds[k].revents != 0) handle(who[k]);
+      if (fds[k].revents != 0) handle_all(who[k]);
     join_exchange();
+  }
+
+  void handle_all(size_t rank) {
+    const Process& p = processes_[rank];
+    do handle(rank);
+    while (!p.gone && p.channel->pending());
+  }
+
+  std::string name(size_t rank) const {
+    return hosts_.empty() ? "rank " + std::to_string(rank) : "host " + hosts_[rank];
   }
 
   void handle(size_t rank) {
     Process& p = processes_[rank];
     const std::optional<Json> message = p.channel->receive(Clock::now());
+    if (!message && !p.channel->ended()) return;  // a part of one
     if (!message) {
       p.gone = true;
       if (!p.delivered && !p.doomed) died(rank);
       return;
     }
-    const std::string type = message->at("type");
-    if (type == "exchange") p.exchange = message->at("data");
-    if (type == "stage") p.stage = message->at("text");
-    if (type == "progress" && progress_) progress_(message->at("data"));
+    try {
+      take(rank, *message);
+    } catch (const Json::exception&) {  // a greeting of a host that happens to be JSON
+      fprintf(stderr, "%s: %s\n", name(rank).c_str(),
+              message->dump(-1, ' ', true, Json::error_handler_t::replace).c_str());
+    }
+  }
+
+  void take(size_t rank, const Json& message) {
+    Process& p = processes_[rank];
+    const std::string type = message.at("type");
+    if (type == "exchange") p.exchange = message.at("data");
+    if (type == "stage") p.stage = one_line(message.at("text"));
+    if (type == "progress" && progress_) progress_(rank, message.at("data"));
     if (type == "result") {
-      outcome_.results[rank] = message->at("data");
+      outcome_.results[rank] = message.at("data");
       p.delivered = true;
       p.stage = "ending, its work done";
     }
     if (type == "error") {
-      outcome_.error = "rank " + std::to_string(rank) + ": " + message->at("text").get<std::string>();
-      outcome_.cannot_run = message->value("cannot_run", false);
+      outcome_.error = name(rank) + ": " + one_line(message.at("text"));
+      outcome_.cannot_run = message.value("cannot_run", false);
     }
   }
 
@@ -206,14 +256,20 @@ class World {
     Process& p = processes_[rank];
     const int status = wait_for(p.pid);
     p.pid = -1;
-    outcome_.error = "rank " + std::to_string(rank) + " " + how_it_ended(status) + " while " + p.stage;
+    outcome_.error = name(rank) + " " + how_it_ended(status) + " while " + p.stage;
+    outcome_.died = static_cast<int>(rank);
   }
+
+  static bool waits_to_start(const Process& p) { return !p.gone && p.stage == kStarting; }
 
   void time_is_over() {
     outcome_.error = "not finished after " + std::to_string(static_cast<int>(limit_.count())) + " s:";
+    // The others wait for those that have not started.
+    const bool all_started =
+        std::none_of(processes_.begin(), processes_.end(), [](const Process& p) { return waits_to_start(p); });
     for (size_t i = 0; i < processes_.size(); ++i)
-      if (!processes_[i].gone)
-        outcome_.error += " rank " + std::to_string(i) + " hangs while " + processes_[i].stage + ";";
+      if (!processes_[i].gone && (all_started || waits_to_start(processes_[i])))
+        outcome_.error += " " + name(i) + " hangs while " + processes_[i].stage + ";";
   }
 
   // The results are there; an exit with an error, as after a sanitizer's report, still counts.
@@ -228,11 +284,12 @@ class World {
       p.pid = -1;
       const bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
       if (p.doomed ? !killed && status != 0 : status != 0)
-        outcome_.error = "rank " + std::to_string(i) + " " + how_it_ended(status) + " after its work was done";
+        outcome_.error = name(i) + " " + how_it_ended(status) + " after its work was done";
     }
   }
 
-  std::function<void(const Json&)> progress_;
+  Progress progress_;
+  const std::vector<std::string> hosts_;
   Clock::time_point until_;
   std::chrono::duration<double> limit_;
   std::optional<Interrupts> interrupts_;
@@ -243,7 +300,7 @@ class World {
 }  // namespace
 
 Outcome run_world(const Json& job, const Environment& environment, std::chrono::duration<double> limit,
-                  const std::function<void(const Json&)>& progress) {
+                  const Progress& progress) {
   return World(job, environment, limit, progress).run();
 }
 

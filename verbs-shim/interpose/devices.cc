@@ -74,7 +74,8 @@ MRC_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
 }
 
 MRC_EXPORT int ibv_close_device(ibv_context* context) {
-  if (Context::is_ours(context)) return with_errno(Context::close(Context::of(context)));
+  if (Context::is_ours(context))
+    return Context::of(context)->inherited() ? 0 : with_errno(Context::close(Context::of(context)));  // [VRB-FRK-1]
   auto real = MRC_REAL(ibv_close_device, "IBVERBS_1.1");
   return real != nullptr ? real(context) : -1;
 }

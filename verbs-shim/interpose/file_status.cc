@@ -13,6 +13,7 @@
 #include "interpose/export.h"
 #include "interpose/out_of_memory.h"
 #include "interpose/paths.h"
+#include "rdma_cm/service.h"
 
 #undef realpath
 
@@ -56,6 +57,17 @@ bool answer(std::string* path, bool follow, Stat* out) {
   return true;
 }
 
+// An open /dev/infiniband/rdma_cm is a pipe, and is described as the device. [CM-FD-1]
+template <typename Stat>
+void show_channel(Stat* out) {
+  const auto* const service = mrc::shim::rdma_cm::Service::current();
+  if (service == nullptr || !service->is_channel(out->st_dev, out->st_ino)) return;
+  out->st_mode = S_IFCHR | 0666;
+  struct stat device;
+  if (MRC_NEXT(stat, int (*)(const char*, struct stat*))("/dev/infiniband/rdma_cm", &device) == 0)
+    out->st_rdev = device.st_rdev;  // the kernel's, where it has one: librdmacm compares the numbers
+}
+
 // A path relative to a folder, as the *at functions take it.
 struct Asked {
   int folder;
@@ -78,7 +90,7 @@ bool answer_at(Asked* asked, Stat* out) {
   return false;
 }
 
-int access_watched(std::string path, int mode) {
+int access_watched(const std::string& path, int mode) {
   using Access = int (*)(const char*, int);
   const auto ours = find_ours(path);
   if (!ours || !ours->node.real.empty())
@@ -100,7 +112,7 @@ ssize_t readlink_watched(const std::string& path, char* buffer, size_t size) {
     return -1;
   }
   const size_t n = std::min(size, ours->node.content.size());
-  std::memcpy(buffer, ours->node.content.data(), n);
+  std::copy_n(ours->node.content.data(), n, buffer);
   return static_cast<ssize_t>(n);
 }
 
@@ -116,6 +128,22 @@ char* real_path_watched(const char* path, char* resolved) {
   if (resolved == nullptr) return strdup(target.c_str());
   std::snprintf(resolved, PATH_MAX, "%s", target.c_str());
   return resolved;
+}
+
+// Of an open file: a folder or a channel of ours, or what `next` tells.
+template <typename Stat, typename Next>
+int describe_open(int fd, Stat* out, const Next& next) {
+  const auto ours = [&] {
+    const auto path = mrc::shim::folder_of(fd);
+    if (!path) {
+      const int result = next();
+      if (result == 0 && S_ISFIFO(out->st_mode)) show_channel(out);
+      return result;
+    }
+    fill(*path, S_IFDIR | 0755, 0, out);
+    return 0;
+  };
+  return or_real(ours, next);
 }
 
 }  // namespace
@@ -156,20 +184,23 @@ MRC_XSTAT(__xstat64, stat64, true)
 MRC_XSTAT(__lxstat64, stat64, false)
 #undef MRC_XSTAT
 
-#define MRC_FSTAT(name, type)                                                              \
-  MRC_EXPORT int name(int fd, struct type* out) noexcept {                                 \
-    const auto next = [&] { return MRC_NEXT(name, int (*)(int, struct type*))(fd, out); }; \
-    const auto ours = [&] {                                                                \
-      const auto path = mrc::shim::folder_of(fd);                                          \
-      if (!path) return next();                                                            \
-      fill(*path, S_IFDIR | 0755, 0, out);                                                 \
-      return 0;                                                                            \
-    };                                                                                     \
-    return or_real(ours, next);                                                            \
+#define MRC_FSTAT(name, type)                                                                           \
+  MRC_EXPORT int name(int fd, struct type* out) noexcept {                                              \
+    return describe_open(fd, out, [&] { return MRC_NEXT(name, int (*)(int, struct type*))(fd, out); }); \
   }
 MRC_FSTAT(fstat, stat)
 MRC_FSTAT(fstat64, stat64)
 #undef MRC_FSTAT
+
+#define MRC_FXSTAT(name, type)                                                                           \
+  MRC_EXPORT int name(int version, int fd, struct type* out) noexcept;                                   \
+  int name(int version, int fd, struct type* out) noexcept {                                             \
+    const auto next = [&] { return MRC_NEXT(name, int (*)(int, int, struct type*))(version, fd, out); }; \
+    return describe_open(fd, out, next);                                                                 \
+  }
+MRC_FXSTAT(__fxstat, stat)
+MRC_FXSTAT(__fxstat64, stat64)
+#undef MRC_FXSTAT
 
 #define MRC_FSTATAT(name, type)                                                                       \
   MRC_EXPORT int name(int folder, const char* path, struct type* out, int flags) noexcept {           \

@@ -12,6 +12,7 @@
 #include "interpose/export.h"
 #include "interpose/out_of_memory.h"
 #include "interpose/paths.h"
+#include "rdma_cm/service.h"
 
 #undef open
 #undef open64
@@ -46,6 +47,7 @@ std::optional<int> open_ours(std::string* path, int flags) {
     errno = error;
     return -1;
   }
+  if (ours->is_rdma_cm) return mrc::shim::rdma_cm::Service::open(flags);
   const bool close_on_exec = (flags & O_CLOEXEC) != 0;
   return folder ? mrc::shim::open_folder(*path, close_on_exec)
                 : mrc::shim::open_content(ours->node.content, close_on_exec);

@@ -7,6 +7,7 @@
 #include "interpose/out_of_memory.h"
 #include "interpose/real.h"
 #include "interpose/registration.h"
+#include "objects/address_vector.h"
 #include "objects/context.h"
 #include "objects/memory.h"
 #include "objects/verbs_ops.h"
@@ -38,7 +39,8 @@ MRC_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* context) {
 }
 
 MRC_EXPORT int ibv_dealloc_pd(ibv_pd* pd) {
-  if (Context::is_ours(pd->context)) return with_errno(Pd::destroy(pd));
+  if (Context::is_ours(pd->context))
+    return Context::of(pd->context)->inherited() ? 0 : with_errno(Pd::destroy(pd));  // [VRB-FRK-1]
   MRC_FORWARD(ENOSYS, ibv_dealloc_pd, "IBVERBS_1.1", pd);
 }
 
@@ -106,20 +108,23 @@ MRC_EXPORT ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
   if (Context::is_ours(pd->context)) return mrc::shim::create_ah(pd, attr);
   MRC_FORWARD(nullptr, ibv_create_ah, "IBVERBS_1.1", pd, attr);
 }
-// Completions of UD require UD.
 MRC_EXPORT ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* grh, uint8_t port) {
-  if (Context::is_ours(pd->context)) return refuse<ibv_ah>();
+  if (Context::is_ours(pd->context)) {
+    ibv_ah_attr attr;
+    const int error = mrc::shim::address_of_sender(pd->context, port, *wc, grh, &attr);
+    return error == 0 ? mrc::shim::create_ah(pd, &attr) : (errno = error, nullptr);
+  }
   MRC_FORWARD(nullptr, ibv_create_ah_from_wc, "IBVERBS_1.1", pd, wc, grh, port);
 }
 MRC_EXPORT int ibv_init_ah_from_wc(ibv_context* context, uint8_t port, ibv_wc* wc, ibv_grh* grh, ibv_ah_attr* attr) {
-  if (Context::is_ours(context)) return errno = EOPNOTSUPP, -1;
+  if (Context::is_ours(context)) {
+    const int error = mrc::shim::address_of_sender(context, port, *wc, grh, attr);
+    return error == 0 ? 0 : (errno = error, -1);
+  }
   MRC_FORWARD(-1, ibv_init_ah_from_wc, "IBVERBS_1.1", context, port, wc, grh, attr);
 }
 MRC_EXPORT int ibv_destroy_ah(ibv_ah* ah) {
-  if (Context::is_ours(ah->context)) {
-    delete ah;
-    return 0;
-  }
+  if (Context::is_ours(ah->context)) return Context::of(ah->context)->api().mrc_soft_destroy_ah(ah);
   MRC_FORWARD(ENOSYS, ibv_destroy_ah, "IBVERBS_1.1", ah);
 }
 

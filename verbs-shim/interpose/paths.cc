@@ -18,6 +18,7 @@ namespace mrc::shim {
 namespace {
 
 constexpr char kDevices[] = "/dev/infiniband/";
+constexpr char kRdmaCm[] = "/dev/infiniband/rdma_cm";
 constexpr char kSysfs[] = "/sys/class/infiniband";
 // The name of a folder's descriptor carries the path: it outlives dup, fork and exec without a table.
 constexpr char kFolderName[] = "mrc-folder:";
@@ -81,6 +82,7 @@ mode_t OurFile::mode(bool follow) const {
 
 std::optional<OurFile> find_ours(const std::string& path) {
   if (starts_with(path.c_str(), kDevices)) {
+    if (path == kRdmaCm && !devices().empty()) return OurFile{{SysfsNode::Kind::kFile, "", ""}, true, true};
     if (device_by_uverbs(path.c_str() + sizeof kDevices - 1) == nullptr) return std::nullopt;
     return OurFile{{SysfsNode::Kind::kFile, "", ""}, true};
   }

@@ -20,7 +20,8 @@ std::optional<std::string> watched_at(int folder, const char* path);
 // The kind of a watched path. Empty: not ours.
 struct OurFile {
   SysfsNode node;
-  bool is_device = false;  // /dev/infiniband/uverbsN
+  bool is_device = false;   // /dev/infiniband/uverbsN, or
+  bool is_rdma_cm = false;  // /dev/infiniband/rdma_cm
   mode_t mode(bool follow) const;
 };
 std::optional<OurFile> find_ours(const std::string& path);

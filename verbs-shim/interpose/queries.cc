@@ -11,17 +11,17 @@
 
 #include "interpose/export.h"
 #include "interpose/real.h"
+#include "objects/base_qp.h"
 #include "objects/completion_queue.h"
-#include "objects/queue_pair.h"
 #include "objects/receive_queue.h"
 #include "objects/verbs_ops.h"
 
 #undef ibv_query_port
 
+using mrc::shim::BaseQp;
 using mrc::shim::Context;
 using mrc::shim::Cq;
 using mrc::shim::EventCount;
-using mrc::shim::Qp;
 using mrc::shim::Srq;
 
 namespace {
@@ -37,7 +37,7 @@ EventCount* count_of(const ibv_async_event& event) {
     case IBV_EVENT_QP_REQ_ERR:
     case IBV_EVENT_QP_ACCESS_ERR:
     case IBV_EVENT_QP_LAST_WQE_REACHED:
-      return &Qp::of(event.element.qp)->async_events;
+      return &BaseQp::of(event.element.qp)->async_events;
     default:
       return nullptr;
   }
@@ -152,7 +152,10 @@ MRC_EXPORT int ibv_get_async_event(ibv_context* context, ibv_async_event* event)
     for (;;) {
       // Without queue pairs no progress thread does this, but a port may still change.
       ours->take_mrc_events();
-      if (queue.take(event, count_of)) return 0;
+      if (const auto taken = queue.take(count_of)) {
+        *event = *taken;
+        return 0;
+      }
       const int flags = fcntl(queue.fd(), F_GETFL);
       if (flags >= 0 && (flags & O_NONBLOCK) != 0) return errno = EAGAIN, -1;
       pollfd wait[2] = {{queue.own_fd(), POLLIN, 0}, {ours->soft()->async_fd, POLLIN, 0}};

@@ -7,19 +7,19 @@
 #include "interpose/export.h"
 #include "interpose/out_of_memory.h"
 #include "interpose/real.h"
+#include "objects/base_qp.h"
 #include "objects/completion_queue.h"
-#include "objects/queue_pair.h"
 #include "objects/receive_queue.h"
 #include "objects/verbs_ops.h"
 
+using mrc::shim::BaseQp;
 using mrc::shim::Channel;
 using mrc::shim::Context;
 using mrc::shim::Cq;
-using mrc::shim::Qp;
 using mrc::shim::Srq;
 
-namespace {}  // namespace
-
+// In a child of fork nothing of the parent's is destroyed: its threads may have held the locks at the fork, and the
+// copy ends with the child. [VRB-FRK-1]
 extern "C" {
 
 MRC_EXPORT ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
@@ -30,6 +30,7 @@ MRC_EXPORT ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
 }
 MRC_EXPORT int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
   if (Context::is_ours(channel->context)) {
+    if (Context::of(channel->context)->inherited()) return 0;
     if (Channel::of(channel)->users.load() > 0) return with_errno(EBUSY);
     delete Channel::of(channel);
     return 0;
@@ -51,6 +52,7 @@ MRC_EXPORT int ibv_resize_cq(ibv_cq* cq, int cqe) {
 }
 MRC_EXPORT int ibv_destroy_cq(ibv_cq* cq) {
   if (Context::is_ours(cq->context)) {
+    if (Context::of(cq->context)->inherited()) return 0;
     Cq* const ours = Cq::of(cq);
     if (ours->users.load() > 0) return with_errno(EBUSY);
     ours->forget_events();
@@ -91,6 +93,7 @@ MRC_EXPORT int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attr) {
 }
 MRC_EXPORT int ibv_destroy_srq(ibv_srq* srq) {
   if (Context::is_ours(srq->context)) {
+    if (Context::of(srq->context)->inherited()) return 0;
     Srq* const ours = Srq::of(srq);
     if (ours->users.load() > 0) return with_errno(EBUSY);
     ours->context()->async.forget(&ours->async_events, [srq](const ibv_async_event& e) {
@@ -115,16 +118,18 @@ MRC_EXPORT ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* init) {
   MRC_FORWARD(nullptr, ibv_create_qp, "IBVERBS_1.1", pd, init);
 }
 MRC_EXPORT ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
-  if (Context::is_ours(qp->context)) return Qp::of(qp)->has_wr_interface() ? Qp::of(qp)->verbs_ex() : nullptr;
+  if (Context::is_ours(qp->context)) return BaseQp::of(qp)->has_wr_interface() ? BaseQp::of(qp)->verbs_ex() : nullptr;
   MRC_FORWARD(nullptr, ibv_qp_to_qp_ex, "IBVERBS_1.6", qp);
 }
 MRC_EXPORT int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
-  if (Context::is_ours(qp->context)) return with_errno(Qp::of(qp)->modify(*attr, mask));
+  if (Context::is_ours(qp->context))
+    return with_errno(Context::of(qp->context)->inherited() ? EPERM
+                                                            : BaseQp::of(qp)->modify(*attr, mask));  // [VRB-FRK-1]
   MRC_FORWARD(ENOSYS, ibv_modify_qp, "IBVERBS_1.1", qp, attr, mask);
 }
 MRC_EXPORT int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init) {
   if (Context::is_ours(qp->context)) {
-    Qp::of(qp)->query(attr, init);
+    BaseQp::of(qp)->query(attr, init);
     return 0;
   }
   MRC_FORWARD(ENOSYS, ibv_query_qp, "IBVERBS_1.1", qp, attr, mask, init);
@@ -135,7 +140,8 @@ MRC_EXPORT int ibv_query_qp_data_in_order(ibv_qp* qp, ibv_wr_opcode op, uint32_t
   MRC_FORWARD(0, ibv_query_qp_data_in_order, "IBVERBS_1.14", qp, op, flags);
 }
 MRC_EXPORT int ibv_destroy_qp(ibv_qp* qp) {
-  if (Context::is_ours(qp->context)) return Qp::destroy(Qp::of(qp));
+  if (qp == nullptr) return with_errno(EINVAL);  // as qperf's server ends, by rdma_destroy_qp() of an id without one
+  if (Context::is_ours(qp->context)) return Context::of(qp->context)->inherited() ? 0 : BaseQp::of(qp)->destroy();
   MRC_FORWARD(ENOSYS, ibv_destroy_qp, "IBVERBS_1.1", qp);
 }
 MRC_EXPORT int ibv_set_ece(ibv_qp* qp, ibv_ece* ece) {
@@ -147,11 +153,11 @@ MRC_EXPORT int ibv_query_ece(ibv_qp* qp, ibv_ece* ece) {
   MRC_FORWARD(ENOSYS, ibv_query_ece, "IBVERBS_1.10", qp, ece);
 }
 MRC_EXPORT int ibv_attach_mcast(ibv_qp* qp, const union ibv_gid* gid, uint16_t lid) {
-  if (Context::is_ours(qp->context)) return with_errno(EOPNOTSUPP);
+  if (Context::is_ours(qp->context)) return with_errno(gid != nullptr ? BaseQp::of(qp)->attach_mcast(*gid) : EINVAL);
   MRC_FORWARD(ENOSYS, ibv_attach_mcast, "IBVERBS_1.1", qp, gid, lid);
 }
 MRC_EXPORT int ibv_detach_mcast(ibv_qp* qp, const union ibv_gid* gid, uint16_t lid) {
-  if (Context::is_ours(qp->context)) return with_errno(EOPNOTSUPP);
+  if (Context::is_ours(qp->context)) return with_errno(gid != nullptr ? BaseQp::of(qp)->detach_mcast(*gid) : EINVAL);
   MRC_FORWARD(ENOSYS, ibv_detach_mcast, "IBVERBS_1.1", qp, gid, lid);
 }
 

@@ -12,11 +12,11 @@ namespace mrc::shim {
 
 // Null and errno.
 inline ibv_mr* register_ours(ibv_pd* pd, void* addr, size_t length, uint64_t iova, unsigned access) {
-  constexpr unsigned kRefused = IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND;
-  if ((access & kRefused) != 0) {
+  if ((access & IBV_ACCESS_ZERO_BASED) != 0) {
     errno = EOPNOTSUPP;
     return nullptr;
   }
+  access &= ~static_cast<unsigned>(IBV_ACCESS_ON_DEMAND);  // all memory is: none is pinned
   return or_enomem<ibv_mr*>(nullptr, [&] { return Mr::create(pd, addr, length, iova, static_cast<int>(access)); });
 }
 

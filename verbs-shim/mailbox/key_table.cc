@@ -2,17 +2,30 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace mrc::shim {
 
 void KeyTable::add(uint32_t key, const Region& region) {
+  Region kept = region;
+  kept.loan = std::make_shared<char>();
   const WriterLock lock(mutex_);
-  regions_[key] = region;
+  regions_[key] = std::move(kept);
 }
 
-void KeyTable::remove(uint32_t key) {
+std::weak_ptr<void> KeyTable::remove(uint32_t key) {
   const WriterLock lock(mutex_);
-  regions_.erase(key);
+  const auto it = regions_.find(key);
+  if (it == regions_.end()) return {};
+  std::weak_ptr<void> lent = it->second.loan;
+  regions_.erase(it);
+  return lent;
+}
+
+Loan KeyTable::lend(uint32_t key, uint64_t addr, uint64_t length, unsigned access, const void* domain) const {
+  const ReaderLock lock(mutex_);
+  const Region* const r = find(key, addr, length, access, domain);
+  return r != nullptr ? r->loan : nullptr;
 }
 
 const KeyTable::Region* KeyTable::find(uint32_t key, uint64_t addr, uint64_t length, unsigned access,
@@ -45,28 +58,25 @@ bool KeyTable::scatter(const ibv_sge* sges, int count, const uint8_t* from, uint
   return true;
 }
 
-bool KeyTable::landing(const ibv_sge& sge, const void* domain, Segment* out) {
+std::optional<Segment> KeyTable::landing(const ibv_sge& sge, const void* domain) {
   const WriterLock lock(mutex_);
   const Region* r = find(sge.lkey, sge.addr, sge.length, IBV_ACCESS_LOCAL_WRITE, domain);
-  if (r == nullptr) return false;
+  if (r == nullptr) return std::nullopt;
   if (r->landing == 0) regions_[sge.lkey].landing = maker_(r->owner);
-  if (r->landing == 0) return false;
-  *out = {reinterpret_cast<uint64_t>(r->base) + (sge.addr - r->iova), r->landing, sge.length};
-  return true;
+  if (r->landing == 0) return std::nullopt;
+  return Segment{reinterpret_cast<uint64_t>(r->base) + (sge.addr - r->iova), r->landing, sge.length};
 }
 
-bool KeyTable::atomic(uint32_t key, uint64_t addr, const void* domain, const Request& request, uint64_t* before) const {
+std::optional<uint64_t> KeyTable::atomic(uint32_t key, uint64_t addr, const void* domain,
+                                         const Request& request) const {
   const ReaderLock lock(mutex_);
   const Region* r = find(key, addr, sizeof(uint64_t), IBV_ACCESS_REMOTE_ATOMIC, domain);
-  if (r == nullptr) return false;
+  if (r == nullptr) return std::nullopt;
   auto* at = reinterpret_cast<uint64_t*>(r->base + (addr - r->iova));
-  if ((request.flags & kCompareSwap) != 0) {
-    *before = request.operand;
-    __atomic_compare_exchange_n(at, before, request.swap, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-  } else {
-    *before = __atomic_fetch_add(at, request.operand, __ATOMIC_SEQ_CST);
-  }
-  return true;
+  if ((request.flags & kCompareSwap) == 0) return __atomic_fetch_add(at, request.operand, __ATOMIC_SEQ_CST);
+  uint64_t before = request.operand;
+  __atomic_compare_exchange_n(at, &before, request.swap, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  return before;
 }
 
 }  // namespace mrc::shim

@@ -2,17 +2,23 @@
 // (a SEND copied into a receive buffer, an atomic) or allows it to do (a READ, data on its way to a receive buffer).
 // The writes of the transport are checked by the MRC library, not here.
 //
-// Any thread. Copies run under a shared lock, so memory is its owner's again when remove() returns.
+// Any thread. Copies run under a shared lock, so they are over when remove() returns. Writes that the transport makes
+// out of a region for a peer may not be: each holds a Loan, and the memory is its owner's again when all are returned.
 #pragma once
 
 #include <infiniband/verbs.h>
 
+#include <memory>
+#include <optional>
 #include <unordered_map>
 
 #include "mailbox/wire.h"
 #include "mutex.h"
 
 namespace mrc::shim {
+
+// Held while the transport may read a region that no request of the application covers.
+using Loan = std::shared_ptr<void>;
 
 class KeyTable {
  public:
@@ -24,6 +30,7 @@ class KeyTable {
     const void* domain = nullptr;  // protection domain
     void* owner = nullptr;         // for LandingMaker
     uint32_t landing = 0;          // key by which a peer may write to it for one transfer; 0: not made yet
+    Loan loan = nullptr;           // made by add(); copied by lend()
   };
   // Makes the landing key of a region, which a peer uses with the addresses of this process. 0: not possible.
   using LandingMaker = uint32_t (*)(void* owner);
@@ -31,15 +38,18 @@ class KeyTable {
   explicit KeyTable(LandingMaker maker) : maker_(maker) {}
 
   void add(uint32_t key, const Region& region);
-  void remove(uint32_t key);
+  // The region is found no more. The result expires when every loan of it is returned.
+  std::weak_ptr<void> remove(uint32_t key);
+  // Null: the access is not allowed.
+  Loan lend(uint32_t key, uint64_t addr, uint64_t length, unsigned access, const void* domain) const;
   bool allowed(uint32_t key, uint64_t addr, uint64_t length, unsigned access, const void* domain) const;
   // Scatters `length` bytes over the SGEs, which must be locally writable. False: one is not; no more is written.
   bool scatter(const ibv_sge* sges, int count, const uint8_t* from, uint64_t length, const void* domain) const;
-  // The destination for a peer's data of this SGE. False: it is not locally writable.
-  bool landing(const ibv_sge& sge, const void* domain, Segment* out);
+  // The destination for a peer's data of this SGE. None: it is not locally writable.
+  std::optional<Segment> landing(const ibv_sge& sge, const void* domain);
   // A fetch-add or compare-swap of eight bytes, atomic towards everything that uses the processor's atomics. `addr` is
-  // a multiple of 8.
-  bool atomic(uint32_t key, uint64_t addr, const void* domain, const Request& request, uint64_t* before) const;
+  // a multiple of 8. The value before; none: the access is not allowed.
+  std::optional<uint64_t> atomic(uint32_t key, uint64_t addr, const void* domain, const Request& request) const;
 
  private:
   const Region* find(uint32_t key, uint64_t addr, uint64_t length, unsigned access, const void* domain) const

@@ -5,6 +5,7 @@
 #include <infiniband/verbs.h>
 
 #include <cstdint>
+#include <optional>
 
 namespace mrc::shim {
 
@@ -23,11 +24,12 @@ class Link {
   // when the application has polled it.
   virtual void complete_send(const ibv_wc& wc, uint32_t slots) = 0;
   virtual void complete_receive(const ibv_wc& wc, bool solicited) = 0;
-  // The next receive request. False: there is none; the responder is called again when there is.
+  // The next receive request; false: there is none, and the responder is called again when there is. Filled in place,
+  // as it is large and its user on the data path.
   virtual bool take_receive(Receive* out) = 0;
   // The confirmation that can be piggybacked on a message to the peer: the number up to which its requests were carried
-  // out. False: it was sent already.
-  virtual bool take_confirmation(uint32_t* number) = 0;
+  // out. None: it was sent already.
+  virtual std::optional<uint32_t> take_confirmation() = 0;
   // Requests of the peer wait while this is true: it has confirmed something whose completion is not out yet.
   virtual bool holds() = 0;
   // The connection is lost: no more requests are carried out. Called once, after the completion with the reason.

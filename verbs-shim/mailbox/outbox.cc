@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "mrc_soft.h"
 
@@ -74,6 +75,30 @@ bool Outbox::note(const Immediate& immediate) {
   return post(&wr, 1);
 }
 
+bool Outbox::note(const Immediate& immediate, Loan loan) {
+  const uint64_t mark = marks_tail_;
+  if (!note(immediate)) return false;
+  if (loan != nullptr) loans_[loans_tail_++ % kWindow] = {mark, std::move(loan)};
+  return true;
+}
+
+bool Outbox::test_peer() {
+  if (marks_head_ != marks_tail_ || room() == 0) return true;
+  ibv_send_wr wr{};
+  wr.wr_id = wr_id(kTest);
+  wr.opcode = IBV_WR_RDMA_WRITE;
+  wr.send_flags = IBV_SEND_SIGNALED;
+  wr.wr.rdma.rkey = MRC_SOFT_MAILBOX_RKEY;
+  return post(&wr, 1);
+}
+
+void Outbox::lend_to_the_end(Loan loan) {
+  const auto end = last_loans_.begin() + last_loans_count_;
+  if (loan == nullptr || end == last_loans_.end() || std::find(last_loans_.begin(), end, loan) != end) return;
+  *end = std::move(loan);
+  ++last_loans_count_;
+}
+
 bool Outbox::reply(const Immediate& immediate, uint32_t bytes) {
   if (room() == 0) return false;
   ibv_sge sge = {reinterpret_cast<uint64_t>(reply_staging(immediate.number)), bytes, staging_key_};
@@ -92,10 +117,13 @@ bool Outbox::reply(const Immediate& immediate, uint32_t bytes) {
 void Outbox::drop() {
   if (waits()) link_->count_timer(-1);
   waiting_head_ = waiting_tail_ = 0;
+  while (loans_head_ != loans_tail_) return_loan();
+  while (last_loans_count_ > 0) last_loans_[--last_loans_count_].reset();
 }
 
 void Outbox::on_completion(uint32_t slot) {
   if (marks_head_ == marks_tail_) return;
+  if (loans_head_ != loans_tail_ && loans_[loans_head_ % kWindow].mark == marks_head_) return_loan();
   released_ = marks_[marks_head_++ % slots_];
   if (slot == kInternal && own_in_flight_ > 0) --own_in_flight_;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include "mrc_soft.h"
 
@@ -110,6 +111,7 @@ void Requester::fill(const ibv_send_wr& wr, uint64_t length) {
     sges[0] = {reinterpret_cast<uint64_t>(to), e.length, 0};
     e.num_sge = e.length > 0 ? 1 : 0;
     for (int i = 0; i < wr.num_sge; ++i) {
+      if (wr.sg_list[i].length == 0) continue;  // its address may be null
       std::memcpy(to, reinterpret_cast<const void*>(wr.sg_list[i].addr), wr.sg_list[i].length);
       to += wr.sg_list[i].length;
     }
@@ -199,15 +201,25 @@ bool Requester::transmit_send(uint64_t index, Batch* batch) {
   return true;
 }
 
+// Its own memory does not admit it. Requests before it may succeed: the error waits until they have. It does not wait
+// for an unsignaled WRITE, whose end only a later completion would show. False, as of everything that is not
+// transmitted.
+bool Requester::refuse_locally(uint64_t index) {
+  for (uint64_t i = head_; i < index; ++i)
+    if (at(i).message || at(i).signaled) return false;
+  give_up(index, IBV_WC_LOC_PROT_ERR, IBV_EVENT_QP_FATAL);
+  return false;
+}
+
 bool Requester::transmit_read(uint64_t index, Batch* batch) {
   Entry& e = at(index);
   if (!window_open() || reads_ >= max_reads_) return false;
   Segment segments[kMaxSegments];
-  for (uint32_t i = 0; i < e.num_sge; ++i)
-    if (!keys_->landing(sges_of(index)[i], shape_.domain, &segments[i])) {
-      give_up(index, IBV_WC_LOC_PROT_ERR, IBV_EVENT_QP_FATAL);
-      return false;
-    }
+  for (uint32_t i = 0; i < e.num_sge; ++i) {
+    const std::optional<Segment> segment = keys_->landing(sges_of(index)[i], shape_.domain);
+    if (!segment) return refuse_locally(index);
+    segments[i] = *segment;
+  }
   Request request;
   request.length = e.length;
   request.remote_addr = e.remote_addr;
@@ -221,10 +233,8 @@ bool Requester::transmit_atomic(uint64_t index, Batch* batch) {
   Entry& e = at(index);
   if (!window_open() || reads_ >= max_reads_) return false;
   const ibv_sge& sge = sges_of(index)[0];
-  if (!keys_->allowed(sge.lkey, sge.addr, sge.length, IBV_ACCESS_LOCAL_WRITE, shape_.domain)) {
-    give_up(index, IBV_WC_LOC_PROT_ERR, IBV_EVENT_QP_FATAL);
-    return false;
-  }
+  if (!keys_->allowed(sge.lkey, sge.addr, sge.length, IBV_ACCESS_LOCAL_WRITE, shape_.domain))
+    return refuse_locally(index);
   Request request;
   request.length = e.length;
   request.remote_addr = e.remote_addr;
@@ -249,7 +259,10 @@ void Requester::stage(uint64_t index, Note note, const Request& request, const S
   numbered.number = number;
   numbered.segments = static_cast<uint16_t>(count);
   numbered.reply_psn = reply_psn_;
-  if (link_->take_confirmation(&numbered.confirmed)) numbered.flags |= kConfirms;
+  if (const std::optional<uint32_t> confirmed = link_->take_confirmation()) {
+    numbered.confirmed = *confirmed;
+    numbered.flags |= kConfirms;
+  }
   uint8_t* const staged = outbox_->request_staging(number);
   encode(numbered, staged);
   encode_segments(segments, count, staged + kHeaderBytes);

@@ -37,7 +37,7 @@ class Requester {
   Requester(Link* link, Outbox* outbox, KeyTable* keys, const Shape& shape);
 
   // Takes one request into the ring; 0 or an errno value. advance() sends.
-  int post(const ibv_send_wr& wr);
+  [[nodiscard]] int post(const ibv_send_wr& wr);
   int would_take(const ibv_send_wr* list) const;  // the result that post() would have for the whole list
   void advance();
   // From the MRC completion queue: a request of this side, `slot` as posted.
@@ -49,6 +49,9 @@ class Requester {
   // The peer has confirmed a message, and MRC has yet to complete it. Messages of the peer after a confirmation must
   // not overtake the completion: with RC the acknowledgement precedes them, too, and programs rely on it. [VRB-RSP-9]
   bool behind() const { return head_ < confirmed_end_; }
+  // Called from time to time: when the oldest message without an answer is the same as at the last call, the peer is
+  // tested, because it may be gone. Returns whether there is a message without an answer. [VRB-REQ-7]
+  bool keep_alive();
   // Gives up on a request whose receiver was not ready for too long. [VRB-RNR-1]
   void tick(uint64_t now);
   uint64_t deadline() const { return rnr_deadline_; }  // UINT64_MAX: none
@@ -92,16 +95,20 @@ class Requester {
   bool window_open() const { return next_ - 1 - confirmed_ < kWindow; }
   bool transmit(uint64_t index, Batch* batch);
   bool transmit_send(uint64_t index, Batch* batch);
+  bool refuse_locally(uint64_t index);
   bool transmit_read(uint64_t index, Batch* batch);
   bool transmit_atomic(uint64_t index, Batch* batch);
   void stage(uint64_t index, Note note, const Request& request, const Segment* segments, uint32_t count, Batch* batch);
   void send_cleared();
   bool write_data(uint64_t index, const Segment* segments, uint32_t count);
   void confirm(uint64_t number);
+  void retire_before(uint64_t end);
+  void give_up_not_ready();
   uint64_t extend(uint32_t number) const;
   bool outstanding(uint64_t number) const { return number > confirmed_ && number < next_; }
   void retire();
   void complete(Entry& e, ibv_wc_status status);
+  void lend(uint64_t index);
   void set_deadline(uint64_t at);
   void give_up(uint64_t index, ibv_wc_status status, ibv_event_type event);
 
@@ -124,6 +131,7 @@ class Requester {
   uint64_t next_ = 1;           // number of the next message
   uint64_t confirmed_ = 0;      // every message up to it is confirmed
   uint64_t confirmed_end_ = 0;  // index behind the last of them
+  uint64_t watched_ = 0;        // number of the oldest message without an answer at the last keep_alive(); 0: none
   std::array<uint64_t, kWindow> by_number_{};
   uint32_t max_reads_ = 1;
   uint32_t reads_ = 0;  // READs and atomics in flight
@@ -131,6 +139,7 @@ class Requester {
   uint32_t reply_psn_ = 0;
   uint64_t rnr_number_ = 0;
   uint64_t rnr_deadline_ = UINT64_MAX;
+  bool rnr_over_ = false;  // the deadline has passed; requests before rnr_number_ are not confirmed yet
 
   // Announced SENDs whose data has not been sent, oldest first.
   struct Announced {

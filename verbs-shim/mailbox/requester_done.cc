@@ -24,6 +24,11 @@ ibv_wc_opcode completion_opcode(ibv_wr_opcode opcode) {
   }
 }
 
+// The memory is written by the answer, and not read.
+bool only_receives(ibv_wr_opcode opcode) {
+  return opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
 }  // namespace
 
 uint64_t rnr_time(uint8_t code) {
@@ -36,21 +41,26 @@ uint64_t rnr_time(uint8_t code) {
 void Requester::on_completion(uint32_t slot, ibv_wc_status status) {
   outbox_->on_completion(slot);
   if (dead_) return;
-  const uint64_t index = slot == Outbox::kInternal ? sent_ : head_ + ((slot - head_) & mask_);
+  const uint64_t index = Outbox::is_internal(slot) ? sent_ : head_ + ((slot - head_) & mask_);
   if (status != IBV_WC_SUCCESS) {
+    // Completions come in order, so MRC has completed every WRITE before the first request that fails.
+    if (index < sent_) written_ = std::max(written_, index);
     // A peer without a mailbox refuses the key; the requested operation is one that it lacks.
     // [VRB-MBX-3]
     if (index < sent_ && at(index).message && status == IBV_WC_REM_ACCESS_ERR) status = IBV_WC_REM_INV_REQ_ERR;
     uint64_t culprit = index;
-    if (slot == Outbox::kInternal) {
+    if (slot == Outbox::kTest) {
+      culprit = head_;  // [VRB-REQ-7]
+    } else if (slot == Outbox::kInternal) {
       culprit = announced_head_ != announced_tail_ ? by_number_[announced_[announced_head_ % kWindow].number % kWindow]
                                                    : head_;
-      if (status == IBV_WC_REM_ACCESS_ERR) status = IBV_WC_REM_INV_REQ_ERR;
     }
-    give_up(culprit, status, IBV_EVENT_QP_FATAL);
+    if (Outbox::is_internal(slot) && status == IBV_WC_REM_ACCESS_ERR) status = IBV_WC_REM_INV_REQ_ERR;
+    retire_before(confirmed_end_);
+    give_up(std::max(culprit, head_), status, IBV_EVENT_QP_FATAL);
     return;
   }
-  if (slot == Outbox::kInternal || index >= sent_) return;
+  if (Outbox::is_internal(slot) || index >= sent_) return;
   written_ = std::max(written_, index + 1);
   if (at(index).message) at(index).delivered = true;
   retire();
@@ -71,7 +81,9 @@ void Requester::confirm(uint64_t number) {
   }
   if (number > confirmed_) confirmed_end_ = by_number_[number % kWindow] + 1;
   confirmed_ = number;
-  if (rnr_number_ <= confirmed_) set_deadline(UINT64_MAX);
+  if (rnr_number_ > confirmed_) return;
+  set_deadline(UINT64_MAX);
+  rnr_over_ = false;
 }
 
 void Requester::on_confirmation(uint32_t number) {
@@ -79,6 +91,7 @@ void Requester::on_confirmation(uint32_t number) {
   if (dead_ || !outstanding(full)) return;  // older than the known one
   confirm(full);
   retire();
+  give_up_not_ready();
 }
 
 void Requester::on_note(const Immediate& note, const uint8_t* mailbox, uint64_t now) {
@@ -95,12 +108,14 @@ void Requester::on_note(const Immediate& note, const uint8_t* mailbox, uint64_t 
       const uint64_t before = get64(reply);
       uint8_t native[sizeof before];
       std::memcpy(native, &before, sizeof before);
-      confirm(number);
       if (at(index).length != sizeof native ||
           !keys_->scatter(sges_of(index), 1, native, sizeof native, shape_.domain)) {
+        confirm(number - 1);
+        retire_before(index);
         give_up(index, IBV_WC_LOC_PROT_ERR, IBV_EVENT_QP_FATAL);
         return;
       }
+      confirm(number);
       break;
     }
     case Note::kAck:
@@ -123,14 +138,13 @@ void Requester::on_note(const Immediate& note, const uint8_t* mailbox, uint64_t 
     }
     case Note::kRefused:
       confirm(number - 1);
-      for (uint64_t i = head_; i <= index; ++i) at(i).delivered = true;  // otherwise the peer could not refer to them
-      written_ = std::max(written_, index);
-      retire();
+      retire_before(index);
       give_up(index, static_cast<ibv_wc_status>(note.argument), IBV_EVENT_QP_FATAL);
       return;
     case Note::kNotReady:
       if (rnr_retry_ < 7) {
         rnr_number_ = number;
+        rnr_over_ = false;
         set_deadline(now + rnr_retry_ * rnr_time(note.argument));
         tick(now);
       }
@@ -140,6 +154,7 @@ void Requester::on_note(const Immediate& note, const uint8_t* mailbox, uint64_t 
       return;
   }
   retire();
+  give_up_not_ready();
 }
 
 void Requester::set_deadline(uint64_t at) {
@@ -151,8 +166,33 @@ void Requester::set_deadline(uint64_t at) {
 void Requester::tick(uint64_t now) {
   if (dead_ || rnr_deadline_ > now) return;
   set_deadline(UINT64_MAX);
-  if (outstanding(rnr_number_))
-    give_up(by_number_[rnr_number_ % kWindow], IBV_WC_RNR_RETRY_EXC_ERR, IBV_EVENT_QP_FATAL);
+  rnr_over_ = outstanding(rnr_number_);
+  give_up_not_ready();
+}
+
+// Messages before the one without a receive request may be under way: an announced SEND whose data is not there, or a
+// confirmation. They succeed first. [VRB-REQ-6]
+void Requester::give_up_not_ready() {
+  if (dead_ || !rnr_over_ || confirmed_ + 1 != rnr_number_) return;
+  const uint64_t index = by_number_[rnr_number_ % kWindow];
+  retire_before(index);
+  give_up(index, IBV_WC_RNR_RETRY_EXC_ERR, IBV_EVENT_QP_FATAL);
+}
+
+bool Requester::keep_alive() {
+  const uint64_t oldest = dead_ || confirmed_ + 1 == next_ ? 0 : confirmed_ + 1;
+  const bool overdue = oldest != 0 && oldest == watched_;
+  watched_ = oldest;
+  if (overdue && !outbox_->test_peer()) give_up(head_, IBV_WC_LOC_QP_OP_ERR, IBV_EVENT_QP_FATAL);
+  return oldest != 0;
+}
+
+// The peer has referred to the message at `end` or one behind, and has confirmed those before it: so it has everything
+// before `end`, whether or not MRC's acknowledgement has come.
+void Requester::retire_before(uint64_t end) {
+  for (uint64_t i = head_; i < end; ++i) at(i).delivered = true;
+  written_ = std::max(written_, end);
+  retire();
 }
 
 void Requester::retire() {
@@ -178,15 +218,26 @@ void Requester::complete(Entry& e, ibv_wc_status status) {
   link_->complete_send(wc, slots);
 }
 
+// A request that fails or is flushed. MRC may be sending its data still: behind it is the note of a refusal, say, which
+// the peer needs. [VRB-RSP-10]
+void Requester::lend(uint64_t index) {
+  const Entry& e = at(index);
+  if (index >= sent_ || e.inlined || only_receives(e.opcode)) return;
+  const ibv_sge* const sges = sges_of(index);
+  for (uint32_t i = 0; i < e.num_sge; ++i)
+    outbox_->lend_to_the_end(keys_->lend(sges[i].lkey, sges[i].addr, sges[i].length, 0, shape_.domain));
+}
+
 // The request at `index` fails, everything else that is not done is flushed. Earlier requests are flushed, too, when
 // their outcome can no longer be determined.
 void Requester::give_up(uint64_t index, ibv_wc_status status, ibv_event_type event) {
   if (dead_) return;
   dead_ = true;
+  rnr_over_ = false;
   while (head_ != tail_) {
     Entry& e = at(head_);
     const bool culprit = head_ == index;
-    ++head_;
+    lend(head_++);
     ++slots_;
     complete(e, culprit ? status : IBV_WC_WR_FLUSH_ERR);
   }
@@ -196,9 +247,12 @@ void Requester::give_up(uint64_t index, ibv_wc_status status, ibv_event_type eve
 }
 
 void Requester::flush() {
+  if (!dead_) retire_before(confirmed_end_);
   dead_ = true;
+  rnr_over_ = false;
   while (head_ != tail_) {
-    Entry& e = at(head_++);
+    Entry& e = at(head_);
+    lend(head_++);
     ++slots_;
     complete(e, IBV_WC_WR_FLUSH_ERR);
   }
@@ -210,9 +264,10 @@ void Requester::reset() {
   head_ = sent_ = tail_ = written_ = 0;
   slots_ = 0;
   next_ = 1;
-  confirmed_ = confirmed_end_ = 0;
+  confirmed_ = confirmed_end_ = watched_ = 0;
   reads_ = 0;
   set_deadline(UINT64_MAX);
+  rnr_over_ = false;
   announced_head_ = announced_tail_ = 0;
   taken_.store(0);
   dead_ = false;

@@ -1,6 +1,8 @@
 #include "mailbox/responder.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "mrc_soft.h"
 
@@ -94,8 +96,9 @@ bool Responder::match_send(Entry* e, const Request& request) {
   Receive receive;
   if (!link_->take_receive(&receive)) {
     starved_ = true;
-    if (told_not_ready_ != e->number && outbox_->note({Note::kNotReady, rnr_timer_, e->number}))
-      told_not_ready_ = e->number;
+    if (told_not_ready_ == e->number) return false;
+    flush_ack();  // the peer may give up at once: what was carried out succeeds first
+    if (outbox_->note({Note::kNotReady, rnr_timer_, e->number})) told_not_ready_ = e->number;
     return false;
   }
   e->wr_id = receive.wr_id;
@@ -122,7 +125,9 @@ bool Responder::match_send(Entry* e, const Request& request) {
       ibv_sge sge = receive.sges[i];
       sge.length = static_cast<uint32_t>(std::min<uint64_t>(sge.length, left));
       if (sge.length == 0) continue;
-      fits = keys_->landing(sge, shape_.domain, &segments[count++]);
+      const std::optional<Segment> segment = keys_->landing(sge, shape_.domain);
+      fits = segment.has_value();
+      if (fits) segments[count++] = *segment;
       left -= sge.length;
     }
     if (fits) {
@@ -138,19 +143,22 @@ bool Responder::match_send(Entry* e, const Request& request) {
   return false;
 }
 
-// Writes the data of a READ to its destination, then the note that it is in place. [VRB-RSP-4]
+// Writes the data of a READ to its destination, then the note that it is in place. The peer's READ is over when the
+// note has arrived, and with it the application's claim to the memory; but MRC may have to send the data once more if
+// the acknowledgement is lost. So the memory is lent until MRC has completed the note. [VRB-RSP-4] [VRB-RSP-10]
 bool Responder::read(const Entry& e, const Request& request) {
   if (request.segments > kMaxSegments) {
     refuse(e.number, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
     return false;
   }
-  if (request.length > 0 &&
-      ((access_ & IBV_ACCESS_REMOTE_READ) == 0 ||
-       !keys_->allowed(request.rkey, request.remote_addr, request.length, IBV_ACCESS_REMOTE_READ, shape_.domain))) {
+  Loan loan;
+  if (request.length > 0 && (access_ & IBV_ACCESS_REMOTE_READ) != 0)
+    loan = keys_->lend(request.rkey, request.remote_addr, request.length, IBV_ACCESS_REMOTE_READ, shape_.domain);
+  if (request.length > 0 && loan == nullptr) {
     refuse(e.number, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
     return false;
   }
-  if (outbox_->room() < request.segments + 1u) return false;
+  if (outbox_->room() < request.segments + 1u || !outbox_->can_lend()) return false;
   Segment segments[kMaxSegments];
   decode_segments(mailbox_ + request_offset(e.number) + kHeaderBytes, request.segments, segments);
   uint64_t from = request.remote_addr;
@@ -168,7 +176,7 @@ bool Responder::read(const Entry& e, const Request& request) {
     from += n;
     left -= n;
   }
-  if (!outbox_->note({Note::kReadDone, 0, e.number})) return false;
+  if (!outbox_->note({Note::kReadDone, 0, e.number}, std::move(loan))) return false;
   acknowledged_ = e.number;
   return true;
 }
@@ -179,14 +187,15 @@ bool Responder::atomic(const Entry& e, const Request& request) {
     refuse(e.number, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
     return false;
   }
-  uint64_t before = 0;
-  if ((access_ & IBV_ACCESS_REMOTE_ATOMIC) == 0 ||
-      !keys_->atomic(request.rkey, request.remote_addr, shape_.domain, request, &before)) {
+  std::optional<uint64_t> before;
+  if ((access_ & IBV_ACCESS_REMOTE_ATOMIC) != 0)
+    before = keys_->atomic(request.rkey, request.remote_addr, shape_.domain, request);
+  if (!before) {
     refuse(e.number, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
     return false;
   }
-  put64(outbox_->reply_staging(e.number), before);
-  if (!outbox_->reply({Note::kAtomicDone, 0, e.number}, sizeof before)) return false;
+  put64(outbox_->reply_staging(e.number), *before);
+  if (!outbox_->reply({Note::kAtomicDone, 0, e.number}, sizeof *before)) return false;
   acknowledged_ = e.number;
   return true;
 }
@@ -231,6 +240,23 @@ void Responder::refuse(uint32_t number, ibv_wc_status status, ibv_event_type eve
   dead_ = true;
   outbox_->note({Note::kRefused, static_cast<uint8_t>(status), number});
   link_->fail(event);
+}
+
+// Everything before the first request that is not carried out was, so this one is refused. With SENDs alone there is no
+// refusal: the peers of programs that end often have some left that do not matter, and would report errors.
+void Responder::abandon() {
+  if (dead_) return;
+  const Entry* first = nullptr;
+  bool awaited = false;
+  for (uint64_t i = head_; i != tail_; ++i) {
+    const Entry& e = at(i);
+    if (e.done || e.note == Note::kNone) continue;
+    if (first == nullptr) first = &e;
+    awaited |= e.note == Note::kRead || e.note == Note::kAtomic;
+  }
+  if (!awaited) return;
+  dead_ = true;
+  outbox_->note({Note::kRefused, IBV_WC_REM_OP_ERR, first->number});
 }
 
 void Responder::flush() {

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "mailbox/key_table.h"
 #include "mailbox/link.h"
@@ -42,10 +43,9 @@ class Responder {
   bool run();
   bool starved() const { return starved_; }
   void flush_ack();
-  bool take_confirmation(uint32_t* number) {
-    if (!owes_ack()) return false;
-    *number = acknowledged_ = completed_;
-    return true;
+  std::optional<uint32_t> take_confirmation() {
+    if (!owes_ack()) return std::nullopt;
+    return acknowledged_ = completed_;
   }
   bool owes_ack() const { return completed_ != acknowledged_ && !dead_; }
   // Consumed receive requests of the MRC queue, which the caller posts again.
@@ -57,6 +57,9 @@ class Responder {
   void return_used_up(uint32_t n) { used_up_ += n; }  // they could not be posted
   uint32_t used_up() const { return used_up_; }
 
+  // The application, or its process, ends the connection. A peer that waits for the answer to a READ or an atomic is
+  // told. [VRB-RSP-11]
+  void abandon();
   void flush();  // receive requests that were matched and are not complete
   void reset();
 

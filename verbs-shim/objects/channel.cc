@@ -22,16 +22,16 @@ Channel::~Channel() {
   context_->count_child(-1);
 }
 
-bool Channel::take(Cq** cq) {
-  return events.take(cq, [](Cq* of) { return &of->channel_events; });
+Cq* Channel::take() {
+  return events.take([](Cq* of) { return &of->channel_events; }).value_or(nullptr);
 }
 
 int Channel::get(Cq** cq) {
-  if (take(cq)) return 0;
+  if ((*cq = take()) != nullptr) return 0;
   const int flags = fcntl(events.fd(), F_GETFL);
   if (flags >= 0 && (flags & O_NONBLOCK) != 0) {
     context_->poll();
-    return take(cq) ? 0 : EAGAIN;
+    return (*cq = take()) != nullptr ? 0 : EAGAIN;
   }
   struct Sleeper {
     explicit Sleeper(Context* c) : context(c) { context->begin_wait(); }
@@ -41,7 +41,7 @@ int Channel::get(Cq** cq) {
   for (;;) {
     context_->api().mrc_req_notify_cq(context_->pump_cq(), 0);
     context_->pump();
-    if (take(cq)) return 0;
+    if ((*cq = take()) != nullptr) return 0;
     pollfd wait[2] = {{events.fd(), POLLIN, 0}, {context_->pump_fd(), POLLIN, 0}};
     // Another thread may take the event that this one waits for, so it checks again periodically.
     constexpr int kLookAgainMs = 20;

@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "objects/queue_pair.h"
+#include "objects/base_qp.h"
 
 namespace mrc::shim {
 
@@ -47,6 +47,7 @@ int Cq::take(int max, ibv_wc* out) {
 }
 
 int Cq::poll(int max, ibv_wc* out) {
+  if (context_->inherited()) return 0;  // a parent's thread may have held the locks at the fork [VRB-FRK-1]
   const int n = take(max, out);
   if (n > 0 || max == 0) return n;
   context_->poll();
@@ -57,7 +58,7 @@ int Cq::next() {
   return poll(1, &current_) == 1 ? 0 : ENOENT;
 }
 
-bool Cq::push(const ibv_wc& wc, Qp* owner, uint32_t slots, bool solicited) {
+bool Cq::push(const ibv_wc& wc, BaseQp* owner, uint32_t slots, bool solicited) {
   const MutexLock lock(mutex_);
   if (tail_ - head_ == size_) return false;
   ring_[tail_++ % size_] = {wc, owner, slots};
@@ -69,7 +70,7 @@ bool Cq::push(const ibv_wc& wc, Qp* owner, uint32_t slots, bool solicited) {
   return true;
 }
 
-void Cq::purge(const Qp* owner) {
+void Cq::purge(const BaseQp* owner) {
   const MutexLock lock(mutex_);
   uint64_t kept = head_;
   for (uint64_t i = head_; i != tail_; ++i)

@@ -24,7 +24,7 @@ class Channel {
   Context* context() const { return context_; }
 
   // 0 or an errno value. Blocks unless the descriptor is O_NONBLOCK, and makes progress while it does.
-  int get(Cq** cq);
+  [[nodiscard]] int get(Cq** cq);
 
   EventQueue<Cq*> events;
   std::atomic<int> users{0};
@@ -34,7 +34,7 @@ class Channel {
     ibv_comp_channel base;
     Channel* self;
   };
-  bool take(Cq** cq);
+  Cq* take();  // null: no event waits
   Context* const context_;
   Handle handle_;
 };
@@ -54,9 +54,9 @@ class Cq {
 
   int poll(int max, ibv_wc* out);
   // False: it is full. The completion is lost, and the queue pair with it.
-  bool push(const ibv_wc& wc, Qp* owner, uint32_t slots, bool solicited) ABSL_LOCKS_EXCLUDED(mutex_);
-  void purge(const Qp* owner) ABSL_LOCKS_EXCLUDED(mutex_);
-  int arm(bool solicited_only) ABSL_LOCKS_EXCLUDED(mutex_);  // 0 or an errno value
+  bool push(const ibv_wc& wc, BaseQp* owner, uint32_t slots, bool solicited) ABSL_LOCKS_EXCLUDED(mutex_);
+  void purge(const BaseQp* owner) ABSL_LOCKS_EXCLUDED(mutex_);
+  [[nodiscard]] int arm(bool solicited_only) ABSL_LOCKS_EXCLUDED(mutex_);  // 0 or an errno value
   int resize(int cqe) ABSL_LOCKS_EXCLUDED(mutex_);
   void acknowledge(unsigned n);
   void forget_events();
@@ -74,7 +74,7 @@ class Cq {
   };
   struct Entry {
     ibv_wc wc;
-    Qp* owner;
+    BaseQp* owner;
     uint32_t slots;
   };
   enum class Arm : uint8_t { kNot, kSolicited, kAny };

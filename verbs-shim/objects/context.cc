@@ -7,11 +7,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 
+#include "objects/base_qp.h"
 #include "objects/device.h"
 #include "objects/memory.h"
-#include "objects/queue_pair.h"
 #include "objects/unknown_ops.h"
 #include "objects/verbs_ops.h"
 #include "progress/progress_thread.h"
@@ -25,6 +26,8 @@ namespace {
 constexpr int kFirstCompletions = 1024;
 
 Mutex open_mutex;
+std::atomic<uint32_t> opened_in{UINT32_MAX};   // the last process that opened a device, as fork_count
+std::atomic<uint32_t> settled_in{UINT32_MAX};  // the one that has settled all of them
 std::vector<Context*>& open_contexts() ABSL_EXCLUSIVE_LOCKS_REQUIRED(open_mutex) {
   static auto* contexts = new std::vector<Context*>;  // never destroyed: programs close devices while they exit
   return *contexts;
@@ -94,6 +97,8 @@ Context* Context::open(ibv_device* device) {
     log_error("ibv_open_device", "%s: %s", device->name, std::strerror(errno));
     return nullptr;
   }
+  // libmrc stops its devices at exit, by a handler that the first of them has registered: this one runs before it.
+  [[maybe_unused]] static const int registered = std::atexit(settle_all);
   auto* context = new Context(*api, device, soft);
   if (!context->start()) {
     const int error = errno;
@@ -102,12 +107,38 @@ Context* Context::open(ibv_device* device) {
     return nullptr;
   }
   const MutexLock lock(open_mutex);
+  opened_in.store(fork_count.load());
   open_contexts().push_back(context);
   return context;
 }
 
+void Context::settle() {
+  shim::settle(this, [this] { return settled(); });
+}
+
+// Another thread may destroy queue pairs at the same time.
+void Context::abandon() {
+  const MutexLock lock(pump_mutex_);
+  for (BaseQp* qp : qps_)
+    if (qp != nullptr) qp->abandon();
+}
+
+// The kernel ends the queue pairs of a device that is closed. In the error state they refuse what the peers send;
+// otherwise MRC would go on to acknowledge messages that no thread serves any more. [VRB-END-2]
+void Context::disconnect() {
+  std::vector<BaseQp*> all;
+  {
+    const MutexLock lock(pump_mutex_);
+    all = qps_;
+  }
+  ibv_qp_attr error{};
+  error.qp_state = IBV_QPS_ERR;
+  for (BaseQp* qp : all)
+    if (qp != nullptr) qp->modify(error, IBV_QP_STATE);
+}
+
 int Context::close(Context* context) {
-  shim::settle(context, [context] { return context->settled(); });
+  context->settle();
   if (const int error = context->api_.mrc_soft_remove_context_handle(context->verbs())) {
     log_error("ibv_close_device", "%s: an MRC context of it still exists; mrc_destroy_context comes first",
               context->verbs()->device->name);
@@ -123,23 +154,31 @@ int Context::close(Context* context) {
     return 0;
   }
   // libibverbs closes nevertheless and leaves the rest to the kernel. Objects held by the application stay valid.
+  context->disconnect();
   context->stop_progress();
   log_info("ibv_close_device: %s had %d objects left", context->verbs()->device->name, context->children_.load());
   return 0;
 }
 
+// A child of fork without devices of its own leaves the lock alone, which its parent may have held.
 void Context::settle_all() {
+  if (opened_in.load() != fork_count.load() || settled_in.exchange(fork_count.load()) == fork_count.load()) return;
   const MutexLock lock(open_mutex);
-  for (Context* context : open_contexts()) shim::settle(context, [context] { return context->settled(); });
+  for (Context* context : open_contexts()) {
+    if (context->inherited()) continue;
+    context->settle();
+    context->abandon();  // [VRB-RSP-11]
+    context->settle();
+  }
 }
 
-uint32_t Context::add(Qp* qp, uint32_t completions) {
+uint32_t Context::add(BaseQp* qp, uint32_t completions) {
   const MutexLock lock(pump_mutex_);
   auto free = std::find(qps_.begin(), qps_.end(), nullptr);
   if (free == qps_.end()) free = qps_.insert(free, nullptr);
   {
     const MutexLock deferred(deferred_mutex_);
-    for (std::vector<Qp*>* list : {&deferred_, &serving_})  // defer() must not need memory
+    for (std::vector<BaseQp*>* list : {&deferred_, &serving_})  // defer() must not need memory
       if (list->capacity() < qps_.size()) list->reserve(2 * qps_.size());
   }
   completions_wanted_ += completions;
@@ -159,10 +198,15 @@ uint32_t Context::add(Qp* qp, uint32_t completions) {
 
 void Context::remove(uint32_t id, uint32_t completions) {
   completions_wanted_ -= completions;
-  Qp* const qp = qps_[id];
+  BaseQp* const qp = qps_[id];
   qps_[id] = nullptr;
   const MutexLock lock(deferred_mutex_);
   deferred_.erase(std::remove(deferred_.begin(), deferred_.end(), qp), deferred_.end());
+}
+
+void Context::add_number(uint32_t qpn, BaseQp* qp) {
+  const MutexLock lock(pump_mutex_);
+  by_number_[qpn] = qp;
 }
 
 void Context::start_progress() {

@@ -13,27 +13,31 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <unordered_map>
 #include <vector>
 
 #include "mailbox/key_table.h"
 #include "mutex.h"
 #include "objects/event_fd.h"
+#include "progress/forks.h"
 #include "provider/provider.h"
 
 namespace mrc::shim {
 
-class Qp;
+class BaseQp;
 class ProgressThread;
+enum class CompletionKind : uint8_t;
 
 class Context {
  public:
   // Null and errno.
   static Context* open(ibv_device* device);
-  // EBUSY while MRC contexts exist that were made from it; 0 regardless of remaining verbs objects.
+  // EBUSY while MRC contexts exist that were made from it; 0 regardless of remaining verbs objects, of which the queue
+  // pairs are in the error state then.
   static int close(Context* context);
   static bool is_ours(const ibv_context* context);
   static Context* of(const ibv_context* context);  // of one of ours
-  // Pending answers to peers are sent before the process ends.
+  // Pending answers to peers are sent before the process ends, and what is not answered any more is refused.
   static void settle_all();
 
   ibv_context* verbs() { return &handle_.verbs.context; }
@@ -44,6 +48,8 @@ class Context {
   int pump_fd() const { return pump_fd_; }
   const Provider& api() const { return api_; }
   KeyTable& keys() { return keys_; }
+  // This is a copy in a child of fork: nothing moves in it, and requests are refused. [VRB-FRK-1]
+  bool inherited() const { return birth_.inherited(); }
 
   // Completions are taken and served, unless another thread does it (`wait`: after it). Bounded work; true when
   // there were any.
@@ -56,15 +62,20 @@ class Context {
   uint64_t polls() const { return polls_.load(std::memory_order_relaxed); }
   // The queue pair has work at the next pump(): confirmations to send, receive requests to return. Wakes
   // a progress thread that sleeps.
-  void defer(Qp* qp) ABSL_LOCKS_EXCLUDED(deferred_mutex_);
+  void defer(BaseQp* qp) ABSL_LOCKS_EXCLUDED(deferred_mutex_);
   // Queue pairs that waited for a receive request continue.
-  void resume(std::vector<Qp*>* waiting) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);
+  void resume(std::vector<BaseQp*>* waiting) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);
   Mutex& pump_mutex() ABSL_LOCK_RETURNED(pump_mutex_) { return pump_mutex_; }
 
   // Queue pairs by the number in the upper half of their wr_ids.
-  uint32_t add(Qp* qp, uint32_t completions)
+  uint32_t add(BaseQp* qp, uint32_t completions)
       ABSL_LOCKS_EXCLUDED(pump_mutex_);  // makes room for its completions; UINT32_MAX and errno
   void remove(uint32_t id, uint32_t completions) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);
+  // Datagram queue pairs on a shared receive queue, whose requests do not know the queue pair, by their own number.
+  void add_number(uint32_t qpn, BaseQp* qp) ABSL_LOCKS_EXCLUDED(pump_mutex_);
+  void remove_number(uint32_t qpn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_) { by_number_.erase(qpn); }
+  // Serves all completions that there are. The caller holds no queue pair's lock.
+  void drain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);
   void count_child(int by) { children_.fetch_add(by); }
   void start_progress() ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);
   void wake_progress();
@@ -79,14 +90,18 @@ class Context {
 
   EventQueue<ibv_async_event> async{/*shared=*/true};
   void raise(const ibv_async_event& event) { async.raise(event); }
-  void take_mrc_events();    // from the MRC library to ours
-  bool port_active() const;  // some plane is in service
+  void take_mrc_events();                  // from the MRC library to ours
+  bool port_active() const;                // some plane is in service
+  std::atomic<uint64_t> overdue_until{0};  // some peer has not answered in time: settle_one_of_many()
   // Queue pairs with a running timer (receiver not ready).
   void count_timer(int by) { timers_.fetch_add(by); }
 
   static uint64_t now();                                 // monotonic, nanoseconds
   uint64_t deadline() ABSL_LOCKS_EXCLUDED(pump_mutex_);  // of the earliest timer; UINT64_MAX: none
-  bool settled() ABSL_LOCKS_EXCLUDED(pump_mutex_);       // no answer to a peer is pending
+  // Tests the peers of queue pairs that wait for an answer; true while there are such. [VRB-REQ-7]
+  bool keep_alive() ABSL_LOCKS_EXCLUDED(pump_mutex_);
+  bool settled() ABSL_LOCKS_EXCLUDED(pump_mutex_);  // no answer to a peer is pending
+  void settle();
 
  private:
   struct Handle {
@@ -99,12 +114,16 @@ class Context {
   ~Context();
   bool start();
   bool serve_deferred() ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);
-  Qp* owner_of(const ibv_wc& wc) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);  // null: gone
-  void dispatch(const ibv_wc* wcs, int n, bool arrivals) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);
+  BaseQp* owner_of(const ibv_wc& wc) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);  // null: gone
+  void dispatch(const ibv_wc* wcs, int n) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);
+  void dispatch_kind(CompletionKind kind, const ibv_wc* wcs, int n) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);
+  void abandon() ABSL_LOCKS_EXCLUDED(pump_mutex_);
+  void disconnect() ABSL_LOCKS_EXCLUDED(pump_mutex_);
   void stop_progress() ABSL_LOCKS_EXCLUDED(pump_mutex_);
   void on_mrc_event(const mrc_async_event& event);
   void fill_handle(ibv_device* device);
 
+  const Birth birth_;
   const Provider& api_;
   ibv_context* const soft_;
   mrc_context* mrc_ = nullptr;
@@ -120,12 +139,13 @@ class Context {
   std::atomic<bool> port_was_active_{true};
 
   Mutex pump_mutex_;
-  std::vector<Qp*> qps_ ABSL_GUARDED_BY(pump_mutex_);
+  std::vector<BaseQp*> qps_ ABSL_GUARDED_BY(pump_mutex_);
+  std::unordered_map<uint32_t, BaseQp*> by_number_ ABSL_GUARDED_BY(pump_mutex_);
   uint64_t completions_wanted_ ABSL_GUARDED_BY(pump_mutex_) = 0;
   uint64_t completions_room_ ABSL_GUARDED_BY(pump_mutex_) = 0;
   Mutex deferred_mutex_;
-  std::vector<Qp*> deferred_ ABSL_GUARDED_BY(deferred_mutex_);
-  std::vector<Qp*> serving_ ABSL_GUARDED_BY(pump_mutex_);
+  std::vector<BaseQp*> deferred_ ABSL_GUARDED_BY(deferred_mutex_);
+  std::vector<BaseQp*> serving_ ABSL_GUARDED_BY(pump_mutex_);
   std::unique_ptr<ProgressThread> progress_ ABSL_GUARDED_BY(pump_mutex_);
   std::atomic<ProgressThread*> waker_{nullptr};  // the same, for threads that wake it without the lock
   Handle handle_;

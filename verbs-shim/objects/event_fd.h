@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <deque>
 #include <new>
+#include <optional>
 
 #include "mutex.h"
 
@@ -48,16 +49,16 @@ class EventQueue {
     eventfd_write(fd_, 1);
     if (own_fd_ != fd_) eventfd_write(own_fd_, 1);
   }
-  // False: none waits. `count_of` gives the EventCount of the event's object, or null.
+  // The oldest event, if one waits. `count_of` gives the EventCount of the event's object, or null.
   template <typename CountOf>
-  bool take(Event* out, CountOf&& count_of) ABSL_LOCKS_EXCLUDED(mutex_) {
+  std::optional<Event> take(CountOf&& count_of) ABSL_LOCKS_EXCLUDED(mutex_) {
     const MutexLock lock(mutex_);
-    if (events_.empty()) return false;
+    if (events_.empty()) return std::nullopt;
     take_tokens();
-    *out = events_.front();
+    const Event event = events_.front();
     events_.pop_front();
-    if (EventCount* count = count_of(*out)) ++count->handed_out;
-    return true;
+    if (EventCount* count = count_of(event)) ++count->handed_out;
+    return event;
   }
   void acknowledge(EventCount* count, uint64_t n) ABSL_LOCKS_EXCLUDED(mutex_) {
     const MutexLock lock(mutex_);

@@ -4,7 +4,17 @@
 #include <memory>
 #include <new>
 
+#include "progress/settle.h"
+
 namespace mrc::shim {
+
+namespace {
+
+// Far above retransmission timeouts: a peer that exists acknowledges within. Where one has not, what else is lent
+// probably is lent for it, too, and a program that ends need not wait as long for each region.
+constexpr uint64_t kLongestLoanNs = 2'000'000'000;
+
+}  // namespace
 
 ibv_pd* Pd::create(Context* context) {
   std::unique_ptr<Pd> pd(new Pd);
@@ -90,7 +100,11 @@ ibv_mr* Mr::create(ibv_pd* pd, void* addr, size_t length, uint64_t iova, int acc
 int Mr::destroy(ibv_mr* verbs) {
   Mr* const mr = reinterpret_cast<Handle*>(verbs)->self;
   Context* const context = mr->pd_->context();
-  context->keys().remove(mr->soft_->lkey);
+  // Data of a peer's READ may have to be sent again although the READ is over. Should the peer have ended, the queue
+  // pair fails at the next attempt. [VRB-RSP-10]
+  const std::weak_ptr<void> lent = context->keys().remove(mr->soft_->lkey);
+  settle_one_of_many(
+      context, [&lent] { return lent.expired(); }, kLongestLoanNs);
   if (mr->landing_ != nullptr) context->api().mrc_soft_dereg_mr(mr->landing_);
   const int error = context->api().mrc_soft_dereg_mr(mr->soft_);
   --mr->pd_->users;

@@ -13,15 +13,15 @@ namespace mrc::shim {
 int query_device(ibv_context* verbs, ibv_device_attr* attr) {
   Context* const context = Context::of(verbs);
   if (const int error = context->api().mrc_soft_query_device(context->soft(), attr)) return error;
-  attr->max_qp_wr = Qp::kMaxWr;
-  attr->max_sge = attr->max_sge_rd = Qp::kMaxSge;
+  attr->max_qp_wr = BaseQp::kMaxWr;
+  attr->max_sge = attr->max_sge_rd = BaseQp::kMaxSge;
   attr->max_cqe = Cq::kMaxCqe;
   attr->max_qp_rd_atom = attr->max_qp_init_rd_atom = Qp::kMaxReads;
   attr->max_res_rd_atom = attr->max_qp * static_cast<int>(Qp::kMaxReads);
   attr->atomic_cap = IBV_ATOMIC_HCA;  // GLOB would be correct, too, but UCX requires this value
   attr->max_srq = 65536;
   attr->max_srq_wr = kMaxSrqWr;
-  attr->max_srq_sge = Qp::kMaxSge;
+  attr->max_srq_sge = BaseQp::kMaxSge;
   attr->max_ah = 1 << 20;
   attr->device_cap_flags |= IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_RC_RNR_NAK_GEN |
                             IBV_DEVICE_CURR_QP_STATE_MOD;

@@ -15,28 +15,14 @@ namespace {
 
 constexpr uint32_t kMrcSlots = 32768;  // largest send queue of MRC
 constexpr size_t kQpMemory = kMailboxBytes + Outbox::kStagingBytes;
-constexpr uint32_t kAckEarly = kWindow / 4;
 constexpr uint64_t kMemoryWait = 1000000;  // nanoseconds from one attempt to post to the next
 
 }  // namespace
 
 Qp::Qp(Context* context, const ibv_qp_init_attr_ex& init)
-    : context_(context),
-      init_(init),
-      pd_(Pd::of(init.pd)),
-      send_cq_(Cq::of(init.send_cq)),
-      recv_cq_(Cq::of(init.recv_cq)),
-      srq_(init.srq != nullptr ? Srq::of(init.srq) : nullptr),
+    : BaseQp(context, init),
       mrc_slots_(std::min(kMrcSlots, 2 * init.cap.max_send_wr + 6 * kWindow)),
-      immediates_(std::clamp(srq_ != nullptr ? kMaxImmediates : init.cap.max_recv_wr, 1u, kMaxImmediates)) {
-  std::memset(static_cast<void*>(&handle_), 0, sizeof handle_);
-  handle_.self = this;
-  context_->count_child(1);
-  ++pd_->users;
-  ++send_cq_->users;
-  ++recv_cq_->users;
-  if (srq_ != nullptr) ++srq_->users;
-}
+      immediates_(std::clamp(srq_ != nullptr ? kMaxImmediates : init.cap.max_recv_wr, 1u, kMaxImmediates)) {}
 
 Qp::~Qp() {
   if (mrc_ != nullptr) context_->api().mrc_destroy_qp(mrc_);
@@ -46,15 +32,6 @@ Qp::~Qp() {
   }
   if (staging_ != nullptr) context_->api().mrc_soft_dereg_mr(staging_);
   if (memory_ != nullptr) munmap(memory_, kQpMemory);
-  if (srq_ != nullptr) --srq_->users;
-  --recv_cq_->users;
-  --send_cq_->users;
-  --pd_->users;
-  context_->count_child(-1);
-  if (handle_.base.qp_base.context != nullptr) {
-    pthread_mutex_destroy(&handle_.base.qp_base.mutex);
-    pthread_cond_destroy(&handle_.base.qp_base.cond);
-  }
 }
 
 // The maximum of the queue pair's entries in the MRC completion queue.
@@ -88,6 +65,9 @@ bool Qp::make() {
   mrc_ = api.mrc_create_qp(context_->mrc(), &mrc_init);
   if (mrc_ == nullptr) return false;
   api.mrc_get_qpn(mrc_, &qpn_);
+  mrc_qp_attr made{};
+  if (api.mrc_query_qp(mrc_, nullptr, 0, &made, MRC_QP_TIMEOUT, nullptr) != 0) return false;
+  packet_timeout_ = made.timeout;
   // Independent of the access flags of the queue pair. [VRB-QP-2]
   if (api.mrc_soft_set_mailbox(mrc_, memory_, kMailboxBytes, static_cast<uint64_t>(id_) << 32) != 0) return false;
 
@@ -106,76 +86,42 @@ bool Qp::make() {
   serving.qpn = qpn_;
   serving.domain = pd_->root();
   responder_ = std::make_unique<Responder>(this, outbox_.get(), &context_->keys(), serving);
-  fill_handle();
+  fill_handle(qpn_);
   const MutexLock lock(mutex_);
   made_ = true;
   return true;
 }
 
-void Qp::fill_handle() {
-  ibv_qp& q = handle_.base.qp_base;
-  q.context = context_->verbs();
-  q.qp_context = init_.qp_context;
-  q.pd = init_.pd;
-  q.send_cq = init_.send_cq;
-  q.recv_cq = init_.recv_cq;
-  q.srq = init_.srq;
-  q.handle = qpn_;
-  q.qp_num = qpn_;
-  q.state = IBV_QPS_RESET;
-  q.qp_type = init_.qp_type;
-  pthread_mutex_init(&q.mutex, nullptr);
-  pthread_cond_init(&q.cond, nullptr);
-  if ((init_.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0) fill_wr_functions(&handle_.base, init_.send_ops_flags);
-}
-
-Qp* Qp::create(Context* context, ibv_qp_init_attr_ex* init) {
-  auto fail_with = [](int error) -> Qp* {
-    errno = error;
-    return nullptr;
-  };
-  if (init->pd == nullptr || init->send_cq == nullptr || init->recv_cq == nullptr) return fail_with(EINVAL);
-  if (init->qp_type != IBV_QPT_RC && init->qp_type != IBV_QPT_UC) return fail_with(EOPNOTSUPP);
-  const ibv_qp_cap& cap = init->cap;
-  if (cap.max_send_wr > kMaxWr || cap.max_recv_wr > kMaxWr || cap.max_send_sge > kMaxSge ||
-      cap.max_recv_sge > kMaxSge || cap.max_inline_data > kMaxInline)
-    return fail_with(EINVAL);
-  if ((init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 && (init->send_ops_flags & ~supported_send_ops()) != 0)
-    return fail_with(EOPNOTSUPP);
-  constexpr uint32_t kKnown = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-  if ((init->comp_mask & ~kKnown) != 0) return fail_with(EOPNOTSUPP);
+BaseQp* Qp::create(Context* context, ibv_qp_init_attr_ex* init) {
   std::unique_ptr<Qp, void (*)(Qp*)> qp(new Qp(context, *init), [](Qp* q) { delete q; });
   if (!qp->make()) {
     const int error = errno;
     qp.reset();
-    return fail_with(error != 0 ? error : ENOMEM);
+    errno = error != 0 ? error : ENOMEM;
+    return nullptr;
   }
   return qp.release();
 }
 
-int Qp::destroy(Qp* qp) {
-  Context* const context = qp->context_;
-  settle(context, [qp] { return qp->settled(); });
+int Qp::destroy() {
+  abandon();
+  settle_one_of_many(context_, [this] { return settled(); });
   {
-    const MutexLock pump(context->pump_mutex());
-    if (qp->srq_ != nullptr) qp->srq_->forget(qp);
-    context->api().mrc_destroy_qp(qp->mrc_);
-    qp->mrc_ = nullptr;
+    const MutexLock pump(context_->pump_mutex());
+    if (srq_ != nullptr) srq_->forget(this);
+    context_->api().mrc_destroy_qp(mrc_);
+    mrc_ = nullptr;
     {
-      const MutexLock lock(qp->mutex_);
-      qp->outbox_->drop();
+      const MutexLock lock(mutex_);
+      outbox_->drop();
     }
-    context->remove(qp->id_, qp->completions());
-    qp->id_ = UINT32_MAX;
-    qp->send_cq_->purge(qp);
-    qp->recv_cq_->purge(qp);
+    context_->remove(id_, completions());
+    id_ = UINT32_MAX;
+    send_cq_->purge(this);
+    recv_cq_->purge(this);
   }
-  context->async.forget(&qp->async_events, [qp](const ibv_async_event& e) {
-    return e.event_type != IBV_EVENT_CQ_ERR && e.event_type != IBV_EVENT_PORT_ACTIVE &&
-           e.event_type != IBV_EVENT_PORT_ERR && e.event_type != IBV_EVENT_SRQ_LIMIT_REACHED &&
-           e.element.qp == qp->verbs();
-  });
-  delete qp;
+  forget_async_events();
+  delete this;
   return 0;
 }
 
@@ -299,17 +245,25 @@ uint64_t Qp::deadline() {
   return outbox_->waits() ? Context::now() + kMemoryWait : requester_->deadline();
 }
 
+bool Qp::keep_alive() {
+  const MutexLock lock(mutex_);
+  return made_ && state_ == IBV_QPS_RTS && requester_->keep_alive();
+}
+
 bool Qp::settled() {
   const MutexLock lock(mutex_);
   if (!mrc_alive_ || !mrc_sends_) return true;
   return !responder_->owes_ack() && outbox_->own_in_flight() == 0;
 }
 
-void Qp::raise(ibv_event_type type) {
-  ibv_async_event event{};
-  event.element.qp = verbs();
-  event.event_type = type;
-  context_->raise(event);
+void Qp::abandon() {
+  const MutexLock lock(mutex_);
+  if (made_ && mrc_alive_ && mrc_sends_) responder_->abandon();
+}
+
+bool Qp::confirmed() {
+  const MutexLock lock(mutex_);
+  return !mrc_alive_ || !mrc_sends_ || !responder_->owes_ack();
 }
 
 int Qp::post(ibv_send_wr* list, ibv_send_wr** bad) {

@@ -12,49 +12,37 @@
 #include "mailbox/outbox.h"
 #include "mailbox/requester.h"
 #include "mailbox/responder.h"
-#include "mutex.h"
+#include "objects/base_qp.h"
 #include "objects/completion_queue.h"
 #include "objects/memory.h"
 #include "objects/receive_queue.h"
 
 namespace mrc::shim {
 
-class Qp final : public Link {
+class Qp final : public BaseQp, public Link {
  public:
-  static constexpr uint32_t kMaxWr = 16000;
-  static constexpr uint32_t kMaxSge = 15;  // one place of MRC's sixteen is for the header of a message
-  static constexpr uint32_t kMaxInline = 960;
   static constexpr uint32_t kMaxReads = 16;  // READs and atomics in flight
 
   // Null and errno. Writes the sizes that the queue pair has into init->cap.
-  static Qp* create(Context* context, ibv_qp_init_attr_ex* init);
-  static int destroy(Qp* qp);
-  static Qp* of(ibv_qp* qp) { return reinterpret_cast<Handle*>(qp)->self; }
-  static Qp* of(ibv_qp_ex* qp) { return reinterpret_cast<Handle*>(qp)->self; }
-  ibv_qp* verbs() { return &handle_.base.qp_base; }
-  ibv_qp_ex* verbs_ex() { return &handle_.base; }
-  Context* context() const { return context_; }
-  bool has_wr_interface() const { return handle_.base.wr_start != nullptr; }
+  static BaseQp* create(Context* context, ibv_qp_init_attr_ex* init);
 
-  int post_send(ibv_send_wr* wr, ibv_send_wr** bad) ABSL_LOCKS_EXCLUDED(mutex_);
-  int post_all(ibv_send_wr* wr) ABSL_LOCKS_EXCLUDED(mutex_);  // all of the list or none
-  int post_recv(ibv_recv_wr* wr, ibv_recv_wr** bad) ABSL_LOCKS_EXCLUDED(mutex_);
-  int modify(const ibv_qp_attr& attr, int mask) ABSL_LOCKS_EXCLUDED(mutex_);
-  void query(ibv_qp_attr* attr, ibv_qp_init_attr* init) ABSL_LOCKS_EXCLUDED(mutex_);
+  int post_send(ibv_send_wr* wr, ibv_send_wr** bad) override ABSL_LOCKS_EXCLUDED(mutex_);
+  int post_all(ibv_send_wr* wr) override ABSL_LOCKS_EXCLUDED(mutex_);
+  int post_recv(ibv_recv_wr* wr, ibv_recv_wr** bad) override ABSL_LOCKS_EXCLUDED(mutex_);
+  int modify(const ibv_qp_attr& attr, int mask) override ABSL_LOCKS_EXCLUDED(mutex_);
+  int destroy() override;
   // Not analysed: an atomic count, given back by polling without the lock.
-  void release_slots(uint32_t n) ABSL_NO_THREAD_SAFETY_ANALYSIS { requester_->release(n); }
+  void release_slots(uint32_t n) override ABSL_NO_THREAD_SAFETY_ANALYSIS { requester_->release(n); }
 
-  // From Context::pump, under its lock. Completions of one batch come between begin() and end().
-  void begin() ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex_) { mutex_.lock(); }
-  void dispatch(const ibv_wc& wc) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void end() ABSL_UNLOCK_FUNCTION(mutex_);
-  void serve() ABSL_LOCKS_EXCLUDED(mutex_);  // what was deferred
-  void tick(uint64_t now) ABSL_LOCKS_EXCLUDED(mutex_);
-  uint64_t deadline() ABSL_LOCKS_EXCLUDED(mutex_);
-  bool settled() ABSL_LOCKS_EXCLUDED(mutex_);  // nothing is owed to the peer
-  bool deferred = false;                       // guarded by the context
-  EventCount async_events;
-  void raise(ibv_event_type type);
+  void dispatch(const ibv_wc& wc) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void end() override ABSL_UNLOCK_FUNCTION(mutex_);
+  void serve() override ABSL_LOCKS_EXCLUDED(mutex_);
+  void tick(uint64_t now) override ABSL_LOCKS_EXCLUDED(mutex_);
+  uint64_t deadline() override ABSL_LOCKS_EXCLUDED(mutex_);
+  bool keep_alive() override ABSL_LOCKS_EXCLUDED(mutex_);
+  bool settled() override ABSL_LOCKS_EXCLUDED(mutex_);
+  void abandon() override ABSL_LOCKS_EXCLUDED(mutex_);
+  bool confirmed() ABSL_LOCKS_EXCLUDED(mutex_);  // every confirmation is on its way
   struct mrc_qp* mrc() const {
     return mrc_;
   }
@@ -64,27 +52,24 @@ class Qp final : public Link {
   void complete_send(const ibv_wc& wc, uint32_t slots) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void complete_receive(const ibv_wc& wc, bool solicited) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool take_receive(Receive* out) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool take_confirmation(uint32_t* number) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return responder_->take_confirmation(number);
+  std::optional<uint32_t> take_confirmation() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return responder_->take_confirmation();
   }
   bool holds() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return requester_->behind(); }
   void fail(ibv_event_type event) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void count_timer(int by) override { context_->count_timer(by); }
 
  private:
-  struct Handle {
-    ibv_qp_ex base;
-    Qp* self;
-  };
   static constexpr uint32_t kMaxImmediates = 256;  // receive requests that MRC holds for WRITEs WITH IMMEDIATE
 
   Qp(Context* context, const ibv_qp_init_attr_ex& init);
-  ~Qp();
+  ~Qp() override;
   bool make();
-  void fill_handle();
   uint32_t completions() const;
   int check(const ibv_qp_attr& attr, int mask, ibv_qp_state to) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int to_mrc(const ibv_qp_attr& attr, int mask) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int change(const ibv_qp_attr& attr, int mask) ABSL_LOCKS_EXCLUDED(mutex_);
+  void stop() ABSL_LOCKS_EXCLUDED(mutex_);
   void keep(const ibv_qp_attr& attr, int mask) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void start_sending(uint32_t psn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void enter(ibv_qp_state to) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_, context_->pump_mutex());
@@ -95,22 +80,14 @@ class Qp final : public Link {
   void overrun(Cq* cq) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void kill_mrc() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  Context* const context_;
-  const ibv_qp_init_attr_ex init_;
-  Pd* const pd_;
-  Cq* const send_cq_;
-  Cq* const recv_cq_;
-  Srq* const srq_;
   const uint32_t mrc_slots_;
   const uint32_t immediates_;
-  Mutex mutex_;
   uint32_t id_ = UINT32_MAX;
   uint32_t qpn_ = 0;
-  uint8_t* memory_ = nullptr;  // mailbox, then staging
+  uint8_t packet_timeout_ = 0;  // of MRC's queue pair as it was made
+  uint8_t* memory_ = nullptr;   // mailbox, then staging
   ibv_mr* staging_ = nullptr;
   struct mrc_qp* mrc_ = nullptr;
-  ibv_qp_attr attr_ ABSL_GUARDED_BY(mutex_){};
-  ibv_qp_state state_ ABSL_GUARDED_BY(mutex_) = IBV_QPS_RESET;
   bool made_ ABSL_GUARDED_BY(mutex_) = false;        // timers of other queue pairs visit it before
   bool mrc_alive_ ABSL_GUARDED_BY(mutex_) = false;   // not yet in MRC's error state
   bool mrc_sends_ ABSL_GUARDED_BY(mutex_) = false;   // in MRC's RTS
@@ -119,11 +96,6 @@ class Qp final : public Link {
   std::unique_ptr<Outbox> outbox_ ABSL_PT_GUARDED_BY(mutex_);
   std::unique_ptr<Requester> requester_ ABSL_PT_GUARDED_BY(mutex_);
   std::unique_ptr<Responder> responder_ ABSL_PT_GUARDED_BY(mutex_);
-  Handle handle_;
 };
-
-// wr_interface.cc: the ibv_wr_* functions.
-void fill_wr_functions(ibv_qp_ex* qp, uint64_t send_ops);
-uint64_t supported_send_ops();
 
 }  // namespace mrc::shim

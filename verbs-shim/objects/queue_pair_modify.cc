@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "objects/queue_pair.h"
+#include "objects/retry_time.h"
+#include "progress/settle.h"
 
 namespace mrc::shim {
 
@@ -54,7 +56,19 @@ int Qp::to_mrc(const ibv_qp_attr& attr, int mask) {
   if (state_ == IBV_QPS_RESET && (mask & IBV_QP_STATE) == 0) return EINVAL;
   if (mrc_sends_ && (mask & IBV_QP_STATE) != 0 && attr.qp_state == IBV_QPS_RTS)
     kept &= ~(IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_CUR_STATE);
-  return context_->api().mrc_modify_qp(mrc_, &copy, kept, nullptr, 0);
+  // [VRB-QP-4]
+  mrc_qp_attr extra{};
+  int extra_mask = 0;
+  if ((mask & (IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT)) != 0) {
+    const MrcRetries retries =
+        retries_for((mask & IBV_QP_TIMEOUT) != 0 ? attr.timeout : attr_.timeout,
+                    (mask & IBV_QP_RETRY_CNT) != 0 ? attr.retry_cnt : attr_.retry_cnt, packet_timeout_);
+    extra.timeout = retries.timeout;
+    extra.retry.linear_cnt = retries.linear;
+    extra.retry.exp_cnt = retries.exponential;
+    extra_mask = MRC_QP_TIMEOUT | MRC_QP_RETRY_CNT;
+  }
+  return context_->api().mrc_modify_qp(mrc_, &copy, kept, &extra, extra_mask);
 }
 
 void Qp::keep(const ibv_qp_attr& in, int mask) {
@@ -78,12 +92,22 @@ void Qp::keep(const ibv_qp_attr& in, int mask) {
 }
 
 int Qp::modify(const ibv_qp_attr& attr, int mask) {
+  // rdma_disconnect() begins with this: what the peer sent and this side has taken is confirmed first. [VRB-END-1]
+  const bool to_error = (mask & IBV_QP_STATE) != 0 && attr.qp_state == IBV_QPS_ERR;
+  if (to_error) settle_one_of_many(context_, [this] { return confirmed(); });
+  const int error = change(attr, mask);
+  if (error == 0 && to_error) stop();
+  return error;
+}
+
+int Qp::change(const ibv_qp_attr& attr, int mask) {
   const MutexLock pump(context_->pump_mutex());  // RESET takes completions out from under it
   const MutexLock lock(mutex_);
   const ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? attr.qp_state : state_;
   if (const int error = check(attr, mask, to)) return error;
   if (to == IBV_QPS_ERR) {
-    if (state_ != IBV_QPS_ERR) die();
+    if (state_ != IBV_QPS_ERR && mrc_sends_) responder_->abandon();
+    die();
     return 0;
   }
   if (const int error = to_mrc(attr, mask)) return error;
@@ -144,6 +168,18 @@ void Qp::die() {
   }
 }
 
+// The application may use its memory for other things when ibv_modify_qp returns: neither READs of the peer nor its
+// WRITEs go on. What is on its way has half a second. [VRB-END-1]
+void Qp::stop() {
+  const auto stopped = [this] {
+    const MutexLock lock(mutex_);
+    return !kill_later_;
+  };
+  settle_one_of_many(context_, stopped);
+  const MutexLock lock(mutex_);
+  if (kill_later_) kill_mrc();
+}
+
 void Qp::flush_receives() {
   for (Receive r; receives_ != nullptr && receives_->pop(&r);) {
     ibv_wc wc{};
@@ -162,23 +198,7 @@ void Qp::kill_mrc() {
   ibv_qp_attr attr{};
   attr.qp_state = IBV_QPS_ERR;
   context_->api().mrc_modify_qp(mrc_, &attr, IBV_QP_STATE, nullptr, 0);
-}
-
-void Qp::query(ibv_qp_attr* attr, ibv_qp_init_attr* init) {
-  const MutexLock lock(mutex_);
-  *attr = attr_;
-  attr->qp_state = attr->cur_qp_state = state_;
-  attr->path_mig_state = IBV_MIG_MIGRATED;
-  attr->cap = init_.cap;
-  if (attr->port_num == 0) attr->port_num = 1;
-  std::memset(init, 0, sizeof *init);
-  init->qp_context = init_.qp_context;
-  init->send_cq = init_.send_cq;
-  init->recv_cq = init_.recv_cq;
-  init->srq = init_.srq;
-  init->cap = init_.cap;
-  init->qp_type = init_.qp_type;
-  init->sq_sig_all = init_.sq_sig_all;
+  outbox_->drop();
 }
 
 }  // namespace mrc::shim

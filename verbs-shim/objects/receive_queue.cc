@@ -51,18 +51,66 @@ Srq::Srq(Context* context, ibv_pd* pd, void* srq_context, const ibv_srq_attr& at
 }
 
 Srq::~Srq() {
+  if (datagrams_ != nullptr) context_->api().mrc_soft_destroy_ud_srq(datagrams_);
   context_->count_child(-1);
   pthread_mutex_destroy(&handle_.base.mutex);
   pthread_cond_destroy(&handle_.base.cond);
 }
 
+int Srq::claim(bool datagrams) {
+  const MutexLock lock(mutex_);
+  if (datagrams ? connections_ : datagrams_ != nullptr) return EOPNOTSUPP;
+  connections_ = !datagrams;
+  return datagrams ? serve_datagrams() : 0;
+}
+
+mrc_soft_ud_srq* Srq::datagrams() {
+  const MutexLock lock(mutex_);
+  return datagrams_;
+}
+
+// The requests that were posted before the first queue pair existed move to libmrc.
+int Srq::serve_datagrams() {
+  if (datagrams_ == nullptr)
+    datagrams_ = context_->api().mrc_soft_create_ud_srq(handle_.base.pd, queue_.max_wr(), queue_.max_sge());
+  if (datagrams_ == nullptr) return errno;
+  Receive request;
+  while (queue_.pop(&request)) {
+    ibv_recv_wr wr{};
+    wr.wr_id = request.wr_id;
+    wr.sg_list = request.sges;
+    wr.num_sge = request.num_sge;
+    const int error = post_datagram(wr);
+    if (error == 0) continue;
+    (void)queue_.push(wr);  // for the next attempt; there is room
+    return error;
+  }
+  return 0;
+}
+
+int Srq::post_datagram(const ibv_recv_wr& wr) {
+  if (posted_datagrams_ == queue_.max_wr()) return ENOMEM;
+  ibv_recv_wr copy = wr;
+  copy.next = nullptr;
+  ibv_recv_wr* bad;
+  const int error = context_->api().mrc_soft_post_ud_srq_recv(datagrams_, &copy, &bad);
+  if (error == 0) ++posted_datagrams_;
+  return error;
+}
+
+void Srq::on_datagram() {
+  const MutexLock lock(mutex_);
+  compare_limit(--posted_datagrams_);
+}
+
 int Srq::post(ibv_recv_wr* wr, ibv_recv_wr** bad) {
   int error = 0;
-  for (; wr != nullptr && error == 0; wr = error == 0 ? wr->next : wr) error = queue_.push(*wr);
-  if (error != 0 && bad != nullptr) *bad = wr;
-  std::vector<Qp*> go_on;
+  std::vector<BaseQp*> go_on;
   {
     const MutexLock lock(mutex_);
+    for (; wr != nullptr && error == 0; wr = error == 0 ? wr->next : wr)
+      error = datagrams_ != nullptr ? post_datagram(*wr) : queue_.push(*wr);
+    if (error != 0 && bad != nullptr) *bad = wr;
     if (waiting_.empty()) return error;
   }
   const MutexLock pump(context_->pump_mutex());  // queue pairs stay while it is held
@@ -74,23 +122,26 @@ int Srq::post(ibv_recv_wr* wr, ibv_recv_wr** bad) {
   return error;
 }
 
-bool Srq::take(Receive* out, Qp* who) {
+bool Srq::take(Receive* out, BaseQp* who) {
   const MutexLock lock(mutex_);
   if (!queue_.pop(out)) {
     if (std::find(waiting_.begin(), waiting_.end(), who) == waiting_.end()) waiting_.push_back(who);
     return false;
   }
-  if (limit_ > 0 && queue_.size() < limit_) {
-    limit_ = 0;  // one event for each time it is set
-    ibv_async_event event{};
-    event.element.srq = verbs();
-    event.event_type = IBV_EVENT_SRQ_LIMIT_REACHED;
-    context_->raise(event);
-  }
+  compare_limit(queue_.size());
   return true;
 }
 
-void Srq::forget(Qp* who) {
+void Srq::compare_limit(uint32_t size) {
+  if (limit_ == 0 || size >= limit_) return;
+  limit_ = 0;  // one event for each time it is set
+  ibv_async_event event{};
+  event.element.srq = verbs();
+  event.event_type = IBV_EVENT_SRQ_LIMIT_REACHED;
+  context_->raise(event);
+}
+
+void Srq::forget(BaseQp* who) {
   const MutexLock lock(mutex_);
   waiting_.erase(std::remove(waiting_.begin(), waiting_.end(), who), waiting_.end());
 }

@@ -1,4 +1,5 @@
-// Receive requests of one queue pair, or of a shared receive queue: a ring with a lock of its own.
+// Receive requests of one queue pair, or of a shared receive queue: a ring with a lock of its own. The requests of a
+// shared receive queue of datagram queue pairs are in libmrc, which places datagrams.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -17,7 +18,7 @@ class ReceiveQueue {
  public:
   ReceiveQueue(uint32_t max_wr, uint32_t max_sge);
   // 0, EINVAL or ENOMEM.
-  int push(const ibv_recv_wr& wr) ABSL_LOCKS_EXCLUDED(mutex_);
+  [[nodiscard]] int push(const ibv_recv_wr& wr) ABSL_LOCKS_EXCLUDED(mutex_);
   bool pop(Receive* out) ABSL_LOCKS_EXCLUDED(mutex_);
   uint32_t size() ABSL_LOCKS_EXCLUDED(mutex_);
   uint32_t max_wr() const { return max_wr_; }
@@ -36,7 +37,7 @@ class ReceiveQueue {
   uint64_t head_ ABSL_GUARDED_BY(mutex_) = 0, tail_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// Shared receive queue.
+// Shared receive queue: of connections or of datagram queue pairs, as the first one decides. [VRB-UD-5]
 class Srq {
  public:
   Srq(Context* context, ibv_pd* pd, void* srq_context, const ibv_srq_attr& attr);
@@ -46,9 +47,13 @@ class Srq {
   Context* context() const { return context_; }
   ReceiveQueue& queue() { return queue_; }
 
-  int post(ibv_recv_wr* wr, ibv_recv_wr** bad) ABSL_LOCKS_EXCLUDED(mutex_);
-  bool take(Receive* out, Qp* who) ABSL_LOCKS_EXCLUDED(mutex_);  // false: `who` continues when there is one
-  void forget(Qp* who) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Before a queue pair is made: an errno value if it is of the other kind.
+  [[nodiscard]] int claim(bool datagrams) ABSL_LOCKS_EXCLUDED(mutex_);
+  mrc_soft_ud_srq* datagrams() ABSL_LOCKS_EXCLUDED(mutex_);
+  void on_datagram() ABSL_LOCKS_EXCLUDED(mutex_);  // the completion of a request was taken from libmrc
+  [[nodiscard]] int post(ibv_recv_wr* wr, ibv_recv_wr** bad) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool take(Receive* out, BaseQp* who) ABSL_LOCKS_EXCLUDED(mutex_);  // false: `who` continues when there is one
+  void forget(BaseQp* who) ABSL_LOCKS_EXCLUDED(mutex_);
   int modify(const ibv_srq_attr& attr, int mask) ABSL_LOCKS_EXCLUDED(mutex_);
   ibv_srq_attr query() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -60,11 +65,18 @@ class Srq {
     ibv_srq base;
     Srq* self;
   };
+  int post_datagram(const ibv_recv_wr& wr) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int serve_datagrams() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void compare_limit(uint32_t size) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   Context* const context_;
   ReceiveQueue queue_;
   Mutex mutex_;
   uint32_t limit_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::vector<Qp*> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::vector<BaseQp*> waiting_ ABSL_GUARDED_BY(mutex_);
+  bool connections_ ABSL_GUARDED_BY(mutex_) = false;              // the kind is decided
+  mrc_soft_ud_srq* datagrams_ ABSL_GUARDED_BY(mutex_) = nullptr;  // libmrc's; the other kind is decided
+  uint32_t posted_datagrams_ ABSL_GUARDED_BY(mutex_) = 0;         // whose completion was not taken
   Handle handle_;
 };
 

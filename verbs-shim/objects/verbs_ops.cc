@@ -8,6 +8,7 @@
 
 #include "interpose/out_of_memory.h"
 #include "objects/completion_queue.h"
+#include "objects/datagram_qp.h"
 #include "objects/memory.h"
 #include "objects/queue_pair.h"
 #include "objects/receive_queue.h"
@@ -29,6 +30,25 @@ int error_with(int error) {
 
 }  // namespace
 
+namespace {
+
+// 0, or an errno value. [VRB-REF-1]
+int check_qp(const ibv_qp_init_attr_ex& init) {
+  if (init.pd == nullptr || init.send_cq == nullptr || init.recv_cq == nullptr) return EINVAL;
+  if (init.qp_type != IBV_QPT_RC && init.qp_type != IBV_QPT_UC && init.qp_type != IBV_QPT_UD) return EOPNOTSUPP;
+  const ibv_qp_cap& cap = init.cap;
+  if (cap.max_send_wr > BaseQp::kMaxWr || cap.max_recv_wr > BaseQp::kMaxWr || cap.max_send_sge > BaseQp::kMaxSge ||
+      cap.max_recv_sge > BaseQp::kMaxSge || cap.max_inline_data > BaseQp::kMaxInline)
+    return EINVAL;
+  if ((init.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 &&
+      (init.send_ops_flags & ~supported_send_ops(init.qp_type)) != 0)
+    return EOPNOTSUPP;
+  constexpr uint32_t kKnown = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  return (init.comp_mask & ~kKnown) != 0 ? EOPNOTSUPP : 0;
+}
+
+}  // namespace
+
 int poll_cq_op(ibv_cq* cq, int num_entries, ibv_wc* wc) {
   return Cq::of(cq)->poll(num_entries, wc);
 }
@@ -45,7 +65,7 @@ ibv_cq* create_cq(ibv_context* verbs, int cqe, void* cq_context, ibv_comp_channe
 
 ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* init) {
   if (init->attr.max_wr == 0 || init->attr.max_wr > static_cast<uint32_t>(kMaxSrqWr) ||
-      init->attr.max_sge > Qp::kMaxSge)
+      init->attr.max_sge > BaseQp::kMaxSge)
     return null_with<ibv_srq>(EINVAL);
   return or_enomem<ibv_srq*>(nullptr, [&] {
     auto* srq = new Srq(Context::of(pd->context), pd, init->srq_context, init->attr);
@@ -55,7 +75,13 @@ ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* init) {
 }
 
 ibv_qp* create_qp(ibv_context* context, ibv_qp_init_attr_ex* init) {
-  Qp* const qp = or_enomem<Qp*>(nullptr, [&] { return Qp::create(Context::of(context), init); });
+  BaseQp* const qp = or_enomem<BaseQp*>(nullptr, [&]() -> BaseQp* {
+    int error = check_qp(*init);
+    if (error == 0 && init->srq != nullptr) error = Srq::of(init->srq)->claim(init->qp_type == IBV_QPT_UD);
+    if (error != 0) return null_with<BaseQp>(error);
+    return init->qp_type == IBV_QPT_UD ? DatagramQp::create(Context::of(context), init)
+                                       : Qp::create(Context::of(context), init);
+  });
   return qp != nullptr ? qp->verbs() : nullptr;
 }
 
@@ -64,11 +90,7 @@ ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
   if (attr == nullptr || !attr->is_global || attr->port_num != 1 ||
       query_gid(pd->context, 1, attr->grh.sgid_index, &gid) != 0)
     return null_with<ibv_ah>(EINVAL);
-  auto* ah = new (std::nothrow) ibv_ah{};
-  if (ah == nullptr) return null_with<ibv_ah>(ENOMEM);
-  ah->context = pd->context;
-  ah->pd = pd;
-  return ah;
+  return Context::of(pd->context)->api().mrc_soft_create_ah(pd, attr);
 }
 
 namespace {
@@ -83,16 +105,27 @@ int no_dealloc_mw(ibv_mw*) {
   return error_with(EOPNOTSUPP);
 }
 int req_notify_cq(ibv_cq* cq, int solicited_only) {
-  return Cq::of(cq)->arm(solicited_only != 0);
+  return Cq::of(cq)->context()->inherited() ? EPERM : Cq::of(cq)->arm(solicited_only != 0);  // [VRB-FRK-1]
+}
+
+// In a child of fork nothing that is posted to a copy of the parent's would ever complete. Before any lock, which
+// another thread of the parent may have held. [VRB-FRK-1]
+template <typename Request>
+int refuse_in_child(Request* wr, Request** bad) {
+  if (bad != nullptr) *bad = wr;
+  return error_with(EPERM);
 }
 int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) {
-  return Qp::of(qp)->post_send(wr, bad);
+  BaseQp* const ours = BaseQp::of(qp);
+  return ours->context()->inherited() ? refuse_in_child(wr, bad) : ours->post_send(wr, bad);
 }
 int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad) {
-  return Qp::of(qp)->post_recv(wr, bad);
+  BaseQp* const ours = BaseQp::of(qp);
+  return ours->context()->inherited() ? refuse_in_child(wr, bad) : ours->post_recv(wr, bad);
 }
 int post_srq_recv(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad) {
-  return Srq::of(srq)->post(wr, bad);
+  Srq* const ours = Srq::of(srq);
+  return ours->context()->inherited() ? refuse_in_child(wr, bad) : ours->post(wr, bad);
 }
 
 // The callers of these two give the size of the structure that they know.

@@ -5,7 +5,7 @@
 #include <deque>
 #include <vector>
 
-#include "objects/queue_pair.h"
+#include "objects/base_qp.h"
 
 namespace mrc::shim {
 
@@ -64,6 +64,14 @@ void wr_atomic_fetch_add(ibv_qp_ex* qp, uint32_t rkey, uint64_t addr, uint64_t v
   add(qp, IBV_WR_ATOMIC_FETCH_AND_ADD).wr.atomic = {addr, value, 0, rkey};
 }
 
+void wr_set_ud_addr(ibv_qp_ex*, ibv_ah* ah, uint32_t remote_qpn, uint32_t remote_qkey) {
+  Building& b = building();
+  if (b.wrs.empty()) {
+    b.error = EINVAL;
+    return;
+  }
+  b.wrs.back().wr.ud = {ah, remote_qpn, remote_qkey};
+}
 void wr_set_sge_list(ibv_qp_ex*, size_t n, const ibv_sge* list) {
   Building& b = building();
   if (b.wrs.empty()) {
@@ -113,13 +121,14 @@ void wr_abort(ibv_qp_ex*) {
 int wr_complete(ibv_qp_ex* qp) {
   Building& b = building();
   int error = b.qp == qp ? b.error : EINVAL;
+  if (error == 0 && BaseQp::of(qp)->context()->inherited()) error = EPERM;  // [VRB-FRK-1]
   if (error == 0 && !b.wrs.empty()) {
     for (size_t i = 0; i < b.wrs.size(); ++i) {
       b.wrs[i].sg_list = b.sges[i].data();
       b.wrs[i].num_sge = static_cast<int>(b.sges[i].size());
       b.wrs[i].next = i + 1 < b.wrs.size() ? &b.wrs[i + 1] : nullptr;
     }
-    error = Qp::of(qp)->post_all(b.wrs.data());
+    error = BaseQp::of(qp)->post_all(b.wrs.data());
   }
   clear();
   return error;
@@ -127,7 +136,8 @@ int wr_complete(ibv_qp_ex* qp) {
 
 }  // namespace
 
-uint64_t supported_send_ops() {
+uint64_t supported_send_ops(ibv_qp_type type) {
+  if (type == IBV_QPT_UD) return IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
   return IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |
          IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
          IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
@@ -141,6 +151,7 @@ void fill_wr_functions(ibv_qp_ex* qp, uint64_t ops) {
   if (ops & IBV_QP_EX_WITH_RDMA_READ) qp->wr_rdma_read = wr_rdma_read;
   if (ops & IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP) qp->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
   if (ops & IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD) qp->wr_atomic_fetch_add = wr_atomic_fetch_add;
+  if (qp->qp_base.qp_type == IBV_QPT_UD) qp->wr_set_ud_addr = wr_set_ud_addr;
   qp->wr_set_sge = wr_set_sge;
   qp->wr_set_sge_list = wr_set_sge_list;
   qp->wr_set_inline_data = wr_set_inline_data;

@@ -6,6 +6,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "objects/context.h"
 
 namespace mrc::shim {
@@ -15,6 +17,7 @@ namespace {
 constexpr int kShortestParkMs = 1;
 constexpr int kLongestParkMs = 4;
 constexpr int kSleeperParkMs = 20;  // another thread sleeps and pumps
+constexpr uint64_t kKeepAliveNs = 1'000'000'000;
 
 }  // namespace
 
@@ -51,18 +54,27 @@ void ProgressThread::park(int ms) {
   eventfd_t n;
   if (::poll(&wait, 1, ms) > 0) eventfd_read(event_, &n);
   parked_.store(false, std::memory_order_release);
+  check_due_ = true;
+}
+
+void ProgressThread::keep_alive() {
+  const uint64_t now = Context::now();
+  if (now < check_at_) return;
+  check_at_ = now + kKeepAliveNs;
+  check_due_ = context_->keep_alive();
 }
 
 void ProgressThread::sleep() {
   const Provider& api = context_->api();
   pollfd wait[3] = {{event_, POLLIN, 0}, {context_->pump_fd(), POLLIN, 0}, {context_->soft()->async_fd, POLLIN, 0}};
-  const uint64_t deadline = context_->deadline();
+  uint64_t deadline = context_->deadline();
+  if (check_due_) deadline = std::min(deadline, check_at_);
   int ms = -1;
   if (deadline != UINT64_MAX) {
     const uint64_t now = Context::now();
     ms = deadline > now ? static_cast<int>((deadline - now) / 1000000) + 1 : 0;
   }
-  ::poll(wait, 3, ms);
+  if (::poll(wait, 3, ms) > 0) check_due_ = true;
   eventfd_t n;
   if ((wait[0].revents & POLLIN) != 0) eventfd_read(event_, &n);
   if ((wait[1].revents & POLLIN) != 0) {
@@ -77,6 +89,7 @@ void ProgressThread::run() {
   int patience = kShortestParkMs;
   while (!stopping_.load()) {
     context_->take_mrc_events();
+    keep_alive();
     const uint64_t waits = context_->waits();
     if (context_->sleepers() > 0) {
       park(kSleeperParkMs);
@@ -93,7 +106,10 @@ void ProgressThread::run() {
     // Waits for the pumping thread: completions that it took out of the queue before the queue was armed raise no
     // event, and that thread may have made its last call.
     context_->api().mrc_req_notify_cq(context_->pump_cq(), 0);
-    if (context_->pump(/*wait=*/true)) continue;
+    if (context_->pump(/*wait=*/true)) {
+      check_due_ = true;
+      continue;
+    }
     asleep_.store(true);
     if (context_->may_sleep(waits)) sleep();
     asleep_.store(false);

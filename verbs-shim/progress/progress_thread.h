@@ -2,7 +2,8 @@
 // leave, completion events are raised and asynchronous events are fetched.
 //
 // While the application polls, the thread only looks from time to time whether it still does. Otherwise it sleeps on
-// the MRC completion queue's channel: no processor time without traffic. [VRB-PRG-1]
+// the MRC completion queue's channel: no processor time without traffic, but for a look once a second at peers that owe
+// an answer. [VRB-PRG-1]
 #pragma once
 
 #include <atomic>
@@ -25,9 +26,13 @@ class ProgressThread {
   void run();
   void park(int ms);
   void sleep();
+  void keep_alive();
 
   Context* const context_;
   int event_ = -1;
+  // Of the thread alone. [VRB-REQ-7]
+  uint64_t check_at_ = 0;  // of the peers that owe an answer
+  bool check_due_ = true;  // there were some at the last check, or something has happened since
   std::atomic<bool> stopping_{false};
   std::atomic<bool> parked_{false};
   std::atomic<bool> asleep_{false};  // or about to be

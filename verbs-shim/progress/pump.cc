@@ -3,16 +3,24 @@
 
 #include <algorithm>
 
+#include "objects/base_qp.h"
 #include "objects/context.h"
-#include "objects/queue_pair.h"
 #include "progress/progress_thread.h"
 
 namespace mrc::shim {
 
+// Completions of own requests come first: an answer and the acknowledgement of its request arrive together, and in this
+// order no answer waits. Failed ones come last: a confirmation that arrived before decides which requests have
+// succeeded [VRB-REQ-6]. Each kind by itself stays in order.
+enum class CompletionKind : uint8_t { kDone, kArrival, kFailed };
+
 namespace {
 
-bool is_arrival(const ibv_wc& wc) {
-  return (wc.opcode & IBV_WC_RECV) != 0 || wc.opcode == MRC_SOFT_WC_MAILBOX;
+constexpr int kBatch = 32;
+
+CompletionKind kind_of(const ibv_wc& wc) {
+  if ((wc.opcode & IBV_WC_RECV) != 0 || wc.opcode == MRC_SOFT_WC_MAILBOX) return CompletionKind::kArrival;
+  return wc.status == IBV_WC_SUCCESS ? CompletionKind::kDone : CompletionKind::kFailed;
 }
 
 }  // namespace
@@ -23,7 +31,7 @@ uint64_t Context::now() {
   return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
 }
 
-void Context::defer(Qp* qp) {
+void Context::defer(BaseQp* qp) {
   {
     const MutexLock lock(deferred_mutex_);
     if (qp->deferred) return;
@@ -40,29 +48,31 @@ bool Context::serve_deferred() {
     const MutexLock lock(deferred_mutex_);
     if (deferred_.empty()) return false;
     serving_.swap(deferred_);
-    for (Qp* qp : serving_) qp->deferred = false;
+    for (BaseQp* qp : serving_) qp->deferred = false;
   }
-  for (Qp* qp : serving_) qp->serve();
+  for (BaseQp* qp : serving_) qp->serve();
   serving_.clear();
   return true;
 }
 
-Qp* Context::owner_of(const ibv_wc& wc) const {
+BaseQp* Context::owner_of(const ibv_wc& wc) const {
+  if (!by_number_.empty() && (wc.opcode & IBV_WC_RECV) != 0)
+    if (const auto found = by_number_.find(wc.qp_num); found != by_number_.end()) return found->second;
   const auto id = static_cast<size_t>(wc.wr_id >> 32);
   return id < qps_.size() ? qps_[id] : nullptr;
 }
 
-// Completions of one kind. Those in a row that belong to one queue pair are served under one hold of its lock.
-void Context::dispatch(const ibv_wc* wcs, int n, bool arrivals) {
+// Those in a row that belong to one queue pair are served under one hold of its lock.
+void Context::dispatch_kind(CompletionKind kind, const ibv_wc* wcs, int n) {
   for (int i = 0; i < n;) {
-    Qp* const qp = owner_of(wcs[i]);
-    if (is_arrival(wcs[i]) != arrivals || qp == nullptr) {
+    BaseQp* const qp = kind_of(wcs[i]) == kind ? owner_of(wcs[i]) : nullptr;
+    if (qp == nullptr) {
       ++i;
       continue;
     }
     qp->begin();
     for (; i < n; ++i) {
-      if (is_arrival(wcs[i]) != arrivals) continue;
+      if (kind_of(wcs[i]) != kind) continue;
       if (owner_of(wcs[i]) != qp) break;
       qp->dispatch(wcs[i]);
     }
@@ -70,8 +80,21 @@ void Context::dispatch(const ibv_wc* wcs, int n, bool arrivals) {
   }
 }
 
+void Context::dispatch(const ibv_wc* wcs, int n) {
+  for (const CompletionKind kind : {CompletionKind::kDone, CompletionKind::kArrival, CompletionKind::kFailed})
+    dispatch_kind(kind, wcs, n);
+}
+
+void Context::drain() {
+  ibv_wc wcs[kBatch];
+  uint64_t left = completions_room_;  // others go on producing
+  for (int n = kBatch; n == kBatch && left > 0; left -= std::min<uint64_t>(left, kBatch)) {
+    n = api_.mrc_poll_cq(pump_cq_, kBatch, wcs);
+    dispatch(wcs, n);
+  }
+}
+
 bool Context::pump(bool wait) {
-  constexpr int kBatch = 32;
   constexpr int kRounds = 4;
   if (wait) {
     pump_mutex_.lock();
@@ -83,22 +106,20 @@ bool Context::pump(bool wait) {
   ibv_wc wcs[kBatch];
   for (int round = 0; round < kRounds; ++round) {
     const int n = api_.mrc_poll_cq(pump_cq_, kBatch, wcs);
-    // Completions of own requests first: an answer and the acknowledgement of its request arrive together, and in this
-    // order no answer waits. Each kind by itself stays in order.
-    for (const bool arrivals : {false, true}) dispatch(wcs, n, arrivals);
+    dispatch(wcs, n);
     any |= n > 0;
     if (n < kBatch) break;
   }
   if (timers_.load(std::memory_order_relaxed) > 0) {
     const uint64_t at = now();
-    for (Qp* qp : qps_)
+    for (BaseQp* qp : qps_)
       if (qp != nullptr) qp->tick(at);
   }
   return any;
 }
 
-void Context::resume(std::vector<Qp*>* waiting) {
-  for (Qp* qp : *waiting) {
+void Context::resume(std::vector<BaseQp*>* waiting) {
+  for (BaseQp* qp : *waiting) {
     qp->begin();
     qp->end();
   }
@@ -108,14 +129,22 @@ uint64_t Context::deadline() {
   const MutexLock lock(pump_mutex_);
   uint64_t earliest = UINT64_MAX;
   if (timers_.load(std::memory_order_relaxed) == 0) return earliest;
-  for (Qp* qp : qps_)
+  for (BaseQp* qp : qps_)
     if (qp != nullptr) earliest = std::min(earliest, qp->deadline());
   return earliest;
 }
 
+bool Context::keep_alive() {
+  const MutexLock lock(pump_mutex_);
+  bool waits = false;
+  for (BaseQp* qp : qps_)
+    if (qp != nullptr) waits |= qp->keep_alive();
+  return waits;
+}
+
 bool Context::settled() {
   const MutexLock lock(pump_mutex_);
-  return std::all_of(qps_.begin(), qps_.end(), [](Qp* qp) { return qp == nullptr || qp->settled(); });
+  return std::all_of(qps_.begin(), qps_.end(), [](BaseQp* qp) { return qp == nullptr || qp->settled(); });
 }
 
 void Context::take_mrc_events() {

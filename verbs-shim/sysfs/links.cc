@@ -10,6 +10,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cm/ip_bytes.h"
 #include "provider/provider.h"
 
 namespace mrc::shim {
@@ -22,9 +23,9 @@ bool has_address(const ifaddrs& entry, const Gid& gid) {
   if (entry.ifa_addr == nullptr) return false;
   if (entry.ifa_addr->sa_family == AF_INET6)
     return std::memcmp(&reinterpret_cast<const sockaddr_in6*>(entry.ifa_addr)->sin6_addr, gid.raw, sizeof gid.raw) == 0;
-  static constexpr uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
-  return entry.ifa_addr->sa_family == AF_INET && std::memcmp(gid.raw, kMapped, sizeof kMapped) == 0 &&
-         std::memcmp(&reinterpret_cast<const sockaddr_in*>(entry.ifa_addr)->sin_addr, gid.raw + sizeof kMapped, 4) == 0;
+  return entry.ifa_addr->sa_family == AF_INET && is_mapped(gid.raw) &&
+         std::memcmp(&reinterpret_cast<const sockaddr_in*>(entry.ifa_addr)->sin_addr, gid.raw + kMappedPrefix.size(),
+                     4) == 0;
 }
 
 std::string interface_with(const Gid& gid) {

@@ -14,7 +14,8 @@ namespace {
 using Kind = SysfsNode::Kind;
 
 constexpr char kClass[] = "/sys/class/infiniband";
-constexpr char kDevices[] = "/sys/devices/";  // where the links in the class folders lead to
+constexpr char kRdmaCm[] = "/sys/class/misc/rdma_cm";  // [CM-DEV-2]
+constexpr char kDevices[] = "/sys/devices/";           // where the links in the class folders lead to
 
 std::vector<std::string> parts_of(const std::string& path) {
   std::vector<std::string> parts;
@@ -148,11 +149,19 @@ std::optional<SysfsNode> infiniband_node(const Place& place) {
   return files.entries(rest).empty() ? std::nullopt : folder();
 }
 
+std::optional<SysfsNode> rdma_cm_node(const std::string& rest) {
+  if (devices().empty()) return std::nullopt;
+  if (rest.empty()) return folder();
+  constexpr char kAbi[] = "4";  // RDMA_USER_CM_ABI_VERSION
+  return rest == "/abi_version" ? file(kAbi) : std::nullopt;
+}
+
 }  // namespace
 
 bool is_sysfs_path(const char* path) {
   if (path == nullptr) return false;
   if (std::strncmp(path, kClass, sizeof kClass - 1) == 0) return true;
+  if (std::strncmp(path, kRdmaCm, sizeof kRdmaCm - 1) == 0) return true;
   return std::strncmp(path, kDevices, sizeof kDevices - 1) == 0 && std::strstr(path, "/infiniband") != nullptr;
 }
 
@@ -177,6 +186,7 @@ std::optional<SysfsNode> find_node(const std::string& path) {
   const std::string normal = normal_path(path);
   if (in_class && is_above_class(path) && !is_sysfs_path(normal.c_str()))
     return devices().empty() ? std::nullopt : std::optional<SysfsNode>({Kind::kFolder, "", normal});
+  if (normal.compare(0, sizeof kRdmaCm - 1, kRdmaCm) == 0) return rdma_cm_node(normal.substr(sizeof kRdmaCm - 1));
   const Place place = place_of(path);
   switch (place.of) {
     case Place::Class::kInfiniband:

@@ -11,6 +11,7 @@
 #include "api/cq.h"
 #include "api/errors.h"
 #include "api/event_token.h"
+#include "api/inherited.h"
 #include "api/qp.h"
 
 namespace mrc::api {
@@ -60,24 +61,27 @@ void AsyncQueue::take_tokens() {
   take_event_token(shared_fd_);
 }
 
-bool AsyncQueue::pop(mrc_async_event* event) {
+std::optional<mrc_async_event> AsyncQueue::pop() {
   const MutexLock lock(mutex_);
-  if (queue_.empty()) return false;
-  *event = queue_.front();
+  if (queue_.empty()) return std::nullopt;
+  const mrc_async_event event = queue_.front();
   queue_.pop_front();
   take_tokens();
-  if (const void* element = element_of(*event)) ++unacked_[element];
-  return true;
+  if (const void* element = element_of(event)) ++unacked_[element];
+  return event;
 }
 
 int AsyncQueue::get(mrc_async_event* event) {
-  while (!pop(event)) {
+  for (;;) {
+    if (const std::optional<mrc_async_event> popped = pop()) {
+      *event = *popped;
+      return 0;
+    }
     const int flags = fcntl(shared_fd_, F_GETFL);
     if (flags >= 0 && (flags & O_NONBLOCK) != 0) return EAGAIN;
     pollfd wait = {fd_, POLLIN, 0};
     if (poll(&wait, 1, -1) < 0) return errno;
   }
-  return 0;
 }
 
 void AsyncQueue::ack(const mrc_async_event& event) {
@@ -113,7 +117,7 @@ extern "C" {
 
 int mrc_get_async_event(mrc_context* mrc_ctx, mrc_async_event* event) {
   if (mrc_ctx == nullptr || event == nullptr) return minus_one(EINVAL);
-  const int error = mrc_ctx->async.get(event);
+  const int error = mrc::api::inherited(mrc_ctx) ? EPERM : mrc_ctx->async.get(event);
   return error == 0 ? 0 : minus_one(error);
 }
 
@@ -123,7 +127,7 @@ void mrc_ack_async_event(mrc_async_event* event) {
   if (mrc::api::element_of(*event) == nullptr) return;
   mrc_context* context =
       event->event_type == IBV_EVENT_CQ_ERR ? event->element.cq->context() : event->element.qp->context();
-  context->async.ack(*event);
+  if (!mrc::api::inherited(context)) context->async.ack(*event);
 }
 
 }  // extern "C"

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <optional>
 #include <unordered_map>
 
 #include "api/public.h"
@@ -15,19 +16,19 @@ class AsyncQueue {
  public:
   // `shared_fd` is the async descriptor of the verbs context, an eventfd in semaphore mode that counts the events of
   // all MRC contexts on it; its O_NONBLOCK flag decides whether get() blocks.
-  bool open(int shared_fd);
+  [[nodiscard]] bool open(int shared_fd);
   ~AsyncQueue();
 
   // Never fails: an event for which no memory is left, or a port event beyond kMaxQueued, is dropped.
   void raise(const mrc_async_event& event) noexcept ABSL_LOCKS_EXCLUDED(mutex_);
-  int get(mrc_async_event* event) ABSL_LOCKS_EXCLUDED(mutex_);  // 0, or an errno value
+  [[nodiscard]] int get(mrc_async_event* event) ABSL_LOCKS_EXCLUDED(mutex_);  // 0, or an errno value
   void ack(const mrc_async_event& event) ABSL_LOCKS_EXCLUDED(mutex_);
   // Drops the waiting events of a CQ or QP, then waits until those returned to the application are acknowledged.
   void forget(const void* element) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   static constexpr size_t kMaxQueued = 4096;
-  bool pop(mrc_async_event* event) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::optional<mrc_async_event> pop() ABSL_LOCKS_EXCLUDED(mutex_);
   void take_tokens();
 
   Mutex mutex_;

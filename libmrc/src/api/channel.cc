@@ -9,6 +9,7 @@
 #include "api/cq.h"
 #include "api/errors.h"
 #include "api/event_token.h"
+#include "api/inherited.h"
 
 using mrc::api::errno_value;
 using mrc::api::minus_one;
@@ -44,28 +45,32 @@ void mrc_comp_channel::raise(mrc_cq* cq) {
   eventfd_write(fd_, 1);
 }
 
-bool mrc_comp_channel::pop(mrc_cq** cq) {
+// Null: no event waits.
+mrc_cq* mrc_comp_channel::pop() {
   const mrc::MutexLock lock(mutex_);
-  if (head_ == nullptr) return false;
+  if (head_ == nullptr) return nullptr;
   mrc::api::take_event_token(fd_);
-  *cq = head_;
+  mrc_cq* const cq = head_;
   mrc::api::EventState& e = head_->events;
   ++e.handed_out;
   if (--e.waiting == 0) {
     head_ = e.next;
     if (head_ == nullptr) tail_ = nullptr;
   }
-  return true;
+  return cq;
 }
 
 int mrc_comp_channel::get(mrc_cq** cq) {
-  while (!pop(cq)) {
+  for (;;) {
+    if (mrc_cq* const popped = pop()) {
+      *cq = popped;
+      return 0;
+    }
     const int flags = fcntl(fd_, F_GETFL);
     if (flags >= 0 && (flags & O_NONBLOCK) != 0) return EAGAIN;
     pollfd wait = {fd_, POLLIN, 0};
     if (poll(&wait, 1, -1) < 0) return errno;
   }
-  return 0;
 }
 
 void mrc_comp_channel::ack(mrc_cq* cq, unsigned int n) {
@@ -96,6 +101,7 @@ extern "C" {
 
 int mrc_create_comp_channel(mrc_context* mrc_ctx, mrc_comp_channel** channel) {
   if (mrc_ctx == nullptr || channel == nullptr) return errno_value(EINVAL);
+  if (mrc::api::inherited(mrc_ctx)) return errno_value(EPERM);
   auto* made = new (std::nothrow) mrc_comp_channel;
   if (made == nullptr) return errno_value(ENOMEM);
   if (!made->open(mrc_ctx)) {
@@ -116,6 +122,7 @@ int mrc_get_comp_channel_fd(mrc_comp_channel* channel, int* fd) {
 
 int mrc_destroy_comp_channel(mrc_comp_channel* channel) {
   if (channel == nullptr) return errno_value(EINVAL);
+  if (mrc::api::inherited(channel->context())) return 0;
   if (channel->in_use()) return errno_value(EBUSY);
   channel->context()->remove_child();
   delete channel;
@@ -124,14 +131,15 @@ int mrc_destroy_comp_channel(mrc_comp_channel* channel) {
 
 int mrc_get_cq_event(mrc_comp_channel* channel, mrc_cq** cq, void** cq_context) {
   if (channel == nullptr || cq == nullptr || cq_context == nullptr) return minus_one(EINVAL);
-  const int error = channel->get(cq);
+  const int error = mrc::api::inherited(channel->context()) ? EPERM : channel->get(cq);
   if (error != 0) return minus_one(error);
   *cq_context = (*cq)->cq_context();
   return 0;
 }
 
 void mrc_ack_cq_events(mrc_cq* cq, unsigned int nevents) {
-  if (cq != nullptr && cq->channel() != nullptr && nevents > 0) cq->channel()->ack(cq, nevents);
+  if (cq != nullptr && cq->channel() != nullptr && nevents > 0 && !mrc::api::inherited(cq))
+    cq->channel()->ack(cq, nevents);
 }
 
 }  // extern "C"

@@ -12,7 +12,7 @@
 struct mrc_comp_channel {
  public:
   // Throws nothing; false and errno when no descriptor is available.
-  bool open(mrc_context* owner);
+  [[nodiscard]] bool open(mrc_context* owner);
   ~mrc_comp_channel();
 
   int fd() const { return fd_; }
@@ -24,14 +24,15 @@ struct mrc_comp_channel {
 
   void raise(mrc_cq* cq)
       ABSL_LOCKS_EXCLUDED(mutex_);  // one more event of this CQ; any thread, device and CQ locks may be held
-  int get(mrc_cq** cq) ABSL_LOCKS_EXCLUDED(mutex_);  // 0, or an errno value; blocks unless the descriptor is O_NONBLOCK
+  [[nodiscard]] int get(mrc_cq** cq)
+      ABSL_LOCKS_EXCLUDED(mutex_);  // 0, or an errno value; blocks unless the descriptor is O_NONBLOCK
   void ack(mrc_cq* cq, unsigned int n) ABSL_LOCKS_EXCLUDED(mutex_);
   void forget(mrc_cq* cq) ABSL_LOCKS_EXCLUDED(
       mutex_);  // drops waiting events, then waits until those returned to the application are acknowledged
 
  private:
   void change_users(int by) ABSL_LOCKS_EXCLUDED(mutex_);
-  bool pop(mrc_cq** cq) ABSL_LOCKS_EXCLUDED(mutex_);
+  mrc_cq* pop() ABSL_LOCKS_EXCLUDED(mutex_);
 
   mrc::Mutex mutex_;
   mrc::CondVar acked_;

@@ -1,16 +1,29 @@
 #include "api/context.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "api/errors.h"
+#include "api/inherited.h"
 #include "device/log.h"
 
 using mrc::api::minus_one;
 using mrc::api::null_with;
 using mrc::api::SoftContext;
 
+// Callers that name no version: 0, a NULL structure, or the number of the protocol. Structures have for them the size
+// that they had when such callers appeared: they would be overrun by the newest ones.
+static constexpr uint32_t kUnnamedVersion = MRC_API_VER(1, 0, 1);
+
+// [API-VER-3]
+static uint32_t kept_version(const mrc_context_attr* attr) {
+  const uint32_t used = attr != nullptr ? attr->mrc_api_version_used : 0;
+  if (used < MRC_API_VER(1, 0, 0) || used == MRC_API_VER_LATEST) return kUnnamedVersion;
+  return std::min<uint32_t>(used, MRC_API_CURRENT_VERSION);
+}
+
 mrc_context::mrc_context(SoftContext* soft, const ibv_context* made_from, uint32_t version)
-    : soft_(soft), made_from_(made_from), version_(version) {}
+    : soft_(soft), device_(soft->device()), made_from_(made_from), version_(version) {}
 
 mrc_context::~mrc_context() {
   soft_->remove(this);
@@ -29,11 +42,9 @@ mrc_context* mrc_create_context(ibv_context* vcontext, mrc_context_attr* context
                           "LD_PRELOAD=libmrc-verbs.so");
     return null_with(EOPNOTSUPP);
   }
-  // Every version is accepted: programs pass 0, the protocol's number, or their own value of current [API-VER-3].
-  uint32_t version = context_attr != nullptr ? context_attr->mrc_api_version_used : 0;
-  if (version == 0 || version > MRC_API_CURRENT_VERSION) version = MRC_API_CURRENT_VERSION;
+  if (mrc::api::inherited(*soft)) return null_with(EPERM);
   return mrc::api::or_enomem<mrc_context*>(nullptr, [&]() -> mrc_context* {
-    auto made = std::make_unique<mrc_context>(soft, vcontext, version);
+    auto made = std::make_unique<mrc_context>(soft, vcontext, kept_version(context_attr));
     if (!made->async.open(vcontext->async_fd)) return nullptr;  // errno is set
     soft->add(made.get());
     return made.release();
@@ -43,6 +54,7 @@ mrc_context* mrc_create_context(ibv_context* vcontext, mrc_context_attr* context
 // [API-CTX-1]
 int mrc_destroy_context(mrc_context* mrc_ctx) {
   if (mrc_ctx == nullptr) return minus_one(EINVAL);
+  if (mrc::api::inherited(mrc_ctx)) return 0;
   if (mrc_ctx->has_children()) return minus_one(EBUSY);
   delete mrc_ctx;
   return 0;

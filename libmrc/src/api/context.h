@@ -15,7 +15,8 @@ struct mrc_context {
   ~mrc_context();
 
   mrc::api::SoftContext& soft() const { return *soft_; }
-  mrc::device::Device& device() const { return soft_->device(); }
+  mrc::device::Shards& shards() const { return soft_->shards(); }
+  mrc::device::Device& device() const { return device_; }      // the first shard
   const ibv_context* made_from() const { return made_from_; }  // the context or handle given; compared only
   uint32_t api_version() const { return version_; }
 
@@ -23,15 +24,13 @@ struct mrc_context {
   void remove_child() { children_.fetch_sub(1); }
   bool has_children() const { return children_.load() > 0; }
 
-  // A polling thread does not wait for another one that already makes progress.
-  void progress() { device().try_progress(); }
-  void count_armed(int delta) { device().count_armed(delta); }
   void forget_events(const void* element) { async.forget(element); }
 
   mrc::api::AsyncQueue async;
 
  private:
   mrc::api::SoftContext* const soft_;
+  mrc::device::Device& device_;
   const ibv_context* const made_from_;
   const uint32_t version_;
   std::atomic<int> children_{0};

@@ -1,32 +1,25 @@
 #include "api/cq.h"
 
+#include <vector>
+
 #include "api/channel.h"
 #include "api/context.h"
 #include "api/errors.h"
+#include "api/inherited.h"
 #include "api/limits.h"
-#include "api/qp.h"
 
 using mrc::api::errno_value;
 using mrc::api::minus_one;
 using mrc::api::null_with;
 
-namespace {
-
-// [API-CQ-1]
-uint32_t ring_mask(int cqe) {
-  uint32_t n = 1;
-  while (n < static_cast<uint32_t>(cqe)) n *= 2;
-  return n - 1;
-}
-
-}  // namespace
-
 mrc_cq::mrc_cq(mrc_context* context, int cqe, void* cq_context, mrc_comp_channel* channel)
     : context_(context),
       cq_context_(cq_context),
       channel_(channel),
-      mask_(ring_mask(cqe)),
-      ring_(new Entry[mask_ + 1]) {
+      shards_(context->shards().size()),
+      cqe_(cqe),
+      more_(shards_ > 1 ? new mrc::api::CompletionRing[shards_ - 1] : nullptr) {
+  ring_.open(cqe);
   context_->add_child();
   if (channel_ != nullptr) channel_->attach();
 }
@@ -36,73 +29,141 @@ mrc_cq::~mrc_cq() {
   context_->remove_child();
 }
 
-// [API-CQ-2] [API-CQ-3]
-bool mrc_cq::push(const ibv_wc& wc, mrc_qp* owner, uint32_t slots, bool solicited) {
-  const mrc::MutexLock lock(mutex_);
-  if (tail_ - head_ > mask_) return false;
-  ring_[tail_ & mask_] = {wc, owner, slots};
-  ++tail_;
-  count_.store(static_cast<uint32_t>(tail_ - head_), std::memory_order_release);
-  const Arm armed = arm_.load(std::memory_order_relaxed);
-  if (armed == Arm::kAny || (armed == Arm::kSolicited && (solicited || wc.status != IBV_WC_SUCCESS))) {
-    arm_.store(Arm::kNot, std::memory_order_relaxed);
-    context_->count_armed(-1);
-    channel_->raise(this);
-  }
+bool mrc_cq::in_use() {
+  for (uint32_t shard = 0; shard < shards_; ++shard)
+    if (ring(shard).users.load() > 0) return true;
+  return false;
+}
+
+bool mrc_cq::push(uint32_t shard, const ibv_wc& wc, mrc::api::SendSlots* owner, uint32_t slots, bool solicited) {
+  if (!ring(shard).push(wc, owner, slots)) return false;
+  if (armed()) fire(solicited || wc.status != IBV_WC_SUCCESS);
   return true;
 }
 
-// [MRC-EVT-3]
-void mrc_cq::notify() {
-  const mrc::MutexLock lock(mutex_);
-  if (arm_.load(std::memory_order_relaxed) == Arm::kNot) return;
-  arm_.store(Arm::kNot, std::memory_order_relaxed);
-  context_->count_armed(-1);
+// A helper counts the queue before it is armed and until it is not, so that its count is never wrong for a moment.
+void mrc_cq::note_armed(uint32_t shard) {
+  if ((noted_ >> shard & 1) != 0) return;
+  context_->shards()[shard].count_armed(1);
+  noted_ |= uint64_t{1} << shard;
+}
+
+void mrc_cq::note_disarmed(uint32_t shard) {
+  if ((noted_ >> shard & 1) == 0) return;
+  noted_ &= ~(uint64_t{1} << shard);
+  context_->shards()[shard].count_armed(-1);
+}
+
+void mrc_cq::attach(uint32_t shard) {
+  const mrc::MutexLock lock(arm_mutex_);
+  ring(shard).users.fetch_add(1);
+  if (armed()) note_armed(shard);
+}
+
+void mrc_cq::detach(uint32_t shard) {
+  const mrc::MutexLock lock(arm_mutex_);
+  if (ring(shard).users.fetch_sub(1) == 1) note_disarmed(shard);
+}
+
+// One event for one arming, whichever shard comes first. [API-CQ-3] [MRC-EVT-3]
+void mrc_cq::fire(bool solicited) {
+  {
+    const mrc::MutexLock lock(arm_mutex_);
+    const Arm armed = arm_.load(std::memory_order_relaxed);
+    if (armed == Arm::kNot || (armed == Arm::kSolicited && !solicited)) return;
+    arm_.store(Arm::kNot);
+    for (uint32_t shard = 0; shard < shards_; ++shard) note_disarmed(shard);
+  }
   channel_->raise(this);
 }
 
+// The shards in turn, so that a busy one does not keep the completions of another one waiting.
 int mrc_cq::take(int max, ibv_wc* out) {
-  if (empty()) return 0;
-  const mrc::MutexLock lock(mutex_);
+  if (shards_ == 1) return ring_.take(max, out);
+  const uint32_t begin = turn_.fetch_add(1, std::memory_order_relaxed);
   int n = 0;
-  while (n < max && head_ != tail_) {
-    Entry& e = ring_[head_ & mask_];
-    out[n++] = e.wc;
-    if (e.slots > 0) e.owner->release_send_slots(e.slots);
-    ++head_;
-  }
-  count_.store(static_cast<uint32_t>(tail_ - head_), std::memory_order_release);
+  for (uint32_t i = 0; i < shards_ && n < max; ++i) n += ring((begin + i) % shards_).take(max - n, out + n);
   return n;
 }
 
+void mrc_cq::progress() {
+  if (shards_ == 1) {
+    context_->device().try_progress();
+    return;
+  }
+  bool any = false;
+  for (uint32_t shard = 0; shard < shards_; ++shard) {
+    if (ring(shard).users.load(std::memory_order_relaxed) == 0) continue;
+    any = true;
+    context_->shards()[shard].try_progress();
+  }
+  if (!any) context_->device().try_progress();
+}
+
+void mrc_cq::prepare(uint32_t shard) {
+  const mrc::MutexLock lock(size_mutex_);
+  ring(shard).open(cqe_);
+}
+
+// The mutexes of several rings, which only this function takes together. Not analysed, as their number is not known.
+class mrc_cq::AllRings {
+ public:
+  explicit AllRings(const std::vector<mrc::api::CompletionRing*>& rings) ABSL_NO_THREAD_SAFETY_ANALYSIS
+      : rings_(rings) {
+    for (mrc::api::CompletionRing* ring : rings_) ring->lock();
+  }
+  ~AllRings() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    for (mrc::api::CompletionRing* ring : rings_) ring->unlock();
+  }
+  AllRings(const AllRings&) = delete;
+  AllRings& operator=(const AllRings&) = delete;
+
+  bool fit(const std::vector<mrc::api::CompletionRing::Room>& rooms) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    for (size_t i = 0; i < rings_.size(); ++i)
+      if (!rings_[i]->fits(rooms[i])) return false;
+    return true;
+  }
+  void move_to(std::vector<mrc::api::CompletionRing::Room>* rooms) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    for (size_t i = 0; i < rings_.size(); ++i) rings_[i]->move_to(&(*rooms)[i]);
+  }
+
+ private:
+  const std::vector<mrc::api::CompletionRing*>& rings_;
+};
+
 int mrc_cq::resize(int cqe) {
-  const uint32_t mask = ring_mask(cqe);
-  std::unique_ptr<Entry[]> ring(new Entry[mask + 1]);
-  const mrc::MutexLock lock(mutex_);
-  if (tail_ - head_ > mask + 1) return EINVAL;
-  for (uint64_t i = head_; i != tail_; ++i) ring[i & mask] = ring_[i & mask_];
-  ring_ = std::move(ring);
-  mask_ = mask;
+  const mrc::MutexLock lock(size_mutex_);
+  std::vector<mrc::api::CompletionRing*> rings;
+  std::vector<mrc::api::CompletionRing::Room> rooms;
+  for (uint32_t shard = 0; shard < shards_; ++shard) {
+    if (!ring(shard).is_open()) continue;
+    rings.push_back(&ring(shard));
+    rooms.emplace_back(cqe);
+  }
+  AllRings all(rings);
+  if (!all.fit(rooms)) return EINVAL;
+  all.move_to(&rooms);
+  cqe_ = cqe;
   return 0;
 }
 
-// [API-CQ-5]
-void mrc_cq::purge(const mrc_qp* owner) {
-  const mrc::MutexLock lock(mutex_);
-  uint64_t kept = head_;
-  for (uint64_t i = head_; i != tail_; ++i)
-    if (ring_[i & mask_].owner != owner) ring_[kept++ & mask_] = ring_[i & mask_];
-  tail_ = kept;
-  count_.store(static_cast<uint32_t>(tail_ - head_), std::memory_order_release);
+// A completion that is not in a ring yet when this returns finds the queue armed. [API-CQ-3] EVs change in every shard;
+// completions come from those with QPs.
+void mrc_cq::arm(bool solicited_only) {
+  {
+    const mrc::MutexLock lock(arm_mutex_);
+    for (uint32_t shard = 0; shard < shards_; ++shard)
+      if (ev_events != nullptr || ring(shard).users.load() > 0) note_armed(shard);
+    // A request for any completion is not weakened by a later one for solicited completions.
+    if (!solicited_only || !armed()) arm_.store(solicited_only ? Arm::kSolicited : Arm::kAny);
+  }
+  for (uint32_t shard = 0; shard < shards_; ++shard) ring(shard).pass();
 }
 
-// [API-CQ-3]
-void mrc_cq::arm(bool solicited_only) {
-  const mrc::MutexLock lock(mutex_);
-  const Arm before = arm_.load(std::memory_order_relaxed);
-  // A request for any completion is not weakened by a later one for solicited completions.
-  if (before != Arm::kAny) arm_.store(solicited_only ? Arm::kSolicited : Arm::kAny, std::memory_order_relaxed);
-  if (before == Arm::kNot) context_->count_armed(1);
+void mrc_cq::disarm() {
+  const mrc::MutexLock lock(arm_mutex_);
+  arm_.store(Arm::kNot);
+  for (uint32_t shard = 0; shard < shards_; ++shard) note_disarmed(shard);
 }
 
 extern "C" {
@@ -111,11 +172,13 @@ mrc_cq* mrc_create_cq(mrc_context* mrc_ctx, int cqe, void* cq_context, mrc_comp_
   if (mrc_ctx == nullptr || cqe < 1 || cqe > mrc::api::kMaxCqe || comp_vector < 0 ||
       comp_vector >= mrc::api::kCompVectors || (channel != nullptr && channel->context() != mrc_ctx))
     return null_with(EINVAL);
+  if (mrc::api::inherited(mrc_ctx)) return null_with(EPERM);
   return mrc::api::or_enomem<mrc_cq*>(nullptr, [&] { return new mrc_cq(mrc_ctx, cqe, cq_context, channel); });
 }
 
 int mrc_soft_resize_cq(mrc_cq* cq, int cqe) {
   if (cq == nullptr || cqe < 1 || cqe > mrc::api::kMaxCqe || cq->ev_events != nullptr) return errno_value(EINVAL);
+  if (mrc::api::inherited(cq)) return errno_value(EPERM);
   return mrc::api::or_enomem<int>(ENOMEM, [&] {
     const int error = cq->resize(cqe);
     return error == 0 ? 0 : errno_value(error);
@@ -125,23 +188,26 @@ int mrc_soft_resize_cq(mrc_cq* cq, int cqe) {
 int mrc_poll_cq(mrc_cq* cq, int num_entries, ibv_wc* wc) {
   if (cq == nullptr || num_entries < 0 || (num_entries > 0 && wc == nullptr) || cq->ev_events != nullptr)
     return minus_one(EINVAL);
+  if (mrc::api::inherited(cq)) return 0;
   const int n = cq->take(num_entries, wc);
   if (n > 0 || num_entries == 0) return n;
-  cq->context()->progress();
+  cq->progress();
   return cq->take(num_entries, wc);
 }
 
 int mrc_req_notify_cq(mrc_cq* cq, int solicited_only) {
   if (cq == nullptr || cq->channel() == nullptr) return errno_value(EINVAL);
+  if (mrc::api::inherited(cq)) return errno_value(EPERM);
   cq->arm(solicited_only != 0);
   return 0;
 }
 
 int mrc_destroy_cq(mrc_cq* cq) {
   if (cq == nullptr) return errno_value(EINVAL);
-  if (cq->users.load() > 0) return errno_value(EBUSY);
+  if (mrc::api::inherited(cq)) return 0;
+  if (cq->in_use()) return errno_value(EBUSY);
   if (cq->ev_events != nullptr) cq->context()->soft().remove_ev_cq(cq);
-  if (cq->armed()) cq->context()->count_armed(-1);
+  cq->disarm();
   cq->context()->forget_events(cq);
   if (cq->channel() != nullptr) cq->channel()->forget(cq);
   delete cq;

@@ -1,13 +1,15 @@
-// Completion queue: a ring of completions under a mutex of its own.
+// Completion queue: a ring of completions for each shard whose QPs complete into it.
 //
-// The device pushes while it holds its lock; polling takes only this mutex, and the device's when the ring is empty, to
-// make progress. Nothing allocates after creation. Lock order: device, then CQ, then channel.
+// A shard pushes while it holds its lock; polling takes only the rings' mutexes, and a shard's lock when all are empty,
+// to make progress. Nothing allocates after creation and the first QP of a shard. Lock order: device, then ring or
+// arming, then channel.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
 
+#include "api/completion_ring.h"
 #include "api/ev_events.h"
 #include "api/public.h"
 #include "mutex.h"
@@ -34,43 +36,54 @@ struct mrc_cq {
   void* cq_context() const { return cq_context_; }
   mrc_comp_channel* channel() const { return channel_; }
 
+  // Before the first attach() of a shard. Throws std::bad_alloc.
+  void prepare(uint32_t shard) ABSL_LOCKS_EXCLUDED(size_mutex_);
+  // A QP of the shard completes into this queue; once per direction.
+  void attach(uint32_t shard) ABSL_LOCKS_EXCLUDED(arm_mutex_);
+  void detach(uint32_t shard) ABSL_LOCKS_EXCLUDED(arm_mutex_);
+  bool in_use();
+
   // False when the ring is full: the completion is lost, and the caller puts the QP in error.
-  bool push(const ibv_wc& wc, mrc_qp* owner, uint32_t slots, bool solicited) ABSL_LOCKS_EXCLUDED(mutex_);
-  int take(int max, ibv_wc* out) ABSL_LOCKS_EXCLUDED(mutex_);
-  // 0, or an errno value. Throws std::bad_alloc.
-  int resize(int cqe) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool push(uint32_t shard, const ibv_wc& wc, mrc::api::SendSlots* owner, uint32_t slots, bool solicited);
+  int take(int max, ibv_wc* out);
+  // Progress of the shards whose QPs complete into this queue. A polling thread does not wait for another one.
+  void progress();
+  // 0, or an errno value. Throws std::bad_alloc. If it fails, nothing has changed.
+  [[nodiscard]] int resize(int cqe) ABSL_LOCKS_EXCLUDED(size_mutex_);
   // Removes the completions of a QP that is being reset or destroyed.
-  void purge(const mrc_qp* owner) ABSL_LOCKS_EXCLUDED(mutex_);
-  void arm(bool solicited_only) ABSL_LOCKS_EXCLUDED(mutex_);
+  void purge(uint32_t shard, const mrc::api::SendSlots* owner) { ring(shard).purge(owner); }
+  void arm(bool solicited_only) ABSL_LOCKS_EXCLUDED(arm_mutex_);
+  // Before it is destroyed.
+  void disarm() ABSL_LOCKS_EXCLUDED(arm_mutex_);
   bool armed() const { return arm_.load(std::memory_order_relaxed) != Arm::kNot; }
-  bool empty() const { return count_.load(std::memory_order_acquire) == 0; }
   // Raises the event of an armed queue; any thread.
-  void notify() ABSL_LOCKS_EXCLUDED(mutex_);
+  void notify() { fire(true); }
   // True the first time only: the queue is overrun.
   bool mark_overrun() { return !overrun_.exchange(true); }
 
   mrc::api::EventState events;
-  std::atomic<int> users{0};  // QPs; once per direction
   // Of a CQ for EV events; null for all others. Set before the queue is visible to other threads.
   std::unique_ptr<mrc::api::EvEvents> ev_events;
 
  private:
   enum class Arm : uint8_t { kNot, kSolicited, kAny };
-  struct Entry {
-    ibv_wc wc;
-    mrc_qp* owner;
-    uint32_t slots;
-  };
+  class AllRings;
+  mrc::api::CompletionRing& ring(uint32_t shard) { return shard == 0 ? ring_ : more_[shard - 1]; }
+  void fire(bool solicited) ABSL_LOCKS_EXCLUDED(arm_mutex_);
+  void note_armed(uint32_t shard) ABSL_EXCLUSIVE_LOCKS_REQUIRED(arm_mutex_);
+  void note_disarmed(uint32_t shard) ABSL_EXCLUSIVE_LOCKS_REQUIRED(arm_mutex_);
 
   mrc_context* const context_;
   void* const cq_context_;
   mrc_comp_channel* const channel_;
-  mrc::Mutex mutex_;
-  uint32_t mask_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<Entry[]> ring_ ABSL_GUARDED_BY(mutex_);
-  uint64_t head_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t tail_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::atomic<uint32_t> count_{0};   // written under the mutex; read without it to skip an empty queue
-  std::atomic<Arm> arm_{Arm::kNot};  // written under the mutex
+  const uint32_t shards_;
+  mrc::Mutex size_mutex_;  // taken before the rings' mutexes
+  int cqe_ ABSL_GUARDED_BY(size_mutex_);
+  std::atomic<uint32_t> turn_{0};                     // of the shards in take()
+  mrc::api::CompletionRing ring_;                     // of the first shard
+  std::unique_ptr<mrc::api::CompletionRing[]> more_;  // of the others
+  mrc::Mutex arm_mutex_;                              // taken for each event, not for each completion
+  std::atomic<Arm> arm_{Arm::kNot};                   // written under it
+  uint64_t noted_ ABSL_GUARDED_BY(arm_mutex_) = 0;    // shards whose helpers count this queue as armed, a bit for each
   std::atomic<bool> overrun_{false};
 };

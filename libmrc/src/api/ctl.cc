@@ -102,7 +102,7 @@ int mrc_ctl_modify_port(mrc_context* context, uint8_t port_num, mrc_ctl_port_att
   if (wanted != MRC_CTL_PORT_ADMIN_DISABLED && wanted != MRC_CTL_PORT_ADMIN_ENABLED) return minus_one(EINVAL);
   return mrc::api::or_enomem<int>(-1, [&] {
     const int error =
-        context->device().enable_plane(mrc::plane_of_port(port_num), wanted == MRC_CTL_PORT_ADMIN_ENABLED);
+        context->shards().enable_plane(mrc::plane_of_port(port_num), wanted == MRC_CTL_PORT_ADMIN_ENABLED);
     return error == 0 ? 0 : minus_one(error);
   });
 }

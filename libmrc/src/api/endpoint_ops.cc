@@ -4,8 +4,10 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "api/context.h"
 #include "api/errors.h"
@@ -17,24 +19,65 @@ namespace mrc::api {
 namespace {
 
 constexpr uint16_t kIds = 0x8000;
-constexpr auto kPause = std::chrono::microseconds(20);  // between polls of an idle device
+// Between polls of an idle device: 20 us, or a sixteenth of the time that it has been idle. A wait for a lost answer
+// would else keep a processor busy for its whole timeout, and a round trip is measured to that share all the same.
+constexpr Duration kPause = Duration::microseconds(20);
+constexpr int64_t kIdleShare = 16;
 constexpr size_t kAtOnce = 16;  // requests that wait in the engine, as many as leave in one call
 
 // The engine's EV of a request: network order, four bytes of structured EV or the two of a UDP source port.
 // [API-CTL-2]
-bool ev_value(const mrc_ctl_ep_req& req, uint32_t* out) {
+std::optional<uint32_t> ev_value(const mrc_ctl_ep_req& req) {
   const uint8_t* v = req.req_ev.val;
   switch (req.ev_fmt_mode) {
     case MRC_CTL_EV_FMT_MODE_STEV:
-      *out = static_cast<uint32_t>(v[0]) << 24 | static_cast<uint32_t>(v[1]) << 16 | static_cast<uint32_t>(v[2]) << 8 |
+      return static_cast<uint32_t>(v[0]) << 24 | static_cast<uint32_t>(v[1]) << 16 | static_cast<uint32_t>(v[2]) << 8 |
              v[3];
-      return true;
     case MRC_CTL_EV_FMT_MODE_UDP:
-      *out = static_cast<uint32_t>(v[0]) << 8 | v[1];
-      return true;
+      return static_cast<uint32_t>(v[0]) << 8 | v[1];
     default:
-      return false;
+      return std::nullopt;
   }
+}
+
+// The device's EV of that value; none: it has no such.
+std::optional<EvIndex> find_ev(const device::Device& device, uint32_t value, uint32_t port) {
+  const PerEv<core::EvEntry>& evs = device.evs();
+  // A flow label without a port names the path, as the entries of profiles do with SRv6 paths.
+  const bool label_alone = value >> 16 != 0 && (value & 0xFFFF) == 0;
+  const auto ev = std::find_if(evs.begin(), evs.end(), [&](const core::EvEntry& e) {
+    return (label_alone ? e.value & 0xFFFF0000 : e.value) == value && port_of(e.plane) == port;
+  });
+  if (ev == evs.end()) return std::nullopt;
+  return evs.id_of(ev);
+}
+
+// The shard that has the EV of the request; the first one refuses an EV of none.
+uint32_t shard_of(const device::Shards& shards, const mrc_ctl_ep_req& req) {
+  const std::optional<uint32_t> value = ev_value(req);
+  if (!value || shards.size() == 1) return 0;
+  for (uint32_t shard = 0; shard < shards.size(); ++shard)
+    if (find_ev(shards[shard], *value, req.req_ev.port)) return shard;
+  return 0;
+}
+
+// Mostly all requests are of one shard, as the EVs of one queue pair are.
+int run_by_shard(SoftContext& soft, uint8_t traffic_class, mrc_ctl_ep_op_type type, const mrc_ctl_ep_req* req, int n,
+                 Duration timeout, mrc_ctl_ep_rsp* rsp, int* n_rsp) {
+  device::Shards& shards = soft.shards();
+  std::vector<std::vector<mrc_ctl_ep_req>> by_shard(shards.size());
+  for (int i = 0; i < n; ++i) by_shard[shard_of(shards, req[i])].push_back(req[i]);
+  const Instant deadline = device::Device::now() + timeout;
+  int error = 0;
+  for (uint32_t shard = 0; shard < shards.size() && error == 0; ++shard) {
+    const std::vector<mrc_ctl_ep_req>& own = by_shard[shard];
+    if (own.empty()) continue;
+    int answered = 0;
+    error = soft.endpoint_ops(shard).run(shards[shard], traffic_class, type, own.data(), static_cast<int>(own.size()),
+                                         deadline - device::Device::now(), rsp + *n_rsp, &answered);
+    *n_rsp += answered;
+  }
+  return error;
 }
 
 }  // namespace
@@ -48,7 +91,7 @@ class EndpointOps::Cleanup {
     const device::DeviceLock device_lock(device_->mutex());
     const MutexLock lock(ops_->mutex_);
     std::erase_if(ops_->pending_, [&](const auto& entry) { return entry.second.batch == batch_; });
-    for (const Job& job : *jobs_) device_->endpoint().release_peer(job.peer);
+    for (const Job& job : *jobs_) device_->release_peer_locked(job.peer);
   }
   Cleanup(const Cleanup&) = delete;
   Cleanup& operator=(const Cleanup&) = delete;
@@ -62,21 +105,16 @@ class EndpointOps::Cleanup {
 
 // Device mutex held. 0, or an errno value and no peer interned.
 int EndpointOps::prepare(device::Device& device, mrc_ctl_ep_op_type type, const mrc_ctl_ep_req& req, Job* job) {
-  uint32_t value;
-  if (!ev_value(req, &value)) return ENOTSUP;
-  const PerEv<core::EvEntry>& evs = device.evs();
-  // A flow label without a port names the path, as the entries of profiles do with SRv6 paths.
-  const bool label_alone = value >> 16 != 0 && (value & 0xFFFF) == 0;
-  auto ev = std::find_if(evs.begin(), evs.end(), [&](const core::EvEntry& e) {
-    return (label_alone ? e.value & 0xFFFF0000 : e.value) == value && port_of(e.plane) == req.req_ev.port;
-  });
-  if (ev == evs.end()) return EINVAL;
+  const std::optional<uint32_t> value = ev_value(req);
+  if (!value) return ENOTSUP;
+  const std::optional<EvIndex> ev = find_ev(device, *value, req.req_ev.port);
+  if (!ev) return EINVAL;
   IpAddress sgid, dgid;
   std::memcpy(sgid.bytes.data(), req.sgid.raw, sgid.bytes.size());
   if (!sgid.is_zero() && !device.config().is_own_gid(sgid)) return EINVAL;
   std::memcpy(dgid.bytes.data(), req.dgid.raw, dgid.bytes.size());
   job->req_id = req.req_id;
-  job->ev_index = evs.id_of(ev);
+  job->ev_index = *ev;
   job->port_status = type == MRC_CTL_EP_OP_PORT_STATUS_UPDATE;
   job->planes = PlaneSet::from_mask(job->port_status ? req.op.port_status_update.port_status >> 1 : 0);
   // A sender without a port could not send, and a port that does not exist cannot be up [MRC-PORT-1].
@@ -129,6 +167,7 @@ int EndpointOps::run(device::Device& device, uint8_t traffic_class, mrc_ctl_ep_o
     }
     const Instant deadline = device.now() + timeout;
     size_t started = 0;
+    Instant moved = device.now();
     while (error == 0) {
       if (started < jobs.size()) {
         const device::DeviceLock device_lock(device.mutex());
@@ -142,8 +181,14 @@ int EndpointOps::run(device::Device& device, uint8_t traffic_class, mrc_ctl_ep_o
         device.transmit_locked();
       }
       const bool busy = started < jobs.size() || outstanding(batch);
-      if (!busy || device.now() >= deadline) break;
-      if (device.progress() == 0) std::this_thread::sleep_for(kPause);
+      const Instant now = device.now();
+      if (!busy || now >= deadline) break;
+      if (device.progress() != 0) {
+        moved = now;
+        continue;
+      }
+      const Duration pause = std::min(std::max(kPause, (now - moved) / kIdleShare), deadline - now);
+      std::this_thread::sleep_for(std::chrono::nanoseconds(pause.ns()));
     }
   }
   *n_rsp = batch.answered;
@@ -188,8 +233,8 @@ int mrc_ctl_ep_batch_send_wait(mrc_context* mrc_ctx, uint8_t req_tc, mrc_ctl_ep_
       if (used[req[i].req_id]) return minus_one(EINVAL);
       used[req[i].req_id] = true;
     }
-    const int error = mrc_ctx->soft().endpoint_ops.run(mrc_ctx->device(), req_tc, op_type, req, num_req,
-                                                       mrc::Duration::nanoseconds(rsp_timeout), rsp, num_rsp);
+    const int error = mrc::api::run_by_shard(mrc_ctx->soft(), req_tc, op_type, req, num_req,
+                                             mrc::Duration::nanoseconds(rsp_timeout), rsp, num_rsp);
     return error == 0 ? 0 : minus_one(error);
   });
 }

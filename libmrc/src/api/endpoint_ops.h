@@ -17,8 +17,9 @@ class EndpointOps {
  public:
   // Sends few at a time, so that round trips count from the sending of a probe, and drives the device's progress until
   // every request is answered or the time is over. 0, or an errno value; `rsp` has the received answers in any case.
-  int run(device::Device& device, uint8_t traffic_class, mrc_ctl_ep_op_type type, const mrc_ctl_ep_req* req, int n,
-          Duration timeout, mrc_ctl_ep_rsp* rsp, int* n_rsp) ABSL_LOCKS_EXCLUDED(device::device_lock, mutex_);
+  [[nodiscard]] int run(device::Device& device, uint8_t traffic_class, mrc_ctl_ep_op_type type,
+                        const mrc_ctl_ep_req* req, int n, Duration timeout, mrc_ctl_ep_rsp* rsp, int* n_rsp)
+      ABSL_LOCKS_EXCLUDED(device::device_lock, mutex_);
 
   // From the device, with its lock held: an answer, or an infinite rtt for none.
   void on_response(uint16_t id, PlaneId plane, Duration rtt) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device::device_lock)

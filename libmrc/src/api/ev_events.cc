@@ -9,6 +9,7 @@
 #include "api/context.h"
 #include "api/cq.h"
 #include "api/errors.h"
+#include "api/inherited.h"
 #include "api/limits.h"
 #include "api/privilege.h"
 
@@ -106,10 +107,11 @@ mrc_cq* mrc_ctl_create_ev_event_cq(mrc_context* mrc_ctx, int cqe, void* cq_conte
 int mrc_ctl_poll_ev_event(mrc_cq* ev_cq, int num_entries, mrc_ctl_ev_event* ev_event) {
   if (ev_cq == nullptr || ev_cq->ev_events == nullptr || num_entries < 0 || (num_entries > 0 && ev_event == nullptr))
     return negative(EINVAL);
+  if (mrc::api::inherited(ev_cq)) return 0;
   const bool with_state = ev_cq->context()->api_version() >= MRC_CTL_API_VER(1, 0, 1);
   // An older caller's structure ends before the last member, which needs no padding behind it.
   const size_t stride = with_state ? sizeof(mrc_ctl_ev_event) : offsetof(mrc_ctl_ev_event, state);
-  if (ev_cq->ev_events->empty()) ev_cq->context()->progress();
+  if (ev_cq->ev_events->empty()) ev_cq->context()->shards().try_progress();
   return ev_cq->ev_events->take(num_entries, ev_event, stride, with_state);
 }
 

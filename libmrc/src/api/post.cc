@@ -4,28 +4,15 @@
 
 #include "api/context.h"
 #include "api/errors.h"
+#include "api/inherited.h"
 #include "api/limits.h"
+#include "api/post_result.h"
 #include "api/qp.h"
 
 namespace {
 
 using mrc::api::errno_value;
-using mrc::core::PostResult;
-
-int to_errno(PostResult r) {
-  switch (r) {
-    case PostResult::kOk:
-      return 0;
-    case PostResult::kQueueFull:
-      return ENOMEM;
-    case PostResult::kBadState:
-    case PostResult::kTooManySges:
-    case PostResult::kInlineTooLong:
-    case PostResult::kTooLong:
-      return EINVAL;
-  }
-  return EINVAL;
-}
+using mrc::api::to_errno;
 
 constexpr unsigned kKnownFlags = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
 
@@ -70,6 +57,7 @@ int mrc_post_send(mrc_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
   if (qp == nullptr) return errno_value(EINVAL);
   mrc::core::Sge sges[mrc::api::kMaxSge];
   mrc::device::Device& device = qp->device();
+  if (device.inherited()) return mrc::api::refuse_in_child(wr, bad_wr);
   int error = 0;
   {
     const mrc::device::DeviceLock lock(device.mutex());
@@ -78,11 +66,11 @@ int mrc_post_send(mrc_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
     for (; wr != nullptr; wr = wr->next) {
       mrc::core::SendWr send;
       error = translate(*wr, *qp, sges, &send);
-      if (error == 0 && !qp->take_send_slot()) error = ENOMEM;
+      if (error == 0 && !qp->slots().take(qp->cap().max_send_wr)) error = ENOMEM;
       if (error != 0) break;
       error = mrc::api::or_enomem(ENOMEM, [&] { return to_errno(endpoint.post_send(now, qp->engine(), send)); });
       if (error != 0) {
-        qp->release_send_slots(1);
+        qp->slots().release(1);
         break;
       }
     }
@@ -96,6 +84,7 @@ int mrc_post_send(mrc_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
 int mrc_post_recv(mrc_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
   if (qp == nullptr) return errno_value(EINVAL);
   mrc::device::Device& device = qp->device();
+  if (device.inherited()) return mrc::api::refuse_in_child(wr, bad_wr);
   int error = 0;
   {
     const mrc::device::DeviceLock lock(device.mutex());

@@ -7,10 +7,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "api/context.h"
+#include "api/inherited.h"
 
 namespace mrc::api {
 
@@ -24,22 +26,18 @@ bool has_net_admin() {
   return (data[CAP_NET_ADMIN / 32].effective >> (CAP_NET_ADMIN % 32) & 1) != 0;
 }
 
-bool group_id(const std::string& name, gid_t* out) {
+std::optional<gid_t> group_id(const std::string& name) {
   unsigned number = 0;
   const auto parsed = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (parsed.ec == std::errc() && parsed.ptr == name.data() + name.size()) {
-    *out = number;
-    return true;
-  }
+  if (parsed.ec == std::errc() && parsed.ptr == name.data() + name.size()) return number;
   group entry;
   group* found = nullptr;
   std::vector<char> buffer(4096);
   int error;
   while ((error = ::getgrnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found)) == ERANGE)
     buffer.resize(buffer.size() * 2);
-  if (error != 0 || found == nullptr) return false;
-  *out = found->gr_gid;
-  return true;
+  if (error != 0 || found == nullptr) return std::nullopt;
+  return found->gr_gid;
 }
 
 bool is_member(gid_t group) {
@@ -52,10 +50,12 @@ bool is_member(gid_t group) {
 }  // namespace
 
 bool may_control(const mrc_context* context) {
+  if (inherited(context)) return false;  // the device is the parent's [API-FRK-1]
   if (has_net_admin()) return true;
   const std::string& name = context->device().config().settings.ctl_group;
-  gid_t group;
-  return !name.empty() && group_id(name, &group) && is_member(group);
+  if (name.empty()) return false;
+  const std::optional<gid_t> group = group_id(name);
+  return group && is_member(*group);
 }
 
 }  // namespace mrc::api

@@ -14,21 +14,28 @@ namespace {
 using mrc::api::minus_one;
 using mrc::device::Device;
 using mrc::device::DeviceProfiles;
+using mrc::device::Shards;
 
 // 0, or -1 and errno.
 template <typename Attr, typename Call>
-int on_device(mrc_context* context, Attr* attr, const Call& body) {
+int with_privilege(mrc_context* context, Attr* attr, const Call& body) {
   if (context == nullptr || attr == nullptr) return minus_one(EINVAL);
   if (!mrc::api::may_control(context)) return minus_one(EPERM);
   return mrc::api::or_enomem<int>(-1, [&] {
-    const int error = body(context->device());
+    const int error = body();
     return error == 0 ? 0 : minus_one(error);
   });
 }
 
 template <typename Attr, typename Call>
+int modify(mrc_context* context, Attr* attr, const Call& body) {
+  return with_privilege(context, attr, [&] { return body(context->shards()); });
+}
+
+template <typename Attr, typename Call>
 int query(mrc_context* context, Attr* attr, const Call& body) {
-  return on_device(context, attr, [&](Device& device) {
+  return with_privilege(context, attr, [&] {
+    Device& device = context->device();
     const mrc::device::DeviceLock lock(device.mutex());
     return body(device.profiles());
   });
@@ -40,7 +47,7 @@ extern "C" {
 
 int mrc_ctl_modify_ev_fmt_profile(mrc_context* mrc_ctx, uint64_t ev_fmt_profile_id, mrc_ctl_ev_fmt_profile_attr* attr,
                                   int attr_mask) {
-  return on_device(mrc_ctx, attr, [&](Device& d) { return d.modify_format(ev_fmt_profile_id, *attr, attr_mask); });
+  return modify(mrc_ctx, attr, [&](Shards& s) { return s.modify_format(ev_fmt_profile_id, *attr, attr_mask); });
 }
 
 int mrc_ctl_query_ev_fmt_profile(mrc_context* mrc_ctx, uint64_t ev_fmt_profile_id, mrc_ctl_ev_fmt_profile_attr* attr,
@@ -51,7 +58,7 @@ int mrc_ctl_query_ev_fmt_profile(mrc_context* mrc_ctx, uint64_t ev_fmt_profile_i
 
 int mrc_ctl_modify_ev_profile(mrc_context* mrc_ctx, uint64_t ev_profile_id, mrc_ctl_ev_profile_attr* attr,
                               int attr_mask) {
-  return on_device(mrc_ctx, attr, [&](Device& d) { return d.modify_ev(ev_profile_id, *attr, attr_mask); });
+  return modify(mrc_ctx, attr, [&](Shards& s) { return s.modify_ev(ev_profile_id, *attr, attr_mask); });
 }
 
 int mrc_ctl_query_ev_profile(mrc_context* mrc_ctx, uint64_t ev_profile_id, mrc_ctl_ev_profile_attr* attr,
@@ -61,7 +68,7 @@ int mrc_ctl_query_ev_profile(mrc_context* mrc_ctx, uint64_t ev_profile_id, mrc_c
 
 int mrc_ctl_modify_cc_profile(mrc_context* mrc_ctx, uint64_t cc_profile_id, mrc_ctl_cc_profile_attr* attr,
                               int attr_mask) {
-  return on_device(mrc_ctx, attr, [&](Device& d) { return d.modify_cc(cc_profile_id, *attr, attr_mask); });
+  return modify(mrc_ctx, attr, [&](Shards& s) { return s.modify_cc(cc_profile_id, *attr, attr_mask); });
 }
 
 // [MRC-CCP-3]

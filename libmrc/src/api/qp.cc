@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <memory>
+#include <optional>
 
 #include "api/context.h"
 #include "api/cq.h"
 #include "api/errors.h"
 #include "api/hint.h"
+#include "api/inherited.h"
 #include "api/limits.h"
 #include "api/soft_memory.h"
+#include "api/wc_status.h"
 #include "mrc_soft.h"
 
 using mrc::api::errno_value;
@@ -23,45 +27,21 @@ namespace {
 constexpr int kFlushRounds = 16;  // each sends everything that fits into the driver
 constexpr uint64_t kAllOps = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
 
-ibv_wc_status to_verbs(WcStatus status) {
-  switch (status) {
-    case WcStatus::kSuccess:
-      return IBV_WC_SUCCESS;
-    case WcStatus::kLocalProtection:
-      return IBV_WC_LOC_PROT_ERR;
-    case WcStatus::kFlushed:
-      return IBV_WC_WR_FLUSH_ERR;
-    case WcStatus::kRemoteInvalidRequest:
-      return IBV_WC_REM_INV_REQ_ERR;
-    case WcStatus::kRemoteAccess:
-      return IBV_WC_REM_ACCESS_ERR;
-    case WcStatus::kRemoteOperation:
-      return IBV_WC_REM_OP_ERR;
-    case WcStatus::kRetryExceeded:
-    case WcStatus::kPathMtu:
-      return IBV_WC_RETRY_EXC_ERR;
-  }
-  return IBV_WC_GENERAL_ERR;
-}
-
 // [API-ASY-3]
-bool to_verbs(AsyncEvent event, ibv_event_type* out) {
+std::optional<ibv_event_type> to_verbs(AsyncEvent event) {
   switch (event) {
     case AsyncEvent::kQpFatal:
     case AsyncEvent::kQpContradicted:
-      *out = IBV_EVENT_QP_FATAL;
-      return true;
+      return IBV_EVENT_QP_FATAL;
     case AsyncEvent::kQpRequestError:
-      *out = IBV_EVENT_QP_REQ_ERR;
-      return true;
+      return IBV_EVENT_QP_REQ_ERR;
     case AsyncEvent::kQpAccessError:
-      *out = IBV_EVENT_QP_ACCESS_ERR;
-      return true;
+      return IBV_EVENT_QP_ACCESS_ERR;
     case AsyncEvent::kPortDown:
     case AsyncEvent::kPortUp:
-      return false;
+      break;
   }
-  return false;
+  return std::nullopt;
 }
 
 // 0, or an errno value.
@@ -84,11 +64,15 @@ int check_init(mrc_context* context, const mrc_qp_init_attr& init) {
 
 }  // namespace
 
-mrc_qp::mrc_qp(mrc_context* context, const mrc_qp_init_attr& init)
+mrc_qp::mrc_qp(mrc_context* context, const mrc_qp_init_attr& init, uint64_t full)
     : context_(context),
+      place_(context->shards(), full),
+      device_(context->shards()[shard()]),
       init_(init),
       pd_(mrc::api::hold_pd(init.pd)),
-      settings_(mrc::api::initial_settings(context->device().default_qp_attr())) {
+      settings_(mrc::api::initial_settings(device_.default_qp_attr())) {
+  init_.send_cq->prepare(shard());
+  init_.recv_cq->prepare(shard());
   ibv_qp_cap& cap = init_.cap;
   cap.max_send_wr = std::max(cap.max_send_wr, 1u);
   cap.max_recv_wr = std::max(cap.max_recv_wr, 1u);
@@ -97,19 +81,15 @@ mrc_qp::mrc_qp(mrc_context* context, const mrc_qp_init_attr& init)
   if (init_.send_ops_flags == 0) init_.send_ops_flags = kAllOps;
   init_.protocol_version = MRC_PROTOCOL_VERSION_1;
   context_->add_child();
-  init_.send_cq->users.fetch_add(1);
-  init_.recv_cq->users.fetch_add(1);
+  init_.send_cq->attach(shard());
+  init_.recv_cq->attach(shard());
 }
 
 mrc_qp::~mrc_qp() {
   use_hint(nullptr);
-  init_.recv_cq->users.fetch_sub(1);
-  init_.send_cq->users.fetch_sub(1);
+  init_.recv_cq->detach(shard());
+  init_.send_cq->detach(shard());
   context_->remove_child();
-}
-
-mrc::device::Device& mrc_qp::device() const {
-  return context_->device();
 }
 
 void mrc_qp::use_hint(mrc_qp_hint* hint) {
@@ -119,8 +99,8 @@ void mrc_qp::use_hint(mrc_qp_hint* hint) {
 }
 
 void mrc_qp::purge_completions() {
-  init_.send_cq->purge(this);
-  init_.recv_cq->purge(this);
+  init_.send_cq->purge(shard(), &slots_);
+  init_.recv_cq->purge(shard(), &slots_);
 }
 
 int mrc_qp::start() {
@@ -148,7 +128,7 @@ void mrc_qp::stop() {
   dev.endpoint().flush_acks(engine_);
   for (int i = 0; i < kFlushRounds && dev.endpoint().qp_busy(engine_); ++i) dev.transmit_locked();
   dev.endpoint().destroy_qp(engine_);
-  if (peer_ != mrc::core::kNoPeer) dev.endpoint().release_peer(peer_);
+  if (peer_ != mrc::core::kNoPeer) dev.release_peer_locked(peer_);
   dev.release_qpn_locked(qpn_);
   dev.profiles().release(profiles_);
   purge_completions();
@@ -158,7 +138,7 @@ void mrc_qp::stop() {
 bool mrc_qp::on_completion(const mrc::core::Completion& c) {
   ibv_wc wc{};
   wc.wr_id = c.wr_id;
-  wc.status = to_verbs(c.status);
+  wc.status = mrc::api::to_verbs(c.status);
   if (c.status == WcStatus::kPathMtu) wc.vendor_err = MRC_SOFT_VENDOR_ERR_PATH_MTU;
   wc.qp_num = qpn_.value();
   wc.byte_len = c.byte_len;
@@ -174,7 +154,7 @@ bool mrc_qp::on_completion(const mrc::core::Completion& c) {
     wc.opcode = IBV_WC_RDMA_WRITE;
   }
   mrc_cq* cq = c.is_recv ? init_.recv_cq : init_.send_cq;
-  if (cq->push(wc, this, c.is_recv ? 0 : c.slots, c.solicited)) return true;
+  if (cq->push(shard(), wc, &slots_, c.is_recv ? 0 : c.slots, c.solicited)) return true;
   if (cq->mark_overrun()) {
     mrc_async_event event{};
     event.element.cq = cq;
@@ -185,10 +165,19 @@ bool mrc_qp::on_completion(const mrc::core::Completion& c) {
 }
 
 void mrc_qp::on_event(AsyncEvent e) {
+  const std::optional<ibv_event_type> type = to_verbs(e);
+  if (!type) return;
   mrc_async_event event{};
-  if (!to_verbs(e, &event.event_type)) return;
+  event.event_type = *type;
   event.element.qp = this;
   context_->async.raise(event);
+}
+
+mrc::api::Destination mrc_qp::destination() const {
+  mrc::api::Destination to;
+  std::memcpy(to.dgid.bytes.data(), settings_.verbs.ah_attr.grh.dgid.raw, to.dgid.bytes.size());
+  to.qpn = mrc::Qpn(settings_.verbs.dest_qp_num);
+  return to;
 }
 
 int mrc_qp::set_mailbox(void* addr, size_t length, uint64_t wr_id) {
@@ -204,23 +193,34 @@ extern "C" {
 
 int mrc_soft_set_mailbox(mrc_qp* qp, void* addr, size_t length, uint64_t wr_id) {
   if (qp == nullptr || (addr == nullptr) != (length == 0)) return errno_value(EINVAL);
+  if (mrc::api::inherited(qp->context())) return errno_value(EPERM);
   const int error = qp->set_mailbox(addr, length, wr_id);
   return error == 0 ? 0 : errno_value(error);
 }
 
 mrc_qp* mrc_create_qp(mrc_context* mrc_ctx, mrc_qp_init_attr* mrc_qp_attr) {
   if (mrc_ctx == nullptr || mrc_qp_attr == nullptr) return null_with(EINVAL);
+  if (mrc::api::inherited(mrc_ctx)) return null_with(EPERM);
   if (const int error = check_init(mrc_ctx, *mrc_qp_attr)) return null_with(error);
   return mrc::api::or_enomem<mrc_qp*>(nullptr, [&]() -> mrc_qp* {
-    auto made = std::make_unique<mrc_qp>(mrc_ctx, *mrc_qp_attr);
-    if (const int error = made->start()) return null_with(error);
-    mrc_qp_attr->cap = made->cap();
-    return made.release();
+    int error = 0;
+    uint64_t full = 0;
+    for (uint32_t tried = 0; tried < mrc_ctx->shards().size(); ++tried) {
+      auto made = std::make_unique<mrc_qp>(mrc_ctx, *mrc_qp_attr, full);
+      error = made->start();
+      if (error == 0) {
+        mrc_qp_attr->cap = made->cap();
+        return made.release();
+      }
+      full |= uint64_t{1} << made->shard();
+    }
+    return null_with(error);
   });
 }
 
 int mrc_destroy_qp(mrc_qp* qp) {
   if (qp == nullptr) return errno_value(EINVAL);
+  if (mrc::api::inherited(qp->context())) return 0;
   qp->stop();
   qp->context()->forget_events(qp);
   delete qp;

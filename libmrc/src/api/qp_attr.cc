@@ -24,55 +24,6 @@ constexpr int kNeededForRtr = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IB
 constexpr int kNeededForRts = IBV_QP_SQ_PSN;
 constexpr uint32_t kMask24 = 0xFFFFFF;
 
-bool state_from_verbs(int state, QpState* out) {
-  switch (state) {
-    case IBV_QPS_RESET:
-      *out = QpState::kReset;
-      return true;
-    case IBV_QPS_INIT:
-      *out = QpState::kInit;
-      return true;
-    case IBV_QPS_RTR:
-      *out = QpState::kRtr;
-      return true;
-    case IBV_QPS_RTS:
-      *out = QpState::kRts;
-      return true;
-    case IBV_QPS_ERR:
-      *out = QpState::kError;
-      return true;
-    default:
-      return false;
-  }
-}
-
-// [API-QP-1]
-bool transition_exists(QpState from, QpState to) {
-  if (to == QpState::kReset || to == QpState::kError) return true;
-  switch (from) {
-    case QpState::kReset:
-      return to == QpState::kInit;
-    case QpState::kInit:
-      return to == QpState::kInit || to == QpState::kRtr;
-    case QpState::kRtr:
-      return to == QpState::kRts;
-    case QpState::kRts:
-      return to == QpState::kRts;
-    case QpState::kError:
-      return false;
-  }
-  return false;
-}
-
-// [API-QP-3]
-bool address_valid(const ibv_ah_attr& ah, const ModifyLimits& limits) {
-  if (!ah.is_global) return false;  // a peer is identified by its GID only, as with RoCE
-  if (ah.grh.sgid_index >= limits.gids || (limits.usable_gids >> ah.grh.sgid_index & 1) == 0) return false;
-  if ((limits.reserved_dscps >> (ah.grh.traffic_class >> 2) & 1) != 0) return false;
-  static constexpr uint8_t kZero[16] = {};
-  return std::memcmp(ah.grh.dgid.raw, kZero, sizeof kZero) != 0;
-}
-
 // Verbs attributes that MRC honours. Late values, which could not take effect any more, are refused; the attributes
 // unused by MRC are copied without a check of their value, because programs set arbitrary ones [API-QP-4].
 int take_verbs(const ibv_qp_attr& in, int mask, QpState from, QpState to, const ModifyLimits& limits, QpSettings* s) {
@@ -171,6 +122,32 @@ int take_mrc(const mrc_qp_attr& in, int mask, QpState from, const ModifyLimits& 
 
 }  // namespace
 
+std::optional<QpState> state_from_verbs(int state) {
+  switch (state) {
+    case IBV_QPS_RESET:
+      return QpState::kReset;
+    case IBV_QPS_INIT:
+      return QpState::kInit;
+    case IBV_QPS_RTR:
+      return QpState::kRtr;
+    case IBV_QPS_RTS:
+      return QpState::kRts;
+    case IBV_QPS_ERR:
+      return QpState::kError;
+    default:
+      return std::nullopt;
+  }
+}
+
+// [API-QP-3]
+bool address_valid(const ibv_ah_attr& ah, const ModifyLimits& limits) {
+  if (!ah.is_global) return false;  // a peer is identified by its GID only, as with RoCE
+  if (ah.grh.sgid_index >= limits.gids || (limits.usable_gids >> ah.grh.sgid_index & 1) == 0) return false;
+  if ((limits.reserved_dscps >> (ah.grh.traffic_class >> 2) & 1) != 0) return false;
+  static constexpr uint8_t kZero[16] = {};
+  return std::memcmp(ah.grh.dgid.raw, kZero, sizeof kZero) != 0;
+}
+
 uint64_t reserved_dscps(const device::Settings& settings) {
   return uint64_t{1} << settings.dscp_trimmed | uint64_t{1} << settings.dscp_trimmed_lasthop |
          uint64_t{1} << settings.dscp_control;
@@ -200,13 +177,11 @@ int check_modify(const QpSettings& now, QpState state, const ModifyLimits& limit
                  int verbs_mask, const mrc_qp_attr* attr, int mask, QpSettings* next, QpState* to) {
   if (!masks_known(verbs_mask, mask)) return EINVAL;
   if ((verbs_mask != 0 && verbs == nullptr) || (mask != 0 && attr == nullptr)) return EINVAL;
-  if ((verbs_mask & IBV_QP_CUR_STATE) != 0) {
-    QpState asserted;
-    if (!state_from_verbs(raw(verbs->cur_qp_state), &asserted) || asserted != state) return EINVAL;
-  }
-  QpState target = state;
-  if ((verbs_mask & IBV_QP_STATE) != 0 && !state_from_verbs(raw(verbs->qp_state), &target)) return EINVAL;
-  if (!transition_exists(state, target)) return EINVAL;
+  if ((verbs_mask & IBV_QP_CUR_STATE) != 0 && state_from_verbs(raw(verbs->cur_qp_state)) != state) return EINVAL;
+  const std::optional<QpState> wanted =
+      (verbs_mask & IBV_QP_STATE) != 0 ? state_from_verbs(raw(verbs->qp_state)) : state;
+  if (!wanted || !core::is_transition(state, *wanted)) return EINVAL;
+  const QpState target = *wanted;
 
   QpSettings made = now;
   if (target != QpState::kReset && target != QpState::kError) {

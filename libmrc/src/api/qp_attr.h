@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "api/public.h"
 #include "core/types.h"
@@ -44,6 +45,10 @@ int check_modify(const QpSettings& now, core::QpState state, const ModifyLimits&
 // Attributes for the engine; the peer is not among them.
 void apply_settings(const QpSettings& settings, core::QpAttr* out);
 
+// [API-QP-3]
+bool address_valid(const ibv_ah_attr& ah, const ModifyLimits& limits);
+
+std::optional<core::QpState> state_from_verbs(int state);  // none: a state that does not exist here
 ibv_qp_state to_verbs(core::QpState state);
 uint32_t mtu_bytes(int mtu);  // of an ibv_mtu, and 6 for 8192 as our extension; 0 for anything else
 

@@ -8,6 +8,7 @@
 #include "api/cq.h"
 #include "api/errors.h"
 #include "api/hint.h"
+#include "api/inherited.h"
 #include "api/qp.h"
 
 using mrc::api::errno_value;
@@ -50,7 +51,7 @@ int mrc_qp::modify(const ibv_qp_attr* verbs, int verbs_mask, const mrc_qp_attr* 
   }
   engine_attr.peer = peer;
   if (!dev.endpoint().modify_qp(dev.now(), engine_, to, engine_attr)) {
-    if (peer != peer_) dev.endpoint().release_peer(peer);
+    if (peer != peer_) dev.release_peer_locked(peer);
     if (takes_profiles) profiles.release(hold);
     return EINVAL;
   }
@@ -58,7 +59,7 @@ int mrc_qp::modify(const ibv_qp_attr* verbs, int verbs_mask, const mrc_qp_attr* 
     profiles.release(profiles_);
     profiles_ = hold;
   }
-  if (peer_ != peer && peer_ != mrc::core::kNoPeer) dev.endpoint().release_peer(peer_);
+  if (peer_ != peer && peer_ != mrc::core::kNoPeer) dev.release_peer_locked(peer_);
   peer_ = peer;
 
   mrc_qp_hint* const hint = next.mrc.qp_hint;
@@ -66,14 +67,14 @@ int mrc_qp::modify(const ibv_qp_attr* verbs, int verbs_mask, const mrc_qp_attr* 
   settings_ = next;
   if (hint != settings_.mrc.qp_hint) use_hint(hint);
   if (to == QpState::kReset) {
-    if (peer_ != mrc::core::kNoPeer) dev.endpoint().release_peer(peer_);
+    if (peer_ != mrc::core::kNoPeer) dev.release_peer_locked(peer_);
     peer_ = mrc::core::kNoPeer;
     use_hint(nullptr);
     profiles.release(profiles_);
     profiles_ = {};
     settings_ = mrc::api::initial_settings(dev.default_qp_attr());
     purge_completions();
-    slots_taken_.store(0);
+    slots_.clear();
   }
   dev.transmit_locked();
   return 0;
@@ -111,6 +112,7 @@ extern "C" {
 
 int mrc_modify_qp(mrc_qp* qp, ibv_qp_attr* vattr, int vattr_mask, mrc_qp_attr* mrc_attr, int mrc_attr_mask) {
   if (qp == nullptr) return errno_value(EINVAL);
+  if (mrc::api::inherited(qp->context())) return errno_value(EPERM);
   return mrc::api::or_enomem<int>(ENOMEM, [&] {
     const int error = qp->modify(vattr, vattr_mask, mrc_attr, mrc_attr_mask);
     return error == 0 ? 0 : errno_value(error);

@@ -10,6 +10,7 @@
 #include "api/context.h"
 #include "api/cq.h"
 #include "api/errors.h"
+#include "api/held_at_fork.h"
 #include "api/limits.h"
 #include "api/soft_devices.h"
 #include "device/registry.h"
@@ -24,6 +25,10 @@ std::unordered_map<const ibv_context*, SoftContext*>& open_contexts() ABSL_EXCLU
   // Never destroyed: programs close their devices from destructors that run at exit.
   static auto* contexts = new std::unordered_map<const ibv_context*, SoftContext*>;
   return *contexts;
+}
+
+[[gnu::constructor]] void hold_contexts_at_fork() {
+  hold_at_fork<open_mutex>();
 }
 
 ModifyLimits limits_of(const device::Device& device) {
@@ -43,8 +48,13 @@ ModifyLimits limits_of(const device::Device& device) {
 
 }  // namespace
 
-SoftContext::SoftContext(std::shared_ptr<device::Device> device, ibv_device* verbs_device, datapath::Fd async_fd)
-    : device_(std::move(device)), limits_(limits_of(*device_)), async_fd_(std::move(async_fd)) {
+SoftContext::SoftContext(std::shared_ptr<device::Shards> shards, ibv_device* verbs_device, datapath::Fd async_fd)
+    : shards_(std::move(shards)),
+      limits_(limits_of(shards_->first())),
+      async_fd_(std::move(async_fd)),
+      observation_(shards_->first(), this) {
+  for (uint32_t shard = 1; shard < shards_->size(); ++shard)
+    others_.push_back(std::make_unique<OtherShard>((*shards_)[shard]));
   std::memset(&verbs_, 0, sizeof verbs_);
   verbs_.sz = sizeof verbs_;
   ibv_context& c = verbs_.context;
@@ -55,11 +65,9 @@ SoftContext::SoftContext(std::shared_ptr<device::Device> device, ibv_device* ver
   c.abi_compat = __VERBS_ABI_IS_EXTENDED;
   pthread_mutex_init(&c.mutex, nullptr);
   fill_ops(&verbs_);
-  device_->add_observer(this);
 }
 
 SoftContext::~SoftContext() {
-  device_->remove_observer(this);
   pthread_mutex_destroy(&verbs_.context.mutex);
 }
 
@@ -72,7 +80,7 @@ SoftContext* SoftContext::of(const ibv_context* context) {
 
 SoftContext* SoftContext::open(ibv_device* device) {
   if (!is_soft_device(device)) return null_with(ENODEV);
-  Result<std::shared_ptr<device::Device>> started = device::open_device(device->name);  // logs its failures
+  Result<std::shared_ptr<device::Shards>> started = device::open_device(device->name);  // logs its failures
   if (!started) return null_with(started.error().code);
   datapath::Fd async_fd(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
   if (!async_fd) return nullptr;
@@ -85,6 +93,7 @@ SoftContext* SoftContext::open(ibv_device* device) {
 int SoftContext::close(ibv_context* context) {
   SoftContext* soft = of(context);
   if (soft == nullptr || soft->verbs() != context) return EINVAL;
+  if (soft->device().inherited()) return 0;
   if (soft->children_.load() > 0) return EBUSY;
   {
     const MutexLock lock(open_mutex);
@@ -109,6 +118,7 @@ int SoftContext::remove_handle(const ibv_context* handle) {
   const MutexLock lock(open_mutex);
   auto it = open_contexts().find(handle);
   if (it == open_contexts().end() || it->second->verbs() == handle) return EINVAL;
+  if (it->second->device().inherited()) return 0;  // and the lock of its contexts may be the parent's
   if (it->second->made_from(handle)) return EBUSY;
   it->second->remove_child();
   open_contexts().erase(it);
@@ -123,19 +133,17 @@ bool SoftContext::made_from(const ibv_context* handle) {
 
 // [API-DEV-4]
 bool SoftContext::plane_enabled(uint8_t port) {
-  const device::DeviceLock lock(device_->mutex());
-  return device_->plane_enabled_locked(plane_of_port(port));
+  const device::DeviceLock lock(device().mutex());
+  return device().plane_enabled_locked(plane_of_port(port));
 }
 
 bool SoftContext::plane_works(uint8_t port) {
-  const device::DeviceLock lock(device_->mutex());
-  return device_->endpoint().plane_up(plane_of_port(port));
+  const device::DeviceLock lock(device().mutex());
+  return device().endpoint().plane_up(plane_of_port(port));
 }
 
 void SoftContext::enable_plane(uint8_t port, bool enabled) {
-  const device::DeviceLock lock(device_->mutex());
-  device_->enable_plane_locked(plane_of_port(port), enabled);
-  device_->transmit_locked();
+  shards_->enable_plane_here(plane_of_port(port), enabled);
 }
 
 void SoftContext::add(mrc_context* context) {

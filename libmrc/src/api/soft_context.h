@@ -12,7 +12,7 @@
 #include "api/public.h"
 #include "api/qp_attr.h"
 #include "datapath/fd.h"
-#include "device/device.h"
+#include "device/shards.h"
 #include "mutex.h"
 
 namespace mrc::api {
@@ -26,12 +26,13 @@ class SoftContext final : public device::DeviceObserver {
   // 0, or EBUSY, or EINVAL for a foreign context.
   static int close(ibv_context* context);
   // 0, or an errno value: see mrc_soft.h.
-  static int add_handle(const ibv_context* context, const ibv_context* handle);
+  [[nodiscard]] static int add_handle(const ibv_context* context, const ibv_context* handle);
   static int remove_handle(const ibv_context* handle);
   ~SoftContext();
 
   ibv_context* verbs() { return &verbs_.context; }
-  device::Device& device() const { return *device_; }
+  device::Shards& shards() const { return *shards_; }
+  device::Device& device() const { return shards_->first(); }
   const ModifyLimits& limits() const { return limits_; }
 
   // Planes by port number, 1-based and valid.
@@ -53,26 +54,42 @@ class SoftContext final : public device::DeviceObserver {
   void on_port_event(PlaneId plane, core::AsyncEvent event) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(device::device_lock);
   void on_endpoint_response(uint16_t id, PlaneId plane, Duration rtt) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(device::device_lock) {
-    endpoint_ops.on_response(id, plane, rtt);
+    endpoint_ops_.on_response(id, plane, rtt);
   }
   void on_ev_change(const ctl::EvChange& change, uint64_t losses) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(device::device_lock);
 
-  EndpointOps endpoint_ops;
+  EndpointOps& endpoint_ops(uint32_t shard) { return shard == 0 ? endpoint_ops_ : others_[shard - 1]->endpoint_ops; }
 
  private:
-  SoftContext(std::shared_ptr<device::Device> device, ibv_device* verbs_device, datapath::Fd async_fd);
+  // A shard other than the first one, whose ports are the same, and which gets its changes of EVs.
+  struct OtherShard final : device::DeviceObserver {
+    explicit OtherShard(device::Device& device) : observation(device, this) {}
+    void on_port_event(PlaneId, core::AsyncEvent) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(device::device_lock) {}
+    void on_endpoint_response(uint16_t id, PlaneId plane, Duration rtt) override
+        ABSL_EXCLUSIVE_LOCKS_REQUIRED(device::device_lock) {
+      endpoint_ops.on_response(id, plane, rtt);
+    }
+
+    EndpointOps endpoint_ops;
+    const device::Observation observation;  // last: what it calls is there before it and after it
+  };
+
+  SoftContext(std::shared_ptr<device::Shards> shards, ibv_device* verbs_device, datapath::Fd async_fd);
   bool made_from(const ibv_context* handle)
       ABSL_LOCKS_EXCLUDED(mutex_);  // true if an MRC context was made through this handle
 
-  const std::shared_ptr<device::Device> device_;
+  const std::shared_ptr<device::Shards> shards_;
   ModifyLimits limits_;
   datapath::Fd async_fd_;
   std::atomic<int> children_{0};
-  Mutex mutex_;  // taken after the device's lock
+  Mutex mutex_;  // taken after a device's lock
   std::vector<mrc_context*> contexts_ ABSL_GUARDED_BY(mutex_);
   std::vector<mrc_cq*> ev_cqs_ ABSL_GUARDED_BY(mutex_);
+  EndpointOps endpoint_ops_;  // of the first shard
   verbs_context verbs_;
+  const device::Observation observation_;  // of the first shard; of what it calls all is above
+  std::vector<std::unique_ptr<OtherShard>> others_;
 };
 
 // ops.cc: fills the functions of a context that libibverbs' inlines call unchecked.

@@ -6,6 +6,8 @@
 #include <unordered_map>
 
 #include "api/errors.h"
+#include "api/held_at_fork.h"
+#include "api/inherited.h"
 #include "api/mapped_memory.h"
 #include "api/soft_context.h"
 #include "api/soft_memory.h"
@@ -36,6 +38,10 @@ std::unordered_map<const ibv_pd*, PdEntry>& pds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(
   // Never destroyed: programs free their objects from destructors that run at exit.
   static auto* all = new std::unordered_map<const ibv_pd*, PdEntry>;
   return *all;
+}
+
+[[gnu::constructor]] void hold_domains_at_fork() {
+  mrc::api::hold_at_fork<pd_mutex>();
 }
 
 PdEntry* find_pd(const ibv_pd* pd) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pd_mutex) {
@@ -87,6 +93,7 @@ extern "C" {
 ibv_pd* mrc_soft_alloc_pd(ibv_context* context) {
   SoftContext* soft = SoftContext::of(context);
   if (soft == nullptr) return null_with(EINVAL);
+  if (mrc::api::inherited(*soft)) return null_with(EPERM);
   return mrc::api::or_enomem<ibv_pd*>(nullptr, [&] {
     auto made = std::make_unique<SoftPd>();
     made->pd.context = soft->verbs();
@@ -103,6 +110,7 @@ int mrc_soft_dealloc_pd(ibv_pd* pd) {
   const mrc::MutexLock lock(pd_mutex);
   const PdEntry* const entry = find_pd(pd);
   if (entry == nullptr || &entry->domain->pd != pd) return errno_value(EINVAL);
+  if (mrc::api::inherited(*entry->domain->soft)) return 0;
   if (entry->users > 0) return errno_value(EBUSY);
   SoftPd* const domain = entry->domain;
   domain->soft->remove_child();
@@ -146,13 +154,10 @@ ibv_mr* mrc_soft_reg_mr_iova(ibv_pd* pd, void* addr, size_t length, uint64_t iov
     if (made->pd == nullptr) return null_with(EINVAL);
     const SoftPd* const domain = SoftPd::of(pd);
     made->soft = domain->soft;
-    mrc::device::Device& device = made->soft->device();
-    {
-      const mrc::device::DeviceLock lock(device.mutex());
-      const mrc::Key key = device.endpoint().memory().add(static_cast<uint8_t*>(addr), iova, length,
-                                                          static_cast<uint32_t>(access), domain->id);
-      made->mr.lkey = made->mr.rkey = key.value();
-    }
+    if (mrc::api::inherited(*domain->soft)) return null_with(EPERM);
+    const mrc::Key key = made->soft->shards().register_memory(static_cast<uint8_t*>(addr), iova, length,
+                                                              static_cast<uint32_t>(access), domain->id);
+    made->mr.lkey = made->mr.rkey = key.value();
     made->mr.context = domain->pd.context;
     made->mr.pd = pd;
     made->mr.addr = addr;
@@ -170,12 +175,8 @@ ibv_mr* mrc_soft_reg_dmabuf_mr(ibv_pd*, uint64_t, size_t, uint64_t, int, int) {
 int mrc_soft_dereg_mr(ibv_mr* mr) {
   if (mr == nullptr) return errno_value(EINVAL);
   SoftMr* const region = SoftMr::of(mr);
-  mrc::device::Device& device = region->soft->device();
-  {
-    // Under the device's lock no packet is being placed, so the memory is the caller's again when this returns.
-    const mrc::device::DeviceLock lock(device.mutex());
-    device.endpoint().memory().remove(mrc::Key(mr->lkey));
-  }
+  if (mrc::api::inherited(*region->soft)) return 0;
+  region->soft->shards().deregister_memory(mrc::Key(mr->lkey));
   delete region;
   return 0;
 }

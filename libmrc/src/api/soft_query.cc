@@ -55,7 +55,7 @@ int mrc_soft_query_device(ibv_context* context, ibv_device_attr* attr) {
   attr->vendor_id = kVendorId;
   attr->vendor_part_id = kVendorPartId;
   attr->hw_ver = 1;
-  attr->max_qp = static_cast<int>(config.settings.max_qps);
+  attr->max_qp = static_cast<int>(config.settings.max_qps * soft->shards().size());
   attr->max_qp_wr = mrc::api::kMaxQpWr;
   attr->max_sge = attr->max_sge_rd = mrc::api::kMaxSge;
   attr->max_cq = mrc::api::kMaxCq;
@@ -66,6 +66,11 @@ int mrc_soft_query_device(ibv_context* context, ibv_device_attr* attr) {
   attr->max_pkeys = mrc::api::kPkeys;
   attr->local_ca_ack_delay = 15;
   attr->phys_port_cnt = 1;
+  mrc::device::Device& device = soft->device();
+  const mrc::device::DeviceLock lock(device.mutex());
+  attr->max_mcast_grp = static_cast<int>(device.max_groups_locked());
+  attr->max_mcast_qp_attach = attr->max_mcast_grp > 0 ? mrc::core::MulticastGroups::kMaxMembers : 0;
+  attr->max_total_mcast_qp_attach = attr->max_mcast_grp * attr->max_mcast_qp_attach;
   return 0;
 }
 
@@ -80,7 +85,7 @@ int mrc_soft_query_port(ibv_context* context, uint8_t port_num, ibv_port_attr* a
   attr->phys_state = works ? kPhysLinkUp : kPhysDisabled;
   attr->max_mtu = IBV_MTU_4096;
   attr->active_mtu = IBV_MTU_256;
-  const uint32_t carried = soft->device().active_mtu();  // [MRC-MTU-5]
+  const uint32_t carried = soft->shards().active_mtu();  // [MRC-MTU-5]
   for (int mtu = IBV_MTU_512; mtu <= IBV_MTU_4096; ++mtu)
     if (mrc::api::mtu_bytes(mtu) <= carried) attr->active_mtu = static_cast<ibv_mtu>(mtu);
   attr->gid_tbl_len = soft->limits().gids;

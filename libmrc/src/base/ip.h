@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,10 +22,18 @@ struct IpAddress {
   std::string to_string() const;
   bool is_v4() const;
   bool is_zero() const;
-  bool is_link_local() const;   // fe80::/10: has no meaning without an interface
-  bool is_unicast() const;      // neither unspecified, multicast nor IPv4's broadcast
+  bool is_link_local() const;  // fe80::/10: has no meaning without an interface
+  bool is_unicast() const;     // neither unspecified, multicast nor IPv4's broadcast
+  bool is_multicast() const {  // ff00::/8, 224.0.0.0/4; every packet's destination is asked
+    return bytes[0] == 0xFF || (bytes[12] >> 4 == 14 && is_v4());
+  }
   bool is_loopback_v4() const;  // 127.0.0.0/8, all of which answers though lo lists one
-  friend bool operator==(const IpAddress& a, const IpAddress& b) { return a.bytes == b.bytes; }
+  // Two words instead of a call of memcmp: every packet's source is compared.
+  friend bool operator==(const IpAddress& a, const IpAddress& b) {
+    using Words = std::array<uint64_t, 2>;
+    const Words x = std::bit_cast<Words>(a.bytes), y = std::bit_cast<Words>(b.bytes);
+    return ((x[0] ^ y[0]) | (x[1] ^ y[1])) == 0;
+  }
   friend bool operator!=(const IpAddress& a, const IpAddress& b) { return !(a == b); }
   template <typename H>
   friend H AbslHashValue(H h, const IpAddress& ip) {

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/invariant.h"
+
 namespace mrc::core {
 
 class AckPiggybackPolicy {
@@ -43,6 +45,10 @@ class AckPiggybackPolicy {
   }
   // An ACK was sent, for any reason.
   void on_sent() { left_out_ = 0; }
+  void check() const {
+    MRC_INVARIANT(left_out_ <= kMaxLeftOut);
+    MRC_INVARIANT(pause_ >= kFirstPause && pause_ <= kLongestPause);
+  }
 
   static constexpr uint8_t kMaxLeftOut = 7;
   static constexpr uint16_t kFirstPause = 8;  // ACKs piggybacked before one is left out again

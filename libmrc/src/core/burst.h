@@ -30,6 +30,7 @@ struct TxBurst {
   uint32_t segment_size = 0;  // bytes of UDP payload of every segment but the last
   uint32_t bytes = 0;         // bytes of UDP payload of the whole burst
   uint32_t iov_count = 0;
+  uint8_t hop_limit = 0;  // of a burst to a multicast group; meaningless in others
   // Room for kMaxBurstBytes and a header, given by a driver that sends a burst in one piece faster than in many: the
   // payload is then copied there while its ICRC is computed, and iov has one entry. Null: payload by reference.
   uint8_t* staging = nullptr;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <span>
 
+#include "base/invariant.h"
 #include "base/prefetch.h"
 #include "core/burst.h"
 #include "wire/icrc.h"
@@ -66,7 +67,18 @@ class BurstBuilder {
     if (pending_) wire::set_ack_req(pending_header_);
   }
 
-  void finish() { seal(); }
+  void finish() {
+    seal();
+    if constexpr (kCheckInvariants) check();
+  }
+  // The pieces are the packets, all of the first one's size but for the last.
+  void check() const {
+    MRC_INVARIANT(b_.segments <= kMaxSegments && b_.iov_count <= kMaxIov);
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < b_.iov_count; ++i) bytes += b_.iov[i].iov_len;
+    MRC_INVARIANT(bytes == b_.bytes);
+    MRC_INVARIANT(b_.segments == 0 || (bytes + b_.segment_size - 1) / b_.segment_size == b_.segments);
+  }
 
  private:
   void append(uint8_t* p, uint32_t n) {

@@ -19,6 +19,9 @@ namespace mrc::core {
 struct EvEntry {
   uint32_t value = 0;  // UDP source port in the low half, flow label in the high half
   PlaneId plane;
+  // The T1 that it names: EVs of a plane with the same number cross the same switches to each peer. 0: it names none,
+  // as where switches choose by a hash [MRC-EVS-13].
+  uint32_t link = 0;
 };
 
 // DSCP code points; deployment configuration [MRC-DSCP-1]. [MRC-CHOICE-Q28]
@@ -65,11 +68,19 @@ struct EndpointConfig {
   bool hold_without_recv_wqe = true;  // WriteIMM without receive WQE: hold it; false: NAK and error
   CongestionConfig congestion;
   uint32_t max_qps = 65536;
+  uint32_t max_groups = 32;  // multicast groups with members; 0: the driver carries none
   // Several processes share a device (spec/architecture.md, decision 9): the process slot and, per plane, the ports on
   // which slots listen. Answers to connectionless requests are addressed by it. Empty: the peer listens on the port
   // that this endpoint uses.
   uint8_t slot = 0;
   PerPlane<SlotPorts> slot_ports;
+  // What receivers of datagrams see as GIDs: of this endpoint (zero: the address on plane 0), and of known addresses.
+  struct GidOfAddress {
+    IpAddress addr;
+    IpAddress gid;
+  };
+  IpAddress gid;
+  std::vector<GidOfAddress> gids_of_addresses;
 
   static constexpr uint32_t kDefaultBurstBytes = 64000;
 };

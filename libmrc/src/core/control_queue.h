@@ -63,6 +63,7 @@ class ControlQueue {
   // plane whose port is down are dropped.
   bool pop(TxBurst* out, PlaneSet planes_with_room);
 
+  bool empty() const { return packets_.count() == 0 && replies_.count() == 0; }
   size_t waiting() const { return packets_.count(); }  // without replies
   void check() const {
     packets_.check();

@@ -55,10 +55,17 @@ namespace mrc::core {
   X(port_status_refused, "port status updates refused: invalid, or early")                         \
   X(port_status_refuted, "planes reported down whose EV probe was answered")                       \
   X(plane_suspensions, "planes retired because their paths failed together")                       \
+  X(link_suspicions, "links suspected because their paths failed together")                        \
   X(tx_too_long, "bursts refused by the driver: longer than the path MTU")                         \
   X(mtu_searches, "searches for the path MTU of a plane")                                          \
   X(mtu_failures, "QPs that failed: their packets exceed the path MTU")                            \
   X(wimm_held, "WriteIMMs that waited for a receive work request")                                 \
+  X(tx_datagrams, "datagrams sent")                                                                \
+  X(rx_datagrams, "datagrams received into receive requests")                                      \
+  X(drop_datagram_qkey, "datagrams dropped: Q_Key is not the QP's")                                \
+  X(drop_datagram_no_receive, "datagrams dropped: no receive request")                             \
+  X(drop_multicast, "packets to multicast groups dropped: no datagram, or no member is here")      \
+  X(drop_datagram_length, "datagrams dropped: longer than the receive request or the path MTU")    \
   X(qp_errors, "QPs that went to error")                                                           \
   X(out_of_memory, "packets dropped and transmissions delayed: memory ran out")
 

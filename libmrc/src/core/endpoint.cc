@@ -1,4 +1,4 @@
-// Endpoint: commands and state transitions; everything else is in its parts.
+// Endpoint: commands and state transitions; queries are in endpoint_status.cc, everything else is in its parts.
 #include "core/endpoint.h"
 
 #include <algorithm>
@@ -41,10 +41,6 @@ bool Endpoint::poll_tx(Instant now, TxBurst* out, PlaneSet planes_with_room) {
   return parts_->scheduler.poll(now, out, planes_with_room);
 }
 
-Instant Endpoint::next_timeout() const {
-  return parts_->engine.timers.next();
-}
-
 void Endpoint::handle_timeout(Instant now) {
   const Checked checked(parts_.get());
   while (TimerNode* n = parts_->engine.timers.pop_due(now)) {
@@ -76,48 +72,17 @@ void Endpoint::release_peer(PeerId id) {
   parts_->peers.release(id);
 }
 
-std::vector<PeerId> Endpoint::peers() const {
-  return parts_->peers.ids();
-}
-
-bool Endpoint::has_peer(PeerId id) const {
-  return parts_->peers.find(id) != nullptr;
-}
-
-const PeerDescription& Endpoint::peer_description(PeerId id) const {
-  return parts_->peers.find(id)->description;
-}
-
 // --- queue pairs ---------------------------------------------------------------------------------------------------
 
 Qp* Endpoint::create_qp(const QpInit& init) {
   const Checked checked(parts_.get());
-  return parts_->qps.create(parts_->services, init);
+  return parts_->datagrams.has(init.qpn) ? nullptr : parts_->qps.create(parts_->services, init);
 }
 
 void Endpoint::destroy_qp(Qp* qp) {
   const Checked checked(parts_.get());
   parts_->qps.destroy(qp);
 }
-
-namespace {
-
-bool is_transition(QpState from, QpState to) {
-  switch (to) {
-    case QpState::kReset:
-    case QpState::kError:
-      return true;
-    case QpState::kInit:
-      return from == QpState::kReset || from == QpState::kInit;
-    case QpState::kRtr:
-      return from == QpState::kInit;
-    case QpState::kRts:
-      return from == QpState::kRtr || from == QpState::kRts;
-  }
-  return false;
-}
-
-}  // namespace
 
 bool Endpoint::modify_qp(Instant now, Qp* qp, QpState to, const QpAttr& attr) {
   const Checked checked(parts_.get());
@@ -137,6 +102,7 @@ bool Endpoint::modify_qp(Instant now, Qp* qp, QpState to, const QpAttr& attr) {
     case QpState::kRtr:
       parts_->qps.set_peer(qp, attr.peer);
       qp->peer->mtu.largest = std::max(qp->peer->mtu.largest, attr.path_mtu);
+      if (qp->peer->answers()) qp->peer->paths.begin_first_probes(now);
       qp->peer->rearm(&parts_->engine.timers);
       parts_->discovery.on_qp_up(now, qp->peer);
       qp->responder.start();
@@ -154,39 +120,19 @@ bool Endpoint::modify_qp(Instant now, Qp* qp, QpState to, const QpAttr& attr) {
   return true;
 }
 
-QpState Endpoint::qp_state(const Qp* qp) const {
-  return qp->state;
-}
-
 void Endpoint::set_mailbox(Qp* qp, const Mailbox& mailbox) {
   qp->mailbox = mailbox;
-}
-
-QpStatus Endpoint::qp_status(const Qp* qp) const {
-  QpStatus s;
-  s.qpn = qp->qpn;
-  s.dest_qpn = qp->attr.dest_qpn;
-  s.state = qp->state;
-  s.peer = qp->peer != nullptr ? qp->peer->id : kNoPeer;
-  s.rx_packets = qp->responder.rx_packets();
-  qp->requester.fill_status(&s);
-  return s;
-}
-
-std::vector<QpStatus> Endpoint::all_qp_status() const {
-  std::vector<QpStatus> all;
-  parts_->qps.for_each([&](const Qp* qp) { all.push_back(qp_status(qp)); });
-  return all;
 }
 
 PostResult Endpoint::post_send(Instant now, Qp* qp, const SendWr& wr) {
   const Checked checked(parts_.get());
   if (qp->state != QpState::kRts && qp->state != QpState::kError) return PostResult::kBadState;
-  const PostResult r = qp->requester.post(wr);
+  const PostResult r = qp->requester.post(now, wr);
   if (r != PostResult::kOk) return r;
   if (qp->state == QpState::kError) {
     qp->requester.flush(now, WcStatus::kFlushed);
   } else {
+    qp->peer->paths.end_first_probes();
     parts_->scheduler.make_ready(qp);
   }
   return r;
@@ -198,10 +144,6 @@ PostResult Endpoint::post_recv(Instant now, Qp* qp, uint64_t wr_id) {
   const PostResult r = qp->responder.post_recv(now, wr_id);
   if (r == PostResult::kOk && qp->state == QpState::kError) qp->responder.flush();
   return r;
-}
-
-bool Endpoint::qp_busy(const Qp* qp) const {
-  return qp->busy();
 }
 
 void Endpoint::flush_acks(Qp* qp) {
@@ -221,6 +163,43 @@ void Endpoint::repeat_acks(Instant now, Instant since) {
   parts_->tombstones.repeat(now, since);
 }
 
+// --- datagram queue pairs ------------------------------------------------------------------------------------------
+
+DatagramQp* Endpoint::create_datagram_qp(const DatagramQpInit& init) {
+  const Checked checked(parts_.get());
+  return parts_->qps.find(init.qpn) == nullptr ? parts_->datagrams.create(init) : nullptr;
+}
+
+void Endpoint::destroy_datagram_qp(DatagramQp* qp) {
+  const Checked checked(parts_.get());
+  parts_->datagrams.destroy(qp);
+}
+
+bool Endpoint::modify_datagram_qp(Instant now, DatagramQp* qp, QpState to, const DatagramAttr& attr) {
+  const Checked checked(parts_.get());
+  return parts_->datagrams.modify(now, qp, to, attr);
+}
+
+PostResult Endpoint::post_datagram(DatagramQp* qp, const DatagramWr& wr) {
+  const Checked checked(parts_.get());
+  return parts_->datagrams.post_send(qp, wr);
+}
+
+PostResult Endpoint::post_datagram_recv(DatagramQp* qp, uint64_t wr_id, const Sge* sges, uint32_t num_sge) {
+  const Checked checked(parts_.get());
+  return parts_->datagrams.post_recv(qp, wr_id, sges, num_sge);
+}
+
+Attached Endpoint::attach_datagram_qp(DatagramQp* qp, const IpAddress& group) {
+  const Checked checked(parts_.get());
+  return parts_->datagrams.groups().attach(qp, group);
+}
+
+bool Endpoint::detach_datagram_qp(DatagramQp* qp, const IpAddress& group) {
+  const Checked checked(parts_.get());
+  return parts_->datagrams.groups().detach(qp, group);
+}
+
 void Endpoint::set_receiver_penalty(uint8_t penalty, bool restore) {
   parts_->engine.receiver_penalty = {static_cast<uint8_t>(penalty & 0x7F), restore};
 }
@@ -230,10 +209,6 @@ void Endpoint::set_receiver_penalty(uint8_t penalty, bool restore) {
 void Endpoint::set_plane_up(Instant now, PlaneId plane, bool up) {
   const Checked checked(parts_.get());
   parts_->prober.set_plane_up(now, plane, up);
-}
-
-bool Endpoint::plane_up(PlaneId plane) const {
-  return parts_->engine.plane_up(plane);
 }
 
 void Endpoint::on_packet_too_long(Instant now, PlaneId plane, const IpAddress& to) {
@@ -246,10 +221,6 @@ void Endpoint::on_pipe_ended(uint32_t pipe) {
   parts_->peers.for_each([pipe](Peer* p) { std::replace(p->pipes.begin(), p->pipes.end(), pipe, 0u); });
 }
 
-uint32_t Endpoint::found_path_mtu(Instant now) const {
-  return parts_->prober.found_path_mtu(now);
-}
-
 void Endpoint::set_ev_denied(Instant now, PeerId id, EvIndex ev_index, bool denied) {
   const Checked checked(parts_.get());
   Peer* const p = parts_->peers.find(id);
@@ -258,17 +229,16 @@ void Endpoint::set_ev_denied(Instant now, PeerId id, EvIndex ev_index, bool deni
   p->rearm(&parts_->engine.timers);
 }
 
-PerEv<EvStatus> Endpoint::ev_status(PeerId id) const {
-  const Peer* const p = parts_->peers.find(id);
-  return p != nullptr ? p->paths.status() : PerEv<EvStatus>();
-}
-
-PerEv<EvStatus> Endpoint::ev_status(const Qp* qp) const {
-  if (qp->peer == nullptr) return {};
-  PerEv<EvStatus> all = qp->peer->paths.status();
-  for (const EvIndex i : all.ids())
-    if (all[i].state == EvState::kGood && qp->requester.rotation().skipped(i)) all[i].state = EvState::kSkip;
-  return all;
+void Endpoint::on_path_failed(Instant now, const PathReport& path) {
+  const Checked checked(parts_.get());
+  parts_->peers.find_at(path.addr, [&](Peer& p) {
+    const PerPlane<PlaneAddress>& planes = p.description.planes;
+    if (!p.answers() || !planes.has(path.plane) || planes[path.plane].addr != path.addr) return false;
+    for (const EvIndex ev : parts_->engine.ev_names.namesakes(path.ev))
+      if (p.paths.plane_of(ev) == path.plane) p.paths.on_failed_elsewhere(now, ev);
+    p.rearm(&parts_->engine.timers);
+    return false;  // and every other peer there
+  });
 }
 
 bool Endpoint::start_endpoint_op(Instant now, PeerId peer, EvIndex ev_index, uint16_t id, bool port_status,
@@ -284,22 +254,8 @@ bool Endpoint::start_endpoint_op(Instant now, PeerId peer, EvIndex ev_index, uin
   return parts_->prober.start(now, op, timeout);
 }
 
-size_t Endpoint::control_waiting() const {
-  return parts_->control.waiting();
-}
-
-// --- measurement ---------------------------------------------------------------------------------------------------
-
-const Counters& Endpoint::counters() const {
-  return parts_->engine.counters;
-}
-
 void Endpoint::count_out_of_memory() {
   ++parts_->engine.counters.out_of_memory;
-}
-
-const PlaneCounters& Endpoint::plane_counters(PlaneId plane) const {
-  return parts_->engine.plane_counters[plane];
 }
 
 }  // namespace mrc::core

@@ -16,12 +16,16 @@
 #include "core/burst.h"
 #include "core/config.h"
 #include "core/counters.h"
+#include "core/datagram.h"
+#include "core/delay_histogram.h"
 #include "core/memory.h"
+#include "core/multicast_groups.h"
 #include "core/trace.h"
 #include "core/types.h"
 
 namespace mrc::core {
 
+class DatagramQp;
 class Qp;
 
 // State of an EV towards one peer, as shown to tools.
@@ -74,7 +78,7 @@ class Endpoint {
   // Same description, same id; released with release_peer once per intern.
   PeerId intern_peer(const PeerDescription& peer);
   void release_peer(PeerId id);
-  std::vector<PeerId> peers() const;
+  std::vector<PeerId> peers() const;  // without multicast groups
   bool has_peer(PeerId id) const;
   // Including the values reported by the peer itself; valid while it is interned.
   const PeerDescription& peer_description(PeerId id) const;
@@ -102,6 +106,23 @@ class Endpoint {
   // Called at shutdown, because a lost ACK could not be solicited again [MRC-RSP-13].
   void repeat_acks(Instant now, Instant since);
 
+  // --- datagram queue pairs ----------------------------------------------------------------------------------------
+  // Null when the QPN is taken or the limit is reached. The pointer is valid until destroy_qp.
+  DatagramQp* create_datagram_qp(const DatagramQpInit& init);
+  void destroy_datagram_qp(DatagramQp* qp);  // drops outstanding work without completions
+  // As for other QPs, without a peer [MRC-UD-2].
+  bool modify_datagram_qp(Instant now, DatagramQp* qp, QpState to, const DatagramAttr& attr);
+  QpState datagram_qp_state(const DatagramQp* qp) const;
+  // Both throw std::bad_alloc, and change nothing then. Receive requests of a shared queue are posted to the queue.
+  PostResult post_datagram(DatagramQp* qp, const DatagramWr& wr);
+  PostResult post_datagram_recv(DatagramQp* qp, uint64_t wr_id, const Sge* sges, uint32_t num_sge);
+  // Multicast groups [MRC-UD-9..11]. The caller makes the driver receive the datagrams of the groups that have members.
+  // Throws std::bad_alloc, and changes nothing then.
+  Attached attach_datagram_qp(DatagramQp* qp, const IpAddress& group);
+  bool detach_datagram_qp(DatagramQp* qp, const IpAddress& group);  // false: it is not attached
+  bool has_group(const IpAddress& group) const;
+  std::vector<IpAddress> groups_of(const DatagramQp* qp) const;
+
   // Receiver penalty hook: carried in every SACK until changed, 0..127 [MRC-SACK-9].
   void set_receiver_penalty(uint8_t penalty, bool restore);
 
@@ -119,6 +140,9 @@ class Endpoint {
   uint32_t found_path_mtu(Instant now) const;
   // Administrative deny or allow of one EV towards one peer [MRC-EVS-7].
   void set_ev_denied(Instant now, PeerId peer, EvIndex ev_index, bool denied);
+  // Another engine of this device found the path bad (Sink::on_path_failed): so are the EVs of that name on that plane,
+  // towards every peer at the address that is probed from here [MRC-EVS-16].
+  void on_path_failed(Instant now, const PathReport& path);
   PerEv<EvStatus> ev_status(PeerId peer) const;
   // The same for one QP: an EV that it skips at its next turn is SKIP [MRC-EVS-3].
   PerEv<EvStatus> ev_status(const Qp* qp) const;
@@ -132,6 +156,9 @@ class Endpoint {
 
   // --- measurement -------------------------------------------------------------------------------------------------
   const Counters& counters() const;
+  PeerLatency peer_latency(PeerId peer) const;
+  // Of a QP; null: no packet that was sent again has arrived. Valid until the next call.
+  const DelayHistogram* retransmission_delays(const Qp* qp) const;
   void count_out_of_memory();  // a call threw std::bad_alloc, and its caller goes on
   const PlaneCounters& plane_counters(PlaneId plane) const;
 

@@ -4,6 +4,7 @@
 
 #include "base/invariant.h"
 #include "core/control_queue.h"
+#include "core/datagram_table.h"
 #include "core/endpoint.h"
 #include "core/engine_context.h"
 #include "core/path_prober.h"
@@ -19,6 +20,7 @@ namespace mrc::core {
 struct Endpoint::Parts {
   Parts(const EndpointConfig& config, Sink* sink, TraceSink* trace) : engine(config, sink, trace) {
     peers.set_observer(&prober);
+    scheduler.set_datagrams(&datagrams);
   }
   // QPs use all the parts, and release their peers, of which the prober is notified.
   ~Parts() {
@@ -32,11 +34,13 @@ struct Endpoint::Parts {
     peers.check();
     prober.check();
     discovery.check();
+    datagrams.check();
     if (!pace.due(uint64_t{qps.count()} * (1 + peers.count()), 4)) return;
     qps.check();
     scheduler.check();
     tombstones.check();
     engine.timers.check();
+    engine.windows.check();
     engine.memory.check();
   }
 
@@ -48,7 +52,8 @@ struct Endpoint::Parts {
   QpTable qps{&engine, &peers, &tombstones};
   PathProber prober{&engine, &peers, &qps, &control};
   PlaneDiscovery discovery{&engine, &peers, &qps, &control};
-  RxDispatcher rx{&engine, &qps, &peers, &tombstones, &prober, &discovery};
+  DatagramTable datagrams{&engine, &peers, &discovery};
+  RxDispatcher rx{&engine, &qps, &peers, &tombstones, &prober, &discovery, &datagrams};
   const QpServices services{engine, control, scheduler, prober};
   InvariantPace pace;
 };

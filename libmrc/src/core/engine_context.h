@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "core/config.h"
 #include "core/counters.h"
+#include "core/ev_links.h"
 #include "core/ev_names.h"
 #include "core/memory.h"
 #include "core/timer_heap.h"
@@ -30,6 +31,7 @@ struct EngineContext {
   EngineContext(const EndpointConfig& c, Sink* s, TraceSink* t)
       : config(c),
         ev_names(config.evs),
+        ev_links(config.evs),
         sink(*s),
         trace(t),
         rng(c.seed),
@@ -59,6 +61,7 @@ struct EngineContext {
 
   const EndpointConfig config;
   const EvNames ev_names;
+  const EvLinks ev_links;
   Sink& sink;
   const Tracer trace;
   Rng rng;

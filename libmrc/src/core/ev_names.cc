@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/invariant.h"
+
 namespace mrc::core {
 
 namespace {
@@ -17,6 +19,7 @@ EvNames::EvNames(const PerEv<EvEntry>& evs) {
   std::stable_sort(evs_.begin(), evs_.end(),
                    [&](EvIndex a, EvIndex b) { return name_of(evs[a].value) < name_of(evs[b].value); });
   for (const EvIndex ev : evs_) names_.push_back({name_of(evs[ev].value), evs[ev].value});
+  check();
 }
 
 absl::Span<const EvIndex> EvNames::namesakes(uint32_t value) const {
@@ -32,6 +35,17 @@ std::optional<EvIndex> EvNames::find(uint32_t value) const {
   for (const EvIndex& ev : namesakes(value))
     if (names_[static_cast<size_t>(&ev - evs_.data())].value == value) return ev;
   return std::nullopt;
+}
+
+// Ordered by name, and within a name by index: what a binary search and "in ascending order" need.
+void EvNames::check() const {
+  if constexpr (!kCheckInvariants) return;
+  MRC_INVARIANT(evs_.size() == names_.size());
+  for (size_t i = 0; i < names_.size(); ++i) {
+    MRC_INVARIANT(names_[i].name == name_of(names_[i].value));
+    MRC_INVARIANT(i == 0 || names_[i - 1].name < names_[i].name ||
+                  (names_[i - 1].name == names_[i].name && evs_[i - 1] < evs_[i]));
+  }
 }
 
 }  // namespace mrc::core

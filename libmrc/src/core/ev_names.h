@@ -20,6 +20,7 @@ class EvNames {
   std::optional<EvIndex> find(uint32_t value) const;
   // Those, on any plane, that have the name of this value, in ascending order.
   absl::Span<const EvIndex> namesakes(uint32_t value) const;
+  void check() const;
 
  private:
   struct Named {

@@ -18,6 +18,10 @@ void fill_flow(const EndpointConfig& config, const PeerDescription& peer, const 
   flow->dst = peer.planes[ev.plane].addr;
   flow->dst_port = peer.planes[ev.plane].port;
   set_entropy(ev.value, dscp, flow);
+  if (!peer.is_group()) return;
+  flow->src = peer.sources[ev.plane].addr;
+  flow->src_port = peer.sources[ev.plane].port;
+  flow->flow_label = 0;
 }
 
 }  // namespace

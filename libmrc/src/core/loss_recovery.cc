@@ -45,7 +45,9 @@ void Requester::mark_lost(Instant now, uint64_t seq, LossCause cause) {
   const TxRecord& r = sent_[seq];
   sent_.on_lost(seq, cause == LossCause::kTimedOut ? TraceTrigger::kTimedOut : TraceTrigger::kOvertaken);
   congestion_->on_loss(now, r.nominal, cause);
-  ++qp_.engine.plane_counters[qp_.peer->paths.plane_of(r.ev)].losses;
+  const PlaneId plane = qp_.peer->paths.plane_of(r.ev);
+  rotation_.on_left(plane);
+  ++qp_.engine.plane_counters[plane].losses;
 }
 
 // Call it after the packet was marked.
@@ -94,35 +96,34 @@ void Requester::arm_rto(Instant now) {
   }
 }
 
-// Takes packets in flight for so long for lost. Returns whether there were any; *oldest: of the others.
-bool Requester::time_out_packets(Instant now, Duration interval, Instant* oldest) {
-  bool any = false;
+// Takes packets in flight for so long for lost.
+Requester::Expired Requester::time_out_packets(Instant now, Duration interval) {
+  Expired expired;
   for (uint64_t s = sent_.una(); s < sent_.nxt(); ++s) {
     const TxRecord& r = sent_[s];
     if (r.acked || r.lost) continue;
     if (r.sent_at + interval > now) {
-      *oldest = std::min(*oldest, r.sent_at);
+      expired.oldest_left = std::min(expired.oldest_left, r.sent_at);
       continue;
     }
     mark_lost(now, s, LossCause::kTimedOut);
     ++totals_.timeouts;
     qp_.peer->paths.on_timeout(now, r.ev);
     report_lost(now, LossCause::kTimedOut, s);
-    any = true;
+    expired.any = true;
   }
-  if (any) {
+  if (expired.any) {
     trace_window(now, TraceTrigger::kTimedOut, Duration());
     qp_.peer->rearm(&qp_.engine.timers);
   }
-  return any;
+  return expired;
 }
 
 void Requester::handle_rto(Instant now) {
   rto_deadline_ = Instant::never();
   if (!outstanding()) return;
   const Duration interval = rto_interval();
-  Instant oldest = Instant::never();
-  const bool any = time_out_packets(now, interval, &oldest);
+  const auto [any, oldest_left] = time_out_packets(now, interval);
   // Nothing in flight, yet work is not acknowledged and the last probe has had its time: a peer that died after its
   // SACK is found out so. Each charge follows a query of its own [MRC-LOSS-4].
   const bool silent =
@@ -131,15 +132,17 @@ void Requester::handle_rto(Instant now) {
   // something lets small packets pass and not this one. Or it could not be sent again, as no path is left.
   const bool stuck = !any && !sent_.all_arrived() && (sent_[sent_.una()].sends > 1 || sent_.in_flight() == 0) &&
                      retry_.waited(now, interval);
-  if (any || stuck) retry_.begin_wait(now);
-  if ((any || silent || stuck) && !retry_.charge(qp_.attr)) {
-    qp_.fail(now, WcStatus::kRetryExceeded, AsyncEvent::kQpFatal);
+  // Packets that were sent at different times expire one by one: together they are one interval of silence.
+  const bool waited = (any || stuck) && retry_.waited(now, interval);
+  if (waited) retry_.begin_wait(now);
+  if ((waited || silent) && !retry_.charge(qp_.attr)) {
+    fail_unacknowledged(now, WcStatus::kRetryExceeded);
     return;
   }
   if (any || stuck) suspect_path_mtu(now);
   if (qp_.state != QpState::kRts) return;
   if (silent) send_probe(now, TraceTrigger::kStandstill);
-  rto_deadline_ = (oldest < Instant::never() ? oldest : now) + rto_interval();
+  rto_deadline_ = (oldest_left < Instant::never() ? oldest_left : now) + rto_interval();
   if (rto_deadline_ <= now) rto_deadline_ = now + rto_interval();
   if (sent_.lost() > 0) qp_.services.scheduler.make_ready(&qp_);
 }

@@ -7,6 +7,7 @@
 
 #include "absl/hash/hash.h"
 #include "absl/strings/string_view.h"
+#include "base/invariant.h"
 #include "wire/packet.h"
 
 namespace mrc::core {
@@ -25,6 +26,7 @@ class MailboxContent {
     const uint64_t kept = kept_[seq & (kept_.size() - 1)];
     return kept >> 32 != (seq & UINT32_MAX) || kept == content_of(p, seq);
   }
+  void check() const { MRC_INVARIANT((kept_.size() & (kept_.size() - 1)) == 0); }
 
  private:
   // The packet's number and a hash.

@@ -1,6 +1,7 @@
 #include "core/memory.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/invariant.h"
 
@@ -11,7 +12,8 @@ namespace mrc::core {
 // kept by a peer after deregistration does not open the next region in the same slot until every tag was used.
 namespace {
 
-constexpr Key kFirstKey = Key(256);  // those below are reserved [MRC-MBX-1]
+constexpr Key kFirstKey = Key(256);     // those below are reserved [MRC-MBX-1]
+constexpr uint64_t kDead = UINT64_MAX;  // iova of a slot without a region
 constexpr uint32_t kSlotBits[4] = {12, 18, 24, 0};
 
 constexpr uint32_t size_class(uint32_t slot) {
@@ -28,18 +30,24 @@ uint32_t slot_of(Key key) {
 
 }  // namespace
 
+// One slot more, which is not in the list of free ones.
+void MemoryTable::grow() {
+  const size_t slots = regions_.size();
+  if (slots == regions_.capacity()) {  // everything that can fail comes before anything that changes
+    const size_t room = std::max<size_t>(8, slots * 2);
+    free_.reserve(room);  // remove() must not allocate
+    tags_.reserve(room);
+    regions_.reserve(room);
+  }
+  regions_.emplace_back().iova = kDead;
+  tags_.push_back({static_cast<uint32_t>(rng_.next()), static_cast<uint32_t>(rng_.next()) | 1});
+}
+
 Key MemoryTable::add(uint8_t* base, uint64_t iova, uint64_t length, uint32_t access, uint32_t pd) {
   uint32_t slot;
   if (free_.empty()) {
     slot = static_cast<uint32_t>(regions_.size());
-    if (slot == regions_.capacity()) {  // everything that can fail comes before anything that changes
-      const size_t room = std::max<size_t>(8, size_t{slot} * 2);
-      free_.reserve(room);  // remove() must not allocate
-      tags_.reserve(room);
-      regions_.reserve(room);
-    }
-    regions_.emplace_back();
-    tags_.push_back({static_cast<uint32_t>(rng_.next()), static_cast<uint32_t>(rng_.next()) | 1});
+    grow();
   } else {
     slot = free_.back();
     free_.pop_back();
@@ -55,6 +63,22 @@ Key MemoryTable::add(uint8_t* base, uint64_t iova, uint64_t length, uint32_t acc
   return key;
 }
 
+// Tables that get the same calls in the same order free and take their slots in the same order, so the search mostly
+// ends at its first step.
+bool MemoryTable::put(const MemoryRegion& region) {
+  const uint32_t slot = slot_of(region.key);
+  while (slot >= regions_.size()) {
+    grow();
+    free_.push_back(static_cast<uint32_t>(regions_.size() - 1));
+  }
+  const auto found = std::find(free_.rbegin(), free_.rend(), slot);
+  if (found == free_.rend()) return false;
+  free_.erase(std::next(found).base());
+  regions_[slot] = region;
+  ++live_;
+  return true;
+}
+
 bool MemoryTable::remove(Key key) {
   if (find(key) == nullptr) return false;
   const uint32_t slot = slot_of(key);
@@ -62,7 +86,7 @@ bool MemoryTable::remove(Key key) {
   mr.length = 0;
   mr.base = nullptr;
   mr.access = 0;
-  mr.iova = UINT64_MAX;  // marks the slot dead
+  mr.iova = kDead;
   free_.push_back(slot);
   --live_;
   return true;
@@ -72,7 +96,7 @@ const MemoryRegion* MemoryTable::find(Key key) const {
   const uint32_t slot = slot_of(key);
   if (slot >= regions_.size()) return nullptr;
   const MemoryRegion& mr = regions_[slot];
-  return mr.key == key && mr.iova != UINT64_MAX ? &mr : nullptr;
+  return mr.key == key && mr.iova != kDead ? &mr : nullptr;
 }
 
 void MemoryTable::check() const {

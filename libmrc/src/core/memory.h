@@ -30,6 +30,9 @@ class MemoryTable {
   explicit MemoryTable(uint64_t seed) : rng_(seed) {}
   // Returns the key (never 0); access and pd as given.
   Key add(uint8_t* base, uint64_t iova, uint64_t length, uint32_t access, uint32_t pd);
+  // Adds a region under a key that another table with the same regions has returned. False: this table has another
+  // region in its place.
+  [[nodiscard]] bool put(const MemoryRegion& region);
   bool remove(Key key);
   // Null for an unknown or removed key. The pointer is valid until the next add or remove.
   const MemoryRegion* find(Key key) const;
@@ -40,6 +43,7 @@ class MemoryTable {
   struct Tag {
     uint32_t next = 0, step = 1;
   };
+  void grow();
   Rng rng_;
   uint32_t live_ = 0;
   std::vector<MemoryRegion> regions_;

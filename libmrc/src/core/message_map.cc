@@ -12,10 +12,9 @@ void MessageMap::allocate() {
   mask_ = kInitialRecords - 1;
 }
 
-// The ring holds `messages` from the last complete one on, and as many before it.
-void MessageMap::grow(uint64_t messages) {
+void MessageMap::grow(uint64_t wanted) {
   uint64_t size = records_.size();
-  while (size < 2 * messages && size < kMaxRecords) size *= 2;
+  while (size < wanted && size < kMaxRecords) size *= 2;
   if (size == records_.size()) return;
   std::vector<Record> old(size);
   RingBitmap present;

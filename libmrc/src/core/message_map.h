@@ -9,10 +9,12 @@
 // a message becomes the oldest one it must begin where the last one ended, and it must have all its packets itself.
 //
 // Records outlive their message until their slot in the ring is needed, so that a packet which arrives after another
-// one consumed its PSN is detected. At least half of the ring holds such records. The ring grows with the number of
-// messages that have been in flight at once, never per packet.
+// one consumed its PSN is detected. At least half of the ring holds such records. The ring grows with the first
+// kRemembered messages of a QP, none of which it forgets before that, and with the number of messages that have been in
+// flight at once, never per packet.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -75,8 +77,9 @@ class MessageMap {
 
   // Allocates what accept() of this packet needs. Throws std::bad_alloc, and changes nothing then.
   void make_room(const MessageClaim& p, const Verdict& v) {
-    const uint64_t messages = unwrap(p.msn) - base_;
-    if (__builtin_expect(v.fit == Fit::kNew && 2 * messages > records_.size(), 0)) grow(messages + 1);
+    if (v.fit != Fit::kNew) return;
+    const uint64_t wanted = records_for(unwrap(p.msn));
+    if (__builtin_expect(wanted > records_.size(), 0)) grow(wanted);
   }
   // Accepts a packet that check() found fitting and that has not arrived before. `proven`: it was placed with a valid
   // key.
@@ -116,7 +119,8 @@ class MessageMap {
     Record() : used(false), proven(false), end_known(false), with_imm(false) {}
   };
   static_assert(sizeof(Record) == 32);
-  static constexpr uint32_t kInitialRecords = 128;
+  static constexpr uint32_t kInitialRecords = 8;  // an idle QP with few messages behind it stays small
+  static constexpr uint32_t kRemembered = 128;
   static constexpr uint32_t kMaxRecords = 1u << 16;
   static constexpr int64_t kMemory = 1 << 15;  // packets behind: an older MSN could be mistaken for a newer one
 
@@ -138,7 +142,12 @@ class MessageMap {
   Verdict misfit(const MessageClaim& p, int64_t at, const Record& opponent) const;
   Verdict check_new(const MessageClaim& p, uint64_t m, int64_t at, int64_t low, int64_t high) const;
   Verdict check_neighbours(const MessageClaim& p, uint64_t m, int64_t at, int64_t low, int64_t high, Fit fit) const;
-  void grow(uint64_t messages);
+  // The ring holds the messages from the last complete one on, and as many before it; the first kRemembered all at
+  // once.
+  uint64_t records_for(uint64_t m) const {
+    return std::max(2 * (m - base_), std::min<uint64_t>(m - kOrigin + 1, kRemembered));
+  }
+  void grow(uint64_t wanted);
 
   std::vector<Record> records_;  // by MSN
   RingBitmap present_;           // MSNs from base_ + 1 on that have a record

@@ -45,6 +45,7 @@ class PacketScheduler {
     cumulative_ = next;
     return true;
   }
+  uint64_t cumulative() const { return cumulative_; }
   // One past the highest sequence number that may be sent. One short of the window's end, which is correct under both
   // readings of the rule [MRC-CHOICE-Q6].
   uint64_t limit() const { return std::min(queue_.end_seq(), cumulative_ + window_ - 1); }

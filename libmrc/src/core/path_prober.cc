@@ -12,6 +12,7 @@ namespace {
 // A port status update is repeated until it is answered: a peer that missed it would avoid a good plane for ever, or
 // send into a failed one. The interval doubles up to this many times.
 constexpr uint8_t kStatusDoublings = 5;
+constexpr size_t kMostFirstProbes = 128;  // while so many requests are outstanding, no first probes are added
 }  // namespace
 
 PathProber::PathProber(EngineContext* engine, PeerTable* peers, QpTable* qps, ControlQueue* control)
@@ -75,11 +76,10 @@ bool PathProber::send(Instant now, Outstanding* o) {
 bool PathProber::on_port_status(Instant now, const wire::Flow& flow, PlaneSet up) {
   bool accepted = true;
   // The first peer that the update contradicts ends the round.
-  const Peer* const contradicted = peers_.find_if([&](Peer& p) {
+  const Peer* const contradicted = peers_.find_at(flow.src, [&](Peer& p) {
     PlaneSet own;
     const PerPlane<PlaneAddress>& planes = p.description.planes;
     for (const PlaneId plane : planes.ids()) own.set(plane, planes[plane].addr == flow.src);
-    if (own.empty()) return false;
     if (!own.intersects(up)) return true;
     if (!p.paths.on_port_status(now, up)) accepted = false;
     if (!p.left()) probe_paths(now, &p);
@@ -97,6 +97,15 @@ std::optional<EvIndex> PathProber::draw_ev_of_plane(PlaneId plane) {
   return std::nullopt;
 }
 
+// Where EVs name their links the answer crosses those that the request has crossed, so that one probe tests one link:
+// over any other, a dead one would count against those that work. [MRC-EVS-15]
+std::optional<EvIndex> PathProber::answer_ev(PlaneId plane, uint32_t asked) {
+  if (engine_.ev_links.count() != 0)
+    for (const EvIndex ev : engine_.ev_names.namesakes(asked))
+      if (engine_.config.evs[ev].plane == plane) return ev;
+  return draw_ev_of_plane(plane);
+}
+
 void PathProber::on_request(Instant now, const wire::Flow& flow, PlaneId plane, const wire::Packet& p, uint32_t bytes) {
   if (p.erth.op != wire::EndpointOp::kPortStatus && p.erth.op != wire::EndpointOp::kEvProbe) {  // [MRC-EVP-2]
     ++engine_.counters.drop_decode;
@@ -108,7 +117,7 @@ void PathProber::on_request(Instant now, const wire::Flow& flow, PlaneId plane, 
     return;
   }
   // The answer takes the plane of the request: it works at least one way, and it is the one that the prober tests.
-  const std::optional<EvIndex> ev = draw_ev_of_plane(plane);
+  const std::optional<EvIndex> ev = answer_ev(plane, wire::ev_of(flow));
   if (!ev) return;
   const wire::Flow back = make_reply_flow(engine_.config, flow, plane, p.erth.vendor_info, *ev);
   wire::Bth bth;
@@ -118,7 +127,7 @@ void PathProber::on_request(Instant now, const wire::Flow& flow, PlaneId plane, 
   wire::Eeth eeth;
   eeth.op = p.erth.op;
   eeth.tx_timestamp = p.erth.timestamp.tx_timestamp;
-  if (!control_.push_reply(now, back, *ev, peers_.has_address(back.dst), bytes,
+  if (!control_.push_reply(now, back, *ev, peers_.knows_address(back.dst), bytes,
                            [&](std::span<uint8_t> out) { return wire::encode_endpoint_response(out, bth, eeth); }))
     return;
   if (p.erth.op == wire::EndpointOp::kEvProbe) ++engine_.counters.rx_ev_probes;
@@ -222,6 +231,7 @@ void PathProber::on_peer_gone(Peer* p) {
 }
 
 void PathProber::probe_paths(Instant now, Peer* p) {
+  if (ops_.size() >= kMostFirstProbes) p->paths.postpone_first_probes(now);
   while (const std::optional<EvIndex> ev = p->paths.take_due_probe(now)) {
     EndpointRequest op;
     op.peer = p->id;
@@ -242,7 +252,7 @@ void PathProber::set_plane_up(Instant now, PlaneId plane, bool up) {
   engine_.sink.on_port_event(plane, up ? AsyncEvent::kPortUp : AsyncEvent::kPortDown);
   peers_.for_each([&](Peer* p) {
     p->paths.set_local_planes(engine_.planes_up);
-    if (p->left()) return;
+    if (!p->answers()) return;
     // The newest state replaces an update that is still unanswered.
     drop([&](const Outstanding& o) { return o.op.internal && o.op.port_status && o.op.peer == p->id; });
     const std::optional<EvIndex> ev = p->paths.pick_control(engine_.planes_up);

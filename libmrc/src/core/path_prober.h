@@ -84,6 +84,7 @@ class PathProber final : public PeerObserver {
   uint16_t new_id();
   bool on_port_status(Instant now, const wire::Flow& flow, PlaneSet up);  // false: refused, not to be answered
   std::optional<EvIndex> draw_ev_of_plane(PlaneId plane);
+  std::optional<EvIndex> answer_ev(PlaneId plane, uint32_t asked);  // `asked`: the EV of the request
   void resend_status(Instant now, Outstanding* o);
   void search_path_mtu(Instant now, Peer* p);
   void on_size_answer(Instant now, const Outstanding& o);

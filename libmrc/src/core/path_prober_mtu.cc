@@ -30,9 +30,10 @@ void PathProber::suspect_path_mtu(Instant now, Peer* p, PlaneId plane, uint32_t 
 // The driver reports that a packet to that address does not fit the path: the interface or a router reported it.
 void PathProber::on_packet_too_long(Instant now, PlaneId plane, const IpAddress& to) {
   ++engine_.counters.tx_too_long;
-  peers_.for_each([&](Peer* p) {
-    const PerPlane<PlaneAddress>& planes = p->description.planes;
-    if (!p->left() && planes.has(plane) && planes[plane].addr == to) suspect_path_mtu(now, p, plane, p->mtu.largest);
+  peers_.find_at(to, [&](Peer& p) {
+    const PerPlane<PlaneAddress>& planes = p.description.planes;
+    if (p.answers() && planes.has(plane) && planes[plane].addr == to) suspect_path_mtu(now, &p, plane, p.mtu.largest);
+    return false;  // all of them
   });
 }
 
@@ -109,7 +110,7 @@ void PathProber::note_found_mtu(Instant now, const Peer* p, uint32_t found) {
   qps_.for_each([&](Qp* qp) {
     if (qp->peer != p || qp->state != QpState::kRts || !qp->requester.stuck_above(found)) return;
     ++engine_.counters.mtu_failures;
-    qp->fail(now, WcStatus::kPathMtu, AsyncEvent::kQpFatal);
+    qp->requester.fail_unacknowledged(now, WcStatus::kPathMtu);
   });
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/ids.h"
 #include "base/invariant.h"
+#include "core/delay_histogram.h"
 #include "core/engine_context.h"
 #include "core/path_meter.h"
 #include "core/path_mtu.h"
@@ -40,7 +41,8 @@ struct Peer {
       : id(peer_id),
         interned(d),
         description(d),
-        paths(engine->config, engine->ev_names, d, &engine->counters, engine->trace.sink(), &engine->rng),
+        paths(engine->config, engine->ev_names, engine->ev_links, d, &engine->counters, engine->trace.sink(),
+              &engine->rng),
         meter(engine->config.congestion.line_rate_bps, engine->config.congestion.base_rtt),
         mtu{{std::min<size_t>(engine->config.planes.size(), 32), engine->config.ev_probe_interval}} {
     timer.owner = this;
@@ -67,8 +69,10 @@ struct Peer {
   bool left() const { return refs.only_tombstones(); }
   // When its paths or the search for its path MTU are due next.
   Instant next_time() const { return std::min(paths.next_probe_time(), mtu.search.next_time()); }
+  // It answers probes and queries: a host that a QP uses. A multicast group does not answer.
+  bool answers() const { return !left() && !description.is_group(); }
   // Sets the timer to it, while there is a QP.
-  void rearm(TimerHeap* timers) { timers->set(&timer, left() ? Instant::never() : next_time()); }
+  void rearm(TimerHeap* timers) { timers->set(&timer, answers() ? next_time() : Instant::never()); }
   void check() const {
     if constexpr (!kCheckInvariants) return;
     MRC_INVARIANT(refs.all > 0 && refs.all >= refs.tombstones);
@@ -95,6 +99,7 @@ struct Peer {
   Duration recent_rtt;
   PathMeter meter;
   PeerMtu mtu;
+  PeerLatency latency;
   std::array<uint32_t, PlaneSet::kMaxPlanes>
       pipes{};  // per plane: RxBurst::pipe that carries the peer's packets; 0: none
 

@@ -5,27 +5,37 @@
 namespace mrc::core {
 
 PeerId PeerTable::intern(const PeerDescription& description) {
-  size_t free = peers_.size();
-  for (size_t i = 0; i < peers_.size(); ++i) {
-    if (peers_[i] == nullptr) {
-      free = i;
-    } else if (peers_[i]->interned == description) {
-      add_reference(peers_[i].get());
-      return static_cast<PeerId>(i);
-    }
+  if (const PeerId known = index_.find(description); known != kNoPeer) {
+    add_reference(find(known));
+    return known;
   }
-  const auto id = static_cast<PeerId>(free);
-  auto peer = std::make_unique<Peer>(id, description, &engine_);
-  if (free == peers_.size()) {
+  if (free_.empty()) {
+    if (free_.capacity() == peers_.size()) free_.reserve(2 * peers_.size() + 16);
     engine_.timers.expect(1);
     peers_.emplace_back();
+    free_.push_back(static_cast<PeerId>(peers_.size() - 1));
   }
+  const PeerId id = free_.back();
+  auto peer = std::make_unique<Peer>(id, description, &engine_);
+  index_.add(id, peer->interned);
+  free_.pop_back();
   add_reference(peer.get());
-  peer->paths.tell(&engine_.sink);
+  peer->paths.tell(&engine_.sink, &peer->description);
   peer->paths.set_local_planes(engine_.planes_up);
-  peers_[free] = std::move(peer);
+  peers_[id] = std::move(peer);
   engine_.sink.on_peer_addresses(id);
   return id;
+}
+
+bool PeerTable::set_address(Peer* peer, PlaneId plane, const PlaneAddress& address) {
+  PlaneAddress& at = peer->description.planes[plane];
+  try {
+    index_.replace(peer->id, at.addr, address.addr);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  at = address;
+  return true;
 }
 
 void PeerTable::release(PeerId id) {
@@ -37,7 +47,9 @@ void PeerTable::release(PeerId id) {
   }
   engine_.timers.remove(&p->timer);
   if (observer_ != nullptr) observer_->on_peer_gone(p);
+  index_.remove(id, p->interned, p->description);
   peers_[id].reset();
+  free_.push_back(id);
 }
 
 void PeerTable::add_tombstone(PeerId id) {
@@ -51,20 +63,19 @@ void PeerTable::release_tombstone(PeerId id) {
   release(id);
 }
 
-bool PeerTable::has_address(const IpAddress& addr) const {
-  return find_if([&](const Peer& p) { return p.owns(addr, 0_plane); }) != nullptr;
-}
-
 std::vector<PeerId> PeerTable::ids() const {
   std::vector<PeerId> all;
-  for_each([&](const Peer* p) { all.push_back(p->id); });
+  for_each([&](const Peer* p) {
+    if (!p->description.is_group()) all.push_back(p->id);
+  });
   return all;
 }
 
 void PeerTable::check() const {
+  MRC_INVARIANT(index_.descriptions() + free_.size() == peers_.size());
   for (size_t i = 0; i < peers_.size(); ++i) {
     if (peers_[i] == nullptr) continue;
-    MRC_INVARIANT(peers_[i]->id == i);
+    MRC_INVARIANT(peers_[i]->id == i && index_.find(peers_[i]->interned) == i);
     peers_[i]->check();
   }
 }

@@ -1,6 +1,8 @@
-// PeerTable: the peers of one endpoint, counted by reference. The same description gives the same peer.
+// PeerTable: the peers of one endpoint, counted by reference. The same description gives the same peer. What packets
+// look up is found by an index, at a cost that does not depend on the number of peers.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -8,6 +10,7 @@
 #include "base/ip.h"
 #include "core/engine_context.h"
 #include "core/peer.h"
+#include "core/peer_index.h"
 
 namespace mrc::core {
 
@@ -37,18 +40,34 @@ class PeerTable {
   void release_tombstone(PeerId id);
 
   Peer* find(PeerId id) const { return id < peers_.size() ? peers_[id].get() : nullptr; }
-  bool has_address(const IpAddress& addr) const;
-  std::vector<PeerId> ids() const;
+  // The peer itself reports this address of a plane. False: no memory, nothing is changed.
+  [[nodiscard]] bool set_address(Peer* peer, PlaneId plane, const PlaneAddress& address);
+
+  // True if it is the address of any peer, on any plane.
+  bool has_address(const IpAddress& addr) const { return !index_.at(addr).empty(); }
+  // True if it is that or this device's own: another engine or process of this host, whose peers are not known here. An
+  // answer to it leaves no other host a victim.
+  bool knows_address(const IpAddress& addr) const {
+    const PerPlane<PlaneAddress>& own = engine_.config.planes;
+    return has_address(addr) ||
+           std::any_of(own.begin(), own.end(), [&](const PlaneAddress& plane) { return plane.addr == addr; });
+  }
+  std::vector<PeerId> ids() const;  // of hosts; multicast groups are none
   template <typename Visit>
   void for_each(const Visit& visit) const {
     for (const std::unique_ptr<Peer>& p : peers_)
       if (p != nullptr) visit(p.get());
   }
-  // The first peer for which `holds` is true; null: none.
+  // The first peer with that address, on any plane, for which `holds` is true; null: none. `holds` does not change
+  // addresses.
   template <typename Holds>
-  Peer* find_if(const Holds& holds) const {
-    for (const std::unique_ptr<Peer>& p : peers_)
-      if (p != nullptr && holds(*p)) return p.get();
+  Peer* find_at(const IpAddress& addr, const Holds& holds) const {
+    PeerId last = kNoPeer;
+    for (const PeerId id : index_.at(addr)) {
+      if (id == last) continue;  // the same address on several planes
+      last = id;
+      if (Peer* const p = find(id); holds(*p)) return p;
+    }
     return nullptr;
   }
   size_t count() const { return peers_.size(); }  // places, used or not
@@ -58,6 +77,8 @@ class PeerTable {
   EngineContext& engine_;
   PeerObserver* observer_ = nullptr;
   std::vector<std::unique_ptr<Peer>> peers_;  // by id
+  std::vector<PeerId> free_;                  // unused ids; with room for all, so that release() needs no memory
+  PeerIndex index_;
 };
 
 }  // namespace mrc::core

@@ -116,7 +116,7 @@ void PlaneDiscovery::on_request(Instant now, const wire::Flow& flow, PlaneId pla
   const auto encode = [&](std::span<uint8_t> out) {
     return wire::encode_plane_response(out, bth, tell, p.plth.ports ? &ports : nullptr);
   };
-  if (control_.push_reply(now, back, *ev, peers_.has_address(back.dst), asked, encode))
+  if (control_.push_reply(now, back, *ev, peers_.knows_address(back.dst), asked, encode))
     ++(p.plth.ports ? engine_.counters.rx_port_requests : engine_.counters.rx_plane_requests);
   ask_back(now, flow, p.plth);
 }
@@ -144,8 +144,9 @@ wire::Plth PlaneDiscovery::describe_plane(const wire::Flow& flow, const wire::Pl
 // True if packets from the requester's address on that plane are accepted as the requester's.
 bool PlaneDiscovery::accepts(const wire::Flow& flow, const wire::Plth& ask) const {
   if (ask.addr.is_zero()) return false;
-  return peers_.find_if(
-             [&](const Peer& p) { return is_asker(p, flow, ask) && p.owns(ask.addr, PlaneId(ask.plane)); }) != nullptr;
+  return peers_.find_at(flow.src, [&](const Peer& p) {
+    return is_asker(p, flow, ask) && p.owns(ask.addr, PlaneId(ask.plane));
+  }) != nullptr;
 }
 
 // A peer that sends a request is up, and accepts our packets soon: open queries are repeated, once for each request of
@@ -155,25 +156,26 @@ void PlaneDiscovery::ask_back(Instant now, const wire::Flow& flow, const wire::P
     query->restart(now);
     engine_.timers.set(&timer_, std::min(timer_.deadline, query->next));
   };
-  peers_.for_each([&](Peer* p) {
-    if ((p->plane_query.open.empty() && !p->port_query.open) || ask.nonce == p->plane_query.peer_nonce ||
-        !is_asker(*p, flow, ask))
-      return;
-    p->plane_query.peer_nonce = ask.nonce;
-    if (!p->plane_query.open.empty()) again(&p->plane_query);
-    if (p->port_query.open) again(&p->port_query);
+  peers_.find_at(flow.src, [&](Peer& p) {
+    if ((p.plane_query.open.empty() && !p.port_query.open) || ask.nonce == p.plane_query.peer_nonce ||
+        !is_asker(p, flow, ask))
+      return false;
+    p.plane_query.peer_nonce = ask.nonce;
+    if (!p.plane_query.open.empty()) again(&p.plane_query);
+    if (p.port_query.open) again(&p.port_query);
+    return false;  // all of them
   });
 }
 
 // Accepted only from the queried address, with the nonce of the open query, until the plane is settled
 // [MRC-EXT-4].
-void PlaneDiscovery::on_response(Instant now, const wire::Flow& flow, PlaneId plane, const wire::Packet& p) {
+void PlaneDiscovery::on_response(Instant now, const wire::Flow& flow, const wire::Packet& p) {
   const wire::Plth& announced = p.plth;
   if (announced.ports) {
-    if (!on_announced_ports(now, flow, plane, p)) ++engine_.counters.drop_stale;
+    if (!on_announced_ports(now, flow, p)) ++engine_.counters.drop_stale;
     return;
   }
-  Peer* const to = peers_.find_if([&](const Peer& candidate) {
+  Peer* const to = peers_.find_at(flow.src, [&](const Peer& candidate) {
     return !candidate.plane_query.open.empty() && announced.nonce == candidate.plane_query.nonce &&
            candidate.description.planes[0].addr == flow.src;
   });
@@ -198,9 +200,9 @@ bool PlaneDiscovery::learn_plane(Peer* to, const wire::Plth& announced) {
       return false;
     next = {announced.addr, static_cast<uint16_t>(port)};
   }
-  PlaneAddress& at = to->description.planes[announced.plane];
+  const PlaneAddress& at = to->description.planes[announced.plane];
   if (at.addr == next.addr && at.port == next.port) return true;
-  at = next;
+  if (!peers_.set_address(to, PlaneId(announced.plane), next)) return false;  // the query is repeated
   ++engine_.counters.planes_learnt;
   engine_.sink.on_peer_addresses(to->id);
   return true;

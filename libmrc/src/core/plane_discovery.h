@@ -25,8 +25,10 @@ class PlaneDiscovery {
 
   // A QP goes to RTR towards the peer: unknown values are queried.
   void on_qp_up(Instant now, Peer* p);
+  // A datagram is sent towards the peer: its planes are queried if they are not known.
+  void on_datagram(Instant now, Peer* p) { start_planes(now, p); }
   void on_request(Instant now, const wire::Flow& flow, PlaneId plane, const wire::Packet& p);
-  void on_response(Instant now, const wire::Flow& flow, PlaneId plane, const wire::Packet& p);
+  void on_response(Instant now, const wire::Flow& flow, const wire::Packet& p);
   // A packet for a QP from a port that the peer has not announced: counted, and the peer is queried again [MRC-SEC-9].
   void on_foreign_port(Instant now, Peer* p);
   void on_timer(Instant now);
@@ -50,7 +52,7 @@ class PlaneDiscovery {
   void start_ports(Instant now, Peer* p);
   void open_ports(Instant now, Peer* p);
   void ask_for_ports(Instant now, Peer* p);
-  bool on_announced_ports(Instant now, const wire::Flow& flow, PlaneId plane, const wire::Packet& p);
+  bool on_announced_ports(Instant now, const wire::Flow& flow, const wire::Packet& p);
 
   EngineContext& engine_;
   PeerTable& peers_;

@@ -54,6 +54,7 @@ Requester::Build Qp::build_data(Instant now, PlaneSet planes_with_room, TxBurst*
   responder.append_ack(now, &builder, out);
   builder.finish();
   peer->paths.on_sent(out->ev_index, data_packets, out->bytes);
+  peer->paths.on_data_sent(now, out->ev_index);
   return result;
 }
 

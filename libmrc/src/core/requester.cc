@@ -55,10 +55,8 @@ void Requester::reset() {
 Requester::Build Requester::build(Instant now, PlaneSet planes_with_room, TxBurst* out, BurstBuilder* builder) {
   const EndpointConfig& c = qp_.engine.config;
   const QpAttr& a = qp_.attr;
-  if (!sent_.open()) {
-    if (sent_.nxt() >= packets_.limit()) return Build::kNothing;
-    sent_.open(&qp_.engine.windows, packets_.window() + 1);
-  }
+  if (!sent_.open() && sent_.nxt() >= packets_.limit()) return Build::kNothing;
+  sent_.make_room(&qp_.engine.windows, kMaxSegments, packets_.window());
   packets_.begin_burst();
   const uint32_t max_segments = std::min(std::max<uint32_t>(1, c.max_segments), kMaxSegments);
   bool window_closed = false, ask = false;
@@ -163,6 +161,7 @@ void Requester::note_sent(Instant now, const PacketScheduler::Packet& p, EvIndex
         event::TxData{.psn = psn_of(p.seq), .ev = entry.value, .plane = entry.plane, .size = p.nominal()});
   }
   packets_.on_sent(p);
+  rotation_.on_sent(entry.plane);
   congestion_->on_sent(p.nominal());
 }
 
@@ -179,6 +178,7 @@ void Requester::count_burst(const TxBurst& burst) {
 void Requester::complete_front(Instant now, WcStatus status) {
   const Wqe& w = sq_.front();
   packets_.on_completed(w);
+  if (status == WcStatus::kSuccess) qp_.peer->latency.completion.record(now - w.posted);
   const std::optional<Completion> done = completions_.on_finished(w, status, qp_.qpn);
   sq_.pop_front();
   if (!done) return;
@@ -191,6 +191,16 @@ void Requester::complete_below(Instant now, uint64_t end) {
   while (!sq_.empty() && sq_.front().end_seq() <= end) complete_front(now, WcStatus::kSuccess);
 }
 
+// The transport ACK of these may be lost or late. A write that cack_psn covers is in the peer's memory, and so is all
+// before it; a WriteIMM may wait for a receive request there, and needs the transport ACK. The last request stays
+// for the status: an application has to learn from a completion that its QP has failed.
+void Requester::fail_unacknowledged(Instant now, WcStatus status, uint64_t expected) {
+  const uint64_t arrived = std::min<uint64_t>(packets_.cumulative(), expected);
+  while (sq_.size() > 1 && !sq_.front().with_imm && sq_.front().end_seq() <= arrived)
+    complete_front(now, WcStatus::kSuccess);
+  qp_.fail(now, status, AsyncEvent::kQpFatal);
+}
+
 void Requester::flush(Instant now, WcStatus first) {
   WcStatus status = first;
   while (!sq_.empty()) {
@@ -199,6 +209,7 @@ void Requester::flush(Instant now, WcStatus first) {
   }
   sent_.close(&qp_.engine.windows);
   sent_.restart(sq_.end_seq());
+  rotation_.on_all_left();
   packets_.restart(sq_.end_seq());
   probe_.cancel();
   rto_deadline_ = lost_deadline_ = Instant::never();
@@ -226,7 +237,10 @@ void Requester::check() const {
   rtt_.check();
   detector_.check();
   probe_.check();
+  retry_.check(qp_.state == QpState::kError);
+  completions_.check(qp_.state == QpState::kError);
   MRC_INVARIANT(sent_.nxt() <= sq_.end_seq());
+  MRC_INVARIANT(rotation_.in_flight() == sent_.in_flight());
   MRC_INVARIANT(sent_.all_arrived() || congestion_ != nullptr);
   MRC_INVARIANT(congestion_ == nullptr || congestion_->snapshot().cwnd > 0);
   // Every packet that is not known to have arrived has a timer.

@@ -1,6 +1,7 @@
 // Requester: the sending half of a QP: the packets to send, their paths, and reactions to acknowledgements, NACKs and
-// silence. It orders the steps; the work is in objects of their own. requester.cc sends, requester_ack.cc handles SACK,
-// NACK and transport ACK, loss_recovery.cc detects losses and schedules probes. [MRC-REQ-*, MRC-LOSS-*, spec/states.md]
+// silence. It orders the steps; the work is in objects of their own. requester.cc sends, requester_sack.cc handles
+// SACKs, requester_ack.cc transport ACKs and NACKs, loss_recovery.cc detects losses and schedules probes. [MRC-REQ-*,
+// MRC-LOSS-*, spec/states.md]
 #pragma once
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include "core/burst.h"
 #include "core/congestion/config.h"
 #include "core/congestion/control.h"
+#include "core/delay_histogram.h"
 #include "core/ev_rotation.h"
 #include "core/loss_detector.h"
 #include "core/packet_scheduler.h"
@@ -39,7 +41,7 @@ class Requester {
   void init(const QpCaps& caps) { sq_.init(caps); }
   void start(Instant now);  // on the way to RTS: fresh windows, congestion state, PSNs
   void reset();
-  PostResult post(const SendWr& wr) { return sq_.post(wr, qp_.attr.path_mtu); }
+  PostResult post(Instant now, const SendWr& wr) { return sq_.post(now, wr, qp_.attr.path_mtu); }
   // Writes the packets that may be sent now into `out`. kSent: the caller finishes the builder, and may add a packet
   // before, as the last one has no ICRC yet. Otherwise nothing was added.
   Build build(Instant now, PlaneSet planes_with_room, TxBurst* out, BurstBuilder* builder);
@@ -52,11 +54,16 @@ class Requester {
 
   // Completes everything outstanding: the oldest with `first`, the rest flushed.
   void flush(Instant now, WcStatus first);
+  // The QP fails for want of an acknowledgement: the oldest request that has none gets `status`. `expected`: the peer
+  // has said that it has not had this packet [MRC-ACK-6].
+  void fail_unacknowledged(Instant now, WcStatus status, uint64_t expected = UINT64_MAX);
   bool idle() const { return sq_.empty(); }
   // The oldest packet was sent and exceeds the size of packets of that path MTU [MRC-MTU-4].
   bool stuck_above(uint32_t path_mtu) const;
   bool may_send() const { return packets_.may_send(); }
   void fill_status(QpStatus* s) const;
+  // Of the packets that were sent again and have arrived; null: there were none [MRC-LAT-2].
+  const DelayHistogram* retransmission_delays() const { return totals_.retransmission_delays.get(); }
   const EvRotation& rotation() const { return rotation_; }
   void check() const;
 
@@ -71,6 +78,7 @@ class Requester {
   };
   struct Totals {
     uint64_t packets = 0, retransmits = 0, timeouts = 0;
+    std::unique_ptr<DelayHistogram> retransmission_delays;  // from the first one on: most QPs have none
   };
 
   // requester.cc
@@ -84,11 +92,12 @@ class Requester {
   uint32_t full_nominal() const;                      // nominal size of a full packet
   void complete_below(Instant now, uint64_t end);
   void complete_front(Instant now, WcStatus status);
-  // requester_ack.cc
+  // requester_sack.cc
   Psn psn_of(uint64_t seq) const { return qp_.attr.sq_psn + static_cast<int32_t>(seq & Psn::kMask); }
   int64_t seq_of(Psn psn) const;
   Named read_named(Instant now, const wire::Packet& p, int64_t cack_next) const;
   void on_arrived(Instant now, uint64_t seq);
+  void note_retransmission_delay(Duration delay);
   void on_arrived_below(Instant now, uint64_t end);
   void take_arrivals(Instant now, const wire::Seth& seth, uint64_t cack_next);
   void follow_peer_window(uint8_t mpr);
@@ -98,10 +107,11 @@ class Requester {
   void apply_path_verdict(Instant now, const wire::Seth& seth, const Named& named);
   void skip_path(Instant now, EvIndex ev, TraceTrigger why);
   [[nodiscard]] bool take_probe_answer(Instant now, const wire::Seth& seth, uint64_t cack_next);
+  void after_progress(Instant now);
+  // requester_ack.cc
   void on_ack(Instant now, uint64_t end);
   void on_nak(Instant now, int64_t seq, uint8_t syndrome);
   void on_refused(Instant now, uint64_t seq, wire::NackReason reason);
-  void after_progress(Instant now);
   // loss_recovery.cc
   void note_lateness(Instant now, const wire::Packet& p, const Named& named);
   void detect_losses(Instant now);
@@ -109,7 +119,11 @@ class Requester {
   void report_lost(Instant now, LossCause cause, uint64_t seq);
   void trace_window(Instant now, TraceTrigger why, Duration rtt);
   void handle_rto(Instant now);
-  bool time_out_packets(Instant now, Duration interval, Instant* oldest);
+  struct Expired {
+    bool any = false;
+    Instant oldest_left = Instant::never();  // when the oldest of the others was sent
+  };
+  Expired time_out_packets(Instant now, Duration interval);
   void arm_rto(Instant now);
   Duration rto_interval() const;
   void arm_probe(Instant now);

@@ -1,6 +1,5 @@
-// Receiving. Every request packet is placed on arrival, in any order, after checks that it fits its
-// message and of its key, range and access; ordered effects, completions and the message count,
-// follow as the next expected packet advances. [MRC-RSP-1..4, MRC-RSP-6..12, MRC-SEC-1..6]
+// Receiving. Every request packet is placed on arrival, in any order, after checks that it fits its message and of its
+// key, range and access. [MRC-RSP-1..4, MRC-RSP-6..12, MRC-SEC-1..6]
 #include "core/responder.h"
 
 #include <algorithm>
@@ -14,6 +13,12 @@
 #include "wire/udp.h"
 
 namespace mrc::core {
+
+namespace {
+// For the thread that serves the mailbox to get a processor, and its answer to arrive. Meanwhile the peer retransmits
+// after each of its probes, which follow at doubling intervals: some seven packets, each over another path.
+constexpr Duration kMailboxAnswerTime = Duration::milliseconds(50);
+}  // namespace
 
 // [MRC-CHOICE-Q26]
 void Responder::start() {
@@ -31,21 +36,18 @@ void Responder::reset() {
   piggyback_ = AckPiggybackPolicy();
   fault_.present = false;
   ack_deadline_ = Instant::never();
+  mailbox_answers_until_ = Instant();
   msn_ = 0;
   held_ = false;
 }
 
-Psn Responder::psn_of(uint64_t seq) const {
-  return qp_.attr.rq_psn + static_cast<int32_t>((seq - kOrigin) & Psn::kMask);
+// [MRC-MBX-2]
+void Responder::expect_mailbox_answer(Instant now) {
+  mailbox_answers_until_ = now + kMailboxAnswerTime;
 }
 
-PostResult Responder::post_recv(Instant now, uint64_t wr_id) {
-  if (!recv_queue_.push(wr_id)) return PostResult::kQueueFull;
-  if (held_ && qp_.receiving()) {
-    advance(now);
-    schedule_ack();
-  }
-  return PostResult::kOk;
+Psn Responder::psn_of(uint64_t seq) const {
+  return qp_.attr.rq_psn + static_cast<int32_t>((seq - kOrigin) & Psn::kMask);
 }
 
 bool Responder::on_request(Instant now, const wire::Flow& flow, const wire::Packet& p, uint32_t udp_bytes) {
@@ -61,9 +63,9 @@ bool Responder::on_request(Instant now, const wire::Flow& flow, const wire::Pack
   const MessageMap::Verdict verdict = messages_.check(claim);
   if (__builtin_expect(verdict.fit == MessageMap::Fit::kMisfit, 0)) return on_misfit(now, p, verdict, seq);
   if (received_.contains(seq)) return on_duplicate(now, flow, p, seq, verdict.fit, udp_bytes);
-  uint8_t* to = nullptr;
-  if (__builtin_expect(!find_place(p, &to), 0)) return refuse(now, p, seq, wire::kSyndromeRemoteAccess);
-  if (!place(p, claim, verdict, to)) return refuse(now, p, seq, wire::kSyndromeInvalidRequest);
+  const std::optional<uint8_t*> to = find_place(p);
+  if (__builtin_expect(!to.has_value(), 0)) return refuse(now, p, seq, wire::kSyndromeRemoteAccess);
+  if (!place(p, claim, verdict, *to)) return refuse(now, p, seq, wire::kSyndromeInvalidRequest);
 
   const uint32_t nominal = wire::nominal_size(udp_bytes);  // [MRC-CHOICE-Q11] [MRC-NSCC-1]
   qp_.engine.report(now, qp_.qpn, TraceTrigger::kNone,
@@ -153,29 +155,28 @@ inline bool Responder::place(const wire::Packet& p, const MessageClaim& claim, c
   return true;
 }
 
-bool Responder::find_place(const wire::Packet& p, uint8_t** to) const {
+std::optional<uint8_t*> Responder::find_place(const wire::Packet& p) const {
   const wire::Reth& reth = p.req.reth;
   const uint32_t n = p.payload_len;
   if (reth.rkey == kMailboxKey) {  // [MRC-MBX-1]
     const Mailbox& box = qp_.mailbox;
-    if (!box.present || n > box.length || reth.va > box.length - n) return false;
-    if (n > 0 && box.base != nullptr) *to = box.base + reth.va;
-    return true;
+    if (!box.present || n > box.length || reth.va > box.length - n) return std::nullopt;
+    return n > 0 && box.base != nullptr ? box.base + reth.va : nullptr;
   }
-  if (n == 0) return true;  // a write of zero bytes needs no key [MRC-RSP-6]
+  if (n == 0) return nullptr;  // a write of zero bytes needs no key [MRC-RSP-6]
   const MemoryRegion* mr = qp_.engine.memory.find(reth.rkey);
   if (mr == nullptr || mr->pd != qp_.pd || (mr->access & kAccessRemoteWrite) == 0 ||
       ((qp_.attr.access & kAccessRemoteWrite) == 0 && (mr->access & kAccessAnyQp) == 0) || !mr->covers(reth.va, n))
-    return false;
-  if (mr->base != nullptr) *to = mr->at(reth.va);
-  return true;
+    return std::nullopt;
+  return mr->base != nullptr ? mr->at(reth.va) : nullptr;
 }
 
 // A packet without permission. It is answered when everything before it is complete, because only then is
-// it proven to be the peer's; until then it has no effect and the peer retransmits it [MRC-RSP-7] [MRC-SEC-4].
+// it proven to be the peer's; until then it has no effect and the peer retransmits it [MRC-RSP-7] [MRC-SEC-4]. The
+// QP's own sends end with it, so the answers to messages in the mailbox leave first [MRC-MBX-2].
 bool Responder::refuse(Instant now, const wire::Packet& p, uint64_t seq, uint8_t syndrome) {
   qp_.engine.report(now, qp_.qpn, TraceTrigger::kRefused, event::Drop{.psn = p.bth.psn});
-  if (seq != received_.expected()) return false;
+  if (seq != received_.expected() || now < mailbox_answers_until_) return false;
   fail(now, seq, syndrome,
        syndrome == wire::kSyndromeRemoteAccess ? AsyncEvent::kQpAccessError : AsyncEvent::kQpRequestError);
   return true;
@@ -185,9 +186,8 @@ bool Responder::refuse(Instant now, const wire::Packet& p, uint64_t seq, uint8_t
 // none, one that is plausibly the peer's puts the other in doubt. All others are dropped [MRC-SEC-2] [MRC-SEC-3].
 bool Responder::on_misfit(Instant now, const wire::Packet& p, const MessageMap::Verdict& v, uint64_t seq) {
   qp_.engine.report(now, qp_.qpn, TraceTrigger::kMisfit, event::Drop{.psn = p.bth.psn});
-  uint8_t* to = nullptr;
   const bool keyed =
-      p.payload_len > 0 && p.req.reth.rkey != kMailboxKey && well_shaped(p, packets_of(p)) && find_place(p, &to);
+      p.payload_len > 0 && p.req.reth.rkey != kMailboxKey && well_shaped(p, packets_of(p)) && find_place(p).has_value();
   const bool next = seq == received_.expected() && messages_.is_next(seq, p.meth.msn);
   if (keyed || (!v.against_proven && (v.same_place || next))) contradict(now, seq);
   return false;
@@ -221,69 +221,6 @@ void Responder::contradict(Instant now, uint64_t seq) {
   fail(now, std::min(seq, received_.expected()), wire::kSyndromeRemoteOperation, AsyncEvent::kQpContradicted);
 }
 
-Responder::Delivery Responder::deliver_imm(Instant now, uint64_t seq) {
-  PendingImm* const imm = imms_.find_next(seq);
-  if (imm == nullptr) return Delivery::kOutOfOrder;
-  if (!imm->mailbox && recv_queue_.empty()) return Delivery::kWaits;
-  Completion c;
-  c.mailbox = imm->mailbox;
-  c.wr_id = imm->mailbox ? qp_.mailbox.wr_id : recv_queue_.pop();
-  c.is_recv = true;
-  c.with_imm = true;
-  c.solicited = true;  // MRC carries no solicited bit: every immediate counts as solicited [MRC-RSP-9]
-  c.qpn = qp_.qpn;
-  c.byte_len = imm->length;
-  c.imm = imm->imm;
-  imms_.remove(imm);
-  qp_.engine.report(now, qp_.qpn, TraceTrigger::kNone,
-                    event::Complete{.wr_id = c.wr_id, .status = c.status, .bytes = c.byte_len, .receive = true});
-  return qp_.engine.sink.on_completion(qp_.cookie, c) ? Delivery::kDone : Delivery::kLost;
-}
-
-// Over everything that is in order now.
-void Responder::advance(Instant now) {
-  held_ = false;
-  while (received_.next_arrived()) {
-    const uint64_t next = received_.expected();
-    if (!messages_.in_front() && !messages_.begin_front(next)) return contradict(now, next);
-    if (next == messages_.front_end() && !finish_message(now)) return;
-    received_.advance();
-  }
-}
-
-// The last packet of the message is next, and has arrived. False: the message waits, or the QP has failed.
-bool Responder::finish_message(Instant now) {
-  const uint64_t last = received_.expected();
-  if (!messages_.front_whole()) {
-    contradict(now, last);
-    return false;
-  }
-  switch (messages_.front_with_imm() ? deliver_imm(now, last) : Delivery::kDone) {
-    case Delivery::kDone:
-      break;
-    case Delivery::kWaits:
-      if (!qp_.engine.config.hold_without_recv_wqe) {
-        fail(now, last, wire::kSyndromeInvalidRequest, AsyncEvent::kQpRequestError);
-        return false;
-      }
-      // The packet stays the next one: the window closes and the requester waits [MRC-RSP-8].
-      ++qp_.engine.counters.wimm_held;
-      held_ = true;
-      return false;
-    case Delivery::kLost:  // the CQ is full: the completion is lost, and with it the QP
-      fail(now, last, wire::kSyndromeRemoteOperation, AsyncEvent::kQpRequestError);
-      return false;
-    case Delivery::kOutOfOrder:
-      contradict(now, last);
-      return false;
-  }
-  messages_.finish_front();
-  msn_ = (msn_ + 1) & Psn::kMask;
-  pending_acks_.ack = true;
-  piggyback_.on_message();
-  return true;
-}
-
 void Responder::on_trimmed(Instant now, const wire::Flow& flow, const wire::Packet& p, bool last_hop) {
   const int32_t delta = p.bth.psn - psn_of(received_.expected());
   if (!received_.in_window(delta)) return;
@@ -314,23 +251,14 @@ void Responder::on_packet_in_error(Instant now, const wire::Flow& flow, const wi
   send_nack(now, flow, psn_of(received_.expected()), 0, wire::NackReason::kUnexpEvent);
 }
 
-void Responder::flush() {
-  while (!recv_queue_.empty()) {
-    Completion c;
-    c.wr_id = recv_queue_.pop();
-    c.status = WcStatus::kFlushed;
-    c.is_recv = true;
-    c.qpn = qp_.qpn;
-    qp_.engine.sink.on_completion(qp_.cookie, c);
-  }
-}
-
 void Responder::check() const {
   received_.check();
   messages_.check();
   imms_.check();
   recv_queue_.check();
   sacks_.check();
+  piggyback_.check();
+  mailbox_content_.check();
   MRC_INVARIANT(imms_.count() <= received_.out_of_order());
   MRC_INVARIANT(!held_ || !qp_.receiving() || received_.next_arrived());
   MRC_INVARIANT(!pending_acks_.scheduled || qp_.acks_pending.linked);

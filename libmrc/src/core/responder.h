@@ -1,9 +1,11 @@
 // Responder: the receiving half of a QP: window and duplicate rules, placement on arrival, completions in order, and
-// its acknowledgements. responder.cc receives, responder_ack.cc answers; arrived packets, the content of SACKs,
-// pending immediates and receive requests are objects of their own. [MRC-RSP-*, MRC-SACK-*, spec/states.md]
+// its acknowledgements. responder.cc receives, responder_delivery.cc completes messages in order, responder_ack.cc
+// answers; arrived packets, the content of SACKs, pending immediates and receive requests are objects of their own.
+// [MRC-RSP-*, MRC-SACK-*, spec/states.md]
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "base/time.h"
@@ -92,16 +94,18 @@ class Responder {
   bool on_duplicate(Instant now, const wire::Flow& flow, const wire::Packet& p, uint64_t seq, MessageMap::Fit fit,
                     uint32_t udp_bytes);
   bool place(const wire::Packet& p, const MessageClaim& claim, const MessageMap::Verdict& verdict, uint8_t* to);
-  // Destination of a packet's payload; false: its key, range or access is bad. `to` is null where there is no payload.
-  bool find_place(const wire::Packet& p, uint8_t** to) const;
+  // Destination of a packet's payload, null where nothing is to be stored. None: its key, range or access is bad.
+  std::optional<uint8_t*> find_place(const wire::Packet& p) const;
   bool on_misfit(Instant now, const wire::Packet& p, const MessageMap::Verdict& v, uint64_t seq);
   bool refuse(Instant now, const wire::Packet& p, uint64_t seq, uint8_t syndrome);
   bool add_imm(const wire::Packet& p, uint64_t seq);
+  void expect_mailbox_answer(Instant now);
+  void fail(Instant now, uint64_t seq, uint8_t syndrome, AsyncEvent event);
+  void contradict(Instant now, uint64_t seq);
+  // responder_delivery.cc
   void advance(Instant now);
   bool finish_message(Instant now);
   Delivery deliver_imm(Instant now, uint64_t seq);
-  void fail(Instant now, uint64_t seq, uint8_t syndrome, AsyncEvent event);
-  void contradict(Instant now, uint64_t seq);
   // responder_ack.cc
   void trigger(Instant now, const wire::Flow& flow, const wire::Packet& p, uint64_t seq, bool at_once);
   void schedule_ack();
@@ -124,6 +128,7 @@ class Responder {
   Fault fault_;
   Instant ack_deadline_ = Instant::never();
   Instant last_refusal_ = Instant::from_ns(INT64_MIN / 4);
+  Instant mailbox_answers_until_;  // a message to the mailbox may be unanswered
   uint32_t msn_ = 0;
   bool held_ = false;  // the next message waits for a receive work request
 };

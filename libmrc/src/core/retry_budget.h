@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/invariant.h"
 #include "base/time.h"
 #include "core/types.h"
 
@@ -25,17 +26,25 @@ class RetryBudget {
   [[nodiscard]] bool charge(const QpAttr& attr) {
     ++attempts_;
     const uint32_t budget = static_cast<uint32_t>(attr.retry_linear) + attr.retry_exp;
-    return attr.retry_exp >= kRetryForever || attempts_ <= budget;
+    spent_ = attr.retry_exp < kRetryForever && attempts_ > budget;
+    return !spent_;
   }
   uint32_t attempts() const { return attempts_; }  // since the budget was restored
-  void restore() { attempts_ = 0; }
+  void restore() {
+    attempts_ = 0;
+    spent_ = false;
+  }
 
   // Time at which the oldest packet became the oldest, or was last charged.
   void begin_wait(Instant now) { waiting_since_ = now; }
   bool waited(Instant now, Duration interval) const { return waiting_since_ + interval <= now; }
 
+  // A QP does not outlive its budget.
+  void check(bool ended) const { MRC_INVARIANT(!spent_ || ended); }
+
  private:
   uint32_t attempts_ = 0;
+  bool spent_ = false;
   Instant waiting_since_;
 };
 

@@ -4,6 +4,7 @@
 
 #include "base/invariant.h"
 #include "base/prefetch.h"
+#include "core/datagram_table.h"
 #include "core/path_prober.h"
 #include "core/plane_discovery.h"
 #include "wire/icrc.h"
@@ -16,7 +17,7 @@ void RxDispatcher::handle(Instant now, const RxBurst& burst) {
   PlaneCounters& plane = engine_.plane_counters[burst.plane];
   const DscpConfig& dscp = engine_.config.dscp;
   const bool last_hop = burst.flow.dscp() == dscp.trimmed_lasthop;
-  const bool trimmed = last_hop || burst.flow.dscp() == dscp.trimmed;
+  const bool trimmed = (last_hop || burst.flow.dscp() == dscp.trimmed) && !burst.flow.dst.is_multicast();
   IcrcPrefix prefix;
   for (uint32_t offset = 0; offset < burst.bytes;) {
     const uint8_t* data = burst.data + offset;
@@ -87,21 +88,29 @@ bool RxDispatcher::is_from(Instant now, Peer* peer, const RxBurst& burst) {
 
 void RxDispatcher::dispatch(Instant now, const RxBurst& burst, const wire::Packet& p, uint32_t bytes) {
   using wire::Opcode;
+  // What is sent to many must not be answered by many [MRC-UD-10].
+  if (burst.flow.dst.is_multicast() && !wire::is_datagram(p.bth.opcode)) {
+    ++engine_.counters.drop_multicast;
+    return;
+  }
   switch (p.bth.opcode) {
     case Opcode::kEndpointRequest:
       return prober_.on_request(now, burst.flow, burst.plane, p, bytes);
     case Opcode::kEndpointResponse:
       return prober_.on_response(now, burst.flow, p);
+    case Opcode::kDatagram:
+    case Opcode::kDatagramImm:
+      return datagrams_.on_packet(now, burst, p, bytes);
     case Opcode::kPlaneRequest:
       return discovery_.on_request(now, burst.flow, burst.plane, p);
     case Opcode::kPlaneResponse:
-      return discovery_.on_response(now, burst.flow, burst.plane, p);
+      return discovery_.on_response(now, burst.flow, p);
     default:
       break;
   }
   Qp* const qp = qps_.find(p.bth.dqp);
   if (qp == nullptr) return dispatch_without_qp(now, burst, p);
-  if (qp->peer == nullptr) {
+  if (qp->peer == nullptr) {  // not set up yet: no answer, the sender retries within milliseconds [MRC-QP-4] [API-QP-7]
     ++engine_.counters.drop_state;
     return;
   }
@@ -120,10 +129,7 @@ inline void RxDispatcher::dispatch_to_responder(Instant now, const RxBurst& burs
   const bool probe = p.bth.opcode == wire::Opcode::kProbe;
   if (probe) ++engine_.counters.rx_probes;
   if (qp->state == QpState::kError) return qp->responder.on_packet_in_error(now, flow, p);
-  if (!qp->receiving()) {  // not set up yet: no answer, the sender retries within milliseconds [MRC-QP-4] [API-QP-7]
-    ++engine_.counters.drop_state;
-    return;
-  }
+  MRC_INVARIANT(qp->receiving());  // it has a peer
   if (probe) {
     if (qp->peer->paths.on_inbound(now, burst.plane, wire::ev_of(flow))) qp->peer->rearm(&engine_.timers);
     engine_.report(now, qp->qpn, TraceTrigger::kNone,
@@ -154,7 +160,7 @@ void RxDispatcher::dispatch_to_requester(Instant now, Qp* qp, const wire::Packet
       ++engine_.counters.rx_acks;
       return qp->requester.on_transport_ack(now, p);
     default:
-      ++engine_.counters.drop_decode;
+      MRC_INVARIANT(false);  // dispatch() leaves no other
   }
 }
 

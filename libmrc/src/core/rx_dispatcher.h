@@ -13,19 +13,21 @@
 
 namespace mrc::core {
 
+class DatagramTable;
 class PathProber;
 class PlaneDiscovery;
 
 class RxDispatcher {
  public:
   RxDispatcher(EngineContext* engine, QpTable* qps, PeerTable* peers, Tombstones* tombstones, PathProber* prober,
-               PlaneDiscovery* discovery)
+               PlaneDiscovery* discovery, DatagramTable* datagrams)
       : engine_(*engine),
         qps_(*qps),
         peers_(*peers),
         tombstones_(*tombstones),
         prober_(*prober),
-        discovery_(*discovery) {}
+        discovery_(*discovery),
+        datagrams_(*datagrams) {}
 
   // As Endpoint::handle_rx.
   void handle(Instant now, const RxBurst& burst);
@@ -50,6 +52,7 @@ class RxDispatcher {
   Tombstones& tombstones_;
   PathProber& prober_;
   PlaneDiscovery& discovery_;
+  DatagramTable& datagrams_;
 };
 
 }  // namespace mrc::core

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/ids.h"
+#include "base/invariant.h"
 #include "core/send_queue.h"
 #include "core/types.h"
 
@@ -23,7 +24,6 @@ class SendCompletions {
     done.qpn = qpn;
     done.byte_len = w.length;
     done.with_imm = w.with_imm;
-    done.send_op = w.with_imm ? SendOp::kWriteImm : SendOp::kWrite;
     done.slots = slots_;
     slots_ = 0;
     return done;
@@ -32,6 +32,8 @@ class SendCompletions {
   void on_undelivered() { undelivered_ = true; }
   bool undelivered() const { return undelivered_; }
   void reset() { *this = SendCompletions(); }
+  // A QP that has lost a completion has ended [MRC-ACK-5].
+  void check(bool ended) const { MRC_INVARIANT(!undelivered_ || ended); }
 
  private:
   uint32_t slots_ = 0;  // of the send queue, finished since the last completion

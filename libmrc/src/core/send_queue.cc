@@ -39,7 +39,7 @@ const Sge& SendQueue::sge(const Wqe& w, uint32_t i) const {
   return slots_.more_sges[slot * (caps_.max_send_sge - 1) + i - 1];
 }
 
-PostResult SendQueue::post(const SendWr& wr, uint32_t mtu) {
+PostResult SendQueue::post(Instant now, const SendWr& wr, uint32_t mtu) {
   if (size() >= caps_.max_send_wr) return PostResult::kQueueFull;
   if (!wr.inline_data && wr.num_sge > caps_.max_send_sge) return PostResult::kTooManySges;
   uint64_t length = 0;
@@ -51,6 +51,7 @@ PostResult SendQueue::post(const SendWr& wr, uint32_t mtu) {
   const size_t slot = tail_ & mask_;
   Wqe& w = slots_.wqes[slot];
   w.wr_id = wr.wr_id;
+  w.posted = now;
   w.remote_addr = wr.remote_addr;
   w.rkey = wr.rkey;
   w.imm = wr.imm;

@@ -12,6 +12,7 @@
 
 #include "base/ids.h"
 #include "base/invariant.h"
+#include "base/time.h"
 #include "core/memory.h"
 #include "core/types.h"
 
@@ -21,6 +22,7 @@ struct Wqe {
   uint64_t wr_id = 0;
   uint64_t remote_addr = 0;
   uint64_t first_seq = 0;
+  Instant posted;
   uint32_t packets = 1;
   uint32_t length = 0;
   Key rkey;
@@ -43,7 +45,7 @@ class SendQueue {
 
   void init(const QpCaps& caps) { caps_ = caps; }
   void reset();
-  PostResult post(const SendWr& wr, uint32_t mtu);  // throws std::bad_alloc, and changes nothing then
+  PostResult post(Instant now, const SendWr& wr, uint32_t mtu);  // throws std::bad_alloc, and changes nothing then
 
   bool empty() const { return head_ == tail_; }
   uint32_t size() const { return static_cast<uint32_t>(tail_ - head_); }

@@ -1,6 +1,6 @@
 // SentPackets: the packets of one QP that have been sent, have arrived, or count as lost, by sequence number.
 // Sans-IO. Records come from a pool with the first packet and return to it when everything has arrived, so that an idle
-// QP stays small; nothing else allocates.
+// QP stays small; there are as many as the packets under way need, so that a QP with few of them stays in the caches.
 //
 //     una() <= highest_acked() <= nxt();  in_flight() + lost() + those acknowledged from una() on == nxt() - una()
 #pragma once
@@ -20,14 +20,23 @@ class SentPackets {
  public:
   // --- records ---
   bool open() const { return window_ != nullptr; }
-  void open(TxWindowPool* pool, uint32_t packets) {
-    window_ = pool->take(packets);
-    first_ = nxt_;
+  // Before up to `packets` more are sent: takes records for those and the outstanding ones, and for as many that have
+  // arrived, as late reports need them; `most` is the number of packets that may be outstanding. Throws std::bad_alloc,
+  // and changes nothing then.
+  void make_room(TxWindowPool* pool, uint32_t packets, uint32_t most) {
+    const uint64_t wanted = 2 * std::min<uint64_t>(nxt_ - una_ + packets, most);
+    if (open() && capacity() >= wanted) return;
+    std::unique_ptr<TxWindow> larger = pool->take(static_cast<uint32_t>(wanted));
+    if (!open()) first_ = nxt_;
+    if (open() && nxt_ - first_ > capacity()) first_ = nxt_ - capacity();
+    for (uint64_t s = first_; s < nxt_; ++s) (*larger)[s] = (*window_)[s];
+    close(pool);
+    window_ = std::move(larger);
   }
   void close(TxWindowPool* pool) {
     if (window_ != nullptr) pool->give(std::move(window_));
   }
-  // Packets that may be between una() and nxt(); only while open().
+  // Number of records; only while open().
   uint32_t capacity() const { return window_->size(); }
   // True if there is a record of `seq`, also of a packet that has arrived, until its slot is reused.
   bool remembers(int64_t seq) const {

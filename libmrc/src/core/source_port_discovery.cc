@@ -51,11 +51,12 @@ void PlaneDiscovery::ask_for_ports(Instant now, Peer* p) {
 }
 
 // True: it has the nonce of the open query, comes from an address of the queried peer, and is the part that is due.
-bool PlaneDiscovery::on_announced_ports(Instant now, const wire::Flow& flow, PlaneId plane, const wire::Packet& p) {
+bool PlaneDiscovery::on_announced_ports(Instant now, const wire::Flow& flow, const wire::Packet& p) {
   if (p.plth.version != wire::Plth::kVersion) return false;
-  Peer* const to = peers_.find_if(
-      [&](const Peer& candidate) { return candidate.port_query.open && p.plth.nonce == candidate.port_query.nonce; });
-  if (to == nullptr || !to->owns(flow.src, plane)) return false;
+  Peer* const to = peers_.find_at(flow.src, [&](const Peer& candidate) {
+    return candidate.port_query.open && p.plth.nonce == candidate.port_query.nonce;
+  });
+  if (to == nullptr) return false;
   PortQuery& q = to->port_query;
   const auto planes = static_cast<uint32_t>(to->description.planes.size());
   switch (to->source_ports.take(PlaneId(p.plth.plane), p.plth.planes, planes, p.spth())) {

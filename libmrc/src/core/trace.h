@@ -88,9 +88,9 @@ struct WindowSteps {  // bits of WindowStep (core/congestion/control.h)
 #define MRC_TRACE_TRIGGERS(X)                                                                    \
   X(kNone, "", "")                                                                               \
   X(kTurn, "turn", "next path in the rotation")                                                 \
-  X(kSkipped, "others_skipped", "earlier paths in the rotation had been marked or trimmed")                    \
-  X(kFull, "others_full", "the planes of earlier paths in the rotation were full")                           \
-  X(kAllSkipped, "all_skipped", "all paths were marked to be skipped")               \
+  X(kSkipped, "others_skipped", "earlier paths in the rotation had been marked or trimmed, or are unproven")      \
+  X(kFull, "others_full", "the planes of other paths were full")                                             \
+  X(kAllSkipped, "all_skipped", "all paths at turn were marked to be skipped")               \
   X(kOvertaken, "overtaken", "a packet sent a reordering window later has arrived")              \
   X(kTrimmed, "trimmed", "a switch trimmed the packet")                                          \
   X(kRejected, "rejected", "the responder refused the packet")                                   \
@@ -101,6 +101,7 @@ struct WindowSteps {  // bits of WindowStep (core/congestion/control.h)
   X(kMarked, "marked", "a SACK of a packet that was marked CE")                                  \
   X(kLosses, "losses", "losses of different send times without a delivery between them")         \
   X(kPeerVerdict, "peer_verdict", "the responder reported the path as bad")                     \
+  X(kOtherEngine, "other_engine", "another engine of the device found the path bad")            \
   X(kPlaneSuspended, "plane_suspended", "the plane of the path was retired")           \
   X(kProbeAnswered, "probe_answered", "a probe over the path was answered")                      \
   X(kOperator, "operator", "denied or allowed by the controller")                                \

@@ -15,14 +15,38 @@ void TxScheduler::count(const TxBurst& burst) {
 }
 
 bool TxScheduler::poll(Instant now, TxBurst* out, PlaneSet planes_with_room) {
-  planes_with_room &= engine_.planes_up;
   out->segments = 0;
-  const bool found = control_.pop(out, planes_with_room) ||
-                     (!planes_with_room.empty() &&
-                      ((answers_come_first() && poll_answers(now, out, planes_with_room)) ||
-                       poll_data(now, out, planes_with_room) || poll_answers(now, out, planes_with_room)));
+  if (datagrams_ != nullptr) datagrams_->complete_sent();
+  if (nothing_waits()) return false;  // most calls of a program that polls
+  planes_with_room &= engine_.planes_up;
+  const bool found =
+      control_.pop(out, planes_with_room) || (!planes_with_room.empty() && poll_requests(now, out, planes_with_room));
   if (found) count(*out);
   return found;
+}
+
+// No packet is queued, and no QP may send or answer.
+bool TxScheduler::nothing_waits() const {
+  return control_.empty() && ready_.empty() && acks_pending_.empty() &&
+         (datagrams_ == nullptr || !datagrams_->any_ready());
+}
+
+bool TxScheduler::poll_requests(Instant now, TxBurst* out, PlaneSet planes_with_room) {
+  if (datagrams_first_ && poll_datagrams(now, out, planes_with_room)) {
+    datagrams_first_ = false;
+    return true;
+  }
+  if ((answers_come_first() && poll_answers(now, out, planes_with_room)) || poll_data(now, out, planes_with_room) ||
+      poll_answers(now, out, planes_with_room)) {
+    datagrams_first_ = true;
+    return true;
+  }
+  return !datagrams_first_ && poll_datagrams(now, out, planes_with_room);
+}
+
+bool TxScheduler::poll_datagrams(Instant now, TxBurst* out, PlaneSet planes_with_room) {
+  out->segments = 0;
+  return datagrams_ != nullptr && datagrams_->poll(now, out, planes_with_room);
 }
 
 // Answers leave first, except where the QP is about to send data itself: then they follow the data, unless the driver

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/invariant.h"
 #include "base/time.h"
 #include "core/trace.h"
 
@@ -30,16 +31,25 @@ struct TxRecord {
     since_first_ = 0;
   }
   void on_sent_again(Instant now) {
-    const int64_t more = (now - sent_at).ns() / kSinceFirstTickNs + 1;
-    since_first_ = static_cast<uint16_t>(std::min<int64_t>(since_first_ + more, UINT16_MAX));
+    const int64_t more = (now - sent_at).ns() / kTickNs + 1;
+    set_since_first(static_cast<uint64_t>(since_first() + more));
     if (sends < 255) ++sends;
     sent_at = now;
   }
-  // When the first copy was sent, or 1 us before that for each further copy; no more than 67 ms before the last one.
-  Instant first_sent_at() const { return sent_at - Duration::nanoseconds(since_first_ * kSinceFirstTickNs); }
+  // When the first copy was sent, or before that for each further copy by 1 us or, where that is more, a 2048th of the
+  // time since; no more than 137 s before the last one.
+  Instant first_sent_at() const { return sent_at - Duration::nanoseconds(since_first() * kTickNs); }
 
  private:
-  static constexpr int64_t kSinceFirstTickNs = 1024;
+  static constexpr int64_t kTickNs = 1024;
+  // Ticks as 12 bits and an exponent of 4: exact for a lateness of up to 4 ms, which the loss detector compares, and
+  // wide enough for the timeouts of a silent peer.
+  int64_t since_first() const { return int64_t{since_first_ & 0xFFF} << (since_first_ >> 12); }
+  void set_since_first(uint64_t ticks) {
+    unsigned exponent = 0;
+    for (; ticks > 0xFFF && exponent < 15; ++exponent) ticks = (ticks + 1) / 2;
+    since_first_ = static_cast<uint16_t>(exponent << 12 | std::min<uint64_t>(ticks, 0xFFF));
+  }
   uint16_t since_first_ = 0;
 };
 static_assert(sizeof(TxRecord) == 16);
@@ -75,6 +85,10 @@ class TxWindowPool {
     if (free_.size() < kKeep) free_.push_back(std::move(w));
   }
   TxWindowPool() { free_.reserve(kKeep); }
+  void check() const {
+    MRC_INVARIANT(free_.size() <= kKeep);
+    for (const auto& w : free_) MRC_INVARIANT(w != nullptr && (w->size() & (w->size() - 1)) == 0);
+  }
 
  private:
   static constexpr size_t kKeep = 64;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -15,6 +16,22 @@
 namespace mrc::core {
 
 enum class QpState : uint8_t { kReset, kInit, kRtr, kRts, kError };
+
+// The state machine of queue pairs, reliable and of datagrams. [API-QP-1]
+constexpr bool is_transition(QpState from, QpState to) {
+  switch (to) {
+    case QpState::kReset:
+    case QpState::kError:
+      return true;
+    case QpState::kInit:
+      return from == QpState::kReset || from == QpState::kInit;
+    case QpState::kRtr:
+      return from == QpState::kInit;
+    case QpState::kRts:
+      return from == QpState::kRtr || from == QpState::kRts;
+  }
+  return false;
+}
 
 // Access flags of memory regions and QPs, same values as IBV_ACCESS_*.
 inline constexpr uint32_t kAccessLocalWrite = 1;
@@ -80,7 +97,8 @@ struct Completion {
   uint32_t byte_len = 0;
   uint32_t imm = 0;
   uint32_t slots = 1;
-  SendOp send_op = SendOp::kWrite;
+  Qpn src_qpn;             // of a received datagram
+  bool v4_header = false;  // before its data, else IPv6
 };
 
 // kQpContradicted: two packets contradicted each other, so one that was accepted may have been forged [MRC-SEC-3].
@@ -95,6 +113,14 @@ struct CongestionConfig;
 using PeerId = uint32_t;
 inline constexpr PeerId kNoPeer = UINT32_MAX;
 
+// A path that failed, as one engine of a device reports it to the others [MRC-EVS-16]: the EV by its value, towards
+// every peer that has the address on the plane.
+struct PathReport {
+  IpAddress addr;
+  uint32_t ev = 0;
+  PlaneId plane;
+};
+
 // Reports of the engine. Called from inside the engine's calls, on the caller's thread; must not call back into the
 // engine.
 class Sink {
@@ -108,6 +134,8 @@ class Sink {
   virtual void on_endpoint_response(uint16_t id, PlaneId plane, Duration rtt) = 0;
   // An EV towards some peer changed its state; `losses` on it since the last such call. Never kSkip [MRC-EVS-1].
   virtual void on_ev_state(EvIndex /*ev_index*/, EvState /*to*/, uint64_t /*losses*/) {}
+  // This engine has found that the path is bad: for on_path_failed() of the device's other engines.
+  virtual void on_path_failed(const PathReport& /*path*/) {}
   // A plane towards that peer carries packets of path MTU `carries` but not those of `wanted` [MRC-MTU-3].
   virtual void on_path_mtu(PeerId /*peer*/, PlaneId /*plane*/, uint32_t /*carries*/, uint32_t /*wanted*/) {}
   // A peer is new, or an address of it was learnt: state that depends on its addresses must be updated.
@@ -131,6 +159,7 @@ struct QpInit {
 struct PlaneAddress {
   IpAddress addr;
   uint16_t port = 0;
+  friend bool operator==(const PlaneAddress& a, const PlaneAddress& b) { return a.addr == b.addr && a.port == b.port; }
 };
 
 // One entry per plane, in plane order; a plane that the peer does not have holds a zero address.
@@ -139,11 +168,18 @@ struct PeerDescription {
   bool learn = false;  // only plane 0 is given; the peer is queried for the others [MRC-EXT-1]
   uint8_t slot = 0;    // learn: process slot of the peer, for the ports of the planes to come
   bool nic = false;    // no endpoint of this software: it is sent only packets of OCP MRC
+  // A multicast group [MRC-UD-9]: per plane, the address and port from which datagrams leave. Empty: a host.
+  PerPlane<PlaneAddress> sources;
+  uint8_t hop_limit = 0;  // of a group
+  bool is_group() const { return !sources.empty(); }
   friend bool operator==(const PeerDescription& a, const PeerDescription& b) {
-    if (a.planes.size() != b.planes.size() || a.learn != b.learn || a.slot != b.slot || a.nic != b.nic) return false;
-    for (size_t i = 0; i < a.planes.size(); ++i)
-      if (a.planes[i].addr != b.planes[i].addr || a.planes[i].port != b.planes[i].port) return false;
-    return true;
+    return a.planes == b.planes && a.learn == b.learn && a.slot == b.slot && a.nic == b.nic && a.sources == b.sources &&
+           a.hop_limit == b.hop_limit;
+  }
+  template <typename Hash>
+  friend Hash AbslHashValue(Hash h, const PeerDescription& d) {
+    for (const PlaneAddress& plane : d.planes) h = Hash::combine(std::move(h), plane.addr, plane.port);
+    return Hash::combine(std::move(h), d.planes.size(), d.learn, d.slot, d.nic, d.sources.size(), d.hop_limit);
   }
 };
 

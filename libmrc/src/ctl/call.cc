@@ -92,10 +92,9 @@ Enum as_enum(const Json& j) {
 }
 
 mrc_ctl_ev parse_ev(const Json& value, const Json& port) {
-  mrc_ctl_ev ev{};
-  if (!parse_ev_hex(value.get<std::string>(), &ev.val)) throw std::invalid_argument("EV");
-  ev.port = port.get<Whole<uint8_t>>();
-  return ev;
+  const std::optional<mrc_ctl_ev> ev = parse_ev_hex(value.get<std::string>(), port.get<Whole<uint8_t>>());
+  if (!ev) throw std::invalid_argument("EV");
+  return *ev;
 }
 
 void parse_format(const Json& j, ProfileCall* c) {
@@ -163,8 +162,11 @@ std::string ev_hex(const mrc_ctl_ev_t& value) {
   return hex(value, sizeof(mrc_ctl_ev_t));
 }
 
-bool parse_ev_hex(const std::string& text, mrc_ctl_ev_t* out) {
-  return parse_hex(text, *out, sizeof *out);
+std::optional<mrc_ctl_ev> parse_ev_hex(const std::string& value, uint8_t port) {
+  mrc_ctl_ev ev{};
+  if (!parse_hex(value, ev.val, sizeof ev.val)) return std::nullopt;
+  ev.port = port;
+  return ev;
 }
 
 Json call_json(uint64_t id, const mrc_ctl_ev_fmt_profile_attr& a, int mask) {
@@ -228,11 +230,11 @@ Json call_json(uint64_t id, const mrc_ctl_cc_profile_attr& a, int mask) {
   return j;
 }
 
-bool parse_call(const Json& j, ProfileCall* out) {
+std::optional<ProfileCall> parse_call(const Json& j) {
   try {
     const std::string kind = j.at("kind").get<std::string>();
     const auto known = std::find(std::begin(kKinds), std::end(kKinds), kind);
-    if (known == std::end(kKinds)) return false;
+    if (known == std::end(kKinds)) return std::nullopt;
     ProfileCall made;
     made.kind = static_cast<ProfileKind>(known - std::begin(kKinds));
     made.id = j.at("id").get<Whole<uint64_t>>();
@@ -240,11 +242,10 @@ bool parse_call(const Json& j, ProfileCall* out) {
     if (made.kind == ProfileKind::kFormat) parse_format(j, &made);
     if (made.kind == ProfileKind::kEv) parse_ev_call(j, &made);
     if (made.kind == ProfileKind::kCc) parse_cc(j, &made);
-    *out = std::move(made);
+    return made;
   } catch (const std::exception&) {  // a missing key, another type, an invalid text
-    return false;
+    return std::nullopt;
   }
-  return true;
 }
 
 int ProfileCall::apply(ProfileStore* store) const {

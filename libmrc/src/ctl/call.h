@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,12 +48,13 @@ struct ProfileCall {
 nlohmann::json call_json(uint64_t id, const mrc_ctl_ev_fmt_profile_attr& attr, int mask);
 nlohmann::json call_json(uint64_t id, const mrc_ctl_ev_profile_attr& attr, int mask);
 nlohmann::json call_json(uint64_t id, const mrc_ctl_cc_profile_attr& attr, int mask);
-// False: not in that format. The values are checked by apply().
-[[nodiscard]] bool parse_call(const nlohmann::json& text, ProfileCall* out);
+// None: not in that format. The values are checked by apply().
+[[nodiscard]] std::optional<ProfileCall> parse_call(const nlohmann::json& text);
 
 // "0003c001": bytes of an EV without the zeros at the end; empty for an EV of zeros.
 std::string ev_hex(const mrc_ctl_ev_t& value);
-[[nodiscard]] bool parse_ev_hex(const std::string& text, mrc_ctl_ev_t* out);
+// The EV of that value on a port. None: the value is no such text.
+[[nodiscard]] std::optional<mrc_ctl_ev> parse_ev_hex(const std::string& value, uint8_t port);
 
 // The calls that make this store from an empty one of the same limits. `paths` false: entries that observation has
 // found bad are written as good, because an observation is no decision.

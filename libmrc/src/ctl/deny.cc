@@ -52,7 +52,7 @@ bool parse_ev(const std::string& text, DenyRule* out) {
 }
 
 std::string ev_of(const DenyRule& rule) {
-  const std::string port = rule.port != 0 ? std::to_string(rule.port) : "";
+  std::string port = rule.port != 0 ? std::to_string(rule.port) : "";
   if (rule.label == 0) return port;
   return "0x" + hex4(rule.label) + (port.empty() ? "" : ":" + port);
 }

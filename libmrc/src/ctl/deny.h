@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/ip.h"
-#include "base/result.h"
+#include "result.h"
 
 namespace mrc::ctl {
 

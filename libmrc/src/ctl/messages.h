@@ -82,12 +82,23 @@ struct EvReport {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(EvReport, ev, port, state, active, rtt_ns, tx_packets, tx_bytes, losses, ecn_marks)
 
+// A histogram by octaves: counts[i] are of at most 2^(10 + i) ns, the last one of all that is longer. Without a sample
+// there are no counts.
+struct DelayReport {
+  static constexpr size_t kCounts = 28;
+  Whole<uint64_t> sum_ns;
+  std::vector<Whole<uint64_t>> counts;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DelayReport, sum_ns, counts)
+
 struct PeerReport {
   Whole<uint32_t> peer;
   std::vector<std::string> addresses;  // of each plane; empty: not known
   std::vector<EvReport> evs;
+  DelayReport completion, retransmission;  // [MRC-LAT-1, MRC-LAT-2]
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PeerReport, peer, addresses, evs)
+// An older library reports no delays.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(PeerReport, peer, addresses, evs, completion, retransmission)
 
 struct DeviceReport {
   Whole<int64_t> pid, uid;  // mrcd overwrites them by the kernel's data

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <type_traits>
 
 namespace mrc::ctl {
 
@@ -57,6 +58,11 @@ void replace(Table* table, Table* by) {
   table->swap(*by);
   for (const auto& [id, held] : *table) held->users = 0;
   for (const auto& [id, count] : users) set_users(table, id, count);
+}
+
+template <typename Table>
+void copy(const Table& from, Table* to) {
+  for (const auto& [id, held] : from) to->emplace(id, std::make_unique<std::remove_cvref_t<decltype(*held)>>(*held));
 }
 
 }  // namespace
@@ -154,6 +160,16 @@ int ProfileStore::hold_cc(uint64_t id, bool* counted) {
 }
 void ProfileStore::release_cc(uint64_t id) {
   release(&ccs_, id);
+}
+
+ProfileStore ProfileStore::copy() const {
+  ProfileStore made(limits_, device_evs_);
+  ctl::copy(formats_, &made.formats_);
+  ctl::copy(evs_, &made.evs_);
+  ctl::copy(ccs_, &made.ccs_);
+  made.generation_ = generation_;
+  made.following_ = following_;
+  return made;
 }
 
 void ProfileStore::replace(ProfileStore&& other) {

@@ -57,6 +57,7 @@ class ProfileStore {
   // A copy of a store kept by another process: that one checks whether QPs hold a profile, and this copy accepts the
   // call.
   void follow() { following_ = true; }
+  ProfileStore copy() const;
   // All profiles become those of `other`, and QPs keep the profiles that they hold.
   void replace(ProfileStore&& other);
   // The QPs that hold each profile, where there are any.

@@ -15,6 +15,7 @@ inline void begin(core::TxBurst* part, const core::TxBurst& from) {
   part->ev_index = from.ev_index;
   part->segments = part->bytes = part->iov_count = 0;
   part->segment_size = from.segment_size;
+  part->hop_limit = from.hop_limit;
 }
 
 inline void append(core::TxBurst* part, const core::TxBurst& segment) {

@@ -6,11 +6,16 @@
 // another thread meanwhile. Nothing here blocks, and nothing allocates or logs per packet.
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "base/planes.h"
 #include "base/time.h"
 #include "core/burst.h"
+#include "core/types.h"
+#include "result.h"
 
 namespace mrc::datapath {
 
@@ -68,12 +73,21 @@ class Datapath {
 
   // Sends bursts in order; returns how many were taken. Fewer than `n` means that the plane of bursts[returned] has no
   // room: that burst was not changed, offer it (or a newly polled one) again when planes_with_room() shows its plane.
-  // The memory of a taken burst may be reused. Packets refused by the kernel are counted and treated as lost.
+  // The memory of a taken burst may be reused. Packets refused by the kernel are counted and treated as lost. A driver
+  // may keep packets back until flush(), so that one system call passes many of them on.
   virtual int tx_burst(Instant now, const core::TxBurst* const* bursts, int n) = 0;
   bool tx_one(Instant now, const core::TxBurst& burst) {
     const core::TxBurst* p = &burst;
     return tx_burst(now, &p, 1) == 1;
   }
+
+  // Passes on the packets that tx_burst kept back. Required after the last tx_burst of a round; a tx_burst without
+  // bursts does it as well.
+  virtual void flush() {}
+
+  // Where the next burst is best composed (TxBurst::staging), because it is sent from there: one copy less. Null: the
+  // caller's own memory is as good. Valid until the next call of tx_burst.
+  virtual uint8_t* staging() { return nullptr; }
 
   // The planes that take a burst now. Cheap while no plane is full.
   virtual PlaneSet planes_with_room() = 0;
@@ -96,9 +110,21 @@ class Datapath {
   virtual uint32_t max_segments() const = 0;
   virtual uint32_t max_burst_bytes() const = 0;
 
-  // A packet that the network of this host refused as too long for the path since the last call: true, and its
-  // destination. The engine then searches the path's MTU.
-  virtual bool take_too_long(PlaneId* /*plane*/, IpAddress* /*to*/) { return false; }
+  // A packet that the network of this host refused as too long for the path since the last call. The engine then
+  // searches the path's MTU.
+  struct TooLong {
+    PlaneId plane;
+    IpAddress to;
+  };
+  virtual std::optional<TooLong> take_too_long() { return std::nullopt; }
+
+  // Multicast: how many groups can be received at once. 0: none, and bursts to groups must not be sent.
+  virtual uint32_t max_groups() const { return 0; }
+  // Per plane, the address and port from which bursts to groups leave; they do not change.
+  virtual Result<PerPlane<core::PlaneAddress>> group_sources() { return no_multicast(); }
+  // Receives what arrives at the addresses of a group, one per plane. Calls are counted: each needs a leave_group().
+  virtual Status join_group(const PerPlane<core::PlaneAddress>& /*group*/) { return no_multicast(); }
+  virtual void leave_group(const PerPlane<core::PlaneAddress>& /*group*/) {}
 
   // An id of RxBurst::pipe whose shared memory has ended since the last call, all bursts of it having been returned; 0:
   // no further one. To be called after rx_burst, before its bursts are handled.
@@ -108,6 +134,9 @@ class Datapath {
 
   // A few lines for mrc-info and logs: driver, planes, offloads, buffer sizes obtained, limits to raise.
   virtual std::string describe() const = 0;
+
+ private:
+  static Error no_multicast() { return Error{EOPNOTSUPP, "this datapath carries no multicast"}; }
 };
 
 }  // namespace mrc::datapath

@@ -34,9 +34,11 @@ class FaultDatapath final : public Datapath {
 
   int rx_burst(Instant now, core::RxBurst* out, int max) override {
     held_.release(now, inner_.get());
+    inner_->flush();
     return inner_->rx_burst(now, out, max);
   }
   int tx_burst(Instant now, const core::TxBurst* const* bursts, int n) override;
+  void flush() override { inner_->flush(); }
   PlaneSet planes_with_room() override { return inner_->planes_with_room(); }
   int wait_fds(int* out, int max) const override { return inner_->wait_fds(out, max); }
   void before_wait() override { inner_->before_wait(); }
@@ -44,7 +46,11 @@ class FaultDatapath final : public Datapath {
   Instant next_timeout() const override { return std::min(inner_->next_timeout(), held_.next_timeout()); }
   uint32_t max_segments() const override { return inner_->max_segments(); }
   uint32_t max_burst_bytes() const override { return inner_->max_burst_bytes(); }
-  bool take_too_long(PlaneId* plane, IpAddress* to) override { return inner_->take_too_long(plane, to); }
+  std::optional<TooLong> take_too_long() override { return inner_->take_too_long(); }
+  uint32_t max_groups() const override { return inner_->max_groups(); }
+  Result<PerPlane<core::PlaneAddress>> group_sources() override { return inner_->group_sources(); }
+  Status join_group(const PerPlane<core::PlaneAddress>& group) override { return inner_->join_group(group); }
+  void leave_group(const PerPlane<core::PlaneAddress>& group) override { inner_->leave_group(group); }
   uint32_t take_ended_pipe() override { return inner_->take_ended_pipe(); }
   const DatapathCounters& counters() override;
   std::string describe() const override { return inner_->describe() + "fault injection: " + plan_->text + "\n"; }
@@ -58,7 +64,7 @@ class FaultDatapath final : public Datapath {
 
   uint64_t draw_gap(RuleState* state, double p);
   bool send(Instant now, const core::TxBurst& burst);
-  bool send_damaged(Instant now, const core::TxBurst& burst, Duration delay);
+  void send_damaged(Instant now, const core::TxBurst& burst, Duration delay);
   void mark_segments(const core::TxBurst& burst, Duration since);
   uint8_t* copy(core::TxBurst* part);
   void damage(core::TxBurst* part);
@@ -100,6 +106,7 @@ uint64_t FaultDatapath::draw_gap(RuleState* state, double p) {
 
 int FaultDatapath::tx_burst(Instant now, const core::TxBurst* const* bursts, int n) {
   held_.release(now, inner_.get());
+  if (n == 0) inner_->tx_burst(now, nullptr, 0);
   for (int i = 0; i < n; ++i)
     if (!send(now, *bursts[i])) return i;
   return n;
@@ -197,7 +204,7 @@ void FaultDatapath::mark_segments(const core::TxBurst& burst, Duration since) {
   }
 }
 
-bool FaultDatapath::send_damaged(Instant now, const core::TxBurst& burst, Duration delay) {
+void FaultDatapath::send_damaged(Instant now, const core::TxBurst& burst, Duration delay) {
   for (core::TxBurst* part : {&main_, &marked_, &copies_, &single_}) begin(part, burst);
   marked_.flow.traffic_class |= static_cast<uint8_t>(wire::Ecn::kCe);
   scratch_used_ = 0;
@@ -238,7 +245,6 @@ bool FaultDatapath::send_damaged(Instant now, const core::TxBurst& burst, Durati
     if (delay > Duration()) own_.fault_delayed += part->segments;
     emit(now, *part, delay);
   }
-  return true;
 }
 
 // Replaces the packet by a copy in one piece.

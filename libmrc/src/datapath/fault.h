@@ -20,9 +20,9 @@
 #include <memory>
 #include <string>
 
-#include "base/result.h"
 #include "core/config.h"
 #include "datapath/datapath.h"
+#include "result.h"
 
 namespace mrc::datapath {
 

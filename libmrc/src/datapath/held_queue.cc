@@ -15,6 +15,7 @@ bool HeldQueue::hold(Instant due, const core::TxBurst& burst, uint64_t after_bur
   held.flow = burst.flow;
   held.plane = burst.plane;
   held.ev_index = burst.ev_index;
+  held.hop_limit = burst.hop_limit;
   held.segments = burst.segments;
   held.segment_size = burst.segment_size;
   held.after_burst = after_burst;
@@ -29,6 +30,7 @@ bool HeldQueue::let_go(Instant now, const Held& held, Datapath* to) {
   whole_.flow = held.flow;
   whole_.plane = held.plane;
   whole_.ev_index = held.ev_index;
+  whole_.hop_limit = held.hop_limit;
   whole_.segments = held.segments;
   whole_.segment_size = held.segment_size;
   whole_.bytes = static_cast<uint32_t>(held.bytes.size());

@@ -29,6 +29,7 @@ class HeldQueue {
     wire::Flow flow;
     PlaneId plane;
     EvIndex ev_index;
+    uint8_t hop_limit = 0;
     uint32_t segments = 0;
     uint32_t segment_size = 0;
     uint64_t after_burst = 0;  // reordered: when that number of bursts has been sent

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "base/ip.h"
-#include "base/result.h"
+#include "result.h"
 
 namespace mrc::device {
 

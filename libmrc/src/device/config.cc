@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "core/congestion/registry.h"
 #include "datapath/frame/gateway.h"
+#include "datapath/port_range.h"
 #include "device/config_file.h"
 #include "device/fault_scope.h"
 #include "device/interfaces.h"
@@ -112,7 +114,6 @@ Status check_ipv6(const DeviceConfig& device, const char* setting) {
 
 // Every plane has a DPDK port and a gateway that is one.
 Status check_dpdk(const DeviceConfig& device) {
-  if (device.settings.datapath != DatapathKind::kDpdk) return {};
   if (Status ipv6 = check_ipv6(device, "datapath"); !ipv6) return ipv6;
   const size_t ports = datapath::split_list(device.settings.dpdk_ports).size();
   if (ports != device.planes.size())
@@ -124,10 +125,21 @@ Status check_dpdk(const DeviceConfig& device) {
   return {};
 }
 
+// What a datapath cannot do with the other settings.
+Status check_datapath(const DeviceConfig& device) {
+  switch (device.settings.datapath) {
+    case DatapathKind::kUdp:
+      return {};
+    case DatapathKind::kRaw:
+      return check_ipv6(device, "datapath");
+    case DatapathKind::kDpdk:
+      return check_dpdk(device);
+  }
+  return {};
+}
+
 // With ev_mode srv6 the texts that name the switches must be a plan for these planes.
 Status check_srv6(const DeviceConfig& device) {
-  if (device.settings.datapath == DatapathKind::kRaw)
-    if (Status ipv6 = check_ipv6(device, "datapath"); !ipv6) return ipv6;
   if (device.settings.ev_mode != EvMode::kSrv6) return {};
   if (Status ipv6 = check_ipv6(device, "ev_mode"); !ipv6) return ipv6;
   const auto planes = static_cast<uint32_t>(device.planes.size());
@@ -137,6 +149,19 @@ Status check_srv6(const DeviceConfig& device) {
     if (auto plan = srv6_plan(one, planes); !plan) return std::move(plan).error().under(origin_of(device, name));
   }
   return {};
+}
+
+// Encapsulation by the kernel: a source port for each path at least.
+Status check_source_ports(const DeviceConfig& device) {
+  const Settings& s = device.settings;
+  if (s.ev_mode != EvMode::kSrv6 || s.srv6_encap == datapath::Srv6Encap::kNone) return {};
+  const std::optional<datapath::PortRange> ports = datapath::parse_port_range(s.srv6_source_ports);
+  const auto plan = srv6_plan(s, static_cast<uint32_t>(device.planes.size()));
+  if (!plan) return plan.error();
+  if (ports && ports->size() >= (*plan)->max_path_count()) return {};
+  return invalid(origin_of(device, "srv6_source_ports") + "value is '" + s.srv6_source_ports +
+                 "', allowed with srv6_encap kernel: FIRST-LAST, from 1024 to 65535, at least a port for each of " +
+                 std::to_string((*plan)->max_path_count()) + " paths");
 }
 
 // The parameters are those of the algorithm.
@@ -164,7 +189,8 @@ Status finish(Config* config, const Settings& common, GetEnv env) {
     fill_gids(&device);
     fill_line_rate(&device);
     if (Status filled = fill_ports(&device); !filled) return filled;
-    for (const auto check : {check_ev_count, check_min_active, check_dscps, check_srv6, check_dpdk, check_congestion})
+    for (const auto check : {check_ev_count, check_min_active, check_dscps, check_datapath, check_srv6,
+                             check_source_ports, check_congestion})
       if (Status checked = check(device); !checked) return checked;
   }
   return check_fault(config->devices);
@@ -218,10 +244,11 @@ Result<ConfigText> read_config_text(GetEnv env) {
   if (named != nullptr && *named == 0) named = nullptr;
   if (named == nullptr && ::access(kSystemFile, F_OK) != 0) return ConfigText();
   ConfigText config{named != nullptr ? named : kSystemFile, ""};
-  std::string why;
-  if (!read_text_file(config.file, &config.text, &why))
-    return invalid("cannot read the configuration file " + config.file + ": " + why +
+  Result<std::string> text = read_text_file(config.file);
+  if (!text)
+    return invalid("cannot read the configuration file " + config.file + ": " + text.error().text +
                    (named != nullptr ? " (MRC_CONFIG names it)" : ""));
+  config.text = *std::move(text);
   return config;
 }
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/ip.h"
-#include "base/result.h"
 #include "device/address_template.h"
 #include "device/settings.h"
+#include "result.h"
 
 namespace mrc::device {
 

@@ -41,9 +41,13 @@ Status read_plane(const YamlReader& r, const YAML::Node& node, PlaneConfig* plan
       return r.refuse(node, "planes", "bind and link-local addresses need an interface");
     return {};
   }
-  if (!have_address && !address_of_interface(plane->interface, &plane->addr))
-    return r.refuse(node["interface"], "interface",
-                    "value is '" + plane->interface + "', allowed: interfaces with an address: " + interface_names());
+  if (!have_address) {
+    const std::optional<IpAddress> address = address_of_interface(plane->interface);
+    if (!address)
+      return r.refuse(node["interface"], "interface",
+                      "value is '" + plane->interface + "', allowed: interfaces with an address: " + interface_names());
+    plane->addr = *address;
+  }
   if (plane->addr.is_link_local()) plane->bind_interface = true;
   return {};
 }

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "ctl/peer_json.h"
 #include "datapath/fd.h"
@@ -25,8 +26,9 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kWaiting = -1;
-constexpr std::chrono::seconds kPatience(3);    // for an answer
-constexpr size_t kMaxQueued = size_t{1} << 24;  // a daemon that does not read is considered dead
+constexpr std::chrono::seconds kPatience(3);                     // for an answer
+constexpr Duration kLastPatience = Duration::milliseconds(200);  // for a daemon that does not read, at the end
+constexpr size_t kMaxQueued = size_t{1} << 24;                   // a daemon that does not read is considered dead
 constexpr size_t kMaxLine = size_t{1} << 26;
 constexpr int kMaxParts = 1024;  // read at once
 constexpr int kAloneAfter = 5;   // seconds: a restart takes less
@@ -64,6 +66,12 @@ void DaemonLink::close() {
   {
     const MutexLock lock(mutex_);
     flush();
+    const Instant until = clock_now() + kLastPatience;
+    while (fd_ >= 0 && !out_.empty() && clock_now() < until) {
+      pollfd wait{fd_, POLLOUT, 0};
+      ::poll(&wait, 1, 10);
+      flush();
+    }
     disconnect();
   }
   if (timer_ >= 0) ::close(timer_);
@@ -82,12 +90,10 @@ void DaemonLink::abandon() {
 }
 
 bool DaemonLink::connect() {
-  sockaddr_un at;
-  socklen_t length;
-  if (!unix_address(socket_, &at, &length)) return false;
+  const std::optional<UnixAddress> at = unix_address(socket_);
+  if (!at) return false;
   datapath::Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd || ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&at), length) != 0 || !trusted(fd.get(), socket_))
-    return false;
+  if (!fd || ::connect(fd.get(), at->get(), at->length) != 0 || !trusted(fd.get(), socket_)) return false;
   epoll_event event{EPOLLIN, {}};
   event.data.u64 = kSocketTag;
   const std::string hello = listener_->greeting().dump(-1, ' ', false, Json::error_handler_t::replace);

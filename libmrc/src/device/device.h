@@ -1,5 +1,6 @@
-// Device: the software NIC of this process. Owns the engine, the datapath under it, QP numbers and the helper thread;
-// shared by all contexts that opened it [spec/architecture.md, decisions 5, 6, 8, 9, 11].
+// Device: the software NIC of this process, or one shard of it (shards.h). Owns the engine, the datapath under it, QP
+// numbers and the helper thread; shared by all contexts that opened it
+// [spec/architecture.md, decisions 5, 6, 8, 9, 11].
 //
 // Threads: one mutex serialises engine and datapath. Functions named *_locked, and endpoint(), need it held; everything
 // else may be called from any thread without it. Observers are called with it held and must not call back into the
@@ -16,13 +17,13 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "base/result.h"
 #include "base/time.h"
 #include "core/endpoint.h"
 #include "ctl/profile_store.h"
 #include "datapath/datapath.h"
 #include "device/config.h"
 #include "device/device_lock.h"
+#include "result.h"
 
 namespace mrc::device {
 
@@ -56,13 +57,30 @@ class DeviceObserver {
   ~DeviceObserver() = default;
 };
 
+// Which of the engines of this process on the device it is (shards.h).
+struct ShardNumber {
+  uint32_t number = 0;
+  uint32_t of = 1;
+  uint32_t first_slot = 0;  // where the search for a free one begins
+};
+
+// A line of the statistics.
+struct Statistic {
+  std::string name;
+  uint64_t value = 0;
+  bool is_count = true;  // else a state, 0 or 1
+};
+using Statistics = std::vector<Statistic>;
+std::string text_of(const Statistics& lines);  // "name value" each
+
 class Device {
  public:
   // Starts sockets and helper thread in the first free process slot.
-  static Result<std::shared_ptr<Device>> start(const DeviceConfig& config);
+  static Result<std::shared_ptr<Device>> start(const DeviceConfig& config, const ShardNumber& shard = {});
   // The same over a given datapath and slot (tests, in-process use). `helper`: with a helper thread.
   static std::shared_ptr<Device> start_over(const DeviceConfig& config, std::unique_ptr<datapath::Datapath> datapath,
-                                            PerEv<core::EvEntry> evs, uint8_t slot, bool helper);
+                                            PerEv<core::EvEntry> evs, uint8_t slot, bool helper,
+                                            const ShardNumber& shard = {});
   ~Device();  // stop()
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -77,6 +95,8 @@ class Device {
   const PerEv<core::EvEntry>& evs() const;
   // Attributes of a QP that sets none.
   core::QpAttr default_qp_attr() const;
+  // This is a copy in a child of fork: nothing moves in it. Takes no lock.
+  bool inherited() const;
 
   // --- progress ----------------------------------------------------------------------------------------------------
   DeviceMutex& mutex();
@@ -91,6 +111,7 @@ class Device {
   // Number of armed CQs on which a thread may sleep; while it is not 0 the helper serves without delay. Call with +1
   // and -1; any thread, device lock may be held.
   void count_armed(int delta);
+  bool has_armed() const;
 
   // --- planes; mutex held ------------------------------------------------------------------------------------------
   // By administration; a plane without a link is not used, regardless of this.
@@ -100,9 +121,22 @@ class Device {
   // --- objects; mutex held -----------------------------------------------------------------------------------------
   Qpn allocate_qpn_locked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);  // 0: none left
   void release_qpn_locked(Qpn qpn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
-  // The peer that (dgid, dest_qpn) means, interned: release with endpoint().release_peer(). ENETUNREACH, logged, when
-  // no rule of the configuration covers it.
+  // The peer that (dgid, dest_qpn) means, interned: release with release_peer_locked(). ENETUNREACH, logged, when no
+  // rule of the configuration covers it.
   Result<core::PeerId> resolve_peer_locked(const IpAddress& dgid, Qpn dest_qpn)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  // After its last user's release the peer's figures are in the next report to mrcd.
+  void release_peer_locked(core::PeerId peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+
+  // --- multicast; mutex held. 0 or an errno value; EOPNOTSUPP, logged once, where the datapath carries none ----------
+  // The groups that can have members at once. 0: the datapath carries none.
+  uint32_t max_groups_locked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  // The group as the destination of datagrams, interned: as resolve_peer_locked().
+  Result<core::PeerId> resolve_group_locked(const IpAddress& group, uint8_t hop_limit)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  [[nodiscard]] int attach_locked(core::DatagramQp* qp, const IpAddress& group)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  [[nodiscard]] int detach_locked(core::DatagramQp* qp, const IpAddress& group)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
 
   // The calls of a controller, for all processes of this host where mrcd runs. 0 or an errno value; mutex not held.
@@ -113,6 +147,8 @@ class Device {
   [[nodiscard]] int modify_cc(uint64_t id, const mrc_ctl_cc_profile_attr& attr, int mask)
       ABSL_LOCKS_EXCLUDED(device_lock);
   [[nodiscard]] int enable_plane(PlaneId plane, bool up) ABSL_LOCKS_EXCLUDED(device_lock);
+  // The next such call is one to mrcd, which passes it on to all processes and engines.
+  bool shares_state() const;
   DeviceProfiles& profiles() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   const core::CongestionConfig& congestion() const;  // of a QP without a CC profile
 
@@ -122,6 +158,7 @@ class Device {
       ABSL_LOCKS_EXCLUDED(device_lock);  // never called again when this returns
 
   // --- reports; take the mutex -------------------------------------------------------------------------------------
+  Statistics statistics() ABSL_LOCKS_EXCLUDED(device_lock);  // the same names in the same order for equal planes
   std::string stats_text() ABSL_LOCKS_EXCLUDED(device_lock);
   std::string qp_stats_text(const core::Qp* qp) ABSL_LOCKS_EXCLUDED(device_lock);
   std::string describe_json() ABSL_LOCKS_EXCLUDED(device_lock);
@@ -131,9 +168,25 @@ class Device {
   void stop() ABSL_LOCKS_EXCLUDED(device_lock);
 
  private:
-  friend class Registry;
+  friend class Shards;
   explicit Device(std::unique_ptr<DeviceImpl> impl);
   std::unique_ptr<DeviceImpl> impl_;
+};
+
+// An observer for as long as this lives. Throws std::bad_alloc.
+class Observation {
+ public:
+  Observation(Device& device, DeviceObserver* observer) ABSL_LOCKS_EXCLUDED(device_lock)
+      : device_(device), observer_(observer) {
+    device_.add_observer(observer_);
+  }
+  ~Observation() { device_.remove_observer(observer_); }
+  Observation(const Observation&) = delete;
+  Observation& operator=(const Observation&) = delete;
+
+ private:
+  Device& device_;
+  DeviceObserver* const observer_;
 };
 
 }  // namespace mrc::device

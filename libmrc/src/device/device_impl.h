@@ -20,6 +20,7 @@
 #include "device/profiles.h"
 #include "device/publisher.h"
 #include "device/qpn.h"
+#include "device/shard_inbox.h"
 #include "device/shared_state.h"
 #include "device/trace_file.h"
 
@@ -32,7 +33,7 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   ~DeviceImpl();
 
   // Makes the engine; once, before anything else is called.
-  void make_endpoint(std::unique_ptr<TraceFile> events) ABSL_LOCKS_EXCLUDED(device_lock);
+  void make_endpoint(std::unique_ptr<TraceFile> events, const ShardNumber& shard) ABSL_LOCKS_EXCLUDED(device_lock);
   Status start_helper();
   void stop();
 
@@ -52,6 +53,7 @@ class DeviceImpl final : public core::Sink, public HelperWork {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void on_ev_state(EvIndex ev_index, core::EvState to, uint64_t losses) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  void on_path_failed(const core::PathReport& path) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void on_peer_addresses(core::PeerId peer) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void on_path_mtu(core::PeerId peer, PlaneId plane, uint32_t carries, uint32_t wanted) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
@@ -70,6 +72,8 @@ class DeviceImpl final : public core::Sink, public HelperWork {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   // The counters of this process, for tools.
   ctl::DeviceReport report() ABSL_LOCKS_EXCLUDED(device_lock);
+  // One reference less; the figures of a peer without any are in the next report.
+  void release_peer(core::PeerId peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
 
   // Through the daemon if there is one, else `local` with the mutex held.
   template <typename Attr, typename Local>
@@ -92,6 +96,11 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   SharedState shared;
   PlaneSet planes_enabled ABSL_GUARDED_BY(device_lock) = PlaneSet::all();  // by administration
   LinkWatch links;
+  // Reports between the engines of the device: to this one (null: it is the only one), to each other one, and to the
+  // first one where this is another.
+  std::shared_ptr<ShardInbox> inbox;  // set by make_endpoint(), before any other thread
+  std::vector<std::shared_ptr<ShardInbox>> others ABSL_GUARDED_BY(device_lock);
+  std::shared_ptr<ShardInbox> first_shard ABSL_GUARDED_BY(device_lock);
   Helper helper;
   std::atomic<bool> stopped{false};   // progress has no effect any more
   std::atomic<bool> stopping{false};  // stop() has begun
@@ -99,8 +108,13 @@ class DeviceImpl final : public core::Sink, public HelperWork {
 
  private:
   void tell(const ctl::EvChange& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
-  static constexpr int kRxBatch = 8;  // bursts received at once
-  static constexpr int kTxBatch = 4;  // bursts sent before the sockets are polled again
+  // Between engines (shard_reports.cc).
+  void send_report(ShardInbox* to, const ShardInbox::Report& what) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  void take_ev_report(const ctl::EvChange& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  void take_shard_reports() ABSL_LOCKS_EXCLUDED(device_lock);
+  static constexpr int kRxBatch = 8;   // bursts received at once
+  static constexpr int kTxBatch = 4;   // bursts sent before the sockets are polled again
+  static constexpr int kSingles = 32;  // of either, where a burst is one packet
   static constexpr Duration kTimerPatience =
       Duration::milliseconds(2);  // maximum time that timers wait for the sockets to be empty
   static constexpr Duration kComesBack =
@@ -121,6 +135,9 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   // then: the packet in hand counts as lost, and timers and transmissions are repeated after kMemoryWait [API-ERR-3].
   template <typename Body>
   bool attempt(const Body& body) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  int batch(int bursts) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) {
+    return datapath->max_segments() == 1 ? kSingles : bursts;
+  }
   int receive(Instant* now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   int transmit(int max, Instant* now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void run_timers(Instant now, bool drained) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
@@ -141,7 +158,7 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   PlaneSet held_planes_ ABSL_GUARDED_BY(device_lock);
   PlaneSet planes_linked_ ABSL_GUARDED_BY(device_lock) = PlaneSet::all();  // whose interface has a link
   std::array<std::unique_ptr<Held>, kMaxPlanes> held_ ABSL_GUARDED_BY(device_lock);
-  std::array<core::RxBurst, kRxBatch> rx_ ABSL_GUARDED_BY(device_lock);
+  std::array<core::RxBurst, kSingles> rx_ ABSL_GUARDED_BY(device_lock);
   core::TxBurst tx_ ABSL_GUARDED_BY(device_lock);
   std::unique_ptr<uint8_t[]> staging_;  // of tx_
 };

@@ -30,18 +30,19 @@ bool helper_parks(const HelperView& view, const HelperTiming& timing) {
 
 Helper::~Helper() {
   stop();
-  if (timer_ >= 0) ::close(timer_);
-  if (event_ >= 0) ::close(event_);
+  for (const int fd : {timer_, nap_, event_})
+    if (fd >= 0) ::close(fd);
 }
 
 bool Helper::start(HelperWork* work, const HelperTiming& timing, const std::vector<int>& fds, int ask, int links,
-                   int daemon) {
+                   int daemon, int shards) {
   work_ = work;
   timing_ = timing;
   timer_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+  nap_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
   event_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  if (timer_ < 0 || event_ < 0) return false;
-  fds_ = {{timer_, POLLIN, 0}, {event_, POLLIN, 0}, {ask, POLLIN, 0}, {links, POLLIN, 0}, {daemon, POLLIN, 0}};
+  if (timer_ < 0 || nap_ < 0 || event_ < 0) return false;
+  for (const int fd : {nap_, event_, ask, links, daemon, shards, timer_}) fds_.push_back({fd, POLLIN, 0});
   for (int fd : fds) fds_.push_back({fd, POLLIN, 0});
   const SignalsBlocked inherited;
   try {
@@ -86,23 +87,38 @@ HelperView Helper::view() const {
   return v;
 }
 
-// Waits on fds_[first] and the following ones, at least kOwnFds. `max` null: until one is readable.
-void Helper::wait(size_t first, size_t count, const timespec* max) {
-  const int n = ::ppoll(fds_.data() + first, count - first, max, nullptr);
+// Waits on fds_[first] to fds_[last - 1], at least kEvent to kShards. `max` null: until one is readable.
+void Helper::wait(size_t first, size_t last, const timespec* max) {
+  const int n = ::ppoll(fds_.data() + first, last - first, max, nullptr);
   if (n <= 0) return;
   if ((fds_[kEvent].revents & POLLIN) != 0) {
     uint64_t written;
     [[maybe_unused]] const ssize_t got = ::read(event_, &written, sizeof written);
   }
-  if (((fds_[kAsk].revents | fds_[kDaemon].revents) & POLLIN) != 0) work_->answer();
+  if (((fds_[kAsk].revents | fds_[kDaemon].revents | fds_[kShards].revents) & POLLIN) != 0) work_->answer();
   if ((fds_[kLinks].revents & POLLIN) != 0) work_->links_changed();
 }
 
+void Helper::set_nap(Instant now, Duration nap) {
+  const Instant end = now + nap;
+  nap_length_.store(nap.ns(), std::memory_order_relaxed);
+  nap_end_.store(end.ns(), std::memory_order_relaxed);
+  const itimerspec spec{{}, timespec_of(end.ns())};
+  ::timerfd_settime(nap_, TFD_TIMER_ABSTIME, &spec, nullptr);
+}
+
 void Helper::park(Duration nap) {
+  set_nap(clock_now(), nap);
   parked_.store(true);
-  const timespec max = timespec_of(nap.ns());
-  if (!armed() && !stopping_.load()) wait(kEvent, kOwnFds, &max);
+  if (!armed() && !stopping_.load()) wait(kNap, kTimer, nullptr);
   parked_.store(false);
+}
+
+void Helper::push_nap(Instant now) {
+  const Instant end = Instant::from_ns(nap_end_.load(std::memory_order_relaxed));
+  if (end - now > timing_.park / 2) return;
+  const Duration last = Duration::nanoseconds(nap_length_.load(std::memory_order_relaxed));
+  set_nap(now, std::min(last * 2, timing_.park * kLongestNap));
 }
 
 // Spins a little before it stops: packets arrive in trains.
@@ -117,7 +133,7 @@ void Helper::run() {
   Duration nap = timing_.park;
   while (!stopping_.load()) {
     constexpr timespec kNow{};
-    if (++serves % kServesPerLook == 0) wait(kEvent, kOwnFds, &kNow);
+    if (++serves % kServesPerLook == 0) wait(kEvent, kTimer, &kNow);
     const HelperView v = view();
     const int moved = helper_parks(v, timing_) ? HelperWork::kBusy : serve(v.now);
     if (moved == HelperWork::kBusy) {  // the application makes progress, or did recently
@@ -128,7 +144,7 @@ void Helper::run() {
     nap = timing_.park;
     if (moved != 0 || stopping_.load()) continue;
     work_->going_to_sleep();
-    wait(kTimer, fds_.size(), nullptr);
+    wait(kEvent, fds_.size(), nullptr);
     work_->woke_up();
   }
 }

@@ -4,11 +4,13 @@
 // It sleeps in the kernel until a packet arrives, a timer of the engine is due or another thread wakes it, then serves.
 // While the application polls it would only interfere: two threads would alternate on one lock, and each arriving
 // packet would cost a wake-up. So when the application has polled within `idle`, or is polling, it
-// parks: it sleeps for `park` without watching the sockets, and checks again; longer while this continues, because each
-// check takes the processor from the polling thread. `idle` covers the time for which a polling thread may wait for a
-// processor: four ranks on two cores lost a seventh of their bandwidth to helpers with 100 us, eight ranks a third. An
-// application that stops polling is thus taken over from after idle and four times park at the latest. A thread that
-// sleeps in a completion channel cannot poll: while a CQ is armed, or was within the last `park`, it serves.
+// parks: it sleeps for `park` without watching the sockets, longer while this continues, on a timer that polls push
+// ahead when it is about to expire. To look itself would take the processor from the polling thread, at 2 % of the
+// round trips of a ping-pong on two cores; but a push costs up to 10 us in a virtual machine, so there is one for each
+// nap. An application that stops polling is thus taken over from after idle and four times park at the latest. `idle`
+// covers the time for which a polling thread may wait for a processor: four ranks on two cores lost a seventh of their
+// bandwidth to helpers with 100 us, eight ranks a third. A thread that sleeps in a completion channel cannot poll:
+// while a CQ is armed, or was within the last `park`, it serves.
 #pragma once
 
 #include <poll.h>
@@ -47,7 +49,7 @@ class HelperWork {
   // About to sleep while serving: under the device's lock, sets the time to wake with Helper::set_wake.
   virtual void going_to_sleep() = 0;
   virtual void woke_up() = 0;
-  // `ask` or `daemon` is readable: a tool or the daemon has a request. Must not block.
+  // `ask`, `daemon` or `shards` is readable: a tool, the daemon or another engine has a request. Must not block.
   virtual void answer() = 0;
   // `links` is readable: the kernel has notifications about network interfaces.
   virtual void links_changed() = 0;
@@ -60,15 +62,18 @@ class Helper {
  public:
   Helper() = default;
   ~Helper();
-  // `fds`: readable when there is work; `ask` and `daemon`: on a request, `links`: on a notification
-  // about links, all three also watched while parked; -1: none. False: errno.
+  // `fds`: readable when there is work; `ask`, `daemon` and `shards`: on a request, `links`: on a notification
+  // about links, all four also watched while parked; -1: none. False: errno.
   [[nodiscard]] bool start(HelperWork* work, const HelperTiming& timing, const std::vector<int>& fds, int ask = -1,
-                           int links = -1, int daemon = -1);
+                           int links = -1, int daemon = -1, int shards = -1);
   void stop();  // joins
   bool running() const { return thread_.joinable(); }
 
   // Called by the application's side; any thread.
-  void note_poll(Instant now) { last_poll_.store(now.ns(), std::memory_order_relaxed); }
+  void note_poll(Instant now) {
+    last_poll_.store(now.ns(), std::memory_order_relaxed);
+    if (parked_.load(std::memory_order_relaxed)) push_nap(now);
+  }
   void count_armed(int delta);
   bool armed() const { return armed_.load() > 0; }
   // Sets the time at which the sleeping helper wakes; device lock held.
@@ -78,17 +83,21 @@ class Helper {
   void run();
   int serve(Instant since);
   void park(Duration nap);
-  void wait(size_t first, size_t count, const timespec* max);
+  void push_nap(Instant now);
+  void set_nap(Instant now, Duration nap);
+  void wait(size_t first, size_t last, const timespec* max);
   HelperView view() const;
 
   HelperWork* work_ = nullptr;
   HelperTiming timing_;
-  int timer_ = -1;
+  int timer_ = -1;  // when there is work
+  int nap_ = -1;    // the end of the nap of a parked helper
   int event_ = -1;
-  enum : size_t { kTimer, kEvent, kAsk, kLinks, kDaemon, kOwnFds };
+  enum : size_t { kNap, kEvent, kAsk, kLinks, kDaemon, kShards, kTimer };
   static constexpr int kServesPerLook = 1024;  // interval at which a helper that never sleeps checks for requests
   std::vector<pollfd> fds_;                    // our own, then the datapath's
   std::atomic<int64_t> last_poll_{INT64_MIN / 4};
+  std::atomic<int64_t> nap_end_{0}, nap_length_{0};
   std::atomic<int64_t> last_armed_{INT64_MIN / 4};
   std::atomic<int> armed_{0};
   std::atomic<bool> parked_{false};

@@ -31,6 +31,8 @@ Status label_evs(const DeviceConfig& config, uint64_t seed, datapath::UdpConfig*
     if (!plan) return std::move(plan).error();
     out->srv6 = *std::move(plan);
     label_paths(planes, &out->evs);
+    out->srv6_encap = config.settings.srv6_encap;
+    out->source_ports = datapath::parse_port_range(config.settings.srv6_source_ports).value_or(datapath::PortRange());
   }
   return {};
 }
@@ -108,21 +110,28 @@ void warn_of_other_users(const DeviceConfig& config, const IpAddress& address, u
 Result<std::unique_ptr<datapath::HostDatapath>> open_chosen(const DeviceConfig& config,
                                                             const datapath::UdpConfig& wanted,
                                                             const datapath::DpdkConfig& dpdk) {
-  if (config.settings.datapath == DatapathKind::kRaw)
-    return datapath::open_raw_datapath(wanted, config.settings.raw_io);
-  if (config.settings.datapath == DatapathKind::kDpdk) return datapath::open_dpdk_datapath(wanted, dpdk);
-  return open_udp(config, wanted);
+  switch (config.settings.datapath) {
+    case DatapathKind::kUdp:
+      return open_udp(config, wanted);
+    case DatapathKind::kRaw:
+      return datapath::open_raw_datapath(wanted, config.settings.raw_io);
+    case DatapathKind::kDpdk:
+      return datapath::open_dpdk_datapath(wanted, dpdk);
+  }
+  return Error{EINVAL, "no such datapath"};
 }
 
 }  // namespace
 
-Result<HostPath> open_host_datapath(const DeviceConfig& config, uint64_t seed) {
+Result<HostPath> open_host_datapath(const DeviceConfig& config, uint64_t seed, uint32_t first_slot, uint32_t engines) {
   Result<datapath::UdpConfig> wanted = host_config(config, seed);
   if (!wanted) return std::move(wanted).error();
+  wanted->engines = engines;
   Result<datapath::DpdkConfig> dpdk = dpdk_config(config);
   if (!dpdk) return std::move(dpdk).error();
   Error last;
-  for (uint32_t slot = 0; slot < kSlots; ++slot) {  // binding decides the owner of a slot
+  for (uint32_t i = 0; i < kSlots; ++i) {  // binding decides the owner of a slot
+    const uint32_t slot = (first_slot + i) % kSlots;
     set_ports(config, slot, &*wanted);
     Result<std::unique_ptr<datapath::HostDatapath>> opened = open_chosen(config, *wanted, *dpdk);
     if (opened) {

@@ -22,14 +22,15 @@ int rank(const IpAddress& ip) {
 
 }  // namespace
 
-bool address_of_interface(const std::string& name, IpAddress* out) {
+std::optional<IpAddress> address_of_interface(const std::string& name) {
+  std::optional<IpAddress> found;
   int best = 0;
   for (const HostAddress& a : host_addresses()) {
     if (a.interface != name || rank(a.ip) <= best) continue;
     best = rank(a.ip);
-    *out = a.ip;
+    found = a.ip;
   }
-  return best > 0;
+  return found;
 }
 
 std::string interface_of_address(const IpAddress& ip) {

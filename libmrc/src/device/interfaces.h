@@ -1,6 +1,7 @@
 // This host's network interfaces, as required by the configuration.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/ip.h"
@@ -8,8 +9,7 @@
 namespace mrc::device {
 
 // The address of a plane on this interface: a global IPv6 address, else an IPv4 address, else a link-local one.
-// False when there is none.
-[[nodiscard]] bool address_of_interface(const std::string& name, IpAddress* out);
+std::optional<IpAddress> address_of_interface(const std::string& name);
 // The interface that has this address, or empty.
 std::string interface_of_address(const IpAddress& ip);
 // Speed of the network card behind an interface in Gb/s; 0 where there is none (loopback, veth) or the link is down.

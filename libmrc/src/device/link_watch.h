@@ -16,7 +16,7 @@ namespace mrc::device {
 class LinkWatch {
  public:
   // `interfaces`: of each plane; empty: none to watch, counts as up. False: an error of the kernel, see errno.
-  bool open(PerPlane<std::string> interfaces);
+  [[nodiscard]] bool open(PerPlane<std::string> interfaces);
   int fd() const { return news_.fd(); }  // readable when there is a notification; -1 before open
   // Reads the kernel's notifications without blocking; the planes that have a link. Until the first answer has
   // arrived all have.

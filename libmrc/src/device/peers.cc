@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "core/multicast_groups.h"
 #include "device/qpn.h"
 
 namespace mrc::device {
 
 namespace {
+
+constexpr uint8_t kLinkLocalScope = 2;  // of an IPv6 group; an address of it needs an interface to be bound
 
 const PeerConfig* listed_peer(const DeviceConfig& config, const IpAddress& dgid) {
   for (const PeerConfig& peer : config.peers)
@@ -20,6 +23,8 @@ const PeerConfig* listed_peer(const DeviceConfig& config, const IpAddress& dgid)
 Result<core::PeerDescription> resolve_peer(const DeviceConfig& config, uint8_t slot, const IpAddress& dgid,
                                            Qpn dest_qpn) {
   if (dgid.is_zero()) return Error{ENETUNREACH, "the destination GID is empty"};
+  if (dgid.is_multicast())
+    return Error{ENETUNREACH, "GID " + dgid.to_string() + " is that of a multicast group, to which only datagrams go"};
   const PeerConfig* listed = listed_peer(config, dgid);
   const bool own = listed == nullptr && config.is_own_gid(dgid);
   const bool nic = listed != nullptr ? listed->nic : !own && config.peers_are_nics;
@@ -64,6 +69,21 @@ Result<core::PeerDescription> resolve_peer(const DeviceConfig& config, uint8_t s
                                   std::to_string(config.settings.port) +
                                   " only, and another process of this host has it"};
   return peer;
+}
+
+Result<PerPlane<core::PlaneAddress>> resolve_group(const DeviceConfig& config,
+                                                   const PerPlane<core::PlaneAddress>& sources,
+                                                   const IpAddress& group) {
+  PerPlane<core::PlaneAddress> addresses(sources.size());
+  bool any = false;
+  for (const PlaneId p : sources.ids()) {
+    const IpAddress on_plane = core::group_address(group, sources[p].addr.is_v4());
+    if (!on_plane.is_v4() && (on_plane.bytes[1] & 0xF) <= kLinkLocalScope) continue;
+    addresses[p] = {on_plane, static_cast<uint16_t>(config.settings.port)};
+    any = true;
+  }
+  if (any) return addresses;
+  return Error{EADDRNOTAVAIL, "multicast groups of one link or interface are not carried on planes of IPv6"};
 }
 
 }  // namespace mrc::device

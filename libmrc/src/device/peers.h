@@ -5,9 +5,9 @@
 #include <cstdint>
 
 #include "base/ids.h"
-#include "base/result.h"
 #include "core/types.h"
 #include "device/config.h"
+#include "result.h"
 
 namespace mrc::device {
 
@@ -17,5 +17,10 @@ namespace mrc::device {
 // process: NICs only reach slot 0.
 Result<core::PeerDescription> resolve_peer(const DeviceConfig& config, uint8_t slot, const IpAddress& dgid,
                                            Qpn dest_qpn);
+
+// Address and port of a multicast group per plane, for sending from `sources` and for receiving; zero on planes that do
+// not carry it. EADDRNOTAVAIL: none does. [MRC-UD-9]
+Result<PerPlane<core::PlaneAddress>> resolve_group(const DeviceConfig& config,
+                                                   const PerPlane<core::PlaneAddress>& sources, const IpAddress& group);
 
 }  // namespace mrc::device

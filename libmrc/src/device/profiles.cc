@@ -187,6 +187,19 @@ void DeviceProfiles::release(const Hold& hold) {
   if (holds_changed_ && (hold.ev || hold.cc)) holds_changed_();
 }
 
+// A format is held by EV profiles alone, which all engines have.
+uint32_t DeviceProfiles::users(ctl::ProfileKind kind, uint64_t id) const {
+  if (kind == ctl::ProfileKind::kFormat) return 0;
+  const auto all = kind == ctl::ProfileKind::kEv ? store_.ev_users() : store_.cc_users();
+  const auto found = std::find_if(all.begin(), all.end(), [id](const auto& held) { return held.first == id; });
+  return found != all.end() ? found->second : 0;
+}
+
+void DeviceProfiles::set_users(ctl::ProfileKind kind, uint64_t id, uint32_t users) {
+  if (kind == ctl::ProfileKind::kEv) store_.set_ev_users(id, users);
+  if (kind == ctl::ProfileKind::kCc) store_.set_cc_users(id, users);
+}
+
 int DeviceProfiles::apply(const ctl::ProfileCall& call) {
   store_.follow();
   const int error = call.apply(&store_);

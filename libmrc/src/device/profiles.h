@@ -62,6 +62,14 @@ class DeviceProfiles {
   // Both profiles, or neither. EINVAL also for an EV profile of which the driver can send no EV, ENOMEM. [MRC-CTL-4]
   [[nodiscard]] int hold(uint64_t ev_id, uint64_t cc_id, Hold* out);
   void release(const Hold& hold);
+  // For a call of a controller that several engines have to follow. The QPs of this engine that hold the profile, and
+  // in place of them those of all engines during the call, so that each engine decides alike; and the profiles as they
+  // were before a call that has changed only some engines.
+  uint32_t users(ctl::ProfileKind kind, uint64_t id) const;
+  void set_users(ctl::ProfileKind kind, uint64_t id, uint32_t users);
+  ctl::ProfileStore save() const { return store_.copy(); }
+  void restore(ctl::ProfileStore&& saved) { store_.replace(std::move(saved)); }
+
   // Called at every hold and release.
   void tell_holds(std::function<void()> changed) { holds_changed_ = std::move(changed); }
 

@@ -13,7 +13,7 @@ namespace mrc::device {
 int DeviceImpl::receive(Instant* now) {
   int n = 0;
   attempt([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) {
-    n = datapath->rx_burst(*now, rx_.data(), kRxBatch);
+    n = datapath->rx_burst(*now, rx_.data(), batch(kRxBatch));
     while (const uint32_t pipe = datapath->take_ended_pipe()) endpoint->on_pipe_ended(pipe);
   });
   if (n == 0) return 0;
@@ -39,6 +39,7 @@ void DeviceImpl::hold(const core::TxBurst& burst) {
   copy.flow = burst.flow;
   copy.plane = burst.plane;
   copy.ev_index = burst.ev_index;
+  copy.hop_limit = burst.hop_limit;
   copy.segments = burst.segments;
   copy.segment_size = burst.segment_size;
   copy.bytes = burst.bytes;
@@ -61,19 +62,21 @@ int DeviceImpl::transmit(int max, Instant* now) {
     if (!held_planes_.empty()) offer_held(*now);
     while (sent < max) {
       const PlaneSet room = datapath->planes_with_room() - held_planes_;
+      uint8_t* const best = datapath->staging();
+      tx_.staging = best != nullptr ? best : staging_.get();
       if (room.empty() || !endpoint->poll_tx(*now, &tx_, room)) {
         more_to_send_ = false;
-        return;
+        break;
       }
       if (datapath->tx_one(*now, tx_))
         ++sent;
       else
         hold(tx_);
       *now = clock_now();
-      PlaneId plane;
-      IpAddress to;
-      if (datapath->take_too_long(&plane, &to)) endpoint->on_packet_too_long(*now, plane, to);
+      if (const auto refused = datapath->take_too_long())
+        endpoint->on_packet_too_long(*now, refused->plane, refused->to);
     }
+    datapath->flush();
   });
   return sent;
 }
@@ -92,16 +95,17 @@ int DeviceImpl::move(bool receiving, Instant now) {
   if (stopped.load(std::memory_order_relaxed) || forked) return 0;
   int moved = 0;
   if (!receiving) {
-    moved = transmit(kTxAtPost, &now);
+    moved = transmit(batch(kTxAtPost), &now);
   } else {
+    const int tx_batch = batch(kTxBatch);
     for (int round = 0; round < kRounds; ++round) {
       const int received = receive(&now);
       if (received > 0) now = clock_now();
       run_timers(now, received == 0);
-      const int sent = transmit(kTxBatch, &now);
+      const int sent = transmit(tx_batch, &now);
       moved += received + sent;
       // Few bursts moved: the caller may have its completion, so another poll of empty sockets would only delay it.
-      if (received <= 1 && sent < kTxBatch) break;
+      if (received <= 1 && sent < tx_batch) break;
     }
   }
   note_deadline(now);

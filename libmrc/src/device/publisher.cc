@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 
 #include "datapath/fd.h"
 #include "datapath/holder.h"
@@ -41,16 +42,14 @@ Status Publisher::open(const std::string& folder, const std::string& device) {
   // Readers consider a name that refuses connections the remains of a crash, and a socket refuses until it listens: it
   // gets its name after that. They skip names with a leading dot.
   const std::string unready = own + "/." + file;
-  sockaddr_un at;
-  socklen_t length;
-  if (!unix_address(unready, &at, &length))
-    return Error{ENAMETOOLONG, "the name " + path + " is too long for a socket"};
+  const std::optional<UnixAddress> at = unix_address(unready);
+  if (!at) return Error{ENAMETOOLONG, "the name " + path + " is too long for a socket"};
   if (Status folder_made = own_folder(own); !folder_made) return folder_made;
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return failed_call("socket");
   // Both names contain our process number, so existing ones were left by a process that has ended.
   ::unlink(unready.c_str());
-  if (::bind(fd, reinterpret_cast<const sockaddr*>(&at), length) != 0 || ::listen(fd, kWaiting) != 0 ||
+  if (::bind(fd, at->get(), at->length) != 0 || ::listen(fd, kWaiting) != 0 ||
       ::rename(unready.c_str(), path.c_str()) != 0) {
     Error error = failed_call(path);
     ::unlink(unready.c_str());

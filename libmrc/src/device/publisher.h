@@ -9,7 +9,7 @@
 #include <functional>
 #include <string>
 
-#include "base/result.h"
+#include "result.h"
 
 namespace mrc::device {
 

@@ -9,7 +9,6 @@
 #include <new>
 #include <vector>
 
-#include "device/device_impl.h"
 #include "device/environment.h"
 #include "device/log.h"
 #include "mutex.h"
@@ -40,6 +39,7 @@ class Registry {
     }
     error_.reset();
     config_ = std::make_unique<Config>(*std::move(loaded));
+    hook();
     set_log_level(config_->devices.front().settings.log);
     for (const std::string& line : misspelt_variables(::environ)) log_once(LogLevel::kWarn, line);
     // Logged as an error: the program runs with another configuration than the one requested by its user.
@@ -48,7 +48,7 @@ class Registry {
     return config_.get();
   }
 
-  Result<std::shared_ptr<Device>> open(const char* name) ABSL_LOCKS_EXCLUDED(mutex) {
+  Result<std::shared_ptr<Shards>> open(const char* name) ABSL_LOCKS_EXCLUDED(mutex) {
     const MutexLock lock(mutex);
     const Config* all = config();
     if (all == nullptr) return invalid(*error_);
@@ -60,13 +60,13 @@ class Registry {
       log_line(LogLevel::kError, error.text);
       return error;
     }
-    open_.erase(std::remove_if(open_.begin(), open_.end(), [](const Entry& e) { return e.device.expired(); }),
+    open_.erase(std::remove_if(open_.begin(), open_.end(), [](const Entry& e) { return e.shards.expired(); }),
                 open_.end());
     for (const Entry& entry : open_)
-      if (std::shared_ptr<Device> device = entry.device.lock(); device != nullptr && device->config().name == wanted)
-        return device;
-    hook();
-    Result<std::shared_ptr<Device>> started = Device::start(*found);
+      if (std::shared_ptr<Shards> shards = entry.shards.lock();
+          shards != nullptr && shards->first().config().name == wanted)
+        return shards;
+    Result<std::shared_ptr<Shards>> started = Shards::start(*found);
     if (started)
       open_.push_back({*started, nullptr});
     else
@@ -80,7 +80,8 @@ class Registry {
 
  private:
   // At process exit: programs that never close still flush their acknowledgements. At fork: all locks are taken, so
-  // that the child gets them in a known state, and the child's copies are disabled.
+  // that the child gets them in a known state, and the child's copies are disabled. Handlers of fork run in the reverse
+  // order of their registration: the shim's, whose lock is an outer one, are registered after its devices are known.
   void hook() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     if (hooked_) return;
     hooked_ = true;
@@ -90,16 +91,14 @@ class Registry {
 
   // The handlers allocate nothing: memory may have run out, and an exception would end the process in them.
   void stop_all() {
-    while (const std::shared_ptr<Device> device = first_running()) device->stop();
+    while (const std::shared_ptr<Shards> shards = first_running()) shards->stop();
   }
 
   // Null: every device has been stopped.
-  std::shared_ptr<Device> first_running() ABSL_LOCKS_EXCLUDED(mutex) {
+  std::shared_ptr<Shards> first_running() ABSL_LOCKS_EXCLUDED(mutex) {
     const MutexLock lock(mutex);
     for (const Entry& entry : open_)
-      if (std::shared_ptr<Device> device = entry.device.lock();
-          device != nullptr && !device->impl_->forked && !device->impl_->stopping.load())
-        return device;
+      if (std::shared_ptr<Shards> shards = entry.shards.lock(); shards != nullptr && shards->running()) return shards;
     return nullptr;
   }
 
@@ -107,18 +106,12 @@ class Registry {
   void before_fork() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     mutex.lock();
     for (Entry& entry : open_)
-      if ((entry.forking = entry.device.lock()) != nullptr) entry.forking->mutex().lock();
+      if ((entry.forking = entry.shards.lock()) != nullptr) entry.forking->before_fork();
   }
 
   void after_fork(bool child) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    for (const Entry& entry : open_) {
-      if (entry.forking == nullptr) continue;
-      if (child) {
-        entry.forking->impl_->forked = true;
-        entry.forking->impl_->shared.abandon();
-      }
-      entry.forking->mutex().unlock();
-    }
+    for (const Entry& entry : open_)
+      if (entry.forking != nullptr) entry.forking->after_fork(child);
     if (child) open_.clear();
     mutex.unlock();
     while (take_forked() != nullptr) {
@@ -126,7 +119,7 @@ class Registry {
   }
 
   // One of the references taken before the fork, to be released without the lock: it may be a device's last one.
-  std::shared_ptr<Device> take_forked() ABSL_LOCKS_EXCLUDED(mutex) {
+  std::shared_ptr<Shards> take_forked() ABSL_LOCKS_EXCLUDED(mutex) {
     const MutexLock lock(mutex);
     for (Entry& entry : open_)
       if (entry.forking != nullptr) return std::move(entry.forking);
@@ -134,8 +127,8 @@ class Registry {
   }
 
   struct Entry {
-    std::weak_ptr<Device> device;
-    std::shared_ptr<Device> forking;  // held while the process forks
+    std::weak_ptr<Shards> shards;
+    std::shared_ptr<Shards> forking;  // held while the process forks
   };
 
   std::unique_ptr<Config> config_ ABSL_GUARDED_BY(mutex);
@@ -156,7 +149,7 @@ const char* config_error() {
   return registry.error();
 }
 
-Result<std::shared_ptr<Device>> open_device(const char* name) {
+Result<std::shared_ptr<Shards>> open_device(const char* name) {
   return Registry::get().open(name);
 }
 

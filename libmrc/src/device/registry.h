@@ -4,9 +4,9 @@
 
 #include <memory>
 
-#include "base/result.h"
 #include "device/config.h"
-#include "device/device.h"
+#include "device/shards.h"
+#include "result.h"
 
 namespace mrc::device {
 
@@ -18,6 +18,6 @@ const char* config_error();
 
 // Opens by name (null or empty: the first device), starting it unless it is open in this process. Release every
 // pointer: the release of the last one stops the device. Failures are logged here: ENODEV, EINVAL, EADDRINUSE, ...
-Result<std::shared_ptr<Device>> open_device(const char* name);
+Result<std::shared_ptr<Shards>> open_device(const char* name);
 
 }  // namespace mrc::device

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "device/device_impl.h"
 
@@ -67,31 +69,41 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 }  // namespace
 
-std::string Device::stats_text() {
-  const DeviceLock lock(impl_->mutex);
+std::string text_of(const Statistics& lines) {
   std::string text;
+  for (const Statistic& l : lines) line(&text, l.name, l.value);
+  return text;
+}
+
+Statistics Device::statistics() {
+  const DeviceLock lock(impl_->mutex);
+  Statistics lines;
   const core::Counters& c = impl_->endpoint->counters();
-#define MRC_STATS_LINE(name, sentence) line(&text, #name, c.name);
+#define MRC_STATS_LINE(name, sentence) lines.push_back({#name, c.name});
   MRC_COUNTERS(MRC_STATS_LINE)
 #undef MRC_STATS_LINE
-  line(&text, "qps", uint64_t{impl_->qpns.in_use()});
+  lines.push_back({"qps", impl_->qpns.in_use()});
   const datapath::DatapathCounters& d = impl_->datapath->counters();
-#define MRC_STATS_LINE(name, sentence) line(&text, "driver." #name, d.name);
+#define MRC_STATS_LINE(name, sentence) lines.push_back({"driver." #name, d.name});
   MRC_DATAPATH_COUNTERS(MRC_STATS_LINE)
 #undef MRC_STATS_LINE
   for (const PlaneId p : PlaneSet::all(planes())) {
     const core::PlaneCounters& plane = impl_->endpoint->plane_counters(p);
     const std::string prefix = "plane." + std::to_string(p.value() + 1) + ".";
-    line(&text, prefix + "up", uint64_t{impl_->endpoint->plane_up(p)});
-    line(&text, prefix + "tx_packets", plane.tx_packets);
-    line(&text, prefix + "tx_bytes", plane.tx_bytes);
-    line(&text, prefix + "rx_packets", plane.rx_packets);
-    line(&text, prefix + "rx_bytes", plane.rx_bytes);
-    line(&text, prefix + "retransmits", plane.retransmits);
-    line(&text, prefix + "losses", plane.losses);
-    line(&text, prefix + "ecn_marks", plane.ecn_marks);
+    lines.push_back({prefix + "up", impl_->endpoint->plane_up(p), false});
+    lines.push_back({prefix + "tx_packets", plane.tx_packets});
+    lines.push_back({prefix + "tx_bytes", plane.tx_bytes});
+    lines.push_back({prefix + "rx_packets", plane.rx_packets});
+    lines.push_back({prefix + "rx_bytes", plane.rx_bytes});
+    lines.push_back({prefix + "retransmits", plane.retransmits});
+    lines.push_back({prefix + "losses", plane.losses});
+    lines.push_back({prefix + "ecn_marks", plane.ecn_marks});
   }
-  return text;
+  return lines;
+}
+
+std::string Device::stats_text() {
+  return text_of(statistics());
 }
 
 std::string Device::qp_stats_text(const core::Qp* qp) {
@@ -110,6 +122,14 @@ std::string Device::qp_stats_text(const core::Qp* qp) {
   line(&text, "rx_packets", s.rx_packets);
   line(&text, "retransmits", s.retransmits);
   line(&text, "timeouts", s.timeouts);
+  if (const core::DelayHistogram* delays = impl_->endpoint->retransmission_delays(qp)) {
+    line(&text, "retransmission_delay.count", delays->count());
+    line(&text, "retransmission_delay.max_ns", delays->max().ns());
+    for (size_t i = 0; i < core::DelayHistogram::kBuckets; ++i)
+      if (delays->in_bucket(i) != 0)
+        line(&text, "retransmission_delay.le_" + std::to_string(core::DelayHistogram::upper_end(i).ns()),
+             delays->in_bucket(i));
+  }
   for (const core::EvStatus& ev : impl_->endpoint->ev_status(qp))
     text += "ev." + std::to_string(ev.value) + " plane " + std::to_string(port_of(ev.plane)) + " state " +
             name_of(ev.state) + " active " + (ev.active ? "1" : "0") + " tx " + std::to_string(ev.tx_packets) +
@@ -120,6 +140,7 @@ std::string Device::qp_stats_text(const core::Qp* qp) {
 // The helper thread must survive a lack of memory: mrcd and the tools ask again.
 void DeviceImpl::answer() try {
   shared.serve();
+  take_shard_reports();
   publisher.answer([this] {
     const DeviceLock lock(mutex);
     nlohmann::ordered_json j = {{"pid", ::getpid()},
@@ -147,6 +168,7 @@ struct ReportValues {
     core::PeerId id;
     PerPlane<core::PlaneAddress> planes;
     PerEv<core::EvStatus> evs;
+    core::PeerLatency latency;
   };
   std::vector<std::pair<core::PlaneCounters, bool>> ports;  // counters, and whether it is up
   std::vector<core::QpStatus> qps;
@@ -168,7 +190,42 @@ ctl::EvReport ev_report(const core::EvStatus& ev) {
           ev.tx_packets, ev.tx_bytes,       ev.losses,         ev.ecn_marks};
 }
 
+static_assert(std::tuple_size_v<core::DelayHistogram::Octaves> == ctl::DelayReport::kCounts);
+
+ctl::DelayReport delay_report(const core::DelayHistogram& delays) {
+  ctl::DelayReport report;
+  if (delays.count() == 0) return report;
+  report.sum_ns = delays.sum_ns();
+  const core::DelayHistogram::Octaves octaves = delays.octaves();
+  report.counts.assign(octaves.begin(), octaves.end());
+  return report;
+}
+
+ctl::PeerReport peer_report(core::PeerId id, const PerPlane<core::PlaneAddress>& planes,
+                            const core::PeerLatency& latency) {
+  ctl::PeerReport peer;
+  peer.peer = id;
+  for (const core::PlaneAddress& at : planes) peer.addresses.push_back(at.addr.is_zero() ? "" : at.addr.to_string());
+  peer.completion = delay_report(latency.completion);
+  peer.retransmission = delay_report(latency.retransmission);
+  return peer;
+}
+
 }  // namespace
+
+void DeviceImpl::release_peer(core::PeerId id) {
+  std::optional<ctl::PeerReport> last;
+  if (!forked && shared.has_daemon() && endpoint->has_peer(id)) {
+    try {
+      const core::PeerLatency latency = endpoint->peer_latency(id);
+      if (latency.completion.count() + latency.retransmission.count() > 0)
+        last = peer_report(id, endpoint->peer_description(id).planes, latency);
+    } catch (const std::bad_alloc&) {  // its last figures are lost
+    }
+  }
+  endpoint->release_peer(id);
+  if (last && !endpoint->has_peer(id)) shared.on_peer_released_locked(*std::move(last));
+}
 
 // Round trips are those of data packets and probes, 0 where none was measured. The lock is released after each peer:
 // a process with many of them must not be stopped by a report.
@@ -185,7 +242,8 @@ ctl::DeviceReport DeviceImpl::report() {
   for (core::PeerId id : peers) {
     const DeviceLock lock(mutex);
     if (endpoint->has_peer(id))
-      values.peers.push_back({id, endpoint->peer_description(id).planes, endpoint->ev_status(id)});
+      values.peers.push_back(
+          {id, endpoint->peer_description(id).planes, endpoint->ev_status(id), endpoint->peer_latency(id)});
   }
   ctl::DeviceReport report;
   report.pid = ::getpid();
@@ -200,10 +258,7 @@ ctl::DeviceReport DeviceImpl::report() {
     report.ports.push_back(port_report(p + 1, config.planes[p], values.ports[p].first, values.ports[p].second));
   for (const core::QpStatus& qp : values.qps) report.qps.push_back(qp_report(qp));
   for (const ReportValues::PeerValues& p : values.peers) {
-    ctl::PeerReport& peer = report.peers.emplace_back();
-    peer.peer = p.id;
-    for (const core::PlaneAddress& at : p.planes)
-      peer.addresses.push_back(at.addr.is_zero() ? "" : at.addr.to_string());
+    ctl::PeerReport& peer = report.peers.emplace_back(peer_report(p.id, p.planes, p.latency));
     for (const core::EvStatus& ev : p.evs) peer.evs.push_back(ev_report(ev));
   }
   return report;

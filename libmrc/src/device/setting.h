@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/result.h"
+#include "result.h"
 
 namespace mrc::device {
 

@@ -12,6 +12,7 @@
 namespace mrc::datapath {
 enum class Offload : uint8_t;
 enum class RawIo : uint8_t;
+enum class Srv6Encap : uint8_t;
 }  // namespace mrc::datapath
 
 namespace mrc::device {
@@ -24,6 +25,7 @@ namespace mrc::device {
 #define MRC_WORDS_PATH_MTU(W) \
   W(k256, "256") W(k512, "512") W(k1024, "1024") W(k2048, "2048") W(k4096, "4096") W(k8192, "8192")
 #define MRC_WORDS_OFFLOAD(W) W(kAuto, "auto") W(kOn, "on") W(kOff, "off")
+#define MRC_WORDS_SRV6_ENCAP(W) W(kNone, "none") W(kKernel, "kernel")
 #define MRC_WORDS_RAW_IO(W) W(kAuto, "auto") W(kXdp, "xdp") W(kPacket, "packet")
 
 #define MRC_WORD_ENUMERATOR(enumerator, word) enumerator,
@@ -48,6 +50,7 @@ MRC_WORDS_OF(EvMode, MRC_WORDS_EV_MODE)
 MRC_WORDS_OF(PathMtu, MRC_WORDS_PATH_MTU)
 MRC_WORDS_OF(datapath::Offload, MRC_WORDS_OFFLOAD)
 MRC_WORDS_OF(datapath::RawIo, MRC_WORDS_RAW_IO)
+MRC_WORDS_OF(datapath::Srv6Encap, MRC_WORDS_SRV6_ENCAP)
 #undef MRC_WORDS_OF
 #undef MRC_WORD_TEXT
 

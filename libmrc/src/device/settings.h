@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "base/result.h"
 #include "datapath/raw/raw_datapath.h"
 #include "datapath/udp/udp_datapath.h"
 #include "device/setting_keys.h"
 #include "device/setting_table.h"
 #include "device/setting_words.h"
+#include "result.h"
 
 namespace mrc::device {
 
@@ -46,6 +46,8 @@ namespace mrc::device {
   TEXT(srv6_paths, "", "Switches on each path, with ev_mode srv6: 'PREFIX/LENGTH via USID:USID...' or 'PREFIX/LENGTH direct', one per line or separated by ';'; {plane} and {uplink} are replaced, see spec/srv6.md") \
   INT(srv6_uplinks, 1, 1, 1024, "", "Number of uplinks: {uplink} in srv6_paths and srv6_loop runs from 1 to it")                  \
   TEXT(srv6_loop, "", "'USID:USID...', or lines as in srv6_paths, through the fabric and back to this host, tested at start: if UDP checksums survive it, segmentation offload is used; empty: one packet per send") \
+  WORD(srv6_encap, ::mrc::datapath::Srv6Encap, kNone, "", "With ev_mode srv6 and datapath udp: none: destination addresses name the switches; kernel: routes of this host, chosen by UDP source port, encapsulate, see spec/srv6.md") \
+  TEXT(srv6_source_ports, "", "'FIRST-LAST', the UDP source ports for srv6_encap kernel: an equal part for each path, as the rules of this host divide them (mrc-fabric writes both)") \
   FLAG(watch_links, true, "Retire a plane at once and notify the peers when its interface loses its link")                \
   INT(ev_count, 64, 1, 1024, "EVs", "Entropy values in the active set towards each peer, spread equally over the planes") \
   INT(ev_backups, 16, 0, 1024, "EVs", "Entropy values held back to replace bad ones")                                   \
@@ -83,7 +85,8 @@ namespace mrc::device {
   REAL(base_rtt_us, 0, 0, 1000000, "us", "Round trip of one packet over the longest path of an idle fabric; 0: measured") \
   TEXT(congestion_parameters, "", "Parameters of congestion_control, NAME=VALUE separated by spaces or commas, times with their unit: gamma=0.5 target_delay=15us; spec/congestion.md lists them; empty: the defaults") \
   REAL(host_jitter_us, 150, 0, 1000000, "us", "Delay caused by the hosts' own scheduling: lower bound of congestion control's delay target") \
-  INT(max_qps, 65532, 1, 65532, "QPs", "Maximum number of QPs of this process on one device")                                             \
+  INT(shards, 1, 0, 64, "engines", "Engines of this process on one device, each with a process slot, sockets, lock and helper thread of its own; QPs are spread over them, and each takes some 180 descriptors and longer to open; 0: one per 25 Gb/s of the planes, at most one per processor, and fewer if not all can be opened. One where peers are NICs, and with datapaths other than udp. What differs with several: spec/architecture.md, Shards") \
+  INT(max_qps, 65532, 1, 65532, "QPs", "Maximum number of QPs of one engine of this process on one device")                                             \
   WORD(gso, ::mrc::datapath::Offload, kAuto, "", "UDP segmentation offload; auto: by a self-test; on: with SRv6 also declares that UDP checksums survive the fabric") \
   WORD(gro, ::mrc::datapath::Offload, kAuto, "", "UDP receive offload; auto: by a self-test")                             \
   INT(rcvbuf, 8388608, 65536, 1073741824, "bytes", "Receive buffer requested per plane; may need net.core.rmem_max")       \

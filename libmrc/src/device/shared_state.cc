@@ -7,6 +7,7 @@
 #include <iterator>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "ctl/call.h"
 #include "device/device_impl.h"
@@ -20,6 +21,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr Duration kFirstWait = Duration::milliseconds(500);
+constexpr size_t kPeersInPart = 128;  // with 32 addresses and the longest numbers: less than half a MiB
 
 ctl::Holds holds_of(const ctl::ProfileStore& store) {
   const auto evs = store.ev_users(), ccs = store.cc_users();
@@ -54,7 +56,66 @@ Json SharedState::greeting() {
 
 void SharedState::on_connected() {
   const DeviceLock lock(device_.mutex);
+  delays_.on_connected();
   on_holds_locked();
+}
+
+// Without these figures, what came after the last report would be lost, and with it all of a process that ends before
+// the first.
+void SharedState::stop() {
+  if (link_.connected()) {
+    try {
+      DelayReports::Peers released;
+      const ctl::DeviceReport report = report_for_daemon(&released);
+      send_last(released);
+      send_last(report.peers);
+    } catch (const std::bad_alloc&) {
+    }
+  }
+  link_.close();
+}
+
+void SharedState::on_peer_released_locked(ctl::PeerReport last) {
+  try {
+    delays_.on_released(std::move(last));
+  } catch (const std::bad_alloc&) {  // its last figures are lost
+  }
+}
+
+ctl::DeviceReport SharedState::report_for_daemon(DelayReports::Peers* released) {
+  {
+    const DeviceLock lock(device_.mutex);
+    delays_.begin();
+  }
+  ctl::DeviceReport report = device_.report();
+  const DeviceLock lock(device_.mutex);
+  *released = delays_.next(&report.peers);
+  return report;
+}
+
+// Figures of released peers come first: the report may have other peers of their numbers.
+void SharedState::answer(uint64_t token) {
+  DelayReports::Peers released;
+  ctl::DeviceReport report = report_for_daemon(&released);
+  send_last(released);
+  link_.post({{"report", ctl::ReportAnswer{token, std::move(report)}}});
+}
+
+// In parts, because only a report that is requested may be a long line.
+void SharedState::send_last(const DelayReports::Peers& peers) {
+  ctl::DeviceReport part;
+  const auto send = [&] {
+    if (part.peers.empty()) return;
+    link_.post({{"report", ctl::ReportAnswer{ctl::kLastFigures, part}}});
+    part.peers.clear();
+  };
+  for (const ctl::PeerReport& peer : peers) {
+    if (ctl::is_empty(peer.completion) && ctl::is_empty(peer.retransmission)) continue;
+    part.peers.push_back(peer);
+    part.peers.back().evs.clear();
+    if (part.peers.size() == kPeersInPart) send();
+  }
+  send();
 }
 
 int SharedState::modify(Json call) {
@@ -119,8 +180,7 @@ void SharedState::on_message(const Json& message) {
       if (key == "denies") take_denies(value.get<std::vector<Json>>());
       if (key == "ports_down") take_ports(value.get<std::vector<ctl::Whole<uint32_t>>>(), false);
       if (key == "path") take_path(value.get<ctl::PathChange>());
-      if (key == "want")
-        link_.post({{"report", ctl::ReportAnswer{value.get<ctl::Whole<uint64_t>>(), device_.report()}}});
+      if (key == "want") answer(value.get<ctl::Whole<uint64_t>>());
     }
   } catch (const std::exception& e) {
     log_line(LogLevel::kWarn, std::string("malformed message from mrcd: ") + e.what());
@@ -131,7 +191,7 @@ void SharedState::on_message(const Json& message) {
 void SharedState::take_state(const ctl::DeviceState& state) {
   std::vector<ctl::ProfileCall> calls;
   for (const Json& text : state.calls)
-    if (ctl::ProfileCall call; ctl::parse_call(text, &call)) calls.push_back(std::move(call));
+    if (std::optional<ctl::ProfileCall> call = ctl::parse_call(text)) calls.push_back(*std::move(call));
   {
     const DeviceLock lock(device_.mutex);
     device_.profiles.replace(calls);
@@ -142,17 +202,17 @@ void SharedState::take_state(const ctl::DeviceState& state) {
 }
 
 void SharedState::take_call(const Json& text) {
-  ctl::ProfileCall call;
-  if (!ctl::parse_call(text, &call)) return;
+  const std::optional<ctl::ProfileCall> call = ctl::parse_call(text);
+  if (!call) return;
   int error;
   {
     const DeviceLock lock(device_.mutex);
-    error = device_.profiles.apply(call);
+    error = device_.profiles.apply(*call);
     wake_senders_locked();
   }
   if (error != 0)
     log_line(LogLevel::kInfo, "device '" + device_.config.name + "' cannot follow a change of profile " +
-                                  std::to_string(call.id) + ": error " + std::to_string(error));
+                                  std::to_string(call->id) + ": error " + std::to_string(error));
 }
 
 void SharedState::take_denies(const std::vector<Json>& rules) {
@@ -198,12 +258,11 @@ void SharedState::take_ports(const std::vector<ctl::Whole<uint32_t>>& down, bool
 
 // [MRC-MRCD-5]
 void SharedState::take_path(const ctl::PathChange& path) {
-  mrc_ctl_ev ev{};
-  if (!ctl::parse_ev_hex(path.ev, &ev.val)) return;
-  ev.port = path.port;
+  const std::optional<mrc_ctl_ev> ev = ctl::parse_ev_hex(path.ev, path.port);
+  if (!ev) return;
   if (path.state != MRC_CTL_EV_GOOD && path.state != MRC_CTL_EV_ASSUMED_BAD) return;
   const DeviceLock lock(device_.mutex);
-  device_.take_ev_change(path.profile, ev, static_cast<mrc_ctl_ev_state>(path.state.number()), path.losses);
+  device_.take_ev_change(path.profile, *ev, static_cast<mrc_ctl_ev_state>(path.state.number()), path.losses);
 }
 
 }  // namespace mrc::device

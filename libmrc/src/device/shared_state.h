@@ -17,6 +17,7 @@
 #include "ctl/profile_store.h"
 #include "datapath/srv6/plan.h"
 #include "device/daemon_link.h"
+#include "device/delay_reports.h"
 #include "device/device_lock.h"
 
 namespace mrc::device {
@@ -30,13 +31,14 @@ class SharedState final : public LinkListener {
 
   // Connects where there is a daemon, and waits a moment for what it has to say. Before the helper thread is there.
   void start() ABSL_LOCKS_EXCLUDED(device_lock);
-  void stop() { link_.close(); }
+  void stop() ABSL_LOCKS_EXCLUDED(device_lock);  // after the helper thread; the last figures are sent first
   void abandon() { link_.abandon(); }
   int fd() const { return link_.fd(); }
   void serve() { link_.serve(); }
 
   // Is a change the daemon's to make? True also while it is gone: who has followed it does not go ways of its own.
   bool shared() const { return link_.was_connected(); }
+  bool has_daemon() const { return link_.connected(); }
   // 0 or an errno value: EIO when the daemon does not answer.
   [[nodiscard]] int modify(nlohmann::json call) ABSL_LOCKS_EXCLUDED(device_lock);
   [[nodiscard]] int modify_port(uint32_t port, bool up) ABSL_LOCKS_EXCLUDED(device_lock);
@@ -46,6 +48,7 @@ class SharedState final : public LinkListener {
   void on_peer_addresses_locked(core::PeerId peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) {
     if (!denies_.empty()) deny_locked(peer);
   }
+  void on_peer_released_locked(ctl::PeerReport last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
 
   // LinkListener.
   nlohmann::json greeting() override ABSL_LOCKS_EXCLUDED(device_lock);
@@ -60,6 +63,9 @@ class SharedState final : public LinkListener {
   void set_denies(std::vector<ctl::DenyRule> rules);
   void take_ports(const std::vector<ctl::Whole<uint32_t>>& down, bool all);
   void take_path(const ctl::PathChange& path);
+  ctl::DeviceReport report_for_daemon(DelayReports::Peers* released) ABSL_LOCKS_EXCLUDED(device_lock);
+  void answer(uint64_t token) ABSL_LOCKS_EXCLUDED(device_lock);
+  void send_last(const DelayReports::Peers& peers);
   void deny_locked(core::PeerId peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void wake_senders_locked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
 
@@ -67,6 +73,7 @@ class SharedState final : public LinkListener {
   DaemonLink link_;
   std::shared_ptr<const datapath::Srv6Plan> plan_;  // set by start()
   std::vector<ctl::DenyRule> denies_ ABSL_GUARDED_BY(device_lock);
+  DelayReports delays_ ABSL_GUARDED_BY(device_lock);
   PlaneSet ports_down_ ABSL_GUARDED_BY(device_lock);  // by the daemon
 };
 

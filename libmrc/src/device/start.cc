@@ -24,8 +24,8 @@ constexpr uint32_t kPacketOverhead = 44;    // BTH, METH, TSETH, RETH, ImmDt and
 constexpr double kAssumedLineRate = 100e9;  // bit/s, until measured [MRC-NSCC-26]
 constexpr Duration kAssumedBaseRtt = Duration::microseconds(50);
 
-uint64_t seed_of(const Settings& s) {
-  if (s.seed != 0) return static_cast<uint64_t>(s.seed);
+uint64_t seed_of(const Settings& s, uint32_t shard) {
+  if (s.seed != 0) return static_cast<uint64_t>(s.seed) + shard;
   std::random_device device;
   return static_cast<uint64_t>(device()) << 32 | device();
 }
@@ -102,25 +102,35 @@ core::EndpointConfig endpoint_config(const DeviceConfig& config, const datapath:
   e.reorder_floor = Duration::microseconds(s.reorder_floor_us);
   e.probe_floor = Duration::microseconds(s.probe_floor_us);
   e.ev_probe_interval = Duration::milliseconds(s.ev_probe_interval_ms);
+  e.max_groups = std::min(e.max_groups, datapath.max_groups());
   e.hold_without_recv_wqe = s.hold_without_recv;
   e.congestion = congestion_config(config);
   e.slot = slot;
+  // The GIDs that receivers of datagrams see [MRC-UD-6]: the table's IPv4 address if there is one, as most programs use
+  // it.
+  const auto v4 = std::find_if(config.gids.begin(), config.gids.end(), [](const IpAddress& g) { return g.is_v4(); });
+  if (!config.gids.empty()) e.gid = v4 != config.gids.end() ? *v4 : config.gids[0];
+  for (const PlaneConfig& plane : config.planes) e.gids_of_addresses.push_back({plane.addr, e.gid});
+  for (const PeerConfig& peer : config.peers)
+    for (const IpAddress& addr : peer.planes) e.gids_of_addresses.push_back({addr, peer.gid});
   return e;
 }
 
-void DeviceImpl::make_endpoint(std::unique_ptr<TraceFile> events) {
+void DeviceImpl::make_endpoint(std::unique_ptr<TraceFile> events, const ShardNumber& shard) {
   const DeviceLock lock(mutex);
-  endpoint_config = device::endpoint_config(config, *datapath, evs, slot, seed_of(config.settings));
+  if (shard.of > 1) inbox = std::make_shared<ShardInbox>();
+  endpoint_config = device::endpoint_config(config, *datapath, evs, slot, seed_of(config.settings, shard.number));
   trace = std::move(events);
   profiles.trace_to(trace.get());
   endpoint = std::make_unique<core::Endpoint>(endpoint_config, this, trace.get());
 }
 
 std::shared_ptr<Device> Device::start_over(const DeviceConfig& config, std::unique_ptr<datapath::Datapath> datapath,
-                                           PerEv<core::EvEntry> evs, uint8_t slot, bool helper) {
-  auto impl = std::make_unique<DeviceImpl>(config, std::move(datapath), evs, slot, bytes_of(config.settings.mtu),
-                                           std::vector<std::string>());
-  impl->make_endpoint(nullptr);
+                                           PerEv<core::EvEntry> evs, uint8_t slot, bool helper,
+                                           const ShardNumber& shard) {
+  auto impl = std::make_unique<DeviceImpl>(config, std::move(datapath), std::move(evs), slot,
+                                           bytes_of(config.settings.mtu), std::vector<std::string>());
+  impl->make_endpoint(nullptr, shard);
   if (helper && !impl->start_helper()) return nullptr;
   return std::shared_ptr<Device>(new Device(std::move(impl)));
 }
@@ -157,8 +167,9 @@ Result<std::unique_ptr<TraceFile>> open_trace(const DeviceConfig& config) {
 
 }  // namespace
 
-Result<std::shared_ptr<Device>> Device::start(const DeviceConfig& config) {
-  Result<HostPath> opened = open_host_datapath(config, seed_of(config.settings));
+Result<std::shared_ptr<Device>> Device::start(const DeviceConfig& config, const ShardNumber& wanted) {
+  const uint32_t shard = wanted.number;
+  Result<HostPath> opened = open_host_datapath(config, seed_of(config.settings, shard), wanted.first_slot, wanted.of);
   if (!opened) return std::move(opened).error().under(named(config));
   const std::unique_ptr<datapath::HostDatapath>& host = opened->datapath;
   const uint32_t slot = opened->slot;
@@ -173,11 +184,13 @@ Result<std::shared_ptr<Device>> Device::start(const DeviceConfig& config) {
   if (!trace) return std::move(trace).error();
   const std::string driver = (*path)->describe();
   auto impl = std::make_unique<DeviceImpl>(config, *std::move(path), evs, static_cast<uint8_t>(slot), mtu, advice);
-  impl->make_endpoint(*std::move(trace));
+  impl->make_endpoint(*std::move(trace), wanted);
   log_line(LogLevel::kInfo, named(config) + "process slot " + std::to_string(slot) + ", path MTU " +
                                 std::to_string(mtu) + ", " + driver);
   if (!config.settings.publish.empty())
-    if (Status published = impl->publisher.open(config.settings.publish, config.name); !published)
+    if (Status published = impl->publisher.open(
+            config.settings.publish, shard == 0 ? config.name : config.name + ".shard" + std::to_string(shard));
+        !published)
       log_line(LogLevel::kDebug, named(config) + "counters are not published: " + published.error().text);
   if (Status started = impl->start_helper(); !started) return std::move(started).error();
   return std::shared_ptr<Device>(new Device(std::move(impl)));

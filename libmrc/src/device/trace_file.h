@@ -11,9 +11,9 @@
 #include <string>
 #include <thread>
 
-#include "base/result.h"
 #include "core/trace.h"
 #include "mutex.h"
+#include "result.h"
 
 namespace mrc::device {
 

@@ -1,5 +1,5 @@
 // The name of mrcd's socket as the socket calls take it: a path, or @NAME in the abstract namespace of the network
-// namespace. False: empty or too long.
+// namespace. None: empty or too long.
 #pragma once
 
 #include <sys/socket.h>
@@ -7,20 +7,27 @@
 
 #include <cstddef>
 #include <cstring>
+#include <optional>
 #include <string>
 
 namespace mrc::device {
 
-inline bool unix_address(const std::string& name, sockaddr_un* out, socklen_t* length) {
-  *out = {};
-  out->sun_family = AF_UNIX;
-  if (name.empty() || name.size() >= sizeof out->sun_path) return false;
-  std::memcpy(out->sun_path, name.data(), name.size());
-  *length = sizeof *out;
-  if (name[0] != '@') return true;
-  out->sun_path[0] = 0;
-  *length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
-  return true;
+struct UnixAddress {
+  sockaddr_un name{};
+  socklen_t length = sizeof(sockaddr_un);
+
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&name); }
+};
+
+inline std::optional<UnixAddress> unix_address(const std::string& name) {
+  UnixAddress made;
+  made.name.sun_family = AF_UNIX;
+  if (name.empty() || name.size() >= sizeof made.name.sun_path) return std::nullopt;
+  std::memcpy(made.name.sun_path, name.data(), name.size());
+  if (name[0] != '@') return made;
+  made.name.sun_path[0] = 0;
+  made.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
+  return made;
 }
 
 }  // namespace mrc::device

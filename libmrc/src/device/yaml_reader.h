@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/ip.h"
-#include "base/result.h"
 #include "device/setting_keys.h"
+#include "result.h"
 
 namespace mrc::device {
 

@@ -119,34 +119,35 @@ void SimNet::enqueue(Instant at, Packet p) {
   queue_.emplace(Key{at.ns(), order_++}, std::move(p));
 }
 
-bool SimNet::take(Instant now, Delivery* out) {
-  if (queue_.empty() || queue_.begin()->first.at > now.ns()) return false;
+std::optional<Delivery> SimNet::take(Instant now) {
+  if (queue_.empty() || queue_.begin()->first.at > now.ns()) return std::nullopt;
   Packet first = std::move(queue_.begin()->second);
   queue_.erase(queue_.begin());
-  out->node = first.node;
-  out->burst.flow = first.flow;
-  out->burst.plane = plane_at(first.plane);
-  out->burst.segment_size = static_cast<uint32_t>(first.bytes.size());
-  out->bytes = std::move(first.bytes);
+  Delivery due;
+  due.node = first.node;
+  due.burst.flow = first.flow;
+  due.burst.plane = plane_at(first.plane);
+  due.burst.segment_size = static_cast<uint32_t>(first.bytes.size());
+  due.bytes = std::move(first.bytes);
   size_t count = 1;
   auto same_flow = [&](const Packet& p) {
-    return p.node == out->node && p.plane == out->burst.plane.value() && p.flow.src == out->burst.flow.src &&
-           p.flow.src_port == out->burst.flow.src_port && p.flow.traffic_class == out->burst.flow.traffic_class &&
-           p.bytes.size() <= out->burst.segment_size;
+    return p.node == due.node && p.plane == due.burst.plane.value() && p.flow.src == due.burst.flow.src &&
+           p.flow.src_port == due.burst.flow.src_port && p.flow.traffic_class == due.burst.flow.traffic_class &&
+           p.bytes.size() <= due.burst.segment_size;
   };
   while (coalesce_ && count < kMaxCoalesced && !queue_.empty() && queue_.begin()->first.at <= now.ns() &&
          same_flow(queue_.begin()->second)) {
     const std::vector<uint8_t>& more = queue_.begin()->second.bytes;
-    const bool shorter = more.size() < out->burst.segment_size;
-    out->bytes.insert(out->bytes.end(), more.begin(), more.end());
+    const bool shorter = more.size() < due.burst.segment_size;
+    due.bytes.insert(due.bytes.end(), more.begin(), more.end());
     queue_.erase(queue_.begin());
     ++count;
     if (shorter) break;
   }
   counters_.delivered += count;
-  out->burst.data = out->bytes.data();
-  out->burst.bytes = static_cast<uint32_t>(out->bytes.size());
-  return true;
+  due.burst.data = due.bytes.data();
+  due.burst.bytes = static_cast<uint32_t>(due.bytes.size());
+  return due;
 }
 
 }  // namespace mrc::simnet

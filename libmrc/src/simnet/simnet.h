@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "base/rng.h"
@@ -78,8 +79,8 @@ class SimNet {
   Instant next_delivery() const {
     return queue_.empty() ? Instant::never() : Instant::from_ns(queue_.begin()->first.at);
   }
-  // The next burst that is due; false when none.
-  bool take(Instant now, Delivery* out);
+  // The next burst that is due, if there is one.
+  std::optional<Delivery> take(Instant now);
   const SimNetCounters& counters() const { return counters_; }
 
  private:

@@ -15,18 +15,19 @@ constexpr uint16_t kDefaultPkey = 0xFFFF;
 
 struct Bth {
   Opcode opcode = Opcode::kWriteOnly;
-  uint8_t pad = 0;       // 0 to 3 bytes behind the payload
-  uint8_t tver = 0;      // always 0
-  bool ack_req = false;  // requests an immediate SACK
-  bool rtx = false;      // retransmission of this PSN
-  bool ts = false;       // TSETH follows METH
+  uint8_t pad = 0;         // 0 to 3 bytes behind the payload
+  uint8_t tver = 0;        // always 0
+  bool solicited = false;  // datagrams only
+  bool ack_req = false;    // requests an immediate SACK
+  bool rtx = false;        // retransmission of this PSN
+  bool ts = false;         // TSETH follows METH
   uint16_t pkey = kDefaultPkey;
   Qpn dqp;
   Psn psn;
 
   static constexpr auto kFields = std::tuple{
       field<&Bth::opcode>("opcode", 0, 7, 8, "Opcode").named(&kOpcodeNames).no_text(),
-      unused("se", 1, 7, 1, "Solicited event"),  // of InfiniBand, as m [MRC-CHOICE-Q31]
+      field<&Bth::solicited>("se", 1, 7, 1, "Solicited event (datagrams)").no_text(),  // [MRC-CHOICE-Q31]
       unused("m", 1, 6, 1, "Migration"),
       field<&Bth::pad>("pad", 1, 5, 2, "Pad count"),
       field<&Bth::tver>("tver", 1, 3, 4, "Transport version").no_text(),
@@ -47,7 +48,7 @@ struct Bth {
   static Bth decode(std::span<const uint8_t, kSize> in) { return decode_fields<Bth>(in); }
 };
 
-static_assert(sizeof(Bth) == 16 && Bth::kSize == 12);
+static_assert(sizeof(Bth) == 20 && Bth::kSize == 12);
 
 // The "variant" reserve, which the ICRC masks [MRC-ICRC-4].
 constexpr uint32_t kBthVariantOffset = row_of<Bth>("variant_reserve").byte;

@@ -144,17 +144,16 @@ bool can_fold() {
 
 }  // namespace
 
-bool crc32_folded(uint32_t crc, const void* data, size_t len, uint32_t* out, void* copy) {
+std::optional<uint32_t> crc32_folded(uint32_t crc, const void* data, size_t len, void* copy) {
 #if defined(__x86_64__)
   if (len >= size_t{kPiece} && can_fold()) {
     const auto* p = static_cast<const uint8_t*>(data);
-    *out =
-        copy != nullptr ? folded<true>(crc, p, len, static_cast<uint8_t*>(copy)) : folded<false>(crc, p, len, nullptr);
-    return true;
+    return copy != nullptr ? folded<true>(crc, p, len, static_cast<uint8_t*>(copy))
+                           : folded<false>(crc, p, len, nullptr);
   }
 #endif
-  (void)crc, (void)data, (void)len, (void)out, (void)copy;
-  return false;
+  (void)crc, (void)data, (void)len, (void)copy;
+  return std::nullopt;
 }
 
 namespace {
@@ -170,17 +169,17 @@ bool prefers_folding(size_t len) {
 }  // namespace
 
 uint32_t crc32(uint32_t crc, const void* data, size_t len) {
-  uint32_t out;
-  if (prefers_folding(len) && crc32_folded(crc, data, len, &out)) return out;
+  if (prefers_folding(len))
+    if (const std::optional<uint32_t> sum = crc32_folded(crc, data, len)) return *sum;
   return crc32_gzip_refl(crc, static_cast<const unsigned char*>(data), len);
 }
 
 uint32_t crc32_copy(uint32_t crc, void* to, const void* data, size_t len) {
-  uint32_t out;
-  if (prefers_folding(len) && crc32_folded(crc, data, len, &out, to)) return out;
-  out = crc32_gzip_refl(crc, static_cast<const unsigned char*>(data), len);
+  if (prefers_folding(len))
+    if (const std::optional<uint32_t> sum = crc32_folded(crc, data, len, to)) return *sum;
+  const uint32_t sum = crc32_gzip_refl(crc, static_cast<const unsigned char*>(data), len);
   std::memcpy(to, data, len);
-  return out;
+  return sum;
 }
 
 }  // namespace mrc::wire

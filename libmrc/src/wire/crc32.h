@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace mrc::wire {
 
@@ -17,7 +18,7 @@ uint32_t crc32(uint32_t crc, const void* data, size_t len);
 // The same, and a copy of the bytes at `to`, which may not overlap them; on the processors named above for free.
 uint32_t crc32_copy(uint32_t crc, void* to, const void* data, size_t len);
 
-// For the test: the folding alone, whether or not this processor prefers it. False: it cannot.
-bool crc32_folded(uint32_t crc, const void* data, size_t len, uint32_t* out, void* copy = nullptr);
+// For the test: the folding alone, whether or not this processor prefers it. None: it cannot.
+std::optional<uint32_t> crc32_folded(uint32_t crc, const void* data, size_t len, void* copy = nullptr);
 
 }  // namespace mrc::wire

@@ -1,5 +1,5 @@
-// The twelve opcodes of MRC and the two of our extension [MRC-BTH-1, MRC-EXT-1, spec/wire.md]. The headers that each
-// implies: wire/layout.h.
+// The twelve opcodes of MRC, the two of our extension and the two datagrams of RoCEv2 [MRC-BTH-1, MRC-EXT-1, MRC-UD-1,
+// spec/wire.md]. The headers that each implies: wire/layout.h.
 #pragma once
 
 #include <cstdint>
@@ -8,25 +8,33 @@
 
 namespace mrc::wire {
 
-enum class Opcode : uint8_t {
-  kWriteFirst = 0xC6,
-  kWriteMiddle = 0xC7,
-  kWriteLast = 0xC8,
-  kWriteLastImm = 0xC9,
-  kWriteOnly = 0xCA,
-  kWriteOnlyImm = 0xCB,
-  kAck = 0xD1,
-  kEndpointRequest = 0xD8,
-  kEndpointResponse = 0xD9,
-  kPlaneRequest = 0xDA,   // extension
-  kPlaneResponse = 0xDB,  // extension
-  kSack = 0xDC,
-  kNack = 0xDD,
-  kProbe = 0xDE,
-};
+// D(enumerator, code, "NAME"): datagrams. R(...): request packets, whose codes are contiguous. C(...): control packets.
+#define MRC_OPCODES(D, R, C)                                          \
+  D(kDatagram, 0x64, "DATAGRAM")        /* UD SEND Only of RoCEv2 */  \
+  D(kDatagramImm, 0x65, "DATAGRAM_IMM") /* the same with immediate */ \
+  R(kWriteFirst, 0xC6, "WRITE_FIRST")                                 \
+  R(kWriteMiddle, 0xC7, "WRITE_MIDDLE")                               \
+  R(kWriteLast, 0xC8, "WRITE_LAST")                                   \
+  R(kWriteLastImm, 0xC9, "WRITE_LAST_IMM")                            \
+  R(kWriteOnly, 0xCA, "WRITE_ONLY")                                   \
+  R(kWriteOnlyImm, 0xCB, "WRITE_ONLY_IMM")                            \
+  C(kAck, 0xD1, "ACK")                                                \
+  C(kEndpointRequest, 0xD8, "ENDPOINT_REQUEST")                       \
+  C(kEndpointResponse, 0xD9, "ENDPOINT_RESPONSE")                     \
+  C(kPlaneRequest, 0xDA, "PLANE_REQUEST")   /* extension */           \
+  C(kPlaneResponse, 0xDB, "PLANE_RESPONSE") /* extension */           \
+  C(kSack, 0xDC, "SACK")                                              \
+  C(kNack, 0xDD, "NACK")                                              \
+  C(kProbe, 0xDE, "PROBE")
+#define MRC_OPCODE_ENUMERATOR(enumerator, code, name) enumerator = code,
+enum class Opcode : uint8_t { MRC_OPCODES(MRC_OPCODE_ENUMERATOR, MRC_OPCODE_ENUMERATOR, MRC_OPCODE_ENUMERATOR) };
+#undef MRC_OPCODE_ENUMERATOR
 
 constexpr bool is_request(Opcode op) {
   return op >= Opcode::kWriteFirst && op <= Opcode::kWriteOnlyImm;
+}
+constexpr bool is_datagram(Opcode op) {
+  return op == Opcode::kDatagram || op == Opcode::kDatagramImm;
 }
 constexpr bool is_last(Opcode op) {
   return op == Opcode::kWriteLast || op == Opcode::kWriteLastImm;
@@ -43,15 +51,17 @@ constexpr bool ends_message(Opcode op) {
   return is_last(op) || is_only(op);
 }
 constexpr bool with_imm(Opcode op) {
-  return op == Opcode::kWriteLastImm || op == Opcode::kWriteOnlyImm;
+  return op == Opcode::kWriteLastImm || op == Opcode::kWriteOnlyImm || op == Opcode::kDatagramImm;
 }
 constexpr bool is_control(Opcode op) {
-  return op == Opcode::kAck || op == Opcode::kEndpointRequest || op == Opcode::kEndpointResponse ||
-         op == Opcode::kPlaneRequest || op == Opcode::kPlaneResponse || op == Opcode::kSack || op == Opcode::kNack ||
-         op == Opcode::kProbe;
+#define MRC_OPCODE_NONE(enumerator, code, name)
+#define MRC_OPCODE_EQUAL(enumerator, code, name) || op == Opcode::enumerator
+  return false MRC_OPCODES(MRC_OPCODE_NONE, MRC_OPCODE_NONE, MRC_OPCODE_EQUAL);
+#undef MRC_OPCODE_NONE
+#undef MRC_OPCODE_EQUAL
 }
 constexpr bool is_known(Opcode op) {
-  return is_request(op) || is_control(op);
+  return is_request(op) || is_control(op) || is_datagram(op);
 }
 
 // Endpoint operations, ours for planes among them: to QPN 2 [MRC-BTH-5].
@@ -59,20 +69,9 @@ constexpr bool is_endpoint_operation(Opcode op) {
   return op >= Opcode::kEndpointRequest && op <= Opcode::kPlaneResponse;
 }
 
-inline constexpr ValueName kOpcodeList[] = {name_value(Opcode::kWriteFirst, "WRITE_FIRST"),
-                                            name_value(Opcode::kWriteMiddle, "WRITE_MIDDLE"),
-                                            name_value(Opcode::kWriteLast, "WRITE_LAST"),
-                                            name_value(Opcode::kWriteLastImm, "WRITE_LAST_IMM"),
-                                            name_value(Opcode::kWriteOnly, "WRITE_ONLY"),
-                                            name_value(Opcode::kWriteOnlyImm, "WRITE_ONLY_IMM"),
-                                            name_value(Opcode::kAck, "ACK"),
-                                            name_value(Opcode::kEndpointRequest, "ENDPOINT_REQUEST"),
-                                            name_value(Opcode::kEndpointResponse, "ENDPOINT_RESPONSE"),
-                                            name_value(Opcode::kPlaneRequest, "PLANE_REQUEST"),
-                                            name_value(Opcode::kPlaneResponse, "PLANE_RESPONSE"),
-                                            name_value(Opcode::kSack, "SACK"),
-                                            name_value(Opcode::kNack, "NACK"),
-                                            name_value(Opcode::kProbe, "PROBE")};
+#define MRC_OPCODE_NAME(enumerator, code, name) name_value(Opcode::enumerator, name),
+inline constexpr ValueName kOpcodeList[] = {MRC_OPCODES(MRC_OPCODE_NAME, MRC_OPCODE_NAME, MRC_OPCODE_NAME)};
+#undef MRC_OPCODE_NAME
 inline constexpr ValueNames kOpcodeNames{"OPCODE_NAMES", kOpcodeList, "UNKNOWN"};
 
 constexpr const char* opcode_name(Opcode op) {

@@ -34,6 +34,17 @@ DecodeError decode_bth(Cursor* c, Bth* bth) {
   return DecodeError::kOk;
 }
 
+// Takes what follows the headers: payload and pad, whose sum is a multiple of four [MRC-BTH-3].
+[[gnu::always_inline]] inline DecodeError decode_body(const Cursor& c, bool may_pad, Packet* out) {
+  if (c.bytes() < kIcrcBytes) return DecodeError::kShortIcrc;
+  const uint32_t body = c.bytes() - kIcrcBytes;
+  const uint8_t pad = out->bth.pad;
+  if (body % 4 != 0 || pad > body || (pad != 0 && !may_pad)) return DecodeError::kBadPad;
+  out->payload = c.left.data();
+  out->payload_len = body - pad;
+  return DecodeError::kOk;
+}
+
 // [MRC-WIRE-4] Only carries the whole message, the others a proper, non-empty part of it.
 bool payload_fits(Opcode op, uint32_t payload_len, uint32_t dmalen) {
   if (is_only(op)) return payload_len == dmalen;
@@ -46,43 +57,35 @@ DecodeError decode_request(Cursor* c, Packet* out) {
   if (!c->take(&out->req.reth)) return DecodeError::kShortReth;
   const Bth& bth = out->bth;
   if (with_imm(bth.opcode) && !c->take(&out->req.imm)) return DecodeError::kShortImmDt;
-  if (c->bytes() < kIcrcBytes) return DecodeError::kShortIcrc;
-  const uint32_t body = c->bytes() - kIcrcBytes;
-  // [MRC-BTH-3] Payload and pad are a multiple of four; a packet that is not the message's end has no pad.
-  if (body % 4 != 0 || bth.pad > body || (bth.pad != 0 && !ends_message(bth.opcode))) return DecodeError::kBadPad;
-  out->payload = c->left.data();
-  out->payload_len = body - bth.pad;
+  const DecodeError bad = decode_body(*c, ends_message(bth.opcode), out);
+  if (bad != DecodeError::kOk) return bad;
   if (!payload_fits(bth.opcode, out->payload_len, out->req.reth.dmalen)) return DecodeError::kBadPayload;
   return DecodeError::kOk;
 }
 
+// [MRC-EXT-8] The list of ports stays in the packet, as its payload.
+DecodeError decode_ports(Cursor* c, Packet* out) {
+  if (c->bytes() < Spth::kSize) return DecodeError::kShortSpth;
+  out->payload = c->left.data();
+  out->payload_len = Spth::kSize;
+  c->left = c->left.subspan(Spth::kSize);
+  return DecodeError::kOk;
+}
+
+// [MRC-UD-1]
+DecodeError decode_datagram(Cursor* c, Packet* out) {
+  if (!c->take(&out->ud.deth)) return DecodeError::kShortDeth;
+  if (with_imm(out->bth.opcode) && !c->take(&out->ud.imm)) return DecodeError::kShortImmDt;
+  return decode_body(*c, true, out);
+}
+
 DecodeError decode_control_headers(Cursor* c, Packet* out) {
-  switch (out->bth.opcode) {
-    case Opcode::kAck:
-      return c->take(&out->aeth) ? DecodeError::kOk : DecodeError::kShortAeth;
-    case Opcode::kSack:
-      if (!c->take(&out->sack.seth)) return DecodeError::kShortSeth;
-      return c->take(&out->sack.cc) ? DecodeError::kOk : DecodeError::kShortCcState;
-    case Opcode::kNack:
-      return c->take(&out->neth) ? DecodeError::kOk : DecodeError::kShortNeth;
-    case Opcode::kProbe:
-      return c->take(&out->peth) ? DecodeError::kOk : DecodeError::kShortPeth;
-    case Opcode::kEndpointRequest:
-      return c->take(&out->erth) ? DecodeError::kOk : DecodeError::kShortErth;
-    case Opcode::kEndpointResponse:
-      return c->take(&out->eeth) ? DecodeError::kOk : DecodeError::kShortEeth;
-    case Opcode::kPlaneRequest:
-    case Opcode::kPlaneResponse:
-      if (!c->take(&out->plth)) return DecodeError::kShortPlth;
-      if (!out->plth.ports) return DecodeError::kOk;
-      if (c->bytes() < Spth::kSize) return DecodeError::kShortSpth;
-      out->payload = c->left.data();
-      out->payload_len = Spth::kSize;
-      c->left = c->left.subspan(Spth::kSize);
-      return DecodeError::kOk;
-    default:
-      return DecodeError::kUnknownOpcode;
-  }
+  DecodeError e = DecodeError::kOk;
+  for_each_stored_header(*out, [&]<typename Header>(Header& header) {
+    if (e == DecodeError::kOk && !c->take(&header)) e = kShort<Header>;
+  });
+  if (e != DecodeError::kOk || !is_plane_operation(out->bth.opcode) || !out->plth.ports) return e;
+  return decode_ports(c, out);
 }
 
 DecodeError decode_control(Cursor* c, Packet* out) {
@@ -132,7 +135,8 @@ DecodeError decode(std::span<const uint8_t> packet, Packet* out) {
   start_packet(out);
   const DecodeError e = decode_bth(&c, &out->bth);
   if (e != DecodeError::kOk) return e;
-  return is_request(out->bth.opcode) ? decode_request(&c, out) : decode_control(&c, out);
+  if (is_request(out->bth.opcode)) return decode_request(&c, out);
+  return is_datagram(out->bth.opcode) ? decode_datagram(&c, out) : decode_control(&c, out);
 }
 
 DecodeError decode_trimmed(std::span<const uint8_t> packet, Packet* out) {
@@ -173,32 +177,18 @@ uint32_t encode_plane_response(std::span<uint8_t> out, const Bth& bth, const Plt
 
 uint32_t encode_packet(std::span<uint8_t> out, const Packet& packet) {
   const Opcode op = packet.bth.opcode;
-  switch (op) {
-    case Opcode::kAck:
-      return encode_ack(out, packet.bth, packet.aeth);
-    case Opcode::kSack:
-      return encode_sack(out, packet.bth, packet.sack.seth, packet.sack.cc);
-    case Opcode::kNack:
-      return encode_nack(out, packet.bth, packet.neth);
-    case Opcode::kProbe:
-      return encode_probe(out, packet.bth, packet.peth);
-    case Opcode::kEndpointRequest:
-      return encode_endpoint_request(out, packet.bth, packet.erth);
-    case Opcode::kEndpointResponse:
-      return encode_endpoint_response(out, packet.bth, packet.eeth);
-    case Opcode::kPlaneRequest:
-    case Opcode::kPlaneResponse: {
-      Spth spth;
-      if (packet.plth.ports) spth = packet.spth();
-      return encode_planes(out, op, packet.bth, packet.plth, packet.plth.ports ? &spth : nullptr);
-    }
-    default:
-      break;
-  }
   Bth bth = packet.bth;
+  if (is_control(op)) {
+    bth.pad = 0;
+    HeaderWriter w(out);
+    w.put(bth);
+    for_each_control_header(packet, [&](const auto& header) { w.put(header); });
+    return w.bytes();
+  }
   bth.pad = pad_for(packet.payload_len);
-  uint32_t n = encode_request_headers(out, op, bth, packet.meth, bth.ts ? &packet.tseth : nullptr, packet.req.reth,
-                                      &packet.req.imm.data);
+  uint32_t n = is_datagram(op) ? encode_datagram_headers(out, op, bth, packet.ud.deth, packet.ud.imm.data)
+                               : encode_request_headers(out, op, bth, packet.meth, bth.ts ? &packet.tseth : nullptr,
+                                                        packet.req.reth, &packet.req.imm.data);
   assert(out.size() >= n + packet.payload_len + bth.pad);
   std::copy_n(packet.payload, packet.payload_len, out.begin() + n);
   n += packet.payload_len;

@@ -15,22 +15,11 @@ namespace mrc::wire {
 
 enum class DecodeError : uint8_t {
   kOk = 0,
-  kShortBth,
+#define MRC_HEADER_ERROR(Header) kShort##Header,
+  MRC_HEADERS(MRC_HEADER_ERROR)  // fewer bytes than the header has
+#undef MRC_HEADER_ERROR
   kBadTver,
   kUnknownOpcode,
-  kShortMeth,
-  kShortTseth,
-  kShortReth,
-  kShortImmDt,
-  kShortAeth,
-  kShortSeth,
-  kShortCcState,
-  kShortNeth,
-  kShortPeth,
-  kShortErth,
-  kShortEeth,
-  kShortPlth,
-  kShortSpth,
   kShortIcrc,      // headers are whole, fewer than four bytes follow
   kBadPad,         // pad count does not fit the bytes between headers and ICRC, or is not allowed here
   kBadPayload,     // payload length contradicts opcode and RETH.dmalen
@@ -41,8 +30,21 @@ enum class DecodeError : uint8_t {
 
 const char* decode_error_name(DecodeError e);
 
+// The error of a packet that ends before the end of this header.
+template <typename Header>
+inline constexpr DecodeError kShort = DecodeError::kOk;
+#define MRC_HEADER_SHORT(Header) \
+  template <>                    \
+  inline constexpr DecodeError kShort<Header> = DecodeError::kShort##Header;
+MRC_HEADERS(MRC_HEADER_SHORT)
+#undef MRC_HEADER_SHORT
+
 struct RequestHeaders {
   Reth reth;
+  ImmDt imm;
+};
+struct DatagramHeaders {
+  Deth deth;
   ImmDt imm;
 };
 struct SackHeaders {
@@ -63,6 +65,7 @@ struct Packet {
   uint32_t payload_len = 0;          // without pad and ICRC
   union {
     RequestHeaders req;  // is_request; req.imm only if with_imm
+    DatagramHeaders ud;  // is_datagram; ud.imm only if with_imm
     Aeth aeth;           // kAck
     SackHeaders sack;    // kSack
     Neth neth;           // kNack
@@ -74,9 +77,10 @@ struct Packet {
   Spth spth() const { return header_at<Spth>({payload, payload_len}, 0); }
 };
 
-// Calls visit(header) for each header behind the BTH of a decoded control packet, in their order.
-template <typename Visit>
-void for_each_control_header(const Packet& p, Visit visit) {
+// Calls visit(header) for each header behind the BTH of a control packet that is a member of the packet, in their
+// order.
+template <typename AnyPacket, typename Visit>
+void for_each_stored_header(AnyPacket& p, Visit visit) {
   switch (p.bth.opcode) {
     case Opcode::kAck:
       return visit(p.aeth);
@@ -93,12 +97,28 @@ void for_each_control_header(const Packet& p, Visit visit) {
       return visit(p.eeth);
     case Opcode::kPlaneRequest:
     case Opcode::kPlaneResponse:
-      visit(p.plth);
-      if (p.plth.ports) visit(p.spth());
-      return;
-    default:
+      return visit(p.plth);
+    case Opcode::kDatagram:  // datagrams and requests
+    case Opcode::kDatagramImm:
+    case Opcode::kWriteFirst:
+    case Opcode::kWriteMiddle:
+    case Opcode::kWriteLast:
+    case Opcode::kWriteLastImm:
+    case Opcode::kWriteOnly:
+    case Opcode::kWriteOnlyImm:
       return;
   }
+}
+
+constexpr bool is_plane_operation(Opcode op) {
+  return op == Opcode::kPlaneRequest || op == Opcode::kPlaneResponse;
+}
+
+// The same for all headers behind the BTH of a decoded control packet.
+template <typename Visit>
+void for_each_control_header(const Packet& p, Visit visit) {
+  for_each_stored_header(p, visit);
+  if (is_plane_operation(p.bth.opcode) && p.plth.ports) visit(p.spth());
 }
 
 static_assert(sizeof(Packet) <= 104 && std::is_trivially_copyable_v<Packet>);
@@ -156,6 +176,18 @@ inline uint32_t encode_request_headers(std::span<uint8_t> out, Opcode op, const 
   if (tseth != nullptr) w.put(*tseth);
   w.put(reth);
   if (with_imm(op)) w.put(ImmDt{imm != nullptr ? *imm : 0});
+  return w.bytes();
+}
+
+// `imm` is read when the opcode wants it.
+inline uint32_t encode_datagram_headers(std::span<uint8_t> out, Opcode op, const Bth& bth, const Deth& deth,
+                                        uint32_t imm) {
+  Bth b = bth;
+  b.opcode = op;
+  HeaderWriter w(out);
+  w.put(b);
+  w.put(deth);
+  if (with_imm(op)) w.put(ImmDt{imm});
   return w.bytes();
 }
 

@@ -3,6 +3,7 @@
 #include "wire/text.h"
 
 #include <algorithm>
+#include <array>
 #include <cinttypes>
 #include <cstdarg>
 #include <cstdio>
@@ -78,9 +79,25 @@ void append_request(std::string* s, const Packet& p) {
   append(s, " payload=%u", p.payload_len);
 }
 
+void append_datagram(std::string* s, const Packet& p) {
+  if (p.bth.solicited) s->append(" se=1");
+  append_header(s, p.ud.deth);
+  if (with_imm(p.bth.opcode)) append_header(s, p.ud.imm);
+  append(s, " payload=%u", p.payload_len);
+}
+
 void append_control(std::string* s, const Packet& p) {
   for_each_control_header(p, [&](const auto& header) { append_header(s, header); });
 }
+
+// "short SETH".
+template <typename Header>
+constexpr auto kShortText = [] {
+  constexpr std::string_view before = "short ", name = Header::kInfo.name;
+  std::array<char, before.size() + name.size() + 1> text{};
+  std::copy(name.begin(), name.end(), std::copy(before.begin(), before.end(), text.begin()));
+  return text;
+}();
 
 }  // namespace
 
@@ -88,38 +105,15 @@ const char* decode_error_name(DecodeError e) {
   switch (e) {
     case DecodeError::kOk:
       return "ok";
-    case DecodeError::kShortBth:
-      return "short BTH";
+#define MRC_HEADER_CASE(Header)     \
+  case DecodeError::kShort##Header: \
+    return kShortText<Header>.data();
+      MRC_HEADERS(MRC_HEADER_CASE)
+#undef MRC_HEADER_CASE
     case DecodeError::kBadTver:
       return "transport version not 0";
     case DecodeError::kUnknownOpcode:
       return "unknown opcode";
-    case DecodeError::kShortMeth:
-      return "short METH";
-    case DecodeError::kShortTseth:
-      return "short TSETH";
-    case DecodeError::kShortReth:
-      return "short RETH";
-    case DecodeError::kShortImmDt:
-      return "short ImmDt";
-    case DecodeError::kShortAeth:
-      return "short AETH";
-    case DecodeError::kShortSeth:
-      return "short SETH";
-    case DecodeError::kShortCcState:
-      return "short CC_STATE";
-    case DecodeError::kShortNeth:
-      return "short NETH";
-    case DecodeError::kShortPeth:
-      return "short PETH";
-    case DecodeError::kShortErth:
-      return "short ERTH";
-    case DecodeError::kShortEeth:
-      return "short EETH";
-    case DecodeError::kShortPlth:
-      return "short PLTH";
-    case DecodeError::kShortSpth:
-      return "short SPTH";
     case DecodeError::kShortIcrc:
       return "no ICRC";
     case DecodeError::kBadPad:
@@ -141,6 +135,8 @@ std::string to_text(const Packet& packet) {
   append_bth(&s, packet.bth);
   if (is_request(packet.bth.opcode)) {
     append_request(&s, packet);
+  } else if (is_datagram(packet.bth.opcode)) {
+    append_datagram(&s, packet);
   } else if (!packet.trimmed) {
     append_control(&s, packet);
   }

@@ -36,10 +36,22 @@ neighbour replace fe80::1 lladdr 02:30:00:00:00:02 nud permanent dev oob
 route replace fd00:1::/32 src fd00:1:1::1 via fe80::1 dev p0
 route replace fcbb:bb00::/36 src fd00:1:1::1 via fe80::1 dev p0
 route replace fcbb:bb00:c02:ffff::/64 encap seg6local action End.DT6 table 255 dev p0
+route replace fcbb:bb00:c00::/128 encap seg6 mode encap.red segs fcbb:bb00:401:800:400:c00:ffff:0 dev p0 table 10000
+route replace fcbb:bb00:c01::/128 encap seg6 mode encap.red segs fcbb:bb00:401:800:400:c01:ffff:0 dev p0 table 10000
+route replace fcbb:bb00:c00::/128 encap seg6 mode encap.red segs fcbb:bb00:401:801:400:c00:ffff:0 dev p0 table 10001
+route replace fcbb:bb00:c01::/128 encap seg6 mode encap.red segs fcbb:bb00:401:801:400:c01:ffff:0 dev p0 table 10001
 route replace fd00:2::/32 src fd00:2:1::1 via fe80::1 dev p1
 route replace fcbb:bb00:1000::/36 src fd00:2:1::1 via fe80::1 dev p1
 route replace fcbb:bb00:1c02:ffff::/64 encap seg6local action End.DT6 table 255 dev p1
+route replace fcbb:bb00:1c00::/128 encap seg6 mode encap.red segs fcbb:bb00:1401:1800:1400:1c00:ffff:0 dev p1 table 10000
+route replace fcbb:bb00:1c01::/128 encap seg6 mode encap.red segs fcbb:bb00:1401:1800:1400:1c01:ffff:0 dev p1 table 10000
+route replace fcbb:bb00:1c00::/128 encap seg6 mode encap.red segs fcbb:bb00:1401:1801:1400:1c00:ffff:0 dev p1 table 10001
+route replace fcbb:bb00:1c01::/128 encap seg6 mode encap.red segs fcbb:bb00:1401:1801:1400:1c01:ffff:0 dev p1 table 10001
 route replace fd00::/64 src fd00::3 via fe80::1 dev oob
+rule flush table 10000
+rule add pref 10000 iif lo ipproto udp sport 32768-40959 table 10000
+rule flush table 10001
+rule add pref 10001 iif lo ipproto udp sport 40960-49151 table 10001
 EOF
 tc -batch - <<'EOF'
 qdisc replace dev p0 root handle 1: htb default 1
@@ -49,3 +61,12 @@ qdisc replace dev p1 root handle 1: htb default 1
 class replace dev p1 parent 1: classid 1:1 htb rate 1000000000bit ceil 1000000000bit burst 131072b cburst 131072b quantum 60000
 qdisc replace dev p1 parent 1:1 handle 10: bfifo limit 625000
 EOF
+if command -v nft >/dev/null; then nft -f - <<'EOF'
+table ip6 mrc_marks
+delete table ip6 mrc_marks
+table ip6 mrc_marks {
+  chain outer { type filter hook prerouting priority raw; ip6 nexthdr ipv6 ip6 ecn ce meta mark set 0x6d72; }
+  chain inner { type filter hook input priority mangle; meta mark 0x6d72 ip6 ecn set ce; }
+}
+EOF
+fi

@@ -13,10 +13,14 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <memory>
+#include <nlohmann/json.hpp>
 #include <thread>
 #include <vector>
 
 #include "other_user.h"
+#include "reports.h"
 
 namespace mrc::mrcd {
 namespace {
@@ -26,9 +30,8 @@ class Served {
  public:
   Served() : service_([] {}), connections_(&loop_, &service_, ""), name_("@mrcd-test-" + std::to_string(::getpid())) {
     service_.add_device(std::make_unique<SharedDevice>("mrc0", 2, "srv6", 16));
-    std::string why;
-    bool busy;
-    EXPECT_TRUE(connections_.listen(name_, &why, &busy)) << why;
+    const Status listening = connections_.listen(name_);
+    EXPECT_TRUE(listening) << listening.error().text;
     thread_ = std::thread([this] { loop_.run(); });
   }
   ~Served() {
@@ -36,6 +39,18 @@ class Served {
     thread_.join();
   }
   const std::string& name() const { return name_; }
+  // Posts to the loop, and returns its result.
+  template <typename Get>
+  auto on_loop(const Get& get) {
+    std::promise<decltype(get())> result;
+    loop_.post([&] { result.set_value(get()); });
+    return result.get_future().get();
+  }
+  // Until `end` is ready, nothing is accepted, read or sent.
+  void hold(std::future<void> end) {
+    loop_.post([end = std::make_shared<std::future<void>>(std::move(end))] { end->wait(); });
+  }
+  const Service& service() const { return service_; }  // on the loop
   void resume(Duration later = Duration::seconds(0)) {
     loop_.post([this, later] { connections_.resume(steady_now() + later); });
   }
@@ -110,11 +125,10 @@ TEST(Connections, what_is_no_socket_is_not_replaced) {
   Loop loop;
   Service service([] {});
   Connections connections(&loop, &service, "");
-  std::string why;
-  bool busy = true;
-  EXPECT_FALSE(connections.listen(path, &why, &busy));
-  EXPECT_NE(why.find("no socket"), std::string::npos) << why;
-  EXPECT_FALSE(busy);
+  const Status listening = connections.listen(path);
+  ASSERT_FALSE(listening);
+  EXPECT_NE(listening.error().text.find("no socket"), std::string::npos) << listening.error().text;
+  EXPECT_NE(listening.error().code, EALREADY);
   EXPECT_EQ(std::filesystem::file_size(path), 4u);
   std::filesystem::remove_all(folder);
 }
@@ -134,6 +148,35 @@ TEST(Connections, a_long_line_is_for_those_who_are_trusted) {
   EXPECT_NE(peer.line(), "");
   peer.send(request_of(3 << 20));
   EXPECT_EQ(peer.line(), "");
+}
+
+// [MRC-MON-9] A process sends its last figures and closes, while answers to it are on their way.
+TEST(Connections, what_a_closed_peer_has_sent_is_read) {
+  ctl::PeerReport peer;
+  peer.completion = {8000, std::vector<ctl::Whole<uint64_t>>(ctl::DelayReport::kCounts)};
+  peer.completion.counts[3] = 5;
+  ctl::DeviceReport report = device_report();
+  report.peers = {peer};
+  std::string text = "{\"hello\": {\"device\": \"mrc0\"}}\n";
+  for (int i = 0; i < 100; ++i) text += request_of(10);
+  text += nlohmann::json{{"report", ctl::ReportAnswer{ctl::kLastFigures, report}}}.dump() + "\n";
+  Served served;
+  std::promise<void> closed;
+  served.hold(closed.get_future());
+  {
+    const Caller process(served);
+    EXPECT_TRUE(process.send(text));
+  }
+  closed.set_value();
+  const auto count = [&] {
+    const LatencyByDevice latency = served.service().latencies().all_peers();
+    return latency.empty() ? 0 : latency.at("mrc0").at("all").completion.counts[3].number();
+  };
+  for (int i = 0; i < 1000 && served.on_loop(count) == 0; ++i) ::usleep(10000);
+  EXPECT_EQ(served.on_loop(count), 5u);
+  // Its end is seen, too.
+  for (int i = 0; i < 1000 && served.on_loop([&] { return served.service().processes(); }) != 0; ++i) ::usleep(10000);
+  EXPECT_EQ(served.on_loop([&] { return served.service().processes(); }), 0u);
 }
 
 TEST(Connections, no_user_takes_all) {
@@ -211,10 +254,10 @@ TEST(Connections, a_name_that_is_taken_says_by_whom) {
   Loop loop;
   Service service([] {});
   Connections second(&loop, &service, "");
-  std::string why;
-  bool busy = false;
-  EXPECT_FALSE(second.listen(served.name(), &why, &busy));
-  EXPECT_TRUE(busy);
+  const Status listening = second.listen(served.name());
+  ASSERT_FALSE(listening);
+  EXPECT_EQ(listening.error().code, EALREADY);
+  const std::string& why = listening.error().text;
   EXPECT_NE(why.find("taken by user " + std::to_string(::geteuid()) + ", process " + std::to_string(::getpid())),
             std::string::npos)
       << why;
@@ -260,9 +303,7 @@ TEST(Connections, many_requests_of_one_peer_do_not_delay_those_of_others) {
   Service service([] {});
   service.add_device(std::make_unique<SharedDevice>("mrc0", 2, "srv6", 16));
   Connections connections(&loop, &service, "");
-  std::string why;
-  bool busy;
-  ASSERT_TRUE(connections.listen(name, &why, &busy)) << why;
+  ASSERT_TRUE(connections.listen(name));
   const Caller first(name), other(name);
   constexpr size_t kHellos = 400;
   std::string hellos;
@@ -286,9 +327,7 @@ TEST(Connections, may_go_while_somebody_is_being_accepted) {
   Loop loop;
   Service service([] {});
   auto connections = std::make_unique<Connections>(&loop, &service, "");
-  std::string why;
-  bool busy;
-  ASSERT_TRUE(connections->listen(name, &why, &busy)) << why;
+  ASSERT_TRUE(connections->listen(name));
   const Caller caller(name);
   loop.post([&] {
     connections.reset();

@@ -88,29 +88,25 @@ class WebServed {
  public:
   explicit WebServed(const HttpLimits& limits = {}, HttpServer::OriginOf origin = origin_of)
       : server_(&loop_, limits, std::move(origin)) {
-    std::string why;
-    EXPECT_TRUE(server_.start(
-        "127.0.0.1:0",
-        [this](const HttpRequest& request, HttpServer::Reply reply) {
-          if (request.path == "/throw") throw std::runtime_error("a report of an unknown form");
-          const HttpReply hello{request.host == "localhost" ? 200u : 421u, "text/plain", "hello"};
-          if (request.path == "/answer-and-throw") {
-            reply(hello);
-            throw std::runtime_error("after the answer");
-          }
-          if (request.path == "/throw-and-answer") {
-            loop_.post([reply, hello] { reply(hello); });
-            throw std::runtime_error("before the answer");
-          }
-          if (request.path == "/later")
-            loop_.post([reply, hello] { reply(hello); });
-          else if (request.path != "/never")
-            reply(hello);
-          else
-            outstanding_ = std::move(reply);
-        },
-        &why))
-        << why;
+    const Status started = server_.start("127.0.0.1:0", [this](const HttpRequest& request, HttpServer::Reply reply) {
+      if (request.path == "/throw") throw std::runtime_error("a report of an unknown form");
+      const HttpReply hello{request.host == "localhost" ? 200u : 421u, "text/plain", "hello"};
+      if (request.path == "/answer-and-throw") {
+        reply(hello);
+        throw std::runtime_error("after the answer");
+      }
+      if (request.path == "/throw-and-answer") {
+        loop_.post([reply, hello] { reply(hello); });
+        throw std::runtime_error("before the answer");
+      }
+      if (request.path == "/later")
+        loop_.post([reply, hello] { reply(hello); });
+      else if (request.path != "/never")
+        reply(hello);
+      else
+        outstanding_ = std::move(reply);
+    });
+    EXPECT_TRUE(started) << started.error().text;
     thread_ = std::thread([this] { loop_.run(); });
   }
   ~WebServed() {
@@ -329,7 +325,7 @@ TEST(HttpOrigin, a_client_that_has_closed_has_none) {
     EXPECT_EQ(::setsockopt(client_socket, SOL_SOCKET, SO_LINGER, &now, sizeof now), 0);
     if (reset) ::close(client_socket);
     const int accepted = ::accept(listener, nullptr, nullptr);
-    const auto origin = origin_of(accepted);
+    auto origin = origin_of(accepted);
     ::close(accepted);
     if (!reset) ::close(client_socket);
     return origin;
@@ -343,8 +339,9 @@ TEST_F(SlowHttp, a_port_that_is_taken_says_by_whom) {
   start({});
   Loop loop;
   HttpServer second(&loop);
-  std::string why;
-  EXPECT_FALSE(second.start("127.0.0.1:" + std::to_string(server_->port()), nullptr, &why));
+  const Status started = second.start("127.0.0.1:" + std::to_string(server_->port()), nullptr);
+  ASSERT_FALSE(started);
+  const std::string& why = started.error().text;
   EXPECT_NE(why.find("taken by user " + std::to_string(::geteuid()) + ", process " + std::to_string(::getpid())),
             std::string::npos)
       << why;
@@ -356,9 +353,9 @@ TEST(HttpServerStart, an_address_that_does_not_parse_is_refused) {
   for (const char* at : {"127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:abc", "127.0.0.1:", "127.0.0.1:0x50",
                          "127.0.0.1:0 ", "[::1]:70000", "127.0.0.1", ":9417", "localhost:9417", "1.2.3:80"}) {
     HttpServer server(&loop);
-    std::string why;
-    EXPECT_FALSE(server.start(at, nullptr, &why)) << at;
-    EXPECT_EQ(why, "'" + std::string(at) + "' is no ADDRESS:PORT");
+    const Status started = server.start(at, nullptr);
+    ASSERT_FALSE(started) << at;
+    EXPECT_EQ(started.error().text, "'" + std::string(at) + "' is no ADDRESS:PORT");
   }
 }
 

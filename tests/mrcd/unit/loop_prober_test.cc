@@ -16,8 +16,8 @@ struct Looped {
     const IpAddress self = IpAddress::parse("::1").value();
     config.planes.resize(1);
     config.planes[0].addr = self;
-    std::string why;
-    EXPECT_TRUE(prober.open(config, {{1, 0xe101, 0, self}, {1, 0xe101, 0xf101, self}}, &why)) << why;
+    const Status opened = prober.open(config, {{1, 0xe101, 0, self}, {1, 0xe101, 0xf101, self}});
+    EXPECT_TRUE(opened) << opened.error().text;
   }
   std::vector<LoopProber::Fate> collect() {
     std::vector<LoopProber::Fate> fates;

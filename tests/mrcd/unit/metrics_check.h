@@ -18,7 +18,11 @@ inline std::string complaint_about(const std::string& text) {
     std::string hash, what, name, type;
     if (line.rfind("# ", 0) == 0) {
       words >> hash >> what >> name >> type;
-      if (what == "TYPE" && (!typed.insert(name).second || (type != "gauge" && type != "counter"))) return line;
+      if (what == "TYPE" &&
+          (!typed.insert(name).second || (type != "gauge" && type != "counter" && type != "histogram")))
+        return line;
+      if (what == "TYPE" && type == "histogram")
+        for (const char* part : {"_bucket", "_sum", "_count"}) typed.insert(name + part);
       if (what != "TYPE" && what != "HELP") return line;
       continue;
     }

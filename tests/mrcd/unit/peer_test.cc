@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 
@@ -36,16 +37,16 @@ class Visitor {
     pid_ = ::fork();
     if (pid_ == 0) {
       const int to = ::socket(AF_UNIX, SOCK_STREAM, 0);
-      char error = static_cast<char>(before());
+      auto error = static_cast<uint8_t>(before());
       if (::connect(to, reinterpret_cast<sockaddr*>(&at), length) != 0) ::_exit(1);
-      if (error == 0) error = static_cast<char>(after());
+      if (error == 0) error = static_cast<uint8_t>(after());
       if (::write(to, &error, 1) != 1) ::_exit(1);
       ::pause();
       ::_exit(0);
     }
     socket_ = ::accept(listening, nullptr, nullptr);
     ::close(listening);
-    char error = 0;
+    uint8_t error = 0;
     EXPECT_EQ(::read(socket_, &error, 1), 1);
     error_ = error;
   }
@@ -55,11 +56,7 @@ class Visitor {
     ::close(socket_);
   }
   int error() const { return error_; }
-  Credentials credentials() const {
-    Credentials who;
-    EXPECT_TRUE(credentials_of(socket_, &who));
-    return who;
-  }
+  Credentials credentials() const { return credentials_of(socket_).value(); }
 
  private:
   pid_t pid_ = -1;

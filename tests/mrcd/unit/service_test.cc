@@ -157,7 +157,7 @@ TEST(Service, the_file_has_what_was_decided_and_not_what_was_seen) {
       at(0));
   const Json state = rig.service.file_state();
   Service next([] {});
-  next.restore(state);
+  ASSERT_TRUE(next.restore(state));
   next.add_device(std::make_unique<SharedDevice>("mrc0", 2, "srv6", 16));
   ASSERT_NE(next.device("")->store().ev(5), nullptr);
   EXPECT_EQ(next.device("")->store().ev(5)->table().entries()[0].state, MRC_CTL_EV_GOOD);
@@ -214,14 +214,91 @@ TEST(Service, a_report_that_is_none_is_left_out) {
   wide["ports"][0]["port"] = (uint64_t{1} << 32) + 1;
   flag["ports"][0]["up"] = 1;
   EXPECT_TRUE(is_report(state));
+  Json short_histogram = state;
+  short_histogram["peers"][0]["retransmission"]["counts"] = {1, 2, 3};
   state["peers"][0]["evs"][0]["state"] = "one of a million";
-  for (const Json& data :
-       {Json(), Json(5), Json::array(), no_ports, wrong_type, missing, no_name, state, negative, wide, flag}) {
+  for (const Json& data : {Json(), Json(5), Json::array(), no_ports, wrong_type, missing, no_name, state, negative,
+                           wide, flag, short_histogram}) {
     Rig rig;
     rig.ask(rig.root_id, rig.root, {{"do", "reports"}});
     rig.service.message(rig.app_id, {{"report", {{"token", rig.app.last("want")}, {"data", data}}}}, at(10));
     EXPECT_EQ(rig.root.last("data"), Json::array()) << data.dump().substr(0, 200);
   }
+}
+
+// Processes keep the library with which they were started. One from before the histograms has none.
+TEST(Service, the_report_of_an_older_library_is_taken) {
+  Json old = report();
+  old["peers"] = {{{"peer", 3}, {"addresses", {"10.0.0.2"}}, {"evs", {ev_report("GOOD")}}}};
+  const auto read = parse_report(old);
+  ASSERT_TRUE(read.has_value());
+  ASSERT_EQ(read->peers.size(), 1u);
+  EXPECT_EQ(read->peers[0].peer, 3u);
+  EXPECT_TRUE(read->peers[0].completion.counts.empty());
+  EXPECT_TRUE(read->peers[0].retransmission.counts.empty());
+}
+
+Json hello(const std::string& device, uint32_t planes = 2) {
+  return {{"hello", {{"device", device}, {"program", "app"}, {"planes", planes}, {"ev_mode", "srv6"}, {"evs", 16}}}};
+}
+
+// [MRC-MON-9]
+TEST(Service, latencies_stay_when_a_process_goes_and_go_with_their_device) {
+  Rig rig;
+  Json data = report();
+  ctl::PeerReport peer;
+  peer.completion = {8000, std::vector<ctl::Whole<uint64_t>>(ctl::DelayReport::kCounts)};
+  peer.completion.counts[3] = 1;
+  data["peers"] = {peer};
+  const auto count = [&rig](const std::string& device) {
+    const LatencyByDevice latency = rig.service.latencies().all_peers();
+    const auto found = latency.find(device);
+    return found == latency.end() ? uint64_t{0} : found->second.at("all").completion.counts[3].number();
+  };
+  const auto tell = [&](ClientId id, Line* line) {
+    rig.service.message(id, {{"report", {{"token", line->last("want")}, {"data", data}}}}, at(10));
+  };
+  Line line;
+  const ClientId made = rig.service.connect(&line, {100, 1000, false, "user"});
+  rig.service.message(made, hello("made"), at(0));
+  rig.ask(rig.root_id, rig.root, {{"do", "reports"}});
+  tell(made, &line);
+  tell(rig.app_id, &rig.app);
+  EXPECT_EQ(count("mrc0"), 1u);
+  EXPECT_EQ(count("made"), 1u);
+  rig.service.disconnect(rig.app_id);
+  rig.service.disconnect(made);
+  EXPECT_EQ(count("mrc0"), 1u) << "of the configuration";
+  EXPECT_EQ(count("made"), 0u) << "a device of processes alone";
+}
+
+// [MRC-MON-9] The last figures come without a request, and a report may come too late for it.
+TEST(Service, latencies_of_reports_that_nobody_waits_for_count) {
+  Rig rig;
+  ctl::PeerReport peer;
+  peer.completion = {8000, std::vector<ctl::Whole<uint64_t>>(ctl::DelayReport::kCounts)};
+  const auto count = [&rig] {
+    const LatencyByDevice latency = rig.service.latencies().all_peers();
+    return latency.empty() ? 0 : latency.at("mrc0").at("all").completion.counts[3].number();
+  };
+  const auto tell = [&](uint64_t token, uint64_t completions, int64_t ms) {
+    Json data = report();
+    peer.completion.counts[3] = completions;
+    data["peers"] = {peer};
+    rig.service.message(rig.app_id, {{"report", {{"token", token}, {"data", data}}}}, at(ms));
+  };
+  tell(5, 1, 0);
+  EXPECT_EQ(count(), 0u) << "nothing was requested";
+  rig.ask(rig.root_id, rig.root, {{"do", "reports"}});
+  const auto token = rig.app.last("want").get<uint64_t>();
+  rig.service.tick(at(1100));
+  EXPECT_EQ(rig.root.last("data"), Json::array());
+  tell(token, 2, 1200);
+  EXPECT_EQ(count(), 2u);
+  tell(ctl::kLastFigures, 5, 60000);
+  EXPECT_EQ(count(), 5u);
+  rig.service.disconnect(rig.app_id);
+  EXPECT_EQ(count(), 5u);
 }
 
 // Only while a report is requested may a process send more than a line of a few hundred kilobytes.
@@ -232,10 +309,6 @@ TEST(Service, who_was_asked_for_its_report_is_awaited_for_a_while) {
   EXPECT_TRUE(rig.service.awaits_report(rig.app_id, at(9999)));
   EXPECT_FALSE(rig.service.awaits_report(rig.app_id, at(10000)));
   EXPECT_FALSE(rig.service.awaits_report(rig.root_id, at(0)));
-}
-
-Json hello(const std::string& device, uint32_t planes = 2) {
-  return {{"hello", {{"device", device}, {"program", "app"}, {"planes", planes}, {"ev_mode", "srv6"}, {"evs", 16}}}};
 }
 
 // A process may come with a device that mrcd's configuration does not name; not with any number of them.
@@ -273,7 +346,7 @@ TEST(Service, what_the_file_has_waits_for_a_device_that_fits) {
       {"devices",
        {{"far", {{"calls", Json::array()}, {"denies", {{{"plane", 3}, {"by", "root"}}}}, {"ports_down", {4}}}}}}};
   Service service([] {});
-  service.restore(file);
+  ASSERT_TRUE(service.restore(file));
   Line line;
   const ClientId id = service.connect(&line, {});
   service.message(id, hello("far", 1), at(0));
@@ -314,10 +387,9 @@ TEST(Service, of_a_batch_the_part_that_is_done_reaches_followers_and_one_that_is
   Rig rig;
   rig.modify(rig.automatic(5));
   rig.modify(rig.go(5, MRC_CTL_PROFILE_ONLINE));
-  mrc_ctl_ev there{}, absent{};
-  ASSERT_TRUE(ctl::parse_ev_hex("0001", &there.val) && ctl::parse_ev_hex("7777", &absent.val));
-  there.port = absent.port = 1;
-  mrc_ctl_ev_op_entry entries[] = {{there, {}, MRC_CTL_EV_DENIED, 0}, {absent, {}, MRC_CTL_EV_DENIED, 0}};
+  const auto there = ctl::parse_ev_hex("0001", 1), absent = ctl::parse_ev_hex("7777", 1);
+  ASSERT_TRUE(there && absent);
+  mrc_ctl_ev_op_entry entries[] = {{*there, {}, MRC_CTL_EV_DENIED, 0}, {*absent, {}, MRC_CTL_EV_DENIED, 0}};
   mrc_ctl_ev_profile_attr attr{};
   attr.ev_op.op = MRC_CTL_EV_OP_MODIFY_EV_STATE;
   attr.ev_op.entries = entries;

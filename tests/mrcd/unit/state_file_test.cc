@@ -24,27 +24,30 @@ class StateFile : public testing::Test {
     path_ = folder_ + "/state.json";
   }
   ~StateFile() override { std::filesystem::remove_all(folder_); }
-  std::string folder_, path_, why_;
+  std::string folder_, path_;
 };
 
 TEST_F(StateFile, what_is_saved_is_loaded) {
   const nlohmann::json state = {{"version", 1}, {"devices", {{"mrc0", {{"ports_down", {2}}}}}}};
-  nlohmann::json loaded;
-  ASSERT_TRUE(save_state(path_, state, &why_)) << why_;
-  ASSERT_TRUE(load_state(path_, &loaded, &why_)) << why_;
-  EXPECT_EQ(loaded, state);
+  ASSERT_TRUE(save_state(path_, state));
+  const Result<nlohmann::json> loaded = load_state(path_);
+  ASSERT_TRUE(loaded) << loaded.error().text;
+  EXPECT_EQ(*loaded, state);
 }
 
 TEST_F(StateFile, a_full_disk_leaves_the_old_file_and_no_descriptor) {
-  ASSERT_TRUE(save_state(path_, {{"version", 1}}, &why_));
+  ASSERT_TRUE(save_state(path_, {{"version", 1}}));
   std::filesystem::create_symlink("/dev/full", path_ + ".new");
   const size_t before = open_descriptors();
-  for (int i = 0; i < 3; ++i) EXPECT_FALSE(save_state(path_, {{"version", 2}}, &why_));
-  EXPECT_NE(why_.find("No space left"), std::string::npos) << why_;
+  for (int i = 0; i < 3; ++i) {
+    const Status saved = save_state(path_, {{"version", 2}});
+    ASSERT_FALSE(saved);
+    EXPECT_NE(saved.error().text.find("No space left"), std::string::npos) << saved.error().text;
+  }
   EXPECT_EQ(open_descriptors(), before);
-  nlohmann::json loaded;
-  ASSERT_TRUE(load_state(path_, &loaded, &why_)) << why_;
-  EXPECT_EQ(loaded["version"], 1);
+  const Result<nlohmann::json> loaded = load_state(path_);
+  ASSERT_TRUE(loaded) << loaded.error().text;
+  EXPECT_EQ((*loaded)["version"], 1);
 }
 
 }  // namespace

@@ -33,9 +33,11 @@ class Process final : public Client {
 
  private:
   Json report() const {
-    ctl::DeviceReport report = device_report(pid_, static_cast<uint64_t>(100 + pid_));
+    ctl::DeviceReport report = device_report(pid_, static_cast<uint64_t>(pid_) + 100);
     report.program = "secret";
     report.ports[0].losses = 1;
+    ctl::PeerReport& peer = report.peers.emplace_back();
+    peer.addresses = {"192.0.2.99"};
     return report;
   }
 
@@ -75,7 +77,7 @@ class WebTest : public testing::Test {
   std::thread thread_;
 };
 
-// [MRC-MRCD-2]
+// [MRC-MRCD-2] [MRC-MON-9]
 TEST_F(WebTest, without_the_token_only_sums) {
   for (const char* authorization : {"", "Bearer wrong", "open-sesame"}) {
     const Json state = Json::parse(get("/api/state", authorization).body);
@@ -87,7 +89,8 @@ TEST_F(WebTest, without_the_token_only_sums) {
     const std::string metrics = get("/metrics", authorization).body;
     EXPECT_EQ(complaint_about(metrics), "") << metrics;
     EXPECT_TRUE(has(metrics, "mrc_losses_total{device=\"mrc0\",port=\"1\"} 2\n")) << metrics;
-    EXPECT_FALSE(has(metrics, "secret") || has(metrics, "7001")) << metrics;
+    EXPECT_FALSE(has(metrics, "secret") || has(metrics, "7001") || has(metrics, "192.0.2.99")) << metrics;
+    EXPECT_TRUE(has(metrics, "mrc_completion_latency_seconds_count{device=\"mrc0\",peer=\"all\"} 0\n")) << metrics;
   }
 }
 
@@ -99,6 +102,7 @@ TEST_F(WebTest, with_the_token_every_process) {
   EXPECT_EQ(complaint_about(metrics), "") << metrics;
   EXPECT_TRUE(has(metrics, "mrc_tx_bytes_total{device=\"mrc0\",pid=\"7002\",program=\"secret\",port=\"1\"} 7102\n"))
       << metrics;
+  EXPECT_TRUE(has(metrics, "mrc_completion_latency_seconds_count{device=\"mrc0\",peer=\"192.0.2.99\"} 0\n")) << metrics;
 }
 
 // A request for health every second queries no process.

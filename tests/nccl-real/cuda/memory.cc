@@ -12,6 +12,8 @@ namespace mrc::nccl_rig::cuda {
 
 namespace {
 
+constexpr size_t kGpuPage = 64 << 10;
+
 struct Allocation {
   Range range;
   void* mapping = nullptr;  // nullptr: registered memory of another owner
@@ -28,21 +30,23 @@ size_t live = 0;
 }  // namespace
 
 void* allocate(size_t size, bool device, int device_number) {
-  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  // The pages of GPUs are of 64 KiB, and are what gdrcopy pins. Shared, so that gdrapi.cc can map them again.
+  const size_t page = device && size >= kGpuPage ? kGpuPage : static_cast<size_t>(sysconf(_SC_PAGESIZE));
   const size_t rounded = (size + 255) & ~size_t{255};
   const size_t pages = (rounded + page - 1) / page * page;
-  void* mapping = mmap(nullptr, pages + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* mapping = mmap(nullptr, pages + 3 * page, PROT_NONE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED) return nullptr;
-  char* first = static_cast<char*>(mapping) + page;
+  const uintptr_t above = reinterpret_cast<uintptr_t>(mapping) + page;
+  char* first = reinterpret_cast<char*>((above + page - 1) / page * page);
   if (mprotect(first, pages, PROT_READ | PROT_WRITE) != 0) {
-    munmap(mapping, pages + 2 * page);
+    munmap(mapping, pages + 3 * page);
     return nullptr;
   }
   // Large allocations begin at a page, as CUDA's do: NCCL registers them by pages.
   char* base = size >= page ? first : first + pages - rounded;
   if (device) memset(base, kPoison, rounded);
   std::lock_guard lock(mutex);
-  allocations()[reinterpret_cast<uintptr_t>(base)] = {{base, size, device, device_number}, mapping, pages + 2 * page};
+  allocations()[reinterpret_cast<uintptr_t>(base)] = {{base, size, device, device_number}, mapping, pages + 3 * page};
   ++live;
   return base;
 }

@@ -2,9 +2,20 @@
 
 #include <pthread.h>
 
+#include <atomic>
 #include <chrono>
 
 namespace mrc::nccl_rig::cuda {
+
+namespace {
+
+std::atomic<long> live = 0;
+
+}  // namespace
+
+long live_streams() {
+  return live.load();
+}
 
 uint64_t Event::next_generation() {
   std::lock_guard lock(mutex_);
@@ -38,7 +49,9 @@ double Event::reached_at_s() const {
   return at_s_;
 }
 
-Stream::Stream() : thread_([this] { run(); }) {}
+Stream::Stream() : thread_([this] { run(); }) {
+  ++live;
+}
 
 Stream::~Stream() {
   {
@@ -47,6 +60,7 @@ Stream::~Stream() {
     changed_.notify_all();
   }
   thread_.join();
+  --live;
 }
 
 void Stream::queue(std::function<void()> operation) {

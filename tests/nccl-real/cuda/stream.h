@@ -47,6 +47,8 @@ class Stream {
   std::thread thread_;
 };
 
+// Streams that are not destroyed: each is a thread.
+long live_streams();
 // Handles as the interface has them. nullptr and the special handles 1 and 2 are the default stream.
 Stream& stream_of(void* handle);
 std::shared_ptr<Event> event_of(void* handle);

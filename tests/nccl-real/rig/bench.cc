@@ -115,9 +115,9 @@ struct Figures {
 Figures measure(const Process& process, std::vector<Gpu>* gpus, Measurement* m, unsigned seed) {
   const Options& o = process.options;
   Figures figures;
-  const double began = now_s();
   m->prepare(seed);
   if (o.warm_up > 0) m->time(o.warm_up);
+  const double began = now_s();  // the warm-up can take longer than the duration, on a busy machine
   bool again = false;
   int batches = 0;
   const auto add = [&figures, &o](double from, double to, int runs) {

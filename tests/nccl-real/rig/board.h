@@ -24,6 +24,9 @@ class Board {
 
   // Every process calls it once, at the same point: barriers from now on are of all but the last process.
   void lose_process();
+  // The process that is about to end, by its number; 0: none has said so.
+  void set_ending(int pid) { ending_ = pid; }
+  int ending() const { return ending_; }
   // Waits for every process. Throws PeerFailed where one has failed.
   void barrier();
   // The largest value of all processes; a barrier too.
@@ -42,6 +45,7 @@ class Board {
   std::atomic<int> processes_, waiting_;
   std::atomic<unsigned> generation_;
   std::atomic<bool> failed_, finishing_;
+  std::atomic<int> ending_;
   NcclUniqueId id_;
   double values_[kMaxProcesses];
   int all_;

@@ -5,6 +5,7 @@
 
 #include "cuda/device.h"
 #include "cuda/memory.h"
+#include "cuda/stream.h"
 #include "rig/bench.h"
 #include "rig/own_sockets.h"
 
@@ -56,19 +57,22 @@ Resources resources() {
   std::ifstream status("/proc/self/statm");
   long pages = 0, resident = 0;
   status >> pages >> resident;
-  return {descriptors_beside_nccl(), entries("/proc/self/task"), resident * 4, cuda::live_allocations()};
+  const long streams = cuda::live_streams();
+  return {descriptors_beside_nccl(), entries("/proc/self/task") - streams, streams, resident * 4,
+          cuda::live_allocations()};
 }
 
 void must_not_have_grown(const Process& p, const Resources& before, const Resources& after, int aborted_inits,
                          const char* by) {
   constexpr long kDescriptors = 2, kThreads = 4, kResidentKib = 32 << 10;
-  constexpr long kKibOfNccl = 20 << 10;  // of an aborted init, over NCCL's own sockets too
+  constexpr long kKibOfNccl = 20 << 10, kStreamsOfNccl = 2;  // of an aborted init, over NCCL's own sockets too
   if (p.number == 0)
-    say("# by %s: descriptors %ld to %ld, threads %ld to %ld, resident %ld to %ld KiB, device allocations %zu to %zu",
-        by, before.descriptors, after.descriptors, before.threads, after.threads, before.resident_kib,
-        after.resident_kib, before.device_allocations, after.device_allocations);
+    say("# by %s: descriptors %ld to %ld, threads %ld to %ld, streams %ld to %ld, resident %ld to %ld KiB, device allocations %zu to %zu",
+        by, before.descriptors, after.descriptors, before.threads, after.threads, before.streams, after.streams,
+        before.resident_kib, after.resident_kib, before.device_allocations, after.device_allocations);
   if (after.descriptors > before.descriptors + kDescriptors) throw std::runtime_error("descriptors leak");
   if (after.threads > before.threads + kThreads) throw std::runtime_error("threads leak");
+  if (after.streams > before.streams + aborted_inits * kStreamsOfNccl) throw std::runtime_error("streams leak");
   if (after.resident_kib > before.resident_kib + kResidentKib + aborted_inits * kKibOfNccl)
     throw std::runtime_error("memory leaks");
   if (after.device_allocations > before.device_allocations + static_cast<size_t>(aborted_inits))

@@ -21,14 +21,14 @@ int init_result(const Process& p, NcclComm comm);
 // Process 0's new id, for the first communicator of all processes. A barrier.
 NcclUniqueId new_id(const Process& p);
 
-// The resources held by a process. NCCL's own sockets are not counted.
+// The resources held by a process. NCCL's own sockets are not counted, and the threads of streams apart.
 struct Resources {
-  long descriptors, threads, resident_kib;
+  long descriptors, threads, streams, resident_kib;
   size_t device_allocations;
 };
 Resources resources();
 // Throws std::runtime_error where `after` has noticeably more of anything than `before`. NCCL itself keeps some memory
-// of each init that was aborted.
+// and streams of each init that was aborted.
 void must_not_have_grown(const Process& p, const Resources& before, const Resources& after, int aborted_inits,
                          const char* by);
 

@@ -1,5 +1,7 @@
 // Peers that die or stop, and networks that do.
+#include <poll.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -56,20 +58,39 @@ struct Survival {
   bool error;  // found by NCCL; else the survivor gave up waiting
 };
 
-// As a job's watchdog: waits for an error of the init, and for no longer than a limit, a shorter one once another rank
-// has met an error; then aborts. A rank that waits for the ended one to connect cannot detect its end.
+// True once the process that was to end has ended, or is a zombie.
+bool has_ended(const Board& board) {
+  if (board.ending() == 0) return false;
+  const int fd = static_cast<int>(syscall(SYS_pidfd_open, board.ending(), 0));
+  if (fd < 0) return true;
+  pollfd ended{fd, POLLIN, 0};
+  const bool yes = poll(&ended, 1, 0) == 1;
+  close(fd);
+  return yes;
+}
+
+// As a job's watchdog: waits for an error of the init, and after the death for no longer than a limit, a shorter one
+// once another rank has met an error; then aborts. A rank that waits for the ended one to connect cannot detect its
+// end. The limit begins with the death, which a busy machine delays: an abort before it would end the init of the one
+// that is to die.
 Survival survive_init(const Process& p, const NcclUniqueId& id) {
-  constexpr double kLimit = 10, kAfterAnother = 2;
+  constexpr double kLimit = 10, kAfterAnother = 2, kUntilDeath = 60;
   const double began = now_s();
-  double until = began + kLimit;
+  double until = began + kUntilDeath;
+  bool dead = false;
   bool told = false;
   NcclComm comm = begin_init(p, id, p.options.ranks());
   int result = kNcclInProgress;
-  for (; (result = init_result(p, comm)) == kNcclInProgress && now_s() < until; usleep(1000))
-    if (p.board.finishing() && !told) {
+  for (; (result = init_result(p, comm)) == kNcclInProgress && now_s() < until; usleep(1000)) {
+    if (!dead && has_ended(p.board)) {
+      dead = true;
+      until = now_s() + kLimit;
+    }
+    if (dead && p.board.finishing() && !told) {
       told = true;
       until = std::min(until, now_s() + kAfterAnother);
     }
+  }
   if (result != kNcclInProgress) p.board.finish();
   if (result == kNcclSuccess) throw std::runtime_error("a peer was killed in its init, and the init succeeded");
   const Survival survival{now_s() - began, result != kNcclInProgress};
@@ -83,8 +104,9 @@ int peer_killed_in_init(const Process& p) {
   const NcclUniqueId id = new_id(p);
   p.board.lose_process();
   if (is_last(p)) {
+    p.board.set_ending(getpid());
     setenv("NCCL_RIG_DIES", "1", 1);
-    const NcclComm comm = begin_init(p, id, p.options.ranks());
+    NcclComm comm = begin_init(p, id, p.options.ranks());
     while (init_result(p, comm) == kNcclInProgress) usleep(1000);
     throw std::runtime_error("the plugin has not ended the process in NCCL_RIG_DIES_IN");
   }

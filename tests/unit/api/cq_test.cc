@@ -20,7 +20,7 @@ TEST_F(CqTest, holds_what_was_asked_for_and_drains_in_order) {
       for (int i = 0; i < cqe; ++i) {
         ibv_wc wc{};
         wc.wr_id = static_cast<uint64_t>(i);
-        EXPECT_TRUE(cq->push(wc, nullptr, 0, false)) << i << " of " << cqe;
+        EXPECT_TRUE(cq->push(0, wc, nullptr, 0, false)) << i << " of " << cqe;
       }
       std::vector<ibv_wc> out(static_cast<size_t>(cqe) + 1);
       int n = mrc_poll_cq(cq, (cqe + 1) / 2, out.data());

@@ -69,11 +69,18 @@ TEST_F(EvEventsTest, never_overruns) {
   raise(1, 1, MRC_CTL_EV_GOOD, 0);  // no CQ is subscribed
 }
 
-// spec/clients.md rule 19, [API-CTL-3]
+// spec/clients.md rules 6 and 19, [API-CTL-3] [API-VER-3]
 TEST_F(EvEventsTest, layout_follows_the_contexts_version) {
   const struct {
     uint32_t given, kept;
-  } versions[] = {{0x01000000u, 0x01000000u}, {0x01000001u, 0x01000001u}, {0, 0x01000001u}, {0x7F000000u, 0x01000001u}};
+  } versions[] = {{0x01000000u, 0x01000000u},
+                  {0x01000001u, 0x01000001u},
+                  {0, 0x01000001u},
+                  {0x00000001u, 0x01000001u},  // the protocol's
+                  {0x00FFFFFFu, 0x01000001u},
+                  {MRC_API_VER_LATEST, 0x01000001u},
+                  {MRC_API_CURRENT_VERSION + 1, MRC_API_CURRENT_VERSION},
+                  {0x7F000000u, MRC_API_CURRENT_VERSION}};
   for (const auto& v : versions) {
     mrc_context_attr attr{v.given, 0};
     mrc_context* made = mrc_create_context(verbs, &attr);

@@ -15,7 +15,7 @@ constexpr bool kCountsBytes = false;
 constexpr bool kCountsBytes = true;
 #endif
 constexpr size_t kThousand = 1024;
-constexpr size_t kIdleBytes = 16384;
+constexpr size_t kIdleBytes = 8192;
 
 size_t bytes_in_use() {
   const struct mallinfo2 info = mallinfo2();

@@ -18,12 +18,12 @@ class ObjectsTest : public ApiTest {};
 TEST(VersionTest, versions_need_no_device_and_take_null) {
   uint32_t v[4] = {};
   mrc_query_version(&v[0], &v[1], &v[2], &v[3]);
-  EXPECT_EQ(v[0], 0x01000001u);
+  EXPECT_EQ(v[0], MRC_API_CURRENT_VERSION);
   EXPECT_EQ(v[1], 0u);
-  EXPECT_EQ(v[2], 0x01000000u);
+  EXPECT_EQ(v[2], MRC_VENDOR_API_CURRENT_VERSION);
   mrc_query_version(nullptr, nullptr, nullptr, nullptr);
   mrc_ctl_query_version(&v[0], nullptr, nullptr, nullptr);
-  EXPECT_EQ(v[0], 0x01000001u);
+  EXPECT_EQ(v[0], MRC_CTL_API_CURRENT_VERSION);
 }
 
 TEST(DeviceListTest, lists_named_devices_that_outlive_the_list) {
@@ -174,7 +174,7 @@ TEST_F(ObjectsTest, ops_table_has_no_holes_where_inlines_call) {
 
 // spec/clients.md rule 6. [API-VER-3]
 TEST_F(ObjectsTest, any_version_makes_a_context) {
-  for (uint32_t version : {0x01000001u, 0x00000001u, 0u, 0x01000000u, 0xFFFFFFFFu}) {
+  for (uint32_t version : {MRC_API_CURRENT_VERSION, 0x01000001u, 0x00000001u, 0u, 0x01000000u, 0xFFFFFFFFu}) {
     mrc_context_attr attr{version, 0};
     mrc_context* made = mrc_create_context(verbs, &attr);
     ASSERT_NE(made, nullptr) << version;

@@ -117,6 +117,11 @@ struct End {
 
   // Posts a write of the buffer's first bytes to the same offset of the peer's buffer.
   int write(const End& peer, uint64_t wr_id, uint32_t length, unsigned flags, bool with_imm = false, uint32_t imm = 0) {
+    return write_to(peer.buffer.data(), peer.mr->rkey, wr_id, length, flags, with_imm, imm);
+  }
+  // The same to any address of the peer, by any key.
+  int write_to(const void* address, uint32_t rkey, uint64_t wr_id, uint32_t length, unsigned flags,
+               bool with_imm = false, uint32_t imm = 0) {
     ibv_sge sge{reinterpret_cast<uint64_t>(buffer.data()), length, mr->lkey};
     ibv_send_wr wr{};
     wr.wr_id = wr_id;
@@ -125,8 +130,8 @@ struct End {
     wr.opcode = with_imm ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
     wr.send_flags = flags;
     wr.imm_data = imm;
-    wr.wr.rdma.remote_addr = reinterpret_cast<uint64_t>(peer.buffer.data());
-    wr.wr.rdma.rkey = peer.mr->rkey;
+    wr.wr.rdma.remote_addr = reinterpret_cast<uint64_t>(address);
+    wr.wr.rdma.rkey = rkey;
     ibv_send_wr* bad = nullptr;
     const int error = mrc_post_send(qp, &wr, &bad);
     EXPECT_EQ(bad, error != 0 ? &wr : nullptr);

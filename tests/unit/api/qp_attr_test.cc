@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -166,9 +167,11 @@ TEST_F(QpAttrTest, null_structures_go_with_empty_masks_only) {
 TEST_F(QpAttrTest, failure_changes_nothing) {
   attr.mpr.mpr = 4;
   attr.timeout = 25;
-  const QpSettings before = settings;
+  std::array<uint8_t, sizeof(QpSettings)> before, after;
+  std::memcpy(before.data(), &settings, before.size());
   EXPECT_EQ(set(QpState::kInit, IBV_QP_DEST_QPN, MRC_QP_MPR | MRC_QP_TIMEOUT), EINVAL);
-  EXPECT_EQ(std::memcmp(&before, &settings, sizeof before), 0);
+  std::memcpy(after.data(), &settings, after.size());
+  EXPECT_EQ(before, after);
 }
 
 // [API-QP-3]

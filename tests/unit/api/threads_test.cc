@@ -32,7 +32,8 @@ TEST_F(ThreadsTest, one_qp_and_one_cq_from_many_threads) {
   for (int t = 0; t < kThreads; ++t)
     threads.emplace_back([&, t] {
       for (int i = 0; i < kEach; ++i) {
-        while (a.write(b, static_cast<uint64_t>(t * kEach + i), 128, IBV_SEND_SIGNALED) != 0) drain();
+        const int id = t * kEach + i;
+        while (a.write(b, static_cast<uint64_t>(id), 128, IBV_SEND_SIGNALED) != 0) drain();
         drain();
       }
       while (done < kThreads * kEach) drain();

@@ -47,6 +47,13 @@ TEST(Ip, Unicast) {
     EXPECT_FALSE(IpAddress::parse(text)->is_unicast()) << text;
 }
 
+TEST(Ip, Multicast) {
+  for (const char* text : {"224.0.0.0", "239.255.255.255", "ff00::", "ffff::1"})
+    EXPECT_TRUE(IpAddress::parse(text)->is_multicast()) << text;
+  for (const char* text : {"223.255.255.255", "240.0.0.0", "0.0.0.0", "::", "feff::", "fd00::e000:1", "::1:224.0.0.1"})
+    EXPECT_FALSE(IpAddress::parse(text)->is_multicast()) << text;
+}
+
 TEST(Ip, Order) {
   EXPECT_TRUE(ip("fd00::1") < ip("fd00::2"));
   EXPECT_FALSE(ip("fd00::2") < ip("fd00::1"));

@@ -1,4 +1,4 @@
-#include "base/result.h"
+#include "result.h"
 
 #include <gtest/gtest.h>
 

@@ -246,5 +246,25 @@ TEST_F(BurstBuilderTest, RoomEndsWithSegmentsOrPieces) {
   EXPECT_EQ(segments().size(), kMaxSegments);
 }
 
+TEST_F(BurstBuilderTest, PiecesAndPacketsHaveTheSameBytes) {
+  BurstBuilder good(burst_.get(), false);
+  add_write(&good, 0, 100, 2);
+  add_write(&good, 100, 60);
+  good.finish();
+  BurstBuilder torn(burst_.get(), false);
+  const iovec payload = {bytes_.data(), 8};
+  torn.add(wire::Bth::kSize, &payload, 1, 12);
+  if (kCheckInvariants) {
+    EXPECT_DEATH(torn.finish(), "bytes == b_.bytes");
+  }
+  BurstBuilder uneven(burst_.get(), false);
+  add_write(&uneven, 0, 60);
+  add_write(&uneven, 60, 100);
+  add_write(&uneven, 160, 100);
+  if (kCheckInvariants) {
+    EXPECT_DEATH(uneven.finish(), "== b_.segments");
+  }
+}
+
 }  // namespace
 }  // namespace mrc::core

@@ -19,7 +19,8 @@ class EvChoiceTest : public testing::Test, public Sink {
     uint64_t losses;
     friend bool operator==(const Told&, const Told&) = default;
   };
-  EvChoiceTest() : names_(config().evs), paths_(config_, names_, peer(), &counters_, nullptr, &rng_) {
+  EvChoiceTest()
+      : names_(config().evs), links_(config_.evs), paths_(config_, names_, links_, peer(), &counters_, nullptr, &rng_) {
     choice_.allowed.assign(8, false);
     paths_.tell(this);
   }
@@ -34,9 +35,9 @@ class EvChoiceTest : public testing::Test, public Sink {
   }
   static PeerDescription peer() { return {{address(0, 2), address(1, 2)}}; }
   std::set<EvIndex> lap() {
-    std::vector<EvIndex> drawn;
-    paths_.draw_lap(&drawn, &choice_);
-    return {drawn.begin(), drawn.end()};
+    PathOrder drawn;
+    paths_.draw_order(&drawn, &choice_);
+    return {drawn.evs.begin(), drawn.evs.end()};
   }
   void allow(std::initializer_list<EvIndex> evs) {
     choice_.allowed.assign(8, false);
@@ -53,6 +54,7 @@ class EvChoiceTest : public testing::Test, public Sink {
   Counters counters_;
   Rng rng_{5};
   EvNames names_;
+  EvLinks links_;
   PeerPaths paths_;
   EvChoice choice_;
   std::vector<Told> told_;

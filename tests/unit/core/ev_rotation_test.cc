@@ -1,10 +1,12 @@
-// The rotation of one QP over the EVs towards its peer, and SKIP, which belongs to it alone. [MRC-EVS-1..3]
+// The rotation of one QP over the planes and EVs towards its peer, and SKIP, which belongs to it alone. [MRC-EVS-1..3]
+// [MRC-EVS-11]
 #include "core/ev_rotation.h"
 
 #include <gtest/gtest.h>
 
-#include <map>
+#include <algorithm>
 #include <set>
+#include <vector>
 
 namespace mrc::core {
 namespace {
@@ -13,7 +15,10 @@ constexpr PlaneSet kAnywhere = PlaneSet::all();
 
 class EvRotationTest : public testing::Test {
  protected:
-  EvRotationTest() : names_(config().evs), paths_(config_, names_, peer(), &counters_, nullptr, &rng_) {}
+  EvRotationTest()
+      : names_(config().evs),
+        links_(config_.evs),
+        paths_(config_, names_, links_, peer(), &counters_, nullptr, &rng_) {}
   static PlaneAddress address(uint8_t plane, uint8_t host) { return {IpAddress::v4(10, plane, 0, host), 4791}; }
   const EndpointConfig& config() {
     config_.planes = {address(0, 1), address(1, 1)};
@@ -33,10 +38,22 @@ class EvRotationTest : public testing::Test {
     return taken;
   }
 
+  std::vector<EvIndex> sequence(int n) {
+    std::vector<EvIndex> taken;
+    for (int i = 0; i < n; ++i) taken.push_back(next());
+    return taken;
+  }
+  // From now on loads are in proportion to the packets in flight.
+  void equal_round_trips() { paths_.on_plane_rtt(0_ev, Duration::microseconds(10)); }
+  void send(PlaneId plane, int packets) {
+    for (int i = 0; i < packets; ++i) rotation_.on_sent(plane);
+  }
+
   EndpointConfig config_;
   Counters counters_;
   Rng rng_{3};
   EvNames names_;
+  EvLinks links_;
   PeerPaths paths_;
   EvRotation rotation_;
 };
@@ -44,6 +61,136 @@ class EvRotationTest : public testing::Test {
 // [MRC-EVS-2]
 TEST_F(EvRotationTest, EachLapVisitsEveryEvOnce) {
   for (int lap = 0; lap < 5; ++lap) EXPECT_EQ(take(6), (std::multiset<EvIndex>{0_ev, 1_ev, 2_ev, 3_ev, 4_ev, 5_ev}));
+}
+
+// A fixed order has no two packets of a QP on one path in a row, and queues that stay short at full load.
+TEST_F(EvRotationTest, EachPlaneKeepsItsOrder) {
+  const std::vector<EvIndex> first = sequence(6);
+  for (size_t k = 0; k < 6; k += 2) EXPECT_NE(paths_.plane_of(first[k]), paths_.plane_of(first[k + 1]));
+  for (int lap = 0; lap < 5; ++lap) EXPECT_EQ(sequence(6), first);
+}
+
+TEST_F(EvRotationTest, APlaneWithFewerEvsRepeatsThem) {
+  paths_.on_timeout(Instant::from_ns(1), 0_ev);
+  const std::vector<EvIndex> taken = sequence(12);
+  EXPECT_EQ(std::count_if(taken.begin(), taken.end(), [&](EvIndex ev) { return paths_.plane_of(ev) == 0_plane; }), 6);
+  EXPECT_EQ(std::count(taken.begin(), taken.end(), 2_ev), 3);
+}
+
+// [MRC-EVS-11]
+TEST_F(EvRotationTest, ThePlaneWithTheSmallestLoadIsNext) {
+  next();
+  equal_round_trips();
+  send(0_plane, 2);
+  send(1_plane, 1);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(paths_.plane_of(next()), 1_plane);
+  send(1_plane, 2);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(paths_.plane_of(next()), 0_plane);
+  for (int i = 0; i < 20; ++i) paths_.on_plane_rtt(0_ev, Duration::microseconds(20));  // 2 x 20 us, 3 x 10 us
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(paths_.plane_of(next()), 1_plane);
+  for (int i = 0; i < 2; ++i) rotation_.on_left(0_plane);
+  EXPECT_EQ(paths_.plane_of(next()), 0_plane);
+}
+
+// [MRC-EVS-11]
+TEST_F(EvRotationTest, APlaneAboveOneAndAHalfTimesTheMeanOfTheOthersWaits) {
+  next();
+  equal_round_trips();
+  send(0_plane, 9);
+  send(1_plane, 6);
+  EXPECT_EQ(paths_.plane_of(next(1_planes)), 0_plane);
+  rotation_.on_sent(0_plane);
+  EXPECT_FALSE(rotation_.next(&paths_, 1_planes));
+  EXPECT_EQ(paths_.plane_of(next()), 1_plane);
+  rotation_.on_sent(1_plane);
+  EXPECT_EQ(paths_.plane_of(next(1_planes)), 0_plane);
+}
+
+TEST_F(EvRotationTest, FewPacketsNeverWait) {
+  next();
+  equal_round_trips();
+  send(1_plane, 1);
+  send(0_plane, EvRotation::kAlwaysInFlight);
+  EXPECT_EQ(paths_.plane_of(next(1_planes)), 0_plane);
+  rotation_.on_sent(0_plane);
+  EXPECT_FALSE(rotation_.next(&paths_, 1_planes));
+}
+
+// Its port may be stuck: no packet in flight there will bring a SACK or a timeout that ends the wait.
+TEST_F(EvRotationTest, NoPlaneWaitsForOneWithoutPacketsInFlight) {
+  next();
+  equal_round_trips();
+  send(0_plane, 1000);
+  EXPECT_EQ(paths_.plane_of(next(1_planes)), 0_plane);
+  send(1_plane, 1);
+  EXPECT_FALSE(rotation_.next(&paths_, 1_planes));
+  rotation_.on_all_left();
+  EXPECT_EQ(paths_.plane_of(next(1_planes)), 0_plane);
+}
+
+// As with oblivious spraying, which measures none.
+TEST_F(EvRotationTest, WithoutRoundTripsPlanesTakeTurns) {
+  next();
+  send(0_plane, 1000);
+  send(1_plane, 1);
+  const std::vector<EvIndex> taken = sequence(6);
+  for (size_t k = 1; k < 6; ++k) EXPECT_NE(paths_.plane_of(taken[k - 1]), paths_.plane_of(taken[k]));
+}
+
+// Two bursts at a time over two planes: in turn the first burst would meet the same plane each time.
+TEST_F(EvRotationTest, WhenNothingIsInFlightThePlaneIsDrawn) {
+  int first_on_0 = 0;
+  for (int round = 0; round < 200; ++round) {
+    const PlaneId a = paths_.plane_of(next());
+    rotation_.on_sent(a);
+    const PlaneId b = paths_.plane_of(next());
+    rotation_.on_sent(b);
+    EXPECT_NE(a, b);
+    first_on_0 += a == 0_plane;
+    rotation_.on_left(a);
+    rotation_.on_left(b);
+  }
+  EXPECT_NEAR(first_on_0, 100, 40);
+}
+
+// [MRC-EVS-3]
+TEST_F(EvRotationTest, ASkippedEvCostsItsPlaneTheTurn) {
+  const std::vector<EvIndex> lap = sequence(6);
+  rotation_.skip(lap[0]);
+  EXPECT_EQ(next(), lap[1]);
+  EXPECT_EQ(rotation_.why(), TraceTrigger::kSkipped);
+  EXPECT_EQ(rotation_.passed_skipped(), 1u);
+  EXPECT_EQ(next(), lap[2]);  // the skipped turn was this plane's
+  EXPECT_EQ(rotation_.why(), TraceTrigger::kTurn);
+}
+
+// [MRC-EVS-12]
+TEST_F(EvRotationTest, AnEvThatWaitsForItsVerdictCostsItsPlaneTheTurn) {
+  const std::vector<EvIndex> lap = sequence(6);
+  paths_.on_data_sent(Instant::from_ns(1), lap[0]);
+  paths_.on_delivered(lap[2], Instant::from_ns(2));
+  EXPECT_EQ(next(), lap[1]);
+  EXPECT_EQ(rotation_.why(), TraceTrigger::kSkipped);
+  EXPECT_EQ(next(), lap[2]);
+  EXPECT_EQ(sequence(4), (std::vector<EvIndex>{lap[3], lap[4], lap[5], lap[1]}));
+  paths_.on_delivered(lap[0], Instant::from_ns(1));
+  EXPECT_EQ(take(6).count(lap[0]), 1u);
+}
+
+// [MRC-EVS-3]
+TEST_F(EvRotationTest, OneChoicePassesOneEvOfAPlane) {
+  const std::vector<EvIndex> lap = sequence(6);
+  const PlaneSet room{paths_.plane_of(lap[0])};
+  rotation_.skip(lap[0]);
+  EXPECT_EQ(next(room), lap[2]);
+  EXPECT_EQ(rotation_.why(), TraceTrigger::kSkipped);
+  rotation_.skip(lap[4]);
+  rotation_.skip(lap[0]);
+  EXPECT_EQ(next(room), lap[0]);
+  EXPECT_EQ(rotation_.why(), TraceTrigger::kAllSkipped);
+  EXPECT_FALSE(rotation_.skipped(lap[0]));
+  EXPECT_EQ(next(room), lap[2]);
+  EXPECT_EQ(rotation_.why(), TraceTrigger::kFull);
 }
 
 // [MRC-EVS-3]
@@ -59,6 +206,9 @@ TEST_F(EvRotationTest, ASkippedEvIsPassedOverOnce) {
 TEST_F(EvRotationTest, WithEveryEvSkippedAnyIsAsGoodAsAnother) {
   for (const EvIndex ev : EvRange(6)) rotation_.skip(ev);
   EXPECT_LT(next(), 6_ev);
+  EXPECT_EQ(rotation_.why(), TraceTrigger::kAllSkipped);
+  EXPECT_EQ(rotation_.passed_skipped(), 2u);  // one of each plane
+  take(6);
   for (const EvIndex ev : EvRange(6)) EXPECT_FALSE(rotation_.skipped(ev));
 }
 

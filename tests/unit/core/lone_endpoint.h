@@ -122,6 +122,17 @@ class LoneEndpoint : public testing::Test, public Sink {
     p.bth.psn = psn;
     return p;
   }
+  wire::Packet datagram_packet(Qpn to, Qpn from, uint32_t qkey, uint32_t n) const {
+    wire::Packet p = packet(wire::Opcode::kDatagram, Psn(5));
+    p.bth.dqp = to;
+    p.bth.pad = wire::pad_for(n);
+    p.ud = {};
+    p.ud.deth.qkey = qkey;
+    p.ud.deth.src_qpn = from;
+    p.payload = payload_;
+    p.payload_len = n;
+    return p;
+  }
   // A message of one packet to memory_[offset]; `k` counts from rq_psn, every packet before it being a message, too.
   wire::Packet write_packet(int32_t k, uint32_t n = 64, uint64_t offset = 0) {
     wire::Packet p = packet(wire::Opcode::kWriteOnly, attr_.rq_psn + k);

@@ -118,7 +118,7 @@ TEST_F(LossDetectorTest, LatenessIsHowMuchLaterTheNewestWasSent) {
 class DetectTest : public LossDetectorTest {
  protected:
   DetectTest() {
-    sent_.open(&pool_, 64);
+    sent_.make_room(&pool_, 64, 64);
     for (int64_t i = 0; i < 4; ++i) sent_.on_sent(at(10 * i), 0_ev, 1000);
     sent_.on_arrived(3);
     detector_.on_delivered(at(100), at(30));

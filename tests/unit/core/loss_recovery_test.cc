@@ -314,6 +314,25 @@ TEST_F(LossRecoveryTest, IntervalsAreLinearThenDoubling) {
   EXPECT_EQ(sends_[0].status, WcStatus::kRetryExceeded);
 }
 
+// [MRC-LOSS-3]: each of these packets expires at a time of its own.
+TEST_F(LossRecoveryTest, AnIntervalIsChargedOnceHoweverManyPacketsExpireInIt) {
+  attr_.timeout = 10;
+  attr_.retry_linear = 2;
+  attr_.retry_exp = 0;
+  start();
+  const Duration t = Duration::nanoseconds(1024ll << 10), apart = Duration::microseconds(50);
+  for (uint64_t n = 1; n <= 8; ++n) {
+    post(n, 8);
+    drain();
+    pass(apart);
+  }
+  pass(t * 3 - apart * 8 - Duration::microseconds(1));
+  EXPECT_EQ(state(), QpState::kRts);
+  EXPECT_GT(counters().timeouts, 8u);
+  pass(apart * 8);
+  EXPECT_EQ(state(), QpState::kError);
+}
+
 TEST_F(LossRecoveryTest, NoRetriesMeansTheFirstTimeoutEndsIt) {
   attr_.timeout = 10;
   attr_.retry_linear = attr_.retry_exp = 0;
@@ -384,6 +403,23 @@ TEST_F(LossRecoveryTest, APeerThatDiedAfterItsSackIsFoundOut) {
   EXPECT_EQ(state(), QpState::kError);
   EXPECT_EQ(sends_[0].status, WcStatus::kRetryExceeded);
   EXPECT_EQ(requests().size(), 1u);  // it had arrived: nothing was sent again
+}
+
+// [MRC-ACK-6]: the first one is in the peer's memory, and its transport ACK was lost.
+TEST_F(LossRecoveryTest, ExhaustedRetriesFailTheOldestThatDidNotArrive) {
+  attr_.timeout = 10;
+  attr_.retry_linear = 2;
+  attr_.retry_exp = 0;
+  start();
+  for (uint64_t n = 1; n <= 3; ++n) post(n, 8);
+  drain();
+  arrive(sack(0, 0));
+  pass(Duration::milliseconds(200));
+  EXPECT_EQ(state(), QpState::kError);
+  ASSERT_EQ(sends_.size(), 3u);
+  EXPECT_EQ(sends_[0].status, WcStatus::kSuccess);
+  EXPECT_EQ(sends_[1].status, WcStatus::kRetryExceeded);
+  EXPECT_EQ(sends_[2].status, WcStatus::kFlushed);
 }
 
 // [MRC-LOSS-4]: each charge follows a probe that had its time. 1.024 us * 2^1 is less than four round trips, so the
@@ -474,6 +510,52 @@ TEST_F(LossRecoveryTest, PathsThatEndAQpAreAskedAllTheSame) {
   const auto asked = sent(wire::Opcode::kEndpointRequest);
   ASSERT_FALSE(asked.empty());
   EXPECT_EQ(asked[0]->ev, bad);
+}
+
+// [MRC-LAT-2] From the first transmission to the acknowledgement, for packets that were sent again and for no others.
+TEST_F(LossRecoveryTest, TheDelayOfARetransmissionCountsFromTheFirstCopy) {
+  start();
+  one_round_trip(Duration::microseconds(40));
+  EXPECT_EQ(endpoint_->retransmission_delays(qp_), nullptr);
+  post(1, 8);
+  drain();
+  now_ = now_ + Duration::microseconds(100);
+  post(2, 8);
+  drain();
+  arrive(sack(0, 2, 0b10));  // the first one is missing and is sent again
+  drain();
+  ASSERT_EQ(counters().retransmits, 1u);
+  now_ = now_ + Duration::microseconds(300);
+  arrive(sack(2, 2));
+  const DelayHistogram* own = endpoint_->retransmission_delays(qp_);
+  ASSERT_NE(own, nullptr);
+  EXPECT_EQ(own->count(), 1u);
+  EXPECT_GE(own->max(), Duration::microseconds(400));
+  EXPECT_LE(own->max(), Duration::microseconds(402));
+  const PeerLatency peer = endpoint_->peer_latency(peer_id_);
+  EXPECT_EQ(peer.retransmission.count(), 1u);
+  EXPECT_EQ(peer.retransmission.sum_ns(), own->sum_ns());
+}
+
+// [MRC-LAT-1] From posting, also of a request that waited in the queue, to success; one that fails is not counted.
+TEST_F(LossRecoveryTest, TheLatencyOfACompletionCountsFromPosting) {
+  start();
+  post(1, 8);
+  now_ = now_ + Duration::microseconds(70);
+  drain();
+  now_ = now_ + Duration::microseconds(50);
+  arrive(sack(0, 0));
+  EXPECT_EQ(endpoint_->peer_latency(peer_id_).completion.count(), 0u);
+  now_ = now_ + Duration::microseconds(10);
+  arrive(ack(0));
+  PeerLatency peer = endpoint_->peer_latency(peer_id_);
+  EXPECT_EQ(peer.completion.count(), 1u);
+  EXPECT_EQ(peer.completion.max(), Duration::microseconds(130));
+  EXPECT_EQ(peer.retransmission.count(), 0u);
+  post(2, 8);
+  drain();
+  EXPECT_TRUE(endpoint_->modify_qp(now_, qp_, QpState::kError, attr_));
+  EXPECT_EQ(endpoint_->peer_latency(peer_id_).completion.count(), 1u);
 }
 
 }  // namespace

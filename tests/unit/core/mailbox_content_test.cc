@@ -34,5 +34,17 @@ TEST(MailboxContent, IsKeptForOneWindow) {
   EXPECT_FALSE(content.same(packet("abce"), 7 + 64));
 }
 
+TEST(MailboxContent, RoomIsAPowerOfTwo) {
+  MailboxContent content;
+  content.check();
+  content.allocate(64);
+  content.check();
+  MailboxContent odd;
+  odd.allocate(48);
+  if (kCheckInvariants) {
+    EXPECT_DEATH(odd.check(), "invariant violated");
+  }
+}
+
 }  // namespace
 }  // namespace mrc::core

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <vector>
 
 namespace mrc::core {
 namespace {
@@ -50,6 +51,30 @@ TEST(MemoryTable, OtherKeysAreUnknown) {
   const uint32_t v = key.value();
   for (uint32_t wrong : {0u, 1u, 0xFFu, v + 1, v ^ 0x80u, v + 0x100, v - 0x100, UINT32_MAX})
     EXPECT_EQ(t.find(Key(wrong)), nullptr) << wrong;
+}
+
+// Tables of two shards: one chooses the keys, the other has the same ones, in whichever order the calls arrive.
+TEST(MemoryTable, TwoTablesHaveEqualKeys) {
+  MemoryTable t(7), other(8);
+  std::vector<Key> keys;
+  const auto copy = [&](Key key) { return other.put(*t.find(key)); };
+  for (int i = 0; i < 20; ++i) keys.push_back(t.add(nullptr, static_cast<uint64_t>(i), 1, 3, 1));
+  for (int i = 19; i >= 0; --i) EXPECT_TRUE(copy(keys[static_cast<size_t>(i)]));
+  other.check();
+  for (const Key key : keys) {
+    ASSERT_NE(other.find(key), nullptr);
+    EXPECT_EQ(other.find(key)->iova, t.find(key)->iova);
+  }
+  EXPECT_FALSE(copy(keys[3])) << "the region is there";
+  EXPECT_TRUE(t.remove(keys[3]));
+  const Key again = t.add(nullptr, 77, 1, 3, 1);
+  EXPECT_FALSE(copy(again)) << "its place has the region that was removed in the first table only";
+  EXPECT_TRUE(other.remove(keys[3]));
+  EXPECT_TRUE(copy(again));
+  EXPECT_EQ(other.find(again)->iova, 77u);
+  EXPECT_EQ(other.find(keys[3]), nullptr);
+  EXPECT_EQ(other.size(), t.size());
+  other.check();
 }
 
 // The same slot under a new tag, for as many reuses as there are tags.

@@ -284,6 +284,25 @@ TEST_F(MessageMapTest, AForgedPacketNeverPassesUnnoticed) {
   EXPECT_GT(accepted, 1000);
 }
 
+// A QP with few messages behind it stays small, and none of the first 128 is forgotten for that. [MRC-SEC-5]
+TEST_F(MessageMapTest, TheFirstMessagesAreAllRemembered) {
+  EXPECT_EQ(map_.bytes(), 8u * 32);
+  std::vector<Message> all;
+  for (uint16_t n = 0; n < 128; ++n) {
+    all.push_back({n, 2ull * n, 2, 1000ull + n});
+    ASSERT_TRUE(complete(all.back())) << n;
+    for (const Message& old : all) {
+      EXPECT_EQ(check(claim(old, 0)), Fit::kMember) << n << " " << old.msn;
+      Message forged = old;
+      forged.identity ^= 1;
+      EXPECT_EQ(check(claim(forged, 0)), Fit::kMisfit) << n << " " << old.msn;
+    }
+  }
+  EXPECT_EQ(map_.bytes(), 128u * 32);
+  ASSERT_TRUE(complete({128, 256, 2, 1}));
+  EXPECT_EQ(map_.bytes(), 128u * 32);
+}
+
 TEST_F(MessageMapTest, TheRingGrowsWithTheMessagesInFlightAndHasALimit) {
   const size_t small = map_.bytes();
   EXPECT_LE(small, 4096u);

@@ -22,11 +22,11 @@ class PacketSchedulerTest : public testing::Test {
     wr.op = op;
     wr.sges = &sge;
     wr.num_sge = 1;
-    ASSERT_EQ(queue_.post(wr, kMtu), PostResult::kOk);
+    ASSERT_EQ(queue_.post(Instant(), wr, kMtu), PostResult::kOk);
   }
   Next next() { return packets_.next(kMtu, max_wimm_, false, &p_); }
   void send() {
-    if (!sent_.open()) sent_.open(&pool_, 256);
+    sent_.make_room(&pool_, 1, 256);
     if (packets_.retransmits()) {
       sent_.on_sent_again(Instant(), p_.seq, 0_ev, 1);
     } else {

@@ -1,6 +1,8 @@
 // Endpoint operations: EV probes, port status, and the answers to both. [MRC-EVP-*] [MRC-PORT-*]
 #include "core/path_prober.h"
 
+#include <set>
+
 #include "bare_engine.h"
 #include "core/port_claims.h"
 #include "lone_endpoint.h"
@@ -42,6 +44,10 @@ class EndpointOpsTest : public LoneEndpoint {
     drain();
   }
   std::vector<const SentPacket*> asked() const { return sent(wire::Opcode::kEndpointRequest); }
+  // Three T1s on each plane, the last one of backups; or none that is named.
+  void name_links(bool named) {
+    for (const EvIndex ev : config_.evs.ids()) config_.evs[ev].link = named ? 1 + ev.value() / 4u : 0;
+  }
   std::vector<const SentPacket*> answered() const { return sent(wire::Opcode::kEndpointResponse); }
 };
 
@@ -116,6 +122,68 @@ TEST_F(EndpointOpsTest, ResponsesRepeatIdAndStampInTheControlClass) {
     EXPECT_EQ(s.flow.dscp(), config_.dscp.control);
     EXPECT_EQ(s.flow.dst, theirs(plane));
     EXPECT_EQ(s.plane, PlaneId(plane));
+  }
+}
+
+// [MRC-EVS-15] A probe tests the links of one EV both ways, where EVs name them.
+TEST_F(EndpointOpsTest, TheAnswerTakesTheEvOfTheRequestWhereEvsNameLinks) {
+  for (const bool named : {true, false}) {
+    name_links(named);
+    start();
+    wire::Flow flow = inbound();
+    std::set<EvIndex> used, other;
+    for (int i = 0; i < 16; ++i) {
+      for (const uint16_t port : {50004, 50005}) {  // the latter's EV lies on the other plane
+        sent_.clear();
+        flow.src_port = port;
+        receive(request(wire::EndpointOp::kEvProbe), flow);
+        drain();
+        ASSERT_EQ(answered().size(), 1u);
+        EXPECT_EQ(answered()[0]->plane, 0_plane);
+        (port == 50004 ? used : other).insert(answered()[0]->ev);
+      }
+    }
+    if (named) {
+      EXPECT_EQ(used, std::set<EvIndex>{4_ev});
+    } else {
+      EXPECT_GT(used.size(), 1u);
+    }
+    EXPECT_GT(other.size(), 1u);
+  }
+}
+
+// [MRC-EVS-15]
+TEST_F(EndpointOpsTest, AConnectionTestsItsLinksUntilAMessageIsPosted) {
+  const Duration half = config_.ev_probe_interval / 2;
+  for (const bool posted : {false, true}) {
+    name_links(true);
+    start();
+    sent_.clear();
+    if (posted) post(1, 8);
+    pass(half);
+    EXPECT_EQ(asked().size(), posted ? 0u : 6u);
+  }
+  name_links(false);
+  start();
+  sent_.clear();
+  pass(half);
+  EXPECT_TRUE(asked().empty());
+}
+
+// [MRC-EVS-15]
+TEST_F(EndpointOpsTest, FirstProbesWaitWhileManyRequestsAreOutstanding) {
+  for (const uint16_t outstanding : {127, 128}) {
+    name_links(true);
+    start();
+    for (uint16_t id = 0; id < outstanding; ++id) {
+      ASSERT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 0_ev, id, false, {}, config_.ev_probe_interval));
+      drain();
+    }
+    sent_.clear();
+    pass(config_.ev_probe_interval / 2);
+    EXPECT_EQ(asked().size(), outstanding == 127 ? 1u : 0u);
+    pass(config_.ev_probe_interval);
+    EXPECT_GE(asked().size(), 6u);
   }
 }
 

@@ -23,7 +23,8 @@ class PeerPathsControlTest : public testing::Test {
   }
   void make() {
     names_.emplace(config_.evs);
-    paths_ = std::make_unique<PeerPaths>(config_, *names_, peer_, &counters_, nullptr, &rng_);
+    links_.emplace(config_.evs);
+    paths_ = std::make_unique<PeerPaths>(config_, *names_, *links_, peer_, &counters_, nullptr, &rng_);
   }
   // Silence on a plane, packet after packet.
   void lose(uint8_t plane) {
@@ -47,6 +48,7 @@ class PeerPathsControlTest : public testing::Test {
   Counters counters_;
   Rng rng_{1};
   std::optional<EvNames> names_;
+  std::optional<EvLinks> links_;
   std::unique_ptr<PeerPaths> paths_;
 };
 

@@ -31,7 +31,8 @@ class PeerPathsTest : public testing::Test {
     config_.ev_min_active = min_active;
     counters_ = Counters();
     names_.emplace(config_.evs);
-    paths_ = std::make_unique<PeerPaths>(config_, *names_, peer, &counters_, nullptr, &rng_);
+    links_.emplace(config_.evs);
+    paths_ = std::make_unique<PeerPaths>(config_, *names_, *links_, peer, &counters_, nullptr, &rng_);
   }
   void SetUp() override { make(); }
 
@@ -42,11 +43,12 @@ class PeerPathsTest : public testing::Test {
     for (const EvStatus& s : paths_->status()) n += s.active && s.plane == plane;
     return n;
   }
-  std::vector<EvIndex> lap() {
-    std::vector<EvIndex> drawn;
-    paths_->draw_lap(&drawn);
+  PathOrder order() {
+    PathOrder drawn;
+    paths_->draw_order(&drawn);
     return drawn;
   }
+  std::vector<EvIndex> lap() { return order().evs; }
   bool carries(EvIndex ev) {
     const auto drawn = lap();
     return std::find(drawn.begin(), drawn.end(), ev) != drawn.end();
@@ -60,7 +62,8 @@ class PeerPathsTest : public testing::Test {
     paths_->forget_probes();
   }
   // The EV of the next control packet, which is expected to leave.
-  EvIndex control(PlaneSet room = 3_planes) {
+  EvIndex control() { return control(3_planes); }
+  EvIndex control(PlaneSet room) {
     const std::optional<EvIndex> ev = paths_->pick_control(room);
     EXPECT_TRUE(ev);
     return ev.value_or(EvIndex());
@@ -72,6 +75,7 @@ class PeerPathsTest : public testing::Test {
   Counters counters_;
   Rng rng_{7};
   std::optional<EvNames> names_;
+  std::optional<EvLinks> links_;
   std::unique_ptr<PeerPaths> paths_;
 };
 
@@ -106,6 +110,48 @@ TEST_F(PeerPathsTest, LossesFromBeforeTheLastDeliveryDoNotCount) {
   EXPECT_EQ(state(0_ev), EvState::kGood);
   lose(0_ev, 52);
   EXPECT_EQ(state(0_ev), EvState::kAssumedBad);
+}
+
+// [MRC-EVS-4]
+TEST_F(PeerPathsTest, TheFirstLossRetiresAnEvThatHasNeverDelivered) {
+  for (const EvIndex ev : {0_ev, 2_ev, 6_ev}) paths_->on_data_sent(us(10), ev);
+  lose(6_ev, 10);  // nothing on its plane has arrived: the peer may be further away than was assumed
+  EXPECT_EQ(state(6_ev), EvState::kGood);
+  paths_->on_delivered(2_ev, us(11));
+  EXPECT_FALSE(paths_->take_wait(6_ev));  // it has its verdict
+  lose(0_ev, 10);
+  EXPECT_EQ(state(0_ev), EvState::kAssumedBad);
+  lose(2_ev, 12);
+  EXPECT_EQ(state(2_ev), EvState::kGood);
+  lose(2_ev, 13);
+  EXPECT_EQ(state(2_ev), EvState::kAssumedBad);
+  lose(4_ev, 10);  // a probe: no data was sent on it
+  EXPECT_EQ(state(4_ev), EvState::kGood);
+}
+
+// [MRC-EVS-12]
+TEST_F(PeerPathsTest, AnEvWaitsForTheVerdictOnItsFirstPacket) {
+  EXPECT_FALSE(paths_->take_wait(0_ev));
+  paths_->on_data_sent(us(10), 0_ev);
+  paths_->on_data_sent(us(20), 0_ev);
+  EXPECT_FALSE(paths_->take_wait(0_ev));
+  paths_->on_delivered(1_ev, us(30));  // on the other plane
+  paths_->on_delivered(2_ev, us(10));  // not sent later
+  EXPECT_FALSE(paths_->take_wait(0_ev));
+  paths_->on_delivered(2_ev, us(11));
+  EXPECT_TRUE(paths_->take_wait(0_ev));
+  EXPECT_FALSE(paths_->take_wait(2_ev));
+  EXPECT_FALSE(paths_->take_wait(4_ev));  // its first packet is yet to be sent
+  paths_->on_delivered(0_ev, us(10));
+  EXPECT_FALSE(paths_->take_wait(0_ev));
+}
+
+// [MRC-EVS-12]
+TEST_F(PeerPathsTest, WithoutAVerdictTheWaitEnds) {
+  paths_->on_data_sent(us(10), 0_ev);
+  paths_->on_delivered(2_ev, us(11));
+  for (int i = 0; i < PeerPaths::kMostWaits; ++i) EXPECT_TRUE(paths_->take_wait(0_ev));
+  EXPECT_FALSE(paths_->take_wait(0_ev));
 }
 
 TEST_F(PeerPathsTest, OneTimeoutIsEnoughAndSoIsAlwaysSkip) {
@@ -357,23 +403,61 @@ TEST_F(PeerPathsTest, TheOnlyPlaneIsNotLeft) {
 }
 
 // [MRC-EVS-2]
-TEST_F(PeerPathsTest, ALapIsEqualPerPlaneAndDrawnAnew) {
+TEST_F(PeerPathsTest, TheOrderIsDrawnForEachQp) {
   std::set<std::vector<EvIndex>> seen;
+  std::set<uint32_t> begins;
   for (int i = 0; i < 20; ++i) {
-    const auto drawn = lap();
-    ASSERT_EQ(drawn.size(), 8u);
-    EXPECT_EQ(std::set<EvIndex>(drawn.begin(), drawn.end()),
-              (std::set<EvIndex>{0_ev, 1_ev, 2_ev, 3_ev, 4_ev, 5_ev, 6_ev, 7_ev}));
-    for (size_t k = 0; k < 8; k += 2) EXPECT_NE(paths_->plane_of(drawn[k]), paths_->plane_of(drawn[k + 1]));
-    seen.insert(drawn);
+    PathOrder drawn;
+    begins.insert(paths_->draw_order(&drawn));
+    ASSERT_EQ(drawn.runs.size(), 2u);
+    EXPECT_EQ(drawn.planes, 3_planes);
+    for (const PathOrder::Run& run : drawn.runs) {
+      ASSERT_EQ(run.count, 4u);
+      for (int k = 0; k < 4; ++k) EXPECT_EQ(paths_->plane_of(drawn.evs[run.first + k]), run.plane);
+    }
+    EXPECT_EQ(std::set<EvIndex>(drawn.evs.begin(), drawn.evs.end()).size(), 8u);
+    seen.insert(drawn.evs);
   }
   EXPECT_GT(seen.size(), 10u);
+  EXPECT_EQ(begins, (std::set<uint32_t>{0, 1}));
   paths_->on_timeout(us(1), 0_ev);
-  paths_->on_timeout(us(1), 2_ev);  // plane 0 has three left
-  const auto uneven = lap();
-  const auto first = std::count_if(uneven.begin(), uneven.end(), [&](EvIndex ev) { return ev.value() % 2 == 0; });
-  EXPECT_EQ(uneven.size(), 8u);
-  EXPECT_EQ(first, 4);
+  paths_->on_timeout(us(1), 2_ev);
+  EXPECT_EQ(order().runs[0].count, 3u);  // two, and the backup
+  EXPECT_EQ(order().runs[1].count, 4u);
+}
+
+// [MRC-EVS-11]
+TEST_F(PeerPathsTest, TheFirstRoundTripCountsForPlanesWithoutOne) {
+  make(3);
+  EXPECT_EQ(paths_->plane_rtt(0_plane), Duration());
+  paths_->on_plane_rtt(1_ev, Duration::microseconds(80));
+  for (const PlaneId plane : 7_planes) EXPECT_EQ(paths_->plane_rtt(plane), Duration::microseconds(80));
+  paths_->on_plane_rtt(2_ev, Duration::microseconds(160));
+  EXPECT_EQ(paths_->plane_rtt(2_plane), Duration::microseconds(90));
+  EXPECT_EQ(paths_->plane_rtt(1_plane), Duration::microseconds(80));
+  paths_->on_plane_rtt(0_ev, Duration::milliseconds(3'600'000));  // bounded: loads are products of it
+  EXPECT_LT(paths_->plane_rtt(0_plane), Duration::milliseconds(1000));
+}
+
+TEST_F(PeerPathsTest, ObliviousSprayingMeasuresNoPlane) {
+  config_.oblivious = true;
+  paths_->on_plane_rtt(1_ev, Duration::microseconds(80));
+  EXPECT_EQ(paths_->plane_rtt(1_plane), Duration());
+}
+
+TEST_F(PeerPathsTest, ObliviousSprayingRetiresNothing) {
+  config_.oblivious = true;
+  for (int64_t i = 1; i <= 20; ++i) lose(0_ev, i);
+  paths_->on_timeout(us(200), 1_ev);
+  paths_->on_always_skip(us(200), 2_ev);
+  EXPECT_EQ(state(0_ev), EvState::kGood);
+  EXPECT_EQ(state(1_ev), EvState::kGood);
+  EXPECT_EQ(state(2_ev), EvState::kGood);
+  EXPECT_EQ(paths_->status()[0].losses, 20u);
+  paths_->on_data_sent(us(300), 4_ev);
+  paths_->on_delivered(2_ev, us(310));
+  EXPECT_FALSE(paths_->take_wait(4_ev));
+  EXPECT_TRUE(paths_->plane_usable(0_plane));
 }
 
 TEST_F(PeerPathsTest, InDoubtEverythingButDeniedIsTried) {

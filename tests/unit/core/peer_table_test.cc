@@ -78,6 +78,35 @@ TEST_F(PeerTableTest, AddressesOfAnyPlane) {
   EXPECT_FALSE(peers_.has_address(IpAddress::v4(10, 1, 0, 3)));
 }
 
+TEST_F(PeerTableTest, AnAddressThatThePeerReportsIsFoundInPlaceOfTheOldOne) {
+  const PeerId a = peers_.intern(bare_peer(2));
+  ASSERT_TRUE(peers_.set_address(peers_.find(a), 1_plane, {IpAddress::v4(10, 1, 0, 7), 4791}));
+  EXPECT_FALSE(peers_.has_address(IpAddress::v4(10, 1, 0, 2)));
+  EXPECT_TRUE(peers_.has_address(IpAddress::v4(10, 1, 0, 7)));
+  EXPECT_EQ(peers_.find(a)->description.planes[1].addr, IpAddress::v4(10, 1, 0, 7));
+  EXPECT_EQ(peers_.intern(bare_peer(2)), a);
+  peers_.release(a);
+  peers_.release(a);
+  EXPECT_FALSE(peers_.has_address(IpAddress::v4(10, 1, 0, 7)));
+  peers_.check();
+}
+
+TEST_F(PeerTableTest, APeerIsVisitedOnceThoughPlanesShareItsAddress) {
+  PeerDescription same = bare_peer(2);
+  same.planes[1].addr = same.planes[0].addr;
+  const PeerId a = peers_.intern(same);
+  same.slot = 1;
+  const PeerId b = peers_.intern(same);
+  std::vector<PeerId> visited;
+  EXPECT_EQ(peers_.find_at(same.planes[0].addr,
+                           [&](const Peer& p) {
+                             visited.push_back(p.id);
+                             return false;
+                           }),
+            nullptr);
+  EXPECT_EQ(visited, (std::vector<PeerId>{a, b}));
+}
+
 TEST_F(PeerTableTest, ThePlanesOfThisHostAreKnownToANewPeer) {
   engine_.planes_up = 0b10_planes;
   const PeerId a = peers_.intern(bare_peer(2));

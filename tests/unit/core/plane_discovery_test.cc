@@ -72,23 +72,23 @@ TEST_F(PlaneDiscoveryTest, AnAnswerIsUsedWhenThePeerAcceptsOurPackets) {
   discovery_.on_qp_up(now_, peer_);
   const wire::Packet query = asked(false)[0];
   const wire::Flow flow = from(bare_peer().planes[0].addr);
-  discovery_.on_response(now_, flow, 0_plane, tell(query, false));
+  discovery_.on_response(now_, flow, tell(query, false));
   EXPECT_EQ(peer_->description.planes[1].addr, bare_peer().planes[1].addr);
   EXPECT_FALSE(peer_->paths.plane_usable(1_plane));
   EXPECT_EQ(engine_.counters.planes_learnt, 1u);
-  discovery_.on_response(now_, flow, 0_plane, tell(query, true));
+  discovery_.on_response(now_, flow, tell(query, true));
   EXPECT_TRUE(peer_->paths.plane_usable(1_plane));
-  discovery_.on_response(now_, flow, 0_plane, tell(query, true));  // it is settled
+  discovery_.on_response(now_, flow, tell(query, true));  // it is settled
   EXPECT_EQ(engine_.counters.drop_stale, 1u);
 }
 
 TEST_F(PlaneDiscoveryTest, AnAnswerOfAnotherAddressOrNonceIsDropped) {
   discovery_.on_qp_up(now_, peer_);
   wire::Packet answer = tell(asked(false)[0], true);
-  discovery_.on_response(now_, from(bare_peer(3).planes[0].addr), 0_plane, answer);
+  discovery_.on_response(now_, from(bare_peer(3).planes[0].addr), answer);
   EXPECT_EQ(engine_.counters.drop_stale, 1u);
   answer.plth.nonce ^= 1;
-  discovery_.on_response(now_, from(bare_peer().planes[0].addr), 0_plane, answer);
+  discovery_.on_response(now_, from(bare_peer().planes[0].addr), answer);
   EXPECT_EQ(engine_.counters.drop_stale, 2u);
   EXPECT_TRUE(peer_->description.planes[1].addr.is_zero());
 }

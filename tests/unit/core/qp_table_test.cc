@@ -74,8 +74,8 @@ TEST_F(QpTableTest, OnlySendersWithWorkAreWoken) {
   Qp* const not_yet = add_qp(0x103);
   idle->state = busy->state = QpState::kRts;
   SendWr wr;
-  ASSERT_EQ(busy->requester.post(wr), PostResult::kOk);
-  ASSERT_EQ(not_yet->requester.post(wr), PostResult::kOk);
+  ASSERT_EQ(busy->requester.post(Instant(), wr), PostResult::kOk);
+  ASSERT_EQ(not_yet->requester.post(Instant(), wr), PostResult::kOk);
   qps_.wake_senders();
   EXPECT_FALSE(idle->ready.linked);
   EXPECT_TRUE(busy->ready.linked);

@@ -82,6 +82,30 @@ TEST_F(ReplyTest, AFloodOfRequestsLeavesRoomForOurOwnPackets) {
   EXPECT_EQ(sent_[0]->bytes.size(), 52u);                     // as long as its answer [MRC-EVP-6]
 }
 
+// Requests of another engine of this device, or of another process of this host, are as good as a peer's.
+TEST_F(ReplyTest, TheDevicesOwnAddressIsNoStrangers) {
+  start();
+  wire::Flow flow = inbound(1);
+  wire::Packet p = packet(wire::Opcode::kEndpointRequest);
+  p.bth.dqp = wire::kEndpointQpn;
+  p.erth = wire::Erth();
+  p.erth.op = wire::EndpointOp::kEvProbe;
+  for (const IpAddress& from : {own(1), IpAddress::v4(10, 0, 0, 77)}) {
+    flow.src = from;
+    sent_.clear();
+    for (int i = 0; i < 2000; ++i) {
+      receive(p, flow, 1);
+      drain();
+    }
+    const size_t answers = sent(wire::Opcode::kEndpointResponse).size();
+    if (from == own(1)) {
+      EXPECT_EQ(answers, 2000u);
+    } else {
+      EXPECT_LE(answers, static_cast<size_t>(ReplyLimiter::kUnverifiedBurst));
+    }
+  }
+}
+
 // A peer that is a NIC gets what OCP MRC has.
 TEST_F(ReplyTest, ARequestToANicIsNotPadded) {
   peer_.nic = true;

@@ -92,6 +92,78 @@ TEST_F(RequesterAckTest, AfterAnUnexpectedEventNothingIsRetried) {
   EXPECT_EQ(sends_[1].status, WcStatus::kFlushed);
 }
 
+// [MRC-ACK-6]: the writes that cack covers are in the peer's memory, whether or not the transport ACK has come.
+TEST_F(RequesterAckTest, WhatArrivedBeforeAnUnexpectedEventSucceeds) {
+  send(4);
+  arrive(sack(1, 1));
+  EXPECT_TRUE(sends_.empty());
+  arrive(nack(2, wire::NackReason::kUnexpEvent));
+  ASSERT_EQ(sends_.size(), 4u);
+  for (uint64_t i = 0; i < 4; ++i) EXPECT_EQ(sends_[i].wr_id, i);
+  EXPECT_EQ(sends_[0].status, WcStatus::kSuccess);
+  EXPECT_EQ(sends_[1].status, WcStatus::kSuccess);
+  EXPECT_EQ(sends_[2].status, WcStatus::kRemoteOperation);
+  EXPECT_EQ(sends_[3].status, WcStatus::kFlushed);
+}
+
+// [MRC-ACK-6]: bits above cack show single packets, and the number in a NACK nothing about those before it.
+TEST_F(RequesterAckTest, WhatArrivedBehindAMissingPacketDoesNotSucceed) {
+  send(4);
+  arrive(sack(0, 3, 0b110));
+  arrive(nack(3, wire::NackReason::kUnexpEvent));
+  ASSERT_EQ(sends_.size(), 4u);
+  EXPECT_EQ(sends_[0].status, WcStatus::kSuccess);
+  EXPECT_EQ(sends_[1].status, WcStatus::kRemoteOperation);
+  EXPECT_EQ(sends_[2].status, WcStatus::kFlushed);
+}
+
+// [MRC-ACK-6]: a cack that the NACK contradicts was not the peer's.
+TEST_F(RequesterAckTest, WhatTheNackSaysIsMissingDoesNotSucceed) {
+  send(4);
+  arrive(sack(2, 2));
+  arrive(nack(1, wire::NackReason::kUnexpEvent));
+  ASSERT_EQ(sends_.size(), 4u);
+  EXPECT_EQ(sends_[0].status, WcStatus::kSuccess);
+  EXPECT_EQ(sends_[1].status, WcStatus::kRemoteOperation);
+  EXPECT_EQ(sends_[2].status, WcStatus::kFlushed);
+}
+
+// [MRC-ACK-6]: a message of which a part is missing, and an unsignaled request, which has no completion.
+TEST_F(RequesterAckTest, OnlyWholeMessagesSucceedBeforeAnUnexpectedEvent) {
+  start();
+  post(0, 8, SendOp::kWrite, false);
+  post(1, 512);
+  drain();
+  arrive(sack(1, 1));
+  arrive(nack(2, wire::NackReason::kUnexpEvent));
+  ASSERT_EQ(sends_.size(), 1u);
+  EXPECT_EQ(sends_[0].wr_id, 1u);
+  EXPECT_EQ(sends_[0].status, WcStatus::kRemoteOperation);
+  EXPECT_EQ(sends_[0].slots, 2u);
+}
+
+// [MRC-ACK-6]: an immediate that has arrived may wait for a receive request, and the last request reports the failure.
+TEST_F(RequesterAckTest, ImmediatesAndTheLastRequestNeedTheTransportAck) {
+  start();
+  post(0, 8);
+  post(1, 8, SendOp::kWriteImm);
+  post(2, 8);
+  drain();
+  arrive(sack(2, 2));
+  arrive(nack(2, wire::NackReason::kUnexpEvent));
+  ASSERT_EQ(sends_.size(), 3u);
+  EXPECT_EQ(sends_[0].status, WcStatus::kSuccess);
+  EXPECT_EQ(sends_[1].status, WcStatus::kRemoteOperation);
+  EXPECT_EQ(sends_[2].status, WcStatus::kFlushed);
+  sends_.clear();
+  send(2);
+  arrive(sack(1, 1));
+  arrive(nack(1, wire::NackReason::kUnexpEvent));
+  ASSERT_EQ(sends_.size(), 2u);
+  EXPECT_EQ(sends_[0].status, WcStatus::kSuccess);
+  EXPECT_EQ(sends_[1].status, WcStatus::kRemoteOperation);
+}
+
 // [MRC-NACK-1]: sent again at once, whatever the reason, and once only.
 TEST_F(RequesterAckTest, ANackedPacketIsSentAgainOnce) {
   for (uint8_t reason : {0x01, 0x02, 0x06, 0x07, 0x0A, 0x0B}) {

@@ -189,6 +189,37 @@ TEST_F(ResponderTest, AQpInErrorRepeatsItsVerdict) {
   EXPECT_EQ(verdict(), wire::kSyndromeRemoteAccess);
 }
 
+// [MRC-MBX-2]: what the owner of the mailbox answers would end with the QP.
+TEST_F(ResponderTest, ARefusalWaitsForTheAnswersToTheMailbox) {
+  std::vector<uint8_t> box(1024);
+  start();
+  endpoint_->modify_qp(now_, qp_, QpState::kReset, attr_);
+  endpoint_->set_mailbox(qp_, {box.data(), box.size(), 5, true});
+  bring_up(qp_);
+  wire::Packet message = imm_packet(0, 0);
+  message.req.reth.rkey = kMailboxKey;
+  message.req.reth.va = 0;
+  wire::Packet bad = write_packet(1);
+  bad.req.reth.rkey = Key(0);
+  arrive(message);
+  ASSERT_EQ(receives_.size(), 1u);
+  arrive(bad);
+  EXPECT_EQ(state(), QpState::kRts);
+  ASSERT_EQ(post(1, 8), PostResult::kOk);  // the answer
+  drain();
+  EXPECT_EQ(requests().size(), 1u);
+  arrive(ack(0));
+  pass(Duration::milliseconds(50) - Duration::nanoseconds(1));
+  arrive(bad);  // retransmitted
+  EXPECT_EQ(state(), QpState::kRts);
+  pass(Duration::nanoseconds(1));
+  arrive(bad);
+  EXPECT_EQ(verdict(), wire::kSyndromeRemoteAccess);
+  EXPECT_EQ(state(), QpState::kError);
+  ASSERT_EQ(sends_.size(), 1u);
+  EXPECT_EQ(sends_[0].status, WcStatus::kSuccess);
+}
+
 TEST_F(ResponderTest, WithoutAVerdictOfItsOwnItSaysThatNoneWillCome) {
   start();
   arrive(write_packet(0));
@@ -199,6 +230,18 @@ TEST_F(ResponderTest, WithoutAVerdictOfItsOwnItSaysThatNoneWillCome) {
   EXPECT_TRUE(sent(wire::Opcode::kNack).empty());
   arrive(write_packet(1));
   drain();
+  ASSERT_EQ(sent(wire::Opcode::kNack).size(), 1u);
+  EXPECT_EQ(sent(wire::Opcode::kNack)[0]->p.neth.reason, wire::NackReason::kUnexpEvent);
+}
+
+TEST_F(ResponderTest, AProbeOfAQpInErrorIsAnsweredAndTheRestRefused) {
+  start();
+  arrive(write_packet(0));
+  endpoint_->modify_qp(now_, qp_, QpState::kError, attr_);
+  sent_.clear();
+  arrive(probe(1));
+  drain();
+  EXPECT_EQ(sent(wire::Opcode::kSack).size(), 1u);
   ASSERT_EQ(sent(wire::Opcode::kNack).size(), 1u);
   EXPECT_EQ(sent(wire::Opcode::kNack)[0]->p.neth.reason, wire::NackReason::kUnexpEvent);
 }

@@ -67,5 +67,19 @@ TEST(RetryBudget, TheWaitOfTheOldestPacket) {
   EXPECT_TRUE(b.waited(start + Duration::nanoseconds(100), Duration::nanoseconds(100)));
 }
 
+TEST(RetryBudget, OnceItIsSpentTheQpHasEnded) {
+  const QpAttr a = attr(4, 1, 0);
+  RetryBudget b;
+  EXPECT_TRUE(b.charge(a));
+  b.check(false);
+  EXPECT_FALSE(b.charge(a));
+  b.check(true);
+  if (kCheckInvariants) {
+    EXPECT_DEATH(b.check(false), "ended");
+  }
+  b.restore();
+  b.check(false);
+}
+
 }  // namespace
 }  // namespace mrc::core

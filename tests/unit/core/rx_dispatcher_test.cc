@@ -182,6 +182,15 @@ TEST_F(EndpointRxTest, TrimmedPacketsThatAreNotAnswered) {
   EXPECT_EQ(sent(wire::Opcode::kNack).size(), 1u);
 }
 
+TEST_F(EndpointRxTest, TrimmedPacketsThatCannotBeDecodedAreCounted) {
+  start();
+  const std::vector<uint8_t> bytes(8);
+  const auto n = static_cast<uint32_t>(bytes.size());
+  endpoint_->handle_rx(now_, {inbound(0, wire::Ecn::kEct0, config_.dscp.trimmed), 0_plane, bytes.data(), n, n});
+  EXPECT_EQ(counters().drop_decode, 1u);
+  EXPECT_EQ(counters().rx_trimmed, 0u);
+}
+
 TEST_F(EndpointRxTest, CeMarksAreCountedPerPlane) {
   start();
   receive(write_packet(0), inbound(1, wire::Ecn::kCe), 1);

@@ -46,5 +46,15 @@ TEST(SendCompletions, AResetForgetsWhatWasNotReported) {
   EXPECT_EQ(c.on_finished(request(2, true), WcStatus::kSuccess, Qpn(5))->slots, 1u);
 }
 
+TEST(SendCompletions, AfterALostOneTheQpHasEnded) {
+  SendCompletions c;
+  c.check(false);
+  c.on_undelivered();
+  c.check(true);
+  if (kCheckInvariants) {
+    EXPECT_DEATH(c.check(false), "ended");
+  }
+}
+
 }  // namespace
 }  // namespace mrc::core

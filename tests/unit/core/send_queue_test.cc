@@ -31,7 +31,7 @@ class SendQueueTest : public testing::Test {
     wr.sges = sges.data();
     wr.num_sge = static_cast<uint32_t>(sges.size());
     wr.inline_data = inline_data;
-    return q_.post(wr, kMtu);
+    return q_.post(Instant(), wr, kMtu);
   }
   PostResult post_bytes(uint32_t n, bool imm = false) { return post({{base(), n, key_}}, imm); }
 
@@ -69,10 +69,10 @@ TEST_F(SendQueueTest, FullAtItsLimitEvenWhenTheRingHasMore) {
   SendQueue odd;
   odd.init({3, 1, 1, 0});
   SendWr wr;
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(odd.post(wr, kMtu), PostResult::kOk);
-  EXPECT_EQ(odd.post(wr, kMtu), PostResult::kQueueFull);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(odd.post(Instant(), wr, kMtu), PostResult::kOk);
+  EXPECT_EQ(odd.post(Instant(), wr, kMtu), PostResult::kQueueFull);
   odd.pop_front();
-  EXPECT_EQ(odd.post(wr, kMtu), PostResult::kOk);
+  EXPECT_EQ(odd.post(Instant(), wr, kMtu), PostResult::kOk);
   EXPECT_EQ(odd.size(), 3u);
 }
 
@@ -151,7 +151,7 @@ TEST_F(SendQueueTest, KeepsRequestsWhenItGrows) {
   SendQueue q;
   q.init({100, 1, 3, 8});
   SendWr wr;
-  for (int i = 0; i < 10; ++i) ASSERT_EQ(q.post(wr, kMtu), PostResult::kOk);
+  for (int i = 0; i < 10; ++i) ASSERT_EQ(q.post(Instant(), wr, kMtu), PostResult::kOk);
   for (int i = 0; i < 10; ++i) q.pop_front();
   for (uint64_t i = 0; i < 100; ++i) {
     const Sge sges[] = {{base() + i, 1, key_}, {base() + 2 * i, 1, key_}, {base() + 3 * i, 1, key_}};
@@ -159,9 +159,9 @@ TEST_F(SendQueueTest, KeepsRequestsWhenItGrows) {
     wr.sges = sges;
     wr.num_sge = 3;
     wr.inline_data = i % 2 == 1;
-    ASSERT_EQ(q.post(wr, kMtu), PostResult::kOk) << i;
+    ASSERT_EQ(q.post(Instant(), wr, kMtu), PostResult::kOk) << i;
   }
-  EXPECT_EQ(q.post(wr, kMtu), PostResult::kQueueFull);
+  EXPECT_EQ(q.post(Instant(), wr, kMtu), PostResult::kQueueFull);
   uint64_t hint = 0;
   for (uint64_t i = 0; i < 100; ++i) {
     const Wqe& w = q.find(10 + i, &hint);

@@ -11,7 +11,7 @@ namespace {
 class SentPacketsTest : public testing::Test {
  protected:
   void send(int n) {
-    if (!sent_.open()) sent_.open(&pool_, 64);
+    sent_.make_room(&pool_, static_cast<uint32_t>(n), 64);
     for (int i = 0; i < n; ++i) sent_.on_sent(now_, 3_ev, 1000);
   }
   void arrive(std::initializer_list<uint64_t> seqs) {
@@ -83,13 +83,54 @@ TEST_F(SentPacketsTest, ARecordIsKeptUntilAnotherPacketTakesItsPlace) {
   send(64);
   for (uint64_t s = 0; s < 64; ++s) sent_.on_arrived(s);
   sent_.advance();
+  const uint64_t records = sent_.capacity();
+  send(static_cast<int>(records) - 64);
+  ASSERT_EQ(sent_.capacity(), records);
   EXPECT_TRUE(sent_.remembers(0));
   EXPECT_FALSE(sent_.remembers(-1));
-  EXPECT_FALSE(sent_.remembers(64));
+  EXPECT_FALSE(sent_.remembers(static_cast<int64_t>(records)));
   send(1);
+  ASSERT_EQ(sent_.capacity(), records);
   EXPECT_FALSE(sent_.remembers(0));
   EXPECT_TRUE(sent_.remembers(1));
-  EXPECT_TRUE(sent_.remembers(64));
+  EXPECT_TRUE(sent_.remembers(static_cast<int64_t>(records)));
+}
+
+// As many records as are outstanding, and as many again, up to twice the limit.
+TEST_F(SentPacketsTest, RecordsGrowWithWhatIsOutstandingAndKeepTheirContents) {
+  constexpr uint32_t kMost = 1024;
+  uint32_t sizes = 0;
+  for (uint32_t n = 0; n < kMost; ++n) {
+    const uint32_t before = sent_.open() ? sent_.capacity() : 0;
+    sent_.make_room(&pool_, 1, kMost);
+    sizes += sent_.capacity() != before;
+    EXPECT_GE(sent_.capacity(), 2 * (n + 1));
+    EXPECT_LT(sent_.capacity(), std::max(128u, 4 * (n + 1)));
+    sent_.on_sent(now_, 3_ev, static_cast<uint16_t>(n));
+    if (n == 5) sent_.on_lost(5, TraceTrigger::kOvertaken);
+  }
+  EXPECT_EQ(sent_.capacity(), 2 * kMost);
+  EXPECT_EQ(sizes, 6u);  // 64 to 2048
+  for (uint32_t n = 0; n < kMost; ++n) EXPECT_EQ(sent_[n].nominal, n);
+  EXPECT_EQ(sent_.next_lost(0), 5u);
+  sent_.make_room(&pool_, 64, kMost);
+  EXPECT_EQ(sent_.capacity(), 2 * kMost);
+}
+
+// Where records were lost to a small ring, a larger one does not bring them back.
+TEST_F(SentPacketsTest, WhatASmallRingForgotStaysForgotten) {
+  for (int i = 0; i < 100; ++i) {
+    send(1);
+    arrive({sent_.una()});
+  }
+  ASSERT_EQ(sent_.capacity(), 64u);
+  EXPECT_FALSE(sent_.remembers(35));
+  EXPECT_TRUE(sent_.remembers(36));
+  send(50);
+  ASSERT_GT(sent_.capacity(), 64u);
+  EXPECT_FALSE(sent_.remembers(35));
+  EXPECT_TRUE(sent_.remembers(36));
+  EXPECT_TRUE(sent_[36].acked);
 }
 
 TEST_F(SentPacketsTest, RecordsOfAnotherQpAreNotRemembered) {

@@ -20,6 +20,24 @@ TEST(TxWindow, SequenceNumbersShareARecordOnlyAWindowApart) {
   EXPECT_NE(&w[first], &w[first + 63]);
 }
 
+// Of a lateness of some milliseconds each microsecond counts; of longer times a 2048th is enough, and none is cut off.
+TEST(TxRecord, RemembersWhenTheFirstCopyWasSent) {
+  for (const int64_t us : {1, 50, 4000, 67000, 500000, 16000000, 120000000}) {
+    TxRecord r;
+    const Instant first = Instant::from_ns(5000);
+    r.on_sent(first);
+    Instant last = first;
+    for (int copies = 1; copies <= 3; ++copies) {
+      last = first + Duration::microseconds(us) * copies / 3;
+      r.on_sent_again(last);
+      const Duration early = first - r.first_sent_at();
+      EXPECT_GE(early, Duration()) << us;
+      EXPECT_LE(early, Duration::nanoseconds(1024) * copies + (us > 4000 ? (last - first) * copies / 2048 : Duration()))
+          << us << " us, copy " << copies;
+    }
+  }
+}
+
 TEST(TxWindowPool, LendsAgainWhatFits) {
   TxWindowPool pool;
   auto w = pool.take(129);
@@ -46,6 +64,16 @@ TEST(TxWindowPool, WhatIsLentIsNotLentTwice) {
   b = pool.take(64);
   EXPECT_NE(a.get(), b.get());
   EXPECT_TRUE((a.get() == first && b.get() == second) || (a.get() == second && b.get() == first));
+}
+
+TEST(TxWindowPool, HoldsNoEmptyPlace) {
+  TxWindowPool pool;
+  pool.give(pool.take(64));
+  pool.check();
+  pool.give(nullptr);
+  if (kCheckInvariants) {
+    EXPECT_DEATH(pool.check(), "w != nullptr");
+  }
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "ctl/profile_store.h"
 #include "profiles.h"
@@ -24,9 +25,9 @@ std::vector<mrc_ctl_ev> device_evs() {
 
 // Through text and back, then into a store.
 int run(ProfileStore* store, const Json& text) {
-  ProfileCall call;
-  if (!parse_call(Json::parse(text.dump()), &call)) return -1;
-  const ProfileCall moved = std::move(call);
+  std::optional<ProfileCall> call = parse_call(Json::parse(text.dump()));
+  if (!call) return -1;
+  const ProfileCall moved = *std::move(call);
   return moved.apply(store);
 }
 
@@ -179,14 +180,13 @@ TEST(ProfileCall, a_callers_mistakes_stay_mistakes) {
 }
 
 TEST(ProfileCall, what_is_no_call_is_refused) {
-  ProfileCall call;
   for (const char* text :
        {"5", "{}", R"({"kind":"ev"})", R"({"kind":"mask","id":1,"mask":0})", R"({"kind":"ev","id":1,"mask":1})",
         R"({"kind":"ev","id":"x","mask":0})", R"({"kind":"ev","id":1,"mask":128,"op":0,"entries":[["0",1,"",0,1,0]]})",
         R"({"kind":"ev","id":1,"mask":128,"op":0,"entries":[["zz",1,"",0,1,0]]})",
         R"({"kind":"cc","id":1,"mask":8,"config":{"gains":[]}})",
         R"({"kind":"format","id":1,"mask":-2147483648,"vendor":"abc"})"})
-    EXPECT_FALSE(parse_call(Json::parse(text), &call)) << text;
+    EXPECT_FALSE(parse_call(Json::parse(text)).has_value()) << text;
 }
 
 TEST(ProfileStore, what_follows_is_not_refused_for_its_own_users) {
@@ -225,17 +225,16 @@ TEST(ProfileCall, numbers_out_of_range_are_refused) {
   for (const Json& text : calls_of(Filled().store, true))
     if (text.contains("entries") && !text["entries"].empty()) call = text;
   ASSERT_FALSE(call.is_null());
-  ProfileCall parsed;
-  ASSERT_TRUE(parse_call(call, &parsed));
+  ASSERT_TRUE(parse_call(call).has_value());
   for (const Json& port : {Json(257), Json(-1), Json(1.5)}) {
     Json changed = call;
     changed["entries"][0][1] = port;
-    EXPECT_FALSE(parse_call(changed, &parsed)) << port;
+    EXPECT_FALSE(parse_call(changed).has_value()) << port;
   }
   for (const char* key : {"id", "mask"}) {
     Json changed = call;
     changed[key] = 2.5;
-    EXPECT_FALSE(parse_call(changed, &parsed)) << key;
+    EXPECT_FALSE(parse_call(changed).has_value()) << key;
   }
 }
 

@@ -73,6 +73,15 @@ UdpConfig udp_srv6() {
   return config;
 }
 
+// As over routes that encapsulate: addresses stay, source ports come from the parts of two paths.
+UdpConfig udp_encapsulated() {
+  UdpConfig config = udp(false, Offload::kAuto);
+  config.srv6 = plan_of("::/0 via 1; ::/0 via 2");
+  config.srv6_encap = Srv6Encap::kKernel;
+  config.source_ports = {34000, 34999};
+  return config;
+}
+
 // `standing`: the pipes are there before the first burst, else they come about while the test goes on.
 void make_local(Rig* rig, bool standing) {
   const UdpConfig config = udp(false, Offload::kAuto);
@@ -203,6 +212,7 @@ const std::vector<RigKind>& rigs() {
         {"local", [](Rig* rig) { make_local(rig, true); }},
         {"local_from_nothing", [](Rig* rig) { make_local(rig, false); }},
         {"udp_srv6", [](Rig* rig) { make_udp(rig, udp_srv6()); }},
+        {"udp_encapsulated", [](Rig* rig) { make_udp(rig, udp_encapsulated()); }},
     };
     const std::string why_not = Link::why_not();
     if (why_not.empty()) {

@@ -41,8 +41,12 @@ class Conformance : public ::testing::TestWithParam<RigKind> {
     burst->flow.flow_label = burst->flow.dst.is_v4() ? 0 : entry.value >> 16;
     burst->flow.traffic_class = 0;
   }
-  // Sends when there is room: a datapath may be full for a while, never for ever.
   void send(const Rig::End& from, const core::TxBurst& burst) {
+    offer(from, burst);
+    from.datapath->flush();
+  }
+  // When there is room: a datapath may be full for a while, never for ever.
+  void offer(const Rig::End& from, const core::TxBurst& burst) {
     for (int tries = 0; tries < 1000; ++tries) {
       if (from.datapath->tx_one(now(), burst)) return;
       wait(*from.datapath, 20);
@@ -175,6 +179,54 @@ TEST_P(Conformance, the_packets_of_one_path_keep_their_order) {
   }
   EXPECT_EQ(got, sent);
   EXPECT_EQ(a().counters().tx_errors, 0u);
+}
+
+// Rounds of one flush each, more bytes than any ring holds.
+TEST_P(Conformance, packets_of_mixed_sizes_arrive_unchanged_in_rounds) {
+  constexpr uint32_t kRoundsOfTwelve = 200, kPackets = 12;
+  for (uint32_t round = 0; round < kRoundsOfTwelve; ++round) {
+    std::multiset<std::vector<uint8_t>> sent, got;
+    for (uint32_t i = 0; i < kPackets; ++i) {
+      const uint32_t size = i % 3 == 0 ? 60 + round : rig_.largest_packet - 7 * i - round;
+      TestBurst t(1, size, size, round * kPackets + i);
+      address(&t.burst, rig_.a, rig_.b, ev_at(i % evs()));
+      offer(rig_.a, t.burst);
+      sent.insert(t.payload);
+    }
+    a().flush();
+    for (const Got& g : take(b(), kPackets)) got.insert(g.bytes);
+    ASSERT_EQ(got, sent) << "round " << round;
+  }
+}
+
+TEST_P(Conformance, packets_composed_where_the_datapath_shows_arrive_unchanged_beside_others) {
+  std::multiset<std::vector<uint8_t>> sent, got;
+  constexpr uint32_t kPackets = 30;
+  for (uint32_t i = 0; i < kPackets; ++i) {
+    const uint32_t size = rig_.largest_packet - 100 * i;
+    TestBurst t(1, size, size, i);
+    address(&t.burst, rig_.a, rig_.b, ev_at(i % evs()));
+    uint8_t* const room = a().staging();
+    if (room != nullptr && i % 3 != 2) {
+      std::copy(t.payload.begin(), t.payload.end(), room);
+      t.burst.iov[0] = {room, size};
+      t.burst.iov_count = 1;
+    }
+    offer(rig_.a, t.burst);
+    if (room != nullptr) std::memset(a().staging(), 0xEE, size);  // the next packet's
+    sent.insert(t.payload);
+  }
+  a().flush();
+  for (const Got& g : take(b(), kPackets)) got.insert(g.bytes);
+  EXPECT_EQ(got, sent);
+}
+
+TEST_P(Conformance, a_call_without_bursts_passes_on_what_was_kept_back) {
+  TestBurst t(1, 100, 100, 1);
+  address(&t.burst, rig_.a, rig_.b, 0_ev);
+  offer(rig_.a, t.burst);
+  EXPECT_EQ(a().tx_burst(now(), nullptr, 0), 0);
+  EXPECT_EQ(joined(take(b(), 1)), t.payload);
 }
 
 TEST_P(Conformance, counters_agree_with_what_was_moved) {

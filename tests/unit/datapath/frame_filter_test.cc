@@ -33,12 +33,11 @@ class FrameFilter : public ::testing::Test {
     flow.dst = ip("fcbb:bb01:2::");
     flow.src_port = 50000;
     flow.dst_port = port;
-    SegmentPath path;
-    path.destination = flow.dst;
-    const bool composed = via.empty() || compose_path(via, flow.dst, &path);
-    EXPECT_TRUE(composed);
+    const std::optional<SegmentPath> path =
+        via.empty() ? SegmentPath{flow.dst, {}, false} : compose_path(via, flow.dst);
+    EXPECT_TRUE(path.has_value());
     FrameHeader header;
-    write_header(flow, path, 64, &header);
+    write_header(flow, path.value(), 64, &header);
     std::vector<uint8_t> bytes(header.bytes.begin(), header.bytes.begin() + header.length);
     bytes.resize(bytes.size() + 64);
     return bytes;

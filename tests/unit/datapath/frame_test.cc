@@ -26,9 +26,7 @@ wire::Flow example_flow() {
 }
 
 SegmentPath via(const UsidList& switches) {
-  SegmentPath path;
-  EXPECT_TRUE(compose_path(switches, example_flow().dst, &path));
-  return path;
+  return compose_path(switches, example_flow().dst).value();
 }
 
 std::vector<uint8_t> frame(const wire::Flow& flow, const SegmentPath& path, uint32_t payload) {
@@ -103,6 +101,10 @@ TEST(Frame, mac_addresses) {
   EXPECT_EQ(header.packet()[0] >> 4, 6);
 }
 
+std::optional<ParsedFrame> parse(const std::vector<uint8_t>& bytes, uint32_t without = 0) {
+  return parse_frame(bytes.data(), static_cast<uint32_t>(bytes.size()) - without);
+}
+
 void expect_example(const ParsedFrame& got, const std::vector<uint8_t>& bytes) {
   const wire::Flow flow = example_flow();
   EXPECT_EQ(got.flow.src, flow.src);
@@ -116,85 +118,87 @@ void expect_example(const ParsedFrame& got, const std::vector<uint8_t>& bytes) {
 }
 
 TEST(Frame, both_forms_are_read) {
-  ParsedFrame got;
   auto bytes = frame(example_flow(), via({}), 20);
-  ASSERT_TRUE(parse_frame(bytes.data(), static_cast<uint32_t>(bytes.size()), &got));
-  expect_example(got, bytes);
-  EXPECT_FALSE(got.encapsulated);
+  auto got = parse(bytes);
+  ASSERT_TRUE(got.has_value());
+  expect_example(*got, bytes);
+  EXPECT_FALSE(got->encapsulated);
   bytes = frame(example_flow(), via({0xF103}), 20);
-  ASSERT_TRUE(parse_frame(bytes.data(), static_cast<uint32_t>(bytes.size()), &got));
-  expect_example(got, bytes);
-  EXPECT_TRUE(got.encapsulated);
-  EXPECT_EQ(got.outer_destination, ip("fcbb:bb01:f103:201::"));
+  got = parse(bytes);
+  ASSERT_TRUE(got.has_value());
+  expect_example(*got, bytes);
+  EXPECT_TRUE(got->encapsulated);
+  EXPECT_EQ(got->outer_destination, ip("fcbb:bb01:f103:201::"));
 }
 
 TEST(Frame, an_srh_is_read_when_no_segment_is_left) {
-  ParsedFrame got;
   auto bytes = frame(example_flow(), via({1, 2, 3, 4, 5, 6, 7}), 20);
-  EXPECT_FALSE(parse_frame(bytes.data(), static_cast<uint32_t>(bytes.size()), &got));
+  EXPECT_FALSE(parse(bytes).has_value());
   bytes[14 + 40 + 3] = 0;
-  ASSERT_TRUE(parse_frame(bytes.data(), static_cast<uint32_t>(bytes.size()), &got));
-  expect_example(got, bytes);
-  EXPECT_TRUE(got.encapsulated);
+  auto got = parse(bytes);
+  ASSERT_TRUE(got.has_value());
+  expect_example(*got, bytes);
+  EXPECT_TRUE(got->encapsulated);
 }
 
 TEST(Frame, marks_of_either_header_count_and_the_outer_code_point) {
-  ParsedFrame got;
   wire::Flow flow = example_flow();
   auto outer_marked = frame(flow, via({1}), 20);
   outer_marked[15] |= 3 << 4;  // CE, as a switch marks
-  ASSERT_TRUE(parse_frame(outer_marked.data(), static_cast<uint32_t>(outer_marked.size()), &got));
-  EXPECT_EQ(got.flow.ecn(), wire::Ecn::kCe);
-  EXPECT_EQ(got.flow.dscp(), 4);
+  auto got = parse(outer_marked);
+  ASSERT_TRUE(got.has_value());
+  EXPECT_EQ(got->flow.ecn(), wire::Ecn::kCe);
+  EXPECT_EQ(got->flow.dscp(), 4);
   auto inner_marked = frame(flow, via({1}), 20);
   inner_marked[14 + 40 + 1] |= 3 << 4;
-  ASSERT_TRUE(parse_frame(inner_marked.data(), static_cast<uint32_t>(inner_marked.size()), &got));
-  EXPECT_EQ(got.flow.ecn(), wire::Ecn::kCe);
+  got = parse(inner_marked);
+  ASSERT_TRUE(got.has_value());
+  EXPECT_EQ(got->flow.ecn(), wire::Ecn::kCe);
   flow.traffic_class = 12 << 2;
   auto trimmed = frame(example_flow(), via({1}), 20);
   const auto as_trimmed = frame(flow, via({1}), 20);
   std::copy_n(as_trimmed.begin() + 14, 4, trimmed.begin() + 14);
-  ASSERT_TRUE(parse_frame(trimmed.data(), static_cast<uint32_t>(trimmed.size()), &got));
-  EXPECT_EQ(got.flow.dscp(), 12);
+  got = parse(trimmed);
+  ASSERT_TRUE(got.has_value());
+  EXPECT_EQ(got->flow.dscp(), 12);
 }
 
 TEST(Frame, the_outer_label_stands_in_for_an_inner_zero) {
-  ParsedFrame got;
   auto bytes = frame(example_flow(), via({1}), 20);
   bytes[14 + 40 + 3] = 0;
-  ASSERT_TRUE(parse_frame(bytes.data(), static_cast<uint32_t>(bytes.size()), &got));
-  EXPECT_EQ(got.flow.flow_label, 3u);
+  auto got = parse(bytes);
+  ASSERT_TRUE(got.has_value());
+  EXPECT_EQ(got->flow.flow_label, 3u);
 }
 
 TEST(Frame, trimmed_and_padded_payloads) {
-  ParsedFrame got;
   auto bytes = frame(example_flow(), via({1}), 200);
-  ASSERT_TRUE(parse_frame(bytes.data(), static_cast<uint32_t>(bytes.size()) - 150, &got));
-  EXPECT_EQ(got.payload_bytes, 50u);
+  auto got = parse(bytes, 150);
+  ASSERT_TRUE(got.has_value());
+  EXPECT_EQ(got->payload_bytes, 50u);
   bytes.resize(bytes.size() + 6);
-  ASSERT_TRUE(parse_frame(bytes.data(), static_cast<uint32_t>(bytes.size()), &got));
-  EXPECT_EQ(got.payload_bytes, 200u);
+  got = parse(bytes);
+  ASSERT_TRUE(got.has_value());
+  EXPECT_EQ(got->payload_bytes, 200u);
 }
 
 TEST(Frame, cut_at_every_byte_of_the_headers) {
-  ParsedFrame got;
   for (const UsidList& switches : {UsidList{}, UsidList{1}, UsidList{1, 2, 3, 4, 5, 6}}) {
     auto bytes = frame(example_flow(), via(switches), 20);
     if (switches.size() == 6) bytes[14 + 40 + 3] = 0;
     for (size_t n = 0; n < bytes.size() - 20; ++n) {
       const std::vector<uint8_t> cut(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(n));
-      EXPECT_FALSE(parse_frame(cut.data(), static_cast<uint32_t>(n), &got)) << n;
+      EXPECT_FALSE(parse(cut).has_value()) << n;
     }
   }
 }
 
 TEST(Frame, what_is_something_else_is_refused) {
-  ParsedFrame got;
   const auto good = frame(example_flow(), via({1}), 20);
   const auto refused = [&](size_t at, uint8_t value) {
     auto bytes = good;
     bytes[at] = value;
-    return !parse_frame(bytes.data(), static_cast<uint32_t>(bytes.size()), &got);
+    return !parse(bytes).has_value();
   };
   EXPECT_TRUE(refused(13, 0x00));            // not IPv6
   EXPECT_TRUE(refused(14, 0x45));            // version 4

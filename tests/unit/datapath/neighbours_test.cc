@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,32 @@ TEST(Checksum, is_nothing_over_what_holds_it_and_differs_when_a_bit_does) {
   }
 }
 
+// As RFC 1071 describes it, by 16 bits.
+uint16_t plain_checksum(const IpAddress& from, const IpAddress& to, const uint8_t* data, uint32_t bytes) {
+  uint64_t sum = bytes + 17;
+  for (const IpAddress& address : {from, to})
+    for (size_t i = 0; i < 16; i += 2) sum += static_cast<uint64_t>(address.bytes[i] << 8 | address.bytes[i + 1]);
+  for (uint32_t i = 0; i < bytes; ++i) sum += i % 2 == 0 ? uint64_t{data[i]} << 8 : data[i];
+  while (sum >> 16 != 0) sum = (sum & 0xFFFF) + (sum >> 16);
+  return static_cast<uint16_t>(~sum);
+}
+
+TEST(Checksum, every_length_and_alignment_around_the_blocks_that_are_summed_at_once) {
+  std::vector<uint8_t> data(9000);
+  for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<uint8_t>(i * 31 + i / 253);
+  std::vector<uint32_t> lengths = {1000, 4095, 4096, 4152, 8191, 8960};
+  for (uint32_t n = 0; n <= 200; ++n) lengths.push_back(n);
+  for (const uint32_t n : lengths) {
+    for (const uint32_t offset : {0u, 1u, 2u, 7u, 31u})
+      EXPECT_EQ(ipv6_checksum(ip("fd00::1"), ip("fd00::2"), 17, data.data() + offset, n),
+                plain_checksum(ip("fd00::1"), ip("fd00::2"), data.data() + offset, n))
+          << n << " bytes at " << offset;
+  }
+  std::fill(data.begin(), data.end(), uint8_t{0xFF});  // the largest sums
+  EXPECT_EQ(ipv6_checksum(ip("fd00::1"), ip("fd00::2"), 17, data.data(), 8960),
+            plain_checksum(ip("fd00::1"), ip("fd00::2"), data.data(), 8960));
+}
+
 TEST(NeighbourMessage, a_solicitation) {
   NeighbourFrame frame;
   write_solicitation(ip("fd00::1"), kOwn, ip("fd00::12:3456"), &frame);
@@ -64,13 +91,13 @@ TEST(NeighbourMessage, a_solicitation) {
             "00000000"
             "fd000000000000000000000000123456"
             "0101020000000001");
-  NeighbourMessage got;
-  ASSERT_TRUE(parse_neighbour(frame.data(), frame.size(), &got));
-  EXPECT_TRUE(got.solicitation);
-  EXPECT_EQ(got.from, ip("fd00::1"));
-  EXPECT_EQ(got.target, ip("fd00::12:3456"));
-  EXPECT_TRUE(got.has_mac);
-  EXPECT_EQ(got.mac, kOwn);
+  const auto got = parse_neighbour(frame.data(), frame.size());
+  ASSERT_TRUE(got.has_value());
+  EXPECT_TRUE(got->solicitation);
+  EXPECT_EQ(got->from, ip("fd00::1"));
+  EXPECT_EQ(got->target, ip("fd00::12:3456"));
+  EXPECT_TRUE(got->has_mac);
+  EXPECT_EQ(got->mac, kOwn);
 }
 
 TEST(NeighbourMessage, an_advertisement_goes_to_who_asked) {
@@ -82,11 +109,11 @@ TEST(NeighbourMessage, an_advertisement_goes_to_who_asked) {
   EXPECT_EQ(hex(frame.data(), 12), "020000000001020000000002");
   EXPECT_EQ(frame[54], 136);
   EXPECT_EQ(frame[58], 0x60);  // solicited, override
-  NeighbourMessage got;
-  ASSERT_TRUE(parse_neighbour(frame.data(), frame.size(), &got));
-  EXPECT_FALSE(got.solicitation);
-  EXPECT_EQ(got.target, ip("fd00::2"));
-  EXPECT_EQ(got.mac, kOther);
+  const auto got = parse_neighbour(frame.data(), frame.size());
+  ASSERT_TRUE(got.has_value());
+  EXPECT_FALSE(got->solicitation);
+  EXPECT_EQ(got->target, ip("fd00::2"));
+  EXPECT_EQ(got->mac, kOther);
 }
 
 TEST(NeighbourMessage, who_checks_for_duplicates_is_answered_at_all_nodes) {
@@ -102,15 +129,14 @@ TEST(NeighbourMessage, who_checks_for_duplicates_is_answered_at_all_nodes) {
 TEST(NeighbourMessage, cut_changed_and_forwarded_ones_are_refused) {
   NeighbourFrame good;
   write_solicitation(ip("fd00::1"), kOwn, ip("fd00::2"), &good);
-  NeighbourMessage got;
   for (size_t n = 0; n < good.size(); ++n) {
     const std::vector<uint8_t> cut(good.begin(), good.begin() + static_cast<ptrdiff_t>(n));
-    EXPECT_FALSE(parse_neighbour(cut.data(), static_cast<uint32_t>(n), &got)) << n;
+    EXPECT_FALSE(parse_neighbour(cut.data(), static_cast<uint32_t>(n)).has_value()) << n;
   }
   for (size_t at : {13, 19, 20, 21, 30, 54, 55, 56, 57, 70, 78, 79, 85}) {
     NeighbourFrame bad = good;
     bad[at] ^= 1;
-    EXPECT_FALSE(parse_neighbour(bad.data(), bad.size(), &got)) << at;
+    EXPECT_FALSE(parse_neighbour(bad.data(), bad.size()).has_value()) << at;
   }
 }
 

@@ -13,9 +13,7 @@ namespace {
 using testing_text::ip;
 
 SegmentPath composed(const UsidList& via, const std::string& to) {
-  SegmentPath path;
-  EXPECT_TRUE(compose_path(via, ip(to), &path));
-  return path;
+  return compose_path(via, ip(to)).value();
 }
 
 TEST(Usid, switches_stand_before_the_host) {
@@ -50,9 +48,8 @@ TEST(Usid, six_fit_and_the_seventh_needs_a_segment) {
   const SegmentPath two_left = composed({1, 2, 3, 4, 5, 6, 7, 8}, "fc00:1:9:a::");
   EXPECT_EQ(two_left.destination, ip("fc00:1:1:2:3:4:5:6"));
   EXPECT_EQ(two_left.segment, ip("fc00:1:7:8:9:a::"));
-  SegmentPath out;
-  EXPECT_TRUE(compose_path(UsidList(11, 1), ip("fc00:1:2::"), &out));
-  EXPECT_FALSE(compose_path(UsidList(12, 1), ip("fc00:1:2::"), &out));
+  EXPECT_TRUE(compose_path(UsidList(11, 1), ip("fc00:1:2::")).has_value());
+  EXPECT_FALSE(compose_path(UsidList(12, 1), ip("fc00:1:2::")).has_value());
 }
 
 // The plan of spec/srv6.md.
@@ -126,6 +123,14 @@ TEST(Srv6Plan, what_no_rule_covers_goes_straight) {
   }
   EXPECT_EQ(plan->path(7_plane, 0, ip("fcbb:bb01:201::")).destination, ip("fcbb:bb01:201::"));
   EXPECT_TRUE(parsed({})->loops(0_plane, ip("fcbb:bb01:101::")).empty());
+}
+
+TEST(Srv6Plan, max_path_count__over_all_rules_and_planes) {
+  EXPECT_EQ(parsed(example())->max_path_count(), 4u);
+  EXPECT_EQ(parsed({})->max_path_count(), 1u);
+  Srv6Plan::Text text;
+  text.paths = "fc00:1::/32 direct; fc00:2::/32 via 1; fc00:2::/32 via 2; fc00:2::/32 via 3";
+  EXPECT_EQ(parsed(text)->max_path_count(), 3u);
 }
 
 TEST(Srv6Plan, loops_follow_the_hosts_own_address) {

@@ -193,6 +193,71 @@ INSTANTIATE_TEST_SUITE_P(
              (v.param.gro == Offload::kOn ? "_gro" : "_single");
     });
 
+// Three paths, an entropy value of each plane for each of them and one more; a rule that covers the loopback address.
+UdpConfig encapsulated_config() {
+  UdpConfig config = loopback_config(false, 2, 8);
+  Srv6Plan::Text text;
+  text.paths = "::/0 via 1; ::/0 via 2; ::/0 via 3";
+  const auto plan = Srv6Plan::parse(text, 2);
+  EXPECT_TRUE(plan);
+  config.srv6 = *plan;
+  config.srv6_encap = Srv6Encap::kKernel;
+  config.source_ports = {33000, 33599};
+  return config;
+}
+
+TEST(UdpEncapsulated, a_path_has_its_part_of_the_source_ports) {  // [MRC-SR-25]
+  // Two processes share each part.
+  const auto a = open_or_fail(encapsulated_config()), b = open_or_fail(encapsulated_config());
+  std::set<uint16_t> different;
+  for (const UdpDatapath* dp : {a.get(), b.get()}) {
+    PerPlane<uint32_t> count(2);
+    for (const core::EvEntry& ev : dp->evs()) {
+      const auto port = static_cast<uint16_t>(ev.value);
+      const uint32_t part = count[ev.plane]++ % 3;
+      EXPECT_GE(port, 33000 + 200 * part);
+      EXPECT_LE(port, 33199 + 200 * part);
+      different.insert(port);
+    }
+  }
+  EXPECT_EQ(different.size(), 16u);
+}
+
+TEST(UdpEncapsulated, bursts_go_to_the_peers_own_address) {  // [MRC-SR-26] [MRC-SR-27]
+  auto a = open_or_fail(encapsulated_config());
+  auto b = open_or_fail(loopback_config(false, 2, 2));
+  EXPECT_TRUE(a->gso());
+  EXPECT_EQ(a->describe().rfind("udp with SRv6 by the kernel: ", 0), 0u) << a->describe();
+  TestBurst t(15, 4144, 100, 1);
+  t.address(*a, *b, 3_ev, loopback(false));
+  ASSERT_TRUE(a->tx_one(Instant(), t.burst));
+  EXPECT_EQ(joined(receive(*b, 15)), t.payload);
+  EXPECT_EQ(a->counters().tx_calls, 1u);
+}
+
+TEST(UdpEncapsulated, warns_where_the_host_has_no_rules) {  // [MRC-SR-26]
+  const std::vector<std::string> advice = open_or_fail(encapsulated_config())->advice();
+  EXPECT_TRUE(std::any_of(advice.begin(), advice.end(), [](const std::string& line) {
+    return line.find("UDP source ports 33000-33199") != std::string::npos;
+  }));
+}
+
+TEST(UdpEncapsulated, room_is_left_for_the_outer_header) {  // [MRC-SR-27]
+  const auto plain = open_or_fail(loopback_config(false, 2, 2)), encapsulated = open_or_fail(encapsulated_config());
+  EXPECT_EQ(plain->plane_payload(0_plane), encapsulated->plane_payload(0_plane) + 64);
+}
+
+TEST(UdpEncapsulated, too_few_ports_are_refused) {
+  UdpConfig config = encapsulated_config();
+  config.source_ports = {33000, 33002};  // one for each path, and eight sockets
+  EXPECT_NE(refusal(config).text.find("no UDP port from 3300"), std::string::npos) << refusal(config).text;
+  config.source_ports = {33000, 33001};
+  EXPECT_EQ(refusal(config).code, EINVAL);
+  config = encapsulated_config();
+  config.srv6 = nullptr;
+  EXPECT_EQ(refusal(config).code, EINVAL);
+}
+
 // Between finding free ports and requesting them by number another process may get them.
 constexpr int kMaxChoices = 20;
 

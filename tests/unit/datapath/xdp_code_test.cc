@@ -66,9 +66,8 @@ class XdpCode : public ::testing::Test {
     run.test.data_size_in = static_cast<uint32_t>(frame.size());
     ASSERT_EQ(bpf(BPF_PROG_TEST_RUN, &run), 0) << std::strerror(errno);
     EXPECT_EQ(run.test.retval, verdict) << what;
-    ParsedFrame parsed;
-    const bool ours = parse_frame(frame.data(), static_cast<uint32_t>(frame.size()), &parsed) &&
-                      is_for(parsed, flow_.dst, kPort, kSecondPort);
+    const auto parsed = parse_frame(frame.data(), static_cast<uint32_t>(frame.size()));
+    const bool ours = parsed && is_for(*parsed, flow_.dst, kPort, kSecondPort);
     EXPECT_EQ(ours, verdict == kTaken) << what;
   }
 

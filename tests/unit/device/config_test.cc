@@ -250,6 +250,10 @@ const Refusal kRefusals[] = {
     {"ev_mode: srv6\nsrv6_loop: \"{row}\"\ndevices:\n  - planes: [{address: \"::1\"}]\n",
      "f.yaml:2: key 'srv6_loop': '{row}' is neither {plane}, {uplink}, {plane:N} nor {uplink:N} with N digits, 1 to "
      "4"},
+    {"ev_mode: srv6\nsrv6_paths: \"::/0 via 1; ::/0 via 2\"\nsrv6_encap: kernel\nsrv6_source_ports: 5000-5000\n"
+     "devices:\n  - planes: [{address: \"::1\"}]\n",
+     "f.yaml:4: key 'srv6_source_ports': value is '5000-5000', allowed with srv6_encap kernel: FIRST-LAST, from 1024 to "
+     "65535, at least a port for each of 2 paths"},
     {"dscp_trimmed: 46\ndevices:\n  - planes: [{address: \"::1\"}]\n",
      "f.yaml:1: key 'dscp_trimmed': value is '46', which dscp_control has, too: the two kinds of packets could not "
      "be told apart"},
@@ -278,6 +282,15 @@ TEST_F(ConfigTest, file__what_is_refused_and_how) {
   }
 }
 
+TEST_F(ConfigTest, srv6_source_ports__needed_for_encapsulation_alone) {  // [MRC-SR-25]
+  const std::string plan = "ev_mode: srv6\nsrv6_paths: \"::/0 via 1; ::/0 via 2\"\n",
+                    device = "devices:\n  - planes: [{address: \"::1\"}]\n";
+  EXPECT_EQ(parse(plan + "srv6_encap: kernel\nsrv6_source_ports: 5000-5001\n" + device), "");
+  EXPECT_EQ(parse(plan + "srv6_source_ports: none\n" + device), "");
+  EXPECT_EQ(parse("srv6_encap: kernel\n" + device), "");
+  EXPECT_NE(parse(plan + "srv6_encap: kernel\n" + device), "");
+}
+
 TEST_F(ConfigTest, port_base__the_highest_that_fits) {
   EXPECT_EQ(
       parse("port_base: 63232\ndevices:\n  - planes: [{address: \"::1\"}, {address: \"::1\"}, {address: \"::1\"}]\n"),
@@ -286,8 +299,8 @@ TEST_F(ConfigTest, port_base__the_highest_that_fits) {
 }
 
 TEST_F(ConfigTest, interface__gives_the_address) {
-  IpAddress expected;
-  ASSERT_TRUE(address_of_interface("lo", &expected));
+  const std::optional<IpAddress> expected = address_of_interface("lo");
+  ASSERT_TRUE(expected);
   ASSERT_EQ(parse("devices:\n  - planes: [{interface: lo}]\n"), "");
   EXPECT_EQ(config.devices[0].planes[0].addr, expected);
   EXPECT_FALSE(config.devices[0].planes[0].bind_interface);

@@ -5,6 +5,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
+#include <string>
+
 #include "device/clock.h"
 
 namespace mrc::device {
@@ -133,6 +137,37 @@ TEST_F(HelperTest, naps_longer_while_the_application_holds_the_lock) {
   work.locked = false;  // taken over at the next look
   while (work.served.load() == 0) {
   }
+}
+
+// How often the helper of this process has gone to sleep.
+int sleeps_of_helper() {
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::ifstream(task.path() / "comm") >> name;
+    if (name != "mrc-helper") continue;
+    std::ifstream status(task.path() / "status");
+    for (std::string word; status >> word;)
+      if (int count; word == "voluntary_ctxt_switches:" && status >> count) return count;
+  }
+  return -1;
+}
+
+// Without the pushes it wakes twice in each of these seconds. A busy machine may delay some polls for too long.
+TEST_F(HelperTest, sleeps_on_while_the_application_polls) {
+  const HelperTiming timing{Duration::seconds(3600), Duration::milliseconds(100), Duration()};
+  const auto poll_for = [this](Duration time) {
+    const Instant start = clock_now();
+    for (Instant now = start; now - start < time; now = clock_now()) helper.note_poll(now);
+  };
+  helper.note_poll(clock_now());
+  ASSERT_TRUE(helper.start(&work, timing, {work.fd}));
+  bool slept_on = false;
+  for (int i = 0; i < 20 && !slept_on; ++i) {
+    const int before = sleeps_of_helper();
+    poll_for(Duration::seconds(1));
+    slept_on = before > 0 && sleeps_of_helper() == before;
+  }
+  EXPECT_TRUE(slept_on);
 }
 
 TEST_F(HelperTest, leaves_a_polling_application_alone_until_a_cq_is_armed) {

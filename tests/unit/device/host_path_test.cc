@@ -35,5 +35,13 @@ TEST(HostPath, where_switches_are_named_packets_pass_them) {
   EXPECT_FALSE(through_memory(settings));
 }
 
+// The shards of a process have their slots in a row, without trying again those that they have.
+TEST(HostPath, the_search_for_a_slot_begins_where_it_is_told) {
+  const DeviceConfig config = loopback_config(Settings(), true);
+  const auto path = open_host_datapath(config, 1, 40);
+  ASSERT_TRUE(path) << path.error().text;
+  EXPECT_GE(path->slot, 40u);  // other processes may have some
+}
+
 }  // namespace
 }  // namespace mrc::device

@@ -89,6 +89,26 @@ TEST_F(PeersTest, own_gid__port_follows_from_the_slot) {
   EXPECT_EQ(shown(), "fd00:0:1::7/20255 fd00:0:2::7/21279");
 }
 
+// [MRC-UD-9]
+TEST_F(PeersTest, group__address_and_port_on_every_plane) {
+  EXPECT_FALSE(resolve("239.1.2.3", make_qpn(0, 3)));
+  EXPECT_NE(error.find("multicast"), std::string::npos);
+  PerPlane<core::PlaneAddress> sources{{ip("10.0.0.1"), 1000}, {ip("fd00::1"), 1001}};
+  const auto group = resolve_group(config, sources, ip("239.1.2.3"));
+  ASSERT_TRUE(group);
+  EXPECT_EQ(*group, (PerPlane<core::PlaneAddress>{{ip("239.1.2.3"), 4791}, {ip("ff0e::ffff:239.1.2.3"), 4791}}));
+  // Of one link: only the planes of IPv4 carry it.
+  const auto local = resolve_group(config, sources, ip("ff02::1:2:3"));
+  ASSERT_TRUE(local);
+  EXPECT_TRUE((*local)[0].addr.is_multicast());
+  EXPECT_TRUE((*local)[1].addr.is_zero());
+  sources.erase(sources.begin());
+  EXPECT_TRUE(resolve_group(config, sources, ip("ff03::1:2:3")));
+  const auto none = resolve_group(config, sources, ip("ff02::1:2:3"));
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, EADDRNOTAVAIL);
+}
+
 TEST_F(PeersTest, template__other_hosts) {
   config.peer_template = make_template("fd00:0:{plane}::{host}");
   ASSERT_TRUE(resolve("fd00:0:1::9", make_qpn(2, 3)));

@@ -63,7 +63,7 @@ TEST_F(PublisherTest, answer__everybody_who_waits_gets_the_text_and_the_end) {
   const int a = connected(publisher.path()), b = connected(publisher.path());
   ASSERT_GE(a, 0);
   ASSERT_GE(b, 0);
-  const std::string text(40000, 'x');
+  std::string text(40000, 'x');
   publisher.answer([&] { return text; });
   EXPECT_EQ(all_of(a), text);
   EXPECT_EQ(all_of(b), text);

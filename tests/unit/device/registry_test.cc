@@ -26,7 +26,8 @@ TEST(Registry, open__shares_and_knows_its_names) {
 TEST(Registry, fork__the_child_starts_anew_and_leaves_the_parent_alone) {
   auto opened = open_device(nullptr);
   ASSERT_TRUE(opened) << opened.error().text;
-  std::shared_ptr<Device> parent = *std::move(opened);
+  std::shared_ptr<Shards> shards = *std::move(opened);
+  Device* const parent = &shards->first();
   const pid_t pid = ::fork();
   ASSERT_GE(pid, 0);
   if (pid == 0) {
@@ -38,11 +39,11 @@ TEST(Registry, fork__the_child_starts_anew_and_leaves_the_parent_alone) {
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
     auto reopened = open_device(nullptr);
     if (!reopened) ::_exit(3);
-    std::shared_ptr<Device> own = *std::move(reopened);
-    if (own == parent || own->slot() == parent->slot()) ::_exit(4);
-    own->progress();
+    std::shared_ptr<Shards> own = *std::move(reopened);
+    if (own == shards || own->first().slot() == parent->slot()) ::_exit(4);
+    own->first().progress();
     own.reset();
-    parent.reset();
+    shards.reset();
     ::exit(0);  // runs the exit handlers
 #else
     ::_exit(0);
@@ -52,7 +53,7 @@ TEST(Registry, fork__the_child_starts_anew_and_leaves_the_parent_alone) {
   ASSERT_EQ(::waitpid(pid, &status, 0), pid);
   EXPECT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 0);
-  End from(parent.get(), 1), to(parent.get(), 1);
+  End from(parent, 1), to(parent, 1);
   from.connect(to, parent->config().gids[3]);
   to.connect(from, parent->config().gids[3]);
   to.post_recv();

@@ -26,8 +26,10 @@ class TextFile : public ::testing::Test {
   }
   // The errno value; 0: it was read.
   int read(const std::string& path, size_t max = kMaxTextFile) {
-    errno = 0;
-    return read_text_file(path, &text_, &why_, max) ? 0 : errno;
+    const Result<std::string> text = read_text_file(path, max);
+    text_ = text ? *text : "";
+    why_ = text ? "" : text.error().text;
+    return text ? 0 : text.error().code;
   }
 
   std::string folder_, text_, why_;

@@ -42,6 +42,7 @@ struct Side final : Link {
     Requester::Shape s;
     s.max_wr = 128;
     s.max_sge = 4;
+    s.max_inline = 16;
     s.qpn = qpn;
     return s;
   }
@@ -78,7 +79,7 @@ struct Side final : Link {
     receives.pop_front();
     return true;
   }
-  bool take_confirmation(uint32_t* number) override { return responder.take_confirmation(number); }
+  std::optional<uint32_t> take_confirmation() override { return responder.take_confirmation(); }
   bool holds() override { return requester.behind(); }
   void fail(ibv_event_type) override {
     failed = true;
@@ -130,6 +131,21 @@ class MailboxTest : public ::testing::Test {
   Side a{2}, b{3};
 
   // Carries the oldest write of `from`; with `complete`, its sender is notified of the arrival.
+  // The first of them has the status.
+  void the_test_of_two_requests_fails() {
+    a.requester.keep_alive();
+    a.requester.keep_alive();
+    ASSERT_EQ(a.wire.size(), 1u);
+    a.requester.on_completion(static_cast<uint32_t>(a.wire[0].wr.wr_id), IBV_WC_RETRY_EXC_ERR);
+    ASSERT_EQ(a.sent.size(), 2u);
+    EXPECT_EQ(a.sent[0].status, IBV_WC_RETRY_EXC_ERR);
+    EXPECT_EQ(a.sent[1].status, IBV_WC_WR_FLUSH_ERR);
+  }
+  void expect_statuses(const std::vector<ibv_wc_status>& expected) {
+    std::vector<ibv_wc_status> found;
+    for (const ibv_wc& wc : a.sent) found.push_back(wc.status);
+    EXPECT_EQ(found, expected);
+  }
   void carry(Side* from, Side* to, bool complete = true) {
     Side::Write w = std::move(from->wire.front());
     from->wire.pop_front();
@@ -210,6 +226,27 @@ TEST_F(MailboxTest, sends_of_every_kind_arrive_in_order) {
     EXPECT_EQ(a.sent[i].wr_id, i);
     EXPECT_EQ(a.sent[i].status, IBV_WC_SUCCESS);
   }
+}
+
+// An empty piece has no address: UCX posts such messages, and a copy from null is undefined even of nothing.
+TEST_F(MailboxTest, inline_pieces_may_be_empty) {
+  uint8_t data[3] = {7, 8, 9};
+  ibv_sge pieces[2] = {{0, 0, 0}, {reinterpret_cast<uint64_t>(data), sizeof data, 0}};
+  for (int count = 1; count <= 2; ++count) {
+    b.receive(static_cast<uint64_t>(count), 100);
+    ibv_send_wr wr{};
+    wr.opcode = IBV_WR_SEND;
+    wr.sg_list = pieces;
+    wr.num_sge = count;
+    wr.send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE;
+    ASSERT_EQ(a.requester.post(wr), 0);
+    a.requester.advance();
+  }
+  settle();
+  ASSERT_EQ(b.received.size(), 2u);
+  EXPECT_EQ(b.received[0].byte_len, 0u);
+  EXPECT_EQ(b.received[1].byte_len, sizeof data);
+  EXPECT_EQ(std::memcmp(b.buffer.data(), data, sizeof data), 0);
 }
 
 // Each turn of each side finds memory for one write.
@@ -293,6 +330,150 @@ TEST_F(MailboxTest, a_receiver_that_is_never_ready_is_given_up) {
   EXPECT_EQ(a.timers, 0);
 }
 
+// [VRB-REQ-6] [VRB-RNR-1]: MRC's acknowledgements are late, so that the peer's confirmation alone counts.
+TEST_F(MailboxTest, what_was_carried_out_before_a_receiver_is_not_ready_succeeds) {
+  a.requester.set_limits(4, 0, 0);
+  b.receive(5, 8);
+  b.receive(6, 8);
+  ASSERT_EQ(a.request(0, IBV_WR_SEND, 8), 0);
+  ASSERT_EQ(a.request(1, IBV_WR_RDMA_WRITE, 8, b.address()), 0);
+  for (uint64_t i = 2; i < 5; ++i) ASSERT_EQ(a.request(i, IBV_WR_SEND, 8), 0);
+  while (!a.wire.empty()) carry(&a, &b, false);
+  while (!b.wire.empty()) carry(&b, &a);
+  EXPECT_EQ(b.received.size(), 2u);
+  expect_statuses({IBV_WC_SUCCESS, IBV_WC_SUCCESS, IBV_WC_SUCCESS, IBV_WC_RNR_RETRY_EXC_ERR, IBV_WC_WR_FLUSH_ERR});
+  EXPECT_EQ(a.timers, 0);
+}
+
+TEST_F(MailboxTest, a_receiver_is_given_up_after_the_data_of_a_send_before) {
+  a.requester.set_limits(4, 0, 0);
+  b.receive(5, 100000);
+  ASSERT_EQ(a.request(0, IBV_WR_SEND, 100000), 0);
+  ASSERT_EQ(a.request(1, IBV_WR_SEND, 8), 0);
+  while (!a.wire.empty()) carry(&a, &b);
+  while (!b.wire.empty()) carry(&b, &a);
+  EXPECT_TRUE(a.sent.empty());
+  EXPECT_EQ(a.timers, 0);
+  a.requester.advance();
+  settle();
+  EXPECT_EQ(b.received.size(), 1u);
+  expect_statuses({IBV_WC_SUCCESS, IBV_WC_RNR_RETRY_EXC_ERR});
+}
+
+// The receive request comes before the sender has given up.
+TEST_F(MailboxTest, a_receiver_that_gets_ready_in_time_is_not_given_up) {
+  a.requester.set_limits(4, 0, 0);
+  b.receive(5, 100000);
+  for (uint64_t i = 0; i < 3; ++i) ASSERT_EQ(a.request(i, IBV_WR_SEND, i == 0 ? 100000 : 8), 0);
+  while (!a.wire.empty()) carry(&a, &b);
+  while (!b.wire.empty()) carry(&b, &a);
+  b.receive(6, 8);
+  b.responder.run();
+  a.requester.advance();
+  settle();
+  expect_statuses({IBV_WC_SUCCESS, IBV_WC_SUCCESS, IBV_WC_RNR_RETRY_EXC_ERR});
+}
+
+// [VRB-REQ-6]: the last acknowledgements of a peer that has gone are lost, and its confirmation has arrived.
+TEST_F(MailboxTest, what_the_peer_has_confirmed_succeeds_before_a_request_that_fails) {
+  b.receive(5, 8);
+  ASSERT_EQ(a.request(0, IBV_WR_SEND, 8), 0);
+  for (uint64_t i = 1; i < 3; ++i) ASSERT_EQ(a.request(i, IBV_WR_RDMA_WRITE, 8, b.address()), 0);
+  carry(&a, &b, false);
+  b.responder.flush_ack();
+  carry(&b, &a);
+  EXPECT_TRUE(a.sent.empty());
+  a.requester.on_completion(0, IBV_WC_RETRY_EXC_ERR);
+  expect_statuses({IBV_WC_SUCCESS, IBV_WC_RETRY_EXC_ERR, IBV_WC_WR_FLUSH_ERR});
+}
+
+TEST_F(MailboxTest, what_the_peer_has_confirmed_is_not_flushed) {
+  b.receive(5, 8);
+  for (uint64_t i = 0; i < 2; ++i) ASSERT_EQ(a.request(i, IBV_WR_SEND, 8), 0);
+  carry(&a, &b, false);
+  b.responder.flush_ack();
+  carry(&b, &a);
+  a.requester.flush();
+  expect_statuses({IBV_WC_SUCCESS, IBV_WC_WR_FLUSH_ERR});
+}
+
+// [VRB-REQ-6]: MRC completes in order, and reports nothing about an unsignaled WRITE that has succeeded.
+TEST_F(MailboxTest, an_unsignaled_write_before_one_that_fails_has_succeeded) {
+  ibv_sge sge = {a.address(), 8, kKey};
+  ibv_send_wr wr{};
+  wr.opcode = IBV_WR_RDMA_WRITE;
+  wr.sg_list = &sge;
+  wr.num_sge = 1;
+  wr.wr.rdma = {b.address(), kKey};
+  ASSERT_EQ(a.requester.post(wr), 0);
+  ASSERT_EQ(a.request(1, IBV_WR_RDMA_WRITE, 8, b.address()), 0);
+  a.requester.on_completion(1, IBV_WC_REM_ACCESS_ERR);
+  ASSERT_EQ(a.sent.size(), 1u);
+  EXPECT_EQ(a.sent[0].wr_id, 1u);
+  EXPECT_EQ(a.sent[0].status, IBV_WC_REM_ACCESS_ERR);
+}
+
+// [VRB-REQ-6]
+TEST_F(MailboxTest, memory_that_does_not_admit_a_read_fails_it_in_its_turn) {
+  for (const ibv_wr_opcode opcode : {IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD}) {
+    a.requester.reset();
+    a.outbox.reset();
+    b.responder.reset();
+    a.sent.clear();
+    b.receive(5, 8);
+    ASSERT_EQ(a.request(0, IBV_WR_SEND, 8), 0);
+    ibv_sge sge = {a.address(), 8, kKey + 0x100};
+    ibv_send_wr wr{};
+    wr.opcode = opcode;
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    ASSERT_EQ(a.requester.post(wr), 0);
+    a.requester.advance();
+    EXPECT_TRUE(a.sent.empty());
+    settle();
+    expect_statuses({IBV_WC_SUCCESS, IBV_WC_LOC_PROT_ERR});
+  }
+}
+
+// [VRB-REQ-6]: nothing shows the end of an unsignaled WRITE, so that the error does not wait for it.
+TEST_F(MailboxTest, memory_that_does_not_admit_a_read_fails_it_behind_an_unsignaled_write) {
+  ibv_sge sges[2] = {{a.address(), 8, kKey}, {a.address(), 8, kKey + 0x100}};
+  ibv_send_wr read{}, write{};
+  read.wr_id = 2;
+  read.opcode = IBV_WR_RDMA_READ;
+  read.send_flags = IBV_SEND_SIGNALED;
+  read.sg_list = &sges[1];
+  read.num_sge = 1;
+  read.wr.rdma = {b.address(), kKey};
+  write = read;
+  write.wr_id = 1;
+  write.opcode = IBV_WR_RDMA_WRITE;
+  write.send_flags = 0;
+  write.sg_list = &sges[0];
+  ASSERT_EQ(a.requester.post(write), 0);
+  ASSERT_EQ(a.requester.post(read), 0);
+  a.requester.advance();
+  settle();
+  ASSERT_EQ(a.sent.size(), 2u);
+  EXPECT_EQ(a.sent[1].wr_id, 2u);
+  EXPECT_EQ(a.sent[1].status, IBV_WC_LOC_PROT_ERR);
+}
+
+// [VRB-REQ-6]
+TEST_F(MailboxTest, an_atomic_whose_memory_has_gone_when_its_answer_comes_fails) {
+  ASSERT_EQ(a.request(1, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, b.address() + 64, 2), 0);
+  ASSERT_EQ(a.request(2, IBV_WR_RDMA_WRITE, 8, b.address()), 0);
+  KeyTable::Region region;
+  region.base = a.buffer.data();
+  region.iova = a.address();
+  region.length = a.buffer.size();
+  a.keys.add(kKey, region);  // without local write
+  settle();
+  ASSERT_EQ(a.sent.size(), 2u);
+  EXPECT_EQ(a.sent[0].status, IBV_WC_LOC_PROT_ERR);
+  EXPECT_EQ(a.sent[1].status, IBV_WC_WR_FLUSH_ERR);
+}
+
 // [VRB-RSP-3] [VRB-REQ-6]
 TEST_F(MailboxTest, a_send_that_is_too_long_fails_on_both_sides) {
   b.receive(5, 7);
@@ -349,6 +530,82 @@ TEST_F(MailboxTest, reads_in_flight_are_limited_and_a_fence_waits_for_them) {
   EXPECT_EQ(a.wire.size(), 2u);  // without the fence
 }
 
+// The READ is over for both applications, and MRC may yet have to send its data again. [VRB-RSP-10]
+TEST_F(MailboxTest, memory_of_a_read_is_lent_until_its_note_is_completed) {
+  ASSERT_EQ(a.request(1, IBV_WR_RDMA_READ, 8, b.address()), 0);
+  carry(&a, &b);
+  while (!b.wire.empty()) carry(&b, &a, false);  // MRC's acknowledgement is late
+  ASSERT_EQ(a.sent.size(), 1u);
+  const std::weak_ptr<void> lent = b.keys.remove(kKey);
+  EXPECT_FALSE(b.keys.allowed(kKey, b.address(), 8, IBV_ACCESS_REMOTE_READ, nullptr));
+  EXPECT_FALSE(lent.expired());
+  b.requester.on_completion(Outbox::kInternal, IBV_WC_SUCCESS);
+  EXPECT_TRUE(lent.expired());
+}
+
+// Completions of what was posted before the note do not end the loan. [VRB-RSP-10]
+TEST_F(MailboxTest, a_loan_is_returned_by_its_own_note) {
+  ASSERT_EQ(b.request(1, IBV_WR_RDMA_WRITE, 8, a.address()), 0);
+  ASSERT_EQ(a.request(2, IBV_WR_RDMA_READ, 8, b.address()), 0);
+  ASSERT_EQ(a.request(3, IBV_WR_RDMA_READ, 0, b.address()), 0);  // of no memory
+  while (!a.wire.empty()) carry(&a, &b);
+  const std::weak_ptr<void> lent = b.keys.remove(kKey);
+  b.requester.on_completion(0, IBV_WC_SUCCESS);  // of the WRITE
+  EXPECT_FALSE(lent.expired());
+  b.requester.on_completion(Outbox::kInternal, IBV_WC_SUCCESS);
+  EXPECT_TRUE(lent.expired());
+  EXPECT_TRUE(b.keys.remove(kKey).expired());  // unknown by now
+}
+
+// [VRB-RSP-10]
+TEST_F(MailboxTest, loans_end_with_the_connection) {
+  for (const bool reset : {false, true}) {
+    Side side(9);
+    const std::weak_ptr<void> lent = [&] {
+      Loan loan = side.keys.lend(kKey, side.address(), 8, IBV_ACCESS_REMOTE_READ, nullptr);
+      EXPECT_TRUE(side.outbox.note({Note::kReadDone, 0, 1}, std::move(loan)));
+      return side.keys.remove(kKey);
+    }();
+    EXPECT_FALSE(lent.expired());
+    reset ? side.outbox.reset() : side.outbox.drop();
+    EXPECT_TRUE(lent.expired());
+  }
+}
+
+// MRC's queue pair goes on until the refusal is out, and the flushed request is before it. [VRB-RSP-10]
+TEST_F(MailboxTest, memory_of_flushed_requests_is_lent_to_the_end) {
+  for (const ibv_wr_opcode opcode :
+       {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD}) {
+    Side side(9);
+    side.request(1, IBV_WR_RDMA_READ, 8);
+    side.request(2, opcode, 8);
+    side.requester.flush();
+    ASSERT_EQ(side.sent.size(), 2u);
+    const std::weak_ptr<void> lent = side.keys.remove(kKey);
+    EXPECT_EQ(lent.expired(), opcode != IBV_WR_RDMA_WRITE);  // the others only receive
+    side.outbox.drop();
+    EXPECT_TRUE(lent.expired());
+  }
+}
+
+// A peer that acknowledges no data, and goes on. [VRB-RSP-10]
+TEST_F(MailboxTest, reads_wait_while_a_window_of_them_is_not_completed) {
+  a.requester.set_limits(kWindow + 1, 7, 0);
+  const auto serve = [&](uint64_t id) {
+    EXPECT_EQ(a.request(id, IBV_WR_RDMA_READ, 8, b.address()), 0);
+    while (!a.wire.empty()) carry(&a, &b);
+    while (!b.wire.empty()) carry(&b, &a, false);
+    return a.sent.size();
+  };
+  for (uint64_t i = 1; i <= kWindow; ++i) ASSERT_EQ(serve(i), i);
+  EXPECT_EQ(serve(kWindow + 1), kWindow);
+  b.requester.on_completion(Outbox::kInternal, IBV_WC_SUCCESS);
+  b.responder.run();
+  settle();
+  EXPECT_EQ(a.sent.size(), kWindow + 1u);
+  EXPECT_FALSE(a.failed || b.failed);
+}
+
 // [VRB-REQ-1] [VRB-REQ-3]
 TEST_F(MailboxTest, a_write_waits_for_the_data_of_a_send_before_it) {
   b.receive(5, 100000);
@@ -399,6 +656,86 @@ TEST_F(MailboxTest, full_windows_in_both_directions_move_on) {
   settle();
   EXPECT_EQ(a.sent.size(), 2 * kWindow);
   EXPECT_EQ(b.sent.size(), 2 * kWindow);
+}
+
+// [VRB-REQ-7]
+TEST_F(MailboxTest, a_peer_that_owes_an_answer_is_tested) {
+  EXPECT_FALSE(a.requester.keep_alive());
+  ASSERT_EQ(a.request(1, IBV_WR_RDMA_READ, 8, b.address()), 0);
+  EXPECT_TRUE(a.requester.keep_alive());
+  EXPECT_TRUE(a.requester.keep_alive());
+  EXPECT_EQ(a.wire.size(), 1u);  // the message is on its way, and tests the peer as well
+  carry(&a, &b);
+  EXPECT_TRUE(a.requester.keep_alive());
+  EXPECT_TRUE(a.requester.keep_alive());
+  ASSERT_EQ(a.wire.size(), 1u);  // one test at a time
+  EXPECT_EQ(a.wire[0].wr.opcode, IBV_WR_RDMA_WRITE);
+  EXPECT_TRUE(a.wire[0].bytes.empty());
+  settle();
+  ASSERT_EQ(a.sent.size(), 1u);
+  EXPECT_EQ(a.sent[0].status, IBV_WC_SUCCESS);
+  EXPECT_FALSE(a.requester.keep_alive());
+}
+
+TEST_F(MailboxTest, a_peer_that_answers_is_not_tested) {
+  for (uint64_t i = 0; i < 3; ++i) {
+    ASSERT_EQ(a.request(i, IBV_WR_RDMA_READ, 8, b.address()), 0);
+    carry(&a, &b);
+  }
+  for (int left = 2; left >= 0; --left) {
+    EXPECT_TRUE(a.requester.keep_alive());
+    EXPECT_TRUE(a.wire.empty());
+    carry(&b, &a);  // data
+    carry(&b, &a);  // and its note
+  }
+  EXPECT_FALSE(a.requester.keep_alive());
+}
+
+TEST_F(MailboxTest, requests_end_with_a_peer_that_fails_the_test) {
+  for (uint64_t i = 0; i < 2; ++i) {
+    ASSERT_EQ(a.request(i, IBV_WR_RDMA_READ, 8, b.address()), 0);
+    carry(&a, &b);
+  }
+  ASSERT_NO_FATAL_FAILURE(the_test_of_two_requests_fails());
+  EXPECT_TRUE(a.failed);
+  EXPECT_FALSE(a.requester.keep_alive());
+}
+
+TEST_F(MailboxTest, the_oldest_request_has_the_status_of_a_failed_test) {
+  ASSERT_EQ(a.request(0, IBV_WR_SEND, 8), 0);
+  ASSERT_EQ(a.request(1, IBV_WR_SEND, kSlotBytes + 1), 0);  // announced
+  while (!a.wire.empty()) carry(&a, &b);
+  ASSERT_NO_FATAL_FAILURE(the_test_of_two_requests_fails());
+}
+
+// [VRB-RSP-11]
+TEST_F(MailboxTest, a_responder_that_ends_refuses_reads_that_wait) {
+  ASSERT_EQ(a.request(0, IBV_WR_SEND, 8), 0);
+  b.receive(0, 8);
+  settle();
+  ASSERT_EQ(a.request(1, IBV_WR_SEND, 8), 0);  // waits for a receive request
+  ASSERT_EQ(a.request(2, IBV_WR_RDMA_READ, 8, b.address()), 0);
+  settle();
+  b.responder.abandon();
+  settle();
+  ASSERT_EQ(a.sent.size(), 3u);
+  EXPECT_EQ(a.sent[0].status, IBV_WC_SUCCESS);
+  EXPECT_EQ(a.sent[1].status, IBV_WC_REM_OP_ERR);
+  EXPECT_EQ(a.sent[2].status, IBV_WC_WR_FLUSH_ERR);
+  EXPECT_FALSE(b.failed);  // that is for the application to do
+}
+
+TEST_F(MailboxTest, a_responder_that_ends_is_silent_about_sends) {
+  b.responder.abandon();
+  ASSERT_EQ(a.request(1, IBV_WR_SEND, 8), 0);
+  settle();
+  b.responder.abandon();
+  ASSERT_EQ(b.wire.size(), 0u);
+  b.receive(0, 8);
+  b.responder.run();
+  settle();
+  ASSERT_EQ(a.sent.size(), 1u);
+  EXPECT_EQ(a.sent[0].status, IBV_WC_SUCCESS);
 }
 
 // [VRB-MBX-3]

@@ -57,8 +57,8 @@ class SimNetTest : public testing::Test {
     while (net_.next_delivery() < Instant::never()) {
       Out o;
       o.at = net_.next_delivery();
-      EXPECT_FALSE(net_.take(o.at - Duration::nanoseconds(1), &o.d));
-      EXPECT_TRUE(net_.take(o.at, &o.d));
+      EXPECT_FALSE(net_.take(o.at - Duration::nanoseconds(1)).has_value());
+      o.d = net_.take(o.at).value();
       o.d.burst.data = o.d.bytes.data();
       all.push_back(std::move(o));
     }
@@ -245,12 +245,11 @@ TEST_F(SimNetTest, CoalescesOneFlowAndSizeAsGroDoes) {
   net_.link(0).rate_bps = 8e15;  // everything arrives within a microsecond
   send(us(0), 20, kSize, 34);
   send(us(0), 2, kSize, 0, 0, 50001);
-  Delivery d;
   std::vector<size_t> sizes;
-  while (net_.take(us(100), &d)) {
-    sizes.push_back(d.bytes.size());
-    EXPECT_EQ(d.burst.bytes, d.bytes.size());
-    EXPECT_EQ(d.burst.segment_size, kSize);
+  while (const auto d = net_.take(us(100))) {
+    sizes.push_back(d->bytes.size());
+    EXPECT_EQ(d->burst.bytes, d->bytes.size());
+    EXPECT_EQ(d->burst.segment_size, kSize);
   }
   EXPECT_EQ(sizes, (std::vector<size_t>{15 * kSize, 4 * kSize + 34, 2 * kSize}));
   EXPECT_EQ(net_.counters().delivered, 22u);

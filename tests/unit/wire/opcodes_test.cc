@@ -15,8 +15,10 @@ struct Row {
   bool request, starts, ends, imm;
 };
 
-// [MRC-BTH-1] [MRC-EXT-1]
+// [MRC-BTH-1] [MRC-EXT-1] [MRC-UD-1]
 constexpr Row kTable[] = {
+    {0x64, "DATAGRAM", 20, 20, false, false, false, false},
+    {0x65, "DATAGRAM_IMM", 24, 24, false, false, false, true},
     {0xC6, "WRITE_FIRST", 32, 36, true, true, false, false},
     {0xC7, "WRITE_MIDDLE", 32, 36, true, false, false, false},
     {0xC8, "WRITE_LAST", 32, 36, true, false, true, false},
@@ -42,7 +44,8 @@ TEST(Opcodes, Table) {
     EXPECT_EQ(header_bytes(op, false), r.bytes);
     EXPECT_EQ(header_bytes(op, true), r.bytes_ts);
     EXPECT_EQ(is_request(op), r.request);
-    EXPECT_EQ(is_control(op), !r.request);
+    EXPECT_EQ(is_datagram(op), r.op < 0x80);
+    EXPECT_EQ(is_control(op), !r.request && !is_datagram(op));
     EXPECT_EQ(ends_message(op), r.ends);
     EXPECT_EQ(is_only(op), r.starts && r.ends);
     EXPECT_EQ(is_last(op), r.ends && !r.starts);

@@ -47,12 +47,12 @@ int run(int argc, char** argv) {
   app.add_option("FROM TO LABEL", shaded,
                  "Shades a stretch of time, in seconds, for example an injected fault; several may follow");
   if (const auto status = mrc::tools::parse_command_line(&app, "mrc-timeline", argc, argv)) return *status;
-  std::string text, why;
-  if (!mrc::read_text_file(file, &text, &why, kMaxReport)) {
-    std::fprintf(stderr, "mrc-timeline: cannot read %s: %s\n", file.c_str(), why.c_str());
+  const mrc::Result<std::string> text = mrc::read_text_file(file, kMaxReport);
+  if (!text) {
+    std::fprintf(stderr, "mrc-timeline: cannot read %s: %s\n", file.c_str(), text.error().text.c_str());
     return 1;
   }
-  const auto report = nlohmann::json::parse(text, nullptr, false);
+  const auto report = nlohmann::json::parse(*text, nullptr, false);
   std::vector<mrc::timeline::Mark> marks;
   for (const auto& [from, to, label] : shaded) marks.push_back({from, to, label});
   if (report.is_object() && report.contains("panels")) return write(picture, panels_of(report, marks));

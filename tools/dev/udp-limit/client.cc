@@ -1,6 +1,5 @@
 // Sending side of the bandwidth measurement and the requesting side of the ping-pong; prints the result.
 #include <netinet/udp.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,20 +8,28 @@
 #include <cstring>
 
 #include "common.h"
+#include "slices.h"
 
 namespace udp_limit {
 
 namespace {
 
-constexpr uint64_t kStall = 20000000;  // no credit for this time: the packets in flight were lost
+constexpr uint64_t kPatience = 60000000000;  // with a server that does not answer at all
+constexpr int kEndTries = 3000;              // of 20 ms
+constexpr uint64_t kPingStall = 1000000000;  // no answer: the ping or its answer was lost, and not the server delayed
 
 struct SendingPlane {
   std::vector<int> sources;
   uint32_t next_source = 0;
-  uint64_t sent = 0;
-  uint64_t credited = 0;  // bytes the receiver has, or that were written off
-  uint64_t lost = 0;
-  uint64_t last_news = 0;
+  mrc::tools::CreditWindow window;
+};
+
+struct Result {
+  uint64_t bytes = 0;  // received, with headers
+  double seconds = 0, client_cpu_s = 0, server_cpu_s = 0;
+  uint64_t lost = 0;  // bytes, or pings
+  double p50_us = 0, p99_us = 0, p999_us = 0;
+  size_t samples = 0;
 };
 
 struct Client {
@@ -38,12 +45,14 @@ struct Client {
   bool read_credit(SendingPlane* p, Header* other);
   void send_burst(SendingPlane* p);
   Header finish();
-  int bandwidth();
-  int ping_pong();
+  void prepare();
+  void start_session();
+  Result bandwidth(double seconds);
+  Result ping_pong(double seconds);
+  Result run(double seconds) { return options.latency ? ping_pong(seconds) : bandwidth(seconds); }
 };
 
 void Client::open() {
-  session = static_cast<uint32_t>(now_ns() >> 10) ^ static_cast<uint32_t>(::getpid());
   for (uint32_t i = 0; i < options.planes; ++i) {
     SendingPlane p;
     for (uint32_t k = 0; k < options.sources; ++k) {
@@ -65,9 +74,9 @@ void Client::hello(SendingPlane* p) {
   Header h;
   h.kind = Kind::kHello;
   h.session = session;
-  h.copied_to = std::max<uint64_t>(options.memory, 1u << 20);
+  h.memory = std::max<uint64_t>(options.memory, 1u << 20);
   Header answer;
-  uint64_t give_up = now_ns() + 5000000000u;
+  uint64_t give_up = now_ns() + kPatience;
   while (now_ns() < give_up) {
     (void)!::send(p->sources[0], &h, sizeof(h), 0);
     for (int i = 0; i < 200; ++i) {
@@ -86,8 +95,7 @@ bool Client::read_credit(SendingPlane* p, Header* other) {
   ssize_t n = ::recv(p->sources[0], &h, sizeof(h), 0);
   if (n != sizeof(h) || h.session != session) return false;
   if (h.kind == Kind::kCredit) {
-    p->credited = std::max(p->credited, h.value + p->lost);
-    p->last_news = now_ns();
+    p->window.on_credit(h.value, now_ns());
   } else if (other != nullptr) {
     *other = h;
   }
@@ -108,13 +116,13 @@ void Client::send_burst(SendingPlane* p) {
     fail("send");
   }
   at += bytes;
-  p->sent += bytes;
+  p->window.on_sent(bytes);
   sent += bytes;
 }
 
 Header Client::finish() {
   Header report;
-  for (int tries = 0; tries < 200; ++tries) {
+  for (int tries = 0; tries < kEndTries; ++tries) {
     Header h;
     h.kind = Kind::kEnd;
     h.session = session;
@@ -132,67 +140,66 @@ Header Client::finish() {
   fail("no report from the server");
 }
 
-int Client::bandwidth() {
-  uint64_t bytes = static_cast<uint64_t>(options.size) * options.burst;
-  if (bytes > 65487) {
+void Client::start_session() {
+  session = static_cast<uint32_t>(now_ns() >> 10) ^ static_cast<uint32_t>(::getpid());
+  for (SendingPlane& p : planes) p.window.restart();
+  if (options.latency) return hello(&planes[0]);
+  for (SendingPlane& p : planes) hello(&p);
+}
+
+void Client::prepare() {
+  if (options.latency) return;
+  if (uint64_t{options.size} * options.burst > 65487) {
     errno = 0;
     fail("a burst is at most 65,487 bytes: make --size or --burst smaller");
   }
-  void* m = ::mmap(nullptr, options.memory, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-  if (m == MAP_FAILED) fail("memory");
-  memory = static_cast<uint8_t*>(m);
-  for (SendingPlane& p : planes) hello(&p);
-  uint64_t cpu = cpu_us();
+  memory = mrc::tools::map_memory(options.memory);
+  if (memory == nullptr) fail("memory");
+}
+
+Result Client::bandwidth(double seconds) {
+  const uint64_t bytes = uint64_t{options.size} * options.burst;
+  start_session();
+  double cpu = cpu_seconds();
   uint64_t start = now_ns();
-  uint64_t end = start + static_cast<uint64_t>(options.seconds * 1e9);
-  for (SendingPlane& p : planes) p.last_news = start;
+  uint64_t end = start + static_cast<uint64_t>(seconds * 1e9);
+  for (SendingPlane& p : planes) p.window.begin(start);
   for (uint64_t now = start; now < end; now = now_ns()) {
     for (SendingPlane& p : planes) {
-      if (p.sent - p.credited + bytes > options.window) {
+      if (p.window.in_flight() + bytes > options.window) {
         while (read_credit(&p, nullptr)) {
         }
-        if (p.sent - p.credited + bytes > options.window) {
-          if (now > p.last_news + kStall) {
-            p.lost += p.sent - p.credited;
-            p.credited = p.sent;
-            p.last_news = now;
-          }
+        if (p.window.in_flight() + bytes > options.window) {
+          p.window.write_off_if_stalled(now);
           continue;
         }
       }
       send_burst(&p);
     }
   }
-  cpu = cpu_us() - cpu;
-  Header report = finish();
-  uint64_t lost = 0;
-  for (SendingPlane& p : planes) lost += p.lost;
-  double seconds = static_cast<double>(report.first_ns) / 1e9;
-  double payload = static_cast<double>(options.size > 48 ? options.size - 48 : options.size) / options.size;
-  double gbps = static_cast<double>(report.value) * 8 * payload / seconds / 1e9;
-  double rate = static_cast<double>(report.value) / options.size / seconds;
-  double gigabytes = static_cast<double>(report.value) * payload / 1e9;
-  if (options.json)
-    std::printf(
-        "{\"mode\": \"bandwidth\", \"gbps\": %.4f, \"packets_per_second\": %.0f, \"bytes\": %llu, \"seconds\": %.6f, "
-        "\"lost_bytes\": %llu, \"cpu_seconds_per_gb_client\": %.4f, \"cpu_seconds_per_gb_server\": %.4f}\n",
-        gbps, rate, static_cast<unsigned long long>(report.value), seconds, static_cast<unsigned long long>(lost),
-        static_cast<double>(cpu) / 1e6 / gigabytes, static_cast<double>(report.cpu_us) / 1e6 / gigabytes);
-  else
-    std::printf("%.2f Gb/s of payload received, %.0f packets/s, %llu bytes written off as lost\n", gbps, rate,
-                static_cast<unsigned long long>(lost));
-  return 0;
+  cpu = cpu_seconds() - cpu;
+  const Header report = finish();
+  Result r;
+  for (SendingPlane& p : planes) r.lost += p.window.lost();
+  r.bytes = report.value;
+  r.seconds = mrc::tools::transfer_seconds(start, report.first_ns, report.last_ns);
+  r.client_cpu_s = cpu;
+  r.server_cpu_s = static_cast<double>(report.cpu_us) / 1e6;
+  return r;
 }
 
-int Client::ping_pong() {
-  hello(&planes[0]);
+Result Client::ping_pong(double seconds) {
+  start_session();
   int fd = planes[0].sources[0];
-  uint64_t end = now_ns() + static_cast<uint64_t>(options.seconds * 1e9);
+  double cpu = cpu_seconds();
+  const uint64_t begin = now_ns();
+  uint64_t end = begin + static_cast<uint64_t>(seconds * 1e9);
   std::vector<uint32_t> half;
   half.reserve(1u << 20);
   uint16_t sequence = 0;
-  uint64_t losses = 0;
-  for (uint64_t start = now_ns(); start < end; start = now_ns()) {
+  Result r;
+  const auto goes_on = [&](uint64_t now) { return now < end || (half.empty() && now < end + 10 * kPingStall); };
+  for (uint64_t start = now_ns(); goes_on(start); start = now_ns()) {
     ++sequence;
     if (::send(fd, &sequence, 2, 0) != 2) continue;
     uint16_t echo = 0;
@@ -201,33 +208,82 @@ int Client::ping_pong() {
     do {
       got = ::recv(fd, &echo, 2, 0) == 2 && echo == sequence;
       if (!got) back = now_ns();
-    } while (!got && back < start + kStall);
+    } while (!got && back < start + kPingStall);
     back = now_ns();
     if (!got) {
-      ++losses;
+      ++r.lost;
     } else if (half.size() < half.capacity()) {
       half.push_back(static_cast<uint32_t>((back - start) / 2));
     }
   }
-  if (half.size() < 10) fail("hardly any answer");
+  r.seconds = static_cast<double>(now_ns() - begin) / 1e9;
+  r.client_cpu_s = cpu_seconds() - cpu;
+  r.server_cpu_s = static_cast<double>(finish().cpu_us) / 1e6;
+  if (half.empty()) fail("no answer");
   half.erase(half.begin(), half.begin() + static_cast<int64_t>(half.size() / 20));  // warming up
   std::sort(half.begin(), half.end());
   auto percentile = [&](double p) {
     return static_cast<double>(half[static_cast<size_t>(p * static_cast<double>(half.size() - 1))]) / 1000;
   };
-  if (options.json)
+  r.p50_us = percentile(0.5), r.p99_us = percentile(0.99), r.p999_us = percentile(0.999);
+  r.samples = half.size();
+  return r;
+}
+
+// Of what was sent, without the headers that MRC would have.
+double payload_share(const Options& o) {
+  return o.size > 48 ? static_cast<double>(o.size - 48) / o.size : 1;
+}
+
+void print_result(const Options& o, const Result& r) {
+  if (o.latency && o.json) {
     std::printf(
         "{\"mode\": \"latency\", \"half_rtt_us_p50\": %.3f, \"half_rtt_us_p99\": %.3f, \"half_rtt_us_p999\": %.3f, "
         "\"samples\": %zu, \"lost\": %llu}\n",
-        percentile(0.5), percentile(0.99), percentile(0.999), half.size(), static_cast<unsigned long long>(losses));
+        r.p50_us, r.p99_us, r.p999_us, r.samples, static_cast<unsigned long long>(r.lost));
+    return;
+  }
+  if (o.latency) {
+    std::printf("half round trip: p50 %.2f us, p99 %.2f us, p99.9 %.2f us, %zu samples, %llu lost\n", r.p50_us,
+                r.p99_us, r.p999_us, r.samples, static_cast<unsigned long long>(r.lost));
+    return;
+  }
+  const double payload = static_cast<double>(r.bytes) * payload_share(o), gigabytes = payload / 1e9;
+  const double gbps = payload * 8 / r.seconds / 1e9, rate = static_cast<double>(r.bytes) / o.size / r.seconds;
+  if (o.json)
+    std::printf(
+        "{\"mode\": \"bandwidth\", \"gbps\": %.4f, \"packets_per_second\": %.0f, \"bytes\": %llu, \"seconds\": %.6f, "
+        "\"lost_bytes\": %llu, \"cpu_seconds_per_gb_client\": %.4f, \"cpu_seconds_per_gb_server\": %.4f}\n",
+        gbps, rate, static_cast<unsigned long long>(r.bytes), r.seconds, static_cast<unsigned long long>(r.lost),
+        r.client_cpu_s / gigabytes, r.server_cpu_s / gigabytes);
   else
-    std::printf("half round trip: p50 %.2f us, p99 %.2f us, p99.9 %.2f us, %zu samples, %llu lost\n", percentile(0.5),
-                percentile(0.99), percentile(0.999), half.size(), static_cast<unsigned long long>(losses));
-  Header h;
-  h.kind = Kind::kEnd;
-  h.session = session;
-  h.value = 1;
-  for (int i = 0; i < 3; ++i) (void)!::send(fd, &h, sizeof(h), 0);
+    std::printf("%.2f Gb/s of payload received, %.0f packets/s, %llu bytes written off as lost\n", gbps, rate,
+                static_cast<unsigned long long>(r.lost));
+}
+
+std::string slice_line(const Options& o, const Result& r) {
+  char text[400];
+  if (o.latency)
+    std::snprintf(text, sizeof text,
+                  "{\"latency\": {\"p50_us\": %.3f, \"p99_us\": %.3f, \"p999_us\": %.3f, \"samples\": %zu}, "
+                  "\"seconds\": %.6f, \"cpu_s\": {\"client\": %.6f, \"server\": %.6f}}",
+                  r.p50_us, r.p99_us, r.p999_us, r.samples, r.seconds, r.client_cpu_s, r.server_cpu_s);
+  else
+    std::snprintf(text, sizeof text,
+                  "{\"bytes\": %.0f, \"messages\": %llu, \"seconds\": %.6f, \"lost_bytes\": %llu, "
+                  "\"cpu_s\": {\"client\": %.6f, \"server\": %.6f}}",
+                  static_cast<double>(r.bytes) * payload_share(o), static_cast<unsigned long long>(r.bytes / o.size),
+                  r.seconds, static_cast<unsigned long long>(r.lost), r.client_cpu_s, r.server_cpu_s);
+  return text;
+}
+
+int run_slices(Client* client, const Options& o) {
+  mrc::tools::print_slices_ready();
+  std::string error;
+  while (const auto seconds = mrc::tools::next_slice(mrc::tools::kSliceSeconds, &error))
+    mrc::tools::print_slice(slice_line(o, client->run(*seconds)));
+  errno = 0;
+  if (!error.empty()) fail(error);
   return 0;
 }
 
@@ -236,7 +292,10 @@ int Client::ping_pong() {
 int run_client(const Options& options) {
   Client client{.options = options};
   client.open();
-  return options.latency ? client.ping_pong() : client.bandwidth();
+  client.prepare();
+  if (options.slices) return run_slices(&client, options);
+  print_result(options, client.run(options.seconds));
+  return 0;
 }
 
 }  // namespace udp_limit

@@ -2,20 +2,14 @@
 
 #include <arpa/inet.h>
 #include <netinet/udp.h>
-#include <sys/resource.h>
-#include <time.h>
 
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
 namespace udp_limit {
 
 void fail(const std::string& what) {
-  std::fprintf(stderr, "mrc-udp-limit: %s%s%s\n", what.c_str(), errno != 0 ? ": " : "",
-               errno != 0 ? std::strerror(errno) : "");
-  std::exit(2);
+  mrc::tools::fail_program("mrc-udp-limit", what);
 }
 
 Address make_address(const std::string& text, uint16_t port, socklen_t* length) {
@@ -52,21 +46,6 @@ int open_socket(int family, bool receive) {
   int on = 1;
   if (receive && ::setsockopt(fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on)) != 0) fail("UDP_GRO");
   return fd;
-}
-
-uint64_t now_ns() {
-  timespec t;
-  ::clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
-}
-
-uint64_t cpu_us() {
-  rusage u;
-  ::getrusage(RUSAGE_SELF, &u);
-  auto us = [](const timeval& t) {
-    return static_cast<uint64_t>(t.tv_sec) * 1000000u + static_cast<uint64_t>(t.tv_usec);
-  };
-  return us(u.ru_utime) + us(u.ru_stime);
 }
 
 }  // namespace udp_limit

@@ -2,8 +2,7 @@
 // packet size of MRC, one copy at the receiver into a large buffer, a credit window per plane so that what is reported
 // is what arrived; and a ping-pong of two bytes with both sides polling.
 //
-// Packets: a data burst starts with a Header; two bytes alone are a ping. Host byte order: both ends are this program
-// on machines of one kind.
+// Packets: a data burst starts with a Header; two bytes alone are a ping.
 #pragma once
 
 #include <netinet/in.h>
@@ -13,25 +12,21 @@
 #include <string>
 #include <vector>
 
+#include "credit_transfer.h"
+
 namespace udp_limit {
 
-enum class Kind : uint32_t { kHello = 0x4D4C0001, kData, kCredit, kEnd, kReport };
-
-struct Header {
-  Kind kind = Kind::kData;
-  uint32_t session = 0;
-  uint64_t value = 0;      // credit: bytes received on this plane; report: bytes received in all
-  uint64_t first_ns = 0;   // report: time between the first and the last byte
-  uint64_t cpu_us = 0;     // report: processor time of the server in this session
-  uint64_t copied_to = 0;  // hello: bytes of memory to copy into
-};
-static_assert(sizeof(Header) == 40);
+using mrc::tools::cpu_seconds;
+using mrc::tools::now_ns;
+using Kind = mrc::tools::TransferKind;
+using Header = mrc::tools::TransferMessage;
 
 struct Options {
   bool server = false;
   bool once = false;
   bool json = false;
   bool latency = false;
+  bool slices = false;
   std::vector<std::string> addresses{"127.0.0.1"};  // one for all planes, or one per plane
   uint16_t port = 18600;                            // plane p uses port + p
   uint32_t planes = 4;
@@ -56,8 +51,6 @@ const std::string& address_of_plane(const Options& options, uint32_t plane);
 // A non-blocking UDP socket with large buffers; GRO when `receive`. Exits with a message when it cannot be had.
 int open_socket(int family, bool receive);
 
-uint64_t now_ns();
-uint64_t cpu_us();
 [[noreturn]] void fail(const std::string& what);
 
 int run_server(const Options& options);

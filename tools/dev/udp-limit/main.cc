@@ -22,7 +22,7 @@ void declare_options(CLI::App* to, udp_limit::Options* o) {
       ->check(mrc::tools::in_range(1, 1024))
       ->capture_default_str();
   to->add_option("--size", o->size, "UDP payload of a packet in bytes: 4096 and 48 of headers")
-      ->check(mrc::tools::in_range(40, 65487))
+      ->check(mrc::tools::in_range(48, 65487))
       ->capture_default_str();
   to->add_option("--burst", o->burst, "Packets per send, by GSO")
       ->check(mrc::tools::in_range(1, 64))
@@ -51,6 +51,9 @@ int main(int argc, char** argv) {
   server->add_flag("--once", options.once, "Exit after the first client");
   CLI::App* const client = app.add_subcommand("client", "Measures and prints");
   declare_options(client, &options);
+  client->add_flag("--slices", options.slices,
+                   "Stay up; each line on standard input, a number of seconds or empty, measures for that long and "
+                   "prints one JSON line");
   if (const auto status = mrc::tools::parse_command_line(&app, "mrc-udp-limit", argc, argv)) return *status;
   options.server = server->parsed();
   errno = 0;  // fail() below is about the command line

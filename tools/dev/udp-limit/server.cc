@@ -1,5 +1,5 @@
 // Receiving side: polls its planes in turn, copies every burst into the large buffer, returns credit.
-#include <sys/mman.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,7 +14,6 @@ namespace udp_limit {
 namespace {
 
 constexpr size_t kBuffer = 65536;
-constexpr uint64_t kCreditStep = 128 * 1024;  // bytes received before a credit is returned, unless the queue ran empty
 
 struct ReceivingPlane {
   int fd = -1;
@@ -28,11 +27,7 @@ struct Server {
   const Options& options;
   std::vector<ReceivingPlane> planes;
   uint8_t* buffer = nullptr;
-  uint8_t* memory = nullptr;
-  uint64_t memory_bytes = 0;
-  uint64_t at = 0;
-  uint32_t session = 0;
-  uint64_t total = 0, first_ns = 0, last_ns = 0, cpu_at_start = 0;
+  mrc::tools::Reception reception;
   bool done = false;
 
   void open();
@@ -40,6 +35,7 @@ struct Server {
   bool receive(ReceivingPlane* p);
   void control(ReceivingPlane* p, const Header& h, const Address& from, socklen_t length);
   void credit(ReceivingPlane* p);
+  void sleep();
 };
 
 void Server::open() {
@@ -57,7 +53,7 @@ void Server::open() {
 void Server::credit(ReceivingPlane* p) {
   Header h;
   h.kind = Kind::kCredit;
-  h.session = session;
+  h.session = reception.session();
   h.value = p->received;
   p->credited = p->received;
   (void)!::sendto(p->fd, &h, sizeof(h), 0, &p->credit_to.sa, p->credit_length);
@@ -65,30 +61,16 @@ void Server::credit(ReceivingPlane* p) {
 
 void Server::control(ReceivingPlane* p, const Header& h, const Address& from, socklen_t length) {
   if (h.kind == Kind::kHello) {
-    if (h.session != session) {
-      session = h.session;
+    if (h.session != reception.session()) {
+      done = false;
       for (ReceivingPlane& each : planes) each.received = each.credited = 0;
-      total = first_ns = last_ns = at = 0;
-      cpu_at_start = cpu_us();
-      if (memory_bytes != h.copied_to) {
-        if (memory != nullptr) ::munmap(memory, memory_bytes);
-        memory_bytes = h.copied_to;
-        void* m =
-            ::mmap(nullptr, memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-        if (m == MAP_FAILED) fail("memory");
-        memory = static_cast<uint8_t*>(m);
-      }
+      if (!reception.begin(h)) fail("memory");
     }
     p->credit_to = from;
     p->credit_length = length;
     credit(p);
-  } else if (h.kind == Kind::kEnd && h.session == session) {
-    Header report;
-    report.kind = Kind::kReport;
-    report.session = session;
-    report.value = total;
-    report.first_ns = last_ns - first_ns;
-    report.cpu_us = cpu_us() - cpu_at_start;
+  } else if (h.kind == Kind::kEnd && h.session == reception.session()) {
+    const Header report = reception.report();
     (void)!::sendto(p->fd, &report, sizeof(report), 0, &from.sa, length);
     done = h.value == 1;  // the client has its report
   }
@@ -119,20 +101,21 @@ bool Server::receive(ReceivingPlane* p) {
     control(p, h, from, msg.msg_namelen);
     return true;
   }
-  if (h.session != session) return true;
+  if (h.session != reception.session()) return true;
   uint64_t bytes = static_cast<uint64_t>(n);
-  if (at + bytes > memory_bytes) at = 0;
-  std::memcpy(memory + at, buffer, bytes);
-  at += bytes;
-  last_ns = now_ns();
-  if (first_ns == 0) {
-    first_ns = last_ns;  // the first burst only starts the clock
-  } else {
-    total += bytes;
-  }
+  std::memcpy(reception.place(bytes), buffer, bytes);
+  reception.arrived(now_ns());
+  reception.count(bytes);
   p->received += bytes;
-  if (p->received - p->credited >= kCreditStep) credit(p);
+  if (p->received - p->credited >= mrc::tools::Reception::kCreditStep) credit(p);
   return true;
+}
+
+// Until the next client, or the next slice of one: the processor is for what is measured meanwhile.
+void Server::sleep() {
+  std::vector<pollfd> fds;
+  for (const ReceivingPlane& p : planes) fds.push_back({p.fd, POLLIN, 0});
+  (void)::poll(fds.data(), fds.size(), -1);
 }
 
 void Server::serve() {
@@ -148,6 +131,8 @@ void Server::serve() {
     }
     if (any) {
       last_busy = 0;
+    } else if (done && !options.once) {
+      sleep();
     } else if (last_busy == 0) {
       last_busy = now_ns();
     } else if (now_ns() - last_busy > 100000000) {

@@ -1,8 +1,10 @@
 // See sections.h. The dissector's tables: names of values, headers by opcode, and the fields of each header as
 // { offset, bytes, name, text [, mask [, value names]] } with what else is known of them by name.
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <type_traits>
+#include <vector>
 
 #include "sections.h"
 #include "wire/codec.h"
@@ -24,10 +26,21 @@ std::string quoted(const std::string& s) {
   return "\"" + s + "\"";
 }
 
+// The lists of names that fields refer to. Those of opcodes are in a table of their own.
+std::vector<const wire::ValueNames*> value_names() {
+  std::vector<const wire::ValueNames*> lists;
+  wire::for_each_header([&]<typename Header>() {
+    wire::for_each_row<Header>([&](const FieldRow& r) {
+      if (r.names == nullptr || r.names == &wire::kOpcodeNames) return;
+      if (std::find(lists.begin(), lists.end(), r.names) == lists.end()) lists.push_back(r.names);
+    });
+  });
+  return lists;
+}
+
 std::string values() {
   std::string s;
-  for (const wire::ValueNames* names :
-       {&wire::kVerdictNames, &wire::kNackReasonNames, &wire::kSyndromeNames, &wire::kEndpointOpNames}) {
+  for (const wire::ValueNames* names : value_names()) {
     s += "local " + std::string(names->id) + " = {\n";
     std::string ranges;
     for (const wire::ValueName& v : names->list) {
@@ -46,6 +59,7 @@ std::string opcodes() {
   std::string s = "local OPCODES = {\n";
   for (const wire::OpcodeLayout& o : wire::kLayouts) {
     const char* kind = wire::is_request(o.opcode)              ? "REQUEST"
+                       : wire::is_datagram(o.opcode)           ? "DATAGRAM"
                        : wire::is_endpoint_operation(o.opcode) ? "ENDPOINT"
                                                                : "CONTROL";
     std::string headers;
@@ -87,7 +101,7 @@ std::string row(const Field<P, C>& f, int* reserved) {
 
 std::string headers() {
   std::string s = "local HEADERS = {\n";
-  for_each_header([&]<typename Header>(const Header&) {
+  wire::for_each_header([&]<typename Header>() {
     s += "  " + header_key(Header::kInfo) + " = { bytes = " + std::to_string(Header::kSize) +
          ", name = " + quoted(Header::kInfo.name) + ", text = " + quoted(Header::kInfo.title) + ", fields = {\n";
     int reserved = 0;

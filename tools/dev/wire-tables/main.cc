@@ -45,13 +45,13 @@ bool fill_in(const std::string& file, std::string* text, int* count) {
 }
 
 bool handle(const std::string& file, bool check) {
-  std::string before, why;
-  if (!mrc::read_text_file(file, &before, &why)) return fail(file, "cannot be read: " + why);
-  std::string text = before;
+  const mrc::Result<std::string> before = mrc::read_text_file(file);
+  if (!before) return fail(file, "cannot be read: " + before.error().text);
+  std::string text = *before;
   int count = 0;
   if (!fill_in(file, &text, &count)) return false;
   if (count == 0) return fail(file, "holds no section of the field tables");
-  if (text == before) return true;
+  if (text == *before) return true;
   if (check)
     return fail(file, std::string("differs from the field tables of libmrc/src/wire; run ") + kProgram + " " + file);
   std::ofstream out(file);

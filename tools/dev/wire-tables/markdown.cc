@@ -51,7 +51,7 @@ std::string opcode_table() {
 std::optional<std::string> markdown_section(const std::string& name) {
   if (name == "opcode table") return opcode_table();
   std::optional<std::string> found;
-  for_each_header([&]<typename Header>(const Header&) {
+  wire::for_each_header([&]<typename Header>() {
     if (name != std::string("fields of ") + Header::kInfo.name) return;
     found = "| byte | bits | field | meaning |\n|---|---|---|---|\n";
     wire::for_each_row<Header>([&](const FieldRow& r) { *found += row(r); });

@@ -17,12 +17,6 @@ std::optional<std::string> lua_section(const std::string& name);
 // Markdown for spec/wire.md: "opcode table", and "fields of BTH" and so on.
 std::optional<std::string> markdown_section(const std::string& name);
 
-// Visits a value of each header type, for its tables.
-template <typename Visit>
-void for_each_header(Visit visit) {
-  std::apply([&](const auto&... header) { (visit(header), ...); }, wire::AllHeaders());
-}
-
 // A header's name in filters: cc_state, seth.
 inline std::string header_key(const wire::HeaderInfo& header) {
   std::string key = header.name;

@@ -147,7 +147,6 @@ class BasicNscc {
   int64_t cwnd() const { return s_.cwnd; }
   int64_t inflight() const { return s_.inflight; }
   int64_t max_wnd() const { return s_.max_wnd; }
-  uint32_t mtu() const { return g_.mtu; }
   Duration base_rtt() const { return to_duration(s_.base_rtt); }
   Duration target_delay() const { return to_duration(g_.target); }
   Duration avg_delay() const { return to_duration(static_cast<int64_t>(s_.avg_delay)); }

@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/result.h"
 #include "core/congestion/config.h"
 #include "core/congestion/control.h"
+#include "result.h"
 
 namespace mrc::core {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "base/result.h"
 #include "datapath/host_datapath.h"
 #include "datapath/srv6/usid.h"
+#include "result.h"
 #include "wire/flow.h"
 
 namespace mrc::datapath {

@@ -105,36 +105,37 @@ void set_macs(const MacAddress& to, const MacAddress& from, FrameHeader* out) {
 
 // Switches mark and trim by the outermost header: if the outer header is still present its class counts, but a CE
 // mark of the inner one, set before the encapsulation, is not lost.
-bool parse_frame(const uint8_t* frame, uint32_t bytes, ParsedFrame* out) {
-  if (bytes < kEthernetBytes || get16(frame + 12) != kEtherTypeIpv6) return false;
+std::optional<ParsedFrame> parse_frame(const uint8_t* frame, uint32_t bytes) {
+  if (bytes < kEthernetBytes || get16(frame + 12) != kEtherTypeIpv6) return std::nullopt;
   const uint8_t* at = frame + kEthernetBytes;
   uint32_t left = bytes - kEthernetBytes;
   Ipv6 ip;
-  if (!take_ipv6(&at, &left, &ip)) return false;
+  if (!take_ipv6(&at, &left, &ip)) return std::nullopt;
   uint8_t next = ip.next;
-  if (next == kNextRouting && !skip_routing_header(&at, &left, &next)) return false;
-  out->encapsulated = next == kNextIpv6;
+  if (next == kNextRouting && !skip_routing_header(&at, &left, &next)) return std::nullopt;
+  ParsedFrame parsed;
+  parsed.encapsulated = next == kNextIpv6;
   uint8_t traffic_class = ip.traffic_class;
   uint32_t outer_label = 0;
-  if (out->encapsulated) {
-    out->outer_destination = ip.dst;
+  if (parsed.encapsulated) {
+    parsed.outer_destination = ip.dst;
     outer_label = ip.label;
-    if (!take_ipv6(&at, &left, &ip)) return false;
+    if (!take_ipv6(&at, &left, &ip)) return std::nullopt;
     if ((ip.traffic_class & kEcnMask) == static_cast<uint8_t>(wire::Ecn::kCe)) traffic_class |= kEcnMask;
     next = ip.next;
   }
-  if (next != kNextUdp || left < kUdpBytes) return false;
+  if (next != kNextUdp || left < kUdpBytes) return std::nullopt;
   const uint32_t udp_bytes = get16(at + 4);
-  if (udp_bytes < kUdpBytes) return false;
-  out->flow.src = ip.src;
-  out->flow.dst = ip.dst;
-  out->flow.src_port = get16(at);
-  out->flow.dst_port = get16(at + 2);
-  out->flow.flow_label = ip.label != 0 ? ip.label : outer_label;
-  out->flow.traffic_class = traffic_class;
-  out->payload = at + kUdpBytes;
-  out->payload_bytes = std::min(udp_bytes, left) - kUdpBytes;
-  return true;
+  if (udp_bytes < kUdpBytes) return std::nullopt;
+  parsed.flow.src = ip.src;
+  parsed.flow.dst = ip.dst;
+  parsed.flow.src_port = get16(at);
+  parsed.flow.dst_port = get16(at + 2);
+  parsed.flow.flow_label = ip.label != 0 ? ip.label : outer_label;
+  parsed.flow.traffic_class = traffic_class;
+  parsed.payload = at + kUdpBytes;
+  parsed.payload_bytes = std::min(udp_bytes, left) - kUdpBytes;
+  return parsed;
 }
 
 bool is_for(const ParsedFrame& frame, const IpAddress& address, uint16_t port, uint16_t second_port) {

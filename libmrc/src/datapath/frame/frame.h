@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "datapath/srv6/usid.h"
 #include "wire/flow.h"
@@ -43,9 +44,9 @@ struct ParsedFrame {
   IpAddress outer_destination;
 };
 
-// False: not UDP over IPv6, with one outer IPv6 header at most, or cut short inside the headers. A payload that is
+// None: not UDP over IPv6, with one outer IPv6 header at most, or cut short inside the headers. A payload that is
 // shorter than the headers state was trimmed and is returned unchanged.
-bool parse_frame(const uint8_t* frame, uint32_t bytes, ParsedFrame* out);
+std::optional<ParsedFrame> parse_frame(const uint8_t* frame, uint32_t bytes);
 
 // A packet for that address and one of the ports (second_port 0: there is none); an outer header, where there is one,
 // leads to the same address [MRC-SR-14].

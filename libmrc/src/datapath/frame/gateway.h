@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/ip.h"
-#include "base/result.h"
 #include "datapath/frame/frame.h"
+#include "result.h"
 
 namespace mrc::datapath {
 

@@ -91,24 +91,26 @@ bool find_option(const uint8_t* p, uint32_t left, uint8_t wanted, NeighbourMessa
 
 }  // namespace
 
-bool parse_neighbour(const uint8_t* frame, uint32_t bytes, NeighbourMessage* out) {
-  if (bytes < kEthernetBytes + kIpv6Bytes + kMessageBytes || get16(frame + 12) != kEtherTypeIpv6) return false;
+std::optional<NeighbourMessage> parse_neighbour(const uint8_t* frame, uint32_t bytes) {
+  if (bytes < kEthernetBytes + kIpv6Bytes + kMessageBytes || get16(frame + 12) != kEtherTypeIpv6) return std::nullopt;
   const uint8_t* ip = frame + kEthernetBytes;
   const uint32_t length = get16(ip + 4);
   if (ip[0] >> 4 != 6 || ip[6] != kNextIcmpv6 || ip[7] != kOnLinkHopLimit || length < kMessageBytes ||
       length > bytes - kEthernetBytes - kIpv6Bytes)
-    return false;
+    return std::nullopt;
   const uint8_t* p = ip + kIpv6Bytes;
-  if ((p[0] != kSolicitation && p[0] != kAdvertisement) || p[1] != 0) return false;
+  if ((p[0] != kSolicitation && p[0] != kAdvertisement) || p[1] != 0) return std::nullopt;
+  NeighbourMessage message;
   IpAddress to;
-  std::memcpy(out->from.bytes.data(), ip + 8, 16);
+  std::memcpy(message.from.bytes.data(), ip + 8, 16);
   std::memcpy(to.bytes.data(), ip + 24, 16);
-  std::memcpy(out->target.bytes.data(), p + 8, 16);
-  if (out->target.bytes[0] == 0xFF || ipv6_checksum(out->from, to, kNextIcmpv6, p, length) != 0) return false;
-  out->solicitation = p[0] == kSolicitation;
-  out->has_mac = false;
-  return find_option(p + kMessageBytes, length - kMessageBytes,
-                     out->solicitation ? kSourceLinkAddress : kTargetLinkAddress, out);
+  std::memcpy(message.target.bytes.data(), p + 8, 16);
+  if (message.target.bytes[0] == 0xFF || ipv6_checksum(message.from, to, kNextIcmpv6, p, length) != 0)
+    return std::nullopt;
+  message.solicitation = p[0] == kSolicitation;
+  const uint8_t option = message.solicitation ? kSourceLinkAddress : kTargetLinkAddress;
+  if (!find_option(p + kMessageBytes, length - kMessageBytes, option, &message)) return std::nullopt;
+  return message;
 }
 
 void write_solicitation(const IpAddress& own, const MacAddress& own_mac, const IpAddress& target, NeighbourFrame* out) {

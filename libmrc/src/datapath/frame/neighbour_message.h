@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "base/ip.h"
 #include "datapath/frame/frame.h"
@@ -21,8 +22,8 @@ struct NeighbourMessage {
   MacAddress mac{};
 };
 
-// False: something else, or invalid by RFC 4861 section 7.1: hop limit 255, correct checksum, options in bounds.
-bool parse_neighbour(const uint8_t* frame, uint32_t bytes, NeighbourMessage* out);
+// None: something else, or invalid by RFC 4861 section 7.1: hop limit 255, correct checksum, options in bounds.
+std::optional<NeighbourMessage> parse_neighbour(const uint8_t* frame, uint32_t bytes);
 
 // Solicitation for `target`, to its solicited-node group.
 void write_solicitation(const IpAddress& own, const MacAddress& own_mac, const IpAddress& target, NeighbourFrame* out);

@@ -28,7 +28,7 @@ class LinkMonitor {
   LinkMonitor& operator=(const LinkMonitor&) = delete;
 
   // The first notifications are the states of all interfaces. False: an error of the kernel, see errno.
-  bool open();
+  [[nodiscard]] bool open();
   int fd() const { return fd_; }  // readable when there is a notification; -1 before open
   // Reads the kernel's notifications without blocking. They may repeat known states.
   void read(const std::function<void(const LinkState&)>& change);

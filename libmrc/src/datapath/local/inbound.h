@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "base/result.h"
 #include "base/time.h"
 #include "core/burst.h"
 #include "datapath/local/greeting.h"
 #include "datapath/local/pipe.h"
 #include "datapath/local/watched.h"
+#include "result.h"
 
 namespace mrc::datapath {
 

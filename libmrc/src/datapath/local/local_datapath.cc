@@ -34,6 +34,7 @@ class Local final : public LocalDatapath {
 
   int rx_burst(Instant now, core::RxBurst* out, int max) override;
   int tx_burst(Instant now, const core::TxBurst* const* bursts, int n) override;
+  void flush() override { inner_->flush(); }
   PlaneSet planes_with_room() override { return inner_->planes_with_room(); }
   void before_wait() override;
   void after_wait() override {
@@ -49,7 +50,11 @@ class Local final : public LocalDatapath {
   Instant next_timeout() const override { return inner_->next_timeout(); }
   uint32_t max_segments() const override { return inner_->max_segments(); }
   uint32_t max_burst_bytes() const override { return inner_->max_burst_bytes(); }
-  bool take_too_long(PlaneId* plane, IpAddress* to) override { return inner_->take_too_long(plane, to); }
+  std::optional<TooLong> take_too_long() override { return inner_->take_too_long(); }
+  uint32_t max_groups() const override { return inner_->max_groups(); }
+  Result<PerPlane<core::PlaneAddress>> group_sources() override { return inner_->group_sources(); }
+  Status join_group(const PerPlane<core::PlaneAddress>& group) override { return inner_->join_group(group); }
+  void leave_group(const PerPlane<core::PlaneAddress>& group) override { inner_->leave_group(group); }
   uint32_t take_ended_pipe() override { return in_.take_ended(); }
   const DatapathCounters& counters() override;
   std::string describe() const override;

@@ -76,28 +76,29 @@ void PipeWriter::take_back() {
 }
 
 // Of the smallest size that fits and has one.
-bool PipeWriter::take_buffer(uint32_t bytes, uint16_t* number) {
+std::optional<uint16_t> PipeWriter::take_buffer(uint32_t bytes) {
   for (size_t c = 0; c < kPipeBuffers.size(); ++c) {
     if (bytes > kPipeBuffers[c].bytes || free_[c].empty()) continue;
-    *number = free_[c].back();
+    const uint16_t number = free_[c].back();
     free_[c].pop_back();
     ++lent_;
-    return true;
+    return number;
   }
-  return false;
+  return std::nullopt;
 }
 
 PipeWriter::Written PipeWriter::write(const core::TxBurst& burst) {
   take_back();
-  uint16_t buffer;
-  if (broken_ || burst.bytes > core::kMaxBurstBytes || !take_buffer(burst.bytes, &buffer)) return Written::kFull;
+  if (broken_ || burst.bytes > core::kMaxBurstBytes) return Written::kFull;
+  const std::optional<uint16_t> buffer = take_buffer(burst.bytes);
+  if (!buffer) return Written::kFull;
   PipeMemory& m = *memory_.get();
-  uint8_t* to = m.buffers + pipe_place(buffer).offset;
+  uint8_t* to = m.buffers + pipe_place(*buffer).offset;
   for (uint32_t i = 0; i < burst.iov_count; ++i) {
     std::memcpy(to, burst.iov[i].iov_base, burst.iov[i].iov_len);
     to += burst.iov[i].iov_len;
   }
-  m.entries[written_ % kPipeRing] = {burst.flow, burst.bytes, burst.segment_size, buffer};
+  m.entries[written_ % kPipeRing] = {burst.flow, burst.bytes, burst.segment_size, *buffer};
   // Either this sees that the receiver sleeps, or the receiver, which polls again after it has set the flag, sees the
   // burst: both write, then read, in the one order of all such operations.
   m.written.store(++written_);

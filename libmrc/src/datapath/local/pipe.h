@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -90,7 +91,7 @@ class PipeWriter {
  private:
   PipeWriter() = default;
   void take_back();
-  bool take_buffer(uint32_t bytes, uint16_t* number);
+  std::optional<uint16_t> take_buffer(uint32_t bytes);
 
   Fd fd_;
   PipeMapping memory_;

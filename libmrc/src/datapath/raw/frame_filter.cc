@@ -12,6 +12,7 @@ namespace {
 constexpr uint32_t kNextHeaderField = 6;  // within an IPv6 header
 constexpr uint32_t kDestinationPort = 2;
 constexpr uint32_t kBehindOuter = kEthernetBytes + kIpv6Bytes;
+constexpr uint32_t kClassicAdd = BPF_ALU | BPF_ADD;  // BPF_K, which is 0, would also be part of it
 
 sock_filter statement(uint32_t code, uint32_t k) {
   return {static_cast<uint16_t>(code), 0, 0, k};
@@ -30,7 +31,7 @@ std::vector<sock_filter> frame_filter(uint16_t port, uint16_t second_port) {
       jump(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_ROUTING, 0, 5),
       // The header gives its length in units of eight bytes behind the first eight.
       statement(BPF_LD | BPF_B | BPF_ABS, kBehindOuter + 1),
-      statement(BPF_ALU | BPF_ADD | BPF_K, 1),
+      statement(kClassicAdd, 1),
       statement(BPF_ALU | BPF_LSH | BPF_K, 3),
       statement(BPF_MISC | BPF_TAX, 0),
       statement(BPF_LD | BPF_B | BPF_ABS, kBehindOuter),

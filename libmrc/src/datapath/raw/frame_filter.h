@@ -12,6 +12,6 @@ namespace mrc::datapath {
 // UDP to one of the ports (second_port 0: there is none), plain or behind an SRH, an outer IPv6 header, or both. Frames
 // that end before the port are not taken. Addresses are compared by the receiver.
 std::vector<sock_filter> frame_filter(uint16_t port, uint16_t second_port);
-bool attach_filter(int fd, const std::vector<sock_filter>& code);  // false: errno
+[[nodiscard]] bool attach_filter(int fd, const std::vector<sock_filter>& code);  // false: errno
 
 }  // namespace mrc::datapath

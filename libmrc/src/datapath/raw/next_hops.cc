@@ -67,14 +67,15 @@ bool NextHops::request(void* message, uint32_t length, uint16_t answer_type) {
   }
 }
 
-bool NextHops::route(const IpAddress& to, IpAddress* via) {
+std::optional<IpAddress> NextHops::route(const IpAddress& to) {
   NetlinkQuery<rtmsg> query;
   query.header.nlmsg_type = RTM_GETROUTE;
   query.fixed.rtm_family = AF_INET6;
   query.fixed.rtm_dst_len = 128;
   query.add(RTA_DST, to.bytes.data(), 16);
   query.add(RTA_OIF, &interface_, sizeof(interface_));
-  if (!request(&query, query.length(), RTM_NEWROUTE) || answer_length_ < NLMSG_LENGTH(sizeof(rtmsg))) return false;
+  if (!request(&query, query.length(), RTM_NEWROUTE) || answer_length_ < NLMSG_LENGTH(sizeof(rtmsg)))
+    return std::nullopt;
   const auto* header = reinterpret_cast<const nlmsghdr*>(answer_.data());
   const auto* fixed = static_cast<const rtmsg*>(NLMSG_DATA(header));
   const rtattr* first = RTM_RTA(fixed);
@@ -82,41 +83,42 @@ bool NextHops::route(const IpAddress& to, IpAddress* via) {
   const rtattr* out = attribute(first, bytes, RTA_OIF, sizeof(uint32_t));
   uint32_t by = 0;
   if (out != nullptr) std::memcpy(&by, RTA_DATA(out), sizeof(by));
-  if (fixed->rtm_type != RTN_UNICAST || by != interface_) return false;
+  if (fixed->rtm_type != RTN_UNICAST || by != interface_) return std::nullopt;
   const rtattr* gateway = attribute(first, bytes, RTA_GATEWAY, 16);
-  *via = to;
-  if (gateway != nullptr) std::memcpy(via->bytes.data(), RTA_DATA(gateway), 16);
-  return true;
+  IpAddress via = to;
+  if (gateway != nullptr) std::memcpy(via.bytes.data(), RTA_DATA(gateway), 16);
+  return via;
 }
 
-bool NextHops::neighbour(const IpAddress& next, MacAddress* mac) {
+std::optional<MacAddress> NextHops::neighbour(const IpAddress& next) {
   NetlinkQuery<ndmsg> query;
   query.header.nlmsg_type = RTM_GETNEIGH;
   query.fixed.ndm_family = AF_INET6;
   query.fixed.ndm_ifindex = static_cast<int>(interface_);
   query.add(NDA_DST, next.bytes.data(), 16);
-  if (!request(&query, query.length(), RTM_NEWNEIGH) || answer_length_ < NLMSG_LENGTH(sizeof(ndmsg))) return false;
+  if (!request(&query, query.length(), RTM_NEWNEIGH) || answer_length_ < NLMSG_LENGTH(sizeof(ndmsg)))
+    return std::nullopt;
   const auto* header = reinterpret_cast<const nlmsghdr*>(answer_.data());
   const auto* fixed = static_cast<const ndmsg*>(NLMSG_DATA(header));
   const auto* first = reinterpret_cast<const rtattr*>(reinterpret_cast<const uint8_t*>(fixed) + sizeof(ndmsg));
   const rtattr* link = attribute(first, answer_length_ - NLMSG_LENGTH(sizeof(ndmsg)), NDA_LLADDR, 6);
   // Stale ones are left to the kernel, which solicits them again when it sends.
   if (link == nullptr || (fixed->ndm_state & (NUD_REACHABLE | NUD_PERMANENT | NUD_NOARP | NUD_DELAY | NUD_PROBE)) == 0)
-    return false;
-  std::memcpy(mac->data(), RTA_DATA(link), mac->size());
-  return true;
+    return std::nullopt;
+  MacAddress mac;
+  std::memcpy(mac.data(), RTA_DATA(link), mac.size());
+  return mac;
 }
 
-const MacAddress* NextHops::find(const IpAddress& to) {
-  const Clock::time_point now = Clock::now();
+const MacAddress* NextHops::find(const IpAddress& to, Instant now) {
   if (hops_.size() >= kMaxHops) hops_.clear();
   Hop& hop = hops_[to];
   if (now >= hop.until) {
-    IpAddress via;
-    hop.known = route(to, &via) && neighbour(via, &hop.mac);
-    hop.until = now + (hop.known ? kKnownFor : kUnknownFor);
+    const std::optional<IpAddress> via = route(to);
+    hop.mac = via ? neighbour(*via) : std::nullopt;
+    hop.until = now + (hop.mac ? kKnownFor : kUnknownFor);
   }
-  return hop.known ? &hop.mac : nullptr;
+  return hop.mac ? &*hop.mac : nullptr;
 }
 
 }  // namespace mrc::datapath

@@ -5,12 +5,13 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "base/ip.h"
+#include "base/time.h"
 #include "datapath/frame/frame.h"
 #include "datapath/udp/socket.h"
 
@@ -20,23 +21,21 @@ class NextHops {
  public:
   Status open(uint32_t interface);
   // Null: the kernel must send it.
-  const MacAddress* find(const IpAddress& to);
+  const MacAddress* find(const IpAddress& to, Instant now);
 
  private:
-  using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::milliseconds kKnownFor{1000};
-  static constexpr std::chrono::milliseconds kUnknownFor{2};
+  static constexpr Duration kKnownFor = Duration::milliseconds(1000);
+  static constexpr Duration kUnknownFor = Duration::milliseconds(2);
   static constexpr size_t kMaxHops = 65536;  // maximum cached destinations; then the cache is cleared
 
   struct Hop {
-    MacAddress mac{};
-    bool known = false;
-    Clock::time_point until{};
+    std::optional<MacAddress> mac;
+    Instant until = Instant::from_ns(INT64_MIN);
   };
-  // The gateway, or the address itself when it is on the link. False: no route by this interface, or our own address.
-  bool route(const IpAddress& to, IpAddress* via);
-  // False: not in the table, or not fresh enough to be used.
-  bool neighbour(const IpAddress& next, MacAddress* mac);
+  // The gateway, or the address itself when it is on the link. None: no route by this interface, or our own address.
+  std::optional<IpAddress> route(const IpAddress& to);
+  // None: not in the table, or not fresh enough to be used.
+  std::optional<MacAddress> neighbour(const IpAddress& next);
   bool request(void* message, uint32_t length, uint16_t answer_type);
 
   Fd socket_;

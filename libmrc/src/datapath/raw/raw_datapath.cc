@@ -19,12 +19,15 @@ class Raw final : public HostDatapath {
 
   int rx_burst(Instant now, core::RxBurst* out, int max) override;
   int tx_burst(Instant now, const core::TxBurst* const* bursts, int n) override;
-  PlaneSet planes_with_room() override { return tx_.planes_with_room(); }
+  void flush() override;
+  PlaneSet planes_with_room() override { return tx_.planes_with_room(&counters_); }
   int wait_fds(int* out, int max) const override {
     if (max < 1) return 0;
     out[0] = epoll_.get();
     return 1;
   }
+  // No descriptor shows that the kernel takes the rest of a flush.
+  Instant next_timeout() const override;
   uint32_t max_segments() const override { return 1; }  // one entropy value per packet
   uint32_t max_burst_bytes() const override { return core::kMaxBurstBytes; }
   const DatapathCounters& counters() override;
@@ -37,7 +40,13 @@ class Raw final : public HostDatapath {
   const std::vector<std::string>& notes() const override { return notes_; }
 
  private:
+  // After a flush that the kernel did not take whole: longer and longer, as for a port that is down.
+  static constexpr Duration kMinPause = Duration::microseconds(50), kMaxPause = Duration::milliseconds(10);
+  static constexpr int kUselessRounds = 16;   // of receiving only unusable frames
+  static constexpr uint32_t kLookEvery = 16;  // calls, at descriptors while frames arrive without them
+
   Status open_xdp(size_t plane, RawIo io);
+  void look_at_descriptors();
 
   Fd epoll_;
   HostConfig config_;
@@ -45,6 +54,9 @@ class Raw final : public HostDatapath {
   PerPlane<std::unique_ptr<XdpPlane>> xdp_;  // null: AF_PACKET
   std::vector<std::string> why_packet_;
   uint64_t xdp_dropped_ = 0;  // counted already
+  Instant called_;
+  Instant unsent_since_ = Instant::never();  // never: nothing waits
+  uint32_t calls_ = 0;
   RawTransmitter tx_;
   RawReceiver rx_;
   DatapathCounters counters_;
@@ -116,28 +128,48 @@ uint32_t Raw::plane_payload(PlaneId plane) const {
   return mtu > headers ? mtu - headers : 0;
 }
 
-int Raw::rx_burst(Instant, core::RxBurst* out, int max) {
-  tx_.kick_again();
-  for (;;) {
-    if (!rx_.any_ready()) {
-      epoll_event events[16];
-      const int n = ::epoll_wait(epoll_.get(), events, 16, 0);
-      for (int i = 0; i < n; ++i) {
-        const uint64_t tag = events[i].data.u64;
-        if (tag >= RawTransmitter::kEpollTag)
-          tx_.unblock(plane_at(tag - RawTransmitter::kEpollTag));
-        else
-          rx_.set_ready(static_cast<uint32_t>(tag));
-      }
-    }
+int Raw::rx_burst(Instant now, core::RxBurst* out, int max) {
+  called_ = now;
+  flush();
+  for (int round = 0; round < kUselessRounds; ++round) {
+    rx_.look_at_rings();
+    if (!rx_.any_ready() || ++calls_ % kLookEvery == 0) look_at_descriptors();
     if (!rx_.any_ready()) return 0;
     if (const int got = rx_.receive(out, max, &counters_); got > 0) return got;
   }
+  return 0;  // the engine has timers to run
 }
 
-int Raw::tx_burst(Instant, const core::TxBurst* const* bursts, int n) {
+void Raw::flush() {
+  tx_.flush(&counters_);
+  if (!tx_.unsent())
+    unsent_since_ = Instant::never();
+  else if (unsent_since_ == Instant::never())
+    unsent_since_ = called_;
+}
+
+Instant Raw::next_timeout() const {
+  if (unsent_since_ == Instant::never()) return Instant::never();
+  return called_ + std::clamp((called_ - unsent_since_) / 4, kMinPause, kMaxPause);
+}
+
+void Raw::look_at_descriptors() {
+  epoll_event events[16];
+  const int n = ::epoll_wait(epoll_.get(), events, 16, 0);
+  for (int i = 0; i < n; ++i) {
+    const uint64_t tag = events[i].data.u64;
+    if (tag >= RawTransmitter::kEpollTag)
+      tx_.unblock(plane_at(tag - RawTransmitter::kEpollTag));
+    else
+      rx_.set_ready(static_cast<uint32_t>(tag));
+  }
+}
+
+int Raw::tx_burst(Instant now, const core::TxBurst* const* bursts, int n) {
+  called_ = now;
+  if (n == 0) flush();
   for (int i = 0; i < n; ++i)
-    if (!tx_.send(*bursts[i], &counters_)) return i;
+    if (!tx_.send(now, *bursts[i], &counters_)) return i;
   return n;
 }
 
@@ -151,7 +183,7 @@ std::string Raw::describe() const {
             std::to_string(sockets_[p].ports().port()) + " on " + i.name + ", MTU " + std::to_string(i.mtu) + " by " +
             (xdp_[p] != nullptr ? xdp_[p]->describe() : "AF_PACKET: " + why_packet_[p]) + "\n";
   }
-  if (!tx_.first_error().empty()) text += "first send error: " + tx_.first_error() + "\n";
+  if (const std::string error = tx_.first_error(); !error.empty()) text += "first send error: " + error + "\n";
   return text;
 }
 

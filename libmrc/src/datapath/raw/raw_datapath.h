@@ -12,8 +12,8 @@
 #include <memory>
 #include <string>
 
-#include "base/result.h"
 #include "datapath/host_datapath.h"
+#include "result.h"
 
 namespace mrc::datapath {
 

@@ -23,7 +23,7 @@ struct OffloadHeader {
 static_assert(sizeof(OffloadHeader) == 10);
 constexpr uint8_t kGsoUdp = 5;  // UDP segments with headers of their own; reported by kernels since 6.2
 
-constexpr int kMaxEmpty = 64;  // polls of sources without packets for us
+constexpr int kMaxPolls = 64;  // of sources in one call: foreign frames do not end it, and the engine has timers to run
 
 }  // namespace
 
@@ -69,34 +69,43 @@ RawReceiver::Source* RawReceiver::next_source() {
 int RawReceiver::receive(core::RxBurst* out, int max, DatapathCounters* counters) {
   for (Source& source : sources_)
     if (source.xsk != nullptr) source.xsk->release();
+  buffers_used_ = 0;
   int got = 0;
-  // Foreign frames end no call, except many of them: the engine has timers to run.
-  for (int empty = 0; ready_.any() && got == 0 && empty < kMaxEmpty; ++empty) {
-    Source* source = next_source();
-    got = source->xsk != nullptr ? receive_frames(source, out, max, counters)
-                                 : receive_packets(source, out, max, counters);
+  for (int polls = 0; ready_.any() && got < max && buffers_used_ < kBatch && polls < kMaxPolls; ++polls) {
+    got += receive_from(next_source(), out + got, max - got, counters);
     next_ = (next_ + 1) % static_cast<uint32_t>(sources_.size());
   }
   return got;
 }
 
+int RawReceiver::receive_from(Source* source, core::RxBurst* out, int max, DatapathCounters* counters) {
+  return source->xsk != nullptr ? receive_frames(source, out, max, counters)
+                                : receive_packets(source, out, max, counters);
+}
+
+void RawReceiver::look_at_rings() {
+  for (size_t i = 0; i < sources_.size(); ++i)
+    if (sources_[i].xsk != nullptr && sources_[i].xsk->waiting()) ready_.set(i);
+}
+
 int RawReceiver::receive_frames(Source* source, core::RxBurst* out, int max, DatapathCounters* counters) {
   ++counters->rx_calls;
   int got = 0;
-  Xsk::Frame frame;
   while (got < max) {
-    if (!source->xsk->receive(&frame)) {
+    const std::optional<Xsk::Frame> frame = source->xsk->receive();
+    if (!frame) {
       ready_.reset(static_cast<size_t>(source - sources_.data()));
       break;
     }
-    if (accept(*source, frame.data, frame.bytes, 0, out + got, counters)) ++got;
+    if (accept(*source, frame->data, frame->bytes, 0, out + got, counters)) ++got;
   }
   return got;
 }
 
 int RawReceiver::receive_packets(Source* source, core::RxBurst* out, int max, DatapathCounters* counters) {
-  const auto want = static_cast<unsigned int>(std::min<int>(max, kBatch));
-  for (unsigned int i = 0; i < want; ++i) {
+  const unsigned int first = buffers_used_;
+  const unsigned int want = std::min(static_cast<unsigned int>(max), kBatch - first);
+  for (unsigned int i = first; i < first + want; ++i) {
     iovs_[i] = {memory_.get() + static_cast<size_t>(i) * kFrameBytes, kFrameBytes};
     msghdr& msg = msgs_[i].msg_hdr;
     msg = {};
@@ -106,12 +115,13 @@ int RawReceiver::receive_packets(Source* source, core::RxBurst* out, int max, Da
     msg.msg_controllen = control_[i].bytes.size();
   }
   ++counters->rx_calls;
-  const int n = ::recvmmsg(source->fd, msgs_.data(), want, MSG_DONTWAIT, nullptr);
+  const int n = ::recvmmsg(source->fd, &msgs_[first], want, MSG_DONTWAIT, nullptr);
   if (n < 0 && errno == EINTR) return 0;
   if (n < 0 && errno != EAGAIN) ++counters->rx_errors;  // epoll shows the socket again if there is more
   if (n < static_cast<int>(want)) ready_.reset(static_cast<size_t>(source - sources_.data()));
   int got = 0;
-  for (int i = 0; i < n; ++i) {
+  if (n > 0) buffers_used_ += static_cast<uint32_t>(n);
+  for (unsigned int i = first; i < buffers_used_; ++i) {
     const auto* data = static_cast<const uint8_t*>(iovs_[i].iov_base);
     if (take(source, msgs_[i].msg_hdr, data, msgs_[i].msg_len, out + got, counters)) ++got;
   }
@@ -139,19 +149,19 @@ bool RawReceiver::take(Source* source, const msghdr& msg, const uint8_t* data, u
 
 bool RawReceiver::accept(const Source& source, const uint8_t* frame, uint32_t bytes, uint32_t segment,
                          core::RxBurst* out, DatapathCounters* counters) {
-  ParsedFrame parsed;
   const HeldPorts& ports = sockets_[source.plane]->ports();
-  if (!parse_frame(frame, bytes, &parsed)) return false;
-  if (!is_for(parsed, planes_[source.plane].addr, ports.port(), ports.second_port())) return false;
-  if (parsed.payload_bytes == 0) {
+  const std::optional<ParsedFrame> parsed = parse_frame(frame, bytes);
+  if (!parsed) return false;
+  if (!is_for(*parsed, planes_[source.plane].addr, ports.port(), ports.second_port())) return false;
+  if (parsed->payload_bytes == 0) {
     ++counters->rx_errors;
     return false;
   }
-  out->flow = parsed.flow;
+  out->flow = parsed->flow;
   out->plane = source.plane;
-  out->data = parsed.payload;
-  out->bytes = out->segment_size = parsed.payload_bytes;
-  if (segment != 0) out->segment_size = std::min(segment, parsed.payload_bytes);
+  out->data = parsed->payload;
+  out->bytes = out->segment_size = parsed->payload_bytes;
+  if (segment != 0) out->segment_size = std::min(segment, parsed->payload_bytes);
   counters->count_received(*out);
   return true;
 }

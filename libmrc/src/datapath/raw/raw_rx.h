@@ -19,7 +19,7 @@ namespace mrc::datapath {
 
 class RawReceiver {
  public:
-  static constexpr uint32_t kBatch = 16;
+  static constexpr uint32_t kBatch = 32;
   static constexpr uint32_t kFrameBytes = 66048;  // 64 KiB and headers
   static constexpr uint32_t kMaxSources = 96;     // 32 planes with interface, loopback and a queue of AF_XDP
 
@@ -28,6 +28,8 @@ class RawReceiver {
   Status open(const HostConfig& config, const std::vector<PacketSockets>& sockets,
               const std::vector<std::unique_ptr<XdpPlane>>& xdp, int epoll_fd);
   void set_ready(uint32_t index) { ready_.set(index); }
+  // Sources in shared memory show their frames without a system call.
+  void look_at_rings();
   bool any_ready() const { return ready_.any(); }
   // At most `max` bursts; their buffers are valid until the next call.
   int receive(core::RxBurst* out, int max, DatapathCounters* counters);
@@ -41,6 +43,7 @@ class RawReceiver {
   };
   Status add_source(int fd, size_t plane, Xsk* xsk, int epoll_fd);
   Source* next_source();
+  int receive_from(Source* source, core::RxBurst* out, int max, DatapathCounters* counters);
   int receive_packets(Source* source, core::RxBurst* out, int max, DatapathCounters* counters);
   int receive_frames(Source* source, core::RxBurst* out, int max, DatapathCounters* counters);
   // False: not for this plane. `segment` 0: one packet.
@@ -53,7 +56,8 @@ class RawReceiver {
   PerPlane<const PacketSockets*> sockets_;
   std::vector<Source> sources_;
   std::bitset<kMaxSources> ready_;
-  uint32_t next_ = 0;  // source to poll first, for fairness
+  uint32_t next_ = 0;          // source to poll first, for fairness
+  uint32_t buffers_used_ = 0;  // of packet sockets, since the last call
   struct FreeBuffer {
     void operator()(uint8_t* p) const;
   };

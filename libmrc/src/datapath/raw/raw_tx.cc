@@ -18,23 +18,27 @@ Status RawTransmitter::open(const HostConfig& config, const std::vector<PacketSo
   epoll_fd_ = epoll_fd;
   planes_.resize(sockets.size());
   for (size_t p = 0; p < planes_.size(); ++p) {
-    planes_[p].sockets = &sockets[p];
-    if (Status opened = planes_[p].hops.open(sockets[p].interface().index); !opened) return opened;
-    if (xdp[p] == nullptr) continue;
-    planes_[p].xsk = &xdp[p]->sender();
-    planes_[p].xsk_watch = Fd(::dup(planes_[p].xsk->fd()));
-    (void)grow_buffer(kernel_syscalls(), planes_[p].xsk->fd(), false, config.sndbuf);
+    Plane& plane = planes_[p];
+    plane.sockets = &sockets[p];
+    if (Status opened = plane.hops.open(sockets[p].interface().index); !opened) return opened;
+    if (xdp[p] != nullptr) {
+      plane.sender = &xdp[p]->sender();
+      (void)grow_buffer(kernel_syscalls(), plane.sender->room_fd(), false, config.sndbuf);
+      continue;
+    }
+    plane.batch = std::make_unique<PacketBatch>();
+    plane.batch->open(sockets[p].frame_fd(), sockets[p].interface().mtu + kEthernetBytes);
+    plane.sender = plane.batch.get();
   }
   return paths_.open(config);
 }
 
-bool RawTransmitter::send(const core::TxBurst& burst, DatapathCounters* counters) {
+bool RawTransmitter::send(Instant now, const core::TxBurst& burst, DatapathCounters* counters) {
   assert(planes_.has(burst.plane));
   if (blocked_.contains(burst.plane)) {
     ++counters->tx_no_room;
     return false;
   }
-  Plane* plane = &planes_[burst.plane];
   const SegmentPath& way = paths_.path(burst.flow, burst.plane, burst.ev_index);
   Cutter cutter{burst};
   begin(&segment_, burst);
@@ -43,7 +47,7 @@ bool RawTransmitter::send(const core::TxBurst& burst, DatapathCounters* counters
     const uint32_t size = std::min(burst.segment_size, left);
     cutter.next(size, &segment_);
     left -= size;
-    const Sent sent = send_packet(plane, segment_, way, counters);
+    const Sent sent = send_packet(now, burst.plane, segment_, way, counters);
     if (sent == Sent::kNoRoom) block(burst.plane);
     if (sent == Sent::kNoRoom && i == 0) {
       ++counters->tx_no_room;
@@ -60,75 +64,100 @@ bool RawTransmitter::send(const core::TxBurst& burst, DatapathCounters* counters
   return true;
 }
 
-RawTransmitter::Sent RawTransmitter::send_packet(Plane* plane, const core::TxBurst& packet, const SegmentPath& path,
-                                                 DatapathCounters* counters) {
+RawTransmitter::Sent RawTransmitter::send_packet(Instant now, PlaneId plane, const core::TxBurst& packet,
+                                                 const SegmentPath& path, DatapathCounters* counters) {
   write_header(paths_.as_sent(packet.flow), path, packet.bytes, &header_);
-  const MacAddress* mac = plane->hops.find(path.destination);
-  msghdr msg{};
-  SockAddr to;
-  int fd = plane->sockets->frame_fd();
+  const MacAddress* mac = planes_[plane].hops.find(path.destination, now);
+  Sent sent;
   if (mac != nullptr) {
-    set_macs(*mac, plane->sockets->mac(), &header_);
-    iov_[0] = {header_.bytes.data(), header_.length};
-    if (plane->xsk != nullptr) return send_by_xdp(plane, packet, counters);
+    set_macs(*mac, planes_[plane].sockets->mac(), &header_);
+    sent = send_frame(plane, packet, counters);
   } else {
-    fd = plane->sockets->packet_fd();
-    iov_[0] = {const_cast<uint8_t*>(header_.packet()), header_.packet_length()};
-    msg.msg_name = &to;
-    msg.msg_namelen = to_sockaddr(path.destination, 0, plane->sockets->interface().index, 0, &to);
+    sent = send_by_kernel(plane, packet, path.destination, counters);
   }
+  if (sent == Sent::kYes) {
+    ++counters->tx_packets;
+    counters->tx_bytes += packet.bytes;
+  }
+  return sent;
+}
+
+RawTransmitter::Sent RawTransmitter::send_frame(PlaneId plane, const core::TxBurst& packet,
+                                                DatapathCounters* counters) {
+  FrameSender* sender = planes_[plane].sender;
+  if (header_.length + packet.bytes > sender->largest_frame()) {
+    if (first_error_.empty()) first_error_ = std::strerror(EMSGSIZE);
+    return Sent::kRefused;
+  }
+  uint8_t* room = sender->reserve();
+  if (room == nullptr) {
+    flush(plane, counters);
+    room = sender->reserve();
+  }
+  if (room == nullptr) {
+    planes_[plane].blocked_fd = sender->room_fd();
+    return Sent::kNoRoom;
+  }
+  std::copy_n(header_.bytes.data(), header_.length, room);
+  flatten(packet, room + header_.length);
+  sender->commit(header_.length, packet.bytes);
+  unsent_.insert(plane);
+  return Sent::kYes;
+}
+
+// Not before the frames of the same path that wait.
+RawTransmitter::Sent RawTransmitter::send_by_kernel(PlaneId plane, const core::TxBurst& packet, const IpAddress& to,
+                                                    DatapathCounters* counters) {
+  flush(plane, counters);
+  const PacketSockets& sockets = *planes_[plane].sockets;
+  SockAddr address;
+  msghdr msg{};
+  iov_[0] = {const_cast<uint8_t*>(header_.packet()), header_.packet_length()};
   std::copy_n(packet.iov.begin(), packet.iov_count, iov_.begin() + 1);
+  msg.msg_name = &address;
+  msg.msg_namelen = to_sockaddr(to, 0, sockets.interface().index, 0, &address);
   msg.msg_iov = iov_.data();
   msg.msg_iovlen = packet.iov_count + 1;
-  plane->blocked_fd = fd;
   ssize_t n;
   do {
     ++counters->tx_calls;
-    n = ::sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+    n = ::sendmsg(sockets.packet_fd(), &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
   } while (n < 0 && errno == EINTR);
-  if (n >= 0) {
-    ++counters->tx_packets;
-    counters->tx_bytes += packet.bytes;
-    return Sent::kYes;
-  }
+  if (n >= 0) return Sent::kYes;
+  planes_[plane].blocked_fd = sockets.packet_fd();
   if (errno == EAGAIN) return Sent::kNoRoom;
-  // ENOBUFS: the interface's queue is full and dropped the packet, as any queue on the way may.
   if (first_error_.empty()) first_error_ = std::strerror(errno);
   return Sent::kRefused;
 }
 
-RawTransmitter::Sent RawTransmitter::send_by_xdp(Plane* plane, const core::TxBurst& packet,
-                                                 DatapathCounters* counters) {
-  std::copy_n(packet.iov.begin(), packet.iov_count, iov_.begin() + 1);
-  plane->blocked_fd = plane->xsk_watch.get();
-  const bool taken = plane->xsk->send(iov_.data(), packet.iov_count + 1, header_.length + packet.bytes);
-  ++counters->tx_calls;
-  // The kernel takes frames as far as it has memory. The rest stays in the ring for the next call.
-  (void)plane->xsk->kick();
-  unsent_ = unsent_ || plane->xsk->unsent();
-  if (!taken) return Sent::kNoRoom;
-  ++counters->tx_packets;
-  counters->tx_bytes += packet.bytes;
-  return Sent::kYes;
+void RawTransmitter::flush(PlaneId plane, DatapathCounters* counters) {
+  if (!unsent_.contains(plane)) return;
+  FrameSender* sender = planes_[plane].sender;
+  sender->flush(counters);
+  if (!sender->unsent()) unsent_.erase(plane);
 }
 
-void RawTransmitter::kick_again() {
-  if (!unsent_) return;
-  unsent_ = false;
-  for (Plane& plane : planes_) {
-    if (plane.xsk == nullptr || !plane.xsk->unsent()) continue;
-    (void)plane.xsk->kick();
-    unsent_ = unsent_ || plane.xsk->unsent();
-  }
+void RawTransmitter::flush(DatapathCounters* counters) {
+  looked_ = false;
+  for (const PlaneId p : unsent_) flush(p, counters);
 }
 
-PlaneSet RawTransmitter::planes_with_room() {
-  kick_again();
-  for (const PlaneId p : blocked_) {
+PlaneSet RawTransmitter::planes_with_room(DatapathCounters* counters) {
+  for (const PlaneId p : looked_ ? PlaneSet() : blocked_) {
     pollfd check{planes_[p].blocked_fd, POLLOUT, 0};
-    if (::poll(&check, 1, 0) == 1) unblock(p);
+    if (::poll(&check, 1, 0) != 1) continue;
+    flush(p, counters);
+    unblock(p);
   }
+  looked_ = true;
   return planes_.ids() - blocked_;
+}
+
+std::string RawTransmitter::first_error() const {
+  if (!first_error_.empty()) return first_error_;
+  for (const Plane& plane : planes_)
+    if (!plane.sender->first_error().empty()) return plane.sender->first_error();
+  return "";
 }
 
 void RawTransmitter::block(PlaneId plane) {

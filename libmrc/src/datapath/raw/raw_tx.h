@@ -1,5 +1,6 @@
-// Sending half of the raw datapath: a packet is our header and the payload in place, in one system call. A
-// socket without room blocks its plane until epoll shows it writable.
+// Sending half of the raw datapath: a frame is our header and the payload, written where the plane's FrameSender has
+// room; frames leave at flush(), or when there is no room left. A sender without room blocks its plane until epoll
+// shows it writable.
 #pragma once
 
 #include <array>
@@ -12,6 +13,7 @@
 #include "datapath/datapath.h"
 #include "datapath/frame/ev_paths.h"
 #include "datapath/raw/next_hops.h"
+#include "datapath/raw/packet_batch.h"
 #include "datapath/raw/packet_sockets.h"
 #include "datapath/raw/xdp_plane.h"
 
@@ -25,36 +27,41 @@ class RawTransmitter {
   Status open(const HostConfig& config, const std::vector<PacketSockets>& sockets,
               const std::vector<std::unique_ptr<XdpPlane>>& xdp, int epoll_fd);
   // False: the plane has no room, the burst was not changed.
-  bool send(const core::TxBurst& burst, DatapathCounters* counters);
-  PlaneSet planes_with_room();
+  [[nodiscard]] bool send(Instant now, const core::TxBurst& burst, DatapathCounters* counters);
+  void flush(DatapathCounters* counters);
+  // Frames wait for a flush().
+  bool unsent() const { return !unsent_.empty(); }
+  // Blocked planes are looked at once between two calls of flush(): the caller asks before every packet.
+  PlaneSet planes_with_room(DatapathCounters* counters);
   void unblock(PlaneId plane) { blocked_.erase(plane); }
 
-  // Frames that the kernel did not take when it was woken for them.
-  void kick_again();
-
   const PerEv<core::EvEntry>& evs() const { return paths_.evs(); }
-  const std::string& first_error() const { return first_error_; }
+  std::string first_error() const;
 
  private:
   struct Plane {
     const PacketSockets* sockets = nullptr;
-    Xsk* xsk = nullptr;  // null: AF_PACKET
-    Fd xsk_watch;        // of the same socket, to be waited on for room
+    std::unique_ptr<PacketBatch> batch;  // null: AF_XDP
+    FrameSender* sender = nullptr;
     NextHops hops;
     int blocked_fd = -1;
-    std::array<bool, 2> armed{};  // frame and packet socket: known to epoll
+    std::array<bool, 2> armed{};  // sender and packet socket: known to epoll
   };
   enum class Sent : uint8_t { kYes, kNoRoom, kRefused };
 
-  Sent send_packet(Plane* plane, const core::TxBurst& packet, const SegmentPath& path, DatapathCounters* counters);
-  Sent send_by_xdp(Plane* plane, const core::TxBurst& packet, DatapathCounters* counters);
+  Sent send_packet(Instant now, PlaneId plane, const core::TxBurst& packet, const SegmentPath& path,
+                   DatapathCounters* counters);
+  Sent send_frame(PlaneId plane, const core::TxBurst& packet, DatapathCounters* counters);
+  Sent send_by_kernel(PlaneId plane, const core::TxBurst& packet, const IpAddress& to, DatapathCounters* counters);
+  void flush(PlaneId plane, DatapathCounters* counters);
   void block(PlaneId plane);
 
   int epoll_fd_ = -1;
   EvPaths paths_;
   PerPlane<Plane> planes_;
   PlaneSet blocked_;
-  bool unsent_ = false;  // some AF_XDP socket has frames that the kernel did not take
+  bool looked_ = false;  // at the blocked planes, since the last flush()
+  PlaneSet unsent_;      // planes whose sender has frames
   std::string first_error_;
   FrameHeader header_;
   std::array<iovec, core::kMaxIov + 1> iov_;

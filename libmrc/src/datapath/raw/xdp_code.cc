@@ -24,6 +24,10 @@ constexpr int16_t kUdpPort = kBehindIp + 2;
 constexpr int32_t kHeadersTo = kUdpPort + 2;  // bytes that must be present
 constexpr int32_t kRoutingTypeSegments = 4;
 
+// Two codes of which BPF_K and BPF_IMM, both 0, would also be parts.
+constexpr uint8_t kAddConstant = BPF_ALU64 | BPF_ADD;
+constexpr uint8_t kLoadConstant = BPF_LD | BPF_DW;
+
 class Code {
  public:
   void load(uint8_t size, Register to, Register from, int16_t offset) {
@@ -31,7 +35,7 @@ class Code {
   }
   void move(Register to, Register from) { add(BPF_ALU64 | BPF_MOV | BPF_X, to, from, 0, 0); }
   void set(Register to, int32_t value) { add(BPF_ALU64 | BPF_MOV | BPF_K, to, 0, 0, value); }
-  void plus(Register to, int32_t value) { add(BPF_ALU64 | BPF_ADD | BPF_K, to, 0, 0, value); }
+  void plus(Register to, int32_t value) { add(kAddConstant, to, 0, 0, value); }
   void plus(Register to, Register from) { add(BPF_ALU64 | BPF_ADD | BPF_X, to, from, 0, 0); }
   void times8(Register to) { add(BPF_ALU64 | BPF_LSH | BPF_K, to, 0, 0, 3); }
   void go_if(uint8_t condition, Register left, int32_t right, Label to) {
@@ -41,7 +45,7 @@ class Code {
   void go(Label to) { jump(BPF_JMP | BPF_JA, 0, 0, 0, to); }
   void place(Label label) { places_[label] = static_cast<int>(code_.size()); }
   void load_map(Register to, int fd) {
-    add(BPF_LD | BPF_DW | BPF_IMM, to, BPF_PSEUDO_MAP_FD, 0, fd);
+    add(kLoadConstant, to, BPF_PSEUDO_MAP_FD, 0, fd);
     add(0, 0, 0, 0, 0);
   }
   void call(int32_t function) { add(BPF_JMP | BPF_CALL, 0, 0, 0, function); }

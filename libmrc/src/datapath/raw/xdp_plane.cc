@@ -30,17 +30,20 @@ Status XdpPlane::open(const PacketSockets& sockets, const IpAddress& address, ui
   if (Status opened = program_.open(interface, queues, address, sockets.ports().port(), sockets.ports().second_port());
       !opened)
     return opened;
+  const uint32_t largest_frame = sockets.interface().mtu + kEthernetBytes;
   for (uint32_t queue = 0; queue < queues; ++queue) {
     queues_.push_back(std::make_unique<Xsk>());
-    if (Status opened = queues_.back()->open(interface, queue, program_.several_buffers()); !opened) return opened;
+    if (Status opened = queues_.back()->open(interface, queue, program_.several_buffers(), largest_frame); !opened)
+      return opened;
     if (Status added = program_.add(queue, queues_.back()->fd()); !added) return added;
   }
   return {};
 }
 
 uint32_t XdpPlane::largest_frame() const {
-  const bool several = std::all_of(queues_.begin(), queues_.end(), [](const auto& q) { return q->several_buffers(); });
-  return several ? UINT32_MAX : Xsk::kFrameBytes - Xsk::kHeadroom;
+  uint32_t least = UINT32_MAX;
+  for (const auto& queue : queues_) least = std::min(least, queue->largest_frame());
+  return least;
 }
 
 std::string XdpPlane::describe() const {

@@ -1,9 +1,9 @@
 #include "datapath/raw/xsk.h"
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 namespace mrc::datapath {
@@ -17,29 +17,29 @@ constexpr uint32_t kContinued = 1;               // XDP_PKT_CONTD
 }  // namespace
 
 Xsk::~Xsk() {
-  fd_ = Fd();  // the kernel releases the memory first
-  if (memory_ != nullptr) ::munmap(memory_, kFrames * kFrameBytes);
+  fd_ = Fd();
+  room_ = Fd();  // the kernel releases the memory first
+  if (memory_ != nullptr) ::munmap(memory_, kChunks * kChunkBytes);
 }
 
-Status Xsk::open(uint32_t interface, uint32_t queue, bool several_buffers) {
+Status Xsk::open(uint32_t interface, uint32_t queue, bool several_chunks, uint32_t largest_frame) {
   fd_ = Fd(::socket(AF_XDP, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd_) return failed_call("no AF_XDP socket");
-  void* p = ::mmap(nullptr, kFrames * kFrameBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  room_ = Fd(::dup(fd_.get()));
+  void* p = ::mmap(nullptr, kChunks * kChunkBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) return failed_call("no memory for AF_XDP");
   memory_ = static_cast<uint8_t*>(p);
   xdp_umem_reg memory{};
   memory.addr = reinterpret_cast<uint64_t>(memory_);
-  memory.len = kFrames * kFrameBytes;
-  memory.chunk_size = kFrameBytes;
+  memory.len = kChunks * kChunkBytes;
+  memory.chunk_size = kChunkBytes;
   if (::setsockopt(fd_.get(), SOL_XDP, XDP_UMEM_REG, &memory, sizeof(memory)) != 0)
     return failed_call("AF_XDP does not take the memory (ulimit -l)");
   if (Status made = make_rings(); !made) return made;
-  for (uint32_t i = 0; i < kRing; ++i) {
-    fill_.next() = uint64_t{i} * kFrameBytes;
-    free_.push_back((uint64_t{kRing} + i) * kFrameBytes);
-  }
-  fill_.submit();
-  return bind(interface, queue, several_buffers);
+  slot_chunks_ = (kHeadroom + largest_frame + kChunkBytes - 1) / kChunkBytes;  // to be received, too
+  if (Status bound = bind(interface, queue, several_chunks && slot_chunks_ > 1); !bound) return bound;
+  share_out();
+  return {};
 }
 
 Status Xsk::make_rings() {
@@ -59,16 +59,17 @@ Status Xsk::make_rings() {
 }
 
 // The kernel uses zero-copy if the driver supports it, else copies.
-Status Xsk::bind(uint32_t interface, uint32_t queue, bool several_buffers) {
+Status Xsk::bind(uint32_t interface, uint32_t queue, bool several_chunks) {
   sockaddr_xdp address{};
   address.sxdp_family = AF_XDP;
   address.sxdp_ifindex = interface;
   address.sxdp_queue_id = queue;
   for (const bool several : {true, false}) {
-    if (several && !several_buffers) continue;
-    address.sxdp_flags = several ? kUseSeveralBuffers : 0;
+    if (several && !several_chunks) continue;
+    address.sxdp_flags = XDP_USE_NEED_WAKEUP;
+    if (several) address.sxdp_flags |= kUseSeveralBuffers;
     if (::bind(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) continue;
-    several_buffers_ = several;
+    if (!several) slot_chunks_ = 1;
     xdp_options options{};
     socklen_t length = sizeof(options);
     if (::getsockopt(fd_.get(), SOL_XDP, XDP_OPTIONS, &options, &length) == 0)
@@ -78,6 +79,21 @@ Status Xsk::bind(uint32_t interface, uint32_t queue, bool several_buffers) {
   return failed_call("the AF_XDP socket cannot be bound to the queue");
 }
 
+// Half of the memory to receive in, half to send from.
+void Xsk::share_out() {
+  for (uint32_t i = 0; i < kRing; ++i) fill_.next() = uint64_t{i} * kChunkBytes;
+  fill_.submit();
+  lent_.reserve(kRing);
+  in_flight_.resize(kRing / slot_chunks_);
+  free_.reserve(in_flight_.size());
+  for (uint32_t slot = 0; slot < in_flight_.size(); ++slot) free_.push_back(slot);
+  joined_ = std::make_unique<uint8_t[]>(kJoinBytes);
+}
+
+uint32_t Xsk::largest_frame() const {
+  return slot_chunks_ > 1 ? slot_chunks_ * kChunkBytes : kChunkBytes - kHeadroom;
+}
+
 uint64_t Xsk::dropped() const {
   xdp_statistics statistics{};
   socklen_t length = sizeof(statistics);
@@ -85,75 +101,99 @@ uint64_t Xsk::dropped() const {
   return statistics.rx_dropped + statistics.rx_ring_full + statistics.rx_fill_ring_empty_descs;
 }
 
-bool Xsk::receive(Frame* out) {
+// 0: none, or it is incomplete.
+uint32_t Xsk::parts_of_next(uint32_t* bytes) const {
   const uint32_t waiting = rx_.waiting();
-  uint32_t parts = 0, bytes = 0;
-  bool whole = false;
-  while (!whole && parts < waiting) {
+  *bytes = 0;
+  for (uint32_t parts = 0; parts < waiting;) {
     const xdp_desc& part = rx_.peek(parts++);
-    bytes += part.len;
-    whole = (part.options & kContinued) == 0;
+    *bytes += part.len;
+    if ((part.options & kContinued) == 0) return parts;
   }
-  if (!whole) return false;  // nothing, or incomplete
-  out->bytes = bytes;
-  out->data = at(rx_.peek(0).addr);
-  if (parts > 1) {
-    joined_.push_back(std::make_unique<uint8_t[]>(bytes));
-    uint8_t* to = joined_.back().get();
-    out->data = to;
-    for (uint32_t i = 0; i < parts; ++i) to = std::copy_n(at(rx_.peek(i).addr), rx_.peek(i).len, to);
-  }
+  return 0;
+}
+
+std::optional<Xsk::Frame> Xsk::receive() {
+  Frame frame;
+  const uint32_t parts = parts_of_next(&frame.bytes);
+  if (parts == 0) return std::nullopt;
+  frame.data = parts == 1 ? at(rx_.peek(0).addr) : join(parts, frame.bytes);
+  if (frame.data == nullptr && joined_bytes_ > 0) return std::nullopt;  // there is room after release()
+  if (frame.data == nullptr) frame.bytes = 0;                           // longer than any of ours
   for (uint32_t i = 0; i < parts; ++i) lent_.push_back(rx_.peek(i).addr);
   rx_.done(parts);
-  return true;
+  return frame;
+}
+
+// The parts of a frame in one piece. Null: no room.
+const uint8_t* Xsk::join(uint32_t parts, uint32_t bytes) {
+  const uint64_t first = rx_.peek(0).addr;
+  bool adjacent = true;
+  for (uint32_t i = 1; i < parts; ++i) adjacent = adjacent && rx_.peek(i).addr / kChunkBytes == first / kChunkBytes + i;
+  uint8_t* begin = at(first);
+  if (!adjacent) {
+    if (bytes > kJoinBytes - joined_bytes_) return nullptr;
+    begin = joined_.get() + joined_bytes_;
+    joined_bytes_ += bytes;
+  }
+  uint8_t* to = begin;
+  for (uint32_t i = 0; i < parts; ++i) {
+    const xdp_desc& part = rx_.peek(i);
+    if (to != at(part.addr)) std::memmove(to, at(part.addr), part.len);
+    to += part.len;
+  }
+  return begin;
 }
 
 void Xsk::release() {
-  joined_.clear();
+  joined_bytes_ = 0;
   if (lent_.empty()) return;
   for (const uint64_t address : lent_) fill_.next() = address;  // there is room: they were taken from it
   fill_.submit();
   lent_.clear();
+  if (fill_.needs_wakeup()) (void)::recvfrom(fd_.get(), nullptr, 0, MSG_DONTWAIT, nullptr, nullptr);
 }
 
 void Xsk::reclaim() {
   const uint32_t count = completion_.waiting();
-  for (uint32_t i = 0; i < count; ++i) free_.push_back(completion_.peek(i));
+  for (uint32_t i = 0; i < count; ++i) {
+    const auto chunk = static_cast<uint32_t>(completion_.peek(i) / kChunkBytes) - kRing;
+    const uint32_t slot = chunk / slot_chunks_;
+    if (--in_flight_[slot] == 0) free_.push_back(slot);
+  }
   if (count > 0) completion_.done(count);
 }
 
-bool Xsk::send(const iovec* parts, uint32_t count, uint32_t bytes) {
-  const uint32_t frames = (bytes + kFrameBytes - 1) / kFrameBytes;
-  if (free_.size() < frames) reclaim();
-  if (free_.size() < frames || tx_.room() < frames) return false;
-  size_t offset = 0;
-  for (uint32_t left = bytes; left > 0;) {
-    const uint32_t size = std::min(left, kFrameBytes);
-    const uint64_t address = free_.back();
-    free_.pop_back();
+uint8_t* Xsk::reserve() {
+  if (free_.empty()) reclaim();
+  if (free_.empty() || tx_.room() < slot_chunks_) return nullptr;
+  return at((uint64_t{kRing} + uint64_t{free_.back()} * slot_chunks_) * kChunkBytes);
+}
+
+void Xsk::commit(uint32_t header_bytes, uint32_t payload_bytes) {
+  const uint32_t slot = free_.back();
+  free_.pop_back();
+  uint64_t address = (uint64_t{kRing} + uint64_t{slot} * slot_chunks_) * kChunkBytes;
+  for (uint32_t left = header_bytes + payload_bytes; left > 0; address += kChunkBytes) {
+    const uint32_t size = std::min(left, kChunkBytes);
     left -= size;
-    for (uint32_t put = 0; put < size && count > 0;) {
-      const auto take = static_cast<uint32_t>(std::min<size_t>(size - put, parts->iov_len - offset));
-      std::memcpy(at(address) + put, static_cast<const uint8_t*>(parts->iov_base) + offset, take);
-      put += take;
-      offset += take;
-      if (offset < parts->iov_len) continue;
-      offset = 0;
-      ++parts;
-      --count;
-    }
+    ++in_flight_[slot];
     xdp_desc& entry = tx_.next();
     entry.addr = address;
     entry.len = size;
     entry.options = left > 0 ? kContinued : 0;
   }
-  tx_.submit();
-  return true;
 }
 
-int Xsk::kick() {
-  if (::sendto(fd_.get(), nullptr, 0, MSG_DONTWAIT, nullptr, 0) >= 0) return 0;
-  return errno;
+// One call takes a few dozen descriptors where the kernel copies, and fewer when it is out of memory.
+void Xsk::flush(DatapathCounters* counters) {
+  tx_.submit();
+  for (uint32_t left = tx_.left(), before = 0; left > 0 && left != before && tx_.needs_wakeup(); left = tx_.left()) {
+    before = left;
+    (void)::sendto(fd_.get(), nullptr, 0, MSG_DONTWAIT, nullptr, 0);
+    ++counters->tx_calls;
+  }
+  reclaim();
 }
 
 }  // namespace mrc::datapath

@@ -2,6 +2,7 @@
 // index, each written by one side, and entries between.
 #pragma once
 
+#include <linux/if_xdp.h>
 #include <sys/mman.h>
 
 #include <atomic>
@@ -29,18 +30,22 @@ class XskRing {
     auto* base = static_cast<uint8_t*>(p);
     producer_ = reinterpret_cast<std::atomic<uint32_t>*>(base + offsets.producer);
     consumer_ = reinterpret_cast<std::atomic<uint32_t>*>(base + offsets.consumer);
+    flags_ = reinterpret_cast<std::atomic<uint32_t>*>(base + offsets.flags);
     entries_ = reinterpret_cast<Entry*>(base + offsets.desc);
     size_ = entries;
     return true;
   }
 
   // As the producer.
-  uint32_t room() const { return size_ - (ahead_ - consumer_->load(std::memory_order_acquire)); }
+  uint32_t room() const { return size_ - left(); }
   Entry& next() { return entries_[ahead_++ & (size_ - 1)]; }
   void submit() { producer_->store(ahead_, std::memory_order_release); }
-  // Entries that the kernel has not taken yet.
-  bool unread() const {
-    return producer_->load(std::memory_order_relaxed) != consumer_->load(std::memory_order_acquire);
+  // Entries that the kernel has not taken yet, submitted or not.
+  uint32_t left() const { return ahead_ - consumer_->load(std::memory_order_acquire); }
+  // The kernel takes entries at a system call alone. Read after submit().
+  bool needs_wakeup() const {
+    __sync_synchronize();  // std::atomic_thread_fence, which ThreadSanitizer refuses
+    return (flags_->load(std::memory_order_relaxed) & XDP_RING_NEED_WAKEUP) != 0;
   }
 
   // As the consumer.
@@ -57,6 +62,7 @@ class XskRing {
   size_t bytes_ = 0;
   std::atomic<uint32_t>* producer_ = nullptr;
   std::atomic<uint32_t>* consumer_ = nullptr;
+  std::atomic<uint32_t>* flags_ = nullptr;
   Entry* entries_ = nullptr;
   uint32_t size_ = 0;
   uint32_t ahead_ = 0;  // our own index

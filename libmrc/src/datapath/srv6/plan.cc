@@ -175,13 +175,9 @@ const Srv6Plan::Rule* Srv6Plan::find(PlaneId plane, const IpAddress& to) const {
 }
 
 SegmentPath Srv6Plan::path(PlaneId plane, uint32_t n, const IpAddress& to) const {
-  SegmentPath result;
-  const Rule* rule = find(plane, to);
-  if (rule == nullptr || !compose_path(rule->paths[n % rule->paths.size()], to, &result)) {
-    result = SegmentPath();
-    result.destination = to;
-  }
-  return result;
+  std::optional<SegmentPath> composed;
+  if (const Rule* rule = find(plane, to)) composed = compose_path(rule->paths[n % rule->paths.size()], to);
+  return composed.value_or(SegmentPath{to, {}, false});
 }
 
 bool Srv6Plan::may_need_segment() const {
@@ -197,15 +193,20 @@ uint32_t Srv6Plan::path_count(PlaneId plane, const IpAddress& to) const {
   return rule == nullptr ? 1 : static_cast<uint32_t>(rule->paths.size());
 }
 
+uint32_t Srv6Plan::max_path_count() const {
+  size_t most = 1;
+  for (const Plane& plane : planes_)
+    for (const Rule& rule : plane.rules) most = std::max(most, rule.paths.size());
+  return static_cast<uint32_t>(most);
+}
+
 std::vector<SegmentPath> Srv6Plan::loops(PlaneId plane, const IpAddress& own) const {
   std::vector<SegmentPath> result;
   if (!planes_.has(plane)) return result;
   const Rule* rule = find(planes_[plane].loops, own);
   if (rule == nullptr) return result;
-  for (const UsidList& usids : rule->paths) {
-    SegmentPath path;
-    if (compose_path(usids, own, &path)) result.push_back(path);
-  }
+  for (const UsidList& usids : rule->paths)
+    if (const std::optional<SegmentPath> path = compose_path(usids, own)) result.push_back(*path);
   return result;
 }
 

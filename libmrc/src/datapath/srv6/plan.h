@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "base/planes.h"
-#include "base/result.h"
 #include "datapath/srv6/usid.h"
+#include "result.h"
 
 namespace mrc::datapath {
 
@@ -41,6 +41,8 @@ class Srv6Plan {
   bool may_need_segment() const;
   // The number of different paths to it.
   uint32_t path_count(PlaneId plane, const IpAddress& to) const;
+  // The largest number of paths to any destination, over any plane; 1 without rules.
+  uint32_t max_path_count() const;
   // Paths from this host's address `own` back to it; empty without srv6_loop.
   std::vector<SegmentPath> loops(PlaneId plane, const IpAddress& own) const;
 

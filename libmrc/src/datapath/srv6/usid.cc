@@ -51,20 +51,13 @@ UsidList usids_of(const SegmentPath& path) {
 
 // A switch that finds no uSID behind its own continues with the SRH, so the destination may be filled with uSIDs of
 // switches to the last place.
-bool compose_path(const UsidList& via, const IpAddress& to, SegmentPath* out) {
+std::optional<SegmentPath> compose_path(const UsidList& via, const IpAddress& to) {
   const auto count = static_cast<uint32_t>(via.size());
   const uint32_t tail = usid_count(to);
-  out->has_segment = count + tail > kUsidsPerAddress;
-  if (!out->has_segment) {
-    out->destination = carrier(via, 0, count, to, tail);
-    out->segment = IpAddress();
-    return true;
-  }
+  if (count + tail <= kUsidsPerAddress) return SegmentPath{carrier(via, 0, count, to, tail), {}, false};
   const uint32_t first = std::min(count, kUsidsPerAddress);
-  if (first == 0 || count - first + tail > kUsidsPerAddress) return false;
-  out->destination = carrier(via, 0, first, to, 0);
-  out->segment = carrier(via, first, count - first, to, tail);
-  return true;
+  if (first == 0 || count - first + tail > kUsidsPerAddress) return std::nullopt;
+  return SegmentPath{carrier(via, 0, first, to, 0), carrier(via, first, count - first, to, tail), true};
 }
 
 IpAddress shift_usid(const IpAddress& address) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/ip.h"
@@ -34,8 +35,8 @@ uint32_t usid_count(const IpAddress& address);
 UsidList usids_of(const IpAddress& address);
 UsidList usids_of(const SegmentPath& path);
 
-// The path through `via`, in the block of `to`, which ends at the address `to`. False: too long even with an SRH.
-bool compose_path(const UsidList& via, const IpAddress& to, SegmentPath* out);
+// The path through `via`, in the block of `to`, which ends at the address `to`. None: too long even with an SRH.
+std::optional<SegmentPath> compose_path(const UsidList& via, const IpAddress& to);
 
 // The address after a uN.
 IpAddress shift_usid(const IpAddress& address);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "datapath/fd.h"
+#include "datapath/port_range.h"
 #include "datapath/udp/socket.h"
 
 namespace mrc::datapath {
@@ -17,8 +18,13 @@ struct GuardedUdp : BoundUdp {
   // itself is usable nevertheless.
   Fd guard;
 };
-// As open_udp() on a free port of the system's choice.
-Result<GuardedUdp> open_guarded_udp(const UdpSyscalls& sys, const IpAddress& addr, const std::string& interface);
+// As open_udp() on that port, EADDRINUSE where any address has it; 0: on a free one of the system's choice.
+Result<GuardedUdp> open_guarded_udp(const UdpSyscalls& sys, const IpAddress& addr, const std::string& interface,
+                                    uint16_t port = 0);
+
+// On a port of the range, the first free one from the `begin`th on, cyclically. `guarded` false: without a guard.
+Result<GuardedUdp> open_in_range(const UdpSyscalls& sys, const BindRequest& request, const PortRange& range,
+                                 uint32_t begin, bool guarded);
 
 // False: with a guard for each of `sockets` sockets, few descriptors would remain for the application.
 bool guards_fit(size_t sockets);

@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "datapath/udp/group_sockets.h"
+
 namespace mrc::datapath {
 
 void UdpReceiver::FreeBuffer::operator()(uint8_t* p) const {
@@ -19,7 +21,9 @@ void UdpReceiver::FreeBuffer::operator()(uint8_t* p) const {
 
 Status UdpReceiver::open(const UdpConfig& config, const UdpSyscalls& sys, bool gro, int epoll_fd) {
   sys_ = &sys;
+  epoll_fd_ = epoll_fd;
   gro_ = gro;
+  rcvbuf_ = config.rcvbuf;
   for (size_t p = 0; p < config.planes.size(); ++p) {
     const HostPlane& plane = config.planes[p];
     first_of_plane_.push_back(socket_count());
@@ -57,8 +61,10 @@ Status UdpReceiver::open(const UdpConfig& config, const UdpSyscalls& sys, bool g
       if (::epoll_ctl(epoll_fd, EPOLL_CTL_ADD, s.fd.get(), &event) != 0) return failed_call("epoll");
       sockets_.push_back(std::move(s));
     }
+    interfaces_.push_back(group_interface(plane));
   }
-  if (sockets_.size() > 64) return invalid("more than 64 receive sockets");
+  plane_sockets_ = socket_count();
+  if (plane_sockets_ > kMaxSockets) return invalid("more than 64 receive sockets");
   uint32_t slot = gro ? kGroBytes : kPlainBytes;
   uint32_t wanted = std::clamp<uint32_t>(config.rx_buffers, 1, 256) * kGroBytes;
   buffers_ = gro ? wanted / slot : std::min<uint32_t>(wanted / slot, kMaxBatch);
@@ -66,6 +72,88 @@ Status UdpReceiver::open(const UdpConfig& config, const UdpSyscalls& sys, bool g
   if (!memory_) return Error{ENOMEM, "no memory for receive buffers"};
   std::memset(memory_.get(), 0, wanted);  // fault the pages in now, not with the first packets
   return {};
+}
+
+std::optional<PlaneId> UdpReceiver::plane_of(uint32_t interface) const {
+  for (const PlaneId p : interfaces_.ids())
+    if (interfaces_[p] == interface) return p;
+  return std::nullopt;
+}
+
+Status UdpReceiver::join(const core::PlaneAddress& address, const PerPlane<core::PlaneAddress>& group) {
+  Socket* place = nullptr;
+  for (uint32_t i = plane_sockets_; i < socket_count(); ++i) {
+    if (sockets_[i].joined > 0 && sockets_[i].addr == address.addr) {
+      ++sockets_[i].joined;
+      return {};
+    }
+    if (sockets_[i].joined == 0) place = &sockets_[i];
+  }
+  if (place == nullptr) {
+    if (socket_count() == kMaxSockets) return Error{ENOMEM, "too many multicast groups"};
+    sockets_.reserve(kMaxSockets);
+    place = &sockets_.emplace_back();
+  }
+  std::vector<uint32_t> interfaces;
+  for (const PlaneId p : group.ids())
+    if (group[p].addr == address.addr &&
+        std::find(interfaces.begin(), interfaces.end(), interfaces_[p]) == interfaces.end())
+      interfaces.push_back(interfaces_[p]);
+  Result<BoundUdp> opened = open_group_receiver(*sys_, address, interfaces);
+  if (!opened) return std::move(opened).error();
+  (void)grow_buffer(*sys_, opened->fd.get(), true, rcvbuf_);
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = static_cast<uint64_t>(place - sockets_.data());
+  if (::epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, opened->fd.get(), &event) != 0) return failed_call("epoll");
+  *place = Socket{std::move(opened->fd), address.addr, opened->port, PlaneId(), 0, 1, true};
+  return {};
+}
+
+void UdpReceiver::leave(const IpAddress& address) {
+  for (uint32_t i = plane_sockets_; i < socket_count(); ++i) {
+    Socket& s = sockets_[i];
+    if (s.joined == 0 || s.addr != address) continue;
+    if (--s.joined > 0) return;
+    (void)::epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, s.fd.get(), nullptr);  // a child of fork may have a copy
+    s.fd = Fd();
+    ready_ &= ~(1ull << i);
+    return;
+  }
+}
+
+// Planes may have the same address. It counts once.
+bool UdpReceiver::is_first(const PerPlane<core::PlaneAddress>& group, PlaneId plane) {
+  const IpAddress& address = group[plane].addr;
+  if (address.is_zero()) return false;
+  for (const PlaneId p : group.ids())
+    if (group[p].addr == address) return p == plane;
+  return false;
+}
+
+// All of them, or else none, whether it is refused or memory has run out.
+Status UdpReceiver::join(const PerPlane<core::PlaneAddress>& group) {
+  struct Undo {
+    ~Undo() {
+      for (const PlaneId p : group.ids())
+        if (joined.contains(p)) receiver->leave(group[p].addr);
+    }
+    UdpReceiver* const receiver;
+    const PerPlane<core::PlaneAddress>& group;
+    PlaneSet joined;
+  } undo{this, group, PlaneSet()};
+  for (const PlaneId p : group.ids()) {
+    if (!is_first(group, p)) continue;
+    if (Status done = join(group[p], group); !done) return done;
+    undo.joined.insert(p);
+  }
+  undo.joined = PlaneSet();
+  return {};
+}
+
+void UdpReceiver::leave(const PerPlane<core::PlaneAddress>& group) {
+  for (const PlaneId p : group.ids())
+    if (is_first(group, p)) leave(group[p].addr);
 }
 
 int UdpReceiver::receive(core::RxBurst* out, int max, DatapathCounters* counters) {
@@ -165,14 +253,15 @@ bool UdpReceiver::fill(Socket* s, const msghdr& msg, const SockAddr& from, const
       s->overflow = value;
     }
   }
-  if ((msg.msg_flags & MSG_TRUNC) != 0 || bytes == 0 || segment == 0) {
+  const std::optional<PlaneId> plane = s->of_group ? plane_of(arrival_interface(msg)) : s->plane;
+  if ((msg.msg_flags & MSG_TRUNC) != 0 || bytes == 0 || segment == 0 || !plane) {
     ++counters->rx_errors;
     return false;
   }
   from_sockaddr(from, &out->flow.src, &out->flow.src_port);
   out->flow.dst = s->addr;
   out->flow.dst_port = s->port;
-  out->plane = s->plane;
+  out->plane = *plane;
   out->data = data;
   out->bytes = bytes;
   out->segment_size = std::min(segment, bytes);

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,16 +21,24 @@ class UdpReceiver {
   static constexpr uint32_t kPlainBytes =
       16384;  // per datagram without GRO; the largest MRC packet has 8,192 + headers
   static constexpr int kMaxBatch = 64;
+  static constexpr uint32_t kMaxSockets = 64;
 
   // Sockets of the planes, bound; registers them at `epoll_fd` with data = index of the socket.
   Status open(const UdpConfig& config, const UdpSyscalls& sys, bool gro, int epoll_fd);
-  // Marks socket `index` as ready; called with the results of epoll.
-  void set_ready(uint32_t index) { ready_ |= 1ull << index; }
+  // Marks socket `index` as ready; called with the results of epoll. These may name a socket that has left meanwhile.
+  void set_ready(uint32_t index) {
+    if (index < socket_count() && sockets_[index].fd) ready_ |= 1ull << index;
+  }
   bool any_ready() const { return ready_ != 0; }
   // Reads ready sockets in turn; at most `max` bursts.
   int receive(core::RxBurst* out, int max, DatapathCounters* counters);
   // Marks all buffers as free: call once per rx_burst.
   void recycle() { used_ = 0; }
+
+  // A socket for each address of a multicast group, with the planes that have it. See Datapath::join_group().
+  Status join(const PerPlane<core::PlaneAddress>& group);
+  void leave(const PerPlane<core::PlaneAddress>& group);
+  uint32_t max_group_sockets() const { return kMaxSockets - plane_sockets_; }
 
   uint32_t socket_count() const { return static_cast<uint32_t>(sockets_.size()); }
   uint16_t port(PlaneId plane) const { return sockets_[first_of_plane_[plane]].port; }
@@ -43,11 +52,17 @@ class UdpReceiver {
     uint16_t port = 0;
     PlaneId plane;
     uint32_t overflow = 0;  // last value of the kernel's running count
+    uint32_t joined = 0;    // of a group: calls of join() without their leave()
+    bool of_group = false;  // its datagrams are of the plane on whose interface they arrive
   };
   struct alignas(8) Control {
     std::array<char, 128> bytes;
   };
 
+  Status join(const core::PlaneAddress& address, const PerPlane<core::PlaneAddress>& group);
+  void leave(const IpAddress& address);
+  static bool is_first(const PerPlane<core::PlaneAddress>& group, PlaneId plane);
+  std::optional<PlaneId> plane_of(uint32_t interface) const;
   int receive_gro(Socket* s, core::RxBurst* out, DatapathCounters* counters);
   int receive_plain(Socket* s, core::RxBurst* out, int max, DatapathCounters* counters);
   // Fills addresses, class, label and segment size from one message. False: unusable (truncated).
@@ -55,8 +70,12 @@ class UdpReceiver {
             DatapathCounters* counters);
 
   const UdpSyscalls* sys_ = nullptr;
+  int epoll_fd_ = -1;
   bool gro_ = false;
-  std::vector<Socket> sockets_;
+  std::vector<Socket> sockets_;  // of the planes, then those of groups, whose places are used again
+  uint32_t plane_sockets_ = 0;
+  uint32_t rcvbuf_ = 0;
+  PerPlane<uint32_t> interfaces_;  // of the planes, by their indices
   PerPlane<uint32_t> first_of_plane_;
   std::vector<std::string> notes_;
   uint64_t ready_ = 0;

@@ -1,7 +1,9 @@
 #include "datapath/udp/socket.h"
 
 #include <arpa/inet.h>
+#include <linux/ethtool.h>
 #include <linux/in6.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -103,6 +105,7 @@ Result<BoundUdp> open_udp(const UdpSyscalls& sys, const BindRequest& request) {
                        static_cast<socklen_t>(request.interface.size())) != 0)
       return fail("cannot bind to interface " + request.interface);
   }
+  if (request.reuse_address) set_int(sys, fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
   if (request.reuse_port) set_int(sys, fd.get(), SOL_SOCKET, SO_REUSEPORT, 1);
   if (v4) {
     set_int(sys, fd.get(), IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
@@ -131,6 +134,11 @@ uint32_t grow_buffer(const UdpSyscalls& sys, int fd, bool receive, uint32_t want
   return static_cast<uint32_t>(got) / 2;
 }
 
+void shrink_receive_buffer(const UdpSyscalls& sys, int fd) {
+  constexpr int kSmallestBuffer = 2304;
+  set_int(sys, fd, SOL_SOCKET, SO_RCVBUF, kSmallestBuffer);
+}
+
 Interface interface_of(const IpAddress& addr) {
   Interface result;
   for (const HostAddress& host : host_addresses()) {
@@ -145,6 +153,15 @@ Interface interface_of(const IpAddress& addr) {
   std::strncpy(request.ifr_name, result.name.c_str(), IFNAMSIZ - 1);
   if (fd && ::ioctl(fd.get(), SIOCGIFMTU, &request) == 0) result.mtu = static_cast<uint32_t>(request.ifr_mtu);
   return result;
+}
+
+bool computes_checksums(const std::string& interface) {
+  const Fd fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ethtool_value value{ETHTOOL_GTXCSUM, 0};
+  ifreq request{};
+  std::strncpy(request.ifr_name, interface.c_str(), IFNAMSIZ - 1);
+  request.ifr_data = reinterpret_cast<char*>(&value);
+  return fd && ::ioctl(fd.get(), SIOCETHTOOL, &request) == 0 && value.data != 0;
 }
 
 void lease_flow_label(const UdpSyscalls& sys, int fd, uint32_t label) {

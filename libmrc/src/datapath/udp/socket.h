@@ -8,9 +8,9 @@
 #include <string>
 
 #include "base/ip.h"
-#include "base/result.h"
 #include "datapath/fd.h"
 #include "datapath/udp/syscalls.h"
+#include "result.h"
 
 namespace mrc::datapath {
 
@@ -29,7 +29,8 @@ struct BindRequest {
   IpAddress addr;
   uint16_t port = 0;  // 0: any
   std::string interface;
-  bool reuse_port = false;  // several processes may send from the same explicit EV port
+  bool reuse_port = false;     // several processes may send from the same explicit EV port
+  bool reuse_address = false;  // several processes receive the datagrams of one multicast group
 };
 
 struct BoundUdp {
@@ -42,6 +43,8 @@ Result<BoundUdp> open_udp(const UdpSyscalls& sys, const BindRequest& request);
 // The bytes the kernel accounts for, requested with the privileged option first. `receive`: SO_RCVBUF, else SO_SNDBUF.
 // The kernel reports twice what was granted, its own overhead included; this returns the granted half.
 uint32_t grow_buffer(const UdpSyscalls& sys, int fd, bool receive, uint32_t wanted);
+// To the kernel's minimum, for a socket that is never read.
+void shrink_receive_buffer(const UdpSyscalls& sys, int fd);
 
 // Index, name and MTU of the interface that owns an address. MTU 0 if unknown.
 struct Interface {
@@ -50,6 +53,9 @@ struct Interface {
   uint32_t mtu = 0;
 };
 Interface interface_of(const IpAddress& addr);
+
+// The interface computes the checksums of what it sends (ethtool: tx); false if unknown.
+bool computes_checksums(const std::string& interface);
 
 // Leases the IPv6 flow label for a socket, so that sending with it works even where another program on this host owns
 // exclusive labels. Without such owners the kernel needs no lease: a refusal is not an error.

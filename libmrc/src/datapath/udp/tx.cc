@@ -3,21 +3,33 @@
 #include <netinet/udp.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
 #include <cstring>
 
+#include "datapath/udp/group_sockets.h"
 #include "datapath/udp/port_guard.h"
 
 namespace mrc::datapath {
 
 namespace {
 
-constexpr uint32_t kSmallestBuffer = 2304;  // the kernel's minimum; nothing is ever read from a transmit socket
-
-Result<GuardedUdp> open_unguarded(const UdpSyscalls& sys, const HostPlane& plane, uint16_t port) {
+// The socket of entropy value `number` of a plane [MRC-SR-25].
+Result<GuardedUdp> open_source(const UdpConfig& config, const UdpSyscalls& sys, const core::EvEntry& ev,
+                               uint32_t number, bool guarded) {
+  const HostPlane& plane = config.planes[ev.plane];
+  const auto port = static_cast<uint16_t>(ev.value);
+  if (config.srv6_encap == Srv6Encap::kKernel) {
+    const uint32_t paths = config.srv6->max_path_count();
+    const PortRange part = config.source_ports.part(number % paths, paths);
+    // Processes begin at different ports, and the planes' sockets behind one another.
+    const uint32_t begin = static_cast<uint32_t>(::getpid()) * 0x9E3779B1u >> 16;
+    return open_in_range(sys, {plane.addr, 0, plane.interface, false}, part, begin + number / paths, guarded);
+  }
+  if (port == 0 && guarded) return open_guarded_udp(sys, plane.addr, plane.interface);
   Result<BoundUdp> bound = open_udp(sys, {plane.addr, port, plane.interface, port != 0});
   if (!bound) return std::move(bound).error();
   return GuardedUdp{*std::move(bound), Fd()};
@@ -30,27 +42,26 @@ Status UdpTransmitter::open(const UdpConfig& config, const UdpSyscalls& sys, Pla
   epoll_fd_ = epoll_fd;
   no_gso_ = PlaneSet::all() - gso_planes;
   evs_ = config.evs;
-  srv6_ = config.srv6;
+  if (config.srv6_encap == Srv6Encap::kNone) srv6_ = config.srv6;  // else datagrams go to the peers' own addresses
   planes_.resize(config.planes.size());
   PerPlane<uint32_t> evs_of_plane(planes_.size());
-  const bool guarded = guards_fit(evs_.size());
+  const bool guarded = guards_fit(evs_.size() * config.engines);
   for (size_t p = 0; p < planes_.size(); ++p) planes_[p].scope = interface_of(config.planes[p].addr).index;
   for (size_t i = 0; i < evs_.size(); ++i) {
     core::EvEntry& ev = evs_[i];
     if (!config.planes.has(ev.plane))
       return invalid("EV " + std::to_string(i) + ": no plane " + std::to_string(port_of(ev.plane)));
     const HostPlane& plane = config.planes[ev.plane];
-    uint16_t port = static_cast<uint16_t>(ev.value);
-    Result<GuardedUdp> opened =
-        port == 0 && guarded ? open_guarded_udp(sys, plane.addr, plane.interface) : open_unguarded(sys, plane, port);
+    const bool chosen = static_cast<uint16_t>(ev.value) != 0;
+    const uint32_t number = evs_of_plane[ev.plane]++;
+    Result<GuardedUdp> opened = open_source(config, sys, ev, number, guarded);
     if (!opened)
       return std::move(opened).error().under("EV " + std::to_string(i) + " on plane " +
                                              std::to_string(port_of(ev.plane)) + ": ");
     Fd &fd = opened->fd, &guard = opened->guard;
     ev.value = (ev.value & 0xFFFF0000u) | opened->port;
     granted_ = std::min(granted_, grow_buffer(sys, fd.get(), false, config.sndbuf));
-    int small = kSmallestBuffer;
-    (void)sys.setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+    shrink_receive_buffer(sys, fd.get());  // nothing is ever read from a transmit socket
     if (config.structured_ev && !plane.addr.is_v4()) lease_flow_label(sys, fd.get(), ev.value >> 16);
     int on = 1;
     if (srv6_ != nullptr && !gso_planes.contains(ev.plane) &&
@@ -58,25 +69,23 @@ Status UdpTransmitter::open(const UdpConfig& config, const UdpSyscalls& sys, Pla
       return failed_call("cannot send without a UDP checksum, as SRv6 needs");
     sockets_.emplace_back();
     sockets_.back().fd = std::move(fd);
-    if (port == 0 && !guard) ++unguarded_;
+    if (!chosen && !guard) ++unguarded_;
     sockets_.back().guard = std::move(guard);
-    sockets_.back().number = evs_of_plane[ev.plane]++;
+    sockets_.back().number = number;
   }
   return {};
 }
 
-bool UdpTransmitter::find_way(const wire::Flow& flow, PlaneId plane, Socket* socket, IpAddress* to) {
-  *to = flow.dst;
-  if (srv6_ == nullptr) return true;
+std::optional<IpAddress> UdpTransmitter::find_way(const wire::Flow& flow, PlaneId plane, Socket* socket) {
+  if (srv6_ == nullptr) return flow.dst;
   if (flow.dst != socket->peer || socket->peer_via.is_zero()) {
     const SegmentPath path = srv6_->path(plane, socket->number, flow.dst);
-    if (path.has_segment) return false;  // a socket has no SRH of its own per message
+    if (path.has_segment) return std::nullopt;  // a socket has no SRH of its own per message
     socket->peer = flow.dst;
     socket->peer_port = 0;  // a new streak
     socket->peer_via = path.destination;
   }
-  *to = socket->peer_via;
-  return true;
+  return socket->peer_via;
 }
 
 bool UdpTransmitter::use_connection(const wire::Flow& flow, Socket* socket) {
@@ -132,17 +141,18 @@ void UdpTransmitter::add_control(int level, int type, const void* value, size_t 
 bool UdpTransmitter::send(const core::TxBurst& burst, DatapathCounters* counters) {
   assert(sockets_.has(burst.ev_index) && planes_.has(burst.plane));
   Plane& plane = planes_[burst.plane];
-  if (blocked_.contains(burst.plane) || (plane.rest_bytes != 0 && !flush_rest(burst.plane, counters))) {
+  if (blocked_.contains(burst.plane) || (resting_.contains(burst.plane) && !flush_rest(burst.plane, counters))) {
     ++counters->tx_no_room;
     return false;
   }
   going_by_ = burst.plane;
   going_to_ = burst.flow.dst;
+  if (burst.flow.dst.is_multicast()) return send_to_group(burst, &plane, counters);
   Socket* socket = &sockets_[burst.ev_index];
   int fd = socket->fd.get();
   bool many = burst.segments > 1;
-  IpAddress to;
-  if (!find_way(burst.flow, burst.plane, socket, &to)) {
+  const std::optional<IpAddress> to = find_way(burst.flow, burst.plane, socket);
+  if (!to) {
     note_error(EMSGSIZE);
     counters->tx_errors += burst.segments;
     ++counters->tx_bursts;
@@ -150,23 +160,56 @@ bool UdpTransmitter::send(const core::TxBurst& burst, DatapathCounters* counters
   }
   Sent sent = Sent::kUnsupported;
   if (!many || !no_gso_.contains(burst.plane)) {
-    prepare(burst.flow, to, plane.scope, many ? burst.segment_size : 0, socket);
+    prepare(burst.flow, *to, plane.scope, many ? burst.segment_size : 0, socket);
     sent = send_one(fd, burst.iov.data(), burst.iov_count, burst.segments, burst.bytes, counters);
   }
   if (sent == Sent::kUnsupported) {
     uint64_t errors = counters->tx_errors;
-    if (send_split(&plane, socket, burst, to, counters)) sent = Sent::kAll;
+    if (send_split(&plane, socket, burst, *to, counters)) sent = Sent::kAll;
     // Packets that also fail singly (longer than the MTU, for example) are no reason to disable GSO.
     if (sent == Sent::kAll && counters->tx_errors == errors) no_gso_.insert(burst.plane);
   }
   if (sent == Sent::kAll) {
     ++counters->tx_bursts;
-    if (plane.rest_bytes != 0) block(burst.plane, fd);
+    if (resting_.contains(burst.plane)) block(burst.plane, fd);
     return true;
   }
   ++counters->tx_no_room;
   block(burst.plane, fd);
   return false;
+}
+
+bool UdpTransmitter::send_to_group(const core::TxBurst& burst, Plane* plane, DatapathCounters* counters) {
+  assert(burst.segments == 1 && plane->group_fd);
+  const bool v4 = burst.flow.dst.is_v4();
+  const int hop_limit = burst.hop_limit;
+  prepare(burst.flow, burst.flow.dst, plane->scope, 0, nullptr);
+  if (hop_limit > 1)  // the sockets' own is 1
+    add_control(v4 ? IPPROTO_IP : IPPROTO_IPV6, v4 ? IP_TTL : IPV6_HOPLIMIT, &hop_limit, sizeof(hop_limit));
+  const int fd = plane->group_fd.get();
+  if (send_one(fd, burst.iov.data(), burst.iov_count, burst.segments, burst.bytes, counters) == Sent::kAll) {
+    ++counters->tx_bursts;
+    return true;
+  }
+  ++counters->tx_no_room;
+  block(burst.plane, fd);
+  return false;
+}
+
+Result<PerPlane<core::PlaneAddress>> UdpTransmitter::open_group_sources(const PerPlane<HostPlane>& planes) {
+  PerPlane<core::PlaneAddress> sources;
+  for (const PlaneId p : planes_.ids()) {
+    Plane& plane = planes_[p];
+    if (!plane.group_fd) {
+      Result<BoundUdp> opened = open_group_source(*sys_, planes[p]);
+      if (!opened) return std::move(opened).error().under("multicast on plane " + std::to_string(port_of(p)) + ": ");
+      plane.group_source = {group_source_address(planes[p].addr), opened->port};
+      plane.group_fd = std::move(opened->fd);
+      shrink_receive_buffer(*sys_, plane.group_fd.get());
+    }
+    sources.push_back(plane.group_source);
+  }
+  return sources;
 }
 
 UdpTransmitter::Sent UdpTransmitter::send_one(int fd, const iovec* iov, uint32_t iov_count, uint32_t segments,
@@ -198,112 +241,12 @@ UdpTransmitter::Sent UdpTransmitter::send_one(int fd, const iovec* iov, uint32_t
   return Sent::kAll;
 }
 
-// Cuts an iovec array at segment boundaries into msgs_/iovs_; returns the number of segments.
-uint32_t UdpTransmitter::split(const iovec* iov, uint32_t iov_count, uint32_t segment_size, uint32_t bytes) {
-  uint32_t segments = 0;
-  uint32_t pieces = 0;
-  uint32_t at = 0;  // index into iov
-  size_t offset = 0;
-  while (bytes > 0 && segments < core::kMaxSegments) {
-    uint32_t left = std::min(segment_size, bytes);
-    bytes -= left;
-    sizes_[segments] = left;
-    msghdr& msg = msgs_[segments].msg_hdr;
-    msg = {};
-    msg.msg_name = to_length_ != 0 ? &to_ : nullptr;
-    msg.msg_namelen = to_length_;
-    msg.msg_control = control_length_ != 0 ? control_.bytes.data() : nullptr;
-    msg.msg_controllen = control_length_;
-    msg.msg_iov = &iovs_[pieces];
-    while (left > 0 && at < iov_count) {
-      size_t take = std::min<size_t>(left, iov[at].iov_len - offset);
-      if (take > 0) iovs_[pieces++] = {static_cast<uint8_t*>(iov[at].iov_base) + offset, take};
-      left -= static_cast<uint32_t>(take);
-      offset += take;
-      if (offset == iov[at].iov_len) {
-        ++at;
-        offset = 0;
-      }
-    }
-    msg.msg_iovlen = static_cast<size_t>(&iovs_[pieces] - msg.msg_iov);
-    ++segments;
-  }
-  return segments;
-}
-
-UdpTransmitter::Sent UdpTransmitter::send_many(int fd, uint32_t* first, uint32_t segments, DatapathCounters* counters) {
-  int refused = 0;
-  while (*first < segments) {
-    ++counters->tx_calls;
-    int n = sys_->sendmmsg(fd, &msgs_[*first], segments - *first, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (n < 0) {
-      if (errno == EINTR || (errno == ECONNREFUSED && ++refused == 1)) continue;
-      if (errno == EAGAIN) return Sent::kNoRoom;
-      note_refusal(errno);
-      ++counters->tx_errors;
-      n = 1;  // this one is lost; the others may pass
-    } else {
-      counters->tx_packets += static_cast<uint32_t>(n);
-      for (int i = 0; i < n; ++i) counters->tx_bytes += sizes_[*first + static_cast<uint32_t>(i)];
-    }
-    *first += static_cast<uint32_t>(n);
-  }
-  return Sent::kAll;
-}
-
-// True: the burst is taken, whole or with its rest kept in plane->rest.
-bool UdpTransmitter::send_split(Plane* plane, Socket* socket, const core::TxBurst& burst, const IpAddress& to,
-                                DatapathCounters* counters) {
-  int fd = socket->fd.get();
-  prepare(burst.flow, to, plane->scope, 0, socket);
-  uint32_t segments = split(burst.iov.data(), burst.iov_count, burst.segment_size, burst.bytes);
-  uint32_t first = 0;
-  if (send_many(fd, &first, segments, counters) == Sent::kAll) return true;
-  if (first == 0) return false;
-  if (plane->rest.empty()) plane->rest.resize(65536);  // once per plane
-  uint32_t bytes = 0;
-  for (uint32_t i = first; i < segments; ++i) {
-    const msghdr& msg = msgs_[i].msg_hdr;
-    for (size_t k = 0; k < msg.msg_iovlen; ++k) {
-      std::memcpy(plane->rest.data() + bytes, msg.msg_iov[k].iov_base, msg.msg_iov[k].iov_len);
-      bytes += static_cast<uint32_t>(msg.msg_iov[k].iov_len);
-    }
-  }
-  plane->rest_bytes = bytes;
-  plane->rest_segment = burst.segment_size;
-  plane->rest_flow = burst.flow;
-  plane->rest_to = to;
-  plane->rest_fd = fd;
-  return true;
-}
-
-bool UdpTransmitter::flush_rest(PlaneId id, DatapathCounters* counters) {
-  Plane* const plane = &planes_[id];
-  going_by_ = id;
-  going_to_ = plane->rest_flow.dst;
-  prepare(plane->rest_flow, plane->rest_to, plane->scope, 0, nullptr);
-  iovec whole{plane->rest.data(), plane->rest_bytes};
-  uint32_t segments = split(&whole, 1, plane->rest_segment, plane->rest_bytes);
-  uint32_t first = 0;
-  Sent sent = send_many(plane->rest_fd, &first, segments, counters);
-  if (sent == Sent::kAll) {
-    plane->rest_bytes = 0;
-    return true;
-  }
-  uint32_t done = std::min(first * plane->rest_segment, plane->rest_bytes);
-  std::memmove(plane->rest.data(), plane->rest.data() + done, plane->rest_bytes - done);
-  plane->rest_bytes -= done;
-  block(id, plane->rest_fd);
-  return false;
-}
-
 PlaneSet UdpTransmitter::planes_with_room(DatapathCounters* counters) {
   for (const PlaneId p : blocked_) {
     pollfd check{planes_[p].blocked_fd, POLLOUT, 0};
     if (::poll(&check, 1, 0) == 1) unblock(p);
   }
-  for (const PlaneId p : planes_.ids())
-    if (planes_[p].rest_bytes != 0 && !blocked_.contains(p)) flush_rest(p, counters);
+  for (const PlaneId p : resting_ - blocked_) flush_rest(p, counters);
   return planes_.ids() - blocked_;
 }
 
@@ -322,9 +265,7 @@ void UdpTransmitter::block(PlaneId plane, int fd) {
 void UdpTransmitter::note_refusal(int error) {
   note_error(error);
   if (error != EMSGSIZE) return;
-  too_long_ = true;
-  too_long_by_ = going_by_;
-  too_long_to_ = going_to_;
+  too_long_ = {going_by_, going_to_};
 }
 
 void UdpTransmitter::note_error(int error) {

@@ -1,7 +1,7 @@
 // Sending half of the UDP driver: a socket per EV (4 and 64 of them move the same, 41 Gb/s on the machine where a
 // single iovec per burst moves 48 and the thirty of headers and payload cost the difference). A burst of several
 // segments is one sendmsg with UDP_SEGMENT, or one sendmmsg where the kernel or an interface cannot segment. A full
-// socket blocks its plane until it is writable again.
+// socket blocks its plane until it is writable again. tx_split.cc has the second way.
 //
 // A socket whose last bursts all went to one address is connected to it, which saves the kernel a route lookup per
 // call (about 0.5 us with IPv6); the traffic class is then a socket option, set when it changes, because ancillary data
@@ -12,7 +12,9 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -27,8 +29,10 @@ class UdpTransmitter {
 
   // `gso_planes`: planes that may segment. With SRv6 the sockets of the others send without a UDP checksum.
   Status open(const UdpConfig& config, const UdpSyscalls& sys, PlaneSet gso_planes, int epoll_fd);
+  // Opens the sockets from which bursts to multicast groups leave; they are kept.
+  Result<PerPlane<core::PlaneAddress>> open_group_sources(const PerPlane<HostPlane>& planes);
   // False: the plane has no room, the burst was not changed.
-  bool send(const core::TxBurst& burst, DatapathCounters* counters);
+  [[nodiscard]] bool send(const core::TxBurst& burst, DatapathCounters* counters);
   PlaneSet planes_with_room(DatapathCounters* counters);
   void unblock(PlaneId plane) { blocked_.erase(plane); }
 
@@ -40,19 +44,15 @@ class UdpTransmitter {
   const std::string& first_error() const { return first_error_; }
 
   // See Datapath::take_too_long().
-  bool take_too_long(PlaneId* plane, IpAddress* to) {
-    if (!too_long_) return false;
-    too_long_ = false;
-    *plane = too_long_by_;
-    *to = too_long_to_;
-    return true;
-  }
+  std::optional<Datapath::TooLong> take_too_long() { return std::exchange(too_long_, std::nullopt); }
 
  private:
   struct Plane {
     int blocked_fd = -1;
     std::vector<int> armed;  // sockets known to epoll
     uint32_t scope = 0;      // interface index, for link-local peers
+    Fd group_fd;             // sends to multicast groups
+    core::PlaneAddress group_source;
     // Rest of a burst of which sendmmsg took only a part; sent before anything else on the plane. One copy, rare.
     std::vector<uint8_t> rest;
     uint32_t rest_bytes = 0;
@@ -76,12 +76,13 @@ class UdpTransmitter {
   static constexpr uint16_t kConnectAfter = 8;
   enum class Sent : uint8_t { kAll, kNoRoom, kUnsupported };
 
-  // Where datagrams of the flow are addressed to, answers too [MRC-SR-10]. False: no address that a socket can send to.
-  bool find_way(const wire::Flow& flow, PlaneId plane, Socket* socket, IpAddress* to);
+  // Where datagrams of the flow are addressed to, answers too [MRC-SR-10]. None: no address that a socket can send to.
+  std::optional<IpAddress> find_way(const wire::Flow& flow, PlaneId plane, Socket* socket);
   // Address and ancillary data of the next messages. `socket` null: always explicit, whatever the socket is connected
   // to.
   void prepare(const wire::Flow& flow, const IpAddress& to, uint32_t scope, uint32_t gso_segment, Socket* socket);
   void add_control(int level, int type, const void* value, size_t size);
+  bool send_to_group(const core::TxBurst& burst, Plane* plane, DatapathCounters* counters);
   bool use_connection(const wire::Flow& flow, Socket* socket);
   Sent send_one(int fd, const iovec* iov, uint32_t iov_count, uint32_t segments, uint32_t bytes,
                 DatapathCounters* counters);
@@ -102,13 +103,14 @@ class UdpTransmitter {
   std::shared_ptr<const Srv6Plan> srv6_;
   PerPlane<Plane> planes_;
   PlaneSet blocked_;
+  PlaneSet resting_;  // have the rest of a burst
   PlaneSet no_gso_;
   uint32_t unguarded_ = 0;
   uint32_t granted_ = UINT32_MAX;
   std::string first_error_;
-  PlaneId going_by_, too_long_by_;
-  IpAddress going_to_, too_long_to_;
-  bool too_long_ = false;
+  PlaneId going_by_;
+  IpAddress going_to_;
+  std::optional<Datapath::TooLong> too_long_;
   SockAddr to_;
   socklen_t to_length_ = 0;
   struct alignas(8) Control {

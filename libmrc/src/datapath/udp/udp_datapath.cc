@@ -6,9 +6,11 @@
 
 #include <cerrno>
 
+#include "datapath/udp/group_sockets.h"
 #include "datapath/udp/loop_check.h"
 #include "datapath/udp/rx.h"
 #include "datapath/udp/self_test.h"
+#include "datapath/udp/source_rules.h"
 #include "datapath/udp/tx.h"
 
 namespace mrc::datapath {
@@ -29,7 +31,11 @@ class Udp final : public UdpDatapath {
   }
   uint32_t max_segments() const override { return gso_ ? core::kMaxSegments : kSegmentsWithoutGso; }
   uint32_t max_burst_bytes() const override { return core::kMaxBurstBytes; }
-  bool take_too_long(PlaneId* plane, IpAddress* to) override { return tx_.take_too_long(plane, to); }
+  std::optional<TooLong> take_too_long() override { return tx_.take_too_long(); }
+  uint32_t max_groups() const override;
+  Result<PerPlane<core::PlaneAddress>> group_sources() override;
+  Status join_group(const PerPlane<core::PlaneAddress>& group) override { return rx_.join(group); }
+  void leave_group(const PerPlane<core::PlaneAddress>& group) override { rx_.leave(group); }
   const DatapathCounters& counters() override { return counters_; }
   std::string describe() const override;
 
@@ -45,10 +51,13 @@ class Udp final : public UdpDatapath {
   // The cost of one sendmmsg is per packet, so that long bursts only degrade the spraying; a few save most of the
   // calls' overhead.
   static constexpr uint32_t kSegmentsWithoutGso = 8;
+  // What a route with `encap seg6` leaves free in a packet: an IPv6 header, and an SRH with one segment.
+  static constexpr uint32_t kEncapsulation = 64;
   static constexpr int kUselessRounds = 16;  // of receiving only unusable datagrams
 
   Status choose_offload(const UdpConfig& config);
   void choose_gso_planes(const UdpConfig& config);
+  void choose_encapsulated_gso(const UdpConfig& config);
   void advise(const UdpConfig& config);
   void poll_sockets();
 
@@ -64,6 +73,7 @@ class Udp final : public UdpDatapath {
   bool gso_ = false;
   bool gro_ = false;
   bool srv6_ = false;
+  bool kernel_encapsulates_ = false;
 };
 
 Status Udp::choose_offload(const UdpConfig& config) {
@@ -82,12 +92,32 @@ Status Udp::choose_offload(const UdpConfig& config) {
 void Udp::choose_gso_planes(const UdpConfig& config) {
   gso_planes_ = gso_ ? PlaneSet::all() : PlaneSet();
   srv6_ = config.srv6 != nullptr;
+  kernel_encapsulates_ = config.srv6_encap == Srv6Encap::kKernel;
   if (!srv6_ || !gso_ || config.gso == Offload::kOn) return;
+  if (kernel_encapsulates_) {
+    choose_encapsulated_gso(config);
+    return;
+  }
   gso_planes_ = check_loops(*config.syscalls, config.planes, *config.srv6);
   for (const PlaneId p : config.planes.ids() - gso_planes_)
     notes_.push_back("plane " + std::to_string(p.value() + 1) +
                      " sends packet by packet without UDP checksum: no loop through the fabric showed that checksums "
                      "survive the shifting of uSIDs");
+  gso_ = !gso_planes_.empty();
+}
+
+// Where the interface computes no checksums, Linux 6.18 takes a burst and loses it (ENOMEM at best): its segmentation
+// by software fails once a header has been put in front of the packet. [MRC-SR-27]
+void Udp::choose_encapsulated_gso(const UdpConfig& config) {
+  gso_planes_ = config.planes.ids();
+  for (const PlaneId p : config.planes.ids()) {
+    if (computes_checksums(interface_of(config.planes[p].addr).name)) continue;
+    gso_planes_.erase(p);
+    notes_.push_back(
+        "plane " + std::to_string(p.value() + 1) +
+        " sends packet by packet: its interface computes no checksums (ethtool -K ... tx on), and then the "
+        "kernel cannot segment what it encapsulates");
+  }
   gso_ = !gso_planes_.empty();
 }
 
@@ -97,6 +127,9 @@ Status Udp::start(const UdpConfig& config) {
   planes_ = config.planes;
   epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) return failed_call("epoll");
+  if (config.srv6_encap == Srv6Encap::kKernel && (config.srv6 == nullptr || config.source_ports.first == 0 ||
+                                                  config.source_ports.size() < config.srv6->max_path_count()))
+    return invalid("encapsulation by the kernel needs SRv6 paths, and a source port for each");
   if (Status chosen = choose_offload(config); !chosen) return chosen;
   // The ports first: a process that finds them taken tries the next ones, and must not wait for loops each time.
   if (Status opened = rx_.open(config, *config.syscalls, gro_, epoll_.get()); !opened) return opened;
@@ -119,6 +152,10 @@ void Udp::advise(const UdpConfig& config) {
   if (tx_.granted() < config.sndbuf)
     advice_.push_back("send buffers are " + std::to_string(tx_.granted()) + " bytes instead of " +
                       std::to_string(config.sndbuf) + ": sysctl -w net.core.wmem_max=" + std::to_string(config.sndbuf));
+  if (config.srv6_encap == Srv6Encap::kKernel) {
+    std::string missing = missing_rule(source_port_rules(), config.source_ports, config.srv6->max_path_count());
+    if (!missing.empty()) advice_.push_back(std::move(missing));
+  }
   if (config.gso == Offload::kAuto && !gso_ && !srv6_)
     advice_.push_back("no UDP segmentation offload (GSO, Linux 4.18): sending packet by packet");
   if (config.gro == Offload::kAuto && !gro_)
@@ -127,7 +164,7 @@ void Udp::advise(const UdpConfig& config) {
 
 uint32_t Udp::plane_payload(PlaneId plane) const {
   uint32_t mtu = interfaces_[plane].mtu;
-  uint32_t headers = planes_[plane].addr.is_v4() ? 28 : 48;
+  const uint32_t headers = (planes_[plane].addr.is_v4() ? 28 : 48) + (kernel_encapsulates_ ? kEncapsulation : 0);
   return mtu > headers ? mtu - headers : 0;
 }
 
@@ -163,16 +200,31 @@ int Udp::tx_burst(Instant, const core::TxBurst* const* bursts, int n) {
   return n;
 }
 
+// SRv6 leads to one host. A group needs a socket for each IP version of the planes.
+uint32_t Udp::max_groups() const {
+  if (srv6_) return 0;
+  bool v4 = false, v6 = false;
+  for (const HostPlane& plane : planes_) (group_source_address(plane.addr).is_v4() ? v4 : v6) = true;
+  return rx_.max_group_sockets() / (v4 && v6 ? 2 : 1);
+}
+
+Result<PerPlane<core::PlaneAddress>> Udp::group_sources() {
+  if (srv6_) return Error{EOPNOTSUPP, "SRv6 carries no multicast"};
+  return tx_.open_group_sources(planes_);
+}
+
 std::string Udp::describe() const {
-  std::string text = std::string(srv6_ ? "udp with SRv6: " : "udp: ") + std::to_string(planes_.size()) + " planes, " +
-                     std::to_string(tx_.evs().size()) + " EVs, GSO " + (gso() ? "on" : "off") + ", GRO " +
-                     (gro_ ? "on" : "off") + ", receive buffer " + std::to_string(rx_.granted()) + ", send buffer " +
-                     std::to_string(tx_.granted()) + " bytes\n";
+  const char* kind = kernel_encapsulates_ ? "udp with SRv6 by the kernel: " : srv6_ ? "udp with SRv6: " : "udp: ";
+  std::string text = kind + std::to_string(planes_.size()) + " planes, " + std::to_string(tx_.evs().size()) +
+                     " EVs, GSO " + (gso() ? "on" : "off") + ", GRO " + (gro_ ? "on" : "off") + ", receive buffer " +
+                     std::to_string(rx_.granted()) + ", send buffer " + std::to_string(tx_.granted()) + " bytes\n";
   for (const PlaneId p : planes_.ids()) {
     const Interface& i = interfaces_[p];
     text += "plane " + std::to_string(p.value() + 1) + ": " + planes_[p].addr.to_string() + " port " +
             std::to_string(rx_.port(p)) + " on " + (i.name.empty() ? "?" : i.name) + ", MTU " + std::to_string(i.mtu) +
-            (srv6_ ? gso_planes_.contains(p) ? ", UDP checksums" : ", no UDP checksums" : "") + "\n";
+            (kernel_encapsulates_ && !gso_planes_.contains(p) ? ", no segmentation offload" : "") +
+            (srv6_ && !kernel_encapsulates_ ? gso_planes_.contains(p) ? ", UDP checksums" : ", no UDP checksums" : "") +
+            "\n";
   }
   if (tx_.planes_without_gso().intersects(gso_planes_))
     text += "an interface refused segmentation: GSO given up there\n";

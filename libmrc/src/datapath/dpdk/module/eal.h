@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "base/result.h"
+#include "result.h"
 
 namespace mrc::datapath {
 

@@ -16,10 +16,13 @@ namespace {
 
 class Dpdk final : public HostDatapath {
  public:
+  ~Dpdk() override;
   Status start(const HostConfig& config, const DpdkConfig& dpdk);
 
   int rx_burst(Instant now, core::RxBurst* out, int max) override;
   int tx_burst(Instant now, const core::TxBurst* const* bursts, int n) override;
+  void flush() override;
+  uint8_t* staging() override;
   PlaneSet planes_with_room() override;
   int wait_fds(int*, int) const override { return 0; }  // polled; next_timeout() sets the interval
   Instant next_timeout() const override { return polled_ + poll_; }
@@ -35,11 +38,20 @@ class Dpdk final : public HostDatapath {
   const std::vector<std::string>& notes() const override { return notes_; }
 
  private:
+  static constexpr int kUselessRounds = 16;  // of receiving only unusable frames: the engine has timers to run
+
+  // More than a packet that the engine composes.
+  static constexpr uint32_t kMaxStaged = 9000 + core::kHeaderRoom;
+
   bool attend(Instant now);
 
   HostConfig config_;
   EvPaths paths_;
   PerPlane<std::unique_ptr<DpdkPlane>> planes_;
+  PlaneSet unsent_;  // planes that took packets since the last flush
+  bool stages_ = false;
+  rte_mbuf* staged_ = nullptr;  // for the next packet
+  size_t stages_from_ = 0;      // plane whose port gave it
   Duration poll_;
   Instant polled_;
   uint32_t next_ = 0;  // plane to poll first, for fairness
@@ -69,7 +81,26 @@ Status Dpdk::start(const HostConfig& config, const DpdkConfig& dpdk) {
       notes_.push_back(name + " receives on port " + std::to_string(plane.udp_port()) + " alone: port " +
                        std::to_string(config.planes[p].second_port) + " is taken");
   }
+  stages_ = std::all_of(planes_.begin(), planes_.end(),
+                        [](const auto& plane) { return plane->port().buffer_bytes() >= kMaxStaged; });
   return {};
+}
+
+// Planes and their drivers may have packets in buffers of each other's ports.
+Dpdk::~Dpdk() {
+  rte_pktmbuf_free(staged_);
+  for (const auto& plane : planes_) plane->discard();
+  for (const auto& plane : planes_) plane->port().stop();
+}
+
+// Of the ports in turn: drivers keep what they have sent until they need room, so that each port's pool has to fill one
+// ring, wherever its buffers go.
+uint8_t* Dpdk::staging() {
+  if (staged_ == nullptr && stages_) {
+    stages_from_ = stages_from_ + 1 < planes_.size() ? stages_from_ + 1 : 0;
+    staged_ = planes_.data()[stages_from_]->port().allocate();
+  }
+  return staged_ != nullptr ? rte_pktmbuf_mtod(staged_, uint8_t*) : nullptr;
 }
 
 uint32_t Dpdk::plane_payload(PlaneId plane) const {
@@ -89,13 +120,14 @@ bool Dpdk::attend(Instant now) {
     plane->ask_again(now, &counters_);
     plane->flush();
   }
+  unsent_ = PlaneSet();
   return any;
 }
 
 int Dpdk::rx_burst(Instant now, core::RxBurst* out, int max) {
   for (const auto& plane : planes_) plane->release();
   int got = 0;
-  while (got == 0 && attend(now)) {
+  for (int round = 0; round < kUselessRounds && got == 0 && attend(now); ++round) {
     for (size_t asked = 0; asked < planes_.size() && got < max; ++asked) {
       const uint32_t p = next_;
       next_ = (p + 1) % static_cast<uint32_t>(planes_.size());
@@ -110,23 +142,29 @@ int Dpdk::rx_burst(Instant now, core::RxBurst* out, int max) {
 int Dpdk::tx_burst(Instant now, const core::TxBurst* const* bursts, int n) {
   if (n == 0) attend(now);
   int taken = 0;
-  PlaneSet used;
   for (; taken < n; ++taken) {
     const core::TxBurst& burst = *bursts[taken];
     DpdkPlane& plane = *planes_[burst.plane];
+    const bool staged =
+        staged_ != nullptr && burst.iov_count == 1 && burst.iov[0].iov_base == rte_pktmbuf_mtod(staged_, void*);
     if (!plane.send(now, burst, paths_.as_sent(burst.flow), paths_.path(burst.flow, burst.plane, burst.ev_index),
-                    &counters_)) {
+                    staged ? staged_ : nullptr, &counters_)) {
       ++counters_.tx_no_room;
       break;
     }
+    if (staged) staged_ = nullptr;
     ++counters_.tx_bursts;
-    used.insert(burst.plane);
+    unsent_.insert(burst.plane);
   }
-  for (const PlaneId p : used) {
+  return taken;
+}
+
+void Dpdk::flush() {
+  for (const PlaneId p : unsent_) {
     ++counters_.tx_calls;
     planes_[p]->flush();
   }
-  return taken;
+  unsent_ = PlaneSet();
 }
 
 PlaneSet Dpdk::planes_with_room() {

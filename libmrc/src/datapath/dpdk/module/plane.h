@@ -21,11 +21,12 @@ class DpdkPlane {
  public:
   static constexpr uint16_t kBatch = 32;  // minimum request of drivers with vector instructions
 
-  ~DpdkPlane();
+  ~DpdkPlane() { discard(); }
   Status open(const HostPlane& plane, const Gateway& gateway, const Port::Wanted& wanted);
 
-  // One packet; `flow` as it is sent. False: no room, nothing was taken.
-  bool send(Instant now, const core::TxBurst& packet, const wire::Flow& flow, const SegmentPath& path,
+  // One packet; `flow` as it is sent. `staged` is null, or the buffer that has it already, of any plane's port. False:
+  // no room, nothing was taken.
+  bool send(Instant now, const core::TxBurst& packet, const wire::Flow& flow, const SegmentPath& path, rte_mbuf* staged,
             DatapathCounters* counters);
   // Passes the packets that wait for room to the port.
   void flush();
@@ -39,7 +40,10 @@ class DpdkPlane {
   // At most `max` packets for the engine, of those that poll() found; their memory is freed by release().
   int receive(core::RxBurst* out, int max, DatapathCounters* counters);
   void release();
+  // Frees every packet.
+  void discard();
 
+  Port& port() { return port_; }
   const Port& port() const { return port_; }
   uint16_t udp_port() const { return udp_port_; }
   bool second_port_taken() const { return held_ports_ && held_ports_->second_port_taken(); }
@@ -49,7 +53,7 @@ class DpdkPlane {
   static constexpr size_t kMaxWaiting = 64;
   static constexpr size_t kMaxHeld = 64;  // packets that wait for one neighbour; more are dropped, as in a kernel
 
-  bool build(const core::TxBurst& packet, const wire::Flow& flow, const SegmentPath& path, rte_mbuf* out);
+  bool build(const core::TxBurst& packet, const wire::Flow& flow, const SegmentPath& path, bool staged, rte_mbuf* out);
   void put_checksum(const wire::Flow& flow, const SegmentPath& path, uint32_t udp_bytes, rte_mbuf* out) const;
   void to_neighbour(Instant now, const IpAddress& next, rte_mbuf* frame, DatapathCounters* counters);
   void to_port(rte_mbuf* frame) { waiting_.push_back(frame); }

@@ -20,38 +20,38 @@ bool DpdkPlane::poll(Instant now, DatapathCounters* counters) {
 
 // True: a packet for the engine, which is in the inbox now.
 bool DpdkPlane::keep(Instant now, rte_mbuf* frame, DatapathCounters* counters) {
-  ParsedFrame parsed;
   if (rte_pktmbuf_linearize(frame) != 0) {  // in several buffers: the port's MTU is larger than ours
     ++counters->rx_errors;
     return false;
   }
-  if (!parse_frame(rte_pktmbuf_mtod(frame, const uint8_t*), rte_pktmbuf_data_len(frame), &parsed)) {
+  const auto parsed = parse_frame(rte_pktmbuf_mtod(frame, const uint8_t*), rte_pktmbuf_data_len(frame));
+  if (!parsed) {
     attend(now, frame);
     return false;
   }
-  if (!is_for(parsed, own_, udp_port_, second_port_)) return false;
-  if (parsed.payload_bytes == 0) {
+  if (!is_for(*parsed, own_, udp_port_, second_port_)) return false;
+  if (parsed->payload_bytes == 0) {
     ++counters->rx_errors;
     return false;
   }
   Received& received = inbox_.emplace_back();
   received.frame = frame;
-  received.burst.flow = parsed.flow;
-  received.burst.data = parsed.payload;
-  received.burst.bytes = received.burst.segment_size = parsed.payload_bytes;
+  received.burst.flow = parsed->flow;
+  received.burst.data = parsed->payload;
+  received.burst.bytes = received.burst.segment_size = parsed->payload_bytes;
   return true;
 }
 
 void DpdkPlane::attend(Instant now, const rte_mbuf* frame) {
   const auto* bytes = rte_pktmbuf_mtod(frame, const uint8_t*);
-  NeighbourMessage message;
-  if (!parse_neighbour(bytes, rte_pktmbuf_data_len(frame), &message)) return;
+  const std::optional<NeighbourMessage> message = parse_neighbour(bytes, rte_pktmbuf_data_len(frame));
+  if (!message) return;
   MacAddress sender;
   std::copy_n(bytes + sender.size(), sender.size(), sender.begin());
-  const MacAddress& mac = message.has_mac ? message.mac : sender;
-  if (!message.solicitation) return learn(now, message.target, mac);
-  if (!message.from.is_zero()) learn(now, message.from, mac);
-  if (message.target == own_) answer(message, sender);
+  const MacAddress& mac = message->has_mac ? message->mac : sender;
+  if (!message->solicitation) return learn(now, message->target, mac);
+  if (!message->from.is_zero()) learn(now, message->from, mac);
+  if (message->target == own_) answer(*message, sender);
 }
 
 int DpdkPlane::receive(core::RxBurst* out, int max, DatapathCounters* counters) {

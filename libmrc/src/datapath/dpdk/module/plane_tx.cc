@@ -18,11 +18,13 @@ constexpr uint16_t kStandardPort = 4791;
 
 }  // namespace
 
-DpdkPlane::~DpdkPlane() {
+void DpdkPlane::discard() {
   release();
   for (rte_mbuf* frame : waiting_) rte_pktmbuf_free(frame);
+  waiting_.clear();
   for (auto& [next, frames] : held_)
     for (rte_mbuf* frame : frames) rte_pktmbuf_free(frame);
+  held_.clear();
   while (inbox_at_ < inbox_.size()) rte_pktmbuf_free(inbox_[inbox_at_++].frame);
 }
 
@@ -46,11 +48,12 @@ Status DpdkPlane::open(const HostPlane& plane, const Gateway& gateway, const Por
 }
 
 bool DpdkPlane::send(Instant now, const core::TxBurst& packet, const wire::Flow& flow, const SegmentPath& path,
-                     DatapathCounters* counters) {
+                     rte_mbuf* staged, DatapathCounters* counters) {
   if (!has_room()) flush();
-  rte_mbuf* frame = has_room() ? port_.allocate() : nullptr;
+  if (!has_room()) return false;
+  rte_mbuf* frame = staged != nullptr ? staged : port_.allocate();
   if (frame == nullptr) return false;
-  if (!build(packet, flow, path, frame)) {
+  if (!build(packet, flow, path, staged != nullptr, frame)) {
     rte_pktmbuf_free(frame);
     ++counters->tx_errors;
     return true;
@@ -68,16 +71,19 @@ bool DpdkPlane::send(Instant now, const core::TxBurst& packet, const wire::Flow&
   return true;
 }
 
-bool DpdkPlane::build(const core::TxBurst& packet, const wire::Flow& flow, const SegmentPath& path, rte_mbuf* out) {
+bool DpdkPlane::build(const core::TxBurst& packet, const wire::Flow& flow, const SegmentPath& path, bool staged,
+                      rte_mbuf* out) {
   write_header(flow, path, packet.bytes, &header_);
-  char* p = rte_pktmbuf_append(out, static_cast<uint16_t>(header_.length + packet.bytes));
+  static_assert(kMaxFrameHeader <= RTE_PKTMBUF_HEADROOM);
+  char* p = rte_pktmbuf_append(out, static_cast<uint16_t>(packet.bytes));
+  if (p != nullptr) p = rte_pktmbuf_prepend(out, static_cast<uint16_t>(header_.length));
   if (p == nullptr) {
     if (first_error_.empty()) first_error_ = "a packet of " + std::to_string(packet.bytes) + " bytes is too long";
     return false;
   }
   auto* bytes = reinterpret_cast<uint8_t*>(p);
   std::copy_n(header_.bytes.data(), header_.length, bytes);
-  flatten(packet, bytes + header_.length);
+  if (!staged) flatten(packet, bytes + header_.length);
   if (checksum_) put_checksum(flow, path, kUdpBytes + packet.bytes, out);
   return true;
 }

@@ -3,6 +3,7 @@
 #include <rte_cycles.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
+#include <rte_mbuf_pool_ops.h>
 
 #include <algorithm>
 #include <atomic>
@@ -14,25 +15,41 @@ namespace mrc::datapath {
 namespace {
 
 constexpr uint16_t kDescriptors = 512;
-constexpr uint32_t kPackets = 4 * kDescriptors;  // in both rings, held, and lent to the engine
-constexpr int kStartTries = 100;
-constexpr unsigned int kStartEveryUs = 20000;
+constexpr uint32_t kPackets = 4 * kDescriptors;                      // in both rings, held, and lent to the engine
+constexpr unsigned int kStartFirstUs = 20000, kStartMaxUs = 500000;  // pauses between tries to start, which double
+constexpr int kStartTries = 25;                                      // for ten seconds
+constexpr unsigned int kLinkEveryUs = 10000;
+constexpr int kLinkTries = 30;
 constexpr uint32_t kFrameSlack = 512;  // room for drivers that require more than a frame, and for VLAN tags
 
 Error fail(const std::string& what, int code) {
   return {code, what + ": " + rte_strerror(code)};
 }
 
+// The buffer that was freed last is taken first, so that a few buffers are used again and again while the processor has
+// them in its cache: DPDK's usual pool is a queue, in which every buffer is the one that was not used for longest.
+// Ports with memory of their own, and users who choose by --mbuf-pool-ops-name, keep theirs.
+rte_mempool* make_pool(const char* name, uint16_t room, int node, bool usual) {
+  rte_mempool* pool = usual ? rte_pktmbuf_pool_create_by_ops(name, kPackets - 1, 0, 0, room, node, "stack") : nullptr;
+  return pool != nullptr ? pool : rte_pktmbuf_pool_create(name, kPackets - 1, 0, 0, room, node);
+}
+
 }  // namespace
 
 Port::~Port() {
   if (id_ == kNone) return;
-  if (started_) (void)rte_eth_dev_stop(id_);
+  while (spares_ > 0) rte_pktmbuf_free(spare_[--spares_]);
+  stop();
   if (owner_ != 0) (void)rte_eth_dev_owner_unset(id_, owner_);
   rte_eth_dev_info info{};
   if (made_here_ && rte_eth_dev_info_get(id_, &info) == 0) (void)rte_dev_remove(info.device);
   // A packet that another port still has (net_ring passes them on unchanged) keeps its memory.
   if (pool_ != nullptr && rte_mempool_full(pool_) == 1) rte_mempool_free(pool_);
+}
+
+void Port::stop() {
+  if (started_) (void)rte_eth_dev_stop(id_);
+  started_ = false;
 }
 
 Status Port::open(const Wanted& wanted) {
@@ -78,6 +95,7 @@ Status Port::configure(const Wanted& wanted) {
   if (const int rc = rte_eth_dev_info_get(id_, &info); rc != 0)
     return fail("port '" + name_ + "' has no device information", -rc);
   driver_ = info.driver_name;
+  is_client_ = driver_ == "net_memif" && wanted.name.find("role=server") == std::string::npos;
   uint16_t usual = 0;
   (void)rte_eth_dev_get_mtu(id_, &usual);
   mtu_ = wanted.mtu != 0 ? wanted.mtu : usual;
@@ -103,7 +121,10 @@ Status Port::start() {
   const uint32_t room = RTE_PKTMBUF_HEADROOM + kEthernetBytes + mtu_ + kFrameSlack;
   if (room > UINT16_MAX) return fail("packets of " + std::to_string(mtu_) + " bytes", EMSGSIZE);
   const int node = rte_eth_dev_socket_id(id_);
-  pool_ = rte_pktmbuf_pool_create(pool.c_str(), kPackets - 1, 0, 0, static_cast<uint16_t>(room), node);
+  usual_memory_ = rte_mbuf_user_mempool_ops() == nullptr &&
+                  std::strcmp(rte_mbuf_best_mempool_ops(), RTE_MBUF_DEFAULT_MEMPOOL_OPS) == 0;
+  buffer_bytes_ = room - RTE_PKTMBUF_HEADROOM;
+  pool_ = make_pool(pool.c_str(), static_cast<uint16_t>(room), node, usual_memory_);
   if (pool_ == nullptr)
     return fail("no memory for the packets of port '" + name_ + "' (more with -m in the setting dpdk_eal)", rte_errno);
   uint16_t receive = kDescriptors, send = kDescriptors;
@@ -112,10 +133,12 @@ Status Port::start() {
   if (rc == 0) rc = rte_eth_rx_queue_setup(id_, 0, receive, socket, nullptr, pool_);
   if (rc == 0) rc = rte_eth_tx_queue_setup(id_, 0, send, socket, nullptr);
   // One end of a shared memory starts only when the other one exists, which may be a process that is starting.
+  unsigned int pause_us = kStartFirstUs;
   for (int tries = 0; rc == 0; ++tries) {
-    rc = rte_eth_dev_start(id_);
+    rc = start_once();
     if (rc == 0 || tries == kStartTries) break;
-    rte_delay_us_sleep(kStartEveryUs);
+    rte_delay_us_sleep(pause_us);
+    pause_us = std::min(2 * pause_us, kStartMaxUs);
     rc = 0;
   }
   if (rc != 0) return fail("port '" + name_ + "' does not start", -rc);
@@ -126,6 +149,29 @@ Status Port::start() {
   if (rc = rte_eth_macaddr_get(id_, &mac); rc != 0) return fail("port '" + name_ + "' has no MAC address", -rc);
   std::copy_n(mac.addr_bytes, mac_.size(), mac_.begin());
   return {};
+}
+
+// The server of a shared memory refuses a client that connects before it has started, and the client's driver does not
+// connect again until it is restarted.
+int Port::start_once() {
+  if (const int rc = rte_eth_dev_start(id_); rc != 0 || !is_client_) return rc;
+  rte_eth_link link{};
+  for (int tries = 0; tries < kLinkTries; ++tries) {
+    if (rte_eth_link_get_nowait(id_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP) return 0;
+    rte_delay_us_sleep(kLinkEveryUs);
+  }
+  (void)rte_eth_dev_stop(id_);
+  return -ENOTCONN;
+}
+
+// The pool is shared with the port's driver, so that each visit takes a lock.
+void Port::take_spares() {
+  if (rte_pktmbuf_alloc_bulk(pool_, spare_.data(), static_cast<unsigned int>(spare_.size())) == 0) {
+    spares_ = static_cast<uint32_t>(spare_.size());
+    return;
+  }
+  spare_[0] = rte_pktmbuf_alloc(pool_);
+  spares_ = spare_[0] != nullptr ? 1 : 0;
 }
 
 uint64_t Port::missed() const {

@@ -5,11 +5,12 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include <array>
 #include <cstdint>
 #include <string>
 
-#include "base/result.h"
 #include "datapath/frame/frame.h"
+#include "result.h"
 
 namespace mrc::datapath {
 
@@ -26,9 +27,16 @@ class Port {
 
   Status open(const Wanted& wanted);
 
+  void stop();  // the driver returns the packets that it has sent
   uint16_t receive(rte_mbuf** out, uint16_t max) { return rte_eth_rx_burst(id_, 0, out, max); }
   uint16_t send(rte_mbuf** packets, uint16_t count) { return rte_eth_tx_burst(id_, 0, packets, count); }
-  rte_mbuf* allocate() { return rte_pktmbuf_alloc(pool_); }
+  // Of a few that are taken from the pool at once. Null: it is empty.
+  rte_mbuf* allocate() {
+    if (spares_ == 0) take_spares();
+    return spares_ > 0 ? spare_[--spares_] : nullptr;
+  }
+  // A packet buffer's room behind the headroom, if any port sends these buffers: with memory of DPDK's usual kind.
+  uint32_t buffer_bytes() const { return usual_memory_ ? buffer_bytes_ : 0; }
 
   const MacAddress& mac() const { return mac_; }
   uint32_t mtu() const { return mtu_; }
@@ -43,14 +51,21 @@ class Port {
   Status claim();
   Status configure(const Wanted& wanted);
   Status start();
+  int start_once();
+  void take_spares();
 
   static constexpr uint16_t kNone = RTE_MAX_ETHPORTS;
   uint16_t id_ = kNone;
   uint64_t owner_ = 0;
   bool made_here_ = false;  // by device arguments, so it is removed with this
   bool started_ = false;
+  bool is_client_ = false;  // of a memory that another process shares
   bool computes_checksums_ = false;
   rte_mempool* pool_ = nullptr;
+  bool usual_memory_ = false;
+  uint32_t buffer_bytes_ = 0;
+  std::array<rte_mbuf*, 8> spare_;
+  uint32_t spares_ = 0;
   MacAddress mac_{};
   uint32_t mtu_ = 0;
   std::string name_, driver_, note_;

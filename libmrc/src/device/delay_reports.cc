@@ -1,0 +1,53 @@
+#include "device/delay_reports.h"
+
+#include <set>
+#include <utility>
+
+namespace mrc::device {
+
+void DelayReports::on_connected() {
+  for (auto& [number, told] : told_) told.before = told.last;
+  for (Released& released : released_) released.told.before = released.told.last;
+}
+
+void DelayReports::on_released(ctl::PeerReport last) {
+  Told told;
+  if (auto known = told_.extract(last.peer); !known.empty()) told = std::move(known.mapped());
+  if (released_.size() < kMaxReleased) released_.push_back({std::move(last), std::move(told)});
+}
+
+void DelayReports::begin() {
+  released_before_ = released_.size();
+}
+
+DelayReports::Peers DelayReports::next(Peers* peers) {
+  std::set<core::PeerId> ended;
+  for (size_t i = released_before_; i < released_.size(); ++i) ended.insert(released_[i].last.peer);
+  std::erase_if(*peers, [&](const ctl::PeerReport& peer) { return ended.contains(peer.peer); });
+  std::set<core::PeerId> there;
+  for (ctl::PeerReport& peer : *peers) {
+    there.insert(peer.peer);
+    subtract(&peer, &told_[peer.peer]);
+  }
+  std::erase_if(told_, [&](const auto& known) { return !there.contains(known.first); });
+  Peers last;
+  for (Released& released : released_) {
+    subtract(&released.last, &released.told);
+    last.push_back(std::move(released.last));
+  }
+  released_.clear();
+  released_before_ = 0;
+  return last;
+}
+
+// After a fall the number is that of another peer.
+void DelayReports::subtract(ctl::PeerReport* peer, Told* told) {
+  ctl::PeerDelays now = {std::move(peer->completion), std::move(peer->retransmission)};
+  if (ctl::has_fallen(now, told->last)) *told = {};
+  told->last = now;
+  ctl::PeerDelays more = ctl::growth(std::move(now), told->before);
+  peer->completion = std::move(more.completion);
+  peer->retransmission = std::move(more.retransmission);
+}
+
+}  // namespace mrc::device

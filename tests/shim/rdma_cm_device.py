@@ -1,0 +1,270 @@
+"""Commands of rdma_user_cm.h to /dev/infiniband/rdma_cm, without librdmacm. Runs with the shim preloaded.
+
+usage: rdma_cm_device.py CHECK
+"""
+import ctypes
+import errno
+import fcntl
+import mmap
+import os
+import select
+import socket
+import stat
+import struct
+import sys
+import threading
+import time
+
+PATH = "/dev/infiniband/rdma_cm"
+CREATE, DESTROY, BIND_IP, RESOLVE_IP, QUERY_ROUTE, GET_EVENT, GET_OPTION, SET_OPTION = 0, 1, 2, 3, 5, 12, 13, 14
+JOIN_IP, LEAVE, JOIN, MULTICAST_JOINED = 16, 17, 22, 12
+IPOIB, TCP, UDP = 0x2, 0x106, 0x111
+
+
+def command(fd, number, body, out=0):
+    return os.write(fd, struct.pack("IHH", number, len(body), out) + body)
+
+
+def fails(error, *arguments):
+    try:
+        command(*arguments)
+    except OSError as failure:
+        assert failure.errno == error, failure
+        return
+    raise AssertionError("no error")
+
+
+def create(fd, uid=7, space=TCP):
+    answer = ctypes.create_string_buffer(4)
+    command(fd, CREATE, struct.pack("QQHB5x", uid, ctypes.addressof(answer), space, 2), 4)
+    return struct.unpack("I", answer.raw)[0]
+
+
+def ip(port):
+    return struct.pack("=H", socket.AF_INET) + struct.pack("!H", port) + socket.inet_aton("127.0.0.1") + bytes(20)
+
+
+def bind(fd, number, port):
+    command(fd, BIND_IP, struct.pack("Q", 0) + ip(port) + struct.pack("I", number))
+
+
+def resolve(fd, number):
+    command(fd, RESOLVE_IP, bytes(28) + ip(9999) + struct.pack("II", number, 1000))
+
+
+def get_event(fd):
+    answer = ctypes.create_string_buffer(336)
+    command(fd, GET_EVENT, struct.pack("Q", ctypes.addressof(answer)), 336)
+    return struct.unpack("QIII", answer.raw[:20])
+
+
+def readable(fd):
+    return bool(select.select([fd], [], [], 0)[0])
+
+
+def free_port():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def bound(port):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return True
+    return False
+
+
+def check_commands():
+    with open("/sys/class/misc/rdma_cm/abi_version", encoding="ascii") as abi:
+        assert abi.read() == "4\n"
+    assert stat.S_ISCHR(os.stat(PATH).st_mode)
+    fd = os.open(PATH, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
+    assert stat.S_ISCHR(os.fstat(fd).st_mode)
+    one = create(fd, uid=41)
+    fails(errno.EAGAIN, fd, GET_EVENT, struct.pack("Q", 1), 336)
+    assert not readable(fd)
+    resolve(fd, one)
+    assert readable(fd)
+    assert get_event(fd) == (41, one, 0, 0)
+    assert not readable(fd)
+    fails(errno.EINVAL, fd, RESOLVE_IP, bytes(28) + ip(1) + struct.pack("II", one, 1))
+    fails(errno.ENOENT, fd, RESOLVE_IP, bytes(28) + ip(1) + struct.pack("II", 4711, 1))
+    fails(errno.EPROTONOSUPPORT, fd, CREATE, struct.pack("QQHB5x", 1, 1, IPOIB, 4), 4)
+    fails(errno.ENOSYS, fd, GET_OPTION, bytes(48))
+    fails(errno.EINVAL, fd, 99, bytes(8))
+    # Events that were not taken go with their id.
+    two = create(fd)
+    resolve(fd, two)
+    answer = ctypes.create_string_buffer(4)
+    command(fd, DESTROY, struct.pack("QII", ctypes.addressof(answer), two, 0), 4)
+    assert answer.raw == bytes(4) and not readable(fd)
+    command(fd, DESTROY, struct.pack("QII", ctypes.addressof(answer), one, 0), 4)
+    assert answer.raw == struct.pack("I", 1)
+    # Port spaces have ports of their own.
+    port = free_port()
+    bind(fd, create(fd), port)
+    bind(fd, create(fd, space=UDP), port)
+    fails(errno.EADDRINUSE, fd, BIND_IP, struct.pack("Q", 0) + ip(port) + struct.pack("I", create(fd, space=UDP)))
+    # An id belongs to its channel.
+    other = os.open(PATH, os.O_RDWR)
+    three = create(fd)
+    fails(errno.EINVAL, other, DESTROY, struct.pack("QII", ctypes.addressof(answer), three, 0), 4)
+    # Other descriptors that cannot be written to keep their error.
+    plain = os.open("/dev/null", os.O_RDONLY)
+    fails(errno.EBADF, plain, CREATE, bytes(24), 4)
+
+
+def group(address):
+    return struct.pack("=HH", socket.AF_INET, 0) + socket.inet_aton(address) + bytes(20)
+
+
+def join(fd, number, uid, address="239.1.2.3"):
+    answer = ctypes.create_string_buffer(4)
+    command(fd, JOIN_IP, struct.pack("QQ", ctypes.addressof(answer), uid) + group(address) + struct.pack("I", number), 4)
+    return struct.unpack("I", answer.raw)[0]
+
+
+def leave(fd, member):
+    """The number of events that the membership reported."""
+    answer = ctypes.create_string_buffer(4)
+    command(fd, LEAVE, struct.pack("QII", ctypes.addressof(answer), member, 0), 4)
+    return struct.unpack("I", answer.raw)[0]
+
+
+def destroy(fd, number):
+    """The number of events that the id reported."""
+    answer = ctypes.create_string_buffer(4)
+    command(fd, DESTROY, struct.pack("QII", ctypes.addressof(answer), number, 0), 4)
+    return struct.unpack("I", answer.raw)[0]
+
+
+def check_multicast():
+    fd = os.open(PATH, os.O_RDWR | os.O_NONBLOCK)
+    number, other = create(fd, uid=5, space=UDP), create(fd, space=TCP)
+    fails(errno.EINVAL, fd, JOIN_IP, struct.pack("QQ", 8, 1) + group("239.1.2.3") + struct.pack("I", number))  # not bound
+    bind(fd, number, 0)
+    bind(fd, other, 0)
+    for wrong in (group("10.1.2.3"), bytes(28)):
+        fails(errno.EINVAL, fd, JOIN_IP, struct.pack("QQ", 8, 1) + wrong + struct.pack("I", number), 4)
+    fails(errno.EINVAL, fd, JOIN_IP, struct.pack("QQ", 8, 1) + group("239.1.2.3") + struct.pack("I", other), 4)
+    fails(errno.ENOENT, fd, JOIN_IP, struct.pack("QQ", 8, 1) + group("239.1.2.3") + struct.pack("I", 4711), 4)
+    fails(errno.EFAULT, fd, JOIN_IP, struct.pack("QQ", 8, 1) + group("239.1.2.3") + struct.pack("I", number), 4)
+    fails(errno.EINVAL, fd, JOIN, struct.pack("QQIHH", 8, 1, number, 16, 2) + group("239.1.2.3") + bytes(100), 4)  # flags
+    fails(errno.ENOENT, fd, LEAVE, struct.pack("QII", 8, 4711, 0), 4)
+    assert not readable(fd)
+    member, second = join(fd, number, uid=77), join(fd, number, uid=78, address="224.0.0.9")
+    assert get_event(fd) == (77, member, MULTICAST_JOINED, 0)
+    assert leave(fd, member) == 1
+    fails(errno.ENOENT, fd, LEAVE, struct.pack("QII", 8, member, 0), 4)
+    assert readable(fd)
+    assert leave(fd, second) == 0  # its event goes with it
+    assert not readable(fd)
+    # A membership goes with its id, which has reported the first one's event.
+    third = join(fd, number, uid=79)
+    assert destroy(fd, number) == 1 and not readable(fd)
+    fails(errno.ENOENT, fd, LEAVE, struct.pack("QII", 8, third, 0), 4)
+    # The event of a join counts for the id as long as it is a member, too.
+    number = create(fd, uid=6, space=UDP)
+    bind(fd, number, 0)
+    member = join(fd, number, uid=80)
+    assert get_event(fd) == (80, member, MULTICAST_JOINED, 0)
+    assert destroy(fd, number) == 1
+
+
+def check_pointers():
+    fd = os.open(PATH, os.O_RDWR | os.O_NONBLOCK)
+    nowhere = 8
+    fails(errno.EFAULT, fd, CREATE, struct.pack("QQHB5x", 1, nowhere, TCP, 2), 4)
+    fails(errno.EFAULT, fd, CREATE, struct.pack("QQHB5x", 1, 0, TCP, 2), 4)
+    number = create(fd, uid=9)
+    for command_, body, out in ((QUERY_ROUTE, struct.pack("QII", nowhere, number, 0), 272),
+                                (SET_OPTION, struct.pack("QIIII", nowhere, number, 0, 1, 4), 0)):
+        fails(errno.EFAULT, fd, command_, body, out)
+    resolve(fd, number)
+    fails(errno.EFAULT, fd, GET_EVENT, struct.pack("Q", nowhere), 336)
+    assert readable(fd) and get_event(fd) == (9, number, 0, 0)  # it has not been taken
+    libc = ctypes.CDLL(None, use_errno=True)
+    for size in (8, 100):  # the command itself
+        assert libc.write(fd, ctypes.c_void_p(nowhere), ctypes.c_size_t(size)) == -1
+        assert ctypes.get_errno() == errno.EFAULT
+    # A command whose end is on a page that cannot be read.
+    page = mmap.PAGESIZE
+    libc.mmap.restype = ctypes.c_void_p
+    at = libc.mmap(None, ctypes.c_size_t(2 * page), mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS,
+                   -1, ctypes.c_size_t(0))
+    assert libc.mprotect(ctypes.c_void_p(at + page), ctypes.c_size_t(page), 0) == 0
+    ctypes.memmove(at + page - 8, struct.pack("IHH", CREATE, 24, 4), 8)
+    assert libc.write(fd, ctypes.c_void_p(at + page - 8), ctypes.c_size_t(32)) == -1
+    assert ctypes.get_errno() == errno.EFAULT
+
+
+def check_descriptor():
+    fd = os.open(PATH, os.O_RDWR)
+    os.set_inheritable(fd, True)
+    assert fcntl.fcntl(os.open(PATH, os.O_RDWR | os.O_CLOEXEC), fcntl.F_GETFD) & fcntl.FD_CLOEXEC
+    copy = os.dup(fd)
+    number = create(fd, uid=5)
+    resolve(copy, number)
+    os.close(fd)
+    assert readable(copy) and get_event(copy) == (5, number, 0, 0)
+    assert create(copy) != number
+
+
+def check_child():
+    fd = os.open(PATH, os.O_RDWR)
+    resolve(fd, create(fd))
+    child = os.fork()
+    if child == 0:
+        try:
+            fails(errno.EBADF, fd, CREATE, bytes(24), 4)
+            own = os.open(PATH, os.O_RDWR)
+            mine = create(own, uid=6)
+            resolve(own, mine)
+            os._exit(0 if get_event(own) == (6, mine, 0, 0) else 1)
+        except BaseException as failure:  # the parent's frames must not run
+            print(repr(failure), flush=True)
+            os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+    assert readable(fd)
+
+
+def check_close():
+    fd = os.open(PATH, os.O_RDWR)
+    copy = os.dup(fd)
+    port = free_port()
+    bind(fd, create(fd), port)
+    os.close(fd)
+    assert bound(port)
+    os.close(copy)
+    deadline = time.monotonic() + 60
+    while bound(port) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not bound(port)
+
+
+def sleeps(thread):
+    with open(f"/proc/self/task/{thread.native_id}/stat", encoding="ascii") as state:
+        return state.read().rpartition(")")[2].split()[0] == "S"
+
+
+def check_waiting():
+    fd = os.open(PATH, os.O_RDWR)
+    copy = os.dup(fd)
+    number = create(fd, uid=7)
+    events = []
+    waits = threading.Thread(target=lambda: events.append(get_event(fd)), daemon=True)
+    waits.start()
+    while not sleeps(waits):
+        time.sleep(0.01)
+    os.close(fd)
+    resolve(copy, number)
+    waits.join(60)
+    assert events == [(7, number, 0, 0)], events
+
+
+if __name__ == "__main__":
+    globals()["check_" + sys.argv[1]]()
+    print("passed")

@@ -1,0 +1,234 @@
+"""Programs that connect by rdma_cm, unmodified, over the shim's emulation of the kernel's device. spec/rdma_cm.md"""
+import os
+import random
+import sys
+import tempfile
+import time
+
+import session
+
+DEVICE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rdma_cm_device.py")
+
+
+def await_(condition, server):
+    deadline = time.monotonic() + session.LIMIT_S
+    while not condition() and server.process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+UDADDY_PORT = 7174  # it has no option for another
+
+
+def pair(server, client, forever=False, tcp=False, output="", port=None, extra=()):
+    """Server, then client as soon as the server's port is bound; PORT in both commands is its number. `forever`: the
+    server does not end by itself; `tcp`: it waits on TCP first."""
+    port = port or session.free_port()
+    env = session.environment(extra)
+    first = session.Process(server.replace("PORT", str(port)).split(), env)
+    second = None
+    try:
+        await_(lambda: session.listening(port) if tcp else session.bound(port), first)
+        second = session.Process(client.replace("PORT", str(port)).split(), env)
+        second.wait()
+        if forever or second.process.returncode != 0:
+            first.kill()
+        else:
+            first.wait()
+    finally:
+        first.kill()
+        if second is not None:
+            second.kill()
+    both = f"{second}\n{first}"
+    assert second.process.returncode == 0 and output in second.out, both
+    assert forever or first.process.returncode == 0, both
+    for complaint in ("Sanitizer", "runtime error:"):
+        assert complaint not in both, both
+
+
+def rping(server, client, output):
+    """Its main thread closes the event channel as soon as the last event is acknowledged. When its other thread has not
+    come back to wait by then, on hardware as here, it finds no descriptor and ends the process with -1. Run again then."""
+    for left in reversed(range(5)):
+        try:
+            return pair(server, client, output=output)
+        except AssertionError as failure:
+            if left == 0 or "rdma_get_cm_event: Bad file descriptor" not in str(failure):
+                raise
+
+
+def test_rping():
+    rping("rping -s -v -V -C 10 -S 1000 -a 127.0.0.1 -p PORT", "rping -c -v -V -C 10 -S 1000 -a 127.0.0.1 -p PORT", "rdma-ping-9")
+
+
+def test_rping_ipv6():
+    rping("rping -s -C 3 -a ::1 -p PORT", "rping -c -v -C 3 -a ::1 -p PORT", "rdma-ping-2")
+
+
+def test_ucmatose_eight_connections():
+    pair("ucmatose -c 8 -p PORT", "ucmatose -c 8 -s 127.0.0.1 -p PORT", output="return status 0")
+
+
+def test_cmtime_a_hundred_connections():
+    """Its server does not end."""
+    pair("cmtime -b 127.0.0.1 -p PORT", "cmtime -s 127.0.0.1 -c 100 -p PORT", forever=True, output="disconnect")
+
+
+def test_udaddy_four_ids_of_datagrams():
+    """[CM-SIDR-1]"""
+    pair("udaddy -c 4 -C 20", "udaddy -c 4 -C 20 -s 127.0.0.1", output="return status 0", port=UDADDY_PORT)
+
+
+def test_udaddy_ipv6():
+    """[CM-SIDR-1]"""
+    pair("udaddy -b ::1", "udaddy -s ::1", output="return status 0", port=UDADDY_PORT)
+
+
+def test_no_listener_for_datagrams_is_unreachable():
+    """[CM-SIDR-2]"""
+    process = session.run(["udaddy", "-s", "127.0.0.1"])
+    assert process.process.returncode != 0 and "RDMA_CM_EVENT_UNREACHABLE, error: 1" in process.out, str(process)
+
+
+def test_ids_that_need_no_event_channel():
+    """rdma_migrate_id, and events of ids that are called one after another"""
+    pair("rdma_server -p PORT", "rdma_client -s 127.0.0.1 -p PORT", output="end 0")
+
+
+def test_rsockets():
+    for options in ("-T v", "-T b"):  # with "-T a" the program takes its peer's end for an error, if that comes early
+        command = f"rstream {options} -S 20000 -C 50 -p PORT"
+        pair(command, f"{command} -s 127.0.0.1", output="custom")
+
+
+def test_qperf():
+    pair("qperf -lp PORT", "qperf -lp PORT -cm 1 127.0.0.1 -t 1 rc_bw", forever=True, tcp=True, output="rc_bw")
+
+
+def test_libfabric_messages():
+    pair("fi_pingpong -p verbs -e msg -I 20 -S 4096 -B PORT", "fi_pingpong -p verbs -e msg -I 20 -S 4096 -P PORT 127.0.0.1", tcp=True, output="4k")
+
+
+def libfabric(provider, kind, size, output):
+    both = f"fi_pingpong -p {provider} -e {kind} -c -I 20 -S {size}"
+    pair(f"{both} -B PORT", f"{both} -P PORT 127.0.0.1", tcp=True, output=output)
+
+
+def test_libfabric_reliable_datagrams():
+    for size, output in ((1024, "1k"), (1 << 20, "1m")):
+        libfabric("verbs;ofi_rxm", "rdm", size, output)
+
+
+def test_libfabric_datagrams():
+    libfabric("verbs", "dgram", 1024, "1k")
+    libfabric("verbs;ofi_rxd", "rdm", 1024, "1k")
+
+
+def perftest(program):
+    both = f"{program} -R -n 200 -p PORT"
+    pair(both, f"{both} 127.0.0.1", output="#bytes")
+
+
+def test_writes_of_perftest():
+    perftest("ib_write_bw -q 4")
+    perftest("ib_write_lat")
+
+
+def test_sends_of_perftest():
+    for program in ("ib_send_bw", "ib_send_lat", "ib_send_bw -c UD -r 512 -s 1024", "ib_send_lat -c UD"):
+        perftest(program)
+
+
+def test_reads_and_atomics_of_perftest():
+    for program in ("ib_read_bw", "ib_read_lat", "ib_atomic_bw", "ib_atomic_lat"):
+        perftest(program)
+
+
+def test_rcopy_copies_a_file():
+    with tempfile.TemporaryDirectory() as folder:
+        source, copy = os.path.join(folder, "source"), os.path.join(folder, "copy")
+        data = random.Random(2).randbytes(3000000)
+        with open(source, "wb") as out:
+            out.write(data)
+        pair("rcopy -p PORT", f"rcopy {source} 127.0.0.1:{copy} -p PORT", forever=True)
+        with open(copy, "rb") as content:
+            assert content.read() == data
+
+
+def test_ucx_client_and_server():
+    """The example of UCX's package, which meets its peer by rdma_cm."""
+    program = os.path.join(os.environ["TEST_PROGRAMS"], "ucp_client_server")
+    for kind in ("stream", "tag", "am"):
+        pair(f"{program} -p PORT -c {kind}", f"{program} -a 127.0.0.1 -p PORT -c {kind}", forever=True, extra=(("UCX_TLS", "^sysv,posix,cma"),))
+
+
+def test_libfabric_lists_the_device():
+    process = session.run(["fi_info", "-p", "verbs", "-t", "FI_EP_MSG"])
+    assert "domain: mrc0" in process.out and "FI_PROTO_RDMA_CM_IB_RC" in process.out, str(process)
+
+
+def test_no_listener_is_a_rejection():
+    """[CM-GONE-1]"""
+    process = session.run(["rping", "-c", "-v", "-C", "1", "-a", "127.0.0.1", "-p", session.free_port()])
+    assert process.process.returncode != 0 and "REJECTED" in process.out, str(process)
+
+
+def test_peer_that_is_killed_is_a_disconnection():
+    """[CM-GONE-1]"""
+    port = session.free_port()
+    server = session.Process(["stdbuf", "-oL", "rping", "-s", "-v", "-a", "127.0.0.1", "-p", port], session.environment())
+    client = None
+    try:
+        await_(lambda: session.bound(port), server)
+        client = session.Process(["rping", "-c", "-a", "127.0.0.1", "-p", port], session.environment())
+        server.out_until("rdma-ping-3")
+        client.kill()
+        server.out_until("DISCONNECT EVENT")
+    finally:
+        server.kill()
+        if client is not None:
+            client.kill()
+
+
+def device(check):
+    process = session.run([sys.executable, "-B", DEVICE, check])
+    assert process.process.returncode == 0 and "passed" in process.out, str(process)
+
+
+def test_device_is_a_character_device_with_commands():
+    """[CM-FD-1] [CM-DEV-2] [CM-DEV-3] [CM-DEV-4]"""
+    device("commands")
+
+
+def test_multicast_memberships_of_the_device():
+    """[CM-MC-1]"""
+    device("multicast")
+
+
+def test_wrong_pointers_are_faults_and_not_crashes():
+    """[CM-FD-3]"""
+    device("pointers")
+
+
+def test_descriptor_is_duplicated_and_closed():
+    """[CM-FD-1]"""
+    device("descriptor")
+
+
+def test_a_child_of_fork_opens_its_own():
+    """[CM-FD-1]"""
+    device("child")
+
+
+def test_ids_go_with_the_last_descriptor():
+    """[CM-FD-1]"""
+    device("close")
+
+
+def test_a_thread_that_waits_keeps_the_channel():
+    """[CM-FD-2]"""
+    device("waiting")
+
+
+def test_no_device_when_none_is_shown():
+    process = session.run(["rping", "-c", "-C", "1", "-a", "127.0.0.1"], (("MRC_SHIM_DEVICES", "none"),))
+    assert process.process.returncode != 0 and "No RDMA devices" in process.out, str(process)

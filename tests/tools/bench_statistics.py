@@ -1,0 +1,187 @@
+"""The statistics of tools/bench, and the order in which it measures: with figures that are made up, so always with one result.
+
+usage: bench_statistics.py SOURCE_DIR
+"""
+import io
+import os
+import sys
+import types
+
+sys.path.insert(0, os.path.join(sys.argv[1], "tools", "bench.d"))
+import paired  # noqa: E402
+import plan  # noqa: E402
+import report  # noqa: E402
+import slices  # noqa: E402
+from contenders import Failed  # noqa: E402
+
+
+def noisy(count, true, load=7):
+    """Figures of a contender under a load that changes from round to round, by up to a factor of three."""
+    return [true * (1 + 2 * ((k * load) % 11) / 10) * (1 + ((k * 13) % 7 - 3) / 100) for k in range(count)]
+
+
+def quartiles_interpolate():
+    assert paired.quartiles([4, 1, 3, 2]) == {"median": 2.5, "q1": 1.75, "q3": 3.25}
+    assert paired.quartiles([5]) == {"median": 5, "q1": 5, "q3": 5}
+
+
+def ratios_are_of_the_same_round():
+    assert paired.of_rounds([2, None, 6, 8], [1, 1, None, 2]) == [2, 4]
+    assert paired.of_rounds([1], [0]) == []
+    assert paired.compare([None, 1], [1, None]) is None
+
+
+def load_that_hits_both_does_not_matter():
+    """The figures themselves vary by a factor of three, and 4 % are seen."""
+    base = noisy(60, 10)
+    better = [1.04 * figure * (1 + ((k * 5) % 9 - 4) / 400) for k, figure in enumerate(base)]
+    done = paired.compare(better, base)
+    assert done["verdict"] == paired.FASTER and done["pairs"] == 60, done
+    low, high = done["interval"]
+    assert 1 < low <= done["value"] <= high < 1.08, done
+    assert abs(done["value"] - 1.04) < 0.01, done
+    assert paired.compare(base, better)["verdict"] == paired.SLOWER
+    assert paired.compare(better, base, more_is_better=False)["verdict"] == paired.SLOWER
+    assert paired.compare(base, better, more_is_better=False)["verdict"] == paired.FASTER
+
+
+def noise_alone_is_no_difference():
+    a = [10 * (1 + ((k * 7) % 11 - 5) / 20) for k in range(66)]
+    b = [10 * (1 + ((k * 3) % 11 - 5) / 20) for k in range(66)]
+    done = paired.compare(a, b)
+    assert done["verdict"] == paired.SAME and done["interval"][0] <= 1 <= done["interval"][1], done
+
+
+def an_outlier_does_not_decide():
+    base = [10.0] * 30
+    once = [10.0 * (1 + 0.001 * (k % 3 - 1)) for k in range(29)] + [1000.0]
+    assert paired.compare(once, base)["verdict"] == paired.SAME
+
+
+def few_pairs_allow_no_claim():
+    assert paired.compare([2.0] * (paired.MIN_PAIRS - 1), [1.0] * (paired.MIN_PAIRS - 1))["verdict"] == paired.TOO_FEW
+    assert paired.compare([2.0] * paired.MIN_PAIRS, [1.0] * paired.MIN_PAIRS)["verdict"] == paired.FASTER
+
+
+def the_seed_decides_the_interval():
+    ratios = noisy(40, 1)
+    assert paired.interval(ratios, 5) == paired.interval(ratios, 5)
+    assert paired.interval([1.5] * 20, 1) == (1.5, 1.5)
+
+
+def a_bound_is_met_at_the_bound():
+    assert paired.meets(0.95, ">=", 0.95) and not paired.meets(0.9499, ">=", 0.95)
+    assert paired.meets(1.2, "<=", 1.2) and not paired.meets(1.2001, "<=", 1.2)
+
+
+class Fake:
+    """A contender with figures that are given; None fails."""
+
+    def __init__(self, name, figures, log, client=None):
+        self.name, self.figures, self.log, self.client, self.closed = name, iter(figures), log, client, False
+
+    def slice(self, seconds):
+        assert seconds == 0.1
+        self.log.append(self.name)
+        value = next(self.figures)
+        if value is None:
+            raise Failed("it broke")
+        return {"gbps": value, "cpu_s_per_gb": 1 / value}
+
+    def close(self):
+        self.closed = True
+
+
+def quiet():
+    return slices.Progress(10, out=io.StringIO())
+
+
+def options(count, seed=1):
+    return types.SimpleNamespace(slices=count, slice_ms=100, seed=seed)
+
+
+def fails():
+    raise Failed("not built")
+
+
+def every_round_has_all_in_another_order():
+    orders = []
+    for seed in (1, 1, 2):
+        log = []
+        made = {name: Fake(name, [value] * 21, log) for name, value in (("a", 2.0), ("b", 1.0), ("c", 4.0))}
+        group = slices.Group("g", {name: lambda fake=fake: fake for name, fake in made.items()},
+                             [*slices.with_cpu("a / b", "a", "b", ">=", 2.0), slices.Row("c / b", "c", "b", "gbps", ">=", 4.01)])
+        done = slices.measure(group, options(20, seed), quiet(), "here")
+        rounds = [tuple(log[k:k + 3]) for k in range(0, len(log), 3)]
+        assert len(rounds) == 21 and all(set(order) == {"a", "b", "c"} for order in rounds), rounds  # one is not counted
+        assert len(set(rounds)) > 3, rounds
+        orders.append(rounds)
+        assert all(fake.closed for fake in made.values())
+        assert len(done["contenders"]["a"]["slices"]) == 20 and done["contenders"]["c"]["gbps"]["median"] == 4
+        bandwidth, cpu, missed = done["ratios"]
+        assert (bandwidth["value"], bandwidth["met"], bandwidth["verdict"]) == (2, True, paired.FASTER), bandwidth
+        assert (cpu["value"], cpu["met"], cpu["verdict"]) == (0.5, None, "less"), cpu
+        assert missed["met"] is False and missed["interval"] == [4, 4], missed
+    assert orders[0] == orders[1] != orders[2]
+
+
+def what_breaks_is_reported_and_the_others_go_on():
+    log = []
+    stays = Fake("stays", [1.0] * 21, log, client=object())
+    dies = Fake("dies", [2.0] * 11 + [None], log, client=object())
+    runs = Fake("runs", [3.0] * 5 + [None] + [3.0] * 15, log)
+    group = slices.Group("g", {"stays": lambda: stays, "dies": lambda: dies, "runs": lambda: runs, "none": fails},
+                         [slices.Row("dies / stays", "dies", "stays"), slices.Row("none / stays", "none", "stays", "gbps", ">=", 1),
+                          slices.Row("runs / stays", "runs", "stays")])
+    done = slices.measure(group, options(20), quiet(), "here")
+    dead, absent, again = done["ratios"]
+    assert (dead["value"], dead["pairs"]) == (2, 10) and dies.closed, dead
+    assert absent["value"] is None and absent["met"] is False, absent
+    assert (again["value"], again["pairs"]) == (3, 19), again
+    assert done["contenders"]["none"]["error"] == "not built" and log.count("stays") == 21
+    out, sys.stdout = sys.stdout, io.StringIO()
+    try:
+        report.print_group("g", done)
+        text = sys.stdout.getvalue()
+    finally:
+        sys.stdout = out
+    assert "(not built)" in text and "not measured" in text and "MISSED" in text and "[2.000, 2.000]" in text, text
+
+
+def progress_counts_down():
+    out, now = io.StringIO(), [0.0]
+    progress = slices.Progress(100, every_s=10, out=out, clock=lambda: now[0])
+    progress.show("a")
+    progress.took(25, 50)  # takes twice as long as planned
+    progress.show("b")
+    now[0] = 50
+    progress.show("c")
+    assert out.getvalue() == "  a; about 1:40 min left\n  c; about 2:30 min left\n", out.getvalue()
+
+
+def the_plan_has_the_targets():
+    place = types.SimpleNamespace(datapaths={"memory": {"MRC_SAME_HOST": "memory"}}, name="loopback", addresses=["::1"])
+    chosen = types.SimpleNamespace(parts=plan.PARTS, quick=False)
+    rows = [row for group in plan.groups(place, chosen) for row in group.rows]
+    for group in plan.groups(place, chosen):
+        assert all(row.top in group.contenders and row.bottom in group.contenders for row in group.rows), group
+    targets = {(row.top, row.bottom, row.figure, row.relation, row.bound) for row in rows if row.bound is not None}
+    for wanted in (("MRC", "raw limit", "gbps", ">=", 0.95), ("MRC", "TCP", "cpu_s_per_gb", "<=", 0.9), ("MRC", "TCP", "gbps", ">=", 1.3),
+                   ("MRC", "TCP, 4 streams", "gbps", ">=", 1.3), ("MRC", "raw limit", "p50_us", "<=", 1.2),
+                   ("MRC", "raw limit", "p99_us", "<=", 1.5), ("MRC", "raw limit", "p999_us", "<=", 1.5)):
+        assert wanted in targets, wanted
+    place.bare_interfaces = list  # a place with interfaces to spare
+    drivers = {(row.top, row.bottom, row.figure, row.relation, row.bound) for group in plan.drivers(place, chosen) for row in group.rows}
+    assert drivers >= {("MRC", "bare AF_XDP", "gbps", ">=", 0.7), ("MRC", "bare rte_eth", "gbps", ">=", 0.6)}, drivers
+    bandwidths = [row for row in rows if row.figure == "gbps"]
+    assert len(bandwidths) == len([row for row in rows if row.figure == "cpu_s_per_gb"]) - len([row for row in rows if row.figure == "rate"])
+    titles = [row.title for group in plan.comparison(place, "old", "new", "v1", True) for row in group.rows]
+    assert [t for t in titles if "p9" in t or "p50" in t] == [f"half round trip of 2 B: {p}" for p in ("p50", "p99", "p99.9")], titles
+
+
+CHECKS = (quartiles_interpolate, ratios_are_of_the_same_round, load_that_hits_both_does_not_matter, noise_alone_is_no_difference,
+          an_outlier_does_not_decide, few_pairs_allow_no_claim, the_seed_decides_the_interval, a_bound_is_met_at_the_bound,
+          every_round_has_all_in_another_order, what_breaks_is_reported_and_the_others_go_on, progress_counts_down, the_plan_has_the_targets)
+for check in CHECKS:
+    check()
+print(f"{len(CHECKS)} checks")

@@ -1,0 +1,102 @@
+// How many engines a device has, and what happens where there can be one only.
+#include "device/shards.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+
+#include "datapath/fd.h"
+
+namespace mrc::device {
+namespace {
+
+uint32_t count(int64_t setting, double gbps, uint32_t processors) {
+  DeviceConfig config;
+  config.settings.shards = setting;
+  config.line_rate_gbps = gbps;
+  return shard_count(config, processors);
+}
+
+TEST(Shards, shard_count__what_is_set) {
+  EXPECT_EQ(Settings().shards, 1);
+  EXPECT_EQ(count(1, 400, 64), 1u);
+  EXPECT_EQ(count(5, 0, 1), 5u);
+}
+
+TEST(Shards, shard_count__by_rate_and_processors) {
+  EXPECT_EQ(count(0, 0, 8), 1u) << "the rate is not known";
+  EXPECT_EQ(count(0, 25, 8), 1u);
+  EXPECT_EQ(count(0, 26, 8), 2u);
+  EXPECT_EQ(count(0, 100, 8), 4u);
+  EXPECT_EQ(count(0, 400, 8), 8u);
+  EXPECT_EQ(count(0, 400, 0), 1u) << "the number of processors is not known";
+  EXPECT_EQ(count(0, 10000, 1000), 64u);
+}
+
+// NICs know no process slots: they send to the standard port, which one engine has.
+TEST(Shards, shard_count__one_where_there_cannot_be_more) {
+  DeviceConfig config;
+  config.settings.shards = 4;
+  EXPECT_EQ(shard_count(config, 8), 4u);
+  config.peers_are_nics = true;
+  EXPECT_EQ(shard_count(config, 8), 1u);
+  config.peers_are_nics = false;
+  config.peers.resize(2);
+  EXPECT_EQ(shard_count(config, 8), 4u);
+  config.peers[1].nic = true;
+  EXPECT_EQ(shard_count(config, 8), 1u);
+  config.peers.clear();
+  config.settings.datapath = DatapathKind::kRaw;
+  EXPECT_EQ(shard_count(config, 8), 1u);
+}
+
+// A device of which the first engine alone finds a slot: all others are taken.
+class ShardsWithoutSlots : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Settings settings;
+    settings.second_port = 0;
+    settings.publish = "";
+    config_ = loopback_config(settings, false);
+    config_.line_rate_gbps = 400;
+    for (PlaneConfig& plane : config_.planes) plane.port = 0, plane.port_base = 0;
+    sockaddr_in addr{};
+    addr.sin_family = AF_INET;
+    const std::string text = config_.planes[0].addr.to_string();
+    ASSERT_EQ(::inet_pton(AF_INET, text.c_str(), &addr.sin_addr), 1) << text;
+    for (uint16_t base = 20000; base < 60000 && blocked_.size() < 63; base += 100) {
+      blocked_.clear();
+      config_.planes[0].port_base = base;
+      for (uint16_t slot = 1; slot < 64; ++slot) {
+        datapath::Fd fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+        addr.sin_port = htons(static_cast<uint16_t>(base + slot));
+        if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&addr), sizeof addr) != 0) break;
+        blocked_.push_back(std::move(fd));
+      }
+    }
+    ASSERT_EQ(blocked_.size(), 63u);
+    config_.planes[0].port = static_cast<uint16_t>(config_.planes[0].port_base + 64);
+  }
+  DeviceConfig config_;
+  std::vector<datapath::Fd> blocked_;
+};
+
+TEST_F(ShardsWithoutSlots, a_number_that_cannot_be_opened_is_an_error_that_names_the_setting) {
+  config_.settings.shards = 2;
+  const auto shards = Shards::start(config_);
+  ASSERT_FALSE(shards);
+  EXPECT_EQ(shards.error().code, EADDRINUSE);
+  EXPECT_NE(shards.error().text.find("shards: engine 2 of 2"), std::string::npos) << shards.error().text;
+}
+
+TEST_F(ShardsWithoutSlots, an_automatic_number_is_that_of_the_engines_that_opened) {
+  config_.settings.shards = 0;
+  const auto shards = Shards::start(config_);
+  ASSERT_TRUE(shards) << shards.error().text;
+  EXPECT_EQ((*shards)->size(), 1u);
+}
+
+}  // namespace
+}  // namespace mrc::device

@@ -1,0 +1,60 @@
+"""Statistics of alternating slices. A ratio is taken within each round, where the load of the machine was nearly the same for
+both; the median over the rounds is reported with a bootstrap interval, and a claim only where the interval allows it."""
+import random
+import statistics
+
+RESAMPLES = 2000
+CONFIDENCE = 0.95
+MIN_PAIRS = 10  # with fewer the interval means little, and no claim is made
+FASTER, SLOWER, SAME, TOO_FEW = "faster", "slower", "no difference shown", "too few slices"
+
+
+def quartiles(values):
+    """{"median", "q1", "q3"} with linear interpolation between neighbours."""
+    ordered = sorted(values)
+    return {"median": quantile(ordered, 0.5), "q1": quantile(ordered, 0.25), "q3": quantile(ordered, 0.75)}
+
+
+def quantile(ordered, share):
+    at = share * (len(ordered) - 1)
+    low = int(at)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (at - low) * (ordered[high] - ordered[low])
+
+
+def of_rounds(top, bottom):
+    """The ratio within each round; None where a figure is missing, in both lists or in one."""
+    return [a / b for a, b in zip(top, bottom) if a is not None and b]
+
+
+def interval(ratios, seed=1):
+    """Bootstrap interval of the median: percentiles of the medians of samples drawn with replacement."""
+    draw = random.Random(seed)
+    medians = sorted(statistics.median(draw.choices(ratios, k=len(ratios))) for _ in range(RESAMPLES))
+    rest = (1 - CONFIDENCE) / 2
+    return quantile(medians, rest), quantile(medians, 1 - rest)
+
+
+def verdict(ratios, bounds, more_is_better=True):
+    if len(ratios) < MIN_PAIRS:
+        return TOO_FEW
+    low, high = bounds
+    if low > 1:
+        return FASTER if more_is_better else SLOWER
+    if high < 1:
+        return SLOWER if more_is_better else FASTER
+    return SAME
+
+
+def compare(top, bottom, more_is_better=True, seed=1):
+    """{"value", "interval", "pairs", "verdict"} of two lists of figures by round, or None without a common round."""
+    ratios = of_rounds(top, bottom)
+    if not ratios:
+        return None
+    bounds = interval(ratios, seed)
+    return {"value": statistics.median(ratios), "interval": list(bounds), "pairs": len(ratios),
+            "verdict": verdict(ratios, bounds, more_is_better)}
+
+
+def meets(value, relation, bound):
+    return value >= bound if relation == ">=" else value <= bound

@@ -1,0 +1,278 @@
+#include "cm/endpoint.h"
+
+#include <algorithm>
+
+#include "cm/ip_bytes.h"
+
+namespace mrc::shim::cm {
+
+namespace {
+
+// What one client can have many of counts as one host: its port, and the last 64 bits of an IPv6 address. [CM-LIM-1]
+std::array<uint8_t, 16> host_of(const Address& client) {
+  std::array<uint8_t, 16> host = client.ip;
+  if (!is_mapped(host.data())) std::fill(host.begin() + 8, host.end(), uint8_t{0});
+  return host;
+}
+
+}  // namespace
+
+// Numbers cannot be guessed: a message with the right one is from the peer or from a host on the path. [CM-MSG-3]
+uint64_t Endpoint::new_number() {
+  for (;;) {
+    ++drawn_;
+    uint8_t text[9];
+    std::memcpy(text, &drawn_, sizeof drawn_);
+    text[8] = 'n';
+    const uint64_t number = siphash(key_, text, sizeof text);
+    if (number != 0 && connections_.count(number) == 0) return number;
+  }
+}
+
+Connection* Endpoint::add(std::unique_ptr<Connection> connection) {
+  Connection* const added = connection.get();
+  connections_[added->number()] = std::move(connection);
+  entries_[added->number()] = {};
+  return added;
+}
+
+uint64_t Endpoint::connect(uint64_t now, const Address& listener, const Address& local, const Message& request) {
+  if (connections_.size() >= kMaxConnections) return 0;
+  Connection* const made =
+      add(std::make_unique<Connection>(this, new_number(), Path{kReplySocket, local, listener}, request));
+  const uint64_t number = made->number();
+  made->start(now);
+  update(made);
+  return number;
+}
+
+void Endpoint::listen(uint32_t socket, uint64_t listener, Type request, uint16_t port_space, uint32_t backlog) {
+  stop_listening(listener);
+  listeners_.emplace(socket, Listener{listener, request, port_space, backlog});
+}
+
+void Endpoint::stop_listening(uint64_t listener) {
+  for (auto it = listeners_.begin(); it != listeners_.end();)
+    it = it->second.id == listener ? listeners_.erase(it) : std::next(it);
+}
+
+void Endpoint::taken(uint64_t listener) {
+  for (auto& [socket, entry] : listeners_)
+    if (entry.id == listener) ++entry.room;
+}
+
+const Connection* Endpoint::find(uint64_t connection) const {
+  const auto it = connections_.find(connection);
+  return it != connections_.end() ? it->second.get() : nullptr;
+}
+
+void Endpoint::count_half_open(const Connection& c, Entry* entry) {
+  if (c.half_open() == entry->half_open) return;
+  entry->half_open = c.half_open();
+  const auto of_host = half_open_of_.try_emplace(host_of(c.path().remote), 0).first;
+  half_open_ += entry->half_open ? 1 : -1;
+  of_host->second += entry->half_open ? 1 : -1;
+  if (of_host->second == 0) half_open_of_.erase(of_host);
+}
+
+// The client that was answered the longest time ago most likely has its answer. If not, it asks again and is a new one.
+void Endpoint::forget_oldest(const Deadlines& among) {
+  Connection* const oldest = connections_.at(among.begin()->second).get();
+  oldest->forget();
+  update(oldest);
+}
+
+// What the entry says is in both sets, also where memory runs out. [CM-LIM-3]
+void Endpoint::count_repeating(const Connection& c, Entry* entry) {
+  if (c.repeats_until() == entry->repeats_until) return;
+  const Host host = host_of(c.path().remote);
+  if (entry->repeats_until != kNever) {
+    repeating_.erase({entry->repeats_until, c.number()});
+    forget_of_host(host, {entry->repeats_until, c.number()});
+    entry->repeats_until = kNever;
+  }
+  const Deadlines::value_type until = {c.repeats_until(), c.number()};
+  if (until.first == kNever) return;
+  // Before it is counted itself, so that it is not the one.
+  if (const auto of_host = repeating_of_.find(host);
+      of_host != repeating_of_.end() && of_host->second.size() >= kMaxRepeatingPerHost)
+    forget_oldest(of_host->second);
+  if (repeating_.size() >= kMaxRepeating) forget_oldest(repeating_);
+  const auto counted = repeating_.insert(until).first;
+  try {
+    repeating_of_[host].insert(until);
+  } catch (...) {
+    repeating_.erase(counted);
+    forget_of_host(host, until);
+    throw;
+  }
+  entry->repeats_until = until.first;
+}
+
+void Endpoint::forget_of_host(const Host& host, const Deadlines::value_type& repeating) {
+  const auto of_host = repeating_of_.find(host);
+  if (of_host == repeating_of_.end()) return;
+  of_host->second.erase(repeating);
+  if (of_host->second.empty()) repeating_of_.erase(of_host);
+}
+
+void Endpoint::update(Connection* c) {
+  const uint64_t number = c->number();
+  Entry& entry = entries_[number];
+  count_half_open(*c, &entry);
+  count_repeating(*c, &entry);
+  if (c->deadline() != entry.deadline) {
+    timers_.erase({entry.deadline, number});
+    entry.deadline = c->deadline();
+    if (entry.deadline != kNever) timers_.emplace(entry.deadline, number);
+  }
+  if (c->evictable_from() != entry.evictable_from) {
+    evictable_.erase({entry.evictable_from, number});
+    entry.evictable_from = c->evictable_from();
+    if (entry.evictable_from != kNever) evictable_.emplace(entry.evictable_from, number);
+  }
+  if (c->state() != State::kDead) return;
+  if (c->is_server()) servers_.erase(client_key(c->path().remote, c->peer_number()));
+  entries_.erase(number);
+  connections_.erase(number);
+}
+
+bool Endpoint::disconnecting() const {
+  return std::any_of(connections_.begin(), connections_.end(),
+                     [](const auto& c) { return c.second->state() == State::kDreqSent; });
+}
+
+void Endpoint::send(const Path& path, const Message& message) {
+  transmits_.push_back({path, encode(message)});
+}
+
+std::optional<Transmit> Endpoint::poll_transmit() {
+  if (transmits_.empty()) return std::nullopt;
+  Transmit next = std::move(transmits_.front());
+  transmits_.pop_front();
+  return next;
+}
+
+std::optional<Event> Endpoint::poll_event() {
+  if (events_.empty()) return std::nullopt;
+  Event next = std::move(events_.front());
+  events_.pop_front();
+  return next;
+}
+
+// A request, and a client's REJ of its own REQ, do not have the server's number.
+Connection* Endpoint::addressed(const Arrival& arrival, const Message& m) {
+  uint64_t number = m.destination;
+  if (number == 0) {
+    const auto server = servers_.find(client_key(arrival.from, m.source));
+    if (server == servers_.end()) return nullptr;
+    number = server->second;
+  }
+  const auto it = connections_.find(number);
+  return it != connections_.end() ? it->second.get() : nullptr;
+}
+
+void Endpoint::on_datagram(uint64_t now, const Arrival& arrival, const uint8_t* bytes, size_t size) {
+  Message m;
+  if (decode(bytes, size, &m) != DecodeError::kOk) {
+    ++dropped_;
+    return;
+  }
+  Connection* const connection = m.type != Type::kHello ? addressed(arrival, m) : nullptr;
+  if (connection == nullptr) return on_stranger(now, arrival, m);
+  connection->on_message(now, arrival.from, m);
+  update(connection);
+}
+
+void Endpoint::answer(const Arrival& arrival, Type type, const Message& to, uint64_t cookie) {
+  Message m;
+  m.type = type;
+  m.source = type == Type::kCookie ? 0 : to.destination;
+  m.destination = to.source;
+  m.cookie = cookie;
+  send({arrival.socket, arrival.to, arrival.from}, m);
+}
+
+// Nothing is kept, and no answer is longer than its question. [CM-COOKIE-1] [CM-COOKIE-2]
+void Endpoint::on_stranger(uint64_t now, const Arrival& arrival, const Message& m) {
+  switch (m.type) {
+    case Type::kHello:
+      if (listeners_.count(arrival.socket) != 0)
+        return answer(arrival, Type::kCookie, m, cookies_.make(now, arrival.from, m.source));
+      break;
+    case Type::kReq:
+    case Type::kSidrReq:
+      if (cookies_.check(now, arrival.from, m.source, m.cookie)) return on_req(now, arrival, m);
+      break;
+    case Type::kDreq:
+    case Type::kPing:
+      return answer(arrival, Type::kDrep, m, 0);
+    default:
+      break;
+  }
+  ++dropped_;
+}
+
+bool Endpoint::has_room(const Listener& listener, const Address& client) const {
+  const auto of_host = half_open_of_.find(host_of(client));
+  return listener.room > 0 && half_open_ < kMaxHalfOpen && connections_.size() < kMaxConnections &&
+         (of_host == half_open_of_.end() || of_host->second < kMaxHalfOpenPerHost);
+}
+
+// The client that owes an answer for the longest time has to go, if that is long enough. [CM-LIM-2]
+bool Endpoint::evict(uint64_t now, const Address* of_host) {
+  for (const auto& [from, number] : evictable_) {
+    if (from > now) return false;
+    Connection* const oldest = connections_.at(number).get();
+    if (of_host != nullptr && host_of(oldest->path().remote) != host_of(*of_host)) continue;
+    oldest->evict(now);
+    update(oldest);
+    return true;
+  }
+  return false;
+}
+
+// Its own host's connections come first: a host cannot displace others by opening more than its share.
+bool Endpoint::make_room(uint64_t now, const Listener& listener, const Address& client) {
+  if (has_room(listener, client)) return true;
+  if (listener.room == 0) return false;  // giving a connection up would make none
+  const auto of_host = half_open_of_.find(host_of(client));
+  if (of_host != half_open_of_.end() && of_host->second >= kMaxHalfOpenPerHost && !evict(now, &client)) return false;
+  return has_room(listener, client) || (listener.room > 0 && evict(now, nullptr) && has_room(listener, client));
+}
+
+void Endpoint::on_req(uint64_t now, const Arrival& arrival, const Message& m) {
+  const auto [first, last] = listeners_.equal_range(arrival.socket);
+  const auto found = std::find_if(
+      first, last, [&](const auto& l) { return l.second.port_space == m.port_space && l.second.request == m.type; });
+  if (found == last || !make_room(now, found->second, arrival.from)) {  // the client tries again [CM-LIM-1]
+    ++dropped_;
+    return;
+  }
+  --found->second.room;
+  Connection* const made = add(std::make_unique<Connection>(this, new_number(), found->second.id,
+                                                            Path{kReplySocket, arrival.to, arrival.from}, m));
+  servers_[client_key(arrival.from, m.source)] = made->number();
+  made->start(now);
+  update(made);
+}
+
+void Endpoint::on_refused(uint64_t now, const uint8_t* bytes, size_t size) {
+  Message m;
+  if (decode(bytes, size, &m) != DecodeError::kOk) return;
+  const auto it = connections_.find(m.source);
+  if (it == connections_.end()) return;
+  if (m.destination != 0 && m.destination != it->second->peer_number()) return;
+  it->second->on_refused(now);
+  update(it->second.get());
+}
+
+void Endpoint::on_timeout(uint64_t now) {
+  while (!timers_.empty() && timers_.begin()->first <= now) {
+    Connection* const connection = connections_.at(timers_.begin()->second).get();
+    connection->on_timeout(now);
+    update(connection);
+  }
+}
+
+}  // namespace mrc::shim::cm

@@ -1,0 +1,492 @@
+// The commands that make, bind and connect ids: each as the kernel's of that name, 0 or an errno. [CM-DEV-3]
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "objects/context.h"
+#include "rdma_cm/addresses.h"
+#include "rdma_cm/service.h"
+#include "rdma_cm/user_memory.h"
+
+namespace mrc::shim::rdma_cm {
+
+namespace {
+
+constexpr uint32_t kMaxBacklog = 1024;
+constexpr size_t kMaxIds = 65536;
+constexpr size_t kMaxCommand = 512;  // bytes that are read of a command; each type is smaller
+
+bool fits(const cm::PrivateData& data, const rdma_ucm_conn_param& param, size_t limit) {
+  return data.size == param.private_data_len && data.size <= limit;
+}
+
+template <typename Param>
+cm::PrivateData private_of(const Param& param) {
+  cm::PrivateData data;
+  data.size = static_cast<uint8_t>(std::min<size_t>(param.private_data_len, data.bytes.size()));
+  std::copy_n(param.private_data, data.size, data.bytes.begin());
+  return data;
+}
+
+}  // namespace
+
+ssize_t Service::write(int fd, const void* bytes, size_t size) {
+  struct stat file;
+  rdma_ucm_cmd_hdr header;
+  const auto from = reinterpret_cast<uint64_t>(bytes);
+  uint8_t body[kMaxCommand];
+  int error = 0;
+  if (describe(fd, &file) != 0 || !is_channel(file.st_dev, file.st_ino)) {
+    error = EBADF;
+  } else if (size < sizeof header) {
+    error = EINVAL;
+  } else if ((error = copy_from_user(&header, from, sizeof header)) == 0) {
+    const size_t taken = std::min<size_t>(header.in, sizeof body);
+    if (header.in + sizeof header > size) {
+      error = EINVAL;
+    } else if ((error = copy_from_user(body, from + sizeof header, taken)) != 0) {
+      // a wrong pointer
+    } else if (header.cmd == RDMA_USER_CM_CMD_GET_EVENT) {
+      error = get_event(fd, body, taken, header.out);
+    } else {
+      const MutexLock lock(mutex_);
+      Channel* const channel = channel_of(file.st_dev, file.st_ino);
+      error = channel == nullptr ? EBADF : run({fd, channel, header.out}, header.cmd, body, taken);
+      drive();
+      wake();
+    }
+  }
+  if (error == 0) return static_cast<ssize_t>(size);
+  errno = error;
+  return -1;
+}
+
+int Service::run(const Call& call, uint32_t command, const uint8_t* in, size_t size) {
+#define MRC_RDMA_CM_CASE(number, name, type)             \
+  case number: {                                         \
+    static_assert(sizeof(type) <= kMaxCommand);          \
+    type read{};                                         \
+    std::memcpy(&read, in, std::min(size, sizeof read)); \
+    return size == 0 ? EINVAL : name(call, read);        \
+  }
+  switch (command) {
+    MRC_RDMA_CM_CASE(RDMA_USER_CM_CMD_CREATE_ID, create_id, rdma_ucm_create_id)
+    MRC_RDMA_CM_CASE(RDMA_USER_CM_CMD_DESTROY_ID, destroy_id, rdma_ucm_destroy_id)
+    MRC_RDMA_CM_CASE(RDMA_USER_CM_CMD_BIND_IP, bind_ip, rdma_ucm_bind_ip)
+    MRC_RDMA_CM_CASE(RDMA_USER_CM_CMD_RESOLVE_IP, resolve_ip, rdma_ucm_resolve_ip)
+    MRC_RDMA_CM_CASE(RDMA_USER_CM_CMD_RESOLVE_ROUTE, resolve_route, rdma_ucm_resolve_route)
+    MRC_RDMA_CM_CASE(RDMA_USER_CM_CMD_QUERY_ROUTE, query_route, rdma_ucm_query)
+    MRC_RDMA_CM_CASE(RDMA_USER_CM_CMD_CONNECT, connect, rdma_ucm_connect)
+    MRC_RDMA_CM_CASE(RDMA_USER_CM_CMD_LISTEN, listen, rdma_ucm_listen)
+    MRC_RDMA_CM_CASE(RDMA_USER_CM_CMD_ACCEPT, accept, rdma_ucm_accept)
+    MRC_RDMA_CM_CASE(RDMA_USER_CM_CMD_REJECT, reject, rdma_ucm_reject)
+    MRC_RDMA_CM_CASE(RDMA_USER_CM_CMD_DISCONNECT, disconnect, rdma_ucm_disconnect)
+    MRC_RDMA_CM_CASE(RDMA_USER_CM_CMD_INIT_QP_ATTR, init_qp_attr, rdma_ucm_init_qp_attr)
+    MRC_RDMA_CM_CASE(RDMA_USER_CM_CMD_SET_OPTION, set_option, rdma_ucm_set_option)
+    MRC_RDMA_CM_CASE(RDMA_USER_CM_CMD_NOTIFY, notify, rdma_ucm_notify)
+    MRC_RDMA_CM_CASE(RDMA_USER_CM_CMD_MIGRATE_ID, migrate_id, rdma_ucm_migrate_id)
+    MRC_RDMA_CM_CASE(RDMA_USER_CM_CMD_QUERY, query, rdma_ucm_query)
+    MRC_RDMA_CM_CASE(RDMA_USER_CM_CMD_BIND, bind_any, rdma_ucm_bind)
+    MRC_RDMA_CM_CASE(RDMA_USER_CM_CMD_RESOLVE_ADDR, resolve_addr, rdma_ucm_resolve_addr)
+    MRC_RDMA_CM_CASE(RDMA_USER_CM_CMD_JOIN_IP_MCAST, join_ip_mcast, rdma_ucm_join_ip_mcast)
+    MRC_RDMA_CM_CASE(RDMA_USER_CM_CMD_LEAVE_MCAST, leave_mcast, rdma_ucm_destroy_id)
+    MRC_RDMA_CM_CASE(RDMA_USER_CM_CMD_JOIN_MCAST, join_mcast, rdma_ucm_join_mcast)
+    case RDMA_USER_CM_CMD_GET_OPTION:
+      return ENOSYS;
+    default:
+      return EINVAL;
+  }
+#undef MRC_RDMA_CM_CASE
+}
+
+Id* Service::add_id(Channel* channel) {
+  do ++last_handle_;
+  while (last_handle_ == 0 || ids_.count(last_handle_) != 0);
+  auto id = std::make_unique<Id>();
+  id->handle = last_handle_;
+  id->channel = channel;
+  return (ids_[last_handle_] = std::move(id)).get();
+}
+
+Id* Service::find(uint32_t handle, Channel* channel, int* error) {
+  const auto it = ids_.find(handle);
+  *error = it == ids_.end() ? ENOENT : it->second->channel != channel ? EINVAL : 0;
+  return *error == 0 ? it->second.get() : nullptr;
+}
+
+void Service::destroy(Id* id) {
+  const uint32_t handle = id->handle;
+  endpoint_.stop_listening(handle);
+  if (id->connection != 0) {
+    endpoint_.command(id->connection, [](cm::Connection* c) {
+      c->abandon(Context::now());
+      return true;
+    });
+    id_of_connection_.erase(id->connection);
+  }
+  for (auto it = multicasts_.begin(); it != multicasts_.end();)
+    it = it->second.of == handle ? multicasts_.erase(it) : std::next(it);
+  // Its events go with it, and the connections that they announce.
+  std::vector<uint32_t> children;
+  auto& events = id->channel->events;
+  for (auto it = events.begin(); it != events.end();) {
+    if (it->of != handle) {
+      ++it;
+      continue;
+    }
+    if (it->child != 0) children.push_back(it->child);
+    it = events.erase(it);
+    ++id->channel->stale;
+  }
+  ids_.erase(handle);
+  for (const uint32_t child : children)
+    if (const auto it = ids_.find(child); it != ids_.end()) destroy(it->second.get());
+}
+
+int Service::create_id(const Call& call, const rdma_ucm_create_id& in) {
+  if (in.ps == RDMA_PS_IPOIB) return EPROTONOSUPPORT;
+  if (in.ps != RDMA_PS_TCP && in.ps != RDMA_PS_IB && in.ps != RDMA_PS_UDP) return EINVAL;
+  if (ids_.size() >= kMaxIds) return ENOMEM;
+  Id* const id = add_id(call.channel);
+  id->uid = in.uid;
+  id->port_space = in.ps;
+  id->datagram = in.ps == RDMA_PS_UDP || (in.ps == RDMA_PS_IB && in.qp_type == IBV_QPT_UD);
+  const int error = respond(in.response, call.out_size, rdma_ucm_create_id_resp{id->handle});
+  if (error != 0) destroy(id);
+  return error;
+}
+
+int Service::destroy_id(const Call& call, const rdma_ucm_destroy_id& in) {
+  int error;
+  Id* const id = find(in.id, call.channel, &error);
+  if (id == nullptr) return error;
+  const rdma_ucm_destroy_id_resp answer = {id->events_reported};
+  destroy(id);
+  drop_stale(call.fd, call.channel);
+  return respond(in.response, call.out_size, answer);
+}
+
+Socket* Service::reply_socket(bool ipv4) {
+  std::shared_ptr<Socket>& socket = reply_[ipv4 ? 1 : 0];
+  if (socket != nullptr) return socket.get();
+  cm::Address any = loopback(ipv4);
+  std::fill(any.ip.begin() + 12, any.ip.end(), uint8_t{0});
+  socket = Socket::bind(any, true, cm::kReplySocket);
+  if (socket != nullptr) sockets_.push_back(socket);
+  return socket.get();
+}
+
+bool Service::is_taken(const Socket* socket, uint16_t port_space) const {
+  return std::any_of(ids_.begin(), ids_.end(), [&](const auto& id) {
+    return id.second->socket.get() == socket && id.second->port_space == port_space;
+  });
+}
+
+// Port spaces have ports of their own, but one socket, which ids of one process share. [CM-DEV-4]
+int Service::bind_socket(Id* id) {
+  if (id->local.port != 0) {
+    for (const auto& entry : sockets_) {
+      auto open = entry.lock();
+      if (open == nullptr || open->number() == cm::kReplySocket || !(open->address() == id->local)) continue;
+      if (!id->reuse_address && is_taken(open.get(), id->port_space)) continue;
+      id->socket = std::move(open);
+      return 0;
+    }
+  }
+  id->socket = Socket::bind(id->local, id->ipv6_only, ++last_socket_);
+  if (id->socket == nullptr) return errno;
+  id->local.port = id->socket->address().port;
+  sockets_.push_back(id->socket);
+  return 0;
+}
+
+int Service::bind(Id* id, const cm::Address& address) {
+  if (id->state != Id::State::kIdle) return EINVAL;
+  id->local = address;
+  if (const int error = bind_socket(id)) return error;
+  if (!is_any(address)) id->port = ports_.port_for(address);
+  id->state = Id::State::kBound;
+  return 0;
+}
+
+int Service::bind_ip(const Call& call, const rdma_ucm_bind_ip& in) {
+  int error;
+  Id* const id = find(in.id, call.channel, &error);
+  if (id == nullptr) return error;
+  const auto address = from_sockaddr(&in.addr, sizeof in.addr);
+  return address ? bind(id, *address) : EAFNOSUPPORT;
+}
+
+int Service::bind_any(const Call& call, const rdma_ucm_bind& in) {
+  int error;
+  Id* const id = find(in.id, call.channel, &error);
+  if (id == nullptr) return error;
+  const auto address = from_sockaddr(&in.addr, std::min<size_t>(in.addr_size, sizeof in.addr));
+  return address ? bind(id, *address) : EAFNOSUPPORT;  // InfiniBand's too: librdmacm then uses IP
+}
+
+int Service::resolve(Id* id, const void* source, size_t source_size, const void* target, size_t target_size) {
+  if (id->state != Id::State::kIdle && id->state != Id::State::kBound) return EINVAL;
+  auto remote = from_sockaddr(target, target_size);
+  if (!remote) return EAFNOSUPPORT;
+  const auto wanted = from_sockaddr(source, source_size);
+  if (id->state == Id::State::kIdle && wanted && (!is_any(*wanted) || wanted->port != 0)) {
+    if (const int error = bind(id, *wanted)) return error;
+  }
+  if (is_any(*remote)) {
+    const uint16_t port = remote->port;
+    remote = loopback(is_ipv4(*remote));
+    remote->port = port;
+  }
+  id->remote = *remote;
+  if (id->state != Id::State::kBound || is_any(id->local)) {
+    const auto routed = source_for(*remote);
+    if (!routed) {
+      queue(id, kAddrError, -ENETUNREACH);
+      return 0;
+    }
+    const uint16_t port = id->local.port;
+    id->local = *routed;
+    id->local.port = port;
+  }
+  if (id->local.port == 0)
+    if (const Socket* const socket = reply_socket(is_ipv4(*remote))) id->local.port = socket->address().port;
+  id->port = ports_.port_for(id->local);
+  if (id->port.device == nullptr) {
+    queue(id, kAddrError, -ENODEV);
+    return 0;
+  }
+  id->state = Id::State::kAddressResolved;
+  queue(id, kAddrResolved, 0);
+  return 0;
+}
+
+int Service::resolve_ip(const Call& call, const rdma_ucm_resolve_ip& in) {
+  int error;
+  Id* const id = find(in.id, call.channel, &error);
+  if (id == nullptr) return error;
+  return resolve(id, &in.src_addr, sizeof in.src_addr, &in.dst_addr, sizeof in.dst_addr);
+}
+
+int Service::resolve_addr(const Call& call, const rdma_ucm_resolve_addr& in) {
+  int error;
+  Id* const id = find(in.id, call.channel, &error);
+  if (id == nullptr) return error;
+  return resolve(id, &in.src_addr, std::min<size_t>(in.src_size, sizeof in.src_addr), &in.dst_addr,
+                 std::min<size_t>(in.dst_size, sizeof in.dst_addr));
+}
+
+int Service::resolve_route(const Call& call, const rdma_ucm_resolve_route& in) {
+  int error;
+  Id* const id = find(in.id, call.channel, &error);
+  if (id == nullptr) return error;
+  if (id->state != Id::State::kAddressResolved) return EINVAL;
+  id->state = Id::State::kRouteResolved;
+  queue(id, kRouteResolved, 0);
+  return 0;
+}
+
+int Service::listen(const Call& call, const rdma_ucm_listen& in) {
+  int error;
+  Id* const id = find(in.id, call.channel, &error);
+  if (id == nullptr) return error;
+  if (id->state == Id::State::kIdle) {
+    cm::Address any = loopback(true);
+    std::fill(any.ip.begin() + 12, any.ip.end(), uint8_t{0});
+    if ((error = bind(id, any)) != 0) return error;
+  }
+  if (id->state != Id::State::kBound) return EINVAL;
+  const uint32_t backlog = in.backlog == 0 || in.backlog > kMaxBacklog ? kMaxBacklog : in.backlog;
+  endpoint_.listen(id->socket->number(), id->handle, id->datagram ? cm::Type::kSidrReq : cm::Type::kReq, id->port_space,
+                   backlog);
+  id->state = Id::State::kListening;
+  return 0;
+}
+
+cm::Parameters Service::parameters_of(const Id& id, const rdma_ucm_conn_param& param) const {
+  cm::Parameters p;
+  p.gid = id.port.gid;
+  p.qpn = param.qp_num & 0xFF'FFFF;
+  getentropy(&p.psn, sizeof p.psn);
+  p.psn &= 0xFF'FFFF;
+  p.mtu = id.port.mtu;
+  p.responder_resources = param.responder_resources;
+  p.initiator_depth = param.initiator_depth;
+  p.retry_count = std::min<uint8_t>(param.retry_count, 7);
+  p.rnr_retry_count = std::min<uint8_t>(param.rnr_retry_count, 7);
+  p.flow_control = param.flow_control != 0;
+  p.srq = param.srq != 0;
+  return p;
+}
+
+int Service::send_connect(Id* id, const cm::Message& request) {
+  cm::Address source = id->local;
+  if (is_ipv4(source) && source.ip[12] == 127) source = {};  // the route's: any of 127/8 reaches any
+  id->connection = endpoint_.connect(Context::now(), id->remote, source, request);
+  if (id->connection == 0) return ENOMEM;
+  id_of_connection_[id->connection] = id->handle;
+  id->state = Id::State::kConnection;
+  return 0;
+}
+
+int Service::connect(const Call& call, const rdma_ucm_connect& in) {
+  int error;
+  Id* const id = find(in.id, call.channel, &error);
+  if (id == nullptr) return error;
+  cm::Message request;
+  request.private_data = private_of(in.conn_param);
+  if (id->state != Id::State::kRouteResolved || in.conn_param.valid == 0 ||
+      !fits(request.private_data, in.conn_param, id->datagram ? cm::kSidrReqPrivate : cm::kReqPrivate))
+    return EINVAL;
+  request.type = id->datagram ? cm::Type::kSidrReq : cm::Type::kReq;
+  request.port_space = id->port_space;
+  request.port = id->local.port;
+  request.parameters = id->own = parameters_of(*id, in.conn_param);
+  id->responder_resources = id->own.responder_resources;
+  id->initiator_depth = id->own.initiator_depth;
+  id->retry_count = id->own.retry_count;
+  return send_connect(id, request);
+}
+
+// The server's queue pair for datagrams. The kernel reports nothing more to this id.
+int Service::answer_datagram(Id* id, const rdma_ucm_accept& in) {
+  cm::Message reply;
+  reply.private_data = private_of(in.conn_param);
+  if (!fits(reply.private_data, in.conn_param, cm::kSidrRepPrivate)) return EINVAL;
+  if (in.conn_param.qkey != 0) id->qkey = in.conn_param.qkey;
+  reply.qkey = id->qkey;
+  reply.parameters = id->own = parameters_of(*id, in.conn_param);
+  if (!endpoint_.command(id->connection, [&](cm::Connection* c) { return c->answer(Context::now(), reply); }))
+    return EINVAL;
+  id->uid = in.uid;
+  return 0;
+}
+
+// With parameters: a server's answer to a connect request. Without: a client's queue pair is ready.
+int Service::accept(const Call& call, const rdma_ucm_accept& in) {
+  int error;
+  Id* const id = find(in.id, call.channel, &error);
+  if (id == nullptr) return error;
+  if (id->datagram) return answer_datagram(id, in);
+  const uint64_t now = Context::now();
+  if (in.conn_param.valid == 0)
+    return endpoint_.command(id->connection, [&](cm::Connection* c) { return c->confirm(now); }) ? 0 : EINVAL;
+  const cm::PrivateData data = private_of(in.conn_param);
+  const cm::Connection* const connection = endpoint_.find(id->connection);
+  if (connection == nullptr || connection->state() != cm::State::kReqReceived ||
+      !fits(data, in.conn_param, cm::kRepPrivate))
+    return EINVAL;
+  cm::Parameters own = parameters_of(*id, in.conn_param);
+  own.psn = id->own.psn;  // it may be in the queue pair already
+  id->own = own;
+  id->responder_resources = own.responder_resources;
+  id->initiator_depth = own.initiator_depth;
+  id->uid = in.uid;
+  endpoint_.command(id->connection, [&](cm::Connection* c) { return c->accept(now, own, data); });
+  return 0;
+}
+
+int Service::reject(const Call& call, const rdma_ucm_reject& in) {
+  int error;
+  Id* const id = find(in.id, call.channel, &error);
+  if (id == nullptr) return error;
+  const cm::PrivateData data = private_of(in);
+  const size_t limit = id->datagram ? cm::kSidrRepPrivate : cm::kRejPrivate;
+  if (data.size != in.private_data_len || data.size > limit) return EINVAL;
+  const uint16_t reason = in.reason != 0 ? in.reason : cm::kReasonConsumer;
+  return endpoint_.command(id->connection, [&](cm::Connection* c) { return c->reject(Context::now(), reason, data); })
+             ? 0
+             : EINVAL;
+}
+
+int Service::disconnect(const Call& call, const rdma_ucm_disconnect& in) {
+  int error;
+  Id* const id = find(in.id, call.channel, &error);
+  if (id == nullptr) return error;
+  if (id->connection == 0) return EINVAL;
+  if (endpoint_.find(id->connection) == nullptr) return 0;  // it has ended
+  return endpoint_.command(id->connection, [](cm::Connection* c) { return c->disconnect(Context::now()); }) ? 0
+                                                                                                            : EINVAL;
+}
+
+int Service::notify(const Call& call, const rdma_ucm_notify& in) {
+  int error;
+  Id* const id = find(in.id, call.channel, &error);
+  if (id == nullptr) return error;
+  if (in.event != IBV_EVENT_COMM_EST) return 0;
+  endpoint_.command(id->connection, [](cm::Connection* c) {
+    c->establish(Context::now());
+    return true;
+  });
+  return 0;
+}
+
+int Service::set_option(const Call& call, const rdma_ucm_set_option& in) {
+  int error;
+  Id* const id = find(in.id, call.channel, &error);
+  if (id == nullptr) return error;
+  int value = 0;
+  if (in.optlen > 0 && (error = copy_from_user(&value, in.optval, std::min<size_t>(in.optlen, sizeof value))) != 0)
+    return error;
+  if (in.level == RDMA_OPTION_IB && in.optname == RDMA_OPTION_IB_PATH) {
+    if (id->state != Id::State::kAddressResolved) return EINVAL;
+    id->state = Id::State::kRouteResolved;  // there is one path to verbs
+    queue(id, kRouteResolved, 0);
+    return 0;
+  }
+  if (in.level != RDMA_OPTION_ID) return ENOSYS;
+  const bool flag = in.optname == RDMA_OPTION_ID_REUSEADDR || in.optname == RDMA_OPTION_ID_AFONLY;
+  if (flag && (in.optlen != sizeof value || id->state != Id::State::kIdle)) return EINVAL;
+  switch (in.optname) {
+    case RDMA_OPTION_ID_REUSEADDR:
+      id->reuse_address = value != 0;
+      return 0;
+    case RDMA_OPTION_ID_AFONLY:
+      id->ipv6_only = value != 0;
+      return 0;
+    case RDMA_OPTION_ID_TOS:
+    case RDMA_OPTION_ID_ACK_TIMEOUT:  // MRC has its own timers, and the datagrams' class is the device's
+      return 0;
+    default:
+      return ENOSYS;
+  }
+}
+
+// Called on the new channel; `fd` is the old one's.
+int Service::migrate_id(const Call& call, const rdma_ucm_migrate_id& in) {
+  struct stat file;
+  Channel* const old = describe(static_cast<int>(in.fd), &file) == 0 ? channel_of(file.st_dev, file.st_ino) : nullptr;
+  if (old == nullptr) return EINVAL;
+  int error;
+  Id* const id = find(in.id, old, &error);
+  if (id == nullptr) return error;
+  const rdma_ucm_migrate_resp answer = {id->events_reported};
+  if ((error = respond(in.response, call.out_size, answer)) != 0 || old == call.channel) return error;
+  for (auto it = old->events.begin(); it != old->events.end();) {
+    if (it->of != id->handle) {
+      ++it;
+      continue;
+    }
+    const char byte = 0;
+    if (::write(call.channel->write_end, &byte, 1) == 1) call.channel->events.push_back(*it);
+    if (const auto child = ids_.find(it->child); child != ids_.end()) child->second->channel = call.channel;
+    it = old->events.erase(it);
+    ++old->stale;
+  }
+  drop_stale(static_cast<int>(in.fd), old);
+  id->channel = call.channel;
+  return 0;
+}
+
+// Takes the bytes of discarded events out of the pipe, which has at least as many: they are read under the lock only.
+void Service::drop_stale(int fd, Channel* channel) {
+  char byte;
+  for (; channel->stale > 0; --channel->stale)
+    if (read(fd, &byte, 1) < 0) return;
+}
+
+}  // namespace mrc::shim::rdma_cm

@@ -1,0 +1,198 @@
+// Events: from the endpoint's to those that librdmacm takes, in the kernel's terms.
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "objects/context.h"
+#include "rdma_cm/addresses.h"
+#include "rdma_cm/service.h"
+#include "rdma_cm/user_memory.h"
+
+namespace mrc::shim::rdma_cm {
+
+namespace {
+
+void put_private(rdma_ucm_conn_param* out, const cm::PrivateData& data, size_t shown) {
+  std::copy_n(data.bytes.begin(), data.size, out->private_data);
+  out->private_data_len = static_cast<uint8_t>(shown);  // padded, as by the kernel [CM-MSG-2]
+}
+
+void put_parameters(rdma_ucm_conn_param* out, const cm::Parameters& peer) {
+  out->qp_num = peer.qpn;
+  out->responder_resources = peer.initiator_depth;  // as this side has to answer
+  out->initiator_depth = peer.responder_resources;
+  out->flow_control = peer.flow_control ? 1 : 0;
+  out->retry_count = peer.retry_count;
+  out->rnr_retry_count = peer.rnr_retry_count;
+  out->srq = peer.srq ? 1 : 0;
+}
+
+// As the kernel reports datagrams: a request has private data only.
+void put_datagram(rdma_ucm_ud_param* out, const Id& id, const cm::Event& from, size_t shown) {
+  std::copy_n(from.private_data.bytes.begin(), from.private_data.size, out->private_data);
+  out->private_data_len = static_cast<uint8_t>(shown);
+  if (from.type != cm::Event::Type::kResolved) return;
+  out->qp_num = id.peer.qpn;
+  out->qkey = id.qkey;
+  put_peer_address(id, &out->ah_attr);
+}
+
+}  // namespace
+
+void Channel::push(const QueuedEvent& event) {
+  events.push_back(event);
+  const char byte = 0;
+  if (::write(write_end, &byte, 1) < 0) return;  // its readers are gone
+}
+
+void Service::queue(Id* id, EventKind kind, int status, const cm::Event* from, uint32_t child) {
+  if (id->uid == 0 && child == 0) return;  // not accepted yet: accepting it fails
+  Channel* const channel = id->channel;
+  if (channel->full()) return;
+  QueuedEvent event;
+  event.of = id->handle;
+  event.child = child;
+  rdma_ucm_event_resp& answer = event.answer;
+  answer.uid = id->uid;
+  answer.id = child != 0 ? child : id->handle;
+  answer.event = kind;
+  answer.status = static_cast<uint32_t>(status);
+  if (id->datagram && from != nullptr) {
+    const bool request = kind == kConnectRequest;
+    put_datagram(&answer.param.ud, *id, *from, request ? cm::kSidrReqPrivate : cm::kSidrRepPrivate);
+  } else if (kind == kConnectRequest) {
+    put_parameters(&answer.param.conn, ids_.at(child)->peer);
+    put_private(&answer.param.conn, from->private_data, cm::kReqPrivate);
+  } else if (kind == kConnectResponse) {
+    put_parameters(&answer.param.conn, id->peer);
+    put_private(&answer.param.conn, from->private_data, cm::kRepPrivate);
+  } else if (kind == kRejected && from->private_data.size > 0) {
+    put_private(&answer.param.conn, from->private_data, cm::kRejPrivate);
+  }
+  channel->push(event);
+}
+
+void Service::on_request(const cm::Event& event) {
+  const auto listener = ids_.find(static_cast<uint32_t>(event.listener));
+  const cm::Connection* const connection = endpoint_.find(event.connection);
+  if (listener == ids_.end() || connection == nullptr) {
+    endpoint_.command(event.connection, [](cm::Connection* c) {
+      c->abandon(Context::now());
+      return true;
+    });
+    return;
+  }
+  Id* const of = listener->second.get();
+  Id* const id = add_id(of->channel);
+  id->port_space = of->port_space;
+  id->datagram = of->datagram;
+  id->state = Id::State::kConnection;
+  id->connection = event.connection;
+  id->local = connection->path().local;
+  id->local.port = of->local.port;
+  id->remote = connection->path().remote;
+  id->remote.port = connection->client_port();
+  id->peer = connection->peer();
+  id->peer_known = true;
+  id->retry_count = id->peer.retry_count;
+  id->rnr_retry_count = id->peer.rnr_retry_count;
+  id->responder_resources = id->peer.initiator_depth;
+  id->initiator_depth = id->peer.responder_resources;
+  id->port = ports_.port_for(id->local);
+  id->own = parameters_of(*id, {});  // librdmacm moves its queue pair to RTS before it accepts: the PSN is final
+  id_of_connection_[event.connection] = id->handle;
+  queue(of, kConnectRequest, 0, &event, id->handle);
+}
+
+void Service::on_event(const cm::Event& event) {
+  using Type = cm::Event::Type;
+  if (event.type == Type::kRequest) return on_request(event);
+  const auto of = id_of_connection_.find(event.connection);
+  if (of == id_of_connection_.end()) return;
+  Id* const id = ids_.at(of->second).get();
+  const cm::Connection* const connection = endpoint_.find(event.connection);
+  switch (event.type) {
+    case Type::kResponse:
+      if (connection == nullptr) return;
+      id->peer = connection->peer();
+      id->peer_known = true;
+      id->responder_resources = id->peer.initiator_depth;
+      id->initiator_depth = id->peer.responder_resources;
+      id->rnr_retry_count = id->peer.rnr_retry_count;
+      return queue(id, kConnectResponse, 0, &event);
+    case Type::kResolved:
+      if (connection == nullptr) return;
+      id->peer = connection->peer();
+      id->peer_known = true;
+      id->qkey = connection->qkey();
+      return queue(id, kEstablished, 0, &event);
+    case Type::kNotResolved:
+      return queue(id, kUnreachable, event.status, &event);
+    case Type::kEstablished:
+      return queue(id, kEstablished, 0, &event);
+    case Type::kRejected:
+      return queue(id, kRejected, event.status, &event);
+    case Type::kUnreachable:
+      return queue(id, kUnreachable, -event.status, &event);
+    case Type::kDisconnected:
+      return queue(id, kDisconnected, -event.status, &event);
+    case Type::kTimewaitExit:
+      return queue(id, kTimewaitExit, 0, &event);
+    default:
+      return;
+  }
+}
+
+// As the kernel's call, this one has a reference to the file while it lasts: a descriptor of its own. A thread that
+// waits goes on waiting when others close theirs. rping ends its process when a waiting thread gets an error. [CM-FD-2]
+int Service::get_event(int fd, const uint8_t* in, size_t size, uint16_t out_size) {
+  rdma_ucm_get_event command;
+  if (size < sizeof command) return EINVAL;
+  std::memcpy(&command, in, sizeof command);
+  if (out_size < offsetof(rdma_ucm_event_resp, reserved)) return ENOSPC;
+  struct Own {  // closed also where the thread is cancelled
+    explicit Own(int of) : fd(fcntl(of, F_DUPFD_CLOEXEC, 0)) {}
+    ~Own() {
+      if (fd >= 0) close(fd);
+    }
+    const int fd;
+  } const own(fd);
+  if (own.fd < 0) return errno;
+  return take_event(own.fd, command.response, std::min<size_t>(out_size, sizeof(rdma_ucm_event_resp)));
+}
+
+// Blocks unless the descriptor does not. The byte is taken with the event, under the lock, so that there are always as
+// many of both.
+int Service::take_event(int fd, uint64_t out, size_t size) {
+  struct stat file;
+  if (describe(fd, &file) != 0) return errno;
+  for (;;) {
+    {
+      const MutexLock lock(mutex_);
+      Channel* const channel = channel_of(file.st_dev, file.st_ino);
+      if (channel == nullptr) return EBADF;
+      if (!channel->events.empty()) {
+        const QueuedEvent event = channel->events.front();
+        if (const int error = copy_to_user(out, &event.answer, size))
+          return error;  // the event stays, as in the kernel
+        channel->events.pop_front();
+        char byte;
+        if (read(fd, &byte, 1) < 0) return errno;
+        // librdmacm waits at the end of an id for all its events, and at that of a membership for those of it.
+        if (const auto id = ids_.find(event.of); id != ids_.end()) ++id->second->events_reported;
+        if (const auto joined = multicasts_.find(event.multicast); joined != multicasts_.end())
+          ++joined->second.events_reported;
+        if (event.child != 0) endpoint_.taken(event.of);
+        return 0;
+      }
+    }
+    if ((fcntl(fd, F_GETFL) & O_NONBLOCK) != 0) return EAGAIN;
+    pollfd waits = {fd, POLLIN, 0};
+    if (poll(&waits, 1, -1) < 0) return errno;
+  }
+}
+
+}  // namespace mrc::shim::rdma_cm

@@ -1,0 +1,169 @@
+#include "rdma_cm/sockets.h"
+
+#include <linux/errqueue.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "rdma_cm/addresses.h"
+
+namespace mrc::shim::rdma_cm {
+
+namespace {
+
+struct Control {
+  alignas(cmsghdr) char bytes[256];
+};
+
+void turn_on(int fd, int level, int option) {
+  const int on = 1;
+  setsockopt(fd, level, option, &on, sizeof on);  // without it a refusal is noticed by time, an address by routing
+}
+
+void prepare(int fd, bool ipv6, bool ipv6_only) {
+  if (ipv6) {
+    const int only = ipv6_only ? 1 : 0;
+    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof only);
+    turn_on(fd, IPPROTO_IPV6, IPV6_RECVERR);
+    turn_on(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO);
+  }
+  turn_on(fd, IPPROTO_IP, IP_RECVERR);
+  turn_on(fd, IPPROTO_IP, IP_PKTINFO);
+}
+
+// The own address of a datagram that arrived.
+void take_destination(const cmsghdr* c, cm::Address* to) {
+  if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
+    in_pktinfo info;
+    std::memcpy(&info, CMSG_DATA(c), sizeof info);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr = info.ipi_addr;
+    to->ip = from_sockaddr(&address, sizeof address)->ip;
+  } else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO) {
+    in6_pktinfo info;
+    std::memcpy(&info, CMSG_DATA(c), sizeof info);
+    std::memcpy(to->ip.data(), &info.ipi6_addr, 16);
+    to->scope = IN6_IS_ADDR_LINKLOCAL(&info.ipi6_addr) ? info.ipi6_ifindex : 0;
+  }
+}
+
+// Sends from this own address.
+void put_source(msghdr* message, Control* control, const cm::Address& local) {
+  message->msg_control = control->bytes;
+  const bool ipv4 = is_ipv4(local);
+  const size_t size = ipv4 ? sizeof(in_pktinfo) : sizeof(in6_pktinfo);
+  message->msg_controllen = CMSG_SPACE(size);
+  cmsghdr* const c = CMSG_FIRSTHDR(message);
+  c->cmsg_level = ipv4 ? IPPROTO_IP : IPPROTO_IPV6;
+  c->cmsg_type = ipv4 ? IP_PKTINFO : IPV6_PKTINFO;
+  c->cmsg_len = CMSG_LEN(size);
+  if (ipv4) {
+    in_pktinfo info{};
+    std::memcpy(&info.ipi_spec_dst, &local.ip[12], 4);
+    std::memcpy(CMSG_DATA(c), &info, sizeof info);
+  } else {
+    in6_pktinfo info{};
+    std::memcpy(&info.ipi6_addr, local.ip.data(), 16);
+    info.ipi6_ifindex = local.scope;
+    std::memcpy(CMSG_DATA(c), &info, sizeof info);
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<Socket> Socket::bind(const cm::Address& wanted, bool ipv6_only, uint32_t number) {
+  const bool ipv6 = !is_ipv4(wanted);
+  const int fd = socket(ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return nullptr;
+  std::shared_ptr<Socket> made(new Socket(fd, ipv6, number));
+  prepare(fd, ipv6, ipv6_only);
+  sockaddr_storage address;
+  socklen_t size = to_sockaddr(wanted, ipv6, &address);
+  if (::bind(fd, reinterpret_cast<sockaddr*>(&address), size) != 0) {
+    const int error = errno;
+    made.reset();
+    errno = error;
+    return nullptr;
+  }
+  size = sizeof address;
+  getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
+  made->address_ = from_sockaddr(&address, size).value_or(wanted);
+  return made;
+}
+
+Socket::~Socket() {
+  close(fd_);
+}
+
+void Socket::send(const cm::Path& path, const std::vector<uint8_t>& bytes) {
+  sockaddr_storage remote;
+  Control control{};
+  iovec data = {const_cast<uint8_t*>(bytes.data()), bytes.size()};
+  msghdr message{};
+  message.msg_name = &remote;
+  message.msg_namelen = to_sockaddr(path.remote, ipv6_, &remote);
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  if (!is_any(path.local) && is_ipv4(path.local) == is_ipv4(path.remote)) put_source(&message, &control, path.local);
+  // The refusal of an earlier datagram is returned once; it is in the error queue as well. Whatever else fails is as
+  // good as lost on the way.
+  for (int i = 0; i < 2 && sendmsg(fd_, &message, MSG_NOSIGNAL) < 0 && errno == ECONNREFUSED; ++i) {
+  }
+}
+
+bool Socket::receive(cm::Arrival* arrival, std::vector<uint8_t>* bytes) {
+  bytes->resize(cm::kMaxMessageBytes + 1);
+  sockaddr_storage from{};
+  Control control{};
+  iovec data = {bytes->data(), bytes->size()};
+  for (int i = 0; i < 8; ++i) {
+    msghdr message{};
+    message.msg_name = &from;
+    message.msg_namelen = sizeof from;
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = control.bytes;
+    message.msg_controllen = sizeof control.bytes;
+    const ssize_t n = recvmsg(fd_, &message, 0);
+    if (n < 0 && errno != EAGAIN) continue;  // a refusal, which is in the error queue as well
+    if (n < 0) return false;
+    bytes->resize(static_cast<size_t>(n));
+    arrival->socket = number_;
+    arrival->from = from_sockaddr(&from, message.msg_namelen).value_or(cm::Address{});
+    arrival->to = address_;
+    for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c))
+      take_destination(c, &arrival->to);
+    return true;
+  }
+  return false;
+}
+
+bool Socket::receive_refused(std::vector<uint8_t>* bytes) {
+  for (;;) {
+    bytes->resize(cm::kMaxMessageBytes);
+    Control control{};
+    iovec data = {bytes->data(), bytes->size()};
+    msghdr message{};
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = control.bytes;
+    message.msg_controllen = sizeof control.bytes;
+    const ssize_t n = recvmsg(fd_, &message, MSG_ERRQUEUE);
+    if (n < 0) return false;
+    bytes->resize(static_cast<size_t>(n));
+    for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
+      if (!(c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) &&
+          !(c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR))
+        continue;
+      sock_extended_err error;
+      std::memcpy(&error, CMSG_DATA(c), sizeof error);
+      if (error.ee_errno == ECONNREFUSED) return true;
+    }
+  }
+}
+
+}  // namespace mrc::shim::rdma_cm

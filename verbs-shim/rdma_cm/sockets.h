@@ -1,0 +1,39 @@
+// UDP sockets of the connection protocol: one for each bound id, shared where the application allows it, and one per
+// address family for all connections. Used under the service's lock.
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <memory>
+
+#include "cm/endpoint.h"
+
+namespace mrc::shim::rdma_cm {
+
+class Socket {
+ public:
+  // Bound to the address; the port 0 is replaced by a free one. Null and errno.
+  static std::shared_ptr<Socket> bind(const cm::Address& address, bool ipv6_only, uint32_t number);
+  ~Socket();
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+
+  int fd() const { return fd_; }
+  uint32_t number() const { return number_; }  // as the endpoint has it
+  const cm::Address& address() const { return address_; }
+  void send(const cm::Path& path, const std::vector<uint8_t>& bytes);
+  // False: nothing is left.
+  bool receive(cm::Arrival* arrival, std::vector<uint8_t>* bytes);
+  // A datagram of ours that found no socket.
+  bool receive_refused(std::vector<uint8_t>* bytes);
+
+ private:
+  Socket(int fd, bool ipv6, uint32_t number) : fd_(fd), ipv6_(ipv6), number_(number) {}
+  const int fd_;
+  const bool ipv6_;
+  const uint32_t number_;
+  cm::Address address_;
+};
+
+}  // namespace mrc::shim::rdma_cm
