@@ -74,7 +74,7 @@ class Side {
     ASSERT_EQ(srq_ != nullptr ? ibv_post_srq_recv(srq_, &wr, &bad) : ibv_post_recv(qp_, &wr, &bad), 0);
   }
 
-  ibv_wc_status completion() { return status_within(cq_, mrc::harness::limit(10s)); }
+  ibv_wc_status completion() { return status_within(cq_, 10s); }
 
   ibv_qp_state state() {
     ibv_qp_attr attr;
