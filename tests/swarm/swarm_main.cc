@@ -42,7 +42,8 @@ bool parse(int argc, char** argv, Options* o) {
     if (word == "--known") {
       o->known = value;
     } else if (word == "--shard") {
-      if (std::sscanf(value, "%llu/%llu", &o->shard, &o->shards) != 2 || o->shard < 1 || o->shard > o->shards) return false;
+      if (std::sscanf(value, "%llu/%llu", &o->shard, &o->shards) != 2 || o->shard < 1 || o->shard > o->shards)
+        return false;
     } else if (word == "--seed") {
       o->seeds = 1;
       o->verbose = true;
@@ -73,12 +74,14 @@ std::vector<unsigned long long> known_seeds(const std::string& file, bool forger
 int main(int argc, char** argv) {
   Options o;
   if (!parse(argc, argv, &o)) return std::fputs(kUsage, stderr), 2;
-  if (const char* first = std::getenv("MRC_SWARM_FIRST"); first && !o.verbose && !number(first, &o.first)) return std::fputs(kUsage, stderr), 2;
+  if (const char* first = std::getenv("MRC_SWARM_FIRST"); first && !o.verbose && !number(first, &o.first))
+    return std::fputs(kUsage, stderr), 2;
   std::vector<unsigned long long> seeds = known_seeds(o.known, o.forger);
   for (unsigned long long i = 0; i < o.seeds; ++i) seeds.push_back(o.first + i);
   unsigned long long passed = 0, failed = 0, ended = 0;
   for (size_t i = o.shard - 1; i < seeds.size() && failed < 20; i += o.shards) {
-    const mrc::swarm::Outcome world = o.forger ? mrc::swarm::run_forged_world(seeds[i]) : mrc::swarm::run_world(seeds[i]);
+    const mrc::swarm::Outcome world =
+        o.forger ? mrc::swarm::run_forged_world(seeds[i]) : mrc::swarm::run_world(seeds[i]);
     ended += world.failed_qp;
     if (o.verbose || !world.ok) std::printf("seed %llu: %s\n", seeds[i], world.summary.c_str());
     if (world.ok) {
@@ -86,7 +89,8 @@ int main(int argc, char** argv) {
       continue;
     }
     ++failed;
-    std::printf("  %s\n  repeat with: swarm_test %s--seed %llu\n", world.failure.c_str(), o.forger ? "--forger " : "", seeds[i]);
+    std::printf("  %s\n  repeat with: swarm_test %s--seed %llu\n", world.failure.c_str(), o.forger ? "--forger " : "",
+                seeds[i]);
   }
   if (o.forger) std::printf("%llu connections were ended by the forger\n", ended);
   std::printf("seeds from %llu on: %llu passed, %llu failed\n", o.first, passed, failed);
