@@ -10,13 +10,14 @@ from pair import Skipped
 
 
 def ip(*args):
-    """Runs ip; skips the test with its words when it fails: what it does here depends on the machine, not on us."""
+    """What ip prints; skips the test with its words when it fails: what it does here depends on the machine, not on us."""
     try:
         done = subprocess.run(["ip", *args], capture_output=True, text=True, timeout=20, check=False)
     except FileNotFoundError:
         raise Skipped("the program ip is missing (apt-get install iproute2)") from None
     if done.returncode != 0:
         raise Skipped(f"ip {' '.join(args)}: {done.stderr.strip()}")
+    return done.stdout
 
 
 def remove_orphans():

@@ -1,4 +1,9 @@
-"""The MTU of a path falls in the middle of a transfer [MRC-MTU-1..5]."""
+"""The MTU of a path falls in the middle of a transfer, or a stranger claims that it did [MRC-MTU-1..6]."""
+import os
+import subprocess
+import sys
+
+from limits import LIMIT_S
 from namespaces import Planes, ip
 from pair import Pair, config
 from test_learn import device
@@ -48,3 +53,45 @@ def test_one_plane():
     assert report["counters"]["mtu_searches"] > 0 and report["counters"]["mtu_failures"] == 0, report["counters"]
     assert report["counters"]["qp_errors"] == 0, report["counters"]
     assert "plane 2 to peer 10.92.2.1 carries packets of path MTU 1024" in pair.client.err, pair.client
+
+
+def source_ports(lab, side):
+    """UDP ports that are bound there."""
+    tables = subprocess.run([*lab.inside(side), "cat", "/proc/net/udp", "/proc/net/udp6"], capture_output=True, text=True,
+                            timeout=LIMIT_S, check=True).stdout
+    fields = [line.split()[1] for line in tables.splitlines() if ":" in line.split()[0]]
+    return sorted({int(field.rpartition(":")[2], 16) for field in fields} - {0})
+
+
+def a_stranger_says_too_big(addresses, mtu):
+    """Any host can send that for any source port of the victim; one packet a plane was enough once."""
+    forger = os.path.join(os.path.dirname(os.path.abspath(__file__)), "packet_too_big.py")
+    with Planes(addresses) as lab:
+        env = [config(device([lab.address(plane, side) for plane in (1, 2)]), f"side{side}.yaml") for side in (0, 1)]
+        pair = Pair(["--size", "1M", "--duration", "3", "--timeline", "100"], env[1], server_env=env[0],
+                    prefixes=(lab.inside(0), lab.inside(1)), host=lab.address(1, 0))
+        try:
+            pair.until_data_flows()
+            ports = source_ports(lab, 1)
+            for plane in (1, 2):
+                subprocess.run([*lab.inside(0), sys.executable, "-B", forger, lab.address(plane, 1), lab.address(plane, 0), str(mtu),
+                                *map(str, ports)], timeout=LIMIT_S, check=True)
+                route = ip("-n", lab.names[1], "route", "get", lab.address(plane, 0))
+                assert f"mtu {mtu}" in route, f"the kernel did not take the forgery: {route}"
+            codes = pair.finish()
+        finally:
+            pair.client.kill()
+            pair.server.kill()
+    assert codes == (0, 0), f"{pair.client}\n{pair.server}"
+    counters = pair.report()["counters"]
+    assert counters["qp_errors"] == 0 and counters["mtu_failures"] == 0 and counters["mtu_searches"] == 0, counters
+    for plane in pair.report()["planes"]:
+        assert plane["up"] == 1, pair.report()["planes"]
+
+
+def test_a_stranger_says_too_big_over_ipv6():
+    a_stranger_says_too_big([("fd00:6d72:1::1/64", "fd00:6d72:1::2/64"), ("fd00:6d72:2::1/64", "fd00:6d72:2::2/64")], 1280)
+
+
+def test_a_stranger_says_too_big_over_ipv4():
+    a_stranger_says_too_big(ADDRESSES, 552)

@@ -7,8 +7,17 @@ namespace {
 // UDP payload that a path with an IPv6 MTU of 1500 carries: path MTU 1024.
 constexpr size_t kNarrow = 1452;
 
+// Retries for about 300 ms: longer than a search takes.
+QpAttr short_budget() {
+  QpAttr attr;
+  attr.timeout = 14;
+  attr.retry_linear = 3;
+  attr.retry_exp = 2;
+  return attr;
+}
+
 struct World : Pair {
-  World() : Pair({}, {}, 1 << 20) {}
+  explicit World(const QpAttr& attr = {}) : Pair({}, attr, 1 << 20) {}
   // From now on these planes carry only small packets, both ways.
   void narrow(uint32_t planes) {
     fabric.net().set_filter([planes](int, int plane, const wire::Flow&, const std::vector<uint8_t>& bytes) {
@@ -30,8 +39,8 @@ struct World : Pair {
 };
 
 // [MRC-MTU-4] [MRC-MTU-5]
-TEST(PathMtu, AQpWhosePacketsPassNowhereFailsSoonAndNewOnesAreOfferedLess) {
-  World w;
+TEST(PathMtu, AQpWhosePacketsPassNowhereFailsAfterItsRetriesAndNewOnesAreOfferedLess) {
+  World w(short_budget());
   ASSERT_EQ(w.write(1, 0, 500000), PostResult::kOk);
   ASSERT_TRUE(w.until_sends(1));
   EXPECT_EQ(w.fabric.at(0).found_path_mtu(w.fabric.now()), UINT32_MAX);
@@ -59,11 +68,11 @@ TEST(PathMtu, AQpWhosePacketsPassNowhereFailsSoonAndNewOnesAreOfferedLess) {
 
 // A QP of the old size that is made afterwards learns it at once instead of by another search.
 TEST(PathMtu, ALaterQpOfTheOldSizeFailsToo) {
-  World w;
+  World w(short_budget());
   w.narrow(0xF);
   w.write(1, 0, 100000);
   ASSERT_TRUE(w.until_sends(1, Duration::seconds(3)));
-  const Link link = w.fabric.connect(0, 1);
+  const Link link = w.fabric.connect(0, 1, short_budget());
   w.fabric.write(0, link.qa, 2, w.source.data(), 100000, w.lkey, w.target.data(), w.rkey);
   ASSERT_TRUE(w.until_sends(2, Duration::seconds(1)));
   EXPECT_EQ(w.sends()[1].status, WcStatus::kPathMtu);
@@ -84,7 +93,7 @@ TEST(PathMtu, ARefusedPacketOnANarrowPlaneSearchesTheOthersAtOnce) {
 
 // Small messages go on.
 TEST(PathMtu, QpsWithSmallPacketsSurvive) {
-  World w;
+  World w(short_budget());
   const Link small = w.fabric.connect(0, 1);
   w.narrow(0xF);
   w.write(1, 0, 100000);
@@ -116,7 +125,7 @@ TEST(PathMtu, ANarrowPlaneIsLeftWhereOthersCarryFullPacketsAndComesBack) {
 
 // [MRC-MTU-1]: the driver reports it at the first packet.
 TEST(PathMtu, APacketThatTheDriverRefusesStartsTheSearch) {
-  World w;
+  World w(short_budget());
   w.narrow(0xF);
   ASSERT_EQ(w.write(1, 0, 100000), PostResult::kOk);
   w.fabric.pump();
@@ -126,6 +135,25 @@ TEST(PathMtu, APacketThatTheDriverRefusesStartsTheSearch) {
   EXPECT_EQ(w.counters(0).mtu_searches, 4u);
   ASSERT_TRUE(w.until_sends(1, Duration::milliseconds(400)));
   EXPECT_EQ(w.sends()[0].status, WcStatus::kPathMtu);
+}
+
+// All planes are narrow for a while, known to be so, and become wide again before the retries are exhausted [MRC-MTU-4].
+TEST(PathMtu, ADipThatIsShorterThanTheRetriesIsSurvived) {
+  for (const int seconds : {1, 5, 20}) {
+    World w;
+    ASSERT_EQ(w.write(1, 0, 500000), PostResult::kOk);
+    w.pass(Duration::microseconds(20));
+    w.narrow(0xF);
+    ASSERT_EQ(w.write(2, 500000, 500000), PostResult::kOk);
+    w.pass(Duration::seconds(seconds));
+    EXPECT_EQ(w.fabric.at(0).found_path_mtu(w.fabric.now()), 1024u) << "not found out";
+    EXPECT_EQ(w.state(0), QpState::kRts);
+    w.fabric.net().set_filter(nullptr);
+    ASSERT_TRUE(w.until_sends(2, Duration::seconds(60))) << seconds;
+    EXPECT_TRUE(w.all_ok(2));
+    EXPECT_TRUE(w.arrived(0, 1000000));
+    EXPECT_EQ(w.counters(0).mtu_failures, 0u);
+  }
 }
 
 // Loss takes small and full probes alike, and full ones that pass clear the suspicion.

@@ -136,7 +136,11 @@ void Requester::handle_rto(Instant now) {
   const bool waited = (any || stuck) && retry_.waited(now, interval);
   if (waited) retry_.begin_wait(now);
   if ((waited || silent) && !retry_.charge(qp_.attr)) {
-    fail_unacknowledged(now, WcStatus::kRetryExceeded);
+    // Until then the planes may carry full packets again. [MRC-MTU-4]
+    const uint32_t found = qp_.services.prober.peer_path_mtu(*qp_.peer);
+    const bool too_long = found != 0 && stuck_above(found);
+    qp_.engine.counters.mtu_failures += too_long;
+    fail_unacknowledged(now, too_long ? WcStatus::kPathMtu : WcStatus::kRetryExceeded);
     return;
   }
   if (any || stuck) suspect_path_mtu(now);

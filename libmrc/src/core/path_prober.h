@@ -54,6 +54,7 @@ class PathProber final : public PeerObserver {
 
   // Packets of path MTU `mtu` appear not to pass that plane: a search starts, or its result is applied [MRC-MTU-1].
   void suspect_path_mtu(Instant now, Peer* p, PlaneId plane, uint32_t mtu);
+  uint32_t peer_path_mtu(const Peer& p) const;  // the MTU of its planes in use; 0: no limit is known
   // As Endpoint::on_packet_too_long.
   void on_packet_too_long(Instant now, PlaneId plane, const IpAddress& to);
   // As Endpoint::found_path_mtu.
@@ -89,8 +90,7 @@ class PathProber final : public PeerObserver {
   void search_path_mtu(Instant now, Peer* p);
   void on_size_answer(Instant now, const Outstanding& o);
   void apply_path_mtu(Instant now, Peer* p, PlaneId plane, PathMtu::Verdict verdict);
-  uint32_t peer_path_mtu(const Peer& p) const;  // the MTU of its planes in use; 0: no limit is known
-  void note_found_mtu(Instant now, const Peer* p, uint32_t found);
+  void note_found_mtu(Instant now, uint32_t found);
 
   EngineContext& engine_;
   PeerTable& peers_;

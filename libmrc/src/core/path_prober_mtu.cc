@@ -97,21 +97,16 @@ void PathProber::apply_path_mtu(Instant now, Peer* p, PlaneId plane, PathMtu::Ve
       ++engine_.counters.mtu_searches;
   qps_.wake_senders();
   if (found != 0) {
-    note_found_mtu(now, p, found);
+    note_found_mtu(now, found);
   } else if (verdict == PathMtu::Verdict::kPasses) {
     found_mtu_until_ = now;
   }
 }
 
-// No plane in use carries more than `found`.
-void PathProber::note_found_mtu(Instant now, const Peer* p, uint32_t found) {
+// No plane in use carries more than `found`. Queue pairs whose packets are longer go on until their retries are exhausted.
+void PathProber::note_found_mtu(Instant now, uint32_t found) {
   if (now >= found_mtu_until_ || found < found_mtu_) found_mtu_ = found;
   found_mtu_until_ = now + kFoundMtuHolds;
-  qps_.for_each([&](Qp* qp) {
-    if (qp->peer != p || qp->state != QpState::kRts || !qp->requester.stuck_above(found)) return;
-    ++engine_.counters.mtu_failures;
-    qp->requester.fail_unacknowledged(now, WcStatus::kPathMtu);
-  });
 }
 
 }  // namespace mrc::core
