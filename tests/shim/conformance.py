@@ -255,6 +255,18 @@ def check_shared_receive_queue(ctx, pd):
     assert srq.query().srq_limit == 1
 
 
+def check_receive_capabilities_beside_a_shared_receive_queue(ctx, pd):
+    """[VRB-QP-5]"""
+    cq = CQ(ctx, 4)
+    srq = SRQ(pd, SrqInitAttr(SrqAttr(max_wr=8, max_sge=1)))
+    for qp_type in (e.IBV_QPT_RC, e.IBV_QPT_UD):
+        own = SRQ(pd, SrqInitAttr(SrqAttr(max_wr=8, max_sge=1))) if qp_type == e.IBV_QPT_UD else srq
+        for max_recv_wr, max_recv_sge in ((0, 0), (1 << 20, 1), (1, 1 << 20), (0xFFFFFFFF, 0xFFFFFFFF)):
+            cap = QPCap(max_send_wr=1, max_recv_wr=max_recv_wr, max_send_sge=1, max_recv_sge=max_recv_sge)
+            QP(pd, QPInitAttr(qp_type=qp_type, scq=cq, rcq=cq, srq=own, cap=cap)).close()
+        fails(errno.EINVAL, QP, pd, QPInitAttr(qp_type=qp_type, scq=cq, rcq=cq, cap=QPCap(1, 1 << 20, 1, 1, 0)))
+
+
 def check_completion_events(ctx, pd):
     channel = CompChannel(ctx)
     cq = CQ(ctx, 16, None, channel, 0)

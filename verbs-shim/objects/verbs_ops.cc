@@ -75,6 +75,8 @@ ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* init) {
 }
 
 ibv_qp* create_qp(ibv_context* context, ibv_qp_init_attr_ex* init) {
+  // Meaningless beside a shared receive queue, so programs leave there what they like. [VRB-QP-5]
+  if (init->srq != nullptr) init->cap.max_recv_wr = init->cap.max_recv_sge = 0;
   BaseQp* const qp = or_enomem<BaseQp*>(nullptr, [&]() -> BaseQp* {
     int error = check_qp(*init);
     if (error == 0 && init->srq != nullptr) error = Srq::of(init->srq)->claim(init->qp_type == IBV_QPT_UD);

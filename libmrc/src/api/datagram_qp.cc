@@ -34,11 +34,10 @@ int check_init(mrc_context* context, const mrc_soft_ud_init_attr& init) {
   if (domain == nullptr || domain->soft != &context->soft()) return EINVAL;
   if (init.srq != nullptr && init.srq->soft != domain->soft) return EINVAL;
   const ibv_qp_cap& cap = init.cap;
-  if (cap.max_send_wr > mrc::api::kMaxQpWr || cap.max_recv_wr > mrc::api::kMaxQpWr ||
-      cap.max_send_sge > mrc::api::kMaxSge || cap.max_recv_sge > mrc::api::kMaxSge ||
-      cap.max_inline_data > mrc::api::kMaxInline)
+  if (cap.max_send_wr > mrc::api::kMaxQpWr || cap.max_send_sge > mrc::api::kMaxSge || cap.max_inline_data > mrc::api::kMaxInline)
     return EINVAL;
-  return 0;
+  // Meaningless beside a shared receive queue. [API-UD-1]
+  return init.srq == nullptr && (cap.max_recv_wr > mrc::api::kMaxQpWr || cap.max_recv_sge > mrc::api::kMaxSge) ? EINVAL : 0;
 }
 
 // The attributes that a transition requires, as those of kernel drivers [API-UD-2].
@@ -60,9 +59,9 @@ mrc_soft_ud_qp::mrc_soft_ud_qp(mrc_context* context, const mrc_soft_ud_init_attr
     : context_(context), init_(init), pd_(mrc::api::hold_pd(init.pd)), pd_id_(SoftPd::of(init.pd)->id) {
   ibv_qp_cap& cap = init_.cap;
   cap.max_send_wr = std::max(cap.max_send_wr, 1u);
-  cap.max_recv_wr = std::max(cap.max_recv_wr, 1u);
   cap.max_send_sge = std::max(cap.max_send_sge, 1u);
-  cap.max_recv_sge = std::max(cap.max_recv_sge, 1u);
+  cap.max_recv_wr = init_.srq != nullptr ? 1 : std::max(cap.max_recv_wr, 1u);
+  cap.max_recv_sge = init_.srq != nullptr ? 1 : std::max(cap.max_recv_sge, 1u);
   context_->add_child();
   init_.send_cq->attach(kShard);
   init_.recv_cq->attach(kShard);
