@@ -14,6 +14,7 @@ namespace {
 constexpr double kMaxUs = 3.6e9, kMaxBytes = 1e9;
 constexpr std::array<std::string_view, 6> kColumns = {"time_us", "src", "dst", "bytes", "id", "after"};
 constexpr size_t kRequired = 4;
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // spreadsheets write it
 
 std::string_view trimmed(std::string_view s) {
   const char* const blank = " \t\r";
@@ -29,8 +30,9 @@ class Reader {
     std::istringstream in(read_file(path_, kMaxDataFile));
     bool first = true;
     for (std::string text; std::getline(in, text);) {
-      ++line_;
-      const std::string_view line = trimmed(text);
+      std::string_view line = text;
+      if (++line_ == 1 && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
+      line = trimmed(line);
       if (line.empty() || line[0] == '#') continue;
       split(line);
       if (first && line.substr(0, kColumns[0].size()) == kColumns[0]) {

@@ -223,7 +223,13 @@ std::vector<std::set<uint32_t>> receivers_by_job(const Graph& graph, size_t jobs
 Graph build_graph(const ScenarioSpec& scenario) {
   Graph g;
   std::vector<std::pair<uint32_t, Successor>> edges;
-  for (uint32_t job = 0; job < scenario.workloads.size(); ++job) Builder(scenario, job, &g, &edges).build();
+  for (uint32_t job = 0; job < scenario.workloads.size(); ++job) {
+    const size_t before = g.ops.size();
+    Builder(scenario, job, &g, &edges).build();
+    const WorkloadSpec& w = scenario.workloads[job];
+    if (g.ops.size() == before)  // a report about nothing would look like a result
+      throw ConfigError("workload '" + w.name + "' sends no message" + (w.file.empty() ? "" : ": " + w.file + " has none"));
+  }
   std::stable_sort(edges.begin(), edges.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   g.next.reserve(edges.size());
   for (const auto& [from, to] : edges) {

@@ -119,6 +119,11 @@ TEST_F(TraceFile, RefusesWhatItCannotReadByFileAndLine) {
   EXPECT_THAT(why_not("0,0,1,5,a,b\n0,1,2,5,b,a\n"), testing::HasSubstr("t.csv:1: key 'after': 'b'")) << "a circle";
 }
 
+TEST_F(TraceFile, WithoutAMessageIsRefused) {
+  for (const char* text : {"", "\n\n", "# nothing\n", "time_us,src,dst,bytes\n", "\xEF\xBB\xBFtime_us,src,dst,bytes\r\n"})
+    EXPECT_THAT(why_not(text), testing::HasSubstr("sends no message: ")) << text;
+}
+
 TEST_F(TraceFile, StartsWhatIsDue) {
   write("t.csv", "0,0,1,20000,a\n0,1,2,20000,b,a\n0,2,3,20000,c,a:sent\n200,3,4,20000,d,a\n");
   const RunResult r = run_scenario(load("fabric: tiny\nworkloads: [{kind: trace, file: t.csv}]\n").points[0].spec);
