@@ -228,7 +228,7 @@ Graph build_graph(const ScenarioSpec& scenario) {
     Builder(scenario, job, &g, &edges).build();
     const WorkloadSpec& w = scenario.workloads[job];
     if (g.ops.size() == before)  // a report about nothing would look like a result
-      throw ConfigError("workload '" + w.name + "' sends no message" + (w.file.empty() ? "" : ": " + w.file + " has none"));
+      throw ConfigError((w.file.empty() ? "" : w.file + ": ") + "workload '" + w.name + "' sends no message");
   }
   std::stable_sort(edges.begin(), edges.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   g.next.reserve(edges.size());

@@ -121,7 +121,7 @@ TEST_F(TraceFile, RefusesWhatItCannotReadByFileAndLine) {
 
 TEST_F(TraceFile, WithoutAMessageIsRefused) {
   for (const char* text : {"", "\n\n", "# nothing\n", "time_us,src,dst,bytes\n", "\xEF\xBB\xBFtime_us,src,dst,bytes\r\n"})
-    EXPECT_THAT(why_not(text), testing::HasSubstr("sends no message: ")) << text;
+    EXPECT_THAT(why_not(text), testing::HasSubstr("t.csv: workload 'trace' sends no message")) << text;
 }
 
 TEST_F(TraceFile, StartsWhatIsDue) {
