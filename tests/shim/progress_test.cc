@@ -105,7 +105,8 @@ class Side {
   // The status of the next completion; IBV_WC_GENERAL_ERR when there is none for ten seconds.
   ibv_wc_status completion() {
     ibv_wc wc;
-    for (const auto until = std::chrono::steady_clock::now() + mrc::harness::limit(10s); std::chrono::steady_clock::now() < until;)
+    for (const auto until = std::chrono::steady_clock::now() + mrc::harness::limit(10s);
+         std::chrono::steady_clock::now() < until;)
       if (ibv_poll_cq(cq_, 1, &wc) == 1) return wc.status;
     return IBV_WC_GENERAL_ERR;
   }
