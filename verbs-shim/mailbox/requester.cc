@@ -149,7 +149,7 @@ void Requester::advance() {
   while (sent_ != tail_ && batch.room() && transmit(sent_, &batch)) ++sent_;
   if (dead_) return;
   batch.flush();
-  if (batch.broken) give_up(head_, IBV_WC_LOC_QP_OP_ERR, IBV_EVENT_QP_FATAL);
+  if (batch.broken) give_up(head_, IBV_WC_LOC_QP_OP_ERR);
 }
 
 // False: it has to wait, and with it everything behind it.
@@ -207,7 +207,7 @@ bool Requester::transmit_send(uint64_t index, Batch* batch) {
 bool Requester::refuse_locally(uint64_t index) {
   for (uint64_t i = head_; i < index; ++i)
     if (at(i).message || at(i).signaled) return false;
-  give_up(index, IBV_WC_LOC_PROT_ERR, IBV_EVENT_QP_FATAL);
+  give_up(index, IBV_WC_LOC_PROT_ERR);
   return false;
 }
 
@@ -284,7 +284,7 @@ void Requester::send_cleared() {
     if (!a.cleared || outbox_->room() < a.count + 1u) return;
     const uint64_t index = by_number_[a.number % kWindow];
     ++announced_head_;
-    if (!write_data(index, a.segments.data(), a.count)) give_up(index, IBV_WC_REM_OP_ERR, IBV_EVENT_QP_FATAL);
+    if (!write_data(index, a.segments.data(), a.count)) give_up(index, IBV_WC_REM_OP_ERR);
   }
 }
 

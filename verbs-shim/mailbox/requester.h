@@ -110,7 +110,7 @@ class Requester {
   void complete(Entry& e, ibv_wc_status status);
   void lend(uint64_t index);
   void set_deadline(uint64_t at);
-  void give_up(uint64_t index, ibv_wc_status status, ibv_event_type event);
+  void give_up(uint64_t index, ibv_wc_status status);
 
   Link* const link_;
   Outbox* const outbox_;

@@ -57,7 +57,7 @@ void Requester::on_completion(uint32_t slot, ibv_wc_status status) {
     }
     if (Outbox::is_internal(slot) && status == IBV_WC_REM_ACCESS_ERR) status = IBV_WC_REM_INV_REQ_ERR;
     retire_before(confirmed_end_);
-    give_up(std::max(culprit, head_), status, IBV_EVENT_QP_FATAL);
+    give_up(std::max(culprit, head_), status);
     return;
   }
   if (Outbox::is_internal(slot) || index >= sent_) return;
@@ -98,7 +98,7 @@ void Requester::on_note(const Immediate& note, const uint8_t* mailbox, uint64_t 
   if (dead_) return;
   const uint64_t number = extend(note.number);
   if (!outstanding(number)) {
-    if (note.note != Note::kNotReady) give_up(head_, IBV_WC_BAD_RESP_ERR, IBV_EVENT_QP_FATAL);
+    if (note.note != Note::kNotReady) give_up(head_, IBV_WC_BAD_RESP_ERR);
     return;
   }
   const uint64_t index = by_number_[number % kWindow];
@@ -112,7 +112,7 @@ void Requester::on_note(const Immediate& note, const uint8_t* mailbox, uint64_t 
           !keys_->scatter(sges_of(index), 1, native, sizeof native, shape_.domain)) {
         confirm(number - 1);
         retire_before(index);
-        give_up(index, IBV_WC_LOC_PROT_ERR, IBV_EVENT_QP_FATAL);
+        give_up(index, IBV_WC_LOC_PROT_ERR);
         return;
       }
       confirm(number);
@@ -128,7 +128,7 @@ void Requester::on_note(const Immediate& note, const uint8_t* mailbox, uint64_t 
         if (announced_[i % kWindow].number == number) found = &announced_[i % kWindow];
       const uint32_t count = get32(reply);
       if (found == nullptr || found->cleared || count > kMaxSegments) {
-        give_up(index, IBV_WC_BAD_RESP_ERR, IBV_EVENT_QP_FATAL);
+        give_up(index, IBV_WC_BAD_RESP_ERR);
         return;
       }
       decode_segments(reply + kClearHeaderBytes, count, found->segments.data());
@@ -139,7 +139,7 @@ void Requester::on_note(const Immediate& note, const uint8_t* mailbox, uint64_t 
     case Note::kRefused:
       confirm(number - 1);
       retire_before(index);
-      give_up(index, static_cast<ibv_wc_status>(note.argument), IBV_EVENT_QP_FATAL);
+      give_up(index, static_cast<ibv_wc_status>(note.argument));
       return;
     case Note::kNotReady:
       if (rnr_retry_ < 7) {
@@ -150,7 +150,7 @@ void Requester::on_note(const Immediate& note, const uint8_t* mailbox, uint64_t 
       }
       return;
     default:
-      give_up(head_, IBV_WC_BAD_RESP_ERR, IBV_EVENT_QP_FATAL);
+      give_up(head_, IBV_WC_BAD_RESP_ERR);
       return;
   }
   retire();
@@ -176,14 +176,14 @@ void Requester::give_up_not_ready() {
   if (dead_ || !rnr_over_ || confirmed_ + 1 != rnr_number_) return;
   const uint64_t index = by_number_[rnr_number_ % kWindow];
   retire_before(index);
-  give_up(index, IBV_WC_RNR_RETRY_EXC_ERR, IBV_EVENT_QP_FATAL);
+  give_up(index, IBV_WC_RNR_RETRY_EXC_ERR);
 }
 
 bool Requester::keep_alive() {
   const uint64_t oldest = dead_ || confirmed_ + 1 == next_ ? 0 : confirmed_ + 1;
   const bool overdue = oldest != 0 && oldest == watched_;
   watched_ = oldest;
-  if (overdue && !outbox_->test_peer()) give_up(head_, IBV_WC_LOC_QP_OP_ERR, IBV_EVENT_QP_FATAL);
+  if (overdue && !outbox_->test_peer()) give_up(head_, IBV_WC_LOC_QP_OP_ERR);
   return oldest != 0;
 }
 
@@ -229,10 +229,11 @@ void Requester::lend(uint64_t index) {
 }
 
 // The request at `index` fails, everything else that is not done is flushed. Earlier requests are flushed, too, when
-// their outcome can no longer be determined.
-void Requester::give_up(uint64_t index, ibv_wc_status status, ibv_event_type event) {
+// their outcome can no longer be determined. Only a queue pair without a request to complete has an event. [VRB-EVT-1]
+void Requester::give_up(uint64_t index, ibv_wc_status status) {
   if (dead_) return;
   dead_ = true;
+  const bool completes = head_ != tail_;
   rnr_over_ = false;
   while (head_ != tail_) {
     Entry& e = at(head_);
@@ -243,7 +244,7 @@ void Requester::give_up(uint64_t index, ibv_wc_status status, ibv_event_type eve
   }
   sent_ = head_;
   set_deadline(UINT64_MAX);
-  link_->fail(event);
+  link_->fail(completes ? std::nullopt : std::optional(IBV_EVENT_QP_FATAL));
 }
 
 void Requester::flush() {

@@ -210,7 +210,6 @@ void DatagramQp::dispatch(const ibv_wc& in) {
   wc.vendor_err = 0;
   if (in.status != IBV_WC_SUCCESS && state_ != IBV_QPS_ERR) {
     state_ = handle_.base.qp_base.state = IBV_QPS_ERR;
-    if (in.status != IBV_WC_WR_FLUSH_ERR) raise(IBV_EVENT_QP_FATAL);
     if (srq_ != nullptr) raise(IBV_EVENT_QP_LAST_WQE_REACHED);
   }
   push(received ? recv_cq_ : send_cq_, wc, received ? 0 : covered, in.vendor_err == MRC_SOFT_UD_SOLICITED);

@@ -295,9 +295,9 @@ bool Qp::take_receive(Receive* out) {
   return srq_ != nullptr ? srq_->take(out, this) : receives_->pop(out);
 }
 
-void Qp::fail(ibv_event_type event) {
+void Qp::fail(std::optional<ibv_event_type> event) {
   if (state_ == IBV_QPS_ERR) return;
-  raise(event);
+  if (event) raise(*event);
   die();
 }
 

@@ -56,7 +56,7 @@ class Qp final : public BaseQp, public Link {
     return responder_->take_confirmation();
   }
   bool holds() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return requester_->behind(); }
-  void fail(ibv_event_type event) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void fail(std::optional<ibv_event_type> event) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void count_timer(int by) override { context_->count_timer(by); }
 
  private:

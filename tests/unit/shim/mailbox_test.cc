@@ -81,8 +81,9 @@ struct Side final : Link {
   }
   std::optional<uint32_t> take_confirmation() override { return responder.take_confirmation(); }
   bool holds() override { return requester.behind(); }
-  void fail(ibv_event_type) override {
+  void fail(std::optional<ibv_event_type> why) override {
     failed = true;
+    event = why;
     requester.flush();
     responder.flush();
   }
@@ -122,6 +123,7 @@ struct Side final : Link {
   std::deque<Receive> receives;
   std::vector<ibv_wc> sent, received;
   bool failed = false;
+  std::optional<ibv_event_type> event;
   int timers = 0;
   uint32_t memory_for = UINT32_MAX;  // writes that can still be posted
 };
@@ -475,6 +477,7 @@ TEST_F(MailboxTest, an_atomic_whose_memory_has_gone_when_its_answer_comes_fails)
 }
 
 // [VRB-RSP-3] [VRB-REQ-6]
+// [VRB-EVT-1]: the completion tells the requester.
 TEST_F(MailboxTest, a_send_that_is_too_long_fails_on_both_sides) {
   b.receive(5, 7);
   ASSERT_EQ(a.request(1, IBV_WR_SEND, 8), 0);
@@ -484,6 +487,9 @@ TEST_F(MailboxTest, a_send_that_is_too_long_fails_on_both_sides) {
   ASSERT_EQ(a.sent.size(), 2u);
   EXPECT_EQ(a.sent[0].status, IBV_WC_REM_INV_REQ_ERR);
   EXPECT_EQ(a.sent[1].status, IBV_WC_WR_FLUSH_ERR);
+  EXPECT_TRUE(a.failed && b.failed);
+  EXPECT_EQ(a.event, std::nullopt);
+  EXPECT_EQ(b.event, IBV_EVENT_QP_REQ_ERR);
 }
 
 TEST_F(MailboxTest, atomics_give_the_value_before) {
