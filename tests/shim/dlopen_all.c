@@ -2,7 +2,8 @@
  * dlvsym with the version it has in libibverbs [VRB-INT-1]. Then moves data: without LD_PRELOAD, without linking
  * libibverbs.
  *
- * Then closes the library while a device with a queue pair is open: its threads go on, and so does the process [VRB-INT-4].
+ * Then closes the library while a device with a queue pair is open: its threads go on, and so does the process
+ * [VRB-INT-4].
  *
  * usage: dlopen_all /path/libmrc-verbs.so */
 #define _GNU_SOURCE

@@ -34,10 +34,12 @@ int check_init(mrc_context* context, const mrc_soft_ud_init_attr& init) {
   if (domain == nullptr || domain->soft != &context->soft()) return EINVAL;
   if (init.srq != nullptr && init.srq->soft != domain->soft) return EINVAL;
   const ibv_qp_cap& cap = init.cap;
-  if (cap.max_send_wr > mrc::api::kMaxQpWr || cap.max_send_sge > mrc::api::kMaxSge || cap.max_inline_data > mrc::api::kMaxInline)
+  if (cap.max_send_wr > mrc::api::kMaxQpWr || cap.max_send_sge > mrc::api::kMaxSge ||
+      cap.max_inline_data > mrc::api::kMaxInline)
     return EINVAL;
   // Meaningless beside a shared receive queue. [API-UD-1]
-  return init.srq == nullptr && (cap.max_recv_wr > mrc::api::kMaxQpWr || cap.max_recv_sge > mrc::api::kMaxSge) ? EINVAL : 0;
+  return init.srq == nullptr && (cap.max_recv_wr > mrc::api::kMaxQpWr || cap.max_recv_sge > mrc::api::kMaxSge) ? EINVAL
+                                                                                                               : 0;
 }
 
 // The attributes that a transition requires, as those of kernel drivers [API-UD-2].

@@ -4,10 +4,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace mrc::api {
 
-// Also true when the check is impossible (no /proc).
+// Also true when the check is impossible. No range is longer than the address space.
 bool memory_mapped(uint64_t start, size_t length, bool writable);
+
+// The two ways in which it looks. None: this kernel cannot be asked (before Linux 6.11, or no /proc).
+std::optional<bool> query_mappings(uint64_t start, size_t length, bool writable);
+// Finds holes anywhere, and what may not be read or written at the first and the last byte.
+bool probe_memory(uint64_t start, size_t length, bool writable);
 
 }  // namespace mrc::api
