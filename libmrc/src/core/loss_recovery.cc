@@ -188,18 +188,19 @@ void Requester::send_probe(Instant now, TraceTrigger why) {
   PeerPaths& paths = qp_.peer->paths;
   // Where no packet could be queued there is no silence: nothing has been asked.
   const std::optional<EvIndex> ev = rotation_.next(&paths, PlaneSet::all(), qp_.attr.evs.get());
-  if (ev && queue_probe(now, why, *ev)) {
+  const uint16_t id = probe_.draw_id(qp_.engine.message_secret ^ uint64_t{qp_.qpn.value()} << 32);
+  if (ev && queue_probe(now, why, *ev, id)) {
     // A probe that never came back is silence on its path, too. It is sent again before that is certain: its path is
     // blamed only when the answer is later than queues explain.
     if (probe_.unanswered_for(now, probe_patience())) paths.on_lost(now, probe_.latest().ev, probe_.latest().sent_at);
-    probe_.on_sent(now, *ev, sent_.una());
+    probe_.on_sent(now, id, *ev, sent_.una());
     qp_.peer->rearm(&qp_.engine.timers);
   }
   arm_probe(now);
 }
 
 // False: too many control packets wait.
-bool Requester::queue_probe(Instant now, TraceTrigger why, EvIndex ev) {
+bool Requester::queue_probe(Instant now, TraceTrigger why, EvIndex ev, uint16_t id) {
   const EndpointConfig& c = qp_.engine.config;
   const std::optional<wire::Flow> flow =
       make_flow(c, qp_.peer->description, ev, c.trimming ? c.dscp.trimmable : c.dscp.no_trim);
@@ -209,7 +210,7 @@ bool Requester::queue_probe(Instant now, TraceTrigger why, EvIndex ev) {
   bth.dqp = qp_.attr.dest_qpn;
   bth.pkey = qp_.attr.pkey;
   wire::Peth peth;
-  peth.probe_id = probe_.next_id();
+  peth.probe_id = id;
   peth.spdcid = static_cast<uint16_t>(qp_.qpn.value());
   peth.dpdcid = static_cast<uint16_t>(qp_.attr.dest_qpn.value());
   peth.timestamp.tx_timestamp = wire::timestamp_of(now);

@@ -10,6 +10,7 @@
 
 #include "base/ids.h"
 #include "base/invariant.h"
+#include "base/rng.h"
 #include "base/time.h"
 
 namespace mrc::core {
@@ -46,12 +47,20 @@ class ProbeTimer {
   void on_progress() { backoff_ = 0; }
   uint8_t backoff() const { return backoff_; }
 
-  uint16_t next_id() const { return static_cast<uint16_t>(latest_.id + 1); }
-  void on_sent(Instant now, EvIndex ev, uint64_t una) {
-    latest_ = {next_id(), ev, now, una};
+  // The id of the next probe: unpredictable to who does not know `secret`, and none that is outstanding [MRC-SEC-15].
+  uint16_t draw_id(uint64_t secret) {
+    for (;;) {
+      const auto id = static_cast<uint16_t>(Rng(secret + ++drawn_).next());
+      if (id != latest_.id && id != first_.id) return id;
+    }
+  }
+  void on_sent(Instant now, uint16_t id, EvIndex ev, uint64_t una) {
+    latest_ = {id, ev, now, una};
     if (!outstanding_) first_ = latest_;
     outstanding_ = true;
   }
+  // An answer with this id would count.
+  bool expects(uint16_t id) const { return outstanding_ && (id == latest_.id || id == first_.id); }
   bool outstanding() const { return outstanding_; }
   const Probe& latest() const { return latest_; }
   // True if the latest probe has been unanswered for this time.
@@ -70,7 +79,7 @@ class ProbeTimer {
     return late;
   }
 
-  // A new connection; ids continue.
+  // A new connection; ids go on.
   void reset() {
     backoff_ = 0;
     outstanding_ = false;
@@ -84,6 +93,7 @@ class ProbeTimer {
  private:
   Instant deadline_ = Instant::never();
   Probe latest_, first_;
+  uint64_t drawn_ = 0;  // ids
   uint8_t backoff_ = 0;
   bool outstanding_ = false;
 };

@@ -99,7 +99,7 @@ class Requester {
   void on_arrived(Instant now, uint64_t seq);
   void note_retransmission_delay(Duration delay);
   void on_arrived_below(Instant now, uint64_t end);
-  void take_arrivals(Instant now, const wire::Seth& seth, uint64_t cack_next);
+  bool take_arrivals(Instant now, const wire::Seth& seth, uint64_t cack_next);
   void follow_peer_window(uint8_t mpr);
   void update_congestion(Instant now, const wire::Packet& p, const Named& named);
   void take_sample(Duration rtt);
@@ -128,7 +128,7 @@ class Requester {
   Duration rto_interval() const;
   void arm_probe(Instant now);
   void send_probe(Instant now, TraceTrigger why);
-  bool queue_probe(Instant now, TraceTrigger why, EvIndex ev);
+  bool queue_probe(Instant now, TraceTrigger why, EvIndex ev, uint16_t id);
   Duration probe_patience() const;  // age at which an unanswered probe counts against its path
   void suspect_path_mtu(Instant now);
   bool outstanding() const { return !sent_.all_arrived() || !sq_.empty(); }

@@ -44,10 +44,14 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
                                   .ev = seth.entropy});
   const Named named = read_named(now, p, cack_next);
   if (named.known) note_lateness(now, p, named);
-  take_arrivals(now, seth, static_cast<uint64_t>(cack_next));
-  follow_peer_window(seth.mpr);
-  update_congestion(now, p, named);
-  apply_path_verdict(now, seth, named);
+  const bool news = take_arrivals(now, seth, static_cast<uint64_t>(cack_next));
+  if (news || named.known || (seth.pr && probe_.expects(seth.probe_id))) {
+    follow_peer_window(seth.mpr);
+    update_congestion(now, p, named);
+    apply_path_verdict(now, seth, named);
+  } else {  // about packets of long ago: anybody can send that for any old PSN [MRC-SEC-14]
+    ++qp_.engine.counters.drop_stale;
+  }
   if (seth.pr && !take_probe_answer(now, seth, static_cast<uint64_t>(cack_next))) return;
   detect_losses(now);
   after_progress(now);
@@ -125,22 +129,26 @@ void Requester::on_arrived_below(Instant now, uint64_t end) {
   sent_.advance_to(end);
 }
 
-// Frees the packets that have arrived: all below `cack_next` and those in the bitmap.
-void Requester::take_arrivals(Instant now, const wire::Seth& seth, uint64_t cack_next) {
+// Frees the packets that have arrived: all below `cack_next` and those in the bitmap. False: there are none.
+bool Requester::take_arrivals(Instant now, const wire::Seth& seth, uint64_t cack_next) {
   const uint64_t una_before = sent_.una();
+  bool news = cack_next > una_before;
   on_arrived_below(now, cack_next);
   if (packets_.on_cumulative(cack_next)) retry_.restore();
   if (sent_.open() && seth.sack_bitmap != 0) {
     const int64_t base = static_cast<int64_t>(cack_next) - 1 + seth.sack_offset;
     for (uint64_t bits = seth.sack_bitmap; bits != 0; bits &= bits - 1) {
       const int64_t seq = base + __builtin_ctzll(bits);
-      if (sent_.outstanding(seq)) on_arrived(now, static_cast<uint64_t>(seq));
+      if (!sent_.outstanding(seq)) continue;
+      news = news || !sent_[static_cast<uint64_t>(seq)].acked;
+      on_arrived(now, static_cast<uint64_t>(seq));
     }
     sent_.advance();
   }
-  if (sent_.una() == una_before) return;
+  if (sent_.una() == una_before) return news;
   probe_.on_progress();
   retry_.begin_wait(now);
+  return news;
 }
 
 void Requester::follow_peer_window(uint8_t mpr) {

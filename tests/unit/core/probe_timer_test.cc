@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace mrc::core {
 namespace {
 
@@ -49,22 +51,23 @@ TEST(ProbeTimer, ALongRoundTripRaisesTheLimitToTwiceItself) {
 TEST(ProbeTimer, TheAnswerToTheLatestEndsTheWait) {
   ProbeTimer t;
   EXPECT_FALSE(t.on_answer(0));  // nothing has been asked
-  t.on_sent(kBegin, 4_ev, 0);
+  t.on_sent(kBegin, 700, 4_ev, 0);
   EXPECT_TRUE(t.outstanding());
-  const auto answer = t.on_answer(1);
+  const auto answer = t.on_answer(700);
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->probe.ev, 4_ev);
   EXPECT_EQ(answer->probe.sent_at, kBegin);
   EXPECT_FALSE(answer->late);
   EXPECT_FALSE(t.outstanding());
-  EXPECT_FALSE(t.on_answer(1));  // a second time
+  EXPECT_FALSE(t.on_answer(700));  // a second time
 }
 
 TEST(ProbeTimer, ALateAnswerToTheFirstCountsAndTheOthersDoNot) {
   ProbeTimer t;
-  t.on_sent(kBegin, 1_ev, 0);
-  t.on_sent(kBegin + kPauseFloor, 2_ev, 0);
-  t.on_sent(kBegin + kPauseFloor * 2, 3_ev, 0);
+  t.on_sent(kBegin, 1, 1_ev, 0);
+  t.on_sent(kBegin + kPauseFloor, 2, 2_ev, 0);
+  t.on_sent(kBegin + kPauseFloor * 2, 3, 3_ev, 0);
+  for (const uint16_t id : {0, 1, 2, 3, 4}) EXPECT_EQ(t.expects(id), id == 1 || id == 3) << id;
   EXPECT_FALSE(t.on_answer(2));
   const auto late = t.on_answer(1);
   ASSERT_TRUE(late);
@@ -80,18 +83,39 @@ TEST(ProbeTimer, ALateAnswerToTheFirstCountsAndTheOthersDoNot) {
 TEST(ProbeTimer, UnansweredForCountsFromTheLatest) {
   ProbeTimer t;
   EXPECT_FALSE(t.unanswered_for(kBegin, Duration()));
-  t.on_sent(kBegin, 1_ev, 0);
+  t.on_sent(kBegin, 1, 1_ev, 0);
   EXPECT_FALSE(t.unanswered_for(kBegin + Duration::nanoseconds(99), Duration::nanoseconds(100)));
   EXPECT_TRUE(t.unanswered_for(kBegin + Duration::nanoseconds(100), Duration::nanoseconds(100)));
 }
 
-TEST(ProbeTimer, IdsGoOnAfterAReset) {
+TEST(ProbeTimer, NothingIsOutstandingAfterAReset) {
   ProbeTimer t;
-  t.on_sent(kBegin, 1_ev, 0);
+  t.on_sent(kBegin, 1, 1_ev, 0);
   t.reset();
   EXPECT_FALSE(t.outstanding());
+  EXPECT_FALSE(t.expects(1));
   EXPECT_FALSE(t.on_answer(1));
-  EXPECT_EQ(t.next_id(), 2);
+}
+
+// [MRC-SEC-15]: whoever sees some of them cannot tell the next, and none repeats one that is outstanding.
+TEST(ProbeTimer, IdsAreUnpredictableAndNoneIsOutstandingTwice) {
+  ProbeTimer one, other;
+  int equal = 0, neighbours = 0;
+  uint16_t before = 0;
+  std::set<uint16_t> seen;
+  for (int i = 0; i < 4000; ++i) {
+    const uint16_t id = one.draw_id(1);
+    equal += id == other.draw_id(2);
+    neighbours += static_cast<uint16_t>(id - before) <= 1;
+    if (i > 0) {
+      EXPECT_FALSE(one.expects(id)) << i;
+    }
+    one.on_sent(kBegin, id, 1_ev, 0);
+    seen.insert(before = id);
+  }
+  EXPECT_LT(equal, 5);
+  EXPECT_LT(neighbours, 5);
+  EXPECT_GT(seen.size(), 3700u);  // 3,880 of 65,536 by chance
 }
 
 }  // namespace
