@@ -216,18 +216,51 @@ TEST_F(RequesterAckTest, VerdictsOnThePath) {
 
 // [MRC-CHOICE-Q2]: the EV of a packet that we no longer know is found from the SACK, with its halves in either order.
 TEST_F(RequesterAckTest, PathsAreFoundByEntropyWhateverTheOrderOfItsHalves) {
-  send(1);
-  wire::Packet p = sack(-1, 30000);
-  p.sack.seth.m = wire::PathVerdict::kAlwaysSkip;
-  p.sack.seth.entropy = 50003;
-  arrive(p);
+  send(3);
+  const auto verdict = [&](int32_t cack, uint32_t entropy) {
+    wire::Packet p = sack(cack, 30000);
+    p.sack.seth.m = wire::PathVerdict::kAlwaysSkip;
+    p.sack.seth.entropy = entropy;
+    arrive(p);
+  };
+  verdict(0, 50003);
   EXPECT_EQ(ev(3_ev).state, EvState::kAssumedBad);
-  p.sack.seth.entropy = 50004u << 16;
-  arrive(p);
+  verdict(1, 50004u << 16);
   EXPECT_EQ(ev(4_ev).state, EvState::kAssumedBad);
-  p.sack.seth.entropy = 12345;
-  arrive(p);
+  verdict(2, 12345);
   EXPECT_EQ(counters().ev_assumed_bad, 2u);
+}
+
+// [MRC-SEC-14]: any old PSN is easy to guess. Such a SACK acknowledges nothing, names no packet of the window and answers no probe.
+TEST_F(RequesterAckTest, ASackAboutNothingThatIsOutstandingMovesNeitherPathsNorTheWindow) {
+  send(40);
+  arrive(sack(19, 19));
+  const auto window = [&] { return endpoint_->qp_status(qp_).cwnd; };
+  const auto before = window();
+  for (const int32_t named : {-30000, -5, 30000}) {
+    for (const wire::PathVerdict m : {wire::PathVerdict::kSkipOnce, wire::PathVerdict::kAlwaysSkip}) {
+      for (uint32_t e = 0; e < 8; ++e) {
+        wire::Packet p = sack(10, named);
+        p.sack.seth.m = m;
+        p.sack.seth.entropy = 50000 + e;
+        p.sack.seth.mpr = 1;
+        p.sack.cc.rcv_cwnd_pen = 127;
+        p.sack.cc.rcvd_bytes = 0x123456;
+        arrive(p);
+        p.sack.seth.pr = true;  // the answer to a probe that nobody has sent
+        arrive(p);
+      }
+    }
+  }
+  EXPECT_EQ(window(), before);
+  EXPECT_EQ(counters().ev_assumed_bad, 0u);
+  EXPECT_EQ(counters().ev_skips, 0u);
+  EXPECT_EQ(counters().drop_stale, 96u);
+  for (EvIndex e = 0_ev; e.value() < 8; e = EvIndex(e.value() + 1)) EXPECT_EQ(ev(e).ecn_marks, 0u);
+  wire::Packet p = sack(19, 25);  // of the window, though nothing new
+  p.sack.seth.m = wire::PathVerdict::kSkipOnce;
+  arrive(p);
+  EXPECT_EQ(counters().ev_skips, 1u);
 }
 
 // [MRC-CC-4] [MRC-CHOICE-Q14] [MRC-CHOICE-Q12]: the responder's residence time is no round trip; without a stamp it is
