@@ -172,6 +172,9 @@ static void buffers(void) {
   CHECK(reg_buf_mr(pd, buf, (char*)at + 1000, 4001, IBV_ACCESS_LOCAL_WRITE) == NULL && errno == EINVAL);
   CHECK(reg_buf_mr(pd, buf, (char*)at - 1, 2, IBV_ACCESS_LOCAL_WRITE) == NULL && errno == EINVAL);
   CHECK(reg_buf_mr(pd, memory, memory, 2, IBV_ACCESS_LOCAL_WRITE) == NULL && errno == EINVAL);
+  struct ibv_pd* other = TYPED(struct ibv_pd * (struct ibv_context*), ibv_alloc_pd)(pd->context);
+  CHECK(reg_buf_mr(other, buf, at, 100, IBV_ACCESS_LOCAL_WRITE) == NULL && errno == EINVAL);
+  CHECK(TYPED(int(struct ibv_pd*), ibv_dealloc_pd)(other) == 0);
   REFUSED(TYPED(int(void*), ibv_export_buf_dmabuf_fd)(buf) == -1);
   TYPED(void(void*), ibv_free_buf)(buf);
   CHECK(reg_buf_mr(pd, buf, at, 1, IBV_ACCESS_LOCAL_WRITE) == NULL && errno == EINVAL);

@@ -47,7 +47,7 @@ ibv_mr* register_by_attributes(ibv_pd* pd, const MrInitAttr* attr) {
   using namespace mrc::shim;
   constexpr uint64_t kServed = kMrIova | kMrAddr | kMrBuffer;
   if ((attr->comp_mask & ~kServed) != 0) return no_object();
-  const bool outside = (attr->comp_mask & kMrBuffer) != 0 && !buffer_contains(attr->buf, attr->addr, attr->length);
+  const bool outside = (attr->comp_mask & kMrBuffer) != 0 && !buffer_contains(pd, attr->buf, attr->addr, attr->length);
   if ((attr->comp_mask & kMrAddr) == 0 || outside) {
     errno = EINVAL;
     return nullptr;
@@ -86,7 +86,7 @@ MRC_NEWER(int, ibv_query_port_speed, "IBVERBS_1.16", (ibv_context * context, uin
           (context, port, speed), ours(context), with_errno(mrc::shim::query_port_speed(context, port, speed)), ENOSYS)
 
 MRC_NEWER(void*, ibv_alloc_buf, "IBVERBS_1.17", (ibv_pd * pd, size_t size, ibv_buf** buf), (pd, size, buf),
-          ours(pd->context), mrc::shim::allocate_buffer(size, buf), nullptr)
+          ours(pd->context), mrc::shim::allocate_buffer(pd, size, buf), nullptr)
 MRC_NEWER(void, ibv_free_buf, "IBVERBS_1.17", (ibv_buf * buf), (buf), mrc::shim::is_our_buffer(buf),
           mrc::shim::free_buffer(buf), void())
 MRC_NEWER(ibv_mr*, ibv_reg_buf_mr, "IBVERBS_1.17", (ibv_pd * pd, ibv_buf* buf, void* addr, size_t length, int access),

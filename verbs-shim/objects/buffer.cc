@@ -14,6 +14,7 @@ namespace mrc::shim {
 namespace {
 
 struct Buffer {
+  const ibv_pd* pd;
   uint8_t* base;
   size_t size;
 };
@@ -26,14 +27,14 @@ std::map<const ibv_buf*, std::unique_ptr<Buffer>>& buffers() ABSL_EXCLUSIVE_LOCK
 
 }  // namespace
 
-void* allocate_buffer(size_t size, ibv_buf** buf) {
+void* allocate_buffer(const ibv_pd* pd, size_t size, ibv_buf** buf) {
   if (size == 0) {
     errno = EINVAL;
     return nullptr;
   }
   void* const base = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED) return nullptr;
-  auto made = std::make_unique<Buffer>(Buffer{static_cast<uint8_t*>(base), size});
+  auto made = std::make_unique<Buffer>(Buffer{pd, static_cast<uint8_t*>(base), size});
   *buf = reinterpret_cast<ibv_buf*>(made.get());
   const MutexLock lock(mutex);
   buffers()[*buf] = std::move(made);
@@ -45,10 +46,10 @@ bool is_our_buffer(const ibv_buf* buf) {
   return buffers().count(buf) != 0;
 }
 
-bool buffer_contains(const ibv_buf* buf, const void* addr, size_t length) {
+bool buffer_contains(const ibv_pd* pd, const ibv_buf* buf, const void* addr, size_t length) {
   const MutexLock lock(mutex);
   const auto found = buffers().find(buf);
-  if (found == buffers().end()) return false;
+  if (found == buffers().end() || found->second->pd != pd) return false;
   const uintptr_t base = reinterpret_cast<uintptr_t>(found->second->base);
   const uintptr_t at = reinterpret_cast<uintptr_t>(addr);
   return at >= base && at - base <= found->second->size && length <= found->second->size - (at - base);
