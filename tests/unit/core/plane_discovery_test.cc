@@ -1,6 +1,8 @@
 // Questions about planes and source ports, and their answers, without an endpoint. [MRC-EXT-1..11]
 #include "core/plane_discovery.h"
 
+#include <array>
+
 #include "bare_engine.h"
 
 namespace mrc::core {
@@ -118,6 +120,26 @@ TEST_F(PlaneDiscoveryTest, AnybodyIsAnswered) {
   EXPECT_EQ(told[0].plth.nonce, 77u);
   EXPECT_EQ(told[0].plth.addr, engine_.config.planes[1].addr);
   EXPECT_FALSE(told[0].plth.ready);  // its address is not known here
+}
+
+// [MRC-EXT-8]: a stranger has to guess them.
+TEST_F(PlaneDiscoveryTest, SourcePortsAreToldToPeersAlone) {
+  const std::array<uint8_t, wire::kSpthBytes> from_the_first{};
+  wire::Packet ask;
+  ask.bth.opcode = wire::Opcode::kPlaneRequest;
+  ask.plth = wire::Plth();
+  ask.plth.ports = true;
+  ask.payload = from_the_first.data();
+  ask.payload_len = from_the_first.size();
+  discovery_.on_request(now_, from(IpAddress::v4(10, 0, 0, 99)), 0_plane, ask);
+  EXPECT_TRUE(queued().empty());
+  EXPECT_EQ(engine_.counters.drop_source, 1u);
+  discovery_.on_request(now_, from(bare_peer().planes[0].addr), 0_plane, ask);
+  const auto told = queued();
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].bth.opcode, wire::Opcode::kPlaneResponse);
+  EXPECT_TRUE(told[0].plth.ports);
+  EXPECT_EQ(engine_.counters.drop_source, 1u);
 }
 
 // [MRC-SEC-9]
