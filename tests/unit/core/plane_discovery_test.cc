@@ -124,7 +124,7 @@ TEST_F(PlaneDiscoveryTest, AnybodyIsAnswered) {
 
 // [MRC-EXT-8]: a stranger has to guess them.
 TEST_F(PlaneDiscoveryTest, SourcePortsAreToldToPeersAlone) {
-  const std::array<uint8_t, wire::kSpthBytes> from_the_first{};
+  const std::array<uint8_t, wire::Spth::kSize> from_the_first{};
   wire::Packet ask;
   ask.bth.opcode = wire::Opcode::kPlaneRequest;
   ask.plth = wire::Plth();
