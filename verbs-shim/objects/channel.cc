@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "interruption.h"
 #include "objects/completion_queue.h"
 
 namespace mrc::shim {
@@ -45,7 +46,10 @@ int Channel::get(Cq** cq) {
     pollfd wait[2] = {{events.fd(), POLLIN, 0}, {context_->pump_fd(), POLLIN, 0}};
     // Another thread may take the event that this one waits for, so it checks again periodically.
     constexpr int kLookAgainMs = 20;
-    if (::poll(wait, 2, kLookAgainMs) < 0) return errno;
+    if (::poll(wait, 2, kLookAgainMs) < 0) {
+      if (errno != EINTR || environment::may_have_been_interrupted()) return errno;
+      continue;
+    }
     if ((wait[1].revents & POLLIN) != 0) {
       mrc_cq* pumped;
       void* unused;

@@ -12,6 +12,7 @@
 #include "api/errors.h"
 #include "api/event_token.h"
 #include "api/inherited.h"
+#include "interruption.h"
 #include "api/qp.h"
 
 namespace mrc::api {
@@ -80,7 +81,7 @@ int AsyncQueue::get(mrc_async_event* event) {
     const int flags = fcntl(shared_fd_, F_GETFL);
     if (flags >= 0 && (flags & O_NONBLOCK) != 0) return EAGAIN;
     pollfd wait = {fd_, POLLIN, 0};
-    if (poll(&wait, 1, -1) < 0) return errno;
+    if (poll(&wait, 1, -1) < 0 && (errno != EINTR || mrc::environment::may_have_been_interrupted())) return errno;
   }
 }
 

@@ -10,6 +10,7 @@
 #include "api/errors.h"
 #include "api/event_token.h"
 #include "api/inherited.h"
+#include "interruption.h"
 
 using mrc::api::errno_value;
 using mrc::api::minus_one;
@@ -69,7 +70,7 @@ int mrc_comp_channel::get(mrc_cq** cq) {
     const int flags = fcntl(fd_, F_GETFL);
     if (flags >= 0 && (flags & O_NONBLOCK) != 0) return EAGAIN;
     pollfd wait = {fd_, POLLIN, 0};
-    if (poll(&wait, 1, -1) < 0) return errno;
+    if (poll(&wait, 1, -1) < 0 && (errno != EINTR || mrc::environment::may_have_been_interrupted())) return errno;
   }
 }
 
