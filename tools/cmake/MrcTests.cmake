@@ -107,7 +107,8 @@ function(mrc_gtests target tier)
     return()
   endif()
   set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL FALSE MRC_USED TRUE)
-  set(list ${CMAKE_CURRENT_BINARY_DIR}/${P_PREFIX}${target}_suites.cmake)
+  string(MAKE_C_IDENTIFIER "${P_FILTER}" part)
+  set(list ${CMAKE_CURRENT_BINARY_DIR}/${P_PREFIX}${target}${part}_suites.cmake)
   # ctest evaluates this with the policies of old versions: quoted words are compared, and TRUE would be false.
   set(condition "1")
   if(P_LONG)
@@ -123,7 +124,7 @@ function(mrc_gtests target tier)
             "-Dcondition=${condition}" "-Dproperties=${properties}" "-Dworld=${world}" "-Denvironment=${environment}" -D list=${list}
             -P ${PROJECT_SOURCE_DIR}/tools/cmake/ListSuites.cmake)
   # Without the list the program was not built: a failure, but for programs that a build of sanitized tests leaves out.
-  set(unbuilt ${CMAKE_CURRENT_BINARY_DIR}/${P_PREFIX}${target}_suites_or_none.cmake)
+  set(unbuilt ${CMAKE_CURRENT_BINARY_DIR}/${P_PREFIX}${target}${part}_suites_or_none.cmake)
   file(WRITE ${unbuilt} "if(EXISTS \"${list}\")\n  include(\"${list}\")\nelseif(${condition})\n"
                         "  add_test(${P_PREFIX}${target}_NOT_BUILT ${P_PREFIX}${target}_NOT_BUILT)\nendif()\n")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${unbuilt})
