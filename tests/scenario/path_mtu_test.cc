@@ -7,12 +7,12 @@ namespace {
 // UDP payload that a path with an IPv6 MTU of 1500 carries: path MTU 1024.
 constexpr size_t kNarrow = 1452;
 
-// Retries for about 550 ms: longer than searches of all planes take.
+// Retries for about 300 ms: longer than searches of all planes take.
 QpAttr short_budget() {
   QpAttr attr;
   attr.timeout = 14;
   attr.retry_linear = 3;
-  attr.retry_exp = 4;
+  attr.retry_exp = 3;
   return attr;
 }
 
