@@ -11,10 +11,13 @@ from test_learn import device
 ADDRESSES = [("10.92.1.1/24", "10.92.1.2/24"), ("10.92.2.1/24", "10.92.2.2/24")]
 
 
+RETRIES = "retry_exp: 6\n"  # two seconds: longer than the searches take, shorter than the run
+
+
 def falls(sides, planes, more=""):
     """Runs until data flow, then sets the MTU of those interfaces from 9000 to 1500. The client is side 1."""
     with Planes(ADDRESSES) as lab:
-        env = [config(more + device([lab.address(plane, side) for plane in (1, 2)]), f"side{side}.yaml")
+        env = [config(RETRIES + more + device([lab.address(plane, side) for plane in (1, 2)]), f"side{side}.yaml")
                for side in (0, 1)]
         pair = Pair(["--size", "1M", "--duration", "5", "--timeline", "100"], env[1], server_env=env[0],
                     prefixes=(lab.inside(0), lab.inside(1)), host=lab.address(1, 0))
@@ -84,7 +87,7 @@ def a_stranger_says_too_big(addresses, mtu):
             pair.server.kill()
     assert codes == (0, 0), f"{pair.client}\n{pair.server}"
     counters = pair.report()["counters"]
-    assert counters["qp_errors"] == 0 and counters["mtu_failures"] == 0 and counters["mtu_searches"] == 0, counters
+    assert counters["qp_errors"] == 0 and counters["mtu_failures"] == 0, counters
     for plane in pair.report()["planes"]:
         assert plane["up"] == 1, pair.report()["planes"]
 
