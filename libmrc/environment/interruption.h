@@ -1,5 +1,6 @@
-// Whether a call that waits in poll(2) ends after a signal. poll() returns EINTR after every handler; programs expect of a call that
-// waits for events what read(2) does, which the kernel restarts after handlers with SA_RESTART (profilers, timers, SIGCHLD).
+// Whether a call that waits in poll(2) ends after a signal. poll() returns EINTR after every handler; programs expect
+// of a call that waits for events what read(2) does, which the kernel restarts after handlers with SA_RESTART
+// (profilers, timers, SIGCHLD).
 #pragma once
 
 #include <pthread.h>
@@ -7,16 +8,19 @@
 
 namespace mrc::environment {
 
-// Called after EINTR. Which handler ran is unknown: true if one without SA_RESTART may have run in this thread. Signals of a thread's
-// own instruction are left out: their handlers are installed to report crashes.
+// Called after EINTR. Which handler ran is unknown: true if one without SA_RESTART may have run in this thread. Signals
+// of a thread's own instruction are left out: their handlers are installed to report crashes.
 inline bool may_have_been_interrupted() {
   sigset_t blocked;
   ::pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
   for (int signal = 1; signal < _NSIG; ++signal) {
-    if (signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE || signal == SIGTRAP || signal == SIGSYS) continue;
+    if (signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE || signal == SIGTRAP ||
+        signal == SIGSYS)
+      continue;
     struct sigaction action;
     if (::sigismember(&blocked, signal) == 1 || ::sigaction(signal, nullptr, &action) != 0) continue;
-    const bool handled = (action.sa_flags & SA_SIGINFO) != 0 || (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
+    const bool handled =
+        (action.sa_flags & SA_SIGINFO) != 0 || (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
     if (handled && (action.sa_flags & SA_RESTART) == 0) return true;
   }
   return false;

@@ -120,7 +120,8 @@ TEST_F(TraceFile, RefusesWhatItCannotReadByFileAndLine) {
 }
 
 TEST_F(TraceFile, WithoutAMessageIsRefused) {
-  for (const char* text : {"", "\n\n", "# nothing\n", "time_us,src,dst,bytes\n", "\xEF\xBB\xBFtime_us,src,dst,bytes\r\n"})
+  for (const char* text :
+       {"", "\n\n", "# nothing\n", "time_us,src,dst,bytes\n", "\xEF\xBB\xBFtime_us,src,dst,bytes\r\n"})
     EXPECT_THAT(why_not(text), testing::HasSubstr("t.csv: workload 'trace' sends no message")) << text;
 }
 

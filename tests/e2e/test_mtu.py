@@ -1,4 +1,4 @@
-"""The MTU of a path falls in the middle of a transfer, or a stranger claims that it did [MRC-MTU-1..6]."""
+"""The MTU of a path falls in the middle of a transfer, or an unknown source claims that it did [MRC-MTU-1..6]."""
 import os
 import subprocess
 import sys
@@ -66,7 +66,7 @@ def source_ports(lab, side):
     return sorted({int(field.rpartition(":")[2], 16) for field in fields} - {0})
 
 
-def a_stranger_says_too_big(addresses, mtu):
+def a_forger_says_too_big(addresses, mtu):
     """Any host can send that for any source port of the victim; one packet a plane was enough once."""
     forger = os.path.join(os.path.dirname(os.path.abspath(__file__)), "packet_too_big.py")
     with Planes(addresses) as lab:
@@ -92,9 +92,9 @@ def a_stranger_says_too_big(addresses, mtu):
         assert plane["up"] == 1, pair.report()["planes"]
 
 
-def test_a_stranger_says_too_big_over_ipv6():
-    a_stranger_says_too_big([("fd00:6d72:1::1/64", "fd00:6d72:1::2/64"), ("fd00:6d72:2::1/64", "fd00:6d72:2::2/64")], 1280)
+def test_a_forger_says_too_big_over_ipv6():
+    a_forger_says_too_big([("fd00:6d72:1::1/64", "fd00:6d72:1::2/64"), ("fd00:6d72:2::1/64", "fd00:6d72:2::2/64")], 1280)
 
 
-def test_a_stranger_says_too_big_over_ipv4():
-    a_stranger_says_too_big(ADDRESSES, 552)
+def test_a_forger_says_too_big_over_ipv4():
+    a_forger_says_too_big(ADDRESSES, 552)

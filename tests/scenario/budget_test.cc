@@ -43,8 +43,9 @@ TEST(Budget, RunsOutInSilence) {
   EXPECT_EQ(p.sends()[0].status, WcStatus::kRetryExceeded);
 }
 
-// The default is two minutes: a peer that is stopped for 90 s, by a debugger or for a snapshot, does not fail its queue pairs.
-// With many packets out at different times, which expire one by one, and with one that has arrived and is not acknowledged.
+// The default is two minutes: a peer that is stopped for 90 s, by a debugger or for a snapshot, does not fail its queue
+// pairs. With many packets out at different times, which expire one by one, and with one that has arrived and is not
+// acknowledged.
 TEST(Budget, LastsForItsTimeByDefault) {
   for (const uint32_t bytes : {100u, 4096u * 8, 1u << 20}) {
     Pair p;
@@ -53,7 +54,8 @@ TEST(Budget, LastsForItsTimeByDefault) {
     const Instant silent = p.fabric.now();
     p.fabric.net().add_outage({-1, -1, silent, Instant::never()});
     ASSERT_EQ(p.write(4, 0, bytes), PostResult::kOk);
-    while (p.state(0) != QpState::kError && p.fabric.now() - silent < Duration::seconds(300)) p.pass(Duration::seconds(1));
+    while (p.state(0) != QpState::kError && p.fabric.now() - silent < Duration::seconds(300))
+      p.pass(Duration::seconds(1));
     EXPECT_GE(p.fabric.now() - silent, Duration::seconds(115)) << bytes;
     EXPECT_LE(p.fabric.now() - silent, Duration::seconds(140)) << bytes;
   }

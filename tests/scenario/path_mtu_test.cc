@@ -137,7 +137,8 @@ TEST(PathMtu, APacketThatTheDriverRefusesStartsTheSearch) {
   EXPECT_EQ(w.sends()[0].status, WcStatus::kPathMtu);
 }
 
-// All planes are narrow for a while, known to be so, and become wide again before the retries are exhausted [MRC-MTU-4].
+// All planes are narrow for a while, known to be so, and become wide again before the retries are exhausted
+// [MRC-MTU-4].
 TEST(PathMtu, ADipThatIsShorterThanTheRetriesIsSurvived) {
   for (const int seconds : {1, 5, 20}) {
     World w;

@@ -32,8 +32,8 @@ class Link {
   virtual std::optional<uint32_t> take_confirmation() = 0;
   // Requests of the peer wait while this is true: it has confirmed something whose completion is not out yet.
   virtual bool holds() = 0;
-  // The connection is lost: no more requests are carried out. Called once, after the completion with the reason; where a completion
-  // has told it, there is no event.
+  // The connection is lost: no more requests are carried out. Called once, after the completion with the reason; where
+  // a completion has told it, there is no event.
   virtual void fail(std::optional<ibv_event_type> event) = 0;
   // A timer was set (1) or is over (-1): while there is one, tick() is called.
   virtual void count_timer(int by) = 0;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "interruption.h"
 #include "objects/context.h"
 #include "rdma_cm/addresses.h"
 #include "rdma_cm/service.h"
@@ -191,7 +192,7 @@ int Service::take_event(int fd, uint64_t out, size_t size) {
     }
     if ((fcntl(fd, F_GETFL) & O_NONBLOCK) != 0) return EAGAIN;
     pollfd waits = {fd, POLLIN, 0};
-    if (poll(&waits, 1, -1) < 0) return errno;
+    if (poll(&waits, 1, -1) < 0 && (errno != EINTR || environment::may_have_been_interrupted())) return errno;
   }
 }
 

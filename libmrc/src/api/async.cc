@@ -12,8 +12,8 @@
 #include "api/errors.h"
 #include "api/event_token.h"
 #include "api/inherited.h"
-#include "interruption.h"
 #include "api/qp.h"
+#include "interruption.h"
 
 namespace mrc::api {
 

@@ -103,7 +103,8 @@ void PathProber::apply_path_mtu(Instant now, Peer* p, PlaneId plane, PathMtu::Ve
   }
 }
 
-// No plane in use carries more than `found`. Queue pairs whose packets are longer go on until their retries are exhausted.
+// No plane in use carries more than `found`. Queue pairs whose packets are longer go on until their retries are
+// exhausted.
 void PathProber::note_found_mtu(Instant now, uint32_t found) {
   if (now >= found_mtu_until_ || found < found_mtu_) found_mtu_ = found;
   found_mtu_until_ = now + kFoundMtuHolds;

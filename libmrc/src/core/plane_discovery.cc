@@ -98,8 +98,8 @@ std::optional<EvIndex> PlaneDiscovery::first_ev_of_plane(PlaneId plane) const {
   return it != evs.end() ? std::optional(evs.id_of(it)) : std::nullopt;
 }
 
-// Answered in as many bytes as the request has: about planes to any sender [MRC-EXT-3], about source ports to peers, since a forger has to
-// guess them [MRC-EXT-8].
+// Answered in as many bytes as the request has: about planes to any sender [MRC-EXT-3], about source ports to peers,
+// since a forger has to guess them [MRC-EXT-8].
 void PlaneDiscovery::on_request(Instant now, const wire::Flow& flow, PlaneId plane, const wire::Packet& p) {
   if (p.plth.version != wire::Plth::kVersion || p.plth.plane >= PlaneSet::kMaxPlanes) {
     ++engine_.counters.drop_stale;

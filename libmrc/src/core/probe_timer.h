@@ -47,7 +47,7 @@ class ProbeTimer {
   void on_progress() { backoff_ = 0; }
   uint8_t backoff() const { return backoff_; }
 
-  // The id of the next probe: unpredictable to who does not know `secret`, and none that is outstanding [MRC-SEC-15].
+  // The id of the next probe: unpredictable without `secret`, and none that is outstanding [MRC-SEC-15].
   uint16_t draw_id(uint64_t secret) {
     for (;;) {
       const auto id = static_cast<uint16_t>(Rng(secret + ++drawn_).next());

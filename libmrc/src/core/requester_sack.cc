@@ -49,7 +49,7 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
     follow_peer_window(seth.mpr);
     update_congestion(now, p, named);
     apply_path_verdict(now, seth, named);
-  } else {  // about packets of long ago: anybody can send that for any old PSN [MRC-SEC-14]
+  } else {  // about packets of long ago: any host can send that for any old PSN [MRC-SEC-14]
     ++qp_.engine.counters.drop_stale;
   }
   if (seth.pr && !take_probe_answer(now, seth, static_cast<uint64_t>(cack_next))) return;

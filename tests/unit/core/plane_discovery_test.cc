@@ -122,7 +122,7 @@ TEST_F(PlaneDiscoveryTest, AnybodyIsAnswered) {
   EXPECT_FALSE(told[0].plth.ready);  // its address is not known here
 }
 
-// [MRC-EXT-8]: a stranger has to guess them.
+// [MRC-EXT-8]: an unknown source has to guess them.
 TEST_F(PlaneDiscoveryTest, SourcePortsAreToldToPeersAlone) {
   const std::array<uint8_t, wire::Spth::kSize> from_the_first{};
   wire::Packet ask;

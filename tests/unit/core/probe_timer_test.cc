@@ -97,7 +97,7 @@ TEST(ProbeTimer, NothingIsOutstandingAfterAReset) {
   EXPECT_FALSE(t.on_answer(1));
 }
 
-// [MRC-SEC-15]: whoever sees some of them cannot tell the next, and none repeats one that is outstanding.
+// [MRC-SEC-15]: some of them do not give away the next, and none repeats one that is outstanding.
 TEST(ProbeTimer, IdsAreUnpredictableAndNoneIsOutstandingTwice) {
   ProbeTimer one, other;
   int equal = 0, neighbours = 0;

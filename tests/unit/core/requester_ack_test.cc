@@ -231,7 +231,8 @@ TEST_F(RequesterAckTest, PathsAreFoundByEntropyWhateverTheOrderOfItsHalves) {
   EXPECT_EQ(counters().ev_assumed_bad, 2u);
 }
 
-// [MRC-SEC-14]: any old PSN is easy to guess. Such a SACK acknowledges nothing, names no packet of the window and answers no probe.
+// [MRC-SEC-14]: any old PSN is easy to guess. Such a SACK acknowledges nothing, names no packet of the window and
+// answers no probe.
 TEST_F(RequesterAckTest, ASackAboutNothingThatIsOutstandingMovesNeitherPathsNorTheWindow) {
   send(40);
   arrive(sack(19, 19));
@@ -247,7 +248,7 @@ TEST_F(RequesterAckTest, ASackAboutNothingThatIsOutstandingMovesNeitherPathsNorT
         p.sack.cc.rcv_cwnd_pen = 127;
         p.sack.cc.rcvd_bytes = 0x123456;
         arrive(p);
-        p.sack.seth.pr = true;  // the answer to a probe that nobody has sent
+        p.sack.seth.pr = true;  // the answer to a probe that was never sent
         arrive(p);
       }
     }

@@ -108,7 +108,7 @@ Result<BoundUdp> open_udp(const UdpSyscalls& sys, const BindRequest& request) {
   if (request.reuse_address) set_int(sys, fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
   if (request.reuse_port) set_int(sys, fd.get(), SOL_SOCKET, SO_REUSEPORT, 1);
   // PROBE sends whatever the interface takes, never in fragments. With DO the kernel refuses what is larger than the
-  // MTU that the last ICMP message claimed, for ten minutes, and anybody can send one. [MRC-MTU-6]
+  // MTU that the last ICMP message claimed, for ten minutes, and any host can send one. [MRC-MTU-6]
   if (v4) {
     set_int(sys, fd.get(), IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
   } else {
