@@ -1,13 +1,14 @@
 """Writes tests/compat.md: every row of programs.py is run, and what happened is the table. TEST_PROGRAMS is the folder of
 the MRC programs (tests/shim in a build folder).
 
-usage: compat.py SHIM COMPAT OUTPUT [--check]; with --check nothing is run or written, the table must have the rows.
+usage: PYTHONPATH=tests/harness compat.py SHIM COMPAT OUTPUT [--check]
+With --check nothing is run or written: the table must have the rows.
 """
 import sys
 
+import built
 import programs
 import rows
-import session
 
 
 MRC_SECTION = ("", "## Programs for mrc.h", "",
@@ -114,7 +115,8 @@ def table(rows_of_it):
 
 
 def main():
-    session.SHIM, session.COMPAT, output = sys.argv[1:4]
+    shim, compat, output = sys.argv[1:4]
+    built.PATHS.update(SHIM=shim, COMPAT=compat)
     if "--check" in sys.argv:
         written = open(output, encoding="utf-8").read()
         everything = programs.ROWS + programs.MRC_ROWS
