@@ -24,8 +24,8 @@ def start(two):
 
 
 def until_data_flows(play):
-    """Reads the chart until bars grow in it."""
-    play.out_until(r"^\s*\d.*█.*█.*█", LIMIT_S)
+    """Reads the chart until a row has throughput, however low."""
+    play.out_until(r"^ *\d+\.\d +(?!0\.00 )\d+\.\d\d ", LIMIT_S)
 
 
 def gone(two):
