@@ -41,7 +41,7 @@ def test_sonic_follows_the_schema():
 
 
 def test_the_schema_can_complain():
-    with open(glob.glob(rendered("sonic", "--sonic") + "/p0-t0-0.*")[0], encoding="utf-8") as file:
+    with open(glob.glob(rendered("sonic", "--sonic") + "/p0-t0-0.*json")[0], encoding="utf-8") as file:
         good = json.load(file)
 
     def spoilt(table, key, field, value):

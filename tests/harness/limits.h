@@ -1,5 +1,5 @@
-// Limits of tests, far above what a busy machine needs: none of them judges by speed. A sanitizer and MRC_TEST_SCALE multiply
-// them (tools/cmake/MrcTests.cmake).
+// Limits of tests, far above what a busy machine needs: none of them judges by speed. A sanitizer and MRC_TEST_SCALE
+// multiply them (tools/cmake/MrcTests.cmake).
 #pragma once
 
 #include <chrono>

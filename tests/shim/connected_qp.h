@@ -62,7 +62,8 @@ inline int post_one(ibv_qp* qp, ibv_wr_opcode opcode, ibv_sge from, uint64_t rem
 // The status of the next completion; IBV_WC_GENERAL_ERR when there is none for so long on a quiet machine.
 inline ibv_wc_status status_within(ibv_cq* cq, std::chrono::milliseconds quiet) {
   ibv_wc wc;
-  for (const auto until = std::chrono::steady_clock::now() + mrc::harness::limit(quiet); std::chrono::steady_clock::now() < until;)
+  for (const auto until = std::chrono::steady_clock::now() + mrc::harness::limit(quiet);
+       std::chrono::steady_clock::now() < until;)
     if (ibv_poll_cq(cq, 1, &wc) == 1) return wc.status;
   return IBV_WC_GENERAL_ERR;
 }

@@ -93,10 +93,11 @@ function(mrc_test name tier)
   set_tests_properties(${name} PROPERTIES ${properties})
 endfunction()
 
-# mrc_gtests(TARGET TIER [PREFIX text] [FILTER expression] ...): a test for each suite of a GoogleTest program, TARGET.SUITE; the
-# summary of tools/test counts their cases.
+# mrc_gtests(TARGET TIER [PREFIX text] [FILTER expression] [CASES regex] ...): a test for each suite of a GoogleTest program,
+# TARGET.SUITE; the summary of tools/test counts their cases. In suites that match CASES each case has a process of its own, because
+# what it tests is read or counted once in a process.
 function(mrc_gtests target tier)
-  set(mrc_more_arguments PREFIX FILTER)
+  set(mrc_more_arguments PREFIX FILTER CASES)
   mrc_test_arguments(${tier} ${ARGN} TARGETS ${target})
   get_target_property(used ${target} MRC_USED)
   if(skipped)
@@ -106,10 +107,12 @@ function(mrc_gtests target tier)
     return()
   endif()
   set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL FALSE MRC_USED TRUE)
-  set(list ${CMAKE_CURRENT_BINARY_DIR}/${P_PREFIX}${target}_suites.cmake)
-  set(condition TRUE)
+  string(MAKE_C_IDENTIFIER "${P_FILTER}" part)
+  set(list ${CMAKE_CURRENT_BINARY_DIR}/${P_PREFIX}${target}${part}_suites.cmake)
+  # ctest evaluates this with the policies of old versions: quoted words are compared, and TRUE would be false.
+  set(condition "1")
   if(P_LONG)
-    set(condition "CTEST_CONFIGURATION_TYPE STREQUAL long")
+    set(condition "\"\${CTEST_CONFIGURATION_TYPE}\" STREQUAL \"long\"")
   endif()
   list(JOIN environment "^" environment)
   list(JOIN labels "^" labels)
@@ -117,11 +120,11 @@ function(mrc_gtests target tier)
   list(JOIN properties "|" properties)
   list(JOIN world "|" world)
   add_custom_command(TARGET ${target} POST_BUILD BYPRODUCTS ${list} VERBATIM
-    COMMAND ${CMAKE_COMMAND} -D program=$<TARGET_FILE:${target}> -D target=${target} "-Dprefix=${P_PREFIX}" "-Dfilter=${P_FILTER}"
+    COMMAND ${CMAKE_COMMAND} -D program=$<TARGET_FILE:${target}> -D target=${target} "-Dprefix=${P_PREFIX}" "-Dfilter=${P_FILTER}" "-Dcases=${P_CASES}"
             "-Dcondition=${condition}" "-Dproperties=${properties}" "-Dworld=${world}" "-Denvironment=${environment}" -D list=${list}
             -P ${PROJECT_SOURCE_DIR}/tools/cmake/ListSuites.cmake)
   # Without the list the program was not built: a failure, but for programs that a build of sanitized tests leaves out.
-  set(unbuilt ${CMAKE_CURRENT_BINARY_DIR}/${P_PREFIX}${target}_suites_or_none.cmake)
+  set(unbuilt ${CMAKE_CURRENT_BINARY_DIR}/${P_PREFIX}${target}${part}_suites_or_none.cmake)
   file(WRITE ${unbuilt} "if(EXISTS \"${list}\")\n  include(\"${list}\")\nelseif(${condition})\n"
                         "  add_test(${P_PREFIX}${target}_NOT_BUILT ${P_PREFIX}${target}_NOT_BUILT)\nendif()\n")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${unbuilt})

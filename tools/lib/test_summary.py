@@ -61,7 +61,7 @@ def main():
     build, junit, *more = sys.argv[1:]
     tests = read(junit)
     if more == ["--failed"]:
-        print("\n".join(name for name, status in tests if status == "fail"))
+        sys.stdout.writelines(name + "\n" for name, status in tests if status == "fail")
         return
     passed, failed, skipped, reasons = summary(tests, outputs(build))
     for why, times in sorted(reasons.items()):
