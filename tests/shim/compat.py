@@ -81,7 +81,7 @@ no SPDK; its Redis 7.0 is built without RDMA; of librpma it has the library, and
 ## Memory windows
 
 `ibv_alloc_mw` fails with EOPNOTSUPP, IBV_WR_BIND_MW, IBV_WR_LOCAL_INV and IBV_WR_SEND_WITH_INV are refused when posted, queue pairs with
-their `ibv_wr_*` functions when created; `device_cap_flags` and `max_mw` say so. A WRITE of a peer is checked by libmrc as its packets
+their `ibv_wr_*` functions when created; `device_cap_flags` and `max_mw` report that. A WRITE of a peer is checked by libmrc as its packets
 arrive, by the key in them. libmrc chooses its keys, and the low bits name the entry in its table. A window of type 2 has a key whose low
 8 bits its owner chooses at each bind, and is valid on one queue pair: libmrc's table of keys would need entries of another kind, and the
 check of each packet the queue pair. Windows of type 1 alone would do without, but the programs above use none.

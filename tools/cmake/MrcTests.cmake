@@ -114,10 +114,10 @@ function(mrc_gtests target tier)
   if(P_LONG)
     set(condition "\"\${CTEST_CONFIGURATION_TYPE}\" STREQUAL \"long\"")
   endif()
-  list(JOIN environment "^" environment)
-  list(JOIN labels "^" labels)
-  set(properties TIMEOUT ${timeout} SKIP_RETURN_CODE 77 LABELS "${labels}" PROCESSORS ${slots} ENVIRONMENT "${environment}")
+  # A list of lists, in characters that a command line keeps.
+  string(REPLACE "\\;" "^" properties "${properties}")
   list(JOIN properties "|" properties)
+  list(JOIN environment "^" environment)
   list(JOIN world "|" world)
   add_custom_command(TARGET ${target} POST_BUILD BYPRODUCTS ${list} VERBATIM
     COMMAND ${CMAKE_COMMAND} -D program=$<TARGET_FILE:${target}> -D target=${target} "-Dprefix=${P_PREFIX}" "-Dfilter=${P_FILTER}" "-Dcases=${P_CASES}"
