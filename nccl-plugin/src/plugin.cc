@@ -274,7 +274,7 @@ ncclResult_t register_memory(void* comm, void* data, uint64_t size, int type, vo
     if (type == NCCL_PTR_CUDA && c.process().gdr != nullptr)
       return register_mapping(c, data, size, c.process().gdr->map(data, size), handle);
     if (type != NCCL_PTR_HOST) {
-      NET_WARN("Memory of type %d cannot be registered, only host memory (ptrSupport says so)", type);
+      NET_WARN("Memory of type %d cannot be registered, only host memory (see ptrSupport)", type);
       return ncclInvalidUsage;
     }
     return registered(Memory::add(c.process().api, c.process().devices, c.number(), data, size, kRemoteWrite), size,
@@ -287,7 +287,7 @@ ncclResult_t register_dma_buf(void* comm, void* data, uint64_t size, int type, u
     if (handle != nullptr) *handle = nullptr;
     const Connection& c = *connection(comm);
     if (type != NCCL_PTR_CUDA || !c.process().maps_dma_bufs) {
-      NET_WARN("DMA-BUF memory cannot be registered (ptrSupport says so)");
+      NET_WARN("DMA-BUF memory cannot be registered (see ptrSupport)");
       return ncclInvalidUsage;
     }
     size = std::max<uint64_t>(size, 1);

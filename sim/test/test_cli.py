@@ -7,11 +7,14 @@ import json
 import os
 import re
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
-import time
 import unittest
+
+import process
+from limits import limit
+from wait import until
 
 PROGRAM, FOLDER, MRCLOG = sys.argv[1:4]
 SWEEP = """name: shared
@@ -27,8 +30,7 @@ checks: [{metric: finished, min: 1}]
 
 
 def run(*arguments, env=None, prefix=()):
-    merged = dict(os.environ, **(env or {}))
-    return subprocess.run([*prefix, PROGRAM, *arguments], capture_output=True, text=True, timeout=100, env=merged)
+    return process.run([*prefix, PROGRAM, *arguments], dict(os.environ, **(env or {})), code=None, limit_s=limit(100))
 
 
 def files_of(folder):
@@ -94,9 +96,8 @@ class Cli(unittest.TestCase):
         self.assertEqual(len(commands), 3)
         printed = []
         for command in commands:
-            done = subprocess.run(["sh", "-ec", command], cwd=self.folder, capture_output=True, text=True, timeout=100,
-                                  env=dict(os.environ, PATH=self.folder + ":" + os.environ["PATH"]))
-            self.assertEqual(done.returncode, 0, command + done.stdout + done.stderr)
+            done = process.run(["sh", "-ec", command], dict(os.environ, PATH=self.folder + ":" + os.environ["PATH"]), limit_s=limit(100),
+                               cwd=self.folder)
             printed.append(done.stdout)
         self.assertIn("2 points, 2 checks", printed[0])
         sentence = re.search(r"^The job ran [\d.]+ % longer, [\d.]+ us lost to \d+ flaps of plane 0 T1 1 .*$", printed[1], re.M)
@@ -265,26 +266,15 @@ class Cli(unittest.TestCase):
     def test_children_end_with_their_parent(self):
         with open(self.scenario, "w", encoding="utf-8") as out:
             out.write(SWEEP.replace("30KB", "300MB").replace("20ms", "60s"))
-        with subprocess.Popen([PROGRAM, "run", self.scenario, "-o", self.path("out"), "-j", "2"]) as parent:
-            try:
-                children = []
-                until = time.monotonic() + 20
-                while len(children) < 2 and time.monotonic() < until:
-                    with open(f"/proc/{parent.pid}/task/{parent.pid}/children", encoding="utf-8") as listed:
-                        children = listed.read().split()
-                self.assertEqual(len(children), 2)
-            finally:
-                parent.terminate()
-        while any(self.runs(child) for child in children) and time.monotonic() < until:
-            time.sleep(0.01)
-        self.assertEqual([child for child in children if self.runs(child)], [])
-
-    def runs(self, pid):
-        try:
-            with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
-                return stat.read().rpartition(")")[2].split()[0] not in "ZX"
-        except OSError:
-            return False
+        with process.Process([PROGRAM, "run", self.scenario, "-o", self.path("out"), "-j", "2"]) as parent:
+            def both():
+                with open(f"/proc/{parent.pid}/task/{parent.pid}/children", encoding="utf-8") as listed:
+                    found = listed.read().split()
+                return found if len(found) == 2 else None
+            children = until(both, "there are no two children")
+            parent.signal(signal.SIGTERM)
+            parent.wait()
+        until(lambda: all(map(process.ended, children)), "children outlive their parent")
 
     def test_report_and_compare_read_what_run_wrote(self):
         serial = self.serial()
@@ -313,9 +303,7 @@ class Cli(unittest.TestCase):
 
     def test_mrclog_reads_a_trace(self):
         self.assertEqual(run("run", self.scenario, "-o", self.path("t"), "--trace", "-q").returncode, 0)
-        done = subprocess.run([MRCLOG, "summary", self.path("t/points/000/trace/nic-0000.sqlog")], capture_output=True,
-                              text=True, timeout=60)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = process.run([MRCLOG, "summary", self.path("t/points/000/trace/nic-0000.sqlog")])
         self.assertRegex(done.stdout, r"packet_sent +- +[1-9]")
 
 

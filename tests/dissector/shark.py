@@ -1,27 +1,21 @@
 """The output of tshark with the dissector and that of the library's decoder, in one form for comparison."""
 import json
 import os
-import shutil
-import subprocess
-import sys
 
-SKIPPED = 77  # CMakeLists.txt tells ctest
+import built
+from limits import limit
+from process import run
+from skip import need_program
+
+LIMIT_S = limit(100)  # the dissector in Lua is slow
 DISSECTOR = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "dissector", "mrc.lua")
-DECODER = "decode_packets"  # set by run()
 TEXTS = ("mrc.malformed", "mrc.icrc.status", "mrc.plth.addr")
-
-
-class Skipped(Exception):
-    """The machine lacks a requirement of a test; the text names it."""
 
 
 def tshark(path, *options):
     """tshark's standard output over a capture file."""
-    if not shutil.which("tshark"):
-        raise Skipped("the program tshark is missing (apt-get install tshark)")
-    done = subprocess.run(["tshark", "-n", "-X", f"lua_script:{DISSECTOR}", "-r", path, *options],
-                          capture_output=True, text=True, timeout=100, check=False)
-    assert done.returncode == 0, done.stderr
+    program = need_program("tshark", "tshark")
+    done = run([program, "-n", "-X", f"lua_script:{DISSECTOR}", "-r", path, *options], limit_s=LIMIT_S)
     lines = [line for line in done.stderr.splitlines() if not line.startswith("Running as user")]
     assert not lines, "tshark complains:\n" + "\n".join(lines[:20])
     assert "Lua Error" not in done.stdout, [line for line in done.stdout.splitlines() if "Lua Error" in line][:5]
@@ -67,7 +61,7 @@ def dissect(path, *options):
 def decode(records):
     """The library's word on (flow, payload, trimmed)."""
     lines = "".join(f"{f.src} {f.dst} {f.src_port} {f.dst_port} {f.label} {int(trimmed)} {payload.hex()}\n" for f, payload, trimmed in records)
-    done = subprocess.run([DECODER], input=lines, capture_output=True, text=True, timeout=100, check=True)
+    done = run([built.path("DECODER")], limit_s=LIMIT_S, input=lines)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(answers) == len(records) and not any("usage" in a for a in answers), done.stdout[:1000]
     return answers
@@ -89,15 +83,3 @@ def differences(ours, theirs):
         if theirs.get(name) != value:
             found.append(f"{name}: {value} / {theirs.get(name)}")
     return found
-
-
-def run(tests):
-    """A test program's main: PROGRAM DECODER FUNCTION [argument of the function]."""
-    global DECODER
-    DECODER = os.path.abspath(sys.argv[1])
-    try:
-        tests[sys.argv[2]](*sys.argv[3:])
-    except Skipped as why:
-        print(f"skipped: {why}")
-        sys.exit(SKIPPED)
-    print("passed")

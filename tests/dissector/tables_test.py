@@ -1,18 +1,16 @@
-"""The tables of the specification and of the dissector against the library's: usage: tables_test.py PROGRAM FUNCTION SOURCE_DIR
-
-PROGRAM is mrc-wire-tables, which writes them.
-"""
+"""The tables of the specification and of the dissector against those of the library, which mrc-wire-tables writes. A function gets
+the source folder."""
 import os
-import subprocess
-import sys
-import tempfile
+
+import built
+import files
+import process
 
 FILES = (os.path.join("spec", "wire.md"), os.path.join("tools", "dissector", "mrc.lua"))
-PROGRAM = os.path.abspath(sys.argv[1])
 
 
 def run(*arguments):
-    done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    done = process.run([built.path("WIRE_TABLES"), *arguments], code=None)
     return done.returncode, done.stderr
 
 
@@ -33,29 +31,16 @@ def changed_tables_are_found_and_written(path):
                            (FILES[1], '[0xDC] = { name = "SACK"', '[0xDF] = { name = "SACK"'), (FILES[1], '[0x19] = "', '[0x18] = "')):
         right = read(os.path.join(path, name))
         assert right.count(old) == 1, (name, old)
-        with tempfile.TemporaryDirectory(prefix="mrc-tables-") as folder:
-            copy = os.path.join(folder, os.path.basename(name))
-            with open(copy, "w", encoding="utf-8") as out:
-                out.write(right.replace(old, new))
-            status, said = run("--check", copy)
-            assert status == 1 and copy in said and "differs" in said, (status, said)
-            assert run(copy) == (0, "") and read(copy) == right, name
+        copy = files.write(os.path.basename(name), right.replace(old, new))
+        status, said = run("--check", copy)
+        assert status == 1 and copy in said and "differs" in said, (status, said)
+        assert run(copy) == (0, "") and read(copy) == right, name
 
 
 def files_without_tables_are_refused(path):
     for text, reason in (("", "holds no section"), ("[wire-tables nothing]\n[end of nothing]\n", "no section"),
                          ("[wire-tables headers]\n", "[end of headers]")):
-        with tempfile.TemporaryDirectory(prefix="mrc-tables-") as folder:
-            file = os.path.join(folder, "file")
-            with open(file, "w", encoding="utf-8") as out:
-                out.write(text)
-            status, said = run("--check", file)
-            assert status == 1 and reason in said, (text, status, said)
+        status, said = run("--check", files.write("file", text))
+        assert status == 1 and reason in said, (text, status, said)
     status, said = run("--check", os.path.join(path, "no such file"))
     assert status == 1 and "cannot be read" in said, said
-
-
-if __name__ == "__main__":
-    {f.__name__: f for f in (tables_are_those_of_the_library, changed_tables_are_found_and_written,
-                             files_without_tables_are_refused)}[sys.argv[2]](sys.argv[3])
-    print("passed")

@@ -1,12 +1,11 @@
-"""The dissector over the golden vectors: usage: vectors_test.py DECODER FUNCTION VECTORS
+"""The dissector over the golden vectors, whose path a function gets.
 
 Every packet of spec/vectors/wire_headers.json must be decoded as by the library, every header as in the vector, and
 every packet that the decoder refuses must be flagged with the same words [MRC-WIRE-1..6].
 """
 import json
-import os
-import tempfile
 
+import files
 import packets
 import shark
 from packets import Flow, V4, V6
@@ -30,10 +29,9 @@ def golden(vectors):
 
 def shown(records, *options, frames=None):
     """One list of packets per record."""
-    with tempfile.TemporaryDirectory(prefix="mrc-dissector-") as folder:
-        path = os.path.join(folder, "test.pcap")
-        packets.write(path, frames or [packets.frame(flow, payload) for flow, payload in records])
-        found = shark.dissect(path, *options)
+    path = files.at("test.pcap")
+    packets.write(path, frames or [packets.frame(flow, payload) for flow, payload in records])
+    found = shark.dissect(path, *options)
     assert len(found) == len(records), (len(found), len(records))
     return found
 
@@ -174,11 +172,10 @@ def other_ports_and_encapsulation(path):
     manolito = slot.with_(src_port=41170)  # an EV that is the port of another protocol
     assert [len(t) for t in shown([(manolito, packets.with_icrc(manolito, payload[:-4]))])] == [1]
     quake = flow.with_(dst_port=27960)  # and a port of both: MRC's packets are MRC, the others stay what they were
-    with tempfile.TemporaryDirectory(prefix="mrc-dissector-") as folder:
-        capture = os.path.join(folder, "both.pcap")
-        frames = [packets.frame(quake, p) for p in (packets.with_icrc(quake, payload[:-4]), b"\xff\xff\xff\xffgetstatus\n")]
-        packets.write(capture, frames)
-        assert shark.tshark(capture, "-T", "fields", "-e", "_ws.col.Protocol").split() == ["MRC", "QUAKE3"]
+    capture = files.at("both.pcap")
+    frames = [packets.frame(quake, p) for p in (packets.with_icrc(quake, payload[:-4]), b"\xff\xff\xff\xffgetstatus\n")]
+    packets.write(capture, frames)
+    assert shark.tshark(capture, "-T", "fields", "-e", "_ws.col.Protocol").split() == ["MRC", "QUAKE3"]
     assert trees[0][0]["mrc.ev"] == 0x4321 << 16 | slot.src_port, trees[0]
     assert all(t[0]["mrc.icrc.status"] == "good" for t in (trees[0], trees[3])), trees
 
@@ -205,16 +202,9 @@ def joined_packets(path):
 def capture_that_cuts(path):
     """Bytes cut off by the capture are no fault of the packet."""
     records = golden(load(path))
-    with tempfile.TemporaryDirectory(prefix="mrc-dissector-") as folder:
-        name = os.path.join(folder, "cut.pcap")
-        packets.write(name, [packets.frame(flow, payload) for flow, payload in records], snap=14 + 40 + 8 + 20)
-        found = shark.dissect(name)
+    name = files.at("cut.pcap")
+    packets.write(name, [packets.frame(flow, payload) for flow, payload in records], snap=14 + 40 + 8 + 20)
+    found = shark.dissect(name)
     for (_, payload), trees in zip(records, found):
         assert "mrc.malformed" not in trees[0] and trees[0]["mrc.bth.opcode"] == payload[0], trees
         assert "cut" in trees[0].get("expert", ()) or trees[0]["mrc.icrc.status"] == "good", trees
-
-
-if __name__ == "__main__":
-    shark.run({f.__name__: f for f in (packets_as_the_library, headers_as_the_vectors_say, cut_at_every_byte, changed_in_every_byte,
-                                       lengths_and_pads, every_opcode_and_version, trimmed_packets, what_deserves_a_look,
-                                       other_ports_and_encapsulation, joined_packets, capture_that_cuts)})

@@ -1,17 +1,13 @@
 """The DPDK datapath between processes, without huge pages, over the interfaces of two hosts and the kernel's switches
 [MRC-SR-18..21]. Not over shared memory: net_memif of DPDK 22.11 may crash a process whose peer ends."""
-import os
-
-import pair
-from pair import Skipped
+import built
+from skip import need
 from srv6_lab import Lab
 from test_srv6 import all_paths_shared, transfer
 
 
 def need_dpdk():
-    module = os.path.join(os.path.dirname(pair.MRC_PERF), "../../libmrc/src/api/libmrc-dpdk.so")
-    if not os.path.exists(module):
-        raise Skipped("built without DPDK (apt-get install libdpdk-dev)")
+    need("MRC_DPDK" in built.PATHS, "built without DPDK (apt-get install libdpdk-dev)")
 
 
 def over_interfaces(lab, host, more=""):

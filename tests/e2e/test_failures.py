@@ -4,22 +4,22 @@ import signal
 import socket
 import time
 
-from pair import Pair, Process, free_port, refused
+import ports
+from limits import limit
+from pair import Pair, Perf, refused
+
+LONG = ("--duration", limit(60))  # of a transfer that is to end before
 
 
 def start_and_kill(args, kill):
-    pair = Pair(["--duration", "60", "--size", "1M", "--timeline", "100", *args])
-    try:
+    with Pair([*LONG, "--size", "1M", "--timeline", "100", *args]) as pair:
         pair.until_data_flows()
-        assert pair.client.process.poll() is None and pair.server.process.poll() is None, "ended before it was killed"
-        getattr(pair, kill).process.kill()
+        assert not pair.client.ended() and not pair.server.ended(), "ended before it was killed"
+        getattr(pair, kill).kill()
         survivor = pair.client if kill == "server" else pair.server
-        assert survivor.wait(40) == 1, survivor
+        assert survivor.wait(limit(40)) == 1, survivor
         assert "what to do" in survivor.err, survivor
         return survivor.err
-    finally:
-        pair.client.kill()
-        pair.server.kill()
 
 
 def test_server_killed_finite_retries():
@@ -41,9 +41,8 @@ def test_client_killed():
 
 def test_all_paths_dead_finite_retries():
     """The transport itself gives up, though TCP between the two still works."""
-    pair = Pair(["--timeout", "8", "--retry", "3,3", "--duration", "60"], {"MRC_FAULT": "blackhole@300ms-"})
-    codes = pair.finish()
-    assert codes == (1, 1), f"{pair.client}\n{pair.server}"
+    pair = Pair(["--timeout", "8", "--retry", "3,3", *LONG], {"MRC_FAULT": "blackhole@300ms-"})
+    assert pair.finish() == (1, 1), pair
     assert "retries exceeded" in pair.client.err, pair.client
     assert "other side failed" in pair.server.err, pair.server
 
@@ -51,8 +50,7 @@ def test_all_paths_dead_finite_retries():
 def ends_with_the_time(args, fault):
     """Retries as they are by default: they go on for longer than the run may take."""
     pair = Pair(["--duration", "1", *args], {"MRC_FAULT": fault})
-    codes = pair.finish()
-    assert codes == (1, 1), f"{pair.client}\n{pair.server}"
+    assert pair.finish() == (1, 1), pair
     text = pair.client.err + pair.server.err
     assert "the time is over" in text, text  # of two that send, either finds out first
 
@@ -70,28 +68,22 @@ def test_duration_of_latency_ends_with_all_paths_dead():
 
 
 def test_duration_ends_with_a_stopped_peer():
-    pair = Pair(["--duration", "2", "--size", "1M", "--timeline", "100"])
-    try:
+    with Pair(["--duration", "2", "--size", "1M", "--timeline", "100"]) as pair:
         pair.until_data_flows()
-        pair.server.process.send_signal(signal.SIGSTOP)
+        pair.server.signal(signal.SIGSTOP)
         assert pair.client.wait() == 1, pair.client
         assert "the time is over" in pair.client.err, pair.client
-    finally:
-        pair.server.process.send_signal(signal.SIGCONT)
-        pair.client.kill()
-        pair.server.kill()
 
 
 def test_duration_ends_with_half_the_packets_lost():
     """Both ways, so that three of four packets have no answer. What matters is that it ends."""
     for args in (["--size", "64K"], ["--test", "lat"]):
         pair = Pair(["--duration", "1", *args], {"MRC_FAULT": "loss=0.5"})
-        codes = pair.finish()
-        assert codes in ((0, 0), (1, 1)), f"{pair.client}\n{pair.server}"
+        assert pair.finish() in ((0, 0), (1, 1)), pair
 
 
 def test_no_server():
-    text = refused(["localhost", "--port", free_port(), "--wait", "0.3"], words=["cannot reach", "what to do"])
+    text = refused(["localhost", "--port", ports.free(), "--wait", "0.3"], words=["cannot reach", "what to do"])
     assert "mrc-perf" in text
 
 
@@ -107,7 +99,7 @@ def test_no_answer_from_the_host():
             one.connect_ex(deaf.getsockname())
         start = time.monotonic()
         refused(["127.0.0.1", "--port", deaf.getsockname()[1], "--wait", "1"], words=["cannot reach", "timed out"])
-        assert time.monotonic() - start < 15
+        assert time.monotonic() - start < limit(15)
 
 
 def test_bad_host_name():
@@ -115,27 +107,20 @@ def test_bad_host_name():
 
 
 def test_port_in_use():
-    port = free_port()
-    first = Process(["--port", port])
-    try:
+    port = ports.free()
+    with Perf(["--port", port]) as first:
         first.err_until("waiting for a client")
         refused(["--port", port], words=["cannot listen", "--port"])
-    finally:
-        first.kill()
-        first.wait()
 
 
 def client_refused(words, *said):
     """A client that cannot open its device reports it before it connects: its server keeps waiting and serves the next one."""
-    port = free_port()
-    server = Process(["--port", port, "--quiet"])
-    try:
+    port = ports.free()
+    with Perf(["--port", port, "--quiet"]) as server:
         server.err_until("waiting for a client")
         refused(["localhost", "--port", port, *words], words=said)
-        client = Process(["localhost", "--port", port, "--quiet", "--iters", "10"])
-        assert (client.wait(), server.wait()) == (0, 0), f"{client}\n{server}"
-    finally:
-        server.kill()
+        with Perf(["localhost", "--port", port, "--quiet", "--iters", "10"]) as client:
+            assert (client.wait(), server.wait()) == (0, 0), f"{client}\n{server}"
 
 
 def test_unknown_device():

@@ -1,12 +1,18 @@
 """A local user who knows everything about a connection and can bind any free port moves nothing [MRC-SEC-9]."""
 import json
+import re
 import socket
 import struct
 import threading
-import time
 import zlib
 
-from pair import LIMIT_S, Process, config, free_port
+import files
+import ports
+from limits import LIMIT_S
+from pair import Perf, config
+from test_info import mrc_info
+from test_invalid_clients import connect
+from wait import until
 
 ADDRESS = "127.0.0.1"
 DEVICE = f"devices:\n  - name: mrc0\n    planes:\n      - {{address: '{ADDRESS}'}}\n"
@@ -24,16 +30,6 @@ def read_message(s):
         if len(raw) == 4:
             wanted += struct.unpack(">I", raw)[0]
     return json.loads(raw[4:]), raw
-
-
-def connect(port):
-    until = time.monotonic() + LIMIT_S
-    while True:
-        try:
-            return socket.create_connection((ADDRESS, port), timeout=LIMIT_S)
-        except ConnectionRefusedError:
-            assert time.monotonic() < until
-            time.sleep(0.05)
 
 
 class Between:
@@ -93,23 +89,24 @@ def forge(told, slot_port):
     return 2 * FORGED
 
 
+def knows_the_clients_ports(server, env):
+    return re.search(rf"process {server.pid} .*?port_sets_learnt +[1-9]", mrc_info("--stats", env=env).replace("\n", " "))
+
+
 def test_packets_from_a_port_of_ones_own_move_nothing():
-    env, server_port = config(DEVICE), free_port()
-    server = Process(["--port", server_port, "--quiet", "--json", "-"], env)
+    env, server_port = {**config(DEVICE), "MRC_PUBLISH": files.at()}, ports.free()
     between = Between(server_port)
-    client = Process([ADDRESS, "--port", between.port, "--quiet", "--json", "-", "--verify", "--size", "64K", "--iters",
-                      "2000"], env)
-    try:
-        assert between.up.wait(LIMIT_S), f"{client}\n{server}"
-        slot = between.told["server"]["qpns"][0] >> 16
-        time.sleep(1)  # the server asks for the client's ports within milliseconds
-        sent = forge(between.told, 4791 if slot == 0 else 20000 + slot)
-        between.released.set()
+    with Perf(["--port", server_port, "--quiet", "--json", "-"], env) as server, \
+            Perf([ADDRESS, "--port", between.port, "--quiet", "--json", "-", "--verify", "--size", "64K", "--iters", "2000"],
+                 env) as client:
+        try:
+            assert between.up.wait(LIMIT_S), f"{client}\n{server}"
+            slot = between.told["server"]["qpns"][0] >> 16
+            until(lambda: knows_the_clients_ports(server, env), "the server does not learn the client's ports")
+            sent = forge(between.told, 4791 if slot == 0 else 20000 + slot)
+        finally:
+            between.released.set()
         assert (client.wait(), server.wait()) == (0, 0), f"{client}\n{server}"
-    finally:
-        between.released.set()
-        client.kill()
-        server.kill()
     mine, theirs = json.loads(client.out), json.loads(server.out)
     assert mine["ok"] and theirs["ok"] and mine["sizes"][0]["mismatches"] == 0, f"{client}\n{server}"
     counters = theirs["counters"]

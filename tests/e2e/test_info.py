@@ -2,45 +2,43 @@
 import json
 import os
 import signal
-import subprocess
 
-import pair
-from pair import clean_environment
+import built
+import files
+from limits import LIMIT_S
+from pair import Pair, config, settings_of, verified
+from process import run
+from wait import until
 
 
-def ran(*args, env):
-    tool = os.path.join(os.path.dirname(os.path.dirname(pair.MRC_PERF)), "mrc-info", "mrc-info")
-    return subprocess.run([tool, *args], env=clean_environment(env), capture_output=True, text=True, timeout=30, check=False)
+def ran(*args, env, code=0):
+    return run([built.path("MRC_INFO"), *args], settings_of(env), code)
 
 
 def mrc_info(*args, env):
-    done = ran(*args, env=env)
-    assert done.returncode == 0, done
-    return done.stdout
+    return ran(*args, env=env).stdout
 
 
 def test_stats_of_killed_processes():
     """A killed process leaves its name behind; the next reader removes it."""
-    env = {"MRC_PUBLISH": pair.FOLDER}
-    run = pair.Pair(["--size", "1M", "--duration", "60"], env)
-    try:
-        processes = []
-        while len(processes) < 2:
-            assert run.client.process.poll() is None and run.server.process.poll() is None, f"{run.client}\n{run.server}"
-            processes = json.loads(mrc_info("--json", "--device", "mrc0", env=env))["processes"]
-        assert {p["pid"] for p in processes} == {run.client.process.pid, run.server.process.pid}
+    env = {"MRC_PUBLISH": files.at()}
+    with Pair(["--size", "1M", "--duration", LIMIT_S], env) as pair:
+        def both():
+            assert not pair.client.ended() and not pair.server.ended(), pair
+            found = json.loads(mrc_info("--json", "--device", "mrc0", env=env))["processes"]
+            return found if len(found) == 2 else None
+
+        processes = until(both, "one of the two is not there")
+        assert {p["pid"] for p in processes} == {pair.client.pid, pair.server.pid}
         for process in processes:
             assert process["program"] == "mrc-perf" and process["name"] == "mrc0", process
             assert {c["name"] for c in process["counters"]} >= {"tx_packets", "retransmits", "driver.tx_calls"}, process
             assert len(process["planes"]) == 4, process
-        while str(run.client.process.pid) not in mrc_info("--stats", env=env):  # each is queried again, and may be too busy
-            assert run.client.process.poll() is None, run.client
+        # Each is queried again, and may be too busy.
+        until(lambda: pair.client.ended() or str(pair.client.pid) in mrc_info("--stats", env=env), "no answer of the client")
+        assert not pair.client.ended(), pair
         assert json.loads(mrc_info("--json", env={**env, "MRC_PUBLISH": ""}))["processes"] == []
-    finally:
-        for side in (run.client, run.server):
-            side.kill()
-            side.process.communicate()
-    folder = os.path.join(pair.FOLDER, f"mrc-{os.geteuid()}")
+    folder = files.at(f"mrc-{os.geteuid()}")
     assert len(os.listdir(folder)) == 2, os.listdir(folder)
     assert json.loads(mrc_info("--json", env=env))["processes"] == []
     assert os.listdir(folder) == []
@@ -48,26 +46,30 @@ def test_stats_of_killed_processes():
 
 def test_stats_while_it_runs():
     """Counters of both sides of a transfer, one of them asleep in its library's helper thread."""
-    env = {"MRC_PUBLISH": pair.FOLDER}
-    run = pair.Pair(["--size", "1M", "--duration", "60", "--sleepy-server"], env)
-    busy = set()
-    while len(busy) < 2 and run.client.process.poll() is None:
-        for process in json.loads(mrc_info("--json", env=env))["processes"]:
-            counters = {c["name"]: c["value"] for c in process["counters"]}
-            if counters["rx_packets"] > 0:
-                busy.add(process["pid"])
-    run.client.process.send_signal(signal.SIGINT)
-    assert run.finish() == (0, 0), f"{run.client}\n{run.server}"
-    assert busy == {run.client.process.pid, run.server.process.pid}, busy
-    assert os.listdir(os.path.join(pair.FOLDER, f"mrc-{os.geteuid()}")) == [], "closing takes the name away"
+    env = {"MRC_PUBLISH": files.at()}
+    with Pair(["--size", "1M", "--duration", LIMIT_S, "--sleepy-server"], env) as pair:
+        busy = set()
+
+        def both_receive():
+            for process in json.loads(mrc_info("--json", env=env))["processes"]:
+                counters = {c["name"]: c["value"] for c in process["counters"]}
+                if counters["rx_packets"] > 0:
+                    busy.add(process["pid"])
+            return len(busy) == 2 or pair.client.ended()
+
+        until(both_receive, lambda: f"only {busy} receive packets: {pair}")
+        pair.client.signal(signal.SIGINT)
+        assert pair.finish() == (0, 0), pair
+    assert busy == {pair.client.pid, pair.server.pid}, busy
+    assert os.listdir(files.at(f"mrc-{os.geteuid()}")) == [], "closing takes the name away"
 
 
 def test_publishing_is_no_condition():
     """Another user's folder, or none: the device starts nevertheless."""
-    os.mkdir(os.path.join(pair.FOLDER, f"mrc-{os.geteuid()}"), 0o755)
-    for folder in (pair.FOLDER, "/nonexistent", ""):
+    os.mkdir(files.at(f"mrc-{os.geteuid()}"), 0o755)
+    for folder in (files.at(), "/nonexistent", ""):
         env = {"MRC_PUBLISH": folder}
-        pair.verified(["--size", "64K", "--iters", "20"], env)
+        verified(["--size", "64K", "--iters", "20"], env)
         assert json.loads(mrc_info("--json", env=env))["processes"] == []
 
 
@@ -90,7 +92,7 @@ devices:
 
 
 def test_params_of_each_device():
-    env = pair.config(TWO_DEVICES)
+    env = config(TWO_DEVICES)
 
     def values(*args):
         lines = [line for line in mrc_info("--params", *args, env=env).split("\n") if line and not line.startswith(" ")]
@@ -109,9 +111,8 @@ def test_params_of_each_device():
 def test_unknown_device():
     """In every mode; with --stats as well, though it opens none."""
     for mode in ([], ["--params"], ["--stats"], ["--json"], ["--evs"]):
-        done = ran("-d", "nosuch0", *mode, env={"MRC_PUBLISH": pair.FOLDER})
-        assert done.returncode == 1 and "'nosuch0'" in done.stderr, done
-    assert ran("-d", "mrc0", "--stats", env={"MRC_PUBLISH": pair.FOLDER}).returncode == 0
+        assert "'nosuch0'" in ran("-d", "nosuch0", *mode, env={"MRC_PUBLISH": files.at()}, code=1).stderr, mode
+    ran("-d", "mrc0", "--stats", env={"MRC_PUBLISH": files.at()})
 
 
 def test_advice_once():
@@ -121,8 +122,8 @@ def test_advice_once():
 
 def test_refusal_once():
     for level in ("error", "off"):
-        done = ran(env={"MRC_EV_COUNT": "many", "MRC_LOG": level})
-        assert done.returncode == 1 and done.stderr.count("'many'") == 1, done
+        done = ran(env={"MRC_EV_COUNT": "many", "MRC_LOG": level}, code=1)
+        assert done.stderr.count("'many'") == 1, done
         assert "mrc-info: the configuration is refused" in done.stderr, done
 
 

@@ -2,9 +2,11 @@
 import json
 import socket
 import struct
-import time
 
-from pair import Pair, Process, free_port
+import ports
+from limits import LIMIT_S
+from pair import Pair, Perf
+from wait import until
 
 TEST = {"op": "write", "test": "bw", "sizes": [4096], "qps": 1, "bidirectional": False, "inline": 0, "iters": 8,
         "verify": False, "seed": 1, "sleepy_server": False}
@@ -24,13 +26,13 @@ def message(value):
 
 
 def connect(port):
-    until = time.monotonic() + 20
-    while True:
+    """As soon as a server listens there."""
+    def connected():
         try:
-            return socket.create_connection(("localhost", port), timeout=20)
+            return socket.create_connection(("localhost", port), timeout=LIMIT_S)
         except ConnectionRefusedError:
-            assert time.monotonic() < until
-            time.sleep(0.05)
+            return None
+    return until(connected, f"no server listens on port {port}")
 
 
 def answer(port, said):
@@ -45,10 +47,8 @@ def answer(port, said):
 
 
 def test_one_shot_server_waits_for_a_client():
-    run = Pair([], server_args=["--json", "-"])
-    run.client.kill()
-    run.client.process.communicate()
-    try:
+    with Pair([], server_args=["--json", "-"]) as run:
+        run.client.kill()
         connect(run.port).close()
         hello = {"mrc_perf": 4}
         for said in (b"GET / HTTP/1.1\r\n\r\n", message(b"{"), message(b"\xff\xff"), message(3), message({}), message(hello),
@@ -56,31 +56,29 @@ def test_one_shot_server_waits_for_a_client():
             assert answer(run.port, said)["error"], said
         for test in BAD_TESTS:
             assert answer(run.port, message({**hello, "test": test}))["error"], test
-        assert run.server.process.poll() is None
-        run.client = Process(["localhost", "--port", run.port, "--iters", "8", "--json", "-", "--quiet"])
-        assert run.finish() == (0, 0), f"{run.client}\n{run.server}"
+        assert not run.server.ended()
+        run.client = Perf(["localhost", "--port", run.port, "--iters", "8", "--json", "-", "--quiet"])
+        assert run.finish() == (0, 0), run
         assert run.server.err.count("no client's") >= len(BAD_TESTS), run.server
-    finally:
-        run.server.kill()
 
 
 def test_persistent_server_outlives_its_clients():
     """After a hello that is right, too: what comes then may be of any shape."""
-    port = free_port()
-    server = Process(["--port", port, "--persistent", "--quiet"])
-    try:
+    port = ports.free()
+    with Perf(["--port", port, "--persistent", "--quiet"]) as server:
         hello = message({"mrc_perf": 4, "test": TEST})
         for then in ({}, {"gid": 1}, {"gid": "zz", "qpns": [1], "psns": [1], "mtu": 1024, "addr": 0, "rkey": 0}, {"error": 5}):
             with connect(port) as s:
                 s.sendall(hello + message(then))
                 while s.recv(65536):
                     pass
-        client = Process(["localhost", "--port", port, "--iters", "8", "--quiet"])
+        serves_the_next_client(server, port)
+
+
+def serves_the_next_client(server, port):
+    with Perf(["localhost", "--port", port, "--iters", "8", "--quiet"]) as client:
         assert client.wait() == 0, client
-        assert server.process.poll() is None
-    finally:
-        server.kill()
-        server.process.communicate()
+    assert not server.ended(), server
 
 
 def received(s):
@@ -100,10 +98,9 @@ def exactly(s, count):
 
 def test_slices_of_no_length():
     """A client that is connected asks for a slice that no line of its input could."""
-    port = free_port()
-    server = Process(["--port", port, "--persistent", "--quiet"])
+    port = ports.free()
     test = {**{k: v for k, v in TEST.items() if k != "iters"}, "duration_s": 0.1, "slices": True}
-    try:
+    with Perf(["--port", port, "--persistent", "--quiet"]) as server:
         for wrong in ({"slice": -1}, {"slice": 0.009}, {"slice": 61}, {"slice": "0.1"}, {"slice": None}, {}):
             with connect(port) as s:
                 s.sendall(message({"mrc_perf": 4, "test": test}))
@@ -111,31 +108,21 @@ def test_slices_of_no_length():
                 assert received(s) == {"barrier": "slices"}
                 s.sendall(message({"barrier": "slices"}) + message(wrong))
                 assert "error" in received(s), wrong
-        client = Process(["localhost", "--port", port, "--iters", "8", "--quiet"])
-        assert client.wait() == 0, client
-        assert server.process.poll() is None
-    finally:
-        server.kill()
-        server.process.communicate()
+        serves_the_next_client(server, port)
 
 
 def test_strangers_do_not_prolong_the_wait_for_a_clients_threads():
     """A client that promises two threads and opens one connection: the server gives it up, however many others come."""
-    port = free_port()
-    server = Process(["--port", port, "--quiet"])
-    try:
-        with connect(port) as s:
-            s.sendall(message({"mrc_perf": 5, "session": "1", "test": {**TEST, "qps": 2, "threads": 2}}))
-            until = time.monotonic() + 60
-            while server.process.poll() is None and time.monotonic() < until:
-                try:
-                    socket.create_connection(("localhost", port), timeout=20).close()
-                except OSError:  # it listens no more
-                    break
-                time.sleep(0.2)
-            assert time.monotonic() < until, "it still waits for the second thread"
-            assert server.wait() == 1, server
-            assert "a connection for each thread" in server.err, server
-    finally:
-        server.kill()
-        server.process.communicate()
+    port = ports.free()
+    with Perf(["--port", port, "--quiet"]) as server, connect(port) as s:
+        def listens_no_more():
+            try:
+                socket.create_connection(("localhost", port), timeout=LIMIT_S).close()
+            except OSError:
+                return True
+            return server.ended()
+
+        s.sendall(message({"mrc_perf": 5, "session": "1", "test": {**TEST, "qps": 2, "threads": 2}}))
+        until(listens_no_more, "it still waits for the second thread", every_s=0.2)
+        assert server.wait() == 1, server
+        assert "a connection for each thread" in server.err, server

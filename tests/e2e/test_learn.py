@@ -15,8 +15,7 @@ def both_planes_carry_data(addresses, peers):
                for side in (0, 1)]
         pair = Pair(["--verify", "--bidirectional", "--size", "1M", "--iters", "200"], env[1], server_env=env[0],
                     prefixes=(planes.inside(0), planes.inside(1)), host=planes.address(1, 0))
-        codes = pair.finish()
-        assert codes == (0, 0), f"{pair.client}\n{pair.server}"
+        assert pair.finish() == (0, 0), pair
     report = pair.report()
     assert report["ok"] is True and report["sizes"][0]["mismatches"] == 0, pair.client
     counters = report["counters"]

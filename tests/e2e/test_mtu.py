@@ -19,21 +19,17 @@ def falls(sides, planes, more=""):
     with Planes(ADDRESSES) as lab:
         env = [config(RETRIES + more + device([lab.address(plane, side) for plane in (1, 2)]), f"side{side}.yaml")
                for side in (0, 1)]
-        pair = Pair(["--size", "1M", "--duration", "5", "--timeline", "100"], env[1], server_env=env[0],
-                    prefixes=(lab.inside(0), lab.inside(1)), host=lab.address(1, 0))
-        try:
+        with Pair(["--size", "1M", "--duration", "5", "--timeline", "100"], env[1], server_env=env[0],
+                  prefixes=(lab.inside(0), lab.inside(1)), host=lab.address(1, 0)) as pair:
             pair.until_data_flows()
             for side in sides:
                 for plane in planes:
                     ip("-n", lab.names[side], "link", "set", f"plane{plane}", "mtu", "1500")
             return pair, pair.finish()
-        finally:
-            pair.client.kill()
-            pair.server.kill()
 
 
 def failed_with_reason(pair, codes):
-    assert codes == (1, 1), f"{pair.client}\n{pair.server}"
+    assert codes == (1, 1), pair
     assert "larger than any path" in pair.client.err, pair.client
     assert "to peer 10.92." in pair.client.err and "path MTU 1024 and not of 4096" in pair.client.err, pair.client
 
@@ -51,7 +47,7 @@ def test_all_planes_silently():
 def test_one_plane():
     """The other plane goes on with full packets."""
     pair, codes = falls([0, 1], (2,))
-    assert codes == (0, 0), f"{pair.client}\n{pair.server}"
+    assert codes == (0, 0), pair
     report = pair.report()
     assert report["counters"]["mtu_searches"] > 0 and report["counters"]["mtu_failures"] == 0, report["counters"]
     assert report["counters"]["qp_errors"] == 0, report["counters"]

@@ -1,23 +1,22 @@
 """mrc-perf --slices: one connection, a run for each line of the client's standard input, one JSON line for each."""
 import json
-import subprocess
 
-import pair
+import built
+import ports
+from limits import LIMIT_S
+from pair import Perf, settings_of
+from process import run
 
 LINES = ("0.03", "", "0.02")
 
 
 def answers(args, lines=LINES, code=0):
     """The client's lines of JSON; both sides must end with the expected code."""
-    port = pair.free_port()
-    server = pair.Process(["--port", port, "--quiet"])
-    try:
-        client = subprocess.run([pair.MRC_PERF, "localhost", "--port", str(port), "--slices", *args], input="".join(line + "\n" for line in lines),
-                                capture_output=True, text=True, timeout=2 * pair.LIMIT_S, env=pair.clean_environment({}), check=False)
-        assert client.returncode == code, (client, server)
-        assert server.wait() == (0 if code == 0 else 1), (client, server)
-    finally:
-        server.kill()
+    port = ports.free()
+    with Perf(["--port", port, "--quiet"]) as server:
+        client = run([built.path("MRC_PERF"), "localhost", "--port", port, "--slices", *args], settings_of({}), code, 2 * LIMIT_S,
+                     input="".join(line + "\n" for line in lines))
+        assert server.wait() == (0 if code == 0 else 1), f"{client}\n{server}"
     first, *rest = [json.loads(line) for line in client.stdout.splitlines()]
     assert first == {"ready": True}, first
     return rest, client.stderr

@@ -1,32 +1,32 @@
 """MRC_TRACE and mrclog: what two processes over real sockets did and why, and the tool that reads it."""
 import json
 import os
-import subprocess
 
-import pair
+import built
+import files
+from pair import Pair, succeed
+from process import run
 
 
 def traced(args, env=None, name="%p.sqlog"):
     """A run with traces of both sides; returns the client's report and (client's file, server's file)."""
-    folder = os.path.join(pair.FOLDER, "traces")
+    folder = files.at("traces")
     os.makedirs(folder, exist_ok=True)
     sides = [dict(env or {}, MRC_TRACE=os.path.join(folder, f"{side}-{name}")) for side in ("client", "server")]
-    report = pair.succeed(args, sides[0], server_env=sides[1])
-    files = sorted(os.path.join(folder, n) for n in os.listdir(folder))
-    assert len(files) == 2, files
-    return report, files
+    report = succeed(args, sides[0], server_env=sides[1])
+    traces = sorted(os.path.join(folder, n) for n in os.listdir(folder))
+    assert len(traces) == 2, traces
+    return report, traces
 
 
 def mrclog(*args, code=0):
-    done = subprocess.run([pair.MRCLOG, *args], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == code, f"mrclog {' '.join(args)}: exit {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr}"
-    return done.stdout
+    return run([built.path("MRCLOG"), *args], code=code).stdout
 
 
 def test_records():
     """RFC 7464 and the header of spec/trace.md, without the help of mrclog; settings that differ are named."""
-    _, files = traced(["--size", "64K", "--iters", "50"], {"MRC_EV_COUNT": "16"})
-    for path in files:
+    _, traces = traced(["--size", "64K", "--iters", "50"], {"MRC_EV_COUNT": "16"})
+    for path in traces:
         with open(path, "rb") as source:
             records = source.read().split(b"\x1e")
         assert records[0] == b"" and all(r.endswith(b"\n") for r in records[1:])
@@ -64,18 +64,19 @@ def test_filters_and_one_packet():
 
 
 def refusal(*args, code=2):
-    done = subprocess.run([pair.MRCLOG, *args], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == code and not done.stdout, done
+    done = run([built.path("MRCLOG"), *args], code=code)
+    assert not done.stdout, done
     return done.stderr
 
 
 def write_trace(name, *events):
-    path = os.path.join(pair.FOLDER, name)
-    with open(path, "w", encoding="utf-8") as out:
-        out.write('\x1e{"file_schema": "urn:ietf:params:qlog:file:sequential"}\n')
-        for time, data in enumerate(events):
-            out.write("\x1e" + json.dumps({"time": time, "name": "mrc:packet_sent", "data": data}) + "\n")
-    return path
+    records = [{"file_schema": "urn:ietf:params:qlog:file:sequential"},
+               *({"time": time, "name": "mrc:packet_sent", "data": data} for time, data in enumerate(events))]
+    return write_records(name, records)
+
+
+def write_records(name, records):
+    return files.write(name, "".join(f"\x1e{json.dumps(record)}\n" for record in records))
 
 
 def test_an_ev_as_mrcctl_prints_it():
@@ -110,7 +111,7 @@ def test_compare_and_plot():
     assert "same decisions" in mrclog("compare", client, client)
     apart = json.loads(mrclog("compare", "--json", client, server, code=1))
     assert apart["same"] is False and apart["parts_at"]["first"] != apart["parts_at"]["second"], apart["parts_at"]
-    picture = os.path.join(pair.FOLDER, "run.svg")
+    picture = files.at("run.svg")
     mrclog("plot", client, picture)
     with open(picture, encoding="utf-8") as source:
         text = source.read()
@@ -124,9 +125,7 @@ def test_planes_with_the_same_port_are_two_paths():
     for time, (ev, plane, count) in enumerate(((7, 0, 2), (7, 1, 3), (8, 1, 1))):
         records += [{"time": time, "name": "mrc:packet_sent", "data": {"qpn": 1, "psn": 0, "ev": ev, "plane": plane}}] * count
         records.append({"time": time, "name": "mrc:sack_received", "data": {"qpn": 1, "cack": 0, "ev": ev}})
-    path = os.path.join(pair.FOLDER, "planes.sqlog")
-    with open(path, "w", encoding="utf-8") as out:
-        out.writelines(f"\x1e{json.dumps(record)}\n" for record in records)
+    path = write_records("planes.sqlog", records)
     paths = json.loads(mrclog("summary", "--json", path))["paths"]
     assert [(p["plane"], p["ev"], p["sent"]) for p in paths] == [(0, 7, 2), (1, 7, 3), (1, 8, 1)], paths
     for plane, sent, sacks in (("1", 2, 0), ("2", 4, 1)):
@@ -135,13 +134,11 @@ def test_planes_with_the_same_port_are_two_paths():
 
 
 def test_what_is_no_trace_is_refused():
-    other = os.path.join(pair.FOLDER, "other")
-    with open(other, "w", encoding="utf-8") as out:
-        out.write("hello\n")
+    other = files.write("other", "hello\n")
     mrclog("print", other, code=2)
     mrclog("print", other + ".missing", code=2)
     mrclog("frobnicate", code=2)
-    both = pair.Pair(["--size", "64K", "--iters", "5"], {"MRC_TRACE": "/nonexistent/x"})
+    both = Pair(["--size", "64K", "--iters", "5"], {"MRC_TRACE": "/nonexistent/x"})
     assert 0 not in both.finish(), both.client
     assert "/nonexistent/x" in both.client.err + both.client.out, both.client
 

@@ -121,7 +121,7 @@ def test_latency_round_robin():
 
 def test_timeline():
     pair = Pair(["--duration", "1", "--timeline", "100"])
-    assert pair.finish() == (0, 0), f"{pair.client}\n{pair.server}"
+    assert pair.finish() == (0, 0), pair
     report = pair.report()
     rows = report["timeline"]
     assert len(rows) >= 3
@@ -135,8 +135,8 @@ def test_interrupted():
     for more in ((), ("--bidirectional", "--sizes", "64K,1M")):
         pair = Pair(["--verify", "--duration", "60", "--timeline", "100", *more])
         pair.until_data_flows()
-        pair.client.process.send_signal(signal.SIGINT)
-        assert pair.finish() == (0, 0), f"{pair.client}\n{pair.server}"
+        pair.client.signal(signal.SIGINT)
+        assert pair.finish() == (0, 0), pair
         report = pair.report()
         assert report["ok"] and len(report["sizes"]) == (2 if more else 1), report["sizes"]
         for size in report["sizes"]:
@@ -147,5 +147,5 @@ def test_several_pairs_at_once():
     """Six processes share the device: QP numbers lead to the right one."""
     pairs = [Pair(["--verify", "--size", "128K", "--iters", "200", "--seed", str(seed)]) for seed in (1, 2, 3)]
     for pair in pairs:
-        assert pair.finish() == (0, 0), f"{pair.client}\n{pair.server}"
+        assert pair.finish() == (0, 0), pair
         assert pair.report()["sizes"][0]["mismatches"] == 0

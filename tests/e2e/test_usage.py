@@ -2,8 +2,9 @@
 import json
 import os
 
-import pair
-from pair import Pair, refused, succeed
+import files
+import ports
+from pair import Pair, Perf, refused, succeed
 
 
 def refused_client(args, *words):
@@ -46,19 +47,17 @@ def test_options_of_the_other_side():
 def test_json_file_that_cannot_be_written():
     """Said before the run, not after it."""
     refused_client(["--json", "/nonexistent/report.json"], "cannot write /nonexistent/report.json", "--json")
-    refused(["--json", pair.FOLDER], code=2, words=["cannot write"])
+    refused(["--json", files.at()], code=2, words=["cannot write"])
 
 
 def test_json_file():
     """The report takes the place of what was there, in the words of the command line; without one the file stays."""
-    path = os.path.join(pair.FOLDER, "report.json")
-    with open(path, "w", encoding="utf-8") as old:
-        old.write("x" * 100000)
-    refused(["localhost", "--port", pair.free_port(), "--wait", "0.1", "--json", path], words=["cannot reach"])
+    path = files.write("report.json", "x" * 100000)
+    refused(["localhost", "--port", ports.free(), "--wait", "0.1", "--json", path], words=["cannot reach"])
     assert os.path.getsize(path) == 100000
     given = ["--test", "rate", "--op", "write-imm", "--iters", "64", "--timeout", "16", "--retry", "3,4"]
     run = Pair([*given, "--depth", "8"], server_args=["--json", path])
-    assert run.finish() == (0, 0), f"{run.client}\n{run.server}"
+    assert run.finish() == (0, 0), run
     with open(path, encoding="utf-8") as file:
         told = json.load(file)["options"]
     assert told == run.report()["options"], told
@@ -72,13 +71,9 @@ def test_json_file():
 def test_lines_while_one_message_runs():
     """A message that takes seconds moves, though none is done."""
     env = {"MRC_FAULT": "delay=4ms", "MRC_MPR": "1"}
-    port = pair.free_port()
-    server = pair.Process(["--port", port, "--quiet"], env)
-    client = pair.Process(["localhost", "--port", port, "--mtu", "512", "--size", "16M", "--iters", "1"], env)
-    try:
+    port = ports.free()
+    with Perf(["--port", port, "--quiet"], env) as server, \
+            Perf(["localhost", "--port", port, "--mtu", "512", "--size", "16M", "--iters", "1"], env) as client:
         assert (client.wait(), server.wait()) == (0, 0), f"{client}\n{server}"
-    finally:
-        client.kill()
-        server.kill()
     lines = [line.split() for line in client.out.split("\n") if "Gb/s in packets" in line]
     assert lines and float(lines[0][2]) > 0, client

@@ -1,27 +1,18 @@
 """The raw datapath over AF_XDP: what is not MRC's goes on to the kernel, and nothing stays behind [MRC-SR-22]."""
 import json
-import subprocess
-import time
 
+from limits import limit
 from pair import Pair, config
+from process import run
 from srv6_lab import Lab
 from test_srv6 import all_paths_shared, transfer
+from wait import until
 
 
 def attached(lab, host):
     """Planes of that host whose interface has an XDP program."""
-    shown = subprocess.run(["ip", "-n", lab.hosts[host - 1], "-json", "link"], capture_output=True, text=True,
-                           timeout=20, check=True)
+    shown = run(["ip", "-n", lab.hosts[host - 1], "-json", "link"])
     return sum("xdp" in link for link in json.loads(shown.stdout))
-
-
-def wait_for(what, seconds=20):
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        if what():
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def test_encapsulated():
@@ -46,11 +37,7 @@ def test_xdp_and_sockets_understand_each_other():
 def test_a_killed_process_leaves_no_program():
     with Lab() as lab:
         env = [config(lab.device(host, "datapath: raw\nraw_io: xdp"), f"host{host}.yaml") for host in (1, 2)]
-        pair = Pair(["--duration", "30"], env[0], server_env=env[1], prefixes=(lab.inside(2), lab.inside(1)),
-                    host=lab.address(1, 2))
-        try:
-            assert wait_for(lambda: attached(lab, 1) == attached(lab, 2) == 2), f"no XDP program on the interfaces: {pair.client}{pair.server}"
-        finally:
-            pair.client.kill()
-            pair.server.kill()
-        assert wait_for(lambda: attached(lab, 1) == attached(lab, 2) == 0), "an XDP program is left"
+        with Pair(["--duration", limit(120)], env[0], server_env=env[1], prefixes=(lab.inside(2), lab.inside(1)),
+                  host=lab.address(1, 2)) as pair:
+            until(lambda: attached(lab, 1) == attached(lab, 2) == 2, lambda: f"no XDP program on the interfaces: {pair}")
+        until(lambda: attached(lab, 1) == attached(lab, 2) == 0, "an XDP program is left")

@@ -12,11 +12,13 @@ import struct
 import sys
 import time
 
+from limits import LIMIT_S, limit
+
 IPPROTO_UDP, UDP_NO_CHECK6_RX, UDP_SEGMENT = 17, 102, 103
 IPPROTO_IPV6, IPV6_UNICAST_HOPS, IPV6_RECVTCLASS, IPV6_TCLASS = 41, 16, 66, 67
 TIME_EXCEEDED, ECHO_REQUEST, ECHO_REPLY = 3, 128, 129
 PORT, SEGMENT, SEGMENTS, BURSTS, WHOLE = 6000, 1200, 20, 30, 1000
-QUIET_S = 3
+QUIET_S = limit(3)
 
 
 def payload(bytes_wanted):
@@ -45,7 +47,7 @@ def receive_udp():
     with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as s:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
         s.bind(("::", PORT))
-        s.settimeout(20)
+        s.settimeout(LIMIT_S)
         print("listening", flush=True)
         for _ in range(BURSTS * SEGMENTS):
             pieces[s.recv(4096)] += 1
@@ -53,7 +55,7 @@ def receive_udp():
 
 
 def send_tcp(address):
-    with socket.create_connection((address, PORT), timeout=20) as s:
+    with socket.create_connection((address, PORT), timeout=LIMIT_S) as s:
         s.sendall(payload(1 << 20) * 8)
 
 
@@ -100,7 +102,7 @@ def receive_marks():
         s.setsockopt(IPPROTO_IPV6, IPV6_RECVTCLASS, 1)
         s.setsockopt(IPPROTO_UDP, UDP_NO_CHECK6_RX, 1)  # what was cut has none
         s.bind(("::", PORT))
-        s.settimeout(20)
+        s.settimeout(LIMIT_S)
         print("listening", flush=True)
         try:
             for _ in range(100):

@@ -5,18 +5,16 @@ are uSID lists.
     h3 -> h5                victim: the same T0s and T1s, a port of its own at the end
 
 Run as a script it prints what each flow got, over switches that trim, over such that drop, and over the kernel's:
-incast.py MRC_FABRIC MRC_PERF [SECONDS]
+PYTHONPATH=tests/harness incast.py MRC_FABRIC MRC_PERF [SECONDS]
 """
 import json
-import os
-import subprocess
 import sys
 import tempfile
 
-from limits import SCALE
-
-import lab
-from lab import Lab, environment
+import built
+import files
+from lab import Lab
+from limits import limit
 
 INCAST, VICTIM = (("h0", "h4"), ("h1", "h4"), ("h2", "h4")), ("h3", "h5")
 MBPS = 40  # of a host, over both planes
@@ -33,7 +31,7 @@ switch: {queue: 32000, queue_last_hop: 32000, ecn_min: 8000, ecn_max: 24000, dro
 TRIMS = FABRIC + "lab: {mrc_switch: t0}\n"
 DROPS = FABRIC.replace("switch: {", "switch: {trimming: false, ") + "lab: {mrc_switch: t0}\n"
 KERNEL = FABRIC + "lab: {queue: 80000}\n"  # also before the hosts' own ports, so not less than a window
-LIMIT_S = 90 * SCALE
+LIMIT_S = limit(90)
 
 
 class Flow:
@@ -42,26 +40,19 @@ class Flow:
     def __init__(self, net, source, target, port, env, words):
         self.source, self.target = source, target
         settings = ["env", *(f"{k}={v}" for k, v in env.items())]
-        self.server = subprocess.Popen([*net.inside(target), *settings, lab.MRC_PERF, "-q", "--port", str(port), "--json",
-                                        "-"],
-                                       env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.client = subprocess.Popen([*net.inside(source), *settings, lab.MRC_PERF, target, "-q", "--port", str(port),
-                                        "--verify", "--json", "-", *words],
-                                       env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        perf = [*settings, built.path("MRC_PERF")]
+        self.server = net.starts(target, *perf, "-q", "--port", port, "--json", "-")
+        self.client = net.starts(source, *perf, target, "-q", "--port", port, "--verify", "--json", "-", *words)
 
     def finish(self):
-        out, err = self.client.communicate(timeout=LIMIT_S); self.err = err
-        server_out, server_err = self.server.communicate(timeout=LIMIT_S)
-        assert self.client.returncode == 0 and self.server.returncode == 0, f"{self.source}: {out}\n{err}\n{server_err}"
-        self.report = json.loads(out)
-        self.server_report = json.loads(server_out)
+        assert (self.client.wait(LIMIT_S), self.server.wait(LIMIT_S)) == (0, 0), f"{self.source}: {self.client}\n{self.server}"
+        self.report = json.loads(self.client.out)
+        self.server_report = json.loads(self.server.out)
         return self.report
 
     def end(self):
-        for process in (self.client, self.server):
-            if process.poll() is None:
-                process.kill()
-            process.communicate()
+        self.client.kill()
+        self.server.kill()
 
     def mbps(self):
         return self.report["sizes"][0]["gbps"] * 1000
@@ -105,9 +96,9 @@ def table(net, flows):
 
 
 def main():
-    lab.MRC_FABRIC, lab.MRC_PERF = (os.path.abspath(path) for path in sys.argv[1:3])
+    built.PATHS.update(MRC_FABRIC=sys.argv[1], MRC_PERF=sys.argv[2])
     seconds = float(sys.argv[3]) if len(sys.argv) > 3 else 5
-    with tempfile.TemporaryDirectory(prefix="mrc-fabric-") as lab.FOLDER:
+    with tempfile.TemporaryDirectory(prefix="mrc-fabric-") as files.FOLDER:
         for name, fabric, trimming in (("trimming switches", TRIMS, True), ("the same, dropping", DROPS, False),
                                        ("the kernel's switches", KERNEL, False)):
             with Lab(fabric) as net:

@@ -1,24 +1,26 @@
-"""A lab of mrc-fabric for one test: named after the process, with its state in the test's folder, and checked to be gone.
+"""A lab of mrc-fabric for one test, with its state in the test's folder, and checked to be gone.
 
 Needs root and iproute2; where they are missing the test is skipped with the reason.
 """
+import functools
 import json
 import os
 import re
-import shutil
 import signal
-import subprocess
 import sys
-import time
 
-from limits import SCALE
+import built
+import files
+import process
+import wait
+from environment import clean
+from limits import limit
+from process import Process, ended
+from skip import need_program, need_root
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-
-MRC_FABRIC = "mrc-fabric"  # set by prepare()
-MRC_PERF = MRC_SWITCH = ""  # the same; empty: not built
-FOLDER = "."
-LIMIT_S = 150 * SCALE
+NAME = "e2elab"
+LIMIT_S = limit(150)  # of what makes or removes a lab, beside other tests
 
 TWO = """name: two
 planes: 2
@@ -28,54 +30,17 @@ nics_per_t0: 2
 nic_link: {rate: 10G, delay: 500ns}
 """
 
-
-def prepare(folder, built):
-    global FOLDER, MRC_FABRIC, MRC_PERF, MRC_SWITCH
-    FOLDER, MRC_FABRIC = folder, built["MRC_FABRIC"]
-    MRC_PERF, MRC_SWITCH = built.get("MRC_PERF", ""), built.get("MRC_SWITCH", "")
-
-
-class Skipped(Exception):
-    """The machine lacks a requirement of a test; the text names it. tests/harness/run_one.py prints it."""
-
-
-def need(condition, why):
-    if not condition:
-        raise Skipped(why)
+until = functools.partial(wait.until, limit_s=LIMIT_S)
 
 
 def need_lab():
-    need(os.geteuid() == 0, "network namespaces need root")
-    need(shutil.which("ip") and shutil.which("tc"), "the programs ip and tc are missing (apt-get install iproute2)")
+    need_root()
+    for program in ("ip", "tc"):
+        need_program(program, "iproute2")
 
 
 def environment(extra=None):
-    env = {k: v for k, v in os.environ.items() if not k.startswith("MRC_")}
-    env["MRC_LAB_DIR"] = os.path.join(FOLDER, "state")
-    env.update(extra or {})
-    return env
-
-
-def write(name, text):
-    path = os.path.join(FOLDER, name)
-    with open(path, "w", encoding="utf-8") as out:
-        out.write(text)
-    return path
-
-
-def until(condition, what):
-    end = time.monotonic() + LIMIT_S
-    while not condition():
-        assert time.monotonic() < end, what
-        time.sleep(0.02)
-
-
-def ended(pid):
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
-            return stat.read().rpartition(")")[2].split()[0] in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
+    return clean({"MRC_LAB_DIR": files.at("state"), **(extra or {})})
 
 
 def kill_all(pids):
@@ -90,31 +55,29 @@ def kill_all(pids):
     until(lambda: all(map(ended, pids)), "a killed process does not end")
 
 
-def tool(*words, code=0, env=None, **more):
-    """Runs mrc-fabric, which must end with that exit status; returns what it printed."""
-    done = subprocess.run([MRC_FABRIC, *map(str, words)], env=environment(env), capture_output=True, text=True,
-                          timeout=LIMIT_S, check=False, **more)
-    assert code is None or done.returncode == code, f"{words}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
-    return done
+def run(words, code=0, env=None):
+    """A program, which must end with that exit status; returns what subprocess.run() does."""
+    return process.run(words, environment(env), code, LIMIT_S)
 
 
-def run(words, code=0):
-    """Any program, which must end with that exit status; returns what it printed."""
-    done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=LIMIT_S, check=False)
-    assert done.returncode == code, f"{words}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+def tool(*words, code=0, env=None):
+    """mrc-fabric."""
+    return run([built.path("MRC_FABRIC"), *words], code, env)
+
+
+def starts(*words, env=None, **more):
+    """mrc-fabric as a process beside the test."""
+    return Process([built.path("MRC_FABRIC"), *words], environment(env), **more)
 
 
 def namespaces(name):
     """Network namespaces of a lab of that name."""
-    listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, timeout=LIMIT_S, check=True)
-    return [n.split()[0] for n in listed.stdout.splitlines() if n.startswith(name + "-")]
+    return [n.split()[0] for n in run(["ip", "netns", "list"]).stdout.splitlines() if n.startswith(name + "-")]
 
 
 def nothing_left(name):
     assert namespaces(name) == [], namespaces(name)
-    folder = os.path.join(FOLDER, "state")
-    assert not os.path.exists(os.path.join(folder, name)), os.listdir(folder)
+    assert not os.path.exists(files.at("state", name)), os.listdir(files.at("state"))
     ours = re.compile(re.escape(name) + "-")
     for pid in filter(str.isdigit, os.listdir("/proc")):
         if int(pid) == os.getpid():
@@ -128,10 +91,10 @@ def nothing_left(name):
 
 
 class Lab:
-    def __init__(self, text=TWO, name=None):
+    def __init__(self, text=TWO, name=NAME):
         need_lab()
-        self.name = name or f"e2e{os.getpid()}"
-        self.fabric = write(self.name + ".yaml", text)
+        self.name = name
+        self.fabric = files.write(self.name + ".yaml", text)
 
     def __enter__(self):
         self.up()
@@ -152,10 +115,14 @@ class Lab:
 
     def inside(self, node):
         """The words before a command that is to run there."""
-        return [MRC_FABRIC, "exec", "--lab", self.name, node, "--"]
+        return [built.path("MRC_FABRIC"), "exec", "--lab", self.name, node, "--"]
 
     def run(self, node, *words):
-        return run([*self.inside(node), *words])
+        return run([*self.inside(node), *words]).stdout
+
+    def starts(self, node, *words, env=None):
+        """A process there, beside the test."""
+        return Process([*self.inside(node), *words], environment(env))
 
     def software_checksums(self):
         """Every port sends with checksums that are computed, not left to the interface, which fills in none here."""

@@ -3,10 +3,11 @@ import json
 import os
 import signal
 import stat
-import subprocess
 
-import lab
-from lab import LIMIT_S, TWO, Lab, environment, kill_all, namespaces, nothing_left, tool, until, write
+import built
+import files
+from files import write
+from lab import LIMIT_S, NAME, TWO, Lab, kill_all, namespaces, nothing_left, run, starts, tool, until
 
 
 def test_up_and_down():
@@ -23,7 +24,7 @@ def test_up_and_down():
 
 
 def test_options_on_either_side_of_the_command():
-    with Lab() as two, Lab(name=f"e2e{os.getpid()}x") as other:
+    with Lab() as two, Lab(name=NAME + "x") as other:
         assert json.loads(tool("--json", "-l", two.name, "status").stdout)["lab"] == two.name
         # Options take precedence over the environment, at any position.
         for words in (("-l", two.name, "status"), ("status", "-l", two.name)):
@@ -48,14 +49,14 @@ def test_up_again_changes_nothing():
 
 def test_a_lab_that_lost_a_node_is_built_again():
     with Lab() as two:
-        subprocess.run(["ip", "netns", "del", two.name + "-p0-t1-0"], check=True, timeout=LIMIT_S)
+        run(["ip", "netns", "del", two.name + "-p0-t1-0"])
         assert two.json("status", code=1)["missing"] == ["p0-t1-0"]
         assert two.up()["built"] is True
         assert two.json("status")["missing"] == []
 
 
 def test_labs_side_by_side():
-    with Lab() as one, Lab(name=f"e2e{os.getpid()}-h0") as other:  # begins with a name of the first one's
+    with Lab() as one, Lab(name=NAME + "-h0") as other:  # begins with a name of the first one's
         assert len(namespaces(other.name)) == 13
         one("fault", "switch", "p0-t1-0", "down")
         assert one("trace", "h0", "h2", "0/0", "--wait", "100", code=1)
@@ -68,30 +69,29 @@ def test_labs_side_by_side():
 def test_a_foreign_namespace_is_left_alone():
     two = Lab()
     theirs = two.name + "-h0"
-    subprocess.run(["ip", "netns", "add", theirs], check=True, timeout=LIMIT_S)
+    run(["ip", "netns", "add", theirs])
     try:
         refused = tool("up", two.fabric, "--lab", two.name, code=1)
         assert theirs in refused.stderr, refused
         assert namespaces(two.name) == [theirs]
     finally:
-        subprocess.run(["ip", "netns", "del", theirs], check=True, timeout=LIMIT_S)
+        run(["ip", "netns", "del", theirs])
         two("down")
     nothing_left(two.name)
 
 
 def test_down_ends_programs():
     with Lab() as two:
-        program = subprocess.Popen([*two.inside("h1"), "sleep", "1000"], env=environment())
-        until(lambda: b"sleep" in open(f"/proc/{program.pid}/comm", "rb").read(), "exec does not become the program")
-        two("down")
-        assert program.wait(LIMIT_S) == -signal.SIGTERM
+        with two.starts("h1", "sleep", "1000") as program:
+            until(lambda: b"sleep" in open(f"/proc/{program.pid}/comm", "rb").read(), "exec does not become the program")
+            two("down")
+            assert program.wait(LIMIT_S) == -signal.SIGTERM
 
 
 def slow_programs():
     """A folder with a `tc` that reports its start, then waits: the lab is half built."""
-    folder = os.path.join(lab.FOLDER, "slow")
+    folder, started = files.at("slow"), files.at("started")
     os.makedirs(folder)
-    started = os.path.join(lab.FOLDER, "started")
     path = write("slow/tc", f"#!/bin/sh\necho >> {started}\nsleep 1\nexec /sbin/tc \"$@\"\n")
     os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
     return {"PATH": folder + ":" + os.environ["PATH"]}, started
@@ -105,31 +105,28 @@ def children(pid):
 def half_built():
     two = Lab()
     env, started = slow_programs()
-    builder = subprocess.Popen([lab.MRC_FABRIC, "up", two.fabric, "--lab", two.name], env=environment(env),
-                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    builder = starts("up", two.fabric, "--lab", two.name, env=env)
     until(lambda: os.path.exists(started), "the build does not begin")
     assert len(namespaces(two.name)) == 13
     return two, builder
 
 
 def gone(two):
-    until(lambda: not namespaces(two.name) and not os.path.exists(os.path.join(lab.FOLDER, "state", two.name)),
+    until(lambda: not namespaces(two.name) and not os.path.exists(files.at("state", two.name)),
           "something is left")
     nothing_left(two.name)
 
 
 def test_interrupted_in_the_middle():
     two, builder = half_built()
-    builder.send_signal(signal.SIGTERM)
-    _, err = builder.communicate(timeout=LIMIT_S)
-    assert builder.returncode == 1 and "interrupted" in err, err
+    builder.signal(signal.SIGTERM)
+    assert builder.wait(LIMIT_S) == 1 and "interrupted" in builder.err, builder
     nothing_left(two.name)
 
 
 def test_killed_in_the_middle():
     two, builder = half_built()
-    builder.kill()
-    builder.communicate(timeout=LIMIT_S)
+    builder.kill(LIMIT_S)
     gone(two)
 
 
@@ -137,7 +134,7 @@ def test_killed_with_its_guardian():
     """No process is left to clean up: the next command does it."""
     two, builder = half_built()
     kill_all([builder.pid, *children(builder.pid)])
-    builder.communicate(timeout=LIMIT_S)
+    builder.wait(LIMIT_S)
     assert len(namespaces(two.name)) == 13
     assert two.up()["built"] is True
     two("trace", "h0", "h3", "all")
@@ -147,7 +144,8 @@ def test_killed_with_its_guardian():
 
 def test_run_passes_the_exit_status_and_leaves_nothing():
     two = Lab()
-    inside = f"{lab.MRC_FABRIC} exec h0 -- cat /etc/hosts && {lab.MRC_FABRIC} trace h0 h3 1/1 && exit 7"
+    fabric = built.path("MRC_FABRIC")
+    inside = f"{fabric} exec h0 -- cat /etc/hosts && {fabric} trace h0 h3 1/1 && exit 7"
     done = tool("run", two.fabric, "--lab", two.name, "--", "sh", "-c", inside, code=7)
     assert "fd00::4 h3" in done.stdout and "1 of 1 arrived" in done.stdout, done
     nothing_left(two.name)
@@ -157,9 +155,8 @@ def test_run_killed_with_its_guardian():
     """No process is left to clean up, and the lab is complete: it has no owner, so the next `run` and the next `up` may have it."""
     two = Lab()
     for follow in (["run", two.fabric, "--lab", two.name, "--", "true"], ["up", two.fabric, "--lab", two.name]):
-        marker = os.path.join(lab.FOLDER, "marker-" + follow[0])
-        runner = subprocess.Popen([lab.MRC_FABRIC, "run", two.fabric, "--lab", two.name, "--", "sh", "-c",
-                                   f"touch {marker}; exec sleep 1000"], env=environment())
+        marker = files.at("marker-" + follow[0])
+        runner = starts("run", two.fabric, "--lab", two.name, "--", "sh", "-c", f"touch {marker}; exec sleep 1000")
         until(lambda: os.path.exists(marker), "the program does not start")
         refused = tool("run", two.fabric, "--lab", two.name, "--", "true", code=1)
         assert "up already" in refused.stderr, refused
@@ -174,12 +171,10 @@ def test_run_killed_with_its_guardian():
 
 def test_run_killed():
     two = Lab()
-    marker = os.path.join(lab.FOLDER, "marker")
-    runner = subprocess.Popen([lab.MRC_FABRIC, "run", two.fabric, "--lab", two.name, "--", "sh", "-c",
-                               f"touch {marker}; exec sleep 1000"], env=environment())
+    marker = files.at("marker")
+    runner = starts("run", two.fabric, "--lab", two.name, "--", "sh", "-c", f"touch {marker}; exec sleep 1000")
     until(lambda: os.path.exists(marker), "the program does not start")
     assert len(namespaces(two.name)) == 13
     two("fault", "link", "h0:p0", "down")  # the lab is not locked while the program runs
-    runner.kill()
-    runner.wait(LIMIT_S)
+    runner.kill(LIMIT_S)
     gone(two)

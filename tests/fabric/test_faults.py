@@ -1,10 +1,8 @@
 """Each fault has the described effect on its packets, and none on others; a mended part works again."""
 import json
-import subprocess
 import signal
 
-import lab
-from lab import LIMIT_S, Lab, environment, until
+from lab import LIMIT_S, Lab, starts, until
 
 ALL = {(plane, t1) for plane in (0, 1) for t1 in (0, 1)}
 
@@ -107,11 +105,10 @@ def test_flap_ends_up_even_when_interrupted():
     with Lab() as two:
         two("fault", "flap", "h0:p0", "--down", "10ms", "--up", "10ms", "-n", "3")
         assert two.json("fault", "list") == {} and broken(two) == {}
-        flapping = subprocess.Popen([lab.MRC_FABRIC, "fault", "--lab", two.name, "flap", "h0:p0", "--down", "100s"],
-                                    env=environment(), stdout=subprocess.DEVNULL)
-        until(lambda: two.json("fault", "list") != {}, "the link does not go down")
-        flapping.send_signal(signal.SIGINT)
-        assert flapping.wait(LIMIT_S) == 0
+        with starts("fault", "--lab", two.name, "flap", "h0:p0", "--down", "100s") as flapping:
+            until(lambda: two.json("fault", "list") != {}, "the link does not go down")
+            flapping.signal(signal.SIGINT)
+            assert flapping.wait(LIMIT_S) == 0
         assert two.json("fault", "list") == {} and broken(two) == {}
 
 

@@ -1,11 +1,11 @@
 """Incast through trimming switches: nothing is lost, only cut; the sender is notified by NACKs and every byte is correct."""
 import incast
-import lab
+import built
 from lab import Lab
 
 
 def test_incast_through_trimming_switches():
-    lab.need(lab.MRC_PERF and lab.MRC_SWITCH, "mrc-perf or mrc-switch is not built")
+    built.path("MRC_SWITCH")
     with Lab(incast.TRIMS) as net:
         flows = incast.run(net, trimming=True, seconds=3)
         print(incast.table(net, flows))

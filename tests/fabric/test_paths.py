@@ -1,12 +1,11 @@
 """Packets in the lab: each path by its uSID list, over the T1 of the plan, by the kernel's counters."""
 import json
-import shutil
-import subprocess
-import sys
 import os
+import sys
 
-import lab
-from lab import LIMIT_S, TWO, Lab, environment
+import built
+from lab import LIMIT_S, TWO, Lab
+from skip import need_program
 
 UDP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "udp.py")
 BURSTS = 100
@@ -16,13 +15,12 @@ PACKETS = 200  # far more than the messages of neighbours and routers
 class Receiver:
     def __init__(self, two, node, count, port=5000, words=None):
         words = words or ["receive", str(port), str(count)]
-        self.process = subprocess.Popen([*two.inside(node), sys.executable, "-B", UDP, *words],
-                                        env=environment(), stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout.readline() == "listening\n"
+        self.process = two.starts(node, sys.executable, "-B", UDP, *words)
+        self.process.out_until("^listening$", LIMIT_S)
 
     def came(self):
-        out, _ = self.process.communicate(timeout=LIMIT_S)
-        return json.loads(out)
+        self.process.wait(LIMIT_S)
+        return json.loads(self.process.out.removeprefix("listening\n"))
 
 
 def spread(two, source, target, destination, arrives):
@@ -123,7 +121,7 @@ def test_the_source_port_chooses_the_t1_with_checksums_by_software():
 
 def test_the_mark_of_an_outer_header_arrives():
     """[MRC-SR-28]"""
-    lab.need(shutil.which("nft"), "the program nft is missing (apt-get install nftables)")
+    need_program("nft", "nftables")
     with Lab() as two:
         receiver = Receiver(two, "h3", 3, words=["marks"])
         two.run("h0", sys.executable, "-B", UDP, "wrapped", "fcbb:bb00:c00::", "fcbb:bb00:c03::",
@@ -150,14 +148,12 @@ def test_hosts_reach_each_other_by_name():
 
 def test_mrc_over_the_lab():
     """Hosts find their configuration; every byte compared; a T1 dies in the middle of the fabric's planes."""
-    lab.need(lab.MRC_PERF, "mrc-perf is not built")
+    perf = built.path("MRC_PERF")
     with Lab(TWO.replace("10G", "1G") + "switch: {forwarding: ecmp}\n") as two:
         two("fault", "link", "p0-t0-0:t1-0", "down")
-        server = subprocess.Popen([*two.inside("h3"), lab.MRC_PERF, "-q", "--port", "7000"], env=environment(),
-                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        out = two.run("h0", lab.MRC_PERF, "h3", "--port", "7000", "-q", "--verify", "--size", "256K", "--iters", "200",
-                      "--json", "-")
-        assert server.wait(LIMIT_S) == 0, server.stderr.read()
+        with two.starts("h3", perf, "-q", "--port", "7000") as server:
+            out = two.run("h0", perf, "h3", "--port", "7000", "-q", "--verify", "--size", "256K", "--iters", "200", "--json", "-")
+            assert server.wait(LIMIT_S) == 0, server
         report = json.loads(out)
         assert report["ok"] and report["sizes"][0]["mismatches"] == 0, report
         assert len(report["planes"]) == 2 and all(p["tx_packets"] > 0 for p in report["planes"]), report["planes"]

@@ -6,12 +6,15 @@ import os
 import pwd
 import re
 import shutil
-import subprocess
-import time
+import signal
 
+import built
+import files
 import frr_grammar
-import lab
-from lab import LIMIT_S, TWO, Lab, environment, need, tool, until, write
+import process
+from files import write
+from lab import LIMIT_S, TWO, Lab, environment, need_lab, run, tool, until
+from skip import need
 from sonic_schema import complaints, crossing, mark, trimmed_queues
 
 ECMP = "switch: {forwarding: ecmp}\n"
@@ -21,16 +24,16 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 
 
 def rendered(folder, *formats, text=TWO):
-    out = os.path.join(lab.FOLDER, folder)
+    out = files.at(folder)
     tool("render", write("fabric.yaml", text), *formats, "-o", out)
     return out
 
 
 def test_sonic_follows_the_schema():
     for number, more in enumerate(("", ECMP, "switch: {trimming: false}\n", "switch: {trimmed_share: 1}\n")):
-        files = glob.glob(rendered(str(number), "--sonic", text=TWO + more) + "/*.json")
-        assert len(files) == 8, files
-        for name in files:
+        names = glob.glob(rendered(str(number), "--sonic", text=TWO + more) + "/*.json")
+        assert len(names) == 8, names
+        for name in names:
             with open(name, encoding="utf-8") as file:
                 db = json.load(file)
             assert complaints(db) == [], (name, complaints(db))
@@ -127,7 +130,7 @@ def test_every_value_for_sonic_has_a_reason():
 
 def test_shell_scripts_parse():
     for name in glob.glob(rendered("linux", "--linux") + "/*.sh"):
-        subprocess.run(["sh", "-n", name], check=True, timeout=LIMIT_S)
+        run(["sh", "-n", name])
 
 
 def test_a_script_configures_a_bare_node():
@@ -149,7 +152,7 @@ def need_frr():
 
 
 def frr_version():
-    shown = subprocess.run(["/usr/lib/frr/zebra", "--version"], capture_output=True, text=True, timeout=LIMIT_S, check=True).stdout
+    shown = run(["/usr/lib/frr/zebra", "--version"]).stdout
     return tuple(int(n) for n in re.search(r"version (\d+)\.(\d+)", shown).groups())
 
 
@@ -163,8 +166,7 @@ def frr_files():
 def frr_refuses(text):
     """The complaint of FRR's own parser; empty: none."""
     conf = write("frr.conf", text)
-    done = subprocess.run(["vtysh", "-C", "-f", conf, "--config_dir", lab.FOLDER],
-                          capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    done = run(["vtysh", "-C", "-f", conf, "--config_dir", files.at()], code=None)
     return "" if done.returncode == 0 and "Unknown" not in done.stdout + done.stderr else str(done)
 
 
@@ -212,13 +214,6 @@ def frr_user():
         return need(False, "there is no user frr, to which its daemons change")
 
 
-def wait_for_file(path):
-    end = time.monotonic() + LIMIT_S
-    while not os.path.exists(path):
-        assert time.monotonic() < end, path + " does not appear"
-        time.sleep(0.05)
-
-
 def test_frr_forwards_in_place_of_our_routes():
     """A T0 whose static routes are those of FRR alone: zebra and staticd with the rendered file. The segment itself stays
     the kernel's, since this FRR may be too old for it."""
@@ -227,8 +222,8 @@ def test_frr_forwards_in_place_of_our_routes():
     with Lab() as two:
         with open(os.path.join(rendered("frr", "--frr"), "p0-t0-0.frr.conf"), encoding="utf-8") as file:
             conf = write("frr.conf", frr_grammar.for_frr_8_4(file.read()) if frr_version() < (10, 2) else file.read())
-        os.chmod(lab.FOLDER, 0o755)
-        sockets = os.path.join(lab.FOLDER, "sockets")
+        os.chmod(files.at(), 0o755)
+        sockets = files.at("sockets")
         os.makedirs(sockets)
         os.chown(sockets, uid, -1)
         for route in two.run("p0-t0-0", "ip", "-6", "route").splitlines():
@@ -240,22 +235,20 @@ def test_frr_forwards_in_place_of_our_routes():
         daemons = []
         try:
             for name in ("zebra", "staticd"):
-                daemons.append(subprocess.Popen(
-                    [*two.inside("p0-t0-0"), "/usr/lib/frr/" + name, "-f", empty, "-z", sockets + "/zserv.api", "-i",
-                     f"{sockets}/{name}.pid", "--vty_socket", sockets, "-A", "::1", "-P", "0", "--log", "stdout"],
-                    env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
-                wait_for_file(f"{sockets}/{name}.vty")
-            two.run("p0-t0-0", "vtysh", "--config_dir", lab.FOLDER, "--vty_socket", sockets, "-f", conf)
-            end = time.monotonic() + LIMIT_S
-            while len(re.findall(" proto static", two.run("p0-t0-0", "ip", "-6", "route"))) < 9:
-                assert time.monotonic() < end, two.run("p0-t0-0", "ip", "-6", "route")
-                assert all(d.poll() is None for d in daemons), "a daemon has ended"
-                time.sleep(0.1)
+                daemons.append(two.starts("p0-t0-0", "/usr/lib/frr/" + name, "-f", empty, "-z", sockets + "/zserv.api", "-i",
+                                          f"{sockets}/{name}.pid", "--vty_socket", sockets, "-A", "::1", "-P", "0", "--log", "stdout"))
+                until(lambda name=name: os.path.exists(f"{sockets}/{name}.vty"), lambda: f"no socket of {daemons[-1]}")
+            two.run("p0-t0-0", "vtysh", "--config_dir", files.at(), "--vty_socket", sockets, "-f", conf)
+
+            def routes():
+                assert not any(daemon.ended() for daemon in daemons), "a daemon has ended"
+                return two.run("p0-t0-0", "ip", "-6", "route")
+            until(lambda: len(re.findall(" proto static", routes())) >= 9, routes)
             two("trace", "h0", "h3", "all")
             two("trace", "h3", "h0", "all")
         finally:
             for daemon in daemons:
-                daemon.terminate()
+                daemon.signal(signal.SIGTERM)
                 daemon.wait(LIMIT_S)
 
 
@@ -265,18 +258,17 @@ def test_drawing_names_every_switch_and_host():
         assert name in drawing
     assert drawing.count(" -- ") == 16
     if shutil.which("dot"):
-        subprocess.run(["dot", "-Tsvg", "-o", os.devnull], input=drawing, text=True, check=True, timeout=LIMIT_S)
+        process.run(["dot", "-Tsvg", "-o", os.devnull], limit_s=LIMIT_S, input=drawing)
 
 
 def unprivileged(*words):
     """As a user who may do nothing; the program is copied to where that user can read it."""
-    copy_of = os.path.join(lab.FOLDER, "mrc-fabric")
-    shutil.copy(lab.MRC_FABRIC, copy_of)
-    os.chmod(lab.FOLDER, 0o755)
+    copy_of = files.at("mrc-fabric")
+    shutil.copy(built.path("MRC_FABRIC"), copy_of)
+    os.chmod(files.at(), 0o755)
     os.chmod(copy_of, 0o755)
     more = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
-    return subprocess.run([copy_of, *words], env=environment(), capture_output=True, text=True, timeout=LIMIT_S,
-                          check=False, **more)
+    return process.run([copy_of, *words], environment(), None, LIMIT_S, **more)
 
 
 def test_who_is_not_root_is_told_what_works():
@@ -303,7 +295,7 @@ def test_refusals():
     assert "has no file" in tool("render", "tiny", "--frr", "--node", "h0", code=2).stderr
     assert "render what?" in tool("render", "tiny", code=2).stderr
     assert tool("up", code=2).stderr
-    lab.need_lab()
+    need_lab()
     assert "mrc-sim simulates it" in tool("up", "full131072", code=1).stderr
     assert "no lab is up" in tool("status", code=1).stderr
     assert "allowed: a letter" in tool("up", "tiny", "--lab", "../x", code=2).stderr

@@ -2,11 +2,12 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 
-import lab
-from lab import LIMIT_S, Lab, environment, until, write
+import built
+import files
+from lab import LIMIT_S, NAME, Lab, nothing_left, run, tool, until
+from process import ended
 from test_faults import broken, down
 
 FABRIC = """name: trims
@@ -22,14 +23,22 @@ BURSTS = os.path.join(os.path.dirname(__file__), "bursts.py")
 
 
 def need_switch():
-    lab.need(lab.MRC_SWITCH, "mrc-switch is not built")
+    built.path("MRC_SWITCH")
 
 
 def show(trims):
     """The report of every mrc-switch, by name."""
-    done = subprocess.run([lab.MRC_SWITCH, "show", "--lab", trims.name, "--json"], env=environment(), check=True,
-                          capture_output=True, text=True, timeout=LIMIT_S)
+    done = run([built.path("MRC_SWITCH"), "show", "--lab", trims.name, "--json"])
     return {report["switch"]: report for report in json.loads(done.stdout)}
+
+
+def received(trims, target, mode, source, address, *words):
+    """What the receiver of that traffic reports."""
+    with trims.starts(target, sys.executable, "-B", BURSTS, mode, "receive") as server:
+        server.out_until("^listening$", LIMIT_S)
+        trims.run(source, sys.executable, "-B", BURSTS, mode, "send", address, *words)
+        server.wait(LIMIT_S)
+    return json.loads(server.out.removeprefix("listening\n"))
 
 
 def ports_of(report):
@@ -57,9 +66,9 @@ def test_a_path_through_kernels_and_one_mrc_switch():
     with Lab(FABRIC + "lab: {mrc_switch: [p0-t1-1]}\n") as trims:
         assert broken(trims) == {}
         assert list(show(trims)) == ["p0-t1-1"]
-        received = ports_of(show(trims)["p0-t1-1"])["t0-0"]["rx_packets"]
+        before = ports_of(show(trims)["p0-t1-1"])["t0-0"]["rx_packets"]
         trims("trace", "h0", "h3", "0/1", "-n", "7")
-        assert ports_of(show(trims)["p0-t1-1"])["t0-0"]["rx_packets"] == received + 7
+        assert ports_of(show(trims)["p0-t1-1"])["t0-0"]["rx_packets"] == before + 7
 
 
 def test_neighbours_can_be_resolved():
@@ -84,12 +93,8 @@ def test_bursts_of_a_sender_arrive_packet_by_packet():
     need_switch()
     with Lab(ALL) as trims:
         for mode in ("udp", "tcp"):
-            server = subprocess.Popen([*trims.inside("h3"), sys.executable, "-B", BURSTS, mode, "receive"],
-                                      env=environment(), stdout=subprocess.PIPE, text=True)
-            assert server.stdout.readline() == "listening\n"
-            trims.run("h0", sys.executable, "-B", BURSTS, mode, "send", "fd00:2:1::2")
-            came, _ = server.communicate(timeout=LIMIT_S)
-            assert json.loads(came) == {"right": True}, (mode, came)
+            came = received(trims, "h3", mode, "h0", "fd00:2:1::2")
+            assert came == {"right": True}, (mode, came)
         assert all(r["malformed"] == 0 for r in show(trims).values())
 
 
@@ -98,16 +103,11 @@ def test_trims_marks_and_drops_by_the_queue():
     need_switch()
     with Lab(FABRIC + "switch: {queue: 20000, queue_last_hop: 20000, ecn_min: 5000, ecn_max: 5000, "
              "ecn_last_hop: true, drop_queue: 30000}\nlab: {mrc_switch: t0}\n") as trims:
-        with open(os.path.join(lab.FOLDER, "state", trims.name, "h0.yaml"), encoding="utf-8") as settings:
+        with open(files.at("state", trims.name, "h0.yaml"), encoding="utf-8") as settings:
             assert "trimming: true\n" in settings.read(), "hosts are not told that the fabric trims"
         trims("fault", "rate", "p0-t0-0:h1", "2M")
-        seen = {}
-        for name, dscp in (("trimmable", 4), ("other", 0)):
-            server = subprocess.Popen([*trims.inside("h1"), sys.executable, "-B", BURSTS, "marks", "receive"],
-                                      env=environment(), stdout=subprocess.PIPE, text=True)
-            assert server.stdout.readline() == "listening\n"
-            trims.run("h0", sys.executable, "-B", BURSTS, "marks", "send", "fd00:1::2", str(dscp << 2 | 2))
-            seen[name] = json.loads(server.communicate(timeout=LIMIT_S)[0])
+        seen = {name: received(trims, "h1", "marks", "h0", "fd00:1::2", dscp << 2 | 2)
+                for name, dscp in (("trimmable", 4), ("other", 0))}
         port = ports_of(show(trims)["p0-t0-0"])["h1"]
         # 100 datagrams of 1000 bytes: 1062 on the line, one there, 18 below 20000 bytes, 28 below 30000.
         whole, cut = (seen["trimmable"].get(kind, {}) for kind in ("whole", "cut"))
@@ -144,7 +144,7 @@ def test_a_switch_that_goes_down_and_comes_back():
     with Lab(ALL) as trims:
         pid = show(trims)["p0-t1-0"]["pid"]
         trims("fault", "switch", "p0-t1-0", "down")
-        assert lab.ended(pid)
+        assert ended(pid)
         assert broken(trims) == down((0, 0))
         assert trims.json("status")["mrc_switches"]["p0-t1-0"] == "dead"  # as asked for, so all is as it should be
         trims("fault", "switch", "p0-t1-0", "up")
@@ -167,14 +167,13 @@ def test_show_refuses_what_is_no_mrc_switch():
     need_switch()
     with Lab(FABRIC + "lab: {mrc_switch: [p0-t1-1]}\n") as trims:
         for node, text in (("nosuch", "there is no node 'nosuch'"), ("h0", "h0 is not an mrc-switch")):
-            done = subprocess.run([lab.MRC_SWITCH, "show", node, "--lab", trims.name], env=environment(), check=False,
-                                  capture_output=True, text=True, timeout=LIMIT_S)
-            assert done.returncode == 2 and text in done.stderr, done
+            done = run([built.path("MRC_SWITCH"), "show", node, "--lab", trims.name], code=2)
+            assert text in done.stderr, done
 
 
 def test_a_switch_that_cannot_start_leaves_no_lab():
     need_switch()
-    refused = write("wrong.yaml", ALL.replace("all", "[p0-t0-7]"))
-    done = lab.tool("up", refused, "--lab", f"e2e{os.getpid()}", code=2)
+    refused = files.write("wrong.yaml", ALL.replace("all", "[p0-t0-7]"))
+    done = tool("up", refused, "--lab", NAME, code=2)
     assert "p0-t0-7" in done.stderr and "t0, t1, all" in done.stderr, done
-    lab.nothing_left(f"e2e{os.getpid()}")
+    nothing_left(NAME)

@@ -13,6 +13,8 @@ import socket
 import struct
 import sys
 
+from limits import LIMIT_S
+
 IPPROTO_IPV6, IPV6_RECVPKTINFO, IPV6_PKTINFO = 41, 49, 50
 IPPROTO_UDP, UDP_NO_CHECK6_TX, UDP_NO_CHECK6_RX, UDP_SEGMENT = 17, 101, 102, 103
 IPV6_RECVTCLASS, IPV6_TCLASS, WRAPPED_PORT = 66, 67, 7001
@@ -66,7 +68,7 @@ def marks():
     with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as s:
         s.setsockopt(IPPROTO_IPV6, IPV6_RECVTCLASS, 1)
         s.bind(("::", WRAPPED_PORT))
-        s.settimeout(20)
+        s.settimeout(LIMIT_S)
         print("listening", flush=True)
         while len(classes) < 3:
             _, control, _, _ = s.recvmsg(2048, 256)
@@ -81,7 +83,7 @@ def receive(port, count):
         s.setsockopt(IPPROTO_UDP, UDP_NO_CHECK6_RX, 1)
         s.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 32 << 20)
         s.bind(("::", int(port)))
-        s.settimeout(20)
+        s.settimeout(LIMIT_S)
         print("listening", flush=True)
         try:
             for _ in range(int(count)):

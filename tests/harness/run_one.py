@@ -1,30 +1,27 @@
-"""Runs one test function in a folder of its own: run_one.py HARNESS MODULE FUNCTION NAME=PATH... Exit 77: skipped, with why.
+"""Runs one test function in a folder of its own: run_one.py SCRIPT FUNCTION [ARGUMENT...] [NAME=PATH...]
 
-HARNESS is the file of the suite's own helpers, beside which the test modules lie. It has prepare(folder, built), which is
-told the folder and the paths of what is built, by name (see mrc_python_tests in tools/cmake/MrcTests.cmake), and raises Skipped
-where the machine lacks what a test needs.
+SCRIPT is the module, which may import those beside it. The function gets the arguments. NAME=PATH names what is built
+(mrc_python_tests in tools/cmake/MrcTests.cmake). Exit code 77: skipped, with the reason.
 """
 import importlib
 import os
 import sys
 import tempfile
 
-SKIPPED = 77  # tools/cmake/MrcTests.cmake tells ctest
+import built
+import files
+import skip
 
 
 def main():
-    path, module, function, *built = sys.argv[1:]
-    sys.path.insert(0, os.path.dirname(path))
-    harness = importlib.import_module(os.path.splitext(os.path.basename(path))[0])
-    with tempfile.TemporaryDirectory(prefix="mrc-test-") as folder:
-        try:
-            harness.prepare(folder, {name: os.path.abspath(at) for name, at in (pair.split("=", 1) for pair in built)})
-            getattr(importlib.import_module(module), function)()
-        except harness.Skipped as why:
-            print(f"skipped: {why}")
-            sys.exit(SKIPPED)
-    print("passed")
+    script, function, *more = sys.argv[1:]
+    pairs = [word.split("=", 1) for word in more if "=" in word]
+    built.PATHS.update((name, os.path.abspath(path)) for name, path in pairs)
+    sys.path.insert(0, os.path.dirname(os.path.abspath(script)))
+    with tempfile.TemporaryDirectory(prefix="mrc-test-") as files.FOLDER:
+        module = importlib.import_module(os.path.splitext(os.path.basename(script))[0])
+        getattr(module, function)(*(word for word in more if "=" not in word))
 
 
 if __name__ == "__main__":
-    main()
+    skip.finish(main)

@@ -3,9 +3,13 @@ each T0, links slow enough for two cores to fill, and a transfer from one T0 to 
 import signal
 import time
 
-import lab
+import other_suites  # noqa: F401  # first: it extends the search path
+
+import built
 from lab import Lab, environment
+from limits import LIMIT_S, limit
 from streams import STEADY, Stream
+from wait import until
 
 GBPS = 0.5  # of a link: a debugging build on a slow machine fills it as well
 FABRIC = f"""name: two
@@ -16,10 +20,9 @@ nics_per_t0: 2
 nic_link: {{rate: {GBPS:g}G, delay: 500ns}}
 ev: {{count: 16}}
 """
-START_S = 40  # of two programs and the first data, on a machine that does much else
-END_S = 60
+START_S = limit(40)  # of two programs and the first data, on a machine that does much else
 POLL_S = 0.1
-UNTIL_FINISHED = 120  # longer than all waits of a test together
+UNTIL_FINISHED = limit(120)  # longer than all waits of a test together
 SOURCE, TARGET = "h0", "h3"
 
 
@@ -31,7 +34,7 @@ class Transfer:
         self.seconds = seconds
         settings = {"MRC_DATAPATH": datapath, **(env or {})}
         length = [] if seconds is None else ["--duration", seconds]
-        self.stream = Stream(two.inside, lab.MRC_PERF, source, target, ["--verify", *STEADY, *length, *more],
+        self.stream = Stream(two.inside, built.path("MRC_PERF"), source, target, ["--verify", *STEADY, *length, *more],
                              environment(settings))
 
     def __enter__(self):
@@ -45,22 +48,19 @@ class Transfer:
         time.sleep(seconds)
         assert self.stream.client.poll() is None, f"it ended early: {self.stream.words()}"
 
-    def run_until(self, words, enough, limit_s=END_S):
+    def run_until(self, words, enough, limit_s=LIMIT_S):
         """Every POLL_S `enough` is asked of the rows so far; `words` say what is waited for."""
-        waited = 0.0
-        while waited < limit_s:
+        def happened():
             self.run_for(POLL_S)
-            waited += POLL_S
-            rows = self.stream.rows
-            if enough(rows):
-                return
-        raise AssertionError(f"{words}: not within {limit_s} s\n{self.stream.words()}" +
-                             "\n".join(f"{r.at:.2f} {r.gbps} {r.per_plane} {r.evs}" for r in rows[-20:]))
+            return enough(self.stream.rows)
+
+        until(happened, lambda: f"{words}: not within {limit_s:g} s\n{self.stream.words()}" +
+              "\n".join(f"{r.at:.2f} {r.gbps} {r.per_plane} {r.evs}" for r in self.stream.rows[-20:]), limit_s, every_s=0)
 
     def finish(self):
         if self.seconds == UNTIL_FINISHED:
             self.stream.client.send_signal(signal.SIGINT)
-        report = self.stream.finish(END_S)
+        report = self.stream.finish(LIMIT_S)
         size = report["sizes"][-1]
         assert size["checked"] == size["messages"] > 0, size
         return report

@@ -3,39 +3,28 @@ perftest's ib_write_bw over the verbs shim, NCCL's network plugin under collecti
 NCCL itself, without a GPU, where it is installed."""
 import json
 import signal
-import subprocess
 import time
 
-from limits import SCALE
-
-import lab
-import programs
 from bench import FABRIC, Lab
-from lab import environment, until
 
-LIMIT_S = 100 * SCALE
+import built
+from lab import environment, until
+from limits import limit
+from process import Process, run
+from skip import need, need_program
+
+LIMIT_S = limit(100)
 PERFTEST_PORT = 18600
 
 
 def start(words, env):
-    return subprocess.Popen(words, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return Process(words, env, merged=True)
 
 
 def ended_well(*processes):
-    said = []
-    try:
-        for process in processes:
-            out, _ = process.communicate(timeout=LIMIT_S)
-            said.append(f"{process.args}: exit {process.returncode}\n{out[-3000:]}")
-    except subprocess.TimeoutExpired as late:
-        raise AssertionError(f"{late}\n{said}") from None
-    finally:
-        for process in processes:
-            if process.poll() is None:
-                process.kill()
-                process.communicate()
-    assert all(process.returncode == 0 for process in processes), "\n".join(said)
-    return said
+    for process in processes:
+        process.wait(LIMIT_S)
+    assert all(process.code == 0 for process in processes), "\n".join(map(str, processes))
 
 
 def break_and_mend(two, carrying):
@@ -45,17 +34,17 @@ def break_and_mend(two, carrying):
                                   ("port", ("h0:p0", "down"), ("h0:p0", "up")), ("port", ("h3:p1", "down"), ("h3:p1", "up")),
                                   ("loss", ("p0-t0-0:t1-0", "5%"), ("p0-t0-0:t1-0", "0%"))):
         two("fault", fault, *broken)
-        time.sleep(0.4)
-        assert carrying(), f"{fault} {broken}: nothing moves"
+        time.sleep(0.4)  # what was under way before does not count as movement
+        carrying(f"{fault} {broken}")
         two("fault", fault, *mended)
         time.sleep(0.4)
-        assert carrying(), f"{fault} {mended}: nothing moves"
+        carrying(f"{fault} {mended}")
     two("fault", "flap", "p0-t0-0:t1-1", "--down", "60ms", "--up", "140ms", "-n", "5")
-    assert carrying(), "a link flapped: nothing moves"
+    carrying("a link flapped")
 
 
 class Movement:
-    """Do the hosts' links carry data? Asked for again and again, for a machine may be slow."""
+    """The hosts' links carry data, sooner or later, for a machine may be slow."""
 
     def __init__(self, two, process):
         self.two, self.process = two, process
@@ -63,14 +52,13 @@ class Movement:
     def bytes(self):
         return sum(link["up"]["tx_bytes"] for link in self.two.json("status")["links"] if link["lower"].startswith("h0:p"))
 
-    def __call__(self):
-        before, end = self.bytes(), time.monotonic() + 40
-        while time.monotonic() < end:
-            assert self.process.poll() is None, "it ended too early for this test to mean anything"
-            if self.bytes() > before + (256 << 10):
-                return True
-            time.sleep(0.1)
-        return False
+    def __call__(self, words):
+        before = self.bytes()
+
+        def moved():
+            assert not self.process.ended(), f"it ended too early for this test to mean anything: {self.process}"
+            return self.bytes() > before + (256 << 10)
+        until(moved, f"{words}: nothing moves", every_s=0.1)
 
 
 def give_ipv4(two, *hosts):
@@ -91,51 +79,48 @@ def listens(two, host):
 
 
 def test_ib_write_bw_over_the_shim():
-    programs.installed("ib_write_bw", "perftest")
-    env = environment({"LD_PRELOAD": programs.path("MRC_SHIM")})
+    program = need_program("ib_write_bw", "perftest")
+    # The preload is for perftest alone: mrc-fabric hands its environment on.
+    words = ["env", "LD_PRELOAD=" + built.path("MRC_SHIM"), program, "-D", "40", "-s", "65536", "-p", PERFTEST_PORT, "-F"]
     with Lab(FABRIC) as two:
         server_address = give_ipv4(two, "h0", "h3")["h3"]
-        # The preload is for perftest alone: mrc-fabric hands its environment on.
-        words = ["ib_write_bw", "-D", "40", "-s", "65536", "-p", str(PERFTEST_PORT), "-F"]
-        server = start([*two.inside("h3"), "env", "LD_PRELOAD=" + env["LD_PRELOAD"], *words], environment())
-        until(lambda: server.poll() is not None or listens(two, "h3"), "the server does not listen")
-        client = start([*two.inside("h0"), "env", "LD_PRELOAD=" + env["LD_PRELOAD"], *words, server_address], environment())
-        moving = Movement(two, client)
-        assert moving(), "it never starts"
-        break_and_mend(two, moving)
-        said = ended_well(client, server)
-        for line in said:
-            assert "Completion with" not in line and "BW average" in line, line
+        with start([*two.inside("h3"), *words], environment()) as server:
+            until(lambda: server.ended() or listens(two, "h3"), "the server does not listen")
+            with start([*two.inside("h0"), *words, server_address], environment()) as client:
+                moving = Movement(two, client)
+                moving("the first data")
+                break_and_mend(two, moving)
+                ended_well(client, server)
+        for process in (client, server):
+            assert "Completion with" not in process.out and "BW average" in process.out, process
 
 
 def test_nccl_itself():
-    rig = programs.path("MRC_NCCL_RIG")
-    found = subprocess.run([rig, "--library"], capture_output=True, text=True, check=False)
-    lab.need(found.returncode == 0, found.stdout.strip())
+    rig = built.path("MRC_NCCL_RIG")
+    found = run([rig, "--library"], code=None)
+    need(found.returncode == 0, found.stdout.strip())
     with Lab(FABRIC) as two:
-        launch = f"{lab.MRC_FABRIC} exec --lab {two.name} h{{rank}} --"
-        ring = start([rig, "--ranks", "4", "--sizes", "4M", "-n", "5", "--out-of-place", "-D", str(LIMIT_S - 10), "-w", "0",
-                      "--launch", launch, "-T", str(LIMIT_S)], environment({"NCCL_SOCKET_IFNAME": "oob"}))
-        moving = Movement(two, ring)
-        assert moving(), "it never starts"
-        break_and_mend(two, moving)
-        ring.send_signal(signal.SIGINT)
-        ended_well(ring)
+        with start([rig, "--ranks", "4", "--sizes", "4M", "-n", "5", "--out-of-place", "-D", LIMIT_S - 10, "-w", "0",
+                    "--launch", " ".join(two.inside("h{rank}")), "-T", LIMIT_S], environment({"NCCL_SOCKET_IFNAME": "oob"})) as ring:
+            moving = Movement(two, ring)
+            moving("the first data")
+            break_and_mend(two, moving)
+            ring.signal(signal.SIGINT)
+            ended_well(ring)
 
 
 def test_nccl_harness():
-    bench, plugin = programs.path("MRC_NCCL_BENCH"), programs.path("MRC_NCCL_PLUGIN")
+    bench, plugin = built.path("MRC_NCCL_BENCH"), built.path("MRC_NCCL_PLUGIN")
     with Lab(FABRIC) as two:
-        # Ranks 0 and 1 below one T0 would need no T1: the rank's number leads to hosts of both.
-        launch = f"{lab.MRC_FABRIC} exec --lab {two.name} h{{rank}} --"
-        ring = start([bench, plugin, "--ranks", "4", "--sizes", "4M", "--iterations", "10", "--duration", str(LIMIT_S - 10),
-                      "--warm-up", "0", "--launch", launch, "--timeout", str(LIMIT_S), "--json", "-"],
-                     environment({"NCCL_SOCKET_IFNAME": "oob"}))  # uSIDs of hosts are no addresses for TCP across T1s
-        moving = Movement(two, ring)
-        assert moving(), "it never starts"
-        break_and_mend(two, moving)
-        ring.send_signal(signal.SIGINT)  # the batch under way is the last
-        out, _ = ring.communicate(timeout=LIMIT_S)
-        assert ring.returncode == 0, out[-3000:]
-        report = json.loads(out[out.index("{"):])
+        # Ranks 0 and 1 below one T0 would need no T1: the rank's number leads to hosts of both. uSIDs of hosts are no addresses for
+        # TCP across T1s.
+        with start([bench, plugin, "--ranks", "4", "--sizes", "4M", "--iterations", "10", "--duration", LIMIT_S - 10, "--warm-up", "0",
+                    "--launch", " ".join(two.inside("h{rank}")), "--timeout", LIMIT_S, "--json", "-"],
+                   environment({"NCCL_SOCKET_IFNAME": "oob"})) as ring:
+            moving = Movement(two, ring)
+            moving("the first data")
+            break_and_mend(two, moving)
+            ring.signal(signal.SIGINT)  # the batch under way is the last
+            ended_well(ring)
+        report = json.loads(ring.out[ring.out.index("{"):])
         assert "wrong" in json.dumps(report), report

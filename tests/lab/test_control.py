@@ -2,13 +2,14 @@
 that back; mrcctl preflight names a link that is broken. How soon, and what is left of the throughput, is measured by
 `tools/bench --parts fabric`."""
 import json
-import os
-import subprocess
 
-import lab
-import programs
 from bench import FABRIC, Lab, Transfer
-from lab import environment
+
+import built
+import files
+import process
+from lab import environment, run
+from limits import LIMIT_S, limit
 from watch import Watch, settings
 
 SOURCE, TARGET = "h0", "h3"  # below T0 0 and T0 1
@@ -20,15 +21,15 @@ def denied_paths(transfer):
 
 def gray_link(link, finding, near, far):
     """`near`, `far`: what the sender's and the receiver's daemon deny, as the uSIDs of the lab name it."""
-    with Lab(FABRIC) as two, Watch(two.inside, programs.path("MRC_MRCD"), programs.path("MRC_MRCCTL"), lab.FOLDER,
-                                   (SOURCE, TARGET), environment()) as watch, \
+    with Lab(FABRIC) as two, Watch(two.inside, built.path("MRC_MRCD"), built.path("MRC_MRCCTL"), files.at(),
+                                   (SOURCE, TARGET), environment(), LIMIT_S) as watch, \
             Transfer(two, None, env=settings(), more=["--duration", "3600"]) as transfer:
         watch.until(lambda: len(watch.peers(SOURCE)) == 1, "the monitors do not hear each other")
         two("fault", "loss", link, "5%")
         watch.until(lambda: watch.denies(SOURCE) == [near] and watch.denies(TARGET) == [far], "the link is not denied")
         assert watch.findings(SOURCE) == [finding], watch.findings(SOURCE)
         # One of four ways to the target is denied; the transfer has been notified and continues without it.
-        watch.until(lambda: denied_paths(transfer) == 4, f"denied are {denied_paths(transfer)} of 16 paths")
+        watch.until(lambda: denied_paths(transfer) == 4, lambda: f"denied are {denied_paths(transfer)} of 16 paths")
         transfer.run_for(0.5)
         two("fault", "clear")
         watch.until(lambda: watch.denies(SOURCE) == [] and denied_paths(transfer) == 0, "it is not taken back")
@@ -47,13 +48,11 @@ def test_gray_link_of_the_receivers_t0():
 def test_preflight_names_a_broken_link():
     with Lab(FABRIC) as two:
         # A failed path loses everything; late answers of a busy machine are irrelevant here.
-        run = " ".join(two.inside("{host}"))
+        mrcctl, launch = built.path("MRC_MRCCTL"), " ".join(two.inside("{host}"))
 
         def preflight(code):
-            done = lab.run([programs.path("MRC_MRCCTL"), "--json", "preflight", "--run", run, "--program",
-                            programs.path("MRC_MRCCTL"), "--count", "8", "--loss", "0.5",
-                            "h0", "h1", "h2", "h3"], code)
-            return json.loads(done)
+            return json.loads(run([mrcctl, "--json", "preflight", "--run", launch, "--program", mrcctl, "--count", "8", "--loss", "0.5",
+                                   "h0", "h1", "h2", "h3"], code).stdout)
 
         assert preflight(0)["good"]
         two("fault", "link", "p1-t0-1:t1-1", "down")
@@ -74,18 +73,16 @@ ev: {count: 16}
 
 def test_preflight_of_a_job_names_a_slow_host_and_a_gray_link():
     """On a machine that does much else a pair may be slow, too: only what must be named is asked for."""
-    programs.path("MRC_INFO")  # on the hosts, beside nccl-net-bench: the addresses of the planes
+    built.path("MRC_INFO")  # on the hosts, beside nccl-net-bench: the addresses of the planes
     with Lab(SIXTEEN) as lab16:
         lab16("fault", "rate", "h5:p0", "25M")
         lab16("fault", "rate", "h5:p1", "25M")
         lab16("fault", "loss", "p0-t0-1:t1-0", "10%")
         lab16.run("h7", "ip", "link", "set", "p0", "mtu", "8000")
-        path = os.path.join(lab.FOLDER, "preflight.json")
-        done = subprocess.run([programs.path("MRC_NCCL_BENCH"), programs.path("MRC_NCCL_PLUGIN"), "--hosts", ",".join(f"h{i}" for i in range(16)),
-                               "--launch", " ".join(lab16.inside("{host}")), "--path-prober", programs.path("MRC_MRCCTL"),
-                               "--env", "NCCL_SOCKET_IFNAME=oob", "-s", "1M", "-n", "2", "--json", path],
-                              env=environment(), capture_output=True, text=True, timeout=280, check=False)
-        assert done.returncode == 1, done.stdout + done.stderr
+        path = files.at("preflight.json")
+        process.run([built.path("MRC_NCCL_BENCH"), built.path("MRC_NCCL_PLUGIN"), "--hosts", ",".join(f"h{i}" for i in range(16)),
+                     "--launch", " ".join(lab16.inside("{host}")), "--path-prober", built.path("MRC_MRCCTL"),
+                     "--env", "NCCL_SOCKET_IFNAME=oob", "-s", "1M", "-n", "2", "--json", path], environment(), code=1, limit_s=limit(280))
         with open(path, encoding="utf-8") as text:
             report = json.load(text)
         assert len(report["pairs"]) == 16 * 15 / 2 and len(report["runs"]) == 1, report

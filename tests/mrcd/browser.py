@@ -7,16 +7,16 @@ import subprocess
 import tempfile
 import time
 
-from daemon import LIMIT_S, Skipped
+from limits import LIMIT_S
+from skip import need_program
+from wait import until
 
 READ, WRITE = 3, 4  # where the browser expects its ends of the pipes
 
 
 class Page:
     def __init__(self, url, inside=()):
-        program = shutil.which("chromium")
-        if program is None:
-            raise Skipped("chromium is missing (apt-get install chromium)")
+        program = shutil.which(need_program("chromium", "chromium"))
         self.folder = tempfile.TemporaryDirectory(prefix="mrc-page-")
         to_browser, self.write_end = os.pipe()
         self.read_end, from_browser = os.pipe()
@@ -44,11 +44,14 @@ class Page:
         self.browser.wait(LIMIT_S)
         os.close(self.write_end)
         os.close(self.read_end)
+        until(self.removed, f"processes of the browser still write to {self.folder.name}")
+
+    def removed(self):
         try:
             self.folder.cleanup()
-        except OSError:  # a process of the browser is still writing there
-            time.sleep(1)
-            shutil.rmtree(self.folder.name, ignore_errors=True)
+        except OSError:
+            return False
+        return True
 
     def call(self, method, **params):
         self.number += 1

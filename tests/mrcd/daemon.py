@@ -1,85 +1,54 @@
 """mrcd and applications for one test: everything in the test's own folder, nothing of the host's.
 
 The device is the one on loopback with SRv6 paths that name no switch, so that entropy values have the same names in all
-processes. prepare() is told where the programs are.
+processes.
 """
 import json
 import os
 import select
 import signal
 import subprocess
-import time
 
+import built
+import environment
+import files
 from limits import LIMIT_S
-
-MRCD = MRCCTL = APP = ""
-FOLDER = "."
-
-
-def prepare(folder, built):
-    global FOLDER, MRCD, MRCCTL, APP
-    FOLDER, MRCD, MRCCTL, APP = folder, built["MRCD"], built["MRCCTL"], built["APP"]
+from process import Process, run
+from wait import until
 
 
-class Skipped(Exception):
-    """The machine lacks a requirement of a test; the text names it. tests/harness/run_one.py prints it."""
+def settings_of(**more):
+    return environment.clean({
+        "MRC_MRCD_SOCKET": files.at("mrcd.sock"), "MRC_MRCD_STATE": files.at("state.json"), "MRC_MRCD_HTTP": "",
+        "MRC_CTL_GROUP": str(os.getegid()), "MRC_PUBLISH": "", "MRC_EV_MODE": "srv6", "MRC_SRV6_PATHS": "::/0 direct",
+        "MRC_EV_COUNT": "16", "MRC_EV_BACKUPS": "0", **more})
 
 
-def environment(**more):
-    env = {k: v for k, v in os.environ.items() if not k.startswith("MRC_")}
-    env.update({"MRC_MRCD_SOCKET": os.path.join(FOLDER, "mrcd.sock"), "MRC_MRCD_STATE": os.path.join(FOLDER, "state.json"),
-                "MRC_MRCD_HTTP": "", "MRC_CTL_GROUP": str(os.getegid()), "MRC_PUBLISH": "", "MRC_EV_MODE": "srv6",
-                "MRC_SRV6_PATHS": "::/0 direct", "MRC_EV_COUNT": "16", "MRC_EV_BACKUPS": "0"})
-    env.update(more)
-    return {k: v for k, v in env.items() if v is not None}
-
-
-def until(done, what, limit_s=LIMIT_S):
-    end = time.monotonic() + limit_s
-    while not done():
-        assert time.monotonic() < end, what
-        time.sleep(0.02)
-
-
-class Daemon:
+class Daemon(Process):
     def __init__(self, *words, **env):
-        self.env = environment(**env)
-        self.process = subprocess.Popen([MRCD, *words], env=self.env, stderr=subprocess.PIPE, text=True)
+        self.env = settings_of(**env)
+        super().__init__([built.path("MRCD"), *words], self.env)
         try:
-            until(lambda: self.process.poll() is not None or self.answers(), "mrcd does not answer")
-            assert self.process.poll() is None, self.process.stderr.read()
+            until(lambda: self.ended() or self.answers(), "mrcd does not answer")
+            assert not self.ended(), f"mrcd ended with {self.wait()}: {self.err}"
         except BaseException:
             self.kill()
             raise
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.kill()
-
     def answers(self):
-        return subprocess.run([MRCCTL, "show", "denies"], env=self.env, capture_output=True, timeout=LIMIT_S,
-                              check=False).returncode == 0
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait(LIMIT_S)
-        self.process.stderr.close()
+        return run([built.path("MRCCTL"), "show", "denies"], self.env, code=None).returncode == 0
 
     def end(self):
-        self.process.send_signal(signal.SIGTERM)
-        status = self.process.wait(LIMIT_S)
-        assert status == 0, f"mrcd ended with {status}: {self.process.stderr.read()}"
-        self.process.stderr.close()
+        self.signal(signal.SIGTERM)
+        assert self.wait() == 0, f"mrcd ended with {self.code}: {self.err}"
 
 
 class App:
     """An application; each call is a line to it and the rest of its answer."""
 
     def __init__(self, inside=(), env=None, **settings):
-        self.process = subprocess.Popen([*inside, APP], env=env or environment(**settings), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True, bufsize=1)
+        self.process = subprocess.Popen([*inside, built.path("APP")], env=env or settings_of(**settings), stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True, bufsize=1)
         assert self.line() == "ready"
 
     def __enter__(self):
@@ -113,9 +82,7 @@ class App:
 
 
 def ctl(*words, code=0, **env):
-    done = subprocess.run([MRCCTL, *map(str, words)], env=environment(**env), capture_output=True, text=True,
-                          timeout=LIMIT_S, check=False)
-    assert done.returncode == code, f"mrcctl {words}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    done = run([built.path("MRCCTL"), *words], settings_of(**env), code)
     return done.stdout if code == 0 else done.stdout + done.stderr
 
 
@@ -126,13 +93,6 @@ def ctl_json(*words, **options):
 def device():
     """The state of the first device that mrcd shares."""
     return ctl_json("show", "profiles")["devices"][0]
-
-
-def write(name, text):
-    path = os.path.join(FOLDER, name)
-    with open(path, "w", encoding="utf-8") as out:
-        out.write(text)
-    return path
 
 
 PROFILES = """

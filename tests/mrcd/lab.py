@@ -1,15 +1,14 @@
-"""Two hosts over two planes of four T1s in namespaces (tests/e2e/srv6_lab.py), with an mrcd on each that watches them."""
+"""Two hosts over two planes of four T1s in namespaces (tests/harness/srv6_lab.py), with an mrcd on each that watches them."""
 import json
-import os
-import shutil
-import subprocess
-import sys
 
-import daemon
-
-sys.path.insert(1, os.path.join(os.path.dirname(__file__), os.pardir, "e2e"))
-import pair  # noqa: E402
-from srv6_lab import UN, Lab  # noqa: E402
+import built
+import environment
+import files
+from namespaces import inside
+from process import Process, run
+from skip import need, need_program
+from srv6_lab import UN, Lab
+from wait import until
 
 HTTP = "127.0.0.1:9417"
 TOKEN = "open-sesame"
@@ -20,16 +19,10 @@ class Watched:
 
     def __init__(self, rate=100, hosts=(1, 2)):
         self.rate, self.with_daemon, self.daemons = rate, hosts, {}
-        try:
-            self.lab = Lab()
-        except pair.Skipped as why:
-            raise daemon.Skipped(why) from None
+        self.lab = Lab()
 
     def __enter__(self):
-        try:
-            self.lab.__enter__()
-        except pair.Skipped as why:
-            raise daemon.Skipped(why) from None
+        self.lab.__enter__()
         try:
             for host in (1, 2):
                 self.write_config(host)
@@ -43,14 +36,13 @@ class Watched:
     def __exit__(self, *_):
         for process in self.daemons.values():
             process.kill()
-            process.wait(daemon.LIMIT_S)
         self.lab.__exit__()
 
     def write_config(self, host):
         other = self.lab.address(1, 3 - host)
-        daemon.write(f"h{host}.yaml", self.lab.device(host, more=f"""mrcd_socket: "{daemon.FOLDER}/h{host}.sock"
+        files.write(f"h{host}.yaml", self.lab.device(host, more=f"""mrcd_socket: "{files.at(f'h{host}.sock')}"
 mrcd:
-  state: "{daemon.FOLDER}/h{host}.json"
+  state: "{files.at(f'h{host}.json')}"
   http: "{HTTP}"
   token: "{TOKEN}"
   probe_rate: {self.rate}
@@ -61,26 +53,17 @@ publish: ""
 """))
 
     def environment(self, host):
-        env = {k: v for k, v in os.environ.items() if not k.startswith("MRC_")}
-        env["MRC_CONFIG"] = os.path.join(daemon.FOLDER, f"h{host}.yaml")
-        return env
+        return environment.clean({"MRC_CONFIG": files.at(f"h{host}.yaml")})
 
     def start(self, host):
-        self.run(host, "ip", "link", "set", "lo", "up")
-        self.daemons[host] = subprocess.Popen([*self.lab.inside(host), daemon.MRCD], env=self.environment(host))
-        daemon.until(lambda: self.ctl(host, "show", "denies", code=None).returncode == 0, "mrcd does not answer")
+        self.daemons[host] = Process([*self.lab.inside(host), built.path("MRCD")], self.environment(host))
+        until(lambda: self.ctl(host, "show", "denies", code=None).returncode == 0, lambda: f"mrcd does not answer: {self.daemons[host]}")
 
     def run(self, host, *words):
-        done = subprocess.run([*self.lab.inside(host), *words], env=self.environment(host), capture_output=True,
-                              text=True, timeout=daemon.LIMIT_S, check=False)
-        assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
-        return done.stdout
+        return run([*self.lab.inside(host), *words], self.environment(host)).stdout
 
     def ctl(self, host, *words, code=0):
-        done = subprocess.run([*self.lab.inside(host), daemon.MRCCTL, *map(str, words)], env=self.environment(host),
-                              capture_output=True, text=True, timeout=daemon.LIMIT_S, check=False)
-        assert code is None or done.returncode == code, f"{words}: exit {done.returncode}\n{done.stdout}{done.stderr}"
-        return done
+        return run([*self.lab.inside(host), built.path("MRCCTL"), *words], self.environment(host), code)
 
     def json(self, host, *words, code=0):
         return json.loads(self.ctl(host, "--json", *words, code=code).stdout)
@@ -100,13 +83,11 @@ publish: ""
 
     def route(self, what, plane, usid, *more):
         name = f"{self.lab.block(plane)}:{usid}::/48"
-        subprocess.run(["ip", "-n", self.lab.routers[plane - 1], "-6", "route", what, name, *more], check=True,
-                       capture_output=True, timeout=daemon.LIMIT_S)
+        run(["ip", "-n", self.lab.routers[plane - 1], "-6", "route", what, name, *more])
 
     def gray(self, plane, usid, percent, host=None):
         """Part of what is addressed to that switch first is lost, of all hosts or of one."""
-        if shutil.which("nft") is None:
-            raise daemon.Skipped("nft is missing (apt-get install nftables)")
+        need_program("nft", "nftables")
         where = f'iifname "host{host}" ' if host else ""
         rules = f"""table ip6 gray {{
   chain lossy {{
@@ -115,12 +96,9 @@ publish: ""
   }}
 }}
 """
-        done = subprocess.run(["ip", "netns", "exec", self.lab.routers[plane - 1], "nft", "-f", "-"], input=rules,
-                              capture_output=True, text=True, timeout=daemon.LIMIT_S, check=False)
+        done = run([*inside(self.lab.routers[plane - 1]), "nft", "-f", "-"], code=None, input=rules)
         assert "syntax error" not in done.stderr, done.stderr
-        if done.returncode != 0:
-            raise daemon.Skipped(f"this kernel cannot lose packets at random: {done.stderr.strip()}")
+        need(done.returncode == 0, f"this kernel cannot lose packets at random: {done.stderr.strip()}")
 
     def clear(self, plane):
-        subprocess.run(["ip", "netns", "exec", self.lab.routers[plane - 1], "nft", "delete", "table", "ip6", "gray"],
-                       check=True, capture_output=True, timeout=daemon.LIMIT_S)
+        run([*inside(self.lab.routers[plane - 1]), "nft", "delete", "table", "ip6", "gray"])

@@ -2,13 +2,14 @@
 import json
 import os
 import re
-import shutil
-import subprocess
 import sys
 
-from daemon import App, Skipped, until
+from daemon import App
 from lab import HTTP, TOKEN, Watched
+from process import run
+from skip import need_program
 from test_monitor import FETCH
+from wait import until
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "dashboards")
 ALERTS, ALERTS_TEST, DASHBOARD = (os.path.join(FOLDER, name) for name in ("mrc-alerts.yaml", "mrc-alerts-test.yaml", "mrc-grafana.json"))
@@ -101,8 +102,6 @@ def test_what_is_not_there_is_noticed():
 
 
 def test_promtool_accepts_the_rules_and_they_fire():
-    if shutil.which("promtool") is None:
-        raise Skipped("promtool is missing (apt-get install prometheus)")
+    promtool = need_program("promtool", "prometheus")
     for words in (("check", "rules", ALERTS), ("test", "rules", ALERTS_TEST)):
-        done = subprocess.run(["promtool", *words], capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
+        run([promtool, *words])

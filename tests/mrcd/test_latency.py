@@ -2,20 +2,22 @@
 import re
 import urllib.request
 
-from daemon import App, Daemon, ctl_json, until
+from daemon import App, Daemon, ctl_json
+from limits import LIMIT_S
+from wait import until
 
 SERIES = re.compile(r'^mrc_completion_latency_seconds_count{device="mrc0",peer="all"} (\d+)$', re.M)
 
 
 def counted(port):
     """Requests of all processes; 0 without a series."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as page:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=LIMIT_S) as page:
         found = SERIES.search(page.read().decode())
     return int(found[1]) if found else 0
 
 
 def becomes(port, count):
-    until(lambda: counted(port) >= count, f"{counted(port)} requests are counted instead of {count}")
+    until(lambda: counted(port) >= count, lambda: f"{counted(port)} requests are counted instead of {count}")
     assert counted(port) == count
 
 

@@ -3,16 +3,17 @@ import json
 import sys
 import time
 
-import daemon
 from browser import Page
-from daemon import App, until
+from daemon import App
 from lab import HTTP, TOKEN, Watched
+from wait import until
 
 FETCH = """import sys, urllib.error, urllib.request
+from limits import LIMIT_S
 url, body, token = sys.argv[1:]
 headers = {"Authorization": "Bearer " + token} if token else {}
 try:
-    answer = urllib.request.urlopen(urllib.request.Request(url, body.encode() or None, headers), timeout=30)
+    answer = urllib.request.urlopen(urllib.request.Request(url, body.encode() or None, headers), timeout=LIMIT_S)
 except urllib.error.HTTPError as refused:
     answer = refused
 print(answer.status, answer.read().decode())
@@ -74,7 +75,7 @@ def test_applications_leave_what_the_monitor_denies():
             peers = [p for process in processes for p in process["peers"] if fabric.lab.address(1, 2) in p["addresses"]]
             return [(ev["port"], ev["ev"] >> 16) for ev in peers[0]["evs"] if ev["state"] == "DENIED"] if peers else None
         # Entry n of a plane has flow label n + 1 and takes T1 n modulo 4.
-        until(lambda: denied() == [(1, 3), (1, 7), (1, 11), (1, 15)], f"denied are {denied()}")
+        until(lambda: denied() == [(1, 3), (1, 7), (1, 11), (1, 15)], lambda: f"denied are {denied()}")
         fabric.clear(1)
         until(lambda: denied() == [], "they are not taken back")
 

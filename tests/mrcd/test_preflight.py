@@ -1,7 +1,8 @@
 """mrcctl preflight over the lab: all hosts probe each other, and what is broken is named."""
 import json
 
-import daemon
+import built
+import files
 from lab import Watched
 
 # A failed path loses everything; late answers of a busy machine are irrelevant here.
@@ -9,10 +10,10 @@ PROBES = ("--count", 20, "--loss", "0.5")
 
 
 def preflight(fabric, code):
-    cases = [f"{host}) shift; exec env MRC_CONFIG={daemon.FOLDER}/{host}.yaml {' '.join(fabric.lab.inside(number))} \"$@\";;"
+    cases = [f"{host}) shift; exec env MRC_CONFIG={files.at(host)}.yaml {' '.join(fabric.lab.inside(number))} \"$@\";;"
              for number, host in ((1, "h1"), (2, "h2"))]
-    script = daemon.write("on", "case $1 in " + "\n".join(cases) + "\nesac\n")
-    done = fabric.ctl(1, "--json", "preflight", "--run", f"sh {script} {{host}}", "--program", daemon.MRCCTL, *PROBES,
+    script = files.write("on", "case $1 in " + "\n".join(cases) + "\nesac\n")
+    done = fabric.ctl(1, "--json", "preflight", "--run", f"sh {script} {{host}}", "--program", built.path("MRCCTL"), *PROBES,
                       "h1", "h2", code=code)
     return json.loads(done.stdout)
 

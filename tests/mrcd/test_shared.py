@@ -5,8 +5,14 @@ import signal
 import socket
 import subprocess
 
-from daemon import App, Daemon, PROFILES, ctl, ctl_json, device, environment, until, write
-import daemon
+import built
+import files
+from daemon import App, Daemon, PROFILES, ctl, ctl_json, device, settings_of
+from files import write
+from limits import LIMIT_S
+from process import Process, run
+from skip import need, need_root
+from wait import until
 
 EBUSY, EINVAL, EIO = 16, 22, 5
 ONLINE = 2
@@ -30,8 +36,8 @@ def test_a_controller_configures_and_applications_use_the_ids():
         until(lambda: not any(p["pid"] == second.process.pid for p in ctl_json("show", "qps")["processes"]), "gone")
         ctl("profile", "delete", "ev", 5)
         until(lambda: first("state", 5) == "0", "the application is not told of the end")
-        assert "exists already" in ctl("profile", "create", daemon.FOLDER + "/p.yaml", code=2)
-        assert f"cannot read {daemon.FOLDER}: it is a folder" in ctl("profile", "create", daemon.FOLDER, code=2)
+        assert "exists already" in ctl("profile", "create", files.at("p.yaml"), code=2)
+        assert f"cannot read {files.at()}: it is a folder" in ctl("profile", "create", files.at(), code=2)
 
 
 def test_the_functions_of_the_api_go_to_all():
@@ -67,7 +73,7 @@ def test_applications_survive_the_daemon_and_find_the_next():
         # It was killed. Profiles stay, data flows, and no process changes its state alone.
         assert app("state", 5) == "2" and app("write", 20) == "0" and app("qp", 5, 0) == "0"
         until(lambda: app("auto", 9) == str(EIO), "a call goes through without a daemon")
-        assert os.path.exists(daemon.FOLDER + "/mrcd.sock")
+        assert os.path.exists(files.at("mrcd.sock"))
         with Daemon() as second:
             assert profile(5)["state"] == "ONLINE" and profile(5)["entries"][3]["state"] == "DENIED"
             ports = ctl_json("show", "ports")["devices"][0]["ports"]
@@ -77,7 +83,7 @@ def test_applications_survive_the_daemon_and_find_the_next():
             # The QPs that it has are known to the new daemon.
             until(lambda: "QPs use it" in ctl("profile", "delete", "ev", 5, code=2), "it is not held")
             second.end()
-        assert not os.path.exists(daemon.FOLDER + "/mrcd.sock")
+        assert not os.path.exists(files.at("mrcd.sock"))
 
 
 def test_killed_over_and_over():
@@ -87,16 +93,16 @@ def test_killed_over_and_over():
         with Daemon(), App() as app:
             if profile(5) is None:
                 ctl("profile", "create", ctl_profiles)
-            changes = subprocess.Popen(["sh", "-c", "while :; do $0 port down 2; $0 port up 2; done", daemon.MRCCTL],
-                                       env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            changes = subprocess.Popen(["sh", "-c", "while :; do $0 port down 2; $0 port up 2; done", built.path("MRCCTL")],
+                                       env=settings_of(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                        start_new_session=True)
             try:
                 until(lambda: app("port", 2) == "0", "the port does not go down")
                 until(lambda: app("port", 2) == "1", "the port does not come up")
             finally:
                 os.killpg(changes.pid, signal.SIGKILL)
-                changes.wait(10)
-        with open(daemon.FOLDER + "/state.json", encoding="utf-8") as state:
+                changes.wait(LIMIT_S)
+        with open(files.at("state.json"), encoding="utf-8") as state:
             assert json.load(state)["version"] == 1
 
 
@@ -113,9 +119,8 @@ def test_a_child_does_not_keep_its_dead_parent_alive():
 def test_one_instance():
     """[MRC-MRCD-1]"""
     with Daemon():
-        second = subprocess.run([daemon.MRCD], env=environment(), capture_output=True, text=True, timeout=60,
-                                check=False)
-        assert second.returncode == 1 and "another mrcd" in second.stderr, second.stderr
+        second = run([built.path("MRCD")], settings_of(), code=1)
+        assert "another mrcd" in second.stderr, second.stderr
         assert device()["evs"] == []
 
 
@@ -152,7 +157,7 @@ def test_what_covers_no_path_is_refused():
         assert "has no port 5: it has 1 to 4" in ctl("port", "down", 5, code=2)
         ctl("ev", "deny", "--via", "f101")
         assert "denied already: via f101" in ctl("ev", "deny", "--via", "f101", code=2)
-    with Daemon(MRC_EV_MODE=None, MRC_SRV6_PATHS=None, MRC_MRCD_STATE=daemon.FOLDER + "/plain.json"):
+    with Daemon(MRC_EV_MODE=None, MRC_SRV6_PATHS=None, MRC_MRCD_STATE=files.at("plain.json")):
         assert "goes via uSIDs: its ev_mode is udp_port" in ctl("ev", "deny", "--via", "f101", code=2)
         assert "has a flow label: its ev_mode is udp_port" in ctl("ev", "deny", "--ev", "0x0003", code=2)
         ctl("ev", "deny", "--ev", "49152")
@@ -187,12 +192,11 @@ def test_watch_begins_with_a_rate():
     """Bytes of an interval already in the first round."""
     with Daemon(), App() as app:
         assert app("qp", 0, 0) == "0"
-        watch = subprocess.Popen([daemon.MRCCTL, "--json", "watch", "--rounds", "1"], env=environment(),
-                                 stdout=subprocess.PIPE, text=True)
-        while watch.poll() is None:
-            assert app("write", 20) == "0"
-        rows = json.loads(watch.stdout.read())["rows"]
-        watch.stdout.close()
+        with Process([built.path("MRCCTL"), "--json", "watch", "--rounds", "1"], settings_of()) as watch:
+            while not watch.ended():
+                assert app("write", 20) == "0"
+            watch.wait()
+        rows = json.loads(watch.out)["rows"]
         assert sum(row["tx_gbps"] for row in rows) > 0, rows
 
 
@@ -211,14 +215,14 @@ def test_who_plays_the_daemon_ends_nobody():
              b'{"path":{"ev":"zz","port":-1}}\n', b'{"answer":1,"error":"x"}\n', b'{"answer":18446744073709551615}\n',
              b"x" * (70 << 20)]
     with socket.socket(socket.AF_UNIX) as fake:
-        fake.bind(os.path.join(daemon.FOLDER, "mrcd.sock"))
+        fake.bind(files.at("mrcd.sock"))
         fake.listen()
-        fake.settimeout(60)
+        fake.settimeout(LIMIT_S)
         with App() as app:
             for line in lines:
                 link, _ = fake.accept()
                 with link:
-                    link.settimeout(60)
+                    link.settimeout(LIMIT_S)
                     try:
                         link.sendall(line)
                     except OSError:
@@ -271,32 +275,26 @@ def test_denies_and_replacements_within_a_profile():
 
 def test_who_may_not_is_refused():
     """[MRC-MRCD-2]"""
-    if os.geteuid() != 0:
-        raise daemon.Skipped("another user is played by root only")
-    os.chmod(daemon.FOLDER, 0o755)
+    need_root("processes of another user")
+    os.chmod(files.at(), 0o755)
     nobody = 65534
     with Daemon(MRC_CTL_GROUP="1"):
-        def run(*words, group):
-            return subprocess.run([daemon.MRCCTL, *words], env=environment(), capture_output=True, text=True,
-                                  timeout=60, check=False, user=nobody, group=group, extra_groups=[])
-        refused = run("port", "down", "1", group=nobody)
-        assert refused.returncode == 2 and "CAP_NET_ADMIN" in refused.stderr, refused
-        assert run("show", "profiles", group=nobody).returncode == 0
-        assert run("port", "down", "1", group=1).returncode == 0
+        def as_nobody(*words, group, code=0):
+            return run([built.path("MRCCTL"), *words], settings_of(), code, user=nobody, group=group, extra_groups=[])
+        assert "CAP_NET_ADMIN" in as_nobody("port", "down", "1", group=nobody, code=2).stderr
+        as_nobody("show", "profiles", group=nobody)
+        as_nobody("port", "down", "1", group=1)
 
 
 def test_root_of_a_user_namespace_is_nobody_here():
     """[MRC-MRCD-2] Any user may have one, with every capability in it."""
-    if os.geteuid() != 0:
-        raise daemon.Skipped("another user is played by root only")
-    os.chmod(daemon.FOLDER, 0o755)
+    need_root("processes of another user")
+    os.chmod(files.at(), 0o755)
 
     def as_root_of_its_own(*words):
-        return subprocess.run(["unshare", "--user", "--map-root-user", *words], env=environment(), capture_output=True,
-                              text=True, timeout=60, check=False, user=65534, group=65534, extra_groups=[])
-    if as_root_of_its_own("true").returncode != 0:
-        raise daemon.Skipped("this machine lets nobody make user namespaces")
+        return run(["unshare", "--user", "--map-root-user", *words], settings_of(), code=None, user=65534, group=65534, extra_groups=[])
+    need(as_root_of_its_own("true").returncode == 0, "this machine refuses user namespaces to its users")
     with Daemon(MRC_CTL_GROUP="1"):
-        refused = as_root_of_its_own(daemon.MRCCTL, "port", "down", "1")
+        refused = as_root_of_its_own(built.path("MRCCTL"), "port", "down", "1")
         assert refused.returncode == 2 and "CAP_NET_ADMIN" in refused.stderr, refused
         assert all(p["enabled"] for p in ctl_json("show", "ports")["devices"][0]["ports"])

@@ -4,9 +4,11 @@ usage: examples.py NCCL_NET_BENCH PLUGIN
 """
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
+
+import process
+from limits import limit
 
 bench, plugin = sys.argv[1:]
 EXAMPLES = pathlib.Path(__file__).parents[2] / "tools/examples"
@@ -55,7 +57,7 @@ exec {bench} {plugin} "$@" -n 1 --env NCCL_SOCKET_IFNAME=lo
         record = pathlib.Path(folder, "record")
         record.touch()
         env = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "RECORD": str(record), "TMPDIR": folder, "DEAD": "", **variables}
-        done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=250, check=False)
+        done = process.run(words, env, code=None, limit_s=limit(250))
         return done.returncode, done.stdout + done.stderr, record.read_text()
 
 

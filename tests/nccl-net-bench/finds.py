@@ -4,13 +4,15 @@ usage: finds.py NCCL_NET_BENCH PLUGIN DEFECT CASE
 """
 import json
 import os
-import subprocess
 import sys
+
+from limits import limit
+from process import run
 
 
 def verdict(bench, plugin, case, limits, environment):
     command = [bench, plugin, "--conformance", "--only", case, *limits, "--json", "-"]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, env={**os.environ, **environment})
+    ran = run(command, {**os.environ, **environment}, code=None, limit_s=limit(120))
     print(ran.stderr)
     report = json.loads(ran.stdout)
     assert ran.returncode == report["exit_code"], (ran.returncode, report)
@@ -20,7 +22,7 @@ def verdict(bench, plugin, case, limits, environment):
 
 def main():
     bench, plugin, defect, case = sys.argv[1:]
-    code, good = verdict(bench, plugin, case, ["--timeout", "60", "--death-limit", "20"], {})
+    code, good = verdict(bench, plugin, case, ["--timeout", f"{limit(60):g}", "--death-limit", f"{limit(20):g}"], {})
     assert (code, good["verdict"]) == (0, "ok"), good
     # Short limits: what a defect breaks is mostly that something never ends.
     code, bad = verdict(bench, plugin, case, ["--timeout", "15", "--death-limit", "5"], {"MRC_NET_DEFECT": defect})

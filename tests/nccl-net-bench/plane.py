@@ -3,12 +3,14 @@
 usage: plane.py NCCL_NET_BENCH PLUGIN MRC_INFO README
 """
 import json
-import os
 import re
-import subprocess
 import sys
 import tempfile
-import time
+
+from environment import clean
+from limits import limit
+from process import Process, run
+from wait import until
 
 RANKS = 4
 
@@ -22,7 +24,7 @@ def command_of(readme):
 
 def droppers(mrc_info, environment):
     """The processes whose fault has dropped packets so far."""
-    asked = subprocess.run([mrc_info, "--json"], env=environment, capture_output=True, text=True, timeout=60, check=True)
+    asked = run([mrc_info, "--json"], environment)
     return {process["pid"] for process in json.loads(asked.stdout)["processes"] for counter in process["counters"]
             if counter["name"] == "driver.fault_dropped" and counter["value"] > 0}
 
@@ -32,22 +34,23 @@ def main():
     line = command_of(readme)
     assert f"--ranks {RANKS} " in line, line
     with tempfile.TemporaryDirectory(prefix="mrc-test-") as folder:
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("MRC_")}
-        environment["MRC_PUBLISH"] = folder
-        running = subprocess.Popen(["sh", "-c", line + " --timeout 200 --json -"], text=True,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   env={**environment, "bench": bench, "plugin": plugin, "NCCL_DEBUG": "WARN"})
+        environment = clean({"MRC_PUBLISH": folder})
         dropped = set()
-        while running.poll() is None and len(dropped) < RANKS:
-            dropped |= droppers(mrc_info, environment)
-            time.sleep(0.1)
-        out, err = running.communicate(timeout=250)
-    print(line, out, err, sep="\n")
-    assert running.returncode == 0, running.returncode
-    assert " WARN " not in err, "the plugin has complained"
-    (run,) = json.loads(out)["runs"]
-    (result,) = run["results"]
-    assert run["test"] == "all-reduce" and result["wrong"] == 0 and result["checked"], result
+
+        def all_have_dropped():
+            dropped.update(droppers(mrc_info, environment))
+            return len(dropped) >= RANKS
+
+        with Process(["sh", "-c", f"{line} --timeout {limit(200):g} --json -"],
+                     {**environment, "bench": bench, "plugin": plugin, "NCCL_DEBUG": "WARN"}) as running:
+            until(lambda: running.ended() or all_have_dropped(), "a rank does not meet the fault", limit(250), every_s=0.1)
+            code = running.wait(limit(250))
+    print(line, running, sep="\n")
+    assert code == 0, code
+    assert " WARN " not in running.err, "the plugin has complained"
+    (measured,) = json.loads(running.out)["runs"]
+    (result,) = measured["results"]
+    assert measured["test"] == "all-reduce" and result["wrong"] == 0 and result["checked"], result
     assert len(dropped) == RANKS, f"only {len(dropped)} of {RANKS} ranks have met the fault"
 
 

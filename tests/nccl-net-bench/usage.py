@@ -6,19 +6,20 @@ import json
 import os
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
+
+import process
+from environment import clean
+from limits import limit
 
 bench, tcp, defective = sys.argv[1:]
 header = pathlib.Path(__file__).parents[2] / "nccl-plugin/include/net_abi.h"
 newest = int(re.search(r"define MRC_NET_VERSIONS.*X\((\d+)\)", header.read_text())[1])
 
-clean = {name: value for name, value in os.environ.items() if not name.startswith("NCCL_DEBUG")}
 
-
-def run(*arguments, **environment):
-    return subprocess.run([bench, *arguments], capture_output=True, text=True, timeout=120, env={**clean, **environment})
+def run(*arguments, **settings):
+    return process.run([bench, *arguments], clean(settings, ["NCCL_DEBUG"]), code=None, limit_s=limit(120))
 
 
 def expect(code, ran, *texts):

@@ -1,32 +1,29 @@
-"""Runs of nccl-rig: NVIDIA's NCCL over the plugin, without a GPU. See tests/harness/run_one.py."""
+"""Runs of nccl-rig: NVIDIA's NCCL over the plugin, without a GPU."""
+import functools
 import json
-import os
-import subprocess
 
-BUILT = {}
-FOLDER = ""
-
-
-class Skipped(Exception):
-    """The requirements that this machine lacks."""
+import built
+import files
+from environment import clean
+from limits import limit
+from process import run
+from skip import SKIPPED, need
 
 
-def prepare(folder, built):
-    global FOLDER
-    FOLDER = folder
-    BUILT.update(built)
-    found = subprocess.run([BUILT["NCCL_RIG"], "--library"], capture_output=True, text=True, check=False)
-    if found.returncode == 77:
-        raise Skipped(found.stdout.strip().removeprefix("skipped: "))
+@functools.cache
+def need_nccl():
+    """The program's path; NCCL's library is the one that it knows."""
+    program = built.path("NCCL_RIG")
+    found = run([program, "--library"], code=None)
+    need(found.returncode != SKIPPED, found.stdout.strip().removeprefix("skipped: "))
     assert found.returncode == 0, found.stdout + found.stderr
+    return program
 
 
 def rig(*arguments, code=0, same_host="memory", **settings):
     """The output of nccl-rig; `settings` are environment variables. NCCL's log is in the failure's text."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("NCCL_", "MRC_"))}
-    environment.update({"MRC_CONFIG": "/dev/null", "MRC_MRCD_SOCKET": "", "MRC_SAME_HOST": same_host}, **{k: str(v) for k, v in settings.items()})
-    done = subprocess.run([BUILT["NCCL_RIG"], *map(str, arguments)], env=environment, cwd=FOLDER, capture_output=True,
-                          text=True, errors="replace", timeout=890, check=False)
+    given = {"MRC_CONFIG": "/dev/null", "MRC_MRCD_SOCKET": "", "MRC_SAME_HOST": same_host, **{k: str(v) for k, v in settings.items()}}
+    done = run([need_nccl(), *arguments], clean(given, ("NCCL_", "MRC_")), code=None, limit_s=limit(890), cwd=files.at())
     text = done.stdout + done.stderr
     print(text)
     assert done.returncode == code, f"exit code {done.returncode}, not {code}"
@@ -35,7 +32,7 @@ def rig(*arguments, code=0, same_host="memory", **settings):
 
 def report(*arguments, **settings):
     """The lines of the report."""
-    path = os.path.join(FOLDER, "report.json")
+    path = files.at("report.json")
     rig(*arguments, "--json", path, **settings)
     with open(path, encoding="utf-8") as text:
         return json.load(text)["lines"]
@@ -48,4 +45,4 @@ def played(text):
 
 def wrapped(kind):
     """Settings for a run over a wrapper of the plugin."""
-    return {"NCCL_RIG_WRAPPED": BUILT["NCCL_NET_MRC"]}, ["--plugin", BUILT["WRAPPER_" + kind]]
+    return {"NCCL_RIG_WRAPPED": built.path("NCCL_NET_MRC")}, ["--plugin", built.path("WRAPPER_" + kind)]

@@ -1,25 +1,25 @@
 """What measures NCCL over MRC beside NCCL's own sockets: tools/bench --parts nccl, tools/demo --nccl. Only in tools/test --long."""
 import json
 import os
-import subprocess
 import sys
 
-import rig_suite
-from rig_suite import Skipped
+import files
+from environment import clean
+from limits import limit
+from process import run
+from rig_suite import need_nccl
+from skip import need_root
 
 TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools")
 
 
 def python(script, *arguments, codes=(0,)):
     """Its standard output. It uses namespaces and MRC_CONFIG of its own."""
-    if os.geteuid() != 0:
-        raise Skipped("it makes network namespaces, which needs root")
-    build = os.path.abspath(os.path.join(os.path.dirname(rig_suite.BUILT["NCCL_RIG"]), "..", ".."))
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("NCCL_", "MRC_"))}
-    os.makedirs(os.path.join(rig_suite.FOLDER, "out"), exist_ok=True)
-    done = subprocess.run([sys.executable, "-B", os.path.join(TOOLS, script), *(argument.format(build=build) for argument in arguments)],
-                          env={**environment, "MRC_CONFIG": "/dev/null"}, cwd=rig_suite.FOLDER, capture_output=True, text=True,
-                          timeout=600, check=False)
+    need_root()
+    build = os.path.abspath(os.path.join(os.path.dirname(need_nccl()), "..", ".."))
+    os.makedirs(files.at("out"), exist_ok=True)
+    done = run([sys.executable, "-B", os.path.join(TOOLS, script), *(argument.format(build=build) for argument in arguments)],
+               clean({"MRC_CONFIG": "/dev/null"}, ("NCCL_", "MRC_")), code=None, limit_s=limit(600), cwd=files.at())
     print(done.stdout, done.stderr)
     assert done.returncode in codes, done.returncode
     return done.stdout
@@ -45,9 +45,9 @@ def test_demo_shows_both_transports_through_the_fault():
     """The times of its verdict are those of a machine with nothing else to do."""
     out = python("demo.d/nccl.py", "{build}", codes=(0, 1))
     assert "yes  MRC: every element is right, and no error" in out and "yes  MRC went on while the plane was dead" in out
-    with open(os.path.join(rig_suite.FOLDER, "out", "nccl-fault.json"), encoding="utf-8") as text:
+    with open(files.at("out", "nccl-fault.json"), encoding="utf-8") as text:
         runs = json.load(text)["runs"]
     assert [run["transport"] for run in runs] == ["NCCL Socket", "MRC sockets"] and runs[0]["plane"] == runs[1]["plane"], runs
     assert all(abs(sum(run["shares"]) - 1) < 0.01 for run in runs), runs
-    with open(os.path.join(rig_suite.FOLDER, "out", "nccl-fault.svg"), encoding="utf-8") as picture:
+    with open(files.at("out", "nccl-fault.svg"), encoding="utf-8") as picture:
         assert picture.read().count("<polyline") == 2

@@ -2,7 +2,8 @@
 import os
 import re
 
-import rig_suite
+import built
+import files
 from rig_suite import rig, wrapped
 
 GDR = {"NCCL_RIG_GDR": 1, "NCCL_NET_GDR_LEVEL": "SYS"}
@@ -24,11 +25,8 @@ def topology():
     """A host of two GPUs joined by NVLink, whose NIC is at the first one."""
     net = '<nic><net name="mrc0" dev="0" latency="0" speed="100000" port="1" guid="0x1" maxconn="65536" gdr="1"/></nic>'
     tree = pci("08", "bridge", gpu("0a", 0, "0b") + pci("0c", "nic", net)) + pci("09", "bridge", gpu("0b", 1, "0a"))
-    path = os.path.join(rig_suite.FOLDER, "topology.xml")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write('<system version="1"><cpu host_hash="0x0" numaid="0" affinity="00000003" arch="x86_64" '
-                   f'vendor="GenuineIntel" familyid="6" modelid="85">{tree}</cpu></system>\n')
-    return path
+    return files.write("topology.xml", '<system version="1"><cpu host_hash="0x0" numaid="0" affinity="00000003" arch="x86_64" '
+                       f'vendor="GenuineIntel" familyid="6" modelid="85">{tree}</cpu></system>\n')
 
 
 def seen(text):
@@ -67,16 +65,15 @@ def test_nic_of_another_gpu():
 
 def test_joined_devices():
     """Two devices that are ports of one card: NCCL joins them, messages are cut over both."""
-    card = os.path.join(rig_suite.FOLDER, "0000:0c:00.0")
+    card = files.at("0000:0c:00.0")
     os.makedirs(card)
-    os.makedirs(os.path.join(rig_suite.FOLDER, "bus", "pci"))
+    os.makedirs(files.at("bus", "pci"))
     os.symlink("../bus/pci", os.path.join(card, "subsystem"))
-    config = os.path.join(rig_suite.FOLDER, "devices.yaml")
-    with open(config, "w", encoding="utf-8") as file:
-        file.write("devices:\n")
-        for number, name in ((1, "alpha0"), (2, "beta0")):
-            planes = ", ".join(f"{{address: 127.0.{number}.{plane}}}" for plane in (1, 2))
-            file.write(f'  - {{name: {name}, line_rate_gbps: 50, planes: [{planes}], peers: {{template: "127.0.{number}.{{plane}}"}}}}\n')
+    text = "devices:\n"
+    for number, name in ((1, "alpha0"), (2, "beta0")):
+        planes = ", ".join(f"{{address: 127.0.{number}.{plane}}}" for plane in (1, 2))
+        text += f'  - {{name: {name}, line_rate_gbps: 50, planes: [{planes}], peers: {{template: "127.0.{number}.{{plane}}"}}}}\n'
+    config = files.write("devices.yaml", text)
     settings, plugin = wrapped("ports")
     text = rig("--ranks", 2, "--test", "all_reduce,alltoall", "--sizes", "4,64K,4M", "-n", 1, *plugin, same_host="network",
                NCCL_DEBUG="INFO", NCCL_MRC_JOIN_WITHOUT_PCI=1, NCCL_RIG_PCI_PATH=card, MRC_CONFIG=config, **settings)
@@ -86,7 +83,7 @@ def test_joined_devices():
 
 def over_gdrcopy(**more):
     """(pinned ever, pinned at the end, bytes read) of each rank, and the log."""
-    settings = {"NCCL_RIG_GDR": 1, "NCCL_NET_GDR_LEVEL": "SYS", "LD_LIBRARY_PATH": os.path.dirname(rig_suite.BUILT["GDRAPI"])}
+    settings = {"NCCL_RIG_GDR": 1, "NCCL_NET_GDR_LEVEL": "SYS", "LD_LIBRARY_PATH": os.path.dirname(built.path("GDRAPI"))}
     text = rig("--ranks", 2, "--test", "all_reduce,alltoall", "--sizes", "4,300K,8M", "-n", 1, NCCL_DEBUG="INFO", same_host="network",
                **settings, **more)
     assert "NET/MRC: GPU memory is registered through gdrcopy" in text, text

@@ -1,14 +1,15 @@
 """Events of the plugin in NCCL's profiler interface: profiler.cc counts them."""
 import re
 
-from rig_suite import BUILT, rig, wrapped
+import built
+from rig_suite import rig, wrapped
 
 LINE = re.compile(r"# profiler: (\d+) events, (\d+) stopped, (\d+) bad, (\d+) bytes, (\d+) updates by retransmission, (\d+) by paths")
 
 
 def events(*arguments, plugin=None, **settings):
     more, words = wrapped(plugin) if plugin else ({}, [])
-    text = rig("--ranks", 2, "-w", 0, "--out-of-place", *arguments, *words, NCCL_DEBUG="INFO", NCCL_PROFILER_PLUGIN=BUILT["PROFILER"], **more, **settings)
+    text = rig("--ranks", 2, "-w", 0, "--out-of-place", *arguments, *words, NCCL_DEBUG="INFO", NCCL_PROFILER_PLUGIN=built.path("PROFILER"), **more, **settings)
     found = [[int(number) for number in match] for match in LINE.findall(text)]
     assert found, text
     for started, stopped, bad, size, _, _ in found:

@@ -1,7 +1,5 @@
 """The rig itself: help, refusals, and that it finds what it is there to find; what NCCL's log has of wrong settings."""
-import os
-
-import rig_suite
+from files import write
 from rig_suite import report, rig, wrapped
 
 
@@ -53,10 +51,6 @@ def test_what_is_not_played_is_named():
 
 def test_wrong_settings_are_named_in_the_log_of_nccl():
     """With NCCL_DEBUG=WARN and nothing else. Those of the plugin have a default; without devices there is no network."""
-    def write(name, text):
-        with open(os.path.join(rig_suite.FOLDER, name), "w", encoding="utf-8") as file:
-            file.write(text)
-        return file.name
     unknown = write("unknown.yaml", "devices:\n  - name: mrc0\n    plane: [{address: 127.0.1.1}]\n")
     foreign = write("foreign.yaml", "devices:\n  - name: mrc0\n    planes: [{address: 192.0.2.77}]\n")
     run = ("--ranks", 2, "--sizes", "4", "-n", 1)

@@ -3,9 +3,10 @@
 usage: real_skips.py NCCL_REAL
 """
 import os
-import subprocess
 import sys
 import tempfile
+
+from process import run
 
 TORCH = """
 class cuda:
@@ -19,8 +20,7 @@ def ran(tool, torch, *arguments):
     with tempfile.TemporaryDirectory(prefix="mrc-test-") as folder:
         with open(os.path.join(folder, "torch.py"), "w", encoding="utf-8") as out:
             out.write(torch)
-        return subprocess.run([tool, *arguments], capture_output=True, text=True, timeout=60,
-                              env={**os.environ, "PYTHONPATH": folder})
+        return run([tool, *arguments], {**os.environ, "PYTHONPATH": folder}, code=None)
 
 
 def main():

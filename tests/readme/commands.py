@@ -6,11 +6,11 @@ build/dev. Each must end with exit status 0.
 """
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
-from limits import LIMIT_S
+from environment import clean
+from process import run
 
 MAX_LINES = 120
 BLOCK = re.compile(r"^<!-- run -->\n```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -36,15 +36,13 @@ def main():
     assert readme.count("\n") <= MAX_LINES, f"README.md has more than {MAX_LINES} lines: details belong into a page that it names"
     blocks = BLOCK.findall(readme)
     assert len(blocks) >= 3, "README.md shows plugin, shim and library by commands that run"
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("MRC_", "NCCL_"))}
-    env["MRC_MRCD_SOCKET"] = ""
+    env = clean({"MRC_MRCD_SOCKET": ""}, ("MRC_", "NCCL_"))
     with tempfile.TemporaryDirectory(prefix="mrc-readme-") as folder:
         surroundings(folder, source, build)
         for block in blocks:
-            done = subprocess.run(["bash", "-euo", "pipefail", "-c", block], cwd=folder, env=env, capture_output=True, text=True,
-                                  timeout=LIMIT_S, check=False)
+            done = run(["bash", "-euo", "pipefail", "-c", block], env, cwd=folder)
             print(block + done.stdout)
-            assert done.returncode == 0 and (done.stdout.strip()), f"exit status {done.returncode}\n{done.stderr}"
+            assert done.stdout.strip(), done.stderr
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
 """Writes tests/compat.md: every row of programs.py is run, and what happened is the table. TEST_PROGRAMS is the folder of
 the MRC programs (tests/shim in a build folder).
 
-usage: compat.py SHIM COMPAT OUTPUT [--check]; with --check nothing is run or written, the table must have the rows.
+usage: PYTHONPATH=tests/harness compat.py SHIM COMPAT OUTPUT [--check]
+With --check nothing is run or written: the table must have the rows.
 """
 import sys
 
+import built
 import programs
 import rows
-import session
 
 
 MRC_SECTION = ("", "## Programs for mrc.h", "",
@@ -80,7 +81,7 @@ no SPDK; its Redis 7.0 is built without RDMA; of librpma it has the library, and
 ## Memory windows
 
 `ibv_alloc_mw` fails with EOPNOTSUPP, IBV_WR_BIND_MW, IBV_WR_LOCAL_INV and IBV_WR_SEND_WITH_INV are refused when posted, queue pairs with
-their `ibv_wr_*` functions when created; `device_cap_flags` and `max_mw` say so. A WRITE of a peer is checked by libmrc as its packets
+their `ibv_wr_*` functions when created; `device_cap_flags` and `max_mw` report that. A WRITE of a peer is checked by libmrc as its packets
 arrive, by the key in them. libmrc chooses its keys, and the low bits name the entry in its table. A window of type 2 has a key whose low
 8 bits its owner chooses at each bind, and is valid on one queue pair: libmrc's table of keys would need entries of another kind, and the
 check of each packet the queue pair. Windows of type 1 alone would do without, but the programs above use none.
@@ -114,7 +115,8 @@ def table(rows_of_it):
 
 
 def main():
-    session.SHIM, session.COMPAT, output = sys.argv[1:4]
+    shim, compat, output = sys.argv[1:4]
+    built.PATHS.update(SHIM=shim, COMPAT=compat)
     if "--check" in sys.argv:
         written = open(output, encoding="utf-8").read()
         everything = programs.ROWS + programs.MRC_ROWS

@@ -173,7 +173,7 @@ TEST(ShimDatagram, ASenderToAGroupIsAnsweredFromAGidOfItsVersion) {
   EXPECT_EQ(a.wait().wr_id, 2u);
   EXPECT_EQ(ibv_destroy_ah(back), 0);
 
-  // IPv6 to a group of IPv6, and to an address that is nobody's here.
+  // IPv6 to a group of IPv6, and to an address that no device here has.
   std::memset(b.memory.data(), 0, kHeader);
   header->version_tclass_flow = htobe32(6u << 28);
   header->sgid.raw[15] = 1;

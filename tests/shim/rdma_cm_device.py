@@ -13,7 +13,10 @@ import stat
 import struct
 import sys
 import threading
-import time
+
+import ports
+from limits import LIMIT_S
+from wait import until
 
 PATH = "/dev/infiniband/rdma_cm"
 CREATE, DESTROY, BIND_IP, RESOLVE_IP, QUERY_ROUTE, GET_EVENT, GET_OPTION, SET_OPTION = 0, 1, 2, 3, 5, 12, 13, 14
@@ -62,21 +65,6 @@ def readable(fd):
     return bool(select.select([fd], [], [], 0)[0])
 
 
-def free_port():
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def bound(port):
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return True
-    return False
-
-
 def check_commands():
     with open("/sys/class/misc/rdma_cm/abi_version", encoding="ascii") as abi:
         assert abi.read() == "4\n"
@@ -104,7 +92,7 @@ def check_commands():
     command(fd, DESTROY, struct.pack("QII", ctypes.addressof(answer), one, 0), 4)
     assert answer.raw == struct.pack("I", 1)
     # Port spaces have ports of their own.
-    port = free_port()
+    port = ports.free()
     bind(fd, create(fd), port)
     bind(fd, create(fd, space=UDP), port)
     fails(errno.EADDRINUSE, fd, BIND_IP, struct.pack("Q", 0) + ip(port) + struct.pack("I", create(fd, space=UDP)))
@@ -234,15 +222,12 @@ def check_child():
 def check_close():
     fd = os.open(PATH, os.O_RDWR)
     copy = os.dup(fd)
-    port = free_port()
+    port = ports.free()
     bind(fd, create(fd), port)
     os.close(fd)
-    assert bound(port)
+    assert ports.bound(port)
     os.close(copy)
-    deadline = time.monotonic() + 60
-    while bound(port) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not bound(port)
+    until(lambda: not ports.bound(port), "the port is still bound")
 
 
 def sleeps(thread):
@@ -257,11 +242,10 @@ def check_waiting():
     events = []
     waits = threading.Thread(target=lambda: events.append(get_event(fd)), daemon=True)
     waits.start()
-    while not sleeps(waits):
-        time.sleep(0.01)
+    until(lambda: sleeps(waits), "the thread does not wait")
     os.close(fd)
     resolve(copy, number)
-    waits.join(60)
+    waits.join(LIMIT_S)
     assert events == [(7, number, 0, 0)], events
 
 

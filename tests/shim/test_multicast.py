@@ -1,17 +1,12 @@
 """Multicast groups over the shim, by an unmodified mckey: on one host, and between two hosts with two planes each.
 spec/rdma_cm.md, spec/wire.md"""
-import os
 import socket
-import subprocess
-import sys
-import tempfile
-import time
 
+import files
+import process
 import session
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
-from namespaces import Planes  # noqa: E402
-from pair import Skipped  # noqa: E402
+from namespaces import Planes
+from wait import until
 
 COMPLAINTS = ("fail", "Sanitizer", "runtime error:")
 
@@ -22,38 +17,32 @@ def members(group, inside=()):
     raw = socket.inet_pton(version, group)
     wanted = "".join(raw[i:i + 4][::-1].hex().upper() for i in range(0, len(raw), 4)) + ":"
     table = "/proc/net/udp6" if version == socket.AF_INET6 else "/proc/net/udp"
-    lines = subprocess.run([*inside, "cat", table], capture_output=True, text=True, timeout=20, check=True).stdout.splitlines()
+    lines = process.run([*inside, "cat", table]).stdout.splitlines()
     return sum(line.split()[1].startswith(wanted) for line in lines[1:])
 
 
-class Member:
+class Member(session.Program):
     def __init__(self, group, address, options=(), inside=(), env=()):
         self.group, self.inside = group, inside
-        self.process = session.Process([*inside, "mckey", "-m", group, "-b", address, "-C", "10", *options],
-                                       session.environment(env))
-
-    def is_gone(self):
-        return self.process.process.poll() is not None
+        super().__init__([*inside, "mckey", "-m", group, "-b", address, "-C", "10", *options], session.environment(env))
 
 
 def exchange(receivers, sender):
     """The sender, which `sender()` starts once all receivers are members; each of them receives all of its datagrams."""
     started = list(receivers)
     try:
-        end = time.monotonic() + session.LIMIT_S
         for receiver in receivers:
             count = sum(r.inside == receiver.inside for r in receivers)
-            while members(receiver.group, receiver.inside) < count and not receiver.is_gone() and time.monotonic() < end:
-                time.sleep(0.02)
+            until(lambda: receiver.ended() or members(receiver.group, receiver.inside) >= count, f"no member: {receiver}")
         started.append(sender())
         for member in reversed(started):
-            member.process.wait()
+            member.wait()
     finally:
         for member in started:
-            member.process.kill()
+            member.kill()
     for member in started:
-        text = str(member.process)
-        assert member.process.process.returncode == 0 and "return status 0" in text, text
+        text = str(member)
+        assert member.code == 0 and "return status 0" in text, text
         assert not any(complaint in text for complaint in COMPLAINTS), text
 
 
@@ -84,29 +73,19 @@ def test_mckey_over_shared_memory():
 
 
 def between_hosts(group, addresses):
-    with Planes(addresses) as planes, tempfile.TemporaryDirectory() as folder:
+    with Planes(addresses) as planes:
         def member(side, *options):
-            path = os.path.join(folder, f"side{side}.yaml")
-            with open(path, "w", encoding="ascii") as out:
-                out.write("devices:\n  - name: mrc0\n    planes:\n")
-                out.writelines(f"      - {{address: '{planes.address(plane, side)}'}}\n" for plane in (1, 2))
+            path = files.write(f"side{side}.yaml", "devices:\n  - name: mrc0\n    planes:\n" +
+                               "".join(f"      - {{address: '{planes.address(plane, side)}'}}\n" for plane in (1, 2)))
             return Member(group, planes.address(1, side), options, planes.inside(side), (("MRC_CONFIG", path),))
         exchange([member(0), member(0), member(1)], lambda: member(1, "-s"))
 
 
-def skipped_without_namespaces(group, addresses):
-    try:
-        between_hosts(group, addresses)
-    except Skipped as reason:
-        print(reason)
-        sys.exit(77)
-
-
 def test_mckey_between_hosts_over_two_planes():
     """[MRC-UD-9] Each datagram leaves by one plane, the next one by the other."""
-    skipped_without_namespaces("239.21.0.5", [("10.91.1.1/24", "10.91.1.2/24"), ("10.91.2.77/24", "10.91.2.3/24")])
+    between_hosts("239.21.0.5", [("10.91.1.1/24", "10.91.1.2/24"), ("10.91.2.77/24", "10.91.2.3/24")])
 
 
 def test_mckey_between_hosts_over_ipv6():
     """[MRC-UD-9]"""
-    skipped_without_namespaces("ff15::21:6", [("fd00:6d72:1::1/64", "fd00:6d72:1::2/64"), ("fd00:6d72:2::5/64", "fd00:6d72:2::9/64")])
+    between_hosts("ff15::21:6", [("fd00:6d72:1::1/64", "fd00:6d72:1::2/64"), ("fd00:6d72:2::5/64", "fd00:6d72:2::9/64")])

@@ -1,8 +1,9 @@
 """Names of libibverbs: the shim has all of them, and no object of ours reaches another library under any. [VRB-INT-3]"""
 import os
 import re
-import subprocess
 
+import built
+import process
 import session
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -19,12 +20,12 @@ def listed():
 
 def exported(library):
     """Name and default version of each function."""
-    out = subprocess.run(["nm", "-D", "--with-symbol-versions", library], capture_output=True, text=True, check=True).stdout
+    out = process.run(["nm", "-D", "--with-symbol-versions", library]).stdout
     return dict(re.findall(r" T (\S+)@@(IBVERBS_\S+)$", out, re.MULTILINE))
 
 
 def test_the_shim_exports_what_is_listed():
-    assert exported(session.SHIM) == listed()
+    assert exported(built.path("SHIM")) == listed()
 
 
 def test_the_list_has_the_installed_libibverbs():
@@ -39,12 +40,11 @@ def test_the_list_has_the_installed_libibverbs():
 
 
 def test_no_object_of_ours_reaches_libibverbs():
-    process = session.run(["@PROGRAMS@/shim_foreign", LIST])
-    assert process.process.returncode == 0 and "none reached libibverbs" in process.out, str(process)
+    program = session.run(["@PROGRAMS@/shim_foreign", LIST])
+    assert program.code == 0 and "none reached libibverbs" in program.out, program
 
 
 def test_libibverbs_survives_objects_of_ours():
-    runtime = (("LD_PRELOAD", session.RUNTIME),) if session.RUNTIME else ()
-    process = session.run(["@PROGRAMS@/shim_unknown_names", session.SHIM], runtime, preload=False)
-    assert process.process.returncode == 0 and "refused" in process.out, str(process)
-    assert process.out.count("mrc-verbs does not know") == 1, str(process)
+    program = session.run(["@PROGRAMS@/shim_unknown_names", "@SHIM@"], preload=tuple(filter(None, [session.RUNTIME])))
+    assert program.code == 0 and "refused" in program.out, program
+    assert program.out.count("mrc-verbs does not know") == 1, program

@@ -2,15 +2,15 @@
 import os
 import re
 import sys
-import time
 
+import ports
 import session
 
 
 def same(command, extra=()):
-    bare = session.run(command, extra, preload=False)
+    bare = session.run(command, extra, preload=())
     preloaded = session.run(command, extra)
-    assert bare.out == preloaded.out and bare.process.returncode == preloaded.process.returncode, f"{bare}\n{preloaded}"
+    assert bare.out == preloaded.out and bare.code == preloaded.code, f"{bare}\n{preloaded}"
 
 
 def test_bash_notices_nothing():
@@ -36,29 +36,19 @@ def test_tools_for_files_and_networks_notice_nothing():
     same(["git", "--version"])
 
 
-def transports_of_ucx(preload):
+def transports_of_ucx(preload=None):
     env = session.environment((("UCX_LOG_LEVEL", "info"),), preload)
-    port = session.free_port()
-    server = session.Process(["ucx_perftest", "-p", port], env)
-    client = None
-    try:
-        deadline = time.monotonic() + session.LIMIT_S
-        while not session.listening(port) and server.process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.02)
-        client = session.Process(["ucx_perftest", "-t", "tag_lat", "-n", "100", "-w", "10", "-p", port, "localhost"], env)
-        client.wait()
-        server.wait()
-    finally:
-        server.kill()
-        if client is not None:
-            client.kill()
-    assert (client.process.returncode, server.process.returncode) == (0, 0), f"{client}\n{server}"
+    port = ports.free()
+    server, client = session.run_both(["ucx_perftest", "-p", port],
+                                      ["ucx_perftest", "-t", "tag_lat", "-n", "100", "-w", "10", "-p", port, "localhost"],
+                                      lambda: ports.listening(port), env, env)
+    assert (client.code, server.code) == (0, 0), f"{client}\n{server}"
     return re.findall(r"ep_cfg\[\d+\]: .*tag\((\S+)", client.out)
 
 
 def test_ucx_sends_by_shared_memory_as_before():
     """The first transport of an endpoint carries the messages; others that the device adds wait for its failure."""
-    bare, preloaded = transports_of_ucx(False), transports_of_ucx(True)
+    bare, preloaded = transports_of_ucx(preload=()), transports_of_ucx()
     assert bare and bare == preloaded, (bare, preloaded)
 
 
@@ -70,27 +60,24 @@ def test_no_library_is_loaded_before_devices_are_asked_for():
 
 def test_no_devices_when_none_are_wanted():
     process = session.run(["ibv_devices"], (("MRC_SHIM_DEVICES", "none"),))
-    assert "mrc0" not in process.out and process.process.returncode == 0, str(process)
+    assert "mrc0" not in process.out and process.code == 0, process
 
 
 def test_a_provider_that_is_no_mrc_library_is_named():
     """[VRB-PRV-1]"""
     process = session.run(["ibv_devices"], (("MRC_PROVIDER", "libm.so.6"),))
-    assert "mrc0" not in process.out and "libm.so.6 is no MRC library" in process.out, str(process)
+    assert "mrc0" not in process.out and "libm.so.6 is no MRC library" in process.out, process
 
 
 def test_asyncwatch_sees_the_device():
-    process = session.Process(["stdbuf", "-oL", "ibv_asyncwatch", "-d", "mrc0"], session.environment())
-    try:
+    with session.Program(["stdbuf", "-oL", "ibv_asyncwatch", "-d", "mrc0"], session.environment()) as process:
         process.out_until("mrc0: async event FD")
-        assert process.process.poll() is None, str(process)
-    finally:
-        process.kill()
+        assert not process.ended(), process
 
 
 def test_both_on_one_core():
     server, client = session.run_pair(["ib_send_bw", "-n", "200"], prefix=("taskset", "-c", "0"))
-    assert (client.process.returncode, server.process.returncode) == (0, 0), f"{client}\n{server}"
+    assert (client.code, server.code) == (0, 0), f"{client}\n{server}"
 
 
 def test_sysfs_files():
@@ -102,14 +89,14 @@ def test_sysfs_files():
         assert process.out == content, (path, str(process))
     code = "import os; print(os.path.realpath('/sys/class/infiniband/mrc0/device'), os.access('/sys/class/infiniband/mrc0/device', os.R_OK))"
     process = session.run([sys.executable, "-c", code])
-    assert process.out == "/sys/devices/infiniband/mrc0/device True\n", str(process)
+    assert process.out == "/sys/devices/infiniband/mrc0/device True\n", process
 
 
 def test_conformance_of_every_verb():
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "conformance.py")
     process = session.run(["/usr/bin/python3", "-B", script])
-    assert process.process.returncode == 0 and "FAILED" not in process.out, str(process)
+    assert process.code == 0 and "FAILED" not in process.out, process
     with open(script) as source:
         checks = re.findall(r"^def (check_\w+)", source.read(), re.MULTILINE)
     # The library's own log shares the output, so that a line may begin behind another one.
-    assert checks and set(re.findall(r"passed (check_\w+)", process.out)) == set(checks), str(process)
+    assert checks and set(re.findall(r"passed (check_\w+)", process.out)) == set(checks), process

@@ -2,18 +2,12 @@
 import os
 import random
 import sys
-import tempfile
-import time
 
+import files
+import ports
 import session
 
 DEVICE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rdma_cm_device.py")
-
-
-def await_(condition, server):
-    deadline = time.monotonic() + session.LIMIT_S
-    while not condition() and server.process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.02)
 
 
 UDADDY_PORT = 7174  # it has no option for another
@@ -22,25 +16,13 @@ UDADDY_PORT = 7174  # it has no option for another
 def pair(server, client, forever=False, tcp=False, output="", port=None, extra=()):
     """Server, then client as soon as the server's port is bound; PORT in both commands is its number. `forever`: the
     server does not end by itself; `tcp`: it waits on TCP first."""
-    port = port or session.free_port()
-    env = session.environment(extra)
-    first = session.Process(server.replace("PORT", str(port)).split(), env)
-    second = None
-    try:
-        await_(lambda: session.listening(port) if tcp else session.bound(port), first)
-        second = session.Process(client.replace("PORT", str(port)).split(), env)
-        second.wait()
-        if forever or second.process.returncode != 0:
-            first.kill()
-        else:
-            first.wait()
-    finally:
-        first.kill()
-        if second is not None:
-            second.kill()
+    port = port or ports.free()
+    env, ready = session.environment(extra), ports.listening if tcp else ports.bound
+    first, second = session.run_both(server.replace("PORT", str(port)).split(), client.replace("PORT", str(port)).split(),
+                                     lambda: ready(port), env, env, forever=forever)
     both = f"{second}\n{first}"
-    assert second.process.returncode == 0 and output in second.out, both
-    assert forever or first.process.returncode == 0, both
+    assert second.code == 0 and output in second.out, both
+    assert forever or first.code == 0, both
     for complaint in ("Sanitizer", "runtime error:"):
         assert complaint not in both, both
 
@@ -86,7 +68,7 @@ def test_udaddy_ipv6():
 def test_no_listener_for_datagrams_is_unreachable():
     """[CM-SIDR-2]"""
     process = session.run(["udaddy", "-s", "127.0.0.1"])
-    assert process.process.returncode != 0 and "RDMA_CM_EVENT_UNREACHABLE, error: 1" in process.out, str(process)
+    assert process.code != 0 and "RDMA_CM_EVENT_UNREACHABLE, error: 1" in process.out, process
 
 
 def test_ids_that_need_no_event_channel():
@@ -144,54 +126,47 @@ def test_reads_and_atomics_of_perftest():
 
 
 def test_rcopy_copies_a_file():
-    with tempfile.TemporaryDirectory() as folder:
-        source, copy = os.path.join(folder, "source"), os.path.join(folder, "copy")
-        data = random.Random(2).randbytes(3000000)
-        with open(source, "wb") as out:
-            out.write(data)
-        pair("rcopy -p PORT", f"rcopy {source} 127.0.0.1:{copy} -p PORT", forever=True)
-        with open(copy, "rb") as content:
-            assert content.read() == data
+    source, copy = files.at("source"), files.at("copy")
+    data = random.Random(2).randbytes(3000000)
+    with open(source, "wb") as out:
+        out.write(data)
+    pair("rcopy -p PORT", f"rcopy {source} 127.0.0.1:{copy} -p PORT", forever=True)
+    with open(copy, "rb") as content:
+        assert content.read() == data
 
 
 def test_ucx_client_and_server():
     """The example of UCX's package, which meets its peer by rdma_cm."""
-    program = os.path.join(os.environ["TEST_PROGRAMS"], "ucp_client_server")
+    program = "@PROGRAMS@/ucp_client_server"
     for kind in ("stream", "tag", "am"):
         pair(f"{program} -p PORT -c {kind}", f"{program} -a 127.0.0.1 -p PORT -c {kind}", forever=True, extra=(("UCX_TLS", "^sysv,posix,cma"),))
 
 
 def test_libfabric_lists_the_device():
     process = session.run(["fi_info", "-p", "verbs", "-t", "FI_EP_MSG"])
-    assert "domain: mrc0" in process.out and "FI_PROTO_RDMA_CM_IB_RC" in process.out, str(process)
+    assert "domain: mrc0" in process.out and "FI_PROTO_RDMA_CM_IB_RC" in process.out, process
 
 
 def test_no_listener_is_a_rejection():
     """[CM-GONE-1]"""
-    process = session.run(["rping", "-c", "-v", "-C", "1", "-a", "127.0.0.1", "-p", session.free_port()])
-    assert process.process.returncode != 0 and "REJECTED" in process.out, str(process)
+    process = session.run(["rping", "-c", "-v", "-C", "1", "-a", "127.0.0.1", "-p", ports.free()])
+    assert process.code != 0 and "REJECTED" in process.out, process
 
 
 def test_peer_that_is_killed_is_a_disconnection():
     """[CM-GONE-1]"""
-    port = session.free_port()
-    server = session.Process(["stdbuf", "-oL", "rping", "-s", "-v", "-a", "127.0.0.1", "-p", port], session.environment())
-    client = None
-    try:
-        await_(lambda: session.bound(port), server)
-        client = session.Process(["rping", "-c", "-a", "127.0.0.1", "-p", port], session.environment())
-        server.out_until("rdma-ping-3")
-        client.kill()
+    port = ports.free()
+    env = session.environment()
+    with session.Program(["stdbuf", "-oL", "rping", "-s", "-v", "-a", "127.0.0.1", "-p", port], env) as server:
+        session.until_ready(lambda: ports.bound(port), server)
+        with session.Program(["rping", "-c", "-a", "127.0.0.1", "-p", port], env):
+            server.out_until("rdma-ping-3")
         server.out_until("DISCONNECT EVENT")
-    finally:
-        server.kill()
-        if client is not None:
-            client.kill()
 
 
 def device(check):
     process = session.run([sys.executable, "-B", DEVICE, check])
-    assert process.process.returncode == 0 and "passed" in process.out, str(process)
+    assert process.code == 0 and "passed" in process.out, process
 
 
 def test_device_is_a_character_device_with_commands():
@@ -231,4 +206,4 @@ def test_a_thread_that_waits_keeps_the_channel():
 
 def test_no_device_when_none_is_shown():
     process = session.run(["rping", "-c", "-C", "1", "-a", "127.0.0.1"], (("MRC_SHIM_DEVICES", "none"),))
-    assert process.process.returncode != 0 and "No RDMA devices" in process.out, str(process)
+    assert process.code != 0 and "No RDMA devices" in process.out, process

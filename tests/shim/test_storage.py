@@ -4,11 +4,13 @@ import json
 import os
 import random
 import socket
-import tempfile
-import time
 
+import files
+import ports
 import session
-from test_rdma_cm import await_, pair
+from limits import LIMIT_S
+from test_rdma_cm import pair
+from wait import until
 
 
 def fio(verb):
@@ -24,19 +26,18 @@ def test_fio_reads():
     fio("read")
 
 
-class Machine:
+class Machine(session.Program):
     """A machine that never runs, so that its memory stays as it is."""
 
-    def __init__(self, folder, name, *more):
-        self.path = os.path.join(folder, name)
-        self.process = session.Process(["qemu-system-x86_64", "-nodefaults", "-display", "none", "-machine", "pc,accel=tcg", "-m", "32", "-S",
-                                        "-qmp", f"unix:{self.path},server=on,wait=off", *more], session.environment())
-        self.lines = None
+    def __init__(self, name, *more):
+        self.path, self.lines = files.at(name), None
+        super().__init__(["qemu-system-x86_64", "-nodefaults", "-display", "none", "-machine", "pc,accel=tcg", "-m", "32", "-S",
+                          "-qmp", f"unix:{self.path},server=on,wait=off", *more], session.environment())
 
     def connect(self):
-        await_(lambda: os.path.exists(self.path), self.process)
+        session.until_ready(lambda: os.path.exists(self.path), self)
         monitor = socket.socket(socket.AF_UNIX)
-        monitor.settimeout(session.LIMIT_S)
+        monitor.settimeout(LIMIT_S)
         monitor.connect(self.path)
         self.lines = monitor.makefile("rw")
         self.lines.readline()
@@ -60,29 +61,22 @@ class Machine:
 def migrate(source, target, port):
     source.connect()
     target.connect()
-    await_(lambda: session.bound(port), target.process)
+    session.until_ready(lambda: ports.bound(port), target)
     source("migrate", uri=f"rdma:127.0.0.1:{port}")
-    end = time.monotonic() + session.LIMIT_S
-    while (state := source("query-migrate")).get("status") not in ("completed", "failed") and time.monotonic() < end:
-        time.sleep(0.05)
+    until(lambda: source("query-migrate").get("status") in ("completed", "failed"), "the migration does not end", every_s=0.05)
+    state = source("query-migrate")
     assert state["status"] == "completed" and state["ram"]["normal-bytes"] > 8 << 20, state
-    while target("query-status")["status"] == "inmigrate" and time.monotonic() < end:
-        time.sleep(0.05)
+    until(lambda: target("query-status")["status"] != "inmigrate", "the migration does not end at its target", every_s=0.05)
 
 
 def test_qemu_migrates_a_machine():
-    port, size, at = session.free_port(), 8 << 20, 4 << 20
+    port, size, at = ports.free(), 8 << 20, 4 << 20
     data = random.Random(1).randbytes(size)
-    with tempfile.TemporaryDirectory() as folder:
-        content = os.path.join(folder, "content")
-        with open(content, "wb") as out:
-            out.write(data)
-        source = Machine(folder, "source", "-device", f"loader,file={content},addr={at},force-raw=on")
-        target = Machine(folder, "target", "-incoming", f"rdma:127.0.0.1:{port}")
-        try:
-            migrate(source, target, port)
-            arrived = target.memory()
-            assert arrived[at:at + size] == data and arrived == source.memory(), "the memory differs"
-        finally:
-            source.process.kill()
-            target.process.kill()
+    content = files.at("content")
+    with open(content, "wb") as out:
+        out.write(data)
+    with Machine("source", "-device", f"loader,file={content},addr={at},force-raw=on") as source, \
+            Machine("target", "-incoming", f"rdma:127.0.0.1:{port}") as target:
+        migrate(source, target, port)
+        arrived = target.memory()
+        assert arrived[at:at + size] == data and arrived == source.memory(), "the memory differs"

@@ -2,6 +2,7 @@
 import os
 import sys
 
+import files
 import session
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -10,7 +11,7 @@ DEVICE = "/sys/class/infiniband/mrc0"
 
 def output(command, extra=()):
     process = session.run(command, extra)
-    assert process.process.returncode == 0, str(process)
+    assert process.code == 0, process
     return process.out
 
 
@@ -35,9 +36,9 @@ def test_links_lead_to_folders_that_exist():
 
 
 def test_no_folder_without_devices():
-    bare = session.run(["ls", "/sys/class/infiniband"], preload=False)
+    bare = session.run(["ls", "/sys/class/infiniband"], preload=())
     none = session.run(["ls", "/sys/class/infiniband"], (("MRC_SHIM_DEVICES", "none"),))
-    assert (bare.out, bare.process.returncode) == (none.out, none.process.returncode), str(none)
+    assert (bare.out, bare.code) == (none.out, none.code), none
 
 
 def test_every_listed_name_exists():
@@ -75,12 +76,10 @@ def test_gids_name_their_interface():
     printf '%s\\n' 'devices:' '  - {name: mrc0, planes: [{address: 10.77.1.1}, {address: 10.77.0.1}]}' > "$1"/two.yaml
     export LD_PRELOAD="$2" MRC_CONFIG="$1"/two.yaml
     cat /sys/class/infiniband/mrc0/ports/1/gid_attrs/ndevs/3 /sys/class/infiniband/mrc0/device/numa_node"""
-    import tempfile
-    with tempfile.TemporaryDirectory() as folder:
-        preload = session.environment()["LD_PRELOAD"]
-        namespace = ["unshare", "-n"] if os.getuid() == 0 else ["unshare", "-rn"]
-        process = session.run([*namespace, "sh", "-c", script, "sh", folder, preload], preload=False)
-    assert process.out == "mrc-b\n-1\n" and process.process.returncode == 0, str(process)
+    preload = session.environment()["LD_PRELOAD"]
+    namespace = ["unshare", "-n"] if os.getuid() == 0 else ["unshare", "-rn"]
+    process = session.run([*namespace, "sh", "-c", script, "sh", files.at(), preload], preload=())
+    assert process.out == "mrc-b\n-1\n" and process.code == 0, process
 
 
 def test_ibstat():
@@ -97,5 +96,5 @@ def test_hwloc():
 
 def test_perftest_reports_port_counters():
     server, client = session.run_pair(["ib_write_bw", "-n", "300", "-W", "counters/port_xmit_packets,counters/port_rcv_packets"])
-    assert (client.process.returncode, server.process.returncode) == (0, 0), f"{client}\n{server}"
-    assert "port_xmit_packets" in client.out, str(client)
+    assert (client.code, server.code) == (0, 0), f"{client}\n{server}"
+    assert "port_xmit_packets" in client.out, client

@@ -6,10 +6,12 @@ import os
 import subprocess
 import sys
 
+from environment import clean
+
 source, build = sys.argv[1:]
-for name in [name for name in os.environ if name.startswith("MRC_")]:
-    del os.environ[name]
-os.environ.update(MRC_CONFIG="/dev/null", MRC_MRCD_SOCKET="")
+settings = clean({"MRC_CONFIG": "/dev/null", "MRC_MRCD_SOCKET": ""})
+os.environ.clear()
+os.environ.update(settings)
 sys.path.insert(0, os.path.join(source, "tools", "bench.d"))
 import applications  # noqa: E402
 import contenders  # noqa: E402

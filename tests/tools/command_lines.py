@@ -4,18 +4,17 @@ usage: command_lines.py SOURCE_DIR VERSION TOOL...
 """
 import glob
 import os
-import subprocess
 import sys
+
+import process
+from environment import clean
 
 source, version, *paths = sys.argv[1:]
 tools = {os.path.basename(path): path for path in paths}
-environment = {name: value for name, value in os.environ.items() if not name.startswith("MRC_")}
-environment["MRC_MRCD_SOCKET"] = ""
 
 
-def run(tool, *words, **variables):
-    return subprocess.run([tools.get(tool, tool), *words], capture_output=True, text=True, timeout=60,
-                          stdin=subprocess.DEVNULL, env={**environment, **variables})
+def run(tool, *words):
+    return process.run([tools.get(tool, tool), *words], clean({"MRC_MRCD_SOCKET": ""}), code=None, input="")
 
 
 def refused(tool, *words, says, code=2):

@@ -2,17 +2,17 @@
 
 The program compares every byte that arrives."""
 import json
-import os
-import subprocess
 import sys
+
+from environment import clean
+from limits import limit
+from process import run
 
 IDLE_BYTES = 8192  # of each queue pair; a sanitizer's memory is not counted
 
 program, qps, shards = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-env = {k: v for k, v in os.environ.items() if not k.startswith("MRC_")}
-env |= {"MRC_SHARDS": str(shards), "MRC_SAME_HOST": "network", "MRC_MRCD_SOCKET": ""}
-run = subprocess.run([program, "--qps", str(qps)], env=env, stdout=subprocess.PIPE, text=True, check=True)
-figures = json.loads(run.stdout)
+env = clean({"MRC_SHARDS": str(shards), "MRC_SAME_HOST": "network", "MRC_MRCD_SOCKET": ""})
+figures = json.loads(run([program, "--qps", qps], env, limit_s=limit(900)).stdout)
 print(figures)
 assert figures["qps"] == qps
 assert len(figures["by_slot"]) == shards, "each shard has a process slot of its own"

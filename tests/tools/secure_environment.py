@@ -1,64 +1,52 @@
 """A program with privileges that its user has not takes no configuration, library or file from that user's environment:
-libmrc, the shim and the plugin, in a set-gid program and in one with file capabilities.
-
-usage: secure_environment.py PROBE LIBMRC SHIM PLUGIN
-Exit status 77: the file system of the temporary folder ignores such bits, or this user cannot set them.
-"""
+libmrc, the shim and the plugin, in a set-gid program and in one with file capabilities."""
 import os
 import shutil
 import struct
-import subprocess
-import sys
-import tempfile
+
+import built
+import files
+import process
+import skip
+from environment import clean
 
 NOBODY = 65534
-SKIPPED = 77
 CAP_NET_BIND_SERVICE = 10
 
-probe, libmrc, shim, plugin = sys.argv[1:]
-folder = tempfile.mkdtemp(prefix="mrc-secure-")
-os.chmod(folder, 0o777)  # for what the probe writes as another user
-
-
 def run(program, kind, library, as_nobody=False, **variables):
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MRC_", "NCCL_"))}
     other = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if as_nobody else {}
-    ran = subprocess.run([program, kind, library], capture_output=True, text=True, timeout=60,
-                         env={**environment, **variables}, **other)
+    ran = process.run([program, kind, library], clean(variables, ("MRC_", "NCCL_")), code=None, **other)
     return ran.stdout.strip(), ran.stderr
 
 
 def set_gid():
     """The probe with a group that we are in, or as root any, and the bit: None where that does not make it secure."""
-    copy = os.path.join(folder, "set-gid")
-    shutil.copy(probe, copy)
+    copy = shutil.copy(built.path("PROBE"), files.at("set-gid"))
     groups = [NOBODY] if os.geteuid() == 0 else [g for g in os.getgroups() if g != os.getgid()]
     if not groups:
         return None
     os.chown(copy, -1, groups[0])
     os.chmod(copy, 0o2755)
-    return copy if run(copy, "device", libmrc)[0].startswith("secure=1") else None
+    return copy if run(copy, "device", built.path("LIBMRC"))[0].startswith("secure=1") else None
 
 
 def with_capability():
     if os.geteuid() != 0:
         return None
-    copy = os.path.join(folder, "capable")
-    shutil.copy(probe, copy)
+    copy = shutil.copy(built.path("PROBE"), files.at("capable"))
     os.chmod(copy, 0o755)
     effective, revision = 1, 0x02000000
     try:
         os.setxattr(copy, "security.capability", struct.pack("<5I", revision | effective, 1 << CAP_NET_BIND_SERVICE, 0, 0, 0))
-        return copy if run(copy, "device", libmrc, as_nobody=True)[0] == "secure=1 device" else None
+        return copy if run(copy, "device", built.path("LIBMRC"), as_nobody=True)[0] == "secure=1 device" else None
     except OSError:
         return None
 
 
 def check(program, as_nobody):
     """`program` is secure; the plain probe shows that each variable does something where it is trusted."""
-    refused = os.path.join(folder, "refused.yaml")
-    with open(refused, "w", encoding="utf-8") as out:
-        out.write("devices: 17\n")
+    probe, libmrc, shim, plugin = map(built.path, ("PROBE", "LIBMRC", "SHIM", "PLUGIN"))
+    refused = files.write("refused.yaml", "devices: 17\n")
     os.chmod(refused, 0o644)
     for kind, library, variable, value in (("device", libmrc, "MRC_CONFIG", refused), ("verbs", shim, "MRC_CONFIG", refused),
                                            ("plugin", plugin, "MRC_CONFIG", refused), ("device", libmrc, "MRC_MTU", "777"),
@@ -70,7 +58,7 @@ def check(program, as_nobody):
         assert secure == "secure=1 device", (kind, variable, secure, said)
         # A message explains why the variable has no effect.
         assert "ignored" in said and variable in said or kind == "verbs", (kind, variable, said)
-    trace = os.path.join(folder, "trace")
+    trace = files.at("trace")
     run(program, "device", libmrc, as_nobody, MRC_TRACE=trace)
     assert not os.path.exists(trace), "a variable made a privileged program write a file"
     run(probe, "device", libmrc, MRC_TRACE=trace)
@@ -78,7 +66,8 @@ def check(program, as_nobody):
     os.unlink(trace)
 
 
-def main():
+def test_secure_environment():
+    os.chmod(files.at(), 0o777)  # for what the probe writes as another user
     done = []
     program = set_gid()
     if program:
@@ -89,13 +78,4 @@ def main():
         check(program, True)
         done.append("file capabilities")
     print("checked:", ", ".join(done) or "nothing")
-    if not done:
-        print(f"skipped: the file system of {folder} ignores set-gid bits and capabilities, or this user may not set them")
-        return SKIPPED
-    return 0
-
-
-try:
-    sys.exit(main())
-finally:
-    shutil.rmtree(folder)
+    skip.need(done, "the file system of temporary files ignores set-gid bits and capabilities, or this user may not set them")

@@ -1,29 +1,23 @@
-"""A port, a socket's name or a folder that another user has is named at warn level, with that user and the process.
-
-usage: squatters.py MRC_INFO
-Exit status 77: only root can play another user.
-"""
+"""A port, a socket's name or a folder that another user has is named at warn level, with that user and the process."""
 import json
 import os
-import shutil
 import signal
 import socket
-import subprocess
-import sys
-import tempfile
+
+import built
+import files
+import skip
+from environment import clean
+from process import run
 
 NOBODY = 65534
-SKIPPED = 77
-(mrc_info,) = sys.argv[1:]
-clean = {name: value for name, value in os.environ.items() if not name.startswith("MRC_")}
-daemon_name = f"mrc-test-squatter-{os.getpid()}"
+CONFIG = "devices: [{name: mrc0, planes: [{address: 127.0.0.1}]}]\n"
+DAEMON = "mrc-test-squatter"
 
 
 def said(level="warn", **variables):
-    environment = {**clean, "MRC_MRCD_SOCKET": "", "MRC_PUBLISH": "", "MRC_LOG": level, **variables}
-    ran = subprocess.run([mrc_info, "--json"], env=environment, capture_output=True, text=True, timeout=60)
-    assert ran.returncode == 0, ran.stderr
-    return ran
+    return run([built.path("MRC_INFO"), "--json"], clean({"MRC_CONFIG": files.at("mrc.yaml"), "MRC_MRCD_SOCKET": "", "MRC_PUBLISH": "",
+                                                          "MRC_LOG": level, **variables}))
 
 
 class Squatter:
@@ -76,33 +70,18 @@ def expect(take, *texts, **variables):
         assert texts[0] not in said("error", **variables).stderr
 
 
-def main():
-    if os.geteuid() != 0:
-        print("skipped: only root can play another user")
-        return SKIPPED
-    # An address that no other test has: with theirs, another process may have the first slot.
-    config = tempfile.NamedTemporaryFile("w", suffix=".yaml")
-    config.write("devices: [{name: mrc0, planes: [{address: 127.77.7.1}]}]\n")
-    config.flush()
-    clean["MRC_CONFIG"] = config.name
+def test_squatters():
+    skip.need_root("processes of another user")
+    files.write("mrc.yaml", CONFIG)
     (device,) = json.loads(said().stdout)["devices"]
     plane = device["planes"][0]
     address, port = plane["address"], plane["port"]
     expect(bound(socket.AF_INET, socket.SOCK_DGRAM, (address, port)), "process slot 0", f"UDP port {port} of {address}")
     expect(bound(socket.AF_UNIX, socket.SOCK_SEQPACKET, f"\0mrc-local/{address}/{port}"), "no shared memory", f"port {port}")
-    expect(bound(socket.AF_UNIX, socket.SOCK_STREAM, "\0" + daemon_name), f"mrcd's socket @{daemon_name} is not used",
-           MRC_MRCD_SOCKET="@" + daemon_name)
-    folder = tempfile.mkdtemp(prefix="mrc-test-")
-    try:
-        own = os.path.join(folder, "mrc-0")
-        os.mkdir(own, 0o700)
-        assert own not in said(MRC_PUBLISH=folder).stderr
-        os.chown(own, NOBODY, NOBODY)
-        err = said(MRC_PUBLISH=folder).stderr
-        assert f"warn: {own} cannot hold this process's counters, taken by user {NOBODY}" in err, err
-    finally:
-        shutil.rmtree(folder)
-    return 0
-
-
-sys.exit(main())
+    expect(bound(socket.AF_UNIX, socket.SOCK_STREAM, "\0" + DAEMON), f"mrcd's socket @{DAEMON} is not used", MRC_MRCD_SOCKET="@" + DAEMON)
+    own = files.at("mrc-0")
+    os.mkdir(own, 0o700)
+    assert own not in said(MRC_PUBLISH=files.at()).stderr
+    os.chown(own, NOBODY, NOBODY)
+    err = said(MRC_PUBLISH=files.at()).stderr
+    assert f"warn: {own} cannot hold this process's counters, taken by user {NOBODY}" in err, err

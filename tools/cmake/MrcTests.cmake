@@ -114,10 +114,10 @@ function(mrc_gtests target tier)
   if(P_LONG)
     set(condition "\"\${CTEST_CONFIGURATION_TYPE}\" STREQUAL \"long\"")
   endif()
-  list(JOIN environment "^" environment)
-  list(JOIN labels "^" labels)
-  set(properties TIMEOUT ${timeout} SKIP_RETURN_CODE 77 LABELS "${labels}" PROCESSORS ${slots} ENVIRONMENT "${environment}")
+  # A list of lists, in characters that a command line keeps.
+  string(REPLACE "\\;" "^" properties "${properties}")
   list(JOIN properties "|" properties)
+  list(JOIN environment "^" environment)
   list(JOIN world "|" world)
   add_custom_command(TARGET ${target} POST_BUILD BYPRODUCTS ${list} VERBATIM
     COMMAND ${CMAKE_COMMAND} -D program=$<TARGET_FILE:${target}> -D target=${target} "-Dprefix=${P_PREFIX}" "-Dfilter=${P_FILTER}" "-Dcases=${P_CASES}"
@@ -130,17 +130,12 @@ function(mrc_gtests target tier)
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${unbuilt})
 endfunction()
 
-# mrc_python_tests(SUITE HARNESS [FILES NAME...] [PROGRAMS NAME=TARGET...] ...): every function test_* of every test_<file>.py of this
-# folder, or of those named, is a test SUITE.<file>.<function> of the system tier. HARNESS is the suite's module of helpers, see
-# tests/harness/run_one.py, which gets the paths of those named targets that are built. Functions in LATER are LONG.
-function(mrc_python_tests suite harness)
-  set(mrc_more_arguments FILES PROGRAMS LATER)
-  mrc_test_arguments(system ${ARGN})
-  if(skipped)
-    return()
-  endif()
+# The words that run a function of a Python module by tests/harness/run_one.py, in the variable `run`: before the module, and after
+# the function `built`, the paths of those targets that are built, of NAME=TARGET...
+function(mrc_run_one)
+  set(run ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tests/harness/run_one.py PARENT_SCOPE)
   set(built "")
-  foreach(program IN LISTS P_PROGRAMS)
+  foreach(program IN LISTS ARGN)
     string(REPLACE "=" ";" program ${program})
     list(GET program 0 name)
     list(GET program 1 target)
@@ -148,6 +143,20 @@ function(mrc_python_tests suite harness)
       list(APPEND built "${name}=$<TARGET_FILE:${target}>")
     endif()
   endforeach()
+  set(built ${built} PARENT_SCOPE)
+endfunction()
+
+# mrc_python_tests(SUITE [FILES NAME...] [PROGRAMS NAME=TARGET...] ...): every function test_* of every test_<file>.py of this folder,
+# or of those named, is a test SUITE.<file>.<function> of the system tier, and gets the paths of those named targets that are built
+# (tests/harness/built.py). Functions in LATER are LONG; those in NEVER_ADDRESS and NEVER_THREAD do not run under that sanitizer.
+function(mrc_python_tests suite)
+  set(mrc_more_arguments FILES PROGRAMS LATER NEVER_ADDRESS NEVER_THREAD)
+  mrc_test_arguments(system ${ARGN})
+  if(skipped)
+    return()
+  endif()
+  mrc_run_one(${P_PROGRAMS})
+  string(TOUPPER "${mrc_sanitizer}" sanitizer)
   file(GLOB scripts CONFIGURE_DEPENDS test_*.py)
   foreach(script ${scripts})
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${script})
@@ -165,9 +174,11 @@ function(mrc_python_tests suite harness)
         set(when CONFIGURATIONS long)
         list(REMOVE_ITEM P_LATER ${area}.${name})
       endif()
+      if("${area}.${name}" IN_LIST P_NEVER_${sanitizer})
+        continue()
+      endif()
       add_test(NAME ${suite}.${area}.${name} ${when}
-               COMMAND ${world} ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tests/harness/run_one.py
-                       ${CMAKE_CURRENT_SOURCE_DIR}/${harness} ${module} ${function} ${built})
+               COMMAND ${world} ${run} ${script} ${function} ${built})
       set_tests_properties(${suite}.${area}.${name} PROPERTIES ${properties})
     endforeach()
   endforeach()

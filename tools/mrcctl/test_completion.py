@@ -3,16 +3,16 @@
 usage: test_completion.py MRCCTL
 """
 import os
-import subprocess
 import sys
+
+from process import run
 
 
 def complete(mrcctl, *words):
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mrcctl.bash")
     asked = " ".join(f"'{w}'" for w in (mrcctl, *words))
-    done = subprocess.run(["bash", "-c", f"source {script}; COMP_WORDS=({asked}); COMP_CWORD={len(words)}; _mrcctl; "
-                           "printf '%s\\n' \"${COMPREPLY[@]}\""], capture_output=True, text=True, timeout=60, check=True)
-    return done.stdout.split()
+    return run(["bash", "-c", f"source {script}; COMP_WORDS=({asked}); COMP_CWORD={len(words)}; _mrcctl; "
+                              "printf '%s\\n' \"${COMPREPLY[@]}\""]).stdout.split()
 
 
 def main():

@@ -20,8 +20,8 @@ union ibv_gid mapped(const uint8_t* v4) {
   return gid;
 }
 
-// Index of the GID that a datagram was sent to; -1: it is none of ours. A group is nobody's: then that of the sender's
-// IP version. The last entry of several: that of RoCE v2 which programs use themselves. [VRB-UD-3]
+// Index of the GID that a datagram was sent to; -1: it is none of ours. A group belongs to no port: then that of the
+// sender's IP version. The last entry of several: that of RoCE v2 which programs use themselves. [VRB-UD-3]
 int own_index(ibv_context* context, const union ibv_gid& own, const union ibv_gid& source) {
   static constexpr uint8_t kNone[16] = {};
   const bool group = is_multicast(own.raw);

@@ -18,10 +18,11 @@ def settings(extra=None):
 
 
 class Watch:
-    """`inside(host)` gives the words that run a program there; the daemons' files go to `folder`."""
+    """`inside(host)` gives the words that run a program there; the daemons' files go to `folder`. Whatever is waited for comes within
+    `limit_s`."""
 
-    def __init__(self, inside, mrcd, mrcctl, folder, hosts, env):
-        self.inside, self.mrcctl, self.env = inside, mrcctl, env | settings()
+    def __init__(self, inside, mrcd, mrcctl, folder, hosts, env, limit_s=LIMIT_S):
+        self.inside, self.mrcctl, self.env, self.limit_s = inside, mrcctl, env | settings(), limit_s
         self.daemons = {}
         addresses = {host: self._words(host, "getent", "hosts", host).split()[0] for host in hosts}
         try:
@@ -45,15 +46,15 @@ class Watch:
             daemon.kill()
             daemon.communicate()
 
-    def until(self, condition, words, limit_s=LIMIT_S):
-        """Seconds until it holds."""
+    def until(self, condition, words):
+        """Seconds until it holds. `words`: the failure's text, or a function that returns it."""
         begin = time.monotonic()
         while not condition():
             for host, daemon in self.daemons.items():
                 if daemon.poll() is not None:
                     raise AssertionError(f"mrcd on {host} ended with {daemon.returncode}: {daemon.stderr.read()}")
-            if time.monotonic() - begin > limit_s:
-                raise AssertionError(words)
+            if time.monotonic() - begin > self.limit_s:
+                raise AssertionError(words() if callable(words) else words)
             time.sleep(0.02)
         return time.monotonic() - begin
 
@@ -81,5 +82,5 @@ class Watch:
         return done.stdout
 
     def _run(self, host, *words):
-        return subprocess.run([*self.inside(host), *words], env=self.env, capture_output=True, text=True, timeout=LIMIT_S,
+        return subprocess.run([*self.inside(host), *words], env=self.env, capture_output=True, text=True, timeout=self.limit_s,
                               check=False)

@@ -5,11 +5,10 @@ kernel's own uN and counts what each of them shifts. Host 1 is fcbb:bb0p:101::, 
 as in spec/srv6.md.
 """
 import json
-import os
-import subprocess
 
-from namespaces import Namespaces, ip
-from pair import Skipped
+from namespaces import Namespaces, inside, ip
+from process import run
+from skip import need
 
 UN = ["encap", "seg6local", "action", "End", "flavors", "next-csid", "lblen", "32", "nflen", "16", "count"]
 
@@ -17,18 +16,14 @@ UN = ["encap", "seg6local", "action", "End", "flavors", "next-csid", "lblen", "3
 class Lab(Namespaces):
     def __init__(self, planes=2, uplinks=4):
         self.planes, self.uplinks = range(1, planes + 1), range(1, uplinks + 1)
-        base = f"mrc-srv6-{os.getpid()}"
-        self.hosts = [f"{base}-h{host}" for host in (1, 2)]
-        self.routers = [f"{base}-r{plane}" for plane in self.planes]
+        self.hosts = [f"mrc-srv6-h{host}" for host in (1, 2)]
+        self.routers = [f"mrc-srv6-r{plane}" for plane in self.planes]
         super().__init__(self.hosts + self.routers)
 
     def make(self):
         for plane, router in zip(self.planes, self.routers):
-            done = subprocess.run(["ip", "netns", "exec", router, "sh", "-c",
-                                   "echo 1 > /proc/sys/net/ipv6/conf/all/forwarding"],
-                                  capture_output=True, text=True, timeout=20, check=False)
-            if done.returncode != 0:
-                raise Skipped(f"IPv6 forwarding: {done.stderr.strip()}")
+            done = run([*inside(router), "sh", "-c", "echo 1 > /proc/sys/net/ipv6/conf/all/forwarding"], code=None)
+            need(done.returncode == 0, f"IPv6 forwarding: {done.stderr.strip()}")
             for number, host in enumerate(self.hosts, 1):
                 self.cable(plane, router, number, host)
             for usid in self.usids(plane):
@@ -60,12 +55,11 @@ class Lab(Namespaces):
 
     def inside(self, host):
         """The words before a command that is to run on that host, 1 or 2."""
-        return ["ip", "netns", "exec", self.hosts[host - 1]]
+        return inside(self.hosts[host - 1])
 
     def shifted(self, plane):
         """Bytes that each uSID of the plane has shifted."""
-        done = subprocess.run(["ip", "-n", self.routers[plane - 1], "-json", "-stats", "-6", "route"],
-                              capture_output=True, text=True, timeout=20, check=True)
+        done = run(["ip", "-n", self.routers[plane - 1], "-json", "-stats", "-6", "route"])
         return {route["dst"].split(":")[2]: route["stats64"]["bytes"] for route in json.loads(done.stdout)
                 if "stats64" in route}
 
