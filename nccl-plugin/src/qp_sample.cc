@@ -40,11 +40,10 @@ void QpSample::add_delays(LatencyHistogram* to) const {
 QpSample parse_qp_stats(const std::string& text) {
   QpSample sample;
   uint64_t qpn = 0, dest_qpn = 0;
-  const std::pair<const char*, uint64_t*> fields[] = {
+  const std::pair<const char*, int64_t*> gauges[] = {{"cwnd", &sample.cwnd}, {"inflight", &sample.inflight}};
+  const std::pair<const char*, uint64_t*> counters[] = {
       {"qpn", &qpn},
       {"dest_qpn", &dest_qpn},
-      {"cwnd", &sample.cwnd},
-      {"inflight", &sample.inflight},
       {"outstanding_packets", &sample.outstanding},
       {"tx_packets", &sample.tx},
       {"retransmits", &sample.retransmits},
@@ -64,10 +63,12 @@ QpSample parse_qp_stats(const std::string& text) {
     }
     std::istringstream words(line);
     std::string name;
-    uint64_t value = 0;
+    int64_t value = 0;
     if (!(words >> name >> value)) continue;
-    for (const auto& [known, to] : fields)
+    for (const auto& [known, to] : gauges)
       if (name == known) *to = value;
+    for (const auto& [known, to] : counters)
+      if (name == known) *to = static_cast<uint64_t>(value);
   }
   sample.qpn = static_cast<uint32_t>(qpn);
   sample.dest_qpn = static_cast<uint32_t>(dest_qpn);

@@ -19,8 +19,8 @@ struct EvSample {
 
 struct QpSample {
   uint32_t qpn = 0, dest_qpn = 0;
-  uint64_t cwnd = 0, inflight = 0;  // bytes
-  uint64_t outstanding = 0;         // packets sent and not acknowledged
+  int64_t cwnd = 0, inflight = 0;  // bytes; inflight may be a little below 0
+  uint64_t outstanding = 0;        // packets sent and not acknowledged
   uint64_t tx = 0, retransmits = 0, timeouts = 0;
   std::vector<EvSample> evs;
   // Of packets that were sent again, from the first transmission to the acknowledgement: how many took at most so many

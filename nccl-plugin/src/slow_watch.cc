@@ -71,10 +71,10 @@ std::string reason_of(const QpSample& before, const QpSample& after, double elap
                    elapsed, static_cast<unsigned long long>(again)) +
            worst_path(before, after, &EvSample::losses) + planes_of(after);
   if (marks > marks_before || after.inflight >= after.cwnd)
-    return text_of("congestion: %llu packets in %.1f s, %llu with ECN marks, window %llu bytes, under way %llu",
+    return text_of("congestion: %llu packets in %.1f s, %llu with ECN marks, window %lld bytes, under way %lld",
                    static_cast<unsigned long long>(acknowledged), elapsed,
-                   static_cast<unsigned long long>(marks - marks_before), static_cast<unsigned long long>(after.cwnd),
-                   static_cast<unsigned long long>(after.inflight)) +
+                   static_cast<unsigned long long>(marks - marks_before), static_cast<long long>(after.cwnd),
+                   static_cast<long long>(after.inflight)) +
            worst_path(before, after, &EvSample::marks) + planes_of(after);
   return text_of("rate: %llu packets in %.1f s without loss or congestion",
                  static_cast<unsigned long long>(acknowledged), elapsed) +

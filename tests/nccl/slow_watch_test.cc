@@ -24,8 +24,8 @@ TEST(QpSample, the_devices_text_is_understood) {
   const QpSample s = parse_qp_stats(kStats);
   EXPECT_EQ(s.qpn, 17u);
   EXPECT_EQ(s.dest_qpn, 4711u);
-  EXPECT_EQ(s.cwnd, 65536u);
-  EXPECT_EQ(s.inflight, 8192u);
+  EXPECT_EQ(s.cwnd, 65536);
+  EXPECT_EQ(s.inflight, 8192);
   EXPECT_EQ(s.timeouts, 2u);
   EXPECT_EQ(s.acknowledged(), 1000u - 20 - 8);
   ASSERT_EQ(s.evs.size(), 2u);
@@ -38,6 +38,17 @@ TEST(QpSample, the_devices_text_is_understood) {
   EXPECT_EQ(s.retransmission_delays[0].ns, 40960u);
   EXPECT_EQ(s.retransmission_delays[0].packets, 19u);
   EXPECT_EQ(parse_qp_stats("").evs.size(), 0u);
+}
+
+// The receiver counts in units of 256 bytes, so less than nothing may be under way: that is no full window.
+TEST(QpSample, bytes_in_flight_may_be_below_zero) {
+  const QpSample s = parse_qp_stats("cwnd 65536\ninflight -216\ntx_packets 10\n");
+  EXPECT_EQ(s.inflight, -216);
+  EXPECT_EQ(s.tx, 10u);
+  QpSample later = s;
+  later.tx = 20;
+  EXPECT_EQ(reason_of(s, later, 1.0).rfind("rate:", 0), 0u) << reason_of(s, later, 1.0);
+  EXPECT_EQ(parse_qp_stats("inflight 0\n").inflight, 0);
 }
 
 class SlowWatchTest : public testing::Test {

@@ -28,11 +28,11 @@ TEST_P(Budget, RunsOutWhereProbesPassAndDataDoesNot) {
   // Three intervals, then two that double: 3 + 2 + 4, and one more for the last packet.
   ASSERT_TRUE(p.until_sends(1, Duration::nanoseconds((1024ll << timeout) * 20)));
   // Where the budget lasts for longer than a search for the path MTU, the reason is known [MRC-MTU-4].
-  EXPECT_EQ(p.sends()[0].status, timeout < 14 ? WcStatus::kRetryExceeded : WcStatus::kPathMtu);
+  EXPECT_EQ(p.sends()[0].status, timeout < 15 ? WcStatus::kRetryExceeded : WcStatus::kPathMtu);
   EXPECT_EQ(p.state(0), QpState::kError);
   EXPECT_TRUE(p.untouched(0, 90000));
 }
-INSTANTIATE_TEST_SUITE_P(Timeouts, Budget, testing::Values(10, 14, 16, 18));
+INSTANTIATE_TEST_SUITE_P(Timeouts, Budget, testing::Values(10, 15, 16, 18));
 
 // [MRC-LOSS-3]: the same budget where nothing passes at all.
 TEST(Budget, RunsOutInSilence) {

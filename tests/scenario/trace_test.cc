@@ -23,15 +23,17 @@ struct Traced {
   }
 };
 
-// 40 writes of 60 kB under what `change` does to the network.
+// 40 writes of 60 kB under what `change` does to the network, and as many again in each further round.
 template <typename Change>
-Traced run(const FabricConfig& config, Change change) {
+Traced run(const FabricConfig& config, Change change, uint32_t rounds = 1) {
   Pair p(config);
   change(&p);
   Traced t;
   p.fabric.record(&t.all);
-  for (uint32_t i = 0; i < 40; ++i) p.write(i, (i % 16) * 60000, 60000);
-  EXPECT_TRUE(p.until_sends(40));
+  for (uint32_t round = 1; round <= rounds; ++round) {
+    for (uint32_t i = 0; i < 40; ++i) p.write(i, (i % 16) * 60000, 60000);
+    EXPECT_TRUE(p.until_sends(40 * round));
+  }
   p.fabric.record(nullptr);
   for (const TraceRecord& r : t.all)
     if (r.node == 0) ++t.sender[{r.event, r.trigger}];
@@ -88,7 +90,7 @@ TEST(Trace, TheReasonOfARetransmissionIsThatOfItsLoss) {
 }
 
 TEST(Trace, APlaneThatDiesTakesItsPathsAlong) {
-  const Traced t = run({}, [](Pair* p) { p->fabric.net().link(2).loss = 1; });
+  const Traced t = run({}, [](Pair* p) { p->fabric.net().link(2).loss = 1; }, 5);
   EXPECT_GT(t.of(TraceEvent::kPlane, TraceTrigger::kLosses) + t.of(TraceEvent::kEvState, TraceTrigger::kLosses) +
                 t.of(TraceEvent::kEvState, TraceTrigger::kTimedOut),
             0);

@@ -95,7 +95,7 @@ QpSnapshot read_qp_stats(mrc_qp* qp) {
     if (name.rfind("ev.", 0) == 0) {
       s.evs.push_back(parse_ev(name, words));
     } else {
-      uint64_t value = 0;
+      int64_t value = 0;
       if (words >> value) s.values[name] = value;
     }
   }

@@ -14,7 +14,7 @@ namespace mrc::core {
   X(tx_data, "request packets sent, retransmissions included")                                     \
   X(rx_data, "request packets accepted and placed")                                                \
   X(retransmits, "request packets retransmitted")                                                  \
-  X(fast_retransmits, "packets declared lost by SACK before their timer")                          \
+  X(fast_retransmits, "packets retransmitted before their timer, as later ones had arrived")       \
   X(timeouts, "packets declared lost by their timer")                                              \
   X(spurious_retransmits, "retransmitted packets whose original had arrived")                      \
   X(tx_sacks, "SACKs sent")                                                                        \

@@ -1,15 +1,23 @@
 // LossDetector: detects the lost packets of a QP by send times, as RFC 8985 (RACK) does, for packets
-// that overtake each other on hundreds of paths [MRC-LOSS-1, MRC-CHOICE-Q17]. Sans-IO; no allocation.
+// that overtake each other on hundreds of paths [MRC-LOSS-1, MRC-CHOICE-Q17]. Sans-IO; no allocation after start().
 //
-// A packet is lost when another one, sent at least a reordering window later, has arrived. It is also lost, although
-// no packet was sent that much later, when a later one has arrived and a round trip and the window have passed. The
-// window is the lateness of packets, up to a round trip. Lateness is measured by a SACK that names the late packet
-// itself: a packet reported by another packet's SACK may have been in time, and its own SACK was lost.
+// Order holds within a plane, not between planes: a plane ends in one queue of the receiver, which may read the queues
+// of several planes one after the other, milliseconds apart. So there are two rules.
+//
+// 1. Overtaken. A packet is lost when another one, sent at least a reordering window later on the same plane, has
+//    arrived. It is also lost, although no packet was sent that much later, when a later one of its plane has arrived
+//    and a round trip and the window have passed. The window is the lateness of the plane's packets, up to a round
+//    trip. Lateness is measured by a SACK that names the late packet itself: a packet reported by another packet's SACK
+//    may have been in time, and its own SACK was lost.
+// 2. Silence. Of a plane of which nothing sent later has arrived, while other planes deliver, a packet is lost after
+//    two round trips and the window, but not before the plane's answers have taken lately, and a margin.
 #pragma once
 
 #include <algorithm>
 
+#include "base/planes.h"
 #include "base/time.h"
+#include "core/recent_max.h"
 #include "core/rtt_estimator.h"
 #include "core/sent_packets.h"
 
@@ -17,8 +25,19 @@ namespace mrc::core {
 
 class LossDetector {
  public:
-  // A packet or a probe that was sent at `sent_at` has arrived, for certain.
-  void on_delivered(Instant now, Instant sent_at) {
+  // Forgets everything. Throws std::bad_alloc, and changes nothing then.
+  void start(size_t planes) {
+    PerPlane<Plane> fresh(planes);
+    *this = LossDetector();
+    planes_.swap(fresh);
+  }
+
+  // A packet or a probe that was sent at `sent_at` on that plane has arrived, for certain.
+  void on_delivered(Instant now, Instant sent_at, PlaneId plane) {
+    Plane& p = planes_[plane];
+    p.newest = std::max(p.newest, sent_at);
+    if (p.answers.due(now)) p.answers.begin(now + kAnswersEpoch);
+    p.answers.add(now - sent_at);
     if (sent_at <= newest_) return;
     newest_ = sent_at;
     newest_rtt_ = now - sent_at;
@@ -28,22 +47,26 @@ class LossDetector {
   // the bound of the window would shrink when it is too narrow already.
   void on_round_trip(Duration rtt) { arrivals_.on_sample(rtt); }
 
-  // Lateness of a packet whose arrival becomes known now: the newest packet that has arrived was sent that much later.
-  Duration lateness(Instant sent_at) const { return newest_ > sent_at ? newest_ - sent_at : Duration(); }
-  void on_late(Instant now, Duration lateness, const RttEstimator& rtt) {
+  // Lateness of a packet whose arrival becomes known now: the newest packet that has arrived on its plane was sent that
+  // much later.
+  Duration lateness(Instant sent_at, PlaneId plane) const {
+    const Instant newest = planes_[plane].newest;
+    return newest > sent_at ? newest - sent_at : Duration();
+  }
+  void on_late(Instant now, Duration lateness, PlaneId plane, const RttEstimator& rtt) {
     begin_epoch(now, rtt);
-    late_ = std::max(late_, lateness);
+    planes_[plane].late.add(lateness);
   }
 
-  // At least `floor`; half more than the maximum lateness of this epoch and the last one, at most the mean round
-  // trip of what arrives and four times its variation, as a retransmission timeout of RFC 6298 is: between planes of
-  // unequal queues a packet may be later than the mean. In the first epoch, when little is known, a round trip. A
-  // quarter more and twice the variation retransmitted 0.4 % of the packets needlessly where deep queues are full
-  // (reproduction 6 of sim/RESULTS.md; with these, 0.16 %).
-  Duration window(Instant now, const RttEstimator& rtt, Duration floor) {
+  // At least `floor`; half more than the maximum lateness of the plane's packets in this epoch and the last one, at
+  // most the mean round trip of what arrives and four times its variation, as a retransmission timeout of RFC 6298 is:
+  // between paths of unequal queues a packet may be later than the mean. In the first epoch, when little is known, a
+  // round trip. A quarter more and twice the variation retransmitted 0.4 % of the packets needlessly where deep queues
+  // are full (reproduction 6 of sim/RESULTS.md; with these, 0.16 %).
+  Duration window(Instant now, const RttEstimator& rtt, Duration floor, PlaneId plane) {
     if (!rtt.known()) return std::max(kUnknown, floor);
     begin_epoch(now, rtt);
-    const Duration late = std::max(late_, late_before_);
+    const Duration late = planes_[plane].late.max();
     const Duration most = std::max(rtt.smoothed(), arrivals_.smoothed() + arrivals_.variation() * 4);
     const Duration needed = std::min(late + late / 2, most);
     return std::max({floor, needed, epochs_ < 2 ? rtt.smoothed() : Duration()});
@@ -51,24 +74,30 @@ class LossDetector {
 
   // The time at which a packet sent at `sent_at` counts as lost without an answer. never(): no later one has
   // arrived. If only time indicates the loss, twice the variation of the round trip is added: the answer may be
-  // late, too.
-  Instant lost_at(Instant sent_at, const RttEstimator& rtt, Duration window) const {
+  // late, too. Silence of a plane is weaker evidence, and waits for longer.
+  Instant lost_at(Instant sent_at, const RttEstimator& rtt, Duration window, PlaneId plane) const {
     if (sent_at > newest_) return Instant::never();
-    if (sent_at + window <= newest_) return newest_;
-    return sent_at + std::max(newest_rtt_, rtt.smoothed()) + window + rtt.variation() * 2;
+    const Plane& p = planes_[plane];
+    if (sent_at + window <= p.newest) return newest_;
+    const Duration round = std::max(newest_rtt_, rtt.smoothed());
+    if (sent_at <= p.newest) return sent_at + round + window + rtt.variation() * 2;
+    const Duration usual = p.answers.max();
+    return sent_at + std::max(round * 2 + window + rtt.variation() * 4, std::min(usual + usual / 2, kMaxSilence)) +
+           kSilenceMargin;
   }
 
   // Calls on_lost(seq) for the packets of `sent` that are lost now, the oldest first; on_lost() may mark them as lost.
-  // Returns the time of the next loss if nothing arrives until then. Depends on its arguments and the arrivals so far,
-  // and changes nothing.
-  template <typename OnLost>
-  Instant detect(Instant now, const SentPackets& sent, const RttEstimator& rtt, Duration window,
-                 const OnLost& on_lost) const {
+  // `evs[ev].plane` is the plane of an EV. Returns the time of the next loss if nothing arrives until then.
+  template <typename Evs, typename OnLost>
+  Instant detect(Instant now, const SentPackets& sent, const RttEstimator& rtt, Duration floor, const Evs& evs,
+                 const OnLost& on_lost) {
+    for (const PlaneId plane : planes_.ids()) planes_[plane].window = window(now, rtt, floor, plane);
     Instant next = Instant::never();
     for (uint64_t s = sent.una(); s < sent.highest_acked(); ++s) {
       const TxRecord& r = sent[s];
       if (r.acked || r.lost) continue;
-      const Instant at = lost_at(r.sent_at, rtt, window);
+      const PlaneId plane = evs[r.ev].plane;
+      const Instant at = lost_at(r.sent_at, rtt, planes_[plane].window, plane);
       if (at <= now) {
         on_lost(s);
       } else {
@@ -78,29 +107,36 @@ class LossDetector {
     return next;
   }
 
-  void check() const {
-    arrivals_.check();
-    MRC_INVARIANT(late_ >= Duration() && late_before_ >= Duration());
-  }
+  void check() const { arrivals_.check(); }
 
   static constexpr int64_t kEpoch = 16;  // round trips
   static constexpr Duration kUnknown = Duration::milliseconds(1);
+  // A host that was busy for a moment is busy again soon, by the scheduler's time and not by that of the network.
+  static constexpr Duration kAnswersEpoch = Duration::milliseconds(100);
+  static constexpr Duration kSilenceMargin = Duration::microseconds(200);
+  static constexpr Duration kMaxSilence = Duration::milliseconds(10);
 
  private:
+  struct Plane {
+    Instant newest = Instant::from_ns(INT64_MIN / 4);  // send time of the newest packet that has arrived
+    RecentMax late;                                    // lateness of packets
+    RecentMax answers;                                 // time from a packet to the report of its arrival
+    Duration window;                                   // of the current detect()
+  };
+
   void begin_epoch(Instant now, const RttEstimator& rtt) {
     if (now < next_epoch_ || !rtt.known()) return;
     if (epochs_ < 2) ++epochs_;
-    late_before_ = late_;
-    late_ = Duration();
     next_epoch_ = now + rtt.smoothed() * kEpoch;
+    for (Plane& p : planes_) p.late.begin(next_epoch_);
   }
 
   RttEstimator arrivals_;
   Instant newest_ = Instant::from_ns(INT64_MIN / 4);
   Duration newest_rtt_;
   Instant next_epoch_ = Instant::from_ns(INT64_MIN / 4);
-  Duration late_, late_before_;
   uint8_t epochs_ = 0;  // begun, up to two
+  PerPlane<Plane> planes_;
 };
 
 }  // namespace mrc::core

@@ -27,7 +27,8 @@ void Requester::note_lateness(Instant now, const wire::Packet& p, const Named& n
   const TxRecord& r = sent_[named.seq];
   if (named.seq >= sent_.una() && !r.acked && r.sends == 1 && named.rtt > Duration()) {
     detector_.on_round_trip(named.rtt);
-    detector_.on_late(now, detector_.lateness(r.sent_at), rtt_);
+    const PlaneId plane = qp_.peer->paths.plane_of(r.ev);
+    detector_.on_late(now, detector_.lateness(r.sent_at, plane), plane, rtt_);
     return;
   }
   if (r.sends < 2 || p.bth.rtx) return;
@@ -36,9 +37,12 @@ void Requester::note_lateness(Instant now, const wire::Packet& p, const Named& n
   ++qp_.engine.counters.spurious_retransmits;
   const Instant first = r.first_sent_at();
   detector_.on_round_trip(now - first);
-  detector_.on_late(now, detector_.lateness(first), rtt_);
-  if (const std::optional<EvIndex> ev = qp_.engine.ev_index_of(p.sack.seth.entropy))
-    qp_.peer->paths.on_delivered(*ev, first);
+  const std::optional<EvIndex> ev = qp_.engine.ev_index_of(p.sack.seth.entropy);
+  const PlaneId plane = qp_.peer->paths.plane_of(ev.value_or(r.ev));
+  detector_.on_late(now, detector_.lateness(first, plane), plane, rtt_);
+  if (!ev) return;
+  detector_.on_delivered(now, first, plane);
+  qp_.peer->paths.on_loss_refuted(now, *ev, first);
 }
 
 void Requester::mark_lost(Instant now, uint64_t seq, LossCause cause) {
@@ -68,11 +72,10 @@ void Requester::report_lost(Instant now, LossCause cause, uint64_t seq) {
 void Requester::detect_losses(Instant now) {
   lost_deadline_ = Instant::never();
   if (sent_.una() >= sent_.highest_acked()) return;
-  const Duration window = detector_.window(now, rtt_, qp_.engine.config.reorder_floor);
+  const EndpointConfig& c = qp_.engine.config;
   bool any = false;
-  lost_deadline_ = detector_.detect(now, sent_, rtt_, window, [&](uint64_t seq) {
+  lost_deadline_ = detector_.detect(now, sent_, rtt_, c.reorder_floor, c.evs, [&](uint64_t seq) {
     mark_lost(now, seq, LossCause::kOvertaken);
-    ++qp_.engine.counters.fast_retransmits;
     qp_.peer->paths.on_lost(now, sent_[seq].ev, sent_[seq].sent_at);
     report_lost(now, LossCause::kOvertaken, seq);
     any = true;
@@ -108,7 +111,7 @@ Requester::Expired Requester::time_out_packets(Instant now, Duration interval) {
     }
     mark_lost(now, s, LossCause::kTimedOut);
     ++totals_.timeouts;
-    qp_.peer->paths.on_timeout(now, r.ev);
+    qp_.peer->paths.on_unanswered(now, r.ev, r.sent_at);
     report_lost(now, LossCause::kTimedOut, s);
     expired.any = true;
   }

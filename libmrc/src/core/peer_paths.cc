@@ -46,6 +46,7 @@ void PeerPaths::on_delivered(EvIndex ev, Instant sent_at) {
   PlaneHealth& p = planes_[h.plane];
   if (h.state == EvState::kGood) p.reverse = ev;  // [MRC-EVS-9]
   if (sent_at > p.last_delivered_sent) p.last_delivered_sent = sent_at;
+  if (sent_at > newest_delivered_sent_) newest_delivered_sent_ = sent_at;
   if (p.streak != 0 && sent_at >= p.last_loss_sent) p.streak = 0;
 }
 
@@ -85,6 +86,15 @@ void PeerPaths::on_lost(Instant now, EvIndex ev, Instant sent_at) {
 void PeerPaths::on_timeout(Instant now, EvIndex ev) {
   ++health_[ev].losses;
   if (!config_.oblivious) assume_bad(now, ev, TraceTrigger::kTimedOut);
+}
+
+void PeerPaths::on_loss_refuted(Instant now, EvIndex ev, Instant sent_at) {
+  on_delivered(ev, sent_at);
+  const EvHealth& h = health_[ev];
+  const PlaneHealth& p = planes_[h.plane];
+  const Instant blamed =
+      use_.suspended().contains(h.plane) ? std::max(h.last_loss_sent, p.last_loss_sent) : h.last_loss_sent;
+  if (h.state == EvState::kAssumedBad && sent_at >= blamed) recover(now, ev, TraceTrigger::kLossRefuted);
 }
 
 // [MRC-EVS-5]

@@ -127,7 +127,17 @@ class PeerPaths {
   // A round trip that certainly is that of a packet on this path [MRC-LOSS-6].
   void on_plane_rtt(EvIndex ev, Duration rtt);
   void on_lost(Instant now, EvIndex ev, Instant sent_at);
+  // A packet was not answered within the packet timeout.
   void on_timeout(Instant now, EvIndex ev);
+  // The same for one sent at `sent_at`, where all the peer may have been silent.
+  void on_unanswered(Instant now, EvIndex ev, Instant sent_at) {
+    if (peer_ran_since(sent_at))
+      on_timeout(now, ev);
+    else
+      ++health_[ev].losses;
+  }
+  // A packet that counted as lost on this EV has arrived: its loss is no evidence.
+  void on_loss_refuted(Instant now, EvIndex ev, Instant sent_at);
   void on_ecn(EvIndex ev) { ++health_[ev].ecn_marks; }
   void on_always_skip(Instant now, EvIndex ev) {
     if (!config_.oblivious) assume_bad(now, ev, TraceTrigger::kPeerVerdict);
@@ -241,6 +251,9 @@ class PeerPaths {
   std::optional<EvIndex> draw_ev(PlaneId plane, bool bad_too, bool idle_only = false);
   uint32_t floor() const;
   uint32_t in_use(std::optional<LinkIndex> without = std::nullopt) const;
+  // Something sent at or after that time was delivered, on any plane. A peer of which all is silent is busy, gone or
+  // out of reach: that is no evidence against one path [MRC-EVS-17].
+  bool peer_ran_since(Instant sent_at) const { return newest_delivered_sent_ >= sent_at; }
   void suspect_link(Instant now, EvIndex ev, TraceTrigger why);
   void on_first_probe_lost(Instant now, EvIndex ev, Instant sent_at);
   void forget_link_test(EvIndex ev);
@@ -270,6 +283,7 @@ class PeerPaths {
   Links links_;
   uint32_t generation_ = 1;
   Duration answer_time_;  // round trips of probes: the longest, decaying
+  Instant newest_delivered_sent_ = kLongAgo;
   uint8_t control_turn_ = 0;
   Inbound inbound_;
   std::vector<EvIndex> scratch_;

@@ -32,6 +32,7 @@ void Requester::start(Instant now) {
   flow.trimming = c.trimming && qp_.attr.trim_nack;
   flow.ack_bytes = c.sack_bytes;  // the peer's own is unknown
   congestion_ = make_congestion_control(congestion_config(), flow, now);
+  detector_.start(c.planes.size());
   meter_generation_ = 0;
   if (qp_.peer != nullptr) follow_meter();
   packets_.set_window(128u * std::max<uint32_t>(1, qp_.attr.mpr));
@@ -150,6 +151,7 @@ void Requester::note_sent(Instant now, const PacketScheduler::Packet& p, EvIndex
   if (packets_.retransmits()) {
     sent_.on_sent_again(now, p.seq, ev, p.nominal());
     const TxRecord& r = sent_[p.seq];
+    qp_.engine.counters.fast_retransmits += r.lost_by == TraceTrigger::kOvertaken;
     qp_.engine.report(
         now, qp_.qpn, r.lost_by,
         event::Retransmit{.psn = psn_of(p.seq), .ev = entry.value, .plane = entry.plane, .transmission = r.sends});

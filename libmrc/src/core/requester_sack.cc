@@ -100,10 +100,7 @@ void Requester::on_arrived(Instant now, uint64_t seq) {
   if (arrival == SentPackets::Arrival::kInFlight) rotation_.on_left(qp_.peer->paths.plane_of(r.ev));
   Counters& counters = qp_.engine.counters;
   qp_.peer->meter.on_delivered(r.nominal);
-  if (arrival == SentPackets::Arrival::kLost) {
-    congestion_->on_lost_packet_acked(r.nominal);
-    if (r.sends == 1) ++counters.spurious_retransmits;
-  }
+  if (arrival == SentPackets::Arrival::kLost) congestion_->on_lost_packet_acked(r.nominal);
   if (r.sends > 1) note_retransmission_delay(now - r.first_sent_at());
   // The copy that arrived of a packet sent twice is unknown; an answer sooner than any round trip was to the first.
   const bool original = r.sends > 1 && now - r.sent_at < rtt_.min();
@@ -113,7 +110,7 @@ void Requester::on_arrived(Instant now, uint64_t seq) {
   }
   qp_.peer->paths.on_delivered(r.ev, r.sent_at);
   if (r.sends == 1) qp_.peer->paths.on_rtt(r.ev, now - r.sent_at);
-  detector_.on_delivered(now, r.sent_at);
+  detector_.on_delivered(now, r.sent_at, qp_.peer->paths.plane_of(r.ev));
 }
 
 // A QP's first retransmission allocates its histogram; where memory has run out, the next one does.
@@ -245,7 +242,7 @@ bool Requester::take_probe_answer(Instant now, const wire::Seth& seth, uint64_t 
   // answered probe only proves that small ones pass.
   if (sent_.all_arrived()) retry_.restore();
   qp_.peer->paths.on_delivered(answer->probe.ev, sent_at);
-  detector_.on_delivered(now, sent_at);
+  detector_.on_delivered(now, sent_at, qp_.peer->paths.plane_of(answer->probe.ev));
   if (!sent_.all_arrived()) suspect_path_mtu(now);
   // Everything sent before the probe has either been reported by now or is lost.
   sent_.on_all_reported();

@@ -116,7 +116,8 @@ struct WindowSteps {  // bits of WindowStep (core/congestion/control.h)
   X(kMisfit, "misfit", "the packet does not fit the message that it claims to belong to")        \
   X(kContradicted, "contradicted", "two packets contradict each other: one of them was forged")     \
   X(kApplication, "application", "requested by the application")                                 \
-  X(kFatal, "fatal", "an error that fails the queue pair")
+  X(kFatal, "fatal", "an error that fails the queue pair")                                       \
+  X(kLossRefuted, "loss_refuted", "a packet of the path that counted as lost has arrived")
 // clang-format on
 
 // Calls m(type, field) for each of one to four (type, field).

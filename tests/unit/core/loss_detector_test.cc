@@ -16,10 +16,18 @@ constexpr Instant at(int64_t n) {
 class LossDetectorTest : public ::testing::Test {
  protected:
   LossDetectorTest() {
+    detector_.start(2);
     rtt_.on_sample(us(100));
     detector_.on_round_trip(us(100));  // its variation is 50 us
   }
-  Duration window(int64_t now) { return detector_.window(at(now), rtt_, us(10)); }
+  Duration window(int64_t now, PlaneId plane = 0_plane) { return detector_.window(at(now), rtt_, us(10), plane); }
+  void late(int64_t now, int64_t by, PlaneId plane = 0_plane) { detector_.on_late(at(now), us(by), plane, rtt_); }
+  void delivered(int64_t now, int64_t sent, PlaneId plane = 0_plane) {
+    detector_.on_delivered(at(now), at(sent), plane);
+  }
+  Instant lost_at(int64_t sent, PlaneId plane = 0_plane) const {
+    return detector_.lost_at(at(sent), rtt_, us(10), plane);
+  }
   void settle() {  // the first epoch is over
     window(0);
     window(1600);
@@ -29,8 +37,8 @@ class LossDetectorTest : public ::testing::Test {
 };
 
 TEST_F(LossDetectorTest, WithoutARoundTripTheWindowIsAMillisecond) {
-  EXPECT_EQ(detector_.window(at(0), RttEstimator(), us(10)), LossDetector::kUnknown);
-  EXPECT_EQ(detector_.window(at(0), RttEstimator(), us(2000)), us(2000));
+  EXPECT_EQ(detector_.window(at(0), RttEstimator(), us(10), 0_plane), LossDetector::kUnknown);
+  EXPECT_EQ(detector_.window(at(0), RttEstimator(), us(2000), 0_plane), us(2000));
 }
 
 TEST_F(LossDetectorTest, TheWindowIsARoundTripAtFirstAndTheFloorAfterSixteenWithoutLateness) {
@@ -41,22 +49,22 @@ TEST_F(LossDetectorTest, TheWindowIsARoundTripAtFirstAndTheFloorAfterSixteenWith
 
 TEST_F(LossDetectorTest, LatenessWidensItByHalfMoreUpToARoundTripAndFourTimesItsVariation) {
   settle();
-  detector_.on_late(at(1700), us(6), rtt_);
+  late(1700, 6);
   EXPECT_EQ(window(1700), us(10));
-  detector_.on_late(at(1700), us(40), rtt_);
+  late(1700, 40);
   EXPECT_EQ(window(1700), us(60));
-  detector_.on_late(at(1700), us(20), rtt_);
+  late(1700, 20);
   EXPECT_EQ(window(1700), us(60));
-  detector_.on_late(at(1700), us(198), rtt_);
+  late(1700, 198);
   EXPECT_EQ(window(1700), us(297));
-  detector_.on_late(at(1700), us(202), rtt_);
+  late(1700, 202);
   EXPECT_EQ(window(1700), us(300));
 }
 
 // Packets of a slow path arrive after they were sent again, and give no sample to the round trip of the QP.
 TEST_F(LossDetectorTest, RoundTripsOfLatePacketsRaiseTheBound) {
   settle();
-  detector_.on_late(at(1700), us(1000), rtt_);
+  late(1700, 1000);
   EXPECT_EQ(window(1700), us(300));
   detector_.on_round_trip(us(300));  // the mean becomes 125 us, its variation 87.5 us
   EXPECT_EQ(window(1700), us(475));
@@ -64,15 +72,15 @@ TEST_F(LossDetectorTest, RoundTripsOfLatePacketsRaiseTheBound) {
 
 TEST_F(LossDetectorTest, LatenessWidensItInTheFirstEpochToo) {
   window(0);
-  detector_.on_late(at(10), us(60), rtt_);
+  late(10, 60);
   EXPECT_EQ(window(10), us(100));
-  detector_.on_late(at(10), us(120), rtt_);
+  late(10, 120);
   EXPECT_EQ(window(10), us(180));
 }
 
 TEST_F(LossDetectorTest, LatenessIsForgottenAfterTheNextSixteenRoundTrips) {
   settle();
-  detector_.on_late(at(1700), us(40), rtt_);
+  late(1700, 40);
   EXPECT_EQ(window(3199), us(60));
   EXPECT_EQ(window(3200), us(60));
   EXPECT_EQ(window(4799), us(60));
@@ -82,52 +90,106 @@ TEST_F(LossDetectorTest, LatenessIsForgottenAfterTheNextSixteenRoundTrips) {
 // A pause is no proof that packets have stopped to be late.
 TEST_F(LossDetectorTest, APauseForgetsNothing) {
   settle();
-  detector_.on_late(at(1700), us(40), rtt_);
+  late(1700, 40);
   EXPECT_EQ(window(1000000), us(60));
 }
 
 TEST_F(LossDetectorTest, NothingIsLostBeforeALaterPacketHasArrived) {
-  EXPECT_EQ(detector_.lost_at(at(50), rtt_, us(10)), Instant::never());
-  detector_.on_delivered(at(100), at(0));
-  EXPECT_EQ(detector_.lost_at(at(1), rtt_, us(10)), Instant::never());
+  EXPECT_EQ(lost_at(50), Instant::never());
+  delivered(100, 0);
+  EXPECT_EQ(lost_at(1), Instant::never());
 }
 
 TEST_F(LossDetectorTest, LostAtOnceWhenOneSentAWindowLaterHasArrived) {
-  detector_.on_delivered(at(110), at(10));
-  EXPECT_LE(detector_.lost_at(at(0), rtt_, us(10)), at(110));
-  EXPECT_GT(detector_.lost_at(Instant::from_ns(1), rtt_, us(10)), at(110));
+  delivered(110, 10);
+  EXPECT_LE(lost_at(0), at(110));
+  EXPECT_GT(detector_.lost_at(Instant::from_ns(1), rtt_, us(10), 0_plane), at(110));
 }
 
 TEST_F(LossDetectorTest, ElseWhenARoundTripAndTheWindowHavePassed) {
-  detector_.on_delivered(at(105), at(5));
-  EXPECT_EQ(detector_.lost_at(at(0), rtt_, us(10)), at(100 + 10 + 2 * 50));
-  detector_.on_delivered(at(306), at(6));  // the round trip of the one that overtook counts when it is longer
-  EXPECT_EQ(detector_.lost_at(at(0), rtt_, us(10)), at(300 + 10 + 2 * 50));
-  detector_.on_delivered(at(400), at(3));  // an older packet changes nothing
-  EXPECT_EQ(detector_.lost_at(at(0), rtt_, us(10)), at(300 + 10 + 2 * 50));
+  delivered(105, 5);
+  EXPECT_EQ(lost_at(0), at(100 + 10 + 2 * 50));
+  delivered(306, 6);  // the round trip of the one that overtook counts when it is longer
+  EXPECT_EQ(lost_at(0), at(300 + 10 + 2 * 50));
+  delivered(400, 3);  // an older packet changes nothing
+  EXPECT_EQ(lost_at(0), at(300 + 10 + 2 * 50));
 }
 
 TEST_F(LossDetectorTest, LatenessIsHowMuchLaterTheNewestWasSent) {
-  detector_.on_delivered(at(105), at(30));
-  EXPECT_EQ(detector_.lateness(at(10)), us(20));
-  EXPECT_EQ(detector_.lateness(at(30)), Duration());
-  EXPECT_EQ(detector_.lateness(at(31)), Duration());
+  delivered(105, 30);
+  EXPECT_EQ(detector_.lateness(at(10), 0_plane), us(20));
+  EXPECT_EQ(detector_.lateness(at(30), 0_plane), Duration());
+  EXPECT_EQ(detector_.lateness(at(31), 0_plane), Duration());
+}
+
+// Order holds within a plane: what arrives of another one is no reason to call a packet overtaken.
+TEST_F(LossDetectorTest, OnlyPacketsOfItsPlaneOvertakeAPacket) {
+  settle();
+  delivered(200, 100, 1_plane);
+  EXPECT_GT(lost_at(0), at(200));
+  delivered(201, 10, 0_plane);
+  EXPECT_LE(lost_at(0), at(201));
+}
+
+TEST_F(LossDetectorTest, EachPlaneHasAWindowOfItsOwn) {
+  settle();
+  late(1700, 40, 1_plane);
+  EXPECT_EQ(window(1700, 0_plane), us(10));
+  EXPECT_EQ(window(1700, 1_plane), us(60));
+  delivered(1800, 1700, 1_plane);
+  EXPECT_EQ(detector_.lateness(at(1600), 0_plane), Duration());
+  EXPECT_EQ(detector_.lateness(at(1600), 1_plane), us(100));
+}
+
+// While other planes deliver: twice the round trip, the window, four times the variation of 50 us, and 200 us.
+TEST_F(LossDetectorTest, APacketOfASilentPlaneIsLostLater) {
+  delivered(100, 0, 0_plane);
+  EXPECT_EQ(lost_at(1), Instant::never());
+  delivered(105, 5, 1_plane);
+  EXPECT_EQ(lost_at(1), at(1 + 2 * 100 + 10 + 4 * 50 + 200));
+  delivered(306, 6, 1_plane);
+  EXPECT_EQ(lost_at(1), at(1 + 2 * 300 + 10 + 4 * 50 + 200));
+}
+
+// A receiver that once served this plane late may do so again; other planes do not wait for that.
+TEST_F(LossDetectorTest, SilenceIsMeasuredByTheSlowestAnswersOfThePlaneLately) {
+  delivered(4000, 0, 0_plane);
+  delivered(4100, 4000, 1_plane);
+  EXPECT_EQ(lost_at(3990, 0_plane), at(3990 + 6000 + 200));
+  delivered(4110, 3990, 0_plane);
+  delivered(4120, 4020, 1_plane);
+  EXPECT_EQ(lost_at(4010, 0_plane), at(4010 + 6000 + 200));
+  EXPECT_EQ(lost_at(4011, 1_plane), at(4011 + 100 + 10 + 2 * 50));  // overtaken, not by a window
+  delivered(110000, 109900, 0_plane);                               // the next epoch has it still
+  delivered(110000, 109950, 1_plane);
+  EXPECT_EQ(lost_at(109930, 0_plane), at(109930 + 6000 + 200));
+  delivered(220000, 219900, 0_plane);  // the one after it has not
+  delivered(220000, 219950, 1_plane);
+  EXPECT_EQ(lost_at(219930, 0_plane), at(219930 + 2 * 100 + 10 + 4 * 50 + 200));
+}
+
+TEST_F(LossDetectorTest, SilenceHasALimit) {
+  delivered(50000, 0, 0_plane);
+  delivered(50100, 50000, 1_plane);
+  EXPECT_EQ(lost_at(49990, 0_plane), at(49990) + LossDetector::kMaxSilence + LossDetector::kSilenceMargin);
 }
 
 // Four packets, sent at 0, 10, 20 and 30 us; the last one arrives at 100 us.
 class DetectTest : public LossDetectorTest {
  protected:
   DetectTest() {
+    settle();
     sent_.make_room(&pool_, 64, 64);
     for (int64_t i = 0; i < 4; ++i) sent_.on_sent(at(10 * i), 0_ev, 1000);
     sent_.on_arrived(3);
-    detector_.on_delivered(at(100), at(30));
+    delivered(100, 30);
   }
   Instant detect(int64_t now, int64_t window) {
     lost_.clear();
-    return detector_.detect(at(now), sent_, rtt_, us(window), [this](uint64_t seq) { lost_.push_back(seq); });
+    return detector_.detect(at(now), sent_, rtt_, us(window), evs_, [this](uint64_t seq) { lost_.push_back(seq); });
   }
   using Seqs = std::vector<uint64_t>;
+  const PerEv<EvEntry> evs_{{1, 0_plane}, {2, 1_plane}};
   TxWindowPool pool_;
   SentPackets sent_;
   Seqs lost_;
@@ -148,6 +210,18 @@ TEST_F(DetectTest, TellsWhenTheNextOneWillBe) {
   EXPECT_EQ(lost_, (Seqs{0, 1}));
   EXPECT_EQ(detect(240, 20), Instant::never());
   EXPECT_EQ(lost_, (Seqs{0, 1, 2}));
+}
+
+TEST_F(DetectTest, JudgesEachPacketByItsPlane) {
+  sent_.on_sent(at(40), 1_ev, 1000);
+  sent_.on_sent(at(50), 0_ev, 1000);
+  sent_.on_arrived(5);
+  delivered(140, 50);
+  detect(140, 10);
+  EXPECT_EQ(lost_, (Seqs{0, 1, 2}));
+  lost_.clear();
+  detect(40 + 200 + 10 + 200 + 200, 10);
+  EXPECT_EQ(lost_, (Seqs{0, 1, 2, 4}));
 }
 
 TEST_F(DetectTest, LeavesOutWhatHasArrivedOrIsLostOrLiesAboveTheHighestArrival) {

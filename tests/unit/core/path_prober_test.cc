@@ -380,13 +380,18 @@ TEST_F(EndpointOpsTest, APlaneThatGoesDownIsToldOverAnotherUntilAnswered) {
 // [MRC-EVS-8] [MRC-CHOICE-Q20]: a retired path is probed by itself, and any answer makes it usable again.
 TEST_F(EndpointOpsTest, RetiredPathsAreProbedUntilTheyAnswer) {
   attr_.timeout = 10;
+  config_.probe_floor = Duration::seconds(1);
   start();
   post(1, 8);
   drain();
+  post(2, 8);
+  drain();
   const EvIndex used = requests()[0]->ev;
-  pass(Duration::nanoseconds(1024ll << 10));
+  now_ = now_ + Duration::microseconds(900);
+  arrive(sack(-1, 1, 0b10));  // the first one is not answered in four times that
+  pass(Duration::microseconds(2700));
   ASSERT_EQ(ev(used).state, EvState::kAssumedBad);
-  arrive(ack(0));
+  arrive(ack(1));
   std::vector<const SentPacket*> of_it;
   for (int ms = 0; ms < 400 && of_it.size() < 2; ++ms) {
     pass(Duration::milliseconds(1));

@@ -582,6 +582,7 @@ TEST_F(PeerPathsTest, ASilentCheckIsFollowedByOneOfTheReverseEv) {
     EvIndex reverse[2];
     for (EvIndex& each : reverse) each = control();
     paths_->on_inbound(us(round * 100000), 0_plane, 0);
+    bool lost = false;
     while (const std::optional<EvIndex> due = paths_->take_due_probe(sent)) {
       const EvIndex ev = *due;
       if (paths_->plane_of(ev) == 0_plane && state(kDead) == EvState::kGood) {
@@ -589,11 +590,10 @@ TEST_F(PeerPathsTest, ASilentCheckIsFollowedByOneOfTheReverseEv) {
         was_silent = ev == kDead;
         silent += was_silent;
       }
-      if (ev == kDead)
-        paths_->on_probe_lost(sent + interval(), ev, sent);
-      else
-        paths_->on_probe_answer(sent + Duration::microseconds(10), ev, sent);
+      lost = lost || ev == kDead;
+      if (ev != kDead) paths_->on_probe_answer(sent + Duration::microseconds(10), ev, sent);
     }
+    if (lost) paths_->on_probe_lost(sent + interval(), kDead, sent);
     for (int i = 0; i < 2; ++i) {
       EXPECT_NE(control(), kDead);
     }
@@ -603,20 +603,66 @@ TEST_F(PeerPathsTest, ASilentCheckIsFollowedByOneOfTheReverseEv) {
   EXPECT_EQ(counters_.plane_suspensions, 0u);
 }
 
+// [MRC-EVS-17] A host that does not run answers on no plane, and timers expire as they do for dead paths.
+TEST_F(PeerPathsTest, SilenceOnAllPlanesIsEvidenceAgainstNone) {
+  for (const EvIndex ev : {0_ev, 1_ev}) paths_->on_delivered(ev, us(1));
+  for (Instant now = us(200000); now < us(4000000); now = now + interval() * 2) {
+    for (int i = 0; i < 2; ++i) control();
+    paths_->on_inbound(now, 0_plane, 0);
+    std::vector<EvIndex> lost;
+    while (const std::optional<EvIndex> due = paths_->take_due_probe(now + interval())) lost.push_back(*due);
+    EXPECT_EQ(lost.size(), 2u);
+    for (const EvIndex ev : lost) paths_->on_probe_lost(now + interval() * 2, ev, now + interval());
+    for (const EvIndex ev : EvRange(8)) paths_->on_unanswered(now + interval() * 2, ev, now);
+  }
+  EXPECT_EQ(counters_.ev_assumed_bad, 0u);
+  EXPECT_EQ(counters_.plane_suspensions, 0u);
+  // One answer, and the same silence of an EV is evidence.
+  paths_->on_delivered(1_ev, us(4000000));
+  paths_->on_unanswered(us(4100000), 0_ev, us(4000001));
+  EXPECT_EQ(state(0_ev), EvState::kGood);
+  paths_->on_unanswered(us(4100000), 0_ev, us(4000000));
+  EXPECT_EQ(state(0_ev), EvState::kAssumedBad);
+}
+
+// [MRC-EVS-17]
+TEST_F(PeerPathsTest, APacketThatCountedAsLostBringsItsPathBack) {
+  paths_->on_delivered(0_ev, us(1));
+  paths_->on_lost(us(100), 0_ev, us(10));
+  paths_->on_lost(us(100), 0_ev, us(20));
+  ASSERT_EQ(state(0_ev), EvState::kAssumedBad);
+  paths_->on_loss_refuted(us(110), 0_ev, us(10));  // the path may have failed after it
+  EXPECT_EQ(state(0_ev), EvState::kAssumedBad);
+  paths_->on_loss_refuted(us(120), 0_ev, us(20));
+  EXPECT_EQ(state(0_ev), EvState::kGood);
+}
+
+// [MRC-EVS-17]
+TEST_F(PeerPathsTest, APacketThatCountedAsLostBringsItsPlaneBack) {
+  for (int64_t i = 0; i < 4; ++i) paths_->on_lost(us(100), ev_at(static_cast<size_t>(2 * i)), us(10 + i));
+  ASSERT_FALSE(paths_->plane_usable(0_plane));
+  paths_->on_loss_refuted(us(110), 0_ev, us(10));
+  EXPECT_FALSE(paths_->plane_usable(0_plane));
+  paths_->on_loss_refuted(us(120), 6_ev, us(13));
+  EXPECT_TRUE(paths_->plane_usable(0_plane));
+}
+
 TEST_F(PeerPathsTest, SilentReverseChecksMoveTheAnswersToAnotherPlane) {
   int checks = 0;
   for (Instant now = us(0); counters_.plane_suspensions == 0 && checks < 10; now = now + interval() * 2) {
     for (int i = 0; i < 2; ++i) control();
     paths_->on_inbound(now, 0_plane, 0);
     const Instant sent = now + interval();
+    std::vector<EvIndex> lost;
     while (const std::optional<EvIndex> due = paths_->take_due_probe(sent)) {
-      const EvIndex ev = *due;
-      if (paths_->plane_of(ev) == 0_plane) {
-        checks += state(ev) == EvState::kGood;  // not the probes of what is retired already
-        paths_->on_probe_lost(sent + interval(), ev, sent);
-      } else {
-        paths_->on_probe_answer(sent + Duration::microseconds(10), ev, sent);
-      }
+      if (paths_->plane_of(*due) == 0_plane)
+        lost.push_back(*due);
+      else
+        paths_->on_probe_answer(sent + Duration::microseconds(10), *due, sent);
+    }
+    for (const EvIndex ev : lost) {
+      checks += state(ev) == EvState::kGood;  // not the probes of what is retired already
+      paths_->on_probe_lost(sent + interval(), ev, sent);
     }
     if (checks == 1) {
       EXPECT_EQ(counters_.plane_suspensions, 0u);
