@@ -41,6 +41,10 @@ bool Endpoint::poll_tx(Instant now, TxBurst* out, PlaneSet planes_with_room) {
   return parts_->scheduler.poll(now, out, planes_with_room);
 }
 
+void Endpoint::on_resumed(Instant now) {
+  parts_->engine.ran_since = now;
+}
+
 void Endpoint::handle_timeout(Instant now) {
   const Checked checked(parts_.get());
   while (TimerNode* n = parts_->engine.timers.pop_due(now)) {

@@ -70,6 +70,9 @@ class Endpoint {
   bool poll_tx(Instant now, TxBurst* out, PlaneSet planes_with_room = PlaneSet::all());
   Instant next_timeout() const;  // Instant::never() when nothing is pending
   void handle_timeout(Instant now);
+  // This host did not run for a while until now, so answers may be queued: what was sent before is not judged by its
+  // age [MRC-LOSS-1].
+  void on_resumed(Instant now);
 
   // --- memory ------------------------------------------------------------------------------------------------------
   MemoryTable& memory();

@@ -10,7 +10,9 @@
 //    trip. Lateness is measured by a SACK that names the late packet itself: a packet reported by another packet's SACK
 //    may have been in time, and its own SACK was lost.
 // 2. Silence. Of a plane of which nothing sent later has arrived, while other planes deliver, a packet is lost after
-//    two round trips and the window, but not before the plane's answers have taken lately, and a margin.
+//    two round trips, the window, four variations and a margin. This time begins anew with each answer that took longer
+//    than that: a host that did not run for a while, this one or the peer's, works off the queues of its planes one
+//    after the other, and the first answers say nothing about the others. It has a limit.
 #pragma once
 
 #include <algorithm>
@@ -36,8 +38,7 @@ class LossDetector {
   void on_delivered(Instant now, Instant sent_at, PlaneId plane) {
     Plane& p = planes_[plane];
     p.newest = std::max(p.newest, sent_at);
-    if (p.answers.due(now)) p.answers.begin(now + kAnswersEpoch);
-    p.answers.add(now - sent_at);
+    if (arrivals_.known() && now - sent_at > patience(arrivals_.smoothed(), arrivals_)) resumed_ = now;
     if (sent_at <= newest_) return;
     newest_ = sent_at;
     newest_rtt_ = now - sent_at;
@@ -74,30 +75,31 @@ class LossDetector {
 
   // The time at which a packet sent at `sent_at` counts as lost without an answer. never(): no later one has
   // arrived. If only time indicates the loss, twice the variation of the round trip is added: the answer may be
-  // late, too. Silence of a plane is weaker evidence, and waits for longer.
-  Instant lost_at(Instant sent_at, const RttEstimator& rtt, Duration window, PlaneId plane) const {
+  // late, too. Silence of a plane is weaker evidence, and waits for longer. `ran_since`: this host did not run
+  // immediately before that time, so that answers which arrived meanwhile may be queued.
+  Instant lost_at(Instant sent_at, const RttEstimator& rtt, Duration window, PlaneId plane, Instant ran_since) const {
     if (sent_at > newest_) return Instant::never();
     const Plane& p = planes_[plane];
     if (sent_at + window <= p.newest) return newest_;
     const Duration round = std::max(newest_rtt_, rtt.smoothed());
-    if (sent_at <= p.newest) return sent_at + round + window + rtt.variation() * 2;
-    const Duration usual = p.answers.max();
-    return sent_at + std::max(round * 2 + window + rtt.variation() * 4, std::min(usual + usual / 2, kMaxSilence)) +
-           kSilenceMargin;
+    const Instant since = std::max(sent_at, ran_since);
+    if (sent_at <= p.newest) return since + round + window + rtt.variation() * 2;
+    const Duration silence = window + patience(round, rtt);
+    return std::min(std::max(since, resumed_) + silence, sent_at + std::max(silence, kMaxSilence));
   }
 
   // Calls on_lost(seq) for the packets of `sent` that are lost now, the oldest first; on_lost() may mark them as lost.
   // `evs[ev].plane` is the plane of an EV. Returns the time of the next loss if nothing arrives until then.
   template <typename Evs, typename OnLost>
-  Instant detect(Instant now, const SentPackets& sent, const RttEstimator& rtt, Duration floor, const Evs& evs,
-                 const OnLost& on_lost) {
+  Instant detect(Instant now, const SentPackets& sent, const RttEstimator& rtt, Duration floor, Instant ran_since,
+                 const Evs& evs, const OnLost& on_lost) {
     for (const PlaneId plane : planes_.ids()) planes_[plane].window = window(now, rtt, floor, plane);
     Instant next = Instant::never();
     for (uint64_t s = sent.una(); s < sent.highest_acked(); ++s) {
       const TxRecord& r = sent[s];
       if (r.acked || r.lost) continue;
       const PlaneId plane = evs[r.ev].plane;
-      const Instant at = lost_at(r.sent_at, rtt, planes_[plane].window, plane);
+      const Instant at = lost_at(r.sent_at, rtt, planes_[plane].window, plane, ran_since);
       if (at <= now) {
         on_lost(s);
       } else {
@@ -111,29 +113,31 @@ class LossDetector {
 
   static constexpr int64_t kEpoch = 16;  // round trips
   static constexpr Duration kUnknown = Duration::milliseconds(1);
-  // A host that was busy for a moment is busy again soon, by the scheduler's time and not by that of the network.
-  static constexpr Duration kAnswersEpoch = Duration::milliseconds(100);
   static constexpr Duration kSilenceMargin = Duration::microseconds(200);
-  static constexpr Duration kMaxSilence = Duration::milliseconds(10);
+  static constexpr Duration kMaxSilence = Duration::milliseconds(40);
 
  private:
   struct Plane {
     Instant newest = Instant::from_ns(INT64_MIN / 4);  // send time of the newest packet that has arrived
     RecentMax late;                                    // lateness of packets
-    RecentMax answers;                                 // time from a packet to the report of its arrival
     Duration window;                                   // of the current detect()
   };
 
+  // Time within which a plane that works answers.
+  static Duration patience(Duration round, const RttEstimator& rtt) {
+    return round * 2 + rtt.variation() * 4 + kSilenceMargin;
+  }
   void begin_epoch(Instant now, const RttEstimator& rtt) {
     if (now < next_epoch_ || !rtt.known()) return;
     if (epochs_ < 2) ++epochs_;
     next_epoch_ = now + rtt.smoothed() * kEpoch;
-    for (Plane& p : planes_) p.late.begin(next_epoch_);
+    for (Plane& p : planes_) p.late.begin();
   }
 
   RttEstimator arrivals_;
   Instant newest_ = Instant::from_ns(INT64_MIN / 4);
   Duration newest_rtt_;
+  Instant resumed_ = Instant::from_ns(INT64_MIN / 4);  // when the last answer came that took so long
   Instant next_epoch_ = Instant::from_ns(INT64_MIN / 4);
   uint8_t epochs_ = 0;  // begun, up to two
   PerPlane<Plane> planes_;

@@ -21,6 +21,10 @@
 
 namespace mrc::core {
 
+namespace {
+constexpr Duration kCatchUp = Duration::milliseconds(1);  // after a pause, until the answers of before have been read
+}
+
 // Lateness of the packet that a SACK names. Only that is certain: a packet reported by another
 // packet's SACK may have arrived in time, and its own SACK was lost.
 void Requester::note_lateness(Instant now, const wire::Packet& p, const Named& named) {
@@ -72,9 +76,14 @@ void Requester::report_lost(Instant now, LossCause cause, uint64_t seq) {
 void Requester::detect_losses(Instant now) {
   lost_deadline_ = Instant::never();
   if (sent_.una() >= sent_.highest_acked()) return;
+  // SACKs that arrived while this host did not run are read in the order of the planes' sockets, not in theirs.
+  if (const Instant caught_up = qp_.engine.ran_since + kCatchUp; now < caught_up) {
+    lost_deadline_ = caught_up;
+    return;
+  }
   const EndpointConfig& c = qp_.engine.config;
   bool any = false;
-  lost_deadline_ = detector_.detect(now, sent_, rtt_, c.reorder_floor, c.evs, [&](uint64_t seq) {
+  lost_deadline_ = detector_.detect(now, sent_, rtt_, c.reorder_floor, qp_.engine.ran_since, c.evs, [&](uint64_t seq) {
     mark_lost(now, seq, LossCause::kOvertaken);
     qp_.peer->paths.on_lost(now, sent_[seq].ev, sent_[seq].sent_at);
     report_lost(now, LossCause::kOvertaken, seq);
@@ -125,6 +134,10 @@ Requester::Expired Requester::time_out_packets(Instant now, Duration interval) {
 void Requester::handle_rto(Instant now) {
   rto_deadline_ = Instant::never();
   if (!outstanding()) return;
+  if (const Instant caught_up = qp_.engine.ran_since + kCatchUp; now < caught_up) {
+    rto_deadline_ = caught_up;
+    return;
+  }
   const Duration interval = rto_interval();
   const auto [any, oldest_left] = time_out_packets(now, interval);
   // Nothing in flight, yet work is not acknowledged and the last probe has had its time: a peer that died after its

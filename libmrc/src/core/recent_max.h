@@ -1,4 +1,4 @@
-// RecentMax: the maximum of this epoch and the last one. The owner says when an epoch ends.
+// RecentMax: the maximum of this epoch and the last one. The owner says when an epoch begins.
 #pragma once
 
 #include <algorithm>
@@ -11,17 +11,13 @@ class RecentMax {
  public:
   void add(Duration value) { now_ = std::max(now_, value); }
   Duration max() const { return std::max(now_, before_); }
-  // True: the epoch is over.
-  bool due(Instant now) const { return now >= next_; }
-  void begin(Instant next) {
+  void begin() {
     before_ = now_;
     now_ = Duration();
-    next_ = next;
   }
 
  private:
   Duration now_, before_;
-  Instant next_ = Instant::from_ns(INT64_MIN / 4);
 };
 
 }  // namespace mrc::core

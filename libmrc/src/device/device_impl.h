@@ -141,6 +141,7 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   int receive(Instant* now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   int transmit(int max, Instant* now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void run_timers(Instant now, bool drained) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  void note_time(Instant now, Instant slept_until) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void offer_held(Instant now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void hold(const core::TxBurst& burst) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   Instant deadline() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
@@ -152,6 +153,8 @@ class DeviceImpl final : public core::Sink, public HelperWork {
 
   Instant last_rx_ ABSL_GUARDED_BY(device_lock) = Instant::from_ns(INT64_MIN / 4);
   Instant moved_until_ ABSL_GUARDED_BY(device_lock) = Instant::from_ns(INT64_MIN / 4);
+  Instant ran_since_ ABSL_GUARDED_BY(device_lock) = Instant::from_ns(INT64_MIN / 4);    // end of the last pause
+  Instant slept_until_ ABSL_GUARDED_BY(device_lock) = Instant::from_ns(INT64_MIN / 4);  // the helper, before it woke up
   int64_t wake_at_ ABSL_GUARDED_BY(device_lock) = kAwake;  // the time at which the sleeping helper wakes
   Instant not_before_ ABSL_GUARDED_BY(device_lock) = Instant::from_ns(INT64_MIN / 4);  // timers and transmissions
   bool more_to_send_ ABSL_GUARDED_BY(device_lock) = false;

@@ -81,19 +81,31 @@ int DeviceImpl::transmit(int max, Instant* now) {
   return sent;
 }
 
-// Runs timers only once the sockets are drained: the awaited ACK may be queued. A flood cannot stop them.
+// Runs timers only once the sockets are drained: the awaited ACK may be queued. A flood cannot stop them, and the time
+// in which this process did not run does not count: what arrived meanwhile is queued.
 void DeviceImpl::run_timers(Instant now, bool drained) {
   if (now < not_before_) return;
   attempt([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) {
     const Instant due = endpoint->next_timeout();
-    if (due <= now && (drained || now - due > kTimerPatience)) endpoint->handle_timeout(now);
+    if (due <= now && (drained || now - std::max(due, ran_since_) > kTimerPatience)) endpoint->handle_timeout(now);
     if (datapath->next_timeout() <= now) datapath->tx_burst(now, nullptr, 0);
   });
+}
+
+// Finds the ends of pauses that this process did not choose: between calls, of which the helper's sleep until its time
+// is no part, and within one.
+void DeviceImpl::note_time(Instant now, Instant slept_until) {
+  if (now - std::max(moved_until_, slept_until) > kTimerPatience) {
+    ran_since_ = now;
+    endpoint->on_resumed(now);
+  }
+  moved_until_ = now;
 }
 
 int DeviceImpl::move(bool receiving, Instant now) {
   if (stopped.load(std::memory_order_relaxed) || forked) return 0;
   int moved = 0;
+  note_time(now, wake_at_ == kAwake ? slept_until_ : Instant::from_ns(wake_at_));
   if (!receiving) {
     moved = transmit(batch(kTxAtPost), &now);
   } else {
@@ -101,6 +113,7 @@ int DeviceImpl::move(bool receiving, Instant now) {
     for (int round = 0; round < kRounds; ++round) {
       const int received = receive(&now);
       if (received > 0) now = clock_now();
+      note_time(now, moved_until_);
       run_timers(now, received == 0);
       const int sent = transmit(tx_batch, &now);
       moved += received + sent;
@@ -149,6 +162,7 @@ void DeviceImpl::going_to_sleep() {
 void DeviceImpl::woke_up() {
   const DeviceLock lock(mutex);
   datapath->after_wait();
+  slept_until_ = std::min(Instant::from_ns(wake_at_), clock_now());
   wake_at_ = kAwake;
 }
 

@@ -26,7 +26,7 @@ class LossDetectorTest : public ::testing::Test {
     detector_.on_delivered(at(now), at(sent), plane);
   }
   Instant lost_at(int64_t sent, PlaneId plane = 0_plane) const {
-    return detector_.lost_at(at(sent), rtt_, us(10), plane);
+    return detector_.lost_at(at(sent), rtt_, us(10), plane, ran_since_);
   }
   void settle() {  // the first epoch is over
     window(0);
@@ -34,6 +34,7 @@ class LossDetectorTest : public ::testing::Test {
   }
   RttEstimator rtt_;
   LossDetector detector_;
+  Instant ran_since_;
 };
 
 TEST_F(LossDetectorTest, WithoutARoundTripTheWindowIsAMillisecond) {
@@ -103,7 +104,7 @@ TEST_F(LossDetectorTest, NothingIsLostBeforeALaterPacketHasArrived) {
 TEST_F(LossDetectorTest, LostAtOnceWhenOneSentAWindowLaterHasArrived) {
   delivered(110, 10);
   EXPECT_LE(lost_at(0), at(110));
-  EXPECT_GT(detector_.lost_at(Instant::from_ns(1), rtt_, us(10), 0_plane), at(110));
+  EXPECT_GT(detector_.lost_at(Instant::from_ns(1), rtt_, us(10), 0_plane, ran_since_), at(110));
 }
 
 TEST_F(LossDetectorTest, ElseWhenARoundTripAndTheWindowHavePassed) {
@@ -151,27 +152,35 @@ TEST_F(LossDetectorTest, APacketOfASilentPlaneIsLostLater) {
   EXPECT_EQ(lost_at(1), at(1 + 2 * 300 + 10 + 4 * 50 + 200));
 }
 
-// A receiver that once served this plane late may do so again; other planes do not wait for that.
-TEST_F(LossDetectorTest, SilenceIsMeasuredByTheSlowestAnswersOfThePlaneLately) {
-  delivered(4000, 0, 0_plane);
-  delivered(4100, 4000, 1_plane);
-  EXPECT_EQ(lost_at(3990, 0_plane), at(3990 + 6000 + 200));
-  delivered(4110, 3990, 0_plane);
-  delivered(4120, 4020, 1_plane);
-  EXPECT_EQ(lost_at(4010, 0_plane), at(4010 + 6000 + 200));
-  EXPECT_EQ(lost_at(4011, 1_plane), at(4011 + 100 + 10 + 2 * 50));  // overtaken, not by a window
-  delivered(110000, 109900, 0_plane);                               // the next epoch has it still
-  delivered(110000, 109950, 1_plane);
-  EXPECT_EQ(lost_at(109930, 0_plane), at(109930 + 6000 + 200));
-  delivered(220000, 219900, 0_plane);  // the one after it has not
-  delivered(220000, 219950, 1_plane);
-  EXPECT_EQ(lost_at(219930, 0_plane), at(219930 + 2 * 100 + 10 + 4 * 50 + 200));
+// A host that did not run works off one plane's queue after the other: the first late answer says nothing about the
+// packets of other planes, which have the same time again.
+TEST_F(LossDetectorTest, ALateAnswerBeginsTheSilenceAnew) {
+  const int64_t silence = 2 * 100 + 10 + 4 * 50 + 200;
+  delivered(100, 0, 1_plane);
+  delivered(1000, 1000 - 600, 1_plane);  // 600 us: two round trips, four variations and 200 us
+  delivered(1001, 901, 1_plane);
+  EXPECT_EQ(lost_at(300, 0_plane), at(300 + silence));
+  delivered(1200, 1200 - 601, 1_plane);
+  EXPECT_EQ(lost_at(300, 0_plane), at(1200 + silence));
+  EXPECT_EQ(lost_at(800, 0_plane), at(1200 + silence));
 }
 
 TEST_F(LossDetectorTest, SilenceHasALimit) {
-  delivered(50000, 0, 0_plane);
-  delivered(50100, 50000, 1_plane);
-  EXPECT_EQ(lost_at(49990, 0_plane), at(49990) + LossDetector::kMaxSilence + LossDetector::kSilenceMargin);
+  delivered(100, 0, 1_plane);
+  delivered(60000, 20000, 1_plane);
+  delivered(60100, 60000, 1_plane);
+  EXPECT_EQ(lost_at(20001, 0_plane), at(20001) + LossDetector::kMaxSilence);
+}
+
+// This host did not run: answers may be queued.
+TEST_F(LossDetectorTest, TimeInWhichThisHostDidNotRunDoesNotCount) {
+  delivered(105, 5, 0_plane);
+  delivered(106, 6, 1_plane);
+  ran_since_ = at(3000);
+  EXPECT_EQ(lost_at(4, 0_plane), at(3000 + 100 + 10 + 2 * 50));
+  EXPECT_EQ(lost_at(6, 0_plane), at(3000 + 2 * 100 + 10 + 4 * 50 + 200));
+  delivered(3300, 3200, 0_plane);  // overtaken all the same
+  EXPECT_LE(lost_at(4, 0_plane), at(3300));
 }
 
 // Four packets, sent at 0, 10, 20 and 30 us; the last one arrives at 100 us.
@@ -186,7 +195,8 @@ class DetectTest : public LossDetectorTest {
   }
   Instant detect(int64_t now, int64_t window) {
     lost_.clear();
-    return detector_.detect(at(now), sent_, rtt_, us(window), evs_, [this](uint64_t seq) { lost_.push_back(seq); });
+    return detector_.detect(at(now), sent_, rtt_, us(window), ran_since_, evs_,
+                            [this](uint64_t seq) { lost_.push_back(seq); });
   }
   using Seqs = std::vector<uint64_t>;
   const PerEv<EvEntry> evs_{{1, 0_plane}, {2, 1_plane}};

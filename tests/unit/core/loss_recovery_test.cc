@@ -254,6 +254,26 @@ TEST_F(LossRecoveryTest, TheAnswerOfAProbeJudgesEverythingBeforeIt) {
   EXPECT_EQ(counters().retransmits, 2u);
 }
 
+// [MRC-LOSS-1] This host did not run until now: other answers may be queued, and nothing is lost for a millisecond.
+TEST_F(LossRecoveryTest, NothingIsLostImmediatelyAfterAPauseOfThisHost) {
+  one_plane();
+  start();
+  one_round_trip(Duration::microseconds(40));
+  post(1, 8);
+  drain();
+  now_ = now_ + Duration::microseconds(100);
+  post(2, 8);
+  drain();
+  now_ = now_ + Duration::milliseconds(20);
+  endpoint_->on_resumed(now_);
+  arrive(sack(0, 2, 0b10));
+  drain();
+  pass(Duration::milliseconds(1) - Duration::nanoseconds(1));
+  EXPECT_EQ(counters().retransmits, 0u);
+  pass(Duration::nanoseconds(1));
+  EXPECT_EQ(counters().retransmits, 1u);
+}
+
 // [MRC-LOSS-1] The answer of a probe on another plane says nothing about packets that may wait in a queue of theirs:
 // these are lost when their plane has been silent for twice the round trip, the window, four times the variation, and
 // 200 us.
