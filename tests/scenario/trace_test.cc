@@ -90,7 +90,8 @@ TEST(Trace, TheReasonOfARetransmissionIsThatOfItsLoss) {
 }
 
 TEST(Trace, APlaneThatDiesTakesItsPathsAlong) {
-  const Traced t = run({}, [](Pair* p) { p->fabric.net().link(2).loss = 1; }, 5);
+  const Traced t = run(
+      {}, [](Pair* p) { p->fabric.net().link(2).loss = 1; }, 5);
   EXPECT_GT(t.of(TraceEvent::kPlane, TraceTrigger::kLosses) + t.of(TraceEvent::kEvState, TraceTrigger::kLosses) +
                 t.of(TraceEvent::kEvState, TraceTrigger::kTimedOut),
             0);

@@ -46,7 +46,7 @@ void PeerPaths::on_delivered(EvIndex ev, Instant sent_at) {
   PlaneHealth& p = planes_[h.plane];
   if (h.state == EvState::kGood) p.reverse = ev;  // [MRC-EVS-9]
   if (sent_at > p.last_delivered_sent) p.last_delivered_sent = sent_at;
-  if (sent_at > newest_delivered_sent_) newest_delivered_sent_ = sent_at;
+  if (sent_at > answers_.newest_sent) answers_.newest_sent = sent_at;
   if (p.streak != 0 && sent_at >= p.last_loss_sent) p.streak = 0;
 }
 
@@ -270,7 +270,7 @@ void PeerPaths::check() const {
   if constexpr (!kCheckInvariants) return;
   claims_.check();
   use_.check(claims_.down());
-  MRC_INVARIANT(answer_time_ >= Duration());
+  MRC_INVARIANT(answers_.time >= Duration());
   if (!pace_.due(health_.size())) return;
   std::array<uint32_t, PlaneSet::kMaxPlanes> active{};  // a check must not allocate
   for (const EvHealth& h : health_) {

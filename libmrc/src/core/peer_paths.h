@@ -222,6 +222,10 @@ class PeerPaths {
     Sink* sink = nullptr;
     const PeerDescription* peer = nullptr;
   };
+  struct Answers {
+    Duration time;                   // round trips of probes: the longest, decaying
+    Instant newest_sent = kLongAgo;  // of all that was delivered: when the newest was sent
+  };
   struct Inbound {
     PlaneId plane;     // of the last request
     bool any = false;  // since the last check of reverse paths
@@ -253,7 +257,7 @@ class PeerPaths {
   uint32_t in_use(std::optional<LinkIndex> without = std::nullopt) const;
   // Something sent at or after that time was delivered, on any plane. A peer of which all is silent is busy, gone or
   // out of reach: that is no evidence against one path [MRC-EVS-17].
-  bool peer_ran_since(Instant sent_at) const { return newest_delivered_sent_ >= sent_at; }
+  bool peer_ran_since(Instant sent_at) const { return answers_.newest_sent >= sent_at; }
   void suspect_link(Instant now, EvIndex ev, TraceTrigger why);
   void on_first_probe_lost(Instant now, EvIndex ev, Instant sent_at);
   void forget_link_test(EvIndex ev);
@@ -282,8 +286,7 @@ class PeerPaths {
   PlaneUse use_;
   Links links_;
   uint32_t generation_ = 1;
-  Duration answer_time_;  // round trips of probes: the longest, decaying
-  Instant newest_delivered_sent_ = kLongAgo;
+  Answers answers_;
   uint8_t control_turn_ = 0;
   Inbound inbound_;
   std::vector<EvIndex> scratch_;

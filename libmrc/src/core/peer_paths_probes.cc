@@ -8,7 +8,7 @@ namespace mrc::core {
 
 Duration PeerPaths::probe_patience(EvIndex ev) const {
   const Duration usual = config_.ev_probe_interval * (int64_t{1} << std::min(health_[ev].unanswered, kProbeDoublings));
-  return std::min(std::max(usual, answer_time_ * 2), config_.ev_probe_interval * kMaxPatience);
+  return std::min(std::max(usual, answers_.time * 2), config_.ev_probe_interval * kMaxPatience);
 }
 
 // One path of a plane works again: the others are probed within an interval.
@@ -133,7 +133,7 @@ void PeerPaths::on_probe_answer(Instant now, EvIndex ev, Instant sent_at, bool o
   EvHealth& h = health_[ev];
   if (!overdue) h.probing = false;
   const Duration took = now - sent_at;
-  answer_time_ = took > answer_time_ ? took : answer_time_ - (answer_time_ - took) / 8;
+  answers_.time = took > answers_.time ? took : answers_.time - (answers_.time - took) / 8;
   on_delivered(ev, sent_at);
   on_rtt(ev, took);
   if (const PortClaims::Proof proof = claims_.on_answer(now, h.plane, sent_at); proof != PortClaims::Proof::kNone) {
