@@ -22,11 +22,18 @@ constexpr const char* kSystemFile = "/etc/mrc/mrc.yaml";
 constexpr uint32_t kLoopbackPlanes = 4;
 constexpr uint32_t kLastSlot = 255;
 
+// Of plane 1, or of the first plane that has one.
+IpAddress known_address(const std::vector<PlaneConfig>& planes) {
+  const auto known =
+      std::find_if(planes.begin(), planes.end(), [](const PlaneConfig& plane) { return !plane.addr.is_zero(); });
+  return known != planes.end() ? known->addr : IpAddress();
+}
+
 // A GID table for programs with a fixed index: entries 0, 1 and 3 usable (spec/clients.md, device
 // attributes).
 void fill_gids(DeviceConfig* device) {
   std::vector<IpAddress>& gids = device->gids;
-  if (gids.empty()) gids.push_back(device->planes[0].addr);
+  if (gids.empty()) gids.push_back(known_address(device->planes));
   if (gids.size() == 1) gids.push_back(gids[0]);
   const auto v4 = std::find_if(gids.begin(), gids.end(), [](const IpAddress& gid) { return gid.is_v4(); });
   const IpAddress fourth = v4 != gids.end() ? *v4 : gids[0];
@@ -45,12 +52,13 @@ Status fill_ports(DeviceConfig* device) {
                    std::to_string(count) + " planes: 1024.." + std::to_string(max));
   for (uint32_t p = 0; p < count; ++p) {
     planes[p].port_base = static_cast<uint16_t>(base + p * kSlotsPerPlane);
-    const bool shared = std::any_of(planes.begin(), planes.begin() + p,
-                                    [&](const PlaneConfig& other) { return other.addr == planes[p].addr; });
+    const bool shared = std::any_of(planes.begin(), planes.begin() + p, [&](const PlaneConfig& other) {
+      return other.addr == planes[p].addr && !other.addr.is_zero();
+    });
     if (planes[p].port == 0)
       planes[p].port = shared ? planes[p].port_base : static_cast<uint16_t>(device->settings.port);
     for (uint32_t q = 0; q < p; ++q)
-      if (planes[q].addr == planes[p].addr && planes[q].port == planes[p].port)
+      if (planes[q].addr == planes[p].addr && planes[q].port == planes[p].port && !planes[p].addr.is_zero())
         return invalid("device '" + device->name + "': planes " + std::to_string(q + 1) + " and " +
                        std::to_string(p + 1) + " have the same address and port");
   }

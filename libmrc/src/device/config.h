@@ -18,7 +18,7 @@ inline constexpr size_t kMaxDeviceName = 63;      // the size of the name in an 
 inline constexpr uint32_t kSlotsPerPlane = 1024;  // ports of plane p start at port_base + p * kSlotsPerPlane
 
 struct PlaneConfig {
-  IpAddress addr;
+  IpAddress addr;               // zero: that of the interface, which has none yet
   std::string interface;        // the interface named in the file, or empty
   bool bind_interface = false;  // SO_BINDTODEVICE; always for link-local addresses
   uint16_t port = 0;            // where slot 0 listens on this plane

@@ -55,7 +55,7 @@ Result<core::PeerDescription> resolve_peer(const DeviceConfig& config, uint8_t s
                                     "peers.list, and peers.learn is false"};
     }
     if (to.addr.is_zero()) continue;
-    if (to.addr.is_v4() != plane.addr.is_v4())
+    if (!plane.addr.is_zero() && to.addr.is_v4() != plane.addr.is_v4())
       return Error{ENETUNREACH, "GID " + dgid.to_string() + " leads to " + to.addr.to_string() + " on plane " +
                                     std::to_string(p + 1) + ", whose own address " + plane.addr.to_string() +
                                     " is of the other IP version"};
