@@ -72,7 +72,10 @@ void print_device(const Json& d, bool with_evs) {
   std::printf("  planes\n");
   for (const Json& p : d["planes"])
     std::printf("    %2s  %-24s port %-5s %-10s %s\n", text_of(p["plane"]).c_str(), text_of(p["address"]).c_str(),
-                text_of(p["port"]).c_str(), text_of(p["interface"]).c_str(), p["up"].get<bool>() ? "up" : "down");
+                text_of(p["port"]).c_str(), text_of(p["interface"]).c_str(),
+                p.value("out", "") != "" ? "out"
+                : p["up"].get<bool>()    ? "up"
+                                         : "down");
   std::printf("  GIDs\n");
   for (size_t i = 0; i < d["gids"].size(); ++i)
     std::printf("    %2zu  %s\n", i, d["gids"][i] == "" ? "-" : text_of(d["gids"][i]).c_str());
