@@ -132,7 +132,7 @@ def test_hosts_with_different_numbers_of_planes():
             files = [by_address(planes, 0, peers), device([f"address: '{planes.address(1, 1)}'"], peers)]
             for server in (0, 1):
                 env = [config(text, f"side{side}.yaml") for side, text in enumerate(files)]
-                pair = Pair(["--verify", "--bidirectional", "--size", "1M", "--iters", "50"], env[1 - server],
+                pair = Pair(["--verify", "--bidirectional", "--size", "256K", "--iters", "20"], env[1 - server],
                             server_env=env[server], prefixes=(planes.inside(server), planes.inside(1 - server)),
                             host=planes.address(1, server))
                 assert pair.finish() == (0, 0), pair

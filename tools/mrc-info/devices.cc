@@ -121,4 +121,17 @@ void print_devices(const Json& devices, bool with_evs) {
   for (const Json& d : devices) print_device(d, with_evs);
 }
 
+void print_suggestion(const Json& devices) {
+  std::printf(
+      "# For /etc/mrc/mrc.yaml of this host. Plane k of all hosts must be in one network; hosts are found over plane 1.\n"
+      "devices:\n");
+  for (const Json& d : devices) {
+    std::printf("  - name: %s\n    planes:\n", text_of(d["name"]).c_str());
+    for (const Json& p : d["planes"])
+      std::printf("      - {interface: \"%s\", address: \"%s\"}\n", text_of(p["interface"]).c_str(),
+                  text_of(p["address"]).c_str());
+    std::printf("    peers: {learn: true}\n");
+  }
+}
+
 }  // namespace mrc::info

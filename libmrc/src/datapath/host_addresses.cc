@@ -15,6 +15,16 @@ namespace {
 
 using AddressList = std::unique_ptr<ifaddrs, void (*)(ifaddrs*)>;
 
+IpAddress network_of(const IpAddress& ip, const sockaddr* mask) {
+  IpAddress network = ip;
+  if (mask == nullptr) return network;
+  const bool v4 = ip.is_v4();
+  const auto* bytes = v4 ? reinterpret_cast<const uint8_t*>(&reinterpret_cast<const sockaddr_in*>(mask)->sin_addr)
+                         : reinterpret_cast<const uint8_t*>(&reinterpret_cast<const sockaddr_in6*>(mask)->sin6_addr);
+  for (size_t b = v4 ? 12 : 0; b < network.bytes.size(); ++b) network.bytes[b] &= bytes[v4 ? b - 12 : b];
+  return network;
+}
+
 AddressList read_addresses() {
   ifaddrs* first = nullptr;
   if (::getifaddrs(&first) != 0) first = nullptr;
@@ -34,7 +44,9 @@ std::vector<HostAddress> host_addresses() {
     uint16_t port;
     from_sockaddr(from, &a.ip, &port);
     a.interface = i->ifa_name;
-    a.has_link = (i->ifa_flags & IFF_UP) != 0 && (i->ifa_flags & IFF_RUNNING) != 0;
+    a.up = (i->ifa_flags & IFF_UP) != 0;
+    a.has_link = a.up && (i->ifa_flags & IFF_RUNNING) != 0;
+    a.network = network_of(a.ip, i->ifa_netmask);
   }
   return all;
 }

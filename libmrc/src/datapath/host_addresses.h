@@ -11,7 +11,9 @@ namespace mrc::datapath {
 struct HostAddress {
   IpAddress ip;
   std::string interface;
-  bool has_link = false;
+  IpAddress network;      // the address without its host part
+  bool up = false;        // the interface is, with a link or without
+  bool has_link = false;  // it is up and has one
 };
 // In the kernel's order; empty on an error of the kernel.
 std::vector<HostAddress> host_addresses();

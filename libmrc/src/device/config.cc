@@ -8,8 +8,10 @@
 #include "core/congestion/registry.h"
 #include "datapath/frame/gateway.h"
 #include "datapath/port_range.h"
+#include "device/auto_planes.h"
 #include "device/config_file.h"
 #include "device/fault_scope.h"
+#include "device/host_identity.h"
 #include "device/interfaces.h"
 #include "device/srv6.h"
 #include "text_file.h"
@@ -190,7 +192,13 @@ Status finish(Config* config, const Settings& common, GetEnv env) {
   if (config->devices.empty()) {
     Settings settings = common;
     if (Status applied = read_environment(setting_keys(&settings), env); !applied) return applied;
-    config->devices.push_back(loopback_config(settings, ipv6_loopback_works()));
+    if (settings.interfaces.empty()) {
+      config->devices.push_back(loopback_config(settings, ipv6_loopback_works()));
+    } else {
+      Result<DeviceConfig> made = auto_config(settings);
+      if (!made) return std::move(made).error();
+      config->devices.push_back(*std::move(made));
+    }
   }
   for (DeviceConfig& device : config->devices) {
     if (Status applied = read_environment(setting_keys(&device.settings), env); !applied) return applied;
@@ -207,6 +215,7 @@ Status finish(Config* config, const Settings& common, GetEnv env) {
 }  // namespace
 
 bool DeviceConfig::is_own_gid(const IpAddress& gid) const {
+  if (built_in && gid == IpAddress::v4(127, 0, 0, 1)) return true;
   return !gid.is_zero() && std::find(gids.begin(), gids.end(), gid) != gids.end();
 }
 
@@ -224,11 +233,10 @@ double cards_gbps(const std::vector<PlaneConfig>& planes, const std::string& sys
 DeviceConfig loopback_config(const Settings& settings, bool ipv6) {
   DeviceConfig device;
   device.settings = settings;
-  const IpAddress link_local = IpAddress::parse("fe80::6d72:63ff:fe00:1").value();
-  const IpAddress unique_local = IpAddress::parse("fd6d:7263::1").value();
   const IpAddress loopback = IpAddress::parse("::1").value();
   const IpAddress loopback4 = IpAddress::v4(127, 0, 0, 1);
-  device.gids = {link_local, unique_local, IpAddress(), loopback4};
+  device.built_in = true;
+  device.gids = loopback_gids(loopback_identity());
   device.planes.resize(kLoopbackPlanes);
   for (PlaneConfig& plane : device.planes) {
     plane.addr = ipv6 ? loopback : loopback4;

@@ -38,6 +38,7 @@ struct DeviceConfig {
   std::vector<PlaneConfig> planes;
   std::vector<PeerConfig> peers;
   AddressTemplate peer_template;  // empty: only own GIDs and listed peers are reachable
+  bool built_in = false;          // nothing configured it: on loopback, with GIDs of this host alone
   bool learn_peers = false;       // peers that no rule covers are queried for their planes; the GID is on plane 1
   bool peers_are_nics = false;    // peers whose address comes from the template
   Settings settings;

