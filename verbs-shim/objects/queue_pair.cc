@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "progress/settle.h"
+#include "settings/log.h"
 
 namespace mrc::shim {
 
@@ -293,6 +294,14 @@ void Qp::overrun(Cq* cq) {
 
 bool Qp::take_receive(Receive* out) {
   return srq_ != nullptr ? srq_->take(out, this) : receives_->pop(out);
+}
+
+void Qp::report_gone(const Access& a) {
+  log_error("ibv_reg_mr",
+            "queue pair 0x%x fails: address 0x%llx of the registered region 0x%llx of %llu bytes (key 0x%x) cannot be "
+            "written any more; deregister memory before it is unmapped, truncated or protected",
+            qpn_, static_cast<unsigned long long>(a.address), static_cast<unsigned long long>(a.region),
+            static_cast<unsigned long long>(a.length), a.key);
 }
 
 void Qp::fail(std::optional<ibv_event_type> event) {

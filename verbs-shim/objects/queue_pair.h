@@ -57,6 +57,7 @@ class Qp final : public BaseQp, public Link {
   }
   bool holds() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return requester_->behind(); }
   void fail(std::optional<ibv_event_type> event) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void report_gone(const Access& access) override;
   void count_timer(int by) override { context_->count_timer(by); }
 
  private:
