@@ -121,7 +121,7 @@ void PlaneDiscovery::on_request(Instant now, const wire::Flow& flow, PlaneId pla
   const auto encode = [&](std::span<uint8_t> out) {
     return wire::encode_plane_response(out, bth, tell, p.plth.ports ? &ports : nullptr);
   };
-  if (control_.push_reply(now, back, *ev, peers_.knows_address(back.dst), asked, encode))
+  if (control_.push_reply(now, back, *ev, peers_.source_of(flow, plane), asked, encode))
     ++(p.plth.ports ? engine_.counters.rx_port_requests : engine_.counters.rx_plane_requests);
   ask_back(now, flow, p.plth);
 }
