@@ -106,7 +106,7 @@ void PlaneDiscovery::on_request(Instant now, const wire::Flow& flow, PlaneId pla
     return;
   }
   if (p.plth.ports && peers_.find_at(flow.src, [](const Peer& known) { return !known.left(); }) == nullptr) {
-    ++engine_.counters.drop_source;
+    ++engine_.counters.drop_replies;
     return;
   }
   const std::optional<EvIndex> ev = first_ev_of_plane(plane);
