@@ -1,6 +1,8 @@
 // Event: an entry of the event log of this host, as shown by `mrcctl events` and the web page.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -17,7 +19,8 @@ struct Event {
   std::optional<ctl::DenyRule> rule = {};  // deny, allow
   uint32_t plane = 0;                      // fault, healed; with the switches concerned
   std::string t0 = {}, t1 = {};
-  double time = 0;  // seconds since 1970; for people, nothing is decided by it
+  double time = 0;                 // seconds since 1970; for people, nothing is decided by it
+  std::optional<uid_t> user = {};  // the unprivileged user whose process caused it
 };
 
 inline void to_json(nlohmann::json& j, const Event& event) {

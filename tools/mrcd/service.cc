@@ -118,7 +118,8 @@ void Service::disconnect(ClientId id) {
   if (entry.device == nullptr) return;
   entry.device->forget(id);
   latencies_.end(id);
-  event({"process", entry.program + " (" + std::to_string(entry.peer.pid) + ") has gone", entry.device->name()});
+  event_of(entry,
+           {"process", entry.program + " (" + std::to_string(entry.peer.pid) + ") has gone", entry.device->name()});
   drop_if_unused(entry.device);
 }
 
@@ -127,17 +128,22 @@ bool Service::awaits_report(ClientId id, Instant now) const {
   return found != clients_.end() && found->second.reports_until > now;
 }
 
-void Service::notify_all(const SharedDevice* device, const Json& message, ClientId but) {
+void Service::notify_all(const SharedDevice* device, const Json& message) {
   for (auto& [id, entry] : clients_)
-    if (entry.device == device && id != but) entry.client->send(message);
+    if (entry.device == device) entry.client->send(message);
 }
 
 void Service::event(Event event) {
   event.time = wall_time();
   for (auto& [id, entry] : clients_)
     if (entry.follows) entry.client->send({{"event", event}});
-  events_.push_back(std::move(event));
-  if (events_.size() > kEventsKept) events_.pop_front();
+  history_.add(std::move(event));
+}
+
+// Of a process: any user may cause such events.
+void Service::event_of(const Entry& entry, Event event) {
+  if (!entry.peer.privileged) event.user = entry.peer.uid;
+  this->event(std::move(event));
 }
 
 // A failing message of a peer has no other effect.
@@ -183,8 +189,9 @@ void Service::hello(ClientId id, Entry* entry, ctl::Hello hello) {
     latencies_.end(id);
     drop_if_unused(before);
   }
-  entry->client->send({{"state", now->state(false)}});
-  event({"process", entry->program + " (" + std::to_string(entry->peer.pid) + ") opened " + name, name});
+  entry->client->send({{"state", now->state_for(entry->peer.uid)}});
+  if (before != now)
+    event_of(*entry, {"process", entry->program + " (" + std::to_string(entry->peer.pid) + ") opened " + name, name});
 }
 
 // [MRC-MRCD-5]
@@ -193,12 +200,15 @@ void Service::path(ClientId from, Entry* entry, const ctl::PathChange& path) {
   if (!ev) return;
   if (path.state != MRC_CTL_EV_GOOD && path.state != MRC_CTL_EV_ASSUMED_BAD) return;
   // Every user may send this: without a change no process is notified, and no event pushes out others.
-  if (!entry->device->feed(path.profile, *ev, static_cast<mrc_ctl_ev_state>(path.state.number()))) return;
-  notify_all(entry->device, {{"path", path}}, from);
-  event({"path",
-         "EV " + ctl::ev_hex(ev->val) + " of profile " + std::to_string(path.profile) + " on port " +
-             std::to_string(path.port) + (path.state == MRC_CTL_EV_GOOD ? " is good again" : " is assumed bad"),
-         entry->device->name()});
+  if (!entry->device->feed(entry->peer, path.profile, *ev, static_cast<mrc_ctl_ev_state>(path.state.number()))) return;
+  for (auto& [id, other] : clients_)
+    if (other.device == entry->device && id != from && (entry->peer.privileged || other.peer.uid == entry->peer.uid))
+      other.client->send({{"path", path}});
+  event_of(*entry,
+           {"path",
+            "EV " + ctl::ev_hex(ev->val) + " of profile " + std::to_string(path.profile) + " on port " +
+                std::to_string(path.port) + (path.state == MRC_CTL_EV_GOOD ? " is good again" : " is assumed bad"),
+            entry->device->name()});
 }
 
 void Service::request(ClientId id, Entry* entry, const Json& message, Instant now) {
@@ -233,7 +243,7 @@ void Service::request(ClientId id, Entry* entry, const Json& message, Instant no
 
 Result<Service::Json> Service::run(const std::string& what, const Entry& entry, const Json& message) {
   if (what == "show") return show();
-  if (what == "events") return Json(events_);
+  if (what == "events") return Json(history_.events());
   if (const auto more = more_.find(what); more != more_.end()) return more->second();
   if (!changes_something(what)) return Error{ENOSYS, "unknown request '" + what + "'"};
   SharedDevice* on = entry.device != nullptr ? entry.device : device(message.value("device", ""));
@@ -383,7 +393,7 @@ Json Service::show() const {
   Json all = Json::array();
   for (const std::string& name : order_) {
     const SharedDevice& device = *devices_.at(name);
-    Json j = device.state(false);
+    Json j = device.whole_state();
     j["device"] = name;
     j["planes"] = device.planes();
     j["ev_mode"] = device.ev_mode();
@@ -400,7 +410,7 @@ Json Service::show() const {
 Json Service::file_state() const {
   std::map<std::string, ctl::DeviceState> state = kept_;
   for (const auto& [name, device] : devices_)
-    if (made_.count(name) == 0 || !device->unconfigured()) state.try_emplace(name, device->state(true));
+    if (made_.count(name) == 0 || !device->unconfigured()) state.try_emplace(name, device->state_for_file());
   return {{"version", kFileVersion}, {"devices", state}};
 }
 

@@ -17,6 +17,7 @@
 #include "base/time.h"
 #include "ctl/messages.h"
 #include "event.h"
+#include "event_history.h"
 #include "peer.h"
 #include "peer_latency.h"
 #include "shared_device.h"
@@ -68,7 +69,7 @@ class Service {
   // "monitor": its observations; other state of mrcd itself.
   void answer_with(const std::string& what, std::function<Json()> data) { more_[what] = std::move(data); }
   void event(Event event);  // with the time of the call
-  const std::deque<Event>& events() const { return events_; }
+  const std::deque<Event>& events() const { return history_.events(); }
   size_t processes() const;
   const LatencySeries& latencies() const { return latencies_; }  // of all reports that have arrived
 
@@ -80,7 +81,6 @@ class Service {
   static constexpr Duration kReportPatience = Duration::milliseconds(1000);
   // For the report of a process that is slower: it is ignored, but no violation of the protocol.
   static constexpr Duration kReportUnderWay = Duration::milliseconds(10000);
-  static constexpr size_t kEventsKept = 512;
   static constexpr size_t kMaxMadeDevices = 16;
 
   struct Entry {
@@ -109,9 +109,10 @@ class Service {
   Status change(const std::string& what, SharedDevice* on, const Entry& entry, const Json& message);
   void modify(SharedDevice* device, const Json& call, const ctl::ProfileCall& parsed, const std::string& by);
   void path(ClientId from, Entry* entry, const ctl::PathChange& path);
+  void event_of(const Entry& entry, Event event);
   void begin_gathering(Instant now);
   void take_report(ClientId from, const Json& report, Instant now);
-  void notify_all(const SharedDevice* device, const Json& message, ClientId but = 0);
+  void notify_all(const SharedDevice* device, const Json& message);
   Json show() const;
 
   std::function<void()> changed_;
@@ -122,7 +123,7 @@ class Service {
   std::optional<Gathering> gathering_;
   std::vector<std::function<void(Reports)>> next_gathering_;  // callers waiting for it
   std::map<std::string, std::function<Json()>> more_;
-  std::deque<Event> events_;
+  EventHistory history_;
   LatencySeries latencies_;
   // Of the file: devices not used yet, or only with another shape.
   std::map<std::string, ctl::DeviceState> kept_;

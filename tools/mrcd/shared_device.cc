@@ -54,6 +54,20 @@ std::string SharedDevice::why_no_path(const ctl::DenyRule& rule) const {
   return "";
 }
 
+int SharedDevice::modify(const ctl::ProfileCall& call) {
+  const int error = call.apply(&store_);
+  if (call.kind != ctl::ProfileKind::kEv) return error;
+  for (const mrc_ctl_ev_op_entry& entry : call.entries) observations_.forget(call.id, entry.ev);
+  observations_.keep_entries_of(store_);
+  return error;
+}
+
+bool SharedDevice::feed(const Peer& observer, uint64_t profile, const mrc_ctl_ev& ev, mrc_ctl_ev_state state) {
+  if (!observer.privileged) return observations_.feed(observer.uid, store_, profile, ev, state);
+  observations_.forget(profile, ev);
+  return store_.feed(profile, ev, state).has_value();
+}
+
 int SharedDevice::set_port(uint32_t port, bool up) {
   if (!why_no_port(port).empty()) return EINVAL;
   if (up)
@@ -112,8 +126,24 @@ std::vector<Json> SharedDevice::denies_json(bool for_file) const {
   return denies;
 }
 
-ctl::DeviceState SharedDevice::state(bool for_file) const {
-  return {ctl::calls_of(store_, !for_file), denies_json(for_file), {ports_down_.begin(), ports_down_.end()}};
+ctl::DeviceState SharedDevice::state_of(const ctl::ProfileStore& profiles, bool for_file) const {
+  return {ctl::calls_of(profiles, !for_file), denies_json(for_file), {ports_down_.begin(), ports_down_.end()}};
+}
+
+ctl::DeviceState SharedDevice::state_for(uid_t user) const {
+  ctl::ProfileStore view = store_.copy();
+  observations_.apply(user, &view);
+  return state_of(view, false);
+}
+
+ctl::DeviceState SharedDevice::whole_state() const {
+  ctl::ProfileStore view = store_.copy();
+  observations_.apply_all(&view);
+  return state_of(view, false);
+}
+
+ctl::DeviceState SharedDevice::state_for_file() const {
+  return state_of(store_, true);
 }
 
 bool SharedDevice::unconfigured() const {

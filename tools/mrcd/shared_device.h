@@ -13,6 +13,8 @@
 #include "ctl/deny.h"
 #include "ctl/messages.h"
 #include "ctl/profile_store.h"
+#include "path_observations.h"
+#include "peer.h"
 
 namespace mrc::mrcd {
 
@@ -38,24 +40,26 @@ class SharedDevice {
   std::string why_no_port(uint32_t port) const;  // empty where there is one
 
   // 0 or an errno value.
-  [[nodiscard]] int modify(const ctl::ProfileCall& call) { return call.apply(&store_); }
+  [[nodiscard]] int modify(const ctl::ProfileCall& call);
   int set_port(uint32_t port, bool up);
   // False: there already, or not there.
   bool deny(const ctl::DenyRule& rule);
   bool allow(const ctl::DenyRule& rule);
   bool allow_all();
-  // True when an entry of an ONLINE profile changed.
-  bool feed(uint64_t profile, const mrc_ctl_ev& ev, mrc_ctl_ev_state state) {
-    return store_.feed(profile, ev, state).has_value();
-  }
+  // An observation of a process of that user. True when an entry of an ONLINE profile changed: for all processes if the
+  // user is privileged, else for those of the same user.
+  bool feed(const Peer& observer, uint64_t profile, const mrc_ctl_ev& ev, mrc_ctl_ev_state state);
 
   // The profiles held by the QPs of one client, replacing the former ones; empty when it has ended.
   void set_holds(ClientId client, const ctl::Holds& holds);
   void forget(ClientId client);
 
-  // The state for a connecting process, and for the file: the monitor's denies and observed states of paths
-  // are left out there.
-  ctl::DeviceState state(bool for_file) const;
+  // For a connecting process of that user.
+  ctl::DeviceState state_for(uid_t user) const;
+  // With the observations of all users.
+  ctl::DeviceState whole_state() const;
+  // Without the monitor's denies and observed states of paths.
+  ctl::DeviceState state_for_file() const;
   std::vector<nlohmann::json> denies_json(bool for_file) const;  // the denies of that
   // False: not of a device of this shape. Invalid parts are left out.
   [[nodiscard]] bool restore(const ctl::DeviceState& state);
@@ -63,12 +67,14 @@ class SharedDevice {
  private:
   using Users = std::map<uint64_t, uint32_t>;
   void count_users();
+  ctl::DeviceState state_of(const ctl::ProfileStore& profiles, bool for_file) const;
 
   const std::string name_;
   const uint32_t planes_;
   const std::string ev_mode_;
   const uint32_t evs_;
-  ctl::ProfileStore store_;
+  ctl::ProfileStore store_;  // with the states that hold for all
+  PathObservations observations_;
   std::vector<ctl::DenyRule> denies_;
   std::set<uint32_t> ports_down_;
   std::map<ClientId, std::pair<Users, Users>> holds_;  // EV and CC profiles

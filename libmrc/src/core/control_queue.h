@@ -41,14 +41,14 @@ class ControlQueue {
   }
 
   // Queues the answer to a connectionless request of `asked` bytes, whose source is not proven: within the limits of
-  // ReplyLimiter [MRC-SEC-11]. `to_peer`: flow.dst is an address of a peer. False: not answered, and counted.
+  // ReplyLimiter [MRC-SEC-11]. False: not answered, and counted.
   template <typename Encode>
-  [[nodiscard]] bool push_reply(Instant now, const wire::Flow& flow, EvIndex ev, bool to_peer, uint32_t asked,
-                                const Encode& encode) {
+  [[nodiscard]] bool push_reply(Instant now, const wire::Flow& flow, EvIndex ev, const RequestSource& from,
+                                uint32_t asked, const Encode& encode) {
     if (!replies_.full()) {
       ControlPacket& p = replies_.next_free();
       const uint32_t headers = encode(room(&p));
-      if (limiter_.allow(now, flow.dst, to_peer, asked, headers + wire::kIcrcBytes)) {
+      if (limiter_.allow(now, from, asked, headers + wire::kIcrcBytes)) {
         seal(&p, flow, ev, headers, 0);
         replies_.push();
         return true;

@@ -48,7 +48,7 @@ namespace mrc::core {
   X(drop_memory_gone, "request packets refused: their region's memory is gone")                    \
   X(drop_misfit, "request packets refused: they do not fit their message")                         \
   X(contradictions, "QPs failed because packets of the peer contradicted each other")              \
-  X(drop_replies, "connectionless requests not answered: too many")                                \
+  X(drop_replies, "connectionless requests not answered: too many, or from no peer")               \
   X(drop_stale, "control packets ignored: stale or inconsistent")                                  \
   X(ev_assumed_bad, "transitions of an EV to ASSUMED_BAD")                                         \
   X(ev_recovered, "transitions of an EV from ASSUMED_BAD to GOOD")                                 \

@@ -127,7 +127,7 @@ void PathProber::on_request(Instant now, const wire::Flow& flow, PlaneId plane, 
   wire::Eeth eeth;
   eeth.op = p.erth.op;
   eeth.tx_timestamp = p.erth.timestamp.tx_timestamp;
-  if (!control_.push_reply(now, back, *ev, peers_.knows_address(back.dst), bytes,
+  if (!control_.push_reply(now, back, *ev, peers_.source_of(flow, plane), bytes,
                            [&](std::span<uint8_t> out) { return wire::encode_endpoint_response(out, bth, eeth); }))
     return;
   if (p.erth.op == wire::EndpointOp::kEvProbe) ++engine_.counters.rx_ev_probes;

@@ -11,6 +11,8 @@
 #include "core/engine_context.h"
 #include "core/peer.h"
 #include "core/peer_index.h"
+#include "core/reply_limiter.h"
+#include "wire/flow.h"
 
 namespace mrc::core {
 
@@ -51,6 +53,15 @@ class PeerTable {
     const PerPlane<PlaneAddress>& own = engine_.config.planes;
     return has_address(addr) ||
            std::any_of(own.begin(), own.end(), [&](const PlaneAddress& plane) { return plane.addr == addr; });
+  }
+  // The source of a request that came over that plane.
+  RequestSource source_of(const wire::Flow& flow, PlaneId plane) const {
+    RequestSource source{flow.src, knows_address(flow.src)};
+    const auto announced = [&](const Peer& p) {
+      return p.source_ports.announced() && p.sends_from(flow.src, plane, flow.src_port);
+    };
+    if (const Peer* const p = source.known ? find_at(flow.src, announced) : nullptr; p != nullptr) source.peer = p->id;
+    return source;
   }
   std::vector<PeerId> ids() const;  // of hosts; multicast groups are none
   template <typename Visit>

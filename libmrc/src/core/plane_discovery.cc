@@ -118,7 +118,7 @@ void PlaneDiscovery::on_request(Instant now, const wire::Flow& flow, PlaneId pla
     return;
   }
   if (p.plth.ports && peers_.find_at(flow.src, [](const Peer& known) { return !known.left(); }) == nullptr) {
-    ++engine_.counters.drop_source;
+    ++engine_.counters.drop_replies;
     return;
   }
   const std::optional<EvIndex> ev = first_ev_of_plane(plane);
@@ -133,7 +133,7 @@ void PlaneDiscovery::on_request(Instant now, const wire::Flow& flow, PlaneId pla
   const auto encode = [&](std::span<uint8_t> out) {
     return wire::encode_plane_response(out, bth, tell, p.plth.ports ? &ports : nullptr);
   };
-  if (control_.push_reply(now, back, *ev, peers_.knows_address(back.dst), asked, encode))
+  if (control_.push_reply(now, back, *ev, peers_.source_of(flow, plane), asked, encode))
     ++(p.plth.ports ? engine_.counters.rx_port_requests : engine_.counters.rx_plane_requests);
   ask_back(now, flow, p.plth);
 }

@@ -317,6 +317,35 @@ TEST(Ports, ForgeriesDoNotMakeUsAskOften) {
   EXPECT_EQ(p.counters(0).rx_probes, 0u);
 }
 
+// [MRC-SEC-11]: another user of the peer's host cannot make the peer's own requests go unanswered.
+TEST(Ports, ForgeriesDoNotUseUpThePeersAnswers) {
+  Pair p;
+  p.pass(Duration::milliseconds(500));
+  const Forger f{&p};
+  std::vector<uint8_t> request(64);
+  wire::Bth bth;
+  bth.dqp = wire::kEndpointQpn;
+  wire::Erth erth;
+  erth.op = wire::EndpointOp::kEvProbe;
+  request.resize(wire::encode_endpoint_request(request, bth, erth));
+  request.resize(request.size() + wire::kIcrcBytes);
+  const auto flood = [&] {
+    const wire::Flow flow = f.flow(kForeign);
+    const auto n = static_cast<uint32_t>(request.size());
+    wire::icrc_store(&request[n - wire::kIcrcBytes], wire::icrc_compute(flow, {request.data(), n}));
+    for (int i = 0; i < 8000; ++i) p.fabric.net().inject(p.fabric.now(), 0, 0, flow, request);
+    p.pass(Duration::milliseconds(1));
+  };
+  flood();
+  EXPECT_GT(p.counters(0).drop_replies, 0u);
+  const uint64_t answered = p.counters(0).rx_ev_probes;
+  for (uint16_t id = 1; id <= 16; ++id)
+    ASSERT_TRUE(p.fabric.at(1).start_endpoint_op(p.fabric.now(), p.fabric.peer(1, 0), 0_ev, id, false, {},
+                                                 Duration::milliseconds(50)));
+  p.pass(Duration::milliseconds(1));
+  EXPECT_EQ(p.counters(0).rx_ev_probes, answered + 16);
+}
+
 // [MRC-EXT-10]: what a spoofer who does not see the query can send.
 TEST(Ports, AnAnnouncementNeedsTheNonceAndThePeersAddress) {
   Pair p;

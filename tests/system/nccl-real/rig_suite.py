@@ -45,4 +45,4 @@ def played(text):
 
 def wrapped(kind):
     """Settings for a run over a wrapper of the plugin."""
-    return {"NCCL_RIG_WRAPPED": built.path("NCCL_NET_MRC")}, ["--plugin", built.path("WRAPPER_" + kind)]
+    return {"NCCL_RIG_WRAPPED": built.path("NCCL_NET_MRC")}, ["--plugin", built.path("WRAPPER_" + kind), "--expect-net", "MRC"]

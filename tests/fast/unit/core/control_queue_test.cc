@@ -28,7 +28,7 @@ class ControlQueueTest : public BareEngine {
       std::memset(out.data(), 0xAB, length);
       return length;
     };
-    return control_.push_reply(now_, flow(0_ev, host), 0_ev, host == 2, asked, encode);
+    return control_.push_reply(now_, flow(0_ev, host), 0_ev, {flow(0_ev, host).dst, host == 2}, asked, encode);
   }
   // First byte of each packet of the next burst; empty: nothing may leave.
   std::vector<uint8_t> pop(PlaneSet planes = PlaneSet::all()) {

@@ -139,13 +139,13 @@ TEST_F(PlaneDiscoveryTest, SourcePortsAreToldToPeersAlone) {
   ask.payload_len = from_the_first.size();
   discovery_.on_request(now_, from(IpAddress::v4(10, 0, 0, 99)), 0_plane, ask);
   EXPECT_TRUE(queued().empty());
-  EXPECT_EQ(engine_.counters.drop_source, 1u);
+  EXPECT_EQ(engine_.counters.drop_replies, 1u);
   discovery_.on_request(now_, from(bare_peer().planes[0].addr), 0_plane, ask);
   const auto told = queued();
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].bth.opcode, wire::Opcode::kPlaneResponse);
   EXPECT_TRUE(told[0].plth.ports);
-  EXPECT_EQ(engine_.counters.drop_source, 1u);
+  EXPECT_EQ(engine_.counters.drop_replies, 1u);
 }
 
 class PlaneDiscoveryWithoutAddress : public PlaneDiscoveryTest {

@@ -9,10 +9,13 @@ namespace {
 const Instant kStart = Instant::from_ns(5000000000);
 const IpAddress kFrom = IpAddress::v4(10, 0, 0, 9);
 
-int allowed(ReplyLimiter* limiter, Instant now, const IpAddress& from, bool peer, int tries, uint32_t asked = 52) {
+int allowed(ReplyLimiter* limiter, Instant now, const RequestSource& from, int tries, uint32_t asked = 52) {
   int n = 0;
-  for (int i = 0; i < tries; ++i) n += limiter->allow(now, from, peer, asked, 52);
+  for (int i = 0; i < tries; ++i) n += limiter->allow(now, from, asked, 52);
   return n;
+}
+int allowed(ReplyLimiter* limiter, Instant now, const IpAddress& from, bool peer, int tries, uint32_t asked = 52) {
+  return allowed(limiter, now, RequestSource{from, peer}, tries, asked);
 }
 
 TEST(ReplyLimiter, SoManyAtOnceAndSoManyPerSecond) {
@@ -31,6 +34,14 @@ TEST(ReplyLimiter, AStrangerThatBecomesAPeerGetsWhatPeersGet) {
   EXPECT_EQ(allowed(&limiter, kStart, kFrom, true, 10000), ReplyLimiter::kPeerBurst - 10);
   EXPECT_EQ(allowed(&limiter, kStart, kFrom, false, 10), 0);
   EXPECT_EQ(allowed(&limiter, kStart + Duration::milliseconds(10), kFrom, true, 10000), ReplyLimiter::kPeerRate / 100);
+}
+
+// Nor do other processes of its host, of the same user or not.
+TEST(ReplyLimiter, APeersAnnouncedPortsHaveABudgetOfTheirOwn) {
+  ReplyLimiter limiter(1);
+  EXPECT_EQ(allowed(&limiter, kStart, {kFrom, true}, 10000), ReplyLimiter::kPeerBurst);
+  EXPECT_EQ(allowed(&limiter, kStart, {kFrom, true, 3}, 10000), ReplyLimiter::kPeerBurst);
+  EXPECT_EQ(allowed(&limiter, kStart, {kFrom, true, 4}, 10), 10);
 }
 
 TEST(ReplyLimiter, NoMoreBytesThanCame) {
@@ -52,8 +63,9 @@ TEST(ReplyLimiter, ManyAddressesShareALimit) {
   int n = 0;
   for (int i = 0; i < 100000; ++i)
     n += limiter.allow(
-        kStart, IpAddress::v4(11, static_cast<uint8_t>(i >> 16), static_cast<uint8_t>(i >> 8), static_cast<uint8_t>(i)),
-        false, 52, 52);
+        kStart,
+        {IpAddress::v4(11, static_cast<uint8_t>(i >> 16), static_cast<uint8_t>(i >> 8), static_cast<uint8_t>(i))}, 52,
+        52);
   EXPECT_EQ(n, ReplyLimiter::kAllUnverifiedBurst);
 }
 

@@ -57,6 +57,16 @@ struct Rig {
     attr.profile_state = to;
     return ctl::call_json(profile, attr, MRC_CTL_EV_PROFILE_STATE);
   }
+  // EVs of profile 5 that a new process of that user finds assumed bad.
+  size_t bad_paths(uid_t user) {
+    Service view([] {});
+    view.add_device(std::make_unique<SharedDevice>("mrc0", 2, "srv6", 16));
+    EXPECT_TRUE(view.device("")->restore(service.device("")->state_for(user)));
+    const auto& entries = view.device("")->store().ev(5)->table().entries();
+    return static_cast<size_t>(std::count_if(entries.begin(), entries.end(), [](const ctl::EvTable::Entry& entry) {
+      return entry.state == MRC_CTL_EV_ASSUMED_BAD;
+    }));
+  }
   int modify(const Json& call) { return ask(root_id, root, {{"do", "modify"}, {"call", call}}); }
 
   Line app, root;
@@ -112,14 +122,61 @@ TEST(Service, a_held_profile_is_busy_until_its_process_lets_go_or_dies) {
 TEST(Service, what_one_process_sees_the_others_are_told) {
   Rig rig;
   Line other;
-  rig.service.message(rig.service.connect(&other, {}), {{"hello", {{"device", "mrc0"}}}}, at(0));
+  rig.service.message(rig.service.connect(&other, {101, 1000, false, "user"}), {{"hello", {{"device", "mrc0"}}}},
+                      at(0));
   rig.modify(rig.automatic(5));
   rig.modify(rig.go(5, MRC_CTL_PROFILE_ONLINE));
   const Json path = {{"profile", 5}, {"ev", "0001"}, {"port", 1}, {"state", MRC_CTL_EV_ASSUMED_BAD}, {"losses", 3}};
   rig.service.message(rig.app_id, {{"path", path}}, at(0));
   EXPECT_EQ(other.last("path"), path);
   EXPECT_TRUE(rig.app.last("path").is_null());
-  EXPECT_EQ(rig.service.device("")->store().ev(5)->table().entries()[0].state, MRC_CTL_EV_ASSUMED_BAD);
+  EXPECT_EQ(rig.bad_paths(1000), 1u);
+}
+
+// [MRC-MRCD-5] A user's report takes no path from the processes of others.
+TEST(Service, what_a_user_sees_holds_for_that_user_alone) {
+  Rig rig;
+  Line other, same;
+  const Json hello = {{"hello", {{"device", "mrc0"}}}};
+  rig.service.message(rig.service.connect(&other, {101, 1001, false, "other"}), hello, at(0));
+  rig.service.message(rig.service.connect(&same, {102, 1000, false, "user"}), hello, at(0));
+  rig.modify(rig.automatic(5));
+  rig.modify(rig.go(5, MRC_CTL_PROFILE_ONLINE));
+  Json path = {{"profile", 5}, {"ev", "0001"}, {"port", 1}, {"state", MRC_CTL_EV_ASSUMED_BAD}, {"losses", 3}};
+  rig.service.message(rig.app_id, {{"path", path}}, at(0));
+  EXPECT_EQ(same.last("path"), path);
+  EXPECT_TRUE(other.last("path").is_null());
+  EXPECT_EQ(rig.bad_paths(1000), 1u);
+  EXPECT_EQ(rig.bad_paths(1001), 0u);
+  EXPECT_EQ(rig.bad_paths(0), 0u);
+
+  // The observations of a privileged process hold for all.
+  rig.service.message(rig.root_id, hello, at(0));
+  path["ev"] = "0002";
+  rig.service.message(rig.root_id, {{"path", path}}, at(0));
+  EXPECT_EQ(other.last("path"), path);
+  EXPECT_EQ(rig.bad_paths(1000), 2u);
+  EXPECT_EQ(rig.bad_paths(1001), 1u);
+  path["state"] = MRC_CTL_EV_GOOD;
+  for (const char* ev : {"0001", "0002"}) {
+    path["ev"] = ev;
+    rig.service.message(rig.app_id, {{"path", path}}, at(0));
+    EXPECT_EQ(same.last("path"), path);
+  }
+  EXPECT_EQ(rig.bad_paths(1000), 0u);
+  EXPECT_EQ(rig.bad_paths(1001), 1u);
+
+  // A profile that is created again has no memory of it.
+  path["state"] = MRC_CTL_EV_ASSUMED_BAD;
+  rig.service.message(rig.app_id, {{"path", path}}, at(0));
+  path["ev"] = "0001";
+  rig.service.message(rig.app_id, {{"path", path}}, at(0));
+  EXPECT_EQ(rig.bad_paths(1000), 2u);
+  rig.modify(rig.go(5, MRC_CTL_PROFILE_OFFLINE));
+  rig.modify(rig.go(5, MRC_CTL_PROFILE_INIT));
+  rig.modify(rig.automatic(5));
+  rig.modify(rig.go(5, MRC_CTL_PROFILE_ONLINE));
+  EXPECT_EQ(rig.bad_paths(1000), 0u);
 }
 
 // [MRC-MRCD-6]
@@ -431,7 +488,8 @@ TEST(Service, rules_of_the_monitor_save_nothing) {
 TEST(Service, what_one_process_sees_is_passed_on_without_what_else_it_says) {
   Rig rig;
   Line other;
-  rig.service.message(rig.service.connect(&other, {}), {{"hello", {{"device", "mrc0"}}}}, at(0));
+  rig.service.message(rig.service.connect(&other, {101, 1000, false, "user"}), {{"hello", {{"device", "mrc0"}}}},
+                      at(0));
   rig.modify(rig.automatic(5));
   rig.modify(rig.go(5, MRC_CTL_PROFILE_ONLINE));
   Json path = {{"profile", 5}, {"ev", "0001"}, {"port", 1}, {"state", MRC_CTL_EV_ASSUMED_BAD}, {"losses", 3}};
@@ -494,6 +552,34 @@ TEST(Service, a_path_of_no_profile_is_no_event) {
   EXPECT_EQ(paths(5, "0001"), 1u);  // already so
 }
 
+// One user's processes come and go, and the paths that they report, too: the history keeps what others did.
+TEST(Service, no_user_displaces_the_events_of_others) {
+  Rig rig;
+  Line other;
+  const ClientId other_id = rig.service.connect(&other, {101, 1001, false, "other"});
+  const Json hello = {{"hello", {{"device", "mrc0"}, {"program", "there"}}}};
+  rig.service.message(other_id, hello, at(0));
+  EXPECT_EQ(rig.ask(rig.root_id, rig.root, {{"do", "deny"}, {"rule", {{"plane", 1}}}}), 0);
+  const size_t before = rig.service.events().size();
+  for (int i = 0; i < 2000; ++i) rig.service.message(other_id, hello, at(0));
+  EXPECT_EQ(rig.service.events().size(), before);  // it is the same process still
+  for (int i = 0; i < 2000; ++i) {
+    Line line;
+    const ClientId id = rig.service.connect(&line, {300, 1002, false, "busy"});
+    rig.service.message(id, hello, at(0));
+    rig.service.disconnect(id);
+  }
+  EXPECT_EQ(rig.service.events().size(), EventHistory::kMaxEvents);
+  const auto count = [&](const char* what, std::optional<uid_t> user) {
+    return std::count_if(rig.service.events().begin(), rig.service.events().end(),
+                         [&](const Event& event) { return event.what == what && event.user == user; });
+  };
+  EXPECT_EQ(count("deny", {}), 1);
+  EXPECT_EQ(count("process", 1000), 1);
+  EXPECT_EQ(count("process", 1001), 1);
+  EXPECT_EQ(rig.service.events().back().user, 1002u);
+}
+
 TEST(Service, names_with_control_characters_reach_nobody) {
   Rig rig;
   const auto hello = [](const char* device, const char* program) {
@@ -501,7 +587,8 @@ TEST(Service, names_with_control_characters_reach_nobody) {
   };
   rig.service.message(rig.app_id, hello("\x1b[32mdev", "app"), at(0));
   EXPECT_EQ(rig.app.error(), EINVAL);
-  rig.service.message(rig.app_id, hello("mrc0", "\x1b[31mRED\nFAKE"), at(0));
+  Line red;
+  rig.service.message(rig.service.connect(&red, {101, 1000, false, "user"}), hello("mrc0", "\x1b[31mRED\nFAKE"), at(0));
   rig.ask(rig.root_id, rig.root, {{"do", "events"}});
   EXPECT_EQ(rig.root.last("data").dump().find("\\u001b"), std::string::npos);
   EXPECT_NE(rig.root.last("data").dump().find("?[31mRED?FAKE"), std::string::npos);

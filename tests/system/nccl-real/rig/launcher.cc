@@ -46,7 +46,8 @@ void set_environment(const Options& o, int process, int board) {
     setenv("NCCL_NET", "Socket", 1);
   } else {
     setenv("NCCL_NET_PLUGIN", o.plugin.c_str(), 1);
-    unless_set("NCCL_NET", o.expect_net);  // otherwise NCCL goes on over TCP where the plugin cannot be used
+    // Otherwise NCCL goes on over TCP where the plugin cannot be used.
+    if (!o.expect_net.empty()) unless_set("NCCL_NET", o.expect_net);
     unless_set("NCCL_NET_PLUGIN_REF_COUNT", "1");
   }
   for (const std::string& item : o.environment) {
@@ -199,7 +200,8 @@ int verdict(const Options& options, const Children& children, bool in_time) {
     const int own = in_time ? children[i]->code() : 1;
     if (own == kFatalExit || code == 0) code = own;
     if (own > 1) printf("# rank %zu: %s %d\n", i, own > 128 ? "signal" : "exit code", own > 128 ? own - 128 : own);
-    if (code == 0 && !children[i]->net().empty() && children[i]->net() != options.expect_net) {
+    if (code == 0 && !children[i]->net().empty() && !options.expect_net.empty() &&
+        children[i]->net() != options.expect_net) {
       printf("# rank %zu used transport %s, not %s\n", i, children[i]->net().c_str(), options.expect_net.c_str());
       code = 1;
     } else if (code == 0 && children[i]->net().empty() && options.processes > 1) {
@@ -213,10 +215,15 @@ int verdict(const Options& options, const Children& children, bool in_time) {
   return code > 1 && code != kFatalExit ? 1 : code;
 }
 
-void write_report(const Options& options, const nlohmann::json& lines, int code) {
+// The transport that was used, as NCCL's log names it.
+std::string used_net(const Options& options, const Children& children) {
+  if (!options.expect_net.empty()) return options.expect_net;
+  return children.front()->net().empty() ? "an unnamed transport" : children.front()->net();
+}
+
+void write_report(const Options& options, const std::string& net, const nlohmann::json& lines, int code) {
   if (options.json.empty()) return;
-  const nlohmann::json all = {
-      {"ranks", options.ranks()}, {"net", options.expect_net}, {"exit_code", code}, {"lines", lines}};
+  const nlohmann::json all = {{"ranks", options.ranks()}, {"net", net}, {"exit_code", code}, {"lines", lines}};
   if (options.json == "-")
     printf("%s\n", all.dump(1).c_str());
   else
@@ -236,10 +243,10 @@ int run_all(const Options& options, char** argv) {
   signal(SIGINT, options.duration_s > 0 ? interrupt : SIG_DFL);
   const bool in_time = serve(options, &children, board, &lines);
   const int code = verdict(options, children, in_time);
+  const std::string net = used_net(options, children);
   if (options.json != "-")
-    printf(code == 0 ? "# all well: %d ranks over %s\n" : "# FAILED: %d ranks over %s\n", options.ranks(),
-           options.expect_net.c_str());
-  write_report(options, lines, code);
+    printf(code == 0 ? "# all well: %d ranks over %s\n" : "# FAILED: %d ranks over %s\n", options.ranks(), net.c_str());
+  write_report(options, net, lines, code);
   return code;
 }
 
