@@ -41,8 +41,11 @@ bool Endpoint::poll_tx(Instant now, TxBurst* out, PlaneSet planes_with_room) {
   return parts_->scheduler.poll(now, out, planes_with_room);
 }
 
+// Not more often than that, so that a host that pauses all the time still judges, by more than half of the time.
 void Endpoint::on_resumed(Instant now) {
-  parts_->engine.ran_since = now;
+  constexpr Duration kPauseSpacing = Duration::milliseconds(10);
+  Instant& ran_since = parts_->engine.ran_since;
+  if (now - ran_since >= kPauseSpacing) ran_since = now;
 }
 
 void Endpoint::handle_timeout(Instant now) {

@@ -83,7 +83,10 @@ class LossDetector {
     if (sent_at + window <= p.newest) return newest_;
     const Duration round = std::max(newest_rtt_, rtt.smoothed());
     const Instant since = std::max(sent_at, ran_since);
-    if (sent_at <= p.newest) return since + round + window + rtt.variation() * 2;
+    if (sent_at <= p.newest) {
+      const Duration late = round + window + rtt.variation() * 2;
+      return std::min(since + late, sent_at + std::max(late, kMaxSilence));
+    }
     const Duration silence = window + patience(round, rtt);
     return std::min(std::max(since, resumed_) + silence, sent_at + std::max(silence, kMaxSilence));
   }

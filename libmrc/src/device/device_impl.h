@@ -121,6 +121,7 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   static constexpr int kSingles = 32;  // of either, where a burst is one packet
   static constexpr Duration kTimerPatience =
       Duration::milliseconds(2);  // maximum time that timers wait for the sockets to be empty
+  static constexpr Duration kPauseSpacing = Duration::milliseconds(10);  // pauses in a row delay timers no longer
   static constexpr Duration kComesBack =
       Duration::microseconds(100);      // a polling application polls again within this time
   static constexpr int kRounds = 8;     // of receiving and sending in one call

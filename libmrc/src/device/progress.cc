@@ -96,7 +96,7 @@ void DeviceImpl::run_timers(Instant now, bool drained) {
 // is no part, and within one.
 void DeviceImpl::note_time(Instant now, Instant slept_until) {
   if (now - std::max(moved_until_, slept_until) > kTimerPatience) {
-    ran_since_ = now;
+    if (now - ran_since_ > kPauseSpacing) ran_since_ = now;
     endpoint->on_resumed(now);
   }
   moved_until_ = now;

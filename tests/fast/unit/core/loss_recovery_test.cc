@@ -274,6 +274,27 @@ TEST_F(LossRecoveryTest, NothingIsLostImmediatelyAfterAPauseOfThisHost) {
   EXPECT_EQ(counters().retransmits, 1u);
 }
 
+// [MRC-LOSS-1] A host that pauses all the time, or an application that polls every few milliseconds.
+TEST_F(LossRecoveryTest, PausesInARowDelayLossesNoLongerThanOne) {
+  one_plane();
+  start();
+  one_round_trip(Duration::microseconds(40));
+  post(1, 8);
+  drain();
+  now_ = now_ + Duration::microseconds(100);
+  post(2, 8);
+  drain();
+  endpoint_->on_resumed(now_);
+  arrive(sack(0, 2, 0b10));
+  for (int pause = 0; pause < 3; ++pause) {
+    now_ = now_ + Duration::milliseconds(4);
+    endpoint_->on_resumed(now_);
+    endpoint_->handle_timeout(now_);
+    drain();
+  }
+  EXPECT_EQ(counters().retransmits, 1u);
+}
+
 // [MRC-LOSS-1] The answer of a probe on another plane says nothing about packets that may wait in a queue of theirs:
 // these are lost when their plane has been silent for twice the round trip, the window, four times the variation, and
 // 200 us.
