@@ -6,9 +6,9 @@
 //
 // 1. Overtaken. A packet is lost when another one, sent at least a reordering window later on the same plane, has
 //    arrived. It is also lost, although no packet was sent that much later, when a later one of its plane has arrived
-//    and a round trip and the window have passed. The window is the lateness of the plane's packets, up to a round
-//    trip. Lateness is measured by a SACK that names the late packet itself: a packet reported by another packet's SACK
-//    may have been in time, and its own SACK was lost.
+//    and a round trip and the window have passed. The window is the lateness of packets within their planes, up to a
+//    round trip. Lateness is measured by a SACK that names the late packet itself: a packet reported by another
+//    packet's SACK may have been in time, and its own SACK was lost.
 // 2. Silence. Of a plane of which nothing sent later has arrived, while other planes deliver, a packet is lost after
 //    two round trips, the window, four variations and a margin. This time begins anew with each answer that took longer
 //    than that: a host that did not run for a while, this one or the peer's, works off the queues of its planes one
@@ -54,20 +54,22 @@ class LossDetector {
     const Instant newest = planes_[plane].newest;
     return newest > sent_at ? newest - sent_at : Duration();
   }
-  void on_late(Instant now, Duration lateness, PlaneId plane, const RttEstimator& rtt) {
+  void on_late(Instant now, Duration lateness, const RttEstimator& rtt) {
     begin_epoch(now, rtt);
-    planes_[plane].late.add(lateness);
+    late_.add(lateness);
   }
 
-  // At least `floor`; half more than the maximum lateness of the plane's packets in this epoch and the last one, at
-  // most the mean round trip of what arrives and four times its variation, as a retransmission timeout of RFC 6298 is:
-  // between paths of unequal queues a packet may be later than the mean. In the first epoch, when little is known, a
-  // round trip. A quarter more and twice the variation retransmitted 0.4 % of the packets needlessly where deep queues
-  // are full (reproduction 6 of sim/RESULTS.md; with these, 0.16 %).
-  Duration window(Instant now, const RttEstimator& rtt, Duration floor, PlaneId plane) {
+  // At least `floor`; half more than the maximum lateness of packets within their planes in this epoch and the last
+  // one, at most the mean round trip of what arrives and four times its variation, as a retransmission timeout of RFC
+  // 6298 is: between paths of unequal queues a packet may be later than the mean. In the first epoch, when little is
+  // known, a round trip. A quarter more and twice the variation retransmitted 0.4 % of the packets needlessly where
+  // deep queues are full (reproduction 6 of sim/RESULTS.md; with these, 0.16 %). A window for each plane follows too
+  // few samples: of 128 paths on 8 planes, a tenth of whose links is dead, it retransmitted 63 packets needlessly where
+  // the common one does none.
+  Duration window(Instant now, const RttEstimator& rtt, Duration floor) {
     if (!rtt.known()) return std::max(kUnknown, floor);
     begin_epoch(now, rtt);
-    const Duration late = planes_[plane].late.max();
+    const Duration late = late_.max();
     const Duration most = std::max(rtt.smoothed(), arrivals_.smoothed() + arrivals_.variation() * 4);
     const Duration needed = std::min(late + late / 2, most);
     return std::max({floor, needed, epochs_ < 2 ? rtt.smoothed() : Duration()});
@@ -96,13 +98,13 @@ class LossDetector {
   template <typename Evs, typename OnLost>
   Instant detect(Instant now, const SentPackets& sent, const RttEstimator& rtt, Duration floor, Instant ran_since,
                  const Evs& evs, const OnLost& on_lost) {
-    for (const PlaneId plane : planes_.ids()) planes_[plane].window = window(now, rtt, floor, plane);
+    const Duration reordering = window(now, rtt, floor);
     Instant next = Instant::never();
     for (uint64_t s = sent.una(); s < sent.highest_acked(); ++s) {
       const TxRecord& r = sent[s];
       if (r.acked || r.lost) continue;
       const PlaneId plane = evs[r.ev].plane;
-      const Instant at = lost_at(r.sent_at, rtt, planes_[plane].window, plane, ran_since);
+      const Instant at = lost_at(r.sent_at, rtt, reordering, plane, ran_since);
       if (at <= now) {
         on_lost(s);
       } else {
@@ -122,8 +124,6 @@ class LossDetector {
  private:
   struct Plane {
     Instant newest = Instant::from_ns(INT64_MIN / 4);  // send time of the newest packet that has arrived
-    RecentMax late;                                    // lateness of packets
-    Duration window;                                   // of the current detect()
   };
 
   // Time within which a plane that works answers.
@@ -134,7 +134,7 @@ class LossDetector {
     if (now < next_epoch_ || !rtt.known()) return;
     if (epochs_ < 2) ++epochs_;
     next_epoch_ = now + rtt.smoothed() * kEpoch;
-    for (Plane& p : planes_) p.late.begin();
+    late_.begin();
   }
 
   RttEstimator arrivals_;
@@ -142,6 +142,7 @@ class LossDetector {
   Duration newest_rtt_;
   Instant resumed_ = Instant::from_ns(INT64_MIN / 4);  // when the last answer came that took so long
   Instant next_epoch_ = Instant::from_ns(INT64_MIN / 4);
+  RecentMax late_;      // lateness of packets within their planes
   uint8_t epochs_ = 0;  // begun, up to two
   PerPlane<Plane> planes_;
 };

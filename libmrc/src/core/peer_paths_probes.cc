@@ -155,13 +155,13 @@ void PeerPaths::on_probe_lost(Instant now, EvIndex ev, Instant sent_at) {
     return;
   }
   if (!remotely_up(h.plane)) return;  // as the peer has reported
-  // Of a peer that answered something at about that time, or later [MRC-EVS-17].
-  if (!peer_ran_since(sent_at - config_.ev_probe_interval / 2)) return;
   // Two silent checks in a row retire the plane: a receiver has no other evidence, and another EV of a failed
   // plane would lose its SACKs for two checks more. [MRC-EVS-9]
   PlaneHealth& p = planes_[h.plane];
   if (p.checked != ev && links_.first_probes.begun() && links_.table.of(ev) && !links_.suspicion.proven(ev))
     return on_first_probe_lost(now, ev, sent_at);
+  // Of a peer that answered something at about that time, or later [MRC-EVS-17].
+  if (!peer_ran_since(sent_at - config_.ev_probe_interval / 2)) return;
   const bool silent = p.checked == ev && sent_at > p.last_delivered_sent;
   const bool again = silent && sent_at > p.silent_check && p.silent_check > p.last_delivered_sent;
   if (silent) p.silent_check = sent_at;
