@@ -1,5 +1,5 @@
 /* The interface between NCCL (or RCCL) and a network plugin, versions 6 to 12, in our own words, so that no header of
- * NCCL is needed. C11 and C++. Checked against spec/abi/nccl_net_abi.json by tests/abi/check_nccl_headers.py.
+ * NCCL is needed. C11 and C++. Checked against spec/abi/nccl_net_abi.json by tests/facts/abi/check_nccl_headers.py.
  *
  * A plugin exports data symbols ncclNetPlugin_vN of type ncclNet_vN_t; NCCL takes the newest that it supports. The
  * meaning of the calls, in the order in which NCCL makes them (threads: init, devices, getProperties and setNetAttr

@@ -29,7 +29,7 @@ FLOORS = (  # title, loss in percent, class of sizes, relation, bound
 
 
 def rig():
-    path = os.path.join(programs.build, "tests", "nccl-real", "nccl-rig")
+    path = os.path.join(programs.build, "tests", "system", "nccl-real", "nccl-rig")
     return os.path.abspath(path) if os.path.isfile(path) else None
 
 

@@ -156,7 +156,7 @@ def library(name, *folders):
 
 
 MRC_PLUGIN = ("libnccl-net-mrc.so", "nccl-plugin")
-TCP_PLUGIN = ("libnccl-net-tcp-baseline.so", "tests", "tcp-net-plugin")
+TCP_PLUGIN = ("libnccl-net-tcp-baseline.so", "tests", "system", "tcp-net-plugin")
 
 
 def all_reduce(seconds, plugin, ranks=4, fault=None, over=None):

@@ -1,10 +1,11 @@
-# Declares tests. A test has a tier, which is a label of ctest:
+# Declares tests. The tier of a test, which is a label of ctest, is the folder in which it is declared:
 #
-#   fast    everything in virtual time, in one process and without sockets. Never run a second time.
-#   facts   looks at sources and built objects.
-#   system  real processes, sockets and clocks. Each runs in a world of its own (tests/harness/world).
+#   tests/fast    everything in virtual time, in one process and without sockets. Never run a second time. So are tests/fuzz and
+#                 sim/test.
+#   tests/facts   looks at sources and built objects.
+#   tests/system  real processes, sockets and clocks. Each runs in a world of its own (tests/harness/world).
 #
-# mrc_test(NAME TIER COMMAND ... [CORES n] [LIMIT seconds] [SANITIZE address thread] [NEVER address thread] [LONG] [TARGETS NAME...]
+# mrc_test(NAME COMMAND ... [CORES n] [LIMIT seconds] [SANITIZE address thread] [NEVER address thread] [LONG] [TARGETS NAME...]
 #          [ENVIRONMENT NAME=VALUE...])
 #
 # CORES:    how many processors it keeps busy; 0 for a test that mostly waits, and by default 1.
@@ -40,12 +41,25 @@ if(NOT TARGET sanitized_tests)
   add_custom_target(sanitized_tests)
 endif()
 
+# The tier of the folder that is being configured, in the variable `tier`.
+function(mrc_tier_of_folder)
+  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  if(folder MATCHES "^tests/(fast|facts|system)(/|$)")
+    set(tier ${CMAKE_MATCH_1} PARENT_SCOPE)
+  elseif(folder MATCHES "^(tests/fuzz|sim/test)$")
+    set(tier fast PARENT_SCOPE)
+  else()
+    message(FATAL_ERROR "${folder} has no tier: tests are declared below tests/fast, tests/facts or tests/system")
+  endif()
+endfunction()
+
 # The arguments that all declarations share, in the caller's scope: P_*, and `skipped` where this build does not run the test;
 # then `properties` for set_tests_properties, `world` for before the command, and `long` for after add_test's name.
-macro(mrc_test_arguments tier)
+macro(mrc_test_arguments)
+  mrc_tier_of_folder()
   cmake_parse_arguments(P "LONG" "CORES;LIMIT" "SANITIZE;NEVER;TARGETS;ENVIRONMENT;COMMAND;${mrc_more_arguments}" ${ARGN})
-  if(NOT "${tier}" MATCHES "^(fast|facts|system)$")
-    message(FATAL_ERROR "a test's tier is fast, facts or system, not '${tier}'")
+  if(P_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "a test's declaration has no '${P_UNPARSED_ARGUMENTS}'")
   endif()
   if(NOT DEFINED P_CORES)
     set(P_CORES 1)
@@ -55,7 +69,7 @@ macro(mrc_test_arguments tier)
   endif()
   set(skipped FALSE)
   if(mrc_sanitizer)
-    if(mrc_sanitizer IN_LIST P_NEVER OR "${tier}" STREQUAL "facts")
+    if(mrc_sanitizer IN_LIST P_NEVER OR tier STREQUAL "facts")
       set(skipped TRUE)
     elseif(NOT mrc_sanitizer IN_LIST P_SANITIZE)
       set(P_LONG TRUE)
@@ -68,7 +82,7 @@ macro(mrc_test_arguments tier)
     add_dependencies(sanitized_tests ${P_TARGETS})
   endif()
   set(world "")
-  if("${tier}" STREQUAL "system")
+  if(tier STREQUAL "system")
     set(world ${PROJECT_SOURCE_DIR}/tests/harness/world ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} --)
   endif()
   math(EXPR timeout "${P_LIMIT} * ${mrc_test_scale}")
@@ -84,8 +98,8 @@ macro(mrc_test_arguments tier)
   set(properties TIMEOUT ${timeout} SKIP_RETURN_CODE 77 LABELS "${several_labels}" PROCESSORS ${slots} ENVIRONMENT "${several_variables}")
 endmacro()
 
-function(mrc_test name tier)
-  mrc_test_arguments(${tier} ${ARGN})
+function(mrc_test name)
+  mrc_test_arguments(${ARGN})
   if(skipped)
     return()
   endif()
@@ -93,12 +107,12 @@ function(mrc_test name tier)
   set_tests_properties(${name} PROPERTIES ${properties})
 endfunction()
 
-# mrc_gtests(TARGET TIER [PREFIX text] [FILTER expression] [CASES regex] ...): a test for each suite of a GoogleTest program,
+# mrc_gtests(TARGET [PREFIX text] [FILTER expression] [CASES regex] ...): a test for each suite of a GoogleTest program,
 # TARGET.SUITE; the summary of tools/test counts their cases. In suites that match CASES each case has a process of its own, because
 # what it tests is read or counted once in a process.
-function(mrc_gtests target tier)
+function(mrc_gtests target)
   set(mrc_more_arguments PREFIX FILTER CASES)
-  mrc_test_arguments(${tier} ${ARGN} TARGETS ${target})
+  mrc_test_arguments(${ARGN} TARGETS ${target})
   get_target_property(used ${target} MRC_USED)
   if(skipped)
     if(NOT used)
@@ -147,11 +161,11 @@ function(mrc_run_one)
 endfunction()
 
 # mrc_python_tests(SUITE [FILES NAME...] [PROGRAMS NAME=TARGET...] ...): every function test_* of every test_<file>.py of this folder,
-# or of those named, is a test SUITE.<file>.<function> of the system tier, and gets the paths of those named targets that are built
+# or of those named, is a test SUITE.<file>.<function>, and gets the paths of those named targets that are built
 # (tests/harness/built.py). Functions in LATER are LONG; those in NEVER_ADDRESS and NEVER_THREAD do not run under that sanitizer.
 function(mrc_python_tests suite)
   set(mrc_more_arguments FILES PROGRAMS LATER NEVER_ADDRESS NEVER_THREAD)
-  mrc_test_arguments(system ${ARGN})
+  mrc_test_arguments(${ARGN})
   if(skipped)
     return()
   endif()

@@ -49,7 +49,7 @@ frr               | test        | reads and runs the static routes that mrc-fabr
 python3-pyverbs   | test        | conformance of the shim, verb by verb
 chromium          | test        | the web page of mrcd in a real browser
 tshark            | test        | runs the Wireshark dissector over golden and captured packets
-clang-format-14   | test        | checks the layout of sources (tests/style)
+clang-format-14   | test        | checks the layout of sources (tests/facts/style)
 clang-14          | fuzz        | compiler with libFuzzer and the analysis of locks
 libclang-rt-14-dev| fuzz        | its run-time libraries
 llvm-14           | fuzz        | readable stacks in reports

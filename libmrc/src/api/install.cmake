@@ -30,7 +30,7 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/mrc.pc DESTINATION ${CMAKE_INSTALL_LIB
 # device however many names it opened the library by. It is a filter (DT_FILTER): its own symbols exist for the linker,
 # and the dynamic linker takes each of them from libmrc.so.1. Always built, because it is tested; installed with the rest by
 # MRC_COMPAT_NAMES, else by `cmake --install ... --component compat_names` alone.
-file(STRINGS ${PROJECT_SOURCE_DIR}/tests/abi/exported_symbols.txt exported REGEX "@@MRC_1\\.")
+file(STRINGS ${PROJECT_SOURCE_DIR}/tests/facts/abi/exported_symbols.txt exported REGEX "@@MRC_1\\.")
 set(text "/* Generated from exported_symbols.txt: names for the linker; at run time they come from libmrc.so.1. */\n")
 foreach(line ${exported})
   string(REGEX REPLACE "@@.*" "" name ${line})

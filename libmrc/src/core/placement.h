@@ -11,7 +11,7 @@
 namespace mrc::core {
 
 // Under ThreadSanitizer a function of its own, for reports name it: the race with the program that polls is that
-// program's (tests/shim/tsan.supp).
+// program's (tests/system/shim/tsan.supp).
 #ifdef __SANITIZE_THREAD__
 #define MRC_PLACEMENT __attribute__((noinline)) inline
 #else

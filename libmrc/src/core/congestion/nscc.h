@@ -4,7 +4,7 @@
 //
 // BasicNscc is the algorithm; `Rules` are the points in which the public reference simulator differs from the
 // specification. QPs use NsccRules, the specification. The tests have the simulator's rules, so that its recordings
-// replay through the same code (tests/nscc-replay). Events: nscc_events.h; gains: nscc_gains.h; window: nscc_window.h.
+// replay by the same code (tests/fast/nscc-replay). Events: nscc_events.h; gains: nscc_gains.h; window: nscc_window.h.
 #pragma once
 
 #include <algorithm>

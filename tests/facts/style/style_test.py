@@ -1,0 +1,300 @@
+"""Layering and cleanliness of the tree, from the list of files in git (or the folder where there is no git).
+
+usage: style_test.py SOURCE_DIR
+Every complaint names file and line. Rules are functions below; each takes (path, lines) and yields (line, text).
+"""
+import os
+import re
+import subprocess
+import sys
+
+# A layer may include itself and what stands after it.
+LAYERS = {
+    "base": (),
+    "wire": ("base",),
+    "core": ("wire", "base"),
+    "simnet": ("core", "wire", "base"),
+    "datapath": ("core", "simnet", "wire", "base"),
+    "ctl": ("base",),
+    "device": ("ctl", "datapath", "core", "simnet", "wire", "base"),
+    "api": ("device", "ctl", "datapath", "core", "wire", "base"),
+}
+SANS_IO = ("base", "wire", "core", "simnet", "ctl")
+MAX_LINES = 600
+MAX_FUNCTION = 70
+MAX_MEMBERS = 15
+TOP_LEVEL = {"CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md", "libmrc", "nccl-plugin", "sim", "spec", "tests", "tools", "verbs-shim"}
+# Outside libmrc these may look below the public headers: the simulator and the switch, tests, and tools that decode or replay.
+INSIDERS = ("sim/", "tests/", "tools/mrclog/", "tools/dissector/", "tools/dev/wire-tables/", "tools/mrc-info/", "tools/mrcctl/", "tools/mrcd/", "tools/mrc-switch/", "tools/lib/")
+
+AMBIENT_HEADERS = re.compile(
+    r"#\s*include\s*<(chrono|ctime|time\.h|sys/time\.h|random|thread|mutex|shared_mutex|condition_variable|future|pthread\.h|"
+    r"sys/socket\.h|netinet/.*|sys/epoll\.h|poll\.h|fstream|iostream|unistd\.h|fcntl\.h)>")
+AMBIENT_CALLS = re.compile(
+    r"(?<![\w.>:])(?:std::|::)?(getenv|secure_getenv|rand|srand|random|drand48|time|clock|clock_gettime|gettimeofday|getrandom|socket|"
+    r"sendmsg|recvmsg|sendmmsg|recvmmsg|usleep|nanosleep|pthread_\w+)\s*\(")
+AMBIENT_NAMES = re.compile(r"std::(chrono|random_device|thread|jthread|mutex|this_thread|async)\b|\b(steady_clock|system_clock)\b")
+UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+SKIPPED = re.compile(r"\bGTEST_SKIP\b")
+MACHINE_PATH = re.compile(r"(?<![\w.])(/work/|/home/\w+|/root/)")
+NS3_INCLUDE = re.compile(r"#\s*include\s*<ns3/")
+NS3_SOURCE = "sim/model/simulator.cc"  # the only source built as C++17
+LOCAL_INCLUDE = re.compile(r'#\s*include\s*"([^"]+)"')
+
+
+def files(root):
+    try:
+        listed = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True, check=True)
+        names = listed.stdout.split("\n")
+    except (OSError, subprocess.CalledProcessError):
+        names = [os.path.relpath(os.path.join(folder, name), root) for folder, dirs, found in os.walk(root)
+                 if not re.search(r"/(build[^/]*|\.git|out)(/|$)", folder[len(root):]) for name in found]
+    return [n for n in names if n and os.path.isfile(os.path.join(root, n))]
+
+
+def conclude(found, count, what):
+    """Prints the complaints and their number beside that of what was looked at; the exit status."""
+    for text in found:
+        print(text)
+    print(f"{count} {what}, {len(found)} complaints")
+    return 1 if found or not count else 0
+
+
+def strip_comments(lines):
+    """Code alone: comments and string literals become blank, line numbers stay."""
+    text = "\n".join(lines)
+    pattern = re.compile(r'R"(\w*)\((?:.|\n)*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*(?:.|\n)*?\*/')
+
+    def blank(match):
+        found = match.group(0)
+        if found.startswith(('"', "'")) and "include" in text[max(0, match.start() - 12):match.start()]:
+            return found
+        return re.sub(r"[^\n]", " ", found)
+
+    return pattern.sub(blank, text).split("\n")
+
+
+def layer_of(path):
+    parts = path.split("/")
+    return parts[2] if path.startswith("libmrc/src/") and len(parts) > 3 and parts[2] in LAYERS else None
+
+
+def check_layers(path, lines):
+    layer = layer_of(path)
+    if layer is None:
+        return
+    for number, line in enumerate(lines, 1):
+        match = LOCAL_INCLUDE.match(line)
+        if match and "/" in match.group(1):
+            other = match.group(1).split("/")[0]
+            if other in LAYERS and other != layer and other not in LAYERS[layer]:
+                yield number, f"layer {layer} includes {match.group(1)}, which is not below it"
+
+
+def check_ambient(path, lines):
+    if layer_of(path) not in SANS_IO:
+        return
+    for number, line in enumerate(lines, 1):
+        for pattern in (AMBIENT_HEADERS, AMBIENT_CALLS, AMBIENT_NAMES):
+            match = pattern.search(line)
+            if match:
+                yield number, f"no clocks, randomness, environment, sockets or threads below the datapath: {match.group(0).strip()}"
+
+
+def check_outsiders(path, lines):
+    if path.startswith(("libmrc/", *INSIDERS)):
+        return
+    for number, line in enumerate(lines, 1):
+        match = LOCAL_INCLUDE.match(line)
+        if match and match.group(1).split("/")[0] in LAYERS and "/" in match.group(1):
+            yield number, f"includes {match.group(1)}: only public headers are to be used here"
+
+
+def check_ns3(path, lines):
+    for number, line in enumerate(lines, 1):
+        if path != NS3_SOURCE and NS3_INCLUDE.match(line):
+            yield number, f"ns-3 does not compile as C++20: only {NS3_SOURCE} includes it"
+
+
+# Test programs are run by tests, never with privileges that their user has not.
+ENVIRONMENT_CALLS = re.compile(r"\b((?:secure_)?getenv|envname)\s*\(")
+
+
+def check_environment(path, lines):
+    if path.startswith("tests/") or path == "libmrc/environment/secure_environment.h":
+        return
+    for number, line in enumerate(lines, 1):
+        match = ENVIRONMENT_CALLS.search(line)
+        if match:
+            yield number, f"{match.group(1)}: variables are read by mrc::environment::variable() (secure_environment.h)"
+
+
+# clang's analysis covers the locks of mutex.h only.
+STD_LOCKS = re.compile(r"\bstd::(\w*mutex|lock_guard|unique_lock|scoped_lock|shared_lock|condition_variable\w*)\b")
+LOCKS = ("libmrc/environment/mutex.h", "libmrc/src/device/device_lock.h")
+
+
+def check_locks(path, lines):
+    if path.startswith("tests/") or path in LOCKS:
+        return
+    for number, line in enumerate(lines, 1):
+        match = STD_LOCKS.search(line)
+        if match:
+            yield number, f"{match.group(0)}: locks are those of {LOCKS[0]}, which the compiler checks"
+
+
+def check_length(path, lines):
+    if path.startswith("libmrc/src/") and len(lines) > MAX_LINES:
+        yield len(lines), f"{len(lines)} lines, at most {MAX_LINES}: split it by concern"
+
+
+# The layout is that of clang-format: a function outside of a class begins without indentation and ends with a lone brace.
+NO_FUNCTION = re.compile(r"\s*(namespace|class|struct|enum|union|extern|using|#|\})")
+
+
+def check_functions(_path, lines):
+    begin = None
+    for number, line in enumerate(lines, 1):
+        if begin is None and re.match(r"\S.*\(|    \S.*\) (?:const )?\{$", line) and line.endswith("{") and not NO_FUNCTION.match(line):
+            begin = number
+        elif line.startswith("}") and begin is not None:
+            if line == "}" and number - begin + 1 > MAX_FUNCTION:
+                yield begin, f"a function of {number - begin + 1} lines, at most {MAX_FUNCTION}: split it by step"
+            begin = None
+
+
+# The classes of the engine. Structs are exempt: configuration, attributes, counters, statuses and the parts from which an
+# endpoint is put together are lists of values without behaviour, as long as what they describe.
+CLASS = re.compile(r"\bclass\s+(?:\w+\([^)]*\)\s+)?(\w+)(?:\s+final)?(?:\s*:[^{};()]*)?\s*\{")
+BRACES = re.compile(r"(\)|\bconst|\boverride|\bnoexcept)?(\s*)\{[^{}]*\}")
+MEMBER = re.compile(r"\b[a-z]\w*_(?=\s*(?:=|,|\[|ABSL_|$))")
+
+
+def body_at(text, begin):
+    """What is between the brace at `begin` and its counterpart."""
+    depth = 0
+    for at in range(begin, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[at], 0)
+        if depth == 0:
+            return text[begin + 1:at]
+    return text[begin + 1:]
+
+
+def data_members(body):
+    """Names of the data members of a class: names that end in an underscore, in declarations that are no functions."""
+    body = re.sub(r"^\s*(public|protected|private):", ";", body, flags=re.M)
+    inner = None
+    while inner != body:  # bodies of functions and nested types end a declaration, initialisers are a part of one
+        inner, body = body, BRACES.sub(lambda found: ";" if found.group(1) else "", body)
+    members = []
+    for declaration in body.split(";"):
+        if re.search(r"\)\s*:[^:]", declaration) or re.match(r"\s*(?:using|friend|static_assert)\b", declaration):
+            continue
+        members += MEMBER.findall(declaration.split("=")[0] if "," not in declaration else declaration)
+    return members
+
+
+def check_members(path, lines):
+    if not path.startswith("libmrc/src/core/"):
+        return
+    text = "\n".join(lines)
+    for found in CLASS.finditer(text):
+        members = data_members(body_at(text, found.end() - 1))
+        if len(members) > MAX_MEMBERS:
+            yield text.count("\n", 0, found.start()) + 1, (
+                f"class {found.group(1)} has {len(members)} data members, at most {MAX_MEMBERS}: split it by concern")
+
+
+def check_unfinished(_path, lines):
+    for number, line in enumerate(lines, 1):
+        for pattern, why in ((UNFINISHED, "unfinished work belongs in an issue"), (SKIPPED, "a skipped test tests nothing"),
+                             (MACHINE_PATH, "path of one machine")):
+            match = pattern.search(line)
+            if match:
+                yield number, f"{match.group(0)}: {why}"
+
+
+def check_pragma(path, lines):
+    if path.startswith("libmrc/src/") and path.endswith(".h") and "#pragma once" not in lines:
+        yield 1, "#pragma once is missing"
+
+
+def check_place(path, _lines):
+    top = path.split("/")[0]
+    if top not in TOP_LEVEL and not top.startswith("."):
+        yield 1, f"'{top}' at the top level, where there are only {', '.join(sorted(TOP_LEVEL))} and dot files"
+
+
+def complaints(path, lines):
+    code = strip_comments(lines) if path.endswith((".h", ".cc", ".c")) else lines
+    found = list(check_place(path, lines))
+    if path.endswith((".h", ".cc", ".c")):
+        for rule in (check_layers, check_ambient, check_outsiders, check_ns3, check_environment, check_locks, check_length,
+                     check_functions, check_members, check_pragma):
+            found += rule(path, code)
+    if not path.startswith("tests/facts/style/"):
+        found += check_unfinished(path, lines)
+    return found
+
+
+def self_test():
+    """Each rule must be able to fail."""
+    bad = {
+        "libmrc/src/core/a.cc": ['#include "datapath/datapath.h"', "int x = rand();", "#include <chrono>", "std::mutex m;"],
+        "libmrc/src/wire/a.h": ["int y = getenv(\"A\") != nullptr;"],
+        "tools/mrc-perf/a.cc": ['#include "core/endpoint.h"', "x = std::getenv(name);", "y = secure_getenv(name);", "o->envname(z);"],
+        "libmrc/src/api/long.cc": ["int z;"] * (MAX_LINES + 1),
+        "libmrc/src/base/b.cc": ["// " + "TO" + "DO later"],
+        "sim/model/a.h": ["#include <ns3/simulator.h>"],
+        "verbs-shim/objects/a.h": ["std::mutex m;", "std::lock_guard lock(m);", "std::condition_variable_any c;", "// std::mutex"],
+        "libmrc/src/core/c.cc": ["void f(int x) {"] + ["  g();"] * (MAX_FUNCTION - 1) + ["}"],
+        "tools/mrc-perf/c.cc": ["void f(int x) {"] + ["  g();"] * (MAX_FUNCTION - 1) + ["}"],
+        "libmrc/src/core/wide.h": ["#pragma once", "class Wide final : public Base<int> {", " public:", "  explicit Wide(int x) : a_(x), b_{x} {}",
+                                   "  int f() const { return a_; }", " private:", "  int a_, b_ = 0;"] +
+                                  [f"  std::map<int, std::pair<int, int>> m{i}_{{1, {{2}}}};" for i in range(MAX_MEMBERS - 1)] + ["};"],
+        "README.md": ["see /work" + "/main"],
+        "cmake/a.cmake": ["set(x 1)"],
+    }
+    expected = {"libmrc/src/core/a.cc": 5, "libmrc/src/wire/a.h": 3, "tools/mrc-perf/a.cc": 4, "libmrc/src/api/long.cc": 1, "libmrc/src/core/c.cc": 1,
+                "tools/mrc-perf/c.cc": 1, "libmrc/src/core/wide.h": 1,
+                "libmrc/src/base/b.cc": 1, "sim/model/a.h": 1, "verbs-shim/objects/a.h": 3, "README.md": 1, "cmake/a.cmake": 1}
+    good = {
+        "libmrc/src/core/a.cc": ['#include "wire/packet.h"', "// no clock here, rand() is forbidden", 'Instant time_of(x); f.time(3); "rand()";'],
+        "tools/mrc-perf/a.cc": ['#include "options.h"'],
+        "libmrc/src/api/short.cc": ["int z;"] * MAX_LINES,
+        "libmrc/src/core/d.cc": ["struct A {", "};"] + (["void f(int x) {"] + ["  g();"] * (MAX_FUNCTION - 2) + ["}"]) * 2,
+        NS3_SOURCE: ["#include <ns3/simulator.h>"],
+        "libmrc/src/core/narrow.h": ["#pragma once", "class Narrow {", "  Narrow(int x) : a_(x), b_{x} {}", "  void f(int x_, int y_) { a_ = x_; }",
+                                     "  struct Config {", "    int c_ = 0, d_ = 0;", "  };", "  using T = int;", "  int a_, b_ = 0;"] +
+                                    [f"  std::function<void(int)> m{i}_;" for i in range(MAX_MEMBERS - 2)] + ["};"],
+        "libmrc/src/core/config.h": ["#pragma once", "struct Config {"] + [f"  int m{i}_ = 0;" for i in range(MAX_MEMBERS + 1)] + ["};"],
+    }
+    for path, lines in bad.items():
+        found = complaints(path, lines)
+        assert len(found) == expected[path], (path, found)
+    for path, lines in good.items():
+        assert not complaints(path, lines), (path, complaints(path, lines))
+
+
+def main():
+    self_test()
+    root = os.path.abspath(sys.argv[1])
+    count = looked = 0
+    for path in sorted(files(root)):
+        if path.startswith("spec/vectors/") or "/corpus/" in path:
+            continue
+        try:
+            with open(os.path.join(root, path), encoding="utf-8") as source:
+                lines = source.read().split("\n")
+        except UnicodeDecodeError:
+            continue
+        looked += 1
+        for number, text in complaints(path, lines):
+            print(f"{path}:{number}: {text}")
+            count += 1
+    print(f"{looked} files looked at, {count} complaints")
+    return 1 if count or not looked else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,138 @@
+"""Writes tests/compat.md: every row of programs.py is run, and what happened is the table. TEST_PROGRAMS is the folder of
+the MRC programs (tests/system/shim in a build folder).
+
+usage: PYTHONPATH=tests/harness compat.py SHIM COMPAT OUTPUT [--check]
+With --check nothing is run or written: the table must have the rows.
+"""
+import sys
+
+import built
+import programs
+import rows
+
+
+MRC_SECTION = ("", "## Programs for mrc.h", "",
+               "`tests/system/shim/mrc/program.c`, compiled as C and as C++, does what benchmarks and NCCL plugins for MRC do: device list,",
+               "open, protection domain and memory by `ibv_*`, the device's place and GID types from sysfs, versioned queries and",
+               "contexts, completion queue with channel, hints, four queue pairs, writes answered in memory, bursts with a signal per",
+               "64, immediates with and without data in both directions, teardown in either order. It runs with",
+               "`LD_PRELOAD=libmrc-verbs.so` and nothing else, wherever it takes the 41 MRC functions from. Without the preload it",
+               "finds no device.", "")
+
+
+NOTES = """\
+## Programs over rdma_cm
+
+librdmacm is unchanged; the shim answers as the kernel's device (`spec/rdma_cm.md`). Tests are in `tests/system/shim/test_rdma_cm.py`.
+
+| program | shows |
+|---|---|
+| `rping` | both directions, IPv4 and IPv6, data checked, no listener, a client that is killed |
+| `ucmatose -c 8` | eight connections by one channel |
+| `cmtime -c 100` | a hundred connections, each step of all of them before the next one |
+| `udaddy -c 4` | ids of datagrams, IPv4 and IPv6, both directions, no listener |
+| `mckey` | multicast: one and three receivers, members that only send, two hosts (`tests/system/shim/test_multicast.py`) |
+| `rdma_server`, `rdma_client` | ids without a channel |
+| `rstream` | rsockets, blocking and not, data checked |
+| `rcopy` | rsockets, a file that is compared |
+| `qperf -cm 1` | RC bandwidth |
+| `ib_write_bw -q 4`, `ib_write_lat`, `ib_send_bw`, `ib_send_lat`, `ib_read_bw`, `ib_read_lat`, `ib_atomic_bw`, `ib_atomic_lat`, and `ib_send_bw`, `ib_send_lat` with `-c UD`; all with `-R` | perftest |
+| `fi_info -p verbs`, `fi_pingpong -e msg`, `-e dgram` over `verbs`, `-e rdm` over `verbs;ofi_rxm` and `verbs;ofi_rxd` | libfabric, data checked |
+| `ucp_client_server -c stream`, `tag`, `am` | UCX's example, listening by rdma_cm |
+| `fio --ioengine=rdma --verb=write`, `read` | fio's engine (`tests/system/shim/test_storage.py`) |
+| `qemu-system-x86_64 -incoming rdma:...` | migration of a virtual machine; its memory is compared (`tests/system/shim/test_storage.py`) |
+
+`ib_send_bw -c UD --use-srq -q 2` waits for ever on any device that is slower than its sender: it posts receives for the datagrams
+of one queue pair and loses those of the other that find none.
+
+`fio --ioengine=rdma --verb=send` ends or waits for ever where its receiver is late once: it sends without waiting for receive
+requests and allows no retry for want of one (`rnr_retry_count` 0), so that the queue pair goes to ERR, as on hardware; then it
+waits for completions that it has left in the queue.
+
+`rdma_xclient` needs XRC and is refused; so is `udpong`: datagram rsockets address their peers by LID alone, as no RoCE device
+can; and `mckey -l`, which asks for a queue pair that does not receive its own multicast.
+
+`qperf ud_bw` and `ud_lat` address their peers by LID alone, `uc_bw` connects so, too: refused. perftest itself refuses `-c UC -R`.
+
+`librspreload.so` before the shim makes rsockets of the sockets of a program that asks for SOCK_STREAM and no more. Python adds
+SOCK_CLOEXEC, so that its sockets stay TCP; `iperf3` 3.12 asks for socket options that rsockets do not have, and ends.
+
+`riostream` may wait for ever, like the puts below: its peer waits for the last byte of the last of several writes to one place.
+
+## Settings of others
+
+| program | setting |
+|---|---|
+| UCX, and MPI over it | none: UD makes the connections, RC carries the data. MPICH needs a build for UCX, Open MPI `--mca pml ucx` if its order of choice is another, and `--mca osc ucx` for one-sided communication: its `osc rdma` ends in `btl ofi` at MPI_Compare_and_swap, without the preload, too. MPICH 4.0.2 reports truncated messages where a fragment ends within an element of a derived type, which MPI_Gather of large messages makes from 4 ranks on; over TCP, too, with segments of such a size. `UCX_RC_VERBS_SEG_SIZE=8201` ends fragments at multiples of 8 bytes. Tests that overwrite one place by several puts and wait for the last one (`ucx_perftest -t ucp_put_bw`) may wait for ever: MRC places packets in the order of arrival, which several paths and losses change |
+| NCCL's own InfiniBand transport | up to 2.29 `LD_PRELOAD`, from 2.30 on `NCCL_IBVERBS_LIB=/path/libmrc-verbs.so` will do instead. 2.28.9 needs `NCCL_GIN_TYPE=2`: unset, it calls through a pointer of GPU-initiated networking that stays -1 on our device. Every collective with 2 and 4 ranks, and 1 % loss: `tests/system/nccl-real/test_ib.py`. The plugin for NCCL is the better way |
+| MSCCL++ | `MSCCLPP_IBV_SO=/path/libmrc-verbs.so`, and no `LD_PRELOAD` |
+
+## Between hosts, and programs that Debian lacks
+
+`ib_write_bw` runs between namespaces of `mrc-fabric` while T1s, T0s with their whole plane, ports and links die, flap, lose packets and
+return (`tests/system/lab/test_applications.py`); `mckey` between two hosts of it (`tests/system/shim/test_multicast.py`).
+
+Gloo's ibverbs transport needs a build of PyTorch; `tests/system/shim/gloo_test.cc` does what it does: a queue pair per pair of ranks, one
+completion queue and one waiting thread per rank, memory regions sent as messages, data by WRITE WITH IMMEDIATE, every element compared.
+
+HPC Challenge (`hpcc` 1.5.0, Open MPI, 2 ranks) passes all its own checks over the shim. Debian 12 has no OSU benchmarks, no Valkey and
+no SPDK; its Redis 7.0 is built without RDMA; of librpma it has the library, and no program that uses it.
+
+## Memory windows
+
+`ibv_alloc_mw` fails with EOPNOTSUPP, IBV_WR_BIND_MW, IBV_WR_LOCAL_INV and IBV_WR_SEND_WITH_INV are refused when posted, queue pairs with
+their `ibv_wr_*` functions when created; `device_cap_flags` and `max_mw` report that. A WRITE of a peer is checked by libmrc as its packets
+arrive, by the key in them. libmrc chooses its keys, and the low bits name the entry in its table. A window of type 2 has a key whose low
+8 bits its owner chooses at each bind, and is valid on one queue pair: libmrc's table of keys would need entries of another kind, and the
+check of each packet the queue pair. Windows of type 1 alone would do without, but the programs above use none.
+
+## Names of libibverbs
+
+`tests/system/shim/names.txt` lists the functions, to those of rdma-core 65; each is exported with its version. Of those newer than
+rdma-core 44, `ibv_reg_mr_ex` (memory and buffers), `ibv_alloc_buf`, `ibv_free_buf`, `ibv_reg_buf_mr` and
+`ibv_query_port_speed` work; DMA handles, dmabuf and completion counters are refused with EOPNOTSUPP. A function that is not
+in the list and is given a device of ours fails with EOPNOTSUPP inside the real library, and stderr says so once.
+""".splitlines()
+
+
+def line(row, result):
+    env = " ".join(f"{k}={v}" for k, v in row.env).replace("@COMPAT@", "libnv_mrc.so")
+    command = " ".join(row.command).replace("@PROGRAMS@/", "").replace("@SHIM@", "./libmrc-verbs.so").replace("@COMPAT@", "./libnv_mrc.so")
+    return f"| `{(env + ' ' if env else '') + command}` | {row.operation} | {result} |"
+
+
+def table(rows_of_it):
+    text = ["| command (server; the client adds the host) | shows | result |", "|---|---|---|"]
+    for row in rows_of_it:
+        try:
+            result = rows.judge(row)
+        except AssertionError as failure:
+            result = "FAILED"
+            print(f"{row.name}: {failure}")
+        print(f"{row.name}: {result}", flush=True)
+        text.append(line(row, result))
+    return text
+
+
+def main():
+    shim, compat, output = sys.argv[1:4]
+    built.PATHS.update(SHIM=shim, COMPAT=compat)
+    if "--check" in sys.argv:
+        written = open(output, encoding="utf-8").read()
+        everything = programs.ROWS + programs.MRC_ROWS
+        missing = [r.name for r in everything if line(r, "").rsplit("|", 2)[0].rstrip() not in written]
+        assert not missing, f"not in {output}, write it anew: {missing}"
+        assert "FAILED" not in written
+        return
+    packages = ("ibverbs-utils", "perftest", "ucx-utils", "python3-pyverbs", "infiniband-diags", "hwloc-nox", "openmpi-bin", "mpich")
+    text = ["# Verbs programs over the shim", "",
+            "Generated by `tests/system/shim/compat.py`; the rows are in `tests/system/shim/programs.py`, and each is a test.",
+            "Two processes on one host, the default device of four planes on loopback.", "",
+            "Versions: " + ", ".join(f"{p} {rows.version(p)}" for p in packages) + ".", "", *table(programs.ROWS), *MRC_SECTION,
+            *table(programs.MRC_ROWS), "", *NOTES]
+    with open(output, "w", encoding="utf-8") as out:
+        out.write("\n".join(text) + "\n")
+
+
+if __name__ == "__main__":
+    main()
