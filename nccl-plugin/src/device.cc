@@ -67,9 +67,12 @@ void read_description(const std::string& text, Device* device) {
   if (gbps > 0) device->speed_mbps = static_cast<int>(std::lround(gbps * 1000));
   device->latency_us = set("base_rtt_us", 0) / 2;
   device->max_qps = static_cast<int>(set("max_qps", device->max_qps));
-  for (const nlohmann::json& plane : facts.value("planes", nlohmann::json::array()))
+  for (const nlohmann::json& plane : facts.value("planes", nlohmann::json::array())) {
     if (device->pci_path.empty())
       device->pci_path = pci_path_of("/sys/class/net", plane.value("interface", std::string()));
+    if (const std::string out = plane.value("out", std::string()); !out.empty())
+      device->planes_out.push_back("plane " + std::to_string(plane.value("plane", 0)) + " is out: " + out);
+  }
 }
 
 Devices::~Devices() {
@@ -136,6 +139,8 @@ Status Devices::open_one(ibv_device* found) {
   device->pd = api_.verbs.alloc_pd(device->verbs);
   if (device->pd == nullptr) return failed("allocating a protection domain");
   describe(device.get());
+  for (const std::string& out : device->planes_out)
+    NET_WARN("%s goes on with its other planes, which carry less: %s", device->name.c_str(), out.c_str());
   if (add_virtual({device->name, {static_cast<int>(devices_.size())}}) < 0) return failed("too many", ENOSPC);
   devices_.push_back(std::move(device));
   return {};

@@ -35,6 +35,7 @@ struct Device {
   int speed_mbps = 0;  // all planes together
   double latency_us = 0;
   int max_qps = 0;
+  std::vector<std::string> planes_out;  // a sentence for each plane that is out of use from the start
 };
 
 // Properties of a software device beyond verbs, from its description as JSON: rate, round trip and interfaces of

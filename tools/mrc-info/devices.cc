@@ -72,7 +72,10 @@ void print_device(const Json& d, bool with_evs) {
   std::printf("  planes\n");
   for (const Json& p : d["planes"])
     std::printf("    %2s  %-24s port %-5s %-10s %s\n", text_of(p["plane"]).c_str(), text_of(p["address"]).c_str(),
-                text_of(p["port"]).c_str(), text_of(p["interface"]).c_str(), p["up"].get<bool>() ? "up" : "down");
+                text_of(p["port"]).c_str(), text_of(p["interface"]).c_str(),
+                p.value("out", "") != "" ? "out"
+                : p["up"].get<bool>()    ? "up"
+                                         : "down");
   std::printf("  GIDs\n");
   for (size_t i = 0; i < d["gids"].size(); ++i)
     std::printf("    %2zu  %s\n", i, d["gids"][i] == "" ? "-" : text_of(d["gids"][i]).c_str());
@@ -116,6 +119,19 @@ Json describe_devices(const std::string& only) {
 
 void print_devices(const Json& devices, bool with_evs) {
   for (const Json& d : devices) print_device(d, with_evs);
+}
+
+void print_suggestion(const Json& devices) {
+  std::printf(
+      "# For /etc/mrc/mrc.yaml of this host. Plane k of all hosts must be in one network; hosts are found over plane 1.\n"
+      "devices:\n");
+  for (const Json& d : devices) {
+    std::printf("  - name: %s\n    planes:\n", text_of(d["name"]).c_str());
+    for (const Json& p : d["planes"])
+      std::printf("      - {interface: \"%s\", address: \"%s\"}\n", text_of(p["interface"]).c_str(),
+                  text_of(p["address"]).c_str());
+    std::printf("    peers: {learn: true}\n");
+  }
 }
 
 }  // namespace mrc::info

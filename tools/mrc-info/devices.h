@@ -12,6 +12,8 @@ using Json = nlohmann::ordered_json;
 void check_name(const std::string& only);
 // One object per device; `only` picks one by name. Throws std::runtime_error with a sentence.
 Json describe_devices(const std::string& only);
+// A configuration file with the planes of these.
+void print_suggestion(const Json& devices);
 void print_devices(const Json& devices, bool with_evs);
 
 // A string as it is, anything else as JSON.

@@ -1,5 +1,6 @@
 // mrc-info: what MRC devices this host has, how they are configured, and what can be configured.
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 
 #include "command_line.h"
@@ -54,15 +55,22 @@ int main(int argc, char** argv) {
   CLI::App app{kAbout};
   app.footer([] { return std::string(kMore) + fault_help(); });
   std::string device;
-  bool params = false, stats = false, evs = false, json = false;
+  bool params = false, stats = false, evs = false, suggest = false, json = false;
   app.add_option("-d,--device", device, "Only this device");
   app.add_flag("-p,--params", params, "Every setting with value, default, range and meaning");
   app.add_flag("-s,--stats", stats, "Every process that has a device open, with its counters");
   app.add_flag("-e,--evs", evs, "Also list the entropy values");
+  app.add_flag("--suggest", suggest,
+               "A configuration file for this host, of the interfaces that MRC_INTERFACES chooses (auto)");
   app.add_flag("--json", json, "Everything, as one JSON object");
   if (const auto status = mrc::tools::parse_command_line(&app, "mrc-info", argc, argv)) return *status;
   try {
-    if (json) {
+    if (suggest) {
+      // What is configured is of no concern here, be it refused.
+      setenv("MRC_CONFIG", "/dev/null", 1);
+      setenv("MRC_INTERFACES", "auto", 0);
+      mrc::info::print_suggestion(mrc::info::describe_devices(device));
+    } else if (json) {
       // Before this process opens devices itself.
       const mrc::info::Json processes = mrc::info::running_processes(mrc::info::setting("publish"), device);
       const mrc::info::Json devices = mrc::info::describe_devices(device);

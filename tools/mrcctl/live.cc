@@ -146,6 +146,11 @@ Json reports_of(Daemon* daemon, const LiveOptions& options) {
   return all;
 }
 
+const char* state_of_port(const Json& port) {
+  if (!port.value("out", "").empty()) return "out";
+  return port["up"] ? "up" : "down";
+}
+
 int show_ports(const LiveOptions& options) {
   Json all = Json::array();
   const Json reports = reports_of(options);
@@ -172,11 +177,13 @@ int show_ports(const LiveOptions& options) {
     std::printf("%s\n", text_of(device["device"]).c_str());
     for (const Json& port : device["ports"]) {
       std::printf("  port %s  %s\n", text_of(port["port"]).c_str(), port["enabled"] ? "enabled" : "DISABLED");
-      for (const Json& p : port["processes"])
+      for (const Json& p : port["processes"]) {
+        const std::string out = p.value("out", "");
         std::printf("    process %s (%s): %s, sent %s bytes, received %s, lost %s packets, %s ECN marks\n",
-                    text_of(p["pid"]).c_str(), text_of(p["program"]).c_str(), p["up"] ? "up" : "down",
-                    text_of(p["tx_bytes"]).c_str(), text_of(p["rx_bytes"]).c_str(), text_of(p["losses"]).c_str(),
-                    text_of(p["ecn_marks"]).c_str());
+                    text_of(p["pid"]).c_str(), text_of(p["program"]).c_str(),
+                    (state_of_port(p) + (out.empty() ? "" : ": " + out)).c_str(), text_of(p["tx_bytes"]).c_str(),
+                    text_of(p["rx_bytes"]).c_str(), text_of(p["losses"]).c_str(), text_of(p["ecn_marks"]).c_str());
+      }
     }
   }
   return kGood;

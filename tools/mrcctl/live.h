@@ -19,6 +19,9 @@ struct LiveOptions {
 // Of the processes selected by the options, now.
 nlohmann::json reports_of(Daemon* daemon, const LiveOptions& options);
 
+// "up", "down", or "out": its sockets could not be opened, and "out" of the report has the reason.
+const char* state_of_port(const nlohmann::json& port);
+
 int show_ports(const LiveOptions& options);
 int show_profiles(const LiveOptions& options);
 int show_denies(const LiveOptions& options);

@@ -61,6 +61,7 @@ Json table_of(const Json& reports, const Sample& now, const Sample& before, doub
                       {"device", report["device"]},
                       {"port", port["port"]},
                       {"up", port["up"]},
+                      {"out", port.value("out", "")},
                       {"tx_gbps", gbps(now.at(key).tx_bytes, old.tx_bytes, seconds)},
                       {"rx_gbps", gbps(now.at(key).rx_bytes, old.rx_bytes, seconds)},
                       {"losses", now.at(key).losses - old.losses},
@@ -78,9 +79,13 @@ void print_live(const Json& rows) {
   for (const Json& row : rows)
     std::printf("%8s  %-16.16s %-8.8s %4s %-5s %10.3f %10.3f %8s %6s  %s/%s/%s\n", row["pid"].dump().c_str(),
                 row["program"].get<std::string>().c_str(), row["device"].get<std::string>().c_str(),
-                row["port"].dump().c_str(), row["up"] ? "up" : "down", row["tx_gbps"].get<double>(),
+                row["port"].dump().c_str(), state_of_port(row), row["tx_gbps"].get<double>(),
                 row["rx_gbps"].get<double>(), row["losses"].dump().c_str(), row["qps"].dump().c_str(),
                 row["paths_good"].dump().c_str(), row["paths_bad"].dump().c_str(), row["paths_denied"].dump().c_str());
+  for (const Json& row : rows)
+    if (const std::string out = row["out"]; !out.empty())
+      std::printf("%s of process %s: port %s is out: %s\n", row["device"].get<std::string>().c_str(),
+                  row["pid"].dump().c_str(), row["port"].dump().c_str(), out.c_str());
   if (rows.empty()) std::printf("no process of this host has an MRC device open\n");
 }
 

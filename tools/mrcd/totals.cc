@@ -11,6 +11,7 @@ void Totals::add(const ctl::DeviceReport& report) {
     ctl::PortReport& sum = ports[port.port];
     sum.port = port.port;
     sum.up = sum.up || port.up;
+    if (sum.out.empty()) sum.out = port.out;
     for (auto member : {&ctl::PortReport::tx_packets, &ctl::PortReport::tx_bytes, &ctl::PortReport::rx_packets,
                         &ctl::PortReport::rx_bytes, &ctl::PortReport::losses, &ctl::PortReport::retransmits,
                         &ctl::PortReport::ecn_marks})

@@ -211,6 +211,12 @@ void Endpoint::set_plane_up(Instant now, PlaneId plane, bool up) {
   parts_->prober.set_plane_up(now, plane, up);
 }
 
+void Endpoint::set_plane_address(Instant now, PlaneId plane, const IpAddress& addr) {
+  const Checked checked(parts_.get());
+  parts_->engine.config.planes[plane].addr = addr;
+  parts_->discovery.on_own_address(now);
+}
+
 void Endpoint::on_packet_too_long(Instant now, PlaneId plane, const IpAddress& to) {
   const Checked checked(parts_.get());
   parts_->prober.on_packet_too_long(now, plane, to);

@@ -130,6 +130,9 @@ class Endpoint {
   // Local port state: a plane that is down is not used for sending; peers get a port status update [MRC-PORT-1].
   void set_plane_up(Instant now, PlaneId plane, bool up);
   bool plane_up(PlaneId plane) const;
+  // The address of a plane that had none (EndpointConfig::planes: zero): peers that are queried for their planes are
+  // queried again, and learn it by that [MRC-EXT-12].
+  void set_plane_address(Instant now, PlaneId plane, const IpAddress& addr);
   // The driver refused a packet to that address because it exceeds the MTU of the interface or of the route.
   void on_packet_too_long(Instant now, PlaneId plane, const IpAddress& to);
   // The shared memory of this RxBurst::pipe has ended, and all bursts in it have been delivered.

@@ -59,7 +59,7 @@ struct EngineContext {
     return found ? found : ev_names.find(value >> 16 | value << 16);
   }
 
-  const EndpointConfig config;
+  EndpointConfig config;  // constant but for the addresses of planes (Endpoint::set_plane_address)
   const EvNames ev_names;
   const EvLinks ev_links;
   Sink& sink;

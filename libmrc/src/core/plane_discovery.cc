@@ -52,9 +52,21 @@ void PlaneDiscovery::on_qp_up(Instant now, Peer* p) {
 void PlaneDiscovery::start_planes(Instant now, Peer* p) {
   PlaneQuery& q = p->plane_query;
   if (!p->description.learn || now - q.begun < PendingQuery::kFresh) return;
+  begin_planes(now, p);
+}
+
+void PlaneDiscovery::begin_planes(Instant now, Peer* p) {
+  PlaneQuery& q = p->plane_query;
   q.begin(now, engine_.rng.next());
   q.open = p->description.planes.ids() - 1_planes;
   ask_for_planes(now, p);
+}
+
+// [MRC-EXT-12]
+void PlaneDiscovery::on_own_address(Instant now) {
+  peers_.for_each([&](Peer* p) {
+    if (p->description.learn && p->plane_query.begun > kLongAgo) begin_planes(now, p);
+  });
 }
 
 bool PlaneDiscovery::count_try(Instant now, PendingQuery* query, bool open) {
@@ -154,6 +166,18 @@ bool PlaneDiscovery::accepts(const wire::Flow& flow, const wire::Plth& ask) cons
   }) != nullptr;
 }
 
+// A plane that the peer lacked, and about which it sends an address now, has come: it is queried for again, paced as in
+// ask_back(). [MRC-EXT-12]
+void PlaneDiscovery::reopen_plane(Instant now, Peer* p, const wire::Plth& ask) {
+  const PlaneId plane(ask.plane);
+  PlaneQuery& q = p->plane_query;
+  if (!p->description.learn || q.begun == kLongAgo || plane == 0_plane || !p->description.planes.has(plane)) return;
+  if (ask.addr.is_zero() || !p->description.planes[plane].addr.is_zero() || q.open.contains(plane)) return;
+  q.open.insert(plane);
+  q.restart(now);
+  engine_.timers.set(&timer_, std::min(timer_.deadline, q.next));
+}
+
 // A peer that sends a request is up, and accepts our packets soon: open queries are repeated, once for each request of
 // the peer, and no sooner than a first repetition would be, regardless of the arrivals [MRC-EXT-7] [MRC-EXT-9].
 void PlaneDiscovery::ask_back(Instant now, const wire::Flow& flow, const wire::Plth& ask) {
@@ -162,6 +186,7 @@ void PlaneDiscovery::ask_back(Instant now, const wire::Flow& flow, const wire::P
     engine_.timers.set(&timer_, std::min(timer_.deadline, query->next));
   };
   peers_.find_at(flow.src, [&](Peer& p) {
+    if (is_asker(p, flow, ask)) reopen_plane(now, &p, ask);
     if ((p.plane_query.open.empty() && !p.port_query.open) || ask.nonce == p.plane_query.peer_nonce ||
         !is_asker(p, flow, ask))
       return false;

@@ -31,6 +31,8 @@ class PlaneDiscovery {
   void on_response(Instant now, const wire::Flow& flow, const wire::Packet& p);
   // A packet for a QP from a port that the peer has not announced: counted, and the peer is queried again [MRC-SEC-9].
   void on_foreign_port(Instant now, Peer* p);
+  // This host has an address on a plane on which it had none: peers that were queried do not know it.
+  void on_own_address(Instant now);
   void on_timer(Instant now);
   const TimerNode* timer() const { return &timer_; }
   void check() const;
@@ -38,8 +40,10 @@ class PlaneDiscovery {
  private:
   // plane_discovery.cc
   void start_planes(Instant now, Peer* p);
+  void begin_planes(Instant now, Peer* p);
   void ask_for_planes(Instant now, Peer* p);
   bool accepts(const wire::Flow& flow, const wire::Plth& ask) const;
+  void reopen_plane(Instant now, Peer* p, const wire::Plth& ask);
   void ask_back(Instant now, const wire::Flow& flow, const wire::Plth& ask);
   bool learn_plane(Peer* to, const wire::Plth& announced);
   void use_plane(Instant now, Peer* to, PlaneId plane, bool ready);

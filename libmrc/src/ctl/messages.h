@@ -58,10 +58,12 @@ struct PortReport {
   Whole<uint32_t> port;
   bool up = false;
   std::string address;
+  std::string out;  // why its sockets are not open; empty: they are
   Whole<uint64_t> tx_packets, tx_bytes, rx_packets, rx_bytes, losses, retransmits, ecn_marks;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PortReport, port, up, address, tx_packets, tx_bytes, rx_packets, rx_bytes, losses,
-                                   retransmits, ecn_marks)
+// An older library opens all planes or none.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(PortReport, port, up, address, out, tx_packets, tx_bytes, rx_packets,
+                                                rx_bytes, losses, retransmits, ecn_marks)
 
 struct QpReport {
   Whole<uint32_t> qpn, dest_qpn;

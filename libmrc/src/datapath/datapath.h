@@ -15,6 +15,7 @@
 #include "base/time.h"
 #include "core/burst.h"
 #include "core/types.h"
+#include "datapath/closed_planes.h"
 #include "result.h"
 
 namespace mrc::datapath {
@@ -117,6 +118,14 @@ class Datapath {
     IpAddress to;
   };
   virtual std::optional<TooLong> take_too_long() { return std::nullopt; }
+
+  // Planes whose address or interface is missing: nothing may be sent on them, and nothing arrives. open_plane() tries
+  // again, at this address; with an error the plane stays closed.
+  virtual const ClosedPlanes& closed_planes() const {
+    static const ClosedPlanes none;
+    return none;
+  }
+  virtual Status open_plane(PlaneId /*plane*/, const IpAddress& /*addr*/) { return Error{EALREADY, "it is open"}; }
 
   // Multicast: how many groups can be received at once. 0: none, and bursts to groups must not be sent.
   virtual uint32_t max_groups() const { return 0; }

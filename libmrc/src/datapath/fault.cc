@@ -47,6 +47,8 @@ class FaultDatapath final : public Datapath {
   uint32_t max_segments() const override { return inner_->max_segments(); }
   uint32_t max_burst_bytes() const override { return inner_->max_burst_bytes(); }
   std::optional<TooLong> take_too_long() override { return inner_->take_too_long(); }
+  const ClosedPlanes& closed_planes() const override { return inner_->closed_planes(); }
+  Status open_plane(PlaneId plane, const IpAddress& addr) override { return inner_->open_plane(plane, addr); }
   uint32_t max_groups() const override { return inner_->max_groups(); }
   Result<PerPlane<core::PlaneAddress>> group_sources() override { return inner_->group_sources(); }
   Status join_group(const PerPlane<core::PlaneAddress>& group) override { return inner_->join_group(group); }

@@ -16,7 +16,7 @@
 namespace mrc::datapath {
 
 struct HostPlane {
-  IpAddress addr;            // must be an address of this host
+  IpAddress addr;            // of this host; zero: not known yet, the plane begins closed
   uint16_t port = 0;         // receive port; 0: any free one, reported by HostDatapath::plane_port()
   uint16_t second_port = 0;  // second receive port if it is free, for peers that use 4971; 0: none
   std::string interface;     // SO_BINDTODEVICE when not empty (needed for link-local addresses)

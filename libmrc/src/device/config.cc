@@ -8,8 +8,10 @@
 #include "core/congestion/registry.h"
 #include "datapath/frame/gateway.h"
 #include "datapath/port_range.h"
+#include "device/auto_planes.h"
 #include "device/config_file.h"
 #include "device/fault_scope.h"
+#include "device/host_identity.h"
 #include "device/interfaces.h"
 #include "device/srv6.h"
 #include "text_file.h"
@@ -22,11 +24,18 @@ constexpr const char* kSystemFile = "/etc/mrc/mrc.yaml";
 constexpr uint32_t kLoopbackPlanes = 4;
 constexpr uint32_t kLastSlot = 255;
 
+// Of plane 1, or of the first plane that has one.
+IpAddress known_address(const std::vector<PlaneConfig>& planes) {
+  const auto known =
+      std::find_if(planes.begin(), planes.end(), [](const PlaneConfig& plane) { return !plane.addr.is_zero(); });
+  return known != planes.end() ? known->addr : IpAddress();
+}
+
 // A GID table for programs with a fixed index: entries 0, 1 and 3 usable (spec/clients.md, device
 // attributes).
 void fill_gids(DeviceConfig* device) {
   std::vector<IpAddress>& gids = device->gids;
-  if (gids.empty()) gids.push_back(device->planes[0].addr);
+  if (gids.empty()) gids.push_back(known_address(device->planes));
   if (gids.size() == 1) gids.push_back(gids[0]);
   const auto v4 = std::find_if(gids.begin(), gids.end(), [](const IpAddress& gid) { return gid.is_v4(); });
   const IpAddress fourth = v4 != gids.end() ? *v4 : gids[0];
@@ -45,12 +54,13 @@ Status fill_ports(DeviceConfig* device) {
                    std::to_string(count) + " planes: 1024.." + std::to_string(max));
   for (uint32_t p = 0; p < count; ++p) {
     planes[p].port_base = static_cast<uint16_t>(base + p * kSlotsPerPlane);
-    const bool shared = std::any_of(planes.begin(), planes.begin() + p,
-                                    [&](const PlaneConfig& other) { return other.addr == planes[p].addr; });
+    const bool shared = std::any_of(planes.begin(), planes.begin() + p, [&](const PlaneConfig& other) {
+      return other.addr == planes[p].addr && !other.addr.is_zero();
+    });
     if (planes[p].port == 0)
       planes[p].port = shared ? planes[p].port_base : static_cast<uint16_t>(device->settings.port);
     for (uint32_t q = 0; q < p; ++q)
-      if (planes[q].addr == planes[p].addr && planes[q].port == planes[p].port)
+      if (planes[q].addr == planes[p].addr && planes[q].port == planes[p].port && !planes[p].addr.is_zero())
         return invalid("device '" + device->name + "': planes " + std::to_string(q + 1) + " and " +
                        std::to_string(p + 1) + " have the same address and port");
   }
@@ -182,7 +192,13 @@ Status finish(Config* config, const Settings& common, GetEnv env) {
   if (config->devices.empty()) {
     Settings settings = common;
     if (Status applied = read_environment(setting_keys(&settings), env); !applied) return applied;
-    config->devices.push_back(loopback_config(settings, ipv6_loopback_works()));
+    if (settings.interfaces.empty()) {
+      config->devices.push_back(loopback_config(settings, ipv6_loopback_works()));
+    } else {
+      Result<DeviceConfig> made = auto_config(settings);
+      if (!made) return std::move(made).error();
+      config->devices.push_back(*std::move(made));
+    }
   }
   for (DeviceConfig& device : config->devices) {
     if (Status applied = read_environment(setting_keys(&device.settings), env); !applied) return applied;
@@ -199,6 +215,7 @@ Status finish(Config* config, const Settings& common, GetEnv env) {
 }  // namespace
 
 bool DeviceConfig::is_own_gid(const IpAddress& gid) const {
+  if (built_in && gid == IpAddress::v4(127, 0, 0, 1)) return true;
   return !gid.is_zero() && std::find(gids.begin(), gids.end(), gid) != gids.end();
 }
 
@@ -216,11 +233,10 @@ double cards_gbps(const std::vector<PlaneConfig>& planes, const std::string& sys
 DeviceConfig loopback_config(const Settings& settings, bool ipv6) {
   DeviceConfig device;
   device.settings = settings;
-  const IpAddress link_local = IpAddress::parse("fe80::6d72:63ff:fe00:1").value();
-  const IpAddress unique_local = IpAddress::parse("fd6d:7263::1").value();
   const IpAddress loopback = IpAddress::parse("::1").value();
   const IpAddress loopback4 = IpAddress::v4(127, 0, 0, 1);
-  device.gids = {link_local, unique_local, IpAddress(), loopback4};
+  device.built_in = true;
+  device.gids = loopback_gids(loopback_identity());
   device.planes.resize(kLoopbackPlanes);
   for (PlaneConfig& plane : device.planes) {
     plane.addr = ipv6 ? loopback : loopback4;

@@ -18,7 +18,7 @@ inline constexpr size_t kMaxDeviceName = 63;      // the size of the name in an 
 inline constexpr uint32_t kSlotsPerPlane = 1024;  // ports of plane p start at port_base + p * kSlotsPerPlane
 
 struct PlaneConfig {
-  IpAddress addr;
+  IpAddress addr;               // zero: that of the interface, which has none yet
   std::string interface;        // the interface named in the file, or empty
   bool bind_interface = false;  // SO_BINDTODEVICE; always for link-local addresses
   uint16_t port = 0;            // where slot 0 listens on this plane
@@ -38,6 +38,7 @@ struct DeviceConfig {
   std::vector<PlaneConfig> planes;
   std::vector<PeerConfig> peers;
   AddressTemplate peer_template;  // empty: only own GIDs and listed peers are reachable
+  bool built_in = false;          // nothing configured it: on loopback, with GIDs of this host alone
   bool learn_peers = false;       // peers that no rule covers are queried for their planes; the GID is on plane 1
   bool peers_are_nics = false;    // peers whose address comes from the template
   Settings settings;

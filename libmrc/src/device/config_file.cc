@@ -1,5 +1,6 @@
 #include "device/config_file.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -42,11 +43,8 @@ Status read_plane(const YamlReader& r, const YAML::Node& node, PlaneConfig* plan
     return {};
   }
   if (!have_address) {
-    const std::optional<IpAddress> address = address_of_interface(plane->interface);
-    if (!address)
-      return r.refuse(node["interface"], "interface",
-                      "value is '" + plane->interface + "', allowed: interfaces with an address: " + interface_names());
-    plane->addr = *address;
+    // Zero without one: the plane begins closed, and joins when the interface has an address.
+    plane->addr = address_of_interface(plane->interface).value_or(IpAddress());
   }
   if (plane->addr.is_link_local()) plane->bind_interface = true;
   return {};
@@ -108,7 +106,7 @@ Status check_section(const YamlReader& r, const YAML::Node& node) {
 }
 
 Status read_device(const YamlReader& r, const YAML::Node& node, DeviceConfig* device) {
-  YAML::Node peers;
+  YAML::Node peers, planes;
   bool learn_given = false;
   const SettingKeys settings = setting_keys(&device->settings);
   Status read = r.map(node, "devices", {"name", "gids", "planes", "peers", kDaemonSection}, &settings,
@@ -120,11 +118,13 @@ Status read_device(const YamlReader& r, const YAML::Node& node, DeviceConfig* de
                             device->gids.emplace_back();
                             return read_gid(r, item, key, &device->gids.back());
                           });
-                        if (key == "planes")
+                        if (key == "planes") {
+                          planes.reset(value);
                           return r.sequence(value, key, [&](const YAML::Node& item) {
                             device->planes.emplace_back();
                             return read_plane(r, item, &device->planes.back());
                           });
+                        }
                         peers = value;
                         return read_peers(r, value, device, &learn_given);
                       });
@@ -133,6 +133,10 @@ Status read_device(const YamlReader& r, const YAML::Node& node, DeviceConfig* de
     return r.refuse(node, "planes",
                     "device '" + device->name + "' has " + std::to_string(device->planes.size()) +
                         " planes, allowed: 1.." + std::to_string(kMaxPlanes));
+  if (std::all_of(device->planes.begin(), device->planes.end(), [](const PlaneConfig& p) { return p.addr.is_zero(); }))
+    return r.refuse(
+        planes[0]["interface"], "interface",
+        YamlReader::value_is(planes[0]["interface"]) + "allowed: interfaces with an address: " + interface_names());
   if (!learn_given) device->learn_peers = device->peer_template.empty() && device->peers.empty();
   for (const PeerConfig& peer : device->peers)
     if (peer.planes.size() > device->planes.size())

@@ -35,6 +35,7 @@ DeviceImpl::DeviceImpl(const DeviceConfig& c, std::unique_ptr<datapath::Datapath
       qpns(s, static_cast<uint32_t>(c.settings.max_qps), random_key()),
       profiles(evs, static_cast<uint32_t>(c.planes.size()), naming_of(c.settings.ev_mode)),
       shared(this),
+      planes(c.planes.begin(), c.planes.end()),
       staging_(std::make_unique<uint8_t[]>(core::kMaxBurstBytes + core::kHeaderRoom)) {}
 
 DeviceImpl::~DeviceImpl() {
@@ -54,7 +55,7 @@ Status DeviceImpl::start_helper() {
   const Settings& s = config.settings;
   const HelperTiming timing{Duration::microseconds(s.helper_idle_us), Duration::microseconds(s.helper_park_us),
                             Duration::microseconds(s.helper_spin_us)};
-  if (config.settings.watch_links) watch_links();
+  watch_links();
   if (helper.start(this, timing, fds, publisher.fd(), links.fd(), shared.fd(), inbox != nullptr ? inbox->fd() : -1))
     return {};
   return Error{errno, "cannot start the helper thread"};

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -94,6 +95,8 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   std::vector<DeviceObserver*> observers ABSL_GUARDED_BY(device_lock);
   Publisher publisher;
   SharedState shared;
+  // As configured, with the addresses of interfaces that had none at the start.
+  PerPlane<PlaneConfig> planes ABSL_GUARDED_BY(device_lock);
   PlaneSet planes_enabled ABSL_GUARDED_BY(device_lock) = PlaneSet::all();  // by administration
   LinkWatch links;
   // Reports between the engines of the device: to this one (null: it is the only one), to each other one, and to the
@@ -147,7 +150,10 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   using WaitFds = std::array<int, 8>;
   int wait_fds(WaitFds* fds) ABSL_LOCKS_EXCLUDED(device_lock);  // how many there are
   void linger() ABSL_LOCKS_EXCLUDED(device_lock);
-  void watch_links();
+  void watch_links() ABSL_LOCKS_EXCLUDED(device_lock);
+  std::string watched_interface(PlaneId p) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  std::optional<IpAddress> address_to_open(PlaneId p) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  void open_closed_planes(Instant now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void apply_planes(Instant now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
 
   Instant last_rx_ ABSL_GUARDED_BY(device_lock) = Instant::from_ns(INT64_MIN / 4);

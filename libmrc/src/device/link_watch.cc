@@ -4,9 +4,16 @@
 
 namespace mrc::device {
 
-bool LinkWatch::open(PerPlane<std::string> interfaces) {
+bool LinkWatch::open(PerPlane<std::string> interfaces, bool addresses) {
   interfaces_ = std::move(interfaces);
-  return news_.open();
+  return news_.open(addresses);
+}
+
+void LinkWatch::follow(PlaneId plane, std::string interface) {
+  if (interfaces_[plane] == interface) return;
+  interfaces_[plane] = std::move(interface);
+  up_.insert(plane);
+  news_.ask_again();
 }
 
 PlaneSet LinkWatch::read() {

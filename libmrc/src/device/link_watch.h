@@ -16,7 +16,10 @@ namespace mrc::device {
 class LinkWatch {
  public:
   // `interfaces`: of each plane; empty: none to watch, counts as up. False: an error of the kernel, see errno.
-  [[nodiscard]] bool open(PerPlane<std::string> interfaces);
+  // `addresses`: the descriptor becomes readable by changes of addresses, too.
+  [[nodiscard]] bool open(PerPlane<std::string> interfaces, bool addresses = false);
+  // Watches the interface of a plane that has joined. Its state is known after a further read(); until then it is up.
+  void follow(PlaneId plane, std::string interface);
   int fd() const { return news_.fd(); }  // readable when there is a notification; -1 before open
   // Reads the kernel's notifications without blocking; the planes that have a link. Until the first answer has
   // arrived all have.

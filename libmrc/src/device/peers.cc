@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "core/multicast_groups.h"
+#include "device/host_identity.h"
 #include "device/qpn.h"
 
 namespace mrc::device {
@@ -11,6 +12,15 @@ namespace mrc::device {
 namespace {
 
 constexpr uint8_t kLinkLocalScope = 2;  // of an IPv6 group; an address of it needs an interface to be bound
+
+constexpr const char* kHowToWrite =
+    "write /etc/mrc/mrc.yaml, or a file that MRC_CONFIG names, on each host (mrc-info --suggest prints one), or set "
+    "MRC_INTERFACES=auto";
+
+bool is_on_loopback(const DeviceConfig& config) {
+  return std::any_of(config.planes.begin(), config.planes.end(),
+                     [](const PlaneConfig& plane) { return is_loopback_gid(plane.addr); });
+}
 
 const PeerConfig* listed_peer(const DeviceConfig& config, const IpAddress& dgid) {
   for (const PeerConfig& peer : config.peers)
@@ -27,6 +37,9 @@ Result<core::PeerDescription> resolve_peer(const DeviceConfig& config, uint8_t s
     return Error{ENETUNREACH, "GID " + dgid.to_string() + " is that of a multicast group, to which only datagrams go"};
   const PeerConfig* listed = listed_peer(config, dgid);
   const bool own = listed == nullptr && config.is_own_gid(dgid);
+  if (listed == nullptr && !own && is_loopback_gid(dgid) && !is_on_loopback(config))
+    return Error{ENETUNREACH, "GID " + dgid.to_string() +
+                                  " is on the loopback of a process that nothing configured: " + kHowToWrite};
   const bool nic = listed != nullptr ? listed->nic : !own && config.peers_are_nics;
   const IpAddress& gid = listed != nullptr ? listed->gid : dgid;
   const bool told = listed != nullptr && !listed->planes.empty();
@@ -49,13 +62,18 @@ Result<core::PeerDescription> resolve_peer(const DeviceConfig& config, uint8_t s
       to.addr = gid;
     } else if (learn) {
       if (p == 0) to.addr = gid;
+    } else if (config.built_in) {
+      return Error{ENETUNREACH,
+                   "no way to GID " + dgid.to_string() + ", which is not one of this host: device '" + config.name +
+                       "' is on loopback, because no configuration gives it planes. To reach other hosts " +
+                       kHowToWrite};
     } else {
       return Error{ENETUNREACH, "no way to GID " + dgid.to_string() + ": it is not a GID of device '" + config.name +
                                     "', and the configuration has neither peers.template nor an entry for it in "
                                     "peers.list, and peers.learn is false"};
     }
     if (to.addr.is_zero()) continue;
-    if (to.addr.is_v4() != plane.addr.is_v4())
+    if (!plane.addr.is_zero() && to.addr.is_v4() != plane.addr.is_v4())
       return Error{ENETUNREACH, "GID " + dgid.to_string() + " leads to " + to.addr.to_string() + " on plane " +
                                     std::to_string(p + 1) + ", whose own address " + plane.addr.to_string() +
                                     " is of the other IP version"};

@@ -12,6 +12,11 @@ namespace mrc::device {
 
 namespace {
 
+// Empty: not known yet.
+std::string text_of(const IpAddress& addr) {
+  return addr.is_zero() ? "" : addr.to_string();
+}
+
 void line(std::string* text, const std::string& name, int64_t value) {
   *text += name + " " + std::to_string(value) + "\n";
 }
@@ -150,7 +155,8 @@ void DeviceImpl::answer() try {
                                 {"qps", qpns.in_use()}};
     j["counters"] = counters_json(endpoint->counters(), datapath->counters());
     for (const PlaneId p : PlaneSet::all(config.planes.size())) {
-      nlohmann::ordered_json plane = {{"plane", p.value() + 1}, {"up", endpoint->plane_up(p)}};
+      nlohmann::ordered_json plane = {
+          {"plane", p.value() + 1}, {"up", endpoint->plane_up(p)}, {"out", datapath->closed_planes().why(p)}};
       plane.update(plane_json(endpoint->plane_counters(p)));
       j["planes"].push_back(std::move(plane));
     }
@@ -170,14 +176,20 @@ struct ReportValues {
     PerEv<core::EvStatus> evs;
     core::PeerLatency latency;
   };
-  std::vector<std::pair<core::PlaneCounters, bool>> ports;  // counters, and whether it is up
+  struct PortValues {
+    core::PlaneCounters counters;
+    bool up;
+    std::string address, out;
+  };
+  std::vector<PortValues> ports;
   std::vector<core::QpStatus> qps;
   std::vector<PeerValues> peers;
 };
 
-ctl::PortReport port_report(uint32_t port, const PlaneConfig& plane, const core::PlaneCounters& c, bool up) {
-  return {port,       up,       plane.addr.to_string(), c.tx_packets, c.tx_bytes, c.rx_packets,
-          c.rx_bytes, c.losses, c.retransmits,          c.ecn_marks};
+ctl::PortReport port_report(uint32_t port, const ReportValues::PortValues& values) {
+  const core::PlaneCounters& c = values.counters;
+  return {port,         values.up,  values.address, values.out,    c.tx_packets, c.tx_bytes,
+          c.rx_packets, c.rx_bytes, c.losses,       c.retransmits, c.ecn_marks};
 }
 
 ctl::QpReport qp_report(const core::QpStatus& qp) {
@@ -235,7 +247,8 @@ ctl::DeviceReport DeviceImpl::report() {
   {
     const DeviceLock lock(mutex);
     for (const PlaneId p : PlaneSet::all(config.planes.size()))
-      values.ports.emplace_back(endpoint->plane_counters(p), endpoint->plane_up(p));
+      values.ports.push_back({endpoint->plane_counters(p), endpoint->plane_up(p), text_of(planes[p].addr),
+                              datapath->closed_planes().why(p)});
     values.qps = endpoint->all_qp_status();
     peers = endpoint->peers();
   }
@@ -254,8 +267,7 @@ ctl::DeviceReport DeviceImpl::report() {
   report.ev_mode = word_of(config.settings.ev_mode);
   for (const IpAddress& gid : config.gids)
     if (!gid.is_zero()) report.gids.push_back(gid.to_string());
-  for (uint32_t p = 0; p < values.ports.size(); ++p)
-    report.ports.push_back(port_report(p + 1, config.planes[p], values.ports[p].first, values.ports[p].second));
+  for (uint32_t p = 0; p < values.ports.size(); ++p) report.ports.push_back(port_report(p + 1, values.ports[p]));
   for (const core::QpStatus& qp : values.qps) report.qps.push_back(qp_report(qp));
   for (const ReportValues::PeerValues& p : values.peers) {
     ctl::PeerReport& peer = report.peers.emplace_back(peer_report(p.id, p.planes, p.latency));
@@ -277,10 +289,11 @@ std::string Device::describe_json() {
   for (size_t p = 0; p < c.planes.size(); ++p) {
     const core::PlaneAddress& at = impl_->endpoint_config.planes[p];
     j["planes"].push_back({{"plane", p + 1},
-                           {"address", at.addr.to_string()},
+                           {"address", text_of(at.addr)},
                            {"port", at.port},
                            {"interface", c.planes[p].interface},
-                           {"up", impl_->endpoint->plane_up(plane_at(p))}});
+                           {"up", impl_->endpoint->plane_up(plane_at(p))},
+                           {"out", impl_->datapath->closed_planes().why(plane_at(p))}});
   }
   j["ev_mode"] = word_of(c.settings.ev_mode);
   j["ev_active"] = impl_->endpoint_config.ev_active;

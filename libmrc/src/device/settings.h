@@ -26,6 +26,7 @@ namespace mrc::device {
 // NAME(name, default, names as text, unit, sentence): a word whose allowed values another table has
 #define MRC_SETTINGS(INT, REAL, FLAG, WORD, NAME, TEXT)                                                                       \
   WORD(log, LogLevel, kError, "", "Lowest severity of messages written to stderr")                    \
+  TEXT(interfaces, "", "Interfaces of which each is a plane where no file names planes: auto: all that are up and have an address which other hosts reach; or a list as NCCL_SOCKET_IFNAME has it: prefixes, '=' before exact names, '^' before those to leave out. Hosts must be in the same networks, in whose order planes are numbered; empty: loopback") \
   TEXT(fault, "", "Faults injected into the packets that this process sends, see mrc-info --help; empty: none")                     \
   TEXT(publish, "/tmp", "Folder below which a process publishes its counters to its user, see mrc-info --stats; empty: none") \
   TEXT(trace, "", "File for the engine's trace events, see mrclog --help; %p: process, %d: device; in a folder the file is mrc-%p-%d.sqlog; empty: none") \

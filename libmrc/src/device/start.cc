@@ -110,7 +110,8 @@ core::EndpointConfig endpoint_config(const DeviceConfig& config, const datapath:
   // it.
   const auto v4 = std::find_if(config.gids.begin(), config.gids.end(), [](const IpAddress& g) { return g.is_v4(); });
   if (!config.gids.empty()) e.gid = v4 != config.gids.end() ? *v4 : config.gids[0];
-  for (const PlaneConfig& plane : config.planes) e.gids_of_addresses.push_back({plane.addr, e.gid});
+  for (const PlaneConfig& plane : config.planes)
+    if (!plane.addr.is_zero()) e.gids_of_addresses.push_back({plane.addr, e.gid});
   for (const PeerConfig& peer : config.peers)
     for (const IpAddress& addr : peer.planes) e.gids_of_addresses.push_back({addr, peer.gid});
   return e;
@@ -123,6 +124,7 @@ void DeviceImpl::make_endpoint(std::unique_ptr<TraceFile> events, const ShardNum
   trace = std::move(events);
   profiles.trace_to(trace.get());
   endpoint = std::make_unique<core::Endpoint>(endpoint_config, this, trace.get());
+  if (!datapath->closed_planes().empty()) apply_planes(clock_now());
 }
 
 std::shared_ptr<Device> Device::start_over(const DeviceConfig& config, std::unique_ptr<datapath::Datapath> datapath,
@@ -176,6 +178,9 @@ Result<std::shared_ptr<Device>> Device::start(const DeviceConfig& config, const 
   std::vector<std::string> advice = host->advice();
   const uint32_t mtu = fitting_mtu(config, *host, &advice);
   for (const std::string& line : advice) log_once(LogLevel::kWarn, named(config) + line);
+  for (const PlaneId p : host->closed_planes().ids())
+    log_once(LogLevel::kWarn, named(config) + "plane " + std::to_string(port_of(p)) +
+                                  " is out, and joins when this is mended: " + host->closed_planes().why(p));
   for (const std::string& line : host->notes()) log_line(LogLevel::kDebug, named(config) + line);
   const PerEv<core::EvEntry> evs = host->evs();
   Result<std::unique_ptr<datapath::Datapath>> path = with_faults(config, std::move(opened->datapath));

@@ -110,6 +110,12 @@ TEST(NcclDescription, the_line_rate_in_force_is_the_speed) {
   EXPECT_EQ(speed("no JSON"), 100000);
 }
 
+TEST(NcclDescription, planes_that_are_out_are_named_with_the_reason) {
+  Device device;
+  read_description(R"({"planes": [{"plane": 1, "out": ""}, {"plane": 2, "out": "no cable"}, {"plane": 3}]})", &device);
+  EXPECT_EQ(device.planes_out, std::vector<std::string>{"plane 2 is out: no cable"});
+}
+
 TEST(NcclDescription, half_a_round_trip_is_the_latency) {
   Device device;
   read_description(R"({"settings": {"base_rtt_us": "25", "max_qps": "77"}})", &device);

@@ -2,6 +2,7 @@
 // away.
 #pragma once
 
+#include <arpa/inet.h>
 #include <linux/if.h>
 #include <sched.h>
 #include <sys/ioctl.h>
@@ -33,6 +34,20 @@ inline bool set_loopback(bool up) {
   std::strcpy(request.ifr_name, "lo");
   request.ifr_flags = up ? IFF_UP : 0;
   const bool done = fd >= 0 && ::ioctl(fd, SIOCSIFFLAGS, &request) == 0;
+  ::close(fd);
+  return done;
+}
+
+// A further IPv4 address of loopback.
+inline bool add_loopback_address(const char* address) {
+  const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  ifreq request{};
+  std::strcpy(request.ifr_name, "lo:1");
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  ::inet_pton(AF_INET, address, &to.sin_addr);
+  std::memcpy(&request.ifr_addr, &to, sizeof to);
+  const bool done = fd >= 0 && ::ioctl(fd, SIOCSIFADDR, &request) == 0;
   ::close(fd);
   return done;
 }

@@ -30,7 +30,7 @@ struct DpdkConfig {
 // must come from one build, because they share C++ types. Null: sentence and errno value in *error and *err, not a
 // Result: modules of all versions agree on these two types, and report a wrong version by them.
 inline constexpr char kDpdkModuleEntry[] = "mrc_dpdk_open";
-inline constexpr uint32_t kDpdkModuleVersion = 2 + 16 * (sizeof(HostConfig) + sizeof(DpdkConfig));
+inline constexpr uint32_t kDpdkModuleVersion = 3 + 16 * (sizeof(HostConfig) + sizeof(DpdkConfig));
 using DpdkModuleEntry = HostDatapath*(uint32_t version, const HostConfig& config, const DpdkConfig& dpdk,
                                       std::string* error, int* err);
 

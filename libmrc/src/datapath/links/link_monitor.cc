@@ -36,12 +36,12 @@ LinkMonitor::~LinkMonitor() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-bool LinkMonitor::open() {
+bool LinkMonitor::open(bool addresses) {
   fd_ = ::socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
   if (fd_ < 0) return false;
   sockaddr_nl own{};
   own.nl_family = AF_NETLINK;
-  own.nl_groups = RTMGRP_LINK;
+  own.nl_groups = RTMGRP_LINK | (addresses ? RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR : 0);
   return ::bind(fd_, reinterpret_cast<const sockaddr*>(&own), sizeof own) == 0 && ask();
 }
 
@@ -58,6 +58,13 @@ bool LinkMonitor::ask() {
   answering_ = ::send(fd_, &query, sizeof query, 0) == static_cast<ssize_t>(sizeof query);
   stale_ = !answering_;
   return answering_;
+}
+
+void LinkMonitor::ask_again() {
+  if (answering_)
+    stale_ = true;
+  else
+    ask();
 }
 
 void LinkMonitor::read(const std::function<void(const LinkState&)>& change) {

@@ -1,5 +1,5 @@
 // LinkMonitor: the kernel's notifications, by rtnetlink, about the link state of the interfaces of this network
-// namespace.
+// namespace, and about changes of their addresses.
 //
 // One thread at a time.
 #pragma once
@@ -28,10 +28,13 @@ class LinkMonitor {
   LinkMonitor& operator=(const LinkMonitor&) = delete;
 
   // The first notifications are the states of all interfaces. False: an error of the kernel, see errno.
-  [[nodiscard]] bool open();
+  // `addresses`: changes of addresses make the descriptor readable, too. They are not reported further: read() has
+  // drained them when it returns.
+  [[nodiscard]] bool open(bool addresses = false);
   int fd() const { return fd_; }  // readable when there is a notification; -1 before open
   // Reads the kernel's notifications without blocking. They may repeat known states.
   void read(const std::function<void(const LinkState&)>& change);
+  void ask_again();  // the states of all are notified once more
 
  private:
   bool ask();

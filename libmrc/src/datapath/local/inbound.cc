@@ -12,15 +12,31 @@ Status LocalInbound::open(std::vector<LocalAddress> planes) {
   latch_ = std::make_unique<Watched>(epoll_fd_, Fd(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)));
   if (!latch_->is_watched()) return failed_call("eventfd");
   for (const LocalAddress& plane : planes) {
-    listening_.push_back(std::make_unique<Watched>(epoll_fd_, listen_local(plane)));
-    if (listening_.back()->is_watched()) continue;
-    Error error = failed_call("address " + plane.addr.to_string() + ", port " + std::to_string(plane.port));
-    if (error.code == EADDRINUSE) error.text += listener_of(plane);
-    listening_.clear();  // a Welcome names all planes
-    return error;
+    if (plane.port == 0) continue;
+    if (Status listens = listen(plane); !listens) {
+      listening_.clear();  // a Welcome names all planes
+      return listens;
+    }
   }
   planes_ = std::move(planes);
   return {};
+}
+
+Status LocalInbound::add(PlaneId plane, const LocalAddress& at) {
+  if (Status listens = listen(at); !listens) return listens;
+  planes_[plane.value()] = at;
+  return {};
+}
+
+Status LocalInbound::listen(const LocalAddress& at) {
+  auto socket = std::make_unique<Watched>(epoll_fd_, listen_local(at));
+  if (socket->is_watched()) {
+    listening_.push_back(std::move(socket));
+    return {};
+  }
+  Error error = failed_call("address " + at.addr.to_string() + ", port " + std::to_string(at.port));
+  if (error.code == EADDRINUSE) error.text += listener_of(at);
+  return error;
 }
 
 bool LocalInbound::pipes_begin() {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/planes.h"
 #include "base/time.h"
 #include "core/burst.h"
 #include "datapath/local/greeting.h"
@@ -25,7 +26,10 @@ class LocalInbound {
   // Descriptors to watch are added to `epoll_fd`.
   explicit LocalInbound(int epoll_fd) : epoll_fd_(epoll_fd) {}
   // Listens at each of `planes`, by index, or at none. EADDRINUSE: another process listens at one of the names.
+  // A plane without a port has no name.
   Status open(std::vector<LocalAddress> planes);
+  // A plane that had none, for peers that come from now on.
+  Status add(PlaneId plane, const LocalAddress& at);
 
   // Pipes have their first bursts: earlier packets were sent by the driver and must be received first.
   // begin_pipes() then lets receive() read those that this call has seen.
@@ -56,6 +60,7 @@ class LocalInbound {
     bool gone = false;                                                       // the rest of the pipe is still read
     enum class State : uint8_t { kNew, kSeen, kBegun } state = State::kNew;  // only what has begun is read
   };
+  Status listen(const LocalAddress& at);
   void accept(Instant now);
   bool greet(Peer* peer);
   bool serve(Peer* peer, Instant now);

@@ -51,6 +51,8 @@ class Local final : public LocalDatapath {
   uint32_t max_segments() const override { return inner_->max_segments(); }
   uint32_t max_burst_bytes() const override { return inner_->max_burst_bytes(); }
   std::optional<TooLong> take_too_long() override { return inner_->take_too_long(); }
+  const ClosedPlanes& closed_planes() const override { return inner_->closed_planes(); }
+  Status open_plane(PlaneId plane, const IpAddress& addr) override;
   uint32_t max_groups() const override { return inner_->max_groups(); }
   Result<PerPlane<core::PlaneAddress>> group_sources() override { return inner_->group_sources(); }
   Status join_group(const PerPlane<core::PlaneAddress>& group) override { return inner_->join_group(group); }
@@ -99,7 +101,10 @@ void Local::open(const HostConfig& config) {
   for (size_t p = 0; p < config.planes.size(); ++p) {
     if (!config.planes[p].interface.empty())
       opened = Error{EOPNOTSUPP, "plane " + std::to_string(p + 1) + " is bound to an interface"};
-    planes.push_back({config.planes[p].addr, inner_->plane_port(plane_at(p))});
+    if (inner_->closed_planes().contains(plane_at(p)))
+      planes.emplace_back();
+    else
+      planes.push_back({config.planes[p].addr, inner_->plane_port(plane_at(p))});
   }
   if (opened) opened = in_.open(std::move(planes));
   pipes_ = opened.has_value();
@@ -107,6 +112,13 @@ void Local::open(const HostConfig& config) {
   // The port is ours, so no other process of this software listens at the corresponding name.
   (opened.error().code == EADDRINUSE ? advice_ : notes_)
       .push_back("no shared memory with other processes of this host: " + opened.error().text);
+}
+
+// Without a name of its own the plane's packets take the driver.
+Status Local::open_plane(PlaneId plane, const IpAddress& addr) {
+  Status opened = inner_->open_plane(plane, addr);
+  if (opened && pipes_) (void)in_.add(plane, {addr, inner_->plane_port(plane)});
+  return opened;
 }
 
 void Local::look(Instant now) {

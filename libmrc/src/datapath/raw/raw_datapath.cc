@@ -3,6 +3,7 @@
 #include <sys/epoll.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "datapath/raw/packet_sockets.h"
 #include "datapath/raw/raw_rx.h"
@@ -30,10 +31,14 @@ class Raw final : public HostDatapath {
   Instant next_timeout() const override;
   uint32_t max_segments() const override { return 1; }  // one entropy value per packet
   uint32_t max_burst_bytes() const override { return core::kMaxBurstBytes; }
+  const ClosedPlanes& closed_planes() const override { return closed_; }
+  Status open_plane(PlaneId plane, const IpAddress& addr) override;
   const DatapathCounters& counters() override;
   std::string describe() const override;
 
-  uint16_t plane_port(PlaneId plane) const override { return sockets_[plane].ports().port(); }
+  uint16_t plane_port(PlaneId plane) const override {
+    return closed_.contains(plane) ? config_.planes[plane].port : sockets_[plane].ports().port();
+  }
   const PerEv<core::EvEntry>& evs() const override { return tx_.evs(); }
   uint32_t plane_payload(PlaneId plane) const override;
   const std::vector<std::string>& advice() const override { return advice_; }
@@ -45,11 +50,15 @@ class Raw final : public HostDatapath {
   static constexpr int kUselessRounds = 16;   // of receiving only unusable frames
   static constexpr uint32_t kLookEvery = 16;  // calls, at descriptors while frames arrive without them
 
+  Status open_sockets(PlaneId p);
+  Status join(PlaneId p);
   Status open_xdp(size_t plane, RawIo io);
   void look_at_descriptors();
 
   Fd epoll_;
   HostConfig config_;
+  RawIo io_ = RawIo::kAuto;
+  ClosedPlanes closed_;
   PerPlane<PacketSockets> sockets_;
   PerPlane<std::unique_ptr<XdpPlane>> xdp_;  // null: AF_PACKET
   std::vector<std::string> why_packet_;
@@ -73,21 +82,53 @@ Status Raw::start(const HostConfig& config, RawIo io) {
   sockets_.resize(config.planes.size());
   xdp_.resize(config.planes.size());
   why_packet_.resize(config.planes.size());
-  for (size_t p = 0; p < sockets_.size(); ++p) {
-    if (Status opened = sockets_[p].open(config.planes[p], config.rcvbuf, config.sndbuf); !opened)
-      return std::move(opened).error().under("plane " + std::to_string(p + 1) + ": ");
-    if (sockets_[p].ports().second_port_taken())
-      notes_.push_back("plane " + std::to_string(p + 1) + " receives on port " +
-                       std::to_string(sockets_[p].ports().port()) + " alone: port " +
-                       std::to_string(config.planes[p].second_port) + " is taken");
-    granted_ = std::min(granted_, sockets_[p].granted_receive());
-    if (Status opened = open_xdp(p, io); !opened) return opened;
+  io_ = io;
+  for (const PlaneId p : sockets_.ids()) {
+    Status opened = open_sockets(p);
+    if (!opened)
+      if (Status without = closed_.add(p, std::move(opened).error()); !without) return without;
   }
+  if (closed_.ids() == sockets_.ids()) return closed_.none_open();
   if (granted_ < config.rcvbuf)
     advice_.push_back("receive buffers are " + std::to_string(granted_) + " bytes instead of " +
                       std::to_string(config.rcvbuf) + ": sysctl -w net.core.rmem_max=" + std::to_string(config.rcvbuf));
-  if (Status opened = tx_.open(config, sockets_, xdp_, epoll_.get()); !opened) return opened;
-  return rx_.open(config, sockets_, xdp_, epoll_.get());
+  if (Status opened = tx_.open(config, epoll_.get()); !opened) return opened;
+  if (Status opened = rx_.open(config, epoll_.get()); !opened) return opened;
+  for (const PlaneId p : sockets_.ids() - closed_.ids())
+    if (Status joined = join(p); !joined) return joined;
+  return {};
+}
+
+// Replaced as a whole: an attempt that failed leaves no remains.
+Status Raw::open_sockets(PlaneId p) {
+  PacketSockets sockets;
+  if (config_.planes[p].addr.is_zero()) return Error{EADDRNOTAVAIL, "its interface is missing, or has no address"};
+  if (Status opened = sockets.open(config_.planes[p], config_.rcvbuf, config_.sndbuf); !opened) return opened;
+  if (sockets.ports().second_port_taken())
+    notes_.push_back("plane " + std::to_string(port_of(p)) + " receives on port " +
+                     std::to_string(sockets.ports().port()) + " alone: port " +
+                     std::to_string(config_.planes[p].second_port) + " is taken");
+  granted_ = std::min(granted_, sockets.granted_receive());
+  sockets_[p] = std::move(sockets);
+  return open_xdp(p.value(), io_);
+}
+
+Status Raw::join(PlaneId p) {
+  if (Status opened = tx_.open_plane(p, sockets_[p], xdp_[p].get()); !opened) return opened;
+  return rx_.open_plane(p, config_.planes[p], sockets_[p], xdp_[p].get());
+}
+
+// A failure after the sockets have opened is not repaired: it is one of memory or of descriptors.
+Status Raw::open_plane(PlaneId plane, const IpAddress& addr) {
+  HostPlane& wanted = config_.planes[plane];
+  const IpAddress before = std::exchange(wanted.addr, addr);
+  Status opened = open_sockets(plane);
+  if (opened) opened = join(plane);
+  if (opened)
+    closed_.erase(plane);
+  else
+    wanted.addr = before;
+  return opened;
 }
 
 Status Raw::open_xdp(size_t plane, RawIo io) {
@@ -178,6 +219,10 @@ std::string Raw::describe() const {
                      std::to_string(sockets_.size()) + " planes, " + std::to_string(tx_.evs().size()) +
                      " EVs, receive buffer " + std::to_string(granted_) + " bytes\n";
   for (size_t p = 0; p < sockets_.size(); ++p) {
+    if (closed_.contains(plane_at(p))) {
+      text += "plane " + std::to_string(p + 1) + ": out: " + closed_.why(plane_at(p)) + "\n";
+      continue;
+    }
     const Interface& i = sockets_[p].interface();
     text += "plane " + std::to_string(p + 1) + ": " + config_.planes[p].addr.to_string() + " port " +
             std::to_string(sockets_[p].ports().port()) + " on " + i.name + ", MTU " + std::to_string(i.mtu) + " by " +

@@ -31,32 +31,36 @@ void RawReceiver::FreeBuffer::operator()(uint8_t* p) const {
   std::free(p);
 }
 
-Status RawReceiver::open(const HostConfig& config, const std::vector<PacketSockets>& sockets,
-                         const std::vector<std::unique_ptr<XdpPlane>>& xdp, int epoll_fd) {
+Status RawReceiver::open(const HostConfig& config, int epoll_fd) {
+  epoll_fd_ = epoll_fd;
   planes_ = config.planes;
-  for (size_t p = 0; p < sockets.size(); ++p) {
-    sockets_.push_back(&sockets[p]);
-    for (const Fd& fd : sockets[p].receivers()) {
-      if (!fd) continue;
-      const int on = 1;
-      (void)::setsockopt(fd.get(), SOL_SOCKET, SO_RXQ_OVFL, &on, sizeof(on));
-      if (Status added = add_source(fd.get(), p, nullptr, epoll_fd); !added) return added;
-    }
-    if (xdp[p] == nullptr) continue;
-    for (const auto& queue : xdp[p]->queues())
-      if (Status added = add_source(queue->fd(), p, queue.get(), epoll_fd); !added) return added;
-  }
+  sockets_.resize(planes_.size());
   memory_.reset(static_cast<uint8_t*>(std::aligned_alloc(4096, (kBatch * kFrameBytes + 4095) / 4096 * 4096)));
   if (!memory_) return Error{ENOMEM, "no memory for receive buffers"};
   return {};
 }
 
-Status RawReceiver::add_source(int fd, size_t plane, Xsk* xsk, int epoll_fd) {
+Status RawReceiver::open_plane(PlaneId p, const HostPlane& plane, const PacketSockets& sockets, XdpPlane* xdp) {
+  planes_[p] = plane;
+  sockets_[p] = &sockets;
+  for (const Fd& fd : sockets.receivers()) {
+    if (!fd) continue;
+    const int on = 1;
+    (void)::setsockopt(fd.get(), SOL_SOCKET, SO_RXQ_OVFL, &on, sizeof(on));
+    if (Status added = add_source(fd.get(), p, nullptr); !added) return added;
+  }
+  if (xdp == nullptr) return {};
+  for (const auto& queue : xdp->queues())
+    if (Status added = add_source(queue->fd(), p, queue.get()); !added) return added;
+  return {};
+}
+
+Status RawReceiver::add_source(int fd, PlaneId plane, Xsk* xsk) {
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.u64 = sources_.size();
-  if (::epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) return failed_call("epoll");
-  sources_.push_back({fd, plane_at(plane), 0, xsk});
+  if (::epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, fd, &event) != 0) return failed_call("epoll");
+  sources_.push_back({fd, plane, 0, xsk});
   return {};
 }
 

@@ -23,10 +23,10 @@ class RawReceiver {
   static constexpr uint32_t kFrameBytes = 66048;  // 64 KiB and headers
   static constexpr uint32_t kMaxSources = 96;     // 32 planes with interface, loopback and a queue of AF_XDP
 
-  // `planes`: own addresses; `sockets`: one per plane, `xdp` likewise or null, they outlive this. Epoll data is the
-  // index of the source.
-  Status open(const HostConfig& config, const std::vector<PacketSockets>& sockets,
-              const std::vector<std::unique_ptr<XdpPlane>>& xdp, int epoll_fd);
+  // Without sources. Epoll data is the index of the source.
+  Status open(const HostConfig& config, int epoll_fd);
+  // The sources of a plane; `sockets` and `xdp`, which may be null, outlive this.
+  Status open_plane(PlaneId p, const HostPlane& plane, const PacketSockets& sockets, XdpPlane* xdp);
   void set_ready(uint32_t index) { ready_.set(index); }
   // Sources in shared memory show their frames without a system call.
   void look_at_rings();
@@ -41,7 +41,7 @@ class RawReceiver {
     uint32_t overflow = 0;  // last value of the kernel's running count
     Xsk* xsk = nullptr;     // null: a packet socket
   };
-  Status add_source(int fd, size_t plane, Xsk* xsk, int epoll_fd);
+  Status add_source(int fd, PlaneId plane, Xsk* xsk);
   Source* next_source();
   int receive_from(Source* source, core::RxBurst* out, int max, DatapathCounters* counters);
   int receive_packets(Source* source, core::RxBurst* out, int max, DatapathCounters* counters);
@@ -52,6 +52,7 @@ class RawReceiver {
   bool take(Source* source, const msghdr& msg, const uint8_t* data, uint32_t bytes, core::RxBurst* out,
             DatapathCounters* counters);
 
+  int epoll_fd_ = -1;
   PerPlane<HostPlane> planes_;
   PerPlane<const PacketSockets*> sockets_;
   std::vector<Source> sources_;

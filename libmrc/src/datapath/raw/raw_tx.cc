@@ -13,24 +13,26 @@
 
 namespace mrc::datapath {
 
-Status RawTransmitter::open(const HostConfig& config, const std::vector<PacketSockets>& sockets,
-                            const std::vector<std::unique_ptr<XdpPlane>>& xdp, int epoll_fd) {
+Status RawTransmitter::open(const HostConfig& config, int epoll_fd) {
   epoll_fd_ = epoll_fd;
-  planes_.resize(sockets.size());
-  for (size_t p = 0; p < planes_.size(); ++p) {
-    Plane& plane = planes_[p];
-    plane.sockets = &sockets[p];
-    if (Status opened = plane.hops.open(sockets[p].interface().index); !opened) return opened;
-    if (xdp[p] != nullptr) {
-      plane.sender = &xdp[p]->sender();
-      (void)grow_buffer(kernel_syscalls(), plane.sender->room_fd(), false, config.sndbuf);
-      continue;
-    }
-    plane.batch = std::make_unique<PacketBatch>();
-    plane.batch->open(sockets[p].frame_fd(), sockets[p].interface().mtu + kEthernetBytes);
-    plane.sender = plane.batch.get();
-  }
+  sndbuf_ = config.sndbuf;
+  planes_.resize(config.planes.size());
   return paths_.open(config);
+}
+
+Status RawTransmitter::open_plane(PlaneId p, const PacketSockets& sockets, XdpPlane* xdp) {
+  Plane& plane = planes_[p];
+  if (Status opened = plane.hops.open(sockets.interface().index); !opened) return opened;
+  plane.sockets = &sockets;
+  if (xdp != nullptr) {
+    plane.sender = &xdp->sender();
+    (void)grow_buffer(kernel_syscalls(), plane.sender->room_fd(), false, sndbuf_);
+    return {};
+  }
+  plane.batch = std::make_unique<PacketBatch>();
+  plane.batch->open(sockets.frame_fd(), sockets.interface().mtu + kEthernetBytes);
+  plane.sender = plane.batch.get();
+  return {};
 }
 
 bool RawTransmitter::send(Instant now, const core::TxBurst& burst, DatapathCounters* counters) {
@@ -156,7 +158,7 @@ PlaneSet RawTransmitter::planes_with_room(DatapathCounters* counters) {
 std::string RawTransmitter::first_error() const {
   if (!first_error_.empty()) return first_error_;
   for (const Plane& plane : planes_)
-    if (!plane.sender->first_error().empty()) return plane.sender->first_error();
+    if (plane.sender != nullptr && !plane.sender->first_error().empty()) return plane.sender->first_error();
   return "";
 }
 

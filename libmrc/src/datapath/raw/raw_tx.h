@@ -23,9 +23,10 @@ class RawTransmitter {
  public:
   static constexpr uint64_t kEpollTag = 1ull << 32;  // epoll data of plane p: kEpollTag + p
 
-  // `sockets`: one per plane, `xdp` likewise or null; they outlive this.
-  Status open(const HostConfig& config, const std::vector<PacketSockets>& sockets,
-              const std::vector<std::unique_ptr<XdpPlane>>& xdp, int epoll_fd);
+  // Without a way out of any plane.
+  Status open(const HostConfig& config, int epoll_fd);
+  // `sockets` and `xdp`, which may be null, outlive this.
+  Status open_plane(PlaneId p, const PacketSockets& sockets, XdpPlane* xdp);
   // False: the plane has no room, the burst was not changed.
   [[nodiscard]] bool send(Instant now, const core::TxBurst& burst, DatapathCounters* counters);
   void flush(DatapathCounters* counters);
@@ -57,6 +58,7 @@ class RawTransmitter {
   void block(PlaneId plane);
 
   int epoll_fd_ = -1;
+  uint32_t sndbuf_ = 0;
   EvPaths paths_;
   PerPlane<Plane> planes_;
   PlaneSet blocked_;

@@ -40,25 +40,50 @@ Result<BoundUdp> open_guard(const UdpSyscalls& sys, uint16_t port) {
 
 }  // namespace
 
+// Both allow sharing for the moment of the second bind, which the kernel grants to sockets of one user only.
+Result<BoundUdp> open_held(const UdpSyscalls& sys, const IpAddress& addr, const std::string& interface, uint16_t port,
+                           int guard) {
+  set_reuse_port(sys, guard, 1);
+  Result<BoundUdp> bound = open_udp(sys, {addr, port, interface, true});
+  if (bound) set_reuse_port(sys, bound->fd.get(), 0);
+  set_reuse_port(sys, guard, 0);
+  return bound;
+}
+
+Result<BoundUdp> hold_port(const UdpSyscalls& sys, uint16_t port) {
+  return open_guard(sys, port);
+}
+
 Result<GuardedUdp> open_guarded_udp(const UdpSyscalls& sys, const IpAddress& addr, const std::string& interface,
                                     uint16_t port) {
   Result<BoundUdp> guard = open_guard(sys, port);
   if (port != 0 && !guard) return std::move(guard).error();
   if (guard) {
-    // Both allow sharing for the moment of the second bind, which the kernel grants to sockets of one user only.
-    set_reuse_port(sys, guard->fd.get(), 1);
-    Result<BoundUdp> bound = open_udp(sys, {addr, guard->port, interface, true});
+    Result<BoundUdp> bound = open_held(sys, addr, interface, guard->port, guard->fd.get());
     if (!bound && bound.error().code != EADDRINUSE) return std::move(bound).error();
-    if (bound) {
-      set_reuse_port(sys, bound->fd.get(), 0);
-      set_reuse_port(sys, guard->fd.get(), 0);
-      return GuardedUdp{*std::move(bound), std::move(guard->fd)};
-    }
+    if (bound) return GuardedUdp{*std::move(bound), std::move(guard->fd)};
     guard->fd = Fd();  // its option was refused
   }
   Result<BoundUdp> bound = open_udp(sys, {addr, port, interface, false});
   if (!bound) return std::move(bound).error();
   return GuardedUdp{*std::move(bound), Fd()};
+}
+
+namespace {
+
+Error no_free_port(const PortRange& range) {
+  return Error{EAGAIN, "no UDP port from " + std::to_string(range.first) + " to " + std::to_string(range.last) +
+                           " is free: make srv6_source_ports larger, or ev_count smaller"};
+}
+
+}  // namespace
+
+Result<BoundUdp> hold_in_range(const UdpSyscalls& sys, const PortRange& range, uint32_t begin) {
+  for (uint32_t i = 0; i < range.size(); ++i) {
+    Result<BoundUdp> held = open_guard(sys, static_cast<uint16_t>(range.first + (begin + i) % range.size()));
+    if (held || held.error().code != EADDRINUSE) return held;
+  }
+  return no_free_port(range);
 }
 
 Result<GuardedUdp> open_in_range(const UdpSyscalls& sys, const BindRequest& request, const PortRange& range,
@@ -74,8 +99,7 @@ Result<GuardedUdp> open_in_range(const UdpSyscalls& sys, const BindRequest& requ
       if (bound.error().code != EADDRINUSE) return std::move(bound).error();
     }
   }
-  return Error{EAGAIN, "no UDP port from " + std::to_string(range.first) + " to " + std::to_string(range.last) +
-                           " is free: make srv6_source_ports larger, or ev_count smaller"};
+  return no_free_port(range);
 }
 
 bool guards_fit(size_t sockets) {

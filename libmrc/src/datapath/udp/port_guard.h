@@ -26,6 +26,14 @@ Result<GuardedUdp> open_guarded_udp(const UdpSyscalls& sys, const IpAddress& add
 Result<GuardedUdp> open_in_range(const UdpSyscalls& sys, const BindRequest& request, const PortRange& range,
                                  uint32_t begin, bool guarded);
 
+// Holds a port for a socket that is opened later, by open_held(): the given one, any free one (0), or the first free
+// one of a range.
+Result<BoundUdp> hold_port(const UdpSyscalls& sys, uint16_t port);
+Result<BoundUdp> hold_in_range(const UdpSyscalls& sys, const PortRange& range, uint32_t begin);
+// As open_udp() on a port that `guard` holds, which it goes on to do.
+Result<BoundUdp> open_held(const UdpSyscalls& sys, const IpAddress& addr, const std::string& interface, uint16_t port,
+                           int guard);
+
 // False: with a guard for each of `sockets` sockets, few descriptors would remain for the application.
 bool guards_fit(size_t sockets);
 

@@ -19,52 +19,23 @@ void UdpReceiver::FreeBuffer::operator()(uint8_t* p) const {
   std::free(p);
 }
 
-Status UdpReceiver::open(const UdpConfig& config, const UdpSyscalls& sys, bool gro, int epoll_fd) {
+Status UdpReceiver::open(const UdpConfig& config, const UdpSyscalls& sys, bool gro, int epoll_fd,
+                         ClosedPlanes* closed) {
   sys_ = &sys;
   epoll_fd_ = epoll_fd;
   gro_ = gro;
   rcvbuf_ = config.rcvbuf;
-  for (size_t p = 0; p < config.planes.size(); ++p) {
+  structured_ev_ = config.structured_ev;
+  for (const PlaneId p : config.planes.ids()) {
     const HostPlane& plane = config.planes[p];
     first_of_plane_.push_back(socket_count());
-    for (uint16_t port : {plane.port, plane.second_port}) {
-      if (port == plane.second_port && (port == 0 || port == plane.port) && socket_count() > first_of_plane_[p])
-        continue;
-      Socket s;
-      s.addr = plane.addr;
-      s.plane = plane_at(p);
-      Result<BoundUdp> bound = open_udp(sys, {plane.addr, port, plane.interface, false});
-      if (!bound && port == plane.second_port && socket_count() > first_of_plane_[p] &&
-          bound.error().code == EADDRINUSE) {
-        notes_.push_back("plane " + std::to_string(p + 1) + " receives on port " + std::to_string(plane.port) +
-                         " alone: port " + std::to_string(port) + " is taken");
-        continue;
-      }
-      if (!bound) return std::move(bound).error().under("plane " + std::to_string(p + 1) + ": ");
-      s.fd = std::move(bound->fd);
-      s.port = bound->port;
-      int on = 1;
-      auto want = [&](int level, int name) { (void)sys.setsockopt(s.fd.get(), level, name, &on, sizeof(on)); };
-      if (plane.addr.is_v4()) {
-        want(IPPROTO_IP, IP_RECVTOS);
-      } else {
-        want(IPPROTO_IPV6, IPV6_RECVTCLASS);
-        want(SOL_UDP, UDP_NO_CHECK6_RX);  // protected by the ICRC; peers with SRv6 and NICs send none [MRC-SR-8]
-        if (config.structured_ev) want(IPPROTO_IPV6, IPV6_FLOWINFO);
-      }
-      want(SOL_SOCKET, SO_RXQ_OVFL);
-      if (gro) want(IPPROTO_UDP, UDP_GRO);
-      granted_ = std::min(granted_, grow_buffer(sys, s.fd.get(), true, config.rcvbuf));
-      epoll_event event{};
-      event.events = EPOLLIN;
-      event.data.u64 = socket_count();
-      if (::epoll_ctl(epoll_fd, EPOLL_CTL_ADD, s.fd.get(), &event) != 0) return failed_call("epoll");
-      sockets_.push_back(std::move(s));
-    }
-    interfaces_.push_back(group_interface(plane));
+    interfaces_.push_back(0);
+    for (const uint16_t port : ports_of(plane)) sockets_.push_back(Socket{Fd(), plane.addr, port, p});
+    plane_sockets_ = socket_count();
+    if (plane_sockets_ > kMaxSockets) return invalid("more than 64 receive sockets");
+    if (Status opened = open_plane(p, plane); !opened)
+      if (Status without = closed->add(p, std::move(opened).error()); !without) return without;
   }
-  plane_sockets_ = socket_count();
-  if (plane_sockets_ > kMaxSockets) return invalid("more than 64 receive sockets");
   uint32_t slot = gro ? kGroBytes : kPlainBytes;
   uint32_t wanted = std::clamp<uint32_t>(config.rx_buffers, 1, 256) * kGroBytes;
   buffers_ = gro ? wanted / slot : std::min<uint32_t>(wanted / slot, kMaxBatch);
@@ -72,6 +43,68 @@ Status UdpReceiver::open(const UdpConfig& config, const UdpSyscalls& sys, bool g
   if (!memory_) return Error{ENOMEM, "no memory for receive buffers"};
   std::memset(memory_.get(), 0, wanted);  // fault the pages in now, not with the first packets
   return {};
+}
+
+std::vector<uint16_t> UdpReceiver::ports_of(const HostPlane& plane) {
+  std::vector<uint16_t> ports{plane.port};
+  if (plane.second_port != 0 && plane.second_port != plane.port) ports.push_back(plane.second_port);
+  return ports;
+}
+
+Status UdpReceiver::open_plane(PlaneId p, const HostPlane& plane) {
+  if (plane.addr.is_zero()) return Error{EADDRNOTAVAIL, "its interface is missing, or has no address"};
+  const std::vector<uint16_t> ports = ports_of(plane);
+  for (uint32_t i = 0; i < ports.size(); ++i) {
+    Result<BoundUdp> bound = open_udp(*sys_, {plane.addr, ports[i], plane.interface, false});
+    if (!bound && i > 0 && bound.error().code == EADDRINUSE) {
+      notes_.push_back("plane " + std::to_string(port_of(p)) + " receives on port " + std::to_string(plane.port) +
+                       " alone: port " + std::to_string(ports[i]) + " is taken");
+      continue;
+    }
+    if (bound) {
+      if (Status added = add_socket(first_of_plane_[p] + i, plane.addr, *std::move(bound)); added) continue;
+      bound = failed_call("epoll");
+    }
+    close_plane(p);
+    return std::move(bound).error();
+  }
+  interfaces_[p] = group_interface(plane);
+  return {};
+}
+
+Status UdpReceiver::add_socket(uint32_t index, const IpAddress& addr, BoundUdp bound) {
+  const int fd = bound.fd.get();
+  int on = 1;
+  auto want = [&](int level, int name) { (void)sys_->setsockopt(fd, level, name, &on, sizeof(on)); };
+  if (addr.is_v4()) {
+    want(IPPROTO_IP, IP_RECVTOS);
+  } else {
+    want(IPPROTO_IPV6, IPV6_RECVTCLASS);
+    want(SOL_UDP, UDP_NO_CHECK6_RX);  // protected by the ICRC; peers with SRv6 and NICs send none [MRC-SR-8]
+    if (structured_ev_) want(IPPROTO_IPV6, IPV6_FLOWINFO);
+  }
+  want(SOL_SOCKET, SO_RXQ_OVFL);
+  if (gro_) want(IPPROTO_UDP, UDP_GRO);
+  granted_ = std::min(granted_, grow_buffer(*sys_, fd, true, rcvbuf_));
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = index;
+  if (::epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, fd, &event) != 0) return failed_call("epoll");
+  Socket& s = sockets_[index];
+  s.fd = std::move(bound.fd);
+  s.addr = addr;
+  s.port = bound.port;
+  s.overflow = 0;
+  return {};
+}
+
+void UdpReceiver::close_plane(PlaneId plane) {
+  for (uint32_t i = first_of_plane_[plane]; i < plane_sockets_ && sockets_[i].plane == plane; ++i) {
+    if (!sockets_[i].fd) continue;
+    (void)::epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, sockets_[i].fd.get(), nullptr);  // a child of fork may have a copy
+    sockets_[i].fd = Fd();
+    ready_ &= ~(1ull << i);
+  }
 }
 
 std::optional<PlaneId> UdpReceiver::plane_of(uint32_t interface) const {

@@ -23,8 +23,12 @@ class UdpReceiver {
   static constexpr int kMaxBatch = 64;
   static constexpr uint32_t kMaxSockets = 64;
 
-  // Sockets of the planes, bound; registers them at `epoll_fd` with data = index of the socket.
-  Status open(const UdpConfig& config, const UdpSyscalls& sys, bool gro, int epoll_fd);
+  // Sockets of the planes, bound; registers them at `epoll_fd` with data = index of the socket. Planes that lack their
+  // address or interface are added to `closed`.
+  Status open(const UdpConfig& config, const UdpSyscalls& sys, bool gro, int epoll_fd, ClosedPlanes* closed);
+  // The sockets of a closed plane; with an error it has none.
+  Status open_plane(PlaneId p, const HostPlane& plane);
+  void close_plane(PlaneId plane);
   // Marks socket `index` as ready; called with the results of epoll. These may name a socket that has left meanwhile.
   void set_ready(uint32_t index) {
     if (index < socket_count() && sockets_[index].fd) ready_ |= 1ull << index;
@@ -59,6 +63,8 @@ class UdpReceiver {
     std::array<char, 128> bytes;
   };
 
+  static std::vector<uint16_t> ports_of(const HostPlane& plane);
+  Status add_socket(uint32_t index, const IpAddress& addr, BoundUdp bound);
   Status join(const core::PlaneAddress& address, const PerPlane<core::PlaneAddress>& group);
   void leave(const IpAddress& address);
   static bool is_first(const PerPlane<core::PlaneAddress>& group, PlaneId plane);
@@ -72,7 +78,10 @@ class UdpReceiver {
   const UdpSyscalls* sys_ = nullptr;
   int epoll_fd_ = -1;
   bool gro_ = false;
-  std::vector<Socket> sockets_;  // of the planes, then those of groups, whose places are used again
+  bool structured_ev_ = false;
+  // Of the planes, those of closed ones and second ports that were taken without descriptor; then those of groups,
+  // whose places are used again.
+  std::vector<Socket> sockets_;
   uint32_t plane_sockets_ = 0;
   uint32_t rcvbuf_ = 0;
   PerPlane<uint32_t> interfaces_;  // of the planes, by their indices

@@ -88,7 +88,7 @@ Result<BoundUdp> open_udp(const UdpSyscalls& sys, const BindRequest& request) {
     const int code = errno;
     Error error =
         failed_call(what + " for " + request.addr.to_string() + " port " + std::to_string(request.port), code);
-    if (code == EADDRNOTAVAIL) error.text += " (no interface of this host has this address)";
+    if (code == EADDRNOTAVAIL) error.text += " (" + why_unavailable(request.addr) + ")";
     if (code == EADDRINUSE) error.text += " (another program uses this port)";
     if (code == EMFILE) error.text += " (raise the limit of open files, ulimit -n)";
     return error;
@@ -99,7 +99,7 @@ Result<BoundUdp> open_udp(const UdpSyscalls& sys, const BindRequest& request) {
   if (!v4) set_int(sys, fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 1);
   if (!request.interface.empty()) {
     scope = if_nametoindex(request.interface.c_str());
-    if (scope == 0) return fail("no interface " + request.interface);
+    if (scope == 0) return fail("there is no interface " + request.interface);
     // Since Linux 5.7 this needs no privilege on a socket that is not bound to a device yet.
     if (sys.setsockopt(fd.get(), SOL_SOCKET, SO_BINDTODEVICE, request.interface.c_str(),
                        static_cast<socklen_t>(request.interface.size())) != 0)

@@ -17,27 +17,50 @@ namespace mrc::datapath {
 
 namespace {
 
-// The socket of entropy value `number` of a plane [MRC-SR-25].
+// The source ports for entropy value `number` of a plane [MRC-SR-25].
+PortRange ports_of(const UdpConfig& config, uint32_t number) {
+  const uint32_t paths = config.srv6->max_path_count();
+  return config.source_ports.part(number % paths, paths);
+}
+
+// The first one to be tried: processes begin at different ports, and the planes' sockets behind one another.
+uint32_t first_port(const UdpConfig& config, uint32_t number) {
+  return (static_cast<uint32_t>(::getpid()) * 0x9E3779B1u >> 16) + number / config.srv6->max_path_count();
+}
+
+// The socket of entropy value `number` of a plane.
 Result<GuardedUdp> open_source(const UdpConfig& config, const UdpSyscalls& sys, const core::EvEntry& ev,
                                uint32_t number, bool guarded) {
   const HostPlane& plane = config.planes[ev.plane];
   const auto port = static_cast<uint16_t>(ev.value);
-  if (config.srv6_encap == Srv6Encap::kKernel) {
-    const uint32_t paths = config.srv6->max_path_count();
-    const PortRange part = config.source_ports.part(number % paths, paths);
-    // Processes begin at different ports, and the planes' sockets behind one another.
-    const uint32_t begin = static_cast<uint32_t>(::getpid()) * 0x9E3779B1u >> 16;
-    return open_in_range(sys, {plane.addr, 0, plane.interface, false}, part, begin + number / paths, guarded);
-  }
+  if (config.srv6_encap == Srv6Encap::kKernel)
+    return open_in_range(sys, {plane.addr, 0, plane.interface, false}, ports_of(config, number),
+                         first_port(config, number), guarded);
   if (port == 0 && guarded) return open_guarded_udp(sys, plane.addr, plane.interface);
   Result<BoundUdp> bound = open_udp(sys, {plane.addr, port, plane.interface, port != 0});
   if (!bound) return std::move(bound).error();
   return GuardedUdp{*std::move(bound), Fd()};
 }
 
+// The port of that socket alone, on a plane that is closed: EVs do not change when it is opened.
+Result<GuardedUdp> hold_source(const UdpConfig& config, const UdpSyscalls& sys, const core::EvEntry& ev,
+                               uint32_t number) {
+  GuardedUdp held;
+  held.port = static_cast<uint16_t>(ev.value);
+  const bool by_path = config.srv6_encap == Srv6Encap::kKernel;
+  if (held.port != 0 && !by_path) return held;
+  Result<BoundUdp> guard =
+      by_path ? hold_in_range(sys, ports_of(config, number), first_port(config, number)) : hold_port(sys, 0);
+  if (!guard) return std::move(guard).error();
+  held.port = guard->port;
+  held.guard = std::move(guard->fd);
+  return held;
+}
+
 }  // namespace
 
-Status UdpTransmitter::open(const UdpConfig& config, const UdpSyscalls& sys, PlaneSet gso_planes, int epoll_fd) {
+Status UdpTransmitter::open(const UdpConfig& config, const UdpSyscalls& sys, PlaneSet gso_planes, PlaneSet closed,
+                            int epoll_fd) {
   sys_ = &sys;
   epoll_fd_ = epoll_fd;
   no_gso_ = PlaneSet::all() - gso_planes;
@@ -45,34 +68,67 @@ Status UdpTransmitter::open(const UdpConfig& config, const UdpSyscalls& sys, Pla
   if (config.srv6_encap == Srv6Encap::kNone) srv6_ = config.srv6;  // else datagrams go to the peers' own addresses
   planes_.resize(config.planes.size());
   PerPlane<uint32_t> evs_of_plane(planes_.size());
-  const bool guarded = guards_fit(evs_.size() * config.engines);
-  for (size_t p = 0; p < planes_.size(); ++p) planes_[p].scope = interface_of(config.planes[p].addr).index;
-  for (size_t i = 0; i < evs_.size(); ++i) {
+  guarded_ = guards_fit(evs_.size() * config.engines);
+  structured_ev_ = config.structured_ev;
+  sndbuf_ = config.sndbuf;
+  for (const PlaneId p : planes_.ids() - closed) planes_[p].scope = interface_of(config.planes[p].addr).index;
+  for (const EvIndex i : evs_.ids()) {
     core::EvEntry& ev = evs_[i];
     if (!config.planes.has(ev.plane))
-      return invalid("EV " + std::to_string(i) + ": no plane " + std::to_string(port_of(ev.plane)));
-    const HostPlane& plane = config.planes[ev.plane];
+      return invalid("EV " + std::to_string(i.value()) + ": no plane " + std::to_string(port_of(ev.plane)));
     const bool chosen = static_cast<uint16_t>(ev.value) != 0;
     const uint32_t number = evs_of_plane[ev.plane]++;
-    Result<GuardedUdp> opened = open_source(config, sys, ev, number, guarded);
+    const bool is_closed = closed.contains(ev.plane);
+    Result<GuardedUdp> opened =
+        is_closed ? hold_source(config, sys, ev, number) : open_source(config, sys, ev, number, guarded_);
     if (!opened)
-      return std::move(opened).error().under("EV " + std::to_string(i) + " on plane " +
+      return std::move(opened).error().under("EV " + std::to_string(i.value()) + " on plane " +
                                              std::to_string(port_of(ev.plane)) + ": ");
-    Fd &fd = opened->fd, &guard = opened->guard;
     ev.value = (ev.value & 0xFFFF0000u) | opened->port;
-    granted_ = std::min(granted_, grow_buffer(sys, fd.get(), false, config.sndbuf));
-    shrink_receive_buffer(sys, fd.get());  // nothing is ever read from a transmit socket
-    if (config.structured_ev && !plane.addr.is_v4()) lease_flow_label(sys, fd.get(), ev.value >> 16);
-    int on = 1;
-    if (srv6_ != nullptr && !gso_planes.contains(ev.plane) &&
-        sys.setsockopt(fd.get(), SOL_UDP, UDP_NO_CHECK6_TX, &on, sizeof(on)) != 0)
-      return failed_call("cannot send without a UDP checksum, as SRv6 needs");
+    if (!is_closed)
+      if (Status prepared = prepare_socket(opened->fd.get(), ev, config.planes[ev.plane].addr); !prepared)
+        return prepared;
     sockets_.emplace_back();
-    sockets_.back().fd = std::move(fd);
-    if (!chosen && !guard) ++unguarded_;
-    sockets_.back().guard = std::move(guard);
+    if (!chosen && !opened->guard) ++unguarded_;
+    sockets_.back().fd = std::move(opened->fd);
+    sockets_.back().guard = std::move(opened->guard);
     sockets_.back().number = number;
   }
+  return {};
+}
+
+Status UdpTransmitter::prepare_socket(int fd, const core::EvEntry& ev, const IpAddress& addr) {
+  granted_ = std::min(granted_, grow_buffer(*sys_, fd, false, sndbuf_));
+  shrink_receive_buffer(*sys_, fd);  // nothing is ever read from a transmit socket
+  if (structured_ev_ && !addr.is_v4()) lease_flow_label(*sys_, fd, ev.value >> 16);
+  int on = 1;
+  if (srv6_ != nullptr && no_gso_.contains(ev.plane) &&
+      sys_->setsockopt(fd, SOL_UDP, UDP_NO_CHECK6_TX, &on, sizeof(on)) != 0)
+    return failed_call("cannot send without a UDP checksum, as SRv6 needs");
+  return {};
+}
+
+// All sockets or none. Where descriptors are few, the guards have served their purpose.
+Status UdpTransmitter::open_plane(PlaneId p, const HostPlane& plane) {
+  std::vector<std::pair<EvIndex, Fd>> opened;
+  for (const EvIndex i : evs_.ids()) {
+    const core::EvEntry& ev = evs_[i];
+    if (ev.plane != p) continue;
+    const auto port = static_cast<uint16_t>(ev.value);
+    const Fd& guard = sockets_[i].guard;
+    Result<BoundUdp> bound = guard ? open_held(*sys_, plane.addr, plane.interface, port, guard.get())
+                                   : open_udp(*sys_, {plane.addr, port, plane.interface, true});
+    if (!bound) return std::move(bound).error();
+    if (Status prepared = prepare_socket(bound->fd.get(), ev, plane.addr); !prepared) return prepared;
+    opened.emplace_back(i, std::move(bound->fd));
+  }
+  for (auto& [i, fd] : opened) {
+    sockets_[i].fd = std::move(fd);
+    if (guarded_ || !sockets_[i].guard) continue;
+    sockets_[i].guard = Fd();
+    ++unguarded_;
+  }
+  planes_[p].scope = interface_of(plane.addr).index;
   return {};
 }
 
@@ -201,6 +257,8 @@ Result<PerPlane<core::PlaneAddress>> UdpTransmitter::open_group_sources(const Pe
   for (const PlaneId p : planes_.ids()) {
     Plane& plane = planes_[p];
     if (!plane.group_fd) {
+      if (planes[p].addr.is_zero())
+        return Error{EADDRNOTAVAIL, "multicast needs all planes, and plane " + std::to_string(port_of(p)) + " is out"};
       Result<BoundUdp> opened = open_group_source(*sys_, planes[p]);
       if (!opened) return std::move(opened).error().under("multicast on plane " + std::to_string(port_of(p)) + ": ");
       plane.group_source = {group_source_address(planes[p].addr), opened->port};

@@ -28,7 +28,10 @@ class UdpTransmitter {
   static constexpr uint64_t kEpollTag = 1ull << 32;  // epoll data of plane p's blocked socket: kEpollTag + p
 
   // `gso_planes`: planes that may segment. With SRv6 the sockets of the others send without a UDP checksum.
-  Status open(const UdpConfig& config, const UdpSyscalls& sys, PlaneSet gso_planes, int epoll_fd);
+  // The ports of planes in `closed` are held, so that their EVs are known.
+  Status open(const UdpConfig& config, const UdpSyscalls& sys, PlaneSet gso_planes, PlaneSet closed, int epoll_fd);
+  // The sockets of a closed plane; with an error it has none.
+  Status open_plane(PlaneId p, const HostPlane& plane);
   // Opens the sockets from which bursts to multicast groups leave; they are kept.
   Result<PerPlane<core::PlaneAddress>> open_group_sources(const PerPlane<HostPlane>& planes);
   // False: the plane has no room, the burst was not changed.
@@ -76,6 +79,7 @@ class UdpTransmitter {
   static constexpr uint16_t kConnectAfter = 8;
   enum class Sent : uint8_t { kAll, kNoRoom, kUnsupported };
 
+  Status prepare_socket(int fd, const core::EvEntry& ev, const IpAddress& addr);
   // Where datagrams of the flow are addressed to, answers too [MRC-SR-10]. None: no address that a socket can send to.
   std::optional<IpAddress> find_way(const wire::Flow& flow, PlaneId plane, Socket* socket);
   // Address and ancillary data of the next messages. `socket` null: always explicit, whatever the socket is connected
@@ -105,6 +109,9 @@ class UdpTransmitter {
   PlaneSet blocked_;
   PlaneSet resting_;  // have the rest of a burst
   PlaneSet no_gso_;
+  bool guarded_ = false;  // each socket keeps its guard
+  bool structured_ev_ = false;
+  uint32_t sndbuf_ = 0;
   uint32_t unguarded_ = 0;
   uint32_t granted_ = UINT32_MAX;
   std::string first_error_;

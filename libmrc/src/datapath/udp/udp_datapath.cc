@@ -32,6 +32,8 @@ class Udp final : public UdpDatapath {
   uint32_t max_segments() const override { return gso_ ? core::kMaxSegments : kSegmentsWithoutGso; }
   uint32_t max_burst_bytes() const override { return core::kMaxBurstBytes; }
   std::optional<TooLong> take_too_long() override { return tx_.take_too_long(); }
+  const ClosedPlanes& closed_planes() const override { return closed_; }
+  Status open_plane(PlaneId plane, const IpAddress& addr) override;
   uint32_t max_groups() const override;
   Result<PerPlane<core::PlaneAddress>> group_sources() override;
   Status join_group(const PerPlane<core::PlaneAddress>& group) override { return rx_.join(group); }
@@ -67,6 +69,7 @@ class Udp final : public UdpDatapath {
   DatapathCounters counters_;
   PerPlane<HostPlane> planes_;
   PerPlane<Interface> interfaces_;
+  ClosedPlanes closed_;
   std::vector<std::string> advice_;
   std::vector<std::string> notes_;
   PlaneSet gso_planes_;
@@ -80,7 +83,10 @@ Status Udp::choose_offload(const UdpConfig& config) {
   const UdpSyscalls& sys = *config.syscalls;
   OffloadSupport found;
   if (config.gso != Offload::kOff || config.gro != Offload::kOff)
-    found = test_offload(sys, config.planes[0].addr, config.planes[0].interface);
+    for (const HostPlane& plane : config.planes) {  // the first one whose address is there
+      if (!plane.addr.is_zero()) found = test_offload(sys, plane.addr, plane.interface);
+      if (found.gso || found.gro) break;
+    }
   gso_ = config.gso != Offload::kOff && found.gso;
   gro_ = config.gro != Offload::kOff && found.gro;
   if ((config.gso == Offload::kOn && !gso_) || (config.gro == Offload::kOn && !gro_))
@@ -99,7 +105,7 @@ void Udp::choose_gso_planes(const UdpConfig& config) {
     return;
   }
   gso_planes_ = check_loops(*config.syscalls, config.planes, *config.srv6);
-  for (const PlaneId p : config.planes.ids() - gso_planes_)
+  for (const PlaneId p : config.planes.ids() - gso_planes_ - closed_.ids())
     notes_.push_back("plane " + std::to_string(p.value() + 1) +
                      " sends packet by packet without UDP checksum: no loop through the fabric showed that checksums "
                      "survive the shifting of uSIDs");
@@ -113,6 +119,7 @@ void Udp::choose_encapsulated_gso(const UdpConfig& config) {
   for (const PlaneId p : config.planes.ids()) {
     if (computes_checksums(interface_of(config.planes[p].addr).name)) continue;
     gso_planes_.erase(p);
+    if (closed_.contains(p)) continue;
     notes_.push_back(
         "plane " + std::to_string(p.value() + 1) +
         " sends packet by packet: its interface computes no checksums (ethtool -K ... tx on), and then the "
@@ -132,9 +139,11 @@ Status Udp::start(const UdpConfig& config) {
     return invalid("encapsulation by the kernel needs SRv6 paths, and a source port for each");
   if (Status chosen = choose_offload(config); !chosen) return chosen;
   // The ports first: a process that finds them taken tries the next ones, and must not wait for loops each time.
-  if (Status opened = rx_.open(config, *config.syscalls, gro_, epoll_.get()); !opened) return opened;
+  if (Status opened = rx_.open(config, *config.syscalls, gro_, epoll_.get(), &closed_); !opened) return opened;
+  if (closed_.ids() == planes_.ids()) return closed_.none_open();
   choose_gso_planes(config);
-  if (Status opened = tx_.open(config, *config.syscalls, gso_planes_, epoll_.get()); !opened) return opened;
+  if (Status opened = tx_.open(config, *config.syscalls, gso_planes_, closed_.ids(), epoll_.get()); !opened)
+    return opened;
   notes_.insert(notes_.end(), rx_.notes().begin(), rx_.notes().end());
   if (tx_.unguarded() > 0)
     notes_.push_back("other users of this host may send from " + std::to_string(tx_.unguarded()) + " of " +
@@ -142,6 +151,21 @@ Status Udp::start(const UdpConfig& config) {
                      " source ports too: they could not be held on all addresses (ulimit -n)");
   for (const HostPlane& plane : planes_) interfaces_.push_back(interface_of(plane.addr));
   advise(config);
+  return {};
+}
+
+Status Udp::open_plane(PlaneId plane, const IpAddress& addr) {
+  HostPlane wanted = planes_[plane];
+  wanted.addr = addr;
+  Status opened = rx_.open_plane(plane, wanted);
+  if (opened) {
+    opened = tx_.open_plane(plane, wanted);
+    if (!opened) rx_.close_plane(plane);
+  }
+  if (!opened) return opened;
+  closed_.erase(plane);
+  planes_[plane] = wanted;
+  interfaces_[plane] = interface_of(addr);
   return {};
 }
 
@@ -220,6 +244,10 @@ std::string Udp::describe() const {
                      std::to_string(rx_.granted()) + ", send buffer " + std::to_string(tx_.granted()) + " bytes\n";
   for (const PlaneId p : planes_.ids()) {
     const Interface& i = interfaces_[p];
+    if (closed_.contains(p)) {
+      text += "plane " + std::to_string(port_of(p)) + ": out: " + closed_.why(p) + "\n";
+      continue;
+    }
     text += "plane " + std::to_string(p.value() + 1) + ": " + planes_[p].addr.to_string() + " port " +
             std::to_string(rx_.port(p)) + " on " + (i.name.empty() ? "?" : i.name) + ", MTU " + std::to_string(i.mtu) +
             (kernel_encapsulates_ && !gso_planes_.contains(p) ? ", no segmentation offload" : "") +

@@ -31,6 +31,12 @@ class PlaneDiscoveryTest : public BareEngine {
     p.plth.ready = ready;
     return p;
   }
+  wire::Packet tell_lacking(const wire::Packet& asked) const {
+    wire::Packet p = tell(asked, true);
+    p.plth.addr = IpAddress();
+    p.plth.planes = 1;
+    return p;
+  }
   static wire::Flow from(const IpAddress& addr) {
     wire::Flow f;
     f.src = addr;
@@ -140,6 +146,83 @@ TEST_F(PlaneDiscoveryTest, SourcePortsAreToldToPeersAlone) {
   EXPECT_EQ(told[0].bth.opcode, wire::Opcode::kPlaneResponse);
   EXPECT_TRUE(told[0].plth.ports);
   EXPECT_EQ(engine_.counters.drop_replies, 1u);
+}
+
+class PlaneDiscoveryWithoutAddress : public PlaneDiscoveryTest {
+ protected:
+  static EndpointConfig without_address() {
+    EndpointConfig c = bare_config();
+    c.planes[1].addr = IpAddress();
+    return c;
+  }
+  PlaneDiscoveryWithoutAddress() : PlaneDiscoveryTest(without_address()) {}
+};
+
+// [MRC-EXT-12]
+TEST_F(PlaneDiscoveryWithoutAddress, AnAddressThatComesIsToldByAnotherQuestion) {
+  discovery_.on_own_address(now_);
+  EXPECT_TRUE(asked(false).empty());  // no question was asked yet
+  discovery_.on_qp_up(now_, peer_);
+  const wire::Packet before = asked(false).at(0);
+  EXPECT_TRUE(before.plth.addr.is_zero());
+  engine_.config.planes[1].addr = bare_config().planes[1].addr;
+  discovery_.on_own_address(now_ + Duration::milliseconds(1));
+  const wire::Packet after = asked(false).at(0);
+  EXPECT_EQ(after.plth.addr, bare_config().planes[1].addr);
+  EXPECT_NE(after.plth.nonce, before.plth.nonce);
+}
+
+// [MRC-EXT-12]
+TEST_F(PlaneDiscoveryTest, APlaneThatThePeerLackedIsAskedForAgainWhenThePeerSendsItsAddress) {
+  discovery_.on_qp_up(now_, peer_);
+  const wire::Flow flow = from(bare_peer().planes[0].addr);
+  discovery_.on_response(now_, flow, tell_lacking(asked(false).at(0)));
+  EXPECT_TRUE(peer_->plane_query.open.empty());
+  wire::Packet ask;
+  ask.bth.opcode = wire::Opcode::kPlaneRequest;
+  ask.plth = wire::Plth();
+  ask.plth.plane = 1;
+  ask.plth.planes = 2;
+  ask.plth.nonce = 77;
+  ask.payload_len = 0;
+  now_ = now_ + Duration::seconds(100);
+  discovery_.on_request(now_, flow, 0_plane, ask);  // without an address it says nothing new
+  EXPECT_TRUE(peer_->plane_query.open.empty());
+  ask.plth.addr = bare_peer().planes[1].addr;
+  discovery_.on_request(now_, from(bare_peer(3).planes[0].addr), 0_plane, ask);  // another host
+  EXPECT_TRUE(peer_->plane_query.open.empty());
+  discovery_.on_request(now_, flow, 0_plane, ask);
+  EXPECT_EQ(peer_->plane_query.open, 0b10_planes);
+  queued();
+  discovery_.on_timer(now_);
+  const wire::Packet again = asked(false).at(0);
+  discovery_.on_response(now_, flow, tell(again, true));
+  EXPECT_TRUE(peer_->paths.plane_usable(1_plane));
+}
+
+// Forged requests do not make it ask faster than every 5 ms. [MRC-EXT-12]
+TEST_F(PlaneDiscoveryTest, RequestsWithAddressesDoNotHastenTheQuestions) {
+  discovery_.on_qp_up(now_, peer_);
+  const wire::Flow flow = from(bare_peer().planes[0].addr);
+  const Instant end = now_ + Duration::milliseconds(50);
+  size_t questions = 0;
+  for (uint64_t nonce = 1; now_ < end; now_ = now_ + Duration::microseconds(100), ++nonce) {
+    wire::Packet ask;
+    ask.bth.opcode = wire::Opcode::kPlaneRequest;
+    ask.plth = wire::Plth();
+    ask.plth.plane = 1;
+    ask.plth.nonce = nonce;
+    ask.plth.addr = bare_peer().planes[1].addr;
+    ask.payload_len = 0;
+    discovery_.on_request(now_, flow, 0_plane, ask);
+    if (discovery_.timer()->deadline <= now_) discovery_.on_timer(now_);
+    for (const wire::Packet& question : asked(false)) {
+      ++questions;
+      discovery_.on_response(now_, flow, tell_lacking(question));
+    }
+  }
+  EXPECT_GE(questions, 9u);
+  EXPECT_LE(questions, 11u);
 }
 
 // [MRC-SEC-9]

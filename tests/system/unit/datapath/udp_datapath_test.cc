@@ -9,6 +9,7 @@
 
 #include "datapath/udp/port_guard.h"
 #include "udp_fixture.h"
+#include "unit/own_loopback.h"
 
 namespace mrc::datapath {
 namespace {
@@ -387,13 +388,67 @@ TEST(Udp, empty_datagrams_use_no_buffers_up) {
   EXPECT_EQ(b->counters().rx_errors, 100u);
 }
 
-TEST(Udp, foreign_address_is_refused_with_the_plane_named) {
+TEST(Udp, without_any_plane_it_is_refused_with_each_plane_named) {  // [MRC-PORT-6]
   UdpConfig config = loopback_config(true, 2, 2);
+  config.planes[0].addr = IpAddress();  // that of an interface without one
   config.planes[1].addr = IpAddress::parse("192.0.2.77").value();
   const Error error = refusal(config);
   EXPECT_EQ(error.code, EADDRNOTAVAIL);
-  EXPECT_NE(error.text.find("plane 2"), std::string::npos) << error.text;
-  EXPECT_NE(error.text.find("192.0.2.77"), std::string::npos) << error.text;
+  EXPECT_NE(error.text.find("plane 1: its interface is missing"), std::string::npos) << error.text;
+  EXPECT_NE(error.text.find("plane 2: cannot bind for 192.0.2.77"), std::string::npos) << error.text;
+}
+
+// Its source ports are those that were announced when it was closed. [MRC-PORT-6]
+TEST(Udp, a_plane_without_its_address_begins_closed_and_is_opened_later) {
+  with_own_loopback([] {
+    ASSERT_TRUE(set_loopback(true));
+    UdpConfig config = loopback_config(true, 2, 4);
+    const IpAddress missing = IpAddress::parse("192.0.2.77").value();
+    config.planes[1].addr = missing;
+    auto a = open_or_fail(config), b = open_or_fail(config);
+    EXPECT_EQ(a->closed_planes().ids(), 0b10_planes);
+    EXPECT_NE(a->closed_planes().why(1_plane).find("no interface of this host has this address"), std::string::npos);
+    const PerEv<core::EvEntry> evs = a->evs();
+    for (const core::EvEntry& ev : evs) EXPECT_NE(ev.value & 0xFFFFu, 0u);
+    EXPECT_EQ(a->open_plane(1_plane, missing).error().code, EADDRNOTAVAIL);
+    ASSERT_TRUE(add_loopback_address("192.0.2.77"));
+    for (UdpDatapath* dp : {a.get(), b.get()}) {
+      const Status opened = dp->open_plane(1_plane, missing);
+      ASSERT_TRUE(opened) << opened.error().text;
+      EXPECT_TRUE(dp->closed_planes().empty());
+    }
+    for (const EvIndex i : evs.ids()) {
+      EXPECT_EQ(a->evs()[i].value, evs[i].value);
+      TestBurst t(3, 1000, 500, i.value());
+      t.address(*a, *b, i, config.planes[evs[i].plane].addr);
+      ASSERT_TRUE(a->tx_one(Instant(), t.burst));
+      const std::vector<Got> got = receive(*b, 3);
+      ASSERT_FALSE(got.empty());
+      EXPECT_EQ(got[0].plane, evs[i].plane);
+      EXPECT_EQ(got[0].flow.src_port, evs[i].value & 0xFFFFu);
+      EXPECT_EQ(joined(got), t.payload);
+    }
+  });
+}
+
+// Another process may have taken the port meanwhile: the plane stays closed as a whole.
+TEST(Udp, a_closed_plane_whose_port_is_taken_stays_closed) {
+  with_own_loopback([] {
+    ASSERT_TRUE(set_loopback(true));
+    UdpConfig config = loopback_config(true, 2, 2);
+    const IpAddress missing = IpAddress::parse("192.0.2.77").value();
+    config.planes[1].addr = missing;
+    config.planes[1].port = 4791;
+    auto dp = open_or_fail(config);
+    ASSERT_TRUE(add_loopback_address("192.0.2.77"));
+    {
+      const auto other = open_udp(kernel_syscalls(), {missing, 4791, "", false});
+      ASSERT_TRUE(other);
+      EXPECT_EQ(dp->open_plane(1_plane, missing).error().code, EADDRINUSE);
+      EXPECT_EQ(dp->closed_planes().ids(), 0b10_planes);
+    }
+    EXPECT_TRUE(dp->open_plane(1_plane, missing));
+  });
 }
 
 TEST(Udp, port_in_use_is_refused) {

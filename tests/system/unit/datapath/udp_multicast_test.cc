@@ -94,7 +94,8 @@ TEST_P(UdpMulticast, joins_are_counted_and_places_used_again) {
 TEST(UdpMulticastReceiver, sockets_that_have_left_are_not_ready) {
   const Fd epoll(::epoll_create1(EPOLL_CLOEXEC));
   UdpReceiver rx;
-  ASSERT_TRUE(rx.open(loopback_config(true, 1, 1), kernel_syscalls(), false, epoll.get()));
+  ClosedPlanes closed;
+  ASSERT_TRUE(rx.open(loopback_config(true, 1, 1), kernel_syscalls(), false, epoll.get(), &closed));
   const uint32_t place = rx.socket_count();
   const PerPlane<core::PlaneAddress> group(1, {IpAddress::v4(239, 79, 0, 5), kGroupPort});
   rx.set_ready(place);

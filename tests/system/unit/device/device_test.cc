@@ -3,15 +3,26 @@
 #include "device/device.h"
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <functional>
 #include <thread>
 
 #include "datapath/mem/mem_datapath.h"
 #include "device/qpn.h"
 #include "device_fixture.h"
+#include "harness/limits.h"
+#include "unit/own_loopback.h"
 
 namespace mrc::device {
 namespace {
+
+bool eventually(const std::function<bool()>& holds) {
+  const auto until = std::chrono::steady_clock::now() + harness::limit(std::chrono::seconds(30));
+  while (!holds())
+    if (std::chrono::steady_clock::now() > until) return false;
+  return true;
+}
 
 // Two queue pairs that know each other by the given GID, something to send, and room for one immediate.
 void join(End* from, End* to, size_t gid) {
@@ -176,14 +187,75 @@ TEST(Device, stop__the_peer_still_gets_its_acknowledgement) {
   EXPECT_EQ(from.sent.at(0).status, core::WcStatus::kSuccess);
 }
 
-TEST(Device, start__explains_an_address_that_is_not_here) {
+TEST(Device, start__explains_addresses_that_are_not_here) {  // [MRC-PORT-6]
   DeviceConfig config = test_config();
-  config.planes[1].addr = IpAddress::parse("192.0.2.1").value();
+  config.planes.resize(2);
+  for (PlaneConfig& plane : config.planes) plane.addr = IpAddress::parse("192.0.2.1").value();
   const auto device = Device::start(config);
   ASSERT_FALSE(device);
   EXPECT_EQ(device.error().code, EADDRNOTAVAIL);
-  EXPECT_EQ(device.error().text.rfind("device 'mrc0': plane 2: cannot bind for 192.0.2.1", 0), 0u)
+  EXPECT_EQ(device.error().text.rfind("device 'mrc0': no plane can be opened; plane 1: cannot bind for 192.0.2.1", 0),
+            0u)
       << device.error().text;
+}
+
+TEST(Device, start__a_plane_whose_address_is_not_here_is_down_from_the_start) {  // [MRC-PORT-6]
+  DeviceConfig config = test_config();
+  config.planes[1].addr = IpAddress::parse(config.planes[0].addr.is_v4() ? "192.0.2.1" : "2001:db8::1").value();
+  const auto device = start(config);
+  ASSERT_TRUE(device);
+  std::lock_guard lock(device->mutex());
+  for (const PlaneId p : PlaneSet::all(config.planes.size())) EXPECT_EQ(device->endpoint().plane_up(p), p != 1_plane);
+  device->enable_plane_locked(1_plane, true);  // that does not open it
+  EXPECT_FALSE(device->endpoint().plane_up(1_plane));
+}
+
+// Data flow between two devices before and after, each time over the planes that are there.
+TEST(Device, closed_plane__joins_with_queue_pairs_that_exist) {  // [MRC-PORT-6]
+  with_own_loopback([] {
+    ASSERT_TRUE(set_loopback(true));
+    for (const bool watch_links : {true, false}) {
+      const char* missing = watch_links ? "192.0.2.1" : "198.51.100.1";
+      DeviceConfig config = loopback_config(test_config().settings, false);
+      config.settings.same_host = SameHost::kNetwork;
+      config.settings.watch_links = watch_links;
+      config.planes[1].addr = IpAddress::parse(missing).value();
+      auto a = start(config), b = start(config);
+      ASSERT_TRUE(a && b);
+      End from(a.get(), 1), to(b.get(), 1);
+      from.connect(to, config.gids[3]);
+      to.connect(from, config.gids[3]);
+      to.post_recv();
+      from.write_imm(to, 1 << 20);
+      const auto completes = [&](int count) {
+        return eventually([&] {
+          a->progress();
+          b->progress();
+          return from.completions == count && to.completions == count;
+        });
+      };
+      const auto received = [&](PlaneId plane) {
+        std::lock_guard lock(b->mutex());
+        return b->endpoint().plane_counters(plane).rx_packets;
+      };
+      ASSERT_TRUE(completes(1));
+      EXPECT_EQ(received(1_plane), 0u);
+      ASSERT_TRUE(add_loopback_address(missing));
+      for (const auto& device : {a, b})
+        ASSERT_TRUE(eventually([&] {
+          std::lock_guard lock(device->mutex());
+          return device->endpoint().plane_up(1_plane);
+        }));
+      to.post_recv();
+      from.write_imm(to, 1 << 20);
+      ASSERT_TRUE(completes(2));
+      EXPECT_TRUE(eventually([&] {  // probes find it at the latest
+        a->progress();
+        b->progress();
+        return received(1_plane) > 0;
+      }));
+    }
+  });
 }
 
 }  // namespace

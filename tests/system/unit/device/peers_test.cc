@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "device/host_identity.h"
 #include "device/qpn.h"
 #include "harness/text.h"
 
@@ -183,6 +184,27 @@ TEST_F(PeersTest, nothing_matches) {
             "peers.template nor an entry for it in peers.list, and peers.learn is false");
   EXPECT_FALSE(resolve("::", Qpn(5)));
   EXPECT_EQ(error, "the destination GID is empty");
+}
+
+// Its GIDs are those of this host's loopback alone, and everybody's name of it.
+TEST_F(PeersTest, built_in__another_host_is_refused_with_the_file_to_write) {
+  config = loopback_config(Settings(), true);
+  for (const size_t i : {0, 1, 3}) EXPECT_TRUE(resolve(config.gids[i].to_string(), Qpn(5))) << i;
+  EXPECT_TRUE(resolve("127.0.0.1", Qpn(5)));
+  EXPECT_FALSE(resolve("127.9.9.9", Qpn(5)));
+  EXPECT_NE(error.find("is on loopback, because no configuration gives it planes"), std::string::npos) << error;
+  EXPECT_NE(error.find("/etc/mrc/mrc.yaml"), std::string::npos) << error;
+}
+
+// Of the two hosts one has a file.
+TEST_F(PeersTest, learn__the_loopback_of_a_host_that_nothing_configured) {
+  config.learn_peers = true;
+  for (const IpAddress& gid : loopback_gids(77)) {
+    if (gid.is_zero()) continue;
+    EXPECT_FALSE(resolve(gid.to_string(), Qpn(5)));
+    EXPECT_NE(error.find("is on the loopback of a process that nothing configured"), std::string::npos) << error;
+  }
+  EXPECT_TRUE(resolve("fe80::6d72:6400:1:2", Qpn(5)));
 }
 
 }  // namespace

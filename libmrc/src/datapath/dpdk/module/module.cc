@@ -28,10 +28,16 @@ class Dpdk final : public HostDatapath {
   Instant next_timeout() const override { return polled_ + poll_; }
   uint32_t max_segments() const override { return 1; }  // one entropy value per packet
   uint32_t max_burst_bytes() const override { return core::kMaxBurstBytes; }
+  const ClosedPlanes& closed_planes() const override { return closed_; }
+  Status open_plane(PlaneId plane, const IpAddress&) override {
+    return Error{ENODEV, "DPDK's ports are opened at the start only: " + closed_.why(plane)};
+  }
   const DatapathCounters& counters() override;
   std::string describe() const override;
 
-  uint16_t plane_port(PlaneId plane) const override { return planes_[plane]->udp_port(); }
+  uint16_t plane_port(PlaneId plane) const override {
+    return closed_.contains(plane) ? config_.planes[plane].port : planes_[plane]->udp_port();
+  }
   const PerEv<core::EvEntry>& evs() const override { return paths_.evs(); }
   uint32_t plane_payload(PlaneId plane) const override;
   const std::vector<std::string>& advice() const override { return advice_; }
@@ -43,11 +49,14 @@ class Dpdk final : public HostDatapath {
   // More than a packet that the engine composes.
   static constexpr uint32_t kMaxStaged = 9000 + core::kHeaderRoom;
 
+  Status open_port(PlaneId p, const DpdkConfig& dpdk);
   bool attend(Instant now);
 
   HostConfig config_;
   EvPaths paths_;
   PerPlane<std::unique_ptr<DpdkPlane>> planes_;
+  ClosedPlanes closed_;  // they have none, and stay so
+  PlaneSet open_;
   PlaneSet unsent_;  // planes that took packets since the last flush
   bool stages_ = false;
   rte_mbuf* staged_ = nullptr;  // for the next packet
@@ -69,41 +78,54 @@ Status Dpdk::start(const HostConfig& config, const DpdkConfig& dpdk) {
   poll_ = dpdk.poll;
   if (Status started = start_eal(dpdk.eal); !started) return started;
   if (Status opened = paths_.open(config); !opened) return opened;
-  for (size_t p = 0; p < config.planes.size(); ++p) {
-    const std::string name = "plane " + std::to_string(p + 1);
-    planes_.push_back(std::make_unique<DpdkPlane>());
-    DpdkPlane& plane = *planes_.back();
-    if (Status opened = plane.open(config.planes[p], dpdk.gateways[p], {dpdk.ports[p], dpdk.mtu, dpdk.checksum});
-        !opened)
-      return std::move(opened).error().under(name + ": ");
-    if (!plane.port().note().empty()) notes_.push_back(name + ": " + plane.port().note());
-    if (plane.second_port_taken())
-      notes_.push_back(name + " receives on port " + std::to_string(plane.udp_port()) + " alone: port " +
-                       std::to_string(config.planes[p].second_port) + " is taken");
-  }
-  stages_ = std::all_of(planes_.begin(), planes_.end(),
-                        [](const auto& plane) { return plane->port().buffer_bytes() >= kMaxStaged; });
+  planes_.resize(config.planes.size());
+  for (const PlaneId p : planes_.ids())
+    if (Status opened = open_port(p, dpdk); !opened)
+      if (Status without = closed_.add(p, std::move(opened).error().under("restart to use it: ")); !without)
+        return without;
+  open_ = planes_.ids() - closed_.ids();
+  if (open_.empty()) return closed_.none_open();
+  stages_ = true;
+  for (const PlaneId p : open_) stages_ = stages_ && planes_[p]->port().buffer_bytes() >= kMaxStaged;
+  return {};
+}
+
+Status Dpdk::open_port(PlaneId p, const DpdkConfig& dpdk) {
+  const HostPlane& wanted = config_.planes[p];
+  if (wanted.addr.is_zero()) return Error{EADDRNOTAVAIL, "its interface is missing, or has no address"};
+  auto plane = std::make_unique<DpdkPlane>();
+  const size_t i = p.value();
+  if (Status opened = plane->open(wanted, dpdk.gateways[i], {dpdk.ports[i], dpdk.mtu, dpdk.checksum}); !opened)
+    return opened;
+  const std::string name = "plane " + std::to_string(port_of(p));
+  if (!plane->port().note().empty()) notes_.push_back(name + ": " + plane->port().note());
+  if (plane->second_port_taken())
+    notes_.push_back(name + " receives on port " + std::to_string(plane->udp_port()) + " alone: port " +
+                     std::to_string(wanted.second_port) + " is taken");
+  planes_[p] = std::move(plane);
   return {};
 }
 
 // Planes and their drivers may have packets in buffers of each other's ports.
 Dpdk::~Dpdk() {
   rte_pktmbuf_free(staged_);
-  for (const auto& plane : planes_) plane->discard();
-  for (const auto& plane : planes_) plane->port().stop();
+  for (const PlaneId p : open_) planes_[p]->discard();
+  for (const PlaneId p : open_) planes_[p]->port().stop();
 }
 
 // Of the ports in turn: drivers keep what they have sent until they need room, so that each port's pool has to fill one
 // ring, wherever its buffers go.
 uint8_t* Dpdk::staging() {
   if (staged_ == nullptr && stages_) {
-    stages_from_ = stages_from_ + 1 < planes_.size() ? stages_from_ + 1 : 0;
+    do stages_from_ = stages_from_ + 1 < planes_.size() ? stages_from_ + 1 : 0;
+    while (planes_.data()[stages_from_] == nullptr);
     staged_ = planes_.data()[stages_from_]->port().allocate();
   }
   return staged_ != nullptr ? rte_pktmbuf_mtod(staged_, uint8_t*) : nullptr;
 }
 
 uint32_t Dpdk::plane_payload(PlaneId plane) const {
+  if (closed_.contains(plane)) return 0;
   uint32_t headers = kIpv6Bytes + kUdpBytes;
   if (config_.srv6 != nullptr) headers += kIpv6Bytes + (config_.srv6->may_need_segment() ? kSrhBytes : 0);
   const uint32_t mtu = planes_[plane]->port().mtu();
@@ -115,22 +137,24 @@ uint32_t Dpdk::plane_payload(PlaneId plane) const {
 bool Dpdk::attend(Instant now) {
   polled_ = now;
   bool any = false;
-  for (const auto& plane : planes_) {
-    if (plane->poll(now, &counters_)) any = true;
-    plane->ask_again(now, &counters_);
-    plane->flush();
+  for (const PlaneId p : open_) {
+    DpdkPlane& plane = *planes_[p];
+    if (plane.poll(now, &counters_)) any = true;
+    plane.ask_again(now, &counters_);
+    plane.flush();
   }
   unsent_ = PlaneSet();
   return any;
 }
 
 int Dpdk::rx_burst(Instant now, core::RxBurst* out, int max) {
-  for (const auto& plane : planes_) plane->release();
+  for (const PlaneId p : open_) planes_[p]->release();
   int got = 0;
   for (int round = 0; round < kUselessRounds && got == 0 && attend(now); ++round) {
     for (size_t asked = 0; asked < planes_.size() && got < max; ++asked) {
       const uint32_t p = next_;
       next_ = (p + 1) % static_cast<uint32_t>(planes_.size());
+      if (planes_[p] == nullptr) continue;
       const int n = planes_[p]->receive(out + got, max - got, &counters_);
       for (int i = 0; i < n; ++i) out[got + i].plane = plane_at(p);
       got += n;
@@ -144,6 +168,10 @@ int Dpdk::tx_burst(Instant now, const core::TxBurst* const* bursts, int n) {
   int taken = 0;
   for (; taken < n; ++taken) {
     const core::TxBurst& burst = *bursts[taken];
+    if (closed_.contains(burst.plane)) {  // dropped
+      counters_.tx_errors += burst.segments;
+      continue;
+    }
     DpdkPlane& plane = *planes_[burst.plane];
     const bool staged =
         staged_ != nullptr && burst.iov_count == 1 && burst.iov[0].iov_base == rte_pktmbuf_mtod(staged_, void*);
@@ -169,7 +197,7 @@ void Dpdk::flush() {
 
 PlaneSet Dpdk::planes_with_room() {
   PlaneSet room;
-  for (const PlaneId p : planes_.ids()) {
+  for (const PlaneId p : open_) {
     if (!planes_[p]->has_room()) planes_[p]->flush();
     room.set(p, planes_[p]->has_room());
   }
@@ -178,7 +206,7 @@ PlaneSet Dpdk::planes_with_room() {
 
 const DatapathCounters& Dpdk::counters() {
   counters_.rx_overflow = 0;
-  for (const auto& plane : planes_) counters_.rx_overflow += plane->port().missed();
+  for (const PlaneId p : open_) counters_.rx_overflow += planes_[p]->port().missed();
   return counters_;
 }
 
@@ -186,9 +214,11 @@ std::string Dpdk::describe() const {
   std::string text = std::string("DPDK") + (config_.srv6 != nullptr ? " with SRv6: " : ": ") +
                      std::to_string(planes_.size()) + " planes, " + std::to_string(paths_.evs().size()) + " EVs, " +
                      rte_version() + (rte_eal_has_hugepages() != 0 ? "" : ", without huge pages") + "\n";
-  for (size_t p = 0; p < planes_.size(); ++p) {
+  for (const PlaneId p : closed_.ids())
+    text += "plane " + std::to_string(port_of(p)) + ": out: " + closed_.why(p) + "\n";
+  for (const PlaneId p : open_) {
     const Port& port = planes_[p]->port();
-    text += "plane " + std::to_string(p + 1) + ": " + config_.planes[p].addr.to_string() + " port " +
+    text += "plane " + std::to_string(port_of(p)) + ": " + config_.planes[p].addr.to_string() + " port " +
             std::to_string(planes_[p]->udp_port()) + " on " + port.name() + " (" + port.driver() + "), MTU " +
             std::to_string(port.mtu()) + ", UDP checksums " +
             (port.computes_checksums() ? "by the port" : "in software or 0") + "\n";

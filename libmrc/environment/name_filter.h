@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace mrc::nccl {
+namespace mrc {
 
 inline bool name_chosen(std::string_view list, std::string_view name) {
   if (list.empty()) return true;
@@ -26,4 +26,4 @@ inline bool name_chosen(std::string_view list, std::string_view name) {
   return found != inverted;
 }
 
-}  // namespace mrc::nccl
+}  // namespace mrc
