@@ -11,6 +11,7 @@
 #include <infiniband/verbs.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -135,6 +136,13 @@ int mrc_soft_destroy_ah(struct ibv_ah* ah);
  * errors of the sockets. */
 int mrc_soft_attach_mcast(struct mrc_soft_ud_qp* qp, const union ibv_gid* gid);
 int mrc_soft_detach_mcast(struct mrc_soft_ud_qp* qp, const union ibv_gid* gid);
+
+/* Calls access(argument), which reads or writes the memory of the list, registered or not: 0. EFAULT when a part of it
+ * is not mapped or protected; `fault` (may be null) is the address, and what access did before remains. It must not
+ * leave by other ways, or hold anything when it touches the memory. A handler of SIGSEGV and SIGBUS does this, which
+ * the device installs in front of the program's with each registration of memory and change of a queue pair. */
+int mrc_soft_guarded_access(void (*access)(void* argument), void* argument, const struct iovec* memory, int count,
+                            void** fault);
 
 /* Makes room for at least cqe completions; those already queued stay. EINVAL when more are queued. Errors: ENOMEM. */
 int mrc_soft_resize_cq(struct mrc_cq* cq, int cqe);

@@ -60,6 +60,20 @@ function(mrc_precompile target)
   endif()
 endfunction()
 
+# mrc_uncancelled(TARGET): a library that is loaded into programs whose threads may be cancelled in its calls: see
+# libmrc/environment/uncancelled.cc. Sanitizers need the functions of the C library, which they replace.
+function(mrc_uncancelled target)
+  if(MRC_SANITIZE)
+    return()
+  endif()
+  target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/libmrc/environment/uncancelled.cc)
+  foreach(function read write preadv2 send sendto sendmsg sendmmsg recv recvfrom recvmsg recvmmsg poll epoll_wait eventfd_read
+                   eventfd_write close connect accept4 nanosleep open opendir sigtimedwait pthread_cond_wait
+                   pthread_cond_clockwait pthread_join fprintf)
+    target_link_options(${target} PRIVATE -Wl,--wrap=${function})
+  endforeach()
+endfunction()
+
 # mrc_carries_data(SOURCE...): sources in the path of every message, or with loops over data.
 function(mrc_carries_data)
   if(NOT MRC_SANITIZE)

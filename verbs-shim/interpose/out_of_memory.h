@@ -6,11 +6,15 @@
 #include <exception>
 #include <new>
 
+#include "uncancelled.h"
+
 namespace mrc::shim {
 
-// Of verbs functions: `failure` with errno ENOMEM when memory runs out, and EIO after any other exception.
+// Of verbs functions that are not on the data path: `failure` with errno ENOMEM when memory runs out, and EIO after any
+// other exception. The thread is not cancelled meanwhile. [API-THR-1]
 template <typename Result, typename Body>
 Result or_enomem(Result failure, const Body& body) noexcept {
+  const environment::Uncancelled now;
   try {
     return body();
   } catch (const std::bad_alloc&) {

@@ -44,18 +44,46 @@ bool KeyTable::allowed(uint32_t key, uint64_t addr, uint64_t length, unsigned ac
   return find(key, addr, length, access, domain) != nullptr;
 }
 
-bool KeyTable::scatter(const ibv_sge* sges, int count, const uint8_t* from, uint64_t length, const void* domain) const {
+// None: done; else the address that could not be accessed.
+template <typename Body>
+std::optional<uint64_t> KeyTable::guarded(void* memory, uint64_t length, const Body& body) const {
+  const auto run = [](void* argument) { (*static_cast<const Body*>(argument))(); };
+  const iovec piece = {memory, length};
+  void* fault = nullptr;
+  if (guard_(run, const_cast<Body*>(&body), &piece, 1, &fault) == 0) return std::nullopt;
+  return reinterpret_cast<uint64_t>(fault);
+}
+
+Access KeyTable::gone(uint32_t key, const Region& region, uint64_t address) {
+  return {Access::kGone, true, address, reinterpret_cast<uint64_t>(region.base), region.length, key};
+}
+
+bool KeyTable::gather(const ibv_sge* sges, int count, uint8_t* to) const {
+  for (int i = 0; i < count; ++i) {
+    const uint32_t length = sges[i].length;
+    if (length == 0) continue;  // its address may be null
+    void* const from = reinterpret_cast<void*>(sges[i].addr);
+    if (guarded(from, length, [&] { std::memcpy(to, from, length); })) return false;
+    to += length;
+  }
+  return true;
+}
+
+Access KeyTable::scatter(const ibv_sge* sges, int count, const uint8_t* from, uint64_t length,
+                         const void* domain) const {
   const ReaderLock lock(mutex_);
   for (int i = 0; i < count && length > 0; ++i) {
     if (sges[i].length == 0) continue;
     const uint64_t n = std::min<uint64_t>(length, sges[i].length);
     const Region* r = find(sges[i].lkey, sges[i].addr, n, IBV_ACCESS_LOCAL_WRITE, domain);
-    if (r == nullptr) return false;
-    std::memcpy(r->base + (sges[i].addr - r->iova), from, n);
+    if (r == nullptr) return {Access::kRefused};
+    uint8_t* const to = r->base + (sges[i].addr - r->iova);
+    if (const std::optional<uint64_t> fault = guarded(to, n, [&] { std::memcpy(to, from, n); }))
+      return gone(sges[i].lkey, *r, *fault);
     from += n;
     length -= n;
   }
-  return true;
+  return {};
 }
 
 std::optional<Segment> KeyTable::landing(const ibv_sge& sge, const void* domain) {
@@ -67,16 +95,21 @@ std::optional<Segment> KeyTable::landing(const ibv_sge& sge, const void* domain)
   return Segment{reinterpret_cast<uint64_t>(r->base) + (sge.addr - r->iova), r->landing, sge.length};
 }
 
-std::optional<uint64_t> KeyTable::atomic(uint32_t key, uint64_t addr, const void* domain,
-                                         const Request& request) const {
+Access KeyTable::atomic(uint32_t key, uint64_t addr, const void* domain, const Request& request,
+                        uint64_t* before) const {
   const ReaderLock lock(mutex_);
   const Region* r = find(key, addr, sizeof(uint64_t), IBV_ACCESS_REMOTE_ATOMIC, domain);
-  if (r == nullptr) return std::nullopt;
+  if (r == nullptr) return {Access::kRefused};
   auto* at = reinterpret_cast<uint64_t*>(r->base + (addr - r->iova));
-  if ((request.flags & kCompareSwap) == 0) return __atomic_fetch_add(at, request.operand, __ATOMIC_SEQ_CST);
-  uint64_t before = request.operand;
-  __atomic_compare_exchange_n(at, &before, request.swap, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-  return before;
+  *before = request.operand;
+  const std::optional<uint64_t> fault = guarded(at, sizeof *at, [&] {
+    if ((request.flags & kCompareSwap) == 0) {
+      *before = __atomic_fetch_add(at, request.operand, __ATOMIC_SEQ_CST);
+    } else {
+      __atomic_compare_exchange_n(at, before, request.swap, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    }
+  });
+  return fault ? gone(key, *r, *fault) : Access();
 }
 
 }  // namespace mrc::shim

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <infiniband/verbs.h>
+#include <sys/uio.h>
 
 #include <memory>
 #include <optional>
@@ -16,6 +17,18 @@
 #include "mutex.h"
 
 namespace mrc::shim {
+
+// The outcome of an access of the shim. kGone: the memory of a region that allows it was unmapped, truncated or
+// protected; what was accessed before remains.
+struct Access {
+  enum Outcome : uint8_t { kDone, kRefused, kGone };
+  Outcome outcome = kDone;
+  bool write = false;
+  uint64_t address = 0;  // kGone: the address that could not be accessed
+  uint64_t region = 0;   // and its region
+  uint64_t length = 0;
+  uint32_t key = 0;
+};
 
 // Held while the transport may read a region that no request of the application covers.
 using Loan = std::shared_ptr<void>;
@@ -35,7 +48,10 @@ class KeyTable {
   // Makes the landing key of a region, which a peer uses with the addresses of this process. 0: not possible.
   using LandingMaker = uint32_t (*)(void* owner);
 
-  explicit KeyTable(LandingMaker maker) : maker_(maker) {}
+  // Runs an access to memory that may be gone: mrc_soft_guarded_access().
+  using Guard = int (*)(void (*access)(void*), void* argument, const iovec* memory, int count, void** fault);
+
+  KeyTable(LandingMaker maker, Guard guard) : maker_(maker), guard_(guard) {}
 
   void add(uint32_t key, const Region& region);
   // The region is found no more. The result expires when every loan of it is returned.
@@ -43,19 +59,26 @@ class KeyTable {
   // Null: the access is not allowed.
   Loan lend(uint32_t key, uint64_t addr, uint64_t length, unsigned access, const void* domain) const;
   bool allowed(uint32_t key, uint64_t addr, uint64_t length, unsigned access, const void* domain) const;
-  // Scatters `length` bytes over the SGEs, which must be locally writable. False: one is not; no more is written.
-  bool scatter(const ibv_sge* sges, int count, const uint8_t* from, uint64_t length, const void* domain) const;
+  // Scatters `length` bytes over the SGEs, which must be locally writable. If one is not, no more is written.
+  Access scatter(const ibv_sge* sges, int count, const uint8_t* from, uint64_t length, const void* domain) const;
+  // Copies the bytes of the SGEs, which need no key, to `to`. False: one cannot be read.
+  bool gather(const ibv_sge* sges, int count, uint8_t* to) const;
   // The destination for a peer's data of this SGE. None: it is not locally writable.
   std::optional<Segment> landing(const ibv_sge& sge, const void* domain);
   // A fetch-add or compare-swap of eight bytes, atomic towards everything that uses the processor's atomics. `addr` is
-  // a multiple of 8. The value before; none: the access is not allowed.
-  std::optional<uint64_t> atomic(uint32_t key, uint64_t addr, const void* domain, const Request& request) const;
+  // a multiple of 8.
+  Access atomic(uint32_t key, uint64_t addr, const void* domain, const Request& request, uint64_t* before) const;
 
  private:
   const Region* find(uint32_t key, uint64_t addr, uint64_t length, unsigned access, const void* domain) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
 
+  template <typename Body>
+  std::optional<uint64_t> guarded(void* memory, uint64_t length, const Body& body) const;
+  static Access gone(uint32_t key, const Region& region, uint64_t address);
+
   const LandingMaker maker_;
+  const Guard guard_;
   mutable SharedMutex mutex_;
   std::unordered_map<uint32_t, Region> regions_ ABSL_GUARDED_BY(mutex_);
 };

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "mailbox/key_table.h"
+
 namespace mrc::shim {
 
 // One receive request, of a queue pair or of a shared receive queue.
@@ -35,6 +37,8 @@ class Link {
   // The connection is lost: no more requests are carried out. Called once, after the completion with the reason; where
   // a completion has told it, there is no event.
   virtual void fail(std::optional<ibv_event_type> event) = 0;
+  // The connection is about to be lost because memory of a region is gone.
+  virtual void report_gone(const Access& access) = 0;
   // A timer was set (1) or is over (-1): while there is one, tick() is called.
   virtual void count_timer(int by) = 0;
 

@@ -83,7 +83,8 @@ int Requester::check(const ibv_send_wr& wr, uint64_t* length) const {
   }
 }
 
-void Requester::fill(const ibv_send_wr& wr, uint64_t length) {
+// False: data to be sent inline cannot be read.
+bool Requester::fill(const ibv_send_wr& wr, uint64_t length) {
   Entry& e = at(tail_);
   e.wr_id = wr.wr_id;
   e.opcode = wr.opcode;
@@ -110,16 +111,13 @@ void Requester::fill(const ibv_send_wr& wr, uint64_t length) {
     uint8_t* to = inline_of(tail_);
     sges[0] = {reinterpret_cast<uint64_t>(to), e.length, 0};
     e.num_sge = e.length > 0 ? 1 : 0;
-    for (int i = 0; i < wr.num_sge; ++i) {
-      if (wr.sg_list[i].length == 0) continue;  // its address may be null
-      std::memcpy(to, reinterpret_cast<const void*>(wr.sg_list[i].addr), wr.sg_list[i].length);
-      to += wr.sg_list[i].length;
-    }
+    if (!keys_->gather(wr.sg_list, wr.num_sge, to)) return false;
   } else {
     for (int i = 0; i < wr.num_sge; ++i)
       if (wr.sg_list[i].length > 0) sges[e.num_sge++] = wr.sg_list[i];
   }
   ++tail_;
+  return true;
 }
 
 int Requester::would_take(const ibv_send_wr* list) const {
@@ -135,8 +133,8 @@ int Requester::post(const ibv_send_wr& wr) {
   uint64_t length;
   if (const int error = check(wr, &length)) return error;
   if (taken_.load(std::memory_order_acquire) >= shape_.max_wr || tail_ - head_ > mask_) return ENOMEM;
+  if (!fill(wr, length)) return EFAULT;
   taken_.fetch_add(1, std::memory_order_relaxed);
-  fill(wr, length);
   if (dead_) flush();
   return 0;
 }

@@ -91,7 +91,7 @@ class Requester {
   ibv_sge* sges_of(uint64_t index) { return &sges_[(index & mask_) * max_sge_]; }
   uint8_t* inline_of(uint64_t index) { return &inline_[(index & mask_) * shape_.max_inline]; }
   int check(const ibv_send_wr& wr, uint64_t* length) const;
-  void fill(const ibv_send_wr& wr, uint64_t length);
+  bool fill(const ibv_send_wr& wr, uint64_t length);
   bool window_open() const { return next_ - 1 - confirmed_ < kWindow; }
   bool transmit(uint64_t index, Batch* batch);
   bool transmit_send(uint64_t index, Batch* batch);

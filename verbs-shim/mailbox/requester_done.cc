@@ -108,8 +108,11 @@ void Requester::on_note(const Immediate& note, const uint8_t* mailbox, uint64_t 
       const uint64_t before = get64(reply);
       uint8_t native[sizeof before];
       std::memcpy(native, &before, sizeof before);
-      if (at(index).length != sizeof native ||
-          !keys_->scatter(sges_of(index), 1, native, sizeof native, shape_.domain)) {
+      Access placed = {Access::kRefused};
+      if (at(index).length == sizeof native)
+        placed = keys_->scatter(sges_of(index), 1, native, sizeof native, shape_.domain);
+      if (placed.outcome != Access::kDone) {
+        if (placed.outcome == Access::kGone) link_->report_gone(placed);
         confirm(number - 1);
         retire_before(index);
         give_up(index, IBV_WC_LOC_PROT_ERR);

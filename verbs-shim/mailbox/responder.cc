@@ -113,9 +113,11 @@ bool Responder::match_send(Entry* e, const Request& request) {
     refuse(e->number, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
     return false;
   }
+  Access placed;
   if (e->note == Note::kSend) {
     const uint8_t* data = mailbox_ + request_offset(e->number) + kHeaderBytes;
-    e->done = keys_->scatter(receive.sges, receive.num_sge, data, e->length, shape_.domain);
+    placed = keys_->scatter(receive.sges, receive.num_sge, data, e->length, shape_.domain);
+    e->done = placed.outcome == Access::kDone;
   } else {
     Segment segments[kMaxSegments];
     uint32_t count = 0;
@@ -139,7 +141,8 @@ bool Responder::match_send(Entry* e, const Request& request) {
   }
   if (e->done) return true;
   finish(*e, IBV_WC_LOC_PROT_ERR);
-  refuse(e->number, IBV_WC_REM_OP_ERR, IBV_EVENT_QP_REQ_ERR);
+  if (placed.outcome == Access::kGone) link_->report_gone(placed);
+  refuse(e->number, IBV_WC_REM_OP_ERR, placed.outcome == Access::kGone ? IBV_EVENT_QP_FATAL : IBV_EVENT_QP_REQ_ERR);
   return false;
 }
 
@@ -187,15 +190,21 @@ bool Responder::atomic(const Entry& e, const Request& request) {
     refuse(e.number, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
     return false;
   }
-  std::optional<uint64_t> before;
+  uint64_t before = 0;
+  Access done = {Access::kRefused};
   if ((access_ & IBV_ACCESS_REMOTE_ATOMIC) != 0)
-    before = keys_->atomic(request.rkey, request.remote_addr, shape_.domain, request);
-  if (!before) {
+    done = keys_->atomic(request.rkey, request.remote_addr, shape_.domain, request, &before);
+  if (done.outcome == Access::kRefused) {
     refuse(e.number, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
     return false;
   }
-  put64(outbox_->reply_staging(e.number), *before);
-  if (!outbox_->reply({Note::kAtomicDone, 0, e.number}, sizeof *before)) return false;
+  if (done.outcome == Access::kGone) {  // [VRB-RSP-12]
+    link_->report_gone(done);
+    refuse(e.number, IBV_WC_REM_OP_ERR, IBV_EVENT_QP_FATAL);
+    return false;
+  }
+  put64(outbox_->reply_staging(e.number), before);
+  if (!outbox_->reply({Note::kAtomicDone, 0, e.number}, sizeof before)) return false;
   acknowledged_ = e.number;
   return true;
 }

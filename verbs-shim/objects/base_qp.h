@@ -54,6 +54,8 @@ class BaseQp {
   virtual uint64_t deadline() ABSL_LOCKS_EXCLUDED(mutex_) = 0;
   // Called about once a second; true while a request waits for the peer's answer.
   virtual bool keep_alive() ABSL_LOCKS_EXCLUDED(mutex_) = 0;
+  // MRC's queue pair has failed, for another reason than a request of its own; its completions have been served.
+  virtual void on_mrc_event(ibv_event_type /*type*/) ABSL_LOCKS_EXCLUDED(mutex_) {}
   virtual bool settled() ABSL_LOCKS_EXCLUDED(mutex_) = 0;  // nothing is owed to the peer
   virtual void abandon() ABSL_LOCKS_EXCLUDED(mutex_) {}    // READs and atomics of the peer that wait are refused
   bool deferred = false;                                   // guarded by the context

@@ -45,8 +45,8 @@ int Channel::get(Cq** cq) {
     if ((*cq = take()) != nullptr) return 0;
     pollfd wait[2] = {{events.fd(), POLLIN, 0}, {context_->pump_fd(), POLLIN, 0}};
     // Another thread may take the event that this one waits for, so it checks again periodically.
-    constexpr int kLookAgainMs = 20;
-    if (::poll(wait, 2, kLookAgainMs) < 0) {
+    constexpr timespec kLookAgain = {0, 20'000'000};
+    if (::ppoll(wait, 2, &kLookAgain, nullptr) < 0) {  // where the thread can be cancelled
       if (errno != EINTR || environment::may_have_been_interrupted()) return errno;
       continue;
     }

@@ -45,7 +45,7 @@ Context* Context::of(const ibv_context* context) {
 }
 
 Context::Context(const Provider& api, ibv_device* device, ibv_context* soft)
-    : api_(api), soft_(soft), keys_(&Mr::make_landing) {
+    : api_(api), soft_(soft), keys_(&Mr::make_landing, api.mrc_soft_guarded_access) {
   fill_handle(device);
 }
 

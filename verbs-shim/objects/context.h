@@ -90,7 +90,8 @@ class Context {
 
   EventQueue<ibv_async_event> async{/*shared=*/true};
   void raise(const ibv_async_event& event) { async.raise(event); }
-  void take_mrc_events();                  // from the MRC library to ours
+  // From the MRC library to ours.
+  void take_mrc_events() ABSL_LOCKS_EXCLUDED(pump_mutex_);
   bool port_active() const;                // some plane is in service
   std::atomic<uint64_t> overdue_until{0};  // some peer has not answered in time: settle_one_of_many()
   // Queue pairs with a running timer (receiver not ready).
@@ -120,7 +121,8 @@ class Context {
   void abandon() ABSL_LOCKS_EXCLUDED(pump_mutex_);
   void disconnect() ABSL_LOCKS_EXCLUDED(pump_mutex_);
   void stop_progress() ABSL_LOCKS_EXCLUDED(pump_mutex_);
-  void on_mrc_event(const mrc_async_event& event);
+  void on_port_event();
+  void on_qp_event(uint32_t qpn, ibv_event_type type) ABSL_LOCKS_EXCLUDED(pump_mutex_);
   void fill_handle(ibv_device* device);
 
   const Birth birth_;

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "progress/settle.h"
+#include "settings/log.h"
 
 namespace mrc::shim {
 
@@ -180,6 +181,8 @@ void Qp::dispatch(const ibv_wc& wc) {
   } else if ((wc.opcode & IBV_WC_RECV) != 0) {
     if (wc.status == IBV_WC_SUCCESS) responder_->on_write_imm(wc);
   } else {
+    // No request was the reason.
+    if (wc.status == IBV_WC_WR_FLUSH_ERR && mrc_alive_ && state_ != IBV_QPS_ERR) awaits_event_ = true;
     requester_->on_completion(static_cast<uint32_t>(wc.wr_id), wc.status);
     if (kill_later_ && outbox_->own_in_flight() == 0) kill_mrc();
   }
@@ -295,10 +298,29 @@ bool Qp::take_receive(Receive* out) {
   return srq_ != nullptr ? srq_->take(out, this) : receives_->pop(out);
 }
 
+void Qp::report_gone(const Access& a) {
+  log_error("ibv_reg_mr",
+            "queue pair 0x%x fails: address 0x%llx of the registered region 0x%llx of %llu bytes (key 0x%x) cannot be "
+            "written any more; deregister memory before it is unmapped, truncated or protected",
+            qpn_, static_cast<unsigned long long>(a.address), static_cast<unsigned long long>(a.region),
+            static_cast<unsigned long long>(a.length), a.key);
+}
+
 void Qp::fail(std::optional<ibv_event_type> event) {
   if (state_ == IBV_QPS_ERR) return;
-  if (event) raise(*event);
+  if (event && !awaits_event_) raise(*event);
   die();
+}
+
+// A request of the peer was refused, or memory is gone. Where a completion has told the reason there is no event.
+// [VRB-EVT-1]
+void Qp::on_mrc_event(ibv_event_type type) {
+  const MutexLock lock(mutex_);
+  if (!made_ || (state_ == IBV_QPS_ERR && !awaits_event_)) return;
+  awaits_event_ = false;
+  raise(type);
+  die();
+  if (kill_later_) kill_mrc();  // it sends nothing any more
 }
 
 }  // namespace mrc::shim

@@ -40,6 +40,7 @@ class Qp final : public BaseQp, public Link {
   void tick(uint64_t now) override ABSL_LOCKS_EXCLUDED(mutex_);
   uint64_t deadline() override ABSL_LOCKS_EXCLUDED(mutex_);
   bool keep_alive() override ABSL_LOCKS_EXCLUDED(mutex_);
+  void on_mrc_event(ibv_event_type type) override ABSL_LOCKS_EXCLUDED(mutex_);
   bool settled() override ABSL_LOCKS_EXCLUDED(mutex_);
   void abandon() override ABSL_LOCKS_EXCLUDED(mutex_);
   bool confirmed() ABSL_LOCKS_EXCLUDED(mutex_);  // every confirmation is on its way
@@ -57,6 +58,7 @@ class Qp final : public BaseQp, public Link {
   }
   bool holds() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return requester_->behind(); }
   void fail(std::optional<ibv_event_type> event) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void report_gone(const Access& access) override;
   void count_timer(int by) override { context_->count_timer(by); }
 
  private:
@@ -88,10 +90,11 @@ class Qp final : public BaseQp, public Link {
   uint8_t* memory_ = nullptr;   // mailbox, then staging
   ibv_mr* staging_ = nullptr;
   struct mrc_qp* mrc_ = nullptr;
-  bool made_ ABSL_GUARDED_BY(mutex_) = false;        // timers of other queue pairs visit it before
-  bool mrc_alive_ ABSL_GUARDED_BY(mutex_) = false;   // not yet in MRC's error state
-  bool mrc_sends_ ABSL_GUARDED_BY(mutex_) = false;   // in MRC's RTS
-  bool kill_later_ ABSL_GUARDED_BY(mutex_) = false;  // when the last message has gone out
+  bool made_ ABSL_GUARDED_BY(mutex_) = false;          // timers of other queue pairs visit it before
+  bool mrc_alive_ ABSL_GUARDED_BY(mutex_) = false;     // not yet in MRC's error state
+  bool mrc_sends_ ABSL_GUARDED_BY(mutex_) = false;     // in MRC's RTS
+  bool kill_later_ ABSL_GUARDED_BY(mutex_) = false;    // when the last message has gone out
+  bool awaits_event_ ABSL_GUARDED_BY(mutex_) = false;  // of MRC's queue pair, with the reason why it has failed
   std::unique_ptr<ReceiveQueue> receives_;
   std::unique_ptr<Outbox> outbox_ ABSL_PT_GUARDED_BY(mutex_);
   std::unique_ptr<Requester> requester_ ABSL_PT_GUARDED_BY(mutex_);

@@ -138,7 +138,7 @@ void Qp::enter(ibv_qp_state to) {
     for (Receive gone; receives_ != nullptr && receives_->pop(&gone);) {
     }
     if (srq_ != nullptr) srq_->forget(this);
-    mrc_alive_ = mrc_sends_ = kill_later_ = false;
+    mrc_alive_ = mrc_sends_ = kill_later_ = awaits_event_ = false;
   } else if (to == IBV_QPS_INIT && from == IBV_QPS_RESET) {
     mrc_alive_ = true;
     give_receives(immediates_);

@@ -150,15 +150,26 @@ bool Context::settled() {
 void Context::take_mrc_events() {
   mrc_async_event event;
   while (api_.mrc_get_async_event(mrc_, &event) == 0) {
+    const ibv_event_type type = event.event_type;
+    const bool of_qp = type == IBV_EVENT_QP_FATAL || type == IBV_EVENT_QP_REQ_ERR || type == IBV_EVENT_QP_ACCESS_ERR;
+    uint32_t qpn = 0;
+    if (of_qp) api_.mrc_get_qpn(event.element.qp, &qpn);  // it is not destroyed until the event is acknowledged
     api_.mrc_ack_async_event(&event);
-    on_mrc_event(event);
+    if (of_qp) on_qp_event(qpn, type);
+    if (type == IBV_EVENT_PORT_ACTIVE || type == IBV_EVENT_PORT_ERR) on_port_event();
   }
 }
 
-// The planes are one port to verbs: it is down when none is left. The state of queue pairs is known here better and
-// earlier than from these events.
-void Context::on_mrc_event(const mrc_async_event& event) {
-  if (event.event_type != IBV_EVENT_PORT_ACTIVE && event.event_type != IBV_EVENT_PORT_ERR) return;
+// The completions of MRC's queue pair precede its event, and may have the reason.
+void Context::on_qp_event(uint32_t qpn, ibv_event_type type) {
+  const MutexLock lock(pump_mutex_);
+  drain();
+  for (BaseQp* qp : qps_)
+    if (qp != nullptr && qp->verbs()->qp_num == qpn) qp->on_mrc_event(type);
+}
+
+// The planes are one port to verbs: it is down when none is left.
+void Context::on_port_event() {
   const bool up = port_active();
   if (up == port_was_active_.exchange(up)) return;
   ibv_async_event out{};

@@ -14,6 +14,7 @@
 #include "api/inherited.h"
 #include "api/qp.h"
 #include "interruption.h"
+#include "uncancelled.h"
 
 namespace mrc::api {
 
@@ -81,7 +82,8 @@ int AsyncQueue::get(mrc_async_event* event) {
     const int flags = fcntl(shared_fd_, F_GETFL);
     if (flags >= 0 && (flags & O_NONBLOCK) != 0) return EAGAIN;
     pollfd wait = {fd_, POLLIN, 0};
-    if (poll(&wait, 1, -1) < 0 && (errno != EINTR || mrc::environment::may_have_been_interrupted())) return errno;
+    if (ppoll(&wait, 1, nullptr, nullptr) < 0 && (errno != EINTR || mrc::environment::may_have_been_interrupted()))
+      return errno;
   }
 }
 
@@ -97,6 +99,7 @@ void AsyncQueue::ack(const mrc_async_event& event) {
 
 // [API-ASY-2]
 void AsyncQueue::forget(const void* element) {
+  const environment::Uncancelled now;
   const MutexLock lock(mutex_);
   auto it = unacked_.find(element);
   if (it == unacked_.end()) return;

@@ -11,6 +11,7 @@
 #include "api/event_token.h"
 #include "api/inherited.h"
 #include "interruption.h"
+#include "uncancelled.h"
 
 using mrc::api::errno_value;
 using mrc::api::minus_one;
@@ -70,7 +71,8 @@ int mrc_comp_channel::get(mrc_cq** cq) {
     const int flags = fcntl(fd_, F_GETFL);
     if (flags >= 0 && (flags & O_NONBLOCK) != 0) return EAGAIN;
     pollfd wait = {fd_, POLLIN, 0};
-    if (poll(&wait, 1, -1) < 0 && (errno != EINTR || mrc::environment::may_have_been_interrupted())) return errno;
+    if (ppoll(&wait, 1, nullptr, nullptr) < 0 && (errno != EINTR || mrc::environment::may_have_been_interrupted()))
+      return errno;
   }
 }
 
@@ -82,6 +84,7 @@ void mrc_comp_channel::ack(mrc_cq* cq, unsigned int n) {
 
 // [API-CQ-4]
 void mrc_comp_channel::forget(mrc_cq* cq) {
+  const mrc::environment::Uncancelled now;
   const mrc::MutexLock lock(mutex_);
   mrc::api::EventState& e = cq->events;
   if (e.waiting > 0) {

@@ -7,6 +7,7 @@
 #include "api/context.h"
 #include "api/cq.h"
 #include "api/errors.h"
+#include "api/faults.h"
 #include "api/inherited.h"
 #include "api/limits.h"
 #include "api/qp_attr.h"
@@ -205,6 +206,7 @@ int mrc_soft_modify_ud_qp(mrc_soft_ud_qp* qp, const ibv_qp_attr* attr, int attr_
   if (qp == nullptr || attr == nullptr) return errno_value(EINVAL);
   if (qp->device().inherited()) return errno_value(EPERM);
   return mrc::api::or_enomem<int>(ENOMEM, [&] {
+    mrc::api::catch_faults();
     const int error = qp->modify(*attr, attr_mask);
     return error == 0 ? 0 : errno_value(error);
   });

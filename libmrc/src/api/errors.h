@@ -7,6 +7,8 @@
 #include <exception>
 #include <new>
 
+#include "uncancelled.h"
+
 namespace mrc::api {
 
 // For functions that mirror a verbs call: the positive errno value.
@@ -38,10 +40,10 @@ inline decltype(nullptr) null_with(int error) {
 }
 
 // [API-ERR-3]
-// Runs `body`; when memory runs out, sets errno to ENOMEM and returns `failure`, and with EIO after any other
-// exception: none is expected, but a library must not end its program.
+// Runs `body`, on the data path; when memory runs out, sets errno to ENOMEM and returns `failure`, and with EIO after
+// any other exception: none is expected, but a library must not end its program.
 template <typename Result, typename Body>
-Result or_enomem(Result failure, Body&& body) noexcept {
+Result or_enomem_on_data_path(Result failure, Body&& body) noexcept {
   try {
     return body();
   } catch (const std::bad_alloc&) {
@@ -51,6 +53,13 @@ Result or_enomem(Result failure, Body&& body) noexcept {
     errno = EIO;
     return failure;
   }
+}
+
+// The same elsewhere, where the thread could be cancelled in functions of other libraries. [API-THR-1]
+template <typename Result, typename Body>
+Result or_enomem(Result failure, Body&& body) noexcept {
+  const environment::Uncancelled now;
+  return or_enomem_on_data_path(failure, body);
 }
 
 }  // namespace mrc::api

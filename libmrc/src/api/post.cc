@@ -68,7 +68,8 @@ int mrc_post_send(mrc_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
       error = translate(*wr, *qp, sges, &send);
       if (error == 0 && !qp->slots().take(qp->cap().max_send_wr)) error = ENOMEM;
       if (error != 0) break;
-      error = mrc::api::or_enomem(ENOMEM, [&] { return to_errno(endpoint.post_send(now, qp->engine(), send)); });
+      error = mrc::api::or_enomem_on_data_path(ENOMEM,
+                                               [&] { return to_errno(endpoint.post_send(now, qp->engine(), send)); });
       if (error != 0) {
         qp->slots().release(1);
         break;
@@ -95,7 +96,8 @@ int mrc_post_recv(mrc_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
       if (wr->num_sge < 0 || static_cast<uint32_t>(wr->num_sge) > qp->cap().max_recv_sge) {
         error = EINVAL;
       } else {
-        error = mrc::api::or_enomem(ENOMEM, [&] { return to_errno(endpoint.post_recv(now, qp->engine(), wr->wr_id)); });
+        error = mrc::api::or_enomem_on_data_path(
+            ENOMEM, [&] { return to_errno(endpoint.post_recv(now, qp->engine(), wr->wr_id)); });
       }
       if (error != 0) break;
     }

@@ -19,6 +19,8 @@ inline int to_errno(core::PostResult r) {
     case PostResult::kInlineTooLong:
     case PostResult::kTooLong:
       return EINVAL;
+    case PostResult::kUnreadable:
+      return EFAULT;
   }
   return EINVAL;
 }

@@ -7,6 +7,7 @@
 #include "api/context.h"
 #include "api/cq.h"
 #include "api/errors.h"
+#include "api/faults.h"
 #include "api/hint.h"
 #include "api/inherited.h"
 #include "api/qp.h"
@@ -114,6 +115,7 @@ int mrc_modify_qp(mrc_qp* qp, ibv_qp_attr* vattr, int vattr_mask, mrc_qp_attr* m
   if (qp == nullptr) return errno_value(EINVAL);
   if (mrc::api::inherited(qp->context())) return errno_value(EPERM);
   return mrc::api::or_enomem<int>(ENOMEM, [&] {
+    mrc::api::catch_faults();
     const int error = qp->modify(vattr, vattr_mask, mrc_attr, mrc_attr_mask);
     return error == 0 ? 0 : errno_value(error);
   });

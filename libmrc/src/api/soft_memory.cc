@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "api/errors.h"
+#include "api/faults.h"
 #include "api/held_at_fork.h"
 #include "api/inherited.h"
 #include "api/mapped_memory.h"
@@ -163,6 +164,7 @@ ibv_mr* mrc_soft_reg_mr_iova(ibv_pd* pd, void* addr, size_t length, uint64_t iov
     made->mr.addr = addr;
     made->mr.length = length;
     made->mr.handle = made->mr.lkey;
+    mrc::api::catch_faults();
     return &made.release()->mr;
   });
 }

@@ -34,6 +34,7 @@ struct TxBurst {
   // Room for kMaxBurstBytes and a header, given by a driver that sends a burst in one piece faster than in many: the
   // payload is then copied there while its ICRC is computed, and iov has one entry. Null: payload by reference.
   uint8_t* staging = nullptr;
+  bool always_staged = false;  // without ICRC, too: the burst refers to no memory of the application
   std::array<iovec, kMaxIov> iov;
   std::array<uint8_t, kMaxSegments * kHeaderRoom> headers;
 };

@@ -3,14 +3,20 @@
 // of it is contiguous: a system call with one iovec saves more than the copy costs, which the ICRC's pass over the
 // payload makes on the way. The ICRC of a packet is computed when the next one begins, so that AckReq can still be set
 // on the last; its prefix over IP and UDP is computed once per packet size [MRC-ICRC-6].
+//
+// The payload is the application's memory, which may be gone: the burst ends before the first packet whose payload
+// cannot be read. [MRC-REQ-11]
 #pragma once
 
+#include <algorithm>
 #include <cstring>
+#include <optional>
 #include <span>
 
 #include "base/invariant.h"
 #include "base/prefetch.h"
 #include "core/burst.h"
+#include "memory_guard.h"
 #include "wire/icrc.h"
 #include "wire/packet.h"
 #include "wire/udp.h"
@@ -19,7 +25,8 @@ namespace mrc::core {
 
 class BurstBuilder {
  public:
-  BurstBuilder(TxBurst* burst, bool icrc) : b_(*burst), icrc_(icrc), staged_(icrc && burst->staging != nullptr) {
+  BurstBuilder(TxBurst* burst, bool icrc)
+      : b_(*burst), icrc_(icrc), staged_((icrc || burst->always_staged) && burst->staging != nullptr) {
     b_.segments = b_.segment_size = b_.bytes = b_.iov_count = 0;
     cursor_ = staged_ ? b_.staging : b_.headers.data();
   }
@@ -67,10 +74,20 @@ class BurstBuilder {
     if (pending_) wire::set_ack_req(pending_header_);
   }
 
+  // A packet whose payload could not be read.
+  struct Unreadable {
+    uint64_t address = 0;
+    Psn psn;
+    uint32_t segment = 0;  // of the burst
+  };
+
   void finish() {
     seal();
+    if (__builtin_expect(unreadable_.has_value(), 0)) cut(unreadable_->segment);
     if constexpr (kCheckInvariants) check();
   }
+  // After finish(): the first packet that is missing; the burst may be empty.
+  const std::optional<Unreadable>& unreadable() const { return unreadable_; }
   // The pieces are the packets, all of the first one's size but for the last.
   void check() const {
     MRC_INVARIANT(b_.segments <= kMaxSegments && b_.iov_count <= kMaxIov);
@@ -81,6 +98,10 @@ class BurstBuilder {
   }
 
  private:
+  struct Prefix {
+    uint32_t crc = 0;
+    uint32_t bytes = 0;  // of the packets that have it
+  };
   void append(uint8_t* p, uint32_t n) {
     if (b_.iov_count > 0) {
       iovec& last = b_.iov[b_.iov_count - 1];
@@ -97,25 +118,49 @@ class BurstBuilder {
     pending_ = false;
     uint8_t* trailer = pending_trailer_ + pending_pad_;
     if (!icrc_) {
+      if (staged_ && pending_payload_iovs_ != 0) (void)read_payload(0);
       std::memset(trailer, 0, wire::kIcrcBytes);
       return;
     }
-    if (pending_bytes_ != prefix_bytes_) {
-      prefix_ = wire::icrc_start(b_.flow, pending_bytes_);
-      prefix_bytes_ = pending_bytes_;
-    }
-    uint32_t crc = wire::icrc_update_headers(prefix_, {pending_header_, pending_header_len_});
-    for (uint32_t i = 0; i < pending_payload_iovs_; ++i) {
-      const iovec& piece = b_.iov[pending_payload_ + i];
-      if (staged_) {
-        crc = wire::icrc_update_copy(crc, staged_payload_, piece.iov_base, piece.iov_len);
-        staged_payload_ += piece.iov_len;
-      } else {
-        crc = wire::icrc_update(crc, piece.iov_base, piece.iov_len);
-      }
-    }
+    if (pending_bytes_ != prefix_.bytes) prefix_ = {wire::icrc_start(b_.flow, pending_bytes_), pending_bytes_};
+    uint32_t crc = wire::icrc_update_headers(prefix_.crc, {pending_header_, pending_header_len_});
+    if (pending_payload_iovs_ != 0) crc = read_payload(crc);
     if (pending_pad_ != 0) crc = wire::icrc_update(crc, pending_trailer_, pending_pad_);
     wire::icrc_store(trailer, wire::icrc_finish(crc));
+  }
+
+  // The pass over the payload: copies it, computes the ICRC, or both.
+  uint32_t read_payload(uint32_t crc) {
+    const iovec* const pieces = &b_.iov[pending_payload_];
+    const auto read = [&] {
+      for (const iovec& piece : std::span(pieces, pending_payload_iovs_)) {
+        if (!icrc_) {
+          std::memcpy(staged_payload_, piece.iov_base, piece.iov_len);
+        } else if (staged_) {
+          crc = wire::icrc_update_copy(crc, staged_payload_, piece.iov_base, piece.iov_len);
+        } else {
+          crc = wire::icrc_update(crc, piece.iov_base, piece.iov_len);
+        }
+        if (staged_) staged_payload_ += piece.iov_len;
+      }
+    };
+    const std::optional<uint64_t> fault = environment::guarded(pieces, static_cast<int>(pending_payload_iovs_), read);
+    if (__builtin_expect(fault.has_value() && !unreadable_, 0))
+      unreadable_ = {*fault, wire::encoded_psn(pending_header_), b_.segments - 1};
+    return crc;
+  }
+
+  // Only the first `segments` packets remain.
+  void cut(uint32_t segments) {
+    b_.segments = segments;
+    b_.bytes = segments * b_.segment_size;
+    uint32_t left = b_.bytes, count = 0;
+    for (; left > 0; ++count) {
+      iovec& piece = b_.iov[count];
+      piece.iov_len = std::min<size_t>(piece.iov_len, left);
+      left -= static_cast<uint32_t>(piece.iov_len);
+    }
+    b_.iov_count = count;
   }
 
   TxBurst& b_;
@@ -130,8 +175,8 @@ class BurstBuilder {
   uint32_t pending_payload_iovs_ = 0;
   uint32_t pending_pad_ = 0;
   uint32_t pending_bytes_ = 0;
-  uint32_t prefix_ = 0;
-  uint32_t prefix_bytes_ = 0;
+  Prefix prefix_;
+  std::optional<Unreadable> unreadable_;
 };
 
 }  // namespace mrc::core

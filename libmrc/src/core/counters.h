@@ -45,6 +45,7 @@ namespace mrc::core {
   X(drop_state, "packets dropped: QP not ready for them")                                          \
   X(drop_window, "packets dropped or NACKed: PSN outside the window")                              \
   X(drop_access, "request packets refused: key, range or access")                                  \
+  X(drop_memory_gone, "request packets refused: their region's memory is gone")                    \
   X(drop_misfit, "request packets refused: they do not fit their message")                         \
   X(contradictions, "QPs failed because packets of the peer contradicted each other")              \
   X(drop_replies, "connectionless requests not answered: too many, or from no peer")               \

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "memory_guard.h"
 #include "wire/bytes.h"
 #include "wire/udp.h"
 
@@ -24,8 +25,8 @@ uint16_t v4_checksum(const uint8_t* header) {
 // Copies to the elements of a receive request, in order.
 class Scatter {
  public:
-  Scatter(const MemoryTable& memory, uint32_t pd, const DatagramReceiveQueue::Request& to)
-      : memory_(memory), pd_(pd), to_(to) {}
+  Scatter(const MemoryTable& memory, uint32_t pd, const DatagramReceiveQueue::Request& to, MemoryFault* fault)
+      : memory_(memory), pd_(pd), to_(to), fault_(fault) {}
   [[nodiscard]] bool put(const uint8_t* from, size_t bytes) {
     while (bytes > 0) {
       if (element_ == to_.num_sge) return false;
@@ -34,7 +35,7 @@ class Scatter {
       if (mr == nullptr || mr->pd != pd_ || (mr->access & kAccessLocalWrite) == 0 || !mr->covers(s.addr, s.length))
         return false;
       const size_t part = std::min<size_t>(bytes, s.length - offset_);
-      if (mr->base != nullptr) std::memcpy(mr->at(s.addr + offset_), from, part);
+      if (mr->base != nullptr && !copy(*mr, s.addr + offset_, from, part)) return false;
       from += part;
       bytes -= part;
       offset_ += part;
@@ -46,9 +47,17 @@ class Scatter {
   }
 
  private:
+  [[nodiscard]] bool copy(const MemoryRegion& mr, uint64_t to, const uint8_t* from, size_t bytes) {
+    const iovec room{mr.at(to), bytes};
+    const std::optional<uint64_t> at = environment::guarded(&room, 1, [&] { std::memcpy(room.iov_base, from, bytes); });
+    if (at && fault_ != nullptr) *fault_ = mr.fault_at(*at, true);
+    return !at;
+  }
+
   const MemoryTable& memory_;
   const uint32_t pd_;
   const DatagramReceiveQueue::Request& to_;
+  MemoryFault* const fault_;
   uint32_t element_ = 0;
   size_t offset_ = 0;
 };
@@ -81,8 +90,8 @@ Grh make_grh(const wire::Flow& flow, const IpAddress& source, const IpAddress& d
 }
 
 bool place_datagram(const MemoryTable& memory, uint32_t pd, const DatagramReceiveQueue::Request& to, const Grh& grh,
-                    std::span<const uint8_t> data) {
-  Scatter scatter(memory, pd, to);
+                    std::span<const uint8_t> data, MemoryFault* fault) {
+  Scatter scatter(memory, pd, to, fault);
   return scatter.put(grh.data(), grh.size()) && scatter.put(data.data(), data.size());
 }
 

@@ -20,8 +20,9 @@ using Grh = std::array<uint8_t, kGrhBytes>;
 // `udp_payload`: BTH to ICRC.
 Grh make_grh(const wire::Flow& flow, const IpAddress& source, const IpAddress& destination, uint32_t udp_payload);
 
-// False: a key, domain, range or access of the request is not valid; a part may have been written.
+// False: a key, domain, range or access of the request is not valid, or its memory is gone (`fault`); a part may have
+// been written.
 [[nodiscard]] bool place_datagram(const MemoryTable& memory, uint32_t pd, const DatagramReceiveQueue::Request& to,
-                                  const Grh& grh, std::span<const uint8_t> data);
+                                  const Grh& grh, std::span<const uint8_t> data, MemoryFault* fault = nullptr);
 
 }  // namespace mrc::core

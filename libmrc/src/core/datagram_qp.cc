@@ -157,13 +157,26 @@ bool DatagramQp::build(Instant now, Peer* peer, EvIndex ev, TxBurst* out) {
     const DatagramSendQueue::Destination& to = sends_.next_destination();
     if (to.peer != peer->id || to.traffic_class != traffic_class || !add_to(out, &builder, &failed)) break;
   }
+  if (!failed) {
+    const uint32_t taken = out->segments;
+    builder.finish();
+    if (builder.unreadable()) {
+      // [MRC-UD-12]
+      sends_.take_back(taken - out->segments);
+      failed = out->segments == 0;
+      if (failed) {
+        const MemoryFault fault =
+            sends_.requests().fault_of(sends_.next(), engine_.memory, builder.unreadable()->address);
+        engine_.sink.on_memory_fault(init_.qpn, fault);
+      }
+    }
+  }
   if (failed) {
     complete_sent();
     complete_front(WcStatus::kLocalProtection);
     fail(now, WcStatus::kLocalProtection);
     return false;
   }
-  builder.finish();
   engine_.counters.tx_datagrams += out->segments;
   peer->paths.on_sent(ev, out->segments, out->bytes);
   return true;
@@ -204,8 +217,10 @@ void DatagramQp::receive(Instant now, const RxBurst& burst, const wire::Packet& 
   done.solicited = p.bth.solicited;
   done.with_imm = wire::with_imm(p.bth.opcode);
   if (done.with_imm) wire::put32(reinterpret_cast<uint8_t*>(&done.imm), p.ud.imm.data);
-  if (!place_datagram(engine_.memory, init_.receive->pd(), to, grh, {p.payload, p.payload_len}))
+  MemoryFault fault;
+  if (!place_datagram(engine_.memory, init_.receive->pd(), to, grh, {p.payload, p.payload_len}, &fault))
     done.status = WcStatus::kLocalProtection;
+  if (fault.length != 0) engine_.sink.on_memory_fault(init_.qpn, fault);
   init_.receive->pop();
   const bool delivered = deliver(done);
   if (done.status == WcStatus::kSuccess) ++engine_.counters.rx_datagrams;

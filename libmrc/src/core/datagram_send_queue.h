@@ -34,6 +34,7 @@ class DatagramSendQueue {
   const Destination& next_destination() const { return destinations_[index(next_)]; }
   uint64_t next_number() const { return next_; }
   void on_sent() { ++next_; }
+  void take_back(uint32_t sent) { next_ -= sent; }  // the last ones were not sent after all
   // The oldest request, and its peer.
   const Wqe& front() const { return requests_.front(); }
   PeerId front_peer() const { return destinations_[index(requests_.front().first_seq)].peer; }

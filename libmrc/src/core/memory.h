@@ -7,6 +7,7 @@
 
 #include "base/ids.h"
 #include "base/rng.h"
+#include "core/types.h"
 
 namespace mrc::core {
 
@@ -22,6 +23,10 @@ struct MemoryRegion {
     return va >= iova && bytes <= length && va - iova <= length - bytes;
   }
   uint8_t* at(uint64_t va) const { return base + (va - iova); }
+  bool holds(uint64_t address) const { return address - reinterpret_cast<uint64_t>(base) < length; }
+  MemoryFault fault_at(uint64_t address, bool write) const {
+    return {address, reinterpret_cast<uint64_t>(base), length, key, write};
+  }
 };
 
 class MemoryTable {

@@ -25,6 +25,7 @@ PacketScheduler::Next PacketScheduler::next(uint32_t path_mtu, uint16_t max_wimm
     if (out->seq >= limit()) return Next::kWindowClosed;
   }
   const Wqe& w = queue_.find(out->seq, retransmit_ ? &lost_hint_ : &hint_);
+  if (__builtin_expect(w.first_seq >= withheld_, 0)) return Next::kNone;
   const uint64_t k = out->seq - w.first_seq;
   out->begins_wimm = !retransmit_ && w.with_imm && k == 0;
   if (out->begins_wimm && wimm_in_flight_ >= max_wimm) return Next::kWimmLimit;
@@ -40,6 +41,7 @@ PacketScheduler::Next PacketScheduler::next(uint32_t path_mtu, uint16_t max_wimm
 void PacketScheduler::check() const {
   if constexpr (!kCheckInvariants) return;
   MRC_INVARIANT(cumulative_ <= sent_.nxt());
+  MRC_INVARIANT(withheld_ == UINT64_MAX || (withheld_ < sent_.nxt() && withheld_ > queue_.front().first_seq));
   if (!pace_.due(queue_.size())) return;
   uint32_t begun = 0;
   queue_.for_each([&](const Wqe& w) { begun += w.with_imm && w.first_seq < sent_.nxt(); });

@@ -61,8 +61,13 @@ class PacketScheduler {
     if (p.begins_wimm) ++wimm_in_flight_;
   }
 
+  // Neither the request that begins at `first_seq` nor a later one is due any more, until it is completed.
+  void withhold(uint64_t first_seq) { withheld_ = first_seq; }
+  uint64_t withheld() const { return withheld_; }  // UINT64_MAX: none
+
   // The request at the front has been completed.
   void on_completed(const Wqe& w) {
+    if (w.first_seq == withheld_) withheld_ = UINT64_MAX;
     if (w.with_imm && w.first_seq < sent_.nxt()) --wimm_in_flight_;
   }
   uint32_t wimm_in_flight() const { return wimm_in_flight_; }
@@ -75,6 +80,7 @@ class PacketScheduler {
   void restart(uint64_t next) {
     cumulative_ = next;
     wimm_in_flight_ = 0;
+    withheld_ = UINT64_MAX;
   }
   void reset() {
     restart(0);
@@ -89,6 +95,7 @@ class PacketScheduler {
   uint64_t hint_ = 0, lost_hint_ = 0;  // SendQueue::find, for new and for lost packets
   uint32_t window_ = 0;                // MPR in packets
   uint32_t wimm_in_flight_ = 0;
+  uint64_t withheld_ = UINT64_MAX;
   bool retransmit_ = false;
   mutable InvariantPace pace_;
 };

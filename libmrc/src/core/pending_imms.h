@@ -28,6 +28,11 @@ class PendingImms {
   // The one of the packet `seq`; null: there is none, or it is not the next in the order of RQMSN
   // [MRC-METH-2].
   PendingImm* find_next(uint64_t seq);
+  // Its packet was not accepted after all.
+  void take_back(PendingImm* imm) {
+    imm->used = false;
+    --count_;
+  }
   // It has been delivered.
   void remove(PendingImm* imm);
   uint32_t count() const { return count_; }

@@ -1,5 +1,7 @@
 #include "core/qp.h"
 
+#include <algorithm>
+
 #include "base/invariant.h"
 #include "core/burst_builder.h"
 #include "core/peer.h"
@@ -50,9 +52,14 @@ Requester::Build Qp::build_data(Instant now, PlaneSet planes_with_room, TxBurst*
   BurstBuilder builder(out, engine.config.icrc);
   const Requester::Build result = requester.build(now, planes_with_room, out, &builder);
   if (result != Requester::Build::kSent) return result;
-  const uint32_t data_packets = out->segments;
+  uint32_t data_packets = out->segments;
   responder.append_ack(now, &builder, out);
   builder.finish();
+  if (builder.unreadable()) {
+    requester.on_unreadable(now, builder.unreadable()->psn, builder.unreadable()->address);
+    if (state == QpState::kError || out->segments == 0) return Requester::Build::kNothing;
+    data_packets = std::min(data_packets, out->segments);
+  }
   peer->paths.on_sent(out->ev_index, data_packets, out->bytes);
   peer->paths.on_data_sent(now, out->ev_index);
   return result;

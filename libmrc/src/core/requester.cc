@@ -123,6 +123,19 @@ Requester::Build Requester::fail_local_protection(Instant now, const Wqe& reques
   return Build::kNothing;
 }
 
+void Requester::on_unreadable(Instant now, Psn psn, uint64_t address) {
+  const Wqe& w = packets_.request_of(static_cast<uint64_t>(seq_of(psn)));
+  packets_.withhold(w.first_seq);
+  qp_.engine.sink.on_memory_fault(qp_.qpn, sq_.fault_of(w, qp_.engine.memory, address));
+  fail_unreadable(now);
+}
+
+bool Requester::fail_unreadable(Instant now) {
+  if (sq_.empty() || sq_.front().first_seq != packets_.withheld()) return false;
+  qp_.fail(now, WcStatus::kLocalProtection, AsyncEvent::kQpFatal);
+  return true;
+}
+
 uint32_t Requester::write_headers(Instant now, const PacketScheduler::Packet& p, std::span<uint8_t> out) const {
   const Wqe& w = *p.request;
   wire::Bth bth;

@@ -46,6 +46,9 @@ class Requester {
   // before, as the last one has no ICRC yet. Otherwise nothing was added.
   Build build(Instant now, PlaneSet planes_with_room, TxBurst* out, BurstBuilder* builder);
 
+  // Of the last burst built the packets from `psn` on were left out, because the payload could not be read. The QP
+  // fails once the request is the oldest [MRC-REQ-11].
+  void on_unreadable(Instant now, Psn psn, uint64_t address);
   void on_sack(Instant now, const wire::Packet& p);
   void on_nack(Instant now, const wire::Packet& p);
   void on_transport_ack(Instant now, const wire::Packet& p);
@@ -85,6 +88,7 @@ class Requester {
   bool fits(const PacketScheduler::Packet& p, const TxBurst& burst) const;
   bool choose_path(Instant now, PlaneSet planes_with_room, TxBurst* out);
   Build fail_local_protection(Instant now, const Wqe& request);
+  bool fail_unreadable(Instant now);
   uint32_t write_headers(Instant now, const PacketScheduler::Packet& p, std::span<uint8_t> out) const;
   void note_sent(Instant now, const PacketScheduler::Packet& p, EvIndex ev);
   void count_burst(const TxBurst& burst);

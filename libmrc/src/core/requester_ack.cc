@@ -31,7 +31,7 @@ void Requester::on_ack(Instant now, uint64_t end) {
     qp_.fail(now, WcStatus::kFlushed, AsyncEvent::kQpFatal);
     return;
   }
-  after_progress(now);
+  if (!fail_unreadable(now)) after_progress(now);
 }
 
 void Requester::on_nak(Instant now, int64_t seq, uint8_t syndrome) {

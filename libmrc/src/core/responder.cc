@@ -9,6 +9,7 @@
 #include "core/control_queue.h"
 #include "core/peer.h"
 #include "core/placement.h"
+#include "memory_guard.h"
 #include "wire/bytes.h"
 #include "wire/udp.h"
 
@@ -65,7 +66,10 @@ bool Responder::on_request(Instant now, const wire::Flow& flow, const wire::Pack
   if (received_.contains(seq)) return on_duplicate(now, flow, p, seq, verdict.fit, udp_bytes);
   const std::optional<uint8_t*> to = find_place(p);
   if (__builtin_expect(!to.has_value(), 0)) return refuse(now, p, seq, wire::kSyndromeRemoteAccess);
-  if (!place(p, claim, verdict, *to)) return refuse(now, p, seq, wire::kSyndromeInvalidRequest);
+  const Placed placed = place(p, claim, verdict, *to);
+  if (__builtin_expect(placed != Placed::kYes, 0))
+    return placed == Placed::kMemoryGone ? refuse_unwritable(now, p, seq)
+                                         : refuse(now, p, seq, wire::kSyndromeInvalidRequest);
 
   const uint32_t nominal = wire::nominal_size(udp_bytes);  // [MRC-CHOICE-Q11] [MRC-NSCC-1]
   qp_.engine.report(now, qp_.qpn, TraceTrigger::kNone,
@@ -138,21 +142,34 @@ bool Responder::on_duplicate(Instant now, const wire::Flow& flow, const wire::Pa
   return true;
 }
 
-// Writes a new packet's payload to `to` and adds it to its message. False, and nothing has changed: the peer has too
-// many WriteIMMs in flight. Allocations come first: without memory the packet counts as lost, and is retransmitted.
-inline bool Responder::place(const wire::Packet& p, const MessageClaim& claim, const MessageMap::Verdict& verdict,
-                             uint8_t* to) {
+// Writes a new packet's payload to `to` and adds it to its message. Otherwise nothing has changed but a part of that
+// memory. Allocations come first: without memory the packet counts as lost, and is retransmitted.
+inline Responder::Placed Responder::place(const wire::Packet& p, const MessageClaim& claim,
+                                          const MessageMap::Verdict& verdict, uint8_t* to) {
   const bool to_mailbox = p.req.reth.rkey == kMailboxKey;
   if (to_mailbox && p.payload_len > 0) mailbox_content_.allocate(received_.capacity());
   messages_.make_room(claim, verdict);
-  if (claim.with_imm && !add_imm(p, claim.seq)) return false;
+  PendingImm* const imm = claim.with_imm ? add_imm(p, claim.seq) : nullptr;
+  if (claim.with_imm && imm == nullptr) return Placed::kTooManyImms;
   if (to != nullptr) {
     if (!claim.ends) prefetch_for_write(to + p.payload_len, p.payload_len);  // likely destination of the next packet
-    place_bytes(to, p.payload, p.payload_len);
+    if (!write_payload(p, to)) {
+      if (imm != nullptr) imms_.take_back(imm);
+      return Placed::kMemoryGone;
+    }
   }
   if (to_mailbox && p.payload_len > 0) mailbox_content_.keep(p, claim.seq);
   messages_.accept(claim, verdict, p.payload_len > 0 && !to_mailbox);
-  return true;
+  return Placed::kYes;
+}
+
+inline bool Responder::write_payload(const wire::Packet& p, uint8_t* to) {
+  const iovec room{to, p.payload_len};
+  const std::optional<uint64_t> fault =
+      environment::guarded(&room, 1, [&] { place_bytes(to, p.payload, p.payload_len); });
+  if (__builtin_expect(!fault.has_value(), 1)) return true;
+  fault_.address = *fault;
+  return false;
 }
 
 std::optional<uint8_t*> Responder::find_place(const wire::Packet& p) const {
@@ -182,6 +199,16 @@ bool Responder::refuse(Instant now, const wire::Packet& p, uint64_t seq, uint8_t
   return true;
 }
 
+// The memory of its region is gone. As a refused packet, but the fault is not the peer's [MRC-RSP-14].
+bool Responder::refuse_unwritable(Instant now, const wire::Packet& p, uint64_t seq) {
+  qp_.engine.report(now, qp_.qpn, TraceTrigger::kMemoryGone, event::Drop{.psn = p.bth.psn});
+  if (seq != received_.expected() || now < mailbox_answers_until_) return false;
+  if (const MemoryRegion* const mr = qp_.engine.memory.find(p.req.reth.rkey))
+    qp_.engine.sink.on_memory_fault(qp_.qpn, mr->fault_at(fault_.address, true));
+  fail(now, seq, wire::kSyndromeRemoteOperation, AsyncEvent::kQpFatal);
+  return true;
+}
+
 // Either this packet or one that was accepted was not sent by the peer. A valid key decides; between packets that need
 // none, one that is plausibly the peer's puts the other in doubt. All others are dropped [MRC-SEC-2] [MRC-SEC-3].
 bool Responder::on_misfit(Instant now, const wire::Packet& p, const MessageMap::Verdict& v, uint64_t seq) {
@@ -193,17 +220,17 @@ bool Responder::on_misfit(Instant now, const wire::Packet& p, const MessageMap::
   return false;
 }
 
-// The immediate waits until every earlier message is complete. False: the peer has too many of them in flight.
-bool Responder::add_imm(const wire::Packet& p, uint64_t seq) {
+// The immediate waits until every earlier message is complete. Null: the peer has too many of them in flight.
+PendingImm* Responder::add_imm(const wire::Packet& p, uint64_t seq) {
   PendingImm* const imm = imms_.add(p.meth.rqmsn, qp_.attr.max_wimm_dest);
-  if (imm == nullptr) return false;
+  if (imm == nullptr) return nullptr;
   uint8_t memory_order[4];
   wire::put32(memory_order, p.req.imm.data);
   std::memcpy(&imm->imm, memory_order, 4);
   imm->seq = seq;
   imm->length = p.req.reth.dmalen;
   imm->mailbox = p.req.reth.rkey == kMailboxKey;
-  return true;
+  return imm;
 }
 
 void Responder::fail(Instant now, uint64_t seq, uint8_t syndrome, AsyncEvent event) {

@@ -80,6 +80,7 @@ class Responder {
     uint64_t seq = 0;
     uint8_t syndrome = 0;
     bool present = false;
+    uint64_t address = 0;  // that the payload which was dropped last could not be written to
   };
   enum class Delivery : uint8_t { kDone, kWaits, kLost, kOutOfOrder };
 
@@ -93,12 +94,15 @@ class Responder {
   bool on_misshapen(Instant now, const wire::Packet& p, const MessageClaim& claim);
   bool on_duplicate(Instant now, const wire::Flow& flow, const wire::Packet& p, uint64_t seq, MessageMap::Fit fit,
                     uint32_t udp_bytes);
-  bool place(const wire::Packet& p, const MessageClaim& claim, const MessageMap::Verdict& verdict, uint8_t* to);
+  enum class Placed : uint8_t { kYes, kTooManyImms, kMemoryGone };
+  Placed place(const wire::Packet& p, const MessageClaim& claim, const MessageMap::Verdict& verdict, uint8_t* to);
+  bool write_payload(const wire::Packet& p, uint8_t* to);
+  bool refuse_unwritable(Instant now, const wire::Packet& p, uint64_t seq);
   // Destination of a packet's payload, null where nothing is to be stored. None: its key, range or access is bad.
   std::optional<uint8_t*> find_place(const wire::Packet& p) const;
   bool on_misfit(Instant now, const wire::Packet& p, const MessageMap::Verdict& v, uint64_t seq);
   bool refuse(Instant now, const wire::Packet& p, uint64_t seq, uint8_t syndrome);
-  bool add_imm(const wire::Packet& p, uint64_t seq);
+  PendingImm* add_imm(const wire::Packet& p, uint64_t seq);
   void expect_mailbox_answer(Instant now);
   void fail(Instant now, uint64_t seq, uint8_t syndrome, AsyncEvent event);
   void contradict(Instant now, uint64_t seq);

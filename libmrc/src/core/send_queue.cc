@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "memory_guard.h"
+
 namespace mrc::core {
 
 SendQueue::Slots::Slots(uint64_t slots, const QpCaps& caps)
@@ -49,6 +51,8 @@ PostResult SendQueue::post(Instant now, const SendWr& wr, uint32_t mtu) {
   if (size() == slots_.wqes.size()) grow();
 
   const size_t slot = tail_ & mask_;
+  if (wr.inline_data && length > 0 && !copy_inline(wr, slots_.inline_bytes.data() + slot * caps_.max_inline))
+    return PostResult::kUnreadable;
   Wqe& w = slots_.wqes[slot];
   w.wr_id = wr.wr_id;
   w.posted = now;
@@ -64,14 +68,7 @@ PostResult SendQueue::post(Instant now, const SendWr& wr, uint32_t mtu) {
   w.msn = next_msn_++;
   w.rqmsn = w.with_imm ? next_rqmsn_++ : 0;
   w.num_sge = 0;
-  if (wr.inline_data) {
-    uint8_t* out = slots_.inline_bytes.data() + slot * caps_.max_inline;
-    for (uint32_t i = 0; i < wr.num_sge; ++i) {
-      if (wr.sges[i].length == 0) continue;
-      std::memcpy(out, reinterpret_cast<const void*>(wr.sges[i].addr), wr.sges[i].length);
-      out += wr.sges[i].length;
-    }
-  } else {
+  if (!wr.inline_data) {
     // Empty elements are ignored, regardless of their address and key (spec/clients.md rule 11).
     for (uint32_t i = 0; i < wr.num_sge; ++i) {
       if (wr.sges[i].length == 0) continue;
@@ -86,6 +83,17 @@ PostResult SendQueue::post(Instant now, const SendWr& wr, uint32_t mtu) {
   next_seq_ += w.packets;
   ++tail_;
   return PostResult::kOk;
+}
+
+bool SendQueue::copy_inline(const SendWr& wr, uint8_t* to) {
+  for (uint32_t i = 0; i < wr.num_sge; ++i) {
+    const size_t length = wr.sges[i].length;
+    if (length == 0) continue;
+    const iovec from{reinterpret_cast<void*>(wr.sges[i].addr), length};
+    if (environment::guarded(&from, 1, [&] { std::memcpy(to, from.iov_base, length); })) return false;
+    to += length;
+  }
+  return true;
 }
 
 const Wqe& SendQueue::find(uint64_t seq, uint64_t* hint) const {
@@ -128,6 +136,13 @@ int SendQueue::gather(const Wqe& w, uint64_t offset, uint32_t bytes, const Memor
     offset = 0;
   }
   return bytes == 0 ? n : -1;
+}
+
+MemoryFault SendQueue::fault_of(const Wqe& w, const MemoryTable& memory, uint64_t address) const {
+  for (uint32_t i = 0; i < w.num_sge; ++i)
+    if (const MemoryRegion* const mr = memory.find(sge(w, i).lkey); mr != nullptr && mr->holds(address))
+      return mr->fault_at(address, false);
+  return {};
 }
 
 // Packets are numbered without a gap, and messages likewise.

@@ -45,7 +45,8 @@ class SendQueue {
 
   void init(const QpCaps& caps) { caps_ = caps; }
   void reset();
-  PostResult post(Instant now, const SendWr& wr, uint32_t mtu);  // throws std::bad_alloc, and changes nothing then
+  // Throws std::bad_alloc, and changes nothing then.
+  PostResult post(Instant now, const SendWr& wr, uint32_t mtu);
 
   bool empty() const { return head_ == tail_; }
   uint32_t size() const { return static_cast<uint32_t>(tail_ - head_); }
@@ -59,6 +60,8 @@ class SendQueue {
   // key or range is bad (local protection error).
   int gather(const Wqe& w, uint64_t offset, uint32_t bytes, const MemoryTable& memory, uint32_t pd, iovec* out,
              int room) const;
+  // The fault at this address, of an element of the request.
+  MemoryFault fault_of(const Wqe& w, const MemoryTable& memory, uint64_t address) const;
   // Requests by number, from front() on.
   template <typename Visit>
   void for_each(const Visit& visit) const {
@@ -80,6 +83,7 @@ class SendQueue {
 
   const Wqe& at(uint64_t i) const { return slots_.wqes[i & mask_]; }
   const Sge& sge(const Wqe& w, uint32_t i) const;
+  static bool copy_inline(const SendWr& wr, uint8_t* to);
   void grow();
 
   Slots slots_;

@@ -113,6 +113,7 @@ struct WindowSteps {  // bits of WindowStep (core/congestion/control.h)
   X(kSourcePort, "source_port", "the peer has not announced the source port")                    \
   X(kOutside, "outside_window", "the PSN is outside the window")                                 \
   X(kRefused, "refused", "the packet's key, range or form is not allowed")                        \
+  X(kMemoryGone, "memory_gone", "registered memory cannot be accessed any more")                   \
   X(kMisfit, "misfit", "the packet does not fit the message that it claims to belong to")        \
   X(kContradicted, "contradicted", "two packets contradict each other: one of them was forged")     \
   X(kApplication, "application", "requested by the application")                                 \
@@ -176,6 +177,8 @@ constexpr CounterOf drop_counter(TraceTrigger why) {
       return &Counters::drop_window;
     case TraceTrigger::kRefused:
       return &Counters::drop_access;
+    case TraceTrigger::kMemoryGone:
+      return &Counters::drop_memory_gone;
     case TraceTrigger::kMisfit:
       return &Counters::drop_misfit;
     case TraceTrigger::kContradicted:

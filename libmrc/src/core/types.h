@@ -71,7 +71,8 @@ struct SendWr {
   uint32_t imm = 0;  // 32 opaque bits in memory order
 };
 
-enum class PostResult : uint8_t { kOk, kQueueFull, kBadState, kTooManySges, kInlineTooLong, kTooLong };
+// kUnreadable: data to be sent inline is not in readable memory.
+enum class PostResult : uint8_t { kOk, kQueueFull, kBadState, kTooManySges, kInlineTooLong, kTooLong, kUnreadable };
 
 enum class WcStatus : uint8_t {
   kSuccess,
@@ -104,6 +105,15 @@ struct Completion {
 // kQpContradicted: two packets contradicted each other, so one that was accepted may have been forged [MRC-SEC-3].
 enum class AsyncEvent : uint8_t { kQpFatal, kQpRequestError, kQpAccessError, kQpContradicted, kPortDown, kPortUp };
 
+// Memory of a region that could not be accessed: it was unmapped, truncated or protected while it was registered.
+struct MemoryFault {
+  uint64_t address = 0;
+  uint64_t region = 0;  // its first address, and its length
+  uint64_t length = 0;
+  Key key;
+  bool write = false;  // the access
+};
+
 class Qp;
 enum class EvState : uint8_t;
 struct EvChoice;
@@ -129,6 +139,8 @@ class Sink {
   // `cookie` is QpInit::cookie. False: the completion cannot be delivered (CQ overrun) and the QP goes to error.
   virtual bool on_completion(void* cookie, const Completion& c) = 0;
   virtual void on_qp_event(void* cookie, AsyncEvent e) = 0;
+  // The QP fails, or one request of it, for this. [API-MEM-2]
+  virtual void on_memory_fault(Qpn /*qpn*/, const MemoryFault& /*fault*/) {}
   virtual void on_port_event(PlaneId plane, AsyncEvent e) = 0;
   // Answer (or its absence: rtt infinite) to an EV probe or port status update of start_endpoint_op.
   virtual void on_endpoint_response(uint16_t id, PlaneId plane, Duration rtt) = 0;

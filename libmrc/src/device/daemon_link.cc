@@ -18,6 +18,7 @@
 #include "device/clock.h"
 #include "device/log.h"
 #include "device/unix_address.h"
+#include "uncancelled.h"
 
 namespace mrc::device {
 
@@ -166,6 +167,7 @@ void DaemonLink::post(const Json& message) {
 }
 
 int DaemonLink::request(Json message) {
+  const environment::Uncancelled now;
   const MutexLock lock(mutex_);
   if (fd_ < 0) return EIO;
   const uint64_t id = next_request_++;

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <new>
 #include <random>
+#include <sstream>
 
 #include "device/log.h"
 
@@ -36,7 +37,9 @@ DeviceImpl::DeviceImpl(const DeviceConfig& c, std::unique_ptr<datapath::Datapath
       profiles(evs, static_cast<uint32_t>(c.planes.size()), naming_of(c.settings.ev_mode)),
       shared(this),
       planes(c.planes.begin(), c.planes.end()),
-      staging_(std::make_unique<uint8_t[]>(core::kMaxBurstBytes + core::kHeaderRoom)) {}
+      staging_(std::make_unique<uint8_t[]>(core::kMaxBurstBytes + core::kHeaderRoom)) {
+  tx_.always_staged = true;  // drivers and the kernel read no memory that may be gone [API-MEM-2]
+}
 
 DeviceImpl::~DeviceImpl() {
   stop();
@@ -117,6 +120,21 @@ bool DeviceImpl::on_completion(void* cookie, const core::Completion& c) {
 }
 void DeviceImpl::on_qp_event(void* cookie, core::AsyncEvent e) {
   static_cast<QpObserver*>(cookie)->on_event(e);
+}
+void DeviceImpl::on_memory_fault(Qpn qpn, const core::MemoryFault& fault) {
+  try {
+    const auto hex = [](uint64_t n) {
+      std::ostringstream text;
+      text << "0x" << std::hex << n;
+      return text.str();
+    };
+    log_line(LogLevel::kError, "device '" + config.name + "': queue pair " + hex(qpn.value()) + " fails: address " +
+                                   hex(fault.address) + " of the registered region " + hex(fault.region) + " of " +
+                                   std::to_string(fault.length) + " bytes (key " + hex(fault.key.value()) +
+                                   ") cannot be " + (fault.write ? "written" : "read") +
+                                   " any more; deregister memory before it is unmapped, truncated or protected");
+  } catch (const std::bad_alloc&) {
+  }
 }
 void DeviceImpl::on_port_event(PlaneId plane, core::AsyncEvent e) {
   for (DeviceObserver* observer : observers) observer->on_port_event(plane, e);

@@ -49,6 +49,7 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   // Sink: the engine calls these with the lock held.
   bool on_completion(void* cookie, const core::Completion& c) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void on_qp_event(void* cookie, core::AsyncEvent e) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  void on_memory_fault(Qpn qpn, const core::MemoryFault& fault) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void on_port_event(PlaneId plane, core::AsyncEvent e) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void on_endpoint_response(uint16_t id, PlaneId plane, Duration rtt) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);

@@ -11,6 +11,7 @@
 
 #include "device/clock.h"
 #include "device/signals.h"
+#include "uncancelled.h"
 
 namespace mrc::device {
 
@@ -56,6 +57,7 @@ bool Helper::start(HelperWork* work, const HelperTiming& timing, const std::vect
 
 void Helper::stop() {
   if (!thread_.joinable()) return;
+  const environment::Uncancelled now;
   stopping_.store(true);
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(event_, &one, sizeof one);

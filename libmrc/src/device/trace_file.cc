@@ -16,6 +16,7 @@
 #include "device/clock.h"
 #include "device/log.h"
 #include "device/signals.h"
+#include "uncancelled.h"
 
 namespace mrc::device {
 
@@ -102,6 +103,7 @@ void TraceFile::finish() {
       ending_ = true;
     }
     wake_.notify_one();
+    const environment::Uncancelled now;
     thread_.join();  // it has written the rest
   } else {
     write_rest();

@@ -57,5 +57,8 @@ constexpr uint32_t kBthVariantOffset = row_of<Bth>("variant_reserve").byte;
 inline void set_ack_req(uint8_t* bth) {
   bth[row_of<Bth>("ack_req").byte] |= flag_mask<Bth>("ack_req");
 }
+inline Psn encoded_psn(const uint8_t* bth) {
+  return Bth::decode(std::span<const uint8_t, Bth::kSize>(bth, Bth::kSize)).psn;
+}
 
 }  // namespace mrc::wire

@@ -4,6 +4,7 @@
 // [VRB-REQ-6]
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -18,6 +19,7 @@
 
 #include "connected_qp.h"
 #include "first_device.h"
+#include "harness/gone_memory.h"
 
 namespace {
 
@@ -83,6 +85,25 @@ class Side {
     ibv_qp_attr attr{};
     attr.qp_state = IBV_QPS_ERR;
     ASSERT_EQ(ibv_modify_qp(qp_, &attr, IBV_QP_STATE), 0);
+  }
+  // The next event is one of this type about the queue pair, which is in the error state then.
+  void expect_event(ibv_event_type type) {
+    ibv_async_event event{};
+    ASSERT_EQ(ibv_get_async_event(context_, &event), 0);
+    EXPECT_STREQ(ibv_event_type_str(event.event_type), ibv_event_type_str(type));
+    EXPECT_EQ(event.element.qp, qp_);
+    ibv_ack_async_event(&event);
+    ibv_qp_attr attr{};
+    ibv_qp_init_attr init{};
+    EXPECT_EQ(ibv_query_qp(qp_, &attr, IBV_QP_STATE, &init), 0);
+    EXPECT_EQ(attr.qp_state, IBV_QPS_ERR);
+  }
+  void expect_no_event() {
+    pollfd wait = {context_->async_fd, POLLIN, 0};
+    EXPECT_EQ(poll(&wait, 1, 0), 0);
+  }
+  void lose_memory() {
+    ASSERT_NE(mmap(memory, bytes_, PROT_NONE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), MAP_FAILED);
   }
   void close_device() {
     EXPECT_EQ(ibv_close_device(context_), 0);
@@ -186,6 +207,49 @@ TEST(PeerFailure, requests_before_a_write_that_is_refused_succeed) {
   EXPECT_EQ(requester.completion(), IBV_WC_REM_ACCESS_ERR);
   EXPECT_EQ(requester.completion(), IBV_WC_WR_FLUSH_ERR);
   EXPECT_EQ(owner.completion(), IBV_WC_SUCCESS);
+}
+
+// [VRB-EVT-1]: a refused WRITE, to an owner that has a request of its own in flight or none.
+TEST(PeerFailure, a_write_that_is_refused_is_an_event_of_the_owner) {
+  for (const bool busy : {false, true}) {
+    Side requester, owner;
+    ASSERT_NO_FATAL_FAILURE(connect(&requester, &owner));
+    ASSERT_NO_FATAL_FAILURE(owner.receive());
+    if (busy) {
+      ASSERT_NO_FATAL_FAILURE(owner.post(IBV_WR_SEND));  // its peer has no receive request
+    }
+    ASSERT_NO_FATAL_FAILURE(requester.post(IBV_WR_RDMA_WRITE));
+    EXPECT_EQ(requester.completion(), IBV_WC_REM_ACCESS_ERR);
+    ASSERT_NO_FATAL_FAILURE(owner.expect_event(IBV_EVENT_QP_ACCESS_ERR));
+    EXPECT_EQ(owner.completion(), IBV_WC_WR_FLUSH_ERR);
+    if (busy) {
+      EXPECT_EQ(owner.completion(), IBV_WC_WR_FLUSH_ERR);
+    }
+    owner.expect_no_event();
+    requester.expect_no_event();
+  }
+}
+
+// [API-MEM-2]: the owner's helper reads for the peer.
+TEST(PeerFailure, a_read_of_memory_that_is_gone_fails_both_sides) {
+  const mrc::harness::NoFaultHandlers none;
+  Side requester, owner;
+  ASSERT_NO_FATAL_FAILURE(connect(&requester, &owner));
+  ASSERT_NO_FATAL_FAILURE(owner.lose_memory());
+  ASSERT_NO_FATAL_FAILURE(requester.post(IBV_WR_RDMA_READ));
+  EXPECT_EQ(requester.completion(), IBV_WC_REM_OP_ERR);
+  ASSERT_NO_FATAL_FAILURE(owner.expect_event(IBV_EVENT_QP_FATAL));
+}
+
+// [API-MEM-2]
+TEST(PeerFailure, a_send_from_memory_that_is_gone_is_a_protection_error) {
+  const mrc::harness::NoFaultHandlers none;
+  Side requester, receiver;
+  ASSERT_NO_FATAL_FAILURE(connect(&requester, &receiver));
+  ASSERT_NO_FATAL_FAILURE(receiver.receive());
+  ASSERT_NO_FATAL_FAILURE(requester.lose_memory());
+  ASSERT_NO_FATAL_FAILURE(requester.post(IBV_WR_SEND));
+  EXPECT_EQ(requester.completion(), IBV_WC_LOC_PROT_ERR);
 }
 
 // There is no refusal for it; the requester finds out by itself.

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <stdexcept>
 #include <thread>
@@ -194,6 +195,82 @@ TEST(Progress, a_thread_that_waits_for_an_event_can_be_cancelled) {
   EXPECT_EQ(ibv_destroy_comp_channel(channel), 0);
   EXPECT_EQ(ibv_close_device(context), 0);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+struct Transfers {
+  Side *requester, *responder;
+  std::atomic<int> done{0};
+
+  // None is left half done at the only cancellation point.
+  static void* run(void* self) {
+    auto& t = *static_cast<Transfers*>(self);
+    for (;; ++t.done) {
+      t.responder->receive();
+      t.requester->send();
+      EXPECT_EQ(t.requester->completion(), IBV_WC_SUCCESS);
+      EXPECT_EQ(t.responder->completion(), IBV_WC_SUCCESS);
+      pthread_testcancel();
+    }
+  }
+};
+
+// [API-THR-1]: verbs' data path has no cancellation point, so a thread that is cancelled is at one of its own.
+TEST(Progress, a_thread_is_not_cancelled_in_the_middle_of_a_transfer) {
+  Side requester, responder;
+  requester.connect(responder);
+  responder.connect(requester);
+  Transfers transfers{&requester, &responder};
+  for (int i = 0; i < 100; ++i) {
+    pthread_t thread;
+    ASSERT_EQ(pthread_create(&thread, nullptr, &Transfers::run, &transfers), 0);
+    std::this_thread::sleep_for(i * 50us);  // the moment is any
+    ASSERT_EQ(pthread_cancel(thread), 0);
+    void* result = nullptr;
+    ASSERT_EQ(pthread_join(thread, &result), 0);
+    EXPECT_EQ(result, PTHREAD_CANCELED);
+  }
+  responder.receive();
+  requester.send();
+  EXPECT_EQ(requester.completion(), IBV_WC_SUCCESS);
+  EXPECT_EQ(responder.completion(), IBV_WC_SUCCESS);
+  EXPECT_GT(transfers.done.load(), 0);
+}
+
+// [API-THR-1]: the device is open, as libibverbs itself can be cancelled while it looks for devices.
+TEST(Progress, objects_are_made_and_destroyed_by_threads_that_are_cancelled) {
+  ibv_context* const context = open_first_device();
+  ASSERT_NE(context, nullptr);
+  const auto make = [](void* of) -> void* {
+    auto* const device = static_cast<ibv_context*>(of);
+    static char memory[4096];
+    for (;;) {
+      ibv_pd* const pd = ibv_alloc_pd(device);
+      ibv_cq* const cq = ibv_create_cq(device, 4, nullptr, nullptr, 0);
+      ibv_mr* const mr = ibv_reg_mr(pd, memory, sizeof memory, IBV_ACCESS_LOCAL_WRITE);
+      ibv_qp_init_attr init{};
+      init.send_cq = init.recv_cq = cq;
+      init.qp_type = IBV_QPT_RC;
+      init.cap.max_send_wr = init.cap.max_recv_wr = init.cap.max_send_sge = init.cap.max_recv_sge = 1;
+      ibv_qp* const qp = ibv_create_qp(pd, &init);
+      EXPECT_EQ(ibv_destroy_qp(qp), 0);
+      EXPECT_EQ(ibv_dereg_mr(mr), 0);
+      EXPECT_EQ(ibv_destroy_cq(cq), 0);
+      EXPECT_EQ(ibv_dealloc_pd(pd), 0);
+      pthread_testcancel();
+    }
+  };
+  for (int i = 0; i < 20; ++i) {
+    pthread_t thread;
+    ASSERT_EQ(pthread_create(&thread, nullptr, make, context), 0);
+    std::this_thread::sleep_for(i * 100us);
+    ASSERT_EQ(pthread_cancel(thread), 0);
+    void* result = nullptr;
+    ASSERT_EQ(pthread_join(thread, &result), 0);
+    EXPECT_EQ(result, PTHREAD_CANCELED);
+  }
+  EXPECT_EQ(ibv_close_device(context), 0);
+}
+#endif
 
 TEST(Progress, an_interrupted_poll_does_not_hold_back_the_confirmation) {
   struct sigaction action {

@@ -226,6 +226,26 @@ TEST_F(StagedBurstTest, WithoutIcrcPayloadGoesByReference) {
   EXPECT_EQ(burst_->iov[1].iov_base, &bytes_[0]);
 }
 
+// [API-MEM-2]: for drivers that must not read the application's memory.
+TEST_F(StagedBurstTest, WithoutIcrcPayloadIsStagedOnRequest) {
+  const auto by_reference = [&] {
+    BurstBuilder builder(burst_.get(), false);
+    add_write(&builder, 0, 64, 2);
+    add_write(&builder, 64, 30);
+    builder.finish();
+    return segments();
+  }();
+  stage(0xAA);
+  burst_->always_staged = true;
+  next_psn_ = 0xFFFFFE;
+  BurstBuilder builder(burst_.get(), false);
+  add_write(&builder, 0, 64, 2);
+  add_write(&builder, 64, 30);
+  builder.finish();
+  EXPECT_EQ(burst_->iov_count, 1u);
+  EXPECT_EQ(segments(), by_reference);
+}
+
 TEST_F(BurstBuilderTest, WithoutIcrcTheTrailerIsZero) {
   BurstBuilder builder(burst_.get(), false);
   add_write(&builder, 0, 8);

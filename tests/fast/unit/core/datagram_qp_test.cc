@@ -2,10 +2,14 @@
 #include "core/datagram_qp.h"
 
 #include "core/datagram_receive_queue.h"
+#include "fault_handlers.h"
+#include "harness/gone_memory.h"
 #include "lone_endpoint.h"
 
 namespace mrc::core {
 namespace {
+
+using harness::GoneMemory;
 
 constexpr Qpn kDatagramQpn = Qpn(0x103), kOtherQpn = Qpn(0x204);
 constexpr uint32_t kQkey = 0x11111111;
@@ -403,6 +407,54 @@ TEST_F(DatagramQpTest, DatagramsAndWritesTakeTurns) {
   for (const auto& s : sent_) order += wire::is_datagram(s->op()) ? 'd' : wire::is_request(s->op()) ? 'w' : '.';
   order.erase(std::remove(order.begin(), order.end(), '.'), order.end());
   EXPECT_EQ(order, "wdwdwd");
+}
+
+class GoneDatagramTest : public DatagramQpTest {
+ protected:
+  GoneDatagramTest() {
+    EXPECT_TRUE(environment::install_fault_handlers());
+    start();
+    gone_key_ = endpoint_->memory().add(gone_.data(), gone_.address(), GoneMemory::kBytes, 3, 1);
+  }
+  void on_memory_fault(Qpn qpn, const MemoryFault& fault) override {
+    EXPECT_EQ(qpn, kDatagramQpn);
+    EXPECT_EQ(fault.key, gone_key_);
+    writes_.push_back(fault.write);
+  }
+  const harness::NoFaultHandlers none_;
+  GoneMemory gone_;
+  Key gone_key_;
+  std::vector<bool> writes_;
+};
+
+// [MRC-UD-12]
+TEST_F(GoneDatagramTest, a_send_from_memory_that_is_gone_fails_behind_those_that_left) {
+  ASSERT_EQ(send(1, 64), PostResult::kOk);
+  DatagramWr second = request(2, 64);
+  sge_ = {gone_.address(), 64, gone_key_};
+  ASSERT_EQ(endpoint_->post_datagram(ud_, second), PostResult::kOk);
+  ASSERT_EQ(send(3, 64), PostResult::kOk);
+  gone_.go(GoneMemory::kTruncated);
+  drain();
+  EXPECT_EQ(datagrams().size(), 1u);
+  ASSERT_EQ(sends_.size(), 3u);
+  EXPECT_EQ(sends_[0].status, WcStatus::kSuccess);
+  EXPECT_EQ(sends_[1].status, WcStatus::kLocalProtection);
+  EXPECT_EQ(sends_[2].status, WcStatus::kFlushed);
+  EXPECT_EQ(events_, std::vector<AsyncEvent>{AsyncEvent::kQpFatal});
+  EXPECT_EQ(writes_, std::vector<bool>{false});
+}
+
+// [MRC-UD-12]
+TEST_F(GoneDatagramTest, a_datagram_into_memory_that_is_gone_fails_its_receive_request) {
+  const Sge sge{gone_.address(), 2048, gone_key_};
+  ASSERT_EQ(endpoint_->post_datagram_recv(ud_, 7, &sge, 1), PostResult::kOk);
+  gone_.go(GoneMemory::kProtected);
+  receive(datagram(64), inbound());
+  ASSERT_EQ(receives_.size(), 1u);
+  EXPECT_EQ(receives_[0].status, WcStatus::kLocalProtection);
+  EXPECT_EQ(events_, std::vector<AsyncEvent>{AsyncEvent::kQpFatal});
+  EXPECT_EQ(writes_, std::vector<bool>{true});
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ struct Side final : Link {
       : mailbox(kMailboxBytes),
         staging(Outbox::kStagingBytes),
         buffer(1 << 20),
-        keys([](void*) { return kLanding; }),
+        keys([](void*) { return kLanding; }, &guard),
         outbox(this, kSlots, 5, staging.data(), 0x100),
         requester(this, &outbox, &keys, shape(qpn)),
         responder(this, &outbox, &keys, {16, qpn, nullptr}) {
@@ -47,6 +47,17 @@ struct Side final : Link {
     return s;
   }
   uint64_t address() const { return reinterpret_cast<uint64_t>(buffer.data()); }
+  // As if the memory of `gone_at` had gone.
+  static inline uint64_t gone_at = 0;
+  static int guard(void (*access)(void*), void* argument, const iovec* memory, int, void** fault) {
+    const auto start = reinterpret_cast<uint64_t>(memory->iov_base);
+    if (gone_at - start < memory->iov_len) {
+      *fault = reinterpret_cast<void*>(gone_at);  // NOLINT(performance-no-int-to-ptr)
+      return EFAULT;
+    }
+    access(argument);
+    return 0;
+  }
 
   struct Write {
     ibv_send_wr wr;
@@ -87,6 +98,7 @@ struct Side final : Link {
     requester.flush();
     responder.flush();
   }
+  void report_gone(const Access& access) override { gone.push_back(access); }
   void count_timer(int by) override { timers += by; }
 
   void receive(uint64_t id, uint32_t length, uint64_t offset = 0) {
@@ -122,6 +134,7 @@ struct Side final : Link {
   std::deque<Write> wire;
   std::deque<Receive> receives;
   std::vector<ibv_wc> sent, received;
+  std::vector<Access> gone;
   bool failed = false;
   std::optional<ibv_event_type> event;
   int timers = 0;
@@ -490,6 +503,60 @@ TEST_F(MailboxTest, a_send_that_is_too_long_fails_on_both_sides) {
   EXPECT_TRUE(a.failed && b.failed);
   EXPECT_EQ(a.event, std::nullopt);
   EXPECT_EQ(b.event, IBV_EVENT_QP_REQ_ERR);
+}
+
+class GoneTest : public MailboxTest {
+ protected:
+  ~GoneTest() override { Side::gone_at = 0; }
+};
+
+// [VRB-RSP-12]: the target of an atomic was unmapped under its registration.
+TEST_F(GoneTest, an_atomic_on_memory_that_is_gone_fails_both_sides) {
+  ASSERT_EQ(a.request(1, IBV_WR_RDMA_WRITE, 8, b.address()), 0);
+  ASSERT_EQ(a.request(2, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, b.address() + 64, 2), 0);
+  Side::gone_at = b.address() + 64;
+  settle();
+  expect_statuses({IBV_WC_SUCCESS, IBV_WC_REM_OP_ERR});
+  EXPECT_EQ(b.event, IBV_EVENT_QP_FATAL);
+  ASSERT_EQ(b.gone.size(), 1u);
+  EXPECT_EQ(b.gone[0].address, b.address() + 64);
+  EXPECT_EQ(b.gone[0].region, b.address());
+  EXPECT_EQ(b.gone[0].length, b.buffer.size());
+  EXPECT_EQ(b.gone[0].key, kKey);
+}
+
+// [VRB-RSP-12]
+TEST_F(GoneTest, a_send_into_memory_that_is_gone_fails_both_sides) {
+  b.receive(5, 64, 128);
+  ASSERT_EQ(a.request(1, IBV_WR_SEND, 8), 0);
+  Side::gone_at = b.address() + 128;
+  settle();
+  EXPECT_EQ(b.received.at(0).status, IBV_WC_LOC_PROT_ERR);
+  expect_statuses({IBV_WC_REM_OP_ERR});
+  EXPECT_EQ(b.event, IBV_EVENT_QP_FATAL);
+  EXPECT_EQ(b.gone.size(), 1u);
+}
+
+// [VRB-RSP-12]
+TEST_F(GoneTest, an_atomic_whose_result_cannot_be_stored_fails) {
+  ASSERT_EQ(a.request(1, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, b.address() + 64, 2), 0);
+  Side::gone_at = a.address();
+  settle();
+  expect_statuses({IBV_WC_LOC_PROT_ERR});
+  EXPECT_EQ(a.gone.size(), 1u);
+  EXPECT_TRUE(b.gone.empty());
+}
+
+// [VRB-RSP-12]: refused at once, and nothing is posted.
+TEST_F(GoneTest, inline_data_that_cannot_be_read_is_refused) {
+  Side::gone_at = a.address() + 8;
+  EXPECT_EQ(a.request(1, IBV_WR_SEND, 16, 0, 0, IBV_SEND_INLINE), EFAULT);
+  EXPECT_EQ(a.request(2, IBV_WR_SEND, 8, 0, 0, IBV_SEND_INLINE), 0);
+  b.receive(5, 64);
+  settle();
+  ASSERT_EQ(a.sent.size(), 1u);
+  EXPECT_EQ(a.sent[0].wr_id, 2u);
+  EXPECT_EQ(a.sent[0].status, IBV_WC_SUCCESS);
 }
 
 TEST_F(MailboxTest, atomics_give_the_value_before) {

@@ -122,7 +122,15 @@ struct End {
   // The same to any address of the peer, by any key.
   int write_to(const void* address, uint32_t rkey, uint64_t wr_id, uint32_t length, unsigned flags,
                bool with_imm = false, uint32_t imm = 0) {
-    ibv_sge sge{reinterpret_cast<uint64_t>(buffer.data()), length, mr->lkey};
+    return post({reinterpret_cast<uint64_t>(buffer.data()), length, mr->lkey}, address, rkey, wr_id, flags, with_imm,
+                imm);
+  }
+  int write_from(const void* from, uint32_t lkey, const End& peer, uint64_t wr_id, uint32_t length, unsigned flags) {
+    return post({reinterpret_cast<uint64_t>(from), length, lkey}, peer.buffer.data(), peer.mr->rkey, wr_id, flags,
+                false, 0);
+  }
+  int post(ibv_sge sge, const void* address, uint32_t rkey, uint64_t wr_id, unsigned flags, bool with_imm,
+           uint32_t imm) {
     ibv_send_wr wr{};
     wr.wr_id = wr_id;
     wr.sg_list = &sge;
