@@ -5,7 +5,9 @@
 //
 // A program that installs its own handler afterwards has it called for all faults, until the next call of
 // install_fault_handlers(). That puts another handler of ours before the program's, with a place of its own for the one
-// that it has found: a handler of the program that calls the one before it, ours, ends there and not in a loop.
+// that it has found: a handler of the program that calls the one before it, ours, ends there and not in a loop. A
+// program that installs the same handler again after ours has a loop all the same: where a fault comes round to one of
+// our handlers, the process ends by it.
 #pragma once
 
 #include <pthread.h>
@@ -94,6 +96,19 @@ inline void pass_on(const Action& to, int signal, siginfo_t* info, void* context
   }
 }
 
+// The fault that a handler of ours has passed on last, by its place: one that comes back to it deeper in the stack went
+// round. The frame tells it from the next fault, which may have its information at the same address where the program's
+// handler has jumped out.
+struct Passed {
+  const siginfo_t* info;
+  const void* frame;
+};
+inline __thread Passed passed_on[kSignals.size()][kPlaces] __attribute__((tls_model("initial-exec")));
+
+inline bool came_round(const Passed& last, const siginfo_t* info, const void* frame) {
+  return last.info == info && reinterpret_cast<uintptr_t>(frame) < reinterpret_cast<uintptr_t>(last.frame);
+}
+
 // A program that protects its memory and has a handler makes it accessible again there, to follow writes for example.
 inline bool may_repair(const Action& before, int signal, const siginfo_t& info) {
   return signal == SIGSEGV && info.si_code == SEGV_ACCERR && has_function(before);
@@ -105,8 +120,14 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   MemoryGuard* const guard = current_guard;
   const auto address = reinterpret_cast<uint64_t>(info->si_addr);
   const Action& before = found_before[kIndex][kPlace];
-  if (guard == nullptr || info->si_code <= 0 || !covers(*guard, address)) {
+  Passed& passed = passed_on[kIndex][kPlace];
+  const void* const frame = __builtin_frame_address(0);
+  if (came_round(passed, info, frame)) {
+    act_by_default(signal, info);
+  } else if (guard == nullptr || info->si_code <= 0 || !covers(*guard, address)) {
+    passed = {info, frame};
     pass_on(before, signal, info, context);
+    passed = {nullptr, nullptr};
   } else if (may_repair(before, signal, *info) && guard->fault != address) {
     guard->fault = address;  // a second time: it was not repaired
     pass_on(before, signal, info, context);

@@ -6,11 +6,13 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <cerrno>
+
 namespace mrc::environment {
 
-// Called after EINTR. Which handler ran is unknown: true if one without SA_RESTART may have run in this thread. Signals
-// of a thread's own instruction are left out: their handlers are installed to report crashes.
-inline bool may_have_been_interrupted() {
+// One without SA_RESTART is installed, and not blocked in this thread. Signals of a thread's own instruction are left
+// out: their handlers are installed to report crashes.
+inline bool any_handler_interrupts() {
   sigset_t blocked;
   ::pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
   for (int signal = 1; signal < _NSIG; ++signal) {
@@ -24,6 +26,15 @@ inline bool may_have_been_interrupted() {
     if (handled && (action.sa_flags & SA_RESTART) == 0) return true;
   }
   return false;
+}
+
+// Called after EINTR, which it leaves in errno. Which handler ran is unknown: true if it may have been one without
+// SA_RESTART.
+inline bool may_have_been_interrupted() {
+  const int saved = errno;  // the C library refuses to describe two signals that it uses itself
+  const bool may = any_handler_interrupts();
+  errno = saved;
+  return may;
 }
 
 }  // namespace mrc::environment

@@ -206,6 +206,27 @@ TEST_F(MemoryGuardDeathTest, without_a_handler_the_signal_kills) {
   EXPECT_EXIT(kill(getpid(), SIGSEGV), testing::KilledBySignal(SIGSEGV), "");
 }
 
+struct sigaction found_by_program;
+void call_the_one_before(int signal, siginfo_t* info, void* context) {
+  found_by_program.sa_sigaction(signal, info, context);
+}
+
+// The program installs the same handler before and after ours, and it calls the one that it has found: ours, which
+// would call it again.
+TEST_F(MemoryGuardDeathTest, a_fault_that_comes_round_kills) {
+  struct sigaction program {};
+  program.sa_sigaction = &call_the_one_before;
+  program.sa_flags = SA_SIGINFO;
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(sigaction(SIGSEGV, &program, &found_by_program), 0);
+    ASSERT_TRUE(install_fault_handlers());
+  }
+  GoneMemory memory;
+  memory.go(GoneMemory::kUnmapped);
+  EXPECT_EXIT(*static_cast<volatile uint8_t*>(memory.data()) = 1, testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_TRUE(copy(memory.data(), own_.data(), 100, memory.piece()));
+}
+
 // An ignored signal that was sent has no effect; an ignored fault kills.
 TEST_F(MemoryGuardDeathTest, an_ignored_signal_is_ignored_as_before) {
   for (const int s : {SIGSEGV, SIGBUS}) signal(s, SIG_IGN);
