@@ -21,6 +21,10 @@
 #include <cstring>
 #include <utility>
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
 #include "memory_guard.h"
 #include "mutex.h"
 
@@ -50,6 +54,9 @@ inline bool covers(const MemoryGuard& guard, uint64_t address) {
 // By the context that the kernel restores when the handler returns: with it come the signal mask, the stack and the
 // processor's modes of the interrupted code.
 inline void continue_at(MemoryGuard* guard, void* context) {
+#if defined(__SANITIZE_ADDRESS__)
+  __asan_handle_no_return();  // the frames of the copy do not return: their marks on the stack go
+#endif
 #if defined(__x86_64__)
   auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
   registers[REG_RBP] = reinterpret_cast<greg_t>(guard->resume[0]);

@@ -2,7 +2,6 @@
 #include "memory_guard.h"
 
 #include <gtest/gtest.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -68,9 +67,9 @@ TEST_F(MemoryGuardTest, nothing_is_blocked_afterwards) {
   GoneMemory memory;
   memory.go(GoneMemory::kUnmapped);
   sigset_t before, after;
-  pthread_sigmask(SIG_SETMASK, nullptr, &before);
+  sigprocmask(SIG_SETMASK, nullptr, &before);
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(copy(own_.data(), memory.data(), 8, memory.piece()));
-  pthread_sigmask(SIG_SETMASK, nullptr, &after);
+  sigprocmask(SIG_SETMASK, nullptr, &after);
   for (int s = 1; s < _NSIG; ++s) EXPECT_EQ(sigismember(&before, s), sigismember(&after, s)) << s;
 }
 
@@ -151,7 +150,7 @@ TEST_F(MemoryGuardTest, flags_of_the_handler_before_hold) {
   static bool blocked, deferred;
   action.sa_handler = [](int) {
     sigset_t now;
-    pthread_sigmask(SIG_SETMASK, nullptr, &now);
+    sigprocmask(SIG_SETMASK, nullptr, &now);
     blocked = sigismember(&now, SIGUSR2) == 1;
     deferred = sigismember(&now, SIGSEGV) == 1;
     siglongjmp(way_out, 1);
