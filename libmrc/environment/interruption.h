@@ -28,12 +28,12 @@ inline bool any_handler_interrupts() {
   return false;
 }
 
-// Called after EINTR, which it leaves in errno. Which handler ran is unknown: true if it may have been one without
-// SA_RESTART.
-inline bool may_have_been_interrupted() {
-  const int saved = errno;  // the C library refuses to describe two signals that it uses itself
+// True if a wait that failed with this error, which is left in errno, returns it. After EINTR it is unknown which
+// handler ran: true if it may have been one without SA_RESTART.
+inline bool ends_wait(int error) {
+  if (error != EINTR) return true;
   const bool may = any_handler_interrupts();
-  errno = saved;
+  errno = error;  // the C library refuses to describe two signals that it uses itself
   return may;
 }
 

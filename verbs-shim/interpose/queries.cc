@@ -160,8 +160,7 @@ MRC_EXPORT int ibv_get_async_event(ibv_context* context, ibv_async_event* event)
       const int flags = fcntl(queue.fd(), F_GETFL);
       if (flags >= 0 && (flags & O_NONBLOCK) != 0) return errno = EAGAIN, -1;
       pollfd wait[2] = {{queue.own_fd(), POLLIN, 0}, {ours->soft()->async_fd, POLLIN, 0}};
-      if (ppoll(wait, 2, nullptr, nullptr) < 0 && (errno != EINTR || mrc::environment::may_have_been_interrupted()))
-        return -1;
+      if (ppoll(wait, 2, nullptr, nullptr) < 0 && mrc::environment::ends_wait(errno)) return -1;
     }
   }
   MRC_FORWARD(-1, ibv_get_async_event, "IBVERBS_1.1", context, event);

@@ -47,7 +47,7 @@ int Channel::get(Cq** cq) {
     // Another thread may take the event that this one waits for, so it checks again periodically.
     constexpr timespec kLookAgain = {0, 20'000'000};
     if (::ppoll(wait, 2, &kLookAgain, nullptr) < 0) {  // where the thread can be cancelled
-      if (errno != EINTR || environment::may_have_been_interrupted()) return errno;
+      if (environment::ends_wait(errno)) return errno;
       continue;
     }
     if ((wait[1].revents & POLLIN) != 0) {

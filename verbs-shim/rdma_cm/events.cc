@@ -192,8 +192,7 @@ int Service::take_event(int fd, uint64_t out, size_t size) {
     }
     if ((fcntl(fd, F_GETFL) & O_NONBLOCK) != 0) return EAGAIN;
     pollfd waits = {fd, POLLIN, 0};
-    if (ppoll(&waits, 1, nullptr, nullptr) < 0 && (errno != EINTR || environment::may_have_been_interrupted()))
-      return errno;
+    if (ppoll(&waits, 1, nullptr, nullptr) < 0 && environment::ends_wait(errno)) return errno;
   }
 }
 

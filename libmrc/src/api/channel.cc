@@ -71,8 +71,7 @@ int mrc_comp_channel::get(mrc_cq** cq) {
     const int flags = fcntl(fd_, F_GETFL);
     if (flags >= 0 && (flags & O_NONBLOCK) != 0) return EAGAIN;
     pollfd wait = {fd_, POLLIN, 0};
-    if (ppoll(&wait, 1, nullptr, nullptr) < 0 && (errno != EINTR || mrc::environment::may_have_been_interrupted()))
-      return errno;
+    if (ppoll(&wait, 1, nullptr, nullptr) < 0 && mrc::environment::ends_wait(errno)) return errno;
   }
 }
 

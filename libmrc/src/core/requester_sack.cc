@@ -45,13 +45,15 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
   const Named named = read_named(now, p, cack_next);
   if (named.known) note_lateness(now, p, named);
   const bool news = take_arrivals(now, seth, static_cast<uint64_t>(cack_next));
-  if (news || named.known || (seth.pr && probe_.expects(seth.probe_id))) {
-    follow_peer_window(seth.mpr);
-    update_congestion(now, p, named);
-    apply_path_verdict(now, seth, named);
-  } else {  // about packets of long ago: any host can send that for any old PSN [MRC-SEC-14]
+  // Else about packets of long ago, which any host can name without a guess: it does not delay the next probe either
+  // [MRC-SEC-14].
+  if (!news && !named.known && !(seth.pr && probe_.expects(seth.probe_id))) {
     ++qp_.engine.counters.drop_stale;
+    return;
   }
+  follow_peer_window(seth.mpr);
+  update_congestion(now, p, named);
+  apply_path_verdict(now, seth, named);
   if (seth.pr && !take_probe_answer(now, seth, static_cast<uint64_t>(cack_next))) return;
   detect_losses(now);
   after_progress(now);

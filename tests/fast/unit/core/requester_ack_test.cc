@@ -238,6 +238,8 @@ TEST_F(RequesterAckTest, ASackAboutNothingThatIsOutstandingMovesNeitherPathsNorT
   arrive(sack(19, 19));
   const auto window = [&] { return endpoint_->qp_status(qp_).cwnd; };
   const auto before = window();
+  const Instant due = endpoint_->next_timeout();
+  now_ = now_ + Duration::microseconds(10);
   for (const int32_t named : {-30000, -5, 30000}) {
     for (const wire::PathVerdict m : {wire::PathVerdict::kSkipOnce, wire::PathVerdict::kAlwaysSkip}) {
       for (uint32_t e = 0; e < 8; ++e) {
@@ -254,6 +256,7 @@ TEST_F(RequesterAckTest, ASackAboutNothingThatIsOutstandingMovesNeitherPathsNorT
     }
   }
   EXPECT_EQ(window(), before);
+  EXPECT_EQ(endpoint_->next_timeout(), due);
   EXPECT_EQ(counters().ev_assumed_bad, 0u);
   EXPECT_EQ(counters().ev_skips, 0u);
   EXPECT_EQ(counters().drop_stale, 96u);
