@@ -6,9 +6,9 @@
 //
 // 1. Overtaken. A packet is lost when another one, sent at least a reordering window later on the same plane, has
 //    arrived. It is also lost, although no packet was sent that much later, when a later one of its plane has arrived
-//    and a round trip and the window have passed. The window is the lateness of packets within their planes, up to a
-//    round trip. Lateness is measured by a SACK that names the late packet itself: a packet reported by another
-//    packet's SACK may have been in time, and its own SACK was lost.
+//    and a round trip and the window have passed. The window is the lateness of packets among those of all planes, up
+//    to a round trip: one plane alone has too few samples of it. Lateness is measured by a SACK that names the late
+//    packet itself: a packet reported by another packet's SACK may have been in time, and its own SACK was lost.
 // 2. Silence. Of a plane of which nothing sent later has arrived, while other planes deliver, a packet is lost after
 //    two round trips, the window, four variations and a margin. This time begins anew with each answer that took longer
 //    than that: a host that did not run for a while, this one or the peer's, works off the queues of its planes one
@@ -48,24 +48,20 @@ class LossDetector {
   // the bound of the window would shrink when it is too narrow already.
   void on_round_trip(Duration rtt) { arrivals_.on_sample(rtt); }
 
-  // Lateness of a packet whose arrival becomes known now: the newest packet that has arrived on its plane was sent that
-  // much later.
-  Duration lateness(Instant sent_at, PlaneId plane) const {
-    const Instant newest = planes_[plane].newest;
-    return newest > sent_at ? newest - sent_at : Duration();
-  }
+  // Lateness of a packet whose arrival becomes known now: the newest packet that has arrived was sent that much later.
+  Duration lateness(Instant sent_at) const { return newest_ > sent_at ? newest_ - sent_at : Duration(); }
   void on_late(Instant now, Duration lateness, const RttEstimator& rtt) {
     begin_epoch(now, rtt);
     late_.add(lateness);
   }
 
-  // At least `floor`; half more than the maximum lateness of packets within their planes in this epoch and the last
-  // one, at most the mean round trip of what arrives and four times its variation, as a retransmission timeout of RFC
-  // 6298 is: between paths of unequal queues a packet may be later than the mean. In the first epoch, when little is
-  // known, a round trip. A quarter more and twice the variation retransmitted 0.4 % of the packets needlessly where
-  // deep queues are full (reproduction 6 of sim/RESULTS.md; with these, 0.16 %). A window for each plane follows too
-  // few samples: of 128 paths on 8 planes, a tenth of whose links is dead, it retransmitted 63 packets needlessly where
-  // the common one does none.
+  // At least `floor`; half more than the maximum lateness of packets in this epoch and the last one, at most the mean
+  // round trip of what arrives and four times its variation, as a retransmission timeout of RFC 6298 is: between paths
+  // of unequal queues a packet may be later than the mean. In the first epoch, when little is known, a round trip. A
+  // quarter more and twice the variation retransmitted 0.4 % of the packets needlessly where deep queues are full
+  // (reproduction 6 of sim/RESULTS.md; with these, 0.16 %). A window for each plane follows too few samples: of 128
+  // paths on 8 planes, a tenth of whose links is dead, it retransmitted 63 packets needlessly, and one of the lateness
+  // within planes 18, where this one does none.
   Duration window(Instant now, const RttEstimator& rtt, Duration floor) {
     if (!rtt.known()) return std::max(kUnknown, floor);
     begin_epoch(now, rtt);
@@ -142,7 +138,7 @@ class LossDetector {
   Duration newest_rtt_;
   Instant resumed_ = Instant::from_ns(INT64_MIN / 4);  // when the last answer came that took so long
   Instant next_epoch_ = Instant::from_ns(INT64_MIN / 4);
-  RecentMax late_;      // lateness of packets within their planes
+  RecentMax late_;      // lateness of packets
   uint8_t epochs_ = 0;  // begun, up to two
   PerPlane<Plane> planes_;
 };

@@ -31,8 +31,7 @@ void Requester::note_lateness(Instant now, const wire::Packet& p, const Named& n
   const TxRecord& r = sent_[named.seq];
   if (named.seq >= sent_.una() && !r.acked && r.sends == 1 && named.rtt > Duration()) {
     detector_.on_round_trip(named.rtt);
-    const PlaneId plane = qp_.peer->paths.plane_of(r.ev);
-    detector_.on_late(now, detector_.lateness(r.sent_at, plane), rtt_);
+    detector_.on_late(now, detector_.lateness(r.sent_at), rtt_);
     return;
   }
   if (r.sends < 2 || p.bth.rtx) return;
@@ -41,11 +40,10 @@ void Requester::note_lateness(Instant now, const wire::Packet& p, const Named& n
   ++qp_.engine.counters.spurious_retransmits;
   const Instant first = r.first_sent_at();
   detector_.on_round_trip(now - first);
+  detector_.on_late(now, detector_.lateness(first), rtt_);
   const std::optional<EvIndex> ev = qp_.engine.ev_index_of(p.sack.seth.entropy);
-  const PlaneId plane = qp_.peer->paths.plane_of(ev.value_or(r.ev));
-  detector_.on_late(now, detector_.lateness(first, plane), rtt_);
   if (!ev) return;
-  detector_.on_delivered(now, first, plane);
+  detector_.on_delivered(now, first, qp_.peer->paths.plane_of(*ev));
   qp_.peer->paths.on_loss_refuted(now, *ev, first);
   qp_.peer->rearm(&qp_.engine.timers);
 }
