@@ -14,7 +14,7 @@ namespace mrc::perf {
 nlohmann::json loss_counters(const Snapshot& before, const Snapshot& after);
 
 // Request packets. `trimmed`, `corrupted` and `overflowed` are the receiver's; what arrives twice was sent again
-// `needlessly`. The rest of `again` was lost in the network. Of corrupted and overflowed packets nobody knows the kind,
+// `needlessly`. The rest of `again` was lost in the network. The kind of corrupted and overflowed packets is unknown,
 // so that control packets of the other direction are among them, and an overflow counts merged packets as one.
 struct Losses {
   uint64_t sent = 0, again = 0, needlessly = 0, trimmed = 0, corrupted = 0, overflowed = 0;
