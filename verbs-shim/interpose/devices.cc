@@ -1,4 +1,5 @@
 // Device list, opening, and queries of a device that is not open.
+#include <fcntl.h>
 #include <infiniband/verbs.h>
 
 #include <cerrno>
@@ -80,10 +81,12 @@ MRC_EXPORT int ibv_close_device(ibv_context* context) {
   return real != nullptr ? real(context) : -1;
 }
 
-// Import by descriptor or handle needs a kernel driver on the other side.
+// Import by descriptor or handle needs a kernel driver on the other side. The descriptors of our contexts, which
+// programs duplicate and pass on, are open without access (Context), as no driver's is.
 MRC_EXPORT ibv_context* ibv_import_device(int cmd_fd) {
   auto real = MRC_REAL(ibv_import_device, "IBVERBS_1.10");
-  if (real != nullptr && cmd_fd >= 0) return real(cmd_fd);
+  const int flags = fcntl(cmd_fd, F_GETFL);
+  if (real != nullptr && flags >= 0 && (flags & O_PATH) == 0) return real(cmd_fd);
   errno = EOPNOTSUPP;
   return nullptr;
 }

@@ -4,6 +4,7 @@ Each function check_* is one group; the name of each that passes is printed. Run
 """
 import ctypes
 import errno
+import os
 import sys
 
 import pyverbs.cm_enums as ce
@@ -400,6 +401,15 @@ def check_destroyed_at_once(ctx, pd):
         status(b.wait(), e.IBV_WC_SUCCESS)
         b.qp.close()
         status(a.wait(), e.IBV_WC_SUCCESS)
+
+
+def check_import(ctx, pd):
+    """[VRB-REF-1]: programs duplicate the descriptor for another process, and learn from the import that it has no use."""
+    copy = os.dup(ctx.cmd_fd)
+    fails(errno.EOPNOTSUPP, Context, cmd_fd=copy)
+    os.close(copy)
+    fails(errno.EOPNOTSUPP, PD, ctx, handle=1)
+    fails(errno.EOPNOTSUPP, MR, pd, handle=1)
 
 
 def check_timeout_by_rdma_cm(ctx, pd):
