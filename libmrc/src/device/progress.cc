@@ -117,8 +117,9 @@ int DeviceImpl::move(bool receiving, Instant now) {
       run_timers(now, received == 0);
       const int sent = transmit(tx_batch, &now);
       moved += received + sent;
-      // Few bursts moved: the caller may have its completion, so another poll of empty sockets would only delay it.
-      if (received <= 1 && sent < tx_batch) break;
+      // Few bursts moved: the caller may have its completion, so another poll of empty sockets would only delay it. But
+      // timers that are due wait for that poll.
+      if (received <= 1 && sent < tx_batch && (received == 0 || endpoint->next_timeout() > now)) break;
     }
   }
   note_deadline(now);
