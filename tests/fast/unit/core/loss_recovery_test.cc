@@ -20,6 +20,14 @@ class LossRecoveryTest : public LoneEndpoint {
   void one_plane() {
     for (EvEntry& ev : config_.evs) ev.plane = 0_plane;
   }
+  // Requests 1 and 2, further apart than any window after a round trip of 40 us.
+  void send_two() {
+    post(1, 8);
+    drain();
+    now_ = now_ + Duration::microseconds(100);
+    post(2, 8);
+    drain();
+  }
   // Half a window after the report of the packet that overtook others: theirs would have come by now.
   void believe(Duration window = Duration::microseconds(40)) { pass(window / 2); }
   size_t probes() const { return sent(wire::Opcode::kProbe).size(); }
@@ -266,11 +274,7 @@ TEST_F(LossRecoveryTest, NothingIsLostImmediatelyAfterAPauseOfThisHost) {
   one_plane();
   start();
   one_round_trip(Duration::microseconds(40));
-  post(1, 8);
-  drain();
-  now_ = now_ + Duration::microseconds(100);
-  post(2, 8);
-  drain();
+  send_two();
   now_ = now_ + Duration::milliseconds(20);
   endpoint_->on_resumed(now_);
   arrive(sack(0, 2, 0b10));
@@ -286,11 +290,7 @@ TEST_F(LossRecoveryTest, PausesInARowDelayLossesNoLongerThanOne) {
   one_plane();
   start();
   one_round_trip(Duration::microseconds(40));
-  post(1, 8);
-  drain();
-  now_ = now_ + Duration::microseconds(100);
-  post(2, 8);
-  drain();
+  send_two();
   endpoint_->on_resumed(now_);
   arrive(sack(0, 2, 0b10));
   for (int pause = 0; pause < 3; ++pause) {
@@ -636,11 +636,7 @@ TEST_F(LossRecoveryTest, TheDelayOfARetransmissionCountsFromTheFirstCopy) {
   start();
   one_round_trip(Duration::microseconds(40));
   EXPECT_EQ(endpoint_->retransmission_delays(qp_), nullptr);
-  post(1, 8);
-  drain();
-  now_ = now_ + Duration::microseconds(100);
-  post(2, 8);
-  drain();
+  send_two();
   arrive(sack(0, 2, 0b10));  // the first one is missing and is sent again
   drain();
   believe();
