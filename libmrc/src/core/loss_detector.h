@@ -148,6 +148,16 @@ class LossDetector {
     return next;
   }
 
+  // Nothing has arrived for that time.
+  bool silent_for(Instant now, Duration time) const {
+    return last_arrival_ >= Instant::never() || last_arrival_ + time <= now;
+  }
+  // Since when something that was sent at that time can be unanswered for its path's sake: not before the end of the
+  // last silence of all planes, but at most that much later.
+  Instant unanswered_since(Instant sent_at, Duration most) const {
+    return std::max(sent_at, std::min(resumed_, sent_at + most));
+  }
+
   void check() const { arrivals_.check(); }
 
   static constexpr int64_t kEpoch = 16;  // round trips

@@ -6,7 +6,8 @@
 //    its answer, rule 1 judges everything sent before it. This repairs the tail, not the timeout
 //    [MRC-LOSS-2].
 // 3. Timeout. A packet older than the QP's timeout is retransmitted, its EV retired, and the retry budget charged:
-//    first the linear attempts at a fixed interval, then doubling ones [MRC-LOSS-3].
+//    first the linear attempts at a fixed interval, then doubling ones. While the peer answers nothing at all, only the
+//    oldest packet is retransmitted: the peer may merely not run, and then everything has arrived [MRC-LOSS-3].
 // 4. Budget. It is also charged for each interval without an answer [MRC-LOSS-4] and for each interval in which the
 //    oldest packet was not delivered although it was retransmitted [MRC-LOSS-5].
 // NACKs are handled with the other answers in requester_ack.cc.
@@ -112,19 +113,28 @@ void Requester::arm_rto(Instant now) {
   }
 }
 
-// Takes packets in flight for so long for lost.
+// Nothing has arrived for so long although the peer was asked: it does not run, or nothing reaches it.
+bool Requester::peer_is_silent(Instant now, Duration interval) const {
+  return probe_.outstanding() && detector_.silent_for(now, interval / 2);
+}
+
+// Takes packets in flight for so long for lost; of a silent peer the oldest one alone.
 Requester::Expired Requester::time_out_packets(Instant now, Duration interval) {
   Expired expired;
-  for (uint64_t s = sent_.una(); s < sent_.nxt(); ++s) {
+  const bool silent = peer_is_silent(now, interval) && !sent_.all_arrived();
+  expired.any = silent && sent_[sent_.una()].lost;  // it could not be retransmitted yet
+  const uint64_t end = silent ? sent_.una() + 1 : sent_.nxt();
+  for (uint64_t s = sent_.una(); s < end; ++s) {
     const TxRecord& r = sent_[s];
     if (r.acked || r.lost) continue;
-    if (r.sent_at + interval > now) {
-      expired.oldest_left = std::min(expired.oldest_left, r.sent_at);
+    const Instant since = detector_.unanswered_since(r.sent_at, interval);
+    if (since + interval > now) {
+      expired.oldest_left = std::min(expired.oldest_left, since);
       continue;
     }
     mark_lost(now, s, LossCause::kTimedOut);
     ++totals_.timeouts;
-    qp_.peer->paths.on_unanswered(now, r.ev, r.sent_at);
+    qp_.peer->paths.on_unanswered(now, r.ev, silent ? now : r.sent_at);  // silence is no evidence against its path
     report_lost(now, LossCause::kTimedOut, s);
     expired.any = true;
   }

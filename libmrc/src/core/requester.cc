@@ -67,8 +67,9 @@ Requester::Build Requester::build(Instant now, PlaneSet planes_with_room, TxBurs
     window_closed = next == PacketScheduler::Next::kWindowClosed;
     if (next != PacketScheduler::Next::kPacket || !fits(p, *out)) break;
     // The bytes in flight of congestion control come from the receiver's byte count and lag when the last SACK is
-    // lost. With no packet in flight one packet may always be sent, and its SACK corrects the count [MRC-NSCC-10].
-    window_closed = !congestion_->can_send(p.nominal()) && sent_.in_flight() > 0;
+    // lost. With no packet in flight one packet may always be sent, and its SACK corrects the count [MRC-NSCC-10]. So
+    // may the oldest one after its timeout: of a silent peer all others remain in flight [MRC-LOSS-3].
+    window_closed = !congestion_->can_send(p.nominal()) && sent_.in_flight() > 0 && !sent_.oldest_timed_out(p.seq);
     if (window_closed || !builder->room(p.request->inline_data ? 1u : p.request->num_sge)) break;
     if (out->segments == 0 && !choose_path(now, planes_with_room, out)) return Build::kNoRoom;
 

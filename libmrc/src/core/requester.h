@@ -125,8 +125,9 @@ class Requester {
   void handle_rto(Instant now);
   struct Expired {
     bool any = false;
-    Instant oldest_left = Instant::never();  // when the oldest of the others was sent
+    Instant oldest_left = Instant::never();  // since when the oldest of the others is unanswered
   };
+  bool peer_is_silent(Instant now, Duration interval) const;
   Expired time_out_packets(Instant now, Duration interval);
   void arm_rto(Instant now);
   Duration rto_interval() const;

@@ -51,6 +51,12 @@ class SentPackets {
   uint32_t in_flight() const { return in_flight_; }          // neither known to have arrived nor counted as lost
   uint32_t lost() const { return lost_; }                    // counted as lost and not retransmitted yet
   bool all_arrived() const { return una_ == nxt_; }
+  // True if `seq` is the oldest one and is to be retransmitted because of its timeout.
+  bool oldest_timed_out(uint64_t seq) const {
+    if (lost_ == 0 || seq != una_) return false;
+    const TxRecord& r = (*window_)[seq];
+    return r.lost && r.lost_by == TraceTrigger::kTimedOut;
+  }
   // True if it is between una() and nxt().
   bool outstanding(int64_t seq) const { return seq >= static_cast<int64_t>(una_) && seq < static_cast<int64_t>(nxt_); }
 

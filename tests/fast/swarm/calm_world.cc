@@ -2,6 +2,7 @@
 // and then read their planes one after the other. Whatever looks late, it has arrived or will: of many worlds hardly
 // one may retire a path, and next to nothing may be sent again [MRC-LOSS-1, MRC-EVS-17].
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <memory>
 #include <vector>
@@ -102,7 +103,7 @@ void CalmWorld::build() {
 void CalmWorld::draw_pauses() {
   end_ = fabric_->now() + Duration::milliseconds(20 + rng_.below(60));
   const int64_t planes = fabric_->config().planes;
-  const uint32_t longest_us = rng_.chance(0.5) ? 6000 : 1500;
+  const uint32_t longest_us = std::array{1500u, 6000u, 40000u}[rng_.below(3)];  // the last: beyond the packet timeout
   for (int n = 0; n < fabric_->config().nodes; ++n) {
     if (rng_.chance(0.2)) continue;
     Instant from = fabric_->now();

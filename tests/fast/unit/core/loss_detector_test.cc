@@ -294,5 +294,23 @@ TEST_F(DetectTest, LeavesOutWhatHasArrivedOrIsLostOrLiesAboveTheHighestArrival) 
   EXPECT_EQ(lost_, (Seqs{2}));
 }
 
+// What was sent before a silence of the peer has its timeout after it, but no later than a second one.
+TEST_F(LossDetectorTest, ATimeoutBeginsAnewWhenThePeerRunsAgain) {
+  EXPECT_EQ(detector_.unanswered_since(at(50), us(1000)), at(50));
+  delivered(100, 0);
+  EXPECT_EQ(detector_.unanswered_since(at(50), us(1000)), at(50));
+  delivered(900, 90);
+  EXPECT_EQ(detector_.unanswered_since(at(50), us(1000)), at(900));
+  EXPECT_EQ(detector_.unanswered_since(at(50), us(300)), at(350));
+  EXPECT_EQ(detector_.unanswered_since(at(950), us(300)), at(950));
+}
+
+TEST_F(LossDetectorTest, SilenceIsTheTimeSinceAnythingArrived) {
+  EXPECT_TRUE(detector_.silent_for(at(0), us(10)));
+  delivered(100, 0);
+  EXPECT_FALSE(detector_.silent_for(at(109), us(10)));
+  EXPECT_TRUE(detector_.silent_for(at(110), us(10)));
+}
+
 }  // namespace
 }  // namespace mrc::core
