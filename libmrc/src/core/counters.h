@@ -76,8 +76,20 @@ struct Counters {
 #undef MRC_COUNTER_FIELD
 };
 
+// Of one plane; every report of a plane has all of them.
+#define MRC_PLANE_COUNTERS(X) \
+  X(tx_packets)               \
+  X(tx_bytes)                 \
+  X(rx_packets)               \
+  X(rx_bytes)                 \
+  X(losses)                   \
+  X(retransmits)              \
+  X(ecn_marks)
+
 struct PlaneCounters {
-  uint64_t tx_packets = 0, tx_bytes = 0, rx_packets = 0, rx_bytes = 0, retransmits = 0, losses = 0, ecn_marks = 0;
+#define MRC_COUNTER_FIELD(name) uint64_t name = 0;
+  MRC_PLANE_COUNTERS(MRC_COUNTER_FIELD)
+#undef MRC_COUNTER_FIELD
 };
 
 }  // namespace mrc::core

@@ -43,17 +43,26 @@ struct EvStatus {
   Duration rtt;           // smoothed; 0: no sample yet
 };
 
+// Gauges and counters of one QP, each with its type: those that are signed may be below 0.
+#define MRC_QP_VALUES(X)           \
+  X(int64_t, cwnd)                 \
+  X(int64_t, inflight)             \
+  X(Duration, srtt)                \
+  X(Duration, base_rtt)            \
+  X(uint32_t, outstanding_packets) \
+  X(uint64_t, tx_packets)          \
+  X(uint64_t, rx_packets)          \
+  X(uint64_t, retransmits)         \
+  X(uint64_t, timeouts)
+
 struct QpStatus {
   Qpn qpn;
   Qpn dest_qpn;
   QpState state = QpState::kReset;
   PeerId peer = kNoPeer;
-  int64_t cwnd = 0;
-  int64_t inflight = 0;
-  Duration srtt;
-  Duration base_rtt;
-  uint32_t outstanding_packets = 0;
-  uint64_t tx_packets = 0, rx_packets = 0, retransmits = 0, timeouts = 0;
+#define MRC_QP_FIELD(type, name) type name{};
+  MRC_QP_VALUES(MRC_QP_FIELD)
+#undef MRC_QP_FIELD
 };
 
 class Endpoint {

@@ -17,11 +17,12 @@ std::string text_of(const IpAddress& addr) {
   return addr.is_zero() ? "" : addr.to_string();
 }
 
-void line(std::string* text, const std::string& name, int64_t value) {
+template <typename Number>
+void line(std::string* text, const std::string& name, Number value) {
   *text += name + " " + std::to_string(value) + "\n";
 }
-void line(std::string* text, const std::string& name, uint64_t value) {
-  *text += name + " " + std::to_string(value) + "\n";
+void line(std::string* text, const std::string& name, Duration value) {
+  line(text, name + "_ns", value.ns());
 }
 
 const char* name_of(core::EvState state) {
@@ -57,9 +58,11 @@ nlohmann::ordered_json counters_json(const core::Counters& e, const datapath::Da
 }
 
 nlohmann::ordered_json plane_json(const core::PlaneCounters& p) {
-  return {{"tx_packets", p.tx_packets}, {"tx_bytes", p.tx_bytes}, {"rx_packets", p.rx_packets},
-          {"rx_bytes", p.rx_bytes},     {"losses", p.losses},     {"retransmits", p.retransmits},
-          {"ecn_marks", p.ecn_marks}};
+  nlohmann::ordered_json json;
+#define MRC_COUNTER_MEMBER(name) json[#name] = p.name;
+  MRC_PLANE_COUNTERS(MRC_COUNTER_MEMBER)
+#undef MRC_COUNTER_MEMBER
+  return json;
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -96,13 +99,9 @@ Statistics Device::statistics() {
     const core::PlaneCounters& plane = impl_->endpoint->plane_counters(p);
     const std::string prefix = "plane." + std::to_string(p.value() + 1) + ".";
     lines.push_back({prefix + "up", impl_->endpoint->plane_up(p), false});
-    lines.push_back({prefix + "tx_packets", plane.tx_packets});
-    lines.push_back({prefix + "tx_bytes", plane.tx_bytes});
-    lines.push_back({prefix + "rx_packets", plane.rx_packets});
-    lines.push_back({prefix + "rx_bytes", plane.rx_bytes});
-    lines.push_back({prefix + "retransmits", plane.retransmits});
-    lines.push_back({prefix + "losses", plane.losses});
-    lines.push_back({prefix + "ecn_marks", plane.ecn_marks});
+#define MRC_STATS_LINE(name) lines.push_back({prefix + #name, plane.name});
+    MRC_PLANE_COUNTERS(MRC_STATS_LINE)
+#undef MRC_STATS_LINE
   }
   return lines;
 }
@@ -116,20 +115,14 @@ std::string Device::qp_stats_text(const core::Qp* qp) {
   const DeviceLock lock(impl_->mutex);
   const core::QpStatus s = impl_->endpoint->qp_status(qp);
   std::string text;
-  line(&text, "qpn", uint64_t{s.qpn.value()});
-  line(&text, "dest_qpn", uint64_t{s.dest_qpn.value()});
-  line(&text, "cwnd", s.cwnd);
-  line(&text, "inflight", s.inflight);
-  line(&text, "srtt_ns", s.srtt.ns());
-  line(&text, "base_rtt_ns", s.base_rtt.ns());
-  line(&text, "outstanding_packets", uint64_t{s.outstanding_packets});
-  line(&text, "tx_packets", s.tx_packets);
-  line(&text, "rx_packets", s.rx_packets);
-  line(&text, "retransmits", s.retransmits);
-  line(&text, "timeouts", s.timeouts);
+  line(&text, "qpn", s.qpn.value());
+  line(&text, "dest_qpn", s.dest_qpn.value());
+#define MRC_QP_LINE(type, name) line(&text, #name, s.name);
+  MRC_QP_VALUES(MRC_QP_LINE)
+#undef MRC_QP_LINE
   if (const core::DelayHistogram* delays = impl_->endpoint->retransmission_delays(qp)) {
     line(&text, "retransmission_delay.count", delays->count());
-    line(&text, "retransmission_delay.max_ns", delays->max().ns());
+    line(&text, "retransmission_delay.max", delays->max());
     for (size_t i = 0; i < core::DelayHistogram::kBuckets; ++i)
       if (delays->in_bucket(i) != 0)
         line(&text, "retransmission_delay.le_" + std::to_string(core::DelayHistogram::upper_end(i).ns()),
