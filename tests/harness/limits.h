@@ -12,4 +12,8 @@ inline std::chrono::milliseconds limit(std::chrono::milliseconds quiet) {
   return scale == nullptr ? quiet : quiet * std::atoi(scale);
 }
 
+inline unsigned limit_s(unsigned quiet_s) {
+  return static_cast<unsigned>(limit(std::chrono::seconds(quiet_s)).count() / 1000);
+}
+
 }  // namespace mrc::harness

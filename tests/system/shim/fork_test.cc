@@ -11,6 +11,7 @@
 
 #include "connected_qp.h"
 #include "first_device.h"
+#include "harness/limits.h"
 
 namespace {
 
@@ -121,7 +122,7 @@ TEST_F(ForkTest, a_child_ends_its_copies_whatever_the_parents_threads_do) {
   for (int i = 0; i < 40; ++i) {
     const pid_t child = fork();
     if (child == 0) {
-      alarm(20);
+      alarm(mrc::harness::limit_s(20));
       ibv_wc wc;
       const bool right = ibv_poll_cq(cq, 1, &wc) == 0 && ibv_req_notify_cq(cq, 0) == EPERM && ibv_destroy_qp(rc) == 0 &&
                          ibv_destroy_srq(srq) == 0 && ibv_destroy_cq(cq) == 0 && ibv_dealloc_pd(pd) == 0 &&

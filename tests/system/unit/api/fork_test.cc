@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <thread>
 
+#include "harness/limits.h"
 #include "pair.h"
 
 namespace mrc::api {
@@ -19,7 +20,7 @@ class ForkTest : public ApiTest {
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-      alarm(60);
+      alarm(harness::limit_s(60));
       body();
       _exit(HasFailure() ? 1 : 0);
     }
