@@ -52,11 +52,13 @@ void Monitor::live_line(Clock::time_point now, uint64_t bytes) {
   const Snapshot stats = read_device_stats(context_);
   const uint64_t sent = sent_bytes(stats) - sent_bytes(live_stats_);
   const bool by_packets = sent < kEnoughMessages * message_;
-  std::fprintf(out_, "  %6.1f s  %7.2f Gb/s%s  retransmitted %llu  timeouts %llu\n", seconds(now - begin_),
-               gbps(by_packets ? sent : bytes - live_bytes_, seconds(now - last_live_)),
-               by_packets ? " in packets" : "",
-               static_cast<unsigned long long>(stats.counter("retransmits") - live_stats_.counter("retransmits")),
-               static_cast<unsigned long long>(stats.counter("timeouts") - live_stats_.counter("timeouts")));
+  const auto counted = [&](const char* name) {
+    return static_cast<unsigned long long>(stats.counter(name) - live_stats_.counter(name));
+  };
+  std::fprintf(out_, "  %6.1f s  %7.2f Gb/s%s  retransmitted %llu (%llu needlessly)  timeouts %llu\n",
+               seconds(now - begin_), gbps(by_packets ? sent : bytes - live_bytes_, seconds(now - last_live_)),
+               by_packets ? " in packets" : "", counted("retransmits"), counted("spurious_retransmits"),
+               counted("timeouts"));
   std::fflush(out_);
   live_stats_ = stats;
   live_bytes_ = bytes;
@@ -72,6 +74,7 @@ void Monitor::timeline_row(Clock::time_point now, uint64_t bytes) {
   row.at_s = seconds(now - begin_);
   row.gbps = gbps(bytes - row_bytes_, elapsed);
   row.retransmits = stats.counter("retransmits") - row_stats_.counter("retransmits");
+  row.needless = stats.counter("spurious_retransmits") - row_stats_.counter("spurious_retransmits");
   uint64_t total = 0;
   for (size_t p = 0; p < stats.planes.size(); ++p) {
     const uint64_t sent = stats.plane(p, "tx_bytes") - row_stats_.plane(p, "tx_bytes");
@@ -111,6 +114,7 @@ nlohmann::json timeline_to_json(const std::vector<TimelineRow>& rows) {
                     {"planes_in_use", r.planes_in_use},
                     {"plane_gbps", r.plane_gbps},
                     {"retransmits", r.retransmits},
+                    {"needless", r.needless},
                     {"good", r.good},
                     {"skip", r.skip},
                     {"assumed_bad", r.assumed_bad},

@@ -22,7 +22,7 @@ struct TimelineRow {
   double gbps = 0;
   uint32_t planes_in_use = 0;
   std::vector<double> plane_gbps;
-  uint64_t retransmits = 0;  // in the interval
+  uint64_t retransmits = 0, needless = 0;  // in the interval; needless: as far as the sender has learned
   uint32_t good = 0, skip = 0, assumed_bad = 0, denied = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "error.h"
+#include "losses.h"
 #include "size_text.h"
 #include "test_json.h"
 
@@ -155,6 +156,7 @@ void print_paths(const json& report, std::FILE* out) {
                  static_cast<unsigned long long>(of("losses")), good, skip, bad, denied,
                  static_cast<unsigned long long>(sent));
   }
+  print_losses(report, out);
   std::fprintf(out, "%s\n", report.value("ok", false) ? "OK" : "FAILED: the data was wrong");
 }
 

@@ -1,7 +1,7 @@
 // The report: a JSON value that grows by size, and its printed form.
 // {"device","role","options",
 //  "sizes":[{"size","messages","seconds","gbps","message_rate","cpu_s_per_gb",.. or "latency":{..}}],
-//  "planes":[..], "evs":[..], "counters":{..}, "timeline":[..], "ok"}
+//  "planes":[..], "evs":[..], "counters":{..}, "losses":[..] (losses.h), "timeline":[..], "ok"}
 #pragma once
 
 #include <cstdio>
@@ -23,7 +23,7 @@ nlohmann::json slice_line(const Options& o, const Plan& plan, const nlohmann::js
 void add_paths(nlohmann::json* report, const Snapshot& before, const Snapshot& after, const QpSnapshot& qp);
 
 void print_size(const nlohmann::json& report, std::FILE* out);   // one line, with a head before the first
-void print_paths(const nlohmann::json& report, std::FILE* out);  // planes and EVs, and the verdict
+void print_paths(const nlohmann::json& report, std::FILE* out);  // planes, EVs, losses, and the verdict
 
 // --json: throws UsageError when the file cannot be opened, PerfError when it cannot be written.
 void open_json(const std::string& name, tools::ReportFile* file);

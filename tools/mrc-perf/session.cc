@@ -7,6 +7,7 @@
 
 #include "error.h"
 #include "latency.h"
+#include "losses.h"
 #include "report.h"
 #include "slices.h"
 #include "test_json.h"
@@ -104,12 +105,17 @@ class Session {
       const Connection& connection = workers.connection();
       nlohmann::json mine = o_.test == Test::kLatency ? latency(plan, connection, source, workers.buffer())
                                                       : transfer(plan, &workers, pattern, source);
-      oob_.send({{"result", mine}});
-      const nlohmann::json theirs = oob_.receive(60).at("result");
+      const Snapshot after = read_device_stats(device_.verbs());
+      const nlohmann::json my_losses = loss_counters(before, after);
+      oob_.send({{"result", mine}, {"losses", my_losses}});
+      const nlohmann::json answer = oob_.receive(60);
+      const nlohmann::json& theirs = answer.at("result");
       report_["mtu"] = connection.mtu();
       add_size(&report_, o_, plan, !o_.is_server(), mine, theirs);
       ok_ = ok_ && mine.value("mismatches", 0) == 0 && theirs.value("mismatches", 0) == 0;
-      add_paths(&report_, before, read_device_stats(device_.verbs()), read_qp_stats(connection.qps()[0]));
+      add_paths(&report_, before, after, read_qp_stats(connection.qps()[0]));
+      // An older mrc-perf says nothing of its losses.
+      if (answer.contains("losses")) add_losses(&report_, !o_.is_server(), my_losses, answer.at("losses"));
       // Neither side destroys its queue pairs while the other still waits for an acknowledgement.
       oob_.barrier("end of size");
     }

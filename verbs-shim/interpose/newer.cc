@@ -38,8 +38,8 @@ std::nullptr_t no_object() {
   return nullptr;
 }
 
-int no_descriptor() {
-  errno = EOPNOTSUPP;
+int no_descriptor(int error) {
+  errno = error;
   return -1;
 }
 
@@ -80,7 +80,8 @@ MRC_NEWER(void*, ibv_alloc_dmah, "IBVERBS_1.15", (ibv_context * context, void* a
           no_object(), nullptr)
 MRC_NEWER(int, ibv_dealloc_dmah, "IBVERBS_1.15", (OfContext * dmah), (dmah), ours(dmah->context),
           with_errno(EOPNOTSUPP), ENOSYS)
-MRC_NEWER(int, ibv_dm_export_dmabuf_fd, "IBVERBS_1.16", (ibv_dm * dm), (dm), ours(dm->context), no_descriptor(), -1)
+MRC_NEWER(int, ibv_dm_export_dmabuf_fd, "IBVERBS_1.16", (ibv_dm * dm), (dm), ours(dm->context),
+          no_descriptor(EOPNOTSUPP), -1)
 // In units of 100 Mb/s.
 MRC_NEWER(int, ibv_query_port_speed, "IBVERBS_1.16", (ibv_context * context, uint32_t port, uint64_t* speed),
           (context, port, speed), ours(context), with_errno(mrc::shim::query_port_speed(context, port, speed)), ENOSYS)
@@ -92,8 +93,9 @@ MRC_NEWER(void, ibv_free_buf, "IBVERBS_1.17", (ibv_buf * buf), (buf), mrc::shim:
 MRC_NEWER(ibv_mr*, ibv_reg_buf_mr, "IBVERBS_1.17", (ibv_pd * pd, ibv_buf* buf, void* addr, size_t length, int access),
           (pd, buf, addr, length, access), ours(pd->context), register_buffer(pd, buf, addr, length, access), nullptr)
 
+// A buffer of ordinary memory has no descriptor: libibverbs' answer for such.
 MRC_NEWER(int, ibv_export_buf_dmabuf_fd, "IBVERBS_1.18", (ibv_buf * buf), (buf), mrc::shim::is_our_buffer(buf),
-          no_descriptor(), -1)
+          no_descriptor(ENODATA), -1)
 MRC_NEWER(int, _ibv_query_comp_cntr_caps, "IBVERBS_1.18", (ibv_context * context, void* caps, size_t size),
           (context, caps, size), ours(context), with_errno(EOPNOTSUPP), ENOSYS)
 MRC_NEWER(void*, ibv_create_comp_cntr, "IBVERBS_1.18", (ibv_context * context, void* attr), (context, attr),

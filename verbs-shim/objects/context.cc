@@ -55,6 +55,7 @@ Context::~Context() {
   if (pump_channel_ != nullptr) api_.mrc_destroy_comp_channel(pump_channel_);
   if (mrc_ != nullptr) api_.mrc_destroy_context(mrc_);
   api_.mrc_soft_close_device(soft_);
+  if (verbs()->cmd_fd >= 0) ::close(verbs()->cmd_fd);
   pthread_mutex_destroy(&verbs()->mutex);
 }
 
@@ -65,7 +66,9 @@ void Context::fill_handle(ibv_device* device) {
   handle_.verbs.priv = unknown_ops();
   ibv_context* const c = verbs();
   c->device = device;
-  c->cmd_fd = -1;
+  // Programs duplicate it to share the device with another process, which ibv_import_device() then refuses. It is open
+  // without access: libibverbs cannot send it anything if it gets one of our contexts (EBADF). [VRB-REF-1]
+  c->cmd_fd = ::open("/dev/null", O_PATH | O_CLOEXEC);
   c->async_fd = async.fd();
   c->num_comp_vectors = soft_->num_comp_vectors;
   c->abi_compat = __VERBS_ABI_IS_EXTENDED;

@@ -448,8 +448,11 @@ int Service::set_option(const Call& call, const rdma_ucm_set_option& in) {
     case RDMA_OPTION_ID_AFONLY:
       id->ipv6_only = value != 0;
       return 0;
-    case RDMA_OPTION_ID_TOS:
-    case RDMA_OPTION_ID_ACK_TIMEOUT:  // MRC has its own timers, and the datagrams' class is the device's
+    case RDMA_OPTION_ID_ACK_TIMEOUT:  // one byte
+      if (in.optlen != 1 || id->datagram) return EINVAL;
+      id->ack_timeout = static_cast<uint8_t>(value);
+      return 0;
+    case RDMA_OPTION_ID_TOS:  // the datagrams' class is the device's
       return 0;
     default:
       return ENOSYS;

@@ -59,6 +59,7 @@ inline int describe(int fd, struct stat* out) {
 }
 
 inline constexpr uint32_t kDefaultQkey = 0x01234567;  // of RDMA_PS_UDP, as the kernel has it
+inline constexpr uint8_t kDefaultAckTimeout = 18;     // about a second for each of retry_cnt + 1 [VRB-QP-4]
 
 struct Id {
   enum class State : uint8_t { kIdle, kBound, kAddressResolved, kRouteResolved, kListening, kConnection };
@@ -78,6 +79,7 @@ struct Id {
   uint32_t qkey = kDefaultQkey;                          // datagrams: of its own queue pair
   uint8_t responder_resources = 0, initiator_depth = 0;  // as agreed
   uint8_t retry_count = 7, rnr_retry_count = 7;
+  uint8_t ack_timeout = kDefaultAckTimeout;  // of the queue pair; an option
   bool peer_known = false;
   uint32_t events_reported = 0;
 };

@@ -18,7 +18,6 @@ namespace {
 constexpr uint16_t kDefaultPkey = 0xFFFF;
 constexpr uint8_t kEqual = 2;     // IB_SA_EQ
 constexpr uint8_t kRate100 = 16;  // IBV_RATE_100_GBPS
-constexpr uint8_t kTimeout = 18;  // about a second for each of retry_cnt + 1 [VRB-QP-4]
 constexpr uint8_t kHopLimit = 64;
 constexpr uint8_t kMaxReads = 16;  // VRB-DEV-2
 
@@ -50,7 +49,7 @@ ib_user_path_rec path_of(const Id& id) {
   path.mtu = id.port.mtu;
   path.mtu_selector = path.rate_selector = path.packet_life_time_selector = kEqual;
   path.rate = kRate100;
-  path.packet_life_time = kTimeout;
+  path.packet_life_time = kDefaultAckTimeout;
   path.hop_limit = kHopLimit;
   return path;
 }
@@ -67,7 +66,7 @@ void put_record(const Id& id, ib_path_rec_data* out) {
   record[50] = record[51] = 0xFF;
   record[54] = static_cast<uint8_t>(kEqual << 6 | id.port.mtu);
   record[55] = kEqual << 6 | kRate100;
-  record[56] = kEqual << 6 | kTimeout;
+  record[56] = kEqual << 6 | kDefaultAckTimeout;
 }
 
 }  // namespace
@@ -162,7 +161,7 @@ void Service::fill_attributes(const Id& id, uint32_t state, ib_uverbs_qp_attr* o
   } else {
     out->qp_attr_mask |= IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
     out->sq_psn = id.own.psn;
-    out->timeout = kTimeout;
+    out->timeout = id.ack_timeout;
     out->retry_cnt = id.retry_count;
     out->rnr_retry = id.rnr_retry_count;
     out->max_rd_atomic = std::min(id.initiator_depth, kMaxReads);

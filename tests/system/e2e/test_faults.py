@@ -6,9 +6,18 @@ def faulty(fault, *args):
     return verified([*args], {"MRC_FAULT": "seed=7;" + fault})
 
 
+def client_to_server(report):
+    """Losses of the direction that carries the data; the server's verdicts go the other way."""
+    there = report["losses"][0]
+    assert (there["from"], there["to"]) == ("client", "server"), report["losses"]
+    return there
+
+
 def test_loss():
     report = faulty("loss=0.01", "--size", "1M", "--iters", "128")
     assert report["counters"]["retransmits"] > 0, report["counters"]
+    losses = client_to_server(report)
+    assert losses["sent_again"] >= losses["network"] > 0 == losses["trimmed"] == losses["corrupted"], losses
 
 
 def test_loss_with_small_packets():
@@ -25,6 +34,9 @@ def test_corruption():
     report = faulty("corrupt=0.01", "--size", "256K", "--iters", "400", "--bidirectional")
     counters = report["counters"]
     assert counters["drop_icrc"] + counters["drop_decode"] > 0, counters
+    there, back = report["losses"]
+    assert (there["from"], there["to"], back["from"], back["to"]) == ("client", "server", "server", "client"), report["losses"]
+    assert there["corrupted"] > 0 and back["corrupted"] > 0, report["losses"]
 
 
 def test_duplication():
@@ -46,6 +58,8 @@ def test_ecn_marks():
 def test_trimming():
     report = faulty("trim=0.01", "--size", "256K", "--iters", "400", "--bidirectional")
     assert report["counters"]["retransmits"] > 0, report["counters"]
+    for losses in report["losses"]:
+        assert losses["sent_again"] > 0 and losses["trimmed"] > 0, report["losses"]
 
 
 def test_delay_on_one_plane():

@@ -65,7 +65,7 @@ SOCK_CLOEXEC, so that its sockets stay TCP; `iperf3` 3.12 asks for socket option
 |---|---|
 | UCX, and MPI over it | none: UD makes the connections, RC carries the data. MPICH needs a build for UCX, Open MPI `--mca pml ucx` if its order of choice is another, and `--mca osc ucx` for one-sided communication: its `osc rdma` ends in `btl ofi` at MPI_Compare_and_swap, without the preload, too. MPICH 4.0.2 reports truncated messages where a fragment ends within an element of a derived type, which MPI_Gather of large messages makes from 4 ranks on; over TCP, too, with segments of such a size. `UCX_RC_VERBS_SEG_SIZE=8201` ends fragments at multiples of 8 bytes. Tests that overwrite one place by several puts and wait for the last one (`ucx_perftest -t ucp_put_bw`) may wait for ever: MRC places packets in the order of arrival, which several paths and losses change |
 | NCCL's own InfiniBand transport | up to 2.29 `LD_PRELOAD`, from 2.30 on `NCCL_IBVERBS_LIB=/path/libmrc-verbs.so` will do instead. 2.28.9 needs `NCCL_GIN_TYPE=2`: unset, it calls through a pointer of GPU-initiated networking that stays -1 on our device. Every collective with 2 and 4 ranks, and 1 % loss: `tests/system/nccl-real/test_ib.py`. The plugin for NCCL is the better way |
-| MSCCL++ | `MSCCLPP_IBV_SO=/path/libmrc-verbs.so`, and no `LD_PRELOAD` |
+| MSCCL++ | `MSCCLPP_IBV_SO=/path/libmrc-verbs.so`. Its recipe for MRC also names the real libibverbs in `VMRC_LIBIBVERBS_SO`, and takes half of the functions from there: leave it out, or name the shim in it, or add `LD_PRELOAD`; otherwise ibv_alloc_pd fails with errno 95, and stderr says this (VRB-INT-5). GPU memory is refused. `tests/system/shim/mscclpp.c` does what its host side does, with and without atomics |
 
 ## Between hosts, and programs that Debian lacks
 
@@ -77,6 +77,21 @@ completion queue and one waiting thread per rank, memory regions sent as message
 
 HPC Challenge (`hpcc` 1.5.0, Open MPI, 2 ranks) passes all its own checks over the shim. Debian 12 has no OSU benchmarks, no Valkey and
 no SPDK; its Redis 7.0 is built without RDMA; of librpma it has the library, and no program that uses it.
+
+## rdma-core's own tests
+
+Those of rdma-core 65 (389, Python) run over the shim with librdmacm and libibverbs of that release; `rdma link` has to be answered,
+which a script can do. None fails but those below; what is skipped is hardware of one vendor, GPUs, and what the device does not offer:
+
+| tests | what they find |
+|---|---|
+| on-demand paging | skipped: the device reports no support, although IBV_ACCESS_ON_DEMAND is accepted and makes an ordinary region |
+| XRC, raw packets, memory windows, device memory, DMA handles, dmabuf, re-registration, CQ moderation, real time, parent domains with allocators | skipped upon EOPNOTSUPP |
+| shared protection domains | skipped: the context's descriptor can be duplicated, importing it is EOPNOTSUPP |
+| buffers (`ibv_alloc_buf`) | pass: another domain's is EINVAL, the dmabuf of one is ENODATA |
+| `test_rdmacm_async_resolve_addrinfo` | fails: `rdma_resolve_addrinfo` needs a command of newer kernels that the shim's rdma_cm does not have |
+
+`ibv_alloc_null_mr`, which they do not test, is EOPNOTSUPP: libmrc has no region without memory.
 
 ## Memory windows
 

@@ -4,11 +4,14 @@ Each function check_* is one group; the name of each that passes is printed. Run
 """
 import ctypes
 import errno
+import os
 import sys
 
+import pyverbs.cm_enums as ce
 import pyverbs.enums as e
 from pyverbs.addr import AH, AHAttr, GlobalRoute
 from pyverbs.base import PyverbsRDMAErrno
+from pyverbs.cmid import CMID, AddrInfo, CMEvent, CMEventChannel, ConnParam
 from pyverbs.cq import CQ, CQEX, CompChannel, CqInitAttrEx, PollCqAttr
 from pyverbs.device import Context, get_device_list
 from pyverbs.mr import MR, MW
@@ -17,6 +20,8 @@ from pyverbs.pyverbs_error import PyverbsError, PyverbsRDMAError
 from pyverbs.qp import QP, QPAttr, QPCap, QPEx, QPInitAttr, QPInitAttrEx
 from pyverbs.srq import SRQ, SrqAttr, SrqInitAttr
 from pyverbs.wr import SGE, RecvWR, SendWR
+
+import ports
 
 DEVICE = "mrc0"
 ALL = e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_WRITE | e.IBV_ACCESS_REMOTE_READ | e.IBV_ACCESS_REMOTE_ATOMIC
@@ -396,6 +401,42 @@ def check_destroyed_at_once(ctx, pd):
         status(b.wait(), e.IBV_WC_SUCCESS)
         b.qp.close()
         status(a.wait(), e.IBV_WC_SUCCESS)
+
+
+def check_import(ctx, pd):
+    """[VRB-REF-1]: programs duplicate the descriptor for another process, and learn from the import that it has no use."""
+    copy = os.dup(ctx.cmd_fd)
+    fails(errno.EOPNOTSUPP, Context, cmd_fd=copy)
+    os.close(copy)
+    fails(errno.EOPNOTSUPP, PD, ctx, handle=1)
+    fails(errno.EOPNOTSUPP, MR, pd, handle=1)
+
+
+def check_timeout_by_rdma_cm(ctx, pd):
+    """[CM-DEV-3]: the option of an id is the timeout of its queue pair."""
+    def event(channel, expected):
+        taken = CMEvent(channel)
+        assert taken.event_type == expected, taken.event_str()
+        return taken
+
+    listening, connecting = CMEventChannel(), CMEventChannel()
+    server, client = CMID(creator=listening), CMID(creator=connecting)
+    port = str(ports.free())
+    server.bind_addr(AddrInfo(src="127.0.0.1", src_service=port, flags=ce.RAI_PASSIVE))
+    server.listen(1)
+    client.resolve_addr(AddrInfo(dst="127.0.0.1", dst_service=port))
+    event(connecting, ce.RDMA_CM_EVENT_ADDR_RESOLVED).ack_cm_event()
+    client.resolve_route()
+    event(connecting, ce.RDMA_CM_EVENT_ROUTE_RESOLVED).ack_cm_event()
+    client.connect(ConnParam(qp_num=1))
+    request = event(listening, ce.RDMA_CM_EVENT_CONNECT_REQUEST)
+    child = CMID(creator=request, listen_id=server)
+    request.ack_cm_event()
+    assert child.init_qp_attr(e.IBV_QPS_RTS)[0].timeout == 18
+    child.set_option(ce.RDMA_OPTION_ID, ce.RDMA_OPTION_ID_ACK_TIMEOUT, 21, 1)
+    assert child.init_qp_attr(e.IBV_QPS_RTS)[0].timeout == 21
+    datagrams = CMID(creator=connecting, port_space=ce.RDMA_PS_UDP)
+    fails(errno.EINVAL, datagrams.set_option, ce.RDMA_OPTION_ID, ce.RDMA_OPTION_ID_ACK_TIMEOUT, 21, 1)
 
 
 def check_memory_windows_are_refused(ctx, pd):

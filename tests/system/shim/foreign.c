@@ -6,10 +6,12 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define FAIL(...) (fprintf(stderr, __VA_ARGS__), exit(1))
 
@@ -115,6 +117,14 @@ static void device_and_context(void) {
   uint8_t mac[6];
   uint16_t vid;
   REFUSED(OUR(ibv_resolve_eth_l2_from_gid)(ctx, &ah, mac, &vid) == -1);
+  /* To share a device, programs pass a copy of its descriptor on. Other descriptors are libibverbs'. */
+  const int copy = dup(ctx->cmd_fd), other = open("/dev/null", O_RDWR);
+  CHECK(copy >= 0 && other >= 0);
+  REFUSED(OUR(ibv_import_device)(copy) == NULL);
+  REFUSED(OUR(ibv_import_device)(-1) == NULL);
+  CHECK(OUR(ibv_import_device)(other) == NULL && errno == 0);
+  close(copy);
+  close(other);
   char text[64];
   CHECK(OUR(ibv_read_sysfs_file)(ctx->device->ibdev_path, "node_type", text, sizeof text) == 5);
 }
@@ -140,6 +150,26 @@ static void memory_regions(void) {
   struct of_context handle = {.context = ctx};
   REFUSED(TYPED(of_context_fn, ibv_alloc_dmah)(ctx, memory) == NULL);
   REFUSED(TYPED(of_object_fn, ibv_dealloc_dmah)(&handle) == EOPNOTSUPP);
+}
+
+/* Functions that verbs.h defines itself, and that call through a context. */
+static void inline_functions(void) {
+  struct ibv_xrcd_init_attr xrcd = {0};
+  REFUSED(ibv_open_xrcd(ctx, &xrcd) == NULL);
+  struct ibv_srq_init_attr_ex srq = {.attr = {.max_wr = 4, .max_sge = 1},
+                                     .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
+                                     .srq_type = IBV_SRQT_XRC,
+                                     .pd = pd};
+  REFUSED(ibv_create_srq_ex(ctx, &srq) == NULL);
+  struct ibv_qp_open_attr open_attr = {0};
+  REFUSED(ibv_open_qp(ctx, &open_attr) == NULL);
+  REFUSED(ibv_alloc_null_mr(pd) == NULL);
+  struct ibv_alloc_dm_attr dm = {.length = 64};
+  REFUSED(ibv_alloc_dm(ctx, &dm) == NULL);
+  struct ibv_sge range = {(uintptr_t)memory, sizeof memory, 0};
+  CHECK(ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &range, 1) == EOPNOTSUPP);
+  struct ibv_device_attr_ex device;
+  CHECK(ibv_query_device_ex(ctx, NULL, &device) == 0 && device.odp_caps.general_caps == 0 && device.max_dm_size == 0);
 }
 
 enum { IOVA = 1, ADDR = 2, FD = 4, FD_OFFSET = 8, DMAH = 16, BUF = 32, LATER = 64 };
@@ -175,7 +205,7 @@ static void buffers(void) {
   struct ibv_pd* other = TYPED(struct ibv_pd * (struct ibv_context*), ibv_alloc_pd)(pd->context);
   CHECK(reg_buf_mr(other, buf, at, 100, IBV_ACCESS_LOCAL_WRITE) == NULL && errno == EINVAL);
   CHECK(TYPED(int(struct ibv_pd*), ibv_dealloc_pd)(other) == 0);
-  REFUSED(TYPED(int(void*), ibv_export_buf_dmabuf_fd)(buf) == -1);
+  CHECK(TYPED(int(void*), ibv_export_buf_dmabuf_fd)(buf) == -1 && errno == ENODATA);
   TYPED(void(void*), ibv_free_buf)(buf);
   CHECK(reg_buf_mr(pd, buf, at, 1, IBV_ACCESS_LOCAL_WRITE) == NULL && errno == EINVAL);
   void* none = NULL;
@@ -263,6 +293,7 @@ int main(int argc, char** argv) {
   read_names(argv[1]);
   device_and_context();
   memory_regions();
+  inline_functions();
   registration_by_attributes();
   buffers();
   queues();

@@ -21,6 +21,14 @@ def test_without_the_preload_there_is_no_device():
     assert process.code == 2 and "no RDMA device" in process.out and "LD_PRELOAD=" in process.out, process
 
 
+def test_the_library_says_that_the_preload_is_missing():
+    """[API-DEV-6]"""
+    linked, missing, warn = ["@PROGRAMS@/mrc_c_linked", "linked", "-p", "1"], "LD_PRELOAD=libmrc-verbs.so adds them", (("MRC_LOG", "warn"),)
+    for command, extra, preload, said in ((linked, warn, (), 1), (linked, (), (), 0), (["ibv_devices"], warn, None, 0)):
+        process = session.run(command, extra, preload)
+        assert process.out.count(missing) == said, process
+
+
 def test_without_the_preload_there_is_no_library():
     process = session.run(["@PROGRAMS@/mrc_c_opened", "libnv_mrc.so", "-p", "1"], preload=())
     assert process.code == 2 and "no MRC library: libnv_mrc.so" in process.out, process

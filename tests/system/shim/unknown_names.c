@@ -1,5 +1,6 @@
 /* Gives objects of the shim to the functions of the real libibverbs, as happens when a program calls one that is newer
- * than the shim: they answer that this is not supported, and nothing crashes.
+ * than the shim, or takes functions from both: they answer that this is not supported, and nothing crashes. Lists of
+ * devices are freed by either.
  *
  * Linked with libibverbs, without preload. usage: unknown_names /path/libmrc-verbs.so */
 #define _GNU_SOURCE
@@ -75,7 +76,10 @@ int main(int argc, char** argv) {
 
   CHECK(SHIM(ibv_destroy_qp)(qp) == 0 && SHIM(ibv_destroy_cq)(cq) == 0 && SHIM(ibv_dereg_mr)(mr) == 0 &&
         SHIM(ibv_dealloc_pd)(pd) == 0 && SHIM(ibv_close_device)(ctx) == 0);
-  SHIM(ibv_free_device_list)(list);
+  ibv_free_device_list(list);
+  SHIM(ibv_free_device_list)(SHIM(ibv_get_device_list)(&n));
+  /* libibverbs' own; null where the kernel has no RDMA. */
+  SHIM(ibv_free_device_list)(ibv_get_device_list(&n));
   puts("refused");
   return 0;
 }

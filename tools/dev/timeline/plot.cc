@@ -96,6 +96,18 @@ void paths(PanelPicture* p, double top, const std::vector<Row>& rows) {
   }
 }
 
+// Says in numbers what bars of no height show: where nothing went wrong, nothing was sent again.
+std::string retransmits_title(const std::vector<Row>& rows, const std::vector<Mark>& marks) {
+  const auto count = [](double n) { return std::to_string(static_cast<long long>(n)); };
+  double all = 0, before = 0;
+  for (const Row& r : rows) {
+    all += r.retransmits;
+    if (!marks.empty() && r.t <= marks[0].from) before += r.retransmits;
+  }
+  const std::string title = "packets sent again, per interval: " + count(all) + " in all";
+  return marks.empty() ? title : title + ", " + count(before) + " before the first fault";
+}
+
 void seconds_axis(PanelPicture* p, double end, double y) {
   const double step = round_up(end / 12);
   for (double t = 0; t <= end * 1.0001; t += step) p->tick(t, y, tools::short_number(t));
@@ -111,7 +123,7 @@ std::string draw(const std::string& title, const std::vector<Row>& rows, const s
   for (const Mark& m : marks) p.shade(m.from, m.to);
   throughput(&p, 44, rows, marks);
   bars(&p, 304, 60, "planes in use", rows, &Row::planes_in_use, "#8fb0d0");
-  bars(&p, 394, 80, "packets sent again, per interval", rows, &Row::retransmits, "#c98a5a");
+  bars(&p, 394, 80, retransmits_title(rows, marks), rows, &Row::retransmits, "#c98a5a");
   paths(&p, 504, rows);
   seconds_axis(&p, end, 610);
   return p.svg();

@@ -1,0 +1,78 @@
+#include "losses.h"
+
+#include <gtest/gtest.h>
+
+namespace mrc::perf {
+namespace {
+
+using nlohmann::json;
+
+Snapshot snapshot(std::map<std::string, uint64_t> counters) {
+  Snapshot s;
+  s.counters = std::move(counters);
+  return s;
+}
+
+json sender() {
+  return loss_counters(snapshot({{"tx_data", 1000}, {"retransmits", 5}}),
+                       snapshot({{"tx_data", 101000}, {"retransmits", 105}, {"tx_packets", 7}}));
+}
+json receiver() {
+  return loss_counters(snapshot({{"rx_duplicates", 1}}), snapshot({{"rx_duplicates", 11},
+                                                                   {"rx_trimmed", 20},
+                                                                   {"drop_icrc", 5},
+                                                                   {"drop_decode", 2},
+                                                                   {"driver.rx_overflow", 3}}));
+}
+
+TEST(Losses, AreOfTheRunAndOfTheKindThatTheReceiverKnows) {
+  const Losses l = losses_between(sender(), receiver());
+  EXPECT_EQ(l.sent, 100000u);
+  EXPECT_EQ(l.again, 100u);
+  EXPECT_EQ(l.needlessly, 10u);
+  EXPECT_EQ(l.trimmed, 20u);
+  EXPECT_EQ(l.corrupted, 7u);
+  EXPECT_EQ(l.overflowed, 3u);
+  EXPECT_EQ(l.in_network(), 60u);
+}
+
+// Control packets count as corrupted, too: more reasons than retransmissions.
+TEST(Losses, OfTheNetworkAreNeverBelowZero) {
+  Losses l;
+  l.again = 3;
+  l.corrupted = 3;
+  EXPECT_EQ(l.in_network(), 0u);
+  l.corrupted = 4;
+  EXPECT_EQ(l.in_network(), 0u);
+  l.corrupted = 2;
+  EXPECT_EQ(l.in_network(), 1u);
+}
+
+TEST(Losses, WhatTheNetworkDuplicatesWasNotSentAgain) {
+  json receiver_of_many = receiver();
+  receiver_of_many["duplicates"] = 101;
+  EXPECT_EQ(losses_between(sender(), receiver_of_many).needlessly, 100u);
+}
+
+TEST(Losses, NameTheDirectionThatCarriedPackets) {
+  json report;
+  add_losses(&report, true, sender(), receiver());
+  ASSERT_EQ(report["losses"].size(), 1u);
+  EXPECT_EQ(report["losses"][0]["from"], "client");
+  EXPECT_EQ(report["losses"][0]["to"], "server");
+  EXPECT_EQ(report["losses"][0]["packets"], 100000);
+  EXPECT_EQ(report["losses"][0]["network"], 60);
+
+  add_losses(&report, false, receiver(), sender());
+  ASSERT_EQ(report["losses"].size(), 1u);
+  EXPECT_EQ(report["losses"][0]["from"], "client");
+}
+
+TEST(Losses, AnAnswerWithoutCountersIsRefused) {
+  json report;
+  EXPECT_THROW(add_losses(&report, true, sender(), json::object()), json::exception);
+  EXPECT_THROW(losses_between(sender(), json{{"duplicates", "many"}}), json::exception);
+}
+
+}  // namespace
+}  // namespace mrc::perf
