@@ -17,6 +17,7 @@ void Node::on_trace(const TraceEntry& e) {
 
 namespace {
 constexpr uint32_t kFirstEv = 49152;
+constexpr Duration kNoticedPause = Duration::milliseconds(2);
 
 IpAddress address(int node, int plane) {
   return IpAddress::v4(10, static_cast<uint8_t>(plane), static_cast<uint8_t>(node >> 8),
@@ -132,10 +133,28 @@ void Fabric::post_receives(int node, Qp* qp, uint64_t first_id, int count) {
   for (int i = 0; i < count; ++i) at(node).post_recv(now_, qp, first_id + static_cast<uint64_t>(i));
 }
 
+void Fabric::add_pause(const simnet::Pause& pause) {
+  net_.add_pause(pause);
+  node(pause.node).pauses.push_back(pause);
+}
+
+bool Fabric::runs(Node* n) {
+  while (!n->pauses.empty() && n->pauses.front().to <= now_) {
+    // As a device does: it cannot tell shorter pauses from work.
+    if (n->pauses.front().to - n->pauses.front().from > kNoticedPause) n->endpoint->on_resumed(now_);
+    n->reads_until = n->pauses.front().to + n->pauses.front().per_plane * config_.planes;
+    n->pauses.pop_front();
+  }
+  return n->pauses.empty() || now_ < n->pauses.front().from;
+}
+
 void Fabric::pump() {
+  for (auto& n : nodes_) runs(n.get());
   while (const auto due = net_.take(now_)) at(due->node).handle_rx(now_, due->burst);
   for (auto& n : nodes_) {
-    if (n->endpoint->next_timeout() <= now_) n->endpoint->handle_timeout(now_);
+    if (!runs(n.get())) continue;
+    // Timers wait until all that has arrived was read.
+    if (n->endpoint->next_timeout() <= now_ && n->reads_until <= now_) n->endpoint->handle_timeout(now_);
     while (n->endpoint->poll_tx(now_, burst_.get())) net_.send(now_, n->index, *burst_);
   }
 }
@@ -147,7 +166,8 @@ bool Fabric::step_until(Instant limit) {
 
 bool Fabric::advance(Instant limit) {
   Instant next = net_.next_delivery();
-  for (auto& n : nodes_) next = std::min(next, n->endpoint->next_timeout());
+  for (auto& n : nodes_)
+    next = std::min(next, runs(n.get()) ? std::max(n->endpoint->next_timeout(), n->reads_until) : n->pauses.front().to);
   if (next >= Instant::never()) return false;
   // A timer that is due at once is served in the next round; time moves all the same, so no loop stands still.
   now_ = std::max(now_ + Duration::nanoseconds(1), std::min(next, limit));

@@ -2,6 +2,7 @@
 // a few readable calls: make nodes, connect QPs, register memory, post, run until something has happened.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -40,6 +41,8 @@ struct Node : core::Sink, core::TraceSink {
   std::vector<TraceRecord>* trace = nullptr;
   std::function<bool(const core::Completion&)> on_done;  // may look at memory at the moment of completion
   uint32_t next_qpn = 0x100;
+  std::deque<simnet::Pause> pauses;  // of now and later
+  Instant reads_until;               // what arrived during the last one
 };
 
 struct FabricConfig {
@@ -90,10 +93,14 @@ class Fabric {
   // Until `done` holds or `limit` has passed; true when it holds.
   bool run_until(const std::function<bool()>& done, Duration limit);
   void run_for(Duration time);
+  // The node does not run for that time; see simnet::Pause. What is under way already is delivered all the same. Pauses
+  // of a node are added in their order.
+  void add_pause(const simnet::Pause& pause);
   void record(std::vector<TraceRecord>* trace);
 
  private:
   void start(int node, uint64_t seed, uint32_t first_ev);
+  bool runs(Node* node);           // now: it does not pause
   bool advance(Instant limit);     // to the next wake-up; false when nothing is pending
   bool step_until(Instant limit);  // the clock goes no further than `limit`
 

@@ -48,6 +48,10 @@ void Endpoint::on_resumed(Instant now) {
   if (now - ran_since >= kPauseSpacing) ran_since = now;
 }
 
+Instant Endpoint::ran_since() const {
+  return parts_->engine.ran_since;
+}
+
 void Endpoint::handle_timeout(Instant now) {
   const Checked checked(parts_.get());
   while (TimerNode* n = parts_->engine.timers.pop_due(now)) {

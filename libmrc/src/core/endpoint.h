@@ -73,6 +73,7 @@ class Endpoint {
   // This host did not run for a while until now, so answers may be queued: what was sent before is not judged by its
   // age [MRC-LOSS-1].
   void on_resumed(Instant now);
+  Instant ran_since() const;  // the end of the last such pause that counts
 
   // --- memory ------------------------------------------------------------------------------------------------------
   MemoryTable& memory();

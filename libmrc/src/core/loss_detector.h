@@ -5,14 +5,19 @@
 // of several planes one after the other, milliseconds apart. So there are two rules.
 //
 // 1. Overtaken. A packet is lost when another one, sent at least a reordering window later on the same plane, has
-//    arrived. It is also lost, although no packet was sent that much later, when a later one of its plane has arrived
-//    and a round trip and the window have passed. The window is the lateness of packets among those of all planes, up
-//    to a round trip: one plane alone has too few samples of it. Lateness is measured by a SACK that names the late
-//    packet itself: a packet reported by another packet's SACK may have been in time, and its own SACK was lost.
+//    arrived; half to one window after that, since SACKs come over all planes and overtake each other. It is also lost,
+//    although no packet was sent that much later, when the window has passed since a later one of its plane arrived.
+//    The window is the lateness of packets among those of all planes, up to a round trip: one plane alone has too few
+//    samples of it. Lateness is measured by a SACK that names the late packet itself: a packet reported by another
+//    packet's SACK may have been in time, and its own SACK was lost.
 // 2. Silence. Of a plane of which nothing sent later has arrived, while other planes deliver, a packet is lost after
-//    two round trips, the window, four variations and a margin. This time begins anew with each answer that took longer
-//    than that: a host that did not run for a while, this one or the peer's, works off the queues of its planes one
-//    after the other, and the first answers say nothing about the others. It has a limit.
+//    two round trips, the window, four variations and a margin, if anything arrives after that time: when all planes
+//    are silent, it is the peer that does not run. This time begins anew with each answer that took longer than that,
+//    and with the first one after such a silence of all planes: a host that did not run for a while, this one or the
+//    peer's, works off the queues of its planes one after the other, and the first answers say nothing about the
+//    others. It has a limit.
+//
+// Nothing is lost before all that has arrived was read, which the owner's timers wait for, though not for ever.
 #pragma once
 
 #include <algorithm>
@@ -25,6 +30,19 @@
 
 namespace mrc::core {
 
+// When a packet was sent; those of one plane that were sent together arrive in the order of their numbers.
+struct Sending {
+  Instant at = Instant::from_ns(INT64_MIN / 4);
+  uint64_t seq = 0;
+  bool before(const Sending& o) const { return at < o.at || (at == o.at && seq < o.seq); }
+};
+
+// What the owner knows of its host.
+struct OwnHost {
+  Instant ran_since;      // it did not run immediately before: answers of that time may still be queued
+  bool has_read = false;  // all that had arrived, or has tried for long enough
+};
+
 class LossDetector {
  public:
   // Forgets everything. Throws std::bad_alloc, and changes nothing then.
@@ -34,11 +52,25 @@ class LossDetector {
     planes_.swap(fresh);
   }
 
-  // A packet or a probe that was sent at `sent_at` on that plane has arrived, for certain.
-  void on_delivered(Instant now, Instant sent_at, PlaneId plane) {
+  // A packet or a probe that was sent so on that plane has arrived, for certain. `asked_before`: something that was
+  // sent earlier may be unanswered, so that the time since the last arrival may be a pause of the peer's. Such a time
+  // may also be one in which nothing was sent; it counts only once in a while, or traffic with pauses of that length
+  // would never find a loss.
+  void on_delivered(Instant now, Sending sending, PlaneId plane, const RttEstimator& rtt, bool asked_before) {
+    const Instant sent_at = sending.at;
+    if (rtt.known()) {
+      const Duration patient = patience(rtt.smoothed(), rtt);
+      const bool silence =
+          asked_before && last_arrival_ < now && now - last_arrival_ > patient && now - last_silence_ > kSilenceSpacing;
+      if (silence) last_silence_ = now;
+      if (silence || now - sent_at > patient) resumed_ = now;
+    }
+    last_arrival_ = now;
     Plane& p = planes_[plane];
-    p.newest = std::max(p.newest, sent_at);
-    if (arrivals_.known() && now - sent_at > patience(arrivals_.smoothed(), arrivals_)) resumed_ = now;
+    if (p.newest.before(sending)) {
+      p.newest = sending;
+      p.arrived_at = now;
+    }
     if (sent_at <= newest_) return;
     newest_ = sent_at;
     newest_rtt_ = now - sent_at;
@@ -71,37 +103,43 @@ class LossDetector {
     return std::max({floor, needed, epochs_ < 2 ? rtt.smoothed() : Duration()});
   }
 
-  // The time at which a packet sent at `sent_at` counts as lost without an answer. never(): no later one has
-  // arrived. If only time indicates the loss, twice the variation of the round trip is added: the answer may be
-  // late, too. Silence of a plane is weaker evidence, and waits for longer. `ran_since`: this host did not run
-  // immediately before that time, so that answers which arrived meanwhile may be queued.
-  Instant lost_at(Instant sent_at, const RttEstimator& rtt, Duration window, PlaneId plane, Instant ran_since) const {
+  // True: one sent that much later on its plane has arrived.
+  bool overtaken(Instant sent_at, Duration window, PlaneId plane) const {
+    return sent_at + window <= planes_[plane].newest.at;
+  }
+  // The time at which a packet counts as lost without an answer; a past one: it is lost. never(): no later one has
+  // arrived, or there is no sign yet that the peer runs. If only time indicates the loss, twice the variation of the
+  // round trip is added: the answer may be late, too. Silence of a plane is weaker evidence, and waits for longer.
+  Instant lost_at(Sending sending, const RttEstimator& rtt, Duration window, PlaneId plane, Instant ran_since) const {
+    const Instant sent_at = sending.at;
     if (sent_at > newest_) return Instant::never();
     const Plane& p = planes_[plane];
-    if (sent_at + window <= p.newest) return newest_;
+    if (overtaken(sent_at, window, plane)) return sent_at + window <= p.settled ? p.arrived_at : p.settles_at;
     const Duration round = std::max(newest_rtt_, rtt.smoothed());
-    const Instant since = std::max(sent_at, ran_since);
-    if (sent_at <= p.newest) {
-      const Duration late = round + window + rtt.variation() * 2;
-      return std::min(since + late, sent_at + std::max(late, kMaxSilence));
+    if (sending.before(p.newest)) {
+      const Duration late = window + rtt.variation() * 2;
+      return std::min(std::max(p.arrived_at, ran_since) + late, sent_at + std::max(round + late, kMaxSilence));
     }
     const Duration silence = window + patience(round, rtt);
-    return std::min(std::max(since, resumed_) + silence, sent_at + std::max(silence, kMaxSilence));
+    const Instant at =
+        std::min(std::max({sent_at, ran_since, resumed_}) + silence, sent_at + std::max(silence, kMaxSilence));
+    return at <= last_arrival_ ? at : Instant::never();
   }
 
   // Calls on_lost(seq) for the packets of `sent` that are lost now, the oldest first; on_lost() may mark them as lost.
-  // `evs[ev].plane` is the plane of an EV. Returns the time of the next loss if nothing arrives until then.
+  // `evs[ev].plane` is the plane of an EV. Returns the time at which to call it again if nothing arrives until then.
   template <typename Evs, typename OnLost>
-  Instant detect(Instant now, const SentPackets& sent, const RttEstimator& rtt, Duration floor, Instant ran_since,
+  Instant detect(Instant now, const SentPackets& sent, const RttEstimator& rtt, Duration floor, const OwnHost& host,
                  const Evs& evs, const OnLost& on_lost) {
     const Duration reordering = window(now, rtt, floor);
+    for (Plane& p : planes_) p.tell(now, std::min(reordering / 2, kMaxSettling));
     Instant next = Instant::never();
     for (uint64_t s = sent.una(); s < sent.highest_acked(); ++s) {
       const TxRecord& r = sent[s];
       if (r.acked || r.lost) continue;
       const PlaneId plane = evs[r.ev].plane;
-      const Instant at = lost_at(r.sent_at, rtt, reordering, plane, ran_since);
-      if (at <= now) {
+      const Instant at = lost_at({r.sent_at, s}, rtt, reordering, plane, host.ran_since);
+      if (at <= now && host.has_read) {
         on_lost(s);
       } else {
         next = std::min(next, at);
@@ -116,10 +154,22 @@ class LossDetector {
   static constexpr Duration kUnknown = Duration::milliseconds(1);
   static constexpr Duration kSilenceMargin = Duration::microseconds(200);
   static constexpr Duration kMaxSilence = Duration::milliseconds(40);
+  static constexpr Duration kMaxSettling = Duration::microseconds(200);  // SACKs do not wait in the queues of data
+  static constexpr Duration kSilenceSpacing = Duration::milliseconds(10);
 
  private:
   struct Plane {
-    Instant newest = Instant::from_ns(INT64_MIN / 4);  // send time of the newest packet that has arrived
+    // In steps of `pause`: what was the newest that long ago.
+    void tell(Instant now, Duration pause) {
+      if (now < settles_at) return;
+      settled = settling;
+      settling = newest.at;
+      settles_at = now + pause;
+    }
+    Sending newest;  // of what has arrived
+    Instant arrived_at;
+    Instant settled = Sending().at, settling = Sending().at;
+    Instant settles_at;
   };
 
   // Time within which a plane that works answers.
@@ -136,6 +186,8 @@ class LossDetector {
   RttEstimator arrivals_;
   Instant newest_ = Instant::from_ns(INT64_MIN / 4);
   Duration newest_rtt_;
+  Instant last_arrival_ = Instant::never();
+  Instant last_silence_ = Sending().at;                // the end of the last silence of all planes that counted
   Instant resumed_ = Instant::from_ns(INT64_MIN / 4);  // when the last answer came that took so long
   Instant next_epoch_ = Instant::from_ns(INT64_MIN / 4);
   RecentMax late_;      // lateness of packets

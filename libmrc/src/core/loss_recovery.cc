@@ -43,7 +43,7 @@ void Requester::note_lateness(Instant now, const wire::Packet& p, const Named& n
   detector_.on_late(now, detector_.lateness(first), rtt_);
   const std::optional<EvIndex> ev = qp_.engine.ev_index_of(p.sack.seth.entropy);
   if (!ev) return;
-  detector_.on_delivered(now, first, qp_.peer->paths.plane_of(*ev));
+  detector_.on_delivered(now, {first}, qp_.peer->paths.plane_of(*ev), rtt_, true);
   qp_.peer->paths.on_loss_refuted(now, *ev, first);
   qp_.peer->rearm(&qp_.engine.timers);
 }
@@ -72,7 +72,8 @@ void Requester::report_lost(Instant now, LossCause cause, uint64_t seq) {
   }
 }
 
-void Requester::detect_losses(Instant now) {
+void Requester::detect_losses(Instant now, bool has_read) {
+  const Instant overdue = lost_deadline_;
   lost_deadline_ = Instant::never();
   if (sent_.una() >= sent_.highest_acked()) return;
   // SACKs that arrived while this host did not run are read in the order of the planes' sockets, not in theirs.
@@ -82,12 +83,16 @@ void Requester::detect_losses(Instant now) {
   }
   const EndpointConfig& c = qp_.engine.config;
   bool any = false;
-  lost_deadline_ = detector_.detect(now, sent_, rtt_, c.reorder_floor, qp_.engine.ran_since, c.evs, [&](uint64_t seq) {
-    mark_lost(now, seq, LossCause::kOvertaken);
-    qp_.peer->paths.on_lost(now, sent_[seq].ev, sent_[seq].sent_at);
-    report_lost(now, LossCause::kOvertaken, seq);
-    any = true;
-  });
+  lost_deadline_ =
+      detector_.detect(now, sent_, rtt_, c.reorder_floor, {qp_.engine.ran_since, has_read}, c.evs, [&](uint64_t seq) {
+        mark_lost(now, seq, LossCause::kOvertaken);
+        qp_.peer->paths.on_lost(now, sent_[seq].ev, sent_[seq].sent_at);
+        report_lost(now, LossCause::kOvertaken, seq);
+        any = true;
+      });
+  // A flood of arrivals must not put it off: timers are bounded by how long they are due.
+  if (!has_read && overdue <= now && lost_deadline_ < Instant::never())
+    lost_deadline_ = std::min(lost_deadline_, overdue);
   if (!any) return;
   trace_window(now, TraceTrigger::kOvertaken, Duration());
   qp_.peer->rearm(&qp_.engine.timers);
@@ -207,7 +212,9 @@ void Requester::send_probe(Instant now, TraceTrigger why) {
   if (ev && queue_probe(now, why, *ev, id)) {
     // A probe that never came back is silence on its path, too. It is sent again before that is certain: its path is
     // blamed only when the answer is later than queues explain.
-    if (probe_.unanswered_for(now, probe_patience())) paths.on_lost(now, probe_.latest().ev, probe_.latest().sent_at);
+    const ProbeTimer::Probe& last = probe_.latest();
+    if (probe_.unanswered_for(now, probe_patience()) && paths.peer_ran_since(last.sent_at))
+      paths.on_lost(now, last.ev, last.sent_at);
     probe_.on_sent(now, id, *ev, sent_.una());
     qp_.peer->rearm(&qp_.engine.timers);
   }
@@ -240,7 +247,7 @@ bool Requester::queue_probe(Instant now, TraceTrigger why, EvIndex ev, uint16_t 
 
 void Requester::on_timer(Instant now) {
   if (rto_deadline_ <= now) handle_rto(now);
-  if (qp_.state == QpState::kRts && lost_deadline_ <= now) detect_losses(now);
+  if (qp_.state == QpState::kRts && lost_deadline_ <= now) detect_losses(now, true);
   if (qp_.state == QpState::kRts && probe_.deadline() <= now) send_probe(now, TraceTrigger::kSilence);
 }
 

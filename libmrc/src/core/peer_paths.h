@@ -136,6 +136,9 @@ class PeerPaths {
     else
       ++health_[ev].losses;
   }
+  // Something sent at or after that time was delivered, on any plane. A peer of which all is silent is busy, gone or
+  // out of reach: that is no evidence against one path [MRC-EVS-17].
+  bool peer_ran_since(Instant sent_at) const { return answers_.newest_sent >= sent_at; }
   // A packet that counted as lost on this EV has arrived: its loss is no evidence.
   void on_loss_refuted(Instant now, EvIndex ev, Instant sent_at);
   void on_ecn(EvIndex ev) { ++health_[ev].ecn_marks; }
@@ -255,9 +258,6 @@ class PeerPaths {
   std::optional<EvIndex> draw_ev(PlaneId plane, bool bad_too, bool idle_only = false);
   uint32_t floor() const;
   uint32_t in_use(std::optional<LinkIndex> without = std::nullopt) const;
-  // Something sent at or after that time was delivered, on any plane. A peer of which all is silent is busy, gone or
-  // out of reach: that is no evidence against one path [MRC-EVS-17].
-  bool peer_ran_since(Instant sent_at) const { return answers_.newest_sent >= sent_at; }
   void suspect_link(Instant now, EvIndex ev, TraceTrigger why);
   void on_first_probe_lost(Instant now, EvIndex ev, Instant sent_at);
   void forget_link_test(EvIndex ev);

@@ -28,7 +28,8 @@ class ProbeTimer {
   };
   struct Answer {
     Probe probe;
-    bool late = false;  // to the first probe since an answer, after others have been sent
+    bool late = false;           // to the first probe since an answer, after others have been sent
+    bool after_silence = false;  // to the last of several
   };
 
   Instant deadline() const { return deadline_; }
@@ -71,7 +72,7 @@ class ProbeTimer {
     if (!outstanding_) return std::nullopt;
     if (id == latest_.id) {
       outstanding_ = false;
-      return Answer{latest_, false};
+      return Answer{latest_, false, first_.id != latest_.id};
     }
     if (id != first_.id) return std::nullopt;
     const Answer late{first_, true};

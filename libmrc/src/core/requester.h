@@ -118,7 +118,7 @@ class Requester {
   void on_refused(Instant now, uint64_t seq, wire::NackReason reason);
   // loss_recovery.cc
   void note_lateness(Instant now, const wire::Packet& p, const Named& named);
-  void detect_losses(Instant now);
+  void detect_losses(Instant now, bool has_read);  // all that has arrived
   void mark_lost(Instant now, uint64_t seq, LossCause cause);
   void report_lost(Instant now, LossCause cause, uint64_t seq);
   void trace_window(Instant now, TraceTrigger why, Duration rtt);
@@ -148,7 +148,7 @@ class Requester {
   ProbeTimer probe_;
   RetryBudget retry_;
   Instant rto_deadline_ = Instant::never();
-  Instant lost_deadline_ = Instant::never();  // the time at which an overtaken packet counts as lost
+  Instant lost_deadline_ = Instant::never();  // when to look for losses again, see LossDetector
   uint32_t meter_generation_ = 0;
   SendCompletions completions_;
   Totals totals_;

@@ -55,7 +55,7 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
   update_congestion(now, p, named);
   apply_path_verdict(now, seth, named);
   if (seth.pr && !take_probe_answer(now, seth, static_cast<uint64_t>(cack_next))) return;
-  detect_losses(now);
+  detect_losses(now, false);
   after_progress(now);
 }
 
@@ -112,7 +112,7 @@ void Requester::on_arrived(Instant now, uint64_t seq) {
   }
   qp_.peer->paths.on_delivered(r.ev, r.sent_at);
   if (r.sends == 1) qp_.peer->paths.on_rtt(r.ev, now - r.sent_at);
-  detector_.on_delivered(now, r.sent_at, qp_.peer->paths.plane_of(r.ev));
+  detector_.on_delivered(now, {r.sent_at, seq}, qp_.peer->paths.plane_of(r.ev), rtt_, true);
 }
 
 // A QP's first retransmission allocates its histogram; where memory has run out, the next one does.
@@ -244,7 +244,7 @@ bool Requester::take_probe_answer(Instant now, const wire::Seth& seth, uint64_t 
   // answered probe only proves that small ones pass.
   if (sent_.all_arrived()) retry_.restore();
   qp_.peer->paths.on_delivered(answer->probe.ev, sent_at);
-  detector_.on_delivered(now, sent_at, qp_.peer->paths.plane_of(answer->probe.ev));
+  detector_.on_delivered(now, {sent_at}, qp_.peer->paths.plane_of(answer->probe.ev), rtt_, answer->after_silence);
   if (!sent_.all_arrived()) suspect_path_mtu(now);
   // Everything sent before the probe has either been reported by now or is lost.
   sent_.on_all_reported();

@@ -121,7 +121,6 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   static constexpr int kSingles = 32;  // of either, where a burst is one packet
   static constexpr Duration kTimerPatience =
       Duration::milliseconds(2);  // maximum time that timers wait for the sockets to be empty
-  static constexpr Duration kPauseSpacing = Duration::milliseconds(10);  // pauses in a row delay timers no longer
   static constexpr Duration kComesBack =
       Duration::microseconds(100);      // a polling application polls again within this time
   static constexpr int kRounds = 8;     // of receiving and sending in one call
@@ -161,7 +160,6 @@ class DeviceImpl final : public core::Sink, public HelperWork {
 
   Instant last_rx_ ABSL_GUARDED_BY(device_lock) = Instant::from_ns(INT64_MIN / 4);
   Instant moved_until_ ABSL_GUARDED_BY(device_lock) = Instant::from_ns(INT64_MIN / 4);
-  Instant ran_since_ ABSL_GUARDED_BY(device_lock) = Instant::from_ns(INT64_MIN / 4);    // end of the last pause
   Instant slept_until_ ABSL_GUARDED_BY(device_lock) = Instant::from_ns(INT64_MIN / 4);  // the helper, before it woke up
   int64_t wake_at_ ABSL_GUARDED_BY(device_lock) = kAwake;  // the time at which the sleeping helper wakes
   Instant not_before_ ABSL_GUARDED_BY(device_lock) = Instant::from_ns(INT64_MIN / 4);  // timers and transmissions

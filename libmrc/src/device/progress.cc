@@ -87,7 +87,8 @@ void DeviceImpl::run_timers(Instant now, bool drained) {
   if (now < not_before_) return;
   attempt([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) {
     const Instant due = endpoint->next_timeout();
-    if (due <= now && (drained || now - std::max(due, ran_since_) > kTimerPatience)) endpoint->handle_timeout(now);
+    if (due <= now && (drained || now - std::max(due, endpoint->ran_since()) > kTimerPatience))
+      endpoint->handle_timeout(now);
     if (datapath->next_timeout() <= now) datapath->tx_burst(now, nullptr, 0);
   });
 }
@@ -95,10 +96,7 @@ void DeviceImpl::run_timers(Instant now, bool drained) {
 // Finds the ends of pauses that this process did not choose: between calls, of which the helper's sleep until its time
 // is no part, and within one.
 void DeviceImpl::note_time(Instant now, Instant slept_until) {
-  if (now - std::max(moved_until_, slept_until) > kTimerPatience) {
-    if (now - ran_since_ > kPauseSpacing) ran_since_ = now;
-    endpoint->on_resumed(now);
-  }
+  if (now - std::max(moved_until_, slept_until) > kTimerPatience) endpoint->on_resumed(now);
   moved_until_ = now;
 }
 
@@ -117,8 +115,9 @@ int DeviceImpl::move(bool receiving, Instant now) {
       run_timers(now, received == 0);
       const int sent = transmit(tx_batch, &now);
       moved += received + sent;
-      // Few bursts moved: the caller may have its completion, so another poll of empty sockets would only delay it.
-      if (received <= 1 && sent < tx_batch) break;
+      // Few bursts moved: the caller may have its completion, so another poll of empty sockets would only delay it. But
+      // timers that are due wait for that poll.
+      if (received <= 1 && sent < tx_batch && (received == 0 || endpoint->next_timeout() > now)) break;
     }
   }
   note_deadline(now);

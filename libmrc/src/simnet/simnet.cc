@@ -116,6 +116,10 @@ void SimNet::inject(Instant at, int to_node, int plane, const wire::Flow& flow, 
 }
 
 void SimNet::enqueue(Instant at, Packet p) {
+  for (const Pause& pause : pauses_) {
+    const Instant read = pause.to + pause.per_plane * (p.plane + 1);
+    if (pause.node == p.node && at >= pause.from && at < read) at = read;
+  }
   queue_.emplace(Key{at.ns(), order_++}, std::move(p));
 }
 

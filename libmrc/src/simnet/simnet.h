@@ -43,6 +43,15 @@ struct Outage {
   Instant to;
 };
 
+// A node does not run in [from, to), as a host that is busy with other work. What arrives meanwhile, it reads
+// afterwards plane by plane, each for `per_plane`: until a plane's turn ends nothing of it is delivered.
+struct Pause {
+  int node = 0;
+  Instant from;
+  Instant to;
+  Duration per_plane;
+};
+
 struct Delivery {
   int node = 0;
   core::RxBurst burst;  // points into `bytes`
@@ -62,6 +71,8 @@ class SimNet {
   int planes() const { return static_cast<int>(links_.size()); }
   void attach(int node, int plane, const IpAddress& address) { hosts_[address] = {node, plane}; }
   void add_outage(const Outage& o) { outages_.push_back(o); }
+  // For packets that are sent from now on; pauses of a node are added in their order.
+  void add_pause(const Pause& p) { pauses_.push_back(p); }
   // Loss on every packet that carries this source port, whatever its plane: one bad path.
   void set_ev_loss(uint16_t source_port, double loss) { ev_loss_[source_port] = loss; }
   // Called for every packet that is sent, before any fault is drawn; true: it is dropped. For tests that lose one kind
@@ -109,6 +120,7 @@ class SimNet {
   std::map<std::pair<int, int>, uint32_t> in_burst_loss_;
   std::map<uint16_t, double> ev_loss_;
   std::vector<Outage> outages_;
+  std::vector<Pause> pauses_;
   Filter filter_;
   std::map<Key, Packet> queue_;
   uint64_t order_ = 0;

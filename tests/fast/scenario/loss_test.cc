@@ -67,6 +67,42 @@ TEST(Loss, TailIsRepairedByAProbe) {
   EXPECT_EQ(p.counters(0).timeouts, 0u);
 }
 
+// A packet that is lost among messages of any pace is found by its plane's later packets, or by the silence of its
+// plane while others answer; never by the QP's timeout of 17 ms.
+TEST(Loss, ALostPacketIsFoundSoonAtAnyPace) {
+  for (const int64_t pace_us : {1, 5, 20, 50, 100, 200, 300, 400, 450, 500, 600, 800, 1000, 2000}) {
+    Pair p;
+    uint64_t posted = 0;
+    int lose = -1;
+    p.fabric.net().set_filter([&](int node, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
+      if (node != 0 || bytes.size() < 500 || lose != 0)
+        return lose -= (node == 0 && bytes.size() >= 500 && lose > 0), false;
+      lose = -1;
+      return true;
+    });
+    const auto send = [&] {
+      ASSERT_EQ(p.write(posted, static_cast<uint32_t>(posted % 100) * 1000, 1000), PostResult::kOk);
+      ++posted;
+      p.pass(Duration::microseconds(pace_us));
+    };
+    for (int i = 0; i < 60; ++i) send();
+    lose = 0;
+    send();
+    const uint64_t lost = posted;
+    Duration waited;
+    while (p.sends().size() < lost && waited < Duration::milliseconds(12)) {
+      if (posted < lost + 60)
+        send();
+      else
+        p.pass(Duration::microseconds(pace_us));
+      waited = waited + Duration::microseconds(pace_us);
+    }
+    EXPECT_GE(p.sends().size(), lost) << "a message each " << pace_us << " us";
+    EXPECT_EQ(p.counters(0).timeouts, 0u) << "a message each " << pace_us << " us";
+    EXPECT_EQ(p.fabric.net().counters().lost, 1u);
+  }
+}
+
 // [MRC-PSN-2]: behind the window is a duplicate, and a duplicate never writes memory, however late it comes.
 TEST(Loss, ALateDuplicateNeverWrites) {
   Pair p(without_queries());

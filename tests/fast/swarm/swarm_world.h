@@ -14,9 +14,13 @@ struct Outcome {
   std::string failure;     // first broken promise
   std::string summary;     // what the world looked like
   bool failed_qp = false;  // forged worlds: the forger ended the connection
+  // Calm worlds: request packets, those of them that were sent again, and whether a path was retired.
+  uint64_t packets = 0, again = 0;
+  bool retired = false;
 };
 
 Outcome run_world(uint64_t seed);
 Outcome run_forged_world(uint64_t seed);
+Outcome run_calm_world(uint64_t seed);
 
 }  // namespace mrc::swarm
