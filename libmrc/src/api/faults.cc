@@ -26,7 +26,7 @@ void catch_faults() {
 extern "C" int mrc_soft_guarded_access(void (*access)(void*), void* argument, const iovec* memory, int count,
                                        void** fault) {
   if (access == nullptr || count < 0 || (count > 0 && memory == nullptr)) return mrc::api::errno_value(EINVAL);
-  const std::optional<uint64_t> at = mrc::environment::guarded(memory, count, [&] { access(argument); });
+  const std::optional<uint64_t> at = mrc::environment::guarded(memory, count, [access, argument] { access(argument); });
   if (!at) return 0;
   if (fault != nullptr) *fault = reinterpret_cast<void*>(*at);  // NOLINT(performance-no-int-to-ptr)
   return mrc::api::errno_value(EFAULT);

@@ -132,8 +132,8 @@ class BurstBuilder {
   // The pass over the payload: copies it, computes the ICRC, or both.
   uint32_t read_payload(uint32_t crc) {
     const iovec* const pieces = &b_.iov[pending_payload_];
-    const auto read = [&] {
-      for (const iovec& piece : std::span(pieces, pending_payload_iovs_)) {
+    const auto read = [this, &crc] {
+      for (const iovec& piece : std::span(&b_.iov[pending_payload_], pending_payload_iovs_)) {
         if (!icrc_) {
           std::memcpy(staged_payload_, piece.iov_base, piece.iov_len);
         } else if (staged_) {

@@ -49,7 +49,8 @@ class Scatter {
  private:
   [[nodiscard]] bool copy(const MemoryRegion& mr, uint64_t to, const uint8_t* from, size_t bytes) {
     const iovec room{mr.at(to), bytes};
-    const std::optional<uint64_t> at = environment::guarded(&room, 1, [&] { std::memcpy(room.iov_base, from, bytes); });
+    const std::optional<uint64_t> at =
+        environment::guarded(&room, 1, [&room, from] { std::memcpy(room.iov_base, from, room.iov_len); });
     if (at && fault_ != nullptr) *fault_ = mr.fault_at(*at, true);
     return !at;
   }

@@ -166,7 +166,7 @@ inline Responder::Placed Responder::place(const wire::Packet& p, const MessageCl
 inline bool Responder::write_payload(const wire::Packet& p, uint8_t* to) {
   const iovec room{to, p.payload_len};
   const std::optional<uint64_t> fault =
-      environment::guarded(&room, 1, [&] { place_bytes(to, p.payload, p.payload_len); });
+      environment::guarded(&room, 1, [to, &p] { place_bytes(to, p.payload, p.payload_len); });
   if (__builtin_expect(!fault.has_value(), 1)) return true;
   fault_.address = *fault;
   return false;

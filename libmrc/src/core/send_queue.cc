@@ -90,7 +90,7 @@ bool SendQueue::copy_inline(const SendWr& wr, uint8_t* to) {
     const size_t length = wr.sges[i].length;
     if (length == 0) continue;
     const iovec from{reinterpret_cast<void*>(wr.sges[i].addr), length};
-    if (environment::guarded(&from, 1, [&] { std::memcpy(to, from.iov_base, length); })) return false;
+    if (environment::guarded(&from, 1, [to, &from] { std::memcpy(to, from.iov_base, from.iov_len); })) return false;
     to += length;
   }
   return true;

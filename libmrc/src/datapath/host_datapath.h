@@ -41,6 +41,8 @@ class HostDatapath : public Datapath {
   virtual uint32_t plane_payload(PlaneId plane) const = 0;
   // Sentences about limits to raise (net.core.rmem_max and so on); empty if there are none.
   virtual const std::vector<std::string>& advice() const = 0;
+  // What enables other users of this host to disturb the device, and what to do about it; empty: nothing does.
+  virtual std::string exposure() const { return {}; }
   // Harmless deviations from the configuration.
   virtual const std::vector<std::string>& notes() const = 0;
 };

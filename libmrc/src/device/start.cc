@@ -171,12 +171,18 @@ Result<std::unique_ptr<TraceFile>> open_trace(const DeviceConfig& config) {
 
 Result<std::shared_ptr<Device>> Device::start(const DeviceConfig& config, const ShardNumber& wanted) {
   const uint32_t shard = wanted.number;
-  Result<HostPath> opened = open_host_datapath(config, seed_of(config.settings, shard), wanted.first_slot, wanted.of);
+  Result<HostPath> opened =
+      open_host_datapath(config, seed_of(config.settings, shard), wanted.first_slot, wanted.of - shard);
   if (!opened) return std::move(opened).error().under(named(config));
   const std::unique_ptr<datapath::HostDatapath>& host = opened->datapath;
   const uint32_t slot = opened->slot;
   std::vector<std::string> advice = host->advice();
   const uint32_t mtu = fitting_mtu(config, *host, &advice);
+  // An error, because no others are shown by default.
+  if (const std::string exposure = host->exposure(); !exposure.empty()) {
+    log_once(LogLevel::kError, named(config) + exposure);
+    advice.push_back(exposure);
+  }
   for (const std::string& line : advice) log_once(LogLevel::kWarn, named(config) + line);
   for (const PlaneId p : host->closed_planes().ids())
     log_once(LogLevel::kWarn, named(config) + "plane " + std::to_string(port_of(p)) +

@@ -71,6 +71,7 @@ class Local final : public LocalDatapath {
   const PerEv<core::EvEntry>& evs() const override { return inner_->evs(); }
   uint32_t plane_payload(PlaneId plane) const override { return inner_->plane_payload(plane); }
   const std::vector<std::string>& advice() const override { return advice_; }
+  std::string exposure() const override { return inner_->exposure(); }
   const std::vector<std::string>& notes() const override { return notes_; }
 
  private:

@@ -1,7 +1,5 @@
 #include "datapath/udp/port_guard.h"
 
-#include <sys/resource.h>
-
 #include <cerrno>
 #include <cstring>
 
@@ -100,11 +98,6 @@ Result<GuardedUdp> open_in_range(const UdpSyscalls& sys, const BindRequest& requ
     }
   }
   return no_free_port(range);
-}
-
-bool guards_fit(size_t sockets) {
-  rlimit limit{};
-  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 && 4 * sockets <= limit.rlim_cur;
 }
 
 }  // namespace mrc::datapath

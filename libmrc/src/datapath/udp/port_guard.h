@@ -2,6 +2,9 @@
 // that it has bound at another local address (IP_PKTINFO), so a socket bound to one address does not prevent other
 // users of the host from sending with its address and port. A second socket, bound to the same port of every address,
 // does [MRC-SEC-12, spec/security.md].
+//
+// Each EV has a port of its own, and so a guard. With one port for an EV of every plane a guard would serve all of
+// them, but a SACK names an EV by its value alone (EngineContext::ev_index_of).
 #pragma once
 
 #include <cstdint>
@@ -33,8 +36,5 @@ Result<BoundUdp> hold_in_range(const UdpSyscalls& sys, const PortRange& range, u
 // As open_udp() on a port that `guard` holds, which it goes on to do.
 Result<BoundUdp> open_held(const UdpSyscalls& sys, const IpAddress& addr, const std::string& interface, uint16_t port,
                            int guard);
-
-// False: with a guard for each of `sockets` sockets, few descriptors would remain for the application.
-bool guards_fit(size_t sockets);
 
 }  // namespace mrc::datapath

@@ -68,7 +68,7 @@ Status UdpTransmitter::open(const UdpConfig& config, const UdpSyscalls& sys, Pla
   if (config.srv6_encap == Srv6Encap::kNone) srv6_ = config.srv6;  // else datagrams go to the peers' own addresses
   planes_.resize(config.planes.size());
   PerPlane<uint32_t> evs_of_plane(planes_.size());
-  guarded_ = guards_fit(evs_.size() * config.engines);
+  descriptors_ = make_descriptor_room(evs_.size(), config.engines);
   structured_ev_ = config.structured_ev;
   sndbuf_ = config.sndbuf;
   for (const PlaneId p : planes_.ids() - closed) planes_[p].scope = interface_of(config.planes[p].addr).index;
@@ -79,8 +79,8 @@ Status UdpTransmitter::open(const UdpConfig& config, const UdpSyscalls& sys, Pla
     const bool chosen = static_cast<uint16_t>(ev.value) != 0;
     const uint32_t number = evs_of_plane[ev.plane]++;
     const bool is_closed = closed.contains(ev.plane);
-    Result<GuardedUdp> opened =
-        is_closed ? hold_source(config, sys, ev, number) : open_source(config, sys, ev, number, guarded_);
+    Result<GuardedUdp> opened = is_closed ? hold_source(config, sys, ev, number)
+                                          : open_source(config, sys, ev, number, descriptors_.for_guards);
     if (!opened)
       return std::move(opened).error().under("EV " + std::to_string(i.value()) + " on plane " +
                                              std::to_string(port_of(ev.plane)) + ": ");
@@ -90,8 +90,8 @@ Status UdpTransmitter::open(const UdpConfig& config, const UdpSyscalls& sys, Pla
         return prepared;
     sockets_.emplace_back();
     if (!chosen && !opened->guard) ++unguarded_;
-    sockets_.back().fd = std::move(opened->fd);
-    sockets_.back().guard = std::move(opened->guard);
+    sockets_.back().fd = move_descriptor(std::move(opened->fd), descriptors_.lowest);
+    sockets_.back().guard = move_descriptor(std::move(opened->guard), descriptors_.lowest);
     sockets_.back().number = number;
   }
   return {};
@@ -120,11 +120,11 @@ Status UdpTransmitter::open_plane(PlaneId p, const HostPlane& plane) {
                                    : open_udp(*sys_, {plane.addr, port, plane.interface, true});
     if (!bound) return std::move(bound).error();
     if (Status prepared = prepare_socket(bound->fd.get(), ev, plane.addr); !prepared) return prepared;
-    opened.emplace_back(i, std::move(bound->fd));
+    opened.emplace_back(i, move_descriptor(std::move(bound->fd), descriptors_.lowest));
   }
   for (auto& [i, fd] : opened) {
     sockets_[i].fd = std::move(fd);
-    if (guarded_ || !sockets_[i].guard) continue;
+    if (descriptors_.for_guards || !sockets_[i].guard) continue;
     sockets_[i].guard = Fd();
     ++unguarded_;
   }

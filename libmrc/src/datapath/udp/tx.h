@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "datapath/udp/descriptors.h"
 #include "datapath/udp/socket.h"
 #include "datapath/udp/udp_datapath.h"
 
@@ -42,6 +43,7 @@ class UdpTransmitter {
   const PerEv<core::EvEntry>& evs() const { return evs_; }
   uint32_t granted() const { return granted_; }
   uint32_t unguarded() const { return unguarded_; }  // sockets from whose ports others may send too [MRC-SEC-12]
+  const DescriptorRoom& descriptors() const { return descriptors_; }
   // GSO is given up plane by plane when an interface refuses it (no checksum offload).
   PlaneSet planes_without_gso() const { return no_gso_; }
   const std::string& first_error() const { return first_error_; }
@@ -109,7 +111,7 @@ class UdpTransmitter {
   PlaneSet blocked_;
   PlaneSet resting_;  // have the rest of a burst
   PlaneSet no_gso_;
-  bool guarded_ = false;  // each socket keeps its guard
+  DescriptorRoom descriptors_;  // with room for guards each socket keeps its own
   bool structured_ev_ = false;
   uint32_t sndbuf_ = 0;
   uint32_t unguarded_ = 0;

@@ -47,6 +47,7 @@ class Udp final : public UdpDatapath {
   bool gro() const override { return gro_; }
   uint32_t plane_payload(PlaneId plane) const override;
   const std::vector<std::string>& advice() const override { return advice_; }
+  std::string exposure() const override;
   const std::vector<std::string>& notes() const override { return notes_; }
 
  private:
@@ -145,10 +146,6 @@ Status Udp::start(const UdpConfig& config) {
   if (Status opened = tx_.open(config, *config.syscalls, gso_planes_, closed_.ids(), epoll_.get()); !opened)
     return opened;
   notes_.insert(notes_.end(), rx_.notes().begin(), rx_.notes().end());
-  if (tx_.unguarded() > 0)
-    notes_.push_back("other users of this host may send from " + std::to_string(tx_.unguarded()) + " of " +
-                     std::to_string(tx_.evs().size()) +
-                     " source ports too: they could not be held on all addresses (ulimit -n)");
   for (const HostPlane& plane : planes_) interfaces_.push_back(interface_of(plane.addr));
   advise(config);
   return {};
@@ -184,6 +181,18 @@ void Udp::advise(const UdpConfig& config) {
     advice_.push_back("no UDP segmentation offload (GSO, Linux 4.18): sending packet by packet");
   if (config.gro == Offload::kAuto && !gro_)
     advice_.push_back("no UDP receive offload (GRO, Linux 5.0): receiving packet by packet");
+}
+
+std::string Udp::exposure() const {
+  if (tx_.unguarded() == 0) return {};
+  const DescriptorRoom& room = tx_.descriptors();
+  std::string text = "other users of this host can send from " + std::to_string(tx_.unguarded()) + " of " +
+                     std::to_string(tx_.evs().size()) +
+                     " source ports, and so fail queue pairs: the ports could not be held on all addresses";
+  if (!room.for_guards)
+    text += ". The limit of descriptors is " + std::to_string(room.limit) + ": ulimit -n " +
+            std::to_string(room.wanted) + ", or a smaller ev_count";
+  return text;
 }
 
 uint32_t Udp::plane_payload(PlaneId plane) const {

@@ -37,7 +37,7 @@ struct UdpConfig : HostConfig {
   Offload gso = Offload::kAuto;  // with srv6, kOn also declares that the fabric keeps checksums valid
   Offload gro = Offload::kAuto;
   uint32_t rx_buffers = 4;                // 64 KiB each: maximum bursts that one rx_burst returns with GRO
-  uint32_t engines = 1;                   // of the process that share its descriptors
+  uint32_t engines = 1;                   // of the device that are still to open, this one included
   const UdpSyscalls* syscalls = nullptr;  // tests inject failures; null: the kernel's
 };
 

@@ -2,12 +2,11 @@
 #include "datapath/udp/udp_datapath.h"
 
 #include <netinet/in.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <set>
 
-#include "datapath/udp/port_guard.h"
+#include "datapath/udp/socket.h"
 #include "udp_fixture.h"
 #include "unit/own_loopback.h"
 
@@ -491,14 +490,6 @@ TEST(Udp, source_ports_are_held_on_every_address) {
         EXPECT_TRUE(!addr.is_v4() || bound.error().code == EADDRINUSE);
       }
     }
-}
-
-// Without guards where they would leave few descriptors.
-TEST(Udp, guards_need_descriptors) {
-  rlimit limit{};
-  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
-  EXPECT_TRUE(guards_fit(limit.rlim_cur / 4));
-  EXPECT_FALSE(guards_fit(limit.rlim_cur / 4 + 1));
 }
 
 TEST(Udp, auto_evs_spread_equally) {

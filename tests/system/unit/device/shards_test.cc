@@ -3,9 +3,13 @@
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdio>
 
 #include "datapath/fd.h"
 
@@ -50,6 +54,32 @@ TEST(Shards, shard_count__one_where_there_cannot_be_more) {
   config.peers.clear();
   config.settings.datapath = DatapathKind::kRaw;
   EXPECT_EQ(shard_count(config, 8), 1u);
+}
+
+// Once for the device and without a level set in MRC_LOG: with few descriptors other users may fail its queue pairs
+// [MRC-SEC-12]. In a process of its own, because without a privilege the limit is never raised again.
+TEST(Shards, start__reports_source_ports_that_are_not_held) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit limit{300, 300};  // two engines' sockets, without the guards
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+    Settings settings;
+    settings.shards = 2;
+    settings.publish = "";
+    settings.mrcd_socket = "";
+    testing::internal::CaptureStderr();
+    const auto started = Shards::start(loopback_config(settings, false));
+    const std::string log = testing::internal::GetCapturedStderr();
+    EXPECT_TRUE(started);
+    EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1) << log;
+    EXPECT_NE(log.find("from 80 of 80 source ports"), std::string::npos) << log;
+    EXPECT_NE(log.find("limit of descriptors is 300: ulimit -n 1024"), std::string::npos) << log;
+    std::fflush(nullptr);
+    ::_exit(HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
 // A device of which the first engine alone finds a slot: all others are taken.
