@@ -9,14 +9,17 @@ constexpr Duration kPause = Duration::milliseconds(2);      // a silence that in
 constexpr Duration kMemory = Duration::milliseconds(1000);  // time for which the largest sample counts, up to twice
 constexpr uint32_t kMinSacks = 16;
 constexpr uint32_t kRttsToRaise = 256;
+constexpr int64_t kRoundTripsToRaise = 16;
 constexpr double kMatters = 0.125;  // a smaller change of the rate is noise
 }  // namespace
 
-void PathMeter::on_rtt(Duration rtt) {
+void PathMeter::on_rtt(Instant now, Duration rtt) {
   min_rtt_ = std::min(min_rtt_, rtt);
+  first_rtt_ = std::min(first_rtt_, now);
   if (rtts_ < kRttsToRaise) ++rtts_;
   const bool falls = min_rtt_ < rtt_ - rtt_ / 8;
-  const bool was_too_low = rtts_ == kRttsToRaise && min_rtt_ > rtt_;
+  const bool was_too_low =
+      rtts_ == kRttsToRaise && min_rtt_ > rtt_ && first_rtt_ + min_rtt_ * kRoundTripsToRaise <= now;
   if (!falls && !was_too_low) return;
   rtt_ = min_rtt_;
   ++generation_;
@@ -47,6 +50,7 @@ void PathMeter::on_sack(Instant now, bool backlog, bool cut) {
 
 void PathMeter::on_sample(Instant now, double rate) {
   if (!always_cut_ && rate <= rate_) return;
+  rate_known_ = true;
   if (now - memory_began_ > kMemory) {
     best_before_ = best_;
     best_ = 0;

@@ -6,8 +6,9 @@
 // may have been the limit. So a sample may always raise the rate; it may lower it only when congestion control had cut
 // the window below its largest value throughout: then a queue existed, and the delivered rate is that of the links.
 // Without that rule a low estimate would make a small window, and the small window the next, lower estimate. The round
-// trip falls to the minimum observed. It rises above the assumed value only after so many samples that the queue of
-// the beginning, which they may all have passed through, has drained under a target that was then too strict.
+// trip falls to the minimum observed. It rises above the assumed value only after so many samples and round trips that
+// the queue of the beginning, which they may all have passed through, has drained under a target that was then too
+// strict: else the windows of many QPs would keep the queue that they have made.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +26,14 @@ class PathMeter {
   // `nominal` bytes are reported as arrived.
   void on_delivered(uint32_t nominal) { bytes_ += nominal; }
   // A valid round trip of a full packet.
-  void on_rtt(Duration rtt);
+  void on_rtt(Instant now, Duration rtt);
   // After each SACK. `backlog`: its QP has more to send; `cut`: its window is below the maximum.
   void on_sack(Instant now, bool backlog, bool cut);
 
   // Incremented when rate() or rtt() has changed significantly.
   uint32_t generation() const { return generation_; }
   double rate_bps() const { return rate_; }
+  bool rate_known() const { return rate_known_; }  // false: it is still what was assumed
   Duration rtt() const { return rtt_; }
   void check() const { MRC_INVARIANT(rate_ > 0 && rtt_ > Duration()); }
 
@@ -46,9 +48,11 @@ class PathMeter {
   uint32_t sacks_ = 0;
   uint32_t rtts_ = 0;
   uint32_t generation_ = 0;
+  bool rate_known_ = false;
   bool running_ = false;
   bool always_cut_ = false;
   Instant began_, last_sack_, memory_began_;
+  Instant first_rtt_ = Instant::never();
   double best_ = 0, best_before_ = 0;  // of samples that may lower the rate, this second's and the last one's
 };
 

@@ -98,6 +98,7 @@ struct Peer {
   // queue of other QPs for silence.
   Duration recent_rtt;
   PathMeter meter;
+  uint32_t senders = 0;  // QPs that have something to send to it or to be acknowledged
   PeerMtu mtu;
   PeerLatency latency;
   std::array<uint32_t, PlaneSet::kMaxPlanes>

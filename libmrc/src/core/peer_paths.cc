@@ -45,7 +45,7 @@ void PeerPaths::on_delivered(EvIndex ev, Instant sent_at) {
   if (h.streak != 0 && sent_at >= h.last_loss_sent) h.streak = 0;
   PlaneHealth& p = planes_[h.plane];
   if (h.state == EvState::kGood) p.reverse = ev;  // [MRC-EVS-9]
-  if (sent_at > p.last_delivered_sent) p.last_delivered_sent = sent_at;
+  p.on_delivered(sent_at);
   if (sent_at > answers_.newest_sent) answers_.newest_sent = sent_at;
   if (p.streak != 0 && sent_at >= p.last_loss_sent) p.streak = 0;
 }
@@ -70,10 +70,12 @@ void PeerPaths::on_lost(Instant now, EvIndex ev, Instant sent_at) {
   if (config_.oblivious) return;
   PlaneHealth& p = planes_[h.plane];
   if (sent_at > h.last_delivered_sent && sent_at > h.last_loss_sent) {
+    const bool again = h.streak == 0 || !p.in_gap(h.last_loss_sent, sent_at);
     h.last_loss_sent = sent_at;
     // That what was sent later has arrived tells a dead path from a peer that is further away than was assumed.
     const bool unproven = h.unproven() && !links_.suspicion.proven(ev) && p.last_delivered_sent > sent_at;
-    if (++h.streak >= (unproven ? kUnprovenStreak : kEvStreak)) assume_bad(now, ev, TraceTrigger::kLosses);
+    h.streak += again ? 1 : 0;
+    if (h.streak >= (unproven ? kUnprovenStreak : kEvStreak)) assume_bad(now, ev, TraceTrigger::kLosses);
   }
   if (links_.suspicion.on_lost(ev, sent_at, p.last_delivered_sent > sent_at))
     suspect_link(now, ev, TraceTrigger::kLosses);

@@ -4,11 +4,12 @@
 //
 // Judgement of a path. Packets carry their send time. A loss counts against an EV only when nothing that was sent on
 // it at or after that time has been delivered; two such losses at different send times make it ASSUMED_BAD, so that
-// random loss inside a burst retires no path; of a path that has never delivered one is enough, once something sent
-// later on its plane has arrived. The same count per plane, kPlaneStreak bursts without one delivery, retires the whole
-// plane at once: a failed port is abandoned within a round trip instead of EV by EV. To retire a single EV is refused
-// where it would leave fewer than ev_min_active GOOD ones on the planes in use. A retired EV is replaced by a backup of
-// its own plane and probed until it answers.
+// random loss inside a burst retires no path. Losses between which its whole plane delivered nothing count as one: the
+// plane was interrupted, or the receiver's queue overflowed [MRC-EVS-18]. Of a path that has never delivered one is
+// enough, once something sent later on its plane has arrived. The same count per plane, kPlaneStreak bursts without one
+// delivery, retires the whole plane at once: a failed port is abandoned within a round trip instead of EV by EV. To
+// retire a single EV is refused where it would leave fewer than ev_min_active GOOD ones on the planes in use. A retired
+// EV is replaced by a backup of its own plane and probed until it answers.
 //
 // Where EVs name their links (EvLinks), what one of them shows counts for all that cross the same link: a suspected
 // link is avoided like a retired EV, until a probe of one of its EVs is answered [MRC-EVS-13..15].
@@ -206,7 +207,19 @@ class PeerPaths {
 
  private:
   struct PlaneHealth {
+    // True: nothing that was sent between these two was delivered, though something before and after them.
+    bool in_gap(Instant first, Instant second) const { return gap_from < first && second < gap_to; }
+    void on_delivered(Instant sent_at) {
+      if (sent_at <= last_delivered_sent) return;
+      const bool larger = sent_at - last_delivered_sent >= gap_to - gap_from || sent_at - gap_to > kGapMemory;
+      if (last_delivered_sent > kLongAgo && larger) {
+        gap_from = last_delivered_sent;
+        gap_to = sent_at;
+      }
+      last_delivered_sent = sent_at;
+    }
     Instant last_delivered_sent = kLongAgo;
+    Instant gap_from = kLongAgo, gap_to = kLongAgo;  // the largest one lately
     Instant last_loss_sent = kLongAgo;
     Instant silent_check = kLongAgo;  // when the last unanswered check was sent
     uint32_t streak = 0;
@@ -241,6 +254,7 @@ class PeerPaths {
   };
   static constexpr uint32_t kEvStreak = 2, kUnprovenStreak = 1;
   static constexpr uint32_t kPlaneStreak = 4;
+  static constexpr Duration kGapMemory = Duration::milliseconds(50);
   static constexpr uint8_t kProbeDoublings = 3;
   static_assert(1 << kProbeDoublings == kMaxPatience);
 

@@ -33,13 +33,13 @@ void Requester::start(Instant now) {
   flow.ack_bytes = c.sack_bytes;  // the peer's own is unknown
   congestion_ = make_congestion_control(congestion_config(), flow, now);
   detector_.start(c.planes.size());
-  meter_generation_ = 0;
+  followed_ = {};
   if (qp_.peer != nullptr) follow_meter();
   packets_.set_window(128u * std::max<uint32_t>(1, qp_.attr.mpr));
 }
 
 void Requester::reset() {
-  sent_.close(&qp_.engine.windows);
+  end_sending();
   sq_.reset();
   sent_.restart(0);
   packets_.reset();
@@ -57,7 +57,7 @@ Requester::Build Requester::build(Instant now, PlaneSet planes_with_room, TxBurs
   const EndpointConfig& c = qp_.engine.config;
   const QpAttr& a = qp_.attr;
   if (!sent_.open() && sent_.nxt() >= packets_.limit()) return Build::kNothing;
-  sent_.make_room(&qp_.engine.windows, kMaxSegments, packets_.window());
+  make_room();
   packets_.begin_burst();
   const uint32_t max_segments = std::min(std::max<uint32_t>(1, c.max_segments), kMaxSegments);
   bool window_closed = false, ask = false;
@@ -92,6 +92,20 @@ Requester::Build Requester::build(Instant now, PlaneSet planes_with_room, TxBurs
   arm_probe(now);
   qp_.set_deadline(QpHalf::kRequester, deadline());
   return Build::kSent;
+}
+
+void Requester::make_room() {
+  const bool begins = !sent_.open();
+  sent_.make_room(&qp_.engine.windows, kMaxSegments, packets_.window());
+  if (!begins) return;
+  ++qp_.peer->senders;
+  follow_meter();
+}
+
+void Requester::end_sending() {
+  if (!sent_.open()) return;
+  sent_.close(&qp_.engine.windows);
+  --qp_.peer->senders;
 }
 
 bool Requester::fits(const PacketScheduler::Packet& p, const TxBurst& burst) const {
@@ -223,7 +237,7 @@ void Requester::flush(Instant now, WcStatus first) {
     complete_front(now, status);
     status = WcStatus::kFlushed;
   }
-  sent_.close(&qp_.engine.windows);
+  end_sending();
   sent_.restart(sq_.end_seq());
   rotation_.on_all_left();
   packets_.restart(sq_.end_seq());

@@ -79,12 +79,19 @@ class Requester {
     Duration rtt;                // zero: no sample
     bool measures_path = false;  // its round trip may lower the base RTT
   };
+  // What the window was last derived from: a state of the peer's meter, and the QPs that share an assumed rate.
+  struct Followed {
+    uint32_t generation = 0, sharers = 1;
+    bool operator==(const Followed& o) const { return generation == o.generation && sharers == o.sharers; }
+  };
   struct Totals {
     uint64_t packets = 0, retransmits = 0, timeouts = 0;
     std::unique_ptr<DelayHistogram> retransmission_delays;  // from the first one on: most QPs have none
   };
 
   // requester.cc
+  void make_room();
+  void end_sending();
   bool fits(const PacketScheduler::Packet& p, const TxBurst& burst) const;
   bool choose_path(Instant now, PlaneSet planes_with_room, TxBurst* out);
   Build fail_local_protection(Instant now, const Wqe& request);
@@ -150,7 +157,7 @@ class Requester {
   RetryBudget retry_;
   Instant rto_deadline_ = Instant::never();
   Instant lost_deadline_ = Instant::never();  // when to look for losses again, see LossDetector
-  uint32_t meter_generation_ = 0;
+  Followed followed_;
   SendCompletions completions_;
   Totals totals_;
 };

@@ -1,6 +1,7 @@
 // SACKs. One reports the packets that have arrived and frees them, and has a verdict on the path of the packet that
 // caused it. It may be stale, so everything is compared with the record of sent packets first. [MRC-SACK-*, MRC-ACK-1]
 #include <algorithm>
+#include <bit>
 #include <new>
 
 #include "core/path_prober.h"
@@ -170,10 +171,10 @@ void Requester::update_congestion(Instant now, const wire::Packet& p, const Name
   }
   congestion_->on_ack(now, sample);
   PathMeter& meter = qp_.peer->meter;
-  if (named.measures_path) meter.on_rtt(named.rtt);
+  if (named.measures_path) meter.on_rtt(now, named.rtt);
   const CongestionSnapshot window = congestion_->snapshot();
   meter.on_sack(now, sent_.nxt() < sq_.end_seq(), window.cwnd < window.max_wnd);
-  if (meter_generation_ != meter.generation()) follow_meter();
+  follow_meter();
   trace_window(now, marked ? TraceTrigger::kMarked : TraceTrigger::kSack, named.rtt);
 }
 
@@ -183,12 +184,18 @@ void Requester::take_sample(Duration rtt) {
   recent = rtt > recent ? recent + (rtt - recent) / 4 : recent - (recent - rtt) / 64;  // quick up, slow down
 }
 
+// A rate that is only assumed is that of all QPs to the peer: together their first flights would overflow its queues.
+// The share changes in powers of two. [MRC-NSCC-26]
 void Requester::follow_meter() {
   const PathMeter& meter = qp_.peer->meter;
   const CongestionConfig& c = congestion_config();
-  meter_generation_ = meter.generation();
-  if (meter_generation_ == 0 || !(c.measure_rate || c.measure_rtt)) return;
-  congestion_->on_measured(c.measure_rate ? meter.rate_bps() : c.line_rate_bps,
+  Followed now;
+  now.generation = meter.generation();
+  if (c.measure_rate && !meter.rate_known()) now.sharers = std::bit_ceil(std::max(1u, qp_.peer->senders));
+  if (now == followed_) return;
+  followed_ = now;
+  if (!c.measure_rate && !c.measure_rtt) return;
+  congestion_->on_measured(c.measure_rate ? meter.rate_bps() / now.sharers : c.line_rate_bps,
                            c.measure_rtt ? meter.rtt() : Duration());
 }
 
@@ -252,7 +259,7 @@ bool Requester::take_probe_answer(Instant now, const wire::Seth& seth, uint64_t 
 }
 
 void Requester::after_progress(Instant now) {
-  if (sent_.all_arrived() && sq_.empty()) sent_.close(&qp_.engine.windows);
+  if (sent_.all_arrived() && sq_.empty()) end_sending();
   arm_rto(now);
   arm_probe(now);
   qp_.set_deadline(QpHalf::kRequester, deadline());

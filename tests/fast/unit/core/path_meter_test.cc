@@ -18,6 +18,10 @@ struct Feed {
       meter.on_sack(now, backlog, cut);
     }
   }
+  void round_trip(int us, int after_us = 0) {
+    now = now + Duration::microseconds(after_us);
+    meter.on_rtt(now, Duration::microseconds(us));
+  }
   double gbps() const { return meter.rate_bps() / 1e9; }
 
   PathMeter meter{kAssumed, kAssumedRtt};
@@ -93,23 +97,35 @@ TEST(PathMeter, changes_that_do_not_matter_move_nothing) {
 
 TEST(PathMeter, the_round_trip_falls_to_the_least_seen) {
   Feed f;
-  f.meter.on_rtt(Duration::microseconds(45));  // within an eighth
+  f.round_trip(45);  // within an eighth
   EXPECT_EQ(f.meter.rtt(), kAssumedRtt);
-  f.meter.on_rtt(Duration::microseconds(20));
+  f.round_trip(20);
   EXPECT_EQ(f.meter.rtt(), Duration::microseconds(20));
-  f.meter.on_rtt(Duration::microseconds(30));
+  f.round_trip(30);
   EXPECT_EQ(f.meter.rtt(), Duration::microseconds(20));
 }
 
 TEST(PathMeter, the_round_trip_rises_only_when_every_one_of_many_was_longer) {
   Feed f;
-  for (int i = 0; i < 255; ++i) f.meter.on_rtt(Duration::microseconds(900 - i));
+  for (int i = 0; i < 255; ++i) f.round_trip(900 - i, 100);
   EXPECT_EQ(f.meter.rtt(), kAssumedRtt);
-  f.meter.on_rtt(Duration::microseconds(700));
+  f.round_trip(700);
   EXPECT_EQ(f.meter.rtt(), Duration::microseconds(646));
   Feed g;
-  for (int i = 0; i < 1000; ++i) g.meter.on_rtt(Duration::microseconds(i == 100 ? 48 : 700));
+  for (int i = 0; i < 1000; ++i) g.round_trip(i == 100 ? 48 : 700, 100);
   EXPECT_EQ(g.meter.rtt(), kAssumedRtt);
+}
+
+// Many QPs that begin together: all these samples have passed through one queue.
+TEST(PathMeter, the_round_trip_rises_after_sixteen) {
+  Feed f;
+  for (int i = 0; i < 1000; ++i) f.round_trip(1000);
+  f.now = f.now + Duration::nanoseconds(15'999'999);
+  f.round_trip(1000);
+  EXPECT_EQ(f.meter.rtt(), kAssumedRtt);
+  f.now = f.now + Duration::nanoseconds(1);
+  f.round_trip(1000);
+  EXPECT_EQ(f.meter.rtt(), Duration::microseconds(1000));
 }
 
 // As while a receiver has no place for what it is sent.

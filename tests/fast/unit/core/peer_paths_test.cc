@@ -101,6 +101,40 @@ TEST_F(PeerPathsTest, ADeliveryBetweenTwoLossesClearsTheFirst) {
   EXPECT_EQ(state(2_ev), EvState::kAssumedBad);
 }
 
+// [MRC-EVS-18] All EVs of a plane lose what a receiver's full queue dropped, while nothing of the plane was delivered.
+TEST_F(PeerPathsTest, LossesInAGapOfTheirPlaneAreOnePieceOfEvidence) {
+  paths_->on_delivered(2_ev, us(10));
+  paths_->on_delivered(2_ev, us(500));
+  for (const int64_t sent : {11, 200, 499}) lose(0_ev, sent);
+  EXPECT_EQ(state(0_ev), EvState::kGood);
+  lose(0_ev, 501);
+  EXPECT_EQ(state(0_ev), EvState::kAssumedBad);
+}
+
+TEST_F(PeerPathsTest, ADeliveryOfThePlaneBetweenTwoLossesMakesThemTwo) {
+  for (const int64_t sent : {10, 200, 700}) paths_->on_delivered(2_ev, us(sent));
+  paths_->on_delivered(1_ev, us(400));  // another plane
+  lose(0_ev, 300);
+  lose(0_ev, 600);
+  EXPECT_EQ(state(0_ev), EvState::kGood);
+  lose(4_ev, 190);
+  lose(4_ev, 300);
+  EXPECT_EQ(state(4_ev), EvState::kAssumedBad);
+}
+
+// One that was smaller counts when the larger one is more than 50 ms old.
+TEST_F(PeerPathsTest, TheLargestGapLatelyCounts) {
+  for (const int64_t more : {0, 1}) {
+    make();
+    for (const int64_t sent : {10, 1000, 30'000}) paths_->on_delivered(2_ev, us(sent));
+    for (int64_t sent = 30'100; sent < 80'000; sent += 100) paths_->on_delivered(2_ev, us(sent));
+    paths_->on_delivered(2_ev, us(80'000 + more));
+    lose(0_ev, 79'920);
+    lose(0_ev, 79'980);
+    EXPECT_EQ(state(0_ev), more == 0 ? EvState::kAssumedBad : EvState::kGood);
+  }
+}
+
 TEST_F(PeerPathsTest, LossesFromBeforeTheLastDeliveryDoNotCount) {
   paths_->on_delivered(0_ev, us(50));
   lose(0_ev, 40);

@@ -219,5 +219,54 @@ TEST_F(RequesterTest, LostPacketsGoFirst) {
   EXPECT_NE(requests()[0]->burst, requests()[1]->burst);
 }
 
+// [MRC-NSCC-26] Each alone may fill the path; together they would fill the receiver's queues many times over.
+TEST_F(RequesterTest, QpsThatBeginTogetherShareARateThatIsOnlyAssumed) {
+  constexpr uint32_t kQps = 8, kMessage = 1 << 20;
+  attr_.path_mtu = 1024;
+  size_t alone = 0;
+  for (const bool assumed : {false, true}) {
+    config_.congestion.measure_rate = assumed;
+    start();
+    std::vector<Qp*> qps = {qp_};
+    for (uint32_t i = 1; i < kQps; ++i) qps.push_back(make_qp(Qpn(0x101 + i)));
+    ASSERT_EQ(post(1, kMessage), PostResult::kOk);
+    drain();
+    alone = requests().size();
+    ASSERT_GT(alone, 100u);
+    ASSERT_LT(alone, kMessage / 1024);
+    for (uint32_t i = 1; i < kQps; ++i) {
+      ASSERT_EQ(post(1, kMessage, SendOp::kWrite, true, qps[i]), PostResult::kOk);
+      drain();
+    }
+    if (assumed) {
+      EXPECT_LT(requests().size(), alone * 5 / 2 + kQps);  // 1 + 1/2 + 2/4 + 4/8
+      EXPECT_GT(requests().size(), alone * 2);
+    } else {
+      EXPECT_EQ(requests().size(), alone * kQps);
+    }
+    sent_.clear();
+  }
+}
+
+// The others have ended: at the next message it fills the path again.
+TEST_F(RequesterTest, AShareOfAnAssumedRateGrowsWhenOthersEnd) {
+  attr_.path_mtu = 1024;
+  config_.congestion.measure_rate = true;
+  start();
+  Qp* const other = make_qp(Qpn(0x102));
+  ASSERT_EQ(post(1, 8, SendOp::kWrite, true, other), PostResult::kOk);
+  drain();
+  ASSERT_EQ(post(1, 8), PostResult::kOk);
+  drain();
+  const int64_t half = endpoint_->qp_status(qp_).cwnd;
+  EXPECT_EQ(half, endpoint_->qp_status(other).cwnd / 2);
+  arrive(sack(0, 0));
+  arrive(ack(0));
+  endpoint_->destroy_qp(other);
+  ASSERT_EQ(post(2, 8), PostResult::kOk);
+  drain();
+  EXPECT_EQ(endpoint_->qp_status(qp_).cwnd, half * 2);
+}
+
 }  // namespace
 }  // namespace mrc::core
