@@ -7,6 +7,10 @@ namespace mrc::perf {
 
 using nlohmann::json;
 
+namespace {
+constexpr uint64_t kMostMerged = 64;  // UDP segments of the kernel
+}  // namespace
+
 json loss_counters(const Snapshot& before, const Snapshot& after) {
   const auto counted = [&](const char* name) { return after.counter(name) - before.counter(name); };
   return {{"sent", counted("tx_data")},
@@ -29,7 +33,9 @@ Losses losses_between(const json& sender, const json& receiver) {
   l.needlessly = std::min(l.again, receiver.at("duplicates").get<uint64_t>());  // a network may duplicate packets, too
   l.trimmed = receiver.at("trimmed").get<uint64_t>();
   l.corrupted = receiver.at("corrupted").get<uint64_t>();
-  l.overflowed = receiver.at("overflowed").get<uint64_t>();
+  const uint64_t known = l.needlessly + l.trimmed + l.corrupted;
+  const uint64_t rest = l.again > known ? l.again - known : 0;
+  l.overflowed = std::min(rest, receiver.at("overflowed").get<uint64_t>() * kMostMerged);
   return l;
 }
 

@@ -17,12 +17,12 @@ json sender() {
   return loss_counters(snapshot({{"tx_data", 1000}, {"retransmits", 5}}),
                        snapshot({{"tx_data", 101000}, {"retransmits", 105}, {"tx_packets", 7}}));
 }
-json receiver() {
+json receiver(uint64_t overflow = 0) {
   return loss_counters(snapshot({{"rx_duplicates", 1}}), snapshot({{"rx_duplicates", 11},
                                                                    {"rx_trimmed", 20},
                                                                    {"drop_icrc", 5},
                                                                    {"drop_decode", 2},
-                                                                   {"driver.rx_overflow", 3}}));
+                                                                   {"driver.rx_overflow", overflow}}));
 }
 
 TEST(Losses, AreOfTheRunAndOfTheKindThatTheReceiverKnows) {
@@ -32,8 +32,19 @@ TEST(Losses, AreOfTheRunAndOfTheKindThatTheReceiverKnows) {
   EXPECT_EQ(l.needlessly, 10u);
   EXPECT_EQ(l.trimmed, 20u);
   EXPECT_EQ(l.corrupted, 7u);
-  EXPECT_EQ(l.overflowed, 3u);
-  EXPECT_EQ(l.in_network(), 60u);
+  EXPECT_EQ(l.overflowed, 0u);
+  EXPECT_EQ(l.in_network(), 63u);
+}
+
+// The rest is 63 packets.
+TEST(Losses, OfASocketAreMergedPacketsThatCountAsOne) {
+  const Losses l = losses_between(sender(), receiver(1));
+  EXPECT_EQ(l.overflowed, 63u);
+  EXPECT_EQ(l.in_network(), 0u);
+  const json more = loss_counters(snapshot({}), snapshot({{"tx_data", 1000}, {"retransmits", 102}}));
+  const Losses m = losses_between(more, receiver(1));
+  EXPECT_EQ(m.overflowed, 64u);
+  EXPECT_EQ(m.in_network(), 1u);
 }
 
 // Control packets count as corrupted, too: more reasons than retransmissions.
@@ -61,7 +72,7 @@ TEST(Losses, NameTheDirectionThatCarriedPackets) {
   EXPECT_EQ(report["losses"][0]["from"], "client");
   EXPECT_EQ(report["losses"][0]["to"], "server");
   EXPECT_EQ(report["losses"][0]["packets"], 100000);
-  EXPECT_EQ(report["losses"][0]["network"], 60);
+  EXPECT_EQ(report["losses"][0]["network"], 63);
 
   add_losses(&report, false, receiver(), sender());
   ASSERT_EQ(report["losses"].size(), 1u);
