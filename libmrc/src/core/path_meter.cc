@@ -14,14 +14,15 @@ constexpr double kMatters = 0.125;  // a smaller change of the rate is noise
 }  // namespace
 
 void PathMeter::on_rtt(Instant now, Duration rtt) {
-  min_rtt_ = std::min(min_rtt_, rtt);
-  first_rtt_ = std::min(first_rtt_, now);
-  if (rtts_ < kRttsToRaise) ++rtts_;
-  const bool falls = min_rtt_ < rtt_ - rtt_ / 8;
+  RoundTrips& seen = round_trips_;
+  seen.min = std::min(seen.min, rtt);
+  seen.first = std::min(seen.first, now);
+  if (seen.count < kRttsToRaise) ++seen.count;
+  const bool falls = seen.min < rtt_ - rtt_ / 8;
   const bool was_too_low =
-      rtts_ == kRttsToRaise && min_rtt_ > rtt_ && first_rtt_ + min_rtt_ * kRoundTripsToRaise <= now;
+      seen.count == kRttsToRaise && seen.min > rtt_ && seen.first + seen.min * kRoundTripsToRaise <= now;
   if (!falls && !was_too_low) return;
-  rtt_ = min_rtt_;
+  rtt_ = seen.min;
   ++generation_;
 }
 

@@ -38,21 +38,24 @@ class PathMeter {
   void check() const { MRC_INVARIANT(rate_ > 0 && rtt_ > Duration()); }
 
  private:
+  struct RoundTrips {
+    Duration min = Duration::infinite();
+    Instant first = Instant::never();
+    uint32_t count = 0;  // saturates
+  };
   void begin(Instant now);
   void on_sample(Instant now, double rate);
 
   double rate_;
   Duration rtt_;
-  Duration min_rtt_ = Duration::infinite();
+  RoundTrips round_trips_;
   uint64_t bytes_ = 0;
   uint32_t sacks_ = 0;
-  uint32_t rtts_ = 0;
   uint32_t generation_ = 0;
   bool rate_known_ = false;
   bool running_ = false;
   bool always_cut_ = false;
   Instant began_, last_sack_, memory_began_;
-  Instant first_rtt_ = Instant::never();
   double best_ = 0, best_before_ = 0;  // of samples that may lower the rate, this second's and the last one's
 };
 
