@@ -11,6 +11,9 @@
 // oldest packet, sent again after timeouts with the same number of bursts behind it, would meet only some of the
 // planes, and of messages that follow each other one plane would have the long bursts and another the short ones.
 //
+// Nor does load count while the peer is silent: all that is in flight then stays so, and the oldest packet and the
+// probes would meet one or two planes for ever. The plane is drawn each time.
+//
 // The EVs of a plane are used in a fixed order, shuffled once for each QP [MRC-EVS-2]. A skipped EV costs its
 // plane the turn, and so does one that waits for the verdict on its first packet [MRC-EVS-12]. One choice passes at
 // most one EV of each plane: where the second is to be skipped too, it is the plane that has queues, not the path, and
@@ -48,12 +51,14 @@ class EvRotation {
   static constexpr uint32_t kAlwaysInFlight = 8;
 
   // The next EV; none when no plane has room, or only planes with too high a load. `choice`: of the QP's profile; null:
-  // it has none.
-  std::optional<EvIndex> next(PeerPaths* paths, PlaneSet planes_with_room, const EvChoice* choice = nullptr) {
+  // it has none. `silent`: the peer is.
+  std::optional<EvIndex> next(PeerPaths* paths, PlaneSet planes_with_room, const EvChoice* choice = nullptr,
+                              bool silent = false) {
     passed_skipped_ = 0;
     all_skipped_ = false;
+    by_load_ = !silent;
     follow(paths, choice);
-    if (idle_ && !order_.empty()) turn_ = paths->draw(order_.runs.size());
+    if ((idle_ || silent) && !order_.empty()) turn_ = paths->draw(order_.runs.size());
     idle_ = false;
     full_ = static_cast<uint32_t>((order_.planes - planes_with_room).count());
     PlaneSet left = planes_with_room;
@@ -134,6 +139,7 @@ class EvRotation {
     choice_generation_ = choice_generation;
   }
   uint64_t load_of(const PeerPaths& paths, PlaneId plane) const {
+    if (!by_load_) return 0;
     return uint64_t{in_flight_[plane]} * static_cast<uint64_t>(paths.plane_rtt(plane).ns());
   }
   // Of those in `allowed`, the plane with the smallest load; of equal ones the first from turn_ on.
@@ -173,7 +179,8 @@ class EvRotation {
   uint32_t choice_generation_ = 0;
   uint32_t passed_skipped_ = 0, full_ = 0;
   bool all_skipped_ = false;
-  bool idle_ = false;  // nothing is in flight any more
+  bool by_load_ = true;  // of the choice
+  bool idle_ = false;    // nothing is in flight any more
 };
 
 }  // namespace mrc::core

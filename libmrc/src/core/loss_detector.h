@@ -148,10 +148,8 @@ class LossDetector {
     return next;
   }
 
-  // Nothing has arrived for that time.
-  bool silent_for(Instant now, Duration time) const {
-    return last_arrival_ >= Instant::never() || last_arrival_ + time <= now;
-  }
+  // Nothing has arrived after that time.
+  bool silent_since(Instant time) const { return last_arrival_ >= Instant::never() || last_arrival_ <= time; }
   // Since when something that was sent at that time can be unanswered for its path's sake: not before the end of the
   // last silence of all planes, but at most that much later.
   Instant unanswered_since(Instant sent_at, Duration most) const {

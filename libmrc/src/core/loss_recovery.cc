@@ -114,15 +114,19 @@ void Requester::arm_rto(Instant now) {
 }
 
 // Nothing has arrived for so long although the peer was asked: it does not run, or nothing reaches it.
-bool Requester::peer_is_silent(Instant now, Duration interval) const {
-  return probe_.outstanding() && detector_.silent_for(now, interval / 2);
+bool Requester::peer_is_silent(Instant now) const {
+  return probe_.outstanding() && detector_.silent_since(probe_.latest().sent_at) &&
+         detector_.silent_since(now - rto_interval() / 2);
 }
 
 // Takes packets in flight for so long for lost; of a silent peer the oldest one alone.
 Requester::Expired Requester::time_out_packets(Instant now, Duration interval) {
   Expired expired;
-  const bool silent = peer_is_silent(now, interval) && !sent_.all_arrived();
-  expired.any = silent && sent_[sent_.una()].lost;  // it could not be retransmitted yet
+  const bool silent = peer_is_silent(now) && !sent_.all_arrived();
+  if (silent && sent_[sent_.una()].lost) {  // it could not be retransmitted yet
+    sent_.on_lost_timed_out(sent_.una());
+    expired.any = true;
+  }
   const uint64_t end = silent ? sent_.una() + 1 : sent_.nxt();
   for (uint64_t s = sent_.una(); s < end; ++s) {
     const TxRecord& r = sent_[s];
@@ -134,7 +138,7 @@ Requester::Expired Requester::time_out_packets(Instant now, Duration interval) {
     }
     mark_lost(now, s, LossCause::kTimedOut);
     ++totals_.timeouts;
-    qp_.peer->paths.on_unanswered(now, r.ev, silent ? now : r.sent_at);  // silence is no evidence against its path
+    qp_.peer->paths.on_unanswered(now, r.ev, silent ? now - interval / 2 : r.sent_at);  // others may have answers
     report_lost(now, LossCause::kTimedOut, s);
     expired.any = true;
   }
@@ -217,7 +221,7 @@ void Requester::send_probe(Instant now, TraceTrigger why) {
   probe_.on_due();
   PeerPaths& paths = qp_.peer->paths;
   // Where no packet could be queued there is no silence: nothing has been asked.
-  const std::optional<EvIndex> ev = rotation_.next(&paths, PlaneSet::all(), qp_.attr.evs.get());
+  const std::optional<EvIndex> ev = rotation_.next(&paths, PlaneSet::all(), qp_.attr.evs.get(), peer_is_silent(now));
   const uint16_t id = probe_.draw_id(qp_.engine.message_secret ^ uint64_t{qp_.qpn.value()} << 32);
   if (ev && queue_probe(now, why, *ev, id)) {
     // A probe that never came back is silence on its path, too. It is sent again before that is certain: its path is

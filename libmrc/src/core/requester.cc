@@ -60,7 +60,7 @@ Requester::Build Requester::build(Instant now, PlaneSet planes_with_room, TxBurs
   make_room();
   packets_.begin_burst();
   const uint32_t max_segments = std::min(std::max<uint32_t>(1, c.max_segments), kMaxSegments);
-  bool window_closed = false, ask = false;
+  bool window_closed = false, ask = false, asks_silent = false;
   PacketScheduler::Packet p;
   while (out->segments < max_segments) {
     const PacketScheduler::Next next = packets_.next(a.path_mtu, a.max_wimm, c.timestamps, &p);
@@ -71,7 +71,10 @@ Requester::Build Requester::build(Instant now, PlaneSet planes_with_room, TxBurs
     // may the oldest one after its timeout: of a silent peer all others remain in flight [MRC-LOSS-3].
     window_closed = !congestion_->can_send(p.nominal()) && sent_.in_flight() > 0 && !sent_.oldest_timed_out(p.seq);
     if (window_closed || !builder->room(p.request->inline_data ? 1u : p.request->num_sge)) break;
-    if (out->segments == 0 && !choose_path(now, planes_with_room, out)) return Build::kNoRoom;
+    if (out->segments == 0) {
+      asks_silent = sent_.oldest_timed_out(p.seq);
+      if (!choose_path(now, planes_with_room, out)) return Build::kNoRoom;
+    }
 
     iovec pieces[kMaxIov];
     const int n = sq_.gather(*p.request, p.offset, p.payload, qp_.engine.memory, qp_.pd, pieces,
@@ -89,7 +92,8 @@ Requester::Build Requester::build(Instant now, PlaneSet planes_with_room, TxBurs
   if (ask || (window_closed && sent_.nxt() < sq_.end_seq())) builder->set_ack_req_on_last();
   count_burst(*out);
   arm_rto(now);
-  arm_probe(now);
+  // The oldest packet of a silent peer is sent more often than probes are, which it must not put off.
+  if (!asks_silent) arm_probe(now);
   qp_.set_deadline(QpHalf::kRequester, deadline());
   return Build::kSent;
 }
@@ -118,7 +122,8 @@ bool Requester::fits(const PacketScheduler::Packet& p, const TxBurst& burst) con
 bool Requester::choose_path(Instant now, PlaneSet planes_with_room, TxBurst* out) {
   const EndpointConfig& c = qp_.engine.config;
   const QpAttr& a = qp_.attr;
-  const std::optional<EvIndex> ev = rotation_.next(&qp_.peer->paths, planes_with_room, a.evs.get());
+  const std::optional<EvIndex> ev =
+      rotation_.next(&qp_.peer->paths, planes_with_room, a.evs.get(), peer_is_silent(now));
   if (!ev) return false;
   qp_.engine.report(now, qp_.qpn, rotation_.why(),
                     event::EvChosen{.ev = c.evs[*ev].value,

@@ -134,7 +134,7 @@ class Requester {
     bool any = false;
     Instant oldest_left = Instant::never();  // since when the oldest of the others is unanswered
   };
-  bool peer_is_silent(Instant now, Duration interval) const;
+  bool peer_is_silent(Instant now) const;
   Expired time_out_packets(Instant now, Duration interval);
   void arm_rto(Instant now);
   Duration rto_interval() const;

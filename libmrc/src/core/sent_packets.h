@@ -114,7 +114,7 @@ class SentPackets {
   // All packets below `end` have been reported as arrived.
   void advance_to(uint64_t end) {
     una_ = std::max(una_, end);
-    check();
+    advance();
   }
   // A packet in flight counts as lost.
   void on_lost(uint64_t seq, TraceTrigger by) {
@@ -126,6 +126,8 @@ class SentPackets {
     lost_hint_ = std::min(lost_hint_, seq);
     check();
   }
+  // A lost one is to be retransmitted for its timeout now, whatever it was lost by.
+  void on_lost_timed_out(uint64_t seq) { (*window_)[seq].lost_by = TraceTrigger::kTimedOut; }
   // Every packet sent so far has been reported by now, or does not arrive.
   void on_all_reported() { highest_acked_ = nxt_; }
 

@@ -14,6 +14,18 @@
 #include "first_device.h"
 #include "pair.h"
 
+namespace {
+const pid_t program = getpid();
+}  // namespace
+
+extern "C" int __lsan_is_turned_off();  // NOLINT(bugprone-reserved-identifier)
+
+// Called by the leak sanitizer at exit. A child does not search: a thread of the parent may have held the sanitizer's
+// allocator at the fork, and the search would wait for it for ever.
+extern "C" int __lsan_is_turned_off() {  // NOLINT(bugprone-reserved-identifier)
+  return getpid() != program ? 1 : 0;
+}
+
 namespace mrc::api {
 namespace {
 

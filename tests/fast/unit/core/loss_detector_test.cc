@@ -305,11 +305,11 @@ TEST_F(LossDetectorTest, ATimeoutBeginsAnewWhenThePeerRunsAgain) {
   EXPECT_EQ(detector_.unanswered_since(at(950), us(300)), at(950));
 }
 
-TEST_F(LossDetectorTest, SilenceIsTheTimeSinceAnythingArrived) {
-  EXPECT_TRUE(detector_.silent_for(at(0), us(10)));
+TEST_F(LossDetectorTest, SilenceBeginsWithTheLastArrival) {
+  EXPECT_TRUE(detector_.silent_since(at(0)));
   delivered(100, 0);
-  EXPECT_FALSE(detector_.silent_for(at(109), us(10)));
-  EXPECT_TRUE(detector_.silent_for(at(110), us(10)));
+  EXPECT_FALSE(detector_.silent_since(at(99)));
+  EXPECT_TRUE(detector_.silent_since(at(100)));
 }
 
 }  // namespace

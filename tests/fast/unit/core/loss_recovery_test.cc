@@ -1,5 +1,7 @@
 // Silence and gaps: when a packet counts as lost, when a probe asks, and what the retry budget is charged for. The
 // thresholds are tested from both sides in virtual time. [MRC-LOSS-1..5]
+#include <algorithm>
+
 #include "lone_endpoint.h"
 
 namespace mrc::core {
@@ -507,6 +509,56 @@ TEST_F(LossRecoveryTest, OfASilentPeerOnlyTheOldestPacketIsRetransmitted) {
   }
   EXPECT_EQ(state(), QpState::kRts);
   pass(t);
+  EXPECT_EQ(state(), QpState::kError);
+}
+
+// Nothing arrives any more, and so the load of the planes stays as it is: each is tried all the same, by the packet and
+// by probes, which the packet does not put off.
+TEST_F(LossRecoveryTest, OfASilentPeerEveryPlaneIsTried) {
+  attr_.timeout = 10;
+  attr_.retry_linear = 7;
+  attr_.retry_exp = 25;
+  start();
+  one_round_trip(Duration::microseconds(40));
+  for (uint64_t n = 1; n <= 60; ++n) post(n, 4096);
+  drain();
+  sent_.clear();
+  pass(Duration::seconds(2));
+  for (const PlaneId plane : {0_plane, 1_plane}) {
+    const auto on_plane = [&](const SentPacket* p) { return p->plane == plane; };
+    const auto again = requests(), asked = sent(wire::Opcode::kProbe);
+    EXPECT_GT(std::count_if(again.begin(), again.end(), on_plane), 2);
+    EXPECT_GT(std::count_if(asked.begin(), asked.end(), on_plane), 10);
+  }
+}
+
+// It counted as lost before the silence, and the window was closed.
+TEST_F(LossRecoveryTest, OfASilentPeerTheOldestPacketIsRetransmittedWhateverItWasLostBy) {
+  attr_.timeout = 10;
+  start();
+  one_round_trip(Duration::microseconds(40));
+  for (uint64_t n = 1; n <= 60; ++n) post(n, 4096);
+  drain();
+  sent_.clear();
+  for (int n = 0; n < 40; ++n) arrive(nack(1, wire::NackReason::kNoResource));
+  EXPECT_TRUE(requests().empty()) << "the window is to be closed";
+  pass(Duration::nanoseconds(1024ll << 11));
+  ASSERT_FALSE(requests().empty());
+  EXPECT_EQ(requests()[0]->p.bth.psn, attr_.sq_psn + 1);
+}
+
+// [MRC-ACK-6] The oldest packet that has not arrived is not the first above a transport ACK.
+TEST_F(LossRecoveryTest, APeerThatIsSilentAfterAnAckIsFoundOut) {
+  attr_.timeout = 10;
+  attr_.retry_linear = 2;
+  attr_.retry_exp = 0;
+  start();
+  for (uint64_t n = 1; n <= 3; ++n) post(n, 8);
+  drain();
+  arrive(sack(-1, 1, 0b10));
+  arrive(ack(0));
+  pass(Duration::milliseconds(200));
+  EXPECT_EQ(requests().back()->p.bth.psn, attr_.sq_psn + 2);
   EXPECT_EQ(state(), QpState::kError);
 }
 
