@@ -51,7 +51,6 @@ void PathMeter::on_sack(Instant now, bool backlog, bool cut) {
 
 void PathMeter::on_sample(Instant now, double rate) {
   if (!always_cut_ && rate <= rate_) return;
-  rate_known_ = true;
   if (now - memory_began_ > kMemory) {
     best_before_ = best_;
     best_ = 0;

@@ -33,7 +33,6 @@ class PathMeter {
   // Incremented when rate() or rtt() has changed significantly.
   uint32_t generation() const { return generation_; }
   double rate_bps() const { return rate_; }
-  bool rate_known() const { return rate_known_; }  // false: it is still what was assumed
   Duration rtt() const { return rtt_; }
   void check() const { MRC_INVARIANT(rate_ > 0 && rtt_ > Duration()); }
 
@@ -52,7 +51,6 @@ class PathMeter {
   uint64_t bytes_ = 0;
   uint32_t sacks_ = 0;
   uint32_t generation_ = 0;
-  bool rate_known_ = false;
   bool running_ = false;
   bool always_cut_ = false;
   Instant began_, last_sack_, memory_began_;

@@ -72,8 +72,12 @@ void QpTable::check() const {
   });
   MRC_INVARIANT(live == live_);
   peers_.for_each([&](const Peer* p) {
-    uint32_t qps = 0;
-    for_each([&](const Qp* qp) { qps += qp->peer == p; });
+    uint32_t qps = 0, senders = 0;
+    for_each([&](const Qp* qp) {
+      qps += qp->peer == p;
+      senders += qp->peer == p && qp->requester.sending();
+    });
+    MRC_INVARIANT(p->senders == senders);
     MRC_INVARIANT(p->refs.tombstones == tombstones_.count(p->id));
     MRC_INVARIANT(p->refs.all >= p->refs.tombstones + qps);
   });

@@ -6,6 +6,7 @@
 #include "core/requester.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "core/burst_builder.h"
 #include "core/congestion/registry.h"
@@ -101,9 +102,17 @@ Requester::Build Requester::build(Instant now, PlaneSet planes_with_room, TxBurs
 void Requester::make_room() {
   const bool begins = !sent_.open();
   sent_.make_room(&qp_.engine.windows, kMaxSegments, packets_.window());
-  if (!begins) return;
-  ++qp_.peer->senders;
-  follow_meter();
+  if (begins) begin_sending();
+}
+
+// Where nobody knows the rate, the QPs that send to the peer share one window when they begin: the first flights of
+// many would overflow its queues. [MRC-NSCC-31]
+void Requester::begin_sending() {
+  const uint32_t senders = ++qp_.peer->senders;
+  if (senders == 1 || !congestion_config().measure_rate) return;
+  const int64_t share = congestion_->snapshot().max_wnd / std::bit_ceil(senders);
+  congestion_->limit(share);
+  followed_.begun_at = congestion_->snapshot().cwnd;
 }
 
 void Requester::end_sending() {

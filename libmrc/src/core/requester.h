@@ -61,6 +61,7 @@ class Requester {
   // has said that it has not had this packet [MRC-ACK-6].
   void fail_unacknowledged(Instant now, WcStatus status, uint64_t expected = UINT64_MAX);
   bool idle() const { return sq_.empty(); }
+  bool sending() const { return sent_.open(); }  // it counts among Peer::senders
   // The oldest packet was sent and exceeds the size of packets of that path MTU [MRC-MTU-4].
   bool stuck_above(uint32_t path_mtu) const;
   bool may_send() const { return packets_.may_send(); }
@@ -79,10 +80,10 @@ class Requester {
     Duration rtt;                // zero: no sample
     bool measures_path = false;  // its round trip may lower the base RTT
   };
-  // What the window was last derived from: a state of the peer's meter, and the QPs that share an assumed rate.
+  // How the window came about.
   struct Followed {
-    uint32_t generation = 0, sharers = 1;
-    bool operator==(const Followed& o) const { return generation == o.generation && sharers == o.sharers; }
+    uint32_t generation = 0;  // of the peer's meter
+    int64_t begun_at = 0;     // a share of the maximum; 0: it was cut or has reached the maximum since
   };
   struct Totals {
     uint64_t packets = 0, retransmits = 0, timeouts = 0;
@@ -91,6 +92,7 @@ class Requester {
 
   // requester.cc
   void make_room();
+  void begin_sending();
   void end_sending();
   bool fits(const PacketScheduler::Packet& p, const TxBurst& burst) const;
   bool choose_path(Instant now, PlaneSet planes_with_room, TxBurst* out);
@@ -115,6 +117,7 @@ class Requester {
   void update_congestion(Instant now, const wire::Packet& p, const Named& named);
   void take_sample(Duration rtt);
   void follow_meter();
+  bool window_is_cut(const CongestionSnapshot& window);
   void apply_path_verdict(Instant now, const wire::Seth& seth, const Named& named);
   void skip_path(Instant now, EvIndex ev, TraceTrigger why);
   [[nodiscard]] bool take_probe_answer(Instant now, const wire::Seth& seth, uint64_t cack_next);

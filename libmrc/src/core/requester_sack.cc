@@ -1,7 +1,6 @@
 // SACKs. One reports the packets that have arrived and frees them, and has a verdict on the path of the packet that
 // caused it. It may be stale, so everything is compared with the record of sent packets first. [MRC-SACK-*, MRC-ACK-1]
 #include <algorithm>
-#include <bit>
 #include <new>
 
 #include "core/path_prober.h"
@@ -173,8 +172,8 @@ void Requester::update_congestion(Instant now, const wire::Packet& p, const Name
   PathMeter& meter = qp_.peer->meter;
   if (named.measures_path) meter.on_rtt(now, named.rtt);
   const CongestionSnapshot window = congestion_->snapshot();
-  meter.on_sack(now, sent_.nxt() < sq_.end_seq(), window.cwnd < window.max_wnd);
-  follow_meter();
+  meter.on_sack(now, sent_.nxt() < sq_.end_seq(), window_is_cut(window));
+  if (followed_.generation != meter.generation()) follow_meter();
   trace_window(now, marked ? TraceTrigger::kMarked : TraceTrigger::kSack, named.rtt);
 }
 
@@ -184,19 +183,20 @@ void Requester::take_sample(Duration rtt) {
   recent = rtt > recent ? recent + (rtt - recent) / 4 : recent - (recent - rtt) / 64;  // quick up, slow down
 }
 
-// A rate that is only assumed is that of all QPs to the peer: together their first flights would overflow its queues.
-// The share changes in powers of two. [MRC-NSCC-26]
 void Requester::follow_meter() {
   const PathMeter& meter = qp_.peer->meter;
   const CongestionConfig& c = congestion_config();
-  Followed now;
-  now.generation = meter.generation();
-  if (c.measure_rate && !meter.rate_known()) now.sharers = std::bit_ceil(std::max(1u, qp_.peer->senders));
-  if (now == followed_) return;
-  followed_ = now;
-  if (!c.measure_rate && !c.measure_rtt) return;
-  congestion_->on_measured(c.measure_rate ? meter.rate_bps() / now.sharers : c.line_rate_bps,
+  followed_.generation = meter.generation();
+  if (followed_.generation == 0 || !(c.measure_rate || c.measure_rtt)) return;
+  congestion_->on_measured(c.measure_rate ? meter.rate_bps() : c.line_rate_bps,
                            c.measure_rtt ? meter.rtt() : Duration());
+}
+
+// The window has been cut, so that a queue existed; it was not only begun below its maximum.
+bool Requester::window_is_cut(const CongestionSnapshot& window) {
+  if (window.cwnd < followed_.begun_at && window.cwnd < window.max_wnd) followed_.begun_at = 0;
+  if (window.cwnd >= window.max_wnd) followed_.begun_at = 0;
+  return window.cwnd < window.max_wnd && followed_.begun_at == 0;
 }
 
 void Requester::trace_window(Instant now, TraceTrigger why, Duration rtt) {

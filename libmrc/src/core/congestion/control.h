@@ -73,6 +73,8 @@ class CongestionControl {
   virtual void on_lost_packet_acked(uint32_t nominal) = 0;
   // Line rate and unloaded RTT (zero: as before) have been measured [MRC-NSCC-26].
   virtual void on_measured(double line_rate_bps, Duration base_rtt) = 0;
+  // The window is at most that many bytes now, but not less than a few packets; it may grow again.
+  virtual void limit(int64_t window) = 0;
 
   // The requester sends one packet without this check when nothing is in flight.
   virtual bool can_send(uint32_t nominal) const = 0;

@@ -22,6 +22,7 @@ class None final : public CongestionControl {
     if (base_rtt > Duration()) base_rtt_ = base_rtt;
     set_window(line_rate_bps);
   }
+  void limit(int64_t) override {}
   bool can_send(uint32_t) const override { return true; }
   bool wants_ack(uint32_t) const override { return false; }
   CongestionSnapshot snapshot() const override { return {window_, inflight_, window_, base_rtt_, 0}; }

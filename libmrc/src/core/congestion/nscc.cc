@@ -67,6 +67,7 @@ class NsccControl final : public CongestionControl {
   void on_loss(Instant now, uint32_t nominal, LossCause) override { nscc_.on_loss(now, nominal); }
   void on_lost_packet_acked(uint32_t nominal) override { nscc_.on_lost_packet_acked(nominal); }
   void on_measured(double line_rate_bps, Duration base_rtt) override { nscc_.set_measured(line_rate_bps, base_rtt); }
+  void limit(int64_t window) override { nscc_.limit(window); }
   bool can_send(uint32_t nominal) const override { return nscc_.can_send(nominal); }
   bool wants_ack(uint32_t nominal) const override { return nscc_.wants_ack(nominal); }
   CongestionSnapshot snapshot() const override {

@@ -143,6 +143,7 @@ class BasicNscc {
   }
   // Line rate and unloaded RTT (zero: as before) have been measured: gains that are not configured are derived again.
   void set_measured(double line_rate_bps, Duration base_rtt);
+  void limit(int64_t window);  // once, from above
 
   int64_t cwnd() const { return s_.cwnd; }
   int64_t inflight() const { return s_.inflight; }

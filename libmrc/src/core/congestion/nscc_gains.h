@@ -102,4 +102,9 @@ void BasicNscc<Rules>::set_measured(double line_rate_bps, Duration base_rtt) {
   s_.cwnd = untouched ? s_.max_wnd : std::min(s_.cwnd, s_.max_wnd);
 }
 
+template <class Rules>
+void BasicNscc<Rules>::limit(int64_t window) {
+  s_.cwnd = std::min(s_.cwnd, std::max<int64_t>(window, nscc_gains::kMinMeasuredPackets * g_.mtu));
+}
+
 }  // namespace mrc::core

@@ -102,6 +102,10 @@ void Swift::on_measured(double line_rate_bps, Duration base_rtt) {
   packets_ = untouched ? max_packets() : std::min(packets_, max_packets());
 }
 
+void Swift::limit(int64_t window) {
+  packets_ = std::min(packets_, std::max(static_cast<double>(window) / p_.mtu, double{kMinMeasuredPackets}));
+}
+
 void Swift::on_ack(Instant now, const AckSample& s) {
   const int64_t new_bytes = advance_rcvd_bytes(s.rcvd_bytes_24, &last_rcvd_);
   inflight_ -= new_bytes;

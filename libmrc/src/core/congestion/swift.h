@@ -24,6 +24,7 @@ class Swift final : public CongestionControl {
   void on_loss(Instant now, uint32_t nominal, LossCause cause) override;
   void on_lost_packet_acked(uint32_t nominal) override { inflight_ += nominal; }
   void on_measured(double line_rate_bps, Duration base_rtt) override;
+  void limit(int64_t window) override;
   bool can_send(uint32_t nominal) const override { return inflight_ <= 0 || inflight_ + nominal <= window(); }
   bool wants_ack(uint32_t nominal) const override {
     return window() - (inflight_ + nominal) < p_.mtu || window() < p_.ack_bytes;

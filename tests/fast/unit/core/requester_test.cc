@@ -219,13 +219,13 @@ TEST_F(RequesterTest, LostPacketsGoFirst) {
   EXPECT_NE(requests()[0]->burst, requests()[1]->burst);
 }
 
-// [MRC-NSCC-26] Each alone may fill the path; together they would fill the receiver's queues many times over.
-TEST_F(RequesterTest, QpsThatBeginTogetherShareARateThatIsOnlyAssumed) {
+// [MRC-NSCC-31] Each alone may fill the path; together they would fill the receiver's queues many times over.
+TEST_F(RequesterTest, QpsThatBeginTogetherShareAWindowWhereTheRateIsMeasured) {
   constexpr uint32_t kQps = 8, kMessage = 1 << 20;
   attr_.path_mtu = 1024;
   size_t alone = 0;
-  for (const bool assumed : {false, true}) {
-    config_.congestion.measure_rate = assumed;
+  for (const bool measured : {false, true}) {
+    config_.congestion.measure_rate = measured;
     start();
     std::vector<Qp*> qps = {qp_};
     for (uint32_t i = 1; i < kQps; ++i) qps.push_back(make_qp(Qpn(0x101 + i)));
@@ -238,7 +238,7 @@ TEST_F(RequesterTest, QpsThatBeginTogetherShareARateThatIsOnlyAssumed) {
       ASSERT_EQ(post(1, kMessage, SendOp::kWrite, true, qps[i]), PostResult::kOk);
       drain();
     }
-    if (assumed) {
+    if (measured) {
       EXPECT_LT(requests().size(), alone * 5 / 2 + kQps);  // 1 + 1/2 + 2/4 + 4/8
       EXPECT_GT(requests().size(), alone * 2);
     } else {
@@ -248,24 +248,24 @@ TEST_F(RequesterTest, QpsThatBeginTogetherShareARateThatIsOnlyAssumed) {
   }
 }
 
-// The others have ended: at the next message it fills the path again.
-TEST_F(RequesterTest, AShareOfAnAssumedRateGrowsWhenOthersEnd) {
-  attr_.path_mtu = 1024;
+// Of those that have something under way.
+TEST_F(RequesterTest, AQpThatBeginsAloneHasTheWholeWindow) {
   config_.congestion.measure_rate = true;
   start();
-  Qp* const other = make_qp(Qpn(0x102));
-  ASSERT_EQ(post(1, 8, SendOp::kWrite, true, other), PostResult::kOk);
-  drain();
+  const int64_t all = endpoint_->qp_status(qp_).cwnd;
+  Qp* const second = make_qp(Qpn(0x102));
+  Qp* const third = make_qp(Qpn(0x103));
   ASSERT_EQ(post(1, 8), PostResult::kOk);
+  ASSERT_EQ(post(1, 8, SendOp::kWrite, true, second), PostResult::kOk);
   drain();
-  const int64_t half = endpoint_->qp_status(qp_).cwnd;
-  EXPECT_EQ(half, endpoint_->qp_status(other).cwnd / 2);
+  EXPECT_EQ(endpoint_->qp_status(qp_).cwnd, all);
+  EXPECT_EQ(endpoint_->qp_status(second).cwnd, all / 2);
   arrive(sack(0, 0));
   arrive(ack(0));
-  endpoint_->destroy_qp(other);
-  ASSERT_EQ(post(2, 8), PostResult::kOk);
+  endpoint_->destroy_qp(second);
+  ASSERT_EQ(post(1, 8, SendOp::kWrite, true, third), PostResult::kOk);
   drain();
-  EXPECT_EQ(endpoint_->qp_status(qp_).cwnd, half * 2);
+  EXPECT_EQ(endpoint_->qp_status(third).cwnd, all);
 }
 
 }  // namespace
