@@ -105,7 +105,7 @@ void Requester::make_room() {
   if (begins) begin_sending();
 }
 
-// Where nobody knows the rate, the QPs that send to the peer share one window when they begin: the first flights of
+// Where the rate is measured, the QPs that send to the peer share one window when they begin: the first flights of
 // many would overflow its queues. [MRC-NSCC-31]
 void Requester::begin_sending() {
   const uint32_t senders = ++qp_.peer->senders;
