@@ -56,20 +56,19 @@ class EvRotation {
                               bool silent = false) {
     passed_skipped_ = 0;
     all_skipped_ = false;
-    by_load_ = !silent;
     follow(paths, choice);
     if ((idle_ || silent) && !order_.empty()) turn_ = paths->draw(order_.runs.size());
     idle_ = false;
     full_ = static_cast<uint32_t>((order_.planes - planes_with_room).count());
     PlaneSet left = planes_with_room;
-    while (PathOrder::Run* run = choose_plane(*paths, left)) {
+    while (PathOrder::Run* run = choose_plane(*paths, left, !silent)) {
       const EvIndex ev = order_.take(run);
       if (!take_skip(ev) && !paths->take_wait(ev)) return chosen(run, ev);
       ++passed_skipped_;
       left.erase(run->plane);
     }
     // No plane is left: the second EV of the best one is used even if it is to be skipped.
-    PathOrder::Run* const run = choose_plane(*paths, planes_with_room);
+    PathOrder::Run* const run = choose_plane(*paths, planes_with_room, !silent);
     if (run == nullptr) return std::nullopt;
     const EvIndex ev = order_.take(run);
     all_skipped_ = take_skip(ev);
@@ -139,18 +138,18 @@ class EvRotation {
     choice_generation_ = choice_generation;
   }
   uint64_t load_of(const PeerPaths& paths, PlaneId plane) const {
-    if (!by_load_) return 0;
     return uint64_t{in_flight_[plane]} * static_cast<uint64_t>(paths.plane_rtt(plane).ns());
   }
-  // Of those in `allowed`, the plane with the smallest load; of equal ones the first from turn_ on.
-  PathOrder::Run* choose_plane(const PeerPaths& paths, PlaneSet allowed) {
+  // Of those in `allowed`, the plane with the smallest load; of equal ones, or where load does not count, the first
+  // from turn_ on.
+  PathOrder::Run* choose_plane(const PeerPaths& paths, PlaneSet allowed, bool by_load) {
     if (!order_.planes.intersects(allowed)) return nullptr;
     const auto count = static_cast<uint32_t>(order_.runs.size());
     PathOrder::Run* best = nullptr;
     uint64_t least = 0, sum = 0, in_use = 0;
     for (uint32_t k = 0, i = turn_; k < count; ++k, i = i + 1 < count ? i + 1 : 0) {
       PathOrder::Run& run = order_.runs[i];
-      const uint64_t load = load_of(paths, run.plane);
+      const uint64_t load = by_load ? load_of(paths, run.plane) : 0;
       sum += load;
       in_use += load != 0;  // a plane without packets in flight may be one whose port is stuck: it holds up no other
       if (!allowed.contains(run.plane) || (best != nullptr && load >= least)) continue;
@@ -179,8 +178,7 @@ class EvRotation {
   uint32_t choice_generation_ = 0;
   uint32_t passed_skipped_ = 0, full_ = 0;
   bool all_skipped_ = false;
-  bool by_load_ = true;  // of the choice
-  bool idle_ = false;    // nothing is in flight any more
+  bool idle_ = false;  // nothing is in flight any more
 };
 
 }  // namespace mrc::core

@@ -150,8 +150,8 @@ class LossDetector {
 
   // Nothing has arrived after that time.
   bool silent_since(Instant time) const { return last_arrival_ >= Instant::never() || last_arrival_ <= time; }
-  // Since when something that was sent at that time can be unanswered for its path's sake: not before the end of the
-  // last silence of all planes, but at most that much later.
+  // Since when something that was sent at that time can be unanswered for its path's sake: not before the last answer
+  // that came so late that the time of rule 2 begins anew, but at most `most` later.
   Instant unanswered_since(Instant sent_at, Duration most) const {
     return std::max(sent_at, std::min(resumed_, sent_at + most));
   }

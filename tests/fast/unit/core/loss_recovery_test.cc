@@ -30,6 +30,17 @@ class LossRecoveryTest : public LoneEndpoint {
     post(2, 8);
     drain();
   }
+  // Intervals of 1.048576 ms, of which so many are linear and so many doubling.
+  void short_budget(uint8_t linear, uint8_t doubling) {
+    attr_.timeout = 10;
+    attr_.retry_linear = linear;
+    attr_.retry_exp = doubling;
+  }
+  // More is posted than the congestion window permits to send.
+  void close_window() {
+    for (uint64_t n = 1; n <= 60; ++n) post(n, 4096);
+    drain();
+  }
   // Half a window after the report of the packet that overtook others: theirs would have come by now.
   void believe(Duration window = Duration::microseconds(40)) { pass(window / 2); }
   size_t probes() const { return sent(wire::Opcode::kProbe).size(); }
@@ -388,9 +399,7 @@ TEST_F(LossRecoveryTest, TheSilenceOfAProbeCountsAgainstItsPathOnlyWhenItsAnswer
 
 // [MRC-LOSS-3] [MRC-CHOICE-Q18]: 1.024 us * 2^timeout for the linear attempts, doubling after them.
 TEST_F(LossRecoveryTest, IntervalsAreLinearThenDoubling) {
-  attr_.timeout = 10;  // 1.048576 ms
-  attr_.retry_linear = 2;
-  attr_.retry_exp = 3;
+  short_budget(2, 3);
   start();
   post(1, 8);
   drain();
@@ -412,9 +421,7 @@ TEST_F(LossRecoveryTest, IntervalsAreLinearThenDoubling) {
 
 // [MRC-LOSS-3]: each of these packets expires at a time of its own.
 TEST_F(LossRecoveryTest, AnIntervalIsChargedOnceHoweverManyPacketsExpireInIt) {
-  attr_.timeout = 10;
-  attr_.retry_linear = 2;
-  attr_.retry_exp = 0;
+  short_budget(2, 0);
   config_.probe_floor = Duration::seconds(1);  // else the peer is silent, and only the oldest expires
   start();
   const Duration t = Duration::nanoseconds(1024ll << 10), apart = Duration::microseconds(50);
@@ -431,8 +438,7 @@ TEST_F(LossRecoveryTest, AnIntervalIsChargedOnceHoweverManyPacketsExpireInIt) {
 }
 
 TEST_F(LossRecoveryTest, NoRetriesMeansTheFirstTimeoutEndsIt) {
-  attr_.timeout = 10;
-  attr_.retry_linear = attr_.retry_exp = 0;
+  short_budget(0, 0);
   start();
   post(1, 8);
   drain();
@@ -490,13 +496,10 @@ TEST_F(LossRecoveryTest, ATimeoutOfASilentPeerRetiresNoPath) {
 
 // [MRC-LOSS-3] It may merely not run: then everything has arrived, and would be retransmitted in vain.
 TEST_F(LossRecoveryTest, OfASilentPeerOnlyTheOldestPacketIsRetransmitted) {
-  attr_.timeout = 10;
-  attr_.retry_linear = 2;
-  attr_.retry_exp = 0;
+  short_budget(2, 0);
   start();
   one_round_trip(Duration::microseconds(40));
-  for (uint64_t n = 1; n <= 60; ++n) post(n, 4096);
-  drain();
+  close_window();
   const size_t all = requests().size();
   ASSERT_LT(all, 60u * 16) << "the congestion window is to be closed";
   ASSERT_GT(all, 16u);
@@ -515,13 +518,10 @@ TEST_F(LossRecoveryTest, OfASilentPeerOnlyTheOldestPacketIsRetransmitted) {
 // Nothing arrives any more, and so the load of the planes stays as it is: each is tried all the same, by the packet and
 // by probes, which the packet does not put off.
 TEST_F(LossRecoveryTest, OfASilentPeerEveryPlaneIsTried) {
-  attr_.timeout = 10;
-  attr_.retry_linear = 7;
-  attr_.retry_exp = 25;
+  short_budget(7, 25);
   start();
   one_round_trip(Duration::microseconds(40));
-  for (uint64_t n = 1; n <= 60; ++n) post(n, 4096);
-  drain();
+  close_window();
   sent_.clear();
   pass(Duration::seconds(2));
   for (const PlaneId plane : {0_plane, 1_plane}) {
@@ -537,8 +537,7 @@ TEST_F(LossRecoveryTest, OfASilentPeerTheOldestPacketIsRetransmittedWhateverItWa
   attr_.timeout = 10;
   start();
   one_round_trip(Duration::microseconds(40));
-  for (uint64_t n = 1; n <= 60; ++n) post(n, 4096);
-  drain();
+  close_window();
   sent_.clear();
   for (int n = 0; n < 40; ++n) arrive(nack(1, wire::NackReason::kNoResource));
   EXPECT_TRUE(requests().empty()) << "the window is to be closed";
@@ -549,9 +548,7 @@ TEST_F(LossRecoveryTest, OfASilentPeerTheOldestPacketIsRetransmittedWhateverItWa
 
 // [MRC-ACK-6] The oldest packet that has not arrived is not the first above a transport ACK.
 TEST_F(LossRecoveryTest, APeerThatIsSilentAfterAnAckIsFoundOut) {
-  attr_.timeout = 10;
-  attr_.retry_linear = 2;
-  attr_.retry_exp = 0;
+  short_budget(2, 0);
   start();
   for (uint64_t n = 1; n <= 3; ++n) post(n, 8);
   drain();
@@ -578,9 +575,7 @@ TEST_F(LossRecoveryTest, AnAnswerAfterSilenceFindsWhatWasLost) {
 }
 
 TEST_F(LossRecoveryTest, TheBudgetIsWholeAgainWhenCackMoves) {
-  attr_.timeout = 10;
-  attr_.retry_linear = 2;
-  attr_.retry_exp = 0;
+  short_budget(2, 0);
   start();
   post(1, 8);
   post(2, 8);
@@ -597,9 +592,7 @@ TEST_F(LossRecoveryTest, TheBudgetIsWholeAgainWhenCackMoves) {
 
 // [MRC-LOSS-4]: everything has arrived, nothing is acknowledged, and probes are unanswered.
 TEST_F(LossRecoveryTest, APeerThatDiedAfterItsSackIsFoundOut) {
-  attr_.timeout = 10;
-  attr_.retry_linear = 2;
-  attr_.retry_exp = 0;
+  short_budget(2, 0);
   start();
   post(1, 8);
   drain();
@@ -613,9 +606,7 @@ TEST_F(LossRecoveryTest, APeerThatDiedAfterItsSackIsFoundOut) {
 
 // [MRC-ACK-6]: the first one is in the peer's memory, and its transport ACK was lost.
 TEST_F(LossRecoveryTest, ExhaustedRetriesFailTheOldestThatDidNotArrive) {
-  attr_.timeout = 10;
-  attr_.retry_linear = 2;
-  attr_.retry_exp = 0;
+  short_budget(2, 0);
   start();
   for (uint64_t n = 1; n <= 3; ++n) post(n, 8);
   drain();
@@ -687,9 +678,7 @@ TEST_F(LossRecoveryTest, AnsweredProbesDoNotResetTheBudgetWhileSomethingIsMissin
 
 // [MRC-LOSS-5] Nothing can be sent again, and time passes all the same.
 TEST_F(LossRecoveryTest, TheBudgetIsChargedWhileNoPathIsLeft) {
-  attr_.timeout = 10;
-  attr_.retry_linear = 2;
-  attr_.retry_exp = 0;
+  short_budget(2, 0);
   start();
   post(1, 8);
   drain();
@@ -702,8 +691,7 @@ TEST_F(LossRecoveryTest, TheBudgetIsChargedWhileNoPathIsLeft) {
 
 // Other QPs use the paths that a QP found bad with its last attempt.
 TEST_F(LossRecoveryTest, PathsThatEndAQpAreAskedAllTheSame) {
-  attr_.timeout = 10;
-  attr_.retry_linear = attr_.retry_exp = 0;
+  short_budget(0, 0);
   config_.probe_floor = Duration::seconds(1);
   start();
   post(1, 8);
