@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -15,6 +14,7 @@
 
 #include "connected_qp.h"
 #include "first_device.h"
+#include "in_child.h"
 
 namespace {
 
@@ -116,15 +116,7 @@ TEST(Deregister, a_region_that_a_peer_has_read_goes_at_once) {
 #ifndef __SANITIZE_THREAD__  // which cannot start a thread after a fork
 // Its devices are its own: it waits for what is lent as its parent does. [VRB-FRK-1]
 TEST(Deregister, so_it_does_in_a_child_of_fork) {
-  const pid_t child = fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    read_and_deregister();
-    _exit(testing::Test::HasFailure() ? 1 : 0);
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
+  mrc::harness::in_child(read_and_deregister);
 }
 #endif
 

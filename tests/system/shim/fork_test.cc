@@ -12,6 +12,7 @@
 #include "connected_qp.h"
 #include "first_device.h"
 #include "harness/limits.h"
+#include "in_child.h"
 
 namespace {
 
@@ -83,9 +84,7 @@ class ForkTest : public ::testing::Test {
 
 TEST_F(ForkTest, posting_to_a_queue_pair_of_the_parent_is_refused) {
   ASSERT_NO_FATAL_FAILURE(connect_rc(rc, {.dest_qpn = rc->qp_num}));
-  const pid_t child = fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
+  mrc::harness::in_child([&] {
     for (ibv_qp* const qp : {rc, ud}) {
       EXPECT_EQ(send(qp), EPERM);
       EXPECT_EQ(send_by_interface(qp), EPERM);
@@ -95,11 +94,7 @@ TEST_F(ForkTest, posting_to_a_queue_pair_of_the_parent_is_refused) {
     EXPECT_EQ(receive_shared(), EPERM);
     ibv_wc wc;
     EXPECT_EQ(ibv_poll_cq(cq, 1, &wc), 0);
-    _exit(HasFailure() ? 1 : 0);
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
+  });
   EXPECT_EQ(receive(rc), 0);  // the parent's goes on
   EXPECT_EQ(send(rc), 0);
   ibv_wc wc{};

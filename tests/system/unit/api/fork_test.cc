@@ -1,12 +1,10 @@
 // A child of fork has copies of its parent's objects. Its calls on them are refused, and the parent notices none of
 // them. [API-FRK-1]
-#include <sys/wait.h>
-
 #include <atomic>
 #include <cerrno>
 #include <thread>
 
-#include "harness/limits.h"
+#include "in_child.h"
 #include "pair.h"
 
 namespace mrc::api {
@@ -14,20 +12,6 @@ namespace {
 
 class ForkTest : public ApiTest {
  protected:
-  // Runs the body in a child, whose expectations count.
-  template <typename Body>
-  void in_child(const Body& body) {
-    const pid_t child = fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-      alarm(harness::limit_s(60));
-      body();
-      _exit(HasFailure() ? 1 : 0);
-    }
-    int status = -1;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_EQ(status, 0);
-  }
   void write_and_wait(End* from, const End& to) {
     ASSERT_EQ(from->write(to, 9, 1000, IBV_SEND_SIGNALED), 0);
     const ibv_wc wc = from->wait();
@@ -54,7 +38,7 @@ TEST_F(ForkTest, a_child_posts_and_changes_nothing) {
   options.channel = true;
   End a(context, pd, options), b(context, pd);
   connect(&a, &b);
-  in_child([&] {
+  harness::in_child([&] {
     EXPECT_EQ(a.write(b, 1, 1000, IBV_SEND_SIGNALED), EPERM);
     EXPECT_EQ(a.receive(2), EPERM);
     EXPECT_EQ(a.to(IBV_QPS_ERR), EPERM);
@@ -78,7 +62,7 @@ TEST_F(ForkTest, a_child_posts_and_changes_nothing) {
 
 TEST_F(ForkTest, a_child_makes_nothing_from_what_its_parent_has) {
   End a(context, pd), b(context, pd);
-  in_child([&] {
+  harness::in_child([&] {
     expect_refused(mrc_create_context(verbs, nullptr));
     expect_refused(mrc_create_cq(context, 16, nullptr, nullptr, 0));
     mrc_qp_init_attr init{};
@@ -109,7 +93,7 @@ TEST_F(ForkTest, a_child_sends_and_receives_no_datagrams) {
   init.cap = {4, 4, 1, 1, 0};
   mrc_soft_ud_qp* const qp = mrc_soft_create_ud_qp(context, &init);
   ASSERT_NE(qp, nullptr);
-  in_child([&] {
+  harness::in_child([&] {
     ibv_send_wr send{}, *bad_send = nullptr;
     EXPECT_EQ(mrc_soft_post_ud_send(qp, &send, &bad_send), EPERM);
     EXPECT_EQ(bad_send, &send);
@@ -137,7 +121,7 @@ TEST_F(ForkTest, what_a_child_destroys_its_parent_keeps) {
   ASSERT_EQ(mrc_req_notify_cq(a.cq, 0), 0);
   ASSERT_EQ(a.write(b, 3, 1000, IBV_SEND_SIGNALED), 0);
   EXPECT_EQ(a.wait().wr_id, 3u);  // and the event waits
-  in_child([&] {
+  harness::in_child([&] {
     EXPECT_EQ(mrc_destroy_qp(a.qp), 0);
     EXPECT_EQ(mrc_destroy_cq(a.cq), 0);
     EXPECT_EQ(mrc_destroy_comp_channel(a.channel), 0);
@@ -168,7 +152,7 @@ TEST_F(ForkTest, a_child_waits_for_no_thread_of_its_parent) {
     }
   });
   for (int i = 0; i < 40 && !HasFailure(); ++i)
-    in_child([&] {
+    harness::in_child([&] {
       EXPECT_EQ(a.poll(), 0);
       EXPECT_EQ(a.write(b, 1, 1000, IBV_SEND_SIGNALED), EPERM);
       EXPECT_EQ(mrc_destroy_qp(a.qp), 0);

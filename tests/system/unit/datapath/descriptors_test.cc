@@ -9,6 +9,7 @@
 #include <cstdio>
 
 #include "datapath/udp/socket.h"
+#include "in_child.h"
 #include "udp_fixture.h"
 
 namespace mrc::datapath {
@@ -34,21 +35,15 @@ int next_number() {
 }
 
 // Runs the test in a process of its own: without a privilege a hard limit is never raised again.
-void in_child(rlim_t soft, rlim_t hard, void (*test)()) {
+void under_limits(rlim_t soft, rlim_t hard, void (*test)()) {
   if (hard > limits().rlim_max) {
     std::fprintf(stderr, "not run: the hard limit of descriptors is too low\n");
     return;
   }
-  const pid_t child = ::fork();
-  if (child == 0) {
+  harness::in_child([&] {
     limit(soft, hard);
     test();
-    std::fflush(nullptr);
-    ::_exit(::testing::Test::HasFailure() ? 1 : 0);
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  });
 }
 
 // In a process of another user, each port at addresses with and without a socket of ours. Returns how many were bound.
@@ -79,16 +74,16 @@ void expect_no_port_for_another_user() {
 }
 
 TEST(Descriptors, other_users_bind_no_source_port_under_the_usual_limit) {
-  in_child(kUsual, kMuch, expect_no_port_for_another_user);
+  under_limits(kUsual, kMuch, expect_no_port_for_another_user);
 }
 
 TEST(Descriptors, other_users_bind_no_source_port_where_the_limit_cannot_be_raised) {
-  in_child(kUsual, kUsual, expect_no_port_for_another_user);
+  under_limits(kUsual, kUsual, expect_no_port_for_another_user);
 }
 
 // A program that uses select() can use all the numbers that it could use before, and gets no others.
 TEST(Descriptors, the_limit_is_raised_by_what_the_sockets_take) {
-  in_child(kUsual, kMuch, [] {
+  under_limits(kUsual, kMuch, [] {
     const int before = next_number();
     const auto dp = open_or_fail(loopback_config(true, 4, kEvs));
     EXPECT_EQ(limits().rlim_cur, kUsual + 2 * kEvs);
@@ -101,7 +96,7 @@ TEST(Descriptors, the_limit_is_raised_by_what_the_sockets_take) {
 }
 
 TEST(Descriptors, the_limit_stays_where_half_of_it_remains) {
-  in_child(kUsual, kMuch, [] {
+  under_limits(kUsual, kMuch, [] {
     const auto dp = open_or_fail(loopback_config(true, 4, 80));
     EXPECT_EQ(limits().rlim_cur, kUsual);
     EXPECT_EQ(dp->exposure(), "");
@@ -110,7 +105,7 @@ TEST(Descriptors, the_limit_stays_where_half_of_it_remains) {
 
 // Each makes room for itself, and knows of those that follow it.
 TEST(Descriptors, engines_of_one_device_have_room_together) {
-  in_child(kUsual, kMuch, [] {
+  under_limits(kUsual, kMuch, [] {
     UdpConfig config = loopback_config(true, 4, 80);
     std::vector<std::unique_ptr<UdpDatapath>> engines;
     for (config.engines = 8; config.engines > 0; --config.engines) engines.push_back(open_or_fail(config));
@@ -122,7 +117,7 @@ TEST(Descriptors, engines_of_one_device_have_room_together) {
 
 // As far as the hard limit permits: what does not get a number there has one below.
 TEST(Descriptors, the_limit_is_raised_to_the_hard_one_at_most) {
-  in_child(kUsual, kUsual + 100, [] {
+  under_limits(kUsual, kUsual + 100, [] {
     const auto dp = open_or_fail(loopback_config(true, 4, kEvs));
     EXPECT_EQ(limits().rlim_cur, kUsual + 100);
     EXPECT_EQ(dp->exposure(), "");
@@ -131,7 +126,7 @@ TEST(Descriptors, the_limit_is_raised_to_the_hard_one_at_most) {
 }
 
 TEST(Descriptors, ports_that_are_not_held_are_reported) {
-  in_child(2 * kEvs, 2 * kEvs, [] {
+  under_limits(2 * kEvs, 2 * kEvs, [] {
     const auto dp = open_or_fail(loopback_config(true, 4, kEvs));
     ASSERT_NE(dp, nullptr);
     const std::string exposure = dp->exposure();
@@ -141,7 +136,7 @@ TEST(Descriptors, ports_that_are_not_held_are_reported) {
 }
 
 TEST(Descriptors, one_moves_where_there_is_a_number) {
-  in_child(kUsual, kMuch, [] {
+  under_limits(kUsual, kMuch, [] {
     Fd fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     const int first = fd.get();
     fd = move_descriptor(std::move(fd), 700);

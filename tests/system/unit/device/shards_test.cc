@@ -5,13 +5,12 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 
 #include "datapath/fd.h"
+#include "in_child.h"
 
 namespace mrc::device {
 namespace {
@@ -59,8 +58,7 @@ TEST(Shards, shard_count__one_where_there_cannot_be_more) {
 // Once for the device and without a level set in MRC_LOG: with few descriptors other users may fail its queue pairs
 // [MRC-SEC-12]. In a process of its own, because without a privilege the limit is never raised again.
 TEST(Shards, start__reports_source_ports_that_are_not_held) {
-  const pid_t child = ::fork();
-  if (child == 0) {
+  harness::in_child([] {
     const rlimit limit{300, 300};  // two engines' sockets, without the guards
     EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
     Settings settings;
@@ -74,12 +72,7 @@ TEST(Shards, start__reports_source_ports_that_are_not_held) {
     EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1) << log;
     EXPECT_NE(log.find("from 80 of 80 source ports"), std::string::npos) << log;
     EXPECT_NE(log.find("limit of descriptors is 300: ulimit -n 1024"), std::string::npos) << log;
-    std::fflush(nullptr);
-    ::_exit(HasFailure() ? 1 : 0);
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  });
 }
 
 // A device of which the first engine alone finds a slot: all others are taken.
