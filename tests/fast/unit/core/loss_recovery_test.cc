@@ -30,11 +30,27 @@ class LossRecoveryTest : public LoneEndpoint {
     post(2, 8);
     drain();
   }
-  // Intervals of 1.048576 ms, of which so many are linear and so many doubling.
+  static constexpr Duration kInterval = Duration::nanoseconds(1024ll << 10);
+  // Such intervals, of which so many are linear and so many doubling.
   void short_budget(uint8_t linear, uint8_t doubling) {
     attr_.timeout = 10;
     attr_.retry_linear = linear;
     attr_.retry_exp = doubling;
+  }
+  // Two packets whose answers never come, and a third one on the other plane, which is answered at that time, `took`
+  // after it was sent.
+  void send_two_and_hear_of_a_third(Duration time, Duration took) {
+    post(1, 8);
+    post(2, 8);
+    drain();
+    pass(time - took);
+    post(3, 8);
+    drain();
+    ASSERT_EQ(requests().size(), 3u);
+    ASSERT_EQ(requests()[0]->plane, requests()[1]->plane);
+    ASSERT_NE(requests()[0]->plane, requests()[2]->plane);
+    pass(took);
+    arrive(sack(0, 3, 0b100));
   }
   // More is posted than the congestion window permits to send.
   void close_window() {
@@ -513,6 +529,71 @@ TEST_F(LossRecoveryTest, OfASilentPeerOnlyTheOldestPacketIsRetransmitted) {
   EXPECT_EQ(state(), QpState::kRts);
   pass(t);
   EXPECT_EQ(state(), QpState::kError);
+}
+
+// [MRC-LOSS-3] Half an interval, to the nanosecond: one that answered later merely is slow, and all that expires is
+// retransmitted. The round trip is so long that nothing is inferred from the last answer.
+TEST_F(LossRecoveryTest, APeerIsSilentAfterHalfAnInterval) {
+  for (const int64_t later : {0, 1}) {
+    sent_.clear();
+    short_budget(7, 0);
+    config_.probe_floor = Duration::microseconds(100);
+    start();
+    one_round_trip(Duration::microseconds(100));
+    const Instant began = now_;
+    send_two_and_hear_of_a_third(kInterval / 2 + Duration::nanoseconds(later), Duration::microseconds(100));
+    pass(began + kInterval - now_ - Duration::nanoseconds(1));
+    EXPECT_EQ(counters().retransmits, 0u);
+    pass(Duration::nanoseconds(1));
+    EXPECT_EQ(counters().retransmits, later == 0 ? 1u : 2u);
+  }
+}
+
+// [MRC-LOSS-3] Probes leave after 150 and 500 us, and the next one would after the interval. The second one asked a
+// silent peer only if nothing was heard later: it, or its answer, may be lost.
+TEST_F(LossRecoveryTest, AProbeFromBeforeTheLastAnswerShowsNoSilence) {
+  for (const int64_t later : {0, 1}) {
+    sent_.clear();
+    short_budget(7, 0);
+    config_.probe_floor = Duration::microseconds(150);
+    start();
+    one_round_trip(Duration::microseconds(100));
+    const Instant began = now_;
+    const Duration more = Duration::nanoseconds(later);
+    send_two_and_hear_of_a_third(Duration::microseconds(500) + more, Duration::microseconds(300) + more);
+    pass(began + kInterval - now_);
+    ASSERT_EQ(probes(), 2u);
+    EXPECT_EQ(counters().retransmits, later == 0 ? 1u : 2u);
+  }
+}
+
+// [MRC-EVS-17] The silence of one QP is not the peer's: what another one sent half an interval ago was answered.
+TEST_F(LossRecoveryTest, ATimeoutOfASilentQpRetiresItsPathIfAnotherQpHasAnswers) {
+  for (const int64_t earlier : {0, 1}) {
+    sent_.clear();
+    attr_.timeout = 10;
+    start();
+    Qp* const other = make_qp(Qpn(0x102));
+    const Instant began = now_;
+    post(1, 8);
+    post(2, 8);
+    drain();
+    ASSERT_EQ(requests().size(), 2u);
+    const EvIndex used = requests()[0]->ev;
+    pass(kInterval / 2 - Duration::nanoseconds(earlier));
+    post(1, 8, SendOp::kWrite, true, other);
+    drain();
+    ASSERT_EQ(requests().size(), 3u);
+    pass(Duration::microseconds(40));
+    wire::Packet answer = sack(0, 0);
+    answer.bth.dqp = Qpn(0x102);
+    arrive(answer);
+    pass(began + kInterval - now_);
+    EXPECT_EQ(counters().timeouts, 1u);
+    ASSERT_EQ(requests().size(), 4u) << "of the silent QP only the oldest packet is retransmitted";
+    EXPECT_EQ(ev(used).state, earlier == 0 ? EvState::kAssumedBad : EvState::kGood);
+    EXPECT_EQ(ev(used).losses, 1u);
+  }
 }
 
 // Nothing arrives any more, and so the load of the planes stays as it is: each is tried all the same, by the packet and

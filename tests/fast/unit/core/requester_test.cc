@@ -219,8 +219,35 @@ TEST_F(RequesterTest, LostPacketsGoFirst) {
   EXPECT_NE(requests()[0]->burst, requests()[1]->burst);
 }
 
-// [MRC-NSCC-31] Each alone may fill the path; together they would fill the receiver's queues many times over.
-TEST_F(RequesterTest, QpsThatBeginTogetherShareAWindowWhereTheRateIsMeasured) {
+// [MRC-NSCC-31]
+class SharedWindowTest : public RequesterTest, public testing::WithParamInterface<const char*> {
+ protected:
+  SharedWindowTest() {
+    config_.congestion.algorithm = find_congestion_algorithm(GetParam());
+    config_.congestion.measure_rate = true;
+  }
+  int64_t window(Qp* qp) const { return endpoint_->qp_status(qp).cwnd; }
+  // Begins to send with a window that many times smaller than the whole one.
+  Qp* begin(int64_t whole, int64_t share) {
+    Qp* const qp = make_qp(Qpn(0x102 + made_++));
+    EXPECT_EQ(window(qp), whole);
+    send(qp);
+    EXPECT_EQ(window(qp), whole / share);
+    return qp;
+  }
+  void send(Qp* qp) {
+    EXPECT_EQ(post(1, 8, SendOp::kWrite, true, qp), PostResult::kOk);
+    drain();
+  }
+
+ private:
+  uint32_t made_ = 0;
+};
+INSTANTIATE_TEST_SUITE_P(Algorithms, SharedWindowTest, testing::Values("nscc", "swift"),
+                         [](const auto& i) { return std::string(i.param); });
+
+// Each alone may fill the path; together they would fill the receiver's queues many times over.
+TEST_P(SharedWindowTest, OfQpsThatBeginTogetherIsSharedWhereTheRateIsMeasured) {
   constexpr uint32_t kQps = 8, kMessage = 1 << 20;
   attr_.path_mtu = 1024;
   size_t alone = 0;
@@ -249,23 +276,38 @@ TEST_F(RequesterTest, QpsThatBeginTogetherShareAWindowWhereTheRateIsMeasured) {
 }
 
 // Of those that have something under way.
-TEST_F(RequesterTest, AQpThatBeginsAloneHasTheWholeWindow) {
-  config_.congestion.measure_rate = true;
+TEST_P(SharedWindowTest, IsThatOfOneQpThatBeginsAlone) {
   start();
-  const int64_t all = endpoint_->qp_status(qp_).cwnd;
-  Qp* const second = make_qp(Qpn(0x102));
-  Qp* const third = make_qp(Qpn(0x103));
-  ASSERT_EQ(post(1, 8), PostResult::kOk);
-  ASSERT_EQ(post(1, 8, SendOp::kWrite, true, second), PostResult::kOk);
-  drain();
-  EXPECT_EQ(endpoint_->qp_status(qp_).cwnd, all);
-  EXPECT_EQ(endpoint_->qp_status(second).cwnd, all / 2);
+  const int64_t whole = window(qp_);
+  send(qp_);
+  EXPECT_EQ(window(qp_), whole);
+  Qp* const second = begin(whole, 2);
   arrive(sack(0, 0));
   arrive(ack(0));
   endpoint_->destroy_qp(second);
-  ASSERT_EQ(post(1, 8, SendOp::kWrite, true, third), PostResult::kOk);
-  drain();
-  EXPECT_EQ(endpoint_->qp_status(third).cwnd, all);
+  begin(whole, 1);
+}
+
+// The share is a power of two: three have one of four, and so has the fourth, but not the fifth.
+TEST_P(SharedWindowTest, ChangesByPowersOfTwo) {
+  start();
+  const int64_t whole = window(qp_);
+  send(qp_);
+  std::vector<Qp*> others;
+  for (const int64_t share : {2, 4, 4, 8}) others.push_back(begin(whole, share));
+  const auto replace_last = [&](size_t gone, int64_t share) {
+    for (; gone > 0; --gone) {
+      endpoint_->destroy_qp(others.back());
+      others.pop_back();
+    }
+    others.push_back(begin(whole, share));
+  };
+  replace_last(1, 8);  // the fifth again
+  replace_last(2, 4);  // the fourth
+  replace_last(2, 4);  // the third
+  replace_last(2, 2);  // the second
+  EXPECT_EQ(window(others[0]), whole / 2);
+  EXPECT_EQ(window(qp_), whole) << "a window that is in use stays as it is";
 }
 
 }  // namespace
