@@ -74,7 +74,7 @@ void print_losses(const json& report, std::FILE* out) {
     if (of("trimmed") != 0) std::fprintf(out, ", %llu trimmed by switches", of("trimmed"));
     if (of("corrupted") != 0) std::fprintf(out, ", %llu corrupted", of("corrupted"));
     if (of("overflowed") != 0)
-      std::fprintf(out, ", %llu dropped because the %s's socket was full", of("overflowed"), to.c_str());
+      std::fprintf(out, ", up to %llu dropped because the %s's socket was full", of("overflowed"), to.c_str());
     std::fprintf(out, "\n");
   }
 }

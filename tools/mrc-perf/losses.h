@@ -16,7 +16,7 @@ nlohmann::json loss_counters(const Snapshot& before, const Snapshot& after);
 // Request packets. `trimmed`, `corrupted` and `overflowed` are the receiver's; what arrives twice was sent again
 // `needlessly`. The rest of `again` was lost in the network. The kind of corrupted and overflowed packets is unknown,
 // so that control packets of the other direction are among them. The kernel drops and counts packets that are merged as
-// one: as many of the rest as they can have been `overflowed`.
+// one: as many of the rest as they can have been count as `overflowed`, which is an upper bound.
 struct Losses {
   uint64_t sent = 0, again = 0, needlessly = 0, trimmed = 0, corrupted = 0, overflowed = 0;
   uint64_t in_network() const;

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string>
+
 namespace mrc::perf {
 namespace {
 
@@ -77,6 +82,28 @@ TEST(Losses, NameTheDirectionThatCarriedPackets) {
   add_losses(&report, false, receiver(), sender());
   ASSERT_EQ(report["losses"].size(), 1u);
   EXPECT_EQ(report["losses"][0]["from"], "client");
+}
+
+std::string printed(const json& report) {
+  char* text = nullptr;
+  size_t size = 0;
+  std::FILE* const out = open_memstream(&text, &size);
+  print_losses(report, out);
+  std::fclose(out);
+  const std::string all(text, size);
+  std::free(text);
+  return all;
+}
+
+TEST(Losses, OfASocketAreAnUpperBoundInTheText) {
+  json report;
+  add_losses(&report, true, sender(), receiver(1));
+  EXPECT_EQ(report["losses"][0]["overflowed"], 63);
+  EXPECT_NE(printed(report).find("0 lost in the network"), std::string::npos);
+  EXPECT_NE(printed(report).find(", up to 63 dropped because the server's socket was full\n"), std::string::npos);
+  add_losses(&report, true, sender(), receiver(0));
+  EXPECT_NE(printed(report).find("63 lost in the network"), std::string::npos);
+  EXPECT_EQ(printed(report).find("up to"), std::string::npos);
 }
 
 TEST(Losses, AnAnswerWithoutCountersIsRefused) {
