@@ -70,6 +70,7 @@ void Responder::on_timer(Instant now) {
   flush_acks();
 }
 
+// One answer is pending at most: that to the last probe [MRC-PROBE-5].
 void Responder::on_probe(Instant now, const wire::Flow& flow, const wire::Packet& p) {
   SackTrigger t;
   t.ev = wire::ev_of(flow);

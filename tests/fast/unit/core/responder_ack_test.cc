@@ -275,6 +275,16 @@ TEST_F(ResponderAckTest, TheAnswerOfAProbeIsCompleteAndEndsWithIt) {
   EXPECT_EQ(sent_.back()->op(), wire::Opcode::kAck);
 }
 
+// [MRC-PROBE-5] As after a pause of this host: the other answers would contain nothing more.
+TEST_F(ResponderAckTest, OfProbesThatAreReadTogetherTheLastIsAnswered) {
+  start();
+  arrive(probe(1));
+  receive(probe(2), inbound(1), 1);
+  drain();
+  ASSERT_EQ(sacks().size(), 1u);
+  EXPECT_EQ(sacks()[0]->p.sack.seth.probe_id, 2);
+}
+
 // [MRC-NACK-1] [MRC-NACK-3] [MRC-NACK-4] [MRC-CHOICE-Q24] [MRC-CHOICE-Q30]
 TEST_F(ResponderAckTest, TrimmedPacketsAreNackedUntilTheyHaveArrived) {
   start();
