@@ -29,10 +29,21 @@ class PeerPathsTest : public testing::Test {
       config_.evs.push_back({static_cast<uint32_t>(50000 + i), plane_at(i % planes)});
     config_.ev_active = static_cast<uint32_t>(active * planes);
     config_.ev_min_active = min_active;
+    peer_ = peer;
+    make_paths();
+  }
+  void make_paths() {
     counters_ = Counters();
     names_.emplace(config_.evs);
     links_.emplace(config_.evs);
-    paths_ = std::make_unique<PeerPaths>(config_, *names_, *links_, peer, &counters_, nullptr, &rng_);
+    paths_ = std::make_unique<PeerPaths>(config_, *names_, *links_, peer_, &counters_, nullptr, &rng_);
+  }
+  // The EVs, of one plane, cross so many links.
+  void name_links(uint32_t links) {
+    const size_t evs = config_.evs.size();
+    for (const EvIndex ev : config_.evs.ids())
+      config_.evs[ev].link = static_cast<uint32_t>(1 + ev.value() * links / evs);
+    make_paths();
   }
   void SetUp() override { make(); }
 
@@ -72,6 +83,7 @@ class PeerPathsTest : public testing::Test {
   Duration interval() const { return config_.ev_probe_interval; }
 
   EndpointConfig config_;
+  PeerDescription peer_;
   Counters counters_;
   Rng rng_{7};
   std::optional<EvNames> names_;
@@ -132,6 +144,48 @@ TEST_F(PeerPathsTest, TheLargestGapLatelyCounts) {
     lose(0_ev, 79'920);
     lose(0_ev, 79'980);
     EXPECT_EQ(state(0_ev), more == 0 ? EvState::kAssumedBad : EvState::kGood);
+  }
+}
+
+// [MRC-EVS-18] The gap does not count for an EV of which one loss is enough: here 6 delivers nothing, 0 has before.
+TEST_F(PeerPathsTest, OneLossInAGapRetiresAnEvThatHasNeverDelivered) {
+  for (const EvIndex ev : {0_ev, 6_ev}) paths_->on_data_sent(us(5), ev);
+  paths_->on_delivered(0_ev, us(5));
+  paths_->on_delivered(2_ev, us(10));
+  paths_->on_delivered(2_ev, us(500));
+  for (const EvIndex ev : {0_ev, 6_ev}) lose(ev, 200);
+  EXPECT_EQ(state(0_ev), EvState::kGood);
+  EXPECT_EQ(state(6_ev), EvState::kAssumedBad);
+}
+
+// [MRC-EVS-18] It counts for one that never carried data, and for one of a proven link.
+TEST_F(PeerPathsTest, LossesInAGapAreOneOfAnEvThatNeedsTwo) {
+  for (const bool link : {false, true}) {
+    make(1, 8, 0);
+    if (link) name_links(2);  // 0..3 cross one, 4..7 the other
+    if (link) paths_->on_data_sent(us(5), 0_ev);
+    paths_->on_delivered(1_ev, us(10));
+    paths_->on_delivered(4_ev, us(500));
+    for (const int64_t sent : {200, 300}) lose(0_ev, sent);
+    EXPECT_EQ(state(0_ev), EvState::kGood) << link;
+    lose(0_ev, 501);
+    EXPECT_EQ(state(0_ev), EvState::kAssumedBad) << link;
+  }
+}
+
+// [MRC-EVS-18] [MRC-EVS-14] Three EVs of a link in one gap of its plane, and two.
+TEST_F(PeerPathsTest, ALinkIsSuspectedForLossesInAGapUntilSomethingIsDeliveredOverIt) {
+  for (const uint32_t lost : {2u, 3u}) {
+    make(1, 8, 0);
+    name_links(2);
+    paths_->on_delivered(1_ev, us(10));
+    paths_->on_delivered(4_ev, us(10));
+    paths_->on_delivered(4_ev, us(500));
+    for (const EvIndex ev : EvRange(lost)) lose(ev, 200);
+    EXPECT_EQ(counters_.link_suspicions, lost == 3 ? 1u : 0u);
+    EXPECT_EQ(carries(3_ev), lost != 3);
+    paths_->on_delivered(3_ev, us(200));
+    EXPECT_TRUE(carries(3_ev));
   }
 }
 
