@@ -254,7 +254,9 @@ void MrcNic::receive(Packet* p, uint16_t plane) {
   burst.plane = plane_at(plane);
   burst.data = p->header.data();
   burst.bytes = burst.segment_size = p->udp_bytes;
+  const uint64_t placed = endpoint_->counters().rx_data;
   endpoint_->handle_rx(to_instant(now_ps()), burst);
+  if (endpoint_->counters().rx_data != placed) goodput_bytes_ += p->udp_bytes - FabricSpec::kTransportBytes;
   pool_->give(p);
   pump();
 }
@@ -285,21 +287,6 @@ void MrcNic::on_timer() {
   const Instant now = to_instant(now_ps());
   if (endpoint_->next_timeout() <= now) endpoint_->handle_timeout(now);
   pump();
-}
-
-// Received payload, less the share that had arrived before.
-uint64_t MrcNic::goodput_bytes() const {
-  uint64_t packets = 0, bytes = 0;
-  for (const NicPlaneCounters& p : plane_counters_) {
-    packets += p.rx_data_packets;
-    bytes += p.rx_data_bytes;
-  }
-  const uint64_t payload = bytes - std::min<uint64_t>(bytes, packets * FabricSpec::kTransportBytes);
-  const core::Counters& c = endpoint_->counters();
-  const uint64_t all = c.rx_data + c.rx_duplicates;
-  return all == 0 ? 0
-                  : static_cast<uint64_t>(static_cast<double>(payload) * static_cast<double>(c.rx_data) /
-                                          static_cast<double>(all));
 }
 
 void MrcNic::each_counter(const std::function<void(const char*, uint64_t)>& f) const {

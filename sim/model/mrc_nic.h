@@ -41,7 +41,7 @@ class MrcNic final : public NicBase, public core::Sink, public core::TraceSink {
   const std::vector<Ev>& evs() const { return evs_; }
   const MrcConfig& config() const { return config_; }
   core::PeerId peer_of(uint32_t nic) const;  // kNoPeer when there was no traffic
-  uint64_t goodput_bytes() const override;
+  uint64_t goodput_bytes() const override { return goodput_bytes_; }
   void each_counter(const std::function<void(const char*, uint64_t)>& f) const override;
   uint32_t qp_errors() const override { return qp_errors_; }
 
@@ -89,6 +89,7 @@ class MrcNic final : public NicBase, public core::Sink, public core::TraceSink {
   uint32_t next_qpn_ = 0x100;
   Key local_key_, remote_key_;
   uint32_t qp_errors_ = 0;
+  uint64_t goodput_bytes_ = 0;  // payload placed, each byte once
   bool pumping_ = false;
   Ps timer_at_ = INT64_MAX;
   Recurring<MrcNic, &MrcNic::on_timer> timer_event_{this};

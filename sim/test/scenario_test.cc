@@ -367,6 +367,26 @@ TEST_F(ScenarioTest, SameSeedSameBytes) {
   }
 }
 
+// What arrives again is no goodput, and takes none away from what came before: sums over time only rise.
+TEST_F(ScenarioTest, GoodputNeverFalls) {
+  const ScenarioFile f = load(R"(name: duplicates
+fabric: tiny
+workloads: [{kind: flow, name: main, src: 0, dst: 7, bytes: 2MB, depth: 1}]
+faults: [{kind: loss, where: spine_link, loss: 10%}]
+limit: 100ms
+measure: {interval: 1us}
+)");
+  const RunResult r = run_scenario(f.points[0].spec);
+  EXPECT_TRUE(r.summary["finished"].get<bool>()) << r.summary.dump(1);
+  EXPECT_GT(r.summary["counters"]["retransmits"].get<int>(), 0);
+  double bytes = 0;
+  for (const Row& row : r.rows) {
+    EXPECT_LE(row.receivers_gbps[0], f.points[0].spec.fabric.line_rate() / 1e9) << row.at;
+    bytes += row.receivers_gbps[0] * 1e3 / 8;
+  }
+  EXPECT_NEAR(bytes, 2e6, 4) << "and an immediate";
+}
+
 TEST_F(ScenarioTest, ReportsNeedNoNetworkAndNoScript) {
   const ScenarioFile f = load(kSmall);
   const RunResult r = run_scenario(f.points[0].spec);
