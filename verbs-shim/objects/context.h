@@ -84,6 +84,9 @@ class Context {
   void end_wait() { sleepers_.fetch_sub(1); }
   int sleepers() const { return sleepers_.load(); }
   uint64_t waits() const { return waits_.load(); }  // that have begun
+  // Completion queues that are armed: a program may be waiting at the descriptor of a channel.
+  void count_armed(int by) { armed_.fetch_add(by); }
+  bool armed() const { return armed_.load() > 0; }
   // For the progress thread, after it has set its sleep flag: no work is left, and since `waits` no thread has
   // taken events.
   bool may_sleep(uint64_t waits) ABSL_LOCKS_EXCLUDED(deferred_mutex_);
@@ -140,6 +143,7 @@ class Context {
   std::atomic<uint64_t> waits_{0};
   std::atomic<bool> port_was_active_{true};
 
+  std::atomic<int> armed_{0};
   Mutex pump_mutex_;
   std::vector<BaseQp*> qps_ ABSL_GUARDED_BY(pump_mutex_);
   std::unordered_map<uint32_t, BaseQp*> by_number_ ABSL_GUARDED_BY(pump_mutex_);
