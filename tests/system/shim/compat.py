@@ -35,7 +35,8 @@ librdmacm is unchanged; the shim answers as the kernel's device (`spec/rdma_cm.m
 | `rdma_server`, `rdma_client` | ids without a channel |
 | `rstream` | rsockets, blocking and not, data checked |
 | `rcopy` | rsockets, a file that is compared |
-| `qperf -cm 1` | RC bandwidth |
+| `udpong`, blocking, not blocking and by poll | datagram rsockets; `tests/system/shim/datagram_rsockets.py` compares the data, over IPv6 and losses, too |
+| `qperf -cm 1` | RC bandwidth; `ud_lat` and `ud_bw`, which meet by LID on one host, with `-cm 0`, too |
 | `ib_write_bw -q 4`, `ib_write_lat`, `ib_send_bw`, `ib_send_lat`, `ib_read_bw`, `ib_read_lat`, `ib_atomic_bw`, `ib_atomic_lat`, and `ib_send_bw`, `ib_send_lat` with `-c UD`; all with `-R` | perftest |
 | `fi_info -p verbs`, `fi_pingpong -e msg`, `-e dgram` over `verbs`, `-e rdm` over `verbs;ofi_rxm` and `verbs;ofi_rxd` | libfabric, data checked |
 | `ucp_client_server -c stream`, `tag`, `am` | UCX's example, listening by rdma_cm |
@@ -49,13 +50,17 @@ of one queue pair and loses those of the other that find none.
 requests and allows no retry for want of one (`rnr_retry_count` 0), so that the queue pair goes to ERR, as on hardware; then it
 waits for completions that it has left in the queue.
 
-`rdma_xclient` needs XRC and is refused; so is `udpong`: datagram rsockets address their peers by LID alone, as no RoCE device
-can; and `mckey -l`, which asks for a queue pair that does not receive its own multicast.
+`rdma_xclient` needs XRC and is refused; so is `mckey -l`, which asks for a queue pair that does not receive its own multicast.
 
-`qperf ud_bw` and `ud_lat` address their peers by LID alone, `uc_bw` connects so, too: refused. perftest itself refuses `-c UC -R`.
+`qperf ud_bw` and `ud_lat` take the LID for their peer's address, so that they reach their own host alone (VRB-UD-7), as on no RoCE
+device; `uc_bw` connects so, too: refused. perftest itself refuses `-c UC -R`.
+
+`udpong` repeats what has no answer within a millisecond, and sometimes waits for ever after a late answer, whose number it
+keeps. Datagram rsockets take the peer's IP address for its GID: between hosts it must be one of the device's GIDs.
 
 `librspreload.so` before the shim makes rsockets of the sockets of a program that asks for SOCK_STREAM and no more. Python adds
-SOCK_CLOEXEC, so that its sockets stay TCP; `iperf3` 3.12 asks for socket options that rsockets do not have, and ends.
+SOCK_CLOEXEC, so that its sockets stay TCP; `iperf3` 3.12 asks for socket options that rsockets do not have, and ends. A program that
+connects a socket of SOCK_DGRAM does not come back from that: the library takes over the socket that librdmacm itself then opens, too.
 
 `riostream` may wait for ever, like the puts below: its peer waits for the last byte of the last of several writes to one place.
 

@@ -212,6 +212,33 @@ TEST(ShimDatagram, ASenderIsAnsweredByItsCompletion) {
   EXPECT_EQ(ibv_destroy_ah(back), 0);
 }
 
+// [VRB-UD-7]
+TEST(ShimDatagram, TheOwnLidIsAnAddress) {
+  Side a;
+  ibv_ah_attr to{};
+  to.port_num = 1;
+  ibv_port_attr port;
+  ASSERT_EQ(ibv_query_port(a.context, 1, &port), 0);
+  to.dlid = port.lid;
+  ibv_ah* const own = ibv_create_ah(a.pd, &to);
+  ASSERT_NE(own, nullptr);
+  EXPECT_EQ(to.is_global, 0);  // the caller's
+  a.receive(3, 100 + kHeader);
+  a.send(own, a, 100);
+  for (int i = 0; i < 2; ++i) {
+    const ibv_wc wc = a.wait();
+    EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+    if ((wc.opcode & IBV_WC_RECV) != 0) {
+      EXPECT_EQ(wc.wr_id, 3u);
+      EXPECT_EQ(wc.byte_len, 100 + kHeader);
+    }
+  }
+  EXPECT_EQ(ibv_destroy_ah(own), 0);
+  to.dlid = 7;
+  EXPECT_EQ(ibv_create_ah(a.pd, &to), nullptr);
+  EXPECT_EQ(errno, EINVAL);
+}
+
 // [VRB-UD-3]
 TEST(ShimDatagram, HeadersOfBothVersionsAreRead) {
   Side a;
