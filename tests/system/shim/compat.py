@@ -91,7 +91,7 @@ which a script can do. None fails but those below; what is skipped is hardware o
 | tests | what they find |
 |---|---|
 | on-demand paging | skipped: the device reports no support, although IBV_ACCESS_ON_DEMAND is accepted and makes an ordinary region |
-| XRC, raw packets, memory windows, device memory, DMA handles, dmabuf, re-registration, CQ moderation, real time, parent domains with allocators | skipped upon EOPNOTSUPP |
+| XRC, raw packets, memory windows, device memory, DMA handles, dmabuf, CQ moderation, real time, parent domains with allocators | skipped upon EOPNOTSUPP |
 | shared protection domains | skipped: the context's descriptor can be duplicated, importing it is EOPNOTSUPP |
 | buffers (`ibv_alloc_buf`) | pass: another domain's is EINVAL, the dmabuf of one is ENODATA |
 | `test_rdmacm_async_resolve_addrinfo` | fails: `rdma_resolve_addrinfo` needs a command of newer kernels that the shim's rdma_cm does not have |

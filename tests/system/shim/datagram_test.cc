@@ -362,6 +362,30 @@ TEST(ShimDatagram, QueuePairsTakeTheRequestsOfASharedQueueInOrder) {
   EXPECT_EQ(ibv_destroy_qp(second), 0);
 }
 
+// [VRB-SRQ-1] [VRB-UD-5]
+TEST(ShimDatagram, ASharedQueueChangesItsSize) {
+  Side a, b(false, 2);
+  const auto changed = [&](uint32_t max_wr) {
+    ibv_srq_attr attr{};
+    attr.max_wr = max_wr;
+    return ibv_modify_srq(b.srq, &attr, IBV_SRQ_MAX_WR);
+  };
+  for (uint64_t i = 1; i <= 2; ++i) ASSERT_EQ(b.receive_shared(i), 0);
+  EXPECT_EQ(b.receive_shared(3), ENOMEM);
+  EXPECT_EQ(changed(1), EINVAL);
+  ASSERT_EQ(changed(40), 0);
+  for (uint64_t i = 3; i <= 40; ++i) ASSERT_EQ(b.receive_shared(i), 0);
+  EXPECT_EQ(b.receive_shared(41), ENOMEM);
+  for (uint64_t i = 1; i <= 40; ++i) {
+    a.send(a.ah, b, 8);
+    EXPECT_EQ(a.wait().status, IBV_WC_SUCCESS);
+    EXPECT_EQ(b.wait().wr_id, i);
+  }
+  ASSERT_EQ(changed(1), 0);
+  ASSERT_EQ(b.receive_shared(41), 0);
+  EXPECT_EQ(b.receive_shared(42), ENOMEM);
+}
+
 // [VRB-UD-5]
 TEST(ShimDatagram, FewRequestsInASharedQueueRaiseTheLimitsEvent) {
   Side a, b(false, 4);
