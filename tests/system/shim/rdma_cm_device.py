@@ -173,6 +173,20 @@ def check_multicast():
     assert destroy(fd, number) == 1
 
 
+def check_infiniband():
+    """Addresses of InfiniBand, whose answer is the one by which librdmacm learns that there are none."""
+    fd = os.open(PATH, os.O_RDWR | os.O_NONBLOCK)
+    gid = (struct.pack("=HHI", AF_IB, 0xFFFF, 0) + socket.inet_pton(socket.AF_INET6, "fe80::1") + bytes(24)).ljust(128, b"\0")
+    for space in (TCP, UDP):
+        number = create(fd, space=space)
+        fails(errno.EAFNOSUPPORT, fd, BIND, struct.pack("IHH", number, 48, 0) + gid)
+        fails(errno.EAFNOSUPPORT, fd, BIND_IP, struct.pack("Q", 0) + gid[:28] + struct.pack("I", number))
+        fails(errno.EAFNOSUPPORT, fd, RESOLVE_IP, bytes(28) + gid[:28] + struct.pack("II", number, 1000))
+        fails(errno.EAFNOSUPPORT, fd, RESOLVE_ADDR, struct.pack("IIHHI", number, 1000, 0, 48, 0) + bytes(128) + gid)
+        resolve(fd, number)  # by IP it still can be
+        assert get_event(fd)[:3] == (7, number, 0)
+
+
 def check_pointers():
     fd = os.open(PATH, os.O_RDWR | os.O_NONBLOCK)
     nowhere = 8

@@ -137,6 +137,13 @@ def test_qperf_of_datagrams():
             pair("qperf -lp PORT", f"qperf -lp PORT -cm {connected} 127.0.0.1 -t 1 {test}", forever=True, tcp=True, output=test)
 
 
+def test_addresses_of_infiniband_are_refused_by_name():
+    """[CM-DEV-3]"""
+    device("infiniband")
+    program = session.run(["ucmatose", "-f", "gid", "-s", "::1"])
+    assert program.code != 0 and "failure getting addr: Invalid argument" in program.out, program
+
+
 def test_qperf():
     pair("qperf -lp PORT", "qperf -lp PORT -cm 1 127.0.0.1 -t 1 rc_bw", forever=True, tcp=True, output="rc_bw")
 
