@@ -36,6 +36,7 @@ librdmacm is unchanged; the shim answers as the kernel's device (`spec/rdma_cm.m
 | `rstream` | rsockets, blocking and not, data checked |
 | `rcopy` | rsockets, a file that is compared |
 | `udpong`, blocking, not blocking and by poll | datagram rsockets; `tests/system/shim/datagram_rsockets.py` compares the data, over IPv6 and losses, too |
+| `riostream -T b` | rsockets, memory that the peer writes to |
 | `qperf -cm 1` | RC bandwidth; `ud_lat` and `ud_bw`, which meet by LID on one host, with `-cm 0`, too |
 | `ib_write_bw -q 4`, `ib_write_lat`, `ib_send_bw`, `ib_send_lat`, `ib_read_bw`, `ib_read_lat`, `ib_atomic_bw`, `ib_atomic_lat`, and `ib_send_bw`, `ib_send_lat` with `-c UD`; all with `-R` | perftest |
 | `fi_info -p verbs`, `fi_pingpong -e msg`, `-e dgram` over `verbs`, `-e rdm` over `verbs;ofi_rxm` and `verbs;ofi_rxd` | libfabric, data checked |
@@ -62,7 +63,7 @@ keeps. Datagram rsockets take the peer's IP address for its GID: between hosts i
 SOCK_CLOEXEC, so that its sockets stay TCP; `iperf3` 3.12 asks for socket options that rsockets do not have, and ends. A program that
 connects a socket of SOCK_DGRAM does not come back from that: the library takes over the socket that librdmacm itself then opens, too.
 
-`riostream` may wait for ever, like the puts below: its peer waits for the last byte of the last of several writes to one place.
+`riostream` can wait for ever, like the puts below: its peer waits for the last byte of the last of several writes to one place.
 
 ## Settings of others
 

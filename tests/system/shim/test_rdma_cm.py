@@ -137,6 +137,12 @@ def test_qperf_of_datagrams():
             pair("qperf -lp PORT", f"qperf -lp PORT -cm {connected} 127.0.0.1 -t 1 {test}", forever=True, tcp=True, output=test)
 
 
+def test_riostream():
+    """It waits for the last byte of the last of several writes to one place, which may arrive before the others."""
+    command = "riostream -T b -S 20000 -C 5 -p PORT"
+    until_it_ends(command, f"{command} -s 127.0.0.1")
+
+
 def test_addresses_of_infiniband_are_refused_by_name():
     """[CM-DEV-3]"""
     device("infiniband")
