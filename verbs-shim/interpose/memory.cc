@@ -67,10 +67,7 @@ MRC_EXPORT ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, uint64_t offset, size_t length,
 }
 
 MRC_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length, int access) {
-  if (Context::is_ours(mr->context)) {
-    errno = EOPNOTSUPP;
-    return IBV_REREG_MR_ERR_INPUT;
-  }
+  if (Context::is_ours(mr->context)) return mrc::shim::reregister_ours(mr, flags, pd, addr, length, access);
   MRC_FORWARD(ENOSYS, ibv_rereg_mr, "IBVERBS_1.1", mr, flags, pd, addr, length, access);
 }
 

@@ -81,7 +81,10 @@ MRC_EXPORT ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* init) {
   MRC_FORWARD(nullptr, ibv_create_srq, "IBVERBS_1.1", pd, init);
 }
 MRC_EXPORT int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) {
-  if (Context::is_ours(srq->context)) return with_errno(Srq::of(srq)->modify(*attr, mask));
+  if (Context::is_ours(srq->context))
+    return with_errno(Context::of(srq->context)->inherited()
+                          ? EPERM  // [VRB-FRK-1]
+                          : mrc::shim::or_enomem<int>(ENOMEM, [&] { return Srq::of(srq)->modify(*attr, mask); }));
   MRC_FORWARD(ENOSYS, ibv_modify_srq, "IBVERBS_1.1", srq, attr, mask);
 }
 MRC_EXPORT int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attr) {

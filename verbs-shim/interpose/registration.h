@@ -20,4 +20,14 @@ inline ibv_mr* register_ours(ibv_pd* pd, void* addr, size_t length, uint64_t iov
   return or_enomem<ibv_mr*>(nullptr, [&] { return Mr::create(pd, addr, length, iova, static_cast<int>(access)); });
 }
 
+// The result of ibv_rereg_mr.
+inline int reregister_ours(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length, int access) {
+  if ((access & IBV_ACCESS_ZERO_BASED) != 0) {
+    errno = EOPNOTSUPP;
+    return IBV_REREG_MR_ERR_INPUT;
+  }
+  access &= ~static_cast<int>(IBV_ACCESS_ON_DEMAND);
+  return or_enomem<int>(IBV_REREG_MR_ERR_CMD, [&] { return Mr::reregister(mr, flags, pd, addr, length, access); });
+}
+
 }  // namespace mrc::shim

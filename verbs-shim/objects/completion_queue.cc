@@ -27,6 +27,10 @@ Cq::Cq(Context* context, int cqe, void* cq_context, Channel* channel, uint64_t w
 }
 
 Cq::~Cq() {
+  {
+    const MutexLock lock(mutex_);
+    set_arm(Arm::kNot);
+  }
   if (channel_ != nullptr) --channel_->users;
   context_->count_child(-1);
   pthread_mutex_destroy(&handle_.base.mutex);
@@ -64,7 +68,7 @@ bool Cq::push(const ibv_wc& wc, BaseQp* owner, uint32_t slots, bool solicited) {
   ring_[tail_++ % size_] = {wc, owner, slots};
   count_.store(tail_ - head_, std::memory_order_release);
   if (arm_ == Arm::kAny || (arm_ == Arm::kSolicited && (solicited || wc.status != IBV_WC_SUCCESS))) {
-    arm_ = Arm::kNot;
+    set_arm(Arm::kNot);
     channel_->events.raise(this);
   }
   return true;
@@ -79,11 +83,16 @@ void Cq::purge(const BaseQp* owner) {
   count_.store(tail_ - head_, std::memory_order_release);
 }
 
+void Cq::set_arm(Arm arm) {
+  context_->count_armed((arm != Arm::kNot ? 1 : 0) - (arm_ != Arm::kNot ? 1 : 0));
+  arm_ = arm;
+}
+
 int Cq::arm(bool solicited_only) {
   if (channel_ == nullptr) return EINVAL;
   {
     const MutexLock lock(mutex_);
-    if (arm_ != Arm::kAny) arm_ = solicited_only ? Arm::kSolicited : Arm::kAny;
+    if (arm_ != Arm::kAny) set_arm(solicited_only ? Arm::kSolicited : Arm::kAny);
   }
   context_->wake_progress();
   return 0;

@@ -184,23 +184,27 @@ uint32_t Context::add(BaseQp* qp, uint32_t completions) {
     for (std::vector<BaseQp*>* list : {&deferred_, &serving_})  // defer() must not need memory
       if (list->capacity() < qps_.size()) list->reserve(2 * qps_.size());
   }
-  completions_wanted_ += completions;
-  if (completions_wanted_ > completions_room_) {
-    uint64_t room = completions_room_;
-    while (room < completions_wanted_) room *= 2;
-    if (const int error = api_.mrc_soft_resize_cq(pump_cq_, static_cast<int>(room))) {
-      completions_wanted_ -= completions;
-      errno = error;
-      return UINT32_MAX;
-    }
-    completions_room_ = room;
+  if (const int error = reserve(completions)) {
+    errno = error;
+    return UINT32_MAX;
   }
   *free = qp;
   return static_cast<uint32_t>(free - qps_.begin());
 }
 
+int Context::reserve(uint32_t completions) {
+  uint64_t room = completions_room_;
+  while (room < completions_wanted_ + completions) room *= 2;
+  if (room > completions_room_) {
+    if (const int error = api_.mrc_soft_resize_cq(pump_cq_, static_cast<int>(room))) return error;
+    completions_room_ = room;
+  }
+  completions_wanted_ += completions;
+  return 0;
+}
+
 void Context::remove(uint32_t id, uint32_t completions) {
-  completions_wanted_ -= completions;
+  unreserve(completions);
   BaseQp* const qp = qps_[id];
   qps_[id] = nullptr;
   const MutexLock lock(deferred_mutex_);

@@ -71,6 +71,11 @@ class Context {
   uint32_t add(BaseQp* qp, uint32_t completions)
       ABSL_LOCKS_EXCLUDED(pump_mutex_);  // makes room for its completions; UINT32_MAX and errno
   void remove(uint32_t id, uint32_t completions) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);
+  // Room for the completions of a shared receive queue: 0, or an errno value.
+  [[nodiscard]] int reserve(uint32_t completions) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);
+  void unreserve(uint32_t completions) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_) {
+    completions_wanted_ -= completions;
+  }
   // Datagram queue pairs on a shared receive queue, whose requests do not know the queue pair, by their own number.
   void add_number(uint32_t qpn, BaseQp* qp) ABSL_LOCKS_EXCLUDED(pump_mutex_);
   void remove_number(uint32_t qpn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_) { by_number_.erase(qpn); }
@@ -79,6 +84,9 @@ class Context {
   void count_child(int by) { children_.fetch_add(by); }
   void start_progress() ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);
   void wake_progress();
+  // Completion queues that are armed: a program may be waiting at the descriptor of a channel.
+  void count_armed(int by) { armed_.fetch_add(by); }
+  bool armed() const { return armed_.load() > 0; }
   // A thread sleeps in ibv_get_cq_event, pumps itself, and takes the events of the MRC completion queue.
   void begin_wait();
   void end_wait() { sleepers_.fetch_sub(1); }
@@ -135,6 +143,7 @@ class Context {
   KeyTable keys_;
   std::atomic<uint64_t> polls_{0};
   std::atomic<int> children_{0};
+  std::atomic<int> armed_{0};
   std::atomic<int> timers_{0};
   std::atomic<int> sleepers_{0};
   std::atomic<uint64_t> waits_{0};

@@ -71,9 +71,8 @@ class DatagramQp final : public BaseQp {
   DatagramQp(Context* context, const ibv_qp_init_attr_ex& init);
   ~DatagramQp() override;
   bool make();
-  uint32_t completions() const {
-    return init_.cap.max_send_wr + (srq_ != nullptr ? srq_->queue().max_wr() : init_.cap.max_recv_wr) + 2;
-  }
+  // Without those of a shared receive queue, which has room of its own.
+  uint32_t completions() const { return init_.cap.max_send_wr + (srq_ != nullptr ? 0 : init_.cap.max_recv_wr) + 2; }
   // Takes the completions that are left in libmrc, so that their requests are free in the shared receive queue. The
   // queue pair gets no others.
   void return_shared_receives() ABSL_EXCLUSIVE_LOCKS_REQUIRED(context_->pump_mutex()) ABSL_LOCKS_EXCLUDED(mutex_);

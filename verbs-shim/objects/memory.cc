@@ -67,25 +67,17 @@ int Pd::destroy(ibv_pd* verbs) {
   return 0;
 }
 
-ibv_mr* Mr::create(ibv_pd* pd, void* addr, size_t length, uint64_t iova, int access) {
-  Pd* const domain = Pd::of(pd);
+ibv_mr* Mr::add(Pd* domain, void* addr, size_t length, uint64_t iova, int access) {
   Context* const context = domain->context();
-  std::unique_ptr<Mr> mr(new Mr);
   ibv_mr* const soft = context->api().mrc_soft_reg_mr_iova(domain->soft(), addr, length, iova, access);
   if (soft == nullptr) return nullptr;
-  mr->pd_ = domain;
-  mr->soft_ = soft;
-  mr->handle_.base = *soft;
-  mr->handle_.base.context = context->verbs();
-  mr->handle_.base.pd = pd;
-  mr->handle_.self = mr.get();
   KeyTable::Region region;
   region.base = static_cast<uint8_t*>(addr);
   region.iova = iova;
   region.length = length;
   region.access = static_cast<unsigned>(access);
   region.domain = domain->root();
-  region.owner = mr.get();
+  region.owner = this;
   try {
     context->keys().add(soft->lkey, region);
   } catch (const std::bad_alloc&) {
@@ -94,22 +86,69 @@ ibv_mr* Mr::create(ibv_pd* pd, void* addr, size_t length, uint64_t iova, int acc
     return nullptr;
   }
   ++domain->users;
+  return soft;
+}
+
+void Mr::take(ibv_pd* pd, ibv_mr* soft, uint64_t iova, int access) {
+  pd_ = Pd::of(pd);
+  soft_ = soft;
+  iova_ = iova;
+  access_ = access;
+  handle_.base = *soft;
+  handle_.base.context = pd_->context()->verbs();
+  handle_.base.pd = pd;
+  handle_.self = this;
+}
+
+ibv_mr* Mr::create(ibv_pd* pd, void* addr, size_t length, uint64_t iova, int access) {
+  std::unique_ptr<Mr> mr(new Mr);
+  ibv_mr* const soft = mr->add(Pd::of(pd), addr, length, iova, access);
+  if (soft == nullptr) return nullptr;
+  mr->take(pd, soft, iova, access);
   return &mr.release()->handle_.base;
+}
+
+int Mr::release() {
+  Context* const context = pd_->context();
+  // Data of a peer's READ may have to be sent again although the READ is over. Should the peer have ended, the queue
+  // pair fails at the next attempt. [VRB-RSP-10]
+  const std::weak_ptr<void> lent = context->keys().remove(soft_->lkey);
+  settle_one_of_many(
+      context, [&lent] { return lent.expired(); }, kLongestLoanNs);
+  if (landing_ != nullptr) context->api().mrc_soft_dereg_mr(landing_);
+  landing_ = nullptr;
+  const int error = context->api().mrc_soft_dereg_mr(soft_);
+  --pd_->users;
+  return error;
 }
 
 int Mr::destroy(ibv_mr* verbs) {
   Mr* const mr = reinterpret_cast<Handle*>(verbs)->self;
-  Context* const context = mr->pd_->context();
-  // Data of a peer's READ may have to be sent again although the READ is over. Should the peer have ended, the queue
-  // pair fails at the next attempt. [VRB-RSP-10]
-  const std::weak_ptr<void> lent = context->keys().remove(mr->soft_->lkey);
-  settle_one_of_many(
-      context, [&lent] { return lent.expired(); }, kLongestLoanNs);
-  if (mr->landing_ != nullptr) context->api().mrc_soft_dereg_mr(mr->landing_);
-  const int error = context->api().mrc_soft_dereg_mr(mr->soft_);
-  --mr->pd_->users;
+  const int error = mr->release();
   delete mr;
   return error;
+}
+
+// [VRB-MEM-1]
+int Mr::reregister(ibv_mr* verbs, int flags, ibv_pd* pd, void* addr, size_t length, int access) {
+  Mr* const mr = reinterpret_cast<Handle*>(verbs)->self;
+  const bool moves = (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0;
+  const bool other_pd = (flags & IBV_REREG_MR_CHANGE_PD) != 0, other_access = (flags & IBV_REREG_MR_CHANGE_ACCESS) != 0;
+  if (flags == 0 || (flags & ~static_cast<int>(IBV_REREG_MR_FLAGS_SUPPORTED)) != 0 ||
+      (moves && (addr == nullptr || length == 0)) || (access != 0 && !other_access) ||
+      (other_pd && (pd == nullptr || pd->context != verbs->context))) {
+    errno = EINVAL;
+    return IBV_REREG_MR_ERR_INPUT;
+  }
+  ibv_pd* const to = other_pd ? pd : verbs->pd;
+  const uint64_t iova = moves ? reinterpret_cast<uint64_t>(addr) : mr->iova_;
+  const int rights = other_access ? access : mr->access_;
+  ibv_mr* const soft = moves ? mr->add(Pd::of(to), addr, length, iova, rights)
+                             : mr->add(Pd::of(to), verbs->addr, verbs->length, iova, rights);
+  if (soft == nullptr) return IBV_REREG_MR_ERR_CMD;
+  mr->release();  // no other thread has the new keys yet
+  mr->take(to, soft, iova, rights);
+  return 0;
 }
 
 uint32_t Mr::make_landing(void* self) {

@@ -39,6 +39,9 @@ class Mr {
  public:
   static ibv_mr* create(ibv_pd* pd, void* addr, size_t length, uint64_t iova, int access);
   static int destroy(ibv_mr* mr);
+  // As ibv_rereg_mr: 0, or an ibv_rereg_mr_err_code and errno. The region stays as it was upon failure; its keys are
+  // others upon success.
+  static int reregister(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length, int access);
   static uint32_t make_landing(void* self);  // KeyTable::LandingMaker
 
  private:
@@ -46,9 +49,16 @@ class Mr {
     ibv_mr base;
     Mr* self;
   };
+  // Registers with libmrc, and under the new key in the context's table. Null and errno.
+  ibv_mr* add(Pd* domain, void* addr, size_t length, uint64_t iova, int access);
+  int release();  // all that add() and make_landing() have made
+  void take(ibv_pd* pd, ibv_mr* soft, uint64_t iova, int access);
+
   Pd* pd_ = nullptr;
   ibv_mr* soft_ = nullptr;
   ibv_mr* landing_ = nullptr;
+  uint64_t iova_ = 0;
+  int access_ = 0;
   Handle handle_{};
 };
 

@@ -24,7 +24,7 @@ int query_device(ibv_context* verbs, ibv_device_attr* attr) {
   attr->max_srq_sge = BaseQp::kMaxSge;
   attr->max_ah = 1 << 20;
   attr->device_cap_flags |= IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_RC_RNR_NAK_GEN |
-                            IBV_DEVICE_CURR_QP_STATE_MOD;
+                            IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SRQ_RESIZE;
   return 0;
 }
 

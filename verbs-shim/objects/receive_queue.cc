@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
+
+#include "objects/verbs_ops.h"
 
 namespace mrc::shim {
 
 ReceiveQueue::ReceiveQueue(uint32_t max_wr, uint32_t max_sge)
-    : max_wr_(std::max(max_wr, 1u)),
-      max_sge_(std::max(max_sge, 1u)),
+    : max_sge_(std::max(max_sge, 1u)),
+      max_wr_(std::max(max_wr, 1u)),
       ring_(new Entry[max_wr_]),
       sges_(new ibv_sge[static_cast<size_t>(max_wr_) * max_sge_]) {}
 
@@ -38,6 +41,30 @@ uint32_t ReceiveQueue::size() {
   return static_cast<uint32_t>(tail_ - head_);
 }
 
+uint32_t ReceiveQueue::max_wr() {
+  const MutexLock lock(mutex_);
+  return max_wr_;
+}
+
+int ReceiveQueue::resize(uint32_t max_wr) {
+  std::unique_ptr<Entry[]> ring(new Entry[max_wr]);
+  std::unique_ptr<ibv_sge[]> sges(new ibv_sge[static_cast<size_t>(max_wr) * max_sge_]);
+  const MutexLock lock(mutex_);
+  const uint64_t count = tail_ - head_;
+  if (count > max_wr) return EINVAL;
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t slot = (head_ + i) % max_wr_;
+    ring[i] = ring_[slot];
+    std::copy_n(&sges_[slot * max_sge_], ring[i].num_sge, &sges[i * max_sge_]);
+  }
+  ring_ = std::move(ring);
+  sges_ = std::move(sges);
+  max_wr_ = max_wr;
+  head_ = 0;
+  tail_ = count;
+  return 0;
+}
+
 Srq::Srq(Context* context, ibv_pd* pd, void* srq_context, const ibv_srq_attr& attr)
     : context_(context), queue_(attr.max_wr, attr.max_sge), limit_(attr.srq_limit) {
   std::memset(static_cast<void*>(&handle_), 0, sizeof handle_);
@@ -51,13 +78,18 @@ Srq::Srq(Context* context, ibv_pd* pd, void* srq_context, const ibv_srq_attr& at
 }
 
 Srq::~Srq() {
-  if (datagrams_ != nullptr) context_->api().mrc_soft_destroy_ud_srq(datagrams_);
+  if (datagrams_ != nullptr) {
+    context_->api().mrc_soft_destroy_ud_srq(datagrams_);
+    const MutexLock pump(context_->pump_mutex());
+    context_->unreserve(kMaxSrqWr);
+  }
   context_->count_child(-1);
   pthread_mutex_destroy(&handle_.base.mutex);
   pthread_cond_destroy(&handle_.base.cond);
 }
 
 int Srq::claim(bool datagrams) {
+  const MutexLock pump(context_->pump_mutex());
   const MutexLock lock(mutex_);
   if (datagrams ? connections_ : datagrams_ != nullptr) return EOPNOTSUPP;
   connections_ = !datagrams;
@@ -69,11 +101,17 @@ mrc_soft_ud_srq* Srq::datagrams() {
   return datagrams_;
 }
 
-// The requests that were posted before the first queue pair existed move to libmrc.
+// The requests that were posted before the first queue pair existed move to libmrc. Its queue grows as it is used; the
+// limit, which can be changed, is kept here.
 int Srq::serve_datagrams() {
-  if (datagrams_ == nullptr)
-    datagrams_ = context_->api().mrc_soft_create_ud_srq(handle_.base.pd, queue_.max_wr(), queue_.max_sge());
-  if (datagrams_ == nullptr) return errno;
+  if (datagrams_ == nullptr) {
+    if (const int error = context_->reserve(kMaxSrqWr)) return error;
+    datagrams_ = context_->api().mrc_soft_create_ud_srq(handle_.base.pd, kMaxSrqWr, queue_.max_sge());
+  }
+  if (datagrams_ == nullptr) {
+    context_->unreserve(kMaxSrqWr);
+    return errno;
+  }
   Receive request;
   while (queue_.pop(&request)) {
     ibv_recv_wr wr{};
@@ -89,7 +127,7 @@ int Srq::serve_datagrams() {
 }
 
 int Srq::post_datagram(const ibv_recv_wr& wr) {
-  if (posted_datagrams_ == queue_.max_wr()) return ENOMEM;
+  if (posted_datagrams_ >= queue_.max_wr()) return ENOMEM;
   ibv_recv_wr copy = wr;
   copy.next = nullptr;
   ibv_recv_wr* bad;
@@ -146,12 +184,18 @@ void Srq::forget(BaseQp* who) {
   waiting_.erase(std::remove(waiting_.begin(), waiting_.end(), who), waiting_.end());
 }
 
+// [VRB-SRQ-1]
 int Srq::modify(const ibv_srq_attr& attr, int mask) {
-  if ((mask & ~IBV_SRQ_LIMIT) != 0) return (mask & IBV_SRQ_MAX_WR) != 0 ? EOPNOTSUPP : EINVAL;
-  if ((mask & IBV_SRQ_LIMIT) == 0) return 0;
-  if (attr.srq_limit > queue_.max_wr()) return EINVAL;
+  if ((mask & ~(IBV_SRQ_LIMIT | IBV_SRQ_MAX_WR)) != 0) return EINVAL;
   const MutexLock lock(mutex_);
-  limit_ = attr.srq_limit;
+  const bool resizes = (mask & IBV_SRQ_MAX_WR) != 0;
+  const uint32_t max_wr = resizes ? attr.max_wr : queue_.max_wr();
+  const uint32_t limit = (mask & IBV_SRQ_LIMIT) != 0 ? attr.srq_limit : limit_;
+  if (max_wr == 0 || max_wr > static_cast<uint32_t>(kMaxSrqWr) || limit > max_wr || posted_datagrams_ > max_wr)
+    return EINVAL;
+  if (resizes)
+    if (const int error = queue_.resize(max_wr)) return error;
+  limit_ = limit;
   return 0;
 }
 

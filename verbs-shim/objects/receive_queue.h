@@ -21,7 +21,9 @@ class ReceiveQueue {
   [[nodiscard]] int push(const ibv_recv_wr& wr) ABSL_LOCKS_EXCLUDED(mutex_);
   bool pop(Receive* out) ABSL_LOCKS_EXCLUDED(mutex_);
   uint32_t size() ABSL_LOCKS_EXCLUDED(mutex_);
-  uint32_t max_wr() const { return max_wr_; }
+  uint32_t max_wr() ABSL_LOCKS_EXCLUDED(mutex_);
+  // 0, or EINVAL: more requests are waiting.
+  [[nodiscard]] int resize(uint32_t max_wr) ABSL_LOCKS_EXCLUDED(mutex_);
   uint32_t max_sge() const { return max_sge_; }
 
  private:
@@ -29,11 +31,11 @@ class ReceiveQueue {
     uint64_t wr_id;
     int num_sge;
   };
-  const uint32_t max_wr_;
   const uint32_t max_sge_;
   Mutex mutex_;
-  const std::unique_ptr<Entry[]> ring_ ABSL_GUARDED_BY(mutex_);
-  const std::unique_ptr<ibv_sge[]> sges_ ABSL_GUARDED_BY(mutex_);
+  uint32_t max_wr_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<Entry[]> ring_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<ibv_sge[]> sges_ ABSL_GUARDED_BY(mutex_);
   uint64_t head_ ABSL_GUARDED_BY(mutex_) = 0, tail_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
@@ -54,7 +56,7 @@ class Srq {
   [[nodiscard]] int post(ibv_recv_wr* wr, ibv_recv_wr** bad) ABSL_LOCKS_EXCLUDED(mutex_);
   bool take(Receive* out, BaseQp* who) ABSL_LOCKS_EXCLUDED(mutex_);  // false: `who` continues when there is one
   void forget(BaseQp* who) ABSL_LOCKS_EXCLUDED(mutex_);
-  int modify(const ibv_srq_attr& attr, int mask) ABSL_LOCKS_EXCLUDED(mutex_);
+  [[nodiscard]] int modify(const ibv_srq_attr& attr, int mask) ABSL_LOCKS_EXCLUDED(mutex_);
   ibv_srq_attr query() ABSL_LOCKS_EXCLUDED(mutex_);
 
   EventCount async_events;
@@ -66,7 +68,7 @@ class Srq {
     Srq* self;
   };
   int post_datagram(const ibv_recv_wr& wr) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  int serve_datagrams() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int serve_datagrams() ABSL_EXCLUSIVE_LOCKS_REQUIRED(context_->pump_mutex(), mutex_);
   void compare_limit(uint32_t size) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Context* const context_;

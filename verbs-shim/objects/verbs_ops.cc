@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "interpose/out_of_memory.h"
+#include "objects/address_vector.h"
 #include "objects/completion_queue.h"
 #include "objects/datagram_qp.h"
 #include "objects/memory.h"
@@ -88,11 +89,13 @@ ibv_qp* create_qp(ibv_context* context, ibv_qp_init_attr_ex* init) {
 }
 
 ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
+  if (attr == nullptr || attr->port_num != 1) return null_with<ibv_ah>(EINVAL);
+  ibv_ah_attr to = *attr;
   union ibv_gid gid;
-  if (attr == nullptr || !attr->is_global || attr->port_num != 1 ||
-      query_gid(pd->context, 1, attr->grh.sgid_index, &gid) != 0)
+  if (to.is_global ? query_gid(pd->context, 1, to.grh.sgid_index, &gid) != 0
+                   : address_of_own_port(pd->context, &to) != 0)
     return null_with<ibv_ah>(EINVAL);
-  return Context::of(pd->context)->api().mrc_soft_create_ah(pd, attr);
+  return Context::of(pd->context)->api().mrc_soft_create_ah(pd, &to);
 }
 
 namespace {

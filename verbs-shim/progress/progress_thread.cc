@@ -95,8 +95,10 @@ void ProgressThread::run() {
       park(kSleeperParkMs);
       continue;
     }
+    // Programs poll once more between arming a completion queue and waiting at its channel's descriptor, so that an
+    // armed one means more than a poll does.
     const uint64_t polls = context_->polls();
-    if (polls != seen) {
+    if (polls != seen && !context_->armed()) {
       seen = polls;
       park(patience);
       if (context_->polls() != seen && patience < kLongestParkMs) ++patience;

@@ -180,25 +180,30 @@ Socket* Service::reply_socket(bool ipv4) {
   return socket.get();
 }
 
-bool Service::is_taken(const Socket* socket, uint16_t port_space) const {
-  return std::any_of(ids_.begin(), ids_.end(), [&](const auto& id) {
-    return id.second->socket.get() == socket && id.second->port_space == port_space;
+// Another id of this process has the port, in the same port space.
+bool Service::is_taken(const Id& wanted) const {
+  return std::any_of(ids_.begin(), ids_.end(), [&](const auto& entry) {
+    const Id& id = *entry.second;
+    return &id != &wanted && id.bound && id.port_space == wanted.port_space && id.local.port == wanted.local.port &&
+           (is_any(id.local) || is_any(wanted.local) || id.local.ip == wanted.local.ip);
   });
 }
 
-// Port spaces have ports of their own, but one socket, which ids of one process share. [CM-DEV-4]
+// Port spaces have ports of their own, but one socket, which ids of one process share. An id for datagrams is bound
+// without one where something else has the number: a datagram rsocket gives its id that of its own UDP socket, and
+// never listens. [CM-DEV-4]
 int Service::bind_socket(Id* id) {
-  if (id->local.port != 0) {
+  const bool taken = id->local.port != 0 && !id->reuse_address && is_taken(*id);
+  if (id->local.port != 0 && !taken) {
     for (const auto& entry : sockets_) {
       auto open = entry.lock();
       if (open == nullptr || open->number() == cm::kReplySocket || !(open->address() == id->local)) continue;
-      if (!id->reuse_address && is_taken(open.get(), id->port_space)) continue;
       id->socket = std::move(open);
       return 0;
     }
   }
   id->socket = Socket::bind(id->local, id->ipv6_only, ++last_socket_);
-  if (id->socket == nullptr) return errno;
+  if (id->socket == nullptr) return errno == EADDRINUSE && id->datagram && !taken ? 0 : errno;
   id->local.port = id->socket->address().port;
   sockets_.push_back(id->socket);
   return 0;
@@ -208,6 +213,7 @@ int Service::bind(Id* id, const cm::Address& address) {
   if (id->state != Id::State::kIdle) return EINVAL;
   id->local = address;
   if (const int error = bind_socket(id)) return error;
+  id->bound = true;
   if (!is_any(address)) id->port = ports_.port_for(address);
   id->state = Id::State::kBound;
   return 0;
@@ -300,6 +306,7 @@ int Service::listen(const Call& call, const rdma_ucm_listen& in) {
     if ((error = bind(id, any)) != 0) return error;
   }
   if (id->state != Id::State::kBound) return EINVAL;
+  if (id->socket == nullptr) return EADDRINUSE;
   const uint32_t backlog = in.backlog == 0 || in.backlog > kMaxBacklog ? kMaxBacklog : in.backlog;
   endpoint_.listen(id->socket->number(), id->handle, id->datagram ? cm::Type::kSidrReq : cm::Type::kReq, id->port_space,
                    backlog);

@@ -72,7 +72,8 @@ struct Id {
   State state = State::kIdle;
   cm::Address local, remote;
   bool ipv6_only = false, reuse_address = false;
-  std::shared_ptr<Socket> socket;                        // bound
+  bool bound = false;                                    // to the port of `local`
+  std::shared_ptr<Socket> socket;                        // of that port; datagrams may be without
   Port port;                                             // of the device
   uint64_t connection = 0;                               // of the endpoint; 0: none
   cm::Parameters own, peer;                              // of the queue pairs

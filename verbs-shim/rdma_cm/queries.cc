@@ -29,9 +29,11 @@ uint16_t put(const cm::Address& from, Address* to) {
   return static_cast<uint16_t>(size);
 }
 
-// The peer's GID, or what it would be over InfiniBand's Ethernet before it is known.
+// The peer's GID, or what it would be over InfiniBand's Ethernet before it is known. An address that is its own source
+// is this host's, also one that is no GID.
 const std::array<uint8_t, 16>& peer_gid(const Id& id) {
-  return id.peer_known ? id.peer.gid : id.remote.ip;
+  if (id.peer_known) return id.peer.gid;
+  return id.remote.ip == id.local.ip ? id.port.gid : id.remote.ip;
 }
 
 bool has_route(const Id& id) {

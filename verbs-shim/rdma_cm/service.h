@@ -56,7 +56,7 @@ class Service {
 
   // Sockets.
   Socket* reply_socket(bool ipv4) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool is_taken(const Socket* socket, uint16_t port_space) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool is_taken(const Id& wanted) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int bind_socket(Id* id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Ids.

@@ -1,5 +1,5 @@
 """Programs that know nothing of MRC run through the loss of a T1, of a whole plane and of ports, through flaps and silent loss:
-perftest's ib_write_bw over the verbs shim, NCCL's network plugin under collectives whose every result is checked, and NVIDIA's
+perftest's ib_write_bw and rping over the verbs shim, NCCL's network plugin under collectives whose every result is checked, and NVIDIA's
 NCCL itself, without a GPU, where it is installed."""
 import json
 import signal
@@ -15,6 +15,7 @@ from skip import need, need_program
 
 LIMIT_S = limit(100)
 PERFTEST_PORT = 18600
+RPING_PORT = 18601
 
 
 def start(words, env):
@@ -78,6 +79,12 @@ def listens(two, host):
     return any(words[1].endswith(f":{PERFTEST_PORT:04X}") and words[3] == "0A" for words in lines)
 
 
+def bound(two, host):
+    """So a listener of rdma_cm waits."""
+    lines = two.run(host, "cat", "/proc/net/udp", "/proc/net/udp6").splitlines()
+    return any(line.split()[1].endswith(f":{RPING_PORT:04X}") for line in lines)
+
+
 def test_ib_write_bw_over_the_shim():
     program = need_program("ib_write_bw", "perftest")
     # The preload is for perftest alone: mrc-fabric hands its environment on.
@@ -93,6 +100,27 @@ def test_ib_write_bw_over_the_shim():
                 ended_well(client, server)
         for process in (client, server):
             assert "Completion with" not in process.out and "BW average" in process.out, process
+
+
+def test_rping_while_a_plane_dies_and_returns():
+    """Connected by rdma_cm, each message checked by the program. It runs until it is killed, which its server notices."""
+    program = need_program("rping", "rdmacm-utils")
+    words = ["env", "LD_PRELOAD=" + built.path("MRC_SHIM"), "stdbuf", "-oL", program, "-V", "-S", "60000", "-p", RPING_PORT]
+    with Lab(FABRIC) as two:
+        address = give_ipv4(two, "h0", "h3")["h3"]
+        with start([*two.inside("h3"), *words, "-s", "-a", address], environment()) as server:
+            until(lambda: server.ended() or bound(two, "h3"), "the server does not listen")
+            with start([*two.inside("h0"), *words, "-c", "-a", address], environment()) as client:
+                moving = Movement(two, client)
+                moving("the first data")
+                for fault, place in (("switch", "p1-t0-0"), ("port", "h3:p0")):
+                    for state in ("down", "up"):
+                        two("fault", fault, place, state)
+                        time.sleep(0.4)  # what was under way before does not count as movement
+                        moving(f"{fault} {place} {state}")
+                client.kill()
+            server.out_until("DISCONNECT EVENT", LIMIT_S)
+        assert "mismatch" not in client.out + server.out and "failed" not in client.out, f"{client}\n{server}"
 
 
 def test_nccl_itself():

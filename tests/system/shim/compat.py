@@ -35,7 +35,9 @@ librdmacm is unchanged; the shim answers as the kernel's device (`spec/rdma_cm.m
 | `rdma_server`, `rdma_client` | ids without a channel |
 | `rstream` | rsockets, blocking and not, data checked |
 | `rcopy` | rsockets, a file that is compared |
-| `qperf -cm 1` | RC bandwidth |
+| `udpong`, blocking, not blocking and by poll | datagram rsockets; `tests/system/shim/datagram_rsockets.py` compares the data, over IPv6 and losses, too |
+| `riostream -T b` | rsockets, memory that the peer writes to |
+| `qperf -cm 1` | RC bandwidth; `ud_lat` and `ud_bw`, which meet by LID on one host, with `-cm 0`, too |
 | `ib_write_bw -q 4`, `ib_write_lat`, `ib_send_bw`, `ib_send_lat`, `ib_read_bw`, `ib_read_lat`, `ib_atomic_bw`, `ib_atomic_lat`, and `ib_send_bw`, `ib_send_lat` with `-c UD`; all with `-R` | perftest |
 | `fi_info -p verbs`, `fi_pingpong -e msg`, `-e dgram` over `verbs`, `-e rdm` over `verbs;ofi_rxm` and `verbs;ofi_rxd` | libfabric, data checked |
 | `ucp_client_server -c stream`, `tag`, `am` | UCX's example, listening by rdma_cm |
@@ -49,15 +51,19 @@ of one queue pair and loses those of the other that find none.
 requests and allows no retry for want of one (`rnr_retry_count` 0), so that the queue pair goes to ERR, as on hardware; then it
 waits for completions that it has left in the queue.
 
-`rdma_xclient` needs XRC and is refused; so is `udpong`: datagram rsockets address their peers by LID alone, as no RoCE device
-can; and `mckey -l`, which asks for a queue pair that does not receive its own multicast.
+`rdma_xclient` needs XRC and is refused; so is `mckey -l`, which asks for a queue pair that does not receive its own multicast.
 
-`qperf ud_bw` and `ud_lat` address their peers by LID alone, `uc_bw` connects so, too: refused. perftest itself refuses `-c UC -R`.
+`qperf ud_bw` and `ud_lat` take the LID for their peer's address, so that they reach their own host alone (VRB-UD-7), as on no RoCE
+device; `uc_bw` connects so, too: refused. perftest itself refuses `-c UC -R`.
+
+`udpong` repeats what has no answer within a millisecond, and sometimes waits for ever after a late answer, whose number it
+keeps. Datagram rsockets take the peer's IP address for its GID: between hosts it must be one of the device's GIDs.
 
 `librspreload.so` before the shim makes rsockets of the sockets of a program that asks for SOCK_STREAM and no more. Python adds
-SOCK_CLOEXEC, so that its sockets stay TCP; `iperf3` 3.12 asks for socket options that rsockets do not have, and ends.
+SOCK_CLOEXEC, so that its sockets stay TCP; `iperf3` 3.12 asks for socket options that rsockets do not have, and ends. A program that
+connects a socket of SOCK_DGRAM does not come back from that: the library takes over the socket that librdmacm itself then opens, too.
 
-`riostream` may wait for ever, like the puts below: its peer waits for the last byte of the last of several writes to one place.
+`riostream` can wait for ever, like the puts below: its peer waits for the last byte of the last of several writes to one place.
 
 ## Settings of others
 
@@ -69,7 +75,7 @@ SOCK_CLOEXEC, so that its sockets stay TCP; `iperf3` 3.12 asks for socket option
 
 ## Between hosts, and programs that Debian lacks
 
-`ib_write_bw` runs between namespaces of `mrc-fabric` while T1s, T0s with their whole plane, ports and links die, flap, lose packets and
+`ib_write_bw`, and `rping` with its data checked, run between namespaces of `mrc-fabric` while T1s, T0s with their whole plane, ports and links die, flap, lose packets and
 return (`tests/system/lab/test_applications.py`); `mckey` between two hosts of it (`tests/system/shim/test_multicast.py`).
 
 Gloo's ibverbs transport needs a build of PyTorch; `tests/system/shim/gloo_test.cc` does what it does: a queue pair per pair of ranks, one
@@ -86,7 +92,7 @@ which a script can do. None fails but those below; what is skipped is hardware o
 | tests | what they find |
 |---|---|
 | on-demand paging | skipped: the device reports no support, although IBV_ACCESS_ON_DEMAND is accepted and makes an ordinary region |
-| XRC, raw packets, memory windows, device memory, DMA handles, dmabuf, re-registration, CQ moderation, real time, parent domains with allocators | skipped upon EOPNOTSUPP |
+| XRC, raw packets, memory windows, device memory, DMA handles, dmabuf, CQ moderation, real time, parent domains with allocators | skipped upon EOPNOTSUPP |
 | shared protection domains | skipped: the context's descriptor can be duplicated, importing it is EOPNOTSUPP |
 | buffers (`ibv_alloc_buf`) | pass: another domain's is EINVAL, the dmabuf of one is ENODATA |
 | `test_rdmacm_async_resolve_addrinfo` | fails: `rdma_resolve_addrinfo` needs a command of newer kernels that the shim's rdma_cm does not have |

@@ -466,7 +466,7 @@ def check_refusals(ctx, pd):
     fails(errno.EINVAL, a.qp.modify, QPAttr(qp_state=e.IBV_QPS_RTR), e.IBV_QP_STATE)  # from RESET
     fails(errno.EINVAL, a.qp.modify, QPAttr(qp_state=e.IBV_QPS_INIT), e.IBV_QP_STATE)  # attributes missing
     fails(errno.EINVAL, a.recv, 1)  # RESET
-    fails(errno.EINVAL, AH, pd, attr=AHAttr(is_global=0, port_num=1))
+    fails(errno.EINVAL, AH, pd, attr=AHAttr(is_global=0, dlid=1, port_num=1))
     AH(pd, attr=AHAttr(is_global=1, port_num=1, gr=GlobalRoute(dgid=ctx.query_gid(1, 3), sgid_index=3))).close()
     fails(errno.EINVAL, CQ, ctx, 1 << 30)
     assert ctypes.CDLL(None).ibv_destroy_qp(None) == errno.EINVAL

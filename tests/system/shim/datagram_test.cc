@@ -212,6 +212,33 @@ TEST(ShimDatagram, ASenderIsAnsweredByItsCompletion) {
   EXPECT_EQ(ibv_destroy_ah(back), 0);
 }
 
+// [VRB-UD-7]
+TEST(ShimDatagram, TheOwnLidIsAnAddress) {
+  Side a;
+  ibv_ah_attr to{};
+  to.port_num = 1;
+  ibv_port_attr port;
+  ASSERT_EQ(ibv_query_port(a.context, 1, &port), 0);
+  to.dlid = port.lid;
+  ibv_ah* const own = ibv_create_ah(a.pd, &to);
+  ASSERT_NE(own, nullptr);
+  EXPECT_EQ(to.is_global, 0);  // the caller's
+  a.receive(3, 100 + kHeader);
+  a.send(own, a, 100);
+  for (int i = 0; i < 2; ++i) {
+    const ibv_wc wc = a.wait();
+    EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+    if ((wc.opcode & IBV_WC_RECV) != 0) {
+      EXPECT_EQ(wc.wr_id, 3u);
+      EXPECT_EQ(wc.byte_len, 100 + kHeader);
+    }
+  }
+  EXPECT_EQ(ibv_destroy_ah(own), 0);
+  to.dlid = 7;
+  EXPECT_EQ(ibv_create_ah(a.pd, &to), nullptr);
+  EXPECT_EQ(errno, EINVAL);
+}
+
 // [VRB-UD-3]
 TEST(ShimDatagram, HeadersOfBothVersionsAreRead) {
   Side a;
@@ -333,6 +360,30 @@ TEST(ShimDatagram, QueuePairsTakeTheRequestsOfASharedQueueInOrder) {
   EXPECT_EQ(limit.srq_limit, 3u);  // never fewer than three were left
   EXPECT_EQ(ibv_destroy_srq(b.srq), EBUSY);
   EXPECT_EQ(ibv_destroy_qp(second), 0);
+}
+
+// [VRB-SRQ-1] [VRB-UD-5]
+TEST(ShimDatagram, ASharedQueueChangesItsSize) {
+  Side a, b(false, 2);
+  const auto changed = [&](uint32_t max_wr) {
+    ibv_srq_attr attr{};
+    attr.max_wr = max_wr;
+    return ibv_modify_srq(b.srq, &attr, IBV_SRQ_MAX_WR);
+  };
+  for (uint64_t i = 1; i <= 2; ++i) ASSERT_EQ(b.receive_shared(i), 0);
+  EXPECT_EQ(b.receive_shared(3), ENOMEM);
+  EXPECT_EQ(changed(1), EINVAL);
+  ASSERT_EQ(changed(40), 0);
+  for (uint64_t i = 3; i <= 40; ++i) ASSERT_EQ(b.receive_shared(i), 0);
+  EXPECT_EQ(b.receive_shared(41), ENOMEM);
+  for (uint64_t i = 1; i <= 40; ++i) {
+    a.send(a.ah, b, 8);
+    EXPECT_EQ(a.wait().status, IBV_WC_SUCCESS);
+    EXPECT_EQ(b.wait().wr_id, i);
+  }
+  ASSERT_EQ(changed(1), 0);
+  ASSERT_EQ(b.receive_shared(41), 0);
+  EXPECT_EQ(b.receive_shared(42), ENOMEM);
 }
 
 // [VRB-UD-5]

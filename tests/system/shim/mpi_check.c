@@ -108,6 +108,37 @@ static int rooted(int root) {
   return bad;
 }
 
+/* A type for each pair of ranks: a part of the block, or every second element of it. */
+static int all_to_all_by_types(void) {
+  const size_t n = (size_t)ranks;
+  MPI_Datatype every_second, *types = malloc(sizeof *types * n);
+  int *sent = malloc(sizeof(int) * n), *received = malloc(sizeof(int) * n), *bytes = malloc(sizeof(int) * n);
+  int bad = 0;
+  MPI_Type_vector(kEach / 2, 1, 2, MPI_LONG, &every_second);
+  MPI_Type_commit(&every_second);
+  for (int other = 0; other < ranks; ++other) {
+    const int whole = (rank + other) % 2 == 0;
+    types[other] = whole ? MPI_LONG : every_second;
+    sent[other] = whole ? counts[other] : 1;
+    received[other] = whole ? counts[rank] : 1;
+    bytes[other] = places[other] * (int)sizeof(long);
+  }
+  fill();
+  const long untouched = theirs[0];
+  MPI_Alltoallw(mine, sent, bytes, types, theirs, received, bytes, types, MPI_COMM_WORLD);
+  for (int from = 0; from < ranks; ++from)
+    for (int i = 0; i < kEach; ++i) {
+      const int moved = types[from] == MPI_LONG ? i < counts[rank] : i % 2 == 0;
+      bad += differ(theirs[places[from] + i], moved ? value(from, rank, i) : untouched);
+    }
+  MPI_Type_free(&every_second);
+  free(bytes);
+  free(received);
+  free(sent);
+  free(types);
+  return bad;
+}
+
 static int all_to_all(void) {
   int bad = 0;
   fill();
@@ -138,6 +169,15 @@ static int reductions(void) {
   MPI_Reduce_scatter_block(mine, theirs, kEach, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
   for (int i = 0; i < kEach; ++i)
     bad += differ(theirs[i], (sum_of_ranks() * 131 + (long)ranks * rank) * 1000003 + (long)ranks * i);
+  clear();
+  int first = 0;
+  for (int before = 0; before < rank; ++before) first += counts[before];
+  MPI_Reduce_scatter(mine, theirs, counts, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+  for (int i = 0; i < counts[rank]; ++i) {
+    const int at = first + i;
+    bad +=
+        differ(theirs[i], (sum_of_ranks() * 131 + (long)ranks * (at / kEach)) * 1000003 + (long)ranks * (at % kEach));
+  }
   clear();
   MPI_Scan(mine, theirs, kEach, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
   for (int i = 0; i < kEach; ++i)
@@ -232,7 +272,7 @@ int main(int argc, char** argv) {
   }
   int bad = ping_pong() + exchange();
   for (int root = 0; root < ranks; ++root) bad += rooted(root);
-  bad += all_to_all() + reductions() + one_sided();
+  bad += all_to_all() + all_to_all_by_types() + reductions() + one_sided();
   int all_bad = 0;
   MPI_Allreduce(&bad, &all_bad, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   if (rank == 0) printf("%d ranks, %d wrong elements\n", ranks, all_bad);

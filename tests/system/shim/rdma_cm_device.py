@@ -21,6 +21,8 @@ from wait import until
 PATH = "/dev/infiniband/rdma_cm"
 CREATE, DESTROY, BIND_IP, RESOLVE_IP, QUERY_ROUTE, GET_EVENT, GET_OPTION, SET_OPTION = 0, 1, 2, 3, 5, 12, 13, 14
 JOIN_IP, LEAVE, JOIN, MULTICAST_JOINED = 16, 17, 22, 12
+LISTEN, BIND, RESOLVE_ADDR = 7, 20, 21
+AF_IB = 27
 IPOIB, TCP, UDP = 0x2, 0x106, 0x111
 
 
@@ -96,6 +98,15 @@ def check_commands():
     bind(fd, create(fd), port)
     bind(fd, create(fd, space=UDP), port)
     fails(errno.EADDRINUSE, fd, BIND_IP, struct.pack("Q", 0) + ip(port) + struct.pack("I", create(fd, space=UDP)))
+    # An id for datagrams is bound to the number of another UDP socket, and cannot listen.
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as plain:
+        plain.bind(("127.0.0.1", 0))
+        port = plain.getsockname()[1]
+        number = create(fd, space=UDP)
+        bind(fd, number, port)
+        fails(errno.EADDRINUSE, fd, LISTEN, struct.pack("II", number, 0))
+        for space in (UDP, TCP):
+            fails(errno.EADDRINUSE, fd, BIND_IP, struct.pack("Q", 0) + ip(port) + struct.pack("I", create(fd, space=space)))
     # An id belongs to its channel.
     other = os.open(PATH, os.O_RDWR)
     three = create(fd)
@@ -160,6 +171,20 @@ def check_multicast():
     member = join(fd, number, uid=80)
     assert get_event(fd) == (80, member, MULTICAST_JOINED, 0)
     assert destroy(fd, number) == 1
+
+
+def check_infiniband():
+    """Addresses of InfiniBand, whose answer is the one by which librdmacm learns that there are none."""
+    fd = os.open(PATH, os.O_RDWR | os.O_NONBLOCK)
+    gid = (struct.pack("=HHI", AF_IB, 0xFFFF, 0) + socket.inet_pton(socket.AF_INET6, "fe80::1") + bytes(24)).ljust(128, b"\0")
+    for space in (TCP, UDP):
+        number = create(fd, space=space)
+        fails(errno.EAFNOSUPPORT, fd, BIND, struct.pack("IHH", number, 48, 0) + gid)
+        fails(errno.EAFNOSUPPORT, fd, BIND_IP, struct.pack("Q", 0) + gid[:28] + struct.pack("I", number))
+        fails(errno.EAFNOSUPPORT, fd, RESOLVE_IP, bytes(28) + gid[:28] + struct.pack("II", number, 1000))
+        fails(errno.EAFNOSUPPORT, fd, RESOLVE_ADDR, struct.pack("IIHHI", number, 1000, 0, 48, 0) + bytes(128) + gid)
+        resolve(fd, number)  # by IP it still can be
+        assert get_event(fd)[:3] == (7, number, 0)
 
 
 def check_pointers():

@@ -1,15 +1,19 @@
 """Programs that connect by rdma_cm, unmodified, over the shim's emulation of the kernel's device. spec/rdma_cm.md"""
 import os
 import random
+import re
 import sys
 
 import files
 import ports
 import session
+from limits import limit
 
+DATAGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "datagram_rsockets.py")
 DEVICE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rdma_cm_device.py")
 
 
+ROUND_S = limit(3)
 UDADDY_PORT = 7174  # it has no option for another
 
 
@@ -80,6 +84,70 @@ def test_rsockets():
     for options in ("-T v", "-T b"):  # with "-T a" the program takes its peer's end for an error, if that comes early
         command = f"rstream {options} -S 20000 -C 50 -p PORT"
         pair(command, f"{command} -s 127.0.0.1", output="custom")
+
+
+def until_it_ends(server, client):
+    """A pair of programs whose server does not end, and whose client may wait for ever by its own fault: run again then. The
+    client's table has a row for a measurement that ended."""
+    env = session.environment()
+    for _ in range(5):
+        port = str(ports.free())
+        with session.Program(server.replace("PORT", port).split(), env) as first:
+            session.until_ready(lambda: ports.bound(int(port)), first)
+            with session.Program(client.replace("PORT", port).split(), env) as second:
+                ended = second.ends_within(ROUND_S)
+        both = f"{second}\n{first}"
+        assert "Sanitizer" not in both and "runtime error:" not in both, both
+        if ended:
+            assert second.code == 0 and re.search(r"^custom .*s +[0-9.]+ +[0-9.]+$", second.out, re.MULTILINE), both
+            return
+    raise AssertionError(f"five times without an end: {both}")
+
+
+def datagram_rsockets(address, extra=()):
+    program = f"{sys.executable} -B {DATAGRAMS}"
+    pair(f"{program} server {address} PORT", f"{program} client {address} PORT", forever=True, output="56 datagrams came back", extra=extra)
+
+
+def test_datagram_rsockets():
+    """[VRB-UD-7] [CM-DEV-4]"""
+    datagram_rsockets("127.0.0.1")
+
+
+def test_datagram_rsockets_over_ipv6():
+    """[VRB-UD-7] [CM-DEV-4]"""
+    datagram_rsockets("::1")
+
+
+def test_datagram_rsockets_over_losses():
+    """[VRB-UD-7]"""
+    datagram_rsockets("127.0.0.1", (("MRC_FAULT", "seed=11;loss=0.02"),))
+
+
+def test_udpong():
+    """It sends again what has no answer within a millisecond, keeps the number of a late answer for its next message, and then no
+    answer has the number that it waits for."""
+    for way in ("-T b", "-T n", "-T a"):
+        until_it_ends(f"udpong -b 127.0.0.1 -p PORT {way}", f"udpong -s 127.0.0.1 -p PORT {way} -T e -C 5 -S 1000")
+
+
+def test_qperf_of_datagrams():
+    for test in ("ud_lat", "ud_bw"):
+        for connected in (0, 1):
+            pair("qperf -lp PORT", f"qperf -lp PORT -cm {connected} 127.0.0.1 -t 1 {test}", forever=True, tcp=True, output=test)
+
+
+def test_riostream():
+    """It waits for the last byte of the last of several writes to one place, which may arrive before the others."""
+    command = "riostream -T b -S 20000 -C 5 -p PORT"
+    until_it_ends(command, f"{command} -s 127.0.0.1")
+
+
+def test_addresses_of_infiniband_are_refused_by_name():
+    """[CM-DEV-3]"""
+    device("infiniband")
+    program = session.run(["ucmatose", "-f", "gid", "-s", "::1"])
+    assert program.code != 0 and "failure getting addr: Invalid argument" in program.out, program
 
 
 def test_qperf():
