@@ -194,9 +194,9 @@ void Requester::follow_meter() {
 
 // The window has been cut, so that a queue existed; it was not only begun below its maximum.
 bool Requester::window_is_cut(const CongestionSnapshot& window) {
-  if (window.cwnd < followed_.begun_at && window.cwnd < window.max_wnd) followed_.begun_at = 0;
-  if (window.cwnd >= window.max_wnd) followed_.begun_at = 0;
-  return window.cwnd < window.max_wnd && followed_.begun_at == 0;
+  const bool full = window.cwnd >= window.max_wnd;
+  if (full || window.cwnd < followed_.begun_at) followed_.begun_at = 0;
+  return !full && followed_.begun_at == 0;
 }
 
 void Requester::trace_window(Instant now, TraceTrigger why, Duration rtt) {
