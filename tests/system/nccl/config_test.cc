@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -12,6 +11,7 @@
 #include <string>
 
 #include "fixture.h"
+#include "in_child.h"
 
 namespace mrc::nccl_test {
 
@@ -312,26 +312,21 @@ TEST_F(ConfigTest, lanes_and_connections_take_the_engines_of_a_device_in_turn) {
   for (const int lanes : {4, 1}) {
     char folder[] = "/tmp/mrc-nccl-XXXXXX";
     ASSERT_NE(mkdtemp(folder), nullptr);
-    const pid_t child = fork();  // libmrc reads its configuration once
-    ASSERT_GE(child, 0);
-    if (child != 0) {
-      int status = 0;
-      ASSERT_EQ(waitpid(child, &status, 0), child);
-      EXPECT_EQ(status, 0) << "with " << lanes << " lanes";
-      std::filesystem::remove_all(folder);
-      continue;
-    }
-    set("MRC_SHARDS", "2");
-    set("MRC_PUBLISH", folder);
-    set("NCCL_MRC_QPS_PER_CONNECTION", std::to_string(lanes));
-    if (start() != ncclSuccess) _exit(1);
-    {
-      Pair pair(*net_);
-      pair.join();
-      if (reported_qps(folder, "mrc0") != lanes || reported_qps(folder, "mrc0.shard1") != lanes) _exit(2);
-    }
-    exchange(0);
-    _exit(HasFailure() ? 3 : 0);
+    SCOPED_TRACE("with " + std::to_string(lanes) + " lanes");
+    mrc::harness::in_child([&] {  // libmrc reads its configuration once
+      set("MRC_SHARDS", "2");
+      set("MRC_PUBLISH", folder);
+      set("NCCL_MRC_QPS_PER_CONNECTION", std::to_string(lanes));
+      ASSERT_EQ(start(), ncclSuccess);
+      {
+        Pair pair(*net_);
+        pair.join();
+        EXPECT_EQ(reported_qps(folder, "mrc0"), lanes);
+        EXPECT_EQ(reported_qps(folder, "mrc0.shard1"), lanes);
+      }
+      exchange(0);
+    });
+    std::filesystem::remove_all(folder);
   }
 }
 
