@@ -9,9 +9,11 @@
 #define MRC_SOFT_H
 
 #include <infiniband/verbs.h>
+#include <poll.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
+#include <time.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -143,6 +145,14 @@ int mrc_soft_detach_mcast(struct mrc_soft_ud_qp* qp, const union ibv_gid* gid);
  * the device installs in front of the program's with each registration of memory and change of a queue pair. */
 int mrc_soft_guarded_access(void (*access)(void* argument), void* argument, const struct iovec* memory, int count,
                             void** fault);
+
+/* Sleeps as ppoll(fds, count, timeout, NULL) does, and returns what it returns: for threads that wait for something
+ * which the device's packets bring, as those do that mrc_get_cq_event blocks. Where no other thread waits for a CQ of
+ * the device, this thread receives and sends in place of the library's own: a packet costs one wake-up and not two.
+ * Then it returns 0 as soon as there was any work. `armed`: CQs of the context that are armed and that only this thread
+ * waits for. A cancellation point. Errors: EINVAL for a null context, EPERM in a child of fork, and those of ppoll. */
+int mrc_soft_wait(struct mrc_context* context, struct pollfd* fds, unsigned int count, const struct timespec* timeout,
+                  int armed);
 
 /* Makes room for at least cqe completions; those already queued stay. EINVAL when more are queued. Errors: ENOMEM. */
 int mrc_soft_resize_cq(struct mrc_cq* cq, int cqe);

@@ -1,5 +1,5 @@
-// Completion channels. A thread in ibv_get_cq_event sleeps on two descriptors, the channel's and that of the MRC
-// completion queue, and pumps when the second becomes readable: one wake-up from the packet to the application.
+// Completion channels. A thread in ibv_get_cq_event sleeps on the channel's descriptor, on that of the MRC completion
+// queue and, in mrc_soft_wait, on the device's, and pumps: one wake-up from the packet to the application.
 #include <fcntl.h>
 #include <poll.h>
 
@@ -46,16 +46,15 @@ int Channel::get(Cq** cq) {
     pollfd wait[2] = {{events.fd(), POLLIN, 0}, {context_->pump_fd(), POLLIN, 0}};
     // Another thread may take the event that this one waits for, so it checks again periodically.
     constexpr timespec kLookAgain = {0, 20'000'000};
-    if (::ppoll(wait, 2, &kLookAgain, nullptr) < 0) {  // where the thread can be cancelled
+    // Where the thread can be cancelled. Of armed CQs of the device only the pump's is waited for here.
+    if (context_->api().mrc_soft_wait(context_->mrc(), wait, 2, &kLookAgain, 1) < 0) {
       if (environment::ends_wait(errno)) return errno;
       continue;
     }
-    if ((wait[1].revents & POLLIN) != 0) {
-      mrc_cq* pumped;
-      void* unused;
-      if (context_->api().mrc_get_cq_event(context_->pump_channel(), &pumped, &unused) == 0)
-        context_->api().mrc_ack_cq_events(pumped, 1);
-    }
+    mrc_cq* pumped;
+    void* unused;
+    if (context_->api().mrc_get_cq_event(context_->pump_channel(), &pumped, &unused) == 0)
+      context_->api().mrc_ack_cq_events(pumped, 1);
   }
 }
 

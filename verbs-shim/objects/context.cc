@@ -18,6 +18,7 @@
 #include "progress/progress_thread.h"
 #include "progress/settle.h"
 #include "settings/log.h"
+#include "thread_mark.h"
 
 namespace mrc::shim {
 
@@ -231,10 +232,11 @@ void Context::stop_progress() {
 
 void Context::wake_progress() {
   if (sleepers() > 0) return;
-  if (ProgressThread* const progress = waker_.load()) progress->wake();
+  if (ProgressThread* const progress = waker_.load()) progress->wake(sleeper_.load() == environment::thread_mark());
 }
 
 void Context::begin_wait() {
+  sleeper_.store(environment::thread_mark());
   sleepers_.fetch_add(1);
   waits_.fetch_add(1);
   if (ProgressThread* const progress = waker_.load()) progress->wake_if_asleep();

@@ -147,6 +147,7 @@ class Context {
   std::atomic<int> timers_{0};
   std::atomic<int> sleepers_{0};
   std::atomic<uint64_t> waits_{0};
+  std::atomic<const void*> sleeper_{nullptr};  // the thread that slept last
   std::atomic<bool> port_was_active_{true};
 
   Mutex pump_mutex_;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kShortestParkMs = 1;
 constexpr int kLongestParkMs = 4;
-constexpr int kSleeperParkMs = 20;  // another thread sleeps and pumps
+constexpr int kSleeperParkMs = 20;  // another thread sleeps and pumps, and has for as long
 constexpr uint64_t kKeepAliveNs = 1'000'000'000;
 
 }  // namespace
@@ -40,8 +40,9 @@ ProgressThread::~ProgressThread() {
   close(event_);
 }
 
-void ProgressThread::wake() {
-  if (parked_.load(std::memory_order_acquire)) eventfd_write(event_, 1);
+void ProgressThread::wake(bool sleeper) {
+  if (!parked_.load(std::memory_order_acquire) || (sleeper && looks_soon_.load(std::memory_order_relaxed))) return;
+  eventfd_write(event_, 1);
 }
 
 void ProgressThread::wake_if_asleep() {
@@ -49,12 +50,27 @@ void ProgressThread::wake_if_asleep() {
 }
 
 void ProgressThread::park(int ms) {
+  looks_soon_.store(ms <= kLongestParkMs, std::memory_order_relaxed);
   parked_.store(true, std::memory_order_release);
   pollfd wait = {event_, POLLIN, 0};
   eventfd_t n;
   if (::poll(&wait, 1, ms) > 0) eventfd_read(event_, &n);
   parked_.store(false, std::memory_order_release);
   check_due_ = true;
+}
+
+// Or did since the last look: a program that waits in turns for events and serves them pumps itself.
+bool ProgressThread::another_sleeps() {
+  const uint64_t waits = context_->waits();
+  const bool began = waits != waits_;
+  waits_ = waits;
+  if (began)
+    rest_ms_ = kShortestParkMs * 2;
+  else if (context_->sleepers() > 0)
+    rest_ms_ = std::min(rest_ms_ * 2, kSleeperParkMs);
+  else
+    return false;
+  return true;
 }
 
 void ProgressThread::keep_alive() {
@@ -91,8 +107,8 @@ void ProgressThread::run() {
     context_->take_mrc_events();
     keep_alive();
     const uint64_t waits = context_->waits();
-    if (context_->sleepers() > 0) {
-      park(kSleeperParkMs);
+    if (another_sleeps()) {
+      park(rest_ms_);
       continue;
     }
     // Programs poll once more between arming a completion queue and waiting at its channel's descriptor, so that an

@@ -17,13 +17,15 @@ class ProgressThread {
  public:
   explicit ProgressThread(Context* context);
   ~ProgressThread();  // joins
-  // A completion queue was armed: events are due at once.
-  void wake();
+  // A completion queue was armed: events are due at once. By the thread that has slept last (`sleeper`) they are due
+  // when it does not come back: the thread looks soon.
+  void wake(bool sleeper);
   // Work is left for which the MRC library raises no event, or another thread may take the event.
   void wake_if_asleep();
 
  private:
   void run();
+  bool another_sleeps();
   void park(int ms);
   void sleep();
   void keep_alive();
@@ -32,10 +34,13 @@ class ProgressThread {
   int event_ = -1;
   // Of the thread alone. [VRB-REQ-7]
   uint64_t check_at_ = 0;  // of the peers that owe an answer
+  uint64_t waits_ = 0;     // of other threads, at the last look
+  int rest_ms_ = 0;        // while they sleep
   bool check_due_ = true;  // there were some at the last check, or something has happened since
   std::atomic<bool> stopping_{false};
   std::atomic<bool> parked_{false};
-  std::atomic<bool> asleep_{false};  // or about to be
+  std::atomic<bool> looks_soon_{false};  // while parked
+  std::atomic<bool> asleep_{false};      // or about to be
   std::thread thread_;
 };
 

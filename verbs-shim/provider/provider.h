@@ -23,7 +23,8 @@ namespace mrc::shim {
   F(mrc_soft_remove_pd_handle) F(mrc_soft_create_ah) F(mrc_soft_destroy_ah) F(mrc_soft_create_ud_qp)                    \
   F(mrc_soft_destroy_ud_qp) F(mrc_soft_ud_qpn) F(mrc_soft_modify_ud_qp) F(mrc_soft_post_ud_send)                        \
   F(mrc_soft_post_ud_recv) F(mrc_soft_create_ud_srq) F(mrc_soft_destroy_ud_srq) F(mrc_soft_post_ud_srq_recv) \
-  F(mrc_soft_attach_mcast) F(mrc_soft_detach_mcast) F(mrc_soft_guarded_access)
+  F(mrc_soft_attach_mcast) F(mrc_soft_detach_mcast) F(mrc_soft_guarded_access) \
+  F(mrc_soft_wait)
 // For sysfs: without them a device has no interfaces and no counters.
 #define MRC_SHIM_SOFT_OPTIONAL(F) F(mrc_soft_describe_device) F(mrc_soft_query_stats)
 // clang-format on

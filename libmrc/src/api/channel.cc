@@ -71,7 +71,7 @@ int mrc_comp_channel::get(mrc_cq** cq) {
     const int flags = fcntl(fd_, F_GETFL);
     if (flags >= 0 && (flags & O_NONBLOCK) != 0) return EAGAIN;
     pollfd wait = {fd_, POLLIN, 0};
-    if (ppoll(&wait, 1, nullptr, nullptr) < 0 && mrc::environment::ends_wait(errno)) return errno;
+    if (context_->wait(&wait, 1, nullptr, armed.load()) < 0 && mrc::environment::ends_wait(errno)) return errno;
   }
 }
 

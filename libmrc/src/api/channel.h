@@ -6,6 +6,8 @@
 // Lock order: device, then CQ, then channel.
 #pragma once
 
+#include <atomic>
+
 #include "api/public.h"
 #include "mutex.h"
 
@@ -21,6 +23,8 @@ struct mrc_comp_channel {
   void attach() { change_users(1); }
   void detach() { change_users(-1); }
   bool in_use() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  std::atomic<int> armed{0};  // of the CQs, in the first shard
 
   void raise(mrc_cq* cq)
       ABSL_LOCKS_EXCLUDED(mutex_);  // one more event of this CQ; any thread, device and CQ locks may be held

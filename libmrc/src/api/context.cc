@@ -29,6 +29,11 @@ mrc_context::~mrc_context() {
   soft_->remove(this);
 }
 
+// One thread cannot sleep for several engines without setting the timers of all.
+int mrc_context::wait(pollfd* fds, size_t count, const timespec* timeout, int armed) {
+  return shards().size() == 1 ? device_.wait(fds, count, timeout, armed) : ::ppoll(fds, count, timeout, nullptr);
+}
+
 extern "C" {
 
 // [API-VER-2] [API-DEV-1]
@@ -49,6 +54,12 @@ mrc_context* mrc_create_context(ibv_context* vcontext, mrc_context_attr* context
     soft->add(made.get());
     return made.release();
   });
+}
+
+int mrc_soft_wait(mrc_context* context, pollfd* fds, unsigned int count, const timespec* timeout, int armed) {
+  if (context == nullptr) return minus_one(EINVAL);
+  if (mrc::api::inherited(context)) return minus_one(EPERM);
+  return context->wait(fds, count, timeout, armed);
 }
 
 // [API-CTX-1]

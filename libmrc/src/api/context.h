@@ -24,6 +24,9 @@ struct mrc_context {
   void remove_child() { children_.fetch_sub(1); }
   bool has_children() const { return children_.load() > 0; }
 
+  // Device::wait() where there is one engine, else ppoll().
+  int wait(pollfd* fds, size_t count, const timespec* timeout, int armed);
+
   void forget_events(const void* element) { async.forget(element); }
 
   mrc::api::AsyncQueue async;

@@ -45,12 +45,14 @@ bool mrc_cq::push(uint32_t shard, const ibv_wc& wc, mrc::api::SendSlots* owner, 
 void mrc_cq::note_armed(uint32_t shard) {
   if ((noted_ >> shard & 1) != 0) return;
   context_->shards()[shard].count_armed(1);
+  if (shard == 0 && channel_ != nullptr) channel_->armed.fetch_add(1);
   noted_ |= uint64_t{1} << shard;
 }
 
 void mrc_cq::note_disarmed(uint32_t shard) {
   if ((noted_ >> shard & 1) == 0) return;
   noted_ &= ~(uint64_t{1} << shard);
+  if (shard == 0 && channel_ != nullptr) channel_->armed.fetch_sub(1);
   context_->shards()[shard].count_armed(-1);
 }
 

@@ -1,5 +1,7 @@
 #include "device/device.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -93,6 +95,19 @@ int Device::transmit_locked() {
 
 void Device::count_armed(int delta) {
   if (!impl_->forked) impl_->helper.count_armed(delta);
+}
+
+int Device::wait(pollfd* fds, size_t n, const timespec* max, int armed) {
+  if (impl_->forked || n > Helper::StandIn::kMaxFds) return ::ppoll(fds, n, max, nullptr);
+  bool work = false;
+  int ready;
+  {
+    const Helper::StandIn stand_in(&impl_->helper, armed);
+    if (!stand_in) return ::ppoll(fds, n, max, nullptr);
+    ready = impl_->wait(stand_in, fds, n, max, &work);
+  }
+  if (work) try_progress();
+  return ready;
 }
 
 bool Device::has_armed() const {

@@ -10,6 +10,8 @@
 // (helper.h).
 #pragma once
 
+#include <poll.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -112,6 +114,10 @@ class Device {
   // and -1; any thread, device lock may be held.
   void count_armed(int delta);
   bool has_armed() const;
+  // Sleeps as ppoll(fds, n, max) does and returns what it returns. Where no other thread waits for a CQ it sleeps in
+  // place of the helper, and has received and sent what was due when it returns, with 0 as soon as there was any.
+  // `armed`: the armed CQs that only this thread waits for. A cancellation point.
+  int wait(pollfd* fds, size_t n, const timespec* max, int armed) ABSL_LOCKS_EXCLUDED(device_lock);
 
   // --- planes; mutex held ------------------------------------------------------------------------------------------
   // By administration; a plane without a link is not used, regardless of this.

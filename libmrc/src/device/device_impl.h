@@ -65,6 +65,9 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   void woke_up() override ABSL_LOCKS_EXCLUDED(device_lock);
   void answer() override ABSL_LOCKS_EXCLUDED(device_lock);
   void links_changed() override ABSL_LOCKS_EXCLUDED(device_lock);
+  // Device::wait() of a thread that stands in for the helper. `work`: the device has some.
+  int wait(const Helper::StandIn& stand_in, pollfd* fds, size_t n, const timespec* max, bool* work)
+      ABSL_LOCKS_EXCLUDED(device_lock);
 
   // A plane is up when it is administratively enabled and its interface has a link.
   void set_plane_admin(Instant now, PlaneId plane, bool enabled) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
@@ -161,7 +164,9 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   Instant last_rx_ ABSL_GUARDED_BY(device_lock) = Instant::from_ns(INT64_MIN / 4);
   Instant moved_until_ ABSL_GUARDED_BY(device_lock) = Instant::from_ns(INT64_MIN / 4);
   Instant slept_until_ ABSL_GUARDED_BY(device_lock) = Instant::from_ns(INT64_MIN / 4);  // the helper, before it woke up
-  int64_t wake_at_ ABSL_GUARDED_BY(device_lock) = kAwake;  // the time at which the sleeping helper wakes
+  // The time at which the sleeping thread wakes, and how many sleep: the helper, its stand-in, for a moment both.
+  int64_t wake_at_ ABSL_GUARDED_BY(device_lock) = kAwake;
+  int sleepers_ ABSL_GUARDED_BY(device_lock) = 0;
   Instant not_before_ ABSL_GUARDED_BY(device_lock) = Instant::from_ns(INT64_MIN / 4);  // timers and transmissions
   bool more_to_send_ ABSL_GUARDED_BY(device_lock) = false;
   PlaneSet held_planes_ ABSL_GUARDED_BY(device_lock);

@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <system_error>
 
 #include "device/clock.h"
 #include "device/signals.h"
+#include "thread_mark.h"
 #include "uncancelled.h"
 
 namespace mrc::device {
@@ -25,6 +27,7 @@ timespec timespec_of(int64_t ns) {
 }  // namespace
 
 bool helper_parks(const HelperView& view, const HelperTiming& timing) {
+  if (view.stood_in || view.now - view.last_stood_in < timing.park) return !view.armed_for_other;
   if (view.armed || view.now - view.last_armed < timing.park) return false;
   return view.now - view.last_poll < timing.idle;
 }
@@ -67,14 +70,19 @@ void Helper::stop() {
 void Helper::count_armed(int delta) {
   last_armed_.store(clock_now().ns(), std::memory_order_relaxed);
   // Either this sees the helper parked, or the helper, which checks again after setting the flag, sees the CQ armed.
-  const int before = armed_.fetch_add(delta);
-  if (before > 0 || delta < 0 || !parked_.load()) return;
+  armed_.fetch_add(delta);
+  if (delta < 0 || !parked_.load()) return;
+  // A stand-in arms before each of its waits; a nap ends if it does not come back.
+  if (stand_in_thread_.load(std::memory_order_relaxed) == environment::thread_mark() && !must_serve(view())) return;
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(event_, &one, sizeof one);
 }
 
-void Helper::set_wake(Instant at) {
-  if (timer_ < 0) return;
+// A timer that is set already and expires earlier stays: one early wake-up costs less than a system call for each
+// sleep.
+void Helper::set_wake(Instant now, Instant at) {
+  if (timer_ < 0 || (timer_at_ > now.ns() && timer_at_ <= at.ns())) return;
+  timer_at_ = at.ns();
   itimerspec spec{};  // disarmed
   if (at < Instant::never()) spec.it_value = timespec_of(std::max<int64_t>(at.ns(), 1));
   ::timerfd_settime(timer_, TFD_TIMER_ABSTIME, &spec, nullptr);
@@ -85,6 +93,9 @@ HelperView Helper::view() const {
   v.armed = armed_.load() > 0;
   v.last_armed = Instant::from_ns(last_armed_.load(std::memory_order_relaxed));
   v.last_poll = Instant::from_ns(last_poll_.load(std::memory_order_relaxed));
+  v.stood_in = stood_in_.load();
+  v.last_stood_in = Instant::from_ns(last_stood_in_.load(std::memory_order_relaxed));
+  v.armed_for_other = armed_.load() > stand_in_armed_.load(std::memory_order_relaxed);
   v.now = clock_now();
   return v;
 }
@@ -109,11 +120,51 @@ void Helper::set_nap(Instant now, Duration nap) {
   ::timerfd_settime(nap_, TFD_TIMER_ABSTIME, &spec, nullptr);
 }
 
+void Helper::end_nap() {
+  nap_end_.store(INT64_MIN / 4, std::memory_order_relaxed);
+  const itimerspec disarmed{};
+  ::timerfd_settime(nap_, TFD_TIMER_ABSTIME, &disarmed, nullptr);
+}
+
+// While a stand-in sleeps there is no nap: either its end sees the helper parked, and sets one, or this sees its end.
 void Helper::park(Duration nap) {
-  set_nap(clock_now(), nap);
+  end_nap();
   parked_.store(true);
-  if (!armed() && !stopping_.load()) wait(kNap, kTimer, nullptr);
+  const HelperView v = view();
+  if (!v.stood_in) set_nap(v.now, nap);
+  if (!must_serve(v) && !stopping_.load()) wait(kNap, kTimer, nullptr);
   parked_.store(false);
+}
+
+bool Helper::begin_stand_in(int armed) {
+  bool free = false;
+  if (!running() || !stood_in_.compare_exchange_strong(free, true)) return false;
+  stand_in_armed_.store(armed, std::memory_order_relaxed);
+  stand_in_thread_.store(environment::thread_mark(), std::memory_order_relaxed);
+  if (armed_.load() <= armed) return true;
+  end_stand_in();
+  return false;
+}
+
+void Helper::end_stand_in() {
+  const Instant now = clock_now();
+  last_stood_in_.store(now.ns(), std::memory_order_relaxed);
+  stood_in_.store(false);
+  if (parked_.load()) push_nap(now);
+}
+
+int Helper::StandIn::wait(pollfd* fds, size_t n, const timespec* max, bool* work) const {
+  std::array<pollfd, kMaxFds + 1 + kMostOfDatapath> all;  // with the timer
+  pollfd* const own = std::copy_n(fds, n, all.begin());
+  // The helper may be writing what its own wait returned.
+  pollfd* const end = std::transform(helper_->fds_.begin() + kTimer, helper_->fds_.end(), own, [](const pollfd& fd) {
+    return pollfd{fd.fd, POLLIN, 0};
+  });
+  const int ready = ::ppoll(all.data(), static_cast<nfds_t>(end - all.begin()), max, nullptr);
+  if (ready < 0) return ready;
+  std::copy_n(all.begin(), n, fds);
+  *work = std::any_of(own, end, [](const pollfd& fd) { return fd.revents != 0; });
+  return static_cast<int>(std::count_if(all.begin(), own, [](const pollfd& fd) { return fd.revents != 0; }));
 }
 
 void Helper::push_nap(Instant now) {

@@ -11,6 +11,10 @@
 // covers the time for which a polling thread may wait for a processor: four ranks on two cores lost a seventh of their
 // bandwidth to helpers with 100 us, eight ranks a third. A thread that sleeps in a completion channel cannot poll:
 // while a CQ is armed, or was within the last `park`, it serves.
+//
+// A thread that waits in a call of this library stands in for it: it sleeps on the same descriptors, so that a packet
+// costs one wake-up and not two (StandIn). Meanwhile the helper parks without a nap, and for `park` afterwards; it
+// serves beside the stand-in while a CQ is armed that another thread may wait for.
 #pragma once
 
 #include <poll.h>
@@ -32,9 +36,12 @@ struct HelperTiming {
 
 struct HelperView {
   Instant now;
-  Instant last_poll;   // by the application
-  Instant last_armed;  // a CQ was armed or found armed
-  bool armed = false;
+  Instant last_poll;             // by the application
+  Instant last_armed;            // a CQ was armed or found armed
+  Instant last_stood_in;         // a stand-in slept
+  bool stood_in = false;         // one sleeps
+  bool armed = false;            // a CQ is
+  bool armed_for_other = false;  // more than those of the stand-in, or of the last one
 };
 
 // Decides whether the helper parks now.
@@ -76,8 +83,11 @@ class Helper {
   }
   void count_armed(int delta);
   bool armed() const { return armed_.load() > 0; }
-  // Sets the time at which the sleeping helper wakes; device lock held.
-  void set_wake(Instant at);
+  // Sets the time at which the sleeping helper wakes at the latest; device lock held.
+  void set_wake(Instant now, Instant at);
+
+  // A thread of the application that sleeps in place of the helper.
+  class StandIn;
 
  private:
   void run();
@@ -85,6 +95,10 @@ class Helper {
   void park(Duration nap);
   void push_nap(Instant now);
   void set_nap(Instant now, Duration nap);
+  void end_nap();
+  bool must_serve(const HelperView& view) const { return view.armed && !helper_parks(view, timing_); }
+  bool begin_stand_in(int armed);
+  void end_stand_in();
   void wait(size_t first, size_t last, const timespec* max);
   HelperView view() const;
 
@@ -95,14 +109,41 @@ class Helper {
   int event_ = -1;
   enum : size_t { kNap, kEvent, kAsk, kLinks, kDaemon, kShards, kTimer };
   static constexpr int kServesPerLook = 1024;  // interval at which a helper that never sleeps checks for requests
-  std::vector<pollfd> fds_;                    // our own, then the datapath's
+  static constexpr size_t kMostOfDatapath = 8;
+  std::vector<pollfd> fds_;  // our own, then the datapath's
   std::atomic<int64_t> last_poll_{INT64_MIN / 4};
   std::atomic<int64_t> nap_end_{0}, nap_length_{0};
   std::atomic<int64_t> last_armed_{INT64_MIN / 4};
   std::atomic<int> armed_{0};
   std::atomic<bool> parked_{false};
+  std::atomic<bool> stood_in_{false};
+  std::atomic<int> stand_in_armed_{0};                 // CQs that the stand-in, or the last one, waits for
+  std::atomic<const void*> stand_in_thread_{nullptr};  // that thread
+  std::atomic<int64_t> last_stood_in_{INT64_MIN / 4};
+  int64_t timer_at_ = INT64_MAX;  // device lock
   std::atomic<bool> stopping_{false};
   std::thread thread_;
+};
+
+// Sleeps on descriptors of its own and on the helper's. Any thread; not a cancellation point but for wait().
+class Helper::StandIn {
+ public:
+  // `armed`: the armed CQs that only this thread waits for.
+  StandIn(Helper* helper, int armed) : helper_(helper->begin_stand_in(armed) ? helper : nullptr) {}
+  ~StandIn() {
+    if (helper_ != nullptr) helper_->end_stand_in();
+  }
+  StandIn(const StandIn&) = delete;
+  StandIn& operator=(const StandIn&) = delete;
+
+  // False: there is no helper or another stand-in, or another thread may wait for a CQ.
+  explicit operator bool() const { return helper_ != nullptr; }
+  // As ppoll(2); `work`: the device has some.
+  int wait(pollfd* fds, size_t n, const timespec* max, bool* work) const;
+  static constexpr size_t kMaxFds = 4;
+
+ private:
+  Helper* const helper_;
 };
 
 }  // namespace mrc::device

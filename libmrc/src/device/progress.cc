@@ -141,7 +141,7 @@ void DeviceImpl::note_deadline(Instant now) {
   const Instant at = wanted < patient ? patient : wanted;
   if (at.ns() >= wake_at_) return;
   wake_at_ = at.ns();
-  helper.set_wake(at);
+  helper.set_wake(now, at);
 }
 
 int DeviceImpl::serve() {
@@ -154,15 +154,26 @@ void DeviceImpl::going_to_sleep() {
   const DeviceLock lock(mutex);
   datapath->before_wait();
   const Instant at = deadline();
+  ++sleepers_;
   wake_at_ = at.ns();
-  helper.set_wake(at);
+  helper.set_wake(clock_now(), at);
 }
 
 void DeviceImpl::woke_up() {
   const DeviceLock lock(mutex);
+  if (--sleepers_ > 0) return;
   datapath->after_wait();
   slept_until_ = std::min(Instant::from_ns(wake_at_), clock_now());
   wake_at_ = kAwake;
+}
+
+int DeviceImpl::wait(const Helper::StandIn& stand_in, pollfd* fds, size_t n, const timespec* max, bool* work) {
+  struct Sleep {
+    explicit Sleep(DeviceImpl* d) : device(d) { device->going_to_sleep(); }
+    ~Sleep() { device->woke_up(); }
+    DeviceImpl* const device;
+  } sleep(this);
+  return stand_in.wait(fds, n, max, work);
 }
 
 }  // namespace mrc::device

@@ -1,6 +1,7 @@
 // Due answers of a queue pair are sent even if its application makes no more calls. [VRB-RSP-6, VRB-PRG-1]
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -90,6 +91,10 @@ class Side {
     ASSERT_EQ(ibv_get_cq_event(channel_, &cq, &unused), 0);
     ibv_ack_cq_events(cq, 1);
   }
+  void wait_at_descriptor() {
+    pollfd wait = {channel_->fd, POLLIN, 0};
+    ASSERT_EQ(poll(&wait, 1, static_cast<int>(mrc::harness::limit(10s) / 1ms)), 1);
+  }
   void arm() { ASSERT_EQ(ibv_req_notify_cq(cq_, 0), 0); }
 
   char* memory = nullptr;
@@ -158,6 +163,22 @@ TEST(Progress, who_waits_for_an_event_leaves_no_work_behind) {
     std::this_thread::sleep_for(1ms);
     requester.send();
     receiver.join();
+    ASSERT_EQ(responder.completion(), IBV_WC_SUCCESS) << i;
+    ASSERT_EQ(requester.completion(), IBV_WC_SUCCESS) << i;
+  }
+}
+
+// A program that has waited in ibv_get_cq_event many times, and then waits at the channel's descriptor.
+TEST(Progress, who_has_waited_in_the_call_may_wait_at_the_descriptor) {
+  Side requester, responder;
+  requester.connect(responder);
+  responder.connect(requester);
+  for (int i = 0; i < 100; ++i) {
+    responder.receive();
+    responder.arm();
+    requester.send();
+    if (i % 10 == 9) responder.wait_at_descriptor();
+    responder.wait_for_event();
     ASSERT_EQ(responder.completion(), IBV_WC_SUCCESS) << i;
     ASSERT_EQ(requester.completion(), IBV_WC_SUCCESS) << i;
   }

@@ -57,6 +57,60 @@ TEST_F(EventsTest, a_sleeper_is_woken_by_a_receive) {
   EXPECT_EQ(b.wait().imm_data, 5u);
 }
 
+// This thread receives or the helper does.
+TEST_F(EventsTest, threads_that_wait_by_turns_in_the_call_and_at_the_descriptor) {
+  End a(context, pd), b(context, pd, with_channel());
+  connect(&a, &b);
+  for (int i = 0; i < 40; ++i) {
+    ASSERT_EQ(b.receive(1), 0);
+    ASSERT_EQ(mrc_req_notify_cq(b.cq, 0), 0);
+    ASSERT_EQ(a.write(b, 1, 8, 0, true, 5), 0);
+    if (i % 8 == 7) {
+      pollfd waits = {fd_of(b.channel), POLLIN, 0};
+      ASSERT_EQ(poll(&waits, 1, -1), 1);
+    }
+    ASSERT_EQ(next_event(b.channel), b.cq);
+    ASSERT_EQ(b.wait().imm_data, 5u);
+  }
+}
+
+TEST_F(EventsTest, soft_wait__as_ppoll) {
+  EXPECT_EQ(mrc_soft_wait(nullptr, nullptr, 0, nullptr, 0), -1);
+  EXPECT_EQ(errno, EINVAL);
+  const int fd = eventfd(0, 0);
+  pollfd waits[6] = {{fd, POLLIN, 0}};  // more than the device takes in
+  for (pollfd& other : waits)
+    if (other.fd != fd) other = {-1, POLLIN, 0};
+  constexpr timespec kNoTime{};
+  for (const unsigned count : {1u, 6u}) {
+    EXPECT_EQ(mrc_soft_wait(context, waits, count, &kNoTime, 0), 0);
+    EXPECT_EQ(waits[0].revents, 0);
+  }
+  eventfd_write(fd, 1);
+  for (const unsigned count : {1u, 6u}) {
+    waits[0].revents = 0;
+    int ready;
+    while ((ready = mrc_soft_wait(context, waits, count, nullptr, 0)) == 0) {  // 0: the device had work
+    }
+    EXPECT_EQ(ready, 1);
+    EXPECT_EQ(waits[0].revents, POLLIN);
+  }
+  close(fd);
+}
+
+TEST_F(EventsTest, soft_wait__receives) {
+  End a(context, pd), b(context, pd, with_channel());
+  connect(&a, &b);
+  ASSERT_EQ(b.receive(1), 0);
+  ASSERT_EQ(mrc_req_notify_cq(b.cq, 0), 0);
+  ASSERT_EQ(a.write(b, 1, 8, 0, true, 5), 0);
+  pollfd waits = {fd_of(b.channel), POLLIN, 0};
+  while (mrc_soft_wait(context, &waits, 1, nullptr, 1) == 0) {
+  }
+  EXPECT_EQ(waits.revents, POLLIN);
+  EXPECT_EQ(next_event(b.channel), b.cq);
+}
+
 TEST_F(EventsTest, one_event_per_arming) {
   End a(context, pd, with_channel()), b(context, pd);
   connect(&a, &b);

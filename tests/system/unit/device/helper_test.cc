@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "device/clock.h"
 
@@ -24,6 +25,7 @@ HelperView view(Instant last_poll, Instant last_armed = kLongAgo, bool armed = f
   v.last_poll = last_poll;
   v.last_armed = last_armed;
   v.armed = armed;
+  v.last_stood_in = kLongAgo;
   return v;
 }
 
@@ -47,6 +49,26 @@ TEST(HelperParks, poll_of_another_thread_a_moment_later_than_now) {
   EXPECT_TRUE(helper_parks(view(kNow + Duration::microseconds(5)), kTiming));
 }
 
+// A thread of the application sleeps on the sockets, for CQs that it has armed.
+TEST(HelperParks, stood_in__unless_a_cq_is_armed_for_another_thread) {
+  HelperView v = view(kLongAgo, kNow, true);
+  v.stood_in = true;
+  EXPECT_TRUE(helper_parks(v, kTiming));
+  v.armed_for_other = true;
+  EXPECT_FALSE(helper_parks(v, kTiming));
+}
+
+TEST(HelperParks, stood_in_lately__both_sides_of_park) {
+  HelperView v = view(kLongAgo, kNow, true);
+  v.last_stood_in = kNow - kTiming.park + Duration::nanoseconds(1);
+  EXPECT_TRUE(helper_parks(v, kTiming));
+  v.armed_for_other = true;
+  EXPECT_FALSE(helper_parks(v, kTiming));
+  v.armed_for_other = false;
+  v.last_stood_in = kNow - kTiming.park;
+  EXPECT_FALSE(helper_parks(v, kTiming));
+}
+
 struct Work final : HelperWork {
   int serve() override {
     if (locked.load()) {
@@ -61,7 +83,7 @@ struct Work final : HelperWork {
     return n > 0 || always_busy.load() ? 1 : 0;
   }
   void going_to_sleep() override {
-    helper->set_wake(Instant::never());
+    helper->set_wake(clock_now(), Instant::never());
     ++sleeps;
   }
   void woke_up() override {}
@@ -179,6 +201,99 @@ TEST_F(HelperTest, leaves_a_polling_application_alone_until_a_cq_is_armed) {
   EXPECT_EQ(work.served.load(), 0);
   helper.count_armed(1);
   while (work.served.load() == 0) {
+  }
+  helper.count_armed(-1);
+}
+
+// Nothing is served by the helper while a stand-in sleeps, who is told of the work, and of its own descriptors.
+TEST_F(HelperTest, a_stand_in_sleeps_on_the_same_descriptors) {
+  const HelperTiming for_ever{Duration::seconds(3600), Duration::seconds(3600), Duration()};
+  helper.note_poll(clock_now());
+  ASSERT_TRUE(helper.start(&work, for_ever, {work.fd}));
+  const int own = ::eventfd(0, EFD_NONBLOCK);
+  pollfd fds[2] = {{own, POLLIN, 0}, {-1, POLLIN, 0}};
+  constexpr timespec kNoTime{};
+  {
+    const Helper::StandIn stand_in(&helper, 1);
+    ASSERT_TRUE(stand_in);
+    helper.count_armed(1);
+    bool has_work = true;
+    EXPECT_EQ(stand_in.wait(fds, 2, &kNoTime, &has_work), 0);
+    EXPECT_FALSE(has_work);
+    signal();
+    EXPECT_EQ(stand_in.wait(fds, 2, nullptr, &has_work), 0);
+    EXPECT_TRUE(has_work);
+    const uint64_t one = 1;
+    ASSERT_EQ(::write(own, &one, sizeof one), static_cast<ssize_t>(sizeof one));
+    EXPECT_EQ(stand_in.wait(fds, 2, nullptr, &has_work), 1);
+    EXPECT_NE(fds[0].revents & POLLIN, 0);
+    ::usleep(20000);  // gives a wrong helper its chance
+    EXPECT_EQ(work.served.load(), 0);
+  }
+  helper.count_armed(-1);
+  ::close(own);
+}
+
+TEST_F(HelperTest, a_stand_in_is_woken_by_the_timer_of_the_engine) {
+  const HelperTiming for_ever{Duration::seconds(3600), Duration::seconds(3600), Duration()};
+  helper.note_poll(clock_now());
+  ASSERT_TRUE(helper.start(&work, for_ever, {work.fd}));
+  const Helper::StandIn stand_in(&helper, 0);
+  const Instant due = clock_now() + Duration::milliseconds(5);
+  helper.set_wake(clock_now(), due);
+  helper.set_wake(clock_now(), due + Duration::seconds(3600));  // the earlier time stays
+  bool has_work = false;
+  EXPECT_EQ(stand_in.wait(nullptr, 0, nullptr, &has_work), 0);
+  EXPECT_TRUE(has_work);
+  EXPECT_GE(clock_now(), due);
+  helper.set_wake(clock_now(), Instant::never());  // what has expired is set anew
+  constexpr timespec kNoTime{};
+  EXPECT_EQ(stand_in.wait(nullptr, 0, &kNoTime, &has_work), 0);
+  EXPECT_FALSE(has_work);
+}
+
+TEST_F(HelperTest, only_one_thread_stands_in__and_none_while_a_cq_is_armed_for_another) {
+  ASSERT_FALSE(Helper::StandIn(&helper, 0));  // no helper
+  ASSERT_TRUE(helper.start(&work, kTiming, {work.fd}));
+  {
+    const Helper::StandIn first(&helper, 0);
+    EXPECT_TRUE(first);
+    EXPECT_FALSE(Helper::StandIn(&helper, 0));
+  }
+  helper.count_armed(1);
+  EXPECT_TRUE(Helper::StandIn(&helper, 1));
+  EXPECT_FALSE(Helper::StandIn(&helper, 0));
+  helper.count_armed(-1);
+  EXPECT_TRUE(Helper::StandIn(&helper, 0));
+}
+
+TEST_F(HelperTest, serves_beside_a_stand_in_when_another_thread_arms_a_cq) {
+  const HelperTiming for_ever{Duration::seconds(3600), Duration::seconds(3600), Duration()};
+  helper.note_poll(clock_now());
+  ASSERT_TRUE(helper.start(&work, for_ever, {work.fd}));
+  const Helper::StandIn stand_in(&helper, 1);
+  ASSERT_TRUE(stand_in);
+  helper.count_armed(1);
+  std::thread([this] { helper.count_armed(1); }).join();
+  signal();
+  while (work.served.load() == 0) {
+  }
+  helper.count_armed(-2);
+}
+
+// A CQ is armed all the time, by the thread that stood in and did not come back.
+TEST_F(HelperTest, takes_over_from_a_stand_in) {
+  ASSERT_TRUE(helper.start(&work, kTiming, {work.fd}));
+  for (int i = 1; i <= 20; ++i) {
+    {
+      const Helper::StandIn stand_in(&helper, 1);
+      ASSERT_TRUE(stand_in);
+      if (i == 1) helper.count_armed(1);
+      ::usleep(static_cast<useconds_t>(i * 100));  // the moment is any
+    }
+    signal();
+    while (work.served.load() < i) {
+    }
   }
   helper.count_armed(-1);
 }
