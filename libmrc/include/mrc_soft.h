@@ -149,8 +149,10 @@ int mrc_soft_guarded_access(void (*access)(void* argument), void* argument, cons
 /* Sleeps as ppoll(fds, count, timeout, NULL) does, and returns what it returns: for threads that wait for something
  * which the device's packets bring, as those do that mrc_get_cq_event blocks. Where no other thread waits for a CQ of
  * the device, this thread receives and sends in place of the library's own: a packet costs one wake-up and not two.
- * Then it returns 0 as soon as there was any work. `armed`: CQs of the context that are armed and that only this thread
- * waits for. A cancellation point. Errors: EINVAL for a null context, EPERM in a child of fork, and those of ppoll. */
+ * Then it returns 0 as soon as there was any work. (Not with several shards, nor for more than 4 descriptors.) The call
+ * must be left by returning or by cancellation, not by siglongjmp. `armed`: CQs of the context that are armed and that
+ * only this thread waits for. A cancellation point. Errors: EINVAL for a null context, EPERM in a child of fork, and
+ * those of ppoll. */
 int mrc_soft_wait(struct mrc_context* context, struct pollfd* fds, unsigned int count, const struct timespec* timeout,
                   int armed);
 

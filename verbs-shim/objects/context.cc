@@ -242,6 +242,12 @@ void Context::begin_wait() {
   if (ProgressThread* const progress = waker_.load()) progress->wake_if_asleep();
 }
 
+// The progress thread looks soon from now on.
+void Context::end_wait() {
+  sleepers_.fetch_sub(1);
+  if (ProgressThread* const progress = waker_.load()) progress->wake(/*sleeper=*/true);
+}
+
 bool Context::may_sleep(uint64_t waits) {
   const MutexLock lock(deferred_mutex_);
   return deferred_.empty() && waits_.load() == waits;

@@ -89,7 +89,7 @@ class Context {
   bool armed() const { return armed_.load() > 0; }
   // A thread sleeps in ibv_get_cq_event, pumps itself, and takes the events of the MRC completion queue.
   void begin_wait();
-  void end_wait() { sleepers_.fetch_sub(1); }
+  void end_wait();
   int sleepers() const { return sleepers_.load(); }
   uint64_t waits() const { return waits_.load(); }  // that have begun
   // For the progress thread, after it has set its sleep flag: no work is left, and since `waits` no thread has

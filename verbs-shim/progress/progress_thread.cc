@@ -16,6 +16,7 @@ namespace {
 
 constexpr int kShortestParkMs = 1;
 constexpr int kLongestParkMs = 4;
+constexpr int kSoonMs = 2;
 constexpr int kSleeperParkMs = 20;  // another thread sleeps and pumps, and has for as long
 constexpr uint64_t kKeepAliveNs = 1'000'000'000;
 
@@ -41,7 +42,7 @@ ProgressThread::~ProgressThread() {
 }
 
 void ProgressThread::wake(bool sleeper) {
-  if (!parked_.load(std::memory_order_acquire) || (sleeper && looks_soon_.load(std::memory_order_relaxed))) return;
+  if (!parked_.load() || (sleeper && looks_soon_.load())) return;
   eventfd_write(event_, 1);
 }
 
@@ -49,9 +50,11 @@ void ProgressThread::wake_if_asleep() {
   if (asleep_.load() && asleep_.exchange(false)) eventfd_write(event_, 1);
 }
 
-void ProgressThread::park(int ms) {
-  looks_soon_.store(ms <= kLongestParkMs, std::memory_order_relaxed);
-  parked_.store(true, std::memory_order_release);
+// Either this sees the end of the other thread's wait, or that sees the thread parked.
+void ProgressThread::park(int ms, bool beside_sleeper) {
+  looks_soon_.store(beside_sleeper && ms <= kLongestParkMs);
+  parked_.store(true);
+  if (beside_sleeper && context_->sleepers() == 0) ms = std::min(ms, kSoonMs);
   pollfd wait = {event_, POLLIN, 0};
   eventfd_t n;
   if (::poll(&wait, 1, ms) > 0) eventfd_read(event_, &n);
@@ -65,7 +68,7 @@ bool ProgressThread::another_sleeps() {
   const bool began = waits != waits_;
   waits_ = waits;
   if (began)
-    rest_ms_ = kShortestParkMs * 2;
+    rest_ms_ = kSoonMs;
   else if (context_->sleepers() > 0)
     rest_ms_ = std::min(rest_ms_ * 2, kSleeperParkMs);
   else
@@ -108,7 +111,7 @@ void ProgressThread::run() {
     keep_alive();
     const uint64_t waits = context_->waits();
     if (another_sleeps()) {
-      park(rest_ms_);
+      park(rest_ms_, /*beside_sleeper=*/true);
       continue;
     }
     // Programs poll once more between arming a completion queue and waiting at its channel's descriptor, so that an
@@ -116,7 +119,7 @@ void ProgressThread::run() {
     const uint64_t polls = context_->polls();
     if (polls != seen && !context_->armed()) {
       seen = polls;
-      park(patience);
+      park(patience, /*beside_sleeper=*/false);
       if (context_->polls() != seen && patience < kLongestParkMs) ++patience;
       continue;
     }

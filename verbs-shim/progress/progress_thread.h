@@ -17,8 +17,8 @@ class ProgressThread {
  public:
   explicit ProgressThread(Context* context);
   ~ProgressThread();  // joins
-  // A completion queue was armed: events are due at once. By the thread that has slept last (`sleeper`) they are due
-  // when it does not come back: the thread looks soon.
+  // A completion queue was armed: events are due at once. If the thread that slept last has armed it (`sleeper`), they
+  // are due when it does not come back, and to look soon suffices.
   void wake(bool sleeper);
   // Work is left for which the MRC library raises no event, or another thread may take the event.
   void wake_if_asleep();
@@ -26,7 +26,7 @@ class ProgressThread {
  private:
   void run();
   bool another_sleeps();
-  void park(int ms);
+  void park(int ms, bool beside_sleeper);
   void sleep();
   void keep_alive();
 
@@ -39,7 +39,7 @@ class ProgressThread {
   bool check_due_ = true;  // there were some at the last check, or something has happened since
   std::atomic<bool> stopping_{false};
   std::atomic<bool> parked_{false};
-  std::atomic<bool> looks_soon_{false};  // while parked
+  std::atomic<bool> looks_soon_{false};  // while parked beside a thread that sleeps
   std::atomic<bool> asleep_{false};      // or about to be
   std::thread thread_;
 };

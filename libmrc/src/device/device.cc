@@ -98,13 +98,12 @@ void Device::count_armed(int delta) {
 }
 
 int Device::wait(pollfd* fds, size_t n, const timespec* max, int armed) {
-  if (impl_->forked || n > Helper::StandIn::kMaxFds) return ::ppoll(fds, n, max, nullptr);
+  if (impl_->forked) return ::ppoll(fds, n, max, nullptr);
   bool work = false;
   int ready;
   {
-    const Helper::StandIn stand_in(&impl_->helper, armed);
-    if (!stand_in) return ::ppoll(fds, n, max, nullptr);
-    ready = impl_->wait(stand_in, fds, n, max, &work);
+    const Helper::StandIn stand_in(&impl_->helper, n, armed);
+    ready = stand_in ? impl_->wait(stand_in, fds, n, max, &work) : ::ppoll(fds, n, max, nullptr);
   }
   if (work) try_progress();
   return ready;

@@ -115,8 +115,8 @@ class Device {
   void count_armed(int delta);
   bool has_armed() const;
   // Sleeps as ppoll(fds, n, max) does and returns what it returns. Where no other thread waits for a CQ it sleeps in
-  // place of the helper, and has received and sent what was due when it returns, with 0 as soon as there was any.
-  // `armed`: the armed CQs that only this thread waits for. A cancellation point.
+  // place of the helper, receives and sends what is due, and returns, with 0, as soon as there was any. `armed`: the
+  // armed CQs that only this thread waits for. A cancellation point.
   int wait(pollfd* fds, size_t n, const timespec* max, int armed) ABSL_LOCKS_EXCLUDED(device_lock);
 
   // --- planes; mutex held ------------------------------------------------------------------------------------------

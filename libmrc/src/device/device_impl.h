@@ -152,6 +152,7 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   void offer_held(Instant now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void hold(const core::TxBurst& burst) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   Instant deadline() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  Instant fall_asleep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);  // until this time
   using WaitFds = std::array<int, 8>;
   int wait_fds(WaitFds* fds) ABSL_LOCKS_EXCLUDED(device_lock);  // how many there are
   void linger() ABSL_LOCKS_EXCLUDED(device_lock);

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <system_error>
+#include <tuple>
 
 #include "device/clock.h"
 #include "device/signals.h"
@@ -27,7 +28,7 @@ timespec timespec_of(int64_t ns) {
 }  // namespace
 
 bool helper_parks(const HelperView& view, const HelperTiming& timing) {
-  if (view.stood_in || view.now - view.last_stood_in < timing.park) return !view.armed_for_other;
+  if (view.stood_in || view.now - view.last_stood_in < timing.park) return !view.for_other;
   if (view.armed || view.now - view.last_armed < timing.park) return false;
   return view.now - view.last_poll < timing.idle;
 }
@@ -42,6 +43,7 @@ bool Helper::start(HelperWork* work, const HelperTiming& timing, const std::vect
                    int daemon, int shards) {
   work_ = work;
   timing_ = timing;
+  nap_length_.store(timing.park.ns(), std::memory_order_relaxed);
   timer_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
   nap_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
   event_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -55,12 +57,14 @@ bool Helper::start(HelperWork* work, const HelperTiming& timing, const std::vect
   } catch (const std::system_error& e) {
     errno = e.code().value();
   }
+  serving_.store(thread_.joinable());
   return thread_.joinable();
 }
 
 void Helper::stop() {
   if (!thread_.joinable()) return;
   const environment::Uncancelled now;
+  serving_.store(false);
   stopping_.store(true);
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(event_, &one, sizeof one);
@@ -71,9 +75,14 @@ void Helper::count_armed(int delta) {
   last_armed_.store(clock_now().ns(), std::memory_order_relaxed);
   // Either this sees the helper parked, or the helper, which checks again after setting the flag, sees the CQ armed.
   armed_.fetch_add(delta);
-  if (delta < 0 || !parked_.load()) return;
+  if (delta < 0) return;
   // A stand-in arms before each of its waits; a nap ends if it does not come back.
   if (stand_in_thread_.load(std::memory_order_relaxed) == environment::thread_mark() && !must_serve(view())) return;
+  wake_parked();
+}
+
+void Helper::wake_parked() {
+  if (!parked_.load()) return;
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(event_, &one, sizeof one);
 }
@@ -95,7 +104,7 @@ HelperView Helper::view() const {
   v.last_poll = Instant::from_ns(last_poll_.load(std::memory_order_relaxed));
   v.stood_in = stood_in_.load();
   v.last_stood_in = Instant::from_ns(last_stood_in_.load(std::memory_order_relaxed));
-  v.armed_for_other = armed_.load() > stand_in_armed_.load(std::memory_order_relaxed);
+  v.for_other = others_.load() > 0 || armed_.load() > stand_in_armed_.load(std::memory_order_relaxed);
   v.now = clock_now();
   return v;
 }
@@ -121,9 +130,10 @@ void Helper::set_nap(Instant now, Duration nap) {
 }
 
 void Helper::end_nap() {
-  nap_end_.store(INT64_MIN / 4, std::memory_order_relaxed);
   const itimerspec disarmed{};
   ::timerfd_settime(nap_, TFD_TIMER_ABSTIME, &disarmed, nullptr);
+  nap_end_.store(INT64_MIN / 4,
+                 std::memory_order_relaxed);  // last: else a nap that another thread sets now seems to run
 }
 
 // While a stand-in sleeps there is no nap: either its end sees the helper parked, and sets one, or this sees its end.
@@ -137,13 +147,19 @@ void Helper::park(Duration nap) {
 }
 
 bool Helper::begin_stand_in(int armed) {
+  const bool polled = fds_.size() <= kTimer + 1;
+  if (!serving_.load() || polled || others_.load() > 0 || armed_.load() > armed) return false;
   bool free = false;
-  if (!running() || !stood_in_.compare_exchange_strong(free, true)) return false;
+  if (!stood_in_.compare_exchange_strong(free, true)) return false;
+  // What another thread does from here on it tells the helper.
   stand_in_armed_.store(armed, std::memory_order_relaxed);
   stand_in_thread_.store(environment::thread_mark(), std::memory_order_relaxed);
-  if (armed_.load() <= armed) return true;
-  end_stand_in();
-  return false;
+  return true;
+}
+
+void Helper::count_other(int by) {
+  others_.fetch_add(by);
+  if (by > 0) wake_parked();
 }
 
 void Helper::end_stand_in() {
@@ -153,18 +169,25 @@ void Helper::end_stand_in() {
   if (parked_.load()) push_nap(now);
 }
 
-int Helper::StandIn::wait(pollfd* fds, size_t n, const timespec* max, bool* work) const {
+int Helper::StandIn::wait(pollfd* fds, size_t n, const timespec* max, Instant until, bool* work) const {
   std::array<pollfd, kMaxFds + 1 + kMostOfDatapath> all;  // with the timer
   pollfd* const own = std::copy_n(fds, n, all.begin());
   // The helper may be writing what its own wait returned.
-  pollfd* const end = std::transform(helper_->fds_.begin() + kTimer, helper_->fds_.end(), own, [](const pollfd& fd) {
+  pollfd* const end = std::transform(helper_.fds_.begin() + kTimer, helper_.fds_.end(), own, [](const pollfd& fd) {
     return pollfd{fd.fd, POLLIN, 0};
   });
-  const int ready = ::ppoll(all.data(), static_cast<nfds_t>(end - all.begin()), max, nullptr);
+  const auto readable = [](const pollfd& fd) { return fd.revents != 0; };
+  timespec left;
+  const timespec* time = max;
+  if (until < Instant::never()) {
+    left = timespec_of(std::max<int64_t>((until - clock_now()).ns(), 0));
+    if (max == nullptr || std::tie(left.tv_sec, left.tv_nsec) < std::tie(max->tv_sec, max->tv_nsec)) time = &left;
+  }
+  const int ready = ::ppoll(all.data(), static_cast<nfds_t>(end - all.begin()), time, nullptr);
   if (ready < 0) return ready;
   std::copy_n(all.begin(), n, fds);
-  *work = std::any_of(own, end, [](const pollfd& fd) { return fd.revents != 0; });
-  return static_cast<int>(std::count_if(all.begin(), own, [](const pollfd& fd) { return fd.revents != 0; }));
+  *work = std::any_of(own, end, readable) || (until < Instant::never() && clock_now() >= until);
+  return static_cast<int>(std::count_if(all.begin(), own, readable));
 }
 
 void Helper::push_nap(Instant now) {

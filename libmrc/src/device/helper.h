@@ -13,8 +13,9 @@
 // while a CQ is armed, or was within the last `park`, it serves.
 //
 // A thread that waits in a call of this library stands in for it: it sleeps on the same descriptors, so that a packet
-// costs one wake-up and not two (StandIn). Meanwhile the helper parks without a nap, and for `park` afterwards; it
-// serves beside the stand-in while a CQ is armed that another thread may wait for.
+// costs one wake-up and not two (StandIn). Meanwhile the helper parks, and for `park` afterwards; it serves beside the
+// stand-in while another thread waits, or a CQ is armed that one may wait for. A stand-in must come back: while one
+// sleeps there need not be a nap.
 #pragma once
 
 #include <poll.h>
@@ -36,12 +37,12 @@ struct HelperTiming {
 
 struct HelperView {
   Instant now;
-  Instant last_poll;             // by the application
-  Instant last_armed;            // a CQ was armed or found armed
-  Instant last_stood_in;         // a stand-in slept
-  bool stood_in = false;         // one sleeps
-  bool armed = false;            // a CQ is
-  bool armed_for_other = false;  // more than those of the stand-in, or of the last one
+  Instant last_poll;       // by the application
+  Instant last_armed;      // a CQ was armed or found armed
+  Instant last_stood_in;   // a stand-in slept
+  bool stood_in = false;   // one sleeps
+  bool armed = false;      // a CQ is
+  bool for_other = false;  // another thread waits, or more CQs are armed than those of the stand-in, or of the last one
 };
 
 // Decides whether the helper parks now.
@@ -99,6 +100,8 @@ class Helper {
   bool must_serve(const HelperView& view) const { return view.armed && !helper_parks(view, timing_); }
   bool begin_stand_in(int armed);
   void end_stand_in();
+  void count_other(int by);
+  void wake_parked();
   void wait(size_t first, size_t last, const timespec* max);
   HelperView view() const;
 
@@ -117,33 +120,38 @@ class Helper {
   std::atomic<int> armed_{0};
   std::atomic<bool> parked_{false};
   std::atomic<bool> stood_in_{false};
+  std::atomic<int> others_{0};                         // threads that wait and do not stand in
   std::atomic<int> stand_in_armed_{0};                 // CQs that the stand-in, or the last one, waits for
   std::atomic<const void*> stand_in_thread_{nullptr};  // that thread
   std::atomic<int64_t> last_stood_in_{INT64_MIN / 4};
   int64_t timer_at_ = INT64_MAX;  // device lock
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> serving_{false};  // from start() to stop()
   std::thread thread_;
 };
 
 // Sleeps on descriptors of its own and on the helper's. Any thread; not a cancellation point but for wait().
 class Helper::StandIn {
  public:
-  // `armed`: the armed CQs that only this thread waits for.
-  StandIn(Helper* helper, int armed) : helper_(helper->begin_stand_in(armed) ? helper : nullptr) {}
-  ~StandIn() {
-    if (helper_ != nullptr) helper_->end_stand_in();
+  // For wait() with `n` descriptors. `armed`: the armed CQs that only this thread waits for.
+  StandIn(Helper* helper, size_t n, int armed)
+      : helper_(*helper), stands_in_(n <= kMaxFds && helper->begin_stand_in(armed)) {
+    if (!stands_in_) helper_.count_other(1);
   }
+  ~StandIn() { stands_in_ ? helper_.end_stand_in() : helper_.count_other(-1); }
   StandIn(const StandIn&) = delete;
   StandIn& operator=(const StandIn&) = delete;
 
-  // False: there is no helper or another stand-in, or another thread may wait for a CQ.
-  explicit operator bool() const { return helper_ != nullptr; }
-  // As ppoll(2); `work`: the device has some.
-  int wait(pollfd* fds, size_t n, const timespec* max, bool* work) const;
+  // False: there is no helper, another thread waits or may wait for a CQ, or there is nothing to sleep on. The helper
+  // serves.
+  explicit operator bool() const { return stands_in_; }
+  // As ppoll(2), until `until` at the latest; `work`: the device has some, or it is that late.
+  int wait(pollfd* fds, size_t n, const timespec* max, Instant until, bool* work) const;
   static constexpr size_t kMaxFds = 4;
 
  private:
-  Helper* const helper_;
+  Helper& helper_;
+  const bool stands_in_;
 };
 
 }  // namespace mrc::device

@@ -150,30 +150,45 @@ int DeviceImpl::serve() {
   return move(true, clock_now());
 }
 
-void DeviceImpl::going_to_sleep() {
-  const DeviceLock lock(mutex);
+Instant DeviceImpl::fall_asleep() {
   datapath->before_wait();
   const Instant at = deadline();
   ++sleepers_;
   wake_at_ = at.ns();
+  return at;
+}
+
+void DeviceImpl::going_to_sleep() {
+  const DeviceLock lock(mutex);
+  const Instant at = fall_asleep();
   helper.set_wake(clock_now(), at);
 }
 
 void DeviceImpl::woke_up() {
   const DeviceLock lock(mutex);
-  if (--sleepers_ > 0) return;
+  if (--sleepers_ > 0) {  // the other one sleeps until the same time, and may not have seen the timer expire
+    helper.set_wake(clock_now(), Instant::from_ns(wake_at_));
+    return;
+  }
   datapath->after_wait();
   slept_until_ = std::min(Instant::from_ns(wake_at_), clock_now());
   wake_at_ = kAwake;
 }
 
 int DeviceImpl::wait(const Helper::StandIn& stand_in, pollfd* fds, size_t n, const timespec* max, bool* work) {
+  // The call that waits takes the time, for which the timer would cost another one. The timer is for an earlier time
+  // that the application's calls set meanwhile.
   struct Sleep {
-    explicit Sleep(DeviceImpl* d) : device(d) { device->going_to_sleep(); }
+    explicit Sleep(DeviceImpl* d) : device(d) {
+      const DeviceLock lock(device->mutex);
+      until = device->fall_asleep();
+      device->helper.set_wake(clock_now(), device->sleepers_ > 1 ? until : Instant::never());
+    }
     ~Sleep() { device->woke_up(); }
     DeviceImpl* const device;
-  } sleep(this);
-  return stand_in.wait(fds, n, max, work);
+    Instant until;
+  } const sleep(this);
+  return stand_in.wait(fds, n, max, sleep.until, work);
 }
 
 }  // namespace mrc::device

@@ -217,6 +217,31 @@ TEST(Progress, a_thread_that_waits_for_an_event_can_be_cancelled) {
   EXPECT_EQ(ibv_close_device(context), 0);
 }
 
+// Whether it stood in for the library's own threads, they serve again.
+TEST(Progress, traffic_goes_on_after_a_thread_that_waited_was_cancelled) {
+  Side requester, responder;
+  requester.connect(responder);
+  responder.connect(requester);
+  for (int i = 0; i < 5; ++i) {
+    pthread_t waits;
+    const auto wait = [](void* of) -> void* {
+      static_cast<Side*>(of)->wait_for_event();
+      return nullptr;
+    };
+    responder.receive();
+    responder.arm();
+    ASSERT_EQ(pthread_create(&waits, nullptr, wait, &responder), 0);
+    std::this_thread::sleep_for(20ms);
+    ASSERT_EQ(pthread_cancel(waits), 0);
+    ASSERT_EQ(pthread_join(waits, nullptr), 0);
+    requester.send();
+    responder.wait_at_descriptor();
+    responder.wait_for_event();
+    ASSERT_EQ(responder.completion(), IBV_WC_SUCCESS) << i;
+    ASSERT_EQ(requester.completion(), IBV_WC_SUCCESS) << i;
+  }
+}
+
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 struct Transfers {
   Side *requester, *responder;

@@ -54,7 +54,7 @@ TEST(HelperParks, stood_in__unless_a_cq_is_armed_for_another_thread) {
   HelperView v = view(kLongAgo, kNow, true);
   v.stood_in = true;
   EXPECT_TRUE(helper_parks(v, kTiming));
-  v.armed_for_other = true;
+  v.for_other = true;
   EXPECT_FALSE(helper_parks(v, kTiming));
 }
 
@@ -62,9 +62,9 @@ TEST(HelperParks, stood_in_lately__both_sides_of_park) {
   HelperView v = view(kLongAgo, kNow, true);
   v.last_stood_in = kNow - kTiming.park + Duration::nanoseconds(1);
   EXPECT_TRUE(helper_parks(v, kTiming));
-  v.armed_for_other = true;
+  v.for_other = true;
   EXPECT_FALSE(helper_parks(v, kTiming));
-  v.armed_for_other = false;
+  v.for_other = false;
   v.last_stood_in = kNow - kTiming.park;
   EXPECT_FALSE(helper_parks(v, kTiming));
 }
@@ -214,18 +214,18 @@ TEST_F(HelperTest, a_stand_in_sleeps_on_the_same_descriptors) {
   pollfd fds[2] = {{own, POLLIN, 0}, {-1, POLLIN, 0}};
   constexpr timespec kNoTime{};
   {
-    const Helper::StandIn stand_in(&helper, 1);
+    const Helper::StandIn stand_in(&helper, 2, 1);
     ASSERT_TRUE(stand_in);
     helper.count_armed(1);
     bool has_work = true;
-    EXPECT_EQ(stand_in.wait(fds, 2, &kNoTime, &has_work), 0);
+    EXPECT_EQ(stand_in.wait(fds, 2, &kNoTime, Instant::never(), &has_work), 0);
     EXPECT_FALSE(has_work);
     signal();
-    EXPECT_EQ(stand_in.wait(fds, 2, nullptr, &has_work), 0);
+    EXPECT_EQ(stand_in.wait(fds, 2, nullptr, Instant::never(), &has_work), 0);
     EXPECT_TRUE(has_work);
     const uint64_t one = 1;
     ASSERT_EQ(::write(own, &one, sizeof one), static_cast<ssize_t>(sizeof one));
-    EXPECT_EQ(stand_in.wait(fds, 2, nullptr, &has_work), 1);
+    EXPECT_EQ(stand_in.wait(fds, 2, nullptr, Instant::never(), &has_work), 1);
     EXPECT_NE(fds[0].revents & POLLIN, 0);
     ::usleep(20000);  // gives a wrong helper its chance
     EXPECT_EQ(work.served.load(), 0);
@@ -238,40 +238,105 @@ TEST_F(HelperTest, a_stand_in_is_woken_by_the_timer_of_the_engine) {
   const HelperTiming for_ever{Duration::seconds(3600), Duration::seconds(3600), Duration()};
   helper.note_poll(clock_now());
   ASSERT_TRUE(helper.start(&work, for_ever, {work.fd}));
-  const Helper::StandIn stand_in(&helper, 0);
+  const Helper::StandIn stand_in(&helper, 2, 0);
   const Instant due = clock_now() + Duration::milliseconds(5);
   helper.set_wake(clock_now(), due);
   helper.set_wake(clock_now(), due + Duration::seconds(3600));  // the earlier time stays
   bool has_work = false;
-  EXPECT_EQ(stand_in.wait(nullptr, 0, nullptr, &has_work), 0);
+  EXPECT_EQ(stand_in.wait(nullptr, 0, nullptr, Instant::never(), &has_work), 0);
   EXPECT_TRUE(has_work);
   EXPECT_GE(clock_now(), due);
+  const Instant until = clock_now() + Duration::milliseconds(5);
   helper.set_wake(clock_now(), Instant::never());  // what has expired is set anew
   constexpr timespec kNoTime{};
-  EXPECT_EQ(stand_in.wait(nullptr, 0, &kNoTime, &has_work), 0);
+  EXPECT_EQ(stand_in.wait(nullptr, 0, &kNoTime, Instant::never(), &has_work), 0);
   EXPECT_FALSE(has_work);
+  EXPECT_EQ(stand_in.wait(nullptr, 0, &kNoTime, until, &has_work), 0);
+  EXPECT_FALSE(has_work);
+  EXPECT_EQ(stand_in.wait(nullptr, 0, nullptr, until, &has_work), 0);  // without a timer
+  EXPECT_TRUE(has_work);
+  EXPECT_GE(clock_now(), until);
+}
+
+// That the time has come does not depend on what else ends the wait.
+TEST_F(HelperTest, a_stand_in_has_work_when_it_is_late) {
+  ASSERT_TRUE(helper.start(&work, kTiming, {work.fd}));
+  const int own = ::eventfd(1, EFD_NONBLOCK);
+  const Helper::StandIn stand_in(&helper, 1, 0);
+  pollfd fds = {own, POLLIN, 0};
+  constexpr timespec kNoTime{};
+  for (const bool late : {false, true}) {
+    const Instant until = clock_now() + (late ? Duration() : Duration::seconds(3600));
+    bool has_work = !late;
+    EXPECT_EQ(stand_in.wait(&fds, 1, nullptr, until, &has_work), 1);
+    EXPECT_EQ(has_work, late);
+    has_work = !late;
+    EXPECT_EQ(stand_in.wait(nullptr, 0, &kNoTime, until, &has_work), 0);
+    EXPECT_EQ(has_work, late);
+  }
+  ::close(own);
+}
+
+// Another thread polls while the helper parks for the first time, beside a stand-in.
+TEST_F(HelperTest, a_poll_beside_a_stand_in_does_not_wake_the_helper_at_once) {
+  const HelperTiming timing{Duration::seconds(3600), Duration::seconds(1), Duration()};
+  ASSERT_TRUE(helper.start(&work, timing, {work.fd}));
+  const Helper::StandIn stand_in(&helper, 0, 0);
+  signal();  // wakes the helper, if it sleeps already; it parks
+  ::usleep(20000);
+  const int before = sleeps_of_helper();
+  for (int i = 0; i < 100; ++i) {
+    helper.note_poll(clock_now());
+    ::usleep(100);
+  }
+  EXPECT_LT(sleeps_of_helper() - before, 50);
+}
+
+TEST_F(HelperTest, nobody_stands_in_where_there_is_nothing_to_sleep_on) {
+  ASSERT_TRUE(helper.start(&work, kTiming, {}));
+  EXPECT_FALSE(Helper::StandIn(&helper, 1, 0));
+}
+
+// Both wait for packets: the one that is served must not leave the other one to the end of a nap.
+TEST_F(HelperTest, serves_while_a_second_thread_waits) {
+  const HelperTiming for_ever{Duration::seconds(3600), Duration::seconds(3600), Duration()};
+  helper.note_poll(clock_now());
+  ASSERT_TRUE(helper.start(&work, for_ever, {work.fd}));
+  helper.count_armed(1);
+  {
+    const Helper::StandIn first(&helper, 1, 1);
+    ASSERT_TRUE(first);
+    const Helper::StandIn too_many(&helper, Helper::StandIn::kMaxFds + 1, 1);
+    EXPECT_FALSE(too_many);
+    signal();
+    while (work.served.load() == 0) {
+    }
+  }
+  const Helper::StandIn alone(&helper, Helper::StandIn::kMaxFds, 1);
+  EXPECT_TRUE(alone);
+  helper.count_armed(-1);
 }
 
 TEST_F(HelperTest, only_one_thread_stands_in__and_none_while_a_cq_is_armed_for_another) {
-  ASSERT_FALSE(Helper::StandIn(&helper, 0));  // no helper
+  ASSERT_FALSE(Helper::StandIn(&helper, 2, 0));  // no helper
   ASSERT_TRUE(helper.start(&work, kTiming, {work.fd}));
   {
-    const Helper::StandIn first(&helper, 0);
+    const Helper::StandIn first(&helper, 2, 0);
     EXPECT_TRUE(first);
-    EXPECT_FALSE(Helper::StandIn(&helper, 0));
+    EXPECT_FALSE(Helper::StandIn(&helper, 2, 0));
   }
   helper.count_armed(1);
-  EXPECT_TRUE(Helper::StandIn(&helper, 1));
-  EXPECT_FALSE(Helper::StandIn(&helper, 0));
+  EXPECT_TRUE(Helper::StandIn(&helper, 2, 1));
+  EXPECT_FALSE(Helper::StandIn(&helper, 2, 0));
   helper.count_armed(-1);
-  EXPECT_TRUE(Helper::StandIn(&helper, 0));
+  EXPECT_TRUE(Helper::StandIn(&helper, 2, 0));
 }
 
 TEST_F(HelperTest, serves_beside_a_stand_in_when_another_thread_arms_a_cq) {
   const HelperTiming for_ever{Duration::seconds(3600), Duration::seconds(3600), Duration()};
   helper.note_poll(clock_now());
   ASSERT_TRUE(helper.start(&work, for_ever, {work.fd}));
-  const Helper::StandIn stand_in(&helper, 1);
+  const Helper::StandIn stand_in(&helper, 2, 1);
   ASSERT_TRUE(stand_in);
   helper.count_armed(1);
   std::thread([this] { helper.count_armed(1); }).join();
@@ -286,7 +351,7 @@ TEST_F(HelperTest, takes_over_from_a_stand_in) {
   ASSERT_TRUE(helper.start(&work, kTiming, {work.fd}));
   for (int i = 1; i <= 20; ++i) {
     {
-      const Helper::StandIn stand_in(&helper, 1);
+      const Helper::StandIn stand_in(&helper, 2, 1);
       ASSERT_TRUE(stand_in);
       if (i == 1) helper.count_armed(1);
       ::usleep(static_cast<useconds_t>(i * 100));  // the moment is any
