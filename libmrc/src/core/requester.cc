@@ -63,6 +63,7 @@ Requester::Build Requester::build(Instant now, PlaneSet planes_with_room, TxBurs
   const uint32_t max_segments = std::min(std::max<uint32_t>(1, c.max_segments), kMaxSegments);
   bool window_closed = false, ask = false, asks_silent = false;
   PacketScheduler::Packet p;
+  const uint32_t share = share_of_room();
   while (out->segments < max_segments) {
     const PacketScheduler::Next next = packets_.next(a.path_mtu, a.max_wimm, c.timestamps, &p);
     window_closed = next == PacketScheduler::Next::kWindowClosed;
@@ -70,7 +71,8 @@ Requester::Build Requester::build(Instant now, PlaneSet planes_with_room, TxBurs
     // The bytes in flight of congestion control come from the receiver's byte count and lag when the last SACK is
     // lost. With no packet in flight one packet may always be sent, and its SACK corrects the count [MRC-NSCC-10]. So
     // may the oldest one after its timeout: of a silent peer all others remain in flight [MRC-LOSS-3].
-    window_closed = !congestion_->can_send(p.nominal()) && sent_.in_flight() > 0 && !sent_.oldest_timed_out(p.seq);
+    window_closed = (!congestion_->can_send(p.nominal()) || sent_.in_flight() >= share) && sent_.in_flight() > 0 &&
+                    !sent_.oldest_timed_out(p.seq);
     if (window_closed || !builder->room(p.request->inline_data ? 1u : p.request->num_sge)) break;
     if (out->segments == 0) {
       asks_silent = sent_.oldest_timed_out(p.seq);
@@ -113,6 +115,15 @@ void Requester::begin_sending() {
   const int64_t share = congestion_->snapshot().max_wnd / std::bit_ceil(senders);
   congestion_->limit(share);
   followed_.begun_at = congestion_->snapshot().cwnd;
+}
+
+// The packets that this QP may have in flight. [MRC-NSCC-32]
+uint32_t Requester::share_of_room() const {
+  constexpr uint64_t kLeast = 4;
+  const uint64_t room = qp_.engine.config.receive_room;
+  if (room == 0) return UINT32_MAX;
+  const uint64_t packets = room / qp_.attr.path_mtu / std::bit_ceil(qp_.peer->senders);
+  return static_cast<uint32_t>(std::clamp<uint64_t>(packets, kLeast, UINT32_MAX));
 }
 
 void Requester::end_sending() {

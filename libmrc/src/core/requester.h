@@ -93,6 +93,7 @@ class Requester {
   // requester.cc
   void make_room();
   void begin_sending();
+  uint32_t share_of_room() const;
   void end_sending();
   bool fits(const PacketScheduler::Packet& p, const TxBurst& burst) const;
   bool choose_path(Instant now, PlaneSet planes_with_room, TxBurst* out);

@@ -110,6 +110,8 @@ class Datapath {
   // of about one. 1 where there is no segmentation offload worth using.
   virtual uint32_t max_segments() const = 0;
   virtual uint32_t max_burst_bytes() const = 0;
+  // Bytes that the kernel keeps for each plane until rx_burst() takes them; 0: not known.
+  virtual uint32_t receive_room() const { return 0; }
 
   // A packet that the network of this host refused as too long for the path since the last call. The engine then
   // searches the path's MTU.

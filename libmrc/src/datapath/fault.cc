@@ -46,6 +46,7 @@ class FaultDatapath final : public Datapath {
   Instant next_timeout() const override { return std::min(inner_->next_timeout(), held_.next_timeout()); }
   uint32_t max_segments() const override { return inner_->max_segments(); }
   uint32_t max_burst_bytes() const override { return inner_->max_burst_bytes(); }
+  uint32_t receive_room() const override { return inner_->receive_room(); }
   std::optional<TooLong> take_too_long() override { return inner_->take_too_long(); }
   const ClosedPlanes& closed_planes() const override { return inner_->closed_planes(); }
   Status open_plane(PlaneId plane, const IpAddress& addr) override { return inner_->open_plane(plane, addr); }

@@ -102,6 +102,7 @@ core::EndpointConfig endpoint_config(const DeviceConfig& config, const datapath:
   e.reorder_floor = Duration::microseconds(s.reorder_floor_us);
   e.probe_floor = Duration::microseconds(s.probe_floor_us);
   e.ev_probe_interval = Duration::milliseconds(s.ev_probe_interval_ms);
+  e.receive_room = uint64_t{datapath.receive_room()} * config.planes.size();  // of a peer like this host
   e.max_groups = std::min(e.max_groups, datapath.max_groups());
   e.hold_without_recv_wqe = s.hold_without_recv;
   e.congestion = congestion_config(config);

@@ -50,6 +50,7 @@ class Local final : public LocalDatapath {
   Instant next_timeout() const override { return inner_->next_timeout(); }
   uint32_t max_segments() const override { return inner_->max_segments(); }
   uint32_t max_burst_bytes() const override { return inner_->max_burst_bytes(); }
+  uint32_t receive_room() const override { return inner_->receive_room(); }
   std::optional<TooLong> take_too_long() override { return inner_->take_too_long(); }
   const ClosedPlanes& closed_planes() const override { return inner_->closed_planes(); }
   Status open_plane(PlaneId plane, const IpAddress& addr) override;

@@ -31,6 +31,7 @@ class Raw final : public HostDatapath {
   Instant next_timeout() const override;
   uint32_t max_segments() const override { return 1; }  // one entropy value per packet
   uint32_t max_burst_bytes() const override { return core::kMaxBurstBytes; }
+  uint32_t receive_room() const override { return granted_; }
   const ClosedPlanes& closed_planes() const override { return closed_; }
   Status open_plane(PlaneId plane, const IpAddress& addr) override;
   const DatapathCounters& counters() override;

@@ -31,6 +31,7 @@ class Udp final : public UdpDatapath {
   }
   uint32_t max_segments() const override { return gso_ ? core::kMaxSegments : kSegmentsWithoutGso; }
   uint32_t max_burst_bytes() const override { return core::kMaxBurstBytes; }
+  uint32_t receive_room() const override { return rx_.granted(); }
   std::optional<TooLong> take_too_long() override { return tx_.take_too_long(); }
   const ClosedPlanes& closed_planes() const override { return closed_; }
   Status open_plane(PlaneId plane, const IpAddress& addr) override;

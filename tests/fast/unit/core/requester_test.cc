@@ -219,6 +219,25 @@ TEST_F(RequesterTest, LostPacketsGoFirst) {
   EXPECT_NE(requests()[0]->burst, requests()[1]->burst);
 }
 
+// [MRC-NSCC-32]: whatever the windows of congestion control are, the receiver's queues hold all that is in flight.
+TEST_F(RequesterTest, QpsShareTheRoomOfThePeersReceiveQueues) {
+  constexpr uint32_t kMtu = 1024, kMessage = 1 << 20;
+  attr_.path_mtu = kMtu;
+  for (const uint32_t qps : {1u, 2u, 3u, 4u, 5u, 64u}) {
+    config_.receive_room = 65 * kMtu - 1;
+    start();
+    std::vector<Qp*> all = {qp_};
+    for (uint32_t i = 1; i < qps; ++i) all.push_back(make_qp(Qpn(0x101 + i)));
+    for (Qp* qp : all) ASSERT_EQ(post(1, 8, SendOp::kWrite, true, qp), PostResult::kOk);
+    drain();  // all of them have begun
+    sent_.clear();
+    for (Qp* qp : all) ASSERT_EQ(post(1, kMessage, SendOp::kWrite, true, qp), PostResult::kOk);
+    drain();
+    EXPECT_EQ(requests().size(), qps * (std::max(64 / std::bit_ceil(qps), 4u) - 1)) << qps;
+    sent_.clear();
+  }
+}
+
 // [MRC-NSCC-31]
 class SharedWindowTest : public RequesterTest, public testing::WithParamInterface<const char*> {
  protected:
