@@ -73,6 +73,7 @@ void read_mrc(MapReader* m, const FabricSpec& fabric, MrcConfig* c) {
   e.ack_delay = Duration::microseconds(1);
   e.reorder_floor = to_duration(rtt / 2);
   e.probe_floor = to_duration(4 * rtt);
+  e.host_delay = Duration();  // a NIC
   e.ev_probe_interval = Duration::microseconds(200);
   e.congestion.base_rtt = to_duration(rtt);
   e.congestion.line_rate_bps = fabric.line_rate();
@@ -92,6 +93,7 @@ void read_mrc(MapReader* m, const FabricSpec& fabric, MrcConfig* c) {
   e.sack_bytes = static_cast<uint32_t>(sack_bytes);
   read_time(m, "ack_delay", &e.ack_delay, 0, kPsPerSecond);
   read_time(m, "reorder_floor", &e.reorder_floor, 0, kPsPerSecond);
+  read_time(m, "host_delay", &e.host_delay, 0, kPsPerSecond);
   read_time(m, "probe_floor", &e.probe_floor, kPsPerNs, kPsPerSecond);
   read_time(m, "ev_probe_interval", &e.ev_probe_interval, kPsPerUs, 10 * kPsPerSecond);
   m->flag("oblivious", &e.oblivious);

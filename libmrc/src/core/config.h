@@ -53,9 +53,12 @@ struct EndpointConfig {
   bool timestamps = true;      // TSETH in every data packet
   uint32_t max_segments = 15;  // packets per burst; 1 where the driver sprays single packets
   uint32_t max_burst_bytes = kDefaultBurstBytes;
-  uint32_t sack_bytes = 65536;                              // maximum bytes before a SACK [MRC-SACK-5]
-  Duration ack_delay = Duration::microseconds(15);          // flush of coalesced SACKs and transport ACKs
-  Duration reorder_floor = Duration::microseconds(20);      // minimum time by which a later packet overtakes a lost one
+  uint32_t sack_bytes = 65536;                          // maximum bytes before a SACK [MRC-SACK-5]
+  Duration ack_delay = Duration::microseconds(15);      // flush of coalesced SACKs and transport ACKs
+  Duration reorder_floor = Duration::microseconds(20);  // minimum time by which a later packet overtakes a lost one
+  // What the threads, system calls and timers of a host may add to an answer, beside what its round trips show; 0: the
+  // answers are those of hardware.
+  Duration host_delay = Duration::microseconds(200);
   Duration probe_floor = Duration::microseconds(500);       // minimum silence before a reliability probe
   Duration ev_probe_interval = Duration::milliseconds(50);  // re-probe of ASSUMED_BAD paths
   // For comparisons only: spray over all EVs, ignoring marks, trims and losses.

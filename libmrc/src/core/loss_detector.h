@@ -5,16 +5,17 @@
 // of several planes one after the other, milliseconds apart. So there are two rules.
 //
 // 1. Overtaken. A packet is lost when another one, sent at least a reordering window later on the same plane, has
-//    arrived; half to one window after that, since SACKs come over all planes and overtake each other. It is also lost,
+//    arrived; half to one window after that, where hosts read planes in turn, since SACKs come over all planes and
+//    overtake each other, but do not wait in the queues of data: at most the host's delay. It is also lost,
 //    although no packet was sent that much later, when the window has passed since a later one of its plane arrived.
 //    The window is the lateness of packets among those of all planes, up to a round trip: one plane alone has too few
 //    samples of it. Lateness is measured by a SACK that names the late packet itself: a packet reported by another
 //    packet's SACK may have been in time, and its own SACK was lost.
 // 2. Silence. Of a plane of which nothing sent later has arrived, while other planes deliver, a packet is lost after
-//    two round trips, the window, four variations and a margin, if anything arrives after that time: when all planes
-//    are silent, it is the peer that does not run. This time begins anew with each answer that took longer than that,
-//    and with the first one after such a silence of all planes: a host that did not run for a while, this one or the
-//    peer's, works off the queues of its planes one after the other, and the first answers say nothing about the
+//    two round trips, the window, four variations and the host's delay, if anything arrives after that time: when all
+//    planes are silent, it is the peer that does not run. This time begins anew with each answer that took longer than
+//    that, and with the first one after such a silence of all planes: a host that did not run for a while, this one or
+//    the peer's, works off the queues of its planes one after the other, and the first answers say nothing about the
 //    others. It has a limit.
 //
 // Nothing is lost before all that has arrived was read, which the owner's timers wait for, though not for ever.
@@ -45,10 +46,11 @@ struct OwnHost {
 
 class LossDetector {
  public:
-  // Forgets everything. Throws std::bad_alloc, and changes nothing then.
-  void start(size_t planes) {
+  // Forgets everything. Throws std::bad_alloc, and changes nothing then. `host_delay`: EndpointConfig.
+  void start(size_t planes, Duration host_delay) {
     PerPlane<Plane> fresh(planes);
     *this = LossDetector();
+    host_delay_ = host_delay;
     planes_.swap(fresh);
   }
 
@@ -132,7 +134,7 @@ class LossDetector {
   Instant detect(Instant now, const SentPackets& sent, const RttEstimator& rtt, Duration floor, const OwnHost& host,
                  const Evs& evs, const OnLost& on_lost) {
     const Duration reordering = window(now, rtt, floor);
-    for (Plane& p : planes_) p.tell(now, std::min(reordering / 2, kMaxSettling));
+    for (Plane& p : planes_) p.tell(now, std::min(reordering / 2, host_delay_));
     Instant next = Instant::never();
     for (uint64_t s = sent.una(); s < sent.highest_acked(); ++s) {
       const TxRecord& r = sent[s];
@@ -160,9 +162,7 @@ class LossDetector {
 
   static constexpr int64_t kEpoch = 16;  // round trips
   static constexpr Duration kUnknown = Duration::milliseconds(1);
-  static constexpr Duration kSilenceMargin = Duration::microseconds(200);
   static constexpr Duration kMaxSilence = Duration::milliseconds(40);
-  static constexpr Duration kMaxSettling = Duration::microseconds(200);  // SACKs do not wait in the queues of data
   static constexpr Duration kSilenceSpacing = Duration::milliseconds(10);
 
  private:
@@ -181,8 +181,8 @@ class LossDetector {
   };
 
   // Time within which a plane that works answers.
-  static Duration patience(Duration round, const RttEstimator& rtt) {
-    return round * 2 + rtt.variation() * 4 + kSilenceMargin;
+  Duration patience(Duration round, const RttEstimator& rtt) const {
+    return round * 2 + rtt.variation() * 4 + host_delay_;
   }
   void begin_epoch(Instant now, const RttEstimator& rtt) {
     if (now < next_epoch_ || !rtt.known()) return;
@@ -191,6 +191,7 @@ class LossDetector {
     late_.begin();
   }
 
+  Duration host_delay_;
   RttEstimator arrivals_;
   Instant newest_ = Instant::from_ns(INT64_MIN / 4);
   Duration newest_rtt_;

@@ -33,7 +33,7 @@ void Requester::start(Instant now) {
   flow.trimming = c.trimming && qp_.attr.trim_nack;
   flow.ack_bytes = c.sack_bytes;  // the peer's own is unknown
   congestion_ = make_congestion_control(congestion_config(), flow, now);
-  detector_.start(c.planes.size());
+  detector_.start(c.planes.size(), c.host_delay);
   followed_ = {};
   if (qp_.peer != nullptr) follow_meter();
   packets_.set_window(128u * std::max<uint32_t>(1, qp_.attr.mpr));
