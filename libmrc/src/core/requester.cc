@@ -122,7 +122,7 @@ uint32_t Requester::share_of_room() const {
   constexpr uint64_t kLeast = 4;
   const uint64_t room = qp_.engine.config.receive_room;
   if (room == 0) return UINT32_MAX;
-  const uint64_t packets = room / qp_.attr.path_mtu / std::bit_ceil(qp_.peer->senders);
+  const uint64_t packets = room / qp_.attr.path_mtu >> std::countr_zero(std::bit_ceil(qp_.peer->senders));
   return static_cast<uint32_t>(std::clamp<uint64_t>(packets, kLeast, UINT32_MAX));
 }
 

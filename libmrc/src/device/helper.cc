@@ -138,7 +138,7 @@ void Helper::end_nap() {
 
 // While a stand-in sleeps there is no nap: either its end sees the helper parked, and sets one, or this sees its end.
 void Helper::park(Duration nap) {
-  end_nap();
+  if (stood_in_.load()) end_nap();
   parked_.store(true);
   const HelperView v = view();
   if (!v.stood_in) set_nap(v.now, nap);

@@ -111,6 +111,20 @@ class Side {
   ibv_qp* qp_ = nullptr;
 };
 
+// The requester sends to the responder.
+struct Connected {
+  explicit Connected(bool shared_receives = false, int completions = 16) : responder(shared_receives, completions) {
+    requester.connect(responder);
+    responder.connect(requester);
+  }
+  void complete_both() {
+    EXPECT_EQ(responder.completion(), IBV_WC_SUCCESS);
+    EXPECT_EQ(requester.completion(), IBV_WC_SUCCESS);
+  }
+
+  Side requester, responder;
+};
+
 // Long enough for a progress thread to detect that no thread polls, and to sleep.
 void nobody_calls() {
   std::this_thread::sleep_for(100ms);
@@ -118,27 +132,24 @@ void nobody_calls() {
 
 // The second completion is lost: the application would wait for it for ever. [VRB-CQ-1]
 TEST(Overrun, a_lost_completion_fails_the_queue_pair) {
-  Side requester, responder(false, 1);
-  requester.connect(responder);
-  responder.connect(requester);
-  for (int i = 0; i < 2; ++i) responder.receive();
-  for (int i = 0; i < 2; ++i) requester.send();
+  Connected c(false, 1);
+  for (int i = 0; i < 2; ++i) c.responder.receive();
+  for (int i = 0; i < 2; ++i) c.requester.send();
   const auto until = std::chrono::steady_clock::now() + mrc::harness::limit(10s);
-  while (responder.state() != IBV_QPS_ERR && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(1ms);
-  EXPECT_EQ(responder.state(), IBV_QPS_ERR);
-  EXPECT_EQ(responder.completion(), IBV_WC_SUCCESS);  // the first one is still there
+  while (c.responder.state() != IBV_QPS_ERR && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(c.responder.state(), IBV_QPS_ERR);
+  EXPECT_EQ(c.responder.completion(), IBV_WC_SUCCESS);  // the first one is still there
 }
 
 // The SEND waits for a receive request. The receiver posts one and makes no other call.
 void wait_for_a_receive_request(bool shared_receives) {
-  Side requester, responder(shared_receives);
-  requester.connect(responder);
-  responder.connect(requester);
+  Connected c(shared_receives);
   for (int i = 0; i < 5; ++i) {
-    requester.send();
+    c.requester.send();
     nobody_calls();
-    responder.receive();
-    ASSERT_EQ(requester.completion(), IBV_WC_SUCCESS) << i;
+    c.responder.receive();
+    ASSERT_EQ(c.requester.completion(), IBV_WC_SUCCESS) << i;
   }
 }
 
@@ -152,35 +163,31 @@ TEST(Progress, so_it_is_on_a_shared_receive_queue) {
 
 // The receiver begins to wait when the progress thread sleeps, so both wait for the same event of the MRC library.
 TEST(Progress, who_waits_for_an_event_leaves_no_work_behind) {
-  Side requester, responder;
-  requester.connect(responder);
-  responder.connect(requester);
+  Connected c;
   for (int i = 0; i < 100; ++i) {
-    responder.receive();
-    responder.arm();
+    c.responder.receive();
+    c.responder.arm();
     std::this_thread::sleep_for(10ms);
-    std::thread receiver([&] { responder.wait_for_event(); });
+    std::thread receiver([&] { c.responder.wait_for_event(); });
     std::this_thread::sleep_for(1ms);
-    requester.send();
+    c.requester.send();
     receiver.join();
-    ASSERT_EQ(responder.completion(), IBV_WC_SUCCESS) << i;
-    ASSERT_EQ(requester.completion(), IBV_WC_SUCCESS) << i;
+    c.complete_both();
+    ASSERT_FALSE(HasFailure()) << i;
   }
 }
 
 // A program that has waited in ibv_get_cq_event many times, and then waits at the channel's descriptor.
 TEST(Progress, who_has_waited_in_the_call_may_wait_at_the_descriptor) {
-  Side requester, responder;
-  requester.connect(responder);
-  responder.connect(requester);
+  Connected c;
   for (int i = 0; i < 100; ++i) {
-    responder.receive();
-    responder.arm();
-    requester.send();
-    if (i % 10 == 9) responder.wait_at_descriptor();
-    responder.wait_for_event();
-    ASSERT_EQ(responder.completion(), IBV_WC_SUCCESS) << i;
-    ASSERT_EQ(requester.completion(), IBV_WC_SUCCESS) << i;
+    c.responder.receive();
+    c.responder.arm();
+    c.requester.send();
+    if (i % 10 == 9) c.responder.wait_at_descriptor();
+    c.responder.wait_for_event();
+    c.complete_both();
+    ASSERT_FALSE(HasFailure()) << i;
   }
 }
 
@@ -193,8 +200,6 @@ void interrupted(int, siginfo_t* info, void*) {
   mprotect(guarded, kBytes, PROT_READ | PROT_WRITE);
 }
 
-// The receiver is interrupted inside ibv_poll_cq until the progress thread takes it for one that does not poll. It gets
-// its completion and makes no other call.
 // rping cancels the thread that waits for completions. The unwinding passes through the library.
 TEST(Progress, a_thread_that_waits_for_an_event_can_be_cancelled) {
   ibv_context* const context = open_first_device();
@@ -219,42 +224,39 @@ TEST(Progress, a_thread_that_waits_for_an_event_can_be_cancelled) {
 
 // Whether it stood in for the library's own threads, they serve again.
 TEST(Progress, traffic_goes_on_after_a_thread_that_waited_was_cancelled) {
-  Side requester, responder;
-  requester.connect(responder);
-  responder.connect(requester);
+  Connected c;
   for (int i = 0; i < 5; ++i) {
     pthread_t waits;
     const auto wait = [](void* of) -> void* {
       static_cast<Side*>(of)->wait_for_event();
       return nullptr;
     };
-    responder.receive();
-    responder.arm();
-    ASSERT_EQ(pthread_create(&waits, nullptr, wait, &responder), 0);
+    c.responder.receive();
+    c.responder.arm();
+    ASSERT_EQ(pthread_create(&waits, nullptr, wait, &c.responder), 0);
     std::this_thread::sleep_for(20ms);
     ASSERT_EQ(pthread_cancel(waits), 0);
     ASSERT_EQ(pthread_join(waits, nullptr), 0);
-    requester.send();
-    responder.wait_at_descriptor();
-    responder.wait_for_event();
-    ASSERT_EQ(responder.completion(), IBV_WC_SUCCESS) << i;
-    ASSERT_EQ(requester.completion(), IBV_WC_SUCCESS) << i;
+    c.requester.send();
+    c.responder.wait_at_descriptor();
+    c.responder.wait_for_event();
+    c.complete_both();
+    ASSERT_FALSE(HasFailure()) << i;
   }
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 struct Transfers {
-  Side *requester, *responder;
+  Connected* c;
   std::atomic<int> done{0};
 
   // None is left half done at the only cancellation point.
   static void* run(void* self) {
     auto& t = *static_cast<Transfers*>(self);
     for (;; ++t.done) {
-      t.responder->receive();
-      t.requester->send();
-      EXPECT_EQ(t.requester->completion(), IBV_WC_SUCCESS);
-      EXPECT_EQ(t.responder->completion(), IBV_WC_SUCCESS);
+      t.c->responder.receive();
+      t.c->requester.send();
+      t.c->complete_both();
       pthread_testcancel();
     }
   }
@@ -262,10 +264,8 @@ struct Transfers {
 
 // [API-THR-1]: verbs' data path has no cancellation point, so a thread that is cancelled is at one of its own.
 TEST(Progress, a_thread_is_not_cancelled_in_the_middle_of_a_transfer) {
-  Side requester, responder;
-  requester.connect(responder);
-  responder.connect(requester);
-  Transfers transfers{&requester, &responder};
+  Connected c;
+  Transfers transfers{&c};
   for (int i = 0; i < 100; ++i) {
     pthread_t thread;
     ASSERT_EQ(pthread_create(&thread, nullptr, &Transfers::run, &transfers), 0);
@@ -275,10 +275,9 @@ TEST(Progress, a_thread_is_not_cancelled_in_the_middle_of_a_transfer) {
     ASSERT_EQ(pthread_join(thread, &result), 0);
     EXPECT_EQ(result, PTHREAD_CANCELED);
   }
-  responder.receive();
-  requester.send();
-  EXPECT_EQ(requester.completion(), IBV_WC_SUCCESS);
-  EXPECT_EQ(responder.completion(), IBV_WC_SUCCESS);
+  c.responder.receive();
+  c.requester.send();
+  c.complete_both();
   EXPECT_GT(transfers.done.load(), 0);
 }
 
@@ -318,26 +317,26 @@ TEST(Progress, objects_are_made_and_destroyed_by_threads_that_are_cancelled) {
 }
 #endif
 
+// The receiver is interrupted inside ibv_poll_cq until the progress thread takes it for one that does not poll. It gets
+// its completion and makes no other call.
 TEST(Progress, an_interrupted_poll_does_not_hold_back_the_confirmation) {
   struct sigaction action {
   }, before;
   action.sa_sigaction = interrupted;
   action.sa_flags = SA_SIGINFO;
   ASSERT_EQ(sigaction(SIGSEGV, &action, &before), 0);
-  Side requester, responder;
-  requester.connect(responder);
-  responder.connect(requester);
-  guarded = responder.memory;
+  Connected c;
+  guarded = c.responder.memory;
   for (int i = 0; i < 5; ++i) {
-    responder.receive();
+    c.responder.receive();
     mprotect(guarded, kBytes, PROT_NONE);
     ibv_wc_status got = IBV_WC_GENERAL_ERR;
-    std::thread receiver([&] { got = responder.completion(); });
+    std::thread receiver([&] { got = c.responder.completion(); });
     std::this_thread::sleep_for(5ms);
-    requester.send();
+    c.requester.send();
     receiver.join();
     ASSERT_EQ(got, IBV_WC_SUCCESS) << i;
-    ASSERT_EQ(requester.completion(), IBV_WC_SUCCESS) << i;
+    ASSERT_EQ(c.requester.completion(), IBV_WC_SUCCESS) << i;
   }
   ASSERT_EQ(sigaction(SIGSEGV, &before, nullptr), 0);
 }
