@@ -34,13 +34,12 @@ const void* element_of(const mrc_async_event& event) {
 // [API-ASY-1]
 bool AsyncQueue::open(int shared_fd) {
   shared_fd_ = shared_fd;
-  fd_ = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE | EFD_NONBLOCK);
-  return fd_ >= 0;
+  fd_ = Fd(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE | EFD_NONBLOCK));
+  return static_cast<bool>(fd_.get());
 }
 
 AsyncQueue::~AsyncQueue() {
   for (size_t i = 0; i < queue_.size(); ++i) take_tokens();
-  if (fd_ >= 0) close(fd_);
 }
 
 void AsyncQueue::raise(const mrc_async_event& event) noexcept {
@@ -53,13 +52,13 @@ void AsyncQueue::raise(const mrc_async_event& event) noexcept {
   } catch (const std::bad_alloc&) {
     return;
   }
-  eventfd_write(fd_, 1);
+  eventfd_write(fd_.get(), 1);
   eventfd_write(shared_fd_, 1);
 }
 
 // One event leaves the queue. The application may read the shared descriptor, so its count may be gone already.
 void AsyncQueue::take_tokens() {
-  take_event_token(fd_);
+  take_event_token(fd_.get());
   take_event_token(shared_fd_);
 }
 
@@ -81,7 +80,7 @@ int AsyncQueue::get(mrc_async_event* event) {
     }
     const int flags = fcntl(shared_fd_, F_GETFL);
     if (flags >= 0 && (flags & O_NONBLOCK) != 0) return EAGAIN;
-    pollfd wait = {fd_, POLLIN, 0};
+    pollfd wait = {fd_.get(), POLLIN, 0};
     if (ppoll(&wait, 1, nullptr, nullptr) < 0 && mrc::environment::ends_wait(errno)) return errno;
   }
 }

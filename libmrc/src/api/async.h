@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "api/public.h"
+#include "fd.h"
 #include "mutex.h"
 
 namespace mrc::api {
@@ -35,7 +36,7 @@ class AsyncQueue {
   CondVar acked_;
   std::deque<mrc_async_event> queue_ ABSL_GUARDED_BY(mutex_);
   std::unordered_map<const void*, unsigned> unacked_ ABSL_GUARDED_BY(mutex_);
-  int fd_ = -1;
+  Fd fd_;
   int shared_fd_ = -1;
 };
 

@@ -18,12 +18,8 @@ using mrc::api::minus_one;
 
 bool mrc_comp_channel::open(mrc_context* owner) {
   context_ = owner;
-  fd_ = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
-  return fd_ >= 0;
-}
-
-mrc_comp_channel::~mrc_comp_channel() {
-  if (fd_ >= 0) close(fd_);
+  fd_ = mrc::Fd(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
+  return static_cast<bool>(fd_.get());
 }
 
 void mrc_comp_channel::change_users(int by) {
@@ -44,14 +40,14 @@ void mrc_comp_channel::raise(mrc_cq* cq) {
     (tail_ != nullptr ? tail_->events.next : head_) = cq;
     tail_ = cq;
   }
-  eventfd_write(fd_, 1);
+  eventfd_write(fd_.get(), 1);
 }
 
 // Null: no event waits.
 mrc_cq* mrc_comp_channel::pop() {
   const mrc::MutexLock lock(mutex_);
   if (head_ == nullptr) return nullptr;
-  mrc::api::take_event_token(fd_);
+  mrc::api::take_event_token(fd_.get());
   mrc_cq* const cq = head_;
   mrc::api::EventState& e = head_->events;
   ++e.handed_out;
@@ -68,9 +64,9 @@ int mrc_comp_channel::get(mrc_cq** cq) {
       *cq = popped;
       return 0;
     }
-    const int flags = fcntl(fd_, F_GETFL);
+    const int flags = fcntl(fd_.get(), F_GETFL);
     if (flags >= 0 && (flags & O_NONBLOCK) != 0) return EAGAIN;
-    pollfd wait = {fd_, POLLIN, 0};
+    pollfd wait = {fd_.get(), POLLIN, 0};
     if (context_->wait(&wait, 1, nullptr, armed.load()) < 0 && mrc::environment::ends_wait(errno)) return errno;
   }
 }
@@ -95,7 +91,7 @@ void mrc_comp_channel::forget(mrc_cq* cq) {
     }
     *link = e.next;
     if (tail_ == cq) tail_ = previous;
-    for (; e.waiting > 0; --e.waiting) mrc::api::take_event_token(fd_);
+    for (; e.waiting > 0; --e.waiting) mrc::api::take_event_token(fd_.get());
   }
   while (e.acked < e.handed_out) acked_.wait(mutex_);
 }

@@ -9,15 +9,15 @@
 #include <atomic>
 
 #include "api/public.h"
+#include "fd.h"
 #include "mutex.h"
 
 struct mrc_comp_channel {
  public:
   // Throws nothing; false and errno when no descriptor is available.
   [[nodiscard]] bool open(mrc_context* owner);
-  ~mrc_comp_channel();
 
-  int fd() const { return fd_; }
+  int fd() const { return fd_.get(); }
   mrc_context* context() const { return context_; }
 
   void attach() { change_users(1); }
@@ -44,5 +44,5 @@ struct mrc_comp_channel {
   mrc_cq* head_ ABSL_GUARDED_BY(mutex_) = nullptr;  // CQs with waiting events, linked by EventState::next
   mrc_cq* tail_ ABSL_GUARDED_BY(mutex_) = nullptr;
   int users_ ABSL_GUARDED_BY(mutex_) = 0;
-  int fd_ = -1;
+  mrc::Fd fd_;
 };

@@ -95,7 +95,7 @@ int mrc_soft_ud_qp::start() {
   if (init_.srq == nullptr)
     own_receives_ =
         std::make_unique<mrc::core::DatagramReceiveQueue>(init_.cap.max_recv_wr, init_.cap.max_recv_sge, pd_id_, false);
-  qpn_ = dev.allocate_qpn_locked();
+  qpn_ = dev.qpns().take();
   if (qpn_ == mrc::Qpn()) return ENOMEM;
   mrc::core::DatagramQpInit init;
   init.cookie = static_cast<mrc::device::QpObserver*>(this);
@@ -105,7 +105,7 @@ int mrc_soft_ud_qp::start() {
   init.receive = init_.srq != nullptr ? &init_.srq->queue : own_receives_.get();
   engine_ = dev.endpoint().create_datagram_qp(init);
   if (engine_ != nullptr) return 0;
-  dev.release_qpn_locked(qpn_);
+  dev.qpns().give(qpn_);
   return ENOMEM;
 }
 
@@ -116,7 +116,7 @@ void mrc_soft_ud_qp::stop() {
   // By another thread, after the check of the caller.
   for (const mrc::IpAddress& group : dev.endpoint().groups_of(engine_)) (void)dev.detach_locked(engine_, group);
   dev.endpoint().destroy_datagram_qp(engine_);
-  dev.release_qpn_locked(qpn_);
+  dev.qpns().give(qpn_);
   purge_completions();
 }
 

@@ -67,14 +67,14 @@ int run_by_shard(SoftContext& soft, uint8_t traffic_class, mrc_ctl_ep_op_type ty
   device::Shards& shards = soft.shards();
   std::vector<std::vector<mrc_ctl_ep_req>> by_shard(shards.size());
   for (int i = 0; i < n; ++i) by_shard[shard_of(shards, req[i])].push_back(req[i]);
-  const Instant deadline = device::Device::now() + timeout;
+  const Instant deadline = shards.first().now() + timeout;
   int error = 0;
   for (uint32_t shard = 0; shard < shards.size() && error == 0; ++shard) {
     const std::vector<mrc_ctl_ep_req>& own = by_shard[shard];
     if (own.empty()) continue;
     int answered = 0;
     error = soft.endpoint_ops(shard).run(shards[shard], traffic_class, type, own.data(), static_cast<int>(own.size()),
-                                         deadline - device::Device::now(), rsp + *n_rsp, &answered);
+                                         deadline - shards.first().now(), rsp + *n_rsp, &answered);
     *n_rsp += answered;
   }
   return error;

@@ -3,6 +3,7 @@
 // with 47,000 mappings. mincore() walks the pages of the region, and does not report whether it may be written. Older
 // kernels have the ends of the region probed.
 #include "api/mapped_memory.h"
+#include "fd.h"
 
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -13,8 +14,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-
-#include "datapath/fd.h"
 
 namespace mrc::api {
 namespace {
@@ -57,7 +56,7 @@ bool readable_at(uint64_t address) {
 }  // namespace
 
 std::optional<bool> query_mappings(uint64_t start, size_t length, bool writable) {
-  const datapath::Fd maps(::open("/proc/self/maps", O_RDONLY | O_CLOEXEC));
+  const Fd maps(::open("/proc/self/maps", O_RDONLY | O_CLOEXEC));
   if (!maps) return std::nullopt;
   const uint64_t end = start + length;
   for (uint64_t covered = start; covered < end;) {

@@ -106,7 +106,7 @@ void mrc_qp::purge_completions() {
 int mrc_qp::start() {
   mrc::device::Device& dev = device();
   const mrc::device::DeviceLock lock(dev.mutex());
-  qpn_ = dev.allocate_qpn_locked();
+  qpn_ = dev.qpns().take();
   if (qpn_ == mrc::Qpn()) return ENOMEM;
   mrc::core::QpInit init;
   init.cookie = static_cast<mrc::device::QpObserver*>(this);
@@ -115,7 +115,7 @@ int mrc_qp::start() {
   init.caps = {init_.cap.max_send_wr, init_.cap.max_recv_wr, init_.cap.max_send_sge, init_.cap.max_inline_data};
   engine_ = dev.endpoint().create_qp(init);
   if (engine_ != nullptr) return 0;
-  dev.release_qpn_locked(qpn_);
+  dev.qpns().give(qpn_);
   return ENOMEM;
 }
 
@@ -129,7 +129,7 @@ void mrc_qp::stop() {
   for (int i = 0; i < kFlushRounds && dev.endpoint().qp_busy(engine_); ++i) dev.transmit_locked();
   dev.endpoint().destroy_qp(engine_);
   if (peer_ != mrc::core::kNoPeer) dev.release_peer_locked(peer_);
-  dev.release_qpn_locked(qpn_);
+  dev.qpns().give(qpn_);
   dev.profiles().release(profiles_);
   purge_completions();
 }

@@ -48,7 +48,7 @@ ModifyLimits limits_of(const device::Device& device) {
 
 }  // namespace
 
-SoftContext::SoftContext(std::shared_ptr<device::Shards> shards, ibv_device* verbs_device, datapath::Fd async_fd)
+SoftContext::SoftContext(std::shared_ptr<device::Shards> shards, ibv_device* verbs_device, Fd async_fd)
     : shards_(std::move(shards)),
       limits_(limits_of(shards_->first())),
       async_fd_(std::move(async_fd)),
@@ -82,7 +82,7 @@ SoftContext* SoftContext::open(ibv_device* device) {
   if (!is_soft_device(device)) return null_with(ENODEV);
   Result<std::shared_ptr<device::Shards>> started = device::open_device(device->name);  // logs its failures
   if (!started) return null_with(started.error().code);
-  datapath::Fd async_fd(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
+  Fd async_fd(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
   if (!async_fd) return nullptr;
   std::unique_ptr<SoftContext> made(new SoftContext(*std::move(started), device, std::move(async_fd)));
   const MutexLock lock(open_mutex);

@@ -11,8 +11,8 @@
 #include "api/endpoint_ops.h"
 #include "api/public.h"
 #include "api/qp_attr.h"
-#include "datapath/fd.h"
 #include "device/shards.h"
+#include "fd.h"
 #include "mutex.h"
 
 namespace mrc::api {
@@ -75,13 +75,13 @@ class SoftContext final : public device::DeviceObserver {
     const device::Observation observation;  // last: what it calls is there before it and after it
   };
 
-  SoftContext(std::shared_ptr<device::Shards> shards, ibv_device* verbs_device, datapath::Fd async_fd);
+  SoftContext(std::shared_ptr<device::Shards> shards, ibv_device* verbs_device, Fd async_fd);
   bool made_from(const ibv_context* handle)
       ABSL_LOCKS_EXCLUDED(mutex_);  // true if an MRC context was made through this handle
 
   const std::shared_ptr<device::Shards> shards_;
   ModifyLimits limits_;
-  datapath::Fd async_fd_;
+  Fd async_fd_;
   std::atomic<int> children_{0};
   Mutex mutex_;  // taken after a device's lock
   std::vector<mrc_context*> contexts_ ABSL_GUARDED_BY(mutex_);

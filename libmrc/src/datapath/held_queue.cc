@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "datapath/burst_parts.h"
-
 namespace mrc::datapath {
 
 bool HeldQueue::hold(Instant due, const core::TxBurst& burst, uint64_t after_burst) {
@@ -12,30 +10,15 @@ bool HeldQueue::hold(Instant due, const core::TxBurst& burst, uint64_t after_bur
     return false;
   }
   Held held;
-  held.flow = burst.flow;
-  held.plane = burst.plane;
-  held.ev_index = burst.ev_index;
-  held.hop_limit = burst.hop_limit;
-  held.segments = burst.segments;
-  held.segment_size = burst.segment_size;
+  held.burst.assign(burst);
   held.after_burst = after_burst;
-  held.bytes.resize(burst.bytes);
-  flatten(burst, held.bytes.data());
   held_bytes_ += burst.bytes;
   (after_burst != 0 ? overtaken_ : delayed_).emplace(Due(due.ns(), order_++), std::move(held));
   return true;
 }
 
 bool HeldQueue::let_go(Instant now, const Held& held, Datapath* to) {
-  whole_.flow = held.flow;
-  whole_.plane = held.plane;
-  whole_.ev_index = held.ev_index;
-  whole_.hop_limit = held.hop_limit;
-  whole_.segments = held.segments;
-  whole_.segment_size = held.segment_size;
-  whole_.bytes = static_cast<uint32_t>(held.bytes.size());
-  whole_.iov_count = 1;
-  whole_.iov[0] = {const_cast<uint8_t*>(held.bytes.data()), held.bytes.size()};
+  held.burst.view(&whole_);
   if (!to->tx_one(now, whole_)) return false;
   held_bytes_ -= whole_.bytes;
   return true;
@@ -46,11 +29,11 @@ void HeldQueue::release(Instant now, Datapath* to) {
   for (auto* queue : {&overtaken_, &delayed_}) {
     PlaneSet full;
     for (auto i = queue->begin(); i != queue->end() && i->first.first <= now.ns();) {
-      bool tried = !full.contains(i->second.plane);
+      bool tried = !full.contains(i->second.burst.plane());
       if (tried && let_go(now, i->second, to)) {
         i = queue->erase(i);
       } else {
-        full.insert(i->second.plane);
+        full.insert(i->second.burst.plane());
         ++i;
       }
     }

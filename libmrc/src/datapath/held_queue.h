@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <map>
 #include <utility>
-#include <vector>
 
 #include "base/ids.h"
 #include "datapath/datapath.h"
+#include "datapath/held_burst.h"
 
 namespace mrc::datapath {
 
@@ -26,14 +26,8 @@ class HeldQueue {
 
  private:
   struct Held {
-    wire::Flow flow;
-    PlaneId plane;
-    EvIndex ev_index;
-    uint8_t hop_limit = 0;
-    uint32_t segments = 0;
-    uint32_t segment_size = 0;
+    HeldBurst burst;
     uint64_t after_burst = 0;  // reordered: when that number of bursts has been sent
-    std::vector<uint8_t> bytes;
   };
   using Due = std::pair<int64_t, uint64_t>;  // time, order of arrival
 

@@ -11,6 +11,8 @@
 #include <fstream>
 #include <memory>
 
+#include "fd.h"
+
 namespace mrc::datapath {
 
 namespace {
@@ -111,13 +113,12 @@ std::optional<Holder> holder_of_tcp_port(const IpAddress& address, uint16_t port
 }
 
 std::optional<Holder> holder_of_unix_name(const sockaddr_un& name, socklen_t length, int type) {
-  const int fd = ::socket(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) return std::nullopt;
+  const Fd fd(::socket(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) return std::nullopt;
   ucred peer{};
   socklen_t size = sizeof peer;
-  const bool known = ::connect(fd, reinterpret_cast<const sockaddr*>(&name), length) == 0 &&
-                     ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
-  ::close(fd);
+  const bool known = ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&name), length) == 0 &&
+                     ::getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
   if (!known) return std::nullopt;
   return Holder{peer.uid, peer.pid};
 }

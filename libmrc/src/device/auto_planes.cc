@@ -38,7 +38,7 @@ std::vector<PlaneConfig> auto_planes(const std::vector<datapath::HostAddress>& a
   });
   std::vector<PlaneConfig> planes;
   for (const datapath::HostAddress* a : sorted) {
-    if (planes.size() == kMaxPlanes) break;
+    if (planes.size() == PlaneSet::kMaxPlanes) break;
     PlaneConfig& plane = planes.emplace_back();
     plane.addr = a->ip;
     plane.interface = a->interface;

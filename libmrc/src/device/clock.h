@@ -1,16 +1,38 @@
-// The one clock of the device layer.
+// The time of a device: the kernel's monotonic clock, or a test's.
 #pragma once
 
+#include <poll.h>
 #include <time.h>
 
 #include "base/time.h"
 
 namespace mrc::device {
 
+// For threads that wait in the kernel: their time cannot be another one.
 inline Instant clock_now() {
   timespec t;
   ::clock_gettime(CLOCK_MONOTONIC, &t);
   return Instant::from_ns(static_cast<int64_t>(t.tv_sec) * 1000000000 + t.tv_nsec);
 }
+
+class Clock {
+ public:
+  virtual Instant now() const = 0;
+  // As poll(2) for `max`, a few milliseconds.
+  virtual void wait(pollfd* fds, nfds_t n, Duration max) const = 0;
+
+ protected:
+  ~Clock() = default;
+};
+
+class SystemClock final : public Clock {
+ public:
+  Instant now() const override { return clock_now(); }
+  void wait(pollfd* fds, nfds_t n, Duration max) const override {
+    ::poll(fds, n, static_cast<int>(max.ns() / 1000000));
+  }
+};
+
+inline const SystemClock host_clock;
 
 }  // namespace mrc::device

@@ -13,7 +13,6 @@
 
 namespace mrc::device {
 
-inline constexpr uint32_t kMaxPlanes = 32;
 inline constexpr size_t kMaxDeviceName = 63;      // the size of the name in an ibv_device
 inline constexpr uint32_t kSlotsPerPlane = 1024;  // ports of plane p start at port_base + p * kSlotsPerPlane
 

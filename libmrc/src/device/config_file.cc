@@ -129,10 +129,10 @@ Status read_device(const YamlReader& r, const YAML::Node& node, DeviceConfig* de
                         return read_peers(r, value, device, &learn_given);
                       });
   if (!read) return read;
-  if (device->planes.empty() || device->planes.size() > kMaxPlanes)
+  if (device->planes.empty() || device->planes.size() > PlaneSet::kMaxPlanes)
     return r.refuse(node, "planes",
                     "device '" + device->name + "' has " + std::to_string(device->planes.size()) +
-                        " planes, allowed: 1.." + std::to_string(kMaxPlanes));
+                        " planes, allowed: 1.." + std::to_string(PlaneSet::kMaxPlanes));
   if (std::all_of(device->planes.begin(), device->planes.end(), [](const PlaneConfig& p) { return p.addr.is_zero(); }))
     return r.refuse(
         planes[0]["interface"], "interface",

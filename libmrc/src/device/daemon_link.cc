@@ -13,11 +13,11 @@
 #include <optional>
 
 #include "ctl/peer_json.h"
-#include "datapath/fd.h"
 #include "datapath/holder.h"
 #include "device/clock.h"
 #include "device/log.h"
 #include "device/unix_address.h"
+#include "fd.h"
 #include "uncancelled.h"
 
 namespace mrc::device {
@@ -52,13 +52,13 @@ bool trusted(int fd, const std::string& socket) {
 bool DaemonLink::open(const std::string& socket, LinkListener* listener) {
   socket_ = socket;
   listener_ = listener;
-  epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
-  timer_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+  epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
+  timer_ = Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
   epoll_event event{EPOLLIN, {}};
   event.data.u64 = kTimerTag;
-  if (epoll_ < 0 || timer_ < 0 || ::epoll_ctl(epoll_, EPOLL_CTL_ADD, timer_, &event) != 0) return false;
+  if (!epoll_ || !timer_ || ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, timer_.get(), &event) != 0) return false;
   const itimerspec every{{1, 0}, {1, 0}};
-  ::timerfd_settime(timer_, 0, &every, nullptr);
+  ::timerfd_settime(timer_.get(), 0, &every, nullptr);
   connect();
   return true;
 }
@@ -68,43 +68,39 @@ void DaemonLink::close() {
     const MutexLock lock(mutex_);
     flush();
     const Instant until = clock_now() + kLastPatience;
-    while (fd_ >= 0 && !out_.empty() && clock_now() < until) {
-      pollfd wait{fd_, POLLOUT, 0};
+    while (fd_ && !out_.text.empty() && clock_now() < until) {
+      pollfd wait{fd_.get(), POLLOUT, 0};
       ::poll(&wait, 1, 10);
       flush();
     }
     disconnect();
   }
-  if (timer_ >= 0) ::close(timer_);
-  if (epoll_ >= 0) ::close(epoll_);
-  timer_ = epoll_ = -1;
+  timer_ = Fd();
+  epoll_ = Fd();
 }
 
 // The daemon identifies a process by its connection: a copy in a child would keep the parent registered. The epoll set
 // is shared with the parent and must not be changed.
 void DaemonLink::abandon() {
-  if (fd_ >= 0) ::close(fd_);
-  if (timer_ >= 0) ::close(timer_);
-  if (epoll_ >= 0) ::close(epoll_);
-  fd_ = timer_ = epoll_ = -1;
+  for (Fd* const fd : {&fd_, &timer_, &epoll_}) *fd = Fd();
   connected_.store(false);
 }
 
 bool DaemonLink::connect() {
   const std::optional<UnixAddress> at = unix_address(socket_);
   if (!at) return false;
-  datapath::Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd || ::connect(fd.get(), at->get(), at->length) != 0 || !trusted(fd.get(), socket_)) return false;
   epoll_event event{EPOLLIN, {}};
   event.data.u64 = kSocketTag;
   const std::string hello = listener_->greeting().dump(-1, ' ', false, Json::error_handler_t::replace);
   {
     const MutexLock lock(mutex_);
-    fd_ = fd.release();
+    fd_ = std::move(fd);
     in_.clear();
-    out_.clear();
-    watching_out_ = false;
-    if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, fd_, &event) != 0) {
+    out_.text.clear();
+    out_.watched = false;
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd_.get(), &event) != 0) {
       disconnect();
       return false;
     }
@@ -118,9 +114,8 @@ bool DaemonLink::connect() {
 }
 
 void DaemonLink::disconnect() {
-  if (fd_ >= 0) ::close(fd_);  // which removes it from the epoll set
-  fd_ = -1;
-  out_.clear();
+  fd_ = Fd();  // which removes it from the epoll set
+  out_.text.clear();
   connected_.store(false);
   for (auto& [id, answer] : answers_)
     if (answer == kWaiting) answer = EIO;
@@ -128,34 +123,34 @@ void DaemonLink::disconnect() {
 }
 
 void DaemonLink::flush() {
-  while (fd_ >= 0 && !out_.empty()) {
-    const ssize_t n = ::send(fd_, out_.data(), out_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  while (fd_ && !out_.text.empty()) {
+    const ssize_t n = ::send(fd_.get(), out_.text.data(), out_.text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n > 0) {
-      out_.erase(0, static_cast<size_t>(n));
+      out_.text.erase(0, static_cast<size_t>(n));
     } else if (errno == EAGAIN) {
       break;
     } else if (errno != EINTR) {
       give_up();
     }
   }
-  const bool more = !out_.empty();
-  if (fd_ < 0 || more == watching_out_) return;
+  const bool more = !out_.text.empty();
+  if (!fd_ || more == out_.watched) return;
   epoll_event event{more ? EPOLLIN | EPOLLOUT : EPOLLIN, {}};
   event.data.u64 = kSocketTag;
-  ::epoll_ctl(epoll_, EPOLL_CTL_MOD, fd_, &event);
-  watching_out_ = more;
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd_.get(), &event);
+  out_.watched = more;
 }
 
 // Only the reading thread may close; it detects the end of the stream.
 void DaemonLink::give_up() {
-  out_.clear();
-  ::shutdown(fd_, SHUT_RDWR);
+  out_.text.clear();
+  ::shutdown(fd_.get(), SHUT_RDWR);
 }
 
 // One message may have any length: the limit applies to the unread bytes before it.
 void DaemonLink::queue(const std::string& line) {
-  if (out_.size() >= kMaxQueued) give_up();
-  (out_ += line) += '\n';
+  if (out_.text.size() >= kMaxQueued) give_up();
+  (out_.text += line) += '\n';
   flush();
 }
 
@@ -163,13 +158,13 @@ void DaemonLink::post(const Json& message) {
   if (!connected()) return;
   const std::string line = message.dump(-1, ' ', false, Json::error_handler_t::replace);
   const MutexLock lock(mutex_);
-  if (fd_ >= 0) queue(line);
+  if (fd_) queue(line);
 }
 
 int DaemonLink::request(Json message) {
   const environment::Uncancelled now;
   const MutexLock lock(mutex_);
-  if (fd_ < 0) return EIO;
+  if (!fd_) return EIO;
   const uint64_t id = next_request_++;
   message["request"] = id;
   answers_[id] = kWaiting;
@@ -218,11 +213,11 @@ void DaemonLink::take_lines() {
 
 void DaemonLink::serve() {
   std::array<epoll_event, 4> events;
-  const int n = ::epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), 0);
+  const int n = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
   for (int i = 0; i < n; ++i) {
     if (events[i].data.u64 == kTimerTag) {
       uint64_t ticks;
-      [[maybe_unused]] const ssize_t got = ::read(timer_, &ticks, sizeof ticks);
+      [[maybe_unused]] const ssize_t got = ::read(timer_.get(), &ticks, sizeof ticks);
       if (connected() || connect())
         seconds_alone_ = 0;
       else if (was_connected() && ++seconds_alone_ == kAloneAfter)
@@ -233,7 +228,7 @@ void DaemonLink::serve() {
     {
       const MutexLock lock(mutex_);
       flush();
-      fd = fd_;
+      fd = fd_.get();
     }
     if (fd < 0) continue;
     if (read_some(fd)) continue;
@@ -246,7 +241,7 @@ void DaemonLink::serve() {
 void DaemonLink::wait_for_message(Duration max) {
   const Instant until = clock_now() + max;
   while (connected() && messages_ == 0 && clock_now() < until) {
-    pollfd wait{epoll_, POLLIN, 0};
+    pollfd wait{epoll_.get(), POLLIN, 0};
     ::poll(&wait, 1, 10);
     serve();
   }

@@ -14,6 +14,7 @@
 
 #include "base/line_reader.h"
 #include "base/time.h"
+#include "fd.h"
 #include "mutex.h"
 
 namespace mrc::device {
@@ -44,7 +45,7 @@ class DaemonLink {
   // exist in the child, and no other thread does.
   void abandon() ABSL_NO_THREAD_SAFETY_ANALYSIS;
 
-  int fd() const { return epoll_; }  // readable when serve() has work; -1: not open
+  int fd() const { return epoll_.get(); }  // readable when serve() has work; -1: not open
   void serve() ABSL_LOCKS_EXCLUDED(mutex_);
   bool connected() const { return connected_.load(); }
   // Has been connected at least once.
@@ -69,13 +70,15 @@ class DaemonLink {
 
   std::string socket_;
   LinkListener* listener_ = nullptr;
-  int epoll_ = -1;
-  int timer_ = -1;
+  Fd epoll_;
+  Fd timer_;
   Mutex mutex_;
   CondVar answered_;
-  int fd_ ABSL_GUARDED_BY(mutex_) = -1;  // changed by serve() alone
-  std::string out_ ABSL_GUARDED_BY(mutex_);
-  bool watching_out_ ABSL_GUARDED_BY(mutex_) = false;
+  Fd fd_ ABSL_GUARDED_BY(mutex_);  // changed by serve() alone
+  struct {
+    std::string text;
+    bool watched = false;  // for room
+  } out_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, int> answers_ ABSL_GUARDED_BY(mutex_);  // of pending requests: kWaiting, or the answer
   uint64_t next_request_ ABSL_GUARDED_BY(mutex_) = 1;
   LineReader in_;  // serve() alone

@@ -1,6 +1,6 @@
 // The device's lock: serialises engine and datapath of one device. To clang's analysis the locks of all devices are one
 // capability, `device_lock`: the code that needs it is spread over layers that reach the device by different names
-// (Device, DeviceImpl, an observer's callback), which the analysis cannot identify as the same object. It therefore
+// (Device, its parts, an observer's callback), which the analysis cannot identify as the same object. It therefore
 // checks that a device's lock is held, not which; only the fork handlers (registry.cc) and changes of profiles
 // (shard_control.cc) use two devices at the same time.
 #pragma once

@@ -19,7 +19,6 @@
 namespace mrc::device {
 
 namespace {
-constexpr int64_t kLongestNap = 4;  // parks
 
 timespec timespec_of(int64_t ns) {
   return {ns / 1000000000, ns % 1000000000};
@@ -33,22 +32,15 @@ bool helper_parks(const HelperView& view, const HelperTiming& timing) {
   return view.now - view.last_poll < timing.idle;
 }
 
-Helper::~Helper() {
-  stop();
-  for (const int fd : {timer_, nap_, event_})
-    if (fd >= 0) ::close(fd);
-}
-
 bool Helper::start(HelperWork* work, const HelperTiming& timing, const std::vector<int>& fds, int ask, int links,
                    int daemon, int shards) {
   work_ = work;
   timing_ = timing;
-  nap_length_.store(timing.park.ns(), std::memory_order_relaxed);
-  timer_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-  nap_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-  event_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  if (timer_ < 0 || nap_ < 0 || event_ < 0) return false;
-  for (const int fd : {nap_, event_, ask, links, daemon, shards, timer_}) fds_.push_back({fd, POLLIN, 0});
+  timer_ = Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
+  event_ = Fd(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (timer_.get() < 0 || event_.get() < 0 || !nap_.open(timing.park)) return false;
+  for (const int fd : {nap_.fd(), event_.get(), ask, links, daemon, shards, timer_.get()})
+    fds_.push_back({fd, POLLIN, 0});
   for (int fd : fds) fds_.push_back({fd, POLLIN, 0});
   const SignalsBlocked inherited;
   try {
@@ -67,7 +59,7 @@ void Helper::stop() {
   serving_.store(false);
   stopping_.store(true);
   const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(event_, &one, sizeof one);
+  [[maybe_unused]] const ssize_t written = ::write(event_.get(), &one, sizeof one);
   thread_.join();
 }
 
@@ -77,24 +69,22 @@ void Helper::count_armed(int delta) {
   armed_.fetch_add(delta);
   if (delta < 0) return;
   // A stand-in arms before each of its waits; a nap ends if it does not come back.
-  if (stand_in_thread_.load(std::memory_order_relaxed) == environment::thread_mark() && !must_serve(view())) return;
+  if (stand_in_.thread.load(std::memory_order_relaxed) == environment::thread_mark() && !must_serve(view())) return;
   wake_parked();
 }
 
 void Helper::wake_parked() {
   if (!parked_.load()) return;
   const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(event_, &one, sizeof one);
+  [[maybe_unused]] const ssize_t written = ::write(event_.get(), &one, sizeof one);
 }
 
 // A timer that is set already and expires earlier stays: one early wake-up costs less than a system call for each
 // sleep.
 void Helper::set_wake(Instant now, Instant at) {
-  if (timer_ < 0 || (timer_at_ > now.ns() && timer_at_ <= at.ns())) return;
+  if (timer_.get() < 0 || (timer_at_ > now.ns() && timer_at_ <= at.ns())) return;
   timer_at_ = at.ns();
-  itimerspec spec{};  // disarmed
-  if (at < Instant::never()) spec.it_value = timespec_of(std::max<int64_t>(at.ns(), 1));
-  ::timerfd_settime(timer_, TFD_TIMER_ABSTIME, &spec, nullptr);
+  set_timer(timer_.get(), at);
 }
 
 HelperView Helper::view() const {
@@ -102,9 +92,9 @@ HelperView Helper::view() const {
   v.armed = armed_.load() > 0;
   v.last_armed = Instant::from_ns(last_armed_.load(std::memory_order_relaxed));
   v.last_poll = Instant::from_ns(last_poll_.load(std::memory_order_relaxed));
-  v.stood_in = stood_in_.load();
-  v.last_stood_in = Instant::from_ns(last_stood_in_.load(std::memory_order_relaxed));
-  v.for_other = others_.load() > 0 || armed_.load() > stand_in_armed_.load(std::memory_order_relaxed);
+  v.stood_in = stand_in_.active.load();
+  v.last_stood_in = Instant::from_ns(stand_in_.last.load(std::memory_order_relaxed));
+  v.for_other = stand_in_.others.load() > 0 || armed_.load() > stand_in_.armed.load(std::memory_order_relaxed);
   v.now = clock_now();
   return v;
 }
@@ -115,58 +105,43 @@ void Helper::wait(size_t first, size_t last, const timespec* max) {
   if (n <= 0) return;
   if ((fds_[kEvent].revents & POLLIN) != 0) {
     uint64_t written;
-    [[maybe_unused]] const ssize_t got = ::read(event_, &written, sizeof written);
+    [[maybe_unused]] const ssize_t got = ::read(event_.get(), &written, sizeof written);
   }
   if (((fds_[kAsk].revents | fds_[kDaemon].revents | fds_[kShards].revents) & POLLIN) != 0) work_->answer();
   if ((fds_[kLinks].revents & POLLIN) != 0) work_->links_changed();
 }
 
-void Helper::set_nap(Instant now, Duration nap) {
-  const Instant end = now + nap;
-  nap_length_.store(nap.ns(), std::memory_order_relaxed);
-  nap_end_.store(end.ns(), std::memory_order_relaxed);
-  const itimerspec spec{{}, timespec_of(end.ns())};
-  ::timerfd_settime(nap_, TFD_TIMER_ABSTIME, &spec, nullptr);
-}
-
-void Helper::end_nap() {
-  const itimerspec disarmed{};
-  ::timerfd_settime(nap_, TFD_TIMER_ABSTIME, &disarmed, nullptr);
-  nap_end_.store(INT64_MIN / 4,
-                 std::memory_order_relaxed);  // last: else a nap that another thread sets now seems to run
-}
-
 // While a stand-in sleeps there is no nap: either its end sees the helper parked, and sets one, or this sees its end.
 void Helper::park(Duration nap) {
-  if (stood_in_.load()) end_nap();
+  if (stand_in_.active.load()) nap_.disarm();
   parked_.store(true);
   const HelperView v = view();
-  if (!v.stood_in) set_nap(v.now, nap);
+  if (!v.stood_in) nap_.set(v.now, nap);
   if (!must_serve(v) && !stopping_.load()) wait(kNap, kTimer, nullptr);
   parked_.store(false);
 }
 
 bool Helper::begin_stand_in(int armed) {
   const bool polled = fds_.size() <= kTimer + 1;
-  if (!serving_.load() || polled || others_.load() > 0 || armed_.load() > armed) return false;
+  if (!serving_.load() || polled || stand_in_.others.load() > 0 || armed_.load() > armed) return false;
   bool free = false;
-  if (!stood_in_.compare_exchange_strong(free, true)) return false;
+  if (!stand_in_.active.compare_exchange_strong(free, true)) return false;
   // What another thread does from here on it tells the helper.
-  stand_in_armed_.store(armed, std::memory_order_relaxed);
-  stand_in_thread_.store(environment::thread_mark(), std::memory_order_relaxed);
+  stand_in_.armed.store(armed, std::memory_order_relaxed);
+  stand_in_.thread.store(environment::thread_mark(), std::memory_order_relaxed);
   return true;
 }
 
 void Helper::count_other(int by) {
-  others_.fetch_add(by);
+  stand_in_.others.fetch_add(by);
   if (by > 0) wake_parked();
 }
 
 void Helper::end_stand_in() {
   const Instant now = clock_now();
-  last_stood_in_.store(now.ns(), std::memory_order_relaxed);
-  stood_in_.store(false);
-  if (parked_.load()) push_nap(now);
+  stand_in_.last.store(now.ns(), std::memory_order_relaxed);
+  stand_in_.active.store(false);
+  if (parked_.load()) nap_.push(now);
 }
 
 int Helper::StandIn::wait(pollfd* fds, size_t n, const timespec* max, Instant until, bool* work) const {
@@ -190,13 +165,6 @@ int Helper::StandIn::wait(pollfd* fds, size_t n, const timespec* max, Instant un
   return static_cast<int>(std::count_if(all.begin(), own, readable));
 }
 
-void Helper::push_nap(Instant now) {
-  const Instant end = Instant::from_ns(nap_end_.load(std::memory_order_relaxed));
-  if (end - now > timing_.park / 2) return;
-  const Duration last = Duration::nanoseconds(nap_length_.load(std::memory_order_relaxed));
-  set_nap(now, std::min(last * 2, timing_.park * kLongestNap));
-}
-
 // Spins a little before it stops: packets arrive in trains.
 int Helper::serve(Instant since) {
   int moved = work_->serve();
@@ -214,7 +182,7 @@ void Helper::run() {
     const int moved = helper_parks(v, timing_) ? HelperWork::kBusy : serve(v.now);
     if (moved == HelperWork::kBusy) {  // the application makes progress, or did recently
       park(nap);
-      nap = std::min(nap * 2, timing_.park * kLongestNap);
+      nap = std::min(nap * 2, timing_.park * Nap::kLongest);
       continue;
     }
     nap = timing_.park;

@@ -26,6 +26,8 @@
 #include <vector>
 
 #include "base/time.h"
+#include "device/nap.h"
+#include "fd.h"
 
 namespace mrc::device {
 
@@ -69,7 +71,7 @@ class HelperWork {
 class Helper {
  public:
   Helper() = default;
-  ~Helper();
+  ~Helper() { stop(); }
   // `fds`: readable when there is work; `ask`, `daemon` and `shards`: on a request, `links`: on a notification
   // about links, all four also watched while parked; -1: none. False: errno.
   [[nodiscard]] bool start(HelperWork* work, const HelperTiming& timing, const std::vector<int>& fds, int ask = -1,
@@ -80,7 +82,7 @@ class Helper {
   // Called by the application's side; any thread.
   void note_poll(Instant now) {
     last_poll_.store(now.ns(), std::memory_order_relaxed);
-    if (parked_.load(std::memory_order_relaxed)) push_nap(now);
+    if (parked_.load(std::memory_order_relaxed)) nap_.push(now);
   }
   void count_armed(int delta);
   bool armed() const { return armed_.load() > 0; }
@@ -94,9 +96,6 @@ class Helper {
   void run();
   int serve(Instant since);
   void park(Duration nap);
-  void push_nap(Instant now);
-  void set_nap(Instant now, Duration nap);
-  void end_nap();
   bool must_serve(const HelperView& view) const { return view.armed && !helper_parks(view, timing_); }
   bool begin_stand_in(int armed);
   void end_stand_in();
@@ -107,23 +106,25 @@ class Helper {
 
   HelperWork* work_ = nullptr;
   HelperTiming timing_;
-  int timer_ = -1;  // when there is work
-  int nap_ = -1;    // the end of the nap of a parked helper
-  int event_ = -1;
+  Fd timer_;  // when there is work
+  Fd event_;
+  Nap nap_;
   enum : size_t { kNap, kEvent, kAsk, kLinks, kDaemon, kShards, kTimer };
   static constexpr int kServesPerLook = 1024;  // interval at which a helper that never sleeps checks for requests
   static constexpr size_t kMostOfDatapath = 8;
   std::vector<pollfd> fds_;  // our own, then the datapath's
   std::atomic<int64_t> last_poll_{INT64_MIN / 4};
-  std::atomic<int64_t> nap_end_{0}, nap_length_{0};
   std::atomic<int64_t> last_armed_{INT64_MIN / 4};
   std::atomic<int> armed_{0};
   std::atomic<bool> parked_{false};
-  std::atomic<bool> stood_in_{false};
-  std::atomic<int> others_{0};                         // threads that wait and do not stand in
-  std::atomic<int> stand_in_armed_{0};                 // CQs that the stand-in, or the last one, waits for
-  std::atomic<const void*> stand_in_thread_{nullptr};  // that thread
-  std::atomic<int64_t> last_stood_in_{INT64_MIN / 4};
+  // Of the stand-in, or the last one.
+  struct StandInState {
+    std::atomic<bool> active{false};
+    std::atomic<int> armed{0};  // CQs that it waits for
+    std::atomic<const void*> thread{nullptr};
+    std::atomic<int64_t> last{INT64_MIN / 4};  // when it slept
+    std::atomic<int> others{0};                // threads that wait and do not stand in
+  } stand_in_;
   int64_t timer_at_ = INT64_MAX;  // device lock
   std::atomic<bool> stopping_{false};
   std::atomic<bool> serving_{false};  // from start() to stop()

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "datapath/fd.h"
+#include "fd.h"
 
 namespace mrc::device {
 
@@ -25,7 +25,7 @@ uint64_t hash(uint64_t seed, const std::string& text) {
 
 // A number of the network namespace, of which no other one has it until the next boot; 0: unknown.
 uint64_t network_namespace() {
-  const datapath::Fd fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const Fd fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   uint64_t cookie = 0;
   socklen_t size = sizeof cookie;
   if (fd && ::getsockopt(fd.get(), SOL_SOCKET, kNamespaceCookie, &cookie, &size) == 0) return cookie;

@@ -2,12 +2,12 @@
 
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <set>
 
 #include "datapath/host_addresses.h"
+#include "fd.h"
 
 namespace mrc::device {
 
@@ -56,14 +56,12 @@ std::string interface_names() {
 }
 
 bool ipv6_loopback_works() {
-  const int fd = ::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return false;
+  const Fd fd(::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!fd) return false;
   sockaddr_in6 addr{};
   addr.sin6_family = AF_INET6;
   addr.sin6_addr = in6addr_loopback;
-  const bool works = ::bind(fd, reinterpret_cast<const sockaddr*>(&addr), sizeof(addr)) == 0;
-  ::close(fd);
-  return works;
+  return ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&addr), sizeof(addr)) == 0;
 }
 
 }  // namespace mrc::device

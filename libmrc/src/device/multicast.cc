@@ -2,7 +2,7 @@
 // [MRC-UD-9..11]
 #include <cerrno>
 
-#include "device/device_impl.h"
+#include "device/device.h"
 #include "device/log.h"
 #include "device/peers.h"
 
@@ -41,48 +41,44 @@ class Joined {
 
 }  // namespace
 
-uint32_t Device::max_groups_locked() {
-  return impl_->endpoint_config.max_groups;
-}
-
 Result<core::PeerId> Device::resolve_group_locked(const IpAddress& group, uint8_t hop_limit) {
-  Result<PerPlane<core::PlaneAddress>> sources = impl_->datapath->group_sources();
+  Result<PerPlane<core::PlaneAddress>> sources = engine_.datapath->group_sources();
   if (!sources) return logged(std::move(sources).error());
-  Result<PerPlane<core::PlaneAddress>> addresses = resolve_group(impl_->config, *sources, group);
+  Result<PerPlane<core::PlaneAddress>> addresses = resolve_group(config(), *sources, group);
   if (!addresses) return logged(std::move(addresses).error());
   core::PeerDescription description;
   description.planes = *std::move(addresses);
   description.sources = *std::move(sources);
   description.hop_limit = hop_limit;
-  return impl_->endpoint->intern_peer(description);
+  return engine_.endpoint->intern_peer(description);
 }
 
 // A child of fork shares its epoll set with the parent: what the child adds or takes there is the parent's loss.
 int Device::attach_locked(core::DatagramQp* qp, const IpAddress& group) {
-  if (impl_->forked) return EPERM;
-  Result<PerPlane<core::PlaneAddress>> sources = impl_->datapath->group_sources();
+  if (inherited_) return EPERM;
+  Result<PerPlane<core::PlaneAddress>> sources = engine_.datapath->group_sources();
   if (!sources) return logged(std::move(sources).error()).code;
-  const Result<PerPlane<core::PlaneAddress>> addresses = resolve_group(impl_->config, *sources, group);
+  const Result<PerPlane<core::PlaneAddress>> addresses = resolve_group(config(), *sources, group);
   if (!addresses) return logged(addresses.error()).code;
   // Joined first: what fails later leaves again, whereas a member whose group is not received would not notice.
-  Joined joined(impl_->datapath.get(), &*addresses);
-  if (!impl_->endpoint->has_group(group))
+  Joined joined(engine_.datapath.get(), &*addresses);
+  if (!engine_.endpoint->has_group(group))
     if (const Status done = joined.join(); !done)
       return logged(failed_call("cannot receive a multicast group", done.error().code)).code;
-  if (impl_->endpoint->attach_datagram_qp(qp, group) == core::Attached::kNoRoom) return ENOMEM;
+  if (engine_.endpoint->attach_datagram_qp(qp, group) == core::Attached::kNoRoom) return ENOMEM;
   joined.keep();
   return 0;
 }
 
 int Device::detach_locked(core::DatagramQp* qp, const IpAddress& group) {
-  if (!impl_->endpoint->has_group(group)) return EINVAL;
+  if (!engine_.endpoint->has_group(group)) return EINVAL;
   // What may throw comes first. The sources are open since the attachment.
-  const Result<PerPlane<core::PlaneAddress>> sources = impl_->datapath->group_sources();
+  const Result<PerPlane<core::PlaneAddress>> sources = engine_.datapath->group_sources();
   if (!sources) return sources.error().code;
-  const Result<PerPlane<core::PlaneAddress>> addresses = resolve_group(impl_->config, *sources, group);
+  const Result<PerPlane<core::PlaneAddress>> addresses = resolve_group(config(), *sources, group);
   if (!addresses) return addresses.error().code;
-  if (!impl_->endpoint->detach_datagram_qp(qp, group)) return EINVAL;
-  if (!impl_->forked && !impl_->endpoint->has_group(group)) impl_->datapath->leave_group(*addresses);
+  if (!engine_.endpoint->detach_datagram_qp(qp, group)) return EINVAL;
+  if (!inherited_ && !engine_.endpoint->has_group(group)) engine_.datapath->leave_group(*addresses);
   return 0;
 }
 

@@ -147,7 +147,7 @@ void DeviceProfiles::trace_operator(EvIndex ev_index, bool denied) const {
                               : shown_[ev_index] == MRC_CTL_EV_ASSUMED_BAD ? core::EvState::kAssumedBad
                                                                            : core::EvState::kGood;
   trace_->on_trace(core::TraceEntry::of(
-      clock_now(), Qpn(), core::TraceTrigger::kOperator,
+      clock_->now(), Qpn(), core::TraceTrigger::kOperator,
       core::event::EvState{.ev = evs_[ev_index].value, .state = state, .plane = evs_[ev_index].plane}));
 }
 

@@ -25,6 +25,7 @@
 #include "core/trace.h"
 #include "ctl/call.h"
 #include "ctl/profile_store.h"
+#include "device/clock.h"
 #include "device/setting_words.h"
 
 namespace mrc::device {
@@ -38,7 +39,10 @@ class DeviceProfiles {
   DeviceProfiles(const PerEv<core::EvEntry>& evs, uint32_t planes, EvNaming naming);
 
   // Receives the paths that the controller denies or allows; may be null.
-  void trace_to(core::TraceSink* sink) { trace_ = sink; }
+  void trace_to(core::TraceSink* sink, const Clock* clock) {
+    trace_ = sink;
+    clock_ = clock;
+  }
 
   const ctl::ProfileStore& store() const { return store_; }
   [[nodiscard]] int modify_format(uint64_t id, const mrc_ctl_ev_fmt_profile_attr& attr, int mask) {
@@ -107,6 +111,7 @@ class DeviceProfiles {
   std::unordered_map<uint64_t, EvIndex> by_packet_;  // by the driver's encoding and the plane
   PerEv<mrc_ctl_ev_state> shown_;                    // the last observed state
   core::TraceSink* trace_ = nullptr;
+  const Clock* clock_ = nullptr;
   ctl::ProfileStore store_;
   std::unordered_map<uint64_t, Binding> bindings_;
   std::function<void()> holds_changed_;

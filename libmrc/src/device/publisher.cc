@@ -7,10 +7,10 @@
 #include <cerrno>
 #include <optional>
 
-#include "datapath/fd.h"
 #include "datapath/holder.h"
 #include "device/log.h"
 #include "device/unix_address.h"
+#include "fd.h"
 
 namespace mrc::device {
 
@@ -45,32 +45,30 @@ Status Publisher::open(const std::string& folder, const std::string& device) {
   const std::optional<UnixAddress> at = unix_address(unready);
   if (!at) return Error{ENAMETOOLONG, "the name " + path + " is too long for a socket"};
   if (Status folder_made = own_folder(own); !folder_made) return folder_made;
-  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) return failed_call("socket");
+  Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) return failed_call("socket");
   // Both names contain our process number, so existing ones were left by a process that has ended.
   ::unlink(unready.c_str());
-  if (::bind(fd, at->get(), at->length) != 0 || ::listen(fd, kWaiting) != 0 ||
+  if (::bind(fd.get(), at->get(), at->length) != 0 || ::listen(fd.get(), kWaiting) != 0 ||
       ::rename(unready.c_str(), path.c_str()) != 0) {
     Error error = failed_call(path);
     ::unlink(unready.c_str());
-    ::close(fd);
     return error;
   }
-  fd_ = fd;
+  fd_ = std::move(fd);
   path_ = path;
   return {};
 }
 
 void Publisher::close() {
-  if (fd_ < 0) return;
+  if (!fd_) return;
   ::unlink(path_.c_str());
-  ::close(fd_);
-  fd_ = -1;
+  fd_ = Fd();
 }
 
 void Publisher::answer(const std::function<std::string()>& text) const {
   for (int i = 0; i < kWaiting; ++i) {
-    const datapath::Fd reader(::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    const Fd reader(::accept4(fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!reader) return;
     const std::string all = text();
     // Tens of kilobytes fit a fresh socket's buffer; otherwise the text is truncated.

@@ -9,6 +9,7 @@
 #include <functional>
 #include <string>
 
+#include "fd.h"
 #include "result.h"
 
 namespace mrc::device {
@@ -23,13 +24,13 @@ class Publisher {
   // The error is that of the system call, EACCES for a folder that others may enter.
   Status open(const std::string& folder, const std::string& device);
   void close();
-  int fd() const { return fd_; }  // readable when a client connects; -1: not open
+  int fd() const { return fd_.get(); }  // readable when a client connects; -1: not open
   const std::string& path() const { return path_; }
   // Sends the text to all waiting clients, without blocking.
   void answer(const std::function<std::string()>& text) const;
 
  private:
-  int fd_ = -1;
+  Fd fd_;
   std::string path_;
 };
 

@@ -48,6 +48,12 @@ class Registry {
     return config_.get();
   }
 
+  void provide(const Config& config, StartDevice start) ABSL_LOCKS_EXCLUDED(mutex) {
+    const MutexLock lock(mutex);
+    config_ = std::make_unique<Config>(config);
+    start_ = start;
+  }
+
   Result<std::shared_ptr<Shards>> open(const char* name) ABSL_LOCKS_EXCLUDED(mutex) {
     const MutexLock lock(mutex);
     const Config* all = config();
@@ -66,7 +72,7 @@ class Registry {
       if (std::shared_ptr<Shards> shards = entry.shards.lock();
           shards != nullptr && shards->first().config().name == wanted)
         return shards;
-    Result<std::shared_ptr<Shards>> started = Shards::start(*found);
+    Result<std::shared_ptr<Shards>> started = start_(*found);
     if (started)
       open_.push_back({*started, nullptr});
     else
@@ -135,6 +141,7 @@ class Registry {
   std::unique_ptr<std::string> error_ ABSL_GUARDED_BY(mutex);
   std::vector<Entry> open_ ABSL_GUARDED_BY(mutex);
   bool hooked_ ABSL_GUARDED_BY(mutex) = false;
+  StartDevice start_ ABSL_GUARDED_BY(mutex) = Shards::start;
 };
 
 const Config* process_config() {
@@ -147,6 +154,10 @@ const char* config_error() {
   Registry& registry = Registry::get();
   const MutexLock lock(registry.mutex);
   return registry.error();
+}
+
+void provide_devices(const Config& config, StartDevice start) {
+  Registry::get().provide(config, start);
 }
 
 Result<std::shared_ptr<Shards>> open_device(const char* name) {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "device/device_impl.h"
+#include "device/device.h"
 
 namespace mrc::device {
 
@@ -84,21 +84,21 @@ std::string text_of(const Statistics& lines) {
 }
 
 Statistics Device::statistics() {
-  const DeviceLock lock(impl_->mutex);
+  const DeviceLock lock(mutex_);
   Statistics lines;
-  const core::Counters& c = impl_->endpoint->counters();
+  const core::Counters& c = engine_.endpoint->counters();
 #define MRC_STATS_LINE(name, sentence) lines.push_back({#name, c.name});
   MRC_COUNTERS(MRC_STATS_LINE)
 #undef MRC_STATS_LINE
-  lines.push_back({"qps", impl_->qpns.in_use()});
-  const datapath::DatapathCounters& d = impl_->datapath->counters();
+  lines.push_back({"qps", qpns_.in_use()});
+  const datapath::DatapathCounters& d = engine_.datapath->counters();
 #define MRC_STATS_LINE(name, sentence) lines.push_back({"driver." #name, d.name});
   MRC_DATAPATH_COUNTERS(MRC_STATS_LINE)
 #undef MRC_STATS_LINE
   for (const PlaneId p : PlaneSet::all(planes())) {
-    const core::PlaneCounters& plane = impl_->endpoint->plane_counters(p);
+    const core::PlaneCounters& plane = engine_.endpoint->plane_counters(p);
     const std::string prefix = "plane." + std::to_string(p.value() + 1) + ".";
-    lines.push_back({prefix + "up", impl_->endpoint->plane_up(p), false});
+    lines.push_back({prefix + "up", engine_.endpoint->plane_up(p), false});
 #define MRC_STATS_LINE(name) lines.push_back({prefix + #name, plane.name});
     MRC_PLANE_COUNTERS(MRC_STATS_LINE)
 #undef MRC_STATS_LINE
@@ -112,15 +112,15 @@ std::string Device::stats_text() {
 
 std::string Device::qp_stats_text(const core::Qp* qp) {
   if (qp == nullptr) return "";
-  const DeviceLock lock(impl_->mutex);
-  const core::QpStatus s = impl_->endpoint->qp_status(qp);
+  const DeviceLock lock(mutex_);
+  const core::QpStatus s = engine_.endpoint->qp_status(qp);
   std::string text;
   line(&text, "qpn", s.qpn.value());
   line(&text, "dest_qpn", s.dest_qpn.value());
 #define MRC_QP_LINE(type, name) line(&text, #name, s.name);
   MRC_QP_VALUES(MRC_QP_LINE)
 #undef MRC_QP_LINE
-  if (const core::DelayHistogram* delays = impl_->endpoint->retransmission_delays(qp)) {
+  if (const core::DelayHistogram* delays = engine_.endpoint->retransmission_delays(qp)) {
     line(&text, "retransmission_delay.count", delays->count());
     line(&text, "retransmission_delay.max", delays->max());
     for (size_t i = 0; i < core::DelayHistogram::kBuckets; ++i)
@@ -128,7 +128,7 @@ std::string Device::qp_stats_text(const core::Qp* qp) {
         line(&text, "retransmission_delay.le_" + std::to_string(core::DelayHistogram::upper_end(i).ns()),
              delays->in_bucket(i));
   }
-  for (const core::EvStatus& ev : impl_->endpoint->ev_status(qp))
+  for (const core::EvStatus& ev : engine_.endpoint->ev_status(qp))
     text += "ev." + std::to_string(ev.value) + " plane " + std::to_string(port_of(ev.plane)) + " state " +
             name_of(ev.state) + " active " + (ev.active ? "1" : "0") + " tx " + std::to_string(ev.tx_packets) +
             " loss " + std::to_string(ev.losses) + " ecn " + std::to_string(ev.ecn_marks) + "\n";
@@ -136,21 +136,22 @@ std::string Device::qp_stats_text(const core::Qp* qp) {
 }
 
 // The helper thread must survive a lack of memory: mrcd and the tools ask again.
-void DeviceImpl::answer() try {
-  shared.serve();
+void Device::answer() try {
+  shared_.serve();
   take_shard_reports();
-  publisher.answer([this] {
-    const DeviceLock lock(mutex);
+  publisher_.answer([this] {
+    const DeviceLock lock(mutex_);
     nlohmann::ordered_json j = {{"pid", ::getpid()},
                                 {"program", program_invocation_short_name},
-                                {"name", config.name},
-                                {"process_slot", slot},
-                                {"qps", qpns.in_use()}};
-    j["counters"] = counters_json(endpoint->counters(), datapath->counters());
-    for (const PlaneId p : PlaneSet::all(config.planes.size())) {
-      nlohmann::ordered_json plane = {
-          {"plane", p.value() + 1}, {"up", endpoint->plane_up(p)}, {"out", datapath->closed_planes().why(p)}};
-      plane.update(plane_json(endpoint->plane_counters(p)));
+                                {"name", config().name},
+                                {"process_slot", slot()},
+                                {"qps", qpns_.in_use()}};
+    j["counters"] = counters_json(engine_.endpoint->counters(), engine_.datapath->counters());
+    for (const PlaneId p : PlaneSet::all(config().planes.size())) {
+      nlohmann::ordered_json plane = {{"plane", p.value() + 1},
+                                      {"up", engine_.endpoint->plane_up(p)},
+                                      {"out", engine_.datapath->closed_planes().why(p)}};
+      plane.update(plane_json(engine_.endpoint->plane_counters(p)));
       j["planes"].push_back(std::move(plane));
     }
     // Not every program's name is UTF-8.
@@ -218,47 +219,47 @@ ctl::PeerReport peer_report(core::PeerId id, const PerPlane<core::PlaneAddress>&
 
 }  // namespace
 
-void DeviceImpl::release_peer(core::PeerId id) {
+void Device::release_peer_locked(core::PeerId id) {
   std::optional<ctl::PeerReport> last;
-  if (!forked && shared.has_daemon() && endpoint->has_peer(id)) {
+  if (!inherited_ && shared_.has_daemon() && engine_.endpoint->has_peer(id)) {
     try {
-      const core::PeerLatency latency = endpoint->peer_latency(id);
+      const core::PeerLatency latency = engine_.endpoint->peer_latency(id);
       if (latency.completion.count() + latency.retransmission.count() > 0)
-        last = peer_report(id, endpoint->peer_description(id).planes, latency);
+        last = peer_report(id, engine_.endpoint->peer_description(id).planes, latency);
     } catch (const std::bad_alloc&) {  // its last figures are lost
     }
   }
-  endpoint->release_peer(id);
-  if (last && !endpoint->has_peer(id)) shared.on_peer_released_locked(*std::move(last));
+  engine_.endpoint->release_peer(id);
+  if (last && !engine_.endpoint->has_peer(id)) shared_.on_peer_released_locked(*std::move(last));
 }
 
 // Round trips are those of data packets and probes, 0 where none was measured. The lock is released after each peer:
 // a process with many of them must not be stopped by a report.
-ctl::DeviceReport DeviceImpl::report() {
+ctl::DeviceReport Device::report() {
   ReportValues values;
   std::vector<core::PeerId> peers;
   {
-    const DeviceLock lock(mutex);
-    for (const PlaneId p : PlaneSet::all(config.planes.size()))
-      values.ports.push_back({endpoint->plane_counters(p), endpoint->plane_up(p), text_of(planes[p].addr),
-                              datapath->closed_planes().why(p)});
-    values.qps = endpoint->all_qp_status();
-    peers = endpoint->peers();
+    const DeviceLock lock(mutex_);
+    for (const PlaneId p : PlaneSet::all(config().planes.size()))
+      values.ports.push_back({engine_.endpoint->plane_counters(p), engine_.endpoint->plane_up(p),
+                              text_of(planes_[p].addr), engine_.datapath->closed_planes().why(p)});
+    values.qps = engine_.endpoint->all_qp_status();
+    peers = engine_.endpoint->peers();
   }
   for (core::PeerId id : peers) {
-    const DeviceLock lock(mutex);
-    if (endpoint->has_peer(id))
-      values.peers.push_back(
-          {id, endpoint->peer_description(id).planes, endpoint->ev_status(id), endpoint->peer_latency(id)});
+    const DeviceLock lock(mutex_);
+    if (engine_.endpoint->has_peer(id))
+      values.peers.push_back({id, engine_.endpoint->peer_description(id).planes, engine_.endpoint->ev_status(id),
+                              engine_.endpoint->peer_latency(id)});
   }
   ctl::DeviceReport report;
   report.pid = ::getpid();
   report.uid = static_cast<int64_t>(::geteuid());
   report.program = program_invocation_short_name;
-  report.device = config.name;
-  report.slot = slot;
-  report.ev_mode = word_of(config.settings.ev_mode);
-  for (const IpAddress& gid : config.gids)
+  report.device = config().name;
+  report.slot = slot();
+  report.ev_mode = word_of(config().settings.ev_mode);
+  for (const IpAddress& gid : config().gids)
     if (!gid.is_zero()) report.gids.push_back(gid.to_string());
   for (uint32_t p = 0; p < values.ports.size(); ++p) report.ports.push_back(port_report(p + 1, values.ports[p]));
   for (const core::QpStatus& qp : values.qps) report.qps.push_back(qp_report(qp));
@@ -270,34 +271,34 @@ ctl::DeviceReport DeviceImpl::report() {
 }
 
 std::string Device::describe_json() {
-  const DeviceLock lock(impl_->mutex);
-  const DeviceConfig& c = impl_->config;
+  const DeviceLock lock(mutex_);
+  const DeviceConfig& c = config();
   nlohmann::ordered_json j;
   j["name"] = c.name;
-  j["process_slot"] = impl_->slot;
-  j["mtu"] = impl_->mtu;
+  j["process_slot"] = slot();
+  j["mtu"] = max_mtu();
   // The values in force, while `settings` has the configured ones: 0 is a measured rate, and then no plane has a card.
   j["line_rate_gbps"] = c.line_rate_gbps;
   for (const IpAddress& gid : c.gids) j["gids"].push_back(gid.is_zero() ? "" : gid.to_string());
   for (size_t p = 0; p < c.planes.size(); ++p) {
-    const core::PlaneAddress& at = impl_->endpoint_config.planes[p];
+    const core::PlaneAddress& at = engine_.config.planes[p];
     j["planes"].push_back({{"plane", p + 1},
                            {"address", text_of(at.addr)},
                            {"port", at.port},
                            {"interface", c.planes[p].interface},
-                           {"up", impl_->endpoint->plane_up(plane_at(p))},
-                           {"out", impl_->datapath->closed_planes().why(plane_at(p))}});
+                           {"up", engine_.endpoint->plane_up(plane_at(p))},
+                           {"out", engine_.datapath->closed_planes().why(plane_at(p))}});
   }
   j["ev_mode"] = word_of(c.settings.ev_mode);
-  j["ev_active"] = impl_->endpoint_config.ev_active;
-  for (const core::EvEntry& ev : impl_->evs) j["evs"].push_back({{"value", ev.value}, {"plane", port_of(ev.plane)}});
+  j["ev_active"] = engine_.config.ev_active;
+  for (const core::EvEntry& ev : evs()) j["evs"].push_back({{"value", ev.value}, {"plane", port_of(ev.plane)}});
   j["peer_template"] = c.peer_template.text();
   j["learn_peers"] = c.learn_peers;
   j["listed_peers"] = c.peers.size();
   j["limits"] = {{"max_qps", c.settings.max_qps}, {"mpr", c.settings.mpr}, {"max_wimm", c.settings.max_wimm}};
-  j["driver"] = lines_of(impl_->datapath->describe());
-  j["advice"] = impl_->advice;
-  j["counters"] = counters_json(impl_->endpoint->counters(), impl_->datapath->counters());
+  j["driver"] = lines_of(engine_.datapath->describe());
+  j["advice"] = facts_.advice;
+  j["counters"] = counters_json(engine_.endpoint->counters(), engine_.datapath->counters());
   nlohmann::ordered_json& settings = j["settings"];
   for (const Setting& s : setting_table()) settings[s.name] = s.show(c.settings);
   return j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "device/device_impl.h"
+#include "device/device.h"
 #include "device/shards.h"
 
 namespace mrc::device {

@@ -12,7 +12,7 @@
 
 #include "core/types.h"
 #include "ctl/profile_store.h"
-#include "datapath/fd.h"
+#include "fd.h"
 #include "mutex.h"
 
 namespace mrc::device {
@@ -32,7 +32,7 @@ class ShardInbox {
   std::vector<Report> take() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  const datapath::Fd fd_;
+  const Fd fd_;
   Mutex mutex_;
   std::vector<Report> reports_ ABSL_GUARDED_BY(mutex_);
 };

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "device/device_impl.h"
 #include "device/log.h"
 
 namespace mrc::device {
@@ -60,8 +59,7 @@ Shards::Shards(std::vector<std::shared_ptr<Device>> devices) : devices_(std::mov
   for (const std::shared_ptr<Device>& device : devices_) {
     const DeviceLock lock(device->mutex());
     for (const std::shared_ptr<Device>& other : devices_)
-      if (other != device && other->impl_->inbox != nullptr) device->impl_->others.push_back(other->impl_->inbox);
-    if (device != devices_.front()) device->impl_->first_shard = first().impl_->inbox;
+      if (other != device) device->shard_reports().add(other->shard_reports(), other == devices_.front());
   }
 }
 
@@ -176,9 +174,8 @@ std::string Shards::describe_json() {
 }
 
 bool Shards::running() const {
-  return std::any_of(devices_.begin(), devices_.end(), [](const std::shared_ptr<Device>& device) {
-    return !device->impl_->forked && !device->impl_->stopping.load();
-  });
+  return std::any_of(devices_.begin(), devices_.end(),
+                     [](const std::shared_ptr<Device>& device) { return device->running(); });
 }
 
 void Shards::stop() {
@@ -194,10 +191,7 @@ void Shards::before_fork() ABSL_NO_THREAD_SAFETY_ANALYSIS {
 
 void Shards::after_fork(bool child) ABSL_NO_THREAD_SAFETY_ANALYSIS {
   for (const std::shared_ptr<Device>& device : devices_) {
-    if (child) {
-      device->impl_->forked = true;
-      device->impl_->shared.abandon();
-    }
+    if (child) device->inherit();
     device->mutex().unlock();
   }
   memory_mutex_.unlock();

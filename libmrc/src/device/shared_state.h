@@ -22,11 +22,11 @@
 
 namespace mrc::device {
 
-class DeviceImpl;
+class Device;
 
 class SharedState final : public LinkListener {
  public:
-  explicit SharedState(DeviceImpl* device) : device_(*device) {}
+  explicit SharedState(Device* device) : device_(*device) {}
   ~SharedState() { link_.close(); }
 
   // Connects where there is a daemon, and waits a moment for what it has to say. Before the helper thread is there.
@@ -69,7 +69,7 @@ class SharedState final : public LinkListener {
   void deny_locked(core::PeerId peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void wake_senders_locked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
 
-  DeviceImpl& device_;
+  Device& device_;
   DaemonLink link_;
   std::shared_ptr<const datapath::Srv6Plan> plan_;  // set by start()
   std::vector<ctl::DenyRule> denies_ ABSL_GUARDED_BY(device_lock);

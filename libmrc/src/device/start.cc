@@ -11,7 +11,7 @@
 #include "base/rng.h"
 #include "core/congestion/registry.h"
 #include "datapath/fault.h"
-#include "device/device_impl.h"
+#include "device/device.h"
 #include "device/fault_scope.h"
 #include "device/host_path.h"
 #include "device/log.h"
@@ -72,8 +72,6 @@ std::string changed_settings(const Settings& s) {
   return changed.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-}  // namespace
-
 core::EndpointConfig endpoint_config(const DeviceConfig& config, const datapath::Datapath& datapath,
                                      const PerEv<core::EvEntry>& evs, uint8_t slot, uint64_t seed) {
   const Settings& s = config.settings;
@@ -118,24 +116,29 @@ core::EndpointConfig endpoint_config(const DeviceConfig& config, const datapath:
   return e;
 }
 
-void DeviceImpl::make_endpoint(std::unique_ptr<TraceFile> events, const ShardNumber& shard) {
-  const DeviceLock lock(mutex);
-  if (shard.of > 1) inbox = std::make_shared<ShardInbox>();
-  endpoint_config = device::endpoint_config(config, *datapath, evs, slot, seed_of(config.settings, shard.number));
-  trace = std::move(events);
-  profiles.trace_to(trace.get());
-  endpoint = std::make_unique<core::Endpoint>(endpoint_config, this, trace.get());
-  if (!datapath->closed_planes().empty()) apply_planes(clock_now());
+}  // namespace
+
+void Device::make_endpoint(std::unique_ptr<TraceFile> events, const ShardNumber& shard) {
+  const DeviceLock lock(mutex_);
+  if (shard.of > 1) shards_.open();
+  engine_.config =
+      endpoint_config(config(), *engine_.datapath, evs(), slot(), seed_of(config().settings, shard.number));
+  engine_.trace = std::move(events);
+  profiles_.trace_to(engine_.trace.get(), &clock_);
+  engine_.endpoint =
+      std::make_unique<core::Endpoint>(engine_.config, static_cast<core::Sink*>(this), engine_.trace.get());
+  planes_.apply_closed(now());
 }
 
 std::shared_ptr<Device> Device::start_over(const DeviceConfig& config, std::unique_ptr<datapath::Datapath> datapath,
                                            PerEv<core::EvEntry> evs, uint8_t slot, bool helper,
-                                           const ShardNumber& shard) {
-  auto impl = std::make_unique<DeviceImpl>(config, std::move(datapath), std::move(evs), slot,
-                                           bytes_of(config.settings.mtu), std::vector<std::string>());
-  impl->make_endpoint(nullptr, shard);
-  if (helper && !impl->start_helper()) return nullptr;
-  return std::shared_ptr<Device>(new Device(std::move(impl)));
+                                           const ShardNumber& shard, const Clock& clock) {
+  const std::shared_ptr<Device> device(
+      new Device({config, std::move(evs), slot, bytes_of(config.settings.mtu), {}}, std::move(datapath), clock),
+      Destroy());
+  device->make_endpoint(nullptr, shard);
+  if (helper && !device->start_helper()) return nullptr;
+  return device;
 }
 
 namespace {
@@ -195,17 +198,22 @@ Result<std::shared_ptr<Device>> Device::start(const DeviceConfig& config, const 
   Result<std::unique_ptr<TraceFile>> trace = open_trace(config);
   if (!trace) return std::move(trace).error();
   const std::string driver = (*path)->describe();
-  auto impl = std::make_unique<DeviceImpl>(config, *std::move(path), evs, static_cast<uint8_t>(slot), mtu, advice);
-  impl->make_endpoint(*std::move(trace), wanted);
+  std::shared_ptr<Device> device(
+      new Device({config, evs, static_cast<uint8_t>(slot), mtu, std::move(advice)}, *std::move(path), host_clock),
+      Destroy());
+  device->make_endpoint(*std::move(trace), wanted);
   log_line(LogLevel::kInfo, named(config) + "process slot " + std::to_string(slot) + ", path MTU " +
                                 std::to_string(mtu) + ", " + driver);
-  if (!config.settings.publish.empty())
-    if (Status published = impl->publisher.open(
-            config.settings.publish, shard == 0 ? config.name : config.name + ".shard" + std::to_string(shard));
-        !published)
-      log_line(LogLevel::kDebug, named(config) + "counters are not published: " + published.error().text);
-  if (Status started = impl->start_helper(); !started) return std::move(started).error();
-  return std::shared_ptr<Device>(new Device(std::move(impl)));
+  if (Status published = device->publish(wanted); !published)
+    log_line(LogLevel::kDebug, named(config) + "counters are not published: " + published.error().text);
+  if (Status started = device->start_helper(); !started) return std::move(started).error();
+  return device;
+}
+
+Status Device::publish(const ShardNumber& shard) {
+  if (config().settings.publish.empty()) return {};
+  const std::string suffix = shard.number == 0 ? "" : ".shard" + std::to_string(shard.number);
+  return publisher_.open(config().settings.publish, config().name + suffix);
 }
 
 }  // namespace mrc::device

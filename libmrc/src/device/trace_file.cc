@@ -42,18 +42,18 @@ std::string path_of(const std::string& name, const std::string& device) {
   return replaced(replaced(folder ? name + "/mrc-%p-%d.sqlog" : name, "%p", std::to_string(::getpid())), "%d", safe);
 }
 
-// The file, empty and locked by us; -1 with errno, ENXIO for what is no regular file: the reader of a pipe would
+// The file, empty and locked by us; none with errno, ENXIO for what is no regular file: the reader of a pipe would
 // control when events are written, and a pipe without a reader does not open.
-int open_locked(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
-  if (fd < 0) return -1;
+Fd open_locked(const std::string& path) {
+  Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644));
+  if (!fd) return fd;
   struct stat s {};
-  const bool regular = ::fstat(fd, &s) == 0 && S_ISREG(s.st_mode);
-  if (regular && ::flock(fd, LOCK_EX | LOCK_NB) == 0 && ::ftruncate(fd, 0) == 0) return fd;
+  const bool regular = ::fstat(fd.get(), &s) == 0 && S_ISREG(s.st_mode);
+  if (regular && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0 && ::ftruncate(fd.get(), 0) == 0) return fd;
   const int why = regular ? errno : ENXIO;
-  ::close(fd);
+  fd = Fd();
   errno = why;
-  return -1;
+  return fd;
 }
 
 std::string wall_clock() {
@@ -69,32 +69,27 @@ std::string wall_clock() {
 Result<std::unique_ptr<TraceFile>> TraceFile::open(const std::string& name, const About& about, size_t ring_entries) {
   const std::string wanted = path_of(name, about.device);
   std::string path = wanted;
-  int fd = open_locked(path);
-  for (int copy = 2; fd < 0 && errno == EWOULDBLOCK && copy < kMaxCopies; ++copy) {
+  Fd fd = open_locked(path);
+  for (int copy = 2; !fd && errno == EWOULDBLOCK && copy < kMaxCopies; ++copy) {
     path = wanted + "." + std::to_string(copy);
     fd = open_locked(path);
   }
-  if (fd < 0)
+  if (!fd)
     return invalid("cannot write the trace to " + path + ": " +
                    (errno == ENXIO ? "it is no regular file; name a file or a folder" : std::strerror(errno)));
   size_t entries = 1;
   while (entries < ring_entries) entries *= 2;
-  std::unique_ptr<TraceFile> file(new TraceFile(fd, path, entries));
+  std::unique_ptr<TraceFile> file(new TraceFile(std::move(fd), path, entries));
   file->write_header(about);
   return file;
 }
 
-TraceFile::TraceFile(int fd, std::string path, size_t entries)
-    : fd_(fd),
+TraceFile::TraceFile(Fd fd, std::string path, size_t entries)
+    : fd_(std::move(fd)),
       path_(std::move(path)),
       mask_(entries - 1),
       ring_(std::make_unique<Slot[]>(entries)),
       text_(std::make_unique<char[]>(kTextRoom)) {}
-
-TraceFile::~TraceFile() {
-  finish();
-  ::close(fd_);
-}
 
 void TraceFile::finish() {
   if (thread_.joinable()) {
@@ -113,9 +108,9 @@ void TraceFile::finish() {
 // The content of the ring, and the gap behind it.
 void TraceFile::write_rest() {
   drain();
-  const uint64_t lost = lost_.load(std::memory_order_relaxed) - lost_reported_;
+  const uint64_t lost = lost_.load(std::memory_order_relaxed) - consumer_.lost_reported;
   if (lost == 0) return;
-  lost_reported_ += lost;
+  consumer_.lost_reported += lost;
   char text[core::kTraceJsonRoom + 2];
   write_all(text, static_cast<size_t>(write_lost(text, lost) - text));
 }
@@ -164,24 +159,24 @@ void TraceFile::run() {
 
 bool TraceFile::write_all(const char* data, size_t size) {
   const SignalsBlocked a_full_quota;  // is an error here, and must not end the application
-  while (size > 0 && !failed_) {
-    const ssize_t n = ::write(fd_, data, size);
+  while (size > 0 && !consumer_.failed) {
+    const ssize_t n = ::write(fd_.get(), data, size);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) {
-      failed_ = true;
+      consumer_.failed = true;
       log_line(LogLevel::kError, "trace " + path_ + ": " + std::strerror(errno) + "; the trace ends here");
       break;
     }
     data += n;
     size -= static_cast<size_t>(n);
   }
-  return !failed_;
+  return !consumer_.failed;
 }
 
 // Behind the last event that was kept; returns the end of the text.
 char* TraceFile::write_lost(char* out, uint64_t count) {
   *out++ = kRecordSeparator;
-  out += core::write_trace_lost_json(out, last_at_, count);
+  out += core::write_trace_lost_json(out, consumer_.last_at, count);
   *out++ = '\n';
   return out;
 }
@@ -194,9 +189,9 @@ void TraceFile::drain() {
     const Slot& slot = ring_[tail & mask_];
     if (slot.lost_before != 0) {
       end = write_lost(end, slot.lost_before);
-      lost_reported_ += slot.lost_before;
+      consumer_.lost_reported += slot.lost_before;
     }
-    last_at_ = slot.entry.at;
+    consumer_.last_at = slot.entry.at;
     *end++ = kRecordSeparator;
     end += core::write_trace_json(end, slot.entry);
     *end++ = '\n';

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "core/trace.h"
+#include "fd.h"
 #include "mutex.h"
 #include "result.h"
 
@@ -30,22 +31,22 @@ class TraceFile final : public core::TraceSink {
   // cannot be.
   static Result<std::unique_ptr<TraceFile>> open(const std::string& name, const About& about,
                                                  size_t ring_entries = kRingEntries);
-  ~TraceFile() override;  // finishes
+  ~TraceFile() override { finish(); }
   TraceFile(const TraceFile&) = delete;
   TraceFile& operator=(const TraceFile&) = delete;
 
   void on_trace(const core::TraceEntry& entry) override {
     const uint64_t head = head_.load(std::memory_order_relaxed);
-    if (head - tail_seen_ > mask_) {
-      tail_seen_ = tail_.load(std::memory_order_acquire);
-      if (head - tail_seen_ > mask_) {
+    if (head - producer_.tail_seen > mask_) {
+      producer_.tail_seen = tail_.load(std::memory_order_acquire);
+      if (head - producer_.tail_seen > mask_) {
         lost_.fetch_add(1, std::memory_order_relaxed);
-        ++lost_since_;
+        ++producer_.lost_since;
         return;
       }
     }
-    ring_[head & mask_] = {entry, lost_since_};
-    lost_since_ = 0;
+    ring_[head & mask_] = {entry, producer_.lost_since};
+    producer_.lost_since = 0;
     head_.store(head + 1, std::memory_order_release);
   }
 
@@ -64,23 +65,27 @@ class TraceFile final : public core::TraceSink {
     uint64_t lost_before = 0;  // events that found no room between the entry before and this one
   };
 
-  TraceFile(int fd, std::string path, size_t entries);
+  TraceFile(Fd fd, std::string path, size_t entries);
   void run();
   void write_rest();
   bool write_all(const char* data, size_t size);
   void write_header(const About& about);
   char* write_lost(char* out, uint64_t count);
 
-  const int fd_;
+  const Fd fd_;
   const std::string path_;
   const uint64_t mask_;
   const std::unique_ptr<Slot[]> ring_;
   const std::unique_ptr<char[]> text_;
-  uint64_t tail_seen_ = 0;      // producer's copy of tail_
-  uint64_t lost_since_ = 0;     // producer: since the last event that was kept
-  uint64_t lost_reported_ = 0;  // consumer: the number of lost ones reported in the file
-  Instant last_at_;             // consumer: of the last event that was written
-  bool failed_ = false;         // consumer: nothing more is written
+  struct {
+    uint64_t tail_seen = 0;   // its copy of tail_
+    uint64_t lost_since = 0;  // since the last event that was kept
+  } producer_;
+  struct {
+    uint64_t lost_reported = 0;  // the number of lost ones reported in the file
+    Instant last_at;             // of the last event that was written
+    bool failed = false;         // nothing more is written
+  } consumer_;
   alignas(64) std::atomic<uint64_t> head_{0};
   std::atomic<uint64_t> lost_{0};
   alignas(64) std::atomic<uint64_t> tail_{0};

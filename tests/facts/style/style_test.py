@@ -163,7 +163,7 @@ def check_functions(_path, lines):
             begin = None
 
 
-# The classes of the engine. Structs are exempt: configuration, attributes, counters, statuses and the parts from which an
+# The classes of engine and device. Structs are exempt: configuration, attributes, counters, statuses and the parts from which an
 # endpoint is put together are lists of values without behaviour, as long as what they describe.
 CLASS = re.compile(r"\bclass\s+(?:\w+\([^)]*\)\s+)?(\w+)(?:\s+final)?(?:\s*:[^{};()]*)?\s*\{")
 BRACES = re.compile(r"(\)|\bconst|\boverride|\bnoexcept)?(\s*)\{[^{}]*\}")
@@ -195,7 +195,7 @@ def data_members(body):
 
 
 def check_members(path, lines):
-    if not path.startswith("libmrc/src/core/"):
+    if not path.startswith(("libmrc/src/core/", "libmrc/src/device/")):
         return
     text = "\n".join(lines)
     for found in CLASS.finditer(text):

@@ -271,7 +271,7 @@ def unprivileged(*words):
     return process.run([copy_of, *words], environment(), None, LIMIT_S, **more)
 
 
-def test_who_is_not_root_is_told_what_works():
+def test_without_root_one_is_told_what_works():
     for words in (("up", "tiny"), ("down", "--lab", "x"), ("exec", "h0", "--", "true"), ("fault", "list"), ("status",)):
         done = unprivileged(*words)
         assert done.returncode == 1 and "needs root" in done.stderr and "sudo" in done.stderr, done

@@ -59,7 +59,7 @@ def refuses_visitors():
         return visitor.connect_ex(("127.0.0.1", HTTP_PORT)) != 0
 
 
-def test_who_does_not_read_does_not_keep_it():
+def test_a_client_that_does_not_read_does_not_keep_it():
     with Daemon() as mrcd, socket.socket(socket.AF_UNIX) as link:
         link.connect(files.at("mrcd.sock"))
         link.sendall(json.dumps({"request": 1, "do": "deny", "rule": {"plane": 1, "why": LONG}}).encode() + b"\n")

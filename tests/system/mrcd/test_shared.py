@@ -208,7 +208,7 @@ def test_the_state_of_a_daemon_replaces_what_there_was():
             until(lambda: app("port", 2) == "1", "it stays down")
 
 
-def test_who_plays_the_daemon_ends_nobody():
+def test_a_false_daemon_ends_no_process():
     """Garbage, nesting without end, wrong types, a line that never ends, silence: the application goes on."""
     lines = [b"\xff\x00garbage\n", b"[1,2]\n", b'{"state":5}\n', b'{"want":' + b"[" * 100000 + b"]" * 100000 + b"}\n",
              b'{"call":{"kind":[]}}\n', b'{"denies":{"a":1}}\n', b'{"ports_down":["x"]}\n',
@@ -273,7 +273,7 @@ def test_denies_and_replacements_within_a_profile():
         assert profile(5)["min_active"] == 2 and profile(5)["state"] == "ONLINE"
 
 
-def test_who_may_not_is_refused():
+def test_a_user_without_the_right_is_refused():
     """[MRC-MRCD-2]"""
     need_root("processes of another user")
     os.chmod(files.at(), 0o755)

@@ -12,7 +12,7 @@
 
 #include "connected_qp.h"
 #include "first_device.h"
-#include "pair.h"
+#include "harness/api_pair.h"
 
 namespace {
 const pid_t program = getpid();

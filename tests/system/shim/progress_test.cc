@@ -162,7 +162,7 @@ TEST(Progress, so_it_is_on_a_shared_receive_queue) {
 }
 
 // The receiver begins to wait when the progress thread sleeps, so both wait for the same event of the MRC library.
-TEST(Progress, who_waits_for_an_event_leaves_no_work_behind) {
+TEST(Progress, a_wait_for_an_event_leaves_no_work_behind) {
   Connected c;
   for (int i = 0; i < 100; ++i) {
     c.responder.receive();
@@ -178,7 +178,7 @@ TEST(Progress, who_waits_for_an_event_leaves_no_work_behind) {
 }
 
 // A program that has waited in ibv_get_cq_event many times, and then waits at the channel's descriptor.
-TEST(Progress, who_has_waited_in_the_call_may_wait_at_the_descriptor) {
+TEST(Progress, waits_in_the_call_may_be_followed_by_one_at_the_descriptor) {
   Connected c;
   for (int i = 0; i < 100; ++i) {
     c.responder.receive();

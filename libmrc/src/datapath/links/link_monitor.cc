@@ -32,17 +32,13 @@ bool has_link(uint32_t interface_flags) {
          (interface_flags & IFF_DORMANT) == 0;
 }
 
-LinkMonitor::~LinkMonitor() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 bool LinkMonitor::open(bool addresses) {
-  fd_ = ::socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
-  if (fd_ < 0) return false;
+  fd_ = Fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE));
+  if (!fd_.get()) return false;
   sockaddr_nl own{};
   own.nl_family = AF_NETLINK;
   own.nl_groups = RTMGRP_LINK | (addresses ? RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR : 0);
-  return ::bind(fd_, reinterpret_cast<const sockaddr*>(&own), sizeof own) == 0 && ask();
+  return ::bind(fd_.get(), reinterpret_cast<const sockaddr*>(&own), sizeof own) == 0 && ask();
 }
 
 // The states of all; the answers have the form of notifications.
@@ -55,7 +51,7 @@ bool LinkMonitor::ask() {
   query.header.nlmsg_type = RTM_GETLINK;
   query.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
   query.link.ifi_family = AF_UNSPEC;
-  answering_ = ::send(fd_, &query, sizeof query, 0) == static_cast<ssize_t>(sizeof query);
+  answering_ = ::send(fd_.get(), &query, sizeof query, 0) == static_cast<ssize_t>(sizeof query);
   stale_ = !answering_;
   return answering_;
 }
@@ -70,7 +66,7 @@ void LinkMonitor::ask_again() {
 void LinkMonitor::read(const std::function<void(const LinkState&)>& change) {
   alignas(nlmsghdr) std::array<char, kLargestMessage> buffer;
   for (;;) {
-    const ssize_t n = ::recv(fd_, buffer.data(), buffer.size(), MSG_DONTWAIT);
+    const ssize_t n = ::recv(fd_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (n > 0) {
       take(buffer.data(), static_cast<size_t>(n), change);
     } else if (n == 0 || (errno != EINTR && errno != ENOBUFS)) {

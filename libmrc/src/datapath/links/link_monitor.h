@@ -8,6 +8,8 @@
 #include <functional>
 #include <string_view>
 
+#include "fd.h"
+
 namespace mrc::datapath {
 
 // Up, with a carrier if the driver reports one, and not waiting for admission (802.1X), by the flags of
@@ -22,16 +24,11 @@ struct LinkState {
 
 class LinkMonitor {
  public:
-  LinkMonitor() = default;
-  ~LinkMonitor();
-  LinkMonitor(const LinkMonitor&) = delete;
-  LinkMonitor& operator=(const LinkMonitor&) = delete;
-
   // The first notifications are the states of all interfaces. False: an error of the kernel, see errno.
   // `addresses`: changes of addresses make the descriptor readable, too. They are not reported further: read() has
   // drained them when it returns.
   [[nodiscard]] bool open(bool addresses = false);
-  int fd() const { return fd_; }  // readable when there is a notification; -1 before open
+  int fd() const { return fd_.get(); }  // readable when there is a notification; -1 before open
   // Reads the kernel's notifications without blocking. They may repeat known states.
   void read(const std::function<void(const LinkState&)>& change);
   void ask_again();  // the states of all are notified once more
@@ -40,7 +37,7 @@ class LinkMonitor {
   bool ask();
   void take(const char* message, size_t bytes, const std::function<void(const LinkState&)>& change);
 
-  int fd_ = -1;
+  Fd fd_;
   bool answering_ = false;  // the kernel accepts no second request before the end of its answer
   bool stale_ = false;      // a notification was lost: to be requested again
 };

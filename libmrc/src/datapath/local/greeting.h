@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/ip.h"
-#include "datapath/fd.h"
+#include "fd.h"
 
 namespace mrc::datapath {
 

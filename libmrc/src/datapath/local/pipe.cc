@@ -103,7 +103,7 @@ PipeWriter::Written PipeWriter::write(const core::TxBurst& burst) {
   // burst: both write, then read, in the one order of all such operations.
   m.written.store(++written_);
   if (m.asleep.load() == 0) return Written::kYes;
-  return m.asleep.exchange(0) != 0 ? Written::kYesWakeHim : Written::kYes;
+  return m.asleep.exchange(0) != 0 ? Written::kYesToSleeper : Written::kYes;
 }
 
 std::unique_ptr<PipeReader> PipeReader::map(int fd) {

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "core/burst.h"
-#include "datapath/fd.h"
+#include "fd.h"
 
 namespace mrc::datapath {
 
@@ -84,7 +84,7 @@ class PipeWriter {
   int fd() const { return fd_.get(); }  // to be passed to the receiver
   void close_fd() { fd_ = Fd(); }       // the receiver has it now
 
-  enum class Written : uint8_t { kYes, kYesWakeHim, kFull };
+  enum class Written : uint8_t { kYes, kYesToSleeper, kFull };
   Written write(const core::TxBurst& burst);
   bool broken() const { return broken_; }  // the receiver returned a buffer that it did not have
 

@@ -4,7 +4,7 @@
 
 #include <sys/epoll.h>
 
-#include "datapath/fd.h"
+#include "fd.h"
 
 namespace mrc::datapath {
 

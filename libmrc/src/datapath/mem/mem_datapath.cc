@@ -15,6 +15,12 @@ std::pair<std::unique_ptr<MemDatapath>, std::unique_ptr<MemDatapath>> MemDatapat
   return {std::move(a), std::move(b)};
 }
 
+std::unique_ptr<MemDatapath> MemDatapath::make_loop(uint32_t planes, uint32_t depth) {
+  auto loop = std::make_unique<MemDatapath>();
+  loop->in_ = loop->out_ = std::make_shared<Lane>(Lane{PerPlane<std::deque<Packet>>(planes), depth});
+  return loop;
+}
+
 int MemDatapath::rx_burst(Instant, core::RxBurst* out, int max) {
   lent_.clear();
   size_t empty = 0;

@@ -1,5 +1,5 @@
-// Two datapaths joined back to back in one process, without sockets, time or loss: for tests and examples that use the
-// device and the engine without the kernel. One thread.
+// Two datapaths joined back to back in one process, or one with itself, without sockets, time or loss: for tests and
+// examples that use the device and the engine without the kernel. One thread.
 #pragma once
 
 #include <deque>
@@ -15,6 +15,8 @@ class MemDatapath final : public Datapath {
   // `depth` bursts per plane and direction fit before a plane has no room.
   static std::pair<std::unique_ptr<MemDatapath>, std::unique_ptr<MemDatapath>> make_pair(uint32_t planes,
                                                                                          uint32_t depth);
+  // One that reaches itself.
+  static std::unique_ptr<MemDatapath> make_loop(uint32_t planes, uint32_t depth);
 
   int rx_burst(Instant now, core::RxBurst* out, int max) override;
   int tx_burst(Instant now, const core::TxBurst* const* bursts, int n) override;

@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "datapath/fd.h"
+#include "fd.h"
 
 namespace mrc::datapath {
 

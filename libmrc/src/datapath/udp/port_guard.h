@@ -10,9 +10,9 @@
 #include <cstdint>
 #include <string>
 
-#include "datapath/fd.h"
 #include "datapath/port_range.h"
 #include "datapath/udp/socket.h"
+#include "fd.h"
 
 namespace mrc::datapath {
 

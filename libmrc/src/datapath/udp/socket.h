@@ -8,8 +8,8 @@
 #include <string>
 
 #include "base/ip.h"
-#include "datapath/fd.h"
 #include "datapath/udp/syscalls.h"
+#include "fd.h"
 #include "result.h"
 
 namespace mrc::datapath {

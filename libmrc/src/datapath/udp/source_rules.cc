@@ -8,7 +8,7 @@
 #include <array>
 #include <cstring>
 
-#include "datapath/fd.h"
+#include "fd.h"
 
 namespace mrc::datapath {
 

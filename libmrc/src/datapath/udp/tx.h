@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "datapath/held_burst.h"
 #include "datapath/udp/descriptors.h"
 #include "datapath/udp/socket.h"
 #include "datapath/udp/udp_datapath.h"
@@ -59,10 +60,7 @@ class UdpTransmitter {
     Fd group_fd;             // sends to multicast groups
     core::PlaneAddress group_source;
     // Rest of a burst of which sendmmsg took only a part; sent before anything else on the plane. One copy, rare.
-    std::vector<uint8_t> rest;
-    uint32_t rest_bytes = 0;
-    uint32_t rest_segment = 0;
-    wire::Flow rest_flow;
+    HeldBurst rest;
     IpAddress rest_to;
     int rest_fd = -1;
   };

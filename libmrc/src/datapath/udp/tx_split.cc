@@ -2,7 +2,6 @@
 // that the socket has taken in part the rest is kept.
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include "datapath/udp/tx.h"
 
@@ -70,19 +69,8 @@ bool UdpTransmitter::send_split(Plane* plane, Socket* socket, const core::TxBurs
   uint32_t first = 0;
   if (send_many(fd, &first, segments, counters) == Sent::kAll) return true;
   if (first == 0) return false;
-  if (plane->rest.empty()) plane->rest.resize(65536);  // once per plane
-  uint32_t bytes = 0;
-  for (uint32_t i = first; i < segments; ++i) {
-    const msghdr& msg = msgs_[i].msg_hdr;
-    for (size_t k = 0; k < msg.msg_iovlen; ++k) {
-      std::memcpy(plane->rest.data() + bytes, msg.msg_iov[k].iov_base, msg.msg_iov[k].iov_len);
-      bytes += static_cast<uint32_t>(msg.msg_iov[k].iov_len);
-    }
-  }
+  plane->rest.assign(burst, first);
   resting_.insert(burst.plane);
-  plane->rest_bytes = bytes;
-  plane->rest_segment = burst.segment_size;
-  plane->rest_flow = burst.flow;
   plane->rest_to = to;
   plane->rest_fd = fd;
   return true;
@@ -91,20 +79,18 @@ bool UdpTransmitter::send_split(Plane* plane, Socket* socket, const core::TxBurs
 bool UdpTransmitter::flush_rest(PlaneId id, DatapathCounters* counters) {
   Plane* const plane = &planes_[id];
   going_by_ = id;
-  going_to_ = plane->rest_flow.dst;
-  prepare(plane->rest_flow, plane->rest_to, plane->scope, 0, nullptr);
-  iovec whole{plane->rest.data(), plane->rest_bytes};
-  uint32_t segments = split(&whole, 1, plane->rest_segment, plane->rest_bytes);
+  HeldBurst& rest = plane->rest;
+  going_to_ = rest.flow().dst;
+  prepare(rest.flow(), plane->rest_to, plane->scope, 0, nullptr);
+  const iovec whole = rest.whole();
+  uint32_t segments = split(&whole, 1, rest.segment_size(), rest.bytes());
   uint32_t first = 0;
   Sent sent = send_many(plane->rest_fd, &first, segments, counters);
   if (sent == Sent::kAll) {
-    plane->rest_bytes = 0;
     resting_.erase(id);
     return true;
   }
-  uint32_t done = std::min(first * plane->rest_segment, plane->rest_bytes);
-  std::memmove(plane->rest.data(), plane->rest.data() + done, plane->rest_bytes - done);
-  plane->rest_bytes -= done;
+  rest.drop(first);
   block(id, plane->rest_fd);
   return false;
 }

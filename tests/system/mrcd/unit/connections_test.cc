@@ -226,7 +226,7 @@ double cpu_seconds() {
 
 // A user's connections without a whole line end at their deadline, however many bytes have come; the same user can be
 // served again then, and others all the time.
-TEST(Connections, who_says_nothing_whole_is_closed_in_time) {
+TEST(Connections, a_connection_without_a_whole_message_is_closed_in_time) {
   Served served;
   const Caller known(served);
   ASSERT_TRUE(known.is_answered());
@@ -279,7 +279,7 @@ TEST(Connections, without_descriptors_it_waits_and_does_not_spin) {
 }
 
 // As many answers as it asks for, in their order, once it reads them.
-TEST(Connections, who_reads_late_gets_everything) {
+TEST(Connections, a_late_reader_gets_everything) {
   const Served served;
   const Caller peer(served);
   constexpr int kRequests = 12000;

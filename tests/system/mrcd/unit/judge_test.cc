@@ -127,7 +127,7 @@ TEST(PathJudge, a_gray_path_is_believed_after_hundreds) {
 }
 
 // [MRC-MON-2]
-TEST(PathJudge, who_relapses_shows_twice_as_many) {
+TEST(PathJudge, a_path_that_relapses_shows_twice_as_many) {
   Path path;
   path.good(10);
   for (uint32_t expected : {7u, 14u, 28u, 56u}) {

@@ -85,7 +85,7 @@ TEST(Peer, a_capability_in_our_user_namespace_counts) {
   EXPECT_EQ(may_control(who, ""), own_net_admin());
 }
 
-TEST(Peer, who_has_nothing_may_not) {
+TEST(Peer, a_process_without_capabilities_may_not) {
   const auto drop = [] { return ::setresuid(other_user(), other_user(), other_user()) == 0 ? 0 : errno; };
   const Visitor visitor(drop, nothing);
   ASSERT_EQ(visitor.error(), 0);

@@ -94,7 +94,7 @@ TEST(Service, a_change_reaches_processes_before_it_is_answered) {
 }
 
 // [MRC-MRCD-2]
-TEST(Service, who_may_not_changes_nothing) {
+TEST(Service, a_refused_request_changes_nothing) {
   Rig rig;
   EXPECT_EQ(rig.ask(rig.app_id, rig.app, {{"do", "modify"}, {"call", rig.automatic(5)}}), EPERM);
   EXPECT_EQ(rig.ask(rig.app_id, rig.app, {{"do", "deny"}, {"rule", {{"plane", 1}}}}), EPERM);
@@ -359,7 +359,7 @@ TEST(Service, latencies_of_reports_that_nobody_waits_for_count) {
 }
 
 // Only while a report is requested may a process send more than a line of a few hundred kilobytes.
-TEST(Service, who_was_asked_for_its_report_is_awaited_for_a_while) {
+TEST(Service, a_process_asked_for_its_report_is_awaited_for_a_while) {
   Rig rig;
   EXPECT_FALSE(rig.service.awaits_report(rig.app_id, at(0)));
   rig.ask(rig.root_id, rig.root, {{"do", "reports"}});
@@ -415,7 +415,7 @@ TEST(Service, what_the_file_has_waits_for_a_device_that_fits) {
   EXPECT_EQ(service.file_state()["devices"]["far"]["ports_down"], Json({4}));
 }
 
-TEST(Service, who_opens_another_device_holds_nothing_of_the_first) {
+TEST(Service, a_process_that_opens_another_device_holds_nothing_of_the_first) {
   Rig rig;
   rig.modify(rig.automatic(5));
   rig.modify(rig.go(5, MRC_CTL_PROFILE_ONLINE));

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "api/qp.h"
-#include "pair.h"
+#include "harness/api_pair.h"
 
 namespace mrc::api {
 namespace {

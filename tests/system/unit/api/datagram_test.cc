@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "pair.h"
+#include "harness/api_pair.h"
 
 namespace mrc::api {
 namespace {
@@ -87,7 +87,7 @@ struct DatagramEnd {
     }
     return wc;
   }
-  int poll() {
+  int poll_once() {
     ibv_wc wc;
     return mrc_poll_cq(cq, 1, &wc);
   }
@@ -169,7 +169,7 @@ TEST_F(DatagramTest, transitions_need_what_verbs_needs) {
   EXPECT_EQ(a.send(a.request(ah, a, 2, 8)), 0);
   EXPECT_EQ(a.wait().status, IBV_WC_WR_FLUSH_ERR);
   EXPECT_EQ(a.to(IBV_QPS_RESET), 0);
-  EXPECT_EQ(a.poll(), 0);
+  EXPECT_EQ(a.poll_once(), 0);
   a.start();
   EXPECT_EQ(mrc_soft_destroy_ah(ah), 0);
 }
@@ -276,7 +276,7 @@ TEST_F(MulticastApiTest, every_attached_queue_pair_receives_the_senders_too) {
     bool sent = false, received = false;
     for (int i = 0; i < 2; ++i) (a.wait().opcode == IBV_WC_SEND ? sent : received) = true;
     EXPECT_TRUE(sent && received);
-    EXPECT_EQ(other.poll(), 0);
+    EXPECT_EQ(other.poll_once(), 0);
 
     // Without b, whose next receive request stays.
     ASSERT_EQ(mrc_soft_detach_mcast(b.qp, &to), 0);
@@ -284,7 +284,7 @@ TEST_F(MulticastApiTest, every_attached_queue_pair_receives_the_senders_too) {
     ASSERT_EQ(a.receive(8, 1000 + kHeader), 0);
     ASSERT_EQ(a.send(request_to(a, ah)), 0);
     for (int i = 0; i < 2; ++i) a.wait();
-    EXPECT_EQ(b.poll(), 0);
+    EXPECT_EQ(b.poll_once(), 0);
     ASSERT_EQ(mrc_soft_detach_mcast(a.qp, &to), 0);
     EXPECT_EQ(mrc_soft_destroy_ah(ah), 0);
   }

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "pair.h"
+#include "harness/api_pair.h"
 
 namespace mrc::api {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "api/context.h"
 #include "api/cq.h"
-#include "pair.h"
+#include "harness/api_pair.h"
 
 namespace mrc::api {
 namespace {

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <thread>
 
-#include "pair.h"
+#include "harness/api_pair.h"
 
 namespace mrc::api {
 namespace {
@@ -140,7 +140,7 @@ TEST_F(EventsTest, no_wake_up_is_lost) {
   std::thread sender([&] {
     for (int i = 0; i < kCount; ++i) {
       int error;
-      while ((error = a.write(b, i, 8, IBV_SEND_SIGNALED, true, i)) == ENOMEM) a.poll();
+      while ((error = a.write(b, i, 8, IBV_SEND_SIGNALED, true, i)) == ENOMEM) a.poll_once();
       ASSERT_EQ(error, 0);
       a.wait();
     }

@@ -4,8 +4,8 @@
 #include <cerrno>
 #include <thread>
 
+#include "harness/api_pair.h"
 #include "in_child.h"
-#include "pair.h"
 
 namespace mrc::api {
 namespace {
@@ -45,7 +45,7 @@ TEST_F(ForkTest, a_child_posts_and_changes_nothing) {
     EXPECT_EQ(a.state(), IBV_QPS_RTS);
     EXPECT_EQ(mrc_req_notify_cq(a.cq, 0), EPERM);
     EXPECT_EQ(mrc_soft_resize_cq(a.cq, 512), EPERM);
-    EXPECT_EQ(a.poll(), 0);
+    EXPECT_EQ(a.poll_once(), 0);
     EXPECT_EQ(mrc_soft_set_mailbox(a.qp, nullptr, 0, 0), EPERM);
     EXPECT_EQ(mrc_soft_set_port_admin(verbs, 1, 0), EPERM);
     mrc_cq* cq;
@@ -153,7 +153,7 @@ TEST_F(ForkTest, a_child_waits_for_no_thread_of_its_parent) {
   });
   for (int i = 0; i < 40 && !HasFailure(); ++i)
     harness::in_child([&] {
-      EXPECT_EQ(a.poll(), 0);
+      EXPECT_EQ(a.poll_once(), 0);
       EXPECT_EQ(a.write(b, 1, 1000, IBV_SEND_SIGNALED), EPERM);
       EXPECT_EQ(mrc_destroy_qp(a.qp), 0);
       EXPECT_EQ(mrc_destroy_cq(a.cq), 0);

@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "pair.h"
+#include "harness/api_pair.h"
 
 namespace mrc::api {
 namespace {

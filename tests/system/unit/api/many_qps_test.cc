@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "pair.h"
+#include "harness/api_pair.h"
 
 namespace mrc::api {
 namespace {

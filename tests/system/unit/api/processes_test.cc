@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "pair.h"
+#include "harness/api_pair.h"
 
 namespace mrc::api {
 namespace {
@@ -166,7 +166,7 @@ TEST_F(ProcessesTest, writer_that_makes_no_calls_after_posting) {
   });
   Process process;
   ASSERT_TRUE(process.connect(&shared->parent, &shared->child));
-  spin_on_last_word(process.end->buffer, End::kBytes, 0xA5, [&] { process.end->poll(); });
+  spin_on_last_word(process.end->buffer, End::kBytes, 0xA5, [&] { process.end->poll_once(); });
   shared->flag = true;
   child_succeeds();
 }

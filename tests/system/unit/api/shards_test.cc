@@ -20,7 +20,7 @@
 #include "api/qp.h"
 #include "device/interfaces.h"
 #include "device/qpn.h"
-#include "pair.h"
+#include "harness/api_pair.h"
 
 namespace mrc::api {
 namespace {
@@ -94,7 +94,7 @@ TEST_F(ShardsTest, a_full_shard_does_not_refuse_what_another_one_can_have) {
   std::vector<Qpn> taken;
   {
     const device::DeviceLock lock(context->device().mutex());
-    for (Qpn qpn; (qpn = context->device().allocate_qpn_locked()) != Qpn();) taken.push_back(qpn);
+    for (Qpn qpn; (qpn = context->device().qpns().take()) != Qpn();) taken.push_back(qpn);
   }
   {
     End a(context, pd), b(context, pd), c(context, pd);
@@ -104,7 +104,7 @@ TEST_F(ShardsTest, a_full_shard_does_not_refuse_what_another_one_can_have) {
     }
   }
   const device::DeviceLock lock(context->device().mutex());
-  for (const Qpn qpn : taken) context->device().release_qpn_locked(qpn);
+  for (const Qpn qpn : taken) context->device().qpns().give(qpn);
 }
 
 // Data within each shard and from one to the other, from and into the same memory, with one completion queue.

@@ -2,7 +2,7 @@
 #include <atomic>
 #include <thread>
 
-#include "pair.h"
+#include "harness/api_pair.h"
 
 namespace mrc::api {
 namespace {

@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <numeric>
 
-#include "pair.h"
+#include "harness/api_pair.h"
 
 namespace mrc::api {
 namespace {
@@ -22,7 +22,7 @@ TEST_F(WriteTest, write_places_bytes_and_completes) {
   EXPECT_EQ(wc.opcode, IBV_WC_RDMA_WRITE);
   EXPECT_EQ(wc.qp_num, a.qpn);
   EXPECT_EQ(a.buffer, b.buffer);
-  EXPECT_EQ(b.poll(), 0);
+  EXPECT_EQ(b.poll_once(), 0);
 }
 
 // spec/clients.md rules 10 and 13. [API-CQ-6]
@@ -263,7 +263,7 @@ TEST_F(WriteTest, peer_in_init_is_waited_for) {
   ASSERT_EQ(a.to_rts(), 0);
   a.buffer[0] = 0xEE;
   ASSERT_EQ(a.write(b, 8, 64, IBV_SEND_SIGNALED), 0);
-  for (int i = 0; i < 1000; ++i) EXPECT_EQ(a.poll(), 0);
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(a.poll_once(), 0);
   ASSERT_EQ(b.to_rtr(gid, a.qpn), 0);
   EXPECT_EQ(a.wait().status, IBV_WC_SUCCESS);
   EXPECT_EQ(b.buffer[0], 0xEE);

@@ -128,7 +128,7 @@ TEST_F(Local, packets_to_a_receiver_that_has_gone_take_the_driver_and_its_succes
 }
 
 // After 100 ms, 200, 400 and so on: who begins to listen 800 ms after the first try is found 1500 ms after it.
-TEST_F(Local, nobody_is_asked_ever_more_rarely) {
+TEST_F(Local, absent_peers_are_asked_ever_more_rarely) {
   End a = open();
   Listener l;
   l.listening = Fd();
@@ -181,7 +181,7 @@ TEST_F(Local, a_burst_wakes_who_sleeps) {
   EXPECT_TRUE(readable()) << "what came before it fell asleep";
 }
 
-TEST_F(Local, whoever_reads_a_wake_that_was_meant_for_another_leaves_him_wakeable) {
+TEST_F(Local, a_wake_read_by_another_thread_leaves_the_sleeper_wakeable) {
   End a = open(), b = open();
   meet(a, b);
   int fds[8];

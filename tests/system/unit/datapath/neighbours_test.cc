@@ -116,7 +116,7 @@ TEST(NeighbourMessage, an_advertisement_goes_to_who_asked) {
   EXPECT_EQ(got->mac, kOther);
 }
 
-TEST(NeighbourMessage, who_checks_for_duplicates_is_answered_at_all_nodes) {
+TEST(NeighbourMessage, a_check_for_duplicates_is_answered_at_all_nodes) {
   NeighbourMessage query;
   query.target = ip("fd00::2");
   NeighbourFrame frame;

@@ -13,8 +13,8 @@
 #include <optional>
 #include <string>
 
-#include "datapath/fd.h"
 #include "device_fixture.h"
+#include "fd.h"
 
 namespace mrc::device {
 namespace {
@@ -115,7 +115,7 @@ class Asking {
     sockaddr_un at{};
     at.sun_family = AF_UNIX;
     std::strncpy(at.sun_path, path().c_str(), sizeof at.sun_path - 1);
-    listener_ = datapath::Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    listener_ = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     EXPECT_EQ(::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
     EXPECT_EQ(::listen(listener_.get(), 4), 0);
   }
@@ -124,8 +124,8 @@ class Asking {
   Asking& operator=(const Asking&) = delete;
 
   std::string path() const { return folder_ + "/mrcd.sock"; }
-  void accept() { link_ = datapath::Fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)); }
-  void drop() { link_ = datapath::Fd(); }
+  void accept() { link_ = Fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)); }
+  void drop() { link_ = Fd(); }
   void ask(int token) {
     const std::string line = Json{{"want", token}}.dump() + "\n";
     EXPECT_EQ(::send(link_.get(), line.data(), line.size(), MSG_NOSIGNAL), static_cast<ssize_t>(line.size()));
@@ -147,7 +147,7 @@ class Asking {
 
  private:
   std::string folder_;
-  datapath::Fd listener_, link_;
+  Fd listener_, link_;
 };
 
 // A device with a daemon, and writes of it to another one.

@@ -1,5 +1,4 @@
-// Devices over real loopback sockets and over the in-process datapath: slots, a write from one to the other, the helper
-// thread, stopping.
+// Devices over real loopback sockets: slots, a write from one to the other, the helper thread, stopping.
 #include "device/device.h"
 
 #include <cerrno>
@@ -8,7 +7,6 @@
 #include <functional>
 #include <thread>
 
-#include "datapath/mem/mem_datapath.h"
 #include "device/qpn.h"
 #include "device_fixture.h"
 #include "harness/limits.h"
@@ -53,7 +51,7 @@ TEST(Device, start__second_device_gets_another_slot) {
   EXPECT_EQ(a->evs().size(), 80u);
   EXPECT_EQ(a->max_mtu(), 4096u);
   std::lock_guard lock(b->mutex());
-  EXPECT_EQ(slot_of(b->allocate_qpn_locked()), b->slot());
+  EXPECT_EQ(slot_of(b->qpns().take()), b->slot());
 }
 
 TEST(Device, write_imm__between_two_devices_over_sockets) {
@@ -146,24 +144,6 @@ TEST(Device, write_imm__with_faults) {
   write_arrives(a.get(), b.get());
   EXPECT_NE(a->stats_text().find("driver.fault_dropped "), std::string::npos);
   EXPECT_EQ(a->stats_text().find("driver.fault_dropped 0\n"), std::string::npos);
-}
-
-TEST(Device, write_imm__over_a_datapath_that_is_often_full) {
-  DeviceConfig config = test_config();
-  auto pair = datapath::MemDatapath::make_pair(4, 1);  // one burst per plane
-  PerEv<core::EvEntry> evs;
-  for (uint32_t i = 0; i < 16; ++i) evs.push_back({1000 + i, plane_at(i % 4)});
-  const auto a = Device::start_over(config, std::move(pair.first), evs, 0, false);
-  const auto b = Device::start_over(config, std::move(pair.second), evs, 1, false);
-  write_arrives(a.get(), b.get());
-}
-
-TEST(Device, stop__progress_does_nothing_afterwards) {
-  const auto a = start(test_config());
-  a->stop();
-  EXPECT_EQ(a->progress(), 0);
-  EXPECT_EQ(a->try_progress(), 0);
-  a->stop();
 }
 
 // The receiver stops right after its completion, the sender has not polled yet (spec/clients.md rule 2).

@@ -292,7 +292,7 @@ TEST_F(HelperTest, a_poll_beside_a_stand_in_does_not_wake_the_helper_at_once) {
   EXPECT_LT(sleeps_of_helper() - before, 50);
 }
 
-TEST_F(HelperTest, nobody_stands_in_where_there_is_nothing_to_sleep_on) {
+TEST_F(HelperTest, no_thread_stands_in_where_there_is_nothing_to_sleep_on) {
   ASSERT_TRUE(helper.start(&work, kTiming, {}));
   EXPECT_FALSE(Helper::StandIn(&helper, 1, 0));
 }

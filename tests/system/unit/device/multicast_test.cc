@@ -9,11 +9,11 @@
 #include <new>
 
 #include "core/datagram_receive_queue.h"
-#include "datapath/fd.h"
 #include "datapath/mem/mem_datapath.h"
 #include "device/device.h"
 #include "device/registry.h"
 #include "device_fixture.h"
+#include "fd.h"
 
 namespace mrc::device {
 namespace {
@@ -64,7 +64,7 @@ class MulticastDeviceTest : public testing::Test, public QpObserver {
     for (size_t i = 0; i < 2; ++i) {
       core::DatagramQpInit init;
       init.cookie = static_cast<QpObserver*>(this);
-      init.qpn = device_->allocate_qpn_locked();
+      init.qpn = device_->qpns().take();
       init.receive = &queue_;
       qps_[i] = device_->endpoint().create_datagram_qp(init);
       ASSERT_NE(qps_[i], nullptr);
@@ -133,7 +133,7 @@ TEST_F(MulticastDeviceTest, fork__a_child_leaves_the_datapath_alone) {
   int status = 0;
   ASSERT_EQ(::waitpid(pid, &status, 0), pid);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-  const datapath::Fd socket(::socket(AF_INET, SOCK_DGRAM, 0));
+  const Fd socket(::socket(AF_INET, SOCK_DGRAM, 0));
   sockaddr_in to{};
   to.sin_family = AF_INET;
   to.sin_port = htons(4791);

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "datapath/fd.h"
+#include "fd.h"
 #include "in_child.h"
 
 namespace mrc::device {
@@ -93,7 +93,7 @@ class ShardsWithoutSlots : public ::testing::Test {
       blocked_.clear();
       config_.planes[0].port_base = base;
       for (uint16_t slot = 1; slot < 64; ++slot) {
-        datapath::Fd fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+        Fd fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
         addr.sin_port = htons(static_cast<uint16_t>(base + slot));
         if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&addr), sizeof addr) != 0) break;
         blocked_.push_back(std::move(fd));
@@ -103,7 +103,7 @@ class ShardsWithoutSlots : public ::testing::Test {
     config_.planes[0].port = static_cast<uint16_t>(config_.planes[0].port_base + 64);
   }
   DeviceConfig config_;
-  std::vector<datapath::Fd> blocked_;
+  std::vector<Fd> blocked_;
 };
 
 TEST_F(ShardsWithoutSlots, a_number_that_cannot_be_opened_is_an_error_that_names_the_setting) {

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "pair.h"
+#include "harness/api_pair.h"
 
 namespace mrc::api {
 namespace {
@@ -42,7 +42,7 @@ TEST_F(SoftTest, mailbox_is_written_by_its_reserved_key) {
   ASSERT_EQ(a.write(b, 1, 64, IBV_SEND_SIGNALED, true, 5), 0);
   wr.num_sge = 0;
   ASSERT_EQ(mrc_post_send(a.qp, &wr, &bad), 0);
-  EXPECT_EQ(b.poll(), 0);
+  EXPECT_EQ(b.poll_once(), 0);
   ASSERT_EQ(b.receive(77), 0);
   EXPECT_EQ(b.wait().wr_id, 77u);
   EXPECT_EQ(b.wait().wr_id, 4711u);

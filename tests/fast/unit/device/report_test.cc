@@ -1,7 +1,7 @@
 // Reports of devices: counters, the resolved configuration, port events.
 #include <nlohmann/json.hpp>
 
-#include "device_fixture.h"
+#include "virtual_devices.h"
 
 namespace mrc::device {
 namespace {
@@ -13,7 +13,8 @@ struct PortWatcher final : DeviceObserver {
 };
 
 TEST(Device, observers__are_told_of_ports_until_they_are_removed) {
-  const auto a = start(test_config());
+  const VirtualPair pair;
+  const auto& a = pair.a;
   PortWatcher watcher;
   a->add_observer(&watcher);
   const auto set = [&](bool up) {
@@ -30,21 +31,22 @@ TEST(Device, observers__are_told_of_ports_until_they_are_removed) {
 }
 
 TEST(Device, reports__tell_the_line_rate_in_force) {
-  DeviceConfig config = test_config();
+  DeviceConfig config = virtual_config();
   for (const double gbps : {0.0, 50.0, 12.5}) {  // of cards: the setting stays 0
     config.line_rate_gbps = gbps;
-    const auto j = nlohmann::json::parse(start(config)->describe_json());
+    const auto j = nlohmann::json::parse(VirtualPair(config).a->describe_json());
     EXPECT_EQ(j["line_rate_gbps"], gbps);
     EXPECT_EQ(j["settings"]["line_rate_gbps"], "0");
   }
 }
 
 TEST(Device, reports__are_well_formed) {
-  const auto a = start(test_config());
+  const VirtualPair pair;
+  const auto& a = pair.a;
   const auto j = nlohmann::json::parse(a->describe_json());
   EXPECT_EQ(j["name"], "mrc0");
   EXPECT_EQ(j["planes"].size(), 4u);
-  EXPECT_EQ(j["evs"].size(), 80u);
+  EXPECT_EQ(j["evs"].size(), 16u);
   EXPECT_EQ(j["settings"]["ev_count"], "64");
   EXPECT_NE(a->stats_text().find("\nplane.4.rx_bytes 0\n"), std::string::npos);
   EXPECT_EQ(a->stats_text().rfind("tx_packets 0\n", 0), 0u);

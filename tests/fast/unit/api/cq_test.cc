@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "api/context.h"
-#include "pair.h"
+#include "harness/api_pair.h"
 
 namespace mrc::api {
 namespace {

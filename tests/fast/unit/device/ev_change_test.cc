@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "device/profiles.h"
-#include "device_fixture.h"
+#include "virtual_devices.h"
 
 namespace mrc::device {
 namespace {
@@ -22,10 +22,8 @@ struct Listener final : DeviceObserver {
 };
 
 TEST(EvChange, a_dead_path_is_reported_once_with_its_losses) {
-  DeviceConfig config = test_config();
-  config.settings.fault = "ev=2:blackhole";
-  const auto a = start(config);
-  const auto b = start(test_config());
+  VirtualPair pair(virtual_config(), "ev=2:blackhole");
+  Device* const a = pair.a.get();
   Listener listener;
   a->add_observer(&listener);
   mrc_ctl_ev dead;
@@ -44,9 +42,8 @@ TEST(EvChange, a_dead_path_is_reported_once_with_its_losses) {
     dead = a->profiles().name_of(2_ev);
   }
   {
-    End from(a.get(), 1), to(b.get(), 1);
-    from.connect(to, b->config().gids[3]);
-    to.connect(from, a->config().gids[3]);
+    End from(a, 1), to(pair.b.get(), 1);
+    pair.connect(&from, &to);
     const auto heard_of_it = [&] {
       std::lock_guard lock(a->mutex());
       return std::count_if(listener.heard.begin(), listener.heard.end(), [&](const Listener::Heard& h) {
@@ -57,10 +54,7 @@ TEST(EvChange, a_dead_path_is_reported_once_with_its_losses) {
     while (heard_of_it() == 0) {
       to.post_recv();
       from.write_imm(to, 1 << 20);
-      for (++done; from.completions < done;) {
-        a->progress();
-        b->progress();
-      }
+      for (++done; from.completions < done;) pair.step();
     }
     EXPECT_EQ(heard_of_it(), 1);  // a path that stays dead does not come back
   }

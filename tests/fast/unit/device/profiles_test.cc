@@ -196,7 +196,7 @@ TEST(DeviceProfiles, denials_are_traced) {
     std::vector<core::TraceEntry> seen;
   } told;
   DeviceProfiles profiles(table(false), 2, EvNaming::kPort);
-  profiles.trace_to(&told);
+  profiles.trace_to(&told, &host_clock);
   ASSERT_EQ(automatic(&profiles, 1, 0), 0);
   EXPECT_TRUE(told.seen.empty());
   ASSERT_EQ(set_state(&profiles, 1, 3_ev, MRC_CTL_EV_DENIED), 0);

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "api/context.h"
-#include "pair.h"
+#include "harness/api_pair.h"
 
 namespace mrc::api {
 namespace {

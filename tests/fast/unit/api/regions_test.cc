@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/api_pair.h"
 #include "harness/gone_memory.h"
-#include "pair.h"
 
 namespace mrc::api {
 namespace {

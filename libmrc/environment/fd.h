@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace mrc::datapath {
+namespace mrc {
 
 class Fd {
  public:
@@ -27,4 +27,4 @@ class Fd {
   int fd_ = -1;
 };
 
-}  // namespace mrc::datapath
+}  // namespace mrc

@@ -1,11 +1,10 @@
-// Fixture of the API tests: one software device on loopback, and pairs of QPs connected to each other through it, as a
-// program would do it. What a test waits for either comes, or the test's own time limit ends it: no assertion is timed.
+// Fixture of the API tests: one software device that reaches itself, and pairs of QPs connected to each other through
+// it, as a program would do it. What a test waits for either comes, or the test's own time limit ends it: no assertion
+// is timed.
 #pragma once
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -160,7 +159,7 @@ struct End {
     EXPECT_EQ(n, 1);
     return wc;
   }
-  int poll() {
+  int poll_once() {
     ibv_wc wc;
     return mrc_poll_cq(cq, 1, &wc);
   }
@@ -177,8 +176,6 @@ struct End {
 class ApiTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    // The user that runs the tests may use the controller functions.
-    ::setenv("MRC_CTL_GROUP", std::to_string(::getegid()).c_str(), 1);
     verbs = mrc_soft_open_device_by_name(nullptr);
     ASSERT_NE(verbs, nullptr) << std::strerror(errno);
     context = mrc_create_context(verbs, nullptr);

@@ -1,0 +1,30 @@
+// HeldBursts: bursts that a plane had no room for, at most one per plane. Their payload is copied, because the engine
+// may release the user's memory before the plane has room; a full plane is rare and expensive anyway.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "base/planes.h"
+#include "base/time.h"
+#include "core/burst.h"
+#include "datapath/datapath.h"
+#include "datapath/held_burst.h"
+
+namespace mrc::device {
+
+class HeldBursts {
+ public:
+  PlaneSet planes() const { return planes_; }  // on which one is held
+  // Its plane has none. Throws std::bad_alloc, and then holds nothing more.
+  void hold(const core::TxBurst& burst);
+  // Sends those whose plane has room.
+  void offer(Instant now, datapath::Datapath* to);
+
+ private:
+  PlaneSet planes_;
+  std::array<datapath::HeldBurst, PlaneSet::kMaxPlanes> held_;
+  std::unique_ptr<core::TxBurst> whole_;  // from the first one on
+};
+
+}  // namespace mrc::device

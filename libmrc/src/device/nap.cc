@@ -1,0 +1,42 @@
+#include "device/nap.h"
+
+#include <sys/timerfd.h>
+
+#include <algorithm>
+
+namespace mrc::device {
+
+void set_timer(int timer, Instant at) {
+  itimerspec spec{};  // disarmed
+  const int64_t ns = std::max<int64_t>(at.ns(), 1);
+  if (at < Instant::never()) spec.it_value = {ns / 1000000000, ns % 1000000000};
+  ::timerfd_settime(timer, TFD_TIMER_ABSTIME, &spec, nullptr);
+}
+
+bool Nap::open(Duration park) {
+  park_ = park;
+  length_.store(park.ns(), std::memory_order_relaxed);
+  timer_ = Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
+  return timer_.get() >= 0;
+}
+
+void Nap::set(Instant now, Duration length) {
+  const Instant end = now + length;
+  length_.store(length.ns(), std::memory_order_relaxed);
+  end_.store(end.ns(), std::memory_order_relaxed);
+  set_timer(fd(), end);
+}
+
+void Nap::push(Instant now) {
+  const Instant end = Instant::from_ns(end_.load(std::memory_order_relaxed));
+  if (end - now > park_ / 2) return;
+  const Duration last = Duration::nanoseconds(length_.load(std::memory_order_relaxed));
+  set(now, std::min(last * 2, park_ * kLongest));
+}
+
+void Nap::disarm() {
+  set_timer(fd(), Instant::never());
+  end_.store(INT64_MIN / 4, std::memory_order_relaxed);  // last: else a nap that another thread sets now seems to run
+}
+
+}  // namespace mrc::device

@@ -1,0 +1,34 @@
+// Nap: the sleep of a parked helper, on a timer that polls push ahead when it is about to expire. Any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/time.h"
+#include "fd.h"
+
+namespace mrc::device {
+
+class Nap {
+ public:
+  static constexpr int64_t kLongest = 4;  // parks
+
+  // A nap is of one `park` at first. False: errno.
+  [[nodiscard]] bool open(Duration park);
+  int fd() const { return timer_.get(); }  // readable at its end
+  void set(Instant now, Duration length);
+  // Twice as long as the last one, if it is about to end.
+  void push(Instant now);
+  // It does not end by itself.
+  void disarm();
+
+ private:
+  Fd timer_;
+  Duration park_;
+  std::atomic<int64_t> end_{0}, length_{0};
+};
+
+// Arms a timer of CLOCK_MONOTONIC; never(): disarms it.
+void set_timer(int timer, Instant at);
+
+}  // namespace mrc::device
