@@ -1,4 +1,4 @@
-// A file descriptor that closes itself.
+// A file descriptor that closes itself, also when another one takes its place.
 #pragma once
 
 #include <unistd.h>
@@ -13,7 +13,8 @@ class Fd {
   explicit Fd(int fd) : fd_(fd) {}
   Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   Fd& operator=(Fd&& other) noexcept {
-    std::swap(fd_, other.fd_);
+    Fd taken(std::move(other));
+    std::swap(fd_, taken.fd_);
     return *this;
   }
   ~Fd() {

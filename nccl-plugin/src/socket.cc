@@ -43,34 +43,29 @@ void without_delay(int fd) {
 
 }  // namespace
 
-void Socket::close() {
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = -1;
-}
-
 Result<SocketAddress> Socket::listen_at(SocketAddress address) {
-  fd_ = socket(address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  fd_ = Fd(socket(address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   socklen_t size = address.size();
-  if (fd_ < 0 || bind(fd_, &address.any, size) != 0 || ::listen(fd_, 1024) != 0 ||
-      getsockname(fd_, &address.any, &size) != 0)
+  if (!fd_ || bind(fd_.get(), &address.any, size) != 0 || ::listen(fd_.get(), 1024) != 0 ||
+      getsockname(fd_.get(), &address.any, &size) != 0)
     return failed_call("Listening on " + address.text());
   return address;
 }
 
 bool Socket::start_connect(const SocketAddress& to) {
   close();
-  fd_ = socket(to.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd_ < 0) return false;
-  without_delay(fd_);
-  return connect(fd_, &to.any, to.size()) == 0 || errno == EINPROGRESS;
+  fd_ = Fd(socket(to.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd_) return false;
+  without_delay(fd_.get());
+  return connect(fd_.get(), &to.any, to.size()) == 0 || errno == EINPROGRESS;
 }
 
 Io Socket::finish_connect() {
-  pollfd p{fd_, POLLOUT, 0};
+  pollfd p{fd_.get(), POLLOUT, 0};
   if (poll(&p, 1, 0) <= 0) return Io::kAgain;  // also when a signal came
   int error = 0;
   socklen_t size = sizeof error;
-  if (getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return Io::kFailed;
+  if (getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) return Io::kFailed;
   errno = error;
   return error == 0 ? Io::kDone : Io::kFailed;
 }
@@ -78,19 +73,19 @@ Io Socket::finish_connect() {
 Io Socket::accept_from(Socket* out, SocketAddress* from) {
   *from = {};
   socklen_t size = sizeof *from;
-  const int fd = accept4(fd_, &from->any, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
-  if (fd < 0) {
+  Fd fd(accept4(fd_.get(), &from->any, &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!fd) {
     const bool none = errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
     return none || is_of_the_connection(errno) ? Io::kAgain : Io::kFailed;
   }
-  without_delay(fd);
-  *out = Socket(fd);
+  without_delay(fd.get());
+  *out = Socket(std::move(fd));
   return Io::kDone;
 }
 
 Io Socket::send_all(const void* data, size_t size, size_t* done) {
   while (*done < size) {
-    const ssize_t n = send(fd_, static_cast<const char*>(data) + *done, size - *done, MSG_NOSIGNAL);
+    const ssize_t n = send(fd_.get(), static_cast<const char*>(data) + *done, size - *done, MSG_NOSIGNAL);
     if (n <= 0) return after(n);
     *done += static_cast<size_t>(n);
   }
@@ -99,7 +94,7 @@ Io Socket::send_all(const void* data, size_t size, size_t* done) {
 
 Io Socket::receive_all(void* data, size_t size, size_t* done) {
   while (*done < size) {
-    const ssize_t n = recv(fd_, static_cast<char*>(data) + *done, size - *done, 0);
+    const ssize_t n = recv(fd_.get(), static_cast<char*>(data) + *done, size - *done, 0);
     if (n <= 0) return after(n);
     *done += static_cast<size_t>(n);
   }
@@ -108,7 +103,7 @@ Io Socket::receive_all(void* data, size_t size, size_t* done) {
 
 Io Socket::look() const {
   char byte;
-  const ssize_t n = recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  const ssize_t n = recv(fd_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return n > 0 ? Io::kAgain : after(n);
 }
 

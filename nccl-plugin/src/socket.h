@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "fd.h"
 #include "interfaces.h"
 #include "result.h"
 
@@ -16,16 +17,10 @@ enum class Io { kDone, kAgain, kClosed, kFailed };  // kFailed: errno is set
 class Socket {
  public:
   Socket() = default;
-  explicit Socket(int fd) : fd_(fd) {}
-  ~Socket() { close(); }
-  Socket(Socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Socket& operator=(Socket&& other) noexcept {
-    if (this != &other) close(), fd_ = std::exchange(other.fd_, -1);
-    return *this;
-  }
+  explicit Socket(Fd fd) : fd_(std::move(fd)) {}
 
-  bool open() const { return fd_ >= 0; }
-  void close();
+  bool open() const { return static_cast<bool>(fd_); }
+  void close() { fd_ = Fd(); }
 
   // The address with the port, where the given one has none.
   Result<SocketAddress> listen_at(SocketAddress address);
@@ -42,7 +37,7 @@ class Socket {
   Io look() const;
 
  private:
-  int fd_ = -1;
+  Fd fd_;
 };
 
 }  // namespace mrc::nccl

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "fd.h"
 #include "text_file.h"
 #include "topology.h"
 
@@ -19,38 +20,45 @@ namespace mrc::fabric {
 namespace {
 
 struct Pipe {
-  int ends[2] = {-1, -1};
+  Fd ends[2];
   Pipe() {
-    if (pipe2(ends, O_CLOEXEC) != 0) throw FabricError(std::string("pipe: ") + std::strerror(errno));
+    int made[2];
+    if (pipe2(made, O_CLOEXEC) != 0) throw FabricError(std::string("pipe: ") + std::strerror(errno));
+    for (int end : {0, 1}) ends[end] = Fd(made[end]);
   }
-  ~Pipe() {
-    shut(0);
-    shut(1);
-  }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
-  void shut(int end) {
-    if (ends[end] >= 0) close(ends[end]);
-    ends[end] = -1;
-  }
+  void shut(int end) { ends[end] = Fd(); }
+};
+Pipe() {
+  if (pipe2(ends, O_CLOEXEC) != 0) throw FabricError(std::string("pipe: ") + std::strerror(errno));
+}
+~Pipe() {
+  shut(0);
+  shut(1);
+}
+Pipe(const Pipe&) = delete;
+Pipe& operator=(const Pipe&) = delete;
+void shut(int end) {
+  if (ends[end] >= 0) close(ends[end]);
+  ends[end] = -1;
+}
 };
 
 // Feeds `input` and collects both outputs until the child has closed them.
 void exchange(Pipe* in, Pipe* out, Pipe* err, const std::string& input, CommandResult* result) {
   size_t sent = 0;
   if (input.empty()) in->shut(1);
-  while (out->ends[0] >= 0 || err->ends[0] >= 0) {
-    pollfd fds[3] = {{in->ends[1], POLLOUT, 0}, {out->ends[0], POLLIN, 0}, {err->ends[0], POLLIN, 0}};
+  while (out->ends[0] || err->ends[0]) {
+    pollfd fds[3] = {{in->ends[1].get(), POLLOUT, 0}, {out->ends[0].get(), POLLIN, 0}, {err->ends[0].get(), POLLIN, 0}};
     if (poll(fds, 3, -1) < 0) continue;  // interrupted: the caller's signal flag is checked between commands
     if (fds[0].revents != 0) {
-      const ssize_t n = write(in->ends[1], input.data() + sent, input.size() - sent);
+      const ssize_t n = write(in->ends[1].get(), input.data() + sent, input.size() - sent);
       if (n > 0) sent += static_cast<size_t>(n);
       if ((n < 0 && errno != EINTR) || sent == input.size()) in->shut(1);
     }
     const auto collect = [](Pipe* from, short ready, std::string* text) {
       if (ready == 0) return;
       char buffer[16384];
-      const ssize_t n = read(from->ends[0], buffer, sizeof buffer);
+      const ssize_t n = read(from->ends[0].get(), buffer, sizeof buffer);
       if (n > 0) text->append(buffer, static_cast<size_t>(n));
       if (n == 0 || (n < 0 && errno != EINTR)) from->shut(0);
     };
@@ -81,9 +89,9 @@ CommandResult run_command(const std::vector<std::string>& words, const std::stri
   const pid_t child = fork();
   if (child < 0) throw FabricError(std::string("fork: ") + std::strerror(errno));
   if (child == 0) {
-    dup2(in.ends[0], 0);
-    dup2(out.ends[1], 1);
-    dup2(err.ends[1], 2);
+    dup2(in.ends[0].get(), 0);
+    dup2(out.ends[1].get(), 1);
+    dup2(err.ends[1].get(), 2);
     execvp(argv[0], argv.data());
     _exit(kCannotStart);
   }

@@ -4,14 +4,13 @@
 #include <cstdint>
 #include <string>
 
+#include "fd.h"
+
 namespace mrc::fabric {
 
 class InterfaceRequests {
  public:
   InterfaceRequests();  // throws FabricError
-  ~InterfaceRequests();
-  InterfaceRequests(const InterfaceRequests&) = delete;
-  InterfaceRequests& operator=(const InterfaceRequests&) = delete;
 
   // Turns off one offload (ETHTOOL_STSO and its kin); one that the interface does not have is no error. Throws
   // FabricError.
@@ -20,7 +19,7 @@ class InterfaceRequests {
   bool can_send(const std::string& interface) const;
 
  private:
-  int fd_;
+  Fd fd_;
 };
 
 }  // namespace mrc::fabric

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "command.h"
+#include "fd.h"
 #include "topology.h"
 
 namespace mrc::fabric {
@@ -63,19 +64,15 @@ void netns_remove(const std::string& name) {
 }
 
 void enter_netns(const std::string& name) {
-  const int fd = open((kNetnsFolder + name).c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) throw FabricError("namespace " + name + ": " + std::strerror(errno));
-  set_netns(fd, name);
-  close(fd);
+  const Fd fd(open((kNetnsFolder + name).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) throw FabricError("namespace " + name + ": " + std::strerror(errno));
+  set_netns(fd.get(), name);
 }
 
 void inside_netns(const std::string& name, const std::function<void()>& work) {
-  const int home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-  if (home < 0) throw FabricError(std::string("/proc/self/ns/net: ") + std::strerror(errno));
-  const auto back = [&] {
-    set_netns(home, "the namespace we came from");
-    close(home);
-  };
+  const Fd home(open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC));
+  if (!home) throw FabricError(std::string("/proc/self/ns/net: ") + std::strerror(errno));
+  const auto back = [&] { set_netns(home.get(), "the namespace we came from"); };
   enter_netns(name);
   try {
     work();

@@ -19,6 +19,7 @@
 #include <set>
 
 #include "command.h"
+#include "fd.h"
 
 namespace mrc::fabric {
 namespace {
@@ -27,24 +28,17 @@ constexpr size_t kIpHeader = 40, kUdpHeader = 8, kNonce = 16;
 constexpr uint32_t kBatch = 64;          // probes between two polls of the watchers
 constexpr int kWatcherBuffer = 4 << 20;  // a busy machine polls late
 
-struct Socket {
-  int fd = -1;
-  explicit Socket(int opened) : fd(opened) {
-    if (fd < 0) throw FabricError(std::string("socket: ") + std::strerror(errno));
-  }
-  ~Socket() {
-    if (fd >= 0) close(fd);
-  }
-  Socket(Socket&& other) noexcept : fd(other.fd) { other.fd = -1; }
-  Socket& operator=(Socket&&) = delete;
-};
+Fd opened(int fd) {
+  if (fd < 0) throw FabricError(std::string("socket: ") + std::strerror(errno));
+  return Fd(fd);
+}
 
 using Nonce = std::array<uint8_t, kNonce>;
 
 // One packet socket in one namespace, and the names of the interfaces there.
 struct Watcher {
   NodeId node;
-  Socket socket;
+  Fd socket;
   std::map<int, std::string> ports;
 };
 
@@ -74,7 +68,7 @@ Watcher watch(const LabState& state, const Topology& topology, const NodeId& nod
       ports[static_cast<int>(if_nametoindex(name.c_str()))] = name;
     }
   });
-  Watcher w{node, Socket(fd), std::move(ports)};
+  Watcher w{node, opened(fd), std::move(ports)};
   filter_probes(fd);
   setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &kWatcherBuffer, sizeof kWatcherBuffer);
   sockaddr_ll all{};
@@ -89,7 +83,7 @@ void collect(const Watcher& w, const Nonce& nonce, Observation* seen) {
   uint8_t packet[kIpHeader + kUdpHeader + kNonce];
   sockaddr_ll from{};
   socklen_t length = sizeof from;
-  while (recvfrom(w.socket.fd, packet, sizeof packet, 0, reinterpret_cast<sockaddr*>(&from), &length) ==
+  while (recvfrom(w.socket.get(), packet, sizeof packet, 0, reinterpret_cast<sockaddr*>(&from), &length) ==
          static_cast<ssize_t>(sizeof packet)) {
     const auto port = w.ports.find(from.sll_ifindex);
     if (port == w.ports.end() || std::memcmp(packet + kIpHeader + kUdpHeader, nonce.data(), kNonce) != 0) continue;
@@ -101,16 +95,16 @@ void collect(const Watcher& w, const Nonce& nonce, Observation* seen) {
 void send_probes(const LabState& state, const NodeId& source, const IpAddress& destination, const Nonce& nonce,
                  uint32_t count) {
   inside_netns(state.netns(source), [&] {
-    Socket out(socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    const Fd out = opened(socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     const int one = 1;
     // The destination changes on the way, so a checksum over it could not be right everywhere.
-    setsockopt(out.fd, IPPROTO_UDP, 101 /* UDP_NO_CHECK6_TX */, &one, sizeof one);
+    setsockopt(out.get(), IPPROTO_UDP, 101 /* UDP_NO_CHECK6_TX */, &one, sizeof one);
     sockaddr_in6 to{};
     to.sin6_family = AF_INET6;
     to.sin6_port = htons(kProbePort);
     std::memcpy(&to.sin6_addr, destination.bytes.data(), 16);
     for (uint32_t i = 0; i < count; ++i)
-      if (sendto(out.fd, nonce.data(), nonce.size(), 0, reinterpret_cast<sockaddr*>(&to), sizeof to) < 0 &&
+      if (sendto(out.get(), nonce.data(), nonce.size(), 0, reinterpret_cast<sockaddr*>(&to), sizeof to) < 0 &&
           errno != ECONNREFUSED && errno != ENOBUFS)
         throw FabricError("sending from " + node_name(source) + ": " + std::strerror(errno));
   });

@@ -17,19 +17,12 @@ std::string mark_of(const LabState& state) {
 }  // namespace
 
 Owner::Owner(const LabState& state) : fd_(open(mark_of(state).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
-  if (fd_ < 0 || flock(fd_, LOCK_EX | LOCK_NB) != 0) throw FabricError(mark_of(state) + ": " + std::strerror(errno));
-}
-
-Owner::~Owner() {
-  close(fd_);
+  if (!fd_ || flock(fd_.get(), LOCK_EX | LOCK_NB) != 0) throw FabricError(mark_of(state) + ": " + std::strerror(errno));
 }
 
 bool is_orphan(const LabState& state) {
-  const int fd = open(mark_of(state).c_str(), O_RDWR | O_CLOEXEC);
-  if (fd < 0) return false;
-  const bool free = flock(fd, LOCK_EX | LOCK_NB) == 0;
-  close(fd);
-  return free;
+  const Fd fd(open(mark_of(state).c_str(), O_RDWR | O_CLOEXEC));
+  return fd && flock(fd.get(), LOCK_EX | LOCK_NB) == 0;
 }
 
 void disown(const LabState& state) {

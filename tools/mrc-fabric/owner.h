@@ -3,6 +3,7 @@
 // builds it again instead of finding a lab that is "up already".
 #pragma once
 
+#include "fd.h"
 #include "state.h"
 
 namespace mrc::fabric {
@@ -11,12 +12,9 @@ class Owner {
  public:
   // Takes the lab. Before the guardian is made, so that it holds the lock as well. Throws FabricError.
   explicit Owner(const LabState& state);
-  ~Owner();
-  Owner(const Owner&) = delete;
-  Owner& operator=(const Owner&) = delete;
 
  private:
-  int fd_ = -1;
+  Fd fd_;
 };
 
 // It had an owner, which has ended.

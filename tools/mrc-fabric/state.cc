@@ -146,9 +146,9 @@ std::string choose_lab(const std::string& given) {
 LabLock::LabLock(LabState* state) : state_(state) {
   for (;;) {
     state->create_folder();
-    fd_ = open(state->folder().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd_ < 0 && errno == ENOENT) continue;  // another command has just removed it
-    if (fd_ < 0) throw FabricError(state->folder() + ": " + std::strerror(errno));
+    fd_ = Fd(open(state->folder().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!fd_ && errno == ENOENT) continue;  // another command has just removed it
+    if (!fd_) throw FabricError(state->folder() + ": " + std::strerror(errno));
     if (relock()) return;
     release();
   }
@@ -156,20 +156,19 @@ LabLock::LabLock(LabState* state) : state_(state) {
 
 bool LabLock::current() const {
   struct stat held, named;
-  return fstat(fd_, &held) == 0 && stat(state_->folder().c_str(), &named) == 0 && held.st_ino == named.st_ino;
+  return fstat(fd_.get(), &held) == 0 && stat(state_->folder().c_str(), &named) == 0 && held.st_ino == named.st_ino;
 }
 
 bool LabLock::relock() {
-  while (flock(fd_, LOCK_EX) != 0 && errno == EINTR) {
+  while (flock(fd_.get(), LOCK_EX) != 0 && errno == EINTR) {
   }
   return current();
 }
 
 void LabLock::release() {
-  if (fd_ < 0) return;
-  flock(fd_, LOCK_UN);  // closing alone would leave it to the guardian's copy
-  close(fd_);
-  fd_ = -1;
+  if (!fd_) return;
+  flock(fd_.get(), LOCK_UN);  // closing alone would leave it to the guardian's copy
+  fd_ = Fd();
 }
 
 }  // namespace mrc::fabric

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "fd.h"
 #include "topology.h"
 
 namespace mrc::fabric {
@@ -69,7 +70,7 @@ class LabLock {
  private:
   bool current() const;
   const LabState* state_;
-  int fd_ = -1;
+  Fd fd_;
 };
 
 }  // namespace mrc::fabric

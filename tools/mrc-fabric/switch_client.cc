@@ -6,6 +6,7 @@
 
 #include <cstring>
 
+#include "fd.h"
 #include "topology.h"
 
 namespace mrc::fabric {
@@ -27,24 +28,23 @@ sockaddr_un socket_address(const std::string& path) {
 
 std::optional<std::string> ask_switch(const std::string& path, const std::string& request) {
   const sockaddr_un address = socket_address(path);
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return std::nullopt;
+  const Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd) return std::nullopt;
   std::string text;
   const std::string line = request + "\n";
   bool whole = false;
-  if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
-      send(fd, line.data(), line.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(line.size())) {
+  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+      send(fd.get(), line.data(), line.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(line.size())) {
     char buffer[65536];
     for (;;) {
-      pollfd ready{fd, POLLIN, 0};
+      pollfd ready{fd.get(), POLLIN, 0};
       if (poll(&ready, 1, kPatienceMs) <= 0) break;
-      const ssize_t n = read(fd, buffer, sizeof buffer);
+      const ssize_t n = read(fd.get(), buffer, sizeof buffer);
       if (n == 0) whole = !text.empty() && text.back() == '\n';
       if (n <= 0) break;
       text.append(buffer, static_cast<size_t>(n));
     }
   }
-  close(fd);
   if (!whole) return std::nullopt;
   text.pop_back();
   return text;

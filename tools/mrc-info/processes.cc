@@ -14,6 +14,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "fd.h"
+
 namespace mrc::info {
 
 namespace {
@@ -48,21 +50,20 @@ std::string ask(const fs::path& path) {
   at.sun_family = AF_UNIX;
   if (path.native().size() >= sizeof at.sun_path) return "";
   std::memcpy(at.sun_path, path.c_str(), path.native().size());
-  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) return "";
+  const Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return "";
   std::string text;
-  if (::connect(fd, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) {
+  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) {
     // A running process closes its device just now, and may open it again under this name.
     if (errno == ECONNREFUSED && !lives(path)) ::unlink(path.c_str());
   } else {
     char part[16384];
-    pollfd wait = {fd, POLLIN, 0};
+    pollfd wait = {fd.get(), POLLIN, 0};
     for (ssize_t n = 1; n > 0 && ::poll(&wait, 1, kPatienceMs) == 1;) {
-      n = ::read(fd, part, sizeof part);
+      n = ::read(fd.get(), part, sizeof part);
       if (n > 0) text.append(part, static_cast<size_t>(n));
     }
   }
-  ::close(fd);
   return text;
 }
 

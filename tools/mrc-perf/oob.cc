@@ -31,15 +31,16 @@ constexpr auto kMinTry = std::chrono::milliseconds(100);  // for one connect, wi
                   "choose another --port on both sides");
 }
 
-int listen_on(int family, uint16_t port) {
-  const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) return -1;
+// None and errno on failure.
+Fd listen_on(int family, uint16_t port) {
+  Fd fd(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return fd;
   const int on = 1, off = 0;
-  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   sockaddr_storage storage{};
   socklen_t length = 0;
   if (family == AF_INET6) {
-    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
     auto* a = reinterpret_cast<sockaddr_in6*>(&storage);
     a->sin6_family = AF_INET6;
     a->sin6_port = htons(port);
@@ -50,93 +51,83 @@ int listen_on(int family, uint16_t port) {
     a->sin_port = htons(port);
     length = sizeof *a;
   }
-  if (bind(fd, reinterpret_cast<sockaddr*>(&storage), length) != 0 || listen(fd, 8) != 0) {
-    const int saved = errno;
-    close(fd);
-    errno = saved;
-    return -1;
-  }
+  if (bind(fd.get(), reinterpret_cast<sockaddr*>(&storage), length) == 0 && listen(fd.get(), 8) == 0) return fd;
+  const int error = errno;
+  fd = Fd();
+  errno = error;
   return fd;
 }
 
 // Connects within this time: if the first packet is dropped, a blocking connect would take minutes. The socket
-// blocks again afterwards. -1 and errno on failure.
-int connect_within(const addrinfo& to, Clock::duration limit) {
-  const int fd = socket(to.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) return -1;
-  int error = connect(fd, to.ai_addr, to.ai_addrlen) == 0 ? 0 : errno;
+// blocks again afterwards. None and errno on failure.
+Fd connect_within(const addrinfo& to, Clock::duration limit) {
+  Fd fd(socket(to.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return fd;
+  int error = connect(fd.get(), to.ai_addr, to.ai_addrlen) == 0 ? 0 : errno;
   if (error == EINPROGRESS) {
-    pollfd p{fd, POLLOUT, 0};
+    pollfd p{fd.get(), POLLOUT, 0};
     const auto ms = std::chrono::ceil<std::chrono::milliseconds>(limit).count();
     socklen_t length = sizeof error;
     error = ETIMEDOUT;
     if (poll(&p, 1, static_cast<int>(std::min<int64_t>(ms, INT32_MAX))) == 1)
-      getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
+      getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &length);
   }
-  if (error == 0 && fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK) == 0) return fd;
-  close(fd);
+  if (error == 0 && fcntl(fd.get(), F_SETFL, fcntl(fd.get(), F_GETFL) & ~O_NONBLOCK) == 0) return fd;
+  fd = Fd();
   errno = error;
-  return -1;
+  return fd;
 }
 
 }  // namespace
 
 Listener::Listener(uint16_t port) {
   fd_ = listen_on(AF_INET6, port);
-  if (fd_ < 0 && errno != EADDRINUSE) fd_ = listen_on(AF_INET, port);
-  if (fd_ < 0)
+  if (!fd_ && errno != EADDRINUSE) fd_ = listen_on(AF_INET, port);
+  if (!fd_)
     throw PerfError("cannot listen on TCP port " + std::to_string(port) + ": " + std::strerror(errno),
                     "another mrc-perf may be waiting there; choose another --port on both sides");
 }
 
-Listener::~Listener() {
-  close(fd_);
-}
-
-int Listener::accept_one() {
+Fd Listener::accept_one() {
   for (;;) {
-    if (const int fd = try_accept(-1); fd >= 0) return fd;
+    if (Fd fd = try_accept(-1)) return fd;
   }
 }
 
-int Listener::accept_one(double limit_s) {
+Fd Listener::accept_one(double limit_s) {
   const auto until = Clock::now() + std::chrono::duration<double>(limit_s);
   for (;;) {
     const double left_ms = std::chrono::duration<double, std::milli>(until - Clock::now()).count();
     if (left_ms <= 0)
       throw PerfError("the client did not open a connection for each thread",
                       "look at the output of the other mrc-perf");
-    if (const int fd = try_accept(static_cast<int>(left_ms) + 1); fd >= 0) return fd;
+    if (Fd fd = try_accept(static_cast<int>(left_ms) + 1)) return fd;
   }
 }
 
 // A connection may be gone again when it is to be accepted: the socket does not block, so that the limit holds.
-int Listener::try_accept(int limit_ms) {
-  pollfd wait = {fd_, POLLIN, 0};
-  if (poll(&wait, 1, limit_ms) < 1) return -1;
-  const int fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC);
-  if (fd < 0 && errno != EINTR && errno != ECONNABORTED && errno != EAGAIN)
+Fd Listener::try_accept(int limit_ms) {
+  pollfd wait = {fd_.get(), POLLIN, 0};
+  if (poll(&wait, 1, limit_ms) < 1) return Fd();
+  Fd fd(accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  if (!fd && errno != EINTR && errno != ECONNABORTED && errno != EAGAIN)
     throw PerfError(std::string("accept: ") + std::strerror(errno), "start the server again");
   return fd;
 }
 
-Oob::Oob(int fd) : fd_(fd) {
+Oob::Oob(Fd fd) : fd_(std::move(fd)) {
   const int on = 1;
-  setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  setsockopt(fd_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   // A host that vanishes closes nothing: without these a side that only receives would wait for it for ever.
   const int idle = 5, interval = 5, count = 4, unacknowledged_ms = 25000;
-  setsockopt(fd_, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  setsockopt(fd_, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
-  setsockopt(fd_, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
-  setsockopt(fd_, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
-  setsockopt(fd_, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacknowledged_ms, sizeof unacknowledged_ms);
+  setsockopt(fd_.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  setsockopt(fd_.get(), IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+  setsockopt(fd_.get(), IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
+  setsockopt(fd_.get(), IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+  setsockopt(fd_.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &unacknowledged_ms, sizeof unacknowledged_ms);
 }
 
-Oob::~Oob() {
-  close(fd_);
-}
-
-int Oob::connect_to(const std::string& host, uint16_t port, double wait_s) {
+Fd Oob::connect_to(const std::string& host, uint16_t port, double wait_s) {
   const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(wait_s));
   std::string reason;
   do {
@@ -150,8 +141,8 @@ int Oob::connect_to(const std::string& host, uint16_t port, double wait_s) {
     for (addrinfo* a = found; a != nullptr; a = a->ai_next) ++addresses;
     for (addrinfo* a = found; a != nullptr; a = a->ai_next, --addresses) {
       // One that does not answer leaves the others their part of the time.
-      const int fd = connect_within(*a, std::max<Clock::duration>((until - Clock::now()) / addresses, kMinTry));
-      if (fd >= 0) {
+      Fd fd = connect_within(*a, std::max<Clock::duration>((until - Clock::now()) / addresses, kMinTry));
+      if (fd) {
         freeaddrinfo(found);
         return fd;
       }
@@ -170,7 +161,7 @@ void Oob::send(const nlohmann::json& message) {
   std::string out(reinterpret_cast<const char*>(&length), sizeof length);
   out += text;
   for (size_t at = 0; at < out.size();) {
-    const ssize_t n = ::send(fd_, out.data() + at, out.size() - at, MSG_NOSIGNAL);
+    const ssize_t n = ::send(fd_.get(), out.data() + at, out.size() - at, MSG_NOSIGNAL);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) {
       gone_ = true;
@@ -182,10 +173,10 @@ void Oob::send(const nlohmann::json& message) {
 
 void Oob::fill(bool block, double limit_s) {
   if (gone_) return;
-  pollfd p{fd_, POLLIN, 0};
+  pollfd p{fd_.get(), POLLIN, 0};
   if (poll(&p, 1, block ? static_cast<int>(limit_s * 1000) + 1 : 0) <= 0) return;
   char buffer[65536];
-  const ssize_t n = recv(fd_, buffer, sizeof buffer, MSG_DONTWAIT);
+  const ssize_t n = recv(fd_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
   if (n > 0)
     in_.append(buffer, static_cast<size_t>(n));
   else if (n == 0 || (errno != EAGAIN && errno != EINTR))

@@ -7,32 +7,28 @@
 #include <optional>
 #include <string>
 
+#include "fd.h"
+
 namespace mrc::perf {
 
 class Listener {
  public:
   explicit Listener(uint16_t port);  // throws PerfError, for example when the port is taken
-  ~Listener();
-  Listener(const Listener&) = delete;
-  Listener& operator=(const Listener&) = delete;
-  int accept_one();
-  int accept_one(double limit_s);  // throws PerfError when no client connects
+  Fd accept_one();
+  Fd accept_one(double limit_s);  // throws PerfError when no client connects
 
  private:
-  int try_accept(int limit_ms);  // -1: there is no connection, or it is gone again; -1 ms: no limit
+  Fd try_accept(int limit_ms);  // none: there is no connection, or it is gone again; -1 ms: no limit
 
-  int fd_ = -1;
+  Fd fd_;
 };
 
 class Oob {
  public:
-  explicit Oob(int fd);  // takes the descriptor over
-  ~Oob();
-  Oob(const Oob&) = delete;
-  Oob& operator=(const Oob&) = delete;
+  explicit Oob(Fd fd);
 
   // Resolves and connects, again and again for wait_s seconds: the server may be starting.
-  static int connect_to(const std::string& host, uint16_t port, double wait_s);
+  static Fd connect_to(const std::string& host, uint16_t port, double wait_s);
 
   void send(const nlohmann::json& message);
   // The next message; throws when the peer has closed, reported an error, or stays silent for longer than limit_s.
@@ -50,7 +46,7 @@ class Oob {
   void fill(bool block, double limit_s);
   std::optional<nlohmann::json> take();
 
-  int fd_;
+  Fd fd_;
   bool gone_ = false;
   std::string in_;
 };

@@ -27,43 +27,39 @@ ControlServer::ControlServer(const std::string& path) : path_(path) {
   if (fabric::ask_switch(path, "show"))
     throw fabric::FabricError(path + " belongs to a switch that is running; end it first, or use --socket");
   unlink(path.c_str());
-  listener_ = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  listener_ = Fd(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   const mode_t before = umask(0077);
   const bool bound =
-      listener_ >= 0 && bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+      listener_ && bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   umask(before);
-  epoll_ = epoll_create1(EPOLL_CLOEXEC);
+  epoll_ = Fd(epoll_create1(EPOLL_CLOEXEC));
   epoll_event wanted{};
   wanted.events = EPOLLIN;
-  if (!bound || listen(listener_, kMaxClients) != 0 || epoll_ctl(epoll_, EPOLL_CTL_ADD, listener_, &wanted) != 0)
+  if (!bound || listen(listener_.get(), kMaxClients) != 0 ||
+      epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener_.get(), &wanted) != 0)
     throw fabric::FabricError(path + ": " + std::strerror(errno));
 }
 
 ControlServer::~ControlServer() {
-  for (const Client& c : clients_) close(c.fd);
-  for (const int fd : {listener_, epoll_})
-    if (fd >= 0) close(fd);
   unlink(path_.c_str());
 }
 
 void ControlServer::accept_all() {
   for (;;) {
-    const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0) return;
-    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
+    Fd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fd) return;
+    setsockopt(fd.get(), SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
     epoll_event wanted{};
     wanted.events = EPOLLIN;
-    epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &wanted);
-    clients_.push_back({fd, {}});
-    if (clients_.size() <= kMaxClients) continue;
-    close(clients_.front().fd);
-    clients_.pop_front();
+    epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd.get(), &wanted);
+    clients_.push_back({std::move(fd), {}});
+    if (clients_.size() > kMaxClients) clients_.pop_front();
   }
 }
 
 bool ControlServer::talk(Client* client, const Answer& answer) {
   char buffer[kMaxRequest];
-  const ssize_t n = read(client->fd, buffer, sizeof buffer);
+  const ssize_t n = read(client->fd.get(), buffer, sizeof buffer);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   if (n <= 0) return true;
   client->request.append({buffer, static_cast<size_t>(n)});
@@ -71,18 +67,13 @@ bool ControlServer::talk(Client* client, const Answer& answer) {
   if (!line) return client->request.unfinished() > kMaxRequest;
   const std::string text = answer(std::string(*line)) + "\n";
   // A truncated answer lacks its line end.
-  (void)send(client->fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  (void)send(client->fd.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   return true;
 }
 
 void ControlServer::serve(const Answer& answer) {
   accept_all();
-  const auto done = std::remove_if(clients_.begin(), clients_.end(), [&](Client& c) {
-    const bool finished = talk(&c, answer);
-    if (finished) close(c.fd);
-    return finished;
-  });
-  clients_.erase(done, clients_.end());
+  std::erase_if(clients_, [&](Client& c) { return talk(&c, answer); });
 }
 
 }  // namespace mrc::softswitch

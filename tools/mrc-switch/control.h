@@ -12,6 +12,7 @@
 #include <string>
 
 #include "base/line_reader.h"
+#include "fd.h"
 
 namespace mrc::softswitch {
 
@@ -23,12 +24,12 @@ class ControlServer {
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
 
-  int fd() const { return epoll_; }  // readable: serve() has something to do
+  int fd() const { return epoll_.get(); }  // readable: serve() has something to do
   void serve(const Answer& answer);
 
  private:
   struct Client {
-    int fd = -1;
+    Fd fd;
     LineReader request;
   };
   void accept_all();
@@ -36,7 +37,7 @@ class ControlServer {
   bool talk(Client* client, const Answer& answer);
 
   std::string path_;
-  int listener_ = -1, epoll_ = -1;
+  Fd listener_, epoll_;
   std::deque<Client> clients_;  // oldest first
 };
 

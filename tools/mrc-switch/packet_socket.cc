@@ -60,23 +60,19 @@ PacketSocket::PacketSocket(const SwitchConfig& config) {
       throw fabric::FabricError("there is no network interface '" + p.name + "' here; run `mrc-switch run` in the " +
                                 "namespace of " + config.name + ", as mrc-fabric does");
   }
-  fd_ = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);  // protocol 0: deaf until all is set
-  if (fd_ < 0) fail("a packet socket");
+  fd_ = Fd(socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));  // protocol 0: deaf until all is set
+  if (!fd_) fail("a packet socket");
   const int on = 1;
   const int bytes = kReceiveBuffer;
-  if (setsockopt(fd_, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on) != 0) fail("SO_TIMESTAMPNS");
-  if (setsockopt(fd_, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
-    setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
-  if (setsockopt(fd_, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes) != 0)
-    setsockopt(fd_, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+  if (setsockopt(fd_.get(), SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on) != 0) fail("SO_TIMESTAMPNS");
+  if (setsockopt(fd_.get(), SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
+    setsockopt(fd_.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+  if (setsockopt(fd_.get(), SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes) != 0)
+    setsockopt(fd_.get(), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
   sockaddr_ll all{};
   all.sll_family = AF_PACKET;
   all.sll_protocol = htons(ETH_P_IPV6);
-  if (bind(fd_, reinterpret_cast<sockaddr*>(&all), sizeof all) != 0) fail("binding a packet socket");
-}
-
-PacketSocket::~PacketSocket() {
-  if (fd_ >= 0) close(fd_);
+  if (bind(fd_.get(), reinterpret_cast<sockaddr*>(&all), sizeof all) != 0) fail("binding a packet socket");
 }
 
 int PacketSocket::receive_batch(Switch* to, FramePool* pool, Instant now, int64_t realtime_offset, Instant* last) {
@@ -101,11 +97,11 @@ int PacketSocket::receive_batch(Switch* to, FramePool* pool, Instant now, int64_
     m.msg_controllen = kControlBytes;
   }
   if (want == 0) {  // the switch is full: what waits is lost, as in a chip without memory
-    if (recv(fd_, nullptr, 0, MSG_DONTWAIT | MSG_TRUNC) < 0) return 0;
+    if (recv(fd_.get(), nullptr, 0, MSG_DONTWAIT | MSG_TRUNC) < 0) return 0;
     ++counters_.no_buffer;
     return kBatch;
   }
-  const int got = recvmmsg(fd_, messages.data(), want, MSG_DONTWAIT, nullptr);
+  const int got = recvmmsg(fd_.get(), messages.data(), want, MSG_DONTWAIT, nullptr);
   if (got <= 0) return 0;
   size_t kept = 0;
   for (int i = 0; i < got; ++i) {
@@ -153,7 +149,7 @@ void PacketSocket::send(std::vector<Frame*>* frames, FramePool* pool) {
       m.msg_iov = &parts[i];
       m.msg_iovlen = 1;
     }
-    const int sent = sendmmsg(fd_, messages.data(), static_cast<unsigned>(count), MSG_DONTWAIT);
+    const int sent = sendmmsg(fd_.get(), messages.data(), static_cast<unsigned>(count), MSG_DONTWAIT);
     if (sent < 0 && errno == EINTR) continue;
     if (sent <= 0) ++counters_.send_errors;  // the first one: its port is down, or its peer's backlog is full
     first += static_cast<size_t>(std::max(sent, 1));
@@ -165,7 +161,7 @@ void PacketSocket::send(std::vector<Frame*>* frames, FramePool* pool) {
 SocketCounters PacketSocket::counters() {
   tpacket_stats stats{};
   socklen_t length = sizeof stats;
-  if (getsockopt(fd_, SOL_PACKET, PACKET_STATISTICS, &stats, &length) == 0) counters_.overflow += stats.tp_drops;
+  if (getsockopt(fd_.get(), SOL_PACKET, PACKET_STATISTICS, &stats, &length) == 0) counters_.overflow += stats.tp_drops;
   return counters_;
 }
 

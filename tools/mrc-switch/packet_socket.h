@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "fd.h"
 #include "switch.h"
 
 namespace mrc::softswitch {
@@ -22,11 +23,8 @@ class PacketSocket {
  public:
   // Ports are network interfaces of these names. Throws FabricError.
   explicit PacketSocket(const SwitchConfig& config);
-  ~PacketSocket();
-  PacketSocket(const PacketSocket&) = delete;
-  PacketSocket& operator=(const PacketSocket&) = delete;
 
-  int fd() const { return fd_; }
+  int fd() const { return fd_.get(); }
   int interface_of(size_t port) const { return interfaces_[port]; }
   // Hands what waits to the switch. Returns the time up to which everything has been seen: `now`, or earlier where
   // more is waiting than one call takes.
@@ -38,7 +36,7 @@ class PacketSocket {
  private:
   int receive_batch(Switch* to, FramePool* pool, Instant now, int64_t realtime_offset, Instant* last);
 
-  int fd_ = -1;
+  Fd fd_;
   std::vector<int> interfaces_;  // by port
   std::vector<Frame*> spare_;    // buffers that the last call did not fill
   SocketCounters counters_;

@@ -20,31 +20,30 @@ constexpr int kGraceMs = 3000, kStepMs = 10;
 }
 
 Child::Child(const std::string& command) {
-  int to[2], from[2];
-  if (::pipe2(to, O_CLOEXEC) != 0) throw Error(std::string("pipe: ") + std::strerror(errno));
-  if (::pipe2(from, O_CLOEXEC) != 0) {
-    ::close(to[0]);
-    ::close(to[1]);
-    throw Error(std::string("pipe: ") + std::strerror(errno));
-  }
+  int ends[2];
+  const auto make_pipe = [&ends] {
+    if (::pipe2(ends, O_CLOEXEC) != 0) throw Error(std::string("pipe: ") + std::strerror(errno));
+  };
+  make_pipe();
+  const mrc::Fd to(ends[0]);
+  in_ = mrc::Fd(ends[1]);
+  make_pipe();
+  out_ = mrc::Fd(ends[0]);
+  const mrc::Fd from(ends[1]);
   pid_ = ::fork();
   if (pid_ == 0) {
     ::setpgid(0, 0);  // with all that the shell starts
-    ::dup2(to[0], 0);
-    ::dup2(from[1], 1);
+    ::dup2(to.get(), 0);
+    ::dup2(from.get(), 1);
     ::execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
     ::_exit(127);
   }
-  ::close(to[0]);
-  ::close(from[1]);
-  in_ = to[1];
-  out_ = from[0];
   if (pid_ < 0) throw Error(std::string("fork: ") + std::strerror(errno));
 }
 
 Child::~Child() {
-  ::close(in_);
-  ::close(out_);
+  in_ = mrc::Fd();
+  out_ = mrc::Fd();
   if (ended_ || pid_ < 0) return;
   for (int waited = 0; waited < kGraceMs; waited += kStepMs) {
     if (::waitpid(pid_, nullptr, WNOHANG) == pid_) return;
@@ -55,10 +54,10 @@ Child::~Child() {
 }
 
 bool Child::read_some(int timeout_ms) {
-  pollfd wait{out_, POLLIN, 0};
+  pollfd wait{out_.get(), POLLIN, 0};
   if (::poll(&wait, 1, timeout_ms) <= 0) return false;
   std::array<char, 65536> part;
-  const ssize_t n = ::read(out_, part.data(), part.size());
+  const ssize_t n = ::read(out_.get(), part.data(), part.size());
   if (n <= 0) return false;
   lines_.append({part.data(), static_cast<size_t>(n)});
   return true;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/line_reader.h"
+#include "fd.h"
 
 namespace mrcctl {
 
@@ -26,7 +27,7 @@ class Child {
  private:
   bool read_some(int timeout_ms);
   pid_t pid_ = -1;
-  int in_ = -1, out_ = -1;
+  mrc::Fd in_, out_;
   bool ended_ = false;
   mrc::LineReader lines_;
 };

@@ -66,17 +66,14 @@ Daemon::Daemon(const std::string& given) {
   if (socket.empty()) throw Error("the setting mrcd_socket is empty, so no process of this host uses a daemon");
   const auto at = mrc::device::unix_address(socket);
   if (!at) throw Error("'" + socket + "' is too long for the name of a socket");
-  fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd_ >= 0 && ::connect(fd_, at->get(), at->length) == 0) return;
-  const int error = errno;
-  if (fd_ >= 0) ::close(fd_);
-  throw Error("no mrcd answers at " + socket + " (" + std::strerror(error) +
+  fd_ = mrc::Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (fd_ && ::connect(fd_.get(), at->get(), at->length) == 0) return;
+  throw Error("no mrcd answers at " + socket + " (" + std::strerror(errno) +
               "): start it with `mrcd`, or name its socket by --socket or MRC_MRCD_SOCKET");
 }
 
 Daemon::~Daemon() {
   if (changed_) settle();
-  ::close(fd_);
 }
 
 void Daemon::settle() noexcept {
@@ -92,12 +89,12 @@ void Daemon::settle() noexcept {
 std::optional<std::string> Daemon::read_line(int timeout_ms) {
   for (;;) {
     if (const auto line = in_.next()) return std::string(*line);
-    pollfd wait{fd_, POLLIN, 0};
+    pollfd wait{fd_.get(), POLLIN, 0};
     const int ready = ::poll(&wait, 1, timeout_ms);
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) return std::nullopt;
     std::array<char, 65536> part;
-    const ssize_t n = ::recv(fd_, part.data(), part.size(), 0);
+    const ssize_t n = ::recv(fd_.get(), part.data(), part.size(), 0);
     if (n <= 0) return std::nullopt;
     in_.append({part.data(), static_cast<size_t>(n)});
   }
@@ -109,7 +106,7 @@ mrc::Result<Json> Daemon::request(Json message) {
   message["request"] = id;
   const std::string line = message.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   for (size_t at = 0; at < line.size();) {
-    const ssize_t n = ::send(fd_, line.data() + at, line.size() - at, MSG_NOSIGNAL);
+    const ssize_t n = ::send(fd_.get(), line.data() + at, line.size() - at, MSG_NOSIGNAL);
     if (n <= 0 && errno != EINTR) throw Error("mrcd has ended");
     if (n > 0) at += static_cast<size_t>(n);
   }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/line_reader.h"
+#include "fd.h"
 #include "result.h"
 
 namespace mrcctl {
@@ -29,7 +30,7 @@ class Daemon {
   std::optional<std::string> read_line(int timeout_ms);
   void settle() noexcept;
 
-  int fd_ = -1;
+  mrc::Fd fd_;
   bool changed_ = false;
   unsigned next_request_ = 1;
   mrc::LineReader in_;

@@ -185,22 +185,21 @@ Connections::Connections(Loop* loop, Service* service, std::string group)
 Connections::~Connections() {
   for (const auto& connection : connections_) connection->end();
   if (acceptor_.is_open() && !path_.empty()) ::unlink(path_.c_str());
-  if (lock_ >= 0) ::close(lock_);
 }
 
 // The file stays, the lock is released with the process: removing the file would let two daemons hold locks on two
 // files of one name.
 Status Connections::lock(const std::string& socket) {
   const std::string file = socket + ".lock";
-  lock_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (lock_ < 0) {
+  lock_ = Fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!lock_) {
     Error error = failed_call(file);
     error.text += datapath::taken_by(datapath::holder_of_file(file));
     return error;
   }
-  if (::flock(lock_, LOCK_EX | LOCK_NB) == 0) return {};
+  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) return {};
   if (errno != EWOULDBLOCK) return failed_call(file);
-  return Error{EALREADY, "another mrcd holds " + file + datapath::taken_by(datapath::holder_of_lock(lock_))};
+  return Error{EALREADY, "another mrcd holds " + file + datapath::taken_by(datapath::holder_of_lock(lock_.get()))};
 }
 
 Status Connections::listen(const std::string& socket) {

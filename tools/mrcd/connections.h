@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "fd.h"
 #include "loop.h"
 #include "result.h"
 #include "service.h"
@@ -43,7 +44,7 @@ class Connections {
   Service& service_;
   const std::string group_;
   std::string path_;  // of the socket file
-  int lock_ = -1;
+  Fd lock_;
   Stream::acceptor acceptor_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>();  // an accept may have completed when this is destroyed
   bool finishing_ = false;

@@ -81,18 +81,14 @@ Result<std::vector<LoopPath>> loop_paths(const device::DeviceConfig& config) {
   return paths;
 }
 
-LoopProber::~LoopProber() {
-  for (int fd : sockets_) ::close(fd);
-}
-
 Status LoopProber::open(const device::DeviceConfig& config, std::vector<LoopPath> paths) {
   paths_ = std::move(paths);
   states_.resize(paths_.size());
   std::random_device random;
   nonce_ = static_cast<uint64_t>(random()) << 32 | random();
   for (const device::PlaneConfig& plane : config.planes) {
-    const int fd = ::socket(AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd >= 0) sockets_.push_back(fd);
+    sockets_.emplace_back(::socket(AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    const int fd = sockets_.back().get();
     const int one = 1;
     ::setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one);  // arrival() can do without
     // The limit of the system may be lower; then the buffer is smaller.
@@ -117,7 +113,7 @@ void LoopProber::send(size_t path) {
   const size_t plane = paths_[path].plane - 1;
   const sockaddr_in6 to = socket_address(paths_[path].destination, ports_[plane]);
   state.sent.push_back({state.next++, device::clock_now(), false, Duration()});
-  [[maybe_unused]] const ssize_t sent = ::sendto(sockets_[plane], &payload, sizeof payload, MSG_DONTWAIT,
+  [[maybe_unused]] const ssize_t sent = ::sendto(sockets_[plane].get(), &payload, sizeof payload, MSG_DONTWAIT,
                                                  reinterpret_cast<const sockaddr*>(&to), sizeof to);
 }
 
@@ -146,7 +142,7 @@ void LoopProber::receive(int socket) {
 }
 
 void LoopProber::collect(const std::function<void(const Fate&)>& report) {
-  for (int socket : sockets_) receive(socket);
+  for (const Fd& socket : sockets_) receive(socket.get());
   const Instant end = device::clock_now();
   for (size_t path = 0; path < states_.size(); ++path) {
     std::deque<Sent>& sent = states_[path].sent;

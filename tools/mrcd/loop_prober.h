@@ -16,6 +16,7 @@
 #include "base/ip.h"
 #include "base/time.h"
 #include "device/config.h"
+#include "fd.h"
 #include "result.h"
 
 namespace mrc::mrcd {
@@ -40,10 +41,9 @@ class LoopProber {
     Duration rtt;  // of an answered one
   };
 
-  ~LoopProber();
   Status open(const device::DeviceConfig& config, std::vector<LoopPath> paths);
   const std::vector<LoopPath>& paths() const { return paths_; }
-  const std::vector<int>& sockets() const { return sockets_; }  // readable when answers have arrived
+  const std::vector<Fd>& sockets() const { return sockets_; }  // readable when answers have arrived
 
   void send(size_t path);
   // Reads arrived probes, and counts overdue ones as lost; results of one path in the order of sending.
@@ -68,7 +68,7 @@ class LoopProber {
 
   std::vector<LoopPath> paths_;
   std::vector<PathState> states_;
-  std::vector<int> sockets_;
+  std::vector<Fd> sockets_;
   std::vector<uint16_t> ports_;
   uint64_t nonce_ = 0;
 };

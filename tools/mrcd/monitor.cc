@@ -32,10 +32,8 @@ Monitor::Monitor(Loop* loop, Service* service, const device::DeviceConfig& confi
     : loop_(*loop), service_(*service), config_(config), settings_(settings), host_(config.gids.front().to_string()) {}
 
 Monitor::~Monitor() {
-  for (int fd : prober_.sockets()) loop_.unwatch(fd);
-  if (peer_socket_ < 0) return;
-  loop_.unwatch(peer_socket_);
-  ::close(peer_socket_);
+  for (const Fd& fd : prober_.sockets()) loop_.unwatch(fd.get());
+  if (peer_socket_) loop_.unwatch(peer_socket_.get());
 }
 
 Status Monitor::start() {
@@ -63,7 +61,7 @@ Status Monitor::start() {
   for (size_t i = 0; i < count; ++i)  // not all at once
     paths_.push_back({PathJudge(judge), now + Duration::nanoseconds(interval.ns() / static_cast<int64_t>(count) *
                                                                     static_cast<int64_t>(i))});
-  for (int fd : prober_.sockets()) loop_.watch(fd, [this] { collect(steady_now()); });
+  for (const Fd& fd : prober_.sockets()) loop_.watch(fd.get(), [this] { collect(steady_now()); });
   loop_.every(kProbeTick, [this](Instant t) { probe(t); });
   loop_.every(kConcludeTick, [this](Instant t) { conclude(t); });
   if (!peers_.empty()) loop_.every(kSendTick, [this](Instant) { send_to_peers(); });

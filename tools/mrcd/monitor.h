@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "device/config.h"
+#include "fd.h"
 #include "judge.h"
 #include "loop.h"
 #include "loop_prober.h"
@@ -62,7 +63,7 @@ class Monitor {
   std::vector<Path> paths_;
   std::vector<OwnPlane> own_;
   std::vector<Finding> findings_;
-  int peer_socket_ = -1;
+  Fd peer_socket_;
   std::vector<Peer> peers_;
   bool too_long_ = false;  // maximum in one datagram; logged once
   std::map<size_t, PeerReport>

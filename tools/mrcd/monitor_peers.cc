@@ -48,16 +48,16 @@ Status Monitor::open_peers() {
       if (!plane.addr.is_zero() && plane.addr != *gid) peers_.push_back({plane.addr, entry});
   }
   if (peers_.empty()) return {};
-  peer_socket_ = ::socket(AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  peer_socket_ = Fd(::socket(AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   const sockaddr_in6 at = socket_address(IpAddress(), static_cast<uint16_t>(settings_.peer_port));
-  if (peer_socket_ < 0 || ::bind(peer_socket_, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) {
+  if (!peer_socket_ || ::bind(peer_socket_.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) {
     Error error =
         failed_call("port " + std::to_string(settings_.peer_port)).under(settings_.origin_of("peer_port") + ": ");
     if (error.code == EADDRINUSE)
       error.text += datapath::taken_by(datapath::holder_of_udp_port(IpAddress(), ntohs(at.sin6_port)));
     return error;
   }
-  loop_.watch(peer_socket_, [this] { read_peers(steady_now()); });
+  loop_.watch(peer_socket_.get(), [this] { read_peers(steady_now()); });
   return {};
 }
 
@@ -74,7 +74,7 @@ void Monitor::send_to_peers() {
   }
   for (const Peer& peer : peers_) {
     const sockaddr_in6 to = socket_address(peer.at, static_cast<uint16_t>(settings_.peer_port));
-    [[maybe_unused]] const ssize_t sent = ::sendto(peer_socket_, text.data(), text.size(), MSG_DONTWAIT,
+    [[maybe_unused]] const ssize_t sent = ::sendto(peer_socket_.get(), text.data(), text.size(), MSG_DONTWAIT,
                                                    reinterpret_cast<const sockaddr*>(&to), sizeof to);
   }
 }
@@ -84,8 +84,8 @@ void Monitor::read_peers(Instant now) {
   for (int i = 0; i < kMaxReportsAtOnce; ++i) {
     sockaddr_in6 from{};
     socklen_t size = sizeof from;
-    const ssize_t n =
-        ::recvfrom(peer_socket_, part.data(), part.size(), MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from), &size);
+    const ssize_t n = ::recvfrom(peer_socket_.get(), part.data(), part.size(), MSG_DONTWAIT,
+                                 reinterpret_cast<sockaddr*>(&from), &size);
     if (n < 0) return;
     IpAddress sender;
     std::memcpy(sender.bytes.data(), &from.sin6_addr, sender.bytes.size());

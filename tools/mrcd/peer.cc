@@ -15,6 +15,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "fd.h"
+
 namespace mrc::mrcd {
 
 namespace {
@@ -24,28 +26,22 @@ namespace {
 class ProcessFolder {
  public:
   explicit ProcessFolder(const std::string& name) : fd_(::open(("/proc/" + name).c_str(), O_DIRECTORY | O_CLOEXEC)) {}
-  ~ProcessFolder() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  ProcessFolder(const ProcessFolder&) = delete;
-  ProcessFolder& operator=(const ProcessFolder&) = delete;
 
   std::string status() const {
-    const int file = ::openat(fd_, "status", O_RDONLY | O_CLOEXEC);
-    if (file < 0) return "";
+    const Fd file(::openat(fd_.get(), "status", O_RDONLY | O_CLOEXEC));
+    if (!file) return "";
     std::array<char, 8192> text;
-    const ssize_t n = ::read(file, text.data(), text.size());
-    ::close(file);
+    const ssize_t n = ::read(file.get(), text.data(), text.size());
     return n > 0 ? std::string(text.data(), static_cast<size_t>(n)) : "";
   }
   bool same_user_namespace(const ProcessFolder& other) const {
     struct stat a, b;
-    return ::fstatat(fd_, "ns/user", &a, 0) == 0 && ::fstatat(other.fd_, "ns/user", &b, 0) == 0 &&
+    return ::fstatat(fd_.get(), "ns/user", &a, 0) == 0 && ::fstatat(other.fd_.get(), "ns/user", &b, 0) == 0 &&
            a.st_dev == b.st_dev && a.st_ino == b.st_ino;
   }
 
  private:
-  const int fd_;
+  const Fd fd_;
 };
 
 // Number `index` of the line that begins with `key`.

@@ -21,15 +21,10 @@ ssize_t put(int fd, const char* data, size_t size) {
 
 }  // namespace
 
-Channel::~Channel() {
-  close(in_);
-  if (out_ != in_) close(out_);
-}
-
 bool Channel::send(const Json& message) {
   const std::string text = message.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   for (size_t done = 0; done < text.size();) {
-    const ssize_t size = put(out_, text.data() + done, text.size() - done);
+    const ssize_t size = put(out_ ? out_.get() : in_.get(), text.data() + done, text.size() - done);
     if (size < 0 && errno == EINTR) continue;
     if (size <= 0) return false;
     done += static_cast<size_t>(size);
@@ -40,12 +35,12 @@ bool Channel::send(const Json& message) {
 bool Channel::fill(Clock::time_point until) {
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
-    pollfd p{in_, POLLIN, 0};
+    pollfd p{in_.get(), POLLIN, 0};
     const int ready = poll(&p, 1, left > 0 ? static_cast<int>(left) : 0);
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) return false;
     char part[16384];
-    const ssize_t size = read(in_, part, sizeof part);
+    const ssize_t size = read(in_.get(), part, sizeof part);
     if (size < 0 && errno == EINTR) continue;
     if (size <= 0 || buffer_.size() > kLongestLine) return ended_ = true, false;
     buffer_.append(part, static_cast<size_t>(size));

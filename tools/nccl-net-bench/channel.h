@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "fd.h"
+
 namespace mrc::net_bench {
 
 using Json = nlohmann::json;
@@ -24,11 +26,9 @@ struct CannotRun : Fail {
 
 class Channel {
  public:
-  explicit Channel(int fd) : Channel(fd, fd) {}
-  Channel(int in, int out) : in_(in), out_(out) {}
-  Channel(const Channel&) = delete;
-  ~Channel();
-  int fd() const { return in_; }
+  explicit Channel(Fd both) : in_(std::move(both)) {}
+  Channel(Fd in, Fd out) : in_(std::move(in)), out_(std::move(out)) {}
+  int fd() const { return in_.get(); }
   bool send(const Json& message);  // false: the other side has ended
   // Nothing: the other side has ended(), or the time is over, perhaps with a part of a message here. Lines that are no
   // JSON, such as a login's greeting, go to standard error.
@@ -40,7 +40,7 @@ class Channel {
  private:
   bool fill(Clock::time_point until);
 
-  int in_, out_;
+  Fd in_, out_;  // one in_ for both: no out_
   bool ended_ = false;
   std::string buffer_;
 };

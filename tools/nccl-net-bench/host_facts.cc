@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "bridge.h"
+#include "fd.h"
 #include "net.h"
 #include "shell.h"
 #include "version.h"
@@ -46,20 +47,18 @@ std::string sibling(const std::string& tool) {
 class Ethtool {
  public:
   Ethtool() : fd_(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {}
-  ~Ethtool() { close(fd_); }
-  Ethtool(const Ethtool&) = delete;
 
   std::string offload(const std::string& interface, uint32_t command) const {
     ethtool_value value{command, 0};
     ifreq request{};
     strncpy(request.ifr_name, interface.c_str(), sizeof request.ifr_name - 1);
     request.ifr_data = reinterpret_cast<char*>(&value);
-    if (ioctl(fd_, SIOCETHTOOL, &request) != 0) return "unknown";
+    if (ioctl(fd_.get(), SIOCETHTOOL, &request) != 0) return "unknown";
     return value.data != 0 ? "on" : "off";
   }
 
  private:
-  int fd_;
+  Fd fd_;
 };
 
 void add_interface(Json* compare, const std::string& title, const std::string& interface) {

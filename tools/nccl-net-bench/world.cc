@@ -15,6 +15,8 @@
 #include <cstdio>
 #include <memory>
 
+#include "fd.h"
+
 namespace mrc::net_bench {
 
 namespace {
@@ -108,6 +110,8 @@ Process start(const Environment& environment, int rank, const sigset_t* mask) {
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
     throw Fail(std::string("socketpair: ") + strerror(errno));
+  Fd ours(pair[0]);
+  const Fd theirs(pair[1]);
   const int big = 1 << 20;
   for (int fd : pair) setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &big, sizeof big);
   const pid_t parent = getpid();
@@ -117,15 +121,14 @@ Process start(const Environment& environment, int rank, const sigset_t* mask) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(126);
     if (mask != nullptr) pthread_sigmask(SIG_SETMASK, mask, nullptr);
-    const std::string descriptor = place_channel(environment, pair[1]);
+    const std::string descriptor = place_channel(environment, theirs.get());
     if (!environment.preload.empty()) setenv("LD_PRELOAD", environment.preload.c_str(), 1);
     for (const auto& [name, value] : environment.set) setenv(name.c_str(), value.c_str(), 1);
     become_rank(environment, rank, descriptor);
   }
-  close(pair[1]);
   Process p;
   p.pid = pid;
-  p.channel = std::make_unique<Channel>(pair[0]);
+  p.channel = std::make_unique<Channel>(std::move(ours));
   return p;
 }
 

@@ -36,18 +36,17 @@ ProgressThread::ProgressThread(Context* context) : context_(context), event_(eve
 
 ProgressThread::~ProgressThread() {
   stopping_.store(true);
-  eventfd_write(event_, 1);
+  eventfd_write(event_.get(), 1);
   thread_.join();
-  close(event_);
 }
 
 void ProgressThread::wake(bool sleeper) {
   if (!parked_.load() || (sleeper && looks_soon_.load())) return;
-  eventfd_write(event_, 1);
+  eventfd_write(event_.get(), 1);
 }
 
 void ProgressThread::wake_if_asleep() {
-  if (asleep_.load() && asleep_.exchange(false)) eventfd_write(event_, 1);
+  if (asleep_.load() && asleep_.exchange(false)) eventfd_write(event_.get(), 1);
 }
 
 // Either this sees the end of the other thread's wait, or that sees the thread parked.
@@ -55,9 +54,9 @@ void ProgressThread::park(int ms, bool beside_sleeper) {
   looks_soon_.store(beside_sleeper && ms <= kLongestParkMs);
   parked_.store(true);
   if (beside_sleeper && context_->sleepers() == 0) ms = std::min(ms, kSoonMs);
-  pollfd wait = {event_, POLLIN, 0};
+  pollfd wait = {event_.get(), POLLIN, 0};
   eventfd_t n;
-  if (::poll(&wait, 1, ms) > 0) eventfd_read(event_, &n);
+  if (::poll(&wait, 1, ms) > 0) eventfd_read(event_.get(), &n);
   parked_.store(false, std::memory_order_release);
   check_due_ = true;
 }
@@ -85,7 +84,8 @@ void ProgressThread::keep_alive() {
 
 void ProgressThread::sleep() {
   const Provider& api = context_->api();
-  pollfd wait[3] = {{event_, POLLIN, 0}, {context_->pump_fd(), POLLIN, 0}, {context_->soft()->async_fd, POLLIN, 0}};
+  pollfd wait[3] = {
+      {event_.get(), POLLIN, 0}, {context_->pump_fd(), POLLIN, 0}, {context_->soft()->async_fd, POLLIN, 0}};
   uint64_t deadline = context_->deadline();
   if (check_due_) deadline = std::min(deadline, check_at_);
   int ms = -1;
@@ -95,7 +95,7 @@ void ProgressThread::sleep() {
   }
   if (::poll(wait, 3, ms) > 0) check_due_ = true;
   eventfd_t n;
-  if ((wait[0].revents & POLLIN) != 0) eventfd_read(event_, &n);
+  if ((wait[0].revents & POLLIN) != 0) eventfd_read(event_.get(), &n);
   if ((wait[1].revents & POLLIN) != 0) {
     mrc_cq* cq;
     void* unused;

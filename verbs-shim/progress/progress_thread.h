@@ -9,6 +9,8 @@
 #include <atomic>
 #include <thread>
 
+#include "fd.h"
+
 namespace mrc::shim {
 
 class Context;
@@ -31,7 +33,7 @@ class ProgressThread {
   void keep_alive();
 
   Context* const context_;
-  int event_ = -1;
+  const Fd event_;
   // Of the thread alone. [VRB-REQ-7]
   uint64_t check_at_ = 0;  // of the peers that owe an answer
   uint64_t waits_ = 0;     // of other threads, at the last look
