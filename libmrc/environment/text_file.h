@@ -15,6 +15,7 @@
 #include <cstring>
 #include <string>
 
+#include "fd.h"
 #include "result.h"
 
 namespace mrc {
@@ -22,17 +23,6 @@ namespace mrc {
 inline constexpr size_t kMaxTextFile = size_t{16} << 20;
 
 namespace text_file {
-
-// Closes by itself, because the text below may run out of memory.
-struct Descriptor {
-  explicit Descriptor(int number) : fd(number) {}
-  ~Descriptor() {
-    if (fd >= 0) ::close(fd);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  const int fd;
-};
 
 inline constexpr int kPipePauseMs = 5000;
 
@@ -46,9 +36,9 @@ inline bool is_null_device(const struct stat& s) {
 inline Result<std::string> read_text_file(const std::string& path, size_t max = kMaxTextFile) {
   const auto failed = [](int error) { return Error{error, std::strerror(error)}; };
   std::string text;
-  const text_file::Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  const Fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   struct stat s {};
-  if (file.fd < 0 || ::fstat(file.fd, &s) != 0) return failed(errno);
+  if (!file || ::fstat(file.get(), &s) != 0) return failed(errno);
   if (S_ISDIR(s.st_mode)) return Error{EISDIR, "it is a folder; name a file"};
   if (text_file::is_null_device(s)) return text;
   const bool pipe = S_ISFIFO(s.st_mode);
@@ -58,10 +48,10 @@ inline Result<std::string> read_text_file(const std::string& path, size_t max = 
   if (s.st_size > 0 && static_cast<size_t>(s.st_size) > max) return too_large;
   char part[1 << 14];
   for (;;) {  // files of /proc have no size
-    const ssize_t n = ::read(file.fd, part, sizeof part);
+    const ssize_t n = ::read(file.get(), part, sizeof part);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) {
-      pollfd wait{file.fd, POLLIN, 0};
+      pollfd wait{file.get(), POLLIN, 0};
       if (::poll(&wait, 1, text_file::kPipePauseMs) != 0) continue;
       return Error{ETIMEDOUT, "nothing has come through the pipe for 5 s"};
     }

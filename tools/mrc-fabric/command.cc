@@ -28,20 +28,6 @@ struct Pipe {
   }
   void shut(int end) { ends[end] = Fd(); }
 };
-Pipe() {
-  if (pipe2(ends, O_CLOEXEC) != 0) throw FabricError(std::string("pipe: ") + std::strerror(errno));
-}
-~Pipe() {
-  shut(0);
-  shut(1);
-}
-Pipe(const Pipe&) = delete;
-Pipe& operator=(const Pipe&) = delete;
-void shut(int end) {
-  if (ends[end] >= 0) close(ends[end]);
-  ends[end] = -1;
-}
-};
 
 // Feeds `input` and collects both outputs until the child has closed them.
 void exchange(Pipe* in, Pipe* out, Pipe* err, const std::string& input, CommandResult* result) {

@@ -48,35 +48,35 @@ void remember(int number) {
 Guardian::Guardian(const std::function<void()>& on_death) {
   int ends[2];
   if (pipe(ends) != 0) throw FabricError(std::string("pipe: ") + std::strerror(errno));
+  const Fd theirs(ends[0]);
+  pipe_ = Fd(ends[1]);
   pid_ = fork();
   if (pid_ < 0) throw FabricError(std::string("fork: ") + std::strerror(errno));
   if (pid_ == 0) {
-    close(ends[1]);
-    watch(ends[0], on_death);
+    pipe_ = Fd();
+    watch(theirs.get(), on_death);
   }
-  close(ends[0]);
-  pipe_ = ends[1];
 }
 
 Guardian::~Guardian() {
   if (pid_ < 0) return;
-  close(pipe_);
+  pipe_ = Fd();
   while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
 }
 
 void Guardian::dismiss() {
   const char word = 1;
-  while (write(pipe_, &word, 1) < 0 && errno == EINTR) {
+  while (write(pipe_.get(), &word, 1) < 0 && errno == EINTR) {
   }
-  close(pipe_);
+  pipe_ = Fd();
   while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
-  pid_ = pipe_ = -1;
+  pid_ = -1;
 }
 
 void Guardian::close_in_child() {
-  close(pipe_);
+  pipe_ = Fd();
 }
 
 void catch_signals() {

@@ -5,6 +5,8 @@
 
 #include <functional>
 
+#include "fd.h"
+
 namespace mrc::fabric {
 
 class Guardian {
@@ -19,7 +21,7 @@ class Guardian {
   void close_in_child();  // for a child that must not keep it waiting
 
  private:
-  int pipe_ = -1;
+  Fd pipe_;
   int pid_ = -1;
 };
 

@@ -71,13 +71,14 @@ bool wait_until_ready(int from) {
 void start(const LabState& state, const NodeId& node) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) throw FabricError(std::string("pipe: ") + std::strerror(errno));
+  const Fd says(ends[0]);
+  Fd said(ends[1]);
   const pid_t child = fork();
   if (child < 0) throw FabricError(std::string("fork: ") + std::strerror(errno));
-  if (child == 0) become_switch(state, node, ends[1]);
-  close(ends[1]);
+  if (child == 0) become_switch(state, node, said.get());
+  said = Fd();
   write_text(file_of(state, node, "pid"), std::to_string(child) + "\n");
-  const bool ready = wait_until_ready(ends[0]);
-  close(ends[0]);
+  const bool ready = wait_until_ready(says.get());
   if (ready) return;
   kill(child, SIGKILL);
   throw FabricError(node_name(node) + ": mrc-switch does not start: " + read_text(file_of(state, node, "log")));

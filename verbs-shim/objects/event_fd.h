@@ -16,6 +16,7 @@
 #include <new>
 #include <optional>
 
+#include "fd.h"
 #include "mutex.h"
 
 namespace mrc::shim {
@@ -29,16 +30,10 @@ struct EventCount {
 template <typename Event>
 class EventQueue {
  public:
-  explicit EventQueue(bool shared = false) : fd_(make_fd()), own_fd_(shared ? make_fd() : fd_) {}
-  ~EventQueue() {
-    if (own_fd_ != fd_ && own_fd_ >= 0) close(own_fd_);
-    if (fd_ >= 0) close(fd_);
-  }
-  EventQueue(const EventQueue&) = delete;
-  EventQueue& operator=(const EventQueue&) = delete;
+  explicit EventQueue(bool shared = false) : fd_(make_fd()), own_(shared ? make_fd() : -1) {}
 
-  int fd() const { return fd_; }          // the application's
-  int own_fd() const { return own_fd_; }  // readable exactly while this queue holds an event
+  int fd() const { return fd_.get(); }                     // the application's
+  int own_fd() const { return own_ ? own_.get() : fd(); }  // readable exactly while this queue holds an event
   void raise(const Event& event) ABSL_LOCKS_EXCLUDED(mutex_) {
     const MutexLock lock(mutex_);
     try {
@@ -46,8 +41,8 @@ class EventQueue {
     } catch (const std::bad_alloc&) {  // the event is lost, not the program
       return;
     }
-    eventfd_write(fd_, 1);
-    if (own_fd_ != fd_) eventfd_write(own_fd_, 1);
+    eventfd_write(fd(), 1);
+    if (own_) eventfd_write(own_.get(), 1);
   }
   // The oldest event, if one waits. `count_of` gives the EventCount of the event's object, or null.
   template <typename CountOf>
@@ -84,12 +79,12 @@ class EventQueue {
     if (preadv2(fd, &into, 1, -1, RWF_NOWAIT) < 0 && errno == EOPNOTSUPP) eventfd_read(fd, &token);
   }
   void take_tokens() {
-    take_token(fd_);
-    if (own_fd_ != fd_) take_token(own_fd_);
+    take_token(fd());
+    if (own_) take_token(own_.get());
   }
 
-  const int fd_;
-  const int own_fd_;
+  const Fd fd_;
+  const Fd own_;  // of a queue that shares the application's
   Mutex mutex_;
   CondVar acknowledged_;
   std::deque<Event> events_ ABSL_GUARDED_BY(mutex_);

@@ -205,6 +205,28 @@ def check_members(path, lines):
                 f"class {found.group(1)} has {len(members)} data members, at most {MAX_MEMBERS}: split it by concern")
 
 
+# Descriptors close themselves (libmrc/environment/fd.h), so that no return and no exception leaks one.
+PRODUCT = ("libmrc/", "verbs-shim/", "nccl-plugin/", "tools/", "sim/")
+CLOSE = re.compile(r"(?<![\w.>:~])(?:::)?close\(\s*\w*(?:fd|FD|socket|pipe|ends|event|timer|file)\w*\b|(?<![\w>])::close\(")
+CLOSES = {
+    "libmrc/environment/fd.h": "the object itself",
+    "tools/mrcd/state_file.cc": "the error of close counts",
+    "tools/dev/socket-limit/sockets.cc": "stands alone, as a program that knows nothing of MRC",
+    "verbs-shim/interpose/paths.cc": "a descriptor that the application gets if all goes well",
+    "verbs-shim/interpose/folders.cc": "a folder as fdopendir would have it",
+    "verbs-shim/objects/context.cc": "cmd_fd, a member of libibverbs",
+    "verbs-shim/rdma_cm/": "descriptors that the application has as well, and may close",
+}
+
+
+def check_close(path, lines):
+    if not path.startswith(PRODUCT) or any(path.startswith(name) for name in CLOSES):
+        return
+    for number, line in enumerate(lines, 1):
+        if CLOSE.search(line):
+            yield number, "a descriptor is closed by hand: hold it in an Fd (fd.h)"
+
+
 def check_unfinished(_path, lines):
     for number, line in enumerate(lines, 1):
         for pattern, why in ((UNFINISHED, "unfinished work belongs in an issue"), (SKIPPED, "a skipped test tests nothing"),
@@ -230,7 +252,7 @@ def complaints(path, lines):
     found = list(check_place(path, lines))
     if path.endswith((".h", ".cc", ".c")):
         for rule in (check_layers, check_ambient, check_outsiders, check_ns3, check_environment, check_locks, check_length,
-                     check_functions, check_members, check_pragma):
+                     check_functions, check_members, check_close, check_pragma):
             found += rule(path, code)
     if not path.startswith("tests/facts/style/"):
         found += check_unfinished(path, lines)
@@ -252,11 +274,12 @@ def self_test():
         "libmrc/src/core/wide.h": ["#pragma once", "class Wide final : public Base<int> {", " public:", "  explicit Wide(int x) : a_(x), b_{x} {}",
                                    "  int f() const { return a_; }", " private:", "  int a_, b_ = 0;"] +
                                   [f"  std::map<int, std::pair<int, int>> m{i}_{{1, {{2}}}};" for i in range(MAX_MEMBERS - 1)] + ["};"],
+        "tools/mrcd/close.cc": ["close(fd);", "::close(x_);", "if (fd_ >= 0) close(fd_);", "link.close();", "void close(int fd);", "Devices::close(d);"],
         "README.md": ["see /work" + "/main"],
         "cmake/a.cmake": ["set(x 1)"],
     }
     expected = {"libmrc/src/core/a.cc": 5, "libmrc/src/wire/a.h": 3, "tools/mrc-perf/a.cc": 4, "libmrc/src/api/long.cc": 1, "libmrc/src/core/c.cc": 1,
-                "tools/mrc-perf/c.cc": 1, "libmrc/src/core/wide.h": 1,
+                "tools/mrc-perf/c.cc": 1, "libmrc/src/core/wide.h": 1, "tools/mrcd/close.cc": 3,
                 "libmrc/src/base/b.cc": 1, "sim/model/a.h": 1, "verbs-shim/objects/a.h": 3, "README.md": 1, "cmake/a.cmake": 1}
     good = {
         "libmrc/src/core/a.cc": ['#include "wire/packet.h"', "// no clock here, rand() is forbidden", 'Instant time_of(x); f.time(3); "rand()";'],
