@@ -1,5 +1,6 @@
 #include "size_text.h"
 
+#include <absl/strings/str_split.h>
 #include <cctype>
 
 #include "error.h"
@@ -54,13 +55,7 @@ std::vector<uint64_t> parse_sizes(const std::string& text) {
     sizes.push_back(last);
     return sizes;
   }
-  size_t begin = 0;
-  while (begin <= text.size()) {
-    size_t comma = text.find(',', begin);
-    if (comma == std::string::npos) comma = text.size();
-    sizes.push_back(parse_size(text.substr(begin, comma - begin)));
-    begin = comma + 1;
-  }
+  for (const absl::string_view size : absl::StrSplit(text, ',')) sizes.push_back(parse_size(std::string(size)));
   if (sizes.size() > kMaxSizes) throw UsageError("more than 4096 sizes", "run it several times");
   return sizes;
 }

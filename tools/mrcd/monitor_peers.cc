@@ -1,6 +1,7 @@
 // Exchange between monitors of different hosts: one datagram of JSON with the observations of its sender, some
 // times a second, to every address of every peer, so that a failed plane does not stop it. Accepted from addresses
 // of peers only, from each about one host, for some seconds. [MRC-MON-7]
+#include <absl/strings/str_split.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -30,14 +31,9 @@ constexpr int kMaxReportsAtOnce = 256;
 }  // namespace
 
 Status Monitor::open_peers() {
-  std::string list = settings_.peers;
-  std::replace(list.begin(), list.end(), ',', ' ');
   size_t entries = 0;
-  for (size_t at = 0; at < list.size();) {
-    const size_t end = std::min(list.find(' ', at), list.size());
-    const std::string text = list.substr(at, end - at);
-    at = end + 1;
-    if (text.empty()) continue;
+  for (const absl::string_view given : absl::StrSplit(settings_.peers, absl::ByAnyChar(", "), absl::SkipEmpty())) {
+    const std::string text(given);
     const std::optional<IpAddress> gid = IpAddress::parse(text);
     if (!gid) return invalid(settings_.origin_of("peers") + ": '" + text + "' is no address");
     const size_t entry = entries++;

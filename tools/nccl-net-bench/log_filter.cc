@@ -1,5 +1,6 @@
 #include "log_filter.h"
 
+#include <absl/strings/str_split.h>
 #include <strings.h>
 
 #include <algorithm>
@@ -52,13 +53,9 @@ unsigned long value_of(const Word (&words)[N], const std::string& text) {
 unsigned long mask_of(const char* text) {
   if (text == nullptr) return kDefaultSubsystems;
   const bool all_but = *text == '^';
-  const std::string list = text + (all_but ? 1 : 0);
   unsigned long named = 0;
-  for (size_t from = 0; from <= list.size();) {
-    const size_t comma = std::min(list.find(',', from), list.size());
-    named |= value_of(kSubsystems, list.substr(from, comma - from));
-    from = comma + 1;
-  }
+  for (const absl::string_view name : absl::StrSplit(text + (all_but ? 1 : 0), ','))
+    named |= value_of(kSubsystems, std::string(name));
   return all_but ? ~named : named;
 }
 

@@ -1,5 +1,6 @@
 #include "ctl/deny.h"
 
+#include <absl/strings/str_split.h>
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -64,14 +65,13 @@ std::string via_of(const DenyRule& rule) {
 }
 
 bool parse_via(const std::string& text, DenyRule* out) {
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find(':', at), text.size());
+  if (text.empty()) return true;
+  for (const absl::string_view part : absl::StrSplit(text, ':')) {
     uint16_t usid = 0;
-    if (!parse_number(text.substr(at, end - at), 16, &usid) || usid == 0) return false;
+    if (!parse_number(std::string(part), 16, &usid) || usid == 0) return false;
     out->via.push_back(usid);
-    at = end + 1;
   }
-  return out->via.size() <= kMaxUsids && (text.empty() || text.back() != ':');
+  return out->via.size() <= kMaxUsids;
 }
 
 // An IPv4 prefix counts its bits from the front of the IPv4 address.

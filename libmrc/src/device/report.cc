@@ -1,4 +1,6 @@
 // Reports of a device: counters as "name value" lines, the resolved configuration as JSON.
+#include <absl/strings/str_split.h>
+#include <absl/strings/strip.h>
 #include <errno.h>
 #include <unistd.h>
 
@@ -63,16 +65,6 @@ nlohmann::ordered_json plane_json(const core::PlaneCounters& p) {
   MRC_PLANE_COUNTERS(MRC_COUNTER_MEMBER)
 #undef MRC_COUNTER_MEMBER
   return json;
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    lines.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return lines;
 }
 
 }  // namespace
@@ -296,7 +288,8 @@ std::string Device::describe_json() {
   j["learn_peers"] = c.learn_peers;
   j["listed_peers"] = c.peers.size();
   j["limits"] = {{"max_qps", c.settings.max_qps}, {"mpr", c.settings.mpr}, {"max_wimm", c.settings.max_wimm}};
-  j["driver"] = lines_of(engine_.datapath->describe());
+  const std::string driver = engine_.datapath->describe();
+  j["driver"] = std::vector<std::string>(absl::StrSplit(absl::StripSuffix(driver, "\n"), '\n'));
   j["advice"] = facts_.advice;
   j["counters"] = counters_json(engine_.endpoint->counters(), engine_.datapath->counters());
   nlohmann::ordered_json& settings = j["settings"];
