@@ -68,7 +68,7 @@ MrcNic::Connection* MrcNic::make_connection(MrcNic* peer) {
   auto c = std::make_unique<Connection>();
   c->nic = this;
   core::QpInit init;
-  init.cookie = c.get();
+  init.sink = c.get();
   init.qpn = c->qpn = Qpn(next_qpn_++);
   init.pd = 1;
   init.caps = {kSendQueue, kReceiveQueue, 1, 0};
@@ -137,17 +137,16 @@ void MrcNic::post(Connection* c, const Message& m) {
     c->waiting.push_back(m);
 }
 
-bool MrcNic::on_completion(void* cookie, const core::Completion& completion) {
-  auto* c = static_cast<Connection*>(cookie);
+bool MrcNic::Connection::on_completion(const core::Completion& completion) {
   const bool ok = completion.status == core::WcStatus::kSuccess;
-  if (!ok && !c->failed) {
-    c->failed = true;
-    ++qp_errors_;
+  if (!ok && !failed) {
+    failed = true;
+    ++nic->qp_errors_;
   }
   if (completion.is_recv) {
-    if (ok) done_.push_back({c, completion.imm, true, false});
+    if (ok) nic->done_.push_back({this, completion.imm, true, false});
   } else {
-    done_.push_back({c, static_cast<uint32_t>(completion.wr_id), false, !ok});
+    nic->done_.push_back({this, static_cast<uint32_t>(completion.wr_id), false, !ok});
   }
   return true;
 }

@@ -46,7 +46,10 @@ class MrcNic final : public NicBase, public core::Sink, public core::TraceSink {
   uint32_t qp_errors() const override { return qp_errors_; }
 
  private:
-  struct Connection {
+  struct Connection final : core::QpSink {
+    bool on_completion(const core::Completion& c) override;
+    void on_event(core::AsyncEvent) override {}
+
     MrcNic* nic = nullptr;
     core::Qp* qp = nullptr;
     Qpn qpn;
@@ -59,8 +62,6 @@ class MrcNic final : public NicBase, public core::Sink, public core::TraceSink {
     bool received, failed;
   };
 
-  bool on_completion(void* cookie, const core::Completion& c) override;
-  void on_qp_event(void*, core::AsyncEvent) override {}
   void on_port_event(PlaneId, core::AsyncEvent) override {}
   void on_endpoint_response(uint16_t, PlaneId, Duration) override {}
   void on_trace(const core::TraceEntry& e) override;

@@ -11,11 +11,11 @@
 
 namespace mrc::device {
 
-struct End final : QpObserver {
+struct End final : core::QpSink {
   End(Device* d, uint32_t pd) : device(d) {
     std::lock_guard lock(device->mutex());
     core::QpInit init;
-    init.cookie = static_cast<QpObserver*>(this);
+    init.sink = this;
     init.qpn = qpn = device->qpns().take();
     init.pd = pd;
     init.caps = {16, 16, 4, 64};

@@ -6,7 +6,7 @@ namespace mrc::harness {
 
 using namespace core;
 
-bool Node::on_completion(void*, const Completion& c) {
+bool Node::on_completion(const Completion& c) {
   (c.is_recv ? receives : sends).push_back(c);
   return on_done ? on_done(c) : true;
 }
@@ -64,6 +64,7 @@ PeerId Fabric::peer(int from, int to) {
 
 Qp* Fabric::make_qp(int node, const QpCaps& caps) {
   QpInit init;
+  init.sink = &this->node(node);
   init.qpn = Qpn(this->node(node).next_qpn++);
   init.pd = 1;
   init.caps = caps;

@@ -18,10 +18,10 @@ struct TraceRecord : core::TraceEntry {
   friend bool operator==(const TraceRecord&, const TraceRecord&) = default;
 };
 
-struct Node : core::Sink, core::TraceSink {
+struct Node final : core::Sink, core::QpSink, core::TraceSink {
   explicit Node(int n) : index(n) {}
-  bool on_completion(void* cookie, const core::Completion& c) override;
-  void on_qp_event(void*, core::AsyncEvent e) override { events.push_back(e); }
+  bool on_completion(const core::Completion& c) override;
+  void on_event(core::AsyncEvent e) override { events.push_back(e); }
   void on_port_event(PlaneId, core::AsyncEvent e) override { events.push_back(e); }
   void on_endpoint_response(uint16_t id, PlaneId plane, Duration rtt) override {
     responses.push_back({id, plane, rtt});

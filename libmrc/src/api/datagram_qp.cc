@@ -98,7 +98,7 @@ int mrc_soft_ud_qp::start() {
   qpn_ = dev.qpns().take();
   if (qpn_ == mrc::Qpn()) return ENOMEM;
   mrc::core::DatagramQpInit init;
-  init.cookie = static_cast<mrc::device::QpObserver*>(this);
+  init.sink = this;
   init.qpn = qpn_;
   init.pd = pd_id_;
   init.caps = {init_.cap.max_send_wr, init_.cap.max_recv_wr, init_.cap.max_send_sge, init_.cap.max_inline_data};

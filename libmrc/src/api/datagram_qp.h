@@ -26,7 +26,7 @@ struct mrc_soft_ud_srq {
   std::atomic<int> users{0};  // queue pairs
 };
 
-struct mrc_soft_ud_qp final : mrc::device::QpObserver {
+struct mrc_soft_ud_qp final : mrc::core::QpSink {
  public:
   mrc_soft_ud_qp(mrc_context* context, const mrc_soft_ud_init_attr& init);
   ~mrc_soft_ud_qp();

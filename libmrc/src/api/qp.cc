@@ -109,7 +109,7 @@ int mrc_qp::start() {
   qpn_ = dev.qpns().take();
   if (qpn_ == mrc::Qpn()) return ENOMEM;
   mrc::core::QpInit init;
-  init.cookie = static_cast<mrc::device::QpObserver*>(this);
+  init.sink = this;
   init.qpn = qpn_;
   init.pd = mrc::api::SoftPd::of(init_.pd)->id;
   init.caps = {init_.cap.max_send_wr, init_.cap.max_recv_wr, init_.cap.max_send_sge, init_.cap.max_inline_data};

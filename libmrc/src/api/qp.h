@@ -25,7 +25,7 @@ struct Destination {
 
 }  // namespace mrc::api
 
-struct mrc_qp final : mrc::device::QpObserver {
+struct mrc_qp final : mrc::core::QpSink {
  public:
   // `full`: shards where there is no room for it, a bit for each; not all. Throws std::bad_alloc.
   mrc_qp(mrc_context* context, const mrc_qp_init_attr& init, uint64_t full);

@@ -19,7 +19,7 @@ inline constexpr uint32_t kQkeyOfQp = 0x80000000;
 inline constexpr Qpn kMulticastQpn = Qpn(0xFFFFFF);
 
 struct DatagramQpInit {
-  void* cookie = nullptr;
+  QpSink* sink = nullptr;  // outlives the QP
   Qpn qpn;
   uint32_t pd = 0;
   QpCaps caps;                              // those of the send queue count

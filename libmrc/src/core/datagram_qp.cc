@@ -71,7 +71,7 @@ void DatagramQp::complete_front(WcStatus status) {
 }
 
 bool DatagramQp::deliver(const Completion& done) {
-  return engine_.sink.on_completion(init_.cookie, done);
+  return init_.sink->on_completion(done);
 }
 
 void DatagramQp::complete_sent() {
@@ -103,7 +103,7 @@ void DatagramQp::fail(Instant now, WcStatus status) {
   engine_.report(now, init_.qpn, TraceTrigger::kFatal, event::QpState{.state = QpState::kError, .cause = status});
   flush_sends();
   if (!init_.receive->shared()) flush_receives();
-  engine_.sink.on_qp_event(init_.cookie, AsyncEvent::kQpFatal);
+  init_.sink->on_event(AsyncEvent::kQpFatal);
 }
 
 uint32_t DatagramQp::write_headers(const Wqe& w, std::span<uint8_t> out) const {

@@ -28,7 +28,6 @@ class DatagramQp {
   Qpn qpn() const { return init_.qpn; }
   QpState state() const { return state_; }
   const DatagramAttr& attr() const { return attr_; }
-  void* cookie() const { return init_.cookie; }
 
   // The transition was checked. kError flushes the send queue, and receive requests unless the queue is shared; kReset
   // drops them.

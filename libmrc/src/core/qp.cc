@@ -30,7 +30,7 @@ void Qp::fail(Instant now, WcStatus first, AsyncEvent event) {
   ++engine.counters.qp_errors;
   engine.report(now, qpn, TraceTrigger::kFatal, event::QpState{.state = QpState::kError, .cause = first});
   stop(now, first);
-  engine.sink.on_qp_event(cookie, event);
+  sink.on_event(event);
 }
 
 void Qp::flush_by_application(Instant now) {

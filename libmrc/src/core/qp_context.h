@@ -39,7 +39,7 @@ enum class QpHalf : uint8_t { kRequester, kResponder };
 class QpContext {
  public:
   QpContext(const QpServices& s, const QpInit& init)
-      : services(s), engine(s.engine), cookie(init.cookie), qpn(init.qpn), pd(init.pd) {}
+      : services(s), engine(s.engine), sink(*init.sink), qpn(init.qpn), pd(init.pd) {}
   QpContext(const QpContext&) = delete;
   QpContext& operator=(const QpContext&) = delete;
 
@@ -57,7 +57,7 @@ class QpContext {
 
   const QpServices& services;
   EngineContext& engine;
-  void* const cookie;
+  QpSink& sink;
   const Qpn qpn;
   const uint32_t pd;
   QpState state = QpState::kReset;

@@ -239,7 +239,7 @@ void Requester::complete_front(Instant now, WcStatus status) {
   if (!done) return;
   qp_.engine.report(now, qp_.qpn, TraceTrigger::kNone,
                     event::Complete{.wr_id = done->wr_id, .status = status, .bytes = done->byte_len});
-  if (!qp_.engine.sink.on_completion(qp_.cookie, *done)) completions_.on_undelivered();
+  if (!qp_.sink.on_completion(*done)) completions_.on_undelivered();
 }
 
 void Requester::complete_below(Instant now, uint64_t end) {

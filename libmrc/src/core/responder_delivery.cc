@@ -30,7 +30,7 @@ Responder::Delivery Responder::deliver_imm(Instant now, uint64_t seq) {
   if (c.mailbox) expect_mailbox_answer(now);
   qp_.engine.report(now, qp_.qpn, TraceTrigger::kNone,
                     event::Complete{.wr_id = c.wr_id, .status = c.status, .bytes = c.byte_len, .receive = true});
-  return qp_.engine.sink.on_completion(qp_.cookie, c) ? Delivery::kDone : Delivery::kLost;
+  return qp_.sink.on_completion(c) ? Delivery::kDone : Delivery::kLost;
 }
 
 // Over everything that is in order now.
@@ -84,7 +84,7 @@ void Responder::flush() {
     c.status = WcStatus::kFlushed;
     c.is_recv = true;
     c.qpn = qp_.qpn;
-    qp_.engine.sink.on_completion(qp_.cookie, c);
+    qp_.sink.on_completion(c);
   }
 }
 

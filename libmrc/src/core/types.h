@@ -131,14 +131,22 @@ struct PathReport {
   PlaneId plane;
 };
 
-// Reports of the engine. Called from inside the engine's calls, on the caller's thread; must not call back into the
-// engine.
+// Reports of a QP to its owner. Called from inside the engine's calls, on the caller's thread; must not call back into
+// the engine.
+class QpSink {
+ public:
+  // False: the completion cannot be delivered (CQ overrun) and the QP goes to error.
+  virtual bool on_completion(const Completion& c) = 0;
+  virtual void on_event(AsyncEvent e) = 0;
+
+ protected:
+  ~QpSink() = default;
+};
+
+// Reports of the engine, as those of a QP.
 class Sink {
  public:
   virtual ~Sink() = default;
-  // `cookie` is QpInit::cookie. False: the completion cannot be delivered (CQ overrun) and the QP goes to error.
-  virtual bool on_completion(void* cookie, const Completion& c) = 0;
-  virtual void on_qp_event(void* cookie, AsyncEvent e) = 0;
   // The QP fails, or one request of it, for this. [API-MEM-2]
   virtual void on_memory_fault(Qpn /*qpn*/, const MemoryFault& /*fault*/) {}
   virtual void on_port_event(PlaneId plane, AsyncEvent e) = 0;
@@ -162,9 +170,9 @@ struct QpCaps {
 };
 
 struct QpInit {
-  void* cookie = nullptr;
-  Qpn qpn;          // chosen by the device: process slot in the top bits
-  uint32_t pd = 0;  // protection domain id
+  QpSink* sink = nullptr;  // outlives the QP
+  Qpn qpn;                 // chosen by the device: process slot in the top bits
+  uint32_t pd = 0;         // protection domain id
   QpCaps caps;
 };
 

@@ -207,8 +207,6 @@ class Device final : private core::Sink, private HelperWork {
   int modify(uint64_t id, const Attr& attr, int mask, const Local& local) ABSL_LOCKS_EXCLUDED(device_lock);
 
   // Sink: the engine calls these with the lock held.
-  bool on_completion(void* cookie, const core::Completion& c) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
-  void on_qp_event(void* cookie, core::AsyncEvent e) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void on_memory_fault(Qpn qpn, const core::MemoryFault& fault) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void on_port_event(PlaneId plane, core::AsyncEvent e) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void on_endpoint_response(uint16_t id, PlaneId plane, Duration rtt) override

@@ -7,12 +7,6 @@
 
 namespace mrc::device {
 
-bool Device::on_completion(void* cookie, const core::Completion& c) {
-  return static_cast<QpObserver*>(cookie)->on_completion(c);
-}
-void Device::on_qp_event(void* cookie, core::AsyncEvent e) {
-  static_cast<QpObserver*>(cookie)->on_event(e);
-}
 void Device::on_memory_fault(Qpn qpn, const core::MemoryFault& fault) {
   try {
     const auto hex = [](uint64_t n) {

@@ -13,17 +13,6 @@
 
 namespace mrc::device {
 
-// One per QP; QpInit::cookie must be a QpObserver*.
-class QpObserver {
- public:
-  // False: cannot be delivered (CQ overrun); the QP goes to error.
-  virtual bool on_completion(const core::Completion& completion) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) = 0;
-  virtual void on_event(core::AsyncEvent event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) = 0;
-
- protected:
-  ~QpObserver() = default;
-};
-
 // One per context.
 class DeviceObserver {
  public:

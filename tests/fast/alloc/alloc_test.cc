@@ -20,13 +20,13 @@ namespace {
 
 using namespace core;
 
-struct Recorder : Sink {
-  bool on_completion(void*, const Completion& c) override {
+struct Recorder final : Sink, QpSink {
+  bool on_completion(const Completion& c) override {
     Disarmed off;
     done.push_back(c);
     return true;
   }
-  void on_qp_event(void*, AsyncEvent) override {}
+  void on_event(AsyncEvent) override {}
   void on_port_event(PlaneId, AsyncEvent) override {}
   void on_endpoint_response(uint16_t, PlaneId, Duration) override {}
   std::vector<Completion> done;
@@ -68,6 +68,7 @@ class Joined {
       PeerDescription d;
       for (int p = 0; p < kPlanes; ++p) d.planes.push_back({address(1 - n, p), 4791});
       QpInit init;
+      init.sink = &sinks_[n];
       init.qpn = Qpn(0x200u + static_cast<uint32_t>(n));
       init.pd = 1;
       init.caps = caps;

@@ -29,7 +29,7 @@ inline PeerDescription bare_peer(uint8_t host = 2) {
   return d;
 }
 
-class BareEngine : public testing::Test, public Sink {
+class BareEngine : public testing::Test, public Sink, public QpSink {
  protected:
   explicit BareEngine(const EndpointConfig& config = bare_config()) : engine_(config, this, nullptr) {
     peers_.set_observer(&prober_);
@@ -53,11 +53,11 @@ class BareEngine : public testing::Test, public Sink {
     return all;
   }
 
-  bool on_completion(void*, const Completion& c) override {
+  bool on_completion(const Completion& c) override {
     completions_.push_back(c);
     return true;
   }
-  void on_qp_event(void*, AsyncEvent e) override { events_.push_back(e); }
+  void on_event(AsyncEvent e) override { events_.push_back(e); }
   void on_port_event(PlaneId, AsyncEvent e) override { events_.push_back(e); }
   void on_endpoint_response(uint16_t id, PlaneId, Duration rtt) override { responses_.push_back({id, rtt}); }
 

@@ -8,9 +8,9 @@
 namespace mrc::core {
 namespace {
 
-struct Nothing final : Sink {
-  bool on_completion(void*, const Completion&) override { return true; }
-  void on_qp_event(void*, AsyncEvent) override {}
+struct Nothing final : Sink, QpSink {
+  bool on_completion(const Completion&) override { return true; }
+  void on_event(AsyncEvent) override {}
   void on_port_event(PlaneId, AsyncEvent) override {}
   void on_endpoint_response(uint16_t, PlaneId, Duration) override {}
 };

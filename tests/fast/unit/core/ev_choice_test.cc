@@ -11,7 +11,7 @@
 namespace mrc::core {
 namespace {
 
-class EvChoiceTest : public testing::Test, public Sink {
+class EvChoiceTest : public testing::Test, public Sink, public QpSink {
  protected:
   struct Told {
     EvIndex ev;
@@ -44,8 +44,8 @@ class EvChoiceTest : public testing::Test, public Sink {
     for (const EvIndex ev : evs) choice_.allowed[ev] = true;
     ++choice_.generation;
   }
-  bool on_completion(void*, const Completion&) override { return true; }
-  void on_qp_event(void*, AsyncEvent) override {}
+  bool on_completion(const Completion&) override { return true; }
+  void on_event(AsyncEvent) override {}
   void on_port_event(PlaneId, AsyncEvent) override {}
   void on_endpoint_response(uint16_t, PlaneId, Duration) override {}
   void on_ev_state(EvIndex ev, EvState to, uint64_t losses) override { told_.push_back({ev, to, losses}); }

@@ -27,7 +27,7 @@ struct SentPacket {
   wire::Opcode op() const { return p.bth.opcode; }
 };
 
-class LoneEndpoint : public testing::Test, public Sink {
+class LoneEndpoint : public testing::Test, public Sink, public QpSink {
  protected:
   LoneEndpoint() : memory_(1 << 20, 0x11) {
     for (uint8_t plane = 0; plane < 2; ++plane) {
@@ -206,11 +206,11 @@ class LoneEndpoint : public testing::Test, public Sink {
   const Counters& counters() const { return endpoint_->counters(); }
   QpState state() const { return endpoint_->qp_state(qp_); }
 
-  bool on_completion(void*, const Completion& c) override {
+  bool on_completion(const Completion& c) override {
     (c.is_recv ? receives_ : sends_).push_back(c);
     return completions_fit_;
   }
-  void on_qp_event(void*, AsyncEvent e) override { events_.push_back(e); }
+  void on_event(AsyncEvent e) override { events_.push_back(e); }
   void on_port_event(PlaneId, AsyncEvent e) override { events_.push_back(e); }
   void on_endpoint_response(uint16_t id, PlaneId, Duration rtt) override { responses_.push_back({id, rtt}); }
 

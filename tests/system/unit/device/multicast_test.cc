@@ -48,7 +48,7 @@ class GroupDatapath final : public datapath::Datapath {
   datapath::DatapathCounters counters_;
 };
 
-class MulticastDeviceTest : public testing::Test, public QpObserver {
+class MulticastDeviceTest : public testing::Test, public core::QpSink {
  protected:
   bool on_completion(const core::Completion&) override { return true; }
   void on_event(core::AsyncEvent) override {}
@@ -63,7 +63,7 @@ class MulticastDeviceTest : public testing::Test, public QpObserver {
     const DeviceLock lock(device_->mutex());
     for (size_t i = 0; i < 2; ++i) {
       core::DatagramQpInit init;
-      init.cookie = static_cast<QpObserver*>(this);
+      init.sink = this;
       init.qpn = device_->qpns().take();
       init.receive = &queue_;
       qps_[i] = device_->endpoint().create_datagram_qp(init);
