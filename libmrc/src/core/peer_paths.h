@@ -28,7 +28,6 @@
 #include "base/time.h"
 #include "core/config.h"
 #include "core/counters.h"
-#include "core/endpoint.h"
 #include "core/ev_choice.h"
 #include "core/ev_links.h"
 #include "core/ev_names.h"
@@ -37,6 +36,7 @@
 #include "core/path_order.h"
 #include "core/plane_use.h"
 #include "core/port_claims.h"
+#include "core/status.h"
 #include "core/trace.h"
 
 namespace mrc::core {
