@@ -41,8 +41,6 @@
 
 namespace mrc::core {
 
-inline constexpr Instant kLongAgo = Instant::from_ns(INT64_MIN / 4);
-
 struct EvHealth {
   Instant last_delivered_sent = kLongAgo;
   Instant last_loss_sent = kLongAgo;

@@ -162,13 +162,13 @@ class DeviceImpl final : public core::Sink, public HelperWork {
   void open_closed_planes(Instant now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void apply_planes(Instant now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
 
-  Instant last_rx_ ABSL_GUARDED_BY(device_lock) = Instant::from_ns(INT64_MIN / 4);
-  Instant moved_until_ ABSL_GUARDED_BY(device_lock) = Instant::from_ns(INT64_MIN / 4);
-  Instant slept_until_ ABSL_GUARDED_BY(device_lock) = Instant::from_ns(INT64_MIN / 4);  // the helper, before it woke up
+  Instant last_rx_ ABSL_GUARDED_BY(device_lock) = kLongAgo;
+  Instant moved_until_ ABSL_GUARDED_BY(device_lock) = kLongAgo;
+  Instant slept_until_ ABSL_GUARDED_BY(device_lock) = kLongAgo;  // the helper, before it woke up
   // The time at which the sleeping thread wakes, and how many sleep: the helper, its stand-in, for a moment both.
   int64_t wake_at_ ABSL_GUARDED_BY(device_lock) = kAwake;
   int sleepers_ ABSL_GUARDED_BY(device_lock) = 0;
-  Instant not_before_ ABSL_GUARDED_BY(device_lock) = Instant::from_ns(INT64_MIN / 4);  // timers and transmissions
+  Instant not_before_ ABSL_GUARDED_BY(device_lock) = kLongAgo;  // timers and transmissions
   bool more_to_send_ ABSL_GUARDED_BY(device_lock) = false;
   PlaneSet held_planes_ ABSL_GUARDED_BY(device_lock);
   PlaneSet planes_linked_ ABSL_GUARDED_BY(device_lock) = PlaneSet::all();  // whose interface has a link

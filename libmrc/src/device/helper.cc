@@ -132,8 +132,8 @@ void Helper::set_nap(Instant now, Duration nap) {
 void Helper::end_nap() {
   const itimerspec disarmed{};
   ::timerfd_settime(nap_, TFD_TIMER_ABSTIME, &disarmed, nullptr);
-  nap_end_.store(INT64_MIN / 4,
-                 std::memory_order_relaxed);  // last: else a nap that another thread sets now seems to run
+  // Last: else a nap that another thread sets now seems to run.
+  nap_end_.store(kLongAgoNs, std::memory_order_relaxed);
 }
 
 // While a stand-in sleeps there is no nap: either its end sees the helper parked, and sets one, or this sees its end.

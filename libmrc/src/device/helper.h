@@ -114,16 +114,16 @@ class Helper {
   static constexpr int kServesPerLook = 1024;  // interval at which a helper that never sleeps checks for requests
   static constexpr size_t kMostOfDatapath = 8;
   std::vector<pollfd> fds_;  // our own, then the datapath's
-  std::atomic<int64_t> last_poll_{INT64_MIN / 4};
+  std::atomic<int64_t> last_poll_{kLongAgoNs};
   std::atomic<int64_t> nap_end_{0}, nap_length_{0};
-  std::atomic<int64_t> last_armed_{INT64_MIN / 4};
+  std::atomic<int64_t> last_armed_{kLongAgoNs};
   std::atomic<int> armed_{0};
   std::atomic<bool> parked_{false};
   std::atomic<bool> stood_in_{false};
   std::atomic<int> others_{0};                         // threads that wait and do not stand in
   std::atomic<int> stand_in_armed_{0};                 // CQs that the stand-in, or the last one, waits for
   std::atomic<const void*> stand_in_thread_{nullptr};  // that thread
-  std::atomic<int64_t> last_stood_in_{INT64_MIN / 4};
+  std::atomic<int64_t> last_stood_in_{kLongAgoNs};
   int64_t timer_at_ = INT64_MAX;  // device lock
   std::atomic<bool> stopping_{false};
   std::atomic<bool> serving_{false};  // from start() to stop()
