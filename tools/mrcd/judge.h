@@ -60,7 +60,7 @@ class PathJudge {
   uint32_t relapses_ = 0;
   bool bad_ = false;
   double worst_ = 0;
-  Instant good_since_ = Instant::from_ns(INT64_MIN / 4);
+  Instant good_since_ = kLongAgo;
 };
 
 // One judged path; names are the caller's. A loop there and back has the same T0 and host at both ends.

@@ -18,7 +18,7 @@ class SavePace {
   void wrote(Instant begin, Instant end) { next_ = end + std::max(kLeast, (end - begin) * kTimes); }
 
  private:
-  Instant next_ = Instant::from_ns(INT64_MIN / 4);
+  Instant next_ = kLongAgo;
 };
 
 }  // namespace mrc::mrcd

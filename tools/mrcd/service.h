@@ -89,7 +89,7 @@ class Service {
     SharedDevice* device = nullptr;  // of a process that has it open
     std::string program;
     bool follows = false;
-    Instant reports_until = Instant::from_ns(INT64_MIN / 4);
+    Instant reports_until = kLongAgo;
   };
   struct Gathering {
     uint64_t token;  // no initialiser: clang would refuse optional::emplace() in this class

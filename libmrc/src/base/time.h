@@ -52,6 +52,11 @@ class Instant {
   int64_t ns_ = 0;
 };
 
+// Before every time that a driver passes in: "it has not happened yet". The difference to any such time is a Duration
+// without overflow. kLongAgoNs is for atomics.
+inline constexpr Instant kLongAgo = Instant::from_ns(INT64_MIN / 4);
+inline constexpr int64_t kLongAgoNs = kLongAgo.ns();
+
 static_assert(sizeof(Instant) == 8 && sizeof(Duration) == 8);
 
 }  // namespace mrc

@@ -72,8 +72,8 @@ struct EngineContext {
   TimerHeap timers;
   TxWindowPool windows;
   ReceiverPenalty receiver_penalty;
-  PlaneSet planes_up = PlaneSet::all();                 // this host's port is up
-  Instant ran_since = Instant::from_ns(INT64_MIN / 4);  // this host did not run immediately before
+  PlaneSet planes_up = PlaneSet::all();  // this host's port is up
+  Instant ran_since = kLongAgo;          // this host did not run immediately before
 };
 
 }  // namespace mrc::core

@@ -34,7 +34,7 @@ bool LinkSuspicion::on_lost(EvIndex ev, Instant sent_at, bool plane_works) {
   Link* const link = find(ev);
   if (link == nullptr || sent_at <= link->last_delivered_sent) return false;
   link->last_loss_sent = std::max(link->last_loss_sent, sent_at);
-  const bool unproven = link->last_delivered_sent == kNever && plane_works;
+  const bool unproven = link->last_delivered_sent == kLongAgo && plane_works;
   if (counted_[ev] != link->round) {
     counted_[ev] = link->round;
     ++link->lost_evs;

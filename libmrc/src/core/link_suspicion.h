@@ -48,22 +48,21 @@ class LinkSuspicion {
   }
   bool proven(EvIndex ev) const {
     const Link* const link = find(ev);
-    return link != nullptr && link->last_delivered_sent > kNever;
+    return link != nullptr && link->last_delivered_sent > kLongAgo;
   }
   // When the first packet of a link that is under test was sent; Instant::never(): it is not under test.
   Instant tested_since(EvIndex ev) const {
     const Link* const link = find(ev);
-    if (link == nullptr || link->last_delivered_sent > kNever || link->lost_evs != 0) return Instant::never();
+    if (link == nullptr || link->last_delivered_sent > kLongAgo || link->lost_evs != 0) return Instant::never();
     return link->first_sent;
   }
   void check() const;
 
  private:
-  static constexpr Instant kNever = Instant::from_ns(INT64_MIN / 4);
   struct Link {
     Instant first_sent = Instant::never();
-    Instant last_delivered_sent = kNever;
-    Instant last_loss_sent = kNever;
+    Instant last_delivered_sent = kLongAgo;
+    Instant last_loss_sent = kLongAgo;
     uint32_t round = 1;     // an EV counts once in each
     uint32_t lost_evs = 0;  // in this round
     PlaneId plane;

@@ -33,7 +33,7 @@ namespace mrc::core {
 
 // When a packet was sent; those of one plane that were sent together arrive in the order of their numbers.
 struct Sending {
-  Instant at = Instant::from_ns(INT64_MIN / 4);
+  Instant at = kLongAgo;
   uint64_t seq = 0;
   bool before(const Sending& o) const { return at < o.at || (at == o.at && seq < o.seq); }
 };
@@ -176,7 +176,7 @@ class LossDetector {
     }
     Sending newest;  // of what has arrived
     Instant arrived_at;
-    Instant settled = Sending().at, settling = Sending().at;
+    Instant settled = kLongAgo, settling = kLongAgo;
     Instant settles_at;
   };
 
@@ -193,12 +193,12 @@ class LossDetector {
 
   Duration host_delay_;
   RttEstimator arrivals_;
-  Instant newest_ = Instant::from_ns(INT64_MIN / 4);
+  Instant newest_ = kLongAgo;
   Duration newest_rtt_;
   Instant last_arrival_ = Instant::never();
-  Instant last_silence_ = Sending().at;                // the end of the last silence of all planes that counted
-  Instant resumed_ = Instant::from_ns(INT64_MIN / 4);  // when the last answer came that took so long
-  Instant next_epoch_ = Instant::from_ns(INT64_MIN / 4);
+  Instant last_silence_ = kLongAgo;  // the end of the last silence of all planes that counted
+  Instant resumed_ = kLongAgo;       // when the last answer came that took so long
+  Instant next_epoch_ = kLongAgo;
   RecentMax late_;      // lateness of packets
   uint8_t epochs_ = 0;  // begun, up to two
   PerPlane<Plane> planes_;

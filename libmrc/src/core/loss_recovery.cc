@@ -6,8 +6,9 @@
 //    its answer, rule 1 judges everything sent before it. This repairs the tail, not the timeout
 //    [MRC-LOSS-2].
 // 3. Timeout. A packet older than the QP's timeout is retransmitted, its EV retired, and the retry budget charged:
-//    first the linear attempts at a fixed interval, then doubling ones. While the peer answers nothing at all, only the
-//    oldest packet is retransmitted: the peer may merely not run, and then everything has arrived [MRC-LOSS-3].
+//    first the linear attempts at a fixed interval, then doubling ones (RetransmissionTimer). While the peer answers
+//    nothing at all, only the oldest packet is retransmitted: the peer may merely not run, and then everything has
+//    arrived [MRC-LOSS-3].
 // 4. Budget. It is also charged for each interval without an answer [MRC-LOSS-4] and for each interval in which the
 //    oldest packet was not delivered although it was retransmitted [MRC-LOSS-5].
 // NACKs are handled with the other answers in requester_ack.cc.
@@ -66,7 +67,7 @@ void Requester::report_lost(Instant now, LossCause cause, uint64_t seq) {
   const Duration age = now - r.sent_at;
   if (cause == LossCause::kTimedOut) {
     qp_.engine.report(now, qp_.qpn, TraceTrigger::kTimedOut,
-                      event::Timeout{.psn = psn, .attempt = retry_.attempts(), .ev = ev.value, .age = age});
+                      event::Timeout{.psn = psn, .attempt = rto_.attempts(), .ev = ev.value, .age = age});
   } else {
     qp_.engine.report(now, qp_.qpn, TraceTrigger::kOvertaken,
                       event::Lost{.psn = psn, .ev = ev.value, .plane = ev.plane, .age = age});
@@ -100,16 +101,15 @@ void Requester::detect_losses(Instant now, bool has_read) {
   qp_.services.scheduler.make_ready(&qp_);
 }
 
-// Never below what a round trip takes now, queues included: repeating a packet that is only waiting makes them longer.
 Duration Requester::rto_interval() const {
-  return retry_.interval(qp_.attr, std::max(rtt_.smoothed(), qp_.peer->recent_rtt) * 4);
+  return rto_.interval(qp_.attr, std::max(rtt_.smoothed(), qp_.peer->recent_rtt));
 }
 
 void Requester::arm_rto(Instant now) {
   if (!outstanding()) {
-    rto_deadline_ = Instant::never();
-  } else if (rto_deadline_ >= Instant::never()) {
-    rto_deadline_ = now + rto_interval();
+    rto_.cancel();
+  } else if (!rto_.armed()) {
+    rto_.arm(now, rto_interval());
   }
 }
 
@@ -120,28 +120,15 @@ bool Requester::peer_is_silent(Instant now) const {
 }
 
 // Takes packets in flight for so long for lost; of a silent peer the oldest one alone.
-Requester::Expired Requester::time_out_packets(Instant now, Duration interval) {
-  Expired expired;
+RetransmissionTimer::Expired Requester::time_out_packets(Instant now, Duration interval) {
   const bool silent = peer_is_silent(now) && !sent_.all_arrived();
-  if (silent && sent_[sent_.una()].lost) {  // it could not be retransmitted yet
-    sent_.on_lost_timed_out(sent_.una());
-    expired.any = true;
-  }
-  const uint64_t end = silent ? sent_.una() + 1 : sent_.nxt();
-  for (uint64_t s = sent_.una(); s < end; ++s) {
-    const TxRecord& r = sent_[s];
-    if (r.acked || r.lost) continue;
-    const Instant since = detector_.unanswered_since(r.sent_at, interval);
-    if (since + interval > now) {
-      expired.oldest_left = std::min(expired.oldest_left, since);
-      continue;
-    }
-    mark_lost(now, s, LossCause::kTimedOut);
+  const auto expired = RetransmissionTimer::expire(now, interval, silent, detector_, &sent_, [&](uint64_t seq) {
+    const TxRecord& r = sent_[seq];
+    mark_lost(now, seq, LossCause::kTimedOut);
     ++totals_.timeouts;
     qp_.peer->paths.on_unanswered(now, r.ev, silent ? now - interval / 2 : r.sent_at);  // others may have answers
-    report_lost(now, LossCause::kTimedOut, s);
-    expired.any = true;
-  }
+    report_lost(now, LossCause::kTimedOut, seq);
+  });
   if (expired.any) {
     trace_window(now, TraceTrigger::kTimedOut, Duration());
     qp_.peer->rearm(&qp_.engine.timers);
@@ -150,58 +137,36 @@ Requester::Expired Requester::time_out_packets(Instant now, Duration interval) {
 }
 
 void Requester::handle_rto(Instant now) {
-  rto_deadline_ = Instant::never();
+  rto_.cancel();
   if (!outstanding()) return;
   if (const Instant caught_up = qp_.engine.ran_since + kCatchUp; now < caught_up) {
-    rto_deadline_ = caught_up;
+    rto_.postpone(caught_up);
     return;
   }
   const Duration interval = rto_interval();
   const auto [any, oldest_left] = time_out_packets(now, interval);
-  // Nothing in flight, yet work is not acknowledged and the last probe has had its time: a peer that died after its
-  // SACK is found out so. Each charge follows a query of its own [MRC-LOSS-4].
-  const bool silent =
-      !any && sent_.in_flight() == 0 && sent_.lost() == 0 && sent_.nxt() > 0 && probe_.unanswered_for(now, interval);
-  // The oldest packet has been sent again and again, by inference or NACK, and the interval has passed all the same:
-  // something lets small packets pass and not this one. Or it could not be sent again, as no path is left.
-  const bool stuck = !any && !sent_.all_arrived() && (sent_[sent_.una()].sends > 1 || sent_.in_flight() == 0) &&
-                     retry_.waited(now, interval);
-  // Packets that were sent at different times expire one by one: together they are one interval of silence.
-  const bool waited = (any || stuck) && retry_.waited(now, interval);
-  if (waited) retry_.begin_wait(now);
-  if ((waited || silent) && !retry_.charge(qp_.attr)) {
-    // Until then the planes may carry full packets again. [MRC-MTU-4]
-    const uint32_t found = qp_.services.prober.peer_path_mtu(*qp_.peer);
-    const bool too_long = found != 0 && stuck_above(found);
-    qp_.engine.counters.mtu_failures += too_long;
-    fail_unacknowledged(now, too_long ? WcStatus::kPathMtu : WcStatus::kRetryExceeded);
-    return;
-  }
-  if (any || stuck) suspect_path_mtu(now);
+  const RetransmissionTimer::Verdict verdict = rto_.judge(now, interval, any, sent_, probe_, qp_.attr);
+  if (verdict.spent) return fail_for_silence(now);
+  if (any || verdict.stuck) suspect_path_mtu(now);
   if (qp_.state != QpState::kRts) return;
-  if (silent) send_probe(now, TraceTrigger::kStandstill);
-  rto_deadline_ = (oldest_left < Instant::never() ? oldest_left : now) + rto_interval();
-  if (rto_deadline_ <= now) rto_deadline_ = now + rto_interval();
+  if (verdict.silent) send_probe(now, TraceTrigger::kStandstill);
+  rto_.restart(now, oldest_left, rto_interval());
   if (sent_.lost() > 0) qp_.services.scheduler.make_ready(&qp_);
 }
 
-namespace {
-constexpr uint8_t kSuspectSends = 3;  // of the oldest packet
+// Until then the planes may carry full packets again. [MRC-MTU-4]
+void Requester::fail_for_silence(Instant now) {
+  const uint32_t found = qp_.services.prober.peer_path_mtu(*qp_.peer);
+  const bool too_long = found != 0 && stuck_above(found);
+  qp_.engine.counters.mtu_failures += too_long;
+  fail_unacknowledged(now, too_long ? WcStatus::kPathMtu : WcStatus::kRetryExceeded);
 }
 
-bool Requester::stuck_above(uint32_t path_mtu) const {
-  if (sent_.all_arrived()) return false;
-  return sent_[sent_.una()].nominal >
-         wire::nominal_size(wire::packet_bytes(wire::Opcode::kWriteLastImm, qp_.engine.config.timestamps, path_mtu));
-}
-
-// The oldest packet has been sent again and again and does not get through. If it is a large one, its size may be the
-// reason; not if a switch trimmed it, for that passes on what it would have sent on whole [MRC-MTU-1].
+// [MRC-MTU-1]
 void Requester::suspect_path_mtu(Instant now) {
-  if (!stuck_above(PathMtu::kSmallest)) return;
-  const TxRecord& oldest = sent_[sent_.una()];
-  if (oldest.sends < kSuspectSends || oldest.lost_by == TraceTrigger::kTrimmed) return;
-  qp_.services.prober.suspect_path_mtu(now, qp_.peer, qp_.peer->paths.plane_of(oldest.ev), qp_.attr.path_mtu);
+  if (!size_is_suspect(sent_, qp_.engine.config.timestamps)) return;
+  const PlaneId plane = qp_.peer->paths.plane_of(sent_[sent_.una()].ev);
+  qp_.services.prober.suspect_path_mtu(now, qp_.peer, plane, qp_.attr.path_mtu);
 }
 
 // Armed while anything is unanswered, re-armed by every send and every answer.
@@ -260,7 +225,7 @@ bool Requester::queue_probe(Instant now, TraceTrigger why, EvIndex ev, uint16_t 
 }
 
 void Requester::on_timer(Instant now) {
-  if (rto_deadline_ <= now) handle_rto(now);
+  if (rto_.deadline() <= now) handle_rto(now);
   if (qp_.state == QpState::kRts && lost_deadline_ <= now) detect_losses(now, true);
   if (qp_.state == QpState::kRts && probe_.deadline() <= now) send_probe(now, TraceTrigger::kSilence);
 }

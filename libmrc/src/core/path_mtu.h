@@ -77,7 +77,7 @@ class PathMtu {
     uint8_t full_left = 0;  // of this round, beside the first
     uint8_t narrow_rounds = 0, silent_rounds = 0, lossy_rounds = 0, rests = 0;
     Instant round_end = Instant::never();
-    Instant again = Instant::from_ns(INT64_MIN / 4);  // no search before; of a narrow plane, one then
+    Instant again = kLongAgo;  // no search before; of a narrow plane, one then
   };
   void begin_round(Instant now, Plane* p);
 

@@ -1,5 +1,5 @@
 // PathOrder: the EVs that one QP may use, grouped by plane, each plane's in the order in which the QP takes them.
-// PeerPaths fills it, EvRotation moves through it. [MRC-EVS-2]
+// PathChooser fills it, EvRotation moves through it. [MRC-EVS-2]
 #pragma once
 
 #include <cstdint>

@@ -4,6 +4,7 @@
 
 #include "base/invariant.h"
 #include "core/flows.h"
+#include "core/probe_schedule.h"
 #include "core/qp_table.h"
 
 namespace mrc::core {
@@ -196,7 +197,7 @@ void PathProber::on_timer(Instant now) {
       to->paths.on_probe_lost(now, o.op.ev, o.sent_at);
       to->rearm(&engine_.timers);
       o.overdue = true;
-      o.deadline = o.sent_at + engine_.config.ev_probe_interval * PeerPaths::kMaxPatience;
+      o.deadline = o.sent_at + engine_.config.ev_probe_interval * ProbeSchedule::kMaxPatience;
       continue;  // with its new deadline
     }
     const Outstanding done = o;

@@ -1,7 +1,6 @@
 #include "core/peer_paths.h"
 
 #include <algorithm>
-#include <array>
 
 namespace mrc::core {
 
@@ -12,25 +11,14 @@ constexpr int64_t kAskEvery = 8;  // probe intervals, a plane whose port is down
 PeerPaths::PeerPaths(const EndpointConfig& config, const EvNames& names, const EvLinks& links,
                      const PeerDescription& peer, Counters* counters, TraceSink* trace, Rng* rng)
     : config_(config),
-      names_(names),
-      listeners_{*counters, trace},
-      rng_(rng),
+      health_(config, links),
+      chooser_(health_, use_, names, rng),
+      probes_(config, links, health_, use_, chooser_, rng),
       claims_(std::min(config.planes.size(), PlaneSet::kMaxPlanes), config.ev_probe_interval * kAskEvery),
-      links_{links} {
-  planes_.resize(config.planes.size());
+      listeners_{*counters, trace} {
   PlaneSet present;
   for (const PlaneId p : config.planes.ids() & peer.planes.ids()) present.set(p, !peer.planes[p].addr.is_zero());
-  use_.set_present(present);
-  health_.resize(config.evs.size());
-  const size_t active =
-      config.ev_active == 0 ? config.evs.size() : std::min<size_t>(config.ev_active, config.evs.size());
-  for (const EvIndex i : health_.ids()) {
-    health_[i].plane = config.evs[i].plane;
-    health_[i].active = i.value() < active;
-    if (health_[i].active) ++planes_[health_[i].plane].nominal_active;
-  }
-  scratch_.reserve(health_.size());
-  refresh_usable();
+  set_present_planes(present);
 }
 
 void PeerPaths::refresh_usable() {
@@ -38,70 +26,38 @@ void PeerPaths::refresh_usable() {
   ++generation_;
 }
 
+// --- evidence ---
+
 void PeerPaths::on_delivered(EvIndex ev, Instant sent_at) {
-  EvHealth& h = health_[ev];
-  if (links_.suspicion.on_delivered(ev, sent_at)) ++generation_;
-  if (sent_at > h.last_delivered_sent) h.last_delivered_sent = sent_at;
-  if (h.streak != 0 && sent_at >= h.last_loss_sent) h.streak = 0;
-  PlaneHealth& p = planes_[h.plane];
-  if (h.state == EvState::kGood) p.reverse = ev;  // [MRC-EVS-9]
-  p.on_delivered(sent_at);
-  if (sent_at > answers_.newest_sent) answers_.newest_sent = sent_at;
-  if (p.streak != 0 && sent_at >= p.last_loss_sent) p.streak = 0;
+  if (health_.on_delivered(ev, sent_at)) ++generation_;
+  chooser_.on_delivered(ev);
 }
 
-// Planes without a sample get the first one of another plane: 0 would look like a plane without queues.
-void PeerPaths::on_plane_rtt(EvIndex ev, Duration rtt) {
-  if (config_.oblivious) return;
-  constexpr Duration kMostRtt = Duration::milliseconds(4000);
-  rtt = std::min(rtt, kMostRtt);
-  Duration& smoothed = planes_[health_[ev].plane].rtt;
-  if (smoothed == Duration()) {
-    for (PlaneHealth& p : planes_)
-      if (p.rtt == Duration()) p.rtt = rtt;
-  }
-  smoothed = smoothed + (rtt - smoothed) / 8;
-}
-
-// [MRC-CHOICE-Q19]
 void PeerPaths::on_lost(Instant now, EvIndex ev, Instant sent_at) {
-  EvHealth& h = health_[ev];
-  ++h.losses;
-  if (config_.oblivious) return;
-  PlaneHealth& p = planes_[h.plane];
-  if (sent_at > h.last_delivered_sent && sent_at > h.last_loss_sent) {
-    const bool again = h.streak == 0 || !p.in_gap(h.last_loss_sent, sent_at);
-    h.last_loss_sent = sent_at;
-    // That what was sent later has arrived tells a dead path from a peer that is further away than was assumed.
-    const bool unproven = h.unproven() && !links_.suspicion.proven(ev) && p.last_delivered_sent > sent_at;
-    h.streak += again ? 1 : 0;
-    if (h.streak >= (unproven ? kUnprovenStreak : kEvStreak)) assume_bad(now, ev, TraceTrigger::kLosses);
-  }
-  if (links_.suspicion.on_lost(ev, sent_at, p.last_delivered_sent > sent_at))
-    suspect_link(now, ev, TraceTrigger::kLosses);
-  if (sent_at > p.last_delivered_sent && sent_at > p.last_loss_sent) {
-    p.last_loss_sent = sent_at;
-    if (++p.streak >= kPlaneStreak) suspend_plane(now, h.plane, TraceTrigger::kLosses);
-  }
+  const EvHealthTable::Failed failed = health_.on_lost(ev, sent_at);
+  if (failed.ev) assume_bad(now, ev, TraceTrigger::kLosses);
+  if (failed.link) suspect_link(now, ev, TraceTrigger::kLosses);
+  if (failed.plane) suspend_plane(now, plane_of(ev), TraceTrigger::kLosses);
 }
 
 void PeerPaths::on_timeout(Instant now, EvIndex ev) {
-  ++health_[ev].losses;
+  health_.count_loss(ev);
   if (!config_.oblivious) assume_bad(now, ev, TraceTrigger::kTimedOut);
 }
 
 void PeerPaths::on_loss_refuted(Instant now, EvIndex ev, Instant sent_at) {
   on_delivered(ev, sent_at);
-  const EvHealth& h = health_[ev];
-  const PlaneHealth& p = planes_[h.plane];
-  const Instant blamed =
-      use_.suspended().contains(h.plane) ? std::max(h.last_loss_sent, p.last_loss_sent) : h.last_loss_sent;
-  if (h.state == EvState::kAssumedBad && sent_at >= blamed) recover(now, ev, TraceTrigger::kLossRefuted);
+  const PlaneId plane = plane_of(ev);
+  Instant blamed = health_.last_loss_sent(ev);
+  if (use_.suspended().contains(plane)) blamed = std::max(blamed, health_.last_loss_sent(plane));
+  if (health_.state(ev) == EvState::kAssumedBad && sent_at >= blamed) recover(now, ev, TraceTrigger::kLossRefuted);
 }
+
+// --- judgement ---
 
 // [MRC-EVS-5]
 void PeerPaths::suspend_plane(Instant now, PlaneId plane, TraceTrigger why) {
-  planes_[plane].streak = 0;
+  health_.clear_streak(plane);
   // A plane is retired only in favour of another one: without another plane in use there is no gain.
   if (PlaneSet{plane}.contains_all(use_.usable()) || use_.suspended().contains(plane)) return;
   use_.suspend(plane);
@@ -110,9 +66,8 @@ void PeerPaths::suspend_plane(Instant now, PlaneId plane, TraceTrigger why) {
   trace_plane(now, plane, false, why);
   // Backups of a suspended plane must not be activated: retire inactive ones first.
   for (int pass = 0; pass < 2; ++pass)
-    for (const EvIndex i : health_.ids())
-      if (health_[i].plane == plane && health_[i].active == (pass == 1))
-        assume_bad(now, i, TraceTrigger::kPlaneSuspended);
+    for (const EvIndex i : health_.evs())
+      if (plane_of(i) == plane && health_.active(i) == (pass == 1)) assume_bad(now, i, TraceTrigger::kPlaneSuspended);
 }
 
 void PeerPaths::resume_plane(Instant now, PlaneId plane, TraceTrigger why) {
@@ -122,117 +77,163 @@ void PeerPaths::resume_plane(Instant now, PlaneId plane, TraceTrigger why) {
   trace_plane(now, plane, true, why);
 }
 
-void PeerPaths::trace_plane(Instant now, PlaneId plane, bool up, TraceTrigger why) {
-  if (listeners_.trace != nullptr)
-    listeners_.trace->on_trace(TraceEntry::of(now, Qpn(), why, event::Plane{.plane = plane, .up = up}));
-}
-
-void PeerPaths::set_state(Instant now, EvIndex ev, EvState to, TraceTrigger why) {
-  EvHealth& h = health_[ev];
-  h.state = to;
-  ++generation_;
-  if (listeners_.sink != nullptr) listeners_.sink->on_ev_state(ev, to, h.losses - h.losses_told);
-  h.losses_told = h.losses;
-  if (listeners_.trace != nullptr)
-    listeners_.trace->on_trace(
-        TraceEntry::of(now, Qpn(), why,
-                       event::EvState{.ev = config_.evs[ev].value, .state = to, .plane = h.plane, .losses = h.losses}));
-}
-
 // Planes that are out of use count neither for the floor nor against it: an eighth of the planes may be all that is
 // left. [MRC-EVS-6]
 uint32_t PeerPaths::floor() const {
   if (config_.ev_min_active != 0) return config_.ev_min_active;
-  uint32_t nominal = 0;
-  for (const PlaneId p : planes_.ids()) nominal += plane_usable(p) ? planes_[p].nominal_active : 0;
-  return std::max(1u, nominal / 4);
-}
-
-// The EVs in use, less those of a link.
-uint32_t PeerPaths::in_use(std::optional<LinkIndex> without) const {
-  uint32_t count = 0;
-  for (const EvIndex i : health_.ids()) {
-    const EvHealth& h = health_[i];
-    count += h.active && good(i) && plane_usable(h.plane) && (!without || links_.table.of(i) != without);
-  }
-  return count;
+  return std::max(1u, health_.nominal_active(use_.usable()) / 4);
 }
 
 // One of its EVs is retired, so that it is probed: an answer clears the link. [MRC-EVS-14]
 void PeerPaths::suspect_link(Instant now, EvIndex ev, TraceTrigger why) {
-  if (!links_.suspicion.may_suspect(ev) || in_use(links_.table.of(ev)) < floor()) return;
-  if (health_[ev].state == EvState::kDenied) return;  // it would not be probed
-  links_.suspicion.suspect(ev);
+  if (!health_.links().may_suspect(ev) || health_.in_use_without_link(use_.usable(), ev) < floor()) return;
+  if (health_.state(ev) == EvState::kDenied) return;  // it would not be probed
+  health_.suspect_link(ev);
   ++generation_;
   assume_bad(now, ev, why);
   ++listeners_.counters.link_suspicions;
 }
 
 bool PeerPaths::assume_bad(Instant now, EvIndex ev, TraceTrigger why) {
-  EvHealth& h = health_[ev];
-  if (h.state != EvState::kGood) return false;
-  if (h.active && good(ev) && plane_usable(h.plane) && in_use() <= floor()) return false;
-  const bool was_active = h.active;
-  h.active = false;
-  h.streak = 0;
+  if (health_.state(ev) != EvState::kGood) return false;
+  const bool in_use = health_.active(ev) && health_.good(ev) && plane_usable(plane_of(ev));
+  if (in_use && health_.in_use(use_.usable()) <= floor()) return false;
+  const bool was_active = health_.retire(ev);
   ++listeners_.counters.ev_assumed_bad;
-  set_state(now, ev, EvState::kAssumedBad, why);
-  if (was_active) activate_backup(h.plane);
-  schedule_probe(now, ev, config_.ev_probe_interval / 8);
+  report_state(now, ev, why);
+  if (was_active) health_.activate_backup(plane_of(ev));
+  probes_.on_retired(now, ev);
   // What the peer's process reports counts for its own QPs alone: others at its address are not to suffer from it.
   if (why != TraceTrigger::kOtherEngine && why != TraceTrigger::kPeerVerdict) report_failure(ev);
   return true;
 }
 
-// [MRC-EVS-16]
-void PeerPaths::report_failure(EvIndex ev) const {
-  if (listeners_.sink == nullptr || listeners_.peer == nullptr) return;
-  const PlaneId plane = health_[ev].plane;
-  const PerPlane<PlaneAddress>& planes = listeners_.peer->planes;
-  if (planes.has(plane)) listeners_.sink->on_path_failed({planes[plane].addr, config_.evs[ev].value, plane});
-}
-
-void PeerPaths::activate_backup(PlaneId plane) {
-  for (const EvIndex i : health_.ids()) {
-    EvHealth& h = health_[i];
-    if (h.plane != plane || h.active || !good(i)) continue;
-    h.active = true;
-    return;
-  }
-}
-
 void PeerPaths::recover(Instant now, EvIndex ev, TraceTrigger why) {
-  EvHealth& h = health_[ev];
-  h.streak = h.unanswered = h.waits = 0;
-  h.next_probe = h.first_data = Instant::never();
-  links_.suspicion.clear(ev);
+  health_.restore(ev);
   ++listeners_.counters.ev_recovered;
-  set_state(now, ev, EvState::kGood, why);
-  expedite_probes(now, h.plane);
-  PlaneHealth& p = planes_[h.plane];
-  p.streak = 0;
-  p.silent_check = kLongAgo;
-  resume_plane(now, h.plane, why);
-  uint32_t active = 0;
-  for (const EvHealth& other : health_) active += other.plane == h.plane && other.active;
-  if (active < p.nominal_active) h.active = true;
+  report_state(now, ev, why);
+  probes_.on_restored(now, ev);
+  const PlaneId plane = plane_of(ev);
+  health_.clear_streak(plane);
+  resume_plane(now, plane, why);
+  health_.activate_if_short(ev);
 }
 
 // [MRC-CHOICE-Q21]
 void PeerPaths::set_denied(Instant now, EvIndex ev, bool denied) {
-  EvHealth& h = health_[ev];
-  if (denied == (h.state == EvState::kDenied)) return;
-  if (denied) {
-    const bool was_good_active = h.state == EvState::kGood && h.active;
-    h.active = false;
-    h.next_probe = Instant::never();
-    links_.suspicion.clear(ev);  // it may have been the one that is probed for it
-    set_state(now, ev, EvState::kDenied, TraceTrigger::kOperator);
-    if (was_good_active) activate_backup(h.plane);
-  } else {
-    recover(now, ev, TraceTrigger::kOperator);
+  if (denied == (health_.state(ev) == EvState::kDenied)) return;
+  if (!denied) return recover(now, ev, TraceTrigger::kOperator);
+  const bool was_in_use = health_.deny(ev);
+  probes_.on_denied(ev);
+  report_state(now, ev, TraceTrigger::kOperator);
+  if (was_in_use) health_.activate_backup(plane_of(ev));
+}
+
+// --- reports ---
+
+void PeerPaths::trace_plane(Instant now, PlaneId plane, bool up, TraceTrigger why) {
+  if (listeners_.trace != nullptr)
+    listeners_.trace->on_trace(TraceEntry::of(now, Qpn(), why, event::Plane{.plane = plane, .up = up}));
+}
+
+void PeerPaths::report_state(Instant now, EvIndex ev, TraceTrigger why) {
+  ++generation_;
+  const EvState state = health_.state(ev);
+  const uint64_t untold = health_.take_untold_losses(ev);
+  if (listeners_.sink != nullptr) listeners_.sink->on_ev_state(ev, state, untold);
+  if (listeners_.trace == nullptr) return;
+  const event::EvState change{
+      .ev = config_.evs[ev].value, .state = state, .plane = plane_of(ev), .losses = health_.losses(ev)};
+  listeners_.trace->on_trace(TraceEntry::of(now, Qpn(), why, change));
+}
+
+// [MRC-EVS-16]
+void PeerPaths::report_failure(EvIndex ev) const {
+  if (listeners_.sink == nullptr || listeners_.peer == nullptr) return;
+  const PlaneId plane = plane_of(ev);
+  const PerPlane<PlaneAddress>& planes = listeners_.peer->planes;
+  if (planes.has(plane)) listeners_.sink->on_path_failed({planes[plane].addr, config_.evs[ev].value, plane});
+}
+
+// --- probes ---
+
+std::optional<EvIndex> PeerPaths::take_due_probe(Instant now) {
+  if (!claims_.expire(now).empty()) refresh_usable();
+  if (const std::optional<EvIndex> claimed = take_claim_probe(now)) return claimed;
+  if (const std::optional<EvIndex> retired = probes_.take_retired(now)) return retired;
+  if (const std::optional<EvIndex> first = probes_.take_first(now)) {
+    health_.on_probe_sent(now, *first);
+    return first;
+  }
+  return probes_.take_check(now);
+}
+
+// Verification of the peer's port reports. A port that is down may also have recovered without a report: the process
+// that would have sent it has ended, or its two updates overtook each other. [MRC-PORT-3..4]
+std::optional<EvIndex> PeerPaths::take_claim_probe(Instant now) {
+  while (const std::optional<PlaneId> plane = claims_.take_due(now)) {
+    if (use_.locally_up(*plane) && use_.present(*plane))
+      if (const std::optional<EvIndex> ev = probes_.take_any(*plane)) return ev;
+    claims_.on_unsent(*plane);
+  }
+  return std::nullopt;
+}
+
+void PeerPaths::forget_probes() {
+  for (const EvIndex ev : health_.evs())
+    if (probes_.forget(ev)) health_.forget_link_test(ev);
+}
+
+// [MRC-CHOICE-Q20]
+void PeerPaths::on_probe_answer(Instant now, EvIndex ev, Instant sent_at, bool overdue) {
+  const PlaneId plane = plane_of(ev);
+  const Duration took = now - sent_at;
+  probes_.on_answer(ev, took, overdue);
+  on_delivered(ev, sent_at);
+  on_rtt(ev, took);
+  if (const PortClaims::Proof proof = claims_.on_answer(now, plane, sent_at); proof != PortClaims::Proof::kNone) {
+    listeners_.counters.port_status_refuted += proof == PortClaims::Proof::kRefuted;
+    refresh_usable();
+    probes_.expedite(now, plane);
+    trace_plane(now, plane, true, TraceTrigger::kProbeAnswered);
+  }
+  const bool outdated = overdue && sent_at < health_.last_loss_sent(ev);
+  if (health_.state(ev) == EvState::kAssumedBad && !outdated) recover(now, ev, TraceTrigger::kProbeAnswered);
+}
+
+void PeerPaths::on_probe_lost(Instant now, EvIndex ev, Instant sent_at) {
+  probes_.on_lost(now, ev);
+  if (health_.state(ev) == EvState::kAssumedBad) return;
+  const PlaneId plane = plane_of(ev);
+  if (claims_.down().contains(plane)) return;  // as the peer has reported
+  if (probes_.tests_link(ev)) return on_link_probe_lost(now, ev, sent_at);
+  // Of a peer that answered something at about that time, or later [MRC-EVS-17].
+  if (!peer_ran_since(sent_at - config_.ev_probe_interval / 2)) return;
+  // Two silent checks in a row retire the plane: a receiver has no other evidence, and another EV of a failed
+  // plane would lose its SACKs for two checks more. [MRC-EVS-9]
+  const bool again = probes_.on_silent_check(ev, sent_at);
+  on_lost(now, ev, sent_at);
+  if (again && !config_.oblivious) suspend_plane(now, plane, TraceTrigger::kSilence);
+}
+
+// A link of a plane that works is suspected. Of a plane that does not, while others do, it is as any loss: four of them
+// retire the plane. Where nothing was answered, the peer may be far away. [MRC-EVS-15]
+void PeerPaths::on_link_probe_lost(Instant now, EvIndex ev, Instant sent_at) {
+  const Instant began = probes_.first_began();
+  if (health_.last_delivered_sent(plane_of(ev)) >= began) {
+    if (health_.on_link_probe_lost(ev, sent_at)) suspect_link(now, ev, TraceTrigger::kSilence);
+  } else if (peer_ran_since(began)) {
+    on_lost(now, ev, sent_at);
   }
 }
+
+void PeerPaths::on_probe_unsent(Instant now, EvIndex ev) {
+  health_.forget_link_test(ev);
+  claims_.on_unsent(plane_of(ev));
+  probes_.on_unsent(now, ev);
+}
+
+// --- administration ---
 
 void PeerPaths::set_local_planes(PlaneSet up) {
   use_.set_local(up);
@@ -257,44 +258,15 @@ void PeerPaths::set_present_planes(PlaneSet present) {
   refresh_usable();
 }
 
-PerEv<EvStatus> PeerPaths::status() const {
-  PerEv<EvStatus> all(health_.size());
-  for (const EvIndex i : health_.ids()) {
-    const EvHealth& h = health_[i];
-    all[i] = {config_.evs[i].value, h.plane, h.active, h.state, h.tx_packets, h.losses, h.ecn_marks, h.tx_bytes, h.rtt};
-  }
-  return all;
-}
-
-// Only GOOD EVs are active, and no more of a plane than the configuration has; a plane in use has no reason against
-// it; the EVs recorded for a plane are its own; a suspected link is probed by way of a bad EV.
+// A plane in use has no reason against it.
 void PeerPaths::check() const {
   if constexpr (!kCheckInvariants) return;
   claims_.check();
   use_.check(claims_.down());
-  MRC_INVARIANT(answers_.time >= Duration());
-  if (!pace_.due(health_.size())) return;
-  std::array<uint32_t, PlaneSet::kMaxPlanes> active{};  // a check must not allocate
-  for (const EvHealth& h : health_) {
-    MRC_INVARIANT(!h.active || h.state == EvState::kGood);
-    MRC_INVARIANT(h.unanswered <= kProbeDoublings && h.losses_told <= h.losses);
-    MRC_INVARIANT(h.state != EvState::kAssumedBad || h.next_probe < Instant::never());
-    active[h.plane.value()] += h.active;
-  }
-  links_.suspicion.check();
-  links_.first_probes.check();
-  for (size_t i = 0; i < links_.table.count(); ++i) {
-    const absl::Span<const EvIndex> evs = links_.table.evs(LinkIndex(static_cast<uint16_t>(i)));
-    MRC_INVARIANT(!links_.suspicion.suspected(evs.front()) || std::any_of(evs.begin(), evs.end(), [&](EvIndex ev) {
-      return health_[ev].state == EvState::kAssumedBad;
-    }));
-  }
-  for (const PlaneId i : planes_.ids()) {
-    const PlaneHealth& p = planes_[i];
-    MRC_INVARIANT(active[i.value()] <= p.nominal_active);
-    MRC_INVARIANT(!p.reverse || health_[*p.reverse].plane == i);
-    MRC_INVARIANT(!p.checked || health_[*p.checked].plane == i);
-  }
+  if (!pace_.due(config_.evs.size())) return;
+  health_.check();
+  chooser_.check();
+  probes_.check();
 }
 
 }  // namespace mrc::core

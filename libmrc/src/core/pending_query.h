@@ -19,9 +19,9 @@ struct PendingQuery {
 
   uint64_t nonce = 0;
   uint8_t tries = 0;
-  Instant asked = Instant::from_ns(INT64_MIN / 4);
+  Instant asked = kLongAgo;
   Instant next = Instant::never();  // when it is asked again
-  Instant begun = Instant::from_ns(INT64_MIN / 4);
+  Instant begun = kLongAgo;
 
   void begin(Instant now, uint64_t new_nonce) {
     begun = now;

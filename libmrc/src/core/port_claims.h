@@ -56,14 +56,14 @@ class PortClaims {
 
  private:
   struct Plane {
-    Instant claimed_at = Instant::from_ns(INT64_MIN / 4);
-    Instant hold_until = Instant::from_ns(INT64_MIN / 4);  // the peer's reports are ignored until then
-    Instant asked_at = Instant::from_ns(INT64_MIN / 4);    // while down
-    Instant next_ask = Instant::never();                   // while down
-    uint8_t to_ask = 0;                                    // unsent probes of this claim
-    uint8_t asked = 0;                                     // sent ones
-    uint8_t refuted = 0;                                   // claims in a row
-    bool word_up = true;                                   // the peer's last report
+    Instant claimed_at = kLongAgo;
+    Instant hold_until = kLongAgo;        // the peer's reports are ignored until then
+    Instant asked_at = kLongAgo;          // while down
+    Instant next_ask = Instant::never();  // while down
+    uint8_t to_ask = 0;                   // unsent probes of this claim
+    uint8_t asked = 0;                    // sent ones
+    uint8_t refuted = 0;                  // claims in a row
+    bool word_up = true;                  // the peer's last report
   };
   void leave(Instant now, PlaneId plane);
 

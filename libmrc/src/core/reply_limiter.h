@@ -65,7 +65,7 @@ class ReplyLimiter {
   // once are arguments, because a source may become a peer: answers sent before then count, refused ones do
   // not.
   struct Bucket {
-    Instant seen = Instant::from_ns(INT64_MIN / 4);
+    Instant seen = kLongAgo;
     int64_t given = 0;
     bool has(Instant now, int64_t rate, int64_t burst) {
       const int64_t passed = (now - seen).ns();

@@ -48,9 +48,10 @@ void Requester::reset() {
   rtt_ = RttEstimator();
   detector_ = LossDetector();
   probe_.reset();
-  retry_.restore();
+  rto_.on_progress();
+  rto_.cancel();
+  lost_deadline_ = Instant::never();
   completions_.reset();
-  rto_deadline_ = lost_deadline_ = Instant::never();
 }
 
 // [MRC-REQ-2] [MRC-REQ-3]
@@ -209,7 +210,7 @@ void Requester::note_sent(Instant now, const PacketScheduler::Packet& p, EvIndex
         now, qp_.qpn, r.lost_by,
         event::Retransmit{.psn = psn_of(p.seq), .ev = entry.value, .plane = entry.plane, .transmission = r.sends});
   } else {
-    if (p.seq == sent_.una()) retry_.begin_wait(now);
+    if (p.seq == sent_.una()) rto_.on_new_oldest(now);
     sent_.on_sent(now, ev, p.nominal());
     qp_.engine.report(
         now, qp_.qpn, TraceTrigger::kNone,
@@ -267,7 +268,8 @@ void Requester::flush(Instant now, WcStatus first) {
   rotation_.on_all_left();
   packets_.restart(sq_.end_seq());
   probe_.cancel();
-  rto_deadline_ = lost_deadline_ = Instant::never();
+  rto_.cancel();
+  lost_deadline_ = Instant::never();
 }
 
 void Requester::fill_status(QpStatus* s) const {
@@ -292,7 +294,7 @@ void Requester::check() const {
   rtt_.check();
   detector_.check();
   probe_.check();
-  retry_.check(qp_.state == QpState::kError);
+  rto_.check(qp_.state == QpState::kError);
   completions_.check(qp_.state == QpState::kError);
   MRC_INVARIANT(sent_.nxt() <= sq_.end_seq());
   MRC_INVARIANT(rotation_.in_flight() == sent_.in_flight());

@@ -18,10 +18,11 @@
 #include "core/delay_histogram.h"
 #include "core/ev_rotation.h"
 #include "core/loss_detector.h"
+#include "core/mtu_suspicion.h"
 #include "core/packet_scheduler.h"
 #include "core/probe_timer.h"
 #include "core/qp_context.h"
-#include "core/retry_budget.h"
+#include "core/retransmission_timer.h"
 #include "core/rtt_estimator.h"
 #include "core/send_completions.h"
 #include "core/send_queue.h"
@@ -53,7 +54,7 @@ class Requester {
   void on_nack(Instant now, const wire::Packet& p);
   void on_transport_ack(Instant now, const wire::Packet& p);
   void on_timer(Instant now);
-  Instant deadline() const { return std::min({rto_deadline_, probe_.deadline(), lost_deadline_}); }
+  Instant deadline() const { return std::min({rto_.deadline(), probe_.deadline(), lost_deadline_}); }
 
   // Completes everything outstanding: the oldest with `first`, the rest flushed.
   void flush(Instant now, WcStatus first);
@@ -63,7 +64,7 @@ class Requester {
   bool idle() const { return sq_.empty(); }
   bool sending() const { return sent_.open(); }  // it counts among Peer::senders
   // The oldest packet was sent and exceeds the size of packets of that path MTU [MRC-MTU-4].
-  bool stuck_above(uint32_t path_mtu) const;
+  bool stuck_above(uint32_t path_mtu) const { return oldest_exceeds(sent_, path_mtu, qp_.engine.config.timestamps); }
   bool may_send() const { return packets_.may_send(); }
   void fill_status(QpStatus* s) const;
   // Of the packets that were sent again and have arrived; null: there were none [MRC-LAT-2].
@@ -134,12 +135,9 @@ class Requester {
   void report_lost(Instant now, LossCause cause, uint64_t seq);
   void trace_window(Instant now, TraceTrigger why, Duration rtt);
   void handle_rto(Instant now);
-  struct Expired {
-    bool any = false;
-    Instant oldest_left = Instant::never();  // since when the oldest of the others is unanswered
-  };
   bool peer_is_silent(Instant now) const;
-  Expired time_out_packets(Instant now, Duration interval);
+  RetransmissionTimer::Expired time_out_packets(Instant now, Duration interval);
+  void fail_for_silence(Instant now);
   void arm_rto(Instant now);
   Duration rto_interval() const;
   void arm_probe(Instant now);
@@ -158,8 +156,7 @@ class Requester {
   RttEstimator rtt_;
   LossDetector detector_;
   ProbeTimer probe_;
-  RetryBudget retry_;
-  Instant rto_deadline_ = Instant::never();
+  RetransmissionTimer rto_;
   Instant lost_deadline_ = Instant::never();  // when to look for losses again, see LossDetector
   Followed followed_;
   SendCompletions completions_;

@@ -23,9 +23,9 @@ void Requester::on_transport_ack(Instant now, const wire::Packet& p) {
 void Requester::on_ack(Instant now, uint64_t end) {
   if (end > sent_.una()) {
     on_arrived_below(now, end);
-    retry_.begin_wait(now);
+    rto_.on_new_oldest(now);
   }
-  if (packets_.on_cumulative(end)) retry_.restore();
+  if (packets_.on_cumulative(end)) rto_.on_progress();
   complete_below(now, end);
   if (completions_.undelivered()) {  // and with it the order on which the application relies is lost [MRC-ACK-5]
     qp_.fail(now, WcStatus::kFlushed, AsyncEvent::kQpFatal);

@@ -133,7 +133,7 @@ bool Requester::take_arrivals(Instant now, const wire::Seth& seth, uint64_t cack
   const uint64_t una_before = sent_.una();
   bool news = cack_next > una_before;
   on_arrived_below(now, cack_next);
-  if (packets_.on_cumulative(cack_next)) retry_.restore();
+  if (packets_.on_cumulative(cack_next)) rto_.on_progress();
   if (sent_.open() && seth.sack_bitmap != 0) {
     const int64_t base = static_cast<int64_t>(cack_next) - 1 + seth.sack_offset;
     for (uint64_t bits = seth.sack_bitmap; bits != 0; bits &= bits - 1) {
@@ -146,7 +146,7 @@ bool Requester::take_arrivals(Instant now, const wire::Seth& seth, uint64_t cack
   }
   if (sent_.una() == una_before) return news;
   probe_.on_progress();
-  retry_.begin_wait(now);
+  rto_.on_new_oldest(now);
   return news;
 }
 
@@ -249,7 +249,7 @@ bool Requester::take_probe_answer(Instant now, const wire::Seth& seth, uint64_t 
   }
   // The peer is up and has everything: it delays the completion for reasons of its own. While packets are missing, an
   // answered probe only proves that small ones pass.
-  if (sent_.all_arrived()) retry_.restore();
+  if (sent_.all_arrived()) rto_.on_progress();
   qp_.peer->paths.on_delivered(answer->probe.ev, sent_at);
   detector_.on_delivered(now, {sent_at}, qp_.peer->paths.plane_of(answer->probe.ev), rtt_, answer->after_silence);
   if (!sent_.all_arrived()) suspect_path_mtu(now);

@@ -131,7 +131,7 @@ class Responder {
   AckPiggybackPolicy piggyback_;
   Fault fault_;
   Instant ack_deadline_ = Instant::never();
-  Instant last_refusal_ = Instant::from_ns(INT64_MIN / 4);
+  Instant last_refusal_ = kLongAgo;
   Instant mailbox_answers_until_;  // a message to the mailbox may be unanswered
   uint32_t msn_ = 0;
   bool held_ = false;  // the next message waits for a receive work request

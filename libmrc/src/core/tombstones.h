@@ -17,7 +17,7 @@ struct Tombstone {
   TransportAck last;
   PeerId peer = kNoPeer;
   Instant heard;  // the last request
-  Instant answered = Instant::from_ns(INT64_MIN / 4);
+  Instant answered = kLongAgo;
 };
 
 class Tombstones {

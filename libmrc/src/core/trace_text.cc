@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "core/congestion/control.h"
-#include "core/endpoint.h"
+#include "core/status.h"
 #include "core/types.h"
 #include "wire/neth.h"
 #include "wire/packet.h"

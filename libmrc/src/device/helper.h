@@ -113,8 +113,8 @@ class Helper {
   static constexpr int kServesPerLook = 1024;  // interval at which a helper that never sleeps checks for requests
   static constexpr size_t kMostOfDatapath = 8;
   std::vector<pollfd> fds_;  // our own, then the datapath's
-  std::atomic<int64_t> last_poll_{INT64_MIN / 4};
-  std::atomic<int64_t> last_armed_{INT64_MIN / 4};
+  std::atomic<int64_t> last_poll_{kLongAgoNs};
+  std::atomic<int64_t> last_armed_{kLongAgoNs};
   std::atomic<int> armed_{0};
   std::atomic<bool> parked_{false};
   // Of the stand-in, or the last one.
@@ -122,8 +122,8 @@ class Helper {
     std::atomic<bool> active{false};
     std::atomic<int> armed{0};  // CQs that it waits for
     std::atomic<const void*> thread{nullptr};
-    std::atomic<int64_t> last{INT64_MIN / 4};  // when it slept
-    std::atomic<int> others{0};                // threads that wait and do not stand in
+    std::atomic<int64_t> last{kLongAgoNs};  // when it slept
+    std::atomic<int> others{0};             // threads that wait and do not stand in
   } stand_in_;
   int64_t timer_at_ = INT64_MAX;  // device lock
   std::atomic<bool> stopping_{false};

@@ -20,8 +20,8 @@
 
 #include "base/ids.h"
 #include "core/config.h"
-#include "core/endpoint.h"
 #include "core/ev_choice.h"
+#include "core/status.h"
 #include "core/trace.h"
 #include "ctl/call.h"
 #include "ctl/profile_store.h"

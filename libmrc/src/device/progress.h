@@ -77,9 +77,9 @@ class Progress {
   SleepTime sleep_ ABSL_GUARDED_BY(device_lock);
   bool ended_ ABSL_GUARDED_BY(device_lock) = false;
   bool more_to_send_ ABSL_GUARDED_BY(device_lock) = false;
-  Instant last_rx_ ABSL_GUARDED_BY(device_lock) = Instant::from_ns(INT64_MIN / 4);
-  Instant moved_until_ ABSL_GUARDED_BY(device_lock) = Instant::from_ns(INT64_MIN / 4);
-  Instant not_before_ ABSL_GUARDED_BY(device_lock) = Instant::from_ns(INT64_MIN / 4);  // timers and transmissions
+  Instant last_rx_ ABSL_GUARDED_BY(device_lock) = kLongAgo;
+  Instant moved_until_ ABSL_GUARDED_BY(device_lock) = kLongAgo;
+  Instant not_before_ ABSL_GUARDED_BY(device_lock) = kLongAgo;  // timers and transmissions
   HeldBursts held_ ABSL_GUARDED_BY(device_lock);
   std::array<core::RxBurst, kSingles> rx_ ABSL_GUARDED_BY(device_lock);
   core::TxBurst tx_ ABSL_GUARDED_BY(device_lock);

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/endpoint.h"
+#include "core/types.h"
 #include "ctl/deny.h"
 #include "ctl/messages.h"
 #include "ctl/profile_store.h"

@@ -48,7 +48,7 @@ class SleepTime {
   static constexpr Duration kNextCall = Duration::microseconds(100);  // a polling application polls again within this
 
   Helper& helper_;
-  Instant slept_until_ = Instant::from_ns(INT64_MIN / 4);  // the helper, before it woke up
+  Instant slept_until_ = kLongAgo;  // the helper, before it woke up
   int64_t wake_at_ = kAwake;
   int sleepers_ = 0;
 };

@@ -57,8 +57,8 @@ class Swift final : public CongestionControl {
   double packets_ = 0;  // the window, in full packets
   int64_t inflight_ = 0;
   int64_t max_wnd_ = 0;
-  Instant last_decrease_ = Instant::from_ns(INT64_MIN / 4);
-  Instant last_timeout_ = Instant::from_ns(INT64_MIN / 4);
+  Instant last_decrease_ = kLongAgo;
+  Instant last_timeout_ = kLongAgo;
   Duration last_rtt_;  // of the latest valid sample
   Duration base_rtt_;
   double line_rate_bps_;

@@ -33,6 +33,14 @@ TEST(Time, Comparisons) {
   EXPECT_TRUE(c < d && c <= d && d > c && d >= c && c != d && c == c);
 }
 
+TEST(Time, LongAgoIsBeforeAllTimesAndAnyDistanceToItIsADuration) {
+  EXPECT_EQ(kLongAgo.ns(), kLongAgoNs);
+  EXPECT_TRUE(kLongAgo < Instant());
+  EXPECT_TRUE(kLongAgo + Duration::infinite() <= Instant());
+  EXPECT_TRUE(kLongAgo - Duration::infinite() < kLongAgo);
+  EXPECT_TRUE(Instant::never() - kLongAgo > Duration::infinite());
+}
+
 TEST(Time, NeverAndInfiniteSurviveAddition) {
   EXPECT_TRUE(Instant::never() + Duration::infinite() > Instant::never());
   EXPECT_TRUE(Instant::from_ns(0) + Duration::infinite() < Instant::never());

@@ -102,77 +102,6 @@ TEST_F(PeerPathsTest, LossesOfOneSendTimeAreOnePieceOfEvidence) {
   EXPECT_FALSE(carries(0_ev));
 }
 
-TEST_F(PeerPathsTest, ADeliveryBetweenTwoLossesClearsTheFirst) {
-  lose(0_ev, 10);
-  paths_->on_delivered(0_ev, us(10));  // sent no earlier than the lost one
-  lose(0_ev, 20);
-  EXPECT_EQ(state(0_ev), EvState::kGood);
-  lose(2_ev, 10);
-  paths_->on_delivered(2_ev, us(9));  // sent before it: no evidence
-  lose(2_ev, 20);
-  EXPECT_EQ(state(2_ev), EvState::kAssumedBad);
-}
-
-// [MRC-EVS-18] All EVs of a plane lose what a receiver's full queue dropped, while nothing of the plane was delivered.
-TEST_F(PeerPathsTest, LossesInAGapOfTheirPlaneAreOnePieceOfEvidence) {
-  paths_->on_delivered(2_ev, us(10));
-  paths_->on_delivered(2_ev, us(500));
-  for (const int64_t sent : {11, 200, 499}) lose(0_ev, sent);
-  EXPECT_EQ(state(0_ev), EvState::kGood);
-  lose(0_ev, 501);
-  EXPECT_EQ(state(0_ev), EvState::kAssumedBad);
-}
-
-TEST_F(PeerPathsTest, ADeliveryOfThePlaneBetweenTwoLossesMakesThemTwo) {
-  for (const int64_t sent : {10, 200, 700}) paths_->on_delivered(2_ev, us(sent));
-  paths_->on_delivered(1_ev, us(400));  // another plane
-  lose(0_ev, 300);
-  lose(0_ev, 600);
-  EXPECT_EQ(state(0_ev), EvState::kGood);
-  lose(4_ev, 190);
-  lose(4_ev, 300);
-  EXPECT_EQ(state(4_ev), EvState::kAssumedBad);
-}
-
-// One that was smaller counts when the larger one is more than 50 ms old.
-TEST_F(PeerPathsTest, TheLargestGapLatelyCounts) {
-  for (const int64_t more : {0, 1}) {
-    make();
-    for (const int64_t sent : {10, 1000, 30'000}) paths_->on_delivered(2_ev, us(sent));
-    for (int64_t sent = 30'100; sent < 80'000; sent += 100) paths_->on_delivered(2_ev, us(sent));
-    paths_->on_delivered(2_ev, us(80'000 + more));
-    lose(0_ev, 79'920);
-    lose(0_ev, 79'980);
-    EXPECT_EQ(state(0_ev), more == 0 ? EvState::kAssumedBad : EvState::kGood);
-  }
-}
-
-// [MRC-EVS-18] The gap does not count for an EV of which one loss is enough: here 6 delivers nothing, 0 has before.
-TEST_F(PeerPathsTest, OneLossInAGapRetiresAnEvThatHasNeverDelivered) {
-  for (const EvIndex ev : {0_ev, 6_ev}) paths_->on_data_sent(us(5), ev);
-  paths_->on_delivered(0_ev, us(5));
-  paths_->on_delivered(2_ev, us(10));
-  paths_->on_delivered(2_ev, us(500));
-  for (const EvIndex ev : {0_ev, 6_ev}) lose(ev, 200);
-  EXPECT_EQ(state(0_ev), EvState::kGood);
-  EXPECT_EQ(state(6_ev), EvState::kAssumedBad);
-}
-
-// [MRC-EVS-18] It counts for one that never carried data, and for one of a proven link.
-TEST_F(PeerPathsTest, LossesInAGapAreOneOfAnEvThatNeedsTwo) {
-  for (const bool link : {false, true}) {
-    make(1, 8, 0);
-    if (link) name_links(2);  // 0..3 cross one, 4..7 the other
-    if (link) paths_->on_data_sent(us(5), 0_ev);
-    paths_->on_delivered(1_ev, us(10));
-    paths_->on_delivered(4_ev, us(500));
-    for (const int64_t sent : {200, 300}) lose(0_ev, sent);
-    EXPECT_EQ(state(0_ev), EvState::kGood) << link;
-    lose(0_ev, 501);
-    EXPECT_EQ(state(0_ev), EvState::kAssumedBad) << link;
-  }
-}
-
 // [MRC-EVS-18] [MRC-EVS-14] Three EVs of a link in one gap of its plane, and two.
 TEST_F(PeerPathsTest, ALinkIsSuspectedForLossesInAGapUntilSomethingIsDeliveredOverIt) {
   for (const uint32_t lost : {2u, 3u}) {
@@ -187,59 +116,6 @@ TEST_F(PeerPathsTest, ALinkIsSuspectedForLossesInAGapUntilSomethingIsDeliveredOv
     paths_->on_delivered(3_ev, us(200));
     EXPECT_TRUE(carries(3_ev));
   }
-}
-
-TEST_F(PeerPathsTest, LossesFromBeforeTheLastDeliveryDoNotCount) {
-  paths_->on_delivered(0_ev, us(50));
-  lose(0_ev, 40);
-  lose(0_ev, 50);
-  EXPECT_EQ(state(0_ev), EvState::kGood);
-  lose(0_ev, 51);
-  EXPECT_EQ(state(0_ev), EvState::kGood);
-  lose(0_ev, 52);
-  EXPECT_EQ(state(0_ev), EvState::kAssumedBad);
-}
-
-// [MRC-EVS-4]
-TEST_F(PeerPathsTest, TheFirstLossRetiresAnEvThatHasNeverDelivered) {
-  for (const EvIndex ev : {0_ev, 2_ev, 6_ev}) paths_->on_data_sent(us(10), ev);
-  lose(6_ev, 10);  // nothing on its plane has arrived: the peer may be further away than was assumed
-  EXPECT_EQ(state(6_ev), EvState::kGood);
-  paths_->on_delivered(2_ev, us(11));
-  EXPECT_FALSE(paths_->take_wait(6_ev));  // it has its verdict
-  lose(0_ev, 10);
-  EXPECT_EQ(state(0_ev), EvState::kAssumedBad);
-  lose(2_ev, 12);
-  EXPECT_EQ(state(2_ev), EvState::kGood);
-  lose(2_ev, 13);
-  EXPECT_EQ(state(2_ev), EvState::kAssumedBad);
-  lose(4_ev, 10);  // a probe: no data was sent on it
-  EXPECT_EQ(state(4_ev), EvState::kGood);
-}
-
-// [MRC-EVS-12]
-TEST_F(PeerPathsTest, AnEvWaitsForTheVerdictOnItsFirstPacket) {
-  EXPECT_FALSE(paths_->take_wait(0_ev));
-  paths_->on_data_sent(us(10), 0_ev);
-  paths_->on_data_sent(us(20), 0_ev);
-  EXPECT_FALSE(paths_->take_wait(0_ev));
-  paths_->on_delivered(1_ev, us(30));  // on the other plane
-  paths_->on_delivered(2_ev, us(10));  // not sent later
-  EXPECT_FALSE(paths_->take_wait(0_ev));
-  paths_->on_delivered(2_ev, us(11));
-  EXPECT_TRUE(paths_->take_wait(0_ev));
-  EXPECT_FALSE(paths_->take_wait(2_ev));
-  EXPECT_FALSE(paths_->take_wait(4_ev));  // its first packet is yet to be sent
-  paths_->on_delivered(0_ev, us(10));
-  EXPECT_FALSE(paths_->take_wait(0_ev));
-}
-
-// [MRC-EVS-12]
-TEST_F(PeerPathsTest, WithoutAVerdictTheWaitEnds) {
-  paths_->on_data_sent(us(10), 0_ev);
-  paths_->on_delivered(2_ev, us(11));
-  for (int i = 0; i < PeerPaths::kMostWaits; ++i) EXPECT_TRUE(paths_->take_wait(0_ev));
-  EXPECT_FALSE(paths_->take_wait(0_ev));
 }
 
 TEST_F(PeerPathsTest, OneTimeoutIsEnoughAndSoIsAlwaysSkip) {
@@ -372,16 +248,6 @@ TEST_F(PeerPathsTest, ABadPathIsProbedSoonThenPeriodically) {
   EXPECT_EQ(paths_->next_probe_time(), Instant::never());
 }
 
-// [MRC-EVS-8]
-TEST_F(PeerPathsTest, AnswersThatTakeLongAreWaitedForTwiceAsLong) {
-  paths_->on_probe_answer(us(0) + interval() * 2, 0_ev, us(0));
-  EXPECT_EQ(paths_->probe_patience(1_ev), interval() * 4);
-  paths_->on_probe_answer(us(0) + interval() * 5, 0_ev, us(0));
-  EXPECT_EQ(paths_->probe_patience(1_ev), interval() * 8);  // the most
-  for (int i = 0; i < 40; ++i) paths_->on_probe_answer(us(1), 0_ev, us(0));
-  EXPECT_EQ(paths_->probe_patience(1_ev), interval());
-}
-
 // An overdue answer proves that its path worked when the probe was sent, and that it still works only if no packet
 // that was sent later got lost.
 TEST_F(PeerPathsTest, AnOverdueAnswerRestoresThePathUnlessItIsOutdated) {
@@ -397,25 +263,6 @@ TEST_F(PeerPathsTest, AnOverdueAnswerRestoresThePathUnlessItIsOutdated) {
   }
 }
 
-// The others of its plane are asked soon when one works again; those of another plane wait.
-TEST_F(PeerPathsTest, OneAnswerHastensTheOtherProbesOfItsPlane) {
-  for (const EvIndex ev : {0_ev, 1_ev, 2_ev}) paths_->on_timeout(us(0), ev);
-  Instant now = us(0);
-  for (int round = 0; round < 5; ++round) {
-    now = now + interval() * 20;
-    std::set<EvIndex> asked;
-    while (const auto due = paths_->take_due_probe(now)) asked.insert(*due);
-    EXPECT_EQ(asked, (std::set<EvIndex>{0_ev, 1_ev, 2_ev}));
-    now = now + interval() * 8;
-    for (const EvIndex ev : asked) paths_->on_probe_lost(now, ev, now - interval() * 8);
-  }
-  paths_->on_probe_answer(now, 0_ev, now - interval());
-  const Instant soon = paths_->next_probe_time();
-  EXPECT_LE(soon, now + interval());
-  EXPECT_EQ(paths_->take_due_probe(soon), 2_ev);
-  EXPECT_FALSE(paths_->take_due_probe(now + interval() * 7));
-}
-
 TEST_F(PeerPathsTest, ARecoveredEvIsActiveOnlyIfItsPlaneIsShort) {
   paths_->on_timeout(us(0), 0_ev);
   paths_->on_timeout(us(0), 2_ev);
@@ -424,14 +271,6 @@ TEST_F(PeerPathsTest, ARecoveredEvIsActiveOnlyIfItsPlaneIsShort) {
   paths_->on_probe_answer(us(10), 2_ev, us(5));
   EXPECT_FALSE(active(2_ev));
   EXPECT_EQ(active_on(0_plane), 4u);
-}
-
-TEST_F(PeerPathsTest, ALocalPortThatIsDownCarriesNoProbe) {
-  paths_->on_timeout(us(0), 0_ev);
-  paths_->set_local_planes(2_planes);
-  const Instant due = paths_->next_probe_time();
-  EXPECT_FALSE(paths_->take_due_probe(due));
-  EXPECT_GE(paths_->next_probe_time(), due + interval());
 }
 
 // [MRC-EVS-5]
@@ -475,62 +314,11 @@ TEST_F(PeerPathsTest, APlaneIsLeftWhateverTheLeastNumberOfActiveEvs) {
   }
 }
 
-TEST_F(PeerPathsTest, ADeliveryOnThePlaneStartsItsCountAnew) {
-  for (const EvIndex ev : {0_ev, 2_ev, 4_ev}) lose(ev, 10 + ev.value());
-  paths_->on_delivered(6_ev, us(30));
-  for (const EvIndex ev : {0_ev, 2_ev, 4_ev}) paths_->on_delivered(ev, us(30));
-  for (const EvIndex ev : {0_ev, 2_ev, 4_ev}) lose(ev, 40 + ev.value());
-  EXPECT_EQ(counters_.plane_suspensions, 0u);
-}
-
 TEST_F(PeerPathsTest, TheOnlyPlaneIsNotLeft) {
   paths_->set_local_planes(1_planes);
   for (const EvIndex ev : {0_ev, 2_ev, 4_ev, 6_ev}) lose(ev, 10 + ev.value());
   EXPECT_EQ(counters_.plane_suspensions, 0u);
   for (const EvIndex ev : {0_ev, 2_ev, 4_ev, 6_ev}) EXPECT_EQ(state(ev), EvState::kGood);
-}
-
-// [MRC-EVS-2]
-TEST_F(PeerPathsTest, TheOrderIsDrawnForEachQp) {
-  std::set<std::vector<EvIndex>> seen;
-  std::set<uint32_t> begins;
-  for (int i = 0; i < 20; ++i) {
-    PathOrder drawn;
-    begins.insert(paths_->draw_order(&drawn));
-    ASSERT_EQ(drawn.runs.size(), 2u);
-    EXPECT_EQ(drawn.planes, 3_planes);
-    for (const PathOrder::Run& run : drawn.runs) {
-      ASSERT_EQ(run.count, 4u);
-      for (int k = 0; k < 4; ++k) EXPECT_EQ(paths_->plane_of(drawn.evs[run.first + k]), run.plane);
-    }
-    EXPECT_EQ(std::set<EvIndex>(drawn.evs.begin(), drawn.evs.end()).size(), 8u);
-    seen.insert(drawn.evs);
-  }
-  EXPECT_GT(seen.size(), 10u);
-  EXPECT_EQ(begins, (std::set<uint32_t>{0, 1}));
-  paths_->on_timeout(us(1), 0_ev);
-  paths_->on_timeout(us(1), 2_ev);
-  EXPECT_EQ(order().runs[0].count, 3u);  // two, and the backup
-  EXPECT_EQ(order().runs[1].count, 4u);
-}
-
-// [MRC-EVS-11]
-TEST_F(PeerPathsTest, TheFirstRoundTripCountsForPlanesWithoutOne) {
-  make(3);
-  EXPECT_EQ(paths_->plane_rtt(0_plane), Duration());
-  paths_->on_plane_rtt(1_ev, Duration::microseconds(80));
-  for (const PlaneId plane : 7_planes) EXPECT_EQ(paths_->plane_rtt(plane), Duration::microseconds(80));
-  paths_->on_plane_rtt(2_ev, Duration::microseconds(160));
-  EXPECT_EQ(paths_->plane_rtt(2_plane), Duration::microseconds(90));
-  EXPECT_EQ(paths_->plane_rtt(1_plane), Duration::microseconds(80));
-  paths_->on_plane_rtt(0_ev, Duration::milliseconds(3'600'000));  // bounded: loads are products of it
-  EXPECT_LT(paths_->plane_rtt(0_plane), Duration::milliseconds(1000));
-}
-
-TEST_F(PeerPathsTest, ObliviousSprayingMeasuresNoPlane) {
-  config_.oblivious = true;
-  paths_->on_plane_rtt(1_ev, Duration::microseconds(80));
-  EXPECT_EQ(paths_->plane_rtt(1_plane), Duration());
 }
 
 TEST_F(PeerPathsTest, ObliviousSprayingRetiresNothing) {
@@ -546,15 +334,6 @@ TEST_F(PeerPathsTest, ObliviousSprayingRetiresNothing) {
   paths_->on_delivered(2_ev, us(310));
   EXPECT_FALSE(paths_->take_wait(4_ev));
   EXPECT_TRUE(paths_->plane_usable(0_plane));
-}
-
-TEST_F(PeerPathsTest, InDoubtEverythingButDeniedIsTried) {
-  make(1, 2, 0, 1);
-  paths_->on_timeout(us(1), 0_ev);
-  paths_->set_denied(us(1), 1_ev, true);
-  EXPECT_EQ(lap(), (std::vector<EvIndex>{0_ev}));
-  paths_->set_denied(us(1), 0_ev, true);
-  EXPECT_TRUE(lap().empty());
 }
 
 // [MRC-PORT-1]

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "core/congestion/control.h"
-#include "core/endpoint.h"
+#include "core/status.h"
 #include "wire/neth.h"
 #include "wire/packet.h"
 

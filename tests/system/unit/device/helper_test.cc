@@ -17,7 +17,6 @@ namespace {
 
 constexpr HelperTiming kTiming{Duration::microseconds(100), Duration::microseconds(500), Duration::microseconds(0)};
 const Instant kNow = Instant::from_ns(1000000000);
-const Instant kLongAgo = Instant::from_ns(INT64_MIN / 4);
 
 HelperView view(Instant last_poll, Instant last_armed = kLongAgo, bool armed = false) {
   HelperView v;

@@ -1,0 +1,249 @@
+// The EVs that a QP's packets take in turn, and which plane and EV carries a control packet. [MRC-EVS-2] [MRC-EVS-9]
+// [MRC-CHOICE-Q22]
+#include "core/path_chooser.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace mrc::core {
+namespace {
+
+// Three planes of four EVs: EV i lies on plane i % 3.
+class PathChooserTest : public testing::Test {
+ protected:
+  static constexpr uint8_t kPlanes = 3;
+  PathChooserTest() {
+    config_.planes.resize(kPlanes);
+    for (uint32_t i = 0; i < 12; ++i) config_.evs.push_back({49152 + i, plane_at(i % kPlanes)});
+    use_.set_present(7_planes);
+    make();
+  }
+  void make() {
+    use_.refresh({}, {});
+    names_.emplace(config_.evs);
+    links_.emplace(config_.evs);
+    health_.emplace(config_, *links_);
+    chooser_.emplace(*health_, use_, *names_, &rng_);
+  }
+  void TearDown() override {
+    health_->check();
+    chooser_->check();
+  }
+  void suspend(PlaneId plane) {
+    for (const EvIndex ev : health_->evs())
+      if (health_->plane_of(ev) == plane) health_->retire(ev);
+    use_.suspend(plane);
+    use_.refresh({}, {});
+  }
+  int picked_plane(PlaneSet room) {
+    const std::optional<EvIndex> ev = chooser_->pick_control(room);
+    return ev ? health_->plane_of(*ev).value() : -1;
+  }
+  EvIndex control() {
+    const std::optional<EvIndex> ev = chooser_->pick_control(7_planes);
+    EXPECT_TRUE(ev);
+    return ev.value_or(EvIndex());
+  }
+  std::optional<EvIndex> answer() { return chooser_->pick_answer(7_planes); }
+  int answered_plane(PlaneSet room) {
+    const std::optional<EvIndex> ev = chooser_->pick_answer(room);
+    return ev ? health_->plane_of(*ev).value() : -1;
+  }
+  PathOrder order(const EvChoice* choice = nullptr) {
+    PathOrder drawn;
+    chooser_->draw_order(&drawn, choice);
+    return drawn;
+  }
+  std::set<EvIndex> lap(const EvChoice* choice = nullptr) {
+    const PathOrder drawn = order(choice);
+    return {drawn.evs.begin(), drawn.evs.end()};
+  }
+
+  EndpointConfig config_;
+  PlaneUse use_;
+  Rng rng_{1};
+  std::optional<EvNames> names_;
+  std::optional<EvLinks> links_;
+  std::optional<EvHealthTable> health_;
+  std::optional<PathChooser> chooser_;
+};
+
+// [MRC-EVS-2]
+TEST_F(PathChooserTest, draw_order__IsDrawnForEachQp) {
+  std::set<std::vector<EvIndex>> seen;
+  std::set<uint32_t> begins;
+  for (int i = 0; i < 30; ++i) {
+    PathOrder drawn;
+    begins.insert(chooser_->draw_order(&drawn));
+    ASSERT_EQ(drawn.runs.size(), 3u);
+    EXPECT_EQ(drawn.planes, 7_planes);
+    for (const PathOrder::Run& run : drawn.runs) {
+      ASSERT_EQ(run.count, 4u);
+      for (int k = 0; k < 4; ++k) EXPECT_EQ(health_->plane_of(drawn.evs[run.first + k]), run.plane);
+    }
+    EXPECT_EQ(std::set<EvIndex>(drawn.evs.begin(), drawn.evs.end()).size(), 12u);
+    seen.insert(drawn.evs);
+  }
+  EXPECT_GT(seen.size(), 15u);
+  EXPECT_EQ(begins, (std::set<uint32_t>{0, 1, 2}));
+  health_->retire(0_ev);
+  EXPECT_EQ(order().runs[0].count, 3u);
+  EXPECT_EQ(order().runs[1].count, 4u);
+}
+
+TEST_F(PathChooserTest, draw_order__ActiveGoodOnesOfUsablePlanes) {
+  config_.ev_active = 9;
+  make();
+  suspend(2_plane);
+  health_->retire(0_ev);
+  health_->deny(1_ev);
+  EXPECT_EQ(lap(), (std::set<EvIndex>{3_ev, 4_ev, 6_ev, 7_ev}));
+  EXPECT_EQ(order().planes, 3_planes);
+}
+
+TEST_F(PathChooserTest, draw_order__InDoubtEverythingButDeniedIsTried) {
+  for (const EvIndex ev : health_->evs()) ev == 5_ev ? health_->retire(ev) : health_->deny(ev);
+  EXPECT_EQ(lap(), (std::set<EvIndex>{5_ev}));
+  health_->deny(5_ev);
+  EXPECT_TRUE(lap().empty());
+  EXPECT_EQ(chooser_->reverse(0_plane), std::nullopt);
+}
+
+// A plane that only one end has carries nothing, whatever the doubt.
+TEST_F(PathChooserTest, draw_order__InDoubtPlanesThatAreDownAreTriedAndAbsentOnesAreNot) {
+  use_.set_present(3_planes);
+  use_.set_local({});
+  use_.refresh({}, {});
+  EXPECT_EQ(order().planes, 3_planes);
+}
+
+// [MRC-EVS-14] Where all that is left is suspected or bad, the suspected ones are used rather than none.
+TEST_F(PathChooserTest, draw_order__SuspectedOnesBeforeBadOnes) {
+  for (const EvIndex ev : health_->evs()) config_.evs[ev].link = 1 + ev.value() / 6u;
+  make();
+  for (const EvIndex ev : {0_ev, 1_ev, 2_ev}) {  // of each plane one
+    health_->on_lost(ev, Instant::from_ns(10));
+    health_->retire(ev);
+    health_->suspect_link(ev);
+  }
+  EXPECT_EQ(lap(), (std::set<EvIndex>{6_ev, 7_ev, 8_ev, 9_ev, 10_ev, 11_ev}));
+  for (size_t ev = 6; ev < 12; ++ev) health_->retire(ev_at(ev));
+  EXPECT_EQ(lap(), (std::set<EvIndex>{3_ev, 4_ev, 5_ev}));
+}
+
+// [MRC-EVS-10]
+TEST_F(PathChooserTest, draw_order__AChoiceTakesBadOnesWhenTheGoodOnesAreTooFew) {
+  EvChoice choice;
+  choice.allowed.assign(12, false);
+  for (const EvIndex ev : {0_ev, 1_ev, 3_ev}) choice.allowed[ev] = true;
+  health_->retire(0_ev);
+  choice.min_active = 2;
+  EXPECT_EQ(lap(&choice), (std::set<EvIndex>{1_ev, 3_ev}));
+  choice.min_active = 3;
+  EXPECT_EQ(lap(&choice), (std::set<EvIndex>{0_ev, 1_ev, 3_ev}));
+}
+
+TEST_F(PathChooserTest, draw_any__AGoodOneIfThereIsOne) {
+  for (const EvIndex ev : {0_ev, 3_ev, 6_ev}) health_->retire(ev);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(chooser_->draw_any(0_plane), 9_ev);
+  health_->retire(9_ev);
+  std::set<EvIndex> drawn;
+  for (int i = 0; i < 40; ++i) drawn.insert(*chooser_->draw_any(0_plane));
+  EXPECT_EQ(drawn, (std::set<EvIndex>{0_ev, 3_ev, 6_ev, 9_ev}));
+  EXPECT_EQ(chooser_->draw_good(0_plane), std::nullopt);
+}
+
+TEST_F(PathChooserTest, pick_control__PlanesInTurn) {
+  EXPECT_EQ(picked_plane(7_planes), 0);
+  EXPECT_EQ(picked_plane(7_planes), 1);
+  EXPECT_EQ(picked_plane(7_planes), 2);
+  EXPECT_EQ(picked_plane(7_planes), 0);
+  EXPECT_EQ(picked_plane(0b100_planes), 2);
+}
+
+// [MRC-EVS-9] [MRC-CHOICE-Q22]
+TEST_F(PathChooserTest, pick_control__OneEvOfEachPlane) {
+  EvIndex first[kPlanes];
+  for (EvIndex& ev : first) ev = control();
+  for (uint8_t i = 0; i < 12; ++i) EXPECT_EQ(control(), first[i % kPlanes]);
+  for (uint8_t i = 0; i < kPlanes; ++i) EXPECT_EQ(chooser_->reverse(PlaneId(i)), first[i]);
+  EXPECT_FALSE(chooser_->pick_control(0_planes));
+}
+
+// [MRC-EVS-9] All answers on one path would load it more than its neighbours.
+TEST_F(PathChooserTest, pick_control__FollowsWhatIsDelivered) {
+  for (const EvIndex ev : {4_ev, 3_ev, 2_ev, 5_ev}) {
+    chooser_->on_delivered(ev);
+    EXPECT_EQ(chooser_->reverse(health_->plane_of(ev)), ev);
+    std::set<EvIndex> picked;
+    for (int i = 0; i < kPlanes; ++i) picked.insert(control());
+    EXPECT_TRUE(picked.count(ev)) << ev;
+  }
+  health_->retire(5_ev);
+  EXPECT_NE(chooser_->pick_control(0b100_planes), 5_ev);
+  chooser_->on_delivered(5_ev);  // an answer that was late: the path is no better for it
+  EXPECT_NE(chooser_->pick_control(0b100_planes), 5_ev);
+}
+
+// A failed plane has room because it is unused: taking it then would lose every answer of a busy sender.
+TEST_F(PathChooserTest, pick_control__WaitsForGoodPlanesRatherThanTakeASuspendedOne) {
+  suspend(1_plane);
+  EXPECT_EQ(picked_plane(0b10_planes), -1);
+  EXPECT_EQ(picked_plane(0b110_planes), 2);
+}
+
+TEST_F(PathChooserTest, pick_control__WaitsRatherThanTakeAPlaneThatThePeerCalledDown) {
+  use_.refresh(0b110_planes, {});
+  EXPECT_EQ(picked_plane(0b110_planes), -1);
+  EXPECT_EQ(picked_plane(7_planes), 0);
+}
+
+TEST_F(PathChooserTest, pick_control__TakesAnyPlaneWhenNoneIsGood) {
+  use_.set_local({});
+  use_.refresh({}, {});
+  EXPECT_EQ(picked_plane(0b100_planes), 2);
+}
+
+// [MRC-EVS-9] The peer leaves a failed plane first, so its packets show which planes carry answers.
+TEST_F(PathChooserTest, pick_answer__TakesThePlaneThatTheLastRequestCameBy) {
+  for (uint8_t plane : {2, 0, 0, 1}) {
+    chooser_->on_inbound(PlaneId(plane), 1);
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(answered_plane(7_planes), plane);
+  }
+}
+
+TEST_F(PathChooserTest, pick_answer__TakesAnotherPlaneWhenThatOneHasNoRoomOrIsBad) {
+  chooser_->on_inbound(1_plane, 1);
+  EXPECT_EQ(answered_plane(0b101_planes), 0);
+  EXPECT_EQ(answered_plane(0b101_planes), 2);
+  suspend(1_plane);
+  EXPECT_NE(answered_plane(7_planes), 1);
+  EXPECT_EQ(answered_plane(0b10_planes), -1);  // waits, as for any control packet
+}
+
+TEST_F(PathChooserTest, pick_answer__TakesThePathOfTheSameName) {
+  chooser_->on_inbound(1_plane, 49152 + 4);
+  EXPECT_EQ(answer(), 4_ev);
+  chooser_->on_inbound(1_plane, 49152 + 10);
+  EXPECT_EQ(answer(), 10_ev);
+  chooser_->on_inbound(1_plane, 49152 + 3);  // which lies on plane 0 here
+  EXPECT_EQ(answer(), 10_ev);
+  health_->retire(10_ev);
+  chooser_->on_inbound(1_plane, 49152 + 10);
+  EXPECT_NE(answer(), 10_ev);
+}
+
+// Where the EV's upper half names the path, the port in its lower half differs from host to host.
+TEST_F(PathChooserTest, pick_answer__NamesAreTheUpperHalvesWhereThereAreAny) {
+  for (size_t i = 0; i < config_.evs.size(); ++i)
+    config_.evs[i].value = static_cast<uint32_t>((1 + i / kPlanes) << 16 | (40000 + i));
+  make();
+  chooser_->on_inbound(2_plane, 3u << 16 | 50000);
+  EXPECT_EQ(answer(), ev_at(2 + 2 * kPlanes));
+}
+
+}  // namespace
+}  // namespace mrc::core
