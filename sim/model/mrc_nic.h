@@ -82,9 +82,9 @@ class MrcNic final : public NicBase, public core::Sink, public core::TraceSink {
   const std::vector<std::unique_ptr<NicBase>>* const nics_;
   const Tracer* const tracer_;
   std::vector<Ev> evs_;
-  std::unique_ptr<core::Endpoint> endpoint_;
   std::unordered_map<uint64_t, std::unique_ptr<Connection>> connections_;  // by peer and slot, ours and theirs
   std::vector<std::unique_ptr<Connection>> passive_;
+  std::unique_ptr<core::Endpoint> endpoint_;  // after its QPs' sinks
   std::unordered_map<uint32_t, core::PeerId> peers_;
   std::vector<Done> done_, telling_;
   uint32_t next_qpn_ = 0x100;

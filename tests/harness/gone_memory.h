@@ -39,18 +39,25 @@ class GoneMemory {
 
   GoneMemory() : file_(memfd_create("gone", MFD_CLOEXEC)) {
     EXPECT_EQ(ftruncate(file_, kBytes), 0);
-    data_ = static_cast<uint8_t*>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0));
+    // The kernel fills gaps from above: far below all others nothing takes the place of what is unmapped.
+    void* const far_below = mmap(nullptr, kFar, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    EXPECT_EQ(munmap(far_below, kFar), 0);
+    data_ = static_cast<uint8_t*>(
+        mmap(far_below, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, file_, 0));
     EXPECT_NE(static_cast<void*>(data_), MAP_FAILED);
   }
   ~GoneMemory() {
-    munmap(data_, kBytes);
+    if (mapped_) munmap(data_, kBytes);
     close(file_);
   }
   GoneMemory(const GoneMemory&) = delete;
   GoneMemory& operator=(const GoneMemory&) = delete;
 
   void go(How how) {
-    if (how == kUnmapped) munmap(data_, kBytes);
+    if (how == kUnmapped) {
+      EXPECT_EQ(munmap(data_, kBytes), 0);
+      mapped_ = false;
+    }
     if (how == kTruncated) {
       EXPECT_EQ(ftruncate(file_, 0), 0);
     }
@@ -61,14 +68,18 @@ class GoneMemory {
   void come_back() {
     EXPECT_EQ(ftruncate(file_, kBytes), 0);
     EXPECT_NE(mmap(data_, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file_, 0), MAP_FAILED);
+    mapped_ = true;
   }
   uint8_t* data() const { return data_; }
   uint64_t address() const { return reinterpret_cast<uint64_t>(data_); }
   iovec piece() const { return {data_, kBytes}; }
 
  private:
+  static constexpr size_t kFar = size_t{1} << 30;
+
   const int file_;
   uint8_t* data_ = nullptr;
+  bool mapped_ = true;
 };
 
 }  // namespace mrc::harness

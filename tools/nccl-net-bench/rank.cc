@@ -36,9 +36,10 @@ Json run_job(Rank& rank) {
 // What else writes to standard output, such as the plugin, must not get between the messages.
 std::unique_ptr<Channel> channel_of(const std::string& descriptor) {
   if (descriptor != kStandard) return std::make_unique<Channel>(Fd(atoi(descriptor.c_str())));
-  const int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  Fd in(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)), out(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+  if (!in || !out) throw CannotRun(std::string("standard input and output: ") + strerror(errno));
   dup2(STDERR_FILENO, STDOUT_FILENO);
-  return std::make_unique<Channel>(Fd(in), Fd(out));
+  return std::make_unique<Channel>(std::move(in), std::move(out));
 }
 
 }  // namespace

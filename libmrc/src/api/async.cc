@@ -35,7 +35,7 @@ const void* element_of(const mrc_async_event& event) {
 bool AsyncQueue::open(int shared_fd) {
   shared_fd_ = shared_fd;
   fd_ = Fd(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE | EFD_NONBLOCK));
-  return static_cast<bool>(fd_.get());
+  return static_cast<bool>(fd_);
 }
 
 AsyncQueue::~AsyncQueue() {

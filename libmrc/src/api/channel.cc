@@ -19,7 +19,7 @@ using mrc::api::minus_one;
 bool mrc_comp_channel::open(mrc_context* owner) {
   context_ = owner;
   fd_ = mrc::Fd(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
-  return static_cast<bool>(fd_.get());
+  return static_cast<bool>(fd_);
 }
 
 void mrc_comp_channel::change_users(int by) {

@@ -3,7 +3,6 @@
 // with 47,000 mappings. mincore() walks the pages of the region, and does not report whether it may be written. Older
 // kernels have the ends of the region probed.
 #include "api/mapped_memory.h"
-#include "fd.h"
 
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -14,6 +13,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+
+#include "fd.h"
 
 namespace mrc::api {
 namespace {

@@ -1,5 +1,7 @@
 #include "core/datagram_table.h"
 
+#include <cassert>
+
 #include "base/invariant.h"
 #include "core/plane_discovery.h"
 
@@ -12,6 +14,7 @@ DatagramTable::DatagramTable(EngineContext* engine, PeerTable* peers, PlaneDisco
 }
 
 DatagramQp* DatagramTable::create(const DatagramQpInit& init) {
+  assert(init.sink != nullptr);
   if (qps_.size() >= engine_.config.max_qps || qps_.count(init.qpn) != 0) return nullptr;
   Entry entry;
   entry.qp = std::make_unique<DatagramQp>(&engine_, &peers_, init);

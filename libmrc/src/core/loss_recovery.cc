@@ -121,7 +121,7 @@ bool Requester::peer_is_silent(Instant now) const {
 
 // Takes packets in flight for so long for lost; of a silent peer the oldest one alone.
 RetransmissionTimer::Expired Requester::time_out_packets(Instant now, Duration interval) {
-  const bool silent = peer_is_silent(now) && !sent_.all_arrived();
+  const bool silent = peer_is_silent(now);
   const auto expired = RetransmissionTimer::expire(now, interval, silent, detector_, &sent_, [&](uint64_t seq) {
     const TxRecord& r = sent_[seq];
     mark_lost(now, seq, LossCause::kTimedOut);

@@ -1,6 +1,6 @@
 // PeerPaths: the paths towards one peer, shared by all QPs to that peer (spec/architecture.md, decision 11). It joins
 // EvHealthTable, the evidence; PathChooser, the choice of paths; and ProbeSchedule; and it judges: which EVs, links and
-// planes are in use. States GOOD, ASSUMED_BAD and DENIED are kept here; SKIP belongs to the QP's rotation
+// planes are in use. States GOOD, ASSUMED_BAD and DENIED are decided here; SKIP belongs to the QP's rotation
 // [MRC-EVS-1..9].
 //
 // Judgement. An EV, or a whole plane, with enough evidence against it is retired (EvHealthTable). To retire a single EV

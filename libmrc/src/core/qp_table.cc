@@ -1,5 +1,6 @@
 #include "core/qp_table.h"
 
+#include <cassert>
 #include <memory>
 
 #include "base/invariant.h"
@@ -12,6 +13,7 @@ void QpTable::clear() {
 }
 
 Qp* QpTable::create(const QpServices& services, const QpInit& init) {
+  assert(init.sink != nullptr);
   if (slots_.empty()) slots_.resize(1u << 16);
   uint16_t& slot = slots_[init.qpn.value() & 0xFFFF];
   const uint32_t i = slot != 0 ? slot - 1u : static_cast<uint32_t>(qps_.size());

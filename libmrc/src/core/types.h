@@ -143,7 +143,7 @@ class QpSink {
   ~QpSink() = default;
 };
 
-// Reports of the engine, as those of a QP.
+// Reports of the engine that concern no single owner; the rules of QpSink apply.
 class Sink {
  public:
   virtual ~Sink() = default;

@@ -2,8 +2,8 @@
 // numbers and the helper thread; shared by all contexts that opened it
 // [spec/architecture.md, decisions 5, 6, 8, 9, 11].
 //
-// Threads: one mutex serialises engine and datapath. Functions named *_locked, and endpoint(), need it held; everything
-// else may be called from any thread without it. Observers are called with it held and must not call back into the
+// Threads: one mutex serialises engine and datapath. Functions that are annotated so need it held; everything else
+// may be called from any thread without it. Observers are called with it held and must not call back into the
 // device. Lock order: registry, device, then the locks of the observers.
 //
 // Threads that post and poll make progress inline; the helper thread serves only while the application does not
@@ -69,7 +69,8 @@ class Device final : private core::Sink, private HelperWork {
  public:
   // Starts sockets and helper thread in the first free process slot.
   static Result<std::shared_ptr<Device>> start(const DeviceConfig& config, const ShardNumber& shard = {});
-  // The same over a given datapath, clock and slot (tests, in-process use). `helper`: with a helper thread.
+  // The same over a given datapath, clock and slot (tests, in-process use). `helper`: with a helper thread, whose time
+  // is the host's.
   static std::shared_ptr<Device> start_over(const DeviceConfig& config, std::unique_ptr<datapath::Datapath> datapath,
                                             PerEv<core::EvEntry> evs, uint8_t slot, bool helper,
                                             const ShardNumber& shard = {}, const Clock& clock = host_clock);

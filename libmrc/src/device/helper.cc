@@ -112,6 +112,7 @@ void Helper::wait(size_t first, size_t last, const timespec* max) {
 }
 
 // While a stand-in sleeps there is no nap: either its end sees the helper parked, and sets one, or this sees its end.
+// One that begins meanwhile may leave the end of the last nap, which wakes the helper once more.
 void Helper::park(Duration nap) {
   if (stand_in_.active.load()) nap_.disarm();
   parked_.store(true);

@@ -1,6 +1,5 @@
 // Reports of a device: counters as "name value" lines, the resolved configuration as JSON.
 #include <absl/strings/str_split.h>
-#include <absl/strings/strip.h>
 #include <errno.h>
 #include <unistd.h>
 
@@ -289,7 +288,7 @@ std::string Device::describe_json() {
   j["listed_peers"] = c.peers.size();
   j["limits"] = {{"max_qps", c.settings.max_qps}, {"mpr", c.settings.mpr}, {"max_wimm", c.settings.max_wimm}};
   const std::string driver = engine_.datapath->describe();
-  j["driver"] = std::vector<std::string>(absl::StrSplit(absl::StripSuffix(driver, "\n"), '\n'));
+  j["driver"] = std::vector<std::string>(absl::StrSplit(driver, '\n', absl::SkipEmpty()));
   j["advice"] = facts_.advice;
   j["counters"] = counters_json(engine_.endpoint->counters(), engine_.datapath->counters());
   nlohmann::ordered_json& settings = j["settings"];

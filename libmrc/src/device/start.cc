@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -133,6 +134,7 @@ void Device::make_endpoint(std::unique_ptr<TraceFile> events, const ShardNumber&
 std::shared_ptr<Device> Device::start_over(const DeviceConfig& config, std::unique_ptr<datapath::Datapath> datapath,
                                            PerEv<core::EvEntry> evs, uint8_t slot, bool helper,
                                            const ShardNumber& shard, const Clock& clock) {
+  assert(!helper || &clock == &host_clock);
   const std::shared_ptr<Device> device(
       new Device({config, std::move(evs), slot, bytes_of(config.settings.mtu), {}}, std::move(datapath), clock),
       Destroy());

@@ -34,7 +34,7 @@ bool has_link(uint32_t interface_flags) {
 
 bool LinkMonitor::open(bool addresses) {
   fd_ = Fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE));
-  if (!fd_.get()) return false;
+  if (!fd_) return false;
   sockaddr_nl own{};
   own.nl_family = AF_NETLINK;
   own.nl_groups = RTMGRP_LINK | (addresses ? RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR : 0);

@@ -9,10 +9,6 @@
 namespace mrc::device {
 namespace {
 
-void fill(std::vector<uint8_t>* bytes) {
-  for (size_t i = 0; i < bytes->size(); ++i) (*bytes)[i] = static_cast<uint8_t>(i * 7 + i / 251);
-}
-
 // One write with immediate of a MiB. What the devices count, so that runs can be compared.
 std::string write_arrives(VirtualPair* pair) {
   End from(pair->a.get(), 1), to(pair->b.get(), 1);

@@ -5,8 +5,10 @@
 #include <linux/if.h>
 #include <poll.h>
 
+#include <cerrno>
 #include <chrono>
 
+#include "harness/no_descriptors.h"
 #include "unit/own_loopback.h"
 
 namespace mrc::datapath {
@@ -35,6 +37,19 @@ TEST(LinkMonitor, an_interface_has_a_link_from_its_carrier_on) {
   EXPECT_FALSE(has_link(IFF_UP));
   EXPECT_FALSE(has_link(IFF_LOWER_UP));
   EXPECT_FALSE(has_link(IFF_UP | IFF_LOWER_UP | IFF_DORMANT));
+}
+
+TEST(LinkMonitor, without_a_descriptor_it_says_so) {
+  LinkMonitor news;
+  {
+    const harness::NoDescriptors none;
+    errno = 0;
+    EXPECT_FALSE(news.open());
+    EXPECT_EQ(errno, EMFILE);
+  }
+  const harness::NoStandardInput closed;
+  EXPECT_TRUE(news.open());
+  EXPECT_EQ(news.fd(), 0);
 }
 
 TEST(LinkMonitor, what_is_comes_first_then_what_changes) {
