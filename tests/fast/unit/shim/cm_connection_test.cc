@@ -451,6 +451,31 @@ TEST(CmEndpoint, HalfOpenConnectionsOfOneHostAreLimited) {
   EXPECT_EQ(pair.sides[1].half_open(), kMaxHalfOpenPerHost);
 }
 
+// A program that opens a thousand connections at once, to one that takes a millisecond to accept each: none of its
+// requests is dropped, which would cost it the time until it is repeated. [CM-LIM-1]
+TEST(CmEndpoint, AThousandConnectionsOfOneHostNeedNoRepetition) {
+  constexpr size_t kConnections = 1000;
+  Pair pair;
+  pair.listen(1024);
+  for (size_t i = 0; i < kConnections; ++i) ASSERT_NE(pair.connect(), 0u);
+  size_t taken[2] = {};
+  const auto next = [&](int side, EventType type) -> const Event* {
+    while (taken[side] < pair.events[side].size())
+      if (const Event& e = pair.events[side][taken[side]++]; e.type == type) return &e;
+    return nullptr;
+  };
+  for (const uint64_t end = pair.now + 5000 * kMs; pair.now < end && taken[1] < 2 * kConnections;) {
+    pair.run(kMs);
+    if (const Event* request = next(1, EventType::kRequest)) {
+      pair.sides[1].taken(kListener);
+      EXPECT_TRUE(pair.accept(request->connection));
+    }
+    while (const Event* response = next(0, EventType::kResponse)) EXPECT_TRUE(pair.confirm(response->connection));
+  }
+  EXPECT_EQ(pair.count(1, EventType::kEstablished), kConnections);
+  EXPECT_EQ(pair.sent[Type::kReq], static_cast<int>(kConnections));
+}
+
 // A host has as many IPv6 addresses as it wants: those of one network of 64 bits count as one.
 TEST(CmEndpoint, AddressesOfOneNetworkAreOneHost) {
   for (const int differs : {8, 7}) {
