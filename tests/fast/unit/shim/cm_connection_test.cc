@@ -304,6 +304,32 @@ TEST(CmConnection, SlowApplicationIsWaitedFor) {
   EXPECT_NE(pair.until(1, EventType::kEstablished), nullptr);
 }
 
+// [CM-RTX-2]
+TEST(CmConnection, QuickApplicationsNeedNoMra) {
+  Pair quick;
+  quick.listen();
+  ASSERT_NE(quick.establish().first, 0u);
+  quick.run(1000 * kMs);
+  EXPECT_EQ(quick.sent[Type::kMra], 0);
+  EXPECT_EQ(quick.sent[Type::kReq] + quick.sent[Type::kRep] + quick.sent[Type::kRtu], 3);
+
+  for (const uint64_t takes : {kMraDelay - kMs, kMraDelay + kMs}) {
+    Pair slow;
+    slow.listen();
+    const uint64_t client = slow.connect();
+    const uint64_t server = slow.until(1, EventType::kRequest)->connection;
+    slow.run(takes);
+    EXPECT_EQ(slow.sent[Type::kMra], takes < kMraDelay ? 0 : 1);
+    ASSERT_TRUE(slow.accept(server));
+    ASSERT_NE(slow.until(0, EventType::kResponse), nullptr);
+    slow.run(takes);
+    EXPECT_EQ(slow.sent[Type::kMra], takes < kMraDelay ? 0 : 2);
+    ASSERT_TRUE(slow.confirm(client));
+    ASSERT_NE(slow.until(1, EventType::kEstablished), nullptr);
+    EXPECT_EQ(slow.sent[Type::kReq] + slow.sent[Type::kRep], 2);
+  }
+}
+
 TEST(CmConnection, ApplicationThatNeverDecidesIsGivenUp) {
   Pair pair;
   pair.listen();
