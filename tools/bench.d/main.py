@@ -34,7 +34,7 @@ MIN_SLICES = 60
 EPILOG = """
 parts, by slices:
   bandwidth    1 MiB over one queue pair; 64 KiB and 8 KiB over four: raw limit, MRC, one and four TCP streams
-  latency      half round trip of 2 B: p50, p99, p99.9
+  latency      half round trip of 2 B: p50, p99, p99.9; writes, and datagrams beside them
   sizes        4 KiB to 64 MiB over one queue pair, beside one TCP stream
   rate         messages of 64 B, beside raw packets
   qps          1 to 1024 queue pairs

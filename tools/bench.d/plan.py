@@ -5,6 +5,7 @@ from slices import Group, Row, with_cpu
 
 KIB, MIB = 1 << 10, 1 << 20
 RAW, MRC, ASLEEP, SHARED, TCP, TCP4 = ("raw limit", "MRC", "MRC, server asleep", "MRC, shared memory", "TCP", "TCP, 4 streams")
+DATAGRAMS = "MRC datagrams"
 SIZES = [4 * KIB * 4**k for k in range(8)]
 SHORT_RUNS, SHORT_START_S = 15, 1.5
 PARTS = ("bandwidth", "latency", "sizes", "rate", "qps", "datapaths", "drivers")
@@ -52,11 +53,13 @@ def bandwidth(place, _):
 
 def latency(place, _):
     made = {RAW: lambda: contenders.limit(place, latency=True), **mrc_of(place, size=2, latency=True),
+            DATAGRAMS: lambda: contenders.mrc(place, size=2, latency=True, datagrams=True),
             TCP: lambda: contenders.tcp(place, latency=True)}
     rows = [Row("half round trip / raw ping-pong, p50", MRC, RAW, "p50_us", "<=", 1.2),
             Row("half round trip / raw ping-pong, p99", MRC, RAW, "p99_us", "<=", 1.5),
             Row("half round trip / raw ping-pong, p99.9", MRC, RAW, "p999_us", "<=", 1.5),
             Row("half round trip / TCP ping-pong, p50", MRC, TCP, "p50_us"),
+            Row("datagrams / writes, p50", DATAGRAMS, MRC, "p50_us", "<=", 1.2),
             *shared_rows(made, [Row("shared memory / sockets, p50", SHARED, MRC, "p50_us")])]
     return [Group("half round trip of 2 B", made, rows)]
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -15,11 +14,15 @@ namespace {
 constexpr uint64_t kVerifyBytes = 32ULL << 20;   // receive slots of a verified run, all QPs together
 constexpr uint64_t kRegionBytes = 256ULL << 20;  // receive slots of other runs
 
-void check(int rc, const char* call, const char* advice) {
-  if (rc != 0) throw PerfError(std::string(call) + ": " + std::strerror(rc > 0 ? rc : errno), advice);
+constexpr char kHex[] = "0123456789abcdef";
+
+int mtu_enum(uint32_t bytes) {  // 8192 follows the enumerators of verbs as this library's extension
+  int value = IBV_MTU_256;
+  for (uint32_t m = 256; m < bytes; m *= 2) ++value;
+  return value;
 }
 
-constexpr char kHex[] = "0123456789abcdef";
+}  // namespace
 
 std::string gid_text(const ibv_gid& gid) {
   std::string text;
@@ -35,14 +38,6 @@ ibv_gid gid_from_text(const std::string& text) {
     gid.raw[i] = static_cast<uint8_t>(std::stoul(text.substr(2 * i, 2), nullptr, 16));
   return gid;
 }
-
-int mtu_enum(uint32_t bytes) {  // 8192 follows the enumerators of verbs as this library's extension
-  int value = IBV_MTU_256;
-  for (uint32_t m = 256; m < bytes; m *= 2) ++value;
-  return value;
-}
-
-}  // namespace
 
 Plan make_plan(const Options& o, uint64_t size) {
   Plan p;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "device.h"
@@ -26,6 +27,10 @@ struct Plan {
   }
 };
 Plan make_plan(const Options& o, uint64_t size);
+
+// A GID in a message; throws PerfError for a text that is none.
+std::string gid_text(const ibv_gid& gid);
+ibv_gid gid_from_text(const std::string& text);
 
 class Connection {
  public:

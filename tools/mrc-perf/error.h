@@ -2,6 +2,8 @@
 // with 2 where the command line is at fault.
 #pragma once
 
+#include <cerrno>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 
@@ -21,5 +23,10 @@ class UsageError : public PerfError {
  public:
   using PerfError::PerfError;
 };
+
+// Of a call that returns 0, or else an errno value, or a negative number and errno.
+inline void check(int rc, const char* call, const char* advice) {
+  if (rc != 0) throw PerfError(std::string(call) + ": " + std::strerror(rc > 0 ? rc : errno), advice);
+}
 
 }  // namespace mrc::perf

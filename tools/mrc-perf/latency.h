@@ -17,6 +17,7 @@ struct LatencyResult {
   double min_us = 0, p50_us = 0, p90_us = 0, p99_us = 0, p999_us = 0, max_us = 0, mean_us = 0;
   double seconds = 0;
   double cpu_s = 0;
+  uint64_t sent = 0, received = 0, repeated = 0;  // of datagrams: of this side; the rounds that were asked for again
 };
 
 struct LatencySetup {

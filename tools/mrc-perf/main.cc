@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "datagrams.h"
 #include "device.h"
 #include "error.h"
 #include "oob.h"
@@ -70,10 +71,11 @@ int serve(const Options& o, const mrc::perf::Device& device, mrc::tools::ReportF
 
 int main(int argc, char** argv) {
   try {
-    const Options o = mrc::perf::parse_options(argc, argv);
+    Options o = mrc::perf::parse_options(argc, argv);
     mrc::tools::ReportFile json;
     mrc::perf::open_json(o.json, &json);
     const mrc::perf::Device device(o);  // one that cannot be opened is reported before anyone is waited for
+    mrc::perf::fit_datagrams(&o, device.active_mtu());
     if (o.is_server()) return serve(o, device, &json);
     mrc::perf::Oob oob(mrc::perf::Oob::connect_to(o.host, o.port, o.wait_s));
     Options agreed = o;

@@ -27,6 +27,7 @@ constexpr const char* kExamples =
     "  mrc-perf localhost --op write-imm --verify --duration 5     every byte checked at the receiver\n"
     "  MRC_FAULT='plane=2:blackhole@1s-2s' mrc-perf localhost --duration 4 --timeline 100\n"
     "                                             watch a plane die and come back (set it on both sides)\n"
+    "  mrc-perf localhost --transport ud          datagram queue pairs: what arrives, and how many are lost\n"
     "  printf '0.1\\n0.1\\n' | mrc-perf localhost --slices     two slices of 0.1 s over the same queue pair\n"
     "\nReading the result: Gb/s are payload bits; 'CPU s/GB' adds both processes; planes and EVs (paths) are those\n"
     "of the side that prints them. 'in packets': so few messages end in a second that the line counts packets' bytes.\n"
@@ -64,7 +65,9 @@ void parse_retry(const std::string& text, Options* o) {
 
 // Fills what the user left open.
 void choose_defaults(Options* o) {
-  if (o->sizes.empty()) o->sizes = {o->test == Test::kBandwidth ? 1048576U : o->test == Test::kLatency ? 2U : 64U};
+  const bool largest = o->datagrams() && o->test == Test::kBandwidth;  // see fit_datagrams()
+  if (o->sizes.empty() && !largest)
+    o->sizes = {o->test == Test::kBandwidth ? 1048576U : o->test == Test::kLatency ? 2U : 64U};
   if (o->iters == 0 && o->duration_s == 0) {
     if (o->slices)
       o->duration_s = tools::kSliceSeconds;
@@ -90,9 +93,14 @@ struct Given {
 void add_test_options(CLI::App* group, Options* o, Given* given) {
   add_word(group, "--test", kTests, &o->test,
            "bw: bandwidth, lat: latency by ping-pong, rate: small messages per second");
-  add_word(group, "--op", kOps, &o->op, "write, or write-imm (the receiver gets a completion for each)");
-  auto* size_option =
-      group->add_option("-s,--size", given->size, "Message size, for example 64K; default 1M (bw), 2 (lat), 64 (rate)");
+  add_word(
+      group, "--transport", kTransports, &o->transport,
+      "mrc: reliable queue pairs, or ud: datagram queue pairs; a datagram is at most one path MTU and may be lost");
+  add_word(group, "--op", kOps, &o->op,
+           "write, or write-imm (the receiver gets a completion for each); datagrams are always send");
+  auto* size_option = group->add_option(
+      "-s,--size", given->size,
+      "Message size, for example 64K; default 1M (bw; of datagrams the path MTU), 2 (lat), 64 (rate)");
   group->add_option("--sizes", given->sizes, "Several sizes: a list 4K,1M or a sweep 4K-64M in steps of four")
       ->excludes(size_option);
   group->add_option("--qps", o->qps, "Queue pairs")->check(tools::in_range(1U, kMaxQps))->capture_default_str();
@@ -141,8 +149,29 @@ void add_test_options(CLI::App* group, Options* o, Given* given) {
       ->excludes(timeline);
 }
 
+// What has no meaning for datagram queue pairs.
+void check_datagrams(const Options& o) {
+  const struct {
+    bool given;
+    const char* name;
+    const char* advice;
+  } refused[] = {
+      {o.op != Op::kSend, "--op other than send", "leave --op out: datagrams are sent"},
+      {o.threads > 1, "--threads", "use --qps alone"},
+      {o.mtu != 0, "--mtu", "a datagram is one packet: use --size"},
+      {o.timeout >= 0 || o.retry_linear >= 0, "--timeout and --retry", "datagrams are not sent again"},
+      {o.timeline_ms != 0, "--timeline", "it shows the paths of a reliable queue pair"},
+      {o.sleepy_server, "--sleepy-server", "the receiver of datagrams has to post receive requests"},
+  };
+  for (const auto& option : refused)
+    if (option.given) throw UsageError(std::string(option.name) + " does not go with --transport ud", option.advice);
+}
+
 }  // namespace
 
+const char* transport_name(Transport transport) {
+  return kTransports[static_cast<size_t>(transport)].text;
+}
 const char* op_name(Op op) {
   return kOps[static_cast<size_t>(op)].text;
 }
@@ -184,6 +213,7 @@ Options parse_options(int argc, char** argv) {
     return o;
   }
   refuse_options({persistent}, "is an option of the server", "leave it out, or the host name");
+  if (o.datagrams() && group->get_option("--op")->count() == 0) o.op = Op::kSend;
   choose_defaults(&o);
   check_test(o);
   if (o.slices && !o.json.empty())
@@ -192,6 +222,10 @@ Options parse_options(int argc, char** argv) {
 }
 
 void check_test(const Options& o) {
+  if (o.datagrams())
+    check_datagrams(o);
+  else if (o.op == Op::kSend)
+    throw UsageError("--op send needs --transport ud", "MRC has writes alone: use --op write or write-imm");
   for (uint64_t size : o.sizes)
     if (size == 0 && (o.test == Test::kLatency || o.verify) && o.op == Op::kWrite)
       throw UsageError("a write of 0 bytes cannot be seen at the receiver", "use --op write-imm, or a --size above 0");
@@ -203,7 +237,7 @@ void check_test(const Options& o) {
         "give a --qps that is a multiple of --threads");
   if (o.threads > 1 && (o.test == Test::kLatency || o.timeline_ms != 0))
     throw UsageError("--threads does not go with --test lat or --timeline", "use --test bw or rate");
-  if (o.slices && (o.sizes.size() != 1 || o.iters != 0))
+  if (o.slices && (o.sizes.size() > 1 || o.iters != 0))
     throw UsageError("--slices measures one size, for a time", "start a pair of processes for each size");
 }
 

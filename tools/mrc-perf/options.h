@@ -9,7 +9,8 @@
 
 namespace mrc::perf {
 
-enum class Op { kWrite, kWriteImm };
+enum class Transport { kMrc, kUd };
+enum class Op { kWrite, kWriteImm, kSend };
 enum class Test { kBandwidth, kLatency, kRate };
 
 // An enumerator and what the command line and the JSON call it.
@@ -18,7 +19,8 @@ struct Word {
   E value;
   const char* text;
 };
-inline constexpr Word<Op> kOps[] = {{Op::kWrite, "write"}, {Op::kWriteImm, "write-imm"}};
+inline constexpr Word<Transport> kTransports[] = {{Transport::kMrc, "mrc"}, {Transport::kUd, "ud"}};
+inline constexpr Word<Op> kOps[] = {{Op::kWrite, "write"}, {Op::kWriteImm, "write-imm"}, {Op::kSend, "send"}};
 inline constexpr Word<Test> kTests[] = {{Test::kBandwidth, "bw"}, {Test::kLatency, "lat"}, {Test::kRate, "rate"}};
 
 template <typename E, size_t N>
@@ -55,9 +57,10 @@ struct Options {
   double wait_s = 10;  // how long the client tries to reach the server
 
   // Of the test; the server uses the client's.
+  Transport transport = Transport::kMrc;
   Op op = Op::kWrite;
   Test test = Test::kBandwidth;
-  std::vector<uint64_t> sizes;
+  std::vector<uint64_t> sizes;  // empty until the device is open: one datagram as large as it carries
   uint32_t qps = 1;
   uint32_t threads = 1;       // of each side; each has an equal part of the queue pairs
   uint32_t depth = 0;         // messages in flight per QP; 0: chosen
@@ -77,6 +80,7 @@ struct Options {
   bool slices = false;
 
   bool is_server() const { return host.empty(); }
+  bool datagrams() const { return transport == Transport::kUd; }
   bool chosen_retries() const { return retry_exp >= 0 && retry_exp < 25; }  // given, and finite
 };
 
@@ -86,6 +90,7 @@ Options parse_options(int argc, char** argv);
 // Throws UsageError for values that make no sense together.
 void check_test(const Options& o);
 
+const char* transport_name(Transport transport);
 const char* op_name(Op op);
 const char* test_name(Test test);
 

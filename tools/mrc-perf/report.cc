@@ -13,10 +13,57 @@ namespace mrc::perf {
 using nlohmann::json;
 
 json make_report(const Options& o, const std::string& device, int gid_index) {
-  return {{"device", device},          {"gid_index", gid_index}, {"role", o.is_server() ? "server" : "client"},
-          {"test", test_name(o.test)}, {"op", op_name(o.op)},    {"options", test_to_json(o)},
+  return {{"device", device},
+          {"gid_index", gid_index},
+          {"role", o.is_server() ? "server" : "client"},
+          {"transport", transport_name(o.transport)},
+          {"test", test_name(o.test)},
+          {"op", op_name(o.op)},
+          {"options", test_to_json(o)},
           {"sizes", json::array()}};
 }
+
+namespace {
+
+uint64_t count_of(const json& side, const char* name) {
+  return side.at(name).get<uint64_t>();
+}
+double seconds_of(const json& side, const char* name) {
+  return side.at(name).get<double>();
+}
+
+uint64_t lost_of(uint64_t sent, uint64_t received) {
+  return sent > received ? sent - received : 0;  // a network may duplicate datagrams
+}
+
+// One direction of a transfer. What counts of datagrams is what has arrived, in the time until the last one arrived.
+struct Direction {
+  uint64_t messages = 0, lost = 0;
+  double seconds = 0;
+  double rate() const { return seconds > 0 ? static_cast<double>(messages) / seconds : 0.0; }
+};
+
+Direction direction(const Options& o, const json& sender, const json& receiver) {
+  const uint64_t sent = count_of(sender, "sent");
+  if (!o.datagrams()) return {sent, 0, seconds_of(sender, "seconds")};
+  if (sent == 0) return {};
+  const uint64_t received = count_of(receiver, "received");
+  return {received, lost_of(sent, received),
+          std::max(seconds_of(sender, "seconds"), seconds_of(receiver, "receive_s"))};
+}
+
+bool checks_messages(const Options& o) {
+  return o.verify || o.op == Op::kWriteImm || o.datagrams();
+}
+
+// Of both sides of a ping-pong over datagrams.
+void add_lost_rounds(const json& client, const json& server, json* latency) {
+  (*latency)["lost"] = lost_of(count_of(client, "sent"), count_of(server, "received")) +
+                       lost_of(count_of(server, "sent"), count_of(client, "received"));
+  (*latency)["repeated"] = client.at("repeated");
+}
+
+}  // namespace
 
 void add_size(json* report, const Options& o, const Plan& plan, bool client, const json& mine, const json& theirs) {
   json entry{{"size", plan.size}, {"depth", plan.depth}, {"signal_every", plan.chunk}};
@@ -24,31 +71,33 @@ void add_size(json* report, const Options& o, const Plan& plan, bool client, con
   const json& of_server = client ? theirs : mine;
   if (o.test == Test::kLatency) {
     entry["latency"] = of_client;
+    if (o.datagrams()) add_lost_rounds(of_client, of_server, &entry["latency"]);
     (*report)["sizes"].push_back(entry);
     return;
   }
-  auto rate = [](const json& side) {
-    const double s = side.at("seconds");
-    return s > 0 ? side.at("sent").get<double>() / s : 0.0;
-  };
+  const Direction forth = direction(o, of_client, of_server), back = direction(o, of_server, of_client);
   const double size = static_cast<double>(plan.size);
-  const double messages_per_s = rate(of_client) + rate(of_server);
-  const uint64_t messages = of_client.at("sent").get<uint64_t>() + of_server.at("sent").get<uint64_t>();
+  const double messages_per_s = forth.rate() + back.rate();
+  const uint64_t messages = forth.messages + back.messages;
   const double gigabytes = static_cast<double>(messages) * size * 1e-9;
-  const double cpu = of_client.at("cpu_s").get<double>() + of_server.at("cpu_s").get<double>();
+  const double cpu = seconds_of(of_client, "cpu_s") + seconds_of(of_server, "cpu_s");
   entry["messages"] = messages;
   entry["bytes"] = messages * plan.size;
-  entry["seconds"] = std::max(of_client.at("seconds").get<double>(), of_server.at("seconds").get<double>());
+  entry["seconds"] = std::max(forth.seconds, back.seconds);
   entry["gbps"] = messages_per_s * size * 8e-9;
   entry["message_rate"] = messages_per_s;
   entry["cpu_s"] = {{"client", of_client.at("cpu_s")}, {"server", of_server.at("cpu_s")}};
   entry["cpu_s_per_gb"] = gigabytes > 0 ? cpu / gigabytes : 0.0;
   if (o.bidirectional)
-    entry["gbps_by_direction"] = {{"client_to_server", rate(of_client) * size * 8e-9},
-                                  {"server_to_client", rate(of_server) * size * 8e-9}};
-  if (o.verify || o.op == Op::kWriteImm) {
-    entry["checked"] = of_client.at("checked").get<uint64_t>() + of_server.at("checked").get<uint64_t>();
-    entry["mismatches"] = of_client.at("mismatches").get<uint64_t>() + of_server.at("mismatches").get<uint64_t>();
+    entry["gbps_by_direction"] = {{"client_to_server", forth.rate() * size * 8e-9},
+                                  {"server_to_client", back.rate() * size * 8e-9}};
+  if (o.datagrams()) {
+    entry["sent"] = count_of(of_client, "sent") + count_of(of_server, "sent");
+    entry["lost"] = forth.lost + back.lost;
+  }
+  if (checks_messages(o)) {
+    entry["checked"] = count_of(of_client, "checked") + count_of(of_server, "checked");
+    entry["mismatches"] = count_of(of_client, "mismatches") + count_of(of_server, "mismatches");
     for (const json* side : {&of_client, &of_server})
       if (const std::string text = side->at("first_mismatch"); !text.empty()) entry["first_mismatch"] = text;
   }
@@ -62,13 +111,18 @@ json slice_line(const Options& o, const Plan& plan, const json& mine, const json
     line["seconds"] = mine.at("seconds");
     for (const char* figure : {"samples", "min_us", "p50_us", "p90_us", "p99_us", "p999_us", "max_us", "mean_us"})
       line["latency"][figure] = mine.at(figure);
+    if (o.datagrams()) add_lost_rounds(mine, theirs, &line["latency"]);
     return line;
   }
-  const uint64_t messages = mine.at("sent").get<uint64_t>() + theirs.at("sent").get<uint64_t>();
+  const Direction forth = direction(o, mine, theirs), back = direction(o, theirs, mine);
+  const uint64_t messages = forth.messages + back.messages;
   line["messages"] = messages;
   line["bytes"] = messages * plan.size;
-  const uint64_t wrong = mine.at("mismatches").get<uint64_t>() + theirs.at("mismatches").get<uint64_t>();
-  if (o.verify || o.op == Op::kWriteImm) line["mismatches"] = wrong;
+  if (o.datagrams()) {
+    line["seconds"] = std::max(forth.seconds, back.seconds);
+    line["lost"] = forth.lost + back.lost;
+  }
+  if (checks_messages(o)) line["mismatches"] = count_of(mine, "mismatches") + count_of(theirs, "mismatches");
   return line;
 }
 
@@ -105,6 +159,28 @@ void add_paths(json* report, const Snapshot& before, const Snapshot& after, cons
   (*report)["qp"] = qp.values;
 }
 
+namespace {
+
+void print_lost_rounds(const json& latency, std::FILE* out) {
+  const uint64_t lost = latency.value("lost", uint64_t{0}), repeated = latency.value("repeated", uint64_t{0});
+  if (lost == 0 && repeated == 0) return;
+  std::fprintf(out, "%8s %llu datagrams lost; %llu rounds were asked for again and are not among these\n", "",
+               static_cast<unsigned long long>(lost), static_cast<unsigned long long>(repeated));
+}
+
+// What happened to the data of a transfer.
+std::string data_text(const json& entry) {
+  const auto count = [&](const char* name) { return entry.value(name, uint64_t{0}); };
+  std::string text = "not checked";
+  if (count("checked") > 0) text = std::to_string(count("checked")) + " messages right";
+  if (count("mismatches") > 0)
+    text = std::to_string(count("mismatches")) + " WRONG: " + entry.value("first_mismatch", std::string());
+  if (!entry.contains("lost")) return text;
+  return text + ", " + std::to_string(count("lost")) + " of " + std::to_string(count("sent")) + " lost";
+}
+
+}  // namespace
+
 void print_size(const json& report, std::FILE* out) {
   const json& entry = report.at("sizes").back();
   const bool first = report.at("sizes").size() == 1;
@@ -117,20 +193,15 @@ void print_size(const json& report, std::FILE* out) {
     std::fprintf(out, "%8s %9llu %9.2f %9.2f %9.2f %9.2f %9.2f\n", size.c_str(),
                  l.at("samples").get<unsigned long long>(), l.at("min_us").get<double>(), l.at("p50_us").get<double>(),
                  l.at("p99_us").get<double>(), l.at("p999_us").get<double>(), l.at("max_us").get<double>());
+    print_lost_rounds(l, out);
   } else {
     if (first)
       std::fprintf(out, "%8s %10s %9s %10s %13s %9s  %s\n", "size", "messages", "seconds", "Gb/s", "messages/s",
                    "CPU s/GB", "data");
-    std::string data = "not checked";
-    if (entry.value("checked", uint64_t{0}) > 0)
-      data = std::to_string(entry.at("checked").get<uint64_t>()) + " messages right";
-    if (entry.value("mismatches", uint64_t{0}) > 0)
-      data = std::to_string(entry.at("mismatches").get<uint64_t>()) +
-             " WRONG: " + entry.value("first_mismatch", std::string());
     std::fprintf(out, "%8s %10llu %9.3f %10.3f %13.0f %9.3f  %s\n", size.c_str(),
                  entry.at("messages").get<unsigned long long>(), entry.at("seconds").get<double>(),
                  entry.at("gbps").get<double>(), entry.at("message_rate").get<double>(),
-                 entry.at("cpu_s_per_gb").get<double>(), data.c_str());
+                 entry.at("cpu_s_per_gb").get<double>(), data_text(entry).c_str());
   }
   std::fflush(out);
 }

@@ -1,6 +1,7 @@
 // The report: a JSON value that grows by size, and its printed form.
-// {"device","role","options",
+// {"device","role","transport","options",
 //  "sizes":[{"size","messages","seconds","gbps","message_rate","cpu_s_per_gb",.. or "latency":{..}}],
+//    of datagrams "sent" and "lost", too, and "messages" are those that arrived; in "latency" "lost" and "repeated"
 //  "planes":[..], "evs":[..], "counters":{..}, "losses":[..] (losses.h), "timeline":[..], "ok"}
 #pragma once
 

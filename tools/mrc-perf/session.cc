@@ -6,13 +6,11 @@
 #include <random>
 
 #include "error.h"
-#include "latency.h"
 #include "losses.h"
 #include "report.h"
+#include "runner.h"
 #include "slices.h"
 #include "test_json.h"
-#include "transfer.h"
-#include "workers.h"
 
 namespace mrc::perf {
 
@@ -59,22 +57,6 @@ auto telling_the_peer(Oob& oob, const Part& part) {
   }
 }
 
-nlohmann::json to_json(const TransferResult& r) {
-  return {{"sent", r.sent},
-          {"seconds", r.send_s},
-          {"cpu_s", r.cpu_s},
-          {"received", r.received},
-          {"checked", r.checked},
-          {"mismatches", r.mismatches},
-          {"first_mismatch", r.first_mismatch}};
-}
-
-nlohmann::json to_json(const LatencyResult& r) {
-  return {{"samples", r.samples}, {"min_us", r.min_us},   {"p50_us", r.p50_us}, {"p90_us", r.p90_us},
-          {"p99_us", r.p99_us},   {"p999_us", r.p999_us}, {"max_us", r.max_us}, {"mean_us", r.mean_us},
-          {"seconds", r.seconds}, {"cpu_s", r.cpu_s}};
-}
-
 class Session {
  public:
   Session(const Options& o, const Device& device, std::vector<Oob*> channels)
@@ -101,19 +83,17 @@ class Session {
     Memory source(device_, pattern.data(), pattern.size());
     const Snapshot before = read_device_stats(device_.verbs());
     {
-      Workers workers(share_, plan, device_, channels_);
-      const Connection& connection = workers.connection();
-      nlohmann::json mine = o_.test == Test::kLatency ? latency(plan, connection, source, workers.buffer())
-                                                      : transfer(plan, &workers, pattern, source);
+      const auto runner = make_runner({o_, share_, plan, device_, channels_, pattern, source});
+      nlohmann::json mine = measure(plan, runner.get());
       const Snapshot after = read_device_stats(device_.verbs());
       const nlohmann::json my_losses = loss_counters(before, after);
       oob_.send({{"result", mine}, {"losses", my_losses}});
       const nlohmann::json answer = oob_.receive(60);
       const nlohmann::json& theirs = answer.at("result");
-      report_["mtu"] = connection.mtu();
+      report_["mtu"] = runner->mtu();
       add_size(&report_, o_, plan, !o_.is_server(), mine, theirs);
       ok_ = ok_ && mine.value("mismatches", 0) == 0 && theirs.value("mismatches", 0) == 0;
-      add_paths(&report_, before, after, read_qp_stats(connection.qps()[0]));
+      add_paths(&report_, before, after, read_qp_stats(runner->first_qp()));
       // An older mrc-perf says nothing of its losses.
       if (answer.contains("losses")) add_losses(&report_, !o_.is_server(), my_losses, answer.at("losses"));
       // Neither side destroys its queue pairs while the other still waits for an acknowledgement.
@@ -122,23 +102,16 @@ class Session {
     if (o_.json != "-") print_size(report_, stdout);
   }
 
-  nlohmann::json transfer(const Plan& plan, Workers* workers, const Pattern& pattern, const Memory& source) {
-    const bool shows = !o_.is_server() || o_.bidirectional;
-    Monitor monitor(device_.verbs(), workers->connection().qps()[0], plan.size,
+  nlohmann::json measure(const Plan& plan, Runner* runner) {
+    const bool shows = (!o_.is_server() || o_.bidirectional) && o_.test != Test::kLatency;
+    Monitor monitor(device_.verbs(), runner->first_qp(), plan.size,
                     shows && !o_.quiet && o_.timeline_ms == 0 && o_.threads == 1, shows ? o_.timeline_ms : 0,
                     o_.json == "-" ? stderr : stdout);
-    workers->start(pattern, source, monitor, !o_.is_server());
+    runner->start(monitor);
     oob_.barrier("start");
-    nlohmann::json result = to_json(workers->run(o_.duration_s));
+    nlohmann::json result = runner->run(o_.duration_s);
     if (!monitor.timeline().empty()) report_["timeline"] = timeline_to_json(monitor.timeline());
     return result;
-  }
-
-  nlohmann::json latency(const Plan& plan, const Connection& connection, const Memory& source, const Memory& buffer) {
-    Latency l({o_, plan, connection, source, buffer, oob_, !o_.is_server()});
-    l.post_first_receives();
-    oob_.barrier("start");
-    return to_json(l.run(o_.duration_s));
   }
 
   // Set up once; then a run for each slice that the client asks for.
@@ -146,18 +119,15 @@ class Session {
     const Plan plan = make_plan(share_, size);
     Pattern pattern(o_.seed, std::max<uint64_t>(size, 64));
     Memory source(device_, pattern.data(), pattern.size());
-    Workers workers(share_, plan, device_, channels_);
-    const Connection& connection = workers.connection();
-    Monitor monitor(device_.verbs(), connection.qps()[0], plan.size, false, 0, stderr);
+    const auto runner = make_runner({o_, share_, plan, device_, channels_, pattern, source});
+    Monitor monitor(device_.verbs(), runner->first_qp(), plan.size, false, 0, stderr);
     const bool client = !o_.is_server();
-    Latency latency({o_, plan, connection, source, workers.buffer(), oob_, client});
-    const bool ping_pong = o_.test == Test::kLatency;
-    ping_pong ? latency.post_first_receives() : workers.start(pattern, source, monitor, client);
+    runner->start(monitor);
     oob_.barrier("slices");
     if (client) tools::print_slices_ready();
     while (const std::optional<double> seconds = client ? asked_slice() : announced_slice()) {
       oob_.barrier("slice");
-      const nlohmann::json mine = ping_pong ? to_json(latency.run(*seconds)) : to_json(workers.run(*seconds));
+      const nlohmann::json mine = runner->run(*seconds);
       oob_.send({{"result", mine}});
       const nlohmann::json theirs = oob_.receive(60).at("result");
       ok_ = ok_ && mine.value("mismatches", 0) == 0 && theirs.value("mismatches", 0) == 0;

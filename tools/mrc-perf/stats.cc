@@ -86,6 +86,7 @@ Snapshot read_device_stats(ibv_context* context) {
 }
 
 QpSnapshot read_qp_stats(mrc_qp* qp) {
+  if (qp == nullptr) return {};
   std::istringstream text(read_text([&](char* p, size_t n) { return mrc_soft_query_qp_stats(qp, p, n); }));
   QpSnapshot s;
   for (std::string line; std::getline(text, line);) {

@@ -33,6 +33,6 @@ struct QpSnapshot {
 };
 
 Snapshot read_device_stats(ibv_context* context);
-QpSnapshot read_qp_stats(mrc_qp* qp);
+QpSnapshot read_qp_stats(mrc_qp* qp);  // empty for null
 
 }  // namespace mrc::perf

@@ -76,10 +76,18 @@ void read_length(const Reader& from, Options* o) {
 }  // namespace
 
 json test_to_json(const Options& o) {
-  json j = {
-      {"op", op_name(o.op)},  {"test", test_name(o.test)},        {"sizes", o.sizes},         {"qps", o.qps},
-      {"threads", o.threads}, {"bidirectional", o.bidirectional}, {"inline", o.inline_bytes}, {"verify", o.verify},
-      {"seed", o.seed},       {"sleepy_server", o.sleepy_server}, {"slices", o.slices}};
+  json j = {{"transport", transport_name(o.transport)},
+            {"op", op_name(o.op)},
+            {"test", test_name(o.test)},
+            {"sizes", o.sizes},
+            {"qps", o.qps},
+            {"threads", o.threads},
+            {"bidirectional", o.bidirectional},
+            {"inline", o.inline_bytes},
+            {"verify", o.verify},
+            {"seed", o.seed},
+            {"sleepy_server", o.sleepy_server},
+            {"slices", o.slices}};
   if (o.depth != 0) j["depth"] = o.depth;
   if (o.signal_every != 0) j["signal_every"] = o.signal_every;
   if (o.iters != 0) j["iters"] = o.iters;
@@ -93,6 +101,7 @@ json test_to_json(const Options& o) {
 void test_from_json(const json& j, Options* o) {
   if (!j.is_object()) refuse("test", j);
   const Reader from(j);
+  from.word("transport", kTransports, &o->transport);
   from.word("op", kOps, &o->op);
   from.word("test", kTests, &o->test);
   read_sizes(from, o);

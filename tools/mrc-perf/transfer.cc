@@ -1,6 +1,5 @@
 #include "transfer.h"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "error.h"
+#include "interrupt.h"
 #include "mrc_soft.h"
 #include "process_time.h"
 
@@ -24,16 +24,6 @@ constexpr auto kLook = std::chrono::microseconds(500);  // between polls of the 
 // Once nothing new is sent: from one completion to the next, and in all. A side that only receives waits longer,
 // because the other one can report better what is missing.
 constexpr auto kStall = std::chrono::seconds(10), kDrain = std::chrono::seconds(30);
-
-// The first interrupt of the client ends what is being sent, and the run ends well; the second one ends this program.
-volatile sig_atomic_t interrupted = 0;
-
-void end_well_when_interrupted() {
-  struct sigaction action {};
-  action.sa_handler = [](int) { interrupted = 1; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
-  sigaction(SIGINT, &action, nullptr);
-}
 
 }  // namespace
 
@@ -263,7 +253,7 @@ void Transfer::send_done() {
   done_sent_ = true;
   result_.sent = sent_messages_;
   result_.send_s = std::chrono::duration<double>(last_done_ - begin_).count();
-  s_.oob.send({{"done", sent_messages_}, {"interrupted", interrupted != 0}});
+  s_.oob.send({{"done", sent_messages_}, {"interrupted", interrupted()}});
 }
 
 // With a duration, and after an interrupt, the run ends regardless of the packets.
@@ -286,7 +276,7 @@ void Transfer::check_drain(Clock::time_point now) {
 
 void Transfer::tick(Clock::time_point now) {
   s_.monitor.tick(now, progress_bytes());
-  if (now >= deadline_ || interrupted != 0) stop_ = true;
+  if (now >= deadline_ || interrupted()) stop_ = true;
   if (stop_) check_drain(now);
   if (now < next_look_) return;
   next_look_ = now + kLook;
@@ -318,7 +308,7 @@ void Transfer::start_run(double seconds) {
   const auto length = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   deadline_ = seconds == 0 ? Clock::time_point::max() : begin_ + length;
   s_.monitor.start(begin_);
-  if (s_.client && interrupted == 0 && !s_.options.slices) end_well_when_interrupted();
+  if (s_.client && !interrupted() && !s_.options.slices) end_well_when_interrupted();
 }
 
 TransferResult Transfer::run(double seconds) {

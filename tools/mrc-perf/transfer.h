@@ -20,6 +20,7 @@ namespace mrc::perf {
 struct TransferResult {
   uint64_t sent = 0;      // messages completed
   double send_s = 0;      // from the first post to the last completion
+  double receive_s = 0;   // datagrams: from there to the last arrival
   double cpu_s = 0;       // of the whole process, all its threads
   uint64_t received = 0;  // messages known to have arrived: by completion or by check
   uint64_t checked = 0;
@@ -90,7 +91,7 @@ class Transfer {
   TransferResult result_;
 };
 
-// Meaning of a failed completion and the remedy; for transfer and latency.
+// Meaning of a failed completion and the remedy; for all tests.
 [[noreturn]] void throw_failed(const ibv_wc& wc);
 
 }  // namespace mrc::perf

@@ -27,7 +27,7 @@ Connection::Connection(Output* out, uint64_t number, uint64_t listener, const Pa
 void Connection::start(uint64_t now) {
   if (!server_) return expect(now, State::kHello);
   raise(Event::Type::kRequest, 0, &request_.private_data);
-  send(Type::kMra);  // the application takes its time: the client need not hurry [CM-RTX-2]
+  deadline_ = now + kMraDelay;
 }
 
 void Connection::send(Type type) {
@@ -183,9 +183,8 @@ void Connection::on_rep(uint64_t now, const Address& from, const Message& m) {
       path_.remote = from;
       peer_parameters_ = m.parameters;
       peer_parameters_.mtu = std::min(m.parameters.mtu, own_.mtu);
-      enter(now, State::kRepReceived, kNever);
-      raise(Event::Type::kResponse, 0, &m.private_data);
-      return send(Type::kMra);
+      enter(now, State::kRepReceived, kMraDelay);
+      return raise(Event::Type::kResponse, 0, &m.private_data);
     case State::kRepReceived:
       return send(Type::kMra);
     case State::kEstablished:
@@ -290,6 +289,10 @@ void Connection::on_timeout(uint64_t now) {
     case State::kEstablished:  // [CM-GONE-1]
       deadline_ = now + (refused_since_ != kNever ? kFirstRetry : kPingInterval);
       return send(Type::kPing);
+    case State::kReqReceived:  // the application takes its time: the peer need not hurry [CM-RTX-2]
+    case State::kRepReceived:
+      deadline_ = kNever;
+      return send(Type::kMra);
     case State::kTimewait:
       state_ = State::kDead;
       deadline_ = kNever;

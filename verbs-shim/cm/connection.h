@@ -16,6 +16,7 @@ namespace mrc::shim::cm {
 inline constexpr uint64_t kMs = 1'000'000, kNever = UINT64_MAX;
 inline constexpr uint64_t kFirstRetry = 200 * kMs, kMaxRetry = 2000 * kMs;
 inline constexpr int kMaxAttempts = 15;
+inline constexpr uint64_t kMraDelay = 25 * kMs;  // an application that decides sooner spares both hosts the MRA
 inline constexpr uint64_t kDecisionLimit = 120'000 * kMs;  // for an application of the peer that does not decide
 inline constexpr uint64_t kPingInterval = 2000 * kMs;
 inline constexpr uint64_t kTimewaitTime = 1000 * kMs;

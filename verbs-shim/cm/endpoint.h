@@ -16,8 +16,8 @@
 namespace mrc::shim::cm {
 
 inline constexpr size_t kMaxConnections = 65536;
-inline constexpr size_t kMaxHalfOpen = 1024;          // of all listeners together [CM-LIM-1]
-inline constexpr size_t kMaxHalfOpenPerHost = 256;    // of one host, see endpoint.cc
+inline constexpr size_t kMaxHalfOpen = 4096;          // of all listeners together [CM-LIM-1]
+inline constexpr size_t kMaxHalfOpenPerHost = 1024;   // of one host, see endpoint.cc
 inline constexpr size_t kMaxRepeating = 1024;         // servers that only repeat an answer [CM-LIM-3]
 inline constexpr size_t kMaxRepeatingPerHost = 256;   // those for one host
 inline constexpr uint32_t kReplySocket = UINT32_MAX;  // the process's own socket, which is no listener's

@@ -51,13 +51,13 @@ ssize_t Service::write(int fd, const void* bytes, size_t size) {
     } else if ((error = copy_from_user(body, from + sizeof header, taken)) != 0) {
       // a wrong pointer
     } else if (header.cmd == RDMA_USER_CM_CMD_GET_EVENT) {
-      error = get_event(fd, body, taken, header.out);
+      error = get_event(fd, file, body, taken, header.out);
     } else {
       const MutexLock lock(mutex_);
       Channel* const channel = channel_of(file.st_dev, file.st_ino);
       error = channel == nullptr ? EBADF : run({fd, channel, header.out}, header.cmd, body, taken);
       drive();
-      wake();
+      wake_for_timers();
     }
   }
   if (error == 0) return static_cast<ssize_t>(size);
@@ -142,6 +142,10 @@ void Service::destroy(Id* id) {
     it = events.erase(it);
     ++id->channel->stale;
   }
+  if (id->socket.use_count() == 1) {  // no other id has it
+    poller_.remove(id->socket->fd());
+    sockets_.erase(id->socket->number());
+  }
   ids_.erase(handle);
   for (const uint32_t child : children)
     if (const auto it = ids_.find(child); it != ids_.end()) destroy(it->second.get());
@@ -176,7 +180,7 @@ Socket* Service::reply_socket(bool ipv4) {
   cm::Address any = loopback(ipv4);
   std::fill(any.ip.begin() + 12, any.ip.end(), uint8_t{0});
   socket = Socket::bind(any, true, cm::kReplySocket);
-  if (socket != nullptr) sockets_.push_back(socket);
+  if (socket != nullptr) watch(*socket, kReply, ipv4 ? 1 : 0);
   return socket.get();
 }
 
@@ -195,9 +199,9 @@ bool Service::is_taken(const Id& wanted) const {
 int Service::bind_socket(Id* id) {
   const bool taken = id->local.port != 0 && !id->reuse_address && is_taken(*id);
   if (id->local.port != 0 && !taken) {
-    for (const auto& entry : sockets_) {
+    for (const auto& [number, entry] : sockets_) {
       auto open = entry.lock();
-      if (open == nullptr || open->number() == cm::kReplySocket || !(open->address() == id->local)) continue;
+      if (open == nullptr || !(open->address() == id->local)) continue;
       id->socket = std::move(open);
       return 0;
     }
@@ -205,7 +209,8 @@ int Service::bind_socket(Id* id) {
   id->socket = Socket::bind(id->local, id->ipv6_only, ++last_socket_);
   if (id->socket == nullptr) return errno == EADDRINUSE && id->datagram && !taken ? 0 : errno;
   id->local.port = id->socket->address().port;
-  sockets_.push_back(id->socket);
+  sockets_.emplace(last_socket_, id->socket);
+  watch(*id->socket, kSocket, last_socket_);
   return 0;
 }
 

@@ -2,7 +2,6 @@
 #include "rdma_cm/service.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
@@ -39,7 +38,9 @@ cm::Key random_key() {
 
 }  // namespace
 
-Service::Service() : wake_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), endpoint_(random_key()) {}
+Service::Service(int wake_fd, int poll_fd) : wake_fd_(wake_fd), poller_(poll_fd), endpoint_(random_key()) {
+  poller_.add(wake_fd, EPOLLIN, tag(kWake, 0));
+}
 
 Service* Service::current() {
   return the_service.load(std::memory_order_acquire);
@@ -48,10 +49,18 @@ Service* Service::current() {
 Service* Service::made() {
   const MutexLock lock(making);
   if (Service* const there = current()) return there;
+  const int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), poll_fd = epoll_create1(EPOLL_CLOEXEC);
+  if (wake_fd < 0 || poll_fd < 0) {
+    const int error = errno;
+    for (const int fd : {wake_fd, poll_fd})
+      if (fd >= 0) close(fd);
+    errno = error;
+    return nullptr;
+  }
   static const bool registered = pthread_atfork(
                                      &before_fork, [] { after_fork(false); }, [] { after_fork(true); }) == 0;
   (void)registered;
-  auto* service = new Service;
+  auto* service = new Service(wake_fd, poll_fd);
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the application's
@@ -72,9 +81,12 @@ void Service::after_fork(bool child) ABSL_NO_THREAD_SAFETY_ANALYSIS {
   if (Service* const service = current()) {
     if (child) {
       for (const auto& channel : service->channels_) close(channel->write_end);
-      for (const auto& socket : service->sockets_)
+      for (const auto& [number, socket] : service->sockets_)
         if (const auto open = socket.lock()) close(open->fd());
+      for (const auto& socket : service->reply_)
+        if (socket != nullptr) close(socket->fd());
       close(service->wake_fd_);
+      close(service->poller_.fd());
       the_service.store(nullptr);  // forgotten, with what it has
     }
     service->mutex_.unlock();
@@ -83,7 +95,8 @@ void Service::after_fork(bool child) ABSL_NO_THREAD_SAFETY_ANALYSIS {
 }
 
 int Service::open(int flags) {
-  return made()->open_channel(flags);
+  Service* const service = made();
+  return service != nullptr ? service->open_channel(flags) : -1;
 }
 
 int Service::open_channel(int flags) {
@@ -99,7 +112,7 @@ int Service::open_channel(int flags) {
   channel->write_end = ends[1];
   const MutexLock lock(mutex_);
   channels_.push_back(std::move(channel));
-  wake();
+  poller_.add(ends[1], 0, tag(kChannel, static_cast<uint32_t>(ends[1])));  // an error: it has no reader any more
   return ends[0];
 }
 
@@ -121,23 +134,31 @@ void Service::close_channel(Channel* channel) {
     if (id->channel == channel) own.push_back(id.get());
   for (Id* const id : own)
     if (ids_.count(id->handle) != 0) destroy(id);
+  poller_.remove(channel->write_end);
   close(channel->write_end);
   channels_.erase(std::find_if(channels_.begin(), channels_.end(), [&](const auto& c) { return c.get() == channel; }));
 }
 
 void Service::wake() {
+  sleeps_until_ = 0;
   const uint64_t one = 1;
   if (::write(wake_fd_, &one, sizeof one) < 0) return;  // it is awake
 }
 
-void Service::receive(Socket* socket) {
+void Service::wake_for_timers() {
+  if (endpoint_.deadline() < sleeps_until_) wake();
+}
+
+void Service::receive(Socket* socket, bool refused) {
   const uint64_t now = Context::now();
-  constexpr int kBurst = 64;
+  constexpr int kMax = 64;
+  Socket::Burst burst;
+  for (int total = 0, n = Socket::Burst::kSize; total < kMax && n == Socket::Burst::kSize; total += n) {
+    n = socket->receive(&burst);
+    for (int i = 0; i < n; ++i) endpoint_.on_datagram(now, burst.arrivals[i], burst.bytes[i], burst.sizes[i]);
+  }
   std::vector<uint8_t> bytes;
-  cm::Arrival arrival;
-  for (int i = 0; i < kBurst && socket->receive(&arrival, &bytes); ++i)
-    endpoint_.on_datagram(now, arrival, bytes.data(), bytes.size());
-  for (int i = 0; i < kBurst && socket->receive_refused(&bytes); ++i)
+  for (int i = 0; i < kMax && refused && socket->receive_refused(&bytes); ++i)
     endpoint_.on_refused(now, bytes.data(), bytes.size());
 }
 
@@ -150,50 +171,60 @@ void Service::drive() {
     if (transmit->path.socket == cm::kReplySocket) {
       socket = reply_socket(is_ipv4(transmit->path.remote));
     } else {
-      for (const auto& s : sockets_)
-        if ((held = s.lock()) != nullptr && held->number() == transmit->path.socket) break;
+      const auto found = sockets_.find(transmit->path.socket);
+      if (found != sockets_.end()) held = found->second.lock();
       socket = held.get();
     }
     if (socket != nullptr) socket->send(transmit->path, transmit->bytes);
   }
 }
 
+void Service::watch(const Socket& socket, Watched what, uint32_t number) {
+  poller_.add(socket.fd(), EPOLLIN, tag(what, number));
+}
+
+// What the tag names may be gone since.
+void Service::serve(uint64_t what, uint32_t events) {
+  const auto which = static_cast<uint32_t>(what);
+  const bool refused = (events & EPOLLERR) != 0;
+  uint64_t ignored;
+  switch (what >> 32) {
+    case kWake:
+      if (read(wake_fd_, &ignored, sizeof ignored) < 0) ignored = 0;
+      return;
+    case kChannel: {
+      const auto gone = std::find_if(channels_.begin(), channels_.end(), [&](const auto& channel) {
+        return channel->write_end == static_cast<int>(which);
+      });
+      if (gone != channels_.end()) close_channel(gone->get());
+      return;
+    }
+    case kSocket:
+      if (const auto found = sockets_.find(which); found != sockets_.end())
+        if (const auto open = found->second.lock()) receive(open.get(), refused);
+      return;
+    default:
+      return receive(reply_[which].get(), refused);
+  }
+}
+
 void Service::loop() {
-  std::vector<pollfd> fds;
-  std::vector<std::shared_ptr<Socket>> sockets;
+  epoll_event ready[Poller::kBurst];
   for (;;) {
     int timeout = -1;
-    size_t channels = 0;
     {
       const MutexLock lock(mutex_);
       if (ended_) return;
       drive();
-      fds.assign(1, {wake_fd_, POLLIN, 0});
-      for (const auto& channel : channels_) fds.push_back({channel->write_end, 0, 0});
-      channels = channels_.size();
-      sockets.clear();
-      for (const auto& socket : sockets_)
-        if (auto open = socket.lock()) sockets.push_back(std::move(open));
-      for (const auto& socket : sockets) fds.push_back({socket->fd(), POLLIN, 0});
       const uint64_t now = Context::now(), deadline = endpoint_.deadline();
       if (deadline != cm::kNever)
         timeout = deadline <= now ? 0 : static_cast<int>(std::min<uint64_t>((deadline - now) / cm::kMs + 1, 60'000));
+      sleeps_until_ = deadline;
     }
-    if (poll(fds.data(), fds.size(), timeout) <= 0) continue;
-    uint64_t ignored;
-    if (fds[0].revents != 0 && read(wake_fd_, &ignored, sizeof ignored) < 0) ignored = 0;
+    const int n = poller_.wait(ready, timeout);
     const MutexLock lock(mutex_);
-    for (size_t i = 0; i < sockets.size(); ++i)
-      if (fds[1 + channels + i].revents != 0) receive(sockets[i].get());
-    for (size_t i = 1; i <= channels; ++i) {
-      if ((fds[i].revents & (POLLERR | POLLNVAL)) == 0) continue;
-      const auto gone = std::find_if(channels_.begin(), channels_.end(),
-                                     [&](const auto& channel) { return channel->write_end == fds[i].fd; });
-      if (gone != channels_.end()) close_channel(gone->get());
-    }
-    sockets_.erase(std::remove_if(sockets_.begin(), sockets_.end(), [](const auto& s) { return s.expired(); }),
-                   sockets_.end());
-    sockets.clear();
+    sleeps_until_ = 0;
+    for (int i = 0; i < n; ++i) serve(ready[i].data.u64, ready[i].events);
   }
 }
 

@@ -13,6 +13,7 @@
 #include "cm/endpoint.h"
 #include "mutex.h"
 #include "rdma_cm/id.h"
+#include "rdma_cm/poller.h"
 
 namespace mrc::shim::rdma_cm {
 
@@ -37,9 +38,9 @@ class Service {
     uint16_t out_size;
   };
 
-  Service();
-  ~Service() = delete;  // never ends: threads of the application may be in it
-  static Service* made();
+  Service(int wake_fd, int poll_fd);
+  ~Service() = delete;     // never ends: threads of the application may be in it
+  static Service* made();  // null and errno
   static void before_fork();
   static void after_fork(bool child);
 
@@ -47,14 +48,19 @@ class Service {
   Channel* channel_of(uint64_t device, uint64_t inode) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int run(const Call& call, uint32_t command, const uint8_t* in, size_t size) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // The thread.
+  // The thread. What it waits for, each with a number of its own.
+  enum Watched : uint32_t { kWake, kChannel, kSocket, kReply };
+  static uint64_t tag(Watched what, uint32_t number) { return uint64_t{what} << 32 | number; }
   void loop() ABSL_LOCKS_EXCLUDED(mutex_);
   void drive() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // timers, what is to be sent, events
-  void receive(Socket* socket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void serve(uint64_t what, uint32_t events) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void receive(Socket* socket, bool refused) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void close_channel(Channel* channel) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void wake();
+  void wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void wake_for_timers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // where it would sleep for too long
 
   // Sockets.
+  void watch(const Socket& socket, Watched what, uint32_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Socket* reply_socket(bool ipv4) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool is_taken(const Id& wanted) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int bind_socket(Id* id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -107,20 +113,23 @@ class Service {
   int name(const Call& call, const type& in) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   MRC_RDMA_CM_COMMANDS(MRC_RDMA_CM_DECLARE)
 #undef MRC_RDMA_CM_DECLARE
-  int get_event(int fd, const uint8_t* in, size_t size, uint16_t out_size) ABSL_LOCKS_EXCLUDED(mutex_);
-  int take_event(int fd, uint64_t out, size_t size) ABSL_LOCKS_EXCLUDED(mutex_);
+  int get_event(int fd, const struct stat& file, const uint8_t* in, size_t size, uint16_t out_size)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  int take_event(int fd, const struct stat& file, uint64_t out, size_t size) ABSL_LOCKS_EXCLUDED(mutex_);
 
   mutable Mutex mutex_;
-  int wake_fd_ = -1;
+  const int wake_fd_;
+  Poller poller_;
   Ports ports_ ABSL_GUARDED_BY(mutex_);
   cm::Endpoint endpoint_ ABSL_GUARDED_BY(mutex_);
   std::map<uint32_t, std::unique_ptr<Id>> ids_ ABSL_GUARDED_BY(mutex_);
   std::map<uint32_t, Multicast> multicasts_ ABSL_GUARDED_BY(mutex_);  // by their handles
   std::map<uint64_t, uint32_t> id_of_connection_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<Channel>> channels_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::weak_ptr<Socket>> sockets_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<Socket> reply_[2] ABSL_GUARDED_BY(mutex_);  // IPv6, IPv4
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;                // the process is
+  std::map<uint32_t, std::weak_ptr<Socket>> sockets_ ABSL_GUARDED_BY(mutex_);  // of ids, by their numbers
+  std::shared_ptr<Socket> reply_[2] ABSL_GUARDED_BY(mutex_);                   // IPv6, IPv4
+  uint64_t sleeps_until_ ABSL_GUARDED_BY(mutex_) = 0;                          // the thread; 0: it is awake
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;                                 // the process is
   uint32_t last_handle_ ABSL_GUARDED_BY(mutex_) = 0;
   uint32_t last_multicast_ ABSL_GUARDED_BY(mutex_) = 0;
   uint32_t last_socket_ ABSL_GUARDED_BY(mutex_) = 0;

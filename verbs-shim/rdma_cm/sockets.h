@@ -13,6 +13,14 @@ namespace mrc::shim::rdma_cm {
 
 class Socket {
  public:
+  // Datagrams that came in together.
+  struct Burst {
+    static constexpr int kSize = 16;
+    cm::Arrival arrivals[kSize];
+    uint8_t bytes[kSize][cm::kMaxMessageBytes + 1];
+    size_t sizes[kSize];
+  };
+
   // Bound to the address; the port 0 is replaced by a free one. Null and errno.
   static std::shared_ptr<Socket> bind(const cm::Address& address, bool ipv6_only, uint32_t number);
   ~Socket();
@@ -23,8 +31,8 @@ class Socket {
   uint32_t number() const { return number_; }  // as the endpoint has it
   const cm::Address& address() const { return address_; }
   void send(const cm::Path& path, const std::vector<uint8_t>& bytes);
-  // False: nothing is left.
-  bool receive(cm::Arrival* arrival, std::vector<uint8_t>* bytes);
+  // Their number. Fewer than a burst holds: nothing is left.
+  int receive(Burst* burst);
   // A datagram of ours that found no socket.
   bool receive_refused(std::vector<uint8_t>* bytes);
 

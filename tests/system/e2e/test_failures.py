@@ -67,6 +67,14 @@ def test_duration_of_latency_ends_with_all_paths_dead():
     ends_with_the_time(["--test", "lat"], "blackhole@300ms-")
 
 
+def test_datagram_latency_ends_with_all_paths_dead():
+    """A round is repeated for ten seconds at most, with a number of rounds, too."""
+    for args in (["--duration", "2"], ["--iters", "1000000"]):
+        pair = Pair(["--transport", "ud", "--test", "lat", *args], {"MRC_FAULT": "blackhole@300ms-"})
+        assert pair.finish() == (1, 1), pair
+        assert "is not answered, although it was repeated" in pair.client.err, pair
+
+
 def test_duration_ends_with_a_stopped_peer():
     with Pair(["--duration", "2", "--size", "1M", "--timeline", "100"]) as pair:
         pair.until_data_flows()

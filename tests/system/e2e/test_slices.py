@@ -58,6 +58,16 @@ def test_latency():
             assert set(s["cpu_s"]) == {"client", "server"} and s["seconds"] > 0, s
 
 
+def test_datagrams():
+    """Numbering goes on from slice to slice; rounds are half round trips, as without datagrams."""
+    for s in transferred(["--transport", "ud", "--verify", "--qps", "3"], 1024):
+        assert s["mismatches"] == 0 and s["lost"] >= 0, s
+    slices, _ = answers(["--transport", "ud", "--test", "lat"])
+    assert len(slices) == len(LINES), slices
+    for s in slices:
+        assert s["latency"]["samples"] > 0 and s["latency"]["lost"] >= 0, s
+
+
 def test_no_line():
     slices, _ = answers([], lines=())
     assert slices == []

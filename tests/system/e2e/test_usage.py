@@ -13,7 +13,8 @@ def refused_client(args, *words):
 
 def test_bad_command_lines():
     refused_client(["--mtu", "1500"], "256")
-    refused_client(["--op", "read"], "--op: 'read' is none of write or write-imm")
+    refused_client(["--op", "read"], "--op: 'read' is none of write, write-imm or send")
+    refused_client(["--transport", "rc"], "--transport: 'rc' is none of mrc or ud")
     refused_client(["--test", "foo"], "--test: 'foo' is none of bw, lat or rate")
     refused_client(["--size", "12Q"], "12Q", "what to do")
     refused_client(["--size", "-4"], "'-4' is not a size")

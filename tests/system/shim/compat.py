@@ -35,7 +35,7 @@ librdmacm is unchanged; the shim answers as the kernel's device (`spec/rdma_cm.m
 | `rdma_server`, `rdma_client` | ids without a channel |
 | `rstream` | rsockets, blocking and not, data checked |
 | `rcopy` | rsockets, a file that is compared |
-| `udpong`, blocking, not blocking and by poll | datagram rsockets; `tests/system/shim/datagram_rsockets.py` compares the data, over IPv6 and losses, too |
+| `udpong`, blocking, not blocking and by poll | datagram rsockets; `tests/system/shim/datagram_rsockets.py` compares the data, over IPv6 and losses, too, and between two hosts while a plane dies and returns (`tests/system/shim/test_rsockets_between_hosts.py`) |
 | `riostream -T b` | rsockets, memory that the peer writes to |
 | `qperf -cm 1` | RC bandwidth; `ud_lat` and `ud_bw`, which meet by LID on one host, with `-cm 0`, too |
 | `ib_write_bw -q 4`, `ib_write_lat`, `ib_send_bw`, `ib_send_lat`, `ib_read_bw`, `ib_read_lat`, `ib_atomic_bw`, `ib_atomic_lat`, and `ib_send_bw`, `ib_send_lat` with `-c UD`; all with `-R` | perftest |
@@ -58,6 +58,8 @@ device; `uc_bw` connects so, too: refused. perftest itself refuses `-c UC -R`.
 
 `udpong` repeats what has no answer within a millisecond, and sometimes waits for ever after a late answer, whose number it
 keeps. Datagram rsockets take the peer's IP address for its GID: between hosts it must be one of the device's GIDs.
+librdmacm 44's `rpoll` counts itself as waiting for ever once its time is over; a later call for a datagram that is lost then does not
+look at the time any more, and uses a processor.
 
 `librspreload.so` before the shim makes rsockets of the sockets of a program that asks for SOCK_STREAM and no more. Python adds
 SOCK_CLOEXEC, so that its sockets stay TCP; `iperf3` 3.12 asks for socket options that rsockets do not have, and ends. A program that

@@ -9,10 +9,11 @@ import select
 import socket
 import struct
 import sys
+import time
 
 rdmacm = ctypes.CDLL("librdmacm.so.1", use_errno=True)
 SIZES = [8, 9, 64, 100, 1000, 1500, 1900] * 8  # a datagram rsocket carries 2048 bytes with its own header
-POLL_MS = 1000
+AGAIN_S, POLL_S = 1, 0.0005
 
 
 class PollFd(ctypes.Structure):
@@ -43,12 +44,17 @@ def serve(own):
 
 
 def ask(fd, message):
-    """Sends it until it comes back; answers to earlier copies come, too."""
+    """Sends it until it comes back; answers to earlier copies come, too. rpoll() must not wait: when its time is over librdmacm 44
+    counts it as waiting for ever, and a later call does not look at the time any more."""
     answer = ctypes.create_string_buffer(4096)
     while True:
         checked("rsend", fd, message, len(message), 0)
-        waits = PollFd(fd, select.POLLIN, 0)
-        while checked("rpoll", ctypes.byref(waits), 1, POLL_MS) > 0:
+        again = time.monotonic() + AGAIN_S
+        while time.monotonic() < again:
+            waits = PollFd(fd, select.POLLIN, 0)
+            if checked("rpoll", ctypes.byref(waits), 1, 0) == 0:
+                time.sleep(POLL_S)
+                continue
             size = checked("rrecv", fd, answer, 4096, 0)
             if answer.raw[:8] == message[:8]:
                 assert answer.raw[:size] == message, f"number {message[:8].hex()}: {size} bytes, some wrong"

@@ -1,6 +1,6 @@
 """Commands of rdma_user_cm.h to /dev/infiniband/rdma_cm, without librdmacm. Runs with the shim preloaded.
 
-usage: rdma_cm_device.py CHECK
+usage: rdma_cm_device.py CHECK [PORT]
 """
 import ctypes
 import errno
@@ -8,9 +8,11 @@ import fcntl
 import mmap
 import os
 import select
+import signal
 import socket
 import stat
 import struct
+import subprocess
 import sys
 import threading
 
@@ -22,7 +24,7 @@ PATH = "/dev/infiniband/rdma_cm"
 CREATE, DESTROY, BIND_IP, RESOLVE_IP, QUERY_ROUTE, GET_EVENT, GET_OPTION, SET_OPTION = 0, 1, 2, 3, 5, 12, 13, 14
 JOIN_IP, LEAVE, JOIN, MULTICAST_JOINED = 16, 17, 22, 12
 LISTEN, BIND, RESOLVE_ADDR = 7, 20, 21
-AF_IB = 27
+AF_IB, SO_RCVBUFFORCE = 27, 33
 IPOIB, TCP, UDP = 0x2, 0x106, 0x111
 
 
@@ -274,6 +276,47 @@ def check_waiting():
     assert events == [(7, number, 0, 0)], events
 
 
+def check_listening(port):
+    """For others, which it tells; until it is killed."""
+    fd = os.open(PATH, os.O_RDWR | os.O_CLOEXEC)
+    number = create(fd)
+    bind(fd, number, int(port))
+    command(fd, LISTEN, struct.pack("II", number, 1024))
+    print("listening", flush=True)
+    signal.pause()
+
+
+def is_stopped(process):
+    with open(f"/proc/{process.pid}/stat", encoding="ascii") as state:
+        return state.read().rsplit(")", 1)[1].split()[0] == "T"
+
+
+def check_burst():
+    """A listener that is stopped while many clients greet it answers all of them afterwards. [CM-LIM-4]"""
+    privileged = os.geteuid() == 0
+    clients = 1000 if privileged else 400  # as many as fit into the largest buffer of a usual system
+    hello = struct.Struct("!2sBB4xQQ8x")
+    port = ports.free()
+    with subprocess.Popen([sys.executable, "-B", __file__, "listening", str(port)], stdout=subprocess.PIPE) as server, \
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
+        try:
+            own.settimeout(LIMIT_S)
+            own.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE if privileged else socket.SO_RCVBUF, 1 << 20)
+            own.connect(("127.0.0.1", port))
+            assert server.stdout.readline() == b"listening\n"
+            server.send_signal(signal.SIGSTOP)
+            until(lambda: is_stopped(server), "the server does not stop")
+            for number in range(1, clients + 1):
+                own.send(hello.pack(b"MC", 1, 1, number, 0))
+            server.send_signal(signal.SIGCONT)
+            answered = set()
+            while len(answered) < clients:
+                answered.add(struct.unpack_from("!Q", own.recv(512), 16)[0])
+        finally:
+            server.kill()
+    assert answered == set(range(1, clients + 1))
+
+
 if __name__ == "__main__":
-    globals()["check_" + sys.argv[1]]()
+    globals()["check_" + sys.argv[1]](*sys.argv[2:])
     print("passed")

@@ -247,6 +247,11 @@ def test_multicast_memberships_of_the_device():
     device("multicast")
 
 
+def test_many_clients_that_come_at_once_are_all_answered():
+    """[CM-LIM-4]"""
+    device("burst")
+
+
 def test_wrong_pointers_are_faults_and_not_crashes():
     """[CM-FD-3]"""
     device("pointers")

@@ -304,6 +304,32 @@ TEST(CmConnection, SlowApplicationIsWaitedFor) {
   EXPECT_NE(pair.until(1, EventType::kEstablished), nullptr);
 }
 
+// [CM-RTX-2]
+TEST(CmConnection, QuickApplicationsNeedNoMra) {
+  Pair quick;
+  quick.listen();
+  ASSERT_NE(quick.establish().first, 0u);
+  quick.run(1000 * kMs);
+  EXPECT_EQ(quick.sent[Type::kMra], 0);
+  EXPECT_EQ(quick.sent[Type::kReq] + quick.sent[Type::kRep] + quick.sent[Type::kRtu], 3);
+
+  for (const uint64_t takes : {kMraDelay - kMs, kMraDelay + kMs}) {
+    Pair slow;
+    slow.listen();
+    const uint64_t client = slow.connect();
+    const uint64_t server = slow.until(1, EventType::kRequest)->connection;
+    slow.run(takes);
+    EXPECT_EQ(slow.sent[Type::kMra], takes < kMraDelay ? 0 : 1);
+    ASSERT_TRUE(slow.accept(server));
+    ASSERT_NE(slow.until(0, EventType::kResponse), nullptr);
+    slow.run(takes);
+    EXPECT_EQ(slow.sent[Type::kMra], takes < kMraDelay ? 0 : 2);
+    ASSERT_TRUE(slow.confirm(client));
+    ASSERT_NE(slow.until(1, EventType::kEstablished), nullptr);
+    EXPECT_EQ(slow.sent[Type::kReq] + slow.sent[Type::kRep], 2);
+  }
+}
+
 TEST(CmConnection, ApplicationThatNeverDecidesIsGivenUp) {
   Pair pair;
   pair.listen();
@@ -449,6 +475,31 @@ TEST(CmEndpoint, HalfOpenConnectionsOfOneHostAreLimited) {
   for (size_t i = 0; i < kMaxHalfOpenPerHost + 50; ++i) pair.connect();
   pair.run(1000 * kMs);
   EXPECT_EQ(pair.sides[1].half_open(), kMaxHalfOpenPerHost);
+}
+
+// A program that opens a thousand connections at once, to one that takes a millisecond to accept each: none of its
+// requests is dropped, which would cost it the time until it is repeated. [CM-LIM-1]
+TEST(CmEndpoint, AThousandConnectionsOfOneHostNeedNoRepetition) {
+  constexpr size_t kConnections = 1000;
+  Pair pair;
+  pair.listen(1024);
+  for (size_t i = 0; i < kConnections; ++i) ASSERT_NE(pair.connect(), 0u);
+  size_t taken[2] = {};
+  const auto next = [&](int side, EventType type) -> const Event* {
+    while (taken[side] < pair.events[side].size())
+      if (const Event& e = pair.events[side][taken[side]++]; e.type == type) return &e;
+    return nullptr;
+  };
+  for (const uint64_t end = pair.now + 5000 * kMs; pair.now < end && taken[1] < 2 * kConnections;) {
+    pair.run(kMs);
+    if (const Event* request = next(1, EventType::kRequest)) {
+      pair.sides[1].taken(kListener);
+      EXPECT_TRUE(pair.accept(request->connection));
+    }
+    while (const Event* response = next(0, EventType::kResponse)) EXPECT_TRUE(pair.confirm(response->connection));
+  }
+  EXPECT_EQ(pair.count(1, EventType::kEstablished), kConnections);
+  EXPECT_EQ(pair.sent[Type::kReq], static_cast<int>(kConnections));
 }
 
 // A host has as many IPv6 addresses as it wants: those of one network of 64 bits count as one.
