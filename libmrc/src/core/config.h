@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -86,6 +88,8 @@ struct EndpointConfig {
   };
   IpAddress gid;
   std::vector<GidOfAddress> gids_of_addresses;
+  // Of others, by the rule that their addresses follow: that of a source on a plane, or none.
+  std::function<std::optional<IpAddress>(const IpAddress& addr, PlaneId plane)> gid_rule;
 
   static constexpr uint32_t kDefaultBurstBytes = 64000;
 };

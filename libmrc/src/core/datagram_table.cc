@@ -1,6 +1,7 @@
 #include "core/datagram_table.h"
 
 #include <cassert>
+#include <optional>
 
 #include "base/invariant.h"
 #include "core/plane_discovery.h"
@@ -125,6 +126,8 @@ void DatagramTable::complete_sent() {
 IpAddress DatagramTable::source_gid(const RxBurst& burst) const {
   const IpAddress& src = burst.flow.src;
   if (const auto found = configured_gids_.find(src); found != configured_gids_.end()) return found->second;
+  if (engine_.config.gid_rule)
+    if (const std::optional<IpAddress> gid = engine_.config.gid_rule(src, burst.plane)) return *gid;
   const Peer* const peer = peers_.find_at(src, [](const Peer&) { return true; });
   return peer != nullptr && !peer->description.planes[0].addr.is_zero() ? peer->description.planes[0].addr : src;
 }

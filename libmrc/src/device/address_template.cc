@@ -93,4 +93,19 @@ IpAddress AddressTemplate::apply(const IpAddress& gid, uint32_t plane) const {
   return result;
 }
 
+std::optional<IpAddress> AddressTemplate::host_at(const IpAddress& addr, uint32_t plane) const {
+  if (addr.is_v4() != v4_) return std::nullopt;
+  IpAddress gid = addr;
+  for (size_t i = 0; i < (v4_ ? 4u : 8u); ++i) {
+    if (parts_[i].kind != Kind::kHost) continue;
+    const size_t at = v4_ ? 12 + i : 2 * i;
+    const int32_t shifted = v4_ ? addr.bytes[at] : addr.bytes[at] << 8 | addr.bytes[at + 1];
+    const int32_t host = shifted - parts_[i].value * static_cast<int32_t>(plane);
+    if (!v4_) gid.bytes[at] = static_cast<uint8_t>(host >> 8);
+    gid.bytes[v4_ ? at : at + 1] = static_cast<uint8_t>(host);
+  }
+  if (apply(gid, plane) != addr) return std::nullopt;  // another literal, or another plane
+  return apply(gid, 0);
+}
+
 }  // namespace mrc::device

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/ip.h"
@@ -24,6 +25,9 @@ class AddressTemplate {
   const std::string& text() const { return text_; }
   // `plane` counts from 0.
   IpAddress apply(const IpAddress& gid, uint32_t plane) const;
+  // The GID that stands for the host with this address on the plane: its address on the first one, of which apply()
+  // makes the same addresses as of its GID. None: the template makes no such address.
+  std::optional<IpAddress> host_at(const IpAddress& addr, uint32_t plane) const;
 
  private:
   enum class Kind : uint8_t { kLiteral, kPlane, kHost };

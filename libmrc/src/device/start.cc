@@ -114,6 +114,10 @@ core::EndpointConfig endpoint_config(const DeviceConfig& config, const datapath:
     if (!plane.addr.is_zero()) e.gids_of_addresses.push_back({plane.addr, e.gid});
   for (const PeerConfig& peer : config.peers)
     for (const IpAddress& addr : peer.planes) e.gids_of_addresses.push_back({addr, peer.gid});
+  if (!config.peer_template.empty())
+    e.gid_rule = [by = config.peer_template](const IpAddress& addr, PlaneId plane) {
+      return by.host_at(addr, plane.value());
+    };
   return e;
 }
 

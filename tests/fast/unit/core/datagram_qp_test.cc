@@ -267,6 +267,22 @@ TEST_F(DatagramQpTest, ConfiguredGidsAreReported) {
             (std::vector<uint8_t>{192, 0, 2, 2, 192, 0, 2, 1}));
 }
 
+// [MRC-UD-6]: of a host that is no peer yet, too, so that an answer finds it on every plane.
+TEST_F(DatagramQpTest, GidsFollowTheRuleOfAddresses) {
+  config_.gid_rule = [](const IpAddress& addr, PlaneId plane) -> std::optional<IpAddress> {
+    if (plane != 1_plane) return std::nullopt;
+    EXPECT_EQ(addr, theirs(1));
+    return IpAddress::v4(192, 0, 2, 9);
+  };
+  start();
+  for (const uint8_t plane : {1, 0}) {
+    ASSERT_EQ(post_receive(plane, 0, 64), PostResult::kOk);
+    receive(datagram(8), inbound(plane), plane);
+    EXPECT_EQ(std::vector<uint8_t>(memory_.begin() + 32, memory_.begin() + 36),
+              plane == 1 ? (std::vector<uint8_t>{192, 0, 2, 9}) : (std::vector<uint8_t>{10, 0, 0, 2}));
+  }
+}
+
 // [MRC-UD-7]
 TEST_F(DatagramQpTest, DroppedWithoutAFittingReceiveRequest) {
   start();

@@ -34,6 +34,33 @@ TEST(AddressTemplate, apply__plane_and_host) {
   EXPECT_EQ(make_template("10.0.0.{host-16}").apply(ip("10.0.0.99"), 3), ip("10.0.0.51"));
 }
 
+TEST(AddressTemplate, host_at__what_makes_the_same_addresses_as_the_gid) {
+  struct Case {
+    const char *text, *gid;
+  };
+  for (const Case& c :
+       {Case{"fd00:0:{plane}::{host}", "2001:db8::1234"}, Case{"10.{plane}.{host}.{host}", "192.0.2.7"},
+        Case{"fcbb:bb00:{host+4096}::", "2001:db8:c03::5"}, Case{"10.{plane+3}.0.{host-16}", "1.2.3.4"}}) {
+    const AddressTemplate t = make_template(c.text);
+    for (uint32_t plane = 0; plane < 4; ++plane) {
+      const std::optional<IpAddress> found = t.host_at(t.apply(ip(c.gid), plane), plane);
+      ASSERT_TRUE(found) << c.text << " " << plane;
+      for (uint32_t p = 0; p < 4; ++p) EXPECT_EQ(t.apply(*found, p), t.apply(ip(c.gid), p)) << c.text << " " << plane;
+    }
+  }
+}
+
+TEST(AddressTemplate, host_at__none_of_addresses_that_it_does_not_make) {
+  const AddressTemplate v6 = make_template("fd00:0:{plane}::{host}"), v4 = make_template("10.{plane}.0.{host}");
+  EXPECT_TRUE(v6.host_at(ip("fd00:0:2::9"), 1));
+  EXPECT_FALSE(v6.host_at(ip("fd00:0:2::9"), 0));    // of another plane
+  EXPECT_FALSE(v6.host_at(ip("fd00:0:2::1:9"), 1));  // another literal
+  EXPECT_FALSE(v6.host_at(ip("10.2.0.9"), 1));
+  EXPECT_TRUE(v4.host_at(ip("10.2.0.9"), 1));
+  EXPECT_FALSE(v4.host_at(ip("10.2.1.9"), 1));
+  EXPECT_FALSE(v4.host_at(ip("fd00:0:2::9"), 1));
+}
+
 TEST(AddressTemplate, parse__what_is_refused) {
   auto t = AddressTemplate::parse("10.0.{plane}");
   ASSERT_FALSE(t);
