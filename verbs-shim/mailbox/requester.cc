@@ -15,12 +15,6 @@ namespace {
 
 constexpr unsigned kKnownFlags = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
 
-uint64_t ring_size(uint32_t wanted) {
-  uint64_t n = 1;
-  while (n < wanted) n *= 2;
-  return n;
-}
-
 }  // namespace
 
 // Maximum number of writes posted to MRC together.
@@ -47,16 +41,7 @@ struct Requester::Batch {
 };
 
 Requester::Requester(Link* link, Outbox* outbox, KeyTable* keys, const Shape& shape)
-    : link_(link),
-      outbox_(outbox),
-      keys_(keys),
-      shape_(shape),
-      max_sge_(std::max(shape.max_sge, 1u)),
-      mask_(ring_size(std::max(shape.max_wr, 1u)) - 1),
-      ring_(new Entry[mask_ + 1]),
-      sges_(new ibv_sge[(mask_ + 1) * max_sge_]),
-      inline_(shape.max_inline > 0 ? new uint8_t[(mask_ + 1) * shape.max_inline] : nullptr),
-      announced_(new Announced[kWindow]) {}
+    : link_(link), outbox_(outbox), keys_(keys), shape_(shape), ring_(shape.max_wr, shape.max_sge, shape.max_inline) {}
 
 // 0, or an errno value.
 int Requester::check(const ibv_send_wr& wr, uint64_t* length) const {
@@ -85,7 +70,7 @@ int Requester::check(const ibv_send_wr& wr, uint64_t* length) const {
 
 // False: data to be sent inline cannot be read.
 bool Requester::fill(const ibv_send_wr& wr, uint64_t length) {
-  Entry& e = at(tail_);
+  SendRequest& e = ring_.at(pos_.tail);
   e.wr_id = wr.wr_id;
   e.opcode = wr.opcode;
   e.length = static_cast<uint32_t>(length);
@@ -105,10 +90,10 @@ bool Requester::fill(const ibv_send_wr& wr, uint64_t length) {
     e.remote_addr = wr.wr.rdma.remote_addr;
     e.rkey = wr.wr.rdma.rkey;
   }
-  ibv_sge* const sges = sges_of(tail_);
+  ibv_sge* const sges = ring_.sges_of(pos_.tail);
   e.num_sge = 0;
   if (e.inlined) {
-    uint8_t* to = inline_of(tail_);
+    uint8_t* to = ring_.inline_of(pos_.tail);
     sges[0] = {reinterpret_cast<uint64_t>(to), e.length, 0};
     e.num_sge = e.length > 0 ? 1 : 0;
     if (!keys_->gather(wr.sg_list, wr.num_sge, to)) return false;
@@ -116,7 +101,7 @@ bool Requester::fill(const ibv_send_wr& wr, uint64_t length) {
     for (int i = 0; i < wr.num_sge; ++i)
       if (wr.sg_list[i].length > 0) sges[e.num_sge++] = wr.sg_list[i];
   }
-  ++tail_;
+  ++pos_.tail;
   return true;
 }
 
@@ -132,7 +117,7 @@ int Requester::would_take(const ibv_send_wr* list) const {
 int Requester::post(const ibv_send_wr& wr) {
   uint64_t length;
   if (const int error = check(wr, &length)) return error;
-  if (taken_.load(std::memory_order_acquire) >= shape_.max_wr || tail_ - head_ > mask_) return ENOMEM;
+  if (taken_.load(std::memory_order_acquire) >= shape_.max_wr || pos_.tail - pos_.head >= ring_.size()) return ENOMEM;
   if (!fill(wr, length)) return EFAULT;
   taken_.fetch_add(1, std::memory_order_relaxed);
   if (dead_) flush();
@@ -142,30 +127,30 @@ int Requester::post(const ibv_send_wr& wr) {
 void Requester::advance() {
   if (dead_) return;
   send_cleared();
-  if (sent_ == tail_ || dead_) return;
+  if (pos_.sent == pos_.tail || dead_) return;
   Batch batch(outbox_);
-  while (sent_ != tail_ && batch.room() && transmit(sent_, &batch)) ++sent_;
+  while (pos_.sent != pos_.tail && batch.room() && transmit(pos_.sent, &batch)) ++pos_.sent;
   if (dead_) return;
   batch.flush();
-  if (batch.broken) give_up(head_, IBV_WC_LOC_QP_OP_ERR);
+  if (batch.broken) give_up(pos_.head, IBV_WC_LOC_QP_OP_ERR);
 }
 
 // False: it has to wait, and with it everything behind it.
 bool Requester::transmit(uint64_t index, Batch* batch) {
-  Entry& e = at(index);
+  SendRequest& e = ring_.at(index);
   if (e.fenced && reads_ > 0) return false;  // [VRB-REQ-4]
   if (e.opcode == IBV_WR_SEND || e.opcode == IBV_WR_SEND_WITH_IMM) return transmit_send(index, batch);
-  if (announced_head_ != announced_tail_) return false;  // data of an earlier SEND has not gone out yet [VRB-REQ-3]
+  if (!announced_.empty()) return false;  // data of an earlier SEND has not gone out yet [VRB-REQ-3]
   if (e.opcode == IBV_WR_RDMA_READ) return transmit_read(index, batch);
   if (e.message) return transmit_atomic(index, batch);
   // [VRB-REQ-1]
   ibv_send_wr* const wr = batch->add();
-  wr->wr_id = outbox_->wr_id(static_cast<uint32_t>(index & mask_));
+  wr->wr_id = outbox_->wr_id(ring_.slot_of(index));
   wr->opcode = e.opcode;
   if (e.signaled) wr->send_flags |= IBV_SEND_SIGNALED;
   if (e.inlined) wr->send_flags |= IBV_SEND_INLINE;
   if (e.solicited) wr->send_flags |= IBV_SEND_SOLICITED;
-  wr->sg_list = sges_of(index);
+  wr->sg_list = ring_.sges_of(index);
   wr->num_sge = e.num_sge;
   wr->imm_data = e.imm;
   wr->wr.rdma = {e.remote_addr, e.rkey};
@@ -174,8 +159,8 @@ bool Requester::transmit(uint64_t index, Batch* batch) {
 
 // Header and data in one write, or the announcement alone. [VRB-REQ-2]
 bool Requester::transmit_send(uint64_t index, Batch* batch) {
-  Entry& e = at(index);
-  if (!window_open()) return false;
+  SendRequest& e = ring_.at(index);
+  if (window_.full()) return false;
   Request request;
   request.length = e.length;
   if (e.opcode == IBV_WR_SEND_WITH_IMM) {
@@ -184,15 +169,11 @@ bool Requester::transmit_send(uint64_t index, Batch* batch) {
   }
   if (e.solicited) request.flags |= kSolicited;
   const bool eager = e.length <= kEagerBytes;
-  if (!eager) {
-    Announced& a = announced_[announced_tail_++ % kWindow];
-    a.number = next_;
-    a.cleared = false;
-  }
+  if (!eager) announced_.add(window_.next());
   stage(index, eager ? Note::kSend : Note::kReady, request, nullptr, 0, batch);
   if (eager && e.num_sge > 0) {
     ibv_send_wr& wr = batch->wrs[batch->count - 1];
-    std::copy_n(sges_of(index), e.num_sge, batch->own_sges() + 1);
+    std::copy_n(ring_.sges_of(index), e.num_sge, batch->own_sges() + 1);
     wr.num_sge += e.num_sge;
     if (e.inlined) wr.send_flags |= IBV_SEND_INLINE;
   }
@@ -203,18 +184,18 @@ bool Requester::transmit_send(uint64_t index, Batch* batch) {
 // for an unsignaled WRITE, whose end only a later completion would show. False, as of everything that is not
 // transmitted.
 bool Requester::refuse_locally(uint64_t index) {
-  for (uint64_t i = head_; i < index; ++i)
-    if (at(i).message || at(i).signaled) return false;
+  for (uint64_t i = pos_.head; i < index; ++i)
+    if (ring_.at(i).message || ring_.at(i).signaled) return false;
   give_up(index, IBV_WC_LOC_PROT_ERR);
   return false;
 }
 
 bool Requester::transmit_read(uint64_t index, Batch* batch) {
-  Entry& e = at(index);
-  if (!window_open() || reads_ >= max_reads_) return false;
+  SendRequest& e = ring_.at(index);
+  if (window_.full() || reads_ >= limits_.reads) return false;
   Segment segments[kMaxSegments];
   for (uint32_t i = 0; i < e.num_sge; ++i) {
-    const std::optional<Segment> segment = keys_->landing(sges_of(index)[i], shape_.domain);
+    const std::optional<Segment> segment = keys_->landing(ring_.sges_of(index)[i], shape_.domain);
     if (!segment) return refuse_locally(index);
     segments[i] = *segment;
   }
@@ -228,9 +209,9 @@ bool Requester::transmit_read(uint64_t index, Batch* batch) {
 }
 
 bool Requester::transmit_atomic(uint64_t index, Batch* batch) {
-  Entry& e = at(index);
-  if (!window_open() || reads_ >= max_reads_) return false;
-  const ibv_sge& sge = sges_of(index)[0];
+  SendRequest& e = ring_.at(index);
+  if (window_.full() || reads_ >= limits_.reads) return false;
+  const ibv_sge& sge = ring_.sges_of(index)[0];
   if (!keys_->allowed(sge.lkey, sge.addr, sge.length, IBV_ACCESS_LOCAL_WRITE, shape_.domain))
     return refuse_locally(index);
   Request request;
@@ -248,15 +229,14 @@ bool Requester::transmit_atomic(uint64_t index, Batch* batch) {
 // Gives the message its number and puts its header in the batch.
 void Requester::stage(uint64_t index, Note note, const Request& request, const Segment* segments, uint32_t count,
                       Batch* batch) {
-  Entry& e = at(index);
-  e.number = next_++;
-  by_number_[e.number % kWindow] = index;
+  SendRequest& e = ring_.at(index);
+  e.number = window_.add(index);
   const auto number = static_cast<uint32_t>(e.number & kNumberMask);
   Request numbered = request;
   numbered.note = note;
   numbered.number = number;
   numbered.segments = static_cast<uint16_t>(count);
-  numbered.reply_psn = reply_psn_;
+  numbered.reply_psn = limits_.reply_psn;
   if (const std::optional<uint32_t> confirmed = link_->take_confirmation()) {
     numbered.confirmed = *confirmed;
     numbered.flags |= kConfirms;
@@ -267,7 +247,7 @@ void Requester::stage(uint64_t index, Note note, const Request& request, const S
   ibv_send_wr* const wr = batch->add();
   batch->own_sges()[0] = outbox_->request_sge(number, kHeaderBytes + count * kSegmentBytes);
   // An announced SEND is completed by the write of its last note.
-  wr->wr_id = outbox_->wr_id(note == Note::kReady ? Outbox::kInternal : static_cast<uint32_t>(index & mask_));
+  wr->wr_id = outbox_->wr_id(note == Note::kReady ? Outbox::kInternal : ring_.slot_of(index));
   wr->opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
   wr->send_flags = IBV_SEND_SIGNALED | IBV_SEND_SOLICITED;
   wr->sg_list = batch->own_sges();
@@ -277,19 +257,19 @@ void Requester::stage(uint64_t index, Note note, const Request& request, const S
 }
 
 void Requester::send_cleared() {
-  while (announced_head_ != announced_tail_ && !dead_) {
-    Announced& a = announced_[announced_head_ % kWindow];
+  while (!announced_.empty() && !dead_) {
+    AnnouncedSends::Send& a = announced_.front();
     if (!a.cleared || outbox_->room() < a.count + 1u) return;
-    const uint64_t index = by_number_[a.number % kWindow];
-    ++announced_head_;
+    const uint64_t index = window_.index_of(a.number);
+    announced_.pop();
     if (!write_data(index, a.segments.data(), a.count)) give_up(index, IBV_WC_REM_OP_ERR);
   }
 }
 
 // The data of an announced SEND, one write per segment of the receiver, then the note that it is there.
 bool Requester::write_data(uint64_t index, const Segment* segments, uint32_t count) {
-  Entry& e = at(index);
-  const ibv_sge* from = sges_of(index);
+  SendRequest& e = ring_.at(index);
+  const ibv_sge* from = ring_.sges_of(index);
   uint32_t source = 0, offset = 0, left = e.length;
   for (uint32_t i = 0; i < count && left > 0; ++i) {
     ibv_sge pieces[kMaxSegments];
@@ -314,7 +294,7 @@ bool Requester::write_data(uint64_t index, const Segment* segments, uint32_t cou
   }
   if (left > 0) return false;  // the receiver provided too little memory
   ibv_send_wr wr{};
-  wr.wr_id = outbox_->wr_id(static_cast<uint32_t>(index & mask_));
+  wr.wr_id = outbox_->wr_id(ring_.slot_of(index));
   wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
   wr.send_flags = IBV_SEND_SIGNALED;
   wr.imm_data = pack({Note::kFinish, 0, static_cast<uint32_t>(e.number & kNumberMask)});

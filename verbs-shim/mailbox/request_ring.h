@@ -1,0 +1,64 @@
+// RequestRing: the requests of a send queue, each with its segments and its inline data, by an index that only grows.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+
+namespace mrc::shim {
+
+struct SendRequest {
+  uint64_t wr_id = 0;
+  uint64_t remote_addr = 0;
+  uint64_t operand = 0;
+  uint64_t swap = 0;
+  uint64_t number = 0;  // of a message
+  uint32_t rkey = 0;
+  uint32_t length = 0;
+  uint32_t imm = 0;
+  ibv_wr_opcode opcode = IBV_WR_RDMA_WRITE;
+  uint16_t num_sge = 0;
+  bool signaled = false;
+  bool fenced = false;
+  bool inlined = false;
+  bool solicited = false;
+  bool message = false;    // carried through the mailbox
+  bool delivered = false;  // MRC has completed the message
+};
+
+class RequestRing {
+ public:
+  RequestRing(uint32_t max_wr, uint32_t max_sge, uint32_t max_inline)
+      : max_sge_(std::max(max_sge, 1u)),
+        max_inline_(max_inline),
+        mask_(size_for(max_wr) - 1),
+        requests_(new SendRequest[mask_ + 1]),
+        sges_(new ibv_sge[(mask_ + 1) * max_sge_]),
+        inline_(max_inline > 0 ? new uint8_t[(mask_ + 1) * max_inline] : nullptr) {}
+
+  uint64_t size() const { return mask_ + 1; }
+  SendRequest& at(uint64_t index) { return requests_[index & mask_]; }
+  ibv_sge* sges_of(uint64_t index) { return &sges_[(index & mask_) * max_sge_]; }
+  uint8_t* inline_of(uint64_t index) { return &inline_[(index & mask_) * max_inline_]; }
+  uint32_t slot_of(uint64_t index) const { return static_cast<uint32_t>(index & mask_); }
+  // The first index from `head` on that has this slot.
+  uint64_t index_of(uint32_t slot, uint64_t head) const { return head + ((slot - head) & mask_); }
+
+ private:
+  static uint64_t size_for(uint32_t max_wr) {
+    uint64_t n = 1;
+    while (n < max_wr) n *= 2;
+    return n;
+  }
+
+  const uint32_t max_sge_;
+  const uint32_t max_inline_;
+  const uint64_t mask_;
+  const std::unique_ptr<SendRequest[]> requests_;
+  const std::unique_ptr<ibv_sge[]> sges_;
+  const std::unique_ptr<uint8_t[]> inline_;
+};
+
+}  // namespace mrc::shim
