@@ -8,26 +8,16 @@
 #include <set>
 #include <vector>
 
+#include "path_parts.h"
+
 namespace mrc::core {
 namespace {
 
 // Three planes of four EVs: EV i lies on plane i % 3.
-class PathChooserTest : public testing::Test {
+class PathChooserTest : public testing::Test, protected PathParts {
  protected:
   static constexpr uint8_t kPlanes = 3;
-  PathChooserTest() {
-    config_.planes.resize(kPlanes);
-    for (uint32_t i = 0; i < 12; ++i) config_.evs.push_back({49152 + i, plane_at(i % kPlanes)});
-    use_.set_present(7_planes);
-    make();
-  }
-  void make() {
-    use_.refresh({}, {});
-    names_.emplace(config_.evs);
-    links_.emplace(config_.evs);
-    health_.emplace(config_, *links_);
-    chooser_.emplace(*health_, use_, *names_, &rng_);
-  }
+  PathChooserTest() : PathParts(kPlanes, 12, 49152, 1) {}
   void TearDown() override {
     health_->check();
     chooser_->check();
@@ -61,14 +51,6 @@ class PathChooserTest : public testing::Test {
     const PathOrder drawn = order(choice);
     return {drawn.evs.begin(), drawn.evs.end()};
   }
-
-  EndpointConfig config_;
-  PlaneUse use_;
-  Rng rng_{1};
-  std::optional<EvNames> names_;
-  std::optional<EvLinks> links_;
-  std::optional<EvHealthTable> health_;
-  std::optional<PathChooser> chooser_;
 };
 
 // [MRC-EVS-2]
@@ -96,7 +78,7 @@ TEST_F(PathChooserTest, draw_order__IsDrawnForEachQp) {
 
 TEST_F(PathChooserTest, draw_order__ActiveGoodOnesOfUsablePlanes) {
   config_.ev_active = 9;
-  make();
+  make_parts();
   suspend(2_plane);
   health_->retire(0_ev);
   health_->deny(1_ev);
@@ -123,7 +105,7 @@ TEST_F(PathChooserTest, draw_order__InDoubtPlanesThatAreDownAreTriedAndAbsentOne
 // [MRC-EVS-14] Where all that is left is suspected or bad, the suspected ones are used rather than none.
 TEST_F(PathChooserTest, draw_order__SuspectedOnesBeforeBadOnes) {
   for (const EvIndex ev : health_->evs()) config_.evs[ev].link = 1 + ev.value() / 6u;
-  make();
+  make_parts();
   for (const EvIndex ev : {0_ev, 1_ev, 2_ev}) {  // of each plane one
     health_->on_lost(ev, Instant::from_ns(10));
     health_->retire(ev);
@@ -240,7 +222,7 @@ TEST_F(PathChooserTest, pick_answer__TakesThePathOfTheSameName) {
 TEST_F(PathChooserTest, pick_answer__NamesAreTheUpperHalvesWhereThereAreAny) {
   for (size_t i = 0; i < config_.evs.size(); ++i)
     config_.evs[i].value = static_cast<uint32_t>((1 + i / kPlanes) << 16 | (40000 + i));
-  make();
+  make_parts();
   chooser_->on_inbound(2_plane, 3u << 16 | 50000);
   EXPECT_EQ(answer(), ev_at(2 + 2 * kPlanes));
 }

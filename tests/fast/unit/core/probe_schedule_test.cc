@@ -8,6 +8,8 @@
 #include <set>
 #include <vector>
 
+#include "path_parts.h"
+
 namespace mrc::core {
 namespace {
 
@@ -16,21 +18,12 @@ Instant schedule_time(int64_t n) {
 }
 
 // Two planes of five EVs: EV i lies on plane i % 2.
-class ProbeScheduleTest : public testing::Test {
+class ProbeScheduleTest : public testing::Test, protected PathParts {
  protected:
   static constexpr Duration kNanosecond = Duration::nanoseconds(1);
-  ProbeScheduleTest() {
-    config_.planes.resize(2);
-    for (uint32_t i = 0; i < 10; ++i) config_.evs.push_back({50000 + i, plane_at(i % 2)});
-    use_.set_present(3_planes);
-    make();
-  }
+  ProbeScheduleTest() : PathParts(2, 10, 50000, 7) { make(); }
   void make() {
-    use_.refresh({}, {});
-    names_.emplace(config_.evs);
-    links_.emplace(config_.evs);
-    health_.emplace(config_, *links_);
-    chooser_.emplace(*health_, use_, *names_, &rng_);
+    make_parts();
     probes_.emplace(config_, *links_, *health_, use_, *chooser_, &rng_);
   }
   // Each plane has this many links.
@@ -60,13 +53,6 @@ class ProbeScheduleTest : public testing::Test {
   }
   Duration interval() const { return config_.ev_probe_interval; }
 
-  EndpointConfig config_;
-  PlaneUse use_;
-  Rng rng_{7};
-  std::optional<EvNames> names_;
-  std::optional<EvLinks> links_;
-  std::optional<EvHealthTable> health_;
-  std::optional<PathChooser> chooser_;
   std::optional<ProbeSchedule> probes_;
 };
 
