@@ -1,5 +1,6 @@
 #include "device/address_template.h"
 
+#include <absl/strings/str_split.h>
 #include <charconv>
 #include <optional>
 #include <vector>
@@ -7,17 +8,6 @@
 namespace mrc::device {
 
 namespace {
-
-std::vector<std::string> split(const std::string& text, char by) {
-  std::vector<std::string> parts(1);
-  for (char c : text) {
-    if (c == by)
-      parts.emplace_back();
-    else
-      parts.back() += c;
-  }
-  return parts;
-}
 
 std::optional<int32_t> to_int(const std::string& text, int base, int32_t min, int32_t max) {
   int32_t number = 0;
@@ -52,16 +42,16 @@ Result<AddressTemplate> AddressTemplate::parse(const std::string& text) {
   t.v4_ = text.find(':') == std::string::npos;
   std::vector<std::string> parts;
   if (t.v4_) {
-    parts = split(text, '.');
+    parts = absl::StrSplit(text, '.');
     if (parts.size() != 4) return invalid("an IPv4 template has 4 parts, this one has " + std::to_string(parts.size()));
   } else {
     const size_t gap = text.find("::");
     if (gap == std::string::npos) {
-      parts = split(text, ':');
+      parts = absl::StrSplit(text, ':');
     } else {
-      if (gap > 0) parts = split(text.substr(0, gap), ':');
+      if (gap > 0) parts = absl::StrSplit(text.substr(0, gap), ':');
       std::vector<std::string> tail;
-      if (gap + 2 < text.size()) tail = split(text.substr(gap + 2), ':');
+      if (gap + 2 < text.size()) tail = absl::StrSplit(text.substr(gap + 2), ':');
       while (parts.size() + tail.size() < 8) parts.push_back("0");
       parts.insert(parts.end(), tail.begin(), tail.end());
     }
