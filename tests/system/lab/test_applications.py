@@ -1,8 +1,10 @@
 """Programs that know nothing of MRC run through the loss of a T1, of a whole plane and of ports, through flaps and silent loss:
-perftest's ib_write_bw and rping over the verbs shim, NCCL's network plugin under collectives whose every result is checked, and NVIDIA's
-NCCL itself, without a GPU, where it is installed."""
+perftest's ib_write_bw, rping and datagram rsockets over the verbs shim, NCCL's network plugin under collectives whose every result is
+checked, and NVIDIA's NCCL itself, without a GPU, where it is installed."""
 import json
+import os
 import signal
+import sys
 import time
 
 from bench import FABRIC, Lab
@@ -15,7 +17,8 @@ from skip import need, need_program
 
 LIMIT_S = limit(100)
 PERFTEST_PORT = 18600
-RPING_PORT = 18601
+CM_PORT = 18601
+DATAGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../shim/datagram_rsockets.py")
 
 
 def start(words, env):
@@ -73,6 +76,18 @@ def give_ipv4(two, *hosts):
     return addresses
 
 
+def route_gids(two, *hosts):
+    """A connection of rdma_cm is made over IP, to the GID, and only hosts below one T0 reach each other's so: the management network
+    carries that."""
+    gids = {host: json.loads(two.run(host, built.path("MRC_INFO"), "--json"))["devices"][0]["gids"][0] for host in hosts}
+    for host, gid in gids.items():
+        two.run("oob", "ip", "route", "add", f"{gid}/128", "via", "fe80::2", "dev", host)
+        for other in hosts:
+            if other != host:
+                two.run(other, "ip", "route", "add", f"{gid}/128", "via", "fe80::1", "dev", "oob", "src", gids[other])
+    return gids
+
+
 def listens(two, host):
     """perftest's client tries once."""
     lines = [line.split() for line in two.run(host, "cat", "/proc/net/tcp", "/proc/net/tcp6").splitlines()]
@@ -82,7 +97,7 @@ def listens(two, host):
 def bound(two, host):
     """So a listener of rdma_cm waits."""
     lines = two.run(host, "cat", "/proc/net/udp", "/proc/net/udp6").splitlines()
-    return any(line.split()[1].endswith(f":{RPING_PORT:04X}") for line in lines)
+    return any(line.split()[1].endswith(f":{CM_PORT:04X}") for line in lines)
 
 
 def test_ib_write_bw_over_the_shim():
@@ -105,7 +120,7 @@ def test_ib_write_bw_over_the_shim():
 def test_rping_while_a_plane_dies_and_returns():
     """Connected by rdma_cm, each message checked by the program. It runs until it is killed, which its server notices."""
     program = need_program("rping", "rdmacm-utils")
-    words = ["env", "LD_PRELOAD=" + built.path("MRC_SHIM"), "stdbuf", "-oL", program, "-V", "-S", "60000", "-p", RPING_PORT]
+    words = ["env", "LD_PRELOAD=" + built.path("MRC_SHIM"), "stdbuf", "-oL", program, "-V", "-S", "60000", "-p", CM_PORT]
     with Lab(FABRIC) as two:
         address = give_ipv4(two, "h0", "h3")["h3"]
         with start([*two.inside("h3"), *words, "-s", "-a", address], environment()) as server:
@@ -121,6 +136,28 @@ def test_rping_while_a_plane_dies_and_returns():
                 client.kill()
             server.out_until("DISCONNECT EVENT", LIMIT_S)
         assert "mismatch" not in client.out + server.out and "failed" not in client.out, f"{client}\n{server}"
+
+
+def test_datagram_rsockets_while_a_plane_dies_and_returns():
+    """[MRC-UD-6] Each host finds the others by template. The server lives through all of it; each client compares every datagram that
+    comes back."""
+    words = ["env", "LD_PRELOAD=" + built.path("MRC_SHIM"), sys.executable, "-B", DATAGRAMS]
+    with Lab(FABRIC) as two:
+        gid = route_gids(two, "h0", "h1", "h2", "h3")["h3"]
+
+        def come_back(host):
+            with start([*two.inside(host), *words, "client", gid, CM_PORT], environment()) as client:
+                client.wait(LIMIT_S)
+            assert client.code == 0 and "56 datagrams came back" in client.out, f"{client}\n{server}"
+
+        with start([*two.inside("h3"), *words, "server", gid, CM_PORT], environment()) as server:
+            until(lambda: server.ended() or bound(two, "h3"), "the server does not listen")
+            for host in ("h0", "h1", "h2"):
+                come_back(host)
+            for fault, place in (("switch", "p1-t0-0"), ("switch", "p0-t1-0"), ("port", "h3:p1"), ("port", "h3:p0")):
+                for state in ("down", "up"):
+                    two("fault", fault, place, state)
+                    come_back("h0")
 
 
 def test_nccl_itself():
