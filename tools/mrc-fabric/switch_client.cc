@@ -12,7 +12,7 @@
 namespace mrc::fabric {
 namespace {
 
-constexpr int kPatienceMs = 5000;  // a busy machine polls late
+constexpr int kAnswerTimeoutMs = 5000;  // a busy machine polls late
 
 }  // namespace
 
@@ -38,7 +38,7 @@ std::optional<std::string> ask_switch(const std::string& path, const std::string
     char buffer[65536];
     for (;;) {
       pollfd ready{fd.get(), POLLIN, 0};
-      if (poll(&ready, 1, kPatienceMs) <= 0) break;
+      if (poll(&ready, 1, kAnswerTimeoutMs) <= 0) break;
       const ssize_t n = read(fd.get(), buffer, sizeof buffer);
       if (n == 0) whole = !text.empty() && text.back() == '\n';
       if (n <= 0) break;

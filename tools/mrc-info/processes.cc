@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kPatienceMs = 1000;  // a process that is stopped, or whose child holds its socket, does not answer
+constexpr int kAnswerTimeoutMs = 1000;  // a process that is stopped, or whose child holds its socket, does not answer
 
 // The folders of this user, or of all users for root; others are not read.
 std::vector<fs::path> folders(const std::string& folder) {
@@ -59,7 +59,7 @@ std::string ask(const fs::path& path) {
   } else {
     char part[16384];
     pollfd wait = {fd.get(), POLLIN, 0};
-    for (ssize_t n = 1; n > 0 && ::poll(&wait, 1, kPatienceMs) == 1;) {
+    for (ssize_t n = 1; n > 0 && ::poll(&wait, 1, kAnswerTimeoutMs) == 1;) {
       n = ::read(fd.get(), part, sizeof part);
       if (n > 0) text.append(part, static_cast<size_t>(n));
     }

@@ -23,7 +23,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kPatienceMs = 5000;
+constexpr int kAnswerTimeoutMs = 5000;
 
 constexpr const char* kSocketVariable = "MRC_MRCD_SOCKET";
 
@@ -110,7 +110,7 @@ mrc::Result<Json> Daemon::request(Json message) {
     if (n <= 0 && errno != EINTR) throw Error("mrcd has ended");
     if (n > 0) at += static_cast<size_t>(n);
   }
-  while (const auto text = read_line(kPatienceMs)) {
+  while (const auto text = read_line(kAnswerTimeoutMs)) {
     Json answer = Json::parse(*text, nullptr, false);
     if (!answer.is_object() || answer.value("answer", 0u) != id) continue;
     make_printable(&answer);

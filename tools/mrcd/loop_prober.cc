@@ -146,7 +146,7 @@ void LoopProber::collect(const std::function<void(const Fate&)>& report) {
   const Instant end = device::clock_now();
   for (size_t path = 0; path < states_.size(); ++path) {
     std::deque<Sent>& sent = states_[path].sent;
-    while (!sent.empty() && (sent.front().answered || end - sent.front().at >= kPatience)) {
+    while (!sent.empty() && (sent.front().answered || end - sent.front().at >= kProbeTimeout)) {
       const Sent first = sent.front();
       sent.pop_front();
       report({path, first.answered, first.rtt});

@@ -51,7 +51,7 @@ class LoopProber {
   // Outstanding probes.
   size_t open_probes() const;
 
-  static constexpr Duration kPatience = Duration::milliseconds(250);
+  static constexpr Duration kProbeTimeout = Duration::milliseconds(250);
 
  private:
   struct Sent {

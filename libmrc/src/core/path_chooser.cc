@@ -92,9 +92,9 @@ std::optional<EvIndex> PathChooser::reverse_ev(PlaneId plane, bool bad_too) {
 
 void PathChooser::follow_peer(PlaneId plane) {
   Plane& p = planes_[plane];
-  if (p.heard_ev == p.followed_ev) return;
-  p.followed_ev = p.heard_ev;
-  for (const EvIndex ev : names_.namesakes(p.heard_ev)) {
+  if (p.requested_ev == p.followed_ev) return;
+  p.followed_ev = p.requested_ev;
+  for (const EvIndex ev : names_.indices_of(p.requested_ev)) {
     if (health_.plane_of(ev) != plane || !health_.good(ev)) continue;
     p.reverse = ev;
     return;

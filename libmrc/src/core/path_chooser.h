@@ -62,7 +62,7 @@ class PathChooser {
   // A request arrived, on this path of the peer.
   void on_inbound(PlaneId plane, uint32_t ev) {
     inbound_plane_ = plane;
-    planes_[plane].heard_ev = ev;
+    planes_[plane].requested_ev = ev;
   }
   // Something was delivered on it [MRC-EVS-9].
   void on_delivered(EvIndex ev) {
@@ -73,8 +73,8 @@ class PathChooser {
  private:
   struct Plane {
     std::optional<EvIndex> reverse;
-    uint32_t heard_ev = 0;     // the peer's EV of the last request, by its value
-    uint32_t followed_ev = 0;  // the one that `reverse` was chosen by
+    uint32_t requested_ev = 0;  // the peer's EV of the last request, by its value
+    uint32_t followed_ev = 0;   // the one that `reverse` was chosen by
   };
 
   bool has_good_ev(PlaneId plane) const;

@@ -12,7 +12,7 @@ namespace frame_limit {
 
 namespace {
 
-constexpr uint64_t kPatience = 60000000000;  // with a server that does not answer at all
+constexpr uint64_t kSilenceLimit = 60000000000;  // with a server that does not answer at all
 constexpr uint64_t kAskAgain = 20000000;
 constexpr uint32_t kTold = 3;  // times that a server is told that its report arrived
 
@@ -91,7 +91,7 @@ Message Client::ask(SendingPlane* plane, Kind kind, Kind answer) {
   question.kind = kind;
   question.session = session;
   question.memory = options.memory;
-  const uint64_t give_up = now_ns() + kPatience;
+  const uint64_t give_up = now_ns() + kSilenceLimit;
   for (uint64_t now = now_ns(); now < give_up; now = now_ns()) {
     (void)send_message(plane->port.get(), question);
     while (now_ns() < now + kAskAgain) {

@@ -14,8 +14,8 @@ namespace udp_limit {
 
 namespace {
 
-constexpr uint64_t kPatience = 60000000000;  // with a server that does not answer at all
-constexpr int kEndTries = 3000;              // of 20 ms
+constexpr uint64_t kSilenceLimit = 60000000000;  // with a server that does not answer at all
+constexpr int kEndTries = 3000;                  // of 20 ms
 constexpr uint64_t kPingStall = 1000000000;  // no answer: the ping or its answer was lost, and not the server delayed
 
 struct SendingPlane {
@@ -76,7 +76,7 @@ void Client::hello(SendingPlane* p) {
   h.session = session;
   h.memory = std::max<uint64_t>(options.memory, 1u << 20);
   Header answer;
-  uint64_t give_up = now_ns() + kPatience;
+  uint64_t give_up = now_ns() + kSilenceLimit;
   while (now_ns() < give_up) {
     (void)!::send(p->sources[0], &h, sizeof(h), 0);
     for (int i = 0; i < 200; ++i) {

@@ -22,7 +22,7 @@ class PortClaimsTest : public testing::Test {
     }
     return planes;
   }
-  bool word(PlaneSet up) { return claims_.on_word(now_, up, askable_); }
+  bool report(PlaneSet up) { return claims_.on_report(now_, up, askable_); }
   void refute(PlaneId plane, Duration age = kTick) {
     const Instant sent = now_;
     now_ = now_ + age;
@@ -30,9 +30,9 @@ class PortClaimsTest : public testing::Test {
   }
   // Claimed and not answered.
   void take_down(PlaneSet up) {
-    word(up);
+    report(up);
     asked();
-    now_ = now_ + PortClaims::kPatience;
+    now_ = now_ + PortClaims::kProbeTimeout;
     claims_.expire(now_);
   }
 
@@ -43,19 +43,19 @@ class PortClaimsTest : public testing::Test {
 };
 
 TEST_F(PortClaimsTest, on_word__ClaimsAndAsksAtOnceAndOnce) {
-  EXPECT_TRUE(word(0b1011_planes));
+  EXPECT_TRUE(report(0b1011_planes));
   EXPECT_EQ(claims_.claimed(), 0b0100_planes);
   EXPECT_EQ(claims_.down(), PlaneSet());
   EXPECT_EQ(asked(), 0b0100_planes);
   EXPECT_EQ(probes_, PortClaims::kProbes);
-  EXPECT_TRUE(word(0b1011_planes));
+  EXPECT_TRUE(report(0b1011_planes));
   EXPECT_EQ(asked(), PlaneSet());
 }
 
 TEST_F(PortClaimsTest, expire__LeavesThePlaneWhenThePatienceIsOver) {
-  word(0b1011_planes);
+  report(0b1011_planes);
   asked();
-  now_ = now_ + PortClaims::kPatience - kTick;
+  now_ = now_ + PortClaims::kProbeTimeout - kTick;
   EXPECT_EQ(claims_.expire(now_), PlaneSet());
   EXPECT_EQ(claims_.down(), PlaneSet());
   EXPECT_EQ(claims_.next_time(), now_ + kTick);
@@ -67,20 +67,20 @@ TEST_F(PortClaimsTest, expire__LeavesThePlaneWhenThePatienceIsOver) {
 }
 
 TEST_F(PortClaimsTest, expire__ProvesNothingWithoutAProbe) {
-  word(0b1011_planes);
+  report(0b1011_planes);
   while (const std::optional<PlaneId> plane = claims_.take_due(now_)) claims_.on_unsent(*plane);
-  EXPECT_EQ(claims_.expire(now_ + PortClaims::kPatience), PlaneSet());
+  EXPECT_EQ(claims_.expire(now_ + PortClaims::kProbeTimeout), PlaneSet());
   EXPECT_EQ(claims_.claimed() | claims_.down(), PlaneSet());
 }
 
 TEST_F(PortClaimsTest, on_word__IsTakenForPlanesThatCarryNoProbe) {
   askable_ = 0b1011_planes;
-  EXPECT_TRUE(word(0b1011_planes));
+  EXPECT_TRUE(report(0b1011_planes));
   EXPECT_EQ(claims_.down(), 0b0100_planes);
 }
 
 TEST_F(PortClaimsTest, on_answer__CountsWhenTheProbeWasSentAfterTheWord) {
-  word(0b1011_planes);
+  report(0b1011_planes);
   EXPECT_EQ(claims_.on_answer(now_, 2_plane, now_ - kTick), Proof::kNone);
   EXPECT_EQ(claims_.on_answer(now_, 1_plane, now_), Proof::kNone);  // another plane
   EXPECT_EQ(claims_.claimed(), 0b0100_planes);
@@ -100,20 +100,20 @@ TEST_F(PortClaimsTest, on_answer__CountsWhenItIsLate) {
 TEST_F(PortClaimsTest, on_answer__OfALaterProbeIsNoRefutation) {
   take_down(0b1011_planes);
   EXPECT_EQ(claims_.on_answer(now_ + kTick, 2_plane, now_), Proof::kRestored);
-  EXPECT_TRUE(word(0b1011_planes));
+  EXPECT_TRUE(report(0b1011_planes));
   EXPECT_EQ(claims_.claimed(), 0b0100_planes);
 }
 
 TEST_F(PortClaimsTest, on_word__IsIgnoredForAWhileThatDoublesWithEachRefutation) {
   Duration hold = PortClaims::kFirstHold;
   for (int i = 0; i < 10; ++i) {
-    EXPECT_TRUE(word(0b1011_planes)) << i;
+    EXPECT_TRUE(report(0b1011_planes)) << i;
     asked();
     refute(2_plane);
     now_ = now_ + hold - kTick;
-    EXPECT_FALSE(word(0b1011_planes)) << i;
+    EXPECT_FALSE(report(0b1011_planes)) << i;
     EXPECT_EQ(claims_.claimed(), PlaneSet());
-    EXPECT_TRUE(word(0b1111_planes));
+    EXPECT_TRUE(report(0b1111_planes));
     EXPECT_EQ(asked(), PlaneSet());
     now_ = now_ + kTick;
     if (i < PortClaims::kMaxHoldDoublings) hold = hold * 2;
@@ -121,37 +121,37 @@ TEST_F(PortClaimsTest, on_word__IsIgnoredForAWhileThatDoublesWithEachRefutation)
 }
 
 TEST_F(PortClaimsTest, on_word__OfOnePlaneIsNotHeldAgainstAnother) {
-  word(0b1011_planes);
+  report(0b1011_planes);
   refute(2_plane);
-  EXPECT_FALSE(word(0b0011_planes));
+  EXPECT_FALSE(report(0b0011_planes));
   EXPECT_EQ(claims_.claimed(), 0b1000_planes);
 }
 
 TEST_F(PortClaimsTest, expire__ForgivesEarlierRefutations) {
   for (int i = 0; i < 3; ++i) {
-    word(0b1011_planes);
+    report(0b1011_planes);
     asked();
     refute(2_plane);
     now_ = now_ + Duration::seconds(10);
   }
   take_down(0b1011_planes);
   EXPECT_EQ(claims_.on_answer(now_, 2_plane, now_), Proof::kRestored);
-  word(0b1011_planes);
+  report(0b1011_planes);
   refute(2_plane);
   now_ = now_ + PortClaims::kFirstHold;
-  EXPECT_TRUE(word(0b1011_planes));
+  EXPECT_TRUE(report(0b1011_planes));
 }
 
 // Probes of a claim that had not left are not sent after it was decided.
 TEST_F(PortClaimsTest, take_due__DropsTheProbesOfAClaimThatIsDecided) {
-  word(0b1011_planes);
+  report(0b1011_planes);
   ASSERT_TRUE(claims_.take_due(now_));
   EXPECT_EQ(claims_.on_answer(now_, 2_plane, now_), Proof::kRefuted);
   EXPECT_EQ(asked(), PlaneSet());
   now_ = now_ + Duration::seconds(10);
-  word(0b1011_planes);
+  report(0b1011_planes);
   ASSERT_TRUE(claims_.take_due(now_));
-  now_ = now_ + PortClaims::kPatience;
+  now_ = now_ + PortClaims::kProbeTimeout;
   EXPECT_EQ(claims_.expire(now_), 0b0100_planes);
   EXPECT_EQ(asked(), PlaneSet());
 }
@@ -171,10 +171,10 @@ TEST_F(PortClaimsTest, take_due__AsksAPlaneThatIsDownOncePerInterval) {
 // [MRC-PORT-4]
 TEST_F(PortClaimsTest, take_due__AsksAtOnceWhenThePeerCallsThePlaneUpAndNotMuchMoreOften) {
   take_down(0b1011_planes);
-  word(0b1111_planes);
+  report(0b1111_planes);
   EXPECT_EQ(claims_.down(), 0b0100_planes);
   EXPECT_EQ(asked(), 0b0100_planes);
-  word(0b1111_planes);
+  report(0b1111_planes);
   EXPECT_EQ(asked(), PlaneSet());
   now_ = now_ + kAsk / 8 - kTick;
   EXPECT_EQ(asked(), PlaneSet());
@@ -183,10 +183,10 @@ TEST_F(PortClaimsTest, take_due__AsksAtOnceWhenThePeerCallsThePlaneUpAndNotMuchM
 }
 
 TEST_F(PortClaimsTest, take_due__AsksAtOnceWhenTheWordWasTakenBackInTheMeantime) {
-  word(0b1011_planes);
+  report(0b1011_planes);
   asked();
-  word(0b1111_planes);
-  now_ = now_ + PortClaims::kPatience;
+  report(0b1111_planes);
+  now_ = now_ + PortClaims::kProbeTimeout;
   claims_.expire(now_);
   EXPECT_EQ(asked(), 0b0100_planes);
 }
