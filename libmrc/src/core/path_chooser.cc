@@ -81,9 +81,10 @@ std::optional<EvIndex> PathChooser::pick_answer(PlaneSet planes_with_room) {
 }
 
 std::optional<EvIndex> PathChooser::reverse_ev(PlaneId plane, bool bad_too) {
+  const auto allowed = [&](EvIndex ev) { return bad_too ? health_.state(ev) != EvState::kDenied : health_.good(ev); };
   std::optional<EvIndex>& reverse = planes_[plane].reverse;
-  if (!reverse || (!bad_too && !health_.good(*reverse))) {
-    const std::optional<EvIndex> drawn = draw_ev(plane, [&](EvIndex ev) { return bad_too || health_.good(ev); });
+  if (!reverse || !allowed(*reverse)) {
+    const std::optional<EvIndex> drawn = draw_ev(plane, allowed);
     if (!drawn) return std::nullopt;
     reverse = drawn;
   }

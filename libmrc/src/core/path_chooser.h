@@ -44,14 +44,14 @@ class PathChooser {
   std::optional<EvIndex> draw_good(PlaneId plane) const {
     return draw_ev(plane, [&](EvIndex ev) { return health_.good(ev); });
   }
-  // Any EV of the plane, a good one if there is one.
+  // Any EV of the plane but DENIED ones, a good one if there is one.
   std::optional<EvIndex> draw_any(PlaneId plane) const {
     const std::optional<EvIndex> good = draw_good(plane);
-    return good ? good : draw_ev(plane, [](EvIndex) { return true; });
+    return good ? good : draw_ev(plane, [&](EvIndex ev) { return health_.state(ev) != EvState::kDenied; });
   }
 
   // An EV for a control packet: planes in turn, except known-bad ones [MRC-EVS-9]. None when the good ones
-  // have no room; bad ones are taken only when there is no good one at all.
+  // have no room; bad ones are taken only when there is no good one at all, and DENIED ones never.
   std::optional<EvIndex> pick_control(PlaneSet planes_with_room);
   // An EV for the answer to requests: of the plane of the last one, and the same path if both ends name paths alike.
   // The peer's packets prove which paths work, and the peer leaves failed ones first [MRC-EVS-9]. Else as above.

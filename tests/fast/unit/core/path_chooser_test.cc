@@ -136,6 +136,10 @@ TEST_F(PathChooserTest, draw_any__AGoodOneIfThereIsOne) {
   for (int i = 0; i < 40; ++i) drawn.insert(*chooser_->draw_any(0_plane));
   EXPECT_EQ(drawn, (std::set<EvIndex>{0_ev, 3_ev, 6_ev, 9_ev}));
   EXPECT_EQ(chooser_->draw_good(0_plane), std::nullopt);
+  for (const EvIndex ev : {0_ev, 3_ev, 6_ev}) health_->deny(ev);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(chooser_->draw_any(0_plane), 9_ev);
+  health_->deny(9_ev);
+  EXPECT_EQ(chooser_->draw_any(0_plane), std::nullopt);
 }
 
 TEST_F(PathChooserTest, pick_control__PlanesInTurn) {
@@ -187,6 +191,16 @@ TEST_F(PathChooserTest, pick_control__TakesAnyPlaneWhenNoneIsGood) {
   use_.set_local({});
   use_.refresh({}, {});
   EXPECT_EQ(picked_plane(0b100_planes), 2);
+}
+
+// [MRC-EVS-9] [MRC-MRCD-6] Who denies a path wants nothing on it: not even when all others are bad.
+TEST_F(PathChooserTest, pick_control__NeverADeniedOne) {
+  for (const EvIndex ev : health_->evs()) ev == 5_ev ? health_->retire(ev) : health_->deny(ev);
+  for (int i = 0; i < 2 * kPlanes; ++i) EXPECT_EQ(control(), 5_ev);
+  health_->deny(5_ev);
+  EXPECT_EQ(chooser_->pick_control(7_planes), std::nullopt);
+  health_->restore(4_ev);
+  for (int i = 0; i < 2 * kPlanes; ++i) EXPECT_EQ(control(), 4_ev);
 }
 
 // [MRC-EVS-9] The peer leaves a failed plane first, so its packets show which planes carry answers.
