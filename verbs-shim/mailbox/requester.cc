@@ -111,15 +111,17 @@ int Requester::would_take(const ibv_send_wr* list) const {
     uint64_t length;
     if (const int error = check(*list, &length)) return error;
   }
-  return taken_.load(std::memory_order_acquire) + n > shape_.max_wr ? ENOMEM : 0;
+  return slots_.has_room(n, shape_.max_wr) ? 0 : ENOMEM;
 }
 
 int Requester::post(const ibv_send_wr& wr) {
   uint64_t length;
   if (const int error = check(wr, &length)) return error;
-  if (taken_.load(std::memory_order_acquire) >= shape_.max_wr || pos_.tail - pos_.head >= ring_.size()) return ENOMEM;
-  if (!fill(wr, length)) return EFAULT;
-  taken_.fetch_add(1, std::memory_order_relaxed);
+  if (pos_.tail - pos_.head >= ring_.size() || !slots_.take(shape_.max_wr)) return ENOMEM;
+  if (!fill(wr, length)) {
+    slots_.release(1);
+    return EFAULT;
+  }
   if (dead_) flush();
   return 0;
 }

@@ -6,12 +6,11 @@
 // overtake its data, everything else waits. Requests leave the ring in order: a WRITE is done when MRC has completed
 // it, a message when MRC has completed it and the peer has confirmed it. [VRB-REQ-*]
 //
-// Under the queue pair's lock, but for slots_free() and release(). Time in nanoseconds, given by the caller.
+// Under the queue pair's lock, but for release(). Time in nanoseconds, given by the caller.
 #pragma once
 
 #include <infiniband/verbs.h>
 
-#include <atomic>
 #include <cstdint>
 
 #include "mailbox/announced_sends.h"
@@ -20,6 +19,7 @@
 #include "mailbox/message_window.h"
 #include "mailbox/outbox.h"
 #include "mailbox/request_ring.h"
+#include "send_slots.h"
 
 namespace mrc::shim {
 
@@ -60,7 +60,7 @@ class Requester {
   void set_limits(uint32_t reads, uint8_t rnr_retry, uint32_t reply_psn) { limits_ = {reads, rnr_retry, reply_psn}; }
   void flush();  // all remaining requests complete as flushed, and so do later ones
   void reset();
-  void release(uint32_t slots) { taken_.fetch_sub(slots, std::memory_order_release); }
+  void release(uint32_t slots) { slots_.release(slots); }
   bool idle() const { return pos_.head == pos_.tail; }
 
  private:
@@ -96,8 +96,8 @@ class Requester {
     uint64_t tail = 0;
     uint64_t written = 0;  // MRC has completed every WRITE before this index
   } pos_;
-  std::atomic<uint32_t> taken_{0};  // posted and not yet polled
-  uint32_t slots_ = 0;              // complete, unsignalled, not yet freed
+  SendSlots slots_;
+  uint32_t covered_ = 0;  // requests that the next completion covers
 
   MessageWindow window_;
   uint64_t watched_ = 0;  // number of the oldest message without an answer at the last keep_alive(); 0: none

@@ -1,6 +1,7 @@
 // The end of requests: completed by MRC, confirmed or refused by the peer, and completions in order. [VRB-REQ-5..6]
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "mailbox/requester.h"
 
@@ -193,7 +194,7 @@ void Requester::retire() {
     const bool done = e.message ? e.delivered && e.number <= window_.confirmed() : pos_.head < pos_.written;
     if (!done) return;
     ++pos_.head;
-    ++slots_;
+    ++covered_;
     if (e.signaled) complete(e, IBV_WC_SUCCESS);
   }
 }
@@ -205,9 +206,7 @@ void Requester::complete(SendRequest& e, ibv_wc_status status) {
   wc.opcode = completion_opcode(e.opcode);
   wc.byte_len = e.length;
   wc.qp_num = shape_.qpn;
-  const uint32_t slots = slots_;
-  slots_ = 0;
-  link_->complete_send(wc, slots);
+  link_->complete_send(wc, std::exchange(covered_, 0));
 }
 
 // A request that fails or is flushed. MRC may be sending its data still: behind it is the note of a refusal, say, which
@@ -231,7 +230,7 @@ void Requester::give_up(uint64_t index, ibv_wc_status status) {
     SendRequest& e = ring_.at(pos_.head);
     const bool culprit = pos_.head == index;
     lend(pos_.head++);
-    ++slots_;
+    ++covered_;
     complete(e, culprit ? status : IBV_WC_WR_FLUSH_ERR);
   }
   pos_.sent = pos_.head;
@@ -246,7 +245,7 @@ void Requester::flush() {
   while (pos_.head != pos_.tail) {
     SendRequest& e = ring_.at(pos_.head);
     lend(pos_.head++);
-    ++slots_;
+    ++covered_;
     complete(e, IBV_WC_WR_FLUSH_ERR);
   }
   pos_.sent = pos_.head;
@@ -255,14 +254,14 @@ void Requester::flush() {
 
 void Requester::reset() {
   pos_ = {};
-  slots_ = 0;
+  covered_ = 0;
   window_ = {};
   watched_ = 0;
   reads_ = 0;
   set_deadline(UINT64_MAX);
   not_ready_.over = false;
   announced_.clear();
-  taken_.store(0);
+  slots_.clear();
   dead_ = false;
 }
 

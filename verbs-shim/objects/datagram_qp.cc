@@ -126,16 +126,15 @@ int DatagramQp::destroy() {
 
 // 0, or an errno value. Slots are the application's until it has polled; libmrc's are free a little earlier.
 int DatagramQp::post_one(const ibv_send_wr& wr) {
-  if (taken_.load(std::memory_order_acquire) >= init_.cap.max_send_wr || sends_.full()) return ENOMEM;
+  if (sends_.full() || !slots_.take(init_.cap.max_send_wr)) return ENOMEM;
   ibv_send_wr copy = wr;
   copy.next = nullptr;
   copy.wr_id = tagged(sends_.put(wr.wr_id));
-  taken_.fetch_add(1, std::memory_order_relaxed);
   ibv_send_wr* bad;
   const int error = context_->api().mrc_soft_post_ud_send(mrc_, &copy, &bad);
   if (error != 0) {
     sends_.take_back();
-    taken_.fetch_sub(1, std::memory_order_relaxed);
+    slots_.release(1);
   }
   return error;
 }
@@ -162,7 +161,7 @@ int DatagramQp::post_all(ibv_send_wr* wr) {
         ((w->send_flags & IBV_SEND_INLINE) != 0 && bytes > init_.cap.max_inline_data))
       return EINVAL;
   }
-  if (taken_.load(std::memory_order_acquire) + count > init_.cap.max_send_wr) return ENOMEM;
+  if (!slots_.has_room(count, init_.cap.max_send_wr)) return ENOMEM;
   for (; wr != nullptr; wr = wr->next)
     if (const int error = post_one(*wr)) return error;
   return 0;
@@ -235,7 +234,7 @@ int DatagramQp::modify(const ibv_qp_attr& attr, int mask) {
     recv_cq_->purge(this);
     sends_.clear();
     receives_.clear();
-    taken_.store(0);
+    slots_.clear();
   } else if (state_ == IBV_QPS_RTR) {
     context_->start_progress();
   }

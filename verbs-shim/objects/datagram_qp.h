@@ -10,7 +10,6 @@
 #include <infiniband/verbs.h>
 
 #include <array>
-#include <atomic>
 #include <memory>
 #include <set>
 
@@ -18,6 +17,7 @@
 #include "objects/completion_queue.h"
 #include "objects/memory.h"
 #include "objects/receive_queue.h"
+#include "send_slots.h"
 
 namespace mrc::shim {
 
@@ -33,7 +33,7 @@ class DatagramQp final : public BaseQp {
   int destroy() override;  // EBUSY while it is attached to a group
   int attach_mcast(const union ibv_gid& gid) override ABSL_LOCKS_EXCLUDED(mutex_);
   int detach_mcast(const union ibv_gid& gid) override ABSL_LOCKS_EXCLUDED(mutex_);
-  void release_slots(uint32_t n) override { taken_.fetch_sub(n, std::memory_order_release); }
+  void release_slots(uint32_t n) override { slots_.release(n); }
 
   void dispatch(const ibv_wc& wc) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void end() override ABSL_UNLOCK_FUNCTION(mutex_) { mutex_.unlock(); }
@@ -87,7 +87,7 @@ class DatagramQp final : public BaseQp {
   Numbers receives_ ABSL_GUARDED_BY(mutex_);
   std::set<std::array<uint8_t, 16>> groups_ ABSL_GUARDED_BY(mutex_);  // that it is attached to
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;                       // completions are not the application's any more
-  std::atomic<uint32_t> taken_{0};                                    // posted sends whose completion was not polled
+  SendSlots slots_;
 };
 
 }  // namespace mrc::shim

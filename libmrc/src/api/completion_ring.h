@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "api/public.h"
-#include "api/send_slots.h"
 #include "mutex.h"
+#include "send_slots.h"
 
 namespace mrc::api {
 

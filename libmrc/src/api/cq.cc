@@ -35,7 +35,7 @@ bool mrc_cq::in_use() {
   return false;
 }
 
-bool mrc_cq::push(uint32_t shard, const ibv_wc& wc, mrc::api::SendSlots* owner, uint32_t slots, bool solicited) {
+bool mrc_cq::push(uint32_t shard, const ibv_wc& wc, mrc::SendSlots* owner, uint32_t slots, bool solicited) {
   if (!ring(shard).push(wc, owner, slots)) return false;
   if (armed()) fire(solicited || wc.status != IBV_WC_SUCCESS);
   return true;

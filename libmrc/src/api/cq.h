@@ -44,14 +44,14 @@ struct mrc_cq {
   bool in_use();
 
   // False when the ring is full: the completion is lost, and the caller puts the QP in error.
-  bool push(uint32_t shard, const ibv_wc& wc, mrc::api::SendSlots* owner, uint32_t slots, bool solicited);
+  bool push(uint32_t shard, const ibv_wc& wc, mrc::SendSlots* owner, uint32_t slots, bool solicited);
   int take(int max, ibv_wc* out);
   // Progress of the shards whose QPs complete into this queue. A polling thread does not wait for another one.
   void progress();
   // 0, or an errno value. Throws std::bad_alloc. If it fails, nothing has changed.
   [[nodiscard]] int resize(int cqe) ABSL_LOCKS_EXCLUDED(size_mutex_);
   // Removes the completions of a QP that is being reset or destroyed.
-  void purge(uint32_t shard, const mrc::api::SendSlots* owner) { ring(shard).purge(owner); }
+  void purge(uint32_t shard, const mrc::SendSlots* owner) { ring(shard).purge(owner); }
   void arm(bool solicited_only) ABSL_LOCKS_EXCLUDED(arm_mutex_);
   // Before it is destroyed.
   void disarm() ABSL_LOCKS_EXCLUDED(arm_mutex_);

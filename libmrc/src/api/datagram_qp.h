@@ -8,13 +8,13 @@
 #include <memory>
 
 #include "api/public.h"
-#include "api/send_slots.h"
 #include "api/soft_memory.h"
 #include "base/ids.h"
 #include "base/ip.h"
 #include "core/datagram.h"
 #include "core/datagram_receive_queue.h"
 #include "device/device.h"
+#include "send_slots.h"
 
 struct mrc_soft_ud_srq {
   mrc_soft_ud_srq(ibv_pd* pd, uint32_t max_wr, uint32_t max_sge);
@@ -44,7 +44,7 @@ struct mrc_soft_ud_qp final : mrc::core::QpSink {
   mrc::core::DatagramQp* engine() const { return engine_; }
   mrc::Qpn qpn() const { return qpn_; }
   const mrc_soft_ud_init_attr& init() const { return init_; }
-  mrc::api::SendSlots& slots() { return slots_; }
+  mrc::SendSlots& slots() { return slots_; }
 
   // From the engine, with the device's lock held.
   bool on_completion(const mrc::core::Completion& c) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mrc::device::device_lock);
@@ -62,5 +62,5 @@ struct mrc_soft_ud_qp final : mrc::core::QpSink {
   mrc::core::DatagramQp* engine_ = nullptr;  // set by start(); the object behind it is guarded by the device's lock
   mrc::core::DatagramAttr attr_ ABSL_GUARDED_BY(mrc::device::device_lock);
   mrc::Qpn qpn_;
-  mrc::api::SendSlots slots_;
+  mrc::SendSlots slots_;
 };

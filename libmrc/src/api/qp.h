@@ -8,12 +8,12 @@
 
 #include "api/public.h"
 #include "api/qp_attr.h"
-#include "api/send_slots.h"
 #include "api/soft_memory.h"
 #include "base/ids.h"
 #include "base/ip.h"
 #include "device/device.h"
 #include "device/profiles.h"
+#include "send_slots.h"
 
 namespace mrc::api {
 
@@ -52,7 +52,7 @@ struct mrc_qp final : mrc::core::QpSink {
   bool signal_all() const { return init_.sq_sig_all != 0; }
   uint64_t send_ops() const { return init_.send_ops_flags; }
 
-  mrc::api::SendSlots& slots() { return slots_; }
+  mrc::SendSlots& slots() { return slots_; }
 
   // From the engine, with the device's lock held.
   bool on_completion(const mrc::core::Completion& c) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mrc::device::device_lock);
@@ -72,5 +72,5 @@ struct mrc_qp final : mrc::core::QpSink {
   mrc::core::PeerId peer_ ABSL_GUARDED_BY(mrc::device::device_lock) = mrc::core::kNoPeer;
   mrc::device::DeviceProfiles::Hold profiles_ ABSL_GUARDED_BY(mrc::device::device_lock);
   mrc::Qpn qpn_;
-  mrc::api::SendSlots slots_;
+  mrc::SendSlots slots_;
 };
