@@ -1,5 +1,5 @@
-// Runs worlds of the swarm, with --forger those with a forger in them, with --calm those without losses; the seed of a
-// failure alone reproduces it.
+// Runs worlds of the swarm, with --forger those with a forger in them, with --calm those without losses, with --hosts
+// those of programs that crash; the seed of a failure alone reproduces it.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -13,18 +13,18 @@
 namespace {
 
 constexpr const char* kUsage =
-    "usage: swarm_test [--forger | --calm] [--seeds N] [--first S] [--known FILE] [--shard I/N]\n"
-    "       swarm_test [--forger | --calm] --seed S\n"
+    "usage: swarm_test [--forger | --calm | --hosts] [--seeds N] [--first S] [--known FILE] [--shard I/N]\n"
+    "       swarm_test [--forger | --calm | --hosts] --seed S\n"
     "\n"
     "Seeds S to S+N-1 and those that FILE lists; of these only every N-th, from the I-th on (1/4 to 4/4).\n"
-    "Calm worlds are large: a twentieth of N.\n"
-    "FILE has a line for each seed that once failed: SEED, \"forger SEED\" or \"calm SEED\", and a # before comments.\n"
+    "Calm worlds and those of hosts are large: a twentieth of N.\n"
+    "FILE has a line for each seed that once failed: SEED, or it behind forger, calm or hosts, and a # before comments.\n"
     "MRC_SWARM_SEEDS and MRC_SWARM_FIRST replace the numbers of the command line: slow builds run fewer, each commit others.\n";
 
-constexpr unsigned long long kCalmCost = 20;  // a calm world takes as long as so many others
+constexpr unsigned long long kLargeCost = 20;  // a calm world, or one of hosts, takes as long as so many others
 
 struct Options {
-  std::string kind;  // "forger", "calm", or neither
+  std::string kind;  // "forger", "calm", "hosts", or none
   bool verbose = false;
   unsigned long long seeds = 2000, first = 1, shard = 1, shards = 1;
   std::string known;
@@ -40,7 +40,7 @@ bool parse(int argc, char** argv, Options* o) {
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     const char* value = i + 1 < argc ? argv[i + 1] : "";
-    if (word == "--forger" || word == "--calm") {
+    if (word == "--forger" || word == "--calm" || word == "--hosts") {
       o->kind = word.substr(2);
       continue;
     }
@@ -60,7 +60,7 @@ bool parse(int argc, char** argv, Options* o) {
   }
   if (o->verbose) return true;
   if (const char* n = std::getenv("MRC_SWARM_SEEDS"); n && !number(n, &o->seeds)) return false;
-  if (o->kind == "calm") o->seeds = (o->seeds + kCalmCost - 1) / kCalmCost;
+  if (o->kind == "calm" || o->kind == "hosts") o->seeds = (o->seeds + kLargeCost - 1) / kLargeCost;
   return true;
 }
 
@@ -80,6 +80,7 @@ std::vector<unsigned long long> known_seeds(const std::string& file, const std::
 mrc::swarm::Outcome run(const std::string& kind, unsigned long long seed) {
   if (kind == "forger") return mrc::swarm::run_forged_world(seed);
   if (kind == "calm") return mrc::swarm::run_calm_world(seed);
+  if (kind == "hosts") return mrc::swarm::run_host_world(seed);
   return mrc::swarm::run_world(seed);
 }
 

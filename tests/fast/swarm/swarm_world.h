@@ -22,5 +22,6 @@ struct Outcome {
 Outcome run_world(uint64_t seed);
 Outcome run_forged_world(uint64_t seed);
 Outcome run_calm_world(uint64_t seed);
+Outcome run_host_world(uint64_t seed);  // over the public API; one at a time
 
 }  // namespace mrc::swarm
