@@ -39,6 +39,12 @@ ibv_gid gid_from_text(const std::string& text) {
   return gid;
 }
 
+void check_receive_bytes(uint64_t bytes) {
+  if (bytes <= (16ULL << 30)) return;
+  throw PerfError("this run needs " + std::to_string(bytes >> 30) + " GiB of receive buffers",
+                  "use fewer --qps, a smaller --size or a smaller --depth");
+}
+
 Plan make_plan(const Options& o, uint64_t size) {
   Plan p;
   p.size = size;
@@ -67,9 +73,7 @@ Plan make_plan(const Options& o, uint64_t size) {
   }
   p.credits_at = p.regions * p.slots * p.slot_bytes;
   p.buffer_bytes = p.credits_at + uint64_t{o.qps} * 8;
-  if (p.buffer_bytes > (16ULL << 30))
-    throw PerfError("this run needs " + std::to_string(p.buffer_bytes >> 30) + " GiB of receive buffers",
-                    "use fewer --qps, a smaller --size or a smaller --depth");
+  check_receive_bytes(p.buffer_bytes);
   return p;
 }
 

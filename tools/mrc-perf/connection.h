@@ -28,6 +28,9 @@ struct Plan {
 };
 Plan make_plan(const Options& o, uint64_t size);
 
+// Throws PerfError where receive buffers of that size would take the host's memory.
+void check_receive_bytes(uint64_t bytes);
+
 // A GID in a message; throws PerfError for a text that is none.
 std::string gid_text(const ibv_gid& gid);
 ibv_gid gid_from_text(const std::string& text);

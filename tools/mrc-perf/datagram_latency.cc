@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "error.h"
 #include "process_time.h"
@@ -120,11 +121,14 @@ void DatagramLatency::ask_rounds(double seconds, std::vector<uint32_t>* samples)
   const uint64_t warm_up = wanted != 0 ? std::min(most, wanted / 10 + 1) : most;
   const auto until = Clock::now() + length_of(seconds);
   samples->reserve(wanted != 0 ? wanted : 1U << 20);
-  for (uint64_t done = 0; wanted != 0 ? done < wanted + warm_up : done == 0 || Clock::now() < until; ++done, ++round_) {
+  bool warm = false;
+  for (uint64_t done = 0; wanted != 0 ? done < wanted + warm_up : samples->empty() || Clock::now() < until;
+       ++done, ++round_) {
     const int64_t ns = ask();
+    if (ns < 0) continue;  // it was repeated
     // On a path so slow that the time is over before the warm-up, all rounds count.
-    if (done == warm_up) samples->clear();
-    if (ns >= 0) samples->push_back(static_cast<uint32_t>(std::min<int64_t>(ns / 2, UINT32_MAX)));
+    if (done >= warm_up && !std::exchange(warm, true)) samples->clear();
+    samples->push_back(static_cast<uint32_t>(std::min<int64_t>(ns / 2, UINT32_MAX)));
   }
   s_.oob.send({{"rounds", round_}});
 }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint32_t kGrhBytes = 40;        // in front of the data of every receive request
 constexpr uint32_t kQkey = 0x4D524350;    // any without its highest bit
-constexpr uint32_t kAllReceives = 65536;  // of all queue pairs together
+constexpr uint32_t kAllReceives = 65536;  // of all queue pairs together, where that leaves each enough
 constexpr uint32_t kMinReceives = 16, kMaxReceives = 1024, kReceiveList = 32;
 constexpr uint64_t kReceive = 1ULL << 56;
 
@@ -21,6 +21,11 @@ void check_size(uint64_t size, uint32_t mtu, const char* whose) {
   throw UsageError("a datagram of " + std::to_string(size) + " bytes is larger than the path MTU of " + whose + ", " +
                        std::to_string(mtu) + " bytes",
                    "use a --size of at most " + std::to_string(mtu) + ", or reliable queue pairs: --transport mrc");
+}
+
+uint64_t receive_bytes(uint64_t bytes) {
+  check_receive_bytes(bytes);
+  return bytes;
 }
 
 uint32_t receives_of(const Options& o, const Plan& plan) {
@@ -40,14 +45,17 @@ Datagrams::Datagrams(const Options& o, const Device& device, const Plan& plan)
       device_(device),
       sends_(plan.depth),
       receives_(receives_of(o, plan)),
-      slot_bytes_((plan.size + kGrhBytes + 63) / 64 * 64),
-      buffer_(device, uint64_t{receives_} * o.qps * slot_bytes_),
+      // A size that is too large, which the peer has asked for, is refused by connect().
+      slot_bytes_((std::min<uint64_t>(plan.size, device.active_mtu()) + kGrhBytes + 63) / 64 * 64),
+      buffer_(device, receive_bytes(uint64_t{receives_} * o.qps * slot_bytes_)),
       wrs_(kReceiveList),
-      sges_(kReceiveList) {
-  const uint64_t cqe = std::min<uint64_t>(uint64_t{o.qps} * (sends_ + receives_), 1U << 22);
-  cq_ = mrc_create_cq(device.mrc(), static_cast<int>(cqe), nullptr, nullptr, 0);
+      sges_(kReceiveList) {}
+
+void Datagrams::create_qps() {
+  const uint64_t cqe = std::min<uint64_t>(uint64_t{o_.qps} * (sends_ + receives_), 1U << 22);
+  cq_ = mrc_create_cq(device_.mrc(), static_cast<int>(cqe), nullptr, nullptr, 0);
   if (cq_ == nullptr) check(errno, "mrc_create_cq", "use fewer --qps or a smaller --depth");
-  for (uint32_t i = 0; i < o.qps; ++i) create_qp();
+  for (uint32_t i = 0; i < o_.qps; ++i) create_qp();
 }
 
 Datagrams::~Datagrams() {

@@ -28,6 +28,7 @@ class Datagrams {
   Datagrams(const Datagrams&) = delete;
   Datagrams& operator=(const Datagrams&) = delete;
 
+  void create_qps();
   // Throws UsageError when the largest size of the test does not fit into a datagram.
   void connect(Oob& oob);
   void post_receives();

@@ -65,6 +65,7 @@ class LatencyRunner final : public Runner {
 class DatagramRunner final : public Runner {
  public:
   explicit DatagramRunner(const RunnerSetup& s) : s_(s), datagrams_(s.options, s.device, s.plan) {
+    datagrams_.create_qps();
     datagrams_.connect(*s.channels[0]);
   }
   uint32_t mtu() const override { return datagrams_.mtu(); }

@@ -16,7 +16,8 @@ namespace mrc::shim::rdma_cm {
 
 namespace {
 
-constexpr uint32_t kMaxBacklog = 1024;
+// One host that may take its whole share of them leaves room for others.
+constexpr uint32_t kMaxBacklog = cm::kMaxHalfOpen;
 constexpr size_t kMaxIds = 65536;
 constexpr size_t kMaxCommand = 512;  // bytes that are read of a command; each type is smaller
 
@@ -180,7 +181,7 @@ Socket* Service::reply_socket(bool ipv4) {
   cm::Address any = loopback(ipv4);
   std::fill(any.ip.begin() + 12, any.ip.end(), uint8_t{0});
   socket = Socket::bind(any, true, cm::kReplySocket);
-  if (socket != nullptr) watch(*socket, kReply, ipv4 ? 1 : 0);
+  if (socket != nullptr && !watch(*socket, kReply, ipv4 ? 1 : 0)) socket.reset();
   return socket.get();
 }
 
@@ -209,8 +210,12 @@ int Service::bind_socket(Id* id) {
   id->socket = Socket::bind(id->local, id->ipv6_only, ++last_socket_);
   if (id->socket == nullptr) return errno == EADDRINUSE && id->datagram && !taken ? 0 : errno;
   id->local.port = id->socket->address().port;
+  if (!watch(*id->socket, kSocket, last_socket_)) {
+    const int error = errno;
+    id->socket.reset();
+    return error;
+  }
   sockets_.emplace(last_socket_, id->socket);
-  watch(*id->socket, kSocket, last_socket_);
   return 0;
 }
 

@@ -147,17 +147,15 @@ void Service::on_event(const cm::Event& event) {
   }
 }
 
-// Blocks unless the descriptor does not. As the kernel's call, this one has a reference to the file while it waits: a
-// descriptor of its own. A thread that waits goes on waiting when others close theirs. rping ends its process when a
-// waiting thread gets an error. [CM-FD-2]
+// Blocks unless the descriptor does not. As the kernel's call, this one has a reference to the file from its beginning
+// to its end: a descriptor of its own. A thread that waits goes on waiting when others close theirs. rping ends its
+// process when a waiting thread gets an error. [CM-FD-2]
 int Service::get_event(int fd, const struct stat& file, const uint8_t* in, size_t size, uint16_t out_size) {
   rdma_ucm_get_event command;
   if (size < sizeof command) return EINVAL;
   std::memcpy(&command, in, sizeof command);
   if (out_size < offsetof(rdma_ucm_event_resp, reserved)) return ENOSPC;
   const size_t room = std::min<size_t>(out_size, sizeof(rdma_ucm_event_resp));
-  const int first = take_event(fd, file, command.response, room);
-  if (first != EAGAIN || (fcntl(fd, F_GETFL) & O_NONBLOCK) != 0) return first;
   struct Own {  // closed also where the thread is cancelled
     explicit Own(int of) : fd(fcntl(of, F_DUPFD_CLOEXEC, 0)) {}
     ~Own() {
@@ -166,7 +164,7 @@ int Service::get_event(int fd, const struct stat& file, const uint8_t* in, size_
     const int fd;
   } const own(fd);
   if (own.fd < 0) return errno;
-  // Closed by others, and used for something else, between the first look and this one.
+  // Closed by others, and used for something else, since the channel was found by it.
   struct stat held;
   if (describe(own.fd, &held) != 0 || held.st_dev != file.st_dev || held.st_ino != file.st_ino) return EBADF;
   for (;;) {

@@ -111,8 +111,14 @@ int Service::open_channel(int flags) {
   channel->inode = file.st_ino;
   channel->write_end = ends[1];
   const MutexLock lock(mutex_);
+  if (!poller_.add(ends[1], 0, tag(kChannel, static_cast<uint32_t>(ends[1])))) {  // reports that no reader is left
+    const int error = errno;
+    close(ends[0]);
+    close(ends[1]);
+    errno = error;
+    return -1;
+  }
   channels_.push_back(std::move(channel));
-  poller_.add(ends[1], 0, tag(kChannel, static_cast<uint32_t>(ends[1])));  // an error: it has no reader any more
   return ends[0];
 }
 
@@ -179,8 +185,8 @@ void Service::drive() {
   }
 }
 
-void Service::watch(const Socket& socket, Watched what, uint32_t number) {
-  poller_.add(socket.fd(), EPOLLIN, tag(what, number));
+bool Service::watch(const Socket& socket, Watched what, uint32_t number) {
+  return poller_.add(socket.fd(), EPOLLIN, tag(what, number));
 }
 
 // What the tag names may be gone since.

@@ -60,7 +60,8 @@ class Service {
   void wake_for_timers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // where it would sleep for too long
 
   // Sockets.
-  void watch(const Socket& socket, Watched what, uint32_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // False: errno.
+  bool watch(const Socket& socket, Watched what, uint32_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Socket* reply_socket(bool ipv4) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool is_taken(const Id& wanted) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int bind_socket(Id* id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

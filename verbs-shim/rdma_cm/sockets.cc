@@ -28,6 +28,9 @@ void turn_on(int fd, int level, int option) {
 // Beyond the system's limit where this process may, else as far as that. [CM-LIM-4]
 void enlarge_receive_buffer(int fd) {
   const int bytes = 1 << 20;
+  int has = 0;  // twice what was asked for, of which the kernel's own data takes a part
+  socklen_t size = sizeof has;
+  if (getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &has, &size) == 0 && has >= 2 * bytes) return;
   if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
     setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
 }

@@ -81,6 +81,29 @@ def serves_the_next_client(server, port):
     assert not server.ended(), server
 
 
+def test_datagram_clients_that_are_refused_leave_nothing():
+    """Neither one that wants too many queue pairs nor one that wants datagrams of megabytes, for which it would take gigabytes."""
+    port = ports.free()
+    with Perf(["--port", port, "--persistent", "--quiet"], {"MRC_MAX_QPS": "40"}) as server:
+        for _ in range(2):
+            for words, error in ((["--qps", "60"], "mrc_soft_create_ud_qp, number 41"), (["--qps", "30"], None)):
+                with Perf(["localhost", "--port", port, "--transport", "ud", "--iters", "8", "--quiet", *words]) as client:
+                    client.wait()
+                if error is None:
+                    assert client.code == 0, f"{client}\n{server}"
+                else:
+                    assert client.code == 1 and error in client.err, f"{client}\n{server}"
+        with connect(port) as s:
+            s.sendall(message({"mrc_perf": 4, "test": {**TEST, "op": "send", "transport": "ud", "sizes": [8 << 20]}}))
+            exchange = received(s)
+            s.sendall(message(exchange))  # as if this client had the server's own queue pair
+            assert "larger than the path MTU" in str(received(s)["error"]), exchange
+            with open(f"/proc/{server.pid}/status", encoding="ascii") as status:
+                peak = next(line for line in status if line.startswith("VmHWM:"))
+            assert int(peak.split()[1]) < 1 << 20, peak  # KiB
+        serves_the_next_client(server, port)
+
+
 def received(s):
     """The next message of the server."""
     length = struct.unpack(">I", exactly(s, 4))[0]
