@@ -4,28 +4,19 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <random>
 
 #include "ctl/call.h"
 #include "device/log.h"
 #include "device/peers.h"
+#include "device/seed.h"
 
 namespace mrc::device {
-
-namespace {
-
-uint64_t random_key() {
-  std::random_device device;
-  return static_cast<uint64_t>(device()) << 32 | device();
-}
-
-}  // namespace
 
 Device::Device(DeviceFacts facts, std::unique_ptr<datapath::Datapath> datapath, const Clock& clock)
     : facts_(std::move(facts)),
       clock_(clock),
       engine_{std::move(datapath), {}, nullptr, nullptr},
-      qpns_(slot(), static_cast<uint32_t>(config().settings.max_qps), random_key()),
+      qpns_(slot(), static_cast<uint32_t>(config().settings.max_qps), seed_of(config().settings, 0)),
       profiles_(evs(), planes(), naming_of(config().settings.ev_mode)) {}
 
 uint32_t Device::active_mtu() {

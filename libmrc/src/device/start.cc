@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <random>
 
 #include "base/rng.h"
 #include "core/congestion/registry.h"
@@ -16,6 +15,7 @@
 #include "device/fault_scope.h"
 #include "device/host_path.h"
 #include "device/log.h"
+#include "device/seed.h"
 
 namespace mrc::device {
 
@@ -24,12 +24,6 @@ namespace {
 constexpr uint32_t kPacketOverhead = 44;    // BTH, METH, TSETH, RETH, ImmDt and ICRC of a full packet
 constexpr double kAssumedLineRate = 100e9;  // bit/s, until measured [MRC-NSCC-26]
 constexpr Duration kAssumedBaseRtt = Duration::microseconds(50);
-
-uint64_t seed_of(const Settings& s, uint32_t shard) {
-  if (s.seed != 0) return static_cast<uint64_t>(s.seed) + shard;
-  std::random_device device;
-  return static_cast<uint64_t>(device()) << 32 | device();
-}
 
 Duration from_us(double us) {
   return Duration::nanoseconds(static_cast<int64_t>(us * 1000));

@@ -20,13 +20,15 @@ namespace mrc::swarm {
 
 namespace {
 
-constexpr uint8_t kUntouched = 0xEE;
-constexpr uint32_t kBuffer = 64 << 10, kGuard = 256;
+constexpr uint8_t kBlank = 0xEE;
+constexpr size_t kBuffer = 64 << 10, kMargin = 256;
+constexpr size_t kMaxOld = 2;                                // connections of a pair that are broken, not closed
+constexpr size_t kPlaces = (kMaxHosts - 1) * (kMaxOld + 1);  // for a source and a target, in a host's memory
 constexpr uint32_t kMaxRecvWr = 64;
 constexpr uint32_t kReceive = 1u << 31;  // in the lower half of a wr_id; the upper one has the connection
 constexpr Duration kEndsWithin = Duration::seconds(20);  // requests to a peer that is gone; and all, after the faults
 
-struct Message {
+struct PostedWrite {
   uint32_t offset, length;
   bool imm, signaled;
 };
@@ -34,11 +36,12 @@ struct Message {
 // What a program has for one connection, and how far what it sends has come.
 struct End {
   int host = 0;
+  size_t place = 0;      // of the buffers in its host's memory
   mrc_qp* qp = nullptr;  // null: closed
   uint32_t qpn = 0, psn = 0;
   uint8_t *source = nullptr, *target = nullptr;
   ibv_mr *from = nullptr, *to = nullptr;
-  std::vector<Message> messages;
+  std::vector<PostedWrite> messages;
   size_t posted = 0, done = 0;  // done: up to the last completion
   uint32_t slots = 0;
   uint32_t receives = 0, imms = 0;  // posted; completed
@@ -52,11 +55,11 @@ struct Connection {
   bool waits = false;  // the other end is closed only when its requests have ended
 };
 
-// Two hosts that are connected for as long as both run, one connection after the other.
+// Two hosts that are connected for as long as both run, by one connection after the other.
 struct Pair {
   std::array<int, 2> hosts{};
-  std::array<uint32_t, 2> place{};  // of the buffers in the memory of each
   std::unique_ptr<Connection> now;
+  std::vector<std::unique_ptr<Connection>> old;  // broken, with one end that is still there
 };
 
 struct Program {
@@ -65,6 +68,7 @@ struct Program {
   ibv_pd* pd = nullptr;
   mrc_cq* cq = nullptr;
   std::vector<uint8_t> memory;  // outlives the program: the next one has the same addresses
+  std::array<bool, kPlaces> taken{};
   Instant starts;
 };
 
@@ -143,13 +147,10 @@ void HostWorld::build() {
   mtu_ = static_cast<ibv_mtu>(IBV_MTU_256 + rng_.below(5));
   for (int a = 0; a < count_; ++a)
     for (int b = a + 1; b < count_; ++b) {
-      Pair pair;
-      pair.hosts = {a, b};
-      pair.place = {static_cast<uint32_t>(b - 1), static_cast<uint32_t>(a)};  // each host has one for each other
-      pairs_.push_back(std::move(pair));
+      pairs_.emplace_back().hosts = {a, b};
     }
   for (int host = 0; host < count_; ++host) {
-    at(host).memory.resize(2u * kBuffer * (kMaxHosts - 1));
+    at(host).memory.resize(2 * kBuffer * kPlaces);
     open(host);
   }
 }
@@ -183,11 +184,9 @@ void HostWorld::open(int host) {
 }
 
 void HostWorld::close(int host) {
-  for (Pair& pair : pairs_) {
-    if (pair.now == nullptr) continue;
-    for (End& end : pair.now->ends)
+  for (auto& [serial, connection] : by_serial_)
+    for (End& end : connection->ends)
       if (end.host == host && end.qp != nullptr) close(&end);
-  }
   Program& p = at(host);
   expect(mrc_destroy_cq(p.cq) == 0, "a completion queue is not destroyed");
   expect(mrc_destroy_context(p.context) == 0, "a context is not destroyed");
@@ -200,16 +199,17 @@ void HostWorld::close(End* end) {
   expect(mrc_destroy_qp(end->qp) == 0, "a queue pair is not destroyed");
   expect(mrc_soft_dereg_mr(end->from) == 0 && mrc_soft_dereg_mr(end->to) == 0, "a region is not deregistered");
   end->qp = nullptr;
+  at(end->host).taken[end->place] = false;
 }
 
 void HostWorld::draw_messages(Connection* c, int from) {
   End& end = c->ends[static_cast<size_t>(from)];
-  uint32_t offset = kGuard;
+  uint32_t offset = kMargin;
   const uint32_t count = rng_.below(30);
   for (uint32_t i = 0; i < count; ++i) {
-    Message m{};
+    PostedWrite m{};
     m.length = rng_.chance(0.1) ? 0 : rng_.chance(0.5) ? 1 + rng_.below(200) : 1 + rng_.below(8000);
-    if (offset + m.length + kGuard > kBuffer) break;
+    if (offset + m.length + kMargin > kBuffer) break;
     m.offset = offset;
     m.imm = rng_.chance(0.4);
     m.signaled = rng_.chance(0.5);
@@ -228,11 +228,13 @@ void HostWorld::connect(Pair* pair) {
     End& end = c.ends[i];
     end.host = pair->hosts[i];
     Program& p = at(end.host);
-    end.source = p.memory.data() + 2u * kBuffer * pair->place[i];
+    while (p.taken[end.place]) ++end.place;
+    p.taken[end.place] = true;
+    end.source = p.memory.data() + 2 * kBuffer * end.place;
     end.target = end.source + kBuffer;
     for (uint32_t k = 0; k < kBuffer; ++k)
       end.source[k] = static_cast<uint8_t>((k * 131 + (k >> 7) + c.serial * 17 + i * 5 + seed_) | 1);
-    std::fill_n(end.target, kBuffer, kUntouched);
+    std::fill_n(end.target, kBuffer, kBlank);
     mrc_qp_init_attr init{};
     init.send_cq = init.recv_cq = p.cq;
     init.cap = cap_;
@@ -271,11 +273,10 @@ void HostWorld::connect(End* end, const End& peer) {
   a = {};
   a.qp_state = IBV_QPS_RTS;
   a.sq_psn = end->psn;
-  a.timeout = 14;
-  a.retry_cnt = 7;
-  a.rnr_retry = 7;
-  expect(mrc_modify_qp(end->qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY,
-                       nullptr, 0) == 0,
+  mrc_qp_attr retry{};
+  retry.timeout = 10;
+  retry.retry = {3, 3};  // some 70 ms: a program that is gone is noticed while the world lasts
+  expect(mrc_modify_qp(end->qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN, &retry, MRC_QP_TIMEOUT | MRC_QP_RETRY_CNT) == 0,
          "not to RTS");
 }
 
@@ -299,30 +300,31 @@ void HostWorld::give_up(Pair* pair) {
 bool HostWorld::pending(const End& end) const {
   return std::any_of(end.messages.begin() + static_cast<std::ptrdiff_t>(end.done),
                      end.messages.begin() + static_cast<std::ptrdiff_t>(end.posted),
-                     [](const Message& m) { return m.signaled; });
+                     [](const PostedWrite& m) { return m.signaled; });
 }
 
-// Closes what is left of a connection of which one end is gone, and makes the next one.
+// Closes what is left of broken connections, and makes the next one, perhaps while they last.
 void HostWorld::look_after(Pair* pair) {
-  if (pair->now != nullptr && pair->now->broken) {
-    Connection& c = *pair->now;
-    bool open = false;
-    for (End& end : c.ends) {
+  if (pair->now != nullptr && pair->now->broken) pair->old.push_back(std::move(pair->now));
+  for (const auto& c : pair->old)
+    for (End& end : c->ends) {
       if (end.qp == nullptr) continue;
-      if (c.waits && pending(end)) {
-        open = true;
-        if (hosts_->now() > c.broken_at + kEndsWithin) fail("a request to a peer that is gone has not ended");
-      } else if (!c.waits && rng_.chance(0.9)) {
-        open = true;
-      } else {
+      if (c->waits && pending(end)) {
+        if (hosts_->now() > c->broken_at + kEndsWithin) fail("a request to a peer that is gone has not ended");
+      } else if (c->waits || rng_.chance(0.1)) {
         close(&end);
       }
     }
-    if (open) return;
-    by_serial_.erase(c.serial);
-    pair->now.reset();
-  }
-  if (pair->now == nullptr && at(pair->hosts[0]).verbs != nullptr && at(pair->hosts[1]).verbs != nullptr) connect(pair);
+  pair->old.erase(std::remove_if(pair->old.begin(), pair->old.end(),
+                                 [&](const auto& c) {
+                                   const bool closed = c->ends[0].qp == nullptr && c->ends[1].qp == nullptr;
+                                   if (closed) by_serial_.erase(c->serial);
+                                   return closed;
+                                 }),
+                  pair->old.end());
+  if (pair->now == nullptr && pair->old.size() < kMaxOld && at(pair->hosts[0]).verbs != nullptr &&
+      at(pair->hosts[1]).verbs != nullptr)
+    connect(pair);
 }
 
 void HostWorld::meddle() {
@@ -350,7 +352,7 @@ void HostWorld::post(Connection* c, int from) {
   if (end.qp == nullptr) return;
   post_receives(*c, &end);
   while (end.posted < end.messages.size() && end.slots < cap_.max_send_wr) {
-    Message& m = end.messages[end.posted];
+    PostedWrite& m = end.messages[end.posted];
     // A program may not fill its queue with unsignalled requests.
     if (end.slots + 1 == cap_.max_send_wr) m.signaled = true;
     ibv_sge sge{reinterpret_cast<uint64_t>(end.source) + m.offset, m.length, end.from->lkey};
@@ -413,7 +415,7 @@ void HostWorld::on_received(Connection* c, int to, uint32_t request, const ibv_w
   if (wc.imm_data != (static_cast<uint32_t>(k) ^ c->serial << 16)) return fail("immediates out of order");
   if (request != end.imms) return fail("a receive request out of order");
   if (wc.byte_len != peer.messages[k].length) return fail("the length of an immediate");
-  for (size_t m = 0; m <= k; ++m)
+  for (size_t m = 0; m <= k && !c->broken; ++m)  // later the peer's memory may be another connection's
     if (std::memcmp(end.target + peer.messages[m].offset, peer.source + peer.messages[m].offset,
                     peer.messages[m].length) != 0)
       return fail("a receive completion before the data of message " + std::to_string(m));
@@ -427,18 +429,19 @@ void HostWorld::check_memory(const Connection& c, int from, bool complete) {
   for (size_t m = 0; m < end.posted; ++m)
     std::fill_n(may.begin() + static_cast<std::ptrdiff_t>(end.messages[m].offset), end.messages[m].length, true);
   for (uint32_t i = 0; i < kBuffer; ++i) {
-    if (target[i] == (may[i] ? end.source[i] : kUntouched)) continue;
+    if (target[i] == (may[i] ? end.source[i] : kBlank)) continue;
     if (!may[i]) return fail("byte " + std::to_string(i) + " outside every message was written");
-    if (complete || target[i] != kUntouched) return fail("byte " + std::to_string(i) + " is wrong");
+    if (complete || target[i] != kBlank) return fail("byte " + std::to_string(i) + " is wrong");
   }
 }
 
 bool HostWorld::finished() const {
   for (const Pair& pair : pairs_) {
-    if (pair.now == nullptr || pair.now->broken) return false;
+    if (pair.now == nullptr || pair.now->broken || !pair.old.empty()) return false;
     for (size_t i : {0, 1}) {
       const End& end = pair.now->ends[i];
-      const auto imms = std::count_if(end.messages.begin(), end.messages.end(), [](const Message& m) { return m.imm; });
+      const auto imms =
+          std::count_if(end.messages.begin(), end.messages.end(), [](const PostedWrite& m) { return m.imm; });
       if (end.done < end.messages.size() || pair.now->ends[1 - i].imms < imms) return false;
     }
   }

@@ -169,5 +169,19 @@ TEST(VirtualDevice, stop__the_peer_still_gets_its_acknowledgement) {
   EXPECT_EQ(from.sent.at(0).status, core::WcStatus::kSuccess);
 }
 
+// What a seed repeats are the numbers of queue pairs, too, or a run is not the same one.
+TEST(Device, qp_numbers_follow_the_seed) {
+  const auto numbers = [](int64_t seed) {
+    DeviceConfig config = virtual_config();
+    config.settings.seed = seed;
+    const VirtualPair pair(config);
+    const DeviceLock lock(pair.a->mutex());
+    return std::pair(pair.a->qpns().take(), pair.a->qpns().take());
+  };
+  EXPECT_EQ(numbers(1), numbers(1));
+  EXPECT_NE(numbers(1), numbers(2));
+  EXPECT_NE(numbers(0), numbers(0));
+}
+
 }  // namespace
 }  // namespace mrc::device
