@@ -75,6 +75,10 @@ std::vector<KernelSetting> render_settings(const NodeConfig& node) {
   if (node.forwards) all.push_back({"net/ipv6/conf/all/forwarding", "1"});
   if (node.forwards) all.push_back({"net/ipv6/icmp/ratelimit", "0"});  // every probe of a trace is answered
   if (node.hashes) all.push_back({"net/ipv6/fib_multipath_hash_policy", "1"});
+  // Sockets of other programs, whose port the kernel chooses, must not get one that means a path.
+  if (!node.rules.empty())
+    all.push_back({"net/ipv4/ip_local_reserved_ports",
+                   std::to_string(kSourcePorts.first) + "-" + std::to_string(kSourcePorts.last)});
   // Packets with a segment routing header are accepted if both `all` and the interface permit it.
   all.push_back({"net/ipv6/conf/all/seg6_enabled", "1"});
   for (const InterfaceConfig& i : node.interfaces) {

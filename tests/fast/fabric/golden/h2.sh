@@ -5,6 +5,7 @@
 #   oob to oob:h2
 set -e
 sysctl -q -w net/ipv6/conf/all/keep_addr_on_down=1
+sysctl -q -w net/ipv4/ip_local_reserved_ports=32768-49151
 sysctl -q -w net/ipv6/conf/all/seg6_enabled=1
 sysctl -q -w net/ipv6/conf/p0/seg6_enabled=1
 sysctl -q -w net/ipv6/conf/p0/accept_ra=0

@@ -170,7 +170,7 @@ TEST(VirtualDevice, stop__the_peer_still_gets_its_acknowledgement) {
 }
 
 // What a seed repeats are the numbers of queue pairs, too, or a run is not the same one.
-TEST(Device, qp_numbers_follow_the_seed) {
+TEST(VirtualDevice, qp_numbers__follow_the_seed) {
   const auto numbers = [](int64_t seed) {
     DeviceConfig config = virtual_config();
     config.settings.seed = seed;
