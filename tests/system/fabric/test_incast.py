@@ -22,7 +22,7 @@ def test_incast_through_trimming_switches():
         # still under way when the server ended.
         for flow in flows:
             ours, theirs = flow.report["counters"], flow.server_report["counters"]
-            under_way = ours["tx_packets"] - theirs["rx_packets"]
+            under_way = max(0, ours["tx_packets"] - theirs["rx_packets"])  # the server reports later, and may have more
             assert ours["retransmits"] <= theirs["rx_trimmed"] + theirs["rx_duplicates"] + under_way, (ours, theirs)
         # The victim's share is its whole line, and half of it already distinguishes it from the flows of the incast; on a machine
         # that is too busy to fill the incast's line it is at least no worse off than they are.

@@ -26,6 +26,6 @@ def test_version_10_has_them_too():
 
 
 def test_lost_packets_and_dead_planes_are_updates():
-    """Nothing passes for 1.5 s: messages under way learn of the packets that are sent again and of the paths that fail."""
-    found = events("--sizes", "1M", "-n", 5, "-D", 5, same_host="network", MRC_FAULT="blackhole@2s-3500ms")
+    """A plane passes nothing for 1.5 s: messages under way learn of the packets that are sent again and of the paths that fail."""
+    found = events("--sizes", "1M", "-n", 5, "-D", 5, same_host="network", MRC_FAULT="plane=2:blackhole@2s-3500ms")
     assert sum(line[4] for line in found) > 0 and sum(line[5] for line in found) > 0, found
