@@ -21,9 +21,9 @@ struct Rig {
     PerEv<core::EvEntry> evs;
   };
   End a, b;
-  bool carries_labels = false;         // the upper half of an EV arrives
-  int told_by = 1;                     // descriptors that the first burst makes readable
-  uint32_t largest_packet = 4144;      // bytes of UDP payload that every plane takes
+  bool carries_labels = false;     // the upper half of an EV arrives
+  int told_by = 1;                 // descriptors that the first burst makes readable
+  uint32_t largest_packet = 4144;  // bytes of UDP payload that every plane takes
 };
 
 struct RigKind {
