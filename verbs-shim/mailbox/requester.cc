@@ -241,11 +241,11 @@ void Requester::stage(uint64_t index, Note note, const Request& request, const S
     numbered.confirmed = *confirmed;
     numbered.flags |= kConfirms;
   }
-  uint8_t* const staged = outbox_->request_staging(number);
+  uint8_t* const staged = outbox_->staging().request(number);
   encode(numbered, staged);
   encode_segments(segments, count, staged + kHeaderBytes);
   ibv_send_wr* const wr = batch->add();
-  batch->own_sges()[0] = outbox_->request_sge(number, kHeaderBytes + count * kSegmentBytes);
+  batch->own_sges()[0] = outbox_->staging().sge(staged, kHeaderBytes + count * kSegmentBytes);
   // An announced SEND is completed by the write of its last note.
   wr->wr_id = outbox_->wr_id(note == Note::kReady ? Outbox::kInternal : ring_.slot_of(index));
   wr->opcode = IBV_WR_RDMA_WRITE_WITH_IMM;

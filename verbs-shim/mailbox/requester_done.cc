@@ -217,7 +217,7 @@ void Requester::lend(uint64_t index) {
   if (index >= pos_.sent || e.inlined || only_receives(e.opcode)) return;
   const ibv_sge* const sges = ring_.sges_of(index);
   for (uint32_t i = 0; i < e.num_sge; ++i)
-    outbox_->lend_to_the_end(keys_->lend(sges[i].lkey, sges[i].addr, sges[i].length, 0, shape_.domain));
+    outbox_->lend_until_drop(keys_->lend(sges[i].lkey, sges[i].addr, sges[i].length, 0, shape_.domain));
 }
 
 // The request at `index` fails, everything else that is not done is flushed. Earlier requests are flushed, too, when

@@ -133,7 +133,7 @@ bool Responder::match_send(Entry* e, const Request& request) {
       left -= sge.length;
     }
     if (fits) {
-      uint8_t* const staged = outbox_->reply_staging(e->number);
+      uint8_t* const staged = outbox_->staging().reply(e->number);
       put32(staged, count);
       encode_segments(segments, count, staged + kClearHeaderBytes);
       if (outbox_->reply({Note::kClear, 0, e->number}, kClearHeaderBytes + count * kSegmentBytes)) return true;
@@ -203,7 +203,7 @@ bool Responder::atomic(const Entry& e, const Request& request) {
     refuse(e.number, IBV_WC_REM_OP_ERR, IBV_EVENT_QP_FATAL);
     return false;
   }
-  put64(outbox_->reply_staging(e.number), before);
+  put64(outbox_->staging().reply(e.number), before);
   if (!outbox_->reply({Note::kAtomicDone, 0, e.number}, sizeof before)) return false;
   acknowledged_ = e.number;
   return true;

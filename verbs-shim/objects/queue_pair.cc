@@ -15,7 +15,7 @@ namespace mrc::shim {
 namespace {
 
 constexpr uint32_t kMrcSlots = 32768;  // largest send queue of MRC
-constexpr size_t kQpMemory = kMailboxBytes + Outbox::kStagingBytes;
+constexpr size_t kQpMemory = kMailboxBytes + StagingMemory::kBytes;
 constexpr uint64_t kMemoryWait = 1000000;  // nanoseconds from one attempt to post to the next
 
 }  // namespace
@@ -48,7 +48,7 @@ bool Qp::make() {
   memory_ = static_cast<uint8_t*>(memory);
   uint8_t* const staging = memory_ + kMailboxBytes;
   staging_ =
-      api.mrc_soft_reg_mr_iova(pd_->soft(), staging, Outbox::kStagingBytes, reinterpret_cast<uint64_t>(staging), 0);
+      api.mrc_soft_reg_mr_iova(pd_->soft(), staging, StagingMemory::kBytes, reinterpret_cast<uint64_t>(staging), 0);
   if (staging_ == nullptr) return false;
   id_ = context_->add(this, completions());
   if (id_ == UINT32_MAX) return false;
@@ -73,7 +73,7 @@ bool Qp::make() {
   if (api.mrc_soft_set_mailbox(mrc_, memory_, kMailboxBytes, static_cast<uint64_t>(id_) << 32) != 0) return false;
 
   if (srq_ == nullptr) receives_ = std::make_unique<ReceiveQueue>(cap.max_recv_wr, cap.max_recv_sge);
-  outbox_ = std::make_unique<Outbox>(this, mrc_slots_, id_, staging, staging_->lkey);
+  outbox_ = std::make_unique<Outbox>(this, mrc_slots_, id_, StagingMemory(staging, staging_->lkey));
   Requester::Shape sending;
   sending.max_wr = std::max(cap.max_send_wr, 1u);
   sending.max_sge = std::max(cap.max_send_sge, 1u);
@@ -233,11 +233,11 @@ void Qp::tick(uint64_t now) {
   const MutexLock lock(mutex_);
   if (!made_) return;
   requester_->tick(now);
-  if (!outbox_->waits()) return;
+  if (!outbox_->waits_for_memory()) return;
   if (!outbox_->retry()) {
     fail(IBV_EVENT_QP_FATAL);
     if (kill_later_) kill_mrc();
-  } else if (!outbox_->waits()) {
+  } else if (!outbox_->waits_for_memory()) {
     go_on();
   }
 }
@@ -245,7 +245,7 @@ void Qp::tick(uint64_t now) {
 uint64_t Qp::deadline() {
   const MutexLock lock(mutex_);
   if (!made_) return UINT64_MAX;
-  return outbox_->waits() ? Context::now() + kMemoryWait : requester_->deadline();
+  return outbox_->waits_for_memory() ? Context::now() + kMemoryWait : requester_->deadline();
 }
 
 bool Qp::keep_alive() {

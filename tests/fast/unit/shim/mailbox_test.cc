@@ -23,10 +23,10 @@ constexpr uint32_t kLanding = 0x500;
 struct Side final : Link {
   explicit Side(uint32_t qpn)
       : mailbox(kMailboxBytes),
-        staging(Outbox::kStagingBytes),
+        staging(StagingMemory::kBytes),
         buffer(1 << 20),
         keys([](void*) { return kLanding; }, &guard),
-        outbox(this, kSlots, 5, staging.data(), 0x100),
+        outbox(this, kSlots, 5, StagingMemory(staging.data(), 0x100)),
         requester(this, &outbox, &keys, shape(qpn)),
         responder(this, &outbox, &keys, {16, qpn, nullptr}) {
     KeyTable::Region region;
@@ -272,7 +272,7 @@ TEST_F(MailboxTest, writes_for_which_memory_runs_out_are_posted_later_in_order) 
   a.memory_for = b.memory_for = 0;
   for (uint64_t i = 0; i < 7; ++i) b.receive(10 + i, 300000);
   for (uint64_t i = 0; i < 7; ++i) ASSERT_EQ(a.request(i, opcodes[i], sizes[i], b.address(), 1), 0);
-  EXPECT_TRUE(a.outbox.waits());
+  EXPECT_TRUE(a.outbox.waits_for_memory());
   EXPECT_EQ(a.timers, 1);
   EXPECT_EQ(a.outbox.room(), 0u);
   for (int turn = 0; turn < 200 && a.sent.size() < 7; ++turn)
