@@ -49,7 +49,7 @@ class Requester {
   void on_confirmation(uint32_t number);
   // The peer has confirmed a message, and MRC has yet to complete it. Messages of the peer after a confirmation must
   // not overtake the completion: with RC the acknowledgement precedes them, too, and programs rely on it. [VRB-RSP-9]
-  bool behind() const { return pos_.head < window_.confirmed_end(); }
+  bool completion_due() const { return pos_.head < window_.confirmed_end(); }
   // Called from time to time: when the oldest message without an answer is the same as at the last call, the peer is
   // tested, because it may be gone. Returns whether there is a message without an answer. [VRB-REQ-7]
   bool keep_alive();

@@ -159,7 +159,7 @@ int Qp::post_recv(ibv_recv_wr* wr, ibv_recv_wr** bad) {
     flush_receives();
   } else if (responder_->starved()) {
     responder_->run();
-    if (responder_->owes_ack() || responder_->used_up() > 0) context_->defer(this);
+    if (responder_->has_deferred_work()) context_->defer(this);
   }
   if (error != 0 && bad != nullptr) *bad = wr;
   return error;
@@ -197,16 +197,16 @@ void Qp::go_on() {
 // After a batch.
 void Qp::end() {
   go_on();
-  if (responder_->used_up() * 2 >= immediates_) give_receives(responder_->take_used_up());
-  if (responder_->owes_ack() || responder_->used_up() > 0) context_->defer(this);
+  if (responder_->consumed() * 2 >= immediates_) give_receives(responder_->take_consumed());
+  if (responder_->has_deferred_work()) context_->defer(this);
   mutex_.unlock();
 }
 
 void Qp::serve() {
   const MutexLock lock(mutex_);
-  if (const uint32_t n = responder_->take_used_up()) give_receives(n);
+  if (const uint32_t n = responder_->take_consumed()) give_receives(n);
   responder_->flush_ack();
-  if (responder_->owes_ack() || responder_->used_up() > 0) context_->defer(this);  // no room or memory: once more
+  if (responder_->has_deferred_work()) context_->defer(this);  // no room or memory: once more
 }
 
 void Qp::give_receives(uint32_t n) {
@@ -222,7 +222,7 @@ void Qp::give_receives(uint32_t n) {
     ibv_recv_wr* bad;
     if (context_->api().mrc_post_recv(mrc_, wrs, &bad) != 0) {
       // No memory: once more. Any other error means that the MRC queue pair has failed.
-      if (errno == ENOMEM) responder_->return_used_up(n - static_cast<uint32_t>(bad - wrs));
+      if (errno == ENOMEM) responder_->return_consumed(n - static_cast<uint32_t>(bad - wrs));
       return;
     }
     n -= now;
@@ -256,7 +256,7 @@ bool Qp::keep_alive() {
 bool Qp::settled() {
   const MutexLock lock(mutex_);
   if (!mrc_alive_ || !mrc_sends_) return true;
-  return !responder_->owes_ack() && outbox_->own_in_flight() == 0;
+  return !responder_->ack_due() && outbox_->own_in_flight() == 0;
 }
 
 void Qp::abandon() {
@@ -266,7 +266,7 @@ void Qp::abandon() {
 
 bool Qp::confirmed() {
   const MutexLock lock(mutex_);
-  return !mrc_alive_ || !mrc_sends_ || !responder_->owes_ack();
+  return !mrc_alive_ || !mrc_sends_ || !responder_->ack_due();
 }
 
 int Qp::post(ibv_send_wr* list, ibv_send_wr** bad) {

@@ -56,7 +56,7 @@ class Qp final : public BaseQp, public Link {
   std::optional<uint32_t> take_confirmation() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return responder_->take_confirmation();
   }
-  bool holds() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return requester_->behind(); }
+  bool completion_due() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return requester_->completion_due(); }
   void fail(std::optional<ibv_event_type> event) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void report_gone(const Access& access) override;
   void count_timer(int by) override { context_->count_timer(by); }

@@ -86,7 +86,7 @@ void Qp::keep(const ibv_qp_attr& in, int mask) {
   if ((mask & IBV_QP_TIMEOUT) != 0) attr_.timeout = in.timeout;
   if ((mask & IBV_QP_RETRY_CNT) != 0) attr_.retry_cnt = in.retry_cnt;
   if ((mask & IBV_QP_RNR_RETRY) != 0) attr_.rnr_retry = in.rnr_retry;
-  responder_->set(attr_.qp_access_flags, attr_.min_rnr_timer, attr_.dest_qp_num);
+  responder_->set_attributes({attr_.qp_access_flags, attr_.min_rnr_timer, attr_.dest_qp_num});
   requester_->set_limits(std::max<uint32_t>(attr_.max_rd_atomic, 1), std::min<uint8_t>(attr_.rnr_retry, 7),
                          attr_.rq_psn);
 }
