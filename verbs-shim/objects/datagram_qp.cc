@@ -48,7 +48,7 @@ bool DatagramQp::make() {
   mrc_soft_ud_init_attr init{};
   init.pd = init_.pd;
   init.srq = srq_ != nullptr ? srq_->datagrams() : nullptr;
-  init.send_cq = init.recv_cq = context_->pump_cq();
+  init.send_cq = init.recv_cq = context_->pump_queue().cq();
   init.cap = init_.cap;
   init.sq_sig_all = init_.sq_sig_all;
   mrc_ = context_->api().mrc_soft_create_ud_qp(context_->mrc(), &init);

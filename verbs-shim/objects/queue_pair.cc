@@ -55,7 +55,7 @@ bool Qp::make_mrc(MrcQp* mrc) {
   const ibv_qp_cap& cap = init_.cap;
   mrc_qp_init_attr init{};
   init.qp_context = this;
-  init.send_cq = init.recv_cq = context_->pump_cq();
+  init.send_cq = init.recv_cq = context_->pump_queue().cq();
   init.cap.max_send_wr = mrc_slots_;
   init.cap.max_recv_wr = mrc_receives_;
   init.cap.max_send_sge = std::max(cap.max_send_sge, 1u) + 1;

@@ -53,7 +53,7 @@ void ProgressThread::wake_if_asleep() {
 void ProgressThread::park(int ms, bool beside_sleeper) {
   looks_soon_.store(beside_sleeper && ms <= kLongestParkMs);
   parked_.store(true);
-  if (beside_sleeper && context_->sleepers() == 0) ms = std::min(ms, kSoonMs);
+  if (beside_sleeper && context_->activity().sleepers() == 0) ms = std::min(ms, kSoonMs);
   pollfd wait = {event_.get(), POLLIN, 0};
   eventfd_t n;
   if (::poll(&wait, 1, ms) > 0) eventfd_read(event_.get(), &n);
@@ -63,12 +63,12 @@ void ProgressThread::park(int ms, bool beside_sleeper) {
 
 // Or did since the last look: a program that waits in turns for events and serves them pumps itself.
 bool ProgressThread::another_sleeps() {
-  const uint64_t waits = context_->waits();
+  const uint64_t waits = context_->activity().waits();
   const bool began = waits != waits_;
   waits_ = waits;
   if (began)
     rest_ms_ = kSoonMs;
-  else if (context_->sleepers() > 0)
+  else if (context_->activity().sleepers() > 0)
     rest_ms_ = std::min(rest_ms_ * 2, kSleeperParkMs);
   else
     return false;
@@ -83,9 +83,8 @@ void ProgressThread::keep_alive() {
 }
 
 void ProgressThread::sleep() {
-  const Provider& api = context_->api();
   pollfd wait[3] = {
-      {event_.get(), POLLIN, 0}, {context_->pump_fd(), POLLIN, 0}, {context_->soft()->async_fd, POLLIN, 0}};
+      {event_.get(), POLLIN, 0}, {context_->pump_queue().fd(), POLLIN, 0}, {context_->soft()->async_fd, POLLIN, 0}};
   uint64_t deadline = context_->deadline();
   if (check_due_) deadline = std::min(deadline, check_at_);
   int ms = -1;
@@ -96,11 +95,7 @@ void ProgressThread::sleep() {
   if (::poll(wait, 3, ms) > 0) check_due_ = true;
   eventfd_t n;
   if ((wait[0].revents & POLLIN) != 0) eventfd_read(event_.get(), &n);
-  if ((wait[1].revents & POLLIN) != 0) {
-    mrc_cq* cq;
-    void* unused;
-    if (api.mrc_get_cq_event(context_->pump_channel(), &cq, &unused) == 0) api.mrc_ack_cq_events(cq, 1);
-  }
+  if ((wait[1].revents & POLLIN) != 0) context_->pump_queue().take_event();
 }
 
 void ProgressThread::run() {
@@ -109,24 +104,24 @@ void ProgressThread::run() {
   while (!stopping_.load()) {
     context_->take_mrc_events();
     keep_alive();
-    const uint64_t waits = context_->waits();
+    const uint64_t waits = context_->activity().waits();
     if (another_sleeps()) {
       park(rest_ms_, /*beside_sleeper=*/true);
       continue;
     }
     // Programs poll once more between arming a completion queue and waiting at its channel's descriptor, so that an
     // armed one means more than a poll does.
-    const uint64_t polls = context_->polls();
-    if (polls != seen && !context_->armed()) {
+    const uint64_t polls = context_->activity().polls();
+    if (polls != seen && !context_->activity().armed()) {
       seen = polls;
       park(patience, /*beside_sleeper=*/false);
-      if (context_->polls() != seen && patience < kLongestParkMs) ++patience;
+      if (context_->activity().polls() != seen && patience < kLongestParkMs) ++patience;
       continue;
     }
     patience = kShortestParkMs;
     // Waits for the pumping thread: completions that it took out of the queue before the queue was armed raise no
     // event, and that thread may have made its last call.
-    context_->api().mrc_req_notify_cq(context_->pump_cq(), 0);
+    context_->pump_queue().request_event();
     if (context_->pump(/*wait=*/true)) {
       check_due_ = true;
       continue;

@@ -17,10 +17,10 @@ void settle(Context* context, const std::function<bool()>& settled, uint64_t lon
 }
 
 void settle_one_of_many(Context* context, const std::function<bool()>& settled, uint64_t longest_ns) {
-  constexpr uint64_t kOverdueForNs = 10'000'000'000, kOverdueSettleNs = 20'000'000;
-  const bool overdue = Context::now() < context->overdue_until.load();
-  settle(context, settled, overdue ? kOverdueSettleNs : longest_ns);
-  if (!overdue && !settled() && !context->inherited()) context->overdue_until.store(Context::now() + kOverdueForNs);
+  SettleLimit& limit = context->settle_limit;
+  const uint64_t start = Context::now();
+  settle(context, settled, limit.limit(start, longest_ns));
+  if (!limit.overdue(start) && !settled() && !context->inherited()) limit.ran_out(Context::now());
 }
 
 }  // namespace mrc::shim
