@@ -18,7 +18,7 @@ Connection::Connection(Output* out, uint64_t number, uint64_t listener, const Pa
       number_(number),
       server_(true),
       listener_(listener),
-      peer_(request.source),
+      peer_number_(request.source),
       path_(path),
       state_(State::kReqReceived),
       request_(request),
@@ -35,7 +35,7 @@ void Connection::send(Type type) {
   if (type == Type::kRep || type == Type::kRej || type == Type::kSidrRep) m = answer_;
   m.type = type;
   m.source = number_;
-  m.destination = is_request(type) || type == Type::kHello ? 0 : peer_;
+  m.destination = is_request(type) || type == Type::kHello ? 0 : peer_number_;
   out_->send(path_, m);
 }
 
@@ -47,7 +47,7 @@ void Connection::send_rej(uint16_t reason, const PrivateData& data) {
 }
 
 void Connection::raise(Event::Type type, int status, const PrivateData* data) {
-  if (silent_) return;
+  if (abandoned_) return;
   Event event;
   event.type = type;
   event.connection = number_;
@@ -57,16 +57,8 @@ void Connection::raise(Event::Type type, int status, const PrivateData* data) {
   out_->raise(event);
 }
 
-// Doubles up to the maximum; an eighth at most is added, different for every connection and attempt, so that the
-// clients of a listener that was away do not return together.
-uint64_t Connection::retry_interval() const {
-  const uint64_t base = std::min(kFirstRetry << std::min(attempts_ - 1, 4), kMaxRetry);
-  return base + base / 8 * ((number_ >> (attempts_ % 32)) & 7) / 8;
-}
-
 void Connection::transmit(uint64_t now) {
-  ++attempts_;
-  deadline_ = now + (waits_ ? kMaxRetry : retry_interval());
+  deadline_ = retransmission_.next_attempt(now, number_);
   switch (state_) {
     case State::kHello:
       return send(Type::kHello);
@@ -83,31 +75,32 @@ void Connection::transmit(uint64_t now) {
 
 void Connection::expect(uint64_t now, State state) {
   state_ = state;
-  attempts_ = 0;
-  refused_since_ = kNever;
-  waits_ = false;
-  wait_until_ = kNever;
+  retransmission_ = {};
   transmit(now);
 }
 
 void Connection::enter(uint64_t now, State state, uint64_t stay) {
   state_ = state;
-  attempts_ = 0;
-  refused_since_ = kNever;
+  retransmission_ = {};
   deadline_ = stay == kNever ? kNever : now + stay;
 }
 
-void Connection::heard(uint64_t now) {
-  refused_since_ = kNever;
+void Connection::end() {
+  state_ = State::kDead;
+  deadline_ = kNever;
+}
+
+void Connection::on_peer_alive(uint64_t now) {
+  retransmission_.on_answer();
   if (state_ == State::kEstablished) deadline_ = now + kPingInterval;
 }
 
 void Connection::on_message(uint64_t now, const Address& from, const Message& m) {
-  if (m.type != Type::kCookie && peer_ != 0 && m.source != peer_) return;
+  if (m.type != Type::kCookie && peer_number_ != 0 && m.source != peer_number_) return;
   // The answer to a REQ may leave the server by another socket; from then on the address is known. [CM-MSG-4]
   const bool first = !server_ && (state_ == State::kHello || state_ == State::kReqSent);
   if (!first && !(from == path_.remote) && !is_request(m.type)) return;
-  heard(now);
+  on_peer_alive(now);
   switch (m.type) {
     case Type::kCookie:
       if (state_ != State::kHello) return;
@@ -168,18 +161,14 @@ void Connection::on_sidr_rep(const Message& m) {
 
 void Connection::on_mra(uint64_t now) {
   if (state_ != State::kReqSent && state_ != State::kRepSent) return;
-  attempts_ = 0;
-  if (waits_) return;
-  waits_ = true;
-  wait_until_ = now + kDecisionLimit;
-  deadline_ = now + kMaxRetry;
+  if (retransmission_.on_mra(now)) deadline_ = now + kMaxRetry;
 }
 
 void Connection::on_rep(uint64_t now, const Address& from, const Message& m) {
   if (is_datagram()) return;
   switch (state_) {
     case State::kReqSent:
-      peer_ = m.source;
+      peer_number_ = m.source;
       path_.remote = from;
       peer_parameters_ = m.parameters;
       peer_parameters_.mtu = std::min(m.parameters.mtu, own_.mtu);
@@ -204,8 +193,7 @@ void Connection::on_rej(const Message& m) {
     case State::kRepReceived:
     case State::kReqReceived:
     case State::kRepSent:
-      state_ = State::kDead;
-      deadline_ = kNever;
+      end();
       return raise(Event::Type::kRejected, m.reason, &m.private_data);
     default:
       return;
@@ -222,18 +210,18 @@ void Connection::on_dreq(uint64_t now) {
 }
 
 void Connection::on_refused(uint64_t now) {
-  refused_since_ = std::min(refused_since_, now);
+  const uint64_t refused_for = retransmission_.on_refused(now);
   switch (state_) {
     case State::kHello:
     case State::kReqSent:
-      attempts_ = 1;
+      retransmission_.restart_attempts();
       [[fallthrough]];
     case State::kRepSent:
     case State::kDreqSent:
     case State::kEstablished: {
       const bool listener = state_ == State::kHello || state_ == State::kReqSent;
       deadline_ = std::min(deadline_, now + kFirstRetry);
-      if (now - refused_since_ >= (listener ? kListenerAbsent : kPeerAbsent)) give_up(now, true);
+      if (refused_for >= (listener ? kListenerAbsent : kPeerAbsent)) give_up(now, true);
       return;
     }
     default:
@@ -249,8 +237,7 @@ void Connection::give_up(uint64_t now, bool refused) {
     case State::kRepSent: {
       const bool closed = refused && state_ != State::kRepSent;
       if (state_ == State::kReqSent && !is_datagram()) send_rej(kReasonTimeout, {});
-      state_ = State::kDead;
-      deadline_ = kNever;
+      end();
       if (closed && is_datagram()) return raise(Event::Type::kNotResolved, kSidrUnsupported);
       return closed ? raise(Event::Type::kRejected, kReasonInvalidService)
                     : raise(Event::Type::kUnreachable, ETIMEDOUT);
@@ -272,9 +259,8 @@ void Connection::evict(uint64_t now) {
   give_up(now, false);
 }
 
-void Connection::forget() {
-  state_ = State::kDead;
-  deadline_ = kNever;
+void Connection::stop_repeating() {
+  end();
 }
 
 void Connection::on_timeout(uint64_t now) {
@@ -284,22 +270,21 @@ void Connection::on_timeout(uint64_t now) {
     case State::kReqSent:
     case State::kRepSent:
     case State::kDreqSent:
-      if (attempts_ >= kMaxAttempts || now >= wait_until_) return give_up(now, false);
+      if (retransmission_.exhausted(now)) return give_up(now, false);
       return transmit(now);
     case State::kEstablished:  // [CM-GONE-1]
-      deadline_ = now + (refused_since_ != kNever ? kFirstRetry : kPingInterval);
+      deadline_ = now + (retransmission_.refused() ? kFirstRetry : kPingInterval);
       return send(Type::kPing);
     case State::kReqReceived:  // the application takes its time: the peer need not hurry [CM-RTX-2]
     case State::kRepReceived:
       deadline_ = kNever;
       return send(Type::kMra);
     case State::kTimewait:
-      state_ = State::kDead;
-      deadline_ = kNever;
+      end();
       return raise(Event::Type::kTimewaitExit);
     case State::kRejected:
     case State::kAnswered:
-      return forget();
+      return stop_repeating();
     default:
       deadline_ = kNever;
       return;
@@ -368,15 +353,14 @@ bool Connection::disconnect(uint64_t now) {
 }
 
 void Connection::abandon(uint64_t now) {
-  silent_ = true;
+  abandoned_ = true;
   switch (state_) {
     case State::kReqSent:
       if (!is_datagram()) send_rej(kReasonTimeout, {});
       [[fallthrough]];
     case State::kHello:
     case State::kResolved:
-      state_ = State::kDead;
-      deadline_ = kNever;
+      end();
       return;
     case State::kReqReceived:
     case State::kRepReceived:

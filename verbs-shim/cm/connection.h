@@ -10,14 +10,11 @@
 #pragma once
 
 #include "cm/message.h"
+#include "cm/retransmission.h"
 
 namespace mrc::shim::cm {
 
-inline constexpr uint64_t kMs = 1'000'000, kNever = UINT64_MAX;
-inline constexpr uint64_t kFirstRetry = 200 * kMs, kMaxRetry = 2000 * kMs;
-inline constexpr int kMaxAttempts = 15;
 inline constexpr uint64_t kMraDelay = 25 * kMs;  // an application that decides sooner spares both hosts the MRA
-inline constexpr uint64_t kDecisionLimit = 120'000 * kMs;  // for an application of the peer that does not decide
 inline constexpr uint64_t kPingInterval = 2000 * kMs;
 inline constexpr uint64_t kTimewaitTime = 1000 * kMs;
 // An accepted client may take so long to answer before it has to leave its place to others. [CM-LIM-2]
@@ -111,9 +108,9 @@ class Connection {
   uint64_t repeats_until() const {
     return server_ && (state_ == State::kRejected || state_ == State::kAnswered) ? deadline_ : kNever;
   }
-  void forget();  // the answer is not repeated any more
+  void stop_repeating();  // the answer of such a server
   uint64_t number() const { return number_; }
-  uint64_t peer_number() const { return peer_; }
+  uint64_t peer_number() const { return peer_number_; }
   uint64_t listener() const { return listener_; }
   const Path& path() const { return path_; }
   bool is_server() const { return server_; }
@@ -137,22 +134,19 @@ class Connection {
   void on_sidr_rep(const Message& message);
   void on_dreq(uint64_t now);
   void on_mra(uint64_t now);
-  void heard(uint64_t now);
+  void on_peer_alive(uint64_t now);
   void give_up(uint64_t now, bool refused);
-  uint64_t retry_interval() const;
+  void end();
 
   Output* const out_;
   const uint64_t number_;
   const bool server_;
   const uint64_t listener_ = 0;
-  uint64_t peer_ = 0;  // the other side's number
+  uint64_t peer_number_ = 0;  // the other side's
   Path path_;
   State state_;
-  bool silent_ = false;  // abandoned
-  bool waits_ = false;   // the peer's application decides
-  int attempts_ = 0;
-  uint64_t refused_since_ = kNever;
-  uint64_t wait_until_ = kNever;
+  bool abandoned_ = false;
+  Retransmission retransmission_;  // since the state was entered
   uint64_t answer_due_ = kNever;
   uint64_t deadline_ = kNever;
   Message request_;

@@ -78,7 +78,7 @@ void Endpoint::count_half_open(const Connection& c, Entry* entry) {
 // The client that was answered the longest time ago most likely has its answer. If not, it asks again and is a new one.
 void Endpoint::forget_oldest(const Deadlines& among) {
   Connection* const oldest = connections_.at(among.begin()->second).get();
-  oldest->forget();
+  oldest->stop_repeating();
   update(oldest);
 }
 
