@@ -104,12 +104,11 @@ int Service::run(const Call& call, uint32_t command, const uint8_t* in, size_t s
 }
 
 Id* Service::add_id(Channel* channel) {
-  do ++last_handle_;
-  while (last_handle_ == 0 || ids_.count(last_handle_) != 0);
   auto id = std::make_unique<Id>();
-  id->handle = last_handle_;
+  id->handle = ids_.new_handle();
   id->channel = channel;
-  return (ids_[last_handle_] = std::move(id)).get();
+  const uint32_t handle = id->handle;
+  return ids_.emplace(handle, std::move(id)).get();
 }
 
 Id* Service::find(uint32_t handle, Channel* channel, int* error) {
@@ -199,18 +198,19 @@ bool Service::is_taken(const Id& wanted) const {
 int Service::bind_socket(Id* id) {
   const bool taken = id->local.port != 0 && !id->reuse_address && is_taken(*id);
   if (id->local.port != 0 && !taken) {
-    for (const auto& [number, entry] : sockets_) {
+    for (const auto& [other, entry] : sockets_) {
       auto open = entry.lock();
       if (open == nullptr || !(open->address() == id->local)) continue;
       id->socket = std::move(open);
       return 0;
     }
   }
-  id->socket = Socket::bind(id->local, id->ipv6_only, ++last_socket_);
+  const uint32_t number = sockets_.new_handle();
+  id->socket = Socket::bind(id->local, id->ipv6_only, number);
   if (id->socket == nullptr) return errno == EADDRINUSE && id->datagram && !taken ? 0 : errno;
   id->local.port = id->socket->address().port;
-  sockets_.emplace(last_socket_, id->socket);
-  watch(*id->socket, kSocket, last_socket_);
+  sockets_.emplace(number, id->socket);
+  watch(*id->socket, kSocket, number);
   return 0;
 }
 
